@@ -1,0 +1,22 @@
+/*
+ * The binary interface of the CUDA driver, releases 12 and 13, in our own words: what an application and a
+ * libcuda.so.1 agree on. Names, numbers and layouts are the vendor's; test/abi holds them against a toolkit
+ * where one is installed. The functions themselves are declared in api/cuda.api.
+ */
+#ifndef ABI_CUDA_H
+#define ABI_CUDA_H
+
+#include "abi/cuda_base.h"
+#include "abi/cuda_device.h"
+#include "abi/cuda_array.h"
+#include "abi/cuda_memory.h"
+#include "abi/cuda_stream.h"
+#include "abi/cuda_external.h"
+#include "abi/cuda_graph.h"
+#include "abi/cuda_tools.h"
+#include "abi/cuda_interop.h"
+#include "abi/cuda_v1.h"
+
+#define CUDA_VERSION 13000
+
+#endif
