@@ -1,0 +1,28 @@
+#!/bin/sh
+# api/cuda.api declares exactly the names that the vendor's libcuda.so.1 exports, per-thread twins, older
+# names and objects included.
+#
+#	names.sh SOURCE_DIR
+set -eu
+src=$1
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+awk '
+	/^[ \t]*(#|$)/ || $1 == "library" || $1 == "handle" { next }
+	{
+		name = $5
+		sub(/\(.*/, "", name)
+		print name
+		if ($4 != "-")
+			print name "_" substr($4, 1, index($4, ":") - 1)
+	}
+' "$src/api/cuda.api" | LC_ALL=C sort >"$tmp/ours"
+LC_ALL=C sort "$src/test/abi/libcuda-exports.txt" >"$tmp/theirs"
+
+if ! cmp -s "$tmp/ours" "$tmp/theirs"; then
+	LC_ALL=C comm -13 "$tmp/ours" "$tmp/theirs" | sed 's/^/exported, but not in api\/cuda.api: /'
+	LC_ALL=C comm -23 "$tmp/ours" "$tmp/theirs" | sed 's/^/in api\/cuda.api, but not exported: /'
+	exit 1
+fi
+echo "$(wc -l <"$tmp/ours") names"
