@@ -1,0 +1,30 @@
+/*
+ * backend.h - a thing that can execute CUDA calls, seen from the front.
+ *
+ * A backend fills a struct cuda_ops: the driver API itself.  A vendor's driver fills all of it.
+ * Ours fill what they implement; the front adds what is answered in the application's process
+ * (front_ops), older names and per-thread twins, and CUDA_ERROR_NOT_SUPPORTED for the rest.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "abi/cuda.h"
+#include "gen/cuda_ops.h"
+
+struct backend {
+	const char *name; /* GANGWAY_DEVICE: "null", or the scheme before the colon of "unix:..." */
+	bool vendor;
+
+	/*
+	 * Opens the device that `device` names and fills `table` (all NULL before).  Not CUDA_SUCCESS:
+	 * what cuInit will answer, and `why` says it in a sentence.  May be called again.
+	 */
+	CUresult (*open)(const char *device, struct cuda_ops *table, char *why, size_t size);
+
+	/* For NVIDIA's private tables; a vendor's driver answers those itself. */
+	CUresult (*primary)(CUdevice dev, CUcontext *ctx); /* the handle, not retained, not active */
+	CUresult (*stream_id)(CUcontext ctx, CUstream stream, unsigned long long *id);
+};
+
+extern const struct backend nvidia_backend, null_backend;

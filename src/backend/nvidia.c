@@ -1,0 +1,35 @@
+/* The vendor's own driver, passed through: a table of its functions, and nothing in between. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include "backend/backend.h"
+#include "backend/vendor.h"
+#include "gen/cuda_ops.h"
+
+extern const char *const cuda_names[];
+
+static CUresult open_nvidia(const char *device, struct cuda_ops *table, char *why, size_t size)
+{
+	static void *library; /* stays open: its threads and handlers do */
+	char path[PATH_MAX];
+	void **slots = (void **)table;
+
+	(void)device;
+	if (!library && !vendor_find(path, sizeof path, why, size))
+		return CUDA_ERROR_NO_DEVICE;
+	if (!library)
+		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		snprintf(why, size, "the vendor's library does not load: %s", dlerror());
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	for (int i = 0; i < cuda_OP_COUNT; i++)
+		slots[i] = dlsym(library, cuda_names[i]);
+	if (!table->cuInit) {
+		snprintf(why, size, "%s has no cuInit: not a CUDA driver", path);
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	return CUDA_SUCCESS;
+}
+
+const struct backend nvidia_backend = {.name = "nvidia", .vendor = true, .open = open_nvidia};

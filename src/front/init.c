@@ -1,0 +1,55 @@
+/* The few calls that a backend of ours need not know about, or where the front has to look on. */
+#include "front/front.h"
+#include "util/errors.h"
+
+CUresult front_cuInit(unsigned int flags)
+{
+	const struct cuda_ops *b = front_behind();
+	CUresult r = flags ? CUDA_ERROR_INVALID_VALUE : b->cuInit ? b->cuInit(flags) : CUDA_SUCCESS;
+
+	if (r == CUDA_SUCCESS)
+		front_initialised();
+	return r;
+}
+
+CUresult front_cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = FRONT_CUDA_VERSION;
+	return CUDA_SUCCESS;
+}
+
+/* What runtimes keep per context goes with the context, before the context itself does. */
+CUresult front_cuCtxDestroy_v2(CUcontext ctx)
+{
+	front_storage_drop(ctx);
+	return front_behind()->cuCtxDestroy_v2(ctx);
+}
+
+CUresult front_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	CUcontext ctx;
+
+	if (front_backend()->primary(dev, &ctx) == CUDA_SUCCESS)
+		front_storage_drop(ctx);
+	return front_behind()->cuDevicePrimaryCtxReset_v2(dev);
+}
+
+static CUresult answer_text(const char **out, const char *text)
+{
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = text;
+	return text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult front_cuGetErrorName(CUresult error, const char **pStr)
+{
+	return answer_text(pStr, error_name(error));
+}
+
+CUresult front_cuGetErrorString(CUresult error, const char **pStr)
+{
+	return answer_text(pStr, error_text(error));
+}

@@ -1,0 +1,380 @@
+/* Reads an .api file. */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "api.h"
+
+char *library, *soname, *result;
+struct entry entries[MAX_ENTRIES];
+int nentries;
+
+static const char *file;
+static int line;
+
+/* "handle T ...", "address T ..." and "struct T ...": types that are not plain numbers. */
+struct types {
+	const char *word;
+	char *names[MAX_TYPES];
+	int count;
+};
+static struct types handles = {"handle"}, addresses = {"address"}, structs = {"struct"};
+
+__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s:%d: ", file, line);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+char *api_copy(const char *s, size_t n)
+{
+	char *p = malloc(n + 1);
+
+	if (!p)
+		fail("out of memory");
+	memcpy(p, s, n);
+	p[n] = 0;
+	return p;
+}
+
+static char *skip(char *s)
+{
+	while (*s == ' ' || *s == '\t')
+		s++;
+	return s;
+}
+
+void api_trim(char *s)
+{
+	size_t n = strlen(s);
+
+	while (n && isspace((unsigned char)s[n - 1]))
+		s[--n] = 0;
+}
+
+static char *word(char **s)
+{
+	char *p = skip(*s), *q = p;
+
+	while (*q && !isspace((unsigned char)*q))
+		q++;
+	*s = q;
+	return q > p ? api_copy(p, q - p) : NULL;
+}
+
+static bool is_ident(const char *s)
+{
+	if (!isalpha((unsigned char)*s) && *s != '_')
+		return false;
+	while (isalnum((unsigned char)*s) || *s == '_')
+		s++;
+	return !*s;
+}
+
+static int number(const char *s, const char *what)
+{
+	char *end;
+	long v;
+
+	if (!s)
+		fail("%s is missing", what);
+	v = strtol(s, &end, 10);
+	if (*end || v < 0 || v > 1000000)
+		fail("%s is not a number: %s", what, s);
+	return v;
+}
+
+/* "in?(count) " before the declaration; moves *s behind it. */
+static void parse_dir(char **s, struct arg *a)
+{
+	static const struct { const char *word; enum dir dir; } words[] = {
+		{"inout", INOUT}, {"in", IN}, {"out", OUT}, {"host", HOST},
+	};
+	char *p = *s;
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t n = strlen(words[i].word);
+		if (strncmp(p, words[i].word, n) || !strchr(" ?(", p[n]))
+			continue;
+		a->dir = words[i].dir;
+		p += n;
+		if (*p == '?') {
+			a->opt = true;
+			p++;
+		}
+		if (*p == '(') {
+			char *q = strchr(p, ')');
+			if (!q)
+				fail("no ) after the length");
+			a->len = api_copy(p + 1, q - p - 1);
+			p = q + 1;
+		}
+		*s = skip(p);
+		return;
+	}
+}
+
+static void parse_arg(char *s, struct entry *e)
+{
+	struct arg *a = &e->args[e->nargs];
+	char *end, *p;
+
+	s = skip(s);
+	api_trim(s);
+	if (e->nargs == MAX_ARGS)
+		fail("%s has more than %d arguments", e->name, MAX_ARGS);
+	parse_dir(&s, a);
+	end = s + strlen(s);
+	for (p = end; p > s && (isalnum((unsigned char)p[-1]) || p[-1] == '_'); p--)
+		;
+	if (p == s || p == end || !is_ident(p))
+		fail("argument %d of %s has no name: %s", e->nargs + 1, e->name, s);
+	a->name = api_copy(p, end - p);
+	a->type = api_copy(s, p - s);
+	api_trim(a->type);
+	bool pointer = strchr(a->type, '*') != NULL;
+	if (pointer && a->dir == BY_VALUE)
+		fail("pointer %s of %s needs a direction: in, out, inout or host", a->name, e->name);
+	if (!pointer && a->dir != BY_VALUE)
+		fail("%s of %s has a direction but is no pointer", a->name, e->name);
+	e->nargs++;
+}
+
+static void parse_args(char *s, struct entry *e)
+{
+	int depth = 0;
+	char *start = s;
+
+	if (!strcmp(s, "void") || !*s)
+		return;
+	for (;; s++) {
+		if (*s == '(')
+			depth++;
+		if (*s == ')')
+			depth--;
+		if (*s && !(*s == ',' && depth == 0))
+			continue;
+		bool last = !*s;
+		*s = 0;
+		parse_arg(start, e);
+		if (last)
+			break;
+		start = s + 1;
+	}
+}
+
+static void parse_twin(const char *s, struct entry *e)
+{
+	if (!s)
+		fail("the twin column is missing");
+	if (!strcmp(s, "-"))
+		return;
+	if (!strncmp(s, "ptsz:", 5))
+		e->twin = PTSZ;
+	else if (!strncmp(s, "ptds:", 5))
+		e->twin = PTDS;
+	else
+		fail("twin must be -, ptsz:VERSION or ptds:VERSION, not %s", s);
+	e->twin_since = number(s + 5, "the twin's version");
+}
+
+/* "name(args)", "name = target" */
+static void parse_rest(char *s, struct entry *e)
+{
+	char *p, *close;
+
+	s = skip(s);
+	api_trim(s);
+	if (!strcmp(e->class, "alias")) {
+		p = strstr(s, " = ");
+		if (!p)
+			fail("an alias is written name = target");
+		e->name = api_copy(s, p - s);
+		api_trim(e->name);
+		e->target = api_copy(p + 3, strlen(p + 3));
+		return;
+	}
+	p = strchr(s, '(');
+	close = s + strlen(s) - 1;
+	if (!p || *close != ')')
+		fail("expected name(arguments)");
+	e->name = api_copy(s, p - s);
+	if (!is_ident(e->name))
+		fail("not a name: %s", e->name);
+	*close = 0;
+	if (!strcmp(e->class, "data"))
+		e->object = api_copy(p + 1, strlen(p + 1));
+	else
+		parse_args(p + 1, e);
+}
+
+static void parse_entry(char *s)
+{
+	static const char *classes[] = {"sync", "async", "local", "alias", "none", "data"};
+	struct entry *e = &entries[nentries];
+	char *w;
+	bool known = false;
+
+	if (nentries == MAX_ENTRIES)
+		fail("more than %d entries", MAX_ENTRIES);
+	if (!library)
+		fail("the library line must come first");
+	e->line = line;
+	e->nr = number(word(&s), "the wire number");
+	if (nentries && e->nr <= entries[nentries - 1].nr)
+		fail("number %d is out of order", e->nr);
+	e->class = word(&s);
+	for (size_t i = 0; i < sizeof classes / sizeof *classes && e->class; i++)
+		known |= !strcmp(e->class, classes[i]);
+	if (!known)
+		fail("class must be sync, async, local, alias, none or data, not %s", e->class ? e->class : "missing");
+	w = word(&s);
+	e->since = w && !strcmp(w, "-") ? 0 : number(w, "the version since which it exists");
+	parse_twin(word(&s), e);
+	parse_rest(s, e);
+	for (int i = 0; i < nentries; i++)
+		if (!strcmp(entries[i].name, e->name))
+			fail("%s stands already on line %d", e->name, entries[i].line);
+	nentries++;
+}
+
+static bool parse_types(char *p, struct types *t)
+{
+	char *w = word(&p);
+
+	if (strcmp(w, t->word))
+		return false;
+	while ((w = word(&p))) {
+		if (t->count == MAX_TYPES)
+			fail("more than %d %s types", MAX_TYPES, t->word);
+		t->names[t->count++] = w;
+	}
+	return true;
+}
+
+static void parse_line(char *s)
+{
+	char *p = skip(s);
+
+	api_trim(p);
+	if (!*p || *p == '#')
+		return;
+	if (!strncmp(p, "library ", 8)) {
+		p += 8;
+		library = word(&p);
+		soname = word(&p);
+		result = word(&p);
+		if (!result)
+			fail("library needs a name, a SONAME and a result type");
+	} else if (parse_types(p, &handles) || parse_types(p, &addresses) || parse_types(p, &structs)) {
+		return;
+	} else {
+		parse_entry(p);
+	}
+}
+
+static struct entry *find(const char *name)
+{
+	for (int i = 0; i < nentries; i++)
+		if (!strcmp(entries[i].name, name))
+			return &entries[i];
+	return NULL;
+}
+
+/* What can only be known when all lines are read: targets of aliases, names inside lengths. */
+static void resolve(void)
+{
+	for (int i = 0; i < nentries; i++) {
+		struct entry *e = &entries[i];
+		line = e->line;
+		if (!e->target)
+			continue;
+		struct entry *t = find(e->target);
+		if (!t || t->target || t->object)
+			fail("%s is an alias of %s, which is not a function here", e->name, e->target);
+		memcpy(e->args, t->args, sizeof e->args);
+		e->nargs = t->nargs;
+	}
+}
+
+int api_find_arg(const struct entry *e, const char *name, size_t n)
+{
+	for (int i = 0; i < e->nargs; i++)
+		if (strlen(e->args[i].name) == n && !strncmp(e->args[i].name, name, n))
+			return i;
+	return -1;
+}
+
+static void check_lengths(void)
+{
+	static const char *special[] = {"str", "image", "params"};
+
+	for (int i = 0; i < nentries; i++) {
+		struct entry *e = &entries[i];
+		line = e->line;
+		for (int k = 0; k < e->nargs; k++) {
+			const char *p = e->args[k].len;
+			bool ok = !p;
+			for (size_t j = 0; p && j < sizeof special / sizeof *special; j++)
+				ok |= !strcmp(p, special[j]);
+			while (!ok) {
+				p += *p == '*';
+				size_t n = strcspn(p, "*");
+				if (!n || (!isdigit((unsigned char)*p) && api_find_arg(e, p, n) < 0))
+					fail("length of %s of %s names no argument: %s", e->args[k].name, e->name, e->args[k].len);
+				p += n;
+				ok = !*p;
+			}
+		}
+	}
+}
+
+void api_parse(const char *path)
+{
+	static char buf[8192];
+	FILE *f = fopen(path, "r");
+
+	file = path;
+	if (!f)
+		fail("cannot be opened");
+	for (line = 1; fgets(buf, sizeof buf, f); line++) {
+		if (!strchr(buf, '\n') && !feof(f))
+			fail("line is longer than %zu characters", sizeof buf - 2);
+		parse_line(buf);
+	}
+	fclose(f);
+	if (!nentries)
+		fail("declares nothing");
+	resolve();
+	check_lengths();
+}
+
+static bool is_one_of(const struct types *t, const char *type)
+{
+	for (int i = 0; i < t->count; i++)
+		if (!strcmp(type, t->names[i]))
+			return true;
+	return false;
+}
+
+bool api_is_handle(const char *type)
+{
+	return is_one_of(&handles, type);
+}
+
+bool api_is_address(const char *type)
+{
+	return is_one_of(&addresses, type);
+}
+
+bool api_is_struct(const char *type)
+{
+	return is_one_of(&structs, type);
+}

@@ -1,0 +1,505 @@
+/*
+ * apigen - prints C from an .api file (api.h says what stands in one).
+ *
+ *	apigen MODE file.api [prefix | name=definitions ...]
+ *
+ * A mode is a function that prints; its output is compiled and never committed.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "api.h"
+
+static const char *suffix(const struct entry *e)
+{
+	return e->twin == PTSZ ? "_ptsz" : e->twin == PTDS ? "_ptds" : "";
+}
+
+static void params(const struct entry *e)
+{
+	for (int i = 0; i < e->nargs; i++) {
+		const char *t = e->args[i].type;
+		printf("%s%s%s%s", i ? ", " : "", t, t[strlen(t) - 1] == '*' ? "" : " ", e->args[i].name);
+	}
+	if (!e->nargs)
+		printf("void");
+}
+
+static void names(const struct entry *e)
+{
+	for (int i = 0; i < e->nargs; i++)
+		printf("%s%s", i ? ", " : "", e->args[i].name);
+}
+
+static void head(const char *what)
+{
+	printf("/* Made from %s.api by apigen: %s */\n", library, what);
+}
+
+/* Calls f for each function that is exported: every line and its twin. */
+static void each_function(void (*f)(const struct entry *e, const char *twin))
+{
+	for (int i = 0; i < nentries; i++) {
+		if (entries[i].object)
+			continue;
+		f(&entries[i], "");
+		if (entries[i].twin)
+			f(&entries[i], suffix(&entries[i]));
+	}
+}
+
+static void field(const struct entry *e, const char *twin)
+{
+	printf("\t%s (*%s%s)(", result, e->name, twin);
+	params(e);
+	printf(");\n");
+}
+
+static int count;
+
+static void count_one(const struct entry *e, const char *twin)
+{
+	(void)e, (void)twin;
+	count++;
+}
+
+static void enumerator(const struct entry *e, const char *twin)
+{
+	printf("\tOP_%s%s,\n", e->name, twin);
+}
+
+static void mode_ops(void)
+{
+	head("the table that everything able to execute calls fills");
+	printf("#pragma once\n\nstruct %s_ops {\n", library);
+	each_function(field);
+	printf("};\n\nenum %s_op {\n", library);
+	each_function(enumerator);
+	each_function(count_one);
+	printf("};\n\n#define %s_OP_COUNT %d\n", library, count);
+}
+
+static void export_one(const struct entry *e, const char *twin)
+{
+	printf("\nPUBLIC %s %s%s(", result, e->name, twin);
+	params(e);
+	printf(")\n{\n\treturn NOW->%s%s(", e->name, twin);
+	names(e);
+	printf(");\n}\n");
+}
+
+static void boot_one(const struct entry *e, const char *twin)
+{
+	printf("\nstatic %s boot_%s%s(", result, e->name, twin);
+	params(e);
+	printf(")\n{\n\treturn START()->%s%s(", e->name, twin);
+	names(e);
+	printf(");\n}\n");
+}
+
+static void boot_field(const struct entry *e, const char *twin)
+{
+	printf("\t.%s%s = boot_%s%s,\n", e->name, twin, e->name, twin);
+}
+
+/* The exports go through one pointer, NOW; before the device is chosen it is the boot table. */
+static void mode_exports(void)
+{
+	head("what the library exports, and the table that chooses the device at the first call");
+	for (int i = 0; i < nentries; i++)
+		if (entries[i].object)
+			printf("PUBLIC %s %s;\n", entries[i].object, entries[i].name);
+	each_function(export_one);
+	each_function(boot_one);
+	printf("\nconst struct %s_ops %s_boot_ops = {\n", library, library);
+	each_function(boot_field);
+	printf("};\n");
+}
+
+static const char *prefix;
+
+static void weak_one(const struct entry *e, const char *twin)
+{
+	printf("%s %s_%s%s(", result, prefix, e->name, twin);
+	params(e);
+	printf(") __attribute__((weak));\n");
+}
+
+static void weak_field(const struct entry *e, const char *twin)
+{
+	printf("\t.%s%s = %s_%s%s,\n", e->name, twin, prefix, e->name, twin);
+}
+
+static void mode_header(void)
+{
+	head("prototypes of one implementation; what it does not define is NULL in its table");
+	printf("#pragma once\n\n");
+	each_function(weak_one);
+	printf("\nextern const struct %s_ops %s_ops;\n", library, prefix);
+}
+
+static void mode_table(void)
+{
+	head("the table of one implementation");
+	printf("const struct %s_ops %s_ops = {\n", library, prefix);
+	each_function(weak_field);
+	printf("};\n");
+}
+
+static bool takes_stream(const struct entry *e)
+{
+	for (int i = 0; i < e->nargs; i++)
+		if (!strcmp(e->args[i].type, "CUstream"))
+			return true;
+	return false;
+}
+
+/* A twin is its base with stream 0 read as the thread's own default stream. */
+static void twin_one(const struct entry *e, const char *twin)
+{
+	if (!*twin)
+		return;
+	printf("\nstatic %s twin_%s%s(", result, e->name, twin);
+	params(e);
+	printf(")\n{\n");
+	if (!takes_stream(e))
+		printf("\tper_thread_default++;\n");
+	printf("\t%s r = BASE->%s(", result, e->name);
+	for (int i = 0; i < e->nargs; i++) {
+		bool s = !strcmp(e->args[i].type, "CUstream");
+		printf(s ? "%sPER_THREAD(%s)" : "%s%s", i ? ", " : "", e->args[i].name);
+	}
+	printf(");\n");
+	if (!takes_stream(e))
+		printf("\tper_thread_default--;\n");
+	printf("\treturn r;\n}\n");
+}
+
+static void twin_row(const struct entry *e, const char *twin)
+{
+	if (*twin)
+		printf("\tif (!t->%s%s && t->%s)\n\t\tt->%s%s = twin_%s%s;\n", e->name, twin, e->name, e->name, twin,
+			e->name, twin);
+}
+
+static void alias_row(const struct entry *e, const char *twin)
+{
+	if (e->target)
+		printf("\tif (!t->%s%s)\n\t\tt->%s%s = t->%s%s;\n", e->name, twin, e->name, twin, e->target, twin);
+}
+
+static void mode_complete(void)
+{
+	head("what follows from a table's own functions: older names and per-thread twins");
+	each_function(twin_one);
+	printf("\nvoid %s_ops_complete(struct %s_ops *t)\n{\n", library, library);
+	each_function(twin_row);
+	each_function(alias_row);
+	printf("}\n");
+}
+
+static void name_row(const struct entry *e, const char *twin)
+{
+	printf("\t\"%s%s\",\n", e->name, twin);
+}
+
+/* "cuMemAlloc" for cuMemAlloc_v2: what cuGetProcAddress is asked for. */
+static int base_length(const char *name)
+{
+	int n = strlen(name), k = n;
+
+	while (k && isdigit((unsigned char)name[k - 1]))
+		k--;
+	if (k < n && k > 2 && name[k - 1] == 'v' && name[k - 2] == '_')
+		return k - 2;
+	return n;
+}
+
+struct row {
+	const struct entry *e;
+	bool twin;
+};
+
+static int by_base(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int nx = base_length(x->e->name), ny = base_length(y->e->name);
+	int d = strncmp(x->e->name, y->e->name, nx < ny ? nx : ny);
+
+	if (!d)
+		d = nx - ny;
+	if (!d)
+		d = x->twin - y->twin;
+	if (!d)
+		d = (x->twin ? x->e->twin_since : x->e->since) - (y->twin ? y->e->twin_since : y->e->since);
+	return d;
+}
+
+static void mode_names(void)
+{
+	static struct row rows[2 * MAX_ENTRIES];
+	int n = 0;
+
+	head("names in table order, and the versions of each base name, oldest first");
+	printf("const char *const %s_names[] = {\n", library);
+	each_function(name_row);
+	printf("};\n\nconst struct proc %s_procs[] = {\n", library);
+	for (int i = 0; i < nentries; i++) {
+		if (!entries[i].since)
+			continue;
+		rows[n++] = (struct row){&entries[i], false};
+		if (entries[i].twin)
+			rows[n++] = (struct row){&entries[i], true};
+	}
+	qsort(rows, n, sizeof *rows, by_base);
+	for (int i = 0; i < n; i++) {
+		const struct entry *e = rows[i].e;
+		const char *s = rows[i].twin ? suffix(e) : "";
+		printf("\t{\"%.*s\", %d, %d, (proc_fn)%s%s},\n", base_length(e->name), e->name,
+			rows[i].twin ? e->twin_since : e->since, rows[i].twin, e->name, s);
+	}
+	printf("};\nconst size_t %s_nprocs = %d;\n", library, n);
+}
+
+static void proto_one(const struct entry *e, const char *twin)
+{
+	printf("%s %s%s(", result, e->name, twin);
+	params(e);
+	printf(");\n");
+}
+
+static void mode_protos(void)
+{
+	head("prototypes of the exported functions");
+	printf("#pragma once\n\n");
+	each_function(proto_one);
+}
+
+/* ---- trace: one descriptor a function, one wrapper that packs the arguments ---- */
+
+/* The element a pointer points to: "const void *" -> "void", "CUstream *" -> "CUstream". */
+static void pointee(const char *type, char *out, size_t size)
+{
+	if (!strncmp(type, "const ", 6))
+		type += 6;
+	snprintf(out, size, "%s", type);
+	char *star = strrchr(out, '*');
+	if (star)
+		*star = 0;
+	api_trim(out);
+}
+
+/* How a value is printed: h in hex, u unsigned, d signed. */
+static char number_kind(const char *type)
+{
+	if (api_is_handle(type) || api_is_address(type) || strchr(type, '*'))
+		return 'h';
+	return !strncmp(type, "unsigned", 8) || !strcmp(type, "size_t") ? 'u' : 'd';
+}
+
+static void print_kind(const struct arg *a)
+{
+	char t[128];
+
+	pointee(a->type, t, sizeof t);
+	if (a->dir == BY_VALUE && api_is_struct(a->type))
+		printf("'S', sizeof(%s)", a->type);
+	else if (a->dir == BY_VALUE && !strcmp(a->type, "float"))
+		printf("'f', 4");
+	else if (a->dir == BY_VALUE)
+		printf("'%c', sizeof(%s)", number_kind(a->type), a->type);
+	else if (a->len && !strcmp(a->len, "str"))
+		printf("'s', 0");
+	else if (a->dir == HOST || !strcmp(t, "void"))
+		printf("'p', 1");
+	else
+		printf("'%c', sizeof(%s)", number_kind(t), t);
+}
+
+static void desc_one(const struct entry *e, const char *twin)
+{
+	static const char dirs[] = "vioxp";
+
+	if (*twin)
+		return;
+	printf("static const struct trace_arg args_%s[] = {", e->name);
+	for (int i = 0; i < e->nargs; i++) {
+		const struct arg *a = &e->args[i];
+		int len = a->len ? api_find_arg(e, a->len + (*a->len == '*'), strlen(a->len + (*a->len == '*'))) : -1;
+		printf("\n\t{\"%s\", '%c', ", a->name, dirs[a->dir]);
+		print_kind(a);
+		printf(", %d},", a->len ? len >= 0 ? len : -2 : -1);
+	}
+	printf("%s{0}};\n", e->nargs ? "\n\t" : "");
+}
+
+static void desc_row(const struct entry *e, const char *twin)
+{
+	printf("\t{\"%s%s\", %d, args_%s},\n", e->name, twin, e->nargs, e->name);
+}
+
+static void trace_one(const struct entry *e, const char *twin)
+{
+	printf("\nstatic %s trace_%s%s(", result, e->name, twin);
+	params(e);
+	printf(")\n{\n\tconst uint64_t a[] = {");
+	for (int i = 0; i < e->nargs; i++) {
+		const struct arg *a = &e->args[i];
+		bool f = a->dir == BY_VALUE && !strcmp(a->type, "float");
+		bool s = a->dir == BY_VALUE && api_is_struct(a->type);
+		printf(f ? "trace_float(%s), " : s ? "(uintptr_t)&%s, " : "(uint64_t)%s, ", a->name);
+	}
+	printf("0};\n\tuint64_t start = trace_begin(&trace_calls[OP_%s%s], a);\n", e->name, twin);
+	printf("\t%s r = TRACED->%s%s(", result, e->name, twin);
+	names(e);
+	printf(");\n\ttrace_end(&trace_calls[OP_%s%s], a, r, start);\n\treturn r;\n}\n", e->name, twin);
+}
+
+static void trace_field(const struct entry *e, const char *twin)
+{
+	printf("\t.%s%s = trace_%s%s,\n", e->name, twin, e->name, twin);
+}
+
+static void mode_trace(void)
+{
+	head("a table that prints each call and hands it on");
+	each_function(desc_one);
+	printf("\nstatic const struct trace_call trace_calls[] = {\n");
+	each_function(desc_row);
+	printf("};\n");
+	each_function(trace_one);
+	printf("\nconst struct %s_ops %s_trace_ops = {\n", library, library);
+	each_function(trace_field);
+	printf("};\n");
+}
+
+static void list_one(const struct entry *e, const char *twin)
+{
+	printf("%s%s\n", e->name, twin);
+}
+
+static void mode_exportlist(void)
+{
+	each_function(list_one);
+	for (int i = 0; i < nentries; i++)
+		if (entries[i].object)
+			printf("%s\n", entries[i].name);
+}
+
+static void map_one(const struct entry *e, const char *twin)
+{
+	printf("\t%s%s;\n", e->name, twin);
+}
+
+static void mode_map(void)
+{
+	printf("{\nglobal:\n");
+	each_function(map_one);
+	for (int i = 0; i < nentries; i++)
+		if (entries[i].object)
+			printf("\t%s;\n", entries[i].name);
+	printf("local: *;\n};\n");
+}
+
+/* ---- coverage: a page from the description and lists of the functions each implementation defines ---- */
+
+#define MAX_IMPLS 8
+static char *impl_name[MAX_IMPLS];
+static char *impl_defs[MAX_IMPLS]; /* the file's text: one name a line */
+static int nimpls;
+
+static void read_impl(const char *spec)
+{
+	const char *eq = strchr(spec, '=');
+	FILE *f = eq ? fopen(eq + 1, "r") : NULL;
+	char *text = calloc(1, 1 << 20);
+
+	if (!f || !text || nimpls == MAX_IMPLS) {
+		fprintf(stderr, "apigen: cannot read %s (wanted NAME=FILE)\n", spec);
+		exit(1);
+	}
+	text[0] = '\n';
+	size_t n = fread(text + 1, 1, (1 << 20) - 3, f);
+	text[n + 1] = '\n';
+	fclose(f);
+	impl_name[nimpls] = api_copy(spec, eq - spec);
+	impl_defs[nimpls++] = text;
+}
+
+static bool defines(int impl, const char *name)
+{
+	char key[256];
+
+	snprintf(key, sizeof key, "\n%s_%s\n", impl_name[impl], name);
+	return strstr(impl_defs[impl], key) != NULL;
+}
+
+static bool implemented(int impl, const struct entry *e)
+{
+	return defines(impl, e->name) || (e->target && defines(impl, e->target));
+}
+
+static void mode_coverage(void)
+{
+	int have[MAX_IMPLS] = {0}, functions = 0;
+
+	printf("# Which entry points of %s do their work\n\nPrinted by `apigen coverage`; do not edit. ", soname);
+	printf("With a vendor driver underneath every name is passed through.\nElsewhere a name without a mark "
+		"answers CUDA_ERROR_NOT_SUPPORTED.\n\n| name | class | since |");
+	for (int i = 0; i < nimpls; i++)
+		printf(" %s |", impl_name[i]);
+	printf("\n|---|---|---:|");
+	for (int i = 0; i < nimpls; i++)
+		printf(":-:|");
+	printf("\n");
+	for (int k = 0; k < nentries; k++) {
+		const struct entry *e = &entries[k];
+		if (e->object)
+			continue;
+		functions++;
+		printf("| %s%s%s | %s | ", e->name, e->twin ? ", " : "", e->twin ? suffix(e) : "", e->class);
+		if (e->since)
+			printf("%d.%d |", e->since / 1000, e->since % 1000 / 10);
+		else
+			printf("– |");
+		for (int i = 0; i < nimpls; i++) {
+			have[i] += implemented(i, e);
+			printf(" %s |", implemented(i, e) ? "yes" : "");
+		}
+		printf("\n");
+	}
+	printf("\n%d functions (twins not counted):", functions);
+	for (int i = 0; i < nimpls; i++)
+		printf(" %s %d%s", impl_name[i], have[i], i + 1 < nimpls ? "," : ".\n");
+}
+
+static const struct mode {
+	const char *name;
+	void (*print)(void);
+	bool prefix;
+} modes[] = {
+	{"ops", mode_ops},		 {"exports", mode_exports},   {"header", mode_header, true},
+	{"table", mode_table, true},	 {"complete", mode_complete}, {"names", mode_names},
+	{"protos", mode_protos},	 {"trace", mode_trace},	      {"exportlist", mode_exportlist},
+	{"map", mode_map},		 {"coverage", mode_coverage},
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc >= 3 && i < sizeof modes / sizeof *modes; i++) {
+		if (strcmp(argv[1], modes[i].name) || (modes[i].prefix && argc != 4))
+			continue;
+		api_parse(argv[2]);
+		prefix = argc > 3 ? argv[3] : NULL;
+		for (int k = 3; modes[i].print == mode_coverage && k < argc; k++)
+			read_impl(argv[k]);
+		modes[i].print();
+		return fflush(stdout) ? 1 : 0;
+	}
+	fprintf(stderr, "usage: apigen MODE file.api [prefix | name=definitions ...]\nmodes:");
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+		fprintf(stderr, " %s", modes[i].name);
+	fprintf(stderr, "\n");
+	return 2;
+}
