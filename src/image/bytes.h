@@ -1,0 +1,36 @@
+/*
+ * bytes.h - little-endian numbers out of memory of any alignment, and ranges that cannot wrap.
+ *
+ * Callers check with in_range first; the readers do not.
+ */
+#ifndef IMAGE_BYTES_H
+#define IMAGE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint16_t get16(const void *base, size_t offset)
+{
+	uint16_t v;
+
+	memcpy(&v, (const char *)base + offset, sizeof v);
+	return v;
+}
+
+static inline uint32_t get32(const void *base, size_t offset)
+{
+	uint32_t v;
+
+	memcpy(&v, (const char *)base + offset, sizeof v);
+	return v;
+}
+
+/* Does [offset, offset + size) lie in [0, total)? */
+static inline bool in_range(uint64_t offset, uint64_t size, uint64_t total)
+{
+	return offset <= total && size <= total - offset;
+}
+
+#endif

@@ -1,0 +1,450 @@
+/*
+ * cubin.c - kernels, their parameters and limits, and variables, from a cubin's symbols and info sections.
+ *
+ *	.symtab			kernels (functions marked as entries), variables
+ *	.nv.info		{symbol, number} records: registers, stack frames
+ *	.nv.info.<kernel>	records without a symbol: parameters, launch bounds, clusters
+ *	.nv.shared.<kernel>	its size is the kernel's static shared memory
+ *	.nv.global[.init], .nv.constant3	where variables lie
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "abi/fatbin.h"
+#include "image/bytes.h"
+#include "image/elf.h"
+#include "image/private.h"
+
+enum where {
+	NOWHERE,
+	IN_GLOBAL,
+	IN_GLOBAL_INIT,
+	IN_CONST,
+	INFO_OF_MODULE,
+	INFO_OF_KERNEL, /* a kernel */
+	SHARED_OF_KERNEL,
+};
+
+struct cubin {
+	struct elf elf;
+	struct image_code *code;
+	struct image_error *err;
+	unsigned char *where; /* of each section */
+	const char *symbols;  /* nsymbols of Elf64_Sym */
+	uint32_t nsymbols;
+	const char *names; /* of symbols; ends in a NUL */
+	size_t names_size;
+	uint32_t *kernel_of;         /* of each symbol: index + 1, or 0 */
+	struct image_kernel **index; /* kernels by name */
+	uint64_t info_left;          /* bytes of info sections still believable: they do not overlap */
+};
+
+static int fail(struct cubin *c, const char *what)
+{
+	return image_fail(c->err, -EINVAL, 0, "cubin: %s", what);
+}
+
+static int no_memory(struct cubin *c)
+{
+	return image_fail(c->err, -ENOMEM, 0, "cubin: out of memory");
+}
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+static enum where place(const char *name)
+{
+	if (begins(name, ".nv.info."))
+		return INFO_OF_KERNEL;
+	if (begins(name, ".nv.shared."))
+		return SHARED_OF_KERNEL;
+	if (!strcmp(name, ".nv.info"))
+		return INFO_OF_MODULE;
+	if (!strcmp(name, ".nv.global"))
+		return IN_GLOBAL;
+	if (!strcmp(name, ".nv.global.init"))
+		return IN_GLOBAL_INIT;
+	return strcmp(name, ".nv.constant3") ? NOWHERE : IN_CONST;
+}
+
+static int take_symbols(struct cubin *c, const struct elf_section *s)
+{
+	struct elf_section names;
+
+	if (c->symbols || !s->data)
+		return fail(c, "more than one symbol table");
+	if (elf_section(&c->elf, s->link, &names) || !names.data || !names.size || names.data[names.size - 1])
+		return fail(c, "the symbols have no names");
+	c->symbols = s->data;
+	c->nsymbols = s->size / sizeof(Elf64_Sym);
+	c->names = names.data;
+	c->names_size = names.size;
+	return 0;
+}
+
+static int classify(struct cubin *c)
+{
+	struct elf_section s;
+	int r = 0;
+
+	c->where = calloc(c->elf.nsections + 1, 1);
+	if (!c->where)
+		return no_memory(c);
+	for (uint32_t i = 1; i < c->elf.nsections && !r; i++) {
+		if (elf_section(&c->elf, i, &s))
+			return fail(c, "a section lies outside the file");
+		c->where[i] = place(s.name);
+		if (c->where[i] == IN_CONST)
+			c->code->const_bytes = s.size;
+		if (s.type == SHT_SYMTAB)
+			r = take_symbols(c, &s);
+	}
+	return r;
+}
+
+static Elf64_Sym symbol(const struct cubin *c, uint32_t i)
+{
+	Elf64_Sym s;
+
+	memcpy(&s, c->symbols + (size_t)i * sizeof s, sizeof s);
+	return s;
+}
+
+static bool is_kernel(const Elf64_Sym *s)
+{
+	return ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_other & CUBIN_STO_KERNEL &&
+	       s->st_shndx != SHN_UNDEF;
+}
+
+static bool is_variable(const struct cubin *c, const Elf64_Sym *s)
+{
+	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT)
+		return false;
+	if (s->st_shndx == SHN_UNDEF)
+		return c->code->relocatable;
+	return s->st_shndx < c->elf.nsections && c->where[s->st_shndx] >= IN_GLOBAL &&
+	       c->where[s->st_shndx] <= IN_CONST;
+}
+
+static char *name_of(struct cubin *c, const Elf64_Sym *s)
+{
+	const char *name = s->st_name < c->names_size ? c->names + s->st_name : "";
+
+	return arena_text(c->code->arena, name, strlen(name));
+}
+
+static int add_variable(struct cubin *c, const Elf64_Sym *s)
+{
+	struct image_global *g = &c->code->globals[c->code->nglobals++];
+	struct elf_section in;
+
+	g->name = name_of(c, s);
+	if (!g->name)
+		return no_memory(c);
+	g->size = s->st_size;
+	g->offset = s->st_value;
+	g->managed = s->st_other & CUBIN_STO_MANAGED;
+	g->local = ELF64_ST_BIND(s->st_info) == STB_LOCAL;
+	g->external = s->st_shndx == SHN_UNDEF;
+	if (g->external)
+		return 0;
+	g->space = c->where[s->st_shndx] == IN_CONST ? IMAGE_SPACE_CONST : IMAGE_SPACE_GLOBAL;
+	if (elf_section(&c->elf, s->st_shndx, &in) || !in_range(s->st_value, s->st_size, in.size))
+		return fail(c, "a variable lies outside its section");
+	if (in.data)
+		g->init = in.data + s->st_value;
+	return 0;
+}
+
+static int add_kernel(struct cubin *c, const Elf64_Sym *s, uint32_t i)
+{
+	struct image_kernel *k = &c->code->kernels[c->code->nkernels++];
+
+	k->name = name_of(c, s);
+	if (!k->name)
+		return no_memory(c);
+	k->local = ELF64_ST_BIND(s->st_info) == STB_LOCAL;
+	c->kernel_of[i] = c->code->nkernels;
+	c->index[c->code->nkernels - 1] = k;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(struct image_kernel *const *)a)->name, (*(struct image_kernel *const *)b)->name);
+}
+
+static int read_symbols(struct cubin *c)
+{
+	size_t kernels = 0, variables = 0;
+	Elf64_Sym s;
+	int r = 0;
+
+	for (uint32_t i = 0; i < c->nsymbols; i++) {
+		s = symbol(c, i);
+		kernels += is_kernel(&s);
+		variables += is_variable(c, &s);
+	}
+	c->kernel_of = calloc((size_t)c->nsymbols + 1, sizeof *c->kernel_of);
+	c->index = calloc(kernels + 1, sizeof *c->index);
+	c->code->kernels = arena_alloc(c->code->arena, kernels, sizeof *c->code->kernels);
+	c->code->globals = arena_alloc(c->code->arena, variables, sizeof *c->code->globals);
+	if (!c->kernel_of || !c->index || !c->code->kernels || !c->code->globals)
+		return no_memory(c);
+	for (uint32_t i = 0; i < c->nsymbols && !r; i++) {
+		s = symbol(c, i);
+		if (is_kernel(&s))
+			r = add_kernel(c, &s, i);
+		else if (is_variable(c, &s))
+			r = add_variable(c, &s);
+	}
+	if (!r)
+		qsort(c->index, kernels, sizeof *c->index, by_name);
+	return r;
+}
+
+static struct image_kernel *kernel_named(struct cubin *c, const char *name)
+{
+	struct image_kernel key = {.name = name}, *at = &key, **found;
+
+	found = bsearch(&at, c->index, c->code->nkernels, sizeof *c->index, by_name);
+	return found ? *found : NULL;
+}
+
+/* One record of an info section, with its payload. */
+struct record {
+	unsigned attribute;
+	uint32_t value; /* the inline value, or the payload's first word */
+	const char *payload;
+	uint32_t size; /* of payload */
+};
+
+/* Beside those of abi/fatbin.h: .blocksareclusters. */
+#define INFO_BLOCKS_ARE_CLUSTERS 0x5b
+
+/* 1: there it is, 0: the end, or an error. */
+static int next_record(struct cubin *c, const struct elf_section *s, size_t *at, struct record *r)
+{
+	struct cubin_info i;
+
+	if (s->size - *at < sizeof i)
+		return *at == s->size ? 0 : fail(c, "an info section ends inside a record");
+	memcpy(&i, s->data + *at, sizeof i);
+	*at += sizeof i;
+	*r = (struct record){.attribute = i.attribute, .value = i.value};
+	if (i.format == INFO_BYTE)
+		r->value &= 0xff;
+	if (i.format != INFO_SIZED)
+		return i.format >= INFO_NONE && i.format <= INFO_U16
+			       ? 1
+			       : fail(c, "an info record of unknown format");
+	if (!in_range(*at, i.value, s->size))
+		return fail(c, "an info record goes past its section");
+	r->payload = s->data + *at;
+	r->size = i.value;
+	r->value = r->size >= 4 ? get32(r->payload, 0) : 0;
+	*at += r->size;
+	return 1;
+}
+
+static bool is_param(const struct record *r)
+{
+	return (r->attribute == INFO_KPARAM_INFO || r->attribute == INFO_KPARAM_INFO_V2) &&
+	       r->size >= sizeof(struct cubin_kparam);
+}
+
+static int add_param(struct cubin *c, struct image_kernel *k, const struct record *r, unsigned char *have)
+{
+	struct cubin_kparam p;
+	struct cubin_kparam_v2 v2;
+
+	memcpy(&p, r->payload, sizeof p);
+	memcpy(&v2, r->payload, sizeof v2);
+	if (p.ordinal >= k->nparams || have[p.ordinal])
+		return fail(c, "the parameters of a kernel do not add up");
+	have[p.ordinal] = 1;
+	k->params[p.ordinal].offset = p.offset;
+	k->params[p.ordinal].size = r->attribute == INFO_KPARAM_INFO ? p.packed >> 18 : v2.size;
+	return 0;
+}
+
+static int read_params(struct cubin *c, struct image_kernel *k, const struct elf_section *s)
+{
+	unsigned char *have;
+	struct record rec;
+	size_t at = 0;
+	int r;
+
+	while ((r = next_record(c, s, &at, &rec)) == 1)
+		k->nparams += is_param(&rec);
+	if (r || !k->nparams)
+		return r;
+	k->params = arena_alloc(c->code->arena, k->nparams, sizeof *k->params);
+	have = calloc(k->nparams, 1);
+	if (!k->params || !have) {
+		free(have);
+		return no_memory(c);
+	}
+	for (at = 0, r = 1; r == 1 && (r = next_record(c, s, &at, &rec)) == 1;)
+		if (is_param(&rec) && (r = add_param(c, k, &rec, have)) == 0)
+			r = 1;
+	free(have);
+	return r;
+}
+
+static void triple(uint32_t *to, const struct record *r)
+{
+	for (unsigned i = 0; i < 3 && 4 * i + 4 <= r->size; i++)
+		to[i] = get32(r->payload, 4 * i);
+}
+
+static void note(struct image_kernel *k, const struct record *r)
+{
+	switch (r->attribute) {
+	case INFO_MAX_THREADS:
+		triple(k->max_threads, r);
+		break;
+	case INFO_REQNTID:
+		triple(k->req_threads, r);
+		break;
+	case INFO_CTA_PER_CLUSTER:
+		triple(k->cluster, r);
+		break;
+	case INFO_CBANK_PARAM_SIZE:
+		k->param_bytes = r->value;
+		break;
+	case INFO_MAXREG_COUNT:
+		k->max_regs = r->value == 255 ? 0 : r->value;
+		break;
+	case INFO_EXPLICIT_CLUSTER:
+		k->explicit_cluster = true;
+		break;
+	case INFO_BLOCKS_ARE_CLUSTERS:
+		k->blocks_are_clusters = true;
+		break;
+	case INFO_MAX_CLUSTER_RANK:
+		k->max_cluster_rank = r->value;
+		break;
+	case INFO_NUM_BARRIERS:
+		k->barriers = r->value;
+		break;
+	}
+}
+
+static int check_params(struct cubin *c, struct image_kernel *k)
+{
+	uint32_t end = 0;
+
+	for (uint32_t i = 0; i < k->nparams; i++)
+		if (k->params[i].offset + k->params[i].size > end)
+			end = k->params[i].offset + k->params[i].size;
+	if (!k->param_bytes)
+		k->param_bytes = end;
+	return end <= k->param_bytes ? 0 : fail(c, "a parameter lies outside the parameter buffer");
+}
+
+static int read_kernel_info(struct cubin *c, const struct elf_section *s)
+{
+	struct image_kernel *k = kernel_named(c, s->name + strlen(".nv.info."));
+	struct record rec;
+	size_t at = 0;
+	int r;
+
+	if (!k || !s->data)
+		return 0; /* of a function that is no kernel */
+	if (k->params)
+		return fail(c, "a kernel is described twice");
+	r = read_params(c, k, s);
+	while (!r && (r = next_record(c, s, &at, &rec)) == 1) {
+		note(k, &rec);
+		r = 0;
+	}
+	return r ? r : check_params(c, k);
+}
+
+static int read_module_info(struct cubin *c, const struct elf_section *s)
+{
+	struct image_kernel *k;
+	struct record rec;
+	size_t at = 0;
+	int r;
+
+	if (!s->data)
+		return 0;
+	while ((r = next_record(c, s, &at, &rec)) == 1) {
+		if (rec.size < 8 || rec.value >= c->nsymbols || !c->kernel_of[rec.value])
+			continue;
+		k = &c->code->kernels[c->kernel_of[rec.value] - 1];
+		if (rec.attribute == INFO_REGCOUNT)
+			k->regs = get32(rec.payload, 4);
+		else if (rec.attribute == INFO_FRAME_SIZE)
+			k->local_bytes = get32(rec.payload, 4);
+	}
+	return r;
+}
+
+static int read_shared(struct cubin *c, const struct elf_section *s)
+{
+	struct image_kernel *k = kernel_named(c, s->name + strlen(".nv.shared."));
+	uint64_t reserved = c->code->sm >= 90 ? CUBIN_RESERVED_SHARED : 0;
+
+	if (!k)
+		return 0;
+	if (s->size > UINT32_MAX)
+		return fail(c, "more shared memory than there can be");
+	k->shared_bytes = s->size > reserved ? s->size - reserved : 0;
+	return 0;
+}
+
+static int read_sections(struct cubin *c)
+{
+	struct elf_section s;
+	int r = 0;
+
+	c->info_left = c->elf.size;
+	for (uint32_t i = 1; i < c->elf.nsections && !r; i++) {
+		if (c->where[i] < INFO_OF_MODULE)
+			continue;
+		if (elf_section(&c->elf, i, &s))
+			return fail(c, "a section lies outside the file");
+		if (s.data && s.size > c->info_left)
+			return fail(c, "its sections overlap");
+		if (s.data)
+			c->info_left -= s.size;
+		if (c->where[i] == INFO_OF_MODULE)
+			r = read_module_info(c, &s);
+		else
+			r = c->where[i] == INFO_OF_KERNEL ? read_kernel_info(c, &s) : read_shared(c, &s);
+	}
+	return r;
+}
+
+static int read_all(struct cubin *c, const void *data, size_t size)
+{
+	int r;
+
+	if (cubin_target(data, size, &c->code->sm))
+		return fail(c, "this ELF file is none");
+	if (elf_init(&c->elf, data, size))
+		return fail(c, "its sections make no sense");
+	c->code->relocatable = get16(data, offsetof(Elf64_Ehdr, e_type)) == ET_REL;
+	c->code->address_size = 64;
+	r = classify(c);
+	if (!r)
+		r = read_symbols(c);
+	return r ? r : read_sections(c);
+}
+
+int cubin_read(struct image_code *code, const void *data, size_t size, struct image_error *err)
+{
+	struct cubin c = {.code = code, .err = err};
+	int r = read_all(&c, data, size);
+
+	free(c.where);
+	free(c.kernel_of);
+	free(c.index);
+	return r;
+}

@@ -1,0 +1,141 @@
+/*
+ * elf.c - see elf.h; and the little that is asked of a cubin before anybody reads it.
+ */
+#include <elf.h>
+#include <errno.h>
+
+#include "abi/fatbin.h"
+#include "image/bytes.h"
+#include "image/elf.h"
+#include "image/private.h"
+
+static int read_header(const void *data, size_t size, Elf64_Ehdr *h)
+{
+	if (size < sizeof *h)
+		return -EINVAL;
+	memcpy(h, data, sizeof *h);
+	if (memcmp(h->e_ident, ELFMAG, SELFMAG))
+		return -EINVAL;
+	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
+		return -ENOTSUP;
+	if (h->e_shnum && h->e_shentsize != sizeof(Elf64_Shdr))
+		return -EINVAL;
+	return 0;
+}
+
+/* Without a size: each step reads only what the step before has counted in. */
+size_t elf_extent(const void *data)
+{
+	Elf64_Ehdr h;
+	Elf64_Shdr s;
+	uint64_t extent = sizeof h, n, end;
+
+	if (read_header(data, SIZE_MAX, &h))
+		return 0;
+	if (__builtin_add_overflow(h.e_phoff, (uint64_t)h.e_phnum * h.e_phentsize, &end) || end > PTRDIFF_MAX)
+		return 0;
+	if (h.e_phnum && end > extent)
+		extent = end;
+	if (!h.e_shoff)
+		return extent;
+	if (h.e_shoff > PTRDIFF_MAX)
+		return 0;
+	/* More sections than fit the header's field are counted in section 0. */
+	memcpy(&s, (const char *)data + h.e_shoff, sizeof s);
+	n = h.e_shnum ? h.e_shnum : s.sh_size;
+	if (n > UINT32_MAX || __builtin_add_overflow(h.e_shoff, n * sizeof s, &end) || end > PTRDIFF_MAX)
+		return 0;
+	extent = end > extent ? end : extent;
+	for (uint64_t i = 1; i < n; i++) {
+		memcpy(&s, (const char *)data + h.e_shoff + i * sizeof s, sizeof s);
+		if (s.sh_type == SHT_NOBITS || s.sh_type == SHT_NULL)
+			continue;
+		if (__builtin_add_overflow(s.sh_offset, s.sh_size, &end) || end > PTRDIFF_MAX)
+			return 0;
+		extent = end > extent ? end : extent;
+	}
+	return extent;
+}
+
+int cubin_target(const void *data, size_t size, unsigned *sm)
+{
+	Elf64_Ehdr h;
+	int r = read_header(data, size, &h);
+
+	if (r)
+		return r;
+	if (h.e_machine != CUBIN_MACHINE)
+		return -ENOTSUP;
+	*sm = h.e_ident[EI_OSABI] == CUBIN_OSABI ? h.e_flags >> 8 & 0xffff : h.e_flags & 0xff;
+	return 0;
+}
+
+static int read_section(const struct elf *elf, uint32_t index, Elf64_Shdr *s)
+{
+	if (index >= elf->nsections)
+		return -EINVAL;
+	memcpy(s, elf->data + elf->shoff + (uint64_t)index * sizeof *s, sizeof *s);
+	if (s->sh_type == SHT_NOBITS || s->sh_type == SHT_NULL)
+		return 0;
+	return in_range(s->sh_offset, s->sh_size, elf->size) ? 0 : -EINVAL;
+}
+
+static int count_sections(struct elf *elf, const Elf64_Ehdr *h, uint32_t *names)
+{
+	Elf64_Shdr first;
+	uint64_t n = h->e_shnum;
+
+	if (!in_range(h->e_shoff, sizeof first, elf->size))
+		return -EINVAL;
+	memcpy(&first, elf->data + h->e_shoff, sizeof first);
+	if (!n)
+		n = first.sh_size;
+	*names = h->e_shstrndx == SHN_XINDEX ? first.sh_link : h->e_shstrndx;
+	if (n > UINT32_MAX || !in_range(h->e_shoff, n * sizeof first, elf->size))
+		return -EINVAL;
+	elf->shoff = h->e_shoff;
+	elf->nsections = n;
+	return 0;
+}
+
+int elf_init(struct elf *elf, const void *data, size_t size)
+{
+	Elf64_Ehdr h;
+	Elf64_Shdr s;
+	uint32_t names;
+	int r = read_header(data, size, &h);
+
+	memset(elf, 0, sizeof *elf);
+	elf->data = data;
+	elf->size = size;
+	if (r || !h.e_shoff)
+		return r;
+	r = count_sections(elf, &h, &names);
+	if (!r)
+		r = read_section(elf, names, &s);
+	if (r)
+		return r;
+	if (s.sh_type != SHT_STRTAB || !s.sh_size || elf->data[s.sh_offset + s.sh_size - 1])
+		return -EINVAL;
+	elf->names = elf->data + s.sh_offset;
+	elf->names_size = s.sh_size;
+	return 0;
+}
+
+int elf_section(const struct elf *elf, uint32_t index, struct elf_section *section)
+{
+	Elf64_Shdr s;
+	int r = read_section(elf, index, &s);
+
+	if (r)
+		return r;
+	if (s.sh_name >= elf->names_size)
+		return -EINVAL;
+	section->name = elf->names + s.sh_name;
+	section->type = s.sh_type;
+	section->link = s.sh_link;
+	section->info = s.sh_info;
+	section->size = s.sh_size;
+	section->data = s.sh_type == SHT_NOBITS || s.sh_type == SHT_NULL ? NULL : elf->data + s.sh_offset;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/*
+ * elf.h - sections of a 64-bit little-endian ELF file, each checked to lie inside it.
+ */
+#ifndef IMAGE_ELF_H
+#define IMAGE_ELF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf {
+	const char *data;
+	size_t size;
+	uint64_t shoff;
+	uint32_t nsections;
+	const char *names; /* ends in a NUL, so that any offset inside is a string */
+	size_t names_size;
+};
+
+struct elf_section {
+	const char *name;
+	uint32_t type, link, info;
+	uint64_t size;
+	const char *data; /* NULL for one without bytes in the file */
+};
+
+int elf_init(struct elf *elf, const void *data, size_t size);
+int elf_section(const struct elf *elf, uint32_t index, struct elf_section *section);
+
+#endif

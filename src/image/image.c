@@ -1,0 +1,131 @@
+/*
+ * image.c - telling what an image is, and where its parts begin and end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/fatbin.h"
+#include "image/private.h"
+
+/* More pre-link fatbins than any program has: a list that long is not a list. */
+#define PRELINK_MAX (1u << 20)
+
+static bool starts(const unsigned char *data, size_t size, const char *magic, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (i >= size || data[i] != (unsigned char)magic[i])
+			return false;
+	return true;
+}
+
+enum image_kind image_sniff(const void *data, size_t size)
+{
+	if (starts(data, size, "\xb1\x43\x62\x46", 4))
+		return IMAGE_WRAPPER;
+	if (starts(data, size, "\x50\xed\x55\xba", 4))
+		return IMAGE_FATBIN;
+	if (starts(data, size,
+		   "\x7f"
+		   "ELF",
+		   4))
+		return IMAGE_CUBIN;
+	if (starts(data, size, "!<arch>\n", 8))
+		return IMAGE_ARCHIVE;
+	return IMAGE_PTX;
+}
+
+int image_init(struct image *image, const void *data, size_t size)
+{
+	memset(image, 0, sizeof *image);
+	image->kind = image_sniff(data, size);
+	if (image->kind == IMAGE_WRAPPER || !size)
+		return -EINVAL;
+	if (image->kind == IMAGE_ARCHIVE)
+		return -ENOTSUP;
+	image->one = (struct image_span){data, size};
+	image->parts = &image->one;
+	image->nparts = 1;
+	return 0;
+}
+
+static int fatbin_span(struct image_span *span, const void *data)
+{
+	struct fatbin_header h;
+
+	if (!data || image_sniff(data, SIZE_MAX) != IMAGE_FATBIN)
+		return -EINVAL;
+	memcpy(&h, data, sizeof h);
+	if (h.size > PTRDIFF_MAX - UINT16_MAX)
+		return -EINVAL;
+	*span = (struct image_span){data, h.header_size + h.size};
+	return 0;
+}
+
+static unsigned count_prelink(const void *const *list)
+{
+	unsigned n = 0;
+
+	while (list && list[n] && n < PRELINK_MAX)
+		n++;
+	return n;
+}
+
+static int init_wrapper(struct image *image, const void *data)
+{
+	struct fatbin_wrapper w;
+	const void *const *prelink;
+	unsigned n;
+	int r;
+
+	memcpy(&w, data, sizeof w);
+	if (w.version != FATBIN_WRAPPER_PLAIN && w.version != FATBIN_WRAPPER_LINKED)
+		return -ENOTSUP;
+	prelink = w.version == FATBIN_WRAPPER_LINKED ? w.more : NULL;
+	n = count_prelink(prelink);
+	if (n) {
+		image->parts = calloc(n + 1, sizeof *image->parts);
+		if (!image->parts)
+			return -ENOMEM;
+	}
+	image->nparts = n + 1;
+	r = fatbin_span(&image->parts[0], w.data);
+	for (unsigned i = 0; i < n && !r; i++)
+		r = fatbin_span(&image->parts[i + 1], prelink[i]);
+	if (r)
+		image_finish(image);
+	return r;
+}
+
+int image_init_local(struct image *image, const void *data)
+{
+	memset(image, 0, sizeof *image);
+	if (!data)
+		return -EINVAL;
+	image->kind = image_sniff(data, SIZE_MAX);
+	image->parts = &image->one;
+	image->nparts = 1;
+	image->one.data = data;
+	switch (image->kind) {
+	case IMAGE_WRAPPER:
+		return init_wrapper(image, data);
+	case IMAGE_FATBIN:
+		return fatbin_span(&image->one, data);
+	case IMAGE_CUBIN:
+		image->one.size = elf_extent(data);
+		return image->one.size ? 0 : -EINVAL;
+	case IMAGE_PTX:
+		image->one.size = strlen(data);
+		return image->one.size ? 0 : -EINVAL;
+	case IMAGE_ARCHIVE:
+		break; /* says nowhere how long it is */
+	}
+	return -ENOTSUP;
+}
+
+void image_finish(struct image *image)
+{
+	if (image->parts != &image->one)
+		free(image->parts);
+	memset(image, 0, sizeof *image);
+}

@@ -1,0 +1,37 @@
+/*
+ * private.h - what the files of this folder share and nobody else sees.
+ */
+#ifndef IMAGE_PRIVATE_H
+#define IMAGE_PRIVATE_H
+
+#include "image/image.h"
+
+/* The most that we unpack, or read as one piece of code. */
+#define IMAGE_MAX ((size_t)1 << 30)
+
+/* elf.c: the bytes a cubin occupies by its own headers, 0 if it makes no sense. Reads only what it then
+ * counts. */
+size_t elf_extent(const void *data);
+
+/* elf.c: the architecture a cubin is for, without reading more than its header; -EINVAL if it is no cubin. */
+int cubin_target(const void *data, size_t size, unsigned *sm);
+
+/* ptxread.c: .version and .target of a PTX text. */
+int ptx_target(const char *text, size_t size, struct image_entry *entry);
+
+/* Memory for a struct image_code, freed at once. It refuses (NULL) to grow beyond its budget: the names in a
+ * hostile file may overlap, and so be much more than the file. */
+struct image_arena *arena_create(size_t budget);
+void arena_destroy(struct image_arena *arena);
+void *arena_alloc(struct image_arena *arena, size_t n, size_t size); /* zeroed; n * size may not wrap */
+char *arena_text(struct image_arena *arena, const char *text, size_t size);
+
+/* The readers proper. They fill code, whose arena is there; the caller sorts, and destroys on failure. */
+int cubin_read(struct image_code *code, const void *data, size_t size, struct image_error *err);
+int ptx_read(struct image_code *code, const char *text, size_t size, struct image_error *err);
+
+/* Put a sentence into err, if there is one, and return code. */
+int image_fail(struct image_error *err, int code, unsigned line, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif
