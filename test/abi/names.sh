@@ -1,6 +1,6 @@
 #!/bin/sh
 # api/cuda.api declares exactly the names that the vendor's libcuda.so.1 exports, per-thread twins, older
-# names and objects included.
+# names and objects included, and a later version of a name came later.
 #
 #	names.sh SOURCE_DIR
 set -eu
@@ -25,4 +25,19 @@ if ! cmp -s "$tmp/ours" "$tmp/theirs"; then
 	LC_ALL=C comm -23 "$tmp/ours" "$tmp/theirs" | sed 's/^/in api\/cuda.api, but not exported: /'
 	exit 1
 fi
+awk '
+	/^[ \t]*(#|$)/ || $1 == "library" || $1 == "handle" || $3 == "-" { next }
+	{
+		name = $5
+		sub(/\(.*/, "", name)
+		base = name
+		sub(/_v[0-9]+$/, "", base)
+		if (base in since && $3 <= since[base]) {
+			print name " is since " $3 ", but an older version of it since " since[base]
+			bad = 1
+		}
+		since[base] = $3 + 0
+	}
+	END { exit bad }
+' "$src/api/cuda.api"
 echo "$(wc -l <"$tmp/ours") names"

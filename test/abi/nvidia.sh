@@ -1,0 +1,157 @@
+#!/bin/sh
+# Every constant, size, offset and prototype in abi/ and api/cuda.api is the one in NVIDIA's own headers, and
+# every version there is the one cuGetProcAddress counts from.
+#
+#	nvidia.sh SOURCE_DIR CC
+#
+# What is compared is read out of our files each time, so a new declaration is checked without a change
+# here. A toolkit of another release than ours (13.0) may lack names or have moved an end marker; that is no
+# failure.
+set -eu
+src=$1
+cc=$2
+ours_version=13000
+
+for home in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
+	inc=$home/include
+	[ -f "$inc/cuda.h" ] && [ -f "$inc/cudaTypedefs.h" ] && break
+	inc=
+done
+if [ -z "$inc" ]; then
+	echo "skipped: no CUDA toolkit (set CUDA_HOME, or install it in /usr/local/cuda)"
+	exit 77
+fi
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+awk=$src/test/abi
+LC_ALL=C
+export LC_ALL
+
+# Stand-ins for the graphics headers that the interop headers ask for, used only if there are none.
+mkdir -p "$tmp/alien/GL" "$tmp/alien/EGL" "$tmp/alien/vdpau"
+cat >"$tmp/alien/GL/gl.h" <<EOF
+typedef unsigned int GLenum;
+typedef unsigned int GLuint;
+EOF
+echo 'typedef int EGLint;' >"$tmp/alien/EGL/egl.h"
+cat >"$tmp/alien/EGL/eglext.h" <<EOF
+typedef void *EGLImageKHR;
+typedef void *EGLStreamKHR;
+typedef void *EGLSyncKHR;
+EOF
+cat >"$tmp/alien/vdpau/vdpau.h" <<EOF
+#include <stdint.h>
+typedef uint32_t VdpDevice;
+typedef uint32_t VdpFuncId;
+typedef uint32_t VdpOutputSurface;
+typedef uint32_t VdpVideoSurface;
+typedef int VdpStatus;
+typedef VdpStatus VdpGetProcAddress(VdpDevice, VdpFuncId, void **);
+EOF
+cat >"$tmp/theirs.h" <<EOF
+#include <stddef.h>
+#include "cuda.h"
+#include "cudaGL.h"
+#include "cudaEGL.h"
+#include <vdpau/vdpau.h>
+#include "cudaVDPAU.h"
+#include "cudaProfiler.h"
+EOF
+echo '#include "abi/cuda.h"' >"$tmp/ours.h"
+
+# With this name defined, NVIDIA's headers declare every version of a function instead of renaming the newest.
+theirs="$cc -std=gnu11 -w -D__CUDA_API_VERSION_INTERNAL -I$inc -idirafter $tmp/alien"
+ours="$cc -std=gnu11 -I$src"
+
+version=$(sed -n 's/^#define CUDA_VERSION //p' "$inc/cuda.h")
+same=false
+[ "$version" -eq $ours_version ] && same=true
+bad=false
+
+# 1. The names on both sides.
+for side in ours theirs; do
+	eval "\$$side -E -P \"\$tmp/$side.h\"" | awk -f "$awk/declarations.awk" | sort -u >"$tmp/$side.names"
+done
+comm -23 "$tmp/ours.names" "$tmp/theirs.names" >"$tmp/ours.only"
+comm -13 "$tmp/ours.names" "$tmp/theirs.names" |
+	grep -E '^. (CU|cu)' | grep -vE 'CU_EGL_COLOR_FORMAT|CUeglColorFormat' >"$tmp/theirs.only" || :
+comm -12 "$tmp/ours.names" "$tmp/theirs.names" >"$tmp/names"
+grep -hoE '^#define (CU|CUDA)_[A-Za-z0-9_]+ ' "$src"/abi/*.h | awk '{ print "D", $2 }' | sort >>"$tmp/names"
+if $same && [ -s "$tmp/ours.only" ]; then
+	sed 's/^/not in the toolkit: /' "$tmp/ours.only"
+	bad=true
+fi
+if $same && [ -s "$tmp/theirs.only" ]; then
+	sed 's/^/not in abi: /' "$tmp/theirs.only"
+	bad=true
+fi
+
+# 2. Their values: one program, compiled with either set of headers.
+awk '
+	BEGIN { print "#include HEADER\n#include <stdio.h>" }
+	BEGIN { print "#define SHOW(what, x) printf(\"%s = %lld\\n\", what, (long long)(x))" }
+	BEGIN { print "int main(void)\n{" }
+	$1 == "E" { printf "\tSHOW(\"%s\", %s);\n", $2, $2 }
+	$1 == "T" { printf "\tSHOW(\"sizeof(%s)\", sizeof(%s));\n", $2, $2 }
+	$1 == "T" { printf "\tSHOW(\"_Alignof(%s)\", _Alignof(%s));\n", $2, $2 }
+	$1 == "M" { printf "\tSHOW(\"offsetof(%s, %s)\", offsetof(%s, %s));\n", $2, $3, $2, $3 }
+	$1 == "M" { printf "\tSHOW(\"sizeof(%s.%s)\", sizeof((*(%s *)0).%s));\n", $2, $3, $2, $3 }
+	$1 == "D" { printf "#ifdef %s\n\tSHOW(\"%s\", %s);\n#endif\n", $2, $2, $2 }
+	END { print "\treturn 0;\n}" }
+' "$tmp/names" >"$tmp/values.c"
+for side in ours theirs; do
+	eval "\$$side -w -O0 -DHEADER='\"$tmp/$side.h\"' -o \"\$tmp/$side\" \"\$tmp/values.c\""
+	if $same; then
+		"$tmp/$side" >"$tmp/$side.values"
+	else
+		"$tmp/$side" | grep -vE '^(CUDA_VERSION|[A-Z0-9_]*_MAX) ' >"$tmp/$side.values"
+	fi
+done
+if ! diff "$tmp/ours.values" "$tmp/theirs.values" >"$tmp/diff"; then
+	sed -n 's/^< /abi:     /p; s/^> /toolkit: /p' "$tmp/diff"
+	bad=true
+fi
+
+# 3. The prototypes: a second declaration that differs from the first does not compile.
+{
+	cat "$tmp/theirs.h"
+	awk -f "$awk/prototypes.awk" "$src/api/cuda.api"
+} >"$tmp/prototypes.c"
+if ! $theirs -fsyntax-only -fmax-errors=0 "$tmp/prototypes.c" 2>"$tmp/errors"; then
+	if $same; then
+		grep error: "$tmp/errors" | sed 's/^[^ ]* error: /prototype: /'
+		bad=true
+	elif grep 'error: conflicting types' "$tmp/errors" | sed 's/^[^ ]* error: /prototype: /' | grep .; then
+		bad=true
+	fi
+fi
+
+# 4. The versions: PFN_name_vVERSION, with the suffix of a twin.
+cat "$inc"/cuda*Typedefs.h | grep -oE '\bPFN_cu[A-Za-z0-9_]+_v[0-9]+(_ptsz|_ptds)?\)' | tr -d ')' | sort -u |
+	awk '
+		NR == FNR { exported[$1]; next }
+		{ name = substr($1, 5); sub(/_v[0-9]+(_ptsz|_ptds)?$/, "", name) }
+		name in exported
+	' "$awk/libcuda-exports.txt" - >"$tmp/theirs.versions" # not what other systems' drivers export
+awk '
+	/^[ \t]*(#|$)/ || $1 == "library" || $1 == "handle" || $3 == "-" { next }
+	{
+		name = $5
+		sub(/\(.*/, "", name)
+		sub(/_v[0-9]+$/, "", name)
+		print "PFN_" name "_v" $3
+		if ($4 != "-") {
+			split($4, twin, ":")
+			print "PFN_" name "_v" twin[2] "_" twin[1]
+		}
+	}
+' "$src/api/cuda.api" | sort -u >"$tmp/ours.versions"
+if $same && ! diff "$tmp/ours.versions" "$tmp/theirs.versions" >"$tmp/diff"; then
+	sed -n 's/^< /not in the toolkit: /p; s/^> /not in cuda.api: /p' "$tmp/diff"
+	bad=true
+fi
+
+echo "CUDA $version: $(wc -l <"$tmp/ours.values") values," \
+	"$(grep -c '^CUresult' "$tmp/prototypes.c") prototypes, $(wc -l <"$tmp/ours.versions") versions compared"
+! $bad
