@@ -1,0 +1,108 @@
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "backend/vendor.h"
+#include "cli/cli.h"
+
+static const char usage[] =
+	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--] PROGRAM [ARGUMENTS]\n\n"
+	"Starts PROGRAM so that it finds Gangway's libcuda.so.1, and becomes it: its exit status, signals\n"
+	"and terminal are the program's own.\n\n"
+	"  --on DEVICE     nvidia   the GPU driver of this machine, passed through\n"
+	"                  null     a test double: real memory, copies and streams; kernels are recorded,\n"
+	"                           not run (GANGWAY_NULL_LOG=FILE lists them)\n"
+	"                  Without it: $GANGWAY_DEVICE; else this machine's GPU.\n"
+	"  --trace[=FILE]  print every CUDA call with arguments, result and microseconds\n"
+	"                  (GANGWAY_TRACE=1, 2 or FILE)\n"
+	"  --help          this text\n\n"
+	"Exit status 127: PROGRAM was not found; 126: it could not be started.\n";
+
+static int check_nvidia(const char *device)
+{
+	char path[PATH_MAX], why[512];
+
+	(void)device;
+	return vendor_find(path, sizeof path, why, sizeof why) ? 0 : cli_fail("%s", why);
+}
+
+static const struct device {
+	const char *name;
+	int (*check)(const char *device); /* 0, or what is missing has been said */
+} devices[] = {
+	{"nvidia", check_nvidia},
+	{"null", NULL},
+};
+
+static int check_device(const char *device)
+{
+	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+		if (!strcmp(device, devices[i].name))
+			return devices[i].check ? devices[i].check(device) : 0;
+	return cli_usage("run", "there is no device called %s", device);
+}
+
+/* Ours comes first, what was there stays behind it. */
+static int put_first(const char *variable, const char *dir)
+{
+	const char *old = getenv(variable);
+	char *list;
+
+	if (asprintf(&list, old && *old ? "%s:%s" : "%s", dir, old) < 0)
+		return -1;
+	return setenv(variable, list, 1);
+}
+
+static int start(char **argv)
+{
+	char dir[PATH_MAX];
+
+	if (!cli_library_dir(dir, sizeof dir))
+		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
+	if (put_first("LD_LIBRARY_PATH", dir))
+		return cli_fail("out of memory");
+	execvp(argv[0], argv);
+	int e = errno;
+	cli_fail("cannot start %s: %s", argv[0], strerror(e));
+	return e == ENOENT ? 127 : 126;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"on", required_argument, NULL, 'o'}, {"trace", optional_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {0},
+	};
+	const char *device = getenv("GANGWAY_DEVICE");
+	int c, r;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		switch (c) {
+		case 'o':
+			device = optarg;
+			break;
+		case 't':
+			setenv("GANGWAY_TRACE", optarg ? optarg : "1", 1);
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		case ':':
+			return cli_usage("run", "%s needs a value", argv[optind - 1]);
+		default:
+			return cli_usage("run", "there is no option %s", argv[optind - 1]);
+		}
+	}
+	if (optind == argc)
+		return cli_usage("run", "which program?");
+	if (device && *device) {
+		r = check_device(device);
+		if (r)
+			return r;
+		setenv("GANGWAY_DEVICE", device, 1);
+	}
+	return start(argv + optind);
+}

@@ -1,0 +1,41 @@
+#include <stdio.h>
+#include <string.h>
+#include <limits.h>
+#include "cli/cli.h"
+#include "gen/version.h"
+#include "util/note.h"
+
+static const char usage[] =
+	"usage: gangway version\n\n"
+	"Prints the version, the build this program and each library of ours came from (the text is\n"
+	"also an ELF note in every file: readelf -p .note.gangway FILE), and where the libraries are.\n";
+
+static void print_library(const char *dir, const char *name)
+{
+	char path[PATH_MAX + 64], text[256];
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	if (!note_read(path, text, sizeof text))
+		printf("%-16s missing: %s\n", name, path);
+	else if (strcmp(text, note_build))
+		printf("%-16s of another build: %s\n", name, text);
+	else
+		printf("%-16s same build: %s\n", name, path);
+}
+
+int cmd_version(int argc, char **argv)
+{
+	char dir[PATH_MAX];
+
+	if (argc > 1 && !strcmp(argv[1], "--help")) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (argc > 1)
+		return cli_usage("version", "version takes no argument: %s", argv[1]);
+	printf("%s\ndriver interface %s (CUDA 13.0)\n", note_build, GANGWAY_DRIVER_VERSION);
+	if (!cli_library_dir(dir, sizeof dir))
+		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
+	print_library(dir, "libcuda.so.1");
+	return 0;
+}
