@@ -47,7 +47,6 @@ static void make_refusals(union table *t, CUresult (*answer)(void))
 	t->ops.cuGetErrorString = front_cuGetErrorString;
 	t->ops.cuGetProcAddress = front_cuGetProcAddress;
 	t->ops.cuGetProcAddress_v2 = front_cuGetProcAddress_v2;
-	t->ops.cuGetExportTable = front_cuGetExportTable;
 	table_fill(t, (proc_fn)answer);
 }
 

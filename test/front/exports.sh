@@ -1,0 +1,35 @@
+#!/bin/sh
+# libcuda.so.1 as an ELF file: exports exactly what api/cuda.api says, has the right SONAME and no
+# version nodes, needs libc only, is hardened, small, and carries the build note.
+lib=$1
+list=$2
+failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+
+nm -D --defined-only "$lib" | awk '{print $3}' | sort >"$out/have"
+sort "$list" >"$out/want"
+diff "$out/want" "$out/have" >"$out/diff" || { cat "$out/diff"; fail "exports differ from the list (< missing, > extra)"; }
+
+readelf -dW "$lib" >"$out/dyn"
+grep -q 'SONAME.*\[libcuda.so.1\]' "$out/dyn" || fail "SONAME is not libcuda.so.1"
+if [ -z "$SANITIZED" ]; then
+	grep NEEDED "$out/dyn" | grep -vE '\[(libc.so.6|ld-linux-x86-64.so.2)\]' && fail "needs more than libc"
+	grep -q 'BIND_NOW\|FLAGS.*NOW' "$out/dyn" || fail "not linked with -z now"
+	readelf -lW "$lib" | grep -q GNU_RELRO || fail "not linked with -z relro"
+	strip -o "$out/stripped" "$lib"
+	size=$(stat -c %s "$out/stripped")
+	[ "$size" -lt 1048576 ] || fail "$size bytes: not under 1 MB"
+	# one entry: crtbegin's own frame_dummy
+	readelf -dW "$lib" | grep -q 'INIT_ARRAYSZ.* 8 (bytes)' || fail "has a constructor"
+fi
+readelf -VW "$lib" | grep -q 'Version definition' && fail "has version nodes"
+readelf -p .note.gangway "$lib" | grep -q 'gangway [0-9]' || fail "has no build note"
+for link in libcuda.so libcuda.so.1; do
+	[ -L "$(dirname "$lib")/$link" ] || fail "$link is not a link to the real file"
+done
+exit $failed
