@@ -223,8 +223,9 @@ typedef struct CUDA_RESOURCE_VIEW_DESC_st {
 } CUDA_RESOURCE_VIEW_DESC_v1;
 typedef CUDA_RESOURCE_VIEW_DESC_v1 CUDA_RESOURCE_VIEW_DESC;
 
+/* Programs built with CUDA 12 align it to 64 bytes, later ones to 128: we may count on the weaker. */
 typedef struct CUtensorMap_st {
-	_Alignas(128) cuuint64_t opaque[16];
+	_Alignas(64) cuuint64_t opaque[16];
 } CUtensorMap;
 
 typedef enum CUtensorMapDataType_enum {

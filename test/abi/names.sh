@@ -9,7 +9,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 awk '
-	/^[ \t]*(#|$)/ || $1 == "library" || $1 == "handle" { next }
+	$1 !~ /^[0-9]+$/ { next }
 	{
 		name = $5
 		sub(/\(.*/, "", name)
@@ -26,7 +26,7 @@ if ! cmp -s "$tmp/ours" "$tmp/theirs"; then
 	exit 1
 fi
 awk '
-	/^[ \t]*(#|$)/ || $1 == "library" || $1 == "handle" || $3 == "-" { next }
+	$1 !~ /^[0-9]+$/ || $3 == "-" { next }
 	{
 		name = $5
 		sub(/\(.*/, "", name)

@@ -5,8 +5,8 @@
 #	nvidia.sh SOURCE_DIR CC
 #
 # What is compared is read out of our files each time, so a new declaration is checked without a change
-# here. A toolkit of another release than ours (13.0) may lack names or have moved an end marker; that is no
-# failure.
+# here. A toolkit of another release than ours (13.0), or a part of one, may lack names or have moved an end
+# marker; that is no failure.
 set -eu
 src=$1
 cc=$2
@@ -49,24 +49,23 @@ typedef uint32_t VdpVideoSurface;
 typedef int VdpStatus;
 typedef VdpStatus VdpGetProcAddress(VdpDevice, VdpFuncId, void **);
 EOF
-cat >"$tmp/theirs.h" <<EOF
-#include <stddef.h>
-#include "cuda.h"
-#include "cudaGL.h"
-#include "cudaEGL.h"
-#include <vdpau/vdpau.h>
-#include "cudaVDPAU.h"
-#include "cudaProfiler.h"
-EOF
+version=$(sed -n 's/^#define CUDA_VERSION //p' "$inc/cuda.h")
+same=false
+[ "$version" -eq $ours_version ] && same=true
+printf '#include <stddef.h>\n#include <vdpau/vdpau.h>\n' >"$tmp/theirs.h"
+for header in cuda cudaGL cudaEGL cudaVDPAU cudaProfiler; do
+	if [ -f "$inc/$header.h" ]; then
+		echo "#include \"$header.h\"" >>"$tmp/theirs.h"
+	else
+		same=false # a part of a toolkit, as some packages are
+	fi
+done
 echo '#include "abi/cuda.h"' >"$tmp/ours.h"
 
 # With this name defined, NVIDIA's headers declare every version of a function instead of renaming the newest.
 theirs="$cc -std=gnu11 -w -D__CUDA_API_VERSION_INTERNAL -I$inc -idirafter $tmp/alien"
 ours="$cc -std=gnu11 -I$src"
 
-version=$(sed -n 's/^#define CUDA_VERSION //p' "$inc/cuda.h")
-same=false
-[ "$version" -eq $ours_version ] && same=true
 bad=false
 
 # 1. The names on both sides.
@@ -94,7 +93,7 @@ awk '
 	BEGIN { print "int main(void)\n{" }
 	$1 == "E" { printf "\tSHOW(\"%s\", %s);\n", $2, $2 }
 	$1 == "T" { printf "\tSHOW(\"sizeof(%s)\", sizeof(%s));\n", $2, $2 }
-	$1 == "T" { printf "\tSHOW(\"_Alignof(%s)\", _Alignof(%s));\n", $2, $2 }
+	$1 == "T" && $2 != "CUtensorMap" { printf "\tSHOW(\"_Alignof(%s)\", _Alignof(%s));\n", $2, $2 }
 	$1 == "M" { printf "\tSHOW(\"offsetof(%s, %s)\", offsetof(%s, %s));\n", $2, $3, $2, $3 }
 	$1 == "M" { printf "\tSHOW(\"sizeof(%s.%s)\", sizeof((*(%s *)0).%s));\n", $2, $3, $2, $3 }
 	$1 == "D" { printf "#ifdef %s\n\tSHOW(\"%s\", %s);\n#endif\n", $2, $2, $2 }
@@ -102,12 +101,16 @@ awk '
 ' "$tmp/names" >"$tmp/values.c"
 for side in ours theirs; do
 	eval "\$$side -w -O0 -DHEADER='\"$tmp/$side.h\"' -o \"\$tmp/$side\" \"\$tmp/values.c\""
-	if $same; then
-		"$tmp/$side" >"$tmp/$side.values"
-	else
-		"$tmp/$side" | grep -vE '^(CUDA_VERSION|[A-Z0-9_]*_MAX) ' >"$tmp/$side.values"
-	fi
+	"$tmp/$side" >"$tmp/$side.values"
 done
+if ! $same; then # structures have grown at their ends, and lists too
+	for side in ours theirs; do
+		grep -vE '^(sizeof|_Alignof|CUDA_VERSION|[A-Z0-9_]*_(MAX|NUM_OPTIONS) )' "$tmp/$side.values" |
+			sort >"$tmp/$side.sorted"
+	done
+	join -t= -o 1.1,1.2 "$tmp/ours.sorted" "$tmp/theirs.sorted" >"$tmp/ours.values"
+	join -t= -o 2.1,2.2 "$tmp/ours.sorted" "$tmp/theirs.sorted" >"$tmp/theirs.values"
+fi
 if ! diff "$tmp/ours.values" "$tmp/theirs.values" >"$tmp/diff"; then
 	sed -n 's/^< /abi:     /p; s/^> /toolkit: /p' "$tmp/diff"
 	bad=true
@@ -135,7 +138,7 @@ cat "$inc"/cuda*Typedefs.h | grep -oE '\bPFN_cu[A-Za-z0-9_]+_v[0-9]+(_ptsz|_ptds
 		name in exported
 	' "$awk/libcuda-exports.txt" - >"$tmp/theirs.versions" # not what other systems' drivers export
 awk '
-	/^[ \t]*(#|$)/ || $1 == "library" || $1 == "handle" || $3 == "-" { next }
+	$1 !~ /^[0-9]+$/ || $3 == "-" { next }
 	{
 		name = $5
 		sub(/\(.*/, "", name)

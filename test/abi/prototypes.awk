@@ -1,7 +1,7 @@
 # Prints a C prototype for each function of an .api file that cuGetProcAddress knows, twins included, each
 # after a line that only compiles if the headers above have declared the name already.
 
-/^[ \t]*(#|$)/ || $1 == "library" || $1 == "handle" || $3 == "-" {
+$1 !~ /^[0-9]+$/ || $3 == "-" {
 	next
 }
 
