@@ -1,0 +1,223 @@
+/*
+ * Where device memory comes from.  Small blocks are runs of 512-byte units in 2 MiB chunks; large ones are
+ * mappings of their own.  Pages nobody has touched cost nothing, so the count against the device's total is
+ * what keeps an application from being promised more than there is.
+ */
+#include "backend/soft/range.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define UNIT	   512u
+#define CHUNK	   (2u << 20)
+#define UNITS	   (CHUNK / UNIT)
+#define SMALL	   (CHUNK / 4) /* the largest block that shares a chunk */
+#define LARGE_ALIGN (2u << 20)
+
+struct chunk {
+	struct map_node node;	/* key: the address */
+	unsigned free;		/* units */
+	unsigned longest;	/* no free run is longer: an upper bound that a failed search lowers */
+	uint64_t used[UNITS / 64];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map chunks;
+static struct chunk *current; /* where the last block came from */
+
+static void *map_pages(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Pages at a multiple of 2 MiB, as the vendor's driver gives them, and huge ones if the system likes. */
+static void *map_aligned(size_t size)
+{
+	char *p = map_pages(size + LARGE_ALIGN);
+
+	if (!p)
+		return NULL;
+	size_t head = -(uintptr_t)p & (LARGE_ALIGN - 1);
+	if (head)
+		munmap(p, head);
+	if (LARGE_ALIGN - head)
+		munmap(p + head + size, LARGE_ALIGN - head);
+	return p + head;
+}
+
+static bool unit_used(const struct chunk *c, unsigned i)
+{
+	return c->used[i / 64] >> (i % 64) & 1;
+}
+
+static void mark(struct chunk *c, unsigned first, unsigned n, bool used)
+{
+	for (unsigned i = first; i < first + n; i++) {
+		if (used)
+			c->used[i / 64] |= 1ull << (i % 64);
+		else
+			c->used[i / 64] &= ~(1ull << (i % 64));
+	}
+	c->free += used ? -n : n;
+	if (!used)
+		c->longest = UNITS;
+}
+
+/* First run of n free units, or UNITS. */
+static unsigned search(struct chunk *c, unsigned n)
+{
+	unsigned run = 0, longest = 0;
+
+	if (c->free < n || c->longest < n)
+		return UNITS;
+	for (unsigned i = 0; i < UNITS; i++) {
+		if (i % 64 == 0 && c->used[i / 64] == ~0ull) {
+			run = 0;
+			i += 63;
+			continue;
+		}
+		run = unit_used(c, i) ? 0 : run + 1;
+		if (run == n)
+			return i + 1 - n;
+		longest = run > longest ? run : longest;
+	}
+	c->longest = longest;
+	return UNITS;
+}
+
+static struct chunk *new_chunk(void)
+{
+	struct chunk *c = calloc(1, sizeof *c);
+	void *p = c ? map_aligned(CHUNK) : NULL;
+
+	if (!p) {
+		free(c);
+		return NULL;
+	}
+	c->node.key = (uintptr_t)p;
+	c->free = c->longest = UNITS;
+	map_insert(&chunks, &c->node);
+	return c;
+}
+
+static struct chunk *next_chunk(const struct chunk *c)
+{
+	struct map_node *n = map_above(&chunks, c ? c->node.key + 1 : 0);
+
+	return n ? container_of(n, struct chunk, node) : NULL;
+}
+
+/* Called with the lock held; 0: no memory. */
+static uint64_t take_units(unsigned n)
+{
+	struct chunk *c = current;
+	unsigned at = c ? search(c, n) : UNITS;
+
+	for (c = at < UNITS ? c : next_chunk(NULL); c && at == UNITS; c = at < UNITS ? c : next_chunk(c))
+		at = search(c, n);
+	if (!c) {
+		c = new_chunk();
+		at = 0;
+	}
+	if (!c)
+		return 0;
+	mark(c, at, n, true);
+	current = c;
+	return c->node.key + (uint64_t)at * UNIT;
+}
+
+static void give_units(uint64_t addr, unsigned n)
+{
+	struct chunk *c = container_of(map_below(&chunks, addr), struct chunk, node);
+
+	mark(c, (addr - c->node.key) / UNIT, n, false);
+	if (c->free < UNITS || c == current)
+		return;
+	map_remove(&chunks, &c->node);
+	munmap((void *)(uintptr_t)c->node.key, CHUNK);
+	free(c);
+}
+
+static uint64_t rounded(uint64_t size)
+{
+	uint64_t to = size <= SMALL ? UNIT : 65536;
+
+	return (size + to - 1) & -to;
+}
+
+/* Count against the total; false: it does not fit. */
+static bool charge(struct device *d, uint64_t size)
+{
+	size_t used = atomic_load(&d->memory_used);
+
+	do {
+		if (size > d->memory || used > d->memory - size)
+			return false;
+	} while (!atomic_compare_exchange_weak(&d->memory_used, &used, used + size));
+	return true;
+}
+
+CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr)
+{
+	if (size > d->memory)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	uint64_t n = rounded(size);
+	if (!charge(d, n))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (size <= SMALL) {
+		pthread_mutex_lock(&lock);
+		*addr = take_units(n / UNIT);
+		pthread_mutex_unlock(&lock);
+	} else {
+		*addr = (uintptr_t)map_aligned(n);
+	}
+	if (*addr)
+		return CUDA_SUCCESS;
+	atomic_fetch_sub(&d->memory_used, n);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void arena_give(struct device *d, uint64_t addr, uint64_t size)
+{
+	uint64_t n = rounded(size);
+
+	if (size <= SMALL) {
+		pthread_mutex_lock(&lock);
+		give_units(addr, n / UNIT);
+		pthread_mutex_unlock(&lock);
+	} else {
+		munmap((void *)(uintptr_t)addr, n);
+	}
+	atomic_fetch_sub(&d->memory_used, n);
+}
+
+static void release_range(struct range *r)
+{
+	arena_give(r->device, range_addr(r), r->size);
+	free(r);
+}
+
+CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr)
+{
+	struct range *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult e = arena_take(ctx->device, size, addr);
+	if (e) {
+		free(r);
+		return e;
+	}
+	r->node.key = *addr;
+	r->size = size;
+	r->kind = kind;
+	r->device = ctx->device;
+	r->ctx = ctx;
+	r->release = release_range;
+	range_insert(r); /* fresh memory overlaps nothing */
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,296 @@
+#include "backend/soft/event.h"
+#include "backend/soft/queue.h"
+
+#include <stdlib.h>
+
+static void release_event(void *object)
+{
+	struct event *e = object;
+
+	object_put(e->stream);
+	free(e);
+}
+
+struct dep event_dep(struct event *e)
+{
+	pthread_mutex_lock(&soft.lock);
+	struct dep d = { e->stream, e->number };
+	if (d.stream)
+		object_ref(d.stream);
+	pthread_mutex_unlock(&soft.lock);
+	return d;
+}
+
+/* Set what the event stands for.  Returns the stream it no longer needs. */
+static struct stream *aim(struct event *e, struct stream *s, uint64_t number)
+{
+	struct stream *old = e->stream;
+
+	object_ref(s);
+	e->stream = s;
+	e->number = number;
+	return old;
+}
+
+static CUresult run_record(struct command *c)
+{
+	struct record *r = c->data;
+	uint64_t now = soft_now();
+
+	pthread_mutex_lock(&soft.lock);
+	if (r->event->stream == c->stream && r->event->number == c->number)
+		r->event->time = now;
+	pthread_mutex_unlock(&soft.lock);
+	return CUDA_SUCCESS;
+}
+
+static void release_record(struct command *c)
+{
+	struct record *r = c->data;
+
+	object_put(r->event);
+}
+
+const struct command_ops command_record = { COMMAND_RECORD, run_record, release_record, true };
+
+/* Nothing is ahead of it: it is complete as soon as it is recorded. */
+static bool record_idle(struct event *e, struct stream *s)
+{
+	struct stream *old = NULL;
+
+	pthread_mutex_lock(&soft.lock);
+	bool idle = queue_idle(s);
+	if (idle) {
+		old = aim(e, s, atomic_load(&s->submitted));
+		e->time = soft_now();
+	}
+	pthread_mutex_unlock(&soft.lock);
+	object_put(old);
+	return idle;
+}
+
+CUresult event_record(struct event *e, struct stream *s)
+{
+	struct command *c;
+	struct stream *old;
+
+	if (!atomic_load(&s->capture) && record_idle(e, s))
+		return CUDA_SUCCESS;
+	c = command_create(&command_record, sizeof(struct record));
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	object_ref(e);
+	((struct record *)c->data)->event = e;
+	if (capture_command && atomic_load(&s->capture))
+		return capture_command(s, c);
+	pthread_mutex_lock(&soft.lock);
+	CUresult r = queue_submit(s, c);
+	old = r ? NULL : aim(e, s, atomic_load(&s->submitted));
+	pthread_mutex_unlock(&soft.lock);
+	object_put(old);
+	if (r)
+		command_destroy(c);
+	return r;
+}
+
+CUresult event_wait(struct event *e, struct stream *s)
+{
+	struct dep d = event_dep(e);
+	CUresult r = CUDA_SUCCESS;
+
+	if (!d.stream)
+		return CUDA_SUCCESS;
+	if (d.stream != s && !stream_done(d.stream, d.number)) {
+		struct command *c = command_create(&command_empty, 0);
+
+		if (!c || command_depend(c, d.stream, d.number)) {
+			command_destroy(c);
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+		} else {
+			r = stream_submit(s, c, NULL);
+		}
+	}
+	object_put(d.stream);
+	return r;
+}
+
+/* ---- entry points ---- */
+
+CUresult soft_cuEventCreate(CUevent *out, unsigned int flags)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!out || flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CU_EVENT_INTERPROCESS)
+		return flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	struct event *e = calloc(1, sizeof *e);
+	if (!e)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e->flags = flags;
+	if (object_init(&e->object, KIND_EVENT, ctx, release_event)) {
+		free(e);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = object_handle(CUevent, e);
+	return CUDA_SUCCESS;
+}
+
+/* The event, referenced, its context without a sticky error. */
+static CUresult event_enter(CUevent handle, struct event **e)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	*e = object_find(handle, KIND_EVENT);
+	if (!*e)
+		return CUDA_ERROR_INVALID_HANDLE;
+	CUresult r = atomic_load(&(*e)->object.ctx->error);
+	if (r)
+		object_put(*e);
+	return r;
+}
+
+CUresult soft_cuEventDestroy_v2(CUevent handle)
+{
+	struct event *e;
+	CUresult r = event_enter(handle, &e);
+
+	if (r)
+		return r;
+	if (!object_close(e))
+		r = CUDA_ERROR_INVALID_HANDLE;
+	object_put(e);
+	return r;
+}
+
+static CUresult both_enter(CUevent event, CUstream stream, struct event **e, struct stream **s)
+{
+	CUresult r = stream_enter(stream, s);
+
+	if (r)
+		return r;
+	r = event_enter(event, e);
+	if (r)
+		object_put(*s);
+	return r;
+}
+
+CUresult soft_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
+{
+	struct event *e;
+	struct stream *s;
+
+	if (flags & ~CU_EVENT_RECORD_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult r = both_enter(event, stream, &e, &s);
+	if (r)
+		return r;
+	if (e->object.ctx != s->object.ctx)
+		r = CUDA_ERROR_INVALID_HANDLE;
+	else
+		r = event_record(e, s);
+	object_put(s);
+	object_put(e);
+	return r;
+}
+
+CUresult soft_cuEventRecord(CUevent event, CUstream stream)
+{
+	return soft_cuEventRecordWithFlags(event, stream, 0);
+}
+
+CUresult soft_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+	struct event *e;
+	struct stream *s;
+
+	if (flags & ~CU_EVENT_WAIT_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult r = both_enter(event, stream, &e, &s);
+	if (r)
+		return r;
+	r = event_wait(e, s);
+	object_put(s);
+	object_put(e);
+	return r;
+}
+
+CUresult soft_cuEventQuery(CUevent handle)
+{
+	struct event *e;
+	CUresult r = event_enter(handle, &e);
+
+	if (r)
+		return r;
+	struct dep d = event_dep(e);
+	if (d.stream && !stream_done(d.stream, d.number))
+		r = CUDA_ERROR_NOT_READY;
+	object_put(d.stream);
+	object_put(e);
+	return r;
+}
+
+CUresult soft_cuEventSynchronize(CUevent handle)
+{
+	struct event *e;
+	CUresult r = event_enter(handle, &e);
+
+	if (r)
+		return r;
+	struct dep d = event_dep(e);
+	if (d.stream)
+		stream_wait(d.stream, d.number, !(e->flags & CU_EVENT_BLOCKING_SYNC));
+	r = atomic_load(&e->object.ctx->error);
+	object_put(d.stream);
+	object_put(e);
+	return r;
+}
+
+/* When e was passed: 0, 400 (not one to ask), 600 (not yet). */
+static CUresult passed(struct event *e, uint64_t *time)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&soft.lock);
+	if (!e->stream || e->flags & CU_EVENT_DISABLE_TIMING)
+		r = CUDA_ERROR_INVALID_HANDLE;
+	else if (!stream_done(e->stream, e->number))
+		r = CUDA_ERROR_NOT_READY;
+	*time = e->time;
+	pthread_mutex_unlock(&soft.lock);
+	return r;
+}
+
+CUresult soft_cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
+{
+	struct event *a, *b;
+	uint64_t from, to;
+
+	if (!ms)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult r = event_enter(start, &a);
+	if (r)
+		return r;
+	r = event_enter(end, &b);
+	if (r) {
+		object_put(a);
+		return r;
+	}
+	r = passed(a, &from);
+	CUresult r2 = passed(b, &to);
+	if (r == CUDA_SUCCESS || r2 == CUDA_ERROR_INVALID_HANDLE)
+		r = r2;
+	if (!r)
+		*ms = (float)((double)(int64_t)(to - from) / 1e6);
+	object_put(b);
+	object_put(a);
+	return r;
+}
+
+CUresult soft_cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+	return soft_cuEventElapsedTime_v2(ms, start, end);
+}

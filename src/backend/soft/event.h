@@ -1,0 +1,31 @@
+/*
+ * event.h - events: a place on a timeline, and when it was passed.
+ */
+#ifndef BACKEND_SOFT_EVENT_H
+#define BACKEND_SOFT_EVENT_H
+
+#include "backend/soft/soft.h"
+
+struct event {
+	struct object object;
+	unsigned flags;
+	/* soft.lock */
+	struct stream *stream;		/* referenced; NULL: never recorded */
+	uint64_t number;
+	uint64_t time;			/* ns; valid once the number is complete */
+	void *capture;			/* for graphs: recorded in a captured stream */
+};
+
+/* Payload of COMMAND_RECORD. */
+struct record {
+	struct event *event;		/* referenced */
+};
+
+extern const struct command_ops command_record;
+
+/* The pair an event stands for now, the stream referenced (NULL: never recorded, counts as complete). */
+struct dep event_dep(struct event *e);
+CUresult event_record(struct event *e, struct stream *s);
+CUresult event_wait(struct event *e, struct stream *s);		/* make s wait for e */
+
+#endif

@@ -1,0 +1,64 @@
+#include "backend/soft/soft.h"
+
+#include <errno.h>
+
+static void release_object(void *object)
+{
+	struct object *o = object;
+	struct context *ctx = o->ctx;
+
+	o->release(object);
+	object_put(ctx);
+}
+
+int object_init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object))
+{
+	o->kind = kind;
+	o->release = release;
+	o->ctx = ctx;
+	list_init(&o->link);
+	o->handle = handle_create(&soft.handles, kind, o, release_object);
+	if (!o->handle)
+		return -ENOMEM;
+	if (ctx) {
+		object_ref(ctx);
+		pthread_mutex_lock(&ctx->lock);
+		list_append(&ctx->objects, &o->link);
+		pthread_mutex_unlock(&ctx->lock);
+	}
+	return 0;
+}
+
+void *object_find64(uint64_t handle, enum kind kind)
+{
+	return handle_get(&soft.handles, handle, kind);
+}
+
+void *object_find(const void *handle, enum kind kind)
+{
+	return object_find64((uintptr_t)handle, kind);
+}
+
+void object_ref(void *object)
+{
+	handle_ref(&soft.handles, ((struct object *)object)->handle);
+}
+
+void object_put(void *object)
+{
+	if (object)
+		handle_put(&soft.handles, ((struct object *)object)->handle);
+}
+
+/* The caller holds a reference of its own. */
+bool object_close(void *object)
+{
+	struct object *o = object;
+
+	if (o->ctx) {
+		pthread_mutex_lock(&o->ctx->lock);
+		list_remove(&o->link);
+		pthread_mutex_unlock(&o->ctx->lock);
+	}
+	return handle_close(&soft.handles, o->handle, o->kind);
+}

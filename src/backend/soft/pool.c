@@ -1,0 +1,235 @@
+/*
+ * The worker threads.  A worker takes the first stream whose head can run, runs that command, completes it,
+ * and goes on; one that finds no stream helps with a soft_parallel() job, and sleeps when there is none either.
+ *
+ * Threads are started when there is work and nobody idle.  A command may block for long (a host function, a
+ * kernel that waits for another stream), so their number is bounded by the streams that are ready, not by
+ * the processors; those beyond the processors go home after a while.
+ */
+#include "backend/soft/soft.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include "backend/soft/queue.h"
+
+#define MAX_WORKERS  256
+#define IDLE_SECONDS 5
+
+struct job {
+	struct list link;
+	void (*fn)(void *arg, uint64_t i, unsigned who);
+	void *arg;
+	uint64_t n, batch;
+	_Atomic uint64_t next;
+	unsigned joined, active; /* soft.lock */
+	pthread_cond_t done;
+};
+
+/* All under soft.lock. */
+static struct {
+	bool started;
+	struct list ready[PRIORITIES];
+	unsigned nready;
+	struct list jobs;
+	pthread_cond_t work;
+	unsigned workers, idle;
+} pool;
+
+unsigned soft_parallelism(void)
+{
+	static _Atomic unsigned known;
+	unsigned n = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!n) {
+		cpu_set_t set;
+
+		n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+		atomic_store_explicit(&known, n, memory_order_relaxed);
+	}
+	return n;
+}
+
+static void pool_start(void)
+{
+	pthread_condattr_t attr;
+
+	if (pool.started)
+		return;
+	pool.started = true;
+	for (int i = 0; i < PRIORITIES; i++)
+		list_init(&pool.ready[i]);
+	list_init(&pool.jobs);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool.work, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static struct stream *take_ready(void)
+{
+	for (int i = PRIORITIES - 1; i >= 0; i--) {
+		if (list_empty(&pool.ready[i]))
+			continue;
+		struct stream *s = container_of(pool.ready[i].next, struct stream, wait);
+
+		list_remove(&s->wait);
+		pool.nready--;
+		return s;
+	}
+	return NULL;
+}
+
+/* Lock held on entry and exit. */
+static void run_head(struct stream *s)
+{
+	struct command *c = s->head;
+	struct context *ctx = c->ctx;
+
+	s->running = true;
+	pthread_mutex_unlock(&soft.lock);
+	if (!atomic_load(&ctx->error) || c->ops->always) {
+		CUresult r = c->ops->run(c);
+
+		if (r)
+			context_fail(ctx, r);
+	}
+	pthread_mutex_lock(&soft.lock);
+	queue_complete(s);
+	bool drained = !s->head;
+	pthread_mutex_unlock(&soft.lock);
+	command_destroy(c);
+	if (drained)
+		object_put(s);
+	pthread_mutex_lock(&soft.lock);
+}
+
+static void work_on(struct job *j, unsigned who)
+{
+	for (;;) {
+		uint64_t i = atomic_fetch_add_explicit(&j->next, j->batch, memory_order_relaxed);
+
+		if (i >= j->n)
+			return;
+		for (uint64_t end = i + j->batch < j->n ? i + j->batch : j->n; i < end; i++)
+			j->fn(j->arg, i, who);
+	}
+}
+
+static bool help(void)
+{
+	list_each (it, &pool.jobs) {
+		struct job *j = container_of(it, struct job, link);
+
+		if (j->joined >= soft_parallelism() || atomic_load_explicit(&j->next, memory_order_relaxed) >= j->n)
+			continue;
+		unsigned who = j->joined++;
+		j->active++;
+		pthread_mutex_unlock(&soft.lock);
+		work_on(j, who);
+		pthread_mutex_lock(&soft.lock);
+		if (--j->active == 0)
+			pthread_cond_signal(&j->done);
+		return true;
+	}
+	return false;
+}
+
+/* True: time to go home. */
+static bool rest(void)
+{
+	struct timespec until;
+	int err;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += IDLE_SECONDS;
+	pool.idle++;
+	err = pthread_cond_timedwait(&pool.work, &soft.lock, &until);
+	pool.idle--;
+	return err && !pool.nready && pool.workers > soft_parallelism();
+}
+
+static void *worker(void *arg)
+{
+	struct stream *s;
+
+	(void)arg;
+	pthread_mutex_lock(&soft.lock);
+	for (;;) {
+		if ((s = take_ready()))
+			run_head(s);
+		else if (!help() && rest())
+			break;
+	}
+	pool.workers--;
+	pthread_mutex_unlock(&soft.lock);
+	queue_thread_exit();
+	return NULL;
+}
+
+/* The application's signals are not for our threads; what an engine's own faults raise is. */
+static bool start_worker(void)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t t;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	int err = pthread_create(&t, &attr, worker, NULL);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pool.workers += !err;
+	return !err;
+}
+
+/* One more thing to do: see that somebody comes. */
+static void summon(unsigned things, unsigned limit)
+{
+	if (pool.idle)
+		pthread_cond_signal(&pool.work);
+	if (pool.idle < things && pool.workers < limit)
+		start_worker();
+}
+
+void queue_ready(struct stream *s)
+{
+	int level = -s->priority;
+
+	pool_start();
+	list_append(&pool.ready[level < 0 ? 0 : level < PRIORITIES ? level : PRIORITIES - 1], &s->wait);
+	pool.nready++;
+	summon(pool.nready, MAX_WORKERS);
+}
+
+void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), void *arg)
+{
+	unsigned width = soft_parallelism();
+	struct job j = { .fn = fn, .arg = arg, .n = n, .joined = 1, .done = PTHREAD_COND_INITIALIZER };
+
+	j.batch = n / (width * 16) + 1;
+	if (width == 1 || n == 1) {
+		work_on(&j, 0);
+		return;
+	}
+	pthread_mutex_lock(&soft.lock);
+	pool_start();
+	list_append(&pool.jobs, &j.link);
+	for (unsigned i = 1; i < width && i < n; i++)
+		summon(i, width + 1);
+	pthread_mutex_unlock(&soft.lock);
+	work_on(&j, 0);
+	pthread_mutex_lock(&soft.lock);
+	list_remove(&j.link);
+	while (j.active)
+		pthread_cond_wait(&j.done, &soft.lock);
+	pthread_mutex_unlock(&soft.lock);
+	pthread_cond_destroy(&j.done);
+}

@@ -1,0 +1,381 @@
+/*
+ * Streams as timelines: submitting commands, deciding what can run, completing them, waiting for them.
+ * Everything here happens under soft.lock and is short; the work itself is done by pool.c's threads.
+ */
+#include "backend/soft/soft.h"
+#include "util/futex.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backend/soft/queue.h"
+
+/* ---- commands ---- */
+
+static _Atomic(struct command *) spare; /* one list for the process; popped whole, so no ABA */
+static __thread struct command *own __attribute__((tls_model("initial-exec")));
+
+static struct command *take_spare(void)
+{
+	struct command *c = own;
+
+	if (!c)
+		c = atomic_exchange_explicit(&spare, NULL, memory_order_acquire);
+	if (c)
+		own = c->next;
+	return c;
+}
+
+static void give_spare(struct command *c)
+{
+#ifdef __SANITIZE_ADDRESS__
+	free(c); /* let the sanitizer see who uses it too long */
+	return;
+#endif
+	c->next = atomic_load_explicit(&spare, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&spare, &c->next, c, memory_order_release, memory_order_relaxed))
+		;
+}
+
+void queue_thread_exit(void)
+{
+	while (own) {
+		struct command *c = own;
+
+		own = c->next;
+		give_spare(c);
+	}
+}
+
+struct command *command_create(const struct command_ops *ops, size_t payload)
+{
+	struct command *c = take_spare();
+
+	if (!c)
+		c = malloc(sizeof *c);
+	if (!c)
+		return NULL;
+	memset(c, 0, offsetof(struct command, room));
+	c->ops = ops;
+	c->deps = c->few;
+	c->max_deps = COMMAND_DEPS;
+	c->data = c->room;
+	if (payload <= sizeof c->room) {
+		memset(c->room, 0, payload);
+		return c;
+	}
+	c->data = calloc(1, payload);
+	if (!c->data) {
+		give_spare(c);
+		return NULL;
+	}
+	return c;
+}
+
+static void drop_deps(struct command *c)
+{
+	while (c->ndeps)
+		object_put(c->deps[--c->ndeps].stream);
+	if (c->deps != c->few)
+		free(c->deps);
+	c->deps = c->few;
+	c->max_deps = COMMAND_DEPS;
+}
+
+void command_destroy(struct command *c)
+{
+	if (!c)
+		return;
+	if (c->ops->release)
+		c->ops->release(c);
+	drop_deps(c);
+	if (c->data != c->room)
+		free(c->data);
+	give_spare(c);
+}
+
+int command_depend(struct command *c, struct stream *s, uint64_t number)
+{
+	if (atomic_load(&s->completed) >= number)
+		return 0;
+	if (c->ndeps == c->max_deps) {
+		unsigned max = 4 * c->max_deps;
+		struct dep *deps = malloc(max * sizeof *deps);
+
+		if (!deps)
+			return -ENOMEM;
+		memcpy(deps, c->deps, c->ndeps * sizeof *deps);
+		if (c->deps != c->few)
+			free(c->deps);
+		c->deps = deps;
+		c->max_deps = max;
+	}
+	object_ref(s);
+	c->deps[c->ndeps++] = (struct dep){ s, number };
+	return 0;
+}
+
+/* ---- what waits for what ---- */
+
+bool stream_blocking(const struct stream *s)
+{
+	return s->legacy || !(s->flags & CU_STREAM_NON_BLOCKING);
+}
+
+static bool pending(struct stream *s)
+{
+	return s->head != NULL;
+}
+
+/* Calls f for each stream that the legacy rules put in front of s; stops when f returns non-zero. */
+static int each_ahead(struct stream *s, int (*f)(struct command *c, struct stream *ahead), struct command *c)
+{
+	struct context *ctx = s->object.ctx;
+	int err = 0;
+
+	if (!stream_blocking(s))
+		return 0;
+	if (!s->legacy)
+		return ctx->legacy && pending(ctx->legacy) ? f(c, ctx->legacy) : 0;
+	list_each (it, &ctx->busy) {
+		struct stream *ahead = container_of(it, struct stream, busy);
+
+		if (ahead != s && stream_blocking(ahead) && (err = f(c, ahead)))
+			break;
+	}
+	return err;
+}
+
+static int depend_on(struct command *c, struct stream *ahead)
+{
+	return command_depend(c, ahead, atomic_load(&ahead->submitted));
+}
+
+static int any(struct command *c, struct stream *ahead)
+{
+	(void)c, (void)ahead;
+	return 1;
+}
+
+bool queue_idle(struct stream *s)
+{
+	return !pending(s) && !each_ahead(s, any, NULL);
+}
+
+bool stream_idle(struct stream *s)
+{
+	pthread_mutex_lock(&soft.lock);
+	bool idle = queue_idle(s);
+	pthread_mutex_unlock(&soft.lock);
+	return idle;
+}
+
+/* The head of s is new, or something it waited for is complete: find out whether it can run. */
+static void advance(struct stream *s)
+{
+	struct command *c = s->head;
+
+	while (c->ndeps) {
+		struct dep *d = &c->deps[c->ndeps - 1];
+
+		if (atomic_load(&d->stream->completed) < d->number) {
+			list_append(&d->stream->blocked, &s->wait);
+			return;
+		}
+		object_put(d->stream);
+		c->ndeps--;
+	}
+	queue_ready(s);
+}
+
+static void append(struct stream *s, struct command *c)
+{
+	c->stream = s;
+	c->ctx = s->object.ctx;
+	c->next = NULL;
+	c->number = atomic_fetch_add(&s->submitted, 1) + 1;
+	if (s->head) {
+		s->tail->next = c;
+		s->tail = c;
+		return;
+	}
+	s->head = s->tail = c;
+	object_ref(s); /* while it has commands */
+	list_append(&c->ctx->busy, &s->busy);
+	advance(s);
+}
+
+CUresult queue_submit(struct stream *s, struct command *c)
+{
+	if (each_ahead(s, depend_on, c))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	append(s, c);
+	return CUDA_SUCCESS;
+}
+
+CUresult stream_submit(struct stream *s, struct command *c, uint64_t *number)
+{
+	if (capture_command && atomic_load_explicit(&s->capture, memory_order_acquire))
+		return capture_command(s, c);
+	pthread_mutex_lock(&soft.lock);
+	CUresult r = queue_submit(s, c);
+	if (!r && number)
+		*number = c->number;
+	pthread_mutex_unlock(&soft.lock);
+	if (r)
+		command_destroy(c);
+	return r;
+}
+
+static CUresult run_nothing(struct command *c)
+{
+	(void)c;
+	return CUDA_SUCCESS;
+}
+
+const struct command_ops command_empty = { COMMAND_EMPTY, run_nothing, NULL, true };
+
+/* Run it on this thread; nothing is ahead of it. */
+static CUresult run_here(struct stream *s, struct command *c)
+{
+	c->stream = s;
+	c->ctx = s->object.ctx;
+	CUresult r = c->ops->run(c);
+	if (r)
+		context_fail(c->ctx, r);
+	command_destroy(c);
+	return r;
+}
+
+CUresult stream_run(struct stream *s, struct command *c)
+{
+	struct context *ctx = s->object.ctx;
+	uint64_t number;
+
+	if (!atomic_load_explicit(&s->capture, memory_order_acquire) && !c->ndeps && stream_idle(s))
+		return run_here(s, c);
+	CUresult r = stream_submit(s, c, &number);
+	if (r)
+		return r;
+	stream_wait(s, number, true);
+	return atomic_load(&ctx->error);
+}
+
+CUresult stream_submit_quick(struct stream *s, struct command *c)
+{
+	if (!atomic_load_explicit(&s->capture, memory_order_acquire) && !c->ndeps && stream_idle(s))
+		return run_here(s, c);
+	return stream_submit(s, c, NULL);
+}
+
+/* The head of s has run.  Returns it; the caller destroys it without the lock. */
+struct command *queue_complete(struct stream *s)
+{
+	struct command *c = s->head;
+	struct list ready;
+
+	s->head = c->next;
+	s->running = false;
+	atomic_store(&s->completed, c->number);
+	if (atomic_load(&s->waiters)) {
+		atomic_fetch_add(&s->wake, 1);
+		futex_wake_all(&s->wake);
+	}
+	/* Take the whole list first: advance() may put a stream back on it for a later number. */
+	list_init(&ready);
+	while (!list_empty(&s->blocked)) {
+		struct list *l = s->blocked.next;
+
+		list_remove(l);
+		list_append(&ready, l);
+	}
+	while (!list_empty(&ready)) {
+		struct list *l = ready.next;
+
+		list_remove(l);
+		advance(container_of(l, struct stream, wait));
+	}
+	if (s->head) {
+		advance(s);
+	} else {
+		s->tail = NULL;
+		list_remove(&s->busy);
+	}
+	return c;
+}
+
+/* ---- waiting ---- */
+
+bool stream_done(struct stream *s, uint64_t number)
+{
+	return atomic_load(&s->completed) >= number;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+void stream_wait(struct stream *s, uint64_t number, bool spin)
+{
+	for (int i = 0; spin && i < 2000 && soft_parallelism() > 1; i++) {
+		if (stream_done(s, number))
+			return;
+		relax();
+	}
+	atomic_fetch_add(&s->waiters, 1);
+	for (;;) {
+		uint32_t seen = atomic_load(&s->wake);
+
+		if (stream_done(s, number))
+			break;
+		futex_wait(&s->wake, seen);
+	}
+	atomic_fetch_sub(&s->waiters, 1);
+}
+
+/* What every busy stream of a context has been given by now; the caller puts the streams and frees the array. */
+static struct dep *snapshot(struct context *ctx, size_t *n)
+{
+	struct dep *deps;
+	size_t count = 0;
+
+	pthread_mutex_lock(&soft.lock);
+	list_each (it, &ctx->busy)
+		count++;
+	deps = count ? malloc(count * sizeof *deps) : NULL;
+	*n = 0;
+	if (deps)
+		list_each (it, &ctx->busy) {
+			struct stream *s = container_of(it, struct stream, busy);
+
+			object_ref(s);
+			deps[(*n)++] = (struct dep){ s, atomic_load(&s->submitted) };
+		}
+	pthread_mutex_unlock(&soft.lock);
+	return deps;
+}
+
+void context_wait(struct context *ctx)
+{
+	size_t n;
+	struct dep *deps = snapshot(ctx, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		stream_wait(deps[i].stream, deps[i].number, true);
+		object_put(deps[i].stream);
+	}
+	free(deps);
+}
+
+uint64_t soft_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}

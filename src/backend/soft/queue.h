@@ -1,0 +1,14 @@
+/*
+ * queue.h - between the queues and the threads that empty them.  Called with soft.lock held unless noted.
+ */
+#ifndef BACKEND_SOFT_QUEUE_H
+#define BACKEND_SOFT_QUEUE_H
+
+#include "backend/soft/soft.h"
+
+CUresult queue_submit(struct stream *s, struct command *c);	/* leaves the command to the caller if it fails */
+bool queue_idle(struct stream *s);			/* as stream_idle */
+struct command *queue_complete(struct stream *s);	/* its head has run; destroy what this returns, unlocked */
+void queue_thread_exit(void);				/* without the lock: give spare commands back */
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * range.h - every stretch of memory that the driver knows: who owns it, what kind it is.
+ *
+ *	| range | ......... | range | range | ....	ordered by address, never overlapping
+ *
+ * A device address is a host address, so this map is all that tells device memory from the rest.  Copies are
+ * checked against it; freeing goes through it.  Ranges are values of this map: found under its lock, copied out.
+ */
+#ifndef BACKEND_SOFT_RANGE_H
+#define BACKEND_SOFT_RANGE_H
+
+#include "backend/soft/soft.h"
+#include "util/map.h"
+
+enum range_kind {
+	RANGE_DEVICE,		/* cuMemAlloc */
+	RANGE_VARIABLE,		/* a module's, freed with it */
+	RANGE_HOST,		/* cuMemHostAlloc */
+	RANGE_REGISTERED,	/* cuMemHostRegister */
+	RANGE_MANAGED,
+	RANGE_POOL,		/* cuMemAllocAsync, cuMemAllocFromPoolAsync */
+	RANGE_MAPPED,		/* cuMemMap */
+	RANGE_RESERVED,		/* cuMemAddressReserve: no access yet */
+	RANGE_IPC,		/* another process's */
+	RANGE_ARRAY,		/* behind a CUarray: not for linear copies */
+};
+
+struct range {
+	struct map_node node;		/* key: the address */
+	uint64_t size;			/* as asked for */
+	enum range_kind kind;
+	unsigned flags;			/* of the call that made it */
+	struct device *device;
+	struct context *ctx;		/* who frees it at its end; NULL: nobody.  Not referenced */
+	unsigned long long id;		/* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+	void *owner;			/* for whoever made it */
+	void (*release)(struct range *r);	/* give the memory back and free r; called without locks */
+};
+
+static inline uint64_t range_addr(const struct range *r)
+{
+	return r->node.key;
+}
+
+/* Enter a range; the struct is the map's from now on.  -EEXIST: it would overlap another. */
+int range_insert(struct range *r);
+
+/* Take out the range that starts at addr, if it is of one of the kinds in mask (1 << kind).  NULL: there is none. */
+struct range *range_take(uint64_t addr, unsigned mask);
+
+/* A copy of the range that holds [addr, addr + size); false: none does. */
+bool range_find(uint64_t addr, uint64_t size, struct range *copy);
+
+/*
+ * May a kernel or copy engine touch [addr, addr + size)?  It may span adjacent mapped ranges.  Size 0: yes.
+ * Host memory for which this is false is pageable: the driver must be done with it when the call returns.
+ */
+bool range_device(uint64_t addr, uint64_t size);
+
+void range_end_context(struct context *ctx);		/* release all that is ctx's */
+
+/* Calls f for each range in ascending order, with the lock held: f must be quick and take no lock. */
+void range_each(void (*f)(const struct range *r, void *arg), void *arg);
+
+/*
+ * Device memory (arena.c): readable and writable, 512-byte aligned, contents undefined.  What is given out counts
+ * against the device's total; CUDA_ERROR_OUT_OF_MEMORY beyond it.
+ */
+CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr);	/* and range_insert */
+CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr);
+void arena_give(struct device *d, uint64_t addr, uint64_t size);		/* the size that was asked for */
+
+#endif

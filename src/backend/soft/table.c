@@ -1,0 +1,3 @@
+#include "backend/soft/ops.h"
+
+#include "gen/soft_table.inc"

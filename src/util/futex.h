@@ -1,0 +1,23 @@
+/*
+ * futex.h - sleep until a 32-bit word changes; wake those who sleep on it.  Within one process.
+ */
+#ifndef UTIL_FUTEX_H
+#define UTIL_FUTEX_H
+
+#include <linux/futex.h>
+#include <limits.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static inline void futex_wait(_Atomic uint32_t *word, uint32_t seen)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+}
+
+static inline void futex_wake_all(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * list.h - a doubly linked list whose links live inside the things it links.
+ *
+ * A struct list is both the head of a list and a link in one; an empty head and a link that is in no list
+ * point at themselves, so removing twice is harmless.  The caller locks.
+ */
+#ifndef UTIL_LIST_H
+#define UTIL_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *prev, *next;
+};
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+#define list_each(it, head) for (struct list *it = (head)->next; it != (head); it = it->next)
+/* As list_each, for a body that may remove `it`. */
+#define list_each_safe(it, head)                                                                             \
+	for (struct list *it = (head)->next, *it##_next = it->next; it != (head);                            \
+	     it = it##_next, it##_next = it->next)
+
+static inline void list_init(struct list *l)
+{
+	l->prev = l->next = l;
+}
+
+static inline bool list_empty(const struct list *l)
+{
+	return l->next == l;
+}
+
+static inline void list_append(struct list *head, struct list *l)
+{
+	l->prev = head->prev;
+	l->next = head;
+	head->prev->next = l;
+	head->prev = l;
+}
+
+static inline void list_remove(struct list *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+	list_init(l);
+}
+
+#endif

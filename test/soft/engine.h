@@ -1,0 +1,64 @@
+/*
+ * engine.h - an engine for tests: its kernels are C functions chosen by name, so a test can make a launch wait,
+ * fail or look at its parameters.  Code is PTX text read by src/image.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "backend/soft/backend.h"
+#include "backend/soft/ops.h"
+#include "../check.h"
+
+struct test_code {
+	struct code code;
+	struct image_code *info;
+};
+
+/* What a launch does; tests set it.  NULL: nothing. */
+static CUresult (*test_launch_fn)(const struct image_kernel *k, const struct launch *l);
+
+static inline CUresult test_load(const void *data, size_t size, enum image_kind kind, const struct engine_device *dev,
+	struct engine_log *log, struct code **code)
+{
+	struct test_code *t = calloc(1, sizeof *t);
+	struct image_error err;
+
+	(void)kind, (void)dev;
+	if (image_code_read(&t->info, data, size, &err)) {
+		engine_log(log, "%s", err.text);
+		free(t);
+		return CUDA_ERROR_INVALID_PTX;
+	}
+	t->code.kernels = t->info->kernels;
+	t->code.nkernels = t->info->nkernels;
+	t->code.globals = t->info->globals;
+	t->code.nglobals = t->info->nglobals;
+	*code = &t->code;
+	return CUDA_SUCCESS;
+}
+
+static inline void test_unload(struct code *code)
+{
+	struct test_code *t = (struct test_code *)code;
+
+	image_code_destroy(t->info);
+	free(t);
+}
+
+static inline CUresult test_launch(struct code *code, const struct image_kernel *k, const struct launch *l)
+{
+	(void)code;
+	return test_launch_fn ? test_launch_fn(k, l) : CUDA_SUCCESS;
+}
+
+static const struct engine test_engine = {
+	.name = "test",
+	.accepts = IMAGE_WANT_PTX,
+	.load = test_load,
+	.unload = test_unload,
+	.launch = test_launch,
+};
+
+#define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
