@@ -22,7 +22,7 @@ struct image_arena {
 	size_t left;
 };
 
-struct image_arena *arena_create(size_t budget)
+struct image_arena *image_arena_create(size_t budget)
 {
 	struct image_arena *arena = calloc(1, sizeof *arena);
 
@@ -31,7 +31,7 @@ struct image_arena *arena_create(size_t budget)
 	return arena;
 }
 
-void arena_destroy(struct image_arena *arena)
+void image_arena_destroy(struct image_arena *arena)
 {
 	struct chunk *c, *next;
 
@@ -60,7 +60,7 @@ static bool grow(struct image_arena *arena, size_t size)
 	return true;
 }
 
-void *arena_alloc(struct image_arena *arena, size_t n, size_t size)
+void *image_arena_alloc(struct image_arena *arena, size_t n, size_t size)
 {
 	size_t bytes;
 	void *p;
@@ -77,9 +77,9 @@ void *arena_alloc(struct image_arena *arena, size_t n, size_t size)
 	return p;
 }
 
-char *arena_text(struct image_arena *arena, const char *text, size_t size)
+char *image_arena_text(struct image_arena *arena, const char *text, size_t size)
 {
-	char *p = size < SIZE_MAX ? arena_alloc(arena, size + 1, 1) : NULL;
+	char *p = size < SIZE_MAX ? image_arena_alloc(arena, size + 1, 1) : NULL;
 
 	if (p)
 		memcpy(p, text, size);
@@ -142,13 +142,13 @@ int image_code_read(struct image_code **out, const void *data, size_t size, stru
 		return -ENOMEM;
 	code->kind = kind;
 	/* What we keep of each thing is larger than its shortest declaration, but not by much. */
-	code->arena = arena_create(size * 16 + CHUNK);
+	code->arena = image_arena_create(size * 16 + CHUNK);
 	if (!code->arena)
 		r = -ENOMEM;
 	else if (kind == IMAGE_CUBIN)
-		r = cubin_read(code, data, size, err);
+		r = image_cubin_read(code, data, size, err);
 	else
-		r = ptx_read(code, data, size, err);
+		r = image_ptx_read(code, data, size, err);
 	if (r) {
 		image_code_destroy(code);
 		return r;
@@ -162,7 +162,7 @@ void image_code_destroy(struct image_code *code)
 {
 	if (!code)
 		return;
-	arena_destroy(code->arena);
+	image_arena_destroy(code->arena);
 	free(code);
 }
 

@@ -76,7 +76,8 @@ static int take_symbols(struct cubin *c, const struct elf_section *s)
 
 	if (c->symbols || !s->data)
 		return fail(c, "more than one symbol table");
-	if (elf_section(&c->elf, s->link, &names) || !names.data || !names.size || names.data[names.size - 1])
+	if (image_elf_section(&c->elf, s->link, &names) || !names.data || !names.size ||
+	    names.data[names.size - 1])
 		return fail(c, "the symbols have no names");
 	c->symbols = s->data;
 	c->nsymbols = s->size / sizeof(Elf64_Sym);
@@ -94,7 +95,7 @@ static int classify(struct cubin *c)
 	if (!c->where)
 		return no_memory(c);
 	for (uint32_t i = 1; i < c->elf.nsections && !r; i++) {
-		if (elf_section(&c->elf, i, &s))
+		if (image_elf_section(&c->elf, i, &s))
 			return fail(c, "a section lies outside the file");
 		c->where[i] = place(s.name);
 		if (c->where[i] == IN_CONST)
@@ -133,7 +134,7 @@ static char *name_of(struct cubin *c, const Elf64_Sym *s)
 {
 	const char *name = s->st_name < c->names_size ? c->names + s->st_name : "";
 
-	return arena_text(c->code->arena, name, strlen(name));
+	return image_arena_text(c->code->arena, name, strlen(name));
 }
 
 static int add_variable(struct cubin *c, const Elf64_Sym *s)
@@ -152,7 +153,7 @@ static int add_variable(struct cubin *c, const Elf64_Sym *s)
 	if (g->external)
 		return 0;
 	g->space = c->where[s->st_shndx] == IN_CONST ? IMAGE_SPACE_CONST : IMAGE_SPACE_GLOBAL;
-	if (elf_section(&c->elf, s->st_shndx, &in) || !in_range(s->st_value, s->st_size, in.size))
+	if (image_elf_section(&c->elf, s->st_shndx, &in) || !in_range(s->st_value, s->st_size, in.size))
 		return fail(c, "a variable lies outside its section");
 	if (in.data)
 		g->init = in.data + s->st_value;
@@ -190,8 +191,8 @@ static int read_symbols(struct cubin *c)
 	}
 	c->kernel_of = calloc((size_t)c->nsymbols + 1, sizeof *c->kernel_of);
 	c->index = calloc(kernels + 1, sizeof *c->index);
-	c->code->kernels = arena_alloc(c->code->arena, kernels, sizeof *c->code->kernels);
-	c->code->globals = arena_alloc(c->code->arena, variables, sizeof *c->code->globals);
+	c->code->kernels = image_arena_alloc(c->code->arena, kernels, sizeof *c->code->kernels);
+	c->code->globals = image_arena_alloc(c->code->arena, variables, sizeof *c->code->globals);
 	if (!c->kernel_of || !c->index || !c->code->kernels || !c->code->globals)
 		return no_memory(c);
 	for (uint32_t i = 0; i < c->nsymbols && !r; i++) {
@@ -282,7 +283,7 @@ static int read_params(struct cubin *c, struct image_kernel *k, const struct elf
 		k->nparams += is_param(&rec);
 	if (r || !k->nparams)
 		return r;
-	k->params = arena_alloc(c->code->arena, k->nparams, sizeof *k->params);
+	k->params = image_arena_alloc(c->code->arena, k->nparams, sizeof *k->params);
 	have = calloc(k->nparams, 1);
 	if (!k->params || !have) {
 		free(have);
@@ -408,7 +409,7 @@ static int read_sections(struct cubin *c)
 	for (uint32_t i = 1; i < c->elf.nsections && !r; i++) {
 		if (c->where[i] < INFO_OF_MODULE)
 			continue;
-		if (elf_section(&c->elf, i, &s))
+		if (image_elf_section(&c->elf, i, &s))
 			return fail(c, "a section lies outside the file");
 		if (s.data && s.size > c->info_left)
 			return fail(c, "its sections overlap");
@@ -426,9 +427,9 @@ static int read_all(struct cubin *c, const void *data, size_t size)
 {
 	int r;
 
-	if (cubin_target(data, size, &c->code->sm))
+	if (image_cubin_target(data, size, &c->code->sm))
 		return fail(c, "this ELF file is none");
-	if (elf_init(&c->elf, data, size))
+	if (image_elf_init(&c->elf, data, size))
 		return fail(c, "its sections make no sense");
 	c->code->relocatable = get16(data, offsetof(Elf64_Ehdr, e_type)) == ET_REL;
 	c->code->address_size = 64;
@@ -438,7 +439,7 @@ static int read_all(struct cubin *c, const void *data, size_t size)
 	return r ? r : read_sections(c);
 }
 
-int cubin_read(struct image_code *code, const void *data, size_t size, struct image_error *err)
+int image_cubin_read(struct image_code *code, const void *data, size_t size, struct image_error *err)
 {
 	struct cubin c = {.code = code, .err = err};
 	int r = read_all(&c, data, size);

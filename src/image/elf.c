@@ -24,7 +24,7 @@ static int read_header(const void *data, size_t size, Elf64_Ehdr *h)
 }
 
 /* Without a size: each step reads only what the step before has counted in. */
-size_t elf_extent(const void *data)
+size_t image_elf_extent(const void *data)
 {
 	Elf64_Ehdr h;
 	Elf64_Shdr s;
@@ -57,7 +57,7 @@ size_t elf_extent(const void *data)
 	return extent;
 }
 
-int cubin_target(const void *data, size_t size, unsigned *sm)
+int image_cubin_target(const void *data, size_t size, unsigned *sm)
 {
 	Elf64_Ehdr h;
 	int r = read_header(data, size, &h);
@@ -98,7 +98,7 @@ static int count_sections(struct elf *elf, const Elf64_Ehdr *h, uint32_t *names)
 	return 0;
 }
 
-int elf_init(struct elf *elf, const void *data, size_t size)
+int image_elf_init(struct elf *elf, const void *data, size_t size)
 {
 	Elf64_Ehdr h;
 	Elf64_Shdr s;
@@ -122,7 +122,7 @@ int elf_init(struct elf *elf, const void *data, size_t size)
 	return 0;
 }
 
-int elf_section(const struct elf *elf, uint32_t index, struct elf_section *section)
+int image_elf_section(const struct elf *elf, uint32_t index, struct elf_section *section)
 {
 	Elf64_Shdr s;
 	int r = read_section(elf, index, &s);

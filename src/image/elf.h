@@ -23,7 +23,7 @@ struct elf_section {
 	const char *data; /* NULL for one without bytes in the file */
 };
 
-int elf_init(struct elf *elf, const void *data, size_t size);
-int elf_section(const struct elf *elf, uint32_t index, struct elf_section *section);
+int image_elf_init(struct elf *elf, const void *data, size_t size);
+int image_elf_section(const struct elf *elf, uint32_t index, struct elf_section *section);
 
 #endif

@@ -36,10 +36,10 @@ static bool bare(struct image_iter *it, struct image_entry *entry, enum image_ki
 	entry->stored_size = entry->raw_size = it->left.size;
 	if (kind == IMAGE_CUBIN) {
 		entry->kind = IMAGE_ENTRY_CUBIN;
-		r = cubin_target(it->left.data, it->left.size, &entry->sm);
+		r = image_cubin_target(it->left.data, it->left.size, &entry->sm);
 	} else {
 		entry->kind = IMAGE_ENTRY_PTX;
-		r = ptx_target(it->left.data, it->left.size, entry);
+		r = image_ptx_target(it->left.data, it->left.size, entry);
 	}
 	advance(&it->left, it->left.size);
 	return r ? fail(it, r) : true;

@@ -112,7 +112,7 @@ int image_init_local(struct image *image, const void *data)
 	case IMAGE_FATBIN:
 		return fatbin_span(&image->one, data);
 	case IMAGE_CUBIN:
-		image->one.size = elf_extent(data);
+		image->one.size = image_elf_extent(data);
 		return image->one.size ? 0 : -EINVAL;
 	case IMAGE_PTX:
 		image->one.size = strlen(data);

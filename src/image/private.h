@@ -11,24 +11,24 @@
 
 /* elf.c: the bytes a cubin occupies by its own headers, 0 if it makes no sense. Reads only what it then
  * counts. */
-size_t elf_extent(const void *data);
+size_t image_elf_extent(const void *data);
 
 /* elf.c: the architecture a cubin is for, without reading more than its header; -EINVAL if it is no cubin. */
-int cubin_target(const void *data, size_t size, unsigned *sm);
+int image_cubin_target(const void *data, size_t size, unsigned *sm);
 
 /* ptxread.c: .version and .target of a PTX text. */
-int ptx_target(const char *text, size_t size, struct image_entry *entry);
+int image_ptx_target(const char *text, size_t size, struct image_entry *entry);
 
 /* Memory for a struct image_code, freed at once. It refuses (NULL) to grow beyond its budget: the names in a
  * hostile file may overlap, and so be much more than the file. */
-struct image_arena *arena_create(size_t budget);
-void arena_destroy(struct image_arena *arena);
-void *arena_alloc(struct image_arena *arena, size_t n, size_t size); /* zeroed; n * size may not wrap */
-char *arena_text(struct image_arena *arena, const char *text, size_t size);
+struct image_arena *image_arena_create(size_t budget);
+void image_arena_destroy(struct image_arena *arena);
+void *image_arena_alloc(struct image_arena *arena, size_t n, size_t size); /* zeroed; n * size may not wrap */
+char *image_arena_text(struct image_arena *arena, const char *text, size_t size);
 
 /* The readers proper. They fill code, whose arena is there; the caller sorts, and destroys on failure. */
-int cubin_read(struct image_code *code, const void *data, size_t size, struct image_error *err);
-int ptx_read(struct image_code *code, const char *text, size_t size, struct image_error *err);
+int image_cubin_read(struct image_code *code, const void *data, size_t size, struct image_error *err);
+int image_ptx_read(struct image_code *code, const char *text, size_t size, struct image_error *err);
 
 /* Put a sentence into err, if there is one, and return code. */
 int image_fail(struct image_error *err, int code, unsigned line, const char *format, ...)

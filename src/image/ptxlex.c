@@ -135,7 +135,7 @@ struct word ptxlex_next(struct ptxlex *lex)
 	return w;
 }
 
-bool word_is(const struct word *w, const char *text)
+bool ptxword_is(const struct word *w, const char *text)
 {
 	return w->size == strlen(text) && !memcmp(w->text, text, w->size);
 }
@@ -148,7 +148,7 @@ static int digit_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
 }
 
-bool word_number(const struct word *w, uint64_t *value)
+bool ptxword_number(const struct word *w, uint64_t *value)
 {
 	size_t i = 0, n = w->size;
 	int base = 10;

@@ -35,7 +35,7 @@ struct ptxlex {
 void ptxlex_init(struct ptxlex *lex, const char *text, size_t size);
 struct word ptxlex_next(struct ptxlex *lex);
 
-bool word_is(const struct word *w, const char *text);
-bool word_number(const struct word *w, uint64_t *value); /* an integer that fits */
+bool ptxword_is(const struct word *w, const char *text);
+bool ptxword_number(const struct word *w, uint64_t *value); /* an integer that fits */
 
 #endif

@@ -9,12 +9,9 @@
 #include <string.h>
 
 #include "image/private.h"
-#include "image/ptxlex.h"
+#include "image/ptxdecl.h"
 
-/* No device takes a tenth of this; it keeps sums of sizes from wrapping. */
-#define SIZE_LIMIT  (UINT64_C(1) << 40)
 #define PARAM_LIMIT (1u << 20)
-#define ALIGN_LIMIT (1u << 20)
 
 #define BUCKETS 1024
 
@@ -28,11 +25,8 @@ struct shared {
 };
 
 struct reader {
-	struct ptxlex lex;
-	struct word w; /* the current one */
+	struct ptxcursor c;
 	struct image_code *code;
-	struct image_error *err;
-	int error;
 
 	struct image_kernel *kernels;
 	size_t nkernels, kernels_room;
@@ -48,55 +42,7 @@ struct reader {
 	uint64_t shared_bytes, local_bytes; /* of the one we are in */
 };
 
-static void fail(struct reader *r, int error, const char *what)
-{
-	if (r->error)
-		return;
-	r->error = image_fail(r->err, error, r->lex.line, "PTX: %s near '%.*s'", what,
-			      (int)(r->w.size < 40 ? r->w.size : 40), r->w.text);
-	r->lex.at = r->lex.end;
-	r->w = (struct word){.kind = WORD_END, .text = r->lex.end};
-}
-
-static void next(struct reader *r)
-{
-	r->w = ptxlex_next(&r->lex);
-	if (r->lex.bad)
-		fail(r, -EINVAL, "a comment or string without an end");
-}
-
-static bool at(const struct reader *r, const char *text)
-{
-	return word_is(&r->w, text);
-}
-
-static bool accept(struct reader *r, const char *text)
-{
-	bool yes = at(r, text);
-
-	if (yes)
-		next(r);
-	return yes;
-}
-
-static void expect(struct reader *r, const char *text, const char *what)
-{
-	if (!accept(r, text))
-		fail(r, -EINVAL, what);
-}
-
-static uint64_t number(struct reader *r, uint64_t limit)
-{
-	uint64_t value = 0;
-
-	if (!word_number(&r->w, &value) || value > limit)
-		fail(r, -EINVAL, "expected a number of a sensible size");
-	else
-		next(r);
-	return value;
-}
-
-/* Room for one more of something; NULL with r->error set. */
+/* Room for one more of something; NULL with r->c.error set. */
 static void *append(struct reader *r, void *list, size_t *n, size_t *room, size_t size)
 {
 	char **at = list;
@@ -107,7 +53,7 @@ static void *append(struct reader *r, void *list, size_t *n, size_t *room, size_
 		more = *room ? *room * 2 : 16;
 		grown = reallocarray(*at, more, size);
 		if (!grown) {
-			fail(r, -ENOMEM, "out of memory");
+			ptxcur_fail(&r->c, -ENOMEM, "out of memory");
 			return NULL;
 		}
 		*at = grown;
@@ -117,141 +63,6 @@ static void *append(struct reader *r, void *list, size_t *n, size_t *room, size_
 }
 
 #define APPEND(r, list) append((r), &(r)->list, &(r)->n##list, &(r)->list##_room, sizeof *(r)->list)
-
-static const struct {
-	const char *name;
-	unsigned size;
-} types[] = {
-	{".b8", 1},    {".u8", 1},     {".s8", 1},    {".b16", 2},    {".u16", 2},        {".s16", 2},
-	{".f16", 2},   {".bf16", 2},   {".b32", 4},   {".u32", 4},    {".s32", 4},        {".f32", 4},
-	{".f16x2", 4}, {".bf16x2", 4}, {".tf32", 4},  {".b64", 8},    {".u64", 8},        {".s64", 8},
-	{".f64", 8},   {".f32x2", 8},  {".b128", 16}, {".texref", 8}, {".samplerref", 8}, {".surfref", 8},
-};
-
-static unsigned type_size(const struct word *w)
-{
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		if (word_is(w, types[i].name))
-			return types[i].size;
-	return 0;
-}
-
-/* A declaration: what precedes the name holds for all names up to the semicolon. */
-struct decl {
-	uint64_t element, align; /* align 0: as the element */
-	bool managed, opaque;    /* opaque: a texture, sampler or surface */
-	struct word name;
-	uint64_t size; /* 0: an array of unstated size */
-};
-
-static void skip_parens(struct reader *r, struct decl *d)
-{
-	while (r->w.kind != WORD_END && !at(r, ")")) {
-		d->managed |= at(r, ".managed");
-		next(r);
-	}
-	expect(r, ")", "expected ')'");
-}
-
-static void read_align(struct reader *r, struct decl *d)
-{
-	uint64_t align = number(r, ALIGN_LIMIT);
-
-	if (!align || align & (align - 1))
-		fail(r, -EINVAL, "an alignment that is no power of two");
-	d->align = align;
-}
-
-static unsigned vector_size(const struct word *w)
-{
-	return word_is(w, ".v2") ? 2 : word_is(w, ".v4") ? 4 : word_is(w, ".v8") ? 8 : 0;
-}
-
-/* [.attribute(...)] [.align n] [.v4] .type [.ptr .space .align n], in whatever order. */
-static void read_type(struct reader *r, struct decl *d)
-{
-	unsigned vector = 1, n;
-	bool pointee = false;
-
-	while (r->w.kind == WORD_DIRECTIVE) {
-		if (at(r, ".attribute")) {
-			next(r);
-			expect(r, "(", "expected '('");
-			skip_parens(r, d);
-			continue;
-		}
-		if (at(r, ".align")) {
-			struct decl other;
-
-			next(r);
-			read_align(r, pointee ? &other : d);
-			continue;
-		}
-		pointee |= at(r, ".ptr");
-		d->opaque |= at(r, ".texref") || at(r, ".samplerref") || at(r, ".surfref");
-		if ((n = vector_size(&r->w)))
-			vector = n;
-		else if ((n = type_size(&r->w)))
-			d->element = n;
-		next(r);
-	}
-	if (!d->element)
-		fail(r, -EINVAL, "expected a type");
-	d->element *= vector;
-}
-
-/* The elements of { a, {b, c}, d } at its outermost level; the cursor stands after it. */
-static uint64_t count_initialiser(struct reader *r)
-{
-	uint64_t depth = 0, n = 0;
-	bool empty = true;
-
-	while (r->w.kind != WORD_END && !(depth == 0 && (at(r, ";") || at(r, ",")))) {
-		if (at(r, "}") && depth)
-			depth--;
-		else if (at(r, ",") && depth == 1)
-			n++;
-		else if (depth)
-			empty = false;
-		if (at(r, "{"))
-			depth++;
-		next(r);
-	}
-	return empty ? 0 : n + 1;
-}
-
-/* A name with its dimensions and its initialiser: x[4][] = {...}. */
-static void read_declarator(struct reader *r, struct decl *d)
-{
-	bool open = false;
-	uint64_t n = 0;
-
-	d->name = r->w;
-	d->size = d->element;
-	if (r->w.kind != WORD_NAME)
-		fail(r, -EINVAL, "expected a name");
-	next(r);
-	while (accept(r, "[")) {
-		if (at(r, "]"))
-			open = true;
-		else
-			n = number(r, SIZE_LIMIT),
-			d->size = n && d->size > SIZE_LIMIT / n ? SIZE_LIMIT + 1 : d->size * n;
-		expect(r, "]", "expected ']'");
-	}
-	n = 0;
-	if (accept(r, "="))
-		n = count_initialiser(r);
-	if (open)
-		d->size = n && d->size > SIZE_LIMIT / n ? SIZE_LIMIT + 1 : d->size * n;
-	if (d->size > SIZE_LIMIT)
-		fail(r, -EINVAL, "an array too large");
-}
-
-static uint64_t align_of(const struct decl *d)
-{
-	return d->align ? d->align : d->element;
-}
 
 static uint64_t round_up(uint64_t n, uint64_t align)
 {
@@ -267,28 +78,28 @@ static uint32_t hash(const char *text, size_t size)
 	return h % BUCKETS;
 }
 
-static void add_shared(struct reader *r, const struct decl *d)
+static void add_shared(struct reader *r, const struct ptxdecl *d)
 {
 	struct shared *s = APPEND(r, shared);
 	uint32_t h = hash(d->name.text, d->name.size);
 
 	if (!s)
 		return;
-	*s = (struct shared){d->name.text, d->name.size, d->size, align_of(d), 0, r->bucket[h]};
+	*s = (struct shared){d->name.text, d->name.size, d->size, ptxdecl_align(d), 0, r->bucket[h]};
 	r->bucket[h] = r->nshared;
 }
 
-static void add_global(struct reader *r, const struct decl *d, bool constant, bool external, bool local)
+static void add_global(struct reader *r, const struct ptxdecl *d, bool constant, bool external, bool local)
 {
 	struct image_global *g = d->opaque ? NULL : APPEND(r, globals);
 
 	if (!g)
 		return;
-	g->name = arena_text(r->code->arena, d->name.text, d->name.size);
+	g->name = image_arena_text(r->code->arena, d->name.text, d->name.size);
 	if (!g->name)
-		fail(r, -ENOMEM, "out of memory");
+		ptxcur_fail(&r->c, -ENOMEM, "out of memory");
 	g->size = d->size;
-	g->align = align_of(d);
+	g->align = ptxdecl_align(d);
 	g->space = constant ? IMAGE_SPACE_CONST : IMAGE_SPACE_GLOBAL;
 	g->managed = d->managed;
 	g->external = external;
@@ -296,65 +107,65 @@ static void add_global(struct reader *r, const struct decl *d, bool constant, bo
 	if (constant && !external) {
 		r->code->const_bytes = round_up(r->code->const_bytes, g->align) + d->size;
 		if (r->code->const_bytes > SIZE_LIMIT)
-			fail(r, -EINVAL, "too many constants");
+			ptxcur_fail(&r->c, -EINVAL, "too many constants");
 	}
 }
 
 /* .global, .const or .shared at module scope; the cursor stands on the space. */
 static void read_variables(struct reader *r, bool external, bool local)
 {
-	bool shared = at(r, ".shared"), constant = at(r, ".const");
-	struct decl d = {0};
+	bool shared = ptxcur_at(&r->c, ".shared"), constant = ptxcur_at(&r->c, ".const");
+	struct ptxdecl d = {0};
 
-	next(r);
-	if (constant && accept(r, "[")) { /* .const[3]: banks of old */
-		number(r, 10);
-		expect(r, "]", "expected ']'");
+	ptxcur_next(&r->c);
+	if (constant && ptxcur_accept(&r->c, "[")) { /* .const[3]: banks of old */
+		ptxcur_number(&r->c, 10);
+		ptxcur_expect(&r->c, "]", "expected ']'");
 	}
-	read_type(r, &d);
+	ptxdecl_type(&r->c, &d);
 	do {
-		read_declarator(r, &d);
-		if (r->error)
+		ptxdecl_name(&r->c, &d);
+		if (r->c.error)
 			return;
 		if (shared)
 			add_shared(r, &d);
 		else
 			add_global(r, &d, constant, external, local);
-	} while (accept(r, ","));
-	expect(r, ";", "expected ';'");
+	} while (ptxcur_accept(&r->c, ","));
+	ptxcur_expect(&r->c, ";", "expected ';'");
 }
 
 /* .shared or .local inside a body. */
 static void read_body_variables(struct reader *r)
 {
-	uint64_t *sum = at(r, ".shared") ? &r->shared_bytes : &r->local_bytes;
-	struct decl d = {0};
+	uint64_t *sum = ptxcur_at(&r->c, ".shared") ? &r->shared_bytes : &r->local_bytes;
+	struct ptxdecl d = {0};
 
-	next(r);
-	read_type(r, &d);
+	ptxcur_next(&r->c);
+	ptxdecl_type(&r->c, &d);
 	do {
-		read_declarator(r, &d);
-		if (r->error)
+		ptxdecl_name(&r->c, &d);
+		if (r->c.error)
 			return;
-		*sum = round_up(*sum, align_of(&d)) + d.size;
+		*sum = round_up(*sum, ptxdecl_align(&d)) + d.size;
 		if (*sum > UINT32_MAX)
-			fail(r, -EINVAL, "more memory than there can be");
-	} while (accept(r, ","));
+			ptxcur_fail(&r->c, -EINVAL, "more memory than there can be");
+	} while (ptxcur_accept(&r->c, ","));
 }
 
 static void count_shared(struct reader *r)
 {
 	struct shared *s;
 
-	for (uint32_t i = r->bucket[hash(r->w.text, r->w.size)]; i; i = s->next) {
+	for (uint32_t i = r->bucket[hash(r->c.w.text, r->c.w.size)]; i; i = s->next) {
 		s = &r->shared[i - 1];
-		if (s->counted == r->bodies || s->size_of_name != r->w.size ||
-		    memcmp(s->name, r->w.text, r->w.size))
+		if (s->counted == r->bodies || s->size_of_name != r->c.w.size ||
+		    memcmp(s->name, r->c.w.text, r->c.w.size))
 			continue;
 		s->counted = r->bodies;
 		r->shared_bytes = round_up(r->shared_bytes, s->align) + s->size;
 		if (r->shared_bytes > UINT32_MAX)
-			fail(r, -EINVAL, "more shared memory than there can be");
+			ptxcur_fail(&r->c, -EINVAL, "more shared memory than there can be");
 	}
 }
 
@@ -366,35 +177,38 @@ static void read_body(struct reader *r)
 	r->bodies++;
 	r->shared_bytes = r->local_bytes = 0;
 	do {
-		if (r->w.kind == WORD_DIRECTIVE && !r->w.glued && (at(r, ".shared") || at(r, ".local"))) {
+		if (r->c.w.kind == WORD_DIRECTIVE && !r->c.w.glued &&
+		    (ptxcur_at(&r->c, ".shared") || ptxcur_at(&r->c, ".local"))) {
 			read_body_variables(r);
 			continue;
 		}
-		if (r->w.kind == WORD_NAME && r->nshared)
+		if (r->c.w.kind == WORD_NAME && r->nshared)
 			count_shared(r);
-		else if (at(r, "{"))
+		else if (ptxcur_at(&r->c, "{"))
 			depth++;
-		else if (at(r, "}"))
+		else if (ptxcur_at(&r->c, "}"))
 			depth--;
-		else if (r->w.kind == WORD_END)
-			fail(r, -EINVAL, "a body without an end");
-		next(r);
-	} while (depth && !r->error);
+		else if (r->c.w.kind == WORD_END)
+			ptxcur_fail(&r->c, -EINVAL, "a body without an end");
+		ptxcur_next(&r->c);
+	} while (depth && !r->c.error);
 }
 
 static void read_param(struct reader *r, uint64_t *bytes)
 {
 	struct image_param *p;
-	struct decl d = {0};
+	struct ptxdecl d = {0};
 
-	expect(r, ".param", "expected .param");
-	read_type(r, &d);
-	read_declarator(r, &d);
-	*bytes = round_up(*bytes, align_of(&d));
-	if (*bytes + d.size > PARAM_LIMIT)
-		fail(r, -EINVAL, "too many parameters");
-	if (r->error)
+	ptxcur_expect(&r->c, ".param", "expected .param");
+	ptxdecl_type(&r->c, &d);
+	ptxdecl_name(&r->c, &d);
+	if (r->c.error)
 		return;
+	*bytes = round_up(*bytes, ptxdecl_align(&d));
+	if (*bytes + d.size > PARAM_LIMIT) {
+		ptxcur_fail(&r->c, -EINVAL, "too many parameters");
+		return;
+	}
 	p = APPEND(r, params);
 	if (!p)
 		return;
@@ -408,13 +222,13 @@ static void read_params(struct reader *r, struct image_kernel *k)
 	size_t first = r->nparams;
 	uint64_t bytes = 0;
 
-	if (!accept(r, "("))
+	if (!ptxcur_accept(&r->c, "("))
 		return;
-	if (!at(r, ")"))
+	if (!ptxcur_at(&r->c, ")"))
 		do
 			read_param(r, &bytes);
-		while (!r->error && accept(r, ","));
-	expect(r, ")", "expected ')'");
+		while (!r->c.error && ptxcur_accept(&r->c, ","));
+	ptxcur_expect(&r->c, ")", "expected ')'");
 	k->nparams = r->nparams - first;
 	k->param_bytes = bytes;
 }
@@ -425,27 +239,27 @@ static void read_triple(struct reader *r, uint32_t *to)
 
 	to[1] = to[2] = 1;
 	do
-		to[n++] = number(r, UINT32_MAX);
-	while (n < 3 && accept(r, ","));
+		to[n++] = ptxcur_number(&r->c, UINT32_MAX);
+	while (n < 3 && ptxcur_accept(&r->c, ","));
 }
 
 static bool read_limit(struct reader *r, struct image_kernel *k)
 {
-	if (accept(r, ".maxntid"))
+	if (ptxcur_accept(&r->c, ".maxntid"))
 		read_triple(r, k->max_threads);
-	else if (accept(r, ".reqntid"))
+	else if (ptxcur_accept(&r->c, ".reqntid"))
 		read_triple(r, k->req_threads);
-	else if (accept(r, ".reqnctapercluster"))
+	else if (ptxcur_accept(&r->c, ".reqnctapercluster"))
 		read_triple(r, k->cluster);
-	else if (accept(r, ".minnctapersm"))
-		k->min_blocks = number(r, UINT32_MAX);
-	else if (accept(r, ".maxnreg"))
-		k->max_regs = number(r, UINT32_MAX);
-	else if (accept(r, ".maxclusterrank"))
-		k->max_cluster_rank = number(r, UINT32_MAX);
-	else if (accept(r, ".explicitcluster"))
+	else if (ptxcur_accept(&r->c, ".minnctapersm"))
+		k->min_blocks = ptxcur_number(&r->c, UINT32_MAX);
+	else if (ptxcur_accept(&r->c, ".maxnreg"))
+		k->max_regs = ptxcur_number(&r->c, UINT32_MAX);
+	else if (ptxcur_accept(&r->c, ".maxclusterrank"))
+		k->max_cluster_rank = ptxcur_number(&r->c, UINT32_MAX);
+	else if (ptxcur_accept(&r->c, ".explicitcluster"))
 		k->explicit_cluster = true;
-	else if (accept(r, ".blocksareclusters"))
+	else if (ptxcur_accept(&r->c, ".blocksareclusters"))
 		k->blocks_are_clusters = true;
 	else
 		return false;
@@ -455,13 +269,13 @@ static bool read_limit(struct reader *r, struct image_kernel *k)
 /* What stands between a parameter list and a body. A .pragma has a semicolon of its own. */
 static void read_limits(struct reader *r, struct image_kernel *k)
 {
-	while (r->w.kind != WORD_END && !at(r, "{") && !at(r, ";")) {
+	while (r->c.w.kind != WORD_END && !ptxcur_at(&r->c, "{") && !ptxcur_at(&r->c, ";")) {
 		if (read_limit(r, k))
 			continue;
-		if (accept(r, ".pragma"))
-			while (r->w.kind == WORD_STRING || at(r, ","))
-				next(r);
-		next(r);
+		if (ptxcur_accept(&r->c, ".pragma"))
+			while (r->c.w.kind == WORD_STRING || ptxcur_at(&r->c, ","))
+				ptxcur_next(&r->c);
+		ptxcur_next(&r->c);
 	}
 }
 
@@ -470,26 +284,26 @@ static void read_entry(struct reader *r, bool local)
 {
 	struct image_kernel k = {.local = local}, *slot;
 	size_t first = r->nparams;
-	struct word name = r->w;
+	struct word name = r->c.w;
 
 	if (name.kind != WORD_NAME)
-		fail(r, -EINVAL, "expected a kernel's name");
-	next(r);
+		ptxcur_fail(&r->c, -EINVAL, "expected a kernel's name");
+	ptxcur_next(&r->c);
 	read_params(r, &k);
 	read_limits(r, &k);
-	if (r->error)
+	if (r->c.error)
 		return;
-	if (accept(r, ";")) { /* only announced */
+	if (ptxcur_accept(&r->c, ";")) { /* only announced */
 		r->nparams = first;
 		return;
 	}
 	read_body(r);
 	k.shared_bytes = r->shared_bytes;
 	k.local_bytes = r->local_bytes;
-	k.name = arena_text(r->code->arena, name.text, name.size);
+	k.name = image_arena_text(r->code->arena, name.text, name.size);
 	if (!k.name)
-		fail(r, -ENOMEM, "out of memory");
-	slot = r->error ? NULL : APPEND(r, kernels);
+		ptxcur_fail(&r->c, -ENOMEM, "out of memory");
+	slot = r->c.error ? NULL : APPEND(r, kernels);
 	if (slot)
 		*slot = k;
 }
@@ -497,12 +311,12 @@ static void read_entry(struct reader *r, bool local)
 /* Anything else: up to its semicolon or through its body. */
 static void skip_statement(struct reader *r)
 {
-	while (r->w.kind != WORD_END && !at(r, ";") && !at(r, "{"))
-		next(r);
-	if (at(r, "{"))
+	while (r->c.w.kind != WORD_END && !ptxcur_at(&r->c, ";") && !ptxcur_at(&r->c, "{"))
+		ptxcur_next(&r->c);
+	if (ptxcur_at(&r->c, "{"))
 		read_body(r);
 	else
-		next(r);
+		ptxcur_next(&r->c);
 }
 
 /* sm_90a, compute_75 */
@@ -527,50 +341,50 @@ static void read_version(struct reader *r)
 {
 	unsigned part[2] = {0}, n = 0;
 
-	for (size_t i = 0; i < r->w.size; i++) {
-		char c = r->w.text[i];
+	for (size_t i = 0; i < r->c.w.size; i++) {
+		char c = r->c.w.text[i];
 
 		if (c == '.' && n == 0)
 			n = 1;
 		else if (c >= '0' && c <= '9' && part[n] < 1000)
 			part[n] = part[n] * 10 + (c - '0');
 		else
-			n = 2, i = r->w.size;
+			n = 2, i = r->c.w.size;
 	}
-	if (r->w.kind != WORD_NUMBER || n != 1)
-		fail(r, -EINVAL, "expected a version");
+	if (r->c.w.kind != WORD_NUMBER || n != 1)
+		ptxcur_fail(&r->c, -EINVAL, "expected a version");
 	r->code->version_major = part[0];
 	r->code->version_minor = part[1];
-	next(r);
+	ptxcur_next(&r->c);
 }
 
 static void read_target(struct reader *r)
 {
 	do {
-		if (r->w.kind != WORD_NAME)
-			fail(r, -EINVAL, "expected a target");
-		read_arch(&r->w, &r->code->sm, &r->code->arch_specific, &r->code->family);
-		next(r);
-	} while (accept(r, ","));
+		if (r->c.w.kind != WORD_NAME)
+			ptxcur_fail(&r->c, -EINVAL, "expected a target");
+		read_arch(&r->c.w, &r->code->sm, &r->code->arch_specific, &r->code->family);
+		ptxcur_next(&r->c);
+	} while (ptxcur_accept(&r->c, ","));
 }
 
 /* .version and .target come first in any PTX. */
 static void read_head(struct reader *r)
 {
-	next(r);
-	if (!accept(r, ".version"))
-		fail(r, -EINVAL, "no .version: not PTX");
+	ptxcur_next(&r->c);
+	if (!ptxcur_accept(&r->c, ".version"))
+		ptxcur_fail(&r->c, -EINVAL, "no .version: not PTX");
 	read_version(r);
-	expect(r, ".target", "expected .target");
+	ptxcur_expect(&r->c, ".target", "expected .target");
 	read_target(r);
 	if (!r->code->sm)
-		fail(r, -EINVAL, "a .target that we do not know");
+		ptxcur_fail(&r->c, -EINVAL, "a .target that we do not know");
 }
 
 static bool in(const struct reader *r, const char *const *list)
 {
 	for (; *list; list++)
-		if (at(r, *list))
+		if (ptxcur_at(&r->c, *list))
 			return true;
 	return false;
 }
@@ -583,20 +397,20 @@ static void read_statement(struct reader *r)
 	static const char *const alone[] = {".file", ".loc", ".version", ".target", NULL};
 	bool external = false, local = true;
 
-	for (; in(r, linkage); next(r)) {
-		external |= at(r, ".extern");
+	for (; in(r, linkage); ptxcur_next(&r->c)) {
+		external |= ptxcur_at(&r->c, ".extern");
 		local = false;
 	}
 	if (in(r, variables))
 		read_variables(r, external, local);
-	else if (accept(r, ".entry"))
+	else if (ptxcur_accept(&r->c, ".entry"))
 		read_entry(r, local);
-	else if (accept(r, ".address_size"))
-		r->code->address_size = number(r, 64);
+	else if (ptxcur_accept(&r->c, ".address_size"))
+		r->code->address_size = ptxcur_number(&r->c, 64);
 	else if (in(r, alone))
 		do
-			next(r);
-		while (r->w.kind != WORD_END && r->w.kind != WORD_DIRECTIVE);
+			ptxcur_next(&r->c);
+		while (r->c.w.kind != WORD_END && r->c.w.kind != WORD_DIRECTIVE);
 	else
 		skip_statement(r);
 }
@@ -607,11 +421,11 @@ static int publish(struct reader *r)
 	struct image_param *params;
 	size_t first = 0;
 
-	params = arena_alloc(code->arena, r->nparams, sizeof *params);
-	code->kernels = arena_alloc(code->arena, r->nkernels, sizeof *code->kernels);
-	code->globals = arena_alloc(code->arena, r->nglobals, sizeof *code->globals);
+	params = image_arena_alloc(code->arena, r->nparams, sizeof *params);
+	code->kernels = image_arena_alloc(code->arena, r->nkernels, sizeof *code->kernels);
+	code->globals = image_arena_alloc(code->arena, r->nglobals, sizeof *code->globals);
 	if (!params || !code->kernels || !code->globals)
-		return image_fail(r->err, -ENOMEM, 0, "PTX: out of memory");
+		return image_fail(r->c.err, -ENOMEM, 0, "PTX: out of memory");
 	code->nkernels = r->nkernels;
 	code->nglobals = r->nglobals;
 	if (r->nparams)
@@ -627,7 +441,7 @@ static int publish(struct reader *r)
 	return 0;
 }
 
-int ptx_read(struct image_code *code, const char *text, size_t size, struct image_error *err)
+int image_ptx_read(struct image_code *code, const char *text, size_t size, struct image_error *err)
 {
 	struct reader *r = calloc(1, sizeof *r);
 	int error;
@@ -635,13 +449,13 @@ int ptx_read(struct image_code *code, const char *text, size_t size, struct imag
 	if (!r)
 		return image_fail(err, -ENOMEM, 0, "PTX: out of memory");
 	r->code = code;
-	r->err = err;
-	ptxlex_init(&r->lex, text, size);
+	r->c.err = err;
+	ptxlex_init(&r->c.lex, text, size);
 	code->address_size = 32; /* what no .address_size means */
 	read_head(r);
-	while (!r->error && r->w.kind != WORD_END)
+	while (!r->c.error && r->c.w.kind != WORD_END)
 		read_statement(r);
-	error = r->error ? r->error : publish(r);
+	error = r->c.error ? r->c.error : publish(r);
 	free(r->kernels);
 	free(r->params);
 	free(r->globals);
@@ -650,7 +464,7 @@ int ptx_read(struct image_code *code, const char *text, size_t size, struct imag
 	return error;
 }
 
-int ptx_target(const char *text, size_t size, struct image_entry *entry)
+int image_ptx_target(const char *text, size_t size, struct image_entry *entry)
 {
 	struct image_code code = {0};
 	struct reader *r = calloc(1, sizeof *r);
@@ -659,9 +473,9 @@ int ptx_target(const char *text, size_t size, struct image_entry *entry)
 	if (!r)
 		return -ENOMEM;
 	r->code = &code;
-	ptxlex_init(&r->lex, text, size);
+	ptxlex_init(&r->c.lex, text, size);
 	read_head(r);
-	error = r->error;
+	error = r->c.error;
 	free(r);
 	entry->sm = code.sm;
 	entry->arch_specific = code.arch_specific;
