@@ -1,0 +1,128 @@
+/*
+ * A cubin made by hand, in the form of CUDA 13 and of those before, gives its kernel, parameters, limits and
+ * variables; cut or spoilt anywhere it gives an error or something harmless, never a read outside.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "image/image.h"
+#include "check.h"
+#include "make.h"
+
+static void check_kernel(const struct image_code *code)
+{
+	static const struct image_param params[] = {{0, 4}, {8, 8}, {16, 24}};
+	const struct image_kernel *k = image_code_kernel(code, "axpy");
+
+	CHECK(code->nkernels == 1 && k);
+	if (!k)
+		return;
+	CHECK(k->nparams == 3 && !memcmp(k->params, params, sizeof params));
+	CHECK(k->param_bytes == 40 && k->regs == 24 && k->local_bytes == 48 && k->shared_bytes == 256);
+	CHECK(k->max_threads[0] == 128 && k->max_threads[1] == 2 && k->max_threads[2] == 1);
+	CHECK(k->max_regs == 0 && k->barriers == 3 && !k->explicit_cluster && !k->local);
+}
+
+static void check_globals(const struct image_code *code)
+{
+	const struct image_global *counter = image_code_global(code, "counter"), *g;
+
+	CHECK(code->nglobals == 4 && code->const_bytes == 16 && counter);
+	CHECK(counter && counter->size == 4 && counter->offset == 8 && !counter->init && counter->local);
+	g = image_code_global(code, "table");
+	CHECK(g && g->size == 8 && g->init && !memcmp(g->init, "\1\2\3\4", 4) &&
+	      g->space == IMAGE_SPACE_GLOBAL);
+	g = image_code_global(code, "coef");
+	CHECK(g && g->size == 12 && g->offset == 4 && g->space == IMAGE_SPACE_CONST && !g->managed);
+	g = image_code_global(code, "shared_int");
+	CHECK(g && g->managed && g->init && *(const char *)g->init == 9);
+	CHECK(!image_code_global(code, "axpy") && !image_code_kernel(code, "coef"));
+}
+
+static void reads(const struct make_cubin *c)
+{
+	static struct bytes b;
+	struct image_code *code;
+	struct image_error err;
+	struct image image;
+
+	b.size = 0;
+	make_cubin(&b, c);
+	CHECK(image_init_local(&image, b.data) == 0 && image.parts[0].size == b.size);
+	CHECK(image_code_read(&code, b.data, b.size, &err) == 0);
+	if (!code)
+		return (void)printf("%s\n", err.text);
+	CHECK(code->kind == IMAGE_CUBIN && code->sm == c->sm && !code->relocatable);
+	check_kernel(code);
+	check_globals(code);
+	image_code_destroy(code);
+}
+
+/* Read a copy of exactly this size, so that a sanitizer sees the first byte too many. */
+static int try_read(const void *data, size_t size)
+{
+	char *copy = malloc(size ? size : 1);
+	struct image_code *code;
+	int r;
+
+	memcpy(copy, data, size);
+	r = image_code_read(&code, copy, size, NULL);
+	image_code_destroy(code);
+	free(copy);
+	return r;
+}
+
+static void cuts(void)
+{
+	static struct bytes b;
+
+	make_cubin(&b, &(struct make_cubin){.sm = 90});
+	/* The section headers come last, so any cut loses something. */
+	for (size_t n = 0; n < b.size; n++)
+		CHECK(try_read(b.data, n) < 0);
+}
+
+/* Every 1, 2, 4 and 8 bytes in turn become numbers that make sums wrap. */
+static void spoils(void)
+{
+	static const uint64_t values[] = {
+		0, 1, 0x7fffffffffffffff, 0x8000000080000000, UINT64_MAX, UINT64_MAX - 7};
+	static struct bytes good, b;
+
+	make_cubin(&good, &(struct make_cubin){.sm = 90, .v2 = true});
+	for (size_t at = 0; at < good.size; at++)
+		for (size_t width = 1; width <= 8 && at % width == 0 && at + width <= good.size; width *= 2)
+			for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+				b = good;
+				memcpy(b.data + at, &values[v], width);
+				try_read(b.data, b.size);
+			}
+}
+
+static void refuses(void)
+{
+	static struct bytes b;
+	Elf64_Ehdr h;
+
+	make_cubin(&b, &(struct make_cubin){.sm = 90, .param_bytes = 39});
+	CHECK(try_read(b.data, b.size) == -EINVAL); /* a parameter outside the buffer */
+	b.size = 0;
+	make_cubin(&b, &(struct make_cubin){.sm = 90});
+	memcpy(&h, b.data, sizeof h);
+	h.e_machine = EM_X86_64;
+	memcpy(b.data, &h, sizeof h);
+	CHECK(try_read(b.data, b.size) == -EINVAL);
+}
+
+int main(void)
+{
+	reads(&(struct make_cubin){.sm = 90});
+	reads(&(struct make_cubin){.sm = 120, .v2 = true});
+	reads(&(struct make_cubin){.sm = 75});
+	reads(&(struct make_cubin){.sm = 86, .old = true});
+	cuts();
+	spoils();
+	refuses();
+	return failures != 0;
+}
