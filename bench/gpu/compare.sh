@@ -1,0 +1,69 @@
+#!/bin/sh
+# Native against ours, alternating, in one run on a machine with a GPU; medians and their ratio.
+#
+#	bench/gpu/compare.sh [--runs N] [--only micro|torch] BUILD DEVICE
+#
+# BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes.
+# A row is one line of bench/micro.cu or bench/torch_bench.py. The last column is ours/native for
+# costs, and ours/native for *_GBps too, where more is better.
+runs=5
+only=
+while [ "${1#--}" != "$1" ]; do
+	case $1 in
+	--runs) runs=$2; shift 2 ;;
+	--only) only=$2; shift 2 ;;
+	*) echo "compare.sh: no option $1" >&2; exit 2 ;;
+	esac
+done
+build=${1:?which build folder?}
+device=${2:?which device?}
+here=$(cd "$(dirname "$0")/.." && pwd)
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+
+run() { # who, which, command...
+	who=$1 which=$2
+	shift 2
+	if "$@" >"$out/last" 2>&1; then
+		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$which $who /" >>"$out/all"
+	else
+		echo "FAILED ($?): $who $which: $*"
+		tail -5 "$out/last"
+		touch "$out/failed"
+	fi
+}
+
+if [ "$only" != torch ]; then
+	nvcc -O2 -std=c++17 -arch=native -o "$out/micro" "$here/micro.cu" || exit 1
+fi
+i=0
+while [ $i -lt "$runs" ]; do
+	if [ "$only" != torch ]; then
+		run native micro "$out/micro"
+		run ours micro "$build/bin/gangway" run --on "$device" -- "$out/micro"
+	fi
+	if [ "$only" != micro ]; then
+		run native torch python3 "$here/torch_bench.py"
+		run ours torch "$build/bin/gangway" run --on "$device" -- python3 "$here/torch_bench.py"
+	fi
+	i=$((i + 1))
+done
+
+sort -s -k1,1 -k3,3 -k2,2 "$out/all" | awk -v runs="$runs" '
+	function median(v, n,   i, j, t) {
+		for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] < v[j-1]; j--) { t = v[j]; v[j] = v[j-1]; v[j-1] = t }
+		return n % 2 ? v[(n+1)/2] : (v[n/2] + v[n/2+1]) / 2
+	}
+	{ key = $1 " " $3; if (!(key in seen)) { seen[key] = 1; order[++n] = key } val[key, $2, ++cnt[key, $2]] = $4 }
+	END {
+		printf "%-34s %12s %12s %8s\n", "median of " runs, "native", "ours", "ratio"
+		for (i = 1; i <= n; i++) {
+			k = order[i]
+			for (j = 1; j <= cnt[k, "native"]; j++) a[j] = val[k, "native", j] + 0
+			for (j = 1; j <= cnt[k, "ours"]; j++) b[j] = val[k, "ours", j] + 0
+			x = median(a, cnt[k, "native"]); y = median(b, cnt[k, "ours"])
+			printf "%-34s %12.3f %12.3f %8.3f\n", k, x, y, x ? y / x : 0
+			delete a; delete b
+		}
+	}'
+[ ! -e "$out/failed" ]
