@@ -18,9 +18,11 @@ struct backend {
 
 	/*
 	 * Opens the device that `device` names and fills `table` (all NULL before).  Not CUDA_SUCCESS:
-	 * what cuInit will answer, and `why` says it in a sentence.  May be called again.
+	 * what cuInit will answer, and `why` says it in a sentence.  May be called again.  A backend of
+	 * ours calls `ending` when a context is about to lose all that is in it.
 	 */
-	CUresult (*open)(const char *device, struct cuda_ops *table, char *why, size_t size);
+	CUresult (*open)(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
+		size_t size);
 
 	/* For NVIDIA's private tables; a vendor's driver answers those itself. */
 	CUresult (*primary)(CUdevice dev, CUcontext *ctx); /* the handle, not retained, not active */

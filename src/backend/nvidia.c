@@ -8,13 +8,14 @@
 
 extern const char *const cuda_names[];
 
-static CUresult open_nvidia(const char *device, struct cuda_ops *table, char *why, size_t size)
+static CUresult open_nvidia(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
+	size_t size)
 {
 	static void *library; /* stays open: its threads and handlers do */
 	char path[PATH_MAX];
 	void **slots = (void **)table;
 
-	(void)device;
+	(void)device, (void)ending;
 	if (!library && !vendor_find(path, sizeof path, why, size))
 		return CUDA_ERROR_NO_DEVICE;
 	if (!library)

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "backend/vendor.h"
 #include "front/choose.h"
+#include "front/front.h"
 
 /* `automatic` says whether this machine has what it needs; in the order tried when nothing is asked for. */
 static const struct {
@@ -39,7 +40,7 @@ static CUresult open_named(const char *name, const struct backend **backend, str
 		if (!names(name, backends[i].backend))
 			continue;
 		*backend = backends[i].backend;
-		return (*backend)->open(name, table, why, size);
+		return (*backend)->open(name, table, front_storage_drop, why, size);
 	}
 	list_names(known, sizeof known);
 	snprintf(why, size, "GANGWAY_DEVICE=%s is not a device; known: %s", name, known);
@@ -56,7 +57,7 @@ CUresult choose_device(const char *name, const struct backend **backend, struct 
 		if (!backends[i].automatic || !backends[i].automatic())
 			continue;
 		*backend = backends[i].backend;
-		if (!(*backend)->open(backends[i].backend->name, table, why, size))
+		if (!(*backend)->open(backends[i].backend->name, table, front_storage_drop, why, size))
 			return CUDA_SUCCESS;
 		memset(table, 0, sizeof *table);
 	}

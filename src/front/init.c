@@ -20,22 +20,6 @@ CUresult front_cuDriverGetVersion(int *version)
 	return CUDA_SUCCESS;
 }
 
-/* What runtimes keep per context goes with the context, before the context itself does. */
-CUresult front_cuCtxDestroy_v2(CUcontext ctx)
-{
-	front_storage_drop(ctx);
-	return front_behind()->cuCtxDestroy_v2(ctx);
-}
-
-CUresult front_cuDevicePrimaryCtxReset_v2(CUdevice dev)
-{
-	CUcontext ctx;
-
-	if (front_backend()->primary(dev, &ctx) == CUDA_SUCCESS)
-		front_storage_drop(ctx);
-	return front_behind()->cuDevicePrimaryCtxReset_v2(dev);
-}
-
 static CUresult answer_text(const char **out, const char *text)
 {
 	if (!out)
