@@ -120,12 +120,17 @@ static bool is_kernel(const Elf64_Sym *s)
 	       s->st_shndx != SHN_UNDEF;
 }
 
+/* In a relocatable cubin a variable has a type of its own, and a declared one is undefined. */
+#define STT_CUDA_OBJECT STT_LOPROC
+
 static bool is_variable(const struct cubin *c, const Elf64_Sym *s)
 {
-	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT)
+	unsigned type = ELF64_ST_TYPE(s->st_info);
+
+	if (type != STT_OBJECT && type != STT_CUDA_OBJECT)
 		return false;
 	if (s->st_shndx == SHN_UNDEF)
-		return c->code->relocatable;
+		return type == STT_CUDA_OBJECT;
 	return s->st_shndx < c->elf.nsections && c->where[s->st_shndx] >= IN_GLOBAL &&
 	       c->where[s->st_shndx] <= IN_CONST;
 }
@@ -390,7 +395,8 @@ static int read_module_info(struct cubin *c, const struct elf_section *s)
 static int read_shared(struct cubin *c, const struct elf_section *s)
 {
 	struct image_kernel *k = kernel_named(c, s->name + strlen(".nv.shared."));
-	uint64_t reserved = c->code->sm >= 90 ? CUBIN_RESERVED_SHARED : 0;
+	/* The linker puts it there. */
+	uint64_t reserved = c->code->sm >= 90 && !c->code->relocatable ? CUBIN_RESERVED_SHARED : 0;
 
 	if (!k)
 		return 0;

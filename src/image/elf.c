@@ -9,6 +9,17 @@
 #include "image/elf.h"
 #include "image/private.h"
 
+/* Sections that are only a size. A relocatable cubin has types of its own for memory to be had. */
+#define SHT_CUDA_GLOBAL (SHT_LOPROC + 0x7)
+#define SHT_CUDA_LOCAL  (SHT_LOPROC + 0x9)
+#define SHT_CUDA_SHARED (SHT_LOPROC + 0xa)
+
+static bool is_empty(uint32_t type)
+{
+	return type == SHT_NULL || type == SHT_NOBITS || type == SHT_CUDA_GLOBAL || type == SHT_CUDA_LOCAL ||
+	       type == SHT_CUDA_SHARED;
+}
+
 static int read_header(const void *data, size_t size, Elf64_Ehdr *h)
 {
 	if (size < sizeof *h)
@@ -48,7 +59,7 @@ size_t image_elf_extent(const void *data)
 	extent = end > extent ? end : extent;
 	for (uint64_t i = 1; i < n; i++) {
 		memcpy(&s, (const char *)data + h.e_shoff + i * sizeof s, sizeof s);
-		if (s.sh_type == SHT_NOBITS || s.sh_type == SHT_NULL)
+		if (is_empty(s.sh_type))
 			continue;
 		if (__builtin_add_overflow(s.sh_offset, s.sh_size, &end) || end > PTRDIFF_MAX)
 			return 0;
@@ -75,7 +86,7 @@ static int read_section(const struct elf *elf, uint32_t index, Elf64_Shdr *s)
 	if (index >= elf->nsections)
 		return -EINVAL;
 	memcpy(s, elf->data + elf->shoff + (uint64_t)index * sizeof *s, sizeof *s);
-	if (s->sh_type == SHT_NOBITS || s->sh_type == SHT_NULL)
+	if (is_empty(s->sh_type))
 		return 0;
 	return in_range(s->sh_offset, s->sh_size, elf->size) ? 0 : -EINVAL;
 }
@@ -136,6 +147,6 @@ int image_elf_section(const struct elf *elf, uint32_t index, struct elf_section 
 	section->link = s.sh_link;
 	section->info = s.sh_info;
 	section->size = s.sh_size;
-	section->data = s.sh_type == SHT_NOBITS || s.sh_type == SHT_NULL ? NULL : elf->data + s.sh_offset;
+	section->data = is_empty(s.sh_type) ? NULL : elf->data + s.sh_offset;
 	return 0;
 }
