@@ -149,8 +149,7 @@ static uint64_t rounded(uint64_t size)
 	return (size + to - 1) & -to;
 }
 
-/* Count against the total; false: it does not fit. */
-static bool charge(struct device *d, uint64_t size)
+bool memory_charge(struct device *d, uint64_t size)
 {
 	size_t used = atomic_load(&d->memory_used);
 
@@ -161,12 +160,17 @@ static bool charge(struct device *d, uint64_t size)
 	return true;
 }
 
+void memory_uncharge(struct device *d, uint64_t size)
+{
+	atomic_fetch_sub(&d->memory_used, size);
+}
+
 CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr)
 {
 	if (size > d->memory)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	uint64_t n = rounded(size);
-	if (!charge(d, n))
+	if (!memory_charge(d, n))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (size <= SMALL) {
 		pthread_mutex_lock(&lock);
@@ -177,7 +181,7 @@ CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr)
 	}
 	if (*addr)
 		return CUDA_SUCCESS;
-	atomic_fetch_sub(&d->memory_used, n);
+	memory_uncharge(d, n);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -192,7 +196,7 @@ void arena_give(struct device *d, uint64_t addr, uint64_t size)
 	} else {
 		munmap((void *)(uintptr_t)addr, n);
 	}
-	atomic_fetch_sub(&d->memory_used, n);
+	memory_uncharge(d, n);
 }
 
 static void release_range(struct range *r)

@@ -68,7 +68,7 @@ static bool accessible(const struct range *r)
 }
 
 /* Walk neighbours until the end of the stretch; mapped memory may consist of several. */
-bool range_device(uint64_t addr, uint64_t size)
+static bool covered(uint64_t addr, uint64_t size, bool write)
 {
 	bool ok = true;
 
@@ -76,7 +76,7 @@ bool range_device(uint64_t addr, uint64_t size)
 	while (size && ok) {
 		struct range *r = below(addr);
 
-		ok = r && addr - range_addr(r) < r->size && accessible(r);
+		ok = r && addr - range_addr(r) < r->size && accessible(r) && !(write && r->read_only);
 		if (!ok)
 			break;
 		uint64_t here = r->size - (addr - range_addr(r));
@@ -88,6 +88,27 @@ bool range_device(uint64_t addr, uint64_t size)
 	}
 	pthread_rwlock_unlock(&lock);
 	return ok;
+}
+
+bool range_device(uint64_t addr, uint64_t size)
+{
+	return covered(addr, size, false);
+}
+
+bool range_writable(uint64_t addr, uint64_t size)
+{
+	return covered(addr, size, true);
+}
+
+bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *arg)
+{
+	pthread_rwlock_wrlock(&lock);
+	struct range *r = below(addr);
+	bool found = r && holds(r, addr, 1);
+	if (found)
+		f(r, arg);
+	pthread_rwlock_unlock(&lock);
+	return found;
 }
 
 bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size)

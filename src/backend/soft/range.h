@@ -30,6 +30,8 @@ struct range {
 	uint64_t size;			/* as asked for */
 	enum range_kind kind;
 	unsigned flags;			/* of the call that made it */
+	bool read_only;			/* for the device, too */
+	bool sync_memops;		/* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
 	struct device *device;
 	struct context *ctx;		/* who frees it at its end; NULL: nobody.  Not referenced */
 	unsigned long long id;		/* CU_POINTER_ATTRIBUTE_BUFFER_ID */
@@ -56,6 +58,10 @@ bool range_find(uint64_t addr, uint64_t size, struct range *copy);
  * Host memory for which this is false is pageable: the driver must be done with it when the call returns.
  */
 bool range_device(uint64_t addr, uint64_t size);
+bool range_writable(uint64_t addr, uint64_t size);	/* and write to it? */
+
+/* Change the range that holds addr: f runs with the lock held, is quick and takes no lock.  false: none does. */
+bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *arg);
 
 void range_end_context(struct context *ctx);		/* release all that is ctx's */
 
@@ -69,5 +75,9 @@ void range_each(void (*f)(const struct range *r, void *arg), void *arg);
 CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr);	/* and range_insert */
 CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr);
 void arena_give(struct device *d, uint64_t addr, uint64_t size);		/* the size that was asked for */
+
+/* For memory that comes from elsewhere and is the device's all the same; false: the device has no more. */
+bool memory_charge(struct device *d, uint64_t size);
+void memory_uncharge(struct device *d, uint64_t size);
 
 #endif
