@@ -168,7 +168,11 @@ static int add_variable(struct cubin *c, const Elf64_Sym *s)
 static int add_kernel(struct cubin *c, const Elf64_Sym *s, uint32_t i)
 {
 	struct image_kernel *k = &c->code->kernels[c->code->nkernels++];
+	struct elf_section text;
 
+	/* Some assemblers state the registers here alone; where there is a record, it counts. */
+	if (!image_elf_section(&c->elf, s->st_shndx, &text))
+		k->regs = text.info >> 24;
 	k->name = name_of(c, s);
 	if (!k->name)
 		return no_memory(c);

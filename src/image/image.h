@@ -181,7 +181,7 @@ struct image_code {
 	enum image_kind kind; /* IMAGE_CUBIN or IMAGE_PTX */
 	unsigned sm;
 	bool arch_specific, family;            /* PTX only */
-	bool relocatable;                      /* needs linking before its kernels can run */
+	bool relocatable;                      /* has to be linked, unless it names nothing outside itself */
 	unsigned version_major, version_minor; /* PTX ISA; 0 for a cubin */
 	unsigned address_size;                 /* 64 or 32 */
 	uint64_t const_bytes;                  /* user constants altogether */

@@ -74,13 +74,19 @@ static const char *suffix(const struct image_entry *e)
 	return e->arch_specific ? "a" : e->family ? "f" : "";
 }
 
-/* Same words as one before? A program has one entry an architecture in each of its hundred fatbins. */
+/* Would they be the same words? */
+static bool alike(const struct image_entry *a, const struct image_entry *b)
+{
+	return a->sm == b->sm && a->arch_specific == b->arch_specific && a->family == b->family &&
+	       (a->kind != IMAGE_ENTRY_PTX ||
+		(a->version_major == b->version_major && a->version_minor == b->version_minor));
+}
+
+/* A program has one entry an architecture in each of its hundred fatbins. */
 static bool seen(const struct image_entry *list, unsigned n, const struct image_entry *e)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (list[i].sm == e->sm && list[i].arch_specific == e->arch_specific &&
-		    list[i].family == e->family && list[i].version_major == e->version_major &&
-		    list[i].version_minor == e->version_minor)
+		if (alike(&list[i], e))
 			return true;
 	return false;
 }

@@ -135,6 +135,7 @@ static void selects(void)
 	static const struct make_entry entries[] = {
 		{FATBIN_PTX, 75, .data = ptx, .size = sizeof ptx},
 		{FATBIN_ELF, 80, .data = ptx, .size = sizeof ptx},
+		{FATBIN_ELF, 80, 1, 7, .data = ptx, .size = sizeof ptx},
 		{FATBIN_ELF, 86, .data = ptx, .size = sizeof ptx},
 		{FATBIN_ELF, 90, .data = ptx, .size = sizeof ptx},
 		{FATBIN_ELF, 90, .flags = FATBIN_ARCH_SPECIFIC, .data = ptx, .size = sizeof ptx},

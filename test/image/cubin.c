@@ -121,6 +121,7 @@ int main(void)
 	reads(&(struct make_cubin){.sm = 120, .v2 = true});
 	reads(&(struct make_cubin){.sm = 75});
 	reads(&(struct make_cubin){.sm = 86, .old = true});
+	reads(&(struct make_cubin){.sm = 75, .old = true, .no_record = true});
 	cuts();
 	spoils();
 	refuses();

@@ -125,9 +125,10 @@ static void record(struct bytes *b, unsigned format, unsigned attribute, unsigne
 		make_bytes(b, payload, value);
 }
 
-static void make_info(struct bytes *b)
+static void make_info(struct bytes *b, const struct make_cubin *c)
 {
-	record(b, INFO_SIZED, INFO_REGCOUNT, 8, (uint32_t[]){1, 24});
+	if (!c->no_record)
+		record(b, INFO_SIZED, INFO_REGCOUNT, 8, (uint32_t[]){1, 24});
 	record(b, INFO_SIZED, INFO_FRAME_SIZE, 8, (uint32_t[]){1, 48});
 	record(b, INFO_SIZED, INFO_MIN_STACK_SIZE, 8,
 	       (uint32_t[]){99, 48}); /* of a symbol that is not there */
@@ -167,7 +168,7 @@ static void make_contents(struct bytes *b, unsigned section, const struct make_c
 		make_symbols(b);
 		break;
 	case NVINFO:
-		make_info(b);
+		make_info(b, c);
 		break;
 	case INFO_AXPY:
 		make_kernel_info(b, c);
@@ -192,6 +193,8 @@ static Elf64_Shdr section_header(unsigned i, const struct make_cubin *c)
 		s.sh_type = SHT_STRTAB;
 	if (i == SYMTAB)
 		s = (Elf64_Shdr){.sh_type = SHT_SYMTAB, .sh_link = STRTAB, .sh_entsize = sizeof(Elf64_Sym)};
+	if (i == TEXT)
+		s.sh_info = (c->no_record ? 24u : 99u) << 24 | 1;
 	if (i == GLOBAL)
 		s = (Elf64_Shdr){.sh_type = SHT_NOBITS, .sh_size = 64};
 	if (i == SHARED)

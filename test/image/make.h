@@ -35,6 +35,7 @@ struct make_cubin {
 	bool old; /* as before CUDA 13 */
 	unsigned sm;
 	bool v2;              /* the newer parameter records */
+	bool no_record;       /* of registers: they stand in the section header alone */
 	unsigned param_bytes; /* 0: 40, which is right */
 };
 
