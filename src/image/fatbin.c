@@ -128,6 +128,7 @@ static bool find_entry(struct image_iter *it)
 
 bool image_next(struct image_iter *it, struct image_entry *entry)
 {
+	static const char word[] = "--compile-only";
 	struct fatbin_entry h;
 	const char *at;
 
@@ -154,6 +155,8 @@ bool image_next(struct image_iter *it, struct image_entry *entry)
 	entry->stored_size = h.compressed_size ? h.compressed_size : h.payload_size;
 	entry->raw_size = entry->packing == IMAGE_PLAIN ? h.payload_size : h.size;
 	entry->options = options_of(at, &h);
+	entry->relocatable = entry->options.size &&
+			     memmem(entry->options.data, entry->options.size, word, sizeof word - 1);
 	advance(&it->fatbin, h.header_size + h.payload_size);
 	return true;
 }

@@ -76,6 +76,8 @@ struct image_entry {
 	bool arch_specific; /* "sm_90a": this architecture only */
 	bool family;        /* "sm_100f": this one and its later siblings */
 	bool debug;
+	bool relocatable; /* PTX only: compiled to be linked (-rdc); a driver that loads it alone finds no
+			     names */
 	unsigned version_major, version_minor; /* PTX ISA, meaningful for PTX only */
 	uint64_t flags;                        /* as stored */
 	const void *payload;

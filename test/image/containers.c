@@ -106,6 +106,7 @@ static void payloads(void)
 		CHECK(image_next(&it, &e) && e.kind == IMAGE_ENTRY_PTX && e.packing == i);
 		CHECK(e.sm == 75 && e.version_major == 8 && e.version_minor == 4);
 		CHECK(e.options.size == 6 && !memcmp(e.options.data, "-g -O0", 6));
+		CHECK(!e.relocatable);
 		CHECK(image_payload(&e, &blob) == 0);
 		CHECK(blob.size == sizeof ptx - 1 && !strcmp(blob.data, ptx));
 		image_blob_finish(&blob);
@@ -168,6 +169,22 @@ static void selects(void)
 		      "cubin sm_80 sm_86 sm_90 sm_90a sm_103f, "
 		      "PTX 8.0 compute_75 8.0 compute_80 8.0 compute_120f, LTO sm_90"));
 	CHECK(strlen(image_describe(&image, text, 10)) == 9);
+}
+
+static void relocatables(void)
+{
+	static struct bytes b;
+	size_t f = make_fatbin(&b);
+	struct image image;
+	struct image_iter it;
+	struct image_entry e;
+
+	make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, .data = ptx, .size = sizeof ptx,
+					    .options = "-g --compile-only  "});
+	make_end(&b, f);
+	CHECK(image_init(&image, b.data, b.size) == 0);
+	image_iter_init(&it, &image, 0);
+	CHECK(image_next(&it, &e) && e.relocatable);
 }
 
 static void several_fatbins(void)
@@ -293,6 +310,7 @@ int main(void)
 	wrappers();
 	payloads();
 	selects();
+	relocatables();
 	several_fatbins();
 	cuts();
 	lies();
