@@ -1,0 +1,481 @@
+/*
+ * Fits operands to a row of the table: one letter of the signature, one
+ * operand.  The rules are PTX's: a register has exactly the width of the type
+ * it is used as, and the same kind (bits go with everything, signed with
+ * unsigned); ld, st and cvt also take wider registers.
+ */
+#include "ptx/parse.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct check {
+	struct parser *p;
+	const struct op_row *row;
+	struct ptx_inst *in;
+	unsigned index; /* of the operand, from 1, for messages */
+};
+
+__attribute__((format(printf, 3, 4))) static bool refuse(struct check *c, const struct ptx_operand *o, const char *fmt,
+							  ...)
+{
+	struct token at = at_pos(c->p, o->pos);
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	fail(c->p, &at, "operand %u of '%s' %s", c->index, c->row->base, text);
+	return false;
+}
+
+static bool same_kind(unsigned reg, unsigned use)
+{
+	enum ptx_kind a = ptx_type_kind(reg), b = ptx_type_kind(use);
+
+	if (a == PTX_KIND_PRED || b == PTX_KIND_PRED)
+		return a == b;
+	if (a == PTX_KIND_FLOAT && b == PTX_KIND_FLOAT)
+		return reg == use;
+	return a == PTX_KIND_BITS || b == PTX_KIND_BITS || a == b;
+}
+
+static bool fits(unsigned reg, unsigned use, bool wider)
+{
+	unsigned a = ptx_type_bits(reg), b = ptx_type_bits(use);
+
+	if (a == b)
+		return same_kind(reg, use);
+	if (!wider || a < b || ptx_type_kind(reg) == PTX_KIND_PRED || ptx_type_kind(use) == PTX_KIND_PRED)
+		return false;
+	/* A float is never found inside a wider register, but for the types that have none of their own. */
+	return ptx_type_kind(use) != PTX_KIND_FLOAT ? ptx_type_kind(reg) != PTX_KIND_FLOAT : b < 16;
+}
+
+static bool reg_is(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
+{
+	const struct ptx_reg *r = &c->p->f->regs[o->reg];
+
+	o->type = type;
+	if (fits(r->type, type, wider))
+		return true;
+	return refuse(c, o, "is '%.40s' of type .%s where .%s is needed", r->name, ptx_type_name(r->type),
+		      ptx_type_name(type));
+}
+
+static bool float_literal(struct check *c, struct ptx_operand *o, unsigned type)
+{
+	uint64_t bits = o->imm;
+	uint32_t b32 = bits;
+	double d;
+	float f;
+
+	if (type == PTX_F64 && o->n == T_F32) {
+		memcpy(&f, &b32, 4);
+		d = f;
+		memcpy(&bits, &d, 8);
+	} else if (type == PTX_F32 && o->n == T_F64) {
+		memcpy(&d, &bits, 8);
+		f = (float)d;
+		memcpy(&b32, &f, 4);
+		bits = b32;
+	} else if (ptx_type_bits(type) != (o->n == T_F32 ? 32 : 64) || ptx_type_kind(type) == PTX_KIND_INT) {
+		return refuse(c, o, "is a floating-point number where .%s is needed", ptx_type_name(type));
+	}
+	o->imm = (int64_t)bits;
+	return true;
+}
+
+/* Turns the literal into the bits of its type. */
+static bool literal_is(struct check *c, struct ptx_operand *o, unsigned type)
+{
+	unsigned bits = ptx_type_bits(type);
+
+	o->type = type;
+	if (o->n != T_INT) {
+		if (!float_literal(c, o, type))
+			return false;
+	} else if (type == PTX_PRED) {
+		o->imm = o->imm != 0;
+	} else if (type == PTX_F32 || type == PTX_F64) {
+		return refuse(c, o, "is an integer where .%s is needed", ptx_type_name(type));
+	} else if (bits < 64) {
+		o->imm &= (INT64_C(1) << bits) - 1;
+	}
+	o->n = 0;
+	return true;
+}
+
+/*
+ * Special registers and addresses may stand in any integer place; an engine
+ * sees them only in mov, for here they get a register and a mov of their own.
+ */
+static bool through_mov(struct check *c, struct ptx_operand *o, unsigned type)
+{
+	unsigned t = o->kind == PTX_O_SREG ? (unsigned)table_sreg_type(o->reg) :
+		     c->p->m->address_size == 64 && ptx_type_bits(type) == 64 ? PTX_U64 : PTX_U32;
+	struct ptx_inst in = {.op = PTX_OP_mov, .nops = 2, .guard = PTX_NOREG, .line = c->in->line};
+	struct ptx_operand *ops;
+
+	if (!fits(t, type, c->in->op == PTX_OP_cvt || c->in->op == PTX_OP_st))
+		return refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t), ptx_type_name(type));
+	ops = in.ops = arena_alloc(c->p->m->arena, 2, sizeof *ops);
+	if (!ops)
+		return fail_memory(c->p), false;
+	in.m.type[0] = t;
+	in.m.ntypes = 1;
+	ops[0] = (struct ptx_operand){.kind = PTX_O_REG, .type = t, .reg = new_reg(c->p, "%tmp", t), .pos = o->pos};
+	ops[1] = *o;
+	ops[1].type = t;
+	emit(c->p, &in);
+	*o = ops[0];
+	o->type = type;
+	return !failed(c->p);
+}
+
+static bool source(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
+{
+	switch (o->kind) {
+	case PTX_O_REG:
+		return reg_is(c, o, type, wider);
+	case PTX_O_IMM:
+		return literal_is(c, o, type);
+	case PTX_O_SREG:
+	case PTX_O_VAR:
+	case PTX_O_FUNC:
+		return through_mov(c, o, type);
+	}
+	return refuse(c, o, "must be a register or a number");
+}
+
+static bool result(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
+{
+	o->type = type;
+	if (o->kind == PTX_O_SINK)
+		return true;
+	if (o->kind != PTX_O_REG)
+		return refuse(c, o, "must be a register");
+	return reg_is(c, o, type, wider);
+}
+
+static bool value(struct check *c, struct ptx_operand *o, unsigned type, bool wider, bool is_result)
+{
+	return is_result ? result(c, o, type, wider) : source(c, o, type, wider);
+}
+
+/* Under .v2 .v4 .v8 as many elements; else one, braces or not. */
+static bool maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
+{
+	unsigned n = c->in->m.vec, type = c->in->m.type[0];
+
+	if (o->kind != PTX_O_VEC && !n)
+		return value(c, o, type, true, is_result);
+	if (o->kind != PTX_O_VEC || o->n != (n ? n : 1))
+		return refuse(c, o, "must be a vector of %u", n ? n : 1);
+	o->type = type;
+	for (uint32_t i = 0; i < o->n; i++)
+		if (!value(c, &o->elem[i], type, true, is_result))
+			return false;
+	if (!n)
+		*o = o->elem[0];
+	return true;
+}
+
+static bool fragment(struct check *c, struct ptx_operand *o, bool is_result)
+{
+	if (o->kind != PTX_O_VEC)
+		return value(c, o, o->kind == PTX_O_REG ? c->p->f->regs[o->reg].type : PTX_B32, false, is_result);
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct ptx_operand *e = &o->elem[i];
+		unsigned type = e->kind == PTX_O_REG ? c->p->f->regs[e->reg].type : PTX_B32;
+
+		if (!value(c, e, type, false, is_result))
+			return false;
+	}
+	return true;
+}
+
+static unsigned double_width(unsigned type)
+{
+	switch (type) {
+	case PTX_U16:
+		return PTX_U32;
+	case PTX_S16:
+		return PTX_S32;
+	case PTX_U32:
+		return PTX_U64;
+	case PTX_S32:
+		return PTX_S64;
+	}
+	return PTX_NONE;
+}
+
+static bool predicate(struct check *c, struct ptx_operand *o)
+{
+	return source(c, o, PTX_PRED, false);
+}
+
+static bool address_sized(struct check *c, struct ptx_operand *o)
+{
+	unsigned bits = o->kind == PTX_O_REG ? ptx_type_bits(c->p->f->regs[o->reg].type) : c->p->m->address_size;
+
+	return source(c, o, bits == 64 ? PTX_U64 : PTX_U32, false);
+}
+
+/* A base register of 32 bits is right in every space but is needed to be an integer. */
+static bool memory(struct check *c, struct ptx_operand *o)
+{
+	const struct ptx_reg *r;
+
+	if (o->kind != PTX_O_ADDR)
+		return refuse(c, o, "must be an address in brackets");
+	if (o->reg == PTX_NOREG)
+		return true;
+	r = &c->p->f->regs[o->reg];
+	if ((ptx_type_bits(r->type) == 32 || ptx_type_bits(r->type) == 64) &&
+	    ptx_type_kind(r->type) != PTX_KIND_FLOAT)
+		return true;
+	return refuse(c, o, "has the base register '%.40s' of type .%s", r->name, ptx_type_name(r->type));
+}
+
+/* Texture and surface handles: a 64-bit register, or the name of a texref. */
+static bool handle(struct check *c, struct ptx_operand *o)
+{
+	if (o->kind == PTX_O_NONE)
+		return true;
+	if (o->imm || (!o->var && o->reg == PTX_NOREG))
+		return refuse(c, o, "must be a handle");
+	if (o->reg == PTX_NOREG) {
+		o->kind = PTX_O_VAR;
+		o->type = PTX_U64;
+		return true;
+	}
+	o->kind = PTX_O_REG;
+	return reg_is(c, o, PTX_U64, false);
+}
+
+static bool coordinates(struct check *c, struct ptx_operand *o)
+{
+	if (o->kind != PTX_O_VEC || !o->n || o->n > 4)
+		return refuse(c, o, "must be one to four coordinates");
+	return fragment(c, o, false);
+}
+
+/* The parts of a packed register are equal and fill it. */
+static bool pack(struct check *c, struct ptx_operand *o, bool is_result)
+{
+	static const uint8_t parts[] = {[8] = PTX_B8, [16] = PTX_B16, [32] = PTX_B32, [64] = PTX_B64};
+	unsigned bits = ptx_type_bits(c->in->m.type[0]), part = o->n ? bits / o->n : 0;
+
+	if (part < 8 || part > 64 || part * o->n != bits || !parts[part])
+		return refuse(c, o, "cannot be %u parts of .%s", o->n, ptx_type_name(c->in->m.type[0]));
+	o->type = c->in->m.type[0];
+	for (uint32_t i = 0; i < o->n; i++)
+		if (!value(c, &o->elem[i], parts[part], false, is_result))
+			return false;
+	return true;
+}
+
+static bool mov_source(struct check *c, struct ptx_operand *o)
+{
+	unsigned type = c->in->m.type[0], t;
+
+	o->type = type;
+	switch (o->kind) {
+	case PTX_O_VEC:
+		return pack(c, o, false);
+	case PTX_O_SREG:
+		t = table_sreg_type(o->reg);
+		/* Old code reads 64-bit clocks and ids as 32 bits, and the other way round. */
+		if (ptx_type_bits(t) == ptx_type_bits(type) || (ptx_type_bits(type) >= 16 && t != PTX_PRED))
+			return true;
+		return refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t), ptx_type_name(type));
+	case PTX_O_VAR:
+	case PTX_O_FUNC:
+		if (ptx_type_bits(type) == 32 || ptx_type_bits(type) == 64)
+			return true;
+		return refuse(c, o, "is an address, which .%s cannot hold", ptx_type_name(type));
+	}
+	return source(c, o, type, false);
+}
+
+static bool cvta_source(struct check *c, struct ptx_operand *o)
+{
+	if (o->kind == PTX_O_VAR) {
+		o->type = c->in->m.type[0];
+		return true;
+	}
+	return source(c, o, c->in->m.type[0], false);
+}
+
+static bool check_source(struct check *c, char letter, struct ptx_operand *o)
+{
+	const uint8_t *type = c->in->m.type;
+
+	switch (letter) {
+	case 'a':
+		return source(c, o, type[0], false);
+	case 'b':
+		return source(c, o, type[1], false);
+	case 'c':
+		return source(c, o, type[2], false);
+	case 'z':
+		return source(c, o, double_width(type[0]), false);
+	case 'g':
+		return maybe_vector(c, o, false);
+	case 'h':
+		return source(c, o, type[1], true);
+	case 'w':
+	case 'j':
+		return source(c, o, PTX_U32, false);
+	case 'u':
+		return source(c, o, o->kind == PTX_O_IMM && o->n != T_INT ? PTX_F32 : PTX_B32, false);
+	case 'x':
+		return source(c, o, PTX_U64, false);
+	case 'y':
+		return address_sized(c, o);
+	case 'o':
+		return source(c, o, PTX_B32, false);
+	case 'p':
+		return predicate(c, o);
+	case 'n':
+		return c->in->op == PTX_OP_mov ? mov_source(c, o) : o->kind == PTX_O_IMM || o->kind == PTX_O_REG ||
+									   refuse(c, o, "must be a number");
+	case 'v':
+		return cvta_source(c, o);
+	case 'i':
+		return o->kind == PTX_O_IMM && o->n == T_INT ? literal_is(c, o, PTX_S32) :
+							       refuse(c, o, "must be an integer constant");
+	case 'm':
+	case 'q':
+		return memory(c, o);
+	case 'f':
+		return fragment(c, o, false);
+	}
+	return true; /* l L k: right by the way they were parsed */
+}
+
+static bool check_one(struct check *c, char letter, struct ptx_operand *o)
+{
+	const uint8_t *type = c->in->m.type;
+
+	if (o->neg && letter != 'p')
+		return refuse(c, o, "cannot be negated");
+	switch (letter) {
+	case 'D':
+		return result(c, o, type[0], false);
+	case 'E':
+		return result(c, o, type[1], false);
+	case 'Z':
+		return result(c, o, double_width(type[0]), false);
+	case 'G':
+		return maybe_vector(c, o, true);
+	case 'H':
+		return result(c, o, type[0], true);
+	case 'W':
+		return result(c, o, PTX_U32, false);
+	case 'X':
+		return result(c, o, PTX_U64, false);
+	case 'P':
+		return result(c, o, PTX_PRED, false);
+	case 'V':
+		return result(c, o, PTX_B32, false);
+	case 'M':
+		return o->kind == PTX_O_VEC ? pack(c, o, true) : result(c, o, type[0], false);
+	case 'F':
+		return fragment(c, o, true);
+	}
+	return check_source(c, letter, o);
+}
+
+/* How many operands the letters stand for: at least and at most. 't' and 's' are several. */
+static void count(const char *s, unsigned *min, unsigned *max)
+{
+	bool optional = false;
+
+	for (*min = *max = 0; *s; s++) {
+		unsigned n = *s == 't' ? 3 : *s == 's' ? 2 : 1;
+
+		if (*s == '?') {
+			optional = true;
+			continue;
+		}
+		*max += n;
+		if (!optional)
+			*min += n;
+	}
+}
+
+static void insert_none(struct operands *ops, unsigned at)
+{
+	memmove(&ops->op[at + 1], &ops->op[at], (ops->n - at) * sizeof ops->op[0]);
+	ops->op[at] = (struct ptx_operand){.kind = PTX_O_NONE};
+	ops->n++;
+}
+
+/* Gives absent operands in the middle their empty slots. */
+static bool place(struct check *c, struct operands *ops, const struct token *at)
+{
+	const char *s = c->row->operands, *bar = strchr(s, '|'), *j = strchr(s, 'j');
+	unsigned min, max, written = ops->n;
+
+	if (ops->bar && !bar) {
+		fail(c->p, at, "'%s' has no second result", c->row->base);
+		return false;
+	}
+	if (bar && !ops->bar && ops->n)
+		insert_none(ops, 1);
+	count(s, &min, &max);
+	if (j && ops->n == min - 1)
+		insert_none(ops, j - s);
+	if (ops->n >= min && ops->n <= max)
+		return true;
+	fail(c->p, at, "'%s' takes %s%u operands, not %u", c->row->base, min == max ? "" : "at least ",
+	     min - (bar != NULL) - (strchr(s, 't') != NULL), written);
+	return false;
+}
+
+/* Narrowing without a rounding mode has no defined result. */
+static bool check_cvt(struct check *c, const struct token *at)
+{
+	const struct ptx_mods *m = &c->in->m;
+	unsigned d = ptx_type_bits(m->type[0]), s = ptx_type_bits(m->type[1]);
+	bool floats = ptx_type_kind(m->type[0]) == PTX_KIND_FLOAT && ptx_type_kind(m->type[1]) == PTX_KIND_FLOAT;
+
+	if (c->in->op != PTX_OP_cvt || !floats || d >= s || m->rnd)
+		return true;
+	fail(c->p, at, "'cvt' from .%s to .%s needs a rounding mode", ptx_type_name(m->type[1]), ptx_type_name(m->type[0]));
+	return false;
+}
+
+bool check_operands(struct parser *p, const struct op_row *row, struct ptx_inst *in, struct operands *ops,
+		    const struct token *at)
+{
+	struct check c = {.p = p, .row = row, .in = in};
+	const char *s = row->operands;
+	unsigned i = 0;
+
+	if (*s == 'k')
+		return true;
+	if (!place(&c, ops, at) || !check_cvt(&c, at))
+		return false;
+	for (; *s && i < ops->n; s++) {
+		struct ptx_operand *o = &ops->op[i];
+
+		if (*s == '?')
+			continue;
+		c.index = ++i;
+		if (*s == 't' || *s == 's') {
+			i += *s == 't' ? 2 : 1;
+			if (!handle(&c, o) || (*s == 't' && !handle(&c, o + 1)) || !coordinates(&c, &ops->op[i - 1]))
+				return false;
+		} else if (o->kind == PTX_O_NONE && (*s == '|' || *s == 'j')) {
+			continue;
+		} else if (!check_one(&c, *s == '|' ? 'P' : *s, o)) {
+			return false;
+		}
+	}
+	return true;
+}

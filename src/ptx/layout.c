@@ -1,0 +1,205 @@
+/*
+ * What a kernel needs at run time: shared memory and local frames over
+ * everything it can call.
+ */
+#include "ptx/parse.h"
+
+#include <errno.h>
+
+/* Variables of module scope and of .func bodies keep one offset for all kernels. */
+static void place_common(struct ptx_module *m, struct ptx_var *v)
+{
+	if (v->placed || v->unsized)
+		return;
+	v->offset = align_up(m->shared_common, v->align);
+	m->shared_common = v->offset + v->size;
+	v->placed = true;
+}
+
+static struct ptx_function *resolve(struct ptx_function *f)
+{
+	for (int i = 0; f->alias_of && i < 8; i++)
+		f = f->alias_of;
+	return f;
+}
+
+struct walk {
+	struct ptx_function *entry;
+	struct ptx_function **list; /* reached, the entry first */
+	uint32_t n;
+	bool indirect;
+	uint64_t common_end;
+};
+
+static int reach(struct walk *w, struct ptx_function *f)
+{
+	struct ptx_function **l;
+
+	f = resolve(f);
+	if (f->state & STATE_BUSY || !f->is_defined)
+		return 0;
+	l = arena_push(f->module->arena, w->list, w->n, sizeof *l);
+	if (!l)
+		return -ENOMEM;
+	f->state |= STATE_BUSY;
+	w->list = l;
+	f->index = w->n;
+	l[w->n++] = f;
+	return 0;
+}
+
+/* Anything whose address is taken anywhere may be what an indirect call calls. */
+static int reach_indirect(struct walk *w)
+{
+	int err = 0;
+
+	for (struct ptx_function *f = w->entry->module->functions; f && !err; f = f->next)
+		if (f->address_taken)
+			err = reach(w, f);
+	return err;
+}
+
+static int visit(struct walk *w, struct ptx_function *f)
+{
+	int err = ptx_function_body(f);
+
+	if (err) {
+		if (f != w->entry)
+			w->entry->error = f->error;
+		return err;
+	}
+	for (uint32_t i = 0; i < f->ncallees && !err; i++)
+		err = reach(w, f->callees[i]);
+	w->indirect |= f->has_indirect_call;
+	for (uint32_t i = 0; i < f->nshared_used; i++) {
+		struct ptx_var *v = f->shared_used[i];
+
+		if (v->owner && v->owner->is_entry)
+			continue;
+		place_common(f->module, v);
+		if (v->placed && v->offset + v->size > w->common_end)
+			w->common_end = v->offset + v->size;
+	}
+	return err;
+}
+
+/* Everything the entry can reach, breadth first. */
+static int walk(struct walk *w)
+{
+	int err = reach(w, w->entry);
+
+	for (uint32_t i = 0; i < w->n && !err; i++) {
+		err = visit(w, w->list[i]);
+		if (!err && w->indirect && i + 1 == w->n)
+			err = reach_indirect(w);
+	}
+	for (uint32_t i = 0; i < w->n; i++)
+		w->list[i]->state &= ~STATE_BUSY;
+	return err;
+}
+
+static void place_own(struct ptx_function *f, uint64_t start)
+{
+	uint64_t end = start;
+
+	for (struct ptx_var *v = f->vars; v; v = v->next) {
+		if (v->space != PTX_SHARED || v->unsized)
+			continue;
+		v->offset = align_up(end, v->align);
+		v->placed = true;
+		end = v->offset + v->size;
+	}
+	f->shared_static = align_up(end, 16);
+}
+
+/*
+ * The deepest chain of frames: functions are taken in the order "all my
+ * callees are done"; those that never come up call each other in circles.
+ */
+struct callers {
+	uint32_t *first; /* per function: head of its list of edges; 0 ends, else edge + 1 */
+	uint32_t *next, *caller;
+	uint32_t *left; /* per function: callees that are not done */
+};
+
+static int find_callers(struct walk *w, struct callers *c)
+{
+	struct ptx_arena *a = w->entry->module->arena;
+	uint32_t edges = 0, e = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		edges += w->list[i]->ncallees;
+	c->first = arena_alloc(a, w->n, sizeof *c->first);
+	c->left = arena_alloc(a, w->n, sizeof *c->left);
+	c->next = arena_alloc(a, edges, sizeof *c->next);
+	c->caller = arena_alloc(a, edges, sizeof *c->caller);
+	if (!c->first || !c->left || !c->next || !c->caller)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct ptx_function *f = w->list[i];
+
+		for (uint32_t k = 0; k < f->ncallees; k++) {
+			struct ptx_function *callee = resolve(f->callees[k]);
+
+			if (!callee->is_defined)
+				continue;
+			c->caller[e] = i;
+			c->next[e] = c->first[callee->index];
+			c->first[callee->index] = ++e;
+			c->left[i]++;
+		}
+	}
+	return 0;
+}
+
+static int add_frames(struct walk *w)
+{
+	struct ptx_arena *a = w->entry->module->arena;
+	uint64_t *below = arena_alloc(a, w->n, sizeof *below);
+	uint32_t *ready = arena_alloc(a, w->n, sizeof *ready);
+	struct callers c = {0};
+	uint32_t n = 0;
+
+	if (!below || !ready || find_callers(w, &c))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!c.left[i])
+			ready[n++] = i;
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = ready[k];
+		uint64_t deep = below[i] + align_up(w->list[i]->local_size, 16);
+
+		for (uint32_t e = c.first[i]; e; e = c.next[e - 1]) {
+			uint32_t caller = c.caller[e - 1];
+
+			if (deep > below[caller])
+				below[caller] = deep;
+			if (!--c.left[caller])
+				ready[n++] = caller;
+		}
+	}
+	w->entry->local_total = below[0] + align_up(w->entry->local_size, 16);
+	w->entry->local_unbounded = n < w->n || w->indirect;
+	return 0;
+}
+
+int ptx_kernel_layout(struct ptx_function *f)
+{
+	struct walk w = {.entry = f};
+	int err;
+
+	if (f->state & STATE_LAYOUT)
+		return 0;
+	err = ptx_function_body(f);
+	if (err)
+		return err;
+	err = walk(&w);
+	if (err)
+		return err;
+	place_own(f, w.common_end);
+	err = add_frames(&w);
+	if (err)
+		return err;
+	f->state |= STATE_LAYOUT;
+	return 0;
+}

@@ -1,0 +1,562 @@
+/*
+ * ptx.h - PTX text in, typed instructions out.
+ *
+ *	text --ptx_module_create--> module: variables, signatures, body ranges
+ *	     --ptx_function_body--> one function's instructions, registers, frame
+ *	     --ptx_function_analyze--> blocks, dominators, liveness
+ *	     --ptx_function_shapes--> which registers are uniform, affine, varying
+ *
+ * A function is a flat array of instructions over numbered virtual registers:
+ *
+ *	@!%p3 mad.lo.s32 %r1, %r2, 4, %r5;
+ *
+ *	inst { op PTX_OP_mad, m { type {PTX_S32}, half PTX_LO }, guard 17, guard_not 1,
+ *	       ops { REG 4, REG 5, IMM 4, REG 9 } }
+ *
+ * Everything hangs off one arena per module and goes at once with
+ * ptx_module_destroy.  Nothing is shared between modules and there is no
+ * global state.  Bodies are parsed on first use; the caller holds a lock of its
+ * own around any two calls on the same module (reading finished functions needs
+ * none).
+ *
+ * The text is hostile: it need not end in NUL, and whatever it holds the worst
+ * outcome is an error with line and column, after time and memory in
+ * proportion to its length.  What this header says of a finished body (operand
+ * counts and kinds, register types, label targets inside the function) has
+ * been checked, and an engine may rely on it.
+ */
+#ifndef PTX_PTX_H
+#define PTX_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ptx_module;
+struct ptx_function;
+struct ptx_var;
+
+/* ---- types, spaces, opcodes ---------------------------------------------------------------- */
+
+enum ptx_type {
+#define TYPE(name, text, bits, kind) PTX_##name,
+#include "ptx/types.def"
+#undef TYPE
+	PTX_NTYPES
+};
+
+/* What a type is, for PTX's rules on which register may stand where. */
+enum ptx_kind { PTX_KIND_NONE, PTX_KIND_PRED, PTX_KIND_BITS, PTX_KIND_INT, PTX_KIND_FLOAT, PTX_KIND_OPAQUE };
+
+enum ptx_opcode {
+#define OP(name, ...) PTX_OP_##name,
+#define FORM(...)
+#include "ptx/ops.def"
+#undef OP
+#undef FORM
+	PTX_NOPS
+};
+
+enum ptx_sreg {
+#define SREG(name, text, type, dims) PTX_SR_##name,
+#include "ptx/sregs.def"
+#undef SREG
+	PTX_NSREGS
+};
+
+enum ptx_space {
+	PTX_GENERIC, /* no space written: a generic address */
+	PTX_GLOBAL,
+	PTX_SHARED, /* also .shared::cta */
+	PTX_SHARED_CLUSTER,
+	PTX_LOCAL,
+	PTX_CONST,
+	PTX_PARAM, /* a kernel's or function's parameter, or a call's argument block */
+	PTX_REGSPACE,
+	PTX_TEX /* the old .tex space: a texref */
+};
+
+/* ---- modifiers, decoded ---------------------------------------------------------------------- */
+
+enum ptx_round {
+	PTX_RND_NONE,
+	PTX_RN,
+	PTX_RZ,
+	PTX_RM,
+	PTX_RP,
+	PTX_RNI, /* to an integral value: nearest even, zero, down, up */
+	PTX_RZI,
+	PTX_RMI,
+	PTX_RPI,
+	PTX_RNA, /* nearest, ties away */
+	PTX_RS,	 /* stochastic */
+	PTX_APPROX,
+	PTX_FULL
+};
+enum ptx_sat { PTX_SAT_NONE, PTX_SAT, PTX_SATFINITE };
+enum ptx_half { PTX_HALF_NONE, PTX_LO, PTX_HI, PTX_WIDE };
+/* Comparisons. CMP_LO LS HI HS are unsigned; EQU and after are true when an operand is a NaN. */
+enum ptx_cmp {
+	PTX_CMP_NONE,
+	PTX_EQ,
+	PTX_NE,
+	PTX_LT,
+	PTX_LE,
+	PTX_GT,
+	PTX_GE,
+	PTX_CMP_LO,
+	PTX_CMP_LS,
+	PTX_CMP_HI,
+	PTX_CMP_HS,
+	PTX_EQU,
+	PTX_NEU,
+	PTX_LTU,
+	PTX_LEU,
+	PTX_GTU,
+	PTX_GEU,
+	PTX_NUM, /* neither is a NaN */
+	PTX_NAN	 /* at least one is */
+};
+/* atom, red, redux, bar.red, and the boolean that combines setp, set and lop3 with a predicate. */
+enum ptx_aop {
+	PTX_A_NONE,
+	PTX_A_ADD,
+	PTX_A_MIN,
+	PTX_A_MAX,
+	PTX_A_INC,
+	PTX_A_DEC,
+	PTX_A_AND,
+	PTX_A_OR,
+	PTX_A_XOR,
+	PTX_A_EXCH,
+	PTX_A_CAS,
+	PTX_A_POPC
+};
+enum ptx_sem {
+	PTX_SEM_NONE,
+	PTX_WEAK,
+	PTX_VOLATILE,
+	PTX_RELAXED,
+	PTX_ACQUIRE,
+	PTX_RELEASE,
+	PTX_ACQ_REL,
+	PTX_SC,
+	PTX_MMIO
+};
+enum ptx_scope { PTX_SCOPE_NONE, PTX_CTA, PTX_CLUSTER, PTX_GPU, PTX_SYS }; /* membar.gl is PTX_GPU */
+/* One word that says which variant of an opcode this is; each row allows its own few. */
+enum ptx_mode {
+	PTX_MODE_NONE,
+	PTX_SHFL_UP,
+	PTX_SHFL_DOWN,
+	PTX_SHFL_BFLY,
+	PTX_SHFL_IDX,
+	PTX_VOTE_ALL, /* also match.all */
+	PTX_VOTE_ANY, /* also match.any */
+	PTX_VOTE_UNI,
+	PTX_VOTE_BALLOT,
+	PTX_SHF_L,
+	PTX_SHF_R,
+	PTX_PRMT_F4E,
+	PTX_PRMT_B4E,
+	PTX_PRMT_RC8,
+	PTX_PRMT_ECL,
+	PTX_PRMT_ECR,
+	PTX_PRMT_RC16,
+	PTX_TESTP_FINITE,
+	PTX_TESTP_INFINITE,
+	PTX_TESTP_NUMBER,
+	PTX_TESTP_NOTANUMBER,
+	PTX_TESTP_NORMAL,
+	PTX_TESTP_SUBNORMAL
+};
+enum ptx_wrap { PTX_WRAP_NONE, PTX_WRAP, PTX_CLAMP }; /* shf, szext, bmsk */
+enum ptx_geom {
+	PTX_GEOM_NONE,
+	PTX_1D,
+	PTX_2D,
+	PTX_3D,
+	PTX_A1D,
+	PTX_A2D,
+	PTX_CUBE,
+	PTX_ACUBE,
+	PTX_2DMS,
+	PTX_A2DMS
+};
+enum ptx_lod { PTX_LOD_BASE, PTX_LOD_LEVEL, PTX_LOD_GRAD };
+enum ptx_bound { PTX_BOUND_NONE, PTX_BOUND_TRAP, PTX_BOUND_CLAMP, PTX_BOUND_ZERO }; /* surfaces */
+enum ptx_query {
+	PTX_QUERY_NONE,
+	PTX_Q_WIDTH,
+	PTX_Q_HEIGHT,
+	PTX_Q_DEPTH,
+	PTX_Q_CHANNEL_DATA_TYPE,
+	PTX_Q_CHANNEL_ORDER,
+	PTX_Q_NORMALIZED_COORDS,
+	PTX_Q_FORCE_UNNORMALIZED,
+	PTX_Q_FILTER_MODE,
+	PTX_Q_ADDR_MODE_0,
+	PTX_Q_ADDR_MODE_1,
+	PTX_Q_ADDR_MODE_2,
+	PTX_Q_ARRAY_SIZE,
+	PTX_Q_NUM_MIPMAP_LEVELS,
+	PTX_Q_NUM_SAMPLES,
+	PTX_Q_MEMORY_LAYOUT
+};
+enum ptx_layout { PTX_LAYOUT_NONE, PTX_ROW, PTX_COL };
+
+/*
+ * The fields of struct ptx_mods, in order; each is one byte and zero when the
+ * text does not say.  The table of modifier words (mods.def) writes into them
+ * by name.
+ *
+ *	rnd sat cmp op half sem scope mode wrap geom lod bound query	an enum above
+ *	ftz relu nan xorsign cc uni sync aligned to shiftamt trans nc	flags
+ *	space	enum ptx_space; cp.async: the destination's, space2 the source's
+ *	vec	2, 4 or 8 for .v2 .v4 .v8; 0 is scalar
+ *	comp	tld4: 1..4 for .r .g .b .a
+ *	num	ldmatrix: 1, 2, 4 for .x1 .x2 .x4
+ *	layout_a, layout_b   enum ptx_layout; wmma.load and .store have only the first
+ *	mma_m mma_n mma_k    .m16n8k16 is 16, 8, 16; a k of 256 is 0
+ *	hint	.L2::cache_hint: the last operand is a cache policy
+ *	cache	some cache operator stood there; an engine may ignore it
+ *	word	a qualifier that changes nothing here
+ */
+#define PTX_MOD_FIELDS(F)                                                                                     \
+	F(rnd)                                                                                                \
+	F(sat)                                                                                                \
+	F(ftz)                                                                                                \
+	F(relu)                                                                                               \
+	F(nan)                                                                                                \
+	F(xorsign)                                                                                            \
+	F(cc)                                                                                                 \
+	F(uni)                                                                                                \
+	F(cmp)                                                                                                \
+	F(op)                                                                                                 \
+	F(half)                                                                                               \
+	F(space)                                                                                              \
+	F(space2)                                                                                             \
+	F(sem)                                                                                                \
+	F(scope)                                                                                              \
+	F(vec)                                                                                                \
+	F(nc)                                                                                                 \
+	F(mode)                                                                                               \
+	F(sync)                                                                                               \
+	F(aligned)                                                                                            \
+	F(wrap)                                                                                               \
+	F(to)                                                                                                 \
+	F(shiftamt)                                                                                           \
+	F(geom)                                                                                               \
+	F(lod)                                                                                                \
+	F(bound)                                                                                              \
+	F(comp)                                                                                               \
+	F(query)                                                                                              \
+	F(trans)                                                                                              \
+	F(num)                                                                                                \
+	F(layout_a)                                                                                           \
+	F(layout_b)                                                                                           \
+	F(mma_m)                                                                                              \
+	F(mma_n)                                                                                              \
+	F(mma_k)                                                                                              \
+	F(hint)                                                                                               \
+	F(cache)                                                                                              \
+	F(word)
+
+struct ptx_mods {
+	uint8_t type[4]; /* enum ptx_type, in the order written: type[0] is what results have */
+	uint8_t ntypes;
+#define F(name) uint8_t name;
+	PTX_MOD_FIELDS(F)
+#undef F
+};
+
+/* ---- operands and instructions ----------------------------------------------------------------- */
+
+#define PTX_NOREG UINT32_MAX
+
+enum ptx_operand_kind {
+	PTX_O_NONE,   /* an optional operand that was not written, where a later one may be */
+	PTX_O_REG,    /* reg */
+	PTX_O_IMM,    /* imm: the bits of the value in `type`, zero-extended to 64 */
+	PTX_O_SREG,   /* reg = enum ptx_sreg, comp = 0..3 for .x .y .z .w, or the number in its family */
+	PTX_O_SINK,   /* _ */
+	PTX_O_VEC,    /* n elements at elem */
+	PTX_O_ADDR,   /* [reg + imm], [var + imm], [imm]; reg or PTX_NOREG, var or NULL */
+	PTX_O_VAR,    /* the address of var, plus imm */
+	PTX_O_FUNC,   /* fn: a function's address, or what is called */
+	PTX_O_LABEL,  /* reg = index of the instruction it names */
+	PTX_O_LABELS, /* n LABEL operands at elem (brx.idx) */
+	PTX_O_PROTO   /* proto: signature of an indirect call, or its possible targets */
+};
+
+struct ptx_operand {
+	uint8_t kind; /* enum ptx_operand_kind */
+	uint8_t type; /* what the instruction uses the value as; its register may be wider (ld, st, cvt) */
+	uint8_t neg;  /* predicate source written with ! */
+	uint8_t comp; /* SREG: component. Video instructions: PTX_SEL_* */
+	uint32_t n;
+	uint32_t reg;
+	uint32_t pos; /* offset in the text, for messages */
+	int64_t imm;
+	union {
+		struct ptx_operand *elem;
+		struct ptx_var *var;
+		struct ptx_function *fn;
+		struct ptx_proto *proto;
+	};
+};
+
+/* Operand selectors of the video instructions, as in %r1.b2; 16 + mask for .b3210-like forms. */
+enum { PTX_SEL_NONE, PTX_SEL_B0, PTX_SEL_B1, PTX_SEL_B2, PTX_SEL_B3, PTX_SEL_H0, PTX_SEL_H1, PTX_SEL_MASK };
+
+#define PTX_MAX_OPERANDS 12
+
+/*
+ * What stands at ops[0], ops[1], ... is fixed per opcode (the signature in
+ * ops.def): destinations first, then sources in source order.
+ *
+ *   d|p (setp p|q, shfl d|p, match, elect, lop3)   ops[1] is the second destination, NONE if absent
+ *   ld          d, addr            st     addr, value      (d and value are VEC when m.vec)
+ *   atom        d, addr, b [, c]   red    addr, b
+ *   tex, tld4   d, pred-or-NONE, texture, sampler-or-NONE, coordinates VEC [, lod | dPdx, dPdy]
+ *   suld        d, surface, coordinates VEC      sust   surface, coordinates VEC, value
+ *   call        callee (FUNC or REG), returns VEC, arguments VEC [, PROTO]
+ *   bar.sync    barrier [, threads]     bar.red   d, barrier, threads-or-NONE, predicate
+ */
+struct ptx_inst {
+	uint16_t op;	   /* enum ptx_opcode */
+	uint8_t nops;	   /* operands present; absent trailing ones are not counted */
+	uint8_t guard_not; /* @! */
+	uint32_t guard;	   /* predicate register, or PTX_NOREG */
+	uint32_t line;	   /* in the PTX text */
+	uint32_t loc_line; /* of the last .loc, or 0 */
+	uint32_t loc_file;
+	struct ptx_mods m;
+	struct ptx_operand *ops;
+};
+
+/* ---- variables and functions --------------------------------------------------------------------- */
+
+enum ptx_linkage { PTX_LINK_STATIC, PTX_LINK_EXTERN, PTX_LINK_VISIBLE, PTX_LINK_WEAK, PTX_LINK_COMMON };
+
+/* An address in an initialiser: `size` bytes at `offset` get (address of name + addend) >> shift. */
+struct ptx_reloc {
+	uint64_t offset;
+	uint8_t size;
+	uint8_t shift; /* mask(0xFF00)(sym): 8; 0 when there is no mask */
+	bool generic;  /* generic(sym): the generic address */
+	int64_t addend;
+	const char *name; /* by name: a function may be defined after the table that holds it */
+};
+
+struct ptx_var {
+	const char *name;
+	uint8_t space;	 /* enum ptx_space */
+	uint8_t type;	 /* enum ptx_type of an element; PTX_TEXREF and kin are 8-byte handles */
+	uint8_t vec;	 /* .v2 .v4 of type; 0 is scalar */
+	uint8_t linkage; /* enum ptx_linkage */
+	bool managed;
+	bool unsized;	   /* name[]: .extern .shared, or an extern array */
+	bool placed;	   /* .shared: offset is set (ptx_kernel_layout) */
+	uint8_t ptr_space; /* kernel parameter .ptr .global: a hint */
+	uint32_t align;
+	uint32_t ptr_align;
+	uint32_t reg;  /* .func parameters in .reg space: the register; else PTX_NOREG */
+	uint32_t line;
+	uint64_t size; /* bytes; 0 if unsized */
+	/*
+	 * Where it lies: in a kernel's argument block or a function's parameter frame (.param), in
+	 * the function's local frame (.local), in the block's shared memory (.shared; an unsized one
+	 * lies at the kernel's shared_static).  For .global and .const the loader decides.
+	 */
+	uint64_t offset;
+	const uint8_t *init; /* init_size leading bytes, the rest is zero; NULL without initialiser */
+	uint64_t init_size;
+	const struct ptx_reloc *relocs;
+	uint32_t nrelocs;
+	struct ptx_function *owner; /* NULL: module scope */
+	struct ptx_var *next;	    /* in m->vars or f->vars, in source order */
+};
+
+/* .callprototype: params and rets. .calltargets: targets. */
+struct ptx_proto {
+	const char *name;
+	struct ptx_var **params, **rets; /* only sizes matter; names are usually _ */
+	uint32_t nparams, nrets;
+	struct ptx_function **targets;
+	uint32_t ntargets;
+	bool noreturn;
+};
+
+struct ptx_reg {
+	const char *name; /* for dumps; not unique, inner scopes may shadow */
+	uint8_t type;
+};
+
+struct ptx_error {
+	uint32_t line, column; /* line 0: no error */
+	char message[200];
+	const char *text; /* the source line, without its newline */
+	uint32_t text_len;
+};
+
+/* A straight run of instructions [first, end). Only the last one may jump. */
+struct ptx_block {
+	uint32_t first, end;
+	uint32_t *succ, *pred; /* block numbers; a fall-through comes first in succ */
+	uint32_t nsucc, npred;
+	uint32_t rpo;		      /* position in reverse post order; PTX_NOREG: unreachable */
+	uint32_t idom;		      /* immediate dominator; itself for the entry */
+	uint32_t ipdom;		      /* immediate post-dominator; PTX_NOREG: only the function's end */
+	uint64_t *live_in, *live_out; /* bit sets over registers */
+};
+
+/* How a register's value varies over the lanes of a warp. */
+enum ptx_shape_kind {
+	PTX_SHAPE_NONE,	   /* never written on a reachable path */
+	PTX_SHAPE_CONST,   /* uniform, and the value is base */
+	PTX_SHAPE_UNIFORM, /* the same in all active lanes */
+	PTX_SHAPE_AFFINE,  /* something uniform + stride * lane */
+	PTX_SHAPE_VARYING
+};
+struct ptx_shape {
+	uint8_t kind;
+	int64_t stride; /* AFFINE only, never 0 */
+	int64_t base;	/* CONST only */
+};
+
+struct ptx_function {
+	const char *name;
+	struct ptx_module *module;
+	bool is_entry;
+	bool is_defined; /* has a body in this module */
+	bool noreturn;
+	bool address_taken; /* named by an initialiser, a mov or a target list: indirect calls may reach it */
+	uint8_t linkage;
+	uint32_t maxntid[3], reqntid[3]; /* 0: not given */
+	uint32_t minnctapersm, maxnctapersm, maxnreg;
+	struct ptx_var **params;
+	struct ptx_var **rets;
+	uint32_t nparams, nrets;
+	struct ptx_function *alias_of; /* .alias; NULL otherwise */
+	/* All .param variables of a function lie in one frame: parameters from 0, then returns, then the
+	 * argument blocks of its calls. */
+	uint64_t param_size;	   /* of the parameters alone: a kernel's argument block */
+	uint64_t param_frame_size; /* of the whole frame; final once the body is parsed */
+	uint32_t line;
+	struct ptx_function *next; /* in m->functions, in source order */
+
+	/* After ptx_function_body: */
+	struct ptx_inst *insts; /* ends with an instruction that ends the function or jumps back */
+	uint32_t ninsts;
+	struct ptx_reg *regs;
+	uint32_t nregs;
+	struct ptx_var *vars; /* .local .shared .param declared inside, all scopes */
+	uint64_t local_size;  /* local frame */
+	uint32_t local_align;
+	struct ptx_function **callees; /* direct callees, each once */
+	uint32_t ncallees;
+	struct ptx_var **shared_used; /* .shared variables named in the body, each once */
+	uint32_t nshared_used;
+	bool has_indirect_call;
+	bool has_barrier; /* some bar or barrier (not bar.warp) */
+
+	/* After ptx_kernel_layout, for entries: */
+	uint64_t shared_static; /* static shared memory, 16-aligned: unsized variables start here */
+	uint64_t local_total;	/* this frame and the deepest chain of callees */
+	bool local_unbounded;	/* recursion or indirect calls: the depth is not known */
+
+	/* After ptx_function_analyze: */
+	struct ptx_block *blocks; /* in source order */
+	uint32_t nblocks;
+	uint32_t *rpo; /* block numbers in reverse post order */
+	uint32_t nrpo;
+	uint32_t *block_of; /* instruction -> block */
+
+	/* After ptx_function_shapes: */
+	struct ptx_shape *shapes; /* per register */
+	bool *divergent;	  /* per block: its last instruction may send lanes different ways */
+
+	struct ptx_error error; /* of the body; the first one */
+	int state;		/* private: what has been done */
+	uint32_t index;		/* private: in a walk over functions */
+	size_t body_start, body_end;
+	uint32_t body_line, body_column;
+};
+
+struct ptx_module {
+	unsigned version; /* .version 8.3 is 83 */
+	unsigned sm;	  /* .target sm_90a is 90 */
+	const char *target;
+	unsigned address_size; /* 32 or 64 */
+	struct ptx_function *functions;
+	struct ptx_var *vars;
+	struct ptx_error error; /* of the module level; the first one */
+
+	/* Private. */
+	struct ptx_arena *arena;
+	const char *text; /* our own copy */
+	size_t text_len;
+	struct ptx_names *names;
+	uint64_t shared_common; /* end of the shared variables that several kernels may use */
+	struct ptx_function **functions_end;
+	struct ptx_var **vars_end;
+};
+
+/* ---- calls ----------------------------------------------------------------------------------------- */
+
+/* Copies the text. NULL only for want of memory; look at m->error.line for failure. */
+struct ptx_module *ptx_module_create(const char *text, size_t len);
+void ptx_module_destroy(struct ptx_module *m); /* NULL is fine */
+/* The definition if there is one, else the declaration; aliases are followed. NULL: no such name. */
+struct ptx_function *ptx_function_find(const struct ptx_module *m, const char *name);
+struct ptx_var *ptx_var_find(const struct ptx_module *m, const char *name);
+
+/* Each returns 0, -EINVAL with f->error set, -ENOENT for a function without body, or -ENOMEM.
+ * All may be called again; the second call costs nothing and answers the same. */
+int ptx_function_body(struct ptx_function *f);
+int ptx_function_analyze(struct ptx_function *f); /* body, blocks, dominators, liveness */
+
+/*
+ * Entries: parses the body and everything it can reach, gives every .shared
+ * variable an offset, and adds up the local frames.  An error in a callee is
+ * copied to f->error with its own line and column.  Callees without a body
+ * (vprintf, malloc) are the engine's business.
+ *
+ * Offsets hold for the whole module: variables of module scope and of .func
+ * bodies each have one of their own; an entry's own variables come after the
+ * last of these that the entry can reach (usually there are none).
+ */
+int ptx_kernel_layout(struct ptx_function *f);
+
+/*
+ * Uniformity.  tid_affine: blockDim.x is a multiple of 32, so %tid.x is base +
+ * lane and the other components are uniform.  Affine means modulo the width of the
+ * register: wrap-around inside a warp is not ruled out.
+ */
+int ptx_function_shapes(struct ptx_function *f, bool tid_affine);
+
+/* line:column: message, the source line, and a caret. Returns what snprintf would. */
+int ptx_error_format(const struct ptx_error *e, char *buf, size_t size);
+
+/*
+ * Text after a pass, malloc'ed: 'p' the instructions as parsed, 'c' blocks and
+ * edges, 'd' dominators, 'l' liveness, 'u' shapes, 'f' frames and parameters.
+ * NULL if the letter is unknown, the pass failed or memory ran out.
+ */
+char *ptx_dump(struct ptx_function *f, char letter);
+
+const char *ptx_type_name(unsigned type);
+unsigned ptx_type_bits(unsigned type); /* 1 for a predicate, 64 for opaque handles */
+enum ptx_kind ptx_type_kind(unsigned type);
+const char *ptx_op_name(unsigned op);
+const char *ptx_sreg_name(unsigned sreg);
+/* How many leading operands the instruction writes (call: 0, its returns are ops[1]). */
+unsigned ptx_inst_ndest(const struct ptx_inst *in);
+/* Control never passes to the next instruction: unguarded bra, brx, ret, exit, trap. */
+bool ptx_inst_ends(const struct ptx_inst *in);
+
+/* For tests and tools: does the table take this mnemonic, e.g. "ld.global.nc.v4.f32"? If not, why. */
+bool ptx_mnemonic_known(const char *mnemonic, char *why, size_t size);
+
+#endif
