@@ -205,13 +205,13 @@ static void release_range(struct range *r)
 	free(r);
 }
 
-CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr)
+static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr)
 {
 	struct range *r = calloc(1, sizeof *r);
 
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult e = arena_take(ctx->device, size, addr);
+	CUresult e = arena_take(d, size, addr);
 	if (e) {
 		free(r);
 		return e;
@@ -219,9 +219,19 @@ CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, 
 	r->node.key = *addr;
 	r->size = size;
 	r->kind = kind;
-	r->device = ctx->device;
+	r->device = d;
 	r->ctx = ctx;
 	r->release = release_range;
 	range_insert(r); /* fresh memory overlaps nothing */
 	return CUDA_SUCCESS;
+}
+
+CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr)
+{
+	return alloc(ctx->device, ctx, kind, size, addr);
+}
+
+CUresult memory_alloc_owned(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr)
+{
+	return alloc(d, NULL, kind, size, addr);
 }

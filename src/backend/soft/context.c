@@ -24,8 +24,8 @@ static void default_limits(struct context *ctx)
 	ctx->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
 	ctx->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
 	ctx->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 0;
-	ctx->cache_config = CU_FUNC_CACHE_PREFER_NONE;
-	ctx->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+	atomic_store(&ctx->cache_config, CU_FUNC_CACHE_PREFER_NONE);
+	atomic_store(&ctx->peers, 0);
 }
 
 struct context *context_create(struct device *dev, unsigned flags, bool primary)
@@ -112,8 +112,12 @@ void context_fail(struct context *ctx, CUresult error)
 	atomic_compare_exchange_strong(&ctx->error, &none, error);
 }
 
+__thread bool soft_in_callback __attribute__((tls_model("initial-exec")));
+
 CUresult context_current(struct context **ctx)
 {
+	if (soft_in_callback)
+		return CUDA_ERROR_NOT_PERMITTED;
 	*ctx = thread_top();
 	if (!*ctx)
 		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_INITIALIZED;

@@ -252,9 +252,13 @@ static CUresult run_here(struct stream *s, struct command *c)
 CUresult stream_run(struct stream *s, struct command *c)
 {
 	struct context *ctx = s->object.ctx;
-	uint64_t number;
+	uint64_t number = 0;
 
-	if (!atomic_load_explicit(&s->capture, memory_order_acquire) && !c->ndeps && stream_idle(s))
+	if (capture_forbids && atomic_load_explicit(&s->capture, memory_order_acquire)) {
+		command_destroy(c);
+		return capture_forbids(s);
+	}
+	if (!c->ndeps && stream_idle(s))
 		return run_here(s, c);
 	CUresult r = stream_submit(s, c, &number);
 	if (r)

@@ -26,6 +26,7 @@ int range_insert(struct range *r)
 		err = -EEXIST;
 	} else {
 		r->id = soft_id();
+		r->ctx_handle = r->ctx ? r->ctx->object.handle : 0;
 		map_insert(&ranges, &r->node);
 	}
 	pthread_rwlock_unlock(&lock);

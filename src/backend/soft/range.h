@@ -33,7 +33,8 @@ struct range {
 	bool read_only;			/* for the device, too */
 	bool sync_memops;		/* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
 	struct device *device;
-	struct context *ctx;		/* who frees it at its end; NULL: nobody.  Not referenced */
+	struct context *ctx;		/* who frees it at its end; NULL: nobody.  To compare, not to follow */
+	uint64_t ctx_handle;		/* of ctx; set by range_insert */
 	unsigned long long id;		/* CU_POINTER_ATTRIBUTE_BUFFER_ID */
 	void *owner;			/* for whoever made it */
 	void (*release)(struct range *r);	/* give the memory back and free r; called without locks */
@@ -73,6 +74,7 @@ void range_each(void (*f)(const struct range *r, void *arg), void *arg);
  * against the device's total; CUDA_ERROR_OUT_OF_MEMORY beyond it.
  */
 CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr);	/* and range_insert */
+CUresult memory_alloc_owned(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr); /* no context's */
 CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr);
 void arena_give(struct device *d, uint64_t addr, uint64_t size);		/* the size that was asked for */
 

@@ -129,17 +129,20 @@ struct context {
 	_Atomic unsigned flags;
 	unsigned api_version;
 	unsigned long long id;
-	size_t limits[LIMITS];
-	CUfunc_cache cache_config;
-	CUsharedconfig shared_config;
+	_Atomic int cache_config;	/* CUfunc_cache */
+	_Atomic uint64_t peers;		/* devices whose contexts this one may access */
 
-	pthread_mutex_t lock;		/* objects */
+	pthread_mutex_t lock;		/* objects, limits */
+	size_t limits[LIMITS];
 	struct list objects;
 	struct stream *legacy;
 
 	struct list busy;		/* soft.lock: streams with unfinished commands */
 	_Atomic(void *) capture;	/* for graphs: captures that forbid unsafe calls */
 };
+
+/* Set while a thread of ours runs a function of the application's: no call that needs a context is allowed there. */
+extern __thread bool soft_in_callback __attribute__((tls_model("initial-exec")));
 
 /*
  * Every call that needs a context starts with one of these.

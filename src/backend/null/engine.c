@@ -1,0 +1,135 @@
+#include "backend/null/null.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct null_code {
+	struct code code;
+	struct image_code *info;
+	void **init; /* first values of variables that have them, one a variable */
+};
+
+static void describe(int ordinal, struct engine_device *dev)
+{
+	(void)ordinal;
+	snprintf(dev->name, sizeof dev->name, "Gangway null device");
+	dev->major = 9;
+	dev->minor = 0;
+}
+
+static void unload(struct code *code)
+{
+	struct null_code *n = (struct null_code *)code;
+
+	for (size_t i = 0; n->init && i < n->info->nglobals; i++)
+		free(n->init[i]);
+	free(n->init);
+	image_code_destroy(n->info);
+	free(n);
+}
+
+/* The image goes away after loading: keep what variables start with. */
+static bool keep_values(struct null_code *n)
+{
+	n->init = calloc(n->info->nglobals + 1, sizeof *n->init);
+	for (size_t i = 0; n->init && i < n->info->nglobals; i++) {
+		const struct image_global *g = &n->info->globals[i];
+
+		if (!g->init)
+			continue;
+		n->init[i] = malloc(g->size ? g->size : 1);
+		if (!n->init[i])
+			return false;
+		memcpy(n->init[i], g->init, g->size);
+	}
+	return n->init != NULL;
+}
+
+static CUresult load(const void *data, size_t size, enum image_kind kind, const struct engine_device *dev,
+		     struct engine_log *log, struct code **code)
+{
+	struct null_code *n = calloc(1, sizeof *n);
+	struct image_error err = { .text = "" };
+
+	(void)dev;
+	if (!n)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (image_code_read(&n->info, data, size, &err)) {
+		engine_log(log, err.line ? "line %u: %s\n" : "%.0u%s\n", err.line, err.text);
+		free(n);
+		return kind == IMAGE_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE;
+	}
+	n->code = (struct code){
+		.kernels = n->info->kernels,
+		.nkernels = n->info->nkernels,
+		.globals = n->info->globals,
+		.nglobals = n->info->nglobals,
+		.ptx_version = n->info->sm,
+		.binary_version = n->info->sm,
+		.const_bytes = n->info->const_bytes,
+	};
+	if (!keep_values(n)) {
+		unload(&n->code);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*code = &n->code;
+	return CUDA_SUCCESS;
+}
+
+static CUresult init_globals(struct code *code, const uint64_t *addresses)
+{
+	struct null_code *n = (struct null_code *)code;
+
+	for (size_t i = 0; i < code->nglobals; i++)
+		if (n->init[i] && addresses[i])
+			memcpy((void *)(uintptr_t)addresses[i], n->init[i], code->globals[i].size);
+	return CUDA_SUCCESS;
+}
+
+static char *describe_launch(const struct image_kernel *k, const struct launch *l, int *len)
+{
+	size_t room = strlen(k->name) + 2 * l->params_size + 256;
+	char *line = malloc(room);
+
+	if (!line)
+		return NULL;
+	int n = snprintf(line, room, "launch %s grid=%u,%u,%u block=%u,%u,%u shared=%zu params=", k->name, l->grid[0],
+			 l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared);
+	for (size_t i = 0; i < l->params_size; i++)
+		n += snprintf(line + n, room - n, "%02x", ((const unsigned char *)l->params)[i]);
+	line[n++] = '\n';
+	*len = n;
+	return line;
+}
+
+/* One write a line, so that lines of several threads and processes stay whole. */
+static CUresult launch(struct code *code, const struct image_kernel *k, const struct launch *l)
+{
+	const char *path = getenv("GANGWAY_NULL_LOG");
+	int len, fd;
+	char *line;
+
+	(void)code;
+	if (!path || !*path)
+		return CUDA_SUCCESS;
+	line = describe_launch(k, l, &len);
+	fd = line ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+	bool written = fd >= 0 && write(fd, line, len) == len;
+	if (fd >= 0)
+		close(fd);
+	free(line);
+	return written ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+const struct engine null_engine = {
+	.name = "null",
+	.accepts = IMAGE_WANT_CUBIN | IMAGE_WANT_PTX,
+	.describe = describe,
+	.load = load,
+	.unload = unload,
+	.init_globals = init_globals,
+	.launch = launch,
+};

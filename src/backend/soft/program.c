@@ -1,0 +1,222 @@
+/*
+ * From what the application hands over to an engine's code: choose the image that fits, unpack it, load it.
+ */
+#include "backend/soft/module.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void program_ref(struct program *p)
+{
+	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+}
+
+void program_put(struct program *p)
+{
+	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	soft.engine->unload(p->code);
+	free(p);
+}
+
+/* PTX starts with .version, after comments; what does not is no image at all. */
+static bool looks_like_ptx(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (isspace((unsigned char)text[i]))
+			continue;
+		if (i + 1 < size && text[i] == '/' && text[i + 1] == '/') {
+			while (i < size && text[i] != '\n')
+				i++;
+			continue;
+		}
+		if (i + 1 < size && text[i] == '/' && text[i + 1] == '*') {
+			const char *end = memmem(text + i + 2, size - i - 2, "*/", 2);
+
+			if (!end)
+				return false;
+			i = end - text + 1;
+			continue;
+		}
+		return size - i >= 8 && memcmp(text + i, ".version", 8) == 0;
+	}
+	return false;
+}
+
+static CUresult load_entry(const struct image_entry *e, struct jit *jit, struct program **program)
+{
+	enum image_kind kind = e->kind == IMAGE_ENTRY_PTX ? IMAGE_PTX : IMAGE_CUBIN;
+	struct image_blob blob;
+	struct program *p;
+	int err = image_payload(e, &blob);
+	CUresult r;
+
+	if (err)
+		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	p = calloc(1, sizeof *p);
+	if (!p)
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	else if (kind == IMAGE_PTX && !looks_like_ptx(blob.data, blob.size))
+		r = CUDA_ERROR_INVALID_IMAGE;
+	else
+		r = soft.engine->load(blob.data, blob.size, kind, &soft.devices[0].info, &jit->error, &p->code);
+	image_blob_finish(&blob);
+	if (r) {
+		free(p);
+		return r;
+	}
+	atomic_init(&p->refs, 1);
+	*program = p;
+	return CUDA_SUCCESS;
+}
+
+static CUresult no_binary(const struct image *image, struct jit *jit)
+{
+	const struct engine_device *d = &soft.devices[0].info;
+	char has[512];
+
+	engine_log(&jit->error, "no code for this device (compute capability %d.%d, %s); the image has: %s", d->major,
+		   d->minor, soft.engine->accepts & IMAGE_WANT_CUBIN ? "cubin or PTX" : "PTX needed",
+		   image_describe(image, has, sizeof has));
+	return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+static CUresult load_best(const struct image *image, struct jit *jit, struct program **program)
+{
+	const struct engine_device *d = &soft.devices[0].info;
+	struct image_want want = { d->major, d->minor, soft.engine->accepts };
+	struct image_entry e;
+	int err = image_select(image, 0, &want, &e);
+
+	/* Linked from one file: that file will do as well. */
+	if (err == -ENOENT && image->nparts == 2)
+		err = image_select(image, 1, &want, &e);
+	if (err == -ENOENT && image->kind == IMAGE_PTX) {
+		struct image_iter it;
+
+		image_iter_init(&it, image, 0);
+		if (image_next(&it, &e) && !looks_like_ptx(e.payload, e.stored_size))
+			return CUDA_ERROR_INVALID_IMAGE;
+		engine_log(&jit->error, "the PTX is made for a newer device than compute capability %d.%d",
+			   d->major, d->minor);
+		return CUDA_ERROR_INVALID_PTX;
+	}
+	if (err == -ENOENT)
+		return no_binary(image, jit);
+	if (err)
+		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	return load_entry(&e, jit, program);
+}
+
+static CUresult load_image(struct image *image, int err, struct jit *jit, struct program **program)
+{
+	if (err)
+		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	CUresult r = load_best(image, jit, program);
+	image_finish(image);
+	return r;
+}
+
+CUresult program_load(const void *data, struct jit *jit, struct program **program)
+{
+	struct image image;
+
+	return load_image(&image, image_init_local(&image, data), jit, program);
+}
+
+CUresult program_load_bytes(const void *data, size_t size, struct jit *jit, struct program **program)
+{
+	struct image image;
+
+	return load_image(&image, image_init(&image, data, size), jit, program);
+}
+
+int program_kernel(const struct program *p, const char *name)
+{
+	size_t low = 0, high = p->code->nkernels;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		int c = strcmp(name, p->code->kernels[mid].name);
+
+		if (!c)
+			return (int)mid;
+		if (c < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return -1;
+}
+
+int program_global(const struct program *p, const char *name)
+{
+	size_t low = 0, high = p->code->nglobals;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		int c = strcmp(name, p->code->globals[mid].name);
+
+		if (!c)
+			return (int)mid;
+		if (c < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return -1;
+}
+
+/* ---- JIT options ---- */
+
+CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **values)
+{
+	memset(jit, 0, sizeof *jit);
+	if (n && (!options || !values))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < n; i++) {
+		switch (options[i]) {
+		case CU_JIT_INFO_LOG_BUFFER:
+			jit->info.text = values[i];
+			break;
+		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+			jit->info.size = (unsigned)(uintptr_t)values[i];
+			jit->info_size = &values[i];
+			break;
+		case CU_JIT_ERROR_LOG_BUFFER:
+			jit->error.text = values[i];
+			break;
+		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+			jit->error.size = (unsigned)(uintptr_t)values[i];
+			jit->error_size = &values[i];
+			break;
+		case CU_JIT_WALL_TIME:
+			jit->wall_time = &values[i];
+			break;
+		default: /* how to compile: advice we may leave */
+			if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS)
+				return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	if (jit->info.text && jit->info.size)
+		jit->info.text[0] = 0;
+	if (jit->error.text && jit->error.size)
+		jit->error.text[0] = 0;
+	return CUDA_SUCCESS;
+}
+
+/* How much was written: the sizes the application gave become the sizes used. */
+void jit_answer(struct jit *jit)
+{
+	if (jit->info_size)
+		*jit->info_size = (void *)(uintptr_t)(jit->info.used ? jit->info.used + 1 : 0);
+	if (jit->error_size)
+		*jit->error_size = (void *)(uintptr_t)(jit->error.used ? jit->error.used + 1 : 0);
+	if (jit->wall_time) {
+		float ms = 0;
+
+		memcpy(jit->wall_time, &ms, sizeof ms);
+	}
+}
