@@ -1,7 +1,10 @@
 #!/bin/sh
 # Native against ours, alternating, in one run on a machine with a GPU; medians and their ratio.
 #
-#	bench/gpu/compare.sh [--runs N] [--only micro|torch] BUILD DEVICE
+#	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--only micro|torch] BUILD DEVICE
+#
+# PIN keeps every program on these processors: where they wander, one process in three is a third
+# slower than its neighbours, native or not. RAW gets every single value.
 #
 # BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes.
 # A row is one line of bench/micro.cu or bench/torch_bench.py. The last column is ours/native for
@@ -24,7 +27,7 @@ trap 'rm -rf "$out"' EXIT
 run() { # who, which, command...
 	who=$1 which=$2
 	shift 2
-	if "$@" >"$out/last" 2>&1; then
+	if ${PIN:+taskset -c "$PIN"} "$@" >"$out/last" 2>&1; then
 		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$which $who /" >>"$out/all"
 	else
 		echo "FAILED ($?): $who $which: $*"
@@ -49,6 +52,7 @@ while [ $i -lt "$runs" ]; do
 	i=$((i + 1))
 done
 
+[ -z "$RAW" ] || cp "$out/all" "$RAW"
 sort -s -k1,1 -k3,3 -k2,2 "$out/all" | awk -v runs="$runs" '
 	function median(v, n,   i, j, t) {
 		for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] < v[j-1]; j--) { t = v[j]; v[j] = v[j-1]; v[j-1] = t }
