@@ -46,7 +46,10 @@ int main()
 	int wrong = 0;
 	for (int i = 0; i < n; i++)
 		wrong += a[i] != (float)i || (!getenv("NO_RESULTS") && c[i] != a[i] + b[i]);
-	printf(wrong ? "%d of %d sums are wrong\n" : "%2$d sums, all right\n", wrong, n);
+	if (wrong)
+		printf("%d of %d are wrong\n", wrong, n);
+	else
+		printf("%d %s\n", n, getenv("NO_RESULTS") ? "values came back as they went" : "sums, all right");
 	MUST(cudaFree(da));
 	MUST(cudaFree(db));
 	MUST(cudaFree(dc));

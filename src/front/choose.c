@@ -10,6 +10,7 @@ static const struct {
 	bool (*automatic)(void);
 } backends[] = {
 	{&nvidia_backend, vendor_has_device},
+	{&null_backend, NULL},
 };
 
 #define COUNT (sizeof backends / sizeof *backends)
