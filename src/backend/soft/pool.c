@@ -95,6 +95,7 @@ static void run_head(struct stream *s)
 		if (r)
 			context_fail(ctx, r);
 	}
+	command_release(c);
 	pthread_mutex_lock(&soft.lock);
 	queue_complete(s);
 	bool drained = !s->head;

@@ -84,12 +84,18 @@ static void drop_deps(struct command *c)
 	c->max_deps = COMMAND_DEPS;
 }
 
+void command_release(struct command *c)
+{
+	if (c->ops->release && !c->released)
+		c->ops->release(c);
+	c->released = true;
+}
+
 void command_destroy(struct command *c)
 {
 	if (!c)
 		return;
-	if (c->ops->release)
-		c->ops->release(c);
+	command_release(c);
 	drop_deps(c);
 	if (c->data != c->room)
 		free(c->data);
@@ -244,7 +250,7 @@ static CUresult run_here(struct stream *s, struct command *c)
 	c->ctx = s->object.ctx;
 	CUresult r = c->ops->run(c);
 	if (r)
-		context_fail(c->ctx, r);
+		context_fail(s->object.ctx, r);
 	command_destroy(c);
 	return r;
 }

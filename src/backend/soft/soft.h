@@ -229,6 +229,7 @@ struct command {
 	struct stream *stream;
 	struct command *next;
 	uint64_t number;
+	bool released;
 	unsigned ndeps, max_deps;
 	struct dep *deps;
 	struct dep few[COMMAND_DEPS];
@@ -239,6 +240,7 @@ struct command {
 extern const struct command_ops command_empty;		/* does nothing; for its place and its dependencies */
 
 struct command *command_create(const struct command_ops *ops, size_t payload);	/* NULL: no memory */
+void command_release(struct command *c);			/* what the payload holds; before completion is told */
 void command_destroy(struct command *c);		/* release, and back to the free list; NULL is fine */
 int command_depend(struct command *c, struct stream *s, uint64_t number);	/* 0 or -ENOMEM */
 
