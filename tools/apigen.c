@@ -193,7 +193,7 @@ static void mode_complete(void)
 {
 	head("what follows from a table's own functions: older names and per-thread twins");
 	each_function(twin_one);
-	printf("\nvoid %s_ops_complete(struct %s_ops *t)\n{\n", library, library);
+	printf("\nstatic void %s_ops_complete(struct %s_ops *t)\n{\n", library, library);
 	each_function(twin_row);
 	each_function(alias_row);
 	printf("}\n");

@@ -2,8 +2,8 @@
  * backend.h - a thing that can execute CUDA calls, seen from the front.
  *
  * A backend fills a struct cuda_ops: the driver API itself.  A vendor's driver fills all of it.
- * Ours fill what they implement; the front adds what is answered in the application's process
- * (front_ops), older names and per-thread twins, and CUDA_ERROR_NOT_SUPPORTED for the rest.
+ * Ours fill what they implement, with older names and per-thread twins (complete.h); the front adds
+ * what is answered in the application's process (front_ops), and CUDA_ERROR_NOT_SUPPORTED for the rest.
  */
 #pragma once
 
@@ -29,4 +29,4 @@ struct backend {
 	CUresult (*stream_id)(CUcontext ctx, CUstream stream, unsigned long long *id);
 };
 
-extern const struct backend nvidia_backend, null_backend;
+extern const struct backend nvidia_backend;

@@ -16,11 +16,11 @@ static void print_library(const char *dir, const char *name)
 
 	snprintf(path, sizeof path, "%s/%s", dir, name);
 	if (!note_read(path, text, sizeof text))
-		printf("%-16s missing: %s\n", name, path);
+		printf("%-18s missing: %s\n", name, path);
 	else if (strcmp(text, note_build))
-		printf("%-16s of another build: %s\n", name, text);
+		printf("%-18s of another build: %s\n", name, text);
 	else
-		printf("%-16s same build: %s\n", name, path);
+		printf("%-18s same build: %s\n", name, path);
 }
 
 int cmd_version(int argc, char **argv)
@@ -37,5 +37,6 @@ int cmd_version(int argc, char **argv)
 	if (!cli_library_dir(dir, sizeof dir))
 		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
 	print_library(dir, "libcuda.so.1");
+	print_library(dir, "libgangway-soft.so");
 	return 0;
 }

@@ -1,66 +1,66 @@
 #include <stdio.h>
 #include <string.h>
+#include "backend/plugin.h"
 #include "backend/vendor.h"
 #include "front/choose.h"
 #include "front/front.h"
 
-/* `automatic` says whether this machine has what it needs; in the order tried when nothing is asked for. */
-static const struct {
-	const struct backend *backend;
+static const struct backend *get_nvidia(const char *name, char *why, size_t size)
+{
+	(void)name, (void)why, (void)size;
+	return &nvidia_backend;
+}
+
+/* In the order tried when nothing is asked for; `automatic` says whether this machine has what it needs. */
+static const struct choice {
+	const char *name; /* GANGWAY_DEVICE, or what stands in it before a colon */
 	bool (*automatic)(void);
-} backends[] = {
-	{&nvidia_backend, vendor_has_device},
-	{&null_backend, NULL},
+	const struct backend *(*get)(const char *name, char *why, size_t size);
+} choices[] = {
+	{"nvidia", vendor_has_device, get_nvidia},
+	{"null", NULL, plugin_backend},
 };
 
-#define COUNT (sizeof backends / sizeof *backends)
+#define COUNT (sizeof choices / sizeof *choices)
 
-/* "null" names null; "unix:/run/x" names the backend called unix. */
-static bool names(const char *device, const struct backend *b)
+static CUresult try(const struct choice *c, const char *device, const struct backend **backend, struct cuda_ops *table,
+	char *why, size_t size)
 {
-	size_t n = strlen(b->name);
-
-	return !strncmp(device, b->name, n) && (device[n] == 0 || device[n] == ':');
+	*backend = c->get(c->name, why, size);
+	return *backend ? (*backend)->open(device, table, front_storage_drop, why, size) : CUDA_ERROR_NO_DEVICE;
 }
 
-static void list_names(char *out, size_t size)
+static bool names(const char *device, const char *name)
 {
-	size_t used = 0;
+	size_t n = strlen(name);
 
-	out[0] = 0;
+	return !strncmp(device, name, n) && (device[n] == 0 || device[n] == ':');
+}
+
+static void refuse_name(const char *device, char *why, size_t size)
+{
+	size_t used = snprintf(why, size, "GANGWAY_DEVICE=%s is not a device; known:", device);
+
 	for (size_t i = 0; i < COUNT && used < size; i++)
-		used += snprintf(out + used, size - used, "%s%s", i ? ", " : "", backends[i].backend->name);
-}
-
-static CUresult open_named(const char *name, const struct backend **backend, struct cuda_ops *table, char *why,
-	size_t size)
-{
-	char known[128];
-
-	for (size_t i = 0; i < COUNT; i++) {
-		if (!names(name, backends[i].backend))
-			continue;
-		*backend = backends[i].backend;
-		return (*backend)->open(name, table, front_storage_drop, why, size);
-	}
-	list_names(known, sizeof known);
-	snprintf(why, size, "GANGWAY_DEVICE=%s is not a device; known: %s", name, known);
-	return CUDA_ERROR_NO_DEVICE;
+		used += snprintf(why + used, size - used, " %s", choices[i].name);
 }
 
 CUresult choose_device(const char *name, const struct backend **backend, struct cuda_ops *table, char *why,
 	size_t size)
 {
-	if (name && *name)
-		return open_named(name, backend, table, why, size);
-	snprintf(why, size, "no GPU here, and GANGWAY_DEVICE names no other device");
-	for (size_t i = 0; i < COUNT; i++) {
-		if (!backends[i].automatic || !backends[i].automatic())
+	CUresult r = CUDA_ERROR_NO_DEVICE;
+	bool asked = name && *name;
+
+	if (asked)
+		refuse_name(name, why, size);
+	else
+		snprintf(why, size, "no GPU here, and GANGWAY_DEVICE names no other device");
+	for (size_t i = 0; i < COUNT && r; i++) {
+		const struct choice *c = &choices[i];
+		if (asked ? !names(name, c->name) : !c->automatic || !c->automatic())
 			continue;
-		*backend = backends[i].backend;
-		if (!(*backend)->open(backends[i].backend->name, table, front_storage_drop, why, size))
-			return CUDA_SUCCESS;
 		memset(table, 0, sizeof *table);
+		r = try(c, asked ? name : c->name, backend, table, why, size);
 	}
-	return CUDA_ERROR_NO_DEVICE;
+	return r;
 }

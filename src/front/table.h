@@ -9,9 +9,6 @@ union table {
 	proc_fn fn[cuda_OP_COUNT];
 };
 
-/* Generated: where only the base or the newer name is there, the twin and the older name follow. */
-void cuda_ops_complete(struct cuda_ops *t);
-
 /* Entries of `from` that are there replace those of `t`; then `rest` fills what is still empty. */
 void table_put(union table *t, const struct cuda_ops *from);
 void table_fill(union table *t, proc_fn rest);

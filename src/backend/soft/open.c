@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backend/complete.h"
 #include "backend/soft/backend.h"
 
 /* A number with an optional K, M or G behind it; 0: not one. */
@@ -38,6 +39,7 @@ static bool setting(const char *name, unsigned long long max, unsigned long long
 CUresult soft_backend_open(const struct engine *e, const char *device, struct cuda_ops *table,
 			   void (*ending)(CUcontext ctx), char *why, size_t size)
 {
+	static struct cuda_ops full;
 	unsigned long long devices, memory, watchdog;
 
 	(void)device;
@@ -53,10 +55,13 @@ CUresult soft_backend_open(const struct engine *e, const char *device, struct cu
 		.context_ending = ending,
 	};
 	CUresult r = soft_open(e, &config);
-	if (r)
+	if (r) {
 		snprintf(why, size, "the %s device could not be set up", e->name);
-	else
-		*table = soft_ops;
+		return r;
+	}
+	full = soft_ops;
+	complete_table(&full);
+	*table = full;
 	return r;
 }
 
