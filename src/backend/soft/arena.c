@@ -221,6 +221,7 @@ static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kin
 	r->kind = kind;
 	r->device = d;
 	r->ctx = ctx;
+	r->sync_memops = true;
 	r->release = release_range;
 	range_insert(r); /* fresh memory overlaps nothing */
 	return CUDA_SUCCESS;

@@ -20,7 +20,7 @@ enum range_kind {
 	RANGE_MANAGED,
 	RANGE_POOL,		/* cuMemAllocAsync, cuMemAllocFromPoolAsync */
 	RANGE_MAPPED,		/* cuMemMap */
-	RANGE_RESERVED,		/* cuMemAddressReserve: no access yet */
+	RANGE_RESERVED,		/* cuMemMap, but no access yet */
 	RANGE_IPC,		/* another process's */
 	RANGE_ARRAY,		/* behind a CUarray: not for linear copies */
 };
@@ -37,6 +37,10 @@ struct range {
 	uint64_t ctx_handle;		/* of ctx; set by range_insert */
 	unsigned long long id;		/* CU_POINTER_ATTRIBUTE_BUFFER_ID */
 	void *owner;			/* for whoever made it */
+	/* What only pools (POOL) and mappings (MAPPED, RESERVED) have */
+	uint64_t handle;		/* the pool, the physical memory */
+	uint64_t whole, whole_size;	/* the stretch it is part of: of the pool, the reservation */
+	unsigned shareable;		/* CU_MEM_HANDLE_TYPE_* */
 	void (*release)(struct range *r);	/* give the memory back and free r; called without locks */
 };
 
