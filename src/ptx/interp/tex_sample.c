@@ -1,0 +1,300 @@
+/*
+ * Reading a texture at a point: addressing, filtering, levels.
+ *
+ * Along each axis a coordinate becomes two texel numbers and a weight of 1/256
+ * steps, as the hardware has it; a point filter uses the first number alone.
+ */
+#include "ptx/interp/num.h"
+#include "ptx/interp/texture.h"
+#include <math.h>
+
+#define OUTSIDE UINT32_MAX /* the border colour */
+
+struct axis {
+	uint32_t i[2];
+	unsigned weight; /* of i[1], in 256ths */
+};
+
+static uint32_t address(int64_t i, uint32_t n, unsigned mode)
+{
+	int64_t m;
+
+	switch (mode) {
+	case TEX_WRAP:
+		m = i % n;
+		return (uint32_t)(m < 0 ? m + n : m);
+	case TEX_MIRROR:
+		m = i % (2 * (int64_t)n);
+		m = m < 0 ? m + 2 * (int64_t)n : m;
+		return (uint32_t)(m < n ? m : 2 * (int64_t)n - 1 - m);
+	case TEX_BORDER:
+		return i < 0 || i >= n ? OUTSIDE : (uint32_t)i;
+	default:
+		return i < 0 ? 0 : i >= n ? n - 1 : (uint32_t)i;
+	}
+}
+
+/* Far outside every image and still exact, so that conversions to integers are safe. */
+static double limited(double x)
+{
+	if (x != x)
+		return 0;
+	return x < -0x1p40 ? -0x1p40 : x > 0x1p40 ? 0x1p40 : x;
+}
+
+/* Wrapping and mirroring need normalised coordinates; otherwise they clamp. */
+static unsigned mode_of(const struct texture *t, unsigned axis)
+{
+	unsigned mode = t->address[axis];
+
+	return !t->normalized && (mode == TEX_WRAP || mode == TEX_MIRROR) ? TEX_CLAMP : mode;
+}
+
+/* In texels of this level. */
+static double position(const struct texture *t, unsigned axis, float x, uint32_t n)
+{
+	double p = x;
+
+	if (!t->normalized)
+		return limited(p);
+	if (mode_of(t, axis) == TEX_WRAP)
+		p -= floor(p);
+	return limited(p * n);
+}
+
+static struct axis place(double p, uint32_t n, unsigned mode, bool linear)
+{
+	struct axis a = {{0, 0}, 0};
+	int64_t fixed;
+
+	if (!linear) {
+		a.i[0] = a.i[1] = address((int64_t)floor(p), n, mode);
+		return a;
+	}
+	fixed = (int64_t)floor(p * 256 + 0.5) - 128;
+	a.weight = (unsigned)(fixed & 255);
+	a.i[0] = address(fixed >> 8, n, mode);
+	a.i[1] = address((fixed >> 8) + 1, n, mode);
+	return a;
+}
+
+static struct texel border(const struct texture *t)
+{
+	struct texel r;
+
+	for (int n = 0; n < 4; n++) {
+		if (n >= t->channels)
+			r.c[n] = 0;
+		else if (tex_is_float(t))
+			r.c[n] = f32_bits(t->border[n]);
+		else
+			r.c[n] = (uint32_t)(int64_t)limited(t->border[n]);
+	}
+	return r;
+}
+
+static struct texel texel_or_border(const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y,
+				    uint32_t z)
+{
+	if (x == OUTSIDE || y == OUTSIDE || z == OUTSIDE)
+		return border(t);
+	return tex_read(t, l, x, y, z);
+}
+
+/* Mixes the corners of a box; corners of weight 0 are not read. */
+static struct texel mix(const struct texture *t, const struct tex_level *l, const struct axis a[3])
+{
+	double sum[4] = {0, 0, 0, 0};
+	struct texel r;
+
+	for (unsigned corner = 0; corner < 8; corner++) {
+		double weight = 1;
+		struct texel v;
+
+		for (unsigned k = 0; k < 3; k++)
+			weight *= (corner >> k & 1 ? a[k].weight : 256 - a[k].weight) / 256.0;
+		if (weight == 0)
+			continue;
+		v = texel_or_border(t, l, a[0].i[corner & 1], a[1].i[corner >> 1 & 1], a[2].i[corner >> 2]);
+		for (unsigned n = 0; n < 4; n++)
+			sum[n] += weight * (double)bits_f32(v.c[n]);
+	}
+	for (unsigned n = 0; n < 4; n++)
+		r.c[n] = f32_bits((float)sum[n]);
+	return r;
+}
+
+static uint32_t slice_of(const struct texture *t, uint32_t layer)
+{
+	if (!t->layers)
+		return 0;
+	return (int32_t)layer < 0 ? 0 : layer >= t->layers ? t->layers - 1 : layer;
+}
+
+static struct texel sample_level(const struct texture *t, unsigned level, unsigned dims, uint32_t layer, const float *xyz)
+{
+	const struct tex_level *l = &t->level[level];
+	const uint32_t size[3] = {l->width, l->height ? l->height : 1, l->depth ? l->depth : 1};
+	bool linear = t->filter == TEX_LINEAR && tex_is_float(t);
+	struct axis a[3] = {{{0, 0}, 0}, {{0, 0}, 0}, {{0, 0}, 0}};
+
+	for (unsigned k = 0; k < dims; k++)
+		a[k] = place(position(t, k, xyz[k], size[k]), size[k], mode_of(t, k), linear);
+	/* A layered 1D image is one row of a 2D one: with a border, half of it is outside. */
+	if (linear && dims == 1 && t->layers && t->address[0] == TEX_BORDER && t->address[1] == TEX_BORDER)
+		a[1] = (struct axis){{0, OUTSIDE}, 128};
+	if (t->layers)
+		a[2] = (struct axis){{slice_of(t, layer), 0}, 0};
+	if (linear)
+		return mix(t, l, a);
+	return texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
+}
+
+static struct texel blend(struct texel a, struct texel b, float f)
+{
+	struct texel r;
+
+	for (unsigned n = 0; n < 4; n++)
+		r.c[n] = f32_bits(bits_f32(a.c[n]) * (1 - f) + bits_f32(b.c[n]) * f);
+	return r;
+}
+
+/* Clamps, and splits into a level and a fraction of 1/256 steps towards the next. */
+static unsigned choose_level(const struct texture *t, float lod, float *fraction)
+{
+	float top = (float)(t->levels - 1), x = lod + t->mip_bias;
+	unsigned level;
+
+	*fraction = 0;
+	if (x != x)
+		x = 0;
+	x = x < t->min_lod ? t->min_lod : x > t->max_lod ? t->max_lod : x;
+	x = x < 0 ? 0 : x > top ? top : x;
+	if (t->mip_filter != TEX_LINEAR)
+		return (unsigned)floorf(x + 0.5f);
+	x = floorf(x * 256 + 0.5f) / 256;
+	level = (unsigned)x;
+	*fraction = x - (float)level;
+	return level;
+}
+
+struct texel tex_sample(const struct texture *t, unsigned dims, uint32_t layer, const float *xyz, float lod)
+{
+	float f = 0;
+	unsigned level = t->levels > 1 ? choose_level(t, lod, &f) : 0;
+	struct texel r = sample_level(t, level, dims, layer, xyz);
+
+	if (f > 0 && tex_is_float(t))
+		r = blend(r, sample_level(t, level + 1, dims, layer, xyz), f);
+	return r;
+}
+
+struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, const int32_t *xyz, int32_t lod)
+{
+	unsigned level = lod < 0 ? 0 : (uint32_t)lod >= t->levels ? t->levels - 1 : (unsigned)lod;
+	const struct tex_level *l = &t->level[level];
+	const uint32_t size[3] = {l->width, l->height ? l->height : 1, l->depth ? l->depth : 1};
+	uint32_t i[3] = {0, 0, 0};
+
+	for (unsigned k = 0; k < dims; k++) {
+		if (xyz[k] < 0 || (uint32_t)xyz[k] >= size[k])
+			return (struct texel){{0, 0, 0, 0}};
+		i[k] = (uint32_t)xyz[k];
+	}
+	return tex_read(t, l, i[0], i[1], t->layers ? slice_of(t, layer) : i[2]);
+}
+
+float tex_lod(const struct texture *t, unsigned dims, const float *dx, const float *dy)
+{
+	const struct tex_level *l = &t->level[0];
+	const float size[3] = {(float)l->width, (float)l->height, (float)l->depth};
+	float a = 0, b = 0;
+
+	for (unsigned k = 0; k < dims; k++) {
+		float scale = t->normalized ? size[k] : 1;
+
+		a += dx[k] * scale * dx[k] * scale;
+		b += dy[k] * scale * dy[k] * scale;
+	}
+	return 0.5f * log2f(a > b ? a : b);
+}
+
+/* ---- cubes ---- */
+
+/* Which of the six faces, and where on it (0..1). Order: +x -x +y -y +z -z. */
+static unsigned face(const float *v, float *st)
+{
+	float ax = fabsf(v[0]), ay = fabsf(v[1]), az = fabsf(v[2]), s, t, m;
+	unsigned f;
+
+	if (ax >= ay && ax >= az) {
+		f = v[0] < 0;
+		s = v[0] < 0 ? v[2] : -v[2];
+		t = -v[1];
+		m = ax;
+	} else if (ay >= az) {
+		f = 2 + (v[1] < 0);
+		s = v[0];
+		t = v[1] < 0 ? -v[2] : v[2];
+		m = ay;
+	} else {
+		f = 4 + (v[2] < 0);
+		s = v[2] < 0 ? -v[0] : v[0];
+		t = -v[1];
+		m = az;
+	}
+	st[0] = (s / m + 1) * 0.5f;
+	st[1] = (t / m + 1) * 0.5f;
+	return f;
+}
+
+/* A face is a slice of the array and is read like a 2D image that ends at its edges. */
+static struct texture as_faces(const struct texture *t)
+{
+	struct texture flat = *t;
+
+	flat.normalized = true;
+	flat.address[0] = flat.address[1] = TEX_CLAMP;
+	return flat;
+}
+
+struct texel tex_sample_cube(const struct texture *t, uint32_t layer, const float *xyz, float lod)
+{
+	struct texture flat = as_faces(t);
+	uint32_t cubes = t->layers / 6 ? t->layers / 6 : 1;
+	float st[2];
+	unsigned f = face(xyz, st);
+
+	layer = (int32_t)layer < 0 ? 0 : layer >= cubes ? cubes - 1 : layer;
+	return tex_sample(&flat, 2, layer * 6 + f, st, lod);
+}
+
+/* ---- tld4 ---- */
+
+static struct texel gather(const struct texture *t, uint32_t slice, const float *xy, unsigned comp)
+{
+	static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+	const struct tex_level *l = &t->level[0];
+	const uint32_t height = l->height ? l->height : 1;
+	struct axis x = place(position(t, 0, xy[0], l->width), l->width, mode_of(t, 0), true);
+	struct axis y = place(position(t, 1, xy[1], height), height, mode_of(t, 1), true);
+	struct texel r;
+
+	for (unsigned n = 0; n < 4; n++)
+		r.c[n] = texel_or_border(t, l, x.i[order[n][0]], y.i[order[n][1]], slice).c[comp];
+	return r;
+}
+
+struct texel tex_gather(const struct texture *t, uint32_t layer, const float *xy, unsigned comp)
+{
+	return gather(t, slice_of(t, layer), xy, comp);
+}
+
+struct texel tex_gather_cube(const struct texture *t, uint32_t layer, const float *xyz, unsigned comp)
+{
+	struct texture flat = as_faces(t);
+	float st[2];
+	unsigned f = face(xyz, st);
+
+	return gather(&flat, slice_of(t, layer * 6 + f), st, comp);
+}
