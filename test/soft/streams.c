@@ -143,6 +143,86 @@ static void legacy(void)
 	OK(soft_cuStreamDestroy_v2(free_running));
 }
 
+/* An event of a whole context waits for all its streams; a context that waits holds up all of them. */
+static void whole_context(void)
+{
+	atomic_bool gate = false;
+	_Atomic int a = 0, b = 0;
+	CUstream s1, s2;
+	CUevent e;
+
+	OK(soft_cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING));
+	OK(soft_cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
+	OK(soft_cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	submit(s1, &gate, &a);
+	OK(soft_cuCtxRecordEvent(NULL, e));
+	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY);
+	OK(soft_cuCtxWaitEvent(NULL, e));
+	submit(s2, NULL, &b);
+	usleep(2000);
+	CHECK(!b);
+	CHECK_EQ(soft_cuStreamQuery(s2), CUDA_ERROR_NOT_READY);
+	atomic_store(&gate, true);
+	OK(soft_cuStreamSynchronize(s2));
+	CHECK(a && b > a);
+	OK(soft_cuEventSynchronize(e));
+	OK(soft_cuEventDestroy_v2(e));
+	OK(soft_cuStreamDestroy_v2(s1));
+	OK(soft_cuStreamDestroy_v2(s2));
+}
+
+/* Freeing waits for what may still use the memory: programs launch and free without a word between. */
+static atomic_bool free_gate;
+
+static void *open_later(void *arg)
+{
+	usleep(20000);
+	atomic_store(&free_gate, true);
+	return arg;
+}
+
+static void free_waits(void)
+{
+	_Atomic int ran = 0;
+	CUdeviceptr p;
+	CUstream s;
+	pthread_t t;
+
+	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(soft_cuMemAlloc_v2(&p, 64));
+	submit(s, &free_gate, &ran);
+	pthread_create(&t, NULL, open_later, NULL);
+	OK(soft_cuMemFree_v2(p));
+	CHECK(ran);
+	pthread_join(t, NULL);
+	OK(soft_cuStreamDestroy_v2(s));
+}
+
+static void attributes(void)
+{
+	CUstreamAttrValue v = {0};
+	CUstream s;
+	int priority = 9;
+
+	OK(soft_cuStreamCreateWithPriority(&s, CU_STREAM_NON_BLOCKING, -99));
+	OK(soft_cuStreamGetPriority(s, &priority));
+	CHECK_EQ(priority, -5);
+	v.priority = -2;
+	OK(soft_cuStreamSetAttribute(s, CU_STREAM_ATTRIBUTE_PRIORITY, &v));
+	OK(soft_cuStreamGetPriority(s, &priority));
+	CHECK_EQ(priority, -2);
+	v.syncPolicy = CU_SYNC_POLICY_SPIN;
+	OK(soft_cuStreamSetAttribute(s, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+	v.syncPolicy = 0;
+	OK(soft_cuStreamGetAttribute(s, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+	CHECK_EQ(v.syncPolicy, CU_SYNC_POLICY_SPIN);
+	CHECK_EQ(soft_cuStreamSetAttribute(s, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &v), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuStreamCopyAttributes(CU_STREAM_PER_THREAD, s));
+	OK(soft_cuStreamGetPriority(CU_STREAM_PER_THREAD, &priority));
+	CHECK_EQ(priority, -2);
+	OK(soft_cuStreamDestroy_v2(s));
+}
+
 /* More blocked streams than any fixed number of workers: all must still make progress. */
 static void many_blocked(void)
 {
@@ -214,6 +294,9 @@ int main(void)
 	side_by_side();
 	events();
 	legacy();
+	whole_context();
+	free_waits();
+	attributes();
 	many_blocked();
 	threads();
 	OK(soft_cuCtxDestroy_v2(ctx));

@@ -99,10 +99,11 @@ void context_end(struct context *ctx)
 		;
 	range_end_context(ctx);
 	pthread_mutex_lock(&soft.lock);
-	struct stream *legacy = ctx->legacy;
-	ctx->legacy = NULL;
+	struct stream *legacy = ctx->legacy, *gate = ctx->gate;
+	ctx->legacy = ctx->gate = NULL;
 	pthread_mutex_unlock(&soft.lock);
 	object_put(legacy);
+	object_put(gate);
 }
 
 void context_fail(struct context *ctx, CUresult error)
@@ -220,6 +221,35 @@ CUresult soft_cuCtxDestroy_v2(CUcontext handle)
 		r = CUDA_ERROR_INVALID_CONTEXT;
 	object_put(ctx);
 	return r;
+}
+
+/* Counting users of a context, as was done before there were primary contexts. */
+CUresult soft_cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	struct context *ctx;
+	CUresult r = context_current(&ctx);
+
+	if (r)
+		return r;
+	if (!pctx || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	atomic_fetch_add(&ctx->attached, 1);
+	*pctx = object_handle(CUcontext, ctx);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuCtxDetach(CUcontext handle)
+{
+	struct context *ctx;
+	CUresult r = handle ? context_find(handle, &ctx) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	unsigned n = atomic_load(&ctx->attached);
+	while (n && !atomic_compare_exchange_weak(&ctx->attached, &n, n - 1))
+		;
+	object_put(ctx);
+	return n ? CUDA_SUCCESS : soft_cuCtxDestroy_v2(handle);
 }
 
 CUresult soft_cuCtxPushCurrent_v2(CUcontext handle)

@@ -21,8 +21,7 @@ struct dep event_dep(struct event *e)
 	return d;
 }
 
-/* Set what the event stands for.  Returns the stream it no longer needs. */
-static struct stream *aim(struct event *e, struct stream *s, uint64_t number)
+struct stream *event_aim(struct event *e, struct stream *s, uint64_t number)
 {
 	struct stream *old = e->stream;
 
@@ -61,7 +60,7 @@ static bool record_idle(struct event *e, struct stream *s)
 	pthread_mutex_lock(&soft.lock);
 	bool idle = queue_idle(s);
 	if (idle) {
-		old = aim(e, s, atomic_load(&s->submitted));
+		old = event_aim(e, s, atomic_load(&s->submitted));
 		e->time = soft_now();
 	}
 	pthread_mutex_unlock(&soft.lock);
@@ -85,7 +84,7 @@ CUresult event_record(struct event *e, struct stream *s)
 		return capture_command(s, c);
 	pthread_mutex_lock(&soft.lock);
 	CUresult r = queue_submit(s, c);
-	old = r ? NULL : aim(e, s, atomic_load(&s->submitted));
+	old = r ? NULL : event_aim(e, s, atomic_load(&s->submitted));
 	pthread_mutex_unlock(&soft.lock);
 	object_put(old);
 	if (r)
@@ -139,8 +138,7 @@ CUresult soft_cuEventCreate(CUevent *out, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-/* The event, referenced, its context without a sticky error. */
-static CUresult event_enter(CUevent handle, struct event **e)
+CUresult event_enter(CUevent handle, struct event **e)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;

@@ -23,6 +23,12 @@ struct record {
 
 extern const struct command_ops command_record;
 
+/* The event, referenced, its context without a sticky error. */
+CUresult event_enter(CUevent handle, struct event **e);
+
+/* Set what the event stands for; soft.lock held.  Returns the stream it no longer needs: object_put it, unlocked. */
+struct stream *event_aim(struct event *e, struct stream *s, uint64_t number);
+
 /* The pair an event stands for now, the stream referenced (NULL: never recorded, counts as complete). */
 struct dep event_dep(struct event *e);
 CUresult event_record(struct event *e, struct stream *s);

@@ -202,10 +202,8 @@ static void summon(unsigned things, unsigned limit)
 
 void queue_ready(struct stream *s)
 {
-	int level = -s->priority;
-
 	pool_start();
-	list_append(&pool.ready[level < 0 ? 0 : level < PRIORITIES ? level : PRIORITIES - 1], &s->wait);
+	list_append(&pool.ready[-s->priority], &s->wait);
 	pool.nready++;
 	summon(pool.nready, MAX_WORKERS);
 }

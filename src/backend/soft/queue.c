@@ -135,12 +135,14 @@ static bool pending(struct stream *s)
 	return s->head != NULL;
 }
 
-/* Calls f for each stream that the legacy rules put in front of s; stops when f returns non-zero. */
+/* Calls f for each stream that others put in front of s by rule; stops when f returns non-zero. */
 static int each_ahead(struct stream *s, int (*f)(struct command *c, struct stream *ahead), struct command *c)
 {
 	struct context *ctx = s->object.ctx;
 	int err = 0;
 
+	if (ctx->gate && s != ctx->gate && pending(ctx->gate) && (err = f(c, ctx->gate)))
+		return err;
 	if (!stream_blocking(s))
 		return 0;
 	if (!s->legacy)

@@ -293,3 +293,34 @@ CUresult soft_cuProfilerStop(void)
 
 	return context_enter(&ctx);
 }
+
+/* ---- atomics that hold between a device and the host, or another device: it is all one memory ---- */
+
+static CUresult capabilities(unsigned *out, const CUatomicOperation *ops, unsigned n)
+{
+	const unsigned words = CU_ATOMIC_CAPABILITY_SCALAR_32 | CU_ATOMIC_CAPABILITY_SCALAR_64;
+
+	if (!out || !ops || !n)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < n; i++) {
+		if ((int)ops[i] < 0 || ops[i] >= CU_ATOMIC_OPERATION_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+		out[i] = words | CU_ATOMIC_CAPABILITY_REDUCTION | CU_ATOMIC_CAPABILITY_SIGNED;
+		if (ops[i] < CU_ATOMIC_OPERATION_FLOAT_ADD)
+			out[i] |= CU_ATOMIC_CAPABILITY_UNSIGNED;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuDeviceGetHostAtomicCapabilities(unsigned int *out, const CUatomicOperation *ops, unsigned int n,
+						CUdevice dev)
+{
+	return device_find(dev) ? capabilities(out, ops, n) : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult soft_cuDeviceGetP2PAtomicCapabilities(unsigned int *out, const CUatomicOperation *ops, unsigned int n,
+					       CUdevice src, CUdevice dst)
+{
+	return device_find(src) && device_find(dst) && src != dst ? capabilities(out, ops, n)
+								   : CUDA_ERROR_INVALID_DEVICE;
+}

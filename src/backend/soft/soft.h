@@ -126,6 +126,7 @@ struct context {
 	atomic_bool stop;		/* being destroyed: running kernels may give up */
 	_Atomic int error;		/* the sticky one, a CUresult */
 	unsigned retained;		/* primary_lock */
+	_Atomic unsigned attached;	/* cuCtxAttach, beyond the first */
 	_Atomic unsigned flags;
 	unsigned api_version;
 	unsigned long long id;
@@ -137,6 +138,7 @@ struct context {
 	struct list objects;
 	struct stream *legacy;
 
+	struct stream *gate;		/* soft.lock: cuCtxWaitEvent queues here, and everything waits for it; or NULL */
 	struct list busy;		/* soft.lock: streams with unfinished commands */
 	_Atomic(void *) capture;	/* for graphs: captures that forbid unsafe calls */
 };
@@ -175,7 +177,7 @@ struct stream *thread_stream(struct context *ctx);	/* the per-thread default str
 struct stream {
 	struct object object;
 	unsigned flags;			/* CU_STREAM_* */
-	int priority;
+	int priority;			/* soft.lock */
 	unsigned long long id;
 	bool legacy;			/* the context's stream 0 */
 
@@ -190,7 +192,7 @@ struct stream {
 	_Atomic uint32_t waiters, wake;	/* threads asleep in stream_wait */
 
 	_Atomic(void *) capture;	/* for graphs: not NULL while the stream is being captured */
-	CUstreamAttrValue attributes[8];
+	CUstreamAttrValue attributes[5];	/* soft.lock; see streamattr.c */
 };
 
 struct dep {
@@ -262,6 +264,8 @@ bool stream_idle(struct stream *s);			/* nothing it would have to wait for, lega
 bool stream_blocking(const struct stream *s);		/* takes part in the legacy stream's rules */
 
 struct stream *stream_create(struct context *ctx, unsigned flags, int priority);	/* one reference: the handle's */
+
+int stream_priority(int wanted);			/* the nearest we have */
 
 /*
  * The stream an application means, referenced, and its context, alive and without a sticky error.

@@ -12,6 +12,11 @@ static void release_stream(void *object)
 	free(object);
 }
 
+int stream_priority(int wanted)
+{
+	return wanted > 0 ? 0 : wanted <= -PRIORITIES ? 1 - PRIORITIES : wanted;
+}
+
 struct stream *stream_create(struct context *ctx, unsigned flags, int priority)
 {
 	struct stream *s = calloc(1, sizeof *s);
@@ -19,7 +24,7 @@ struct stream *stream_create(struct context *ctx, unsigned flags, int priority)
 	if (!s)
 		return NULL;
 	s->flags = flags;
-	s->priority = priority > 0 ? 0 : priority <= -PRIORITIES ? 1 - PRIORITIES : priority;
+	s->priority = stream_priority(priority);
 	s->id = soft_id();
 	list_init(&s->blocked);
 	list_init(&s->wait);
