@@ -13,6 +13,8 @@
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
 			  ".visible .global .align 4 .b8 table[64];\n"
+			  ".visible .global .align 4 .u32 numbers[4] = {1, 2, 3};\n"
+			  ".visible .global .align 8 .u64 pointer = numbers+4;\n"
 			  ".visible .entry scale(.param .u64 p, .param .f32 f, .param .u8 c, .param .u64 q)\n"
 			  "{ ret; }\n"
 			  ".visible .entry bounded()\n.maxntid 64, 1, 1\n{ ret; }\n"
@@ -54,6 +56,9 @@ static void modules(void)
 	CHECK_EQ(soft_cuModuleGetFunction(&again, mod, "nosuch"), CUDA_ERROR_NOT_FOUND);
 	OK(soft_cuModuleGetGlobal_v2(&addr, &size, mod, "table"));
 	CHECK_EQ(size, 64);
+	CHECK_EQ(*(unsigned *)(uintptr_t)addr, 0);
+	OK(soft_cuModuleGetGlobal_v2(&addr, &size, mod, "pointer"));
+	CHECK_EQ(**(unsigned **)(uintptr_t)addr, 2);
 	CHECK_EQ(soft_cuModuleGetGlobal_v2(&addr, &size, mod, "nosuch"), CUDA_ERROR_NOT_FOUND);
 	OK(soft_cuFuncGetName(&name, scale));
 	CHECK(!strcmp(name, "scale"));

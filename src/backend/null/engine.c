@@ -6,10 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ptx/ptx.h"
+
 struct null_code {
 	struct code code;
 	struct image_code *info;
-	void **init; /* first values of variables that have them, one a variable */
+	void **init;		 /* cubin: first values of variables that have them, one a variable */
+	struct ptx_module *text; /* PTX: read for the same; NULL if it is none */
 };
 
 static void describe(int ordinal, struct engine_device *dev)
@@ -27,6 +30,7 @@ static void unload(struct code *code)
 	for (size_t i = 0; n->init && i < n->info->nglobals; i++)
 		free(n->init[i]);
 	free(n->init);
+	ptx_module_destroy(n->text);
 	image_code_destroy(n->info);
 	free(n);
 }
@@ -71,7 +75,9 @@ static CUresult load(const void *data, size_t size, enum image_kind kind, const 
 		.binary_version = n->info->sm,
 		.const_bytes = n->info->const_bytes,
 	};
-	if (!keep_values(n)) {
+	if (kind == IMAGE_PTX)
+		n->text = ptx_module_create(data, size);
+	if (!keep_values(n) || (kind == IMAGE_PTX && !n->text)) {
 		unload(&n->code);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -79,13 +85,45 @@ static CUresult load(const void *data, size_t size, enum image_kind kind, const 
 	return CUDA_SUCCESS;
 }
 
+static uint64_t address_of(const struct code *code, const uint64_t *addresses, const char *name)
+{
+	for (size_t i = 0; i < code->nglobals; i++)
+		if (!strcmp(code->globals[i].name, name))
+			return addresses[i];
+	return 0; /* a function's: nobody here could call it */
+}
+
+/* What a PTX variable starts with, addresses of others included. */
+static void init_from_text(const struct null_code *n, size_t i, const uint64_t *addresses)
+{
+	const struct ptx_var *v = ptx_var_find(n->text, n->code.globals[i].name);
+	unsigned char *to = (unsigned char *)(uintptr_t)addresses[i];
+	uint64_t size = n->code.globals[i].size;
+
+	if (!v || !v->init)
+		return;
+	memcpy(to, v->init, v->init_size < size ? v->init_size : size);
+	for (uint32_t k = 0; k < v->nrelocs; k++) {
+		const struct ptx_reloc *r = &v->relocs[k];
+		uint64_t value = (address_of(&n->code, addresses, r->name) + r->addend) >> r->shift;
+
+		if (r->offset <= size && r->size <= size - r->offset && r->size <= sizeof value)
+			memcpy(to + r->offset, &value, r->size);
+	}
+}
+
 static CUresult init_globals(struct code *code, const uint64_t *addresses)
 {
 	struct null_code *n = (struct null_code *)code;
 
-	for (size_t i = 0; i < code->nglobals; i++)
-		if (n->init[i] && addresses[i])
+	for (size_t i = 0; i < code->nglobals; i++) {
+		if (!addresses[i])
+			continue;
+		if (n->text)
+			init_from_text(n, i, addresses);
+		else if (n->init[i])
 			memcpy((void *)(uintptr_t)addresses[i], n->init[i], code->globals[i].size);
+	}
 	return CUDA_SUCCESS;
 }
 

@@ -7,7 +7,7 @@
  *
  *	launch <kernel> grid=x,y,z block=x,y,z shared=n params=<hexadecimal>
  *
- * The first values of PTX variables are not evaluated; they read as zero.
+ * Variables start with the values the code gives them, except that the address of a function reads as zero.
  */
 #ifndef BACKEND_NULL_NULL_H
 #define BACKEND_NULL_NULL_H
