@@ -3,6 +3,7 @@
  * mappings of their own.  Pages nobody has touched cost nothing, so the count against the device's total is
  * what keeps an application from being promised more than there is.
  */
+#include "backend/soft/mempool.h"
 #include "backend/soft/range.h"
 
 #include <errno.h>
@@ -170,7 +171,7 @@ CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr)
 	if (size > d->memory)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	uint64_t n = rounded(size);
-	if (!memory_charge(d, n))
+	if (!memory_charge(d, n) && !(pools_reclaim(d) && memory_charge(d, n)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (size <= SMALL) {
 		pthread_mutex_lock(&lock);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "backend/soft/mempool.h"
 #include "backend/soft/range.h"
 
 static void release_context(void *object)
@@ -317,6 +318,7 @@ CUresult soft_cuCtxSynchronize(void)
 	if (r)
 		return r;
 	context_wait(ctx);
+	pools_synchronized();
 	return atomic_load(&ctx->error);
 }
 
@@ -331,6 +333,7 @@ CUresult soft_cuCtxSynchronize_v2(CUcontext handle)
 		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	if (!r) {
 		context_wait(ctx);
+		pools_synchronized();
 		r = atomic_load(&ctx->error);
 	}
 	object_put(ctx);

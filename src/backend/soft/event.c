@@ -1,4 +1,5 @@
 #include "backend/soft/event.h"
+#include "backend/soft/mempool.h"
 #include "backend/soft/queue.h"
 
 #include <stdlib.h>
@@ -241,6 +242,7 @@ CUresult soft_cuEventSynchronize(CUevent handle)
 	struct dep d = event_dep(e);
 	if (d.stream)
 		stream_wait(d.stream, d.number, !(e->flags & CU_EVENT_BLOCKING_SYNC));
+	pools_synchronized();
 	r = atomic_load(&e->object.ctx->error);
 	object_put(d.stream);
 	object_put(e);

@@ -281,6 +281,23 @@ CUresult soft_cuMemPrefetchAsync(CUdeviceptr addr, size_t size, CUdevice dev, CU
 	return soft_cuMemPrefetchAsync_v2(addr, size, l, 0, stream);
 }
 
+/* Memory attached to a stream is a promise of the application's; ours is visible everywhere at all times. */
+CUresult soft_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t length, unsigned int flags)
+{
+	bool one = flags == CU_MEM_ATTACH_SINGLE;
+	struct range range;
+	CUresult r = enter_for_hint(stream);
+
+	if (r)
+		return r;
+	if ((flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !one) || (one && (uintptr_t)stream <= 2))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!range_find(ptr, 1, &range) || range.kind != RANGE_MANAGED || range_addr(&range) != ptr ||
+	    (length && length != range.size))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
 /* ---- batches ---- */
 
 static bool managed(CUdeviceptr addr, size_t size)

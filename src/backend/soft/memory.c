@@ -42,7 +42,7 @@ CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 		return e;
 	if (!ptr)
 		return CUDA_SUCCESS;
-	if (!range_find(ptr, 1, &r) || range_addr(&r) != ptr || !(kinds & 1u << r.kind))
+	if (!range_find(ptr, 1, &r) || range_addr(&r) != ptr || r.freeing || !(kinds & 1u << r.kind))
 		return CUDA_ERROR_INVALID_VALUE;
 	wait_for(&r, ctx);
 	struct range *taken = range_take(ptr, kinds);

@@ -12,7 +12,8 @@
 
 static bool on_host(const struct range *r)
 {
-	return r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED;
+	return r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED ||
+	       (r->kind == RANGE_POOL && r->flags & RANGE_ON_HOST);
 }
 
 static bool in_pool(const struct range *r)

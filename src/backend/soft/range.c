@@ -45,6 +45,18 @@ struct range *range_take(uint64_t addr, unsigned mask)
 	return r;
 }
 
+struct range *range_take_id(uint64_t addr, unsigned long long id)
+{
+	pthread_rwlock_wrlock(&lock);
+	struct range *r = below(addr);
+	if (r && (range_addr(r) != addr || r->id != id))
+		r = NULL;
+	if (r)
+		map_remove(&ranges, &r->node);
+	pthread_rwlock_unlock(&lock);
+	return r;
+}
+
 static bool holds(const struct range *r, uint64_t addr, uint64_t size)
 {
 	uint64_t offset = addr - range_addr(r);

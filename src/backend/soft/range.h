@@ -25,6 +25,8 @@ enum range_kind {
 	RANGE_ARRAY,		/* behind a CUarray: not for linear copies */
 };
 
+#define RANGE_ON_HOST 0x10000u /* a flag of POOL ranges: host memory */
+
 struct range {
 	struct map_node node;		/* key: the address */
 	uint64_t size;			/* as asked for */
@@ -32,6 +34,7 @@ struct range {
 	unsigned flags;			/* of the call that made it */
 	bool read_only;			/* for the device, too */
 	bool sync_memops;		/* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
+	bool freeing;			/* cuMemFreeAsync is on its way: nobody else may free it */
 	struct device *device;
 	struct context *ctx;		/* who frees it at its end; NULL: nobody.  To compare, not to follow */
 	uint64_t ctx_handle;		/* of ctx; set by range_insert */
@@ -54,6 +57,7 @@ int range_insert(struct range *r);
 
 /* Take out the range that starts at addr, if it is of one of the kinds in mask (1 << kind).  NULL: there is none. */
 struct range *range_take(uint64_t addr, unsigned mask);
+struct range *range_take_id(uint64_t addr, unsigned long long id);	/* if it is still this one */
 
 /* A copy of the range that holds [addr, addr + size); false: none does. */
 bool range_find(uint64_t addr, uint64_t size, struct range *copy);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "backend/soft/mempool.h"
 #include "util/per_thread.h"
 
 static void release_stream(void *object)
@@ -147,6 +148,7 @@ CUresult soft_cuStreamSynchronize(CUstream handle)
 		r = capture_forbids(s);
 	if (!r) {
 		wait_ahead(s);
+		pools_synchronized();
 		r = atomic_load(&s->object.ctx->error);
 	}
 	object_put(s);
@@ -197,23 +199,6 @@ CUresult soft_cuStreamGetCtx_v2(CUstream handle, CUcontext *ctx, CUgreenCtx *gre
 
 	if (!r && green)
 		*green = NULL;
-	return r;
-}
-
-/* Memory attached to a stream is a promise of the application's; ours is visible everywhere at all times. */
-CUresult soft_cuStreamAttachMemAsync(CUstream handle, CUdeviceptr ptr, size_t length, unsigned int flags)
-{
-	struct stream *s;
-
-	if (!ptr || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE))
-		return CUDA_ERROR_INVALID_VALUE;
-	(void)length;
-	CUresult r = stream_enter(handle, &s);
-	if (r)
-		return r;
-	if (!soft_accessible(ptr, NULL, NULL))
-		r = CUDA_ERROR_INVALID_VALUE;
-	object_put(s);
 	return r;
 }
 
