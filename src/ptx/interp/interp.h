@@ -26,7 +26,7 @@
 
 struct interp_program;
 struct interp_kernel;
-struct texture; /* tex.h */
+struct texture; /* texture.h */
 
 /* How a launch ended.  The numbers are the CUresult that CUDA gives for it. */
 enum interp_fault {

@@ -145,11 +145,15 @@ extern const uint64_t lane_bit64[LANES];
 	uint32_t cc;	 /* carry flag of add.cc and its kin, a bit a lane */                                 \
 	struct interp_launch *launch;
 
+struct warp_common {
+	WARP_COMMON
+};
 #ifndef WARP_PRIVATE
 struct warp {
 	WARP_COMMON
 };
 #endif
+#define COMMON(w) ((struct warp_common *)(uintptr_t)(w))
 
 /*
  * Ends the launch with this fault, and the message: the first of the grid wins.  The instruction still
@@ -159,7 +163,7 @@ __attribute__((format(printf, 3, 4))) void warp_fault(struct warp *w, enum inter
 
 static inline uint32_t pred_src(const struct warp *w, const struct xinst *x, unsigned n)
 {
-	uint32_t p = *(const uint32_t *)(w->regs + x->src[n]);
+	uint32_t p = *(const uint32_t *)(COMMON(w)->regs + x->src[n]);
 
 	return x->src_not >> n & 1 ? ~p : p;
 }
@@ -167,9 +171,9 @@ static inline uint32_t pred_src(const struct warp *w, const struct xinst *x, uns
 /* Sets a predicate in the active lanes from the bits of value. */
 static inline void pred_store(struct warp *w, uint32_t slot, uint32_t value)
 {
-	uint32_t *p = (uint32_t *)(w->regs + slot);
+	uint32_t *p = (uint32_t *)(COMMON(w)->regs + slot);
 
-	*p = (*p & ~w->active) | (value & w->active);
+	*p = (*p & ~COMMON(w)->active) | (value & COMMON(w)->active);
 }
 
 /*
@@ -178,7 +182,7 @@ static inline void pred_store(struct warp *w, uint32_t slot, uint32_t value)
  */
 static inline const struct texture *warp_texture(struct warp *w, uint64_t handle)
 {
-	const struct interp_host *h = w->launch->host;
+	const struct interp_host *h = COMMON(w)->launch->host;
 
 	return h->texture ? h->texture(h->arg, handle) : NULL;
 }

@@ -1,0 +1,313 @@
+/*
+ * atom and red: host atomics, one lane after the other, all sequentially consistent (other blocks run on other threads,
+ * and the host may look on).
+ */
+#include "ptx/interp/core.h"
+
+#include <string.h>
+
+static float as_f32(uint64_t v)
+{
+	uint32_t u = (uint32_t)v;
+	float f;
+
+	memcpy(&f, &u, 4);
+	return f;
+}
+
+static uint64_t of_f32(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, 4);
+	return u;
+}
+
+static double as_f64(uint64_t v)
+{
+	double d;
+
+	memcpy(&d, &v, 8);
+	return d;
+}
+
+static uint64_t of_f64(double d)
+{
+	uint64_t u;
+
+	memcpy(&u, &d, 8);
+	return u;
+}
+
+static float half_to_float(uint16_t h, bool bf16)
+{
+	_Float16 f;
+
+	if (bf16)
+		return as_f32((uint32_t)h << 16);
+	memcpy(&f, &h, 2);
+	return (float)f;
+}
+
+/* The sum of two 16-bit floats is exact in binary32 but for bf16's wide exponents; one rounding, to nearest even. */
+static uint16_t float_to_half(float v, bool bf16)
+{
+	_Float16 f;
+	uint16_t h;
+	uint32_t u = (uint32_t)of_f32(v);
+
+	if (bf16) {
+		if ((u & 0x7fffffff) > 0x7f800000)
+			return 0x7fff;
+		return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+	}
+	f = (_Float16)v;
+	memcpy(&h, &f, 2);
+	return h;
+}
+
+static float min_f32(float a, float b)
+{
+	if (a != a)
+		return b;
+	return b != b || a < b || (a == b && __builtin_signbit(a)) ? a : b;
+}
+
+static float max_f32(float a, float b)
+{
+	if (a != a)
+		return b;
+	return b != b || a > b || (a == b && !__builtin_signbit(a)) ? a : b;
+}
+
+static uint16_t half_op(unsigned op, uint16_t a, uint16_t b, bool bf16)
+{
+	float x = half_to_float(a, bf16), y = half_to_float(b, bf16);
+
+	return float_to_half(op == PTX_A_ADD ? x + y : op == PTX_A_MIN ? min_f32(x, y) : max_f32(x, y), bf16);
+}
+
+static uint64_t integer_op(unsigned op, unsigned type, uint64_t a, uint64_t b)
+{
+	bool less;
+
+	if (type == PTX_S64)
+		less = (int64_t)a < (int64_t)b;
+	else if (type == PTX_S32)
+		less = (int32_t)a < (int32_t)b;
+	else
+		less = a < b;
+	switch (op) {
+	case PTX_A_ADD:
+		return a + b;
+	case PTX_A_MIN:
+		return less ? a : b;
+	case PTX_A_MAX:
+		return less ? b : a;
+	case PTX_A_INC:
+		return (uint32_t)a >= (uint32_t)b ? 0 : a + 1;
+	case PTX_A_DEC:
+		return (uint32_t)a == 0 || (uint32_t)a > (uint32_t)b ? b : a - 1;
+	case PTX_A_AND:
+		return a & b;
+	case PTX_A_OR:
+		return a | b;
+	case PTX_A_XOR:
+		return a ^ b;
+	default:
+		return b; /* exch */
+	}
+}
+
+/* What lies there afterwards. a and b are zero-extended. */
+static uint64_t update(unsigned op, unsigned type, uint64_t a, uint64_t b)
+{
+	bool bf16 = type == PTX_BF16 || type == PTX_BF16X2;
+
+	if (op == PTX_A_EXCH)
+		return b;
+	switch (type) {
+	case PTX_F32:
+		if (op == PTX_A_ADD)
+			return of_f32(as_f32(a) + as_f32(b));
+		return of_f32(op == PTX_A_MIN ? min_f32(as_f32(a), as_f32(b)) : max_f32(as_f32(a), as_f32(b)));
+	case PTX_F64:
+		return of_f64(as_f64(a) + as_f64(b));
+	case PTX_F16:
+	case PTX_BF16:
+		return half_op(op, (uint16_t)a, (uint16_t)b, bf16);
+	case PTX_F16X2:
+	case PTX_BF16X2:
+		return half_op(op, (uint16_t)a, (uint16_t)b, bf16) |
+		       (uint32_t)half_op(op, (uint16_t)(a >> 16), (uint16_t)(b >> 16), bf16) << 16;
+	default:
+		return integer_op(op, type, a, b);
+	}
+}
+
+#define RMW(T)                                                                                                \
+	static uint64_t rmw_##T(uint64_t at, unsigned op, unsigned type, uint64_t b)                          \
+	{                                                                                                     \
+		T *p = (T *)(uintptr_t)at, old, new;                                                          \
+                                                                                                              \
+		if (op == PTX_A_ADD && ptx_type_kind(type) != PTX_KIND_FLOAT)                                 \
+			return __atomic_fetch_add(p, (T)b, __ATOMIC_SEQ_CST);                                 \
+		if (op == PTX_A_EXCH)                                                                         \
+			return __atomic_exchange_n(p, (T)b, __ATOMIC_SEQ_CST);                                \
+		old = __atomic_load_n(p, __ATOMIC_ACQUIRE);                                                   \
+		do                                                                                            \
+			new = (T)update(op, type, old, b);                                                    \
+		while (!__atomic_compare_exchange_n(p, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)); \
+		return old;                                                                                   \
+	}
+
+RMW(uint16_t)
+RMW(uint32_t)
+RMW(uint64_t)
+
+static uint64_t read_lane(const uint8_t *slot, unsigned width, unsigned lane)
+{
+	return width == W64 ? ((const uint64_t *)slot)[lane] :
+	       width == W32 ? ((const uint32_t *)slot)[lane] :
+			      ((const uint16_t *)slot)[lane];
+}
+
+static void write_lane(uint8_t *slot, unsigned width, unsigned lane, uint64_t v)
+{
+	if (width == W64)
+		((uint64_t *)slot)[lane] = v;
+	else if (width == W32)
+		((uint32_t *)slot)[lane] = (uint32_t)v;
+	else
+		((uint16_t *)slot)[lane] = (uint16_t)v;
+}
+
+/* dst is NO_SLOT for red. */
+static void x_atom(struct warp *w, const struct xinst *x)
+{
+	unsigned type = x->in->m.type[0], op = x->in->m.op, bytes = ptx_type_bits(type) / 8;
+	const uint8_t *b = w->regs + x->src[1];
+	uint64_t a[LANES], old;
+
+	if (mem_resolve(w, x, 0, x->target, bytes, a) == SHAPE_FAULT)
+		return;
+	warp_spin(w);
+	FOR_ACTIVE(w, i) {
+		uint64_t v = read_lane(b, x->src_width[1], i);
+
+		old = bytes == 8 ? rmw_uint64_t(a[i], op, type, v) :
+		      bytes == 4 ? rmw_uint32_t(a[i], op, type, v) :
+				   rmw_uint16_t(a[i], op, type, v);
+		if (x->dst != NO_SLOT)
+			write_lane(w->regs + x->dst, x->dst_width, i, old);
+	}
+}
+
+static uint64_t cas(uint64_t at, unsigned bytes, uint64_t compare, uint64_t value)
+{
+	uint16_t c16 = (uint16_t)compare;
+	uint32_t c32 = (uint32_t)compare;
+
+	switch (bytes) {
+	case 2:
+		__atomic_compare_exchange_n((uint16_t *)(uintptr_t)at, &c16, (uint16_t)value, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+		return c16;
+	case 4:
+		__atomic_compare_exchange_n((uint32_t *)(uintptr_t)at, &c32, (uint32_t)value, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+		return c32;
+	default:
+		__atomic_compare_exchange_n((uint64_t *)(uintptr_t)at, &compare, value, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+		return compare;
+	}
+}
+
+static void x_cas(struct warp *w, const struct xinst *x)
+{
+	unsigned bytes = ptx_type_bits(x->in->m.type[0]) / 8;
+	const uint8_t *b = w->regs + x->src[1], *c = w->regs + x->src[2];
+	uint64_t a[LANES];
+
+	if (mem_resolve(w, x, 0, x->target, bytes, a) == SHAPE_FAULT)
+		return;
+	warp_spin(w);
+	FOR_ACTIVE(w, i) {
+		uint64_t old = cas(a[i], bytes, read_lane(b, x->src_width[1], i), read_lane(c, x->src_width[2], i));
+
+		write_lane(w->regs + x->dst, x->dst_width, i, old);
+	}
+}
+
+/* ---- 128 bits -------------------------------------------------------------------------------------------------- */
+
+#ifdef __x86_64__
+struct pair {
+	uint64_t lo, hi;
+};
+
+/* Swaps in `value` if `*at` is still `*old`; either way *old is what was there. */
+static bool cas128(uint64_t at, struct pair *old, struct pair value)
+{
+	bool ok;
+
+	__asm__ volatile("lock cmpxchg16b %1"
+			 : "=@ccz"(ok), "+m"(*(struct pair *)(uintptr_t)at), "+a"(old->lo), "+d"(old->hi)
+			 : "b"(value.lo), "c"(value.hi)
+			 : "memory");
+	return ok;
+}
+
+static struct pair pair_at(const struct warp *w, uint32_t slot, unsigned lane)
+{
+	const uint64_t *p = (const uint64_t *)(w->regs + slot);
+
+	return (struct pair){ p[2 * lane], p[2 * lane + 1] };
+}
+
+static void x_atom128(struct warp *w, const struct xinst *x)
+{
+	bool exch = x->in->op == PTX_OP_atom;
+	uint64_t a[LANES], *d = DST(w, x, uint64_t);
+
+	if (mem_resolve(w, x, 0, x->target, 16, a) == SHAPE_FAULT)
+		return;
+	warp_spin(w);
+	FOR_ACTIVE(w, i) {
+		struct pair old = { 0, 0 }, value = pair_at(w, x->src[exch ? 1 : 2], i);
+
+		if (exch)
+			while (!cas128(a[i], &old, value))
+				;
+		else {
+			old = pair_at(w, x->src[1], i);
+			cas128(a[i], &old, value);
+		}
+		d[2 * i] = old.lo;
+		d[2 * i + 1] = old.hi;
+	}
+}
+#endif
+
+exec_fn atomic_select(const struct ptx_inst *in)
+{
+	unsigned bits = ptx_type_bits(in->m.type[0]);
+
+	if (in->m.vec)
+		return NULL;
+	switch (in->op) {
+	case PTX_OP_atom:
+	case PTX_OP_red:
+	case PTX_OP_atom_cas:
+		if (bits == 128)
+#ifdef __x86_64__
+			return in->op == PTX_OP_red ? NULL : x_atom128;
+#else
+			return NULL;
+#endif
+		return in->op == PTX_OP_atom_cas ? x_cas : x_atom;
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,105 @@
+/*
+ * bar.sync, bar.arrive, bar.red and barrier.*: the sixteen barriers of a block.
+ *
+ * Arrivals are counted lane by lane, so a barrier may stand in divergent code.  For one that names a number of threads
+ * (always whole warps) a warp counts as 32 once all lanes it still has are there.
+ */
+#include "ptx/interp/core.h"
+
+#include <string.h>
+
+static bool complete(const struct block *b, const struct barrier *bar)
+{
+	uint32_t n = 0;
+
+	if (!bar->count) {
+		for (uint32_t i = 0; i < b->nwarps; i++)
+			if (b->warps[i].live & ~bar->arrived[i])
+				return false;
+		return true;
+	}
+	for (uint32_t i = 0; i < b->nwarps; i++) {
+		uint32_t at = bar->arrived[i];
+
+		if (at)
+			n += b->warps[i].live & ~at ? (uint32_t)__builtin_popcount(at) : LANES;
+	}
+	return n >= bar->count;
+}
+
+/* bar.red: the answer, in the lanes that waited. */
+static void store_result(struct split *s, const struct barrier *bar)
+{
+	const struct xinst *x = s->pc;
+	uint32_t *d = (uint32_t *)(s->frame->regs + x->dst);
+	bool r;
+
+	if (x->dst_width == WPRED) {
+		r = x->in->m.op == PTX_A_AND ? bar->popc == bar->threads : bar->popc > 0;
+		*d = r ? *d | s->mask : *d & ~s->mask;
+	} else {
+		FOR_MASK(s->mask, i)
+			d[i] = bar->popc;
+	}
+}
+
+static void release(struct block *b, unsigned id)
+{
+	struct barrier *bar = &b->bars[id];
+
+	for (uint32_t i = 0; i < b->nwarps; i++) {
+		struct warp *w = &b->warps[i];
+
+		for (uint32_t k = 0; k < w->nsplits; k++) {
+			struct split *s = &w->splits[k];
+
+			if (s->state != SPLIT_BAR || s->bar != id)
+				continue;
+			if (s->pc->in->op == PTX_OP_bar_red || s->pc->in->op == PTX_OP_barrier_red)
+				store_result(s, bar);
+			s->state = SPLIT_READY;
+			s->pc++;
+		}
+	}
+	memset(bar, 0, sizeof(*bar));
+}
+
+void block_lanes_left(struct block *b)
+{
+	for (unsigned i = 0; i < MAX_BARS; i++)
+		if (b->bars[i].used && complete(b, &b->bars[i]))
+			release(b, i);
+}
+
+static uint32_t operand(const struct warp *w, const struct xinst *x, unsigned n)
+{
+	if (n >= MAX_SRC || x->src[n] == NO_SLOT)
+		return 0;
+	return SRC(w, x, n, uint32_t)[__builtin_ctz(w->active)];
+}
+
+void x_bar(struct warp *w, const struct xinst *x)
+{
+	uint32_t id = operand(w, x, 0), count = operand(w, x, 1), p;
+	struct block *b = w->block;
+	struct barrier *bar;
+	unsigned op = x->in->op;
+
+	if (id >= MAX_BARS || count > MAX_WARPS * LANES) {
+		warp_fault(w, INTERP_ILLEGAL_INSTRUCTION, "line %u: barrier %u of %u threads", x->in->line, id, count);
+		return;
+	}
+	bar = &b->bars[id];
+	bar->used = true;
+	bar->count = count;
+	bar->arrived[w->number] |= w->active;
+	if (op == PTX_OP_bar_red || op == PTX_OP_barrier_red) {
+		p = pred_src(w, x, 2) & w->active;
+		bar->popc += (uint32_t)__builtin_popcount(p);
+		bar->threads += (uint32_t)__builtin_popcount(w->active);
+	}
+	if (op != PTX_OP_bar_arrive && op != PTX_OP_barrier_arrive)
+		warp_suspend(w, x, SPLIT_BAR, id);
+	if (complete(b, bar))
+		release(b, id);
+}

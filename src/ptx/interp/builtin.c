@@ -1,0 +1,133 @@
+/* Functions that every device has: vprintf, malloc, free, __assertfail. */
+#include "ptx/interp/core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Argument n of the call in one lane; 0 if there is none. */
+static uint64_t arg(struct warp *w, const struct call_site *s, unsigned n, unsigned lane)
+{
+	uint64_t v = 0;
+	const struct call_arg *a;
+
+	if (n >= s->nargs)
+		return 0;
+	a = &s->args[n];
+	if (a->offset != NO_SLOT)
+		memcpy(&v, frame_param(w, w->frame, lane, a->offset), a->size < 8 ? a->size : 8);
+	else
+		memcpy(&v, w->regs + a->slot + ((size_t)lane << a->width), 1u << (a->width < W64 ? a->width : W64));
+	return v;
+}
+
+static void result(struct warp *w, const struct call_site *s, unsigned lane, uint64_t v)
+{
+	const struct call_arg *a;
+
+	if (!s->nrets)
+		return;
+	a = &s->rets[0];
+	if (a->offset != NO_SLOT)
+		memcpy(frame_param(w, w->frame, lane, a->offset), &v, a->size < 8 ? a->size : 8);
+	else
+		memcpy(w->regs + a->slot + ((size_t)lane << a->width), &v, 1u << (a->width < W64 ? a->width : W64));
+}
+
+static void b_vprintf(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+	const struct interp_host *h = w->launch->host;
+	struct grid *g = w->block->grid;
+
+	FOR_ACTIVE(w, i) {
+		char fmt[1024];
+		size_t len;
+		int n = 0;
+		char *text;
+
+		if (!mem_string(w, arg(w, s, 0, i), fmt, sizeof(fmt)))
+			return;
+		text = format_device(w, fmt, arg(w, s, 1, i), &len, &n);
+		if (!text)
+			return;
+		pthread_mutex_lock(&g->lock);
+		if (h->print)
+			h->print(h->arg, text, len);
+		pthread_mutex_unlock(&g->lock);
+		free(text);
+		result(w, s, i, (uint64_t)n);
+	}
+}
+
+static void b_malloc(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+	const struct interp_host *h = w->launch->host;
+
+	FOR_ACTIVE(w, i) {
+		uint64_t size = arg(w, s, 0, i);
+
+		result(w, s, i, size && h->alloc ? h->alloc(h->arg, size) : 0);
+	}
+}
+
+static void b_free(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+	const struct interp_host *h = w->launch->host;
+
+	/* What is free now must not be found in the caches of this thread. */
+	memset(w->block->worker->ranges, 0, sizeof(w->block->worker->ranges));
+	FOR_ACTIVE(w, i) {
+		uint64_t p = arg(w, s, 0, i);
+
+		if (p && h->release)
+			h->release(h->arg, p);
+	}
+}
+
+static void b_assertfail(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+	const struct interp_host *h = w->launch->host;
+	const uint32_t *c = w->block->ctaid;
+	struct grid *g = w->block->grid;
+
+	FOR_ACTIVE(w, i) {
+		char what[256], file[256], function[256], line[1024];
+		int n;
+
+		if (!mem_string(w, arg(w, s, 0, i), what, sizeof(what)) ||
+		    !mem_string(w, arg(w, s, 1, i), file, sizeof(file)) ||
+		    !mem_string(w, arg(w, s, 3, i), function, sizeof(function)))
+			return;
+		n = snprintf(line, sizeof(line),
+			     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
+			     (uint32_t)arg(w, s, 2, i), function, c[0], c[1], c[2], w->tid[0][i], w->tid[1][i],
+			     w->tid[2][i], what);
+		pthread_mutex_lock(&g->lock);
+		if (h->assertion)
+			h->assertion(h->arg, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
+		pthread_mutex_unlock(&g->lock);
+		warp_fault(w, INTERP_ASSERT, "assertion %s failed at %s:%u", what, file, (uint32_t)arg(w, s, 2, i));
+	}
+}
+
+exec_fn builtin_find(const char *name)
+{
+	static const struct {
+		const char *name;
+		exec_fn run;
+	} all[] = {
+		{ "vprintf", b_vprintf },
+		{ "malloc", b_malloc },
+		{ "free", b_free },
+		{ "__assertfail", b_assertfail },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(name, all[i].name))
+			return all[i].run;
+	return NULL;
+}

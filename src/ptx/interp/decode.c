@@ -1,0 +1,654 @@
+/*
+ * From parsed instructions to decoded ones: every register, constant and address gets a slot in the frame, every
+ * instruction the function that runs it.
+ *
+ *	frame:	| registers | constants, addresses, temporaries |
+ *		0           regs_size                           frame_size
+ *
+ * What an instruction needs computed first (special registers, addresses in the local frame) becomes an instruction
+ * of its own before it, with a temporary as result.  Places where lanes meet again get an x_join.
+ */
+#include "ptx/interp/decode.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void decode_fail(struct decoder *d, int err, const struct ptx_inst *in, const char *fmt, ...)
+{
+	va_list ap;
+	int n = 0;
+
+	if (d->e->err)
+		return;
+	d->e->err = err;
+	if (!d->e->size)
+		return;
+	if (in)
+		n = snprintf(d->e->why, d->e->size, "line %u: ", in->line);
+	if (n < 0 || (size_t)n >= d->e->size)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(d->e->why + n, d->e->size - (size_t)n, fmt, ap);
+	va_end(ap);
+}
+
+static void no_memory(struct decoder *d)
+{
+	decode_fail(d, -ENOMEM, NULL, "out of memory");
+}
+
+/* Room for one more in a growing array. */
+static bool grow(struct decoder *d, void **array, uint32_t n, uint32_t *cap, size_t size)
+{
+	void *p;
+
+	if (n < *cap)
+		return true;
+	p = realloc(*array, (size_t)(*cap ? *cap * 2 : 64) * size);
+	if (!p) {
+		no_memory(d);
+		return false;
+	}
+	*array = p;
+	*cap = *cap ? *cap * 2 : 64;
+	return true;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------------ */
+
+unsigned slot_width(unsigned type)
+{
+	unsigned bits = ptx_type_bits(type);
+
+	if (ptx_type_kind(type) == PTX_KIND_PRED)
+		return WPRED;
+	return bits <= 16 ? W16 : bits <= 32 ? W32 : bits <= 64 ? W64 : W128;
+}
+
+static uint32_t slot_size(unsigned width)
+{
+	return width == WPRED ? 64 : 32u << width;
+}
+
+static void lay_out_registers(struct decoder *d)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < d->fn->nregs; i++) {
+		d->regs[i] = (uint32_t)at;
+		at += slot_size(slot_width(d->fn->regs[i].type));
+	}
+	if (at > MAX_FRAME)
+		decode_fail(d, -ENOTSUP, NULL, "%s has too many registers", d->fn->name);
+	d->regs_size = (uint32_t)at;
+}
+
+/* A slot behind the registers, zeroed. */
+static uint32_t new_slot(struct decoder *d, unsigned width)
+{
+	uint32_t at = d->consts_size, size = slot_size(width);
+	uint8_t *p;
+
+	if (at + size > MAX_FRAME) {
+		decode_fail(d, -ENOTSUP, NULL, "%s has too many constants", d->fn->name);
+		return 0;
+	}
+	if (at + size > d->consts_cap) {
+		p = realloc(d->consts, (size_t)(at + size) * 2);
+		if (!p) {
+			no_memory(d);
+			return 0;
+		}
+		d->consts = p;
+		d->consts_cap = (at + size) * 2;
+	}
+	memset(d->consts + at, 0, size);
+	d->consts_size += size;
+	return d->regs_size + at;
+}
+
+void fill_slot(uint8_t *slot, unsigned width, uint64_t v)
+{
+	for (unsigned i = 0; i < LANES; i++) {
+		if (width == W16)
+			((uint16_t *)slot)[i] = (uint16_t)v;
+		else if (width == W32)
+			((uint32_t *)slot)[i] = (uint32_t)v;
+		else if (width == W64)
+			((uint64_t *)slot)[i] = v;
+		else if (width == W128)
+			((uint64_t *)slot)[2 * i] = v;
+	}
+	if (width == WPRED)
+		*(uint32_t *)slot = v ? ALL_LANES : 0;
+}
+
+uint32_t decode_const(struct decoder *d, unsigned width, uint64_t v)
+{
+	uint32_t bucket = (uint32_t)((v ^ v >> 32) * 2654435761u >> 26) & (CONST_BUCKETS - 1);
+	struct known_const *c;
+
+	for (uint32_t i = d->buckets[bucket]; i; i = d->known[i - 1].next)
+		if (d->known[i - 1].value == v && d->known[i - 1].width == width)
+			return d->known[i - 1].slot;
+	if (!grow(d, (void **)&d->known, d->nknown, &d->known_cap, sizeof(*d->known)))
+		return 0;
+	c = &d->known[d->nknown++];
+	c->value = v;
+	c->width = (uint8_t)width;
+	c->slot = new_slot(d, width);
+	c->next = d->buckets[bucket];
+	d->buckets[bucket] = d->nknown;
+	if (!d->e->err)
+		fill_slot(d->consts + (c->slot - d->regs_size), width, v);
+	return c->slot;
+}
+
+/* A slot for the next instruction alone. */
+static uint32_t temporary(struct decoder *d)
+{
+	if (d->temps_used == MAX_TEMPS) {
+		decode_fail(d, -ENOTSUP, NULL, "%s: too many special registers in one instruction", d->fn->name);
+		return 0;
+	}
+	if (!d->temps[d->temps_used])
+		d->temps[d->temps_used] = new_slot(d, W128);
+	return d->temps[d->temps_used++];
+}
+
+static uint32_t sink(struct decoder *d)
+{
+	if (!d->sink)
+		d->sink = new_slot(d, W128);
+	return d->sink;
+}
+
+static uint32_t relocated(struct decoder *d, const struct ptx_var *v, int64_t addend, unsigned width)
+{
+	struct const_reloc *r;
+
+	for (uint32_t i = 0; i < d->nrelocs; i++)
+		if (d->relocs[i].var == v && d->relocs[i].addend == addend && d->relocs[i].width == width)
+			return d->relocs[i].slot;
+	if (!grow(d, (void **)&d->relocs, d->nrelocs, &d->relocs_cap, sizeof(*d->relocs)))
+		return 0;
+	r = &d->relocs[d->nrelocs++];
+	*r = (struct const_reloc){ .slot = 0, .width = (uint8_t)width, .var = v, .addend = addend };
+	r->slot = new_slot(d, width);
+	return r->slot;
+}
+
+/* ---- instructions -------------------------------------------------------------------------------------------------- */
+
+struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst *in)
+{
+	struct xinst *x;
+
+	if (!grow(d, (void **)&d->insts, d->ninsts, &d->insts_cap, sizeof(*d->insts)))
+		return &d->dummy;
+	x = &d->insts[d->ninsts++];
+	memset(x, 0, sizeof(*x));
+	x->run = run;
+	x->in = in;
+	x->guard = d->true_slot;
+	x->dst = x->dst2 = NO_SLOT;
+	for (unsigned i = 0; i < MAX_SRC; i++)
+		x->src[i] = NO_SLOT;
+	return x;
+}
+
+/* Something computed before the instruction. Temporaries hold 64 bits or less. */
+static uint32_t emit_temp(struct decoder *d, exec_fn run, const struct ptx_inst *in, unsigned width, uint32_t aux,
+			  int64_t imm)
+{
+	uint32_t slot = temporary(d);
+	struct xinst *x = decode_emit(d, run, in);
+
+	x->dst = slot;
+	x->dst_width = (uint8_t)width;
+	x->aux = aux;
+	x->imm = imm;
+	return slot;
+}
+
+static bool in_range(const struct ptx_var *v, int64_t imm)
+{
+	return imm >= -(1LL << 31) && imm < 1LL << 31 && v->offset < 1u << 30;
+}
+
+uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm, unsigned width)
+{
+	switch (v->space) {
+	case PTX_GLOBAL:
+	case PTX_CONST:
+	case PTX_TEX:
+		return relocated(d, v, imm, width);
+	case PTX_SHARED:
+	case PTX_SHARED_CLUSTER:
+		if (v->unsized)
+			return relocated(d, v, imm, width);
+		if (!v->placed)
+			break;
+		return decode_const(d, width, v->offset + (uint64_t)imm);
+	case PTX_LOCAL:
+		if (v->owner != d->fn || !in_range(v, imm))
+			break;
+		return emit_temp(d, x_local_addr, in, width, 0, (int64_t)v->offset + imm);
+	case PTX_PARAM:
+		if (!in_range(v, imm) || imm < 0 || v->offset + (uint64_t)imm > d->fn->param_frame_size)
+			break;
+		return emit_temp(d, x_param_addr, in, width, 0, (int64_t)v->offset + imm);
+	}
+	decode_fail(d, -ENOTSUP, in, "the address of %s", v->name);
+	return 0;
+}
+
+uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, uint8_t *width)
+{
+	*width = (uint8_t)slot_width(o->type);
+	switch (o->kind) {
+	case PTX_O_REG:
+		*width = (uint8_t)slot_width(d->fn->regs[o->reg].type);
+		return d->regs[o->reg];
+	case PTX_O_IMM:
+		return decode_const(d, *width, (uint64_t)o->imm);
+	case PTX_O_SREG:
+		return emit_temp(d, x_sreg, in, *width, o->reg, o->comp);
+	case PTX_O_SINK:
+		return sink(d);
+	case PTX_O_VAR:
+		return decode_var(d, in, o->var, o->imm, *width);
+	case PTX_O_FUNC:
+		*width = W64;
+		return decode_const(d, W64, interp_function_address(o->fn));
+	default:
+		return NO_SLOT;
+	}
+}
+
+static uint32_t decode_list(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o)
+{
+	uint32_t at = d->nlists;
+
+	for (uint32_t i = 0; i < o->n; i++) {
+		uint8_t width;
+		uint32_t slot = decode_operand(d, in, &o->elem[i], &width), cap = d->lists_cap;
+
+		if (!grow(d, (void **)&d->lists, d->nlists, &d->lists_cap, sizeof(*d->lists)) ||
+		    !grow(d, (void **)&d->list_widths, d->nlists, &cap, 1))
+			return 0;
+		d->lists[d->nlists] = slot;
+		d->list_widths[d->nlists++] = width;
+	}
+	return at;
+}
+
+/* [reg + imm], [var + imm], [imm]. The first address of an instruction leaves its displacement in imm. */
+struct address {
+	uint32_t slot;
+	uint8_t width;
+	uint8_t space;
+	int64_t imm;
+};
+
+static struct address decode_address(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
+				     unsigned space)
+{
+	struct address a = { NO_SLOT, W64, (uint8_t)space, o->imm };
+
+	if (o->reg != PTX_NOREG) {
+		a.slot = d->regs[o->reg];
+		a.width = (uint8_t)slot_width(d->fn->regs[o->reg].type);
+	} else if (!o->var) {
+		a.slot = decode_const(d, W64, (uint64_t)o->imm);
+		a.imm = 0;
+	} else if (o->var->space == PTX_LOCAL || o->var->space == PTX_PARAM) {
+		if (!in_range(o->var, o->imm) || (o->var->space == PTX_LOCAL && o->var->owner != d->fn))
+			decode_fail(d, -ENOTSUP, in, "the address of %s", o->var->name);
+		a.imm = (int64_t)o->var->offset + o->imm;
+		a.space = o->var->space;
+	} else {
+		a.slot = decode_var(d, in, o->var, 0, W64);
+		if (o->var->space == PTX_SHARED)
+			a.space = PTX_SHARED;
+	}
+	return a;
+}
+
+static void x_sum(struct warp *w, const struct xinst *x)
+{
+	uint64_t *d = DST(w, x, uint64_t);
+
+	FOR_ACTIVE(w, i)
+		d[i] = (x->src_width[0] == W64 ? SRC(w, x, 0, uint64_t)[i] : SRC(w, x, 0, uint32_t)[i]) + (uint64_t)x->imm;
+}
+
+static uint32_t address_temp(struct decoder *d, const struct ptx_inst *in, struct address a)
+{
+	uint32_t slot = temporary(d);
+	struct xinst *x = decode_emit(d, x_sum, in);
+
+	if (a.slot == NO_SLOT)
+		decode_fail(d, -ENOTSUP, in, "%s from local or parameter memory", ptx_op_name(in->op));
+	x->dst = slot;
+	x->dst_width = W64;
+	x->src[0] = a.slot;
+	x->src_width[0] = a.width;
+	x->imm = a.imm;
+	return slot;
+}
+
+/* Fills in x, which is not in the array yet: what its operands need is emitted before it. */
+static void decode_operands(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
+{
+	unsigned ndest = ptx_inst_ndest(in), addresses = 0;
+	uint32_t *slot;
+	uint8_t *width, unused;
+
+	for (unsigned k = 0; k < in->nops; k++) {
+		const struct ptx_operand *o = &in->ops[k];
+		unsigned n = k - ndest;
+
+		if (k >= ndest && n >= MAX_SRC) {
+			decode_fail(d, -ENOTSUP, in, "%s with %u operands", ptx_op_name(in->op), in->nops);
+			return;
+		}
+		slot = k >= ndest ? &x->src[n] : k ? &x->dst2 : &x->dst;
+		width = k >= ndest ? &x->src_width[n] : k ? &x->dst2_width : &x->dst_width;
+		if (o->kind == PTX_O_VEC) {
+			*slot = decode_list(d, in, o);
+			*width = (uint8_t)slot_width(o->n ? o->elem[0].type : o->type);
+		} else if (o->kind == PTX_O_ADDR) {
+			struct address a = decode_address(d, in, o, addresses ? in->m.space2 : in->m.space);
+
+			if (addresses++) {
+				*slot = address_temp(d, in, a);
+				*width = W64;
+			} else {
+				*slot = a.slot;
+				*width = a.width;
+				x->imm = a.imm;
+				x->target = a.space;
+			}
+		} else {
+			*slot = decode_operand(d, in, o, k ? width : &unused);
+			if (!k)
+				*width = unused;
+		}
+		if (k >= ndest && o->neg)
+			x->src_not |= (uint8_t)(1u << n);
+	}
+}
+
+/* Named .param memory: inside the frame, and not across the end of a kernel's arguments. */
+static void check_param(struct decoder *d, const struct ptx_inst *in, const struct xinst *x, unsigned value)
+{
+	const struct ptx_operand *o = &in->ops[value];
+	uint64_t size = (uint64_t)(ptx_type_bits(in->m.type[0]) / 8) * (o->kind == PTX_O_VEC ? o->n : 1);
+	uint64_t at = (uint64_t)x->imm, end = d->fn->param_frame_size;
+
+	if (x->target != PTX_PARAM || x->src[0] != NO_SLOT)
+		return;
+	if (d->fn->is_entry && at < d->fn->param_size)
+		end = d->fn->param_size;
+	if (x->imm < 0 || at > end || size > end - at || at % (ptx_type_bits(in->m.type[0]) / 8))
+		decode_fail(d, -EINVAL, in, "%s of %llu bytes at %lld lies outside the parameters", ptx_op_name(in->op),
+			    (unsigned long long)size, (long long)x->imm);
+	if (in->op == PTX_OP_st && d->fn->is_entry && at < d->fn->param_size)
+		decode_fail(d, -EINVAL, in, "a kernel's parameters cannot be written");
+}
+
+static exec_fn select_access(struct decoder *d, const struct ptx_inst *in, const struct xinst *x)
+{
+	bool store = in->op == PTX_OP_st;
+	const struct ptx_operand *o = &in->ops[store ? 1 : 0];
+	unsigned width = store ? x->src_width[1] : x->dst_width;
+
+	check_param(d, in, x, store ? 1 : 0);
+	if (o->kind == PTX_O_VEC) {
+		/* All elements in slots of one width; a sink counts as any. */
+		uint32_t first = store ? x->src[1] : x->dst;
+		bool seen = false;
+
+		for (uint32_t i = 0; i < o->n; i++) {
+			if (o->elem[i].kind == PTX_O_SINK)
+				continue;
+			if (seen && d->list_widths[first + i] != width)
+				return NULL;
+			width = d->list_widths[first + i];
+			seen = true;
+		}
+	}
+	return store ? access_store(in->m.type[0], width) : access_load(in->m.type[0], width);
+}
+
+/* Which source names the members; -1: all lanes of the warp take part; -2: each for itself. */
+static int member_source(const struct ptx_inst *in, const struct xinst *x)
+{
+	switch (in->op) {
+	case PTX_OP_shfl:
+		return x->src[3] != NO_SLOT ? 3 : -2;
+	case PTX_OP_vote:
+	case PTX_OP_vote_ballot:
+		return x->src[1] != NO_SLOT ? 1 : -2;
+	case PTX_OP_match:
+	case PTX_OP_redux:
+		return 1;
+	case PTX_OP_elect:
+	case PTX_OP_bar_warp_sync:
+		return 0;
+	case PTX_OP_mma:
+	case PTX_OP_movmatrix:
+	case PTX_OP_ldmatrix:
+	case PTX_OP_stmatrix:
+	case PTX_OP_wmma_load_a:
+	case PTX_OP_wmma_load_b:
+	case PTX_OP_wmma_load_c:
+	case PTX_OP_wmma_store_d:
+	case PTX_OP_wmma_mma:
+		return -1;
+	default:
+		return -2;
+	}
+}
+
+static exec_fn select_exec(struct decoder *d, const struct ptx_inst *in, const struct xinst *x)
+{
+	static exec_fn (*const ask[])(const struct ptx_inst *) = { mov_select,	  collect_select, atomic_select,
+								    async_select, matrix_select,  tex_select,
+								    alu_select };
+	exec_fn run;
+
+	switch (in->op) {
+	case PTX_OP_ld:
+	case PTX_OP_ldu:
+	case PTX_OP_st:
+		return select_access(d, in, x);
+	case PTX_OP_bar_sync:
+	case PTX_OP_bar_arrive:
+	case PTX_OP_bar_red:
+	case PTX_OP_barrier_sync:
+	case PTX_OP_barrier_arrive:
+	case PTX_OP_barrier_red:
+		return x_bar;
+	case PTX_OP_ret:
+		return x_ret;
+	case PTX_OP_exit:
+		return x_exit;
+	case PTX_OP_trap:
+		return x_trap;
+	case PTX_OP_brkpt:
+		return x_nop; /* no debugger is there */
+	}
+	for (size_t i = 0; i < sizeof(ask) / sizeof(ask[0]); i++) {
+		run = ask[i](in);
+		if (run)
+			return run;
+	}
+	return NULL;
+}
+
+static void unsupported(struct decoder *d, const struct ptx_inst *in)
+{
+	char types[64] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < in->m.ntypes && n < sizeof(types); i++)
+		n += (size_t)snprintf(types + n, sizeof(types) - n, ".%s", ptx_type_name(in->m.type[i]));
+	decode_fail(d, -ENOTSUP, in, "%s%s in this form is not supported by the interpreter", ptx_op_name(in->op), types);
+}
+
+static void decode_plain(struct decoder *d, const struct ptx_inst *in)
+{
+	struct xinst x = { .guard = 0 }, *at;
+	int members;
+
+	x.dst = x.dst2 = NO_SLOT;
+	for (unsigned i = 0; i < MAX_SRC; i++)
+		x.src[i] = NO_SLOT;
+	x.in = in;
+	decode_operands(d, in, &x);
+	if (d->e->err)
+		return;
+	x.run = select_exec(d, in, &x);
+	if (!x.run) {
+		unsupported(d, in);
+		return;
+	}
+	members = member_source(in, &x);
+	if (members != -2) {
+		x.op = x.run;
+		x.run = x_sync;
+		x.aux = members == -1 ? NO_SLOT : (uint32_t)members;
+	}
+	at = decode_emit(d, x.run, in);
+	x.guard = at->guard;
+	*at = x;
+}
+
+void decode_guard(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
+{
+	if (in->guard == PTX_NOREG)
+		return;
+	x->guard = d->regs[in->guard];
+	x->guard_xor = in->guard_not ? ALL_LANES : 0;
+}
+
+static void decode_inst(struct decoder *d, uint32_t i)
+{
+	const struct ptx_inst *in = &d->fn->insts[i];
+
+	d->temps_used = 0;
+	switch (in->op) {
+	case PTX_OP_bra:
+		decode_bra(d, i);
+		break;
+	case PTX_OP_brx_idx:
+		decode_brx(d, i);
+		break;
+	case PTX_OP_call:
+		decode_call(d, in);
+		return; /* an x_join follows it */
+	case PTX_OP_mov:
+		if (in->ops[1].kind == PTX_O_SREG && in->ops[0].kind == PTX_O_REG) {
+			struct xinst *x = decode_emit(d, x_sreg, in);
+
+			x->dst = decode_operand(d, in, &in->ops[0], &x->dst_width);
+			x->aux = in->ops[1].reg;
+			x->imm = in->ops[1].comp;
+			break;
+		}
+		/* fall through */
+	default:
+		decode_plain(d, in);
+	}
+	if (!d->e->err)
+		decode_guard(d, in, &d->insts[d->ninsts - 1]);
+}
+
+static void mark_joins(struct decoder *d)
+{
+	for (uint32_t b = 0; b < d->fn->nblocks; b++) {
+		const struct ptx_block *k = &d->fn->blocks[b];
+
+		if (k->nsucc > 1 && k->ipdom != PTX_NOREG)
+			d->join_at[d->fn->blocks[k->ipdom].first] = true;
+	}
+}
+
+static void link_branches(struct decoder *d)
+{
+	const uint32_t *map = d->map;
+
+	for (uint32_t i = 0; i < d->ninsts; i++) {
+		struct xinst *x = &d->insts[i];
+		uint32_t *targets;
+
+		x->list = d->lists;
+		x->list_width = d->list_widths;
+		if (x->run == x_bra || x->run == x_bra_back) {
+			x->data = d->insts + map[x->target];
+			x->aux = x->aux == NO_SLOT ? NO_SLOT : map[x->aux];
+		} else if (x->run == x_brx) {
+			targets = (uint32_t *)(uintptr_t)x->data;
+			for (uint32_t k = 0; k < x->target; k++)
+				targets[k] = map[targets[k]];
+			x->aux = x->aux == NO_SLOT ? NO_SLOT : map[x->aux];
+		}
+	}
+}
+
+static void hand_over(struct decoder *d, struct xfunc *x)
+{
+	x->insts = d->insts;
+	x->ninsts = d->ninsts;
+	x->consts = d->consts;
+	x->consts_size = d->consts_size;
+	x->frame_size = d->regs_size + d->consts_size;
+	x->relocs = d->relocs;
+	x->nrelocs = d->nrelocs;
+	x->lists = d->lists;
+	x->list_widths = d->list_widths;
+	x->param_stride = (uint32_t)((d->fn->param_frame_size + 15) & ~15ULL);
+	x->stack_use = (uint32_t)(d->fn->local_size + d->fn->param_frame_size + 16);
+	free(d->known);
+}
+
+int decode_function(struct interp_program *p, struct xfunc *x, struct decode_error *e)
+{
+	struct ptx_function *f = x->fn;
+	struct decoder d = { .program = p, .fn = f, .func = x, .e = e };
+
+	if (f->param_frame_size > MAX_PARAMS || f->local_size > MAX_PARAMS) {
+		decode_fail(&d, -ENOTSUP, NULL, "%s needs too much local or parameter memory", f->name);
+		return e->err;
+	}
+	d.regs = calloc(f->nregs + 1u, sizeof(*d.regs));
+	d.map = calloc(f->ninsts + 1u, sizeof(*d.map));
+	d.join_at = calloc(f->ninsts + 1u, sizeof(*d.join_at));
+	if (!d.regs || !d.map || !d.join_at)
+		no_memory(&d);
+	else
+		lay_out_registers(&d);
+	if (!e->err) {
+		d.true_slot = decode_const(&d, WPRED, 1);
+		mark_joins(&d);
+		decode_signature(&d);
+	}
+	for (uint32_t i = 0; i < f->ninsts && !e->err; i++) {
+		d.map[i] = d.ninsts;
+		if (d.join_at[i])
+			decode_emit(&d, x_join, &f->insts[i]);
+		decode_inst(&d, i);
+	}
+	if (!e->err)
+		link_branches(&d);
+	hand_over(&d, x);
+	free(d.regs);
+	free(d.map);
+	free(d.join_at);
+	return e->err;
+}

@@ -1,0 +1,495 @@
+/* Where lanes go: branches, joins, exits.  core.h has the picture. */
+#include "ptx/interp/core.h"
+
+#include <string.h>
+
+void warp_push(struct warp *w, const struct split *s)
+{
+	if (s->mask)
+		w->splits[w->nsplits++] = *s;
+}
+
+static void push_ready(struct warp *w, const struct xinst *pc, struct frame *f, struct join *j, uint32_t mask)
+{
+	warp_push(w, &(struct split){ .pc = pc, .frame = f, .join = j, .mask = mask, .state = SPLIT_READY });
+}
+
+void warp_suspend(struct warp *w, const struct xinst *x, enum split_state state, unsigned bar)
+{
+	uint32_t rest = w->mask & ~w->active;
+
+	push_ready(w, w->pc, w->frame, w->join, rest);
+	warp_push(w, &(struct split){ .pc = x,
+				      .frame = w->frame,
+				      .join = w->join,
+				      .mask = w->active,
+				      .state = state,
+				      .bar = (uint8_t)bar });
+	w->mask = 0;
+	w->event |= EV_NEXT;
+}
+
+static void take(struct warp *w, uint32_t n)
+{
+	struct split s = w->splits[n];
+
+	memmove(w->splits + n, w->splits + n + 1, (w->nsplits - n - 1) * sizeof(s));
+	w->nsplits--;
+	w->pc = s.pc;
+	w->frame = s.frame;
+	w->regs = s.frame->regs;
+	w->join = s.join;
+	w->mask = s.mask;
+}
+
+void warp_rotate(struct warp *w)
+{
+	if (!w->mask)
+		return;
+	memmove(w->splits + 1, w->splits, w->nsplits * sizeof(w->splits[0]));
+	w->nsplits++;
+	w->splits[0] = (struct split){ .pc = w->pc, .frame = w->frame, .join = w->join, .mask = w->mask };
+	w->mask = 0;
+}
+
+/* ---- joins -------------------------------------------------------------------------------------------------- */
+
+static struct join *join_create(struct warp *w, const struct xinst *pc, uint32_t expected, uint32_t arrived)
+{
+	struct join *j;
+
+	if (!w->free_joins)
+		return NULL;
+	j = &w->joins[__builtin_ctzll(w->free_joins)];
+	w->free_joins &= w->free_joins - 1;
+	*j = (struct join){ pc, w->frame, expected, arrived, w->join };
+	return j;
+}
+
+/* Nobody is inside any more. The join of a call goes with its frame. */
+static void join_done(struct warp *w, struct join *j)
+{
+	if (j >= w->joins && j < w->joins + MAX_JOINS)
+		w->free_joins |= 1ULL << (j - w->joins);
+	else
+		frame_put(w->block->worker, (struct frame *)((char *)j - offsetof(struct frame, join)));
+}
+
+/* Those who have arrived go on. */
+static void join_release(struct warp *w, struct join *j)
+{
+	uint32_t lanes = j->arrived;
+
+	push_ready(w, j->pc, j->frame, j->parent, lanes);
+	j->expected &= ~lanes;
+	j->arrived = 0;
+	if (!j->expected)
+		join_done(w, j);
+}
+
+/* These lanes will never come. */
+static void joins_leave(struct warp *w, struct join *from, const struct join *end, uint32_t lanes)
+{
+	struct join *next;
+
+	for (struct join *j = from; j != end; j = next) {
+		next = j->parent;
+		j->expected &= ~lanes;
+		if (j->expected == j->arrived)
+			join_release(w, j);
+	}
+}
+
+/* Splits that happen to be here, too, and go to the same place afterwards. */
+static void absorb(struct warp *w, const struct xinst *x)
+{
+	for (uint32_t i = 0; i < w->nsplits;) {
+		struct split *s = &w->splits[i];
+
+		if (s->state == SPLIT_READY && (s->pc == x || s->pc == x + 1) && s->frame == w->frame &&
+		    s->join == w->join) {
+			w->mask |= s->mask;
+			memmove(s, s + 1, (w->nsplits - i - 1) * sizeof(*s));
+			w->nsplits--;
+		} else {
+			i++;
+		}
+	}
+}
+
+/* The join at hand is complete: all its lanes go on as one. The instruction there runs again, for the outer join. */
+static void join_pass(struct warp *w, struct join *j)
+{
+	w->mask = j->arrived;
+	w->pc = j->pc;
+	w->frame = j->frame;
+	w->regs = j->frame->regs;
+	w->join = j->parent;
+	join_done(w, j);
+}
+
+void x_join(struct warp *w, const struct xinst *x)
+{
+	struct join *j = w->join;
+
+	if (!j || j->pc != x || j->frame != w->frame) {
+		if (w->nsplits)
+			absorb(w, x);
+		return;
+	}
+	j->arrived |= w->mask;
+	if (j->arrived == j->expected) {
+		join_pass(w, j);
+	} else {
+		w->mask = 0;
+		w->event |= EV_NEXT;
+	}
+}
+
+static bool release_some(struct warp *w, uint32_t want)
+{
+	for (uint32_t i = w->nsplits; i-- > 0;) {
+		for (struct join *j = w->splits[i].join; j; j = j->parent) {
+			if (j->arrived & want) {
+				join_release(w, j);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool warp_release(struct warp *w)
+{
+	return release_some(w, ALL_LANES) || sync_resolve(w, true);
+}
+
+/* ---- choosing what runs --------------------------------------------------------------------------------------- */
+
+static bool take_ready(struct warp *w)
+{
+	for (uint32_t i = w->nsplits; i-- > 0;) {
+		if (w->splits[i].state == SPLIT_READY) {
+			take(w, i);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool warp_next(struct warp *w)
+{
+	uint32_t missing;
+
+	for (;;) {
+		sync_resolve(w, false);
+		if (take_ready(w))
+			return true;
+		/* Lanes wait for members of a shfl.sync. Those at a join are let go, they may be on their way. */
+		missing = sync_missing(w);
+		if (!missing)
+			return false;
+		if (release_some(w, missing))
+			continue;
+		for (uint32_t i = 0; i < w->nsplits; i++)
+			if (w->splits[i].state == SPLIT_BAR && (w->splits[i].mask & missing))
+				return false; /* they come after the barrier */
+		if (!sync_resolve(w, true))
+			return false;
+	}
+}
+
+void warp_start(struct warp *w, struct frame *f, uint32_t lanes)
+{
+	w->free_joins = ~0ULL >> (64 - MAX_JOINS);
+	w->nsplits = 0;
+	w->event = 0;
+	w->budget = BUDGET;
+	w->spins = w->stalled = 0;
+	w->cc = 0;
+	w->live = lanes;
+	w->mask = 0;
+	w->frame = f;
+	w->regs = f->regs;
+	w->join = NULL;
+	push_ready(w, f->fn->insts, f, NULL, lanes);
+}
+
+/* ---- branches -------------------------------------------------------------------------------------------------- */
+
+/* The join for lanes that part here and meet at instruction number `at`. NULL: they meet where they would have anyway. */
+static struct join *branch_join(struct warp *w, uint32_t at)
+{
+	const struct xinst *pc;
+
+	if (at == NO_SLOT)
+		return NULL;
+	pc = w->frame->fn->insts + at;
+	if (w->join && w->join->pc == pc && w->join->frame == w->frame)
+		return w->join;
+	return join_create(w, pc, w->mask, 0);
+}
+
+/* Some lanes go to pc, or wait there already if that is where all meet. */
+static void go(struct warp *w, struct join *j, const struct xinst *pc, uint32_t lanes)
+{
+	if (j && j->pc == pc)
+		j->arrived |= lanes;
+	else
+		push_ready(w, pc, w->frame, j ? j : w->join, lanes);
+}
+
+static void diverge(struct warp *w, const struct xinst *x)
+{
+	uint32_t taken = w->active, rest = w->mask & ~taken;
+	struct join *j = branch_join(w, x->aux);
+	const struct xinst *target = x->data;
+
+	if (j && j->pc == w->pc) {
+		j->arrived |= rest;
+		w->pc = target;
+		w->mask = taken;
+	} else {
+		go(w, j, target, taken);
+		w->mask = rest;
+	}
+	if (j)
+		w->join = j;
+}
+
+void x_bra(struct warp *w, const struct xinst *x)
+{
+	if (w->active == w->mask)
+		w->pc = x->data;
+	else
+		diverge(w, x);
+}
+
+void x_bra_back(struct warp *w, const struct xinst *x)
+{
+	if (--w->budget <= 0)
+		w->event |= EV_BUDGET;
+	x_bra(w, x);
+}
+
+void x_brx(struct warp *w, const struct xinst *x)
+{
+	const uint32_t *targets = x->data, *index = SRC(w, x, 0, uint32_t);
+	const struct xinst *insts = w->frame->fn->insts;
+	uint32_t todo = w->active, rest = w->mask & ~todo;
+	struct join *j = NULL;
+
+	if (--w->budget <= 0)
+		w->event |= EV_BUDGET;
+	FOR_ACTIVE(w, i) {
+		if (index[i] >= x->target) {
+			warp_fault(w, INTERP_INVALID_PC, "brx.idx: index %u of %u", index[i], x->target);
+			return;
+		}
+	}
+	while (todo) {
+		uint32_t t = targets[index[__builtin_ctz(todo)]], lanes = 0;
+
+		FOR_MASK(todo, i)
+			if (targets[index[i]] == t)
+				lanes |= 1u << i;
+		if (lanes == w->mask) {
+			w->pc = insts + t;
+			return;
+		}
+		if (!j)
+			j = branch_join(w, x->aux);
+		go(w, j, insts + t, lanes);
+		todo &= ~lanes;
+	}
+	if (rest)
+		go(w, j, w->pc, rest);
+	w->mask = 0;
+	w->event |= EV_NEXT;
+}
+
+/* ---- leaving ----------------------------------------------------------------------------------------------------- */
+
+void warp_exit(struct warp *w, uint32_t lanes)
+{
+	w->live &= ~lanes;
+	w->block->live -= (uint32_t)__builtin_popcount(lanes);
+	joins_leave(w, w->join, NULL, lanes);
+	w->mask &= ~lanes;
+	if (!w->mask)
+		w->event |= EV_NEXT;
+	block_lanes_left(w->block);
+}
+
+void x_exit(struct warp *w, const struct xinst *x)
+{
+	(void)x;
+	warp_exit(w, w->active);
+}
+
+void x_trap(struct warp *w, const struct xinst *x)
+{
+	warp_fault(w, INTERP_TRAP, "%s at line %u", ptx_op_name(x->in->op), x->in->line);
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------------------- */
+
+uint8_t *frame_param(struct warp *w, struct frame *f, unsigned lane, uint64_t offset)
+{
+	if (!f->parent && offset < f->fn->fn->param_size)
+		return w->block->grid->params + offset;
+	return f->params + (size_t)lane * f->fn->param_stride + offset;
+}
+
+static unsigned width_bytes(unsigned width)
+{
+	return width == WPRED ? 4 : 1u << width;
+}
+
+/* One lane of an argument. Predicates cannot be passed. */
+static uint8_t *arg_at(struct warp *w, struct frame *f, const struct call_arg *a, unsigned lane)
+{
+	if (a->offset != NO_SLOT)
+		return frame_param(w, f, lane, a->offset);
+	return f->regs + a->slot + (size_t)lane * width_bytes(a->width);
+}
+
+static void pass(struct warp *w, struct frame *to, const struct call_arg *d, struct frame *from,
+		 const struct call_arg *s, uint32_t lanes)
+{
+	uint32_t n = d->size < s->size ? d->size : s->size;
+
+	FOR_MASK(lanes, i)
+		memcpy(arg_at(w, to, d, i), arg_at(w, from, s, i), n);
+}
+
+/* A frame for `lanes`, which return to j. NULL: a fault was raised. */
+static struct frame *enter(struct warp *w, const struct call_site *s, const struct xfunc *fn, uint32_t lanes,
+			   struct join j)
+{
+	struct frame *f = frame_get(w->block->worker, fn);
+	uint32_t n = s->nargs < fn->fn->nparams ? s->nargs : fn->fn->nparams;
+
+	if (!f) {
+		warp_fault(w, INTERP_OUT_OF_MEMORY, "no memory for a call of %s", fn->fn->name);
+		return NULL;
+	}
+	f->parent = w->frame;
+	f->site = s;
+	f->join = j;
+	f->local_base = (w->frame->local_base + w->frame->fn->fn->local_size + 15) & ~15ULL;
+	f->stack_used = w->frame->stack_used + fn->stack_use;
+	if (f->stack_used > w->block->grid->stack_size ||
+	    f->local_base + fn->fn->local_size > w->block->grid->local_size) {
+		warp_fault(w, INTERP_STACK_OVERFLOW, "calling %s: the stack of %llu bytes is used up", fn->fn->name,
+			   (unsigned long long)w->block->grid->stack_size);
+		frame_put(w->block->worker, f);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		pass(w, f, &fn->params[i], w->frame, &s->args[i], lanes);
+	return f;
+}
+
+static void run_in(struct warp *w, struct frame *f, uint32_t lanes)
+{
+	w->frame = f;
+	w->regs = f->regs;
+	w->join = &f->join;
+	w->mask = lanes;
+	w->pc = f->fn->insts;
+}
+
+static void call_all(struct warp *w, const struct call_site *s, const struct xfunc *fn)
+{
+	uint32_t lanes = w->active;
+	struct frame *f =
+		enter(w, s, fn, lanes, (struct join){ w->pc, w->frame, w->mask, w->mask & ~lanes, w->join });
+
+	if (f)
+		run_in(w, f, lanes);
+}
+
+/* Lanes call different functions: each group gets a frame, and all meet behind the call. */
+static void call_each(struct warp *w, const struct call_site *s, const uint64_t *addr)
+{
+	uint32_t todo = w->active, rest = w->mask & ~todo;
+	struct join *j = join_create(w, w->pc, w->mask, rest), *outer = j ? j : w->join;
+
+	if (!j)
+		push_ready(w, w->pc, w->frame, w->join, rest);
+	while (todo) {
+		uint64_t to = addr[__builtin_ctz(todo)];
+		uint32_t lanes = 0;
+		struct frame *f;
+
+		FOR_MASK(todo, i)
+			if (addr[i] == to)
+				lanes |= 1u << i;
+		f = enter(w, s, kernel_func_at(w->block->grid->kernel, to), lanes,
+			  (struct join){ w->pc, w->frame, lanes, 0, outer });
+		if (!f)
+			return;
+		push_ready(w, f->fn->insts, f, &f->join, lanes);
+		todo &= ~lanes;
+	}
+	w->mask = 0;
+	w->event |= EV_NEXT;
+}
+
+static void call_indirect(struct warp *w, const struct xinst *x, const struct call_site *s)
+{
+	const uint64_t *addr = SRC(w, x, 0, uint64_t);
+	uint64_t first = addr[__builtin_ctz(w->active)];
+	bool same = true;
+
+	FOR_ACTIVE(w, i) {
+		if (!kernel_func_at(w->block->grid->kernel, addr[i])) {
+			warp_fault(w, INTERP_INVALID_PC, "line %u: call of 0x%llx, which is no function", x->in->line,
+				   (unsigned long long)addr[i]);
+			return;
+		}
+		same &= addr[i] == first;
+	}
+	if (same)
+		call_all(w, s, kernel_func_at(w->block->grid->kernel, first));
+	else
+		call_each(w, s, addr);
+}
+
+void x_call(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+
+	if (--w->budget <= 0)
+		w->event |= EV_BUDGET;
+	if (s->builtin)
+		s->builtin(w, x);
+	else if (s->callee)
+		call_all(w, s, s->callee);
+	else
+		call_indirect(w, x, s);
+}
+
+void x_ret(struct warp *w, const struct xinst *x)
+{
+	struct frame *f = w->frame;
+	uint32_t lanes = w->active, n;
+
+	if (!f->parent) {
+		x_exit(w, x);
+		return;
+	}
+	n = f->site->nrets < f->fn->fn->nrets ? f->site->nrets : f->fn->fn->nrets;
+	for (uint32_t i = 0; i < n; i++)
+		pass(w, f->parent, &f->site->rets[i], f, &f->fn->rets[i], lanes);
+	joins_leave(w, w->join, &f->join, lanes);
+	w->mask &= ~lanes;
+	f->join.arrived |= lanes;
+	if (w->mask)
+		return; /* lanes are still inside: the join waits for them */
+	if (f->join.arrived == f->join.expected)
+		join_pass(w, &f->join);
+	else
+		w->event |= EV_NEXT;
+}

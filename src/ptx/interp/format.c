@@ -1,0 +1,242 @@
+/*
+ * Device printf.  The arguments lie one after the other as a C compiler would put them into a struct: integers of 4
+ * or 8 bytes, doubles, pointers.  The format is hostile: each conversion is taken apart and put together again
+ * before the C library sees it, and a conversion we do not know is printed as it stands.
+ */
+#include "ptx/interp/core.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct out {
+	char *text;
+	size_t len, cap;
+	bool failed;
+};
+
+static void put(struct out *o, const char *s, size_t n)
+{
+	char *p;
+
+	if (o->len + n + 1 > o->cap) {
+		o->cap = (o->len + n + 1) * 2;
+		p = realloc(o->text, o->cap);
+		if (!p) {
+			o->failed = true;
+			return;
+		}
+		o->text = p;
+	}
+	memcpy(o->text + o->len, s, n);
+	o->len += n;
+	o->text[o->len] = 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void putf(struct out *o, const char *fmt, ...)
+{
+	char buf[4096];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		put(o, buf, (size_t)n < sizeof(buf) ? (size_t)n : sizeof(buf) - 1);
+}
+
+struct reader {
+	struct warp *w;
+	uint64_t at;
+	int count;
+	bool failed;
+};
+
+static uint64_t next_arg(struct reader *r, unsigned size)
+{
+	uint64_t v = 0, at = (r->at + size - 1) & ~(uint64_t)(size - 1);
+
+	if (r->failed || !mem_ok(r->w, at, size)) {
+		r->failed = true;
+		return 0;
+	}
+	memcpy(&v, (const void *)(uintptr_t)at, size);
+	r->at = at + size;
+	r->count++;
+	return v;
+}
+
+struct spec {
+	char flags[8];
+	int width, precision; /* -1: not given */
+	unsigned size;	      /* of an integer: 4 or 8; 1 and 2 for hh and h */
+	char type;
+};
+
+static int number(const char **p, struct reader *r)
+{
+	int n = 0;
+
+	if (**p == '*') {
+		++*p;
+		n = (int32_t)next_arg(r, 4);
+	} else {
+		while (isdigit((unsigned char)**p) && n < 100000)
+			n = n * 10 + *(*p)++ - '0';
+	}
+	return n > 1000 ? 1000 : n;
+}
+
+/* Behind the %: what the conversion says. Returns where it ends, or NULL if it is none. */
+static const char *parse(const char *p, struct spec *s, struct reader *r)
+{
+	size_t n = 0;
+
+	memset(s, 0, sizeof(*s));
+	s->width = s->precision = -1;
+	s->size = 4;
+	while (*p && strchr("-+ #0", *p)) {
+		if (n < 5 && !strchr(s->flags, *p))
+			s->flags[n++] = *p;
+		p++;
+	}
+	if (isdigit((unsigned char)*p) || *p == '*') {
+		s->width = number(&p, r);
+		if (s->width < 0) {
+			s->width = s->width < -1000 ? 1000 : -s->width;
+			if (!strchr(s->flags, '-'))
+				s->flags[n] = '-';
+		}
+	}
+	if (*p == '.') {
+		p++;
+		s->precision = number(&p, r);
+	}
+	for (; *p && strchr("hlLqjzt", *p); p++)
+		s->size = *p == 'h' ? s->size == 2 ? 1 : 2 : 8;
+	s->type = *p;
+	return *p && strchr("diouxXcsfFeEgGaAp", *p) ? p + 1 : NULL;
+}
+
+static void rebuild(const struct spec *s, const char *length, char *buf, size_t size)
+{
+	char width[16] = "", precision[16] = "";
+
+	if (s->width >= 0)
+		snprintf(width, sizeof(width), "%d", s->width);
+	if (s->precision >= 0)
+		snprintf(precision, sizeof(precision), ".%d", s->precision);
+	snprintf(buf, size, "%%%s%s%s%s%c", s->flags, width, precision, length, s->type);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#pragma GCC diagnostic ignored "-Wformat-security"
+
+static void convert_integer(struct out *o, const struct spec *s, struct reader *r)
+{
+	uint64_t v = next_arg(r, s->size == 8 ? 8 : 4);
+	char buf[64];
+
+	if (s->type == 'd' || s->type == 'i') {
+		v = s->size == 1 ? (uint64_t)(int8_t)v : s->size == 2 ? (uint64_t)(int16_t)v : v;
+		v = s->size == 8 ? v : (uint64_t)(int32_t)v;
+	} else if (s->size < 4) {
+		v &= s->size == 1 ? 0xff : 0xffff;
+	}
+	rebuild(s, "ll", buf, sizeof(buf));
+	putf(o, buf, (long long)v);
+}
+
+static void convert_string(struct out *o, const struct spec *s, struct reader *r)
+{
+	uint64_t at = next_arg(r, 8);
+	char buf[64], text[2048];
+
+	if (r->failed)
+		return;
+	if (!at)
+		strcpy(text, "(null)");
+	else if (!mem_string(r->w, at, text, sizeof(text)))
+		return;
+	rebuild(s, "", buf, sizeof(buf));
+	putf(o, buf, text);
+}
+
+static void convert(struct out *o, struct spec *s, struct reader *r)
+{
+	char buf[64];
+	uint64_t bits;
+	double d;
+
+	switch (s->type) {
+	case 's':
+		convert_string(o, s, r);
+		break;
+	case 'c':
+		rebuild(s, "", buf, sizeof(buf));
+		putf(o, buf, (int)next_arg(r, 4));
+		break;
+	case 'p':
+		bits = next_arg(r, 8);
+		rebuild(s, "", buf, sizeof(buf));
+		putf(o, buf, (void *)(uintptr_t)bits);
+		break;
+	case 'd':
+	case 'i':
+	case 'o':
+	case 'u':
+	case 'x':
+	case 'X':
+		convert_integer(o, s, r);
+		break;
+	default:
+		bits = next_arg(r, 8);
+		memcpy(&d, &bits, 8);
+		rebuild(s, "", buf, sizeof(buf));
+		putf(o, buf, d);
+	}
+}
+
+#pragma GCC diagnostic pop
+
+char *format_device(struct warp *w, const char *fmt, uint64_t args, size_t *len, int *nargs)
+{
+	struct out o = { 0 };
+	struct reader r = { .w = w, .at = args };
+
+	put(&o, "", 0);
+	while (*fmt && !r.failed && !o.failed) {
+		size_t n = strcspn(fmt, "%");
+		struct spec s;
+		const char *end;
+
+		put(&o, fmt, n);
+		fmt += n;
+		if (!*fmt)
+			break;
+		if (fmt[1] == '%') {
+			put(&o, "%", 1);
+			fmt += 2;
+			continue;
+		}
+		end = parse(fmt + 1, &s, &r);
+		if (end)
+			convert(&o, &s, &r);
+		else
+			put(&o, fmt, 1);
+		fmt = end ? end : fmt + 1;
+	}
+	if (r.failed)
+		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "printf arguments at 0x%llx cannot be read", (unsigned long long)args);
+	if (r.failed || o.failed) {
+		free(o.text);
+		return NULL;
+	}
+	*len = o.len;
+	*nargs = r.count;
+	return o.text;
+}

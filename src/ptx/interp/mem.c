@@ -1,0 +1,242 @@
+/*
+ * Addresses: from what a lane holds to what the host can touch, checked.
+ *
+ *	global, const, generic	host addresses, which must lie in memory that the host grants
+ *	shared			offsets in the block's window; as generic addresses, the window itself
+ *	local			offsets in the lane's own memory; as generic addresses, the warp's slab
+ *	param			host addresses, in the kernel's arguments or a frame
+ */
+#include "ptx/interp/core.h"
+
+#include <string.h>
+
+void mem_fence(void)
+{
+#ifdef __SANITIZE_THREAD__
+	/* ThreadSanitizer does not know fences, but it does know this. */
+	static _Atomic int fence;
+
+	atomic_fetch_add(&fence, 0);
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+static bool inside(uint64_t base, uint64_t size, uint64_t lo, uint64_t n)
+{
+	return lo >= base && lo - base <= size && n <= size - (lo - base);
+}
+
+static bool granted(struct warp *w, uint64_t lo, uint64_t n)
+{
+	struct worker *k = w->block->worker;
+	const struct interp_host *h = w->launch->host;
+	struct range r;
+	uint64_t size;
+
+	for (unsigned i = 1; i < RANGES; i++) {
+		r = k->ranges[i];
+		if (inside(r.base, r.end - r.base, lo, n)) {
+			memmove(k->ranges + 1, k->ranges, i * sizeof(r));
+			k->ranges[0] = r;
+			return true;
+		}
+	}
+	if (!h->accessible(h->arg, lo, &r.base, &size) || !inside(r.base, size, lo, n))
+		return false;
+	r.end = r.base + size;
+	memmove(k->ranges + 1, k->ranges, (RANGES - 1) * sizeof(r));
+	k->ranges[0] = r;
+	return true;
+}
+
+static bool in_frames(const struct warp *w, uint64_t lo, uint64_t n)
+{
+	for (const struct frame *f = w->frame; f; f = f->parent)
+		if (f->params && inside((uint64_t)(uintptr_t)f->params, (uint64_t)f->fn->param_stride * LANES, lo, n))
+			return true;
+	return false;
+}
+
+/* Bytes at a generic address. */
+static bool range_ok(struct warp *w, uint64_t lo, uint64_t n)
+{
+	const struct block *b = w->block;
+	const struct grid *g = b->grid;
+	struct range *hot = &b->worker->ranges[0];
+
+	if (inside(hot->base, hot->end - hot->base, lo, n))
+		return true;
+	if (inside((uint64_t)(uintptr_t)b->shared, g->shared_size, lo, n) ||
+	    inside((uint64_t)(uintptr_t)w->local, g->local_size * LANES, lo, n))
+		return true;
+	return granted(w, lo, n) || inside((uint64_t)(uintptr_t)g->params, g->params_size, lo, n) ||
+	       in_frames(w, lo, n) || inside((uint64_t)(uintptr_t)g->workspace, sizeof(g->workspace), lo, n);
+}
+
+bool mem_ok(struct warp *w, uint64_t addr, uint64_t size)
+{
+	return range_ok(w, addr, size);
+}
+
+bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (; n + 1 < size; n++) {
+		if (!mem_ok(w, addr + n, 1)) {
+			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "a string at 0x%llx cannot be read",
+				   (unsigned long long)addr);
+			buf[n] = 0;
+			return false;
+		}
+		buf[n] = *(const char *)(uintptr_t)(addr + n);
+		if (!buf[n])
+			return true;
+	}
+	buf[n] = 0;
+	return true;
+}
+
+/* ---- one access of a warp ------------------------------------------------------------------------------------- */
+
+static enum shape bad(struct warp *w, const struct xinst *x, enum interp_fault fault, unsigned lane, uint64_t a,
+		      uint64_t size)
+{
+	const uint32_t *c = w->block->ctaid;
+
+	warp_fault(w, fault, "line %u: %s of %llu bytes at 0x%llx%s, block (%u,%u,%u), thread (%u,%u,%u)", x->in->line,
+		   ptx_op_name(x->in->op), (unsigned long long)size, (unsigned long long)a,
+		   fault == INTERP_MISALIGNED_ADDRESS ? " (misaligned)" : "", c[0], c[1], c[2], w->tid[0][lane],
+		   w->tid[1][lane], w->tid[2][lane]);
+	return SHAPE_FAULT;
+}
+
+/* Addresses as the lanes hold them, displacement added. */
+static void read_base(struct warp *w, const struct xinst *x, unsigned src, uint64_t a[LANES])
+{
+	uint64_t imm = (uint64_t)x->imm, local;
+
+	if (x->src[src] == NO_SLOT) {
+		local = w->frame->local_base + imm;
+		for (int i = 0; i < LANES; i++)
+			a[i] = local;
+	} else if (x->src_width[src] == W64) {
+		const uint64_t *b = SRC(w, x, src, uint64_t);
+
+		for (int i = 0; i < LANES; i++)
+			a[i] = b[i] + imm;
+	} else {
+		const uint32_t *b = SRC(w, x, src, uint32_t);
+
+		for (int i = 0; i < LANES; i++)
+			a[i] = (uint32_t)(b[i] + (uint32_t)imm);
+	}
+}
+
+static void cover_inactive(struct warp *w, uint64_t a[LANES])
+{
+	uint64_t first = a[__builtin_ctz(w->active)];
+	uint32_t on = w->active;
+
+	for (int i = 0; i < LANES; i++)
+		a[i] = on & lane_bit32[i] ? a[i] : first;
+}
+
+/* Offsets in a window of `limit` bytes. */
+static enum shape check_offsets(struct warp *w, const struct xinst *x, uint64_t size, uint64_t limit,
+				const uint64_t a[LANES])
+{
+	uint64_t high = 0, low_bits = 0;
+	uint64_t last = size <= limit ? limit - size : 0;
+
+	for (int i = 0; i < LANES; i++) {
+		high |= (uint64_t)(a[i] > last);
+		low_bits |= a[i];
+	}
+	if (high || size > limit) {
+		FOR_ACTIVE(w, i)
+			if (size > limit || a[i] > last)
+				return bad(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
+	}
+	if (low_bits & (size - 1)) {
+		FOR_ACTIVE(w, i)
+			if (a[i] & (size - 1))
+				return bad(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
+	}
+	return SHAPE_LOOSE;
+}
+
+static bool is_dense(const uint64_t a[LANES], uint64_t size)
+{
+	uint64_t first = a[0], off = 0;
+
+	for (unsigned i = 0; i < LANES; i++)
+		off |= a[i] ^ (first + i * size);
+	return !off;
+}
+
+static enum shape check_generic(struct warp *w, const struct xinst *x, uint64_t size, const uint64_t a[LANES])
+{
+	uint64_t lo = a[0], hi = a[0], low_bits = 0;
+
+	for (int i = 0; i < LANES; i++) {
+		low_bits |= a[i];
+		lo = a[i] < lo ? a[i] : lo;
+		hi = a[i] > hi ? a[i] : hi;
+	}
+	if (low_bits & (size - 1)) {
+		FOR_ACTIVE(w, i)
+			if (a[i] & (size - 1))
+				return bad(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
+	}
+	if (hi - lo <= UINT64_MAX - size && range_ok(w, lo, hi - lo + size))
+		return SHAPE_LOOSE;
+	FOR_ACTIVE(w, i)
+		if (!range_ok(w, a[i], size))
+			return bad(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
+	return SHAPE_LOOSE;
+}
+
+/* .param memory by name: the offset was checked when the function was decoded. */
+static enum shape resolve_param(struct warp *w, const struct xinst *x, uint64_t a[LANES])
+{
+	for (unsigned i = 0; i < LANES; i++)
+		a[i] = (uint64_t)(uintptr_t)frame_param(w, w->frame, i, (uint64_t)x->imm);
+	return SHAPE_LOOSE;
+}
+
+enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size,
+		       uint64_t a[LANES])
+{
+	uint64_t base;
+	bool dense;
+
+	if (space == PTX_PARAM && x->src[src] == NO_SLOT)
+		return resolve_param(w, x, a);
+	read_base(w, x, src, a);
+	if (w->active != ALL_LANES)
+		cover_inactive(w, a);
+	dense = w->active == ALL_LANES && is_dense(a, size);
+	switch (space) {
+	case PTX_SHARED:
+	case PTX_SHARED_CLUSTER:
+		if (check_offsets(w, x, size, w->block->grid->shared_size, a) == SHAPE_FAULT)
+			return SHAPE_FAULT;
+		base = (uint64_t)(uintptr_t)w->block->shared;
+		for (int i = 0; i < LANES; i++)
+			a[i] += base;
+		return dense ? SHAPE_DENSE : SHAPE_LOOSE;
+	case PTX_LOCAL:
+		if (check_offsets(w, x, size, w->block->grid->local_size, a) == SHAPE_FAULT)
+			return SHAPE_FAULT;
+		for (unsigned i = 0; i < LANES; i++)
+			a[i] += lane_local(w, i);
+		return SHAPE_LOOSE;
+	default:
+		if (dense && !(a[0] & (size - 1)) && a[0] < UINT64_MAX - LANES * size &&
+		    range_ok(w, a[0], LANES * size))
+			return SHAPE_DENSE;
+		return check_generic(w, x, size, a);
+	}
+}

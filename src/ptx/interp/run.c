@@ -1,0 +1,420 @@
+/*
+ * Running warps, blocks, and a thread's share of a grid.
+ *
+ * A warp runs until it ends, waits, or has used up its budget; a block until all its warps have ended or do nothing but
+ * spin; a thread takes the grid's blocks in order.  When all it has are spinning, it takes one more: so blocks
+ * that wait for later ones (a barrier over the grid) find them running in the end.
+ */
+#include "ptx/interp/core.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	PATIENCE = 64,	       /* rounds in which all blocks spin, until one more is started */
+	MAX_RESIDENT = 256,    /* blocks a thread has at work, unless all must be */
+	STUCK_ROUNDS = 64,     /* rounds in which a block spins, until lanes that wait at joins are let go */
+	SLEEP_AFTER = 4096,    /* rounds, until spinning threads sleep in between */
+	SLEEP_NS = 50 * 1000,
+};
+
+void warp_fault(struct warp *w, enum interp_fault fault, const char *fmt, ...)
+{
+	struct grid *g = w->block->grid;
+	int none = 0;
+	va_list ap;
+
+	w->event |= EV_FAULT;
+	pthread_mutex_lock(&g->lock);
+	if (atomic_compare_exchange_strong(&g->fault, &none, (int)fault)) {
+		va_start(ap, fmt);
+		vsnprintf(g->launch->message, sizeof(g->launch->message), fmt, ap);
+		va_end(ap);
+	}
+	pthread_mutex_unlock(&g->lock);
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Has somebody else failed, or does nobody want the result any more? */
+static bool grid_over(struct grid *g)
+{
+	int none = 0;
+
+	if (atomic_load_explicit(&g->fault, memory_order_relaxed))
+		return true;
+	if (g->launch->stop && atomic_load_explicit(g->launch->stop, memory_order_relaxed))
+		atomic_compare_exchange_strong(&g->fault, &none, INTERP_STOPPED);
+	else if (g->launch->deadline && now() > g->launch->deadline)
+		atomic_compare_exchange_strong(&g->fault, &none, INTERP_TIMEOUT);
+	else
+		return false;
+	return true;
+}
+
+/* ---- a warp -------------------------------------------------------------------------------------------------- */
+
+static void dispatch(struct warp *w)
+{
+	do {
+		const struct xinst *x = w->pc++;
+		uint32_t on = w->mask & (*(const uint32_t *)(w->regs + x->guard) ^ x->guard_xor);
+
+		if (!on)
+			continue;
+		w->active = on;
+		x->run(w, x);
+	} while (!w->event);
+}
+
+/* Many steps without an end: is it waiting for somebody? */
+static enum run use_up_budget(struct warp *w)
+{
+	bool spinning = w->spins * SPIN_COST >= BUDGET / 2;
+
+	w->budget = BUDGET;
+	w->spins = 0;
+	w->stalled += spinning ? SPIN_STALL : 1;
+	warp_rotate(w);
+	if (w->stalled >= STALL_LIMIT) {
+		w->stalled = 0;
+		warp_release(w);
+	}
+	if (grid_over(w->block->grid))
+		return RUN_FAULT;
+	return spinning ? RUN_SPINNING : RUN_PROGRESS;
+}
+
+static enum run warp_run(struct warp *w)
+{
+	enum run r = RUN_BLOCKED;
+
+	for (;;) {
+		if (!w->mask && !warp_next(w))
+			return w->live ? r : RUN_DONE;
+		w->event = 0;
+		dispatch(w);
+		r = RUN_PROGRESS;
+		if (w->event & EV_FAULT)
+			return RUN_FAULT;
+		if (w->event & EV_BUDGET)
+			return use_up_budget(w);
+	}
+}
+
+/* ---- a block -------------------------------------------------------------------------------------------------- */
+
+/* One turn for every warp. */
+static enum run block_round(struct block *b)
+{
+	bool spinning = false, progress = false;
+
+	for (uint32_t i = 0; i < b->nwarps; i++) {
+		if (!b->warps[i].live)
+			continue;
+		switch (warp_run(&b->warps[i])) {
+		case RUN_FAULT:
+			return RUN_FAULT;
+		case RUN_SPINNING:
+			spinning = true;
+			break;
+		case RUN_BLOCKED:
+			break;
+		default:
+			progress = true;
+		}
+	}
+	if (!b->live)
+		return RUN_DONE;
+	return progress ? RUN_PROGRESS : spinning ? RUN_SPINNING : RUN_BLOCKED;
+}
+
+static bool release_warps(struct block *b)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < b->nwarps; i++)
+		if (b->warps[i].live)
+			any |= warp_release(&b->warps[i]);
+	return any;
+}
+
+enum run block_run(struct block *b)
+{
+	for (;;) {
+		enum run r = block_round(b);
+
+		switch (r) {
+		case RUN_PROGRESS:
+			b->idle = 0;
+			if (b->worker->nresident > 1)
+				return r;
+			break;
+		case RUN_SPINNING:
+			if (++b->idle % STUCK_ROUNDS == 0)
+				release_warps(b);
+			return r;
+		case RUN_BLOCKED:
+			if (release_warps(b))
+				break;
+			warp_fault(&b->warps[0], INTERP_TIMEOUT, "all threads of block (%u,%u,%u) wait at barriers",
+				   b->ctaid[0], b->ctaid[1], b->ctaid[2]);
+			return RUN_FAULT;
+		default:
+			return r;
+		}
+	}
+}
+
+/* ---- frames ----------------------------------------------------------------------------------------------------- */
+
+#define ROUND64(n) (((n) + 63) & ~(size_t)63)
+
+struct frame *frame_get(struct worker *k, const struct xfunc *fn)
+{
+	struct frame *f = k->free_frames[fn->index];
+	size_t params = (size_t)fn->param_stride * LANES, head = ROUND64(sizeof(*f)), regs = ROUND64(fn->frame_size);
+
+	if (f) {
+		k->free_frames[fn->index] = f->next;
+		return f;
+	}
+	f = aligned_alloc(64, head + regs + ROUND64(params));
+	if (!f)
+		return NULL;
+	memset(f, 0, head + regs + params);
+	f->fn = fn;
+	f->regs = (uint8_t *)f + head;
+	f->params = params ? f->regs + regs : NULL;
+	memcpy(f->regs + fn->frame_size - fn->consts_size, k->grid->consts[fn->index], fn->consts_size);
+	f->all = k->frames;
+	k->frames = f;
+	return f;
+}
+
+void frame_put(struct worker *k, struct frame *f)
+{
+	f->next = k->free_frames[f->fn->index];
+	k->free_frames[f->fn->index] = f;
+}
+
+/* ---- starting and ending a block ------------------------------------------------------------------------------------ */
+
+static void block_destroy(struct block *b)
+{
+	if (!b)
+		return;
+	free(b->warps);
+	free(b->shared);
+	free(b->local);
+	free(b);
+}
+
+static struct block *block_create(struct worker *k)
+{
+	struct grid *g = k->grid;
+	size_t local = g->local_size * LANES * g->nwarps;
+	struct block *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->grid = g;
+	b->worker = k;
+	b->nwarps = g->nwarps;
+	b->warps = aligned_alloc(64, ROUND64(g->nwarps * sizeof(struct warp)));
+	b->shared = aligned_alloc(1024, (g->shared_size + 1023) & ~(size_t)1023);
+	b->local = local ? malloc(local) : NULL;
+	if (!b->warps || !b->shared || (local && !b->local)) {
+		block_destroy(b);
+		return NULL;
+	}
+	memset(b->warps, 0, g->nwarps * sizeof(struct warp));
+	memset(b->shared, 0, g->shared_size);
+	for (uint32_t i = 0; i < b->nwarps; i++) {
+		struct warp *w = &b->warps[i];
+
+		w->launch = g->launch;
+		w->block = b;
+		w->number = i;
+		w->local = b->local ? b->local + g->local_size * LANES * i : NULL;
+		for (uint32_t lane = 0; lane < LANES; lane++) {
+			uint32_t t = i * LANES + lane, x = g->launch->block[0], y = g->launch->block[1];
+
+			w->tid[0][lane] = t % x;
+			w->tid[1][lane] = t / x % y;
+			w->tid[2][lane] = t / x / y;
+		}
+	}
+	return b;
+}
+
+static bool block_begin(struct block *b, uint64_t number)
+{
+	const struct grid *g = b->grid;
+	const unsigned *dim = g->launch->grid;
+
+	b->number = number;
+	b->ctaid[0] = (uint32_t)(number % dim[0]);
+	b->ctaid[1] = (uint32_t)(number / dim[0] % dim[1]);
+	b->ctaid[2] = (uint32_t)(number / dim[0] / dim[1]);
+	b->live = g->nthreads;
+	b->idle = 0;
+	memset(b->bars, 0, sizeof(b->bars));
+	for (uint32_t i = 0; i < b->nwarps; i++) {
+		struct frame *f = frame_get(b->worker, g->kernel->entry);
+		uint32_t n = g->nthreads - i * LANES;
+
+		if (!f)
+			return false;
+		f->parent = NULL;
+		f->local_base = 0;
+		f->stack_used = 0;
+		b->warps[i].root = f;
+		warp_start(&b->warps[i], f, n >= LANES ? ALL_LANES : (1u << n) - 1);
+	}
+	return true;
+}
+
+static bool start_block(struct worker *k)
+{
+	struct grid *g = k->grid;
+	uint64_t n = atomic_fetch_add(&g->next, 1);
+	struct block *b = k->free_blocks;
+	int none = 0;
+
+	if (n >= g->nblocks)
+		return false;
+	if (b)
+		k->free_blocks = b->next;
+	else
+		b = block_create(k);
+	if (!b || !block_begin(b, n)) {
+		block_destroy(b);
+		atomic_compare_exchange_strong(&g->fault, &none, INTERP_OUT_OF_MEMORY);
+		return false;
+	}
+	b->next = NULL;
+	*k->resident_end = b;
+	k->resident_end = &b->next;
+	k->nresident++;
+	return true;
+}
+
+static void end_block(struct worker *k, struct block **at)
+{
+	struct block *b = *at;
+
+	*at = b->next;
+	if (k->resident_end == &b->next)
+		k->resident_end = at;
+	k->nresident--;
+	for (uint32_t i = 0; i < b->nwarps; i++)
+		frame_put(k, b->warps[i].root);
+	b->next = k->free_blocks;
+	k->free_blocks = b;
+}
+
+/* ---- a thread's share ---------------------------------------------------------------------------------------------- */
+
+/* One turn for every block this thread has. */
+static enum run worker_round(struct worker *k)
+{
+	enum run r = RUN_SPINNING;
+	struct block **at = &k->resident;
+
+	while (*at) {
+		switch (block_run(*at)) {
+		case RUN_DONE:
+			end_block(k, at);
+			r = RUN_PROGRESS;
+			continue;
+		case RUN_FAULT:
+			return RUN_FAULT;
+		case RUN_PROGRESS:
+			r = RUN_PROGRESS;
+			break;
+		default:
+			break;
+		}
+		at = &(*at)->next;
+	}
+	return r;
+}
+
+static void wait_a_little(uint32_t rounds)
+{
+	struct timespec t = { .tv_nsec = SLEEP_NS };
+
+	if (rounds > SLEEP_AFTER)
+		nanosleep(&t, NULL);
+	else
+		sched_yield();
+}
+
+static void worker_loop(struct worker *k)
+{
+	struct grid *g = k->grid;
+	bool cooperative = g->launch->cooperative;
+	uint32_t rounds = 0, max = cooperative ? UINT32_MAX : MAX_RESIDENT;
+
+	while (!grid_over(g)) {
+		enum run r;
+
+		if (!k->resident && !start_block(k))
+			return;
+		r = worker_round(k);
+		if (r == RUN_FAULT)
+			return;
+		if (r == RUN_PROGRESS) {
+			rounds = 0;
+			continue;
+		}
+		rounds++;
+		if ((cooperative || rounds >= PATIENCE) && k->nresident < max && start_block(k))
+			rounds = 0;
+		else
+			wait_a_little(rounds);
+	}
+}
+
+static void free_blocks(struct block *b)
+{
+	struct block *next;
+
+	for (; b; b = next) {
+		next = b->next;
+		block_destroy(b);
+	}
+}
+
+void worker_run(void *data, uint64_t number)
+{
+	struct grid *g = data;
+	struct worker k = { .grid = g, .number = (uint32_t)number };
+	int none = 0;
+	struct frame *next;
+
+	k.resident_end = &k.resident;
+	k.free_frames = calloc(g->kernel->program->nfuncs, sizeof(*k.free_frames));
+	if (k.free_frames)
+		worker_loop(&k);
+	else
+		atomic_compare_exchange_strong(&g->fault, &none, INTERP_OUT_OF_MEMORY);
+	free_blocks(k.resident);
+	free_blocks(k.free_blocks);
+	for (struct frame *f = k.frames; f; f = next) {
+		next = f->all;
+		free(f);
+	}
+	free(k.free_frames);
+}
