@@ -1,5 +1,6 @@
 /*
  * futex.h - sleep until a 32-bit word changes; wake those who sleep on it.  Within one process.
+ * And what to do between two looks while one does not sleep yet.
  */
 #ifndef UTIL_FUTEX_H
 #define UTIL_FUTEX_H
@@ -18,6 +19,15 @@ static inline void futex_wait(_Atomic uint32_t *word, uint32_t seen)
 static inline void futex_wake_all(_Atomic uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
 }
 
 #endif

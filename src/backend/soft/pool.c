@@ -13,9 +13,11 @@
 #include <time.h>
 
 #include "backend/soft/queue.h"
+#include "util/futex.h"
 
 #define MAX_WORKERS  256
 #define IDLE_SECONDS 5
+#define SPIN_NS	     50000 /* how long one idle worker looks out before it sleeps: waking costs more than a launch */
 
 struct job {
 	struct list link;
@@ -35,6 +37,8 @@ static struct {
 	struct list jobs;
 	pthread_cond_t work;
 	unsigned workers, idle;
+	bool spinning;
+	_Atomic unsigned news; /* counts what there is to do; read by the one who spins, without the lock */
 } pool;
 
 unsigned soft_parallelism(void)
@@ -118,23 +122,49 @@ static void work_on(struct job *j, unsigned who)
 	}
 }
 
-static bool help(void)
+/* A job that can use one more, or NULL. */
+static struct job *joinable(void)
 {
 	list_each (it, &pool.jobs) {
 		struct job *j = container_of(it, struct job, link);
 
-		if (j->joined >= soft_parallelism() || atomic_load_explicit(&j->next, memory_order_relaxed) >= j->n)
-			continue;
-		unsigned who = j->joined++;
-		j->active++;
-		pthread_mutex_unlock(&soft.lock);
-		work_on(j, who);
-		pthread_mutex_lock(&soft.lock);
-		if (--j->active == 0)
-			pthread_cond_signal(&j->done);
-		return true;
+		if (j->joined < soft_parallelism() && atomic_load_explicit(&j->next, memory_order_relaxed) < j->n)
+			return j;
 	}
-	return false;
+	return NULL;
+}
+
+static bool help(void)
+{
+	struct job *j = joinable();
+
+	if (!j)
+		return false;
+	unsigned who = j->joined++;
+	j->active++;
+	pthread_mutex_unlock(&soft.lock);
+	work_on(j, who);
+	pthread_mutex_lock(&soft.lock);
+	if (--j->active == 0)
+		pthread_cond_signal(&j->done);
+	return true;
+}
+
+/* Look out for something new for a moment; true: there is work.  One worker at a time does so. */
+static bool look_out(void)
+{
+	unsigned seen = atomic_load(&pool.news);
+
+	if (pool.spinning || soft_parallelism() == 1)
+		return false;
+	pool.spinning = true;
+	pthread_mutex_unlock(&soft.lock);
+	for (uint64_t until = soft_now() + SPIN_NS; atomic_load(&pool.news) == seen && soft_now() < until;)
+		for (int i = 0; i < 32 && atomic_load_explicit(&pool.news, memory_order_relaxed) == seen; i++)
+			cpu_relax();
+	pthread_mutex_lock(&soft.lock);
+	pool.spinning = false;
+	return pool.nready || joinable();
 }
 
 /* True: time to go home. */
@@ -143,6 +173,8 @@ static bool rest(void)
 	struct timespec until;
 	int err;
 
+	if (look_out())
+		return false;
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += IDLE_SECONDS;
 	pool.idle++;
@@ -194,9 +226,12 @@ static bool start_worker(void)
 /* One more thing to do: see that somebody comes. */
 static void summon(unsigned things, unsigned limit)
 {
+	atomic_fetch_add(&pool.news, 1);
+	if (things <= pool.spinning)
+		return;
 	if (pool.idle)
 		pthread_cond_signal(&pool.work);
-	if (pool.idle < things && pool.workers < limit)
+	if (pool.idle + pool.spinning < things && pool.workers < limit)
 		start_worker();
 }
 

@@ -325,19 +325,12 @@ bool stream_done(struct stream *s, uint64_t number)
 	return atomic_load(&s->completed) >= number;
 }
 
-static void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#endif
-}
-
 void stream_wait(struct stream *s, uint64_t number, bool spin)
 {
 	for (int i = 0; spin && i < 2000 && soft_parallelism() > 1; i++) {
 		if (stream_done(s, number))
 			return;
-		relax();
+		cpu_relax();
 	}
 	atomic_fetch_add(&s->waiters, 1);
 	for (;;) {
