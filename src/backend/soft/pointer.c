@@ -149,7 +149,7 @@ static void unknown(void *data, CUpointer_attribute attribute, uint64_t ptr)
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-		if (vmm_reservation && vmm_reservation(ptr, &base, &size))
+		if (vmm_reservation(ptr, &base, &size))
 			put64(data, attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE ? size : base);
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
