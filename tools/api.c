@@ -13,13 +13,14 @@ int nentries;
 static const char *file;
 static int line;
 
-/* "handle T ...", "address T ..." and "struct T ...": types that are not plain numbers. */
+/* "handle T ...", "struct T ..." and so on: what a type is that is not a plain number. */
 struct types {
 	const char *word;
 	char *names[MAX_TYPES];
 	int count;
 };
-static struct types handles = {"handle"}, addresses = {"address"}, structs = {"struct"};
+static struct types handles = {"handle"}, addresses = {"address"}, structs = {"struct"}, callbacks = {"callback"},
+		    deeps = {"deep"};
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *fmt, ...)
 {
@@ -99,6 +100,11 @@ static void parse_dir(char **s, struct arg *a)
 	};
 	char *p = *s;
 
+	if (!strncmp(p, "drop ", 5)) {
+		a->drop = true;
+		*s = skip(p + 5);
+		return;
+	}
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		size_t n = strlen(words[i].word);
 		if (strncmp(p, words[i].word, n) || !strchr(" ?(", p[n]))
@@ -273,7 +279,8 @@ static void parse_line(char *s)
 		result = word(&p);
 		if (!result)
 			fail("library needs a name, a SONAME and a result type");
-	} else if (parse_types(p, &handles) || parse_types(p, &addresses) || parse_types(p, &structs)) {
+	} else if (parse_types(p, &handles) || parse_types(p, &addresses) || parse_types(p, &structs) ||
+		parse_types(p, &callbacks) || parse_types(p, &deeps)) {
 		return;
 	} else {
 		parse_entry(p);
@@ -377,4 +384,30 @@ bool api_is_address(const char *type)
 bool api_is_struct(const char *type)
 {
 	return is_one_of(&structs, type);
+}
+
+bool api_is_callback(const char *type)
+{
+	return is_one_of(&callbacks, type);
+}
+
+bool api_is_deep(const char *type)
+{
+	return is_one_of(&deeps, type);
+}
+
+const char *api_handle(int i)
+{
+	return i < handles.count ? handles.names[i] : NULL;
+}
+
+void api_pointee(const char *type, char *out, size_t size)
+{
+	if (!strncmp(type, "const ", 6))
+		type += 6;
+	snprintf(out, size, "%s", type);
+	char *star = strrchr(out, '*');
+	if (star)
+		*star = 0;
+	api_trim(out);
 }

@@ -28,6 +28,7 @@ struct arg {
 	char *name;
 	enum dir dir;
 	bool opt;
+	bool drop; /* by value: the call ends this handle */
 	char *len; /* NULL: one element */
 };
 
@@ -58,3 +59,14 @@ int api_find_arg(const struct entry *e, const char *name, size_t n); /* index or
 bool api_is_handle(const char *type);
 bool api_is_address(const char *type);
 bool api_is_struct(const char *type);
+bool api_is_callback(const char *type);
+bool api_is_deep(const char *type); /* a struct with pointers or handles inside */
+const char *api_handle(int i);      /* the i-th handle type, or NULL */
+
+/* The element a pointer points to: "const void *" -> "void", "CUstream *" -> "CUstream". */
+void api_pointee(const char *type, char *out, size_t size);
+
+/* Modes of apigen, in apiwire.c. */
+void wire_structs(void);
+void wire_client(void);
+void wire_server(void);

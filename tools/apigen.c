@@ -278,18 +278,6 @@ static void mode_protos(void)
 
 /* ---- trace: one descriptor a function, one wrapper that packs the arguments ---- */
 
-/* The element a pointer points to: "const void *" -> "void", "CUstream *" -> "CUstream". */
-static void pointee(const char *type, char *out, size_t size)
-{
-	if (!strncmp(type, "const ", 6))
-		type += 6;
-	snprintf(out, size, "%s", type);
-	char *star = strrchr(out, '*');
-	if (star)
-		*star = 0;
-	api_trim(out);
-}
-
 /* How a value is printed: h in hex, u unsigned, d signed. */
 static char number_kind(const char *type)
 {
@@ -302,7 +290,7 @@ static void print_kind(const struct arg *a)
 {
 	char t[128];
 
-	pointee(a->type, t, sizeof t);
+	api_pointee(a->type, t, sizeof t);
 	if (a->dir == BY_VALUE && api_is_struct(a->type))
 		printf("'S', sizeof(%s)", a->type);
 	else if (a->dir == BY_VALUE && !strcmp(a->type, "float"))
@@ -402,6 +390,28 @@ static void mode_map(void)
 	printf("local: *;\n};\n");
 }
 
+static void mode_wire(void)
+{
+	head("what a call looks like as bytes");
+	printf("#pragma once\n\nenum handle_kind {\n\tHANDLE_NONE,\n");
+	for (int i = 0; api_handle(i); i++)
+		printf("\tHANDLE_%s,\n", api_handle(i));
+	printf("\tHANDLE_KINDS\n};\n\n");
+	wire_structs();
+}
+
+static void mode_client(void)
+{
+	head("calls packed, sent and unpacked");
+	wire_client();
+}
+
+static void mode_server(void)
+{
+	head("calls checked, unpacked and made");
+	wire_server();
+}
+
 /* ---- coverage: a page from the description and lists of the functions each implementation defines ---- */
 
 #define MAX_IMPLS 8
@@ -482,7 +492,8 @@ static const struct mode {
 	{"ops", mode_ops},		 {"exports", mode_exports},   {"header", mode_header, true},
 	{"table", mode_table, true},	 {"complete", mode_complete}, {"names", mode_names},
 	{"protos", mode_protos},	 {"trace", mode_trace},	      {"exportlist", mode_exportlist},
-	{"map", mode_map},		 {"coverage", mode_coverage},
+	{"map", mode_map},		 {"coverage", mode_coverage}, {"wire", mode_wire},
+	{"client", mode_client},	 {"server", mode_server},
 };
 
 int main(int argc, char **argv)

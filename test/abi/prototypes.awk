@@ -18,7 +18,7 @@ $1 !~ /^[0-9]+$/ || $3 == "-" {
 	}
 	name[count] = substr(text, 1, index(text, "(") - 1)
 	text = ", " substr(text, index(text, "(") + 1)
-	while (match(text, /, (inout|in|out|host)\??(\([^)]*\))? /))
+	while (match(text, /, (drop|inout|in|out|host)\??(\([^)]*\))? /))
 		text = substr(text, 1, RSTART + 1) substr(text, RSTART + RLENGTH)
 	args[name[count]] = substr(text, 3)
 }
