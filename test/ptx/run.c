@@ -1,0 +1,87 @@
+/*
+ * Runs PTX test files (spec.h) and says which values differ from what they expect.
+ *
+ *	run [--cuda] FILE|FOLDER...
+ *
+ * On our interpreter, or with --cuda on whatever libcuda.so.1 is found: NVIDIA's
+ * driver and GPU are then the judge of the files themselves.
+ */
+#include "spec.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static run_fn *run = run_interp;
+static unsigned files, failed, skipped;
+
+static bool run_file(const char *path)
+{
+	struct spec *s = spec_read(path);
+	char message[2000] = "";
+	bool ok;
+	int r;
+
+	if (!s || s->why[0]) {
+		fprintf(stderr, "%s: %s\n", path, s ? s->why : "cannot be read");
+		spec_free(s);
+		return false;
+	}
+	r = run(s, message, sizeof message);
+	ok = r == (s->refuse ? -1 : s->error);
+	if (!ok)
+		fprintf(stderr, "%s: the launch gave %d, not %d: %s\n", path, r, s->refuse ? -1 : s->error, message);
+	else if (r == 0)
+		ok = spec_compare(s, path) == 0;
+	spec_free(s);
+	return ok;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void run_path(const char *path)
+{
+	struct dirent **list;
+	struct stat st;
+	char *names[4096];
+	int n = 0, total;
+
+	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+		files++;
+		failed += !run_file(path);
+		return;
+	}
+	total = scandir(path, &list, NULL, NULL);
+	for (int i = 0; i < total; i++) {
+		if (list[i]->d_name[0] != '.' && n < 4096 && asprintf(&names[n], "%s/%s", path, list[i]->d_name) > 0)
+			n++;
+		free(list[i]);
+	}
+	if (total >= 0)
+		free(list);
+	qsort(names, (size_t)n, sizeof names[0], by_name);
+	for (int i = 0; i < n; i++) {
+		size_t len = strlen(names[i]);
+
+		if (!stat(names[i], &st) && (S_ISDIR(st.st_mode) || (len > 4 && !strcmp(names[i] + len - 4, ".ptx"))))
+			run_path(names[i]);
+		free(names[i]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--cuda"))
+			run = run_cuda;
+		else
+			run_path(argv[i]);
+	}
+	printf("%u files, %u failed\n", files, failed);
+	(void)skipped;
+	return failed || !files;
+}

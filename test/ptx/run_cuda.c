@@ -1,0 +1,106 @@
+/* A test file on the CUDA driver of this machine. */
+#include "spec.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long devptr;
+static struct {
+	int (*init)(unsigned);
+	int (*retain)(void **, int);
+	int (*reset)(int);
+	int (*set)(void *);
+	int (*load)(void **, const void *, unsigned, int *, void **);
+	int (*unload)(void *);
+	int (*function)(void **, void *, const char *);
+	int (*alloc)(devptr *, size_t);
+	int (*release)(devptr);
+	int (*to)(devptr, const void *, size_t);
+	int (*from)(void *, devptr, size_t);
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+	int (*sync)(void);
+	void *context;
+} cu;
+
+static bool find(void *lib, const char *name, void *fn)
+{
+	void *p = dlsym(lib, name);
+
+	*(void **)fn = p;
+	return p;
+}
+
+static bool start(void)
+{
+	static void *lib;
+
+	if (cu.context)
+		return cu.set(cu.context) == 0;
+	lib = lib ? lib : dlopen("libcuda.so.1", RTLD_NOW);
+	return lib && find(lib, "cuInit", &cu.init) && find(lib, "cuDevicePrimaryCtxRetain", &cu.retain) &&
+	       find(lib, "cuDevicePrimaryCtxReset_v2", &cu.reset) && find(lib, "cuCtxSetCurrent", &cu.set) &&
+	       find(lib, "cuModuleLoadDataEx", &cu.load) && find(lib, "cuModuleUnload", &cu.unload) &&
+	       find(lib, "cuModuleGetFunction", &cu.function) && find(lib, "cuMemAlloc_v2", &cu.alloc) &&
+	       find(lib, "cuMemFree_v2", &cu.release) && find(lib, "cuMemcpyHtoD_v2", &cu.to) &&
+	       find(lib, "cuMemcpyDtoH_v2", &cu.from) && find(lib, "cuLaunchKernel", &cu.launch) &&
+	       find(lib, "cuCtxSynchronize", &cu.sync) && cu.init(0) == 0 && cu.retain(&cu.context, 0) == 0 &&
+	       cu.set(cu.context) == 0;
+}
+
+/* CU_JIT_ERROR_LOG_BUFFER and its size. */
+static int load(struct spec *s, void **module, char *message, size_t size)
+{
+	int options[] = {5, 6};
+	void *values[] = {message, (void *)size};
+
+	return cu.load(module, s->text, 2, options, values);
+}
+
+static int launch(struct spec *s, void *function)
+{
+	devptr mem[MAX_ARGS] = {0};
+	void *params[MAX_ARGS];
+	int r = 0;
+
+	for (unsigned i = 0; i < s->nargs; i++) {
+		struct argument *a = &s->args[i];
+
+		params[i] = a->scalar ? (void *)a->v.bits : (void *)&mem[i];
+		if (!a->scalar && (cu.alloc(&mem[i], a->bytes ? a->bytes : 1) || cu.to(mem[i], a->host, a->bytes)))
+			return -2;
+	}
+	r = cu.launch(function, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->shared, NULL,
+		      params, NULL);
+	r = r ? r : cu.sync();
+	for (unsigned i = 0; i < s->nargs; i++) {
+		if (!r && mem[i])
+			cu.from(s->args[i].host, mem[i], s->args[i].bytes);
+		if (mem[i])
+			cu.release(mem[i]);
+	}
+	return r;
+}
+
+int run_cuda(struct spec *s, char *message, size_t size)
+{
+	void *module = NULL, *function = NULL;
+	int r;
+
+	if (!start()) {
+		snprintf(message, size, "no CUDA driver");
+		return -2;
+	}
+	r = load(s, &module, message, size);
+	if (r)
+		return -1;
+	r = cu.function(&function, module, s->kernel);
+	r = r ? r : launch(s, function);
+	cu.unload(module);
+	if (r) { /* a fault is for ever: start afresh */
+		cu.reset(0);
+		cu.context = NULL;
+		cu.retain(&cu.context, 0);
+	}
+	return r;
+}
