@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #define GENERATIONS 0xffffffu
-#define LIVE	    (1ull << 31)
-#define REFS	    (LIVE - 1)
+#define LIVE        (1ull << 31)
+#define REFS        (LIVE - 1)
 
 struct handle_slot {
 	_Atomic uint64_t word;
@@ -32,7 +32,8 @@ unsigned handle_kind(uint64_t handle)
 
 static struct handle_slot *slot_at(struct handle_table *t, uint32_t index)
 {
-	struct handle_slot *chunk = atomic_load_explicit(&t->chunk[index / HANDLE_CHUNK], memory_order_acquire);
+	struct handle_slot *chunk =
+		atomic_load_explicit(&t->chunk[index / HANDLE_CHUNK], memory_order_acquire);
 
 	return chunk ? &chunk[index % HANDLE_CHUNK] : NULL;
 }
@@ -80,7 +81,7 @@ uint64_t handle_create(struct handle_table *t, unsigned kind, void *object, void
 	return (uint64_t)generation << 36 | (uint64_t)(kind & 0xff) << 28 | (uint64_t)index << 4;
 }
 
-/* The slot a handle names and the upper half its word must have, or NULL for a value that cannot be a handle. */
+/* The slot a handle names and the upper half its word must have; NULL: it cannot be a handle. */
 static struct handle_slot *find(struct handle_table *t, uint64_t handle, uint64_t *want)
 {
 	if (handle & 0xf || handle >> 60)

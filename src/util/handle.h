@@ -24,18 +24,21 @@
 struct handle_slot;
 
 struct handle_table {
-	pthread_mutex_t lock;				/* allocating and freeing slots */
-	uint32_t used;					/* slots ever handed out */
-	uint32_t free;					/* index + 1 of the first free slot, 0 = none */
+	pthread_mutex_t lock; /* allocating and freeing slots */
+	uint32_t used;        /* slots ever handed out */
+	uint32_t free;        /* index + 1 of the first free slot, 0 = none */
 	_Atomic(struct handle_slot *) chunk[HANDLE_CHUNKS];
 };
 
-#define HANDLE_TABLE_INIT { .lock = PTHREAD_MUTEX_INITIALIZER }
+#define HANDLE_TABLE_INIT                                                                                    \
+	{                                                                                                    \
+		.lock = PTHREAD_MUTEX_INITIALIZER                                                            \
+	}
 
-/* A new handle with the table's own reference; release(object) runs after the last one is gone. 0: no memory. */
+/* A new handle with the table's own reference; release(object) runs after the last.  0: no memory. */
 uint64_t handle_create(struct handle_table *t, unsigned kind, void *object, void (*release)(void *object));
 
-/* The object, with a reference that handle_put() gives back; NULL if the value is not a live handle of this kind. */
+/* The object, with a reference that handle_put() gives back; NULL: not a live handle of this kind. */
 void *handle_get(struct handle_table *t, uint64_t handle, unsigned kind);
 
 /* The kind a value claims to be; only handle_get() tells whether it is true. */

@@ -1,14 +1,14 @@
 /*
- * machine.h - what is true of this machine: memory, clock, processor name, and numbers made from its identity.
+ * machine.h - what is true of this machine: memory, clock, processor name, and its identity.
  */
 #ifndef UTIL_MACHINE_H
 #define UTIL_MACHINE_H
 
 #include <stddef.h>
 
-size_t machine_memory(void);		/* bytes this process may use: RAM, or the control group's limit */
-int machine_clock_khz(void);		/* the fastest the processor says it runs */
-const char *machine_cpu_name(char *name, size_t size);	/* returns name */
+size_t machine_memory(void); /* bytes this process may use: RAM, or the control group's limit */
+int machine_clock_khz(void); /* the fastest the processor says it runs */
+const char *machine_cpu_name(char *name, size_t size); /* returns name */
 
 /* A UUID that is the same each time for (machine, what, ordinal), and different for others. */
 void machine_uuid(const char *what, int ordinal, unsigned char uuid[16]);

@@ -22,9 +22,9 @@ struct map {
 	uint32_t seed;
 };
 
-void map_insert(struct map *m, struct map_node *n);	/* n->key is set, and not in the map */
+void map_insert(struct map *m, struct map_node *n); /* n->key is set, and not in the map */
 void map_remove(struct map *m, struct map_node *n);
-struct map_node *map_below(const struct map *m, uint64_t key);	/* or NULL */
+struct map_node *map_below(const struct map *m, uint64_t key); /* or NULL */
 struct map_node *map_above(const struct map *m, uint64_t key);
 
 #endif

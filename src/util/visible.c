@@ -7,8 +7,10 @@
 
 static void uuid_text(const unsigned char *u, char text[41])
 {
-	snprintf(text, 41, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2],
-		 u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	char *to = text + sprintf(text, "GPU-");
+
+	for (int i = 0; i < 16; i++)
+		to += sprintf(to, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", u[i]);
 }
 
 /* The only device whose UUID starts so, or -1. */

@@ -1,8 +1,8 @@
 /*
  * visible.h - CUDA_VISIBLE_DEVICES: which devices a program sees, and in which order.
  *
- * A list of indices and of UUIDs ("GPU-" and the start of one that fits a single device), separated by commas.
- * It ends at the first entry that means no device; naming a device twice makes it mean none at all.
+ * A list of indices and of UUIDs ("GPU-" and the start of one that fits a single device), with commas
+ * between.  It ends at the first entry that means no device; naming a device twice makes it mean none at all.
  * Unset means all.  The text is the user's: anything may stand in it.
  */
 #ifndef UTIL_VISIBLE_H

@@ -106,7 +106,7 @@ static void handles(void)
 	OK(soft_cuStreamCreate(&reused, 0));
 	CHECK(reused != s);
 	CHECK_EQ(soft_cuStreamQuery(s), CUDA_ERROR_INVALID_HANDLE); /* stale, though its slot lives again */
-	OK(soft_cuCtxDestroy_v2(ctx)); /* takes all of it along */
+	OK(soft_cuCtxDestroy_v2(ctx));                              /* takes all of it along */
 	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
 	CHECK_EQ(soft_cuStreamQuery(reused), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_INVALID_HANDLE);
@@ -293,9 +293,43 @@ static void devices(void)
 	CHECK_EQ(strlen(text), 3);
 }
 
+/* Whoever keeps things per context is told while the context can still be used. */
+static int endings;
+static CUcontext ended;
+
+static void ending(CUcontext ctx)
+{
+	unsigned long long id = 0;
+	unsigned flags;
+	int active = 0;
+	CUdeviceptr p;
+
+	endings++;
+	ended = ctx;
+	OK(soft_cuCtxGetId(ctx, &id));
+	if (soft_current() == ctx && soft_cuCtxSynchronize() == CUDA_SUCCESS)
+		OK(soft_cuMemAlloc_v2(&p, 16));
+	OK(soft_cuDevicePrimaryCtxGetState(0, &flags, &active));
+}
+
+static void being_told(void)
+{
+	CUcontext a, b;
+
+	endings = 0;
+	OK(soft_cuCtxCreate_v2(&a, 0, 0));
+	OK(soft_cuCtxDestroy_v2(a));
+	CHECK(endings == 1 && ended == a);
+	OK(soft_cuDevicePrimaryCtxRetain(&b, 0));
+	OK(soft_cuDevicePrimaryCtxRelease_v2(0));
+	CHECK(endings == 2 && ended == b);
+	OK(soft_cuDevicePrimaryCtxReset_v2(0)); /* not active: nothing to lose */
+	CHECK_EQ(endings, 2);
+}
+
 int main(void)
 {
-	OK(soft_open(&test_engine, &(struct soft_config){.devices = 2}));
+	OK(soft_open(&test_engine, &(struct soft_config){.devices = 2, .context_ending = ending}));
 	devices();
 	stack();
 	primary();
@@ -304,5 +338,6 @@ int main(void)
 	sticky();
 	callbacks();
 	settings();
+	being_told();
 	return RESULT();
 }

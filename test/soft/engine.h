@@ -1,6 +1,6 @@
 /*
- * engine.h - an engine for tests: its kernels are C functions chosen by name, so a test can make a launch wait,
- * fail or look at its parameters.  Code is PTX text read by src/image.
+ * engine.h - an engine for tests: its kernels are C functions chosen by name, so a test can make a launch
+ * wait, fail or look at its parameters.  Code is PTX text read by src/image.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ struct test_code {
 /* What a launch does; tests set it.  NULL: nothing. */
 static CUresult (*test_launch_fn)(const struct image_kernel *k, const struct launch *l);
 
-static inline CUresult test_load(const void *data, size_t size, enum image_kind kind, const struct engine_device *dev,
-	struct engine_log *log, struct code **code)
+static inline CUresult test_load(const void *data, size_t size, enum image_kind kind,
+				 const struct engine_device *dev, struct engine_log *log, struct code **code)
 {
 	struct test_code *t = calloc(1, sizeof *t);
 	struct image_error err;

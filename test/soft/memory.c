@@ -1,6 +1,6 @@
 /*
- * Device memory: addresses and limits, copies and fills that put the right bytes in the right order, and refuse
- * what is not theirs; many threads at once.
+ * Device memory: addresses and limits, copies and fills that put the right bytes in the right order, and
+ * refuse what is not theirs; many threads at once.
  */
 #include <pthread.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /*
- * What engines get from the driver: soft_parallel does every index once, shares them out, and several launches may
- * use it at the same time; a launch that wants to run for ever is stopped by the watchdog's deadline.
+ * What engines get from the driver: soft_parallel does every index once, shares them out, and several
+ * launches may use it at the same time; a launch that wants to run for ever is stopped by the watchdog's
+ * deadline.
  */
 #include <pthread.h>
 #include <time.h>

@@ -123,8 +123,8 @@ static void legacy(void)
 	OK(soft_cuStreamCreate(&other, CU_STREAM_DEFAULT));
 	OK(soft_cuStreamCreate(&free_running, CU_STREAM_NON_BLOCKING));
 	submit(blocking, &gate, &a);
-	submit(NULL, NULL, &b);	      /* waits for blocking */
-	submit(other, NULL, &c);      /* waits for the legacy stream */
+	submit(NULL, NULL, &b);         /* waits for blocking */
+	submit(other, NULL, &c);        /* waits for the legacy stream */
 	submit(free_running, NULL, &d); /* waits for nobody */
 	submit(CU_STREAM_PER_THREAD, &gate2, &e);
 	OK(soft_cuStreamSynchronize(free_running));

@@ -1,6 +1,6 @@
 /*
- * The small parts below the driver: handles under attack and from many threads, the ordered map against a plain
- * array, and CUDA_VISIBLE_DEVICES as NVIDIA documents it.
+ * The small parts below the driver: handles under attack and from many threads, the ordered map against a
+ * plain array, and CUDA_VISIBLE_DEVICES as NVIDIA documents it.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -40,7 +40,8 @@ static void handles(void)
 	CHECK(handle_close(&table, hb, 2));
 	CHECK_EQ(released, 3);
 	for (int i = 0; i < 100000; i++) /* noise is never a handle */
-		CHECK(!handle_get(&table, (uint64_t)random() << 33 ^ (uint64_t)random() << 12 ^ random(), i % 8));
+		CHECK(!handle_get(&table, (uint64_t)random() << 33 ^ (uint64_t)random() << 12 ^ random(),
+				  i % 8));
 }
 
 static _Atomic uint64_t target;
@@ -123,7 +124,9 @@ static void visible(const char *list, const char *want)
 		got[i] = '0' + out[i];
 	got[n] = 0;
 	if (strcmp(got, want))
-		fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s shows %s, not %s\n", list ? list : "(unset)", got, want), failures++;
+		fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s shows %s, not %s\n", list ? list : "(unset)", got,
+			want),
+			failures++;
 }
 
 static void visibility(void)

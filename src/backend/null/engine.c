@@ -11,7 +11,7 @@
 struct null_code {
 	struct code code;
 	struct image_code *info;
-	void **init;		 /* cubin: first values of variables that have them, one a variable */
+	void **init;             /* cubin: first values of variables that have them, one a variable */
 	struct ptx_module *text; /* PTX: read for the same; NULL if it is none */
 };
 
@@ -56,7 +56,7 @@ static CUresult load(const void *data, size_t size, enum image_kind kind, const 
 		     struct engine_log *log, struct code **code)
 {
 	struct null_code *n = calloc(1, sizeof *n);
-	struct image_error err = { .text = "" };
+	struct image_error err = {.text = ""};
 
 	(void)dev;
 	if (!n)
@@ -134,8 +134,9 @@ static char *describe_launch(const struct image_kernel *k, const struct launch *
 
 	if (!line)
 		return NULL;
-	int n = snprintf(line, room, "launch %s grid=%u,%u,%u block=%u,%u,%u shared=%zu params=", k->name, l->grid[0],
-			 l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared);
+	const unsigned *g = l->grid, *b = l->block;
+	int n = snprintf(line, room, "launch %s grid=%u,%u,%u block=%u,%u,%u shared=%zu params=", k->name,
+			 g[0], g[1], g[2], b[0], b[1], b[2], l->shared);
 	for (size_t i = 0; i < l->params_size; i++)
 		n += snprintf(line + n, room - n, "%02x", ((const unsigned char *)l->params)[i]);
 	line[n++] = '\n';

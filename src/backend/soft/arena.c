@@ -11,16 +11,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define UNIT	   512u
-#define CHUNK	   (2u << 20)
-#define UNITS	   (CHUNK / UNIT)
-#define SMALL	   (CHUNK / 4) /* the largest block that shares a chunk */
+#define UNIT        512u
+#define CHUNK       (2u << 20)
+#define UNITS       (CHUNK / UNIT)
+#define SMALL       (CHUNK / 4) /* the largest block that shares a chunk */
 #define LARGE_ALIGN (2u << 20)
 
 struct chunk {
-	struct map_node node;	/* key: the address */
-	unsigned free;		/* units */
-	unsigned longest;	/* no free run is longer: an upper bound that a failed search lowers */
+	struct map_node node; /* key: the address */
+	unsigned free;        /* units */
+	unsigned longest;     /* no free run is longer: an upper bound that a failed search lowers */
 	uint64_t used[UNITS / 64];
 };
 
@@ -30,7 +30,8 @@ static struct chunk *current; /* where the last block came from */
 
 static void *map_pages(size_t size)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -206,7 +207,8 @@ static void release_range(struct range *r)
 	free(r);
 }
 
-static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr)
+static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kind, uint64_t size,
+		      uint64_t *addr)
 {
 	struct range *r = calloc(1, sizeof *r);
 

@@ -1,6 +1,6 @@
 /*
- * Device attributes.  What depends on the device is asked of it; the rest are limits of the interface we keep,
- * with the values a device of that kind would have.
+ * Device attributes.  What depends on the device is asked of it; the rest are limits of the interface we
+ * keep, with the values a device of that kind would have.
  */
 #include "backend/soft/soft.h"
 
@@ -167,8 +167,8 @@ CUresult soft_cuDeviceGetProperties(CUdevprop *p, CUdevice dev)
 		return CUDA_ERROR_INVALID_DEVICE;
 	*p = (CUdevprop){
 		.maxThreadsPerBlock = d->info.max_threads_per_block,
-		.maxThreadsDim = { 1024, 1024, 64 },
-		.maxGridSize = { 2147483647, 65535, 65535 },
+		.maxThreadsDim = {1024, 1024, 64},
+		.maxGridSize = {2147483647, 65535, 65535},
 		.sharedMemPerBlock = d->info.shared_per_block,
 		.totalConstantMemory = 65536,
 		.SIMDWidth = 32,

@@ -13,12 +13,13 @@
 #include "backend/soft/ops.h"
 
 struct soft_config {
-	int devices;			/* before CUDA_VISIBLE_DEVICES; 0 means 1 */
-	const char *visible;		/* CUDA_VISIBLE_DEVICES, or NULL */
-	size_t memory;			/* bytes a device has; 0: what the machine has */
-	unsigned watchdog_ms;		/* longest a kernel may run; 0: for ever */
+	int devices;          /* before CUDA_VISIBLE_DEVICES; 0 means 1 */
+	const char *visible;  /* CUDA_VISIBLE_DEVICES, or NULL */
+	size_t memory;        /* bytes a device has; 0: what the machine has */
+	unsigned watchdog_ms; /* longest a kernel may run; 0: for ever */
 
-	/* A context is about to lose everything in it (destroy, reset, last release); runs without locks held. */
+	/* A context is about to lose all that is in it: destroy, reset, last release.  It is still whole
+	 * then. */
 	void (*context_ending)(CUcontext ctx);
 };
 

@@ -186,7 +186,8 @@ CUresult soft_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 }
 
 /* Affinity to some multiprocessors is a thing of MPS, which we are not. */
-CUresult soft_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *params, int n, unsigned int flags, CUdevice dev)
+CUresult soft_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *params, int n, unsigned int flags,
+			     CUdevice dev)
 {
 	if (n < 0 || (n && !params))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -198,8 +199,8 @@ CUresult soft_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigne
 	if (params && params->cigParams)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (params && params->numExecAffinityParams)
-		return soft_cuCtxCreate_v3(pctx, params->execAffinityParams, params->numExecAffinityParams, flags,
-					   dev);
+		return soft_cuCtxCreate_v3(pctx, params->execAffinityParams, params->numExecAffinityParams,
+					   flags, dev);
 	return create_current(pctx, flags, dev);
 }
 
@@ -214,12 +215,14 @@ CUresult soft_cuCtxDestroy_v2(CUcontext handle)
 		object_put(ctx);
 		return CUDA_ERROR_INVALID_CONTEXT;
 	}
+	if (atomic_exchange(&ctx->ending, true)) {
+		object_put(ctx); /* another thread destroys it */
+		return CUDA_ERROR_INVALID_CONTEXT;
+	}
+	context_end(ctx);
+	object_close(ctx);
 	if (thread_top() == ctx)
 		object_put(thread_pop());
-	if (object_close(ctx))
-		context_end(ctx);
-	else
-		r = CUDA_ERROR_INVALID_CONTEXT;
 	object_put(ctx);
 	return r;
 }

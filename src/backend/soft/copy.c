@@ -18,7 +18,7 @@ static CUresult run_copy(struct command *c)
 	return CUDA_SUCCESS;
 }
 
-const struct command_ops command_copy = { COMMAND_COPY, run_copy, NULL, false };
+const struct command_ops command_copy = {COMMAND_COPY, run_copy, NULL, false};
 
 static CUresult check(uint64_t dst, uint64_t src, size_t size, unsigned how)
 {
@@ -141,15 +141,16 @@ static CUresult peers(CUcontext a, CUcontext b)
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t size)
+CUresult soft_cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
+			   size_t size)
 {
 	CUresult r = peers(dst_ctx, src_ctx);
 
 	return r ? r : soft_cuMemcpyDtoD_v2(dst, src, size);
 }
 
-CUresult soft_cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t size,
-				CUstream stream)
+CUresult soft_cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
+				size_t size, CUstream stream)
 {
 	CUresult r = peers(dst_ctx, src_ctx);
 

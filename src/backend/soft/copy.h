@@ -13,15 +13,15 @@
 struct copy {
 	uint64_t dst, src;
 	size_t size;
-	unsigned char staged[];		/* where src points, if the application may change its own at once */
+	unsigned char staged[]; /* where src points, if the application may change its own at once */
 };
 
 /* Payload of COMMAND_SET. */
 struct set {
 	uint64_t dst;
-	size_t pitch;			/* bytes from row to row */
-	size_t width, height;		/* elements, rows */
-	unsigned element;		/* 1, 2 or 4 bytes */
+	size_t pitch;         /* bytes from row to row */
+	size_t width, height; /* elements, rows */
+	unsigned element;     /* 1, 2 or 4 bytes */
 	uint32_t value;
 };
 

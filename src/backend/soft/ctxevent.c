@@ -9,7 +9,8 @@ static int depend_on_all(struct command *c, struct context *ctx)
 {
 	int err = 0;
 
-	list_each (it, &ctx->busy) {
+	list_each(it, &ctx->busy)
+	{
 		struct stream *s = container_of(it, struct stream, busy);
 
 		if (!err)
@@ -85,7 +86,8 @@ static CUresult wait_all(struct event *e, struct context *ctx)
 	return gate ? event_wait(e, gate) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult with_both(CUcontext handle, CUevent event, CUresult (*f)(struct event *e, struct context *ctx))
+static CUresult with_both(CUcontext handle, CUevent event,
+			  CUresult (*f)(struct event *e, struct context *ctx))
 {
 	struct context *ctx;
 	struct event *e;

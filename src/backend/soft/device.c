@@ -44,12 +44,17 @@ static void physical_uuid(int physical, unsigned char uuid[16])
 
 static CUresult device_init(struct device *d, int ordinal, int physical)
 {
+	pthread_mutexattr_t attr;
+
 	d->ordinal = ordinal;
 	d->physical = physical;
 	physical_uuid(physical, (unsigned char *)d->uuid.bytes);
 	describe(physical, &d->info);
 	d->memory = soft.config.memory ? soft.config.memory : machine_memory();
-	pthread_mutex_init(&d->primary_lock, NULL);
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&d->primary_lock, &attr);
+	pthread_mutexattr_destroy(&attr);
 	d->primary = context_create(d, CU_CTX_SCHED_AUTO, true);
 	return d->primary ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

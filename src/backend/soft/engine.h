@@ -26,60 +26,60 @@
 /* What the engine's device is like; soft fills in defaults first, the engine changes what differs. */
 struct engine_device {
 	char name[256];
-	int major, minor;		/* compute capability */
-	int multiprocessors;		/* default: usable processors */
+	int major, minor;    /* compute capability */
+	int multiprocessors; /* default: usable processors */
 	int clock_khz;
-	size_t shared_per_block;	/* without opting in */
-	size_t shared_optin;		/* the most a block may ask for, opted in */
-	size_t shared_reserved;		/* per block, taken by the system */
+	size_t shared_per_block; /* without opting in */
+	size_t shared_optin;     /* the most a block may ask for, opted in */
+	size_t shared_reserved;  /* per block, taken by the system */
 	int max_threads_per_block;
 	int max_threads_per_multiprocessor;
 	int max_blocks_per_multiprocessor;
-	int registers_per_block;	/* and per multiprocessor */
-	int max_cluster_size;		/* 1: no clusters */
+	int registers_per_block; /* and per multiprocessor */
+	int max_cluster_size;    /* 1: no clusters */
 };
 
 /* Messages of the loader, for the application's JIT log buffers.  Appending cuts at the end of the buffer. */
 struct engine_log {
-	char *text;			/* NUL-terminated; NULL: nobody asked */
+	char *text; /* NUL-terminated; NULL: nobody asked */
 	size_t size, used;
 };
 
 void engine_log(struct engine_log *log, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Loaded code.  An engine puts this first in a struct of its own.  Names and arrays live as long as the code. */
+/* Loaded code.  An engine puts this first in a struct of its own; names and arrays live as long. */
 struct code {
 	const struct image_kernel *kernels;
-	size_t nkernels;		/* sorted by name */
+	size_t nkernels; /* sorted by name */
 	const struct image_global *globals;
-	size_t nglobals;		/* sorted by name */
-	int ptx_version;		/* 80 = PTX made for compute_80; what cuFuncGetAttribute answers */
+	size_t nglobals; /* sorted by name */
+	int ptx_version; /* 80 = PTX made for compute_80; what cuFuncGetAttribute answers */
 	int binary_version;
 	size_t const_bytes;
 };
 
 enum {
-	LAUNCH_COOPERATIVE = 1,		/* all blocks run at once: grid-wide barriers must make progress */
+	LAUNCH_COOPERATIVE = 1, /* all blocks run at once: grid-wide barriers must make progress */
 };
 
 /* One grid.  Everything in it stays valid and unchanged until launch returns. */
 struct launch {
 	unsigned grid[3], block[3], cluster[3];
-	unsigned flags;			/* LAUNCH_* */
-	size_t shared;			/* dynamic shared memory, bytes a block */
-	const void *params;		/* laid out as image_kernel.params says */
+	unsigned flags;     /* LAUNCH_* */
+	size_t shared;      /* dynamic shared memory, bytes a block */
+	const void *params; /* laid out as image_kernel.params says */
 	size_t params_size;
-	const uint64_t *globals;	/* address of each of code->globals, in this context */
-	size_t stack_limit, heap_limit, printf_limit;	/* CU_LIMIT_* of the context; stack is bytes a thread */
-	uint64_t grid_id;		/* unique in the process: %gridid */
+	const uint64_t *globals;                      /* address of each of code->globals, in this context */
+	size_t stack_limit, heap_limit, printf_limit; /* CU_LIMIT_* of the context; stack is bytes a thread */
+	uint64_t grid_id;                             /* unique in the process: %gridid */
 	int device;
-	const atomic_bool *stop;	/* set: nobody wants the result any more; return soon, with any error */
-	uint64_t deadline;		/* CLOCK_MONOTONIC ns after which to give up with CUDA_ERROR_LAUNCH_TIMEOUT; 0 */
+	const atomic_bool *stop; /* set: nobody wants the result any more; return soon, with any error */
+	uint64_t deadline;       /* CLOCK_MONOTONIC, ns: then CUDA_ERROR_LAUNCH_TIMEOUT; 0: never */
 };
 
 struct engine {
 	const char *name;
-	unsigned accepts;		/* IMAGE_WANT_*: what load can read */
+	unsigned accepts; /* IMAGE_WANT_*: what load can read */
 
 	/* Describe device `ordinal`; dev holds the defaults.  May be NULL. */
 	void (*describe)(int ordinal, struct engine_device *dev);
@@ -89,10 +89,10 @@ struct engine {
 			 struct engine_log *log, struct code **code);
 	void (*unload)(struct code *code);
 
-	/* Write the first values of all variables; memory at addresses[i] is zeroed and code->globals[i].size long. */
+	/* Write the first values of all variables; addresses[i] is zeroed memory for code->globals[i]. */
 	CUresult (*init_globals)(struct code *code, const uint64_t *addresses);
 
-	/* Run a grid to its end.  What goes wrong is the CUresult that sticks to the context (700, 710, 719 ...). */
+	/* Run a grid to its end.  What goes wrong sticks to the context (700, 710, 719 ...). */
 	CUresult (*launch)(struct code *code, const struct image_kernel *kernel, const struct launch *l);
 };
 
@@ -100,13 +100,13 @@ struct engine {
  * Helpers soft gives to engines.
  *
  * soft_parallel: call fn(arg, i, who) for every i < n, on this thread and on idle workers, in ascending order
- * of starting; returns when all have returned.  who tells the threads at work apart: who < soft_parallelism().
- * Never use it from within fn.
+ * of starting; returns when all have returned.  who tells the threads at work apart: who <
+ * soft_parallelism(). Never use it from within fn.
  */
 unsigned soft_parallelism(void);
 void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), void *arg);
 
-/* The allocation that holds addr, if a kernel may touch it: *base and *size.  For checking accesses; cache it. */
+/* The allocation that holds addr, if a kernel may touch it.  For checking accesses; cache it. */
 bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size);
 
 #endif

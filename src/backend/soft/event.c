@@ -15,7 +15,7 @@ static void release_event(void *object)
 struct dep event_dep(struct event *e)
 {
 	pthread_mutex_lock(&soft.lock);
-	struct dep d = { e->stream, e->number };
+	struct dep d = {e->stream, e->number};
 	if (d.stream)
 		object_ref(d.stream);
 	pthread_mutex_unlock(&soft.lock);
@@ -51,7 +51,7 @@ static void release_record(struct command *c)
 	object_put(r->event);
 }
 
-const struct command_ops command_record = { COMMAND_RECORD, run_record, release_record, true };
+const struct command_ops command_record = {COMMAND_RECORD, run_record, release_record, true};
 
 /* Nothing is ahead of it: it is complete as soon as it is recorded. */
 static bool record_idle(struct event *e, struct stream *s)

@@ -10,15 +10,15 @@ struct event {
 	struct object object;
 	unsigned flags;
 	/* soft.lock */
-	struct stream *stream;		/* referenced; NULL: never recorded */
+	struct stream *stream; /* referenced; NULL: never recorded */
 	uint64_t number;
-	uint64_t time;			/* ns; valid once the number is complete */
-	void *capture;			/* for graphs: recorded in a captured stream */
+	uint64_t time; /* ns; valid once the number is complete */
+	void *capture; /* for graphs: recorded in a captured stream */
 };
 
 /* Payload of COMMAND_RECORD. */
 struct record {
-	struct event *event;		/* referenced */
+	struct event *event; /* referenced */
 };
 
 extern const struct command_ops command_record;
@@ -26,12 +26,12 @@ extern const struct command_ops command_record;
 /* The event, referenced, its context without a sticky error. */
 CUresult event_enter(CUevent handle, struct event **e);
 
-/* Set what the event stands for; soft.lock held.  Returns the stream it no longer needs: object_put it, unlocked. */
+/* Set what the event stands for; soft.lock held.  object_put what it returns, unlocked. */
 struct stream *event_aim(struct event *e, struct stream *s, uint64_t number);
 
 /* The pair an event stands for now, the stream referenced (NULL: never recorded, counts as complete). */
 struct dep event_dep(struct event *e);
 CUresult event_record(struct event *e, struct stream *s);
-CUresult event_wait(struct event *e, struct stream *s);		/* make s wait for e */
+CUresult event_wait(struct event *e, struct stream *s); /* make s wait for e */
 
 #endif

@@ -13,8 +13,8 @@ static CUresult run_host(struct command *c)
 	return CUDA_SUCCESS;
 }
 
-const struct command_ops command_host = { COMMAND_HOST, run_host, NULL, false };
-const struct command_ops command_callback = { COMMAND_HOST, run_host, NULL, true };
+const struct command_ops command_host = {COMMAND_HOST, run_host, NULL, false};
+const struct command_ops command_callback = {COMMAND_HOST, run_host, NULL, true};
 
 static CUresult submit(CUstream stream, const struct command_ops *ops, const struct host *h)
 {
@@ -37,7 +37,7 @@ CUresult soft_cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *arg)
 {
 	if (!fn)
 		return CUDA_ERROR_INVALID_VALUE;
-	return submit(stream, &command_host, &(struct host){ .fn = fn, .arg = arg });
+	return submit(stream, &command_host, &(struct host){.fn = fn, .arg = arg});
 }
 
 CUresult soft_cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *arg, unsigned int flags)
@@ -45,5 +45,5 @@ CUresult soft_cuStreamAddCallback(CUstream stream, CUstreamCallback callback, vo
 	if (!callback || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	return submit(stream, &command_callback,
-		      &(struct host){ .callback = callback, .handle = stream, .arg = arg });
+		      &(struct host){.callback = callback, .handle = stream, .arg = arg});
 }

@@ -14,7 +14,7 @@ struct host {
 	void *arg;
 };
 
-extern const struct command_ops command_host;		/* not called once the context has failed */
-extern const struct command_ops command_callback;	/* called all the same, and told */
+extern const struct command_ops command_host;     /* not called once the context has failed */
+extern const struct command_ops command_callback; /* called all the same, and told */
 
 #endif

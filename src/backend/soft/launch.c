@@ -39,7 +39,7 @@ static void release_launch(struct command *c)
 	object_put(((struct kernel_launch *)c->data)->function);
 }
 
-const struct command_ops command_launch = { COMMAND_LAUNCH, run_launch, release_launch, false };
+const struct command_ops command_launch = {COMMAND_LAUNCH, run_launch, release_launch, false};
 
 /* ---- checking ---- */
 
@@ -204,7 +204,8 @@ static void default_cluster(const struct function *f, unsigned *cluster)
 	}
 }
 
-static CUresult launch(CUfunction handle, CUstream stream, struct kernel_launch *shape, void **params, void **extra)
+static CUresult launch(CUfunction handle, CUstream stream, struct kernel_launch *shape, void **params,
+		       void **extra)
 {
 	struct function *f;
 	struct stream *s;
@@ -226,21 +227,20 @@ static CUresult launch(CUfunction handle, CUstream stream, struct kernel_launch 
 /* ---- entry points ---- */
 
 CUresult soft_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-			     unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
-			     void **extra)
+			     unsigned int by, unsigned int bz, unsigned int shared, CUstream stream,
+			     void **params, void **extra)
 {
-	struct kernel_launch l = { .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared };
+	struct kernel_launch l = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared};
 
 	return launch(f, stream, &l, params, extra);
 }
 
 CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
-					unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-					CUstream stream, void **params)
+					unsigned int bx, unsigned int by, unsigned int bz,
+					unsigned int shared, CUstream stream, void **params)
 {
 	struct kernel_launch l = {
-		.grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared, .flags = LAUNCH_COOPERATIVE
-	};
+		.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .flags = LAUNCH_COOPERATIVE};
 
 	return launch(f, stream, &l, params, NULL);
 }
@@ -261,7 +261,8 @@ static CUresult attribute(const CUlaunchAttribute *a, struct kernel_launch *l, s
 		l->cluster[0] = a->value.clusterDim.x;
 		l->cluster[1] = a->value.clusterDim.y;
 		l->cluster[2] = a->value.clusterDim.z;
-		return l->cluster[0] && l->cluster[1] && l->cluster[2] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		return l->cluster[0] && l->cluster[1] && l->cluster[2] ? CUDA_SUCCESS
+								       : CUDA_ERROR_INVALID_VALUE;
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
 		x->event = a->value.programmaticEvent.event;
 		return CUDA_SUCCESS;
@@ -269,22 +270,26 @@ static CUresult attribute(const CUlaunchAttribute *a, struct kernel_launch *l, s
 		x->event = a->value.launchCompletionEvent.event;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
-		return a->value.deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+		if (a->value.deviceUpdatableKernelNode.deviceUpdatable)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		return CUDA_SUCCESS;
 	default: /* the others are hints about caches and scheduling; what they allow need not happen */
-		return (int)a->id < 0 || a->id >= CU_LAUNCH_ATTRIBUTE_MAX ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+		if ((int)a->id < 0 || a->id >= CU_LAUNCH_ATTRIBUTE_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+		return CUDA_SUCCESS;
 	}
 }
 
 CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
-	struct extras x = { 0 };
+	struct extras x = {0};
 	CUresult r = CUDA_SUCCESS;
 
 	if (!c || (c->numAttrs && !c->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
-	struct kernel_launch l = { .grid = { c->gridDimX, c->gridDimY, c->gridDimZ },
-				   .block = { c->blockDimX, c->blockDimY, c->blockDimZ },
-				   .shared = c->sharedMemBytes };
+	struct kernel_launch l = {.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+				  .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+				  .shared = c->sharedMemBytes};
 	for (unsigned i = 0; i < c->numAttrs && !r; i++)
 		r = attribute(&c->attrs[i], &l, &x);
 	if (!r)
@@ -392,11 +397,11 @@ CUresult soft_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstre
 	old = *f->old;
 	old_leave(f, CUDA_SUCCESS);
 	size_t size = old.params_size;
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, old.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-			  CU_LAUNCH_PARAM_END };
-	struct kernel_launch l = { .grid = { width, height, 1 },
-				   .block = { old.block[0], old.block[1], old.block[2] },
-				   .shared = old.shared };
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, old.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+			 CU_LAUNCH_PARAM_END};
+	struct kernel_launch l = {.grid = {width, height, 1},
+				  .block = {old.block[0], old.block[1], old.block[2]},
+				  .shared = old.shared};
 	return launch(handle, stream, &l, NULL, extra);
 }
 

@@ -8,9 +8,9 @@
 
 /* Payload of COMMAND_LAUNCH. */
 struct kernel_launch {
-	struct function *function;	/* referenced */
+	struct function *function; /* referenced */
 	unsigned grid[3], block[3], cluster[3];
-	unsigned flags;			/* LAUNCH_* */
+	unsigned flags; /* LAUNCH_* */
 	size_t shared;
 	size_t params_size;
 	unsigned char params[];

@@ -1,6 +1,7 @@
 /*
- * Libraries and kernels: code that belongs to no context.  Loading one looks at nothing if the application promises
- * to keep the image; the code is loaded when something in it is asked for, and put into a context when used there.
+ * Libraries and kernels: code that belongs to no context.  Loading one looks at nothing if the application
+ * promises to keep the image; the code is loaded when something in it is asked for, and put into a context
+ * when it is used there.
  */
 #include "backend/soft/module.h"
 
@@ -37,7 +38,7 @@ static void release_kernel(void *object)
 /* Load the code if that has not been tried; lock held. */
 static CUresult load(struct library *l, struct jit *jit)
 {
-	struct jit none = { 0 };
+	struct jit none = {0};
 
 	if (l->program || l->failed)
 		return l->failed;
@@ -209,8 +210,9 @@ static CUresult create_library(CUlibrary *out, const void *image, struct program
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *jit_options, void **jit_values,
-				unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
+CUresult soft_cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *jit_options,
+				void **jit_values, unsigned int njit, CUlibraryOption *options, void **values,
+				unsigned int n)
 {
 	struct program *p = NULL;
 	struct jit jit;
@@ -235,8 +237,9 @@ CUresult soft_cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option 
 	return r;
 }
 
-CUresult soft_cuLibraryLoadFromFile(CUlibrary *out, const char *name, CUjit_option *jit_options, void **jit_values,
-				    unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
+CUresult soft_cuLibraryLoadFromFile(CUlibrary *out, const char *name, CUjit_option *jit_options,
+				    void **jit_values, unsigned int njit, CUlibraryOption *options,
+				    void **values, unsigned int n)
 {
 	struct program *p = NULL;
 	struct jit jit;
@@ -475,7 +478,9 @@ CUresult soft_cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel 
 
 	if (r)
 		return r;
-	r = d ? tuning_get(k->kernel, k->program->code, &k->tuning[dev], d, a, value) : CUDA_ERROR_INVALID_DEVICE;
+	r = CUDA_ERROR_INVALID_DEVICE;
+	if (d)
+		r = tuning_get(k->kernel, k->program->code, &k->tuning[dev], d, a, value);
 	object_put(k);
 	return r;
 }

@@ -93,7 +93,7 @@ static CUresult run_memops(struct command *c)
 	return CUDA_SUCCESS;
 }
 
-static const struct command_ops command_memops = { COMMAND_MEMOP, run_memops, NULL, false };
+static const struct command_ops command_memops = {COMMAND_MEMOP, run_memops, NULL, false};
 
 static CUresult check(const CUstreamBatchMemOpParams *op)
 {
@@ -119,7 +119,9 @@ static CUresult check(const CUstreamBatchMemOpParams *op)
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	uint64_t addr = op->waitValue.address;
-	return addr && addr % width == 0 && range_device(addr, width) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	if (!addr || addr % width || !range_device(addr, width))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 CUresult soft_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops,
@@ -135,14 +137,15 @@ CUresult soft_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstrea
 	for (unsigned i = 0; i < count && !r; i++)
 		r = check(&ops[i]);
 	if (!r && count) {
-		struct command *c = command_create(&command_memops, sizeof(struct memops) + count * sizeof *ops);
+		size_t bytes = count * sizeof *ops;
+		struct command *c = command_create(&command_memops, sizeof(struct memops) + bytes);
 
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 		if (c) {
 			struct memops *m = c->data;
 
 			m->n = count;
-			memcpy(m->ops, ops, count * sizeof *ops);
+			memcpy(m->ops, ops, bytes);
 			r = stream_submit(s, c, NULL);
 		}
 	}
@@ -156,7 +159,8 @@ CUresult soft_cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBa
 	return soft_cuStreamBatchMemOp_v2(stream, count, ops, flags);
 }
 
-static CUresult one(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr addr, uint64_t value, unsigned flags)
+static CUresult one(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr addr, uint64_t value,
+		    unsigned flags)
 {
 	CUstreamBatchMemOpParams op;
 

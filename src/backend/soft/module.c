@@ -51,7 +51,8 @@ static CUresult place(struct module *m, struct context *ctx)
 			return r;
 		memset((void *)(uintptr_t)m->globals[i], 0, g->size);
 	}
-	return soft.engine->init_globals ? soft.engine->init_globals(m->program->code, m->globals) : CUDA_SUCCESS;
+	return soft.engine->init_globals ? soft.engine->init_globals(m->program->code, m->globals)
+					 : CUDA_SUCCESS;
 }
 
 CUresult module_create(struct context *ctx, struct program *p, struct module **out)
@@ -183,15 +184,16 @@ int module_read_file(const char *name, void **data, size_t *size)
 
 CUresult module_file_error(int err)
 {
-	return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : err == -EINVAL ? CUDA_ERROR_INVALID_IMAGE
-									  : CUDA_ERROR_FILE_NOT_FOUND;
+	return err == -ENOMEM   ? CUDA_ERROR_OUT_OF_MEMORY
+	       : err == -EINVAL ? CUDA_ERROR_INVALID_IMAGE
+				: CUDA_ERROR_FILE_NOT_FOUND;
 }
 
 CUresult soft_cuModuleLoad(CUmodule *out, const char *name)
 {
 	struct context *ctx;
 	struct program *p;
-	struct jit jit = { 0 };
+	struct jit jit = {0};
 	void *data;
 	size_t size;
 	CUresult r = context_enter(&ctx);

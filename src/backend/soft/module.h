@@ -23,8 +23,8 @@ struct program {
 /* What cuFuncSetAttribute and cuKernelSetAttribute change. */
 struct tuning {
 	_Atomic int max_dynamic_shared; /* 0: not set, what fits without opting in */
-	_Atomic int carveout;		/* -1: no preference */
-	_Atomic int cluster[3];		/* 0: as compiled */
+	_Atomic int carveout;           /* -1: no preference */
+	_Atomic int cluster[3];         /* 0: as compiled */
 	_Atomic int non_portable_cluster;
 	_Atomic int cluster_policy;
 	_Atomic int cache_config;
@@ -33,8 +33,8 @@ struct tuning {
 struct module {
 	struct object object;
 	struct program *program;
-	uint64_t *globals;		/* addresses, one a variable of the code */
-	_Atomic uint64_t *functions;	/* handles, one a kernel of the code; 0: not asked for yet */
+	uint64_t *globals;           /* addresses, one a variable of the code */
+	_Atomic uint64_t *functions; /* handles, one a kernel of the code; 0: not asked for yet */
 };
 
 /* Parameters and shape collected by the calls of old, before cuLaunchKernel. */
@@ -46,45 +46,45 @@ struct old_launch {
 
 struct function {
 	struct object object;
-	struct module *module;		/* referenced */
+	struct module *module; /* referenced */
 	const struct image_kernel *kernel;
-	struct kernel *owner;		/* the CUkernel behind it, referenced, or NULL */
-	struct tuning *tuning;		/* own, or the kernel's for this device */
+	struct kernel *owner;  /* the CUkernel behind it, referenced, or NULL */
+	struct tuning *tuning; /* own, or the kernel's for this device */
 	struct tuning own;
-	pthread_mutex_t lock;		/* old */
+	pthread_mutex_t lock; /* old */
 	struct old_launch *old;
 };
 
 struct library {
 	struct object object;
-	const void *image;		/* the application's, if it promised to keep it; NULL once loaded */
+	const void *image; /* the application's, if it promised to keep it; NULL once loaded */
 	pthread_mutex_t lock;
 	struct program *program;
-	CUresult failed;		/* why it could not be loaded */
-	_Atomic uint64_t *kernels;	/* handles, one a kernel of the code */
+	CUresult failed;           /* why it could not be loaded */
+	_Atomic uint64_t *kernels; /* handles, one a kernel of the code */
 	struct instance {
 		struct instance *next;
 		unsigned long long ctx_id;
-		uint64_t module;	/* handle */
-	} *instances;
+		uint64_t module; /* handle */
+	} * instances;
 };
 
 struct kernel {
 	struct object object;
-	struct library *library;	/* referenced */
-	unsigned index;			/* in code->kernels */
+	struct library *library; /* referenced */
+	unsigned index;          /* in code->kernels */
 	const struct image_kernel *kernel;
-	struct program *program;	/* referenced: keeps `kernel` valid */
-	struct tuning *tuning;		/* one a device */
+	struct program *program; /* referenced: keeps `kernel` valid */
+	struct tuning *tuning;   /* one a device */
 	pthread_mutex_t lock;
-	unsigned long long ctx_id;	/* where it was used last, and the function there */
+	unsigned long long ctx_id; /* where it was used last, and the function there */
 	uint64_t function;
 };
 
 /* JIT options, as far as they mean something here. */
 struct jit {
 	struct engine_log info, error;
-	void **info_size, **error_size, **wall_time;	/* where the answers go */
+	void **info_size, **error_size, **wall_time; /* where the answers go */
 };
 
 CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **values);
@@ -93,12 +93,12 @@ void jit_answer(struct jit *jit);
 CUresult program_load(const void *image, struct jit *jit, struct program **program);
 CUresult program_load_bytes(const void *data, size_t size, struct jit *jit, struct program **program);
 void program_ref(struct program *p);
-void program_put(struct program *p);		/* NULL is fine */
-int program_kernel(const struct program *p, const char *name);		/* index, or -1 */
+void program_put(struct program *p);                           /* NULL is fine */
+int program_kernel(const struct program *p, const char *name); /* index, or -1 */
 int program_global(const struct program *p, const char *name);
 
-CUresult module_create(struct context *ctx, struct program *p, struct module **m);	/* the handle's reference */
-bool module_close(struct module *m);		/* and its functions */
+CUresult module_create(struct context *ctx, struct program *p, struct module **m);
+bool module_close(struct module *m); /* and its functions */
 CUresult module_global(struct module *m, const char *name, CUdeviceptr *addr, size_t *size);
 
 /* The function for kernel number i, referenced.  owner: the CUkernel it is made for, or NULL. */
@@ -113,14 +113,14 @@ CUresult function_enter(CUfunction handle, struct function **f);
 /* The function of a kernel in a context, referenced. */
 CUresult kernel_function(struct kernel *k, struct context *ctx, struct function **f);
 
-int module_read_file(const char *name, void **data, size_t *size);	/* and a NUL behind; 0 or -errno */
+int module_read_file(const char *name, void **data, size_t *size); /* and a NUL behind; 0 or -errno */
 CUresult module_file_error(int err);
 
 void tuning_init(struct tuning *t);
 CUresult tuning_get(const struct image_kernel *k, const struct code *code, const struct tuning *t,
 		    const struct device *d, CUfunction_attribute a, int *value);
-CUresult tuning_set(const struct image_kernel *k, struct tuning *t, const struct device *d, CUfunction_attribute a,
-		    int value);
+CUresult tuning_set(const struct image_kernel *k, struct tuning *t, const struct device *d,
+		    CUfunction_attribute a, int value);
 unsigned kernel_max_threads(const struct image_kernel *k, const struct device *d);
 size_t tuning_max_dynamic(const struct image_kernel *k, const struct tuning *t, const struct device *d);
 

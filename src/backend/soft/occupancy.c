@@ -25,8 +25,9 @@ unsigned launch_occupancy(const struct function *f, unsigned threads, size_t dyn
 	return n;
 }
 
-CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int threads,
-								   size_t dynamic, unsigned int flags)
+CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle,
+								   int threads, size_t dynamic,
+								   unsigned int flags)
 {
 	struct function *f;
 
@@ -47,8 +48,8 @@ CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunctio
 }
 
 CUresult soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction handle,
-							CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit,
-							unsigned int flags)
+							CUoccupancyB2DSize dynamic_of, size_t dynamic,
+							int limit, unsigned int flags)
 {
 	struct function *f;
 	unsigned best = 0, best_threads = 0;
@@ -78,10 +79,12 @@ CUresult soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, C
 CUresult soft_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle,
 					       CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit)
 {
-	return soft_cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, handle, dynamic_of, dynamic, limit, 0);
+	return soft_cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, handle, dynamic_of, dynamic, limit,
+							      0);
 }
 
-CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunction handle, int blocks, int threads)
+CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunction handle, int blocks,
+						      int threads)
 {
 	struct function *f;
 

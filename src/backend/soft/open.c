@@ -22,7 +22,8 @@ static unsigned long long number(const char *text)
 }
 
 /* An environment variable that must be a number from 1 to max; false: it is something else. */
-static bool setting(const char *name, unsigned long long max, unsigned long long *value, char *why, size_t size)
+static bool setting(const char *name, unsigned long long max, unsigned long long *value, char *why,
+		    size_t size)
 {
 	const char *text = getenv(name);
 

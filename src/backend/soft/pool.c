@@ -1,6 +1,7 @@
 /*
  * The worker threads.  A worker takes the first stream whose head can run, runs that command, completes it,
- * and goes on; one that finds no stream helps with a soft_parallel() job, and sleeps when there is none either.
+ * and goes on; one that finds no stream helps with a soft_parallel() job, and sleeps when there is none
+ * either.
  *
  * Threads are started when there is work and nobody idle.  A command may block for long (a host function, a
  * kernel that waits for another stream), so their number is bounded by the streams that are ready, not by
@@ -17,7 +18,8 @@
 
 #define MAX_WORKERS  256
 #define IDLE_SECONDS 5
-#define SPIN_NS	     50000 /* how long one idle worker looks out before it sleeps: waking costs more than a launch */
+#define SPIN_NS                                                                                              \
+	50000 /* one idle worker looks out so long before it sleeps: waking takes longer than a launch */
 
 struct job {
 	struct list link;
@@ -125,10 +127,13 @@ static void work_on(struct job *j, unsigned who)
 /* A job that can use one more, or NULL. */
 static struct job *joinable(void)
 {
-	list_each (it, &pool.jobs) {
+	list_each(it, &pool.jobs)
+	{
 		struct job *j = container_of(it, struct job, link);
 
-		if (j->joined < soft_parallelism() && atomic_load_explicit(&j->next, memory_order_relaxed) < j->n)
+		uint64_t next = atomic_load_explicit(&j->next, memory_order_relaxed);
+
+		if (j->joined < soft_parallelism() && next < j->n)
 			return j;
 	}
 	return NULL;
@@ -246,7 +251,7 @@ void queue_ready(struct stream *s)
 void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), void *arg)
 {
 	unsigned width = soft_parallelism();
-	struct job j = { .fn = fn, .arg = arg, .n = n, .joined = 1, .done = PTHREAD_COND_INITIALIZER };
+	struct job j = {.fn = fn, .arg = arg, .n = n, .joined = 1, .done = PTHREAD_COND_INITIALIZER};
 
 	j.batch = n / (width * 16) + 1;
 	if (width == 1 || n == 1) {

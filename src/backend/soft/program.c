@@ -61,7 +61,8 @@ static CUresult load_entry(const struct image_entry *e, struct jit *jit, struct 
 	else if (kind == IMAGE_PTX && !looks_like_ptx(blob.data, blob.size))
 		r = CUDA_ERROR_INVALID_IMAGE;
 	else
-		r = soft.engine->load(blob.data, blob.size, kind, &soft.devices[0].info, &jit->error, &p->code);
+		r = soft.engine->load(blob.data, blob.size, kind, &soft.devices[0].info, &jit->error,
+				      &p->code);
 	image_blob_finish(&blob);
 	if (r) {
 		free(p);
@@ -77,8 +78,9 @@ static CUresult no_binary(const struct image *image, struct jit *jit)
 	const struct engine_device *d = &soft.devices[0].info;
 	char has[512];
 
-	engine_log(&jit->error, "no code for this device (compute capability %d.%d, %s); the image has: %s", d->major,
-		   d->minor, soft.engine->accepts & IMAGE_WANT_CUBIN ? "cubin or PTX" : "PTX needed",
+	engine_log(&jit->error, "no code for this device (compute capability %d.%d, %s); the image has: %s",
+		   d->major, d->minor,
+		   soft.engine->accepts & IMAGE_WANT_CUBIN ? "cubin or PTX" : "PTX needed",
 		   image_describe(image, has, sizeof has));
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
@@ -86,7 +88,7 @@ static CUresult no_binary(const struct image *image, struct jit *jit)
 static CUresult load_best(const struct image *image, struct jit *jit, struct program **program)
 {
 	const struct engine_device *d = &soft.devices[0].info;
-	struct image_want want = { d->major, d->minor, soft.engine->accepts };
+	struct image_want want = {d->major, d->minor, soft.engine->accepts};
 	struct image_entry e;
 	int err = image_select(image, 0, &want, &e);
 

@@ -35,7 +35,8 @@ static void give_spare(struct command *c)
 	return;
 #endif
 	c->next = atomic_load_explicit(&spare, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&spare, &c->next, c, memory_order_release, memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(&spare, &c->next, c, memory_order_release,
+						      memory_order_relaxed))
 		;
 }
 
@@ -119,7 +120,7 @@ int command_depend(struct command *c, struct stream *s, uint64_t number)
 		c->max_deps = max;
 	}
 	object_ref(s);
-	c->deps[c->ndeps++] = (struct dep){ s, number };
+	c->deps[c->ndeps++] = (struct dep){s, number};
 	return 0;
 }
 
@@ -147,7 +148,8 @@ static int each_ahead(struct stream *s, int (*f)(struct command *c, struct strea
 		return 0;
 	if (!s->legacy)
 		return ctx->legacy && pending(ctx->legacy) ? f(c, ctx->legacy) : 0;
-	list_each (it, &ctx->busy) {
+	list_each(it, &ctx->busy)
+	{
 		struct stream *ahead = container_of(it, struct stream, busy);
 
 		if (ahead != s && stream_blocking(ahead) && (err = f(c, ahead)))
@@ -243,7 +245,7 @@ static CUresult run_nothing(struct command *c)
 	return CUDA_SUCCESS;
 }
 
-const struct command_ops command_empty = { COMMAND_EMPTY, run_nothing, NULL, true };
+const struct command_ops command_empty = {COMMAND_EMPTY, run_nothing, NULL, true};
 
 /* Run it on this thread; nothing is ahead of it. */
 static CUresult run_here(struct stream *s, struct command *c)
@@ -343,23 +345,23 @@ void stream_wait(struct stream *s, uint64_t number, bool spin)
 	atomic_fetch_sub(&s->waiters, 1);
 }
 
-/* What every busy stream of a context has been given by now; the caller puts the streams and frees the array. */
+/* What every busy stream of a context has been given; the caller puts the streams, frees the array. */
 static struct dep *snapshot(struct context *ctx, size_t *n)
 {
 	struct dep *deps;
 	size_t count = 0;
 
 	pthread_mutex_lock(&soft.lock);
-	list_each (it, &ctx->busy)
-		count++;
+	list_each(it, &ctx->busy) count++;
 	deps = count ? malloc(count * sizeof *deps) : NULL;
 	*n = 0;
 	if (deps)
-		list_each (it, &ctx->busy) {
+		list_each(it, &ctx->busy)
+		{
 			struct stream *s = container_of(it, struct stream, busy);
 
 			object_ref(s);
-			deps[(*n)++] = (struct dep){ s, atomic_load(&s->submitted) };
+			deps[(*n)++] = (struct dep){s, atomic_load(&s->submitted)};
 		}
 	pthread_mutex_unlock(&soft.lock);
 	return deps;

@@ -6,9 +6,9 @@
 
 #include "backend/soft/soft.h"
 
-CUresult queue_submit(struct stream *s, struct command *c);	/* leaves the command to the caller if it fails */
-bool queue_idle(struct stream *s);			/* as stream_idle */
-struct command *queue_complete(struct stream *s);	/* its head has run; destroy what this returns, unlocked */
-void queue_thread_exit(void);				/* without the lock: give spare commands back */
+CUresult queue_submit(struct stream *s, struct command *c); /* if it fails, c is still the caller's */
+bool queue_idle(struct stream *s);                          /* as stream_idle */
+struct command *queue_complete(struct stream *s);           /* its head has run: destroy it, unlocked */
+void queue_thread_exit(void);                               /* without the lock: give spare commands back */
 
 #endif

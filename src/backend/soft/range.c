@@ -22,7 +22,8 @@ int range_insert(struct range *r)
 
 	pthread_rwlock_wrlock(&lock);
 	struct range *before = below(addr), *after = range_of(map_above(&ranges, addr));
-	if ((before && addr - range_addr(before) < before->size) || (after && range_addr(after) - addr < r->size)) {
+	if ((before && addr - range_addr(before) < before->size) ||
+	    (after && range_addr(after) - addr < r->size)) {
 		err = -EEXIST;
 	} else {
 		r->id = soft_id();

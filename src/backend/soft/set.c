@@ -26,7 +26,7 @@ static CUresult run_set(struct command *c)
 	return CUDA_SUCCESS;
 }
 
-const struct command_ops command_set = { COMMAND_SET, run_set, NULL, false };
+const struct command_ops command_set = {COMMAND_SET, run_set, NULL, false};
 
 bool set_extent(const struct set *s, uint64_t *bytes)
 {
@@ -80,7 +80,7 @@ static CUresult set(struct set set, CUstream stream)
 
 static CUresult set1(CUdeviceptr dst, uint32_t value, unsigned element, size_t n, CUstream stream)
 {
-	return set((struct set){ dst, 0, n, 1, element, value }, stream);
+	return set((struct set){dst, 0, n, 1, element, value}, stream);
 }
 
 /* ---- entry points ---- */
@@ -96,12 +96,12 @@ static CUresult set1(CUdeviceptr dst, uint32_t value, unsigned element, size_t n
 	}                                                                                                    \
 	CUresult soft_cuMemsetD2D##bits##_v2(CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h)  \
 	{                                                                                                    \
-		return set((struct set){ dst, pitch, w, h, bits / 8, value }, NULL);                         \
+		return set((struct set){dst, pitch, w, h, bits / 8, value}, NULL);                           \
 	}                                                                                                    \
-	CUresult soft_cuMemsetD2D##bits##Async(CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h, \
-					       CUstream stream)                                              \
+	CUresult soft_cuMemsetD2D##bits##Async(CUdeviceptr dst, size_t pitch, type value, size_t w,          \
+					       size_t h, CUstream stream)                                    \
 	{                                                                                                    \
-		return set((struct set){ dst, pitch, w, h, bits / 8, value }, stream);                       \
+		return set((struct set){dst, pitch, w, h, bits / 8, value}, stream);                         \
 	}
 
 MEMSET(8, unsigned char)

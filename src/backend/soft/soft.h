@@ -11,10 +11,11 @@
  *	stream A   1 ── 2 ── 3		completed = 1: 2 runs, 3 waits
  *	stream B   1 ── 2		2 depends on (A, 3): an event recorded in A, awaited in B
  *
- * An event is such a pair.  The rules of the legacy default stream are pairs added when a command is submitted.
+ * An event is such a pair.  The rules of the legacy default stream are pairs added when a command is
+ *submitted.
  *
- * Locks, in the order in which they may be taken: context.lock, memory lock (range.c), soft.lock (the queues).
- * None is held while a command runs, while an engine is called, or while the application is called.
+ * Locks, in the order in which they may be taken: context.lock, memory lock (range.c), soft.lock (the
+ *queues). None is held while a command runs, while an engine is called, or while the application is called.
  *
  * Entry points are functions named soft_<exported name>; ops.h declares them.
  */
@@ -54,12 +55,12 @@ enum kind {
 	KIND_LINK,
 	KIND_ARRAY,
 	KIND_MIPMAP,
-	KIND_TEXTURE,	/* objects */
+	KIND_TEXTURE, /* objects */
 	KIND_SURFACE,
-	KIND_TEXREF,	/* references, the old way */
+	KIND_TEXREF, /* references, the old way */
 	KIND_SURFREF,
 	KIND_POOL,
-	KIND_PHYSICAL,	/* cuMemCreate */
+	KIND_PHYSICAL, /* cuMemCreate */
 	KIND_GRAPH,
 	KIND_NODE,
 	KIND_EXEC,
@@ -71,31 +72,31 @@ enum kind {
 struct object {
 	uint64_t handle;
 	enum kind kind;
-	struct context *ctx;		/* referenced; NULL for what belongs to no context */
-	struct list link;		/* in ctx->objects */
+	struct context *ctx; /* referenced; NULL for what belongs to no context */
+	struct list link;    /* in ctx->objects */
 	void (*release)(void *object);
 };
 
 /* Give a zeroed object its handle.  release(object) frees it; 0 or -ENOMEM (then the caller frees). */
 int object_init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object));
-void *object_find(const void *handle, enum kind kind);	/* referenced, or NULL */
+void *object_find(const void *handle, enum kind kind); /* referenced, or NULL */
 void *object_find64(uint64_t handle, enum kind kind);
 void object_ref(void *object);
-void object_put(void *object);				/* NULL is fine */
-bool object_close(void *object);			/* true for exactly one caller */
+void object_put(void *object);   /* NULL is fine */
+bool object_close(void *object); /* true for exactly one caller */
 #define object_handle(type, o) ((type)(uintptr_t)(o)->object.handle)
 
 /* ---- the driver, devices ------------------------------------------------------------------------------- */
 
 struct device {
-	int ordinal;			/* as the application counts: the CUdevice */
-	int physical;			/* before CUDA_VISIBLE_DEVICES */
+	int ordinal;  /* as the application counts: the CUdevice */
+	int physical; /* before CUDA_VISIBLE_DEVICES */
 	struct engine_device info;
 	CUuuid uuid;
-	size_t memory;			/* bytes in all */
+	size_t memory; /* bytes in all */
 	_Atomic size_t memory_used;
-	struct context *primary;	/* always there, active or not */
-	pthread_mutex_t primary_lock;	/* retain, release, reset */
+	struct context *primary;      /* always there, active or not */
+	pthread_mutex_t primary_lock; /* retain, release, reset; recursive, for config.context_ending */
 };
 
 struct soft {
@@ -105,13 +106,13 @@ struct soft {
 	int ndevices;
 	struct device devices[MAX_DEVICES];
 	struct handle_table handles;
-	_Atomic unsigned long long next_id;	/* contexts, streams, buffers, grids: never 0, never reused */
-	pthread_mutex_t lock;		/* the queues: see queue.c */
+	_Atomic unsigned long long next_id; /* contexts, streams, buffers, grids: never 0, never reused */
+	pthread_mutex_t lock;               /* the queues: see queue.c */
 };
 
 extern struct soft soft;
 
-struct device *device_find(CUdevice dev);	/* or NULL */
+struct device *device_find(CUdevice dev); /* or NULL */
 unsigned long long soft_id(void);
 
 /* ---- contexts ------------------------------------------------------------------------------------------ */
@@ -122,28 +123,29 @@ struct context {
 	struct object object;
 	struct device *device;
 	bool primary;
-	atomic_bool active;		/* false: destroyed, or a primary context nobody retains */
-	atomic_bool stop;		/* being destroyed: running kernels may give up */
-	_Atomic int error;		/* the sticky one, a CUresult */
-	unsigned retained;		/* primary_lock */
-	_Atomic unsigned attached;	/* cuCtxAttach, beyond the first */
+	atomic_bool active;        /* false: destroyed, or a primary context nobody retains */
+	atomic_bool ending;        /* somebody has called cuCtxDestroy */
+	atomic_bool stop;          /* being destroyed: running kernels may give up */
+	_Atomic int error;         /* the sticky one, a CUresult */
+	unsigned retained;         /* primary_lock */
+	_Atomic unsigned attached; /* cuCtxAttach, beyond the first */
 	_Atomic unsigned flags;
 	unsigned api_version;
 	unsigned long long id;
-	_Atomic int cache_config;	/* CUfunc_cache */
-	_Atomic uint64_t peers;		/* devices whose contexts this one may access */
+	_Atomic int cache_config; /* CUfunc_cache */
+	_Atomic uint64_t peers;   /* devices whose contexts this one may access */
 
-	pthread_mutex_t lock;		/* objects, limits */
+	pthread_mutex_t lock; /* objects, limits */
 	size_t limits[LIMITS];
 	struct list objects;
 	struct stream *legacy;
 
-	struct stream *gate;		/* soft.lock: cuCtxWaitEvent queues here, and everything waits for it; or NULL */
-	struct list busy;		/* soft.lock: streams with unfinished commands */
-	_Atomic(void *) capture;	/* for graphs: captures that forbid unsafe calls */
+	struct stream *gate;     /* soft.lock: all others wait for it, see ctxevent.c; or NULL */
+	struct list busy;        /* soft.lock: streams with unfinished commands */
+	_Atomic(void *) capture; /* for graphs: captures that forbid unsafe calls */
 };
 
-/* Set while a thread of ours runs a function of the application's: no call that needs a context is allowed there. */
+/* Set while a thread of ours runs a function of the application's: calls that need a context are refused. */
 extern __thread bool soft_in_callback __attribute__((tls_model("initial-exec")));
 
 /*
@@ -158,45 +160,45 @@ CUresult context_enter(struct context **ctx);
 /* ctx by handle (NULL: current), referenced: object_put it. */
 CUresult context_find(CUcontext handle, struct context **ctx);
 
-void context_fail(struct context *ctx, CUresult error);	/* it sticks, unless one already does */
-void context_wait(struct context *ctx);			/* for everything submitted so far */
+void context_fail(struct context *ctx, CUresult error); /* it sticks, unless one already does */
+void context_wait(struct context *ctx);                 /* for everything submitted so far */
 
 struct context *context_create(struct device *dev, unsigned flags, bool primary);
 CUresult context_activate(struct context *ctx);
-void context_end(struct context *ctx);			/* closes all it owns; the struct stays for its references */
+void context_end(struct context *ctx); /* closes all it owns; the struct itself stays */
 
 /* Put a context on, and take it off, the thread's stack. */
 CUresult thread_push(struct context *ctx);
-struct context *thread_pop(void);			/* its reference is now the caller's; NULL: none */
-CUresult thread_set(struct context *ctx);		/* NULL: pop */
+struct context *thread_pop(void);         /* its reference is now the caller's; NULL: none */
+CUresult thread_set(struct context *ctx); /* NULL: pop */
 struct context *thread_top(void);
-struct stream *thread_stream(struct context *ctx);	/* the per-thread default stream, not referenced; NULL: memory */
+struct stream *thread_stream(struct context *ctx); /* the thread's own, not referenced; NULL: memory */
 
 /* ---- streams and commands ------------------------------------------------------------------------------ */
 
 struct stream {
 	struct object object;
-	unsigned flags;			/* CU_STREAM_* */
-	int priority;			/* soft.lock */
+	unsigned flags; /* CU_STREAM_* */
+	int priority;   /* soft.lock */
 	unsigned long long id;
-	bool legacy;			/* the context's stream 0 */
+	bool legacy; /* the context's stream 0 */
 
 	/* soft.lock, except that completed and submitted may be read at any time */
-	struct command *head, *tail;	/* head may be running */
+	struct command *head, *tail; /* head may be running */
 	bool running;
 	_Atomic uint64_t submitted, completed;
-	struct list blocked;		/* streams whose head waits for us */
-	struct list wait;		/* our place in such a list, or in the list of ready streams */
-	struct list busy;		/* in context.busy */
+	struct list blocked; /* streams whose head waits for us */
+	struct list wait;    /* our place in such a list, or in the list of ready streams */
+	struct list busy;    /* in context.busy */
 
-	_Atomic uint32_t waiters, wake;	/* threads asleep in stream_wait */
+	_Atomic uint32_t waiters, wake; /* threads asleep in stream_wait */
 
-	_Atomic(void *) capture;	/* for graphs: not NULL while the stream is being captured */
-	CUstreamAttrValue attributes[5];	/* soft.lock; see streamattr.c */
+	_Atomic(void *) capture;         /* for graphs: not NULL while the stream is being captured */
+	CUstreamAttrValue attributes[5]; /* soft.lock; see streamattr.c */
 };
 
 struct dep {
-	struct stream *stream;		/* referenced */
+	struct stream *stream; /* referenced */
 	uint64_t number;
 };
 
@@ -213,9 +215,9 @@ enum command_kind {
 
 struct command_ops {
 	enum command_kind kind;
-	CUresult (*run)(struct command *c);	/* may run more than once: it must not use the payload up */
-	void (*release)(struct command *c);	/* may be NULL */
-	bool always;				/* run even when the context has failed */
+	CUresult (*run)(struct command *c); /* may run more than once: it must not use the payload up */
+	void (*release)(struct command *c); /* may be NULL */
+	bool always;                        /* run even when the context has failed */
 };
 
 /*
@@ -227,7 +229,7 @@ struct command_ops {
 
 struct command {
 	const struct command_ops *ops;
-	struct context *ctx;		/* set by stream_submit */
+	struct context *ctx; /* set by stream_submit */
 	struct stream *stream;
 	struct command *next;
 	uint64_t number;
@@ -235,16 +237,16 @@ struct command {
 	unsigned ndeps, max_deps;
 	struct dep *deps;
 	struct dep few[COMMAND_DEPS];
-	void *data;			/* the payload, zeroed: here or on the heap */
+	void *data; /* the payload, zeroed: here or on the heap */
 	_Alignas(16) unsigned char room[COMMAND_INLINE];
 };
 
-extern const struct command_ops command_empty;		/* does nothing; for its place and its dependencies */
+extern const struct command_ops command_empty; /* does nothing; for its place and its dependencies */
 
-struct command *command_create(const struct command_ops *ops, size_t payload);	/* NULL: no memory */
-void command_release(struct command *c);			/* what the payload holds; before completion is told */
-void command_destroy(struct command *c);		/* release, and back to the free list; NULL is fine */
-int command_depend(struct command *c, struct stream *s, uint64_t number);	/* 0 or -ENOMEM */
+struct command *command_create(const struct command_ops *ops, size_t payload); /* NULL: no memory */
+void command_release(struct command *c); /* what the payload holds; before completion is told */
+void command_destroy(struct command *c); /* release, and back to the free list; NULL is fine */
+int command_depend(struct command *c, struct stream *s, uint64_t number); /* 0 or -ENOMEM */
 
 /*
  * Hand a command over.  This is the one place where a captured stream diverts it into its graph.
@@ -260,12 +262,13 @@ CUresult stream_submit_quick(struct stream *s, struct command *c);
 
 void stream_wait(struct stream *s, uint64_t number, bool spin);
 bool stream_done(struct stream *s, uint64_t number);
-bool stream_idle(struct stream *s);			/* nothing it would have to wait for, legacy rules included */
-bool stream_blocking(const struct stream *s);		/* takes part in the legacy stream's rules */
+bool stream_idle(struct stream *s);           /* nothing it would wait for, by rule either */
+bool stream_blocking(const struct stream *s); /* takes part in the legacy stream's rules */
 
-struct stream *stream_create(struct context *ctx, unsigned flags, int priority);	/* one reference: the handle's */
+/* With one reference, the handle's: object_close drops it. */
+struct stream *stream_create(struct context *ctx, unsigned flags, int priority);
 
-int stream_priority(int wanted);			/* the nearest we have */
+int stream_priority(int wanted); /* the nearest we have */
 
 /*
  * The stream an application means, referenced, and its context, alive and without a sticky error.
@@ -273,14 +276,16 @@ int stream_priority(int wanted);			/* the nearest we have */
  */
 CUresult stream_enter(CUstream handle, struct stream **s);
 
-/* ---- graphs: what capture.c will provide; weak, so NULL until it does ----------------------------------- */
+/* ---- graphs: what capture.c will provide; weak, so NULL until it does -----------------------------------
+ */
 
 CUresult capture_command(struct stream *s, struct command *c) __attribute__((weak)); /* takes the command */
-CUresult capture_forbids(struct stream *s) __attribute__((weak)); /* for calls a capturing stream may not see */
+CUresult capture_forbids(struct stream *s)
+	__attribute__((weak)); /* for calls a capturing stream may not see */
 
 /* ---- worker threads ------------------------------------------------------------------------------------ */
 
-void queue_ready(struct stream *s);			/* soft.lock held: its head can run */
-uint64_t soft_now(void);				/* CLOCK_MONOTONIC, ns */
+void queue_ready(struct stream *s); /* soft.lock held: its head can run */
+uint64_t soft_now(void);            /* CLOCK_MONOTONIC, ns */
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Attributes of streams.  The priority decides; how to wait, cache windows and memory domains are remembered, and are
- * hints that nothing here can make use of.
+ * Attributes of streams.  The priority decides; how to wait, cache windows and memory domains are remembered,
+ * and are hints that nothing here can make use of.
  */
 #include "backend/soft/soft.h"
 

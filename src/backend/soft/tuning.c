@@ -26,7 +26,9 @@ unsigned kernel_max_threads(const struct image_kernel *k, const struct device *d
 size_t tuning_max_dynamic(const struct image_kernel *k, const struct tuning *t, const struct device *d)
 {
 	int set = atomic_load(&t->max_dynamic_shared);
-	size_t fits = d->info.shared_per_block > k->shared_bytes ? d->info.shared_per_block - k->shared_bytes : 0;
+	size_t fits = d->info.shared_per_block;
+
+	fits = fits > k->shared_bytes ? fits - k->shared_bytes : 0;
 
 	return (size_t)set > fits ? (size_t)set : fits;
 }
@@ -89,8 +91,8 @@ CUresult tuning_get(const struct image_kernel *k, const struct code *code, const
 	return CUDA_SUCCESS;
 }
 
-CUresult tuning_set(const struct image_kernel *k, struct tuning *t, const struct device *d, CUfunction_attribute a,
-		    int value)
+CUresult tuning_set(const struct image_kernel *k, struct tuning *t, const struct device *d,
+		    CUfunction_attribute a, int value)
 {
 	switch (a) {
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
