@@ -112,12 +112,12 @@ static void init_from_text(const struct null_code *n, size_t i, const uint64_t *
 	}
 }
 
-static CUresult init_globals(struct code *code, const uint64_t *addresses)
+static CUresult init_globals(struct code *code, const uint64_t *addresses, bool managed)
 {
 	struct null_code *n = (struct null_code *)code;
 
 	for (size_t i = 0; i < code->nglobals; i++) {
-		if (!addresses[i])
+		if (!addresses[i] || code->globals[i].managed != managed)
 			continue;
 		if (n->text)
 			init_from_text(n, i, addresses);

@@ -89,8 +89,12 @@ struct engine {
 			 struct engine_log *log, struct code **code);
 	void (*unload)(struct code *code);
 
-	/* Write the first values of all variables; addresses[i] is zeroed memory for code->globals[i]. */
-	CUresult (*init_globals)(struct code *code, const uint64_t *addresses);
+	/*
+	 * Write the first values of the managed variables, or of all others: the former are there once for all
+	 * contexts, the latter in each.  Memory at addresses[i] is zeroed and code->globals[i].size long; 0: it
+	 * is not there, or not yet.
+	 */
+	CUresult (*init_globals)(struct code *code, const uint64_t *addresses, bool managed);
 
 	/* Run a grid to its end.  What goes wrong sticks to the context (700, 710, 719 ...). */
 	CUresult (*launch)(struct code *code, const struct image_kernel *kernel, const struct launch *l);

@@ -384,17 +384,24 @@ CUresult soft_cuLibraryGetGlobal(CUdeviceptr *addr, size_t *size, CUlibrary hand
 	return r;
 }
 
+/* Needs no context: the runtime asks before there is one. */
 CUresult soft_cuLibraryGetManaged(CUdeviceptr *addr, size_t *size, CUlibrary handle, const char *name)
 {
-	struct module *m;
-	CUresult r = name && (addr || size) ? module_here(handle, &m) : CUDA_ERROR_INVALID_VALUE;
+	struct library *l;
+	CUresult r = name && (addr || size) ? library_open(handle, &l) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
-	int i = program_global(m->program, name);
-	r = i < 0 || !m->program->code->globals[i].managed ? CUDA_ERROR_NOT_FOUND
-							   : module_global(m, name, addr, size);
-	object_put(m);
+	int i = program_global(l->program, name);
+	if (i < 0 || !l->program->managed[i]) {
+		r = CUDA_ERROR_NOT_FOUND;
+	} else {
+		if (addr)
+			*addr = l->program->managed[i];
+		if (size)
+			*size = l->program->code->globals[i].size;
+	}
+	object_put(l);
 	return r;
 }
 

@@ -17,8 +17,8 @@ static void free_globals(struct module *m)
 	for (size_t i = 0; m->globals && i < m->program->code->nglobals; i++) {
 		struct range *r = NULL;
 
-		if (m->globals[i])
-			r = range_take(m->globals[i], 1u << RANGE_VARIABLE | 1u << RANGE_MANAGED);
+		if (m->globals[i] && !m->program->managed[i])
+			r = range_take(m->globals[i], 1u << RANGE_VARIABLE);
 		if (r)
 			r->release(r);
 	}
@@ -35,23 +35,23 @@ static void release_module(void *object)
 	free(m);
 }
 
-/* Memory for each variable, zeroed.  It goes with the module, not with the context. */
+/* Memory for each variable, zeroed.  It goes with the module, not with the context; managed ones are there already. */
 static CUresult place(struct module *m, struct context *ctx)
 {
 	const struct code *code = m->program->code;
 
 	for (size_t i = 0; i < code->nglobals; i++) {
 		const struct image_global *g = &code->globals[i];
-		enum range_kind kind = g->managed ? RANGE_MANAGED : RANGE_VARIABLE;
 
-		if (g->external || !g->size)
+		m->globals[i] = m->program->managed[i];
+		if (g->external || !g->size || m->globals[i])
 			continue;
-		CUresult r = memory_alloc_owned(ctx->device, kind, g->size, &m->globals[i]);
+		CUresult r = memory_alloc_owned(ctx->device, RANGE_VARIABLE, g->size, &m->globals[i]);
 		if (r)
 			return r;
 		memset((void *)(uintptr_t)m->globals[i], 0, g->size);
 	}
-	return soft.engine->init_globals ? soft.engine->init_globals(m->program->code, m->globals)
+	return soft.engine->init_globals ? soft.engine->init_globals(m->program->code, m->globals, false)
 					 : CUDA_SUCCESS;
 }
 

@@ -14,10 +14,11 @@
 
 #include "backend/soft/soft.h"
 
-/* Code, counted. */
+/* Code, counted, and its managed variables, which are the same for all contexts. */
 struct program {
 	_Atomic unsigned refs;
 	struct code *code;
+	uint64_t *managed;		/* addresses, one a variable of the code; 0: not managed */
 };
 
 /* What cuFuncSetAttribute and cuKernelSetAttribute change. */

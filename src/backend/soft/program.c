@@ -8,6 +8,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/soft/range.h"
+
+static void free_managed(struct program *p)
+{
+	for (size_t i = 0; p->managed && i < p->code->nglobals; i++) {
+		struct range *r = p->managed[i] ? range_take(p->managed[i], 1u << RANGE_MANAGED) : NULL;
+
+		if (r)
+			r->release(r);
+	}
+	free(p->managed);
+}
+
+/* Managed variables have one address everywhere, and one before there is any context. */
+static CUresult place_managed(struct program *p)
+{
+	const struct code *code = p->code;
+	bool any = false;
+
+	p->managed = calloc(code->nglobals + 1, sizeof *p->managed);
+	if (!p->managed)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < code->nglobals; i++) {
+		const struct image_global *g = &code->globals[i];
+
+		if (!g->managed || g->external || !g->size)
+			continue;
+		CUresult r = memory_alloc_owned(&soft.devices[0], RANGE_MANAGED, g->size, &p->managed[i]);
+		if (r)
+			return r;
+		memset((void *)(uintptr_t)p->managed[i], 0, g->size);
+		any = true;
+	}
+	return any && soft.engine->init_globals ? soft.engine->init_globals(p->code, p->managed, true) : CUDA_SUCCESS;
+}
+
 void program_ref(struct program *p)
 {
 	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
@@ -17,6 +53,7 @@ void program_put(struct program *p)
 {
 	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	free_managed(p);
 	soft.engine->unload(p->code);
 	free(p);
 }
@@ -69,8 +106,12 @@ static CUresult load_entry(const struct image_entry *e, struct jit *jit, struct 
 		return r;
 	}
 	atomic_init(&p->refs, 1);
-	*program = p;
-	return CUDA_SUCCESS;
+	r = place_managed(p);
+	if (r)
+		program_put(p);
+	else
+		*program = p;
+	return r;
 }
 
 static CUresult no_binary(const struct image *image, struct jit *jit)
