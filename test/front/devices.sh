@@ -1,0 +1,39 @@
+#!/bin/sh
+# What happens where the device asked for is not there: the library answers CUDA_ERROR_NO_DEVICE, prints
+# nothing, and gangway run says in one line what is missing.
+gangway=$1
+probe=$2 # prints what cuInit answers
+failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+
+answers() { # device, result
+	GANGWAY_DEVICE=$1 "$probe" >"$out/said" 2>"$out/err"
+	[ "$(cat "$out/said")" = "$2" ] || fail "GANGWAY_DEVICE=$1: $(cat "$out/said"), not $2"
+	[ -s "$out/err" ] && fail "GANGWAY_DEVICE=$1: the library printed: $(cat "$out/err")"
+}
+one_line() { # device
+	"$gangway" run --on "$1" -- true 2>"$out/err" >"$out/said" && fail "run --on $1 started the program"
+	[ "$(grep -c . "$out/err")" = 1 ] || fail "run --on $1 does not say one line but: $(cat "$out/err")"
+	grep -q "$2" "$out/err" || fail "run --on $1 says: $(cat "$out/err")"
+}
+
+answers null 0
+answers nosuchdevice 100
+answers nullx 100
+answers "$(head -c 5000 /dev/zero | tr '\0' x)" 100
+GANGWAY_TRACE=1 GANGWAY_DEVICE=nosuchdevice "$probe" 2>&1 | grep -q 'nosuchdevice is not a device' ||
+	fail "the trace does not say why"
+"$gangway" run --on nosuchdevice -- true 2>/dev/null && fail "run --on nosuchdevice started the program"
+
+if "$gangway" run --on nvidia -- true 2>/dev/null; then
+	echo "note: this machine has the vendor's driver, so that its absence was not tested"
+else
+	answers nvidia 100
+	one_line nvidia 'libcuda'
+fi
+exit $failed

@@ -1,0 +1,218 @@
+/*
+ * Every exported function with arguments that make no sense: NULL pointers one at a time and all at once,
+ * forged handles, handles of another kind, closed handles, before cuInit, without a context and with one.
+ * Each call must return a result that CUDA defines, and the process must survive.
+ *
+ * What the arguments are is taken from the description that the trace is made from.
+ */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "abi/cuda.h"
+#include "gen/cuda_protos.h"
+#include "test/check.h"
+#include "wire/trace.h"
+
+static const struct cuda_ops *behind;
+#define TRACED behind
+
+static inline uint64_t trace_float(float f)
+{
+	return f != 0;
+}
+
+uint64_t trace_begin(const struct trace_call *c, const uint64_t *a)
+{
+	return c && a;
+}
+
+void trace_end(const struct trace_call *c, const uint64_t *a, int result, uint64_t start)
+{
+	(void)c, (void)a, (void)result, (void)start;
+}
+
+extern const struct cuda_ops cuda_trace_ops;
+#include "gen/cuda_trace.inc"
+
+#define ARGS 20
+#define ROOM (1 << 20)
+
+typedef int (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+	uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+static char *room; /* ARGS buffers of zeros, so that a pointer that is followed leads somewhere */
+static const char *now = "nothing";
+static long calls, refusals, victim;
+static CUcontext context;
+static CUstream stream;
+static CUevent event, closed;
+
+static void ignore(void)
+{
+}
+
+static void crashed(int signal)
+{
+	static const char text[] = ": crashed or hung here\n";
+	ssize_t r = write(2, now, strlen(now));
+
+	r += write(2, text, sizeof text - 1);
+	_exit(signal == SIGALRM ? 3 : 2 + (r < 0));
+}
+
+/* Called by the driver: only a function of ours or none at all makes sense. */
+static bool is_callback(const char *name)
+{
+	static const char *const names[] = {"callback", "callbackFunc", "fn", "destroy", "blockSizeToDynamicSMemSize"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Those that may take any address of the process for host memory: a bad one is the caller's own mistake. */
+static bool is_excluded(const char *name)
+{
+	static const char *const names[] = {"cuMemcpy", "cuMemcpy_ptds", "cuMemcpyAsync", "cuMemcpyAsync_ptsz"};
+
+	if (strncmp(name, "cu", 2) || name[2] < 'A' || name[2] > 'Z')
+		return true;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static int call(const struct trace_call *c, any_fn f, const uint64_t *a)
+{
+	const char *text = NULL;
+
+	now = c->name;
+	alarm(20);
+	int r = f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15], a[16],
+		a[17], a[18], a[19]);
+	calls++;
+	refusals += r != CUDA_SUCCESS;
+	if (cuGetErrorName(r, &text) || !text) {
+		fprintf(stderr, "%s returned %d, which is no CUDA result\n", c->name, r);
+		failures++;
+	}
+	return r;
+}
+
+/* Zeroed memory behind every pointer; what is passed by value is a handle or address, or a number. */
+static void fill(const struct trace_call *c, uint64_t *a, uint64_t handle, uint64_t number)
+{
+	memset(a, 0, ARGS * sizeof *a);
+	for (int i = 0; i < c->nargs; i++) {
+		const struct trace_arg *arg = &c->args[i];
+
+		if (arg->dir != 'v') {
+			memset(room + i * ROOM, 0, 4096);
+			a[i] = (uintptr_t)(room + i * ROOM);
+		} else if (is_callback(arg->name)) {
+			a[i] = (uintptr_t)ignore;
+		} else {
+			a[i] = arg->kind == 'h' ? handle : number;
+		}
+	}
+}
+
+static void set_context(bool with)
+{
+	CUcontext ctx = NULL;
+
+	if (with && cuDevicePrimaryCtxRetain(&ctx, 0))
+		failures++;
+	cuCtxSetCurrent(ctx);
+}
+
+static void try(const struct trace_call *c, any_fn f, bool with_context)
+{
+	uint64_t handles[] = {
+		0, 1, 3, 0xdeadbeef, 0x7fffdeadbeef, ~0ull, (uintptr_t)&victim, (uintptr_t)stream, (uintptr_t)event,
+		(uintptr_t)closed, (uintptr_t)context,
+	};
+	uint64_t a[ARGS];
+
+	for (size_t h = 0; h < sizeof handles / sizeof *handles; h++) {
+		for (uint64_t number = 0; number < 3; number++) {
+			set_context(with_context);
+			fill(c, a, handles[h], number);
+			call(c, f, a);
+		}
+		for (int i = 0; i < c->nargs; i++) {
+			set_context(with_context);
+			fill(c, a, handles[h], 1);
+			a[i] = 0;
+			call(c, f, a);
+		}
+	}
+	memset(a, 0, sizeof a);
+	set_context(with_context);
+	call(c, f, a);
+}
+
+static void for_all(void *library, void (*what)(const struct trace_call *c, any_fn f, bool flag), bool flag)
+{
+	for (int i = 0; i < cuda_OP_COUNT; i++) {
+		const struct trace_call *c = &trace_calls[i];
+		any_fn f = c->name ? (any_fn)dlsym(library, c->name) : NULL;
+
+		if (f && !is_excluded(c->name))
+			what(c, f, flag);
+	}
+}
+
+/* Before cuInit: nothing but NULL, and all that needs the driver says so. */
+static void try_early(const struct trace_call *c, any_fn f, bool flag)
+{
+	uint64_t a[ARGS];
+
+	(void)flag;
+	if (!strcmp(c->name, "cuInit"))
+		return;
+	fill(c, a, 0, 0);
+	call(c, f, a);
+	memset(a, 0, sizeof a);
+	call(c, f, a);
+}
+
+static void make_objects(void)
+{
+	CHECK_EQ(cuInit(0), CUDA_SUCCESS);
+	CHECK_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+	CHECK_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+	CHECK_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+	CHECK_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+	CHECK_EQ(cuEventCreate(&closed, 0), CUDA_SUCCESS);
+	CHECK_EQ(cuEventDestroy_v2(closed), CUDA_SUCCESS);
+}
+
+int main(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+
+	signal(SIGALRM, crashed);
+#ifndef __SANITIZE_ADDRESS__
+	signal(SIGSEGV, crashed);
+	signal(SIGBUS, crashed);
+	signal(SIGABRT, crashed);
+#endif
+	room = calloc(ARGS, ROOM);
+	CHECK(room && library);
+	if (failures)
+		return 1;
+	for_all(library, try_early, false);
+	make_objects();
+	if (failures)
+		return 1;
+	for_all(library, try, false);
+	for_all(library, try, true);
+	CHECK_EQ(victim, 0);
+	printf("%ld calls, %ld refused, all with results that CUDA defines\n", calls, refusals);
+	return RESULT();
+}
