@@ -1,0 +1,36 @@
+#!/bin/sh
+# Builds one program of this folder with nvcc: build.sh PROGRAM FOLDER.  77: there is no nvcc.
+#
+# Code for two devices: PTX, which every device of ours can read, and sm_90, which the null device prefers.
+program=$1
+out=$2
+here=$(cd "$(dirname "$0")" && pwd)
+nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+[ -n "$nvcc" ] || { echo "skipped: no nvcc to build $program with"; exit 77; }
+mkdir -p "$out"
+cd "$here" || exit 1
+
+compile() {
+	target=$1
+	shift
+	newest=$(ls -t "$here"/* "$out/$target" 2>/dev/null | head -n 1)
+	[ "$newest" = "$out/$target" ] && return 0
+	"$nvcc" -I ../.. -gencode 'arch=compute_75,code=[compute_75,sm_90]' -Wno-deprecated-gpu-targets -Xcompiler -Wall \
+		-o "$out/$target" "$@" || exit 1
+}
+
+case $program in
+static) compile static runtime.cu part.cu ;;
+shared) compile shared -cudart shared runtime.cu part.cu ;;
+per-thread) compile per-thread --default-stream per-thread runtime.cu part.cu ;;
+rdc) compile rdc -rdc=true -DRDC runtime.cu part.cu ;;
+packed) compile packed -Xfatbin -compress-all --compress-mode=size runtime.cu part.cu ;;
+forks) compile forks forks.cu ;;
+exits) compile exits exits.cu ;;
+two)
+	compile plugin-a.so -shared -Xcompiler -fPIC -DWHO='"a"' plugin.cu
+	compile plugin-b.so -shared -Xcompiler -fPIC -DWHO='"b"' plugin.cu
+	compile two -x c -cudart none two.c -ldl -lpthread
+	;;
+*) echo "no program $program"; exit 1 ;;
+esac

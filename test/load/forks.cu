@@ -1,0 +1,74 @@
+/*
+ * fork: a child may be the first to use CUDA; a child of a process that uses it gets
+ * cudaErrorInitializationError, as from NVIDIA's driver, and the parent goes on undisturbed.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+#include "runtime.h"
+
+__global__ void touch(int *p, int value)
+{
+	*p = value;
+}
+
+/* A round trip of bytes and a launch. */
+static void use(int value)
+{
+	int in[64], out[64] = {0}, *p;
+
+	for (int i = 0; i < 64; i++)
+		in[i] = value + i;
+	OK(cudaMalloc(&p, sizeof in));
+	OK(cudaMemcpy(p, in, sizeof in, cudaMemcpyHostToDevice));
+	OK(cudaMemcpy(out, p, sizeof out, cudaMemcpyDeviceToHost));
+	CHECK(!memcmp(in, out, sizeof in));
+	touch<<<1, 1>>>(p, value);
+	OK(cudaDeviceSynchronize());
+	OK(cudaMemcpy(out, p, sizeof out, cudaMemcpyDeviceToHost));
+	if (expect_results())
+		CHECK_EQ(out[0], value);
+	OK(cudaFree(p));
+}
+
+static void in_child(void (*f)(void), const char *what)
+{
+	int status = -1;
+
+	fflush(NULL);
+	pid_t pid = fork();
+	if (!pid) {
+		failures = 0;
+		f();
+		fflush(NULL);
+		exit(RESULT());
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	printf("%s: %s\n", what, status ? "failed" : "right");
+}
+
+static void first_use(void)
+{
+	use(1);
+}
+
+static void inherited(void)
+{
+	void *p = NULL;
+	int n = 0;
+
+	CHECK_EQ(cudaMalloc(&p, 16), cudaErrorInitializationError);
+	CHECK(cudaDeviceSynchronize() != cudaSuccess);
+	CHECK(cudaGetDeviceCount(&n) != cudaSuccess || n > 0);
+}
+
+int main(void)
+{
+	in_child(first_use, "child uses CUDA first");
+	in_child(first_use, "another child");
+	use(2);
+	printf("parent uses CUDA after its children\n");
+	in_child(inherited, "child of a process that uses CUDA");
+	use(3);
+	printf("parent goes on\n");
+	return RESULT();
+}

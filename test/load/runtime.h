@@ -1,0 +1,38 @@
+/*
+ * runtime.h - what the parts of the runtime test share.
+ *
+ * The program is built with nvcc in several ways (static, shared, per-thread default stream, device-linked)
+ * and must behave the same in each.  Every part prints one line when it is done.
+ */
+#pragma once
+
+#include <cuda_runtime.h>
+#include "test/check.h"
+#include "test/load/launches.h"
+
+#define OK(call) \
+	do { \
+		cudaError_t e_ = (call); \
+		if (e_ != cudaSuccess) { \
+			fprintf(stderr, "%s:%d: %s: %d %s\n", __FILE__, __LINE__, #call, (int)e_, cudaGetErrorString(e_)); \
+			failures++; \
+		} \
+	} while (0)
+
+struct mixed {
+	char tag;
+	short half;
+	double weight;
+	int list[3];
+};
+
+/* part.cu: a second translation unit with code and variables of its own.  All return a number of failures. */
+int part_launch(int *out, int value, cudaStream_t stream);
+int part_variables(void);
+int part_check_launches(void);
+
+#ifdef RDC
+/* Across translation units on the device: needs the device linker. */
+extern __device__ int part_counter;
+__device__ int part_twice(int x);
+#endif
