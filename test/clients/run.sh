@@ -1,0 +1,23 @@
+#!/bin/sh
+# Runs a client with libraries from wheels: run.sh GANGWAY CLIENT LIBRARY PACKAGE==VERSION... [-- ARGUMENTS]
+#
+# LIBRARY is the SONAME that the client opens; the packages hold it and what it needs itself.  77: a package
+# could not be had.  DEVICE (null without it) says where to run.
+gangway=$1
+client=$2
+library=$3
+shift 3
+here=$(dirname "$0")
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+	dir=$("$here/wheels.sh" "${1%%==*}" "${1##*==}") || exit
+	LD_LIBRARY_PATH=$dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	shift
+done
+[ "$1" = -- ] && shift
+export LD_LIBRARY_PATH
+if [ "${DEVICE:-null}" = null ]; then
+	GANGWAY_NULL_LOG=$(mktemp) || exit 1
+	export GANGWAY_NULL_LOG
+	trap 'rm -f "$GANGWAY_NULL_LOG"' EXIT
+fi
+"$gangway" run --on "${DEVICE:-null}" -- "$client" "$library" "$@"
