@@ -78,18 +78,24 @@ static int make_blocks(struct ptx_function *f)
 	return 0;
 }
 
+/* A block keeps each successor once: rpo serves as a stamp until the order is known. */
 static void add_succ(struct ptx_function *f, struct ptx_block *b, uint32_t to)
 {
-	for (uint32_t i = 0; i < b->nsucc; i++)
-		if (b->succ[i] == to)
-			return;
+	uint32_t stamp = b - f->blocks + 1;
+
+	if (f->blocks[to].rpo == stamp)
+		return;
+	f->blocks[to].rpo = stamp;
 	b->succ[b->nsucc++] = to;
 	f->blocks[to].npred++;
 }
 
+enum { MAX_EDGES = 1 << 24 };
+
 static int make_edges(struct ptx_function *f)
 {
 	struct ptx_arena *a = f->module->arena;
+	uint64_t room = 0;
 	uint32_t n;
 
 	for (uint32_t b = 0; b < f->nblocks; b++) {
@@ -97,6 +103,10 @@ static int make_edges(struct ptx_function *f)
 		const struct ptx_inst *last = &f->insts[k->end - 1];
 		const struct ptx_operand *t = targets(last, &n);
 
+		/* Many jumps through one long list of labels: memory must stay in proportion to the text. */
+		room += n + 1;
+		if (room > MAX_EDGES)
+			return -E2BIG;
 		k->succ = arena_alloc(a, n + 1, sizeof *k->succ);
 		if (!k->succ)
 			return -ENOMEM;

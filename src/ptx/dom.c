@@ -14,19 +14,23 @@ struct graph {
 	uint32_t *idom;
 };
 
-static uint32_t meet(const uint32_t *idom, uint32_t a, uint32_t b)
+/* Steps after which a graph is refused: only one made to be slow needs so many. */
+enum { MAX_STEPS = 1 << 30 };
+
+static uint32_t meet(const uint32_t *idom, uint32_t a, uint32_t b, uint32_t *steps)
 {
 	while (a != b) {
-		while (a > b)
+		for (; a > b; ++*steps)
 			a = idom[a];
-		while (b > a)
+		for (; b > a; ++*steps)
 			b = idom[b];
 	}
 	return a;
 }
 
-static void solve(struct graph *g)
+static int solve(struct graph *g)
 {
+	uint32_t steps = 0;
 	bool changed = true;
 
 	for (uint32_t i = 0; i < g->n; i++)
@@ -41,14 +45,17 @@ static void solve(struct graph *g)
 				uint32_t p = g->pred[k];
 
 				if (g->idom[p] != PTX_NOREG)
-					d = d == PTX_NOREG ? p : meet(g->idom, d, p);
+					d = d == PTX_NOREG ? p : meet(g->idom, d, p, &steps);
 			}
 			if (d != g->idom[i]) {
 				g->idom[i] = d;
 				changed = true;
 			}
+			if (++steps > MAX_STEPS)
+				return -E2BIG;
 		}
 	}
+	return 0;
 }
 
 static int graph_init(struct graph *g, struct ptx_arena *a, uint32_t n, uint32_t edges)
@@ -85,7 +92,8 @@ static int dominators(struct ptx_function *f)
 				g.pred[e++] = f->blocks[b->pred[k]].rpo;
 	}
 	g.first[f->nrpo] = e;
-	solve(&g);
+	if (solve(&g))
+		return -E2BIG;
 	for (uint32_t b = 0; b < f->nblocks; b++) {
 		struct ptx_block *k = &f->blocks[b];
 
@@ -180,7 +188,8 @@ static int post_dominators(struct ptx_function *f)
 			g.pred[e++] = 0;
 	}
 	g.first[t.n + 1] = e;
-	solve(&g);
+	if (solve(&g))
+		return -E2BIG;
 	for (uint32_t b = 0; b < f->nblocks; b++) {
 		uint32_t d = t.number[b] ? g.idom[t.number[b]] : 0;
 

@@ -47,10 +47,17 @@ static void dump_address(FILE *o, const struct ptx_function *f, const struct ptx
 	fputc(']', o);
 }
 
+static void dump_sreg(FILE *o, const struct ptx_operand *x)
+{
+	fprintf(o, "%%%s", ptx_sreg_name(x->reg));
+	if (table_sreg_dims(x->reg) > 1)
+		fprintf(o, ".%c", "xyzw"[x->comp & 3]);
+	else if (!table_sreg_dims(x->reg))
+		fprintf(o, ":%u", x->comp);
+}
+
 static void dump_operand(FILE *o, const struct ptx_function *f, const struct ptx_operand *x)
 {
-	static const char comps[] = "xyzw";
-
 	fputs(x->neg ? "!" : "", o);
 	switch (x->kind) {
 	case PTX_O_NONE:
@@ -63,7 +70,7 @@ static void dump_operand(FILE *o, const struct ptx_function *f, const struct ptx
 		fprintf(o, "0x%" PRIx64, (uint64_t)x->imm);
 		break;
 	case PTX_O_SREG:
-		fprintf(o, "%%%s.%c", ptx_sreg_name(x->reg), x->comp < 4 ? comps[x->comp] : '0' + x->comp);
+		dump_sreg(o, x);
 		break;
 	case PTX_O_SINK:
 		fputc('_', o);
@@ -182,7 +189,7 @@ static void dump_set(FILE *o, const struct ptx_function *f, const char *what, co
 
 static void dump_live(FILE *o, const struct ptx_function *f)
 {
-	for (uint32_t b = 0; b < f->nblocks; b++) {
+	for (uint32_t b = 0; b < f->nblocks && f->blocks[b].live_in; b++) {
 		fprintf(o, "b%u", b);
 		dump_set(o, f, "in", f->blocks[b].live_in);
 		dump_set(o, f, "out", f->blocks[b].live_out);
@@ -208,6 +215,47 @@ static void dump_shapes(FILE *o, const struct ptx_function *f)
 	for (uint32_t b = 0; b < f->nblocks; b++)
 		if (f->divergent[b])
 			fprintf(o, "b%u divergent\n", b);
+}
+
+static void dump_init(FILE *o, const struct ptx_var *v)
+{
+	if (!v->init)
+		return;
+	fputs("   ", o);
+	for (uint64_t i = 0; i < v->init_size && i < 64; i++)
+		fprintf(o, "%s%02x", i % 4 ? "" : " ", v->init[i]);
+	fputc('\n', o);
+	for (uint32_t i = 0; i < v->nrelocs; i++) {
+		const struct ptx_reloc *r = &v->relocs[i];
+
+		fprintf(o, "    +%" PRIu64 " %s%s%+" PRId64 " size %u shift %u\n", r->offset,
+			r->generic ? "generic " : "", r->name, r->addend, r->size, r->shift);
+	}
+}
+
+char *ptx_module_dump(const struct ptx_module *m)
+{
+	static const char *const linkages[] = {"", " extern", " visible", " weak", " common"};
+	char *text = NULL;
+	size_t size;
+	FILE *o = open_memstream(&text, &size);
+
+	if (!o)
+		return NULL;
+	fprintf(o, "version %u %s address %u\n", m->version, m->target, m->address_size);
+	for (const struct ptx_var *v = m->vars; v; v = v->next) {
+		dump_var(o, v);
+		dump_init(o, v);
+	}
+	for (const struct ptx_function *f = m->functions; f; f = f->next)
+		fprintf(o, "  %s %s%s%s%s%s\n", f->is_entry ? "entry" : "func", f->name, linkages[f->linkage],
+			f->is_defined ? " defined" : "", f->address_taken ? " address taken" : "",
+			f->alias_of ? " alias" : "");
+	if (fclose(o)) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }
 
 static int prepare(struct ptx_function *f, char letter)

@@ -300,13 +300,11 @@ static void lex_punctuation(struct parser *p)
 	p->cur++;
 }
 
-void next(struct parser *p)
+static void lex_token(struct parser *p)
 {
 	struct token *t = &p->tok;
 
 	skip_space(p);
-	if (failed(p))
-		return;
 	*t = (struct token){.s = p->cur, .line = p->line, .column = column_of(p, p->cur)};
 	if (p->cur >= p->end)
 		return;
@@ -325,6 +323,14 @@ void next(struct parser *p)
 		lex_punctuation(p);
 	}
 	t->len = p->cur - t->s;
+}
+
+void next(struct parser *p)
+{
+	if (!failed(p))
+		lex_token(p);
+	if (failed(p))
+		p->tok.kind = T_EOF;
 }
 
 void lex_start(struct parser *p, struct ptx_module *m, struct ptx_error *e, size_t from, size_t to, uint32_t line,

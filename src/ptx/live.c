@@ -31,6 +31,9 @@ void ptx_inst_regs(const struct ptx_inst *in, reg_visitor *use, reg_visitor *def
 	}
 }
 
+/* Beyond these a function is not analysed: no compiler writes such, and memory must stay bounded. */
+enum { MAX_WORDS = 1 << 23, MAX_WORK = 1 << 30 };
+
 struct sets {
 	uint64_t *use, *def; /* use: read before any write in the block */
 	bool guarded;
@@ -83,9 +86,13 @@ static bool flow(struct ptx_function *f, struct ptx_block *b, const uint64_t *de
 int ptx_pass_live(struct ptx_function *f)
 {
 	size_t words = (f->nregs + 63) / 64;
-	uint64_t *all = arena_alloc(f->module->arena, (size_t)f->nblocks * 3, words * 8);
+	uint64_t sweep = (uint64_t)f->nblocks * 3 * words, budget = MAX_WORK;
+	uint64_t *all;
 	bool changed = true;
 
+	if (sweep > MAX_WORDS)
+		return 0;
+	all = arena_alloc(f->module->arena, sweep ? sweep : 1, 8);
 	if (!all)
 		return -ENOMEM;
 	for (uint32_t b = 0; b < f->nblocks; b++) {
@@ -95,10 +102,13 @@ int ptx_pass_live(struct ptx_function *f)
 		f->blocks[b].live_out = all + (b * 3 + 1) * words;
 		scan_block(f, &f->blocks[b], &s);
 	}
-	while (changed) {
+	while (changed && budget > sweep) {
 		changed = false;
+		budget -= sweep;
 		for (uint32_t b = f->nblocks; b-- > 0;)
 			changed |= flow(f, &f->blocks[b], all + (b * 3 + 2) * words, words);
 	}
+	for (uint32_t b = 0; changed && b < f->nblocks; b++)
+		f->blocks[b].live_in = f->blocks[b].live_out = NULL;
 	return 0;
 }

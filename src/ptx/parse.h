@@ -164,6 +164,7 @@ unsigned table_op(const struct op_row *row);
 int table_type(const char *s, size_t len); /* enum ptx_type, or -1 */
 int table_sreg(const char *s, size_t len, uint8_t *comp, bool *dims); /* enum ptx_sreg of %name, or -1 */
 int table_sreg_type(unsigned sreg);
+unsigned table_sreg_dims(unsigned sreg); /* 4: has components, 1: none, 0: a numbered family */
 
 /* ---- parse_*.c ---- */
 

@@ -35,8 +35,18 @@ static void declare_vector_reg(struct parser *p, struct name *n, const struct to
 		fail_memory(p);
 		return;
 	}
-	for (unsigned i = 0; i < vec; i++)
-		n->regs[i] = new_reg(p, tok_name(p, t), type);
+	for (unsigned i = 0; i < vec; i++) {
+		char *name = arena_alloc(p->m->arena, t->len + 3, 1);
+
+		if (!name) {
+			fail_memory(p);
+			return;
+		}
+		memcpy(name, t->s, t->len);
+		name[t->len] = '.';
+		name[t->len + 1] = "xyzw"[i];
+		n->regs[i] = new_reg(p, name, type);
+	}
 }
 
 static void declare_reg(struct parser *p, const struct token *t, unsigned type, unsigned vec)

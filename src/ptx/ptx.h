@@ -408,7 +408,7 @@ struct ptx_block {
 	uint32_t rpo;		      /* position in reverse post order; PTX_NOREG: unreachable */
 	uint32_t idom;		      /* immediate dominator; itself for the entry */
 	uint32_t ipdom;		      /* immediate post-dominator; PTX_NOREG: only the function's end */
-	uint64_t *live_in, *live_out; /* bit sets over registers */
+	uint64_t *live_in, *live_out; /* bit sets over registers; NULL in absurdly large functions */
 };
 
 /* How a register's value varies over the lanes of a warp. */
@@ -512,7 +512,8 @@ void ptx_module_destroy(struct ptx_module *m); /* NULL is fine */
 struct ptx_function *ptx_function_find(const struct ptx_module *m, const char *name);
 struct ptx_var *ptx_var_find(const struct ptx_module *m, const char *name);
 
-/* Each returns 0, -EINVAL with f->error set, -ENOENT for a function without body, or -ENOMEM.
+/* Each returns 0, -EINVAL with f->error set, -ENOENT for a function without body, -E2BIG for one made to
+ * exhaust an analysis, or -ENOMEM.
  * All may be called again; the second call costs nothing and answers the same. */
 int ptx_function_body(struct ptx_function *f);
 int ptx_function_analyze(struct ptx_function *f); /* body, blocks, dominators, liveness */
@@ -545,6 +546,7 @@ int ptx_error_format(const struct ptx_error *e, char *buf, size_t size);
  * NULL if the letter is unknown, the pass failed or memory ran out.
  */
 char *ptx_dump(struct ptx_function *f, char letter);
+char *ptx_module_dump(const struct ptx_module *m); /* variables with initialisers, functions; malloc'ed */
 
 const char *ptx_type_name(unsigned type);
 unsigned ptx_type_bits(unsigned type); /* 1 for a predicate, 64 for opaque handles */

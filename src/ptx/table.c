@@ -123,6 +123,11 @@ int table_sreg_type(unsigned s)
 	return sregs[s].type;
 }
 
+unsigned table_sreg_dims(unsigned s)
+{
+	return sregs[s].dims;
+}
+
 /* All forms of an opcode have the same results. */
 unsigned ptx_inst_ndest(const struct ptx_inst *in)
 {
@@ -423,6 +428,20 @@ static bool match_row(struct match *x, const struct op_row *row, const struct mn
 	return complete(x, mn);
 }
 
+/* Of several rows that all refuse, the one with the right types gives the reason people understand. */
+static bool types_fit(const struct op_row *row, const struct mnemonic *mn)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < mn->nmods; i++) {
+		int type = table_type(mn->mods[i].s, mn->mods[i].len);
+
+		if (type > 0 && (n == 4 || !(row->types[n++] >> type & 1)))
+			return false;
+	}
+	return n > 0;
+}
+
 const struct op_row *table_match(const struct mnemonic *mn, struct ptx_mods *m, const struct token **where, char *why,
 				 size_t size)
 {
@@ -439,7 +458,8 @@ const struct op_row *table_match(const struct mnemonic *mn, struct ptx_mods *m, 
 			*m = x.m;
 			return row;
 		}
-		if (x.done >= best.done && (x.done > best.done || !best.why[0]))
+		x.done += 100 * types_fit(row, mn);
+		if (x.done > best.done || !best.why[0])
 			best = x;
 	}
 	*where = best.where;
