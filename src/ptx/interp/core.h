@@ -145,6 +145,8 @@ struct warp {
 	uint32_t spins;	  /* atomic and volatile accesses since the budget was filled */
 	uint32_t stalled; /* budgets used up since a join let lanes go */
 
+	bool hurried;	  /* lanes were found waiting for each other: all splits are equal */
+
 	uint32_t live; /* lanes that have not exited */
 	uint32_t number;
 	struct block *block;

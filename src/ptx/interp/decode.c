@@ -574,6 +574,8 @@ static void mark_joins(struct decoder *d)
 	for (uint32_t b = 0; b < d->fn->nblocks; b++) {
 		const struct ptx_block *k = &d->fn->blocks[b];
 
+		if (k->npred > 1)
+			d->join_at[k->first] = true;
 		if (k->nsucc > 1 && k->ipdom != PTX_NOREG)
 			d->join_at[d->fn->blocks[k->ipdom].first] = true;
 	}

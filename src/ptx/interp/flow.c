@@ -117,6 +117,30 @@ static void absorb(struct warp *w, const struct xinst *x)
 	}
 }
 
+/*
+ * Lanes that part may meet before their join: where one of them can leave early, the join lies at the end.  So a
+ * split that comes to a place where paths meet lets those go first that are behind it, and would meet at the same
+ * join.  Once lanes of the warp have been found waiting for each other, this ends: they must not be held back.
+ */
+static void let_others_catch_up(struct warp *w, const struct xinst *x)
+{
+	const struct split *behind = NULL;
+	struct split self;
+
+	for (uint32_t i = 0; i < w->nsplits; i++) {
+		struct split *s = &w->splits[i];
+
+		if (s->state == SPLIT_READY && s->frame == w->frame && s->join == w->join && s->pc < x &&
+		    (!behind || s->pc < behind->pc))
+			behind = s;
+	}
+	if (!behind)
+		return;
+	self = (struct split){ .pc = x, .frame = w->frame, .join = w->join, .mask = w->mask };
+	take(w, (uint32_t)(behind - w->splits));
+	warp_push(w, &self);
+}
+
 /* The join at hand is complete: all its lanes go on as one. The instruction there runs again, for the outer join. */
 static void join_pass(struct warp *w, struct join *j)
 {
@@ -133,8 +157,11 @@ void x_join(struct warp *w, const struct xinst *x)
 	struct join *j = w->join;
 
 	if (!j || j->pc != x || j->frame != w->frame) {
-		if (w->nsplits)
+		if (w->nsplits) {
 			absorb(w, x);
+			if (!w->hurried)
+				let_others_catch_up(w, x);
+		}
 		return;
 	}
 	j->arrived |= w->mask;
@@ -206,6 +233,7 @@ void warp_start(struct warp *w, struct frame *f, uint32_t lanes)
 	w->event = 0;
 	w->budget = BUDGET;
 	w->spins = w->stalled = 0;
+	w->hurried = false;
 	w->cc = 0;
 	w->live = lanes;
 	w->mask = 0;

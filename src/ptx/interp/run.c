@@ -88,6 +88,7 @@ static enum run use_up_budget(struct warp *w)
 	warp_rotate(w);
 	if (w->stalled >= STALL_LIMIT) {
 		w->stalled = 0;
+		w->hurried = true;
 		warp_release(w);
 	}
 	if (grid_over(w->block->grid))
