@@ -18,6 +18,7 @@ static const struct choice {
 	const struct backend *(*get)(const char *name, char *why, size_t size);
 } choices[] = {
 	{"nvidia", vendor_has_device, get_nvidia},
+	{"cpu", NULL, plugin_backend},
 	{"null", NULL, plugin_backend},
 };
 

@@ -1,7 +1,6 @@
 /* Lanes that go different ways do what each would do alone, and meet again. */
+#include "check.h"
 #include "rig.h"
-
-#include <string.h>
 
 /* out[i] = f(i), each lane on a path of its own. */
 static const char text[] = PTX_HEAD

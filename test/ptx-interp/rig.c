@@ -1,6 +1,7 @@
 /* What rig.h says. */
 #include "rig.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

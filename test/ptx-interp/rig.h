@@ -14,7 +14,6 @@
 
 #include <pthread.h>
 
-#include "check.h"
 #include "ptx/interp/interp.h"
 
 #define PTX_HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"

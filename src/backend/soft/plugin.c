@@ -2,9 +2,9 @@
 #include "backend/plugin.h"
 #include "util/note.h"
 
-extern const struct backend null_backend;
+extern const struct backend null_backend, cpu_backend;
 
-static const struct backend *const backends[] = {&null_backend, NULL};
+static const struct backend *const backends[] = {&cpu_backend, &null_backend, NULL};
 
 extern const struct plugin gangway_plugin;
 __attribute__((visibility("default"))) const struct plugin gangway_plugin = {note_build, backends};

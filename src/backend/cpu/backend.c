@@ -1,0 +1,17 @@
+/* cpu as a backend: the software driver over the engine that interprets. */
+#include "backend/backend.h"
+#include "backend/cpu/cpu.h"
+#include "backend/soft/open.h"
+
+static CUresult open_cpu(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
+			 size_t size)
+{
+	return soft_backend_open(&cpu_engine, device, table, ending, why, size);
+}
+
+const struct backend cpu_backend = {
+	.name = "cpu",
+	.open = open_cpu,
+	.primary = soft_backend_primary,
+	.stream_id = soft_backend_stream_id,
+};
