@@ -93,6 +93,7 @@ void context_end(struct context *ctx)
 		return;
 	if (soft.config.context_ending)
 		soft.config.context_ending(object_handle(CUcontext, ctx));
+	capture_end_context(ctx);
 	context_wait(ctx);
 	atomic_store(&ctx->active, false);
 	context_wait(ctx); /* for what came in meanwhile */
@@ -318,6 +319,8 @@ CUresult soft_cuCtxSynchronize(void)
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
 
+	if (!r)
+		r = capture_context(ctx);
 	if (r)
 		return r;
 	context_wait(ctx);
@@ -334,6 +337,8 @@ CUresult soft_cuCtxSynchronize_v2(CUcontext handle)
 		return r;
 	if (!atomic_load(&ctx->active))
 		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	if (!r)
+		r = capture_context(ctx);
 	if (!r) {
 		context_wait(ctx);
 		pools_synchronized();

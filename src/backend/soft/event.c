@@ -8,6 +8,8 @@ static void release_event(void *object)
 {
 	struct event *e = object;
 
+	if (atomic_load(&e->capture))
+		capture_drop(e);
 	object_put(e->stream);
 	free(e);
 }
@@ -74,15 +76,17 @@ CUresult event_record(struct event *e, struct stream *s)
 	struct command *c;
 	struct stream *old;
 
-	if (!atomic_load(&s->capture) && record_idle(e, s))
+	if (atomic_load(&s->capture))
+		return capture_record(e, s, false);
+	if (atomic_load(&e->capture))
+		capture_drop(e);
+	if (record_idle(e, s))
 		return CUDA_SUCCESS;
 	c = command_create(&command_record, sizeof(struct record));
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	object_ref(e);
 	((struct record *)c->data)->event = e;
-	if (capture_command && atomic_load(&s->capture))
-		return capture_command(s, c);
 	pthread_mutex_lock(&soft.lock);
 	CUresult r = queue_submit(s, c);
 	old = r ? NULL : event_aim(e, s, atomic_load(&s->submitted));
@@ -95,9 +99,11 @@ CUresult event_record(struct event *e, struct stream *s)
 
 CUresult event_wait(struct event *e, struct stream *s)
 {
-	struct dep d = event_dep(e);
 	CUresult r = CUDA_SUCCESS;
 
+	if (atomic_load(&s->capture) || atomic_load(&e->capture))
+		return capture_wait(e, s, false);
+	struct dep d = event_dep(e);
 	if (!d.stream)
 		return CUDA_SUCCESS;
 	if (d.stream != s && !stream_done(d.stream, d.number)) {
@@ -189,6 +195,8 @@ CUresult soft_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned in
 		return r;
 	if (e->object.ctx != s->object.ctx)
 		r = CUDA_ERROR_INVALID_HANDLE;
+	else if (flags & CU_EVENT_RECORD_EXTERNAL)
+		r = atomic_load(&s->capture) ? capture_record(e, s, true) : CUDA_ERROR_ILLEGAL_STATE;
 	else
 		r = event_record(e, s);
 	object_put(s);
@@ -211,7 +219,10 @@ CUresult soft_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int fla
 	CUresult r = both_enter(event, stream, &e, &s);
 	if (r)
 		return r;
-	r = event_wait(e, s);
+	if (flags & CU_EVENT_WAIT_EXTERNAL)
+		r = atomic_load(&s->capture) ? capture_wait(e, s, true) : CUDA_ERROR_ILLEGAL_STATE;
+	else
+		r = event_wait(e, s);
 	object_put(s);
 	object_put(e);
 	return r;
@@ -224,6 +235,13 @@ CUresult soft_cuEventQuery(CUevent handle)
 
 	if (r)
 		return r;
+	r = capture_event(e);
+	if (!r)
+		r = capture_unsafe();
+	if (r) {
+		object_put(e);
+		return r;
+	}
 	struct dep d = event_dep(e);
 	if (d.stream && !stream_done(d.stream, d.number))
 		r = CUDA_ERROR_NOT_READY;
@@ -239,6 +257,11 @@ CUresult soft_cuEventSynchronize(CUevent handle)
 
 	if (r)
 		return r;
+	r = capture_event(e);
+	if (r) {
+		object_put(e);
+		return r;
+	}
 	struct dep d = event_dep(e);
 	if (d.stream)
 		stream_wait(d.stream, d.number, !(e->flags & CU_EVENT_BLOCKING_SYNC));
@@ -252,8 +275,10 @@ CUresult soft_cuEventSynchronize(CUevent handle)
 /* When e was passed: 0, 400 (not one to ask), 600 (not yet). */
 static CUresult passed(struct event *e, uint64_t *time)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult r = capture_event(e);
 
+	if (r)
+		return r;
 	pthread_mutex_lock(&soft.lock);
 	if (!e->stream || e->flags & CU_EVENT_DISABLE_TIMING)
 		r = CUDA_ERROR_INVALID_HANDLE;
@@ -281,7 +306,7 @@ CUresult soft_cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 	}
 	r = passed(a, &from);
 	CUresult r2 = passed(b, &to);
-	if (r == CUDA_SUCCESS || r2 == CUDA_ERROR_INVALID_HANDLE)
+	if (r == CUDA_SUCCESS || r2 == CUDA_ERROR_INVALID_HANDLE || r2 == CUDA_ERROR_CAPTURED_EVENT)
 		r = r2;
 	if (!r)
 		*ms = (float)((double)(int64_t)(to - from) / 1e6);

@@ -12,8 +12,8 @@ struct event {
 	/* soft.lock */
 	struct stream *stream; /* referenced; NULL: never recorded */
 	uint64_t number;
-	uint64_t time; /* ns; valid once the number is complete */
-	void *capture; /* for graphs: recorded in a captured stream */
+	uint64_t time;           /* ns; valid once the number is complete */
+	_Atomic(void *) capture; /* for graphs: recorded in a captured stream */
 };
 
 /* Payload of COMMAND_RECORD. */
@@ -33,5 +33,11 @@ struct stream *event_aim(struct event *e, struct stream *s, uint64_t number);
 struct dep event_dep(struct event *e);
 CUresult event_record(struct event *e, struct stream *s);
 CUresult event_wait(struct event *e, struct stream *s); /* make s wait for e */
+
+/* The same where the stream, or the event, is being captured (capture.c); external: as a node of its own. */
+CUresult capture_record(struct event *e, struct stream *s, bool external);
+CUresult capture_wait(struct event *e, struct stream *s, bool external);
+CUresult capture_event(struct event *e); /* for calls that ask about an event: an error if it was captured */
+void capture_drop(struct event *e);      /* it is recorded elsewhere, or ends */
 
 #endif

@@ -1,18 +1,12 @@
 /*
  * Streams that wait for a word in memory, or write one.
  */
-#include "backend/soft/soft.h"
+#include "backend/soft/memop.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "backend/soft/range.h"
-
-/* Payload of COMMAND_MEMOP. */
-struct memops {
-	unsigned n;
-	CUstreamBatchMemOpParams ops[];
-};
 
 static bool satisfied32(uint32_t now, uint32_t want, unsigned how)
 {

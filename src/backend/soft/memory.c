@@ -13,6 +13,9 @@ CUresult soft_cuMemAlloc_v2(CUdeviceptr *out, size_t size)
 		return r;
 	if (!out || !size)
 		return CUDA_ERROR_INVALID_VALUE;
+	r = capture_unsafe();
+	if (r)
+		return r;
 	r = memory_alloc(ctx, RANGE_DEVICE, size, &addr);
 	if (!r)
 		*out = addr;
@@ -33,7 +36,8 @@ static void wait_for(const struct range *r, struct context *ctx)
 /* What a kernel in flight may still touch stays until it is done: programs rely on free waiting. */
 CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 {
-	const unsigned kinds = 1u << RANGE_DEVICE | 1u << RANGE_MANAGED | 1u << RANGE_POOL;
+	const unsigned kinds = 1u << RANGE_DEVICE | 1u << RANGE_MANAGED | 1u << RANGE_POOL |
+			       1u << RANGE_GRAPH;
 	struct context *ctx;
 	struct range r;
 	CUresult e = context_enter(&ctx);
@@ -42,6 +46,9 @@ CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 		return e;
 	if (!ptr)
 		return CUDA_SUCCESS;
+	e = capture_unsafe();
+	if (e)
+		return e;
 	if (!range_find(ptr, 1, &r) || range_addr(&r) != ptr || r.freeing || !(kinds & 1u << r.kind))
 		return CUDA_ERROR_INVALID_VALUE;
 	wait_for(&r, ctx);

@@ -19,6 +19,7 @@ enum range_kind {
 	RANGE_REGISTERED, /* cuMemHostRegister */
 	RANGE_MANAGED,
 	RANGE_POOL,     /* cuMemAllocAsync, cuMemAllocFromPoolAsync */
+	RANGE_GRAPH,    /* a graph's alloc node */
 	RANGE_MAPPED,   /* cuMemMap */
 	RANGE_RESERVED, /* cuMemMap, but no access yet */
 	RANGE_IPC,      /* another process's */

@@ -142,7 +142,7 @@ struct context {
 
 	struct stream *gate;     /* soft.lock: all others wait for it, see ctxevent.c; or NULL */
 	struct list busy;        /* soft.lock: streams with unfinished commands */
-	_Atomic(void *) capture; /* for graphs: captures that forbid unsafe calls */
+	_Atomic(void *) capture; /* for graphs: not NULL while a stream of it is being captured */
 };
 
 /* Set while a thread of ours runs a function of the application's: calls that need a context are refused. */
@@ -276,12 +276,23 @@ int stream_priority(int wanted); /* the nearest we have */
  */
 CUresult stream_enter(CUstream handle, struct stream **s);
 
-/* ---- graphs: what capture.c will provide; weak, so NULL until it does -----------------------------------
- */
+/* ---- graphs: what capture.c provides ---- */
 
 CUresult capture_command(struct stream *s, struct command *c) __attribute__((weak)); /* takes the command */
-CUresult capture_forbids(struct stream *s)
-	__attribute__((weak)); /* for calls a capturing stream may not see */
+CUresult capture_forbids(struct stream *s) __attribute__((weak)); /* for calls a capturing stream may not see */
+
+/* Memory in stream order, of a captured stream. */
+CUresult capture_alloc(struct stream *s, struct device *d, size_t size, CUdeviceptr *out);
+CUresult capture_free(struct stream *s, CUdeviceptr ptr);
+
+/* Free what a graph's alloc node allocated, in stream order, *r saying how it went; false: it is no such thing. */
+bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r);
+
+/* For calls that may be unsafe while anything is captured (cuMemAlloc ...): an error if a capture forbids them. */
+CUresult capture_unsafe(void);
+
+CUresult capture_context(struct context *ctx); /* for calls that wait for all of a context */
+void capture_end_context(struct context *ctx); /* ends what is being captured there */
 
 /* ---- worker threads ------------------------------------------------------------------------------------ */
 

@@ -102,12 +102,12 @@ static CUresult alloc_from(struct pool *p, struct stream *s, size_t size, CUdevi
 {
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (capture_forbids && atomic_load(&s->capture))
-		return capture_forbids(s);
 	if (!size) {
 		*out = 0;
 		return CUDA_SUCCESS;
 	}
+	if (atomic_load(&s->capture))
+		return capture_alloc(s, p->device, size, out);
 	return p->imported ? CUDA_ERROR_INVALID_VALUE : alloc(p, s, size, out);
 }
 
@@ -252,9 +252,9 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 
 	if (r)
 		return r;
-	if (capture_forbids && atomic_load(&s->capture))
-		r = capture_forbids(s);
-	else if (ptr) {
+	if (atomic_load(&s->capture)) {
+		r = ptr ? capture_free(s, ptr) : CUDA_SUCCESS;
+	} else if (ptr && !graph_free(s, ptr, &r)) {
 		range_change(ptr, claim, &c);
 		r = c.ok ? free_in(s, &c) : CUDA_ERROR_INVALID_VALUE;
 	}
