@@ -175,16 +175,17 @@ CUresult kernel_function(struct kernel *k, struct context *ctx, struct function 
 
 /* ---- entry points: libraries ---- */
 
+/* cuBLASLt says BINARY_IS_PRESERVED without any value: to name it is enough. */
 static CUresult library_options(unsigned n, CUlibraryOption *options, void **values, bool *preserved)
 {
 	*preserved = false;
-	if (n && (!options || !values))
+	if (n && !options)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < n; i++) {
 		if ((int)options[i] < 0 || options[i] >= CU_LIBRARY_NUM_OPTIONS)
 			return CUDA_ERROR_INVALID_VALUE;
 		if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED)
-			*preserved = values[i] != NULL;
+			*preserved = !values || values[i];
 	}
 	return CUDA_SUCCESS;
 }

@@ -134,6 +134,25 @@ CUresult soft_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, c
 	return CUDA_SUCCESS;
 }
 
+/*
+ * A cluster runs within one group of multiprocessors, so how many fit is not just a division.  Groups are as on
+ * GPUs that have clusters: of up to 18 multiprocessors, in pairs, as equal as possible (132 are 2 x 18 + 6 x 16).
+ * Libraries work out the groups from our answers and do not accept impossible ones.
+ */
+static unsigned clusters_that_fit(unsigned multiprocessors, unsigned blocks_each, unsigned cluster)
+{
+	unsigned groups = (multiprocessors + 17) / 18, pairs = multiprocessors / 2, n = 0;
+
+	if (groups <= 1)
+		return multiprocessors * blocks_each / cluster;
+	for (unsigned g = 0; g < groups; g++) {
+		unsigned size = 2 * (pairs / groups + (g < pairs % groups));
+
+		n += size * blocks_each / cluster;
+	}
+	return n;
+}
+
 CUresult soft_cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, const CUlaunchConfig *c)
 {
 	struct function *f;
@@ -148,10 +167,11 @@ CUresult soft_cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, con
 	unsigned n = cluster_of(c), blocks;
 
 	blocks = threads > 1024 ? 0 : launch_occupancy(f, (unsigned)threads, c->sharedMemBytes);
-	if (n > (unsigned)d->max_cluster_size * 2)
+	/* Larger than may be launched is not wrong to ask: it tells how large the groups are. */
+	if (n > (unsigned)d->max_cluster_size * 4)
 		r = CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	else
-		*clusters = blocks * d->multiprocessors / n;
+		*clusters = clusters_that_fit(d->multiprocessors, blocks, n);
 	object_put(f);
 	return r;
 }

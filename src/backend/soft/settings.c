@@ -100,6 +100,10 @@ CUresult soft_cuCtxGetLimit(size_t *value, CUlimit limit)
 		return r;
 	if (!value || (int)limit < 0 || limit >= CU_LIMIT_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (limit >= CU_LIMIT_CIG_ENABLED) { /* sharing the device with a graphics queue: never on */
+		*value = 0;
+		return CUDA_SUCCESS;
+	}
 	if (!limit_exists(limit))
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
 	pthread_mutex_lock(&ctx->lock);
