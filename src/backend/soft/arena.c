@@ -226,7 +226,10 @@ static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kin
 	r->ctx = ctx;
 	r->sync_memops = true;
 	r->release = release_range;
-	range_insert(r); /* fresh memory overlaps nothing */
+	if (range_insert(r)) {
+		release_range(r);
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	}
 	return CUDA_SUCCESS;
 }
 

@@ -52,11 +52,12 @@ struct context *context_create(struct device *dev, unsigned flags, bool primary)
 
 CUresult context_activate(struct context *ctx)
 {
-	struct stream *legacy = stream_create(ctx, CU_STREAM_DEFAULT, 0);
+	struct stream *legacy;
 
+	atomic_store(&ctx->closed, false);
+	legacy = stream_create_held(ctx, CU_STREAM_DEFAULT, 0);
 	if (!legacy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	object_ref(legacy);
 	legacy->legacy = true;
 	default_limits(ctx);
 	pthread_mutex_lock(&soft.lock);
@@ -96,6 +97,9 @@ void context_end(struct context *ctx)
 	capture_end_context(ctx);
 	context_wait(ctx);
 	atomic_store(&ctx->active, false);
+	pthread_mutex_lock(&ctx->lock);
+	atomic_store(&ctx->closed, true);
+	pthread_mutex_unlock(&ctx->lock);
 	context_wait(ctx); /* for what came in meanwhile */
 	while (close_one(ctx))
 		;

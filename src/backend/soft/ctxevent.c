@@ -48,10 +48,9 @@ static CUresult record_all(struct event *e, struct context *ctx)
 
 	if (!atomic_load(&ctx->active))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	s = stream_create(ctx, CU_STREAM_NON_BLOCKING, 0);
+	s = stream_create_held(ctx, CU_STREAM_NON_BLOCKING, 0);
 	if (!s)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	object_ref(s);
 	CUresult r = submit_record(e, ctx, s);
 	object_close(s);
 	object_put(s);
@@ -61,11 +60,10 @@ static CUresult record_all(struct event *e, struct context *ctx)
 /* The context's gate, made at first use; referenced by the context. */
 static struct stream *gate_of(struct context *ctx)
 {
-	struct stream *fresh = stream_create(ctx, CU_STREAM_NON_BLOCKING, 0), *gate;
+	struct stream *fresh = stream_create_held(ctx, CU_STREAM_NON_BLOCKING, 0), *gate;
 
 	if (!fresh)
 		return NULL;
-	object_ref(fresh);
 	pthread_mutex_lock(&soft.lock);
 	gate = ctx->gate;
 	if (!gate)

@@ -137,11 +137,12 @@ CUresult soft_cuEventCreate(CUevent *out, unsigned int flags)
 	if (!e)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	e->flags = flags;
-	if (object_init(&e->object, KIND_EVENT, ctx, release_event)) {
+	if (object_init_held(&e->object, KIND_EVENT, ctx, release_event)) {
 		free(e);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*out = object_handle(CUevent, e);
+	object_put(e);
 	return CUDA_SUCCESS;
 }
 

@@ -33,7 +33,7 @@ static struct function *create(struct module *m, unsigned i, struct kernel *owne
 		f->owner = owner;
 		f->tuning = &owner->tuning[m->object.ctx->device->ordinal];
 	}
-	if (object_init(&f->object, KIND_FUNCTION, m->object.ctx, release_function)) {
+	if (object_init_held(&f->object, KIND_FUNCTION, m->object.ctx, release_function)) {
 		release_function(f);
 		return NULL;
 	}
@@ -49,7 +49,6 @@ CUresult module_function(struct module *m, unsigned i, struct kernel *owner, str
 		f = create(m, i, owner);
 		if (!f)
 			return CUDA_ERROR_OUT_OF_MEMORY;
-		object_ref(f);
 		if (!atomic_compare_exchange_strong(&m->functions[i], &known, f->object.handle)) {
 			/* Another thread was quicker: one function has one handle. */
 			object_close(f);

@@ -141,10 +141,8 @@ static CUresult library_module(struct library *l, struct context *ctx, struct mo
 	}
 	if (!*m && !r) { /* never used here, or the context has been reset since */
 		r = module_create(ctx, l->program, m);
-		if (!r) {
-			object_ref(*m);
+		if (!r)
 			i->module = (*m)->object.handle;
-		}
 	}
 	pthread_mutex_unlock(&l->lock);
 	return r;

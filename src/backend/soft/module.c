@@ -68,7 +68,7 @@ CUresult module_create(struct context *ctx, struct program *p, struct module **o
 	m->functions = calloc(p->code->nkernels + 1, sizeof *m->functions);
 	if (m->globals && m->functions)
 		r = place(m, ctx);
-	if (!r && object_init(&m->object, KIND_MODULE, ctx, release_module))
+	if (!r && object_init_held(&m->object, KIND_MODULE, ctx, release_module))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
 		release_module(m);
@@ -113,9 +113,11 @@ static CUresult make_module(CUmodule *out, struct context *ctx, struct program *
 	CUresult r = module_create(ctx, p, &m);
 
 	program_put(p);
-	if (!r)
-		*out = object_handle(CUmodule, m);
-	return r;
+	if (r)
+		return r;
+	*out = object_handle(CUmodule, m);
+	object_put(m);
+	return CUDA_SUCCESS;
 }
 
 CUresult soft_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUjit_option *options,

@@ -98,8 +98,8 @@ void program_put(struct program *p);                           /* NULL is fine *
 int program_kernel(const struct program *p, const char *name); /* index, or -1 */
 int program_global(const struct program *p, const char *name);
 
-CUresult module_create(struct context *ctx, struct program *p, struct module **m);
-bool module_close(struct module *m); /* and its functions */
+CUresult module_create(struct context *ctx, struct program *p, struct module **m); /* and a reference */
+bool module_close(struct module *m);                                               /* and its functions */
 CUresult module_global(struct module *m, const char *name, CUdeviceptr *addr, size_t *size);
 
 /* The function for kernel number i, referenced.  owner: the CUkernel it is made for, or NULL. */

@@ -11,22 +11,52 @@ static void release_object(void *object)
 	object_put(ctx);
 }
 
-int object_init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object))
+/* A context that has ended takes nothing in: nobody would ever close it. */
+static int join_context(struct object *o, struct context *ctx, bool held)
 {
+	int err = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (atomic_load(&ctx->closed))
+		err = -ECANCELED;
+	else
+		o->handle = handle_create(&soft.handles, o->kind, o, release_object);
+	if (o->handle) {
+		object_ref(ctx);
+		list_append(&ctx->objects, &o->link);
+		if (held)
+			object_ref(o);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return err;
+}
+
+static int init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object),
+		bool held)
+{
+	int err = 0;
+
 	o->kind = kind;
 	o->release = release;
 	o->ctx = ctx;
 	list_init(&o->link);
-	o->handle = handle_create(&soft.handles, kind, o, release_object);
-	if (!o->handle)
-		return -ENOMEM;
-	if (ctx) {
-		object_ref(ctx);
-		pthread_mutex_lock(&ctx->lock);
-		list_append(&ctx->objects, &o->link);
-		pthread_mutex_unlock(&ctx->lock);
-	}
-	return 0;
+	if (ctx)
+		err = join_context(o, ctx, held);
+	else
+		o->handle = handle_create(&soft.handles, kind, o, release_object);
+	if (!ctx && held && o->handle)
+		object_ref(o); /* nobody knows the handle yet */
+	return err ? err : o->handle ? 0 : -ENOMEM;
+}
+
+int object_init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object))
+{
+	return init(o, kind, ctx, release, false);
+}
+
+int object_init_held(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object))
+{
+	return init(o, kind, ctx, release, true);
 }
 
 void *object_find64(uint64_t handle, enum kind kind)

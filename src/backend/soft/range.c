@@ -25,6 +25,8 @@ int range_insert(struct range *r)
 	if ((before && addr - range_addr(before) < before->size) ||
 	    (after && range_addr(after) - addr < r->size)) {
 		err = -EEXIST;
+	} else if (r->ctx && atomic_load(&r->ctx->closed)) {
+		err = -ECANCELED; /* nobody would ever free it */
 	} else {
 		r->id = soft_id();
 		r->ctx_handle = r->ctx ? r->ctx->object.handle : 0;

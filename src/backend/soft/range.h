@@ -53,7 +53,8 @@ static inline uint64_t range_addr(const struct range *r)
 	return r->node.key;
 }
 
-/* Enter a range; the struct is the map's from now on.  -EEXIST: it would overlap another. */
+/* Enter a range; the struct is the map's from now on.  -EEXIST: it would overlap another.
+ * -ECANCELED: its context has ended. */
 int range_insert(struct range *r);
 
 /* Take out the range that starts at addr, if its kind is in mask (1 << kind).  NULL: there is none. */

@@ -77,8 +77,16 @@ struct object {
 	void (*release)(void *object);
 };
 
-/* Give a zeroed object its handle.  release(object) frees it; 0 or -ENOMEM (then the caller frees). */
+/* Give a zeroed object its handle.  release(object) frees it.  -ENOMEM, -ECANCELED (ctx has ended): the
+ * caller frees. */
 int object_init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object));
+
+/*
+ * The same, with a reference for the caller besides the handle's.  What belongs to a context can be closed by
+ * another thread, with the context, as soon as it exists: who still looks at it after this wants a reference.
+ */
+int object_init_held(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object));
+
 void *object_find(const void *handle, enum kind kind); /* referenced, or NULL */
 void *object_find64(uint64_t handle, enum kind kind);
 void object_ref(void *object);
@@ -123,11 +131,12 @@ struct context {
 	struct object object;
 	struct device *device;
 	bool primary;
-	atomic_bool active;        /* false: destroyed, or a primary context nobody retains */
-	atomic_bool ending;        /* somebody has called cuCtxDestroy */
-	atomic_bool stop;          /* being destroyed: running kernels may give up */
-	_Atomic int error;         /* the sticky one, a CUresult */
-	unsigned retained;         /* primary_lock */
+	atomic_bool active; /* false: destroyed, or a primary context nobody retains */
+	atomic_bool ending; /* somebody has called cuCtxDestroy */
+	atomic_bool closed; /* ended: takes in no objects (under lock) and no memory (under its lock) */
+	atomic_bool stop;   /* being destroyed: running kernels may give up */
+	_Atomic int error;  /* the sticky one, a CUresult */
+	unsigned retained;  /* primary_lock */
 	_Atomic unsigned attached; /* cuCtxAttach, beyond the first */
 	_Atomic unsigned flags;
 	unsigned api_version;
@@ -267,6 +276,7 @@ bool stream_blocking(const struct stream *s); /* takes part in the legacy stream
 
 /* With one reference, the handle's: object_close drops it. */
 struct stream *stream_create(struct context *ctx, unsigned flags, int priority);
+struct stream *stream_create_held(struct context *ctx, unsigned flags, int priority); /* and the caller's */
 
 int stream_priority(int wanted); /* the nearest we have */
 

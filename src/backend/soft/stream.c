@@ -18,7 +18,7 @@ int stream_priority(int wanted)
 	return wanted > 0 ? 0 : wanted <= -PRIORITIES ? 1 - PRIORITIES : wanted;
 }
 
-struct stream *stream_create(struct context *ctx, unsigned flags, int priority)
+struct stream *stream_create_held(struct context *ctx, unsigned flags, int priority)
 {
 	struct stream *s = calloc(1, sizeof *s);
 
@@ -30,10 +30,18 @@ struct stream *stream_create(struct context *ctx, unsigned flags, int priority)
 	list_init(&s->blocked);
 	list_init(&s->wait);
 	list_init(&s->busy);
-	if (object_init(&s->object, KIND_STREAM, ctx, release_stream)) {
+	if (object_init_held(&s->object, KIND_STREAM, ctx, release_stream)) {
 		free(s);
 		return NULL;
 	}
+	return s;
+}
+
+struct stream *stream_create(struct context *ctx, unsigned flags, int priority)
+{
+	struct stream *s = stream_create_held(ctx, flags, priority);
+
+	object_put(s);
 	return s;
 }
 
@@ -86,10 +94,11 @@ CUresult soft_cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int 
 		return r;
 	if (!out || flags & ~CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct stream *s = stream_create(ctx, flags, priority);
+	struct stream *s = stream_create_held(ctx, flags, priority);
 	if (!s)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*out = object_handle(CUstream, s);
+	object_put(s);
 	return CUDA_SUCCESS;
 }
 

@@ -136,12 +136,11 @@ struct stream *thread_stream(struct context *ctx)
 	struct own_stream *o = calloc(1, sizeof *o);
 	if (!o)
 		return NULL;
-	o->stream = stream_create(ctx, CU_STREAM_DEFAULT, 0);
+	o->stream = stream_create_held(ctx, CU_STREAM_DEFAULT, 0);
 	if (!o->stream) {
 		free(o);
 		return NULL;
 	}
-	object_ref(o->stream);
 	o->next = t->streams;
 	t->streams = o;
 	return o->stream;
