@@ -63,7 +63,7 @@ static bool parse_value(const char **p, struct values *v, char *any)
 	return true;
 }
 
-/* The rest of a directive's list may stand in following comment lines. */
+/* The rest of a list may stand in following comment lines. */
 static const char *skip_gap(const char *p)
 {
 	p += strspn(p, " \t\r\n");
@@ -84,7 +84,7 @@ static const char *parse_values(const char *p, struct values *v)
 	v->any = calloc(MAX_VALUES, 1);
 	if (!v->size || !v->bits || !v->any)
 		return NULL;
-	p += n;
+	p = skip_gap(p + n);
 	for (;;) {
 		if (v->n == MAX_VALUES || !parse_value(&p, v, &v->any[v->n]))
 			return NULL;
@@ -164,10 +164,13 @@ static const char *parse_launch(const char *p, struct spec *s)
 	p = p ? parse_dims(p, "block=", s->block) : NULL;
 	if (p && sscanf(p, "shared=%u %n", &s->shared, &n) == 1)
 		p += n;
-	while (p && *p && *p != '\n') {
+	while (p) {
+		p += strspn(p, " \t");
+		if (!strncmp(p, "\n//\t", 4))
+			p = skip_gap(p);
+		if (!*p || *p == '\n')
+			break;
 		p = parse_argument(p, s);
-		if (p)
-			p += strspn(p, " \t");
 	}
 	return p;
 }

@@ -7,7 +7,7 @@
  *
  * The arguments are the kernel's parameters in order: a buffer with values, a
  * buffer to write (out=name:type:count, all bytes 0xcc before the launch), or a
- * number (n=u32!5).  A list that ends in a comma goes on in the next comment.
+ * number (n=u32!5).  Comments that begin with a tab continue the line above.
  *
  *	launch NAME grid=X[,Y,Z] block=X[,Y,Z] [shared=BYTES] ARGUMENTS
  *	expect NAME=TYPE:VALUES		a buffer afterwards, bit for bit

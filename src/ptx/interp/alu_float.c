@@ -53,11 +53,15 @@ ARITH(K2, sub_f32x2, u64, u64, u64, join(LOW(a) - LOW(b), HIGH(a) - HIGH(b)))
 ARITH(K2, mul_f32x2, u64, u64, u64, join(LOW(a) * LOW(b), HIGH(a) * HIGH(b)))
 ARITH(KFMA, fma_f32x2, u64, u64, u64, u64, join(fmaf(LOW(a), LOW(b), LOW(c)), fmaf(HIGH(a), HIGH(b), HIGH(c))))
 
-/* Bits in, bits out: what only looks at the sign. A NaN passes through these as it is. */
-K1(abs_f32, u32, u32, a & F32_ABS)
-K1(neg_f32, u32, u32, a ^ ~F32_ABS)
-K1(absftz_f32, u32, u32, flush_u32(a) & F32_ABS)
-K1(negftz_f32, u32, u32, flush_u32(a) ^ ~F32_ABS)
+/* Bits in, bits out: what only looks at the sign. */
+static inline u32 canon_u32(u32 v)
+{
+	return (v & F32_ABS) > 0x7f800000 ? NAN_f32 : v;
+}
+K1(abs_f32, u32, u32, canon_u32(a & F32_ABS))
+K1(neg_f32, u32, u32, canon_u32(a ^ ~F32_ABS))
+K1(absftz_f32, u32, u32, canon_u32(flush_u32(a) & F32_ABS))
+K1(negftz_f32, u32, u32, canon_u32(flush_u32(a) ^ ~F32_ABS))
 K1(abs_f64, u64, u64, a & F64_ABS)
 K1(neg_f64, u64, u64, a ^ ~F64_ABS)
 K2(copysign_f32, u32, u32, u32, (a & ~F32_ABS) | (b & F32_ABS))

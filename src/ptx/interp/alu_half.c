@@ -87,14 +87,25 @@ ARITH1(tanh, bf16, approx_tanh(a))
 
 /* ---- signs ---- */
 
-K1(abs_16, u16, u16, a & 0x7fff)
-K1(neg_16, u16, u16, a ^ 0x8000)
-K1(abs_16x2, u32, u32, a & 0x7fff7fff)
-K1(neg_16x2, u32, u32, a ^ 0x80008000)
-K1(abs_16_ftz, u16, u16, flush_f16(a) & 0x7fff)
-K1(neg_16_ftz, u16, u16, flush_f16(a) ^ 0x8000)
-K1(abs_16x2_ftz, u32, u32, (flush_f16(a & 0xffff) | flush_f16(a >> 16) << 16) & 0x7fff7fff)
-K1(neg_16x2_ftz, u32, u32, (flush_f16(a & 0xffff) | flush_f16(a >> 16) << 16) ^ 0x80008000)
+#define SIGN(F, TOP)                                                                                          \
+	static inline u32 canon_##F(u32 h)                                                                    \
+	{                                                                                                     \
+		return (h & 0x7fff) > TOP ? NAN_HALF : h;                                                     \
+	}                                                                                                     \
+	static inline u32 abs_##F##_lane(const struct ptx_mods *m, u32 a)                                     \
+	{                                                                                                     \
+		return canon_##F(FTZ(F, a & 0x7fff));                                                         \
+	}                                                                                                     \
+	static inline u32 neg_##F##_lane(const struct ptx_mods *m, u32 a)                                     \
+	{                                                                                                     \
+		return canon_##F(FTZ(F, (a & 0xffff) ^ 0x8000));                                              \
+	}                                                                                                     \
+	K1(abs_##F, u16, u16, abs_##F##_lane(M, a))                                                           \
+	K1(neg_##F, u16, u16, neg_##F##_lane(M, a))                                                           \
+	K1(abs_##F##x2, u32, u32, abs_##F##_lane(M, a) | abs_##F##_lane(M, a >> 16) << 16)                    \
+	K1(neg_##F##x2, u32, u32, neg_##F##_lane(M, a) | neg_##F##_lane(M, a >> 16) << 16)
+SIGN(f16, 0x7c00)
+SIGN(bf16, 0x7f80)
 
 /* ---- minimum and maximum: the rules of f32 ---- */
 
@@ -144,14 +155,8 @@ static const struct half_row {
 	ROW(op, F16X2, op##_f16x2, op##_f16x2)                                                                \
 	ROW(op, BF16, op##_bf16, op##_bf16)                                                                   \
 	ROW(op, BF16X2, op##_bf16x2, op##_bf16x2)
-#define SIGN(op)                                                                                              \
-	ROW(op, F16, op##_16, op##_16_ftz)                                                                    \
-	ROW(op, F16X2, op##_16x2, op##_16x2_ftz)                                                              \
-	ROW(op, BF16, op##_16, op##_16)                                                                       \
-	ROW(op, BF16X2, op##_16x2, op##_16x2)
 	ARITH(add) ARITH(sub) ARITH(mul) ARITH(fma) ARITH(ex2) ARITH(tanh)
-	ORDER(min) ORDER(max)
-	SIGN(abs) SIGN(neg)
+	ORDER(min) ORDER(max) ORDER(abs) ORDER(neg)
 };
 
 exec_fn alu_half(const struct ptx_inst *in)

@@ -1,0 +1,18 @@
+/*
+ * Writes the test files of one instruction each into folders below the current one.
+ *
+ *	cd test/ptx && make-tests
+ *
+ * What a file expects comes from arithmetic of its own (exact.h, integers of
+ * 128 bits), not from the interpreter; and all of it has been held against a GPU.
+ */
+#include "make.h"
+
+int main(void)
+{
+	make_int();
+	make_float();
+	make_convert();
+	make_half();
+	return 0;
+}
