@@ -110,8 +110,14 @@ static void b_assertfail(struct warp *w, const struct xinst *x)
 		if (h->assertion)
 			h->assertion(h->arg, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
 		pthread_mutex_unlock(&g->lock);
-		warp_fault(w, INTERP_ASSERT, "assertion %s failed at %s:%u", what, file, (uint32_t)arg(w, s, 2, i));
+		pthread_mutex_lock(&g->lock);
+		if (!atomic_exchange(&g->asserted, true) && !atomic_load(&g->fault))
+			snprintf(w->launch->message, sizeof(w->launch->message), "assertion %.100s failed at %.100s:%u",
+				 what, file, (uint32_t)arg(w, s, 2, i));
+		pthread_mutex_unlock(&g->lock);
 	}
+	/* Others may have something to say, too: the grid goes on as long as nobody has to wait. */
+	warp_exit(w, w->active);
 }
 
 exec_fn builtin_find(const char *name)

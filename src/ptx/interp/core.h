@@ -213,6 +213,7 @@ struct grid {
 	uint64_t nblocks;
 	atomic_uint_fast64_t next;
 	atomic_int fault;
+	atomic_bool asserted; /* the launch ends with INTERP_ASSERT, at the next chance */
 	pthread_mutex_t lock; /* of launch->message, and of printing */
 	uint64_t workspace[32]; /* of grid-wide barriers: %envreg1 and 2 */
 	uint32_t nthreads, nwarps;

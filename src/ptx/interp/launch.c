@@ -107,6 +107,8 @@ enum interp_fault interp_launch(const struct interp_kernel *k, struct interp_lau
 	if (g && grid_init(g, k, l)) {
 		run_grid(g);
 		fault = atomic_load(&g->fault);
+		if (!fault && atomic_load(&g->asserted))
+			fault = INTERP_ASSERT;
 	}
 	if (fault && !l->message[0])
 		snprintf(l->message, sizeof(l->message), "%s", fault_text(fault));

@@ -53,7 +53,9 @@ static bool grid_over(struct grid *g)
 
 	if (atomic_load_explicit(&g->fault, memory_order_relaxed))
 		return true;
-	if (g->launch->stop && atomic_load_explicit(g->launch->stop, memory_order_relaxed))
+	if (atomic_load_explicit(&g->asserted, memory_order_relaxed))
+		atomic_compare_exchange_strong(&g->fault, &none, INTERP_ASSERT);
+	else if (g->launch->stop && atomic_load_explicit(g->launch->stop, memory_order_relaxed))
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_STOPPED);
 	else if (g->launch->deadline && now() > g->launch->deadline)
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_TIMEOUT);
@@ -368,7 +370,7 @@ static void worker_loop(struct worker *k)
 	bool cooperative = g->launch->cooperative;
 	uint32_t rounds = 0, max = cooperative ? UINT32_MAX : MAX_RESIDENT;
 
-	while (!grid_over(g)) {
+	while (!atomic_load_explicit(&g->fault, memory_order_relaxed)) {
 		enum run r;
 
 		if (!k->resident && !start_block(k))
@@ -381,6 +383,8 @@ static void worker_loop(struct worker *k)
 			continue;
 		}
 		rounds++;
+		if (grid_over(g))
+			return;
 		if ((cooperative || rounds >= PATIENCE) && k->nresident < max && start_block(k))
 			rounds = 0;
 		else

@@ -1,0 +1,123 @@
+/* Calls: arguments and results in both spaces, recursion, tables of functions, divergent calls, and a stack that ends. */
+#include "check.h"
+#include "rig.h"
+
+#include <string.h>
+
+static const char text[] = PTX_HEAD
+	".func (.param .b32 r) fib (.param .b32 n);\n"
+	".func (.param .b32 r) fib (.param .b32 n)\n"
+	"{ .reg .pred %p<2>; .reg .b32 %r<8>;\n"
+	"ld.param.u32 %r1, [n]; setp.lt.u32 %p1, %r1, 2; @!%p1 bra MORE; st.param.b32 [r], %r1; ret;\n"
+	"MORE: sub.u32 %r2, %r1, 1; sub.u32 %r3, %r1, 2;\n"
+	"{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2; call (b), fib, (a); ld.param.b32 %r4, [b]; }\n"
+	"{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r3; call (b), fib, (a); ld.param.b32 %r5, [b]; }\n"
+	"add.u32 %r4, %r4, %r5; st.param.b32 [r], %r4; ret; }\n"
+
+	".visible .entry fibs(.param .u64 out)\n"
+	"{ .reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
+	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; rem.u32 %r2, %r1, 10;\n"
+	"{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2; call.uni (b), fib, (a); ld.param.b32 %r3, [b]; }\n"
+	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r3; ret; }\n"
+
+	/* registers as parameters; called under a guard */
+	".func (.reg .b32 r) twice (.reg .b32 x) { add.u32 r, x, x; ret; }\n"
+	".visible .entry guarded(.param .u64 out)\n"
+	"{ .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
+	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r3, 7; setp.gt.u32 %p1, %r1, 20;\n"
+	"@%p1 call (%r3), twice, (%r1); activemask.b32 %r4; popc.b32 %r4, %r4; mad.lo.u32 %r3, %r4, 1000, %r3;\n"
+	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r3; ret; }\n"
+
+	/* three functions in a table; lanes take different ones */
+	".func (.param .b32 r) add7 (.param .b32 x) { .reg .b32 %r<2>; ld.param.u32 %r1, [x]; add.u32 %r1, %r1, 7;\n"
+	"st.param.b32 [r], %r1; ret; }\n"
+	".func (.param .b32 r) mul7 (.param .b32 x) { .reg .b32 %r<2>; ld.param.u32 %r1, [x]; mul.lo.u32 %r1, %r1, 7;\n"
+	"st.param.b32 [r], %r1; ret; }\n"
+	".func (.param .b32 r) gone (.param .b32 x) { .reg .b32 %r<2>; ld.param.u32 %r1, [x];\n"
+	".reg .pred %p; setp.gt.u32 %p, %r1, 40; @%p exit; st.param.b32 [r], 3; ret; }\n"
+	".global .align 8 .u64 table[3] = { add7, mul7, gone };\n"
+	".visible .entry choose(.param .u64 out)\n"
+	"{ .reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
+	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; rem.u32 %r2, %r1, 3; mov.u64 %rd3, table;\n"
+	"mad.wide.u32 %rd3, %r2, 8, %rd3; ld.global.u64 %rd4, [%rd3];\n"
+	"{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1;\n"
+	"PROTO: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+	"call (b), %rd4, (a), PROTO; ld.param.b32 %r3, [b]; }\n"
+	"activemask.b32 %r4; popc.b32 %r4, %r4; mad.lo.u32 %r3, %r4, 1000, %r3;\n"
+	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r3; ret; }\n"
+
+	".visible .entry nowhere(.param .u64 to)\n"
+	"{ .reg .b64 %rd<8>; ld.param.u64 %rd1, [to];\n"
+	"PROTO: .callprototype _ ();\n"
+	"call %rd1, PROTO; ret; }\n"
+
+	/* each call has local memory of its own, and uses it after the inner call */
+	".func (.param .b32 r) deep (.param .b32 n)\n"
+	"{ .local .align 4 .b8 box[64]; .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<2>;\n"
+	"ld.param.u32 %r1, [n]; st.local.u32 [box + 8], %r1; mov.u32 %r3, 0;\n"
+	"setp.eq.u32 %p1, %r1, 0; @%p1 bra END; sub.u32 %r2, %r1, 1;\n"
+	"{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2; call (b), deep, (a); ld.param.b32 %r3, [b]; }\n"
+	"END: ld.local.u32 %r4, [box + 8]; add.u32 %r3, %r3, %r4; st.param.b32 [r], %r3; ret; }\n"
+	".visible .entry depth(.param .u64 out, .param .u64 n)\n"
+	"{ .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
+	"ld.param.u64 %rd1, [out]; ld.param.u32 %r2, [n]; mov.u32 %r1, %tid.x; add.u32 %r2, %r2, %r1;\n"
+	"{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2; call (b), deep, (a); ld.param.b32 %r3, [b]; }\n"
+	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r3; ret; }\n";
+
+static void test_fib(struct rig *r)
+{
+	static const unsigned fib[10] = { 0, 1, 1, 2, 3, 5, 8, 13, 21, 34 };
+	uint32_t *out = rig_alloc(r, 4096);
+
+	CHECK_EQ(RUN(r, "fibs", DIM(1, 1, 1), DIM(64, 1, 1), 0, P(out)), INTERP_OK);
+	for (unsigned i = 0; i < 64; i++)
+		CHECK_EQ(out[i], fib[i % 10]);
+}
+
+static void test_guarded(struct rig *r)
+{
+	uint32_t *out = rig_alloc(r, 4096);
+
+	CHECK_EQ(RUN(r, "guarded", DIM(1, 1, 1), DIM(32, 1, 1), 0, P(out)), INTERP_OK);
+	for (unsigned i = 0; i < 32; i++)
+		CHECK_EQ(out[i], 32000 + (i > 20 ? 2 * i : 7));
+}
+
+static void test_choose(struct rig *r)
+{
+	uint32_t *out = rig_alloc(r, 4096);
+
+	CHECK_EQ(RUN(r, "choose", DIM(1, 1, 1), DIM(64, 1, 1), 0, P(out)), INTERP_OK);
+	for (unsigned i = 0; i < 64; i++) {
+		unsigned lanes = i < 32 ? 32 : 32 - 8; /* 41, 44, ... 62 are gone */
+
+		CHECK_EQ(out[i], i % 3 == 2 && i > 40 ? 0 :
+				 lanes * 1000 + (i % 3 == 0 ? i + 7 : i % 3 == 1 ? i * 7 : 3));
+	}
+}
+
+static void test_depth(struct rig *r)
+{
+	uint32_t *out = rig_alloc(r, 4096);
+
+	r->stack_limit = 16384;
+	CHECK_EQ(RUN(r, "depth", DIM(1, 1, 1), DIM(32, 1, 1), 0, P(out), 10), INTERP_OK);
+	for (unsigned i = 0; i < 32; i++)
+		CHECK_EQ(out[i], (10 + i) * (11 + i) / 2);
+	CHECK_EQ(RUN(r, "depth", DIM(1, 1, 1), DIM(32, 1, 1), 0, P(out), 1000000), INTERP_STACK_OVERFLOW);
+	CHECK(strstr(r->message, "deep"));
+}
+
+int main(void)
+{
+	static struct rig r;
+
+	rig_open(&r, text);
+	test_fib(&r);
+	test_guarded(&r);
+	test_choose(&r);
+	test_depth(&r);
+	CHECK_EQ(RUN(&r, "nowhere", DIM(1, 1, 1), DIM(32, 1, 1), 0, 0x1234), INTERP_INVALID_PC);
+	rig_close(&r);
+	return RESULT();
+}
