@@ -2,9 +2,14 @@
  * Where device memory comes from.  Small blocks are runs of 512-byte units in 2 MiB chunks; large ones are
  * mappings of their own.  Pages nobody has touched cost nothing, so the count against the device's total is
  * what keeps an application from being promised more than there is.
+ *
+ * Other processes can be shown memory only if it lies in the store.  Chunks do from the start: moving one
+ * would disturb the neighbours.  A large block moves there when somebody asks; until then it is plain memory,
+ * for which the system has huge pages.
  */
 #include "backend/soft/mempool.h"
 #include "backend/soft/range.h"
+#include "backend/soft/store.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,10 +27,18 @@ struct chunk {
 	unsigned free;        /* units */
 	unsigned longest;     /* no free run is longer: an upper bound that a failed search lowers */
 	uint64_t used[UNITS / 64];
+	uint64_t offset; /* in the store; NOWHERE: plain memory */
+};
+
+#define NOWHERE (~0ull)
+
+struct moved {                /* a large block that lies in the store */
+	struct map_node node; /* key: the address */
+	uint64_t offset, size;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map chunks;
+static struct map chunks, moved;
 static struct chunk *current; /* where the last block came from */
 
 static void *map_pages(size_t size)
@@ -49,6 +62,41 @@ static void *map_aligned(size_t size)
 	if (LARGE_ALIGN - head)
 		munmap(p + head + size, LARGE_ALIGN - head);
 	return p + head;
+}
+
+#define STRIDE 65536u
+
+/* Copy what is not zero: what nobody wrote to stays a hole. */
+static void copy_sparse(char *to, const char *from, size_t size)
+{
+	static const char zeros[STRIDE];
+
+	for (size_t i = 0; i < size; i += STRIDE) {
+		size_t n = size - i < STRIDE ? size - i : STRIDE;
+
+		if (memcmp(from + i, zeros, n) != 0)
+			memcpy(to + i, from + i, n);
+	}
+}
+
+/* Put the store's memory in place of the plain memory at p.  Where in the store; NOWHERE: it stays as it is.
+ */
+static uint64_t back_by_store(void *p, size_t size, bool keep)
+{
+	uint64_t offset;
+	void *q;
+
+	if (store_take(size, &offset))
+		return NOWHERE;
+	q = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, store_fd(), (off_t)offset);
+	if (q != MAP_FAILED && keep)
+		copy_sparse(q, p, size);
+	if (q != MAP_FAILED && mremap(q, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, p) == p)
+		return offset;
+	if (q != MAP_FAILED)
+		munmap(q, size);
+	store_give(offset, size);
+	return NOWHERE;
 }
 
 static bool unit_used(const struct chunk *c, unsigned i)
@@ -102,6 +150,7 @@ static struct chunk *new_chunk(void)
 	}
 	c->node.key = (uintptr_t)p;
 	c->free = c->longest = UNITS;
+	c->offset = back_by_store(p, CHUNK, false);
 	map_insert(&chunks, &c->node);
 	return c;
 }
@@ -141,6 +190,8 @@ static void give_units(uint64_t addr, unsigned n)
 		return;
 	map_remove(&chunks, &c->node);
 	munmap((void *)(uintptr_t)c->node.key, CHUNK);
+	if (c->offset != NOWHERE)
+		store_give(c->offset, CHUNK);
 	free(c);
 }
 
@@ -187,6 +238,64 @@ CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+static struct moved *moved_at(uint64_t addr)
+{
+	struct map_node *n = map_below(&moved, addr);
+
+	return n && n->key == addr ? container_of(n, struct moved, node) : NULL;
+}
+
+static int share_large(uint64_t addr, uint64_t size, uint64_t *offset)
+{
+	struct moved *m = moved_at(addr);
+
+	if (!m) {
+		m = calloc(1, sizeof *m);
+		if (!m)
+			return -ENOMEM;
+		m->node.key = addr;
+		m->size = size;
+		m->offset = back_by_store((void *)(uintptr_t)addr, size, true);
+		if (m->offset == NOWHERE) {
+			free(m);
+			return -ENOMEM;
+		}
+		map_insert(&moved, &m->node);
+	}
+	*offset = m->offset;
+	return 0;
+}
+
+int arena_share(uint64_t addr, uint64_t size, uint64_t *offset)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	if (size <= SMALL) {
+		struct chunk *c = container_of(map_below(&chunks, addr), struct chunk, node);
+
+		*offset = c->offset + (addr - c->node.key);
+		err = c->offset == NOWHERE ? -ENOTSUP : 0;
+	} else {
+		err = share_large(addr, rounded(size), offset);
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static void give_large(uint64_t addr, uint64_t n)
+{
+	pthread_mutex_lock(&lock);
+	struct moved *m = moved_at(addr);
+	if (m)
+		map_remove(&moved, &m->node); /* before somebody else gets the address */
+	pthread_mutex_unlock(&lock);
+	munmap((void *)(uintptr_t)addr, n);
+	if (m)
+		store_give(m->offset, m->size);
+	free(m);
+}
+
 void arena_give(struct device *d, uint64_t addr, uint64_t size)
 {
 	uint64_t n = rounded(size);
@@ -196,7 +305,7 @@ void arena_give(struct device *d, uint64_t addr, uint64_t size)
 		give_units(addr, n / UNIT);
 		pthread_mutex_unlock(&lock);
 	} else {
-		munmap((void *)(uintptr_t)addr, n);
+		give_large(addr, n);
 	}
 	memory_uncharge(d, n);
 }

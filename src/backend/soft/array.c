@@ -8,9 +8,9 @@
 #define LEVEL_ALIGN 512u
 
 #define KNOWN_FLAGS                                                                                          \
-	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER |  \
-	 CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING |               \
-	 CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
+	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP |                           \
+	 CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE |                 \
+	 CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
 
 /* ---- formats ---- */
 
@@ -36,7 +36,7 @@ static unsigned channel_size(CUarray_format format)
 /* Formats that state their channels: {channels, bytes}. */
 static bool packed(CUarray_format format, unsigned *channels, unsigned *bytes)
 {
-	static const unsigned char count[] = { 1, 2, 4 };
+	static const unsigned char count[] = {1, 2, 4};
 	bool unorm = format >= CU_AD_FORMAT_UNORM_INT8X1 && format <= CU_AD_FORMAT_UNORM_INT16X4;
 	bool snorm = format >= CU_AD_FORMAT_SNORM_INT8X1 && format <= CU_AD_FORMAT_SNORM_INT16X4;
 
@@ -66,7 +66,7 @@ unsigned array_element(CUarray_format format, unsigned channels)
 /* Formats that exist, but not here. */
 static bool block_compressed(CUarray_format format, unsigned channels)
 {
-	static const unsigned char count[] = { 4, 4, 4, 4, 4, 4, 1, 1, 2, 2, 3, 3, 4, 4 };
+	static const unsigned char count[] = {4, 4, 4, 4, 4, 4, 1, 1, 2, 2, 3, 3, 4, 4};
 
 	return format >= CU_AD_FORMAT_BC1_UNORM && format <= CU_AD_FORMAT_BC7_UNORM_SRGB &&
 	       channels == count[format - CU_AD_FORMAT_BC1_UNORM];
@@ -106,7 +106,8 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	if (!array_element(d->Format, d->NumChannels))
 		return block_compressed(d->Format, d->NumChannels) ? CUDA_ERROR_NOT_SUPPORTED
 								   : CUDA_ERROR_INVALID_VALUE;
-	if (d->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE))
+	if (d->Flags &
+	    (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return CUDA_SUCCESS;
 }
@@ -153,15 +154,17 @@ static CUresult create(struct context *ctx, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 	a->desc = *desc;
 	lay_out(a);
 	r = arena_take(ctx->device, a->size, &a->addr);
-	if (!r && object_init(&a->object, KIND_ARRAY, ctx, release_array)) {
+	if (!r && object_init_held(&a->object, KIND_ARRAY, ctx, release_array)) {
 		arena_give(ctx->device, a->addr, a->size);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (r)
+	if (r) {
 		free(a);
-	else
-		*out = object_handle(CUarray, a);
-	return r;
+		return r;
+	}
+	*out = object_handle(CUarray, a);
+	object_put(a);
+	return CUDA_SUCCESS;
 }
 
 CUresult soft_cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc)
@@ -178,7 +181,7 @@ CUresult soft_cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
 	if (!desc)
 		return soft_cuArray3DCreate_v2(out, NULL);
-	CUDA_ARRAY3D_DESCRIPTOR d = { desc->Width, desc->Height, 0, desc->Format, desc->NumChannels, 0 };
+	CUDA_ARRAY3D_DESCRIPTOR d = {desc->Width, desc->Height, 0, desc->Format, desc->NumChannels, 0};
 	return soft_cuArray3DCreate_v2(out, &d);
 }
 
@@ -200,7 +203,7 @@ CUresult soft_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *desc, CUarray handl
 	CUresult r = desc ? soft_cuArray3DGetDescriptor_v2(&d, handle) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
-		*desc = (CUDA_ARRAY_DESCRIPTOR){ d.Width, d.Height, d.Format, d.NumChannels };
+		*desc = (CUDA_ARRAY_DESCRIPTOR){d.Width, d.Height, d.Format, d.NumChannels};
 	return r;
 }
 
@@ -244,7 +247,8 @@ CUresult soft_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *propertie
 	return has_none(handle, properties);
 }
 
-CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray handle, CUdevice dev)
+CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray handle,
+					   CUdevice dev)
 {
 	(void)dev;
 	return has_none(handle, requirements);
@@ -302,13 +306,15 @@ static CUresult make_level(struct mipmap *m, unsigned i, const CUDA_ARRAY3D_DESC
 	a->desc = *d;
 	lay_out(a);
 	a->addr = addr;
-	if (object_init(&a->object, KIND_ARRAY, m->object.ctx, release_array)) {
-		free(a);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	object_ref(m);
 	a->owner = m;
+	if (object_init_held(&a->object, KIND_ARRAY, m->object.ctx, release_array)) {
+		free(a);
+		object_put(m);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	m->level[i] = a->object.handle;
+	object_put(a);
 	return CUDA_SUCCESS;
 }
 
@@ -320,7 +326,7 @@ static CUresult each_level(struct mipmap *m, uint64_t *bytes)
 
 	*bytes = 0;
 	for (unsigned i = 0; i < m->levels && !r; i++, d = next_level(d)) {
-		struct array a = { .desc = d };
+		struct array a = {.desc = d};
 
 		lay_out(&a);
 		if (m->addr)
@@ -341,7 +347,8 @@ static void close_levels(struct mipmap *m)
 	}
 }
 
-CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned int levels)
+CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+				     unsigned int levels)
 {
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
@@ -355,7 +362,7 @@ CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_D
 	unsigned most = most_levels(desc);
 	m->desc = *desc;
 	m->levels = levels < 1 ? 1 : levels > most ? most : levels;
-	if (object_init(&m->object, KIND_MIPMAP, ctx, release_mipmap)) {
+	if (object_init_held(&m->object, KIND_MIPMAP, ctx, release_mipmap)) {
 		free(m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -367,10 +374,11 @@ CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_D
 		r = each_level(m, &m->size);
 	if (!r) {
 		*out = object_handle(CUmipmappedArray, m);
-		return r;
+	} else {
+		close_levels(m);
+		object_close(m);
 	}
-	close_levels(m);
-	object_close(m);
+	object_put(m);
 	return r;
 }
 
@@ -416,7 +424,8 @@ static CUresult mipmap_has_none(CUmipmappedArray handle, const void *out)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult soft_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUmipmappedArray handle)
+CUresult soft_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties,
+						  CUmipmappedArray handle)
 {
 	return mipmap_has_none(handle, properties);
 }

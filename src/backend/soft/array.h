@@ -2,8 +2,8 @@
  * array.h - CUDA arrays: images whose layout is the driver's business.
  *
  * Ours is rows one after the other:	addr + z * slice + y * pitch + x * element
- * with z a slice of a 3D array, a layer, or a face of a cube.  A level of a mipmapped array is an array in the
- * mipmap's memory, and belongs to it.
+ * with z a slice of a 3D array, a layer, or a face of a cube.  A level of a mipmapped array is an array in
+ * the mipmap's memory, and belongs to it.
  */
 #ifndef BACKEND_SOFT_ARRAY_H
 #define BACKEND_SOFT_ARRAY_H
@@ -15,10 +15,10 @@
 struct array {
 	struct object object;
 	CUDA_ARRAY3D_DESCRIPTOR desc;
-	unsigned element;		/* bytes: all channels */
+	unsigned element; /* bytes: all channels */
 	size_t pitch, slice;
 	uint64_t addr, size;
-	struct mipmap *owner;		/* referenced; NULL: the memory is its own */
+	struct mipmap *owner; /* referenced; NULL: the memory is its own */
 };
 
 struct mipmap {
@@ -26,7 +26,7 @@ struct mipmap {
 	CUDA_ARRAY3D_DESCRIPTOR desc;
 	unsigned levels;
 	uint64_t addr, size;
-	uint64_t level[ARRAY_LEVELS];	/* handles */
+	uint64_t level[ARRAY_LEVELS]; /* handles */
 };
 
 /* Bytes of a texel, 0: not a format we have.  channels must be right for it. */

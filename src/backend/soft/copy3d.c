@@ -19,8 +19,8 @@ static CUresult run_copy3d(struct command *command)
 
 	for (size_t z = 0; z < c->depth; z++)
 		for (size_t y = 0; y < height; y++)
-			memmove(at(d->addr + z * d->slice + y * d->pitch), at(s->addr + z * s->slice + y * s->pitch),
-				width);
+			memmove(at(d->addr + z * d->slice + y * d->pitch),
+				at(s->addr + z * s->slice + y * s->pitch), width);
 	return CUDA_SUCCESS;
 }
 
@@ -44,7 +44,7 @@ static void release_command(struct command *c)
 	copy3d_release(c->data);
 }
 
-const struct command_ops command_copy3d = { COMMAND_COPY, run_copy3d, release_command, false };
+const struct command_ops command_copy3d = {COMMAND_COPY, run_copy3d, release_command, false};
 
 /* ---- checking ---- */
 
@@ -63,8 +63,8 @@ static bool reaches(const struct copy_side *side, const struct copy3d *c, uint64
 
 	return !__builtin_mul_overflow(c->depth - 1, side->slice, &slices) &&
 	       !__builtin_mul_overflow(c->height - 1, side->pitch, &rows) &&
-	       !__builtin_add_overflow(slices, rows, bytes) && !__builtin_add_overflow(*bytes, c->width, bytes) &&
-	       side->addr + *bytes >= side->addr;
+	       !__builtin_add_overflow(slices, rows, bytes) &&
+	       !__builtin_add_overflow(*bytes, c->width, bytes) && side->addr + *bytes >= side->addr;
 }
 
 static CUresult linear(struct copy_side *side, const struct operand *o, const struct copy3d *c)
@@ -83,7 +83,8 @@ static CUresult linear(struct copy_side *side, const struct operand *o, const st
 	if (o->height)
 		row = o->height;
 	if (__builtin_mul_overflow(row, side->pitch, &side->slice) ||
-	    __builtin_mul_overflow(o->z, side->slice, &offset) || __builtin_mul_overflow(o->y, side->pitch, &skip) ||
+	    __builtin_mul_overflow(o->z, side->slice, &offset) ||
+	    __builtin_mul_overflow(o->y, side->pitch, &skip) ||
 	    __builtin_add_overflow(offset, skip, &offset) || __builtin_add_overflow(offset, o->x, &offset) ||
 	    __builtin_add_overflow(base, offset, &side->addr) || !reaches(side, c, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -133,12 +134,14 @@ static CUresult make_side(struct copy_side *side, const struct operand *o, const
 
 CUresult copy3d_make(struct copy3d *c, const CUDA_MEMCPY3D *p)
 {
-	struct operand src = { p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight, p->srcMemoryType,
-			       (uintptr_t)p->srcHost, p->srcDevice, p->srcArray, false };
-	struct operand dst = { p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch, p->dstHeight, p->dstMemoryType,
-			       (uintptr_t)p->dstHost, p->dstDevice, p->dstArray, true };
+	struct operand src = {
+		p->srcXInBytes,        p->srcY,      p->srcZ,     p->srcPitch, p->srcHeight, p->srcMemoryType,
+		(uintptr_t)p->srcHost, p->srcDevice, p->srcArray, false};
+	struct operand dst = {
+		p->dstXInBytes,        p->dstY,      p->dstZ,     p->dstPitch, p->dstHeight, p->dstMemoryType,
+		(uintptr_t)p->dstHost, p->dstDevice, p->dstArray, true};
 
-	*c = (struct copy3d){ 0 };
+	*c = (struct copy3d){0};
 	if (!p->WidthInBytes || !p->Height || !p->Depth)
 		return CUDA_SUCCESS;
 	c->width = p->WidthInBytes;
@@ -167,5 +170,5 @@ CUresult copy3d_submit(struct copy3d *c, struct stream *s, bool async)
 	if ((!async || pageable) && !captured)
 		return stream_run(s, command);
 	return c->width * c->height * c->depth <= COPY_QUICK ? stream_submit_quick(s, command)
-							      : stream_submit(s, command, NULL);
+							     : stream_submit(s, command, NULL);
 }

@@ -1,4 +1,5 @@
 #include "backend/soft/event.h"
+#include "backend/soft/ipc.h"
 #include "backend/soft/mempool.h"
 #include "backend/soft/queue.h"
 
@@ -11,6 +12,7 @@ static void release_event(void *object)
 	if (atomic_load(&e->capture))
 		capture_drop(e);
 	object_put(e->stream);
+	shared_event_destroy(e->shared);
 	free(e);
 }
 
@@ -76,6 +78,8 @@ CUresult event_record(struct event *e, struct stream *s)
 	struct command *c;
 	struct stream *old;
 
+	if (e->shared)
+		return shared_event_record(e, s);
 	if (atomic_load(&s->capture))
 		return capture_record(e, s, false);
 	if (atomic_load(&e->capture))
@@ -101,6 +105,8 @@ CUresult event_wait(struct event *e, struct stream *s)
 {
 	CUresult r = CUDA_SUCCESS;
 
+	if (e->shared)
+		return shared_event_wait(e, s);
 	if (atomic_load(&s->capture) || atomic_load(&e->capture))
 		return capture_wait(e, s, false);
 	struct dep d = event_dep(e);
@@ -120,6 +126,21 @@ CUresult event_wait(struct event *e, struct stream *s)
 	return r;
 }
 
+struct event *event_create(struct context *ctx, unsigned flags, struct shared_event *shared)
+{
+	struct event *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return NULL;
+	e->flags = flags;
+	e->shared = shared;
+	if (object_init_held(&e->object, KIND_EVENT, ctx, release_event)) {
+		free(e);
+		return NULL;
+	}
+	return e;
+}
+
 /* ---- entry points ---- */
 
 CUresult soft_cuEventCreate(CUevent *out, unsigned int flags)
@@ -131,14 +152,16 @@ CUresult soft_cuEventCreate(CUevent *out, unsigned int flags)
 		return r;
 	if (!out || flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (flags & CU_EVENT_INTERPROCESS)
-		return flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-	struct event *e = calloc(1, sizeof *e);
-	if (!e)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	e->flags = flags;
-	if (object_init_held(&e->object, KIND_EVENT, ctx, release_event)) {
-		free(e);
+	struct shared_event *shared = NULL;
+	if (flags & CU_EVENT_INTERPROCESS) {
+		if (!(flags & CU_EVENT_DISABLE_TIMING))
+			return CUDA_ERROR_INVALID_VALUE;
+		if (!(shared = shared_event_create()))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	struct event *e = event_create(ctx, flags, shared);
+	if (!e) {
+		shared_event_destroy(shared);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*out = object_handle(CUevent, e);
@@ -244,7 +267,7 @@ CUresult soft_cuEventQuery(CUevent handle)
 		return r;
 	}
 	struct dep d = event_dep(e);
-	if (d.stream && !stream_done(d.stream, d.number))
+	if (e->shared ? !shared_event_done(e->shared) : d.stream && !stream_done(d.stream, d.number))
 		r = CUDA_ERROR_NOT_READY;
 	object_put(d.stream);
 	object_put(e);
@@ -264,7 +287,9 @@ CUresult soft_cuEventSynchronize(CUevent handle)
 		return r;
 	}
 	struct dep d = event_dep(e);
-	if (d.stream)
+	if (e->shared)
+		shared_event_sync(e->shared);
+	else if (d.stream)
 		stream_wait(d.stream, d.number, !(e->flags & CU_EVENT_BLOCKING_SYNC));
 	pools_synchronized();
 	r = atomic_load(&e->object.ctx->error);

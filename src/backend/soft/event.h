@@ -9,6 +9,7 @@
 struct event {
 	struct object object;
 	unsigned flags;
+	struct shared_event *shared; /* with another process: see ipc.h; then the rest is not used */
 	/* soft.lock */
 	struct stream *stream; /* referenced; NULL: never recorded */
 	uint64_t number;
@@ -22,6 +23,9 @@ struct record {
 };
 
 extern const struct command_ops command_record;
+
+/* With a reference for the caller; NULL: no memory, and `shared` is the caller's still. */
+struct event *event_create(struct context *ctx, unsigned flags, struct shared_event *shared);
 
 /* The event, referenced, its context without a sticky error. */
 CUresult event_enter(CUevent handle, struct event **e);

@@ -1,6 +1,6 @@
 /*
- * Host memory the device can reach: allocated here, or the application's own, registered.  Host and device see
- * it at one address, so there is nothing to map; what matters is that the driver knows it.
+ * Host memory the device can reach: allocated here, or the application's own, registered.  Host and device
+ * see it at one address, so there is nothing to map; what matters is that the driver knows it.
  */
 #include "backend/soft/range.h"
 
@@ -11,12 +11,13 @@
 
 #include "util/machine.h"
 
-#define ALLOC_FLAGS    (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
-#define REGISTER_FLAGS (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |                          \
-			CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)
-#define HOST_KINDS     (1u << RANGE_HOST | 1u << RANGE_REGISTERED)
-#define FLAGS_KINDS    (HOST_KINDS | 1u << RANGE_MANAGED)
-#define PLENTY	       (1u << 30) /* less than this is not worth asking the machine for its memory */
+#define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+#define REGISTER_FLAGS                                                                                       \
+	(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |          \
+	 CU_MEMHOSTREGISTER_READ_ONLY)
+#define HOST_KINDS  (1u << RANGE_HOST | 1u << RANGE_REGISTERED)
+#define FLAGS_KINDS (HOST_KINDS | 1u << RANGE_MANAGED)
+#define PLENTY      (1u << 30) /* less than this is not worth asking the machine for its memory */
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
@@ -54,7 +55,8 @@ static CUresult host_alloc(struct context *ctx, void **pp, size_t size, unsigned
 	r->node.key = (uintptr_t)p;
 	r->size = size;
 	r->kind = RANGE_HOST;
-	r->flags = (flags & CU_MEMHOSTALLOC_WRITECOMBINED) | CU_MEMHOSTALLOC_DEVICEMAP; /* portable goes without saying */
+	r->flags = (flags & CU_MEMHOSTALLOC_WRITECOMBINED) |
+		   CU_MEMHOSTALLOC_DEVICEMAP; /* portable goes without saying */
 	r->device = ctx->device;
 	r->ctx = ctx;
 	r->release = release_host;
@@ -82,7 +84,8 @@ static CUresult retire(struct context *ctx, void *p, enum range_kind kind)
 	struct range *range, copy;
 
 	if (!range_find((uintptr_t)p, 1, &copy))
-		return kind == RANGE_REGISTERED ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+		return kind == RANGE_REGISTERED ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
+						: CUDA_ERROR_INVALID_VALUE;
 	if (range_addr(&copy) != (uintptr_t)p || copy.kind != kind)
 		return CUDA_ERROR_INVALID_VALUE;
 	context_wait(ctx);
@@ -131,7 +134,8 @@ static bool usable(const void *p, size_t size, bool write)
 	if (!atomic_load(&known)) {
 		char probe;
 
-		atomic_store(&known, madvise((void *)((uintptr_t)&probe & -page), page, MADV_POPULATE_READ) ? -1 : 1);
+		atomic_store(&known,
+			     madvise((void *)((uintptr_t)&probe & -page), page, MADV_POPULATE_READ) ? -1 : 1);
 	}
 	if (atomic_load(&known) < 0)
 		return true;

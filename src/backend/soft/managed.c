@@ -1,6 +1,6 @@
 /*
- * Managed memory, and the advice applications give about it.  All of it is host memory, so nothing ever moves;
- * but what was advised can be asked back, page by page, and so it is kept.
+ * Managed memory, and the advice applications give about it.  All of it is host memory, so nothing ever
+ *moves; but what was advised can be asked back, page by page, and so it is kept.
  *
  *	spans	| 0: state | 4096: state | 65536: state |	each up to the start of the next
  */
@@ -17,8 +17,8 @@
 struct state {
 	bool read_mostly;
 	CUmemLocation preferred, prefetched; /* type 0: none */
-	uint64_t devices;		     /* accessed by these */
-	bool host;			     /* and by the host */
+	uint64_t devices;                    /* accessed by these */
+	bool host;                           /* and by the host */
 };
 
 struct span {
@@ -74,7 +74,8 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 	struct range *r = new_range();
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	r->size = size;
 	r->node.key = (uintptr_t)p;
 	r->kind = RANGE_MANAGED;
@@ -106,7 +107,7 @@ static size_t split(struct advice *a, uint64_t at)
 	if (a->span[i - 1].start == at)
 		return i - 1;
 	memmove(&a->span[i + 1], &a->span[i], (a->n - i) * sizeof *a->span);
-	a->span[i] = (struct span){ at, a->span[i - 1].state };
+	a->span[i] = (struct span){at, a->span[i - 1].state};
 	a->n++;
 	return i;
 }
@@ -130,7 +131,7 @@ static void join(struct advice *a)
 
 struct change {
 	uint64_t addr, size;
-	int advice;		/* CUmem_advise; 0: prefetched to location */
+	int advice; /* CUmem_advise; 0: prefetched to location */
 	CUmemLocation location;
 	CUresult result;
 };
@@ -152,7 +153,7 @@ static void change_state(struct state *s, const struct change *c)
 		s->preferred = c->location;
 		break;
 	case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
-		s->preferred = (CUmemLocation){ 0 };
+		s->preferred = (CUmemLocation){0};
 		break;
 	case CU_MEM_ADVISE_SET_ACCESSED_BY:
 		s->devices |= bit;
@@ -189,7 +190,7 @@ static void apply(struct range *r, void *arg)
 
 static CUresult change(CUdeviceptr addr, size_t size, int advice, CUmemLocation location)
 {
-	struct change c = { addr, size, advice, location, CUDA_ERROR_INVALID_VALUE };
+	struct change c = {addr, size, advice, location, CUDA_ERROR_INVALID_VALUE};
 
 	if (size)
 		range_change(addr, apply, &c);
@@ -208,7 +209,7 @@ static bool location_ok(CUmemLocation *l)
 		return l->id >= 0;
 	case CU_MEM_LOCATION_TYPE_HOST:
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-		*l = (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, CU_DEVICE_CPU };
+		*l = (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST, CU_DEVICE_CPU};
 		return true;
 	default:
 		return false;
@@ -217,7 +218,8 @@ static bool location_ok(CUmemLocation *l)
 
 static bool location_of(CUdevice dev, CUmemLocation *l)
 {
-	*l = (CUmemLocation){ dev == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE, dev };
+	*l = (CUmemLocation){dev == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+			     dev};
 	return location_ok(l);
 }
 
@@ -239,7 +241,8 @@ CUresult soft_cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice,
 CUresult soft_cuMemAdvise(CUdeviceptr addr, size_t size, CUmem_advise advice, CUdevice dev)
 {
 	CUmemLocation l;
-	bool about_device = advice > CU_MEM_ADVISE_UNSET_READ_MOSTLY && advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+	bool about_device =
+		advice > CU_MEM_ADVISE_UNSET_READ_MOSTLY && advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
 
 	if (!location_of(about_device ? dev : CU_DEVICE_CPU, &l))
 		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_INITIALIZED;
@@ -290,7 +293,8 @@ CUresult soft_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t le
 
 	if (r)
 		return r;
-	if ((flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !one) || (one && (uintptr_t)stream <= 2))
+	if ((flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !one) ||
+	    (one && (uintptr_t)stream <= 2))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!range_find(ptr, 1, &range) || range.kind != RANGE_MANAGED || range_addr(&range) != ptr ||
 	    (length && length != range.size))
@@ -307,7 +311,8 @@ static bool managed(CUdeviceptr addr, size_t size)
 	return size && range_find(addr, size, &r) && r.kind == RANGE_MANAGED;
 }
 
-static CUresult batch_check(CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags, CUstream stream)
+static CUresult batch_check(CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags,
+			    CUstream stream)
 {
 	CUresult r = enter_for_hint(stream);
 
@@ -335,8 +340,9 @@ static bool locations_ok(const CUmemLocation *locations, const size_t *indices, 
 	return true;
 }
 
-CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count, CUmemLocation *locations,
-				      size_t *indices, size_t n, unsigned long long flags, CUstream stream)
+CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
+				      CUmemLocation *locations, size_t *indices, size_t n,
+				      unsigned long long flags, CUstream stream)
 {
 	CUresult r = batch_check(addrs, sizes, count, flags, stream);
 
@@ -361,7 +367,8 @@ struct discard {
 	} range[];
 };
 
-/* What nobody needs any more goes back to the system; it reads as zeros then, which is as good as anything. */
+/* What nobody needs any more goes back to the system; it reads as zeros then, which is as good as anything.
+ */
 static CUresult run_discard(struct command *c)
 {
 	struct discard *d = c->data;
@@ -376,10 +383,10 @@ static CUresult run_discard(struct command *c)
 	return CUDA_SUCCESS;
 }
 
-static const struct command_ops command_discard = { COMMAND_OTHER, run_discard, NULL, false };
+static const struct command_ops command_discard = {COMMAND_OTHER, run_discard, NULL, false};
 
-CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags,
-				     CUstream stream)
+CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
+				     unsigned long long flags, CUstream stream)
 {
 	struct stream *s;
 	struct command *c;
@@ -389,7 +396,8 @@ CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t c
 		return r;
 	if (count > SIZE_MAX / sizeof(((struct discard *)0)->range[0]) - 1)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	c = command_create(&command_discard, sizeof(struct discard) + count * sizeof(((struct discard *)0)->range[0]));
+	c = command_create(&command_discard,
+			   sizeof(struct discard) + count * sizeof(((struct discard *)0)->range[0]));
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	struct discard *d = c->data;
@@ -418,7 +426,8 @@ CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addrs, size_t *size
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = soft_cuMemDiscardBatchAsync(addrs, sizes, count, flags, stream);
-	return r ? r : soft_cuMemPrefetchBatchAsync(addrs, sizes, count, locations, indices, n, flags, stream);
+	return r ? r
+		 : soft_cuMemPrefetchBatchAsync(addrs, sizes, count, locations, indices, n, flags, stream);
 }
 
 /* ---- asking back ---- */
@@ -433,9 +442,9 @@ static void common(struct state *s, const struct state *o)
 {
 	s->read_mostly &= o->read_mostly;
 	if (s->preferred.type != o->preferred.type || s->preferred.id != o->preferred.id)
-		s->preferred = (CUmemLocation){ 0 };
+		s->preferred = (CUmemLocation){0};
 	if (s->prefetched.type != o->prefetched.type || s->prefetched.id != o->prefetched.id)
-		s->prefetched = (CUmemLocation){ 0 };
+		s->prefetched = (CUmemLocation){0};
 	s->devices &= o->devices;
 	s->host &= o->host;
 }
@@ -521,7 +530,7 @@ static CUresult answer(const struct state *s, int *data, size_t size, CUmem_rang
 CUresult soft_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_attribute *attributes, size_t n,
 				      CUdeviceptr addr, size_t size)
 {
-	struct question q = { .addr = addr, .size = size };
+	struct question q = {.addr = addr, .size = size};
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
 
@@ -537,8 +546,8 @@ CUresult soft_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_at
 	return r;
 }
 
-CUresult soft_cuMemRangeGetAttribute(void *data, size_t size, CUmem_range_attribute attribute, CUdeviceptr addr,
-				     size_t count)
+CUresult soft_cuMemRangeGetAttribute(void *data, size_t size, CUmem_range_attribute attribute,
+				     CUdeviceptr addr, size_t count)
 {
 	return soft_cuMemRangeGetAttributes(&data, &size, &attribute, 1, addr, count);
 }

@@ -66,10 +66,10 @@ CUresult soft_cuMemGetInfo_v2(size_t *free, size_t *total)
 
 	if (r)
 		return r;
-	if (!free || !total)
-		return CUDA_ERROR_INVALID_VALUE;
-	*total = ctx->device->memory;
-	*free = *total - atomic_load(&ctx->device->memory_used);
+	if (total)
+		*total = ctx->device->memory;
+	if (free)
+		*free = ctx->device->memory - atomic_load(&ctx->device->memory_used);
 	return CUDA_SUCCESS;
 }
 

@@ -5,19 +5,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backend/soft/store.h"
+
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list pools = { &pools, &pools };
+static struct list pools = {&pools, &pools};
 static atomic_bool stale; /* something was freed since pools_synchronized looked last */
 
 bool pool_on_device(const struct pool *p)
 {
-	return p->props.location.type == CU_MEM_LOCATION_TYPE_DEVICE && p->props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED;
+	return p->props.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+	       p->props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED;
 }
 
 /* ---- chunks ---- */
@@ -177,7 +179,8 @@ static bool pool_map(struct pool *p)
 static struct block *find_free(struct pool *p, uint64_t size)
 {
 	for (unsigned i = bin_of(size); i < POOL_BINS; i++)
-		list_each (it, &p->bins[i]) {
+		list_each(it, &p->bins[i])
+		{
 			struct block *b = container_of(it, struct block, bin);
 
 			if (b->size >= size)
@@ -227,16 +230,17 @@ static void revive(struct range *r, void *arg)
 static struct block *take_pending(struct pool *p, uint64_t bytes, uint64_t size, struct stream *s, bool any,
 				  struct dep *after)
 {
-	struct revival v = { bytes, s->object.ctx };
+	struct revival v = {bytes, s->object.ctx};
 
-	list_each (it, &p->pending) {
+	list_each(it, &p->pending)
+	{
 		struct block *b = container_of(it, struct block, bin);
 
 		if (b->size != size || (b->stream != s && !any))
 			continue;
 		list_remove(&b->bin);
 		range_change(b->node.key, revive, &v);
-		*after = (struct dep){ b->stream, b->number };
+		*after = (struct dep){b->stream, b->number};
 		b->stream = NULL;
 		return b;
 	}
@@ -312,7 +316,6 @@ struct pool *pool_create(struct device *d, const CUmemPoolProps *props, bool bui
 {
 	struct pool *p = calloc(1, sizeof *p);
 	uint64_t most = props->maxSize ? props->maxSize : d->memory;
-	char name[64];
 
 	if (!p)
 		return NULL;
@@ -329,12 +332,9 @@ struct pool *pool_create(struct device *d, const CUmemPoolProps *props, bool bui
 	list_init(&p->pending);
 	for (int i = 0; i < POOL_BINS; i++)
 		list_init(&p->bins[i]);
-	if (props->handleTypes) {
-		snprintf(name, sizeof name, "gangway-pool-%d", d->physical);
-		p->fd = memfd_create(name, MFD_CLOEXEC);
-	}
-	if ((props->handleTypes && (p->fd < 0 || ftruncate(p->fd, (off_t)p->cap))) ||
-	    object_init(&p->object, KIND_POOL, NULL, release_pool)) {
+	if (props->handleTypes)
+		p->fd = store_create("pool", d->physical, p->cap);
+	if ((props->handleTypes && p->fd < 0) || object_init(&p->object, KIND_POOL, NULL, release_pool)) {
 		release_pool(p);
 		return NULL;
 	}
@@ -350,7 +350,8 @@ static bool trim_all(struct device *d, bool all)
 	bool any = false;
 
 	pthread_mutex_lock(&pools_lock);
-	list_each (it, &pools) {
+	list_each(it, &pools)
+	{
 		struct pool *p = container_of(it, struct pool, link);
 
 		if (d && p->device != d)
@@ -382,8 +383,9 @@ struct pool *pool_default(CUmemLocation location, CUmemAllocationType type)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct pool *of_device[MAX_DEVICES], *managed[MAX_DEVICES], *of_host[2];
-	CUmemPoolProps props = { .allocType = type, .location = location };
-	bool host = location.type != CU_MEM_LOCATION_TYPE_DEVICE, pinned = type == CU_MEM_ALLOCATION_TYPE_PINNED;
+	CUmemPoolProps props = {.allocType = type, .location = location};
+	bool host = location.type != CU_MEM_LOCATION_TYPE_DEVICE,
+	     pinned = type == CU_MEM_ALLOCATION_TYPE_PINNED;
 	struct device *d = device_find(host ? 0 : location.id);
 
 	if (!d)

@@ -83,8 +83,11 @@ static int back(const CUmemAllocationProp *prop, uint64_t size, int *fd, uint64_
 	*offset = 0;
 	if (!prop->requestedHandleTypes)
 		return store_take(size, offset);
-	*fd = store_create("physical", prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ?
-					       soft.devices[prop->location.id].physical : -1, size);
+	*fd = store_create("physical",
+			   prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE
+				   ? soft.devices[prop->location.id].physical
+				   : -1,
+			   size);
 	return *fd < 0 ? *fd : 0;
 }
 
@@ -96,7 +99,8 @@ static CUresult create(struct physical **p, size_t size, const CUmemAllocationPr
 
 	granted.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
 	granted.allocFlags.gpuDirectRDMACapable = 0;
-	if (d ? !memory_charge(d, size) && !(pools_reclaim(d) && memory_charge(d, size)) : size > machine_memory())
+	if (d ? !memory_charge(d, size) && !(pools_reclaim(d) && memory_charge(d, size))
+	      : size > machine_memory())
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*p = back(prop, size, &fd, &offset) ? NULL : physical_create(&granted, size, fd, offset, d);
 	if (!*p && d)
@@ -134,7 +138,8 @@ CUresult soft_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllo
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+CUresult soft_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+						     CUmemGenericAllocationHandle handle)
 {
 	struct physical *p;
 	CUresult r = prop ? physical_find(handle, &p) : CUDA_ERROR_INVALID_VALUE;
@@ -168,7 +173,7 @@ CUresult soft_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHand
 CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *os_handle,
 					     CUmemAllocationHandleType type)
 {
-	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED };
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED};
 	int fd = (int)(intptr_t)os_handle, device;
 	uint64_t size;
 

@@ -88,6 +88,8 @@ CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, 
 CUresult memory_alloc_owned(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr);
 
 CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr);
+/* Have it lie in the store, where other processes can be shown it; the address stays.  Nothing may use it meanwhile. */
+int arena_share(uint64_t addr, uint64_t size, uint64_t *offset);	/* 0 or -errno */
 void arena_give(struct device *d, uint64_t addr, uint64_t size); /* the size that was asked for */
 
 /* For memory that comes from elsewhere and is the device's all the same; false: the device has no more. */

@@ -244,15 +244,7 @@ static CUresult peer_enter(CUcontext handle, struct context **ctx, struct contex
 	if (r)
 		return r;
 	*peer = handle ? object_find(handle, KIND_CONTEXT) : NULL;
-	if (!*peer || *peer == *ctx) {
-		object_put(*peer);
-		return CUDA_ERROR_INVALID_CONTEXT;
-	}
-	if ((*peer)->device == (*ctx)->device) {
-		object_put(*peer);
-		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-	}
-	return CUDA_SUCCESS;
+	return *peer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult soft_cuCtxEnablePeerAccess(CUcontext handle, unsigned int flags)
@@ -263,7 +255,9 @@ CUresult soft_cuCtxEnablePeerAccess(CUcontext handle, unsigned int flags)
 	if (r)
 		return r;
 	uint64_t bit = 1ull << peer->device->ordinal;
-	if (atomic_fetch_or(&ctx->peers, bit) & bit)
+	if (peer->device == ctx->device)
+		r = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	else if (atomic_fetch_or(&ctx->peers, bit) & bit)
 		r = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 	object_put(peer);
 	return r;

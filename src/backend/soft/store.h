@@ -12,11 +12,12 @@
 
 #include <stdint.h>
 
-int store_take(uint64_t size, uint64_t *offset);	/* 0 or -errno; size in whole pages */
+int store_take(uint64_t size, uint64_t *offset); /* 0 or -errno; size in whole pages */
 void store_give(uint64_t offset, uint64_t size);
-int store_fd(void);					/* for mmap and for handles; -1: nothing was taken yet */
+int store_fd(void); /* for mmap and for handles; -1: nothing was taken yet */
 
-/* A file for one thing: kind ("pool", "physical") and the device it is on are part of its name.  fd or -errno. */
+/* A file for one thing: kind ("pool", "physical") and the device it is on are part of its name.  fd or
+ * -errno. */
 int store_create(const char *kind, int device, uint64_t size);
 
 /* Is this such a file?  Its device and size.  -EBADF: not even a descriptor; -EINVAL: something else. */

@@ -1,6 +1,6 @@
 /*
- * Memory in stream order: cuMemAllocAsync, cuMemFreeAsync.  An address is known, and good in every call, as soon
- * as it is asked for; it goes back to its pool when the stream gets to the free.
+ * Memory in stream order: cuMemAllocAsync, cuMemFreeAsync.  An address is known, and good in every call, as
+ * soon as it is asked for; it goes back to its pool when the stream gets to the free.
  */
 #include "backend/soft/mempool.h"
 
@@ -37,8 +37,13 @@ static bool enter_range(struct pool *p, struct block *b, struct context *ctx)
 
 	if (!r)
 		return false;
-	*r = (struct range){ .size = b->wanted, .kind = RANGE_POOL, .device = p->device, .ctx = ctx, .owner = p,
-			     .sync_memops = true, .release = release_block };
+	*r = (struct range){.size = b->wanted,
+			    .kind = RANGE_POOL,
+			    .device = p->device,
+			    .ctx = ctx,
+			    .owner = p,
+			    .sync_memops = true,
+			    .release = release_block};
 	r->node.key = b->node.key;
 	r->handle = p->object.handle;
 	r->whole = p->base + (b->node.key - p->base) / POOL_CHUNK * POOL_CHUNK;
@@ -71,7 +76,7 @@ static CUresult wait_for_free(struct stream *s, struct dep after)
 
 static CUresult alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr *out)
 {
-	struct dep after = { 0 };
+	struct dep after = {0};
 	struct block *b;
 	CUresult r = pool_take(p, size, s, &b, &after);
 
@@ -144,8 +149,8 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPoo
 /* Payload: what to free when the stream gets here, unless it was given out again meanwhile. */
 struct freeing {
 	uint64_t addr;
-	unsigned long long id;	/* of the range, as it was */
-	struct pool *pool;	/* referenced; NULL: not from a pool */
+	unsigned long long id; /* of the range, as it was */
+	struct pool *pool;     /* referenced; NULL: not from a pool */
 };
 
 /* With the pool's lock held a pending block either comes back here or goes to somebody else, not both. */
@@ -181,12 +186,12 @@ static void release_free(struct command *c)
 	object_put(((struct freeing *)c->data)->pool);
 }
 
-static const struct command_ops command_free = { COMMAND_OTHER, run_free, release_free, true };
+static const struct command_ops command_free = {COMMAND_OTHER, run_free, release_free, true};
 
 struct claim {
 	uint64_t addr;
 	unsigned long long id;
-	struct pool *pool;	/* of a block */
+	struct pool *pool; /* of a block */
 	bool ok;
 };
 
@@ -224,7 +229,7 @@ static CUresult free_in(struct stream *s, const struct claim *f)
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*(struct freeing *)c->data = (struct freeing){ f->addr, f->id, p };
+	*(struct freeing *)c->data = (struct freeing){f->addr, f->id, p};
 	if (p)
 		object_ref(p);
 	if (!p || stream_idle(s))
@@ -246,7 +251,7 @@ static CUresult free_in(struct stream *s, const struct claim *f)
 
 CUresult soft_cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 {
-	struct claim c = { .addr = ptr };
+	struct claim c = {.addr = ptr};
 	struct stream *s;
 	CUresult r = stream_enter(stream, &s);
 

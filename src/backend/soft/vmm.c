@@ -11,15 +11,15 @@
 #include "backend/soft/store.h"
 
 struct reservation {
-	struct map_node node;	/* key: the address */
+	struct map_node node; /* key: the address */
 	uint64_t size;
 };
 
 struct mapping {
 	struct range range;
-	struct map_node node;	/* in `mappings`; key: the address */
-	struct physical *physical;	/* referenced */
-	unsigned char access[MAX_DEVICES];	/* CU_MEM_ACCESS_FLAGS_* */
+	struct map_node node;              /* in `mappings`; key: the address */
+	struct physical *physical;         /* referenced */
+	unsigned char access[MAX_DEVICES]; /* CU_MEM_ACCESS_FLAGS_* */
 	unsigned char host;
 };
 
@@ -150,7 +150,8 @@ static struct mapping *new_mapping(struct physical *p, uint64_t addr, const stru
 	struct mapping *m = calloc(1, sizeof *m);
 	int fd = p->fd >= 0 ? p->fd : store_fd();
 
-	if (!m || mmap(at(addr), p->size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, (off_t)p->offset) == MAP_FAILED) {
+	if (!m ||
+	    mmap(at(addr), p->size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, (off_t)p->offset) == MAP_FAILED) {
 		free(m);
 		return NULL;
 	}
@@ -159,8 +160,9 @@ static struct mapping *new_mapping(struct physical *p, uint64_t addr, const stru
 	m->range.size = p->size;
 	m->range.kind = RANGE_RESERVED;
 	m->range.sync_memops = true;
-	m->range.device = p->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &soft.devices[p->prop.location.id]
-										: &soft.devices[0];
+	m->range.device = p->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE
+				  ? &soft.devices[p->prop.location.id]
+				  : &soft.devices[0];
 	m->range.handle = p->object.handle;
 	m->range.whole = in->node.key;
 	m->range.whole_size = in->size;
@@ -212,7 +214,8 @@ static bool unmap(struct mapping *m)
 
 	range_take(m->node.key, ~0u);
 	map_remove(&mappings, &m->node);
-	mmap(at(m->node.key), m->range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	mmap(at(m->node.key), m->range.size, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	free(m);
 	p->mappings--;
 	return unreferenced(p);
@@ -317,8 +320,9 @@ static CUresult access_fits(const struct mapping *m, const CUmemAccessDesc *d)
 {
 	bool host = d->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
 
-	return host && m->physical->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_NOT_SUPPORTED
-										      : CUDA_SUCCESS;
+	return host && m->physical->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE
+		       ? CUDA_ERROR_NOT_SUPPORTED
+		       : CUDA_SUCCESS;
 }
 
 static unsigned granted(const struct mapping *m)
@@ -342,7 +346,8 @@ static void set_kind(struct range *r, void *arg)
 static CUresult apply(struct mapping *m, const CUmemAccessDesc *d)
 {
 	unsigned before = granted(m), after;
-	unsigned char *slot = d->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &m->access[d->location.id] : &m->host;
+	unsigned char *slot =
+		d->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &m->access[d->location.id] : &m->host;
 	unsigned char old = *slot;
 
 	*slot = d->flags;
