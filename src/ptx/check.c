@@ -50,8 +50,8 @@ static bool fits(unsigned reg, unsigned use, bool wider)
 		return same_kind(reg, use);
 	if (!wider || a < b || ptx_type_kind(reg) == PTX_KIND_PRED || ptx_type_kind(use) == PTX_KIND_PRED)
 		return false;
-	/* A float is never found inside a wider register, but for the types that have none of their own. */
-	return ptx_type_kind(use) != PTX_KIND_FLOAT ? ptx_type_kind(reg) != PTX_KIND_FLOAT : b < 16;
+	/* A float is never found inside a wider register, but for the small types in plain bits. */
+	return ptx_type_kind(reg) != PTX_KIND_FLOAT && (ptx_type_kind(use) != PTX_KIND_FLOAT || b <= 16);
 }
 
 static bool reg_is(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
@@ -99,7 +99,7 @@ static bool literal_is(struct check *c, struct ptx_operand *o, unsigned type)
 			return false;
 	} else if (type == PTX_PRED) {
 		o->imm = o->imm != 0;
-	} else if (type == PTX_F32 || type == PTX_F64) {
+	} else if (ptx_type_kind(type) == PTX_KIND_FLOAT) {
 		return refuse(c, o, "is an integer where .%s is needed", ptx_type_name(type));
 	} else if (bits < 64) {
 		o->imm &= (INT64_C(1) << bits) - 1;
@@ -258,8 +258,12 @@ static bool handle(struct check *c, struct ptx_operand *o)
 
 static bool coordinates(struct check *c, struct ptx_operand *o)
 {
-	if (o->kind != PTX_O_VEC || !o->n || o->n > 4)
-		return refuse(c, o, "must be one to four coordinates");
+	static const uint8_t needed[] = {[PTX_1D] = 1,	 [PTX_2D] = 2,	  [PTX_3D] = 3,	  [PTX_A1D] = 2,  [PTX_A2D] = 3,
+					 [PTX_CUBE] = 3, [PTX_ACUBE] = 4, [PTX_2DMS] = 3, [PTX_A2DMS] = 4};
+	unsigned n = needed[c->in->m.geom];
+
+	if (o->kind != PTX_O_VEC || (o->n != n && !(n == 3 && o->n == 4)))
+		return refuse(c, o, "must be %u coordinates", n);
 	return fragment(c, o, false);
 }
 
@@ -330,6 +334,9 @@ static bool check_source(struct check *c, char letter, struct ptx_operand *o)
 	case 'w':
 	case 'j':
 		return source(c, o, PTX_U32, false);
+	case 'e':
+		return o->kind == PTX_O_REG && c->p->f->regs[o->reg].type == PTX_PRED ? predicate(c, o) :
+											source(c, o, PTX_U32, false);
 	case 'u':
 		return source(c, o, o->kind == PTX_O_IMM && o->n != T_INT ? PTX_F32 : PTX_B32, false);
 	case 'x':
@@ -361,7 +368,7 @@ static bool check_one(struct check *c, char letter, struct ptx_operand *o)
 {
 	const uint8_t *type = c->in->m.type;
 
-	if (o->neg && letter != 'p')
+	if (o->neg && letter != 'p' && letter != 'e' && c->in->op != PTX_OP_vmad)
 		return refuse(c, o, "cannot be negated");
 	switch (letter) {
 	case 'D':
@@ -437,14 +444,26 @@ static bool place(struct check *c, struct operands *ops, const struct token *at)
 	return false;
 }
 
-/* Narrowing without a rounding mode has no defined result. */
+static bool is_scalar_float(unsigned t)
+{
+	return t == PTX_F16 || t == PTX_BF16 || t == PTX_F32 || t == PTX_F64;
+}
+
+/* Between floats, narrowing needs a rounding mode and widening has none (fp8 pairs apart). */
 static bool check_cvt(struct check *c, const struct token *at)
 {
 	const struct ptx_mods *m = &c->in->m;
 	unsigned d = ptx_type_bits(m->type[0]), s = ptx_type_bits(m->type[1]);
-	bool floats = ptx_type_kind(m->type[0]) == PTX_KIND_FLOAT && ptx_type_kind(m->type[1]) == PTX_KIND_FLOAT;
+	bool floats = is_scalar_float(m->type[0]) && is_scalar_float(m->type[1]);
 
-	if (c->in->op != PTX_OP_cvt || !floats || d >= s || m->rnd)
+	if (c->in->op != PTX_OP_cvt || !floats || d == s)
+		return true;
+	if (d > s && m->rnd) {
+		fail(c->p, at, "'cvt' from .%s to .%s takes no rounding mode", ptx_type_name(m->type[1]),
+		     ptx_type_name(m->type[0]));
+		return false;
+	}
+	if (d > s || m->rnd)
 		return true;
 	fail(c->p, at, "'cvt' from .%s to .%s needs a rounding mode", ptx_type_name(m->type[1]), ptx_type_name(m->type[0]));
 	return false;

@@ -249,6 +249,19 @@ static bool vector(struct parser *p, struct ptx_operand *o)
 	return expect(p, '}', "'}'");
 }
 
+/* -%r1 (vmad): steps over the sign if a name stands behind it. */
+static bool negated_name(struct parser *p)
+{
+	struct mark k;
+
+	mark(p, &k);
+	next(p);
+	if (p->tok.kind == T_IDENT && !tok_is(&p->tok, T_IDENT, "WARP_SZ"))
+		return true;
+	back(p, &k);
+	return false;
+}
+
 bool parse_operand(struct parser *p, struct ptx_operand *o)
 {
 	*o = (struct ptx_operand){.pos = pos_of(p, &p->tok)};
@@ -258,6 +271,12 @@ bool parse_operand(struct parser *p, struct ptx_operand *o)
 	case '[':
 		next(p);
 		return address(p, o) && expect(p, ']', "']'");
+	case '-':
+		if (negated_name(p)) {
+			o->neg = 1;
+			return named(p, o);
+		}
+		break;
 	case '!':
 		next(p);
 		if (p->tok.kind != T_IDENT) {

@@ -140,8 +140,7 @@ enum ptx_sem {
 	PTX_ACQUIRE,
 	PTX_RELEASE,
 	PTX_ACQ_REL,
-	PTX_SC,
-	PTX_MMIO
+	PTX_SC
 };
 enum ptx_scope { PTX_SCOPE_NONE, PTX_CTA, PTX_CLUSTER, PTX_GPU, PTX_SYS }; /* membar.gl is PTX_GPU */
 /* One word that says which variant of an opcode this is; each row allows its own few. */
@@ -168,7 +167,9 @@ enum ptx_mode {
 	PTX_TESTP_NUMBER,
 	PTX_TESTP_NOTANUMBER,
 	PTX_TESTP_NORMAL,
-	PTX_TESTP_SUBNORMAL
+	PTX_TESTP_SUBNORMAL,
+	PTX_SHR7, /* vmad */
+	PTX_SHR15
 };
 enum ptx_wrap { PTX_WRAP_NONE, PTX_WRAP, PTX_CLAMP }; /* shf, szext, bmsk */
 enum ptx_geom {
