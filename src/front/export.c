@@ -16,6 +16,7 @@
 
 static CUresult stub(void)
 {
+	trace_note("a slot of a private table was called that nobody was seen to use: CUDA_ERROR_NOT_SUPPORTED");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -212,6 +213,14 @@ static const struct {
 	{"\x0c\xa5\x0b\x8c\x10\x04\x92\x9a\x89\xa7\xd0\xdf\x10\xe7\x72\x86", bypass_table},
 };
 
+static void note(const CUuuid *id, bool known)
+{
+	const unsigned char *b = (const unsigned char *)id->bytes;
+
+	trace_note("private table %02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x%s", b[0], b[1], b[2],
+		b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15], known ? "" : ": unknown");
+}
+
 CUresult front_cuGetExportTable(const void **table, const CUuuid *id)
 {
 	if (!table)
@@ -223,7 +232,9 @@ CUresult front_cuGetExportTable(const void **table, const CUuuid *id)
 		if (memcmp(tables[i].id, id->bytes, 16))
 			continue;
 		*table = tables[i].table;
+		note(id, true);
 		return CUDA_SUCCESS;
 	}
+	note(id, false);
 	return CUDA_ERROR_INVALID_VALUE;
 }

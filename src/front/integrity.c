@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "front/front.h"
+#include "wire/trace.h"
 
 #define BLOCK 16
 
@@ -127,6 +128,7 @@ CUresult front_integrity_answer(uint32_t version, uint64_t seconds, uint8_t out[
 	struct md2 m;
 	uint8_t inner[BLOCK];
 
+	trace_note("integrity check, version %u", version);
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (version % 10 < 2) {
