@@ -9,11 +9,17 @@
 #include <limits.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-static inline void futex_wait(_Atomic uint32_t *word, uint32_t seen)
+#define FOREVER UINT64_MAX
+
+/* Returns when woken, when the word is not what was seen, when ns have passed, or for no reason. */
+static inline void futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
 {
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+	struct timespec ts = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, ns == FOREVER ? NULL : &ts, NULL, 0);
 }
 
 static inline void futex_wake_all(_Atomic uint32_t *word)

@@ -1,9 +1,12 @@
 /*
  * What engines get from the driver: soft_parallel does every index once, shares them out, and several
  * launches may use it at the same time; a launch that wants to run for ever is stopped by the watchdog's
- * deadline.
+ * deadline, or when its context ends.  Where no thread can be started, work is done by those who wait for it.
  */
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "engine.h"
@@ -64,24 +67,92 @@ static void sharing(CUfunction f)
 	}
 }
 
-int main(void)
+static CUresult until_told(const struct image_kernel *k, const struct launch *l)
 {
-	static const char ptx[] =
-		".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{ ret; }\n";
+	(void)k;
+	while (!atomic_load(l->stop))
+		usleep(1000);
+	return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static const char ptx[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{ ret; }\n";
+
+static CUcontext start(CUfunction *f)
+{
 	CUcontext ctx;
 	CUmodule m;
+
+	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
+	OK(soft_cuModuleLoadData(&m, ptx));
+	OK(soft_cuModuleGetFunction(f, m, "k"));
+	return ctx;
+}
+
+static CUresult mark(const struct image_kernel *k, const struct launch *l)
+{
+	(void)k;
+	**(int *const *)l->params += 1;
+	return CUDA_SUCCESS;
+}
+
+/* In a process of its own: no room for another thread's stack. */
+static int without_threads(void)
+{
+	struct rlimit tight = {1, 1};
+	CUfunction f;
+	CUstream s;
+	int done = 0, *p = &done;
+	void *params[] = {&p};
+
+	OK(soft_open(&test_engine, NULL));
+	start(&f);
+	test_launch_fn = mark;
+	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	if (setrlimit(RLIMIT_AS, &tight))
+		return SKIP;
+	for (int i = 0; i < 10; i++) {
+		OK(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, i % 2 ? s : NULL, params, NULL));
+		OK(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, i % 2 ? s : NULL, params, NULL));
+		OK(soft_cuStreamSynchronize(i % 2 ? s : NULL));
+		CHECK_EQ(done, 2 * i + 2);
+	}
+	return RESULT();
+}
+
+static void in_child(int (*f)(void))
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(f());
+	waitpid(pid, &status, 0);
+	CHECK_EQ(status, 0);
+}
+
+int main(void)
+{
+	CUcontext ctx;
 	CUfunction f;
 	unsigned long long zero = 0;
 	void *params[] = {&zero};
 
-	OK(soft_open(&test_engine, &(struct soft_config){.watchdog_ms = 100}));
-	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
-	OK(soft_cuModuleLoadData(&m, ptx));
-	OK(soft_cuModuleGetFunction(&f, m, "k"));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	in_child(without_threads);
+#else
+	(void)in_child, (void)without_threads; /* the sanitizers need more room themselves */
+#endif
+	OK(soft_open(&test_engine, &(struct soft_config){.watchdog_ms = 100, .end_grace_ms = 50}));
+	ctx = start(&f);
 	sharing(f);
 	test_launch_fn = never_ends;
 	OK(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	CHECK_EQ(soft_cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+	OK(soft_cuCtxDestroy_v2(ctx));
+	ctx = start(&f);
+	test_launch_fn = until_told;
+	OK(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	OK(soft_cuCtxDestroy_v2(ctx));
 	return RESULT();
 }

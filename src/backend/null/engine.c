@@ -19,7 +19,8 @@ static void describe(int ordinal, struct engine_device *dev)
 {
 	(void)ordinal;
 	snprintf(dev->name, sizeof dev->name, "Gangway null device");
-	/* As large as a GPU of that kind: libraries plan their launches by it, and fail where hardly anything fits. */
+	/* As large as a GPU of that kind: libraries plan their launches by it, and fail where hardly anything
+	 * fits. */
 	dev->major = 9;
 	dev->minor = 0;
 	dev->multiprocessors = 132;

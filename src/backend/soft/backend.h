@@ -13,10 +13,11 @@
 #include "backend/soft/ops.h"
 
 struct soft_config {
-	int devices;          /* before CUDA_VISIBLE_DEVICES; 0 means 1 */
-	const char *visible;  /* CUDA_VISIBLE_DEVICES, or NULL */
-	size_t memory;        /* bytes a device has; 0: what the machine has */
-	unsigned watchdog_ms; /* longest a kernel may run; 0: for ever */
+	int devices;           /* before CUDA_VISIBLE_DEVICES; 0 means 1 */
+	const char *visible;   /* CUDA_VISIBLE_DEVICES, or NULL */
+	size_t memory;         /* bytes a device has; 0: what the machine has */
+	unsigned end_grace_ms; /* a context that ends stops its work after this; 0: ten seconds */
+	unsigned watchdog_ms;  /* longest a kernel may run; 0: for ever */
 
 	/* A context is about to lose all that is in it: destroy, reset, last release.  It is still whole
 	 * then. */

@@ -88,6 +88,12 @@ static bool close_one(struct context *ctx)
 	return o;
 }
 
+/* How long work may go on that its own context no longer waits for. */
+static unsigned grace(void)
+{
+	return soft.config.end_grace_ms ? soft.config.end_grace_ms : 10000;
+}
+
 void context_end(struct context *ctx)
 {
 	if (!atomic_load(&ctx->active))
@@ -95,6 +101,9 @@ void context_end(struct context *ctx)
 	if (soft.config.context_ending)
 		soft.config.context_ending(object_handle(CUcontext, ctx));
 	capture_end_context(ctx);
+	if (!context_wait_until(ctx, soft_now() + grace() * 1000000ull))
+		atomic_store(&ctx->stop,
+			     true); /* a kernel that never ends would keep the program from ending */
 	context_wait(ctx);
 	atomic_store(&ctx->active, false);
 	pthread_mutex_lock(&ctx->lock);

@@ -27,7 +27,8 @@ struct set {
 
 extern const struct command_ops command_copy, command_set;
 
-/* What another COMMAND_COPY does, in the words of cuMemcpy3D; false: it cannot be said.  Not there: there are none. */
+/* What another COMMAND_COPY does, in the words of cuMemcpy3D; false: it cannot be said.  Not there: there are
+ * none. */
 bool copy_params(const struct command *c, CUDA_MEMCPY3D *m) __attribute__((weak));
 
 /* The last byte of a pitched block counted from its first, + 1; false: the sizes make no sense. */

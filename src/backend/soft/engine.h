@@ -90,9 +90,9 @@ struct engine {
 	void (*unload)(struct code *code);
 
 	/*
-	 * Write the first values of the managed variables, or of all others: the former are there once for all
-	 * contexts, the latter in each.  Memory at addresses[i] is zeroed and code->globals[i].size long; 0: it
-	 * is not there, or not yet.
+	 * Write the first values of the managed variables, or of all others: the former are there once for
+	 * all contexts, the latter in each.  Memory at addresses[i] is zeroed and code->globals[i].size long;
+	 * 0: it is not there, or not yet.
 	 */
 	CUresult (*init_globals)(struct code *code, const uint64_t *addresses, bool managed);
 

@@ -35,7 +35,8 @@ static void release_module(void *object)
 	free(m);
 }
 
-/* Memory for each variable, zeroed.  It goes with the module, not with the context; managed ones are there already. */
+/* Memory for each variable, zeroed.  It goes with the module, not with the context; managed ones are there
+ * already. */
 static CUresult place(struct module *m, struct context *ctx)
 {
 	const struct code *code = m->program->code;

@@ -18,7 +18,7 @@
 struct program {
 	_Atomic unsigned refs;
 	struct code *code;
-	uint64_t *managed;		/* addresses, one a variable of the code; 0: not managed */
+	uint64_t *managed; /* addresses, one a variable of the code; 0: not managed */
 };
 
 /* What cuFuncSetAttribute and cuKernelSetAttribute change. */

@@ -135,9 +135,9 @@ CUresult soft_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, c
 }
 
 /*
- * A cluster runs within one group of multiprocessors, so how many fit is not just a division.  Groups are as on
- * GPUs that have clusters: of up to 18 multiprocessors, in pairs, as equal as possible (132 are 2 x 18 + 6 x 16).
- * Libraries work out the groups from our answers and do not accept impossible ones.
+ * A cluster runs within one group of multiprocessors, so how many fit is not just a division.  Groups are as
+ * on GPUs that have clusters: of up to 18 multiprocessors, in pairs, as equal as possible (132 are 2 x 18 + 6
+ * x 16). Libraries work out the groups from our answers and do not accept impossible ones.
  */
 static unsigned clusters_that_fit(unsigned multiprocessors, unsigned blocks_each, unsigned cluster)
 {

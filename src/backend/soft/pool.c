@@ -188,6 +188,17 @@ static bool rest(void)
 	return err && !pool.nready && pool.workers > soft_parallelism();
 }
 
+bool pool_run_alone(void)
+{
+	struct stream *s = NULL;
+
+	pthread_mutex_lock(&soft.lock);
+	if (pool.started && !pool.workers && (s = take_ready()))
+		run_head(s);
+	pthread_mutex_unlock(&soft.lock);
+	return s;
+}
+
 static void *worker(void *arg)
 {
 	struct stream *s;

@@ -41,7 +41,8 @@ static CUresult place_managed(struct program *p)
 		memset((void *)(uintptr_t)p->managed[i], 0, g->size);
 		any = true;
 	}
-	return any && soft.engine->init_globals ? soft.engine->init_globals(p->code, p->managed, true) : CUDA_SUCCESS;
+	return any && soft.engine->init_globals ? soft.engine->init_globals(p->code, p->managed, true)
+						: CUDA_SUCCESS;
 }
 
 void program_ref(struct program *p)

@@ -327,22 +327,36 @@ bool stream_done(struct stream *s, uint64_t number)
 	return atomic_load(&s->completed) >= number;
 }
 
-void stream_wait(struct stream *s, uint64_t number, bool spin)
+/* False: the time (CLOCK_MONOTONIC, ns) came first. */
+static bool wait_until(struct stream *s, uint64_t number, bool spin, uint64_t deadline)
 {
+	bool late = false;
+
 	for (int i = 0; spin && i < 2000 && soft_parallelism() > 1; i++) {
 		if (stream_done(s, number))
-			return;
+			return true;
 		cpu_relax();
 	}
 	atomic_fetch_add(&s->waiters, 1);
 	for (;;) {
 		uint32_t seen = atomic_load(&s->wake);
 
-		if (stream_done(s, number))
+		if (stream_done(s, number) || late)
 			break;
-		futex_wait(&s->wake, seen);
+		if (pool_run_alone())
+			continue;
+		uint64_t now = deadline == FOREVER ? 0 : soft_now();
+		late = now >= deadline;
+		if (!late)
+			futex_wait(&s->wake, seen, deadline == FOREVER ? FOREVER : deadline - now);
 	}
 	atomic_fetch_sub(&s->waiters, 1);
+	return stream_done(s, number);
+}
+
+void stream_wait(struct stream *s, uint64_t number, bool spin)
+{
+	wait_until(s, number, spin, FOREVER);
 }
 
 /* What every busy stream of a context has been given; the caller puts the streams, frees the array. */
@@ -367,16 +381,23 @@ static struct dep *snapshot(struct context *ctx, size_t *n)
 	return deps;
 }
 
-void context_wait(struct context *ctx)
+bool context_wait_until(struct context *ctx, uint64_t deadline)
 {
 	size_t n;
 	struct dep *deps = snapshot(ctx, &n);
+	bool done = true;
 
 	for (size_t i = 0; i < n; i++) {
-		stream_wait(deps[i].stream, deps[i].number, true);
+		done = wait_until(deps[i].stream, deps[i].number, true, deadline) && done;
 		object_put(deps[i].stream);
 	}
 	free(deps);
+	return done;
+}
+
+void context_wait(struct context *ctx)
+{
+	context_wait_until(ctx, FOREVER);
 }
 
 uint64_t soft_now(void)

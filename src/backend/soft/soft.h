@@ -169,8 +169,9 @@ CUresult context_enter(struct context **ctx);
 /* ctx by handle (NULL: current), referenced: object_put it. */
 CUresult context_find(CUcontext handle, struct context **ctx);
 
-void context_fail(struct context *ctx, CUresult error); /* it sticks, unless one already does */
-void context_wait(struct context *ctx);                 /* for everything submitted so far */
+void context_fail(struct context *ctx, CUresult error);          /* it sticks, unless one already does */
+bool context_wait_until(struct context *ctx, uint64_t deadline); /* ns; false: not all of it */
+void context_wait(struct context *ctx);                          /* for everything submitted so far */
 
 struct context *context_create(struct device *dev, unsigned flags, bool primary);
 CUresult context_activate(struct context *ctx);
@@ -289,16 +290,19 @@ CUresult stream_enter(CUstream handle, struct stream **s);
 /* ---- graphs: what capture.c provides ---- */
 
 CUresult capture_command(struct stream *s, struct command *c) __attribute__((weak)); /* takes the command */
-CUresult capture_forbids(struct stream *s) __attribute__((weak)); /* for calls a capturing stream may not see */
+CUresult capture_forbids(struct stream *s)
+	__attribute__((weak)); /* for calls a capturing stream may not see */
 
 /* Memory in stream order, of a captured stream. */
 CUresult capture_alloc(struct stream *s, struct device *d, size_t size, CUdeviceptr *out);
 CUresult capture_free(struct stream *s, CUdeviceptr ptr);
 
-/* Free what a graph's alloc node allocated, in stream order, *r saying how it went; false: it is no such thing. */
+/* Free what a graph's alloc node allocated, in stream order, *r saying how it went; false: it is no such
+ * thing. */
 bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r);
 
-/* For calls that may be unsafe while anything is captured (cuMemAlloc ...): an error if a capture forbids them. */
+/* For calls that may be unsafe while anything is captured (cuMemAlloc ...): an error if a capture forbids
+ * them. */
 CUresult capture_unsafe(void);
 
 CUresult capture_context(struct context *ctx); /* for calls that wait for all of a context */
