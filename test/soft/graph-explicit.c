@@ -1,6 +1,7 @@
 /*
- * Graphs built node by node: their shape can be asked for and changed, they run in the order of their edges with
- * branches side by side, launches of one instance follow each other, and mistakes get the errors CUDA documents.
+ * Graphs built node by node: their shape can be asked for and changed, they run in the order of their edges
+ * with branches side by side, launches of one instance follow each other, and mistakes get the errors CUDA
+ * documents.
  */
 #include "graphs.h"
 
@@ -17,7 +18,7 @@ static void shape(void)
 	a = add_step(g, 1, 0, NULL, 0);
 	b = add_step(g, 2, 0, &a, 1);
 	c = add_step(g, 3, 0, &a, 1);
-	d = add_step(g, 4, 0, (CUgraphNode[]){ b, c }, 2);
+	d = add_step(g, 4, 0, (CUgraphNode[]){b, c}, 2);
 	OK(soft_cuGraphGetNodes(g, NULL, &count));
 	CHECK_EQ(count, 4);
 	count = 8;
@@ -45,7 +46,7 @@ static void shape(void)
 	OK(soft_cuGraphAddDependencies(g, &b, &c, 1));
 	OK(soft_cuGraphRemoveDependencies(g, &b, &c, 1));
 	CHECK_EQ(soft_cuGraphRemoveDependencies(g, &b, &c, 1), CUDA_ERROR_INVALID_VALUE);
-	CUgraphEdgeData programmatic = { .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, .from_port = 1 };
+	CUgraphEdgeData programmatic = {.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, .from_port = 1};
 	OK(soft_cuGraphAddDependencies_v2(g, &b, &c, &programmatic, 1));
 	count = 8;
 	CHECK_EQ(soft_cuGraphNodeGetDependencies(c, n, &count), CUDA_ERROR_LOSSY_QUERY);
@@ -78,7 +79,7 @@ static void order(void)
 	a = add_step(g, 1, 0, NULL, 0);
 	b = add_step(g, 2, 0, &a, 1);
 	c = add_step(g, 3, 0, &a, 1);
-	add_step(g, 4, 0, (CUgraphNode[]){ b, c }, 2);
+	add_step(g, 4, 0, (CUgraphNode[]){b, c}, 2);
 	OK(soft_cuGraphInstantiateWithFlags(&x, g, 0));
 	gates[2] = &gate; /* b waits, c does not: they are side by side */
 	launch_step(s, 10, 0);
@@ -176,7 +177,7 @@ static void host_fn(void *arg)
 static void kinds(void)
 {
 	CUdeviceptr p;
-	unsigned char out[64] = { 0 };
+	unsigned char out[64] = {0};
 	_Atomic int called = 0;
 	CUgraph g;
 	CUgraphNode set, copy, host, op, record, wait, empty;
@@ -186,18 +187,25 @@ static void kinds(void)
 	OK(soft_cuMemAlloc_v2(&p, 64));
 	OK(soft_cuEventCreate(&e, 0));
 	OK(soft_cuGraphCreate(&g, 0));
-	CUDA_MEMSET_NODE_PARAMS ms = { .dst = p, .value = 0x5a, .elementSize = 1, .width = 64, .height = 1 }, ms2;
+	CUDA_MEMSET_NODE_PARAMS ms = {.dst = p, .value = 0x5a, .elementSize = 1, .width = 64, .height = 1},
+				ms2;
 	OK(soft_cuGraphAddMemsetNode(&set, g, NULL, 0, &ms, ctx));
 	memset(&word, 0, sizeof word);
 	word.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	word.writeValue.address = p;
 	word.writeValue.value = 0x01020304;
-	CUDA_BATCH_MEM_OP_NODE_PARAMS mo = { ctx, 1, &word, 0 }, mo2;
+	CUDA_BATCH_MEM_OP_NODE_PARAMS mo = {ctx, 1, &word, 0}, mo2;
 	OK(soft_cuGraphAddBatchMemOpNode(&op, g, &set, 1, &mo));
-	CUDA_MEMCPY3D mc = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p, .dstMemoryType = CU_MEMORYTYPE_HOST,
-			     .dstHost = out, .WidthInBytes = 64, .Height = 1, .Depth = 1 }, mc2;
+	CUDA_MEMCPY3D mc = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			    .srcDevice = p,
+			    .dstMemoryType = CU_MEMORYTYPE_HOST,
+			    .dstHost = out,
+			    .WidthInBytes = 64,
+			    .Height = 1,
+			    .Depth = 1},
+		      mc2;
 	OK(soft_cuGraphAddMemcpyNode(&copy, g, &op, 1, &mc, ctx));
-	CUDA_HOST_NODE_PARAMS hp = { host_fn, &called }, hp2;
+	CUDA_HOST_NODE_PARAMS hp = {host_fn, &called}, hp2;
 	OK(soft_cuGraphAddHostNode(&host, g, &copy, 1, &hp));
 	OK(soft_cuGraphAddEmptyNode(&empty, g, &host, 1));
 	OK(soft_cuGraphAddEventRecordNode(&record, g, &empty, 1, e));
@@ -234,7 +242,7 @@ static void kinds(void)
 	ms.elementSize = 1;
 	ms.width = 65;
 	CHECK_EQ(soft_cuGraphAddMemsetNode(&set, g, NULL, 0, &ms, ctx), CUDA_ERROR_INVALID_VALUE);
-	CUDA_EXT_SEM_WAIT_NODE_PARAMS sem = { 0 };
+	CUDA_EXT_SEM_WAIT_NODE_PARAMS sem = {0};
 	CHECK_EQ(soft_cuGraphAddExternalSemaphoresWaitNode(&set, g, NULL, 0, &sem), CUDA_ERROR_NOT_SUPPORTED);
 	OK(soft_cuGraphDestroy(g));
 	OK(soft_cuEventDestroy_v2(e));
@@ -245,17 +253,17 @@ static void kernels(void)
 {
 	uint32_t id = 7;
 	uint64_t ptr = 0;
-	void *params[] = { &id, &ptr };
+	void *params[] = {&id, &ptr};
 	struct {
 		uint32_t id;
 		uint64_t ptr;
-	} packed = { 9, 0 };
+	} packed = {9, 0};
 	size_t size = sizeof packed;
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-			  CU_LAUNCH_PARAM_END };
-	CUDA_KERNEL_NODE_PARAMS_v1 p = { f_step, 2, 1, 1, 32, 1, 1, 16, params, NULL };
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+			 CU_LAUNCH_PARAM_END};
+	CUDA_KERNEL_NODE_PARAMS_v1 p = {f_step, 2, 1, 1, 32, 1, 1, 16, params, NULL};
 	CUDA_KERNEL_NODE_PARAMS q;
-	CUkernelNodeAttrValue v = { .priority = -3 };
+	CUkernelNodeAttrValue v = {.priority = -3};
 	CUgraphNode a, b;
 	CUgraph g;
 
@@ -264,7 +272,8 @@ static void kernels(void)
 	OK(soft_cuGraphAddKernelNode(&a, g, NULL, 0, &p));
 	id = 8; /* the node has its own copy */
 	OK(soft_cuGraphKernelNodeGetParams_v2(a, &q));
-	CHECK(q.func == f_step && q.gridDimX == 2 && q.blockDimX == 32 && q.sharedMemBytes == 16 && q.ctx == ctx);
+	CHECK(q.func == f_step && q.gridDimX == 2 && q.blockDimX == 32 && q.sharedMemBytes == 16 &&
+	      q.ctx == ctx);
 	CHECK(q.kernelParams != params && *(uint32_t *)q.kernelParams[0] == 7 && !q.extra);
 	run_once(g, CU_STREAM_PER_THREAD);
 	CHECK(runs[7] == 1 && !runs[8]);
@@ -283,7 +292,8 @@ static void kernels(void)
 	v.priority = 0;
 	OK(soft_cuGraphKernelNodeGetAttribute(b, CU_LAUNCH_ATTRIBUTE_PRIORITY, &v));
 	CHECK_EQ(v.priority, -3);
-	CHECK_EQ(soft_cuGraphKernelNodeGetAttribute(b, CU_LAUNCH_ATTRIBUTE_MAX, &v), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuGraphKernelNodeGetAttribute(b, CU_LAUNCH_ATTRIBUTE_MAX, &v),
+		 CUDA_ERROR_INVALID_VALUE);
 
 	p.blockDimX = 4096;
 	CHECK_EQ(soft_cuGraphAddKernelNode(&b, g, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
@@ -299,14 +309,14 @@ static void any_kind(void)
 {
 	uint32_t id = 20;
 	uint64_t ptr = 0;
-	void *args[] = { &id, &ptr };
-	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+	void *args[] = {&id, &ptr};
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
 	CUgraphNode n, m;
 	CUgraph g;
 
 	forget();
 	OK(soft_cuGraphCreate(&g, 0));
-	p.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){ f_step, 1, 1, 1, 1, 1, 1, 0, args, NULL, NULL, NULL };
+	p.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){f_step, 1, 1, 1, 1, 1, 1, 0, args, NULL, NULL, NULL};
 	OK(soft_cuGraphAddNode_v2(&n, g, NULL, NULL, 0, &p));
 	OK(soft_cuGraphAddNode(&m, g, &n, 1, &p));
 	id = 21;
@@ -323,7 +333,7 @@ static void any_kind(void)
 
 static void mistakes(void)
 {
-	CUDA_GRAPH_INSTANTIATE_PARAMS ip = { 0 };
+	CUDA_GRAPH_INSTANTIATE_PARAMS ip = {0};
 	char log[64];
 	CUgraph g, h;
 	CUgraphNode a, b, c, bad = NULL;
@@ -336,7 +346,7 @@ static void mistakes(void)
 	b = add_step(g, 2, 0, &a, 1);
 	c = add_step(h, 3, 0, NULL, 0);
 	CHECK_EQ(soft_cuGraphAddEmptyNode(&bad, g, &c, 1), CUDA_ERROR_INVALID_VALUE); /* a stranger */
-	CHECK_EQ(soft_cuGraphAddEmptyNode(&bad, g, (CUgraphNode[]){ a, a }, 2), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuGraphAddEmptyNode(&bad, g, (CUgraphNode[]){a, a}, 2), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuGraphAddEmptyNode(&bad, NULL, NULL, 0), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuGraphAddEmptyNode(NULL, g, NULL, 0), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuGraphAddDependencies(g, &b, &a, 1)); /* a cycle is found when it matters */
@@ -388,7 +398,8 @@ static void events(void)
 	launch_step(s2, 30, 0);
 	OK(soft_cuEventRecord(e2, s2));
 	OK(soft_cuGraphLaunch(x, s));
-	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY); /* this launch's, from the moment it is launched */
+	CHECK_EQ(soft_cuEventQuery(e),
+		 CUDA_ERROR_NOT_READY); /* this launch's, from the moment it is launched */
 	atomic_store(&start, true);
 	OK(soft_cuEventSynchronize(e));
 	CHECK(when[1] && !when[2]);
@@ -481,7 +492,7 @@ static void threads(void)
 /* An error in a node is the context's, as for any launch. */
 static void failure(void)
 {
-	CUDA_KERNEL_NODE_PARAMS p = { f_fail, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, NULL };
+	CUDA_KERNEL_NODE_PARAMS p = {f_fail, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, NULL};
 	CUgraph g;
 	CUgraphNode n;
 	CUgraphExec x;

@@ -1,8 +1,9 @@
 /*
  * graphs.h - for tests of graphs: kernels that write down which of them ran, and when.
  *
- * Kernel step(id, ptr): if gates[id] is set, waits at it; logs id; if ptr is not 0, adds id to the word there.
- * Kernel set(handle, value): what cudaGraphSetConditional does, and counts a word down first (see set_counter).
+ * Kernel step(id, ptr): if gates[id] is set, waits at it; logs id; if ptr is not 0, adds id to the word
+ * there. Kernel set(handle, value): what cudaGraphSetConditional does, and counts a word down first (see
+ * set_counter).
  */
 #pragma once
 
@@ -85,10 +86,11 @@ static inline void setup(void)
 }
 
 /* A kernel node running step(id, ptr). */
-static inline CUgraphNode add_step(CUgraph g, uint32_t id, CUdeviceptr ptr, const CUgraphNode *deps, size_t ndeps)
+static inline CUgraphNode add_step(CUgraph g, uint32_t id, CUdeviceptr ptr, const CUgraphNode *deps,
+				   size_t ndeps)
 {
-	void *params[] = { &id, &ptr };
-	CUDA_KERNEL_NODE_PARAMS p = { f_step, 1, 1, 1, 1, 1, 1, 0, params, NULL, NULL, NULL };
+	void *params[] = {&id, &ptr};
+	CUDA_KERNEL_NODE_PARAMS p = {f_step, 1, 1, 1, 1, 1, 1, 0, params, NULL, NULL, NULL};
 	CUgraphNode n = NULL;
 
 	OK(soft_cuGraphAddKernelNode_v2(&n, g, deps, ndeps, &p));
@@ -97,7 +99,7 @@ static inline CUgraphNode add_step(CUgraph g, uint32_t id, CUdeviceptr ptr, cons
 
 static inline void launch_step(CUstream s, uint32_t id, CUdeviceptr ptr)
 {
-	void *params[] = { &id, &ptr };
+	void *params[] = {&id, &ptr};
 
 	OK(soft_cuLaunchKernel(f_step, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
 }

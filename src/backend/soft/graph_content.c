@@ -133,7 +133,11 @@ static CUresult content_event(struct content *c, CUevent event)
 	if (!c->work)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	c->work->event = object_find(event, KIND_EVENT);
-	return c->work->event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	if (!c->work->event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (c->params.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+		capture_drop(c->work->event); /* what it will mean from now on is what the node records */
+	return CUDA_SUCCESS;
 }
 
 /* A copy of the graph, or the graph itself, becomes the node's own. */
