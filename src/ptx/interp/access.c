@@ -19,35 +19,52 @@ static uint8_t *element(struct warp *w, const struct xinst *x, uint32_t where, b
  * nothing, and it is what a spinning kernel waits with.
  */
 #define LOAD(name, M, D)                                                                                      \
-	static void name(struct warp *w, const struct xinst *x)                                               \
+	static void name##_loose(struct warp *w, const struct xinst *x, bool vector, unsigned n)              \
 	{                                                                                                     \
 		uint64_t a[LANES] __attribute__((aligned(64)));                                               \
-		bool vector = x->in->ops[0].kind == PTX_O_VEC;                                                \
-		unsigned n = vector ? x->in->ops[0].n : 1;                                                    \
-		enum shape s = mem_resolve(w, x, 0, x->target, n * sizeof(M), a);                             \
                                                                                                               \
-		if (s == SHAPE_FAULT)                                                                         \
+		if (mem_resolve(w, x, 0, x->target, n * sizeof(M), a) == SHAPE_FAULT)                         \
 			return;                                                                               \
-		if (ordered(x)) {                                                                             \
-			warp_spin(w);                                                                         \
-			for (unsigned e = 0; e < n; e++) {                                                    \
-				D *d = (D *)element(w, x, x->dst, vector, e);                                 \
+		for (unsigned e = 0; e < n; e++) {                                                            \
+			D *d = (D *)element(w, x, x->dst, vector, e);                                         \
+			if (ordered(x))                                                                       \
 				FOR_ACTIVE(w, i)                                                              \
 					d[i] = (D)__atomic_load_n((const M *)(uintptr_t)a[i] + e,             \
 								  __ATOMIC_ACQUIRE);                          \
-			}                                                                                     \
-			return;                                                                               \
-		}                                                                                             \
-		for (unsigned e = 0; e < n; e++) {                                                            \
-			D *d = (D *)element(w, x, x->dst, vector, e);                                         \
-			if (s == SHAPE_DENSE && n == 1 && sizeof(M) == sizeof(D))                             \
-				memcpy(d, (const void *)(uintptr_t)a[0], LANES * sizeof(D));                  \
 			else if (w->active == ALL_LANES)                                                      \
 				for (int i = 0; i < LANES; i++)                                               \
 					d[i] = (D)((const M *)(uintptr_t)a[i])[e];                            \
 			else                                                                                  \
 				FOR_ACTIVE(w, i)                                                              \
 					d[i] = (D)((const M *)(uintptr_t)a[i])[e];                            \
+		}                                                                                             \
+	}                                                                                                     \
+	static void name(struct warp *w, const struct xinst *x)                                               \
+	{                                                                                                     \
+		bool vector = x->in->ops[0].kind == PTX_O_VEC;                                                \
+		unsigned n = vector ? x->in->ops[0].n : 1;                                                    \
+		uint64_t first = 0;                                                                           \
+		enum shape s;                                                                                 \
+                                                                                                              \
+		if (ordered(x))                                                                               \
+			warp_spin(w);                                                                         \
+		s = ordered(x) ? SHAPE_LOOSE : mem_quick(w, x, x->target, n * sizeof(M), &first);             \
+		if (s == SHAPE_LOOSE) {                                                                       \
+			name##_loose(w, x, vector, n);                                                        \
+			return;                                                                               \
+		}                                                                                             \
+		for (unsigned e = 0; e < n; e++) {                                                            \
+			D *d = (D *)element(w, x, x->dst, vector, e);                                         \
+			const M *from = (const M *)(uintptr_t)first + e;                                      \
+			if (s == SHAPE_UNIFORM) {                                                             \
+				M v = *from;                                                                  \
+				MAP(w, d, D, v);                                                              \
+			} else if (n == 1 && sizeof(M) == sizeof(D)) {                                        \
+				memcpy(d, from, LANES * sizeof(D));                                           \
+			} else {                                                                              \
+				for (unsigned i = 0; i < LANES; i++)                                          \
+					d[i] = (D)from[i * n];                                                \
+			}                                                                                     \
 		}                                                                                             \
 	}
 
@@ -87,25 +104,42 @@ static void ld_128(struct warp *w, const struct xinst *x)
 
 /* M: the type in memory, S: the slot's element. */
 #define STORE(name, M, S)                                                                                     \
-	static void name(struct warp *w, const struct xinst *x)                                               \
+	static void name##_loose(struct warp *w, const struct xinst *x, bool vector, unsigned n)              \
 	{                                                                                                     \
 		uint64_t a[LANES] __attribute__((aligned(64)));                                               \
-		bool vector = x->in->ops[1].kind == PTX_O_VEC;                                                \
-		unsigned n = vector ? x->in->ops[1].n : 1;                                                    \
-		enum shape s = mem_resolve(w, x, 0, x->target, n * sizeof(M), a);                             \
                                                                                                               \
-		if (s == SHAPE_FAULT)                                                                         \
+		if (mem_resolve(w, x, 0, x->target, n * sizeof(M), a) == SHAPE_FAULT)                         \
 			return;                                                                               \
 		for (unsigned e = 0; e < n; e++) {                                                            \
 			const S *v = (const S *)element(w, x, x->src[1], vector, e);                          \
 			if (ordered(x))                                                                       \
 				FOR_ACTIVE(w, i)                                                              \
-					__atomic_store_n((M *)(uintptr_t)a[i] + e, (M)v[i], __ATOMIC_RELEASE);\
-			else if (s == SHAPE_DENSE && n == 1 && sizeof(M) == sizeof(S))                        \
-				memcpy((void *)(uintptr_t)a[0], v, LANES * sizeof(S));                        \
+					__atomic_store_n((M *)(uintptr_t)a[i] + e, (M)v[i],                   \
+							 __ATOMIC_RELEASE);                                   \
 			else                                                                                  \
 				FOR_ACTIVE(w, i)                                                              \
 					((M *)(uintptr_t)a[i])[e] = (M)v[i];                                  \
+		}                                                                                             \
+	}                                                                                                     \
+	static void name(struct warp *w, const struct xinst *x)                                               \
+	{                                                                                                     \
+		bool vector = x->in->ops[1].kind == PTX_O_VEC;                                                \
+		unsigned n = vector ? x->in->ops[1].n : 1;                                                    \
+		uint64_t first = 0;                                                                           \
+                                                                                                              \
+		if (w->active != ALL_LANES || ordered(x) ||                                                   \
+		    mem_quick(w, x, x->target, n * sizeof(M), &first) != SHAPE_DENSE) {                       \
+			name##_loose(w, x, vector, n);                                                        \
+			return;                                                                               \
+		}                                                                                             \
+		for (unsigned e = 0; e < n; e++) {                                                            \
+			const S *v = (const S *)element(w, x, x->src[1], vector, e);                          \
+			M *to = (M *)(uintptr_t)first + e;                                                    \
+			if (n == 1 && sizeof(M) == sizeof(S))                                                 \
+				memcpy(to, v, LANES * sizeof(S));                                             \
+			else                                                                                  \
+				for (unsigned i = 0; i < LANES; i++)                                          \
+					to[i * n] = (M)v[i];                                                  \
 		}                                                                                             \
 	}
 

@@ -257,7 +257,7 @@ exec_fn collect_select(const struct ptx_inst *in);
 /* ---- mem.c, access.c, atomic.c, async.c --------------------------------------------------------------------------- */
 
 /* How the addresses of an access lie. */
-enum shape { SHAPE_FAULT, SHAPE_DENSE, SHAPE_LOOSE };
+enum shape { SHAPE_FAULT, SHAPE_DENSE, SHAPE_UNIFORM, SHAPE_LOOSE };
 
 /*
  * Host addresses of `size` bytes in every active lane, checked and aligned; dense: lane i's is the first one +
@@ -266,6 +266,11 @@ enum shape { SHAPE_FAULT, SHAPE_DENSE, SHAPE_LOOSE };
  */
 enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size,
 		       uint64_t a[LANES]);
+/*
+ * The same for the common cases, where one address says it all: dense, or the same in all active lanes.  Anything
+ * else, faults too, is loose, and to be resolved.
+ */
+enum shape mem_quick(struct warp *w, const struct xinst *x, unsigned space, uint64_t size, uint64_t *first);
 /* May one lane touch these bytes, at a generic address? */
 bool mem_ok(struct warp *w, uint64_t addr, uint64_t size);
 /* Copies a string at a generic address, cut to size; false: fault raised. */

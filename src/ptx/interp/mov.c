@@ -274,18 +274,42 @@ static bool varies(unsigned sreg)
 	return sreg == PTX_SR_tid || sreg == PTX_SR_laneid || (sreg >= PTX_SR_lanemask_eq && sreg <= PTX_SR_lanemask_lt);
 }
 
+static void splat(struct warp *w, const struct xinst *x, uint64_t v)
+{
+	uint16_t *d16 = DST(w, x, uint16_t);
+	uint32_t *d32 = DST(w, x, uint32_t);
+	uint64_t *d64 = DST(w, x, uint64_t);
+
+	switch (x->dst_width) {
+	case WPRED:
+		pred_store(w, x->dst, v ? ALL_LANES : 0);
+		break;
+	case W16:
+		MAP(w, d16, uint16_t, v);
+		break;
+	case W32:
+		MAP(w, d32, uint32_t, v);
+		break;
+	default:
+		MAP(w, d64, uint64_t, v);
+	}
+}
+
 void x_sreg(struct warp *w, const struct xinst *x)
 {
 	unsigned sreg = x->aux, comp = (unsigned)x->imm;
-	bool lanes = varies(sreg);
-	uint64_t v = lanes ? 0 : uniform_sreg(w, sreg, comp);
 
-	if (x->dst_width == WPRED) {
-		pred_store(w, x->dst, v ? ALL_LANES : 0);
-		return;
+	if (!varies(sreg)) {
+		splat(w, x, uniform_sreg(w, sreg, comp));
+	} else if (sreg == PTX_SR_tid && comp < 3 && x->dst_width == W32) {
+		const uint32_t *t = w->tid[comp];
+		uint32_t *d = DST(w, x, uint32_t);
+
+		MAP(w, d, uint32_t, t[i]);
+	} else {
+		FOR_ACTIVE(w, i)
+			put(w->regs + x->dst, x->dst_width, i, lane_sreg(w, sreg, comp, i));
 	}
-	FOR_ACTIVE(w, i)
-		put(w->regs + x->dst, x->dst_width, i, lanes ? lane_sreg(w, sreg, comp, i) : v);
 }
 
 /* ---- addresses ------------------------------------------------------------------------------------------------------ */
@@ -376,6 +400,8 @@ exec_fn mov_select(const struct ptx_inst *in)
 	case PTX_OP_mov:
 		return select_mov(in);
 	case PTX_OP_cvta:
+		if (in->m.space == PTX_GLOBAL || in->m.space == PTX_CONST || in->m.space == PTX_PARAM)
+			return in->m.type[0] == PTX_U64 ? mov64 : NULL; /* it is its own generic address */
 		return cvta;
 	case PTX_OP_isspacep:
 		return isspacep;
