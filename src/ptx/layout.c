@@ -5,6 +5,7 @@
 #include "ptx/parse.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* Variables of module scope and of .func bodies keep one offset for all kernels. */
 static void place_common(struct ptx_module *m, struct ptx_var *v)
@@ -38,13 +39,16 @@ static int reach(struct walk *w, struct ptx_function *f)
 	f = resolve(f);
 	if (f->state & STATE_BUSY || !f->is_defined)
 		return 0;
-	l = arena_push(f->module->arena, w->list, w->n, sizeof *l);
-	if (!l)
-		return -ENOMEM;
+	/* Not from the arena: a module of many entries would keep as many lists. */
+	if (!(w->n & (w->n - 1))) {
+		l = realloc(w->list, (w->n ? w->n * 2 : 1) * sizeof *l);
+		if (!l)
+			return -ENOMEM;
+		w->list = l;
+	}
 	f->state |= STATE_BUSY;
-	w->list = l;
 	f->index = w->n;
-	l[w->n++] = f;
+	w->list[w->n++] = f;
 	return 0;
 }
 
@@ -124,15 +128,14 @@ struct callers {
 
 static int find_callers(struct walk *w, struct callers *c)
 {
-	struct ptx_arena *a = w->entry->module->arena;
-	uint32_t edges = 0, e = 0;
+	uint32_t edges = 1, e = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
 		edges += w->list[i]->ncallees;
-	c->first = arena_alloc(a, w->n, sizeof *c->first);
-	c->left = arena_alloc(a, w->n, sizeof *c->left);
-	c->next = arena_alloc(a, edges, sizeof *c->next);
-	c->caller = arena_alloc(a, edges, sizeof *c->caller);
+	c->first = calloc(w->n, sizeof *c->first);
+	c->left = calloc(w->n, sizeof *c->left);
+	c->next = calloc(edges, sizeof *c->next);
+	c->caller = calloc(edges, sizeof *c->caller);
 	if (!c->first || !c->left || !c->next || !c->caller)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -152,35 +155,56 @@ static int find_callers(struct walk *w, struct callers *c)
 	return 0;
 }
 
-static int add_frames(struct walk *w)
+static void free_callers(struct callers *c)
 {
-	struct ptx_arena *a = w->entry->module->arena;
-	uint64_t *below = arena_alloc(a, w->n, sizeof *below);
-	uint32_t *ready = arena_alloc(a, w->n, sizeof *ready);
-	struct callers c = {0};
+	free(c->first);
+	free(c->left);
+	free(c->next);
+	free(c->caller);
+}
+
+/* below: per function, the deepest chain under it; ready: room for the order. Returns how many came up. */
+static uint32_t take_in_order(struct walk *w, struct callers *c, uint64_t *below, uint32_t *ready)
+{
 	uint32_t n = 0;
 
-	if (!below || !ready || find_callers(w, &c))
-		return -ENOMEM;
 	for (uint32_t i = 0; i < w->n; i++)
-		if (!c.left[i])
+		if (!c->left[i])
 			ready[n++] = i;
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t i = ready[k];
 		uint64_t deep = below[i] + align_up(w->list[i]->local_size, 16);
 
-		for (uint32_t e = c.first[i]; e; e = c.next[e - 1]) {
-			uint32_t caller = c.caller[e - 1];
+		for (uint32_t e = c->first[i]; e; e = c->next[e - 1]) {
+			uint32_t caller = c->caller[e - 1];
 
 			if (deep > below[caller])
 				below[caller] = deep;
-			if (!--c.left[caller])
+			if (!--c->left[caller])
 				ready[n++] = caller;
 		}
 	}
-	w->entry->local_total = below[0] + align_up(w->entry->local_size, 16);
-	w->entry->local_unbounded = n < w->n || w->indirect;
-	return 0;
+	return n;
+}
+
+static int add_frames(struct walk *w)
+{
+	uint64_t *below = calloc(w->n, sizeof *below);
+	uint32_t *ready = calloc(w->n, sizeof *ready);
+	struct callers c = {0};
+	int err = -ENOMEM;
+
+	if (below && ready && !find_callers(w, &c)) {
+		uint32_t n = take_in_order(w, &c, below, ready);
+
+		w->entry->local_total = below[0] + align_up(w->entry->local_size, 16);
+		w->entry->local_unbounded = n < w->n || w->indirect;
+		err = 0;
+	}
+	free_callers(&c);
+	free(below);
+	free(ready);
+	return err;
 }
 
 int ptx_kernel_layout(struct ptx_function *f)
@@ -194,12 +218,12 @@ int ptx_kernel_layout(struct ptx_function *f)
 	if (err)
 		return err;
 	err = walk(&w);
-	if (err)
-		return err;
-	place_own(f, w.common_end);
-	err = add_frames(&w);
-	if (err)
-		return err;
-	f->state |= STATE_LAYOUT;
-	return 0;
+	if (!err) {
+		place_own(f, w.common_end);
+		err = add_frames(&w);
+	}
+	free(w.list);
+	if (!err)
+		f->state |= STATE_LAYOUT;
+	return err;
 }
