@@ -11,7 +11,7 @@
 struct ptx_arena;
 
 struct ptx_arena *arena_create(void);
-void arena_destroy(struct ptx_arena *a); /* NULL is fine */
+void arena_destroy(struct ptx_arena *a);                           /* NULL is fine */
 void *arena_alloc(struct ptx_arena *a, size_t count, size_t size); /* NULL: no memory, or overflow */
 char *arena_strndup(struct ptx_arena *a, const char *s, size_t len);
 

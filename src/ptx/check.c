@@ -17,8 +17,8 @@ struct check {
 	unsigned index; /* of the operand, from 1, for messages */
 };
 
-__attribute__((format(printf, 3, 4))) static bool refuse(struct check *c, const struct ptx_operand *o, const char *fmt,
-							  ...)
+__attribute__((format(printf, 3, 4))) static bool refuse(struct check *c, const struct ptx_operand *o,
+							 const char *fmt, ...)
 {
 	struct token at = at_pos(c->p, o->pos);
 	char text[160];
@@ -114,19 +114,22 @@ static bool literal_is(struct check *c, struct ptx_operand *o, unsigned type)
  */
 static bool through_mov(struct check *c, struct ptx_operand *o, unsigned type)
 {
-	unsigned t = o->kind == PTX_O_SREG ? (unsigned)table_sreg_type(o->reg) :
-		     c->p->m->address_size == 64 && ptx_type_bits(type) == 64 ? PTX_U64 : PTX_U32;
+	unsigned t = o->kind == PTX_O_SREG ? (unsigned)table_sreg_type(o->reg)
+		     : c->p->m->address_size == 64 && ptx_type_bits(type) == 64 ? PTX_U64
+										: PTX_U32;
 	struct ptx_inst in = {.op = PTX_OP_mov, .nops = 2, .guard = PTX_NOREG, .line = c->in->line};
 	struct ptx_operand *ops;
 
 	if (!fits(t, type, c->in->op == PTX_OP_cvt || c->in->op == PTX_OP_st))
-		return refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t), ptx_type_name(type));
+		return refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
+			      ptx_type_name(type));
 	ops = in.ops = arena_alloc(c->p->m->arena, 2, sizeof *ops);
 	if (!ops)
 		return fail_memory(c->p), false;
 	in.m.type[0] = t;
 	in.m.ntypes = 1;
-	ops[0] = (struct ptx_operand){.kind = PTX_O_REG, .type = t, .reg = new_reg(c->p, "%tmp", t), .pos = o->pos};
+	ops[0] = (struct ptx_operand){
+		.kind = PTX_O_REG, .type = t, .reg = new_reg(c->p, "%tmp", t), .pos = o->pos};
 	ops[1] = *o;
 	ops[1].type = t;
 	emit(c->p, &in);
@@ -186,7 +189,8 @@ static bool maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
 static bool fragment(struct check *c, struct ptx_operand *o, bool is_result)
 {
 	if (o->kind != PTX_O_VEC)
-		return value(c, o, o->kind == PTX_O_REG ? c->p->f->regs[o->reg].type : PTX_B32, false, is_result);
+		return value(c, o, o->kind == PTX_O_REG ? c->p->f->regs[o->reg].type : PTX_B32, false,
+			     is_result);
 	for (uint32_t i = 0; i < o->n; i++) {
 		struct ptx_operand *e = &o->elem[i];
 		unsigned type = e->kind == PTX_O_REG ? c->p->f->regs[e->reg].type : PTX_B32;
@@ -219,7 +223,8 @@ static bool predicate(struct check *c, struct ptx_operand *o)
 
 static bool address_sized(struct check *c, struct ptx_operand *o)
 {
-	unsigned bits = o->kind == PTX_O_REG ? ptx_type_bits(c->p->f->regs[o->reg].type) : c->p->m->address_size;
+	unsigned bits =
+		o->kind == PTX_O_REG ? ptx_type_bits(c->p->f->regs[o->reg].type) : c->p->m->address_size;
 
 	return source(c, o, bits == 64 ? PTX_U64 : PTX_U32, false);
 }
@@ -258,8 +263,9 @@ static bool handle(struct check *c, struct ptx_operand *o)
 
 static bool coordinates(struct check *c, struct ptx_operand *o)
 {
-	static const uint8_t needed[] = {[PTX_1D] = 1,	 [PTX_2D] = 2,	  [PTX_3D] = 3,	  [PTX_A1D] = 2,  [PTX_A2D] = 3,
-					 [PTX_CUBE] = 3, [PTX_ACUBE] = 4, [PTX_2DMS] = 3, [PTX_A2DMS] = 4};
+	static const uint8_t needed[] = {
+		[PTX_1D] = 1,   [PTX_2D] = 2,    [PTX_3D] = 3,   [PTX_A1D] = 2,  [PTX_A2D] = 3,
+		[PTX_CUBE] = 3, [PTX_ACUBE] = 4, [PTX_2DMS] = 3, [PTX_A2DMS] = 4};
 	unsigned n = needed[c->in->m.geom];
 
 	if (o->kind != PTX_O_VEC || (o->n != n && !(n == 3 && o->n == 4)))
@@ -295,7 +301,8 @@ static bool mov_source(struct check *c, struct ptx_operand *o)
 		/* Old code reads 64-bit clocks and ids as 32 bits, and the other way round. */
 		if (ptx_type_bits(t) == ptx_type_bits(type) || (ptx_type_bits(type) >= 16 && t != PTX_PRED))
 			return true;
-		return refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t), ptx_type_name(type));
+		return refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
+			      ptx_type_name(type));
 	case PTX_O_VAR:
 	case PTX_O_FUNC:
 		if (ptx_type_bits(type) == 32 || ptx_type_bits(type) == 64)
@@ -335,8 +342,9 @@ static bool check_source(struct check *c, char letter, struct ptx_operand *o)
 	case 'j':
 		return source(c, o, PTX_U32, false);
 	case 'e':
-		return o->kind == PTX_O_REG && c->p->f->regs[o->reg].type == PTX_PRED ? predicate(c, o) :
-											source(c, o, PTX_U32, false);
+		return o->kind == PTX_O_REG && c->p->f->regs[o->reg].type == PTX_PRED
+			       ? predicate(c, o)
+			       : source(c, o, PTX_U32, false);
 	case 'u':
 		return source(c, o, o->kind == PTX_O_IMM && o->n != T_INT ? PTX_F32 : PTX_B32, false);
 	case 'x':
@@ -348,13 +356,14 @@ static bool check_source(struct check *c, char letter, struct ptx_operand *o)
 	case 'p':
 		return predicate(c, o);
 	case 'n':
-		return c->in->op == PTX_OP_mov ? mov_source(c, o) : o->kind == PTX_O_IMM || o->kind == PTX_O_REG ||
-									   refuse(c, o, "must be a number");
+		return c->in->op == PTX_OP_mov ? mov_source(c, o)
+					       : o->kind == PTX_O_IMM || o->kind == PTX_O_REG ||
+							 refuse(c, o, "must be a number");
 	case 'v':
 		return cvta_source(c, o);
 	case 'i':
-		return o->kind == PTX_O_IMM && o->n == T_INT ? literal_is(c, o, PTX_S32) :
-							       refuse(c, o, "must be an integer constant");
+		return o->kind == PTX_O_IMM && o->n == T_INT ? literal_is(c, o, PTX_S32)
+							     : refuse(c, o, "must be an integer constant");
 	case 'm':
 	case 'q':
 		return memory(c, o);
@@ -465,11 +474,13 @@ static bool check_cvt(struct check *c, const struct token *at)
 	}
 	if (d > s || m->rnd)
 		return true;
-	fail(c->p, at, "'cvt' from .%s to .%s needs a rounding mode", ptx_type_name(m->type[1]), ptx_type_name(m->type[0]));
+	fail(c->p, at, "'cvt' from .%s to .%s needs a rounding mode", ptx_type_name(m->type[1]),
+	     ptx_type_name(m->type[0]));
 	return false;
 }
 
-static bool check_argument(struct check *c, struct ptx_operand *o, const struct ptx_var *param, bool is_result)
+static bool check_argument(struct check *c, struct ptx_operand *o, const struct ptx_var *param,
+			   bool is_result)
 {
 	c->index++;
 	if (o->neg)
@@ -485,15 +496,15 @@ static bool check_argument(struct check *c, struct ptx_operand *o, const struct 
 	return true;
 }
 
-static bool check_list(struct check *c, struct ptx_operand *list, struct ptx_var **params, uint32_t n, bool is_result,
-		       const struct token *at)
+static bool check_list(struct check *c, struct ptx_operand *list, struct ptx_var **params, uint32_t n,
+		       bool is_result, const struct token *at)
 {
 	/* The last parameter of a variadic function is an array without size; it may be left out. */
 	bool variadic = n && params[n - 1]->unsized;
 
 	if (list->n != n && !(variadic && list->n == n - 1)) {
-		fail(c->p, at, "this call has %u %s%s, the function %u", list->n, is_result ? "result" : "argument",
-		     list->n == 1 ? "" : "s", n);
+		fail(c->p, at, "this call has %u %s%s, the function %u", list->n,
+		     is_result ? "result" : "argument", list->n == 1 ? "" : "s", n);
 		return false;
 	}
 	for (uint32_t i = 0; i < list->n; i++)
@@ -520,9 +531,9 @@ static bool check_call(struct check *c, struct operands *ops, const struct token
 		f = f->alias_of;
 	c->index = 0;
 	return f ? check_list(c, &ops->op[1], f->rets, f->nrets, true, at) &&
-			    check_list(c, &ops->op[2], f->params, f->nparams, false, at) :
-		   check_list(c, &ops->op[1], proto->rets, proto->nrets, true, at) &&
-			    check_list(c, &ops->op[2], proto->params, proto->nparams, false, at);
+			       check_list(c, &ops->op[2], f->params, f->nparams, false, at)
+		 : check_list(c, &ops->op[1], proto->rets, proto->nrets, true, at) &&
+			       check_list(c, &ops->op[2], proto->params, proto->nparams, false, at);
 }
 
 bool check_operands(struct parser *p, const struct op_row *row, struct ptx_inst *in, struct operands *ops,
@@ -545,7 +556,8 @@ bool check_operands(struct parser *p, const struct op_row *row, struct ptx_inst 
 		c.index += o->kind != PTX_O_NONE;
 		if (*s == 't' || *s == 's') {
 			i += *s == 't' ? 2 : 1;
-			if (!handle(&c, o) || (*s == 't' && !handle(&c, o + 1)) || !coordinates(&c, &ops->op[i - 1]))
+			if (!handle(&c, o) || (*s == 't' && !handle(&c, o + 1)) ||
+			    !coordinates(&c, &ops->op[i - 1]))
 				return false;
 		} else if (o->kind == PTX_O_NONE && (*s == '|' || *s == 'j')) {
 			continue;

@@ -51,7 +51,8 @@ struct parser {
 	uint32_t line;
 	struct token tok; /* the next token */
 	bool nomem;
-	uint64_t spans[MAX_DIMENSIONS + 1]; /* of the last declarator: scalars inside one inner pair of braces */
+	uint64_t spans[MAX_DIMENSIONS +
+		       1]; /* of the last declarator: scalars inside one inner pair of braces */
 
 	/* Bodies. */
 	uint32_t scope; /* number of the innermost open scope; 0 is the module */
@@ -66,14 +67,15 @@ struct parser {
 };
 
 bool failed(const struct parser *p);
-__attribute__((format(printf, 3, 4))) void fail(struct parser *p, const struct token *at, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void fail(struct parser *p, const struct token *at, const char *fmt,
+						...);
 struct token at_pos(const struct parser *p, uint32_t pos); /* a position for fail; slow, for errors only */
 void fail_memory(struct parser *p);
 void next(struct parser *p);
-void lex_start(struct parser *p, struct ptx_module *m, struct ptx_error *e, size_t from, size_t to, uint32_t line,
-	       uint32_t column);
+void lex_start(struct parser *p, struct ptx_module *m, struct ptx_error *e, size_t from, size_t to,
+	       uint32_t line, uint32_t column);
 bool tok_is(const struct token *t, int kind, const char *text);
-bool accept(struct parser *p, int kind);	       /* skip it if it is next */
+bool accept(struct parser *p, int kind);              /* skip it if it is next */
 bool accept_word(struct parser *p, const char *word); /* a .word */
 bool expect(struct parser *p, int kind, const char *what);
 bool skip_braces(struct parser *p); /* at '{': to behind the matching '}', fast */
@@ -106,7 +108,7 @@ struct name {
 		struct ptx_function *fn;
 		struct ptx_proto *proto;
 		struct ptx_operand *targets; /* LABELS: n of them */
-		uint32_t *regs; /* vector register */
+		uint32_t *regs;              /* vector register */
 	};
 };
 
@@ -122,28 +124,30 @@ uint32_t new_reg(struct parser *p, const char *name, unsigned type);
 /* ---- table.c: the instruction set ---- */
 
 enum mod_class {
-#define CLASSES(X)                                                                                            \
-	X(RND) X(RNDS) X(RNDI) X(RNDX) X(APPROX) X(FULL) X(SAT) X(SATF) X(FTZ) X(RELU) X(NAN) X(XORSIGN)      \
-	X(CC) X(UNI) X(CMP) X(BOOL) X(AOP) X(POPC) X(HALF) X(WIDE) X(SPACE) X(SPACE2) X(SEM) X(SCOPE) X(VEC)  \
-	X(NC) X(SHFL) X(VOTE) X(SYNC) X(ALIGNED) X(SHF) X(WRAP) X(PRMT) X(TESTP) X(TO) X(SHIFTAMT) X(GEOM)    \
-	X(LOD) X(BOUND) X(COMP) X(QUERY) X(TRANS) X(NUM) X(LAYOUT) X(LAYOUT2) X(CACHE) X(HINT) X(WORD) X(SHAPE) X(SHR)
+#define CLASSES(X)                                                                                           \
+	X(RND)                                                                                               \
+	X(RNDS) X(RNDI) X(RNDX) X(APPROX) X(FULL) X(SAT) X(SATF) X(FTZ) X(RELU) X(NAN) X(XORSIGN) X(CC)      \
+		X(UNI) X(CMP) X(BOOL) X(AOP) X(POPC) X(HALF) X(WIDE) X(SPACE) X(SPACE2) X(SEM) X(SCOPE)      \
+			X(VEC) X(NC) X(SHFL) X(VOTE) X(SYNC) X(ALIGNED) X(SHF) X(WRAP) X(PRMT) X(TESTP)      \
+				X(TO) X(SHIFTAMT) X(GEOM) X(LOD) X(BOUND) X(COMP) X(QUERY) X(TRANS) X(NUM)   \
+					X(LAYOUT) X(LAYOUT2) X(CACHE) X(HINT) X(WORD) X(SHAPE) X(SHR)
 #define X(c) CLASS_##c,
 	CLASSES(X)
 #undef X
-	CLASS_COUNT
+		CLASS_COUNT
 };
 
 enum mod_field {
 #define F(name) FIELD_##name,
 	PTX_MOD_FIELDS(F)
 #undef F
-	FIELD_COUNT
+		FIELD_COUNT
 };
 
 struct op_row {
 	uint16_t op;
 	const char *base, *words, *operands;
-	uint64_t types[4]; /* sets of enum ptx_type; 0 ends the list, bit NONE: may be absent */
+	uint64_t types[4];  /* sets of enum ptx_type; 0 ends the list, bit NONE: may be absent */
 	uint64_t must, may; /* sets of enum mod_class */
 };
 
@@ -161,7 +165,7 @@ const struct op_row *table_match(const struct mnemonic *mn, struct ptx_mods *m, 
 				 char *why, size_t size);
 const char *table_mod_text(unsigned field, unsigned value);
 unsigned table_op(const struct op_row *row);
-int table_type(const char *s, size_t len); /* enum ptx_type, or -1 */
+int table_type(const char *s, size_t len);                            /* enum ptx_type, or -1 */
 int table_sreg(const char *s, size_t len, uint8_t *comp, bool *dims); /* enum ptx_sreg of %name, or -1 */
 int table_sreg_type(unsigned sreg);
 unsigned table_sreg_dims(unsigned sreg); /* 4: has components, 1: none, 0: a numbered family */

@@ -7,8 +7,8 @@ struct init {
 	struct ptx_var *v;
 	uint8_t *bytes;
 	uint64_t capacity, size; /* size: up to the last byte written */
-	uint64_t elem;		 /* bytes of a scalar */
-	uint64_t limit;		 /* scalars that fit; UINT64_MAX for name[] */
+	uint64_t elem;           /* bytes of a scalar */
+	uint64_t limit;          /* scalars that fit; UINT64_MAX for name[] */
 	struct ptx_reloc *relocs;
 };
 

@@ -111,7 +111,8 @@ static bool parse_attribute_of(struct parser *p, struct ptx_function *f)
 	return true;
 }
 
-static bool same_signature(const struct ptx_function *f, struct ptx_var **params, uint32_t nparams, uint32_t nrets)
+static bool same_signature(const struct ptx_function *f, struct ptx_var **params, uint32_t nparams,
+			   uint32_t nrets)
 {
 	if (f->nparams != nparams || f->nrets != nrets)
 		return false;
@@ -200,7 +201,8 @@ static void declare_var(struct parser *p, struct ptx_var *v, const struct token 
 			return;
 		if (n->var->linkage == PTX_LINK_EXTERN) {
 			struct ptx_var *next = n->var->next;
-			struct ptx_var **end = p->m->vars_end == &n->var->next ? &n->var->next : p->m->vars_end;
+			struct ptx_var **end =
+				p->m->vars_end == &n->var->next ? &n->var->next : p->m->vars_end;
 
 			*n->var = *v;
 			n->var->next = next;

@@ -395,7 +395,8 @@ static bool one(struct parser *p, const char *letter, struct operands *ops)
 	return parse_operand(p, o);
 }
 
-/* All operands up to the semicolon. The row is needed only where the same text would mean different things. */
+/* All operands up to the semicolon. The row is needed only where the same text would mean different things.
+ */
 bool parse_operands(struct parser *p, const struct op_row *row, struct operands *ops)
 {
 	const char *letter = row->operands;

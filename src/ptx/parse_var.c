@@ -41,8 +41,9 @@ static int space_word(const struct token *t)
 	static const struct {
 		const char *text;
 		int space;
-	} words[] = {{"global", PTX_GLOBAL}, {"shared", PTX_SHARED}, {"local", PTX_LOCAL}, {"const", PTX_CONST},
-		     {"param", PTX_PARAM},   {"reg", PTX_REGSPACE},  {"tex", PTX_TEX}};
+	} words[] = {{"global", PTX_GLOBAL}, {"shared", PTX_SHARED}, {"local", PTX_LOCAL},
+		     {"const", PTX_CONST},   {"param", PTX_PARAM},   {"reg", PTX_REGSPACE},
+		     {"tex", PTX_TEX}};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (tok_is(t, T_DOT, words[i].text))
@@ -143,7 +144,8 @@ struct ptx_var *parse_var_like(struct parser *p, unsigned space, unsigned linkag
 		return NULL;
 	}
 	if (!first->type) {
-		*first = (struct ptx_var){.space = space, .linkage = linkage, .owner = p->f, .reg = PTX_NOREG};
+		*first =
+			(struct ptx_var){.space = space, .linkage = linkage, .owner = p->f, .reg = PTX_NOREG};
 		parse_qualifiers(p, first);
 	}
 	*v = *first;

@@ -89,7 +89,7 @@ enum ptx_round {
 	PTX_RMI,
 	PTX_RPI,
 	PTX_RNA, /* nearest, ties away */
-	PTX_RS,	 /* stochastic */
+	PTX_RS,  /* stochastic */
 	PTX_APPROX,
 	PTX_FULL
 };
@@ -115,7 +115,7 @@ enum ptx_cmp {
 	PTX_GTU,
 	PTX_GEU,
 	PTX_NUM, /* neither is a NaN */
-	PTX_NAN	 /* at least one is */
+	PTX_NAN  /* at least one is */
 };
 /* atom, red, redux, bar.red, and the boolean that combines setp, set and lop3 with a predicate. */
 enum ptx_aop {
@@ -223,44 +223,44 @@ enum ptx_layout { PTX_LAYOUT_NONE, PTX_ROW, PTX_COL };
  *	cache	some cache operator stood there; an engine may ignore it
  *	word	a qualifier that changes nothing here
  */
-#define PTX_MOD_FIELDS(F)                                                                                     \
-	F(rnd)                                                                                                \
-	F(sat)                                                                                                \
-	F(ftz)                                                                                                \
-	F(relu)                                                                                               \
-	F(nan)                                                                                                \
-	F(xorsign)                                                                                            \
-	F(cc)                                                                                                 \
-	F(uni)                                                                                                \
-	F(cmp)                                                                                                \
-	F(op)                                                                                                 \
-	F(half)                                                                                               \
-	F(space)                                                                                              \
-	F(space2)                                                                                             \
-	F(sem)                                                                                                \
-	F(scope)                                                                                              \
-	F(vec)                                                                                                \
-	F(nc)                                                                                                 \
-	F(mode)                                                                                               \
-	F(sync)                                                                                               \
-	F(aligned)                                                                                            \
-	F(wrap)                                                                                               \
-	F(to)                                                                                                 \
-	F(shiftamt)                                                                                           \
-	F(geom)                                                                                               \
-	F(lod)                                                                                                \
-	F(bound)                                                                                              \
-	F(comp)                                                                                               \
-	F(query)                                                                                              \
-	F(trans)                                                                                              \
-	F(num)                                                                                                \
-	F(layout_a)                                                                                           \
-	F(layout_b)                                                                                           \
-	F(mma_m)                                                                                              \
-	F(mma_n)                                                                                              \
-	F(mma_k)                                                                                              \
-	F(hint)                                                                                               \
-	F(cache)                                                                                              \
+#define PTX_MOD_FIELDS(F)                                                                                    \
+	F(rnd)                                                                                               \
+	F(sat)                                                                                               \
+	F(ftz)                                                                                               \
+	F(relu)                                                                                              \
+	F(nan)                                                                                               \
+	F(xorsign)                                                                                           \
+	F(cc)                                                                                                \
+	F(uni)                                                                                               \
+	F(cmp)                                                                                               \
+	F(op)                                                                                                \
+	F(half)                                                                                              \
+	F(space)                                                                                             \
+	F(space2)                                                                                            \
+	F(sem)                                                                                               \
+	F(scope)                                                                                             \
+	F(vec)                                                                                               \
+	F(nc)                                                                                                \
+	F(mode)                                                                                              \
+	F(sync)                                                                                              \
+	F(aligned)                                                                                           \
+	F(wrap)                                                                                              \
+	F(to)                                                                                                \
+	F(shiftamt)                                                                                          \
+	F(geom)                                                                                              \
+	F(lod)                                                                                               \
+	F(bound)                                                                                             \
+	F(comp)                                                                                              \
+	F(query)                                                                                             \
+	F(trans)                                                                                             \
+	F(num)                                                                                               \
+	F(layout_a)                                                                                          \
+	F(layout_b)                                                                                          \
+	F(mma_m)                                                                                             \
+	F(mma_n)                                                                                             \
+	F(mma_k)                                                                                             \
+	F(hint)                                                                                              \
+	F(cache)                                                                                             \
 	F(word)
 
 struct ptx_mods {
@@ -325,11 +325,11 @@ enum { PTX_SEL_NONE, PTX_SEL_B0, PTX_SEL_B1, PTX_SEL_B2, PTX_SEL_B3, PTX_SEL_H0,
  *   bar.sync    barrier [, threads]     bar.red   d, barrier, threads-or-NONE, predicate
  */
 struct ptx_inst {
-	uint16_t op;	   /* enum ptx_opcode */
-	uint8_t nops;	   /* operands present; absent trailing ones are not counted */
+	uint16_t op;       /* enum ptx_opcode */
+	uint8_t nops;      /* operands present; absent trailing ones are not counted */
 	uint8_t guard_not; /* @! */
-	uint32_t guard;	   /* predicate register, or PTX_NOREG */
-	uint32_t line;	   /* in the PTX text */
+	uint32_t guard;    /* predicate register, or PTX_NOREG */
+	uint32_t line;     /* in the PTX text */
 	uint32_t loc_line; /* of the last .loc, or 0 */
 	uint32_t loc_file;
 	struct ptx_mods m;
@@ -352,17 +352,17 @@ struct ptx_reloc {
 
 struct ptx_var {
 	const char *name;
-	uint8_t space;	 /* enum ptx_space */
-	uint8_t type;	 /* enum ptx_type of an element; PTX_TEXREF and kin are 8-byte handles */
-	uint8_t vec;	 /* .v2 .v4 of type; 0 is scalar */
+	uint8_t space;   /* enum ptx_space */
+	uint8_t type;    /* enum ptx_type of an element; PTX_TEXREF and kin are 8-byte handles */
+	uint8_t vec;     /* .v2 .v4 of type; 0 is scalar */
 	uint8_t linkage; /* enum ptx_linkage */
 	bool managed;
-	bool unsized;	   /* name[]: .extern .shared, or an extern array */
-	bool placed;	   /* .shared: offset is set (ptx_kernel_layout) */
+	bool unsized;      /* name[]: .extern .shared, or an extern array */
+	bool placed;       /* .shared: offset is set (ptx_kernel_layout) */
 	uint8_t ptr_space; /* kernel parameter .ptr .global: a hint */
 	uint32_t align;
 	uint32_t ptr_align;
-	uint32_t reg;  /* .func parameters in .reg space: the register; else PTX_NOREG */
+	uint32_t reg; /* .func parameters in .reg space: the register; else PTX_NOREG */
 	uint32_t line;
 	uint64_t size; /* bytes; 0 if unsized */
 	/*
@@ -376,7 +376,7 @@ struct ptx_var {
 	const struct ptx_reloc *relocs;
 	uint32_t nrelocs;
 	struct ptx_function *owner; /* NULL: module scope */
-	struct ptx_var *next;	    /* in m->vars or f->vars, in source order */
+	struct ptx_var *next;       /* in m->vars or f->vars, in source order */
 };
 
 /* .callprototype: params and rets. .calltargets: targets. */
@@ -406,15 +406,15 @@ struct ptx_block {
 	uint32_t first, end;
 	uint32_t *succ, *pred; /* block numbers; a fall-through comes first in succ */
 	uint32_t nsucc, npred;
-	uint32_t rpo;		      /* position in reverse post order; PTX_NOREG: unreachable */
-	uint32_t idom;		      /* immediate dominator; itself for the entry */
-	uint32_t ipdom;		      /* immediate post-dominator; PTX_NOREG: only the function's end */
+	uint32_t rpo;                 /* position in reverse post order; PTX_NOREG: unreachable */
+	uint32_t idom;                /* immediate dominator; itself for the entry */
+	uint32_t ipdom;               /* immediate post-dominator; PTX_NOREG: only the function's end */
 	uint64_t *live_in, *live_out; /* bit sets over registers; NULL in absurdly large functions */
 };
 
 /* How a register's value varies over the lanes of a warp. */
 enum ptx_shape_kind {
-	PTX_SHAPE_NONE,	   /* never written on a reachable path */
+	PTX_SHAPE_NONE,    /* never written on a reachable path */
 	PTX_SHAPE_CONST,   /* uniform, and the value is base */
 	PTX_SHAPE_UNIFORM, /* the same in all active lanes */
 	PTX_SHAPE_AFFINE,  /* something uniform + stride * lane */
@@ -423,7 +423,7 @@ enum ptx_shape_kind {
 struct ptx_shape {
 	uint8_t kind;
 	int64_t stride; /* AFFINE only, never 0 */
-	int64_t base;	/* CONST only */
+	int64_t base;   /* CONST only */
 };
 
 struct ptx_function {
@@ -442,7 +442,7 @@ struct ptx_function {
 	struct ptx_function *alias_of; /* .alias; NULL otherwise */
 	/* All .param variables of a function lie in one frame: parameters from 0, then returns, then the
 	 * argument blocks of its calls. */
-	uint64_t param_size;	   /* of the parameters alone: a kernel's argument block */
+	uint64_t param_size;       /* of the parameters alone: a kernel's argument block */
 	uint64_t param_frame_size; /* of the whole frame; final once the body is parsed */
 	uint32_t line;
 	struct ptx_function *next; /* in m->functions, in source order */
@@ -464,8 +464,8 @@ struct ptx_function {
 
 	/* After ptx_kernel_layout, for entries: */
 	uint64_t shared_static; /* static shared memory, 16-aligned: unsized variables start here */
-	uint64_t local_total;	/* this frame and the deepest chain of callees */
-	bool local_unbounded;	/* recursion or indirect calls: the depth is not known */
+	uint64_t local_total;   /* this frame and the deepest chain of callees */
+	bool local_unbounded;   /* recursion or indirect calls: the depth is not known */
 
 	/* After ptx_function_analyze: */
 	struct ptx_block *blocks; /* in source order */
@@ -476,18 +476,18 @@ struct ptx_function {
 
 	/* After ptx_function_shapes: */
 	struct ptx_shape *shapes; /* per register */
-	bool *divergent;	  /* per block: its last instruction may send lanes different ways */
+	bool *divergent;          /* per block: its last instruction may send lanes different ways */
 
 	struct ptx_error error; /* of the body; the first one */
-	int state;		/* private: what has been done */
-	uint32_t index;		/* private: in a walk over functions */
+	int state;              /* private: what has been done */
+	uint32_t index;         /* private: in a walk over functions */
 	size_t body_start, body_end;
 	uint32_t body_line, body_column;
 };
 
 struct ptx_module {
 	unsigned version; /* .version 8.3 is 83 */
-	unsigned sm;	  /* .target sm_90a is 90 */
+	unsigned sm;      /* .target sm_90a is 90 */
 	const char *target;
 	unsigned address_size; /* 32 or 64 */
 	struct ptx_function *functions;

@@ -19,8 +19,8 @@ struct uniform {
 	bool tid_affine;
 	bool changed;
 	size_t words;
-	uint64_t *defs;	  /* per block, a set of registers */
-	uint64_t *side;	  /* scratch: what the sides of a branch define, two sets */
+	uint64_t *defs;   /* per block, a set of registers */
+	uint64_t *side;   /* scratch: what the sides of a branch define, two sets */
 	uint8_t *reached; /* scratch: per block, by how many sides (at most 2) */
 	uint32_t *queue;
 	uint64_t budget; /* hostile functions: when it is spent, everything varies */
@@ -124,15 +124,17 @@ static struct ptx_shape add(struct ptx_shape a, struct ptx_shape b, int sign)
 	if (a.kind == PTX_SHAPE_NONE || b.kind == PTX_SHAPE_NONE)
 		return none;
 	if (a.kind == PTX_SHAPE_CONST && b.kind == PTX_SHAPE_CONST)
-		return (struct ptx_shape){.kind = PTX_SHAPE_CONST,
-					  .base = (int64_t)((uint64_t)a.base + (uint64_t)b.base * (uint64_t)sign)};
+		return (struct ptx_shape){
+			.kind = PTX_SHAPE_CONST,
+			.base = (int64_t)((uint64_t)a.base + (uint64_t)b.base * (uint64_t)sign)};
 	return affine((int64_t)((uint64_t)stride_of(a) + (uint64_t)stride_of(b) * (uint64_t)sign));
 }
 
 static struct ptx_shape scale(struct ptx_shape a, int64_t k)
 {
 	if (a.kind == PTX_SHAPE_CONST)
-		return (struct ptx_shape){.kind = PTX_SHAPE_CONST, .base = (int64_t)((uint64_t)a.base * (uint64_t)k)};
+		return (struct ptx_shape){.kind = PTX_SHAPE_CONST,
+					  .base = (int64_t)((uint64_t)a.base * (uint64_t)k)};
 	if (a.kind == PTX_SHAPE_AFFINE)
 		return affine((int64_t)((uint64_t)a.stride * (uint64_t)k));
 	return a;
@@ -155,9 +157,10 @@ static struct ptx_shape load_shape(const struct uniform *u, const struct ptx_ins
 	const struct ptx_function *f = u->f;
 
 	if (in->m.space == PTX_PARAM)
-		return f->is_entry && a->reg == PTX_NOREG && a->var && a->var->owner == f && a->var->offset < f->param_size ?
-			       uniform :
-			       varying;
+		return f->is_entry && a->reg == PTX_NOREG && a->var && a->var->owner == f &&
+				       a->var->offset < f->param_size
+			       ? uniform
+			       : varying;
 	if (in->m.space == PTX_LOCAL || (a->reg == PTX_NOREG && a->var && a->var->space == PTX_LOCAL))
 		return varying;
 	return is_uniform(operand_shape(u, a)) ? uniform : varying;
@@ -207,7 +210,8 @@ static struct ptx_shape arithmetic(const struct uniform *u, const struct ptx_ins
 static struct ptx_shape convert(const struct uniform *u, const struct ptx_inst *in)
 {
 	struct ptx_shape a = operand_shape(u, &in->ops[1]);
-	bool ints = ptx_type_kind(in->m.type[0]) == PTX_KIND_INT && ptx_type_kind(in->m.type[1]) == PTX_KIND_INT;
+	bool ints =
+		ptx_type_kind(in->m.type[0]) == PTX_KIND_INT && ptx_type_kind(in->m.type[1]) == PTX_KIND_INT;
 	unsigned d = ptx_type_bits(in->m.type[0]), s = ptx_type_bits(in->m.type[1]);
 
 	if (ints && d >= 32 && s >= 32 && !in->m.sat && a.kind != PTX_SHAPE_CONST)
@@ -306,8 +310,9 @@ static bool parts(const struct uniform *u, const struct ptx_block *b)
 {
 	const struct ptx_inst *last = &u->f->insts[b->end - 1];
 
-	if (last->guard != PTX_NOREG && (last->op == PTX_OP_bra || last->op == PTX_OP_ret || last->op == PTX_OP_exit ||
-					 last->op == PTX_OP_brx_idx || last->op == PTX_OP_trap))
+	if (last->guard != PTX_NOREG &&
+	    (last->op == PTX_OP_bra || last->op == PTX_OP_ret || last->op == PTX_OP_exit ||
+	     last->op == PTX_OP_brx_idx || last->op == PTX_OP_trap))
 		if (!is_uniform(u->f->shapes[last->guard]))
 			return true;
 	return last->op == PTX_OP_brx_idx && !is_uniform(operand_shape(u, &last->ops[0]));
