@@ -1,0 +1,263 @@
+/* address.c - unix:PATH and tcp://HOST:PORT: listening, accepting, connecting before a deadline. */
+#include "transport/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define UNIX_TYPE   (SOCK_SEQPACKET | SOCK_CLOEXEC)
+#define BACKLOG	    1024
+#define SOCKET_BYTES (4 << 20)
+
+static const char *unix_path(const char *address)
+{
+	return strncmp(address, "unix:", 5) ? NULL : address + 5;
+}
+
+static int unix_name(const char *path, struct sockaddr_un *name, char error[LINK_ERROR_TEXT])
+{
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (!*path || strlen(path) >= sizeof name->sun_path)
+		return error_text(error, -ENAMETOOLONG, "unix:%s: a socket's path has 1 to %zu characters",
+				  path, sizeof name->sun_path - 1);
+	strcpy(name->sun_path, path);
+	return 0;
+}
+
+/* tcp://HOST:PORT, HOST perhaps in brackets. */
+static int tcp_names(const char *address, bool passive, struct addrinfo **list, char error[LINK_ERROR_TEXT])
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = passive ? AI_PASSIVE : 0};
+	const char *host = address + 6, *colon, *end;
+	char name[256];
+	int err;
+
+	if (strncmp(address, "tcp://", 6) || !(colon = strrchr(host, ':')) || !colon[1])
+		return error_text(error, -EINVAL, "'%s' is no address: use unix:PATH or tcp://HOST:PORT", address);
+	end = colon;
+	if (*host == '[' && end > host && end[-1] == ']')
+		host++, end--;
+	if (end <= host || (size_t)(end - host) >= sizeof name)
+		return error_text(error, -EINVAL, "'%s' names no host", address);
+	memcpy(name, host, (size_t)(end - host));
+	name[end - host] = 0;
+	err = getaddrinfo(name, colon + 1, &hints, list);
+	if (err)
+		return error_text(error, -EHOSTUNREACH, "%s: %s", address, gai_strerror(err));
+	return 0;
+}
+
+bool socket_is_unix(int fd)
+{
+	int domain = -1;
+	socklen_t size = sizeof domain;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain == AF_UNIX;
+}
+
+/* Small frames leave at once, bulk finds room, and a peer whose machine is gone is noticed in the end. */
+int socket_tune(int fd)
+{
+	int on = 1, bytes = SOCKET_BYTES, idle = 10, every = 5, count = 3;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+	return 0;
+}
+
+/* A path that only a dead server has used may be taken; anything else there is not ours to remove. */
+static void unlink_stale(const struct sockaddr_un *name)
+{
+	struct stat st;
+	int fd;
+
+	if (lstat(name->sun_path, &st) || !S_ISSOCK(st.st_mode))
+		return;
+	fd = socket(AF_UNIX, UNIX_TYPE | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) && errno == ECONNREFUSED)
+		unlink(name->sun_path);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int listen_unix(const char *path, mode_t mode, char error[LINK_ERROR_TEXT])
+{
+	struct sockaddr_un name;
+	int fd, err = unix_name(path, &name, error);
+
+	if (err)
+		return err;
+	unlink_stale(&name);
+	fd = socket(AF_UNIX, UNIX_TYPE, 0);
+	/* The mode is set before the name exists: at no time may others connect. */
+	if (fd >= 0 && !fchmod(fd, mode) && !bind(fd, (struct sockaddr *)&name, sizeof name) &&
+	    !chmod(path, mode) && !listen(fd, BACKLOG))
+		return fd;
+	err = error_text(error, -errno, "unix:%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int listen_tcp(const char *address, char error[LINK_ERROR_TEXT])
+{
+	struct addrinfo *list, *a;
+	int fd = -1, on = 1, err = tcp_names(address, true, &list, error);
+
+	if (err)
+		return err;
+	for (a = list; a; a = a->ai_next) {
+		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
+		    !bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, BACKLOG))
+			break;
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+	freeaddrinfo(list);
+	return fd >= 0 ? fd : error_text(error, err, "%s: %s", address, strerror(-err));
+}
+
+int link_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT])
+{
+	const char *path = unix_path(address);
+
+	return path ? listen_unix(path, mode, error) : listen_tcp(address, error);
+}
+
+int link_accept(int listener)
+{
+	int fd;
+
+	do
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+	return fd < 0 ? -errno : fd;
+}
+
+int link_address(int listener, char *text, size_t size)
+{
+	struct sockaddr_storage any = {0};
+	socklen_t length = sizeof any;
+	char host[128], port[16];
+	int n;
+
+	if (getsockname(listener, (struct sockaddr *)&any, &length))
+		return -errno;
+	if (any.ss_family == AF_UNIX) {
+		n = snprintf(text, size, "unix:%s", ((struct sockaddr_un *)&any)->sun_path);
+	} else {
+		if (getnameinfo((struct sockaddr *)&any, length, host, sizeof host, port, sizeof port,
+				NI_NUMERICHOST | NI_NUMERICSERV))
+			return -EINVAL;
+		n = snprintf(text, size, any.ss_family == AF_INET6 ? "tcp://[%s]:%s" : "tcp://%s:%s", host, port);
+	}
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+static int left_ms(uint64_t deadline)
+{
+	uint64_t now = wait_now();
+
+	return now >= deadline ? 0 : (int)((deadline - now) / 1000000 + 1);
+}
+
+/* The socket does not block while it connects. */
+static int finish_connect(int fd, uint64_t deadline)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	int err = 0, n;
+	socklen_t size = sizeof err;
+
+	do
+		n = poll(&p, 1, left_ms(deadline));
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return -ETIMEDOUT;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size))
+		return -errno;
+	return -err;
+}
+
+static int connect_one(int fd, const struct sockaddr *name, socklen_t size, uint64_t deadline)
+{
+	int flags, err;
+
+	for (;;) {
+		err = connect(fd, name, size) ? -errno : 0;
+		if (err == -EINPROGRESS)
+			err = finish_connect(fd, deadline);
+		/* unix: the server's queue is full */
+		if (err != -EAGAIN || !left_ms(deadline))
+			break;
+		poll(NULL, 0, 1);
+	}
+	flags = fcntl(fd, F_GETFL);
+	if (!err && (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK)))
+		err = -errno;
+	return err;
+}
+
+static const char *hint(int err)
+{
+	return err == -ECONNREFUSED || err == -ENOENT ? " (no server is listening there)" :
+	       err == -EACCES			    ? " (the socket is for other users)" :
+							      "";
+}
+
+static int connect_unix(const char *path, uint64_t deadline, char error[LINK_ERROR_TEXT])
+{
+	struct sockaddr_un name;
+	int fd, err = unix_name(path, &name, error);
+
+	if (err)
+		return err;
+	fd = socket(AF_UNIX, UNIX_TYPE | SOCK_NONBLOCK, 0);
+	err = fd < 0 ? -errno : connect_one(fd, (struct sockaddr *)&name, sizeof name, deadline);
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return error_text(error, err, "unix:%s: %s%s", path, strerror(-err), hint(err));
+}
+
+int address_connect(const char *address, uint64_t deadline, char error[LINK_ERROR_TEXT])
+{
+	const char *path = unix_path(address);
+	struct addrinfo *list, *a;
+	int fd = -1, err;
+
+	if (path)
+		return connect_unix(path, deadline, error);
+	err = tcp_names(address, false, &list, error);
+	if (err)
+		return err;
+	for (a = list; a; a = a->ai_next) {
+		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		err = fd < 0 ? -errno : connect_one(fd, a->ai_addr, a->ai_addrlen, deadline);
+		if (!err)
+			break;
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+	freeaddrinfo(list);
+	return fd >= 0 ? fd : error_text(error, err, "%s: %s%s", address, strerror(-err), hint(err));
+}

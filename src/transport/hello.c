@@ -1,0 +1,154 @@
+#include "transport/hello.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/memory.h"
+#include "transport/private.h"
+
+#define MAGIC "GANGWAY\n"
+#define ORDER 0x01020304u
+
+void hello_make(struct hello *h, const struct link_config *config)
+{
+	*h = (struct hello){
+		.bytes = sizeof *h,
+		.version = HELLO_VERSION,
+		.order = ORDER,
+		.page = (uint32_t)memory_page(),
+		.protocol = config->protocol,
+		.pid = (uint64_t)getpid(),
+		.up_size = (uint32_t)memory_round(config->up_size),
+		.down_size = (uint32_t)memory_round(config->down_size),
+		.ring_size = config->ring_size,
+		.words = config->words,
+	};
+	memcpy(h->magic, MAGIC, sizeof h->magic);
+	snprintf(h->build, sizeof h->build, "%s", config->build ? config->build : "");
+}
+
+/* A text of the peer's goes to terminals and logs: printable characters only. */
+static void clean(char *out, size_t room, const char *in, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && i + 1 < room && in[i]; i++)
+		out[i] = in[i] >= ' ' && in[i] < 127 ? in[i] : '?';
+	out[i] = 0;
+}
+
+static int mismatch(const struct hello *theirs, const struct hello *ours, bool server,
+		    char error[LINK_ERROR_TEXT])
+{
+	char name[LINK_BUILD_TEXT];
+
+	clean(name, sizeof name, theirs->build, sizeof theirs->build);
+	return error_text(error, -EPROTO,
+			  "the %s is %s (protocol %u.%012llx), this %s is %.64s (protocol %u.%012llx): "
+			  "install the same version on both sides",
+			  server ? "client" : "server", name, theirs->version,
+			  (unsigned long long)theirs->protocol & 0xffffffffffff, server ? "server" : "client",
+			  ours->build, ours->version, (unsigned long long)ours->protocol & 0xffffffffffff);
+}
+
+int hello_check(const struct hello *theirs, const struct hello *ours, bool server,
+		char error[LINK_ERROR_TEXT])
+{
+	char text[sizeof theirs->text];
+
+	if (memcmp(theirs->magic, MAGIC, sizeof theirs->magic))
+		return error_text(error, -EPROTO, "the other side does not speak Gangway's protocol");
+	if (theirs->order != ORDER || theirs->page != ours->page)
+		return error_text(error, -EPROTO, "the other side has another byte order or page size");
+	if (theirs->version != ours->version || theirs->bytes != ours->bytes ||
+	    theirs->protocol != ours->protocol)
+		return mismatch(theirs, ours, server, error);
+	if (!server && theirs->status) {
+		clean(text, sizeof text, theirs->text, sizeof theirs->text);
+		return error_text(error, -ECONNREFUSED, "the server refuses: %s", text);
+	}
+	return 0;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+void hello_grant(struct hello *answer, const struct hello *asked)
+{
+	uint32_t page = answer->page;
+
+	answer->up_size = least(answer->up_size, asked->up_size) & ~(page - 1);
+	answer->down_size = least(answer->down_size, asked->down_size) & ~(page - 1);
+	answer->ring_size = least(answer->ring_size, asked->ring_size);
+	answer->words = least(answer->words, asked->words);
+}
+
+/* Both sides ask this of what the server granted. */
+int hello_sizes_fit(const struct hello *answer, const struct hello *asked)
+{
+	uint32_t ring = answer->ring_size, page = answer->page;
+
+	if (answer->up_size > asked->up_size || answer->down_size > asked->down_size ||
+	    ring > asked->ring_size || answer->words > asked->words)
+		return -EPROTO;
+	if (!answer->up_size || !answer->down_size || answer->up_size % page || answer->down_size % page)
+		return -EPROTO;
+	if (ring < RING_MIN || ring > RING_MAX || ring & (ring - 1) || ring % page)
+		return -EPROTO;
+	return answer->words < 1 || answer->words > WORDS_MAX ? -EPROTO : 0;
+}
+
+static int await(int fd, short what, uint64_t deadline)
+{
+	struct pollfd p = {.fd = fd, .events = what};
+	uint64_t now = wait_now();
+	int n = now >= deadline ? 0 : poll(&p, 1, (int)((deadline - now) / 1000000 + 1));
+
+	return n > 0 || (n < 0 && errno == EINTR) ? 0 : n ? -errno : -ETIMEDOUT;
+}
+
+int hello_send(int fd, const struct hello *h, uint64_t deadline)
+{
+	const uint8_t *at = (const uint8_t *)h;
+	size_t left = sizeof *h;
+	ssize_t n;
+	int err;
+
+	while (left) {
+		n = send(fd, at, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n > 0)
+			at += n, left -= (size_t)n;
+		else if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		else if ((err = await(fd, POLLOUT, deadline)))
+			return err;
+	}
+	return 0;
+}
+
+int hello_receive(int fd, struct hello *h, uint64_t deadline)
+{
+	uint8_t *at = (uint8_t *)h;
+	size_t left = sizeof *h;
+	ssize_t n;
+	int err;
+
+	while (left) {
+		n = recv(fd, at, left, MSG_DONTWAIT);
+		if (n > 0)
+			at += n, left -= (size_t)n;
+		else if (n == 0)
+			return -ECONNRESET;
+		else if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		else if ((err = await(fd, POLLIN, deadline)))
+			return err;
+	}
+	return 0;
+}

@@ -1,0 +1,85 @@
+/*
+ * layout.h - what lies in shared memory, and on the wire, byte for byte.
+ *
+ *	control:	page 0: cursors and sleep flags | board: 8192 x u64 | words, 64 bytes apart
+ *	lane:		page 0: cursors and sleep flags | up ring | down ring
+ *
+ * A frame is a head, a payload rounded up to 8 bytes, and its pieces; in a ring it starts on a cache line.
+ * Ring pages are mapped twice in a row, so no frame wraps.  Cursors count bytes and never go back.
+ *
+ * The board says by which lane each ticket went: slot (ticket mod 8192) holds ticket + 1 and the lane's number.
+ * Writing it publishes the frame, and a reader of all lanes looks at one word however many lanes there are.
+ * A client draws a ticket only while fewer than 8192 - 1024 are unread, so that no slot is overwritten.
+ *
+ * A flag is 1 while somebody sleeps on it (a futex).  The sleeper sets it and looks again before it sleeps;
+ * who changes what is waited for looks at the flag afterwards, clears it and wakes.  Both orders are
+ * sequentially consistent, so one of the two sees the other.
+ */
+#ifndef TRANSPORT_LAYOUT_H
+#define TRANSPORT_LAYOUT_H
+
+#include <stdatomic.h>
+#include "transport/transport.h"
+
+#define LINE	    64
+#define BOARD_SLOTS 8192u
+#define LANE_BITS   16
+#define RING_MIN    (16u << 10)
+#define RING_MAX    (16u << 20)
+#define WORDS_MAX   65536u
+
+enum frame_kind { FRAME_PLAIN = 1, FRAME_WORD }; /* FRAME_WORD: op is the index, ticket the value */
+
+struct frame_head {
+	uint32_t payload; /* bytes; the only length there is */
+	uint32_t op;
+	uint64_t ticket;
+	uint16_t lane;
+	uint8_t npieces;
+	uint8_t kind;
+	uint32_t zero;
+};
+
+struct control {
+	_Alignas(2 * LINE) _Atomic uint64_t done;	 /* by the reader: tickets taken */
+	_Alignas(2 * LINE) _Atomic uint32_t reader_sleep; /* the reader waits for a frame */
+	_Alignas(2 * LINE) _Atomic uint32_t space_sleep;	 /* a client thread waits for room */
+};
+
+struct lane_control {
+	_Alignas(2 * LINE) _Atomic uint64_t up_head;	 /* by the reader */
+	_Alignas(2 * LINE) _Atomic uint64_t down_tail;	 /* by the server */
+	_Alignas(2 * LINE) _Atomic uint64_t down_head;	 /* by the client */
+	_Alignas(2 * LINE) _Atomic uint32_t reply_sleep; /* the client waits for a reply */
+	_Alignas(2 * LINE) _Atomic uint32_t room_sleep;	 /* the server waits for room in the down ring */
+};
+
+struct word {
+	_Alignas(WORD_STRIDE) _Atomic uint32_t value;
+	_Atomic uint32_t sleep;
+};
+
+_Static_assert(sizeof(struct frame_head) == 24, "the head is part of the protocol");
+_Static_assert(sizeof(struct word) == WORD_STRIDE, "words lie WORD_STRIDE apart");
+_Static_assert(sizeof(struct control) <= 4096 && sizeof(struct lane_control) <= 4096, "one page each");
+_Static_assert(BOARD_SLOTS > 2 * LINK_LANES, "room for one frame of every lane, and many more");
+
+static inline uint32_t frame_bytes(uint32_t payload, unsigned npieces)
+{
+	return sizeof(struct frame_head) + ((payload + 7u) & ~7u) + npieces * sizeof(struct piece);
+}
+
+/* What a frame takes in a ring. */
+static inline uint32_t record_bytes(uint32_t payload, unsigned npieces)
+{
+	return (frame_bytes(payload, npieces) + LINE - 1) & ~(LINE - 1u);
+}
+
+#define load_relaxed(p)	    atomic_load_explicit(p, memory_order_relaxed)
+#define load_acquire(p)	    atomic_load_explicit(p, memory_order_acquire)
+#define load_ordered(p)	    atomic_load_explicit(p, memory_order_seq_cst)
+#define store_relaxed(p, v) atomic_store_explicit(p, v, memory_order_relaxed)
+#define store_release(p, v) atomic_store_explicit(p, v, memory_order_release)
+#define store_ordered(p, v) atomic_store_explicit(p, v, memory_order_seq_cst)
+
+#endif

@@ -1,0 +1,144 @@
+/* serve.c - the server's calls: frames in order, and replies. */
+#include "transport/private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int take(struct link *l, struct frame *frame)
+{
+	struct frame_head head;
+	const uint8_t *at;
+	int err = board_take(l, &head, &at, &frame->lane);
+
+	if (err)
+		return err;
+	l->current = frame->lane;
+	frame->payload = at + sizeof head;
+	return frame_check(l, &head, at + frame_bytes(head.payload, 0), BULK_UP, frame);
+}
+
+static void release(struct link *l)
+{
+	if (l->current)
+		board_release(l, l->current);
+	l->current = NULL;
+}
+
+/* -EPIPE only after what was published has been taken; a peer that lies is not listened to any longer. */
+static int ended(struct link *l)
+{
+	int err = link_broken(l);
+
+	if (atomic_exchange(&l->interrupted, false))
+		return -EINTR;
+	return err == -EPIPE && board_ready(l) ? 0 : err;
+}
+
+static int wait_frame(struct link *l, struct frame *frame, int timeout_ms)
+{
+	_Atomic uint32_t *flag = &l->control->reader_sleep;
+	struct wait w;
+	int err;
+
+	board_settle(l);
+	wait_init(&w, l->spin_us, timeout_ms);
+	while ((err = take(l, frame)) == -EAGAIN) {
+		if ((err = ended(l)))
+			break;
+		if (wait_spin(&w))
+			continue;
+		store_ordered(flag, 1);
+		if (board_ready(l))
+			continue;
+		if (load_ordered(&l->interrupted))
+			continue;
+		if ((err = link_sleep(l, &w, flag)) == -ETIMEDOUT)
+			break;
+	}
+	store_relaxed(flag, 0);
+	return err;
+}
+
+int link_next(struct link *l, struct frame *frame, int timeout_ms)
+{
+	int err;
+
+	if (l->tcp_link)
+		return tcp_next(l, frame, timeout_ms);
+	err = link_broken(l);
+	if (err && err != -EPIPE)
+		return err;
+	release(l);
+	err = take(l, frame);
+	return err == -EAGAIN ? wait_frame(l, frame, timeout_ms) : err;
+}
+
+void link_interrupt(struct link *l)
+{
+	uint64_t one = 1;
+
+	store_ordered(&l->interrupted, true);
+	if (!l->tcp_link)
+		wait_wake(&l->control->reader_sleep);
+	else if (write(l->stop, &one, sizeof one) < 0)
+		return; /* already signalled */
+}
+
+void lane_set_data(struct lane *lane, void *data)
+{
+	lane->data = data;
+}
+
+void *lane_data(const struct lane *lane)
+{
+	return lane->data;
+}
+
+int lane_reply_reserve(struct lane *lane, uint32_t size, void **payload)
+{
+	struct link *l = lane->link;
+	uint8_t *record;
+	int err = link_broken(l);
+
+	if (err)
+		return err;
+	if (size > lane_payload_max(lane))
+		return -EMSGSIZE;
+	if (l->tcp_link) {
+		if (!lane->reply_buffer && !(lane->reply_buffer = malloc(l->ring_size / 2)))
+			return -ENOMEM;
+		record = lane->reply_buffer;
+	} else if ((err = reply_reserve(lane, record_bytes(size, LINK_PIECES), &record))) {
+		return err;
+	}
+	lane->reply_reserved = size;
+	*payload = record + sizeof(struct frame_head);
+	return 0;
+}
+
+int lane_reply(struct lane *lane, uint32_t op, uint64_t ticket, uint32_t size, const struct piece *pieces,
+	       unsigned npieces)
+{
+	struct link *l = lane->link;
+	struct frame_head head = {.payload = size,
+				  .op = op,
+				  .ticket = ticket,
+				  .lane = (uint16_t)lane->number,
+				  .npieces = (uint8_t)npieces,
+				  .kind = FRAME_PLAIN};
+	uint8_t *record;
+
+	if (size > lane->reply_reserved || npieces > LINK_PIECES)
+		return -EINVAL;
+	lane->reply_reserved = 0;
+	if (l->tcp_link)
+		return tcp_reply(lane, &head, pieces);
+	record = lane->down + (lane->down_tail & (l->ring_size - 1));
+	memcpy(record, &head, sizeof head);
+	if (npieces)
+		memcpy(record + frame_bytes(size, 0), pieces, npieces * sizeof *pieces);
+	reply_publish(lane, record_bytes(size, npieces));
+	return link_broken(l);
+}

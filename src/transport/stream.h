@@ -1,0 +1,43 @@
+/*
+ * stream.h - frames on a TCP stream: head, payload, pieces, and then the bytes of the pieces.
+ *
+ * The receiving side works without blocking and in steps: it keeps what has come of a frame and goes on later.
+ * Bytes of pieces go from the socket straight to their place in the arena.
+ *
+ *	buffer:	| old | frame | what came after it | free |
+ *			      start               end	   room
+ *
+ * The stream is not trusted: a head is checked before anything is done with what it says.
+ */
+#ifndef TRANSPORT_STREAM_H
+#define TRANSPORT_STREAM_H
+
+#include "transport/private.h"
+
+struct stream {
+	struct link *link;
+	enum bulk which; /* where received pieces belong */
+	uint8_t *buffer;
+	size_t room, start, end;
+	bool have;	 /* a frame is in the buffer, at `at`; perhaps not yet all its pieces */
+	size_t at;
+	struct frame_head head;
+	struct frame frame;
+	unsigned piece; /* pieces before this one are complete */
+	uint32_t filled; /* bytes of this one that are */
+};
+
+int stream_init(struct stream *s, struct link *l, enum bulk which);
+void stream_finish(struct stream *s);
+
+/* The next whole frame is in s->head, s->frame: 0.  Not yet: -EAGAIN.  The same until stream_done. */
+int stream_receive(struct stream *s);
+void stream_done(struct stream *s);
+
+/* What is sent together.  Everything, waiting for room; the caller serialises. */
+#define BATCH_FRAMES 64
+#define BATCH_PARTS  256
+struct iovec;
+int stream_send(struct link *l, struct iovec *parts, unsigned n);
+
+#endif

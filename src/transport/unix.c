@@ -1,0 +1,340 @@
+/*
+ * unix.c - beside shared memory: the socket, which carries descriptors and ends when the other side does.
+ *
+ * A thread sleeps on the socket.  It takes what arrives, so that a sender never waits for a busy receiver, and
+ * notices when the peer is gone; who needs something now takes it itself.  A process that forked before it
+ * died leaves its socket open in the child; so the process itself is watched too, where we have a pidfd.
+ */
+#include "transport/private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "transport/memory.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+#define FDS_A_MESSAGE 3
+
+struct message {
+	uint32_t kind, zero;
+	uint64_t id;
+};
+
+union fd_space {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(FDS_A_MESSAGE * sizeof(int))];
+};
+
+int unix_send(int fd, uint32_t kind, uint64_t id, const int *fds, unsigned nfds)
+{
+	struct message m = {.kind = kind, .id = id};
+	struct iovec iov = {&m, sizeof m};
+	union fd_space space = {0};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	if (nfds) {
+		msg.msg_control = space.bytes;
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+	}
+	do
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+static void close_all(const int *fds, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		close(fds[i]);
+}
+
+/* One message, without waiting.  -EAGAIN: none; -EPIPE: the other side has closed. */
+static int receive(int fd, struct message *m, int fds[FDS_A_MESSAGE], unsigned *nfds)
+{
+	struct iovec iov = {m, sizeof *m};
+	union fd_space space;
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = space.bytes,
+			     .msg_controllen = sizeof space.bytes};
+	ssize_t n;
+
+	*nfds = 0;
+	do
+		n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && !*nfds) {
+			*nfds = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+			memcpy(fds, CMSG_DATA(c), *nfds * sizeof(int));
+		}
+	if (n == sizeof *m && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return 0;
+	close_all(fds, *nfds);
+	return n ? -EPROTO : -EPIPE;
+}
+
+static int keep_fd(struct link *l, uint64_t id, int fd)
+{
+	if (l->nfds == FDS_MAX) {
+		close(fd);
+		return link_break(l, -EPROTO, "the other side sent more than %d descriptors unasked", FDS_MAX);
+	}
+	l->fds[l->nfds++] = (struct waiting_fd){id, fd};
+	return 0;
+}
+
+static int take_lane(struct link *l, uint64_t number, int fd)
+{
+	int err;
+
+	if (!l->server || number != l->nlanes || number >= LINK_LANES || memory_check(fd, lane_bytes(l->ring_size)))
+		err = link_break(l, -EPROTO, "the client offered a lane that cannot be");
+	else if ((err = link_map_lane(l, (unsigned)number, fd)))
+		link_break(l, err, "a lane could not be mapped: %s", strerror(-err));
+	close(fd);
+	return err;
+}
+
+static int take_message(struct link *l, const struct message *m, int *fds, unsigned nfds)
+{
+	if (nfds == 1 && m->kind == UNIX_FD)
+		return keep_fd(l, m->id, fds[0]);
+	if (nfds == 1 && m->kind == UNIX_LANE)
+		return take_lane(l, m->id, fds[0]);
+	close_all(fds, nfds);
+	return link_break(l, -EPROTO, "a control message of an unknown kind arrived");
+}
+
+static int attend_locked(struct link *l)
+{
+	struct message m;
+	int fds[FDS_A_MESSAGE], err;
+	unsigned nfds;
+
+	while (!(err = receive(l->fd, &m, fds, &nfds)))
+		if ((err = take_message(l, &m, fds, nfds)))
+			break;
+	if (err == -EAGAIN)
+		return 0;
+	l->hung_up = true;
+	if (err == -EPROTO)
+		return link_break(l, err, "a control message was cut off");
+	return -EPIPE;
+}
+
+int unix_attend(struct link *l)
+{
+	int err;
+
+	pthread_mutex_lock(&l->unix_lock);
+	err = l->hung_up ? -EPIPE : attend_locked(l);
+	pthread_cond_broadcast(&l->unix_cond);
+	pthread_mutex_unlock(&l->unix_lock);
+	return err;
+}
+
+static void *watch(void *arg)
+{
+	struct link *l = arg;
+	struct pollfd p[] = {{l->fd, POLLIN | POLLRDHUP, 0}, {l->stop, POLLIN, 0}, {l->pidfd, POLLIN, 0}};
+
+	for (;;) {
+		if (poll(p, 3, -1) < 0 && errno != EINTR)
+			break;
+		if (p[1].revents)
+			return NULL;
+		if (unix_attend(l) || p[2].revents || p[0].revents & (POLLRDHUP | POLLHUP | POLLERR))
+			break;
+	}
+	unix_attend(l);
+	link_break(l, -EPIPE, "the %s went away", l->server ? "client" : "server's worker process");
+	pthread_mutex_lock(&l->unix_lock);
+	pthread_cond_broadcast(&l->unix_cond);
+	pthread_mutex_unlock(&l->unix_lock);
+	link_wake_sleepers(l);
+	return NULL;
+}
+
+int unix_watch(struct link *l)
+{
+	int err = link_thread(&l->watcher, watch, l);
+
+	l->watching = !err;
+	return err;
+}
+
+void unix_unwatch(struct link *l)
+{
+	uint64_t one = 1;
+
+	if (!l->watching)
+		return;
+	if (write(l->stop, &one, sizeof one) == sizeof one)
+		pthread_join(l->watcher, NULL);
+	l->watching = false;
+}
+
+/* A peer on a unix socket: who connected, and a descriptor for its process. */
+static void who_is_it(struct link *l)
+{
+	struct ucred c;
+	socklen_t size = sizeof c;
+
+	if (getsockopt(l->fd, SOL_SOCKET, SO_PEERCRED, &c, &size))
+		return;
+	l->peer.known = true;
+	l->peer.pid = c.pid;
+	l->peer.uid = c.uid;
+	l->peer.gid = c.gid;
+	size = sizeof l->pidfd;
+	if (getsockopt(l->fd, SOL_SOCKET, SO_PEERPIDFD, &l->pidfd, &size))
+		l->pidfd = c.pid > 0 ? (int)syscall(SYS_pidfd_open, c.pid, 0) : -1;
+}
+
+static int wait_message(struct link *l, struct message *m, int fds[FDS_A_MESSAGE], unsigned *nfds,
+			uint64_t deadline)
+{
+	struct pollfd p = {.fd = l->fd, .events = POLLIN};
+	uint64_t now;
+	int err;
+
+	while ((err = receive(l->fd, m, fds, nfds)) == -EAGAIN) {
+		now = wait_now();
+		if (now >= deadline)
+			return -ETIMEDOUT;
+		poll(&p, 1, (int)((deadline - now) / 1000000 + 1));
+	}
+	return err;
+}
+
+static int map_offered(struct link *l, const int fds[3], uint32_t up, uint32_t down)
+{
+	int err;
+
+	if (memory_check(fds[0], control_bytes(l->nwords)) || memory_check(fds[1], up) || memory_check(fds[2], down))
+		return -EPROTO;
+	err = link_map_control(l, fds[0]);
+	err = err ? err : link_map_arena(l, BULK_UP, fds[1], up);
+	return err ? err : link_map_arena(l, BULK_DOWN, fds[2], down);
+}
+
+int unix_take(struct link *l, uint32_t up, uint32_t down, uint64_t deadline)
+{
+	struct message m;
+	int fds[FDS_A_MESSAGE], self, err;
+	unsigned nfds;
+
+	who_is_it(l);
+	err = wait_message(l, &m, fds, &nfds, deadline);
+	if (err)
+		return err;
+	err = m.kind == UNIX_MEMORY && nfds == 3 ? map_offered(l, fds, up, down) : -EPROTO;
+	close_all(fds, nfds);
+	if (err)
+		return err;
+	/* What the client sees as its peer is whoever listened: tell it which process to watch. */
+	self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	err = unix_send(l->fd, UNIX_READY, 0, &self, self >= 0);
+	if (self >= 0)
+		close(self);
+	return err;
+}
+
+static int offer(struct link *l, const int fds[3], uint64_t deadline)
+{
+	struct message m;
+	int got[FDS_A_MESSAGE], err;
+	unsigned n;
+
+	for (int i = 0; i < 3; i++)
+		if (fds[i] < 0)
+			return fds[i];
+	err = link_map_control(l, fds[0]);
+	err = err ? err : link_map_arena(l, BULK_UP, fds[1], (uint32_t)l->arena[BULK_UP].size);
+	err = err ? err : link_map_arena(l, BULK_DOWN, fds[2], (uint32_t)l->arena[BULK_DOWN].size);
+	err = err ? err : unix_send(l->fd, UNIX_MEMORY, 0, fds, 3);
+	err = err ? err : wait_message(l, &m, got, &n, deadline);
+	if (err)
+		return err;
+	if (n == 1)
+		l->pidfd = got[0];
+	else
+		close_all(got, n);
+	return m.kind == UNIX_READY && n <= 1 ? 0 : -EPROTO;
+}
+
+int unix_offer(struct link *l, uint64_t deadline)
+{
+	int fds[3] = {memory_create("gangway-control", control_bytes(l->nwords)),
+		      memory_create("gangway-up", l->arena[BULK_UP].size),
+		      memory_create("gangway-down", l->arena[BULK_DOWN].size)};
+	int err = offer(l, fds, deadline);
+
+	for (int i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return err;
+}
+
+int link_send_fd(struct link *l, uint64_t id, int fd)
+{
+	int err = link_broken(l);
+
+	if (err || l->tcp_link)
+		return err ? err : -ENOTSUP;
+	err = unix_send(l->fd, UNIX_FD, id, &fd, 1);
+	return err && link_broken(l) ? link_broken(l) : err;
+}
+
+static int find_fd(struct link *l, uint64_t id)
+{
+	for (unsigned i = 0; i < l->nfds; i++)
+		if (l->fds[i].id == id) {
+			int fd = l->fds[i].fd;
+
+			l->fds[i] = l->fds[--l->nfds];
+			return fd;
+		}
+	return -EAGAIN;
+}
+
+int link_recv_fd(struct link *l, uint64_t id, int timeout_ms)
+{
+	struct timespec end;
+	int fd, late = 0;
+
+	if (l->tcp_link)
+		return -ENOTSUP;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += timeout_ms / 1000;
+	end.tv_nsec += timeout_ms % 1000 * 1000000l;
+	if (end.tv_nsec >= 1000000000l)
+		end.tv_sec++, end.tv_nsec -= 1000000000l;
+	pthread_mutex_lock(&l->unix_lock);
+	if (!l->hung_up)
+		attend_locked(l);
+	while ((fd = find_fd(l, id)) == -EAGAIN && !late && !link_broken(l))
+		late = timeout_ms < 0 ? pthread_cond_wait(&l->unix_cond, &l->unix_lock) :
+					pthread_cond_timedwait(&l->unix_cond, &l->unix_lock, &end);
+	pthread_mutex_unlock(&l->unix_lock);
+	return fd != -EAGAIN ? fd : link_broken(l) ? link_broken(l) : -ETIMEDOUT;
+}

@@ -1,0 +1,60 @@
+/*
+ * wait.h - spin for a while, then sleep on a flag that may lie in memory shared with another process.
+ *
+ *	wait_init(&w, spin_us, timeout_ms);
+ *	while (!ready()) {
+ *		if (wait_spin(&w))
+ *			continue;
+ *		store_ordered(flag, 1);
+ *		if (!ready() && (err = wait_sleep(&w, flag)))
+ *			break;
+ *	}
+ *
+ * The clock is not looked at before the first misses, so a wait that need not wait costs nothing.
+ */
+#ifndef TRANSPORT_WAIT_H
+#define TRANSPORT_WAIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct wait {
+	uint64_t spin_until, deadline; /* ns; deadline 0: none */
+	unsigned spin_us, turns;
+	int timeout_ms;
+};
+
+uint64_t wait_now(void); /* ns, monotonic */
+
+void wait_init(struct wait *w, unsigned spin_us, int timeout_ms);
+
+/* A short pause; false when the time for spinning is over. */
+bool wait_spin(struct wait *w);
+
+/* Spin anew: something happened. */
+void wait_again(struct wait *w);
+
+/* Sleep while *flag is 1.  -ETIMEDOUT, or 0 for any other reason to look again. */
+int wait_sleep(struct wait *w, _Atomic uint32_t *flag);
+
+/* Sleep while *flag is 1, so many microseconds at most: -ETIMEDOUT. */
+int wait_sleep_us(_Atomic uint32_t *flag, unsigned us);
+
+/* Milliseconds left for poll: -1 without a deadline. */
+int wait_left_ms(struct wait *w);
+
+/* Clear the flag and wake all who sleep on it, if anybody does. */
+void wait_wake(_Atomic uint32_t *flag);
+void wait_wake_always(_Atomic uint32_t *flag);
+
+static inline void wait_pause(void)
+{
+#if defined __x86_64__
+	__builtin_ia32_pause();
+#elif defined __aarch64__
+	__asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* word.c - words: what is done. */
+#include "transport/private.h"
+
+#include <errno.h>
+
+#include "transport/memory.h"
+
+void *word_base(struct link *l, size_t *size)
+{
+	if (size)
+		*size = memory_round((size_t)l->nwords * WORD_STRIDE);
+	return l->words;
+}
+
+uint32_t *word_address(struct link *l, unsigned index)
+{
+	return index < l->nwords ? (uint32_t *)&l->words[index].value : NULL;
+}
+
+int word_alloc(struct link *l, unsigned *index, uint32_t *value)
+{
+	int err = -EAGAIN;
+
+	pthread_mutex_lock(&l->lane_lock);
+	for (unsigned i = 0; err && i < l->nwords; i++)
+		if (!(l->words_used[i / 64] >> i % 64 & 1)) {
+			l->words_used[i / 64] |= 1ull << i % 64;
+			*index = i;
+			*value = load_acquire(&l->words[i].value);
+			err = 0;
+		}
+	pthread_mutex_unlock(&l->lane_lock);
+	return err;
+}
+
+void word_free(struct link *l, unsigned index)
+{
+	pthread_mutex_lock(&l->lane_lock);
+	l->words_used[index / 64] &= ~(1ull << index % 64);
+	pthread_mutex_unlock(&l->lane_lock);
+}
+
+static bool reached(struct word *word, uint32_t value)
+{
+	return (int32_t)(load_ordered(&word->value) - value) >= 0;
+}
+
+bool word_reached(struct link *l, unsigned index, uint32_t value)
+{
+	return reached(&l->words[index], value);
+}
+
+int word_wait(struct link *l, unsigned index, uint32_t value, int timeout_ms, int (*on_sleep)(void *arg),
+	      void *arg)
+{
+	struct word *word = &l->words[index];
+	struct wait w;
+	int err;
+
+	wait_init(&w, l->spin_us, timeout_ms);
+	while (!reached(word, value)) {
+		if ((err = link_broken(l)))
+			return reached(word, value) ? 0 : err;
+		if (wait_spin(&w)) {
+			if (l->tcp_link)
+				tcp_assist(l);
+			continue;
+		}
+		if (on_sleep && (err = on_sleep(arg)))
+			return err;
+		on_sleep = NULL;
+		/* Several may wait for one word: the flag is cleared by who wakes, never by who waited. */
+		store_ordered(&word->sleep, 1);
+		if (reached(word, value))
+			break;
+		if (l->tcp_link)
+			tcp_rely(l);
+		if ((err = link_sleep(l, &w, &word->sleep)) == -ETIMEDOUT)
+			return err;
+	}
+	return 0;
+}
+
+int word_set(struct link *l, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces)
+{
+	if (index >= l->nwords || npieces > LINK_PIECES)
+		return -EINVAL;
+	store_ordered(&l->words[index].value, value);
+	return word_wake(l, index, pieces, npieces);
+}
+
+int word_wake(struct link *l, unsigned index, const struct piece *pieces, unsigned npieces)
+{
+	if (index >= l->nwords || npieces > LINK_PIECES)
+		return -EINVAL;
+	if (l->tcp_link)
+		return tcp_word(l, index, load_ordered(&l->words[index].value), pieces, npieces);
+	wait_wake(&l->words[index].sleep);
+	return link_broken(l);
+}
