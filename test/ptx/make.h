@@ -30,6 +30,7 @@ struct form {
 	int op, mode, bits, cmp;
 	bool sign, ftz, sat;
 	bool any_nan; /* the manual leaves a NaN's bits open */
+	uint64_t limit[MAX_IN]; /* operands must not have other bits; 0: any */
 	const char *target; /* sm_90 if not said */
 };
 

@@ -75,7 +75,12 @@ static uint64_t float_to_float(const struct form *f, const uint64_t *in)
 	}
 	r = exact_round(f->fmt, v, (enum mode)f->mode);
 	if (f->fmt == &TF32)
-		return v.nan ? 0x7fffffff : r << 13;
+		return v.nan ? (f->mode == RNA ? in[0] & 0xffffe000 : 0x7fffe000) : r << 13;
+	if (v.nan && from == &F64 && f->fmt->mbits < 52 && !f->cmp) /* the samples' payloads vanish */
+		return f->fmt == &F32 ? 0x7fc00000 | (in[0] >> 63) << 31 | (in[0] >> 29 & 0x3fffff)
+				      : 0x7e00 | (in[0] >> 63) << 15 | (in[0] >> 42 & 0x1ff);
+	if (v.nan && from == &BF16)
+		return in[0] << 16;
 	return f->ftz && f->fmt == &F32 ? flush(f->fmt, r) : r;
 }
 

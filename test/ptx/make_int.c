@@ -291,6 +291,10 @@ static void one(const char *folder, const char *mnemonic, const char *result, co
 	f.mode = mode;
 	f.sign = a[0] == 's';
 	f.bits = (int)size_named(a);
+	if (fn == extract) /* more is undefined */
+		f.limit[1] = f.limit[2] = 255;
+	if (fn == nth)
+		f.limit[1] = 31;
 	write_form(&f);
 }
 
@@ -360,6 +364,7 @@ static void logic(const char *t)
 	snprintf(name, sizeof name, "bfi.%s", t);
 	struct form f = {.folder = "bits", .mnemonic = name, .result = t, .in = {t, t, "u32", "u32"}, .fn = insert};
 	f.bits = (int)size_named(t);
+	f.limit[2] = f.limit[3] = 255;
 	write_form(&f);
 }
 

@@ -129,7 +129,7 @@ void write_form(const struct form *f)
 		uint64_t lane[MAX_IN] = {0};
 
 		for (unsigned k = 0; k < nin; k++)
-			lane[k] = in[k][i] = sample(f->in[k], k, i);
+			lane[k] = in[k][i] = sample(f->in[k], k, i) & (f->limit[k] ? f->limit[k] : UINT64_MAX);
 		want[i] = f->fn(f, lane);
 		if (size_named(f->result) < 64)
 			want[i] &= (1ull << size_named(f->result)) - 1;
@@ -141,8 +141,10 @@ void write_form(const struct form *f)
 		print_list(o, f->in[k], in[k], NULL, n);
 	}
 	fprintf(o, "\n//\tout=r:%s:%u\n// >>> expect", buffer_type(f->result), n);
-	if (f->ulp || f->absolute)
-		fprintf(o, "~%g%s", f->ulp ? f->ulp : f->absolute, f->ulp ? "ulp" : "");
+	if (f->ulp)
+		fprintf(o, "~%gulp", f->ulp);
+	if (f->absolute)
+		fprintf(o, "~%g", f->absolute);
 	fprintf(o, " r=%s:", buffer_type(f->result));
 	print_list(o, f->result, want, any, n);
 	fprintf(o, "\n");

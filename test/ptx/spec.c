@@ -183,10 +183,12 @@ static const char *parse_expect(const char *p, struct spec *s)
 	if (s->nexpect == MAX_ARGS)
 		return NULL;
 	s->nexpect++;
-	if (*p == '~') {
-		e->tolerance = strtod(p + 1, &end);
-		e->ulp = !strncmp(end, "ulp", 3);
-		p = end + (e->ulp ? 3 : 0);
+	while (*p == '~') {
+		double t = strtod(p + 1, &end);
+		bool ulp = !strncmp(end, "ulp", 3);
+
+		*(ulp ? &e->ulp : &e->absolute) = t;
+		p = end + (ulp ? 3 : 0);
 	}
 	return parse_values(p + strspn(p, " "), &e->v);
 }
@@ -272,16 +274,14 @@ static bool agrees(const struct expectation *e, unsigned i, uint64_t got)
 	if (e->v.any[i] == 2 || got == want)
 		return true;
 	if (!is_float(e->v.type))
-		return e->tolerance > 0 && fabs((double)(int64_t)(got - want)) <= e->tolerance;
+		return fabs((double)(int64_t)(got - want)) <= e->absolute;
 	g = to_double(e->v.type, got);
 	w = to_double(e->v.type, want);
 	if (g != g || w != w)
-		return g != g && w != w && (e->v.any[i] || e->tolerance > 0);
-	if (e->tolerance == 0)
-		return false;
-	if (e->ulp)
-		return llabs(ordered(&e->v, got) - ordered(&e->v, want)) <= e->tolerance;
-	return fabs(g - w) <= e->tolerance;
+		return g != g && w != w && (e->v.any[i] || e->ulp > 0 || e->absolute > 0);
+	if (e->ulp > 0 && (double)llabs(ordered(&e->v, got) - ordered(&e->v, want)) <= e->ulp)
+		return true;
+	return e->absolute > 0 && fabs(g - w) <= e->absolute;
 }
 
 static void print_value(const struct values *v, uint64_t bits)

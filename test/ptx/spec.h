@@ -12,7 +12,7 @@
  *	launch NAME grid=X[,Y,Z] block=X[,Y,Z] [shared=BYTES] ARGUMENTS
  *	expect NAME=TYPE:VALUES		a buffer afterwards, bit for bit
  *	expect~2ulp NAME=...		at most so many units in the last place away
- *	expect~0.001 NAME=...		at most so far away
+ *	expect~0.001 NAME=...		at most so far away; ~2ulp~0.001: either
  *	error 700			the launch fails with this CUresult
  *	refuse				the module is refused
  *
@@ -45,8 +45,7 @@ struct argument {
 
 struct expectation {
 	struct values v;
-	double tolerance;
-	bool ulp;
+	double ulp, absolute; /* tolerances: either is enough; 0: exact */
 };
 
 struct spec {

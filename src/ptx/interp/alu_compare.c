@@ -289,8 +289,8 @@ SELECT(u64)
 			return m <= INF;                                                                      \
 		case PTX_TESTP_NOTANUMBER:                                                                    \
 			return m > INF;                                                                       \
-		case PTX_TESTP_NORMAL:                                                                        \
-			return m >= MIN && m < INF;                                                           \
+		case PTX_TESTP_NORMAL: /* zero counts */                                                      \
+			return m == 0 || (m >= MIN && m < INF);                                               \
 		default:                                                                                      \
 			return m && m < MIN;                                                                  \
 		}                                                                                             \

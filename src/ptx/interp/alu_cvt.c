@@ -132,10 +132,26 @@ static inline bool integral(unsigned rnd)
 	return rnd >= PTX_RNI && rnd <= PTX_RPI;
 }
 
+/* A NaN in another format: f64's keep sign and what fits of the payload, and so do all on their way to tf32 by .rna. */
+static u64 nan_to_nan(const struct ptx_mods *m, u64 bits)
+{
+	const struct num_format *df = num_format_of(m->type[0]);
+	u64 sign = bits >> 63 << (df->ebits + df->mbits);
+	u64 payload = (bits & 0xfffffffffffff) >> (52 - df->mbits);
+
+	if (m->type[0] == PTX_TF32)
+		return m->rnd == PTX_RNA ? bits & 0xffffe000 : 0x7fffe000;
+	if (m->type[1] != PTX_F64 || m->type[0] == PTX_F64 || m->relu)
+		return df->canonical_nan;
+	return sign | ((1ull << df->ebits) - 1) << df->mbits | 1ull << (df->mbits - 1) | payload;
+}
+
 static u64 float_to_float(const struct ptx_mods *m, u64 bits, const struct num_format *sf)
 {
 	struct num v = num_unpack(integral(m->rnd) ? num_round_integral(bits, sf, m->rnd) : bits, sf);
 
+	if (v.cls == NUM_NAN && m->sat != PTX_SAT)
+		return nan_to_nan(m, bits);
 	return to_float(m, v, m->type[0]);
 }
 
@@ -295,11 +311,11 @@ FAST_INT(u32_u16, u32, u16)
 FAST_INT(s32_s16, s32, s16)
 FAST_INT(u16_u32, u16, u32)
 FAST(f32_f16, f32, u16, canon_f32(f16_to_f32(a)))
-FAST(f32_bf16, f32, u16, canon_f32(bf16_to_f32(a)))
+FAST(f32_bf16, u32, u16, (u32)a << 16)
 FAST(f16_f32, u16, f32, f32_to_f16(a))
 FAST(bf16_f32, u16, f32, f32_to_bf16(a))
-FAST(f64_f32, f64, f32, canon_f64((f64)a))
-FAST(f32_f64, f32, f64, canon_f32((f32)a))
+FAST(f64_f32, f64, f32, (f64)a)
+FAST(f32_f64, f32, f64, (f32)a)
 FAST(f32_s32, f32, s32, (f32)a)
 FAST(f32_u32, f32, u32, (f32)a)
 FAST(f32_s16, f32, s16, (f32)a)

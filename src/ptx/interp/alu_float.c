@@ -3,7 +3,8 @@
  *
  * The processor's own arithmetic is IEEE's, so rounding and flushing are a
  * matter of MXCSR (CONTROLLED).  What differs from the processor: a NaN that
- * f32 arithmetic gives is always the same one, and minimum and maximum.
+ * f32 arithmetic gives is always the same one (f64's keep their payload on both),
+ * and minimum and maximum.
  */
 #include "ptx/interp/alu_float.h"
 #include <math.h>
@@ -33,13 +34,13 @@ ARITH(K2, div_f32, f32, f32, f32, canon_f32(a / b))
 ARITH(K1, rcp_f32, f32, f32, canon_f32(1.0f / a))
 ARITH(K1, sqrt_f32, f32, f32, canon_f32(sqrtf(a)))
 
-ARITH(K2, add_f64, f64, f64, f64, canon_f64(a + b))
-ARITH(K2, sub_f64, f64, f64, f64, canon_f64(a - b))
-ARITH(K2, mul_f64, f64, f64, f64, canon_f64(a *b))
-ARITH(KFMA, fma_f64, f64, f64, f64, f64, canon_f64(fma(a, b, c)))
-ARITH(K2, div_f64, f64, f64, f64, canon_f64(a / b))
-ARITH(K1, rcp_f64, f64, f64, canon_f64(1.0 / a))
-ARITH(K1, sqrt_f64, f64, f64, canon_f64(sqrt(a)))
+ARITH(K2, add_f64, f64, f64, f64, a + b)
+ARITH(K2, sub_f64, f64, f64, f64, a - b)
+ARITH(K2, mul_f64, f64, f64, f64, a *b)
+ARITH(KFMA, fma_f64, f64, f64, f64, f64, fma(a, b, c))
+ARITH(K2, div_f64, f64, f64, f64, a / b)
+ARITH(K1, rcp_f64, f64, f64, 1.0 / a)
+ARITH(K1, sqrt_f64, f64, f64, sqrt(a))
 
 /* Two f32 in a 64-bit register. */
 #define LOW(v) bits_f32((u32)(v))

@@ -3,7 +3,7 @@
 const struct num_format num_f16 = {5, 10, NUM_IEEE, 15, 0, 0x7fff};
 const struct num_format num_bf16 = {8, 7, NUM_IEEE, 127, 0, 0x7fff};
 const struct num_format num_f32 = {8, 23, NUM_IEEE, 127, 0, 0x7fffffff};
-const struct num_format num_f64 = {11, 52, NUM_IEEE, 1023, 0, 0xfff8000000000000};
+const struct num_format num_f64 = {11, 52, NUM_IEEE, 1023, 0, 0x7ff8000000000000};
 const struct num_format num_tf32 = {8, 10, NUM_IEEE, 127, 13, 0x7fffffff};
 const struct num_format num_e4m3 = {4, 3, NUM_NO_INF, 7, 0, 0x7f};
 const struct num_format num_e5m2 = {5, 2, NUM_IEEE, 15, 0, 0x7f};
