@@ -3,6 +3,8 @@
  * stale or made up, what a destroyed context takes with it, errors that stick.
  */
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "engine.h"
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{ ret; }\n";
@@ -327,8 +329,28 @@ static void being_told(void)
 	CHECK_EQ(endings, 2);
 }
 
+/* In a process of its own: CUDA_VISIBLE_DEVICES hides everything.  Runtimes crash if cuInit succeeds then. */
+static void nothing_visible(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int n = -1;
+
+		OK(soft_open(&test_engine, &(struct soft_config){.devices = 2, .visible = ""}));
+		CHECK_EQ(soft_cuInit(0), CUDA_ERROR_NO_DEVICE);
+		OK(soft_cuDeviceGetCount(&n));
+		CHECK_EQ(n, 0);
+		_exit(RESULT());
+	}
+	waitpid(pid, &status, 0);
+	CHECK_EQ(status, 0);
+}
+
 int main(void)
 {
+	nothing_visible();
 	OK(soft_open(&test_engine, &(struct soft_config){.devices = 2, .context_ending = ending}));
 	devices();
 	stack();

@@ -40,7 +40,9 @@ CUresult soft_cuInit(unsigned int flags)
 {
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return atomic_load(&soft.ready) ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return soft.ndevices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
 void engine_log(struct engine_log *log, const char *fmt, ...)
