@@ -377,6 +377,39 @@ static void children_and_memory(void)
 	OK(soft_cuGraphDestroy(h));
 }
 
+/* A kernel launched by its context-less name is known by that name, as the runtime expects. */
+static void by_kernel(void)
+{
+	uint32_t id = 9;
+	uint64_t ptr = 0;
+	void *args[] = {&id, &ptr};
+	CUDA_KERNEL_NODE_PARAMS k;
+	CUDA_KERNEL_NODE_PARAMS_v1 old;
+	CUlibrary lib;
+	CUkernel kern;
+	CUgraph g;
+	CUgraphNode n;
+	size_t count = 1;
+
+	forget();
+	OK(soft_cuLibraryLoadData(&lib, ptx, NULL, NULL, 0, NULL, NULL, 0));
+	OK(soft_cuLibraryGetKernel(&kern, lib, "step"));
+	begin(s1);
+	OK(soft_cuLaunchKernel((CUfunction)kern, 1, 1, 1, 1, 1, 1, 0, s1, args, NULL));
+	OK(soft_cuStreamEndCapture(s1, &g));
+	OK(soft_cuGraphGetNodes(g, &n, &count));
+	OK(soft_cuGraphKernelNodeGetParams_v2(n, &k));
+	CHECK(k.kern == kern && !k.func && k.ctx == ctx && *(uint32_t *)k.kernelParams[0] == 9);
+	OK(soft_cuGraphKernelNodeSetParams_v2(n, &k)); /* what was read can be set */
+	OK(soft_cuGraphKernelNodeGetParams(n, &old));
+	CHECK(old.func);
+	OK(soft_cuGraphKernelNodeSetParams(n, &old));
+	run_once(g, s1);
+	CHECK_EQ(runs[9], 1);
+	OK(soft_cuGraphDestroy(g));
+	OK(soft_cuLibraryUnload(lib));
+}
+
 /* A context that ends takes its captures along. */
 static void abandoned(void)
 {
@@ -408,6 +441,7 @@ int main(void)
 	external();
 	into_graph();
 	children_and_memory();
+	by_kernel();
 	abandoned();
 	OK(soft_cuEventDestroy_v2(e1));
 	OK(soft_cuEventDestroy_v2(e2));

@@ -51,8 +51,7 @@ static CUresult do_set(const unsigned char *params)
 	memcpy(&value, params + 8, 4);
 	if (atomic_fetch_sub(&set_counter, 1) <= 1)
 		value = 0;
-	__atomic_store_n((uint32_t *)(uintptr_t)handle, value, __ATOMIC_RELAXED);
-	return CUDA_SUCCESS;
+	return soft_set_condition(handle, value) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
 static CUresult graph_kernel(const struct image_kernel *k, const struct launch *l)

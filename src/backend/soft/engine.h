@@ -113,4 +113,7 @@ void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), 
 /* The allocation that holds addr, if a kernel may touch it.  For checking accesses; cache it. */
 bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size);
 
+/* What a kernel's cudaGraphSetConditional does, for any handle; false: there is no such condition. */
+bool soft_set_condition(uint64_t handle, uint32_t value);
+
 #endif

@@ -39,6 +39,16 @@ static struct condition *find(CUgraphConditionalHandle handle)
 	return NULL;
 }
 
+bool soft_set_condition(uint64_t handle, uint32_t value)
+{
+	pthread_mutex_lock(&graph_lock);
+	struct condition *c = find(handle);
+	if (c)
+		atomic_store(&c->value, value);
+	pthread_mutex_unlock(&graph_lock);
+	return c;
+}
+
 CUresult soft_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out, CUgraph graph, CUcontext ctx,
 					     unsigned int first, unsigned int flags)
 {

@@ -111,7 +111,10 @@ static CUresult show_attributes(struct content *c, const struct kernel_launch *l
 /* What the application did not say itself, because the launch was captured. */
 static void show_shape(CUDA_KERNEL_NODE_PARAMS_v3 *k, const struct kernel_launch *l)
 {
-	k->func = object_handle(CUfunction, l->function);
+	if (l->function->owner) /* launched as a CUkernel: that is what the runtime knows it by */
+		k->kern = object_handle(CUkernel, l->function->owner);
+	else
+		k->func = object_handle(CUfunction, l->function);
 	k->ctx = object_handle(CUcontext, l->function->object.ctx);
 	k->gridDimX = l->grid[0];
 	k->gridDimY = l->grid[1];

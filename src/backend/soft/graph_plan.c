@@ -34,7 +34,7 @@ struct flats {
 	unsigned n, max;
 	unsigned *deps;
 	unsigned ndeps, max_deps;
-	unsigned nlanes, nsegments;
+	unsigned nlanes, most_lanes, nsegments;
 	unsigned tail[MAX_LANES]; /* last of the lane */
 };
 
@@ -152,7 +152,7 @@ static unsigned choose_lane(struct flats *f, const struct flat *x)
 		if (length < place_in_lane(&f->at[f->tail[shortest]]))
 			shortest = l;
 	}
-	return f->nlanes < MAX_LANES ? f->nlanes : shortest;
+	return f->nlanes < f->most_lanes ? f->nlanes : shortest;
 }
 
 /* Is d done when x's other dependencies are, or what is before it in its lane is? */
@@ -405,6 +405,19 @@ static bool has_conditions(const struct graph *g)
 	return false;
 }
 
+/* Kernels and copies need processors; what may wait for somebody needs a lane of its own to do so. */
+static unsigned most_lanes(const struct flats *f)
+{
+	unsigned n = soft_parallelism();
+
+	for (unsigned i = 0; i < f->n; i++)
+		if (is(&f->at[i], CU_GRAPH_NODE_TYPE_HOST) ||
+		    is(&f->at[i], CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) ||
+		    is(&f->at[i], CU_GRAPH_NODE_TYPE_WAIT_EVENT))
+			return MAX_LANES;
+	return n < 2 ? 2 : n < MAX_LANES ? n : MAX_LANES;
+}
+
 CUresult plan_create(struct plan **out, struct graph *g, struct node **bad)
 {
 	struct flats f = {0};
@@ -416,6 +429,7 @@ CUresult plan_create(struct plan **out, struct graph *g, struct node **bad)
 		f.at[0].reset = true;
 	if (!err)
 		err = flatten(&f, g, reset ? 0 : NONE, bad);
+	f.most_lanes = most_lanes(&f);
 	for (unsigned i = 0; i < f.n && !err; i++)
 		settle(&f, i);
 	CUresult r = err == -EINVAL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;

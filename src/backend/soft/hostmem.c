@@ -42,6 +42,9 @@ static CUresult host_alloc(struct context *ctx, void **pp, size_t size, unsigned
 
 	if (!pp || flags & ~ALLOC_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
+	CUresult e = capture_unsafe();
+	if (e)
+		return e;
 	*pp = NULL;
 	if (!size)
 		return CUDA_SUCCESS;
@@ -101,6 +104,8 @@ CUresult soft_cuMemFreeHost(void *p)
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
 
+	if (!r && p)
+		r = capture_unsafe();
 	return r || !p ? r : retire(ctx, p, RANGE_HOST);
 }
 

@@ -69,6 +69,9 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 		return e;
 	if (!out || !size || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
+	e = capture_unsafe();
+	if (e)
+		return e;
 	if (size > machine_memory())
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	struct range *r = new_range();
