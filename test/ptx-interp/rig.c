@@ -27,7 +27,7 @@ static void parallel(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), 
 
 	(void)arg;
 	for (uint64_t i = 0; i < n; i++) {
-		jobs[i] = (struct job){ fn, data, i };
+		jobs[i] = (struct job){fn, data, i};
 		pthread_create(&threads[i], NULL, job_main, &jobs[i]);
 	}
 	for (uint64_t i = 0; i < n; i++)
@@ -94,7 +94,7 @@ void *rig_alloc(struct rig *r, size_t size)
 	pthread_mutex_lock(&r->lock);
 	if (r->nareas == RIG_AREAS)
 		abort();
-	r->areas[r->nareas++] = (struct rig_area){ (uint64_t)(uintptr_t)p, size, p, NULL };
+	r->areas[r->nareas++] = (struct rig_area){(uint64_t)(uintptr_t)p, size, p, NULL};
 	pthread_mutex_unlock(&r->lock);
 	return p;
 }
@@ -118,15 +118,15 @@ void rig_open(struct rig *r, const char *ptx)
 {
 	memset(r, 0, sizeof(*r));
 	pthread_mutex_init(&r->lock, NULL);
-	r->host = (struct interp_host){ .arg = r,
-					.parallel = parallel,
-					.threads = RIG_THREADS,
-					.accessible = accessible,
-					.address = address,
-					.print = print,
-					.assertion = print,
-					.alloc = device_alloc,
-					.release = device_free };
+	r->host = (struct interp_host){.arg = r,
+				       .parallel = parallel,
+				       .threads = RIG_THREADS,
+				       .accessible = accessible,
+				       .address = address,
+				       .print = print,
+				       .assertion = print,
+				       .alloc = device_alloc,
+				       .release = device_free};
 	r->module = ptx_module_create(ptx, strlen(ptx));
 	if (r->module->error.line) {
 		ptx_error_format(&r->module->error, r->message, sizeof(r->message));
@@ -164,16 +164,16 @@ static uint64_t now(void)
 enum interp_fault rig_run(struct rig *r, const char *name, const unsigned grid[3], const unsigned block[3],
 			  size_t shared, const uint64_t *args, size_t nargs)
 {
-	struct interp_launch l = { .host = &r->host,
-				   .grid = { grid[0], grid[1], grid[2] },
-				   .block = { block[0], block[1], block[2] },
-				   .shared = shared,
-				   .params = args,
-				   .params_size = nargs * 8,
-				   .stack_limit = r->stack_limit,
-				   .grid_id = 7,
-				   .cooperative = r->cooperative,
-				   .stop = r->stop };
+	struct interp_launch l = {.host = &r->host,
+				  .grid = {grid[0], grid[1], grid[2]},
+				  .block = {block[0], block[1], block[2]},
+				  .shared = shared,
+				  .params = args,
+				  .params_size = nargs * 8,
+				  .stack_limit = r->stack_limit,
+				  .grid_id = 7,
+				  .cooperative = r->cooperative,
+				  .stop = r->stop};
 	struct ptx_function *f = ptx_function_find(r->module, name);
 	struct interp_kernel *k;
 	enum interp_fault fault;

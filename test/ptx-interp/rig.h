@@ -49,11 +49,11 @@ void *rig_alloc(struct rig *r, size_t size); /* zeroed */
 enum interp_fault rig_run(struct rig *r, const char *name, const unsigned grid[3], const unsigned block[3],
 			  size_t shared, const uint64_t *args, size_t nargs);
 
-#define DIM(x, y, z) ((const unsigned[3]){ x, y, z })
-#define ARG(a) ((uint64_t)(a))
-#define RUN(r, name, grid, block, shared, ...)                                                                \
-	rig_run(r, name, grid, block, shared, (const uint64_t[]){ __VA_ARGS__ },                              \
-		sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
+#define DIM(x, y, z) ((const unsigned[3]){x, y, z})
+#define ARG(a)       ((uint64_t)(a))
+#define RUN(r, name, grid, block, shared, ...)                                                               \
+	rig_run(r, name, grid, block, shared, (const uint64_t[]){__VA_ARGS__},                               \
+		sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
 #define P(p) ((uint64_t)(uintptr_t)(p))
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * cpu.h - the engine that runs kernels on this machine's processors: the software driver over the PTX interpreter.
+ * cpu.h - the engine that runs kernels on this machine's processors: the software driver over the PTX
+ *interpreter.
  *
  *	load	PTX text -> declarations (image), module (ptx), program (interp)
  *	launch	pre-decode the kernel if it is new, then one grid over soft's threads
@@ -13,7 +14,8 @@
 
 extern const struct engine cpu_engine;
 
-/* heap.c: in-kernel malloc and free.  One heap for all kernels, of `limit` bytes as of the first allocation. */
+/* heap.c: in-kernel malloc and free.  One heap for all kernels, of `limit` bytes as of the first allocation.
+ */
 uint64_t heap_alloc(uint64_t size, size_t limit);
 void heap_free(uint64_t addr);
 bool heap_holds(uint64_t addr, uint64_t *base, uint64_t *size);

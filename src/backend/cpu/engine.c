@@ -63,7 +63,7 @@ static void unload(struct code *code)
 	free(c);
 }
 
-/* ---- loading --------------------------------------------------------------------------------------------- */
+/* ---- loading ---------------------------------------------------------------------------------------- */
 
 static void log_ptx(struct engine_log *log, const struct ptx_error *e)
 {
@@ -148,7 +148,7 @@ static CUresult load(const void *data, size_t size, enum image_kind kind, const 
 	return CUDA_SUCCESS;
 }
 
-/* ---- variables -------------------------------------------------------------------------------------------- */
+/* ---- variables -------------------------------------------------------------------------------------- */
 
 static uint64_t global_address(const struct code *code, const uint64_t *addresses, const char *name)
 {
@@ -180,7 +180,8 @@ static void init_global(struct cpu_code *c, size_t i, const uint64_t *addresses)
 	for (uint32_t k = 0; k < v->nrelocs; k++) {
 		const struct ptx_reloc *r = &v->relocs[k];
 		const struct ptx_function *f = ptx_function_find(c->module, r->name);
-		uint64_t value = f ? interp_function_address(f) : global_address(&c->code, addresses, r->name);
+		uint64_t value =
+			f ? interp_function_address(f) : global_address(&c->code, addresses, r->name);
 
 		value = (value + (uint64_t)r->addend) >> r->shift;
 		if (r->offset <= size && r->size <= size - r->offset && r->size <= sizeof value)
@@ -196,7 +197,7 @@ static CUresult init_globals(struct code *code, const uint64_t *addresses, bool 
 	return CUDA_SUCCESS;
 }
 
-/* ---- launching -------------------------------------------------------------------------------------------- */
+/* ---- launching -------------------------------------------------------------------------------------- */
 
 /* A grid as the interpreter's host sees it. */
 struct run {

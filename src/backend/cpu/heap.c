@@ -1,6 +1,7 @@
 /*
- * The heap of in-kernel malloc.  Pointers outlive the kernel that made them, and any kernel of the process may use and
- * free them, so there is one.  What is where is written down outside of it: kernels may overwrite all of it.
+ * The heap of in-kernel malloc.  Pointers outlive the kernel that made them, and any kernel of the process
+ * may use and free them, so there is one.  What is where is written down outside of it: kernels may overwrite
+ * all of it.
  */
 #include "backend/cpu/cpu.h"
 

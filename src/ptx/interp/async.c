@@ -1,10 +1,11 @@
 /*
  * Fences, asynchronous copies and mbarriers.
  *
- * A copy is done when its instruction is: waiting for groups of copies finds them finished.  An mbarrier is one word
- * of shared memory, ours to lay out:
+ * A copy is done when its instruction is: waiting for groups of copies finds them finished.  An mbarrier is
+ *one word of shared memory, ours to lay out:
  *
- *	63 phase | 62..40 bytes still to come, biased | 39..20 arrivals of a phase | 19..0 arrivals still missing
+ *	63 phase | 62..40 bytes still to come, biased | 39..20 arrivals of a phase | 19..0 arrivals still
+ *missing
  *
  * A block runs on one thread at a time, so plain accesses do.
  */
@@ -14,10 +15,10 @@
 #include <time.h>
 
 #define COUNT_MASK 0xfffffULL
-#define TX_ONE (1ULL << 40)
-#define TX_BIAS (1ULL << 22)
-#define TX_MASK 0x7fffffULL
-#define PHASE (1ULL << 63)
+#define TX_ONE     (1ULL << 40)
+#define TX_BIAS    (1ULL << 22)
+#define TX_MASK    0x7fffffULL
+#define PHASE      (1ULL << 63)
 
 static void x_fence(struct warp *w, const struct xinst *x)
 {
@@ -33,7 +34,8 @@ static void x_nanosleep(struct warp *w, const struct xinst *x)
 	w->budget = 0; /* let others run at the next chance */
 }
 
-/* cp.async [shared], [global], size {, bytes to read}; the rest is zero. The second address lies in a slot of its own. */
+/* cp.async [shared], [global], size {, bytes to read}; the rest is zero. The second address lies in a slot of
+ * its own. */
 static void x_cp_async(struct warp *w, const struct xinst *x)
 {
 	uint64_t to[LANES], from[LANES], size = (uint64_t)x->in->ops[2].imm;
@@ -44,16 +46,17 @@ static void x_cp_async(struct warp *w, const struct xinst *x)
 		return;
 	if (mem_resolve(w, &second, 1, x->in->m.space2, size, from) == SHAPE_FAULT)
 		return;
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint64_t n = x->src[3] == NO_SLOT ? size : SRC(w, x, 3, uint32_t)[i];
-		uint8_t bytes[16] = { 0 };
+		uint8_t bytes[16] = {0};
 
 		memcpy(bytes, (const void *)(uintptr_t)from[i], n < size ? n : size);
 		memcpy((void *)(uintptr_t)to[i], bytes, size);
 	}
 }
 
-/* ---- mbarrier --------------------------------------------------------------------------------------------------- */
+/* ---- mbarrier --------------------------------------------------------------------------------------- */
 
 static uint64_t mbar_settle(uint64_t v)
 {
@@ -71,7 +74,8 @@ static void x_mbar_init(struct warp *w, const struct xinst *x)
 
 	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
 		return;
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint64_t n = count[i] & COUNT_MASK;
 
 		*(uint64_t *)(uintptr_t)a[i] = TX_BIAS << 40 | n << 20 | n;
@@ -85,7 +89,7 @@ static void x_mbar_inval(struct warp *w, const struct xinst *x)
 	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
 		return;
 	FOR_ACTIVE(w, i)
-		*(uint64_t *)(uintptr_t)a[i] = 0;
+	*(uint64_t *)(uintptr_t)a[i] = 0;
 }
 
 static uint64_t arrive(uint64_t v, unsigned op, uint32_t count)
@@ -111,7 +115,8 @@ static void x_mbar_arrive(struct warp *w, const struct xinst *x)
 	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
 		return;
 	warp_spin(w);
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint64_t *p = (uint64_t *)(uintptr_t)a[i], old = *p;
 		uint32_t n = x->src[1] == NO_SLOT ? 1 : SRC(w, x, 1, uint32_t)[i];
 
@@ -123,13 +128,15 @@ static void x_mbar_arrive(struct warp *w, const struct xinst *x)
 
 static void x_mbar_test(struct warp *w, const struct xinst *x)
 {
-	bool parity = x->in->op == PTX_OP_mbarrier_test_wait_parity || x->in->op == PTX_OP_mbarrier_try_wait_parity;
+	bool parity =
+		x->in->op == PTX_OP_mbarrier_test_wait_parity || x->in->op == PTX_OP_mbarrier_try_wait_parity;
 	uint64_t a[LANES];
 	uint32_t done = 0;
 
 	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
 		return;
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint64_t phase = *(const uint64_t *)(uintptr_t)a[i] >> 63, asked;
 
 		asked = parity ? SRC(w, x, 1, uint32_t)[i] & 1 : SRC(w, x, 1, uint64_t)[i] >> 63;
@@ -148,14 +155,16 @@ static void x_mbar_pending(struct warp *w, const struct xinst *x)
 	MAP(w, d, uint32_t, a[i] & COUNT_MASK);
 }
 
-/* cp.async.mbarrier.arrive: the copies are done, so arrive now; without .noinc one arrival more was announced. */
+/* cp.async.mbarrier.arrive: the copies are done, so arrive now; without .noinc one arrival more was
+ * announced. */
 static void x_mbar_async(struct warp *w, const struct xinst *x)
 {
 	uint64_t a[LANES];
 
 	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
 		return;
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint64_t *p = (uint64_t *)(uintptr_t)a[i];
 
 		if (x->in->m.word)
@@ -173,9 +182,11 @@ static void x_zero(struct warp *w, const struct xinst *x)
 /* A block is a cluster of one: the address in block 0 is the address. */
 static void x_mapa(struct warp *w, const struct xinst *x)
 {
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		if (SRC(w, x, 1, uint32_t)[i]) {
-			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: mapa beyond the cluster", x->in->line);
+			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: mapa beyond the cluster",
+				   x->in->line);
 			return;
 		}
 	}
@@ -210,9 +221,9 @@ exec_fn async_select(const struct ptx_inst *in)
 		return x_nanosleep;
 	case PTX_OP_cp_async:
 		return in->ops[2].kind == PTX_O_IMM &&
-				       (in->ops[2].imm == 4 || in->ops[2].imm == 8 || in->ops[2].imm == 16) ?
-			       x_cp_async :
-			       NULL;
+				       (in->ops[2].imm == 4 || in->ops[2].imm == 8 || in->ops[2].imm == 16)
+			       ? x_cp_async
+			       : NULL;
 	case PTX_OP_cp_async_commit_group:
 	case PTX_OP_cp_async_wait_group:
 	case PTX_OP_cp_async_wait_all:

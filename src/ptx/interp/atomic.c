@@ -1,6 +1,6 @@
 /*
- * atom and red: host atomics, one lane after the other, all sequentially consistent (other blocks run on other threads,
- * and the host may look on).
+ * atom and red: host atomics, one lane after the other, all sequentially consistent (other blocks run on
+ * other threads, and the host may look on).
  */
 #include "ptx/interp/core.h"
 
@@ -49,7 +49,8 @@ static float half_to_float(uint16_t h, bool bf16)
 	return (float)f;
 }
 
-/* The sum of two 16-bit floats is exact in binary32 but for bf16's wide exponents; one rounding, to nearest even. */
+/* The sum of two 16-bit floats is exact in binary32 but for bf16's wide exponents; one rounding, to nearest
+ * even. */
 static uint16_t float_to_half(float v, bool bf16)
 {
 	_Float16 f;
@@ -130,7 +131,8 @@ static uint64_t update(unsigned op, unsigned type, uint64_t a, uint64_t b)
 	case PTX_F32:
 		if (op == PTX_A_ADD)
 			return of_f32(as_f32(a) + as_f32(b));
-		return of_f32(op == PTX_A_MIN ? min_f32(as_f32(a), as_f32(b)) : max_f32(as_f32(a), as_f32(b)));
+		return of_f32(op == PTX_A_MIN ? min_f32(as_f32(a), as_f32(b))
+					      : max_f32(as_f32(a), as_f32(b)));
 	case PTX_F64:
 		return of_f64(as_f64(a) + as_f64(b));
 	case PTX_F16:
@@ -145,20 +147,21 @@ static uint64_t update(unsigned op, unsigned type, uint64_t a, uint64_t b)
 	}
 }
 
-#define RMW(T)                                                                                                \
-	static uint64_t rmw_##T(uint64_t at, unsigned op, unsigned type, uint64_t b)                          \
-	{                                                                                                     \
-		T *p = (T *)(uintptr_t)at, old, new;                                                          \
-                                                                                                              \
-		if (op == PTX_A_ADD && ptx_type_kind(type) != PTX_KIND_FLOAT)                                 \
-			return __atomic_fetch_add(p, (T)b, __ATOMIC_SEQ_CST);                                 \
-		if (op == PTX_A_EXCH)                                                                         \
-			return __atomic_exchange_n(p, (T)b, __ATOMIC_SEQ_CST);                                \
-		old = __atomic_load_n(p, __ATOMIC_ACQUIRE);                                                   \
-		do                                                                                            \
-			new = (T)update(op, type, old, b);                                                    \
-		while (!__atomic_compare_exchange_n(p, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)); \
-		return old;                                                                                   \
+#define RMW(T)                                                                                               \
+	static uint64_t rmw_##T(uint64_t at, unsigned op, unsigned type, uint64_t b)                         \
+	{                                                                                                    \
+		T *p = (T *)(uintptr_t)at, old, new;                                                         \
+                                                                                                             \
+		if (op == PTX_A_ADD && ptx_type_kind(type) != PTX_KIND_FLOAT)                                \
+			return __atomic_fetch_add(p, (T)b, __ATOMIC_SEQ_CST);                                \
+		if (op == PTX_A_EXCH)                                                                        \
+			return __atomic_exchange_n(p, (T)b, __ATOMIC_SEQ_CST);                               \
+		old = __atomic_load_n(p, __ATOMIC_ACQUIRE);                                                  \
+		do                                                                                           \
+			new = (T)update(op, type, old, b);                                                   \
+		while (!__atomic_compare_exchange_n(p, &old, new, true, __ATOMIC_SEQ_CST,                    \
+						    __ATOMIC_ACQUIRE));                                      \
+		return old;                                                                                  \
 	}
 
 RMW(uint16_t)
@@ -167,9 +170,9 @@ RMW(uint64_t)
 
 static uint64_t read_lane(const uint8_t *slot, unsigned width, unsigned lane)
 {
-	return width == W64 ? ((const uint64_t *)slot)[lane] :
-	       width == W32 ? ((const uint32_t *)slot)[lane] :
-			      ((const uint16_t *)slot)[lane];
+	return width == W64   ? ((const uint64_t *)slot)[lane]
+	       : width == W32 ? ((const uint32_t *)slot)[lane]
+			      : ((const uint16_t *)slot)[lane];
 }
 
 static void write_lane(uint8_t *slot, unsigned width, unsigned lane, uint64_t v)
@@ -182,6 +185,22 @@ static void write_lane(uint8_t *slot, unsigned width, unsigned lane, uint64_t v)
 		((uint16_t *)slot)[lane] = (uint16_t)v;
 }
 
+/* Counting in shared memory: a block runs on one thread, so nothing has to be locked. */
+static void add_shared(struct warp *w, const struct xinst *x, const uint64_t a[LANES])
+{
+	const uint32_t *b = SRC(w, x, 1, uint32_t);
+	uint32_t *d = x->dst == NO_SLOT ? NULL : DST(w, x, uint32_t);
+
+	FOR_ACTIVE(w, i)
+	{
+		uint32_t *p = (uint32_t *)(uintptr_t)a[i], old = *p;
+
+		*p = old + b[i];
+		if (d)
+			d[i] = old;
+	}
+}
+
 /* dst is NO_SLOT for red. */
 static void x_atom(struct warp *w, const struct xinst *x)
 {
@@ -192,12 +211,17 @@ static void x_atom(struct warp *w, const struct xinst *x)
 	if (mem_resolve(w, x, 0, x->target, bytes, a) == SHAPE_FAULT)
 		return;
 	warp_spin(w);
-	FOR_ACTIVE(w, i) {
+	if (x->target == PTX_SHARED && op == PTX_A_ADD && (type == PTX_U32 || type == PTX_S32)) {
+		add_shared(w, x, a);
+		return;
+	}
+	FOR_ACTIVE(w, i)
+	{
 		uint64_t v = read_lane(b, x->src_width[1], i);
 
-		old = bytes == 8 ? rmw_uint64_t(a[i], op, type, v) :
-		      bytes == 4 ? rmw_uint32_t(a[i], op, type, v) :
-				   rmw_uint16_t(a[i], op, type, v);
+		old = bytes == 8   ? rmw_uint64_t(a[i], op, type, v)
+		      : bytes == 4 ? rmw_uint32_t(a[i], op, type, v)
+				   : rmw_uint16_t(a[i], op, type, v);
 		if (x->dst != NO_SLOT)
 			write_lane(w->regs + x->dst, x->dst_width, i, old);
 	}
@@ -210,16 +234,16 @@ static uint64_t cas(uint64_t at, unsigned bytes, uint64_t compare, uint64_t valu
 
 	switch (bytes) {
 	case 2:
-		__atomic_compare_exchange_n((uint16_t *)(uintptr_t)at, &c16, (uint16_t)value, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n((uint16_t *)(uintptr_t)at, &c16, (uint16_t)value, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 		return c16;
 	case 4:
-		__atomic_compare_exchange_n((uint32_t *)(uintptr_t)at, &c32, (uint32_t)value, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n((uint32_t *)(uintptr_t)at, &c32, (uint32_t)value, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 		return c32;
 	default:
-		__atomic_compare_exchange_n((uint64_t *)(uintptr_t)at, &compare, value, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n((uint64_t *)(uintptr_t)at, &compare, value, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 		return compare;
 	}
 }
@@ -233,14 +257,16 @@ static void x_cas(struct warp *w, const struct xinst *x)
 	if (mem_resolve(w, x, 0, x->target, bytes, a) == SHAPE_FAULT)
 		return;
 	warp_spin(w);
-	FOR_ACTIVE(w, i) {
-		uint64_t old = cas(a[i], bytes, read_lane(b, x->src_width[1], i), read_lane(c, x->src_width[2], i));
+	FOR_ACTIVE(w, i)
+	{
+		uint64_t old =
+			cas(a[i], bytes, read_lane(b, x->src_width[1], i), read_lane(c, x->src_width[2], i));
 
 		write_lane(w->regs + x->dst, x->dst_width, i, old);
 	}
 }
 
-/* ---- 128 bits -------------------------------------------------------------------------------------------------- */
+/* ---- 128 bits --------------------------------------------------------------------------------------- */
 
 #ifdef __x86_64__
 struct pair {
@@ -263,7 +289,7 @@ static struct pair pair_at(const struct warp *w, uint32_t slot, unsigned lane)
 {
 	const uint64_t *p = (const uint64_t *)(w->regs + slot);
 
-	return (struct pair){ p[2 * lane], p[2 * lane + 1] };
+	return (struct pair){p[2 * lane], p[2 * lane + 1]};
 }
 
 static void x_atom128(struct warp *w, const struct xinst *x)
@@ -274,8 +300,9 @@ static void x_atom128(struct warp *w, const struct xinst *x)
 	if (mem_resolve(w, x, 0, x->target, 16, a) == SHAPE_FAULT)
 		return;
 	warp_spin(w);
-	FOR_ACTIVE(w, i) {
-		struct pair old = { 0, 0 }, value = pair_at(w, x->src[exch ? 1 : 2], i);
+	FOR_ACTIVE(w, i)
+	{
+		struct pair old = {0, 0}, value = pair_at(w, x->src[exch ? 1 : 2], i);
 
 		if (exch)
 			while (!cas128(a[i], &old, value))

@@ -1,8 +1,8 @@
 /*
  * bar.sync, bar.arrive, bar.red and barrier.*: the sixteen barriers of a block.
  *
- * Arrivals are counted lane by lane, so a barrier may stand in divergent code.  For one that names a number of threads
- * (always whole warps) a warp counts as 32 once all lanes it still has are there.
+ * Arrivals are counted lane by lane, so a barrier may stand in divergent code.  For one that names a number
+ * of threads (always whole warps) a warp counts as 32 once all lanes it still has are there.
  */
 #include "ptx/interp/core.h"
 
@@ -39,7 +39,7 @@ static void store_result(struct split *s, const struct barrier *bar)
 		*d = r ? *d | s->mask : *d & ~s->mask;
 	} else {
 		FOR_MASK(s->mask, i)
-			d[i] = bar->popc;
+		d[i] = bar->popc;
 	}
 }
 
@@ -86,7 +86,8 @@ void x_bar(struct warp *w, const struct xinst *x)
 	unsigned op = x->in->op;
 
 	if (id >= MAX_BARS || count > MAX_WARPS * LANES) {
-		warp_fault(w, INTERP_ILLEGAL_INSTRUCTION, "line %u: barrier %u of %u threads", x->in->line, id, count);
+		warp_fault(w, INTERP_ILLEGAL_INSTRUCTION, "line %u: barrier %u of %u threads", x->in->line,
+			   id, count);
 		return;
 	}
 	bar = &b->bars[id];

@@ -17,7 +17,8 @@ static uint64_t arg(struct warp *w, const struct call_site *s, unsigned n, unsig
 	if (a->offset != NO_SLOT)
 		memcpy(&v, frame_param(w, w->frame, lane, a->offset), a->size < 8 ? a->size : 8);
 	else
-		memcpy(&v, w->regs + a->slot + ((size_t)lane << a->width), 1u << (a->width < W64 ? a->width : W64));
+		memcpy(&v, w->regs + a->slot + ((size_t)lane << a->width),
+		       1u << (a->width < W64 ? a->width : W64));
 	return v;
 }
 
@@ -31,7 +32,8 @@ static void result(struct warp *w, const struct call_site *s, unsigned lane, uin
 	if (a->offset != NO_SLOT)
 		memcpy(frame_param(w, w->frame, lane, a->offset), &v, a->size < 8 ? a->size : 8);
 	else
-		memcpy(w->regs + a->slot + ((size_t)lane << a->width), &v, 1u << (a->width < W64 ? a->width : W64));
+		memcpy(w->regs + a->slot + ((size_t)lane << a->width), &v,
+		       1u << (a->width < W64 ? a->width : W64));
 }
 
 static void b_vprintf(struct warp *w, const struct xinst *x)
@@ -40,7 +42,8 @@ static void b_vprintf(struct warp *w, const struct xinst *x)
 	const struct interp_host *h = w->launch->host;
 	struct grid *g = w->block->grid;
 
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		char fmt[1024];
 		size_t len;
 		int n = 0;
@@ -65,7 +68,8 @@ static void b_malloc(struct warp *w, const struct xinst *x)
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
 
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint64_t size = arg(w, s, 0, i);
 
 		result(w, s, i, size && h->alloc ? h->alloc(h->arg, size) : 0);
@@ -79,7 +83,8 @@ static void b_free(struct warp *w, const struct xinst *x)
 
 	/* What is free now must not be found in the caches of this thread. */
 	memset(w->block->worker->ranges, 0, sizeof(w->block->worker->ranges));
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint64_t p = arg(w, s, 0, i);
 
 		if (p && h->release)
@@ -94,7 +99,8 @@ static void b_assertfail(struct warp *w, const struct xinst *x)
 	const uint32_t *c = w->block->ctaid;
 	struct grid *g = w->block->grid;
 
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		char what[256], file[256], function[256], line[1024];
 		int n;
 
@@ -103,17 +109,18 @@ static void b_assertfail(struct warp *w, const struct xinst *x)
 		    !mem_string(w, arg(w, s, 3, i), function, sizeof(function)))
 			return;
 		n = snprintf(line, sizeof(line),
-			     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
-			     (uint32_t)arg(w, s, 2, i), function, c[0], c[1], c[2], w->tid[0][i], w->tid[1][i],
-			     w->tid[2][i], what);
+			     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+			     file, (uint32_t)arg(w, s, 2, i), function, c[0], c[1], c[2], w->tid[0][i],
+			     w->tid[1][i], w->tid[2][i], what);
 		pthread_mutex_lock(&g->lock);
 		if (h->assertion)
 			h->assertion(h->arg, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
 		pthread_mutex_unlock(&g->lock);
 		pthread_mutex_lock(&g->lock);
 		if (!atomic_exchange(&g->asserted, true) && !atomic_load(&g->fault))
-			snprintf(w->launch->message, sizeof(w->launch->message), "assertion %.100s failed at %.100s:%u",
-				 what, file, (uint32_t)arg(w, s, 2, i));
+			snprintf(w->launch->message, sizeof(w->launch->message),
+				 "assertion %.100s failed at %.100s:%u", what, file,
+				 (uint32_t)arg(w, s, 2, i));
 		pthread_mutex_unlock(&g->lock);
 	}
 	/* Others may have something to say, too: the grid goes on as long as nobody has to wait. */
@@ -126,10 +133,10 @@ exec_fn builtin_find(const char *name)
 		const char *name;
 		exec_fn run;
 	} all[] = {
-		{ "vprintf", b_vprintf },
-		{ "malloc", b_malloc },
-		{ "free", b_free },
-		{ "__assertfail", b_assertfail },
+		{"vprintf", b_vprintf},
+		{"malloc", b_malloc},
+		{"free", b_free},
+		{"__assertfail", b_assertfail},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

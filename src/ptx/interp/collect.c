@@ -1,15 +1,14 @@
 /*
  * Instructions over several lanes of a warp: shfl, vote, match, redux, elect, bar.warp.sync.
  *
- * The .sync forms name their members.  A split that comes without some of them waits (x_sync); when the others have
- * come to the same instruction, it runs once for all and each split goes its way.
+ * The .sync forms name their members.  A split that comes without some of them waits (x_sync); when the
+ * others have come to the same instruction, it runs once for all and each split goes its way.
  */
 #include "ptx/interp/core.h"
 
 #include <string.h>
 
-
-/* ---- waiting for members ------------------------------------------------------------------------------------- */
+/* ---- waiting for members ---------------------------------------------------------------------------- */
 
 /* aux: which source is the member mask; NO_SLOT: all lanes. */
 static uint32_t members(const struct xinst *x, const uint8_t *regs, uint32_t lanes)
@@ -27,7 +26,8 @@ void x_sync(struct warp *w, const struct xinst *x)
 		x->op(w, x);
 }
 
-/* Do a and b wait for each other? __syncwarp may stand in different places, all else must be one instruction. */
+/* Do a and b wait for each other? __syncwarp may stand in different places, all else must be one instruction.
+ */
 static bool same_sync(const struct split *a, const struct split *b)
 {
 	if (b->state != SPLIT_SYNC)
@@ -123,7 +123,7 @@ uint32_t sync_missing(struct warp *w)
 	return missing;
 }
 
-/* ---- the instructions ------------------------------------------------------------------------------------------ */
+/* ---- the instructions ------------------------------------------------------------------------------- */
 
 static void do_shfl(struct warp *w, const struct xinst *x)
 {
@@ -131,7 +131,8 @@ static void do_shfl(struct warp *w, const struct xinst *x)
 	uint32_t *d = DST(w, x, uint32_t), from[LANES], ok = 0;
 
 	memcpy(from, a, sizeof(from));
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		int segment = (int)(c[i] >> 8 & 31), lane = (int)i, step = (int)(b[i] & 31), j = lane;
 		int limit = (lane & segment) | ((int)(c[i] & 31) & ~segment);
 		bool in = false;
@@ -183,15 +184,15 @@ static uint64_t lane_value(const struct warp *w, const struct xinst *x, unsigned
 
 static void do_match(struct warp *w, const struct xinst *x)
 {
-	uint32_t same[LANES] = { 0 }, *d = DST(w, x, uint32_t);
+	uint32_t same[LANES] = {0}, *d = DST(w, x, uint32_t);
 	bool all;
 
 	FOR_ACTIVE(w, i)
-		FOR_ACTIVE(w, j)
-			same[i] |= (uint32_t)(lane_value(w, x, 0, i) == lane_value(w, x, 0, j)) << j;
+	FOR_ACTIVE(w, j)
+	same[i] |= (uint32_t)(lane_value(w, x, 0, i) == lane_value(w, x, 0, j)) << j;
 	all = same[__builtin_ctz(w->active)] == w->active;
 	FOR_ACTIVE(w, i)
-		d[i] = x->in->m.mode == PTX_VOTE_ANY ? same[i] : all ? w->active : 0;
+	d[i] = x->in->m.mode == PTX_VOTE_ANY ? same[i] : all ? w->active : 0;
 	if (x->dst2 != NO_SLOT)
 		pred_store(w, x->dst2, all ? ALL_LANES : 0);
 }
@@ -222,7 +223,7 @@ static void do_redux(struct warp *w, const struct xinst *x)
 	uint32_t *d = DST(w, x, uint32_t), r = a[__builtin_ctz(w->active)];
 
 	FOR_MASK(w->active & (w->active - 1), i)
-		r = combine(&x->in->m, r, a[i]);
+	r = combine(&x->in->m, r, a[i]);
 	MAP(w, d, uint32_t, r);
 }
 

@@ -1,19 +1,19 @@
 /*
  * core.h - a grid at work: blocks, warps, their splits, joins and frames.  Private to the interpreter's core.
  *
- * A warp runs as one piece as long as its lanes agree.  Where they part, it becomes several splits, each a set
- * of lanes with a place in the code, one of which runs at a time:
+ * A warp runs as one piece as long as its lanes agree.  Where they part, it becomes several splits, each a
+ *set of lanes with a place in the code, one of which runs at a time:
  *
  *	     @p bra ELSE		split {0-7}  at ELSE  ┐ both have the join
  *	     ...			split {8-31} here     ┘ {pc END, expected 0-31}
  *	END:				arrivals collect in the join; when all have come, one split goes on
  *
- * A join lies at the immediate post-dominator of the branch.  It is a wish, not a law: when lanes wait at a join
- * for others that spin (a lock held by one that waits), the waiting ones are let go.  Likewise lanes that
+ * A join lies at the immediate post-dominator of the branch.  It is a wish, not a law: when lanes wait at a
+ *join for others that spin (a lock held by one that waits), the waiting ones are let go.  Likewise lanes that
  * wait for members of a shfl.sync, or at a barrier, are splits that are not ready.
  *
- * A call gives the calling lanes a frame: registers, .param memory, and the join at which they return.  Frames form a
- * tree, since lanes may be in different calls.  All this is data; no native stack is held while a warp
+ * A call gives the calling lanes a frame: registers, .param memory, and the join at which they return. Frames
+ *form a tree, since lanes may be in different calls.  All this is data; no native stack is held while a warp
  * waits, and the thread that runs a block can leave it at any time and go on with another.
  */
 #ifndef PTX_INTERP_CORE_H
@@ -27,18 +27,18 @@
 #include "ptx/interp/warp.h"
 
 enum {
-	MAX_WARPS = 32,	  /* of a block */
-	MAX_BARS = 16,	  /* named barriers */
-	MAX_JOINS = 64,	  /* of a warp; a branch that finds none free does without */
-	RANGES = 4,	  /* cached allocations of a thread */
-	BUDGET = 4096,	  /* backward branches until somebody else may run */
-	SPIN_COST = 128,  /* what an atomic or volatile access takes from it */
-	STALL_LIMIT = 64, /* budgets used up until waiting lanes are let go */
-	SPIN_STALL = 16,  /* what a budget used up by spinning counts */
+	MAX_WARPS = 32,        /* of a block */
+	MAX_BARS = 16,         /* named barriers */
+	MAX_JOINS = 64,        /* of a warp; a branch that finds none free does without */
+	RANGES = 4,            /* cached allocations of a thread */
+	BUDGET = 4096,         /* backward branches until somebody else may run */
+	SPIN_COST = 128,       /* what an atomic or volatile access takes from it */
+	STALL_LIMIT = 64,      /* budgets used up until waiting lanes are let go */
+	SPIN_STALL = 16,       /* what a budget used up by spinning counts */
 	RESERVED_SHARED = 1024 /* behind the kernel's shared memory, for the system: %reserved_smem_offset */
 };
 
-/* ---- decoded code ------------------------------------------------------------------------------------------- */
+/* ---- decoded code ----------------------------------------------------------------------------------- */
 
 /* `slot` of a frame's constants holds an address that is known only at launch. */
 struct const_reloc {
@@ -60,7 +60,7 @@ struct xfunc {
 	struct ptx_function *fn;
 	struct xinst *insts;
 	uint32_t ninsts;
-	uint32_t index;	     /* in the program */
+	uint32_t index;      /* in the program */
 	uint32_t frame_size; /* of all slots: constants first */
 	uint32_t consts_size;
 	uint8_t *consts;
@@ -99,7 +99,7 @@ struct interp_program {
 	struct interp_kernel *kernels;
 };
 
-/* ---- a warp ------------------------------------------------------------------------------------------------- */
+/* ---- a warp ----------------------------------------------------------------------------------------- */
 
 struct join {
 	const struct xinst *pc; /* an x_join instruction */
@@ -115,7 +115,7 @@ struct frame {
 	uint32_t stack_used;
 	uint64_t local_base; /* of its .local variables, in each lane's local memory */
 	const struct call_site *site;
-	struct join join; /* where it returns */
+	struct join join;   /* where it returns */
 	struct frame *next; /* in the free list */
 	struct frame *all;  /* of the same worker */
 };
@@ -142,10 +142,10 @@ struct warp {
 	struct frame *frame;
 	struct join *join;
 	int budget;
-	uint32_t spins;	  /* atomic and volatile accesses since the budget was filled */
+	uint32_t spins;   /* atomic and volatile accesses since the budget was filled */
 	uint32_t stalled; /* budgets used up since a join let lanes go */
 
-	bool hurried;	  /* lanes were found waiting for each other: all splits are equal */
+	bool hurried; /* lanes were found waiting for each other: all splits are equal */
 
 	uint32_t live; /* lanes that have not exited */
 	uint32_t number;
@@ -159,7 +159,7 @@ struct warp {
 	uint32_t tid[3][LANES] __attribute__((aligned(64)));
 };
 
-/* ---- a block ------------------------------------------------------------------------------------------------ */
+/* ---- a block ---------------------------------------------------------------------------------------- */
 
 struct barrier {
 	bool used;
@@ -179,11 +179,11 @@ struct block {
 	struct barrier bars[MAX_BARS];
 	struct warp *warps;
 	uint8_t *local; /* of all warps */
-	uint32_t idle;	/* rounds in which all warps were spinning */
+	uint32_t idle;  /* rounds in which all warps were spinning */
 	struct block *next;
 };
 
-/* ---- a grid --------------------------------------------------------------------------------------------------- */
+/* ---- a grid ----------------------------------------------------------------------------------------- */
 
 struct range {
 	uint64_t base, end;
@@ -194,7 +194,7 @@ struct worker {
 	struct grid *grid;
 	struct range ranges[RANGES]; /* the last one found first */
 	struct frame **free_frames;  /* by function */
-	struct frame *frames;	     /* all */
+	struct frame *frames;        /* all */
 	struct block *free_blocks;
 	struct block *resident, **resident_end;
 	uint32_t nresident;
@@ -213,16 +213,16 @@ struct grid {
 	uint64_t nblocks;
 	atomic_uint_fast64_t next;
 	atomic_int fault;
-	atomic_bool asserted; /* the launch ends with INTERP_ASSERT, at the next chance */
-	pthread_mutex_t lock; /* of launch->message, and of printing */
+	atomic_bool asserted;   /* the launch ends with INTERP_ASSERT, at the next chance */
+	pthread_mutex_t lock;   /* of launch->message, and of printing */
 	uint64_t workspace[32]; /* of grid-wide barriers: %envreg1 and 2 */
 	uint32_t nthreads, nwarps;
 };
 
-/* ---- flow.c: splits, joins, calls -------------------------------------------------------------------------------- */
+/* ---- flow.c: splits, joins, calls ------------------------------------------------------------------- */
 
 void warp_start(struct warp *w, struct frame *f, uint32_t lanes);
-bool warp_next(struct warp *w);	   /* take a ready split; false: there is none */
+bool warp_next(struct warp *w);    /* take a ready split; false: there is none */
 bool warp_release(struct warp *w); /* let lanes go that wait for others; false: none do */
 /* The active lanes wait at x, the others of the split go on behind it. */
 void warp_suspend(struct warp *w, const struct xinst *x, enum split_state state, unsigned bar);
@@ -242,33 +242,33 @@ void x_ret(struct warp *w, const struct xinst *x);
 void x_exit(struct warp *w, const struct xinst *x);
 void x_trap(struct warp *w, const struct xinst *x);
 
-/* ---- barrier.c ------------------------------------------------------------------------------------------------- */
+/* ---- barrier.c -------------------------------------------------------------------------------------- */
 
 void x_bar(struct warp *w, const struct xinst *x);
 void block_lanes_left(struct block *b); /* some lanes exited: barriers may be complete */
 
-/* ---- collect.c: instructions over several lanes of a warp -------------------------------------------------------- */
+/* ---- collect.c: instructions over several lanes of a warp ------------------------------------------- */
 
 void x_sync(struct warp *w, const struct xinst *x); /* waits for the members, then runs x->op */
 bool sync_resolve(struct warp *w, bool lenient);    /* did some waiting split go on? */
 uint32_t sync_missing(struct warp *w);
 exec_fn collect_select(const struct ptx_inst *in);
 
-/* ---- mem.c, access.c, atomic.c, async.c --------------------------------------------------------------------------- */
+/* ---- mem.c, access.c, atomic.c, async.c ------------------------------------------------------------- */
 
 /* How the addresses of an access lie. */
 enum shape { SHAPE_FAULT, SHAPE_DENSE, SHAPE_UNIFORM, SHAPE_LOOSE };
 
 /*
- * Host addresses of `size` bytes in every active lane, checked and aligned; dense: lane i's is the first one +
- * i * size and all lanes are active.  Other lanes' entries are addresses that may be read.
- * src: the operand that is the address (index in x->src).
+ * Host addresses of `size` bytes in every active lane, checked and aligned; dense: lane i's is the first one
+ * + i * size and all lanes are active.  Other lanes' entries are addresses that may be read. src: the operand
+ * that is the address (index in x->src).
  */
 enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size,
 		       uint64_t a[LANES]);
 /*
- * The same for the common cases, where one address says it all: dense, or the same in all active lanes.  Anything
- * else, faults too, is loose, and to be resolved.
+ * The same for the common cases, where one address says it all: dense, or the same in all active lanes.
+ * Anything else, faults too, is loose, and to be resolved.
  */
 enum shape mem_quick(struct warp *w, const struct xinst *x, unsigned space, uint64_t size, uint64_t *first);
 /* May one lane touch these bytes, at a generic address? */
@@ -293,21 +293,21 @@ static inline uint64_t lane_local(const struct warp *w, unsigned lane)
 	return (uint64_t)(uintptr_t)w->local + lane * w->block->grid->local_size;
 }
 
-/* ---- mov.c ---------------------------------------------------------------------------------------------------------- */
+/* ---- mov.c ------------------------------------------------------------------------------------------ */
 
 exec_fn mov_select(const struct ptx_inst *in);
-void x_sreg(struct warp *w, const struct xinst *x);	  /* aux: enum ptx_sreg, imm: component */
+void x_sreg(struct warp *w, const struct xinst *x);       /* aux: enum ptx_sreg, imm: component */
 void x_local_addr(struct warp *w, const struct xinst *x); /* imm: offset in the frame's local variables */
 void x_param_addr(struct warp *w, const struct xinst *x); /* imm: offset in the .param frame */
 void x_nop(struct warp *w, const struct xinst *x);
 
-/* ---- builtin.c, format.c -------------------------------------------------------------------------------------------- */
+/* ---- builtin.c, format.c ---------------------------------------------------------------------------- */
 
 exec_fn builtin_find(const char *name);
 /* Formats like printf, arguments packed at args; malloc'ed text or NULL (fault raised or no memory). */
 char *format_device(struct warp *w, const char *fmt, uint64_t args, size_t *len, int *nargs);
 
-/* ---- decode.c, program.c ----------------------------------------------------------------------------------------------- */
+/* ---- decode.c, program.c ---------------------------------------------------------------------------- */
 
 struct decode_error {
 	int err;
@@ -319,7 +319,7 @@ struct xfunc *program_func(struct interp_program *p, struct ptx_function *f);
 const struct xfunc *kernel_func_at(const struct interp_kernel *k, uint64_t address);
 unsigned slot_width(unsigned type); /* enum width of a register of this type */
 
-/* ---- run.c --------------------------------------------------------------------------------------------------------- */
+/* ---- run.c ------------------------------------------------------------------------------------------ */
 
 enum run { RUN_DONE, RUN_BLOCKED, RUN_PROGRESS, RUN_SPINNING, RUN_FAULT };
 enum run block_run(struct block *b);

@@ -1,12 +1,12 @@
 /*
- * From parsed instructions to decoded ones: every register, constant and address gets a slot in the frame, every
- * instruction the function that runs it.
+ * From parsed instructions to decoded ones: every register, constant and address gets a slot in the frame,
+ *every instruction the function that runs it.
  *
  *	frame:	| registers | constants, addresses, temporaries |
  *		0           regs_size                           frame_size
  *
- * What an instruction needs computed first (special registers, addresses in the local frame) becomes an instruction
- * of its own before it, with a temporary as result.  Places where lanes meet again get an x_join.
+ * What an instruction needs computed first (special registers, addresses in the local frame) becomes an
+ *instruction of its own before it, with a temporary as result.  Places where lanes meet again get an x_join.
  */
 #include "ptx/interp/decode.h"
 
@@ -57,7 +57,7 @@ static bool grow(struct decoder *d, void **array, uint32_t n, uint32_t *cap, siz
 	return true;
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------------ */
+/* ---- slots ------------------------------------------------------------------------------------------ */
 
 unsigned slot_width(unsigned type)
 {
@@ -151,7 +151,8 @@ uint32_t decode_const(struct decoder *d, unsigned width, uint64_t v)
 static uint32_t temporary(struct decoder *d)
 {
 	if (d->temps_used == MAX_TEMPS) {
-		decode_fail(d, -ENOTSUP, NULL, "%s: too many special registers in one instruction", d->fn->name);
+		decode_fail(d, -ENOTSUP, NULL, "%s: too many special registers in one instruction",
+			    d->fn->name);
 		return 0;
 	}
 	if (!d->temps[d->temps_used])
@@ -176,12 +177,12 @@ static uint32_t relocated(struct decoder *d, const struct ptx_var *v, int64_t ad
 	if (!grow(d, (void **)&d->relocs, d->nrelocs, &d->relocs_cap, sizeof(*d->relocs)))
 		return 0;
 	r = &d->relocs[d->nrelocs++];
-	*r = (struct const_reloc){ .slot = 0, .width = (uint8_t)width, .var = v, .addend = addend };
+	*r = (struct const_reloc){.slot = 0, .width = (uint8_t)width, .var = v, .addend = addend};
 	r->slot = new_slot(d, width);
 	return r->slot;
 }
 
-/* ---- instructions -------------------------------------------------------------------------------------------------- */
+/* ---- instructions ----------------------------------------------------------------------------------- */
 
 struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst *in)
 {
@@ -201,8 +202,8 @@ struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst 
 }
 
 /* Something computed before the instruction. Temporaries hold 64 bits or less. */
-static uint32_t emit_temp(struct decoder *d, exec_fn run, const struct ptx_inst *in, unsigned width, uint32_t aux,
-			  int64_t imm)
+static uint32_t emit_temp(struct decoder *d, exec_fn run, const struct ptx_inst *in, unsigned width,
+			  uint32_t aux, int64_t imm)
 {
 	uint32_t slot = temporary(d);
 	struct xinst *x = decode_emit(d, run, in);
@@ -219,7 +220,8 @@ static bool in_range(const struct ptx_var *v, int64_t imm)
 	return imm >= -(1LL << 31) && imm < 1LL << 31 && v->offset < 1u << 30;
 }
 
-uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm, unsigned width)
+uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm,
+		    unsigned width)
 {
 	switch (v->space) {
 	case PTX_GLOBAL:
@@ -246,7 +248,8 @@ uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct p
 	return 0;
 }
 
-uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, uint8_t *width)
+uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
+			uint8_t *width)
 {
 	*width = (uint8_t)slot_width(o->type);
 	switch (o->kind) {
@@ -294,10 +297,10 @@ struct address {
 	int64_t imm;
 };
 
-static struct address decode_address(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
-				     unsigned space)
+static struct address decode_address(struct decoder *d, const struct ptx_inst *in,
+				     const struct ptx_operand *o, unsigned space)
 {
-	struct address a = { NO_SLOT, W64, (uint8_t)space, o->imm };
+	struct address a = {NO_SLOT, W64, (uint8_t)space, o->imm};
 
 	if (o->reg != PTX_NOREG) {
 		a.slot = d->regs[o->reg];
@@ -323,7 +326,8 @@ static void x_sum(struct warp *w, const struct xinst *x)
 	uint64_t *d = DST(w, x, uint64_t);
 
 	FOR_ACTIVE(w, i)
-		d[i] = (x->src_width[0] == W64 ? SRC(w, x, 0, uint64_t)[i] : SRC(w, x, 0, uint32_t)[i]) + (uint64_t)x->imm;
+	d[i] = (x->src_width[0] == W64 ? SRC(w, x, 0, uint64_t)[i] : SRC(w, x, 0, uint32_t)[i]) +
+	       (uint64_t)x->imm;
 }
 
 static uint32_t address_temp(struct decoder *d, const struct ptx_inst *in, struct address a)
@@ -395,8 +399,8 @@ static void check_param(struct decoder *d, const struct ptx_inst *in, const stru
 	if (d->fn->is_entry && at < d->fn->param_size)
 		end = d->fn->param_size;
 	if (x->imm < 0 || at > end || size > end - at || at % (ptx_type_bits(in->m.type[0]) / 8))
-		decode_fail(d, -EINVAL, in, "%s of %llu bytes at %lld lies outside the parameters", ptx_op_name(in->op),
-			    (unsigned long long)size, (long long)x->imm);
+		decode_fail(d, -EINVAL, in, "%s of %llu bytes at %lld lies outside the parameters",
+			    ptx_op_name(in->op), (unsigned long long)size, (long long)x->imm);
 	if (in->op == PTX_OP_st && d->fn->is_entry && at < d->fn->param_size)
 		decode_fail(d, -EINVAL, in, "a kernel's parameters cannot be written");
 }
@@ -457,9 +461,9 @@ static int member_source(const struct ptx_inst *in, const struct xinst *x)
 
 static exec_fn select_exec(struct decoder *d, const struct ptx_inst *in, const struct xinst *x)
 {
-	static exec_fn (*const ask[])(const struct ptx_inst *) = { mov_select,	  collect_select, atomic_select,
-								    async_select, matrix_select,  tex_select,
-								    alu_select };
+	static exec_fn (*const ask[])(const struct ptx_inst *) = {mov_select,   collect_select, atomic_select,
+								  async_select, matrix_select,  tex_select,
+								  alu_select};
 	exec_fn run;
 
 	switch (in->op) {
@@ -498,12 +502,13 @@ static void unsupported(struct decoder *d, const struct ptx_inst *in)
 
 	for (unsigned i = 0; i < in->m.ntypes && n < sizeof(types); i++)
 		n += (size_t)snprintf(types + n, sizeof(types) - n, ".%s", ptx_type_name(in->m.type[i]));
-	decode_fail(d, -ENOTSUP, in, "%s%s in this form is not supported by the interpreter", ptx_op_name(in->op), types);
+	decode_fail(d, -ENOTSUP, in, "%s%s in this form is not supported by the interpreter",
+		    ptx_op_name(in->op), types);
 }
 
 static void decode_plain(struct decoder *d, const struct ptx_inst *in)
 {
-	struct xinst x = { .guard = 0 }, *at;
+	struct xinst x = {.guard = 0}, *at;
 	int members;
 
 	x.dst = x.dst2 = NO_SLOT;
@@ -622,9 +627,9 @@ static void hand_over(struct decoder *d, struct xfunc *x)
 int decode_function(struct interp_program *p, struct xfunc *x, struct decode_error *e)
 {
 	struct ptx_function *f = x->fn;
-	struct decoder d = { .program = p, .fn = f, .func = x, .e = e };
+	struct decoder d = {.program = p, .fn = f, .func = x, .e = e};
 
-	if (f->param_frame_size > MAX_PARAMS || f->local_size > MAX_PARAMS) {
+	if (f->param_frame_size > MAX_PARAMS || f->local_size > MAX_LOCAL) {
 		decode_fail(&d, -ENOTSUP, NULL, "%s needs too much local or parameter memory", f->name);
 		return e->err;
 	}

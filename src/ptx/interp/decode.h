@@ -1,19 +1,21 @@
-/* decode.h - the state of decoding one function.  Shared by decode.c and decode_flow.c, of nobody else's interest. */
+/* decode.h - the state of decoding one function.  Shared by decode.c and decode_flow.c, of nobody else's
+ * interest. */
 #ifndef PTX_INTERP_DECODE_H
 #define PTX_INTERP_DECODE_H
 
 #include "ptx/interp/core.h"
 
 enum {
-	MAX_FRAME = 1 << 28,  /* bytes of slots */
-	MAX_PARAMS = 1 << 24, /* bytes of .param or .local memory a lane */
+	MAX_FRAME = 1 << 25,  /* bytes of slots */
+	MAX_PARAMS = 1 << 18, /* bytes of .param memory a lane */
+	MAX_LOCAL = 1 << 19,  /* of .local memory, as on a GPU */
 	MAX_TEMPS = 16,
 	CONST_BUCKETS = 64
 };
 
 struct known_const {
 	uint64_t value;
-	uint32_t slot, next; /* next + 1 is the index + 1 of another in the bucket; 0 ends */
+	uint32_t slot, next; /* next: one more than the index of another in the bucket; 0 ends */
 	uint8_t width;
 };
 
@@ -44,8 +46,10 @@ struct decoder {
 __attribute__((format(printf, 4, 5))) void decode_fail(struct decoder *d, int err, const struct ptx_inst *in,
 						       const char *fmt, ...);
 uint32_t decode_const(struct decoder *d, unsigned width, uint64_t v);
-uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm, unsigned width);
-uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, uint8_t *width);
+uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm,
+		    unsigned width);
+uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
+			uint8_t *width);
 void decode_guard(struct decoder *d, const struct ptx_inst *in, struct xinst *x);
 struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst *in);
 void fill_slot(uint8_t *slot, unsigned width, uint64_t v);

@@ -46,16 +46,18 @@ void decode_brx(struct decoder *d, uint32_t i)
 	x->aux = meeting_point(d, i);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------ */
 
-static bool decode_arg(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, struct call_arg *a)
+static bool decode_arg(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
+		       struct call_arg *a)
 {
 	const struct ptx_var *v = o->var;
 
 	if (o->kind == PTX_O_VAR && v->space == PTX_PARAM && v->reg == PTX_NOREG) {
 		if (v->offset > d->fn->param_frame_size || v->size > d->fn->param_frame_size - v->offset)
 			return false;
-		*a = (struct call_arg){ .offset = (uint32_t)v->offset, .slot = NO_SLOT, .size = (uint32_t)v->size };
+		*a = (struct call_arg){
+			.offset = (uint32_t)v->offset, .slot = NO_SLOT, .size = (uint32_t)v->size};
 		return true;
 	}
 	a->offset = NO_SLOT;
@@ -104,7 +106,7 @@ static void choose_callee(struct decoder *d, const struct ptx_inst *in, struct c
 
 void decode_call(struct decoder *d, const struct ptx_inst *in)
 {
-	static const struct ptx_operand nothing = { .kind = PTX_O_NONE };
+	static const struct ptx_operand nothing = {.kind = PTX_O_NONE};
 	struct call_site *s = calloc(1, sizeof(*s));
 	struct xinst *x;
 	uint32_t slot = NO_SLOT;
@@ -148,7 +150,8 @@ static struct call_arg *decode_own(struct decoder *d, struct ptx_var **vars, uin
 			a[i].slot = d->regs[v->reg];
 			a[i].width = (uint8_t)slot_width(d->fn->regs[v->reg].type);
 			a[i].size = a[i].width == WPRED ? 0 : 1u << a[i].width;
-		} else if (v->offset > d->fn->param_frame_size || v->size > d->fn->param_frame_size - v->offset) {
+		} else if (v->offset > d->fn->param_frame_size ||
+			   v->size > d->fn->param_frame_size - v->offset) {
 			decode_fail(d, -EINVAL, NULL, "%s: parameter %s has no place", d->fn->name, v->name);
 		} else {
 			a[i].offset = (uint32_t)v->offset;

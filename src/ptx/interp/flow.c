@@ -11,7 +11,7 @@ void warp_push(struct warp *w, const struct split *s)
 
 static void push_ready(struct warp *w, const struct xinst *pc, struct frame *f, struct join *j, uint32_t mask)
 {
-	warp_push(w, &(struct split){ .pc = pc, .frame = f, .join = j, .mask = mask, .state = SPLIT_READY });
+	warp_push(w, &(struct split){.pc = pc, .frame = f, .join = j, .mask = mask, .state = SPLIT_READY});
 }
 
 void warp_suspend(struct warp *w, const struct xinst *x, enum split_state state, unsigned bar)
@@ -19,12 +19,12 @@ void warp_suspend(struct warp *w, const struct xinst *x, enum split_state state,
 	uint32_t rest = w->mask & ~w->active;
 
 	push_ready(w, w->pc, w->frame, w->join, rest);
-	warp_push(w, &(struct split){ .pc = x,
-				      .frame = w->frame,
-				      .join = w->join,
-				      .mask = w->active,
-				      .state = state,
-				      .bar = (uint8_t)bar });
+	warp_push(w, &(struct split){.pc = x,
+				     .frame = w->frame,
+				     .join = w->join,
+				     .mask = w->active,
+				     .state = state,
+				     .bar = (uint8_t)bar});
 	w->mask = 0;
 	w->event |= EV_NEXT;
 }
@@ -48,11 +48,11 @@ void warp_rotate(struct warp *w)
 		return;
 	memmove(w->splits + 1, w->splits, w->nsplits * sizeof(w->splits[0]));
 	w->nsplits++;
-	w->splits[0] = (struct split){ .pc = w->pc, .frame = w->frame, .join = w->join, .mask = w->mask };
+	w->splits[0] = (struct split){.pc = w->pc, .frame = w->frame, .join = w->join, .mask = w->mask};
 	w->mask = 0;
 }
 
-/* ---- joins -------------------------------------------------------------------------------------------------- */
+/* ---- joins ------------------------------------------------------------------------------------------ */
 
 static struct join *join_create(struct warp *w, const struct xinst *pc, uint32_t expected, uint32_t arrived)
 {
@@ -62,7 +62,7 @@ static struct join *join_create(struct warp *w, const struct xinst *pc, uint32_t
 		return NULL;
 	j = &w->joins[__builtin_ctzll(w->free_joins)];
 	w->free_joins &= w->free_joins - 1;
-	*j = (struct join){ pc, w->frame, expected, arrived, w->join };
+	*j = (struct join){pc, w->frame, expected, arrived, w->join};
 	return j;
 }
 
@@ -118,9 +118,10 @@ static void absorb(struct warp *w, const struct xinst *x)
 }
 
 /*
- * Lanes that part may meet before their join: where one of them can leave early, the join lies at the end.  So a
- * split that comes to a place where paths meet lets those go first that are behind it, and would meet at the same
- * join.  Once lanes of the warp have been found waiting for each other, this ends: they must not be held back.
+ * Lanes that part may meet before their join: where one of them can leave early, the join lies at the end. So
+ * a split that comes to a place where paths meet lets those go first that are behind it, and would meet at
+ * the same join.  Once lanes of the warp have been found waiting for each other, this ends: they must not be
+ * held back.
  */
 static void let_others_catch_up(struct warp *w, const struct xinst *x)
 {
@@ -136,12 +137,13 @@ static void let_others_catch_up(struct warp *w, const struct xinst *x)
 	}
 	if (!behind)
 		return;
-	self = (struct split){ .pc = x, .frame = w->frame, .join = w->join, .mask = w->mask };
+	self = (struct split){.pc = x, .frame = w->frame, .join = w->join, .mask = w->mask};
 	take(w, (uint32_t)(behind - w->splits));
 	warp_push(w, &self);
 }
 
-/* The join at hand is complete: all its lanes go on as one. The instruction there runs again, for the outer join. */
+/* The join at hand is complete: all its lanes go on as one. The instruction there runs again, for the outer
+ * join. */
 static void join_pass(struct warp *w, struct join *j)
 {
 	w->mask = j->arrived;
@@ -191,7 +193,7 @@ bool warp_release(struct warp *w)
 	return release_some(w, ALL_LANES) || sync_resolve(w, true);
 }
 
-/* ---- choosing what runs --------------------------------------------------------------------------------------- */
+/* ---- choosing what runs ----------------------------------------------------------------------------- */
 
 static bool take_ready(struct warp *w)
 {
@@ -212,7 +214,8 @@ bool warp_next(struct warp *w)
 		sync_resolve(w, false);
 		if (take_ready(w))
 			return true;
-		/* Lanes wait for members of a shfl.sync. Those at a join are let go, they may be on their way. */
+		/* Lanes wait for members of a shfl.sync. Those at a join are let go, they may be on their
+		 * way. */
 		missing = sync_missing(w);
 		if (!missing)
 			return false;
@@ -243,9 +246,10 @@ void warp_start(struct warp *w, struct frame *f, uint32_t lanes)
 	push_ready(w, f->fn->insts, f, NULL, lanes);
 }
 
-/* ---- branches -------------------------------------------------------------------------------------------------- */
+/* ---- branches --------------------------------------------------------------------------------------- */
 
-/* The join for lanes that part here and meet at instruction number `at`. NULL: they meet where they would have anyway. */
+/* The join for lanes that part here and meet at instruction number `at`. NULL: they meet where they would
+ * have anyway. */
 static struct join *branch_join(struct warp *w, uint32_t at)
 {
 	const struct xinst *pc;
@@ -309,7 +313,8 @@ void x_brx(struct warp *w, const struct xinst *x)
 
 	if (--w->budget <= 0)
 		w->event |= EV_BUDGET;
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		if (index[i] >= x->target) {
 			warp_fault(w, INTERP_INVALID_PC, "brx.idx: index %u of %u", index[i], x->target);
 			return;
@@ -319,8 +324,8 @@ void x_brx(struct warp *w, const struct xinst *x)
 		uint32_t t = targets[index[__builtin_ctz(todo)]], lanes = 0;
 
 		FOR_MASK(todo, i)
-			if (targets[index[i]] == t)
-				lanes |= 1u << i;
+		if (targets[index[i]] == t)
+			lanes |= 1u << i;
 		if (lanes == w->mask) {
 			w->pc = insts + t;
 			return;
@@ -336,7 +341,7 @@ void x_brx(struct warp *w, const struct xinst *x)
 	w->event |= EV_NEXT;
 }
 
-/* ---- leaving ----------------------------------------------------------------------------------------------------- */
+/* ---- leaving ---------------------------------------------------------------------------------------- */
 
 void warp_exit(struct warp *w, uint32_t lanes)
 {
@@ -360,7 +365,7 @@ void x_trap(struct warp *w, const struct xinst *x)
 	warp_fault(w, INTERP_TRAP, "%s at line %u", ptx_op_name(x->in->op), x->in->line);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------ */
 
 uint8_t *frame_param(struct warp *w, struct frame *f, unsigned lane, uint64_t offset)
 {
@@ -388,7 +393,7 @@ static void pass(struct warp *w, struct frame *to, const struct call_arg *d, str
 	uint32_t n = d->size < s->size ? d->size : s->size;
 
 	FOR_MASK(lanes, i)
-		memcpy(arg_at(w, to, d, i), arg_at(w, from, s, i), n);
+	memcpy(arg_at(w, to, d, i), arg_at(w, from, s, i), n);
 }
 
 /* A frame for `lanes`, which return to j. NULL: a fault was raised. */
@@ -409,8 +414,8 @@ static struct frame *enter(struct warp *w, const struct call_site *s, const stru
 	f->stack_used = w->frame->stack_used + fn->stack_use;
 	if (f->stack_used > w->block->grid->stack_size ||
 	    f->local_base + fn->fn->local_size > w->block->grid->local_size) {
-		warp_fault(w, INTERP_STACK_OVERFLOW, "calling %s: the stack of %llu bytes is used up", fn->fn->name,
-			   (unsigned long long)w->block->grid->stack_size);
+		warp_fault(w, INTERP_STACK_OVERFLOW, "calling %s: the stack of %llu bytes is used up",
+			   fn->fn->name, (unsigned long long)w->block->grid->stack_size);
 		frame_put(w->block->worker, f);
 		return NULL;
 	}
@@ -432,7 +437,7 @@ static void call_all(struct warp *w, const struct call_site *s, const struct xfu
 {
 	uint32_t lanes = w->active;
 	struct frame *f =
-		enter(w, s, fn, lanes, (struct join){ w->pc, w->frame, w->mask, w->mask & ~lanes, w->join });
+		enter(w, s, fn, lanes, (struct join){w->pc, w->frame, w->mask, w->mask & ~lanes, w->join});
 
 	if (f)
 		run_in(w, f, lanes);
@@ -452,10 +457,10 @@ static void call_each(struct warp *w, const struct call_site *s, const uint64_t 
 		struct frame *f;
 
 		FOR_MASK(todo, i)
-			if (addr[i] == to)
-				lanes |= 1u << i;
+		if (addr[i] == to)
+			lanes |= 1u << i;
 		f = enter(w, s, kernel_func_at(w->block->grid->kernel, to), lanes,
-			  (struct join){ w->pc, w->frame, lanes, 0, outer });
+			  (struct join){w->pc, w->frame, lanes, 0, outer});
 		if (!f)
 			return;
 		push_ready(w, f->fn->insts, f, &f->join, lanes);
@@ -471,10 +476,11 @@ static void call_indirect(struct warp *w, const struct xinst *x, const struct ca
 	uint64_t first = addr[__builtin_ctz(w->active)];
 	bool same = true;
 
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		if (!kernel_func_at(w->block->grid->kernel, addr[i])) {
-			warp_fault(w, INTERP_INVALID_PC, "line %u: call of 0x%llx, which is no function", x->in->line,
-				   (unsigned long long)addr[i]);
+			warp_fault(w, INTERP_INVALID_PC, "line %u: call of 0x%llx, which is no function",
+				   x->in->line, (unsigned long long)addr[i]);
 			return;
 		}
 		same &= addr[i] == first;

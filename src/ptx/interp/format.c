@@ -1,7 +1,7 @@
 /*
- * Device printf.  The arguments lie one after the other as a C compiler would put them into a struct: integers of 4
- * or 8 bytes, doubles, pointers.  The format is hostile: each conversion is taken apart and put together again
- * before the C library sees it, and a conversion we do not know is printed as it stands.
+ * Device printf.  The arguments lie one after the other as a C compiler would put them into a struct:
+ * integers of 4 or 8 bytes, doubles, pointers.  The format is hostile: each conversion is taken apart and put
+ * together again before the C library sees it, and a conversion we do not know is printed as it stands.
  */
 #include "ptx/interp/core.h"
 
@@ -72,7 +72,7 @@ static uint64_t next_arg(struct reader *r, unsigned size)
 struct spec {
 	char flags[8];
 	int width, precision; /* -1: not given */
-	unsigned size;	      /* of an integer: 4 or 8; 1 and 2 for hh and h */
+	unsigned size;        /* of an integer: 4 or 8; 1 and 2 for hh and h */
 	char type;
 };
 
@@ -205,8 +205,8 @@ static void convert(struct out *o, struct spec *s, struct reader *r)
 
 char *format_device(struct warp *w, const char *fmt, uint64_t args, size_t *len, int *nargs)
 {
-	struct out o = { 0 };
-	struct reader r = { .w = w, .at = args };
+	struct out o = {0};
+	struct reader r = {.w = w, .at = args};
 
 	put(&o, "", 0);
 	while (*fmt && !r.failed && !o.failed) {
@@ -231,7 +231,8 @@ char *format_device(struct warp *w, const char *fmt, uint64_t args, size_t *len,
 		fmt = end ? end : fmt + 1;
 	}
 	if (r.failed)
-		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "printf arguments at 0x%llx cannot be read", (unsigned long long)args);
+		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "printf arguments at 0x%llx cannot be read",
+			   (unsigned long long)args);
 	if (r.failed || o.failed) {
 		free(o.text);
 		return NULL;

@@ -55,7 +55,8 @@ struct interp_host {
 	bool (*accessible)(void *arg, uint64_t addr, uint64_t *base, uint64_t *size);
 	/* Where a .global or .const variable of module scope lies. */
 	uint64_t (*address)(void *arg, const struct ptx_var *v);
-	/* Texture, surface or sampler behind a handle (a .u64 object, or the address of a texref). NULL: none. */
+	/* Texture, surface or sampler behind a handle (a .u64 object, or the address of a texref). NULL:
+	 * none. */
 	const struct texture *(*texture)(void *arg, uint64_t handle);
 	/* What device printf wrote; whole calls, never cut. NULL: dropped. */
 	void (*print)(void *arg, const char *text, size_t len);
@@ -77,7 +78,7 @@ struct interp_launch {
 	uint64_t grid_id;
 	bool cooperative;
 	const atomic_bool *stop; /* NULL, or set by someone who no longer wants the result */
-	uint64_t deadline;	 /* CLOCK_MONOTONIC ns, or 0 */
+	uint64_t deadline;       /* CLOCK_MONOTONIC ns, or 0 */
 	/* Out: what went wrong, in words; "" if nothing did. */
 	char message[256];
 };
@@ -90,7 +91,8 @@ void interp_destroy(struct interp_program *p); /* NULL is fine */
  * Pre-decodes an entry and everything it can call; the second time costs nothing.  0, or -EINVAL (bad PTX),
  * -ENOTSUP (a form we do not run), -ENOENT, -ENOMEM; then `why` names line, opcode and form.
  */
-int interp_kernel(struct interp_program *p, struct ptx_function *f, struct interp_kernel **k, char *why, size_t size);
+int interp_kernel(struct interp_program *p, struct ptx_function *f, struct interp_kernel **k, char *why,
+		  size_t size);
 size_t interp_kernel_local(const struct interp_kernel *k); /* bytes a thread: cuFuncGetAttribute */
 
 /* The value of a pointer to a function, for initialisers of variables. */

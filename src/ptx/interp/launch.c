@@ -92,10 +92,10 @@ static void run_grid(struct grid *g)
 
 static const char *fault_text(int fault)
 {
-	return fault == INTERP_TIMEOUT	     ? "the kernel ran past its deadline" :
-	       fault == INTERP_STOPPED	     ? "the kernel was stopped" :
-	       fault == INTERP_OUT_OF_MEMORY ? "out of memory" :
-					       "the kernel failed";
+	return fault == INTERP_TIMEOUT         ? "the kernel ran past its deadline"
+	       : fault == INTERP_STOPPED       ? "the kernel was stopped"
+	       : fault == INTERP_OUT_OF_MEMORY ? "out of memory"
+					       : "the kernel failed";
 }
 
 enum interp_fault interp_launch(const struct interp_kernel *k, struct interp_launch *l)

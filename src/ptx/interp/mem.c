@@ -53,7 +53,8 @@ static bool granted(struct warp *w, uint64_t lo, uint64_t n)
 static bool in_frames(const struct warp *w, uint64_t lo, uint64_t n)
 {
 	for (const struct frame *f = w->frame; f; f = f->parent)
-		if (f->params && inside((uint64_t)(uintptr_t)f->params, (uint64_t)f->fn->param_stride * LANES, lo, n))
+		if (f->params &&
+		    inside((uint64_t)(uintptr_t)f->params, (uint64_t)f->fn->param_stride * LANES, lo, n))
 			return true;
 	return false;
 }
@@ -98,17 +99,17 @@ bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size)
 	return true;
 }
 
-/* ---- one access of a warp ------------------------------------------------------------------------------------- */
+/* ---- one access of a warp --------------------------------------------------------------------------- */
 
-static enum shape bad(struct warp *w, const struct xinst *x, enum interp_fault fault, unsigned lane, uint64_t a,
-		      uint64_t size)
+static enum shape bad(struct warp *w, const struct xinst *x, enum interp_fault fault, unsigned lane,
+		      uint64_t a, uint64_t size)
 {
 	const uint32_t *c = w->block->ctaid;
 
-	warp_fault(w, fault, "line %u: %s of %llu bytes at 0x%llx%s, block (%u,%u,%u), thread (%u,%u,%u)", x->in->line,
-		   ptx_op_name(x->in->op), (unsigned long long)size, (unsigned long long)a,
-		   fault == INTERP_MISALIGNED_ADDRESS ? " (misaligned)" : "", c[0], c[1], c[2], w->tid[0][lane],
-		   w->tid[1][lane], w->tid[2][lane]);
+	warp_fault(w, fault, "line %u: %s of %llu bytes at 0x%llx%s, block (%u,%u,%u), thread (%u,%u,%u)",
+		   x->in->line, ptx_op_name(x->in->op), (unsigned long long)size, (unsigned long long)a,
+		   fault == INTERP_MISALIGNED_ADDRESS ? " (misaligned)" : "", c[0], c[1], c[2],
+		   w->tid[0][lane], w->tid[1][lane], w->tid[2][lane]);
 	return SHAPE_FAULT;
 }
 
@@ -156,13 +157,13 @@ static enum shape check_offsets(struct warp *w, const struct xinst *x, uint64_t 
 	}
 	if (high || size > limit) {
 		FOR_ACTIVE(w, i)
-			if (size > limit || a[i] > last)
-				return bad(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
+		if (size > limit || a[i] > last)
+			return bad(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
 	}
 	if (low_bits & (size - 1)) {
 		FOR_ACTIVE(w, i)
-			if (a[i] & (size - 1))
-				return bad(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
+		if (a[i] & (size - 1))
+			return bad(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
 	}
 	return SHAPE_LOOSE;
 }
@@ -187,14 +188,14 @@ static enum shape check_generic(struct warp *w, const struct xinst *x, uint64_t 
 	}
 	if (low_bits & (size - 1)) {
 		FOR_ACTIVE(w, i)
-			if (a[i] & (size - 1))
-				return bad(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
+		if (a[i] & (size - 1))
+			return bad(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
 	}
 	if (hi - lo <= UINT64_MAX - size && range_ok(w, lo, hi - lo + size))
 		return SHAPE_LOOSE;
 	FOR_ACTIVE(w, i)
-		if (!range_ok(w, a[i], size))
-			return bad(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
+	if (!range_ok(w, a[i], size))
+		return bad(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
 	return SHAPE_LOOSE;
 }
 
@@ -207,21 +208,21 @@ static enum shape resolve_param(struct warp *w, const struct xinst *x, uint64_t 
 }
 
 /* Are all active lanes' values the same; with all lanes active, does each exceed the last by size? */
-#define SHAPE_OF(name, T)                                                                                     \
-	static enum shape name(const T *b, uint32_t on, T size)                                               \
-	{                                                                                                     \
-		T first = b[__builtin_ctz(on)], same = 0, dense = 0;                                          \
-                                                                                                              \
-		if (on == ALL_LANES) {                                                                        \
-			for (unsigned i = 0; i < LANES; i++) {                                                \
-				same |= b[i] ^ first;                                                         \
-				dense |= b[i] ^ (T)(first + (T)i * size);                                     \
-			}                                                                                     \
-			return !dense ? SHAPE_DENSE : !same ? SHAPE_UNIFORM : SHAPE_LOOSE;                    \
-		}                                                                                             \
-		for (unsigned i = 0; i < LANES; i++)                                                          \
-			same |= on & LANE_BIT(i, T) ? b[i] ^ first : 0;                                       \
-		return same ? SHAPE_LOOSE : SHAPE_UNIFORM;                                                    \
+#define SHAPE_OF(name, T)                                                                                    \
+	static enum shape name(const T *b, uint32_t on, T size)                                              \
+	{                                                                                                    \
+		T first = b[__builtin_ctz(on)], same = 0, dense = 0;                                         \
+                                                                                                             \
+		if (on == ALL_LANES) {                                                                       \
+			for (unsigned i = 0; i < LANES; i++) {                                               \
+				same |= b[i] ^ first;                                                        \
+				dense |= b[i] ^ (T)(first + (T)i * size);                                    \
+			}                                                                                    \
+			return !dense ? SHAPE_DENSE : !same ? SHAPE_UNIFORM : SHAPE_LOOSE;                   \
+		}                                                                                            \
+		for (unsigned i = 0; i < LANES; i++)                                                         \
+			same |= on & LANE_BIT(i, T) ? b[i] ^ first : 0;                                      \
+		return same ? SHAPE_LOOSE : SHAPE_UNIFORM;                                                   \
 	}
 SHAPE_OF(shape32, uint32_t)
 SHAPE_OF(shape64, uint64_t)

@@ -39,7 +39,8 @@ static void mov128(struct warp *w, const struct xinst *x)
 	const uint64_t *a = SRC(w, x, 0, uint64_t);
 	uint64_t *d = DST(w, x, uint64_t);
 
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		d[2 * i] = a[2 * i];
 		d[2 * i + 1] = a[2 * i + 1];
 	}
@@ -50,7 +51,7 @@ static void mov_pred(struct warp *w, const struct xinst *x)
 	pred_store(w, x->dst, pred_src(w, x, 0));
 }
 
-/* ---- {a, b} to and from one register --------------------------------------------------------------------------- */
+/* ---- {a, b} to and from one register ---------------------------------------------------------------- */
 
 static uint64_t get(const uint8_t *slot, unsigned width, unsigned lane)
 {
@@ -78,7 +79,8 @@ static void put(uint8_t *slot, unsigned width, unsigned lane, uint64_t v)
 	}
 }
 
-/* A register's lane as bytes: elements are pieces of it. Little-endian, as the layout of slots already says. */
+/* A register's lane as bytes: elements are pieces of it. Little-endian, as the layout of slots already says.
+ */
 static unsigned slot_bytes(unsigned width)
 {
 	return 1u << width;
@@ -89,7 +91,8 @@ static void pack(struct warp *w, const struct xinst *x)
 	unsigned n = x->in->ops[1].n, total = slot_bytes(x->dst_width), size = total / n;
 	uint8_t *d = w->regs + x->dst;
 
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint8_t bytes[16];
 
 		for (unsigned e = 0; e < n; e++) {
@@ -107,7 +110,8 @@ static void unpack(struct warp *w, const struct xinst *x)
 	unsigned n = x->in->ops[0].n, total = slot_bytes(x->src_width[0]), size = total / n;
 	const uint8_t *a = w->regs + x->src[0];
 
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint8_t bytes[16];
 
 		memcpy(bytes, a + i * total, total);
@@ -172,7 +176,7 @@ static exec_fn select_vector(const struct ptx_inst *in)
 	return to ? pack : unpack;
 }
 
-/* ---- special registers -------------------------------------------------------------------------------------------- */
+/* ---- special registers ------------------------------------------------------------------------------ */
 
 static uint64_t nanoseconds(void)
 {
@@ -271,7 +275,8 @@ static uint32_t lane_sreg(const struct warp *w, unsigned sreg, unsigned comp, un
 
 static bool varies(unsigned sreg)
 {
-	return sreg == PTX_SR_tid || sreg == PTX_SR_laneid || (sreg >= PTX_SR_lanemask_eq && sreg <= PTX_SR_lanemask_lt);
+	return sreg == PTX_SR_tid || sreg == PTX_SR_laneid ||
+	       (sreg >= PTX_SR_lanemask_eq && sreg <= PTX_SR_lanemask_lt);
 }
 
 static void splat(struct warp *w, const struct xinst *x, uint64_t v)
@@ -308,25 +313,25 @@ void x_sreg(struct warp *w, const struct xinst *x)
 		MAP(w, d, uint32_t, t[i]);
 	} else {
 		FOR_ACTIVE(w, i)
-			put(w->regs + x->dst, x->dst_width, i, lane_sreg(w, sreg, comp, i));
+		put(w->regs + x->dst, x->dst_width, i, lane_sreg(w, sreg, comp, i));
 	}
 }
 
-/* ---- addresses ------------------------------------------------------------------------------------------------------ */
+/* ---- addresses -------------------------------------------------------------------------------------- */
 
 void x_local_addr(struct warp *w, const struct xinst *x)
 {
 	uint64_t a = w->frame->local_base + (uint64_t)x->imm;
 
 	FOR_ACTIVE(w, i)
-		put(w->regs + x->dst, x->dst_width, i, a);
+	put(w->regs + x->dst, x->dst_width, i, a);
 }
 
 void x_param_addr(struct warp *w, const struct xinst *x)
 {
 	FOR_ACTIVE(w, i)
-		put(w->regs + x->dst, x->dst_width, i,
-		    (uint64_t)(uintptr_t)frame_param(w, w->frame, i, (uint64_t)x->imm));
+	put(w->regs + x->dst, x->dst_width, i,
+	    (uint64_t)(uintptr_t)frame_param(w, w->frame, i, (uint64_t)x->imm));
 }
 
 /* What is added to an address of this space to make it generic, in one lane. */
@@ -347,7 +352,8 @@ static void cvta(struct warp *w, const struct xinst *x)
 {
 	const uint8_t *a = w->regs + x->src[0];
 
-	FOR_ACTIVE(w, i) {
+	FOR_ACTIVE(w, i)
+	{
 		uint64_t v = get(a, x->src_width[0], i), base = window(w, x->in->m.space, i);
 
 		put(w->regs + x->dst, x->dst_width, i, x->in->m.to ? v - base : v + base);
@@ -381,13 +387,13 @@ static void isspacep(struct warp *w, const struct xinst *x)
 	uint32_t r = 0;
 
 	FOR_ACTIVE(w, i)
-		r |= (uint32_t)in_window(w, x->in->m.space, get(w->regs + x->src[0], x->src_width[0], i)) << i;
+	r |= (uint32_t)in_window(w, x->in->m.space, get(w->regs + x->src[0], x->src_width[0], i)) << i;
 	pred_store(w, x->dst, r);
 }
 
 static exec_fn select_mov(const struct ptx_inst *in)
 {
-	static const exec_fn by_width[] = { mov_pred, mov16, mov32, mov64, mov128 };
+	static const exec_fn by_width[] = {mov_pred, mov16, mov32, mov64, mov128};
 
 	if (in->ops[0].kind == PTX_O_VEC || in->ops[1].kind == PTX_O_VEC)
 		return select_vector(in);

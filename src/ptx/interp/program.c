@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_SHARED = 1 << 20, MAX_LOCAL_TOTAL = 1 << 20 };
+
 struct interp_program *interp_create(struct ptx_module *m)
 {
 	struct interp_program *p = calloc(1, sizeof(*p));
@@ -36,7 +38,7 @@ static void func_clear(struct xfunc *x)
 	free(x->list_widths);
 	free(x->params);
 	free(x->rets);
-	*x = (struct xfunc){ .fn = x->fn, .index = x->index };
+	*x = (struct xfunc){.fn = x->fn, .index = x->index};
 }
 
 void interp_destroy(struct interp_program *p)
@@ -98,7 +100,7 @@ size_t interp_kernel_local(const struct interp_kernel *k)
 	return k->local_total;
 }
 
-/* ---- a kernel and all that it calls --------------------------------------------------------------------------- */
+/* ---- a kernel and all that it calls ----------------------------------------------------------------- */
 
 static int add(struct interp_kernel *k, struct ptx_function *f)
 {
@@ -129,7 +131,8 @@ static int prepare(struct interp_program *p, struct xfunc *x, struct decode_erro
 		if (x->fn->error.line)
 			ptx_error_format(&x->fn->error, e->why, e->size);
 		else
-			snprintf(e->why, e->size, "%s: %s", x->fn->name, r == -ENOMEM ? "out of memory" : "no body");
+			snprintf(e->why, e->size, "%s: %s", x->fn->name,
+				 r == -ENOMEM ? "out of memory" : "no body");
 		return r;
 	}
 	if (x->insts)
@@ -161,9 +164,10 @@ static int reach(struct interp_kernel *k, struct decode_error *e)
 	return 0;
 }
 
-int interp_kernel(struct interp_program *p, struct ptx_function *f, struct interp_kernel **out, char *why, size_t size)
+int interp_kernel(struct interp_program *p, struct ptx_function *f, struct interp_kernel **out, char *why,
+		  size_t size)
 {
-	struct decode_error e = { .why = why, .size = size };
+	struct decode_error e = {.why = why, .size = size};
 	struct interp_kernel *k;
 	int r;
 
@@ -180,6 +184,11 @@ int interp_kernel(struct interp_program *p, struct ptx_function *f, struct inter
 		if (f->error.line)
 			ptx_error_format(&f->error, why, size);
 		return r;
+	}
+	if (f->shared_static > MAX_SHARED || f->local_total > MAX_LOCAL_TOTAL) {
+		snprintf(why, size, "%s needs %llu bytes of shared and %llu of local memory", f->name,
+			 (unsigned long long)f->shared_static, (unsigned long long)f->local_total);
+		return -EINVAL;
 	}
 	k = calloc(1, sizeof(*k));
 	if (!k)

@@ -1,9 +1,9 @@
 /*
  * Running warps, blocks, and a thread's share of a grid.
  *
- * A warp runs until it ends, waits, or has used up its budget; a block until all its warps have ended or do nothing but
- * spin; a thread takes the grid's blocks in order.  When all it has are spinning, it takes one more: so blocks
- * that wait for later ones (a barrier over the grid) find them running in the end.
+ * A warp runs until it ends, waits, or has used up its budget; a block until all its warps have ended or do
+ * nothing but spin; a thread takes the grid's blocks in order.  When all it has are spinning, it takes one
+ * more: so blocks that wait for later ones (a barrier over the grid) find them running in the end.
  */
 #include "ptx/interp/core.h"
 
@@ -15,10 +15,10 @@
 #include <time.h>
 
 enum {
-	PATIENCE = 64,	       /* rounds in which all blocks spin, until one more is started */
-	MAX_RESIDENT = 256,    /* blocks a thread has at work, unless all must be */
-	STUCK_ROUNDS = 64,     /* rounds in which a block spins, until lanes that wait at joins are let go */
-	SLEEP_AFTER = 4096,    /* rounds, until spinning threads sleep in between */
+	PATIENCE = 64,      /* rounds in which all blocks spin, until one more is started */
+	MAX_RESIDENT = 256, /* blocks a thread has at work, unless all must be */
+	STUCK_ROUNDS = 64,  /* rounds in which a block spins, until lanes that wait at joins are let go */
+	SLEEP_AFTER = 4096, /* rounds, until spinning threads sleep in between */
 	SLEEP_NS = 50 * 1000,
 };
 
@@ -64,7 +64,7 @@ static bool grid_over(struct grid *g)
 	return true;
 }
 
-/* ---- a warp -------------------------------------------------------------------------------------------------- */
+/* ---- a warp ----------------------------------------------------------------------------------------- */
 
 static void dispatch(struct warp *w)
 {
@@ -115,7 +115,7 @@ static enum run warp_run(struct warp *w)
 	}
 }
 
-/* ---- a block -------------------------------------------------------------------------------------------------- */
+/* ---- a block ---------------------------------------------------------------------------------------- */
 
 /* One turn for every warp. */
 static enum run block_round(struct block *b)
@@ -170,8 +170,9 @@ enum run block_run(struct block *b)
 		case RUN_BLOCKED:
 			if (release_warps(b))
 				break;
-			warp_fault(&b->warps[0], INTERP_TIMEOUT, "all threads of block (%u,%u,%u) wait at barriers",
-				   b->ctaid[0], b->ctaid[1], b->ctaid[2]);
+			warp_fault(&b->warps[0], INTERP_TIMEOUT,
+				   "all threads of block (%u,%u,%u) wait at barriers", b->ctaid[0],
+				   b->ctaid[1], b->ctaid[2]);
 			return RUN_FAULT;
 		default:
 			return r;
@@ -179,14 +180,15 @@ enum run block_run(struct block *b)
 	}
 }
 
-/* ---- frames ----------------------------------------------------------------------------------------------------- */
+/* ---- frames ----------------------------------------------------------------------------------------- */
 
 #define ROUND64(n) (((n) + 63) & ~(size_t)63)
 
 struct frame *frame_get(struct worker *k, const struct xfunc *fn)
 {
 	struct frame *f = k->free_frames[fn->index];
-	size_t params = (size_t)fn->param_stride * LANES, head = ROUND64(sizeof(*f)), regs = ROUND64(fn->frame_size);
+	size_t params = (size_t)fn->param_stride * LANES, head = ROUND64(sizeof(*f)),
+	       regs = ROUND64(fn->frame_size);
 
 	if (f) {
 		k->free_frames[fn->index] = f->next;
@@ -211,7 +213,7 @@ void frame_put(struct worker *k, struct frame *f)
 	k->free_frames[f->fn->index] = f;
 }
 
-/* ---- starting and ending a block ------------------------------------------------------------------------------------ */
+/* ---- starting and ending a block -------------------------------------------------------------------- */
 
 static void block_destroy(struct block *b)
 {
@@ -327,7 +329,7 @@ static void end_block(struct worker *k, struct block **at)
 	k->free_blocks = b;
 }
 
-/* ---- a thread's share ---------------------------------------------------------------------------------------------- */
+/* ---- a thread's share ------------------------------------------------------------------------------- */
 
 /* One turn for every block this thread has. */
 static enum run worker_round(struct worker *k)
@@ -356,7 +358,7 @@ static enum run worker_round(struct worker *k)
 
 static void wait_a_little(uint32_t rounds)
 {
-	struct timespec t = { .tv_nsec = SLEEP_NS };
+	struct timespec t = {.tv_nsec = SLEEP_NS};
 
 	if (rounds > SLEEP_AFTER)
 		nanosleep(&t, NULL);
@@ -405,7 +407,7 @@ static void free_blocks(struct block *b)
 void worker_run(void *data, uint64_t number)
 {
 	struct grid *g = data;
-	struct worker k = { .grid = g, .number = (uint32_t)number };
+	struct worker k = {.grid = g, .number = (uint32_t)number};
 	int none = 0;
 	struct frame *next;
 

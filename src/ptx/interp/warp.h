@@ -53,7 +53,7 @@ typedef void (*exec_fn)(struct warp *w, const struct xinst *x);
 enum { LANES = 32, MAX_SRC = 6 };
 enum width { WPRED, W16, W32, W64, W128 };
 
-#define NO_SLOT UINT32_MAX
+#define NO_SLOT   UINT32_MAX
 #define ALL_LANES UINT32_MAX
 
 /*
@@ -64,14 +64,14 @@ enum width { WPRED, W16, W32, W64, W128 };
  *   - An operand not written (PTX_O_NONE, or trailing) is NO_SLOT.
  *   - A result that is _ is a slot nobody reads: write it like any other.
  *   - A vector operand {a, b, c} is an index into list: its elements are list[src[i]], list[src[i] + 1] ...;
- *     how many is x->in->ops[k].n.  A brace with one element, too.  A matrix or texture operand written as one
- *     plain register is an ordinary slot: look at in->ops[k].kind.
+ *     how many is x->in->ops[k].n.  A brace with one element, too.  A matrix or texture operand written as
+ * one plain register is an ordinary slot: look at in->ops[k].kind.
  *   - An immediate has the width of the operand's type (in->ops[k].type).
  *   - A negated predicate source sets bit i of src_not: use pred_src().
  */
 struct xinst {
 	exec_fn run;
-	uint32_t guard;	    /* a predicate slot; the slot of "true" if the instruction is not guarded */
+	uint32_t guard;     /* a predicate slot; the slot of "true" if the instruction is not guarded */
 	uint32_t guard_xor; /* ~0 for @!p */
 	uint32_t dst, dst2;
 	uint32_t src[MAX_SRC];
@@ -82,22 +82,22 @@ struct xinst {
 	const uint8_t *list_width; /* enum width of each slot in list */
 	const struct ptx_inst *in; /* modifiers, types, line */
 	/* The core's own: */
-	exec_fn op;	 /* of a warp-wide instruction, run once its members have come */
+	exec_fn op;      /* of a warp-wide instruction, run once its members have come */
 	uint32_t target; /* bra: where to; others: what their exec function says */
 	uint32_t aux;
 	int64_t imm; /* displacement of an address */
 	const void *data;
 };
 
-/* ---- slots -------------------------------------------------------------------------------------------------- */
+/* ---- slots ------------------------------------------------------------------------------------------ */
 
 #define SLOT(w, offset, T) ((T *)__builtin_assume_aligned((w)->regs + (offset), 64))
-#define DST(w, x, T) SLOT(w, (x)->dst, T)
-#define DST2(w, x, T) SLOT(w, (x)->dst2, T)
-#define SRC(w, x, n, T) ((const T *)SLOT(w, (x)->src[n], T))
+#define DST(w, x, T)       SLOT(w, (x)->dst, T)
+#define DST2(w, x, T)      SLOT(w, (x)->dst2, T)
+#define SRC(w, x, n, T)    ((const T *)SLOT(w, (x)->src[n], T))
 /* Element e of the vector operand that src[n] is; of the one that dst is. */
 #define SRCV(w, x, n, e, T) ((const T *)SLOT(w, (x)->list[(x)->src[n] + (e)], T))
-#define DSTV(w, x, e, T) SLOT(w, (x)->list[(x)->dst + (e)], T)
+#define DSTV(w, x, e, T)    SLOT(w, (x)->list[(x)->dst + (e)], T)
 
 /*
  * For every active lane i: d[i] = expr.  d is a T array; expr may use i.
@@ -106,23 +106,23 @@ struct xinst {
  * expressions that are harmless on any bits.  MAP_ACTIVE evaluates it for active lanes alone: for what may
  * trap (integer division), index, or costs a lot.
  */
-#define MAP(w, d, T, expr)                                                                                    \
-	do {                                                                                                  \
-		const uint32_t on_ = (w)->active;                                                             \
-		if (__builtin_expect(on_ == ALL_LANES, 1)) {                                                  \
-			_Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)(d)[i] = (T)(expr);               \
-		} else {                                                                                      \
-			_Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)                                  \
-			{                                                                                     \
-				T v_ = (T)(expr);                                                             \
-				(d)[i] = on_ & LANE_BIT(i, T) ? v_ : (d)[i];                                  \
-			}                                                                                     \
-		}                                                                                             \
+#define MAP(w, d, T, expr)                                                                                   \
+	do {                                                                                                 \
+		const uint32_t on_ = (w)->active;                                                            \
+		if (__builtin_expect(on_ == ALL_LANES, 1)) {                                                 \
+			_Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)(d)[i] = (T)(expr);              \
+		} else {                                                                                     \
+			_Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)                                 \
+			{                                                                                    \
+				T v_ = (T)(expr);                                                            \
+				(d)[i] = on_ & LANE_BIT(i, T) ? v_ : (d)[i];                                 \
+			}                                                                                    \
+		}                                                                                            \
 	} while (0)
-#define MAP_ACTIVE(w, d, T, expr)                                                                             \
-	do {                                                                                                  \
-		FOR_ACTIVE(w, i)                                                                              \
-			(d)[i] = (T)(expr);                                                                   \
+#define MAP_ACTIVE(w, d, T, expr)                                                                            \
+	do {                                                                                                 \
+		FOR_ACTIVE(w, i)                                                                             \
+		(d)[i] = (T)(expr);                                                                          \
 	} while (0)
 
 /* 1 << i, from a table: baseline x86 has no shift by a different count in each element. */
@@ -132,17 +132,17 @@ extern const uint64_t lane_bit64[LANES];
 
 /* Loop over active lanes, lowest first. */
 #define FOR_ACTIVE(w, i) FOR_MASK((w)->active, i)
-#define FOR_MASK(mask, i)                                                                                     \
-	for (uint32_t m_##i = (mask), i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0; m_##i;                  \
+#define FOR_MASK(mask, i)                                                                                    \
+	for (uint32_t m_##i = (mask), i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0; m_##i;                 \
 	     m_##i &= m_##i - 1, i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0)
 
-/* ---- the warp ------------------------------------------------------------------------------------------------ */
+/* ---- the warp --------------------------------------------------------------------------------------- */
 
 /* The part of a warp that arithmetic and textures may use.  It stands first in the core's struct warp. */
-#define WARP_COMMON                                                                                           \
-	uint8_t *regs;	 /* current frame */                                                                  \
-	uint32_t active; /* lanes that execute this instruction: never 0 */                                   \
-	uint32_t cc;	 /* carry flag of add.cc and its kin, a bit a lane */                                 \
+#define WARP_COMMON                                                                                          \
+	uint8_t *regs;   /* current frame */                                                                 \
+	uint32_t active; /* lanes that execute this instruction: never 0 */                                  \
+	uint32_t cc;     /* carry flag of add.cc and its kin, a bit a lane */                                \
 	struct interp_launch *launch;
 
 struct warp_common {
@@ -159,7 +159,8 @@ struct warp {
  * Ends the launch with this fault, and the message: the first of the grid wins.  The instruction still
  * returns normally; results written or not do not matter any more.
  */
-__attribute__((format(printf, 3, 4))) void warp_fault(struct warp *w, enum interp_fault fault, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void warp_fault(struct warp *w, enum interp_fault fault,
+						      const char *fmt, ...);
 
 static inline uint32_t pred_src(const struct warp *w, const struct xinst *x, unsigned n)
 {
@@ -187,7 +188,7 @@ static inline const struct texture *warp_texture(struct warp *w, uint64_t handle
 	return h->texture ? h->texture(h->arg, handle) : NULL;
 }
 
-/* ---- who executes what ------------------------------------------------------------------------------------------ */
+/* ---- who executes what ------------------------------------------------------------------------------ */
 
 /*
  * The function for an instruction, or NULL if this form is not supported (the launch is then refused, and
@@ -195,10 +196,10 @@ static inline const struct texture *warp_texture(struct warp *w, uint64_t handle
  *
  *	core	mov ld st ldu cvta isspacep atom red bar* barrier* membar fence bra brx call ret exit trap
  *		brkpt nanosleep shfl vote match redux activemask elect cp.async* mbarrier* prefetch* discard
- *		applypriority createpolicy griddepcontrol pmevent stacksave stackrestore alloca mapa getctarank
- *	tex	tex tld4 suld sust sured txq suq istypep
- *	alu	everything else; also mma, wmma.mma and movmatrix, of which the core has made sure that all lanes
- *		are there (ldmatrix, stmatrix and wmma.load/store are the core's: they touch memory)
+ *		applypriority createpolicy griddepcontrol pmevent stacksave stackrestore alloca mapa
+ *getctarank tex	tex tld4 suld sust sured txq suq istypep alu	everything else; also mma, wmma.mma
+ *and movmatrix, of which the core has made sure that all lanes are there (ldmatrix, stmatrix and
+ *wmma.load/store are the core's: they touch memory)
  *
  * Code that exists for several instruction sets (AVX2, AVX-512) is compiled once for each, and select picks.
  */
