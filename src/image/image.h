@@ -177,6 +177,7 @@ struct image_global {
 	bool managed;
 	bool external; /* declared, defined elsewhere */
 	bool local;
+	bool opaque; /* PTX: a texture, sampler or surface reference, for the driver to bind */
 };
 
 struct image_code {

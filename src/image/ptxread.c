@@ -91,7 +91,7 @@ static void add_shared(struct reader *r, const struct ptxdecl *d)
 
 static void add_global(struct reader *r, const struct ptxdecl *d, bool constant, bool external, bool local)
 {
-	struct image_global *g = d->opaque ? NULL : APPEND(r, globals);
+	struct image_global *g = APPEND(r, globals);
 
 	if (!g)
 		return;
@@ -102,6 +102,7 @@ static void add_global(struct reader *r, const struct ptxdecl *d, bool constant,
 	g->align = ptxdecl_align(d);
 	g->space = constant ? IMAGE_SPACE_CONST : IMAGE_SPACE_GLOBAL;
 	g->managed = d->managed;
+	g->opaque = d->opaque;
 	g->external = external;
 	g->local = local;
 	if (constant && !external) {
@@ -115,7 +116,7 @@ static void add_global(struct reader *r, const struct ptxdecl *d, bool constant,
 static void read_variables(struct reader *r, bool external, bool local)
 {
 	bool shared = ptxcur_at(&r->c, ".shared"), constant = ptxcur_at(&r->c, ".const");
-	struct ptxdecl d = {0};
+	struct ptxdecl d = {.opaque = ptxcur_at(&r->c, ".tex")}; /* .tex: references of old */
 
 	ptxcur_next(&r->c);
 	if (constant && ptxcur_accept(&r->c, "[")) { /* .const[3]: banks of old */
@@ -392,7 +393,7 @@ static bool in(const struct reader *r, const char *const *list)
 static void read_statement(struct reader *r)
 {
 	static const char *const linkage[] = {".visible", ".weak", ".common", ".extern", NULL};
-	static const char *const variables[] = {".global", ".const", ".shared", NULL};
+	static const char *const variables[] = {".global", ".const", ".shared", ".tex", NULL};
 	/* These end at the end of their operands, not in a semicolon. */
 	static const char *const alone[] = {".file", ".loc", ".version", ".target", NULL};
 	bool external = false, local = true;

@@ -89,7 +89,7 @@ static void variables(void)
 			       ".global .u32 counted[] = {1, 2, 3};\n"
 			       ".global .b16 nested[][2] = {{1, 2}, {3, 4}, {5, 6}};\n"
 			       ".global .u64 pointers[2] = {generic(a), mask()};\n"
-			       ".global .texref tex;\n"
+			       ".global .texref tex;\n.tex .u32 old;\n"
 			       ".shared .align 4 .b8 pool[64];\n.extern .shared .align 16 .b8 dyn[];\n"
 			       ".func f() { mov.u32 %r1, pool; }\n"
 			       ".entry user() { mov.u32 %r1, pool; mov.u32 %r2, pool; mov.u32 %r3, dyn; }\n"
@@ -99,7 +99,8 @@ static void variables(void)
 		uint64_t size, align;
 	} want[] = {{"a", 4, 4},        {"m", 24, 8},      {"elsewhere", 8, 8},
 		    {"c", 20, 4},       {"quad", 32, 16},  {"one", 16, 16},
-		    {"counted", 12, 4}, {"nested", 12, 2}, {"pointers", 16, 8}};
+		    {"counted", 12, 4}, {"nested", 12, 2}, {"pointers", 16, 8},
+		    {"tex", 8, 8},      {"old", 4, 4}};
 	const struct image_global *g;
 
 	CHECK(code);
@@ -111,6 +112,7 @@ static void variables(void)
 		CHECK(g && g->size == want[i].size && g->align == want[i].align);
 		CHECK(g && g->managed == !strcmp(g->name, "m") &&
 		      g->external == !strcmp(g->name, "elsewhere"));
+		CHECK(g && g->opaque == (!strcmp(g->name, "tex") || !strcmp(g->name, "old")));
 		CHECK(g && (g->space == IMAGE_SPACE_CONST) == !strcmp(g->name, "c"));
 		CHECK(g && g->local == (strcmp(g->name, "m") && strcmp(g->name, "elsewhere")));
 	}

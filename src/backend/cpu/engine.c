@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/soft/texture.h"
 #include "ptx/interp/interp.h"
 #include "wire/trace.h"
 
@@ -230,6 +231,12 @@ static bool accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
 	return soft_accessible(addr, base, size) || heap_holds(addr, base, size);
 }
 
+static const struct texture *texture(void *arg, uint64_t handle)
+{
+	(void)arg;
+	return soft_texture(handle);
+}
+
 static uint64_t address(void *arg, const struct ptx_var *v)
 {
 	const struct run *r = arg;
@@ -295,6 +302,7 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 		.threads = soft_parallelism(),
 		.accessible = accessible,
 		.address = address,
+		.texture = texture,
 		.print = print,
 		.assertion = assertion,
 		.alloc = alloc,

@@ -46,6 +46,14 @@ static void release_command(struct command *c)
 
 const struct command_ops command_copy3d = {COMMAND_COPY, run_copy3d, release_command, false};
 
+bool copy_params(const struct command *c, CUDA_MEMCPY3D *m)
+{
+	if (c->ops != &command_copy3d)
+		return false;
+	*m = ((const struct copy3d *)c->data)->params;
+	return true;
+}
+
 /* ---- checking ---- */
 
 /* One side of a CUDA_MEMCPY3D. */
@@ -141,7 +149,7 @@ CUresult copy3d_make(struct copy3d *c, const CUDA_MEMCPY3D *p)
 		p->dstXInBytes,        p->dstY,      p->dstZ,     p->dstPitch, p->dstHeight, p->dstMemoryType,
 		(uintptr_t)p->dstHost, p->dstDevice, p->dstArray, true};
 
-	*c = (struct copy3d){0};
+	*c = (struct copy3d){.params = *p};
 	if (!p->WidthInBytes || !p->Height || !p->Depth)
 		return CUDA_SUCCESS;
 	c->width = p->WidthInBytes;

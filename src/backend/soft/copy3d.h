@@ -21,6 +21,7 @@ struct copy_side {
 
 struct copy3d {
 	struct copy_side dst, src;
+	CUDA_MEMCPY3D params; /* as the application said it */
 	size_t width, height, depth; /* all or none are 0 */
 };
 

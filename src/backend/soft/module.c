@@ -96,7 +96,7 @@ CUresult module_global(struct module *m, const char *name, CUdeviceptr *addr, si
 {
 	int i = program_global(m->program, name);
 
-	if (i < 0 || !m->globals[i])
+	if (i < 0 || !m->globals[i] || m->program->code->globals[i].opaque)
 		return CUDA_ERROR_NOT_FOUND;
 	if (addr)
 		*addr = m->globals[i];

@@ -1,0 +1,241 @@
+/*
+ * Two processes share device memory, an interprocess event, a pool and physical memory; forged, mangled and
+ * stale handles are refused.
+ */
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "engine.h"
+
+/* What the first process tells the second. */
+struct news {
+	CUipcMemHandle small, large;
+	CUipcEventHandle event;
+	CUmemPoolPtrExportData block;
+};
+
+static void start(CUcontext *ctx)
+{
+	struct soft_config config = {.memory = 1ull << 30};
+
+	OK(soft_open(&test_engine, &config));
+	OK(soft_cuCtxCreate_v2(ctx, 0, 0));
+}
+
+static void send_fd(int sock, int fd)
+{
+	char room[CMSG_SPACE(sizeof fd)] = {0}, byte = 0;
+	struct iovec io = {&byte, 1};
+	struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	CHECK_EQ(sendmsg(sock, &m, 0), 1);
+}
+
+static int receive_fd(int sock)
+{
+	char room[CMSG_SPACE(sizeof(int))], byte;
+	struct iovec io = {&byte, 1};
+	struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+	int fd = -1;
+
+	CHECK_EQ(recvmsg(sock, &m, 0), 1);
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
+	return fd;
+}
+
+static int word(CUdeviceptr p)
+{
+	int v = 0;
+
+	OK(soft_cuMemcpyDtoH_v2(&v, p, 4));
+	return v;
+}
+
+static int second(int sock)
+{
+	CUcontext ctx;
+	CUdeviceptr a, b, again, block, v;
+	CUmemGenericAllocationHandle h;
+	CUmemoryPool pool;
+	CUstream s;
+	CUevent e;
+	struct news n;
+	CUmemAccessDesc rw = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+	start(&ctx);
+	CHECK_EQ(recv(sock, &n, sizeof n, MSG_WAITALL), sizeof n);
+	int pool_fd = receive_fd(sock), memory_fd = receive_fd(sock);
+	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&a, n.small, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuIpcOpenMemHandle_v2(&a, n.small, 1));
+	OK(soft_cuIpcOpenMemHandle_v2(&again, n.small, 1));
+	CHECK_EQ(a, again);
+	OK(soft_cuIpcOpenMemHandle_v2(&b, n.large, 1));
+	CHECK_EQ(word(a), 11);
+	CHECK_EQ(word(b + (5 << 20)), 22);
+	CHECK_EQ(soft_cuMemFree_v2(a), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemcpyDtoH_v2(&n.block, b + (6 << 20), 4), CUDA_ERROR_INVALID_VALUE);
+
+	/* Mangled in any byte: refused. */
+	for (size_t i = 0; i < sizeof n.small; i++) {
+		CUipcMemHandle bad = n.small;
+
+		bad.reserved[i] ^= 0x41;
+		CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, bad, 1), CUDA_ERROR_INVALID_VALUE);
+	}
+	CUipcMemHandle mixed;
+	memcpy(&mixed, &n.event, sizeof mixed);
+	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, mixed, 1), CUDA_ERROR_INVALID_VALUE);
+
+	OK(soft_cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)pool_fd, 1, 0));
+	OK(soft_cuMemPoolImportPointer(&block, pool, &n.block));
+	CHECK_EQ(word(block), 33);
+	for (size_t i = 0; i < 32; i++) {
+		CUmemPoolPtrExportData bad = n.block;
+
+		bad.reserved[i] ^= 0x80;
+		CUresult r = soft_cuMemPoolImportPointer(&v, pool, &bad);
+		CHECK(r == CUDA_ERROR_INVALID_VALUE || r == CUDA_SUCCESS); /* another place in the pool is one */
+		if (!r)
+			OK(soft_cuMemFree_v2(v));
+	}
+	OK(soft_cuMemImportFromShareableHandle(&h, (void *)(intptr_t)memory_fd, 1));
+	OK(soft_cuMemAddressReserve(&v, 2 << 20, 0, 0, 0));
+	OK(soft_cuMemMap(v, 2 << 20, 0, h, 0));
+	OK(soft_cuMemSetAccess(v, 2 << 20, &rw, 1));
+	CHECK_EQ(word(v + 4), 44);
+
+	/* The first process opens its gate, and records the event behind it, only when we say so. */
+	OK(soft_cuIpcOpenEventHandle(&e, n.event));
+	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY);
+	OK(soft_cuStreamWaitEvent(s, e, 0));
+	OK(soft_cuMemsetD32Async(a + 4, 55, 1, s));
+	CHECK_EQ(soft_cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	CHECK_EQ(send(sock, "g", 1, 0), 1);
+	OK(soft_cuEventSynchronize(e));
+	OK(soft_cuStreamSynchronize(s));
+	OK(soft_cuEventQuery(e));
+	CHECK_EQ(word(a), 66); /* written before the event */
+	OK(soft_cuIpcCloseMemHandle(a));
+	CHECK_EQ(word(a + 4), 55); /* opened twice */
+	OK(soft_cuIpcCloseMemHandle(a));
+	CHECK_EQ(soft_cuIpcCloseMemHandle(a), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemFree_v2(block));
+	OK(soft_cuMemPoolDestroy(pool));
+	OK(soft_cuCtxDestroy_v2(ctx)); /* closes what is still open */
+	CHECK_EQ(send(sock, "b", 1, 0), 1);
+	return RESULT();
+}
+
+static int sock_of_gate;
+
+static void wait_for_word(void *arg)
+{
+	char byte;
+
+	(void)arg;
+	CHECK_EQ(recv(sock_of_gate, &byte, 1, 0), 1);
+}
+
+static int first(int sock, pid_t child)
+{
+	CUcontext ctx;
+	CUdeviceptr small, large, managed, out, block;
+	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+				.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+				    .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAccessDesc rw = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle h;
+	CUmemoryPool pool;
+	CUdeviceptr v;
+	CUstream s;
+	CUevent plain, e, e2;
+	CUipcEventHandle eh;
+	struct news n;
+	char byte;
+	int pool_fd, memory_fd, status;
+
+	start(&ctx);
+	OK(soft_cuMemAlloc_v2(&v, 512)); /* a neighbour */
+	OK(soft_cuMemAlloc_v2(&small, 512));
+	OK(soft_cuMemAlloc_v2(&large, 6 << 20));
+	OK(soft_cuMemAllocManaged(&managed, 4096, 1));
+	OK(soft_cuMemsetD32_v2(small, 11, 1));
+	OK(soft_cuMemsetD32_v2(large + (5 << 20), 22, 1));
+	CHECK_EQ(soft_cuIpcGetMemHandle(&n.small, managed), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuIpcGetMemHandle(NULL, small), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuIpcGetMemHandle(&n.small, small + 100));
+	OK(soft_cuIpcGetMemHandle(&n.large, large));
+	CHECK_EQ(word(large + (5 << 20)), 22); /* it moved, and kept its contents */
+	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&out, n.small, 1), CUDA_ERROR_INVALID_CONTEXT);
+	CUipcMemHandle zero = {{0}};
+	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&out, zero, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuIpcCloseMemHandle(small), CUDA_ERROR_INVALID_VALUE);
+
+	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(soft_cuMemPoolCreate(&pool, &props));
+	OK(soft_cuMemAllocFromPoolAsync(&block, 1000, pool, s));
+	OK(soft_cuMemsetD32Async(block, 33, 1, s));
+	OK(soft_cuStreamSynchronize(s));
+	OK(soft_cuMemPoolExportToShareableHandle(&pool_fd, pool, 1, 0));
+	OK(soft_cuMemPoolExportPointer(&n.block, block));
+	OK(soft_cuMemCreate(&h, 2 << 20, &prop, 0));
+	OK(soft_cuMemExportToShareableHandle(&memory_fd, h, 1, 0));
+	OK(soft_cuMemAddressReserve(&v, 2 << 20, 0, 0, 0));
+	OK(soft_cuMemMap(v, 2 << 20, 0, h, 0));
+	OK(soft_cuMemSetAccess(v, 2 << 20, &rw, 1));
+	OK(soft_cuMemsetD32_v2(v + 4, 44, 1));
+
+	CHECK_EQ(soft_cuEventCreate(&e, CU_EVENT_INTERPROCESS), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	OK(soft_cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+	CHECK_EQ(soft_cuIpcGetEventHandle(&n.event, plain), CUDA_ERROR_INVALID_HANDLE);
+	OK(soft_cuIpcGetEventHandle(&n.event, e));
+	CHECK_EQ(soft_cuIpcOpenEventHandle(&e2, n.event), CUDA_ERROR_INVALID_CONTEXT);
+	memset(&eh, 0, sizeof eh);
+	CHECK_EQ(soft_cuIpcOpenEventHandle(&e2, eh), CUDA_ERROR_MAP_FAILED);
+	OK(soft_cuEventQuery(e));
+	sock_of_gate = sock;
+	OK(soft_cuLaunchHostFunc(s, wait_for_word, NULL));
+	OK(soft_cuMemsetD32Async(small, 66, 1, s));
+	OK(soft_cuEventRecord(e, s));
+	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY);
+	CHECK_EQ(send(sock, &n, sizeof n, 0), sizeof n);
+	send_fd(sock, pool_fd);
+	send_fd(sock, memory_fd);
+	OK(soft_cuStreamSynchronize(s));
+	OK(soft_cuEventQuery(e));
+	CHECK_EQ(recv(sock, &byte, 1, 0), 1);
+	CHECK_EQ(word(small + 4), 55);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	OK(soft_cuMemFree_v2(small));
+	OK(soft_cuMemFree_v2(large));
+	OK(soft_cuEventDestroy_v2(e));
+	OK(soft_cuCtxDestroy_v2(ctx));
+	return RESULT();
+}
+
+int main(void)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return SKIP;
+	pid_t child = fork();
+	if (child == 0) {
+		close(pair[0]);
+		return second(pair[1]);
+	}
+	close(pair[1]);
+	return first(pair[0], child);
+}

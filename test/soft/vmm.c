@@ -1,0 +1,154 @@
+/*
+ * Virtual memory: the round trip that llama.cpp makes, with the errors of the vendor's driver on the way; what
+ * is mapped without access cannot be copied to, and does not crash.
+ */
+#include <sys/stat.h>
+#include <unistd.h>
+#include "engine.h"
+
+static const CUmemLocation here = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+static size_t g;
+
+static void errors(void)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+	CUmemGenericAllocationHandle h;
+	CUdeviceptr v;
+	int fd;
+
+	CHECK_EQ(soft_cuMemAddressReserve(&v, 0, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemAddressReserve(&v, g + 1, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemAddressReserve(&v, g, 3, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemAddressReserve(&v, g, 0, 0x123456, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemAddressReserve(&v, g, 0, 0, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemAddressReserve(&v, 1ull << 62, 0, 0, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(soft_cuMemAddressReserve(&v, g, 1ull << 30, 0, 0));
+	CHECK_EQ(v & ((1ull << 30) - 1), 0);
+	OK(soft_cuMemAddressFree(v, g));
+	CHECK_EQ(soft_cuMemAddressFree(v, g), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemCreate(&h, g + 1, &prop, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemCreate(&h, 0, &prop, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemCreate(&h, g, &prop, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemCreate(&h, g, NULL, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemCreate(&h, 1ull << 60, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(soft_cuMemMap(v, g, 0, 12345, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemRelease(0), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemCreate(&h, g, &prop, 0));
+	CHECK_EQ(soft_cuMemExportToShareableHandle(&fd, h, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemImportFromShareableHandle(&h, (void *)0, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemImportFromShareableHandle(&h, (void *)777, 1), CUDA_ERROR_UNKNOWN);
+	OK(soft_cuMemRelease(h));
+	CHECK_EQ(soft_cuMemMapArrayAsync(NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void round_trip(void)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here}, back;
+	CUmemAccessDesc rw = {here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}, ro = {here, CU_MEM_ACCESS_FLAGS_PROT_READ};
+	CUmemAccessDesc none = {here, CU_MEM_ACCESS_FLAGS_PROT_NONE}, bad = {here, 2};
+	CUmemGenericAllocationHandle h, h2, again;
+	unsigned long long flags = 9;
+	size_t before, after, total;
+	CUdeviceptr v;
+	char data[64] = "gangway", out[64] = "";
+
+	OK(soft_cuMemGetInfo_v2(&before, &total));
+	OK(soft_cuMemAddressReserve(&v, 4 * g, 0, 0, 0));
+	OK(soft_cuMemCreate(&h, 2 * g, &prop, 0));
+	OK(soft_cuMemCreate(&h2, g, &prop, 0));
+	OK(soft_cuMemGetInfo_v2(&after, &total));
+	CHECK_EQ(before - after, 3 * g);
+	CHECK_EQ(soft_cuMemMap(v, g, 0, h, 0), CUDA_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(soft_cuMemMap(v + 3 * g, 2 * g, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemUnmap(v, g)); /* nothing is there */
+	OK(soft_cuMemMap(v, 2 * g, 0, h, 0));
+	CHECK_EQ(soft_cuMemMap(v, 2 * g, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemMap(v + 2 * g, 2 * g, 0, h, 1), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemMap(v + 2 * g, g, 0, h2, 0));
+	OK(soft_cuMemRelease(h));
+	OK(soft_cuMemRelease(h2));
+	OK(soft_cuMemGetAccess(&flags, &here, v));
+	CHECK_EQ(flags, 0);
+	CHECK_EQ(soft_cuMemcpyHtoD_v2(v, data, sizeof data), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemsetD8_v2(v, 1, 64), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemSetAccess(v, g, &rw, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemSetAccess(v, 4 * g, &rw, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemSetAccess(v, 2 * g, &rw, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemSetAccess(v, 2 * g, &bad, 1), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemSetAccess(v, 3 * g, &rw, 1));
+	OK(soft_cuMemGetAccess(&flags, &here, v + 2 * g + 5));
+	CHECK_EQ(flags, 3);
+	OK(soft_cuMemcpyHtoD_v2(v + 2 * g - 32, data, sizeof data)); /* across two mappings */
+	OK(soft_cuMemcpyDtoH_v2(out, v + 2 * g - 32, sizeof out));
+	CHECK(!memcmp(data, out, sizeof out));
+	OK(soft_cuMemSetAccess(v, 2 * g, &ro, 1));
+	OK(soft_cuMemcpyDtoH_v2(out, v, 64));
+	CHECK_EQ(soft_cuMemcpyHtoD_v2(v, data, 64), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemsetD32_v2(v, 1, 4), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemSetAccess(v, 2 * g, &none, 1));
+	CHECK_EQ(soft_cuMemcpyDtoH_v2(out, v, 64), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemRetainAllocationHandle(&again, (void *)(v + 100)));
+	CHECK_EQ(again, h);
+	OK(soft_cuMemGetAllocationPropertiesFromHandle(&back, again));
+	CHECK_EQ(back.location.type, CU_MEM_LOCATION_TYPE_DEVICE);
+	OK(soft_cuMemRelease(again));
+	CHECK_EQ(soft_cuMemRelease(again), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemFree_v2(v), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemAddressFree(v, 4 * g), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemUnmap(v, g), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemUnmap(v, 4 * g));
+	CHECK_EQ(soft_cuMemcpyHtoD_v2(v, data, 64), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemAddressFree(v, 4 * g));
+	CHECK_EQ(soft_cuMemGetAllocationPropertiesFromHandle(&back, h), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemGetInfo_v2(&after, &total));
+	CHECK_EQ(before, after);
+}
+
+/* One memory at two addresses, by way of a file descriptor. */
+static void shared(void)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+				    .location = here};
+	CUmemAccessDesc rw = {here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle a, b;
+	CUdeviceptr v;
+	int fd, word = 0;
+
+	OK(soft_cuMemCreate(&a, g, &prop, 0));
+	CHECK_EQ(soft_cuMemExportToShareableHandle(&fd, a, 1, 1), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemExportToShareableHandle(&fd, a, 1, 0));
+	CHECK(ftruncate(fd, 0)); /* nobody can take the memory away */
+	OK(soft_cuMemImportFromShareableHandle(&b, (void *)(intptr_t)fd, 1));
+	CHECK(a != b);
+	close(fd);
+	OK(soft_cuMemAddressReserve(&v, 2 * g, 0, 0, 0));
+	OK(soft_cuMemMap(v, g, 0, a, 0));
+	OK(soft_cuMemMap(v + g, g, 0, b, 0));
+	OK(soft_cuMemSetAccess(v, 2 * g, &rw, 1));
+	OK(soft_cuMemsetD32_v2(v + 400, 4711, 1));
+	OK(soft_cuMemcpyDtoH_v2(&word, v + g + 400, 4));
+	CHECK_EQ(word, 4711);
+	OK(soft_cuMemUnmap(v, 2 * g));
+	OK(soft_cuMemAddressFree(v, 2 * g));
+	OK(soft_cuMemRelease(a));
+	OK(soft_cuMemRelease(b));
+}
+
+int main(void)
+{
+	struct soft_config config = {.memory = 1ull << 30};
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+	CUcontext ctx;
+
+	OK(soft_open(&test_engine, &config));
+	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
+	OK(soft_cuMemGetAllocationGranularity(&g, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+	CHECK_EQ(g, 2 << 20);
+	CHECK_EQ(soft_cuMemGetAllocationGranularity(&g, &prop, 2), CUDA_ERROR_INVALID_VALUE);
+	errors();
+	round_trip();
+	shared();
+	OK(soft_cuCtxDestroy_v2(ctx));
+	return RESULT();
+}
