@@ -12,7 +12,7 @@ allow() { # folder, then the folders it may include
 allow util
 allow image
 allow ptx
-allow wire
+allow wire transport
 allow transport
 allow backend wire transport image ptx
 allow front wire backend

@@ -72,7 +72,8 @@ static void enumerator(const struct entry *e, const char *twin)
 static void mode_ops(void)
 {
 	head("the table that everything able to execute calls fills");
-	printf("#pragma once\n\nstruct %s_ops {\n", library);
+	printf("#pragma once\n\n#include \"abi/%s.h\"\n\n", library);
+	printf("struct %s_ops {\n", library);
 	each_function(field);
 	printf("};\n\nenum %s_op {\n", library);
 	each_function(enumerator);
@@ -134,7 +135,7 @@ static void weak_field(const struct entry *e, const char *twin)
 static void mode_header(void)
 {
 	head("prototypes of one implementation; what it does not define is NULL in its table");
-	printf("#pragma once\n\n");
+	printf("#pragma once\n\n#include \"abi/%s.h\"\n#include \"gen/%s_ops.h\"\n\n", library, library);
 	each_function(weak_one);
 	printf("\nextern const struct %s_ops %s_ops;\n", library, prefix);
 }
@@ -238,13 +239,19 @@ static int by_base(const void *a, const void *b)
 
 static void mode_names(void)
 {
+	head("names in table order");
+	printf("const char *const %s_names[] = {\n", library);
+	each_function(name_row);
+	printf("};\n");
+}
+
+static void mode_procs(void)
+{
 	static struct row rows[2 * MAX_ENTRIES];
 	int n = 0;
 
-	head("names in table order, and the versions of each base name, oldest first");
-	printf("const char *const %s_names[] = {\n", library);
-	each_function(name_row);
-	printf("};\n\nconst struct proc %s_procs[] = {\n", library);
+	head("the versions of each base name, oldest first");
+	printf("const struct proc %s_procs[] = {\n", library);
 	for (int i = 0; i < nentries; i++) {
 		if (!entries[i].since)
 			continue;
@@ -393,10 +400,14 @@ static void mode_map(void)
 static void mode_wire(void)
 {
 	head("what a call looks like as bytes");
-	printf("#pragma once\n\nenum handle_kind {\n\tHANDLE_NONE,\n");
+	printf("#pragma once\n\n#include \"abi/%s.h\"\n\n", library);
+	printf("enum handle_kind {\n\tHANDLE_NONE,\n");
 	for (int i = 0; api_handle(i); i++)
 		printf("\tHANDLE_%s,\n", api_handle(i));
-	printf("\tHANDLE_KINDS\n};\n\n");
+	printf("\tHANDLE_KINDS\n};\n\nenum %s_number {\n", library);
+	for (int i = 0; i < nentries; i++)
+		printf("\tNR_%s = %d,\n", entries[i].name, entries[i].nr);
+	printf("};\n\n");
 	wire_structs();
 }
 
@@ -491,6 +502,7 @@ static const struct mode {
 } modes[] = {
 	{"ops", mode_ops},		 {"exports", mode_exports},   {"header", mode_header, true},
 	{"table", mode_table, true},	 {"complete", mode_complete}, {"names", mode_names},
+	{"procs", mode_procs},
 	{"protos", mode_protos},	 {"trace", mode_trace},	      {"exportlist", mode_exportlist},
 	{"map", mode_map},		 {"coverage", mode_coverage}, {"wire", mode_wire},
 	{"client", mode_client},	 {"server", mode_server},

@@ -178,7 +178,10 @@ static void client_one(const struct entry *e)
 	for (int i = 0; i < e->nargs; i++) {
 		const struct arg *a = &e->args[i];
 		if (a->dir == BY_VALUE) {
-			printf("\ta.%s = %s%s;\n", a->name, api_is_handle(a->type) ? "(uintptr_t)" : "", a->name);
+			if (!strcmp(a->type, "CUstream"))
+				printf("\ta.%s = call_stream(%s, %s);\n", a->name, a->name, sync ? "false" : "true");
+			else
+				printf("\ta.%s = %s%s;\n", a->name, api_is_handle(a->type) ? "(uintptr_t)" : "", a->name);
 			continue;
 		}
 		if (!a->opt)
@@ -268,9 +271,10 @@ void wire_server(void)
 	for (int k = 0; k < nentries; k++)
 		if (plain(&entries[k]))
 			server_one(&entries[k]);
-	printf("\nstatic const struct {\n\tint nr;\n\tserve_fn serve;\n} served[] = {\n");
+	printf("\nstatic const struct served plain[] = {\n");
 	for (int k = 0; k < nentries; k++)
 		if (plain(&entries[k]))
-			printf("\t{%d, serve_%s},\n", entries[k].nr, entries[k].name);
+			printf("\t{%d, serve_%s, %s},\n", entries[k].nr, entries[k].name,
+				strcmp(entries[k].class, "sync") ? "false" : "true");
 	printf("};\n");
 }

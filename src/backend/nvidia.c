@@ -6,7 +6,7 @@
 #include "backend/vendor.h"
 #include "gen/cuda_ops.h"
 
-extern const char *const cuda_names[];
+#include "gen/cuda_names.inc"
 
 static CUresult open_nvidia(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
 	size_t size)

@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "backend/plugin.h"
 #include "util/note.h"
 
 #define FILE_NAME "libgangway-soft.so"
 
-/* Our own folder, whatever link or bundled name we were loaded by. */
+/* Our own folder, whatever link or bundled name we were loaded by; from bin/gangway: its library folder. */
 static bool beside_us(char *path, size_t size)
 {
 	Dl_info us;
@@ -18,7 +19,9 @@ static bool beside_us(char *path, size_t size)
 		return false;
 	char *slash = strrchr(real, '/');
 	*slash = 0;
-	return snprintf(path, size, "%s/" FILE_NAME, real) < (int)size;
+	if (snprintf(path, size, "%s/" FILE_NAME, real) >= (int)size)
+		return false;
+	return !access(path, R_OK) || snprintf(path, size, "%s/../lib/gangway/" FILE_NAME, real) < (int)size;
 }
 
 static const struct plugin *load(char *why, size_t size)

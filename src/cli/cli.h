@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 int cmd_run(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* "gangway: " and a sentence on stderr; returns 1. */

@@ -12,6 +12,7 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{"run", cmd_run, "run a CUDA program on a device of your choice"},
+	{"serve", cmd_serve, "offer this machine's device to others"},
 	{"version", cmd_version, "print version, build and paths"},
 };
 

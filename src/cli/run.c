@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ static const char usage[] =
 	"  --on DEVICE     nvidia   the GPU driver of this machine, passed through\n"
 	"                  null     a test double: real memory, copies and streams; kernels are recorded,\n"
 	"                           not run (GANGWAY_NULL_LOG=FILE lists them)\n"
+	"                  unix:PATH, tcp://HOST:PORT   a device that gangway serve offers there\n"
 	"                  Without it: $GANGWAY_DEVICE; else this machine's GPU.\n"
 	"  --trace[=FILE]  print every CUDA call with arguments, result and microseconds\n"
 	"                  (GANGWAY_TRACE=1, 2 or FILE)\n"
@@ -32,15 +34,18 @@ static int check_nvidia(const char *device)
 static const struct device {
 	const char *name;
 	int (*check)(const char *device); /* 0, or what is missing has been said */
+	bool prefix;			  /* the name is only how it begins */
 } devices[] = {
 	{"nvidia", check_nvidia},
 	{"null", NULL},
+	{"unix:", NULL, true},
+	{"tcp://", NULL, true},
 };
 
 static int check_device(const char *device)
 {
 	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-		if (!strcmp(device, devices[i].name))
+		if (!strcmp(device, devices[i].name) || (devices[i].prefix && !strncmp(device, devices[i].name, strlen(devices[i].name))))
 			return devices[i].check ? devices[i].check(device) : 0;
 	return cli_usage("run", "there is no device called %s", device);
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "backend/plugin.h"
+#include "backend/remote/backend.h"
 #include "backend/vendor.h"
 #include "front/choose.h"
 #include "front/front.h"
@@ -9,6 +10,12 @@ static const struct backend *get_nvidia(const char *name, char *why, size_t size
 {
 	(void)name, (void)why, (void)size;
 	return &nvidia_backend;
+}
+
+static const struct backend *get_remote(const char *name, char *why, size_t size)
+{
+	(void)why, (void)size;
+	return !strcmp(name, "unix") ? &unix_backend : &tcp_backend;
 }
 
 /* In the order tried when nothing is asked for; `automatic` says whether this machine has what it needs. */
@@ -20,6 +27,8 @@ static const struct choice {
 	{"nvidia", vendor_has_device, get_nvidia},
 	{"cpu", NULL, plugin_backend},
 	{"null", NULL, plugin_backend},
+	{"unix", NULL, get_remote},
+	{"tcp", NULL, get_remote},
 };
 
 #define COUNT (sizeof choices / sizeof *choices)

@@ -50,7 +50,6 @@ struct proc {
 
 extern const struct proc cuda_procs[];
 extern const size_t cuda_nprocs;
-extern const char *const cuda_names[];
 
 /* The newest version of `base` not newer than `version`; NULL with *known telling whether the name exists. */
 const struct proc *front_find_proc(const char *base, int version, bool twin, bool *known);

@@ -30,10 +30,10 @@ static CUresult answer_text(const char **out, const char *text)
 
 CUresult front_cuGetErrorName(CUresult error, const char **pStr)
 {
-	return answer_text(pStr, error_name(error));
+	return answer_text(pStr, result_name(error));
 }
 
 CUresult front_cuGetErrorString(CUresult error, const char **pStr)
 {
-	return answer_text(pStr, error_text(error));
+	return answer_text(pStr, result_text(error));
 }

@@ -2,8 +2,8 @@
 #include <string.h>
 #include "front/front.h"
 
-/* cuda_procs and cuda_names: generated from api/cuda.api. */
-#include "gen/cuda_names.inc"
+/* cuda_procs: generated from api/cuda.api. */
+#include "gen/cuda_procs.inc"
 
 /* First row of the name, or NULL. */
 static const struct proc *find_base(const char *base)

@@ -18,14 +18,14 @@ static int find(int code)
 	return -1;
 }
 
-const char *error_name(int code)
+const char *result_name(int code)
 {
 	int i = find(code);
 
 	return i < 0 ? NULL : errors[i].name;
 }
 
-const char *error_text(int code)
+const char *result_text(int code)
 {
 	int i = find(code);
 

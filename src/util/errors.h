@@ -1,5 +1,5 @@
 /* errors.h - names and sentences of CUresult, from abi/errors.def. */
 #pragma once
 
-const char *error_name(int code); /* "CUDA_ERROR_INVALID_VALUE"; NULL: not one of CUDA's */
-const char *error_text(int code);
+const char *result_name(int code); /* "CUDA_ERROR_INVALID_VALUE"; NULL: not one of CUDA's */
+const char *result_text(int code);

@@ -172,7 +172,7 @@ uint64_t trace_begin(const struct trace_call *c, const uint64_t *a)
 void trace_end(const struct trace_call *c, const uint64_t *a, int result, uint64_t start)
 {
 	double us = (now() - start) / 1e3;
-	const char *name = error_name(result);
+	const char *name = result_name(result);
 	struct text t;
 
 	put_call(&t, c, a);

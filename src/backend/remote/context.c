@@ -1,0 +1,316 @@
+/* Contexts: which one is current is the thread's business and never leaves the process. */
+#include <stdlib.h>
+#include "backend/remote/backend.h"
+#include "backend/remote/remote.h"
+
+#define DEPTH 64
+
+static __thread struct context *stack[DEPTH];
+static __thread int depth;
+
+static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	struct context *ctx;
+	unsigned retained, flags;
+} primaries[WIRE_DEVICES_MAX];
+
+struct context *context_current(void)
+{
+	return depth ? stack[depth - 1] : NULL;
+}
+
+struct context *context_find(CUcontext handle)
+{
+	struct context *c = handle ? record_find((uintptr_t)handle) : context_current();
+
+	return c && c->id == (handle ? (uintptr_t)handle : c->id) ? c : NULL;
+}
+
+static void now_current(struct context *c)
+{
+	call_context = c ? c->id : 0;
+}
+
+static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool primary)
+{
+	static atomic_ullong numbers;
+	struct context *c = calloc(1, sizeof *c);
+	struct stream *legacy = calloc(1, sizeof *legacy);
+
+	if (!c || !legacy || !record_put(id, c)) {
+		free(c);
+		free(legacy);
+		return NULL;
+	}
+	*c = (struct context){.id = id, .device = dev, .flags = flags, .primary = primary, .legacy = legacy};
+	c->number = atomic_fetch_add(&numbers, 1) + 1;
+	pthread_mutex_init(&c->lock, NULL);
+	list_init(&c->streams);
+	legacy->ctx = c;
+	pthread_mutex_init(&legacy->lock, NULL);
+	list_append(&c->streams, &legacy->link);
+	return c;
+}
+
+/* The server's primary context, held for as long as we live; our own counting says whether it is active. */
+CUresult remote_primary(CUdevice dev, CUcontext *ctx)
+{
+	CUresult r = CUDA_SUCCESS;
+	CUcontext handle;
+
+	if (!device_find(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&primary_lock);
+	if (!primaries[dev].ctx) {
+		r = call_cuDevicePrimaryCtxRetain(&handle, dev);
+		if (!r && !(primaries[dev].ctx = make((uintptr_t)handle, dev, primaries[dev].flags, true)))
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (!r)
+		*ctx = (CUcontext)(uintptr_t)primaries[dev].ctx->id;
+	pthread_mutex_unlock(&primary_lock);
+	return r;
+}
+
+CUresult remote_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+	CUresult r = pctx ? remote_primary(dev, pctx) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&primary_lock);
+	primaries[dev].retained++;
+	pthread_mutex_unlock(&primary_lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	struct context *c;
+
+	if (!device_find(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	c = primaries[dev].ctx;
+	if (!c)
+		return CUDA_SUCCESS;
+	remote.ending((CUcontext)(uintptr_t)c->id);
+	return call_cuDevicePrimaryCtxReset_v2(dev);
+}
+
+CUresult remote_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	bool last;
+
+	if (!device_find(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&primary_lock);
+	if (!primaries[dev].retained) {
+		pthread_mutex_unlock(&primary_lock);
+		return CUDA_ERROR_INVALID_CONTEXT;
+	}
+	last = !--primaries[dev].retained;
+	pthread_mutex_unlock(&primary_lock);
+	return last ? remote_cuDevicePrimaryCtxReset_v2(dev) : CUDA_SUCCESS;
+}
+
+CUresult remote_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+	if (!flags || !active)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!device_find(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*flags = primaries[dev].flags;
+	*active = primaries[dev].retained != 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+	CUresult r = call_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
+
+	if (!r)
+		primaries[dev].flags = flags;
+	return r;
+}
+
+static CUresult push(struct context *c)
+{
+	if (depth == DEPTH)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	stack[depth++] = c;
+	now_current(c);
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	struct context *c;
+	CUresult r = call_cuCtxCreate_v2(pctx, flags, dev);
+
+	if (r)
+		return r;
+	c = make((uintptr_t)*pctx, dev, flags, false);
+	return c ? push(c) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult remote_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
+{
+	if (params && (params->numExecAffinityParams || params->cigParams))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return remote_cuCtxCreate_v2(pctx, flags, dev);
+}
+
+CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
+{
+	struct context *c = ctx ? context_find(ctx) : NULL;
+
+	if (!c || c->primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	remote.ending(ctx);
+	if (context_current() == c)
+		depth--;
+	now_current(context_current());
+	record_take(c->id);
+	return call_cuCtxDestroy_v2(ctx);
+}
+
+CUresult remote_cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	struct context *c = ctx ? context_find(ctx) : NULL;
+
+	return c ? push(c) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult remote_cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+	struct context *c = context_current();
+
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	depth--;
+	now_current(context_current());
+	if (pctx)
+		*pctx = (CUcontext)(uintptr_t)c->id;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuCtxSetCurrent(CUcontext ctx)
+{
+	struct context *c = ctx ? context_find(ctx) : NULL;
+
+	if (ctx && !c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (depth)
+		depth--;
+	if (c)
+		return push(c);
+	now_current(context_current());
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuCtxGetCurrent(CUcontext *pctx)
+{
+	struct context *c = context_current();
+
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = c ? (CUcontext)(uintptr_t)c->id : NULL;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+	struct context *c = context_find(ctx);
+
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*device = c->device;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuCtxGetDevice(CUdevice *device)
+{
+	return remote_cuCtxGetDevice_v2(device, NULL);
+}
+
+CUresult remote_cuCtxGetFlags(unsigned int *flags)
+{
+	struct context *c = context_current();
+
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*flags = c->primary ? primaries[c->device].flags : c->flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!context_find(ctx))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*version = 3020;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuCtxGetId(CUcontext ctx, unsigned long long *id)
+{
+	struct context *c = context_find(ctx);
+
+	if (!id)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!c)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	*id = c->number;
+	return CUDA_SUCCESS;
+}
+
+/* Everything that was posted has a stream. */
+static CUresult settle(struct context *c)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	pthread_mutex_lock(&c->lock);
+	list_each(l, &c->streams) {
+		CUresult x = stream_settle(container_of(l, struct stream, link));
+		r = r ? r : x;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return r ? r : call_late();
+}
+
+CUresult remote_cuCtxSynchronize(void)
+{
+	return settle(context_current());
+}
+
+CUresult remote_cuCtxSynchronize_v2(CUcontext ctx)
+{
+	return settle(context_find(ctx));
+}
+
+CUresult remote_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
+	*mode = CU_MODULE_LAZY_LOADING;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	static __thread CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
+	CUstreamCaptureMode old = mine;
+
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
+	mine = *mode;
+	*mode = old;
+	return CUDA_SUCCESS;
+}

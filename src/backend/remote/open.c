@@ -1,0 +1,90 @@
+/* Connecting: once, at the first call; after that the table is ours and the device is theirs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "backend/backend.h"
+#include "backend/complete.h"
+#include "backend/remote/remote.h"
+#include "backend/remote/backend.h"
+#include "util/note.h"
+#include "wire/protocol.h"
+
+struct remote remote;
+
+static CUresult ask_devices(char *why, size_t size)
+{
+	struct wire_devices *d = calloc(1, sizeof *d);
+	const struct wire_piece out = {d, sizeof *d};
+
+	if (!d)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult r = call_sync(WIRE_DEVICES, NULL, 0, NULL, 0, &out, 1);
+	if (r || d->count < 0 || d->count > WIRE_DEVICES_MAX) {
+		snprintf(why, size, "the server has no device to offer (CUresult %d)", r);
+		free(d);
+		return r ? r : CUDA_ERROR_NO_DEVICE;
+	}
+	remote.devices = d;
+	return CUDA_SUCCESS;
+}
+
+static CUresult connect_to(const char *address, char *why, size_t size)
+{
+	struct link_config config = link_defaults(false);
+	char error[LINK_ERROR_TEXT];
+	struct link *link;
+
+	config.build = note_build;
+	config.protocol = wire_protocol();
+	if (link_connect(&link, address, &config, error)) {
+		snprintf(why, size, "%s: %s", address, error);
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	remote.local = link_peer(link)->local;
+	call_open(link);
+	return ask_devices(why, size);
+}
+
+static void put(struct cuda_ops *to, const struct cuda_ops *from)
+{
+	void (**t)(void) = (void (**)(void))to;
+	void (*const *f)(void) = (void (*const *)(void))from;
+
+	for (int i = 0; i < cuda_OP_COUNT; i++)
+		if (f[i])
+			t[i] = f[i];
+}
+
+static CUresult open_remote(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
+	size_t size)
+{
+	static struct cuda_ops full;
+	CUresult r = remote.devices ? CUDA_SUCCESS : connect_to(device, why, size);
+
+	if (r)
+		return r;
+	remote.ending = ending;
+	full = call_ops;
+	put(&full, &remote_ops);
+	complete_table(&full);
+	*table = full;
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_number(CUcontext ctx, CUstream handle, unsigned long long *id)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	(void)ctx;
+	if (!s)
+		return r;
+	*id = (uintptr_t)s;
+	return CUDA_SUCCESS;
+}
+
+const struct backend unix_backend = {
+	.name = "unix", .open = open_remote, .primary = remote_primary, .stream_id = stream_number,
+};
+const struct backend tcp_backend = {
+	.name = "tcp", .open = open_remote, .primary = remote_primary, .stream_id = stream_number,
+};

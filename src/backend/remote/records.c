@@ -1,0 +1,59 @@
+#include <stdlib.h>
+#include "backend/remote/remote.h"
+
+/* A handle's slot is in bits 4 to 27: util/handle.h. */
+#define SLOT(h) ((h) >> 4 & 0xffffff)
+#define CHUNK	4096
+
+struct slot {
+	_Atomic(uint64_t) handle;
+	_Atomic(void *) record;
+};
+
+static _Atomic(struct slot *) chunks[CHUNK];
+
+static struct slot *slot(uint64_t handle, bool make)
+{
+	_Atomic(struct slot *) *at = &chunks[SLOT(handle) / CHUNK];
+	struct slot *c = atomic_load_explicit(at, memory_order_acquire), *fresh;
+
+	if (!c && make) {
+		fresh = calloc(CHUNK, sizeof *fresh);
+		if (!fresh)
+			return NULL;
+		if (atomic_compare_exchange_strong(at, &c, fresh))
+			c = fresh;
+		else
+			free(fresh);
+	}
+	return c ? &c[SLOT(handle) % CHUNK] : NULL;
+}
+
+void *record_find(uint64_t handle)
+{
+	struct slot *s = slot(handle, false);
+
+	if (!s || atomic_load_explicit(&s->handle, memory_order_acquire) != handle)
+		return NULL;
+	return atomic_load_explicit(&s->record, memory_order_relaxed);
+}
+
+bool record_put(uint64_t handle, void *record)
+{
+	struct slot *s = slot(handle, true);
+
+	if (!s)
+		return false;
+	s->record = record;
+	atomic_store_explicit(&s->handle, handle, memory_order_release);
+	return true;
+}
+
+void *record_take(uint64_t handle)
+{
+	struct slot *s = slot(handle, false);
+
+	if (!s || !atomic_compare_exchange_strong(&s->handle, &handle, 0))
+		return NULL;
+	return atomic_exchange(&s->record, NULL);
+}

@@ -1,0 +1,120 @@
+/*
+ * remote.h - the inside of the client: a device in another process or on another machine.
+ *
+ * What CUDA defines as asynchronous is posted without an answer; what never changes is asked once; what
+ * belongs to the thread (current contexts) never leaves the process.  The rest is a round trip, generated
+ * (wire/call.h).  A function named remote_cuX is written by hand and wins over the generated call_cuX.
+ *
+ * Handles are the server's numbers.  For some of them we keep a record: what is known of a stream or
+ * function without asking.  Records are found by the handle's slot and checked against all of it.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "gen/call_ops.h"
+#include "gen/remote_ops.h"
+#include "util/list.h"
+#include "util/map.h"
+#include "wire/call.h"
+#include "wire/devices.h"
+
+/* ---- records.c: handle -> what we know ---- */
+
+void *record_find(uint64_t handle); /* or NULL */
+bool record_put(uint64_t handle, void *record);
+void *record_take(uint64_t handle); /* forgets it; NULL: there was none */
+
+/* ---- the server's devices ---- */
+
+struct remote {
+	struct wire_devices *devices;
+	void (*ending)(CUcontext ctx);
+	bool local; /* shared memory, not TCP */
+};
+
+extern struct remote remote;
+
+const struct wire_device *device_find(CUdevice dev);
+
+/* ---- contexts ---- */
+
+struct stream;
+
+struct context {
+	uint64_t id;
+	CUdevice device;
+	bool primary;
+	unsigned flags;
+	unsigned long long number; /* cuCtxGetId */
+	struct stream *legacy;
+	pthread_mutex_t lock;
+	struct list streams;
+};
+
+struct context *context_current(void); /* or NULL */
+struct context *context_find(CUcontext ctx);
+
+/* ---- streams ---- */
+
+struct stream {
+	uint64_t id; /* as the server knows it: 0 is the context's legacy stream */
+	struct context *ctx;
+	struct list link; /* in ctx->streams */
+	unsigned flags;
+	int priority;
+	unsigned word;
+	pthread_mutex_t lock;	   /* word's next value is asked for in order */
+	uint32_t value;		   /* last asked for */
+	_Atomic(uint64_t) work;	   /* commands posted */
+	_Atomic(uint64_t) settled; /* commands known to be done */
+	_Atomic(bool) capturing;
+	struct held *held; /* bulk memory to be freed when the stream has come past it */
+	uint64_t held_bytes;
+};
+
+/* The stream a handle means, 0, 1 and 2 included; NULL: none. */
+struct stream *stream_find(CUstream handle, CUresult *why);
+
+static inline void stream_posted(struct stream *s)
+{
+	atomic_fetch_add_explicit(&s->work, 1, memory_order_relaxed);
+}
+
+CUresult stream_settle(struct stream *s); /* waits until all posted so far is done; late errors too */
+bool stream_settled(struct stream *s);
+
+/* The word and the value it will have when what is posted next, with them, is done.  Lock held from begin to end. */
+void stream_word_begin(struct stream *s, uint32_t *value);
+void stream_word_end(struct stream *s);
+CUresult stream_word_wait(struct stream *s, uint32_t value);
+
+/* A piece of bulk memory that the device reads until the stream has come past it. */
+CUresult stream_hold(struct stream *s, struct piece piece);
+/* A piece of the up arena, waiting for one if need be. */
+CUresult stream_bulk(struct stream *s, uint32_t size, struct piece *piece);
+
+/* ---- memory ---- */
+
+enum place { PLACE_HOST, PLACE_DEVICE, PLACE_SHARED };
+
+enum place memory_place(uint64_t address);
+void memory_add(uint64_t address, size_t size);
+bool memory_remove(uint64_t address);
+
+/* Host memory that the server maps too, all of it. */
+bool hostmem_shared(const void *p, size_t size);
+CUresult hostmem_free_managed(CUdeviceptr dptr);
+
+CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s);
+CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s);
+
+/* ---- functions ---- */
+
+struct function {
+	uint64_t id;
+	struct wire_function info;
+};
+
+struct function *function_find(CUfunction f, CUresult *why);

@@ -1,0 +1,366 @@
+/* Streams: what has been posted, what is known to be done, and waiting for the difference. */
+#include <errno.h>
+#include <stdlib.h>
+#include "backend/remote/remote.h"
+#include "util/per_thread.h"
+
+static __thread struct stream *own; /* the thread's default stream in its current context */
+
+static struct stream *add_stream(struct context *c, uint64_t id, unsigned flags, int priority)
+{
+	struct stream *s = calloc(1, sizeof *s);
+
+	if (!s || !record_put(id, s)) {
+		free(s);
+		return NULL;
+	}
+	s->id = id;
+	s->ctx = c;
+	s->flags = flags;
+	s->priority = priority;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_lock(&c->lock);
+	list_append(&c->streams, &s->link);
+	pthread_mutex_unlock(&c->lock);
+	return s;
+}
+
+/* One dispatcher serves all our threads, so "the thread's own stream" is an ordinary one made for it. */
+static struct stream *own_stream(struct context *c, CUresult *why)
+{
+	CUstream handle;
+
+	if (own && own->ctx == c)
+		return own;
+	*why = call_cuStreamCreate(&handle, CU_STREAM_DEFAULT);
+	if (!*why && !(own = add_stream(c, (uintptr_t)handle, CU_STREAM_DEFAULT, 0)))
+		*why = CUDA_ERROR_OUT_OF_MEMORY;
+	return *why ? NULL : own;
+}
+
+struct stream *stream_find(CUstream handle, CUresult *why)
+{
+	uintptr_t h = (uintptr_t)handle;
+	struct context *c;
+	struct stream *s;
+
+	if (h > 2) {
+		s = record_find(h);
+		*why = s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+		return s;
+	}
+	c = context_current();
+	if (!c) {
+		*why = CUDA_ERROR_INVALID_CONTEXT;
+		return NULL;
+	}
+	return h == 2 || (h == 0 && per_thread_default) ? own_stream(c, why) : c->legacy;
+}
+
+/* A handle that is nobody's goes over as it is: the server says so. */
+uint64_t call_stream(CUstream handle, bool work)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (s && work)
+		stream_posted(s);
+	return s ? s->id : (uintptr_t)handle;
+}
+
+CUresult remote_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+	struct context *c = context_current();
+	CUresult r;
+
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	r = call_cuStreamCreateWithPriority(phStream, flags, priority);
+	if (!r && !add_stream(c, (uintptr_t)*phStream, flags, priority))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	return r;
+}
+
+CUresult remote_cuStreamCreate(CUstream *phStream, unsigned int flags)
+{
+	return remote_cuStreamCreateWithPriority(phStream, flags, 0);
+}
+
+static void release_held(struct stream *s);
+
+CUresult remote_cuStreamDestroy_v2(CUstream handle)
+{
+	CUresult r;
+	struct stream *s = (uintptr_t)handle > 2 ? stream_find(handle, &r) : NULL;
+
+	if (!s)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (s->held)
+		stream_settle(s);
+	record_take(s->id);
+	pthread_mutex_lock(&s->ctx->lock);
+	list_remove(&s->link);
+	pthread_mutex_unlock(&s->ctx->lock);
+	r = call_cuStreamDestroy_v2(handle);
+	if (s->word)
+		word_free(call_link(), s->word);
+	return r; /* the record itself stays: another thread may be reading it */
+}
+
+/* ---- waiting ---- */
+
+void stream_word_begin(struct stream *s, uint32_t *value)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!s->word && word_alloc(call_link(), &s->word, &s->value))
+		s->word = 0;
+	*value = ++s->value;
+}
+
+void stream_word_end(struct stream *s)
+{
+	pthread_mutex_unlock(&s->lock);
+}
+
+static CUresult post_sync(struct stream *s, unsigned op, uint32_t value)
+{
+	struct lane *lane = call_lane();
+	struct wire_sync *a = call_reserve(lane, sizeof *a);
+
+	if (!a)
+		return call_lost();
+	*a = (struct wire_sync){.kind = WIRE_SYNC_STREAM, .word = s->word, .value = value, .what = s->id};
+	return call_send(lane, op, sizeof *a, NULL, 0);
+}
+
+struct sleeper {
+	struct stream *stream;
+	uint32_t value;
+};
+
+static int ask_wake(void *arg)
+{
+	struct sleeper *z = arg;
+
+	return post_sync(z->stream, WIRE_WAKE, z->value) ? -EPIPE : 0;
+}
+
+CUresult stream_word_wait(struct stream *s, uint32_t value)
+{
+	struct sleeper z = {s, value};
+
+	return word_wait(call_link(), s->word, value, -1, remote.local ? ask_wake : NULL, &z) ? call_lost() : CUDA_SUCCESS;
+}
+
+bool stream_settled(struct stream *s)
+{
+	return atomic_load_explicit(&s->settled, memory_order_acquire) == atomic_load_explicit(&s->work, memory_order_relaxed);
+}
+
+/* The legacy stream waits for the blocking streams of its context too. */
+static bool nothing_ahead(struct stream *s)
+{
+	bool idle = stream_settled(s);
+
+	if (s->id || !idle)
+		return idle;
+	pthread_mutex_lock(&s->ctx->lock);
+	list_each(l, &s->ctx->streams) {
+		struct stream *o = container_of(l, struct stream, link);
+		idle &= (o->flags & CU_STREAM_NON_BLOCKING) || stream_settled(o);
+	}
+	pthread_mutex_unlock(&s->ctx->lock);
+	return idle;
+}
+
+CUresult stream_settle(struct stream *s)
+{
+	uint64_t work = atomic_load(&s->work), settled;
+	uint32_t value;
+	CUresult r;
+
+	stream_word_begin(s, &value);
+	r = s->word ? post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
+	stream_word_end(s);
+	if (!r)
+		r = stream_word_wait(s, value);
+	if (r)
+		return r;
+	settled = atomic_load(&s->settled);
+	while (settled < work && !atomic_compare_exchange_weak(&s->settled, &settled, work))
+		;
+	if (s->held)
+		release_held(s);
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuStreamSynchronize(CUstream handle)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (!s)
+		return r;
+	if (!nothing_ahead(s)) {
+		r = stream_settle(s);
+		if (r)
+			return r;
+	}
+	return call_late();
+}
+
+CUresult remote_cuStreamQuery(CUstream handle)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (!s)
+		return r;
+	if (nothing_ahead(s))
+		return call_late();
+	return call_cuStreamQuery(handle);
+}
+
+/* ---- what is known without asking ---- */
+
+CUresult remote_cuStreamGetFlags(CUstream handle, unsigned int *flags)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s)
+		*flags = s->flags;
+	return s ? CUDA_SUCCESS : r;
+}
+
+CUresult remote_cuStreamGetPriority(CUstream handle, int *priority)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (!priority)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s)
+		*priority = s->priority;
+	return s ? CUDA_SUCCESS : r;
+}
+
+CUresult remote_cuStreamGetCtx(CUstream handle, CUcontext *pctx)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s)
+		*pctx = (CUcontext)(uintptr_t)s->ctx->id;
+	return s ? CUDA_SUCCESS : r;
+}
+
+CUresult remote_cuStreamGetId(CUstream handle, unsigned long long *id)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (!id)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s)
+		*id = (uintptr_t)s;
+	return s ? CUDA_SUCCESS : r;
+}
+
+CUresult remote_cuStreamGetDevice(CUstream handle, CUdevice *device)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s)
+		*device = s->ctx->device;
+	return s ? CUDA_SUCCESS : r;
+}
+
+CUresult remote_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (!status)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!s)
+		return r;
+	if (s->capturing)
+		return call_cuStreamIsCapturing(handle, status);
+	*status = CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+/* ---- bulk memory that the device still reads ---- */
+
+struct held {
+	struct held *next;
+	struct piece piece;
+	uint64_t work; /* free when so much of the stream is done */
+};
+
+CUresult stream_hold(struct stream *s, struct piece piece)
+{
+	struct held *h = malloc(sizeof *h);
+
+	if (!h)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&s->lock);
+	*h = (struct held){s->held, piece, atomic_load(&s->work)};
+	s->held = h;
+	s->held_bytes += piece.size;
+	pthread_mutex_unlock(&s->lock);
+	return CUDA_SUCCESS;
+}
+
+static void release_held(struct stream *s)
+{
+	struct held **p = &s->held, *h;
+
+	pthread_mutex_lock(&s->lock);
+	while ((h = *p)) {
+		if (h->work > s->settled) {
+			p = &h->next;
+			continue;
+		}
+		*p = h->next;
+		s->held_bytes -= h->piece.size;
+		bulk_free(call_link(), BULK_UP, h->piece);
+		free(h);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* The arena is full of what streams still hold: let each come past it. */
+static CUresult make_room(struct stream *s)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (s->held)
+		return stream_settle(s);
+	pthread_mutex_lock(&s->ctx->lock);
+	list_each(l, &s->ctx->streams) {
+		struct stream *o = container_of(l, struct stream, link);
+		if (o->held && !r)
+			r = stream_settle(o);
+	}
+	pthread_mutex_unlock(&s->ctx->lock);
+	return r;
+}
+
+CUresult stream_bulk(struct stream *s, uint32_t size, struct piece *piece)
+{
+	CUresult r = CUDA_SUCCESS;
+	int e;
+
+	while ((e = bulk_alloc(call_link(), BULK_UP, size, piece)) == -EAGAIN && !r)
+		r = make_room(s);
+	return r ? r : e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}

@@ -1,0 +1,116 @@
+#include <stdlib.h>
+#include "server/handles.h"
+#include "util/handle.h"
+#include "util/map.h"
+
+struct entry {
+	struct map_node node; /* key: the object's address */
+	uint64_t id;
+	void *real;
+};
+
+struct handles {
+	struct handle_table table;
+	struct map by_real[HANDLE_KINDS];
+	pthread_mutex_t lock;
+};
+
+struct handles *handles_create(void)
+{
+	struct handles *h = calloc(1, sizeof *h);
+
+	if (h) {
+		pthread_mutex_init(&h->lock, NULL);
+		pthread_mutex_init(&h->table.lock, NULL);
+	}
+	return h;
+}
+
+static struct entry *lookup(struct handles *h, enum handle_kind kind, void *real)
+{
+	struct map_node *n = map_below(&h->by_real[kind], (uintptr_t)real);
+
+	return n && n->key == (uintptr_t)real ? (struct entry *)n : NULL;
+}
+
+static struct entry *add(struct handles *h, enum handle_kind kind, void *real)
+{
+	struct entry *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return NULL;
+	e->real = real;
+	e->node.key = (uintptr_t)real;
+	e->id = handle_create(&h->table, kind, e, free);
+	if (!e->id) {
+		free(e);
+		return NULL;
+	}
+	map_insert(&h->by_real[kind], &e->node);
+	return e;
+}
+
+uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real)
+{
+	struct entry *e;
+
+	if (!real)
+		return 0;
+	pthread_mutex_lock(&h->lock);
+	e = lookup(h, kind, real);
+	if (!e)
+		e = add(h, kind, real);
+	pthread_mutex_unlock(&h->lock);
+	return e ? e->id : 0;
+}
+
+bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **real)
+{
+	struct entry *e;
+
+	*real = NULL;
+	if (!id)
+		return true;
+	e = handle_get(&h->table, id, kind);
+	if (!e)
+		return false;
+	*real = e->real;
+	handle_put(&h->table, id);
+	return true;
+}
+
+void handles_drop(struct handles *h, enum handle_kind kind, uint64_t id)
+{
+	struct entry *e = id ? handle_get(&h->table, id, kind) : NULL;
+
+	if (!e)
+		return;
+	pthread_mutex_lock(&h->lock);
+	if (lookup(h, kind, e->real) == e)
+		map_remove(&h->by_real[kind], &e->node);
+	pthread_mutex_unlock(&h->lock);
+	handle_close(&h->table, id, kind);
+	handle_put(&h->table, id);
+}
+
+void handles_each(struct handles *h, enum handle_kind kind, void (*f)(void *real, void *arg), void *arg)
+{
+	struct map_node *n = map_above(&h->by_real[kind], 0);
+
+	while (n) {
+		f(((struct entry *)n)->real, arg);
+		n = n->key == UINT64_MAX ? NULL : map_above(&h->by_real[kind], n->key + 1);
+	}
+}
+
+void handles_destroy(struct handles *h)
+{
+	if (!h)
+		return;
+	for (int k = 0; k < HANDLE_KINDS; k++) {
+		struct map_node *n;
+		while ((n = map_above(&h->by_real[k], 0)))
+			handles_drop(h, k, ((struct entry *)n)->id);
+	}
+	free(h);
+}

@@ -1,0 +1,150 @@
+/*
+ * Host memory that a client shares with us: the client's own memfd, mapped here at the same address and
+ * made known to the device, so that copies and kernels use it as they would in one process.
+ *
+ * The client decides addresses, but only inside a window that was free in both processes when it
+ * connected; and the memory must be sealed against shrinking, or touching it could kill us.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "server/hostmem.h"
+#include "server/msg.h"
+
+#define FD_WAIT_MS 2000
+
+struct host_range {
+	struct map_node node; /* key: the address */
+	uint64_t size;
+};
+
+static struct host_range *holder(struct session *s, uint64_t address)
+{
+	struct host_range *r = (struct host_range *)map_below(&s->host, address);
+
+	return r && address - r->node.key < r->size ? r : NULL;
+}
+
+bool hostmem_holds(struct session *s, uint64_t address, uint64_t size)
+{
+	struct host_range *r = holder(s, address);
+
+	return r && size <= r->size - (address - r->node.key);
+}
+
+void serve_window(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_host a;
+	void *p;
+
+	(void)ops;
+	m->error = CUDA_SUCCESS;
+	msg_args(m, &a, sizeof a);
+	if (msg_bad(m))
+		return;
+	if (m->session->window || a.address % 4096 || a.size % 4096 || a.size > 1ull << 44) {
+		msg_result(m, CUDA_ERROR_INVALID_VALUE);
+		return;
+	}
+	p = mmap((void *)(uintptr_t)a.address, a.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+		MAP_FIXED_NOREPLACE, -1, 0);
+	if (p != (void *)(uintptr_t)a.address) {
+		if (p != MAP_FAILED)
+			munmap(p, a.size);
+		msg_result(m, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	m->session->window = a.address;
+	m->session->window_size = a.size;
+}
+
+static bool in_window(const struct session *s, const struct wire_host *a)
+{
+	return s->window && a->size && a->address % 4096 == 0 && a->size % 4096 == 0 && a->address >= s->window &&
+	       a->size <= s->window_size && a->address - s->window <= s->window_size - a->size;
+}
+
+static bool overlaps(struct session *s, const struct wire_host *a)
+{
+	struct map_node *above = map_above(&s->host, a->address);
+
+	return holder(s, a->address) || (above && above->key - a->address < a->size);
+}
+
+/* Large enough, and it stays so. */
+static bool sound(int fd, uint64_t size)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstat(fd, &st) && st.st_size >= 0 && (uint64_t)st.st_size >= size;
+}
+
+static void reserve_again(uint64_t address, uint64_t size)
+{
+	mmap((void *)(uintptr_t)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static CUresult map_it(const struct cuda_ops *ops, const struct wire_host *a, int fd)
+{
+	unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+	void *p = mmap((void *)(uintptr_t)a->address, a->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	CUdeviceptr seen = 0;
+	CUresult r;
+
+	if (p == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = ops->cuMemHostRegister_v2(p, a->size, flags);
+	if (!r && (ops->cuMemHostGetDevicePointer_v2(&seen, p, 0) || seen != a->address)) {
+		ops->cuMemHostUnregister(p);
+		r = CUDA_ERROR_NOT_SUPPORTED; /* a device that sees host memory elsewhere than we do */
+	}
+	if (r)
+		reserve_again(a->address, a->size);
+	return r;
+}
+
+void serve_host_map(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_host a;
+	struct host_range *r;
+
+	msg_args(m, &a, sizeof a);
+	if (msg_bad(m))
+		return;
+	int fd = link_recv_fd(m->session->link, a.id, FD_WAIT_MS);
+	r = calloc(1, sizeof *r);
+	if (fd < 0 || !r || !in_window(m->session, &a) || overlaps(m->session, &a) || !sound(fd, a.size))
+		msg_result(m, CUDA_ERROR_INVALID_VALUE);
+	else
+		msg_result(m, map_it(ops, &a, fd));
+	if (fd >= 0)
+		close(fd);
+	if (m->result) {
+		free(r);
+		return;
+	}
+	r->node.key = a.address;
+	r->size = a.size;
+	map_insert(&m->session->host, &r->node);
+}
+
+void serve_host_unmap(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_host a;
+
+	msg_args(m, &a, sizeof a);
+	if (msg_bad(m))
+		return;
+	struct host_range *r = holder(m->session, a.address);
+	if (!r || r->node.key != a.address) {
+		msg_result(m, CUDA_ERROR_INVALID_VALUE);
+		return;
+	}
+	map_remove(&m->session->host, &r->node);
+	msg_result(m, ops->cuMemHostUnregister((void *)(uintptr_t)a.address));
+	reserve_again(a.address, r->size);
+	free(r);
+}

@@ -1,0 +1,4 @@
+/* log.h - the daemon's log: one line an event, on stderr. */
+#pragma once
+
+void log_event(const char *format, ...) __attribute__((format(printf, 1, 2)));

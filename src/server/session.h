@@ -1,0 +1,99 @@
+/*
+ * session.h - one client process, in a worker process of its own.
+ *
+ *	link_next ─▶ msg ─▶ serve_cuX ─▶ the device's table ─▶ answer
+ *
+ * One thread, the dispatcher, takes the client's calls in the order in which they were issued.  A
+ * session ends with its client, and with it everything the client had: contexts are destroyed, memory
+ * is freed, and the process exits.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "backend/backend.h"
+#include "server/handles.h"
+#include "transport/transport.h"
+#include "util/map.h"
+#include "wire/wire.h"
+
+struct uploads;
+struct waiters;
+
+#define MSG_FEW 4096 /* bytes that need no allocation */
+
+struct session {
+	struct link *link;
+	const struct cuda_ops *ops;
+	struct handles *handles;
+	CUcontext context; /* current in the dispatcher */
+	_Atomic(uint32_t) late; /* failures of posted calls so far */
+	uint64_t words;		/* where the device sees the link's words; 0: it does not */
+	CUstream follower; /* goes after events that a client waits for */
+	CUcontext follower_context;
+	struct waiters *waiters;
+	struct uploads *uploads; /* images on their way */
+	struct map host;	 /* memory shared with the client, by address: hostmem.c */
+	uint64_t window, window_size;
+	uint64_t calls, answers;
+};
+
+struct msg {
+	struct session *session;
+	struct frame frame;
+	uint64_t context;
+	bool broken;	/* the frame makes no sense: the session ends */
+	CUresult error; /* why the call is not made */
+	CUresult result;
+	uint8_t *in, *in_end;
+	size_t out_used, out_size;
+	uint8_t *out;
+	void *heap_in, *heap_out;
+	_Alignas(16) uint8_t few_in[MSG_FEW], few_out[MSG_FEW];
+};
+
+typedef void (*serve_fn)(const struct cuda_ops *ops, struct msg *m);
+
+/* Who serves a call, and whether its client waits for an answer. */
+struct served {
+	unsigned op;
+	serve_fn serve;
+	bool waits;
+};
+
+void serve_init(void);			      /* once, before serve_find */
+const struct served *serve_find(unsigned op); /* NULL: there is no such call */
+
+/* Calls of our own (enum wire_op), each in the file named by its subject. */
+void serve_devices(const struct cuda_ops *ops, struct msg *m);
+void serve_function(const struct cuda_ops *ops, struct msg *m);
+void serve_load(const struct cuda_ops *ops, struct msg *m);
+void serve_launch(const struct cuda_ops *ops, struct msg *m);
+void serve_copy_up(const struct cuda_ops *ops, struct msg *m);
+void serve_copy_down(const struct cuda_ops *ops, struct msg *m);
+void serve_sync(const struct cuda_ops *ops, struct msg *m);
+void serve_wake(const struct cuda_ops *ops, struct msg *m);
+void serve_window(const struct cuda_ops *ops, struct msg *m);
+void serve_host_map(const struct cuda_ops *ops, struct msg *m);
+void serve_host_unmap(const struct cuda_ops *ops, struct msg *m);
+
+/* Lets the device see the link's words and bulk memory, where they are shared.  The context must be current. */
+void session_share(struct session *s);
+
+/* Runs until the client is gone; 0, or -errno if it broke the rules. */
+int session_run(struct session *s);
+
+/*
+ * Sets a word when `stream` has come to here: the device writes it itself where it can see it, else a
+ * thread of ours waits for it.  `piece` (may be NULL) of the down arena is then in place.
+ */
+void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece);
+
+/* The word is set now, whatever happened: the client must not wait for ever. */
+void session_word_now(struct session *s, uint32_t word, uint32_t value);
+
+/* A call that nobody waits for has failed: the client is told by a word. */
+void session_late(struct session *s, CUresult r);
+
+/* Makes the client's context current; a CUDA error otherwise. */
+CUresult session_enter(struct session *s, uint64_t context);

@@ -1,0 +1,183 @@
+#include <pthread.h>
+#include <stdatomic.h>
+#include "wire/call.h"
+
+static struct link *the_link;
+static pthread_key_t lane_key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic(uint32_t) late_seen;
+static const uint32_t *late_word;
+
+__thread uint64_t call_context;
+static __thread struct lane *my_lane __attribute__((tls_model("initial-exec")));
+
+static void give_back(void *lane)
+{
+	lane_close(lane);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&lane_key, give_back);
+}
+
+void call_open(struct link *link)
+{
+	unsigned word;
+	uint32_t value;
+
+	word_alloc(link, &word, &value); /* the first one is WIRE_LATE_WORD: nobody else gets it */
+	late_seen = value;
+	pthread_once(&once, make_key);
+	the_link = link;
+	late_word = word_address(link, WIRE_LATE_WORD);
+}
+
+struct link *call_link(void)
+{
+	return the_link;
+}
+
+struct lane *call_lane(void)
+{
+	if (!my_lane && !lane_open(the_link, &my_lane))
+		pthread_setspecific(lane_key, my_lane);
+	return my_lane;
+}
+
+CUresult call_lost(void)
+{
+	return CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
+/* The server counts failures of posted calls in a word; we remember up to where they have been told. */
+CUresult call_late(void)
+{
+	uint32_t seen = atomic_load_explicit(&late_seen, memory_order_relaxed);
+	uint32_t now = __atomic_load_n(late_word, __ATOMIC_ACQUIRE);
+
+	if (now == seen || !atomic_compare_exchange_strong(&late_seen, &seen, now))
+		return CUDA_SUCCESS;
+	return (CUresult)(now & 0xffff);
+}
+
+void *call_reserve(struct lane *lane, size_t size)
+{
+	struct wire_request *r;
+	void *payload;
+
+	if (!lane || size > lane_payload_max(lane) - sizeof *r)
+		return NULL;
+	if (lane_reserve(lane, sizeof *r + size, &payload))
+		return NULL;
+	r = payload;
+	r->context = call_context;
+	return r + 1;
+}
+
+CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces)
+{
+	return lane_post(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL) ? call_lost() : CUDA_SUCCESS;
+}
+
+CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces,
+	struct frame *reply)
+{
+	struct wire_reply head;
+
+	reply->size = 0;
+	if (lane_call(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL) ||
+		lane_wait_reply(lane, reply, -1) || reply->size < sizeof head)
+		return call_lost();
+	memcpy(&head, reply->payload, sizeof head);
+	return head.result;
+}
+
+void call_done(struct lane *lane)
+{
+	lane_release(lane);
+}
+
+static size_t total(size_t size, const struct wire_piece *p, unsigned n)
+{
+	size = wire_pad(size);
+	for (unsigned i = 0; i < n; i++) {
+		if (p[i].size >= SIZE_MAX / 2 - size - 8)
+			return SIZE_MAX;
+		size += wire_pad(p[i].size);
+	}
+	return size;
+}
+
+static void pack(uint8_t *to, const void *args, size_t size, const struct wire_piece *p, unsigned n)
+{
+	memcpy(to, args, size);
+	to += wire_pad(size);
+	for (unsigned i = 0; i < n; i++) {
+		if (p[i].size)
+			memcpy(to, p[i].data, p[i].size);
+		to += wire_pad(p[i].size);
+	}
+}
+
+CUresult call_post(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin)
+{
+	struct lane *lane = call_lane();
+	size_t all = total(size, in, nin);
+	void *room;
+
+	if (!lane)
+		return call_lost();
+	if (all > lane_payload_max(lane) - sizeof(struct wire_request))
+		return CUDA_ERROR_INVALID_VALUE;
+	room = call_reserve(lane, all);
+	if (!room)
+		return call_lost();
+	pack(room, args, size, in, nin);
+	return call_send(lane, op, all, NULL, 0);
+}
+
+/* The answer is copied out, so its length only has to be what we expect. */
+static CUresult unpack(const struct frame *f, const struct wire_piece *p, unsigned n)
+{
+	struct wire_reply head;
+	const uint8_t *from = f->payload;
+
+	if (f->size < sizeof head)
+		return call_lost();
+	memcpy(&head, from, sizeof head);
+	if (head.result != CUDA_SUCCESS && f->size == sizeof head)
+		return head.result;
+	if (f->size != sizeof head + total(0, p, n))
+		return call_lost();
+	from += sizeof head;
+	for (unsigned i = 0; i < n; i++) {
+		if (p[i].size)
+			memcpy(p[i].data, from, p[i].size);
+		from += wire_pad(p[i].size);
+	}
+	return head.result;
+}
+
+CUresult call_sync(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
+	const struct wire_piece *out, unsigned nout)
+{
+	struct lane *lane = call_lane();
+	size_t all = total(size, in, nin);
+	struct frame reply;
+	void *room;
+
+	if (!lane)
+		return call_lost();
+	if (all > lane_payload_max(lane) - sizeof(struct wire_request) || total(0, out, nout) > lane_payload_max(lane) - 8)
+		return CUDA_ERROR_INVALID_VALUE;
+	room = call_reserve(lane, all);
+	if (!room)
+		return call_lost();
+	pack(room, args, size, in, nin);
+	CUresult r = call_ask(lane, op, all, NULL, 0, &reply);
+	if (reply.size)
+		r = unpack(&reply, out, nout);
+	call_done(lane);
+	return r;
+}

@@ -1,0 +1,51 @@
+/*
+ * call.h - the client's side of a call: pack, send, wait, unpack.
+ *
+ * Each thread has a lane of its own, so a call that blocks blocks its thread only.  Posted calls
+ * return as soon as they are in the ring; if one fails, its result is kept for call_late, which launches
+ * and calls that wait ask.  Others do not: an allocation that succeeded must not be reported as failed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include "transport/transport.h"
+#include "wire/wire.h"
+
+/* The one link of this process; set once, before any call. */
+void call_open(struct link *link);
+struct link *call_link(void);
+
+/* The thread's current context, as the server knows it: goes with every call. */
+extern __thread uint64_t call_context __attribute__((tls_model("initial-exec")));
+
+/* The thread's lane; NULL: the link is gone. */
+struct lane *call_lane(void);
+
+/*
+ * The number of the stream a handle means here, 0, 1 and 2 included; `work`: something is about to be
+ * posted to it.  The client's own (backend/remote/stream.c): only it knows its threads' streams.
+ */
+uint64_t call_stream(CUstream stream, bool work);
+
+/* Generated calls: args is struct wire_cuX. */
+CUresult call_sync(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
+	const struct wire_piece *out, unsigned nout);
+CUresult call_post(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin);
+
+/*
+ * By hand: room for a frame with `size` bytes behind its head, filled by the caller; then posted with
+ * the pieces of bulk memory that belong to it.  NULL: too large, or the link is gone (call_lost).
+ */
+void *call_reserve(struct lane *lane, size_t size);
+CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces);
+
+/* As call_send, and waits: the answer's result; *reply is valid until call_done. */
+CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces,
+	struct frame *reply);
+void call_done(struct lane *lane);
+
+/* The link is broken: what every call answers from now on. */
+CUresult call_lost(void);
+
+/* A posted call has failed since somebody last asked: its result, once.  CUDA_SUCCESS otherwise. */
+CUresult call_late(void);

@@ -1,0 +1,10 @@
+#include <stdlib.h>
+#include "gen/version.h"
+#include "wire/protocol.h"
+
+#define MESSAGES 1 /* raise it when something in wire.h or devices.h changes its meaning or size */
+
+uint64_t wire_protocol(void)
+{
+	return strtoull(GANGWAY_API, NULL, 16) << 8 | MESSAGES;
+}

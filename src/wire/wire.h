@@ -1,0 +1,129 @@
+/*
+ * wire.h - what a call looks like as bytes.
+ *
+ *	frame up	| wire_request | struct wire_cuX | in-arrays, each padded to 8 |
+ *	frame down	| wire_reply   | out-values and out-arrays, each padded to 8   |
+ *
+ * Both ends are LP64 and little-endian (hello refuses others), so a struct travels as it is.  What
+ * the sizes of the arrays are follows from the arguments, on both sides by the same rule; there is
+ * never a second length to believe.  Handles are numbers that the server gives out (server/handles.h);
+ * device addresses travel as they are.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "abi/cuda.h"
+#include "gen/cuda_wire.h"
+
+/* First in every frame up. */
+struct wire_request {
+	uint64_t context; /* the calling thread's current one; 0: none */
+};
+
+/* First in every frame down. */
+struct wire_reply {
+	int32_t result;
+	int32_t unused;
+};
+
+/*
+ * Word 0 of the link: how many posted calls have failed, and the latest one's result below it.
+ * The others belong to streams and the like: what is done there, as a number that grows.
+ */
+#define WIRE_LATE_WORD	    0
+#define WIRE_LATE(n, result) ((uint32_t)(n) << 16 | (uint16_t)(result))
+
+/* Calls that are ours and not CUDA's, numbered where api/cuda.api will not go. */
+enum wire_op {
+	WIRE_DEVICES = 100000, /* all devices with all that never changes (wire/devices.h) */
+	WIRE_FUNCTION,	       /* parameter layout and attributes of a function or kernel */
+	WIRE_LOAD,	       /* a module or library from bytes in bulk memory */
+	WIRE_LAUNCH,
+	WIRE_COPY_UP,	/* bulk up, or shared host memory, to the device */
+	WIRE_COPY_DOWN, /* the device to bulk down, or to shared host memory */
+	WIRE_SYNC,	/* set a word when a stream, event or context has come to here */
+	WIRE_WAKE,	/* and wake the one who sleeps on it */
+	WIRE_WINDOW,	/* addresses that both sides keep free for host memory that they share */
+	WIRE_HOST_MAP,	/* such memory: a descriptor has been sent */
+	WIRE_HOST_UNMAP,
+	WIRE_OPS_END
+};
+
+/* Behind these heads: launch parameters. */
+struct wire_launch {
+	uint64_t function, stream;
+	uint32_t grid[3], block[3], shared;
+	uint32_t cooperative;
+	uint32_t attributes; /* CUlaunchAttribute that follow */
+	uint32_t params;     /* bytes of parameters behind those */
+};
+
+/* Up: from the frame's piece of bulk memory, or from host memory that both map.  Down: to them. */
+struct wire_copy {
+	uint64_t device; /* its address */
+	uint64_t host;	 /* an address in shared host memory; 0: bulk memory */
+	uint64_t size;
+	uint64_t stream;
+	uint32_t offset;      /* down: where in the arena */
+	uint32_t word, value; /* set when it is done; word 0: nobody waits */
+};
+
+/* Host memory at the same address on both sides; id names the descriptor (link_send_fd). */
+struct wire_host {
+	uint64_t address, size, id;
+};
+
+enum wire_sync_kind { WIRE_SYNC_STREAM, WIRE_SYNC_EVENT, WIRE_SYNC_CONTEXT };
+
+struct wire_sync {
+	uint32_t kind;
+	uint32_t word, value;
+	uint64_t what; /* the stream's or event's number */
+};
+
+struct wire_load {
+	uint64_t size;
+	uint32_t library; /* cuLibraryLoadData; else cuModuleLoadData */
+	uint32_t last;	  /* no more pieces of it follow */
+	uint64_t upload;  /* which image this belongs to: the client counts */
+};
+
+#define WIRE_PARAMS	256
+#define WIRE_FUNC_ATTRS 16
+
+struct wire_function {
+	uint32_t params; /* how many; WIRE_PARAMS + 1: more than we tell */
+	uint32_t bytes;
+	struct {
+		uint16_t offset, size;
+	} param[WIRE_PARAMS];
+	int32_t attribute[WIRE_FUNC_ATTRS];
+	uint8_t known[WIRE_FUNC_ATTRS];
+};
+
+static inline size_t wire_pad(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+/* SIZE_MAX / 2 when it would not fit: no frame is that large. */
+static inline size_t wire_bytes(size_t count, size_t size)
+{
+	return count > SIZE_MAX / 2 / size ? SIZE_MAX / 2 : count * size;
+}
+
+/* A string with its NUL. */
+static inline uint32_t wire_text(const char *s)
+{
+	size_t n = strlen(s) + 1;
+
+	return n < UINT32_MAX ? n : UINT32_MAX;
+}
+
+/* One of the arrays that go with a call. */
+struct wire_piece {
+	void *data;
+	size_t size;
+};
