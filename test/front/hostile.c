@@ -48,6 +48,12 @@ static long calls, refusals, victim;
 static CUcontext context;
 static CUstream stream;
 static CUevent event, closed;
+static CUmodule module;
+static CUfunction function;
+static CUdeviceptr memory;
+
+static const char ptx[] =
+	".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing(.param .u64 p)\n{\n	ret;\n}\n";
 
 static void ignore(void)
 {
@@ -130,18 +136,45 @@ static void set_context(bool with)
 	cuCtxSetCurrent(ctx);
 }
 
+/* Has arrays whose length another argument says: a length that is not true is the caller's own mistake. */
+static bool is_counted(const struct trace_call *c)
+{
+	for (int i = 0; i < c->nargs; i++)
+		if (c->args[i].dir != 'v' && c->args[i].len != -1)
+			return true;
+	return false;
+}
+
+/* Anew for each function: the one before may have destroyed them. */
+static void make_objects(void)
+{
+	now = "make_objects";
+	CHECK_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+	CHECK_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+	CHECK_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+	CHECK_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+	CHECK_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+	CHECK_EQ(cuEventCreate(&closed, 0), CUDA_SUCCESS);
+	CHECK_EQ(cuEventDestroy_v2(closed), CUDA_SUCCESS);
+	CHECK_EQ(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+	CHECK_EQ(cuModuleGetFunction(&function, module, "nothing"), CUDA_SUCCESS);
+	CHECK_EQ(cuMemAlloc_v2(&memory, 4096), CUDA_SUCCESS);
+}
+
 static void try(const struct trace_call *c, any_fn f, bool with_context)
 {
+	make_objects(); /* before their handles are taken */
 	uint64_t handles[] = {
 		0, 1, 3, 0xdeadbeef, 0x7fffdeadbeef, ~0ull, (uintptr_t)&victim, (uintptr_t)stream, (uintptr_t)event,
-		(uintptr_t)closed, (uintptr_t)context,
+		(uintptr_t)closed, (uintptr_t)context, (uintptr_t)module, (uintptr_t)function, memory,
 	};
+	static const uint64_t numbers[] = {0, 1, 2, 4096, 0x7fffffff, 0xffffffff, ~0ull};
 	uint64_t a[ARGS];
 
 	for (size_t h = 0; h < sizeof handles / sizeof *handles; h++) {
-		for (uint64_t number = 0; number < 3; number++) {
+		for (size_t n = 0; n < (is_counted(c) ? 4 : sizeof numbers / sizeof *numbers); n++) {
 			set_context(with_context);
-			fill(c, a, handles[h], number);
+			fill(c, a, handles[h], numbers[n]);
 			call(c, f, a);
 		}
 		for (int i = 0; i < c->nargs; i++) {
@@ -181,17 +214,6 @@ static void try_early(const struct trace_call *c, any_fn f, bool flag)
 	call(c, f, a);
 }
 
-static void make_objects(void)
-{
-	CHECK_EQ(cuInit(0), CUDA_SUCCESS);
-	CHECK_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
-	CHECK_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
-	CHECK_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
-	CHECK_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
-	CHECK_EQ(cuEventCreate(&closed, 0), CUDA_SUCCESS);
-	CHECK_EQ(cuEventDestroy_v2(closed), CUDA_SUCCESS);
-}
-
 int main(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -207,6 +229,7 @@ int main(void)
 	if (failures)
 		return 1;
 	for_all(library, try_early, false);
+	CHECK_EQ(cuInit(0), CUDA_SUCCESS);
 	make_objects();
 	if (failures)
 		return 1;
