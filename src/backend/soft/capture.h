@@ -51,6 +51,7 @@ struct strand {
 };
 
 extern struct list captures;
+extern _Atomic unsigned ncaptures; /* their number, for a quick look without the lock */
 
 /* The strand of a stream: NULL (success), or an error of the captures it belongs to or is in the way of. */
 CUresult strand_find(struct stream *s, struct strand **t);
