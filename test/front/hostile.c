@@ -79,12 +79,17 @@ static bool is_callback(const char *name)
 	return false;
 }
 
-/* Those that may take any address of the process for host memory: a bad one is the caller's own mistake. */
+/*
+ * Those that may take any address of the process for host memory: a bad one is the caller's own mistake.  And
+ * those that wait in a stream for a value that nobody will write.
+ */
 static bool is_excluded(const char *name)
 {
 	static const char *const names[] = {"cuMemcpy", "cuMemcpy_ptds", "cuMemcpyAsync", "cuMemcpyAsync_ptsz"};
 
 	if (strncmp(name, "cu", 2) || name[2] < 'A' || name[2] > 'Z')
+		return true;
+	if (!strncmp(name, "cuStreamWaitValue", 17))
 		return true;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(name, names[i]))
