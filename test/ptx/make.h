@@ -31,6 +31,7 @@ struct form {
 	bool sign, ftz, sat;
 	bool any_nan; /* the manual leaves a NaN's bits open */
 	uint64_t limit[MAX_IN]; /* operands must not have other bits; 0: any */
+	uint64_t avoid;		/* no operand may be this; 0: all may */
 	const char *target; /* sm_90 if not said */
 };
 

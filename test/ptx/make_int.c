@@ -293,8 +293,10 @@ static void one(const char *folder, const char *mnemonic, const char *result, co
 	f.bits = (int)size_named(a);
 	if (fn == extract) /* more is undefined */
 		f.limit[1] = f.limit[2] = 255;
-	if (fn == nth)
+	if (fn == nth) {
 		f.limit[1] = 31;
+		f.avoid = 0x80000000; /* has no absolute value */
+	}
 	write_form(&f);
 }
 

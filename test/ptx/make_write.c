@@ -130,6 +130,9 @@ void write_form(const struct form *f)
 
 		for (unsigned k = 0; k < nin; k++)
 			lane[k] = in[k][i] = sample(f->in[k], k, i) & (f->limit[k] ? f->limit[k] : UINT64_MAX);
+		for (unsigned k = 0; f->avoid && k < nin; k++)
+			if (lane[k] == f->avoid)
+				lane[k] = in[k][i] = 1;
 		want[i] = f->fn(f, lane);
 		if (size_named(f->result) < 64)
 			want[i] &= (1ull << size_named(f->result)) - 1;

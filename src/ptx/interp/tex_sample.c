@@ -4,7 +4,7 @@
  * Along each axis a coordinate becomes two texel numbers and a weight of 1/256
  * steps, as the hardware has it; a point filter uses the first number alone.
  */
-#include "ptx/interp/num.h"
+#include "ptx/interp/half.h"
 #include "ptx/interp/texture.h"
 #include <math.h>
 
@@ -83,12 +83,8 @@ static struct texel border(const struct texture *t)
 	struct texel r;
 
 	for (int n = 0; n < 4; n++) {
-		if (n >= t->channels)
-			r.c[n] = 0;
-		else if (tex_is_float(t))
-			r.c[n] = f32_bits(t->border[n]);
-		else
-			r.c[n] = (uint32_t)(int64_t)limited(t->border[n]);
+		/* The colour is a float's; integers have none. */
+		r.c[n] = n < t->channels && tex_is_float(t) ? f32_bits(t->border[n]) : 0;
 	}
 	return r;
 }
@@ -101,26 +97,43 @@ static struct texel texel_or_border(const struct texture *t, const struct tex_le
 	return tex_read(t, l, x, y, z);
 }
 
+/*
+ * Weights of the eight corners in 256ths, as the hardware has them: each
+ * product is rounded, and what it loses goes to the corner beside it.
+ */
+static void corner_weights(const struct axis a[3], unsigned w[8])
+{
+	unsigned x = a[0].weight, y = a[1].weight, z = a[2].weight;
+
+	w[3] = (x * y + 128) >> 8;
+	w[1] = x - w[3];
+	w[2] = y - w[3];
+	w[0] = 256 - x - y + w[3];
+	for (unsigned n = 0; n < 4; n++) {
+		w[n + 4] = (w[n] * z + 128) >> 8;
+		w[n] -= w[n + 4];
+	}
+}
+
 /* Mixes the corners of a box; corners of weight 0 are not read. */
 static struct texel mix(const struct texture *t, const struct tex_level *l, const struct axis a[3])
 {
 	double sum[4] = {0, 0, 0, 0};
+	unsigned weights[8];
 	struct texel r;
 
+	corner_weights(a, weights);
 	for (unsigned corner = 0; corner < 8; corner++) {
-		double weight = 1;
 		struct texel v;
 
-		for (unsigned k = 0; k < 3; k++)
-			weight *= (corner >> k & 1 ? a[k].weight : 256 - a[k].weight) / 256.0;
-		if (weight == 0)
+		if (!weights[corner])
 			continue;
 		v = texel_or_border(t, l, a[0].i[corner & 1], a[1].i[corner >> 1 & 1], a[2].i[corner >> 2]);
 		for (unsigned n = 0; n < 4; n++)
-			sum[n] += weight * (double)bits_f32(v.c[n]);
+			sum[n] += weights[corner] / 256.0 * (double)bits_f32(v.c[n]);
 	}
 	for (unsigned n = 0; n < 4; n++)
-		r.c[n] = f32_bits((float)sum[n]);
+		r.c[n] = f32_bits(t->format == TEX_F16 ? f16_to_f32(f32_to_f16((float)sum[n])) : (float)sum[n]);
 	return r;
 }
 
@@ -140,8 +153,8 @@ static struct texel sample_level(const struct texture *t, unsigned level, unsign
 
 	for (unsigned k = 0; k < dims; k++)
 		a[k] = place(position(t, k, xyz[k], size[k]), size[k], mode_of(t, k), linear);
-	/* A layered 1D image is one row of a 2D one: with a border, half of it is outside. */
-	if (linear && dims == 1 && t->layers && t->address[0] == TEX_BORDER && t->address[1] == TEX_BORDER)
+	/* A 1D image is one row of a 2D one, read at its edge: with a border, half of that is outside. */
+	if (linear && dims == 1 && !t->layers && t->address[1] == TEX_BORDER)
 		a[1] = (struct axis){{0, OUTSIDE}, 128};
 	if (t->layers)
 		a[2] = (struct axis){{slice_of(t, layer), 0}, 0};
@@ -172,7 +185,7 @@ static unsigned choose_level(const struct texture *t, float lod, float *fraction
 	x = x < 0 ? 0 : x > top ? top : x;
 	if (t->mip_filter != TEX_LINEAR)
 		return (unsigned)floorf(x + 0.5f);
-	x = floorf(x * 256 + 0.5f) / 256;
+	x = floorf(x * 256) / 256;
 	level = (unsigned)x;
 	*fraction = x - (float)level;
 	return level;
@@ -196,6 +209,8 @@ struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, c
 	const uint32_t size[3] = {l->width, l->height ? l->height : 1, l->depth ? l->depth : 1};
 	uint32_t i[3] = {0, 0, 0};
 
+	if (t->layers && layer >= t->layers)
+		return (struct texel){{0, 0, 0, 0}};
 	for (unsigned k = 0; k < dims; k++) {
 		if (xyz[k] < 0 || (uint32_t)xyz[k] >= size[k])
 			return (struct texel){{0, 0, 0, 0}};

@@ -37,9 +37,12 @@ bool tex_is_float(const struct texture *t)
 	}
 }
 
+/* The hardware's table has eight significant bits. */
 static float from_srgb(float v)
 {
-	return v <= 0.04045f ? v / 12.92f : powf((v + 0.055f) / 1.055f, 2.4f);
+	float linear = v <= 0.04045f ? v / 12.92f : powf((v + 0.055f) / 1.055f, 2.4f);
+
+	return bits_f32((f32_bits(linear) + 0x8000) & 0xffff0000);
 }
 
 /* A signed one: the two lowest values are both -1. */
