@@ -180,8 +180,8 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void measure(const char *kind, const char *name, double (*f)(struct link *, struct lane *), struct link *l,
-		    struct lane *lane)
+static void measure(const char *kind, const char *name, double (*f)(struct link *, struct lane *),
+		    struct link *l, struct lane *lane)
 {
 	double values[ROUNDS];
 

@@ -42,7 +42,8 @@ static int tcp_names(const char *address, bool passive, struct addrinfo **list, 
 	int err;
 
 	if (strncmp(address, "tcp://", 6) || !(colon = strrchr(host, ':')) || !colon[1])
-		return error_text(error, -EINVAL, "'%s' is no address: use unix:PATH or tcp://HOST:PORT", address);
+		return error_text(error, -EINVAL, "'%s' is no address: use unix:PATH or tcp://HOST:PORT",
+				  address);
 	end = colon;
 	if (*host == '[' && end > host && end[-1] == ']')
 		host++, end--;
@@ -167,7 +168,8 @@ int link_address(int listener, char *text, size_t size)
 		if (getnameinfo((struct sockaddr *)&any, length, host, sizeof host, port, sizeof port,
 				NI_NUMERICHOST | NI_NUMERICSERV))
 			return -EINVAL;
-		n = snprintf(text, size, any.ss_family == AF_INET6 ? "tcp://[%s]:%s" : "tcp://%s:%s", host, port);
+		n = snprintf(text, size, any.ss_family == AF_INET6 ? "tcp://[%s]:%s" : "tcp://%s:%s", host,
+			     port);
 	}
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }

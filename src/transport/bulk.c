@@ -1,4 +1,7 @@
-/* bulk.c - pieces of the arenas, given out by the client: one bit a page, searched from where the last ended. */
+/*
+ * bulk.c - pieces of the arenas, given out by the client: one bit a page, searched from where the last search
+ * ended.
+ */
 #include "transport/private.h"
 
 #include <errno.h>
@@ -40,8 +43,11 @@ static size_t find(const struct arena *a, size_t from, size_t to, size_t n)
 	size_t run = 0;
 
 	for (size_t page = from; page < to; page++) {
-		if (page % 64 == 0 && page + 64 <= to && (a->used[page / 64] == ~0ull || !a->used[page / 64])) {
-			run = a->used[page / 64] ? 0 : run + 64;
+		uint64_t used = a->used[page / 64];
+
+		/* whole words at once */
+		if (page % 64 == 0 && page + 64 <= to && (used == ~0ull || !used)) {
+			run = used ? 0 : run + 64;
 			page += 63;
 		} else {
 			run = is_used(a, page) ? 0 : run + 1;

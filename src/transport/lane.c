@@ -125,13 +125,16 @@ int lane_reserve(struct lane *lane, uint32_t size, void **payload)
 	return 0;
 }
 
-static int publish(struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces,
-		   uint64_t *ticket)
+static int publish(struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces,
+		   unsigned npieces, uint64_t *ticket)
 {
 	struct link *l = lane->link;
 	uint8_t *at = lane->up + (lane->up_tail & (l->ring_size - 1));
-	struct frame_head head = {
-		.payload = size, .op = op, .lane = (uint16_t)lane->number, .npieces = (uint8_t)npieces, .kind = FRAME_PLAIN};
+	struct frame_head head = {.payload = size,
+				  .op = op,
+				  .lane = (uint16_t)lane->number,
+				  .npieces = (uint8_t)npieces,
+				  .kind = FRAME_PLAIN};
 
 	if (size > lane->reserved || npieces > LINK_PIECES)
 		return -EINVAL;

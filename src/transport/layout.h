@@ -7,8 +7,8 @@
  * A frame is a head, a payload rounded up to 8 bytes, and its pieces; in a ring it starts on a cache line.
  * Ring pages are mapped twice in a row, so no frame wraps.  Cursors count bytes and never go back.
  *
- * The board says by which lane each ticket went: slot (ticket mod 8192) holds ticket + 1 and the lane's number.
- * Writing it publishes the frame, and a reader of all lanes looks at one word however many lanes there are.
+ * The board says by which lane each ticket went: slot (ticket mod 8192) holds ticket + 1 and the lane's
+ * number.  Writing it publishes the frame; a reader of all lanes looks at one word however many there are.
  * A client draws a ticket only while fewer than 8192 - 1024 are unread, so that no slot is overwritten.
  *
  * A flag is 1 while somebody sleeps on it (a futex).  The sleeper sets it and looks again before it sleeps;
@@ -41,9 +41,9 @@ struct frame_head {
 };
 
 struct control {
-	_Alignas(2 * LINE) _Atomic uint64_t done;	 /* by the reader: tickets taken */
+	_Alignas(2 * LINE) _Atomic uint64_t done;	  /* by the reader: tickets taken */
 	_Alignas(2 * LINE) _Atomic uint32_t reader_sleep; /* the reader waits for a frame */
-	_Alignas(2 * LINE) _Atomic uint32_t space_sleep;	 /* a client thread waits for room */
+	_Alignas(2 * LINE) _Atomic uint32_t space_sleep;  /* a client thread waits for room */
 };
 
 struct lane_control {

@@ -44,7 +44,7 @@ int memory_check(int fd, size_t size)
 		return -EPERM;
 	if (fstat(fd, &st) || fstatfs(fd, &fs))
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size != size || fs.f_type != TMPFS_MAGIC)
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size || fs.f_type != TMPFS_MAGIC)
 		return -EINVAL;
 	return 0;
 }

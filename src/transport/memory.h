@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 int memory_create(const char *name, size_t size); /* a descriptor, or -errno */
-int memory_check(int fd, size_t size);		   /* is what came from the other side fit to be mapped? */
+int memory_check(int fd, size_t size);		  /* is what came from the other side fit to be mapped? */
 
 /*
  * Map ranges of fd one after the other, each count times in a row; NULL if that fails.  Children made by fork

@@ -1,12 +1,12 @@
 /*
  * private.h - what the files of this folder share.
  *
- *	link.c     making, breaking and ending a link		address.c  names, sockets, deadlines
- *	hello.c    the first record each way			unix.c     descriptors, deaths (one watching thread)
- *	board.c    taking frames in ticket order		lane.c     the client's lanes
+ *	link.c     making, breaking, ending a link	address.c  names, sockets, deadlines
+ *	hello.c    the first record each way		unix.c     descriptors, and who died
+ *	board.c    taking frames in ticket order	lane.c     the client's lanes
  *	reply.c    the down ring's writing side		serve.c    the server's calls
- *	bulk.c     pieces of the arenas				word.c     words
- *	stream.c   frames and pieces on a TCP stream		tcp.c      who moves them
+ *	bulk.c     pieces of the arenas			word.c     words
+ *	stream.c   frames on a TCP stream		tcp.c      who moves them
  *
  * A client works the same over both kinds of link: lanes, board and words are memory.  Over TCP that memory
  * is its own, one thread takes from the board and sends, another receives and fills the down rings.

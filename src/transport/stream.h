@@ -1,7 +1,7 @@
 /*
  * stream.h - frames on a TCP stream: head, payload, pieces, and then the bytes of the pieces.
  *
- * The receiving side works without blocking and in steps: it keeps what has come of a frame and goes on later.
+ * The receiving side works without blocking, in steps: it keeps what has come of a frame and goes on later.
  * Bytes of pieces go from the socket straight to their place in the arena.
  *
  *	buffer:	| old | frame | what came after it | free |

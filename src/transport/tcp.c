@@ -128,7 +128,8 @@ int tcp_reply(struct lane *lane, const struct frame_head *head, const struct pie
 	if (!pieces_fit(l, pieces, head->npieces))
 		return -EINVAL;
 	memcpy(record, head, sizeof *head);
-	memcpy(record + frame_bytes(head->payload, 0), pieces, head->npieces * sizeof *pieces);
+	if (head->npieces)
+		memcpy(record + frame_bytes(head->payload, 0), pieces, head->npieces * sizeof *pieces);
 	parts[0] = (struct iovec){record, frame_bytes(head->payload, head->npieces)};
 	n += add_pieces(l, BULK_DOWN, parts + n, pieces, head->npieces);
 	pthread_mutex_lock(&l->tcp->out_lock);

@@ -1,9 +1,9 @@
 /*
  * unix.c - beside shared memory: the socket, which carries descriptors and ends when the other side does.
  *
- * A thread sleeps on the socket.  It takes what arrives, so that a sender never waits for a busy receiver, and
- * notices when the peer is gone; who needs something now takes it itself.  A process that forked before it
- * died leaves its socket open in the child; so the process itself is watched too, where we have a pidfd.
+ * A thread sleeps on the socket.  It takes what arrives, so that a sender never waits for a busy receiver,
+ * and notices when the peer is gone; who needs something now takes it itself.  A process that forked before
+ * it died leaves its socket open in the child; so the process itself is watched too, where we have a pidfd.
  */
 #include "transport/private.h"
 
@@ -96,7 +96,8 @@ static int keep_fd(struct link *l, uint64_t id, int fd)
 {
 	if (l->nfds == FDS_MAX) {
 		close(fd);
-		return link_break(l, -EPROTO, "the other side sent more than %d descriptors unasked", FDS_MAX);
+		return link_break(l, -EPROTO, "the other side sent more than %d descriptors unasked",
+				  FDS_MAX);
 	}
 	l->fds[l->nfds++] = (struct waiting_fd){id, fd};
 	return 0;
@@ -106,7 +107,8 @@ static int take_lane(struct link *l, uint64_t number, int fd)
 {
 	int err;
 
-	if (!l->server || number != l->nlanes || number >= LINK_LANES || memory_check(fd, lane_bytes(l->ring_size)))
+	if (!l->server || number != l->nlanes || number >= LINK_LANES ||
+	    memory_check(fd, lane_bytes(l->ring_size)))
 		err = link_break(l, -EPROTO, "the client offered a lane that cannot be");
 	else if ((err = link_map_lane(l, (unsigned)number, fd)))
 		link_break(l, err, "a lane could not be mapped: %s", strerror(-err));
@@ -230,7 +232,8 @@ static int map_offered(struct link *l, const int fds[3], uint32_t up, uint32_t d
 {
 	int err;
 
-	if (memory_check(fds[0], control_bytes(l->nwords)) || memory_check(fds[1], up) || memory_check(fds[2], down))
+	if (memory_check(fds[0], control_bytes(l->nwords)) || memory_check(fds[1], up) ||
+	    memory_check(fds[2], down))
 		return -EPROTO;
 	err = link_map_control(l, fds[0]);
 	err = err ? err : link_map_arena(l, BULK_UP, fds[1], up);

@@ -100,8 +100,9 @@ int wait_sleep(struct wait *w, _Atomic uint32_t *flag)
 int wait_sleep_us(_Atomic uint32_t *flag, unsigned us)
 {
 	struct timespec limit = {us / 1000000, us % 1000000 * 1000l};
+	long err = syscall(SYS_futex, flag, FUTEX_WAIT, 1, &limit, NULL, 0);
 
-	return syscall(SYS_futex, flag, FUTEX_WAIT, 1, &limit, NULL, 0) && errno == ETIMEDOUT ? -ETIMEDOUT : 0;
+	return err && errno == ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
 void wait_wake_always(_Atomic uint32_t *flag)

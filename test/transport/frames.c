@@ -1,6 +1,6 @@
 /*
- * Frames of random sizes from many threads arrive whole, in the order of each lane and of all tickets, and what
- * one thread did before another (under a lock) comes first; replies come back to who asked. Over both kinds.
+ * Frames of random sizes from many threads arrive whole, in the order of each lane and of all tickets, and
+ * what one thread did before another (under a lock) comes first; replies come back to who asked.
  *
  *	frames [frames a thread] [threads]
  */
@@ -83,7 +83,11 @@ static void check_reply(struct lane *lane, uint64_t sequence, uint64_t ticket)
 	struct note note;
 	struct frame f;
 
-	CHECK_EQ(lane_wait_reply(lane, &f, -1), 0);
+	int err = lane_wait_reply(lane, &f, -1);
+
+	CHECK_EQ(err, 0);
+	if (err)
+		return;
 	CHECK(f.op == 7 && f.ticket == ticket && f.size >= sizeof note);
 	memcpy(&note, f.payload, sizeof note);
 	CHECK_EQ(note.sequence, sequence);
@@ -93,7 +97,8 @@ static void check_reply(struct lane *lane, uint64_t sequence, uint64_t ticket)
 
 static void send_one(struct lane *lane, uint64_t sequence, uint64_t *seed)
 {
-	uint32_t size = some_size(lane, seed), op = roll(seed) % 64 == 0 ? CALL : roll(seed) % 4 == 0 ? ORDERED : LOOSE;
+	uint32_t size = some_size(lane, seed);
+	uint32_t op = roll(seed) % 64 == 0 ? CALL : roll(seed) % 4 == 0 ? ORDERED : LOOSE;
 	struct note note = {.sequence = sequence};
 	uint64_t ticket = 0;
 	void *to;

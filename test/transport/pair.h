@@ -27,6 +27,7 @@ static inline const char *pair_listen(struct pair *p, bool tcp, int *listener)
 	static char error[LINK_ERROR_TEXT];
 	const char *tmp = getenv("TMPDIR");
 
+	*listener = -1;
 	p->folder[0] = 0;
 	if (tcp) {
 		snprintf(p->address, sizeof p->address, "tcp://127.0.0.1:0");
@@ -52,8 +53,8 @@ static inline void pair_unlisten(struct pair *p, int listener)
 }
 
 /* serve runs in the child and returns its exit status. */
-static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link *), const struct link_config *client,
-			     const struct link_config *server)
+static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link *),
+			     const struct link_config *client, const struct link_config *server)
 {
 	struct link_config defaults = link_defaults(false), server_defaults = link_defaults(true);
 	char error[LINK_ERROR_TEXT] = "";

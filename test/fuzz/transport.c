@@ -1,0 +1,157 @@
+/*
+ * Whatever a peer says in its hello, sends over TCP or writes into shared memory: we answer or refuse.
+ *
+ * The first byte chooses: 0: the rest is a hello; 1: what a client sends after its hello; 2: what lies in a
+ * lane's up ring (the board is honest, so that frames are looked at); 3: board and ring.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/hello.h"
+#include "transport/memory.h"
+#include "transport/private.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define RING  RING_MIN
+#define ARENA 65536
+#define WORDS 16
+
+static volatile uint64_t sink; /* so that reading is not optimised away */
+
+static void fuzz_hello(const uint8_t *data, size_t size)
+{
+	struct link_config config = link_defaults(true);
+	char error[LINK_ERROR_TEXT];
+	struct hello ours, theirs = {0};
+
+	memcpy(&theirs, data, size < sizeof theirs ? size : sizeof theirs);
+	hello_make(&ours, &config);
+	sink += hello_check(&theirs, &ours, true, error) != 0;
+	sink += hello_check(&theirs, &ours, false, error) != 0;
+	hello_grant(&ours, &theirs);
+	if (!hello_sizes_fit(&ours, &theirs) && control_bytes(ours.words) > 64u << 20)
+		abort(); /* more than anybody may ask for */
+}
+
+static struct link *new_link(int fd, bool tcp)
+{
+	struct link *l = aligned_alloc(LINE, sizeof *l);
+
+	if (!l)
+		abort();
+	memset(l, 0, sizeof *l);
+	l->server = true;
+	l->tcp_link = tcp;
+	l->fd = fd;
+	l->pidfd = l->stop = -1;
+	l->owner = getpid();
+	l->ring_size = RING;
+	l->nwords = WORDS;
+	pthread_mutex_init(&l->error_lock, NULL);
+	pthread_mutex_init(&l->unix_lock, NULL);
+	return l;
+}
+
+static void touch(const struct frame *f, const uint8_t *arena)
+{
+	const uint8_t *payload = f->payload;
+
+	if (f->size)
+		sink += payload[0] + payload[f->size - 1];
+	for (unsigned i = 0; i < f->npieces; i++)
+		if (f->pieces[i].size)
+			sink += arena[f->pieces[i].offset] +
+				arena[f->pieces[i].offset + f->pieces[i].size - 1];
+}
+
+/* A heap block as arena: a sanitizer sees the first byte too many. */
+static void fuzz_stream(const uint8_t *data, size_t size)
+{
+	struct link *l;
+	struct frame f;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair))
+		abort();
+	if (send(pair[0], data, size, MSG_NOSIGNAL) < 0)
+		sink++;
+	shutdown(pair[0], SHUT_WR);
+	l = new_link(pair[1], true);
+	l->arena[BULK_UP].base = malloc(ARENA);
+	l->arena[BULK_UP].size = ARENA;
+	if (tcp_start(l))
+		abort();
+	while (!tcp_next(l, &f, 0))
+		touch(&f, l->arena[BULK_UP].base);
+	close(pair[0]);
+	free(l->arena[BULK_UP].base);
+	l->arena[BULK_UP].base = NULL;
+	link_destroy(l);
+}
+
+/* Mapped once: making memory is slower than all the rest. */
+static struct link *shared_link(void)
+{
+	static struct link *l;
+	int fd, pair[2];
+
+	if (l)
+		return l;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		abort();
+	l = new_link(pair[0], false);
+	fd = memory_create("control", control_bytes(WORDS));
+	if (fd < 0 || link_map_control(l, fd))
+		abort();
+	close(fd);
+	fd = memory_create("lane", lane_bytes(RING));
+	if (fd < 0 || link_map_lane(l, 0, fd))
+		abort();
+	close(fd);
+	l->arena[BULK_UP].base = malloc(ARENA);
+	l->arena[BULK_UP].size = ARENA;
+	return l;
+}
+
+static void fuzz_shared(const uint8_t *data, size_t size, bool board_too)
+{
+	struct link *l = shared_link();
+	struct lane *lane = l->lanes[0];
+	size_t onto_board = board_too && size >= 64 ? 64 : 0;
+	struct frame f;
+
+	l->broken = 0;
+	l->next = 0;
+	l->current = NULL;
+	lane->up_head = 0;
+	for (uint64_t i = 0; i < 64; i++)
+		l->board[i] = (i + 1) << LANE_BITS;
+	memcpy(l->board, data, onto_board);
+	data += onto_board;
+	size -= onto_board;
+	memset(lane->up, 0, 4096);
+	memcpy(lane->up, data, size < RING ? size : RING);
+	while (!link_next(l, &f, 0))
+		touch(&f, l->arena[BULK_UP].base);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size)
+		return 0;
+	switch (data[0] % 4) {
+	case 0:
+		fuzz_hello(data + 1, size - 1);
+		break;
+	case 1:
+		fuzz_stream(data + 1, size - 1);
+		break;
+	default:
+		fuzz_shared(data + 1, size - 1, data[0] % 4 == 3);
+	}
+	return 0;
+}

@@ -1,0 +1,130 @@
+/*
+ * Descriptors cross both ways and are found by their ids in any order; a flood of them ends the link, and
+ * none leaks.
+ */
+#include <dirent.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "test/transport/pair.h"
+
+#define SOME 20
+
+static int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static int tagged(uint64_t id)
+{
+	int fd = memfd_create("tagged", MFD_CLOEXEC);
+
+	CHECK_EQ(write(fd, &id, sizeof id), sizeof id);
+	return fd;
+}
+
+static void check_tag(int fd, uint64_t id)
+{
+	uint64_t got = 0;
+
+	CHECK(fd >= 0);
+	CHECK_EQ(pread(fd, &got, sizeof got, 0), sizeof got);
+	CHECK(got == id);
+	close(fd);
+}
+
+static int serve(struct link *l)
+{
+	struct frame f;
+
+	CHECK_EQ(link_next(l, &f, 10000), 0);
+	for (uint64_t id = SOME; id-- > 0;)
+		check_tag(link_recv_fd(l, id, 0), id);
+	CHECK_EQ(link_recv_fd(l, 1000, 10), -ETIMEDOUT);
+	for (uint64_t id = 0; id < SOME; id++) {
+		int fd = tagged(id);
+
+		CHECK_EQ(link_send_fd(l, id, fd), 0);
+		close(fd);
+	}
+	CHECK_EQ(link_next(l, &f, 10000), 0);
+	return RESULT();
+}
+
+static void both_ways(void)
+{
+	struct lane *lane;
+	struct pair p;
+	void *to;
+
+	CHECK_EQ(pair_start(&p, false, serve, NULL, NULL), 0);
+	for (uint64_t id = 0; id < SOME; id++) {
+		int fd = tagged(id);
+
+		CHECK_EQ(link_send_fd(p.link, id, fd), 0);
+		close(fd);
+	}
+	CHECK_EQ(lane_open(p.link, &lane), 0);
+	CHECK_EQ(lane_reserve(lane, 0, &to), 0);
+	CHECK_EQ(lane_post(lane, 0, 0, NULL, 0, NULL), 0);
+	check_tag(link_recv_fd(p.link, SOME - 1, 10000), SOME - 1);
+	for (uint64_t id = 0; id < SOME - 1; id++)
+		check_tag(link_recv_fd(p.link, id, 10000), id);
+	CHECK_EQ(lane_reserve(lane, 0, &to), 0);
+	CHECK_EQ(lane_post(lane, 0, 0, NULL, 0, NULL), 0);
+	CHECK_EQ(pair_wait(&p), 0);
+	link_destroy(p.link);
+}
+
+/* The server asks for none. */
+static int serve_flooded(struct link *l)
+{
+	int before = count_fds();
+	struct frame f;
+
+	CHECK_EQ(link_next(l, &f, 10000), -EPROTO);
+	CHECK(count_fds() <= before + 256);
+	return RESULT();
+}
+
+static void flood(void)
+{
+	struct pair p;
+	int fd = tagged(0), err = 0;
+
+	CHECK_EQ(pair_start(&p, false, serve_flooded, NULL, NULL), 0);
+	for (int i = 0; i < 10000 && !err; i++)
+		err = link_send_fd(p.link, (uint64_t)i, fd);
+	CHECK_EQ(err, -EPIPE);
+	close(fd);
+	CHECK_EQ(pair_wait(&p), 0);
+	link_destroy(p.link);
+}
+
+static int serve_none(struct link *l)
+{
+	struct frame f;
+
+	CHECK_EQ(link_recv_fd(l, 0, 0), -ENOTSUP);
+	return link_next(l, &f, 10000) != -EPIPE;
+}
+
+int main(void)
+{
+	int before = count_fds();
+	struct pair p;
+
+	both_ways();
+	flood();
+	CHECK_EQ(pair_start(&p, true, serve_none, NULL, NULL), 0);
+	CHECK_EQ(link_send_fd(p.link, 0, 0), -ENOTSUP);
+	CHECK_EQ(pair_end(&p), 0);
+	CHECK_EQ(count_fds(), before);
+	return RESULT();
+}

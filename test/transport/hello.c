@@ -1,0 +1,159 @@
+/* Who does not speak the same is told so on both sides, in words; so is who finds nobody, or no answer. */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "test/transport/pair.h"
+#include "transport/hello.h"
+#include "transport/wait.h"
+
+static int serve_one(int listener, const struct link_config *config, const char *says)
+{
+	char error[LINK_ERROR_TEXT] = "";
+	struct link *l;
+	int err = link_serve(&l, link_accept(listener), config, error);
+
+	if (!strstr(error, says) || (err == 0) != !*says)
+		fprintf(stderr, "the server says: %d %s\n", err, error), failures++;
+	link_destroy(l);
+	return RESULT();
+}
+
+/* A server process for one client; it must say this. */
+static pid_t server(int listener, const struct link_config *config, const char *says)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(serve_one(listener, config, says));
+	return child;
+}
+
+static void ended_well(pid_t child)
+{
+	int status;
+
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void mismatch(bool tcp)
+{
+	struct link_config mine = link_defaults(false), theirs = link_defaults(true);
+	char error[LINK_ERROR_TEXT] = "";
+	struct pair p;
+	int listener;
+	pid_t child;
+
+	mine.build = "gangway 0.1.0";
+	mine.protocol = 0x1111;
+	theirs.build = "gangway\n0.2.0";
+	theirs.protocol = 0x2222;
+	CHECK(!pair_listen(&p, tcp, &listener));
+	child = server(listener, &theirs, "the client is gangway 0.1.0");
+	CHECK_EQ(link_connect(&p.link, p.address, &mine, error), -EPROTO);
+	CHECK(strstr(error, "the server is gangway?0.2.0") && strstr(error, "2222") &&
+	      strstr(error, "this client is gangway 0.1.0"));
+	ended_well(child);
+	theirs.protocol = 0x1111;
+	child = server(listener, &theirs, "");
+	CHECK_EQ(link_connect(&p.link, p.address, &mine, error), 0);
+	CHECK(link_peer(p.link)->local == !tcp);
+	CHECK(!strcmp(link_peer(p.link)->build, "gangway?0.2.0"));
+	link_destroy(p.link);
+	ended_well(child);
+	pair_unlisten(&p, listener);
+}
+
+static int raw_connect(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+	CHECK_EQ(connect(fd, (struct sockaddr *)&name, sizeof name), 0);
+	return fd;
+}
+
+/* One lie at a time in an honest hello. */
+static void lie(int listener, const char *path, size_t at, const void *lie_, size_t size, const char *says)
+{
+	struct link_config config = link_defaults(true);
+	struct hello h;
+	pid_t child;
+	int fd;
+
+	config.timeout_ms = 200;
+	child = server(listener, &config, says);
+	fd = raw_connect(path);
+	hello_make(&h, &config);
+	memcpy((char *)&h + at, lie_, size);
+	CHECK_EQ(hello_send(fd, &h, wait_now() + 1000000000), 0);
+	ended_well(child);
+	close(fd);
+}
+
+static void lies(void)
+{
+	uint32_t zero = 0, odd = 12345, huge = 0xffffffff;
+	struct pair p;
+	int listener;
+
+	CHECK(!pair_listen(&p, false, &listener));
+	lie(listener, p.address + 5, 0, "HTTP/1.1", 8, "does not speak Gangway");
+	lie(listener, p.address + 5, offsetof(struct hello, order), &odd, 4, "byte order");
+	lie(listener, p.address + 5, offsetof(struct hello, version), &odd, 4, "install the same version");
+	lie(listener, p.address + 5, offsetof(struct hello, ring_size), &odd, 4, "sizes that cannot be");
+	lie(listener, p.address + 5, offsetof(struct hello, ring_size), &zero, 4, "sizes that cannot be");
+	lie(listener, p.address + 5, offsetof(struct hello, up_size), &zero, 4, "sizes that cannot be");
+	lie(listener, p.address + 5, offsetof(struct hello, words), &zero, 4, "sizes that cannot be");
+	/* Too much is cut down to what there is; then the memory does not come. */
+	lie(listener, p.address + 5, offsetof(struct hello, up_size), &huge, 4, "setting up the link");
+	pair_unlisten(&p, listener);
+}
+
+static void nobody(void)
+{
+	struct link_config config = link_defaults(false);
+	char error[LINK_ERROR_TEXT], address[200];
+	struct stat st;
+	struct pair p;
+	int listener, again;
+
+	config.timeout_ms = 100;
+	CHECK(!pair_listen(&p, false, &listener));
+	CHECK(!stat(p.address + 5, &st) && (st.st_mode & 0777) == 0600);
+	CHECK_EQ(link_connect(&p.link, p.address, &config, error), -ETIMEDOUT);
+	CHECK(strstr(error, "does not answer"));
+	CHECK_EQ(link_listen(p.address, 0600, error), -EADDRINUSE);
+	close(listener);
+	CHECK_EQ(link_connect(&p.link, p.address, &config, error), -ECONNREFUSED);
+	CHECK(strstr(error, "no server is listening"));
+	again = link_listen(p.address, 0660, error);
+	CHECK(again >= 0 && !stat(p.address + 5, &st) && (st.st_mode & 0777) == 0660);
+	pair_unlisten(&p, again);
+	CHECK_EQ(link_connect(&p.link, p.address, &config, error), -ENOENT);
+	CHECK_EQ(link_connect(&p.link, "gopher://x", &config, error), -EINVAL);
+	CHECK_EQ(link_connect(&p.link, "tcp://:1", &config, error), -EINVAL);
+	CHECK_EQ(link_connect(&p.link, "tcp://127.0.0.1:", &config, error), -EINVAL);
+	snprintf(address, sizeof address, "unix:%0150d", 0);
+	CHECK_EQ(link_connect(&p.link, address, &config, error), -ENAMETOOLONG);
+	/* A file that is no socket stays. */
+	CHECK(!pair_listen(&p, false, &listener));
+	close(listener);
+	unlink(p.address + 5);
+	close(open(p.address + 5, O_CREAT | O_WRONLY, 0600));
+	CHECK_EQ(link_listen(p.address, 0600, error), -EADDRINUSE);
+	CHECK(!stat(p.address + 5, &st) && S_ISREG(st.st_mode));
+	unlink(p.address + 5);
+	rmdir(p.folder);
+}
+
+int main(void)
+{
+	mismatch(false);
+	mismatch(true);
+	lies();
+	nobody();
+	return RESULT();
+}

@@ -1,0 +1,161 @@
+/*
+ * No wake-up is lost, whether sides spin or sleep: random pauses on both, rings that run full, words and
+ * replies that come while the other goes to sleep. And who waits uses no processor time.
+ */
+#include <pthread.h>
+#include <time.h>
+
+#include "test/transport/pair.h"
+
+#define THREADS 4
+#define LIMIT	30000 /* ms: a wait that lasts longer was forgotten */
+
+enum { CALL, POST, WORD, QUIET, END };
+
+static struct link *link_;
+static int rounds = 600;
+
+static double cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static void rest(uint64_t *seed)
+{
+	if (roll(seed) % 4 == 0)
+		usleep(roll(seed) % 300);
+}
+
+static int serve(struct link *l)
+{
+	uint64_t seed = 5;
+	struct frame f;
+	double before;
+	uint32_t at[2];
+	void *to;
+	int err;
+
+	while (!(err = link_next(l, &f, LIMIT)) && f.op != END) {
+		rest(&seed);
+		if (f.op == CALL) {
+			CHECK_EQ(lane_reply_reserve(f.lane, 1000, &to), 0);
+			CHECK_EQ(lane_reply(f.lane, 0, f.ticket, roll(&seed) % 1000, NULL, 0), 0);
+		} else if (f.op == WORD) {
+			memcpy(at, f.payload, sizeof at);
+			CHECK_EQ(word_set(l, at[0], at[1], NULL, 0), 0);
+		} else if (f.op == QUIET) {
+			before = cpu_ms();
+			CHECK_EQ(link_next(l, &f, 300), -ETIMEDOUT);
+			CHECK(cpu_ms() - before < 10);
+		}
+	}
+	CHECK_EQ(err, 0);
+	return RESULT();
+}
+
+static void publish(struct lane *lane, uint32_t op, const void *data, uint32_t size, uint32_t max)
+{
+	void *to;
+
+	CHECK_EQ(lane_reserve(lane, max, &to), 0);
+	if (size)
+		memcpy(to, data, size);
+	if (op == CALL)
+		CHECK_EQ(lane_call(lane, op, size ? size : max, NULL, 0, NULL), 0);
+	else
+		CHECK_EQ(lane_post(lane, op, size ? size : max, NULL, 0, NULL), 0);
+}
+
+static void *client(void *arg)
+{
+	uint64_t seed = 77 + (uintptr_t)arg;
+	uint32_t at[2];
+	struct lane *lane;
+	struct frame f;
+	unsigned index;
+
+	CHECK_EQ(lane_open(link_, &lane), 0);
+	CHECK_EQ(word_alloc(link_, &index, &at[1]), 0);
+	at[0] = index;
+	for (int i = 0; i < rounds && !failures; i++) {
+		rest(&seed);
+		switch (roll(&seed) % 4) {
+		case 0: /* as many as fill a ring */
+			for (int k = 0; k < 6; k++)
+				publish(lane, POST, NULL, 0, 4000);
+			break;
+		case 1:
+			at[1]++;
+			publish(lane, WORD, at, sizeof at, sizeof at);
+			CHECK_EQ(word_wait(link_, index, at[1], LIMIT, NULL, NULL), 0);
+			break;
+		default:
+			publish(lane, CALL, NULL, 0, 8);
+			CHECK_EQ(lane_wait_reply(lane, &f, LIMIT), 0);
+			lane_release(lane);
+		}
+	}
+	word_free(link_, index);
+	lane_close(lane);
+	return NULL;
+}
+
+/* A thread that waits for a reply, and the server for a frame: 0.3 s that cost nothing. */
+static void idle(void)
+{
+	struct lane *lane;
+	struct frame f;
+	double before;
+
+	if (failures || lane_open(link_, &lane)) {
+		failures++;
+		return;
+	}
+	publish(lane, QUIET, NULL, 0, 8);
+	usleep(20000);
+	before = cpu_ms();
+	CHECK_EQ(lane_wait_reply(lane, &f, 200), -ETIMEDOUT);
+	CHECK(cpu_ms() - before < 10);
+	usleep(150000);
+	publish(lane, END, NULL, 0, 8);
+}
+
+static void run(bool tcp, unsigned client_spin, unsigned server_spin)
+{
+	struct link_config mine = link_defaults(false), theirs = link_defaults(true);
+	pthread_t ids[THREADS];
+	struct pair p;
+
+	mine.spin_us = client_spin;
+	theirs.spin_us = server_spin;
+	mine.ring_size = 16384;
+	if (pair_start(&p, tcp, serve, &mine, &theirs)) {
+		failures++;
+		return;
+	}
+	link_ = p.link;
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&ids[i], NULL, client, (void *)(uintptr_t)i);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(ids[i], NULL);
+	idle();
+	if (failures)
+		kill(p.child, SIGKILL);
+	CHECK_EQ(pair_wait(&p), 0);
+	link_destroy(p.link);
+}
+
+int main(int argc, char **argv)
+{
+	rounds = argc > 1 ? atoi(argv[1]) : rounds;
+	for (int tcp = 0; tcp < 2; tcp++) {
+		run(tcp, 0, 0);
+		run(tcp, 50, 200);
+		run(tcp, 0, 20);
+		run(tcp, 20, 0);
+	}
+	return RESULT();
+}
