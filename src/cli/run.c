@@ -14,10 +14,11 @@ static const char usage[] =
 	"Starts PROGRAM so that it finds Gangway's libcuda.so.1, and becomes it: its exit status, signals\n"
 	"and terminal are the program's own.\n\n"
 	"  --on DEVICE     nvidia   the GPU driver of this machine, passed through\n"
+	"                  cpu      this machine's processor: kernels are run from their PTX\n"
 	"                  null     a test double: real memory, copies and streams; kernels are recorded,\n"
 	"                           not run (GANGWAY_NULL_LOG=FILE lists them)\n"
 	"                  unix:PATH, tcp://HOST:PORT   a device that gangway serve offers there\n"
-	"                  Without it: $GANGWAY_DEVICE; else this machine's GPU.\n"
+	"                  Without it: $GANGWAY_DEVICE; else this machine's GPU; else cpu.\n"
 	"  --trace[=FILE]  print every CUDA call with arguments, result and microseconds\n"
 	"                  (GANGWAY_TRACE=1, 2 or FILE)\n"
 	"  --help          this text\n\n"
@@ -37,6 +38,7 @@ static const struct device {
 	bool prefix;			  /* the name is only how it begins */
 } devices[] = {
 	{"nvidia", check_nvidia},
+	{"cpu", NULL},
 	{"null", NULL},
 	{"unix:", NULL, true},
 	{"tcp://", NULL, true},

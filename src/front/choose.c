@@ -18,6 +18,11 @@ static const struct backend *get_remote(const char *name, char *why, size_t size
 	return !strcmp(name, "unix") ? &unix_backend : &tcp_backend;
 }
 
+static bool always(void)
+{
+	return true;
+}
+
 /* In the order tried when nothing is asked for; `automatic` says whether this machine has what it needs. */
 static const struct choice {
 	const char *name; /* GANGWAY_DEVICE, or what stands in it before a colon */
@@ -26,6 +31,7 @@ static const struct choice {
 } choices[] = {
 	{"nvidia", vendor_has_device, get_nvidia},
 	{"cpu", NULL, plugin_backend},
+	{"cpu", always, plugin_backend},
 	{"null", NULL, plugin_backend},
 	{"unix", NULL, get_remote},
 	{"tcp", NULL, get_remote},
