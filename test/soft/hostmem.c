@@ -46,8 +46,8 @@ static void registered(void)
 	char *hole = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *ro = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	munmap(hole + 8192, 4096);
 	OK(soft_cuMemAllocHost_v2(&h, 4096));
+	munmap(hole + 8192, 4096); /* last, lest something else be mapped there */
 	CHECK_EQ(soft_cuMemHostRegister_v2(own, 0, 0), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemHostRegister_v2(NULL, 4096, 0), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemHostRegister_v2(own, 4096, 16), CUDA_ERROR_INVALID_VALUE);
