@@ -65,6 +65,15 @@ static const char text[] = PTX_HEAD
 	"MEET: shfl.sync.bfly.b32 %r4, %r3, 1, 31, -1; bar.warp.sync -1;\n"
 	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r4; ret; }\n"
 
+	/* one instruction, four groups of eight lanes; then the odd lanes of each come late */
+	".visible .entry groups(.param .u64 out)\n"
+	"{ .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<4>;\n"
+	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %laneid; and.b32 %r2, %r1, 24; mov.u32 %r3, 255; shl.b32 %r3, %r3, %r2;\n"
+	"redux.sync.add.u32 %r4, %r1, %r3; and.b32 %r5, %r1, 1; setp.eq.u32 %p1, %r5, 0; @%p1 bra DONE;\n"
+	"add.u32 %r1, %r1, 100;\n"
+	"DONE: redux.sync.max.u32 %r6, %r1, %r3; mad.lo.u32 %r4, %r4, 1000, %r6; mov.u32 %r1, %laneid;\n"
+	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r4; ret; }\n"
+
 	/* __syncwarp in both branches: each side reads what the other wrote before it */
 	".visible .entry sides(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<4>;\n"
@@ -117,6 +126,9 @@ static void test_late(struct rig *r)
 	CHECK_EQ(RUN(r, "late", DIM(1, 1, 1), DIM(32, 1, 1), 0, P(out)), INTERP_OK);
 	for (unsigned i = 0; i < 32; i++)
 		CHECK_EQ(out[i], i & 1 ? 0x55555555 : 0);
+	CHECK_EQ(RUN(r, "groups", DIM(1, 1, 1), DIM(32, 1, 1), 0, P(out)), INTERP_OK);
+	for (unsigned i = 0; i < 32; i++)
+		CHECK_EQ(out[i], (28 + i / 8 * 64) * 1000 + i / 8 * 8 + 107);
 	CHECK_EQ(RUN(r, "sides", DIM(1, 1, 1), DIM(32, 1, 1), 0, P(out)), INTERP_OK);
 	for (unsigned i = 0; i < 32; i++)
 		CHECK_EQ(out[i], 31 - i + (i < 16 ? 100 : 200));

@@ -18,24 +18,57 @@ static uint32_t members(const struct xinst *x, const uint8_t *regs, uint32_t lan
 	return ((const uint32_t *)(regs + x->src[x->aux]))[__builtin_ctz(lanes)];
 }
 
+/* Lanes name different members: each set is a group of its own, and runs or waits by itself. */
+static void sync_groups(struct warp *w, const struct xinst *x, const uint32_t *named)
+{
+	uint32_t todo = w->active, waiting = 0;
+
+	while (todo) {
+		uint32_t mask = named[__builtin_ctz(todo)], lanes = 0;
+
+		FOR_MASK(todo, i)
+			lanes |= (uint32_t)(named[i] == mask) << i;
+		todo &= ~lanes;
+		if (mask & w->live & ~lanes) {
+			warp_push(w, &(struct split){.pc = x,
+						     .frame = w->frame,
+						     .join = w->join,
+						     .mask = lanes,
+						     .state = SPLIT_SYNC});
+			waiting |= lanes;
+		} else {
+			w->active = lanes;
+			x->op(w, x);
+		}
+	}
+	w->mask &= ~waiting;
+	if (!w->mask)
+		w->event |= EV_NEXT;
+}
+
 void x_sync(struct warp *w, const struct xinst *x)
 {
-	if (members(x, w->regs, w->active) & w->live & ~w->active)
+	const uint32_t *named = x->aux == NO_SLOT ? NULL : SRC(w, x, x->aux, uint32_t);
+	uint32_t mask = members(x, w->regs, w->active), on = w->active, differ = 0;
+
+	for (int i = 0; named && i < LANES; i++)
+		differ |= on & lane_bit32[i] ? named[i] ^ mask : 0;
+	if (differ)
+		sync_groups(w, x, named);
+	else if (mask & w->live & ~on)
 		warp_suspend(w, x, SPLIT_SYNC, 0);
 	else
 		x->op(w, x);
 }
 
-/* Do a and b wait for each other? __syncwarp may stand in different places, all else must be one instruction.
- */
+/* Do a and b wait for each other? __syncwarp may stand in different places, all else must be one instruction. */
 static bool same_sync(const struct split *a, const struct split *b)
 {
-	if (b->state != SPLIT_SYNC)
+	if (b->state != SPLIT_SYNC ||
+	    members(a->pc, a->frame->regs, a->mask) != members(b->pc, b->frame->regs, b->mask))
 		return false;
-	if (a->pc == b->pc && a->frame == b->frame)
-		return true;
-	return a->pc->in->op == PTX_OP_bar_warp_sync && b->pc->in->op == PTX_OP_bar_warp_sync &&
-	       members(a->pc, a->frame->regs, a->mask) == members(b->pc, b->frame->regs, b->mask);
+	return (a->pc == b->pc && a->frame == b->frame) ||
+	       (a->pc->in->op == PTX_OP_bar_warp_sync && b->pc->in->op == PTX_OP_bar_warp_sync);
 }
 
 static uint32_t sync_group(const struct warp *w, const struct split *s)
