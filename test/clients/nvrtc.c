@@ -2,7 +2,8 @@
 #include "test/clients/client.h"
 
 static int (*nvrtcVersion)(int *, int *);
-static int (*nvrtcCreateProgram)(void **, const char *, const char *, int, const char *const *, const char *const *);
+static int (*nvrtcCreateProgram)(void **, const char *, const char *, int, const char *const *,
+				 const char *const *);
 static int (*nvrtcCompileProgram)(void *, int, const char *const *);
 static int (*nvrtcGetPTXSize)(void *, size_t *);
 static int (*nvrtcGetPTX)(void *, char *);
@@ -12,17 +13,18 @@ static int (*nvrtcGetProgramLogSize)(void *, size_t *);
 static int (*nvrtcGetProgramLog)(void *, char *);
 static int (*nvrtcDestroyProgram)(void **);
 
-static const char source[] =
-	"struct pair { char tag; double weight; };\n"
-	"extern \"C\" __global__ void ramp(float *out, pair p, short step)\n"
-	"{\n"
-	"	out[threadIdx.x] = p.tag + p.weight + step * threadIdx.x;\n"
-	"}\n";
+static const char source[] = "struct pair { char tag; double weight; };\n"
+			     "extern \"C\" __global__ void ramp(float *out, pair p, short step)\n"
+			     "{\n"
+			     "	out[threadIdx.x] = p.tag + p.weight + step * threadIdx.x;\n"
+			     "}\n";
 
 static void find_all(void *l)
 {
-	FIND(l, nvrtcVersion), FIND(l, nvrtcCreateProgram), FIND(l, nvrtcCompileProgram), FIND(l, nvrtcGetPTXSize);
-	FIND(l, nvrtcGetPTX), FIND(l, nvrtcGetCUBINSize), FIND(l, nvrtcGetCUBIN), FIND(l, nvrtcGetProgramLogSize);
+	FIND(l, nvrtcVersion), FIND(l, nvrtcCreateProgram), FIND(l, nvrtcCompileProgram),
+		FIND(l, nvrtcGetPTXSize);
+	FIND(l, nvrtcGetPTX), FIND(l, nvrtcGetCUBINSize), FIND(l, nvrtcGetCUBIN),
+		FIND(l, nvrtcGetProgramLogSize);
 	FIND(l, nvrtcGetProgramLog), FIND(l, nvrtcDestroyProgram);
 }
 

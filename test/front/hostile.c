@@ -39,8 +39,9 @@ extern const struct cuda_ops cuda_trace_ops;
 #define ARGS 20
 #define ROOM (1 << 20)
 
-typedef int (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-	uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+typedef int (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+		      uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+		      uint64_t, uint64_t, uint64_t, uint64_t);
 
 static char *room; /* ARGS buffers of zeros, so that a pointer that is followed leads somewhere */
 static const char *now = "nothing";
@@ -52,8 +53,8 @@ static CUmodule module;
 static CUfunction function;
 static CUdeviceptr memory;
 
-static const char ptx[] =
-	".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing(.param .u64 p)\n{\n	ret;\n}\n";
+static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing(.param "
+			  ".u64 p)\n{\n	ret;\n}\n";
 
 static void ignore(void)
 {
@@ -71,7 +72,8 @@ static void crashed(int signal)
 /* Called by the driver: only a function of ours or none at all makes sense. */
 static bool is_callback(const char *name)
 {
-	static const char *const names[] = {"callback", "callbackFunc", "fn", "destroy", "blockSizeToDynamicSMemSize"};
+	static const char *const names[] = {"callback", "callbackFunc", "fn", "destroy",
+					    "blockSizeToDynamicSMemSize"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(name, names[i]))
@@ -85,7 +87,8 @@ static bool is_callback(const char *name)
  */
 static bool is_excluded(const char *name)
 {
-	static const char *const names[] = {"cuMemcpy", "cuMemcpy_ptds", "cuMemcpyAsync", "cuMemcpyAsync_ptsz"};
+	static const char *const names[] = {"cuMemcpy", "cuMemcpy_ptds", "cuMemcpyAsync",
+					    "cuMemcpyAsync_ptsz"};
 
 	if (strncmp(name, "cu", 2) || name[2] < 'A' || name[2] > 'Z')
 		return true;
@@ -103,8 +106,8 @@ static int call(const struct trace_call *c, any_fn f, const uint64_t *a)
 
 	now = c->name;
 	alarm(20);
-	int r = f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15], a[16],
-		a[17], a[18], a[19]);
+	int r = f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
+		  a[14], a[15], a[16], a[17], a[18], a[19]);
 	calls++;
 	refusals += r != CUDA_SUCCESS;
 	if (cuGetErrorName(r, &text) || !text) {
@@ -170,8 +173,20 @@ static void try(const struct trace_call *c, any_fn f, bool with_context)
 {
 	make_objects(); /* before their handles are taken */
 	uint64_t handles[] = {
-		0, 1, 3, 0xdeadbeef, 0x7fffdeadbeef, ~0ull, (uintptr_t)&victim, (uintptr_t)stream, (uintptr_t)event,
-		(uintptr_t)closed, (uintptr_t)context, (uintptr_t)module, (uintptr_t)function, memory,
+		0,
+		1,
+		3,
+		0xdeadbeef,
+		0x7fffdeadbeef,
+		~0ull,
+		(uintptr_t)&victim,
+		(uintptr_t)stream,
+		(uintptr_t)event,
+		(uintptr_t)closed,
+		(uintptr_t)context,
+		(uintptr_t)module,
+		(uintptr_t)function,
+		memory,
 	};
 	static const uint64_t numbers[] = {0, 1, 2, 4096, 0x7fffffff, 0xffffffff, ~0ull};
 	uint64_t a[ARGS];

@@ -91,8 +91,8 @@ static void per_context(void)
 	CHECK_EQ(get(&value, NULL, &dropped), CUDA_SUCCESS);
 	CHECK(value == &failures);
 	CHECK(get(NULL, NULL, &dropped) != CUDA_SUCCESS);
-	CHECK_EQ(delete(NULL, &dropped), CUDA_SUCCESS);
-	CHECK(delete(NULL, &dropped) != CUDA_SUCCESS);
+	CHECK_EQ(delete (NULL, &dropped), CUDA_SUCCESS);
+	CHECK(delete (NULL, &dropped) != CUDA_SUCCESS);
 	CHECK_EQ(put(NULL, &dropped, &failures, drop), CUDA_SUCCESS);
 	CHECK_EQ(dropped, 0);
 	CHECK_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);

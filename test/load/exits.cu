@@ -1,6 +1,6 @@
 /*
- * The ways out of a program: exits HOW.  Calls that come after the runtime has gone may fail, none may crash or
- * hang; those that come before still work.
+ * The ways out of a program: exits HOW.  Calls that come after the runtime has gone may fail, none may crash
+ * or hang; those that come before still work.
  */
 #include <unistd.h>
 #include "runtime.h"

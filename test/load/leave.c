@@ -1,6 +1,6 @@
 /*
- * The program ends while other threads are in the driver: they copy and launch as main returns, and the process
- * leaves with main's status, soon, and without a crash.
+ * The program ends while other threads are in the driver: they copy and launch as main returns, and the
+ * process leaves with main's status, soon, and without a crash.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -19,7 +19,8 @@ extern "C" __global__ void axpy(float *out, const float *in, float by, int n)
 		out[i] += in[i] * by * factor;
 }
 
-extern "C" __global__ void many(char a, short b, int c, long long d, struct mixed m, float f, double g, int *out)
+extern "C" __global__ void many(char a, short b, int c, long long d, struct mixed m, float f, double g,
+				int *out)
 {
 	out[0] = a + b + c + (int)d + m.tag + m.half + (int)m.weight + m.list[2] + (int)f + (int)g;
 }
@@ -73,8 +74,8 @@ static void properties(void)
 	CHECK_EQ(value, 0);
 	OK(cudaMemGetInfo(&available, &total));
 	CHECK(available <= total && total <= p.totalGlobalMem);
-	printf("properties: %s, compute capability %d.%d, runtime %d on driver %d\n", p.name, p.major, p.minor, runtime,
-		driver);
+	printf("properties: %s, compute capability %d.%d, runtime %d on driver %d\n", p.name, p.major,
+	       p.minor, runtime, driver);
 }
 
 static void rows_and_columns(void)
