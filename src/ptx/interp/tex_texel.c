@@ -37,7 +37,7 @@ bool tex_is_float(const struct texture *t)
 	}
 }
 
-/* The hardware's table has eight significant bits. */
+/* The hardware's table has some eight significant bits; which ones is not known exactly. */
 static float from_srgb(float v)
 {
 	float linear = v <= 0.04045f ? v / 12.92f : powf((v + 0.055f) / 1.055f, 2.4f);
