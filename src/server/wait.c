@@ -11,25 +11,59 @@ struct item {
 	struct piece piece;
 };
 
+struct turn {
+	unsigned queued;
+	bool busy; /* a thread of ours waits for its next value */
+};
+
+/* Values of one word are told in the order in which they were asked for: a word never goes back. */
 struct waiters {
 	struct session *session;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct item *first, **last;
-	unsigned idle;
+	unsigned idle, ready; /* threads with nothing to do; words that want one */
+	unsigned nwords;
+	struct turn *turn; /* by word */
 };
 
 struct waiters *waiters_create(struct session *s)
 {
 	struct waiters *w = calloc(1, sizeof *w);
+	size_t size;
 
 	if (!w)
 		return NULL;
+	word_base(s->link, &size);
+	w->nwords = size / WORD_STRIDE;
+	w->turn = calloc(w->nwords, sizeof *w->turn);
+	if (!w->turn) {
+		free(w);
+		return NULL;
+	}
 	w->session = s;
 	w->last = &w->first;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->more, NULL);
 	return w;
+}
+
+/* The first one whose word nobody waits for, or NULL.  Lock held. */
+static struct item *take_item(struct waiters *w)
+{
+	struct item **p = &w->first, *i;
+
+	while ((i = *p) && w->turn[i->word].busy)
+		p = &i->next;
+	if (!i)
+		return NULL;
+	*p = i->next;
+	if (w->last == &i->next)
+		w->last = p;
+	w->turn[i->word].busy = true;
+	w->turn[i->word].queued--;
+	w->ready--;
+	return i;
 }
 
 static struct item *next_item(struct waiters *w)
@@ -38,15 +72,19 @@ static struct item *next_item(struct waiters *w)
 
 	pthread_mutex_lock(&w->lock);
 	w->idle++;
-	while (!w->first)
+	while (!(i = take_item(w)))
 		pthread_cond_wait(&w->more, &w->lock);
 	w->idle--;
-	i = w->first;
-	w->first = i->next;
-	if (!w->first)
-		w->last = &w->first;
 	pthread_mutex_unlock(&w->lock);
 	return i;
+}
+
+static void told(struct waiters *w, uint32_t word)
+{
+	pthread_mutex_lock(&w->lock);
+	w->turn[word].busy = false;
+	w->ready += w->turn[word].queued != 0;
+	pthread_mutex_unlock(&w->lock);
 }
 
 /* What went wrong on the device shows here first: the client learns it before it is let go. */
@@ -71,20 +109,27 @@ static void *run(void *arg)
 {
 	struct waiters *w = arg;
 
-	for (;;)
-		wait_for(w->session, next_item(w));
+	for (;;) {
+		struct item *i = next_item(w);
+		uint32_t word = i->word;
+		wait_for(w->session, i);
+		told(w, word); /* and we look for its next value ourselves */
+	}
 	return NULL;
 }
 
 static void hand_over(struct waiters *w, struct item *i)
 {
+	struct turn *t = &w->turn[i->word];
 	pthread_t thread;
 	bool need;
 
 	pthread_mutex_lock(&w->lock);
 	*w->last = i;
 	w->last = &i->next;
-	need = !w->idle;
+	w->ready += !t->busy && !t->queued;
+	t->queued++;
+	need = w->ready > w->idle;
 	pthread_cond_signal(&w->more);
 	pthread_mutex_unlock(&w->lock);
 	if (need && !pthread_create(&thread, NULL, run, w))
@@ -94,9 +139,12 @@ static void hand_over(struct waiters *w, struct item *i)
 CUresult waiters_stream(struct waiters *w, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece)
 {
 	const struct cuda_ops *ops = w->session->ops;
-	struct item *i = calloc(1, sizeof *i);
+	struct item *i;
 	CUresult r;
 
+	if (word >= w->nwords)
+		return CUDA_ERROR_INVALID_VALUE;
+	i = calloc(1, sizeof *i);
 	if (!i)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	i->ctx = w->session->context;

@@ -134,7 +134,9 @@ CUresult call_post(unsigned op, const void *args, size_t size, const struct wire
 	if (!room)
 		return call_lost();
 	pack(room, args, size, in, nin);
-	return call_send(lane, op, all, NULL, 0);
+	CUresult r = call_send(lane, op, all, NULL, 0);
+	call_posted();
+	return r;
 }
 
 /* The answer is copied out, so its length only has to be what we expect. */

@@ -26,6 +26,8 @@ struct lane *call_lane(void);
  * posted to it.  The client's own (backend/remote/stream.c): only it knows its threads' streams.
  */
 uint64_t call_stream(CUstream stream, bool work);
+/* It is in the ring now: counted after that, so that nobody believes to have waited for what was not yet there. */
+void call_posted(void);
 
 /* Generated calls: args is struct wire_cuX. */
 CUresult call_sync(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,

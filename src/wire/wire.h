@@ -48,6 +48,12 @@ enum wire_op {
 	WIRE_WINDOW,	/* addresses that both sides keep free for host memory that they share */
 	WIRE_HOST_MAP,	/* such memory: a descriptor has been sent */
 	WIRE_HOST_UNMAP,
+	WIRE_BLOCK,	/* a copy of rows and slices, between any two kinds of memory */
+	WIRE_POINTER,	/* attributes of an address, each with its own result */
+	WIRE_TEXTURE,	/* a texture or surface object */
+	WIRE_RESOURCE,	/* what such an object was made of */
+	WIRE_SHARE_OUT, /* a descriptor of memory or of a pool, sent by the server */
+	WIRE_SHARE_IN,	/* and one that the client has sent */
 	WIRE_OPS_END
 };
 
@@ -60,14 +66,62 @@ struct wire_launch {
 	uint32_t params;     /* bytes of parameters behind those */
 };
 
+/* What a word gets when a copy is done; word 0: nobody waits.  First in each struct that asks for it. */
+struct wire_tell {
+	uint32_t word, value;
+};
+
 /* Up: from the frame's piece of bulk memory, or from host memory that both map.  Down: to them. */
 struct wire_copy {
+	struct wire_tell done;
 	uint64_t device; /* its address */
 	uint64_t host;	 /* an address in shared host memory; 0: bulk memory */
 	uint64_t size;
 	uint64_t stream;
-	uint32_t offset;      /* down: where in the arena */
-	uint32_t word, value; /* set when it is done; word 0: nobody waits */
+	uint32_t offset; /* down: where in the arena */
+};
+
+enum wire_side_kind {
+	WIRE_SIDE_DEVICE, /* what: an address */
+	WIRE_SIDE_SHARED, /* what: an address in shared host memory */
+	WIRE_SIDE_ARRAY,  /* what: its number */
+	WIRE_SIDE_BULK,	  /* what: an offset in the up (source) or down (destination) arena; rows are packed */
+};
+
+struct wire_side {
+	uint32_t kind, lod;
+	uint64_t what;
+	uint64_t x, y, z, pitch, height;
+	uint64_t context; /* copies between devices; else 0 */
+};
+
+struct wire_block {
+	struct wire_tell done;
+	struct wire_side src, dst;
+	uint64_t width, height, depth; /* bytes, rows, slices */
+	uint64_t stream;
+	uint32_t peer; /* the sides' contexts count */
+};
+
+/* Attributes of a pointer: values as wide as the widest, in the order of CUpointer_attribute. */
+#define WIRE_POINTER_ATTRS 32
+
+struct wire_pointer {
+	int32_t result[WIRE_POINTER_ATTRS];
+	uint64_t value[WIRE_POINTER_ATTRS];
+};
+
+struct wire_texture {
+	CUDA_RESOURCE_DESC resource;
+	CUDA_TEXTURE_DESC texture;
+	CUDA_RESOURCE_VIEW_DESC view;
+	uint32_t surface, has_view;
+};
+
+/* object is a number: of an allocation (CUmemGenericAllocationHandle) or a pool; id names the descriptor. */
+struct wire_share {
+	uint64_t object, id, flags;
+	uint32_t pool, type;
 };
 
 /* Host memory at the same address on both sides; id names the descriptor (link_send_fd). */

@@ -2,95 +2,293 @@
  * Copies.  Up from pageable memory: through bulk memory, and done with the application's buffer when the
  * call returns, as CUDA has it.  Down to pageable memory: done when the call returns.
  */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
 #include "backend/remote/remote.h"
 
-#define CHUNK (4u << 20)
+#define SOME   (256u << 10) /* chunks of copies that one thread makes: the device starts early */
+#define MUCH   (2u << 20)   /* from here on several threads, with chunks of */
+#define CHUNK  (1u << 20)
+#define AHEAD  8	    /* chunks that the device may be ahead of us, on the way down */
+#define PERCH  (64u << 10)  /* a thread's own piece of the down arena */
+
+/* A captured copy happens later, when bulk memory holds something else. */
+static CUresult refuse_capture(struct stream *s)
+{
+	return s->capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
 
 /* Shared host memory: the device reads or writes it itself, whenever it gets there. */
 static CUresult post_shared(unsigned op, CUdeviceptr device, const void *host, size_t size, struct stream *s)
 {
 	struct lane *lane = call_lane();
 	struct wire_copy *a = call_reserve(lane, sizeof *a);
+	CUresult r;
 
 	if (!a)
 		return call_lost();
 	*a = (struct wire_copy){.device = device, .host = (uintptr_t)host, .size = size, .stream = s->id};
+	r = call_send(lane, op, sizeof *a, NULL, 0);
 	stream_posted(s);
-	return call_send(lane, op, sizeof *a, NULL, 0);
+	return r;
 }
 
-static CUresult post_up(CUdeviceptr dst, const void *src, uint32_t size, struct stream *s)
+/* ---- up ---- */
+
+struct up {
+	struct copy_job job;
+	CUdeviceptr dst;
+	const char *src;
+	size_t size;
+	uint32_t chunk;
+	struct stream *s;
+};
+
+static uint32_t length(size_t size, uint32_t chunk, unsigned index)
 {
-	struct lane *lane = call_lane();
+	size_t from = (size_t)index * chunk;
+
+	return size - from < chunk ? size - from : chunk;
+}
+
+static unsigned chunks(size_t size, uint32_t chunk)
+{
+	return (size + chunk - 1) / chunk;
+}
+
+static CUresult chunk_up(struct copy_job *j, unsigned index)
+{
+	struct up *u = container_of(j, struct up, job);
+	size_t from = (size_t)index * u->chunk;
+	uint32_t n = length(u->size, u->chunk, index);
+	struct wire_copy a = {.device = u->dst + from, .size = n, .stream = u->s->id};
 	struct piece piece;
-	struct wire_copy *a;
-	size_t room;
-	CUresult r = stream_bulk(s, size, &piece);
+	CUresult r = stage_take(u->s, n, &piece);
 
 	if (r)
 		return r;
-	memcpy((char *)bulk_base(call_link(), BULK_UP, &room) + piece.offset, src, size);
-	a = call_reserve(lane, sizeof *a);
-	if (!a)
-		return call_lost();
-	*a = (struct wire_copy){.device = dst, .size = size, .stream = s->id};
-	r = call_send(lane, WIRE_COPY_UP, sizeof *a, &piece, 1);
-	stream_posted(s);
-	return r ? r : stream_hold(s, piece);
+	memcpy((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, u->src + from, n);
+	return stage_post(u->s, WIRE_COPY_UP, &a, sizeof a, piece);
+}
+
+static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
+{
+	struct up u = {.dst = dst, .src = src, .size = size, .chunk = size < MUCH ? SOME : CHUNK, .s = s};
+	CUresult r = CUDA_SUCCESS;
+
+	u.job.chunk = chunk_up;
+	u.job.count = chunks(size, u.chunk);
+	if (size >= MUCH)
+		return copier_run(&u.job);
+	for (unsigned i = 0; i < u.job.count && !r; i++)
+		r = chunk_up(&u.job, i);
+	return r;
 }
 
 CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult r;
 
 	if (hostmem_shared(src, size))
 		return post_shared(WIRE_COPY_UP, dst, src, size, s);
-	for (size_t done = 0; done < size && !r; done += CHUNK)
-		r = post_up(dst + done, (const char *)src + done, size - done < CHUNK ? size - done : CHUNK, s);
+	r = refuse_capture(s);
+	if (r)
+		return r;
+	return size <= STAGE_SMALL ? stage_small(s, dst, src, size) : large_up(dst, src, size, s);
+}
+
+/* ---- down ---- */
+
+/* Post a copy to a piece of the down arena; *value is what the stream's word has when it is there. */
+static CUresult post_down(CUdeviceptr src, struct piece piece, struct stream *s, uint32_t *value)
+{
+	struct lane *lane = call_lane();
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+	struct wire_copy *a;
+
+	stream_word_begin(s, value);
+	if (s->word) {
+		a = call_reserve(lane, sizeof *a);
+		r = call_lost();
+	}
+	if (s->word && a) {
+		*a = (struct wire_copy){.done = {s->word, *value}, .device = src, .size = piece.size, .stream = s->id,
+			.offset = piece.offset};
+		r = call_send(lane, WIRE_COPY_DOWN, sizeof *a, NULL, 0);
+	}
+	if (r)
+		--s->value;
+	stream_word_end(s);
 	return r;
 }
 
-static CUresult fetch(void *dst, CUdeviceptr src, uint32_t size, struct stream *s)
+static void free_perch(void *p)
 {
-	struct lane *lane = call_lane();
-	struct piece piece;
-	struct wire_copy *a;
+	struct piece *piece = p;
+
+	bulk_free(call_link(), BULK_DOWN, *piece);
+	free(piece);
+}
+
+static pthread_key_t perch_key;
+static pthread_once_t perch_once = PTHREAD_ONCE_INIT;
+
+static void make_key(void)
+{
+	pthread_key_create(&perch_key, free_perch);
+}
+
+/* The thread's own piece, used by one copy at a time because a copy down is done when it returns. */
+static const struct piece *perch(void)
+{
+	static __thread struct piece *mine;
+
+	if (mine)
+		return mine;
+	mine = malloc(sizeof *mine);
+	if (!mine || bulk_alloc(call_link(), BULK_DOWN, PERCH, mine)) {
+		free(mine);
+		return mine = NULL;
+	}
+	pthread_once(&perch_once, make_key);
+	pthread_setspecific(perch_key, mine);
+	return mine;
+}
+
+/* The stream has come to `value`; everything posted before it is done, and may have failed. */
+static CUresult arrived(struct stream *s, uint32_t value, uint64_t work)
+{
+	CUresult r = stream_word_wait(s, value);
+
+	if (!r)
+		stream_came(s, work);
+	return r ? r : call_late();
+}
+
+static CUresult small_down(void *dst, CUdeviceptr src, struct piece piece, struct stream *s)
+{
+	uint64_t work = s->work;
 	uint32_t value;
-	size_t room;
+	CUresult r = post_down(src, piece, s, &value);
+
+	if (!r)
+		r = arrived(s, value, work);
+	if (!r)
+		memcpy(dst, (char *)bulk_base(call_link(), BULK_DOWN, NULL) + piece.offset, piece.size);
+	return r;
+}
+
+struct down {
+	struct copy_job job;
+	char *dst;
+	CUdeviceptr src;
+	size_t size;
+	uint32_t chunk;
+	struct stream *s;
+	unsigned slots;
+	struct {
+		struct piece piece;
+		_Atomic(unsigned) index; /* the chunk that comes here, and */
+		uint32_t value;		 /* the word's value when it has */
+	} slot[AHEAD];
+};
+
+static CUresult order_chunk(struct down *d, unsigned index)
+{
+	unsigned at = index % d->slots;
+	struct piece piece = d->slot[at].piece;
 	CUresult r;
 
-	if (bulk_alloc(call_link(), BULK_DOWN, size, &piece))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	stream_word_begin(s, &value);
-	a = call_reserve(lane, sizeof *a);
-	if (a) {
-		*a = (struct wire_copy){.device = src, .size = size, .stream = s->id, .offset = piece.offset,
-			.word = s->word, .value = value};
-		r = call_send(lane, WIRE_COPY_DOWN, sizeof *a, NULL, 0);
-	} else {
-		r = call_lost();
-	}
-	stream_word_end(s);
+	if (index >= d->job.count)
+		return CUDA_SUCCESS;
+	piece.size = length(d->size, d->chunk, index);
+	r = post_down(d->src + (size_t)index * d->chunk, piece, d->s, &d->slot[at].value);
 	if (!r)
-		r = stream_word_wait(s, value);
-	if (!r)
-		r = call_late();
-	if (!r)
-		memcpy(dst, (char *)bulk_base(call_link(), BULK_DOWN, &room) + piece.offset, size);
-	bulk_free(call_link(), BULK_DOWN, piece);
+		atomic_store_explicit(&d->slot[at].index, index, memory_order_release);
 	return r;
+}
+
+/* The thread that has the chunk before ours in this place may still be copying it. */
+static bool ordered(struct down *d, unsigned index)
+{
+	while (atomic_load_explicit(&d->slot[index % d->slots].index, memory_order_acquire) != index) {
+		if (d->job.error)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+/* Take what has come, and let the device fill the place again. */
+static CUresult chunk_down(struct copy_job *j, unsigned index)
+{
+	struct down *d = container_of(j, struct down, job);
+	unsigned at = index % d->slots;
+	CUresult r = ordered(d, index) ? stream_word_wait(d->s, d->slot[at].value) : d->job.error;
+
+	if (r)
+		return r;
+	memcpy(d->dst + (size_t)index * d->chunk,
+		(char *)bulk_base(call_link(), BULK_DOWN, NULL) + d->slot[at].piece.offset, length(d->size, d->chunk, index));
+	return order_chunk(d, index + d->slots);
+}
+
+/* As many pieces as there are, one at least. */
+static CUresult take_slots(struct down *d)
+{
+	unsigned want = d->job.count < AHEAD ? d->job.count : AHEAD;
+	int e = 0;
+
+	while (d->slots < want && !e) {
+		e = bulk_alloc(call_link(), BULK_DOWN, d->chunk, &d->slot[d->slots].piece);
+		if (!e)
+			d->slots++;
+		else if (e == -EAGAIN && !d->slots && !link_error(call_link(), NULL))
+			e = sched_yield(); /* other threads' copies: they end */
+	}
+	return d->slots ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult large_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
+{
+	struct down d = {.dst = dst, .src = src, .size = size, .chunk = size < MUCH ? SOME : CHUNK, .s = s};
+	uint64_t work = s->work;
+	CUresult r;
+
+	d.job.chunk = chunk_down;
+	d.job.count = chunks(size, d.chunk);
+	r = take_slots(&d);
+	for (unsigned i = 0; i < d.slots && !r; i++)
+		r = order_chunk(&d, i);
+	if (!r)
+		r = copier_run(&d.job);
+	if (r && !link_error(call_link(), NULL))
+		stream_settle(s); /* nothing may still be on its way into our pieces */
+	for (unsigned i = 0; i < d.slots; i++)
+		bulk_free(call_link(), BULK_DOWN, d.slot[i].piece);
+	if (!r)
+		stream_came(s, work);
+	return r ? r : call_late();
 }
 
 CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
 {
-	CUresult r = CUDA_SUCCESS;
+	const struct piece *mine;
+	CUresult r;
 
 	if (hostmem_shared(dst, size))
 		return post_shared(WIRE_COPY_DOWN, src, dst, size, s);
-	for (size_t done = 0; done < size && !r; done += CHUNK)
-		r = fetch((char *)dst + done, src + done, size - done < CHUNK ? size - done : CHUNK, s);
-	return r;
+	r = refuse_capture(s);
+	if (r)
+		return r;
+	mine = size <= PERCH ? perch() : NULL;
+	if (mine)
+		return small_down(dst, src, (struct piece){mine->offset, size}, s);
+	return large_down(dst, src, size, s);
 }
+
+/* ---- entry points ---- */
 
 CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t size, CUstream handle)
 {

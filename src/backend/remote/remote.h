@@ -70,8 +70,7 @@ struct stream {
 	_Atomic(uint64_t) work;	   /* commands posted */
 	_Atomic(uint64_t) settled; /* commands known to be done */
 	_Atomic(bool) capturing;
-	struct held *held; /* bulk memory to be freed when the stream has come past it */
-	uint64_t held_bytes;
+	_Atomic(struct stage *) stage; /* bulk memory that the device may still read */
 };
 
 /* The stream a handle means, 0, 1 and 2 included; NULL: none. */
@@ -90,10 +89,36 @@ void stream_word_begin(struct stream *s, uint32_t *value);
 void stream_word_end(struct stream *s);
 CUresult stream_word_wait(struct stream *s, uint32_t value);
 
-/* A piece of bulk memory that the device reads until the stream has come past it. */
-CUresult stream_hold(struct stream *s, struct piece piece);
-/* A piece of the up arena, waiting for one if need be. */
-CUresult stream_bulk(struct stream *s, uint32_t size, struct piece *piece);
+CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value); /* WIRE_SYNC, or WIRE_WAKE */
+void stream_came(struct stream *s, uint64_t work);			  /* so much of it is known to be done */
+
+/* ---- stage.c: bulk memory on its way up ---- */
+
+#define STAGE_SMALL (64u << 10) /* such copies share a slab of the stream's */
+
+/* A piece of the up arena, waiting for one if need be; it is the caller's. */
+CUresult stage_take(struct stream *s, uint32_t size, struct piece *piece);
+/* Post a frame with its piece, free again when the device has come past it; args start with a wire_tell. */
+CUresult stage_post(struct stream *s, unsigned op, const void *args, size_t size, struct piece piece);
+/* A copy of at most STAGE_SMALL bytes. */
+CUresult stage_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size);
+void stage_reclaim(struct stream *s);
+void stage_end(struct stream *s); /* waits */
+
+/* ---- copier.c: large copies by several threads ---- */
+
+struct copy_job {
+	struct copy_job *next;
+	CUresult (*chunk)(struct copy_job *j, unsigned index);
+	unsigned count;
+	unsigned inside; /* helpers at work on it */
+	uint64_t context;
+	_Atomic(unsigned) taken;
+	_Atomic(CUresult) error;
+};
+
+/* Runs chunk() for all indices, some of them on other threads; returns when all have returned. */
+CUresult copier_run(struct copy_job *j);
 
 /* ---- memory ---- */
 

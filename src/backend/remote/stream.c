@@ -57,15 +57,24 @@ struct stream *stream_find(CUstream handle, CUresult *why)
 	return h == 2 || (h == 0 && per_thread_default) ? own_stream(c, why) : c->legacy;
 }
 
+static __thread struct stream *posting;
+
 /* A handle that is nobody's goes over as it is: the server says so. */
 uint64_t call_stream(CUstream handle, bool work)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
 
-	if (s && work)
-		stream_posted(s);
+	if (work)
+		posting = s;
 	return s ? s->id : (uintptr_t)handle;
+}
+
+void call_posted(void)
+{
+	if (posting)
+		stream_posted(posting);
+	posting = NULL;
 }
 
 CUresult remote_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
@@ -86,8 +95,6 @@ CUresult remote_cuStreamCreate(CUstream *phStream, unsigned int flags)
 	return remote_cuStreamCreateWithPriority(phStream, flags, 0);
 }
 
-static void release_held(struct stream *s);
-
 CUresult remote_cuStreamDestroy_v2(CUstream handle)
 {
 	CUresult r;
@@ -95,8 +102,7 @@ CUresult remote_cuStreamDestroy_v2(CUstream handle)
 
 	if (!s)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (s->held)
-		stream_settle(s);
+	stage_end(s);
 	record_take(s->id);
 	pthread_mutex_lock(&s->ctx->lock);
 	list_remove(&s->link);
@@ -122,7 +128,7 @@ void stream_word_end(struct stream *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static CUresult post_sync(struct stream *s, unsigned op, uint32_t value)
+CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value)
 {
 	struct lane *lane = call_lane();
 	struct wire_sync *a = call_reserve(lane, sizeof *a);
@@ -142,7 +148,7 @@ static int ask_wake(void *arg)
 {
 	struct sleeper *z = arg;
 
-	return post_sync(z->stream, WIRE_WAKE, z->value) ? -EPIPE : 0;
+	return stream_post_sync(z->stream, WIRE_WAKE, z->value) ? -EPIPE : 0;
 }
 
 CUresult stream_word_wait(struct stream *s, uint32_t value)
@@ -175,23 +181,28 @@ static bool nothing_ahead(struct stream *s)
 
 CUresult stream_settle(struct stream *s)
 {
-	uint64_t work = atomic_load(&s->work), settled;
+	uint64_t work = atomic_load(&s->work);
 	uint32_t value;
 	CUresult r;
 
 	stream_word_begin(s, &value);
-	r = s->word ? post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
+	r = s->word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 	stream_word_end(s);
 	if (!r)
 		r = stream_word_wait(s, value);
 	if (r)
 		return r;
-	settled = atomic_load(&s->settled);
+	stream_came(s, work);
+	stage_reclaim(s);
+	return CUDA_SUCCESS;
+}
+
+void stream_came(struct stream *s, uint64_t work)
+{
+	uint64_t settled = atomic_load(&s->settled);
+
 	while (settled < work && !atomic_compare_exchange_weak(&s->settled, &settled, work))
 		;
-	if (s->held)
-		release_held(s);
-	return CUDA_SUCCESS;
 }
 
 CUresult remote_cuStreamSynchronize(CUstream handle)
@@ -296,71 +307,4 @@ CUresult remote_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *stat
 		return call_cuStreamIsCapturing(handle, status);
 	*status = CU_STREAM_CAPTURE_STATUS_NONE;
 	return CUDA_SUCCESS;
-}
-
-/* ---- bulk memory that the device still reads ---- */
-
-struct held {
-	struct held *next;
-	struct piece piece;
-	uint64_t work; /* free when so much of the stream is done */
-};
-
-CUresult stream_hold(struct stream *s, struct piece piece)
-{
-	struct held *h = malloc(sizeof *h);
-
-	if (!h)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&s->lock);
-	*h = (struct held){s->held, piece, atomic_load(&s->work)};
-	s->held = h;
-	s->held_bytes += piece.size;
-	pthread_mutex_unlock(&s->lock);
-	return CUDA_SUCCESS;
-}
-
-static void release_held(struct stream *s)
-{
-	struct held **p = &s->held, *h;
-
-	pthread_mutex_lock(&s->lock);
-	while ((h = *p)) {
-		if (h->work > s->settled) {
-			p = &h->next;
-			continue;
-		}
-		*p = h->next;
-		s->held_bytes -= h->piece.size;
-		bulk_free(call_link(), BULK_UP, h->piece);
-		free(h);
-	}
-	pthread_mutex_unlock(&s->lock);
-}
-
-/* The arena is full of what streams still hold: let each come past it. */
-static CUresult make_room(struct stream *s)
-{
-	CUresult r = CUDA_SUCCESS;
-
-	if (s->held)
-		return stream_settle(s);
-	pthread_mutex_lock(&s->ctx->lock);
-	list_each(l, &s->ctx->streams) {
-		struct stream *o = container_of(l, struct stream, link);
-		if (o->held && !r)
-			r = stream_settle(o);
-	}
-	pthread_mutex_unlock(&s->ctx->lock);
-	return r;
-}
-
-CUresult stream_bulk(struct stream *s, uint32_t size, struct piece *piece)
-{
-	CUresult r = CUDA_SUCCESS;
-	int e;
-
-	while ((e = bulk_alloc(call_link(), BULK_UP, size, piece)) == -EAGAIN && !r)
-		r = make_room(s);
-	return r ? r : e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }

@@ -1,0 +1,57 @@
+/* check.h - what the programs here share: they are applications, and see only the CUDA driver API. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "abi/cuda.h"
+#include "gen/cuda_protos.h"
+
+static int failures;
+
+#define CHECK(x)                                                                        \
+	do {                                                                            \
+		if (!(x)) {                                                             \
+			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #x);         \
+			failures++;                                                     \
+		}                                                                       \
+	} while (0)
+
+#define EXPECT(call, want)                                                                            \
+	do {                                                                                          \
+		CUresult r_ = (call), w_ = (want);                                                    \
+		if (r_ != w_) {                                                                       \
+			printf("%s:%d: %s is %d, not %d\n", __FILE__, __LINE__, #call, r_, w_);     \
+			failures++;                                                                   \
+		}                                                                                     \
+	} while (0)
+
+#define OK(call) EXPECT(call, CUDA_SUCCESS)
+
+static CUcontext check_start(void)
+{
+	CUcontext ctx = NULL;
+
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&ctx, 0));
+	OK(cuCtxSetCurrent(ctx));
+	if (failures)
+		exit(1);
+	return ctx;
+}
+
+static inline void fill_bytes(void *p, size_t n, unsigned seed)
+{
+	unsigned char *b = p;
+
+	for (size_t i = 0; i < n; i++)
+		b[i] = (unsigned char)((i * 2654435761u + seed) >> 13 ^ i >> 8);
+}
+
+/* Over TCP there is no memory that both sides map. */
+static inline int check_shares(void)
+{
+	const char *device = getenv("GANGWAY_DEVICE");
+
+	return !device || strncmp(device, "tcp:", 4);
+}

@@ -1,0 +1,136 @@
+/*
+ * Copies of all sizes between pageable memory and the device bring the same bytes back, from one thread and
+ * from several, in order with other work of their stream.
+ */
+#include <pthread.h>
+#include "check.h"
+
+static const size_t sizes[] = {1, 4, 63, 64, 4095, 4097, 65535, 65536, 65537, 262143, 1 << 20, (2 << 20) - 1, 2 << 20,
+	(5 << 20) + 13, (100 << 20) + 7};
+
+static void there_and_back(CUstream stream, size_t size, unsigned seed)
+{
+	unsigned char *a = malloc(size), *b = calloc(1, size);
+	CUdeviceptr d = 0;
+
+	fill_bytes(a, size, seed);
+	OK(cuMemAlloc_v2(&d, size));
+	OK(cuMemcpyHtoDAsync_v2(d, a, size, stream));
+	memset(a, 0xee, size < 4096 ? size : 4096); /* ours again */
+	OK(cuMemcpyDtoHAsync_v2(b, d, size, stream));
+	fill_bytes(a, size, seed);
+	CHECK(!memcmp(a, b, size));
+	OK(cuMemFree_v2(d));
+	free(a);
+	free(b);
+}
+
+/* More small copies than fit into anything, each to its own place. */
+static void many_small(CUstream stream)
+{
+	enum { N = 20000, BIG = 60000 };
+	unsigned *back = malloc(N * sizeof *back);
+	unsigned char *big = malloc(BIG), *got = malloc(BIG);
+	CUdeviceptr d = 0, e = 0;
+
+	OK(cuMemAlloc_v2(&d, N * sizeof *back));
+	OK(cuMemAlloc_v2(&e, BIG));
+	for (unsigned i = 0; i < N; i++) {
+		unsigned v = i * 7919u;
+		OK(cuMemcpyHtoDAsync_v2(d + i * sizeof v, &v, sizeof v, stream));
+		if (i % 100 == 0) {
+			fill_bytes(big, BIG, i);
+			OK(cuMemcpyHtoDAsync_v2(e, big, BIG, stream));
+		}
+	}
+	OK(cuMemcpyDtoHAsync_v2(back, d, N * sizeof *back, stream));
+	for (unsigned i = 0; i < N; i++)
+		if (back[i] != i * 7919u) {
+			CHECK(!"a small copy went wrong");
+			break;
+		}
+	OK(cuMemcpyDtoHAsync_v2(got, e, BIG, stream));
+	CHECK(!memcmp(got, big, BIG));
+	OK(cuMemFree_v2(d));
+	OK(cuMemFree_v2(e));
+	free(back);
+	free(big);
+	free(got);
+}
+
+static CUcontext ctx;
+
+static void *one_thread(void *arg)
+{
+	CUstream stream = arg, own = NULL;
+
+	OK(cuCtxSetCurrent(ctx));
+	OK(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+	for (unsigned i = 0; i < 6; i++) {
+		there_and_back(i % 2 ? stream : own, 300000 * (i + 1) + i, i);
+		there_and_back(own, 100 * i + 1, i);
+	}
+	OK(cuStreamDestroy_v2(own));
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t t[8];
+	CUstream shared = NULL;
+
+	OK(cuStreamCreate(&shared, CU_STREAM_DEFAULT));
+	for (int i = 0; i < 8; i++)
+		pthread_create(&t[i], NULL, one_thread, shared);
+	for (int i = 0; i < 8; i++)
+		pthread_join(t[i], NULL);
+	OK(cuStreamDestroy_v2(shared));
+}
+
+static void streams_come_and_go(void)
+{
+	for (int i = 0; i < 300; i++) {
+		CUstream s = NULL;
+		OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+		there_and_back(s, 1000, i);
+		OK(cuStreamDestroy_v2(s));
+	}
+}
+
+static void wrong(void)
+{
+	CUdeviceptr d = 0;
+	char c[16] = {0};
+	CUresult r;
+
+	OK(cuMemAlloc_v2(&d, 4096));
+	OK(cuMemcpyHtoD_v2(d, NULL, 0));
+	EXPECT(cuMemcpyHtoD_v2(0, c, 4), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemcpyDtoH_v2(c, d + 4090, 16), CUDA_ERROR_INVALID_VALUE);
+	r = cuMemcpyHtoD_v2(d + 4090, c, 16); /* a posted copy's failure may show later */
+	if (!r)
+		r = cuCtxSynchronize();
+	CHECK(r == CUDA_ERROR_INVALID_VALUE);
+	OK(cuCtxSynchronize());
+	OK(cuMemFree_v2(d));
+}
+
+int main(void)
+{
+	CUstream s = NULL;
+
+	ctx = check_start();
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		there_and_back(NULL, sizes[i], i);
+		there_and_back(s, sizes[i], i + 100);
+	}
+	many_small(s);
+	many_small(NULL);
+	threads();
+	streams_come_and_go();
+	wrong();
+	OK(cuStreamDestroy_v2(s));
+	printf("copies: %s\n", failures ? "FAILED" : "fine");
+	return failures != 0;
+}
