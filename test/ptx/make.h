@@ -21,18 +21,18 @@ struct form {
 	const char *folder;
 	const char *mnemonic; /* also the file's name */
 	const char *note;
-	const char *result;	 /* type of the result; pred: a comparison, stored as 0 or 1 */
+	const char *result;     /* type of the result; pred: a comparison, stored as 0 or 1 */
 	const char *in[MAX_IN]; /* types of the operands; pred: from a buffer of 0 and 1 */
 	lane_fn *fn;
-	const char *tail; /* further operands, as text: ", 0xca" */
-	double ulp, absolute; /* tolerance */
+	const char *tail;         /* further operands, as text: ", 0xca" */
+	double ulp, absolute;     /* tolerance */
 	const struct format *fmt; /* for fn's use, as what follows */
 	int op, mode, bits, cmp;
 	bool sign, ftz, sat;
-	bool any_nan; /* the manual leaves a NaN's bits open */
+	bool any_nan;           /* the manual leaves a NaN's bits open */
 	uint64_t limit[MAX_IN]; /* operands must not have other bits; 0: any */
-	uint64_t avoid;		/* no operand may be this; 0: all may */
-	const char *target; /* sm_90 if not said */
+	uint64_t avoid;         /* no operand may be this; 0: all may */
+	const char *target;     /* sm_90 if not said */
 };
 
 void write_form(const struct form *f);

@@ -62,11 +62,13 @@ static uint64_t sample_float(const struct format *f, unsigned which, unsigned i)
 static uint64_t sample_int(unsigned bits, unsigned which, unsigned i)
 {
 	uint64_t top = 1ull << (bits - 1), all = top | (top - 1), r = noise(i * 8 + which);
-	const uint64_t v[] = {0, 1, all, top, top - 1, 2, all - 1, top + 1, 0x55555555aaaaaaaa, 3, 10, all / 3, 31, 32, 33, 64};
+	const uint64_t v[] = {0, 1,  all,     top, top - 1, 2,  all - 1, top + 1, 0x55555555aaaaaaaa,
+			      3, 10, all / 3, 31,  32,      33, 64};
 	unsigned n = sizeof v / sizeof v[0];
 
 	if (i < 2 * n)
-		return all & v[which == 0 ? i % n : (i * (which == 1 ? 3 : 5) + (i >= n ? 1 : 0) + which) % n];
+		return all &
+		       v[which == 0 ? i % n : (i * (which == 1 ? 3 : 5) + (i >= n ? 1 : 0) + which) % n];
 	if (i < 40)
 		return all & r >> 40; /* small */
 	return all & r;

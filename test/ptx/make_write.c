@@ -65,17 +65,20 @@ static void print_list(FILE *o, const char *type, const uint64_t *v, const char 
 
 static void print_address(FILE *o, unsigned reg, char name, unsigned bytes)
 {
-	fprintf(o, "\tld.param.u64 %%p%u, [%c];\n\tmad.wide.u32 %%p%u, %%i, %u, %%p%u;\n", reg, name, reg, bytes, reg);
+	fprintf(o, "\tld.param.u64 %%p%u, [%c];\n\tmad.wide.u32 %%p%u, %%i, %u, %%p%u;\n", reg, name, reg,
+		bytes, reg);
 }
 
 static void print_kernel(FILE *o, const struct form *f, unsigned nin)
 {
 	bool pred = !strcmp(f->result, "pred");
 
-	fprintf(o, "\n.version 8.6\n.target %s\n.address_size 64\n\n.visible .entry t(", f->target ? f->target : "sm_90");
+	fprintf(o, "\n.version 8.6\n.target %s\n.address_size 64\n\n.visible .entry t(",
+		f->target ? f->target : "sm_90");
 	for (unsigned k = 0; k < nin; k++)
 		fprintf(o, ".param .u64 %c, ", 'a' + k);
-	fprintf(o, ".param .u64 r)\n{\n\t.reg .u64 %%p<%u>;\n\t.reg .u32 %%i, %%t;\n\t.reg .pred %%q, %%z;\n", nin + 1);
+	fprintf(o, ".param .u64 r)\n{\n\t.reg .u64 %%p<%u>;\n\t.reg .u32 %%i, %%t;\n\t.reg .pred %%q, %%z;\n",
+		nin + 1);
 	for (unsigned k = 0; k < nin; k++)
 		if (strcmp(f->in[k], "pred"))
 			fprintf(o, "\t.reg .%s %%%c;\n", register_type(f->in[k]), 'a' + k);
@@ -129,7 +132,8 @@ void write_form(const struct form *f)
 		uint64_t lane[MAX_IN] = {0};
 
 		for (unsigned k = 0; k < nin; k++)
-			lane[k] = in[k][i] = sample(f->in[k], k, i) & (f->limit[k] ? f->limit[k] : UINT64_MAX);
+			lane[k] = in[k][i] =
+				sample(f->in[k], k, i) & (f->limit[k] ? f->limit[k] : UINT64_MAX);
 		for (unsigned k = 0; f->avoid && k < nin; k++)
 			if (lane[k] == f->avoid)
 				lane[k] = in[k][i] = 1;
@@ -138,7 +142,8 @@ void write_form(const struct form *f)
 			want[i] &= (1ull << size_named(f->result)) - 1;
 		any[i] = fmt && (!fmt->nan || f->any_nan) && bits_nan(fmt, want[i]);
 	}
-	fprintf(o, "// %s%s%s\n// >>> launch t grid=1 block=%u", f->mnemonic, f->note ? ": " : "", f->note ? f->note : "", n);
+	fprintf(o, "// %s%s%s\n// >>> launch t grid=1 block=%u", f->mnemonic, f->note ? ": " : "",
+		f->note ? f->note : "", n);
 	for (unsigned k = 0; k < nin; k++) {
 		fprintf(o, "\n//\t%c=%s:", 'a' + k, buffer_type(f->in[k]));
 		print_list(o, f->in[k], in[k], NULL, n);

@@ -18,7 +18,8 @@ static struct {
 	int (*release)(devptr);
 	int (*to)(devptr, const void *, size_t);
 	int (*from)(void *, devptr, size_t);
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+		      void **, void **);
 	int (*sync)(void);
 	void *context;
 } cu;
@@ -67,11 +68,12 @@ static int launch(struct spec *s, void *function)
 		struct argument *a = &s->args[i];
 
 		params[i] = a->scalar ? (void *)a->v.bits : (void *)&mem[i];
-		if (!a->scalar && (cu.alloc(&mem[i], a->bytes ? a->bytes : 1) || cu.to(mem[i], a->host, a->bytes)))
+		if (!a->scalar &&
+		    (cu.alloc(&mem[i], a->bytes ? a->bytes : 1) || cu.to(mem[i], a->host, a->bytes)))
 			return -2;
 	}
-	r = cu.launch(function, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->shared, NULL,
-		      params, NULL);
+	r = cu.launch(function, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2],
+		      s->shared, NULL, params, NULL);
 	r = r ? r : cu.sync();
 	for (unsigned i = 0; i < s->nargs; i++) {
 		if (!r && mem[i])

@@ -132,7 +132,8 @@ static inline bool integral(unsigned rnd)
 	return rnd >= PTX_RNI && rnd <= PTX_RPI;
 }
 
-/* A NaN in another format: f64's keep sign and what fits of the payload, and so do all on their way to tf32 by .rna. */
+/* A NaN in another format: f64's keep sign and what fits of the payload, and so do all on their way to tf32
+ * by .rna. */
 static u64 nan_to_nan(const struct ptx_mods *m, u64 bits)
 {
 	const struct num_format *df = num_format_of(m->type[0]);
@@ -167,7 +168,8 @@ static u64 cvt_lane(const struct ptx_mods *m, u64 bits)
 	if (m->ftz && m->type[1] == PTX_F32)
 		bits = flush_u32((u32)bits);
 	if (!df)
-		return extend(float_to_int(m, num_unpack(bits, sf)), ptx_type_bits(m->type[0]), is_signed(m->type[0]));
+		return extend(float_to_int(m, num_unpack(bits, sf)), ptx_type_bits(m->type[0]),
+			      is_signed(m->type[0]));
 	return float_to_float(m, bits, sf);
 }
 
@@ -177,7 +179,7 @@ KERNEL(cvt_any)
 
 	load_lanes(w, x, 0, v);
 	FOR_ACTIVE(w, i)
-		v[i] = cvt_lane(&x->in->m, v[i]);
+	v[i] = cvt_lane(&x->in->m, v[i]);
 	store_lanes(w, x, v);
 }
 
@@ -233,8 +235,8 @@ KERNEL(cvt_two)
 	u64 v[LANES] = {0};
 
 	FOR_ACTIVE(w, i)
-		v[i] = pair_result(m, num_unpack(f32_bits(a[i]), &num_f32)) << half |
-		       pair_result(m, num_unpack(f32_bits(b[i]), &num_f32));
+	v[i] = pair_result(m, num_unpack(f32_bits(a[i]), &num_f32)) << half |
+	       pair_result(m, num_unpack(f32_bits(b[i]), &num_f32));
 	store_lanes(w, x, v);
 }
 
@@ -246,8 +248,8 @@ KERNEL(cvt_pair)
 
 	load_lanes(w, x, 0, v);
 	FOR_ACTIVE(w, i)
-		v[i] = pair_result(m, pair_element(m->type[1], v[i] >> from)) << to |
-		       pair_result(m, pair_element(m->type[1], v[i]));
+	v[i] = pair_result(m, pair_element(m->type[1], v[i] >> from)) << to |
+	       pair_result(m, pair_element(m->type[1], v[i]));
 	store_lanes(w, x, v);
 }
 
@@ -285,23 +287,23 @@ static inline u32 trunc_u32(f32 a)
 
 #define WIDTH(T) (sizeof(T) == 2 ? W16 : sizeof(T) == 4 ? W32 : W64)
 /* Slots may be wider than the types: then the slow way. */
-#define FAST(name, D, A, expr)                                                                                \
-	K1(name##_lanes, D, A, expr)                                                                          \
-	KERNEL(name)                                                                                          \
-	{                                                                                                     \
-		if (x->dst_width == WIDTH(D) && x->src_width[0] == WIDTH(A))                                  \
-			name##_lanes(w, x);                                                                   \
-		else                                                                                          \
-			cvt_any(w, x);                                                                        \
+#define FAST(name, D, A, expr)                                                                               \
+	K1(name##_lanes, D, A, expr)                                                                         \
+	KERNEL(name)                                                                                         \
+	{                                                                                                    \
+		if (x->dst_width == WIDTH(D) && x->src_width[0] == WIDTH(A))                                 \
+			name##_lanes(w, x);                                                                  \
+		else                                                                                         \
+			cvt_any(w, x);                                                                       \
 	}
-#define FAST_INT(name, D, A)                                                                                  \
-	K1(name##_lanes, D, A, (D)a)                                                                          \
-	KERNEL(name)                                                                                          \
-	{                                                                                                     \
-		if (x->dst_width == WIDTH(D) && x->src_width[0] == WIDTH(A))                                  \
-			name##_lanes(w, x);                                                                   \
-		else                                                                                          \
-			cvt_int(w, x);                                                                        \
+#define FAST_INT(name, D, A)                                                                                 \
+	K1(name##_lanes, D, A, (D)a)                                                                         \
+	KERNEL(name)                                                                                         \
+	{                                                                                                    \
+		if (x->dst_width == WIDTH(D) && x->src_width[0] == WIDTH(A))                                 \
+			name##_lanes(w, x);                                                                  \
+		else                                                                                         \
+			cvt_int(w, x);                                                                       \
 	}
 
 FAST_INT(u64_u32, u64, u32)
@@ -408,8 +410,8 @@ exec_fn alu_cvt(const struct ptx_inst *in)
 	if (in->op != PTX_OP_cvt || m->rnd == PTX_RS)
 		return NULL;
 	for (unsigned i = 0; i < sizeof fast / sizeof fast[0]; i++)
-		if (fast[i].to == to && fast[i].from == from && fast[i].rnd == m->rnd && fast[i].sat == m->sat &&
-		    !m->relu && (!m->ftz || fast[i].any_ftz))
+		if (fast[i].to == to && fast[i].from == from && fast[i].rnd == m->rnd &&
+		    fast[i].sat == m->sat && !m->relu && (!m->ftz || fast[i].any_ftz))
 			return fast[i].fn;
 	if (is_pair(to))
 		return is_pair(from) ? cvt_pair : from == PTX_F32 ? cvt_two : NULL;

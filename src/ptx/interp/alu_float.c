@@ -73,8 +73,8 @@ K2(copysign_f64, u64, u64, u64, (a & ~F64_ABS) | (b & F64_ABS))
  * number wins, or with .NaN the NaN.  .xorsign.abs: of the magnitudes, with the
  * product's sign.
  */
-#define PICK(T, F, ABS, less)                                                                                 \
-	static inline T less##_##F(T a, T b, bool max)                                                        \
+#define PICK(T, F, name)                                                                                 \
+	static inline T name##_##F(T a, T b, bool max)                                                        \
 	{                                                                                                     \
 		F fa = bits_##F(a), fb = bits_##F(b);                                                         \
 		T low = fa < fb ? a : fb < fa ? b : a | b;                                                    \
@@ -85,14 +85,14 @@ K2(copysign_f64, u64, u64, u64, (a & ~F64_ABS) | (b & F64_ABS))
 		r = fb != fb ? a : r;                                                                         \
 		return fa != fa && fb != fb ? NAN_##F : r;                                                    \
 	}                                                                                                     \
-	static inline T less##nan_##F(T a, T b, bool max)                                                     \
+	static inline T name##nan_##F(T a, T b, bool max)                                                     \
 	{                                                                                                     \
-		T r = less##_##F(a, b, max);                                                                  \
+		T r = name##_##F(a, b, max);                                                                  \
                                                                                                               \
 		return bits_##F(a) != bits_##F(a) || bits_##F(b) != bits_##F(b) ? NAN_##F : r;                \
 	}
-PICK(u32, f32, F32_ABS, pick)
-PICK(u64, f64, F64_ABS, pick)
+PICK(u32, f32, pick)
+PICK(u64, f64, pick)
 
 static inline u32 xorsign(u32 r, u32 a, u32 b)
 {
@@ -118,7 +118,8 @@ static inline u32 xorsign(u32 r, u32 a, u32 b)
 MINMAX(min, false)
 MINMAX(max, true)
 
-#define ROW(op, type, fn, sat, nan, xor) {PTX_OP_##op, PTX_##type, VARIANT(0, sat, 0, nan, xor), fn, fn##_controlled},
+#define ROW(op, type, fn, sat, nan, xor)                                                                      \
+	{PTX_OP_##op, PTX_##type, VARIANT(0, sat, 0, nan, xor), fn, fn##_controlled},
 #define BOTH(op, fn) ROW(op, F32, fn##_f32, 0, 0, 0) ROW(op, F64, fn##_f64, 0, 0, 0)
 #define ALL(op, fn) BOTH(op, fn) ROW(op, F32, fn##_f32_sat, PTX_SAT, 0, 0) ROW(op, F32X2, fn##_f32x2, 0, 0, 0)
 #define PLAIN(op, type, fn, ftz, nan, xor) {PTX_OP_##op, PTX_##type, VARIANT(0, 0, 0, nan, xor), fn, ftz},

@@ -20,10 +20,10 @@
 	K2(mulhi_##S, S, S, S, (S)HIGH(V, N, a, b))                                                           \
 	K3(madhi_##T, T, T, T, T, (T)(HIGH(W, N, a, b) + c))                                                  \
 	K3(madhi_##S, S, S, S, S, (S)((T)HIGH(V, N, a, b) + (T)c))                                            \
-	K2_(div_##T, MAP_ACTIVE, T, T, T, UDIV(a, b))                                                                      \
-	K2_(div_##S, MAP_ACTIVE, S, S, S, SDIV(a, b))                                                                      \
-	K2_(rem_##T, MAP_ACTIVE, T, T, T, UREM(a, b))                                                                      \
-	K2_(rem_##S, MAP_ACTIVE, S, S, S, SREM(a, b))                                                                      \
+	K2_(div_##T, MAP_ACTIVE, T, T, T, UDIV(a, b))                                                         \
+	K2_(div_##S, MAP_ACTIVE, S, S, S, SDIV(a, b))                                                         \
+	K2_(rem_##T, MAP_ACTIVE, T, T, T, UREM(a, b))                                                         \
+	K2_(rem_##S, MAP_ACTIVE, S, S, S, SREM(a, b))                                                         \
 	K1(abs_##S, T, T, (S)a < 0 ? -a : a)                                                                  \
 	K1(neg_##S, T, T, -a)                                                                                 \
 	K2(min_##T, T, T, T, MIN(a, b))                                                                       \

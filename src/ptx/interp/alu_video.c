@@ -179,14 +179,14 @@ static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
 	return r;
 }
 
-#define VIDEO(name, expr)                                                                                     \
-	KERNEL(name)                                                                                          \
-	{                                                                                                     \
-		const u32 *a = SRC(w, x, 0, u32), *b = SRC(w, x, 1, u32);                                     \
-		const u32 *c = x->src[2] == NO_SLOT ? NULL : SRC(w, x, 2, u32);                               \
-		u32 *d = DST(w, x, u32);                                                                      \
-                                                                                                              \
-		MAP_ACTIVE(w, d, u32, expr);                                                                  \
+#define VIDEO(name, expr)                                                                                    \
+	KERNEL(name)                                                                                         \
+	{                                                                                                    \
+		const u32 *a = SRC(w, x, 0, u32), *b = SRC(w, x, 1, u32);                                    \
+		const u32 *c = x->src[2] == NO_SLOT ? NULL : SRC(w, x, 2, u32);                              \
+		u32 *d = DST(w, x, u32);                                                                     \
+                                                                                                             \
+		MAP_ACTIVE(w, d, u32, expr);                                                                 \
 	}
 VIDEO(video_scalar, scalar(x->in, a[i], b[i], c ? c[i] : 0))
 VIDEO(video_simd2, simd(x->in, a[i], b[i], c ? c[i] : 0, 16))

@@ -31,8 +31,8 @@ struct num_format {
 	uint8_t ebits, mbits;
 	uint8_t top;
 	int bias;
-	uint8_t shift;		 /* the value lies this far up in its word (tf32: 13) */
-	uint64_t canonical_nan;	 /* what arithmetic answers for a NaN */
+	uint8_t shift;          /* the value lies this far up in its word (tf32: 13) */
+	uint64_t canonical_nan; /* what arithmetic answers for a NaN */
 };
 
 extern const struct num_format num_f16, num_bf16, num_f32, num_f64, num_tf32, num_e4m3, num_e5m2, num_e2m1,

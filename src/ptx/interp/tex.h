@@ -18,8 +18,10 @@ struct tex_geometry {
 struct tex_geometry tex_geometry(unsigned geom); /* dims 0: not supported */
 
 /* The 32-bit word of lane i in element e of the vector operand that source n is; 0 if it has fewer. */
-uint32_t tex_word(const struct warp *w, const struct xinst *x, unsigned n, unsigned op, unsigned e, unsigned i);
-/* Looks a lane's handle up; the last answer is kept in *handle, *t. NULL: there is no such thing, and the warp faults. */
+uint32_t tex_word(const struct warp *w, const struct xinst *x, unsigned n, unsigned op, unsigned e,
+		  unsigned i);
+/* Looks a lane's handle up; the last answer is kept in *handle, *t. NULL: there is no such thing, and the
+ * warp faults. */
 const struct texture *tex_lookup(struct warp *w, uint64_t want, uint64_t *handle, const struct texture **t);
 /* A value of the texture's properties. */
 uint32_t tex_query(const struct texture *t, unsigned query, unsigned level);

@@ -24,7 +24,8 @@ struct tex_geometry tex_geometry(unsigned geom)
 	}
 }
 
-uint32_t tex_word(const struct warp *w, const struct xinst *x, unsigned n, unsigned op, unsigned e, unsigned i)
+uint32_t tex_word(const struct warp *w, const struct xinst *x, unsigned n, unsigned op, unsigned e,
+		  unsigned i)
 {
 	const struct ptx_operand *o = &x->in->ops[op];
 
@@ -66,7 +67,8 @@ static struct place place_of(const struct warp *w, const struct xinst *x, struct
 	return p;
 }
 
-static float lod_of(const struct warp *w, const struct xinst *x, const struct texture *t, unsigned dims, unsigned i)
+static float lod_of(const struct warp *w, const struct xinst *x, const struct texture *t, unsigned dims,
+		    unsigned i)
 {
 	float dx[3], dy[3];
 
@@ -81,7 +83,8 @@ static float lod_of(const struct warp *w, const struct xinst *x, const struct te
 	return tex_lod(t, dims, dx, dy);
 }
 
-static struct texel read_lane(const struct warp *w, const struct xinst *x, const struct texture *t, unsigned i)
+static struct texel read_lane(const struct warp *w, const struct xinst *x, const struct texture *t,
+			      unsigned i)
 {
 	const struct tex_geometry g = tex_geometry(x->in->m.geom);
 	struct place p = place_of(w, x, g, i);
@@ -107,8 +110,9 @@ static void store_lane(struct warp *w, const struct xinst *x, struct texel v, un
 
 	if (x->in->m.type[0] == PTX_F16X2) {
 		for (unsigned e = 0; e < n && e < 2; e++)
-			DSTV(w, x, e, uint32_t)[i] = f32_to_f16(bits_f32(v.c[2 * e])) |
-						     (uint32_t)f32_to_f16(bits_f32(v.c[2 * e + 1])) << 16;
+			DSTV(w, x, e, uint32_t)
+			[i] = f32_to_f16(bits_f32(v.c[2 * e])) |
+			      (uint32_t)f32_to_f16(bits_f32(v.c[2 * e + 1])) << 16;
 		return;
 	}
 	for (unsigned e = 0; e < n && e < 4; e++) {
@@ -132,7 +136,7 @@ static void tex(struct warp *w, const struct xinst *x)
 		v[i] = read_lane(w, x, t, i);
 	}
 	FOR_ACTIVE(w, i) /* only now: results may be the registers of coordinates */
-		store_lane(w, x, v[i], i);
+	store_lane(w, x, v[i], i);
 	if (x->dst2 != NO_SLOT)
 		pred_store(w, x->dst2, ALL_LANES);
 }
@@ -180,8 +184,9 @@ static void txq(struct warp *w, const struct xinst *x)
 /* The values of these are not in the texture, or their numbers are not documented. */
 static bool answerable(unsigned query)
 {
-	return query == PTX_Q_WIDTH || query == PTX_Q_HEIGHT || query == PTX_Q_DEPTH || query == PTX_Q_ARRAY_SIZE ||
-	       query == PTX_Q_NUM_MIPMAP_LEVELS || query == PTX_Q_NORMALIZED_COORDS || query == PTX_Q_NUM_SAMPLES;
+	return query == PTX_Q_WIDTH || query == PTX_Q_HEIGHT || query == PTX_Q_DEPTH ||
+	       query == PTX_Q_ARRAY_SIZE || query == PTX_Q_NUM_MIPMAP_LEVELS ||
+	       query == PTX_Q_NORMALIZED_COORDS || query == PTX_Q_NUM_SAMPLES;
 }
 
 exec_fn tex_choose(const struct ptx_inst *in)
@@ -191,7 +196,8 @@ exec_fn tex_choose(const struct ptx_inst *in)
 	switch (in->op) {
 	case PTX_OP_tex:
 		/* Offsets and depth comparison come after the coordinates and their level. */
-		if (in->nops > TEX_OP_COORDS + 1 + (in->m.lod == PTX_LOD_GRAD ? 2 : in->m.lod == PTX_LOD_LEVEL))
+		if (in->nops >
+		    TEX_OP_COORDS + 1 + (in->m.lod == PTX_LOD_GRAD ? 2 : in->m.lod == PTX_LOD_LEVEL))
 			return NULL;
 		return g.dims ? tex : NULL;
 	case PTX_OP_tld4:

@@ -1,4 +1,5 @@
-/* suld, sust, sured: surfaces are memory with edges. x counts bytes in the .b forms, texels in the .p forms. */
+/* suld, sust, sured: surfaces are memory with edges. x counts bytes in the .b forms, texels in the .p forms.
+ */
 #include "ptx/interp/half.h"
 #include "ptx/interp/tex.h"
 
@@ -16,8 +17,8 @@ static int64_t clamp(int64_t v, int64_t top)
  * The bytes lane i touches: n of them.  NULL for an access outside that reads
  * zero or writes nothing; .trap has then faulted.
  */
-static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struct texture *t, unsigned src, unsigned op,
-			      unsigned i, unsigned n, unsigned scale)
+static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struct texture *t, unsigned src,
+			      unsigned op, unsigned i, unsigned n, unsigned scale)
 {
 	const struct tex_geometry g = tex_geometry(x->in->m.geom);
 	const struct tex_level *l = &t->level[0];
@@ -44,7 +45,8 @@ static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struc
 		return surf_at(t, c[0], c[1], c[2], layer, n);
 	}
 	if (x->in->m.bound != PTX_BOUND_ZERO)
-		warp_fault(w, INTERP_TRAP, "surface access outside the surface: x %lld, y %lld, z %lld, layer %u",
+		warp_fault(w, INTERP_TRAP,
+			   "surface access outside the surface: x %lld, y %lld, z %lld, layer %u",
 			   (long long)c[0], (long long)c[1], (long long)c[2], layer);
 	return NULL;
 }
@@ -95,9 +97,9 @@ static void suld(struct warp *w, const struct xinst *x)
 			memcpy(&v[i][e], p + e * size, size);
 	}
 	FOR_ACTIVE(w, i)
-		for (unsigned e = 0; e < vec && e < 4; e++)
-			put(w, list ? x->list[x->dst + e] : x->dst, list ? x->list_width[x->dst + e] : x->dst_width, i,
-			    v[i][e]);
+	for (unsigned e = 0; e < vec && e < 4; e++)
+		put(w, list ? x->list[x->dst + e] : x->dst, list ? x->list_width[x->dst + e] : x->dst_width,
+		    i, v[i][e]);
 }
 
 /* Element e of the value that is stored. */
@@ -145,7 +147,8 @@ static uint32_t to_channel(const struct texture *t, unsigned type, uint32_t v)
 	case TEX_F16:
 		return f32_to_f16(bits_f32(v));
 	case TEX_U8:
-		return (uint32_t)(is_float ? num_to_uint(num_unpack(v, &num_f32), PTX_RNI, 8) : (uint64_t)clamp(n, 255));
+		return (uint32_t)(is_float ? num_to_uint(num_unpack(v, &num_f32), PTX_RNI, 8)
+					   : (uint64_t)clamp(n, 255));
 	case TEX_U16:
 		return (uint32_t)(is_float ? num_to_uint(num_unpack(v, &num_f32), PTX_RNI, 16)
 					   : (uint64_t)clamp(n, 65535));
@@ -214,8 +217,8 @@ static void reduce_at(uint8_t *p, unsigned op, unsigned type, uint64_t v)
 	} else {
 		uint32_t old = __atomic_load_n((uint32_t *)p, __ATOMIC_RELAXED);
 
-		while (!__atomic_compare_exchange_n((uint32_t *)p, &old, (uint32_t)reduce(op, type, old, v), true,
-						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		while (!__atomic_compare_exchange_n((uint32_t *)p, &old, (uint32_t)reduce(op, type, old, v),
+						    true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			;
 	}
 }

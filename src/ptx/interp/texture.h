@@ -23,41 +23,41 @@
 #include <stdint.h>
 
 enum tex_format { /* CUarray_format */
-	TEX_U8 = 1,
-	TEX_U16 = 2,
-	TEX_U32 = 3,
-	TEX_S8 = 8,
-	TEX_S16 = 9,
-	TEX_S32 = 10,
-	TEX_F16 = 16,
-	TEX_F32 = 32
+		  TEX_U8 = 1,
+		  TEX_U16 = 2,
+		  TEX_U32 = 3,
+		  TEX_S8 = 8,
+		  TEX_S16 = 9,
+		  TEX_S32 = 10,
+		  TEX_F16 = 16,
+		  TEX_F32 = 32
 };
 enum tex_address { TEX_WRAP, TEX_CLAMP, TEX_MIRROR, TEX_BORDER }; /* CUaddress_mode */
-enum tex_filter { TEX_POINT, TEX_LINEAR };			    /* CUfilter_mode */
+enum tex_filter { TEX_POINT, TEX_LINEAR };                        /* CUfilter_mode */
 
 #define TEX_MAX_LEVELS 16
 
 struct tex_level {
 	uint8_t *base;
 	uint32_t width, height, depth; /* in texels; 0: the dimension does not exist */
-	size_t pitch, slice;	       /* bytes */
+	size_t pitch, slice;           /* bytes */
 };
 
 struct texture {
 	struct tex_level level[TEX_MAX_LEVELS];
-	uint32_t levels; /* at least 1 */
-	uint32_t layers; /* slices of an array, six for each cube; 0: not layered */
-	uint8_t format;	 /* enum tex_format, of a channel */
+	uint32_t levels;  /* at least 1 */
+	uint32_t layers;  /* slices of an array, six for each cube; 0: not layered */
+	uint8_t format;   /* enum tex_format, of a channel */
 	uint8_t channels; /* 1, 2 or 4 */
 	bool cube;
 
 	/* How textures are read; surfaces do not look at these. */
 	uint8_t filter, mip_filter; /* enum tex_filter */
-	uint8_t address[3];	    /* enum tex_address for x, y, z */
-	bool normalized;	    /* coordinates are 0..1, not 0..width */
-	bool read_float;	    /* integers of 8 and 16 bits are read as 0..1 or -1..1 */
-	bool srgb;		    /* 8 bits, read_float: colours are gamma-encoded */
-	bool seamless;		    /* cube: filter across edges */
+	uint8_t address[3];         /* enum tex_address for x, y, z */
+	bool normalized;            /* coordinates are 0..1, not 0..width */
+	bool read_float;            /* integers of 8 and 16 bits are read as 0..1 or -1..1 */
+	bool srgb;                  /* 8 bits, read_float: colours are gamma-encoded */
+	bool seamless;              /* cube: filter across edges */
 	float border[4];
 	float mip_bias, min_lod, max_lod;
 };
@@ -68,14 +68,16 @@ struct texel {
 };
 
 unsigned tex_texel_size(const struct texture *t); /* bytes */
-bool tex_is_float(const struct texture *t);	  /* what reading it gives */
+bool tex_is_float(const struct texture *t);       /* what reading it gives */
 
 /* The texel at (x, y, slice) of a level, which must lie inside. */
-struct texel tex_read(const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y, uint32_t slice);
+struct texel tex_read(const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y,
+		      uint32_t slice);
 
 /* dims 1, 2 or 3; layer: of an array, else 0. x, y, z as the instruction has them. */
 struct texel tex_sample(const struct texture *t, unsigned dims, uint32_t layer, const float *xyz, float lod);
-struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, const int32_t *xyz, int32_t lod);
+struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, const int32_t *xyz,
+		       int32_t lod);
 struct texel tex_sample_cube(const struct texture *t, uint32_t layer, const float *xyz, float lod);
 /* Component comp (0..3) of the four texels that a linear filter would mix: from lower left, anticlockwise. */
 struct texel tex_gather(const struct texture *t, uint32_t layer, const float *xy, unsigned comp);
