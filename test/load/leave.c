@@ -19,12 +19,12 @@ static CUdeviceptr memory;
 static void *busy(void *arg)
 {
 	char bytes[4096] = {0};
+	CUdeviceptr mine = memory + (uintptr_t)arg * sizeof bytes;
 
-	(void)arg;
 	cuCtxSetCurrent(context);
 	for (;;) {
 		cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
-		cuMemcpyHtoD_v2(memory, bytes, sizeof bytes);
+		cuMemcpyHtoD_v2(mine, bytes, sizeof bytes);
 		cuCtxSynchronize();
 	}
 	return NULL;
@@ -50,11 +50,11 @@ int main(void)
 	CHECK_EQ(cuInit(0), CUDA_SUCCESS);
 	CHECK_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
 	CHECK_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
-	CHECK_EQ(cuMemAlloc_v2(&memory, 4096), CUDA_SUCCESS);
+	CHECK_EQ(cuMemAlloc_v2(&memory, 5 * 4096), CUDA_SUCCESS);
 	CHECK_EQ(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
 	CHECK_EQ(cuModuleGetFunction(&function, module, "nothing"), CUDA_SUCCESS);
-	for (int i = 0; i < 4; i++)
-		CHECK_EQ(pthread_create(&t, NULL, busy, NULL), 0);
+	for (uintptr_t i = 1; i <= 4; i++)
+		CHECK_EQ(pthread_create(&t, NULL, busy, (void *)i), 0);
 	usleep(50000);
 	return RESULT();
 }
