@@ -199,6 +199,7 @@ static int take_reply(struct lane *lane, struct frame *reply)
 int lane_wait_reply(struct lane *lane, struct frame *reply, int timeout_ms)
 {
 	struct link *l = lane->link;
+	bool flagged = false;
 	struct wait w;
 	int err;
 
@@ -213,6 +214,7 @@ int lane_wait_reply(struct lane *lane, struct frame *reply, int timeout_ms)
 				tcp_assist(l);
 			continue;
 		}
+		flagged = true;
 		store_ordered(&lane->control->reply_sleep, 1);
 		if ((err = take_reply(lane, reply)) != -EAGAIN)
 			break;
@@ -221,7 +223,9 @@ int lane_wait_reply(struct lane *lane, struct frame *reply, int timeout_ms)
 		if ((err = link_sleep(l, &w, &lane->control->reply_sleep)) == -ETIMEDOUT)
 			break;
 	}
-	store_relaxed(&lane->control->reply_sleep, 0);
+	/* The server looks at this line after each reply: leave it alone unless it was touched. */
+	if (flagged)
+		store_relaxed(&lane->control->reply_sleep, 0);
 	return err;
 }
 

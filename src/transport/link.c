@@ -415,35 +415,43 @@ fail:
 	return err;
 }
 
-static void destroy_lanes(struct link *l)
+static void destroy_lanes(struct link *l, bool mapped)
 {
 	for (unsigned i = 0; i < l->nlanes; i++) {
 		struct lane *lane = load_relaxed(&l->lanes[i]);
 
 		if (!lane)
 			continue;
-		memory_unmap(lane->map, lane->map_size);
+		if (mapped)
+			memory_unmap(lane->map, lane->map_size);
 		free(lane->reply_buffer);
 		free(lane);
 	}
 }
 
+/*
+ * A forked child has neither our threads nor our mappings (what lies at those addresses now is not ours), and
+ * the connection is its parent's.
+ */
 void link_destroy(struct link *l)
 {
+	bool ours = l && getpid() == l->owner;
+
 	if (!l)
 		return;
-	/* In a forked child there are no threads of ours to join, and the connection is the parent's. */
-	if (getpid() == l->owner) {
+	if (ours) {
 		link_shutdown(l);
 		unix_unwatch(l);
 		tcp_stop(l);
 	}
 	for (unsigned i = 0; i < l->nfds; i++)
 		close(l->fds[i].fd);
-	destroy_lanes(l);
-	memory_unmap(l->control, l->control_size);
+	destroy_lanes(l, ours);
+	if (ours)
+		memory_unmap(l->control, l->control_size);
 	for (int i = 0; i < 2; i++) {
-		memory_unmap(l->arena[i].base, l->arena[i].map_size);
+		if (ours)
+			memory_unmap(l->arena[i].base, l->arena[i].map_size);
 		free(l->arena[i].used);
 		pthread_mutex_destroy(&l->arena[i].lock);
 	}

@@ -39,6 +39,7 @@ static int ended(struct link *l)
 static int wait_frame(struct link *l, struct frame *frame, int timeout_ms)
 {
 	_Atomic uint32_t *flag = &l->control->reader_sleep;
+	bool flagged = false;
 	struct wait w;
 	int err;
 
@@ -49,15 +50,15 @@ static int wait_frame(struct link *l, struct frame *frame, int timeout_ms)
 			break;
 		if (wait_spin(&w))
 			continue;
+		flagged = true;
 		store_ordered(flag, 1);
-		if (board_ready(l))
-			continue;
-		if (load_ordered(&l->interrupted))
+		if (board_ready(l) || load_ordered(&l->interrupted))
 			continue;
 		if ((err = link_sleep(l, &w, flag)) == -ETIMEDOUT)
 			break;
 	}
-	store_relaxed(flag, 0);
+	if (flagged)
+		store_relaxed(flag, 0);
 	return err;
 }
 

@@ -71,6 +71,7 @@ void tcp_flush(struct link *l)
 static int wait_board(struct link *l)
 {
 	_Atomic uint32_t *flag = &l->control->reader_sleep;
+	bool flagged = false;
 	struct wait w;
 	int err = 0;
 
@@ -78,11 +79,13 @@ static int wait_board(struct link *l)
 	while (!err && !board_ready(l)) {
 		if ((err = link_broken(l)) || wait_spin(&w))
 			continue;
+		flagged = true;
 		store_ordered(flag, 1);
 		if (!board_ready(l))
 			err = link_sleep(l, &w, flag);
 	}
-	store_relaxed(flag, 0);
+	if (flagged)
+		store_relaxed(flag, 0);
 	return err;
 }
 
