@@ -180,6 +180,41 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* From nothing to the first reply, with a server that is already there: it accepts again and again. */
+static void measure_connect(const char *kind, bool tcp)
+{
+	struct link_config client = link_defaults(false), server = link_defaults(true);
+	double values[ROUNDS * 3];
+	struct lane *lane;
+	struct pair p;
+	uint64_t start;
+	int listener;
+
+	if (pair_listen(&p, tcp, &listener))
+		exit(1);
+	p.child = fork();
+	if (!p.child)
+		for (;;) {
+			must(link_serve(&p.link, link_accept(listener), &server, NULL), "serve");
+			serve(p.link);
+			link_destroy(p.link);
+		}
+	for (int i = 0; i < ROUNDS * 3; i++) {
+		start = wait_now();
+		must(link_connect(&p.link, p.address, &client, NULL), "connect");
+		must(lane_open(p.link, &lane), "lane");
+		call(lane, ECHO, "", 1, NULL);
+		values[i] = (double)(wait_now() - start) / 1000;
+		link_destroy(p.link);
+	}
+	kill(p.child, SIGKILL);
+	pair_wait(&p);
+	pair_unlisten(&p, listener);
+	qsort(values, ROUNDS * 3, sizeof *values, compare);
+	printf("%s_connect_us %.4g (%.4g .. %.4g)\n", kind, values[ROUNDS * 3 / 2], values[0],
+	       values[ROUNDS * 3 - 1]);
+}
+
 static void measure(const char *kind, const char *name, double (*f)(struct link *, struct lane *),
 		    struct link *l, struct lane *lane)
 {
@@ -212,6 +247,7 @@ int main(int argc, char **argv)
 		measure(kind, "bulk_up_GBps", bulk_up, p.link, lane);
 		measure(kind, "bulk_down_GBps", bulk_down, p.link, lane);
 		CHECK_EQ(pair_end(&p), 0);
+		measure_connect(kind, tcp);
 	}
 	return RESULT();
 }

@@ -363,12 +363,52 @@ static void tcp_garbage(uint64_t seed, bool frames)
 	pair_unlisten(&p, listener);
 }
 
+/* Heads that make no sense, alone and exactly. */
+static void tcp_lies(void)
+{
+	static const struct {
+		struct frame_head head;
+		struct piece piece;
+	} lies[] = {
+		{{.kind = FRAME_PLAIN, .payload = 0xffffffff}, {0, 0}},
+		{{.kind = FRAME_PLAIN, .payload = 0x7fffffff}, {0, 0}},
+		{{.kind = FRAME_PLAIN, .payload = 200000}, {0, 0}},
+		{{.kind = FRAME_PLAIN, .npieces = LINK_PIECES + 1}, {0, 0}},
+		{{.kind = FRAME_PLAIN, .lane = LINK_LANES}, {0, 0}},
+		{{.kind = FRAME_PLAIN, .zero = 1}, {0, 0}},
+		{{.kind = FRAME_PLAIN, .ticket = 1}, {0, 0}},
+		{{.kind = FRAME_WORD}, {0, 0}},
+		{{.kind = 0}, {0, 0}},
+		{{.kind = FRAME_PLAIN, .npieces = 1}, {0xffffffff, 1}},
+		{{.kind = FRAME_PLAIN, .npieces = 1}, {4096, 0xffffffff}},
+	};
+	struct link_config config = link_defaults(true);
+	int listener, fd;
+	struct frame f;
+	struct pair p;
+
+	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+		CHECK(!pair_listen(&p, true, &listener));
+		fflush(NULL);
+		p.child = fork();
+		if (!p.child) {
+			fd = raw_tcp(p.address, true);
+			_exit(send(fd, &lies[i], sizeof lies[i], MSG_NOSIGNAL) < 0 || recv(fd, &f, 1, 0) > 0);
+		}
+		CHECK_EQ(link_serve(&p.link, link_accept(listener), &config, NULL), 0);
+		CHECK_EQ(link_next(p.link, &f, LIMIT), -EPROTO);
+		CHECK_EQ(pair_end(&p), 0);
+		pair_unlisten(&p, listener);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 60;
 
 	lying_clients();
 	lying_servers();
+	tcp_lies();
 	for (int i = 0; i < rounds; i++) {
 		scribbling(1000003ull * (uint64_t)(i + 1));
 		tcp_garbage(7777777ull * (uint64_t)(i + 1), i % 2);

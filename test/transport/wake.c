@@ -6,14 +6,18 @@
 #include <time.h>
 
 #include "test/transport/pair.h"
+#include "transport/wait.h"
 
 #define THREADS 4
-#define LIMIT	30000 /* ms: a wait that lasts longer was forgotten */
+#define LIMIT	10000 /* ms: a wait that lasts longer was forgotten */
 
-enum { CALL, POST, WORD, QUIET, END };
+#define STEPS	20000 /* of sleepers met at the moment they fall asleep */
+#define BACKLOG 100   /* replies that do not fit into their ring */
+
+enum { CALL, POST, WORD, QUIET, STEP, MANY, END };
 
 static struct link *link_;
-static int rounds = 600;
+static int rounds = 300;
 
 static double cpu_ms(void)
 {
@@ -29,6 +33,15 @@ static void rest(uint64_t *seed)
 		usleep(roll(seed) % 300);
 }
 
+/* Up to 4 us: the other side is then anywhere between its last look and its sleep. */
+static void linger(uint64_t *seed)
+{
+	uint64_t end = wait_now() + roll(seed) % 4000;
+
+	while (wait_now() < end)
+		;
+}
+
 static int serve(struct link *l)
 {
 	uint64_t seed = 5;
@@ -39,8 +52,11 @@ static int serve(struct link *l)
 	int err;
 
 	while (!(err = link_next(l, &f, LIMIT)) && f.op != END) {
-		rest(&seed);
-		if (f.op == CALL) {
+		if (f.op == STEP)
+			linger(&seed);
+		else if (f.op != MANY)
+			rest(&seed);
+		if (f.op == CALL || f.op == STEP || f.op == MANY) {
 			CHECK_EQ(lane_reply_reserve(f.lane, 1000, &to), 0);
 			CHECK_EQ(lane_reply(f.lane, 0, f.ticket, roll(&seed) % 1000, NULL, 0), 0);
 		} else if (f.op == WORD) {
@@ -63,7 +79,7 @@ static void publish(struct lane *lane, uint32_t op, const void *data, uint32_t s
 	CHECK_EQ(lane_reserve(lane, max, &to), 0);
 	if (size)
 		memcpy(to, data, size);
-	if (op == CALL)
+	if (op == CALL || op == STEP)
 		CHECK_EQ(lane_call(lane, op, size ? size : max, NULL, 0, NULL), 0);
 	else
 		CHECK_EQ(lane_post(lane, op, size ? size : max, NULL, 0, NULL), 0);
@@ -101,6 +117,31 @@ static void *client(void *arg)
 	word_free(link_, index);
 	lane_close(lane);
 	return NULL;
+}
+
+/* One thread, so that nobody else wakes who was forgotten. */
+static void steps(void)
+{
+	uint64_t seed = 3;
+	struct lane *lane;
+	struct frame f;
+
+	CHECK_EQ(lane_open(link_, &lane), 0);
+	for (int i = 0; i < STEPS && !failures; i++) {
+		publish(lane, STEP, NULL, 0, 8);
+		CHECK_EQ(lane_wait_reply(lane, &f, LIMIT), 0);
+		lane_release(lane);
+		linger(&seed);
+	}
+	/* The server waits for room, more than once. */
+	for (int i = 0; i < BACKLOG && !failures; i++)
+		publish(lane, MANY, NULL, 0, 8);
+	usleep(10000);
+	for (int i = 0; i < BACKLOG && !failures; i++) {
+		CHECK_EQ(lane_wait_reply(lane, &f, LIMIT), 0);
+		lane_release(lane);
+	}
+	lane_close(lane);
 }
 
 /* A thread that waits for a reply, and the server for a frame: 0.3 s that cost nothing. */
@@ -141,6 +182,8 @@ static void run(bool tcp, unsigned client_spin, unsigned server_spin)
 		pthread_create(&ids[i], NULL, client, (void *)(uintptr_t)i);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
+	if (!tcp)
+		steps();
 	idle();
 	if (failures)
 		kill(p.child, SIGKILL);
@@ -154,7 +197,7 @@ int main(int argc, char **argv)
 	for (int tcp = 0; tcp < 2; tcp++) {
 		run(tcp, 0, 0);
 		run(tcp, 50, 200);
-		run(tcp, 0, 20);
+		run(tcp, 2, 200);
 		run(tcp, 20, 0);
 	}
 	return RESULT();
