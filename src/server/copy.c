@@ -1,9 +1,8 @@
 /* Copies between the device and memory that client and server share: bulk memory, or host memory both map. */
+#include "server/copy.h"
 #include "server/hostmem.h"
-#include "server/msg.h"
 
-/* The frame's piece of the up arena, if it is as long as the copy; else the message is bad. */
-static void *piece_up(struct msg *m, uint64_t size)
+void *copy_piece_up(struct msg *m, uint64_t size)
 {
 	size_t room;
 	uint8_t *base = bulk_base(m->session->link, BULK_UP, &room);
@@ -15,7 +14,7 @@ static void *piece_up(struct msg *m, uint64_t size)
 	return base + m->frame.pieces[0].offset;
 }
 
-static void *piece_down(struct msg *m, uint32_t offset, uint64_t size)
+void *copy_piece_down(struct msg *m, uint32_t offset, uint64_t size)
 {
 	size_t room;
 	uint8_t *base = bulk_base(m->session->link, BULK_DOWN, &room);
@@ -35,11 +34,7 @@ static void *shared(struct msg *m, uint64_t address, uint64_t size)
 	return (void *)(uintptr_t)address;
 }
 
-/*
- * A copy from or to bulk memory must happen now, not whenever a graph is launched; and a word that is part
- * of a graph would tell nobody anything.
- */
-static void not_captured(const struct cuda_ops *ops, struct msg *m, CUstream stream)
+void copy_not_captured(const struct cuda_ops *ops, struct msg *m, CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
@@ -47,8 +42,7 @@ static void not_captured(const struct cuda_ops *ops, struct msg *m, CUstream str
 		m->error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/* Told even if the copy was not made: its client must not wait for ever. */
-static void tell(struct msg *m, CUstream stream, struct wire_tell done, const struct piece *piece)
+void copy_tell(struct msg *m, CUstream stream, struct wire_tell done, const struct piece *piece)
 {
 	if (!done.word || m->broken)
 		return;
@@ -65,12 +59,12 @@ void serve_copy_up(const struct cuda_ops *ops, struct msg *m)
 
 	msg_args(m, &a, sizeof a);
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.stream);
-	void *from = a.host ? shared(m, a.host, a.size) : piece_up(m, a.size);
+	void *from = a.host ? shared(m, a.host, a.size) : copy_piece_up(m, a.size);
 	if (!a.host || a.done.word)
-		not_captured(ops, m, stream);
+		copy_not_captured(ops, m, stream);
 	if (!msg_bad(m))
 		msg_result(m, ops->cuMemcpyHtoDAsync_v2(a.device, from, a.size, stream));
-	tell(m, stream, a.done, NULL);
+	copy_tell(m, stream, a.done, NULL);
 }
 
 void serve_copy_down(const struct cuda_ops *ops, struct msg *m)
@@ -80,11 +74,39 @@ void serve_copy_down(const struct cuda_ops *ops, struct msg *m)
 
 	msg_args(m, &a, sizeof a);
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.stream);
-	void *to = a.host ? shared(m, a.host, a.size) : piece_down(m, a.offset, a.size);
+	void *to = a.host ? shared(m, a.host, a.size) : copy_piece_down(m, a.offset, a.size);
 	if (!a.host || a.done.word)
-		not_captured(ops, m, stream);
+		copy_not_captured(ops, m, stream);
 	if (!msg_bad(m))
 		msg_result(m, ops->cuMemcpyDtoHAsync_v2(to, a.device, a.size, stream));
 	piece = (struct piece){a.offset, a.size};
-	tell(m, stream, a.done, a.host ? NULL : &piece);
+	copy_tell(m, stream, a.done, a.host ? NULL : &piece);
+}
+
+/* Between unified addresses, which must be the device's or shared: others would be memory of this process. */
+void serve_unified(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_cuMemcpyAsync a;
+
+	msg_args(m, &a, sizeof a);
+	CUstream stream = msg_handle(m, HANDLE_CUstream, a.hStream);
+	if (!copy_reachable(m, a.dst, a.ByteCount) || !copy_reachable(m, a.src, a.ByteCount))
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (!msg_bad(m))
+		msg_result(m, ops->cuMemcpyAsync(a.dst, a.src, a.ByteCount, stream));
+}
+
+static bool on_device(struct msg *m, uint64_t address)
+{
+	CUmemorytype type = 0;
+
+	return !m->session->ops->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) &&
+	       type == CU_MEMORYTYPE_DEVICE;
+}
+
+bool copy_reachable(struct msg *m, uint64_t address, uint64_t size)
+{
+	if (!size || address + size < address)
+		return false;
+	return hostmem_holds(m->session, address, size) || (on_device(m, address) && on_device(m, address + size - 1));
 }

@@ -9,6 +9,19 @@ static const struct served ours[] = {
 	{WIRE_COPY_DOWN, serve_copy_down, false}, {WIRE_SYNC, serve_sync, false},
 	{WIRE_WAKE, serve_wake, false},		  {WIRE_WINDOW, serve_window, true},	 {WIRE_HOST_MAP, serve_host_map, true},
 	{WIRE_HOST_UNMAP, serve_host_unmap, true},
+	{WIRE_BLOCK, serve_block, false},
+};
+
+/* Calls that are not what they seem when they come from elsewhere: served by hand. */
+static const struct served instead[] = {
+	{NR_cuMemcpyAsync, serve_unified, false},
+};
+
+/* Not served: an address of theirs would be one of ours, or they would hold up the dispatcher. */
+static const unsigned refused[] = {
+	NR_cuMemcpy, NR_cuMemcpyHtoD_v2, NR_cuMemcpyDtoH_v2, NR_cuMemcpyDtoD_v2, NR_cuMemcpyHtoDAsync_v2, NR_cuMemcpyPeer,
+	NR_cuMemcpyHtoA_v2, NR_cuMemcpyAtoH_v2, NR_cuMemcpyDtoA_v2, NR_cuMemcpyAtoD_v2, NR_cuMemcpyAtoA_v2,
+	NR_cuMemcpyHtoAAsync_v2, NR_cuMemcpyBatchAsync, NR_cuMemcpyBatchAsync_v2,
 };
 
 #define PLAIN 1024
@@ -20,6 +33,10 @@ void serve_init(void)
 {
 	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
 		by_number[plain[i].op] = &plain[i];
+	for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)
+		by_number[instead[i].op] = &instead[i];
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		by_number[refused[i]] = NULL;
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
 		by_own_number[ours[i].op - WIRE_DEVICES] = &ours[i];
 }

@@ -76,6 +76,10 @@ void serve_wake(const struct cuda_ops *ops, struct msg *m);
 void serve_window(const struct cuda_ops *ops, struct msg *m);
 void serve_host_map(const struct cuda_ops *ops, struct msg *m);
 void serve_host_unmap(const struct cuda_ops *ops, struct msg *m);
+void serve_block(const struct cuda_ops *ops, struct msg *m);
+
+/* And of CUDA's. */
+void serve_unified(const struct cuda_ops *ops, struct msg *m);
 
 /* Lets the device see the link's words and bulk memory, where they are shared.  The context must be current. */
 void session_share(struct session *s);

@@ -103,24 +103,9 @@ CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s
 /* Post a copy to a piece of the down arena; *value is what the stream's word has when it is there. */
 static CUresult post_down(CUdeviceptr src, struct piece piece, struct stream *s, uint32_t *value)
 {
-	struct lane *lane = call_lane();
-	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-	struct wire_copy *a;
+	struct wire_copy a = {.device = src, .size = piece.size, .stream = s->id, .offset = piece.offset};
 
-	stream_word_begin(s, value);
-	if (s->word) {
-		a = call_reserve(lane, sizeof *a);
-		r = call_lost();
-	}
-	if (s->word && a) {
-		*a = (struct wire_copy){.done = {s->word, *value}, .device = src, .size = piece.size, .stream = s->id,
-			.offset = piece.offset};
-		r = call_send(lane, WIRE_COPY_DOWN, sizeof *a, NULL, 0);
-	}
-	if (r)
-		--s->value;
-	stream_word_end(s);
-	return r;
+	return stream_ask(s, WIRE_COPY_DOWN, &a, sizeof a, value);
 }
 
 static void free_perch(void *p)
@@ -350,6 +335,8 @@ CUresult remote_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUs
 		return remote_cuMemcpyHtoDAsync_v2(dst, (void *)(uintptr_t)src, size, handle);
 	if (from)
 		return remote_cuMemcpyDtoHAsync_v2((void *)(uintptr_t)dst, src, size, handle);
+	if (memory_place(dst) == PLACE_SHARED && memory_place(src) == PLACE_SHARED)
+		return call_cuMemcpyAsync(dst, src, size, handle);
 	CUresult r = remote_cuStreamSynchronize(handle);
 	if (!r)
 		memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);
@@ -358,21 +345,9 @@ CUresult remote_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUs
 
 CUresult remote_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
-	return remote_cuMemcpyAsync(dst, src, size, NULL);
-}
+	CUresult r = remote_cuMemcpyAsync(dst, src, size, NULL);
 
-/* Memsets of device memory return before they are done, in CUDA too. */
-CUresult remote_cuMemsetD8_v2(CUdeviceptr dst, unsigned char v, size_t n)
-{
-	return call_cuMemsetD8Async(dst, v, n, NULL);
-}
-
-CUresult remote_cuMemsetD16_v2(CUdeviceptr dst, unsigned short v, size_t n)
-{
-	return call_cuMemsetD16Async(dst, v, n, NULL);
-}
-
-CUresult remote_cuMemsetD32_v2(CUdeviceptr dst, unsigned int v, size_t n)
-{
-	return call_cuMemsetD32Async(dst, v, n, NULL);
+	if (!r && (memory_place(dst) == PLACE_SHARED || memory_place(src) == PLACE_SHARED))
+		return remote_cuStreamSynchronize(NULL);
+	return r;
 }

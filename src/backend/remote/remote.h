@@ -90,6 +90,8 @@ void stream_word_end(struct stream *s);
 CUresult stream_word_wait(struct stream *s, uint32_t value);
 
 CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value); /* WIRE_SYNC, or WIRE_WAKE */
+/* Post args, which start with a wire_tell, and learn what the stream's word has when they are done. */
+CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value);
 void stream_came(struct stream *s, uint64_t work);			  /* so much of it is known to be done */
 
 /* ---- stage.c: bulk memory on its way up ---- */

@@ -139,6 +139,28 @@ CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value)
 	return call_send(lane, op, sizeof *a, NULL, 0);
 }
 
+CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value)
+{
+	struct lane *lane = call_lane();
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+	void *room = NULL;
+
+	stream_word_begin(s, value);
+	if (s->word) {
+		room = call_reserve(lane, size);
+		r = call_lost();
+	}
+	if (room) {
+		memcpy(room, args, size);
+		*(struct wire_tell *)room = (struct wire_tell){s->word, *value};
+		r = call_send(lane, op, size, NULL, 0);
+	}
+	if (r)
+		--s->value; /* nobody will set it */
+	stream_word_end(s);
+	return r;
+}
+
 struct sleeper {
 	struct stream *stream;
 	uint32_t value;
