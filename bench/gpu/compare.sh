@@ -6,7 +6,8 @@
 # PIN keeps every program on these processors: where they wander, one process in three is a third
 # slower than its neighbours, native or not. RAW gets every single value.
 #
-# BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes.
+# BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes, or
+# just "unix" or "tcp": then a server is started for the occasion.
 # A row is one line of bench/micro.cu or bench/torch_bench.py. The last column is ours/native for
 # costs, and ours/native for *_GBps too, where more is better.
 runs=5
@@ -35,6 +36,19 @@ run() { # who, which, command...
 		touch "$out/failed"
 	fi
 }
+
+case $device in
+unix | tcp)
+	address=unix:$out/socket
+	[ "$device" = tcp ] && address=tcp://127.0.0.1:0
+	"$build/bin/gangway" serve --on nvidia --listen "$address" 2>"$out/serve.log" &
+	server=$!
+	trap 'kill $server 2>/dev/null; [ -z "$SERVER_LOG" ] || cp "$out/serve.log" "$SERVER_LOG"; rm -rf "$out"' EXIT
+	sleep 3
+	device=$(sed -n 's/.*listening on //p' "$out/serve.log")
+	[ -n "$device" ] || { cat "$out/serve.log"; exit 1; }
+	;;
+esac
 
 if [ "$only" != torch ]; then
 	nvcc -O2 -std=c++17 -arch=native -o "$out/micro" "$here/micro.cu" || exit 1
