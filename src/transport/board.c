@@ -25,7 +25,7 @@ static struct lane *find_lane(struct link *l, unsigned number)
 
 	if (lane || !l->server || number >= LINK_LANES)
 		return lane;
-	unix_attend(l);
+	unix_find_lane(l, number);
 	return load_acquire(&l->lanes[number]);
 }
 

@@ -18,7 +18,7 @@
 #include "transport/layout.h"
 #include "transport/wait.h"
 
-#define FDS_MAX 256 /* descriptors that arrived and that nobody has asked for */
+#define FDS_MAX 256 /* descriptors that arrived and that nobody has asked for: see unix.c */
 
 struct lane {
 	struct link *link;
@@ -92,7 +92,7 @@ struct link {
 
 	pthread_mutex_t unix_lock;
 	pthread_cond_t unix_cond;
-	struct waiting_fd fds[FDS_MAX];
+	struct waiting_fd fds[2 * FDS_MAX];
 	unsigned nfds;
 	bool watching, hung_up;
 	pthread_t watcher;
@@ -127,7 +127,7 @@ int socket_tune(int fd);
 int unix_send(int fd, uint32_t kind, uint64_t id, const int *fds, unsigned nfds);
 int unix_watch(struct link *l);
 void unix_unwatch(struct link *l);
-int unix_attend(struct link *l); /* take what has arrived */
+void unix_find_lane(struct link *l, unsigned number); /* server: it may have been announced by now */
 int unix_offer(struct link *l, uint64_t deadline); /* client: give the server our memory */
 int unix_take(struct link *l, uint32_t up, uint32_t down, uint64_t deadline); /* server: take it */
 enum { UNIX_LANE = 1, UNIX_FD, UNIX_MEMORY, UNIX_READY };

@@ -146,8 +146,8 @@ void lane_release(struct lane *lane);
 
 /*
  * The frame with the next ticket, whichever lane it came by.  It is released by the next call.  One thread.
- * Frames published before the client went away are still delivered; then -EPIPE.  -ETIMEDOUT; -EINTR after
- * link_interrupt.
+ * Frames published before the client went away are still delivered; then -EPIPE.  -ETIMEDOUT; once no frame
+ * is there, -EINTR after link_interrupt.
  */
 int link_next(struct link *link, struct frame *frame, int timeout_ms);
 void link_interrupt(struct link *link);
@@ -208,7 +208,8 @@ int word_wake(struct link *link, unsigned index, const struct piece *pieces, uns
 
 /* ---- Descriptors: unix only (-ENOTSUP over TCP) ---- */
 
-/* id names it: send it before the frame that speaks of it.  The descriptor stays the caller's. */
+/* id names it: send it before the frame that speaks of it.  The descriptor stays the caller's.  It waits
+ * while the other side has some hundreds of them that it has not asked for. */
 int link_send_fd(struct link *link, uint64_t id, int fd);
 
 /* The descriptor that was sent with id, now the caller's; -ETIMEDOUT. */

@@ -4,6 +4,9 @@
  * A thread sleeps on the socket.  It takes what arrives, so that a sender never waits for a busy receiver,
  * and notices when the peer is gone; who needs something now takes it itself.  A process that forked before
  * it died leaves its socket open in the child; so the process itself is watched too, where we have a pidfd.
+ *
+ * Descriptors that nobody has asked for are kept, up to a number.  Then the thread leaves the rest in the
+ * socket, and the sender waits; only who looks for something reads on until it is found, up to twice as many.
  */
 #include "transport/private.h"
 
@@ -23,6 +26,7 @@
 #endif
 
 #define FDS_A_MESSAGE 3
+#define FULL_MS	      20
 
 struct message {
 	uint32_t kind, zero;
@@ -94,10 +98,10 @@ static int receive(int fd, struct message *m, int fds[FDS_A_MESSAGE], unsigned *
 
 static int keep_fd(struct link *l, uint64_t id, int fd)
 {
-	if (l->nfds == FDS_MAX) {
+	if (l->nfds == 2 * FDS_MAX) {
 		close(fd);
-		return link_break(l, -EPROTO, "the other side sent more than %d descriptors unasked",
-				  FDS_MAX);
+		return link_break(l, -EPROTO, "the other side sent %d descriptors that it did not name",
+				  2 * FDS_MAX);
 	}
 	l->fds[l->nfds++] = (struct waiting_fd){id, fd};
 	return 0;
@@ -126,48 +130,65 @@ static int take_message(struct link *l, const struct message *m, int *fds, unsig
 	return link_break(l, -EPROTO, "a control message of an unknown kind arrived");
 }
 
-static int attend_locked(struct link *l)
+/* -EAGAIN: nothing there.  The caller locks. */
+static int take_one(struct link *l)
 {
 	struct message m;
 	int fds[FDS_A_MESSAGE], err;
 	unsigned nfds;
 
-	while (!(err = receive(l->fd, &m, fds, &nfds)))
-		if ((err = take_message(l, &m, fds, nfds)))
-			break;
-	if (err == -EAGAIN)
-		return 0;
+	if (l->hung_up)
+		return -EPIPE;
+	err = receive(l->fd, &m, fds, &nfds);
+	if (!err)
+		err = take_message(l, &m, fds, nfds);
+	if (!err || err == -EAGAIN)
+		return err;
 	l->hung_up = true;
-	if (err == -EPROTO)
-		return link_break(l, err, "a control message was cut off");
-	return -EPIPE;
+	return err == -EPROTO ? link_break(l, err, "a control message was cut off") : -EPIPE;
 }
 
-int unix_attend(struct link *l)
+/* The watching thread's share: all that may be kept. */
+static int take_all(struct link *l, bool *full)
 {
-	int err;
+	int err = 0;
 
 	pthread_mutex_lock(&l->unix_lock);
-	err = l->hung_up ? -EPIPE : attend_locked(l);
+	while (!err && l->nfds < FDS_MAX)
+		err = take_one(l);
+	*full = l->nfds >= FDS_MAX;
 	pthread_cond_broadcast(&l->unix_cond);
 	pthread_mutex_unlock(&l->unix_lock);
-	return err;
+	return err == -EAGAIN ? 0 : err;
+}
+
+void unix_find_lane(struct link *l, unsigned number)
+{
+	pthread_mutex_lock(&l->unix_lock);
+	while (!load_relaxed(&l->lanes[number]) && !take_one(l))
+		;
+	pthread_cond_broadcast(&l->unix_cond);
+	pthread_mutex_unlock(&l->unix_lock);
 }
 
 static void *watch(void *arg)
 {
 	struct link *l = arg;
 	struct pollfd p[] = {{l->fd, POLLIN | POLLRDHUP, 0}, {l->stop, POLLIN, 0}, {l->pidfd, POLLIN, 0}};
+	bool full = false;
 
 	for (;;) {
-		if (poll(p, 3, -1) < 0 && errno != EINTR)
+		/* Full: do not wake up for what we would not take; look now and then. */
+		p[0].events = full ? POLLRDHUP : POLLIN | POLLRDHUP;
+		if (poll(p, 3, full ? FULL_MS : -1) < 0 && errno != EINTR)
 			break;
 		if (p[1].revents)
 			return NULL;
-		if (unix_attend(l) || p[2].revents || p[0].revents & (POLLRDHUP | POLLHUP | POLLERR))
+		if (take_all(l, &full) || p[2].revents ||
+		    p[0].revents & (POLLRDHUP | POLLHUP | POLLERR))
 			break;
 	}
-	unix_attend(l);
+	take_all(l, &full);
 	link_break(l, -EPIPE, "the %s went away", l->server ? "client" : "server's worker process");
 	pthread_mutex_lock(&l->unix_lock);
 	pthread_cond_broadcast(&l->unix_cond);
@@ -320,6 +341,15 @@ static int find_fd(struct link *l, uint64_t id)
 	return -EAGAIN;
 }
 
+static int look_for_fd(struct link *l, uint64_t id)
+{
+	int fd;
+
+	while ((fd = find_fd(l, id)) == -EAGAIN && !take_one(l))
+		;
+	return fd;
+}
+
 int link_recv_fd(struct link *l, uint64_t id, int timeout_ms)
 {
 	struct timespec end;
@@ -333,9 +363,7 @@ int link_recv_fd(struct link *l, uint64_t id, int timeout_ms)
 	if (end.tv_nsec >= 1000000000l)
 		end.tv_sec++, end.tv_nsec -= 1000000000l;
 	pthread_mutex_lock(&l->unix_lock);
-	if (!l->hung_up)
-		attend_locked(l);
-	while ((fd = find_fd(l, id)) == -EAGAIN && !late && !link_broken(l))
+	while ((fd = look_for_fd(l, id)) == -EAGAIN && !late && !link_broken(l))
 		late = timeout_ms < 0 ? pthread_cond_wait(&l->unix_cond, &l->unix_lock) :
 					pthread_cond_timedwait(&l->unix_cond, &l->unix_lock, &end);
 	pthread_mutex_unlock(&l->unix_lock);
