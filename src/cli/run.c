@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "backend/vendor.h"
 #include "cli/cli.h"
+#include "transport/transport.h"
 
 static const char usage[] =
 	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--] PROGRAM [ARGUMENTS]\n\n"
@@ -18,7 +19,8 @@ static const char usage[] =
 	"                  null     a test double: real memory, copies and streams; kernels are recorded,\n"
 	"                           not run (GANGWAY_NULL_LOG=FILE lists them)\n"
 	"                  unix:PATH, tcp://HOST:PORT   a device that gangway serve offers there\n"
-	"                  Without it: $GANGWAY_DEVICE; else this machine's GPU; else cpu.\n"
+	"                  Without it: $GANGWAY_DEVICE; else a gangway serve that runs here for this user or for\n"
+	"                  all; else this machine's GPU; else cpu.\n"
 	"  --trace[=FILE]  print every CUDA call with arguments, result and microseconds\n"
 	"                  (GANGWAY_TRACE=1, 2 or FILE)\n"
 	"  --help          this text\n\n"
@@ -32,6 +34,13 @@ static int check_nvidia(const char *device)
 	return vendor_find(path, sizeof path, why, sizeof why) ? 0 : cli_fail("%s", why);
 }
 
+static int check_server(const char *device)
+{
+	char error[LINK_ERROR_TEXT];
+
+	return link_probe(device, error) ? cli_fail("%s", error) : 0;
+}
+
 static const struct device {
 	const char *name;
 	int (*check)(const char *device); /* 0, or what is missing has been said */
@@ -40,8 +49,8 @@ static const struct device {
 	{"nvidia", check_nvidia},
 	{"cpu", NULL},
 	{"null", NULL},
-	{"unix:", NULL, true},
-	{"tcp://", NULL, true},
+	{"unix:", check_server, true},
+	{"tcp://", check_server, true},
 };
 
 static int check_device(const char *device)

@@ -1,96 +1,127 @@
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "server/listen.h"
 #include "server/log.h"
+#include "server/notify.h"
+#include "server/pool.h"
 #include "server/server.h"
-#include "server/worker.h"
 #include "transport/transport.h"
 
-#define LISTENERS 8
+#define END_MS 2000 /* after the second SIGTERM: then SIGKILL */
+#define PATIENCE_MIN 10
+
+struct door {
+	struct source source;
+	struct listener listener;
+};
 
 struct server {
 	const struct server_config *config;
-	struct pollfd fds[1 + LISTENERS]; /* signals, then listeners */
-	int nfds;
-	sigset_t signals;
-	pid_t spare;
-	int spare_fd;
-	unsigned workers;
-	bool draining;
+	struct pool pool;
+	struct source signals;
+	int signal_fd;
+	struct door doors[LISTENERS];
+	unsigned ndoors;
+	bool started;  /* a worker has opened the device */
+	bool draining; /* no new clients */
+	bool over;
+	uint64_t kill_at; /* ms; 0: never */
+	int result;
 };
 
-/* To systemd, if it started us. */
-static void notify(const char *state)
+static void watch(struct server *s, int fd, struct source *source)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	int fd;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
 
-	if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof to.sun_path)
-		return;
-	strcpy(to.sun_path, path);
-	if (path[0] == '@')
-		to.sun_path[0] = 0;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
-		offsetof(struct sockaddr_un, sun_path) + strlen(path));
-	close(fd);
+	epoll_ctl(s->pool.epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void start_spare(struct server *s)
+static void tell_status(struct server *s)
 {
-	int pair[2];
-
-	s->spare = 0;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return;
-	s->spare = fork();
-	if (!s->spare) {
-		close(pair[0]);
-		for (int i = 0; i < s->nfds; i++)
-			close(s->fds[i].fd);
-		sigprocmask(SIG_UNBLOCK, &s->signals, NULL);
-		worker_main(pair[1], s->config->device);
-	}
-	close(pair[1]);
-	s->spare_fd = pair[0];
-	if (s->spare < 0) {
-		log_event("cannot start a worker: %s", strerror(errno));
-		close(pair[0]);
-		s->spare = 0;
-		return;
-	}
-	s->workers++;
+	if (s->started && !s->draining)
+		notify("STATUS=%u of at most %u clients on %s", s->pool.busy, s->config->clients, s->config->device);
 }
 
-static void accept_client(struct server *s, int listener)
+/* ---- Coming ---- */
+
+static void accept_client(struct source *source, void *server)
 {
-	int client = link_accept(listener);
+	struct server *s = server;
+	struct door *d = (struct door *)source;
+	int client = link_accept(d->listener.fd);
 
 	if (client < 0)
 		return;
-	if (!s->spare)
-		start_spare(s);
-	if (s->spare && worker_give(s->spare_fd, client)) { /* it has died while it waited: once more */
-		close(s->spare_fd);
-		start_spare(s);
-		if (s->spare)
-			worker_give(s->spare_fd, client);
+	pool_take(&s->pool, client);
+	pool_fill(&s->pool);
+	tell_status(s);
+}
+
+static void start_serving(struct server *s)
+{
+	s->started = true;
+	for (unsigned i = 0; i < s->ndoors; i++) {
+		watch(s, s->doors[i].listener.fd, &s->doors[i].source);
+		log_event("listening on %s", s->doors[i].listener.name);
 	}
-	close(client);
-	if (s->spare)
-		close(s->spare_fd);
-	start_spare(s);
+	pool_fill(&s->pool);
+	notify("READY=1");
+	tell_status(s);
+}
+
+static void give_up(struct server *s, const char *why)
+{
+	log_event("cannot serve %s: %s", s->config->device, why);
+	s->result = -ENODEV;
+	s->over = true;
+}
+
+static void hear_worker(struct source *source, void *server)
+{
+	struct server *s = server;
+	struct worker *w = (struct worker *)source;
+	char text[WORKER_TEXT];
+	enum worker_word word;
+
+	if (!pool_hear(&s->pool, w, &word, text) || word == WORKER_TAKEN)
+		return;
+	if (word == WORKER_READY && !s->started && !s->draining)
+		start_serving(s);
+	else if (word == WORKER_FAILED && !s->started)
+		give_up(s, text);
+	else if (word == WORKER_FAILED)
+		log_event("worker %d: device %s could not be opened: %s", w->pid, s->config->device, text);
+}
+
+/* ---- Going ---- */
+
+static void close_doors(struct server *s)
+{
+	while (s->ndoors)
+		listener_finish(&s->doors[--s->ndoors].listener);
+}
+
+static void drain(struct server *s)
+{
+	s->draining = true;
+	close_doors(s);
+	pool_end_spares(&s->pool);
+	log_event("no new clients; %u to go", s->pool.busy);
+	notify("STOPPING=1\nSTATUS=waiting for %u clients to end", s->pool.busy);
+}
+
+static void end_now(struct server *s)
+{
+	log_event("ending at once, with %u clients", s->pool.busy);
+	pool_kill(&s->pool, SIGTERM);
+	s->kill_at = pool_now() + END_MS;
 }
 
 static void reap(struct server *s)
@@ -98,88 +129,137 @@ static void reap(struct server *s)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		s->workers--;
-		if (WIFSIGNALED(status))
-			log_event("worker %d was ended by signal %d (%s)", pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
-		if (pid == s->spare) {
-			close(s->spare_fd);
-			s->spare = 0;
-		}
-	}
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (pool_reap(&s->pool, pid, status) && !s->started && !s->draining && !s->over)
+			give_up(s, "the process that opens the device died");
+	if (!s->draining && s->started)
+		pool_fill(&s->pool);
+	tell_status(s);
 }
 
-static void drain(struct server *s)
+static void take_signals(struct source *source, void *server)
 {
-	s->draining = true;
-	for (int i = 1; i < s->nfds; i++)
-		close(s->fds[i].fd);
-	s->nfds = 1;
-	if (s->spare)
-		kill(s->spare, SIGTERM);
-	log_event("no new clients; %u to go", s->workers - (s->spare != 0));
-	notify("STOPPING=1");
-}
-
-static void take_signal(struct server *s)
-{
+	struct server *s = server;
 	struct signalfd_siginfo i;
 
-	if (read(s->fds[0].fd, &i, sizeof i) != sizeof i)
-		return;
-	if (i.ssi_signo == SIGCHLD)
-		reap(s);
-	else if (i.ssi_signo != SIGHUP && !s->draining)
-		drain(s);
-	else if (i.ssi_signo != SIGHUP)
-		exit(0); /* asked twice */
+	(void)source;
+	while (read(s->signal_fd, &i, sizeof i) == sizeof i) {
+		if (i.ssi_signo == SIGCHLD)
+			reap(s);
+		else if (i.ssi_signo == SIGHUP)
+			log_event("SIGHUP: nothing to read again; %u clients go on", s->pool.busy);
+		else if (!s->draining)
+			drain(s);
+		else if (!s->kill_at)
+			end_now(s);
+	}
 }
 
-static int listen_all(struct server *s)
+/* ---- Running ---- */
+
+static int open_doors(struct server *s)
 {
-	for (int i = 0; s->config->listen[i]; i++) {
-		char error[LINK_ERROR_TEXT], name[256];
-		bool shared = s->config->group != (gid_t)-1;
-		int fd = s->nfds <= LISTENERS ? link_listen(s->config->listen[i], shared ? 0660 : 0600, error) : -E2BIG;
-		if (fd < 0) {
-			log_event("cannot listen on %s: %s", s->config->listen[i], fd == -E2BIG ? "too many" : error);
-			return fd;
+	for (; s->config->listen[s->ndoors]; s->ndoors++) {
+		struct door *d = &s->doors[s->ndoors];
+		if (s->ndoors == LISTENERS) {
+			log_event("more than %d addresses to listen on", LISTENERS);
+			return -E2BIG;
 		}
-		if (shared && !strncmp(s->config->listen[i], "unix:", 5) && chown(s->config->listen[i] + 5, -1, s->config->group))
-			log_event("cannot give %s to the group: %s", s->config->listen[i] + 5, strerror(errno));
-		s->fds[s->nfds++] = (struct pollfd){fd, POLLIN, 0};
-		if (!link_address(fd, name, sizeof name))
-			log_event("listening on %s", name);
+		int err = listener_init(&d->listener, s->config->listen[s->ndoors], s->config->group);
+		if (err)
+			return err;
+		d->source.ready = accept_client;
 	}
 	return 0;
+}
+
+/* Each client takes a few descriptors of its worker, and two of ours for a moment. */
+static void raise_limits(void)
+{
+	struct rlimit l;
+
+	if (!getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+static int open_signals(struct server *s)
+{
+	static const int taken[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+		sigaddset(&set, taken[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->signals.ready = take_signals;
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->pool.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->signal_fd < 0 || s->pool.epoll < 0) {
+		log_event("cannot start: %s", strerror(errno));
+		return -errno;
+	}
+	watch(s, s->signal_fd, &s->signals);
+	return 0;
+}
+
+/* How long epoll may sleep: until spares are due, or the axe. */
+static int patience(const struct server *s)
+{
+	bool wants = s->started && !s->draining && s->pool.spares < s->config->spares && s->pool.fill_at;
+	uint64_t at = s->kill_at ? s->kill_at : wants ? s->pool.fill_at : 0, now = pool_now();
+
+	return !at ? -1 : at > now ? (int)(at - now) + 1 : PATIENCE_MIN;
+}
+
+static void after_sleep(struct server *s)
+{
+	if (s->kill_at && pool_now() >= s->kill_at) {
+		pool_kill(&s->pool, SIGKILL);
+		s->kill_at = pool_now() + END_MS;
+	}
+	if (s->started && !s->draining)
+		pool_fill(&s->pool);
+}
+
+static void loop(struct server *s)
+{
+	while (!s->over && (!s->draining || s->pool.workers)) {
+		struct epoll_event event;
+		int n = epoll_wait(s->pool.epoll, &event, 1, patience(s));
+
+		if (n < 0 && errno != EINTR)
+			return;
+		if (n > 0) {
+			struct source *source = event.data.ptr;
+			source->ready(source, s);
+		}
+		after_sleep(s);
+	}
 }
 
 int server_run(const struct server_config *config)
 {
-	struct server s = {.config = config, .nfds = 1};
-	int r;
+	struct server s = {.config = config, .pool.config = config, .pool.ready = hear_worker};
+	struct server_config first = *config;
+	int r = open_signals(&s);
 
-	sigemptyset(&s.signals);
-	sigaddset(&s.signals, SIGTERM);
-	sigaddset(&s.signals, SIGINT);
-	sigaddset(&s.signals, SIGHUP);
-	sigaddset(&s.signals, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &s.signals, NULL);
-	s.fds[0] = (struct pollfd){signalfd(-1, &s.signals, SFD_CLOEXEC), POLLIN, 0};
-	r = listen_all(&s);
-	if (r)
-		return r;
-	start_spare(&s);
-	notify("READY=1");
-	while (!s.draining || s.workers) {
-		if (poll(s.fds, s.nfds, -1) < 0 && errno != EINTR)
-			return -errno;
-		for (int i = 1; i < s.nfds; i++)
-			if (s.fds[i].revents & POLLIN)
-				accept_client(&s, s.fds[i].fd);
-		if (s.fds[0].revents & POLLIN)
-			take_signal(&s);
+	raise_limits();
+	r = r ? r : open_doors(&s);
+	if (!r) {
+		first.spares = 1; /* the first one shows whether the device can be opened */
+		s.pool.config = &first;
+		pool_fill(&s.pool);
+		s.pool.config = config;
+		if (!s.pool.spares)
+			r = -EAGAIN;
 	}
-	log_event("all clients have ended");
-	return 0;
+	if (!r)
+		loop(&s);
+	close_doors(&s);
+	if (!r && !s.result)
+		log_event("all clients have ended");
+	return r ? r : s.result;
 }

@@ -1,63 +1,25 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "backend/backend.h"
 #include "backend/plugin.h"
+#include "server/give.h"
 #include "server/log.h"
+#include "server/pool.h"
 #include "server/session.h"
 #include "server/wait.h"
 #include "server/worker.h"
+#include "util/errors.h"
 #include "util/note.h"
 #include "wire/protocol.h"
 
-static int pass_fd(int socket, int fd)
-{
-	char byte = 0;
-	struct iovec iov = {&byte, 1};
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof fd);
-	return sendmsg(socket, &m, MSG_NOSIGNAL) == 1 ? 0 : -errno;
-}
-
-static int take_fd(int socket)
-{
-	char byte;
-	struct iovec iov = {&byte, 1};
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-	struct cmsghdr *c;
-	int fd;
-
-	if (recvmsg(socket, &m, MSG_CMSG_CLOEXEC) != 1)
-		return -1; /* the parent is gone, or does not need us */
-	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof fd))
-		return -1;
-	memcpy(&fd, CMSG_DATA(c), sizeof fd);
-	return fd;
-}
-
-int worker_give(int worker, int client)
-{
-	return pass_fd(worker, client);
-}
+#define FIRST_FD 3 /* behind stdin, stdout and stderr */
 
 static void no_storage(CUcontext ctx)
 {
@@ -79,25 +41,19 @@ static void fill(struct cuda_ops *table)
 			f[i] = unsupported;
 }
 
-static const struct cuda_ops *open_device(const char *device)
+static const struct cuda_ops *open_device(const char *device, char *why, size_t size)
 {
 	static struct cuda_ops table;
-	char why[512] = "";
-	const struct backend *b =
-		!strcmp(device, "nvidia") ? &nvidia_backend : plugin_backend(device, why, sizeof why);
-	CUresult r = b ? b->open(device, &table, no_storage, why, sizeof why) : CUDA_ERROR_NO_DEVICE;
+	const struct backend *b = !strcmp(device, "nvidia") ? &nvidia_backend : plugin_backend(device, why, size);
+	CUresult r = b ? b->open(device, &table, no_storage, why, size) : CUDA_ERROR_NO_DEVICE;
 
 	if (!r) {
 		fill(&table);
 		r = table.cuInit(0);
 		if (r)
-			snprintf(why, sizeof why, "the driver does not start (CUresult %d)", r);
+			snprintf(why, size, "its driver does not start: %s", result_name(r) ? result_name(r) : "an unknown error");
 	}
-	if (r) {
-		log_event("device %s: %s", device, why);
-		return NULL;
-	}
-	return &table;
+	return r ? NULL : &table;
 }
 
 /* The first device's context costs most of a start: made now, while nobody waits for it. */
@@ -109,12 +65,14 @@ static void warm_up(const struct cuda_ops *ops)
 		ops->cuCtxSetCurrent(ctx);
 }
 
-static int serve(int client, const struct cuda_ops *ops)
+static int serve(int client, const struct cuda_ops *ops, unsigned spin_us)
 {
 	struct link_config config = link_defaults(true);
+	uint64_t start = pool_now();
 	char error[LINK_ERROR_TEXT];
 	struct session s = {.ops = ops};
 
+	config.spin_us = spin_us;
 	config.build = note_build;
 	config.protocol = wire_protocol();
 	int r = link_serve(&s.link, client, &config, error);
@@ -135,26 +93,70 @@ static int serve(int client, const struct cuda_ops *ops)
 	r = session_run(&s);
 	if (r)
 		link_error(s.link, error);
-	log_event("client %d %s after %llu calls, %llu of them answered%s%s", peer->pid, r ? "broke the rules" : "ended",
-		(unsigned long long)s.calls, (unsigned long long)s.answers, r ? ": " : "", r ? error : "");
+	log_event("client %d %s after %.1f s and %llu calls, %llu of them answered%s%s", peer->pid,
+		r ? "broke the rules" : "ended", (pool_now() - start) / 1e3, (unsigned long long)s.calls,
+		(unsigned long long)s.answers, r ? ": " : "", r ? error : "");
 	return r;
 }
 
-_Noreturn void worker_main(int parent, const char *device)
+/* What the parent holds is none of a worker's business. */
+static void keep_only(int fd)
 {
+	if (fd != FIRST_FD)
+		dup3(fd, FIRST_FD, O_CLOEXEC);
+	if (syscall(SYS_close_range, FIRST_FD + 1, ~0u, 0) && errno == ENOSYS)
+		for (long i = FIRST_FD + 1, end = sysconf(_SC_OPEN_MAX); i < end && i < 65536; i++)
+			close((int)i);
+}
+
+static void refuse(int client, const char *why)
+{
+	struct link_config config = link_defaults(true);
+
+	config.build = note_build;
+	config.protocol = wire_protocol();
+	link_refuse(client, &config, why);
+}
+
+_Noreturn void worker_refuse(int client, const char *why)
+{
+	keep_only(client);
+	refuse(FIRST_FD, why);
+	_exit(0);
+}
+
+/* A spare ends with its parent; a client's own worker goes on until the client ends. */
+static void set_signals(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_IGN); /* from the terminal it means the parent, which drains */
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+_Noreturn void worker_main(int parent, const struct server_config *config)
+{
+	char why[WORKER_TEXT] = "";
 	const struct cuda_ops *ops;
 	int client;
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM); /* a spare one; a client's own goes on until the client ends */
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	ops = open_device(device);
+	keep_only(parent);
+	set_signals();
+	ops = open_device(config->device, why, sizeof why);
 	if (ops)
 		warm_up(ops);
-	client = take_fd(parent);
+	give_say(FIRST_FD, ops ? WORKER_READY : WORKER_FAILED, why);
+	client = give_take(FIRST_FD);
 	if (client < 0)
 		_exit(0);
 	prctl(PR_SET_PDEATHSIG, 0);
-	_exit(ops && !serve(client, ops) ? 0 : 1);
+	give_say(FIRST_FD, WORKER_TAKEN, "");
+	close(FIRST_FD);
+	if (!ops && !(ops = open_device(config->device, why, sizeof why))) { /* it may have come by now */
+		log_event("client refused: device %s: %s", config->device, why);
+		refuse(client, why);
+		_exit(1);
+	}
+	_exit(serve(client, ops, config->spin_us) ? 1 : 0);
 }

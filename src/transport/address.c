@@ -89,7 +89,7 @@ static void unlink_stale(const struct sockaddr_un *name)
 
 	if (lstat(name->sun_path, &st) || !S_ISSOCK(st.st_mode))
 		return;
-	fd = socket(AF_UNIX, UNIX_TYPE | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); /* a server that lives is not disturbed: see probe_unix */
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) && errno == ECONNREFUSED)
 		unlink(name->sun_path);
 	if (fd >= 0)
@@ -115,6 +115,14 @@ static int listen_unix(const char *path, mode_t mode, char error[LINK_ERROR_TEXT
 	return err;
 }
 
+/* A client speaks first: one that says nothing, a scanner or a probe, is not worth a process. */
+static int defer(int fd)
+{
+	int seconds = 5;
+
+	return setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds);
+}
+
 static int listen_tcp(const char *address, char error[LINK_ERROR_TEXT])
 {
 	struct addrinfo *list, *a;
@@ -125,7 +133,7 @@ static int listen_tcp(const char *address, char error[LINK_ERROR_TEXT])
 	for (a = list; a; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
-		    !bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, BACKLOG))
+		    !bind(fd, a->ai_addr, a->ai_addrlen) && !defer(fd) && !listen(fd, BACKLOG))
 			break;
 		err = -errno;
 		if (fd >= 0)
@@ -262,4 +270,35 @@ int address_connect(const char *address, uint64_t deadline, char error[LINK_ERRO
 	}
 	freeaddrinfo(list);
 	return fd >= 0 ? fd : error_text(error, err, "%s: %s%s", address, strerror(-err), hint(err));
+}
+
+/* A socket of another type finds out who is there and cannot connect to it. */
+static int probe_unix(const char *path, char error[LINK_ERROR_TEXT])
+{
+	struct sockaddr_un name;
+	int fd, err = unix_name(path, &name, error);
+
+	if (err)
+		return err;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	err = fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof name) ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	if (err == -EPROTOTYPE || !err)
+		return 0;
+	return error_text(error, err, "unix:%s: %s%s", path, strerror(-err), hint(err));
+}
+
+int link_probe(const char *address, char error[LINK_ERROR_TEXT])
+{
+	const char *path = unix_path(address);
+	int fd;
+
+	if (path)
+		return probe_unix(path, error);
+	fd = address_connect(address, wait_now() + 5000000000ull, error);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }

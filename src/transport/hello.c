@@ -41,6 +41,23 @@ static void clean(char *out, size_t room, const char *in, size_t n)
 	out[i] = 0;
 }
 
+/* "gangway 1.2.3 ..." as a number that grows with the version; 0: unknown. */
+static unsigned long version_of(const char *build)
+{
+	unsigned a, b, c;
+
+	return sscanf(build, "gangway %3u.%3u.%3u", &a, &b, &c) == 3 ? (a * 1000ul + b) * 1000 + c + 1 : 0;
+}
+
+static const char *remedy(const char *theirs, const char *ours, bool server)
+{
+	unsigned long t = version_of(theirs), o = version_of(ours);
+
+	if (!t || !o || t == o)
+		return "install the same version on both sides";
+	return (t < o) == server ? "upgrade the client" : "upgrade the server";
+}
+
 static int mismatch(const struct hello *theirs, const struct hello *ours, bool server,
 		    char error[LINK_ERROR_TEXT])
 {
@@ -49,10 +66,11 @@ static int mismatch(const struct hello *theirs, const struct hello *ours, bool s
 	clean(name, sizeof name, theirs->build, sizeof theirs->build);
 	return error_text(error, -EPROTO,
 			  "the %s is %s (protocol %u.%012llx), this %s is %.64s (protocol %u.%012llx): "
-			  "install the same version on both sides",
+			  "%s",
 			  server ? "client" : "server", name, theirs->version,
 			  (unsigned long long)theirs->protocol & 0xffffffffffff, server ? "server" : "client",
-			  ours->build, ours->version, (unsigned long long)ours->protocol & 0xffffffffffff);
+			  ours->build, ours->version, (unsigned long long)ours->protocol & 0xffffffffffff,
+			  remedy(name, ours->build, server));
 }
 
 int hello_check(const struct hello *theirs, const struct hello *ours, bool server,

@@ -21,6 +21,7 @@ struct link_config link_defaults(bool server)
 		.build = "gangway",
 		.spin_us = server ? 200 : 50,
 		.timeout_ms = 5000,
+		.patience_ms = 30000,
 		.up_size = 64u << 20,
 		.down_size = 64u << 20,
 		.ring_size = 256u << 10,
@@ -338,6 +339,8 @@ int link_connect(struct link **link, const char *address, const struct link_conf
 		close(fd);
 		return error_text(error, -ENOMEM, "out of memory");
 	}
+	/* Somebody listens; a worker that opens a device first may take its time, with others beside it. */
+	deadline = wait_now() + config->patience_ms * 1000000ull;
 	err = l->tcp_link ? socket_tune(fd) : 0;
 	err = err ? err : say_hello(l, config, deadline, error);
 	if (err)
@@ -413,6 +416,21 @@ int link_serve(struct link **link, int fd, const struct link_config *config, cha
 fail:
 	link_destroy(l);
 	return err;
+}
+
+/* Answered only after the client's hello was read: closing with something unread would lose the answer. */
+void link_refuse(int fd, const struct link_config *config, const char *why)
+{
+	uint64_t deadline = wait_now() + config->timeout_ms * 1000000ull;
+	struct hello ours, theirs;
+
+	hello_make(&ours, config);
+	if (!hello_receive(fd, &theirs, deadline) && !memcmp(theirs.magic, ours.magic, sizeof ours.magic)) {
+		ours.status = -ECONNREFUSED;
+		snprintf(ours.text, sizeof ours.text, "%.*s", (int)sizeof ours.text - 1, why);
+		hello_send(fd, &ours, deadline);
+	}
+	close(fd);
 }
 
 static void destroy_lanes(struct link *l, bool mapped)

@@ -63,7 +63,8 @@ struct link_config {
 	const char *build;	/* who we are, for the other side's messages: "gangway 0.1.0 (c7f9283)" */
 	uint64_t protocol;	/* must be equal on both sides */
 	unsigned spin_us;	/* how long a wait spins before it sleeps; 0: not at all */
-	unsigned timeout_ms;	/* for connecting and saying hello */
+	unsigned timeout_ms;	/* for connecting, and for a client's hello */
+	unsigned patience_ms;	/* client: for the answer of a server that was reached */
 	/* The client asks for these; the server grants no more than its own. */
 	uint32_t up_size;	/* bulk arenas, in bytes */
 	uint32_t down_size;
@@ -71,7 +72,7 @@ struct link_config {
 	uint32_t words;
 };
 
-/* The usual values: 50 us (client) or 200 us (server), 5 s, 64 MiB, 64 MiB, 256 KiB, 1024. */
+/* The usual values: 50 us (client) or 200 us (server), 5 s, 30 s, 64 MiB, 64 MiB, 256 KiB, 1024. */
 struct link_config link_defaults(bool server);
 
 /* ---- Making and ending a link ---- */
@@ -88,12 +89,18 @@ int link_accept(int listener);
 /* What a listening descriptor is called, in the form that link_connect understands. */
 int link_address(int listener, char *text, size_t size);
 
+/* Does anybody listen there?  Without disturbing a server on this machine.  0 or -errno and a sentence. */
+int link_probe(const char *address, char error[LINK_ERROR_TEXT]);
+
 /* Client. */
 int link_connect(struct link **link, const char *address, const struct link_config *config,
 		 char error[LINK_ERROR_TEXT]);
 
 /* Server, on a connected descriptor, which is the link's from now on (closed on failure too). */
 int link_serve(struct link **link, int fd, const struct link_config *config, char error[LINK_ERROR_TEXT]);
+
+/* Server, instead of link_serve: tells the client why not, and closes the descriptor. */
+void link_refuse(int fd, const struct link_config *config, const char *why);
 
 /* No other thread may be inside a call on this link.  In a forked child it lets go without disturbing the
  * parent's link.  NULL is fine. */

@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "util/place.h"
 
@@ -10,9 +11,27 @@ void place_socket(char *address, size_t size)
 	if (given && *given)
 		snprintf(address, size, "unix:%s", given);
 	else if (geteuid() == 0)
-		snprintf(address, size, "unix:/run/gangway.sock");
+		snprintf(address, size, "unix:" PLACE_SYSTEM);
 	else if (run && *run)
 		snprintf(address, size, "unix:%s/gangway.sock", run);
 	else
 		snprintf(address, size, "unix:/run/user/%u/gangway.sock", (unsigned)geteuid());
+}
+
+static bool trusted(const char *address)
+{
+	struct stat st;
+
+	return !stat(address + 5, &st) && S_ISSOCK(st.st_mode) && (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+bool place_find(char *address, size_t size)
+{
+	place_socket(address, size);
+	if (trusted(address))
+		return true;
+	if (getenv("GANGWAY_SOCKET"))
+		return false;
+	snprintf(address, size, "unix:" PLACE_SYSTEM);
+	return trusted(address);
 }

@@ -120,7 +120,7 @@ static void nobody(void)
 	struct pair p;
 	int listener, again;
 
-	config.timeout_ms = 100;
+	config.timeout_ms = config.patience_ms = 100;
 	CHECK(!pair_listen(&p, false, &listener));
 	CHECK(!stat(p.address + 5, &st) && (st.st_mode & 0777) == 0600);
 	CHECK_EQ(link_connect(&p.link, p.address, &config, error), -ETIMEDOUT);

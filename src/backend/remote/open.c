@@ -1,11 +1,13 @@
 /* Connecting: once, at the first call; after that the table is ours and the device is theirs. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "backend/backend.h"
 #include "backend/complete.h"
 #include "backend/remote/remote.h"
 #include "backend/remote/backend.h"
 #include "util/note.h"
+#include "util/setting.h"
 #include "wire/protocol.h"
 
 struct remote remote;
@@ -35,8 +37,12 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 
 	config.build = note_build;
 	config.protocol = wire_protocol();
+	config.spin_us = setting_number(SETTING_SPIN, SETTING_SPIN_MAX, config.spin_us);
 	if (link_connect(&link, address, &config, error)) {
-		snprintf(why, size, "%s: %s", address, error);
+		if (strncmp(error, address, strlen(address)))
+			snprintf(why, size, "%s: %s", address, error);
+		else
+			snprintf(why, size, "%s", error);
 		return CUDA_ERROR_NO_DEVICE;
 	}
 	remote.local = link_peer(link)->local;

@@ -1,0 +1,9 @@
+/* setting.h - numbers that the user gives in the environment. */
+#pragma once
+
+/* `otherwise` if the variable is unset, no number, or more than `most`. */
+unsigned setting_number(const char *variable, unsigned most, unsigned otherwise);
+
+/* How long a wait spins before it sleeps: GANGWAY_SPIN_US, 0 to 10 s. */
+#define SETTING_SPIN	 "GANGWAY_SPIN_US"
+#define SETTING_SPIN_MAX 10000000

@@ -1,0 +1,189 @@
+/*
+ * A small application that the fault tests start, stop and kill: client VERB.
+ *
+ *	once	allocates, copies there and back, checks, ends
+ *	hold	says "ready", waits for a line on stdin, then does the same with memory it held all the time
+ *	copy	says "ready" and copies until it is killed
+ *	lost	says "ready", waits for a line (its worker is killed meanwhile), and then must get errors from
+ *		everything, soon
+ *	wait	says "ready" and sits in cuCtxSynchronize and sleep: it costs no processor time
+ *	wild	runs a kernel that writes where nothing is (cpu only), and expects to be told
+ *	init	prints what cuInit answers; with a line on stdin after each, until the end
+ */
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+#include "check.h"
+
+#define SIZE (8u << 20)
+
+static void say(const char *text)
+{
+	printf("%s\n", text);
+	fflush(stdout);
+}
+
+static int line(void)
+{
+	char text[64];
+
+	return fgets(text, sizeof text, stdin) != NULL;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static CUdeviceptr fill(void *host)
+{
+	CUdeviceptr d = 0;
+
+	fill_bytes(host, SIZE, 1);
+	OK(cuMemAlloc_v2(&d, SIZE));
+	OK(cuMemcpyHtoD_v2(d, host, SIZE));
+	return d;
+}
+
+static void look(CUdeviceptr d, const void *host)
+{
+	char *back = calloc(1, SIZE);
+
+	OK(cuMemcpyDtoH_v2(back, d, SIZE));
+	CHECK(!memcmp(host, back, SIZE));
+	OK(cuMemFree_v2(d));
+	free(back);
+}
+
+static void hold(int waits)
+{
+	char *host = malloc(SIZE);
+	CUdeviceptr d = fill(host);
+
+	say("ready");
+	if (waits)
+		line();
+	look(d, host);
+	free(host);
+}
+
+static void copy(void)
+{
+	char *host = malloc(SIZE);
+	CUdeviceptr d = fill(host);
+
+	say("ready");
+	for (;;) {
+		OK(cuMemcpyHtoD_v2(d, host, SIZE));
+		OK(cuMemcpyDtoH_v2(host, d, SIZE));
+		if (failures)
+			exit(1);
+	}
+}
+
+/* Nothing hangs, nothing crashes, nothing claims to have worked. */
+static void lost(void)
+{
+	char *host = malloc(SIZE);
+	CUdeviceptr d = fill(host), e = 0;
+	CUstream s = NULL;
+	CUevent ev = NULL;
+	size_t free_, total;
+	void *pinned = NULL;
+	double start;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&ev, 0));
+	say("ready");
+	line();
+	start = now();
+	CHECK(cuMemAlloc_v2(&e, 4096) != CUDA_SUCCESS);
+	CHECK(cuMemcpyHtoD_v2(d, host, SIZE) != CUDA_SUCCESS);
+	CHECK(cuMemcpyDtoH_v2(host, d, SIZE) != CUDA_SUCCESS);
+	CHECK(cuMemcpyDtoH_v2(host, d, 4) != CUDA_SUCCESS);
+	CHECK(cuMemGetInfo_v2(&free_, &total) != CUDA_SUCCESS);
+	CHECK(cuStreamSynchronize(s) != CUDA_SUCCESS || cuCtxSynchronize() != CUDA_SUCCESS);
+	CHECK(cuMemAllocHost_v2(&pinned, 1 << 20) != CUDA_SUCCESS);
+	cuMemcpyHtoDAsync_v2(d, host, SIZE, s);
+	cuMemsetD8Async(d, 1, SIZE, s);
+	cuEventRecord(ev, s);
+	cuEventSynchronize(ev);
+	cuEventQuery(ev);
+	cuStreamQuery(s);
+	cuEventDestroy_v2(ev);
+	cuStreamDestroy_v2(s);
+	cuMemFree_v2(d);
+	cuDevicePrimaryCtxRelease_v2(0);
+	CHECK(now() - start < 5);
+	free(host);
+}
+
+static void wait_idle(void)
+{
+	CUstream s = NULL;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamSynchronize(s));
+	OK(cuCtxSynchronize());
+	say("ready");
+	line();
+}
+
+static const char wild_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			       ".visible .entry wild(.param .u64 where)\n{\n"
+			       "\t.reg .u64 %a;\n\t.reg .u32 %v;\n"
+			       "\tld.param.u64 %a, [where];\n\tmov.u32 %v, 7;\n\tst.global.u32 [%a], %v;\n\tret;\n}\n";
+
+static void wild(void)
+{
+	CUmodule module = NULL;
+	CUfunction f = NULL;
+	CUdeviceptr where = 0x1234560;
+	void *params[] = {&where};
+	CUresult r;
+
+	OK(cuModuleLoadData(&module, wild_ptx));
+	OK(cuModuleGetFunction(&f, module, "wild"));
+	if (failures)
+		return;
+	r = cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+	r = r ? r : cuCtxSynchronize();
+	CHECK(r == CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK(cuMemAlloc_v2(&where, 4096) != CUDA_SUCCESS); /* the context is done for, as on a GPU */
+}
+
+static int init(void)
+{
+	CUresult r;
+
+	do {
+		r = cuInit(0);
+		printf("%d\n", r);
+		fflush(stdout);
+	} while (line());
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *verb = argc > 1 ? argv[1] : "once";
+
+	signal(SIGPIPE, SIG_DFL); /* a link that dies must not end us by this */
+	if (!strcmp(verb, "init"))
+		return init();
+	check_start();
+	if (!strcmp(verb, "once") || !strcmp(verb, "hold"))
+		hold(*verb == 'h');
+	else if (!strcmp(verb, "copy"))
+		copy();
+	else if (!strcmp(verb, "lost"))
+		lost();
+	else if (!strcmp(verb, "wait"))
+		wait_idle();
+	else if (!strcmp(verb, "wild"))
+		wild();
+	return failures != 0;
+}

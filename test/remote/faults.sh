@@ -1,0 +1,60 @@
+# What the fault tests share, to be read by them: faults-X.sh BUILD SERVED TRANSPORT CLIENT
+build=$1 served=$2 transport=$3 client=$4
+gangway=$build/bin/gangway
+dir=$(mktemp -d) || exit 1
+: >"$dir/log"
+failed=0
+server=
+trap 'kill -9 $server $(children $server) 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
+
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+finish() {
+	[ $failed = 0 ] || sed 's/^/server: /' "$dir/log"
+	exit $failed
+}
+# until SECONDS COMMAND...: runs it again and again until it works.
+until_true() {
+	tenths=$(($1 * 10))
+	shift
+	while ! "$@"; do
+		tenths=$((tenths - 1))
+		[ $tenths -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+listening() { [ "$(grep -c 'listening on' "$dir/log")" -ge "$1" ]; }
+serves=0
+serve() { # further options
+	address=unix:$dir/socket
+	[ "$transport" = tcp ] && address=tcp://:0
+	"$gangway" serve --on "$served" --listen "$address" "$@" 2>>"$dir/log" &
+	server=$!
+	serves=$((serves + 1))
+	until_true 20 listening $serves || fail "the server does not start"
+	GANGWAY_DEVICE=$(sed -n 's/.*listening on //p' "$dir/log" | tail -n 1)
+	export GANGWAY_DEVICE
+}
+alive() { kill -0 "$1" 2>/dev/null; }
+gone() { ! alive "$1"; }
+children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
+logged() { grep -q "$1" "$dir/log"; }
+says() { grep -q "$2" "$1"; }
+# hold NAME VERB: a client in the background, with a fifo as its stdin; $NAME.out gets what it says.
+hold() {
+	mkfifo "$dir/$1.in"
+	"$client" "$2" <"$dir/$1.in" >"$dir/$1.out" 2>&1 &
+	held=$!
+	exec 9>"$dir/$1.in"
+	until_true 20 says "$dir/$1.out" ready || fail "client $1 does not start: $(cat "$dir/$1.out")"
+}
+release() { # the last one held
+	echo go >&9 2>/dev/null
+	exec 9>&-
+}
+worker_of() { # client's pid
+	sed -n "s/gangway\[\([0-9]*\)\]: client $1 of .*connected.*/\1/p" "$dir/log"
+}
+once() { timeout 20 "$client" once >"$dir/once.out" 2>&1; }
