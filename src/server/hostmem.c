@@ -2,8 +2,9 @@
  * Host memory that a client shares with us: the client's own memfd, mapped here at the same address and
  * made known to the device, so that copies and kernels use it as they would in one process.
  *
- * The client decides addresses, but only inside a window that was free in both processes when it
- * connected; and the memory must be sealed against shrinking, or touching it could kill us.
+ * The client decides addresses: inside a window that was free in both processes when it connected, or, for
+ * memory that it registers, wherever nothing of ours is.  Nothing here is ever replaced, and the memory must be
+ * sealed against shrinking, or touching it could kill us.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 struct host_range {
 	struct map_node node; /* key: the address */
 	uint64_t size;
+	bool reserved; /* inside the window: the addresses stay ours when it goes */
 };
 
 static struct host_range *holder(struct session *s, uint64_t address)
@@ -82,28 +84,45 @@ static bool sound(int fd, uint64_t size)
 	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstat(fd, &st) && st.st_size >= 0 && (uint64_t)st.st_size >= size;
 }
 
-static void reserve_again(uint64_t address, uint64_t size)
+static void let_go(uint64_t address, uint64_t size, bool reserved)
 {
-	mmap((void *)(uintptr_t)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	void *p = (void *)(uintptr_t)address;
+
+	if (reserved)
+		mmap(p, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	else
+		munmap(p, size);
 }
 
-static CUresult map_it(const struct cuda_ops *ops, const struct wire_host *a, int fd)
+static CUresult map_it(const struct cuda_ops *ops, const struct wire_host *a, bool reserved, int fd)
 {
 	unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-	void *p = mmap((void *)(uintptr_t)a->address, a->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	int how = MAP_SHARED | (reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE);
+	void *p = mmap((void *)(uintptr_t)a->address, a->size, PROT_READ | PROT_WRITE, how, fd, 0);
 	CUdeviceptr seen = 0;
 	CUresult r;
 
 	if (p == MAP_FAILED)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return reserved ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_SUPPORTED;
+	if (p != (void *)(uintptr_t)a->address) { /* a kernel that does not know NOREPLACE */
+		munmap(p, a->size);
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
 	r = ops->cuMemHostRegister_v2(p, a->size, flags);
 	if (!r && (ops->cuMemHostGetDevicePointer_v2(&seen, p, 0) || seen != a->address)) {
 		ops->cuMemHostUnregister(p);
 		r = CUDA_ERROR_NOT_SUPPORTED; /* a device that sees host memory elsewhere than we do */
 	}
 	if (r)
-		reserve_again(a->address, a->size);
+		let_go(a->address, a->size, reserved);
 	return r;
+}
+
+/* Whole pages, of user space. */
+static bool plausible(const struct wire_host *a)
+{
+	return a->size && a->address && a->address % 4096 == 0 && a->size % 4096 == 0 && a->address < 1ull << 47 &&
+	       a->size <= (1ull << 47) - a->address;
 }
 
 void serve_host_map(const struct cuda_ops *ops, struct msg *m)
@@ -115,11 +134,12 @@ void serve_host_map(const struct cuda_ops *ops, struct msg *m)
 	if (msg_bad(m))
 		return;
 	int fd = link_recv_fd(m->session->link, a.id, FD_WAIT_MS);
+	bool reserved = in_window(m->session, &a);
 	r = calloc(1, sizeof *r);
-	if (fd < 0 || !r || !in_window(m->session, &a) || overlaps(m->session, &a) || !sound(fd, a.size))
+	if (fd < 0 || !r || !plausible(&a) || overlaps(m->session, &a) || !sound(fd, a.size))
 		msg_result(m, CUDA_ERROR_INVALID_VALUE);
 	else
-		msg_result(m, map_it(ops, &a, fd));
+		msg_result(m, map_it(ops, &a, reserved, fd));
 	if (fd >= 0)
 		close(fd);
 	if (m->result) {
@@ -128,6 +148,7 @@ void serve_host_map(const struct cuda_ops *ops, struct msg *m)
 	}
 	r->node.key = a.address;
 	r->size = a.size;
+	r->reserved = reserved;
 	map_insert(&m->session->host, &r->node);
 }
 
@@ -145,6 +166,6 @@ void serve_host_unmap(const struct cuda_ops *ops, struct msg *m)
 	}
 	map_remove(&m->session->host, &r->node);
 	msg_result(m, ops->cuMemHostUnregister((void *)(uintptr_t)a.address));
-	reserve_again(a.address, r->size);
+	let_go(a.address, r->size, r->reserved);
 	free(r);
 }

@@ -9,7 +9,7 @@ static const struct served ours[] = {
 	{WIRE_COPY_DOWN, serve_copy_down, false}, {WIRE_SYNC, serve_sync, false},
 	{WIRE_WAKE, serve_wake, false},		  {WIRE_WINDOW, serve_window, true},	 {WIRE_HOST_MAP, serve_host_map, true},
 	{WIRE_HOST_UNMAP, serve_host_unmap, true},
-	{WIRE_BLOCK, serve_block, false},
+	{WIRE_BLOCK, serve_block, false},	  {WIRE_POINTER, serve_pointer, true},
 };
 
 /* Calls that are not what they seem when they come from elsewhere: served by hand. */

@@ -77,6 +77,7 @@ void serve_window(const struct cuda_ops *ops, struct msg *m);
 void serve_host_map(const struct cuda_ops *ops, struct msg *m);
 void serve_host_unmap(const struct cuda_ops *ops, struct msg *m);
 void serve_block(const struct cuda_ops *ops, struct msg *m);
+void serve_pointer(const struct cuda_ops *ops, struct msg *m);
 
 /* And of CUDA's. */
 void serve_unified(const struct cuda_ops *ops, struct msg *m);

@@ -106,6 +106,11 @@ struct wire_block {
 /* Attributes of a pointer: values as wide as the widest, in the order of CUpointer_attribute. */
 #define WIRE_POINTER_ATTRS 32
 
+struct wire_pointer_ask {
+	uint64_t address;
+	uint32_t set, value; /* set: CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, first */
+};
+
 struct wire_pointer {
 	int32_t result[WIRE_POINTER_ATTRS];
 	uint64_t value[WIRE_POINTER_ATTRS];

@@ -94,6 +94,7 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	if (!c)
 		return CUDA_SUCCESS;
 	remote.ending((CUcontext)(uintptr_t)c->id);
+	memory_forget(c->id);
 	return call_cuDevicePrimaryCtxReset_v2(dev);
 }
 
@@ -171,7 +172,11 @@ CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 		depth--;
 	now_current(context_current());
 	record_take(c->id);
-	return call_cuCtxDestroy_v2(ctx);
+	memory_forget(c->id);
+	CUresult r = call_cuCtxDestroy_v2(ctx);
+	list_each(l, &c->streams)
+		stage_drop(container_of(l, struct stream, link));
+	return r;
 }
 
 CUresult remote_cuCtxPushCurrent_v2(CUcontext ctx)
@@ -283,6 +288,22 @@ static CUresult settle(struct context *c)
 	}
 	pthread_mutex_unlock(&c->lock);
 	return r ? r : call_late();
+}
+
+/* As synchronizing, but what has failed meanwhile is left for others to tell. */
+void context_quiet(void)
+{
+	struct context *c = context_current();
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	list_each(l, &c->streams) {
+		struct stream *s = container_of(l, struct stream, link);
+		if (!s->capturing && !stream_settled(s))
+			stream_settle(s);
+	}
+	pthread_mutex_unlock(&c->lock);
 }
 
 CUresult remote_cuCtxSynchronize(void)

@@ -1,28 +1,31 @@
-/*
- * Pinned and managed memory: on one host it is a memfd of ours, mapped by the server at the same address,
- * so that the device reaches it without a copy.
- */
+/* Pinned and managed memory, and which addresses are such. */
+#include "backend/remote/hostmem.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "backend/remote/remote.h"
+#include "util/machine.h"
 
-#define WINDOW (1ull << 40)
-#define PAGE   (2ull << 20) /* so that the kernel may use large pages */
+#define WINDOW	    (1ull << 40)
+#define PAGE	    (2ull << 20) /* so that the kernel may use large pages */
+#define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 
 struct host {
 	struct map_node node; /* key: the address */
-	size_t size, mapped;
-	unsigned flags;
-	bool managed;
+	struct host_info info;
+	uint64_t pages; /* where its pages start */
+	size_t mapped;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the map */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* the window and what is in it */
 static uint64_t window;
 static bool tried;
 static struct map hosts;
+static _Atomic(unsigned) outside; /* how many lie outside the window */
+
+/* ---- the window ---- */
 
 /* Addresses that are free here and there; some programs (sanitizers) have used up one place or another. */
 static bool open_window(void)
@@ -30,7 +33,7 @@ static bool open_window(void)
 	static const uint64_t bases[] = {0x300000000000, 0x200000000000, 0x400000000000, 0x280000000000};
 	struct wire_host a = {.size = WINDOW};
 
-	for (size_t i = 0; i < sizeof bases / sizeof *bases && !window && remote.local && !tried; i++) {
+	for (size_t i = 0; i < sizeof bases / sizeof *bases && !window && !tried; i++) {
 		void *want = (void *)(uintptr_t)bases[i];
 		void *p = mmap(want, WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
 			-1, 0);
@@ -44,17 +47,22 @@ static bool open_window(void)
 	return window != 0;
 }
 
+static bool in_window(uint64_t at)
+{
+	return window && at - window < WINDOW;
+}
+
 /* The first gap that is large enough. */
 static uint64_t find_room(size_t size)
 {
 	uint64_t at = window;
-	struct map_node *n = map_above(&hosts, 0);
+	struct map_node *n = map_above(&hosts, window);
 
-	while (n && n->key - at < size) {
+	while (n && in_window(n->key) && n->key - at < size) {
 		at = (n->key + ((struct host *)n)->mapped + PAGE - 1) & ~(PAGE - 1);
 		n = map_above(&hosts, n->key + 1);
 	}
-	return at - window + size <= WINDOW ? at : 0;
+	return size <= WINDOW && at - window <= WINDOW - size ? at : 0;
 }
 
 static bool map_fd(int fd, uint64_t at, size_t size)
@@ -62,66 +70,131 @@ static bool map_fd(int fd, uint64_t at, size_t size)
 	return mmap((void *)(uintptr_t)at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
 }
 
-static void unmap(uint64_t at, size_t size)
+static void close_up(uint64_t at, size_t size)
 {
 	mmap((void *)(uintptr_t)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-static CUresult share(int fd, uint64_t at, size_t size)
+int hostmem_create_fd(size_t size)
 {
-	static uint64_t ids;
-	struct wire_host a = {.address = at, .size = size, .id = ++ids};
-	CUresult r;
+	int fd = memfd_create("gangway-host", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (!map_fd(fd, at, size))
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (fd >= 0 && (ftruncate(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+CUresult hostmem_share(int fd, uint64_t at, size_t size)
+{
+	static atomic_ullong ids;
+	struct wire_host a = {.address = at, .size = size, .id = atomic_fetch_add(&ids, 1) + 1};
+
 	if (link_send_fd(call_link(), a.id, fd))
 		return call_lost();
-	r = call_sync(WIRE_HOST_MAP, &a, sizeof a, NULL, 0, NULL, 0);
-	if (r)
-		unmap(at, size);
-	return r;
+	return call_sync(WIRE_HOST_MAP, &a, sizeof a, NULL, 0, NULL, 0);
 }
 
-static CUresult allocate(size_t size, unsigned flags, bool managed, void **out)
+CUresult hostmem_unshare(uint64_t at)
 {
-	size_t mapped = (size + 4095) & ~(size_t)4095;
-	struct host *h;
-	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-	uint64_t at;
+	struct wire_host a = {.address = at};
 
-	if (!out || !size)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!context_current())
-		return CUDA_ERROR_INVALID_CONTEXT;
-	if (mapped < size)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	h = calloc(1, sizeof *h);
-	int fd = memfd_create("gangway-host", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	pthread_mutex_lock(&lock);
-	if (!open_window())
-		r = CUDA_ERROR_NOT_SUPPORTED;
-	else if (h && fd >= 0 && (at = find_room(mapped)) && !ftruncate(fd, mapped) &&
-		 !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
-		r = share(fd, at, mapped);
-	if (!r) {
-		*h = (struct host){.node.key = at, .size = size, .mapped = mapped, .flags = flags, .managed = managed};
-		map_insert(&hosts, &h->node);
-		*out = (void *)(uintptr_t)at;
-		h = NULL;
+	return call_sync(WIRE_HOST_UNMAP, &a, sizeof a, NULL, 0, NULL, 0);
+}
+
+/* ---- making ---- */
+
+static void enter(struct host *h)
+{
+	pthread_rwlock_wrlock(&lock);
+	map_insert(&hosts, &h->node);
+	if (!in_window(h->node.key))
+		outside++;
+	pthread_rwlock_unlock(&lock);
+}
+
+static struct host *new_host(size_t size, enum host_kind kind, unsigned flags)
+{
+	static atomic_ullong ids = 1ull << 32; /* far from the server's own */
+	struct context *c = context_current();
+	struct host *h = calloc(1, sizeof *h);
+
+	if (h)
+		h->info = (struct host_info){.size = size, .kind = kind, .flags = flags, .context = c->id,
+			.device = c->device, .sync_memops = kind == HOST_MANAGED, .id = atomic_fetch_add(&ids, 1)};
+	return h;
+}
+
+/* Memory that both sides map. */
+static CUresult map_shared(struct host *h)
+{
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+	int fd = hostmem_create_fd(h->mapped);
+	uint64_t at = fd >= 0 ? find_room(h->mapped) : 0;
+
+	if (at && map_fd(fd, at, h->mapped)) {
+		r = hostmem_share(fd, at, h->mapped);
+		if (r)
+			close_up(at, h->mapped);
 	}
-	pthread_mutex_unlock(&lock);
-	free(h);
 	if (fd >= 0)
 		close(fd);
+	h->node.key = h->info.base = h->pages = at;
+	h->info.shared = true;
 	return r;
 }
+
+static CUresult map_plain(struct host *h)
+{
+	void *p;
+
+	if (h->info.kind == HOST_MANAGED || h->info.flags & CU_MEMHOSTALLOC_DEVICEMAP)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	p = mmap(NULL, h->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	h->node.key = h->info.base = h->pages = (uintptr_t)p;
+	return CUDA_SUCCESS;
+}
+
+static CUresult allocate(size_t size, unsigned flags, enum host_kind kind, uint64_t *out)
+{
+	struct host *h;
+	CUresult r;
+
+	if (!context_current())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (size > machine_memory())
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	h = new_host(size, kind, flags);
+	if (!h)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	h->mapped = (size + 4095) & ~(size_t)4095;
+	pthread_mutex_lock(&making);
+	r = remote.local && open_window() ? map_shared(h) : map_plain(h);
+	if (!r) {
+		*out = h->node.key;
+		enter(h);
+		h = NULL;
+	}
+	pthread_mutex_unlock(&making);
+	free(h);
+	return r;
+}
+
+/* ---- finding ---- */
 
 static struct host *holder(uint64_t address)
 {
 	struct host *h = (struct host *)map_below(&hosts, address);
 
-	return h && address - h->node.key < h->size ? h : NULL;
+	return h && address - h->node.key < h->info.size ? h : NULL;
+}
+
+static bool maybe(uint64_t address)
+{
+	return in_window(address) || atomic_load_explicit(&outside, memory_order_relaxed);
 }
 
 bool hostmem_shared(const void *p, size_t size)
@@ -130,95 +203,210 @@ bool hostmem_shared(const void *p, size_t size)
 	struct host *h;
 	bool all;
 
-	if (at - window >= WINDOW || !window)
+	if (!maybe(at))
 		return false;
-	pthread_mutex_lock(&lock);
+	pthread_rwlock_rdlock(&lock);
 	h = holder(at);
-	all = h && size <= h->mapped - (at - h->node.key);
-	pthread_mutex_unlock(&lock);
+	all = h && h->info.shared && size <= h->info.size - (at - h->node.key);
+	pthread_rwlock_unlock(&lock);
 	return all;
 }
 
-static CUresult release(void *p, bool managed)
+bool hostmem_find(uint64_t address, struct host_info *info)
 {
-	struct wire_host a = {.address = (uintptr_t)p};
 	struct host *h;
-	CUresult r;
 
-	r = remote_cuCtxSynchronize(); /* as CUDA does: nothing may still be using it */
-	if (r == CUDA_ERROR_INVALID_CONTEXT)
-		return r;
-	pthread_mutex_lock(&lock);
-	h = holder(a.address);
-	if (!h || h->node.key != a.address || h->managed != managed) {
-		pthread_mutex_unlock(&lock);
-		return CUDA_ERROR_INVALID_VALUE;
+	if (!maybe(address))
+		return false;
+	pthread_rwlock_rdlock(&lock);
+	h = holder(address);
+	if (h)
+		*info = h->info;
+	pthread_rwlock_unlock(&lock);
+	return h != NULL;
+}
+
+bool hostmem_set_sync(uint64_t address, bool on)
+{
+	struct host *h;
+
+	pthread_rwlock_wrlock(&lock);
+	h = holder(address);
+	if (h)
+		h->info.sync_memops = on;
+	pthread_rwlock_unlock(&lock);
+	return h != NULL;
+}
+
+/* ---- giving back ---- */
+
+/* The one that starts here, out of the map.  `making` held. */
+static CUresult take(uint64_t address, enum host_kind kind, struct host **out)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+	struct host *h;
+
+	pthread_rwlock_wrlock(&lock);
+	h = holder(address);
+	if (!h && kind == HOST_REGISTERED)
+		r = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	if (h && h->node.key == address && h->info.kind == kind) {
+		map_remove(&hosts, &h->node);
+		if (!in_window(address))
+			outside--;
+		*out = h;
+		r = CUDA_SUCCESS;
 	}
-	map_remove(&hosts, &h->node);
-	r = call_sync(WIRE_HOST_UNMAP, &a, sizeof a, NULL, 0, NULL, 0);
-	unmap(h->node.key, h->mapped);
-	pthread_mutex_unlock(&lock);
+	pthread_rwlock_unlock(&lock);
+	return r;
+}
+
+/* As CUDA does: nothing may still be using it.  What failed meanwhile shows elsewhere. */
+static CUresult quiet(uint64_t address, enum host_kind kind)
+{
+	struct host_info info;
+
+	if (!context_current())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (hostmem_find(address, &info) && info.base == address && info.kind == kind && info.shared)
+		context_quiet();
+	return CUDA_SUCCESS;
+}
+
+static CUresult release(uint64_t address, enum host_kind kind)
+{
+	struct host *h = NULL;
+	CUresult r = quiet(address, kind);
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&making);
+	r = take(address, kind, &h);
+	if (h && h->info.shared) {
+		r = hostmem_unshare(h->pages);
+		close_up(h->pages, h->mapped);
+	} else if (h) {
+		munmap((void *)(uintptr_t)h->pages, h->mapped);
+	}
+	pthread_mutex_unlock(&making);
+	if (h && kind == HOST_MANAGED)
+		managed_forget(address);
 	free(h);
 	return r;
 }
 
+static bool overlaps(uint64_t address, size_t size)
+{
+	struct map_node *above = map_above(&hosts, address);
+
+	return holder(address) || (above && above->key - address < size);
+}
+
+CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t mapped, unsigned flags)
+{
+	struct host *h = new_host(size, HOST_REGISTERED, flags);
+	CUresult r = CUDA_SUCCESS;
+
+	if (!h)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	h->node.key = h->info.base = address;
+	h->info.shared = true;
+	h->pages = pages;
+	h->mapped = mapped;
+	pthread_rwlock_wrlock(&lock);
+	if (overlaps(address, size))
+		r = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	else
+		map_insert(&hosts, &h->node), outside++;
+	pthread_rwlock_unlock(&lock);
+	if (r)
+		free(h);
+	return r;
+}
+
+CUresult hostmem_leave(uint64_t address, uint64_t *pages, size_t *mapped)
+{
+	struct host *h = NULL;
+	CUresult r = quiet(address, HOST_REGISTERED);
+
+	if (!r)
+		r = take(address, HOST_REGISTERED, &h);
+	if (r)
+		return r;
+	*pages = h->pages;
+	*mapped = h->mapped;
+	free(h);
+	return CUDA_SUCCESS;
+}
+
+/* ---- entry points ---- */
+
 CUresult remote_cuMemHostAlloc(void **pp, size_t size, unsigned int flags)
 {
-	return allocate(size, flags, false, pp);
+	uint64_t at = 0;
+	CUresult r = CUDA_SUCCESS;
+
+	if (!pp || flags & ~ALLOC_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (size)
+		r = allocate(size, flags, HOST_PINNED, &at);
+	if (!r)
+		*pp = (void *)(uintptr_t)at;
+	return r;
 }
 
 CUresult remote_cuMemAllocHost_v2(void **pp, size_t size)
 {
-	return allocate(size, 0, false, pp);
+	return remote_cuMemHostAlloc(pp, size, 0);
 }
 
 CUresult remote_cuMemFreeHost(void *p)
 {
-	return p ? release(p, false) : CUDA_ERROR_INVALID_VALUE;
+	return p ? release((uintptr_t)p, HOST_PINNED) : CUDA_SUCCESS;
 }
 
 /* Memory that both sides see at one address, and that needs no moving: slower for the device, never wrong. */
 CUresult remote_cuMemAllocManaged(CUdeviceptr *dptr, size_t size, unsigned int flags)
 {
-	void *p = NULL;
+	uint64_t at = 0;
 	CUresult r;
 
-	if (!dptr || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+	if (!dptr || !size || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = allocate(size, flags, true, &p);
+	r = allocate(size, flags, HOST_MANAGED, &at);
 	if (!r)
-		*dptr = (uintptr_t)p;
+		*dptr = at;
 	return r;
 }
 
 CUresult hostmem_free_managed(CUdeviceptr dptr)
 {
-	return release((void *)(uintptr_t)dptr, true);
+	return release(dptr, HOST_MANAGED);
 }
 
 CUresult remote_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int flags)
 {
-	if (!pdptr || !p || flags)
+	struct host_info info;
+
+	if (!pdptr || flags || !hostmem_find((uintptr_t)p, &info) || info.kind == HOST_MANAGED)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!hostmem_shared(p, 1))
-		return CUDA_ERROR_INVALID_VALUE;
+	if (!info.shared)
+		return CUDA_ERROR_NOT_SUPPORTED;
 	*pdptr = (uintptr_t)p;
 	return CUDA_SUCCESS;
 }
 
+/* Portable goes without saying, and mapped is what is shared. */
 CUresult remote_cuMemHostGetFlags(unsigned int *flags, void *p)
 {
-	struct host *h;
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
+	struct host_info info;
 
-	if (!flags)
-		return r;
-	pthread_mutex_lock(&lock);
-	h = holder((uintptr_t)p);
-	if (h && !h->managed) {
-		*flags = h->flags | CU_MEMHOSTALLOC_DEVICEMAP;
-		r = CUDA_SUCCESS;
-	}
-	pthread_mutex_unlock(&lock);
-	return r;
+	if (!flags || !hostmem_find((uintptr_t)p, &info))
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = info.flags;
+	if (info.kind == HOST_PINNED)
+		*flags = (info.flags & CU_MEMHOSTALLOC_WRITECOMBINED) | (info.shared ? CU_MEMHOSTALLOC_DEVICEMAP : 0);
+	else if (info.kind == HOST_REGISTERED)
+		*flags |= CU_MEMHOSTREGISTER_DEVICEMAP;
+	return CUDA_SUCCESS;
 }

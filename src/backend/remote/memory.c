@@ -1,27 +1,16 @@
 /* Device memory: the server's addresses, and which of them are ours. */
 #include <stdlib.h>
-#include "backend/remote/remote.h"
+#include "backend/remote/hostmem.h"
 
 struct range {
 	struct map_node node;
 	size_t size;
+	enum range_kind kind;
+	uint64_t context;
 };
 
 static struct map ranges;
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-
-void memory_add(uint64_t address, size_t size)
-{
-	struct range *r = calloc(1, sizeof *r);
-
-	if (!r)
-		return; /* then it looks like host memory to cuMemcpy, which needs to be told the kind */
-	r->node.key = address;
-	r->size = size;
-	pthread_rwlock_wrlock(&lock);
-	map_insert(&ranges, &r->node);
-	pthread_rwlock_unlock(&lock);
-}
 
 static struct range *holder(uint64_t address)
 {
@@ -30,19 +19,78 @@ static struct range *holder(uint64_t address)
 	return r && address - r->node.key < r->size ? r : NULL;
 }
 
-bool memory_remove(uint64_t address)
+/* What was here before is gone, whether or not anybody told us: a module unloaded, a context ended. */
+static void make_way(uint64_t address, size_t size)
+{
+	struct range *r;
+
+	while ((r = holder(address + size - 1)) || (r = holder(address))) {
+		map_remove(&ranges, &r->node);
+		free(r);
+	}
+	while ((r = (struct range *)map_above(&ranges, address)) && r->node.key - address < size) {
+		map_remove(&ranges, &r->node);
+		free(r);
+	}
+}
+
+void memory_note(uint64_t address, size_t size, enum range_kind kind)
+{
+	struct range *r = address && size ? calloc(1, sizeof *r) : NULL;
+
+	if (!r)
+		return; /* then it looks like host memory to cuMemcpy, which needs to be told the kind */
+	r->node.key = address;
+	r->size = size;
+	r->kind = kind;
+	r->context = call_context;
+	pthread_rwlock_wrlock(&lock);
+	make_way(address, size);
+	map_insert(&ranges, &r->node);
+	pthread_rwlock_unlock(&lock);
+}
+
+void memory_add(uint64_t address, size_t size)
+{
+	memory_note(address, size, RANGE_ALLOC);
+}
+
+bool memory_drop(uint64_t address, enum range_kind kind)
 {
 	struct range *r;
 
 	pthread_rwlock_wrlock(&lock);
 	r = holder(address);
-	if (r && r->node.key != address)
+	if (r && (r->node.key != address || r->kind != kind))
 		r = NULL;
 	if (r)
 		map_remove(&ranges, &r->node);
 	pthread_rwlock_unlock(&lock);
 	free(r);
 	return r != NULL;
+}
+
+bool memory_remove(uint64_t address)
+{
+	return memory_drop(address, RANGE_ALLOC);
+}
+
+/* Reserved addresses belong to no context. */
+void memory_forget(uint64_t context)
+{
+	struct map_node *n;
+	uint64_t at = 0;
+
+	pthread_rwlock_wrlock(&lock);
+	while ((n = map_above(&ranges, at))) {
+		struct range *r = (struct range *)n;
+		at = n->key + 1;
+		if (r->context != context || r->kind == RANGE_RESERVED)
+			continue;
+		map_remove(&ranges, n);
+		free(r);
+	}
+	pthread_rwlock_unlock(&lock);
 }
 
 enum place memory_place(uint64_t address)
@@ -84,18 +132,97 @@ CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 	return hostmem_free_managed(dptr);
 }
 
+/* ---- in the order of a stream ---- */
+
+static CUresult allocated(CUresult r, CUdeviceptr *dptr, size_t size, CUstream handle)
+{
+	CUresult unused;
+	struct stream *s;
+
+	if (r)
+		return r;
+	memory_add(*dptr, size);
+	s = stream_find(handle, &unused);
+	if (s)
+		stream_posted(s);
+	return CUDA_SUCCESS;
+}
+
 CUresult remote_cuMemAllocAsync(CUdeviceptr *dptr, size_t size, CUstream handle)
 {
-	CUresult r = call_cuMemAllocAsync(dptr, size, handle);
+	return allocated(call_cuMemAllocAsync(dptr, size, handle), dptr, size, handle);
+}
 
-	if (!r) {
-		memory_add(*dptr, size);
-		call_stream(handle, true);
-	}
-	return r;
+CUresult remote_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t size, CUmemoryPool pool, CUstream handle)
+{
+	return allocated(call_cuMemAllocFromPoolAsync(dptr, size, pool, handle), dptr, size, handle);
 }
 
 CUresult remote_cuMemFreeAsync(CUdeviceptr dptr, CUstream handle)
 {
+	CUresult r;
+
+	if (!stream_find(handle, &r))
+		return r;
 	return memory_remove(dptr) ? call_cuMemFreeAsync(dptr, handle) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- variables ---- */
+
+static CUresult variable(CUresult r, CUdeviceptr address, size_t size)
+{
+	if (!r)
+		memory_note(address, size, RANGE_GLOBAL);
+	return r;
+}
+
+CUresult remote_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule module, const char *name)
+{
+	CUdeviceptr at = 0;
+	size_t size = 0;
+	CUresult r = variable(call_cuModuleGetGlobal_v2(&at, &size, module, name), at, size);
+
+	if (!r && dptr)
+		*dptr = at;
+	if (!r && bytes)
+		*bytes = size;
+	return r;
+}
+
+CUresult remote_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	CUdeviceptr at = 0;
+	size_t size = 0;
+	CUresult r = variable(call_cuLibraryGetGlobal(&at, &size, library, name), at, size);
+
+	if (!r && dptr)
+		*dptr = at;
+	if (!r && bytes)
+		*bytes = size;
+	return r;
+}
+
+/* A managed variable lies in the server's memory, where the application cannot touch it. */
+CUresult remote_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	CUdeviceptr at = 0;
+	size_t size = 0;
+	CUresult r = call_cuLibraryGetManaged(&at, &size, library, name);
+
+	(void)dptr, (void)bytes;
+	return r ? r : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult remote_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
+{
+	struct host_info info;
+
+	if (!hostmem_find(address, &info))
+		return memory_place(address) == PLACE_DEVICE ? call_cuMemGetAddressRange_v2(base, size, address) :
+							       CUDA_ERROR_NOT_FOUND;
+	if (base)
+		*base = info.base;
+	if (size)
+		*size = info.size;
+	return CUDA_SUCCESS;
 }

@@ -25,6 +25,8 @@ static CUresult ask_devices(char *why, size_t size)
 		free(d);
 		return r ? r : CUDA_ERROR_NO_DEVICE;
 	}
+	for (int i = 0; i < d->count; i++)
+		limits_apply(&d->device[i], remote.local);
 	remote.devices = d;
 	return CUDA_SUCCESS;
 }

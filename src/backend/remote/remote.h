@@ -37,6 +37,7 @@ struct remote {
 extern struct remote remote;
 
 const struct wire_device *device_find(CUdevice dev);
+void limits_apply(struct wire_device *d, bool local); /* says no to what cannot be elsewhere */
 
 /* ---- contexts ---- */
 
@@ -55,6 +56,7 @@ struct context {
 
 struct context *context_current(void); /* or NULL */
 struct context *context_find(CUcontext ctx);
+void context_quiet(void); /* waits until nothing of the current one is on its way */
 
 /* ---- streams ---- */
 
@@ -105,7 +107,8 @@ CUresult stage_post(struct stream *s, unsigned op, const void *args, size_t size
 /* A copy of at most STAGE_SMALL bytes. */
 CUresult stage_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size);
 void stage_reclaim(struct stream *s);
-void stage_end(struct stream *s); /* waits */
+void stage_end(struct stream *s);  /* waits */
+void stage_drop(struct stream *s); /* does not */
 
 /* ---- copier.c: large copies by several threads ---- */
 
@@ -127,8 +130,20 @@ CUresult copier_run(struct copy_job *j);
 enum place { PLACE_HOST, PLACE_DEVICE, PLACE_SHARED };
 
 enum place memory_place(uint64_t address);
-void memory_add(uint64_t address, size_t size);
-bool memory_remove(uint64_t address);
+
+/* Ranges of the device's addresses that we have been given. */
+enum range_kind {
+	RANGE_ALLOC,	/* cuMemAlloc and from pools: cuMemFree ends it */
+	RANGE_GLOBAL,	/* a module's variable */
+	RANGE_RESERVED, /* addresses to map at */
+	RANGE_FOREIGN,	/* another process's */
+};
+
+void memory_add(uint64_t address, size_t size); /* RANGE_ALLOC of the current context */
+void memory_note(uint64_t address, size_t size, enum range_kind kind);
+bool memory_remove(uint64_t address); /* a RANGE_ALLOC that starts here */
+bool memory_drop(uint64_t address, enum range_kind kind);
+void memory_forget(uint64_t context); /* it is gone, and what was allocated in it */
 
 /* Host memory that the server maps too, all of it. */
 bool hostmem_shared(const void *p, size_t size);

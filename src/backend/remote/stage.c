@@ -244,18 +244,26 @@ CUresult stage_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_
 		sizeof(struct wire_copy), piece);
 }
 
-void stage_end(struct stream *s)
+/* Nothing is on its way any more: the stream's context is gone, or it has come past everything. */
+void stage_drop(struct stream *s)
 {
 	struct stage *t = s->stage;
 
-	if (!t || stream_settle(s))
-		return; /* a link that is gone takes the arena with it */
+	if (!t)
+		return;
 	pthread_mutex_lock(&s->lock);
-	reclaim_locked(s, t);
+	for (; t->count; t->count--, t->first = (t->first + 1) % HELD)
+		bulk_free(call_link(), BULK_UP, t->held[t->first].piece);
 	if (t->slab.size)
 		bulk_free(call_link(), BULK_UP, t->slab);
 	t->slab.size = 0;
 	t->at = 0;
 	memset(t->sealed, 0, sizeof t->sealed);
 	pthread_mutex_unlock(&s->lock);
+}
+
+void stage_end(struct stream *s)
+{
+	if (s->stage && !stream_settle(s)) /* a link that is gone takes the arena with it */
+		stage_drop(s);
 }

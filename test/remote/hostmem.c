@@ -1,0 +1,273 @@
+/*
+ * Host memory, managed memory and pointers: the answers are those that the vendor's driver (580, CUDA 13.0)
+ * gives to the same calls, where the link can give them; where it cannot, it says so.
+ */
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "check.h"
+
+static char own[1 << 20] __attribute__((aligned(4096)));
+
+static void pinned(void)
+{
+	unsigned char back[5000];
+	CUdeviceptr d = 0, mapped = 0;
+	void *h = own, *h2 = NULL;
+	unsigned f = 0;
+
+	OK(cuMemFreeHost(NULL));
+	EXPECT(cuMemFreeHost(own), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemHostAlloc(&h, 0, 0));
+	CHECK(!h);
+	EXPECT(cuMemHostAlloc(&h, 16, 8), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemHostAlloc(NULL, 16, 0), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemHostAlloc(&h, 1ull << 63, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	EXPECT(cuMemHostAlloc(&h, 1ull << 45, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuMemAllocHost_v2(&h, 5000));
+	for (unsigned flags = 0; flags < 8; flags++) {
+		if (flags & 2 && !check_shares()) {
+			EXPECT(cuMemHostAlloc(&h2, 100, flags), CUDA_ERROR_NOT_SUPPORTED);
+			continue;
+		}
+		OK(cuMemHostAlloc(&h2, 100, flags));
+		OK(cuMemHostGetFlags(&f, (char *)h2 + 5));
+		CHECK(f == ((flags & 4) | (check_shares() ? 2 : 0)));
+		EXPECT(cuMemFreeHost((char *)h2 + 64), CUDA_ERROR_INVALID_VALUE);
+		OK(cuMemFreeHost(h2));
+		EXPECT(cuMemFreeHost(h2), CUDA_ERROR_INVALID_VALUE);
+	}
+	EXPECT(cuMemHostGetDevicePointer_v2(&mapped, (char *)h + 8, 0), check_shares() ? 0 : CUDA_ERROR_NOT_SUPPORTED);
+	if (check_shares())
+		CHECK(mapped == (CUdeviceptr)(uintptr_t)h + 8);
+	EXPECT(cuMemHostGetDevicePointer_v2(&d, own, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAlloc_v2(&d, 5000));
+	fill_bytes(h, 5000, 1);
+	OK(cuMemcpyHtoDAsync_v2(d, h, 5000, NULL));
+	OK(cuStreamSynchronize(NULL));
+	memset(h, 0, 5000);
+	OK(cuMemcpyDtoHAsync_v2(h, d, 5000, NULL));
+	OK(cuStreamSynchronize(NULL));
+	fill_bytes(back, 5000, 1);
+	CHECK(!memcmp(h, back, 5000));
+	if (check_shares()) {
+		OK(cuMemsetD8_v2((uintptr_t)h, 0x5a, 100)); /* done when it returns: we see it */
+		CHECK(((char *)h)[99] == 0x5a && ((unsigned char *)h)[100] == back[100]);
+		OK(cuMemcpyDtoD_v2(d, (uintptr_t)h, 100));
+		OK(cuMemcpyDtoH_v2(back, d, 100));
+		CHECK(back[50] == 0x5a);
+	}
+	OK(cuMemFree_v2(d));
+	OK(cuMemFreeHost(h));
+}
+
+static void many(void)
+{
+	enum { N = 200 };
+	void *p[N] = {0};
+
+	for (int i = 0; i < N; i++) {
+		OK(cuMemHostAlloc(&p[i], 4096u * (i % 7 + 1) + i, 0));
+		if (p[i])
+			memset(p[i], i, 4096u * (i % 7 + 1) + i);
+	}
+	for (int i = 0; i < N; i += 2)
+		OK(cuMemFreeHost(p[i]));
+	for (int i = 0; i < N; i += 2)
+		OK(cuMemHostAlloc(&p[i], 1 << 20, 0));
+	for (int i = 1; i < N; i += 2)
+		CHECK(p[i] && *(unsigned char *)p[i] == i);
+	for (int i = 0; i < N; i++)
+		OK(cuMemFreeHost(p[i]));
+}
+
+static void registered(void)
+{
+	unsigned char back[5000];
+	CUdeviceptr d = 0;
+	unsigned f = 0;
+	char *hole = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	munmap(hole + 8192, 4096);
+	EXPECT(cuMemHostRegister_v2(own, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemHostRegister_v2(NULL, 4096, 0), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemHostRegister_v2(own, 4096, 16), CUDA_ERROR_INVALID_VALUE);
+	if (!check_shares()) {
+		EXPECT(cuMemHostRegister_v2(own, sizeof own, 0), CUDA_ERROR_NOT_SUPPORTED);
+		return;
+	}
+	EXPECT(cuMemHostRegister_v2(hole, 1 << 20, 0), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemHostRegister_v2((void *)0x10000, 1 << 20, 0), CUDA_ERROR_INVALID_VALUE);
+	fill_bytes(own, sizeof own, 4);
+	OK(cuMemHostRegister_v2(own + 100, sizeof own - 200, 0));
+	EXPECT(cuMemHostRegister_v2(own + 100, 8192, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	EXPECT(cuMemHostRegister_v2(own + 4096, 8192, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	OK(cuMemHostGetFlags(&f, own + 8192));
+	CHECK(f == 2);
+	OK(cuMemHostGetDevicePointer_v2(&d, own + 300, 0));
+	CHECK(d == (uintptr_t)own + 300);
+	EXPECT(cuMemFreeHost(own + 100), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemHostUnregister(own + 108), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAlloc_v2(&d, 5000));
+	OK(cuMemcpyHtoD_v2(d, own + 300, 5000));
+	OK(cuMemcpyDtoH_v2(back, d, 5000));
+	CHECK(!memcmp(back, own + 300, 5000));
+	OK(cuMemsetD8_v2((uintptr_t)own + 300, 7, 16));
+	CHECK(own[300] == 7 && own[315] == 7);
+	OK(cuMemHostUnregister(own + 100));
+	EXPECT(cuMemHostUnregister(own + 100), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	EXPECT(cuMemHostUnregister(NULL), CUDA_ERROR_INVALID_VALUE);
+	CHECK(own[300] == 7 && !memcmp(back + 16, own + 316, 4000)); /* as it was left */
+	OK(cuMemFree_v2(d));
+	munmap(hole, 1 << 20);
+}
+
+static int ask(CUmem_range_attribute a, CUdeviceptr p, size_t n)
+{
+	int v = -77;
+
+	OK(cuMemRangeGetAttribute(&v, 4, a, p, n));
+	return v;
+}
+
+static void advised(CUdeviceptr m, CUstream s)
+{
+	CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+	CUdeviceptr list[2] = {m, m + 65536};
+	size_t sizes[2] = {4096, 8192}, first = 0, second = 1;
+	int by[3];
+
+	CHECK(ask(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m, 4096) == CU_DEVICE_INVALID);
+	OK(cuMemAdvise_v2(m, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+	CHECK(ask(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 4096) == 1);
+	CHECK(ask(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 65536) == 0);
+	EXPECT(cuMemAdvise_v2(m, 2 << 20, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAdvise_v2(m, 1 << 20, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
+	OK(cuMemRangeGetAttribute(by, sizeof by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m, 1 << 20));
+	CHECK(by[0] == 0 && by[1] == CU_DEVICE_INVALID);
+	OK(cuMemPrefetchAsync_v2(m + 100, 3900, device, 0, s));
+	CHECK(ask(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 8192) == CU_DEVICE_INVALID);
+	CHECK(ask(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 4096) == 0);
+	OK(cuMemPrefetchBatchAsync(list, sizes, 2, &device, &first, 1, 0, s));
+	EXPECT(cuMemPrefetchBatchAsync(list, sizes, 2, &device, &second, 1, 0, s), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemDiscardBatchAsync(list, sizes, 2, 0, s));
+	OK(cuStreamAttachMemAsync(s, m, 0, CU_MEM_ATTACH_SINGLE));
+	EXPECT(cuStreamAttachMemAsync(s, m, 4096, CU_MEM_ATTACH_SINGLE), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void managed(void)
+{
+	CUdeviceptr m = 0, d = 0;
+	CUstream s = NULL;
+
+	if (!check_shares()) {
+		EXPECT(cuMemAllocManaged(&m, 4096, 1), CUDA_ERROR_NOT_SUPPORTED);
+		return;
+	}
+	EXPECT(cuMemAllocManaged(&m, 0, 1), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemAllocManaged(&m, 16, 4), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemAllocManaged(&m, 1ull << 60, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuMemAllocManaged(&m, 1 << 20, 1));
+	OK(cuMemAlloc_v2(&d, 4096));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	fill_bytes((void *)m, 4096, 3);
+	OK(cuMemcpy(d, m, 4096));
+	OK(cuMemsetD32_v2(m, 0x01020304, 16));
+	CHECK(*(unsigned *)m == 0x01020304);
+	OK(cuMemcpy(m, d, 64));
+	CHECK(*(unsigned *)m != 0x01020304);
+	advised(m, s);
+	EXPECT(cuMemAdvise_v2(d, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 0}),
+		CUDA_ERROR_INVALID_VALUE);
+	OK(cuStreamDestroy_v2(s));
+	OK(cuMemFree_v2(d));
+	OK(cuMemFree_v2(m));
+	EXPECT(cuMemFree_v2(m), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* What a pointer answers to a single question; -1 - error for an error. */
+static long long one(CUpointer_attribute a, CUdeviceptr p)
+{
+	unsigned long long v = 0;
+	CUresult r = cuPointerGetAttribute(&v, a, p);
+
+	return r ? -1 - (long long)r : (long long)v;
+}
+
+static void host_pointers(CUcontext ctx)
+{
+	CUdeviceptr m = 0, base = 0;
+	size_t size = 0;
+	void *h = NULL;
+
+	OK(cuMemHostAlloc(&h, 5000, 0));
+	CHECK(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)h + 4999) == CU_MEMORYTYPE_HOST);
+	CHECK(one(CU_POINTER_ATTRIBUTE_HOST_POINTER, (uintptr_t)h + 7) == (long long)(uintptr_t)h + 7);
+	CHECK(one(CU_POINTER_ATTRIBUTE_CONTEXT, (uintptr_t)h) == (long long)(uintptr_t)ctx);
+	CHECK(one(CU_POINTER_ATTRIBUTE_RANGE_SIZE, (uintptr_t)h) == 5000);
+	OK(cuMemGetAddressRange_v2(&base, &size, (uintptr_t)h + 100));
+	CHECK(base == (uintptr_t)h && size == 5000);
+	OK(cuMemFreeHost(h));
+	CHECK(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)h) == -2);
+	if (!check_shares())
+		return;
+	OK(cuMemAllocManaged(&m, 5000, 1));
+	CHECK(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, m) == CU_MEMORYTYPE_DEVICE);
+	CHECK(one(CU_POINTER_ATTRIBUTE_IS_MANAGED, m) == 1);
+	CHECK(one(CU_POINTER_ATTRIBUTE_HOST_POINTER, m + 7) == (long long)m + 7);
+	CHECK(one(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, m) == 0);
+	OK(cuMemFree_v2(m));
+}
+
+static void device_pointers(CUcontext ctx)
+{
+	unsigned type = 9, device = 9;
+	void *where = NULL;
+	CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+		CU_POINTER_ATTRIBUTE_HOST_POINTER};
+	void *data[] = {&type, &device, &where};
+	CUdeviceptr d = 0, base = 0;
+	int stack = 0, on = 0;
+	size_t size = 0;
+
+	OK(cuMemAlloc_v2(&d, 1000));
+	CHECK(one(CU_POINTER_ATTRIBUTE_CONTEXT, d) == (long long)(uintptr_t)ctx);
+	CHECK(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d) == CU_MEMORYTYPE_DEVICE);
+	CHECK(one(CU_POINTER_ATTRIBUTE_HOST_POINTER, d) == -2);
+	CHECK(one(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, d + 8) == (long long)d + 8);
+	CHECK(one(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, d + 8) == (long long)d);
+	CHECK(one(CU_POINTER_ATTRIBUTE_RANGE_SIZE, d + 8) == 1000);
+	CHECK(one(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, d) == 3);
+	CHECK(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)&stack) == -2);
+	CHECK(one(0, d) == -2);
+	CHECK(one(22, d) == -2);
+	CHECK(one(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d) == 1);
+	OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d));
+	CHECK(one(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d) == 0);
+	EXPECT(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_IS_MANAGED, d), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)&stack), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemGetAddressRange_v2(&base, &size, d + 999));
+	CHECK(base == d && size == 1000);
+	OK(cuPointerGetAttributes(3, which, data, (uintptr_t)&stack));
+	CHECK(type == 0 && (int)device == CU_DEVICE_INVALID && where == &stack);
+	OK(cuPointerGetAttributes(3, which, data, d));
+	CHECK(type == CU_MEMORYTYPE_DEVICE && device == 0 && where == NULL);
+	EXPECT(cuPointerGetAttributes(0, which, data, d), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuMemGetHandleForAddressRange(&stack, d, 4096, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
+	OK(cuMemFree_v2(d));
+	CHECK(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d) == -2);
+}
+
+int main(void)
+{
+	CUcontext ctx = check_start();
+
+	pinned();
+	many();
+	registered();
+	managed();
+	host_pointers(ctx);
+	device_pointers(ctx);
+	printf("hostmem: %s\n", failures ? "FAILED" : "fine");
+	return failures != 0;
+}
