@@ -92,6 +92,7 @@ void *object_find64(uint64_t handle, enum kind kind);
 void object_ref(void *object);
 void object_put(void *object);   /* NULL is fine */
 bool object_close(void *object); /* true for exactly one caller */
+void object_retire(void *object); /* close when all is complete that its context has been given so far */
 #define object_handle(type, o) ((type)(uintptr_t)(o)->object.handle)
 
 /* ---- the driver, devices ------------------------------------------------------------------------------- */

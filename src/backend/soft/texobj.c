@@ -17,7 +17,8 @@ struct texobj {
 	CUDA_RESOURCE_VIEW_DESC view; /* format NONE: none */
 	struct texture_memory memory;
 	struct texture texture;
-	struct texobj *next; /* in spare */
+	atomic_bool destroyed; /* by the application; kernels it launched before still find it */
+	struct texobj *next;   /* in spare */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -126,9 +127,11 @@ static CUresult destroy(unsigned long long handle, enum kind kind)
 	if (!handle)
 		return CUDA_SUCCESS;
 	struct texobj *o = object_find64(handle, kind);
-	CUresult r = o && object_close(o) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	bool mine = o && !atomic_exchange(&o->destroyed, true);
+	if (mine)
+		object_retire(o);
 	object_put(o);
-	return r;
+	return mine ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuTexObjectDestroy(CUtexObject handle)
@@ -146,6 +149,10 @@ static CUresult find(unsigned long long handle, enum kind kind, const void *out,
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	*o = out ? object_find64(handle, kind) : NULL;
+	if (*o && atomic_load(&(*o)->destroyed)) {
+		object_put(*o);
+		*o = NULL;
+	}
 	return *o ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
