@@ -1,0 +1,38 @@
+#!/bin/sh
+# Sees to it that a program of the distribution is there: package.sh PROGRAM PACKAGE
+#
+# Installs the package with apt-get if the program is missing, root runs this, and an archive answers.  77,
+# having said why, where that cannot be done, or is not wanted (GANGWAY_TEST_INSTALL=0).
+program=$1
+package=$2
+
+skip() {
+	echo "skipped: there is no $program, and $*" >&2
+	exit 77
+}
+
+command -v "$program" >/dev/null && exit 0
+[ "${GANGWAY_TEST_INSTALL:-1}" != 0 ] || skip "GANGWAY_TEST_INSTALL=0 forbids to install it"
+[ "$(id -u)" = 0 ] || skip "only root can install it"
+command -v apt-get >/dev/null || skip "no apt-get to install it with"
+
+cache=${GANGWAY_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gangway-test}
+mkdir -p "$cache" 2>/dev/null || skip "cannot write to $cache"
+exec 9>"$cache/apt.lock"
+flock 9
+command -v "$program" >/dev/null && exit 0
+refused=$cache/$package.refused
+[ -n "$(find "$refused" -mmin -10 2>/dev/null)" ] && skip "$(cat "$refused")"
+
+options='-qq -o Acquire::Retries=0 -o Acquire::http::Timeout=10 -o DPkg::Lock::Timeout=60'
+DEBIAN_FRONTEND=noninteractive
+export DEBIAN_FRONTEND
+install() {
+	# shellcheck disable=SC2086
+	timeout 300 apt-get $options install -y --no-install-recommends "$package" >/dev/null 2>&1 9>&-
+}
+# shellcheck disable=SC2086
+install || { timeout 100 apt-get $options update >/dev/null 2>&1 9>&-; install; }
+command -v "$program" >/dev/null && exit 0
+echo "apt-get cannot install $package" >"$refused"
+skip "apt-get cannot install $package"
