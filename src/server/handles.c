@@ -71,12 +71,10 @@ bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **
 	*real = NULL;
 	if (!id)
 		return true;
-	e = handle_get(&h->table, id, kind);
-	if (!e)
-		return false;
-	*real = e->real;
-	handle_put(&h->table, id);
-	return true;
+	e = handle_peek(&h->table, id, kind);
+	if (e)
+		*real = e->real;
+	return e != NULL;
 }
 
 void handles_drop(struct handles *h, enum handle_kind kind, uint64_t id)

@@ -90,6 +90,16 @@ static struct handle_slot *find(struct handle_table *t, uint64_t handle, uint64_
 	return slot_at(t, index_of(handle));
 }
 
+void *handle_peek(struct handle_table *t, uint64_t handle, unsigned kind)
+{
+	uint64_t want;
+	struct handle_slot *s = find(t, handle, &want);
+
+	if (!s || handle_kind(handle) != kind)
+		return NULL;
+	return (atomic_load_explicit(&s->word, memory_order_acquire) & ~REFS) == (want | LIVE) ? s->object : NULL;
+}
+
 void *handle_get(struct handle_table *t, uint64_t handle, unsigned kind)
 {
 	uint64_t want, w;

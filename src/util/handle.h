@@ -41,6 +41,9 @@ uint64_t handle_create(struct handle_table *t, unsigned kind, void *object, void
 /* The object, with a reference that handle_put() gives back; NULL: not a live handle of this kind. */
 void *handle_get(struct handle_table *t, uint64_t handle, unsigned kind);
 
+/* The same without a reference: only for a thread that alone closes handles of this table. */
+void *handle_peek(struct handle_table *t, uint64_t handle, unsigned kind);
+
 /* The kind a value claims to be; only handle_get() tells whether it is true. */
 unsigned handle_kind(uint64_t handle);
 

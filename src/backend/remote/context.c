@@ -274,19 +274,37 @@ CUresult remote_cuCtxGetId(CUcontext ctx, unsigned long long *id)
 	return CUDA_SUCCESS;
 }
 
+#define BUSY 64
+
+/* Up to BUSY streams with something to wait for.  Their records outlive them, so the lock need not be held. */
+static int busy_streams(struct context *c, struct stream **busy)
+{
+	int n = 0;
+
+	pthread_mutex_lock(&c->lock);
+	list_each(l, &c->streams) {
+		struct stream *s = container_of(l, struct stream, link);
+		if (n < BUSY && !stream_settled(s))
+			busy[n++] = s;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
 /* Everything that was posted has a stream. */
 static CUresult settle(struct context *c)
 {
+	struct stream *busy[BUSY];
 	CUresult r = CUDA_SUCCESS;
+	int n;
 
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	pthread_mutex_lock(&c->lock);
-	list_each(l, &c->streams) {
-		CUresult x = stream_settle(container_of(l, struct stream, link));
-		r = r ? r : x;
-	}
-	pthread_mutex_unlock(&c->lock);
+	do {
+		n = busy_streams(c, busy);
+		for (int i = 0; i < n && !r; i++)
+			r = stream_settle(busy[i]);
+	} while (n == BUSY && !r);
 	return r ? r : call_late();
 }
 
