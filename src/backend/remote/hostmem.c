@@ -173,12 +173,16 @@ static CUresult allocate(size_t size, unsigned flags, enum host_kind kind, uint6
 	h->mapped = (size + 4095) & ~(size_t)4095;
 	pthread_mutex_lock(&making);
 	r = remote.local && open_window() ? map_shared(h) : map_plain(h);
+	if (r == CUDA_SUCCESS && link_error(call_link(), NULL)) /* no device, no memory for it */
+		r = call_lost();
 	if (!r) {
 		*out = h->node.key;
 		enter(h);
 		h = NULL;
 	}
 	pthread_mutex_unlock(&making);
+	if (h && h->pages && !h->info.shared)
+		munmap((void *)(uintptr_t)h->pages, h->mapped);
 	free(h);
 	return r;
 }
