@@ -39,6 +39,7 @@ enum fatbin_kind {
 	FATBIN_PTX = 1,
 	FATBIN_ELF = 2,
 	FATBIN_LTOIR = 8,
+	FATBIN_SET = 0x4757, /* our own: the payload is fatbins, each aligned to 8, to be linked when loaded */
 };
 
 enum fatbin_flag {

@@ -105,7 +105,9 @@ static int by_kernel(const void *a, const void *b)
 	const struct image_kernel *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
 
-	return r ? r : x->local - y->local;
+	return r                      ? r
+	       : x->local != y->local ? x->local - y->local
+				      : (int)x->piece - (int)y->piece;
 }
 
 static int by_global(const void *a, const void *b)
@@ -113,10 +115,12 @@ static int by_global(const void *a, const void *b)
 	const struct image_global *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
 
-	return r ? r : x->local + 2 * x->external - y->local - 2 * y->external;
+	if (!r)
+		r = x->local + 2 * x->external - y->local - 2 * y->external;
+	return r ? r : (int)x->piece - (int)y->piece;
 }
 
-static void sort(struct image_code *code)
+void image_code_sort(struct image_code *code)
 {
 	if (code->nkernels)
 		qsort(code->kernels, code->nkernels, sizeof *code->kernels, by_kernel);
@@ -153,7 +157,7 @@ int image_code_read(struct image_code **out, const void *data, size_t size, stru
 		image_code_destroy(code);
 		return r;
 	}
-	sort(code);
+	image_code_sort(code);
 	*out = code;
 	return 0;
 }

@@ -85,6 +85,8 @@ static enum image_entry_kind kind_of(unsigned kind)
 		return IMAGE_ENTRY_CUBIN;
 	case FATBIN_LTOIR:
 		return IMAGE_ENTRY_LTO;
+	case FATBIN_SET:
+		return IMAGE_ENTRY_SET;
 	}
 	return IMAGE_ENTRY_OTHER;
 }

@@ -46,7 +46,7 @@ int image_init(struct image *image, const void *data, size_t size)
 	image->one = (struct image_span){data, size};
 	image->parts = &image->one;
 	image->nparts = 1;
-	return 0;
+	return image->kind == IMAGE_FATBIN ? image_set_open(image) : 0;
 }
 
 static int fatbin_span(struct image_span *span, const void *data)
@@ -99,6 +99,8 @@ static int init_wrapper(struct image *image, const void *data)
 
 int image_init_local(struct image *image, const void *data)
 {
+	int r;
+
 	memset(image, 0, sizeof *image);
 	if (!data)
 		return -EINVAL;
@@ -110,7 +112,8 @@ int image_init_local(struct image *image, const void *data)
 	case IMAGE_WRAPPER:
 		return init_wrapper(image, data);
 	case IMAGE_FATBIN:
-		return fatbin_span(&image->one, data);
+		r = fatbin_span(&image->one, data);
+		return r ? r : image_set_open(image);
 	case IMAGE_CUBIN:
 		image->one.size = image_elf_extent(data);
 		return image->one.size ? 0 : -EINVAL;

@@ -5,6 +5,8 @@
  *	        └─► fatbin, fatbin, NULL	pre-link fatbins as parts 1, 2, ...
  *	fatbin  =   header | entry | entry | ...
  *	entry   =   header | options | payload: PTX or cubin, plain, LZ4 or zstd
+ *	set     =   a fatbin whose only entry holds fatbins, the parts 1, 2, ... of an image whose part 0 has
+ *	            no code: what image_set_write makes, our own form of "linked, but not compiled yet"
  *
  * Three steps, each cheaper than the next: image_init finds the parts, image_next walks their entries without
  * unpacking anything, image_payload unpacks one entry and image_code_read lists its kernels and variables.
@@ -54,12 +56,20 @@ int image_init(struct image *image, const void *data, size_t size); /* hostile b
 int image_init_local(struct image *image, const void *data);        /* this process's own memory */
 void image_finish(struct image *image);
 
+/*
+ * Bytes, malloc'ed, that mean "these, linked": cuLinkComplete's answer. They say their own length, as every
+ * fatbin does, hold no pointers, and image_init reads them back as parts. A cubin or text goes in as a fatbin
+ * of one entry, a fatbin as it is. 0, -EINVAL for other things, -E2BIG, -ENOMEM.
+ */
+int image_set_write(const struct image_span *parts, unsigned n, void **data, size_t *size);
+
 /* One piece of code in an image. A bare cubin or PTX text is its own only entry. */
 enum image_entry_kind {
 	IMAGE_ENTRY_OTHER, /* a kind we do not know: skip it */
 	IMAGE_ENTRY_PTX,
 	IMAGE_ENTRY_CUBIN,
 	IMAGE_ENTRY_LTO,
+	IMAGE_ENTRY_SET, /* fatbins to be linked */
 };
 
 enum image_packing {
@@ -160,6 +170,7 @@ struct image_kernel {
 	bool explicit_cluster;    /* a launch must come in clusters */
 	bool blocks_are_clusters; /* the grid counts clusters */
 	bool local;               /* bound to its file: static */
+	uint32_t piece;           /* image_code_join: which of the codes it came from */
 };
 
 enum image_space {
@@ -178,6 +189,7 @@ struct image_global {
 	bool external; /* declared, defined elsewhere */
 	bool local;
 	bool opaque; /* PTX: a texture, sampler or surface reference, for the driver to bind */
+	uint32_t piece; /* as with kernels */
 };
 
 struct image_code {
@@ -203,6 +215,14 @@ struct image_error {
 /* Read a cubin or PTX text. err may be NULL. The code keeps pointers into data only in image_global.init. */
 int image_code_read(struct image_code **code, const void *data, size_t size, struct image_error *err);
 void image_code_destroy(struct image_code *code); /* NULL is fine */
+
+/*
+ * What a program linked from n pieces declares: of several that share a name, the one that `keep` wants, or
+ * with NULL the first definition; static names all stay. The list borrows names and values from the pieces.
+ */
+typedef bool image_keep_fn(void *arg, unsigned piece, const char *name, bool kernel);
+int image_code_join(struct image_code **code, struct image_code *const *pieces, unsigned n,
+		    image_keep_fn *keep, void *arg);
 
 const struct image_kernel *image_code_kernel(const struct image_code *code, const char *name); /* or NULL */
 const struct image_global *image_code_global(const struct image_code *code, const char *name);

@@ -30,6 +30,12 @@ char *image_arena_text(struct image_arena *arena, const char *text, size_t size)
 int image_cubin_read(struct image_code *code, const void *data, size_t size, struct image_error *err);
 int image_ptx_read(struct image_code *code, const char *text, size_t size, struct image_error *err);
 
+/* Kernels and variables in order of their names. */
+void image_code_sort(struct image_code *code);
+
+/* set.c: if the image is a set, its parts become those of the image. */
+int image_set_open(struct image *image);
+
 /* Put a sentence into err, if there is one, and return code. */
 int image_fail(struct image_error *err, int code, unsigned line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -95,10 +95,17 @@ static void describe_kind(struct text *t, const struct image *image, enum image_
 			  const char *word)
 {
 	struct image_entry list[32], e;
-	struct image_iter it;
-	unsigned n = 0;
+	struct image_iter it = {.error = 0};
+	unsigned n = 0, part = 0;
 
-	for (image_iter_init(&it, image, 0); n < 32 && image_next(&it, &e);) {
+	image_iter_init(&it, image, part);
+	while (n < 32 && !it.error) {
+		if (!image_next(&it, &e)) {
+			if (it.error || ++part >= image->nparts)
+				break;
+			image_iter_init(&it, image, part);
+			continue;
+		}
 		if (e.kind != kind || seen(list, n, &e))
 			continue;
 		if (!n)

@@ -10,18 +10,13 @@
 /* Variables of module scope and of .func bodies keep one offset for all kernels. */
 static void place_common(struct ptx_module *m, struct ptx_var *v)
 {
+	if (m->head)
+		m = m->head;
 	if (v->placed || v->unsized)
 		return;
 	v->offset = align_up(m->shared_common, v->align);
 	m->shared_common = v->offset + v->size;
 	v->placed = true;
-}
-
-static struct ptx_function *resolve(struct ptx_function *f)
-{
-	for (int i = 0; f->alias_of && i < 8; i++)
-		f = f->alias_of;
-	return f;
 }
 
 struct walk {
@@ -36,7 +31,7 @@ static int reach(struct walk *w, struct ptx_function *f)
 {
 	struct ptx_function **l;
 
-	f = resolve(f);
+	f = ptx_function_definition(f);
 	if (f->state & STATE_BUSY || !f->is_defined)
 		return 0;
 	/* Not from the arena: a module of many entries would keep as many lists. */
@@ -55,11 +50,13 @@ static int reach(struct walk *w, struct ptx_function *f)
 /* Anything whose address is taken anywhere may be what an indirect call calls. */
 static int reach_indirect(struct walk *w)
 {
+	struct ptx_module *m = w->entry->module;
 	int err = 0;
 
-	for (struct ptx_function *f = w->entry->module->functions; f && !err; f = f->next)
-		if (f->address_taken)
-			err = reach(w, f);
+	for (m = m->head ? m->head : m; m; m = m->peer)
+		for (struct ptx_function *f = m->functions; f && !err; f = f->next)
+			if (f->address_taken)
+				err = reach(w, f);
 	return err;
 }
 
@@ -76,7 +73,7 @@ static int visit(struct walk *w, struct ptx_function *f)
 		err = reach(w, f->callees[i]);
 	w->indirect |= f->has_indirect_call;
 	for (uint32_t i = 0; i < f->nshared_used; i++) {
-		struct ptx_var *v = f->shared_used[i];
+		struct ptx_var *v = ptx_var_definition(f->shared_used[i]);
 
 		if (v->owner && v->owner->is_entry)
 			continue;
@@ -142,7 +139,7 @@ static int find_callers(struct walk *w, struct callers *c)
 		struct ptx_function *f = w->list[i];
 
 		for (uint32_t k = 0; k < f->ncallees; k++) {
-			struct ptx_function *callee = resolve(f->callees[k]);
+			struct ptx_function *callee = ptx_function_definition(f->callees[k]);
 
 			if (!callee->is_defined)
 				continue;

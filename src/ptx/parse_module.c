@@ -288,7 +288,7 @@ static void parse_alias(struct parser *p)
 		return;
 	fa = function_declare(p, &a);
 	fb = function_declare(p, &b);
-	if (fa && fb && !fa->is_defined && fa != fb)
+	if (fa && fb && !fa->is_defined && !fa->alias_of && ptx_function_definition(fb) != fa)
 		fa->alias_of = fb;
 	else if (fa && fb)
 		fail(p, &a, "an alias needs a name of its own");
@@ -377,6 +377,8 @@ static void mark_addresses(struct ptx_module *m)
 
 			if (f)
 				f->address_taken = true;
+			else if (ptx_var_find(m, v->relocs[i].name))
+				ptx_var_find(m, v->relocs[i].name)->used = true;
 		}
 	}
 }
@@ -447,9 +449,7 @@ struct ptx_function *ptx_function_find(const struct ptx_module *m, const char *n
 	struct name *n = names_find(m->names, 0, name, strlen(name));
 	struct ptx_function *f = n && n->kind == NAME_FUNC ? n->fn : NULL;
 
-	for (int i = 0; f && f->alias_of && i < 8; i++)
-		f = f->alias_of;
-	return f;
+	return f ? ptx_function_definition(f) : NULL;
 }
 
 struct ptx_var *ptx_var_find(const struct ptx_module *m, const char *name)

@@ -25,6 +25,7 @@ void use_function(struct parser *p, struct ptx_function *callee, bool called)
 		callee->address_taken = true;
 		return;
 	}
+	callee->called = true;
 	for (uint32_t i = 0; i < f->ncallees; i++)
 		if (f->callees[i] == callee)
 			return;
@@ -42,6 +43,7 @@ void use_var(struct parser *p, struct ptx_var *v)
 	struct ptx_function *f = p->f;
 	struct ptx_var **l;
 
+	v->used = true;
 	if (v->space != PTX_SHARED)
 		return;
 	for (uint32_t i = 0; i < f->nshared_used; i++)

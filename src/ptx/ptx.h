@@ -2,6 +2,7 @@
  * ptx.h - PTX text in, typed instructions out.
  *
  *	text --ptx_module_create--> module: variables, signatures, body ranges
+ *	     --ptx_link--> several modules that know each other (or left out: one that stands alone)
  *	     --ptx_function_body--> one function's instructions, registers, frame
  *	     --ptx_function_analyze--> blocks, dominators, liveness
  *	     --ptx_function_shapes--> which registers are uniform, affine, varying
@@ -14,8 +15,8 @@
  *	       ops { REG 4, REG 5, IMM 4, REG 9 } }
  *
  * Everything hangs off one arena per module and goes at once with
- * ptx_module_destroy.  Nothing is shared between modules and there is no
- * global state.  Bodies are parsed on first use; the caller holds a lock of its
+ * ptx_module_destroy.  Nothing is shared between modules that are not linked, and linked ones
+ * go together; there is no global state.  Bodies are parsed on first use; the caller holds a lock of its
  * own around any two calls on the same module (reading finished functions needs
  * none).
  *
@@ -376,6 +377,8 @@ struct ptx_var {
 	const struct ptx_reloc *relocs;
 	uint32_t nrelocs;
 	struct ptx_function *owner; /* NULL: module scope */
+	struct ptx_var *defined_by; /* after ptx_link: what a declaration stands for; NULL: itself */
+	bool used;                  /* named by a body parsed so far, or by an initialiser */
 	struct ptx_var *next;       /* in m->vars or f->vars, in source order */
 };
 
@@ -433,13 +436,14 @@ struct ptx_function {
 	bool is_defined; /* has a body in this module */
 	bool noreturn;
 	bool address_taken; /* named by an initialiser, a mov or a target list: indirect calls may reach it */
+	bool called;        /* directly, by a body parsed so far */
 	uint8_t linkage;
 	uint32_t maxntid[3], reqntid[3]; /* 0: not given */
 	uint32_t minnctapersm, maxnctapersm, maxnreg;
 	struct ptx_var **params;
 	struct ptx_var **rets;
 	uint32_t nparams, nrets;
-	struct ptx_function *alias_of; /* .alias; NULL otherwise */
+	struct ptx_function *alias_of; /* .alias, or after ptx_link the definition; NULL otherwise */
 	/* All .param variables of a function lie in one frame: parameters from 0, then returns, then the
 	 * argument blocks of its calls. */
 	uint64_t param_size;       /* of the parameters alone: a kernel's argument block */
@@ -493,6 +497,8 @@ struct ptx_module {
 	struct ptx_function *functions;
 	struct ptx_var *vars;
 	struct ptx_error error; /* of the module level; the first one */
+	/* After ptx_link: the first module of the program and the next one; NULL in a module on its own. */
+	struct ptx_module *head, *peer;
 
 	/* Private. */
 	struct ptx_arena *arena;
@@ -513,6 +519,20 @@ void ptx_module_destroy(struct ptx_module *m); /* NULL is fine */
 struct ptx_function *ptx_function_find(const struct ptx_module *m, const char *name);
 struct ptx_var *ptx_var_find(const struct ptx_module *m, const char *name);
 
+/*
+ * Makes one program of n modules, in place: what one declares and another defines is joined (alias_of,
+ * defined_by), shared memory is laid out for all of them, and indirect calls reach into all.  A strong
+ * definition wins over a .common and that over a .weak; static names stay with their module.  Call it once,
+ * before the first body is parsed.  -EINVAL with a sentence in `why`: two strong definitions, or two that do
+ * not fit each other.  -ENOMEM.  What stays undefined is ptx_link_missing's to tell, and the engine's to judge.
+ */
+int ptx_link(struct ptx_module **modules, unsigned n, char *why, size_t size);
+/* Calls tell() for every name that parsed bodies and initialisers use and no module defines. */
+void ptx_link_missing(struct ptx_module *head, void (*tell)(void *arg, const char *name, bool function),
+		      void *arg);
+struct ptx_var *ptx_var_definition(struct ptx_var *v);
+struct ptx_function *ptx_function_definition(struct ptx_function *f); /* behind all aliases */
+
 /* Each returns 0, -EINVAL with f->error set, -ENOENT for a function without body, -E2BIG for one made to
  * exhaust an analysis, or -ENOMEM.
  * All may be called again; the second call costs nothing and answers the same. */
@@ -525,7 +545,7 @@ int ptx_function_analyze(struct ptx_function *f); /* body, blocks, dominators, l
  * copied to f->error with its own line and column.  Callees without a body
  * (vprintf, malloc) are the engine's business.
  *
- * Offsets hold for the whole module: variables of module scope and of .func
+ * Offsets hold for the whole program, one module or several linked: variables of module scope and of .func
  * bodies each have one of their own; an entry's own variables come after the
  * last of these that the entry can reach (usually there are none).
  */

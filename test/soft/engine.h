@@ -19,14 +19,14 @@ struct test_code {
 /* What a launch does; tests set it.  NULL: nothing. */
 static CUresult (*test_launch_fn)(const struct image_kernel *k, const struct launch *l);
 
-static inline CUresult test_load(const void *data, size_t size, enum image_kind kind,
+static inline CUresult test_load(const struct engine_piece *pieces, unsigned n,
 				 const struct engine_device *dev, struct engine_log *log, struct code **code)
 {
 	struct test_code *t = calloc(1, sizeof *t);
 	struct image_error err;
 
-	(void)kind, (void)dev;
-	if (image_code_read(&t->info, data, size, &err)) {
+	(void)dev;
+	if (n != 1 || image_code_read(&t->info, pieces->data, pieces->size, &err)) {
 		engine_log(log, "%s", err.text);
 		free(t);
 		return CUDA_ERROR_INVALID_PTX;

@@ -2,7 +2,7 @@
  * cpu.h - the engine that runs kernels on this machine's processors: the software driver over the PTX
  *interpreter.
  *
- *	load	PTX text -> declarations (image), module (ptx), program (interp)
+ *	load	PTX texts -> declarations (image), modules, linked (ptx), program (interp)
  *	launch	pre-decode the kernel if it is new, then one grid over soft's threads
  *
  * GANGWAY_CPU_CC (as in 8.0 or 80) sets the compute capability that the device claims.
@@ -10,9 +10,28 @@
 #ifndef BACKEND_CPU_CPU_H
 #define BACKEND_CPU_CPU_H
 
+#include <pthread.h>
+
 #include "backend/soft/engine.h"
+#include "ptx/interp/interp.h"
 
 extern const struct engine cpu_engine;
+
+/* load.c: from texts to something that can be launched. */
+struct cpu_code {
+	struct code code;
+	unsigned npieces;
+	struct ptx_module **modules; /* one a text; linked if there are several */
+	struct image_code **pieces;  /* likewise: what each declares */
+	struct image_code *info;     /* and what the program does. A variable's offset is its index here. */
+	struct interp_program *program;
+	pthread_mutex_t lock; /* of modules and program while something is parsed or decoded */
+};
+
+CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
+		  struct engine_log *log, struct code **code);
+void cpu_unload(struct code *code);
+CUresult cpu_init_globals(struct code *code, const uint64_t *addresses, bool managed);
 
 /* heap.c: in-kernel malloc and free.  One heap for all kernels, of `limit` bytes as of the first allocation.
  */

@@ -1,5 +1,6 @@
 #include "backend/null/null.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,11 @@
 
 struct null_code {
 	struct code code;
+	unsigned npieces;
+	struct image_code **pieces;
+	struct ptx_module **texts; /* PTX: read for first values; NULL if a piece is none */
 	struct image_code *info;
-	void **init;             /* cubin: first values of variables that have them, one a variable */
-	struct ptx_module *text; /* PTX: read for the same; NULL if it is none */
+	void **init; /* cubin: first values of variables that have them, one a variable */
 };
 
 static void describe(int ordinal, struct engine_device *dev)
@@ -32,8 +35,15 @@ static void unload(struct code *code)
 
 	for (size_t i = 0; n->init && i < n->info->nglobals; i++)
 		free(n->init[i]);
+	for (unsigned i = 0; i < n->npieces; i++) {
+		if (n->texts)
+			ptx_module_destroy(n->texts[i]);
+		if (n->pieces)
+			image_code_destroy(n->pieces[i]);
+	}
 	free(n->init);
-	ptx_module_destroy(n->text);
+	free(n->texts);
+	free(n->pieces);
 	image_code_destroy(n->info);
 	free(n);
 }
@@ -55,19 +65,55 @@ static bool keep_values(struct null_code *n)
 	return n->init != NULL;
 }
 
-static CUresult load(const void *data, size_t size, enum image_kind kind, const struct engine_device *dev,
+static CUresult read_piece(struct null_code *n, unsigned i, const struct engine_piece *p,
+			   struct engine_log *log)
+{
+	struct image_error err = {.text = ""};
+	int r = image_code_read(&n->pieces[i], p->data, p->size, &err);
+
+	if (r == -ENOMEM)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (r) {
+		engine_log(log, err.line ? "line %u: %s\n" : "%.0u%s\n", err.line, err.text);
+		return p->kind == IMAGE_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE;
+	}
+	if (p->kind != IMAGE_PTX)
+		return CUDA_SUCCESS;
+	n->texts[i] = ptx_module_create(p->data, p->size);
+	return n->texts[i] ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult read_pieces(struct null_code *n, const struct engine_piece *pieces, struct engine_log *log)
+{
+	n->pieces = calloc(n->npieces, sizeof *n->pieces);
+	n->texts = calloc(n->npieces, sizeof *n->texts);
+	if (!n->pieces || !n->texts)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (unsigned i = 0; i < n->npieces; i++) {
+		CUresult r = read_piece(n, i, &pieces[i], log);
+
+		if (r)
+			return r;
+	}
+	if (image_code_join(&n->info, n->pieces, n->npieces, NULL, NULL) || !keep_values(n))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
+}
+
+static CUresult load(const struct engine_piece *pieces, unsigned count, const struct engine_device *dev,
 		     struct engine_log *log, struct code **code)
 {
 	struct null_code *n = calloc(1, sizeof *n);
-	struct image_error err = {.text = ""};
+	CUresult r;
 
 	(void)dev;
 	if (!n)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (image_code_read(&n->info, data, size, &err)) {
-		engine_log(log, err.line ? "line %u: %s\n" : "%.0u%s\n", err.line, err.text);
-		free(n);
-		return kind == IMAGE_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE;
+	n->npieces = count;
+	r = read_pieces(n, pieces, log);
+	if (r) {
+		unload(&n->code);
+		return r;
 	}
 	n->code = (struct code){
 		.kernels = n->info->kernels,
@@ -78,12 +124,6 @@ static CUresult load(const void *data, size_t size, enum image_kind kind, const 
 		.binary_version = n->info->sm,
 		.const_bytes = n->info->const_bytes,
 	};
-	if (kind == IMAGE_PTX)
-		n->text = ptx_module_create(data, size);
-	if (!keep_values(n) || (kind == IMAGE_PTX && !n->text)) {
-		unload(&n->code);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	*code = &n->code;
 	return CUDA_SUCCESS;
 }
@@ -99,7 +139,7 @@ static uint64_t address_of(const struct code *code, const uint64_t *addresses, c
 /* What a PTX variable starts with, addresses of others included. */
 static void init_from_text(const struct null_code *n, size_t i, const uint64_t *addresses)
 {
-	const struct ptx_var *v = ptx_var_find(n->text, n->code.globals[i].name);
+	const struct ptx_var *v = ptx_var_find(n->texts[n->code.globals[i].piece], n->code.globals[i].name);
 	unsigned char *to = (unsigned char *)(uintptr_t)addresses[i];
 	uint64_t size = n->code.globals[i].size;
 
@@ -122,7 +162,7 @@ static CUresult init_globals(struct code *code, const uint64_t *addresses, bool 
 	for (size_t i = 0; i < code->nglobals; i++) {
 		if (!addresses[i] || code->globals[i].managed != managed)
 			continue;
-		if (n->text)
+		if (n->texts[code->globals[i].piece])
 			init_from_text(n, i, addresses);
 		else if (n->init[i])
 			memcpy((void *)(uintptr_t)addresses[i], n->init[i], code->globals[i].size);

@@ -5,7 +5,7 @@
  * table.  Device addresses are host addresses.  An engine loads code, fills in the first values of its
  * variables, and runs one grid at a time; soft decides when, and on which thread.
  *
- *	application image ─ image/ ─► one PTX text or cubin ─ load ─► struct code
+ *	application image ─ image/ ─► one PTX text or cubin, or several to link ─ load ─► struct code
  *	struct code + addresses of its variables ─ init_globals ─► ready to launch, once per context
  *	struct code + kernel + struct launch ─ launch ─► done (called on a worker thread)
  *
@@ -58,6 +58,13 @@ struct code {
 	size_t const_bytes;
 };
 
+/* What load reads.  PTX is NUL-terminated at data[size]. */
+struct engine_piece {
+	enum image_kind kind; /* IMAGE_PTX or IMAGE_CUBIN */
+	const void *data;
+	size_t size;
+};
+
 enum {
 	LAUNCH_COOPERATIVE = 1, /* all blocks run at once: grid-wide barriers must make progress */
 };
@@ -84,8 +91,8 @@ struct engine {
 	/* Describe device `ordinal`; dev holds the defaults.  May be NULL. */
 	void (*describe)(int ordinal, struct engine_device *dev);
 
-	/* PTX is NUL-terminated at data[size].  The bytes are only borrowed for the call. */
-	CUresult (*load)(const void *data, size_t size, enum image_kind kind, const struct engine_device *dev,
+	/* One piece, or several that make one program together.  They are only borrowed for the call. */
+	CUresult (*load)(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
 			 struct engine_log *log, struct code **code);
 	void (*unload)(struct code *code);
 

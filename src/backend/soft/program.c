@@ -83,29 +83,17 @@ static bool looks_like_ptx(const char *text, size_t size)
 	return false;
 }
 
-static CUresult load_entry(const struct image_entry *e, struct jit *jit, struct program **program)
+/* Takes the code. */
+static CUresult make_program(struct code *code, struct program **program)
 {
-	enum image_kind kind = e->kind == IMAGE_ENTRY_PTX ? IMAGE_PTX : IMAGE_CUBIN;
-	struct image_blob blob;
-	struct program *p;
-	int err = image_payload(e, &blob);
+	struct program *p = calloc(1, sizeof *p);
 	CUresult r;
 
-	if (err)
-		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
-	p = calloc(1, sizeof *p);
-	if (!p)
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	else if (kind == IMAGE_PTX && !looks_like_ptx(blob.data, blob.size))
-		r = CUDA_ERROR_INVALID_IMAGE;
-	else
-		r = soft.engine->load(blob.data, blob.size, kind, &soft.devices[0].info, &jit->error,
-				      &p->code);
-	image_blob_finish(&blob);
-	if (r) {
-		free(p);
-		return r;
+	if (!p) {
+		soft.engine->unload(code);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	p->code = code;
 	atomic_init(&p->refs, 1);
 	r = place_managed(p);
 	if (r)
@@ -113,6 +101,41 @@ static CUresult load_entry(const struct image_entry *e, struct jit *jit, struct 
 	else
 		*program = p;
 	return r;
+}
+
+static CUresult unpack(const struct image_entry *e, struct image_blob *blob, struct engine_piece *piece)
+{
+	int err = image_payload(e, blob);
+
+	if (err)
+		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	*piece = (struct engine_piece){
+		.kind = e->kind == IMAGE_ENTRY_PTX ? IMAGE_PTX : IMAGE_CUBIN,
+		.data = blob->data,
+		.size = blob->size,
+	};
+	if (piece->kind == IMAGE_PTX && !looks_like_ptx(blob->data, blob->size))
+		return CUDA_ERROR_INVALID_IMAGE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit *jit,
+			     struct program **program)
+{
+	struct engine_piece *pieces = calloc(n, sizeof *pieces);
+	struct image_blob *blobs = calloc(n, sizeof *blobs);
+	CUresult r = pieces && blobs ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	struct code *code;
+
+	for (unsigned i = 0; i < n && !r; i++)
+		r = unpack(&e[i], &blobs[i], &pieces[i]);
+	if (!r)
+		r = soft.engine->load(pieces, n, &soft.devices[0].info, &jit->error, &code);
+	for (unsigned i = 0; i < n && blobs; i++)
+		image_blob_finish(&blobs[i]);
+	free(blobs);
+	free(pieces);
+	return r ? r : make_program(code, program);
 }
 
 static CUresult no_binary(const struct image *image, struct jit *jit)
@@ -127,6 +150,33 @@ static CUresult no_binary(const struct image *image, struct jit *jit)
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
+/* A program that was linked, or is to be, out of the parts behind part 0.  One that has nothing for us is
+ * left out: if something of it is needed, the linker says its name. */
+static CUresult load_linked(const struct image *image, const struct image_want *want, struct jit *jit,
+			    struct program **program)
+{
+	struct image_entry *list = calloc(image->nparts, sizeof *list);
+	unsigned n = 0;
+	int err = list ? 0 : -ENOMEM;
+	CUresult r;
+
+	for (unsigned i = 1; i < image->nparts && !err; i++) {
+		err = image_select(image, i, want, &list[n]);
+		if (!err)
+			n++;
+		else if (err == -ENOENT)
+			err = 0;
+	}
+	if (err)
+		r = err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	else if (!n)
+		r = no_binary(image, jit);
+	else
+		r = load_entries(list, n, jit, program);
+	free(list);
+	return r;
+}
+
 static CUresult load_best(const struct image *image, struct jit *jit, struct program **program)
 {
 	const struct engine_device *d = &soft.devices[0].info;
@@ -134,9 +184,8 @@ static CUresult load_best(const struct image *image, struct jit *jit, struct pro
 	struct image_entry e;
 	int err = image_select(image, 0, &want, &e);
 
-	/* Linked from one file: that file will do as well. */
-	if (err == -ENOENT && image->nparts == 2)
-		err = image_select(image, 1, &want, &e);
+	if (err == -ENOENT && image->nparts > 1)
+		return load_linked(image, &want, jit, program);
 	if (err == -ENOENT && image->kind == IMAGE_PTX) {
 		struct image_iter it;
 
@@ -151,7 +200,7 @@ static CUresult load_best(const struct image *image, struct jit *jit, struct pro
 		return no_binary(image, jit);
 	if (err)
 		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
-	return load_entry(&e, jit, program);
+	return load_entries(&e, 1, jit, program);
 }
 
 static CUresult load_image(struct image *image, int err, struct jit *jit, struct program **program)
@@ -177,22 +226,20 @@ CUresult program_load_bytes(const void *data, size_t size, struct jit *jit, stru
 	return load_image(&image, image_init(&image, data, size), jit, program);
 }
 
+/* Static names may repeat in a linked program; the first of equals is the one that others see. */
 int program_kernel(const struct program *p, const char *name)
 {
 	size_t low = 0, high = p->code->nkernels;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
-		int c = strcmp(name, p->code->kernels[mid].name);
 
-		if (!c)
-			return (int)mid;
-		if (c < 0)
+		if (strcmp(name, p->code->kernels[mid].name) <= 0)
 			high = mid;
 		else
 			low = mid + 1;
 	}
-	return -1;
+	return low < p->code->nkernels && !strcmp(name, p->code->kernels[low].name) ? (int)low : -1;
 }
 
 int program_global(const struct program *p, const char *name)
@@ -201,16 +248,13 @@ int program_global(const struct program *p, const char *name)
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
-		int c = strcmp(name, p->code->globals[mid].name);
 
-		if (!c)
-			return (int)mid;
-		if (c < 0)
+		if (strcmp(name, p->code->globals[mid].name) <= 0)
 			high = mid;
 		else
 			low = mid + 1;
 	}
-	return -1;
+	return low < p->code->nglobals && !strcmp(name, p->code->globals[low].name) ? (int)low : -1;
 }
 
 /* ---- JIT options ---- */

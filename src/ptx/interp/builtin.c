@@ -1,4 +1,4 @@
-/* Functions that every device has: vprintf, malloc, free, __assertfail. */
+/* Functions that every device has: vprintf, malloc, free, __assertfail, cudaGraphSetConditional. */
 #include "ptx/interp/core.h"
 
 #include <stdio.h>
@@ -127,6 +127,18 @@ static void b_assertfail(struct warp *w, const struct xinst *x)
 	warp_exit(w, w->active);
 }
 
+static void b_set_conditional(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+	const struct interp_host *h = w->launch->host;
+
+	FOR_ACTIVE(w, i)
+	{
+		if (h->condition)
+			h->condition(h->arg, arg(w, s, 0, i), (uint32_t)arg(w, s, 1, i));
+	}
+}
+
 exec_fn builtin_find(const char *name)
 {
 	static const struct {
@@ -137,10 +149,16 @@ exec_fn builtin_find(const char *name)
 		{"malloc", b_malloc},
 		{"free", b_free},
 		{"__assertfail", b_assertfail},
+		{"cudaGraphSetConditional", b_set_conditional},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(name, all[i].name))
 			return all[i].run;
 	return NULL;
+}
+
+bool interp_provides(const char *name)
+{
+	return builtin_find(name) != NULL;
 }

@@ -223,10 +223,16 @@ static bool in_range(const struct ptx_var *v, int64_t imm)
 uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm,
 		    unsigned width)
 {
+	if (v->defined_by)
+		v = v->defined_by;
 	switch (v->space) {
 	case PTX_GLOBAL:
 	case PTX_CONST:
 	case PTX_TEX:
+		if (v->linkage == PTX_LINK_EXTERN) {
+			decode_fail(d, -ENOENT, in, "%s is used, but defined nowhere", v->name);
+			return 0;
+		}
 		return relocated(d, v, imm, width);
 	case PTX_SHARED:
 	case PTX_SHARED_CLUSTER:

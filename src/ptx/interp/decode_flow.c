@@ -89,9 +89,7 @@ static void choose_callee(struct decoder *d, const struct ptx_inst *in, struct c
 
 	if (in->ops[0].kind != PTX_O_FUNC)
 		return;
-	f = in->ops[0].fn;
-	while (f->alias_of)
-		f = f->alias_of;
+	f = ptx_function_definition(in->ops[0].fn);
 	s->named = f;
 	if (f->is_defined) {
 		s->callee = program_func(d->program, f);

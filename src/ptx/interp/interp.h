@@ -53,7 +53,7 @@ struct interp_host {
 	unsigned threads; /* how many of these may run at once; at least 1 */
 	/* The allocation that holds addr, if a kernel may touch it. */
 	bool (*accessible)(void *arg, uint64_t addr, uint64_t *base, uint64_t *size);
-	/* Where a .global or .const variable of module scope lies. */
+	/* Where a .global or .const variable of module scope lies; never a mere declaration's. */
 	uint64_t (*address)(void *arg, const struct ptx_var *v);
 	/* Texture, surface or sampler behind a handle (a .u64 object, or the address of a texref). NULL:
 	 * none. */
@@ -65,6 +65,8 @@ struct interp_host {
 	/* In-kernel malloc and free; memory must be accessible() and stay after the launch. NULL: fails. */
 	uint64_t (*alloc)(void *arg, uint64_t size);
 	void (*release)(void *arg, uint64_t addr);
+	/* cudaGraphSetConditional: a graph's handle gets a value. NULL: nothing happens. */
+	void (*condition)(void *arg, uint64_t handle, uint32_t value);
 };
 
 /* One grid.  Everything in it stays valid until interp_launch returns. */
@@ -83,7 +85,7 @@ struct interp_launch {
 	char message[256];
 };
 
-/* Needs m as long as it lives. NULL: no memory. */
+/* A module, or the first of several that ptx_link joined; all of them must outlive it. NULL: no memory. */
 struct interp_program *interp_create(struct ptx_module *m);
 void interp_destroy(struct interp_program *p); /* NULL is fine */
 
@@ -94,6 +96,9 @@ void interp_destroy(struct interp_program *p); /* NULL is fine */
 int interp_kernel(struct interp_program *p, struct ptx_function *f, struct interp_kernel **k, char *why,
 		  size_t size);
 size_t interp_kernel_local(const struct interp_kernel *k); /* bytes a thread: cuFuncGetAttribute */
+
+/* Is this one of the functions that every device has (vprintf, malloc)? */
+bool interp_provides(const char *name);
 
 /* The value of a pointer to a function, for initialisers of variables. */
 uint64_t interp_function_address(const struct ptx_function *f);

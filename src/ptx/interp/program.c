@@ -1,4 +1,4 @@
-/* A module's decoded functions, and for each kernel the set of those it can reach. */
+/* A program's decoded functions, and for each kernel the set of those it can reach. */
 #include "ptx/interp/core.h"
 
 #include <errno.h>
@@ -82,9 +82,7 @@ struct xfunc *program_func(struct interp_program *p, struct ptx_function *f)
 
 uint64_t interp_function_address(const struct ptx_function *f)
 {
-	while (f->alias_of)
-		f = f->alias_of;
-	return (uint64_t)(uintptr_t)f;
+	return (uint64_t)(uintptr_t)ptx_function_definition((struct ptx_function *)f);
 }
 
 const struct xfunc *kernel_func_at(const struct interp_kernel *k, uint64_t address)
@@ -106,8 +104,7 @@ static int add(struct interp_kernel *k, struct ptx_function *f)
 {
 	struct xfunc **list, *x;
 
-	while (f->alias_of)
-		f = f->alias_of;
+	f = ptx_function_definition(f);
 	if (!f->is_defined)
 		return 0;
 	for (uint32_t i = 0; i < k->nfuncs; i++)
@@ -143,6 +140,19 @@ static int prepare(struct interp_program *p, struct xfunc *x, struct decode_erro
 	return r;
 }
 
+/* Every function that a pointer may point to. */
+static int add_targets(struct interp_kernel *k)
+{
+	struct ptx_module *m = k->program->module;
+	int r = 0;
+
+	for (m = m->head ? m->head : m; m; m = m->peer)
+		for (struct ptx_function *t = m->functions; t && !r; t = t->next)
+			if (t->address_taken && !t->is_entry)
+				r = add(k, t);
+	return r;
+}
+
 static int reach(struct interp_kernel *k, struct decode_error *e)
 {
 	for (uint32_t i = 0; i < k->nfuncs; i++) {
@@ -151,13 +161,8 @@ static int reach(struct interp_kernel *k, struct decode_error *e)
 
 		for (uint32_t n = 0; !r && n < f->ncallees; n++)
 			r = add(k, f->callees[n]);
-		if (r)
-			return r;
-		if (!f->has_indirect_call)
-			continue;
-		for (struct ptx_function *t = k->program->module->functions; t && !r; t = t->next)
-			if (t->address_taken && !t->is_entry)
-				r = add(k, t);
+		if (!r && f->has_indirect_call)
+			r = add_targets(k);
 		if (r)
 			return r;
 	}

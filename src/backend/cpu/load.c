@@ -1,0 +1,230 @@
+/* From PTX texts to a program: parsing, linking, and what variables start with. */
+#include "backend/cpu/cpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Programs up to this size are parsed whole when they are loaded, so that errors come where CUDA has them. */
+enum { EAGER_TEXT = 1 << 20 };
+
+void cpu_unload(struct code *code)
+{
+	struct cpu_code *c = (struct cpu_code *)code;
+
+	interp_destroy(c->program);
+	image_code_destroy(c->info);
+	for (unsigned i = 0; i < c->npieces; i++) {
+		if (c->modules)
+			ptx_module_destroy(c->modules[i]);
+		if (c->pieces)
+			image_code_destroy(c->pieces[i]);
+	}
+	free(c->modules);
+	free(c->pieces);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static void log_ptx(struct engine_log *log, const struct ptx_error *e)
+{
+	char text[512];
+
+	ptx_error_format(e, text, sizeof text);
+	engine_log(log, "%s\n", text);
+}
+
+static CUresult read_text(struct cpu_code *c, unsigned i, const struct engine_piece *p,
+			  struct engine_log *log)
+{
+	struct image_error err = {.text = ""};
+	int r;
+
+	c->modules[i] = ptx_module_create(p->data, p->size);
+	if (!c->modules[i])
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (c->modules[i]->error.line) {
+		log_ptx(log, &c->modules[i]->error);
+		return CUDA_ERROR_INVALID_PTX;
+	}
+	r = image_code_read(&c->pieces[i], p->data, p->size, &err);
+	if (r)
+		engine_log(log, "line %u: %s\n", err.line, err.text);
+	return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : r ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+}
+
+/* ---- linking ---------------------------------------------------------------------------------------- */
+
+/* Of what is declared more than once, the program keeps the linker's choice. */
+static bool keep(void *arg, unsigned piece, const char *name, bool kernel)
+{
+	const struct cpu_code *c = arg;
+	const struct ptx_module *m = c->modules[piece];
+
+	if (kernel) {
+		const struct ptx_function *f = ptx_function_find(m, name);
+
+		return f && f->module == m && f->is_defined;
+	}
+	const struct ptx_var *v = ptx_var_find(m, name);
+	return v && !v->defined_by;
+}
+
+static CUresult link_pieces(struct cpu_code *c, struct engine_log *log)
+{
+	char why[512];
+	int r = ptx_link(c->modules, c->npieces, why, sizeof why);
+
+	if (r == -EINVAL)
+		engine_log(log, "error: %s\n", why);
+	if (!r)
+		r = image_code_join(&c->info, c->pieces, c->npieces, keep, c);
+	if (r)
+		return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_PTX;
+	/* Backwards: a definition comes before declarations of the same name, and is to stay. */
+	for (size_t i = c->info->nglobals; i-- > 0;) {
+		const struct image_global *g = &c->info->globals[i];
+
+		ptx_var_find(c->modules[g->piece], g->name)->offset = i;
+	}
+	c->program = interp_create(c->modules[0]);
+	return c->program ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Every kernel's body, and with it what it needs of shared and local memory. */
+static CUresult parse_kernels(struct cpu_code *c, struct engine_log *log)
+{
+	for (size_t i = 0; i < c->info->nkernels; i++) {
+		struct image_kernel *k = &c->info->kernels[i];
+		struct ptx_function *f = ptx_function_find(c->modules[k->piece], k->name);
+		int r = f ? ptx_kernel_layout(f) : -ENOENT;
+
+		if (r == -ENOMEM)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		if (r) {
+			if (f)
+				log_ptx(log, &f->error);
+			return CUDA_ERROR_INVALID_PTX;
+		}
+		k->shared_bytes = (uint32_t)f->shared_static;
+		k->local_bytes = (uint32_t)f->local_total;
+	}
+	return CUDA_SUCCESS;
+}
+
+struct missing {
+	struct engine_log *log;
+	unsigned n;
+};
+
+/* Functions of NVIDIA's device runtime, which launches grids from grids.  Most programs that name one have
+ * kernels that do not: those run, and a launch of the others fails. */
+static bool device_runtime(const char *name)
+{
+	return !strncmp(name, "cuda", 4) || !strncmp(name, "__cuda", 6);
+}
+
+static void tell_missing(void *arg, const char *name, bool function)
+{
+	struct missing *m = arg;
+
+	if (function && (interp_provides(name) || device_runtime(name)))
+		return;
+	m->n++;
+	engine_log(m->log, "error: undefined reference to '%s'\n", name);
+}
+
+static CUresult read_all(struct cpu_code *c, const struct engine_piece *pieces, struct engine_log *log)
+{
+	struct missing missing = {.log = log};
+	size_t size = 0;
+	CUresult r = CUDA_SUCCESS;
+
+	c->modules = calloc(c->npieces, sizeof *c->modules);
+	c->pieces = calloc(c->npieces, sizeof *c->pieces);
+	if (!c->modules || !c->pieces)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (unsigned i = 0; i < c->npieces && !r; i++) {
+		r = pieces[i].kind == IMAGE_PTX ? read_text(c, i, &pieces[i], log)
+						: CUDA_ERROR_NO_BINARY_FOR_GPU;
+		size += pieces[i].size;
+	}
+	if (!r)
+		r = link_pieces(c, log);
+	if (!r && size <= EAGER_TEXT)
+		r = parse_kernels(c, log);
+	if (!r)
+		ptx_link_missing(c->modules[0], tell_missing, &missing);
+	return !r && missing.n ? CUDA_ERROR_INVALID_PTX : r;
+}
+
+CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
+		  struct engine_log *log, struct code **code)
+{
+	struct cpu_code *c = calloc(1, sizeof *c);
+	CUresult r;
+
+	(void)dev;
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_init(&c->lock, NULL);
+	c->npieces = n;
+	r = read_all(c, pieces, log);
+	if (r) {
+		cpu_unload(&c->code);
+		return r;
+	}
+	c->code = (struct code){
+		.kernels = c->info->kernels,
+		.nkernels = c->info->nkernels,
+		.globals = c->info->globals,
+		.nglobals = c->info->nglobals,
+		.ptx_version = (int)c->info->sm,
+		.binary_version = (int)c->info->sm,
+		.const_bytes = c->info->const_bytes,
+	};
+	*code = &c->code;
+	return CUDA_SUCCESS;
+}
+
+/* ---- variables -------------------------------------------------------------------------------------- */
+
+/* What a name in an initialiser stands for: something of the same module, or what that declares. */
+static uint64_t named_address(const struct ptx_module *m, const char *name, const uint64_t *addresses)
+{
+	const struct ptx_function *f = ptx_function_find(m, name);
+	struct ptx_var *v = f ? NULL : ptx_var_find(m, name);
+
+	if (f)
+		return interp_function_address(f);
+	v = v ? ptx_var_definition(v) : NULL;
+	return v && (v->space == PTX_GLOBAL || v->space == PTX_CONST) ? addresses[v->offset] : 0;
+}
+
+static void init_global(const struct cpu_code *c, size_t i, const uint64_t *addresses)
+{
+	const struct image_global *g = &c->code.globals[i];
+	const struct ptx_module *m = c->modules[g->piece];
+	const struct ptx_var *v = ptx_var_find(m, g->name);
+	unsigned char *to = (unsigned char *)(uintptr_t)addresses[i];
+
+	if (!v || !v->init)
+		return;
+	memcpy(to, v->init, v->init_size < g->size ? v->init_size : g->size);
+	for (uint32_t k = 0; k < v->nrelocs; k++) {
+		const struct ptx_reloc *r = &v->relocs[k];
+		uint64_t value = named_address(m, r->name, addresses);
+
+		value = (value + (uint64_t)r->addend) >> r->shift;
+		if (r->offset <= g->size && r->size <= g->size - r->offset && r->size <= sizeof value)
+			memcpy(to + r->offset, &value, r->size);
+	}
+}
+
+CUresult cpu_init_globals(struct code *code, const uint64_t *addresses, bool managed)
+{
+	for (size_t i = 0; i < code->nglobals; i++)
+		if (addresses[i] && code->globals[i].managed == managed)
+			init_global((struct cpu_code *)code, i, addresses);
+	return CUDA_SUCCESS;
+}

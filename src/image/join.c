@@ -1,0 +1,81 @@
+/*
+ * join.c - the declarations of several codes as those of one program.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/private.h"
+
+/* The lists are sorted: definitions before declarations, visible ones before static ones. */
+static void drop_repeated(struct image_code *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->nkernels; i++) {
+		if (!n || c->kernels[i].local || strcmp(c->kernels[n - 1].name, c->kernels[i].name))
+			c->kernels[n++] = c->kernels[i];
+	}
+	c->nkernels = n;
+	n = 0;
+	for (size_t i = 0; i < c->nglobals; i++) {
+		bool local = c->globals[i].local && !c->globals[i].external;
+
+		if (!n || local || strcmp(c->globals[n - 1].name, c->globals[i].name))
+			c->globals[n++] = c->globals[i];
+	}
+	c->nglobals = n;
+}
+
+static void add(struct image_code *to, const struct image_code *from, unsigned piece, image_keep_fn *keep,
+		void *arg)
+{
+	for (size_t i = 0; i < from->nkernels; i++) {
+		if (keep && !keep(arg, piece, from->kernels[i].name, true))
+			continue;
+		to->kernels[to->nkernels] = from->kernels[i];
+		to->kernels[to->nkernels++].piece = piece;
+	}
+	for (size_t i = 0; i < from->nglobals; i++) {
+		if (keep && !keep(arg, piece, from->globals[i].name, false))
+			continue;
+		to->globals[to->nglobals] = from->globals[i];
+		to->globals[to->nglobals++].piece = piece;
+	}
+	to->const_bytes += from->const_bytes;
+	if (from->sm > to->sm)
+		to->sm = from->sm;
+}
+
+int image_code_join(struct image_code **out, struct image_code *const *pieces, unsigned n,
+		    image_keep_fn *keep, void *arg)
+{
+	struct image_code *c = calloc(1, sizeof *c);
+	size_t kernels = 0, globals = 0;
+
+	*out = NULL;
+	if (!c)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		kernels += pieces[i]->nkernels;
+		globals += pieces[i]->nglobals;
+	}
+	c->kind = n ? pieces[0]->kind : IMAGE_PTX;
+	c->address_size = 64;
+	c->arena = image_arena_create(SIZE_MAX);
+	if (c->arena) {
+		c->kernels = image_arena_alloc(c->arena, kernels + 1, sizeof *c->kernels);
+		c->globals = image_arena_alloc(c->arena, globals + 1, sizeof *c->globals);
+	}
+	if (!c->kernels || !c->globals) {
+		image_code_destroy(c);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < n; i++)
+		add(c, pieces[i], i, keep, arg);
+	image_code_sort(c);
+	if (!keep)
+		drop_repeated(c);
+	*out = c;
+	return 0;
+}

@@ -1,0 +1,168 @@
+/*
+ * set.c - several fatbins in one, to be linked by whoever loads it.
+ *
+ *	header | entry, FATBIN_SET | fatbin (padded to 8) | fatbin | ...
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/fatbin.h"
+#include "image/bytes.h"
+#include "image/private.h"
+
+enum { PARTS_MAX = 1 << 16 };
+
+/* ---- reading ------------------------------------------------------------------------------------------ */
+
+/* The next fatbin of a set, and behind it. False: there is none, or it claims more than there is. */
+static bool next_fatbin(struct image_span *left, struct image_span *fatbin)
+{
+	struct fatbin_header h;
+	size_t size;
+
+	if (left->size < sizeof h || image_sniff(left->data, left->size) != IMAGE_FATBIN)
+		return false;
+	memcpy(&h, left->data, sizeof h);
+	if (!in_range(h.header_size, h.size, left->size))
+		return false;
+	*fatbin = (struct image_span){left->data, h.header_size + h.size};
+	size = (fatbin->size + 7) & ~(size_t)7;
+	if (size > left->size)
+		size = left->size;
+	*left = (struct image_span){(const char *)left->data + size, left->size - size};
+	return true;
+}
+
+static unsigned split(struct image_span all, struct image_span *parts)
+{
+	struct image_span one;
+	unsigned n = 0;
+
+	while (n < PARTS_MAX && next_fatbin(&all, &one)) {
+		if (parts)
+			parts[n] = one;
+		n++;
+	}
+	return all.size ? 0 : n;
+}
+
+int image_set_open(struct image *image)
+{
+	struct image_entry e;
+	struct image_iter it;
+	unsigned n;
+
+	image_iter_init(&it, image, 0);
+	if (!image_next(&it, &e) || e.kind != IMAGE_ENTRY_SET)
+		return 0;
+	if (e.packing != IMAGE_PLAIN)
+		return -ENOTSUP;
+	struct image_span all = {e.payload, e.stored_size};
+	n = split(all, NULL);
+	if (!n)
+		return -EINVAL;
+	image->parts = calloc(n + 1, sizeof *image->parts);
+	if (!image->parts)
+		return -ENOMEM;
+	image->parts[0] = image->one;
+	split(all, image->parts + 1);
+	image->nparts = n + 1;
+	return 0;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------ */
+
+static size_t padded(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+static void *put_headers(char *at, unsigned kind, const struct image_entry *e, size_t payload)
+{
+	struct fatbin_header h = {.magic = FATBIN_MAGIC, .version = FATBIN_VERSION, .header_size = sizeof h};
+	struct fatbin_entry entry = {.kind = kind,
+				     .version = FATBIN_ENTRY_VERSION,
+				     .header_size = sizeof entry,
+				     .payload_size = payload,
+				     .flags = FATBIN_64BIT | FATBIN_CUDA | FATBIN_LINUX};
+
+	if (e) {
+		entry.sm = e->sm;
+		entry.major = e->version_major;
+		entry.minor = e->version_minor;
+		entry.flags |= e->arch_specific ? FATBIN_ARCH_SPECIFIC : e->family ? FATBIN_FAMILY : 0;
+	}
+	h.size = sizeof entry + payload;
+	memcpy(at, &h, sizeof h);
+	memcpy(at + sizeof h, &entry, sizeof entry);
+	return at + sizeof h + sizeof entry;
+}
+
+enum { HEADERS = sizeof(struct fatbin_header) + sizeof(struct fatbin_entry) };
+
+static int measure(const struct image_span *part, size_t *size)
+{
+	enum image_kind kind = image_sniff(part->data, part->size);
+
+	if (part->size > IMAGE_MAX)
+		return -E2BIG;
+	if (kind == IMAGE_FATBIN)
+		*size = padded(part->size);
+	else if (kind == IMAGE_CUBIN || kind == IMAGE_PTX)
+		*size = HEADERS + padded(part->size + 1);
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* The buffer is zeroed: padding and the NUL behind a text are there. */
+static int put_part(char *at, const struct image_span *part)
+{
+	struct image one;
+	struct image_iter it;
+	struct image_entry e;
+
+	if (image_sniff(part->data, part->size) == IMAGE_FATBIN) {
+		memcpy(at, part->data, part->size);
+		return 0;
+	}
+	int r = image_init(&one, part->data, part->size);
+	if (r)
+		return r;
+	image_iter_init(&it, &one, 0);
+	if (!image_next(&it, &e))
+		return it.error ? it.error : -EINVAL;
+	at = put_headers(at, e.kind == IMAGE_ENTRY_PTX ? FATBIN_PTX : FATBIN_ELF, &e, padded(part->size + 1));
+	memcpy(at, part->data, part->size);
+	return 0;
+}
+
+int image_set_write(const struct image_span *parts, unsigned n, void **data, size_t *size)
+{
+	size_t total = 0, one;
+	char *at;
+	int r = n && n <= PARTS_MAX ? 0 : -EINVAL;
+
+	for (unsigned i = 0; i < n && !r; i++) {
+		r = measure(&parts[i], &one);
+		total += r ? 0 : one;
+	}
+	if (!r && total > IMAGE_MAX)
+		r = -E2BIG;
+	if (r)
+		return r;
+	*data = calloc(1, HEADERS + total);
+	if (!*data)
+		return -ENOMEM;
+	at = put_headers(*data, FATBIN_SET, NULL, total);
+	for (unsigned i = 0; i < n && !r; i++) {
+		r = put_part(at, &parts[i]);
+		if (!r && !measure(&parts[i], &one))
+			at += one;
+	}
+	*size = HEADERS + total;
+	if (r)
+		free(*data);
+	return r;
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Builds a program of this folder with nvcc and runs it on the CPU device: run.sh GANGWAY FOLDER PROGRAM.
+# 77: there is no nvcc.
+gangway=$1
+out=$2
+program=$3
+here=$(cd "$(dirname "$0")" && pwd)
+nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+[ -n "$nvcc" ] || { echo "skipped: no nvcc to build $program with"; exit 77; }
+cd "$here" || exit 1
+
+build() {
+	newest=$(ls -t "$here"/* "$out/$program" 2>/dev/null | head -n 1)
+	[ "$newest" = "$out/$program" ] && return 0
+	"$nvcc" -Wno-deprecated-gpu-targets "$@" -o "$out/$program" || exit 1
+}
+
+ptx="-gencode arch=compute_75,code=compute_75"
+case $program in
+rdc-static) build -rdc=true $ptx rdc.cu rdc_other.cu ;;
+rdc-shared) build -rdc=true -cudart shared $ptx rdc.cu rdc_other.cu ;;
+# Machine code for some GPU besides, which is of no use here.
+rdc-both) build -rdc=true -gencode 'arch=compute_75,code=[compute_75,sm_80]' rdc.cu rdc_other.cu ;;
+conditional) build -rdc=true -gencode arch=compute_80,code=compute_80 conditional.cu ;;
+*) echo "no program $program"; exit 1 ;;
+esac
+dir=$(dirname "$(readlink -f "$nvcc")")/../lib64
+[ -d "$dir" ] || dir=/usr/local/cuda/lib64
+LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$dir "$gangway" run --on cpu -- "$out/$program"
