@@ -158,12 +158,14 @@ uint32_t sync_missing(struct warp *w)
 
 /* ---- the instructions ------------------------------------------------------------------------------- */
 
+/* A lane that is not there gives 0, as on a GPU: programs do add up what they read from such lanes. */
 static void do_shfl(struct warp *w, const struct xinst *x)
 {
 	const uint32_t *a = SRC(w, x, 0, uint32_t), *b = SRC(w, x, 1, uint32_t), *c = SRC(w, x, 2, uint32_t);
 	uint32_t *d = DST(w, x, uint32_t), from[LANES], ok = 0;
 
-	memcpy(from, a, sizeof(from));
+	for (unsigned i = 0; i < LANES; i++)
+		from[i] = w->active & lane_bit32[i] ? a[i] : 0;
 	FOR_ACTIVE(w, i)
 	{
 		int segment = (int)(c[i] >> 8 & 31), lane = (int)i, step = (int)(b[i] & 31), j = lane;
