@@ -64,6 +64,16 @@ uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real)
 	return e ? e->id : 0;
 }
 
+bool handles_has(struct handles *h, enum handle_kind kind, void *real)
+{
+	bool has;
+
+	pthread_mutex_lock(&h->lock);
+	has = lookup(h, kind, real) != NULL;
+	pthread_mutex_unlock(&h->lock);
+	return has;
+}
+
 bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **real)
 {
 	struct entry *e;

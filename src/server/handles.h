@@ -19,6 +19,9 @@ void handles_destroy(struct handles *h); /* NULL is fine */
 /* The number for an object of the driver's, given out now if it has none.  0 for NULL and for want of memory. */
 uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real);
 
+/* Has it one already? */
+bool handles_has(struct handles *h, enum handle_kind kind, void *real);
+
 /* For the dispatcher, which alone ends handles.  The object behind a number.  False: never given out, or ended.  0 is NULL and always there. */
 bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **real);
 

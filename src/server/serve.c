@@ -10,11 +10,19 @@ static const struct served ours[] = {
 	{WIRE_WAKE, serve_wake, false},		  {WIRE_WINDOW, serve_window, true},	 {WIRE_HOST_MAP, serve_host_map, true},
 	{WIRE_HOST_UNMAP, serve_host_unmap, true},
 	{WIRE_BLOCK, serve_block, false},	  {WIRE_POINTER, serve_pointer, true},
+	{WIRE_TEXTURE, serve_texture, true},	  {WIRE_RESOURCE, serve_resource, true},
+	{WIRE_SHARE_OUT, serve_share_out, true},  {WIRE_SHARE_IN, serve_share_in, true},
+	{WIRE_RETAIN, serve_retain, true},	  {WIRE_POOL, serve_pool, true},
 };
 
 /* Calls that are not what they seem when they come from elsewhere: served by hand. */
 static const struct served instead[] = {
 	{NR_cuMemcpyAsync, serve_unified, false},
+	{NR_cuMemRelease, serve_release, true},
+	{NR_cuTexObjectDestroy, serve_texture_destroy, true},
+	{NR_cuSurfObjectDestroy, serve_surface_destroy, true},
+	{NR_cuTexObjectGetTextureDesc, serve_texture_desc, true},
+	{NR_cuTexObjectGetResourceViewDesc, serve_view_desc, true},
 };
 
 /* Not served: an address of theirs would be one of ours, or they would hold up the dispatcher. */

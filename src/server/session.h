@@ -35,6 +35,8 @@ struct session {
 	struct uploads *uploads; /* images on their way */
 	struct map host;	 /* memory shared with the client, by address: hostmem.c */
 	uint64_t window, window_size;
+	struct map textures;	 /* texture and surface objects: texture.c */
+	struct map retained;	 /* allocations that are held more than once: vmm.c */
 	uint64_t calls, answers;
 };
 
@@ -78,9 +80,20 @@ void serve_host_map(const struct cuda_ops *ops, struct msg *m);
 void serve_host_unmap(const struct cuda_ops *ops, struct msg *m);
 void serve_block(const struct cuda_ops *ops, struct msg *m);
 void serve_pointer(const struct cuda_ops *ops, struct msg *m);
+void serve_texture(const struct cuda_ops *ops, struct msg *m);
+void serve_resource(const struct cuda_ops *ops, struct msg *m);
+void serve_share_out(const struct cuda_ops *ops, struct msg *m);
+void serve_share_in(const struct cuda_ops *ops, struct msg *m);
+void serve_retain(const struct cuda_ops *ops, struct msg *m);
+void serve_pool(const struct cuda_ops *ops, struct msg *m);
 
 /* And of CUDA's. */
 void serve_unified(const struct cuda_ops *ops, struct msg *m);
+void serve_release(const struct cuda_ops *ops, struct msg *m);
+void serve_texture_destroy(const struct cuda_ops *ops, struct msg *m);
+void serve_surface_destroy(const struct cuda_ops *ops, struct msg *m);
+void serve_texture_desc(const struct cuda_ops *ops, struct msg *m);
+void serve_view_desc(const struct cuda_ops *ops, struct msg *m);
 
 /* Lets the device see the link's words and bulk memory, where they are shared.  The context must be current. */
 void session_share(struct session *s);

@@ -54,6 +54,8 @@ enum wire_op {
 	WIRE_RESOURCE,	/* what such an object was made of */
 	WIRE_SHARE_OUT, /* a descriptor of memory or of a pool, sent by the server */
 	WIRE_SHARE_IN,	/* and one that the client has sent */
+	WIRE_RETAIN,	/* the allocation that is mapped at an address */
+	WIRE_POOL,	/* an attribute of a pool: struct wire_pool both ways */
 	WIRE_OPS_END
 };
 
@@ -121,6 +123,11 @@ struct wire_texture {
 	CUDA_TEXTURE_DESC texture;
 	CUDA_RESOURCE_VIEW_DESC view;
 	uint32_t surface, has_view;
+};
+
+struct wire_pool {
+	uint64_t pool, value;
+	uint32_t attribute, set;
 };
 
 /* object is a number: of an allocation (CUmemGenericAllocationHandle) or a pool; id names the descriptor. */

@@ -167,52 +167,6 @@ CUresult remote_cuMemFreeAsync(CUdeviceptr dptr, CUstream handle)
 	return memory_remove(dptr) ? call_cuMemFreeAsync(dptr, handle) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- variables ---- */
-
-static CUresult variable(CUresult r, CUdeviceptr address, size_t size)
-{
-	if (!r)
-		memory_note(address, size, RANGE_GLOBAL);
-	return r;
-}
-
-CUresult remote_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule module, const char *name)
-{
-	CUdeviceptr at = 0;
-	size_t size = 0;
-	CUresult r = variable(call_cuModuleGetGlobal_v2(&at, &size, module, name), at, size);
-
-	if (!r && dptr)
-		*dptr = at;
-	if (!r && bytes)
-		*bytes = size;
-	return r;
-}
-
-CUresult remote_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
-{
-	CUdeviceptr at = 0;
-	size_t size = 0;
-	CUresult r = variable(call_cuLibraryGetGlobal(&at, &size, library, name), at, size);
-
-	if (!r && dptr)
-		*dptr = at;
-	if (!r && bytes)
-		*bytes = size;
-	return r;
-}
-
-/* A managed variable lies in the server's memory, where the application cannot touch it. */
-CUresult remote_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
-{
-	CUdeviceptr at = 0;
-	size_t size = 0;
-	CUresult r = call_cuLibraryGetManaged(&at, &size, library, name);
-
-	(void)dptr, (void)bytes;
-	return r ? r : CUDA_ERROR_NOT_SUPPORTED;
-}
-
 CUresult remote_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
 {
 	struct host_info info;

@@ -27,7 +27,7 @@ static CUresult ask_devices(char *why, size_t size)
 		return r ? r : CUDA_ERROR_NO_DEVICE;
 	}
 	for (int i = 0; i < d->count; i++)
-		limits_apply(&d->device[i], remote.local);
+		denied_apply(&d->device[i], remote.local);
 	remote.devices = d;
 	return CUDA_SUCCESS;
 }

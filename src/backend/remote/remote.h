@@ -37,7 +37,7 @@ struct remote {
 extern struct remote remote;
 
 const struct wire_device *device_find(CUdevice dev);
-void limits_apply(struct wire_device *d, bool local); /* says no to what cannot be elsewhere */
+void denied_apply(struct wire_device *d, bool local); /* says no to what cannot be elsewhere */
 
 /* ---- contexts ---- */
 
