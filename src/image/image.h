@@ -63,6 +63,13 @@ void image_finish(struct image *image);
  */
 int image_set_write(const struct image_span *parts, unsigned n, void **data, size_t *size);
 
+/*
+ * Calls found() for each fatbin in a host object file or an archive of them; stops at the first that answers
+ * something but 0, and returns it. -EINVAL: malformed, or neither.
+ */
+typedef int image_found_fn(void *arg, const struct image_span *fatbin);
+int image_objects(const void *data, size_t size, image_found_fn *found, void *arg);
+
 /* One piece of code in an image. A bare cubin or PTX text is its own only entry. */
 enum image_entry_kind {
 	IMAGE_ENTRY_OTHER, /* a kind we do not know: skip it */

@@ -86,6 +86,7 @@ struct kernel {
 struct jit {
 	struct engine_log info, error;
 	void **info_size, **error_size, **wall_time; /* where the answers go */
+	uint64_t began;                              /* ns, CLOCK_MONOTONIC */
 };
 
 CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **values);

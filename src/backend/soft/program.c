@@ -262,6 +262,7 @@ int program_global(const struct program *p, const char *name)
 CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **values)
 {
 	memset(jit, 0, sizeof *jit);
+	jit->began = soft_now();
 	if (n && (!options || !values))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < n; i++) {
@@ -283,6 +284,10 @@ CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **val
 		case CU_JIT_WALL_TIME:
 			jit->wall_time = &values[i];
 			break;
+		case CU_JIT_GLOBAL_SYMBOL_COUNT: /* code that is to find variables of the application's */
+			if ((unsigned)(uintptr_t)values[i])
+				return CUDA_ERROR_NOT_SUPPORTED;
+			break;
 		default: /* how to compile: advice we may leave */
 			if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS)
 				return CUDA_ERROR_INVALID_VALUE;
@@ -303,7 +308,7 @@ void jit_answer(struct jit *jit)
 	if (jit->error_size)
 		*jit->error_size = (void *)(uintptr_t)(jit->error.used ? jit->error.used + 1 : 0);
 	if (jit->wall_time) {
-		float ms = 0;
+		float ms = (float)(soft_now() - jit->began) / 1e6f;
 
 		memcpy(jit->wall_time, &ms, sizeof ms);
 	}
