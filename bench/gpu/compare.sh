@@ -1,10 +1,11 @@
 #!/bin/sh
 # Native against ours, alternating, in one run on a machine with a GPU; medians and their ratio.
 #
-#	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--only micro|torch] BUILD DEVICE
+#	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--only micro|torch] [--control] BUILD DEVICE
 #
 # PIN keeps every program on these processors: where they wander, one process in three is a third
-# slower than its neighbours, native or not. RAW gets every single value.
+# slower than its neighbours, native or not. RAW gets every single value. --control runs native twice
+# each time and compares it with itself: what such a comparison is worth on this machine.
 #
 # BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes, or
 # just "unix" or "tcp": then a server is started for the occasion.
@@ -12,10 +13,12 @@
 # costs, and ours/native for *_GBps too, where more is better.
 runs=5
 only=
+control=
 while [ "${1#--}" != "$1" ]; do
 	case $1 in
 	--runs) runs=$2; shift 2 ;;
 	--only) only=$2; shift 2 ;;
+	--control) control=yes; shift ;;
 	*) echo "compare.sh: no option $1" >&2; exit 2 ;;
 	esac
 done
@@ -57,10 +60,12 @@ i=0
 while [ $i -lt "$runs" ]; do
 	if [ "$only" != torch ]; then
 		run native micro "$out/micro"
+		[ -z "$control" ] || run again micro "$out/micro"
 		run ours micro "$build/bin/gangway" run --on "$device" -- "$out/micro"
 	fi
 	if [ "$only" != micro ]; then
 		run native torch python3 "$here/torch_bench.py"
+		[ -z "$control" ] || run again torch python3 "$here/torch_bench.py"
 		run ours torch "$build/bin/gangway" run --on "$device" -- python3 "$here/torch_bench.py"
 	fi
 	i=$((i + 1))
@@ -73,15 +78,17 @@ sort -s -k1,1 -k3,3 -k2,2 "$out/all" | awk -v runs="$runs" '
 		return n % 2 ? v[(n+1)/2] : (v[n/2] + v[n/2+1]) / 2
 	}
 	{ key = $1 " " $3; if (!(key in seen)) { seen[key] = 1; order[++n] = key } val[key, $2, ++cnt[key, $2]] = $4 }
+	function of(k, who,   j, v) {
+		for (j = 1; j <= cnt[k, who]; j++) v[j] = val[k, who, j] + 0
+		return cnt[k, who] ? median(v, cnt[k, who]) : 0
+	}
 	END {
-		printf "%-34s %12s %12s %8s\n", "median of " runs, "native", "ours", "ratio"
+		printf "%-34s %12s %12s %8s  %s\n", "median of " runs, "native", "ours", "ratio", "native again/native"
 		for (i = 1; i <= n; i++) {
-			k = order[i]
-			for (j = 1; j <= cnt[k, "native"]; j++) a[j] = val[k, "native", j] + 0
-			for (j = 1; j <= cnt[k, "ours"]; j++) b[j] = val[k, "ours", j] + 0
-			x = median(a, cnt[k, "native"]); y = median(b, cnt[k, "ours"])
-			printf "%-34s %12.3f %12.3f %8.3f\n", k, x, y, x ? y / x : 0
-			delete a; delete b
+			k = order[i]; x = of(k, "native"); y = of(k, "ours"); z = of(k, "again")
+			printf "%-34s %12.3f %12.3f %8.3f", k, x, y, x ? y / x : 0
+			if (z) printf "  %8.3f", x ? z / x : 0
+			printf "\n"
 		}
 	}'
 [ ! -e "$out/failed" ]
