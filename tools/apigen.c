@@ -285,11 +285,13 @@ static void mode_protos(void)
 
 /* ---- trace: one descriptor a function, one wrapper that packs the arguments ---- */
 
-/* How a value is printed: h in hex, u unsigned, d signed. */
+/* How a value is printed: h in hex, f float, u unsigned, d signed. */
 static char number_kind(const char *type)
 {
 	if (api_is_handle(type) || api_is_address(type) || strchr(type, '*'))
 		return 'h';
+	if (!strcmp(type, "float"))
+		return 'f';
 	return !strncmp(type, "unsigned", 8) || !strcmp(type, "size_t") ? 'u' : 'd';
 }
 
@@ -300,8 +302,6 @@ static void print_kind(const struct arg *a)
 	api_pointee(a->type, t, sizeof t);
 	if (a->dir == BY_VALUE && api_is_struct(a->type))
 		printf("'S', sizeof(%s)", a->type);
-	else if (a->dir == BY_VALUE && !strcmp(a->type, "float"))
-		printf("'f', 4");
 	else if (a->dir == BY_VALUE)
 		printf("'%c', sizeof(%s)", number_kind(a->type), a->type);
 	else if (a->len && !strcmp(a->len, "str"))
