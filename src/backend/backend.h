@@ -24,6 +24,9 @@ struct backend {
 	CUresult (*open)(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
 		size_t size);
 
+	/* In a forked child, where nothing of the device can be used: lets go.  `open` may follow.  May be NULL. */
+	void (*forked)(void);
+
 	/* For NVIDIA's private tables; a vendor's driver answers those itself. */
 	CUresult (*primary)(CUdevice dev, CUcontext *ctx); /* the handle, not retained, not active */
 	CUresult (*stream_id)(CUcontext ctx, CUstream stream, unsigned long long *id);

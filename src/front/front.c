@@ -63,10 +63,18 @@ static void after_fork(void)
 /* The vendor's driver looks after itself. */
 static void in_child(void)
 {
+	const struct backend *b = backend;
+
 	pthread_mutex_init(&lock, NULL);
-	if (initialised && backend && !backend->vendor) {
+	if (!b || b->vendor || front_now == &forked.ops)
+		return;
+	if (b->forked)
+		b->forked();
+	if (initialised) {
 		make_refusals(&forked, refuse_forked);
 		atomic_store_explicit(&front_now, &forked.ops, memory_order_release);
+	} else if (b->forked) { /* chosen, but not used: the child may choose for itself */
+		atomic_store_explicit(&front_now, &cuda_boot_ops, memory_order_release);
 	}
 }
 

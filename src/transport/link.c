@@ -130,6 +130,11 @@ int link_error(struct link *l, char text[LINK_ERROR_TEXT])
 	return err;
 }
 
+const _Atomic int *link_state(const struct link *l)
+{
+	return &l->broken;
+}
+
 const struct link_peer *link_peer(const struct link *l)
 {
 	return &l->peer;

@@ -112,6 +112,9 @@ void link_shutdown(struct link *link);
 /* 0 while the link works, else what broke it; text (may be NULL) receives a sentence. */
 int link_error(struct link *link, char text[LINK_ERROR_TEXT]);
 
+/* The same 0 or error, to be looked at often. */
+const _Atomic int *link_state(const struct link *link);
+
 struct link_peer {
 	bool local;   /* shared memory: words and arenas are the very memory that the other side sees */
 	bool known;   /* pid, uid and gid come from the kernel (unix sockets, as seen by the server) */

@@ -1,12 +1,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "wire/call.h"
+#include "wire/trace.h"
 
 static struct link *the_link;
 static pthread_key_t lane_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic(uint32_t) late_seen;
 static const uint32_t *late_word;
+static const _Atomic int *link_now; /* not 0: it is broken */
+static atomic_bool lost_told;
 
 __thread uint64_t call_context;
 static __thread struct lane *my_lane __attribute__((tls_model("initial-exec")));
@@ -30,7 +33,20 @@ void call_open(struct link *link)
 	late_seen = value;
 	pthread_once(&once, make_key);
 	the_link = link;
+	link_now = link_state(link);
+	lost_told = false;
 	late_word = word_address(link, WIRE_LATE_WORD);
+}
+
+/* A forked child has no link; its parent's goes on. */
+void call_forget(void)
+{
+	if (!the_link)
+		return;
+	pthread_setspecific(lane_key, NULL);
+	my_lane = NULL;
+	link_destroy(the_link);
+	the_link = NULL;
 }
 
 struct link *call_link(void)
@@ -47,6 +63,10 @@ struct lane *call_lane(void)
 
 CUresult call_lost(void)
 {
+	char text[LINK_ERROR_TEXT];
+
+	if (link_error(the_link, text) && !atomic_exchange(&lost_told, true))
+		trace_note("the device is lost: %s", text);
 	return CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
@@ -56,6 +76,8 @@ CUresult call_late(void)
 	uint32_t seen = atomic_load_explicit(&late_seen, memory_order_relaxed);
 	uint32_t now = __atomic_load_n(late_word, __ATOMIC_ACQUIRE);
 
+	if (atomic_load_explicit(link_now, memory_order_relaxed))
+		return call_lost();
 	if (now == seen || !atomic_compare_exchange_strong(&late_seen, &seen, now))
 		return CUDA_SUCCESS;
 	return (CUresult)(now & 0xffff);

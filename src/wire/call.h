@@ -15,6 +15,9 @@
 void call_open(struct link *link);
 struct link *call_link(void);
 
+/* In a forked child, before it does anything else: lets go of the link, which stays its parent's. */
+void call_forget(void);
+
 /* The thread's current context, as the server knows it: goes with every call. */
 extern __thread uint64_t call_context __attribute__((tls_model("initial-exec")));
 

@@ -30,7 +30,7 @@ serves=0
 serve() { # further options
 	address=unix:$dir/socket
 	[ "$transport" = tcp ] && address=tcp://:0
-	"$gangway" serve --on "$served" --listen "$address" "$@" 2>>"$dir/log" &
+	"$gangway" serve --on "$served" --listen "$address" "$@" 2>>"$dir/log" 8>&- 9>&- &
 	server=$!
 	serves=$((serves + 1))
 	until_true 20 listening $serves || fail "the server does not start"
@@ -45,7 +45,7 @@ says() { grep -q "$2" "$1"; }
 # hold NAME VERB: a client in the background, with a fifo as its stdin; $NAME.out gets what it says.
 hold() {
 	mkfifo "$dir/$1.in"
-	"$client" "$2" <"$dir/$1.in" >"$dir/$1.out" 2>&1 &
+	"$client" "$2" <"$dir/$1.in" >"$dir/$1.out" 2>&1 8>&- 9>&- &
 	held=$!
 	exec 9>"$dir/$1.in"
 	until_true 20 says "$dir/$1.out" ready || fail "client $1 does not start: $(cat "$dir/$1.out")"

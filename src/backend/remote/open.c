@@ -82,6 +82,17 @@ static CUresult open_remote(const char *device, struct cuda_ops *table, void (*e
 	return CUDA_SUCCESS;
 }
 
+/*
+ * A child that inherits the connection must not hold it: the server would not see its parent end.  Nothing
+ * else needs forgetting, since a process that had contexts gets no second device.
+ */
+static void forget(void)
+{
+	free(remote.devices);
+	remote.devices = NULL;
+	call_forget();
+}
+
 static CUresult stream_number(CUcontext ctx, CUstream handle, unsigned long long *id)
 {
 	CUresult r;
@@ -95,8 +106,8 @@ static CUresult stream_number(CUcontext ctx, CUstream handle, unsigned long long
 }
 
 const struct backend unix_backend = {
-	.name = "unix", .open = open_remote, .primary = remote_primary, .stream_id = stream_number,
+	.name = "unix", .open = open_remote, .forked = forget, .primary = remote_primary, .stream_id = stream_number,
 };
 const struct backend tcp_backend = {
-	.name = "tcp", .open = open_remote, .primary = remote_primary, .stream_id = stream_number,
+	.name = "tcp", .open = open_remote, .forked = forget, .primary = remote_primary, .stream_id = stream_number,
 };
