@@ -17,7 +17,7 @@ demo: build
 	@tools/demo.sh $(BUILD)
 
 test: build
-	@ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) -LE exhaustive
+	@tools/test.sh $(BUILD) -LE exhaustive
 
 bench: build
 	@bench/run.sh $(BUILD)

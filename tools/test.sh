@@ -1,0 +1,27 @@
+#!/bin/sh
+# test.sh BUILD [ctest options]: runs the tests; then says which were skipped and why, as each of them
+# said; and ends in ctest's own summary.
+build=$1
+shift
+out=$build/ctest.out
+{
+	ctest --test-dir "$build" --output-on-failure -j"$(nproc)" "$@"
+	echo $? >"$build/ctest.status"
+} 2>&1 | tee "$out"
+
+awk '
+	FNR == NR { if (/\*\*\*Skipped/) { sub(/.*Test +#[0-9]+: /, ""); skipped[$1] = 1 } next }
+	/^[0-9]+\/[0-9]+ Testing: / { name = $3; inside = 0 }
+	/^-----/ && name { inside = 1; next }
+	/^<end of output>/ && inside {
+		if (name in skipped) { sub(/^skipped?: */, "", reason); if (!(reason in names)) order[++n] = reason; names[reason] = names[reason] " " name }
+		name = ""; inside = 0; reason = ""
+	}
+	inside && NF { reason = $0 }
+	END {
+		if (n) print "\nSkipped, and why:"
+		for (i = 1; i <= n; i++) print "  " order[i] ":" names[order[i]]
+	}' "$out" "$build/Testing/Temporary/LastTest.log" | fold -s -w 110
+echo
+grep -E '^[0-9]+% tests passed|^Total Test time' "$out"
+exit "$(cat "$build/ctest.status")"
