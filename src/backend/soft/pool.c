@@ -91,24 +91,9 @@ static struct stream *take_ready(void)
 static void run_head(struct stream *s)
 {
 	struct command *c = s->head;
-	struct context *ctx = c->ctx;
 
-	s->running = true;
 	pthread_mutex_unlock(&soft.lock);
-	if (!atomic_load(&ctx->error) || c->ops->always) {
-		CUresult r = c->ops->run(c);
-
-		if (r)
-			context_fail(ctx, r);
-	}
-	command_release(c);
-	pthread_mutex_lock(&soft.lock);
-	queue_complete(s);
-	bool drained = !s->head;
-	pthread_mutex_unlock(&soft.lock);
-	command_destroy(c);
-	if (drained)
-		object_put(s);
+	queue_run_head(s, c);
 	pthread_mutex_lock(&soft.lock);
 }
 
@@ -188,34 +173,7 @@ static bool rest(void)
 	return err && !pool.nready && pool.workers > soft_parallelism();
 }
 
-bool pool_run_alone(void)
-{
-	struct stream *s = NULL;
-
-	pthread_mutex_lock(&soft.lock);
-	if (pool.started && !pool.workers && (s = take_ready()))
-		run_head(s);
-	pthread_mutex_unlock(&soft.lock);
-	return s;
-}
-
-static void *worker(void *arg)
-{
-	struct stream *s;
-
-	(void)arg;
-	pthread_mutex_lock(&soft.lock);
-	for (;;) {
-		if ((s = take_ready()))
-			run_head(s);
-		else if (!help() && rest())
-			break;
-	}
-	pool.workers--;
-	pthread_mutex_unlock(&soft.lock);
-	queue_thread_exit();
-	return NULL;
-}
+static void *worker(void *arg);
 
 /* The application's signals are not for our threads; what an engine's own faults raise is. */
 static bool start_worker(void)
@@ -237,6 +195,51 @@ static bool start_worker(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pool.workers += !err;
 	return !err;
+}
+
+/*
+ * Somebody is about to sleep until work is done.  The worker it was left to may have looked out for it, and
+ * been put aside by the system while it did: let another one come.
+ */
+static void call_another(void)
+{
+	if (!pool.nready || !pool.spinning)
+		return;
+	if (pool.idle)
+		pthread_cond_signal(&pool.work);
+	else if (pool.workers < MAX_WORKERS)
+		start_worker();
+}
+
+bool pool_run_alone(void)
+{
+	struct stream *s = NULL;
+
+	pthread_mutex_lock(&soft.lock);
+	if (pool.started && !pool.workers && (s = take_ready()))
+		run_head(s);
+	else if (pool.started)
+		call_another();
+	pthread_mutex_unlock(&soft.lock);
+	return s;
+}
+
+static void *worker(void *arg)
+{
+	struct stream *s;
+
+	(void)arg;
+	pthread_mutex_lock(&soft.lock);
+	for (;;) {
+		if ((s = take_ready()))
+			run_head(s);
+		else if (!help() && rest())
+			break;
+	}
+	pool.workers--;
+	pthread_mutex_unlock(&soft.lock);
+	queue_thread_exit();
+	return NULL;
 }
 
 /* One more thing to do: see that somebody comes. */

@@ -200,7 +200,8 @@ static void advance(struct stream *s)
 	queue_ready(s);
 }
 
-static void append(struct stream *s, struct command *c)
+/* The next of s; true: it is the first. */
+static bool append(struct stream *s, struct command *c)
 {
 	c->stream = s;
 	c->ctx = s->object.ctx;
@@ -209,19 +210,20 @@ static void append(struct stream *s, struct command *c)
 	if (s->head) {
 		s->tail->next = c;
 		s->tail = c;
-		return;
+		return false;
 	}
 	s->head = s->tail = c;
 	object_ref(s); /* while it has commands */
 	list_append(&c->ctx->busy, &s->busy);
-	advance(s);
+	return true;
 }
 
 CUresult queue_submit(struct stream *s, struct command *c)
 {
 	if (each_ahead(s, depend_on, c))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	append(s, c);
+	if (append(s, c))
+		advance(s);
 	return CUDA_SUCCESS;
 }
 
@@ -247,51 +249,13 @@ static CUresult run_nothing(struct command *c)
 
 const struct command_ops command_empty = {COMMAND_EMPTY, run_nothing, NULL, true};
 
-/* Run it on this thread; nothing is ahead of it. */
-static CUresult run_here(struct stream *s, struct command *c)
-{
-	c->stream = s;
-	c->ctx = s->object.ctx;
-	CUresult r = c->ops->run(c);
-	if (r)
-		context_fail(s->object.ctx, r);
-	command_destroy(c);
-	return r;
-}
-
-CUresult stream_run(struct stream *s, struct command *c)
-{
-	struct context *ctx = s->object.ctx;
-	uint64_t number = 0;
-
-	if (capture_forbids && atomic_load_explicit(&s->capture, memory_order_acquire)) {
-		command_destroy(c);
-		return capture_forbids(s);
-	}
-	if (!c->ndeps && stream_idle(s))
-		return run_here(s, c);
-	CUresult r = stream_submit(s, c, &number);
-	if (r)
-		return r;
-	stream_wait(s, number, true);
-	return atomic_load(&ctx->error);
-}
-
-CUresult stream_submit_quick(struct stream *s, struct command *c)
-{
-	if (!atomic_load_explicit(&s->capture, memory_order_acquire) && !c->ndeps && stream_idle(s))
-		return run_here(s, c);
-	return stream_submit(s, c, NULL);
-}
-
-/* The head of s has run.  Returns it; the caller destroys it without the lock. */
-struct command *queue_complete(struct stream *s)
+/* The head of s has run.  The caller destroys it, without the lock. */
+static void queue_complete(struct stream *s)
 {
 	struct command *c = s->head;
 	struct list ready;
 
 	s->head = c->next;
-	s->running = false;
 	atomic_store(&s->completed, c->number);
 	if (atomic_load(&s->waiters)) {
 		atomic_fetch_add(&s->wake, 1);
@@ -317,7 +281,73 @@ struct command *queue_complete(struct stream *s)
 		s->tail = NULL;
 		list_remove(&s->busy);
 	}
-	return c;
+}
+
+/*
+ * Take a place at the head of an idle stream for this thread, which runs the command itself.  Others see a
+ * stream that is busy, and queue up behind it.
+ */
+static bool claim(struct stream *s, struct command *c)
+{
+	pthread_mutex_lock(&soft.lock);
+	bool mine = !c->ndeps && queue_idle(s);
+	if (mine)
+		append(s, c);
+	pthread_mutex_unlock(&soft.lock);
+	return mine;
+}
+
+CUresult queue_run_head(struct stream *s, struct command *c)
+{
+	struct context *ctx = c->ctx;
+	CUresult r = CUDA_SUCCESS;
+
+	if (!atomic_load(&ctx->error) || c->ops->always)
+		r = c->ops->run(c);
+	if (r)
+		context_fail(ctx, r);
+	command_release(c);
+	pthread_mutex_lock(&soft.lock);
+	queue_complete(s);
+	bool drained = !s->head;
+	pthread_mutex_unlock(&soft.lock);
+	command_destroy(c);
+	if (drained)
+		object_put(s);
+	return r;
+}
+
+/* Of a claimed stream, for a caller who holds a reference to it. */
+static CUresult run_here(struct stream *s, struct command *c)
+{
+	CUresult r = queue_run_head(s, c);
+
+	return r ? r : (CUresult)atomic_load(&s->object.ctx->error);
+}
+
+CUresult stream_run(struct stream *s, struct command *c)
+{
+	struct context *ctx = s->object.ctx;
+	uint64_t number = 0;
+
+	if (capture_forbids && atomic_load_explicit(&s->capture, memory_order_acquire)) {
+		command_destroy(c);
+		return capture_forbids(s);
+	}
+	if (claim(s, c))
+		return run_here(s, c);
+	CUresult r = stream_submit(s, c, &number);
+	if (r)
+		return r;
+	stream_wait(s, number, true);
+	return atomic_load(&ctx->error);
+}
+
+CUresult stream_submit_quick(struct stream *s, struct command *c)
+{
+	if (!atomic_load_explicit(&s->capture, memory_order_acquire) && claim(s, c))
+		return run_here(s, c);
+	return stream_submit(s, c, NULL);
 }
 
 /* ---- waiting ---- */

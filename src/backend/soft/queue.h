@@ -8,7 +8,7 @@
 
 CUresult queue_submit(struct stream *s, struct command *c); /* if it fails, c is still the caller's */
 bool queue_idle(struct stream *s);                          /* as stream_idle */
-struct command *queue_complete(struct stream *s);           /* its head has run: destroy it, unlocked */
+CUresult queue_run_head(struct stream *s, struct command *c); /* without the lock: run c, its head, and go on */
 bool pool_run_alone(void); /* without the lock: if there are no workers, run one command here; true: done */
 void queue_thread_exit(void); /* without the lock: give spare commands back */
 

@@ -196,7 +196,6 @@ struct stream {
 
 	/* soft.lock, except that completed and submitted may be read at any time */
 	struct command *head, *tail; /* head may be running */
-	bool running;
 	_Atomic uint64_t submitted, completed;
 	struct list blocked; /* streams whose head waits for us */
 	struct list wait;    /* our place in such a list, or in the list of ready streams */
