@@ -1,17 +1,41 @@
 /* Which instruction set this processor has, and so which copy of the kernels runs. */
-#include "ptx/interp/warp.h"
+#include "ptx/interp/core.h"
 
-exec_fn alu_choose_base(const struct ptx_inst *in);
-exec_fn alu_choose_avx2(const struct ptx_inst *in);
-exec_fn alu_choose_avx512(const struct ptx_inst *in);
+#define CHOICES(level)                                                                                       \
+	exec_fn alu_choose_##level(const struct ptx_inst *in);                                               \
+	exec_fn access_load_##level(unsigned type, unsigned width);                                          \
+	exec_fn access_store_##level(unsigned type, unsigned width);
+CHOICES(base)
+CHOICES(avx2)
+CHOICES(avx512)
+
+static bool has_avx512(void)
+{
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx2(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
 
 exec_fn alu_select(const struct ptx_inst *in)
 {
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma"))
-		return alu_choose_avx512(in);
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	    __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
-		return alu_choose_avx2(in);
-	return alu_choose_base(in);
+	return has_avx512() ? alu_choose_avx512(in) : has_avx2() ? alu_choose_avx2(in) : alu_choose_base(in);
+}
+
+exec_fn access_load(unsigned type, unsigned width)
+{
+	return has_avx512() ? access_load_avx512(type, width)
+	       : has_avx2() ? access_load_avx2(type, width)
+			    : access_load_base(type, width);
+}
+
+exec_fn access_store(unsigned type, unsigned width)
+{
+	return has_avx512() ? access_store_avx512(type, width)
+	       : has_avx2() ? access_store_avx2(type, width)
+			    : access_store_base(type, width);
 }

@@ -83,6 +83,7 @@ static void b_free(struct warp *w, const struct xinst *x)
 
 	/* What is free now must not be found in the caches of this thread. */
 	memset(w->block->worker->ranges, 0, sizeof(w->block->worker->ranges));
+	memset(w->block->worker->hot, 0, sizeof(w->block->worker->hot));
 	FOR_ACTIVE(w, i)
 	{
 		uint64_t p = arg(w, s, 0, i);

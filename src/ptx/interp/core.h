@@ -30,7 +30,8 @@ enum {
 	MAX_WARPS = 32,        /* of a block */
 	MAX_BARS = 16,         /* named barriers */
 	MAX_JOINS = 64,        /* of a warp; a branch that finds none free does without */
-	RANGES = 4,            /* cached allocations of a thread */
+	RANGES = 8,            /* cached allocations of a thread */
+	HOT = 64,              /* and of its instructions */
 	BUDGET = 4096,         /* backward branches until somebody else may run */
 	SPIN_COST = 128,       /* what an atomic or volatile access takes from it */
 	STALL_LIMIT = 64,      /* budgets used up until waiting lanes are let go */
@@ -193,6 +194,7 @@ struct range {
 struct worker {
 	struct grid *grid;
 	struct range ranges[RANGES]; /* the last one found first */
+	struct range hot[HOT];       /* where an instruction found one, by its address */
 	struct frame **free_frames;  /* by function */
 	struct frame *frames;        /* all */
 	struct block *free_blocks;
@@ -266,11 +268,6 @@ enum shape { SHAPE_FAULT, SHAPE_DENSE, SHAPE_UNIFORM, SHAPE_LOOSE };
  */
 enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size,
 		       uint64_t a[LANES]);
-/*
- * The same for the common cases, where one address says it all: dense, or the same in all active lanes.
- * Anything else, faults too, is loose, and to be resolved.
- */
-enum shape mem_quick(struct warp *w, const struct xinst *x, unsigned space, uint64_t size, uint64_t *first);
 /* May one lane touch these bytes, at a generic address? */
 bool mem_ok(struct warp *w, uint64_t addr, uint64_t size);
 /* Copies a string at a generic address, cut to size; false: fault raised. */

@@ -207,65 +207,6 @@ static enum shape resolve_param(struct warp *w, const struct xinst *x, uint64_t 
 	return SHAPE_LOOSE;
 }
 
-/* Are all active lanes' values the same; with all lanes active, does each exceed the last by size? */
-#define SHAPE_OF(name, T)                                                                                    \
-	static enum shape name(const T *b, uint32_t on, T size)                                              \
-	{                                                                                                    \
-		T first = b[__builtin_ctz(on)], same = 0, dense = 0;                                         \
-                                                                                                             \
-		if (on == ALL_LANES) {                                                                       \
-			for (unsigned i = 0; i < LANES; i++) {                                               \
-				same |= b[i] ^ first;                                                        \
-				dense |= b[i] ^ (T)(first + (T)i * size);                                    \
-			}                                                                                    \
-			return !dense ? SHAPE_DENSE : !same ? SHAPE_UNIFORM : SHAPE_LOOSE;                   \
-		}                                                                                            \
-		for (unsigned i = 0; i < LANES; i++)                                                         \
-			same |= on & LANE_BIT(i, T) ? b[i] ^ first : 0;                                      \
-		return same ? SHAPE_LOOSE : SHAPE_UNIFORM;                                                   \
-	}
-SHAPE_OF(shape32, uint32_t)
-SHAPE_OF(shape64, uint64_t)
-
-enum shape mem_quick(struct warp *w, const struct xinst *x, unsigned space, uint64_t size, uint64_t *first)
-{
-	const struct block *b = w->block;
-	unsigned lane = (unsigned)__builtin_ctz(w->active);
-	bool shared = space == PTX_SHARED || space == PTX_SHARED_CLUSTER;
-	enum shape s;
-	uint64_t a, n;
-
-	if (space == PTX_LOCAL)
-		return SHAPE_LOOSE;
-	if (x->src[0] == NO_SLOT) {
-		if (w->frame->parent || (uint64_t)x->imm >= w->frame->fn->fn->param_size)
-			return SHAPE_LOOSE;
-		*first = (uint64_t)(uintptr_t)b->grid->params + (uint64_t)x->imm;
-		return SHAPE_UNIFORM;
-	}
-	if (x->src_width[0] == W64) {
-		s = shape64(SRC(w, x, 0, uint64_t), w->active, size);
-		a = SRC(w, x, 0, uint64_t)[lane] + (uint64_t)x->imm;
-	} else {
-		s = shape32(SRC(w, x, 0, uint32_t), w->active, (uint32_t)size);
-		a = (uint32_t)(SRC(w, x, 0, uint32_t)[lane] + (uint32_t)x->imm);
-	}
-	if (s == SHAPE_LOOSE)
-		return s;
-	n = s == SHAPE_DENSE ? LANES * size : size;
-	if (a & (size - 1))
-		return SHAPE_LOOSE;
-	if (shared) {
-		if (!inside(0, b->grid->shared_size, a, n))
-			return SHAPE_LOOSE;
-		a += (uint64_t)(uintptr_t)b->shared;
-	} else if (!range_ok(w, a, n)) {
-		return SHAPE_LOOSE;
-	}
-	*first = a;
-	return s;
-}
-
 enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size,
 		       uint64_t a[LANES])
 {
