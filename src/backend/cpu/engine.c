@@ -136,6 +136,7 @@ static CUresult find_kernel(struct cpu_code *c, const struct image_kernel *kerne
 	case -ENOMEM:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	case -ENOTSUP:
+	case -ENOENT: /* a function of the device runtime */
 		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		return CUDA_ERROR_INVALID_PTX;

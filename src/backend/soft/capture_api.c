@@ -139,13 +139,16 @@ static CUresult end_in(struct stream *s, CUgraph *out, struct users *dead)
 	struct capture *c = t->capture;
 	struct graph *g = c->graph;
 	bool borrowed = c->borrowed;
+	/* Who captured into a graph of its own has it already. */
+	if (!out && !borrowed)
+		return CUDA_ERROR_INVALID_VALUE;
 	CUresult r = end(s, t, &over);
 	if (!over)
 		return r;
 	capture_end(c);
-	if (!r)
+	if (!r && out)
 		*out = object_handle(CUgraph, g);
-	else if (!borrowed)
+	else if (r && !borrowed)
 		graph_destroy(g, dead);
 	return r;
 }
@@ -155,12 +158,11 @@ CUresult soft_cuStreamEndCapture(CUstream stream, CUgraph *out)
 	struct users dead = {NULL};
 	struct stream *s;
 
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
 	CUresult r = stream_enter(stream, &s);
 	if (r)
 		return r;
-	*out = NULL;
+	if (out)
+		*out = NULL;
 	pthread_mutex_lock(&graph_lock);
 	r = end_in(s, out, &dead);
 	pthread_mutex_unlock(&graph_lock);
