@@ -312,26 +312,57 @@ static void print_kind(const struct arg *a)
 		printf("'%c', sizeof(%s)", number_kind(t), t);
 }
 
+/* Names of arguments, each once, in one string: a table of pointers would need a relocation each. */
+static char pool[1 << 16];
+static int pool_used;
+
+static int pool_offset(const char *name)
+{
+	int at = 0, n = strlen(name) + 1;
+
+	while (at < pool_used && strcmp(pool + at, name))
+		at += strlen(pool + at) + 1;
+	if (at == pool_used && pool_used + n < (int)sizeof pool) {
+		memcpy(pool + at, name, n);
+		pool_used += n;
+	}
+	return at;
+}
+
+static void pool_one(const struct entry *e, const char *twin)
+{
+	for (int i = 0; i < e->nargs && !*twin; i++)
+		pool_offset(e->args[i].name);
+}
+
+static void print_pool(void)
+{
+	printf("static const char trace_names[] =");
+	for (int at = 0; at < pool_used; at += strlen(pool + at) + 1)
+		printf("\n\t\"%s\\0\"", pool + at);
+	printf("%s;\n", pool_used ? "" : " \"\"");
+}
+
+static int desc_count;
+
 static void desc_one(const struct entry *e, const char *twin)
 {
 	static const char dirs[] = "vioxp";
 
-	if (*twin)
-		return;
-	printf("static const struct trace_arg args_%s[] = {", e->name);
-	for (int i = 0; i < e->nargs; i++) {
+	for (int i = 0; i < e->nargs && !*twin; i++) {
 		const struct arg *a = &e->args[i];
 		int len = a->len ? api_find_arg(e, a->len + (*a->len == '*'), strlen(a->len + (*a->len == '*'))) : -1;
-		printf("\n\t{\"%s\", '%c', ", a->name, dirs[a->dir]);
+		printf("\t{%d, '%c', ", pool_offset(a->name), dirs[a->dir]);
 		print_kind(a);
-		printf(", %d},", a->len ? len >= 0 ? len : -2 : -1);
+		printf(", %d}, /* %s.%s */\n", a->len ? len >= 0 ? len : -2 : -1, e->name, a->name);
 	}
-	printf("%s{0}};\n", e->nargs ? "\n\t" : "");
 }
 
 static void desc_row(const struct entry *e, const char *twin)
 {
-	printf("\t{\"%s%s\", %d, args_%s},\n", e->name, twin, e->nargs, e->name);
+	printf("\t{%d, %d}, /* %s%s */\n", desc_count - (*twin ? e->nargs : 0), e->nargs, e->name, twin);
+	if (!*twin)
+		desc_count += e->nargs;
 }
 
 static void trace_one(const struct entry *e, const char *twin)
@@ -345,10 +376,10 @@ static void trace_one(const struct entry *e, const char *twin)
 		bool s = a->dir == BY_VALUE && api_is_struct(a->type);
 		printf(f ? "trace_float(%s), " : s ? "(uintptr_t)&%s, " : "(uint64_t)%s, ", a->name);
 	}
-	printf("0};\n\tuint64_t start = trace_begin(&trace_calls[OP_%s%s], a);\n", e->name, twin);
+	printf("0};\n\tuint64_t start = trace_enter(OP_%s%s, a);\n", e->name, twin);
 	printf("\t%s r = TRACED->%s%s(", result, e->name, twin);
 	names(e);
-	printf(");\n\ttrace_end(&trace_calls[OP_%s%s], a, r, start);\n\treturn r;\n}\n", e->name, twin);
+	printf(");\n\treturn trace_leave(OP_%s%s, a, r, start);\n}\n", e->name, twin);
 }
 
 static void trace_field(const struct entry *e, const char *twin)
@@ -359,8 +390,11 @@ static void trace_field(const struct entry *e, const char *twin)
 static void mode_trace(void)
 {
 	head("a table that prints each call and hands it on");
+	each_function(pool_one);
+	print_pool();
+	printf("\nstatic const struct trace_arg trace_args[] = {\n");
 	each_function(desc_one);
-	printf("\nstatic const struct trace_call trace_calls[] = {\n");
+	printf("\t{0}};\n\nstatic const struct trace_call trace_calls[] = {\n");
 	each_function(desc_row);
 	printf("};\n");
 	each_function(trace_one);

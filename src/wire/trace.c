@@ -105,12 +105,12 @@ static void put_number(struct text *t, char kind, unsigned size, uint64_t v)
 }
 
 /* An argument as it stood when the call was made. */
-static void put_in(struct text *t, const struct trace_call *c, const uint64_t *a, int i)
+static void put_in(struct text *t, const struct trace_entry *c, const uint64_t *a, int i)
 {
 	const struct trace_arg *arg = &c->args[i];
 	const void *p = (const void *)(uintptr_t)a[i];
 
-	put(t, "%s=", arg->name);
+	put(t, "%s=", c->names + arg->name);
 	if (arg->dir == 'v' && arg->kind != 'S')
 		put_number(t, arg->kind, arg->size, a[i]);
 	else if (!p)
@@ -125,7 +125,7 @@ static void put_in(struct text *t, const struct trace_call *c, const uint64_t *a
 		put(t, "%p", p);
 }
 
-static void put_out(struct text *t, const struct trace_call *c, const uint64_t *a, int i)
+static void put_out(struct text *t, const struct trace_entry *c, const uint64_t *a, int i)
 {
 	const struct trace_arg *arg = &c->args[i];
 	const void *p = (const void *)(uintptr_t)a[i];
@@ -134,16 +134,16 @@ static void put_out(struct text *t, const struct trace_call *c, const uint64_t *
 		return;
 	if (arg->len >= 0) {
 		if (arg->size == 1) /* text: cuDeviceGetName */
-			put(t, " %s=\"%.*s\"", arg->name, (int)(a[arg->len] < 200 ? a[arg->len] : 200), (const char *)p);
+			put(t, " %s=\"%.*s\"", c->names + arg->name, (int)(a[arg->len] < 200 ? a[arg->len] : 200), (const char *)p);
 		return;
 	}
 	if (arg->size > 8)
 		return;
-	put(t, " %s=", arg->name);
+	put(t, " %s=", c->names + arg->name);
 	put_number(t, arg->kind, arg->size, load(p, arg->size));
 }
 
-static void put_call(struct text *t, const struct trace_call *c, const uint64_t *a)
+static void put_call(struct text *t, const struct trace_entry *c, const uint64_t *a)
 {
 	put_head(t);
 	put(t, "%s(", c->name);
@@ -157,7 +157,7 @@ static void put_call(struct text *t, const struct trace_call *c, const uint64_t 
 	put(t, ")");
 }
 
-uint64_t trace_begin(const struct trace_call *c, const uint64_t *a)
+uint64_t trace_begin(const struct trace_entry *c, const uint64_t *a)
 {
 	struct text t;
 
@@ -169,7 +169,7 @@ uint64_t trace_begin(const struct trace_call *c, const uint64_t *a)
 	return now();
 }
 
-void trace_end(const struct trace_call *c, const uint64_t *a, int result, uint64_t start)
+void trace_end(const struct trace_entry *c, const uint64_t *a, int result, uint64_t start)
 {
 	double us = (now() - start) / 1e3;
 	const char *name = result_name(result);

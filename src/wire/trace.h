@@ -15,25 +15,32 @@
 #include <stdint.h>
 #include "gen/cuda_ops.h"
 
+/* Tables without pointers: the library is in every process, and a pointer is a relocation. */
 struct trace_arg {
-	const char *name;
-	char dir;  /* v by value, i in, o out, x inout, p an address nobody follows */
-	char kind; /* d signed, u unsigned, h handle or address, s string, f float, p bytes, S a struct's address */
-	unsigned size;
-	int len; /* index of the argument that counts elements; -1 one element; -2 not a plain count */
+	uint16_t name; /* offset in the names */
+	char dir;      /* v by value, i in, o out, x inout, p an address nobody follows */
+	char kind;     /* d signed, u unsigned, h handle or address, s string, f float, p bytes, S a struct's address */
+	uint16_t size; /* of one element; 65535: at least that */
+	int8_t len;    /* index of the argument that counts elements; -1 one element; -2 not a plain count */
 };
 
 struct trace_call {
-	const char *name;
-	int nargs;
+	uint16_t first; /* its arguments in the table of arguments */
+	uint16_t nargs;
+};
+
+/* A call for printing. */
+struct trace_entry {
+	const char *name, *names;
 	const struct trace_arg *args;
+	int nargs;
 };
 
 /* True when GANGWAY_TRACE is set: then calls through cuda_trace_ops are printed and go on to `behind`. */
 bool trace_start(const struct cuda_ops *behind);
 
-uint64_t trace_begin(const struct trace_call *c, const uint64_t *a);
-void trace_end(const struct trace_call *c, const uint64_t *a, int result, uint64_t start);
+uint64_t trace_begin(const struct trace_entry *c, const uint64_t *a);
+void trace_end(const struct trace_entry *c, const uint64_t *a, int result, uint64_t start);
 
 /* A remark on a line of its own, when tracing. */
 void trace_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -7,6 +7,7 @@
 #define TRACED trace_behind
 
 extern const struct cuda_ops *trace_behind, cuda_trace_ops;
+extern const char *const cuda_names[];
 
 static inline uint64_t trace_float(float f)
 {
@@ -16,4 +17,29 @@ static inline uint64_t trace_float(float f)
 	return bits;
 }
 
+static uint64_t trace_enter(int op, const uint64_t *a);
+static CUresult trace_leave(int op, const uint64_t *a, CUresult r, uint64_t start);
+
 #include "gen/cuda_trace.inc"
+
+static struct trace_entry entry(int op)
+{
+	const struct trace_call *c = &trace_calls[op];
+
+	return (struct trace_entry){cuda_names[op], trace_names, trace_args + c->first, c->nargs};
+}
+
+static uint64_t trace_enter(int op, const uint64_t *a)
+{
+	struct trace_entry e = entry(op);
+
+	return trace_begin(&e, a);
+}
+
+static CUresult trace_leave(int op, const uint64_t *a, CUresult r, uint64_t start)
+{
+	struct trace_entry e = entry(op);
+
+	trace_end(&e, a, r, start);
+	return r;
+}
