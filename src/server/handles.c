@@ -74,6 +74,16 @@ bool handles_has(struct handles *h, enum handle_kind kind, void *real)
 	return has;
 }
 
+uint64_t handles_known(struct handles *h, enum handle_kind kind, void *real)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&h->lock);
+	e = real ? lookup(h, kind, real) : NULL;
+	pthread_mutex_unlock(&h->lock);
+	return e ? e->id : 0;
+}
+
 bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **real)
 {
 	struct entry *e;

@@ -22,6 +22,9 @@ uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real);
 /* Has it one already? */
 bool handles_has(struct handles *h, enum handle_kind kind, void *real);
 
+/* The number that was given out for an object; 0: none was. */
+uint64_t handles_known(struct handles *h, enum handle_kind kind, void *real);
+
 /* For the dispatcher, which alone ends handles.  The object behind a number.  False: never given out, or ended.  0 is NULL and always there. */
 bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **real);
 

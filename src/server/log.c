@@ -3,6 +3,13 @@
 #include <unistd.h>
 #include "server/log.h"
 
+static int log_fd = 2;
+
+void log_to(int fd)
+{
+	log_fd = fd;
+}
+
 void log_event(const char *format, ...)
 {
 	char line[1024];
@@ -15,6 +22,6 @@ void log_event(const char *format, ...)
 	if (n > (int)sizeof line - 2)
 		n = sizeof line - 2;
 	line[n++] = '\n';
-	ssize_t r = write(2, line, n);
+	ssize_t r = write(log_fd, line, n);
 	(void)r;
 }

@@ -2,3 +2,6 @@
 #pragma once
 
 void log_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Where lines go from now on. */
+void log_to(int fd);

@@ -1,5 +1,5 @@
 /* Who serves which call: the plain ones are generated (serve_cuX), ours are written by hand. */
-#include "server/msg.h"
+#include "server/code.h"
 
 #include "gen/cuda_server.inc"
 
@@ -47,6 +47,8 @@ void serve_init(void)
 		by_number[refused[i]] = NULL;
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
 		by_own_number[ours[i].op - WIRE_DEVICES] = &ours[i];
+	for (unsigned i = 0; i < served_code_count; i++)
+		by_own_number[served_code[i].op - WIRE_DEVICES] = &served_code[i];
 }
 
 const struct served *serve_find(unsigned op)

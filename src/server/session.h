@@ -17,7 +17,8 @@
 #include "util/map.h"
 #include "wire/wire.h"
 
-struct uploads;
+struct images;
+struct events;
 struct waiters;
 
 #define MSG_FEW 4096 /* bytes that need no allocation */
@@ -29,10 +30,10 @@ struct session {
 	CUcontext context; /* current in the dispatcher */
 	_Atomic(uint32_t) late; /* failures of posted calls so far */
 	uint64_t words;		/* where the device sees the link's words; 0: it does not */
-	CUstream follower; /* goes after events that a client waits for */
-	CUcontext follower_context;
 	struct waiters *waiters;
-	struct uploads *uploads; /* images on their way */
+	struct images *images; /* what the client has sent: images.c */
+	struct events *events; /* where the client listens: events.c; NULL: it does not */
+	bool prints;	       /* kernels may have printed: look whenever the client waits */
 	struct map host;	 /* memory shared with the client, by address: hostmem.c */
 	uint64_t window, window_size;
 	struct map textures;	 /* texture and surface objects: texture.c */

@@ -21,7 +21,7 @@ void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t va
 
 	if (!known_word(s, word))
 		return;
-	if (s->words) /* the device writes it: nobody here has to wait */
+	if (s->words && !s->prints) /* the device writes it: nobody here has to wait */
 		r = s->ops->cuStreamWriteValue32_v2(stream, s->words + word * WORD_STRIDE, value, 0);
 	if (r)
 		r = waiters_stream(s->waiters, stream, word, value, piece);
@@ -31,32 +31,74 @@ void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t va
 	session_word_now(s, word, value);
 }
 
-/* A stream of the current context that follows an event, or NULL. */
-static CUstream after_event(struct session *s, CUevent event)
+/*
+ * Streams that follow events, so that a word is written when an event is done and not later.  One that still
+ * waits is not used for another event: that could be done first.
+ */
+#define FOLLOWERS 32
+
+static struct follower {
+	CUcontext context; /* NULL: not yet made */
+	CUstream stream;
+	uint32_t word, value; /* what it writes last */
+} followers[FOLLOWERS];
+
+static struct follower *idle_follower(struct session *s)
 {
-	if (s->follower_context != s->context) { /* the old one has gone, or goes, with its context */
-		if (s->ops->cuStreamCreate(&s->follower, CU_STREAM_NON_BLOCKING))
-			return NULL;
-		s->follower_context = s->context;
+	for (int i = 0; i < FOLLOWERS; i++) {
+		struct follower *f = &followers[i];
+		if (!f->context) {
+			if (s->ops->cuStreamCreate(&f->stream, CU_STREAM_NON_BLOCKING))
+				return NULL;
+			f->context = s->context;
+			return f;
+		}
+		if (f->context == s->context && word_reached(s->link, f->word, f->value))
+			return f;
 	}
-	return s->ops->cuStreamWaitEvent(s->follower, event, 0) ? NULL : s->follower;
+	return followers[0].context == s->context ? &followers[0] : NULL;
+}
+
+static CUstream after_event(struct session *s, CUevent event, uint32_t word, uint32_t value)
+{
+	struct follower *f = known_word(s, word) ? idle_follower(s) : NULL;
+
+	if (!f || s->ops->cuStreamWaitEvent(f->stream, event, 0))
+		return NULL;
+	f->word = word;
+	f->value = value;
+	return f->stream;
+}
+
+/* The one that will write it; its context may have gone meanwhile. */
+static CUstream follower_of(struct session *s, uint32_t word, uint32_t value)
+{
+	for (int i = 0; i < FOLLOWERS; i++)
+		if (followers[i].context == s->context && followers[i].word == word && followers[i].value == value)
+			return followers[i].stream;
+	return NULL;
 }
 
 void serve_sync(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_sync a;
 	CUstream stream = NULL;
+	CUevent event = NULL;
 
 	(void)ops;
 	msg_args(m, &a, sizeof a);
 	if (a.kind == WIRE_SYNC_STREAM)
 		stream = msg_handle(m, HANDLE_CUstream, a.what);
 	else if (a.kind == WIRE_SYNC_EVENT)
-		stream = after_event(m->session, msg_handle(m, HANDLE_CUevent, a.what));
+		event = msg_handle(m, HANDLE_CUevent, a.what);
 	else
 		m->broken = true;
 	if (m->broken)
 		return;
+	if (!m->error && a.kind == WIRE_SYNC_EVENT) {
+		stream = after_event(m->session, event, a.word, a.value);
+		m->error = stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	if (msg_bad(m))
 		session_late(m->session, m->error), session_word_now(m->session, a.word, a.value);
 	else
@@ -72,9 +114,14 @@ void serve_wake(const struct cuda_ops *ops, struct msg *m)
 
 	(void)ops;
 	msg_args(m, &a, sizeof a);
-	CUstream stream = a.kind == WIRE_SYNC_STREAM ? msg_handle(m, HANDLE_CUstream, a.what) : m->session->follower;
+	CUstream stream = a.kind == WIRE_SYNC_STREAM ? msg_handle(m, HANDLE_CUstream, a.what)
+						     : follower_of(m->session, a.word, a.value);
 	if (msg_bad(m) || !known_word(m->session, a.word))
 		return;
+	if (!stream && a.kind == WIRE_SYNC_EVENT) { /* its follower does something else by now: it is done */
+		word_wake(m->session->link, a.word, NULL, 0);
+		return;
+	}
 	r = waiters_stream(m->session->waiters, stream, a.word, a.value, NULL);
 	if (r) {
 		session_late(m->session, r);

@@ -1,5 +1,6 @@
 #include <pthread.h>
 #include <stdlib.h>
+#include "server/code.h"
 #include "server/wait.h"
 
 struct item {
@@ -97,6 +98,7 @@ static void wait_for(struct session *s, struct item *i)
 		r = ops->cuEventSynchronize(i->event);
 	if (r)
 		session_late(s, r);
+	events_flush(s);
 	if (s->words && word_reached(s->link, i->word, i->value))
 		word_wake(s->link, i->word, NULL, 0); /* the device has written it, and maybe gone on */
 	else

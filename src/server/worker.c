@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "backend/backend.h"
 #include "backend/plugin.h"
+#include "server/code.h"
 #include "server/give.h"
 #include "server/log.h"
 #include "server/pool.h"
@@ -143,6 +144,7 @@ _Noreturn void worker_main(int parent, const struct server_config *config)
 
 	keep_only(parent);
 	set_signals();
+	events_capture_output();
 	ops = open_device(config->device, why, sizeof why);
 	if (ops)
 		warm_up(ops);

@@ -16,6 +16,8 @@
 #include <string.h>
 #include "abi/cuda.h"
 #include "gen/cuda_wire.h"
+#include "wire/code.h"
+#include "wire/graph.h"
 
 /* First in every frame up. */
 struct wire_request {
@@ -39,7 +41,7 @@ struct wire_reply {
 enum wire_op {
 	WIRE_DEVICES = 100000, /* all devices with all that never changes (wire/devices.h) */
 	WIRE_FUNCTION,	       /* parameter layout and attributes of a function or kernel */
-	WIRE_LOAD,	       /* a module or library from bytes in bulk memory */
+	WIRE_LOAD,	       /* a module or library from images that are named by their hash */
 	WIRE_LAUNCH,
 	WIRE_COPY_UP,	/* bulk up, or shared host memory, to the device */
 	WIRE_COPY_DOWN, /* the device to bulk down, or to shared host memory */
@@ -56,6 +58,26 @@ enum wire_op {
 	WIRE_SHARE_IN,	/* and one that the client has sent */
 	WIRE_RETAIN,	/* the allocation that is mapped at an address */
 	WIRE_POOL,	/* an attribute of a pool: struct wire_pool both ways */
+	/* code (wire/code.h) */
+	WIRE_IMAGE, /* bytes of an image that WIRE_LOAD found missing */
+	WIRE_NAME_OF,
+	WIRE_CLUSTER,
+	WIRE_LINK_CREATE,
+	WIRE_LINK_ADD,
+	WIRE_LINK_COMPLETE,
+	WIRE_LINK_TAKE,
+	WIRE_LISTEN,
+	WIRE_CALLED, /* an event has been dealt with: its piece is the done-word */
+	WIRE_HOST_CALL,
+	WIRE_OBJECT, /* cuUserObjectCreate */
+	/* graphs (wire/graph.h) */
+	WIRE_NODE,
+	WIRE_NODE_GET,
+	WIRE_NODE_ATTRIBUTE,
+	WIRE_CAPTURE_INFO,
+	WIRE_INSTANTIATE,
+	WIRE_UPDATE,
+	WIRE_DOT,
 	WIRE_OPS_END
 };
 
@@ -147,26 +169,6 @@ struct wire_sync {
 	uint32_t kind;
 	uint32_t word, value;
 	uint64_t what; /* the stream's or event's number */
-};
-
-struct wire_load {
-	uint64_t size;
-	uint32_t library; /* cuLibraryLoadData; else cuModuleLoadData */
-	uint32_t last;	  /* no more pieces of it follow */
-	uint64_t upload;  /* which image this belongs to: the client counts */
-};
-
-#define WIRE_PARAMS	256
-#define WIRE_FUNC_ATTRS 16
-
-struct wire_function {
-	uint32_t params; /* how many; WIRE_PARAMS + 1: more than we tell */
-	uint32_t bytes;
-	struct {
-		uint16_t offset, size;
-	} param[WIRE_PARAMS];
-	int32_t attribute[WIRE_FUNC_ATTRS];
-	uint8_t known[WIRE_FUNC_ATTRS];
 };
 
 static inline size_t wire_pad(size_t n)

@@ -5,6 +5,7 @@ build=$1 served=$2 transport=$3
 shift 3
 dir=$(mktemp -d) || exit 1
 : >"$dir/log"
+export XDG_CACHE_HOME="$dir/cache"
 address=unix:$dir/socket
 [ "$transport" = tcp ] && address=tcp://127.0.0.1:0
 "$build/bin/gangway" serve --on "$served" --listen "$address" 2>"$dir/log" &

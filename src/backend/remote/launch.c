@@ -1,6 +1,6 @@
 /* Launches: parameters are packed as the kernel will see them, and posted. */
 #include <stdlib.h>
-#include "backend/remote/remote.h"
+#include "backend/remote/code.h"
 
 struct shape {
 	unsigned grid[3], block[3], shared;
@@ -9,37 +9,52 @@ struct shape {
 	unsigned nattributes;
 };
 
-/* Wrong geometry is told at once, as CUDA does; the server would find it too late. */
-static bool fits(const struct context *c, const struct function *f, const struct shape *s)
+/* A grid is made of whole clusters. */
+static bool clusters_fit(const struct shape *s)
 {
-	const struct wire_device *d = device_find(c->device);
-	const int *a = d->attribute;
+	for (unsigned i = 0; i < s->nattributes; i++) {
+		const CUlaunchAttributeValue *v = &s->attributes[i].value;
+		if (s->attributes[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			continue;
+		if (!v->clusterDim.x || !v->clusterDim.y || !v->clusterDim.z || s->grid[0] % v->clusterDim.x ||
+			s->grid[1] % v->clusterDim.y || s->grid[2] % v->clusterDim.z)
+			return false;
+	}
+	return true;
+}
+
+/* Wrong geometry is told at once, as CUDA does; the server would find it too late. */
+static bool fits(const struct context *c, const struct info *f, const struct shape *s)
+{
+	const int *a = device_find(c->device)->attribute;
+	const struct wire_function *h = &f->head;
 	uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
-	int most = f->info.known[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
-			   ? f->info.attribute[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
+	int most = h->known[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
+			   ? h->attribute[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
 			   : a[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
+	int shared = h->known[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]
+			     ? h->attribute[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]
+			     : a[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN];
 
 	for (int i = 0; i < 3; i++)
 		if (!s->grid[i] || !s->block[i] || s->grid[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i] ||
 			s->block[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i])
 			return false;
-	return threads <= (uint64_t)most &&
-	       s->shared <= (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN];
+	return threads <= (uint64_t)most && s->shared <= (unsigned)shared && (!s->nattributes || clusters_fit(s));
 }
 
-/* kernelParams, or the buffer in extra; into `to`, which has room for f->info.bytes. */
-static bool pack(const struct function *f, void **params, void **extra, uint8_t *to, uint32_t *size)
+bool launch_pack(const struct info *f, void **params, void **extra, uint8_t *to, uint32_t *size)
 {
 	const void *buffer = NULL;
 	size_t n = 0;
 
 	if (params || !extra) {
-		for (unsigned i = 0; i < f->info.params; i++) {
+		for (unsigned i = 0; i < f->head.params; i++) {
 			if (!params || !params[i])
 				return false;
-			memcpy(to + f->info.param[i].offset, params[i], f->info.param[i].size);
+			memcpy(to + f->param[i].offset, params[i], f->param[i].size);
 		}
-		*size = f->info.bytes;
+		*size = f->head.bytes;
 		return true;
 	}
 	for (int i = 0; extra[i] != CU_LAUNCH_PARAM_END && i < 8; i += 2) {
@@ -50,11 +65,12 @@ static bool pack(const struct function *f, void **params, void **extra, uint8_t 
 		else
 			return false;
 	}
-	if (n > f->info.bytes)
-		n = f->info.bytes;
+	if (n > f->head.bytes)
+		n = f->head.bytes;
 	if (n && !buffer)
 		return false;
-	memcpy(to, buffer, n);
+	if (n)
+		memcpy(to, buffer, n);
 	*size = n;
 	return true;
 }
@@ -66,17 +82,19 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 	struct function *f = s ? function_find(func, &r) : NULL;
 	struct lane *lane = call_lane();
 	struct wire_launch *a;
+	const struct info *i;
 	uint8_t *to;
 
 	if (!f)
 		return r;
-	if (!fits(s->ctx, f, shape) || f->info.params > WIRE_PARAMS)
+	i = f->info;
+	if (!fits(s->ctx, i, shape))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = call_late();
 	if (r)
 		return r;
 	size_t attributes = wire_pad(shape->nattributes * sizeof *shape->attributes);
-	size_t room = wire_pad(sizeof *a) + attributes + wire_pad(f->info.bytes);
+	size_t room = wire_pad(sizeof *a) + attributes + wire_pad(i->head.bytes);
 	a = call_reserve(lane, room);
 	if (!a)
 		return call_lost();
@@ -90,8 +108,9 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 		.attributes = shape->nattributes,
 	};
 	to = (uint8_t *)a + wire_pad(sizeof *a);
-	memcpy(to, shape->attributes, shape->nattributes * sizeof *shape->attributes);
-	if (!pack(f, params, extra, to + attributes, &a->params))
+	if (shape->nattributes)
+		memcpy(to, shape->attributes, shape->nattributes * sizeof *shape->attributes);
+	if (!launch_pack(i, params, extra, to + attributes, &a->params))
 		return CUDA_ERROR_INVALID_VALUE;
 	stream_posted(s);
 	return call_send(lane, WIRE_LAUNCH, room, NULL, 0);
@@ -113,10 +132,30 @@ CUresult remote_cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigne
 	return launch(f, &s, stream, params, NULL);
 }
 
+/* Events in attributes: what is recorded so is known to the server only. */
+static CUresult look_at_attributes(const CUlaunchConfig *c)
+{
+	for (unsigned i = 0; i < c->numAttrs; i++) {
+		const CUlaunchAttribute *a = &c->attrs[i];
+		if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+			event_foreign(a->value.programmaticEvent.event);
+		else if (a->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+			event_foreign(a->value.launchCompletionEvent.event);
+		else if (a->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && a->value.deviceUpdatableKernelNode.deviceUpdatable)
+			return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	return CUDA_SUCCESS;
+}
+
 CUresult remote_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
-	if (!c || (c->numAttrs && !c->attrs))
+	CUresult r;
+
+	if (!c || (c->numAttrs && !c->attrs) || c->numAttrs > 32)
 		return CUDA_ERROR_INVALID_VALUE;
+	r = c->numAttrs ? look_at_attributes(c) : CUDA_SUCCESS;
+	if (r)
+		return r;
 	struct shape s = {
 		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
 		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},

@@ -1,82 +1,53 @@
-/* Modules, libraries, functions: images go over in pieces, names are asked once. */
-#include <errno.h>
+/* Modules: images go over once per content, and what they hold is remembered until they are unloaded. */
 #include <stdlib.h>
-#include "backend/remote/remote.h"
-#include "image/image.h"
+#include "backend/remote/code.h"
+#include "util/handle.h"
 
-#define CHUNK (4u << 20)
+struct module {
+	uint64_t id;
+	struct function *functions;
+	struct global *globals;
+};
 
-static CUresult send_chunk(const uint8_t *bytes, uint32_t size, struct wire_load *a, uint64_t *id)
+static CUresult load(CUmodule *module, const struct image *im, const struct options *o)
 {
-	struct lane *lane = call_lane();
-	struct wire_load *room;
-	struct piece piece;
-	struct frame reply;
-	size_t unused;
+	struct module *m = calloc(1, sizeof *m);
 	CUresult r;
-	int e;
 
-	while ((e = bulk_alloc(call_link(), BULK_UP, size, &piece)) == -EAGAIN) {
-		r = remote_cuCtxSynchronize();
-		if (r)
-			return r;
-	}
-	if (e)
+	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	memcpy((char *)bulk_base(call_link(), BULK_UP, &unused) + piece.offset, bytes, size);
-	room = call_reserve(lane, sizeof *room);
-	if (!room)
-		return call_lost();
-	*room = *a;
-	r = call_ask(lane, WIRE_LOAD, sizeof *room, &piece, 1, &reply);
-	if (!r && reply.size == sizeof(struct wire_reply) + sizeof *id)
-		memcpy(id, (const char *)reply.payload + sizeof(struct wire_reply), sizeof *id);
-	call_done(lane);
-	bulk_free(call_link(), BULK_UP, piece);
-	return r;
-}
-
-static CUresult load(const void *bytes, size_t size, bool library, uint64_t *id)
-{
-	static atomic_ullong uploads;
-	struct wire_load a = {.size = size, .library = library, .upload = atomic_fetch_add(&uploads, 1) + 1};
-	CUresult r = CUDA_SUCCESS;
-
-	*id = 0;
-	for (size_t done = 0; done < size && !r; done += CHUNK) {
-		size_t n = size - done < CHUNK ? size - done : CHUNK;
-		a.last = done + n == size;
-		r = send_chunk((const uint8_t *)bytes + done, n, &a, id);
+	r = upload_load(im, WIRE_MODULE, o, &m->id);
+	if (!r && !record_put(m->id, m))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (r) {
+		free(m);
+		return r;
 	}
-	return r;
+	*module = (CUmodule)(uintptr_t)m->id;
+	return CUDA_SUCCESS;
 }
 
-/*
- * The application's pointer says nothing about its length: the headers inside do.  A wrapper holds
- * addresses of this process, so what it points to is sent.
- */
-static CUresult load_image(const void *image, bool library, uint64_t *id)
+CUresult remote_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *option,
+	void **value)
 {
+	struct options o = {n, option, value};
 	struct image im;
 	CUresult r;
 
-	if (!image)
+	if (!module || !image || (n && (!option || !value)))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!context_current())
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (image_init_local(&im, image))
 		return CUDA_ERROR_INVALID_IMAGE;
-	r = load(im.parts[0].data, im.parts[0].size, library, id);
+	r = load(module, &im, &o);
 	image_finish(&im);
 	return r;
 }
 
 CUresult remote_cuModuleLoadData(CUmodule *module, const void *image)
 {
-	uint64_t id;
-	CUresult r = module ? load_image(image, false, &id) : CUDA_ERROR_INVALID_VALUE;
-
-	if (!r)
-		*module = (CUmodule)(uintptr_t)id;
-	return r;
+	return remote_cuModuleLoadDataEx(module, image, 0, NULL, NULL);
 }
 
 CUresult remote_cuModuleLoadFatBinary(CUmodule *module, const void *image)
@@ -84,61 +55,70 @@ CUresult remote_cuModuleLoadFatBinary(CUmodule *module, const void *image)
 	return remote_cuModuleLoadData(module, image);
 }
 
-CUresult remote_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *options,
-	void **values)
+CUresult remote_cuModuleLoad(CUmodule *module, const char *path)
 {
-	(void)n, (void)options, (void)values;
-	return remote_cuModuleLoadData(module, image);
-}
+	static const struct options none;
+	struct image im;
+	void *bytes;
+	size_t size;
+	CUresult r;
 
-CUresult remote_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
-	unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
-{
-	uint64_t id;
-	CUresult r = library ? load_image(code, true, &id) : CUDA_ERROR_INVALID_VALUE;
-
-	(void)jit, (void)jit_values, (void)njit, (void)options, (void)values, (void)n;
-	if (!r)
-		*library = (CUlibrary)(uintptr_t)id;
+	if (!module)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!context_current())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	r = upload_file(path, &bytes, &size);
+	if (r)
+		return r;
+	if (size && image_sniff(bytes, size) != IMAGE_WRAPPER && !image_init(&im, bytes, size)) {
+		r = load(module, &im, &none);
+		image_finish(&im);
+	} else {
+		r = CUDA_ERROR_INVALID_IMAGE;
+	}
+	free(bytes);
 	return r;
 }
 
-/* ---- functions ---- */
-
-struct function *function_find(CUfunction handle, CUresult *why)
+CUresult remote_cuModuleUnload(CUmodule module)
 {
-	uint64_t id = (uintptr_t)handle;
-	struct function *f = record_find(id);
+	struct module *m = handle_kind((uintptr_t)module) == HANDLE_CUmodule ? record_take((uintptr_t)module) : NULL;
 
-	if (f)
-		return f;
-	f = calloc(1, sizeof *f);
-	if (!f) {
-		*why = CUDA_ERROR_OUT_OF_MEMORY;
-		return NULL;
+	if (m) {
+		functions_drop(m->functions);
+		globals_drop(&m->globals);
+		free(m);
 	}
-	f->id = id;
-	*why = call_sync(WIRE_FUNCTION, &id, sizeof id, NULL, 0, &(struct wire_piece){&f->info, sizeof f->info}, 1);
-	if (!*why && !record_put(id, f))
-		*why = CUDA_ERROR_OUT_OF_MEMORY;
-	if (*why) {
-		free(f);
-		return NULL;
-	}
-	return f;
+	return call_cuModuleUnload(module);
 }
 
-CUresult remote_cuFuncGetParamInfo(CUfunction func, size_t index, size_t *offset, size_t *size)
+/* A library's module (cuLibraryGetModule) has no record of its own. */
+static struct module *find(CUmodule module)
 {
-	CUresult r;
-	struct function *f = function_find(func, &r);
+	return handle_kind((uintptr_t)module) == HANDLE_CUmodule ? record_find((uintptr_t)module) : NULL;
+}
 
-	if (!f)
+CUresult remote_cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)
+{
+	struct function *unowned = NULL;
+	struct module *m = find(module);
+	CUresult r = call_cuModuleGetFunction(f, module, name);
+
+	if (r)
 		return r;
-	if (!offset || index >= f->info.params)
-		return CUDA_ERROR_INVALID_VALUE;
-	*offset = f->info.param[index].offset;
-	if (size)
-		*size = f->info.param[index].size;
-	return CUDA_SUCCESS;
+	return function_named((uintptr_t)*f, name, (uintptr_t)module, m ? &m->functions : &unowned);
+}
+
+static CUresult ask_global(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
+{
+	return call_cuModuleGetGlobal_v2(address, size, (CUmodule)(uintptr_t)owner, name);
+}
+
+CUresult remote_cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, CUmodule module, const char *name)
+{
+	struct module *m = find(module);
+
+	if (!m)
+		return call_cuModuleGetGlobal_v2(address, size, module, name);
+	return global_find(&m->globals, m->id, name, address, size, ask_global);
 }

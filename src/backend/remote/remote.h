@@ -52,6 +52,11 @@ struct context {
 	struct stream *legacy;
 	pthread_mutex_t lock;
 	struct list streams;
+	/* Asked once: asked.c. */
+	_Atomic(uint32_t) limits_known;
+	_Atomic(uint64_t) limits[16];
+	_Atomic(bool) priorities_known;
+	int least, greatest;
 };
 
 struct context *context_current(void); /* or NULL */
@@ -73,6 +78,9 @@ struct stream {
 	_Atomic(uint64_t) settled; /* commands known to be done */
 	_Atomic(bool) capturing;
 	_Atomic(struct stage *) stage; /* bulk memory that the device may still read */
+	_Atomic(uint64_t) capture;     /* which: capture.c */
+	_Atomic(uint64_t) asked;       /* word has asked_value when so much is done */
+	_Atomic(uint32_t) asked_value;
 };
 
 /* The stream a handle means, 0, 1 and 2 included; NULL: none. */
@@ -151,12 +159,3 @@ CUresult hostmem_free_managed(CUdeviceptr dptr);
 
 CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s);
 CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s);
-
-/* ---- functions ---- */
-
-struct function {
-	uint64_t id;
-	struct wire_function info;
-};
-
-struct function *function_find(CUfunction f, CUresult *why);

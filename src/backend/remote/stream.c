@@ -207,6 +207,8 @@ CUresult stream_settle(struct stream *s)
 	uint32_t value;
 	CUresult r;
 
+	if (s->capturing) /* a word's writing would be captured, too */
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	stream_word_begin(s, &value);
 	r = s->word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 	stream_word_end(s);
@@ -234,12 +236,36 @@ CUresult remote_cuStreamSynchronize(CUstream handle)
 
 	if (!s)
 		return r;
+	if (s->capturing) /* the capture becomes invalid */
+		return call_cuStreamSynchronize(handle);
 	if (!nothing_ahead(s)) {
 		r = stream_settle(s);
 		if (r)
 			return r;
 	}
 	return call_late();
+}
+
+/* A word will say when all that is posted now is done; asked for once per new work. */
+static bool look(struct stream *s, CUresult *why)
+{
+	uint64_t work = atomic_load(&s->work);
+	uint32_t value;
+
+	*why = CUDA_SUCCESS;
+	if (s->asked != work) {
+		stream_word_begin(s, &value);
+		*why = s->word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
+		if (!*why) {
+			s->asked_value = value;
+			s->asked = work;
+		}
+		stream_word_end(s);
+	}
+	if (*why || !word_reached(call_link(), s->word, s->asked_value))
+		return false;
+	stream_came(s, work);
+	return true;
 }
 
 CUresult remote_cuStreamQuery(CUstream handle)
@@ -249,9 +275,17 @@ CUresult remote_cuStreamQuery(CUstream handle)
 
 	if (!s)
 		return r;
+	if (s->capturing)
+		return call_cuStreamQuery(handle);
 	if (nothing_ahead(s))
 		return call_late();
-	return call_cuStreamQuery(handle);
+	if (!s->id) /* the legacy stream waits for others, too */
+		return call_cuStreamQuery(handle);
+	bool ready = look(s, &r);
+	if (r)
+		return r;
+	r = call_late();
+	return r ? r : ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 /* ---- what is known without asking ---- */

@@ -1,0 +1,108 @@
+/*
+ * code.h - functions, callbacks, captures and nodes, as the client knows them.
+ *
+ * What a function needs and can is asked once; occupancies are asked once per question.  Libraries have
+ * handles of our own making, so that loading one lazily costs nothing.
+ */
+#pragma once
+
+#include "backend/remote/remote.h"
+#include "image/image.h"
+
+/* ---- fetch.c: calls whose answer has no fixed size ---- */
+
+/*
+ * Sends args and `in`; the answer begins with a head of head_size bytes, and what is behind it is
+ * the caller's to free.  CUDA_SUCCESS, or the call's error.
+ */
+CUresult fetch(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin, void *head,
+	size_t head_size, uint8_t **rest, size_t *rest_size);
+
+/* ---- upload.c: images and the options they are loaded with ---- */
+
+struct options {
+	unsigned count;
+	const CUjit_option *option;
+	void **value;
+};
+
+/* The server's number for it. */
+CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id);
+/* Bytes that the server has when this returns, and their name. */
+CUresult upload_bytes(const void *bytes, size_t size, struct wire_image *name);
+/* Options as they travel; false: one of them cannot. */
+bool upload_options(const struct options *o, struct wire_jit *out);
+/* What came back: the values, and the logs into the application's buffers.  False: not as expected. */
+bool upload_results(const struct options *o, const uint8_t *rest, size_t size, uint32_t info, uint32_t error);
+
+/* A whole file with a NUL behind it; the caller frees it. */
+CUresult upload_file(const char *path, void **bytes, size_t *size);
+
+/* ---- function.c ---- */
+
+struct info {
+	CUdevice device; /* asked on */
+	struct wire_function head;
+	struct wire_param param[];
+};
+
+struct answer;
+struct old_launch;
+
+struct function {
+	uint64_t id;
+	bool kernel;
+	_Atomic(bool) gone;
+	_Atomic(struct info *) info; /* NULL: not yet asked */
+	_Atomic(char *) name;
+	uint64_t owner;			      /* its library's handle, or module's number; 0: not known */
+	struct function *next;		      /* of the same owner */
+	_Atomic(struct function *) twin;      /* a kernel's function in a context, and back */
+	_Atomic(uint64_t) twin_context;
+	_Atomic(uint32_t) generation;	      /* answers before a change are not used any more */
+	_Atomic(struct answer *) answers;     /* occupancy.c */
+	_Atomic(struct old_launch *) old;     /* old.c */
+};
+
+/* A function's or kernel's record, made if there is none; NULL: it is neither, or no memory. */
+struct function *function_record(uint64_t id);
+/* With its info; NULL: *why. */
+struct function *function_find(CUfunction f, CUresult *why);
+/* One that its module or library has just named; it belongs to the owner's list. */
+CUresult function_named(uint64_t id, const char *name, uint64_t owner, struct function **list);
+/* The owner is gone. */
+void functions_drop(struct function *list);
+
+/* ---- globals.c: variables of a module or library ---- */
+
+struct global;
+
+/* Known from before?  Else it is asked for with `ask` and remembered. */
+CUresult global_find(struct global **list, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
+	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name));
+void globals_drop(struct global **list);
+
+/* ---- launch.c ---- */
+
+/* kernelParams, or the buffer in extra; into `to`, which has room for the function's bytes. */
+bool launch_pack(const struct info *i, void **params, void **extra, uint8_t *to, uint32_t *size);
+
+/* ---- listen.c: what the server asks us to do ---- */
+
+CUresult listen_start(void); /* before anything that can call back */
+
+/* A number for the server.  `once`: it is used one time; else it stays, and the same gets the same. */
+uint64_t listen_host(CUhostFn fn, void *data, bool once);
+uint64_t listen_destructor(CUhostFn fn, void *data);
+bool listen_known(uint64_t id, CUhostFn *fn, void **data);
+void listen_forget(uint64_t id);
+
+/* ---- capture.c ---- */
+
+/* A stream that waits for an event of a capture joins it. */
+void capture_join(struct stream *s, uint64_t capture);
+
+/* ---- event.c ---- */
+
+/* It is recorded by a graph, or by another process: only the server knows its state. */
+void event_foreign(CUevent handle);

@@ -1,0 +1,301 @@
+/*
+ * Functions and kernels: what is known of them without asking.  A record stays when its module is unloaded
+ * (another thread may be reading it), but is not found any more.
+ */
+#include <stdlib.h>
+#include "backend/remote/code.h"
+#include "util/handle.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* making records, and owners' lists */
+
+static struct function *make(uint64_t id)
+{
+	struct function *f = calloc(1, sizeof *f);
+
+	if (!f || !record_put(id, f)) {
+		free(f);
+		return NULL;
+	}
+	f->id = id;
+	f->kernel = handle_kind(id) == HANDLE_CUkernel;
+	return f;
+}
+
+static bool may_be(uint64_t id)
+{
+	return handle_kind(id) == HANDLE_CUfunction || handle_kind(id) == HANDLE_CUkernel;
+}
+
+struct function *function_record(uint64_t id)
+{
+	struct function *f = may_be(id) ? record_find(id) : NULL;
+
+	if (f || !may_be(id))
+		return f;
+	pthread_mutex_lock(&lock);
+	f = record_find(id);
+	if (!f)
+		f = make(id);
+	pthread_mutex_unlock(&lock);
+	return f;
+}
+
+CUresult function_named(uint64_t id, const char *name, uint64_t owner, struct function **list)
+{
+	struct function *f = function_record(id);
+	char *copy = name ? strdup(name) : NULL, *none = NULL;
+
+	if (!f || (name && !copy)) {
+		free(copy);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (copy && !atomic_compare_exchange_strong(&f->name, &none, copy))
+		free(copy);
+	pthread_mutex_lock(&lock);
+	if (!f->owner) {
+		f->owner = owner;
+		f->next = *list;
+		*list = f;
+	}
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+static void drop(struct function *f)
+{
+	record_take(f->id);
+	f->gone = true;
+}
+
+void functions_drop(struct function *list)
+{
+	pthread_mutex_lock(&lock);
+	for (struct function *f = list; f; f = f->next) {
+		if (f->kernel && f->twin)
+			drop(f->twin);
+		drop(f);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static CUresult ask_info(struct function *f)
+{
+	struct wire_function head;
+	struct info *i = NULL, *none = NULL;
+	struct context *c = context_current();
+	uint8_t *rest;
+	size_t size;
+	CUresult r = fetch(WIRE_FUNCTION, &f->id, sizeof f->id, NULL, 0, &head, sizeof head, &rest, &size);
+
+	if (r)
+		return r;
+	if (head.params > WIRE_PARAMS || head.bytes > 65536 || size < head.params * sizeof *i->param)
+		r = call_lost();
+	else if (!(i = malloc(sizeof *i + head.params * sizeof *i->param)))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!r) {
+		i->device = c ? c->device : 0;
+		i->head = head;
+		memcpy(i->param, rest, head.params * sizeof *i->param);
+		for (unsigned k = 0; k < head.params && !r; k++) /* they must lie inside the buffer we pack into */
+			if ((uint32_t)i->param[k].offset + i->param[k].size > head.bytes)
+				r = call_lost();
+	}
+	free(rest);
+	if (r || !atomic_compare_exchange_strong(&f->info, &none, i))
+		free(i);
+	return r;
+}
+
+struct function *function_find(CUfunction handle, CUresult *why)
+{
+	struct function *f = record_find((uintptr_t)handle);
+
+	if (__builtin_expect(f && may_be((uintptr_t)handle) && f->info, 1))
+		return f;
+	f = function_record((uintptr_t)handle);
+	*why = f ? ask_info(f) : CUDA_ERROR_INVALID_HANDLE;
+	return *why ? NULL : f;
+}
+
+static CUresult param(CUfunction handle, size_t index, size_t *offset, size_t *size)
+{
+	CUresult r;
+	struct function *f = function_find(handle, &r);
+
+	if (!f)
+		return r;
+	if (!offset || index >= f->info->head.params)
+		return CUDA_ERROR_INVALID_VALUE;
+	*offset = f->info->param[index].offset;
+	if (size)
+		*size = f->info->param[index].size;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, size_t *size)
+{
+	return param(handle, index, offset, size);
+}
+
+CUresult remote_cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size)
+{
+	return context_current() ? param((CUfunction)kernel, index, offset, size)
+				 : call_cuKernelGetParamInfo(kernel, index, offset, size);
+}
+
+/* ---- attributes ---- */
+
+static bool known(const struct info *i, CUfunction_attribute a)
+{
+	return i && (unsigned)a < WIRE_FUNC_ATTRS && i->head.known[a];
+}
+
+CUresult remote_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle)
+{
+	CUresult r;
+	struct function *f = function_find(handle, &r);
+
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!f)
+		return r;
+	if (!known(f->info, attribute))
+		return call_cuFuncGetAttribute(value, attribute, handle);
+	*value = __atomic_load_n(&f->info->head.attribute[attribute], __ATOMIC_RELAXED);
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice dev)
+{
+	struct context *c = context_current();
+	CUresult r;
+	struct function *f = c && c->device == dev ? function_find((CUfunction)kernel, &r) : NULL;
+
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!f || f->info->device != dev || !known(f->info, attribute))
+		return call_cuKernelGetAttribute(value, attribute, kernel, dev);
+	*value = __atomic_load_n(&f->info->head.attribute[attribute], __ATOMIC_RELAXED);
+	return CUDA_SUCCESS;
+}
+
+/* One attribute may change others, so what we know is asked again; answers from before are void. */
+static void changed(struct function *f)
+{
+	struct info *i = f->info;
+
+	atomic_fetch_add(&f->generation, 1);
+	for (int a = 0; i && a < WIRE_FUNC_ATTRS; a++) {
+		int v;
+		if (a < CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || !i->head.known[a])
+			continue;
+		if (!(f->kernel ? call_cuKernelGetAttribute(&v, a, (CUkernel)(uintptr_t)f->id, i->device)
+				: call_cuFuncGetAttribute(&v, a, (CUfunction)(uintptr_t)f->id)))
+			__atomic_store_n(&i->head.attribute[a], v, __ATOMIC_RELAXED);
+	}
+}
+
+static void changed_both(uint64_t id)
+{
+	struct function *f = may_be(id) ? record_find(id) : NULL;
+
+	if (!f || !context_current())
+		return;
+	changed(f);
+	if (f->twin)
+		changed(f->twin);
+}
+
+CUresult remote_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
+{
+	CUresult r = call_cuFuncSetAttribute(handle, attribute, value);
+
+	if (!r)
+		changed_both((uintptr_t)handle);
+	return r;
+}
+
+CUresult remote_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice dev)
+{
+	CUresult r = call_cuKernelSetAttribute(attribute, value, kernel, dev);
+
+	if (!r)
+		changed_both((uintptr_t)kernel);
+	return r;
+}
+
+/* A preference changes how many blocks fit, and nothing else that can be asked. */
+CUresult remote_cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
+{
+	struct function *f = may_be((uintptr_t)handle) ? record_find((uintptr_t)handle) : NULL;
+	CUresult r = call_cuFuncSetCacheConfig(handle, config);
+
+	if (f)
+		atomic_fetch_add(&f->generation, 1);
+	return r;
+}
+
+/* ---- a kernel's function, names ---- */
+
+CUresult remote_cuKernelGetFunction(CUfunction *function, CUkernel kernel)
+{
+	struct function *f = function_record((uintptr_t)kernel), *twin;
+	struct context *c = context_current();
+	CUresult r;
+
+	if (!function)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!f || !f->kernel)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	twin = f->twin;
+	if (twin && f->twin_context == c->id && !twin->gone) {
+		*function = (CUfunction)(uintptr_t)twin->id;
+		return CUDA_SUCCESS;
+	}
+	r = call_cuKernelGetFunction(function, kernel);
+	twin = r ? NULL : function_record((uintptr_t)*function);
+	if (twin) {
+		twin->twin = f;
+		f->twin = twin;
+		f->twin_context = c->id;
+	}
+	return r;
+}
+
+static CUresult name_of(const char **name, uint64_t id)
+{
+	struct function *f = function_record(id);
+	struct wire_name a = {.id = id, .kernel = handle_kind(id) == HANDLE_CUkernel};
+	char *none = NULL, *fresh;
+	CUresult r;
+
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!f->name) {
+		fresh = calloc(1, WIRE_NAME + 1);
+		if (!fresh)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		r = call_sync(WIRE_NAME_OF, &a, sizeof a, NULL, 0, &(struct wire_piece){fresh, WIRE_NAME}, 1);
+		if (r || !atomic_compare_exchange_strong(&f->name, &none, fresh))
+			free(fresh);
+		if (r)
+			return r;
+	}
+	*name = f->name;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuFuncGetName(const char **name, CUfunction f)
+{
+	return name_of(name, (uintptr_t)f);
+}
+
+CUresult remote_cuKernelGetName(const char **name, CUkernel kernel)
+{
+	return name_of(name, (uintptr_t)kernel);
+}

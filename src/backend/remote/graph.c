@@ -1,0 +1,275 @@
+/* What nodes were given, told back; and graphs as a whole. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "backend/remote/code.h"
+#include "util/handle.h"
+
+/* What a node's parameters point to: stays where it is for as long as the process. */
+struct node {
+	size_t size;
+	uint8_t *bytes;
+	void **pointers;
+	unsigned count;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Room of the node's own for `size` bytes and `count` pointers; what was there stays if it is large enough. */
+static struct node *room(uint64_t id, size_t size, unsigned count)
+{
+	struct node *n = record_find(id);
+
+	if (!n) {
+		n = calloc(1, sizeof *n);
+		if (!n || !record_put(id, n)) {
+			free(n);
+			return NULL;
+		}
+	}
+	if (n->size < size || !n->bytes) { /* others may still look at the old ones */
+		n->bytes = calloc(1, size + 8);
+		n->size = size;
+		n->pointers = NULL;
+	}
+	if (n->count < count || !n->pointers) {
+		n->pointers = calloc(count + 1, sizeof *n->pointers);
+		n->count = count;
+	}
+	return n->bytes && n->pointers ? n : NULL;
+}
+
+static CUresult ask(CUgraphNode node, CUgraphNodeType type, struct wire_node *a, uint8_t **rest, size_t *size)
+{
+	struct wire_node_get get = {.node = (uintptr_t)node, .type = type};
+
+	if (handle_kind((uintptr_t)node) != HANDLE_CUgraphNode)
+		return CUDA_ERROR_INVALID_VALUE;
+	return fetch(WIRE_NODE_GET, &get, sizeof get, NULL, 0, a, sizeof *a, rest, size);
+}
+
+static CUresult show_params(CUgraphNode node, const struct wire_kernel_node *k, const uint8_t *bytes, size_t size,
+	void ***pointers)
+{
+	CUresult r;
+	struct function *f = function_find((CUfunction)(uintptr_t)k->function, &r);
+	struct node *n;
+
+	if (!f)
+		return r;
+	if (k->params > size || k->params > f->info->head.bytes)
+		return call_lost();
+	pthread_mutex_lock(&lock);
+	n = room((uintptr_t)node, f->info->head.bytes, f->info->head.params);
+	if (n) {
+		memcpy(n->bytes, bytes, k->params);
+		for (unsigned i = 0; i < f->info->head.params; i++)
+			n->pointers[i] = n->bytes + f->info->param[i].offset;
+		*pointers = n->pointers;
+	}
+	pthread_mutex_unlock(&lock);
+	return n ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult remote_cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *p)
+{
+	const struct wire_kernel_node *k;
+	void **pointers = NULL;
+	struct wire_node a;
+	uint8_t *rest;
+	size_t size;
+	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_KERNEL, &a, &rest, &size) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	k = &a.u.kernel;
+	r = show_params(node, k, rest, size, &pointers);
+	free(rest);
+	if (r)
+		return r;
+	*p = (CUDA_KERNEL_NODE_PARAMS){
+		.gridDimX = k->grid[0], .gridDimY = k->grid[1], .gridDimZ = k->grid[2], .blockDimX = k->block[0],
+		.blockDimY = k->block[1], .blockDimZ = k->block[2], .sharedMemBytes = k->shared, .kernelParams = pointers,
+		.ctx = (CUcontext)(uintptr_t)k->context,
+	};
+	p->func = (CUfunction)(uintptr_t)k->function;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *p)
+{
+	CUDA_KERNEL_NODE_PARAMS wide;
+	CUresult r = p ? remote_cuGraphKernelNodeGetParams_v2(node, &wide) : CUDA_ERROR_INVALID_VALUE;
+
+	if (!r)
+		memcpy(p, &wide, sizeof *p);
+	return r;
+}
+
+CUresult remote_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *p)
+{
+	struct wire_node a;
+	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_MEMCPY, &a, NULL, NULL) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	*p = a.u.copy.copy;
+	p->srcArray = (CUarray)(uintptr_t)a.u.copy.source;
+	p->dstArray = (CUarray)(uintptr_t)a.u.copy.target;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *p)
+{
+	struct wire_node a;
+	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_HOST, &a, NULL, NULL) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	return listen_known(a.u.host, &p->fn, &p->userData) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult remote_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+	struct wire_node a;
+	struct node *n = NULL;
+	uint8_t *rest;
+	size_t size, need;
+	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &a, &rest, &size) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	need = wire_bytes(a.u.alloc.access, sizeof *p->accessDescs);
+	pthread_mutex_lock(&lock);
+	if (need <= size && (n = room((uintptr_t)node, need, 0)))
+		memcpy(n->bytes, rest, need);
+	pthread_mutex_unlock(&lock);
+	free(rest);
+	if (!n)
+		return need <= size ? CUDA_ERROR_OUT_OF_MEMORY : call_lost();
+	*p = (CUDA_MEM_ALLOC_NODE_PARAMS){.poolProps = a.u.alloc.pool, .accessDescCount = a.u.alloc.access,
+		.bytesize = a.u.alloc.bytes, .dptr = a.node};
+	p->accessDescs = need ? (const CUmemAccessDesc *)n->bytes : NULL;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
+{
+	struct wire_node a;
+	struct node *n = NULL;
+	uint8_t *rest;
+	size_t size, need;
+	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &a, &rest, &size) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	need = wire_bytes(a.u.memop.count, sizeof *p->paramArray);
+	pthread_mutex_lock(&lock);
+	if (need <= size && (n = room((uintptr_t)node, need, 0)))
+		memcpy(n->bytes, rest, need);
+	pthread_mutex_unlock(&lock);
+	free(rest);
+	if (!n)
+		return need <= size ? CUDA_ERROR_OUT_OF_MEMORY : call_lost();
+	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = (CUcontext)(uintptr_t)a.u.memop.context, .count = a.u.memop.count,
+		.paramArray = (CUstreamBatchMemOpParams *)n->bytes, .flags = a.u.memop.flags};
+	return CUDA_SUCCESS;
+}
+
+static CUresult attribute(CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *in,
+	CUkernelNodeAttrValue *out)
+{
+	struct wire_node_attribute a = {.node = (uintptr_t)node, .id = id, .set = in != NULL};
+	CUkernelNodeAttrValue unused;
+
+	if (in)
+		a.value = *in;
+	return call_sync(WIRE_NODE_ATTRIBUTE, &a, sizeof a, NULL, 0, &(struct wire_piece){out ? out : &unused, sizeof unused}, 1);
+}
+
+CUresult remote_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID id, CUkernelNodeAttrValue *value)
+{
+	return value ? attribute(node, id, NULL, value) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult remote_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *value)
+{
+	return value ? attribute(node, id, value, NULL) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- graphs as a whole ---- */
+
+CUresult remote_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
+{
+	struct wire_instantiated done;
+	CUresult r;
+
+	if (!exec || !p)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct wire_instantiate a = {(uintptr_t)graph, p->flags, call_stream(p->hUploadStream, true)};
+	r = call_sync(WIRE_INSTANTIATE, &a, sizeof a, NULL, 0, &(struct wire_piece){&done, sizeof done}, 1);
+	if (r)
+		return r;
+	p->hErrNode_out = (CUgraphNode)(uintptr_t)done.node;
+	p->result_out = done.why;
+	if (!done.result)
+		*exec = (CUgraphExec)(uintptr_t)done.exec;
+	return done.result;
+}
+
+CUresult remote_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+{
+	struct wire_update a = {(uintptr_t)exec, (uintptr_t)graph};
+	struct wire_updated done;
+	CUresult r = call_sync(WIRE_UPDATE, &a, sizeof a, NULL, 0, &(struct wire_piece){&done, sizeof done}, 1);
+
+	if (r)
+		return r;
+	if (info) {
+		info->result = done.why;
+		info->errorNode = (CUgraphNode)(uintptr_t)done.node;
+		info->errorFromNode = (CUgraphNode)(uintptr_t)done.from;
+	}
+	return done.result;
+}
+
+/* As before CUDA 12: the same with less to tell, and told even when it fails. */
+CUresult remote_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *result)
+{
+	CUgraphExecUpdateResultInfo info = {0};
+	CUresult r = remote_cuGraphExecUpdate_v2(exec, graph, &info);
+
+	if (node)
+		*node = info.errorNode;
+	if (result)
+		*result = info.result;
+	return r;
+}
+
+CUresult remote_cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
+{
+	struct wire_dot a = {.graph = (uintptr_t)graph, .flags = flags};
+	struct wire_dotted head = {.size = 1};
+	CUresult r = CUDA_SUCCESS;
+	FILE *f = NULL;
+	uint8_t *rest;
+	size_t size;
+
+	if (!path)
+		return CUDA_ERROR_INVALID_VALUE;
+	while (!r && a.offset < head.size) {
+		r = fetch(WIRE_DOT, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &size);
+		if (r)
+			break;
+		if (!f && !(f = fopen(path, "we")))
+			r = CUDA_ERROR_OPERATING_SYSTEM;
+		else if (head.bytes > size || (!head.bytes && a.offset < head.size))
+			r = call_lost();
+		else if (fwrite(rest, 1, head.bytes, f) != head.bytes)
+			r = CUDA_ERROR_OPERATING_SYSTEM;
+		a.offset += head.bytes;
+		free(rest);
+	}
+	if (f && fclose(f) && !r)
+		r = CUDA_ERROR_OPERATING_SYSTEM;
+	return r;
+}

@@ -1,0 +1,283 @@
+/*
+ * What the server asks us to do: host functions, callbacks, destructors, showing what kernels printed.
+ *
+ * One thread waits for it on a lane of its own, and runs one thing at a time.  It is started with the
+ * first thing that may call back.  The server names what is to be run by a number we gave it, which is
+ * looked up like any other handle.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "backend/remote/code.h"
+#include "util/futex.h"
+#include "util/handle.h"
+
+enum kind { HOST = 1, CALLBACK, DESTROY };
+
+struct callback {
+	struct map_node node; /* of those that stay: by what they are */
+	struct callback *same;
+	uint64_t id;
+	CUhostFn fn;
+	CUstreamCallback callback;
+	void *data;
+	CUstream stream;
+	bool once;
+};
+
+static struct handle_table callbacks = HANDLE_TABLE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map staying;
+static struct lane *events;
+static struct piece page; /* of done-words */
+static CUresult state = CUDA_ERROR_NOT_INITIALIZED;
+
+/* ---- the thread ---- */
+
+static void done(const struct wire_event *v)
+{
+	size_t room;
+	uint8_t *base = bulk_base(call_link(), BULK_UP, &room);
+	uint32_t *word = (uint32_t *)(base + page.offset) + v->slot;
+	struct piece piece = {page.offset + v->slot * sizeof *word, sizeof *word};
+
+	if (!v->value || v->slot >= WIRE_SLOTS)
+		return;
+	__atomic_store_n(word, v->value, __ATOMIC_RELEASE);
+	if (remote.local)
+		futex_wake_shared(word);
+	else if (call_reserve(events, 0))
+		call_send(events, WIRE_CALLED, 0, &piece, 1);
+}
+
+static void run_callback(const struct wire_event *v, enum kind kind)
+{
+	struct callback *c = handle_get(&callbacks, v->id, kind);
+	CUhostFn fn;
+
+	if (!c)
+		return;
+	fn = c->fn;
+	if (kind == CALLBACK)
+		c->callback(c->stream, (CUresult)v->status, c->data);
+	else
+		fn(c->data);
+	if (c->once)
+		handle_close(&callbacks, v->id, kind);
+	handle_put(&callbacks, v->id);
+}
+
+static void take_event(const struct frame *f)
+{
+	struct wire_event v;
+	size_t text = f->size - sizeof v;
+
+	memcpy(&v, f->payload, sizeof v);
+	switch (v.kind) {
+	case WIRE_EVENT_OUTPUT:
+	case WIRE_EVENT_ERRORS:
+		fwrite((const char *)f->payload + sizeof v, 1, text, v.kind == WIRE_EVENT_OUTPUT ? stdout : stderr);
+		lane_release(events);
+		break;
+	default:
+		lane_release(events); /* what runs now may take long */
+		if (v.kind == WIRE_EVENT_HOST || v.kind == WIRE_EVENT_CALLBACK || v.kind == WIRE_EVENT_DESTROY)
+			run_callback(&v, v.kind == WIRE_EVENT_HOST ? HOST : v.kind == WIRE_EVENT_CALLBACK ? CALLBACK : DESTROY);
+	}
+	done(&v);
+}
+
+static void *run(void *unused)
+{
+	struct frame f;
+
+	(void)unused;
+	while (!lane_wait_reply(events, &f, -1)) {
+		if (f.size < sizeof(struct wire_event))
+			break;
+		take_event(&f);
+	}
+	return NULL;
+}
+
+static CUresult start(void)
+{
+	struct frame reply;
+	sigset_t all, old;
+	pthread_t thread;
+	size_t room;
+	CUresult r;
+
+	if (lane_open(call_link(), &events) || bulk_alloc(call_link(), BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &page))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memset((char *)bulk_base(call_link(), BULK_UP, &room) + page.offset, 0, page.size);
+	if (!call_reserve(events, 0))
+		return call_lost();
+	r = call_ask(events, WIRE_LISTEN, 0, &page, 1, &reply);
+	call_done(events);
+	if (r)
+		return r;
+	sigfillset(&all); /* signals are for the application's own threads */
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	r = pthread_create(&thread, NULL, run, NULL) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!r)
+		pthread_detach(thread);
+	return r;
+}
+
+CUresult listen_start(void)
+{
+	CUresult r;
+
+	pthread_mutex_lock(&lock);
+	if (state == CUDA_ERROR_NOT_INITIALIZED)
+		state = start();
+	r = state;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* ---- numbers for what may be called ---- */
+
+static struct callback *make(enum kind kind, CUhostFn fn, CUstreamCallback callback, void *data, CUstream stream, bool once)
+{
+	struct callback *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	*c = (struct callback){.fn = fn, .callback = callback, .data = data, .stream = stream, .once = once};
+	c->id = handle_create(&callbacks, kind, c, free);
+	if (!c->id) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+/* A graph's host functions stay: nobody tells when the last copy of the graph is gone. */
+static uint64_t make_staying(CUhostFn fn, void *data)
+{
+	uint64_t key = (uintptr_t)fn * 0x9e3779b97f4a7c15ull ^ (uintptr_t)data;
+	struct callback *c, *first;
+
+	pthread_mutex_lock(&lock);
+	first = (struct callback *)map_below(&staying, key);
+	first = first && first->node.key == key ? first : NULL;
+	for (c = first; c && (c->fn != fn || c->data != data); c = c->same)
+		;
+	if (!c && (c = make(HOST, fn, NULL, data, NULL, false))) {
+		c->node.key = key;
+		if (first) {
+			c->same = first->same;
+			first->same = c;
+		} else {
+			map_insert(&staying, &c->node);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return c ? c->id : 0;
+}
+
+uint64_t listen_host(CUhostFn fn, void *data, bool once)
+{
+	struct callback *c;
+
+	if (!once)
+		return make_staying(fn, data);
+	c = make(HOST, fn, NULL, data, NULL, true);
+	return c ? c->id : 0;
+}
+
+uint64_t listen_destructor(CUhostFn fn, void *data)
+{
+	struct callback *c = make(DESTROY, fn, NULL, data, NULL, true);
+
+	return c ? c->id : 0;
+}
+
+bool listen_known(uint64_t id, CUhostFn *fn, void **data)
+{
+	struct callback *c = handle_get(&callbacks, id, HOST);
+
+	if (!c)
+		return false;
+	*fn = c->fn;
+	*data = c->data;
+	handle_put(&callbacks, id);
+	return true;
+}
+
+void listen_forget(uint64_t id)
+{
+	for (int k = HOST; k <= DESTROY; k++)
+		if (handle_close(&callbacks, id, k))
+			return;
+}
+
+/* ---- the calls ---- */
+
+static CUresult post(struct stream *s, uint64_t id, unsigned kind, unsigned flags)
+{
+	struct lane *lane = call_lane();
+	struct wire_host_call *a = id ? call_reserve(lane, sizeof *a) : NULL;
+
+	if (!a)
+		return id ? call_lost() : CUDA_ERROR_OUT_OF_MEMORY;
+	*a = (struct wire_host_call){s->id, id, kind, flags};
+	stream_posted(s);
+	return call_send(lane, WIRE_HOST_CALL, sizeof *a, NULL, 0);
+}
+
+CUresult remote_cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+
+	if (!fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!s)
+		return r;
+	r = listen_start();
+	return r ? r : post(s, listen_host(fn, data, !s->capturing), WIRE_EVENT_HOST, 0);
+}
+
+CUresult remote_cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void *data, unsigned int flags)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+	struct callback *c;
+
+	if (!callback || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!s)
+		return r;
+	r = listen_start();
+	if (r)
+		return r;
+	c = make(CALLBACK, NULL, callback, data, handle, true);
+	return post(s, c ? c->id : 0, WIRE_EVENT_CALLBACK, 0);
+}
+
+CUresult remote_cuUserObjectCreate(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned int count,
+	unsigned int flags)
+{
+	struct wire_object a = {.count = count, .flags = flags};
+	uint64_t number;
+	CUresult r;
+
+	if (!object || !destroy)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = listen_start();
+	if (r)
+		return r;
+	a.id = listen_destructor(destroy, ptr);
+	if (!a.id)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = call_sync(WIRE_OBJECT, &a, sizeof a, NULL, 0, &(struct wire_piece){&number, sizeof number}, 1);
+	if (r)
+		listen_forget(a.id);
+	else
+		*object = (CUuserObject)(uintptr_t)number;
+	return r;
+}

@@ -1,0 +1,201 @@
+/*
+ * What the client does for us: host functions, callbacks, destructors, and showing what kernels printed.
+ *
+ * The client listens on a lane of its own.  Who needs it done before going on (a thread of the driver's,
+ * never the dispatcher) takes a slot, sends the event and waits for the slot's word, which lies in memory
+ * that the client writes: it does not come through the dispatcher, which may itself be waiting in the
+ * driver for this very function.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include "server/code.h"
+#include "util/futex.h"
+
+struct events {
+	struct session *session;
+	struct lane *lane;
+	uint32_t *words; /* the client's; one a slot */
+	pthread_mutex_t lock;
+	pthread_cond_t freed;
+	bool busy[WIRE_SLOTS];
+	uint32_t value[WIRE_SLOTS];
+};
+
+/* The driver calls back with one word only, and there is one session a process. */
+static struct events *the_events;
+
+void serve_listen(const struct cuda_ops *ops, struct msg *m)
+{
+	struct session *s = m->session;
+	struct events *e;
+	size_t room;
+	uint8_t *base = bulk_base(s->link, BULK_UP, &room);
+
+	(void)ops;
+	m->error = CUDA_SUCCESS;
+	if (m->frame.npieces != 1 || m->frame.pieces[0].size < WIRE_SLOTS * sizeof *e->words ||
+		m->frame.pieces[0].offset % sizeof *e->words)
+		m->broken = true;
+	if (msg_bad(m))
+		return;
+	e = s->events ? NULL : calloc(1, sizeof *e);
+	if (!e) {
+		msg_result(m, s->events ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	e->session = s;
+	e->lane = m->frame.lane;
+	e->words = (uint32_t *)(base + m->frame.pieces[0].offset);
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_cond_init(&e->freed, NULL);
+	s->events = the_events = e;
+}
+
+/* Its piece is the word that somebody waits for: it is in place. */
+void serve_called(const struct cuda_ops *ops, struct msg *m)
+{
+	(void)ops;
+	m->result = CUDA_SUCCESS;
+}
+
+static unsigned take_slot(struct events *e, uint32_t *value)
+{
+	unsigned i;
+
+	for (;;) {
+		for (i = 0; i < WIRE_SLOTS && e->busy[i]; i++)
+			;
+		if (i < WIRE_SLOTS)
+			break;
+		pthread_cond_wait(&e->freed, &e->lock);
+	}
+	e->busy[i] = true;
+	if (!++e->value[i])
+		e->value[i] = 1;
+	*value = e->value[i];
+	return i;
+}
+
+static int send_event(struct events *e, const struct wire_event *v, const void *text, size_t size)
+{
+	void *room;
+	int r = lane_reply_reserve(e->lane, sizeof *v + size, &room);
+
+	if (r)
+		return r;
+	memcpy(room, v, sizeof *v);
+	if (size)
+		memcpy((uint8_t *)room + sizeof *v, text, size);
+	return lane_reply(e->lane, WIRE_LISTEN, 0, sizeof *v + size, NULL, 0);
+}
+
+static void pause_for(long ns)
+{
+	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
+/* On one host the client wakes us; over a network the word comes when it comes. */
+static void wait_word(struct events *e, unsigned slot, uint32_t value)
+{
+	bool local = link_peer(e->session->link)->local;
+	long ns = 20000;
+	uint32_t now;
+
+	for (int spin = 0; spin < 2000; spin++)
+		if (__atomic_load_n(&e->words[slot], __ATOMIC_ACQUIRE) == value)
+			return;
+	while ((now = __atomic_load_n(&e->words[slot], __ATOMIC_ACQUIRE)) != value) {
+		if (link_error(e->session->link, NULL))
+			return;
+		if (local)
+			futex_wait_shared(&e->words[slot], now, 100000000);
+		else
+			pause_for(ns = ns < 1000000 ? ns * 2 : ns);
+	}
+}
+
+static void do_there(struct events *e, struct wire_event *v, const void *text, size_t size)
+{
+	pthread_mutex_lock(&e->lock);
+	v->slot = take_slot(e, &v->value);
+	int r = send_event(e, v, text, size);
+	pthread_mutex_unlock(&e->lock);
+	if (!r)
+		wait_word(e, v->slot, v->value);
+	pthread_mutex_lock(&e->lock);
+	e->busy[v->slot] = false;
+	pthread_cond_signal(&e->freed);
+	pthread_mutex_unlock(&e->lock);
+}
+
+void events_host(void *id)
+{
+	struct wire_event v = {.kind = WIRE_EVENT_HOST, .id = (uintptr_t)id};
+
+	if (the_events)
+		do_there(the_events, &v, NULL, 0);
+}
+
+void events_callback(CUstream stream, CUresult status, void *id)
+{
+	struct wire_event v = {.kind = WIRE_EVENT_CALLBACK, .status = status, .id = (uintptr_t)id};
+
+	(void)stream; /* the client knows which */
+	if (the_events)
+		do_there(the_events, &v, NULL, 0);
+}
+
+void events_destroy(void *id)
+{
+	struct wire_event v = {.kind = WIRE_EVENT_DESTROY, .id = (uintptr_t)id};
+	struct events *e = the_events;
+
+	if (!e)
+		return;
+	pthread_mutex_lock(&e->lock);
+	send_event(e, &v, NULL, 0);
+	pthread_mutex_unlock(&e->lock);
+}
+
+void events_text(struct session *s, bool errors, const void *text, size_t size)
+{
+	struct wire_event v = {.kind = errors ? WIRE_EVENT_ERRORS : WIRE_EVENT_OUTPUT};
+
+	if (s->events)
+		do_there(s->events, &v, text, size);
+}
+
+void serve_host_call(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_host_call a;
+
+	msg_args(m, &a, sizeof a);
+	CUstream stream = msg_handle(m, HANDLE_CUstream, a.stream);
+	if (!m->session->events)
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (msg_bad(m))
+		return;
+	if (a.kind == WIRE_EVENT_HOST)
+		msg_result(m, ops->cuLaunchHostFunc(stream, events_host, (void *)(uintptr_t)a.id));
+	else
+		msg_result(m, ops->cuStreamAddCallback(stream, events_callback, (void *)(uintptr_t)a.id, a.flags));
+}
+
+void serve_object(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_object a;
+	CUuserObject object;
+
+	m->error = CUDA_SUCCESS;
+	msg_args(m, &a, sizeof a);
+	uint64_t *out = msg_out(m, true, sizeof *out);
+	if (!m->session->events)
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (msg_bad(m))
+		return;
+	msg_result(m, ops->cuUserObjectCreate(&object, (void *)(uintptr_t)a.id, events_destroy, a.count, a.flags));
+	if (!m->result)
+		*out = handles_give(m->session->handles, HANDLE_CUuserObject, object);
+}

@@ -1,0 +1,275 @@
+/* Nodes of graphs: added and changed, with parameters in our own form (wire/graph.h). */
+#include "server/code.h"
+#include "server/hostmem.h"
+
+/* One side of a copy: host memory only where we share it; what may be either must be one or the other. */
+static bool reachable(const struct cuda_ops *ops, struct msg *m, CUmemorytype type, const void *host, CUdeviceptr device,
+	uint64_t first, uint64_t bytes)
+{
+	uint64_t address = type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device;
+	unsigned kind;
+
+	if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY)
+		return true;
+	if (first <= UINT64_MAX - address && hostmem_holds(m->session, address + first, bytes))
+		return true;
+	return type == CU_MEMORYTYPE_UNIFIED && !ops->cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+}
+
+struct extent {
+	uint64_t x, y, z, pitch, height;
+};
+
+/* The bytes a copy touches from its base on: [first, first + size).  False: they do not fit into 64 bits. */
+static bool touched(const CUDA_MEMCPY3D *c, const struct extent *e, uint64_t *first, uint64_t *size)
+{
+	uint64_t pitch = e->pitch ? e->pitch : e->x + c->WidthInBytes, height = e->height ? e->height : e->y + c->Height;
+	unsigned __int128 from, to;
+
+	if (!c->WidthInBytes || !c->Height || !c->Depth) {
+		*first = *size = 0;
+		return true;
+	}
+	from = ((unsigned __int128)e->z * height + e->y) * pitch + e->x;
+	to = ((unsigned __int128)(e->z + c->Depth - 1) * height + e->y + c->Height - 1) * pitch + e->x + c->WidthInBytes;
+	if (e->z + c->Depth < e->z || to >> 63 || from >> 63 || to < from)
+		return false;
+	*first = (uint64_t)from;
+	*size = (uint64_t)(to - from);
+	return true;
+}
+
+static void copy_in(const struct cuda_ops *ops, struct msg *m, const struct wire_copy_node *w, CUDA_MEMCPY_NODE_PARAMS *p)
+{
+	CUDA_MEMCPY3D *c = &p->copyParams;
+	uint64_t first, size;
+
+	*c = w->copy;
+	struct extent s = {c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch, c->srcHeight};
+	struct extent d = {c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight};
+	c->srcArray = msg_handle(m, HANDLE_CUarray, w->source);
+	c->dstArray = msg_handle(m, HANDLE_CUarray, w->target);
+	p->copyCtx = msg_handle(m, HANDLE_CUcontext, w->context);
+	if (!touched(c, &s, &first, &size) || !reachable(ops, m, c->srcMemoryType, c->srcHost, c->srcDevice, first, size) ||
+		!touched(c, &d, &first, &size) || !reachable(ops, m, c->dstMemoryType, c->dstHost, c->dstDevice, first, size))
+		m->error = CUDA_ERROR_INVALID_VALUE;
+}
+
+/* `room` holds what the driver reads through pointers while the call lasts. */
+struct room {
+	void *extra[5];
+	size_t size;
+};
+
+static void kernel_in(struct msg *m, const struct wire_kernel_node *w, CUDA_KERNEL_NODE_PARAMS_v3 *p, struct room *room)
+{
+	void *params = msg_in(m, true, w->params);
+
+	room->size = w->params;
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &room->size, CU_LAUNCH_PARAM_END,
+	};
+	memcpy(room->extra, extra, sizeof extra);
+	*p = (CUDA_KERNEL_NODE_PARAMS_v3){
+		.func = msg_handle(m, HANDLE_CUfunction, w->function),
+		.gridDimX = w->grid[0], .gridDimY = w->grid[1], .gridDimZ = w->grid[2],
+		.blockDimX = w->block[0], .blockDimY = w->block[1], .blockDimZ = w->block[2],
+		.sharedMemBytes = w->shared, .extra = room->extra,
+		.ctx = msg_handle(m, HANDLE_CUcontext, w->context),
+	};
+}
+
+static void memset_in(struct msg *m, const struct wire_set_node *w, CUDA_MEMSET_NODE_PARAMS_v2 *p)
+{
+	memcpy(p, &w->set, sizeof w->set); /* the second form only adds the context */
+	p->ctx = msg_handle(m, HANDLE_CUcontext, w->context);
+}
+
+static void alloc_in(struct msg *m, const struct wire_alloc_node *w, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
+{
+	*p = (CUDA_MEM_ALLOC_NODE_PARAMS_v2){.poolProps = w->pool, .bytesize = w->bytes, .accessDescCount = w->access};
+	p->poolProps.win32SecurityAttributes = NULL;
+	p->accessDescs = msg_in(m, w->access, wire_bytes(w->access, sizeof *p->accessDescs));
+}
+
+static void branch_in(struct msg *m, const struct wire_branch_node *w, CUDA_CONDITIONAL_NODE_PARAMS *p)
+{
+	*p = (CUDA_CONDITIONAL_NODE_PARAMS){.handle = w->handle, .type = w->type, .size = w->size};
+	p->ctx = msg_handle(m, HANDLE_CUcontext, w->context);
+	if (w->size > WIRE_GRAPH_BODIES)
+		m->error = CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static void memop_in(struct msg *m, const struct wire_memop_node *w, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p)
+{
+	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){.ctx = msg_handle(m, HANDLE_CUcontext, w->context), .count = w->count,
+		.flags = w->flags};
+	p->paramArray = msg_in(m, w->count, wire_bytes(w->count, sizeof *p->paramArray));
+}
+
+static void params_in(const struct cuda_ops *ops, struct msg *m, const struct wire_node *a, CUgraphNodeParams *p,
+	struct room *room)
+{
+	memset(p, 0, sizeof *p);
+	p->type = a->type;
+	switch (a->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		kernel_in(m, &a->u.kernel, &p->kernel, room);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		copy_in(ops, m, &a->u.copy, &p->memcpy);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		memset_in(m, &a->u.set, &p->memset);
+		break;
+	case CU_GRAPH_NODE_TYPE_HOST:
+		p->host = (CUDA_HOST_NODE_PARAMS_v2){events_host, (void *)(uintptr_t)a->u.host};
+		if (!m->session->events)
+			m->error = CUDA_ERROR_INVALID_VALUE;
+		break;
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		p->graph.graph = msg_handle(m, HANDLE_CUgraph, a->u.child);
+		break;
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+		break;
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		p->eventWait.event = msg_handle(m, HANDLE_CUevent, a->u.event);
+		break;
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		p->eventRecord.event = msg_handle(m, HANDLE_CUevent, a->u.event);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		alloc_in(m, &a->u.alloc, &p->alloc);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		p->free.dptr = a->u.address;
+		break;
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		memop_in(m, &a->u.memop, &p->memOp);
+		break;
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		branch_in(m, &a->u.branch, &p->conditional);
+		break;
+	default:
+		m->error = CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+/* By the calls that every driver with graphs has; the general one for what came with it. */
+static CUresult add(const struct cuda_ops *ops, CUgraphNode *node, CUgraph g, const CUgraphNode *deps,
+	const CUgraphEdgeData *edges, size_t n, CUgraphNodeParams *p)
+{
+	if (edges)
+		return ops->cuGraphAddNode_v2(node, g, deps, edges, n, p);
+	switch (p->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return ops->cuGraphAddKernelNode_v2(node, g, deps, n, (CUDA_KERNEL_NODE_PARAMS *)&p->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return ops->cuGraphAddMemcpyNode(node, g, deps, n, &p->memcpy.copyParams, p->memcpy.copyCtx);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return ops->cuGraphAddMemsetNode(node, g, deps, n, (CUDA_MEMSET_NODE_PARAMS *)&p->memset, p->memset.ctx);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return ops->cuGraphAddHostNode(node, g, deps, n, (CUDA_HOST_NODE_PARAMS *)&p->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return ops->cuGraphAddChildGraphNode(node, g, deps, n, p->graph.graph);
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+		return ops->cuGraphAddEmptyNode(node, g, deps, n);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return ops->cuGraphAddEventWaitNode(node, g, deps, n, p->eventWait.event);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return ops->cuGraphAddEventRecordNode(node, g, deps, n, p->eventRecord.event);
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		return ops->cuGraphAddMemAllocNode(node, g, deps, n, (CUDA_MEM_ALLOC_NODE_PARAMS *)&p->alloc);
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		return ops->cuGraphAddMemFreeNode(node, g, deps, n, p->free.dptr);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return ops->cuGraphAddBatchMemOpNode(node, g, deps, n, (CUDA_BATCH_MEM_OP_NODE_PARAMS *)&p->memOp);
+	default:
+		return ops->cuGraphAddNode(node, g, deps, n, p);
+	}
+}
+
+static CUresult set(const struct cuda_ops *ops, CUgraphNode node, CUgraphNodeParams *p)
+{
+	switch (p->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return ops->cuGraphKernelNodeSetParams_v2(node, (CUDA_KERNEL_NODE_PARAMS *)&p->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return ops->cuGraphMemcpyNodeSetParams(node, &p->memcpy.copyParams);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return ops->cuGraphMemsetNodeSetParams(node, (CUDA_MEMSET_NODE_PARAMS *)&p->memset);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return ops->cuGraphHostNodeSetParams(node, (CUDA_HOST_NODE_PARAMS *)&p->host);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return ops->cuGraphEventWaitNodeSetEvent(node, p->eventWait.event);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return ops->cuGraphEventRecordNodeSetEvent(node, p->eventRecord.event);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return ops->cuGraphBatchMemOpNodeSetParams(node, (CUDA_BATCH_MEM_OP_NODE_PARAMS *)&p->memOp);
+	default:
+		return ops->cuGraphNodeSetParams(node, p);
+	}
+}
+
+static CUresult exec_set(const struct cuda_ops *ops, CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
+{
+	switch (p->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return ops->cuGraphExecKernelNodeSetParams_v2(exec, node, (CUDA_KERNEL_NODE_PARAMS *)&p->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return ops->cuGraphExecMemcpyNodeSetParams(exec, node, &p->memcpy.copyParams, p->memcpy.copyCtx);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return ops->cuGraphExecMemsetNodeSetParams(exec, node, (CUDA_MEMSET_NODE_PARAMS *)&p->memset, p->memset.ctx);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return ops->cuGraphExecHostNodeSetParams(exec, node, (CUDA_HOST_NODE_PARAMS *)&p->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return ops->cuGraphExecChildGraphNodeSetParams(exec, node, p->graph.graph);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return ops->cuGraphExecEventWaitNodeSetEvent(exec, node, p->eventWait.event);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return ops->cuGraphExecEventRecordNodeSetEvent(exec, node, p->eventRecord.event);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return ops->cuGraphExecBatchMemOpNodeSetParams(exec, node, (CUDA_BATCH_MEM_OP_NODE_PARAMS *)&p->memOp);
+	default:
+		return ops->cuGraphExecNodeSetParams(exec, node, p);
+	}
+}
+
+static void made(struct msg *m, CUgraphNode node, const CUgraphNodeParams *p, struct wire_node_made *out)
+{
+	struct handles *h = m->session->handles;
+
+	out->node = handles_give(h, HANDLE_CUgraphNode, node);
+	if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		out->address = p->alloc.dptr;
+	if (p->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && p->conditional.phGraph_out)
+		for (unsigned i = 0; i < p->conditional.size; i++)
+			out->bodies[i] = handles_give(h, HANDLE_CUgraph, p->conditional.phGraph_out[i]);
+}
+
+void serve_node(const struct cuda_ops *ops, struct msg *m)
+{
+	CUgraphNodeParams p;
+	CUgraphNode made_node = NULL;
+	struct wire_node a;
+	struct room room;
+
+	msg_args(m, &a, sizeof a);
+	bool exec = a.how == WIRE_NODE_EXEC_SET;
+	void *graph = msg_handle(m, exec ? HANDLE_CUgraphExec : HANDLE_CUgraph, a.graph);
+	CUgraphNode node = msg_handle(m, HANDLE_CUgraphNode, a.node);
+	CUgraphNode *deps = msg_in_handles(m, a.dependencies, HANDLE_CUgraphNode, a.dependencies);
+	CUgraphEdgeData *edges = msg_in(m, a.edges, wire_bytes(a.dependencies, sizeof *edges));
+	struct wire_node_made *out = msg_out(m, true, sizeof *out);
+	params_in(ops, m, &a, &p, &room);
+	if (a.how > WIRE_NODE_EXEC_SET)
+		m->broken = true;
+	if (msg_bad(m))
+		return;
+	if (a.how == WIRE_NODE_ADD)
+		msg_result(m, add(ops, &made_node, graph, deps, edges, a.dependencies, &p));
+	else
+		msg_result(m, exec ? exec_set(ops, graph, node, &p) : set(ops, node, &p));
+	if (!m->result && a.how == WIRE_NODE_ADD)
+		made(m, made_node, &p, out);
+}

@@ -1,0 +1,159 @@
+/*
+ * Events, host functions and callbacks: in stream order, waited for one by one, and run in this process,
+ * wherever the device is.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include "driver.h"
+
+static atomic_int ran, gate, order[8], count;
+
+static void note(void *arg)
+{
+	order[atomic_fetch_add(&count, 1) & 7] = (int)(intptr_t)arg;
+}
+
+static void wait_gate(void *arg)
+{
+	(void)arg;
+	while (!gate)
+		usleep(100);
+	ran++;
+}
+
+static void called(CUstream stream, CUresult status, void *data)
+{
+	CHECK(stream == *(CUstream *)data);
+	CHECK_EQ(status, CUDA_SUCCESS);
+	ran++;
+}
+
+static void in_order(void)
+{
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	count = 0;
+	for (intptr_t i = 1; i <= 5; i++)
+		OK(cuLaunchHostFunc(s, note, (void *)i));
+	OK(cuStreamSynchronize(s));
+	CHECK_EQ(count, 5);
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(order[i], i + 1);
+	ran = 0;
+	OK(cuStreamAddCallback(s, called, &s, 0));
+	OK(cuStreamSynchronize(s));
+	CHECK_EQ(ran, 1);
+	CHECK_EQ(cuLaunchHostFunc(s, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+	OK(cuStreamDestroy_v2(s));
+}
+
+/* An event is done when its stream has come to it, and not when all behind it is done. */
+static void one_event(void)
+{
+	CUstream s;
+	CUevent first, second;
+	float ms = -1;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&first, 0));
+	OK(cuEventCreate(&second, 0));
+	OK(cuEventQuery(first)); /* never recorded: nothing to wait for */
+	OK(cuEventSynchronize(first));
+	OK(cuStreamWaitEvent(s, first, 0));
+	gate = 0;
+	ran = 0;
+	OK(cuEventRecord(first, s));
+	OK(cuLaunchHostFunc(s, wait_gate, NULL));
+	OK(cuEventRecord(second, s));
+	OK(cuEventSynchronize(first));
+	OK(cuEventQuery(first));
+	CHECK_EQ(cuEventQuery(second), CUDA_ERROR_NOT_READY);
+	CHECK_EQ(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	CHECK_EQ(cuEventElapsedTime_v2(&ms, first, second), CUDA_ERROR_NOT_READY);
+	CHECK_EQ(ran, 0);
+	gate = 1;
+	OK(cuEventSynchronize(second));
+	CHECK_EQ(ran, 1);
+	OK(cuEventElapsedTime_v2(&ms, first, second));
+	CHECK(ms >= 0);
+	while (cuStreamQuery(s) == CUDA_ERROR_NOT_READY)
+		usleep(100);
+	OK(cuStreamQuery(s));
+	OK(cuEventDestroy_v2(first));
+	CHECK(cuEventQuery(first) != CUDA_SUCCESS);
+	OK(cuEventDestroy_v2(second));
+	OK(cuStreamDestroy_v2(s));
+}
+
+/* Two waits at the same time: the later event is done first. */
+static void *wait_for(void *event)
+{
+	OK(cuCtxSetCurrent(context));
+	OK(cuEventSynchronize(*(CUevent *)event));
+	return NULL;
+}
+
+static void two_waits(void)
+{
+	CUstream a, b;
+	CUevent slow, quick;
+	pthread_t t;
+
+	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&slow, CU_EVENT_DISABLE_TIMING));
+	OK(cuEventCreate(&quick, CU_EVENT_DISABLE_TIMING));
+	gate = 0;
+	ran = 0;
+	OK(cuLaunchHostFunc(a, wait_gate, NULL));
+	OK(cuEventRecord(slow, a));
+	OK(cuStreamWaitEvent(a, slow, 0)); /* so that there is something behind it */
+	CHECK(!pthread_create(&t, NULL, wait_for, &slow));
+	usleep(20000);
+	OK(cuEventRecord(quick, b));
+	OK(cuMemsetD8Async(memory(16), 1, 16, b));
+	OK(cuEventSynchronize(quick));
+	CHECK_EQ(ran, 0);
+	CHECK_EQ(cuEventQuery(slow), CUDA_ERROR_NOT_READY);
+	OK(cuEventDestroy_v2(quick));
+	gate = 1;
+	pthread_join(t, NULL);
+	OK(cuEventQuery(slow));
+	OK(cuEventDestroy_v2(slow)); /* and one that is pending */
+	OK(cuEventCreate(&slow, 0));
+	OK(cuEventRecord(slow, a));
+	OK(cuEventDestroy_v2(slow));
+	OK(cuStreamDestroy_v2(a));
+	OK(cuStreamDestroy_v2(b));
+}
+
+static void many(void)
+{
+	CUevent e[40];
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (int k = 0; k < 50; k++)
+		for (int i = 0; i < 40; i++) {
+			if (!k)
+				OK(cuEventCreate(&e[i], 0));
+			OK(cuEventRecord(e[i], s));
+			cuEventQuery(e[(i * 7) % (k ? 40 : i + 1)]);
+		}
+	for (int i = 0; i < 40; i++)
+		OK(cuEventSynchronize(e[i]));
+	for (int i = 0; i < 40; i++)
+		OK(cuEventDestroy_v2(e[i]));
+	OK(cuStreamDestroy_v2(s));
+}
+
+int main(void)
+{
+	start();
+	in_order();
+	one_event();
+	two_waits();
+	many();
+	return RESULT();
+}
