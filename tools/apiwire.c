@@ -204,6 +204,11 @@ void wire_client(void)
 	for (int k = 0; k < nentries; k++)
 		if (plain(&entries[k]))
 			client_one(&entries[k]);
+	printf("\nconst char *const call_names[] = {\n");
+	for (int k = 0; k < nentries; k++)
+		if (plain(&entries[k]))
+			printf("\t[%d] = \"%s\",\n", entries[k].nr, entries[k].name);
+	printf("};\nconst unsigned call_names_count = sizeof call_names / sizeof *call_names;\n");
 }
 
 /* One argument on the server: a local of its own type, checked. */

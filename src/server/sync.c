@@ -56,18 +56,39 @@ static struct follower *idle_follower(struct session *s)
 		if (f->context == s->context && word_reached(s->link, f->word, f->value))
 			return f;
 	}
-	return followers[0].context == s->context ? &followers[0] : NULL;
+	return NULL;
 }
 
-static CUstream after_event(struct session *s, CUevent event, uint32_t word, uint32_t value)
+/* All of them wait for something: a stream for this event alone, and a thread that waits for the stream. */
+static CUresult alone(struct session *s, CUevent event, uint32_t word, uint32_t value)
 {
-	struct follower *f = known_word(s, word) ? idle_follower(s) : NULL;
+	CUstream stream;
+	CUresult r = s->ops->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 
-	if (!f || s->ops->cuStreamWaitEvent(f->stream, event, 0))
-		return NULL;
+	if (r)
+		return r;
+	r = s->ops->cuStreamWaitEvent(stream, event, 0);
+	if (!r)
+		r = waiters_stream(s->waiters, stream, word, value, NULL);
+	s->ops->cuStreamDestroy_v2(stream); /* what is in it still happens */
+	return r;
+}
+
+/* Sets the word when the event is done. */
+static CUresult after_event(struct session *s, CUevent event, uint32_t word, uint32_t value)
+{
+	struct follower *f = idle_follower(s);
+	CUresult r;
+
+	if (!f)
+		return alone(s, event, word, value);
+	r = s->ops->cuStreamWaitEvent(f->stream, event, 0);
+	if (r)
+		return r;
 	f->word = word;
 	f->value = value;
-	return f->stream;
+	session_word(s, f->stream, word, value, NULL);
+	return CUDA_SUCCESS;
 }
 
 /* The one that will write it; its context may have gone meanwhile. */
@@ -95,14 +116,14 @@ void serve_sync(const struct cuda_ops *ops, struct msg *m)
 		m->broken = true;
 	if (m->broken)
 		return;
-	if (!m->error && a.kind == WIRE_SYNC_EVENT) {
-		stream = after_event(m->session, event, a.word, a.value);
-		m->error = stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-	}
+	if (!known_word(m->session, a.word))
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (!m->error && a.kind == WIRE_SYNC_EVENT)
+		m->error = after_event(m->session, event, a.word, a.value);
+	else if (!m->error)
+		session_word(m->session, stream, a.word, a.value, NULL);
 	if (msg_bad(m))
 		session_late(m->session, m->error), session_word_now(m->session, a.word, a.value);
-	else
-		session_word(m->session, stream, a.word, a.value, NULL);
 	m->result = CUDA_SUCCESS; /* it has been told */
 }
 
@@ -118,7 +139,7 @@ void serve_wake(const struct cuda_ops *ops, struct msg *m)
 						     : follower_of(m->session, a.word, a.value);
 	if (msg_bad(m) || !known_word(m->session, a.word))
 		return;
-	if (!stream && a.kind == WIRE_SYNC_EVENT) { /* its follower does something else by now: it is done */
+	if (!stream && a.kind == WIRE_SYNC_EVENT) { /* it is done, or a thread waits for it and will say so */
 		word_wake(m->session->link, a.word, NULL, 0);
 		return;
 	}

@@ -14,6 +14,15 @@ static atomic_bool lost_told;
 __thread uint64_t call_context;
 static __thread struct lane *my_lane __attribute__((tls_model("initial-exec")));
 
+/* GANGWAY_STATS: what went over, by number; NULL: nobody asked. */
+_Atomic(uint64_t) (*call_counts)[2];
+
+#define COUNT(op, trip) \
+	do { \
+		if (__builtin_expect(call_counts != NULL, 0)) \
+			call_counted(op, trip); \
+	} while (0)
+
 static void give_back(void *lane)
 {
 	lane_close(lane);
@@ -99,6 +108,7 @@ void *call_reserve(struct lane *lane, size_t size)
 
 CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces)
 {
+	COUNT(op, false);
 	return lane_post(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL) ? call_lost() : CUDA_SUCCESS;
 }
 
@@ -107,6 +117,7 @@ CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piec
 {
 	struct wire_reply head;
 
+	COUNT(op, true);
 	reply->size = 0;
 	if (lane_call(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL) ||
 		lane_wait_reply(lane, reply, -1) || reply->size < sizeof head)

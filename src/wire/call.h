@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include "transport/transport.h"
 #include "wire/wire.h"
@@ -54,3 +55,15 @@ CUresult call_lost(void);
 
 /* A posted call has failed since somebody last asked: its result, once.  CUDA_SUCCESS otherwise. */
 CUresult call_late(void);
+
+/* ---- counting: GANGWAY_STATS (stats.c) ---- */
+
+extern _Atomic(uint64_t) (*call_counts)[2];
+void call_counted(unsigned op, bool trip);
+
+/* Counts from now on, and prints to stderr when the process ends. */
+void call_stats(void);
+
+/* Names of the generated calls, by number. */
+extern const char *const call_names[];
+extern const unsigned call_names_count;

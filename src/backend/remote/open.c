@@ -53,6 +53,9 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 	}
 	remote.local = link_peer(link)->local;
 	call_open(link);
+	const char *stats = getenv("GANGWAY_STATS");
+	if (stats && *stats && strcmp(stats, "0"))
+		call_stats();
 	return ask_devices(why, size);
 }
 

@@ -1,0 +1,110 @@
+/*
+ * GANGWAY_STATS: at the end, how many calls of each kind went over, and how many of them were waited for.
+ *
+ * What is answered in the process does not show: this is what a link costs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "wire/call.h"
+
+#define PLAIN 1024
+#define ALL   (PLAIN + WIRE_OPS_END - WIRE_DEVICES)
+
+#define OWN(op) [op - WIRE_DEVICES] = #op
+
+static const char *const own_names[WIRE_OPS_END - WIRE_DEVICES] = {
+	OWN(WIRE_DEVICES),
+	OWN(WIRE_FUNCTION),
+	OWN(WIRE_LOAD),
+	OWN(WIRE_LAUNCH),
+	OWN(WIRE_COPY_UP),
+	OWN(WIRE_COPY_DOWN),
+	OWN(WIRE_SYNC),
+	OWN(WIRE_WAKE),
+	OWN(WIRE_WINDOW),
+	OWN(WIRE_HOST_MAP),
+	OWN(WIRE_HOST_UNMAP),
+	OWN(WIRE_BLOCK),
+	OWN(WIRE_POINTER),
+	OWN(WIRE_TEXTURE),
+	OWN(WIRE_RESOURCE),
+	OWN(WIRE_SHARE_OUT),
+	OWN(WIRE_SHARE_IN),
+	OWN(WIRE_RETAIN),
+	OWN(WIRE_POOL),
+	OWN(WIRE_IMAGE),
+	OWN(WIRE_NAME_OF),
+	OWN(WIRE_CLUSTER),
+	OWN(WIRE_LINK_CREATE),
+	OWN(WIRE_LINK_ADD),
+	OWN(WIRE_LINK_COMPLETE),
+	OWN(WIRE_LINK_TAKE),
+	OWN(WIRE_LISTEN),
+	OWN(WIRE_CALLED),
+	OWN(WIRE_HOST_CALL),
+	OWN(WIRE_OBJECT),
+	OWN(WIRE_NODE),
+	OWN(WIRE_NODE_GET),
+	OWN(WIRE_NODE_ATTRIBUTE),
+	OWN(WIRE_CAPTURE_INFO),
+	OWN(WIRE_INSTANTIATE),
+	OWN(WIRE_UPDATE),
+	OWN(WIRE_DOT),
+};
+
+static const char *name_of(unsigned op)
+{
+	const char *name = op >= WIRE_DEVICES ? own_names[op - WIRE_DEVICES] : op < call_names_count ? call_names[op] : NULL;
+
+	return name ? name : "?";
+}
+
+static unsigned slot(unsigned op)
+{
+	return op < PLAIN ? op : op >= WIRE_DEVICES && op < WIRE_OPS_END ? PLAIN + op - WIRE_DEVICES : 0;
+}
+
+void call_counted(unsigned op, bool trip)
+{
+	atomic_fetch_add_explicit(&call_counts[slot(op)][trip], 1, memory_order_relaxed);
+}
+
+static int by_trips(const void *a, const void *b)
+{
+	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+	uint64_t tx = call_counts[x][1], ty = call_counts[y][1];
+
+	if (tx != ty)
+		return tx < ty ? 1 : -1;
+	tx = call_counts[x][0], ty = call_counts[y][0];
+	return tx < ty ? 1 : tx > ty ? -1 : (x > y) - (x < y);
+}
+
+static void print(void)
+{
+	unsigned order[ALL], n = 0;
+	uint64_t posted = 0, trips = 0;
+
+	for (unsigned i = 0; i < ALL; i++)
+		if (call_counts[i][0] || call_counts[i][1])
+			order[n++] = i;
+	qsort(order, n, sizeof *order, by_trips);
+	fprintf(stderr, "%12s %12s  call\n", "posted", "round trips");
+	for (unsigned k = 0; k < n; k++) {
+		unsigned i = order[k], op = i < PLAIN ? i : i - PLAIN + WIRE_DEVICES;
+		uint64_t p = call_counts[i][0], t = call_counts[i][1];
+		posted += p;
+		trips += t;
+		fprintf(stderr, "%12llu %12llu  %s\n", (unsigned long long)p, (unsigned long long)t, name_of(op));
+	}
+	fprintf(stderr, "%12llu %12llu  in all\n", (unsigned long long)posted, (unsigned long long)trips);
+}
+
+void call_stats(void)
+{
+	if (call_counts)
+		return;
+	call_counts = calloc(ALL, sizeof *call_counts);
+	if (call_counts)
+		atexit(print);
+}

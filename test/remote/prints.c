@@ -1,0 +1,44 @@
+/* What a kernel prints is on this process's stdout when the device has been waited for, and in order. */
+#include "driver.h"
+
+static const char talks[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n"
+	".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+	".global .align 1 .b8 text[9] = {110, 117, 109, 98, 101, 114, 37, 100, 0};\n"
+	".visible .entry say(.param .u32 n)\n"
+	"{ .local .align 8 .b8 room[8]; .reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
+	"  ld.param.u32 %r1, [n]; mov.u64 %rd1, room; st.local.u32 [%rd1], %r1; cvta.local.u64 %rd2, %rd1;\n"
+	"  mov.u64 %rd1, text; cvta.global.u64 %rd3, %rd1;\n"
+	"  { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd3; st.param.b64 [a], %rd2;\n"
+	"    call (r), vprintf, (f, a); } ret; }\n";
+
+int main(void)
+{
+	char path[] = "/tmp/gangway-prints-XXXXXX", got[256] = "";
+	int fd = mkstemp(path), number = 1;
+	void *params[] = {&number};
+	CUfunction say;
+	CUmodule m;
+
+	unlink(path);
+	fflush(stdout);
+	dup2(fd, 1);
+	start();
+	OK(cuModuleLoadData(&m, talks));
+	OK(cuModuleGetFunction(&say, m, "say"));
+	printf("before,");
+	OK(cuLaunchKernel(say, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	OK(cuStreamSynchronize(NULL));
+	printf(",between,");
+	number = 2;
+	OK(cuLaunchKernel(say, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	OK(cuCtxSynchronize());
+	printf(",after");
+	fflush(stdout);
+	CHECK(pread(fd, got, sizeof got - 1, 0) > 0);
+	if (results() && strcmp(got, "before,number1,between,number2,after")) {
+		fprintf(stderr, "stdout was: %s\n", got);
+		return 1;
+	}
+	return RESULT();
+}
