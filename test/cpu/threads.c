@@ -150,7 +150,7 @@ static void a_stream_each(void)
 
 /* ---- one stream for all ---- */
 
-enum { BYTES = 16 << 10, COPIES = 500 };
+enum { BYTES = 512 << 10, COPIES = 100 };
 
 static CUdeviceptr shared;
 static _Atomic unsigned mixed;
@@ -158,15 +158,16 @@ static _Atomic unsigned mixed;
 /* Every copy is there whole or not at all: they are the same stream's. */
 static void *copier(void *arg)
 {
-	unsigned char bytes[BYTES];
+	unsigned char *bytes = malloc(BYTES);
 
 	OK(cuCtxSetCurrent(ctx));
 	for (int i = 0; i < COPIES; i++) {
-		memset(bytes, (int)(uintptr_t)arg, sizeof bytes);
-		OK(cuMemcpyHtoD_v2(shared, bytes, sizeof bytes));
-		OK(cuMemcpyDtoH_v2(bytes, shared, sizeof bytes));
-		mixed += memcmp(bytes, bytes + 1, sizeof bytes - 1) != 0;
+		memset(bytes, (int)(uintptr_t)arg, BYTES);
+		OK(cuMemcpyHtoD_v2(shared, bytes, BYTES));
+		OK(cuMemcpyDtoH_v2(bytes, shared, BYTES));
+		mixed += memcmp(bytes, bytes + 1, BYTES - 1) != 0;
 	}
+	free(bytes);
 	return NULL;
 }
 

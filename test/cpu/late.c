@@ -1,0 +1,76 @@
+/*
+ * What an application lets go of as soon as its launch has returned is still there when the kernel comes to
+ * run: a texture object, the module itself, the stream.  New objects meanwhile do not take its place.
+ */
+#include "test/cpu/device.h"
+
+static const char text[] = PTX
+	".visible .entry wait(.param .u64 flag)\n"
+	"{ .reg .u64 %a; .reg .u32 %v; .reg .pred %p; ld.param.u64 %a, [flag];\n"
+	"AGAIN: ld.volatile.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 0; @%p bra AGAIN; ret; }\n"
+	".visible .entry fetch(.param .u64 to, .param .u64 tex)\n"
+	"{ .reg .u64 %a, %t; .reg .u32 %x, %r, %g, %b, %c; ld.param.u64 %a, [to]; ld.param.u64 %t, [tex];\n"
+	"mov.u32 %x, 3; tex.1d.v4.u32.s32 {%r, %g, %b, %c}, [%t, {%x}]; st.global.u32 [%a], %r; ret; }\n";
+
+static CUtexObject texture_of(CUdeviceptr data, size_t size)
+{
+	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_LINEAR};
+	CUDA_TEXTURE_DESC desc = {.flags = CU_TRSF_READ_AS_INTEGER};
+	CUtexObject t = 0;
+
+	res.res.linear.devPtr = data;
+	res.res.linear.format = CU_AD_FORMAT_UNSIGNED_INT32;
+	res.res.linear.numChannels = 1;
+	res.res.linear.sizeInBytes = size;
+	OK(cuTexObjectCreate(&t, &res, &desc, NULL));
+	return t;
+}
+
+int main(void)
+{
+	CUcontext ctx = device_start();
+	unsigned numbers[4] = {10, 20, 30, 40}, others[4] = {1, 2, 3, 4}, value = 0;
+	volatile unsigned *flag;
+	CUDA_RESOURCE_DESC res;
+	CUdeviceptr at, out, a, b;
+	CUstream s;
+	CUmodule m;
+	CUfunction wait, fetch;
+
+	OK(cuMemHostAlloc((void **)&flag, 4, CU_MEMHOSTALLOC_DEVICEMAP));
+	*flag = 0;
+	OK(cuMemHostGetDevicePointer_v2(&at, (void *)flag, 0));
+	OK(cuMemAlloc_v2(&out, 4));
+	OK(cuMemAlloc_v2(&a, sizeof numbers));
+	OK(cuMemAlloc_v2(&b, sizeof others));
+	OK(cuMemcpyHtoD_v2(a, numbers, sizeof numbers));
+	OK(cuMemcpyHtoD_v2(b, others, sizeof others));
+	OK(cuModuleLoadData(&m, text));
+	OK(cuModuleGetFunction(&wait, m, "wait"));
+	OK(cuModuleGetFunction(&fetch, m, "fetch"));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+
+	CUtexObject t = texture_of(a, sizeof numbers);
+	void *wait_args[] = {&at}, *fetch_args[] = {&out, &t};
+	OK(device_launch(wait, 1, 1, s, wait_args));
+	OK(device_launch(fetch, 1, 1, s, fetch_args));
+	OK(cuTexObjectDestroy(t));
+	CHECK_EQ(cuTexObjectDestroy(t), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuTexObjectGetResourceDesc(&res, t), CUDA_ERROR_INVALID_VALUE);
+	CUtexObject u = texture_of(b, sizeof others);
+	CHECK(u != t);
+	OK(cuModuleUnload(m));
+	OK(cuStreamDestroy_v2(s));
+	*flag = 1;
+	OK(cuCtxSynchronize());
+	OK(cuMemcpyDtoH_v2(&value, out, 4));
+	CHECK_EQ(value, 40);
+
+	/* Now it is gone: a kernel that names it goes wrong. */
+	OK(cuModuleLoadData(&m, text));
+	OK(cuModuleGetFunction(&fetch, m, "fetch"));
+	OK(device_launch(fetch, 1, 1, NULL, fetch_args));
+	CHECK_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	OK(cuCtxDestroy_v2(ctx));
+	return RESULT();
+}
