@@ -23,18 +23,21 @@ static inline uint64_t trace_float(float f)
 	return f != 0;
 }
 
-uint64_t trace_begin(const struct trace_call *c, const uint64_t *a)
+static uint64_t trace_enter(int op, const uint64_t *a)
 {
-	return c && a;
+	return op && a;
 }
 
-void trace_end(const struct trace_call *c, const uint64_t *a, int result, uint64_t start)
+static CUresult trace_leave(int op, const uint64_t *a, CUresult r, uint64_t start)
 {
-	(void)c, (void)a, (void)result, (void)start;
+	(void)op, (void)a, (void)start;
+	return r;
 }
 
 extern const struct cuda_ops cuda_trace_ops;
 #include "gen/cuda_trace.inc"
+extern const char *const cuda_names[]; /* of this program: the library shows none */
+#include "gen/cuda_names.inc"
 
 #define ARGS 20
 #define ROOM (1 << 20)
@@ -100,7 +103,7 @@ static bool is_excluded(const char *name)
 	return false;
 }
 
-static int call(const struct trace_call *c, any_fn f, const uint64_t *a)
+static int call(const struct trace_entry *c, any_fn f, const uint64_t *a)
 {
 	const char *text = NULL;
 
@@ -118,7 +121,7 @@ static int call(const struct trace_call *c, any_fn f, const uint64_t *a)
 }
 
 /* Zeroed memory behind every pointer; what is passed by value is a handle or address, or a number. */
-static void fill(const struct trace_call *c, uint64_t *a, uint64_t handle, uint64_t number)
+static void fill(const struct trace_entry *c, uint64_t *a, uint64_t handle, uint64_t number)
 {
 	memset(a, 0, ARGS * sizeof *a);
 	for (int i = 0; i < c->nargs; i++) {
@@ -127,7 +130,7 @@ static void fill(const struct trace_call *c, uint64_t *a, uint64_t handle, uint6
 		if (arg->dir != 'v') {
 			memset(room + i * ROOM, 0, 4096);
 			a[i] = (uintptr_t)(room + i * ROOM);
-		} else if (is_callback(arg->name)) {
+		} else if (is_callback(c->names + arg->name)) {
 			a[i] = (uintptr_t)ignore;
 		} else {
 			a[i] = arg->kind == 'h' ? handle : number;
@@ -145,7 +148,7 @@ static void set_context(bool with)
 }
 
 /* Has arrays whose length another argument says: a length that is not true is the caller's own mistake. */
-static bool is_counted(const struct trace_call *c)
+static bool is_counted(const struct trace_entry *c)
 {
 	for (int i = 0; i < c->nargs; i++)
 		if (c->args[i].dir != 'v' && c->args[i].len != -1)
@@ -169,7 +172,7 @@ static void make_objects(void)
 	CHECK_EQ(cuMemAlloc_v2(&memory, 4096), CUDA_SUCCESS);
 }
 
-static void try(const struct trace_call *c, any_fn f, bool with_context)
+static void try(const struct trace_entry *c, any_fn f, bool with_context)
 {
 	make_objects(); /* before their handles are taken */
 	uint64_t handles[] = {
@@ -209,19 +212,20 @@ static void try(const struct trace_call *c, any_fn f, bool with_context)
 	call(c, f, a);
 }
 
-static void for_all(void *library, void (*what)(const struct trace_call *c, any_fn f, bool flag), bool flag)
+static void for_all(void *library, void (*what)(const struct trace_entry *c, any_fn f, bool flag), bool flag)
 {
 	for (int i = 0; i < cuda_OP_COUNT; i++) {
-		const struct trace_call *c = &trace_calls[i];
-		any_fn f = c->name ? (any_fn)dlsym(library, c->name) : NULL;
+		const struct trace_call *t = &trace_calls[i];
+		struct trace_entry c = {cuda_names[i], trace_names, trace_args + t->first, t->nargs};
+		any_fn f = c.name ? (any_fn)dlsym(library, c.name) : NULL;
 
-		if (f && !is_excluded(c->name))
-			what(c, f, flag);
+		if (f && !is_excluded(c.name))
+			what(&c, f, flag);
 	}
 }
 
 /* Before cuInit: nothing but NULL, and all that needs the driver says so. */
-static void try_early(const struct trace_call *c, any_fn f, bool flag)
+static void try_early(const struct trace_entry *c, any_fn f, bool flag)
 {
 	uint64_t a[ARGS];
 
