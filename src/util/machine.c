@@ -88,6 +88,22 @@ int machine_clock_khz(void)
 	return mhz > 0 ? (int)(mhz * 1000) : 1000000;
 }
 
+size_t machine_cache(void)
+{
+	char path[96], line[32], *unit;
+	size_t largest = 0;
+
+	for (int i = 0; i < 8; i++) {
+		snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+		read_line(path, line, sizeof line);
+		size_t size = strtoul(line, &unit, 10);
+		size <<= *unit == 'K' ? 10 : *unit == 'M' ? 20 : 0;
+		if (size > largest)
+			largest = size;
+	}
+	return largest;
+}
+
 const char *machine_cpu_name(char *name, size_t size)
 {
 	cpuinfo("model name", name, size);

@@ -17,6 +17,10 @@
 
 extern const struct engine cpu_engine;
 
+/* device.c: false if GANGWAY_CPU_CC names no device that there ever was. */
+bool cpu_capability(int *major, int *minor);
+void cpu_describe(int ordinal, struct engine_device *dev);
+
 /* load.c: from texts to something that can be launched. */
 struct cpu_code {
 	struct code code;

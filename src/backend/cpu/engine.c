@@ -9,38 +9,6 @@
 #include "ptx/interp/interp.h"
 #include "wire/trace.h"
 
-/* GANGWAY_CPU_CC: 8.0, or 80. */
-static bool wanted_cc(int *major, int *minor)
-{
-	const char *s = getenv("GANGWAY_CPU_CC");
-	int a, b;
-
-	if (!s || !*s)
-		return false;
-	if (sscanf(s, "%d.%d", &a, &b) == 2 && a > 0 && b >= 0 && b < 10) {
-		*major = a;
-		*minor = b;
-	} else {
-		a = atoi(s);
-		if (a < 10)
-			return false;
-		*major = a / 10;
-		*minor = a % 10;
-	}
-	return true;
-}
-
-static void describe(int ordinal, struct engine_device *dev)
-{
-	(void)ordinal;
-	snprintf(dev->name, sizeof dev->name, "Gangway CPU");
-	dev->major = 8;
-	dev->minor = 0;
-	wanted_cc(&dev->major, &dev->minor);
-	dev->shared_optin = 163 << 10;
-	dev->max_cluster_size = 1;
-}
-
 /* ---- launching -------------------------------------------------------------------------------------- */
 
 /* A grid as the interpreter's host sees it. */
@@ -187,7 +155,7 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 const struct engine cpu_engine = {
 	.name = "cpu",
 	.accepts = IMAGE_WANT_PTX,
-	.describe = describe,
+	.describe = cpu_describe,
 	.load = cpu_load,
 	.unload = cpu_unload,
 	.init_globals = cpu_init_globals,

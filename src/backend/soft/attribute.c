@@ -4,6 +4,8 @@
  */
 #include "backend/soft/soft.h"
 
+#include <limits.h>
+
 #define ATTRIBUTE_END 148 /* the first number that is no attribute */
 
 /* Constants; 0 where not listed. */
@@ -25,8 +27,6 @@ static const int fixed[ATTRIBUTE_END] = {
 	[CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY] = 1,
 	[CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS] = 1,
 	[CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING] = 1,
-	[CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH] = 64,
-	[CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE] = 1 << 20,
 	[CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER] = 1,
 	[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH] = 131072,
 	[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH] = 1 << 28,
@@ -91,6 +91,7 @@ static const int fixed[ATTRIBUTE_END] = {
 	[CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED] = 1,
 	[CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] = 1, /* file descriptors */
 	[CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT] = 1,
+	[CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED] = 1,
 	[CU_DEVICE_ATTRIBUTE_NUMA_ID] = -1,
 	[CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID] = 0,
 };
@@ -114,8 +115,15 @@ static int attribute(const struct device *d, CUdevice_attribute a)
 	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
 		return i->registers_per_block;
 	case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
-	case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
 		return i->clock_khz;
+	case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+		return i->memory_khz;
+	case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+		return i->memory_bits;
+	case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+		return i->cache < INT_MAX ? (int)i->cache : INT_MAX;
+	case CU_DEVICE_ATTRIBUTE_INTEGRATED:
+		return i->integrated;
 	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
 		return i->multiprocessors;
 	case CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT:

@@ -29,6 +29,9 @@ struct engine_device {
 	int major, minor;    /* compute capability */
 	int multiprocessors; /* default: usable processors */
 	int clock_khz;
+	int memory_khz, memory_bits; /* clock and width of the memory bus; 0: not known */
+	size_t cache;                /* bytes of the last level */
+	bool integrated;             /* its memory is the host's */
 	size_t shared_per_block; /* without opting in */
 	size_t shared_optin;     /* the most a block may ask for, opted in */
 	size_t shared_reserved;  /* per block, taken by the system */

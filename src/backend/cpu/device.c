@@ -1,0 +1,78 @@
+/*
+ * What the CPU device says of itself.  What the machine has is asked of the machine; what a machine of ours
+ * lacks (shared memory, blocks a multiprocessor) is as large as a device of that compute capability has it,
+ * for programs are tuned to these.
+ */
+#include "backend/cpu/cpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/machine.h"
+
+static const struct capability {
+	int major, minor;
+	int shared_kib; /* a block may have, opted in */
+	int reserved_kib;
+	int threads, blocks; /* a multiprocessor */
+} capabilities[] = {
+	{5, 0, 48, 0, 2048, 32},   {5, 2, 48, 0, 2048, 32},   {5, 3, 48, 0, 2048, 32},
+	{6, 0, 48, 0, 2048, 32},   {6, 1, 48, 0, 2048, 32},   {6, 2, 48, 0, 2048, 32},
+	{7, 0, 96, 0, 2048, 32},   {7, 2, 96, 0, 2048, 32},   {7, 5, 64, 0, 1024, 16},
+	{8, 0, 163, 1, 2048, 32},  {8, 6, 99, 1, 1536, 16},   {8, 7, 163, 1, 1536, 16},
+	{8, 9, 99, 1, 1536, 24},   {9, 0, 227, 1, 2048, 32},  {10, 0, 227, 1, 2048, 32},
+	{10, 3, 227, 1, 2048, 32}, {11, 0, 227, 1, 1536, 24}, {12, 0, 99, 1, 1536, 24},
+	{12, 1, 99, 1, 1536, 24},
+};
+
+/* GANGWAY_CPU_CC: 8.0, or 80. */
+static const struct capability *wanted(void)
+{
+	const char *s = getenv("GANGWAY_CPU_CC");
+
+	if (!s || !*s)
+		s = "8.0";
+	for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++) {
+		const struct capability *c = &capabilities[i];
+		char dotted[32], plain[32];
+
+		snprintf(dotted, sizeof dotted, "%d.%d", c->major, c->minor);
+		snprintf(plain, sizeof plain, "%d%d", c->major, c->minor);
+		if (!strcmp(s, dotted) || !strcmp(s, plain))
+			return c;
+	}
+	return NULL;
+}
+
+bool cpu_capability(int *major, int *minor)
+{
+	const struct capability *c = wanted();
+
+	if (c) {
+		*major = c->major;
+		*minor = c->minor;
+	}
+	return c;
+}
+
+void cpu_describe(int ordinal, struct engine_device *dev)
+{
+	const struct capability *c = wanted();
+	char cpu[128];
+
+	(void)ordinal;
+	snprintf(dev->name, sizeof dev->name, "Gangway CPU (%s)", machine_cpu_name(cpu, sizeof cpu));
+	/* The kernel tells nobody but root how memory is attached. */
+	dev->memory_khz = dev->memory_bits = 0;
+	dev->integrated = true;
+	dev->max_cluster_size = 1;
+	if (!c)
+		return;
+	dev->major = c->major;
+	dev->minor = c->minor;
+	dev->shared_optin = (size_t)c->shared_kib << 10;
+	dev->shared_reserved = (size_t)c->reserved_kib << 10;
+	dev->max_threads_per_multiprocessor = c->threads;
+	dev->max_blocks_per_multiprocessor = c->blocks;
+}

@@ -1,0 +1,254 @@
+/*
+ * The CPU device says of itself what is true: of the machine, and of what its driver does.  For each attribute
+ * that says "supported" the call behind it is made, and for the limits the largest and one more.
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "abi/cuda.h"
+#include "gen/cuda_protos.h"
+#include "util/machine.h"
+
+#define OK(call)  CHECK_EQ(call, CUDA_SUCCESS)
+#define HAS(name) (attribute(CU_DEVICE_ATTRIBUTE_##name))
+
+static const char ptx[] =
+	".version 7.0\n.target sm_50\n.address_size 64\n"
+	".visible .entry add(.param .u64 p) { .reg .b64 a; .reg .b32 x;\n"
+	"ld.param.u64 a, [p]; atom.global.add.u32 x, [a], 1; ret; }\n"
+	/* One thread a block waits for the word to become 1. */
+	".visible .entry await(.param .u64 p) { .reg .b64 a; .reg .b32 x; .reg .pred q;\n"
+	"ld.param.u64 a, [p];\nl: ld.volatile.global.u32 x, [a]; setp.eq.u32 q, x, 1; @!q bra l;\n"
+	"st.volatile.global.u32 [a+4], 1; ret; }\n";
+
+static CUfunction add, await;
+
+static int attribute(CUdevice_attribute a)
+{
+	int v = -1;
+
+	OK(cuDeviceGetAttribute(&v, a, 0));
+	return v;
+}
+
+static CUresult launch(CUfunction f, CUdeviceptr p, unsigned blocks, unsigned threads, unsigned shared)
+{
+	void *params[] = {&p};
+	CUresult r = cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, shared, NULL, params, NULL);
+
+	return r ? r : cuCtxSynchronize();
+}
+
+static void machine(void)
+{
+	char name[256] = "", cpu[128], id[32] = "", want[32];
+	size_t total = 0, left = 0, all = 0;
+	CUuuid a, b;
+
+	OK(cuDeviceGetName(name, sizeof name, 0));
+	CHECK(strstr(name, machine_cpu_name(cpu, sizeof cpu)) != NULL);
+	OK(cuDeviceTotalMem_v2(&total, 0));
+	CHECK_EQ(total, machine_memory());
+	OK(cuMemGetInfo_v2(&left, &all));
+	CHECK(all == total && left <= all);
+	CHECK(HAS(MULTIPROCESSOR_COUNT) >= 1 && HAS(MULTIPROCESSOR_COUNT) <= sysconf(_SC_NPROCESSORS_CONF));
+	CHECK_EQ(HAS(CLOCK_RATE), machine_clock_khz());
+	CHECK_EQ(HAS(L2_CACHE_SIZE), machine_cache());
+	CHECK_EQ(HAS(INTEGRATED), 1);
+	OK(cuDeviceGetUuid_v2(&a, 0));
+	machine_uuid("cpu", 0, (unsigned char *)b.bytes);
+	CHECK(!memcmp(&a, &b, sizeof a));
+	OK(cuDeviceGetPCIBusId(id, sizeof id, 0));
+	snprintf(want, sizeof want, "%04x:%02x:%02x.0", HAS(PCI_DOMAIN_ID), HAS(PCI_BUS_ID), HAS(PCI_DEVICE_ID));
+	CHECK(!strcmp(id, want));
+}
+
+static void capability(void)
+{
+	const char *want = getenv("GANGWAY_CPU_CC");
+	int major = 0, minor = 0, n = want ? atoi(want) : 80;
+
+	OK(cuDeviceComputeCapability(&major, &minor, 0));
+	CHECK_EQ(major * 10 + minor, n);
+	CHECK_EQ(HAS(COMPUTE_CAPABILITY_MAJOR), major);
+	CHECK_EQ(HAS(COMPUTE_CAPABILITY_MINOR), minor);
+}
+
+static void limits(CUdeviceptr d)
+{
+	int threads = HAS(MAX_THREADS_PER_BLOCK), shared = HAS(MAX_SHARED_MEMORY_PER_BLOCK);
+	int optin = HAS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+
+	CHECK_EQ(HAS(WARP_SIZE), 32);
+	OK(launch(add, d, 1, threads, 0));
+	CHECK_EQ(launch(add, d, 1, threads + 1, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(shared, 48 << 10);
+	OK(launch(add, d, 1, 1, shared));
+	CHECK(launch(add, d, 1, 1, shared + 1) != CUDA_SUCCESS);
+	OK(cuFuncSetAttribute(add, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, optin));
+	OK(launch(add, d, 1, 1, optin));
+	CHECK(cuFuncSetAttribute(add, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, optin + 1) !=
+	      CUDA_SUCCESS);
+	CHECK_EQ(HAS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR), optin + HAS(RESERVED_SHARED_MEMORY_PER_BLOCK));
+}
+
+/* As many blocks as can be there at once wait for a word; the host writes it while they run. */
+static void managed(void)
+{
+	volatile unsigned *words;
+	CUdeviceptr p = 0;
+	int blocks = 0;
+	void *params[] = {&p};
+
+	CHECK(HAS(MANAGED_MEMORY) && HAS(CONCURRENT_MANAGED_ACCESS) && HAS(UNIFIED_ADDRESSING));
+	CHECK_EQ(HAS(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST), 1);
+	OK(cuMemAllocManaged(&p, 8, CU_MEM_ATTACH_GLOBAL));
+	words = (unsigned *)(uintptr_t)p;
+	words[0] = words[1] = 0;
+	OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, await, 1, 0));
+	CHECK_EQ(HAS(COOPERATIVE_LAUNCH), 1);
+	OK(cuLaunchCooperativeKernel(await, blocks * HAS(MULTIPROCESSOR_COUNT), 1, 1, 1, 1, 1, 0, NULL, params));
+	CHECK_EQ(words[1], 0);
+	words[0] = 1;
+	OK(cuCtxSynchronize());
+	CHECK_EQ(words[1], 1);
+	OK(cuMemFree_v2(p));
+	CHECK(cuLaunchCooperativeKernel(await, blocks * HAS(MULTIPROCESSOR_COUNT) + 1, 1, 1, 1, 1, 1, 0, NULL,
+					params) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+}
+
+static void *add_some(void *arg)
+{
+	for (int i = 0; i < 100000; i++)
+		__atomic_fetch_add((unsigned *)arg, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void host(void)
+{
+	unsigned *word = NULL;
+	CUdeviceptr p = 0;
+	pthread_t t;
+	void *mine;
+
+	CHECK(HAS(CAN_MAP_HOST_MEMORY) && HAS(HOST_NATIVE_ATOMIC_SUPPORTED));
+	OK(cuMemHostAlloc((void **)&word, 4, CU_MEMHOSTALLOC_DEVICEMAP));
+	OK(cuMemHostGetDevicePointer_v2(&p, word, 0));
+	*word = 0;
+	pthread_create(&t, NULL, add_some, word);
+	OK(launch(add, p, 100, 1000, 0));
+	pthread_join(t, NULL);
+	CHECK_EQ(*word, 200000);
+	OK(cuMemFreeHost(word));
+	CHECK(HAS(HOST_REGISTER_SUPPORTED) && HAS(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM));
+	mine = aligned_alloc(4096, 4096);
+	memset(mine, 0, 4096);
+	OK(cuMemHostRegister_v2(mine, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
+	OK(launch(add, (CUdeviceptr)(uintptr_t)mine, 1, 32, 0));
+	CHECK_EQ(*(unsigned *)mine, 32);
+	OK(cuMemHostUnregister(mine));
+	free(mine);
+}
+
+static void memory(void)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
+				    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+	CUmemGenericAllocationHandle h;
+	CUmemoryPool pool;
+	CUdeviceptr p = 0;
+	size_t step = 0;
+	int fd = -1;
+
+	CHECK(HAS(VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED) && HAS(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED));
+	OK(cuMemGetAllocationGranularity(&step, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+	OK(cuMemCreate(&h, step, &prop, 0));
+	OK(cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+	CHECK(fd >= 0 && !close(fd));
+	OK(cuMemRelease(h));
+	CHECK_EQ(HAS(MEMORY_POOLS_SUPPORTED), 1);
+	OK(cuDeviceGetDefaultMemPool(&pool, 0));
+	OK(cuMemAllocAsync(&p, 64, NULL));
+	OK(cuMemFreeAsync(p, NULL));
+	OK(cuCtxSynchronize());
+}
+
+static void streams(CUdeviceptr d)
+{
+	int low = 0, high = 0, got = 1;
+	CUstream s;
+
+	CHECK_EQ(HAS(STREAM_PRIORITIES_SUPPORTED), 1);
+	OK(cuCtxGetStreamPriorityRange(&low, &high));
+	CHECK(high < low);
+	OK(cuStreamCreateWithPriority(&s, CU_STREAM_NON_BLOCKING, high));
+	OK(cuStreamGetPriority(s, &got));
+	CHECK_EQ(got, high);
+	CHECK(HAS(CAN_USE_64_BIT_STREAM_MEM_OPS) && HAS(CAN_USE_STREAM_WAIT_VALUE_NOR));
+	OK(cuStreamWriteValue64_v2(s, d, 5, 0));
+	OK(cuStreamWaitValue64_v2(s, d, 0, CU_STREAM_WAIT_VALUE_NOR));
+	OK(cuStreamSynchronize(s));
+	OK(cuStreamDestroy_v2(s));
+}
+
+static void ipc(CUdeviceptr d)
+{
+	CUipcMemHandle memory;
+	CUipcEventHandle event;
+	CUevent e;
+
+	CHECK_EQ(HAS(IPC_EVENT_SUPPORTED), 1);
+	OK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	OK(cuIpcGetEventHandle(&event, e));
+	OK(cuEventDestroy_v2(e));
+	OK(cuIpcGetMemHandle(&memory, d));
+}
+
+/* What we do not say that we can is refused, not attempted. */
+static void refused(CUdeviceptr d)
+{
+	static unsigned plain;
+
+	CHECK_EQ(HAS(PAGEABLE_MEMORY_ACCESS), 0);
+	CHECK_EQ(HAS(CLUSTER_LAUNCH), 0);
+	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+				     .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
+	CUlaunchConfig config = {.gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
+				 .blockDimZ = 1, .attrs = &cluster, .numAttrs = 1};
+	void *params[] = {&d};
+	CHECK(cuLaunchKernelEx(&config, add, params, NULL) != CUDA_SUCCESS);
+	/* Last, for it sticks. */
+	CHECK_EQ(launch(add, (CUdeviceptr)(uintptr_t)&plain, 1, 1, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK_EQ(plain, 0);
+}
+
+int main(void)
+{
+	CUdeviceptr d = 0;
+	CUcontext ctx;
+	CUmodule m;
+
+	if (cuInit(0))
+		return 1;
+	OK(cuDevicePrimaryCtxRetain(&ctx, 0));
+	OK(cuCtxSetCurrent(ctx));
+	OK(cuModuleLoadData(&m, ptx));
+	OK(cuModuleGetFunction(&add, m, "add"));
+	OK(cuModuleGetFunction(&await, m, "await"));
+	OK(cuMemAlloc_v2(&d, 4096));
+	machine();
+	capability();
+	limits(d);
+	managed();
+	host();
+	memory();
+	streams(d);
+	ipc(d);
+	refused(d);
+	return RESULT();
+}
