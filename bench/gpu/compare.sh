@@ -3,8 +3,8 @@
 #
 #	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--only micro|torch] [--control] BUILD DEVICE
 #
-# PIN keeps every program on these processors: where they wander, one process in three is a third
-# slower than its neighbours, native or not. RAW gets every single value. --control runs native twice
+# PIN keeps every program on these processors, and addresses where they always are (setarch -R): where
+# they wander, one process in three is a third slower than its neighbours, native or not. RAW gets every single value. --control runs native twice
 # each time and compares it with itself: what such a comparison is worth on this machine.
 #
 # BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes, or
@@ -31,7 +31,7 @@ trap 'rm -rf "$out"' EXIT
 run() { # who, which, command...
 	who=$1 which=$2
 	shift 2
-	if ${PIN:+taskset -c "$PIN"} "$@" >"$out/last" 2>&1; then
+	if ${PIN:+setarch -R taskset -c "$PIN"} "$@" >"$out/last" 2>&1; then
 		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$which $who /" >>"$out/all"
 	else
 		echo "FAILED ($?): $who $which: $*"
