@@ -1,5 +1,6 @@
 #include <errno.h>
 #include "server/msg.h"
+#include "server/pump.h"
 
 CUresult session_enter(struct session *s, uint64_t id)
 {
@@ -48,19 +49,25 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 	s->answers += call->waits;
 	m->error = session_enter(s, m->context);
 	call->serve(s->ops, m);
-	if (moves_context(f->op) && s->ops->cuCtxGetCurrent(&s->context))
-		s->context = NULL;
+	if (moves_context(f->op)) {
+		session_context_gone();
+		if (s->ops->cuCtxGetCurrent(&s->context))
+			s->context = NULL;
+	}
 	return msg_finish(m, call->waits);
 }
 
 int session_run(struct session *s)
 {
 	static struct msg m; /* large, and one dispatcher a process */
+	struct pump *pump = NULL;
 	struct frame f;
 	int r;
 
 	do {
-		r = link_next(s->link, &f, -1);
+		if (s->events && !pump && !link_peer(s->link)->local && !(pump = pump_create(s->link)))
+			return -ENOMEM;
+		r = pump ? pump_next(pump, &f) : link_next(s->link, &f, -1);
 		if (!r)
 			r = serve_one(s, &m, &f);
 	} while (!r || r == -EINTR);

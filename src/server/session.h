@@ -111,6 +111,9 @@ void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t va
 /* The word is set now, whatever happened: the client must not wait for ever. */
 void session_word_now(struct session *s, uint32_t word, uint32_t value);
 
+/* Streams of ours that were in a context are gone with it. */
+void session_context_gone(void);
+
 /* A call that nobody waits for has failed: the client is told by a word. */
 void session_late(struct session *s, CUresult r);
 

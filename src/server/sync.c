@@ -43,6 +43,11 @@ static struct follower {
 	uint32_t word, value; /* what it writes last */
 } followers[FOLLOWERS];
 
+void session_context_gone(void)
+{
+	memset(followers, 0, sizeof followers);
+}
+
 static struct follower *idle_follower(struct session *s)
 {
 	for (int i = 0; i < FOLLOWERS; i++) {

@@ -128,6 +128,25 @@ static void two_waits(void)
 	OK(cuStreamDestroy_v2(b));
 }
 
+/* Calls that wait for the device in the driver must not keep the host function from being heard of. */
+static void implicit(void)
+{
+	CUdeviceptr p = memory(64);
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_DEFAULT));
+	ran = 0;
+	gate = 1;
+	for (int i = 0; i < 20; i++) {
+		OK(cuLaunchHostFunc(s, wait_gate, NULL));
+		OK(cuMemsetD8Async(p, 1, 64, s));
+	}
+	OK(cuMemFree_v2(p));
+	OK(cuStreamSynchronize(s));
+	CHECK_EQ(ran, 20);
+	OK(cuStreamDestroy_v2(s));
+}
+
 static void many(void)
 {
 	CUevent e[40];
@@ -154,6 +173,7 @@ int main(void)
 	in_order();
 	one_event();
 	two_waits();
+	implicit();
 	many();
 	return RESULT();
 }

@@ -40,6 +40,9 @@ CUresult upload_file(const char *path, void **bytes, size_t *size);
 
 /* ---- function.c ---- */
 
+/* How often a context has been emptied: what was found in it before is not there any more. */
+extern _Atomic(uint32_t) code_epoch;
+
 struct info {
 	CUdevice device; /* asked on */
 	struct wire_function head;
@@ -59,6 +62,7 @@ struct function {
 	struct function *next;		      /* of the same owner */
 	_Atomic(struct function *) twin;      /* a kernel's function in a context, and back */
 	_Atomic(uint64_t) twin_context;
+	_Atomic(uint32_t) twin_epoch;
 	_Atomic(uint32_t) generation;	      /* answers before a change are not used any more */
 	_Atomic(struct answer *) answers;     /* occupancy.c */
 	_Atomic(struct old_launch *) old;     /* old.c */

@@ -1,7 +1,7 @@
 /* Contexts: which one is current is the thread's business and never leaves the process. */
 #include <stdlib.h>
 #include "backend/remote/backend.h"
-#include "backend/remote/remote.h"
+#include "backend/remote/code.h"
 
 #define DEPTH 64
 
@@ -84,9 +84,23 @@ CUresult remote_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
+/* Its streams are gone: nothing of theirs is waited for. */
+static void forget_work(struct context *c)
+{
+	pthread_mutex_lock(&c->lock);
+	list_each(l, &c->streams) {
+		struct stream *s = container_of(l, struct stream, link);
+		s->capturing = false;
+		stream_came(s, s->work);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
 CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	struct context *c;
+	CUcontext handle;
+	CUresult r;
 
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -95,7 +109,11 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 		return CUDA_SUCCESS;
 	remote.ending((CUcontext)(uintptr_t)c->id);
 	memory_forget(c->id);
-	return call_cuDevicePrimaryCtxReset_v2(dev);
+	r = call_cuDevicePrimaryCtxReset_v2(dev);
+	forget_work(c);
+	code_epoch++;
+	/* Its handle stays good, as CUDA has it: whoever retains it next finds it new. */
+	return r ? r : call_cuDevicePrimaryCtxRetain(&handle, dev);
 }
 
 CUresult remote_cuDevicePrimaryCtxRelease_v2(CUdevice dev)

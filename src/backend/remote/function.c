@@ -6,6 +6,7 @@
 #include "backend/remote/code.h"
 #include "util/handle.h"
 
+_Atomic(uint32_t) code_epoch;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* making records, and owners' lists */
 
 static struct function *make(uint64_t id)
@@ -251,7 +252,7 @@ CUresult remote_cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	twin = f->twin;
-	if (twin && f->twin_context == c->id && !twin->gone) {
+	if (twin && f->twin_context == c->id && f->twin_epoch == code_epoch && !twin->gone) {
 		*function = (CUfunction)(uintptr_t)twin->id;
 		return CUDA_SUCCESS;
 	}
@@ -261,6 +262,7 @@ CUresult remote_cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 		twin->twin = f;
 		f->twin = twin;
 		f->twin_context = c->id;
+		f->twin_epoch = code_epoch;
 	}
 	return r;
 }

@@ -6,6 +6,7 @@ struct global {
 	struct global *next;
 	CUdeviceptr address;
 	size_t size;
+	uint32_t epoch;
 	char name[];
 };
 
@@ -13,7 +14,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool lookup(struct global *g, const char *name, CUdeviceptr *address, size_t *size)
 {
-	while (g && strcmp(g->name, name))
+	while (g && (g->epoch != code_epoch || strcmp(g->name, name)))
 		g = g->next;
 	if (!g)
 		return false;
@@ -28,7 +29,7 @@ static void remember(struct global **list, const char *name, CUdeviceptr address
 
 	if (!g)
 		return;
-	*g = (struct global){*list, address, size};
+	*g = (struct global){*list, address, size, code_epoch};
 	strcpy(g->name, name);
 	*list = g;
 	memory_note(address, size, RANGE_GLOBAL);

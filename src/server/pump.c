@@ -1,0 +1,110 @@
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "server/pump.h"
+#include "wire/wire.h"
+
+#define MOST (64u << 20) /* bytes of frames that wait here */
+
+struct held {
+	struct held *next;
+	struct frame frame;
+	_Alignas(16) uint8_t payload[];
+};
+
+struct pump {
+	struct link *link;
+	pthread_mutex_t lock;
+	pthread_cond_t more, less;
+	struct held *first, **last, *current;
+	size_t bytes;
+	int error;
+};
+
+static void stop(struct pump *p, int error)
+{
+	pthread_mutex_lock(&p->lock);
+	p->error = error;
+	pthread_cond_signal(&p->more);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static int hold(struct pump *p, const struct frame *f)
+{
+	struct held *h = malloc(sizeof *h + f->size);
+
+	if (!h)
+		return -ENOMEM;
+	h->next = NULL;
+	h->frame = *f;
+	h->frame.payload = h->payload;
+	memcpy(h->payload, f->payload, f->size);
+	pthread_mutex_lock(&p->lock);
+	while (p->bytes > MOST)
+		pthread_cond_wait(&p->less, &p->lock);
+	p->bytes += sizeof *h + f->size;
+	*p->last = h;
+	p->last = &h->next;
+	pthread_cond_signal(&p->more);
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+static void *run(void *arg)
+{
+	struct pump *p = arg;
+	struct frame f;
+	int r;
+
+	do {
+		r = link_next(p->link, &f, -1);
+		if (!r && f.op != WIRE_CALLED) /* that has done its work by arriving */
+			r = hold(p, &f);
+	} while (!r || r == -EINTR);
+	stop(p, r);
+	return NULL;
+}
+
+struct pump *pump_create(struct link *link)
+{
+	struct pump *p = calloc(1, sizeof *p);
+	pthread_t thread;
+
+	if (!p)
+		return NULL;
+	p->link = link;
+	p->last = &p->first;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->more, NULL);
+	pthread_cond_init(&p->less, NULL);
+	if (pthread_create(&thread, NULL, run, p)) {
+		free(p);
+		return NULL;
+	}
+	pthread_detach(thread);
+	return p;
+}
+
+int pump_next(struct pump *p, struct frame *frame)
+{
+	struct held *h;
+
+	free(p->current);
+	pthread_mutex_lock(&p->lock);
+	while (!p->first && !p->error)
+		pthread_cond_wait(&p->more, &p->lock);
+	h = p->current = p->first;
+	if (h) {
+		p->first = h->next;
+		if (!p->first)
+			p->last = &p->first;
+		p->bytes -= sizeof *h + h->frame.size;
+		pthread_cond_signal(&p->less);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (!h)
+		return p->error;
+	*frame = h->frame;
+	return 0;
+}
