@@ -15,7 +15,9 @@ static bool beside_us(char *path, size_t size)
 	Dl_info us;
 	char real[PATH_MAX];
 
-	if (!dladdr((void *)beside_us, &us) || !realpath(us.dli_fname, real))
+	/* For a program's own code the name is what it was called by, perhaps found in PATH. */
+	if (!dladdr((void *)beside_us, &us) ||
+		!realpath(strchr(us.dli_fname, '/') ? us.dli_fname : "/proc/self/exe", real))
 		return false;
 	char *slash = strrchr(real, '/');
 	*slash = 0;

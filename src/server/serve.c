@@ -15,8 +15,20 @@ static const struct served ours[] = {
 	{WIRE_RETAIN, serve_retain, true},	  {WIRE_POOL, serve_pool, true},
 };
 
+/* A file's name is the client's, the files here are not: nothing is read or written by it. */
+static void serve_denied(const struct cuda_ops *ops, struct msg *m)
+{
+	(void)ops;
+	m->error = CUDA_ERROR_NOT_SUPPORTED;
+	msg_bad(m);
+}
+
 /* Calls that are not what they seem when they come from elsewhere: served by hand. */
 static const struct served instead[] = {
+	{NR_cuModuleLoad, serve_denied, true},
+	{NR_cuGraphDebugDotPrint, serve_denied, true},
+	{NR_cuCoredumpSetAttribute, serve_denied, true},
+	{NR_cuCoredumpSetAttributeGlobal, serve_denied, true},
 	{NR_cuMemcpyAsync, serve_unified, false},
 	{NR_cuMemRelease, serve_release, true},
 	{NR_cuTexObjectDestroy, serve_texture_destroy, true},

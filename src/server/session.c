@@ -1,6 +1,7 @@
 #include <errno.h>
 #include "server/msg.h"
 #include "server/pump.h"
+#include "server/wait.h"
 
 CUresult session_enter(struct session *s, uint64_t id)
 {
@@ -43,6 +44,7 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 {
 	const struct served *call = serve_find(f->op);
 
+	s->op = f->op;
 	if (!call || !msg_init(m, s, f))
 		return -EPROTO;
 	s->calls++;
@@ -55,6 +57,19 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 			s->context = NULL;
 	}
 	return msg_finish(m, call->waits);
+}
+
+int session_start(struct session *s)
+{
+	s->handles = handles_create();
+	s->waiters = waiters_create(s);
+	if (!s->handles || !s->waiters)
+		return -ENOMEM;
+	if (s->ops->cuCtxGetCurrent(&s->context))
+		s->context = NULL;
+	session_share(s);
+	serve_init();
+	return 0;
 }
 
 int session_run(struct session *s)

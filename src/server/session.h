@@ -39,6 +39,7 @@ struct session {
 	struct map textures;	 /* texture and surface objects: texture.c */
 	struct map retained;	 /* allocations that are held more than once: vmm.c */
 	uint64_t calls, answers;
+	unsigned op; /* the latest call */
 };
 
 struct msg {
@@ -98,6 +99,9 @@ void serve_view_desc(const struct cuda_ops *ops, struct msg *m);
 
 /* Lets the device see the link's words and bulk memory, where they are shared.  The context must be current. */
 void session_share(struct session *s);
+
+/* With link and ops set: everything else.  0 or -ENOMEM. */
+int session_start(struct session *s);
 
 /* Runs until the client is gone; 0, or -errno if it broke the rules. */
 int session_run(struct session *s);

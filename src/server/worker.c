@@ -14,7 +14,6 @@
 #include "server/log.h"
 #include "server/pool.h"
 #include "server/session.h"
-#include "server/wait.h"
 #include "server/worker.h"
 #include "util/errors.h"
 #include "util/note.h"
@@ -84,16 +83,12 @@ static int serve(int client, const struct cuda_ops *ops, unsigned spin_us)
 	const struct link_peer *peer = link_peer(s.link);
 	log_event("client %d of user %d connected (%s, %s)", peer->pid, peer->known ? (int)peer->uid : -1,
 		peer->local ? "shared memory" : "tcp", peer->build);
-	s.handles = handles_create();
-	s.waiters = waiters_create(&s);
-	if (!s.handles || !s.waiters)
-		return -ENOMEM;
-	ops->cuCtxGetCurrent(&s.context);
-	session_share(&s);
-	serve_init();
-	r = session_run(&s);
+	r = session_start(&s);
 	if (r)
-		link_error(s.link, error);
+		return r;
+	r = session_run(&s);
+	if (r && !link_error(s.link, error))
+		snprintf(error, sizeof error, "what came for call %u makes no sense", s.op);
 	log_event("client %d %s after %.1f s and %llu calls, %llu of them answered%s%s", peer->pid,
 		r ? "broke the rules" : "ended", (pool_now() - start) / 1e3, (unsigned long long)s.calls,
 		(unsigned long long)s.answers, r ? ": " : "", r ? error : "");

@@ -18,11 +18,13 @@ void place_socket(char *address, size_t size)
 		snprintf(address, size, "unix:/run/user/%u/gangway.sock", (unsigned)geteuid());
 }
 
+/* The name counts, which may be a link: who made it decides who listens. */
 static bool trusted(const char *address)
 {
-	struct stat st;
+	struct stat name, there;
 
-	return !stat(address + 5, &st) && S_ISSOCK(st.st_mode) && (st.st_uid == 0 || st.st_uid == geteuid());
+	return !lstat(address + 5, &name) && (name.st_uid == 0 || name.st_uid == geteuid()) && !stat(address + 5, &there) &&
+	       S_ISSOCK(there.st_mode);
 }
 
 bool place_find(char *address, size_t size)
