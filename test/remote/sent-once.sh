@@ -1,0 +1,20 @@
+#!/bin/sh
+# An image is sent once: a second client that loads the same bytes sends only their name.  sent-once.sh BUILD PROGRAM
+build=$1 program=$2
+dir=$(mktemp -d) || exit 1
+: >"$dir/log"
+export XDG_CACHE_HOME="$dir/cache" GANGWAY_STATS=1
+"$build/bin/gangway" serve --on null --listen "unix:$dir/socket" 2>"$dir/log" &
+server=$!
+trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	grep -q listening "$dir/log" && break
+	sleep 0.1
+done
+for client in first second; do
+	"$build/bin/gangway" run --on "unix:$dir/socket" -- "$program" 2>"$dir/$client" || { cat "$dir/$client" "$dir/log"; exit 1; }
+done
+grep -q WIRE_IMAGE "$dir/first" || { echo "the first client sent no image"; cat "$dir/first"; exit 1; }
+grep -q WIRE_LOAD "$dir/second" || { echo "the second client counted nothing"; exit 1; }
+! grep WIRE_IMAGE "$dir/second" || { echo "the second client sent an image again"; exit 1; }
+[ "$(stat -c %a "$dir/cache/gangway/images")" = 700 ] || { echo "others may read the images"; exit 1; }
