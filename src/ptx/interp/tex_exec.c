@@ -83,10 +83,9 @@ static float lod_of(const struct warp *w, const struct xinst *x, const struct te
 	return tex_lod(t, dims, dx, dy);
 }
 
-static struct texel read_lane(const struct warp *w, const struct xinst *x, const struct texture *t,
-			      unsigned i)
+static inline struct texel read_lane(const struct warp *w, const struct xinst *x, const struct texture *t,
+				     struct tex_geometry g, unsigned i)
 {
-	const struct tex_geometry g = tex_geometry(x->in->m.geom);
 	struct place p = place_of(w, x, g, i);
 
 	if (x->in->op == PTX_OP_tld4) {
@@ -124,6 +123,7 @@ static void store_lane(struct warp *w, const struct xinst *x, struct texel v, un
 
 static void tex(struct warp *w, const struct xinst *x)
 {
+	const struct tex_geometry g = tex_geometry(x->in->m.geom);
 	const uint64_t *handles = SRC(w, x, 0, uint64_t);
 	const struct texture *t = NULL;
 	uint64_t handle = 0;
@@ -133,7 +133,7 @@ static void tex(struct warp *w, const struct xinst *x)
 	{
 		if (!tex_lookup(w, handles[i], &handle, &t))
 			return;
-		v[i] = read_lane(w, x, t, i);
+		v[i] = read_lane(w, x, t, g, i);
 	}
 	FOR_ACTIVE(w, i) /* only now: results may be the registers of coordinates */
 	store_lane(w, x, v[i], i);

@@ -42,6 +42,14 @@ static double limited(double x)
 	return x < -0x1p40 ? -0x1p40 : x > 0x1p40 ? 0x1p40 : x;
 }
 
+/* floor(x) of a limited one: a call of the library's is slow where SSE4.1 may not be assumed. */
+static inline int64_t whole(double x)
+{
+	int64_t i = (int64_t)x;
+
+	return i - ((double)i > x);
+}
+
 /* Wrapping and mirroring need normalised coordinates; otherwise they clamp. */
 static unsigned mode_of(const struct texture *t, unsigned axis)
 {
@@ -68,10 +76,10 @@ static struct axis place(double p, uint32_t n, unsigned mode, bool linear)
 	int64_t fixed;
 
 	if (!linear) {
-		a.i[0] = a.i[1] = address((int64_t)floor(p), n, mode);
+		a.i[0] = a.i[1] = address(whole(p), n, mode);
 		return a;
 	}
-	fixed = (int64_t)floor(p * 256 + 0.5) - 128;
+	fixed = whole(p * 256 + 0.5) - 128;
 	a.weight = (unsigned)(fixed & 255);
 	a.i[0] = address(fixed >> 8, n, mode);
 	a.i[1] = address((fixed >> 8) + 1, n, mode);
@@ -186,6 +194,16 @@ static float to_half(float v)
 					     : bits_f32((u + 0x1000) & 0xffffe000);
 }
 
+/* In the middle of a texel nothing is mixed. */
+static struct texel one_texel(const struct texture *t, const struct tex_level *l, const struct axis a[3])
+{
+	struct texel r = texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
+
+	for (unsigned n = 0; n < 4; n++)
+		r.c[n] = f32_bits(bits_f32(r.c[n]) + 0.0f); /* a sum is never -0 */
+	return r;
+}
+
 /* Both levels share the 256ths. */
 static struct texel linear_levels(const struct texture *t, unsigned level, unsigned next, unsigned dims,
 				  uint32_t layer, const float *xyz)
@@ -195,6 +213,8 @@ static struct texel linear_levels(const struct texture *t, unsigned level, unsig
 	struct texel r;
 
 	place_all(t, &t->level[level], dims, layer, xyz, a);
+	if (!(next | a[0].weight | a[1].weight | a[2].weight) && t->format == TEX_F32)
+		return one_texel(t, &t->level[level], a);
 	mix(t, &t->level[level], a, 256 - next, sum);
 	if (next) {
 		place_all(t, &t->level[level + 1], dims, layer, xyz, a);
