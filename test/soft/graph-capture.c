@@ -141,6 +141,35 @@ static void fork_join(void)
 	OK(soft_cuGraphDestroy(g));
 }
 
+/* A stream that was forked and joined again can go before the capture ends; the one it began in cannot. */
+static void forked_stream_goes(void)
+{
+	CUstream side;
+	CUgraph g;
+	size_t count = 0;
+
+	forget();
+	OK(soft_cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
+	begin(s1);
+	launch_step(s1, 1, 0);
+	OK(soft_cuEventRecord(e1, s1));
+	OK(soft_cuStreamWaitEvent(side, e1, 0));
+	launch_step(side, 2, 0);
+	OK(soft_cuEventRecord(e2, side));
+	OK(soft_cuStreamWaitEvent(s1, e2, 0));
+	OK(soft_cuStreamDestroy_v2(side));
+	launch_step(s1, 3, 0);
+	OK(soft_cuStreamEndCapture(s1, &g));
+	OK(soft_cuGraphGetNodes(g, NULL, &count));
+	CHECK_EQ(count, 3);
+	run_once(g, s1);
+	CHECK(when[1] < when[2] && when[2] < when[3]);
+	OK(soft_cuGraphDestroy(g));
+	begin(s1);
+	CHECK_EQ(soft_cuStreamDestroy_v2(s1), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	end_spoiled(s1);
+}
+
 static void errors(void)
 {
 	CUgraph g = NULL;
@@ -436,6 +465,7 @@ int main(void)
 	OK(soft_cuEventCreate(&e2, 0));
 	kinds();
 	fork_join();
+	forked_stream_goes();
 	errors();
 	threads();
 	external();

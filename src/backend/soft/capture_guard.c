@@ -17,6 +17,20 @@ CUresult capture_forbids(struct stream *s)
 	return r;
 }
 
+CUresult capture_leave(struct stream *s)
+{
+	struct strand *t;
+
+	pthread_mutex_lock(&graph_lock);
+	CUresult r = strand_find(s, &t);
+	if (!r && t && t->capture->origin == s) {
+		capture_invalidate(t);
+		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	}
+	pthread_mutex_unlock(&graph_lock);
+	return r;
+}
+
 static __thread CUstreamCaptureMode thread_mode __attribute__((tls_model("initial-exec")));
 
 CUresult soft_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)

@@ -292,6 +292,8 @@ CUresult stream_enter(CUstream handle, struct stream **s);
 CUresult capture_command(struct stream *s, struct command *c) __attribute__((weak)); /* takes the command */
 CUresult capture_forbids(struct stream *s)
 	__attribute__((weak)); /* for calls a capturing stream may not see */
+/* s is about to be destroyed: a stream that joined a capture leaves its work behind, the first one may not go. */
+CUresult capture_leave(struct stream *s) __attribute__((weak));
 
 /* Memory in stream order, of a captured stream. */
 CUresult capture_alloc(struct stream *s, struct device *d, size_t size, CUdeviceptr *out);

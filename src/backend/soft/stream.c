@@ -117,8 +117,8 @@ CUresult soft_cuStreamDestroy_v2(CUstream handle)
 	CUresult r = stream_enter(handle, &s);
 	if (r)
 		return r;
-	if (capture_forbids && atomic_load(&s->capture))
-		r = capture_forbids(s);
+	if (capture_leave && atomic_load(&s->capture))
+		r = capture_leave(s);
 	if (!r && !object_close(s))
 		r = CUDA_ERROR_INVALID_HANDLE;
 	object_put(s);
