@@ -78,7 +78,7 @@ static int start(char **argv)
 
 	if (!cli_library_dir(dir, sizeof dir))
 		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
-	if (put_first("LD_LIBRARY_PATH", dir))
+	if (put_first("LD_LIBRARY_PATH", dir) || setenv("GANGWAY_EXPLAIN", "1", 0))
 		return cli_fail("out of memory");
 	execvp(argv[0], argv);
 	int e = errno;

@@ -15,7 +15,8 @@ compile() {
 	shift
 	newest=$(ls -t "$here"/* "$out/$target" 2>/dev/null | head -n 1)
 	[ "$newest" = "$out/$target" ] && return 0
-	"$nvcc" -I ../.. -gencode 'arch=compute_75,code=[compute_75,sm_90]' -Wno-deprecated-gpu-targets -Xcompiler -Wall \
+	[ "$target" = sass ] || set -- -gencode 'arch=compute_75,code=[compute_75,sm_90]' "$@"
+	"$nvcc" -I ../.. -Wno-deprecated-gpu-targets -Xcompiler -Wall \
 		-o "$out/$target" "$@" || exit 1
 }
 
@@ -27,6 +28,7 @@ rdc) compile rdc -rdc=true -DRDC runtime.cu part.cu ;;
 packed) compile packed -Xfatbin -compress-all --compress-mode=size runtime.cu part.cu ;;
 forks) compile forks forks.cu ;;
 exits) compile exits exits.cu ;;
+sass) compile sass -gencode arch=compute_90,code=sm_90 sass.cu ;;
 two)
 	compile plugin-a.so -shared -Xcompiler -fPIC -DWHO='"a"' plugin.cu
 	compile plugin-b.so -shared -Xcompiler -fPIC -DWHO='"b"' plugin.cu

@@ -152,9 +152,15 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 	return r;
 }
 
+static void note(const char *text)
+{
+	trace_note("%s", text);
+}
+
 const struct engine cpu_engine = {
 	.name = "cpu",
 	.accepts = IMAGE_WANT_PTX,
+	.note = note,
 	.describe = cpu_describe,
 	.load = cpu_load,
 	.unload = cpu_unload,

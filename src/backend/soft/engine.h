@@ -91,6 +91,9 @@ struct engine {
 	const char *name;
 	unsigned accepts; /* IMAGE_WANT_*: what load can read */
 
+	/* A remark for those who trace.  May be NULL. */
+	void (*note)(const char *text);
+
 	/* Describe device `ordinal`; dev holds the defaults.  May be NULL. */
 	void (*describe)(int ordinal, struct engine_device *dev);
 

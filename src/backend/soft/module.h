@@ -92,6 +92,9 @@ struct jit {
 CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **values);
 void jit_answer(struct jit *jit);
 
+/* Says why nothing in the image fits, and returns CUDA_ERROR_NO_BINARY_FOR_GPU. */
+CUresult explain_no_binary(const struct image *image, struct jit *jit);
+
 CUresult program_load(const void *image, struct jit *jit, struct program **program);
 CUresult program_load_bytes(const void *data, size_t size, struct jit *jit, struct program **program);
 void program_ref(struct program *p);

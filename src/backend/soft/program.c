@@ -138,18 +138,6 @@ static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit
 	return r ? r : make_program(code, program);
 }
 
-static CUresult no_binary(const struct image *image, struct jit *jit)
-{
-	const struct engine_device *d = &soft.devices[0].info;
-	char has[512];
-
-	engine_log(&jit->error, "no code for this device (compute capability %d.%d, %s); the image has: %s",
-		   d->major, d->minor,
-		   soft.engine->accepts & IMAGE_WANT_CUBIN ? "cubin or PTX" : "PTX needed",
-		   image_describe(image, has, sizeof has));
-	return CUDA_ERROR_NO_BINARY_FOR_GPU;
-}
-
 /* A program that was linked, or is to be, out of the parts behind part 0.  One that has nothing for us is
  * left out: if something of it is needed, the linker says its name. */
 static CUresult load_linked(const struct image *image, const struct image_want *want, struct jit *jit,
@@ -170,7 +158,7 @@ static CUresult load_linked(const struct image *image, const struct image_want *
 	if (err)
 		r = err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
 	else if (!n)
-		r = no_binary(image, jit);
+		r = explain_no_binary(image, jit);
 	else
 		r = load_entries(list, n, jit, program);
 	free(list);
@@ -197,7 +185,7 @@ static CUresult load_best(const struct image *image, struct jit *jit, struct pro
 		return CUDA_ERROR_INVALID_PTX;
 	}
 	if (err == -ENOENT)
-		return no_binary(image, jit);
+		return explain_no_binary(image, jit);
 	if (err)
 		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
 	return load_entries(&e, 1, jit, program);
