@@ -55,3 +55,10 @@ static inline int check_shares(void)
 
 	return !device || strncmp(device, "tcp:", 4);
 }
+
+static inline int check_remote(void)
+{
+	const char *device = getenv("GANGWAY_DEVICE");
+
+	return device && (!strncmp(device, "tcp:", 4) || !strncmp(device, "unix:", 5));
+}

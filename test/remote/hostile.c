@@ -1,0 +1,305 @@
+/*
+ * A client that lies: addresses, sizes, offsets, numbers and windows that are not its own get an error, or end
+ * its session, and never reach the server's own memory.  It speaks the wire itself.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "wire/call.h"
+#include "wire/protocol.h"
+#include "wire/trace.h"
+
+#define OP(name) NR_##name
+
+static int failures;
+
+#define CHECK(x)                                                                 \
+	do {                                                                     \
+		if (!(x)) {                                                      \
+			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #x);   \
+			failures++;                                              \
+		}                                                                \
+	} while (0)
+
+uint64_t call_stream(CUstream stream, bool work)
+{
+	(void)work;
+	return (uintptr_t)stream;
+}
+
+void call_posted(void)
+{
+}
+
+void trace_note(const char *format, ...)
+{
+	(void)format;
+}
+
+static void start(void)
+{
+	struct link_config config = link_defaults(false);
+	char error[LINK_ERROR_TEXT];
+	struct link *link;
+
+	config.build = "hostile";
+	config.protocol = wire_protocol();
+	if (link_connect(&link, getenv("GANGWAY_DEVICE"), &config, error)) {
+		printf("%s\n", error);
+		exit(1);
+	}
+	call_open(link);
+}
+
+static CUresult ask(unsigned op, const void *args, size_t size, void *out, size_t room)
+{
+	return call_sync(op, args, size, NULL, 0, &(struct wire_piece){out, room}, out != NULL);
+}
+
+/* Posts, then asks for something harmless: what the posted call answered, or 999 if the session has ended. */
+static CUresult post(unsigned op, const void *args, size_t size, const struct piece *pieces, unsigned n)
+{
+	struct lane *lane = call_lane();
+	void *room = call_reserve(lane, size);
+	size_t info[2];
+
+	if (!room)
+		return 999;
+	memcpy(room, args, size);
+	if (call_send(lane, op, size, pieces, n) ||
+		ask(OP(cuMemGetInfo_v2), &(struct wire_cuMemGetInfo_v2){.present = 0}, sizeof(struct wire_cuMemGetInfo_v2),
+			NULL, 0))
+		return 999;
+	(void)info;
+	return call_late();
+}
+
+static uint64_t device_memory(size_t size)
+{
+	struct wire_cuMemAlloc_v2 a = {.present = 1, .bytesize = size};
+	uint64_t at = 0;
+
+	CHECK(!ask(OP(cuMemAlloc_v2), &a, sizeof a, &at, sizeof at));
+	return at;
+}
+
+/* Addresses that mean something in any process, or nothing. */
+static const uint64_t wild[] = {1, 4096, 0x400000, 0x7fff00000000, 0x7fffffffe000, 0xffffffff81000000, UINT64_MAX - 3};
+
+#define WILD (sizeof wild / sizeof *wild)
+
+static void copies(uint64_t d)
+{
+	struct piece piece = {0, 64};
+
+	for (size_t i = 0; i < WILD; i++) {
+		struct wire_copy up = {.device = d, .host = wild[i], .size = 64};
+		CHECK(post(WIRE_COPY_UP, &up, sizeof up, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+		CHECK(post(WIRE_COPY_DOWN, &up, sizeof up, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+		up = (struct wire_copy){.device = wild[i], .size = 64};
+		CHECK(post(WIRE_COPY_UP, &up, sizeof up, &piece, 1) == CUDA_ERROR_INVALID_VALUE);
+		struct wire_cuMemcpyAsync any = {.dst = d, .src = wild[i], .ByteCount = 64};
+		CHECK(post(OP(cuMemcpyAsync), &any, sizeof any, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+		any = (struct wire_cuMemcpyAsync){.dst = wild[i], .src = d, .ByteCount = 64};
+		CHECK(post(OP(cuMemcpyAsync), &any, sizeof any, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+	}
+	struct wire_copy far = {.device = d, .size = 64, .stream = 0x1230};
+	CHECK(post(WIRE_COPY_UP, &far, sizeof far, &piece, 1) == CUDA_ERROR_INVALID_HANDLE);
+	/* a word that does not exist tells nobody */
+	far = (struct wire_copy){.done = {1u << 30, 1}, .device = d, .size = 64};
+	CHECK(post(WIRE_COPY_UP, &far, sizeof far, &piece, 1) == CUDA_SUCCESS);
+}
+
+static void blocks(uint64_t d)
+{
+	struct wire_block fine = {.src = {.kind = WIRE_SIDE_DEVICE, .what = d, .pitch = 16, .height = 4},
+		.dst = {.kind = WIRE_SIDE_DEVICE, .what = d + 2048, .pitch = 16, .height = 4}, .width = 16, .height = 4,
+		.depth = 1};
+
+	CHECK(post(WIRE_BLOCK, &fine, sizeof fine, NULL, 0) == CUDA_SUCCESS);
+	for (size_t i = 0; i < WILD; i++)
+		for (int k = 0; k < 4; k++) {
+			struct wire_block b = fine;
+			struct wire_side *s = k & 1 ? &b.src : &b.dst;
+			s->what = wild[i];
+			s->kind = k & 2 ? WIRE_SIDE_SHARED : WIRE_SIDE_DEVICE;
+			CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+			b = fine;
+			s->z = wild[i];
+			s->height = wild[WILD - 1 - i];
+			CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+			b = fine;
+			s->pitch = wild[i] | 1ull << 50;
+			CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+			b = fine;
+			b.height = wild[i] | 1ull << 50;
+			CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+			b = fine;
+			s->kind = WIRE_SIDE_ARRAY;
+			CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == CUDA_ERROR_INVALID_HANDLE);
+		}
+}
+
+static int sealed(size_t size, int seals)
+{
+	int fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (ftruncate(fd, size) || (seals && fcntl(fd, F_ADD_SEALS, seals)))
+		exit(1);
+	return fd;
+}
+
+static CUresult map(uint64_t address, uint64_t size, int fd)
+{
+	static uint64_t ids = 1000;
+	struct wire_host a = {.address = address, .size = size, .id = ++ids};
+
+	if (fd >= 0 && link_send_fd(call_link(), a.id, fd))
+		return 999;
+	return ask(WIRE_HOST_MAP, &a, sizeof a, NULL, 0);
+}
+
+static void windows(uint64_t d)
+{
+	const uint64_t window = 0x300000000000;
+	struct wire_host w = {.address = window, .size = 1ull << 40};
+	int good = sealed(1 << 20, F_SEAL_SHRINK | F_SEAL_GROW), loose = sealed(1 << 20, 0);
+
+	CHECK(ask(WIRE_WINDOW, &w, sizeof w, NULL, 0) == CUDA_SUCCESS);
+	CHECK(ask(WIRE_WINDOW, &w, sizeof w, NULL, 0) != CUDA_SUCCESS); /* there is one */
+	CHECK(map(window, 1 << 20, loose) != CUDA_SUCCESS);		/* could shrink under the server */
+	CHECK(map(window, 2 << 20, good) != CUDA_SUCCESS);		/* is not that long */
+	CHECK(map(window + 1, 1 << 20, good) != CUDA_SUCCESS);
+	CHECK(map(window, 4095, good) != CUDA_SUCCESS);
+	CHECK(map(window, 0, good) != CUDA_SUCCESS);
+	CHECK(map(window + (1ull << 40) - 4096, 8192, good) != CUDA_SUCCESS); /* reaches out of it */
+	CHECK(map(window, 1 << 20, good) == CUDA_SUCCESS);
+	CHECK(map(window, 1 << 20, good) != CUDA_SUCCESS);
+	CHECK(map(window + 4096, 4096, good) != CUDA_SUCCESS);
+	CHECK(map(window - 4096, 8192, good) != CUDA_SUCCESS);
+	for (size_t i = 0; i < WILD; i++)
+		if (wild[i] % 4096 || wild[i] >> 47)
+			CHECK(map(wild[i], 4096, good) != CUDA_SUCCESS);
+	struct wire_copy over = {.device = d, .host = window + (1 << 20) - 32, .size = 64};
+	CHECK(post(WIRE_COPY_UP, &over, sizeof over, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+	over.size = UINT64_MAX - 16;
+	CHECK(post(WIRE_COPY_UP, &over, sizeof over, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+	over = (struct wire_copy){.device = d, .host = window + 4096, .size = 64};
+	CHECK(post(WIRE_COPY_UP, &over, sizeof over, NULL, 0) == CUDA_SUCCESS);
+	CHECK(ask(WIRE_HOST_UNMAP, &(struct wire_host){.address = window + 4096}, sizeof w, NULL, 0) != CUDA_SUCCESS);
+	CHECK(ask(WIRE_HOST_UNMAP, &(struct wire_host){.address = 4096}, sizeof w, NULL, 0) != CUDA_SUCCESS);
+	CHECK(ask(WIRE_HOST_UNMAP, &(struct wire_host){.address = window}, sizeof w, NULL, 0) == CUDA_SUCCESS);
+	CHECK(post(WIRE_COPY_UP, &over, sizeof over, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+	close(good);
+	close(loose);
+}
+
+static void objects(void)
+{
+	struct wire_texture t = {.resource.resType = CU_RESOURCE_TYPE_ARRAY};
+	struct wire_share out = {.object = 0x1230, .type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+	struct wire_pool pool = {.pool = 0x1230, .attribute = 4}, back;
+	CUDA_RESOURCE_DESC desc;
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < WILD; i++) {
+		uint64_t which[2] = {wild[i], i & 1};
+		struct wire_cuTexObjectDestroy end = {.texObject = wild[i]};
+		struct wire_cuMemRelease release = {.handle = wild[i]};
+		struct wire_pointer p;
+		t.resource.res.array.hArray = (CUarray)(uintptr_t)wild[i];
+		CHECK(ask(WIRE_TEXTURE, &t, sizeof t, &value, sizeof value) != CUDA_SUCCESS);
+		CHECK(ask(WIRE_RESOURCE, which, sizeof which, &desc, sizeof desc) != CUDA_SUCCESS);
+		CHECK(ask(OP(cuTexObjectDestroy), &end, sizeof end, NULL, 0) != CUDA_SUCCESS);
+		CHECK(ask(OP(cuMemRelease), &release, sizeof release, NULL, 0) != CUDA_SUCCESS);
+		CHECK(ask(WIRE_RETAIN, &wild[i], sizeof wild[i], &value, sizeof value) != CUDA_SUCCESS);
+		CHECK(ask(WIRE_POINTER, &(struct wire_pointer_ask){.address = wild[i]}, sizeof(struct wire_pointer_ask), &p,
+			      sizeof p) == CUDA_SUCCESS && p.result[CU_POINTER_ATTRIBUTE_MEMORY_TYPE]);
+	}
+	t.resource.resType = CU_RESOURCE_TYPE_LINEAR;
+	t.resource.res.linear.devPtr = 4096;
+	t.resource.res.linear.sizeInBytes = 1 << 20;
+	CHECK(ask(WIRE_TEXTURE, &t, sizeof t, &value, sizeof value) != CUDA_SUCCESS);
+	CHECK(ask(WIRE_SHARE_OUT, &out, sizeof out, NULL, 0) != CUDA_SUCCESS);
+	out.pool = 1;
+	CHECK(ask(WIRE_SHARE_OUT, &out, sizeof out, NULL, 0) != CUDA_SUCCESS);
+	CHECK(ask(WIRE_POOL, &pool, sizeof pool, &back, sizeof back) != CUDA_SUCCESS);
+	if (link_peer(call_link())->local) {
+		struct wire_share in = {.id = 77, .type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+		int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		CHECK(!link_send_fd(call_link(), in.id, fd));
+		CHECK(ask(WIRE_SHARE_IN, &in, sizeof in, &value, sizeof value) != CUDA_SUCCESS);
+		close(fd);
+	}
+}
+
+/* What makes no sense at all ends the session, and nothing else. */
+static void nonsense(int which, uint64_t d)
+{
+	struct wire_copy copy = {.device = d, .size = 1ull << 40};
+	struct wire_block b = {.src = {.kind = WIRE_SIDE_BULK, .pitch = 16, .height = 4},
+		.dst = {.kind = WIRE_SIDE_DEVICE, .what = d, .pitch = 16, .height = 4}, .width = 16, .height = 4, .depth = 1};
+	struct piece piece = {0, 32};
+	struct wire_cuMemcpy old = {.dst = d, .src = d, .ByteCount = 4};
+
+	switch (which) {
+	case 0:
+		CHECK(post(WIRE_COPY_UP, &copy, sizeof copy, &piece, 1) == 999);
+		break;
+	case 1:
+		CHECK(post(WIRE_COPY_DOWN, &copy, sizeof copy, NULL, 0) == 999);
+		break;
+	case 2:
+		CHECK(post(WIRE_BLOCK, &b, sizeof b, &piece, 1) == 999);
+		break;
+	case 3:
+		b.src.pitch = 15;
+		CHECK(post(WIRE_BLOCK, &b, sizeof b, &piece, 1) == 999);
+		break;
+	case 4:
+		b.depth = 0;
+		CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == 999);
+		break;
+	case 5:
+		b.dst.kind = 77;
+		CHECK(post(WIRE_BLOCK, &b, sizeof b, &piece, 1) == 999);
+		break;
+	case 6:
+		CHECK(post(OP(cuMemcpy), &old, sizeof old, NULL, 0) == 999);
+		break;
+	case 7:
+		CHECK(post(WIRE_BLOCK, &b, 16, NULL, 0) == 999);
+		break;
+	default:
+		CHECK(post(WIRE_OPS_END, &b, sizeof b, NULL, 0) == 999);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct wire_cuDevicePrimaryCtxRetain retain = {.present = 1};
+	uint64_t d;
+
+	start();
+	CHECK(!ask(OP(cuDevicePrimaryCtxRetain), &retain, sizeof retain, &call_context, sizeof call_context));
+	d = device_memory(4096);
+	if (argc > 1) {
+		nonsense(atoi(argv[1]), d);
+		return failures != 0;
+	}
+	copies(d);
+	blocks(d);
+	if (link_peer(call_link())->local)
+		windows(d);
+	objects();
+	for (int i = 0; i < 9; i++) { /* each with a session of its own */
+		char line[512];
+		snprintf(line, sizeof line, "%s %d", argv[0], i);
+		CHECK(system(line) == 0);
+	}
+	printf("hostile: %s\n", failures ? "FAILED" : "fine");
+	return failures != 0;
+}
