@@ -337,7 +337,11 @@ CUresult remote_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUs
 		return remote_cuMemcpyDtoHAsync_v2((void *)(uintptr_t)dst, src, size, handle);
 	if (memory_place(dst) == PLACE_SHARED && memory_place(src) == PLACE_SHARED)
 		return call_cuMemcpyAsync(dst, src, size, handle);
-	CUresult r = remote_cuStreamSynchronize(handle);
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+	if (!s || (r = refuse_capture(s)))
+		return r;
+	r = remote_cuStreamSynchronize(handle);
 	if (!r)
 		memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);
 	return r;

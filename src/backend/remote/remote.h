@@ -106,7 +106,7 @@ void stream_came(struct stream *s, uint64_t work);			  /* so much of it is known
 
 /* ---- stage.c: bulk memory on its way up ---- */
 
-#define STAGE_SMALL (64u << 10) /* such copies share a slab of the stream's */
+#define STAGE_SMALL (32u << 10) /* such copies share a slab of the stream's */
 
 /* A piece of the up arena, waiting for one if need be; it is the caller's. */
 CUresult stage_take(struct stream *s, uint32_t size, struct piece *piece);

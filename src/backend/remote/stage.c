@@ -15,7 +15,7 @@
 #include "backend/remote/remote.h"
 
 #define SEGMENTS 4
-#define SEGMENT	 (128u << 10)
+#define SEGMENT	 (256u << 10)
 #define HELD	 64
 #define LINE	 64u
 
