@@ -144,7 +144,8 @@ static size_t total(size_t size, const struct wire_piece *p, unsigned n)
 
 static void pack(uint8_t *to, const void *args, size_t size, const struct wire_piece *p, unsigned n)
 {
-	memcpy(to, args, size);
+	if (size)
+		memcpy(to, args, size);
 	to += wire_pad(size);
 	for (unsigned i = 0; i < n; i++) {
 		if (p[i].size)
