@@ -5,8 +5,7 @@
 #include "backend/backend.h"
 #include "backend/vendor.h"
 #include "gen/cuda_ops.h"
-
-#include "gen/cuda_names.inc"
+#include "wire/names.h"
 
 static CUresult open_nvidia(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
 	size_t size)

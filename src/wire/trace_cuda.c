@@ -2,12 +2,12 @@
 #include <string.h>
 #include "abi/cuda.h"
 #include "gen/cuda_ops.h"
+#include "wire/names.h"
 #include "wire/trace.h"
 
 #define TRACED trace_behind
 
 extern const struct cuda_ops *trace_behind, cuda_trace_ops;
-extern const char *const cuda_names[];
 
 static inline uint64_t trace_float(float f)
 {

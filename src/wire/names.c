@@ -1,0 +1,3 @@
+#include "wire/names.h"
+
+#include "gen/cuda_names.inc"
