@@ -2,15 +2,21 @@
  * What an application lets go of as soon as its launch has returned is still there when the kernel comes to
  * run: a texture object, the module itself, the stream.  New objects meanwhile do not take its place.
  */
+#include <semaphore.h>
 #include "test/cpu/device.h"
 
 static const char text[] = PTX
-	".visible .entry wait(.param .u64 flag)\n"
-	"{ .reg .u64 %a; .reg .u32 %v; .reg .pred %p; ld.param.u64 %a, [flag];\n"
-	"AGAIN: ld.volatile.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 0; @%p bra AGAIN; ret; }\n"
 	".visible .entry fetch(.param .u64 to, .param .u64 tex)\n"
 	"{ .reg .u64 %a, %t; .reg .u32 %x, %r, %g, %b, %c; ld.param.u64 %a, [to]; ld.param.u64 %t, [tex];\n"
 	"mov.u32 %x, 3; tex.1d.v4.u32.s32 {%r, %g, %b, %c}, [%t, {%x}]; st.global.u32 [%a], %r; ret; }\n";
+
+static sem_t gate;
+
+static void wait_at_gate(void *arg)
+{
+	(void)arg;
+	sem_wait(&gate);
+}
 
 static CUtexObject texture_of(CUdeviceptr data, size_t size)
 {
@@ -30,29 +36,25 @@ int main(void)
 {
 	CUcontext ctx = device_start();
 	unsigned numbers[4] = {10, 20, 30, 40}, others[4] = {1, 2, 3, 4}, value = 0;
-	volatile unsigned *flag;
 	CUDA_RESOURCE_DESC res;
-	CUdeviceptr at, out, a, b;
+	CUdeviceptr out, a, b;
 	CUstream s;
 	CUmodule m;
-	CUfunction wait, fetch;
+	CUfunction fetch;
 
-	OK(cuMemHostAlloc((void **)&flag, 4, CU_MEMHOSTALLOC_DEVICEMAP));
-	*flag = 0;
-	OK(cuMemHostGetDevicePointer_v2(&at, (void *)flag, 0));
+	sem_init(&gate, 0, 0);
 	OK(cuMemAlloc_v2(&out, 4));
 	OK(cuMemAlloc_v2(&a, sizeof numbers));
 	OK(cuMemAlloc_v2(&b, sizeof others));
 	OK(cuMemcpyHtoD_v2(a, numbers, sizeof numbers));
 	OK(cuMemcpyHtoD_v2(b, others, sizeof others));
 	OK(cuModuleLoadData(&m, text));
-	OK(cuModuleGetFunction(&wait, m, "wait"));
 	OK(cuModuleGetFunction(&fetch, m, "fetch"));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 
 	CUtexObject t = texture_of(a, sizeof numbers);
-	void *wait_args[] = {&at}, *fetch_args[] = {&out, &t};
-	OK(device_launch(wait, 1, 1, s, wait_args));
+	void *fetch_args[] = {&out, &t};
+	OK(cuLaunchHostFunc(s, wait_at_gate, NULL));
 	OK(device_launch(fetch, 1, 1, s, fetch_args));
 	OK(cuTexObjectDestroy(t));
 	CHECK_EQ(cuTexObjectDestroy(t), CUDA_ERROR_INVALID_VALUE);
@@ -61,7 +63,7 @@ int main(void)
 	CHECK(u != t);
 	OK(cuModuleUnload(m));
 	OK(cuStreamDestroy_v2(s));
-	*flag = 1;
+	sem_post(&gate);
 	OK(cuCtxSynchronize());
 	OK(cuMemcpyDtoH_v2(&value, out, 4));
 	CHECK_EQ(value, 40);
