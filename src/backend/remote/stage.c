@@ -28,7 +28,8 @@ struct stage {
 		struct piece piece;
 		uint32_t value;
 	} held[HELD];
-	unsigned first, count;
+	unsigned first;
+	_Atomic(unsigned) count; /* changed under the lock; looked at without it to see that there is nothing */
 };
 
 static struct stage *stage_of(struct stream *s)
@@ -252,8 +253,11 @@ void stage_drop(struct stream *s)
 	if (!t)
 		return;
 	pthread_mutex_lock(&s->lock);
-	for (; t->count; t->count--, t->first = (t->first + 1) % HELD)
+	while (t->count) {
 		bulk_free(call_link(), BULK_UP, t->held[t->first].piece);
+		t->first = (t->first + 1) % HELD;
+		t->count--;
+	}
 	if (t->slab.size)
 		bulk_free(call_link(), BULK_UP, t->slab);
 	t->slab.size = 0;
