@@ -135,6 +135,11 @@ void stream_done(struct stream *s)
 	s->have = false;
 }
 
+bool stream_holds(const struct stream *s)
+{
+	return s->end > s->start;
+}
+
 int stream_send(struct link *l, struct iovec *parts, unsigned n)
 {
 	struct msghdr msg = {.msg_iov = parts, .msg_iovlen = n};

@@ -34,6 +34,9 @@ void stream_finish(struct stream *s);
 int stream_receive(struct stream *s);
 void stream_done(struct stream *s);
 
+/* Has it bytes that were received and not yet used? */
+bool stream_holds(const struct stream *s);
+
 /* What is sent together.  Everything, waiting for room; the caller serialises. */
 #define BATCH_FRAMES 64
 #define BATCH_PARTS  256

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -17,6 +18,9 @@ int tcp_start(struct link *l)
 	l->tcp = t;
 	pthread_mutex_init(&t->in_lock, NULL);
 	pthread_mutex_init(&t->out_lock, NULL);
+	t->called = l->server ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!l->server && t->called < 0)
+		return -errno;
 	if (stream_init(&t->in, l, l->server ? BULK_UP : BULK_DOWN))
 		return -ENOMEM;
 	return l->server ? 0 : tcp_client_start(l);
@@ -39,6 +43,8 @@ void tcp_stop(struct link *l)
 	if (write(l->stop, &one, sizeof one) == sizeof one && t->receiving)
 		pthread_join(t->receiver, NULL);
 	stream_finish(&t->in);
+	if (t->called >= 0)
+		close(t->called);
 	pthread_mutex_destroy(&t->in_lock);
 	pthread_mutex_destroy(&t->out_lock);
 	free(t);

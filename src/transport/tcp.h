@@ -19,6 +19,7 @@ struct tcp {
 	pthread_mutex_t in_lock, out_lock;
 	pthread_t sender, receiver;
 	bool sending, receiving;
+	int called;		    /* eventfd, the client's: the receiving thread has something to do */
 	_Atomic uint32_t away;	    /* a flag: the receiving thread stays away */
 	_Atomic unsigned assisting; /* callers' visits, ever: has there been one lately? */
 };

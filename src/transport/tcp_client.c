@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define AWAY_US 200
 
@@ -150,15 +151,32 @@ static int deliver(struct link *l, bool wait)
 	return err;
 }
 
-/* One frame at most: the caller looks at its own ring between two. */
+/* The receiving thread has to go on: what is left in the buffer does not make the socket readable. */
+static void call_receiver(struct link *l)
+{
+	uint64_t one = 1;
+
+	if (write(l->tcp->called, &one, sizeof one) == sizeof one)
+		wait_wake(&l->tcp->away);
+}
+
+/*
+ * All that came at once: behind our own frame there may be one for a thread that sleeps.  A frame whose lane
+ * is full is left to the receiving thread, which can wait for room.
+ */
 void tcp_assist(struct link *l)
 {
 	struct tcp *t = l->tcp;
+	int err;
 
 	if (pthread_mutex_trylock(&t->in_lock))
 		return;
-	deliver(l, false);
+	do
+		err = deliver(l, false);
+	while (!err && stream_holds(&t->in));
 	pthread_mutex_unlock(&t->in_lock);
+	if (err == -EBUSY)
+		call_receiver(l);
 	atomic_fetch_add_explicit(&t->assisting, 1, memory_order_relaxed);
 }
 
@@ -187,12 +205,15 @@ static void *receiver(void *arg)
 {
 	struct link *l = arg;
 	struct tcp *t = l->tcp;
-	struct pollfd p = {.fd = l->fd, .events = POLLIN};
+	struct pollfd p[] = {{l->fd, POLLIN, 0}, {t->called, POLLIN, 0}};
 	unsigned seen = 0;
+	uint64_t calls;
 	int err = 0;
 
 	while (!err && !link_broken(l)) {
-		if (poll(&p, 1, -1) < 0)
+		if (poll(p, 2, -1) < 0)
+			continue;
+		if (p[1].revents && read(t->called, &calls, sizeof calls) < 0 && errno != EAGAIN)
 			continue;
 		pthread_mutex_lock(&t->in_lock);
 		while (!(err = deliver(l, true)))

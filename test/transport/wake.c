@@ -13,8 +13,9 @@
 
 #define STEPS	20000 /* of sleepers met at the moment they fall asleep */
 #define BACKLOG 100   /* replies that do not fit into their ring */
+#define PAIRS	500   /* replies with a word for another thread right behind them */
 
-enum { CALL, POST, WORD, QUIET, STEP, MANY, END };
+enum { CALL, POST, WORD, BOTH, QUIET, STEP, MANY, END };
 
 static struct link *link_;
 static int rounds = 300;
@@ -54,12 +55,13 @@ static int serve(struct link *l)
 	while (!(err = link_next(l, &f, LIMIT)) && f.op != END) {
 		if (f.op == STEP)
 			linger(&seed);
-		else if (f.op != MANY)
+		else if (f.op != MANY && f.op != BOTH)
 			rest(&seed);
-		if (f.op == CALL || f.op == STEP || f.op == MANY) {
+		if (f.op == CALL || f.op == STEP || f.op == MANY || f.op == BOTH) {
 			CHECK_EQ(lane_reply_reserve(f.lane, 1000, &to), 0);
 			CHECK_EQ(lane_reply(f.lane, 0, f.ticket, roll(&seed) % 1000, NULL, 0), 0);
-		} else if (f.op == WORD) {
+		}
+		if (f.op == WORD || f.op == BOTH) {
 			memcpy(at, f.payload, sizeof at);
 			CHECK_EQ(word_set(l, at[0], at[1], NULL, 0), 0);
 		} else if (f.op == QUIET) {
@@ -79,7 +81,7 @@ static void publish(struct lane *lane, uint32_t op, const void *data, uint32_t s
 	CHECK_EQ(lane_reserve(lane, max, &to), 0);
 	if (size)
 		memcpy(to, data, size);
-	if (op == CALL || op == STEP)
+	if (op == CALL || op == STEP || op == BOTH)
 		CHECK_EQ(lane_call(lane, op, size ? size : max, NULL, 0, NULL), 0);
 	else
 		CHECK_EQ(lane_post(lane, op, size ? size : max, NULL, 0, NULL), 0);
@@ -144,6 +146,62 @@ static void steps(void)
 	lane_close(lane);
 }
 
+struct sleeper {
+	unsigned index;
+	uint32_t start;
+	_Atomic uint32_t seen;
+};
+
+static void *sleeper(void *arg)
+{
+	struct sleeper *s = arg;
+
+	for (uint32_t i = 1; i <= PAIRS && !failures; i++) {
+		CHECK_EQ(word_wait(link_, s->index, s->start + i, LIMIT, NULL, NULL), 0);
+		atomic_store(&s->seen, i);
+	}
+	return NULL;
+}
+
+static void call(struct lane *lane, uint32_t op, const void *data, uint32_t size, unsigned pause_us)
+{
+	struct frame f;
+
+	publish(lane, op, data, size, size ? size : 8);
+	for (uint64_t end = wait_now() + pause_us * 1000ull; wait_now() < end;)
+		;
+	CHECK_EQ(lane_wait_reply(lane, &f, LIMIT), 0);
+	lane_release(lane);
+}
+
+/*
+ * One thread takes a reply off the stream with a word right behind it, and then leaves the link alone: the
+ * word must still reach the thread that sleeps on it.
+ */
+static void others(void)
+{
+	struct sleeper s = {0};
+	struct lane *lane;
+	uint64_t until;
+	pthread_t id;
+
+	CHECK_EQ(lane_open(link_, &lane), 0);
+	CHECK_EQ(word_alloc(link_, &s.index, &s.start), 0);
+	pthread_create(&id, NULL, sleeper, &s);
+	for (uint32_t i = 1; i <= PAIRS && !failures; i++) {
+		usleep(50);
+		call(lane, STEP, NULL, 0, 0);
+		call(lane, BOTH, (uint32_t[]){s.index, s.start + i}, 8, 20);
+		until = wait_now() + LIMIT * 1000000ull;
+		while (atomic_load(&s.seen) < i && wait_now() < until)
+			usleep(10);
+		CHECK_EQ(atomic_load(&s.seen), i);
+	}
+	pthread_join(id, NULL);
+	word_free(link_, s.index);
+	lane_close(lane);
+}
+
 /* A thread that waits for a reply, and the server for a frame: 0.3 s that cost nothing. */
 static void idle(void)
 {
@@ -184,6 +242,7 @@ static void run(bool tcp, unsigned client_spin, unsigned server_spin)
 		pthread_join(ids[i], NULL);
 	if (!tcp)
 		steps();
+	others();
 	idle();
 	if (failures)
 		kill(p.child, SIGKILL);
