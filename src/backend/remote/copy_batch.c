@@ -1,27 +1,12 @@
 /* Copies in batches.  Their order among themselves is free; we keep the one they are given in. */
 #include "backend/remote/block.h"
+#include "util/batch.h"
+#include "util/format.h"
 
 static void fail_at(size_t *out, size_t index)
 {
 	if (out)
 		*out = index;
-}
-
-static bool order_ok(CUmemcpySrcAccessOrder order)
-{
-	return order >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && order <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
-}
-
-/* Attributes i apply from copy indices[i] on: ascending, from 0. */
-static bool attributes_ok(const CUmemcpyAttributes *attrs, const size_t *indices, size_t n, size_t count)
-{
-	if (!attrs || !indices || !n || n > count || indices[0])
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!order_ok(attrs[i].srcAccessOrder) || attrs[i].flags & ~1u || indices[i] >= count ||
-			(i && indices[i] <= indices[i - 1]))
-			return false;
-	return true;
 }
 
 /*
@@ -58,7 +43,7 @@ static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_
 	fail_at(fail, SIZE_MAX);
 	if (!stream_find(stream, &r))
 		return r;
-	if (!dsts || !srcs || !sizes || !count || (uintptr_t)stream <= 2 || !attributes_ok(attrs, indices, n, count))
+	if (!dsts || !srcs || !sizes || !count || (uintptr_t)stream <= 2 || !batch_attributes_ok(attrs, indices, n, count))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++)
 		if (!sizes[i] || !dsts[i] || !srcs[i]) {
@@ -89,25 +74,6 @@ CUresult remote_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size
 
 /* ---- blocks: extents count texels if an array takes part, else bytes ---- */
 
-static size_t format_bytes(CUarray_format f)
-{
-	switch (f) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	case CU_AD_FORMAT_UNSIGNED_INT32:
-	case CU_AD_FORMAT_SIGNED_INT32:
-	case CU_AD_FORMAT_FLOAT:
-		return 4;
-	default:
-		return 0; /* not by texels that we could count */
-	}
-}
-
 static CUresult texel(const CUmemcpy3DOperand *o, size_t *bytes)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d;
@@ -120,7 +86,7 @@ static CUresult texel(const CUmemcpy3DOperand *o, size_t *bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = call_cuArray3DGetDescriptor_v2(&d, o->op.array.array);
 	if (!r)
-		*bytes = format_bytes(d.Format) * d.NumChannels;
+		*bytes = (size_t)format_channel(d.Format) * d.NumChannels;
 	return r ? r : *bytes ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -169,7 +135,7 @@ static CUresult translate(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
 		return r;
 	unit = op->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY ? from : to;
 	*p = (CUDA_MEMCPY3D){.Height = op->extent.height, .Depth = op->extent.depth};
-	if (!op->extent.width || !p->Height || !p->Depth || !order_ok(op->srcAccessOrder) || op->flags & ~1u ||
+	if (!op->extent.width || !p->Height || !p->Depth || !batch_order_ok(op->srcAccessOrder, op->flags) ||
 		__builtin_mul_overflow(op->extent.width, unit, &p->WidthInBytes) || !operand(&src, &op->src, from, unit) ||
 		!operand(&dst, &op->dst, to, unit))
 		return CUDA_ERROR_INVALID_VALUE;

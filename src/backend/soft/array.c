@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "backend/soft/range.h"
+#include "util/format.h"
 
 #define ROW_ALIGN   64u
 #define LEVEL_ALIGN 512u
@@ -13,25 +14,6 @@
 	 CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
 
 /* ---- formats ---- */
-
-static unsigned channel_size(CUarray_format format)
-{
-	switch (format) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	case CU_AD_FORMAT_UNSIGNED_INT32:
-	case CU_AD_FORMAT_SIGNED_INT32:
-	case CU_AD_FORMAT_FLOAT:
-		return 4;
-	default:
-		return 0;
-	}
-}
 
 /* Formats that state their channels: {channels, bytes}. */
 static bool packed(CUarray_format format, unsigned *channels, unsigned *bytes)
@@ -60,7 +42,7 @@ unsigned array_element(CUarray_format format, unsigned channels)
 		return channels == want ? bytes : 0;
 	if (channels != 1 && channels != 2 && channels != 4)
 		return 0;
-	return channels * channel_size(format);
+	return channels * format_channel(format);
 }
 
 /* Formats that exist, but not here. */

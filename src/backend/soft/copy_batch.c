@@ -3,28 +3,12 @@
  */
 #include "backend/soft/copy3d.h"
 #include "backend/soft/range.h"
+#include "util/batch.h"
 
 static void fail_at(size_t *out, size_t index)
 {
 	if (out)
 		*out = index;
-}
-
-static bool order_ok(CUmemcpySrcAccessOrder order)
-{
-	return order >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && order <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
-}
-
-/* Attributes i apply from copy indices[i] on: ascending, from 0. */
-static bool attributes_ok(const CUmemcpyAttributes *attrs, const size_t *indices, size_t n, size_t count)
-{
-	if (!attrs || !indices || !n || n > count || indices[0])
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!order_ok(attrs[i].srcAccessOrder) || attrs[i].flags & ~1u || indices[i] >= count ||
-		    (i && indices[i] <= indices[i - 1]))
-			return false;
-	return true;
 }
 
 /* Known memory must be there to its end; unknown memory is the application's own. */
@@ -66,7 +50,7 @@ static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_
 		return r;
 	object_put(s);
 	if (!dsts || !srcs || !sizes || !count || (uintptr_t)stream <= 2 ||
-	    !attributes_ok(attrs, indices, n, count))
+	    !batch_attributes_ok(attrs, indices, n, count))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++)
 		if (!sizes[i] || !reachable(dsts[i], sizes[i], true) ||
@@ -122,7 +106,7 @@ static bool translate(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
 	*p = (CUDA_MEMCPY3D){.Height = op->extent.height, .Depth = op->extent.depth};
 	if ((!src_array && src->type != CU_MEMCPY_OPERAND_TYPE_POINTER) ||
 	    (!dst_array && dst->type != CU_MEMCPY_OPERAND_TYPE_POINTER) || !op->extent.width || !p->Height ||
-	    !p->Depth || !order_ok(op->srcAccessOrder) || op->flags & ~1u ||
+	    !p->Depth || !batch_order_ok(op->srcAccessOrder, op->flags) ||
 	    __builtin_mul_overflow(op->extent.width, unit, &p->WidthInBytes))
 		return false;
 	p->srcMemoryType = src_array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED;

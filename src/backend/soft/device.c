@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backend/soft/device.h"
+#include "util/format.h"
 #include "util/machine.h"
 #include "util/visible.h"
 
@@ -211,25 +212,6 @@ CUresult soft_cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, C
 	return CUDA_SUCCESS;
 }
 
-static size_t format_size(CUarray_format format)
-{
-	switch (format) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	case CU_AD_FORMAT_UNSIGNED_INT32:
-	case CU_AD_FORMAT_SIGNED_INT32:
-	case CU_AD_FORMAT_FLOAT:
-		return 4;
-	default:
-		return 0;
-	}
-}
-
 CUresult soft_cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format, unsigned channels,
 						 CUdevice dev)
 {
@@ -238,7 +220,7 @@ CUresult soft_cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format f
 
 	if (r)
 		return r;
-	if (!format_size(format) || (channels != 1 && channels != 2 && channels != 4))
+	if (!format_channel(format) || (channels != 1 && channels != 2 && channels != 4))
 		return CUDA_ERROR_INVALID_VALUE;
 	*width = 1u << 28;
 	return CUDA_SUCCESS;

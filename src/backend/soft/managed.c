@@ -1,8 +1,6 @@
 /*
  * Managed memory, and the advice applications give about it.  All of it is host memory, so nothing ever
- *moves; but what was advised can be asked back, page by page, and so it is kept.
- *
- *	spans	| 0: state | 4096: state | 65536: state |	each up to the start of the next
+ * moves; but what was advised can be asked back, and so it is kept.
  */
 #include "backend/soft/range.h"
 
@@ -10,53 +8,34 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "util/advice.h"
 #include "util/machine.h"
 
 #define PAGE 4096u
 
-struct state {
-	bool read_mostly;
-	CUmemLocation preferred, prefetched; /* type 0: none */
-	uint64_t devices;                    /* accessed by these */
-	bool host;                           /* and by the host */
-};
-
-struct span {
-	uint64_t start;
-	struct state state;
-};
-
-struct advice { /* the owner of a managed range; memory lock */
-	size_t n;
-	struct span *span;
-};
+static void free_range(struct range *r)
+{
+	advice_free(r->owner);
+	free(r->owner);
+	free(r);
+}
 
 static void release_managed(struct range *r)
 {
-	struct advice *a = r->owner;
-
 	munmap((void *)(uintptr_t)range_addr(r), r->size);
-	free(a->span);
-	free(a);
-	free(r);
+	free_range(r);
 }
 
 static struct range *new_range(void)
 {
 	struct range *r = calloc(1, sizeof *r);
-	struct advice *a = calloc(1, sizeof *a);
 
-	if (a)
-		a->span = calloc(1, sizeof *a->span);
-	if (!r || !a || !a->span) {
-		if (a)
-			free(a->span);
-		free(a);
+	if (r)
+		r->owner = calloc(1, sizeof(struct advice)); /* under the memory lock */
+	if (r && !r->owner) {
 		free(r);
 		return NULL;
 	}
-	a->n = 1;
-	r->owner = a;
 	return r;
 }
 
@@ -88,9 +67,7 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 	r->ctx = ctx;
 	r->release = release_managed;
 	if (p == MAP_FAILED) {
-		free(((struct advice *)r->owner)->span);
-		free(r->owner);
-		free(r);
+		free_range(r);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	range_insert(r);
@@ -98,39 +75,7 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 	return CUDA_SUCCESS;
 }
 
-/* ---- spans ---- */
-
-/* Index of the span that starts at `at`; made if need be.  There is room for one more. */
-static size_t split(struct advice *a, uint64_t at)
-{
-	size_t i = a->n;
-
-	while (a->span[i - 1].start > at)
-		i--;
-	if (a->span[i - 1].start == at)
-		return i - 1;
-	memmove(&a->span[i + 1], &a->span[i], (a->n - i) * sizeof *a->span);
-	a->span[i] = (struct span){at, a->span[i - 1].state};
-	a->n++;
-	return i;
-}
-
-static bool same(const struct state *a, const struct state *b)
-{
-	return a->read_mostly == b->read_mostly && a->preferred.type == b->preferred.type &&
-	       a->preferred.id == b->preferred.id && a->prefetched.type == b->prefetched.type &&
-	       a->prefetched.id == b->prefetched.id && a->devices == b->devices && a->host == b->host;
-}
-
-static void join(struct advice *a)
-{
-	size_t n = 1;
-
-	for (size_t i = 1; i < a->n; i++)
-		if (!same(&a->span[i].state, &a->span[n - 1].state))
-			a->span[n++] = a->span[i];
-	a->n = n;
-}
+/* ---- advice ---- */
 
 struct change {
 	uint64_t addr, size;
@@ -139,56 +84,22 @@ struct change {
 	CUresult result;
 };
 
-static void change_state(struct state *s, const struct change *c)
+static bool inside(const struct range *r, uint64_t addr, uint64_t size)
 {
-	bool on = c->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-	uint64_t bit = on ? 1ull << c->location.id : 0;
+	uint64_t from = addr - range_addr(r), to = from + size;
 
-	switch (c->advice) {
-	case 0:
-		s->prefetched = c->location;
-		break;
-	case CU_MEM_ADVISE_SET_READ_MOSTLY:
-	case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
-		s->read_mostly = c->advice == CU_MEM_ADVISE_SET_READ_MOSTLY;
-		break;
-	case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
-		s->preferred = c->location;
-		break;
-	case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
-		s->preferred = (CUmemLocation){0};
-		break;
-	case CU_MEM_ADVISE_SET_ACCESSED_BY:
-		s->devices |= bit;
-		s->host |= !on;
-		break;
-	default:
-		s->devices &= ~bit;
-		s->host &= on;
-	}
+	return r->kind == RANGE_MANAGED && to <= r->size && to >= from;
 }
 
 static void apply(struct range *r, void *arg)
 {
 	struct change *c = arg;
-	struct advice *a = r->owner;
-	uint64_t from = c->addr - range_addr(r), to = from + c->size;
 
-	if (r->kind != RANGE_MANAGED || to > r->size || to < from)
+	if (!inside(r, c->addr, c->size))
 		return;
-	struct span *more = realloc(a->span, (a->n + 2) * sizeof *more);
-	if (!more) {
-		c->result = CUDA_ERROR_OUT_OF_MEMORY;
-		return;
-	}
-	a->span = more;
-	from &= -(uint64_t)PAGE;
-	to = (to + PAGE - 1) & -(uint64_t)PAGE;
-	size_t first = split(a, from), end = to < r->size ? split(a, to) : a->n;
-	for (size_t i = first; i < end; i++)
-		change_state(&a->span[i].state, c);
-	join(a);
-	c->result = CUDA_SUCCESS;
+	c->result = advice_change(r->owner, r->size, c->addr - range_addr(r), c->size, c->advice, c->location)
+			    ? CUDA_ERROR_OUT_OF_MEMORY
+			    : CUDA_SUCCESS;
 }
 
 static CUresult change(CUdeviceptr addr, size_t size, int advice, CUmemLocation location)
@@ -200,33 +111,15 @@ static CUresult change(CUdeviceptr addr, size_t size, int advice, CUmemLocation 
 	return c.result;
 }
 
-/* ---- locations ---- */
-
-/* The form in which a location is kept: a device, or the host, whose number is -1 unless it is a node's. */
 static bool location_ok(CUmemLocation *l)
 {
-	switch (l->type) {
-	case CU_MEM_LOCATION_TYPE_DEVICE:
-		return device_find(l->id);
-	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-		return l->id >= 0;
-	case CU_MEM_LOCATION_TYPE_HOST:
-	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-		*l = (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST, CU_DEVICE_CPU};
-		return true;
-	default:
-		return false;
-	}
+	return advice_location(l, soft.ndevices);
 }
 
 static bool location_of(CUdevice dev, CUmemLocation *l)
 {
-	*l = (CUmemLocation){dev == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
-			     dev};
-	return location_ok(l);
+	return advice_location_of(dev, soft.ndevices, l);
 }
-
-/* ---- advice ---- */
 
 CUresult soft_cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice, CUmemLocation location)
 {
@@ -244,10 +137,8 @@ CUresult soft_cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice,
 CUresult soft_cuMemAdvise(CUdeviceptr addr, size_t size, CUmem_advise advice, CUdevice dev)
 {
 	CUmemLocation l;
-	bool about_device =
-		advice > CU_MEM_ADVISE_UNSET_READ_MOSTLY && advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
 
-	if (!location_of(about_device ? dev : CU_DEVICE_CPU, &l))
+	if (!location_of(advice_has_location(advice) ? dev : CU_DEVICE_CPU, &l))
 		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_INITIALIZED;
 	return soft_cuMemAdvise_v2(addr, size, advice, l);
 }
@@ -329,20 +220,6 @@ static CUresult batch_check(CUdeviceptr *addrs, size_t *sizes, size_t count, uns
 	return CUDA_SUCCESS;
 }
 
-/* indices[i] is the first range that goes to locations[i]: ascending, from 0. */
-static bool locations_ok(const CUmemLocation *locations, const size_t *indices, size_t n, size_t count)
-{
-	if (!locations || !indices || !n || n > count || indices[0])
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		CUmemLocation l = locations[i];
-
-		if (!location_ok(&l) || indices[i] >= count || (i && indices[i] <= indices[i - 1]))
-			return false;
-	}
-	return true;
-}
-
 CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
 				      CUmemLocation *locations, size_t *indices, size_t n,
 				      unsigned long long flags, CUstream stream)
@@ -351,7 +228,7 @@ CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t 
 
 	if (r)
 		return r;
-	if (!locations_ok(locations, indices, n, count))
+	if (!advice_locations_ok(locations, indices, n, count, soft.ndevices))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0, at = 0; i < count && !r; i++) {
 		at += at + 1 < n && indices[at + 1] == i;
@@ -425,7 +302,7 @@ CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addrs, size_t *size
 {
 	CUresult r = batch_check(addrs, sizes, count, flags, stream);
 
-	if (!r && !locations_ok(locations, indices, n, count))
+	if (!r && !advice_locations_ok(locations, indices, n, count, soft.ndevices))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = soft_cuMemDiscardBatchAsync(addrs, sizes, count, flags, stream);
@@ -438,96 +315,16 @@ CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addrs, size_t *size
 struct question {
 	uint64_t addr, size;
 	bool found;
-	struct state state; /* what all pages have in common */
+	struct advice_state state;
 };
-
-static void common(struct state *s, const struct state *o)
-{
-	s->read_mostly &= o->read_mostly;
-	if (s->preferred.type != o->preferred.type || s->preferred.id != o->preferred.id)
-		s->preferred = (CUmemLocation){0};
-	if (s->prefetched.type != o->prefetched.type || s->prefetched.id != o->prefetched.id)
-		s->prefetched = (CUmemLocation){0};
-	s->devices &= o->devices;
-	s->host &= o->host;
-}
 
 static void look(struct range *r, void *arg)
 {
 	struct question *q = arg;
-	struct advice *a = r->owner;
-	uint64_t from = q->addr - range_addr(r), to = from + q->size;
-	bool first = true;
 
-	if (r->kind != RANGE_MANAGED || to > r->size || to < from)
-		return;
-	q->found = true;
-	for (size_t i = 0; i < a->n; i++) {
-		uint64_t end = i + 1 < a->n ? a->span[i + 1].start : r->size;
-
-		if (end <= from || a->span[i].start >= to)
-			continue;
-		if (first)
-			q->state = a->span[i].state;
-		else
-			common(&q->state, &a->span[i].state);
-		first = false;
-	}
-}
-
-static int location_number(CUmemLocation l)
-{
-	if (!l.type)
-		return CU_DEVICE_INVALID;
-	return l.type == CU_MEM_LOCATION_TYPE_DEVICE ? l.id : CU_DEVICE_CPU;
-}
-
-static void accessed_by(const struct state *s, int *data, size_t n)
-{
-	size_t at = 0;
-
-	for (int i = 0; i < MAX_DEVICES && at < n; i++)
-		if (s->devices >> i & 1)
-			data[at++] = i;
-	if (s->host && at < n)
-		data[at++] = CU_DEVICE_CPU;
-	while (at < n)
-		data[at++] = CU_DEVICE_INVALID;
-}
-
-static CUresult answer(const struct state *s, int *data, size_t size, CUmem_range_attribute attribute)
-{
-	if (!data || !size || size % 4 || (size != 4 && attribute != CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY))
-		return CUDA_ERROR_INVALID_VALUE;
-	switch (attribute) {
-	case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
-		*data = s->read_mostly;
-		break;
-	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
-		*data = location_number(s->preferred);
-		break;
-	case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
-		accessed_by(s, data, size / 4);
-		break;
-	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
-		*data = location_number(s->prefetched);
-		break;
-	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
-		*data = s->preferred.type;
-		break;
-	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
-		*data = s->preferred.type ? s->preferred.id : CU_DEVICE_INVALID;
-		break;
-	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
-		*data = s->prefetched.type;
-		break;
-	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
-		*data = s->prefetched.type ? s->prefetched.id : CU_DEVICE_INVALID;
-		break;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	return CUDA_SUCCESS;
+	q->found = inside(r, q->addr, q->size);
+	if (q->found)
+		q->state = advice_look(r->owner, r->size, q->addr - range_addr(r), q->size);
 }
 
 CUresult soft_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_attribute *attributes, size_t n,
@@ -545,7 +342,7 @@ CUresult soft_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_at
 	if (!q.found)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n && !r; i++)
-		r = answer(&q.state, data[i], sizes[i], attributes[i]);
+		r = advice_answer(&q.state, data[i], sizes[i], attributes[i]);
 	return r;
 }
 
