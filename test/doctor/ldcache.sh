@@ -1,0 +1,40 @@
+#!/bin/sh
+# Our reader of ldconfig's cache agrees with ldconfig about this machine's, and about ones made here:
+# ldcache.sh READER MKCACHE
+reader=$1 mkcache=$2
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+cat >"$dir/want" <<-EOF
+	libcuda.so.1 /opt/v3/libcuda.so.1 hwcap x86-64-v3
+	libcuda.so.1 /opt/libcuda.so.1
+	libcuda.so.1 /opt/lib32/libcuda.so.1 foreign
+EOF
+for form in "" --compat; do
+	"$mkcache" $form >"$dir/cache" <<-EOF
+		libcuda.so.1 /opt/v3/libcuda.so.1 0x303 x86-64-v3
+		libcuda.so.1 /opt/libcuda.so.1
+		libcuda.so.1 /opt/lib32/libcuda.so.1 0x003
+	EOF
+	"$reader" "$dir/cache" >"$dir/got"
+	diff "$dir/want" "$dir/got" || fail "a cache made here ($form) reads otherwise"
+	ldconfig=$(PATH=$PATH:/sbin:/usr/sbin command -v ldconfig) || continue
+	"$ldconfig" -C "$dir/cache" -p | grep -q 'hwcap: "x86-64-v3"' || fail "ldconfig does not take the cache made here ($form)"
+done
+: >"$dir/empty"
+"$reader" "$dir/empty" >/dev/null && fail "an empty file is taken for a cache"
+head -c 40 "$dir/cache" >"$dir/cut"
+"$reader" "$dir/cut" >/dev/null && fail "a cut file is taken for a cache"
+mkfifo "$dir/fifo"
+timeout 10 "$reader" "$dir/fifo" >/dev/null
+[ $? = 1 ] || fail "a pipe is waited for"
+
+[ -n "$ldconfig" ] && [ -r /etc/ld.so.cache ] || { [ $failed = 0 ] && echo "skipped: no ldconfig here to compare with"; exit $((failed ? 1 : 77)); }
+"$ldconfig" -p | sed -n 's/^\t\([^ ]*\) .* => \(.*\)/\1 \2/p' >"$dir/want"
+"$reader" | awk '{ print $1, $2 }' >"$dir/got"
+[ -s "$dir/want" ] && diff "$dir/want" "$dir/got" || fail "this machine's cache reads otherwise"
+exit $failed

@@ -1,0 +1,19 @@
+/* Whatever bytes are an /etc/ld.so.cache, its reader answers or refuses; it never reads outside or loops. */
+#include <string.h>
+#include "util/ldcache.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile size_t sink; /* so that reading is not optimised away */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct ldcache cache;
+	struct ldcache_entry e;
+
+	if (ldcache_init(&cache, data, size))
+		return 0;
+	for (uint32_t at = 0; ldcache_next(&cache, &at, &e);)
+		sink += strlen(e.name) + strlen(e.path) + (e.hwcaps ? strlen(e.hwcaps) : 0) + ldcache_native(&e);
+	return 0;
+}
