@@ -6,7 +6,7 @@
 #include <string.h>
 #include "api.h"
 
-char *library, *soname, *result;
+char *library, *soname, *result, *bad_argument, *unsupported;
 struct entry entries[MAX_ENTRIES];
 int nentries;
 
@@ -211,7 +211,14 @@ static void parse_rest(char *s, struct entry *e)
 	close = s + strlen(s) - 1;
 	if (!p || *close != ')')
 		fail("expected name(arguments)");
-	e->name = api_copy(s, p - s);
+	char *name = p;
+	while (name > s && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
+		name--;
+	e->name = api_copy(name, p - name);
+	if (name > s) {
+		e->result = api_copy(s, name - s);
+		api_trim(e->result);
+	}
 	if (!is_ident(e->name))
 		fail("not a name: %s", e->name);
 	*close = 0;
@@ -223,7 +230,7 @@ static void parse_rest(char *s, struct entry *e)
 
 static void parse_entry(char *s)
 {
-	static const char *classes[] = {"sync", "async", "local", "alias", "none", "data"};
+	static const char *classes[] = {"sync", "async", "local", "alias", "none", "owner", "data"};
 	struct entry *e = &entries[nentries];
 	char *w;
 	bool known = false;
@@ -233,6 +240,7 @@ static void parse_entry(char *s)
 	if (!library)
 		fail("the library line must come first");
 	e->line = line;
+	e->result = result;
 	e->nr = number(word(&s), "the wire number");
 	if (nentries && e->nr <= entries[nentries - 1].nr)
 		fail("number %d is out of order", e->nr);
@@ -240,7 +248,7 @@ static void parse_entry(char *s)
 	for (size_t i = 0; i < sizeof classes / sizeof *classes && e->class; i++)
 		known |= !strcmp(e->class, classes[i]);
 	if (!known)
-		fail("class must be sync, async, local, alias, none or data, not %s", e->class ? e->class : "missing");
+		fail("class must be sync, async, local, alias, none, owner or data, not %s", e->class ? e->class : "missing");
 	w = word(&s);
 	e->since = w && !strcmp(w, "-") ? 0 : number(w, "the version since which it exists");
 	parse_twin(word(&s), e);
@@ -277,8 +285,10 @@ static void parse_line(char *s)
 		library = word(&p);
 		soname = word(&p);
 		result = word(&p);
-		if (!result)
-			fail("library needs a name, a SONAME and a result type");
+		bad_argument = word(&p);
+		unsupported = word(&p);
+		if (!unsupported)
+			fail("library needs a name, a SONAME, a result type and its names for a bad argument and for what is missing");
 	} else if (parse_types(p, &handles) || parse_types(p, &addresses) || parse_types(p, &structs) ||
 		parse_types(p, &callbacks) || parse_types(p, &deeps)) {
 		return;
@@ -308,6 +318,7 @@ static void resolve(void)
 			fail("%s is an alias of %s, which is not a function here", e->name, e->target);
 		memcpy(e->args, t->args, sizeof e->args);
 		e->nargs = t->nargs;
+		e->result = t->result;
 	}
 }
 
@@ -321,7 +332,7 @@ int api_find_arg(const struct entry *e, const char *name, size_t n)
 
 static void check_lengths(void)
 {
-	static const char *special[] = {"str", "image", "params"};
+	static const char *special[] = {"str", "image", "params", "sized"};
 
 	for (int i = 0; i < nentries; i++) {
 		struct entry *e = &entries[i];

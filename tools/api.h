@@ -3,7 +3,7 @@
  *
  * One line an entry point:
  *
- *	nr class since twin name(args)		a function
+ *	nr class since twin name(args)		a function; another result type than the library's stands before the name
  *	nr alias since twin name = target	an older name of the same function
  *	nr data  -     -    name(type)		an exported object
  *
@@ -39,6 +39,7 @@ struct entry {
 	int since;
 	enum twin twin;
 	int twin_since;
+	char *result; /* its type */
 	char *name;
 	char *target; /* alias of this */
 	char *object; /* data: its type */
@@ -48,6 +49,7 @@ struct entry {
 
 /* The whole file; everything lives until exit. */
 extern char *library, *soname, *result;
+extern char *bad_argument, *unsupported; /* names of results: a NULL that must not be; not implemented */
 extern struct entry entries[MAX_ENTRIES];
 extern int nentries;
 
@@ -66,7 +68,8 @@ const char *api_handle(int i);      /* the i-th handle type, or NULL */
 /* The element a pointer points to: "const void *" -> "void", "CUstream *" -> "CUstream". */
 void api_pointee(const char *type, char *out, size_t size);
 
-/* Modes of apigen, in apiwire.c. */
+/* Modes of apigen, in apiwire.c; prefix is the argument behind the file, or NULL. */
+extern const char *prefix;
 void wire_structs(void);
 void wire_client(void);
 void wire_server(void);

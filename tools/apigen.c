@@ -16,6 +16,15 @@ static const char *suffix(const struct entry *e)
 	return e->twin == PTSZ ? "_ptsz" : e->twin == PTDS ? "_ptds" : "";
 }
 
+/* The type of its result, as it stands before a name. */
+static const char *returns(const struct entry *e)
+{
+	static char text[128];
+
+	snprintf(text, sizeof text, "%s%s", e->result, strchr(e->result, '*') ? "" : " ");
+	return text;
+}
+
 static void params(const struct entry *e)
 {
 	for (int i = 0; i < e->nargs; i++) {
@@ -51,7 +60,7 @@ static void each_function(void (*f)(const struct entry *e, const char *twin))
 
 static void field(const struct entry *e, const char *twin)
 {
-	printf("\t%s (*%s%s)(", result, e->name, twin);
+	printf("\t%s(*%s%s)(", returns(e), e->name, twin);
 	params(e);
 	printf(");\n");
 }
@@ -83,7 +92,7 @@ static void mode_ops(void)
 
 static void export_one(const struct entry *e, const char *twin)
 {
-	printf("\nPUBLIC %s %s%s(", result, e->name, twin);
+	printf("\nPUBLIC %s%s%s(", returns(e), e->name, twin);
 	params(e);
 	printf(")\n{\n\treturn NOW->%s%s(", e->name, twin);
 	names(e);
@@ -92,7 +101,7 @@ static void export_one(const struct entry *e, const char *twin)
 
 static void boot_one(const struct entry *e, const char *twin)
 {
-	printf("\nstatic %s boot_%s%s(", result, e->name, twin);
+	printf("\nstatic %sboot_%s%s(", returns(e), e->name, twin);
 	params(e);
 	printf(")\n{\n\treturn START()->%s%s(", e->name, twin);
 	names(e);
@@ -118,11 +127,11 @@ static void mode_exports(void)
 	printf("};\n");
 }
 
-static const char *prefix;
+const char *prefix;
 
 static void weak_one(const struct entry *e, const char *twin)
 {
-	printf("%s %s_%s%s(", result, prefix, e->name, twin);
+	printf("%s%s_%s%s(", returns(e), prefix, e->name, twin);
 	params(e);
 	printf(") __attribute__((weak));\n");
 }
@@ -161,12 +170,12 @@ static void twin_one(const struct entry *e, const char *twin)
 {
 	if (!*twin)
 		return;
-	printf("\nstatic %s twin_%s%s(", result, e->name, twin);
+	printf("\nstatic %stwin_%s%s(", returns(e), e->name, twin);
 	params(e);
 	printf(")\n{\n");
 	if (!takes_stream(e))
 		printf("\tper_thread_default++;\n");
-	printf("\t%s r = BASE->%s(", result, e->name);
+	printf("\t%sr = BASE->%s(", returns(e), e->name);
 	for (int i = 0; i < e->nargs; i++) {
 		bool s = !strcmp(e->args[i].type, "CUstream");
 		printf(s ? "%sPER_THREAD(%s)" : "%s%s", i ? ", " : "", e->args[i].name);
@@ -271,7 +280,7 @@ static void mode_procs(void)
 
 static void proto_one(const struct entry *e, const char *twin)
 {
-	printf("%s %s%s(", result, e->name, twin);
+	printf("%s%s%s(", returns(e), e->name, twin);
 	params(e);
 	printf(");\n");
 }
@@ -367,7 +376,7 @@ static void desc_row(const struct entry *e, const char *twin)
 
 static void trace_one(const struct entry *e, const char *twin)
 {
-	printf("\nstatic %s trace_%s%s(", result, e->name, twin);
+	printf("\nstatic %strace_%s%s(", returns(e), e->name, twin);
 	params(e);
 	printf(")\n{\n\tconst uint64_t a[] = {");
 	for (int i = 0; i < e->nargs; i++) {
@@ -377,9 +386,13 @@ static void trace_one(const struct entry *e, const char *twin)
 		printf(f ? "trace_float(%s), " : s ? "(uintptr_t)&%s, " : "(uint64_t)%s, ", a->name);
 	}
 	printf("0};\n\tuint64_t start = trace_enter(OP_%s%s, a);\n", e->name, twin);
-	printf("\t%s r = TRACED->%s%s(", result, e->name, twin);
+	printf("\t%sr = TRACED->%s%s(", returns(e), e->name, twin);
 	names(e);
-	printf(");\n\treturn trace_leave(OP_%s%s, a, r, start);\n}\n", e->name, twin);
+	printf(");\n");
+	if (e->result == result)
+		printf("\treturn trace_leave(OP_%s%s, a, r, start);\n}\n", e->name, twin);
+	else
+		printf("\ttrace_leave(OP_%s%s, a, 0, start);\n\treturn r;\n}\n", e->name, twin);
 }
 
 static void trace_field(const struct entry *e, const char *twin)
@@ -435,10 +448,11 @@ static void mode_wire(void)
 {
 	head("what a call looks like as bytes");
 	printf("#pragma once\n\n#include \"abi/%s.h\"\n\n", library);
-	printf("enum handle_kind {\n\tHANDLE_NONE,\n");
+	const char *own = prefix ? prefix : ""; /* a second library's, beside the first one's */
+	printf("enum %shandle_kind {\n\t%sHANDLE_NONE,\n", own, own);
 	for (int i = 0; api_handle(i); i++)
 		printf("\tHANDLE_%s,\n", api_handle(i));
-	printf("\tHANDLE_KINDS\n};\n\nenum %s_number {\n", library);
+	printf("\t%sHANDLE_KINDS\n};\n\nenum %s_number {\n", own, library);
 	for (int i = 0; i < nentries; i++)
 		printf("\tNR_%s = %d,\n", entries[i].name, entries[i].nr);
 	printf("};\n\n");
@@ -501,7 +515,7 @@ static void mode_coverage(void)
 
 	printf("# Which entry points of %s do their work\n\nPrinted by `apigen coverage`; do not edit. ", soname);
 	printf("With a vendor driver underneath every name is passed through.\nElsewhere a name without a mark "
-		"answers CUDA_ERROR_NOT_SUPPORTED.\n\n| name | class | since |");
+		"answers %s.\n\n| name | class | since |", unsupported);
 	for (int i = 0; i < nimpls; i++)
 		printf(" %s |", impl_name[i]);
 	printf("\n|---|---|---:|");

@@ -123,10 +123,19 @@ static void print_count(const struct entry *e, const struct arg *a, bool client)
 	(void)e;
 }
 
+static bool is_sized(const struct arg *a)
+{
+	return a->len && !strcmp(a->len, "sized");
+}
+
 static void print_size(const struct entry *e, const struct arg *a, bool client)
 {
 	char t[128];
 
+	if (is_sized(a)) { /* says its own size */
+		printf("wire_sized(%s, sizeof *%s)", a->name, a->name);
+		return;
+	}
 	api_pointee(a->type, t, sizeof t);
 	printf("wire_bytes(");
 	print_count(e, a, client);
@@ -185,7 +194,7 @@ static void client_one(const struct entry *e)
 			continue;
 		}
 		if (!a->opt)
-			printf("\tif (!%s)\n\t\treturn CUDA_ERROR_INVALID_VALUE;\n", a->name);
+			printf("\tif (!%s)\n\t\treturn %s;\n", a->name, bad_argument);
 		printf("\ta.present |= (uint32_t)!!%s << %d;\n", a->name, i);
 		if (a->len && !strcmp(a->len, "str"))
 			printf("\ta.%s_size = %s ? wire_text(%s) : 0;\n", a->name, a->name, a->name);
@@ -223,6 +232,11 @@ static void server_arg(const struct entry *e, int i)
 		return;
 	}
 	api_pointee(a->type, t, sizeof t);
+	if (is_sized(a)) {
+		printf("\t%s *%s = msg_%s_sized(m, a.present >> %d & 1, sizeof *%s);\n", t, a->name,
+			a->dir == IN ? "in" : "inout", i, a->name);
+		return;
+	}
 	printf("\t%s *%s = msg_%s%s(m, a.present >> %d & 1, ", t, a->name, a->dir == IN ? "in" : a->dir == OUT ? "out" : "inout",
 		api_is_handle(t) && goes_in(a) ? "_handles" : a->len && !strcmp(a->len, "str") ? "_text" : "", i);
 	if (api_is_handle(t) && goes_in(a)) {
@@ -255,8 +269,8 @@ static void server_one(const struct entry *e)
 {
 	int order[MAX_ARGS], n = in_order(e, order);
 
-	printf("\nstatic void serve_%s(const struct cuda_ops *ops, struct msg *m)\n{\n\tstruct wire_%s a;\n\n", e->name,
-		e->name);
+	printf("\nstatic void serve_%s(const struct %s_ops *ops, struct msg *m)\n{\n\tstruct wire_%s a;\n\n", e->name,
+		library, e->name);
 	printf("\tmsg_args(m, &a, sizeof a);\n");
 	for (int i = 0; i < n; i++)
 		server_arg(e, order[i]);
@@ -276,7 +290,7 @@ void wire_server(void)
 	for (int k = 0; k < nentries; k++)
 		if (plain(&entries[k]))
 			server_one(&entries[k]);
-	printf("\nstatic const struct served plain[] = {\n");
+	printf("\nstatic const struct %sserved plain[] = {\n", prefix ? prefix : "");
 	for (int k = 0; k < nentries; k++)
 		if (plain(&entries[k]))
 			printf("\t{%d, serve_%s, %s},\n", entries[k].nr, entries[k].name,

@@ -182,6 +182,19 @@ static inline size_t wire_bytes(size_t count, size_t size)
 	return count > SIZE_MAX / 2 / size ? SIZE_MAX / 2 : count * size;
 }
 
+/*
+ * The bytes of a struct whose first word has its size below and its version above; `ours` is the size we know.
+ * A word that cannot be one, or a size far from ours: the word alone, which whoever reads it will refuse.
+ */
+static inline size_t wire_sized(const void *p, size_t ours)
+{
+	uint32_t version;
+
+	memcpy(&version, p, sizeof version);
+	size_t size = version & 0xffffff;
+	return size < sizeof version || size > 2 * ours + 64 || version >> 24 > 16 ? sizeof version : size;
+}
+
 /* A string with its NUL. */
 static inline uint32_t wire_text(const char *s)
 {
