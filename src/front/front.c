@@ -6,6 +6,7 @@
 #include "front/choose.h"
 #include "front/table.h"
 #include "wire/trace.h"
+#include "wire/trace_cuda.h"
 
 _Atomic(const struct cuda_ops *) front_now = &cuda_boot_ops;
 
@@ -89,8 +90,9 @@ static void trace_vendor_addresses(void)
 static const struct cuda_ops *finish_table(void)
 {
 	static bool watching;
-	bool traced = trace_start(&device.ops);
+	bool traced = trace_on();
 
+	trace_behind = &device.ops;
 	if (backend->vendor && traced)
 		trace_vendor_addresses();
 	behind = device;

@@ -20,7 +20,7 @@
 #define FRONT_CUDA_VERSION 13000
 
 extern _Atomic(const struct cuda_ops *) front_now;
-extern const struct cuda_ops cuda_boot_ops, cuda_trace_ops;
+extern const struct cuda_ops cuda_boot_ops;
 
 /* Chooses and opens the device if that has not happened; never NULL: a table of refusals if it fails. */
 const struct cuda_ops *front_start(void);

@@ -6,8 +6,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "abi/cuda.h"
-#include "util/errors.h"
 #include "wire/trace.h"
 
 #define LINE 1024
@@ -21,8 +19,6 @@ struct text {
 static int fd = -1;
 static bool verbose;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-const struct cuda_ops *trace_behind;
 
 __attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
 {
@@ -55,10 +51,9 @@ static void open_output(void)
 		fd = open(to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
-bool trace_start(const struct cuda_ops *behind)
+bool trace_on(void)
 {
 	pthread_once(&once, open_output);
-	trace_behind = behind;
 	return fd >= 0;
 }
 
@@ -172,7 +167,7 @@ uint64_t trace_begin(const struct trace_entry *c, const uint64_t *a)
 void trace_end(const struct trace_entry *c, const uint64_t *a, int result, uint64_t start)
 {
 	double us = (now() - start) / 1e3;
-	const char *name = result_name(result);
+	const char *name = c->result(result);
 	struct text t;
 
 	put_call(&t, c, a);
@@ -180,7 +175,7 @@ void trace_end(const struct trace_entry *c, const uint64_t *a, int result, uint6
 		put(&t, " = %s", name);
 	else
 		put(&t, " = %d", result);
-	for (int i = 0; i < c->nargs && result == CUDA_SUCCESS; i++)
+	for (int i = 0; i < c->nargs && !result; i++)
 		put_out(&t, c, a, i);
 	put(&t, " %.1fus", us);
 	flush(&t);

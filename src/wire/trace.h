@@ -13,7 +13,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "gen/cuda_ops.h"
+#include <string.h>
 
 /* Tables without pointers: the library is in every process, and a pointer is a relocation. */
 struct trace_arg {
@@ -34,10 +34,11 @@ struct trace_entry {
 	const char *name, *names;
 	const struct trace_arg *args;
 	int nargs;
+	const char *(*result)(int code); /* names what it returns; NULL: no such name */
 };
 
-/* True when GANGWAY_TRACE is set: then calls through cuda_trace_ops are printed and go on to `behind`. */
-bool trace_start(const struct cuda_ops *behind);
+/* True when GANGWAY_TRACE is set: then calls are to go through the traced table of their library. */
+bool trace_on(void);
 
 uint64_t trace_begin(const struct trace_entry *c, const uint64_t *a);
 void trace_end(const struct trace_entry *c, const uint64_t *a, int result, uint64_t start);
@@ -45,3 +46,12 @@ void trace_end(const struct trace_entry *c, const uint64_t *a, int result, uint6
 /* A remark on a line of its own, when tracing. */
 void trace_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void trace_vnote(const char *who, const char *format, va_list args);
+
+/* An argument that is a float, for the tables. */
+static inline uint64_t trace_float(float f)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &f, sizeof bits);
+	return bits;
+}

@@ -1,21 +1,13 @@
 /* The traced table: generated, one wrapper a call around trace_begin and trace_end. */
-#include <string.h>
 #include "abi/cuda.h"
-#include "gen/cuda_ops.h"
+#include "util/errors.h"
 #include "wire/names.h"
 #include "wire/trace.h"
+#include "wire/trace_cuda.h"
 
 #define TRACED trace_behind
 
-extern const struct cuda_ops *trace_behind, cuda_trace_ops;
-
-static inline uint64_t trace_float(float f)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &f, sizeof bits);
-	return bits;
-}
+const struct cuda_ops *trace_behind;
 
 static uint64_t trace_enter(int op, const uint64_t *a);
 static CUresult trace_leave(int op, const uint64_t *a, CUresult r, uint64_t start);
@@ -26,7 +18,7 @@ static struct trace_entry entry(int op)
 {
 	const struct trace_call *c = &trace_calls[op];
 
-	return (struct trace_entry){cuda_names[op], trace_names, trace_args + c->first, c->nargs};
+	return (struct trace_entry){cuda_names[op], trace_names, trace_args + c->first, c->nargs, result_name};
 }
 
 static uint64_t trace_enter(int op, const uint64_t *a)

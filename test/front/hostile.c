@@ -11,17 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 #include "abi/cuda.h"
+#include "gen/cuda_ops.h"
 #include "gen/cuda_protos.h"
 #include "test/check.h"
 #include "wire/trace.h"
 
 static const struct cuda_ops *behind;
 #define TRACED behind
-
-static inline uint64_t trace_float(float f)
-{
-	return f != 0;
-}
 
 static uint64_t trace_enter(int op, const uint64_t *a)
 {
@@ -216,7 +212,7 @@ static void for_all(void *library, void (*what)(const struct trace_entry *c, any
 {
 	for (int i = 0; i < cuda_OP_COUNT; i++) {
 		const struct trace_call *t = &trace_calls[i];
-		struct trace_entry c = {cuda_names[i], trace_names, trace_args + t->first, t->nargs};
+		struct trace_entry c = {cuda_names[i], trace_names, trace_args + t->first, t->nargs, NULL};
 		any_fn f = c.name ? (any_fn)dlsym(library, c.name) : NULL;
 
 		if (f && !is_excluded(c.name))
