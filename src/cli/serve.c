@@ -14,7 +14,7 @@
 
 static const char usage[] =
 	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N] [--spares N]\n"
-	"                     [--spin-us N]\n\n"
+	"                     [--spin-us N] [--metrics ADDRESS]\n\n"
 	"Offers this machine's device to other processes, containers and machines; each client gets a process\n"
 	"of its own. Runs in the foreground and logs to stderr, one line an event.\n\n"
 	"  --on DEVICE       nvidia (default), cpu or null: what the clients' programs run on\n"
@@ -26,6 +26,8 @@ static const char usage[] =
 	"  --clients N       at one time, at most (%d); more are refused and told so\n"
 	"  --spares N        workers that have opened the device and wait for a client (%d)\n"
 	"  --spin-us N       how long a worker looks for work before it sleeps (GANGWAY_SPIN_US; else %u)\n"
+	"  --metrics ADDRESS unix:PATH or tcp://HOST:PORT: answers GET /metrics (Prometheus) and /status (JSON).\n"
+	"                    Beside a unix socket PATH that is always told on PATH.status\n"
 	"  --help            this text\n\n"
 	"SIGTERM takes no new clients and ends with the last one; a second SIGTERM ends at once.\n";
 
@@ -66,6 +68,7 @@ static const struct option options[] = {
 	{"clients", required_argument, NULL, 'c'},
 	{"spares", required_argument, NULL, 's'},
 	{"spin-us", required_argument, NULL, 'u'},
+	{"metrics", required_argument, NULL, 'm'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -95,6 +98,9 @@ static int take(int c, struct server_config *config, const char **listen, int *n
 		return 0;
 	case 'g':
 		return find_group(optarg, &config->group);
+	case 'm':
+		config->metrics = complete(optarg);
+		return 0;
 	case 'c':
 		return number(optarg, 1, 65536, &config->clients) ? 0 : cli_usage("serve", "--clients %s?", optarg);
 	case 's':
@@ -108,7 +114,7 @@ int cmd_serve(int argc, char **argv)
 {
 	const char *listen[LISTEN_MAX + 1] = {0};
 	unsigned spin = setting_number(SETTING_SPIN, SETTING_SPIN_MAX, link_defaults(true).spin_us);
-	struct server_config config = {"nvidia", listen, (gid_t)-1, SERVER_CLIENTS, SERVER_SPARES, spin};
+	struct server_config config = {"nvidia", listen, (gid_t)-1, SERVER_CLIENTS, SERVER_SPARES, spin, NULL};
 	char place[256];
 	int c, r, n = 0;
 

@@ -1,4 +1,5 @@
 /* Copies between the device and memory that client and server share: bulk memory, or host memory both map. */
+#include "server/account.h"
 #include "server/copy.h"
 #include "server/hostmem.h"
 
@@ -85,6 +86,14 @@ void serve_copy_down(const struct cuda_ops *ops, struct msg *m)
 	copy_tell(m, stream, a.done, a.host ? NULL : &piece);
 }
 
+static void count_unified(struct session *s, const struct wire_cuMemcpyAsync *a)
+{
+	bool from_host = hostmem_holds(s, a->src, a->ByteCount), to_host = hostmem_holds(s, a->dst, a->ByteCount);
+
+	if (from_host != to_host)
+		stats_add(from_host ? &account_device()->up : &account_device()->down, a->ByteCount);
+}
+
 /* Between unified addresses, which must be the device's or shared: others would be memory of this process. */
 void serve_unified(const struct cuda_ops *ops, struct msg *m)
 {
@@ -95,6 +104,8 @@ void serve_unified(const struct cuda_ops *ops, struct msg *m)
 	if (!copy_reachable(m, a.dst, a.ByteCount) || !copy_reachable(m, a.src, a.ByteCount))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (!msg_bad(m))
+		count_unified(m->session, &a);
+	if (!m->error)
 		msg_result(m, ops->cuMemcpyAsync(a.dst, a.src, a.ByteCount, stream));
 }
 

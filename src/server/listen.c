@@ -22,14 +22,14 @@ static int share(const char *path, gid_t group)
 	return err;
 }
 
-int listener_init(struct listener *l, const char *address, gid_t group)
+int listener_init(struct listener *l, const char *address, gid_t group, bool text)
 {
 	char error[LINK_ERROR_TEXT];
 	const char *path = path_of(address);
 	struct stat st;
 	int err;
 
-	*l = (struct listener){.fd = link_listen(address, 0600, error)};
+	*l = (struct listener){.fd = text ? text_listen(address, 0600, error) : link_listen(address, 0600, error)};
 	if (l->fd < 0) {
 		log_event("cannot listen: %s%s", error,
 			l->fd == -EADDRINUSE ? " (is another server running?)" : "");

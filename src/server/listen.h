@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define LISTENERS 8
@@ -17,6 +18,6 @@ struct listener {
 	ino_t inode;
 };
 
-/* 0 or -errno, having said why. */
-int listener_init(struct listener *l, const char *address, gid_t group);
+/* For clients, or for text (http.h).  0 or -errno, having said why. */
+int listener_init(struct listener *l, const char *address, gid_t group, bool text);
 void listener_finish(struct listener *l);

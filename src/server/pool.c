@@ -23,13 +23,13 @@ uint64_t pool_now(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static struct worker *add(struct pool *p, pid_t pid, int fd, enum worker_state state)
+static struct worker *add(struct pool *p, pid_t pid, int fd, enum worker_state state, struct stats *stats)
 {
 	struct worker *w = calloc(1, sizeof *w);
 
 	if (!w)
 		return NULL;
-	*w = (struct worker){.source.ready = p->ready, .next = p->workers, .state = state, .pid = pid, .fd = fd, .client = -1};
+	*w = (struct worker){.source.ready = p->ready, .next = p->workers, .state = state, .pid = pid, .fd = fd, .client = -1, .stats = stats};
 	p->workers = w;
 	p->spares += state == WORKER_OPENING;
 	p->refusing += state == WORKER_REFUSING;
@@ -48,23 +48,27 @@ static void clear_signals(void)
 static struct worker *start(struct pool *p)
 {
 	struct epoll_event event = {.events = EPOLLIN};
+	struct stats *stats = stats_create();
 	struct worker *w;
 	int pair[2];
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+	if (!stats || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		log_event("cannot start a worker: %s", strerror(errno));
+		stats_destroy(stats);
 		return NULL;
 	}
 	pid = fork();
 	if (!pid) {
 		clear_signals();
-		worker_main(pair[1], p->config);
+		worker_main(pair[1], p->config, stats);
 	}
 	int err = errno;
 	close(pair[1]);
-	w = pid > 0 ? add(p, pid, pair[0], WORKER_OPENING) : NULL;
+	stats_keep(stats);
+	w = pid > 0 ? add(p, pid, pair[0], WORKER_OPENING, stats) : NULL;
 	if (!w) {
+		stats_destroy(stats);
 		log_event("cannot start a worker: %s", strerror(pid > 0 ? ENOMEM : err));
 		close(pair[0]); /* if it runs, it ends by this */
 		return NULL;
@@ -95,7 +99,7 @@ static void refuse(struct pool *p, int client, const char *why)
 	}
 	close(client);
 	if (pid > 0)
-		add(p, pid, -1, WORKER_REFUSING);
+		add(p, pid, -1, WORKER_REFUSING, NULL);
 	log_event("client refused: %s", why);
 }
 
@@ -226,6 +230,7 @@ bool pool_reap(struct pool *p, pid_t pid, int status)
 	if (w->client >= 0)
 		again(p, w->client, w->tries);
 	hush(p, w);
+	stats_destroy(w->stats);
 	free(w);
 	return unused;
 }

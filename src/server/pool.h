@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "server/server.h"
+#include "server/stats.h"
 #include "server/worker.h"
 
 /* What epoll calls back: first in everything the parent listens to. */
@@ -30,6 +31,7 @@ struct worker {
 	int client;
 	pid_t client_pid; /* for the log; 0: unknown */
 	unsigned tries;
+	struct stats *stats;
 };
 
 struct pool {

@@ -1,5 +1,7 @@
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,6 +14,7 @@
 #include "server/notify.h"
 #include "server/pool.h"
 #include "server/server.h"
+#include "server/status.h"
 #include "transport/transport.h"
 
 #define END_MS 2000 /* after the second SIGTERM: then SIGKILL */
@@ -25,6 +28,8 @@ struct door {
 struct server {
 	const struct server_config *config;
 	struct pool pool;
+	struct status status;
+	struct http http;
 	struct source signals;
 	int signal_fd;
 	struct door doors[LISTENERS];
@@ -59,6 +64,7 @@ static void accept_client(struct source *source, void *server)
 
 	if (client < 0)
 		return;
+	s->status.connections++;
 	pool_take(&s->pool, client);
 	pool_fill(&s->pool);
 	tell_status(s);
@@ -110,7 +116,7 @@ static void close_doors(struct server *s)
 
 static void drain(struct server *s)
 {
-	s->draining = true;
+	s->draining = s->status.draining = true;
 	close_doors(s);
 	pool_end_spares(&s->pool);
 	log_event("no new clients; %u to go", s->pool.busy);
@@ -165,12 +171,72 @@ static int open_doors(struct server *s)
 			log_event("more than %d addresses to listen on", LISTENERS);
 			return -E2BIG;
 		}
-		int err = listener_init(&d->listener, s->config->listen[s->ndoors], s->config->group);
+		int err = listener_init(&d->listener, s->config->listen[s->ndoors], s->config->group, false);
 		if (err)
 			return err;
 		d->source.ready = accept_client;
 	}
 	return 0;
+}
+
+/* "/clients/123/end": 123, else 0. */
+static int client_to_end(const char *path)
+{
+	char *end;
+	long pid = strncmp(path, "/clients/", 9) ? 0 : strtol(path + 9, &end, 10);
+
+	return pid > 0 && pid <= INT_MAX && !strcmp(end, "/end") ? (int)pid : 0;
+}
+
+static int end_client(struct server *s, const struct http_request *q, FILE *body)
+{
+	const struct worker *w = status_worker(&s->status, client_to_end(q->path));
+
+	if (!q->owner)
+		return fputs("Only the server's user and root may end clients, over the unix socket.\n", body), 403;
+	if (!w)
+		return fputs("There is no such client.\n", body), 404;
+	log_event("client %d is ended by request", w->client_pid ? w->client_pid : w->stats->client.pid);
+	kill(w->pid, SIGTERM);
+	return fputs("ended\n", body), 200;
+}
+
+static int answer(void *server, const struct http_request *q, FILE *body, const char **type)
+{
+	struct server *s = server;
+
+	if (!strcmp(q->method, "POST") && client_to_end(q->path))
+		return end_client(s, q, body);
+	if (strcmp(q->method, "GET"))
+		return fputs("GET /metrics or /status.\n", body), 405;
+	if (!strcmp(q->path, "/metrics")) {
+		*type = "text/plain; version=0.0.4; charset=utf-8";
+		return status_metrics(&s->status, body), 200;
+	}
+	if (!strcmp(q->path, "/status")) {
+		*type = "application/json";
+		return status_json(&s->status, body), 200;
+	}
+	return fputs("There is /metrics and /status here.\n", body), 404;
+}
+
+/* What is told beside the clients' sockets is a convenience: without it the server still serves. */
+static int open_status(struct server *s)
+{
+	char address[sizeof s->doors[0].listener.name + 8];
+
+	http_init(&s->http, s->pool.epoll, answer);
+	for (unsigned i = 0; i < s->ndoors; i++)
+		if (!strncmp(s->doors[i].listener.name, "unix:", 5)) {
+			snprintf(address, sizeof address, "%s.status", s->doors[i].listener.name);
+			http_listen(&s->http, address, s->config->group);
+		}
+	if (!s->config->metrics)
+		return 0;
+	int err = http_listen(&s->http, s->config->metrics, s->config->group);
+	if (!err)
+		log_event("metrics on %s", s->http.doors[s->http.ndoors - 1].listener.name);
+	return err;
 }
 
 /* Each client takes a few descriptors of its worker, and two of ours for a moment. */
@@ -242,12 +308,17 @@ static void loop(struct server *s)
 
 int server_run(const struct server_config *config)
 {
-	struct server s = {.config = config, .pool.config = config, .pool.ready = hear_worker};
+	static struct server s; /* large, and one a process */
 	struct server_config first = *config;
-	int r = open_signals(&s);
+	int r;
+
+	s = (struct server){.config = config, .pool.config = config, .pool.ready = hear_worker};
+	s.status.pool = &s.pool;
+	r = open_signals(&s);
 
 	raise_limits();
 	r = r ? r : open_doors(&s);
+	r = r ? r : open_status(&s);
 	if (!r) {
 		first.spares = 1; /* the first one shows whether the device can be opened */
 		s.pool.config = &first;
@@ -259,6 +330,7 @@ int server_run(const struct server_config *config)
 	if (!r)
 		loop(&s);
 	close_doors(&s);
+	http_finish(&s.http);
 	if (!r && !s.result)
 		log_event("all clients have ended");
 	return r ? r : s.result;

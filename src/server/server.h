@@ -4,6 +4,8 @@
  *	listen ─ accept ─▶ a worker that is ready ─▶ serves one client, exits
  *	                   and the next one is started
  *
+ * Beside each unix socket PATH lies PATH.status, where the server tells what it does: see status.h.
+ *
  * The parent never touches CUDA, so nothing a GPU or a client does can take it along.  If it is killed,
  * clients that have a worker keep it; new ones find nobody until a server is started again.
  */
@@ -21,6 +23,7 @@ struct server_config {
 	unsigned clients;	   /* at one time, at most */
 	unsigned spares;	   /* workers that wait for a client */
 	unsigned spin_us;	   /* how long a worker spins before it sleeps */
+	const char *metrics;	   /* where status.h is told, too; NULL: only beside the unix sockets */
 };
 
 /* Until SIGTERM or SIGINT, then until the last client has ended.  0 or -errno, having said why. */

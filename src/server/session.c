@@ -1,7 +1,19 @@
 #include <errno.h>
+#include "server/account.h"
 #include "server/msg.h"
 #include "server/pump.h"
 #include "server/wait.h"
+#include "transport/wait.h"
+
+static void note_context(struct session *s, CUcontext context)
+{
+	CUdevice device = 0;
+
+	s->context = context;
+	if (context && s->ops->cuCtxGetDevice(&device))
+		device = 0;
+	account_enter(context, device);
+}
 
 CUresult session_enter(struct session *s, uint64_t id)
 {
@@ -13,7 +25,7 @@ CUresult session_enter(struct session *s, uint64_t id)
 		return CUDA_SUCCESS;
 	CUresult r = s->ops->cuCtxSetCurrent(real);
 	if (!r)
-		s->context = real;
+		note_context(s, real);
 	return r;
 }
 
@@ -40,22 +52,85 @@ static bool moves_context(unsigned op)
 	}
 }
 
+static void note_current(struct session *s)
+{
+	CUcontext context;
+
+	note_context(s, s->ops->cuCtxGetCurrent(&context) ? NULL : context);
+}
+
+/* ---- Counting ---- */
+
+static bool is_launch(unsigned op)
+{
+	switch (op) {
+	case WIRE_LAUNCH:
+	case NR_cuLaunchKernel:
+	case NR_cuLaunchKernelEx:
+	case NR_cuLaunchCooperativeKernel:
+	case NR_cuGraphLaunch:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void count_call(const struct frame *f, bool waits, CUresult r)
+{
+	struct stats_device *d = account_device();
+
+	stats_add(&d->calls, 1);
+	stats_add(&d->answers, waits);
+	stats_add(&d->launches, is_launch(f->op));
+	stats_add(&d->errors, r && r != CUDA_ERROR_NOT_READY);
+}
+
+/*
+ * How long calls wait for us: the newest one there is now has only just been published, so its time begins
+ * here and ends when it is taken.  It stands for all that were taken meanwhile.
+ */
+static void time_wait(struct session *s, uint64_t ticket, bool due)
+{
+	struct stats_times *t = &account_device()->wait;
+	uint64_t newest;
+
+	if (s->watched && ticket >= s->watched) {
+		stats_time(t, wait_now() - s->watched_at, s->watched - s->watched_from);
+		s->watched = 0;
+	}
+	if (!due || s->watched || !link_newest(s->link, &newest))
+		return;
+	if (newest <= ticket) {
+		stats_time(t, 0, STATS_SAMPLE);
+		return;
+	}
+	s->watched = newest;
+	s->watched_from = ticket;
+	s->watched_at = wait_now();
+}
+
 static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 {
 	const struct served *call = serve_find(f->op);
+	uint64_t start;
+	bool timed;
 
 	s->op = f->op;
 	if (!call || !msg_init(m, s, f))
 		return -EPROTO;
-	s->calls++;
+	timed = ++s->calls % STATS_SAMPLE == 0;
 	s->answers += call->waits;
+	time_wait(s, f->ticket, timed);
+	start = timed ? wait_now() : 0;
 	m->error = session_enter(s, m->context);
 	call->serve(s->ops, m);
 	if (moves_context(f->op)) {
 		session_context_gone();
-		if (s->ops->cuCtxGetCurrent(&s->context))
-			s->context = NULL;
+		note_current(s);
 	}
+	if (timed)
+		stats_time(&account_device()->run, wait_now() - start, STATS_SAMPLE);
+	count_call(f, call->waits, m->result);
 	return msg_finish(m, call->waits);
 }
 
@@ -65,8 +140,7 @@ int session_start(struct session *s)
 	s->waiters = waiters_create(s);
 	if (!s->handles || !s->waiters)
 		return -ENOMEM;
-	if (s->ops->cuCtxGetCurrent(&s->context))
-		s->context = NULL;
+	note_current(s);
 	session_share(s);
 	serve_init();
 	return 0;

@@ -39,6 +39,7 @@ struct session {
 	struct map textures;	 /* texture and surface objects: texture.c */
 	struct map retained;	 /* allocations that are held more than once: vmm.c */
 	uint64_t calls, answers;
+	uint64_t watched, watched_from, watched_at; /* tickets and a time: how long calls wait */
 	unsigned op; /* the latest call */
 };
 

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "backend/backend.h"
 #include "backend/plugin.h"
+#include "server/account.h"
 #include "server/code.h"
 #include "server/give.h"
 #include "server/log.h"
@@ -41,7 +43,55 @@ static void fill(struct cuda_ops *table)
 			f[i] = unsupported;
 }
 
-static const struct cuda_ops *open_device(const char *device, char *why, size_t size)
+static void describe_devices(const struct cuda_ops *ops, struct stats *stats)
+{
+	int n = 0;
+
+	if (ops->cuDeviceGetCount(&n))
+		n = 0;
+	n = n < STATS_DEVICES ? n : STATS_DEVICES;
+	for (int i = 0; i < n; i++) {
+		size_t memory = 0;
+
+		ops->cuDeviceGetName(stats->info[i].name, STATS_TEXT, i);
+		ops->cuDeviceGetUuid_v2((CUuuid *)stats->info[i].uuid, i);
+		ops->cuDeviceTotalMem_v2(&memory, i);
+		stats->info[i].memory = memory;
+	}
+	atomic_store(&stats->ndevices, (uint32_t)n);
+}
+
+/* Of a process on this machine, as far as we may look. */
+static void program_of(pid_t pid, char *name, size_t size)
+{
+	char path[32];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/comm", pid);
+	fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	n = fd < 0 ? 0 : read(fd, name, size - 1);
+	if (fd >= 0)
+		close(fd);
+	n = n > 0 && name[n - 1] == '\n' ? n - 1 : n;
+	name[n > 0 ? n : 0] = 0;
+}
+
+static void describe_client(const struct link_peer *peer, struct stats *stats)
+{
+	struct stats_client *c = &stats->client;
+
+	c->pid = peer->pid;
+	c->uid = peer->known ? (int)peer->uid : -1;
+	c->local = peer->local;
+	c->since = (uint64_t)time(NULL);
+	snprintf(c->build, sizeof c->build, "%s", peer->build);
+	if (peer->known)
+		program_of(peer->pid, c->program, sizeof c->program);
+	atomic_store(&stats->connected, true);
+}
+
+static const struct cuda_ops *open_device(const char *device, struct stats *stats, char *why, size_t size)
 {
 	static struct cuda_ops table;
 	const struct backend *b = !strcmp(device, "nvidia") ? &nvidia_backend : plugin_backend(device, why, size);
@@ -52,6 +102,10 @@ static const struct cuda_ops *open_device(const char *device, char *why, size_t 
 		r = table.cuInit(0);
 		if (r)
 			snprintf(why, size, "its driver does not start: %s", result_name(r) ? result_name(r) : "an unknown error");
+	}
+	if (!r) {
+		describe_devices(&table, stats);
+		account_wrap(&table, stats);
 	}
 	return r ? NULL : &table;
 }
@@ -65,7 +119,7 @@ static void warm_up(const struct cuda_ops *ops)
 		ops->cuCtxSetCurrent(ctx);
 }
 
-static int serve(int client, const struct cuda_ops *ops, unsigned spin_us)
+static int serve(int client, const struct cuda_ops *ops, unsigned spin_us, struct stats *stats)
 {
 	struct link_config config = link_defaults(true);
 	uint64_t start = pool_now();
@@ -83,6 +137,7 @@ static int serve(int client, const struct cuda_ops *ops, unsigned spin_us)
 	const struct link_peer *peer = link_peer(s.link);
 	log_event("client %d of user %d connected (%s, %s)", peer->pid, peer->known ? (int)peer->uid : -1,
 		peer->local ? "shared memory" : "tcp", peer->build);
+	describe_client(peer, stats);
 	r = session_start(&s);
 	if (r)
 		return r;
@@ -131,7 +186,7 @@ static void set_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-_Noreturn void worker_main(int parent, const struct server_config *config)
+_Noreturn void worker_main(int parent, const struct server_config *config, struct stats *stats)
 {
 	char why[WORKER_TEXT] = "";
 	const struct cuda_ops *ops;
@@ -140,7 +195,7 @@ _Noreturn void worker_main(int parent, const struct server_config *config)
 	keep_only(parent);
 	set_signals();
 	events_capture_output();
-	ops = open_device(config->device, why, sizeof why);
+	ops = open_device(config->device, stats, why, sizeof why);
 	if (ops)
 		warm_up(ops);
 	give_say(FIRST_FD, ops ? WORKER_READY : WORKER_FAILED, why);
@@ -150,10 +205,10 @@ _Noreturn void worker_main(int parent, const struct server_config *config)
 	prctl(PR_SET_PDEATHSIG, 0);
 	give_say(FIRST_FD, WORKER_TAKEN, "");
 	close(FIRST_FD);
-	if (!ops && !(ops = open_device(config->device, why, sizeof why))) { /* it may have come by now */
+	if (!ops && !(ops = open_device(config->device, stats, why, sizeof why))) { /* it may have come by now */
 		log_event("client refused: device %s: %s", config->device, why);
 		refuse(client, why);
 		_exit(1);
 	}
-	_exit(serve(client, ops, config->spin_us) ? 1 : 0);
+	_exit(serve(client, ops, config->spin_us, stats) ? 1 : 0);
 }

@@ -8,12 +8,13 @@
  * Whatever the client left behind goes with the process.  It holds no descriptor of its parent's or of
  * other clients, only its end of the socket to the parent and, later, its client's.
  *
- * A worker is as trustworthy as its client: the parent reads one byte and a text from it, before the
- * client has come, and nothing afterwards.
+ * A worker is as trustworthy as its client: the parent reads one byte and a text from it before the
+ * client has come, and afterwards only the numbers in its statistics.
  */
 #pragma once
 
 #include "server/server.h"
+#include "server/stats.h"
 
 #define WORKER_TEXT 256
 
@@ -24,7 +25,7 @@ enum worker_word {
 };
 
 /* In a fresh child: never return.  `parent` is where the client's socket will come from. */
-_Noreturn void worker_main(int parent, const struct server_config *config);
+_Noreturn void worker_main(int parent, const struct server_config *config, struct stats *stats);
 /* For a client that cannot be served: tells it why. */
 _Noreturn void worker_refuse(int client, const char *why);
 

@@ -14,7 +14,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define UNIX_TYPE   (SOCK_SEQPACKET | SOCK_CLOEXEC)
 #define BACKLOG	    1024
 #define SOCKET_BYTES (4 << 20)
 
@@ -96,7 +95,7 @@ static void unlink_stale(const struct sockaddr_un *name)
 		close(fd);
 }
 
-static int listen_unix(const char *path, mode_t mode, char error[LINK_ERROR_TEXT])
+static int listen_unix(const char *path, int type, mode_t mode, char error[LINK_ERROR_TEXT])
 {
 	struct sockaddr_un name;
 	int fd, err = unix_name(path, &name, error);
@@ -104,7 +103,7 @@ static int listen_unix(const char *path, mode_t mode, char error[LINK_ERROR_TEXT
 	if (err)
 		return err;
 	unlink_stale(&name);
-	fd = socket(AF_UNIX, UNIX_TYPE, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 	/* The mode is set before the name exists: at no time may others connect. */
 	if (fd >= 0 && !fchmod(fd, mode) && !bind(fd, (struct sockaddr *)&name, sizeof name) &&
 	    !chmod(path, mode) && !listen(fd, BACKLOG))
@@ -148,7 +147,14 @@ int link_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT])
 {
 	const char *path = unix_path(address);
 
-	return path ? listen_unix(path, mode, error) : listen_tcp(address, error);
+	return path ? listen_unix(path, SOCK_SEQPACKET, mode, error) : listen_tcp(address, error);
+}
+
+int text_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT])
+{
+	const char *path = unix_path(address);
+
+	return path ? listen_unix(path, SOCK_STREAM, mode, error) : listen_tcp(address, error);
 }
 
 int link_accept(int listener)
@@ -232,14 +238,14 @@ static const char *hint(int err)
 							      "";
 }
 
-static int connect_unix(const char *path, uint64_t deadline, char error[LINK_ERROR_TEXT])
+static int connect_unix(const char *path, int type, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
 	struct sockaddr_un name;
 	int fd, err = unix_name(path, &name, error);
 
 	if (err)
 		return err;
-	fd = socket(AF_UNIX, UNIX_TYPE | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	err = fd < 0 ? -errno : connect_one(fd, (struct sockaddr *)&name, sizeof name, deadline);
 	if (!err)
 		return fd;
@@ -248,14 +254,14 @@ static int connect_unix(const char *path, uint64_t deadline, char error[LINK_ERR
 	return error_text(error, err, "unix:%s: %s%s", path, strerror(-err), hint(err));
 }
 
-int address_connect(const char *address, uint64_t deadline, char error[LINK_ERROR_TEXT])
+static int connect_to(const char *address, int type, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
 	const char *path = unix_path(address);
 	struct addrinfo *list, *a;
 	int fd = -1, err;
 
 	if (path)
-		return connect_unix(path, deadline, error);
+		return connect_unix(path, type, deadline, error);
 	err = tcp_names(address, false, &list, error);
 	if (err)
 		return err;
@@ -270,6 +276,16 @@ int address_connect(const char *address, uint64_t deadline, char error[LINK_ERRO
 	}
 	freeaddrinfo(list);
 	return fd >= 0 ? fd : error_text(error, err, "%s: %s%s", address, strerror(-err), hint(err));
+}
+
+int address_connect(const char *address, uint64_t deadline, char error[LINK_ERROR_TEXT])
+{
+	return connect_to(address, SOCK_SEQPACKET, deadline, error);
+}
+
+int text_connect(const char *address, unsigned timeout_ms, char error[LINK_ERROR_TEXT])
+{
+	return connect_to(address, SOCK_STREAM, wait_now() + timeout_ms * 1000000ull, error);
 }
 
 /* A socket of another type finds out who is there and cannot connect to it. */

@@ -76,6 +76,30 @@ int link_next(struct link *l, struct frame *frame, int timeout_ms)
 	return err == -EAGAIN ? wait_frame(l, frame, timeout_ms) : err;
 }
 
+static bool published(struct link *l, uint64_t ticket)
+{
+	return load_relaxed(&l->board[ticket % BOARD_SLOTS]) >> LANE_BITS == ticket + 1;
+}
+
+/* Tickets are published nearly in order: by halves. */
+bool link_newest(struct link *l, uint64_t *ticket)
+{
+	uint64_t next = load_relaxed(&l->next), low = 0, high = BOARD_SLOTS;
+
+	if (l->tcp_link || !next)
+		return false;
+	while (high - low > 1) {
+		uint64_t middle = (low + high) / 2;
+
+		if (published(l, next - 1 + middle))
+			low = middle;
+		else
+			high = middle;
+	}
+	*ticket = next - 1 + low;
+	return true;
+}
+
 void link_interrupt(struct link *l)
 {
 	uint64_t one = 1;

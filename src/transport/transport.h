@@ -89,6 +89,10 @@ int link_accept(int listener);
 /* What a listening descriptor is called, in the form that link_connect understands. */
 int link_address(int listener, char *text, size_t size);
 
+/* The same addresses for a plain stream of bytes, which is no link: a descriptor or -errno. */
+int text_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT]);
+int text_connect(const char *address, unsigned timeout_ms, char error[LINK_ERROR_TEXT]);
+
 /* Does anybody listen there?  Without disturbing a server on this machine.  0 or -errno and a sentence. */
 int link_probe(const char *address, char error[LINK_ERROR_TEXT]);
 
@@ -161,6 +165,9 @@ void lane_release(struct lane *lane);
  */
 int link_next(struct link *link, struct frame *frame, int timeout_ms);
 void link_interrupt(struct link *link);
+
+/* The newest ticket that the client has published by now, as far as a glance tells.  Shared memory only: false. */
+bool link_newest(struct link *link, uint64_t *ticket);
 
 /* Lanes are numbered from 0 by the client; what the server keeps for one hangs here. */
 unsigned lane_number(const struct lane *lane);

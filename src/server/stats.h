@@ -1,0 +1,75 @@
+/*
+ * stats.h - what a worker has done for its client: a few pages of numbers that its parent reads.
+ *
+ *	dispatcher ── adds ──▶ pages made before the fork ──▶ parent: /metrics, /status
+ *
+ * One thread writes, the worker's dispatcher; adding costs an addition.  Times are taken of one call in
+ * STATS_SAMPLE, and counted as often as they stand for.
+ *
+ * Trust: a worker is as trustworthy as its client.  To the parent these are numbers and bytes, nothing more.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define STATS_DEVICES 16 /* what comes behind counts as the last */
+#define STATS_BUCKETS 24 /* 1 us, 2 us, ... 8 s; and one for the rest */
+#define STATS_SAMPLE  16
+#define STATS_TEXT    64
+
+struct stats_times {
+	_Atomic uint64_t bucket[STATS_BUCKETS + 1];
+	_Atomic uint64_t sum_ns;
+};
+
+struct stats_device {
+	_Atomic uint64_t calls, answers, launches, errors;
+	_Atomic uint64_t up, down;     /* bytes copied to the device, and from it */
+	_Atomic uint64_t memory, peak; /* bytes allocated now, and at most */
+	struct stats_times wait;       /* published, not yet taken: over shared memory only */
+	struct stats_times run;	       /* in the driver */
+};
+
+/* The client, as the kernel tells or, over TCP, as it says itself. */
+struct stats_client {
+	int pid, uid; /* -1: not known */
+	bool local;
+	uint64_t since; /* seconds since 1970 */
+	char program[STATS_TEXT], build[STATS_TEXT];
+};
+
+struct stats {
+	_Atomic uint32_t ndevices;
+	struct {
+		char name[STATS_TEXT];
+		uint8_t uuid[16];
+		uint64_t memory;
+	} info[STATS_DEVICES];
+	_Atomic bool connected; /* client is filled in */
+	struct stats_client client;
+	struct stats_device device[STATS_DEVICES];
+};
+
+/* Parent: NULL without memory.  Called before the fork; stats_keep after it, so that no later child has them. */
+struct stats *stats_create(void);
+void stats_keep(struct stats *s);
+void stats_destroy(struct stats *s);
+
+static inline void stats_add(_Atomic uint64_t *n, uint64_t more)
+{
+	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+static inline uint64_t stats_read(const _Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+/* A time of `ns`, for so many calls. */
+void stats_time(struct stats_times *t, uint64_t ns, uint64_t calls);
+
+/* The end of a bucket in seconds; the last has none. */
+double stats_bucket_end(unsigned bucket);

@@ -1,0 +1,23 @@
+/*
+ * status.h - what the parent tells about itself and its clients.
+ *
+ *	GET /metrics	Prometheus' text, for collectors
+ *	GET /status	JSON, for `gangway top` and scripts
+ *	POST /clients/PID/end	ends the worker PID and with it its client's session: the server's user and root only
+ */
+#pragma once
+
+#include "server/http.h"
+#include "server/pool.h"
+
+struct status {
+	const struct pool *pool;
+	uint64_t connections; /* since the start */
+	bool draining;
+};
+
+void status_metrics(const struct status *s, FILE *out);
+void status_json(const struct status *s, FILE *out);
+
+/* The worker that serves a client, by its own number or NULL. */
+const struct worker *status_worker(const struct status *s, int pid);
