@@ -48,7 +48,8 @@ static struct item *add(enum kind kind, uint64_t key, uint64_t size)
 
 	if (!i)
 		return NULL;
-	*i = (struct item){.node.key = key, .kind = kind, .size = size, .context = current, .device = device, .held = 1};
+	*i = (struct item){
+		.node.key = key, .kind = kind, .size = size, .context = current, .device = device, .held = 1};
 	map_insert(&items[kind], &i->node);
 	if (kind == MAPPING)
 		return i;
@@ -159,8 +160,10 @@ static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
 static CUresult array_create(CUarray *a, const CUDA_ARRAY_DESCRIPTOR *d)
 {
 	CUresult r = real.cuArrayCreate_v2(a, d);
+	CUDA_ARRAY3D_DESCRIPTOR as3d = {
+		.Width = d->Width, .Height = d->Height, .Format = d->Format, .NumChannels = d->NumChannels};
 
-	return r ? r : made(ARRAY, (uintptr_t)*a, d->Width * at_least_1(d->Height) * d->NumChannels * format_bytes(d->Format));
+	return r ? r : made(ARRAY, (uintptr_t)*a, array_bytes(&as3d));
 }
 
 static CUresult array3d_create(CUarray *a, const CUDA_ARRAY3D_DESCRIPTOR *d)
@@ -210,7 +213,8 @@ static void let_go(struct item *i)
 		drop(i);
 }
 
-static CUresult create(CUmemGenericAllocationHandle *h, size_t size, const CUmemAllocationProp *p, unsigned long long flags)
+static CUresult create(CUmemGenericAllocationHandle *h, size_t size, const CUmemAllocationProp *p,
+		       unsigned long long flags)
 {
 	CUresult r = real.cuMemCreate(h, size, p, flags);
 
@@ -238,7 +242,8 @@ static CUresult release(CUmemGenericAllocationHandle h)
 	return r;
 }
 
-static CUresult map(CUdeviceptr p, size_t size, size_t offset, CUmemGenericAllocationHandle h, unsigned long long flags)
+static CUresult map(CUdeviceptr p, size_t size, size_t offset, CUmemGenericAllocationHandle h,
+		    unsigned long long flags)
 {
 	CUresult r = real.cuMemMap(p, size, offset, h, flags);
 	struct item *physical = r ? NULL : find(PHYSICAL, h), *i = physical ? add(MAPPING, p, size) : NULL;

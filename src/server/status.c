@@ -78,7 +78,8 @@ static const struct family {
 	{"round_trips_total", "counter", "", "Calls that the client has waited for", FIELD(answers)},
 	{"launches_total", "counter", "", "Kernels and graphs launched", FIELD(launches)},
 	{"errors_total", "counter", "", "Calls that failed", FIELD(errors)},
-	{"copied_bytes_total", "counter", ",direction=\"up\"", "Bytes copied to the device (up) and from it (down)", FIELD(up)},
+	{"copied_bytes_total", "counter", ",direction=\"up\"", "Bytes copied to the device (up) and from it (down)",
+		FIELD(up)},
 	{"copied_bytes_total", "counter", ",direction=\"down\"", NULL, FIELD(down)},
 	{"memory_bytes", "gauge", "", "Device memory that the client holds", FIELD(memory)},
 	{"memory_peak_bytes", "gauge", "", "The most it has held", FIELD(peak)},
@@ -199,7 +200,8 @@ static void json_client(FILE *out, const struct worker *w)
 	json_text(out, c.program);
 	fprintf(out, ", \"build\": ");
 	json_text(out, c.build);
-	fprintf(out, ", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"use\": [", c.local ? "shared memory" : "tcp", c.since);
+	fprintf(out, ", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"use\": [",
+		c.local ? "shared memory" : "tcp", c.since);
 	for (unsigned d = 0; d < STATS_DEVICES; d++)
 		if (used(w, d)) {
 			fputs(comma, out);
@@ -228,7 +230,9 @@ void status_json(const struct status *s, FILE *out)
 	json_text(out, note_build);
 	fprintf(out, ", \"device\": ");
 	json_text(out, c->device);
-	fprintf(out, ", \"clients\": %u, \"clients_max\": %u, \"connections\": %" PRIu64 ", \"draining\": %s},\n  \"devices\": [",
+	fprintf(out,
+		", \"clients\": %u, \"clients_max\": %u, \"connections\": %" PRIu64
+		", \"draining\": %s},\n  \"devices\": [",
 		s->pool->busy, c->clients, s->connections, s->draining ? "true" : "false");
 	if (knowing(s))
 		json_devices(out, knowing(s));
