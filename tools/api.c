@@ -6,7 +6,7 @@
 #include <string.h>
 #include "api.h"
 
-char *library, *soname, *result, *bad_argument, *unsupported;
+char *library, *soname, *result, *bad_argument, *unsupported, *stub_result, *node;
 struct entry entries[MAX_ENTRIES];
 int nentries;
 
@@ -273,6 +273,20 @@ static bool parse_types(char *p, struct types *t)
 	return true;
 }
 
+/* "stub VALUE", "node NAME": what is said once of the whole library */
+static bool parse_value(char *p, const char *key, char **value)
+{
+	size_t n = strlen(key);
+
+	if (strncmp(p, key, n) || p[n] != ' ')
+		return false;
+	p += n;
+	*value = word(&p);
+	if (!*value || *skip(p))
+		fail("%s takes one word", key);
+	return true;
+}
+
 static void parse_line(char *s)
 {
 	char *p = skip(s);
@@ -289,6 +303,8 @@ static void parse_line(char *s)
 		unsupported = word(&p);
 		if (!unsupported)
 			fail("library needs a name, a SONAME, a result type and its names for a bad argument and for what is missing");
+	} else if (parse_value(p, "stub", &stub_result) || parse_value(p, "node", &node)) {
+		return;
 	} else if (parse_types(p, &handles) || parse_types(p, &addresses) || parse_types(p, &structs) ||
 		parse_types(p, &callbacks) || parse_types(p, &deeps)) {
 		return;

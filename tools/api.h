@@ -7,6 +7,13 @@
  *	nr alias since twin name = target	an older name of the same function
  *	nr data  -     -    name(type)		an exported object
  *
+ * Before them, of the library as a whole: its name, SONAME and result type, and what it answers to a bad argument
+ * and to what is not implemented; what a stub answers; the version node of its names, if they have one:
+ *
+ *	library cuda libcuda.so.1 CUresult CUDA_ERROR_INVALID_VALUE CUDA_ERROR_NOT_SUPPORTED
+ *	stub CUDA_ERROR_STUB_LIBRARY
+ *	node libcudart.so.13
+ *
  * An argument is its C declaration; a pointer has a direction before it and, where it is not one
  * element, a length: in(count) const T *x, out? T *x (may be NULL), in(str) const char *x.
  * doc/adding-a-call.md explains the words.  Bad input ends with file:line and a sentence.
@@ -50,6 +57,7 @@ struct entry {
 /* The whole file; everything lives until exit. */
 extern char *library, *soname, *result;
 extern char *bad_argument, *unsupported; /* names of results: a NULL that must not be; not implemented */
+extern char *stub_result, *node; /* NULL if the file says nothing of them */
 extern struct entry entries[MAX_ENTRIES];
 extern int nentries;
 

@@ -436,12 +436,43 @@ static void map_one(const struct entry *e, const char *twin)
 
 static void mode_map(void)
 {
-	printf("{\nglobal:\n");
+	printf("%s%s{\nglobal:\n", node ? node : "", node ? " " : "");
 	each_function(map_one);
 	for (int i = 0; i < nentries; i++)
 		if (entries[i].object)
 			printf("\t%s;\n", entries[i].name);
 	printf("local: *;\n};\n");
+}
+
+static void stub_one(const struct entry *e, const char *twin)
+{
+	if (e->result == result)
+		printf("STUB(%s%s)\n", e->name, twin);
+	else if (!strcmp(e->result, "const char *"))
+		printf("STUB_TEXT(%s%s)\n", e->name, twin);
+	else {
+		fprintf(stderr, "apigen: what does a stub of %s answer, which returns %s?\n", e->name, e->result);
+		exit(1);
+	}
+}
+
+/* Nobody calls these with a result in mind, so the arguments do not matter: one function under all names. */
+static void mode_stub(void)
+{
+	if (!stub_result) {
+		fprintf(stderr, "apigen: %s.api has no line that begins with stub\n", library);
+		exit(1);
+	}
+	head("what a program is linked with where there is no driver: every name, no work");
+	printf("#include \"abi/%s.h\"\n\n#define PUBLIC __attribute__((visibility(\"default\")))\n", library);
+	printf("#define STUB(name) PUBLIC %s name(void) __attribute__((alias(\"stub\")));\n", result);
+	printf("#define STUB_TEXT(name) PUBLIC const char *name(void) __attribute__((alias(\"stub_text\")));\n\n");
+	printf("static __attribute__((used)) %s stub(void)\n{\n\treturn %s;\n}\n\n", result, stub_result);
+	printf("static __attribute__((used)) const char *stub_text(void)\n{\n\treturn \"%s is a stub library\";\n}\n\n", soname);
+	each_function(stub_one);
+	for (int i = 0; i < nentries; i++)
+		if (entries[i].object)
+			printf("PUBLIC %s %s;\n", entries[i].object, entries[i].name);
 }
 
 static void mode_wire(void)
@@ -553,7 +584,7 @@ static const struct mode {
 	{"procs", mode_procs},
 	{"protos", mode_protos},	 {"trace", mode_trace},	      {"exportlist", mode_exportlist},
 	{"map", mode_map},		 {"coverage", mode_coverage}, {"wire", mode_wire},
-	{"client", mode_client},	 {"server", mode_server},
+	{"client", mode_client},	 {"server", mode_server},     {"stub", mode_stub},
 };
 
 int main(int argc, char **argv)

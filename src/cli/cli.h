@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+int cmd_config(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_version(int argc, char **argv);

@@ -11,6 +11,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{"config", cmd_config, "print what a build needs to link"},
 	{"run", cmd_run, "run a CUDA program on a device of your choice"},
 	{"serve", cmd_serve, "offer this machine's device to others"},
 	{"version", cmd_version, "print version, build and paths"},

@@ -36,7 +36,9 @@ int cmd_version(int argc, char **argv)
 	printf("%s\ndriver interface %s (CUDA 13.0)\n", note_build, GANGWAY_DRIVER_VERSION);
 	if (!cli_library_dir(dir, sizeof dir))
 		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
-	print_library(dir, "libcuda.so.1");
+#define LIBRARY(name, soname, link) print_library(dir, soname);
+#include "gen/libraries.def"
+#undef LIBRARY
 	print_library(dir, "libgangway-soft.so");
 	return 0;
 }

@@ -4,21 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "gen/version.h"
 #include "util/note.h"
-
-#define BUILD "gangway " GANGWAY_VERSION " " GANGWAY_COMMIT " api " GANGWAY_API
-#define OWNER "Gangway"
-
-static const struct {
-	uint32_t owner_size, text_size, type;
-	char owner[8];
-	char text[(sizeof BUILD + 3) & ~3u];
-} note __attribute__((section(".note.gangway"), aligned(4), used)) = {
-	sizeof OWNER, (sizeof BUILD + 3) & ~3u, 1, OWNER, BUILD,
-};
-
-const char note_build[] = BUILD;
 
 /* One segment of notes; they are read whole, and only small ones are ours. */
 static bool search(const char *p, size_t n, char *text, size_t size)
@@ -30,7 +16,7 @@ static bool search(const char *p, size_t n, char *text, size_t size)
 		if (name > n - sizeof h || desc > n - sizeof h - name)
 			return false;
 		p += sizeof h;
-		if (h.n_namesz == sizeof OWNER && !memcmp(p, OWNER, sizeof OWNER)) {
+		if (h.n_namesz == sizeof NOTE_OWNER && !memcmp(p, NOTE_OWNER, sizeof NOTE_OWNER)) {
 			snprintf(text, size, "%.*s", (int)h.n_descsz, p + name);
 			return true;
 		}

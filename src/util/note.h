@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* "gangway 0.1.0 a1b2c3d api 0f1e2d3c": version, commit, the description of the interface. */
+#define NOTE_OWNER "Gangway" /* eight bytes with its end, which need no padding */
+#define NOTE_STUB  " stub"   /* how the text of a stub library ends */
+
+/* "gangway 0.1.0 a1b2c3d api 0f1e2d3c": version, commit, the descriptions of the interfaces. */
 extern const char note_build[];
 
 /* The text in the note of the ELF file at `path`; false: no ELF file, or not ours.  The file is not trusted. */

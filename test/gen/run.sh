@@ -7,15 +7,16 @@ out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 failed=0
 
-for golden in small.*.golden; do
-	mode=${golden#small.}
+for golden in *.golden; do # API.MODE.golden
+	api=${golden%%.*}.api
+	mode=${golden#*.}
 	mode=${mode%.golden}
 	case $mode in
 	header | table) arg=soft ;;
 	coverage) arg="soft=small.defs" ;;
 	*) arg= ;;
 	esac
-	"$apigen" "$mode" small.api $arg >"$out/o" 2>&1
+	"$apigen" "$mode" "$api" $arg >"$out/o" 2>&1
 	if [ -n "$UPDATE" ]; then
 		cp "$out/o" "$golden"
 	elif ! diff -u "$golden" "$out/o"; then

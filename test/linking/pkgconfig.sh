@@ -1,0 +1,23 @@
+#!/bin/sh
+# Linking by what pkg-config says of our packages, wherever the installation lies: pkgconfig.sh PREFIX
+prefix=$1
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+. "$(dirname "$0")/linker.sh"
+sh "$here/../real/package.sh" pkg-config pkg-config || exit
+linker bfd
+
+# Moved: nothing in it may hold on to where it was made.
+cp -a "$prefix" "$out/moved" || exit 1
+prefix=$out/moved
+PKG_CONFIG_PATH=$("$prefix/bin/gangway" config --pkgconfig) || exit 1
+export PKG_CONFIG_PATH
+for package in gangway gangway-cuda; do
+	flags=$(pkg-config --libs "$package") || { fail "pkg-config does not know $package"; continue; }
+	pkg-config --validate "$package" || fail "$package is not valid"
+	echo "$package: $flags"
+	"$cc" "$use" -shared -fPIC -o "$out/libpart.so" "$here/part.c" $flags || fail "$package: a library"
+	"$cc" "$use" -o "$out/program" "$here/program.c" "$out/libpart.so" -Wl,-rpath,"$out" $flags || fail "$package: a program"
+	try "$package" "$out/program"
+done
+exit $failed

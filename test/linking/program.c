@@ -1,0 +1,10 @@
+/* Prints what cuInit answers, asked through a library. */
+#include <stdio.h>
+
+int part(void);
+
+int main(void)
+{
+	printf("cuInit %d\n", part());
+	return 0;
+}

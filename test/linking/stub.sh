@@ -1,0 +1,38 @@
+#!/bin/sh
+# A stub library, installed: stub.sh PREFIX SONAME LINKNAME CALLS NUMBER [TEXT-FUNCTION...]
+#
+# It is there under both names, exports exactly what the real library does, with the same kinds, sizes and
+# version nodes, and every function says that it is a stub: by NUMBER, or by a text.
+prefix=$1 soname=$2 link=$3 calls=$4 number=$5
+shift 5
+failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+real=$prefix/lib/gangway/$soname
+stub=$prefix/lib/gangway/stubs/$soname
+
+for name in "$soname" "lib$link.so"; do
+	[ -f "$prefix/lib/gangway/stubs/$name" ] || fail "no stubs/$name"
+done
+# Name with version node, kind, and the size of objects.
+symbols() {
+	readelf -W --dyn-syms "$1" | awk '$1 ~ /^[0-9]+:/ && $7 != "UND" && $5 != "LOCAL" && $8 {
+		print $8, $4, $4 == "OBJECT" ? $3 : ""
+	}' | sort
+}
+symbols "$real" >"$out/real"
+symbols "$stub" >"$out/stub"
+diff "$out/real" "$out/stub" >"$out/diff" || { cat "$out/diff"; fail "the stub is unlike the library"; }
+sed 's/[ @].*//' "$out/stub" | sort -u >"$out/names"
+sort -u "$prefix/share/gangway/$soname.exports" | diff - "$out/names" || fail "the stub is unlike the list of exports"
+readelf -dW "$stub" | grep -q "SONAME.*\[$soname\]" || fail "SONAME is not $soname"
+readelf -dW "$stub" | grep NEEDED && fail "a stub needs nothing"
+readelf -p .note.gangway "$stub" | grep -q 'gangway [0-9].* stub$' || fail "the build note does not say stub"
+
+awk '$2 == "FUNC" {sub("@.*", "", $1); print $1}' "$out/stub" >"$out/functions"
+"$calls" "$stub" "$out/functions" "$number" "$@" || fail "see above"
+exit $failed
