@@ -157,6 +157,15 @@ int text_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT])
 	return path ? listen_unix(path, SOCK_STREAM, mode, error) : listen_tcp(address, error);
 }
 
+/* It has gone without a word, as a probe does: what defer() waits for may be the end, too. */
+static bool gone(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 int link_accept(int listener)
 {
 	int fd;
@@ -164,6 +173,10 @@ int link_accept(int listener)
 	do
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+	if (fd >= 0 && gone(fd)) {
+		close(fd);
+		return -ECONNABORTED;
+	}
 	return fd < 0 ? -errno : fd;
 }
 

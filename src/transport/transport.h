@@ -83,7 +83,10 @@ struct link_config link_defaults(bool server);
  */
 int link_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT]);
 
-/* A connected descriptor, to be given to link_serve, here or in another process.  It blocks; poll first. */
+/*
+ * A connected descriptor, to be given to link_serve, here or in another process.  It blocks; poll first.
+ * -ECONNABORTED: whoever it was has gone again.
+ */
 int link_accept(int listener);
 
 /* What a listening descriptor is called, in the form that link_connect understands. */
