@@ -81,6 +81,8 @@ struct stream {
 	_Atomic(uint64_t) capture;     /* which: capture.c */
 	_Atomic(uint64_t) asked;       /* word has asked_value when so much is done */
 	_Atomic(uint32_t) asked_value;
+	_Atomic(bool) ended;	/* destroyed with work in it, which still happens: */
+	uint32_t end;		/* the word's value when it has */
 };
 
 /* The stream a handle means, 0, 1 and 2 included; NULL: none. */
@@ -115,8 +117,7 @@ CUresult stage_post(struct stream *s, unsigned op, const void *args, size_t size
 /* A copy of at most STAGE_SMALL bytes. */
 CUresult stage_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size);
 void stage_reclaim(struct stream *s);
-void stage_end(struct stream *s);  /* waits */
-void stage_drop(struct stream *s); /* does not */
+void stage_drop(struct stream *s); /* nothing of it is needed any more */
 
 /* ---- copier.c: large copies by several threads ---- */
 

@@ -265,9 +265,3 @@ void stage_drop(struct stream *s)
 	memset(t->sealed, 0, sizeof t->sealed);
 	pthread_mutex_unlock(&s->lock);
 }
-
-void stage_end(struct stream *s)
-{
-	if (s->stage && !stream_settle(s)) /* a link that is gone takes the arena with it */
-		stage_drop(s);
-}

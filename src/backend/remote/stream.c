@@ -6,6 +6,27 @@
 
 static __thread struct stream *own; /* the thread's default stream in its current context */
 
+/* Has given back all it had; the record itself stays: another thread may be reading it. */
+static void clear_away(struct stream *s)
+{
+	stage_drop(s);
+	if (s->word)
+		word_free(call_link(), s->word);
+}
+
+/* Destroyed streams that have come to their end.  The context's lock is held. */
+static void bury(struct context *c)
+{
+	list_each_safe(l, &c->streams) {
+		struct stream *s = container_of(l, struct stream, link);
+		if (s->ended && word_reached(call_link(), s->word, s->end)) {
+			stream_came(s, s->work);
+			list_remove(&s->link);
+			clear_away(s);
+		}
+	}
+}
+
 static struct stream *add_stream(struct context *c, uint64_t id, unsigned flags, int priority)
 {
 	struct stream *s = calloc(1, sizeof *s);
@@ -20,6 +41,7 @@ static struct stream *add_stream(struct context *c, uint64_t id, unsigned flags,
 	s->priority = priority;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_lock(&c->lock);
+	bury(c);
 	list_append(&c->streams, &s->link);
 	pthread_mutex_unlock(&c->lock);
 	return s;
@@ -95,22 +117,37 @@ CUresult remote_cuStreamCreate(CUstream *phStream, unsigned int flags)
 	return remote_cuStreamCreateWithPriority(phStream, flags, 0);
 }
 
+/* What is in a stream happens even though it is gone, and the context waits for it: somebody will set its word. */
+static void ask_end(struct stream *s)
+{
+	uint32_t value;
+
+	stream_word_begin(s, &value);
+	if (s->word && !s->capturing && !stream_post_sync(s, WIRE_WAKE, value)) {
+		s->end = value;
+		s->ended = true;
+	}
+	stream_word_end(s);
+}
+
 CUresult remote_cuStreamDestroy_v2(CUstream handle)
 {
 	CUresult r;
 	struct stream *s = (uintptr_t)handle > 2 ? stream_find(handle, &r) : NULL;
 
-	if (!s)
+	if (!s || !record_take(s->id))
 		return CUDA_ERROR_INVALID_HANDLE;
-	stage_end(s);
-	record_take(s->id);
-	pthread_mutex_lock(&s->ctx->lock);
-	list_remove(&s->link);
-	pthread_mutex_unlock(&s->ctx->lock);
+	if (!stream_settled(s))
+		ask_end(s);
 	r = call_cuStreamDestroy_v2(handle);
-	if (s->word)
-		word_free(call_link(), s->word);
-	return r; /* the record itself stays: another thread may be reading it */
+	pthread_mutex_lock(&s->ctx->lock);
+	if (!s->ended) {
+		list_remove(&s->link);
+		clear_away(s);
+	}
+	bury(s->ctx);
+	pthread_mutex_unlock(&s->ctx->lock);
+	return r;
 }
 
 /* ---- waiting ---- */
@@ -201,6 +238,14 @@ static bool nothing_ahead(struct stream *s)
 	return idle;
 }
 
+static CUresult wait_end(struct stream *s, uint64_t work)
+{
+	if (word_wait(call_link(), s->word, s->end, -1, NULL, NULL))
+		return call_lost();
+	stream_came(s, work);
+	return CUDA_SUCCESS;
+}
+
 CUresult stream_settle(struct stream *s)
 {
 	uint64_t work = atomic_load(&s->work);
@@ -209,6 +254,8 @@ CUresult stream_settle(struct stream *s)
 
 	if (s->capturing) /* a word's writing would be captured, too */
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (s->ended)
+		return wait_end(s, work);
 	stream_word_begin(s, &value);
 	r = s->word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 	stream_word_end(s);
