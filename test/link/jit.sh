@@ -16,5 +16,5 @@ flags="-rdc=true -Wno-deprecated-gpu-targets -gencode arch=compute_75,code=compu
 	"$nvcc" $flags -fatbin part.cu -o part.fatbin && "$nvcc" -rdc=true -arch=compute_75 -ptx part.cu -o part.ptx &&
 	"$nvcc" -rdc=true -arch=sm_80 -cubin part.cu -o part.cubin || exit 1
 for file in part.o part.a part.fatbin part.ptx part.cubin; do
-	"$gangway" run --on cpu -- "$program" "$file" || { echo "$file failed"; exit 1; }
+	"$gangway" run --on "${DEVICE:-cpu}" -- "$program" "$file" || { echo "$file failed"; exit 1; }
 done

@@ -26,4 +26,4 @@ conditional) build -rdc=true -gencode arch=compute_80,code=compute_80 conditiona
 esac
 dir=$(dirname "$(readlink -f "$nvcc")")/../lib64
 [ -d "$dir" ] || dir=/usr/local/cuda/lib64
-LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$dir "$gangway" run --on cpu -- "$out/$program"
+LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$dir "$gangway" run --on "${DEVICE:-cpu}" -- "$out/$program"

@@ -33,7 +33,7 @@ esac
 
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
-"$gangway" run --on cpu -- ffmpeg -hide_banner -nostdin -nostats -init_hw_device cuda=c -filter_hw_device c \
+"$gangway" run --on "${DEVICE:-cpu}" -- ffmpeg -hide_banner -nostdin -nostats -init_hw_device cuda=c -filter_hw_device c \
 	-f lavfi -i "$source" -frames:v 10 -filter_complex "[0]split[a][b];
 	[a]hwupload_cuda,$device,hwdownload,format=yuv420p[x];[b]$cpu[y];[x][y]psnr=stats_file=-" \
 	-f null - >"$out" 2>&1 || { cat "$out"; exit 1; }

@@ -21,7 +21,7 @@ export LD_LIBRARY_PATH HOME XDG_CACHE_HOME XDG_DATA_HOME
 printf 'apple' | md5sum | cut -d ' ' -f 1 >"$work/hash"
 
 cd "$work" || exit 1
-"$gangway" run --on cpu -- hashcat --force --backend-ignore-opencl --potfile-disable --self-test-disable \
+"$gangway" run --on "${DEVICE:-cpu}" -- hashcat --force --backend-ignore-opencl --potfile-disable --self-test-disable \
 	-m 0 -a 3 -O -n 1 -u 32 -T 64 -o "$work/found" hash '?l?l?l?l?l' >"$work/log" 2>&1 </dev/null
 status=$?
 grep -q ':apple$' "$work/found" 2>/dev/null || { cat "$work/log"; echo "FAIL: not found, status $status"; exit 1; }

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Runs a test on a device behind a `gangway serve` of its own: served.sh GANGWAY SERVED TRANSPORT COMMAND...
+#
+# SERVED is null or cpu, TRANSPORT is unix or tcp.  COMMAND finds the device's address in DEVICE and in
+# GANGWAY_DEVICE, and its exit status is the test's; but a test has failed, too, if nobody came to the server,
+# if a worker died, or if one does not end with its client.
+gangway=$1 served=$2 transport=$3
+shift 3
+dir=$(mktemp -d) || exit 1
+: >"$dir/log"
+address=unix:$dir/socket
+[ "$transport" = tcp ] && address=tcp://127.0.0.1:0
+XDG_CACHE_HOME=$dir/cache "$gangway" serve --on "$served" --listen "$address" >"$dir/out" 2>"$dir/log" </dev/null &
+server=$!
+trap 'kill -9 $server $(cat "/proc/$server/task/$server/children" 2>/dev/null) 2>/dev/null; wait; rm -rf "$dir"' EXIT
+
+fail() {
+	echo "FAIL: $*" >&2
+	sed 's/^/server: /' "$dir/log" >&2
+	exit 1
+}
+patience=600 # tenths of a second: a busy machine starts programs slowly
+until DEVICE=$(sed -n 's/.*listening on //p' "$dir/log") && [ -n "$DEVICE" ]; do
+	kill -0 $server 2>/dev/null || fail "the server does not start"
+	[ $((patience -= 1)) -gt 0 ] || fail "the server does not come to listen"
+	sleep 0.1
+done
+GANGWAY_DEVICE=$DEVICE
+export DEVICE GANGWAY_DEVICE
+"$@"
+status=$?
+[ $status -eq 77 ] && exit 77
+[ $status -eq 0 ] || fail "the test returned $status"
+
+kill $server # no new clients, and an end with the last one
+while kill -0 $server 2>/dev/null; do
+	[ $((patience -= 1)) -gt 0 ] || fail "a worker does not end"
+	sleep 0.02
+done
+wait $server || fail "the server returned $?"
+grep -q ' connected (' "$dir/log" || fail "nobody came to the server"
+if grep -q 'ended by signal\|broke the rules\|refused\|Sanitizer\|runtime error' "$dir/log"; then
+	fail "something went wrong in the server"
+fi
