@@ -11,6 +11,7 @@
 int cmd_config(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* "gangway: " and a sentence on stderr; returns 1. */

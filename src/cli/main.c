@@ -14,6 +14,7 @@ static const struct command {
 	{"config", cmd_config, "print what a build needs to link"},
 	{"run", cmd_run, "run a CUDA program on a device of your choice"},
 	{"serve", cmd_serve, "offer this machine's device to others"},
+	{"top", cmd_top, "show what a server's clients do"},
 	{"version", cmd_version, "print version, build and paths"},
 };
 

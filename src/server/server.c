@@ -217,6 +217,8 @@ static int answer(void *server, const struct http_request *q, FILE *body, const 
 		*type = "application/json";
 		return status_json(&s->status, body), 200;
 	}
+	if (!strcmp(q->path, "/status.txt"))
+		return status_text(&s->status, body), 200;
 	return fputs("There is /metrics and /status here.\n", body), 404;
 }
 

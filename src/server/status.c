@@ -41,6 +41,23 @@ static unsigned device_count(const struct stats *s)
 	return n < STATS_DEVICES ? n : STATS_DEVICES;
 }
 
+static void print_uuid(FILE *out, const uint8_t uuid[16])
+{
+	fputs("GPU-", out);
+	for (int i = 0; i < 16; i++)
+		fprintf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+}
+
+/* Any worker that has opened the device knows what it is. */
+static const struct stats *knowing(const struct status *s)
+{
+	const struct worker *w = s->pool->workers;
+
+	while (w && (!w->stats || !device_count(w->stats)))
+		w = w->next;
+	return w ? w->stats : NULL;
+}
+
 /* ---- Prometheus ---- */
 
 /* A label's value: backslash, quotation mark and line feed are escaped, the rest of what is odd is a point. */
@@ -172,9 +189,8 @@ static void json_devices(FILE *out, const struct stats *s)
 	for (unsigned i = 0; i < device_count(s); i++) {
 		fprintf(out, "%s\n    {\"index\": %u, \"name\": ", i ? "," : "", i);
 		json_text(out, text_of(s->info[i].name, name));
-		fprintf(out, ", \"uuid\": \"GPU-");
-		for (int k = 0; k < 16; k++)
-			fprintf(out, "%s%02x", k == 4 || k == 6 || k == 8 || k == 10 ? "-" : "", s->info[i].uuid[k]);
+		fprintf(out, ", \"uuid\": \"");
+		print_uuid(out, s->info[i].uuid);
 		fprintf(out, "\", \"memory\": %" PRIu64 "}", s->info[i].memory);
 	}
 }
@@ -211,16 +227,6 @@ static void json_client(FILE *out, const struct worker *w)
 	fprintf(out, "]}");
 }
 
-/* Any worker that has opened the device knows what it is. */
-static const struct stats *knowing(const struct status *s)
-{
-	const struct worker *w = s->pool->workers;
-
-	while (w && (!w->stats || !device_count(w->stats)))
-		w = w->next;
-	return w ? w->stats : NULL;
-}
-
 void status_json(const struct status *s, FILE *out)
 {
 	const struct server_config *c = s->pool->config;
@@ -244,4 +250,71 @@ void status_json(const struct status *s, FILE *out)
 			comma = ",";
 		}
 	fprintf(out, "]\n}\n");
+}
+
+/* ---- Text ---- */
+
+/* A field's value: no tab, no line end. */
+static void plain(FILE *out, const char *name, const char *text)
+{
+	fprintf(out, "\t%s=", name);
+	for (; *text; text++)
+		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '.' : *text, out);
+}
+
+static void number(FILE *out, const char *name, uint64_t value)
+{
+	fprintf(out, "\t%s=%" PRIu64, name, value);
+}
+
+static void text_devices(FILE *out, const struct stats *s)
+{
+	char name[STATS_TEXT];
+
+	for (unsigned i = 0; i < device_count(s); i++) {
+		fputs("device", out);
+		number(out, "index", i);
+		plain(out, "name", text_of(s->info[i].name, name));
+		fputs("\tuuid=", out);
+		print_uuid(out, s->info[i].uuid);
+		number(out, "memory", s->info[i].memory);
+		fputc('\n', out);
+	}
+}
+
+static void text_client(FILE *out, const struct worker *w, unsigned device)
+{
+	const struct stats_device *d = &w->stats->device[device];
+	struct stats_client c = client_of(w);
+
+	fprintf(out, "client\tworker=%d\tpid=%d\tuser=%d", w->pid, c.pid, c.uid);
+	plain(out, "program", c.program);
+	number(out, "local", c.local);
+	number(out, "since", c.since);
+	number(out, "device", device);
+	number(out, "calls", stats_read(&d->calls));
+	number(out, "trips", stats_read(&d->answers));
+	number(out, "launches", stats_read(&d->launches));
+	number(out, "errors", stats_read(&d->errors));
+	number(out, "up", stats_read(&d->up));
+	number(out, "down", stats_read(&d->down));
+	number(out, "memory", stats_read(&d->memory));
+	fputc('\n', out);
+}
+
+void status_text(const struct status *s, FILE *out)
+{
+	fputs("server", out);
+	plain(out, "build", note_build);
+	plain(out, "device", s->pool->config->device);
+	number(out, "clients", s->pool->busy);
+	number(out, "most", s->pool->config->clients);
+	number(out, "draining", s->draining);
+	fputc('\n', out);
+	if (knowing(s))
+		text_devices(out, knowing(s));
+	for (const struct worker *w = s->pool->workers; w; w = w->next)
+		for (unsigned d = 0; serves(w) && d < STATS_DEVICES; d++)
+			if (used(w, d))
+				text_client(out, w, d);
 }

@@ -2,7 +2,8 @@
  * status.h - what the parent tells about itself and its clients.
  *
  *	GET /metrics	Prometheus' text, for collectors
- *	GET /status	JSON, for `gangway top` and scripts
+ *	GET /status	JSON, for scripts
+ *	GET /status.txt	the same for `gangway top`: a record a line, a field behind each tab, name=value
  *	POST /clients/PID/end	ends the worker PID and with it its client's session: the server's user and root only
  */
 #pragma once
@@ -18,6 +19,7 @@ struct status {
 
 void status_metrics(const struct status *s, FILE *out);
 void status_json(const struct status *s, FILE *out);
+void status_text(const struct status *s, FILE *out);
 
 /* The worker that serves a client, by its own number or NULL. */
 const struct worker *status_worker(const struct status *s, int pid);

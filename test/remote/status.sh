@@ -33,6 +33,14 @@ if command -v python3 >/dev/null; then
 	python3 -m json.tool <"$dir/answer" >/dev/null || fail "the status is no JSON"
 fi
 
+if [ "$transport" = unix ]; then
+	"$gangway" top --on "$GANGWAY_DEVICE" --once >"$dir/answer" 2>&1 || fail "gangway top --once: $(cat "$dir/answer")"
+	shows "^ *$holder .* remote-client .* 8.0 MiB .* 8.0 MiB " "gangway top shows no such client"
+else
+	"$gangway" top --on "$metrics" --once --json >"$dir/answer" 2>&1 || fail "gangway top: $(cat "$dir/answer")"
+	shows "\"pid\": $holder,.*\"memory\": 8388608," "gangway top shows no such client"
+fi
+
 # Every line is a comment or a sample; histograms have what they must have.
 answer GET /metrics 200
 grep -vE '^(# (HELP|TYPE) gangway_[a-z_]+ .+|gangway_[a-z_]+(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="([^"\\]|\\.)*")*\})? [0-9.e+-]+)$' \

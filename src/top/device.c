@@ -1,0 +1,53 @@
+/* device.c - memory and utilisation, as any program sees them: from our NVML, told to use that server. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "top/top.h"
+
+/* As NVML declares them. */
+struct memory {
+	unsigned long long total, free, used;
+};
+struct busy {
+	unsigned gpu, memory;
+};
+
+static int (*get_handle)(const char *uuid, void **device);
+static int (*get_memory)(void *device, struct memory *m);
+static int (*get_busy)(void *device, struct busy *b);
+
+void device_open(const char *server, const char *library_dir)
+{
+	char path[4096 + 32];
+	int (*init)(void);
+	void *library;
+
+	snprintf(path, sizeof path, "%s/libnvidia-ml.so.1", library_dir);
+	setenv("GANGWAY_DEVICE", server, 1);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return;
+	*(void **)&init = dlsym(library, "nvmlInit_v2");
+	if (!init || init())
+		return;
+	*(void **)&get_memory = dlsym(library, "nvmlDeviceGetMemoryInfo");
+	*(void **)&get_busy = dlsym(library, "nvmlDeviceGetUtilizationRates");
+	*(void **)&get_handle = dlsym(library, "nvmlDeviceGetHandleByUUID");
+}
+
+/* Devices are told apart by their UUIDs: their order may differ. */
+void device_measure(struct top *t)
+{
+	for (unsigned i = 0; get_handle && get_memory && i < t->ndevices; i++) {
+		struct top_device *d = &t->devices[i];
+		struct memory m;
+		struct busy b = {0};
+		void *handle;
+
+		if (get_handle(d->uuid, &handle) || get_memory(handle, &m))
+			continue;
+		d->measured = true;
+		d->used = m.used;
+		d->busy = get_busy && !get_busy(handle, &b) ? b.gpu : 0;
+	}
+}

@@ -1,0 +1,50 @@
+#!/bin/sh
+# gangway top on a real terminal: three clients on the screen, one is chosen and ended.  top.sh BUILD SERVED unix CLIENT
+command -v tmux >/dev/null || { echo "skip: tmux is not installed"; exit 77; }
+. "$(dirname "$0")/faults.sh"
+unset TMUX
+trap 'screen kill-server 2>/dev/null; kill -9 $server $(children $server) 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
+screen() { tmux -S "$dir/tmux" "$@"; }
+shot() { screen capture-pane -p >"$dir/shot" 2>/dev/null && grep -q -- "$1" "$dir/shot"; }
+sees() { until_true 20 shot "$1" || fail "the screen does not show '$1': $(cat "$dir/shot")"; }
+
+"$gangway" top --on "unix:$dir/none" --once >"$dir/out" 2>&1 && fail "top without a server works"
+says "$dir/out" 'no server is listening' || fail "top without a server says: $(cat "$dir/out")"
+
+serve
+hold first hold
+first=$held
+exec 8>&9 9>&-
+hold second lost
+second=$held
+exec 7>&9 9>&-
+hold third copy
+third=$held
+exec 9>&-
+screen -f /dev/null new-session -d -x 130 -y 20 \
+	"LC_ALL=C.UTF-8 TERM=screen '$gangway' top --on '$GANGWAY_DEVICE' --delay 0.2; echo status \$?; cat" 8>&- 7>&- ||
+	{ echo "skip: tmux does not start"; exit 77; }
+sees '3 of 256 clients'
+sees "$first .* remote-client .* 8.0 MiB"
+sees "$third .*iB .*iB "
+# By process number, least first: the first one is the first.
+screen send-keys r s s s s s
+sees 'sorted by pid, least first'
+screen send-keys k
+sees 'choose a client first'
+screen send-keys Down Down k
+sees "End client $second "
+screen send-keys y
+sees '2 of 256 clients'
+echo go >&7
+exec 7>&-
+wait "$second" || fail "a client that was ended: $? $(cat "$dir/second.out")"
+kill "$third"
+sees '1 of 256 clients'
+screen send-keys q
+sees 'status 0'
+screen kill-server
+echo go >&8
+exec 8>&-
+wait "$first" || fail "a client beside: $? $(cat "$dir/first.out")"
+finish
