@@ -17,5 +17,5 @@ allow transport
 allow backend wire transport image ptx
 allow front wire backend
 allow server wire transport backend
-allow cli backend server wire transport
+allow cli backend server wire transport image
 exit $failed

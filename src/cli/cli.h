@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 int cmd_config(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_top(int argc, char **argv);

@@ -12,6 +12,7 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{"config", cmd_config, "print what a build needs to link"},
+	{"doctor", cmd_doctor, "say what a program would find here, and what is in its way"},
 	{"run", cmd_run, "run a CUDA program on a device of your choice"},
 	{"serve", cmd_serve, "offer this machine's device to others"},
 	{"top", cmd_top, "show what a server's clients do"},

@@ -21,7 +21,10 @@ static CUresult try(const struct order *o, const struct backend **backend, struc
 {
 	memset(table, 0, sizeof *table);
 	*backend = find(o->kind, why, size);
-	return *backend ? (*backend)->open(o->device, table, front_storage_drop, why, size) : CUDA_ERROR_NO_DEVICE;
+	CUresult r = *backend ? (*backend)->open(o->device, table, front_storage_drop, why, size) : CUDA_ERROR_NO_DEVICE;
+	if (!r)
+		trace_note("device %s", o->device);
+	return r;
 }
 
 /* What does not work and was not asked for is passed over, and the trace says why. */

@@ -1,0 +1,10 @@
+# The driver was upgraded, and nobody has rebooted.
+machine
+gpu nvidia
+text /sys/module/nvidia/version 550.54.15
+put "$made/vendor-cuda.so" /usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06
+link libcuda.so.580.65.06 /usr/lib/x86_64-linux-gnu/libcuda.so.1
+cache <<-EOF
+	libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so.1
+EOF
+look --

@@ -1,0 +1,3 @@
+# A misspelt device.
+machine
+look GANGWAY_DEVICE=gpu --

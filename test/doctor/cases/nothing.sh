@@ -1,0 +1,3 @@
+# A machine without any CUDA: nothing is wrong.
+machine
+look --

@@ -1,0 +1,4 @@
+# The free driver has the GPU.
+machine
+gpu nouveau
+look --

@@ -1,0 +1,3 @@
+# The device is a server that nobody has started.
+machine
+look GANGWAY_DEVICE=unix:/run/gangway.sock --

@@ -1,0 +1,5 @@
+# The folder of a toolkit's stubs on LD_LIBRARY_PATH, as many recipes for building leave it.
+machine
+put "$made/stub-cuda.so" /usr/local/cuda/lib64/stubs/libcuda.so
+link libcuda.so /usr/local/cuda/lib64/stubs/libcuda.so.1
+look LD_LIBRARY_PATH=/usr/local/cuda/lib64:/usr/local/cuda/lib64/stubs --

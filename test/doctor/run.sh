@@ -1,0 +1,107 @@
+#!/bin/sh
+# A set-up that is broken on purpose, and what doctor says of it: run.sh BUILD CASE
+#
+# cases/CASE.sh builds the set-up under $root with the words below and calls doctor; cases/CASE.golden is what is said.
+# Environment: only what the case sets. UPDATE=1 writes the golden anew: read what changed before you keep it.
+build=$1 case=$2
+here=$(cd "$(dirname "$0")" && pwd)
+lib=$build/lib/gangway
+made=$build/test/doctor/made # fixtures, see CMakeLists.txt
+dir=$(mktemp -d) || exit 1
+root=$dir/root
+servers=
+trap 'kill $servers 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
+status=none
+
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+fail() {
+	echo "FAIL: $*"
+	exit 1
+}
+put() { # FIXTURE PATH: a copy of what was built
+	mkdir -p "$root$(dirname "$2")"
+	cp "$1" "$root$2" || fail "no $1"
+}
+text() { # PATH LINE...: a file of these lines
+	path=$root$1
+	shift
+	mkdir -p "$(dirname "$path")"
+	printf '%s\n' "$@" >"$path"
+}
+link() { # TARGET PATH
+	mkdir -p "$root$(dirname "$2")"
+	ln -s "$1" "$root$2"
+}
+cache() { # NAME PATH [FLAGS]...: lines on stdin become the loader's cache
+	mkdir -p "$root/etc"
+	"$made/../doctor-mkcache" >"$root/etc/ld.so.cache"
+}
+# A machine like Debian's, with nothing of CUDA in it.
+machine() {
+	mkdir -p "$root/usr/lib/x86_64-linux-gnu" "$root/lib" "$root/dev/shm" "$root/home/user" "$root/proc" "$root/sys/bus/pci/devices"
+	text /etc/ld.so.conf 'include /etc/ld.so.conf.d/*.conf'
+	text /etc/ld.so.conf.d/libc.conf /usr/local/lib
+	cache </dev/null
+}
+gpu() { # DRIVER ("" for none): one on the PCI bus
+	pci=/sys/bus/pci/devices/0000:01:00.0
+	text $pci/vendor 0x10de
+	text $pci/device 0x2330
+	text $pci/class 0x030200
+	[ -z "$1" ] && return
+	mkdir -p "$root/sys/bus/pci/drivers/$1"
+	link "../../drivers/$1" $pci/driver
+}
+serve() { # PATH in $root, further options: a server, ready
+	mkdir -p "$root$(dirname "$1")"
+	path=$1
+	shift
+	"$build/bin/gangway" serve --on null --listen "unix:$root$path" "$@" 2>"$dir/log" &
+	servers="$servers $!"
+	tries=300
+	until grep -q 'listening on' "$dir/log"; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || fail "the server does not start: $(cat "$dir/log")"
+		sleep 0.1
+	done
+}
+# doctor NAME=VALUE... -- ARGUMENTS: in the set-up, with this environment.
+doctor() {
+	variables=
+	while [ "$1" != -- ]; do
+		variables="$variables '$1'"
+		shift
+	done
+	shift
+	eval "env -i HOME=/home/user PATH='$PATH' ASAN_OPTIONS=detect_leaks=0 $variables timeout 120 '$build/bin/gangway' doctor \"\$@\"" \
+		>"$dir/out" 2>"$dir/err"
+	status=$?
+}
+# In the folder alone, nothing started.
+look() {
+	doctor "$@" --root "$root"
+}
+
+# shellcheck source=/dev/null
+. "$here/cases/$case.sh"
+
+version=$("$build/bin/gangway" version | head -n 1)
+{
+	echo "exit status $status"
+	cat "$dir/err" "$dir/out"
+} | sed -e "s|$dir|DIR|g" -e "s|$build|BUILD|g" -e "s|$version|THIS-BUILD|g" -e '/^ERROR: ld.so/d' -e 's|protocol [0-9]*\.[0-9a-f]*|protocol N|g' \
+	-e 's|build id [0-9a-f]\{16\}|build id ID|' -e '/^fact   limits /s/limits .*/limits     .../' -e 's|, [0-9.]* [KMGT]iB free|, ... free|' -e 's|user [0-9]*,|user N,|' \
+	-e '/^fine   device /s/, [0-9.]* [KMGT]iB/, .../' -e 's|[0-9][0-9]* libraries of this build|N libraries of this build|' >"$dir/said"
+if [ -n "$UPDATE" ]; then
+	cp "$dir/said" "$here/cases/$case.golden"
+	cat "$dir/said"
+	exit 0
+fi
+diff -u "$here/cases/$case.golden" "$dir/said" || fail "doctor says something else of $case"
+grep -q '^wrong' "$dir/said" || exit 0
+# What is wrong ends in a command.
+awk '/^(wrong|look|fine|fact)  / { if (wrong && !fixed) exit 1; wrong = /^wrong/; fixed = 0 } /^ *fix: ./ { fixed = 1 }
+	END { if (wrong && !fixed) exit 1 }' "$dir/said" || fail "something is wrong and nothing is said to fix it"

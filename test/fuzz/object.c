@@ -1,0 +1,36 @@
+/* Whatever bytes are a program or a library, the reader of doctor answers or refuses; it never reads outside or loops. */
+#include <string.h>
+#include "cli/doctor/object.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile size_t sink; /* so that reading is not optimised away */
+
+static void touch(const char *text)
+{
+	if (text)
+		sink += strlen(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct object o;
+	const char *name;
+
+	if (object_init(&o, data, size))
+		return 0;
+	touch(o.soname);
+	touch(o.rpath);
+	touch(o.runpath);
+	touch(o.build_id);
+	for (unsigned i = 0; i < o.nneeded; i++)
+		touch(o.needed[i]);
+	for (unsigned i = 0; i < o.nnodes; i++)
+		touch(o.nodes[i]);
+	for (unsigned i = 0; i < o.nwants; i++)
+		touch(o.wants[i].file), touch(o.wants[i].node);
+	for (uint32_t at = 0; (name = object_undefined(&o, &at));)
+		touch(name);
+	sink += object_exports(&o, "cuInit") + object_exports(&o, "cudaMalloc") + object_has_section(&o, ".nv_fatbin");
+	return 0;
+}
