@@ -17,5 +17,6 @@ allow transport
 allow backend wire transport image ptx
 allow front wire backend
 allow server wire transport backend
-allow cli backend server wire transport image
+allow top transport
+allow cli backend server wire transport image top
 exit $failed
