@@ -5,4 +5,12 @@ echo "# a call on the null device"
 GANGWAY_DEVICE=null "$build/bench/bench-calls" || exit 1
 echo "# the same, traced to /dev/null"
 GANGWAY_DEVICE=null GANGWAY_TRACE=/dev/null "$build/bench/bench-calls" | grep exported || exit 1
+echo "# calls to a server on the null device, over shared memory and over TCP"
+dir=$(mktemp -d) || exit 1
+"$build/bin/gangway" serve --on null --listen "unix:$dir/socket" --listen tcp://127.0.0.1:0 2>"$dir/log" &
+trap 'kill $!; rm -rf "$dir"' EXIT
+until [ "$(grep -c 'listening on' "$dir/log")" = 2 ]; do sleep 0.1; done
+sed -n 's/.*listening on //p' "$dir/log" | while read -r address; do
+	GANGWAY_DEVICE=$address "$build/bench/bench-remote" | sed "s/^/${address%%:*} /"
+done
 echo "# On a machine with a GPU: bench/gpu/compare.sh $build nvidia"

@@ -59,6 +59,16 @@ static void note_current(struct session *s)
 	note_context(s, s->ops->cuCtxGetCurrent(&context) ? NULL : context);
 }
 
+/* An event that is recorded again at once, in the same stream: of the two nobody can see the first. */
+static bool is_repeated(struct session *s, const struct frame *f)
+{
+	if (f->op != NR_cuEventRecord || !link_repeats(s->link, f))
+		return false;
+	s->calls++;
+	stats_add(&account_device()->calls, 1);
+	return true;
+}
+
 /* ---- Counting ---- */
 
 static bool is_launch(unsigned op)
@@ -116,7 +126,11 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 	bool timed;
 
 	s->op = f->op;
-	if (!call || !msg_init(m, s, f))
+	if (!call)
+		return -EPROTO;
+	if (is_repeated(s, f))
+		return 0;
+	if (!msg_init(m, s, f))
 		return -EPROTO;
 	timed = ++s->calls % STATS_SAMPLE == 0;
 	s->answers += call->waits;

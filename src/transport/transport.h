@@ -172,6 +172,12 @@ void link_interrupt(struct link *link);
 /* The newest ticket that the client has published by now, as far as a glance tells.  Shared memory only: false. */
 bool link_newest(struct link *link, uint64_t *ticket);
 
+/*
+ * Is the very next frame there already, the same call by the same lane, byte for byte?  For calls of which only
+ * the last counts.  A guess: false when it would take more than a look.
+ */
+bool link_repeats(struct link *link, const struct frame *frame);
+
 /* Lanes are numbered from 0 by the client; what the server keeps for one hangs here. */
 unsigned lane_number(const struct lane *lane);
 void lane_set_data(struct lane *lane, void *data);
