@@ -13,6 +13,7 @@ extern const unsigned served_code_count;
 void serve_image(const struct cuda_ops *ops, struct msg *m);
 void serve_name(const struct cuda_ops *ops, struct msg *m);
 void serve_cluster(const struct cuda_ops *ops, struct msg *m);
+void serve_link_destroy(const struct cuda_ops *ops, struct msg *m);
 void serve_link_create(const struct cuda_ops *ops, struct msg *m);
 void serve_link_add(const struct cuda_ops *ops, struct msg *m);
 void serve_link_complete(const struct cuda_ops *ops, struct msg *m);

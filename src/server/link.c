@@ -21,25 +21,22 @@ static struct linking *find(CUlinkState state)
 	return l;
 }
 
-/* An address that a driver uses again is a new link. */
-static struct linking *remember(CUlinkState state, const struct jit *j)
+static void discard(struct linking *l)
 {
-	struct linking *l = find(state);
-
-	if (!l) {
-		l = calloc(1, sizeof *l);
-		if (!l)
-			return NULL;
-		l->next = all;
-		all = l;
-	} else {
+	if (l)
 		jit_finish(&l->jit);
-	}
-	l->state = state;
-	l->jit = *j;
-	l->cubin = NULL;
-	l->size = 0;
-	return l;
+	free(l);
+}
+
+static void forget(CUlinkState state)
+{
+	struct linking **p = &all, *old;
+
+	while ((old = *p) && old->state != state)
+		p = &old->next;
+	if (old)
+		*p = old->next;
+	discard(old);
 }
 
 static void answer(struct msg *m, uint8_t *out, struct wire_linked *head, const struct jit *j)
@@ -54,28 +51,46 @@ void serve_link_create(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_linked head = {0};
 	struct wire_link_create a;
-	CUlinkState state;
-	struct jit j;
+	struct linking *l = calloc(1, sizeof *l); /* the driver writes to its options until the end */
 
 	msg_args(m, &a, sizeof a);
-	if (!jit_in(m, &j, a.options)) {
+	if (!l)
+		m->error = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!l || !jit_in(m, &l->jit, a.options)) {
 		msg_bad(m);
+		free(l);
 		return;
 	}
-	uint8_t *out = msg_out(m, true, sizeof head + jit_room(&j));
+	uint8_t *out = msg_out(m, true, sizeof head + jit_room(&l->jit));
 	if (!out || msg_bad(m)) {
-		jit_finish(&j);
+		discard(l);
 		return;
 	}
-	head.result = ops->cuLinkCreate_v2(j.count, j.option, j.value, &state);
-	if (!head.result) {
-		head.id = handles_give(m->session->handles, HANDLE_CUlinkState, state);
-		if (!remember(state, &j))
-			head.result = CUDA_ERROR_OUT_OF_MEMORY;
+	head.result = ops->cuLinkCreate_v2(l->jit.count, l->jit.option, l->jit.value, &l->state);
+	if (!head.result)
+		head.id = handles_give(m->session->handles, HANDLE_CUlinkState, l->state);
+	answer(m, out, &head, &l->jit);
+	if (head.result) {
+		discard(l);
+		return;
 	}
-	answer(m, out, &head, &j);
-	if (head.result)
-		jit_finish(&j);
+	forget(l->state); /* an address that a driver uses again is a new link */
+	l->next = all;
+	all = l;
+}
+
+void serve_link_destroy(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_cuLinkDestroy a;
+
+	msg_args(m, &a, sizeof a);
+	CUlinkState state = msg_handle(m, HANDLE_CUlinkState, a.state);
+	if (msg_bad(m))
+		return;
+	msg_result(m, ops->cuLinkDestroy(state));
+	msg_drop(m, HANDLE_CUlinkState, a.state);
+	if (!m->result)
+		forget(state);
 }
 
 void serve_link_add(const struct cuda_ops *ops, struct msg *m)

@@ -134,16 +134,15 @@ CUresult remote_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
+	CUgraph unwanted; /* by those who captured into a graph that they have */
 	uint64_t id;
 
-	if (!graph)
-		return CUDA_ERROR_INVALID_VALUE;
 	if (!s)
 		return r;
 	id = s->capture;
 	if (id && wrong_thread(id))
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-	r = call_cuStreamEndCapture(handle, graph);
+	r = call_cuStreamEndCapture(handle, graph ? graph : &unwanted);
 	if (r == CUDA_SUCCESS || r == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || r == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
 		ended(id);
 	return r;
