@@ -48,7 +48,7 @@ void copy_tell(struct msg *m, CUstream stream, struct wire_tell done, const stru
 	if (!done.word || m->broken)
 		return;
 	if (m->result)
-		session_late(m->session, m->result);
+		msg_late(m, m->result);
 	if (m->error && m->error != CUDA_ERROR_INVALID_VALUE) /* no stream to wait for, or a captured one */
 		session_word_now(m->session, done.word, done.value);
 	else /* in its turn even then, or an earlier value would come after it */

@@ -182,6 +182,15 @@ static int answer(struct msg *m)
 	return lane_reply(m->frame.lane, m->frame.op, m->frame.ticket, size, NULL, 0);
 }
 
+void msg_late(struct msg *m, CUresult r)
+{
+	void *context;
+
+	if (!handles_find(m->session->handles, HANDLE_CUcontext, m->context, &context))
+		context = NULL;
+	session_late(m->session, context, r);
+}
+
 int msg_finish(struct msg *m, bool waits)
 {
 	int r = 0;
@@ -191,7 +200,7 @@ int msg_finish(struct msg *m, bool waits)
 	else if (waits)
 		r = answer(m);
 	else if (m->result)
-		session_late(m->session, m->result);
+		msg_late(m, m->result);
 	free(m->heap_in);
 	free(m->heap_out);
 	return r;

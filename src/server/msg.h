@@ -39,5 +39,8 @@ void msg_result(struct msg *m, CUresult r);
 void msg_give_handles(struct msg *m, enum handle_kind kind, void *real, size_t count);
 void msg_drop(struct msg *m, enum handle_kind kind, uint64_t id);
 
+/* The client did not wait for this, and must be told another way. */
+void msg_late(struct msg *m, CUresult r);
+
 /* Sends the answer, or keeps the result for later if the client does not wait for one. */
 int msg_finish(struct msg *m, bool waits);

@@ -5,6 +5,7 @@
 
 static const struct served ours[] = {
 	{WIRE_DEVICES, serve_devices, true},	  {WIRE_FUNCTION, serve_function, true}, {WIRE_LOAD, serve_load, true},
+	{WIRE_CONTEXT, serve_context, false},
 	{WIRE_LAUNCH, serve_launch, false},	  {WIRE_COPY_UP, serve_copy_up, false},
 	{WIRE_COPY_DOWN, serve_copy_down, false}, {WIRE_SYNC, serve_sync, false},
 	{WIRE_WAKE, serve_wake, false},		  {WIRE_WINDOW, serve_window, true},	 {WIRE_HOST_MAP, serve_host_map, true},
@@ -30,6 +31,7 @@ static const struct served instead[] = {
 	{NR_cuCoredumpSetAttribute, serve_denied, true},
 	{NR_cuCoredumpSetAttributeGlobal, serve_denied, true},
 	{NR_cuMemcpyAsync, serve_unified, false},
+	{NR_cuLinkDestroy, serve_link_destroy, true},
 	{NR_cuMemRelease, serve_release, true},
 	{NR_cuTexObjectDestroy, serve_texture_destroy, true},
 	{NR_cuSurfObjectDestroy, serve_surface_destroy, true},

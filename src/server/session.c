@@ -29,13 +29,6 @@ CUresult session_enter(struct session *s, uint64_t id)
 	return r;
 }
 
-void session_late(struct session *s, CUresult r)
-{
-	uint32_t n = atomic_fetch_add(&s->late, 1) + 1;
-
-	word_set(s->link, WIRE_LATE_WORD, WIRE_LATE(n, r), NULL, 0);
-}
-
 /* Calls that change which context is current in the thread that makes them. */
 static bool moves_context(unsigned op)
 {

@@ -28,7 +28,6 @@ struct session {
 	const struct cuda_ops *ops;
 	struct handles *handles;
 	CUcontext context; /* current in the dispatcher */
-	_Atomic(uint32_t) late; /* failures of posted calls so far */
 	uint64_t words;		/* where the device sees the link's words; 0: it does not */
 	struct waiters *waiters;
 	struct images *images; /* what the client has sent: images.c */
@@ -73,6 +72,7 @@ const struct served *serve_find(unsigned op); /* NULL: there is no such call */
 void serve_devices(const struct cuda_ops *ops, struct msg *m);
 void serve_function(const struct cuda_ops *ops, struct msg *m);
 void serve_load(const struct cuda_ops *ops, struct msg *m);
+void serve_context(const struct cuda_ops *ops, struct msg *m);
 void serve_launch(const struct cuda_ops *ops, struct msg *m);
 void serve_copy_up(const struct cuda_ops *ops, struct msg *m);
 void serve_copy_down(const struct cuda_ops *ops, struct msg *m);
@@ -119,8 +119,11 @@ void session_word_now(struct session *s, uint32_t word, uint32_t value);
 /* Streams of ours that were in a context are gone with it. */
 void session_context_gone(void);
 
-/* A call that nobody waits for has failed: the client is told by a word. */
-void session_late(struct session *s, CUresult r);
+/* A call that nobody waits for has failed in a context (NULL: in none): the client is told by a word. */
+void session_late(struct session *s, CUcontext context, CUresult r);
+
+/* A word that a client may name. */
+bool session_has_word(struct session *s, uint32_t word);
 
 /* Makes the client's context current; a CUDA error otherwise. */
 CUresult session_enter(struct session *s, uint64_t context);

@@ -7,7 +7,7 @@ void session_word_now(struct session *s, uint32_t word, uint32_t value)
 	word_set(s->link, word, value, NULL, 0);
 }
 
-static bool known_word(struct session *s, uint32_t word)
+bool session_has_word(struct session *s, uint32_t word)
 {
 	size_t size;
 
@@ -19,7 +19,7 @@ void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t va
 {
 	CUresult r = CUDA_ERROR_NOT_SUPPORTED;
 
-	if (!known_word(s, word))
+	if (!session_has_word(s, word))
 		return;
 	if (s->words && !s->prints) /* the device writes it: nobody here has to wait */
 		r = s->ops->cuStreamWriteValue32_v2(stream, s->words + word * WORD_STRIDE, value, 0);
@@ -27,7 +27,7 @@ void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t va
 		r = waiters_stream(s->waiters, stream, word, value, piece);
 	if (!r)
 		return;
-	session_late(s, r);
+	session_late(s, s->context, r);
 	session_word_now(s, word, value);
 }
 
@@ -121,14 +121,14 @@ void serve_sync(const struct cuda_ops *ops, struct msg *m)
 		m->broken = true;
 	if (m->broken)
 		return;
-	if (!known_word(m->session, a.word))
+	if (!session_has_word(m->session, a.word))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (!m->error && a.kind == WIRE_SYNC_EVENT)
 		m->error = after_event(m->session, event, a.word, a.value);
 	else if (!m->error)
 		session_word(m->session, stream, a.word, a.value, NULL);
 	if (msg_bad(m))
-		session_late(m->session, m->error), session_word_now(m->session, a.word, a.value);
+		msg_late(m, m->error), session_word_now(m->session, a.word, a.value);
 	m->result = CUDA_SUCCESS; /* it has been told */
 }
 
@@ -142,7 +142,7 @@ void serve_wake(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	CUstream stream = a.kind == WIRE_SYNC_STREAM ? msg_handle(m, HANDLE_CUstream, a.what)
 						     : follower_of(m->session, a.word, a.value);
-	if (msg_bad(m) || !known_word(m->session, a.word))
+	if (msg_bad(m) || !session_has_word(m->session, a.word))
 		return;
 	if (!stream && a.kind == WIRE_SYNC_EVENT) { /* it is done, or a thread waits for it and will say so */
 		word_wake(m->session->link, a.word, NULL, 0);
@@ -150,7 +150,7 @@ void serve_wake(const struct cuda_ops *ops, struct msg *m)
 	}
 	r = waiters_stream(m->session->waiters, stream, a.word, a.value, NULL);
 	if (r) {
-		session_late(m->session, r);
+		session_late(m->session, m->session->context, r);
 		session_word_now(m->session, a.word, a.value);
 	}
 }

@@ -97,7 +97,7 @@ static void wait_for(struct session *s, struct item *i)
 	if (!r)
 		r = ops->cuEventSynchronize(i->event);
 	if (r)
-		session_late(s, r);
+		session_late(s, i->ctx, r);
 	events_flush(s);
 	if (s->words && word_reached(s->link, i->word, i->value))
 		word_wake(s->link, i->word, NULL, 0); /* the device has written it, and maybe gone on */

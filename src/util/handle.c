@@ -25,11 +25,6 @@ static uint32_t index_of(uint64_t handle)
 	return handle >> 4 & 0xffffff;
 }
 
-unsigned handle_kind(uint64_t handle)
-{
-	return handle >> 28 & 0xff;
-}
-
 static struct handle_slot *slot_at(struct handle_table *t, uint32_t index)
 {
 	struct handle_slot *chunk =

@@ -45,7 +45,10 @@ void *handle_get(struct handle_table *t, uint64_t handle, unsigned kind);
 void *handle_peek(struct handle_table *t, uint64_t handle, unsigned kind);
 
 /* The kind a value claims to be; only handle_get() tells whether it is true. */
-unsigned handle_kind(uint64_t handle);
+static inline unsigned handle_kind(uint64_t handle)
+{
+	return handle >> 28 & 0xff;
+}
 
 /* From now on the handle is unknown.  True for exactly one caller; drops the table's reference. */
 bool handle_close(struct handle_table *t, uint64_t handle, unsigned kind);

@@ -1,17 +1,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
+#include "util/errors.h"
 #include "wire/call.h"
 #include "wire/trace.h"
 
 static struct link *the_link;
 static pthread_key_t lane_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Atomic(uint32_t) late_seen;
-static const uint32_t *late_word;
+static struct late nowhere; /* what failed without a context */
 static const _Atomic int *link_now; /* not 0: it is broken */
 static atomic_bool lost_told;
 
 __thread uint64_t call_context;
+__thread struct late *call_here;
 static __thread struct lane *my_lane __attribute__((tls_model("initial-exec")));
 
 /* GANGWAY_STATS: what went over, by number; NULL: nobody asked. */
@@ -39,12 +40,12 @@ void call_open(struct link *link)
 	uint32_t value;
 
 	word_alloc(link, &word, &value); /* the first one is WIRE_LATE_WORD: nobody else gets it */
-	late_seen = value;
+	nowhere.seen = value;
 	pthread_once(&once, make_key);
 	the_link = link;
 	link_now = link_state(link);
 	lost_told = false;
-	late_word = word_address(link, WIRE_LATE_WORD);
+	nowhere.word = word_address(link, WIRE_LATE_WORD);
 }
 
 /* A forked child has no link; its parent's goes on. */
@@ -79,17 +80,33 @@ CUresult call_lost(void)
 	return CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
-/* The server counts failures of posted calls in a word; we remember up to where they have been told. */
-CUresult call_late(void)
+static CUresult look(struct late *l)
 {
-	uint32_t seen = atomic_load_explicit(&late_seen, memory_order_relaxed);
-	uint32_t now = __atomic_load_n(late_word, __ATOMIC_ACQUIRE);
+	const uint32_t *word = atomic_load_explicit(&l->word, memory_order_relaxed);
+	uint32_t seen = atomic_load_explicit(&l->seen, memory_order_relaxed);
+	uint32_t now = word ? __atomic_load_n(word, __ATOMIC_ACQUIRE) : seen;
+	CUresult r = atomic_load_explicit(&l->sticks, memory_order_relaxed);
+
+	if (r || now == seen || !atomic_compare_exchange_strong(&l->seen, &seen, now))
+		return r;
+	r = (CUresult)(now & 0xffff);
+	if (result_sticks(r))
+		l->sticks = r;
+	return r;
+}
+
+CUresult call_late_in(struct late *l)
+{
+	CUresult r = l ? look(l) : CUDA_SUCCESS;
 
 	if (atomic_load_explicit(link_now, memory_order_relaxed))
 		return call_lost();
-	if (now == seen || !atomic_compare_exchange_strong(&late_seen, &seen, now))
-		return CUDA_SUCCESS;
-	return (CUresult)(now & 0xffff);
+	return r ? r : look(&nowhere);
+}
+
+CUresult call_late(void)
+{
+	return call_late_in(call_here);
 }
 
 void *call_reserve(struct lane *lane, size_t size)
@@ -104,6 +121,11 @@ void *call_reserve(struct lane *lane, size_t size)
 	r = payload;
 	r->context = call_context;
 	return r + 1;
+}
+
+void call_in(void *room, uint64_t context)
+{
+	((struct wire_request *)room - 1)->context = context;
 }
 
 CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces)

@@ -43,6 +43,8 @@ CUresult call_post(unsigned op, const void *args, size_t size, const struct wire
  * the pieces of bulk memory that belong to it.  NULL: too large, or the link is gone (call_lost).
  */
 void *call_reserve(struct lane *lane, size_t size);
+/* It is made in another context than the current one. */
+void call_in(void *room, uint64_t context);
 CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces);
 
 /* As call_send, and waits: the answer's result; *reply is valid until call_done. */
@@ -53,8 +55,21 @@ void call_done(struct lane *lane);
 /* The link is broken: what every call answers from now on. */
 CUresult call_lost(void);
 
-/* A posted call has failed since somebody last asked: its result, once.  CUDA_SUCCESS otherwise. */
-CUresult call_late(void);
+/*
+ * Posted calls that have failed in a context: the word in which the server counts them, up to where they have been
+ * told, and the error that the context is left with (CUDA_SUCCESS: none).
+ */
+struct late {
+	_Atomic(const uint32_t *) word; /* NULL: it has none */
+	_Atomic(uint32_t) seen;
+	_Atomic(CUresult) sticks;
+};
+
+extern __thread struct late *call_here __attribute__((tls_model("initial-exec"))); /* of the current context, or NULL */
+
+/* One has failed since somebody last asked: its result, once, or ever after if it sticks.  CUDA_SUCCESS otherwise. */
+CUresult call_late(void);		      /* in the current context, or without one */
+CUresult call_late_in(struct late *l);
 
 /* ---- counting: GANGWAY_STATS (stats.c) ---- */
 

@@ -31,8 +31,9 @@ struct wire_reply {
 };
 
 /*
- * Word 0 of the link: how many posted calls have failed, and the latest one's result below it.
- * The others belong to streams and the like: what is done there, as a number that grows.
+ * How many posted calls have failed, and the latest one's result below it: in a word of each context's, and in
+ * word 0 for those without a context.  The others belong to streams and the like: what is done there, as a
+ * number that grows.
  */
 #define WIRE_LATE_WORD	    0
 #define WIRE_LATE(n, result) ((uint32_t)(n) << 16 | (uint16_t)(result))
@@ -42,6 +43,7 @@ enum wire_op {
 	WIRE_DEVICES = 100000, /* all devices with all that never changes (wire/devices.h) */
 	WIRE_FUNCTION,	       /* parameter layout and attributes of a function or kernel */
 	WIRE_LOAD,	       /* a module or library from images that are named by their hash */
+	WIRE_CONTEXT,	       /* its word for posted calls that have failed */
 	WIRE_LAUNCH,
 	WIRE_COPY_UP,	/* bulk up, or shared host memory, to the device */
 	WIRE_COPY_DOWN, /* the device to bulk down, or to shared host memory */
@@ -79,6 +81,12 @@ enum wire_op {
 	WIRE_UPDATE,
 	WIRE_DOT,
 	WIRE_OPS_END
+};
+
+/* context 0: the word is not used any more. */
+struct wire_context {
+	uint64_t context;
+	uint32_t word, unused;
 };
 
 /* Behind these heads: launch parameters. */

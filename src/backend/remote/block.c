@@ -211,7 +211,7 @@ static CUresult part_down(const struct block *b, const struct part *p, struct st
 		r = stream_word_wait(s, value);
 	if (!r) {
 		stream_came(s, work);
-		r = call_late();
+		r = stream_late(s);
 	}
 	if (!r)
 		unpack((char *)bulk_base(call_link(), BULK_DOWN, NULL) + piece.offset, &b->dst, p);
@@ -257,7 +257,7 @@ static CUresult at_home(const struct block *b, struct stream *s)
 	for (size_t z = 0; z < b->depth; z++)
 		for (size_t y = 0; y < b->height; y++)
 			memmove(row(&b->dst, 0, y, z), row(&b->src, 0, y, z), b->width);
-	return call_late();
+	return stream_late(s);
 }
 
 static bool ours(const struct wire_side *s)
@@ -281,7 +281,7 @@ static CUresult run(const struct block *b, struct stream *s, bool wait)
 	r = straight(b, s);
 	if (!r && wait && (ours(&b->src) || ours(&b->dst)))
 		r = stream_settle(s);
-	return r || !wait ? r : call_late();
+	return r || !wait ? r : stream_late(s);
 }
 
 CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, bool wait)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "backend/remote/backend.h"
 #include "backend/remote/code.h"
+#include "util/handle.h"
 
 #define DEPTH 64
 
@@ -21,14 +22,46 @@ struct context *context_current(void)
 
 struct context *context_find(CUcontext handle)
 {
-	struct context *c = handle ? record_find((uintptr_t)handle) : context_current();
+	uint64_t id = (uintptr_t)handle;
 
-	return c && c->id == (handle ? (uintptr_t)handle : c->id) ? c : NULL;
+	if (!handle)
+		return context_current();
+	return handle_kind(id) == HANDLE_CUcontext ? record_find(id) : NULL;
 }
 
 static void now_current(struct context *c)
 {
 	call_context = c ? c->id : 0;
+	call_here = c ? &c->late : NULL;
+}
+
+static void tell_word(uint64_t context, unsigned word)
+{
+	struct wire_context a = {.context = context, .word = word};
+
+	call_post(WIRE_CONTEXT, &a, sizeof a, NULL, 0);
+}
+
+/* Without one its failures are told to whoever asks first. */
+static void take_word(struct context *c)
+{
+	uint32_t value;
+
+	if (word_alloc(call_link(), &c->late_word, &value))
+		return;
+	c->late.seen = value;
+	c->late.word = word_address(call_link(), c->late_word);
+	tell_word(c->id, c->late_word);
+}
+
+static void give_word(struct context *c)
+{
+	if (!c->late_word)
+		return;
+	c->late.word = NULL;
+	tell_word(0, c->late_word);
+	word_free(call_link(), c->late_word);
+	c->late_word = 0;
 }
 
 static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool primary)
@@ -46,9 +79,9 @@ static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool prim
 	c->number = atomic_fetch_add(&numbers, 1) + 1;
 	pthread_mutex_init(&c->lock, NULL);
 	list_init(&c->streams);
-	legacy->ctx = c;
-	pthread_mutex_init(&legacy->lock, NULL);
+	stream_begin(legacy, c, 0, 0, 0);
 	list_append(&c->streams, &legacy->link);
+	take_word(c);
 	return c;
 }
 
@@ -113,7 +146,12 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	forget_work(c);
 	code_epoch++;
 	/* Its handle stays good, as CUDA has it: whoever retains it next finds it new. */
-	return r ? r : call_cuDevicePrimaryCtxRetain(&handle, dev);
+	if (!r)
+		r = call_cuDevicePrimaryCtxRetain(&handle, dev);
+	give_word(c);
+	c->late.sticks = CUDA_SUCCESS;
+	take_word(c);
+	return r;
 }
 
 CUresult remote_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
@@ -192,6 +230,7 @@ CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 	record_take(c->id);
 	memory_forget(c->id);
 	CUresult r = call_cuCtxDestroy_v2(ctx);
+	give_word(c);
 	list_each(l, &c->streams)
 		stage_drop(container_of(l, struct stream, link));
 	return r;
@@ -323,7 +362,7 @@ static CUresult settle(struct context *c)
 		for (int i = 0; i < n && !r; i++)
 			r = stream_settle(busy[i]);
 	} while (n == BUSY && !r);
-	return r ? r : call_late();
+	return r ? r : call_late_in(&c->late);
 }
 
 /* As synchronizing, but what has failed meanwhile is left for others to tell. */

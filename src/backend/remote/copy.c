@@ -88,14 +88,18 @@ static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct s
 
 CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
 {
-	CUresult r;
+	bool shared = hostmem_shared(src, size);
+	CUresult r = shared ? CUDA_SUCCESS : refuse_capture(s);
 
-	if (hostmem_shared(src, size))
-		return post_shared(WIRE_COPY_UP, dst, src, size, s);
-	r = refuse_capture(s);
 	if (r)
 		return r;
-	return size <= STAGE_SMALL ? stage_small(s, dst, src, size) : large_up(dst, src, size, s);
+	pthread_mutex_lock(&s->whole);
+	if (shared)
+		r = post_shared(WIRE_COPY_UP, dst, src, size, s);
+	else
+		r = size <= STAGE_SMALL ? stage_small(s, dst, src, size) : large_up(dst, src, size, s);
+	pthread_mutex_unlock(&s->whole);
+	return r;
 }
 
 /* ---- down ---- */
@@ -148,15 +152,18 @@ static CUresult arrived(struct stream *s, uint32_t value, uint64_t work)
 
 	if (!r)
 		stream_came(s, work);
-	return r ? r : call_late();
+	return r ? r : stream_late(s);
 }
 
 static CUresult small_down(void *dst, CUdeviceptr src, struct piece piece, struct stream *s)
 {
 	uint64_t work = s->work;
 	uint32_t value;
-	CUresult r = post_down(src, piece, s, &value);
+	CUresult r;
 
+	pthread_mutex_lock(&s->whole);
+	r = post_down(src, piece, s, &value);
+	pthread_mutex_unlock(&s->whole);
 	if (!r)
 		r = arrived(s, value, work);
 	if (!r)
@@ -254,23 +261,24 @@ static CUresult large_down(void *dst, CUdeviceptr src, size_t size, struct strea
 		bulk_free(call_link(), BULK_DOWN, d.slot[i].piece);
 	if (!r)
 		stream_came(s, work);
-	return r ? r : call_late();
+	return r ? r : stream_late(s);
 }
 
 CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
 {
+	bool shared = hostmem_shared(dst, size);
+	CUresult r = shared ? CUDA_SUCCESS : refuse_capture(s);
 	const struct piece *mine;
-	CUresult r;
 
-	if (hostmem_shared(dst, size))
-		return post_shared(WIRE_COPY_DOWN, src, dst, size, s);
-	r = refuse_capture(s);
 	if (r)
 		return r;
-	mine = size <= PERCH ? perch() : NULL;
+	mine = !shared && size <= PERCH ? perch() : NULL;
 	if (mine)
 		return small_down(dst, src, (struct piece){mine->offset, size}, s);
-	return large_down(dst, src, size, s);
+	pthread_mutex_lock(&s->whole);
+	r = shared ? post_shared(WIRE_COPY_DOWN, src, dst, size, s) : large_down(dst, src, size, s);
+	pthread_mutex_unlock(&s->whole);
+	return r;
 }
 
 /* ---- entry points ---- */
@@ -284,7 +292,8 @@ CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t si
 		return r;
 	if (!size)
 		return CUDA_SUCCESS;
-	return src && dst ? copy_up(dst, src, size, s) : CUDA_ERROR_INVALID_VALUE;
+	r = src ? memory_plausible(dst, size) : CUDA_ERROR_INVALID_VALUE;
+	return r ? r : copy_up(dst, src, size, s);
 }
 
 CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CUstream handle)
@@ -296,7 +305,8 @@ CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CU
 		return r;
 	if (!size)
 		return CUDA_SUCCESS;
-	return src && dst ? copy_down(dst, src, size, s) : CUDA_ERROR_INVALID_VALUE;
+	r = dst ? memory_plausible(src, size) : CUDA_ERROR_INVALID_VALUE;
+	return r ? r : copy_down(dst, src, size, s);
 }
 
 /* The synchronous ones are the same on the default stream; what the device still does they wait for. */
@@ -318,10 +328,23 @@ CUresult remote_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t size)
 	return r;
 }
 
+CUresult remote_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream handle)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!stream_find(handle, &r))
+		return r;
+	if (size)
+		r = memory_plausible(dst, size);
+	if (size && !r)
+		r = memory_plausible(src, size);
+	return r || !size ? r : call_cuMemcpyDtoDAsync_v2(dst, src, size, handle);
+}
+
 /* Device to device returns before it is done, in CUDA too. */
 CUresult remote_cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
-	return call_cuMemcpyDtoDAsync_v2(dst, src, size, NULL);
+	return remote_cuMemcpyDtoDAsync_v2(dst, src, size, NULL);
 }
 
 /* Unified addresses: each side is ours or the device's. */
@@ -330,7 +353,7 @@ CUresult remote_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUs
 	bool to = memory_place(dst) == PLACE_DEVICE, from = memory_place(src) == PLACE_DEVICE;
 
 	if (to && from)
-		return call_cuMemcpyDtoDAsync_v2(dst, src, size, handle);
+		return remote_cuMemcpyDtoDAsync_v2(dst, src, size, handle);
 	if (to)
 		return remote_cuMemcpyHtoDAsync_v2(dst, (void *)(uintptr_t)src, size, handle);
 	if (from)

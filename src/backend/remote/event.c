@@ -85,6 +85,8 @@ static CUresult post_sync(const struct event *e, const struct watch *w, unsigned
 
 	if (!a)
 		return call_lost();
+	if (e->stream)
+		call_in(a, e->stream->ctx->id);
 	*a = (struct wire_sync){.kind = WIRE_SYNC_EVENT, .word = w->word, .value = w->value, .what = e->id};
 	return call_send(lane, op, sizeof *a, NULL, 0);
 }
@@ -182,6 +184,14 @@ CUresult remote_cuEventRecord(CUevent handle, CUstream stream)
 	return remote_cuEventRecordWithFlags(handle, stream, 0);
 }
 
+/* What has failed in the context it was recorded in. */
+static CUresult late(const struct event *e)
+{
+	struct stream *s = e->stream;
+
+	return s ? stream_late(s) : call_late();
+}
+
 static bool done(const struct event *e)
 {
 	struct stream *s = e->stream;
@@ -235,17 +245,17 @@ CUresult remote_cuEventQuery(CUevent handle)
 	if (e->foreign || e->capture)
 		return call_cuEventQuery(handle);
 	if (done(e))
-		return call_late();
+		return late(e);
 	work = e->work;
 	w = watch(e, &r);
 	if (!w)
 		return r ? r : call_cuEventQuery(handle);
 	if (!word_reached(call_link(), w->word, w->value)) {
-		r = call_late();
+		r = late(e);
 		return r ? r : CUDA_ERROR_NOT_READY;
 	}
 	reached(e, work);
-	return call_late();
+	return late(e);
 }
 
 struct sleeper {
@@ -273,12 +283,12 @@ CUresult remote_cuEventSynchronize(CUevent handle)
 	if (e->capture)
 		return call_cuEventSynchronize(handle);
 	if (done(e))
-		return call_late();
+		return late(e);
 	s = e->stream;
 	work = e->work;
 	if (!e->foreign && s->work == work) { /* nothing behind it: the stream's own word will do */
 		r = stream_settle(s);
-		return r ? r : call_late();
+		return r ? r : late(e);
 	}
 	z.watch = watch(e, &r);
 	if (!z.watch)
@@ -286,7 +296,7 @@ CUresult remote_cuEventSynchronize(CUevent handle)
 	if (word_wait(call_link(), z.watch->word, z.watch->value, -1, remote.local ? ask_wake : NULL, &z))
 		return call_lost();
 	reached(e, work);
-	return call_late();
+	return late(e);
 }
 
 /* A stream that waits for an event of a capture becomes part of it. */

@@ -4,13 +4,14 @@
 
 struct shape {
 	unsigned grid[3], block[3], shared;
-	bool cooperative;
+	bool cooperative; /* and not by an attribute */
+	bool together;	  /* either way */
 	const CUlaunchAttribute *attributes;
 	unsigned nattributes;
 };
 
 /* A grid is made of whole clusters. */
-static bool clusters_fit(const struct shape *s)
+static bool clusters_fit(const struct shape *s, bool any)
 {
 	for (unsigned i = 0; i < s->nattributes; i++) {
 		const CUlaunchAttributeValue *v = &s->attributes[i].value;
@@ -18,6 +19,8 @@ static bool clusters_fit(const struct shape *s)
 			continue;
 		if (!v->clusterDim.x || !v->clusterDim.y || !v->clusterDim.z || s->grid[0] % v->clusterDim.x ||
 			s->grid[1] % v->clusterDim.y || s->grid[2] % v->clusterDim.z)
+			return false;
+		if (!any && v->clusterDim.x * v->clusterDim.y * v->clusterDim.z > 1)
 			return false;
 	}
 	return true;
@@ -40,7 +43,19 @@ static bool fits(const struct context *c, const struct info *f, const struct sha
 		if (!s->grid[i] || !s->block[i] || s->grid[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i] ||
 			s->block[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i])
 			return false;
-	return threads <= (uint64_t)most && s->shared <= (unsigned)shared && (!s->nattributes || clusters_fit(s));
+	return threads <= (uint64_t)most && s->shared <= (unsigned)shared && 
+	       (!s->nattributes || clusters_fit(s, a[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH]));
+}
+
+/* The blocks of a cooperative grid wait for each other, so all of them must find room. */
+static bool all_at_once(const struct context *c, CUfunction f, const struct shape *s)
+{
+	int sms = device_find(c->device)->attribute[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT], each;
+	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
+
+	if (remote_cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, f, s->block[0] * s->block[1] * s->block[2], s->shared))
+		return true; /* the server will say */
+	return blocks <= (uint64_t)each * sms;
 }
 
 bool launch_pack(const struct info *f, void **params, void **extra, uint8_t *to, uint32_t *size)
@@ -90,6 +105,8 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 	i = f->info;
 	if (!fits(s->ctx, i, shape))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (shape->together && !all_at_once(s->ctx, func, shape))
+		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	r = call_late();
 	if (r)
 		return r;
@@ -112,8 +129,9 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 		memcpy(to, shape->attributes, shape->nattributes * sizeof *shape->attributes);
 	if (!launch_pack(i, params, extra, to + attributes, &a->params))
 		return CUDA_ERROR_INVALID_VALUE;
+	r = call_send(lane, WIRE_LAUNCH, room, NULL, 0);
 	stream_posted(s);
-	return call_send(lane, WIRE_LAUNCH, room, NULL, 0);
+	return r;
 }
 
 CUresult remote_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
@@ -127,13 +145,14 @@ CUresult remote_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, u
 CUresult remote_cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
 	unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params)
 {
-	struct shape s = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .cooperative = true};
+	struct shape s = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .cooperative = true,
+		.together = true};
 
 	return launch(f, &s, stream, params, NULL);
 }
 
 /* Events in attributes: what is recorded so is known to the server only. */
-static CUresult look_at_attributes(const CUlaunchConfig *c)
+static CUresult look_at_attributes(const CUlaunchConfig *c, bool *cooperative)
 {
 	for (unsigned i = 0; i < c->numAttrs; i++) {
 		const CUlaunchAttribute *a = &c->attrs[i];
@@ -143,23 +162,27 @@ static CUresult look_at_attributes(const CUlaunchConfig *c)
 			event_foreign(a->value.launchCompletionEvent.event);
 		else if (a->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && a->value.deviceUpdatableKernelNode.deviceUpdatable)
 			return CUDA_ERROR_NOT_SUPPORTED;
+		else if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+			*cooperative = a->value.cooperative != 0;
 	}
 	return CUDA_SUCCESS;
 }
 
 CUresult remote_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
+	bool cooperative = false;
 	CUresult r;
 
 	if (!c || (c->numAttrs && !c->attrs) || c->numAttrs > 32)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = c->numAttrs ? look_at_attributes(c) : CUDA_SUCCESS;
+	r = c->numAttrs ? look_at_attributes(c, &cooperative) : CUDA_SUCCESS;
 	if (r)
 		return r;
 	struct shape s = {
 		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
 		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
 		.shared = c->sharedMemBytes,
+		.together = cooperative,
 		.attributes = c->attrs,
 		.nattributes = c->numAttrs,
 	};

@@ -72,7 +72,23 @@ bool memory_drop(uint64_t address, enum range_kind kind)
 
 bool memory_remove(uint64_t address)
 {
-	return memory_drop(address, RANGE_ALLOC);
+	return memory_drop(address, RANGE_ALLOC) || memory_drop(address, RANGE_IMPORTED);
+}
+
+#define ADDRESSES (1ull << 47) /* of user space */
+
+CUresult memory_plausible(uint64_t address, size_t size)
+{
+	const struct range *r;
+	bool out;
+
+	if (!address || size > ADDRESSES)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_rwlock_rdlock(&lock);
+	r = holder(address);
+	out = r && r->kind == RANGE_ALLOC && size > r->size - (address - r->node.key);
+	pthread_rwlock_unlock(&lock);
+	return out ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 /* Reserved addresses belong to no context. */

@@ -82,6 +82,6 @@ CUresult remote_cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUme
 	size_t size = 0;
 
 	if (!r)
-		memory_add(*ptr, call_cuMemGetAddressRange_v2(NULL, &size, *ptr) || !size ? 1 : size);
+		memory_note(*ptr, call_cuMemGetAddressRange_v2(NULL, &size, *ptr) || !size ? 1 : size, RANGE_IMPORTED);
 	return r;
 }

@@ -50,6 +50,8 @@ struct context {
 	unsigned flags;
 	unsigned long long number; /* cuCtxGetId */
 	struct stream *legacy;
+	struct late late; /* calls posted in it that have failed */
+	unsigned late_word;
 	pthread_mutex_t lock;
 	struct list streams;
 	/* Asked once: asked.c. */
@@ -72,6 +74,7 @@ struct stream {
 	unsigned flags;
 	int priority;
 	unsigned word;
+	pthread_mutex_t whole;	   /* held from a copy's first piece to its last: other copies are not in between */
 	pthread_mutex_t lock;	   /* word's next value is asked for in order */
 	uint32_t value;		   /* last asked for */
 	_Atomic(uint64_t) work;	   /* commands posted */
@@ -85,12 +88,20 @@ struct stream {
 	uint32_t end;		/* the word's value when it has */
 };
 
+void stream_begin(struct stream *s, struct context *c, uint64_t id, unsigned flags, int priority);
+
 /* The stream a handle means, 0, 1 and 2 included; NULL: none. */
 struct stream *stream_find(CUstream handle, CUresult *why);
 
 static inline void stream_posted(struct stream *s)
 {
 	atomic_fetch_add_explicit(&s->work, 1, memory_order_relaxed);
+}
+
+/* What has failed in its context. */
+static inline CUresult stream_late(struct stream *s)
+{
+	return call_late_in(&s->ctx->late);
 }
 
 CUresult stream_settle(struct stream *s); /* waits until all posted so far is done; late errors too */
@@ -146,11 +157,14 @@ enum range_kind {
 	RANGE_GLOBAL,	/* a module's variable */
 	RANGE_RESERVED, /* addresses to map at */
 	RANGE_FOREIGN,	/* another process's */
+	RANGE_IMPORTED, /* the same, from a pool: cuMemFree ends it; its size is not always known */
 };
 
 void memory_add(uint64_t address, size_t size); /* RANGE_ALLOC of the current context */
 void memory_note(uint64_t address, size_t size, enum range_kind kind);
-bool memory_remove(uint64_t address); /* a RANGE_ALLOC that starts here */
+bool memory_remove(uint64_t address); /* what starts here and cuMemFree ends */
+/* Is it plain that the device cannot have these bytes?  What is not plain is left to the server. */
+CUresult memory_plausible(uint64_t address, size_t size);
 bool memory_drop(uint64_t address, enum range_kind kind);
 void memory_forget(uint64_t context); /* it is gone, and what was allocated in it */
 

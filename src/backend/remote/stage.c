@@ -133,6 +133,7 @@ static CUresult post_locked(struct stream *s, struct stage *t, unsigned op, cons
 
 	if (!room)
 		return call_lost();
+	call_in(room, s->ctx->id);
 	memcpy(room, args, size);
 	*(struct wire_tell *)room = (struct wire_tell){s->word, value};
 	r = call_send(lane, op, size, &piece, 1);
@@ -216,6 +217,7 @@ static CUresult send_small(struct stream *s, struct stage *t, CUdeviceptr dst, c
 	a = call_reserve(lane, sizeof *a);
 	if (!a)
 		return call_lost();
+	call_in(a, s->ctx->id);
 	*a = (struct wire_copy){.device = dst, .size = size, .stream = s->id};
 	r = call_send(lane, WIRE_COPY_UP, sizeof *a, &piece, 1);
 	stream_posted(s);

@@ -2,9 +2,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "backend/remote/remote.h"
+#include "util/handle.h"
 #include "util/per_thread.h"
 
 static __thread struct stream *own; /* the thread's default stream in its current context */
+
+void stream_begin(struct stream *s, struct context *c, uint64_t id, unsigned flags, int priority)
+{
+	s->id = id;
+	s->ctx = c;
+	s->flags = flags;
+	s->priority = priority;
+	pthread_mutex_init(&s->whole, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+}
 
 /* Has given back all it had; the record itself stays: another thread may be reading it. */
 static void clear_away(struct stream *s)
@@ -35,11 +46,7 @@ static struct stream *add_stream(struct context *c, uint64_t id, unsigned flags,
 		free(s);
 		return NULL;
 	}
-	s->id = id;
-	s->ctx = c;
-	s->flags = flags;
-	s->priority = priority;
-	pthread_mutex_init(&s->lock, NULL);
+	stream_begin(s, c, id, flags, priority);
 	pthread_mutex_lock(&c->lock);
 	bury(c);
 	list_append(&c->streams, &s->link);
@@ -67,7 +74,7 @@ struct stream *stream_find(CUstream handle, CUresult *why)
 	struct stream *s;
 
 	if (h > 2) {
-		s = record_find(h);
+		s = handle_kind(h) == HANDLE_CUstream ? record_find(h) : NULL;
 		*why = s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 		return s;
 	}
@@ -172,6 +179,7 @@ CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value)
 
 	if (!a)
 		return call_lost();
+	call_in(a, s->ctx->id);
 	*a = (struct wire_sync){.kind = WIRE_SYNC_STREAM, .word = s->word, .value = value, .what = s->id};
 	return call_send(lane, op, sizeof *a, NULL, 0);
 }
@@ -188,6 +196,7 @@ CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size
 		r = call_lost();
 	}
 	if (room) {
+		call_in(room, s->ctx->id);
 		memcpy(room, args, size);
 		*(struct wire_tell *)room = (struct wire_tell){s->word, *value};
 		r = call_send(lane, op, size, NULL, 0);
@@ -290,7 +299,7 @@ CUresult remote_cuStreamSynchronize(CUstream handle)
 		if (r)
 			return r;
 	}
-	return call_late();
+	return stream_late(s);
 }
 
 /* A word will say when all that is posted now is done; asked for once per new work. */
@@ -325,13 +334,13 @@ CUresult remote_cuStreamQuery(CUstream handle)
 	if (s->capturing)
 		return call_cuStreamQuery(handle);
 	if (nothing_ahead(s))
-		return call_late();
+		return stream_late(s);
 	if (!s->id) /* the legacy stream waits for others, too */
 		return call_cuStreamQuery(handle);
 	bool ready = look(s, &r);
 	if (r)
 		return r;
-	r = call_late();
+	r = stream_late(s);
 	return r ? r : ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
