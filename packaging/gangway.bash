@@ -1,0 +1,41 @@
+# Completion for gangway(1). What there is to say, the command says itself: --help of it and of each subcommand.
+
+_gangway_options() {
+	"$1" "$2" --help 2>/dev/null | grep -oE '(^|[ [|])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+'
+}
+
+_gangway() {
+	local command=${COMP_WORDS[1]} cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i
+
+	COMPREPLY=()
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		COMPREPLY=($(compgen -W "$("$1" --help 2>/dev/null | sed -n 's/^  \([a-z-]*\) .*/\1/p')" -- "$cur"))
+		return
+	fi
+	# Behind the program that a subcommand starts everything is the program's.
+	if [ "$command" = run ]; then
+		for ((i = 2; i < COMP_CWORD; i++)); do
+			case ${COMP_WORDS[i]} in
+			--on) ((i++)) ;;
+			--) ((i++)); break ;;
+			-*) ;;
+			*) break ;;
+			esac
+		done
+		if [ "$i" -lt "$COMP_CWORD" ]; then
+			declare -F _command_offset >/dev/null && _command_offset "$i" || COMPREPLY=($(compgen -f -- "$cur"))
+			return
+		fi
+		case $cur$prev in
+		-* | *--on) ;;
+		*) COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur")); return ;;
+		esac
+	fi
+	case $prev in
+	--on) COMPREPLY=($(compgen -W "nvidia cpu null unix: tcp://" -- "$cur")) ;;
+	--group) COMPREPLY=($(compgen -g -- "$cur")) ;;
+	*) COMPREPLY=($(compgen -W "$(_gangway_options "$1" "$command")" -- "$cur")) ;;
+	esac
+}
+
+complete -o default -F _gangway gangway
