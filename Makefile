@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 BUILD  := build
 JOBS   := $(shell nproc)
 
-.PHONY: all setup build demo test bench install clean
+.PHONY: all setup build demo test bench release install package clean
 all: build
 
 setup:
@@ -22,10 +22,15 @@ test: build
 bench: build
 	@bench/run.sh $(BUILD)
 
-install: setup
-	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)-release.log 2>&1 || { cat $(BUILD)-release.log; exit 1; }
-	@cmake --build build-release -j$(JOBS)
-	@cmake --install build-release --strip
+release: setup
+	@cmake --preset package >$(BUILD)-package.log 2>&1 || { cat $(BUILD)-package.log; exit 1; }
+	@cmake --build build-package -j$(JOBS)
+
+install: release
+	@cmake --install build-package --prefix $(abspath $(PREFIX)) --strip
+
+package: release
+	@tools/package.sh build-package dist
 
 clean:
-	rm -rf build build-asan build-tsan build-release *.log
+	rm -rf build build-asan build-tsan build-release build-package dist *.log

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Does this installation of Gangway work here? smoke.sh; needs nothing but a shell, changes nothing.
+prefix=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+lib=$prefix/lib/gangway
+gangway=$prefix/bin/gangway
+[ -x "$gangway" ] || { echo "there is no $gangway"; exit 1; }
+unset LD_LIBRARY_PATH LD_PRELOAD LD_AUDIT GANGWAY_DEVICE GANGWAY_SOCKET GANGWAY_TRACE NO_RESULTS
+work=$(mktemp -d) || exit 1
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+failed=0
+
+# check NAME PATTERN COMMAND...: the command succeeds and says PATTERN
+check() {
+	name=$1 pattern=$2
+	shift 2
+	if "$@" >"$work/out" 2>&1 && { [ -z "$pattern" ] || grep -q -e "$pattern" "$work/out"; }; then
+		echo "ok      $name"
+	else
+		echo "FAILED  $name: $*"
+		sed 's/^/        /' "$work/out"
+		failed=1
+	fi
+}
+
+check 'the command' 'same build' "$gangway" version
+if "$gangway" version 2>/dev/null | grep -E 'missing|another build'; then
+	failed=1
+fi
+check 'the CPU device computes' 'all right' "$gangway" run --on cpu "$lib/vectoradd"
+check 'the null device records' 'every call succeeded' env NO_RESULTS=1 "$gangway" run --on null "$lib/vectoradd"
+check 'by the library path alone' 'all right' env LD_LIBRARY_PATH="$lib" GANGWAY_DEVICE=cpu "$lib/vectoradd"
+
+"$gangway" serve --on cpu --listen "unix:$work/sock" 2>"$work/serve" &
+server=$!
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	[ -S "$work/sock" ] && break
+	sleep 1
+done
+check 'a served device computes' 'all right' "$gangway" run --on "unix:$work/sock" "$lib/vectoradd"
+kill "$server"
+wait "$server"
+check 'the server ends in peace' '' [ $? = 0 ]
+server=
+
+check 'a stub says that it is one' 'cuInit' sh -c '! LD_LIBRARY_PATH="$1/stubs" "$1/vectoradd"' sh "$lib"
+check 'what to link with' "stubs" "$gangway" config --stubs
+check 'no stub without its library' '' sh -c 'cd "$1/stubs" && for f in *.so.*; do [ -e "../$f" ] || exit 1; done' sh "$lib"
+if command -v nm >/dev/null; then
+	for list in "$prefix"/share/gangway/*.exports; do
+		soname=$(basename "$list" .exports)
+		nm -D --defined-only "$lib/$soname" | sed 's/.* //; s/@.*//' | sort >"$work/have"
+		sort "$list" >"$work/want"
+		check "exports of $soname" '' cmp "$work/want" "$work/have"
+	done
+fi
+[ $failed = 0 ] && echo "Gangway in $prefix works."
+exit $failed

@@ -1,0 +1,59 @@
+#!/bin/sh
+# Package and tarball in a bare Debian, which has no compiler, no CUDA and nothing of ours: chroot.sh BUILD
+#
+# The system is made by debootstrap once, and kept in the tests' cache. The package is installed, tried as root and
+# as nobody, and purged without a trace; then the tarball in its place.
+build=$1
+here=$(cd "$(dirname "$0")" && pwd)
+[ "$(id -u)" = 0 ] || { echo "skipped: only root can make a chroot"; exit 77; }
+sh "$here/../real/package.sh" debootstrap debootstrap || exit
+cache=${GANGWAY_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gangway-test}
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+
+release=$(. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}")
+base=$cache/debootstrap-$release.tar
+if [ ! -e "$base" ]; then
+	mirror=$(sed -n 's/^URIs: *\(http[^ ]*\/debian\)\/* *$/\1/p; s/^deb \(http[^ ]*\/debian\)\/* .*/\1/p' \
+		/etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null | head -n 1)
+	mkdir -p "$cache"
+	timeout 800 debootstrap --variant=minbase "$release" "$out/base" ${mirror:+"$mirror"} >"$out/log" 2>&1 ||
+		{ echo "skipped: debootstrap cannot make a $release: $(tail -n 1 "$out/log")"; exit 77; }
+	tar -C "$out/base" --one-file-system -cf "$base.$$" . && mv "$base.$$" "$base"
+	rm -rf "$out/base"
+fi
+root=$out/root
+mkdir "$root"
+tar -C "$root" -xf "$base" || exit 1
+
+# in_root COMMAND...: with /proc, and nothing mounted that outlives it
+in_root() {
+	unshare --mount --pid --fork --kill-child sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" \
+		env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+in_root true || { echo "skipped: this machine allows no chroot with /proc"; exit 77; }
+listing() {
+	(cd "$root" && find . -path ./proc -prune -o -path ./var -prune -o -path ./tmp -prune -o -print | sort)
+}
+
+"$here/../../tools/package.sh" "$build" "$out/dist" >"$out/log" 2>&1 || { cat "$out/log"; exit 1; }
+cp "$out"/dist/* "$root/tmp/"
+listing >"$out/before"
+
+in_root sh -c 'dpkg -i /tmp/gangway_*.deb' >"$out/log" 2>&1 || { cat "$out/log"; fail "dpkg -i"; }
+in_root gangway version || fail "the command is not in PATH"
+in_root /usr/share/gangway/smoke.sh || fail "the package's smoke test, as root"
+in_root su -s /bin/sh nobody -c /usr/share/gangway/smoke.sh || fail "the package's smoke test, as nobody"
+in_root /sbin/ldconfig -p | grep gangway && fail "the libraries are on everybody's run-time path"
+in_root dpkg --purge gangway >"$out/log" 2>&1 || { cat "$out/log"; fail "dpkg --purge"; }
+listing | diff "$out/before" - || fail "purging leaves something behind"
+
+in_root sh -c 'mkdir -p /opt && tar -C /opt -xzf /tmp/gangway-*.tar.gz && mv /opt/gangway-* /opt/gangway' || fail "tar"
+in_root /opt/gangway/share/gangway/smoke.sh || fail "the tarball's smoke test, as root"
+in_root su -s /bin/sh nobody -c /opt/gangway/share/gangway/smoke.sh || fail "the tarball's smoke test, as nobody"
+exit $failed

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Every program and library of an installation is hardened, and says what it was built from: hardening.sh PREFIX
+prefix=$1
+failed=0
+fail() {
+	echo "FAIL: $file: $*"
+	failed=1
+}
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+build=$("$prefix/bin/gangway" version | head -n 1)
+count=0
+for file in $(find "$prefix" -type f); do
+	[ "$(head -c 4 "$file" | tail -c 3)" = ELF ] || continue
+	count=$((count + 1))
+	readelf -hldW "$file" >"$out/elf" 2>/dev/null
+	note=$(readelf -p .note.gangway "$file" 2>/dev/null)
+	case $file in */stubs/*) wanted="$build stub" ;; *) wanted=$build ;; esac
+	echo "$note" | grep -q "$wanted\$" || fail "its note is not '$wanted': $note"
+	readelf -n "$file" | grep -q 'Build ID' || fail "has no build id"
+	grep -q 'GNU_STACK.* RW ' "$out/elf" || fail "its stack may be executed"
+	grep -E 'LOAD.*RWE' "$out/elf" && fail "has memory to write and execute"
+	grep -q TEXTREL "$out/elf" && fail "has relocations in its code"
+	grep -E 'R(UN)?PATH' "$out/elf" && fail "has a run-time path"
+	grep -q 'Type: *DYN' "$out/elf" || fail "is not position independent"
+	readelf -SW "$file" | grep -q '\.symtab' && fail "is not stripped"
+	strings -a "$file" | grep -E "^$(cd "$(dirname "$0")/../.." && pwd)/" && fail "holds the path of where it was built"
+	case $file in */stubs/*) continue ;; esac
+	grep -q GNU_RELRO "$out/elf" || fail "has no relro"
+	grep -q 'BIND_NOW\|FLAGS.*NOW' "$out/elf" || fail "is bound lazily"
+	readelf -W --dyn-syms "$file" >"$out/symbols"
+	grep -q __stack_chk_fail "$out/symbols" || fail "has no stack protector"
+	grep -q '_chk@\|_chk$' "$out/symbols" || fail "has no fortified calls"
+	if [ "$(uname -m)" = x86_64 ]; then
+		objdump -d "$file" | grep -c endbr64 >"$out/count"
+		[ "$(cat "$out/count")" -ge 2 ] || fail "was not built with -fcf-protection"
+	fi
+done
+echo "$count files"
+[ $count -ge 5 ] || { echo "FAIL: only $count files in $prefix"; failed=1; }
+exit $failed
