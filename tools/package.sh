@@ -29,7 +29,7 @@ stage() { # PREFIX FOLDER
 
 # Licences of what is linked in statically, as the packages it came from have them.
 licences() { # FOLDER
-	for package in liblz4-dev libzstd-dev; do
+	for package in liblz4-dev libzstd-dev libncurses-dev; do
 		if [ -e "/usr/share/doc/$package/copyright" ]; then
 			cp "/usr/share/doc/$package/copyright" "$1/copyright.${package%-dev}"
 		else
