@@ -20,11 +20,11 @@ function(cpu_test name)
     if(over STREQUAL here)
       set(test ${name})
       add_test(NAME ${test} COMMAND ${a_COMMAND})
-      set_property(TEST ${test} PROPERTY ENVIRONMENT DEVICE=cpu GANGWAY_DEVICE=cpu ${a_ENVIRONMENT})
+      set_property(TEST ${test} PROPERTY ENVIRONMENT DEVICE=cpu GANGWAY_DEVICE=cpu GANGWAY_USAGE=0 ${a_ENVIRONMENT})
     else()
       set(test remote-${over}-${name})
       add_test(NAME ${test} COMMAND ${CMAKE_SOURCE_DIR}/test/served.sh $<TARGET_FILE:gangway> cpu ${over} ${a_COMMAND})
-      set_property(TEST ${test} PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0 ${a_ENVIRONMENT}) # as in test/remote
+      set_property(TEST ${test} PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0 GANGWAY_USAGE=0 ${a_ENVIRONMENT}) # as in test/remote
       list(APPEND labels nosan)
     endif()
     set_property(TEST ${test} PROPERTY LABELS ${labels})

@@ -4,6 +4,9 @@
 build=$1
 shift
 out=$build/ctest.out
+# Tests count memory, and are not alone: each sees itself only.
+GANGWAY_USAGE=${GANGWAY_USAGE:-0}
+export GANGWAY_USAGE
 {
 	ctest --test-dir "$build" --output-on-failure -j"$(nproc)" "$@"
 	echo $? >"$build/ctest.status"

@@ -5,18 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void uuid_text(const unsigned char *u, char text[41])
-{
-	char *to = text + sprintf(text, "GPU-");
-
-	for (int i = 0; i < 16; i++)
-		to += sprintf(to, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", u[i]);
-}
+#include "util/uuid.h"
 
 /* The only device whose UUID starts so, or -1. */
 static int by_uuid(const char *start, size_t len, int n, unsigned char (*uuids)[16])
 {
-	char text[41];
+	char text[UUID_TEXT];
 	int found = -1;
 
 	for (int i = 0; i < n; i++) {

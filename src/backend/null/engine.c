@@ -18,17 +18,6 @@ struct null_code {
 	void **init; /* cubin: first values of variables that have them, one a variable */
 };
 
-static void describe(int ordinal, struct engine_device *dev)
-{
-	(void)ordinal;
-	snprintf(dev->name, sizeof dev->name, "Gangway null device");
-	/* As large as a GPU of that kind: libraries plan their launches by it, and fail where hardly anything
-	 * fits. */
-	dev->major = 9;
-	dev->minor = 0;
-	dev->multiprocessors = 132;
-}
-
 static void unload(struct code *code)
 {
 	struct null_code *n = (struct null_code *)code;
@@ -209,7 +198,7 @@ static CUresult launch(struct code *code, const struct image_kernel *k, const st
 const struct engine null_engine = {
 	.name = "null",
 	.accepts = IMAGE_WANT_CUBIN | IMAGE_WANT_PTX,
-	.describe = describe,
+	.describe = null_describe,
 	.load = load,
 	.unload = unload,
 	.init_globals = init_globals,

@@ -16,4 +16,6 @@
 
 extern const struct engine null_engine;
 
+void null_describe(int ordinal, struct engine_device *dev); /* device.c */
+
 #endif

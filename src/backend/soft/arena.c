@@ -210,12 +210,14 @@ bool memory_charge(struct device *d, uint64_t size)
 		if (size > d->memory || used > d->memory - size)
 			return false;
 	} while (!atomic_compare_exchange_weak(&d->memory_used, &used, used + size));
+	tell_memory(d, (int64_t)size);
 	return true;
 }
 
 void memory_uncharge(struct device *d, uint64_t size)
 {
 	atomic_fetch_sub(&d->memory_used, size);
+	tell_memory(d, -(int64_t)size);
 }
 
 CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr)

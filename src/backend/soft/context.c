@@ -66,6 +66,7 @@ CUresult context_activate(struct context *ctx)
 	atomic_store(&ctx->error, CUDA_SUCCESS);
 	atomic_store(&ctx->stop, false);
 	atomic_store(&ctx->active, true);
+	tell_context(ctx->device, 1);
 	return CUDA_SUCCESS;
 }
 
@@ -119,6 +120,7 @@ void context_end(struct context *ctx)
 	pthread_mutex_unlock(&soft.lock);
 	object_put(legacy);
 	object_put(gate);
+	tell_context(ctx->device, -1);
 }
 
 void context_fail(struct context *ctx, CUresult error)

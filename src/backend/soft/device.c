@@ -10,40 +10,12 @@
 #include "backend/soft/device.h"
 #include "util/format.h"
 #include "util/machine.h"
+#include "util/pci.h"
 #include "util/visible.h"
 
 struct device *device_find(CUdevice dev)
 {
 	return dev >= 0 && dev < soft.ndevices ? &soft.devices[dev] : NULL;
-}
-
-static void describe(int physical, struct engine_device *info)
-{
-	*info = (struct engine_device){
-		.name = "Gangway device",
-		.major = 9,
-		.minor = 0,
-		.multiprocessors = soft_parallelism(),
-		.clock_khz = machine_clock_khz(),
-		.memory_khz = machine_clock_khz(),
-		.memory_bits = 64,
-		.cache = machine_cache(),
-		.shared_per_block = 48 << 10,
-		.shared_optin = 227 << 10,
-		.shared_reserved = 1 << 10,
-		.max_threads_per_block = 1024,
-		.max_threads_per_multiprocessor = 2048,
-		.max_blocks_per_multiprocessor = 32,
-		.registers_per_block = 65536,
-		.max_cluster_size = 8,
-	};
-	if (soft.engine->describe)
-		soft.engine->describe(physical, info);
-}
-
-static void physical_uuid(int physical, unsigned char uuid[16])
-{
-	machine_uuid(soft.engine->name, physical, uuid);
 }
 
 static CUresult device_init(struct device *d, int ordinal, int physical)
@@ -52,9 +24,11 @@ static CUresult device_init(struct device *d, int ordinal, int physical)
 
 	d->ordinal = ordinal;
 	d->physical = physical;
-	physical_uuid(physical, (unsigned char *)d->uuid.bytes);
-	describe(physical, &d->info);
-	d->memory = soft.config.memory ? soft.config.memory : machine_memory();
+	describe_uuid(soft.engine->name, physical, (unsigned char *)d->uuid.bytes);
+	describe_device(soft.engine->describe, physical, &d->info);
+	if (!d->info.multiprocessors)
+		d->info.multiprocessors = (int)soft_parallelism();
+	d->memory = describe_memory(soft.config.memory);
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&d->primary_lock, &attr);
@@ -72,7 +46,7 @@ CUresult devices_open(void)
 	if (n > MAX_DEVICES)
 		n = MAX_DEVICES;
 	for (int i = 0; i < n; i++)
-		physical_uuid(i, uuids[i]);
+		describe_uuid(soft.engine->name, i, uuids[i]);
 	n = visible_devices(soft.config.visible, n, uuids, physical);
 	for (int i = 0; i < n; i++) {
 		CUresult r = device_init(&soft.devices[i], i, physical[i]);
@@ -163,36 +137,26 @@ CUresult soft_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* Device n sits alone on bus n + 1. */
 CUresult soft_cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 {
 	struct device *d;
 	CUresult r = len > 0 ? device_enter(dev, id, &d) : CUDA_ERROR_INVALID_VALUE;
 
-	if (!r && snprintf(id, len, "0000:%02x:00.0", d->physical + 1) >= len)
+	if (!r && snprintf(id, len, "0000:%02x:00.0", describe_bus(d->physical)) >= len)
 		r = CUDA_ERROR_INVALID_VALUE;
 	return r;
 }
 
-/* [domain:]bus:device[.function], in hexadecimal. */
 CUresult soft_cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 {
-	unsigned domain = 0, bus, device, function = 0;
-	char rest;
+	struct pci_address a;
 
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!dev || !id)
+	if (!dev || !id || !pci_parse(id, &a))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (sscanf(id, "%x:%x:%x.%x%c", &domain, &bus, &device, &function, &rest) != 4 &&
-	    sscanf(id, "%x:%x:%x%c", &domain, &bus, &device, &rest) != 3) {
-		domain = 0;
-		if (sscanf(id, "%x:%x.%x%c", &bus, &device, &function, &rest) != 3 &&
-		    sscanf(id, "%x:%x%c", &bus, &device, &rest) != 2)
-			return CUDA_ERROR_INVALID_VALUE;
-	}
 	for (int i = 0; i < soft.ndevices; i++)
-		if (!domain && !device && !function && bus == (unsigned)soft.devices[i].physical + 1) {
+		if (!a.domain && !a.device && !a.function && a.bus == describe_bus(soft.devices[i].physical)) {
 			*dev = i;
 			return CUDA_SUCCESS;
 		}

@@ -51,7 +51,7 @@ CUresult work_run(struct work *w, struct stream *s)
 	c.ndeps = c.max_deps = 0;
 	c.deps = c.few;
 	c.data = w->command->data;
-	return c.ops->run(&c);
+	return command_run(&c);
 }
 
 /* ---- collecting ---- */

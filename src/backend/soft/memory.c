@@ -66,10 +66,12 @@ CUresult soft_cuMemGetInfo_v2(size_t *free, size_t *total)
 
 	if (r)
 		return r;
+	size_t all = ctx->device->memory, left = all - atomic_load(&ctx->device->memory_used);
+	size_t others = free ? tell_others(ctx->device) : 0;
 	if (total)
-		*total = ctx->device->memory;
+		*total = all;
 	if (free)
-		*free = ctx->device->memory - atomic_load(&ctx->device->memory_used);
+		*free = left > others ? left - others : 0;
 	return CUDA_SUCCESS;
 }
 

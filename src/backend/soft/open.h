@@ -1,8 +1,7 @@
 /*
  * open.h - what the backends made of the software driver and an engine have in common.
  *
- * The environment: GANGWAY_DEVICE_COUNT, GANGWAY_DEVICE_MEMORY (bytes, or with K, M or G),
- * GANGWAY_WATCHDOG_MS, CUDA_VISIBLE_DEVICES.
+ * The environment: CUDA_VISIBLE_DEVICES, and what describe.h reads.
  */
 #ifndef BACKEND_SOFT_OPEN_H
 #define BACKEND_SOFT_OPEN_H

@@ -303,7 +303,7 @@ CUresult queue_run_head(struct stream *s, struct command *c)
 	CUresult r = CUDA_SUCCESS;
 
 	if (!atomic_load(&ctx->error) || c->ops->always)
-		r = c->ops->run(c);
+		r = command_run(c);
 	if (r)
 		context_fail(ctx, r);
 	command_release(c);

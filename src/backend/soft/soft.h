@@ -29,12 +29,12 @@
 
 #include "abi/cuda.h"
 #include "backend/soft/backend.h"
+#include "backend/soft/describe.h"
 #include "backend/soft/engine.h"
 #include "backend/soft/ops.h"
 #include "util/handle.h"
 #include "util/list.h"
 
-#define MAX_DEVICES 64
 #define PRIORITIES  6 /* 0 .. -5 */
 
 struct context;
@@ -108,8 +108,11 @@ struct device {
 	pthread_mutex_t primary_lock; /* retain, release, reset; recursive, for config.context_ending */
 };
 
+struct usage;
+
 struct soft {
 	atomic_bool ready;
+	_Atomic(struct usage *) usage; /* what other processes see of us: tell.c; NULL until there is something */
 	const struct engine *engine;
 	struct soft_config config;
 	int ndevices;
@@ -257,6 +260,7 @@ struct command *command_create(const struct command_ops *ops, size_t payload); /
 void command_release(struct command *c); /* what the payload holds; before completion is told */
 void command_destroy(struct command *c); /* release, and back to the free list; NULL is fine */
 int command_depend(struct command *c, struct stream *s, uint64_t number); /* 0 or -ENOMEM */
+CUresult command_run(struct command *c); /* does it, here and now */
 
 /*
  * Hand a command over.  This is the one place where a captured stream diverts it into its graph.
@@ -309,6 +313,12 @@ CUresult capture_unsafe(void);
 
 CUresult capture_context(struct context *ctx); /* for calls that wait for all of a context */
 void capture_end_context(struct context *ctx); /* ends what is being captured there */
+
+/* ---- what others are told (tell.c) -------------------------------------------------------------------- */
+
+void tell_context(struct device *d, int more);	   /* one more, or -1: one less */
+void tell_memory(struct device *d, int64_t more); /* bytes */
+size_t tell_others(struct device *d);		   /* bytes that other processes hold of the device */
 
 /* ---- worker threads ------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,7 @@
+/* uuid.h - a device's UUID as text. */
+#pragma once
+
+#define UUID_TEXT 41
+
+/* "GPU-8a1c...", 40 characters and a NUL. */
+void uuid_text(const unsigned char uuid[16], char text[UUID_TEXT]);
