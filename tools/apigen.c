@@ -416,6 +416,19 @@ static void mode_trace(void)
 	printf("};\n");
 }
 
+static void class_one(const struct entry *e, const char *twin)
+{
+	printf("\t'%c', /* %s%s */\n", e->class[0], e->name, twin);
+}
+
+static void mode_classes(void)
+{
+	head("the first letter of each function's class, in table order");
+	printf("static const char %s_classes[] = {\n", library);
+	each_function(class_one);
+	printf("};\n");
+}
+
 static void list_one(const struct entry *e, const char *twin)
 {
 	printf("%s%s\n", e->name, twin);
@@ -581,6 +594,7 @@ static const struct mode {
 } modes[] = {
 	{"ops", mode_ops},		 {"exports", mode_exports},   {"header", mode_header, true},
 	{"table", mode_table, true},	 {"complete", mode_complete}, {"names", mode_names},
+	{"classes", mode_classes},
 	{"procs", mode_procs},
 	{"protos", mode_protos},	 {"trace", mode_trace},	      {"exportlist", mode_exportlist},
 	{"map", mode_map},		 {"coverage", mode_coverage}, {"wire", mode_wire},

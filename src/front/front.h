@@ -15,9 +15,10 @@
 #include "gen/cuda_ops.h"
 #include "gen/cuda_protos.h"
 #include "gen/front_ops.h"
+#include "gen/version.h"
 
-/* The newest CUDA version whose interface api/cuda.api describes: what cuDriverGetVersion says. */
-#define FRONT_CUDA_VERSION 13000
+/* What cuDriverGetVersion says. */
+#define FRONT_CUDA_VERSION GANGWAY_CUDA_VERSION
 
 extern _Atomic(const struct cuda_ops *) front_now;
 extern const struct cuda_ops cuda_boot_ops;

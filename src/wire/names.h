@@ -1,4 +1,5 @@
-/* names.h - the name of every exported function, in the order of struct cuda_ops; made from api/cuda.api. */
+/* names.h - the name of every exported function, in the order of its table; made from api/. */
 #pragma once
 
 extern const char *const cuda_names[];
+extern const char *const nvml_names[];

@@ -4,6 +4,8 @@
 #	T type
 #	M type member		member.inner for named structures inside
 #
+# of the types whose names match -v only=REGEX; without it, CUDA's.
+#
 # Reads the whole input as a stream of tokens and looks at statements that begin with typedef.
 
 {
@@ -64,7 +66,7 @@ function declared(from, to, p, name) {
 
 function typedef(from, to, p, name) {
 	name = declared_type(from, to)
-	if (name == "" || name !~ /^(CU|cuuint|cl_|GL|EGL|Vdp)/)
+	if (name == "" || name !~ (only ? only : "^(CU|cuuint|cl_|GL|EGL|Vdp)"))
 		return
 	print "T", name
 	for (p = from; p < to && token[p] != "{"; p++)

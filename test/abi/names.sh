@@ -1,28 +1,30 @@
 #!/bin/sh
-# api/cuda.api declares exactly the names that the vendor's libcuda.so.1 exports, per-thread twins, older
-# names and objects included, and a later version of a name came later.
+# An .api file declares exactly the names that the vendor's library exports, per-thread twins, older names and
+# objects included, and a later version of a name came later.
 #
-#	names.sh SOURCE_DIR
+#	names.sh API LIST
 set -eu
-src=$1
+api=$1
+list=$2
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 awk '
 	$1 !~ /^[0-9]+$/ { next }
 	{
-		name = $5
-		sub(/\(.*/, "", name)
+		name = $0
+		sub(/ = .*|\(.*/, "", name)
+		sub(/.*[ *]/, "", name)
 		print name
 		if ($4 != "-")
 			print name "_" substr($4, 1, index($4, ":") - 1)
 	}
-' "$src/api/cuda.api" | LC_ALL=C sort >"$tmp/ours"
-LC_ALL=C sort "$src/test/abi/libcuda-exports.txt" >"$tmp/theirs"
+' "$api" | LC_ALL=C sort >"$tmp/ours"
+LC_ALL=C sort "$list" >"$tmp/theirs"
 
 if ! cmp -s "$tmp/ours" "$tmp/theirs"; then
-	LC_ALL=C comm -13 "$tmp/ours" "$tmp/theirs" | sed 's/^/exported, but not in api\/cuda.api: /'
-	LC_ALL=C comm -23 "$tmp/ours" "$tmp/theirs" | sed 's/^/in api\/cuda.api, but not exported: /'
+	LC_ALL=C comm -13 "$tmp/ours" "$tmp/theirs" | sed "s|^|exported, but not in $api: |"
+	LC_ALL=C comm -23 "$tmp/ours" "$tmp/theirs" | sed "s|^|in $api, but not exported: |"
 	exit 1
 fi
 awk '
@@ -39,5 +41,5 @@ awk '
 		since[base] = $3 + 0
 	}
 	END { exit bad }
-' "$src/api/cuda.api"
+' "$api"
 echo "$(wc -l <"$tmp/ours") names"

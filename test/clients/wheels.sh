@@ -12,6 +12,7 @@ case $package in
 *-nvrtc*) set -- 'libnvrtc.so.*' 'libnvrtc-builtins.so.*' ;;
 *-cublas*) set -- 'libcublas.so.*' 'libcublasLt.so.*' ;;
 *-cufft*) set -- 'libcufft.so.*' ;;
+*-nvml-dev*) set -- 'nvml.h' ;;
 *) set -- '*.so.*' ;;
 esac
 cache=${GANGWAY_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gangway-test}

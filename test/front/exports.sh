@@ -1,8 +1,11 @@
 #!/bin/sh
-# libcuda.so.1 as an ELF file: exports exactly what api/cuda.api says, has the right SONAME and no
+# A library of ours as an ELF file: exports exactly what its .api file says, has the right SONAME and no
 # version nodes, needs libc only, is hardened, small, and carries the build note.
+#
+#	exports.sh FILE LIST SONAME
 lib=$1
 list=$2
+soname=$3
 failed=0
 fail() {
 	echo "FAIL: $*"
@@ -16,7 +19,7 @@ sort "$list" >"$out/want"
 diff "$out/want" "$out/have" >"$out/diff" || { cat "$out/diff"; fail "exports differ from the list (< missing, > extra)"; }
 
 readelf -dW "$lib" >"$out/dyn"
-grep -q 'SONAME.*\[libcuda.so.1\]' "$out/dyn" || fail "SONAME is not libcuda.so.1"
+grep -qF "[$soname]" "$out/dyn" || fail "SONAME is not $soname"
 if [ -z "$SANITIZED" ]; then
 	grep NEEDED "$out/dyn" | grep -vE '\[(libc.so.6|ld-linux-x86-64.so.2)\]' && fail "needs more than libc"
 	grep -q 'BIND_NOW\|FLAGS.*NOW' "$out/dyn" || fail "not linked with -z now"
@@ -29,7 +32,7 @@ if [ -z "$SANITIZED" ]; then
 fi
 readelf -VW "$lib" | grep -q 'Version definition' && fail "has version nodes"
 readelf -p .note.gangway "$lib" | grep -q 'gangway [0-9]' || fail "has no build note"
-for link in libcuda.so libcuda.so.1; do
+for link in "${soname%.*}" "$soname"; do
 	[ -L "$(dirname "$lib")/$link" ] || fail "$link is not a link to the real file"
 done
 exit $failed

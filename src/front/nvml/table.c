@@ -1,0 +1,3 @@
+#include "front/nvml/front.h"
+
+#include "gen/nvml_ml.inc"

@@ -1,0 +1,3 @@
+#include "wire/names.h"
+
+#include "gen/nvml_names.inc"

@@ -1,0 +1,323 @@
+/*
+ * What processes tell of themselves (util/usage.h): others see it, it ends with them however they end, nobody else
+ * can write it, and rubbish in the folder hurts nobody.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "test/check.h"
+#include "util/usage.h"
+
+static char folder[] = "/tmp/gangway-usage-XXXXXX";
+
+struct seen {
+	int count, mine, other;
+	uint64_t memory;
+};
+
+static bool look(const struct usage_page *p, void *arg)
+{
+	struct seen *s = arg;
+
+	s->count++;
+	s->mine += p->pid == (uint32_t)getpid();
+	s->other += p->pid != (uint32_t)getpid();
+	s->memory += p->device[3].memory;
+	return true;
+}
+
+static struct seen all(const char *kind)
+{
+	struct seen s = {0};
+
+	usage_each(kind, look, &s);
+	return s;
+}
+
+static int entries(void)
+{
+	char command[128];
+	int n = -1;
+
+	snprintf(command, sizeof command, "ls %s | wc -l", folder);
+	FILE *f = popen(command, "r");
+	if (!f || fscanf(f, "%d", &n) != 1)
+		n = -1;
+	if (f)
+		pclose(f);
+	return n;
+}
+
+/* Another process, which uses device 3 until it is killed. */
+static pid_t start_other(uint64_t memory)
+{
+	int pair[2];
+	char c;
+
+	if (pipe(pair))
+		return -1;
+	pid_t pid = fork();
+	if (!pid) {
+		struct usage *u = usage_open("cpu");
+		usage_memory(u, 3, (int64_t)memory);
+		usage_contexts(u, 3, 1);
+		if (write(pair[1], u ? "y" : "n", 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	close(pair[1]);
+	CHECK(read(pair[0], &c, 1) == 1 && c == 'y');
+	close(pair[0]);
+	return pid;
+}
+
+static void check_seen(struct usage *u)
+{
+	usage_memory(u, 3, 1000);
+	pid_t other = start_other(500);
+	struct seen s = all("cpu");
+
+	CHECK_EQ(s.count, 2);
+	CHECK_EQ(s.mine, 1);
+	CHECK_EQ(s.memory, 1500);
+	CHECK_EQ(usage_total("cpu", 3, 0), 1500);
+	CHECK_EQ(usage_total("cpu", 3, getpid()), 500);
+	CHECK_EQ(usage_total("cpu", 2, 0), 0);
+	CHECK_EQ(usage_total("cpu", -1, 0), 0);
+	CHECK_EQ(usage_total("cpu", USAGE_DEVICES, 0), 0);
+	CHECK_EQ(all("null").count, 0);
+	CHECK_EQ(entries(), 2);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	CHECK_EQ(all("cpu").count, 1);
+	CHECK_EQ(entries(), 1); /* who noticed has cleaned up */
+	usage_memory(u, 3, -1000);
+	CHECK_EQ(usage_total("cpu", 3, 0), 0);
+	CHECK(usage_open("cpu") == u);
+	CHECK(usage_open("served") && usage_open("served") != u);
+	usage_memory(u, -1, 5);
+	usage_memory(u, USAGE_DEVICES, 5);
+	usage_memory(NULL, 0, 5);
+}
+
+/* ---- rubbish ---- */
+
+static void make_link(const char *name, const char *target)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	unlink(path);
+	CHECK(!symlink(target, path));
+}
+
+static unsigned long long space(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : (unsigned long long)st.st_ino;
+}
+
+/* A page that says what it likes, by this process under another name than its own. */
+static void forge(pid_t pid, int seals, size_t size, const char *kind, uint64_t magic)
+{
+	struct usage_page *p = calloc(1, sizeof *p + 8192);
+	char name[64], target[64];
+	int fd = memfd_create("forged", MFD_ALLOW_SEALING);
+
+	p->magic = magic;
+	p->size = sizeof *p;
+	p->pid = (uint32_t)pid;
+	memset(p->kind, 'x', sizeof p->kind);
+	memcpy(p->kind, kind, strlen(kind) + 1);
+	memset(p->client.from, 'x', sizeof p->client.from);
+	p->device[3].memory = ~0ull;
+	CHECK(write(fd, p, size) == (ssize_t)size);
+	CHECK(!seals || !fcntl(fd, F_ADD_SEALS, seals));
+	snprintf(name, sizeof name, "cpu-%d-%llu", pid, space());
+	snprintf(target, sizeof target, "/proc/%d/fd/%d", getpid(), fd);
+	make_link(name, target);
+	free(p);
+}
+
+static void check_rubbish(struct usage *u)
+{
+	char path[256], name[64];
+	const uint64_t magic = 0x3165676173756767ull;
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+	usage_memory(u, 3, 7);
+	snprintf(path, sizeof path, "%s/cpu-77777777-%llu", folder, space());
+	CHECK(!mkfifo(path, 0600));
+	snprintf(path, sizeof path, "%s/a folder", folder);
+	CHECK(!mkdir(path, 0700));
+	make_link("cpu-", "/etc/passwd");
+	make_link("cpu-0-0", "/etc/passwd");
+	make_link("cpu--5-1", "/proc/1/fd/0");
+	make_link("cpu-99999999999999999999-1", "nowhere");
+	snprintf(name, sizeof name, "cpu-1-%llu", space());
+	make_link(name, "/etc/passwd"); /* leads out of /proc */
+	snprintf(name, sizeof name, "cpu-2-%llu", space());
+	make_link(name, "/proc/2/fd/../../../etc/passwd");
+	snprintf(name, sizeof name, "cpu-0000%d-%llu", getpid(), space());
+	make_link(name, "/proc/self/fd/0");
+	snprintf(name, sizeof name, "cpu-3-%llu", space());
+	make_link(name, "/proc/3/fd/99999999999999999999");
+	snprintf(name, sizeof name, "cpu-%d-1", getpid());
+	make_link(name, "/proc/self/fd/0"); /* of another namespace: not ours to judge */
+	forge(5, 0, sizeof(struct usage_page), "cpu", magic); /* not sealed, and not its own */
+	struct seen s = all("cpu");
+	CHECK_EQ(s.count, 1);
+	CHECK_EQ(s.memory, 7);
+	pid_t other = start_other(500); /* its own link is replaced by one to what we have made */
+	forge(other, seals, sizeof(struct usage_page), "cpu", magic);
+	forge(other, seals, 64, "cpu", magic);
+	forge(other, seals, sizeof(struct usage_page) + 4096, "cpu", magic);
+	forge(other, seals, sizeof(struct usage_page), "cpu", 0);
+	CHECK_EQ(all("cpu").count, 1); /* a link to another process than its name says leads nowhere */
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	CHECK_EQ(usage_total("cpu", 3, 0), 7);
+	usage_memory(u, 3, -7);
+}
+
+/* A page can be forged for oneself, which is why its numbers are only numbers. */
+static void check_lies(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		forge(getpid(), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, sizeof(struct usage_page), "cpu",
+			0x3165676173756767ull);
+		struct seen s = all("cpu");
+		CHECK_EQ(s.count, 2);
+		CHECK_EQ(usage_total("cpu", 3, 0), ~0ull);
+		_exit(RESULT());
+	}
+	int status;
+	waitpid(pid, &status, 0);
+	CHECK_EQ(status, 0);
+}
+
+/* Nobody else can write what we say. */
+static void check_sealed(void)
+{
+	char path[256], target[64];
+	ssize_t n;
+
+	snprintf(path, sizeof path, "%s/cpu-%d-%llu", folder, getpid(), space());
+	n = readlink(path, target, sizeof target - 1);
+	CHECK(n > 0);
+	target[n > 0 ? n : 0] = 0;
+	int fd = open(target, O_RDWR);
+	if (fd >= 0) {
+		CHECK(write(fd, "x", 1) < 0);
+		CHECK(ftruncate(fd, 0) < 0);
+		CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+		close(fd);
+	}
+}
+
+static void check_folders(void)
+{
+	char other[256], link[300];
+
+	snprintf(other, sizeof other, "%s/open", folder);
+	CHECK(!mkdir(other, 0700) && !chmod(other, 0755));
+	setenv("GANGWAY_USAGE", other, 1);
+	CHECK(!usage_open("null"));
+	CHECK(!chmod(other, 0700));
+	snprintf(link, sizeof link, "%s/link", folder);
+	CHECK(!symlink(other, link));
+	setenv("GANGWAY_USAGE", link, 1);
+	CHECK(!usage_open("null"));
+	setenv("GANGWAY_USAGE", "/no/such/place", 1);
+	CHECK(!usage_open("null"));
+	CHECK_EQ(usage_total("cpu", 3, 0), 0);
+	setenv("GANGWAY_USAGE", "0", 1);
+	CHECK(!usage_open("null"));
+	setenv("GANGWAY_USAGE", folder, 1);
+}
+
+/* ---- time ---- */
+
+struct load {
+	unsigned kernels, memory;
+};
+
+static bool take_load(const struct usage_page *p, void *arg)
+{
+	struct load *l = arg;
+
+	l->kernels = usage_percent(&p->device[0], USAGE_KERNELS);
+	l->memory = usage_percent(&p->device[0], USAGE_MEMORY);
+	return true;
+}
+
+static struct load load(void)
+{
+	struct load l = {0};
+
+	usage_each("cpu", take_load, &l);
+	return l;
+}
+
+static void rest(int ms)
+{
+	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+	nanosleep(&t, NULL);
+}
+
+static void check_time(struct usage *u)
+{
+	CHECK_EQ(load().kernels, 0);
+	usage_begin(u, 0, USAGE_KERNELS);
+	usage_begin(u, 0, USAGE_KERNELS); /* two at once are not twice as much */
+	rest(300);
+	unsigned running = load().kernels;
+	CHECK(running >= 15); /* 300 ms of a second, while it runs */
+	usage_end(u, 0, USAGE_KERNELS);
+	rest(100);
+	CHECK(load().kernels >= running);
+	usage_end(u, 0, USAGE_KERNELS);
+	CHECK(load().kernels > 0);
+	CHECK_EQ(load().memory, 0);
+	rest(1200);
+	CHECK_EQ(load().kernels, 0);
+	usage_begin(u, 0, USAGE_MEMORY);
+	rest(1300);
+	CHECK_EQ(load().memory, 100);
+	usage_end(u, 0, USAGE_MEMORY);
+	CHECK(load().memory >= 90);
+}
+
+int main(void)
+{
+	char command[128];
+
+	if (!mkdtemp(folder))
+		return 1;
+	setenv("GANGWAY_USAGE", folder, 1);
+	struct usage *u = usage_open("cpu");
+	if (!u) {
+		printf("skipped: no sealed memory or no /proc here\n");
+		return SKIP;
+	}
+	check_seen(u);
+	check_rubbish(u);
+	check_lies();
+	check_sealed();
+	check_folders();
+	check_time(u);
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	return system(command) || RESULT();
+}
