@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void visit_operand(const struct ptx_operand *o, reg_visitor *v, void *data)
+static void visit_operand(const struct ptx_operand *o, ptx_reg_visitor *v, void *data)
 {
 	if (o->kind == PTX_O_REG || (o->kind == PTX_O_ADDR && o->reg != PTX_NOREG)) {
 		if (v)
@@ -18,7 +18,7 @@ static void visit_operand(const struct ptx_operand *o, reg_visitor *v, void *dat
 	}
 }
 
-void ptx_inst_regs(const struct ptx_inst *in, reg_visitor *use, reg_visitor *def, void *data)
+void ptx_inst_regs(const struct ptx_inst *in, ptx_reg_visitor *use, ptx_reg_visitor *def, void *data)
 {
 	unsigned ndest = ptx_inst_ndest(in);
 

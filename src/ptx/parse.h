@@ -216,10 +216,6 @@ int ptx_pass_cfg(struct ptx_function *f);
 int ptx_pass_dom(struct ptx_function *f);
 int ptx_pass_live(struct ptx_function *f);
 
-/* Calls use(reg) and def(reg) on everything the instruction touches. A guarded write is no def that kills. */
-typedef void reg_visitor(void *data, uint32_t reg);
-void ptx_inst_regs(const struct ptx_inst *in, reg_visitor *use, reg_visitor *def, void *data);
-
 enum { STATE_BODY = 1, STATE_FAILED = 2, STATE_ANALYZED = 4, STATE_LAYOUT = 8, STATE_BUSY = 16 };
 
 #endif

@@ -576,6 +576,9 @@ const char *ptx_op_name(unsigned op);
 const char *ptx_sreg_name(unsigned sreg);
 /* How many leading operands the instruction writes (call: 0, its returns are ops[1]). */
 unsigned ptx_inst_ndest(const struct ptx_inst *in);
+/* Calls use(reg) and def(reg) on everything the instruction touches. A guarded write is no def that kills. */
+typedef void ptx_reg_visitor(void *data, uint32_t reg);
+void ptx_inst_regs(const struct ptx_inst *in, ptx_reg_visitor *use, ptx_reg_visitor *def, void *data);
 /* Control never passes to the next instruction: unguarded bra, brx, ret, exit, trap. */
 bool ptx_inst_ends(const struct ptx_inst *in);
 

@@ -151,7 +151,7 @@ struct warp {
 	uint32_t live; /* lanes that have not exited */
 	uint32_t number;
 	struct block *block;
-	struct frame *root;
+	struct frame *root; /* NULL before the warp runs, and after */
 	struct split splits[LANES]; /* those that do not run; the last is taken next */
 	uint32_t nsplits;
 	uint64_t free_joins; /* a bit each */
@@ -223,7 +223,8 @@ struct grid {
 
 /* ---- flow.c: splits, joins, calls ------------------------------------------------------------------- */
 
-void warp_start(struct warp *w, struct frame *f, uint32_t lanes);
+void warp_start(struct warp *w, uint32_t lanes);
+bool warp_enter(struct warp *w);   /* gets the registers, before it runs first; false: fault raised */
 bool warp_next(struct warp *w);    /* take a ready split; false: there is none */
 bool warp_release(struct warp *w); /* let lanes go that wait for others; false: none do */
 /* The active lanes wait at x, the others of the split go on behind it. */
@@ -272,8 +273,10 @@ enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsi
 bool mem_ok(struct warp *w, uint64_t addr, uint64_t size);
 /* Copies a string at a generic address, cut to size; false: fault raised. */
 bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size);
-exec_fn access_load(unsigned type, unsigned width);
-exec_fn access_store(unsigned type, unsigned width);
+/* The function for a type in memory and the width of its slot.  access: where all of it goes, if it is one
+ * element with no order to keep; else ACCESS_ANY. */
+exec_fn access_load(unsigned type, unsigned width, unsigned access);
+exec_fn access_store(unsigned type, unsigned width, unsigned access);
 exec_fn atomic_select(const struct ptx_inst *in);
 exec_fn async_select(const struct ptx_inst *in);
 exec_fn matrix_select(const struct ptx_inst *in);

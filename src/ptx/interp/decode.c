@@ -68,22 +68,20 @@ unsigned slot_width(unsigned type)
 	return bits <= 16 ? W16 : bits <= 32 ? W32 : bits <= 64 ? W64 : W128;
 }
 
-static uint32_t slot_size(unsigned width)
+uint32_t slot_size(unsigned width)
 {
 	return width == WPRED ? 64 : 32u << width;
 }
 
 static void lay_out_registers(struct decoder *d)
 {
-	uint64_t at = 0;
+	uint64_t size;
 
-	for (uint32_t i = 0; i < d->fn->nregs; i++) {
-		d->regs[i] = (uint32_t)at;
-		at += slot_size(slot_width(d->fn->regs[i].type));
-	}
-	if (at > MAX_FRAME)
+	if (!slots_assign(d->fn, d->regs, &size))
+		no_memory(d);
+	else if (size > MAX_FRAME)
 		decode_fail(d, -ENOTSUP, NULL, "%s has too many registers", d->fn->name);
-	d->regs_size = (uint32_t)at;
+	d->regs_size = (uint32_t)size;
 }
 
 /* A slot behind the registers, zeroed. */
@@ -184,11 +182,32 @@ static uint32_t relocated(struct decoder *d, const struct ptx_var *v, int64_t ad
 
 /* ---- instructions ----------------------------------------------------------------------------------- */
 
+/* As grow, but what is aligned stays so. */
+static bool grow_insts(struct decoder *d)
+{
+	uint32_t cap = d->insts_cap ? d->insts_cap * 2 : 64;
+	struct xinst *p;
+
+	if (d->ninsts < d->insts_cap)
+		return true;
+	p = aligned_alloc(_Alignof(struct xinst), (size_t)cap * sizeof(*p));
+	if (!p) {
+		no_memory(d);
+		return false;
+	}
+	if (d->ninsts)
+		memcpy(p, d->insts, (size_t)d->ninsts * sizeof(*p));
+	free(d->insts);
+	d->insts = p;
+	d->insts_cap = cap;
+	return true;
+}
+
 struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst *in)
 {
 	struct xinst *x;
 
-	if (!grow(d, (void **)&d->insts, d->ninsts, &d->insts_cap, sizeof(*d->insts)))
+	if (!grow_insts(d))
 		return &d->dummy;
 	x = &d->insts[d->ninsts++];
 	memset(x, 0, sizeof(*x));
@@ -320,9 +339,11 @@ static struct address decode_address(struct decoder *d, const struct ptx_inst *i
 		a.imm = (int64_t)o->var->offset + o->imm;
 		a.space = o->var->space;
 	} else {
-		a.slot = decode_var(d, in, o->var, 0, W64);
-		if (o->var->space == PTX_SHARED)
+		if (o->var->space == PTX_SHARED) {
 			a.space = PTX_SHARED;
+			a.width = W32;
+		}
+		a.slot = decode_var(d, in, o->var, 0, a.width);
 	}
 	return a;
 }
@@ -411,13 +432,35 @@ static void check_param(struct decoder *d, const struct ptx_inst *in, const stru
 		decode_fail(d, -EINVAL, in, "a kernel's parameters cannot be written");
 }
 
-static exec_fn select_access(struct decoder *d, const struct ptx_inst *in, const struct xinst *x)
+static enum access access_kind(const struct xinst *x)
+{
+	bool named = x->src[0] == NO_SLOT;
+
+	switch (x->target) {
+	case PTX_SHARED:
+	case PTX_SHARED_CLUSTER:
+		return !named && x->src_width[0] == W32 ? ACCESS_SHARED : ACCESS_ANY;
+	case PTX_LOCAL:
+		return named || x->src_width[0] == W64 ? ACCESS_LOCAL : ACCESS_ANY;
+	case PTX_PARAM:
+		if (named)
+			return ACCESS_PARAM;
+		/* fall through */
+	default:
+		return !named && x->src_width[0] == W64 ? ACCESS_GLOBAL : ACCESS_ANY;
+	}
+}
+
+static exec_fn select_access(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
 {
 	bool store = in->op == PTX_OP_st;
 	const struct ptx_operand *o = &in->ops[store ? 1 : 0];
-	unsigned width = store ? x->src_width[1] : x->dst_width;
+	unsigned width = store ? x->src_width[1] : x->dst_width, access;
 
 	check_param(d, in, x, store ? 1 : 0);
+	x->access = access_kind(x);
+	x->n = o->kind == PTX_O_VEC ? (uint8_t)o->n : 1;
+	access = o->kind != PTX_O_VEC && in->m.sem <= PTX_WEAK ? x->access : ACCESS_ANY;
 	if (o->kind == PTX_O_VEC) {
 		/* All elements in slots of one width; a sink counts as any. */
 		uint32_t first = store ? x->src[1] : x->dst;
@@ -432,7 +475,7 @@ static exec_fn select_access(struct decoder *d, const struct ptx_inst *in, const
 			seen = true;
 		}
 	}
-	return store ? access_store(in->m.type[0], width) : access_load(in->m.type[0], width);
+	return store ? access_store(in->m.type[0], width, access) : access_load(in->m.type[0], width, access);
 }
 
 /* Which source names the members; -1: all lanes of the warp take part; -2: each for itself. */
@@ -465,7 +508,7 @@ static int member_source(const struct ptx_inst *in, const struct xinst *x)
 	}
 }
 
-static exec_fn select_exec(struct decoder *d, const struct ptx_inst *in, const struct xinst *x)
+static exec_fn select_exec(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
 {
 	static exec_fn (*const ask[])(const struct ptx_inst *) = {mov_select,   collect_select, atomic_select,
 								  async_select, matrix_select,  tex_select,

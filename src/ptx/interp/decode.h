@@ -1,4 +1,4 @@
-/* decode.h - the state of decoding one function.  Shared by decode.c and decode_flow.c, of nobody else's
+/* decode.h - the state of decoding one function.  Shared by decode*.c and slots.c, of nobody else's
  * interest. */
 #ifndef PTX_INTERP_DECODE_H
 #define PTX_INTERP_DECODE_H
@@ -53,6 +53,12 @@ uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const stru
 void decode_guard(struct decoder *d, const struct ptx_inst *in, struct xinst *x);
 struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst *in);
 void fill_slot(uint8_t *slot, unsigned width, uint64_t v);
+
+uint32_t slot_size(unsigned width);
+
+/* slots.c: a place for every register, in bytes from the start of the frame, and how many bytes that takes.
+ * false: no memory. */
+bool slots_assign(const struct ptx_function *f, uint32_t *place, uint64_t *size);
 
 /* decode_flow.c */
 void decode_bra(struct decoder *d, uint32_t i);

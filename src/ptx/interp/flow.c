@@ -229,8 +229,9 @@ bool warp_next(struct warp *w)
 	}
 }
 
-void warp_start(struct warp *w, struct frame *f, uint32_t lanes)
+void warp_start(struct warp *w, uint32_t lanes)
 {
+	w->root = NULL;
 	w->free_joins = ~0ULL >> (64 - MAX_JOINS);
 	w->nsplits = 0;
 	w->event = 0;
@@ -240,10 +241,24 @@ void warp_start(struct warp *w, struct frame *f, uint32_t lanes)
 	w->cc = 0;
 	w->live = lanes;
 	w->mask = 0;
-	w->frame = f;
-	w->regs = f->regs;
 	w->join = NULL;
-	push_ready(w, f->fn->insts, f, NULL, lanes);
+}
+
+bool warp_enter(struct warp *w)
+{
+	struct frame *f = frame_get(w->block->worker, w->block->grid->kernel->entry);
+
+	if (!f) {
+		warp_fault(w, INTERP_OUT_OF_MEMORY, "no memory for a warp's registers");
+		return false;
+	}
+	f->parent = NULL;
+	f->local_base = 0;
+	f->stack_used = 0;
+	w->root = w->frame = f;
+	w->regs = f->regs;
+	push_ready(w, f->fn->insts, f, NULL, w->live);
+	return true;
 }
 
 /* ---- branches --------------------------------------------------------------------------------------- */

@@ -117,6 +117,24 @@ static enum run warp_run(struct warp *w)
 
 /* ---- a block ---------------------------------------------------------------------------------------- */
 
+/*
+ * A warp's registers are taken when it starts and given back when it ends: the next one finds them in the
+ * cache, where warps do not wait for each other.
+ */
+static enum run warp_turn(struct warp *w)
+{
+	enum run r;
+
+	if (!w->root && !warp_enter(w))
+		return RUN_FAULT;
+	r = warp_run(w);
+	if (r == RUN_DONE) {
+		frame_put(w->block->worker, w->root);
+		w->root = NULL;
+	}
+	return r;
+}
+
 /* One turn for every warp. */
 static enum run block_round(struct block *b)
 {
@@ -125,7 +143,7 @@ static enum run block_round(struct block *b)
 	for (uint32_t i = 0; i < b->nwarps; i++) {
 		if (!b->warps[i].live)
 			continue;
-		switch (warp_run(&b->warps[i])) {
+		switch (warp_turn(&b->warps[i])) {
 		case RUN_FAULT:
 			return RUN_FAULT;
 		case RUN_SPINNING:
@@ -263,7 +281,7 @@ static struct block *block_create(struct worker *k)
 	return b;
 }
 
-static bool block_begin(struct block *b, uint64_t number)
+static void block_begin(struct block *b, uint64_t number)
 {
 	const struct grid *g = b->grid;
 	const unsigned *dim = g->launch->grid;
@@ -276,18 +294,10 @@ static bool block_begin(struct block *b, uint64_t number)
 	b->idle = 0;
 	memset(b->bars, 0, sizeof(b->bars));
 	for (uint32_t i = 0; i < b->nwarps; i++) {
-		struct frame *f = frame_get(b->worker, g->kernel->entry);
 		uint32_t n = g->nthreads - i * LANES;
 
-		if (!f)
-			return false;
-		f->parent = NULL;
-		f->local_base = 0;
-		f->stack_used = 0;
-		b->warps[i].root = f;
-		warp_start(&b->warps[i], f, n >= LANES ? ALL_LANES : (1u << n) - 1);
+		warp_start(&b->warps[i], n >= LANES ? ALL_LANES : (1u << n) - 1);
 	}
-	return true;
 }
 
 static bool start_block(struct worker *k)
@@ -303,11 +313,11 @@ static bool start_block(struct worker *k)
 		k->free_blocks = b->next;
 	else
 		b = block_create(k);
-	if (!b || !block_begin(b, n)) {
-		block_destroy(b);
+	if (!b) {
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_OUT_OF_MEMORY);
 		return false;
 	}
+	block_begin(b, n);
 	b->next = NULL;
 	*k->resident_end = b;
 	k->resident_end = &b->next;
@@ -323,8 +333,6 @@ static void end_block(struct worker *k, struct block **at)
 	if (k->resident_end == &b->next)
 		k->resident_end = at;
 	k->nresident--;
-	for (uint32_t i = 0; i < b->nwarps; i++)
-		frame_put(k, b->warps[i].root);
 	b->next = k->free_blocks;
 	k->free_blocks = b;
 }

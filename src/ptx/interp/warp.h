@@ -70,24 +70,32 @@ enum width { WPRED, W16, W32, W64, W128 };
  *   - A negated predicate source sets bit i of src_not: use pred_src().
  */
 struct xinst {
+	/* What most instructions look at: one cache line. */
 	exec_fn run;
 	uint32_t guard;     /* a predicate slot; the slot of "true" if the instruction is not guarded */
 	uint32_t guard_xor; /* ~0 for @!p */
-	uint32_t dst, dst2;
+	uint32_t dst;
 	uint32_t src[MAX_SRC];
 	uint8_t dst_width, dst2_width; /* enum width of the slots: may be wider than the type (cvt, ld) */
 	uint8_t src_width[MAX_SRC];
 	uint8_t src_not;
+	uint8_t access; /* ld, st: enum access, */
+	uint8_t n;      /* and how many elements */
+	int64_t imm;    /* displacement of an address */
+
+	uint32_t dst2;
+	uint32_t target; /* bra: where to; others: what their exec function says */
 	const uint32_t *list;
 	const uint8_t *list_width; /* enum width of each slot in list */
 	const struct ptx_inst *in; /* modifiers, types, line */
 	/* The core's own: */
-	exec_fn op;      /* of a warp-wide instruction, run once its members have come */
-	uint32_t target; /* bra: where to; others: what their exec function says */
-	uint32_t aux;
-	int64_t imm; /* displacement of an address */
+	exec_fn op; /* of a warp-wide instruction, run once its members have come */
 	const void *data;
-};
+	uint32_t aux;
+} __attribute__((aligned(64)));
+
+/* Where an access goes; ACCESS_ANY: see for yourself. */
+enum access { ACCESS_ANY, ACCESS_GLOBAL, ACCESS_SHARED, ACCESS_LOCAL, ACCESS_PARAM };
 
 /* ---- slots ------------------------------------------------------------------------------------------ */
 

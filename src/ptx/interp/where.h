@@ -1,0 +1,287 @@
+/*
+ * where.h - where the bytes of a warp's access are.  Private to access.c, and compiled with it once for each
+ * instruction set.
+ *
+ * Most accesses are dense (lane i's address is the first one + i * size) or go to one place for all lanes, and
+ * most others stay in shared memory, in one allocation, or at one place of every lane's local memory: these are
+ * found and checked as a whole.  What is left, faults too, goes to mem_resolve.
+ */
+#ifndef PTX_INTERP_WHERE_H
+#define PTX_INTERP_WHERE_H
+
+#include "ptx/interp/core.h"
+
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
+/* ---- shapes ----------------------------------------------------------------------------------------- */
+
+/* Is every active lane's value first + i * step? */
+static inline bool affine32(const uint32_t *b, uint32_t on, uint32_t first, uint32_t step)
+{
+#ifdef __AVX512F__
+	const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+	__m512i at = _mm512_add_epi32(_mm512_set1_epi32((int)first),
+				      _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)step)));
+	uint32_t off = _mm512_mask_cmpneq_epi32_mask((__mmask16)on, _mm512_load_si512(b), at);
+
+	at = _mm512_add_epi32(at, _mm512_set1_epi32((int)(16 * step)));
+	off |= _mm512_mask_cmpneq_epi32_mask((__mmask16)(on >> 16), _mm512_load_si512(b + 16), at);
+	return !off;
+#else
+	uint32_t off = 0;
+
+	for (unsigned i = 0; i < LANES; i++)
+		off |= on & lane_bit32[i] ? b[i] ^ (first + i * step) : 0;
+	return !off;
+#endif
+}
+
+static inline bool affine64(const uint64_t *b, uint32_t on, uint64_t first, uint64_t step)
+{
+#ifdef __AVX512F__
+	const __m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+	__m512i at = _mm512_add_epi64(_mm512_set1_epi64((long long)first),
+				      _mm512_mullo_epi64(lane, _mm512_set1_epi64((long long)step)));
+	uint32_t off = 0;
+
+	for (unsigned i = 0; i < LANES; i += 8) {
+		off |= _mm512_mask_cmpneq_epi64_mask((__mmask8)(on >> i), _mm512_load_si512(b + i), at);
+		at = _mm512_add_epi64(at, _mm512_set1_epi64((long long)(8 * step)));
+	}
+	return !off;
+#else
+	uint64_t off = 0;
+
+	for (unsigned i = 0; i < LANES; i++)
+		off |= on & lane_bit64[i] ? b[i] ^ (first + i * step) : 0;
+	return !off;
+#endif
+}
+
+/* Two lanes tell what the shape can be, and one pass over all whether it is. */
+#define SHAPE_OF(name, affine, T)                                                                            \
+	static inline enum shape name(const T *b, uint32_t on, T size)                                       \
+	{                                                                                                    \
+		T lo = (T)__builtin_ctz(on), hi = (T)(LANES - 1 - __builtin_clz(on)), span = b[hi] - b[lo]; \
+                                                                                                             \
+		if (span == (T)((hi - lo) * size))                                                           \
+			return affine(b, on, b[lo] - lo * size, size) ? SHAPE_DENSE : SHAPE_LOOSE;           \
+		return !span && affine(b, on, b[lo], 0) ? SHAPE_UNIFORM : SHAPE_LOOSE;                       \
+	}
+SHAPE_OF(shape32, affine32, uint32_t)
+SHAPE_OF(shape64, affine64, uint64_t)
+
+/* ---- where the lanes' bytes are --------------------------------------------------------------------- */
+
+enum how {
+	DENSE,     /* at + i * size */
+	SAME,      /* at */
+	STEPS,     /* at + i * step */
+	OFFSETS,   /* at + what the lane holds, 32 bits */
+	ADDRESSES, /* what the lane holds + imm */
+	TABLE,     /* a[i] */
+	NOWHERE    /* a fault was raised */
+};
+
+struct where {
+	enum how how;
+	uint64_t at, step;
+	const void *lane;
+	uint64_t a[LANES] __attribute__((aligned(64)));
+};
+
+/* Bytes at a generic address: first where this instruction was the last time. */
+static inline bool reachable(struct warp *w, const struct xinst *x, uint64_t lo, uint64_t n)
+{
+	struct worker *k = w->block->worker;
+	struct range *hot = &k->hot[(uintptr_t)x / sizeof(*x) % HOT];
+
+	if (lo - hot->base <= hot->end - hot->base && n <= hot->end - lo)
+		return true;
+	if (!mem_ok(w, lo, n))
+		return false;
+	if (lo >= k->ranges[0].base && lo < k->ranges[0].end)
+		*hot = k->ranges[0];
+	return true;
+}
+
+/* Is each an offset of `size` good bytes in shared memory? */
+static inline bool offsets_good(const struct warp *w, const uint32_t *b, uint32_t imm, uint32_t size)
+{
+	uint32_t on = w->active, limit = (uint32_t)w->block->grid->shared_size, bad = 0;
+
+	if (size > limit)
+		return false;
+	for (unsigned i = 0; i < LANES; i++) {
+		uint32_t v = b[i] + imm;
+
+		bad |= on & lane_bit32[i] ? (uint32_t)(v > limit - size) | (v & (size - 1)) : 0;
+	}
+	return !bad;
+}
+
+/* Do all lie in one allocation? */
+static inline bool within_one(struct warp *w, const struct xinst *x, const uint64_t *b, uint64_t size)
+{
+	uint32_t on = w->active;
+	uint64_t imm = (uint64_t)x->imm, fill = b[__builtin_ctz(on)] + imm, lo = fill, hi = fill, bits = 0;
+
+	for (unsigned i = 0; i < LANES; i++) {
+		uint64_t v = on & lane_bit64[i] ? b[i] + imm : fill;
+
+		lo = v < lo ? v : lo;
+		hi = v > hi ? v : hi;
+		bits |= v;
+	}
+	return !(bits & (size - 1)) && hi - lo <= UINT64_MAX - size && reachable(w, x, lo, hi - lo + size);
+}
+
+/*
+ * Dense accesses and those to one place, the most by far.  at: lane 0's address (where it would be, if it is
+ * not active), or everybody's.
+ */
+static inline enum how quick_shared(const struct warp *w, const struct xinst *x, uint32_t size, uint64_t *at)
+{
+	const uint32_t *b = SRC(w, x, 0, uint32_t);
+	uint32_t on = w->active, lane = (uint32_t)__builtin_ctz(on), first = b[lane] + (uint32_t)x->imm, n = size;
+	uint64_t limit = w->block->grid->shared_size;
+	enum shape s = shape32(b, on, size);
+
+	if (s == SHAPE_LOOSE)
+		return TABLE;
+	if (s == SHAPE_DENSE)
+		n *= LANES - (uint32_t)__builtin_clz(on) - lane;
+	if (first > limit || n > limit - first || (first & (size - 1)))
+		return TABLE;
+	*at = (uint64_t)(uintptr_t)w->block->shared + first - (s == SHAPE_DENSE ? (uint64_t)lane * size : 0);
+	return s == SHAPE_DENSE ? DENSE : SAME;
+}
+
+static inline enum how quick_global(struct warp *w, const struct xinst *x, uint64_t size, uint64_t *at)
+{
+	const uint64_t *b = SRC(w, x, 0, uint64_t);
+	uint32_t on = w->active, lane = (uint32_t)__builtin_ctz(on);
+	uint64_t first = b[lane] + (uint64_t)x->imm, n = size;
+	enum shape s = shape64(b, on, size);
+
+	if (s == SHAPE_LOOSE)
+		return TABLE;
+	if (s == SHAPE_DENSE)
+		n *= LANES - (uint32_t)__builtin_clz(on) - lane;
+	if ((first & (size - 1)) || !reachable(w, x, first, n))
+		return TABLE;
+	*at = first - (s == SHAPE_DENSE ? lane * size : 0);
+	return s == SHAPE_DENSE ? DENSE : SAME;
+}
+
+static inline enum how in_shared(struct warp *w, const struct xinst *x, uint32_t size, struct where *p)
+{
+	enum how how = quick_shared(w, x, size, &p->at);
+
+	p->lane = SRC(w, x, 0, uint32_t);
+	if (how != TABLE || !offsets_good(w, p->lane, (uint32_t)x->imm, size))
+		return how;
+	p->at = (uint64_t)(uintptr_t)w->block->shared;
+	return OFFSETS;
+}
+
+static inline enum how in_global(struct warp *w, const struct xinst *x, uint64_t size, struct where *p)
+{
+	enum how how = quick_global(w, x, size, &p->at);
+
+	p->lane = SRC(w, x, 0, uint64_t);
+	return how == TABLE && within_one(w, x, p->lane, size) ? ADDRESSES : how;
+}
+
+/* One offset for all lanes, in each one's own memory: a variable's, or a pointer's. */
+static inline enum how in_local(struct warp *w, const struct xinst *x, uint64_t size, struct where *p)
+{
+	uint64_t offset = w->frame->local_base, limit = w->block->grid->local_size;
+	uint32_t on = w->active, lane = (uint32_t)__builtin_ctz(on);
+
+	if (x->src[0] != NO_SLOT && x->src_width[0] == W64) {
+		offset = SRC(w, x, 0, uint64_t)[lane];
+		if (!affine64(SRC(w, x, 0, uint64_t), on, offset, 0))
+			return TABLE;
+	} else if (x->src[0] != NO_SLOT) {
+		return TABLE;
+	}
+	offset += (uint64_t)x->imm;
+	if (offset > limit || size > limit - offset || (offset & (size - 1)))
+		return TABLE;
+	p->at = (uint64_t)(uintptr_t)w->local + offset;
+	p->step = limit;
+	return STEPS;
+}
+
+/* A kernel's own parameters are the same for all; those of calls are a lane's own. */
+static inline enum how in_param(struct warp *w, const struct xinst *x, struct where *p)
+{
+	const struct frame *f = w->frame;
+
+	if (!f->parent && (uint64_t)x->imm < f->fn->fn->param_size) {
+		p->at = (uint64_t)(uintptr_t)w->block->grid->params + (uint64_t)x->imm;
+		return SAME;
+	}
+	p->at = (uint64_t)(uintptr_t)f->params + (uint64_t)x->imm;
+	p->step = f->fn->param_stride;
+	return STEPS;
+}
+
+/* One lane's address. */
+static uint64_t lane_at(const struct xinst *x, uint64_t size, const struct where *p, unsigned i)
+{
+	switch (p->how) {
+	case DENSE:
+		return p->at + i * size;
+	case SAME:
+		return p->at;
+	case STEPS:
+		return p->at + i * p->step;
+	case OFFSETS:
+		return p->at + (uint32_t)(((const uint32_t *)p->lane)[i] + (uint32_t)x->imm);
+	case ADDRESSES:
+		return ((const uint64_t *)p->lane)[i] + (uint64_t)x->imm;
+	default:
+		return p->a[i];
+	}
+}
+
+/* The first element that is loaded may be the address itself: keep it elsewhere. */
+static void tabulate(struct warp *w, const struct xinst *x, struct where *p)
+{
+	FOR_ACTIVE(w, i)
+		p->a[i] = lane_at(x, 0, p, i);
+	p->how = TABLE;
+}
+
+/* The address is operand `src`, its space x->target (the variable's own where the text says nothing). */
+static inline void find(struct warp *w, const struct xinst *x, uint64_t size, struct where *p)
+{
+	switch (x->access) {
+	case ACCESS_SHARED:
+		p->how = in_shared(w, x, (uint32_t)size, p);
+		break;
+	case ACCESS_GLOBAL:
+		p->how = in_global(w, x, size, p);
+		break;
+	case ACCESS_LOCAL:
+		p->how = in_local(w, x, size, p);
+		break;
+	case ACCESS_PARAM:
+		p->how = in_param(w, x, p);
+		break;
+	default:
+		p->how = TABLE;
+	}
+	if (p->how == TABLE && mem_resolve(w, x, 0, x->target, size, p->a) == SHAPE_FAULT)
+		p->how = NOWHERE;
+	if (x->n > 1 && (p->how == OFFSETS || p->how == ADDRESSES))
+		tabulate(w, x, p);
+}
+
+#define LANE_AT(M, x, size, p, i) ((M *)(uintptr_t)lane_at(x, size, p, i))
+
+#endif
