@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+int cmd_cdi(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_run(int argc, char **argv);

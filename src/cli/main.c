@@ -11,6 +11,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{"cdi", cmd_cdi, "describe the device to container engines"},
 	{"config", cmd_config, "print what a build needs to link"},
 	{"doctor", cmd_doctor, "say what a program would find here, and what is in its way"},
 	{"run", cmd_run, "run a CUDA program on a device of your choice"},
