@@ -99,7 +99,7 @@ static void limits(CUdeviceptr d)
 /* As many blocks as can be there at once wait for a word; the host writes it while they run. */
 static void managed(void)
 {
-	volatile unsigned *words;
+	_Atomic unsigned *words; /* the kernel reads and writes them meanwhile */
 	CUdeviceptr p = 0;
 	int blocks = 0;
 	void *params[] = {&p};
@@ -107,7 +107,7 @@ static void managed(void)
 	CHECK(HAS(MANAGED_MEMORY) && HAS(CONCURRENT_MANAGED_ACCESS) && HAS(UNIFIED_ADDRESSING));
 	CHECK_EQ(HAS(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST), 1);
 	OK(cuMemAllocManaged(&p, 8, CU_MEM_ATTACH_GLOBAL));
-	words = (unsigned *)(uintptr_t)p;
+	words = (_Atomic unsigned *)(uintptr_t)p;
 	words[0] = words[1] = 0;
 	OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, await, 1, 0));
 	CHECK_EQ(HAS(COOPERATIVE_LAUNCH), 1);

@@ -107,7 +107,9 @@ static const char ptx[] =
 	".visible .entry sizes(.param .u8 a, .param .u16 b, .param .u32 c, .param .u64 d, .param .f64 e,\n"
 	"	.param .align 4 .b8 f[12], .param .u64 out)\n"
 	"{\n"
-	"	.reg .b32 %r<4>;\n	.reg .b64 %rd<2>;\n"
+	"	.reg .pred %p;\n	.reg .b32 %r<6>;\n	.reg .b64 %rd<2>;\n"
+	"	mov.u32 %r4, %ctaid.y;\n	mov.u32 %r5, %ctaid.z;\n	or.b32 %r4, %r4, %r5;\n"
+	"	setp.ne.u32 %p, %r4, 0;\n	@%p ret;\n" /* one block writes: several would race */
 	"	ld.param.u8 %r1, [a];\n	ld.param.u16 %r2, [b];\n	ld.param.u32 %r3, [f+8];\n"
 	"	ld.param.u64 %rd1, [out];\n	cvta.to.global.u64 %rd1, %rd1;\n"
 	"	add.u32 %r1, %r1, %r2;\n	add.u32 %r1, %r1, %r3;\n	st.global.u32 [%rd1], "

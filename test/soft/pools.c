@@ -214,6 +214,8 @@ static void *hammer(void *arg)
 		size_t size = 1 + (seed >> 8) % (i % 50 ? 5000 : 3000000);
 
 		if (p[at]) {
+			if (i % 3 == 0) /* what s2 frees, s must be done with */
+				OK(soft_cuStreamSynchronize(s));
 			OK(soft_cuMemFreeAsync(p[at], i % 3 ? s : s2));
 			p[at] = 0;
 			continue;
@@ -221,8 +223,6 @@ static void *hammer(void *arg)
 		OK(soft_cuMemAllocAsync(&p[at], size, s));
 		OK(soft_cuMemsetD8Async(p[at], (int)i, size, s));
 		if (i % 64 == 0)
-			OK(soft_cuStreamSynchronize(s));
-		if (i % 3 == 0) /* what s2 may free, s must be done with */
 			OK(soft_cuStreamSynchronize(s));
 	}
 	OK(soft_cuStreamSynchronize(s));
