@@ -55,13 +55,12 @@ static uint64_t address(void *arg, const struct ptx_var *v)
 	return r->launch->globals[v->offset];
 }
 
-/* Where CUDA's own driver lets device printf and assert end up. */
 static void print(void *arg, const char *text, size_t len)
 {
-	(void)arg;
-	fwrite(text, 1, len, stdout);
+	soft_print(((const struct run *)arg)->launch, text, len);
 }
 
+/* Where CUDA's own driver lets it end up.  At once: the kernel, and its context with it, has failed. */
 static void assertion(void *arg, const char *text, size_t len)
 {
 	(void)arg;
@@ -146,7 +145,6 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 	if (r)
 		return r;
 	r = (CUresult)interp_launch(k, &il);
-	fflush(stdout);
 	if (r)
 		trace_note("kernel %s failed: %s", kernel->name, il.message);
 	return r;

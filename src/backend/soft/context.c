@@ -12,6 +12,7 @@ static void release_context(void *object)
 {
 	struct context *ctx = object;
 
+	prints_finish(&ctx->prints);
 	pthread_mutex_destroy(&ctx->lock);
 	free(ctx);
 }
@@ -36,6 +37,7 @@ struct context *context_create(struct device *dev, unsigned flags, bool primary)
 	if (!ctx)
 		return NULL;
 	pthread_mutex_init(&ctx->lock, NULL);
+	prints_init(&ctx->prints);
 	list_init(&ctx->objects);
 	list_init(&ctx->busy);
 	ctx->device = dev;
@@ -111,6 +113,7 @@ void context_end(struct context *ctx)
 	atomic_store(&ctx->closed, true);
 	pthread_mutex_unlock(&ctx->lock);
 	context_wait(ctx); /* for what came in meanwhile */
+	prints_show(&ctx->prints);
 	while (close_one(ctx))
 		;
 	range_end_context(ctx);
@@ -127,7 +130,14 @@ void context_fail(struct context *ctx, CUresult error)
 {
 	int none = CUDA_SUCCESS;
 
+	prints_show(&ctx->prints); /* calls that wait will not get as far as showing it */
 	atomic_compare_exchange_strong(&ctx->error, &none, error);
+}
+
+void context_synchronized(struct context *ctx)
+{
+	pools_synchronized();
+	prints_show(&ctx->prints);
 }
 
 __thread bool soft_in_callback __attribute__((tls_model("initial-exec")));
@@ -339,7 +349,7 @@ CUresult soft_cuCtxSynchronize(void)
 	if (r)
 		return r;
 	context_wait(ctx);
-	pools_synchronized();
+	context_synchronized(ctx);
 	return atomic_load(&ctx->error);
 }
 
@@ -356,7 +366,7 @@ CUresult soft_cuCtxSynchronize_v2(CUcontext handle)
 		r = capture_context(ctx);
 	if (!r) {
 		context_wait(ctx);
-		pools_synchronized();
+		context_synchronized(ctx);
 		r = atomic_load(&ctx->error);
 	}
 	object_put(ctx);

@@ -82,6 +82,7 @@ struct launch {
 	const uint64_t *globals;                      /* address of each of code->globals, in this context */
 	size_t stack_limit, heap_limit, printf_limit; /* CU_LIMIT_* of the context; stack is bytes a thread */
 	uint64_t grid_id;                             /* unique in the process: %gridid */
+	struct prints *prints; /* for soft_print */
 	int device;
 	const atomic_bool *stop; /* set: nobody wants the result any more; return soon, with any error */
 	uint64_t deadline;       /* CLOCK_MONOTONIC, ns: then CUDA_ERROR_LAUNCH_TIMEOUT; 0: never */
@@ -125,6 +126,9 @@ void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), 
 
 /* The allocation that holds addr, if a kernel may touch it.  For checking accesses; cache it. */
 bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size);
+
+/* What a kernel prints.  The application sees it where CUDA shows it: see prints.h. */
+void soft_print(const struct launch *l, const char *text, size_t len);
 
 /* What a kernel's cudaGraphSetConditional does, for any handle; false: there is no such condition. */
 bool soft_set_condition(uint64_t handle, uint32_t value);

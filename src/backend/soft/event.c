@@ -291,7 +291,7 @@ CUresult soft_cuEventSynchronize(CUevent handle)
 		shared_event_sync(e->shared);
 	else if (d.stream)
 		stream_wait(d.stream, d.number, !(e->flags & CU_EVENT_BLOCKING_SYNC));
-	pools_synchronized();
+	context_synchronized(e->object.ctx);
 	r = atomic_load(&e->object.ctx->error);
 	object_put(d.stream);
 	object_put(e);

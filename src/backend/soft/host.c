@@ -4,6 +4,7 @@ static CUresult run_host(struct command *c)
 {
 	struct host *h = c->data;
 
+	prints_show(&c->ctx->prints);
 	soft_in_callback = true;
 	if (h->fn)
 		h->fn(h->arg);

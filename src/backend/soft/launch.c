@@ -17,6 +17,7 @@ static CUresult run_launch(struct command *c)
 		.params_size = k->params_size,
 		.globals = m->globals,
 		.grid_id = soft_id(),
+		.prints = &ctx->prints,
 		.device = ctx->device->ordinal,
 		.stop = &ctx->stop,
 	};
@@ -217,6 +218,7 @@ static CUresult launch(CUfunction handle, CUstream stream, struct kernel_launch 
 	if (!r) {
 		if (!shape->cluster[0])
 			default_cluster(f, shape->cluster);
+		prints_show(&s->object.ctx->prints);
 		r = submit(f, s, shape, params, extra);
 		object_put(s);
 	}

@@ -113,6 +113,7 @@ static CUresult make_module(CUmodule *out, struct context *ctx, struct program *
 	struct module *m;
 	CUresult r = module_create(ctx, p, &m);
 
+	prints_show(&ctx->prints);
 	program_put(p);
 	if (r)
 		return r;
@@ -233,6 +234,7 @@ CUresult soft_cuModuleUnload(CUmodule handle)
 
 	if (r)
 		return r;
+	prints_show(&m->object.ctx->prints);
 	if (!module_close(m))
 		r = CUDA_ERROR_INVALID_HANDLE;
 	object_put(m);

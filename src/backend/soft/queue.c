@@ -334,12 +334,17 @@ CUresult stream_run(struct stream *s, struct command *c)
 		command_destroy(c);
 		return capture_forbids(s);
 	}
-	if (claim(s, c))
-		return run_here(s, c);
+	if (claim(s, c)) {
+		CUresult r = run_here(s, c);
+
+		prints_show(&ctx->prints);
+		return r;
+	}
 	CUresult r = stream_submit(s, c, &number);
 	if (r)
 		return r;
 	stream_wait(s, number, true);
+	prints_show(&ctx->prints);
 	return atomic_load(&ctx->error);
 }
 

@@ -32,6 +32,7 @@
 #include "backend/soft/describe.h"
 #include "backend/soft/engine.h"
 #include "backend/soft/ops.h"
+#include "backend/soft/prints.h"
 #include "util/handle.h"
 #include "util/list.h"
 
@@ -150,6 +151,7 @@ struct context {
 
 	pthread_mutex_t lock; /* objects, limits */
 	size_t limits[LIMITS];
+	struct prints prints; /* what its kernels have printed */
 	struct list objects;
 	struct stream *legacy;
 
@@ -176,6 +178,9 @@ CUresult context_find(CUcontext handle, struct context **ctx);
 void context_fail(struct context *ctx, CUresult error);          /* it sticks, unless one already does */
 bool context_wait_until(struct context *ctx, uint64_t deadline); /* ns; false: not all of it */
 void context_wait(struct context *ctx);                          /* for everything submitted so far */
+
+/* A synchronising call has waited: show what kernels printed, give back what pools need not keep. */
+void context_synchronized(struct context *ctx);
 
 struct context *context_create(struct device *dev, unsigned flags, bool primary);
 CUresult context_activate(struct context *ctx);

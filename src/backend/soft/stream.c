@@ -157,7 +157,7 @@ CUresult soft_cuStreamSynchronize(CUstream handle)
 		r = capture_forbids(s);
 	if (!r) {
 		wait_ahead(s);
-		pools_synchronized();
+		context_synchronized(s->object.ctx);
 		r = atomic_load(&s->object.ctx->error);
 	}
 	object_put(s);

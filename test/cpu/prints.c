@@ -1,0 +1,202 @@
+/*
+ * What kernels print: it is on stdout when CUDA says so and not before, the latest of it when there was more than
+ * CU_LIMIT_PRINTF_FIFO_SIZE, and nothing of it when nobody waited.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/cpu/device.h"
+
+/* Every thread prints " n" so many times, n counting up from the first argument. */
+static const char text[] = PTX
+	".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+	".global .align 1 .b8 form[4] = {32, 37, 100, 0};\n"
+	".visible .entry count(.param .u32 from, .param .u32 times, .param .u32 then)\n"
+	"{ .local .align 8 .b8 room[8]; .reg .b32 %i, %n, %t; .reg .b64 %l, %g, %f; .reg .pred %p;\n"
+	"ld.param.u32 %i, [from]; ld.param.u32 %n, [times]; ld.param.u32 %t, [then]; add.u32 %n, %n, %i;\n"
+	"mov.u64 %l, room; cvta.local.u64 %g, %l; mov.u64 %f, form; cvta.global.u64 %f, %f;\n"
+	"MORE: st.local.u32 [%l], %i;\n"
+	"{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %f; st.param.b64 [a], %g;\n"
+	"call (r), vprintf, (f, a); }\n"
+	"add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n; @%p bra MORE;\n"
+	"setp.ne.u32 %p, %t, 0; @%p trap; ret; }\n";
+
+static int out = -1; /* what stdout is now */
+static CUfunction count;
+
+static void print(unsigned from, unsigned times, bool fail, CUstream s)
+{
+	unsigned then = fail;
+	void *args[] = {&from, &times, &then};
+
+	OK(device_launch(count, 1, 1, s, args));
+}
+
+/* What came since the last time. */
+static const char *said(void)
+{
+	static char got[1 << 16];
+	static off_t from;
+	ssize_t n = pread(out, got, sizeof got - 1, from);
+
+	from += n > 0 ? n : 0;
+	got[n > 0 ? n : 0] = 0;
+	return got;
+}
+
+static void expect(const char *what, const char *wanted)
+{
+	const char *got = said();
+
+	if (strcmp(got, wanted))
+		fprintf(stderr, "%s: stdout has \"%s\", not \"%s\"\n", what, got, wanted);
+	CHECK(!strcmp(got, wanted));
+}
+
+/* Done, as a query tells, which shows nothing. */
+static void done(CUstream s)
+{
+	while (cuStreamQuery(s) == CUDA_ERROR_NOT_READY)
+		usleep(100);
+}
+
+static void look(void *arg)
+{
+	strcpy(arg, said());
+}
+
+static void where_it_shows(CUstream s)
+{
+	char seen[64] = "";
+	CUdeviceptr cell;
+	CUevent e;
+	CUmodule m;
+
+	OK(cuMemAlloc_v2(&cell, 4));
+	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	print(1, 1, false, s);
+	done(s);
+	expect("after a query", "");
+	print(2, 1, false, s);
+	expect("after a launch", " 1");
+	OK(cuStreamSynchronize(s));
+	expect("after cuStreamSynchronize", " 2");
+	print(3, 1, false, s);
+	OK(cuCtxSynchronize());
+	expect("after cuCtxSynchronize", " 3");
+	print(4, 1, false, s);
+	OK(cuEventRecord(e, s));
+	OK(cuEventSynchronize(e));
+	expect("after cuEventSynchronize", " 4");
+	print(5, 1, false, NULL);
+	OK(cuMemcpyHtoD_v2(cell, "abcd", 4));
+	expect("after cuMemcpyHtoD", " 5");
+	print(6, 1, false, s);
+	OK(cuLaunchHostFunc(s, look, seen));
+	done(s);
+	CHECK(!strcmp(seen, " 6"));
+	print(7, 1, false, s);
+	done(s);
+	OK(cuModuleLoadData(&m, text));
+	expect("after cuModuleLoadData", " 7");
+	print(8, 1, false, s);
+	done(s);
+	OK(cuModuleUnload(m));
+	expect("after cuModuleUnload", " 8");
+	OK(cuEventDestroy_v2(e));
+	OK(cuMemFree_v2(cell));
+}
+
+/* The last of it, whole texts and no more than fit; then all again. */
+static void more_than_fits(CUstream s)
+{
+	enum { ROOM = 1000, TIMES = 10000 };
+	const char *got;
+	unsigned n = 0, wrong = 0;
+	size_t size = 0;
+
+	OK(cuCtxGetLimit(&size, CU_LIMIT_PRINTF_FIFO_SIZE));
+	CHECK_EQ(size, 1 << 20);
+	OK(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, ROOM));
+	print(10000, TIMES, false, s);
+	OK(cuStreamSynchronize(s));
+	got = said();
+	CHECK(strlen(got) > ROOM / 3 && strlen(got) <= ROOM && strlen(got) % 6 == 0);
+	n = 10000 + TIMES - (unsigned)strlen(got) / 6;
+	for (const char *p = got; *p; p += 6)
+		wrong += strtoul(p, NULL, 10) != n++;
+	CHECK_EQ(wrong, 0);
+	OK(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 3));
+	print(10000, TIMES, false, s);
+	OK(cuStreamSynchronize(s));
+	expect("with no room", "");
+	OK(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, size));
+	print(10000, TIMES, false, s);
+	OK(cuStreamSynchronize(s));
+	CHECK_EQ(strlen(said()), 6 * TIMES);
+}
+
+static void at_an_end(void)
+{
+	CUcontext ctx = device_start();
+
+	count = device_kernel(text, "count");
+	print(1, 2, false, NULL);
+	OK(cuCtxDestroy_v2(ctx));
+	expect("after cuCtxDestroy", " 1 2");
+
+	ctx = device_start();
+	count = device_kernel(text, "count");
+	print(1, 3, true, NULL);
+	CHECK_EQ(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+	expect("after a failure", " 1 2 3");
+	OK(cuCtxDestroy_v2(ctx));
+}
+
+/* Run again as a process that prints and ends without having waited. */
+static int in_passing(void)
+{
+	device_start();
+	count = device_kernel(text, "count");
+	print(1, 3, false, NULL);
+	done(NULL);
+	return RESULT();
+}
+
+static void nobody_waited(void)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (!child) {
+		execl("/proc/self/exe", "cpu-prints", "in-passing", (char *)NULL);
+		_exit(127);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	expect("when nobody waited", "");
+}
+
+int main(int argc, char **argv)
+{
+	char path[] = "/tmp/gangway-prints-XXXXXX";
+	CUcontext ctx;
+	CUstream s;
+
+	(void)argv;
+	if (argc > 1)
+		return in_passing();
+	out = mkstemp(path);
+	unlink(path);
+	dup2(out, 1);
+	nobody_waited();
+	ctx = device_start();
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	count = device_kernel(text, "count");
+	where_it_shows(s);
+	more_than_fits(s);
+	OK(cuCtxDestroy_v2(ctx));
+	at_an_end();
+	return RESULT();
+}
