@@ -3,7 +3,7 @@
 #
 # Two clones at different places, of different depth, at different times, without a compiler cache.
 source=$1
-command -v git >/dev/null && git -C "$source" rev-parse -q --verify HEAD >/dev/null || { echo "skipped: no git repository here"; exit 77; }
+commit=$(git -C "$source" rev-parse -q --verify HEAD 2>/dev/null) || { echo "skipped: no git repository here"; exit 77; }
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 unset SOURCE_DATE_EPOCH
@@ -11,7 +11,7 @@ unset SOURCE_DATE_EPOCH
 build() { # FOLDER
 	mkdir -p "$(dirname "$1")"
 	git clone -q "$source" "$1" || exit 1
-	(cd "$1" && CCACHE_DISABLE=1 cmake --preset package && CCACHE_DISABLE=1 cmake --build build-package -j"$(nproc)" &&
+	(cd "$1" && git checkout -q "$commit" && CCACHE_DISABLE=1 cmake --preset package && CCACHE_DISABLE=1 cmake --build build-package -j"$(nproc)" &&
 		tools/package.sh build-package dist) >"$out/log" 2>&1 || { tail -n 40 "$out/log"; exit 1; }
 }
 build "$out/one"
