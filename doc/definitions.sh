@@ -1,5 +1,6 @@
 #!/bin/sh
-# definitions.sh NM PREFIX OUT OBJECTS...: the functions PREFIX_cuX that these objects define.
-nm=$1 prefix=$2 out=$3
+# definitions.sh NM OUT PARTS OBJECTS...: the entry points X that these objects define as PART_X, for PARTS "a|b".
+nm=$1 out=$2 parts=$3
 shift 3
-"$nm" --defined-only "$@" | awk -v p="^${prefix}_cu" '$3 ~ p && ($2 == "T" || $2 == "t" || $2 == "W") {print $3}' | sort -u >"$out"
+"$nm" --defined-only "$@" | awk -v p="^($parts)_(cu|nvml)" '$3 ~ p && $2 ~ /^[TtW]$/ {sub("^[a-z]*_", "", $3); print $3}' |
+	sort -u >"$out"

@@ -544,7 +544,7 @@ static bool defines(int impl, const char *name)
 {
 	char key[256];
 
-	snprintf(key, sizeof key, "\n%s_%s\n", impl_name[impl], name);
+	snprintf(key, sizeof key, "\n%s\n", name);
 	return strstr(impl_defs[impl], key) != NULL;
 }
 
@@ -553,38 +553,54 @@ static bool implemented(int impl, const struct entry *e)
 	return defines(impl, e->name) || (e->target && defines(impl, e->target));
 }
 
+static void coverage_line(const struct entry *e)
+{
+	printf("| %s%s%s | %s | ", e->name, e->twin ? ", " : "", e->twin ? suffix(e) : "", e->class);
+	if (e->since)
+		printf("%d.%d |", e->since / 1000, e->since % 1000 / 10);
+	else
+		printf("– |");
+	for (int i = 0; i < nimpls; i++)
+		printf(" %s |", implemented(i, e) ? "yes" : "");
+	printf("\n");
+}
+
 static void mode_coverage(void)
 {
 	int have[MAX_IMPLS] = {0}, functions = 0;
 
-	printf("# Which entry points of %s do their work\n\nPrinted by `apigen coverage`; do not edit. ", soname);
-	printf("With a vendor driver underneath every name is passed through.\nElsewhere a name without a mark "
-		"answers %s.\n\n| name | class | since |", unsupported);
+	for (int k = 0; k < nentries; k++) {
+		functions += !entries[k].object;
+		for (int i = 0; i < nimpls && !entries[k].object; i++)
+			have[i] += implemented(i, &entries[k]);
+	}
+	printf("\n## %s\n\n%d functions (twins not counted):", soname, functions);
+	for (int i = 0; i < nimpls; i++)
+		printf(" %s %d%s", impl_name[i], have[i], i + 1 < nimpls ? "," : ".");
+	printf(" Without a mark: %s.\n\n| name | class | since |", unsupported);
 	for (int i = 0; i < nimpls; i++)
 		printf(" %s |", impl_name[i]);
 	printf("\n|---|---|---:|");
 	for (int i = 0; i < nimpls; i++)
 		printf(":-:|");
 	printf("\n");
+	for (int k = 0; k < nentries; k++)
+		if (!entries[k].object)
+			coverage_line(&entries[k]);
+}
+
+/* ENTRY(library, name, class, since, cpu, served): the same as rows of C. */
+static void mode_coverage_table(void)
+{
 	for (int k = 0; k < nentries; k++) {
 		const struct entry *e = &entries[k];
 		if (e->object)
 			continue;
-		functions++;
-		printf("| %s%s%s | %s | ", e->name, e->twin ? ", " : "", e->twin ? suffix(e) : "", e->class);
-		if (e->since)
-			printf("%d.%d |", e->since / 1000, e->since % 1000 / 10);
-		else
-			printf("– |");
-		for (int i = 0; i < nimpls; i++) {
-			have[i] += implemented(i, e);
-			printf(" %s |", implemented(i, e) ? "yes" : "");
-		}
-		printf("\n");
+		printf("ENTRY(%s, \"%s\", \"%s\", %d", library, e->name, e->class, e->since);
+		for (int i = 0; i < nimpls; i++)
+			printf(", %d", implemented(i, e));
+		printf(")\n");
 	}
-	printf("\n%d functions (twins not counted):", functions);
-	for (int i = 0; i < nimpls; i++)
-		printf(" %s %d%s", impl_name[i], have[i], i + 1 < nimpls ? "," : ".\n");
 }
 
 static const struct mode {
@@ -597,7 +613,8 @@ static const struct mode {
 	{"classes", mode_classes},
 	{"procs", mode_procs},
 	{"protos", mode_protos},	 {"trace", mode_trace},	      {"exportlist", mode_exportlist},
-	{"map", mode_map},		 {"coverage", mode_coverage}, {"wire", mode_wire},
+	{"map", mode_map},		 {"coverage", mode_coverage}, {"coverage-table", mode_coverage_table},
+	{"wire", mode_wire},
 	{"client", mode_client},	 {"server", mode_server},     {"stub", mode_stub},
 };
 
@@ -608,7 +625,7 @@ int main(int argc, char **argv)
 			continue;
 		api_parse(argv[2]);
 		prefix = argc > 3 ? argv[3] : NULL;
-		for (int k = 3; modes[i].print == mode_coverage && k < argc; k++)
+		for (int k = 3; !strncmp(argv[1], "coverage", 8) && k < argc; k++)
 			read_impl(argv[k]);
 		modes[i].print();
 		return fflush(stdout) ? 1 : 0;

@@ -10,6 +10,7 @@
 
 int cmd_cdi(int argc, char **argv);
 int cmd_config(int argc, char **argv);
+int cmd_coverage(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_serve(int argc, char **argv);

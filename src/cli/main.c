@@ -13,6 +13,7 @@ static const struct command {
 } commands[] = {
 	{"cdi", cmd_cdi, "describe the device to container engines"},
 	{"config", cmd_config, "print what a build needs to link"},
+	{"coverage", cmd_coverage, "list which calls do their work, and where"},
 	{"doctor", cmd_doctor, "say what a program would find here, and what is in its way"},
 	{"run", cmd_run, "run a CUDA program on a device of your choice"},
 	{"serve", cmd_serve, "offer this machine's device to others"},

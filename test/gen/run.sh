@@ -13,7 +13,7 @@ for golden in *.golden; do # API.MODE.golden
 	mode=${mode%.golden}
 	case $mode in
 	header | table) arg=soft ;;
-	coverage) arg="soft=small.defs" ;;
+	coverage*) arg="soft=small.defs" ;;
 	*) arg= ;;
 	esac
 	"$apigen" "$mode" "$api" $arg >"$out/o" 2>&1

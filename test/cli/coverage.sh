@@ -1,0 +1,28 @@
+#!/bin/sh
+# gangway coverage says what doc/coverage.md would say, and what it says is so: coverage.sh GANGWAY PAGE CALLS
+#
+# Every name that it calls missing on our own devices answers CUDA_ERROR_NOT_SUPPORTED there.
+gangway=$1 page=$2 calls=$3
+lib=$("$gangway" config --libdir) || exit 1
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+
+"$gangway" coverage >"$out/all" || fail "it ends with $?"
+# | cuMemAlloc_v2, _ptds | sync | 3.2 | yes | | and cuMemAlloc_v2 sync 3.2 nvidia cpu
+sed -n 's/^| \([cn][uv][A-Za-z0-9_]*\)[, _ptdsz]* | [a-z]* | [^|]* | *\(yes\)* *| *\(yes\)* *|$/\1 cpu\2 served\3/p' "$page" >"$out/page"
+awk '$4 == "nvidia" && $1 !~ /:/ {c = s = ""; for (i = 5; i <= NF; i++) {if ($i == "cpu") c = "yes"; if ($i == "served") s = "yes"}
+	print $1 " cpu" c " served" s}' "$out/all" >"$out/said"
+diff "$out/page" "$out/said" || fail "the command and the page differ"
+[ "$(wc -l <"$out/said")" -ge 900 ] || fail "only $(wc -l <"$out/said") names"
+"$gangway" coverage --totals | grep -q '^libcuda.so.1: [0-9]* names; nvidia [0-9]*, cpu [0-9]*, served [0-9]*$' || fail "--totals"
+[ "$("$gangway" coverage cuMemAlloc_v2 | wc -l)" = 2 ] || fail "one name"
+"$gangway" coverage nonsense 2>/dev/null && fail "a name that is not there"
+
+"$gangway" coverage --missing cpu cu | awk '$1 ~ /^cu/ {print $1}' >"$out/missing"
+GANGWAY_DEVICE=null "$calls" "$lib/libcuda.so.1" "$out/missing" 801 || fail "missing ones do more, or less, than they should"
+exit $failed
