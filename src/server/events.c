@@ -78,7 +78,8 @@ static unsigned take_slot(struct events *e, uint32_t *value)
 	return i;
 }
 
-static int send_event(struct events *e, const struct wire_event *v, const void *text, size_t size)
+static int send_event(struct events *e, const struct wire_event *v, const void *text, size_t size,
+	const struct piece *piece)
 {
 	void *room;
 	int r = lane_reply_reserve(e->lane, sizeof *v + size, &room);
@@ -88,7 +89,7 @@ static int send_event(struct events *e, const struct wire_event *v, const void *
 	memcpy(room, v, sizeof *v);
 	if (size)
 		memcpy((uint8_t *)room + sizeof *v, text, size);
-	return lane_reply(e->lane, WIRE_LISTEN, 0, sizeof *v + size, NULL, 0);
+	return lane_reply(e->lane, WIRE_LISTEN, 0, sizeof *v + size, piece, piece != NULL);
 }
 
 static void pause_for(long ns)
@@ -116,11 +117,11 @@ static void wait_word(struct events *e, unsigned slot, uint32_t value)
 	}
 }
 
-static void do_there(struct events *e, struct wire_event *v, const void *text, size_t size)
+static void do_there(struct events *e, struct wire_event *v, const void *text, size_t size, const struct piece *piece)
 {
 	pthread_mutex_lock(&e->lock);
 	v->slot = take_slot(e, &v->value);
-	int r = send_event(e, v, text, size);
+	int r = send_event(e, v, text, size, piece);
 	pthread_mutex_unlock(&e->lock);
 	if (!r)
 		wait_word(e, v->slot, v->value);
@@ -135,7 +136,16 @@ void events_host(void *id)
 	struct wire_event v = {.kind = WIRE_EVENT_HOST, .id = (uintptr_t)id};
 
 	if (the_events)
-		do_there(the_events, &v, NULL, 0);
+		do_there(the_events, &v, NULL, 0, NULL);
+}
+
+void events_host_piece(void *given)
+{
+	const struct events_given *g = given;
+	struct wire_event v = {.kind = WIRE_EVENT_HOST, .id = g->id};
+
+	if (the_events)
+		do_there(the_events, &v, NULL, 0, &g->piece);
 }
 
 void events_callback(CUstream stream, CUresult status, void *id)
@@ -144,7 +154,7 @@ void events_callback(CUstream stream, CUresult status, void *id)
 
 	(void)stream; /* the client knows which */
 	if (the_events)
-		do_there(the_events, &v, NULL, 0);
+		do_there(the_events, &v, NULL, 0, NULL);
 }
 
 void events_destroy(void *id)
@@ -155,7 +165,7 @@ void events_destroy(void *id)
 	if (!e)
 		return;
 	pthread_mutex_lock(&e->lock);
-	send_event(e, &v, NULL, 0);
+	send_event(e, &v, NULL, 0, NULL);
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -164,7 +174,7 @@ void events_text(struct session *s, bool errors, const void *text, size_t size)
 	struct wire_event v = {.kind = errors ? WIRE_EVENT_ERRORS : WIRE_EVENT_OUTPUT};
 
 	if (s->events)
-		do_there(s->events, &v, text, size);
+		do_there(s->events, &v, text, size, NULL);
 }
 
 void serve_host_call(const struct cuda_ops *ops, struct msg *m)

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <stdlib.h>
 #include "server/code.h"
 
 void serve_node_attribute(const struct cuda_ops *ops, struct msg *m)
@@ -27,6 +28,42 @@ void serve_node_attribute(const struct cuda_ops *ops, struct msg *m)
 		msg_result(m, ops->cuGraphKernelNodeGetAttribute(node, a.id, out));
 }
 
+/* Has it nodes that allocate or free?  Those are not in the bodies of conditional ones. */
+static bool has_memory(const struct cuda_ops *ops, CUgraph graph, int depth)
+{
+	CUgraphNode *nodes;
+	size_t n = 0;
+	bool found = false;
+
+	if (depth > WIRE_GRAPH_DEPTH || ops->cuGraphGetNodes(graph, NULL, &n) || !n)
+		return false;
+	nodes = calloc(n, sizeof *nodes);
+	if (!nodes || ops->cuGraphGetNodes(graph, nodes, &n))
+		n = 0;
+	for (size_t i = 0; i < n && !found; i++) {
+		CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+		CUgraph child;
+		if (ops->cuGraphNodeGetType(nodes[i], &type))
+			continue;
+		found = type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+		if (type == CU_GRAPH_NODE_TYPE_GRAPH && !ops->cuGraphChildGraphNodeGetGraph(nodes[i], &child))
+			found = has_memory(ops, child, depth + 1);
+	}
+	free(nodes);
+	return found;
+}
+
+static void instantiate(const struct cuda_ops *ops, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p, uint32_t log,
+	struct wire_instantiated *out, CUgraphExec *exec)
+{
+	char *text = (char *)(out + 1);
+
+	if (log)
+		out->result = ops->cuGraphInstantiate_v2(exec, graph, &p->hErrNode_out, text, log);
+	else
+		out->result = ops->cuGraphInstantiateWithParams(exec, graph, p);
+}
+
 void serve_instantiate(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_instantiate a;
@@ -35,10 +72,14 @@ void serve_instantiate(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	CUgraph graph = msg_handle(m, HANDLE_CUgraph, a.graph);
 	CUDA_GRAPH_INSTANTIATE_PARAMS p = {.flags = a.flags, .hUploadStream = msg_handle(m, HANDLE_CUstream, a.stream)};
-	struct wire_instantiated *out = msg_out(m, true, sizeof *out);
+	if (a.log > WIRE_GRAPH_LOG)
+		m->broken = true;
+	struct wire_instantiated *out = msg_out(m, true, sizeof *out + a.log);
 	if (msg_bad(m))
 		return;
-	out->result = ops->cuGraphInstantiateWithParams(&exec, graph, &p);
+	instantiate(ops, graph, &p, a.log, out, &exec);
+	m->out_used = (uint8_t *)(out + 1) - m->out + wire_pad(strnlen((char *)(out + 1), a.log));
+	out->memory = !out->result && has_memory(ops, graph, 0);
 	out->why = p.result_out;
 	out->node = handles_give(m->session->handles, HANDLE_CUgraphNode, p.hErrNode_out);
 	if (!out->result)

@@ -54,6 +54,24 @@ void msg_args(struct msg *m, void *args, size_t size)
 		memset(args, 0, size);
 }
 
+/* What CUDA says of a handle that is none. */
+static CUresult unknown(enum handle_kind kind)
+{
+	switch (kind) {
+	case HANDLE_CUcontext:
+		return CUDA_ERROR_INVALID_CONTEXT;
+	case HANDLE_CUgraph:
+	case HANDLE_CUgraphNode:
+	case HANDLE_CUgraphExec:
+	case HANDLE_CUuserObject:
+	case HANDLE_CUmemoryPool:
+	case HANDLE_CUmemGenericAllocationHandle:
+		return CUDA_ERROR_INVALID_VALUE;
+	default:
+		return CUDA_ERROR_INVALID_HANDLE;
+	}
+}
+
 void *msg_handle(struct msg *m, enum handle_kind kind, uint64_t id)
 {
 	void *real = NULL;
@@ -64,7 +82,7 @@ void *msg_handle(struct msg *m, enum handle_kind kind, uint64_t id)
 		return real;
 	/* where CUDA takes a function it takes a kernel too */
 	if (kind != HANDLE_CUfunction || !handles_find(m->session->handles, HANDLE_CUkernel, id, &real))
-		m->error = kind == HANDLE_CUcontext ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;
+		m->error = unknown(kind);
 	return real;
 }
 

@@ -1,4 +1,5 @@
 /* Nodes of graphs: added and changed, with parameters in our own form (wire/graph.h). */
+#include <stdlib.h>
 #include "server/code.h"
 #include "server/hostmem.h"
 
@@ -39,20 +40,76 @@ static bool touched(const CUDA_MEMCPY3D *c, const struct extent *e, uint64_t *fi
 	return true;
 }
 
+/* An offset in an arena becomes the address it has here; false: it is not all in there. */
+static bool in_bulk(struct msg *m, enum bulk which, const void **host, uint64_t first, uint64_t bytes)
+{
+	size_t room;
+	uint8_t *base = bulk_base(m->session->link, which, &room);
+	uint64_t offset = (uintptr_t)*host;
+
+	if (offset > room || first > room - offset || bytes > room - offset - first)
+		return false;
+	*host = base + offset;
+	return true;
+}
+
+static bool source_in(const struct cuda_ops *ops, struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
+{
+	struct extent s = {c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch, c->srcHeight};
+	uint64_t first, size;
+
+	if (!touched(c, &s, &first, &size))
+		return false;
+	if (!bulk)
+		return reachable(ops, m, c->srcMemoryType, c->srcHost, c->srcDevice, first, size);
+	c->srcMemoryType = CU_MEMORYTYPE_HOST;
+	return in_bulk(m, BULK_UP, &c->srcHost, first, size);
+}
+
+static bool target_in(const struct cuda_ops *ops, struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
+{
+	struct extent d = {c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight};
+	uint64_t first, size;
+
+	if (!touched(c, &d, &first, &size))
+		return false;
+	if (!bulk)
+		return reachable(ops, m, c->dstMemoryType, c->dstHost, c->dstDevice, first, size);
+	c->dstMemoryType = CU_MEMORYTYPE_HOST;
+	return in_bulk(m, BULK_DOWN, (const void **)&c->dstHost, first, size);
+}
+
 static void copy_in(const struct cuda_ops *ops, struct msg *m, const struct wire_copy_node *w, CUDA_MEMCPY_NODE_PARAMS *p)
 {
 	CUDA_MEMCPY3D *c = &p->copyParams;
-	uint64_t first, size;
 
 	*c = w->copy;
-	struct extent s = {c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch, c->srcHeight};
-	struct extent d = {c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight};
 	c->srcArray = msg_handle(m, HANDLE_CUarray, w->source);
 	c->dstArray = msg_handle(m, HANDLE_CUarray, w->target);
 	p->copyCtx = msg_handle(m, HANDLE_CUcontext, w->context);
-	if (!touched(c, &s, &first, &size) || !reachable(ops, m, c->srcMemoryType, c->srcHost, c->srcDevice, first, size) ||
-		!touched(c, &d, &first, &size) || !reachable(ops, m, c->dstMemoryType, c->dstHost, c->dstDevice, first, size))
+	if (!source_in(ops, m, c, w->bulk == WIRE_COPY_FROM_BULK) || !target_in(ops, m, c, w->bulk == WIRE_COPY_TO_BULK))
 		m->error = CUDA_ERROR_INVALID_VALUE;
+}
+
+/* What the driver calls with stays for as long as the session: nobody tells when the last copy of a graph is gone. */
+static void host_in(struct msg *m, const struct wire_host_node *w, CUDA_HOST_NODE_PARAMS_v2 *p)
+{
+	struct events_given *g;
+	size_t room;
+
+	*p = (CUDA_HOST_NODE_PARAMS_v2){events_host, (void *)(uintptr_t)w->id};
+	bulk_base(m->session->link, BULK_DOWN, &room);
+	if (!m->session->events || w->offset > room || w->size > room - w->offset)
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (!w->size || m->error || m->broken)
+		return;
+	g = malloc(sizeof *g);
+	if (!g) {
+		m->error = CUDA_ERROR_OUT_OF_MEMORY;
+		return;
+	}
+	*g = (struct events_given){w->id, {w->offset, w->size}};
+	*p = (CUDA_HOST_NODE_PARAMS_v2){events_host_piece, g};
 }
 
 /* `room` holds what the driver reads through pointers while the call lasts. */
@@ -123,9 +180,7 @@ static void params_in(const struct cuda_ops *ops, struct msg *m, const struct wi
 		memset_in(m, &a->u.set, &p->memset);
 		break;
 	case CU_GRAPH_NODE_TYPE_HOST:
-		p->host = (CUDA_HOST_NODE_PARAMS_v2){events_host, (void *)(uintptr_t)a->u.host};
-		if (!m->session->events)
-			m->error = CUDA_ERROR_INVALID_VALUE;
+		host_in(m, &a->u.host, &p->host);
 		break;
 	case CU_GRAPH_NODE_TYPE_GRAPH:
 		p->graph.graph = msg_handle(m, HANDLE_CUgraph, a->u.child);

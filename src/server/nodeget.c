@@ -146,7 +146,7 @@ void serve_node_get(const struct cuda_ops *ops, struct msg *m)
 		msg_result(m, get_copy(ops, m, node, &out->u.copy));
 		break;
 	case CU_GRAPH_NODE_TYPE_HOST:
-		msg_result(m, get_host(ops, node, &out->u.host));
+		msg_result(m, get_host(ops, node, &out->u.host.id));
 		break;
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
 		msg_result(m, get_alloc(ops, node, out, to, &extra));

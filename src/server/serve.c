@@ -5,7 +5,7 @@
 
 static const struct served ours[] = {
 	{WIRE_DEVICES, serve_devices, true},	  {WIRE_FUNCTION, serve_function, true}, {WIRE_LOAD, serve_load, true},
-	{WIRE_CONTEXT, serve_context, false},
+	{WIRE_FLUSH, serve_flush, true},	  {WIRE_CONTEXT, serve_context, false},
 	{WIRE_LAUNCH, serve_launch, false},	  {WIRE_COPY_UP, serve_copy_up, false},
 	{WIRE_COPY_DOWN, serve_copy_down, false}, {WIRE_SYNC, serve_sync, false},
 	{WIRE_WAKE, serve_wake, false},		  {WIRE_WINDOW, serve_window, true},	 {WIRE_HOST_MAP, serve_host_map, true},

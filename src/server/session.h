@@ -72,6 +72,7 @@ const struct served *serve_find(unsigned op); /* NULL: there is no such call */
 void serve_devices(const struct cuda_ops *ops, struct msg *m);
 void serve_function(const struct cuda_ops *ops, struct msg *m);
 void serve_load(const struct cuda_ops *ops, struct msg *m);
+void serve_flush(const struct cuda_ops *ops, struct msg *m);
 void serve_context(const struct cuda_ops *ops, struct msg *m);
 void serve_launch(const struct cuda_ops *ops, struct msg *m);
 void serve_copy_up(const struct cuda_ops *ops, struct msg *m);

@@ -128,10 +128,31 @@ void call_in(void *room, uint64_t context)
 	((struct wire_request *)room - 1)->context = context;
 }
 
+_Atomic(unsigned) call_careful;
+
+/* What can be wrong, and not only too early or too late. */
+static bool can_fail(unsigned op)
+{
+	switch (op) {
+	case WIRE_LAUNCH:
+	case WIRE_COPY_UP:
+	case WIRE_COPY_DOWN:
+	case WIRE_BLOCK:
+	case WIRE_HOST_CALL:
+		return true;
+	default:
+		return op < WIRE_DEVICES;
+	}
+}
+
 CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces)
 {
 	COUNT(op, false);
-	return lane_post(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL) ? call_lost() : CUDA_SUCCESS;
+	if (lane_post(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL))
+		return call_lost();
+	if (__builtin_expect(atomic_load_explicit(&call_careful, memory_order_relaxed), 0) && can_fail(op))
+		return call_flush();
+	return CUDA_SUCCESS;
 }
 
 CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces,
@@ -151,6 +172,13 @@ CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piec
 void call_done(struct lane *lane)
 {
 	lane_release(lane);
+}
+
+CUresult call_flush(void)
+{
+	CUresult r = call_sync(WIRE_FLUSH, NULL, 0, NULL, 0, NULL, 0);
+
+	return r ? r : call_late();
 }
 
 static size_t total(size_t size, const struct wire_piece *p, unsigned n)

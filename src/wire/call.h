@@ -52,6 +52,12 @@ CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piec
 	struct frame *reply);
 void call_done(struct lane *lane);
 
+/* Waits until the server has taken what this thread has posted: what of it has failed, as call_late has it. */
+CUresult call_flush(void);
+
+/* While this is not 0 (streams are being captured), posting does so each time: mistakes are told where they are made. */
+extern _Atomic(unsigned) call_careful;
+
 /* The link is broken: what every call answers from now on. */
 CUresult call_lost(void);
 

@@ -12,6 +12,7 @@
 
 #define WIRE_GRAPH_BODIES 16  /* graphs of one conditional node */
 #define WIRE_DEPENDENCIES 4096
+#define WIRE_GRAPH_DEPTH  16 /* graphs in graphs that are looked into */
 
 enum wire_node_how { WIRE_NODE_ADD, WIRE_NODE_SET, WIRE_NODE_EXEC_SET };
 
@@ -21,11 +22,21 @@ struct wire_kernel_node {
 	uint32_t params; /* bytes behind the head */
 };
 
-/* A copy as CUDA has it, with numbers for arrays. */
+/* A copy as CUDA has it, with numbers for arrays; bulk memory's host address is an offset in its arena. */
+enum wire_copy_bulk { WIRE_COPY_PLAIN, WIRE_COPY_FROM_BULK, WIRE_COPY_TO_BULK };
+
 struct wire_copy_node {
 	CUDA_MEMCPY3D copy;
 	uint64_t source, target; /* arrays */
 	uint64_t context;
+	uint32_t bulk; /* enum wire_copy_bulk */
+	uint32_t unused;
+};
+
+/* size not 0: this piece of the down arena goes with the event. */
+struct wire_host_node {
+	uint64_t id; /* the callback's number */
+	uint32_t offset, size;
 };
 
 struct wire_set_node {
@@ -64,7 +75,7 @@ struct wire_node {
 		struct wire_alloc_node alloc;
 		struct wire_branch_node branch;
 		struct wire_memop_node memop;
-		uint64_t host;	  /* the callback's number */
+		struct wire_host_node host;
 		uint64_t child;
 		uint64_t event;
 		uint64_t address; /* to be freed */
@@ -107,14 +118,21 @@ struct wire_captured {
 	uint64_t id, graph;
 };
 
+#define WIRE_GRAPH_LOG 4096
+
 struct wire_instantiate {
 	uint64_t graph, flags, stream;
+	uint32_t log; /* bytes of text that are wanted: the older call, without flags and stream */
+	uint32_t unused;
 };
 
+/* Behind it: the text. */
 struct wire_instantiated {
 	int32_t result; /* the call's own: the rest is told even when it failed */
 	int32_t why;
 	uint64_t exec, node;
+	uint32_t memory; /* it has nodes that allocate or free */
+	uint32_t unused;
 };
 
 struct wire_update {

@@ -43,6 +43,7 @@ enum wire_op {
 	WIRE_DEVICES = 100000, /* all devices with all that never changes (wire/devices.h) */
 	WIRE_FUNCTION,	       /* parameter layout and attributes of a function or kernel */
 	WIRE_LOAD,	       /* a module or library from images that are named by their hash */
+	WIRE_FLUSH,	       /* answered when its turn has come: what failed before is known then */
 	WIRE_CONTEXT,	       /* its word for posted calls that have failed */
 	WIRE_LAUNCH,
 	WIRE_COPY_UP,	/* bulk up, or shared host memory, to the device */

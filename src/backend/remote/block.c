@@ -1,5 +1,5 @@
 /*
- * Copies of blocks: width bytes of each of height rows of each of depth slices.
+ * Copies of blocks.
  *
  * Rows in the application's own memory are packed into bulk memory, or unpacked from it, as many at a time
  * as a piece holds; a device address, an array or shared host memory goes over as it is.
@@ -7,22 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include "backend/remote/block.h"
-
-#define PIECE (4u << 20)
-
-enum { SIDE_PAGEABLE = 100 }; /* the application's own: never on the wire */
-
-struct block {
-	struct wire_side src, dst;
-	size_t width, height, depth;
-	bool peer;
-};
-
-/* A part of a block that fits into a piece. */
-struct part {
-	size_t x, y, z;
-	size_t width, height, depth;
-};
+#include "backend/remote/code.h"
 
 /* ---- what the application said ---- */
 
@@ -88,7 +73,7 @@ static CUresult side(struct wire_side *s, const struct block *b, CUmemorytype ty
 	}
 }
 
-static CUresult make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
+CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
 {
 	CUresult r;
 
@@ -107,12 +92,12 @@ static CUresult make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
 
 /* ---- parts ---- */
 
-/* The part that starts at (x, y, z): rows of a slice, or whole slices, or some of one row. */
-static void cut(const struct block *b, struct part *p)
+/* Rows of a slice, or whole slices, or some of one row. */
+void block_cut(const struct block *b, struct part *p)
 {
-	size_t rows = PIECE / b->width, slices;
+	size_t rows = BLOCK_PIECE / b->width, slices;
 
-	p->width = b->width - p->x < PIECE ? b->width - p->x : PIECE;
+	p->width = b->width - p->x < BLOCK_PIECE ? b->width - p->x : BLOCK_PIECE;
 	p->height = p->depth = 1;
 	if (!rows || p->x)
 		return;
@@ -122,8 +107,7 @@ static void cut(const struct block *b, struct part *p)
 		p->depth = b->depth - p->z < slices ? b->depth - p->z : slices;
 }
 
-/* To the next one; false: there is none. */
-static bool next(const struct block *b, struct part *p)
+bool block_next(const struct block *b, struct part *p)
 {
 	p->x += p->width;
 	if (p->x < b->width)
@@ -142,18 +126,25 @@ static char *row(const struct wire_side *s, size_t x, size_t y, size_t z)
 	return (char *)(uintptr_t)s->what + ((s->z + z) * s->height + s->y + y) * s->pitch + s->x + x;
 }
 
-static void pack(char *to, const struct wire_side *s, const struct part *p)
+void block_pack(char *to, const struct wire_side *s, const struct part *p)
 {
 	for (size_t z = 0; z < p->depth; z++)
 		for (size_t y = 0; y < p->height; y++, to += p->width)
 			memcpy(to, row(s, p->x, p->y + y, p->z + z), p->width);
 }
 
-static void unpack(const char *from, const struct wire_side *s, const struct part *p)
+void block_unpack(const char *from, const struct wire_side *s, const struct part *p)
 {
 	for (size_t z = 0; z < p->depth; z++)
 		for (size_t y = 0; y < p->height; y++, from += p->width)
 			memcpy(row(s, p->x, p->y + y, p->z + z), from, p->width);
+}
+
+void block_move(const struct block *b)
+{
+	for (size_t z = 0; z < b->depth; z++)
+		for (size_t y = 0; y < b->height; y++)
+			memmove(row(&b->dst, 0, y, z), row(&b->src, 0, y, z), b->width);
 }
 
 static struct wire_side moved(struct wire_side s, const struct part *p)
@@ -186,7 +177,7 @@ static CUresult part_up(const struct block *b, const struct part *p, struct stre
 
 	if (r)
 		return r;
-	pack((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, &b->src, p);
+	block_pack((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, &b->src, p);
 	a.src = packed(p, piece.offset, b->src.context);
 	return stage_post(s, WIRE_BLOCK, &a, sizeof a, piece);
 }
@@ -214,7 +205,7 @@ static CUresult part_down(const struct block *b, const struct part *p, struct st
 		r = stream_late(s);
 	}
 	if (!r)
-		unpack((char *)bulk_base(call_link(), BULK_DOWN, NULL) + piece.offset, &b->dst, p);
+		block_unpack((char *)bulk_base(call_link(), BULK_DOWN, NULL) + piece.offset, &b->dst, p);
 	bulk_free(call_link(), BULK_DOWN, piece);
 	return r;
 }
@@ -226,9 +217,9 @@ static CUresult by_parts(const struct block *b, struct stream *s,
 	CUresult r;
 
 	do {
-		cut(b, &p);
+		block_cut(b, &p);
 		r = one(b, &p, s);
-	} while (!r && next(b, &p));
+	} while (!r && block_next(b, &p));
 	return r;
 }
 
@@ -254,9 +245,7 @@ static CUresult at_home(const struct block *b, struct stream *s)
 
 	if (r)
 		return r;
-	for (size_t z = 0; z < b->depth; z++)
-		for (size_t y = 0; y < b->height; y++)
-			memmove(row(&b->dst, 0, y, z), row(&b->src, 0, y, z), b->width);
+	block_move(b);
 	return stream_late(s);
 }
 
@@ -270,8 +259,6 @@ static CUresult run(const struct block *b, struct stream *s, bool wait)
 	bool from = b->src.kind == SIDE_PAGEABLE, to = b->dst.kind == SIDE_PAGEABLE;
 	CUresult r;
 
-	if ((from || to) && s->capturing)
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	if (ours(&b->src) && ours(&b->dst) && (from || to))
 		return at_home(b, s);
 	if (from)
@@ -292,8 +279,17 @@ CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, boo
 
 	if (!s)
 		return r;
-	r = make(&b, p, peer);
+	r = block_make(&b, p, peer);
 	if (r || !b.width || !b.height || !b.depth)
 		return r;
-	return run(&b, s, wait);
+	if (s->capturing && (b.src.kind == SIDE_PAGEABLE || b.dst.kind == SIDE_PAGEABLE)) {
+		CUDA_MEMCPY3D c;
+		memcpy(&c, p, sizeof c); /* the same layout: copy3d.c */
+		c.reserved0 = c.reserved1 = NULL;
+		return pageable_capture(s, &c);
+	}
+	pthread_mutex_lock(&s->whole);
+	r = run(&b, s, wait);
+	pthread_mutex_unlock(&s->whole);
+	return r;
 }

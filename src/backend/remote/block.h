@@ -7,6 +7,31 @@
 
 #include "backend/remote/remote.h"
 
+enum { SIDE_PAGEABLE = 100 }; /* the application's own: never on the wire */
+
+/* Width bytes of each of height rows of each of depth slices. */
+struct block {
+	struct wire_side src, dst;
+	size_t width, height, depth;
+	bool peer;
+};
+
+/* A part of a block that fits into a piece. */
+struct part {
+	size_t x, y, z;
+	size_t width, height, depth;
+};
+
+#define BLOCK_PIECE (4u << 20)
+
+CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer);
+void block_cut(const struct block *b, struct part *p);	/* the part that starts at p's place */
+bool block_next(const struct block *b, struct part *p); /* to the place of the next one; false: there is none */
+/* Rows of the application's, one after another in bulk memory. */
+void block_pack(char *to, const struct wire_side *s, const struct part *p);
+void block_unpack(const char *from, const struct wire_side *s, const struct part *p);
+void block_move(const struct block *b); /* both sides are the application's */
+
 /* `peer`: the sides' contexts count.  `wait`: as the synchronous calls do. */
 CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream stream, bool wait);
 CUresult block_copy3d(const CUDA_MEMCPY3D *p, CUstream stream, bool wait);

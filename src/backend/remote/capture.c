@@ -47,6 +47,68 @@ void capture_join(struct stream *s, uint64_t capture)
 	pthread_mutex_unlock(&lock);
 }
 
+/* ---- what must not be done meanwhile ---- */
+
+static __thread CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+CUresult remote_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	CUstreamCaptureMode old = thread_mode;
+
+	if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	thread_mode = *mode;
+	*mode = old;
+	return CUDA_SUCCESS;
+}
+
+/* Waiting for a captured stream makes the capture invalid, at the server as here. */
+static void spoil(struct stream *s)
+{
+	uint64_t mine = call_context;
+
+	call_context = s->ctx->id;
+	call_cuStreamSynchronize((CUstream)(uintptr_t)s->id);
+	call_context = mine;
+}
+
+static bool protects(const struct capture *c)
+{
+	if (c->mode == CU_STREAM_CAPTURE_MODE_RELAXED || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+		return false;
+	return pthread_equal(c->thread, pthread_self()) ||
+	       (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+/* Of those that `in` says (NULL: that protect themselves from what this thread does). */
+static CUresult spoil_all(const struct context *in)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	list_each(l, &captures) {
+		struct capture *c = container_of(l, struct capture, link);
+		if (in ? c->origin->ctx != in : !protects(c))
+			continue;
+		spoil(c->origin);
+		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+CUresult capture_forbids(void)
+{
+	return spoil_all(NULL);
+}
+
+CUresult capture_forbids_in(struct context *c)
+{
+	return call_careful ? spoil_all(c) : CUDA_SUCCESS;
+}
+
+/* ---- from begin to end ---- */
+
 static CUresult began(struct stream *s, CUstreamCaptureMode mode)
 {
 	struct capture *c = calloc(1, sizeof *c);
@@ -56,6 +118,7 @@ static CUresult began(struct stream *s, CUstreamCaptureMode mode)
 	pthread_mutex_lock(&lock);
 	*c = (struct capture){.id = ++last, .origin = s, .mode = mode, .thread = pthread_self()};
 	list_append(&captures, &c->link);
+	call_careful++;
 	enter(s, c);
 	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
@@ -73,6 +136,7 @@ static void ended(uint64_t id)
 		return;
 	}
 	list_remove(&c->link);
+	call_careful--;
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_lock(&c->origin->ctx->lock);
 	list_each(l, &c->origin->ctx->streams) {
@@ -84,6 +148,24 @@ static void ended(uint64_t id)
 	}
 	pthread_mutex_unlock(&c->origin->ctx->lock);
 	free(c);
+}
+
+void captures_drop(struct context *ctx)
+{
+	uint64_t id;
+
+	do {
+		id = 0;
+		pthread_mutex_lock(&lock);
+		list_each(l, &captures) {
+			struct capture *c = container_of(l, struct capture, link);
+			if (c->origin->ctx == ctx)
+				id = c->id;
+		}
+		pthread_mutex_unlock(&lock);
+		if (id)
+			ended(id);
+	} while (id);
 }
 
 CUresult remote_cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode)
@@ -139,6 +221,8 @@ CUresult remote_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 
 	if (!s)
 		return r;
+	if (graph)
+		*graph = NULL;
 	id = s->capture;
 	if (id && wrong_thread(id))
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;

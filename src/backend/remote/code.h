@@ -97,6 +97,8 @@ CUresult listen_start(void); /* before anything that can call back */
 
 /* A number for the server.  `once`: it is used one time; else it stays, and the same gets the same. */
 uint64_t listen_host(CUhostFn fn, void *data, bool once);
+/* It stays until it is forgotten; `up` (or NULL) has been filled when it is done. */
+uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up);
 uint64_t listen_destructor(CUhostFn fn, void *data);
 bool listen_known(uint64_t id, CUhostFn *fn, void **data);
 void listen_forget(uint64_t id);
@@ -105,6 +107,31 @@ void listen_forget(uint64_t id);
 
 /* A stream that waits for an event of a capture joins it. */
 void capture_join(struct stream *s, uint64_t capture);
+/* The context is gone, and what was captured in it. */
+void captures_drop(struct context *c);
+
+/* ---- node.c: one node of a graph ---- */
+
+struct node_target {
+	uint32_t how; /* enum wire_node_how */
+	uint64_t graph, node;
+	const CUgraphNode *dependencies;
+	const CUgraphEdgeData *edges;
+	size_t count;
+};
+
+CUresult node_send(const struct node_target *t, struct wire_node *a, const void *extra, size_t size,
+	struct wire_node_made *made);
+
+/* graph.c: the application sees a copy where the graph has something else (pageable.c). */
+CUresult node_set_copy(uint64_t node, const CUDA_MEMCPY3D *p);
+bool node_copy(uint64_t node, CUDA_MEMCPY3D *p); /* p may be NULL */
+
+/* ---- pageable.c: copies in graphs to and from memory that is the application's own ---- */
+
+CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made);
+/* As the next node of the stream's capture. */
+CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c);
 
 /* ---- event.c ---- */
 

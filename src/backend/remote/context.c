@@ -141,6 +141,7 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	if (!c)
 		return CUDA_SUCCESS;
 	remote.ending((CUcontext)(uintptr_t)c->id);
+	captures_drop(c);
 	memory_forget(c->id);
 	r = call_cuDevicePrimaryCtxReset_v2(dev);
 	forget_work(c);
@@ -228,6 +229,7 @@ CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 		depth--;
 	now_current(context_current());
 	record_take(c->id);
+	captures_drop(c);
 	memory_forget(c->id);
 	CUresult r = call_cuCtxDestroy_v2(ctx);
 	give_word(c);
@@ -357,6 +359,9 @@ static CUresult settle(struct context *c)
 
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;
+	r = capture_forbids_in(c);
+	if (r)
+		return r;
 	do {
 		n = busy_streams(c, busy);
 		for (int i = 0; i < n && !r; i++)
@@ -396,17 +401,5 @@ CUresult remote_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
 	*mode = CU_MODULE_LAZY_LOADING;
-	return CUDA_SUCCESS;
-}
-
-CUresult remote_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	static __thread CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
-	CUstreamCaptureMode old = mine;
-
-	if (!mode)
-		return CUDA_ERROR_INVALID_VALUE;
-	mine = *mode;
-	*mode = old;
 	return CUDA_SUCCESS;
 }

@@ -5,19 +5,13 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include "backend/remote/remote.h"
+#include "backend/remote/code.h"
 
 #define SOME   (256u << 10) /* chunks of copies that one thread makes: the device starts early */
 #define MUCH   (2u << 20)   /* from here on several threads, with chunks of */
 #define CHUNK  (1u << 20)
 #define AHEAD  8	    /* chunks that the device may be ahead of us, on the way down */
 #define PERCH  (64u << 10)  /* a thread's own piece of the down arena */
-
-/* A captured copy happens later, when bulk memory holds something else. */
-static CUresult refuse_capture(struct stream *s)
-{
-	return s->capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
-}
 
 /* Shared host memory: the device reads or writes it itself, whenever it gets there. */
 static CUresult post_shared(unsigned op, CUdeviceptr device, const void *host, size_t size, struct stream *s)
@@ -89,10 +83,11 @@ static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct s
 CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
 {
 	bool shared = hostmem_shared(src, size);
-	CUresult r = shared ? CUDA_SUCCESS : refuse_capture(s);
+	CUresult r;
 
-	if (r)
-		return r;
+	if (!shared && s->capturing)
+		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = src,
+			.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
 	pthread_mutex_lock(&s->whole);
 	if (shared)
 		r = post_shared(WIRE_COPY_UP, dst, src, size, s);
@@ -267,11 +262,12 @@ static CUresult large_down(void *dst, CUdeviceptr src, size_t size, struct strea
 CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
 {
 	bool shared = hostmem_shared(dst, size);
-	CUresult r = shared ? CUDA_SUCCESS : refuse_capture(s);
 	const struct piece *mine;
+	CUresult r;
 
-	if (r)
-		return r;
+	if (!shared && s->capturing)
+		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = src,
+			.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
 	mine = !shared && size <= PERCH ? perch() : NULL;
 	if (mine)
 		return small_down(dst, src, (struct piece){mine->offset, size}, s);
@@ -362,8 +358,12 @@ CUresult remote_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUs
 		return call_cuMemcpyAsync(dst, src, size, handle);
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
-	if (!s || (r = refuse_capture(s)))
+	if (!s)
 		return r;
+	if (s->capturing)
+		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+			.srcHost = (void *)(uintptr_t)src, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = (void *)(uintptr_t)dst,
+			.WidthInBytes = size, .Height = 1, .Depth = 1});
 	r = remote_cuStreamSynchronize(handle);
 	if (!r)
 		memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);

@@ -166,9 +166,13 @@ CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!s)
 		return r;
+	if (flags & CU_EVENT_RECORD_EXTERNAL && !s->capturing)
+		return CUDA_ERROR_ILLEGAL_STATE;
 	if (__atomic_load_n(&e->watch, __ATOMIC_RELAXED))
 		forget_watch(e);
 	r = flags ? call_cuEventRecordWithFlags(handle, stream, flags) : call_cuEventRecord(handle, stream);
+	if (r)
+		return r;
 	if (s->capturing && flags & CU_EVENT_RECORD_EXTERNAL) {
 		e->foreign = true;
 		return r;
@@ -244,6 +248,9 @@ CUresult remote_cuEventQuery(CUevent handle)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (e->foreign || e->capture)
 		return call_cuEventQuery(handle);
+	r = capture_unsafe();
+	if (r)
+		return r;
 	if (done(e))
 		return late(e);
 	work = e->work;
@@ -311,8 +318,13 @@ CUresult remote_cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int 
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!s)
 		return r;
+	if (flags & CU_EVENT_WAIT_EXTERNAL && !s->capturing)
+		return CUDA_ERROR_ILLEGAL_STATE;
 	capture = atomic_load_explicit(&e->capture, memory_order_relaxed);
-	if (capture && !s->capturing)
+	r = call_cuStreamWaitEvent(stream, handle, flags);
+	if (!r && capture && !call_careful)
+		r = call_flush(); /* that capture has ended, and the event is good for nothing */
+	if (!r && capture && !s->capturing)
 		capture_join(s, capture);
-	return call_cuStreamWaitEvent(stream, handle, flags);
+	return r;
 }

@@ -10,6 +10,7 @@ struct node {
 	uint8_t *bytes;
 	void **pointers;
 	unsigned count;
+	CUDA_MEMCPY3D *copy; /* it is one, to the application */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,6 +37,71 @@ static struct node *room(uint64_t id, size_t size, unsigned count)
 		n->count = count;
 	}
 	return n->bytes && n->pointers ? n : NULL;
+}
+
+CUresult node_set_copy(uint64_t id, const CUDA_MEMCPY3D *p)
+{
+	CUDA_MEMCPY3D *copy = malloc(sizeof *copy);
+	struct node *n = NULL;
+
+	if (copy)
+		*copy = *p;
+	pthread_mutex_lock(&lock);
+	if (copy && (n = room(id, 0, 0)))
+		n->copy = copy; /* others may still look at the old one */
+	pthread_mutex_unlock(&lock);
+	if (!n)
+		free(copy);
+	return n ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+bool node_copy(uint64_t id, CUDA_MEMCPY3D *p)
+{
+	struct node *n = handle_kind(id) == HANDLE_CUgraphNode ? record_find(id) : NULL;
+
+	if (n && n->copy && p)
+		*p = *n->copy;
+	return n && n->copy;
+}
+
+CUresult remote_cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
+{
+	if (!type || !node_copy((uintptr_t)node, NULL))
+		return call_cuGraphNodeGetType(node, type);
+	CUresult r = call_cuGraphNodeGetType(node, type); /* it may be gone */
+	if (!r)
+		*type = CU_GRAPH_NODE_TYPE_MEMCPY;
+	return r;
+}
+
+CUresult remote_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
+{
+	return node_copy((uintptr_t)node, NULL) ? CUDA_ERROR_INVALID_VALUE : call_cuGraphChildGraphNodeGetGraph(node, graph);
+}
+
+/* What a clone's nodes are to the application. */
+static void know_clone(CUgraph original, CUgraph clone)
+{
+	CUgraphNode *nodes = NULL, twin;
+	CUDA_MEMCPY3D copy;
+	size_t n = 0;
+
+	if (call_cuGraphGetNodes(original, NULL, &n) || !n || !(nodes = calloc(n, sizeof *nodes)) ||
+		call_cuGraphGetNodes(original, nodes, &n))
+		n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (node_copy((uintptr_t)nodes[i], &copy) && !call_cuGraphNodeFindInClone(&twin, nodes[i], clone))
+			node_set_copy((uintptr_t)twin, &copy);
+	free(nodes);
+}
+
+CUresult remote_cuGraphClone(CUgraph *clone, CUgraph original)
+{
+	CUresult r = call_cuGraphClone(clone, original);
+
+	if (!r)
+		know_clone(original, *clone);
+	return r;
 }
 
 static CUresult ask(CUgraphNode node, CUgraphNodeType type, struct wire_node *a, uint8_t **rest, size_t *size)
@@ -91,7 +157,10 @@ CUresult remote_cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE
 		.blockDimY = k->block[1], .blockDimZ = k->block[2], .sharedMemBytes = k->shared, .kernelParams = pointers,
 		.ctx = (CUcontext)(uintptr_t)k->context,
 	};
-	p->func = (CUfunction)(uintptr_t)k->function;
+	if (handle_kind(k->function) == HANDLE_CUkernel)
+		p->kern = (CUkernel)(uintptr_t)k->function;
+	else
+		p->func = (CUfunction)(uintptr_t)k->function;
 	return CUDA_SUCCESS;
 }
 
@@ -100,16 +169,22 @@ CUresult remote_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PA
 	CUDA_KERNEL_NODE_PARAMS wide;
 	CUresult r = p ? remote_cuGraphKernelNodeGetParams_v2(node, &wide) : CUDA_ERROR_INVALID_VALUE;
 
-	if (!r)
+	if (!r) {
 		memcpy(p, &wide, sizeof *p);
+		if (!p->func)
+			p->func = (CUfunction)wide.kern; /* as good as one */
+	}
 	return r;
 }
 
 CUresult remote_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *p)
 {
 	struct wire_node a;
-	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_MEMCPY, &a, NULL, NULL) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r;
 
+	if (p && node_copy((uintptr_t)node, p))
+		return CUDA_SUCCESS;
+	r = p ? ask(node, CU_GRAPH_NODE_TYPE_MEMCPY, &a, NULL, NULL) : CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
 	*p = a.u.copy.copy;
@@ -125,7 +200,7 @@ CUresult remote_cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS
 
 	if (r)
 		return r;
-	return listen_known(a.u.host, &p->fn, &p->userData) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return listen_known(a.u.host.id, &p->fn, &p->userData) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *p)
@@ -197,53 +272,6 @@ CUresult remote_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttr
 }
 
 /* ---- graphs as a whole ---- */
-
-CUresult remote_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
-{
-	struct wire_instantiated done;
-	CUresult r;
-
-	if (!exec || !p)
-		return CUDA_ERROR_INVALID_VALUE;
-	struct wire_instantiate a = {(uintptr_t)graph, p->flags, call_stream(p->hUploadStream, true)};
-	r = call_sync(WIRE_INSTANTIATE, &a, sizeof a, NULL, 0, &(struct wire_piece){&done, sizeof done}, 1);
-	if (r)
-		return r;
-	p->hErrNode_out = (CUgraphNode)(uintptr_t)done.node;
-	p->result_out = done.why;
-	if (!done.result)
-		*exec = (CUgraphExec)(uintptr_t)done.exec;
-	return done.result;
-}
-
-CUresult remote_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
-{
-	struct wire_update a = {(uintptr_t)exec, (uintptr_t)graph};
-	struct wire_updated done;
-	CUresult r = call_sync(WIRE_UPDATE, &a, sizeof a, NULL, 0, &(struct wire_piece){&done, sizeof done}, 1);
-
-	if (r)
-		return r;
-	if (info) {
-		info->result = done.why;
-		info->errorNode = (CUgraphNode)(uintptr_t)done.node;
-		info->errorFromNode = (CUgraphNode)(uintptr_t)done.from;
-	}
-	return done.result;
-}
-
-/* As before CUDA 12: the same with less to tell, and told even when it fails. */
-CUresult remote_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *result)
-{
-	CUgraphExecUpdateResultInfo info = {0};
-	CUresult r = remote_cuGraphExecUpdate_v2(exec, graph, &info);
-
-	if (node)
-		*node = info.errorNode;
-	if (result)
-		*result = info.result;
-	return r;
-}
 
 CUresult remote_cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
 {

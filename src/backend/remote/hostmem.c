@@ -167,6 +167,9 @@ static CUresult allocate(size_t size, unsigned flags, enum host_kind kind, uint6
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (size > machine_memory())
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = capture_unsafe();
+	if (r)
+		return r;
 	h = new_host(size, kind, flags);
 	if (!h)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -270,8 +273,13 @@ static CUresult quiet(uint64_t address, enum host_kind kind)
 {
 	struct host_info info;
 
+	CUresult r;
+
 	if (!context_current())
 		return CUDA_ERROR_INVALID_CONTEXT;
+	r = capture_unsafe();
+	if (r)
+		return r;
 	if (hostmem_find(address, &info) && info.base == address && info.kind == kind && info.shared)
 		context_quiet();
 	return CUDA_SUCCESS;

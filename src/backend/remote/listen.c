@@ -23,6 +23,7 @@ struct callback {
 	void *data;
 	CUstream stream;
 	bool once;
+	struct piece up; /* size not 0: what it fills */
 };
 
 static struct handle_table callbacks = HANDLE_TABLE_INIT;
@@ -34,12 +35,14 @@ static CUresult state = CUDA_ERROR_NOT_INITIALIZED;
 
 /* ---- the thread ---- */
 
-static void done(const struct wire_event *v)
+/* Over TCP the word comes to the server behind the bytes. */
+static void done(const struct wire_event *v, struct piece up)
 {
 	size_t room;
 	uint8_t *base = bulk_base(call_link(), BULK_UP, &room);
 	uint32_t *word = (uint32_t *)(base + page.offset) + v->slot;
-	struct piece piece = {page.offset + v->slot * sizeof *word, sizeof *word};
+	struct piece pieces[] = {up, {page.offset + v->slot * sizeof *word, sizeof *word}};
+	unsigned first = !up.size;
 
 	if (!v->value || v->slot >= WIRE_SLOTS)
 		return;
@@ -47,17 +50,19 @@ static void done(const struct wire_event *v)
 	if (remote.local)
 		futex_wake_shared(word);
 	else if (call_reserve(events, 0))
-		call_send(events, WIRE_CALLED, 0, &piece, 1);
+		call_send(events, WIRE_CALLED, 0, pieces + first, 2 - first);
 }
 
-static void run_callback(const struct wire_event *v, enum kind kind)
+static struct piece run_callback(const struct wire_event *v, enum kind kind)
 {
 	struct callback *c = handle_get(&callbacks, v->id, kind);
+	struct piece up = {0};
 	CUhostFn fn;
 
 	if (!c)
-		return;
+		return up;
 	fn = c->fn;
+	up = c->up;
 	if (kind == CALLBACK)
 		c->callback(c->stream, (CUresult)v->status, c->data);
 	else
@@ -65,11 +70,13 @@ static void run_callback(const struct wire_event *v, enum kind kind)
 	if (c->once)
 		handle_close(&callbacks, v->id, kind);
 	handle_put(&callbacks, v->id);
+	return up;
 }
 
 static void take_event(const struct frame *f)
 {
 	struct wire_event v;
+	struct piece up = {0};
 	size_t text = f->size - sizeof v;
 
 	memcpy(&v, f->payload, sizeof v);
@@ -82,9 +89,9 @@ static void take_event(const struct frame *f)
 	default:
 		lane_release(events); /* what runs now may take long */
 		if (v.kind == WIRE_EVENT_HOST || v.kind == WIRE_EVENT_CALLBACK || v.kind == WIRE_EVENT_DESTROY)
-			run_callback(&v, v.kind == WIRE_EVENT_HOST ? HOST : v.kind == WIRE_EVENT_CALLBACK ? CALLBACK : DESTROY);
+			up = run_callback(&v, v.kind == WIRE_EVENT_HOST ? HOST : v.kind == WIRE_EVENT_CALLBACK ? CALLBACK : DESTROY);
 	}
-	done(&v);
+	done(&v, up);
 }
 
 static void *run(void *unused)
@@ -186,6 +193,15 @@ uint64_t listen_host(CUhostFn fn, void *data, bool once)
 	if (!once)
 		return make_staying(fn, data);
 	c = make(HOST, fn, NULL, data, NULL, true);
+	return c ? c->id : 0;
+}
+
+uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up)
+{
+	struct callback *c = make(HOST, fn, NULL, data, NULL, false);
+
+	if (c && up)
+		c->up = *up;
 	return c ? c->id : 0;
 }
 

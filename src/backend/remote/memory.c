@@ -75,6 +75,18 @@ bool memory_remove(uint64_t address)
 	return memory_drop(address, RANGE_ALLOC) || memory_drop(address, RANGE_IMPORTED);
 }
 
+bool memory_of_graph(uint64_t address)
+{
+	struct range *r;
+	bool is;
+
+	pthread_rwlock_rdlock(&lock);
+	r = holder(address);
+	is = r && r->node.key == address && r->kind == RANGE_GRAPH;
+	pthread_rwlock_unlock(&lock);
+	return is;
+}
+
 #define ADDRESSES (1ull << 47) /* of user space */
 
 CUresult memory_plausible(uint64_t address, size_t size)
@@ -123,8 +135,10 @@ enum place memory_place(uint64_t address)
 
 CUresult remote_cuMemAlloc_v2(CUdeviceptr *dptr, size_t size)
 {
-	CUresult r = call_cuMemAlloc_v2(dptr, size);
+	CUresult r = capture_unsafe();
 
+	if (!r)
+		r = call_cuMemAlloc_v2(dptr, size);
 	if (!r)
 		memory_add(*dptr, size);
 	return r;
@@ -132,8 +146,10 @@ CUresult remote_cuMemAlloc_v2(CUdeviceptr *dptr, size_t size)
 
 CUresult remote_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t height, unsigned int element)
 {
-	CUresult r = call_cuMemAllocPitch_v2(dptr, pitch, width, height, element);
+	CUresult r = capture_unsafe();
 
+	if (!r)
+		r = call_cuMemAllocPitch_v2(dptr, pitch, width, height, element);
 	if (!r)
 		memory_add(*dptr, *pitch * height);
 	return r;
@@ -141,8 +157,14 @@ CUresult remote_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t widt
 
 CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 {
-	if (!dptr)
-		return CUDA_SUCCESS;
+	CUresult r = dptr ? capture_unsafe() : CUDA_SUCCESS;
+
+	if (!dptr || r)
+		return r;
+	if (memory_of_graph(dptr)) { /* which may have freed it */
+		r = call_cuMemFree_v2(dptr);
+		return r ? r : call_flush();
+	}
 	if (memory_remove(dptr))
 		return call_cuMemFree_v2(dptr);
 	return hostmem_free_managed(dptr);
@@ -157,8 +179,8 @@ static CUresult allocated(CUresult r, CUdeviceptr *dptr, size_t size, CUstream h
 
 	if (r)
 		return r;
-	memory_add(*dptr, size);
 	s = stream_find(handle, &unused);
+	memory_note(*dptr, size, s && s->capturing ? RANGE_GRAPH : RANGE_ALLOC);
 	if (s)
 		stream_posted(s);
 	return CUDA_SUCCESS;
@@ -180,6 +202,10 @@ CUresult remote_cuMemFreeAsync(CUdeviceptr dptr, CUstream handle)
 
 	if (!stream_find(handle, &r))
 		return r;
+	if (memory_of_graph(dptr)) { /* which may have freed it */
+		r = call_cuMemFreeAsync(dptr, handle);
+		return r ? r : call_flush();
+	}
 	return memory_remove(dptr) ? call_cuMemFreeAsync(dptr, handle) : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -2,15 +2,7 @@
 #include <stdlib.h>
 #include "backend/remote/code.h"
 
-struct target {
-	uint32_t how;
-	uint64_t graph, node;
-	const CUgraphNode *dependencies;
-	const CUgraphEdgeData *edges;
-	size_t count;
-};
-
-static CUresult send_node(const struct target *t, struct wire_node *a, const void *extra, size_t size,
+CUresult node_send(const struct node_target *t, struct wire_node *a, const void *extra, size_t size,
 	struct wire_node_made *made)
 {
 	struct wire_piece in[] = {
@@ -29,7 +21,7 @@ static CUresult send_node(const struct target *t, struct wire_node *a, const voi
 	return call_sync(WIRE_NODE, a, sizeof *a, in, 3, &(struct wire_piece){made, sizeof *made}, 1);
 }
 
-static CUresult put_kernel(const struct target *t, const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct wire_node_made *made)
+static CUresult put_kernel(const struct node_target *t, const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct wire_node_made *made)
 {
 	CUresult r;
 	struct function *f = function_find(p->func ? p->func : (CUfunction)p->kern, &r);
@@ -47,7 +39,7 @@ static CUresult put_kernel(const struct target *t, const CUDA_KERNEL_NODE_PARAMS
 	if (!bytes)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = launch_pack(f->info, p->kernelParams, p->extra, bytes, &a.u.kernel.params)
-		    ? send_node(t, &a, bytes, a.u.kernel.params, made)
+		    ? node_send(t, &a, bytes, a.u.kernel.params, made)
 		    : CUDA_ERROR_INVALID_VALUE;
 	free(bytes);
 	return r;
@@ -61,12 +53,13 @@ static bool travels(CUmemorytype type, const void *host, CUdeviceptr device)
 	return type != CU_MEMORYTYPE_UNIFIED || memory_place(device) != PLACE_HOST;
 }
 
-static CUresult put_copy(const struct target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)
+static CUresult put_copy(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
 
-	if (!travels(c->srcMemoryType, c->srcHost, c->srcDevice) || !travels(c->dstMemoryType, c->dstHost, c->dstDevice))
-		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!travels(c->srcMemoryType, c->srcHost, c->srcDevice) || !travels(c->dstMemoryType, c->dstHost, c->dstDevice) ||
+		(t->how != WIRE_NODE_ADD && node_copy(t->node, NULL)))
+		return pageable_put(t, c, ctx, made);
 	a.u.copy = (struct wire_copy_node){.copy = *c, .source = (uintptr_t)c->srcArray, .target = (uintptr_t)c->dstArray,
 		.context = (uintptr_t)ctx};
 	if (c->srcMemoryType != CU_MEMORYTYPE_ARRAY)
@@ -74,17 +67,17 @@ static CUresult put_copy(const struct target *t, const CUDA_MEMCPY3D *c, CUconte
 	if (c->dstMemoryType != CU_MEMORYTYPE_ARRAY)
 		a.u.copy.target = 0;
 	a.u.copy.copy.srcArray = a.u.copy.copy.dstArray = NULL;
-	return send_node(t, &a, NULL, 0, made);
+	return node_send(t, &a, NULL, 0, made);
 }
 
-static CUresult put_set(const struct target *t, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx, struct wire_node_made *made)
+static CUresult put_set(const struct node_target *t, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .u.set = {*p, (uintptr_t)ctx}};
 
-	return send_node(t, &a, NULL, 0, made);
+	return node_send(t, &a, NULL, 0, made);
 }
 
-static CUresult put_host(const struct target *t, const CUDA_HOST_NODE_PARAMS_v2 *p, struct wire_node_made *made)
+static CUresult put_host(const struct node_target *t, const CUDA_HOST_NODE_PARAMS_v2 *p, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_HOST};
 	CUresult r;
@@ -94,11 +87,11 @@ static CUresult put_host(const struct target *t, const CUDA_HOST_NODE_PARAMS_v2 
 	r = listen_start();
 	if (r)
 		return r;
-	a.u.host = listen_host(p->fn, p->userData, false);
-	return a.u.host ? send_node(t, &a, NULL, 0, made) : CUDA_ERROR_OUT_OF_MEMORY;
+	a.u.host.id = listen_host(p->fn, p->userData, false);
+	return a.u.host.id ? node_send(t, &a, NULL, 0, made) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult put_alloc(const struct target *t, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct wire_node_made *made)
+static CUresult put_alloc(const struct node_target *t, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
 	CUresult r;
@@ -106,27 +99,26 @@ static CUresult put_alloc(const struct target *t, CUDA_MEM_ALLOC_NODE_PARAMS_v2 
 	if (p->accessDescCount > 1024 || (p->accessDescCount && !p->accessDescs))
 		return CUDA_ERROR_INVALID_VALUE;
 	a.u.alloc = (struct wire_alloc_node){.pool = p->poolProps, .bytes = p->bytesize, .access = p->accessDescCount};
-	r = send_node(t, &a, p->accessDescs, p->accessDescCount * sizeof *p->accessDescs, made);
+	r = node_send(t, &a, p->accessDescs, p->accessDescCount * sizeof *p->accessDescs, made);
 	if (!r) {
 		p->dptr = made->address;
-		memory_remove(made->address); /* graphs use addresses again */
-		memory_add(made->address, p->bytesize);
+		memory_note(made->address, p->bytesize, RANGE_GRAPH);
 	}
 	return r;
 }
 
-static CUresult put_memop(const struct target *t, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p, struct wire_node_made *made)
+static CUresult put_memop(const struct node_target *t, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
 
 	if (p->count && !p->paramArray)
 		return CUDA_ERROR_INVALID_VALUE;
 	a.u.memop = (struct wire_memop_node){(uintptr_t)p->ctx, p->count, p->flags};
-	return send_node(t, &a, p->paramArray, wire_bytes(p->count, sizeof *p->paramArray), made);
+	return node_send(t, &a, p->paramArray, wire_bytes(p->count, sizeof *p->paramArray), made);
 }
 
 /* The graphs it shows are kept: nobody says when they are no longer looked at. */
-static CUresult put_branch(const struct target *t, CUDA_CONDITIONAL_NODE_PARAMS *p, struct wire_node_made *made)
+static CUresult put_branch(const struct node_target *t, CUDA_CONDITIONAL_NODE_PARAMS *p, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
 	CUgraph *bodies;
@@ -138,7 +130,7 @@ static CUresult put_branch(const struct target *t, CUDA_CONDITIONAL_NODE_PARAMS 
 	if (!bodies)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	a.u.branch = (struct wire_branch_node){p->handle, (uintptr_t)p->ctx, p->type, p->size};
-	r = send_node(t, &a, NULL, 0, made);
+	r = node_send(t, &a, NULL, 0, made);
 	if (r) {
 		free(bodies);
 		return r;
@@ -149,15 +141,22 @@ static CUresult put_branch(const struct target *t, CUDA_CONDITIONAL_NODE_PARAMS 
 	return CUDA_SUCCESS;
 }
 
-static CUresult put_plain(const struct target *t, CUgraphNodeType type, uint64_t value, struct wire_node_made *made)
+static CUresult put_plain(const struct node_target *t, CUgraphNodeType type, uint64_t value, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = type, .u.child = value};
 
-	return send_node(t, &a, NULL, 0, made);
+	return node_send(t, &a, NULL, 0, made);
 }
 
-static CUresult put_any(const struct target *t, CUgraphNodeParams *p, struct wire_node_made *made)
+static bool nothing_reserved(const CUgraphNodeParams *p)
 {
+	return !p->reserved0[0] && !p->reserved0[1] && !p->reserved0[2] && !p->reserved2;
+}
+
+static CUresult put_any(const struct node_target *t, CUgraphNodeParams *p, struct wire_node_made *made)
+{
+	if (!nothing_reserved(p))
+		return CUDA_ERROR_INVALID_VALUE;
 	switch (p->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
 		return put_kernel(t, &p->kernel, made);
@@ -185,8 +184,11 @@ static CUresult put_any(const struct target *t, CUgraphNodeParams *p, struct wir
 		return put_memop(t, &p->memOp, made);
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
 		return put_branch(t, &p->conditional, made);
-	default:
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
 		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
@@ -204,7 +206,7 @@ static CUresult added(CUresult r, const struct wire_node_made *made, CUgraphNode
 CUresult remote_cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
 	const CUDA_KERNEL_NODE_PARAMS *p)
 {
-	struct target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
@@ -234,7 +236,7 @@ CUresult remote_cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUg
 CUresult remote_cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
 	const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
-	struct target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
@@ -245,7 +247,7 @@ CUresult remote_cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUg
 CUresult remote_cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
 	const CUDA_HOST_NODE_PARAMS *p)
 {
-	struct target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
@@ -256,7 +258,7 @@ CUresult remote_cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgra
 CUresult remote_cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
 	CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
-	struct target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
@@ -267,7 +269,7 @@ CUresult remote_cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const C
 CUresult remote_cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
 	const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
-	struct target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
@@ -285,7 +287,7 @@ CUresult remote_cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, cons
 CUresult remote_cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *edges,
 	size_t n, CUgraphNodeParams *p)
 {
-	struct target t = ADDING(graph, deps, edges, n);
+	struct node_target t = ADDING(graph, deps, edges, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
@@ -300,19 +302,19 @@ CUresult remote_cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNo
 
 /* ---- changing ---- */
 
-static struct target changing(CUgraphNode node)
+static struct node_target changing(CUgraphNode node)
 {
-	return (struct target){.how = WIRE_NODE_SET, .node = (uintptr_t)node};
+	return (struct node_target){.how = WIRE_NODE_SET, .node = (uintptr_t)node};
 }
 
-static struct target changing_exec(CUgraphExec exec, CUgraphNode node)
+static struct node_target changing_exec(CUgraphExec exec, CUgraphNode node)
 {
-	return (struct target){.how = WIRE_NODE_EXEC_SET, .graph = (uintptr_t)exec, .node = (uintptr_t)node};
+	return (struct node_target){.how = WIRE_NODE_EXEC_SET, .graph = (uintptr_t)exec, .node = (uintptr_t)node};
 }
 
 CUresult remote_cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
 {
-	struct target t = changing(node);
+	struct node_target t = changing(node);
 	struct wire_node_made made;
 
 	return p ? put_kernel(&t, (const CUDA_KERNEL_NODE_PARAMS_v3 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
@@ -330,7 +332,7 @@ CUresult remote_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_N
 
 CUresult remote_cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
 {
-	struct target t = changing_exec(exec, node);
+	struct node_target t = changing_exec(exec, node);
 	struct wire_node_made made;
 
 	return p ? put_kernel(&t, (const CUDA_KERNEL_NODE_PARAMS_v3 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
@@ -348,7 +350,7 @@ CUresult remote_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode nod
 
 CUresult remote_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *p)
 {
-	struct target t = changing(node);
+	struct node_target t = changing(node);
 	struct wire_node_made made;
 
 	return p ? put_copy(&t, p, NULL, &made) : CUDA_ERROR_INVALID_VALUE;
@@ -356,7 +358,7 @@ CUresult remote_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D
 
 CUresult remote_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
-	struct target t = changing_exec(exec, node);
+	struct node_target t = changing_exec(exec, node);
 	struct wire_node_made made;
 
 	return p ? put_copy(&t, p, ctx, &made) : CUDA_ERROR_INVALID_VALUE;
@@ -364,7 +366,7 @@ CUresult remote_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode nod
 
 CUresult remote_cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *p)
 {
-	struct target t = changing(node);
+	struct node_target t = changing(node);
 	struct wire_node_made made;
 
 	return p ? put_host(&t, (const CUDA_HOST_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
@@ -372,7 +374,7 @@ CUresult remote_cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_
 
 CUresult remote_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *p)
 {
-	struct target t = changing_exec(exec, node);
+	struct node_target t = changing_exec(exec, node);
 	struct wire_node_made made;
 
 	return p ? put_host(&t, (const CUDA_HOST_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
@@ -380,7 +382,7 @@ CUresult remote_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
 
 CUresult remote_cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
-	struct target t = changing(node);
+	struct node_target t = changing(node);
 	struct wire_node_made made;
 
 	return p ? put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
@@ -389,7 +391,7 @@ CUresult remote_cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATC
 CUresult remote_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
 	const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
-	struct target t = changing_exec(exec, node);
+	struct node_target t = changing_exec(exec, node);
 	struct wire_node_made made;
 
 	return p ? put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
@@ -397,7 +399,7 @@ CUresult remote_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode
 
 CUresult remote_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *p)
 {
-	struct target t = changing(node);
+	struct node_target t = changing(node);
 	struct wire_node_made made;
 
 	return p ? put_any(&t, p, &made) : CUDA_ERROR_INVALID_VALUE;
@@ -405,7 +407,7 @@ CUresult remote_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *p)
 
 CUresult remote_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
 {
-	struct target t = changing_exec(exec, node);
+	struct node_target t = changing_exec(exec, node);
 	struct wire_node_made made;
 
 	return p ? put_any(&t, p, &made) : CUDA_ERROR_INVALID_VALUE;

@@ -117,6 +117,24 @@ CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value); /* WIR
 CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value);
 void stream_came(struct stream *s, uint64_t work);			  /* so much of it is known to be done */
 
+/* ---- capture.c: what must not be done meanwhile ---- */
+
+/* A call that CUDA calls unsafe: an error, and captures that do not allow it become invalid.  Nothing in most cases. */
+CUresult capture_forbids(void);
+/* Waiting for all of a context does so too. */
+CUresult capture_forbids_in(struct context *c);
+
+static inline CUresult capture_unsafe(void)
+{
+	return __builtin_expect(atomic_load_explicit(&call_careful, memory_order_relaxed), 0) ? capture_forbids() : CUDA_SUCCESS;
+}
+
+/* The legacy stream would wait for streams that are being captured: only the server knows. */
+static inline bool stream_in_the_way(const struct stream *s)
+{
+	return s->capturing || (!s->id && atomic_load_explicit(&call_careful, memory_order_relaxed));
+}
+
 /* ---- stage.c: bulk memory on its way up ---- */
 
 #define STAGE_SMALL (32u << 10) /* such copies share a slab of the stream's */
@@ -157,12 +175,14 @@ enum range_kind {
 	RANGE_GLOBAL,	/* a module's variable */
 	RANGE_RESERVED, /* addresses to map at */
 	RANGE_FOREIGN,	/* another process's */
+	RANGE_GRAPH,	/* a graph's: its launches allocate and free it, again and again */
 	RANGE_IMPORTED, /* the same, from a pool: cuMemFree ends it; its size is not always known */
 };
 
 void memory_add(uint64_t address, size_t size); /* RANGE_ALLOC of the current context */
 void memory_note(uint64_t address, size_t size, enum range_kind kind);
-bool memory_remove(uint64_t address); /* what starts here and cuMemFree ends */
+bool memory_remove(uint64_t address); /* what starts here and cuMemFree ends: true */
+bool memory_of_graph(uint64_t address);
 /* Is it plain that the device cannot have these bytes?  What is not plain is left to the server. */
 CUresult memory_plausible(uint64_t address, size_t size);
 bool memory_drop(uint64_t address, enum range_kind kind);

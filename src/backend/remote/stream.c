@@ -142,11 +142,17 @@ CUresult remote_cuStreamDestroy_v2(CUstream handle)
 	CUresult r;
 	struct stream *s = (uintptr_t)handle > 2 ? stream_find(handle, &r) : NULL;
 
-	if (!s || !record_take(s->id))
+	if (!s)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!stream_settled(s))
-		ask_end(s);
-	r = call_cuStreamDestroy_v2(handle);
+	if (s->capturing && (r = call_cuStreamDestroy_v2(handle)))
+		return r; /* the one that the capture began in */
+	if (!record_take(s->id))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!s->capturing) {
+		if (!stream_settled(s))
+			ask_end(s);
+		r = call_cuStreamDestroy_v2(handle);
+	}
 	pthread_mutex_lock(&s->ctx->lock);
 	if (!s->ended) {
 		list_remove(&s->link);
@@ -285,6 +291,14 @@ void stream_came(struct stream *s, uint64_t work)
 		;
 }
 
+/* It would wait for streams that are being captured; asking for it makes those captures invalid. */
+static bool legacy_forbidden(CUstream handle)
+{
+	CUstreamCaptureStatus status;
+
+	return call_cuStreamIsCapturing(handle, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+}
+
 CUresult remote_cuStreamSynchronize(CUstream handle)
 {
 	CUresult r;
@@ -293,6 +307,8 @@ CUresult remote_cuStreamSynchronize(CUstream handle)
 	if (!s)
 		return r;
 	if (s->capturing) /* the capture becomes invalid */
+		return call_cuStreamSynchronize(handle);
+	if (stream_in_the_way(s) && legacy_forbidden(handle))
 		return call_cuStreamSynchronize(handle);
 	if (!nothing_ahead(s)) {
 		r = stream_settle(s);
@@ -331,7 +347,7 @@ CUresult remote_cuStreamQuery(CUstream handle)
 
 	if (!s)
 		return r;
-	if (s->capturing)
+	if (stream_in_the_way(s))
 		return call_cuStreamQuery(handle);
 	if (nothing_ahead(s))
 		return stream_late(s);
@@ -415,7 +431,7 @@ CUresult remote_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *stat
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!s)
 		return r;
-	if (s->capturing)
+	if (stream_in_the_way(s))
 		return call_cuStreamIsCapturing(handle, status);
 	*status = CU_STREAM_CAPTURE_STATUS_NONE;
 	return CUDA_SUCCESS;

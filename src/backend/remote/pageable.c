@@ -1,0 +1,335 @@
+/*
+ * Copies in graphs to and from the application's own memory, which the server does not see.  A copy reads and writes
+ * it when the graph gets there, so what the application sees as one node is a graph of its own:
+ *
+ *	up	host node: pack rows into bulk memory ─▶ copy from there ─▶ the next part, in the same piece
+ *	down	copy to bulk memory ─▶ host node: unpack rows
+ *
+ * The host nodes are ours and run in this process (listen.c); over TCP the bytes travel with what wakes the other
+ * side.  A user object of the graph tells us when the last copy of it is gone.
+ */
+#include <stdlib.h>
+#include "backend/remote/block.h"
+#include "backend/remote/code.h"
+
+struct whole;
+
+/* A part, as the host node knows it. */
+struct moving {
+	struct whole *whole;
+	struct part part;
+	uint64_t id;
+};
+
+struct whole {
+	struct block block;
+	struct piece piece; /* size 0: both sides are the application's */
+	bool up;
+	unsigned count, made;
+	struct moving part[];
+};
+
+static void move(void *arg)
+{
+	struct moving *m = arg;
+	struct whole *w = m->whole;
+	char *bulk = bulk_base(call_link(), w->up ? BULK_UP : BULK_DOWN, NULL);
+
+	if (!w->piece.size)
+		block_move(&w->block);
+	else if (w->up)
+		block_pack(bulk + w->piece.offset, &w->block.src, &m->part);
+	else
+		block_unpack(bulk + w->piece.offset, &w->block.dst, &m->part);
+}
+
+static void discard(void *whole)
+{
+	struct whole *w = whole;
+
+	for (unsigned i = 0; i < w->made; i++)
+		listen_forget(w->part[i].id);
+	if (w->piece.size)
+		bulk_free(call_link(), w->up ? BULK_UP : BULK_DOWN, w->piece);
+	free(w);
+}
+
+static bool ours(const struct wire_side *s)
+{
+	return s->kind == SIDE_PAGEABLE;
+}
+
+static unsigned parts_of(const struct block *b)
+{
+	struct part p = {0};
+	unsigned n = 0;
+
+	if (!ours(&b->src) && !ours(&b->dst))
+		return 0;
+	if (ours(&b->src) && ours(&b->dst))
+		return 1;
+	do {
+		block_cut(b, &p);
+		n++;
+	} while (block_next(b, &p));
+	return n;
+}
+
+static CUresult make(struct whole **out, const struct block *b)
+{
+	unsigned n = parts_of(b);
+	struct whole *w = calloc(1, sizeof *w + n * sizeof *w->part);
+	size_t size = b->width * b->height * b->depth;
+
+	if (!w)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	w->block = *b;
+	w->count = n;
+	w->up = ours(&b->src);
+	if (n && ours(&b->src) != ours(&b->dst) &&
+		bulk_alloc(call_link(), w->up ? BULK_UP : BULK_DOWN, size < BLOCK_PIECE ? size : BLOCK_PIECE, &w->piece)) {
+		free(w);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = w;
+	return CUDA_SUCCESS;
+}
+
+/* ---- its nodes ---- */
+
+static struct node_target behind(uint64_t graph, CUgraphNode *last)
+{
+	return (struct node_target){.how = WIRE_NODE_ADD, .graph = graph, .dependencies = last, .count = *last != NULL};
+}
+
+static CUresult add_node(uint64_t graph, struct wire_node *a, CUgraphNode *last)
+{
+	struct node_target t = behind(graph, last);
+	struct wire_node_made made;
+	CUresult r = node_send(&t, a, NULL, 0, &made);
+
+	if (!r)
+		*last = (CUgraphNode)(uintptr_t)made.node;
+	return r;
+}
+
+static CUresult add_host(uint64_t graph, struct whole *w, const struct part *p, CUgraphNode *last)
+{
+	struct moving *m = &w->part[w->made];
+	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_HOST};
+	struct piece used = {w->piece.offset, p->width * p->height * p->depth};
+
+	*m = (struct moving){w, *p, 0};
+	m->id = listen_part(move, m, w->up && w->piece.size ? &used : NULL);
+	if (!m->id)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	w->made++;
+	a.u.host.id = m->id;
+	if (w->piece.size && !w->up) {
+		a.u.host.offset = used.offset;
+		a.u.host.size = used.size;
+	}
+	return add_node(graph, &a, last);
+}
+
+/* What is not the application's, from the part's place on. */
+static void their_source(CUDA_MEMCPY3D *c, const struct wire_side *s, const struct part *p, uint64_t *array)
+{
+	c->srcMemoryType = s->kind == WIRE_SIDE_ARRAY ? CU_MEMORYTYPE_ARRAY : s->kind == WIRE_SIDE_SHARED ? CU_MEMORYTYPE_HOST
+													  : CU_MEMORYTYPE_DEVICE;
+	c->srcXInBytes = s->x + p->x;
+	c->srcY = s->y + p->y;
+	c->srcZ = s->z + p->z;
+	c->srcPitch = s->pitch;
+	c->srcHeight = s->height;
+	if (s->kind == WIRE_SIDE_ARRAY)
+		*array = s->what;
+	else if (s->kind == WIRE_SIDE_SHARED)
+		c->srcHost = (void *)(uintptr_t)s->what;
+	else
+		c->srcDevice = s->what;
+}
+
+static void their_target(CUDA_MEMCPY3D *c, const struct wire_side *s, const struct part *p, uint64_t *array)
+{
+	c->dstMemoryType = s->kind == WIRE_SIDE_ARRAY ? CU_MEMORYTYPE_ARRAY : s->kind == WIRE_SIDE_SHARED ? CU_MEMORYTYPE_HOST
+													  : CU_MEMORYTYPE_DEVICE;
+	c->dstXInBytes = s->x + p->x;
+	c->dstY = s->y + p->y;
+	c->dstZ = s->z + p->z;
+	c->dstPitch = s->pitch;
+	c->dstHeight = s->height;
+	if (s->kind == WIRE_SIDE_ARRAY)
+		*array = s->what;
+	else if (s->kind == WIRE_SIDE_SHARED)
+		c->dstHost = (void *)(uintptr_t)s->what;
+	else
+		c->dstDevice = s->what;
+}
+
+static CUresult add_copy(uint64_t graph, const struct whole *w, const struct part *p, uint64_t ctx, CUgraphNode *last)
+{
+	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .u.copy.context = ctx};
+	CUDA_MEMCPY3D *c = &a.u.copy.copy;
+	void *bulk = (void *)(uintptr_t)w->piece.offset;
+
+	c->WidthInBytes = p->width;
+	c->Height = p->height;
+	c->Depth = p->depth;
+	if (!ours(&w->block.src))
+		their_source(c, &w->block.src, p, &a.u.copy.source);
+	else
+		a.u.copy.bulk = WIRE_COPY_FROM_BULK, c->srcHost = bulk, c->srcPitch = p->width, c->srcHeight = p->height;
+	if (!ours(&w->block.dst))
+		their_target(c, &w->block.dst, p, &a.u.copy.target);
+	else
+		a.u.copy.bulk = WIRE_COPY_TO_BULK, c->dstHost = bulk, c->dstPitch = p->width, c->dstHeight = p->height;
+	return add_node(graph, &a, last);
+}
+
+static CUresult fill(uint64_t graph, struct whole *w, uint64_t ctx)
+{
+	struct part p = {0};
+	CUgraphNode last = NULL;
+	CUresult r = CUDA_SUCCESS;
+
+	if (w->count && !w->piece.size)
+		return add_host(graph, w, &p, &last);
+	do {
+		if (w->count)
+			block_cut(&w->block, &p);
+		else
+			p = (struct part){.width = w->block.width, .height = w->block.height, .depth = w->block.depth};
+		if (w->up)
+			r = add_host(graph, w, &p, &last);
+		if (!r)
+			r = add_copy(graph, w, &p, ctx, &last);
+		if (!r && w->count && !w->up)
+			r = add_host(graph, w, &p, &last);
+	} while (!r && w->count && block_next(&w->block, &p));
+	return r;
+}
+
+/* `lasting`: nobody tells when it is no longer needed. */
+static CUresult keep(CUgraph graph, struct whole *w, bool lasting)
+{
+	CUuserObject object;
+	CUresult r = CUDA_SUCCESS;
+
+	if (lasting)
+		return r;
+	r = remote_cuUserObjectCreate(&object, w, discard, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+	if (r) {
+		discard(w);
+		return r;
+	}
+	r = call_cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+	if (r)
+		call_cuUserObjectRelease(object, 1);
+	return r;
+}
+
+/* ---- the node that the application sees ---- */
+
+static CUresult emptied(CUgraphNode node, CUgraph *graph)
+{
+	CUgraphNode *nodes;
+	size_t n = 0;
+	CUresult r = call_cuGraphChildGraphNodeGetGraph(node, graph);
+
+	if (!r)
+		r = call_cuGraphGetNodes(*graph, NULL, &n);
+	nodes = r ? NULL : calloc(n + 1, sizeof *nodes);
+	if (!r && !nodes)
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!r && n)
+		r = call_cuGraphGetNodes(*graph, nodes, &n);
+	for (size_t i = 0; i < n && !r; i++)
+		r = call_cuGraphDestroyNode(nodes[i]);
+	free(nodes);
+	return r;
+}
+
+/* A graph that makes the copy; the caller destroys it. */
+static CUresult as_graph(CUgraph *graph, const struct block *b, uint64_t ctx, bool lasting)
+{
+	struct whole *w;
+	CUresult r = call_cuGraphCreate(graph, 0);
+
+	if (r)
+		return r;
+	r = make(&w, b);
+	if (!r) {
+		r = keep(*graph, w, lasting);
+		if (!r)
+			r = fill((uintptr_t)*graph, w, ctx);
+	}
+	if (r)
+		call_cuGraphDestroy(*graph);
+	return r;
+}
+
+static CUresult change(CUgraphNode node, const struct block *b, uint64_t ctx)
+{
+	struct whole *w;
+	CUgraph graph;
+	CUresult r = emptied(node, &graph);
+
+	if (!r)
+		r = make(&w, b);
+	if (!r)
+		r = keep(graph, w, false);
+	return r ? r : fill((uintptr_t)graph, w, ctx);
+}
+
+CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)
+{
+	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+	CUDA_MEMCPY3D_PEER p;
+	struct block b;
+	CUgraph graph;
+	CUresult r = listen_start();
+
+	memcpy(&p, c, sizeof p); /* the same layout: copy3d.c */
+	if (!r)
+		r = block_make(&b, &p, false);
+	if (r)
+		return r;
+	if (!b.width || !b.height || !b.depth || (t->how != WIRE_NODE_ADD && !node_copy(t->node, NULL)))
+		return b.width && b.height && b.depth ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	if (t->how == WIRE_NODE_SET) {
+		r = change((CUgraphNode)(uintptr_t)t->node, &b, (uintptr_t)ctx);
+		return r ? r : node_set_copy(t->node, c);
+	}
+	r = as_graph(&graph, &b, (uintptr_t)ctx, t->how == WIRE_NODE_EXEC_SET);
+	if (r)
+		return r;
+	a.u.child = (uintptr_t)graph;
+	r = node_send(t, &a, NULL, 0, made);
+	call_cuGraphDestroy(graph);
+	return r || t->how != WIRE_NODE_ADD ? r : node_set_copy(made->node, c);
+}
+
+CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c)
+{
+	CUstream handle = (CUstream)(uintptr_t)s->id;
+	CUstreamCaptureStatus status;
+	struct wire_node_made made;
+	struct node_target t = {.how = WIRE_NODE_ADD};
+	const CUgraphEdgeData *edges;
+	CUgraphNode node;
+	CUgraph graph;
+	CUresult r = remote_cuStreamGetCaptureInfo_v3(handle, &status, NULL, &graph, &t.dependencies, &edges, &t.count);
+
+	if (r)
+		return r;
+	if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	t.graph = (uintptr_t)graph;
+	t.edges = t.count ? edges : NULL;
+	r = pageable_put(&t, c, (CUcontext)(uintptr_t)s->ctx->id, &made);
+	if (r)
+		return r;
+	node = (CUgraphNode)(uintptr_t)made.node;
+	return call_cuStreamUpdateCaptureDependencies_v2(handle, &node, NULL, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+}
