@@ -1,15 +1,19 @@
 /*
  * engine.h - an engine for tests: its kernels are C functions chosen by name, so a test can make a launch
- * wait, fail or look at its parameters.  Code is PTX text read by src/image.
+ * wait, fail or look at its parameters.  Code is PTX text read by src/image.  With APPLICATION the tests are
+ * applications instead, on the CPU device (public.h).
  */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../check.h"
+#ifdef APPLICATION
+#include "public.h"
+#else
 #include "backend/soft/backend.h"
 #include "backend/soft/ops.h"
-#include "../check.h"
 
 struct test_code {
 	struct code code;
@@ -60,5 +64,7 @@ static const struct engine test_engine = {
 	.unload = test_unload,
 	.launch = test_launch,
 };
+
+#endif
 
 #define OK(call) CHECK_EQ(call, CUDA_SUCCESS)

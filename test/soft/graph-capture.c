@@ -71,7 +71,7 @@ static void kinds(void)
 	OK(soft_cuLaunchHostFunc(s1, host_fn, &called));
 	OK(soft_cuStreamEndCapture(s1, &g));
 	CHECK_EQ(status(s1), CU_STREAM_CAPTURE_STATUS_NONE);
-	CHECK(!called && !runs[5]);
+	CHECK(!called && !runs(5));
 	OK(soft_cuGraphGetNodes(g, n, &count));
 	CHECK_EQ(count, 6);
 	OK(soft_cuGraphMemsetNodeGetParams(n[0], &ms));
@@ -89,7 +89,7 @@ static void kinds(void)
 	CHECK(h.fn == host_fn && h.userData == &called);
 	OK(soft_cuMemsetD8_v2(p, 0, 64));
 	run_once(g, s2);
-	CHECK(called == 1 && runs[5] == 1);
+	CHECK(called == 1 && runs(5) == 1);
 	CHECK(!memcmp(out, "capturedDCBA", 12));
 	memcpy(src, "again   ", 8); /* read when it runs, not when it was captured */
 	run_once(g, s2);
@@ -133,7 +133,7 @@ static void fork_join(void)
 	OK(soft_cuGraphNodeGetDependencies(n[3], d, &nd));
 	CHECK(nd == 2 && d[0] == n[1] && d[1] == n[2]);
 	run_once(g, s1);
-	CHECK(when[1] < when[2] && when[1] < when[3] && when[4] > when[2] && when[4] > when[3]);
+	CHECK(when(1) < when(2) && when(1) < when(3) && when(4) > when(2) && when(4) > when(3));
 	CHECK_EQ(soft_cuStreamWaitEvent(s2, e2, 0), CUDA_ERROR_CAPTURED_EVENT);
 	CHECK_EQ(soft_cuEventQuery(e2), CUDA_ERROR_CAPTURED_EVENT);
 	OK(soft_cuEventRecord(e2, s2)); /* an ordinary event again */
@@ -163,7 +163,7 @@ static void forked_stream_goes(void)
 	OK(soft_cuGraphGetNodes(g, NULL, &count));
 	CHECK_EQ(count, 3);
 	run_once(g, s1);
-	CHECK(when[1] < when[2] && when[2] < when[3]);
+	CHECK(when(1) < when(2) && when(2) < when(3));
 	OK(soft_cuGraphDestroy(g));
 	begin(s1);
 	CHECK_EQ(soft_cuStreamDestroy_v2(s1), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -400,7 +400,7 @@ static void children_and_memory(void)
 	OK(soft_cuGraphMemAllocNodeGetParams(n[0], &ap));
 	CHECK(ap.dptr == p && ap.bytesize == 4096);
 	run_once(h, s1);
-	CHECK(out == 102 && runs[1] == 1);
+	CHECK(out == 102 && runs(1) == 1);
 	OK(soft_cuGraphExecDestroy(x));
 	OK(soft_cuGraphDestroy(g));
 	OK(soft_cuGraphDestroy(h));
@@ -434,7 +434,7 @@ static void by_kernel(void)
 	CHECK(old.func);
 	OK(soft_cuGraphKernelNodeSetParams(n, &old));
 	run_once(g, s1);
-	CHECK_EQ(runs[9], 1);
+	CHECK_EQ(runs(9), 1);
 	OK(soft_cuGraphDestroy(g));
 	OK(soft_cuLibraryUnload(lib));
 }

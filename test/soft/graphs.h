@@ -1,9 +1,9 @@
 /*
  * graphs.h - for tests of graphs: kernels that write down which of them ran, and when.
  *
- * Kernel step(id, ptr): if gates[id] is set, waits at it; logs id; if ptr is not 0, adds id to the word
- * there. Kernel set(handle, value): what cudaGraphSetConditional does, and counts a word down first (see
- * set_counter).
+ * Kernel step(id, ptr): if id's gate is shut, waits at it; logs id; if ptr is not 0, adds id to the word
+ * there. Kernel set(handle, value): what cudaGraphSetConditional does, but with 0 when it has counted down to
+ * nothing (count_down).
  */
 #pragma once
 
@@ -13,18 +13,47 @@
 
 #define IDS 256
 
+static CUcontext ctx;
+static CUmodule module;
+static CUfunction f_step, f_other, f_fail, f_set;
+
+#ifdef APPLICATION
+#include "graphs_public.h"
+#else
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
 			  ".visible .entry step(.param .u32 id, .param .u64 ptr) { ret; }\n"
 			  ".visible .entry other(.param .u32 id, .param .u64 ptr) { ret; }\n"
 			  ".visible .entry fail() { ret; }\n"
 			  ".visible .entry set(.param .u64 handle, .param .u32 value) { ret; }\n";
 
-static CUcontext ctx;
-static CUmodule module;
-static CUfunction f_step, f_other, f_fail, f_set;
-static atomic_bool *gates[IDS];
-static _Atomic int when[IDS], runs[IDS], now;
-static _Atomic int set_counter; /* kernel set writes 0 once this has counted down to 0 */
+static atomic_bool gates[IDS]; /* shut */
+static _Atomic int stamps[IDS], counts[IDS], now;
+static _Atomic int counter;
+
+static inline void shut(int id)
+{
+	atomic_store(&gates[id], true);
+}
+
+static inline void open_gate(int id)
+{
+	atomic_store(&gates[id], false);
+}
+
+static inline int when(int id)
+{
+	return stamps[id];
+}
+
+static inline int runs(int id)
+{
+	return counts[id];
+}
+
+static inline void count_down(int from)
+{
+	atomic_store(&counter, from);
+}
 
 static CUresult do_step(const unsigned char *params)
 {
@@ -33,10 +62,10 @@ static CUresult do_step(const unsigned char *params)
 
 	memcpy(&id, params, 4);
 	memcpy(&ptr, params + 8, 8);
-	while (gates[id] && !atomic_load(gates[id]))
+	while (atomic_load(&gates[id]))
 		usleep(50);
-	atomic_store(&when[id], atomic_fetch_add(&now, 1) + 1);
-	atomic_fetch_add(&runs[id], 1);
+	atomic_store(&stamps[id], atomic_fetch_add(&now, 1) + 1);
+	atomic_fetch_add(&counts[id], 1);
 	if (ptr)
 		__atomic_fetch_add((uint32_t *)(uintptr_t)ptr, id, __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
@@ -49,7 +78,7 @@ static CUresult do_set(const unsigned char *params)
 
 	memcpy(&handle, params, 8);
 	memcpy(&value, params + 8, 4);
-	if (atomic_fetch_sub(&set_counter, 1) <= 1)
+	if (atomic_fetch_sub(&counter, 1) <= 1)
 		value = 0;
 	return soft_set_condition(handle, value) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
@@ -65,18 +94,24 @@ static inline void forget(void)
 {
 	atomic_store(&now, 0);
 	for (int i = 0; i < IDS; i++) {
-		atomic_store(&when[i], 0);
-		atomic_store(&runs[i], 0);
-		gates[i] = NULL;
+		atomic_store(&stamps[i], 0);
+		atomic_store(&counts[i], 0);
+		atomic_store(&gates[i], false);
 	}
 }
 
-static inline void setup(void)
+static inline void make_kernels(void)
 {
 	test_launch_fn = graph_kernel;
+}
+#endif
+
+static inline void setup(void)
+{
 	OK(soft_open(&test_engine, NULL));
 	OK(soft_cuInit(0));
 	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
+	make_kernels();
 	OK(soft_cuModuleLoadData(&module, ptx));
 	OK(soft_cuModuleGetFunction(&f_step, module, "step"));
 	OK(soft_cuModuleGetFunction(&f_other, module, "other"));

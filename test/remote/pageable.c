@@ -1,0 +1,253 @@
+/*
+ * The application's own memory in graphs: read and written when the graph gets there, in rows and slices and in more
+ * bytes than one piece holds; seen by host functions before and after; cloned, changed, and given back in the end.
+ */
+#include <stdbool.h>
+#include "driver.h"
+
+enum { LARGE = (9 << 20) + 12345 };
+
+static CUstream s;
+
+static CUDA_MEMCPY3D up(CUdeviceptr to, const void *from, size_t bytes)
+{
+	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = to, .WidthInBytes = bytes, .Height = 1, .Depth = 1};
+}
+
+static CUDA_MEMCPY3D down(void *to, CUdeviceptr from, size_t bytes)
+{
+	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = from, .dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = to, .WidthInBytes = bytes, .Height = 1, .Depth = 1};
+}
+
+static void number(unsigned char *p, size_t n, unsigned seed)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (i * 31 + i / 251 + seed) & 0xff;
+}
+
+static void run(CUgraphExec x)
+{
+	OK(cuGraphLaunch(x, s));
+	OK(cuStreamSynchronize(s));
+}
+
+static void large(void)
+{
+	unsigned char *in = malloc(LARGE), *out = calloc(1, LARGE);
+	CUdeviceptr p = memory(LARGE);
+	CUDA_MEMCPY3D a = up(p, in, LARGE), b = down(out, p, LARGE), told;
+	CUgraphNodeType type;
+	CUgraphNode n, m, both[4];
+	size_t count = 4;
+	CUgraphExec x;
+	CUgraph g;
+
+	OK(cuGraphCreate(&g, 0));
+	OK(cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context));
+	OK(cuGraphAddMemcpyNode(&m, g, &n, 1, &b, context));
+	OK(cuGraphGetNodes(g, both, &count));
+	CHECK(count == 2 && both[0] == n && both[1] == m);
+	OK(cuGraphNodeGetType(n, &type));
+	CHECK_EQ(type, CU_GRAPH_NODE_TYPE_MEMCPY);
+	OK(cuGraphMemcpyNodeGetParams(m, &told));
+	CHECK(told.dstHost == out && told.srcDevice == p && told.WidthInBytes == LARGE);
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	for (unsigned i = 0; i < 3; i++) {
+		number(in, LARGE, i);
+		run(x);
+		CHECK(!memcmp(in, out, LARGE));
+	}
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphDestroy(g));
+	OK(cuMemFree_v2(p));
+	free(in);
+	free(out);
+}
+
+/* Rows 100 apart here and 128 there, from the third byte of the second row of the second slice on. */
+static void rows(bool captured)
+{
+	enum { PITCH = 100, ROWS = 7, SLICES = 3, DEVICE = 128 };
+	static unsigned char in[PITCH * ROWS * SLICES], out[PITCH * ROWS * SLICES];
+	CUdeviceptr p = memory(DEVICE * ROWS * SLICES);
+	CUDA_MEMCPY3D a = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcXInBytes = 3, .srcY = 1, .srcZ = 1,
+		.srcPitch = PITCH, .srcHeight = ROWS, .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = p, .dstPitch = DEVICE,
+		.dstHeight = ROWS, .WidthInBytes = 90, .Height = 5, .Depth = 2};
+	CUDA_MEMCPY3D b = {.dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = (uintptr_t)out, .dstXInBytes = 3, .dstY = 1,
+		.dstZ = 1, .dstPitch = PITCH, .dstHeight = ROWS, .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p,
+		.srcPitch = DEVICE, .srcHeight = ROWS, .WidthInBytes = 90, .Height = 5, .Depth = 2};
+	unsigned wrong = 0;
+	CUgraphNode n, m;
+	CUgraphExec x;
+	CUgraph g;
+
+	number(in, sizeof in, 7);
+	memset(out, 0xee, sizeof out);
+	if (captured) {
+		OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+		OK(cuMemcpy3DAsync_v2(&a, s));
+		OK(cuMemcpy3DAsync_v2(&b, s));
+		OK(cuStreamEndCapture(s, &g));
+	} else {
+		OK(cuGraphCreate(&g, 0));
+		OK(cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context));
+		OK(cuGraphAddMemcpyNode(&m, g, &n, 1, &b, context));
+	}
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	run(x);
+	for (int z = 0; z < SLICES; z++)
+		for (int y = 0; y < ROWS; y++)
+			for (int i = 0; i < PITCH; i++) {
+				int at = (z * ROWS + y) * PITCH + i;
+				bool inside = z >= 1 && y >= 1 && y < 6 && i >= 3 && i < 93;
+				wrong += out[at] != (inside ? in[at] : 0xee);
+			}
+	CHECK_EQ(wrong, 0);
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphDestroy(g));
+	OK(cuMemFree_v2(p));
+}
+
+static struct seen {
+	unsigned in[4], out[4], middle[4], got;
+} seen;
+
+static void before(void *arg)
+{
+	struct seen *v = arg;
+
+	v->in[0]++;
+}
+
+static void after(void *arg)
+{
+	struct seen *v = arg;
+
+	v->got = v->out[0];
+}
+
+/* A host function writes what is copied up; the next one reads what came down; and one copy stays at home. */
+static void host_functions(void)
+{
+	CUdeviceptr p = memory(64);
+	CUgraphExec x;
+	CUgraph g;
+
+	seen = (struct seen){.in = {40}};
+	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	OK(cuLaunchHostFunc(s, before, &seen));
+	OK(cuMemcpyAsync((uintptr_t)seen.middle, (uintptr_t)seen.in, sizeof seen.in, s));
+	OK(cuMemcpyHtoDAsync_v2(p, seen.middle, sizeof seen.in, s));
+	OK(cuMemcpyDtoHAsync_v2(seen.out, p, sizeof seen.out, s));
+	OK(cuLaunchHostFunc(s, after, &seen));
+	OK(cuStreamEndCapture(s, &g));
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	run(x);
+	CHECK_EQ(seen.got, 41);
+	run(x);
+	CHECK_EQ(seen.got, 42);
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphDestroy(g));
+	OK(cuMemFree_v2(p));
+}
+
+static void changes(void)
+{
+	unsigned char one[300], two[300], three[300], out[300] = {0};
+	CUdeviceptr p = memory(300);
+	CUDA_MEMCPY3D a = up(p, one, 300), told;
+	CUgraphNode n, twin;
+	CUgraphNodeType type;
+	CUgraph g, clone;
+	CUgraphExec x, y;
+
+	number(one, 300, 1);
+	number(two, 300, 2);
+	number(three, 300, 3);
+	OK(cuGraphCreate(&g, 0));
+	OK(cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context));
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	OK(cuGraphClone(&clone, g));
+	OK(cuGraphNodeFindInClone(&twin, n, clone));
+	OK(cuGraphNodeGetType(twin, &type));
+	CHECK_EQ(type, CU_GRAPH_NODE_TYPE_MEMCPY);
+	a.srcHost = two;
+	OK(cuGraphMemcpyNodeSetParams(n, &a));
+	OK(cuGraphMemcpyNodeGetParams(n, &told));
+	CHECK(told.srcHost == two);
+	OK(cuGraphMemcpyNodeGetParams(twin, &told));
+	CHECK(told.srcHost == one);
+	OK(cuGraphInstantiateWithFlags(&y, g, 0));
+	run(x);
+	OK(cuMemcpyDtoH_v2(out, p, 300));
+	CHECK(!memcmp(out, one, 300));
+	run(y);
+	OK(cuMemcpyDtoH_v2(out, p, 300));
+	CHECK(!memcmp(out, two, 300));
+	a.srcHost = three;
+	OK(cuGraphExecMemcpyNodeSetParams(y, n, &a, context));
+	run(y);
+	OK(cuMemcpyDtoH_v2(out, p, 300));
+	CHECK(!memcmp(out, three, 300));
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphInstantiateWithFlags(&x, clone, 0));
+	OK(cuGraphDestroy(g));
+	OK(cuGraphDestroy(clone));
+	run(x); /* its pieces are there for as long as it is */
+	OK(cuMemcpyDtoH_v2(out, p, 300));
+	CHECK(!memcmp(out, one, 300));
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphExecDestroy(y));
+	OK(cuMemFree_v2(p));
+}
+
+/* More in all than there is bulk memory: what is gone has been given back. */
+static void many(void)
+{
+	enum { SIZE = 3 << 20, TIMES = 60 };
+	unsigned char *in = malloc(SIZE);
+	CUdeviceptr p = memory(SIZE);
+	CUDA_MEMCPY3D a = up(p, in, SIZE);
+	unsigned char last = 0;
+
+	for (int i = 0; i < TIMES; i++) {
+		CUgraphExec x;
+		CUgraphNode n;
+		CUgraph g;
+		CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+		memset(in, i, SIZE);
+		OK(cuGraphCreate(&g, 0));
+		for (int k = 0; k < 1000 && r == CUDA_ERROR_OUT_OF_MEMORY; k++) { /* a destructor's thread may be late */
+			r = cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context);
+			if (r == CUDA_ERROR_OUT_OF_MEMORY)
+				usleep(10000);
+		}
+		OK(r);
+		OK(cuGraphInstantiateWithFlags(&x, g, 0));
+		OK(cuGraphLaunch(x, s));
+		OK(cuGraphExecDestroy(x));
+		OK(cuGraphDestroy(g));
+	}
+	OK(cuStreamSynchronize(s));
+	OK(cuMemcpyDtoH_v2(&last, p + SIZE - 1, 1));
+	CHECK_EQ(last, TIMES - 1);
+	OK(cuMemFree_v2(p));
+	free(in);
+}
+
+int main(void)
+{
+	start();
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	large();
+	rows(false);
+	rows(true);
+	host_functions();
+	changes();
+	many();
+	OK(cuStreamDestroy_v2(s));
+	return RESULT();
+}
