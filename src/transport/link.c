@@ -25,7 +25,7 @@ struct link_config link_defaults(bool server)
 		.up_size = 64u << 20,
 		.down_size = 64u << 20,
 		.ring_size = 256u << 10,
-		.words = 1024,
+		.words = 4096,
 	};
 }
 
@@ -466,6 +466,8 @@ void link_destroy(struct link *l)
 		link_shutdown(l);
 		unix_unwatch(l);
 		tcp_stop(l);
+	} else {
+		tcp_forget(l);
 	}
 	for (unsigned i = 0; i < l->nfds; i++)
 		close(l->fds[i].fd);

@@ -147,6 +147,7 @@ void reply_publish(struct lane *lane, uint32_t record);
 /* tcp.c */
 int tcp_start(struct link *l);
 void tcp_stop(struct link *l);
+void tcp_forget(struct link *l); /* in a forked child, which has none of its threads */
 void tcp_flush(struct link *l); /* client: send what is on the board from this thread */
 void tcp_assist(struct link *l); /* client: receive from this thread, if nobody else does */
 void tcp_rely(struct link *l);	 /* client: this thread is about to sleep */

@@ -8,6 +8,42 @@
 
 #define FILL 32768 /* read ahead at most so much: bulk should not come through the buffer */
 
+/*
+ * What the peer sends comes after what it answers: that orders our threads where no lock does, and
+ * ThreadSanitizer cannot see it.  It is told, and does not look at what the kernel reads and writes.
+ */
+#if defined(__SANITIZE_THREAD__)
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void __tsan_acquire(void *at);
+void __tsan_release(void *at);
+
+static ssize_t socket_receive(struct link *l, void *to, size_t size)
+{
+	ssize_t n = syscall(SYS_recvfrom, l->fd, to, size, MSG_DONTWAIT, NULL, NULL);
+
+	__tsan_acquire(l);
+	return n;
+}
+
+static ssize_t socket_send(struct link *l, const struct msghdr *msg)
+{
+	__tsan_release(l);
+	return syscall(SYS_sendmsg, l->fd, msg, MSG_NOSIGNAL);
+}
+#else
+static ssize_t socket_receive(struct link *l, void *to, size_t size)
+{
+	return recv(l->fd, to, size, MSG_DONTWAIT);
+}
+
+static ssize_t socket_send(struct link *l, const struct msghdr *msg)
+{
+	return sendmsg(l->fd, msg, MSG_NOSIGNAL);
+}
+#endif
+
 int stream_init(struct stream *s, struct link *l, enum bulk which)
 {
 	*s = (struct stream){.link = l, .which = which, .room = l->ring_size / 2 + 2 * FILL};
@@ -80,7 +116,7 @@ static int fill(struct stream *s)
 
 	if (s->start)
 		compact(s);
-	n = recv(s->link->fd, s->buffer + s->end, s->end < FILL ? FILL : s->room - s->end, MSG_DONTWAIT);
+	n = socket_receive(s->link, s->buffer + s->end, s->end < FILL ? FILL : s->room - s->end);
 	if (n <= 0)
 		return receive_error(s, n);
 	s->end += (size_t)n;
@@ -99,7 +135,7 @@ static int fill_piece(struct stream *s)
 		memcpy(to, s->buffer + s->start, n);
 		s->start += n;
 	} else {
-		got = recv(s->link->fd, to, left, MSG_DONTWAIT);
+		got = socket_receive(s->link, to, left);
 		if (got <= 0)
 			return receive_error(s, got);
 		n = (size_t)got;
@@ -146,7 +182,7 @@ int stream_send(struct link *l, struct iovec *parts, unsigned n)
 	ssize_t sent;
 
 	while (msg.msg_iovlen) {
-		sent = sendmsg(l->fd, &msg, MSG_NOSIGNAL);
+		sent = socket_send(l, &msg);
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent < 0)

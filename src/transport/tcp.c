@@ -51,6 +51,17 @@ void tcp_stop(struct link *l)
 	l->tcp = NULL;
 }
 
+void tcp_forget(struct link *l)
+{
+	if (!l->tcp)
+		return;
+	stream_finish(&l->tcp->in);
+	if (l->tcp->called >= 0)
+		close(l->tcp->called);
+	free(l->tcp);
+	l->tcp = NULL;
+}
+
 /* ---- The server ---- */
 
 static int accept_frame(struct link *l, struct frame *frame)

@@ -72,7 +72,7 @@ struct link_config {
 	uint32_t words;
 };
 
-/* The usual values: 50 us (client) or 200 us (server), 5 s, 30 s, 64 MiB, 64 MiB, 256 KiB, 1024. */
+/* The usual values: 50 us (client) or 200 us (server), 5 s, 30 s, 64 MiB, 64 MiB, 256 KiB, 4096. */
 struct link_config link_defaults(bool server);
 
 /* ---- Making and ending a link ---- */
