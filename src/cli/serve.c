@@ -33,7 +33,7 @@ static const char usage[] =
 
 static void warn_tcp(const char *address)
 {
-	if (strncmp(address, "tcp://", 6) || !strncmp(address, "tcp://127.", 10) || !strncmp(address, "tcp://localhost", 15) ||
+	if (strncmp(address, "tcp://", 6) || !strncmp(address, "tcp://127.", 10) || !strncmp(address, "tcp://localhost:", 16) ||
 		!strncmp(address, "tcp://[::1]", 11))
 		return;
 	fprintf(stderr,
@@ -43,13 +43,12 @@ static void warn_tcp(const char *address)
 }
 
 /* tcp://:PORT is tcp://127.0.0.1:PORT. */
-static const char *complete(const char *address)
+static const char *complete(const char *address, char full[64])
 {
-	char *full;
-
 	if (strncmp(address, "tcp://:", 7))
 		return address;
-	return asprintf(&full, "tcp://127.0.0.1:%s", address + 7) < 0 ? address : full; /* for as long as we run */
+	snprintf(full, 64, "tcp://127.0.0.1:%s", address + 7);
+	return full;
 }
 
 static bool number(const char *text, unsigned least, unsigned most, unsigned *n)
@@ -86,6 +85,8 @@ static int find_group(const char *name, gid_t *id)
 /* One option; 0, or the exit status. */
 static int take(int c, struct server_config *config, const char **listen, int *n)
 {
+	static char full[LISTEN_MAX + 1][64];
+
 	switch (c) {
 	case 'o':
 		config->device = optarg;
@@ -93,13 +94,13 @@ static int take(int c, struct server_config *config, const char **listen, int *n
 	case 'l':
 		if (*n == LISTEN_MAX)
 			return cli_usage("serve", "more than %d addresses", LISTEN_MAX);
-		listen[(*n)++] = complete(optarg);
-		warn_tcp(listen[*n - 1]);
+		listen[*n] = complete(optarg, full[*n]);
+		warn_tcp(listen[(*n)++]);
 		return 0;
 	case 'g':
 		return find_group(optarg, &config->group);
 	case 'm':
-		config->metrics = complete(optarg);
+		config->metrics = complete(optarg, full[LISTEN_MAX]);
 		return 0;
 	case 'c':
 		return number(optarg, 1, 65536, &config->clients) ? 0 : cli_usage("serve", "--clients %s?", optarg);

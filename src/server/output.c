@@ -27,6 +27,18 @@ static int keep(int fd)
 	return memory;
 }
 
+/* What a sanitizer finds is about us, not for the client. */
+static void sanitizer_to(int fd)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	void __sanitizer_set_report_fd(void *fd);
+
+	__sanitizer_set_report_fd((void *)(intptr_t)fd);
+#else
+	(void)fd;
+#endif
+}
+
 void events_capture_output(void)
 {
 	int log = fcntl(2, F_DUPFD_CLOEXEC, 3);
@@ -35,6 +47,7 @@ void events_capture_output(void)
 	if (log < 0)
 		return;
 	log_to(log);
+	sanitizer_to(log);
 	kept[0].fd = keep(1);
 	kept[1].fd = keep(2);
 }

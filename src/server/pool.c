@@ -207,6 +207,8 @@ static void tell_end(const struct worker *w, int status)
 	if (WIFSIGNALED(status) && (w->state > WORKER_SPARE || WTERMSIG(status) != SIGTERM))
 		log_event("worker %d%s%s was ended by signal %d (%s)", w->pid, whose, pid, WTERMSIG(status),
 			strsignal(WTERMSIG(status)));
+	else if (WIFEXITED(status) && WEXITSTATUS(status))
+		log_event("worker %d%s%s failed: exit status %d", w->pid, whose, pid, WEXITSTATUS(status));
 }
 
 bool pool_reap(struct pool *p, pid_t pid, int status)
@@ -233,6 +235,18 @@ bool pool_reap(struct pool *p, pid_t pid, int status)
 	stats_destroy(w->stats);
 	free(w);
 	return unused;
+}
+
+void pool_finish(struct pool *p)
+{
+	struct worker *w;
+
+	while ((w = p->workers)) {
+		p->workers = w->next;
+		hush(p, w);
+		stats_destroy(w->stats);
+		free(w);
+	}
 }
 
 void pool_end_spares(struct pool *p)

@@ -333,6 +333,7 @@ int server_run(const struct server_config *config)
 		loop(&s);
 	close_doors(&s);
 	http_finish(&s.http);
+	pool_finish(&s.pool);
 	if (!r && !s.result)
 		log_event("all clients have ended");
 	return r ? r : s.result;

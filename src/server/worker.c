@@ -119,7 +119,7 @@ static void warm_up(const struct cuda_ops *ops)
 		ops->cuCtxSetCurrent(ctx);
 }
 
-static int serve(int client, const struct cuda_ops *ops, unsigned spin_us, struct stats *stats)
+static void serve(int client, const struct cuda_ops *ops, unsigned spin_us, struct stats *stats)
 {
 	struct link_config config = link_defaults(true);
 	uint64_t start = pool_now();
@@ -132,22 +132,22 @@ static int serve(int client, const struct cuda_ops *ops, unsigned spin_us, struc
 	int r = link_serve(&s.link, client, &config, error);
 	if (r) {
 		log_event("client refused: %s", error);
-		return r;
+		return;
 	}
 	const struct link_peer *peer = link_peer(s.link);
 	log_event("client %d of user %d connected (%s, %s)", peer->pid, peer->known ? (int)peer->uid : -1,
 		peer->local ? "shared memory" : "tcp", peer->build);
 	describe_client(peer, stats);
 	r = session_start(&s);
-	if (r)
-		return r;
-	r = session_run(&s);
-	if (r && !link_error(s.link, error))
+	if (!r)
+		r = session_run(&s);
+	if (r == -EPROTO && !link_error(s.link, error))
 		snprintf(error, sizeof error, "what came for call %u makes no sense", s.op);
+	else if (r != -EPROTO)
+		snprintf(error, sizeof error, "%s", strerror(-r));
 	log_event("client %d %s after %.1f s and %llu calls, %llu of them answered%s%s", peer->pid,
-		r ? "broke the rules" : "ended", (pool_now() - start) / 1e3, (unsigned long long)s.calls,
-		(unsigned long long)s.answers, r ? ": " : "", r ? error : "");
-	return r;
+		!r ? "ended" : r == -EPROTO ? "broke the rules" : "could not be served any longer", (pool_now() - start) / 1e3,
+		(unsigned long long)s.calls, (unsigned long long)s.answers, r ? ": " : "", r ? error : "");
 }
 
 /* What the parent holds is none of a worker's business. */
@@ -208,7 +208,8 @@ _Noreturn void worker_main(int parent, const struct server_config *config, struc
 	if (!ops && !(ops = open_device(config->device, stats, why, sizeof why))) { /* it may have come by now */
 		log_event("client refused: device %s: %s", config->device, why);
 		refuse(client, why);
-		_exit(1);
+		_exit(0);
 	}
-	_exit(serve(client, ops, config->spin_us, stats) ? 1 : 0);
+	serve(client, ops, config->spin_us, stats);
+	_exit(0); /* whatever the client did, we have not failed: any other status is a fault of ours */
 }
