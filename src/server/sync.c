@@ -132,22 +132,35 @@ void serve_sync(const struct cuda_ops *ops, struct msg *m)
 	m->result = CUDA_SUCCESS; /* it has been told */
 }
 
-/* The client has gone to sleep on a word that the device will write: somebody must wake it. */
+/*
+ * The client has gone to sleep on a word that the device will write: somebody must wake it.  If the stream has
+ * been destroyed meanwhile, who did that has asked for it.
+ */
 void serve_wake(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_sync a;
+	CUstream stream = NULL;
+	bool known = false;
 	CUresult r;
 
 	(void)ops;
 	msg_args(m, &a, sizeof a);
-	CUstream stream = a.kind == WIRE_SYNC_STREAM ? msg_handle(m, HANDLE_CUstream, a.what)
-						     : follower_of(m->session, a.word, a.value);
-	if (msg_bad(m) || !session_has_word(m->session, a.word))
+	if (a.kind == WIRE_SYNC_STREAM) {
+		stream = msg_handle(m, HANDLE_CUstream, a.what);
+		known = m->error != CUDA_ERROR_INVALID_HANDLE;
+	} else {
+		stream = follower_of(m->session, a.word, a.value);
+		known = stream != NULL;
+	}
+	if (m->broken || !session_has_word(m->session, a.word))
 		return;
-	if (!stream && a.kind == WIRE_SYNC_EVENT) { /* it is done, or a thread waits for it and will say so */
+	if (!known) { /* an event: it is done, or a thread waits for it and will say so */
+		m->error = CUDA_SUCCESS;
 		word_wake(m->session->link, a.word, NULL, 0);
 		return;
 	}
+	if (msg_bad(m))
+		return;
 	r = waiters_stream(m->session->waiters, stream, a.word, a.value, NULL);
 	if (r) {
 		session_late(m->session, m->session->context, r);

@@ -88,15 +88,19 @@ static void told(struct waiters *w, uint32_t word)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* What went wrong on the device shows here first: the client learns it before it is let go. */
+/*
+ * What went wrong on the device shows here first: the client learns it before it is let go.  A context that
+ * the client has destroyed meanwhile is nothing to tell it of.
+ */
 static void wait_for(struct session *s, struct item *i)
 {
 	const struct cuda_ops *ops = s->ops;
 	CUresult r = ops->cuCtxSetCurrent(i->ctx);
+	bool gone = r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 
 	if (!r)
 		r = ops->cuEventSynchronize(i->event);
-	if (r)
+	if (r && !gone)
 		session_late(s, i->ctx, r);
 	events_flush(s);
 	if (s->words && word_reached(s->link, i->word, i->value))
