@@ -79,6 +79,9 @@ void events_host_piece(void *given);
 void events_callback(CUstream stream, CUresult status, void *id);
 void events_destroy(void *id);
 
+/* WIRE_CALLED has come: whoever waits for it goes on. */
+void events_called(const struct frame *f);
+
 /* Text for the client's stdout or stderr; it is there when this returns. */
 void events_text(struct session *s, bool errors, const void *text, size_t size);
 

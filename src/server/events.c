@@ -9,14 +9,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 #include "server/code.h"
 #include "util/futex.h"
+
+#define LOOK_NS 100000000
 
 struct events {
 	struct session *session;
 	struct lane *lane;
-	uint32_t *words; /* the client's; one a slot */
+	uint32_t *words; /* the client's, or our own that events_called sets; one a slot */
+	uint32_t own[WIRE_SLOTS];
 	pthread_mutex_t lock;
 	pthread_cond_t freed;
 	bool busy[WIRE_SLOTS];
@@ -47,16 +49,30 @@ void serve_listen(const struct cuda_ops *ops, struct msg *m)
 	}
 	e->session = s;
 	e->lane = m->frame.lane;
-	e->words = (uint32_t *)(base + m->frame.pieces[0].offset);
+	e->words = link_peer(s->link)->local ? (uint32_t *)(base + m->frame.pieces[0].offset) : e->own;
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->freed, NULL);
 	s->events = the_events = e;
 }
 
-/* Its piece is the word that somebody waits for: it is in place. */
+void events_called(const struct frame *f)
+{
+	struct events *e = the_events;
+	struct wire_called a;
+
+	if (!e || f->size < sizeof(struct wire_request) + sizeof a)
+		return;
+	memcpy(&a, (const uint8_t *)f->payload + sizeof(struct wire_request), sizeof a);
+	if (a.slot >= WIRE_SLOTS)
+		return;
+	__atomic_store_n(&e->own[a.slot], a.value, __ATOMIC_RELEASE);
+	futex_wake_shared(&e->own[a.slot]);
+}
+
 void serve_called(const struct cuda_ops *ops, struct msg *m)
 {
 	(void)ops;
+	events_called(&m->frame);
 	m->result = CUDA_SUCCESS;
 }
 
@@ -92,16 +108,8 @@ static int send_event(struct events *e, const struct wire_event *v, const void *
 	return lane_reply(e->lane, WIRE_LISTEN, 0, sizeof *v + size, piece, piece != NULL);
 }
 
-static void pause_for(long ns)
-{
-	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
-}
-
-/* On one host the client wakes us; over a network the word comes when it comes. */
 static void wait_word(struct events *e, unsigned slot, uint32_t value)
 {
-	bool local = link_peer(e->session->link)->local;
-	long ns = 20000;
 	uint32_t now;
 
 	for (int spin = 0; spin < 2000; spin++)
@@ -110,10 +118,7 @@ static void wait_word(struct events *e, unsigned slot, uint32_t value)
 	while ((now = __atomic_load_n(&e->words[slot], __ATOMIC_ACQUIRE)) != value) {
 		if (link_error(e->session->link, NULL))
 			return;
-		if (local)
-			futex_wait_shared(&e->words[slot], now, 100000000);
-		else
-			pause_for(ns = ns < 1000000 ? ns * 2 : ns);
+		futex_wait_shared(&e->words[slot], now, LOOK_NS); /* the link may break meanwhile, and wakes nobody here */
 	}
 }
 

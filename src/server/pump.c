@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "server/code.h"
 #include "server/pump.h"
 #include "wire/wire.h"
 
@@ -59,7 +60,9 @@ static void *run(void *arg)
 
 	do {
 		r = link_next(p->link, &f, -1);
-		if (!r && f.op != WIRE_CALLED) /* that has done its work by arriving */
+		if (!r && f.op == WIRE_CALLED) /* the dispatcher may be waiting for that */
+			events_called(&f);
+		else if (!r)
 			r = hold(p, &f);
 	} while (!r || r == -EINTR);
 	stop(p, r);

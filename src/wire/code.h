@@ -139,6 +139,11 @@ struct wire_event {
 
 /* WIRE_LISTEN: its lane is for events from now on; its piece is the page of done-words, one a slot. */
 
+/* WIRE_CALLED: the same over a network, where there is no such page that both see. */
+struct wire_called {
+	uint32_t slot, value;
+};
+
 /* cuLaunchHostFunc (kind WIRE_EVENT_HOST) or cuStreamAddCallback. */
 struct wire_host_call {
 	uint64_t stream, id;

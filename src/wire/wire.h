@@ -70,7 +70,7 @@ enum wire_op {
 	WIRE_LINK_COMPLETE,
 	WIRE_LINK_TAKE,
 	WIRE_LISTEN,
-	WIRE_CALLED, /* an event has been dealt with: its piece is the done-word */
+	WIRE_CALLED, /* an event has been dealt with: what its done-word gets */
 	WIRE_HOST_CALL,
 	WIRE_OBJECT, /* cuUserObjectCreate */
 	/* graphs (wire/graph.h) */

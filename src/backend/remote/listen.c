@@ -17,7 +17,7 @@ enum kind { HOST = 1, CALLBACK, DESTROY };
 struct callback {
 	struct map_node node; /* of those that stay: by what they are */
 	struct callback *same;
-	uint64_t id;
+	uint64_t id; /* of those that stay */
 	CUhostFn fn;
 	CUstreamCallback callback;
 	void *data;
@@ -35,22 +35,22 @@ static CUresult state = CUDA_ERROR_NOT_INITIALIZED;
 
 /* ---- the thread ---- */
 
-/* Over TCP the word comes to the server behind the bytes. */
+/* Over TCP the bytes are in place when the server hears of it. */
 static void done(const struct wire_event *v, struct piece up)
 {
-	size_t room;
-	uint8_t *base = bulk_base(call_link(), BULK_UP, &room);
-	uint32_t *word = (uint32_t *)(base + page.offset) + v->slot;
-	struct piece pieces[] = {up, {page.offset + v->slot * sizeof *word, sizeof *word}};
-	unsigned first = !up.size;
+	uint8_t *base = bulk_base(call_link(), BULK_UP, NULL);
+	uint32_t *words = (uint32_t *)(base + page.offset);
+	struct wire_called *called;
 
 	if (!v->value || v->slot >= WIRE_SLOTS)
 		return;
-	__atomic_store_n(word, v->value, __ATOMIC_RELEASE);
-	if (remote.local)
-		futex_wake_shared(word);
-	else if (call_reserve(events, 0))
-		call_send(events, WIRE_CALLED, 0, pieces + first, 2 - first);
+	if (remote.local) {
+		__atomic_store_n(&words[v->slot], v->value, __ATOMIC_RELEASE);
+		futex_wake_shared(&words[v->slot]);
+	} else if ((called = call_reserve(events, sizeof *called))) {
+		*called = (struct wire_called){v->slot, v->value};
+		call_send(events, WIRE_CALLED, sizeof *called, &up, up.size != 0);
+	}
 }
 
 static struct piece run_callback(const struct wire_event *v, enum kind kind)
@@ -147,19 +147,19 @@ CUresult listen_start(void)
 
 /* ---- numbers for what may be called ---- */
 
-static struct callback *make(enum kind kind, CUhostFn fn, CUstreamCallback callback, void *data, CUstream stream, bool once)
+/* Its number; 0: no memory.  It may be called and gone before this returns. */
+static uint64_t enter(enum kind kind, struct callback what)
 {
-	struct callback *c = calloc(1, sizeof *c);
+	struct callback *c = malloc(sizeof *c);
+	uint64_t id;
 
 	if (!c)
-		return NULL;
-	*c = (struct callback){.fn = fn, .callback = callback, .data = data, .stream = stream, .once = once};
-	c->id = handle_create(&callbacks, kind, c, free);
-	if (!c->id) {
+		return 0;
+	*c = what;
+	id = handle_create(&callbacks, kind, c, free);
+	if (!id)
 		free(c);
-		return NULL;
-	}
-	return c;
+	return id;
 }
 
 /* A graph's host functions stay: nobody tells when the last copy of the graph is gone. */
@@ -167,13 +167,17 @@ static uint64_t make_staying(CUhostFn fn, void *data)
 {
 	uint64_t key = (uintptr_t)fn * 0x9e3779b97f4a7c15ull ^ (uintptr_t)data;
 	struct callback *c, *first;
+	uint64_t id;
 
 	pthread_mutex_lock(&lock);
 	first = (struct callback *)map_below(&staying, key);
 	first = first && first->node.key == key ? first : NULL;
 	for (c = first; c && (c->fn != fn || c->data != data); c = c->same)
 		;
-	if (!c && (c = make(HOST, fn, NULL, data, NULL, false))) {
+	id = c ? c->id : enter(HOST, (struct callback){.fn = fn, .data = data});
+	if (!c && id) {
+		c = handle_peek(&callbacks, id, HOST); /* it stays */
+		c->id = id;
 		c->node.key = key;
 		if (first) {
 			c->same = first->same;
@@ -183,33 +187,22 @@ static uint64_t make_staying(CUhostFn fn, void *data)
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	return c ? c->id : 0;
+	return id;
 }
 
 uint64_t listen_host(CUhostFn fn, void *data, bool once)
 {
-	struct callback *c;
-
-	if (!once)
-		return make_staying(fn, data);
-	c = make(HOST, fn, NULL, data, NULL, true);
-	return c ? c->id : 0;
+	return once ? enter(HOST, (struct callback){.fn = fn, .data = data, .once = true}) : make_staying(fn, data);
 }
 
 uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up)
 {
-	struct callback *c = make(HOST, fn, NULL, data, NULL, false);
-
-	if (c && up)
-		c->up = *up;
-	return c ? c->id : 0;
+	return enter(HOST, (struct callback){.fn = fn, .data = data, .up = up ? *up : (struct piece){0}});
 }
 
 uint64_t listen_destructor(CUhostFn fn, void *data)
 {
-	struct callback *c = make(DESTROY, fn, NULL, data, NULL, true);
-
-	return c ? c->id : 0;
+	return enter(DESTROY, (struct callback){.fn = fn, .data = data, .once = true});
 }
 
 bool listen_known(uint64_t id, CUhostFn *fn, void **data)
@@ -237,12 +230,14 @@ static CUresult post(struct stream *s, uint64_t id, unsigned kind, unsigned flag
 {
 	struct lane *lane = call_lane();
 	struct wire_host_call *a = id ? call_reserve(lane, sizeof *a) : NULL;
+	CUresult r;
 
 	if (!a)
 		return id ? call_lost() : CUDA_ERROR_OUT_OF_MEMORY;
 	*a = (struct wire_host_call){s->id, id, kind, flags};
+	r = call_send(lane, WIRE_HOST_CALL, sizeof *a, NULL, 0);
 	stream_posted(s);
-	return call_send(lane, WIRE_HOST_CALL, sizeof *a, NULL, 0);
+	return r;
 }
 
 CUresult remote_cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data)
@@ -262,17 +257,14 @@ CUresult remote_cuStreamAddCallback(CUstream handle, CUstreamCallback callback, 
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
-	struct callback *c;
+	struct callback c = {.callback = callback, .data = data, .stream = handle, .once = true};
 
 	if (!callback || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!s)
 		return r;
 	r = listen_start();
-	if (r)
-		return r;
-	c = make(CALLBACK, NULL, callback, data, handle, true);
-	return post(s, c ? c->id : 0, WIRE_EVENT_CALLBACK, 0);
+	return r ? r : post(s, enter(CALLBACK, c), WIRE_EVENT_CALLBACK, 0);
 }
 
 CUresult remote_cuUserObjectCreate(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned int count,
