@@ -53,6 +53,7 @@ struct answer;
 struct old_launch;
 
 struct function {
+	struct shelved shelved;
 	uint64_t id;
 	bool kernel;
 	_Atomic(bool) gone;
@@ -60,6 +61,7 @@ struct function {
 	_Atomic(char *) name;
 	uint64_t owner;			      /* its library's handle, or module's number; 0: not known */
 	struct function *next;		      /* of the same owner */
+	struct function *twins, *next_twin;   /* a kernel's functions */
 	_Atomic(struct function *) twin;      /* a kernel's function in a context, and back */
 	_Atomic(uint64_t) twin_context;
 	_Atomic(uint32_t) twin_epoch;
@@ -76,6 +78,10 @@ struct function *function_find(CUfunction f, CUresult *why);
 CUresult function_named(uint64_t id, const char *name, uint64_t owner, struct function **list);
 /* The owner is gone. */
 void functions_drop(struct function *list);
+
+/* ---- occupancy.c ---- */
+
+void answers_free(struct answer *list);
 
 /* ---- globals.c: variables of a module or library ---- */
 

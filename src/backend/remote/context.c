@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include "backend/remote/backend.h"
 #include "backend/remote/code.h"
-#include "util/handle.h"
 
 #define DEPTH 64
 
@@ -22,11 +21,7 @@ struct context *context_current(void)
 
 struct context *context_find(CUcontext handle)
 {
-	uint64_t id = (uintptr_t)handle;
-
-	if (!handle)
-		return context_current();
-	return handle_kind(id) == HANDLE_CUcontext ? record_find(id) : NULL;
+	return handle ? record_find((uintptr_t)handle, HANDLE_CUcontext) : context_current();
 }
 
 static void now_current(struct context *c)
@@ -34,6 +29,8 @@ static void now_current(struct context *c)
 	call_context = c ? c->id : 0;
 	call_here = c ? &c->late : NULL;
 }
+
+/* ---- the word in which the server counts what has failed in a context ---- */
 
 static void tell_word(uint64_t context, unsigned word)
 {
@@ -45,42 +42,48 @@ static void tell_word(uint64_t context, unsigned word)
 /* Without one its failures are told to whoever asks first. */
 static void take_word(struct context *c)
 {
-	uint32_t value;
-
-	if (word_alloc(call_link(), &c->late_word, &value))
+	if (!words_take(&c->late_word))
 		return;
-	c->late.seen = value;
-	c->late.word = word_address(call_link(), c->late_word);
-	tell_word(c->id, c->late_word);
+	c->late.seen = c->late_word.value;
+	c->late.word = word_address(call_link(), c->late_word.word);
+	tell_word(c->id, c->late_word.word);
+}
+
+/* No more from now on; and once the server has answered something, the word can be another's. */
+static void leave_word(struct context *c)
+{
+	if (!c->late_word.word)
+		return;
+	c->late.word = NULL;
+	tell_word(0, c->late_word.word);
 }
 
 static void give_word(struct context *c)
 {
-	if (!c->late_word)
-		return;
-	c->late.word = NULL;
-	tell_word(0, c->late_word);
-	word_free(call_link(), c->late_word);
-	c->late_word = 0;
+	c->late_word.value = c->late_word.word ? *word_address(call_link(), c->late_word.word) : 0;
+	words_leave(c->late_word);
+	c->late_word.word = 0;
 }
+
+/* ---- making ---- */
 
 static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool primary)
 {
 	static atomic_ullong numbers;
 	struct context *c = calloc(1, sizeof *c);
-	struct stream *legacy = calloc(1, sizeof *legacy);
 
-	if (!c || !legacy || !record_put(id, c)) {
-		free(c);
-		free(legacy);
+	if (!c)
 		return NULL;
-	}
-	*c = (struct context){.id = id, .device = dev, .flags = flags, .primary = primary, .legacy = legacy};
+	*c = (struct context){.id = id, .device = dev, .flags = flags, .primary = primary};
 	c->number = atomic_fetch_add(&numbers, 1) + 1;
 	pthread_mutex_init(&c->lock, NULL);
 	list_init(&c->streams);
-	stream_begin(legacy, c, 0, 0, 0);
-	list_append(&c->streams, &legacy->link);
+	c->legacy = stream_legacy(c);
+	if (!c->legacy || !record_put(id, c)) {
+		streams_gone(c, true);
+		free(c);
+		return NULL;
+	}
 	take_word(c);
 	return c;
 }
@@ -117,18 +120,6 @@ CUresult remote_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* Its streams are gone: nothing of theirs is waited for. */
-static void forget_work(struct context *c)
-{
-	pthread_mutex_lock(&c->lock);
-	list_each(l, &c->streams) {
-		struct stream *s = container_of(l, struct stream, link);
-		s->capturing = false;
-		stream_came(s, s->work);
-	}
-	pthread_mutex_unlock(&c->lock);
-}
-
 CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	struct context *c;
@@ -137,14 +128,17 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&primary_lock);
 	c = primaries[dev].ctx;
+	pthread_mutex_unlock(&primary_lock);
 	if (!c)
 		return CUDA_SUCCESS;
 	remote.ending((CUcontext)(uintptr_t)c->id);
 	captures_drop(c);
 	memory_forget(c->id);
+	leave_word(c);
 	r = call_cuDevicePrimaryCtxReset_v2(dev);
-	forget_work(c);
+	streams_gone(c, false);
 	code_epoch++;
 	/* Its handle stays good, as CUDA has it: whoever retains it next finds it new. */
 	if (!r)
@@ -177,8 +171,10 @@ CUresult remote_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, in
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&primary_lock);
 	*flags = primaries[dev].flags;
 	*active = primaries[dev].retained != 0;
+	pthread_mutex_unlock(&primary_lock);
 	return CUDA_SUCCESS;
 }
 
@@ -186,8 +182,11 @@ CUresult remote_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	CUresult r = call_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
 
-	if (!r)
+	if (!r) {
+		pthread_mutex_lock(&primary_lock);
 		primaries[dev].flags = flags;
+		pthread_mutex_unlock(&primary_lock);
+	}
 	return r;
 }
 
@@ -218,23 +217,35 @@ CUresult remote_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsig
 	return remote_cuCtxCreate_v2(pctx, flags, dev);
 }
 
+/* Another thread may still have it current. */
+static void keep(struct context *c)
+{
+	static struct context *ended;
+
+	pthread_mutex_lock(&primary_lock);
+	c->next_ended = ended;
+	ended = c;
+	pthread_mutex_unlock(&primary_lock);
+}
+
 CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 {
 	struct context *c = ctx ? context_find(ctx) : NULL;
+	CUresult r;
 
-	if (!c || c->primary)
+	if (!c || c->primary || !record_take(c->id))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	remote.ending(ctx);
 	if (context_current() == c)
 		depth--;
 	now_current(context_current());
-	record_take(c->id);
 	captures_drop(c);
 	memory_forget(c->id);
-	CUresult r = call_cuCtxDestroy_v2(ctx);
+	leave_word(c);
+	r = call_cuCtxDestroy_v2(ctx);
 	give_word(c);
-	list_each(l, &c->streams)
-		stage_drop(container_of(l, struct stream, link));
+	streams_gone(c, true);
+	keep(c);
 	return r;
 }
 
@@ -307,7 +318,9 @@ CUresult remote_cuCtxGetFlags(unsigned int *flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;
+	pthread_mutex_lock(&primary_lock);
 	*flags = c->primary ? primaries[c->device].flags : c->flags;
+	pthread_mutex_unlock(&primary_lock);
 	return CUDA_SUCCESS;
 }
 
@@ -336,37 +349,42 @@ CUresult remote_cuCtxGetId(CUcontext ctx, unsigned long long *id)
 #define BUSY 64
 
 /* Up to BUSY streams with something to wait for.  Their records outlive them, so the lock need not be held. */
-static int busy_streams(struct context *c, struct stream **busy)
+static int busy_streams(struct context *c, struct stream **busy, bool captured)
 {
 	int n = 0;
 
+	streams_reap(c);
 	pthread_mutex_lock(&c->lock);
 	list_each(l, &c->streams) {
 		struct stream *s = container_of(l, struct stream, link);
-		if (n < BUSY && !stream_settled(s))
+		if (n < BUSY && !stream_settled(s) && (captured || !s->capturing))
 			busy[n++] = s;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return n;
 }
 
-/* Everything that was posted has a stream. */
-static CUresult settle(struct context *c)
+/* Everything that was posted has a stream.  One that is captured cannot be waited for. */
+static CUresult settle(struct context *c, bool captured)
 {
 	struct stream *busy[BUSY];
 	CUresult r = CUDA_SUCCESS;
 	int n;
 
-	if (!c)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	r = capture_forbids_in(c);
-	if (r)
-		return r;
 	do {
-		n = busy_streams(c, busy);
+		n = busy_streams(c, busy, captured);
 		for (int i = 0; i < n && !r; i++)
 			r = stream_settle(busy[i]);
 	} while (n == BUSY && !r);
+	return r;
+}
+
+static CUresult synchronize(struct context *c)
+{
+	CUresult r = c ? capture_forbids_in(c) : CUDA_ERROR_INVALID_CONTEXT;
+
+	if (!r)
+		r = settle(c, true);
 	return r ? r : call_late_in(&c->late);
 }
 
@@ -375,25 +393,18 @@ void context_quiet(void)
 {
 	struct context *c = context_current();
 
-	if (!c)
-		return;
-	pthread_mutex_lock(&c->lock);
-	list_each(l, &c->streams) {
-		struct stream *s = container_of(l, struct stream, link);
-		if (!s->capturing && !stream_settled(s))
-			stream_settle(s);
-	}
-	pthread_mutex_unlock(&c->lock);
+	if (c)
+		settle(c, false);
 }
 
 CUresult remote_cuCtxSynchronize(void)
 {
-	return settle(context_current());
+	return synchronize(context_current());
 }
 
 CUresult remote_cuCtxSynchronize_v2(CUcontext ctx)
 {
-	return settle(context_find(ctx));
+	return synchronize(context_find(ctx));
 }
 
 CUresult remote_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)

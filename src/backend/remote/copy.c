@@ -115,14 +115,6 @@ static void free_perch(void *p)
 	free(piece);
 }
 
-static pthread_key_t perch_key;
-static pthread_once_t perch_once = PTHREAD_ONCE_INIT;
-
-static void make_key(void)
-{
-	pthread_key_create(&perch_key, free_perch);
-}
-
 /* The thread's own piece, used by one copy at a time because a copy down is done when it returns. */
 static const struct piece *perch(void)
 {
@@ -135,8 +127,10 @@ static const struct piece *perch(void)
 		free(mine);
 		return mine = NULL;
 	}
-	pthread_once(&perch_once, make_key);
-	pthread_setspecific(perch_key, mine);
+	if (!thread_at_end(free_perch, mine)) {
+		free_perch(mine);
+		mine = NULL;
+	}
 	return mine;
 }
 

@@ -5,110 +5,122 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "backend/remote/code.h"
-#include "util/handle.h"
 
-/* A word that will say that an event is done. */
-struct watch {
-	struct watch *next;
-	unsigned word;
-	uint32_t value;
-};
-
+/* Its lock is held while it is recorded, so that what is known here is what was recorded last. */
 struct event {
+	struct shelved shelved;
 	uint64_t id;
 	unsigned flags;
-	_Atomic(bool) foreign;		 /* recorded by a graph, or by another process */
-	_Atomic(struct stream *) stream; /* recorded in; NULL: never */
-	_Atomic(uint64_t) work;		 /* done when so much of the stream is */
-	_Atomic(uint64_t) capture;	 /* recorded while capturing: by this one */
 	pthread_mutex_t lock;
-	struct watch *watch; /* NULL: nobody has asked since it was recorded */
+	bool foreign;	       /* recorded by a graph, or by another process */
+	bool over;	       /* it is done */
+	struct stream *stream; /* recorded in; NULL: never */
+	uint64_t before;       /* commands of the stream that came before it */
+	uint64_t work;	       /* done when so many are */
+	uint64_t capture;      /* recorded while capturing: by this one */
+	uint64_t times;	       /* how often it was recorded */
+	struct wire_tell watch; /* a word that will say that it is done; 0: nobody has asked since it was recorded */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-#define WATCHES 256 /* most of the link's words are for streams */
+static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
 
-static unsigned watches;
-static struct watch *spare, *leaving; /* leaving: nobody looks any more, but the word is still to be set */
+/* ---- watching ---- */
 
-static struct watch *reuse(void)
-{
-	struct watch *w = spare, **p;
+#define WATCHES 1024 /* most of the link's words are for streams */
 
-	if (w) {
-		spare = w->next;
-		return w;
-	}
-	for (p = &leaving; (w = *p); p = &w->next)
-		if (word_reached(call_link(), w->word, w->value)) {
-			*p = w->next;
-			return w;
-		}
-	return NULL;
-}
+static atomic_uint watches;
 
-static struct watch *watch_take(void)
-{
-	struct watch *w;
-
-	pthread_mutex_lock(&lock);
-	w = reuse();
-	bool more = !w && watches < WATCHES;
-	watches += more;
-	pthread_mutex_unlock(&lock);
-	if (more) {
-		w = calloc(1, sizeof *w);
-		if (w && word_alloc(call_link(), &w->word, &w->value)) {
-			free(w);
-			w = NULL;
-		}
-	}
-	if (w)
-		w->value++;
-	return w;
-}
-
-static void watch_leave(struct watch *w, bool reached)
-{
-	struct watch **list = reached ? &spare : &leaving;
-
-	pthread_mutex_lock(&lock);
-	w->next = *list;
-	*list = w;
-	pthread_mutex_unlock(&lock);
-}
-
-static CUresult post_sync(const struct event *e, const struct watch *w, unsigned op)
+/* `s`: recorded in; NULL: not known. */
+static CUresult post_sync(uint64_t event, struct stream *s, struct wire_tell w, unsigned op)
 {
 	struct lane *lane = call_lane();
 	struct wire_sync *a = call_reserve(lane, sizeof *a);
 
 	if (!a)
 		return call_lost();
-	if (e->stream)
-		call_in(a, e->stream->ctx->id);
-	*a = (struct wire_sync){.kind = WIRE_SYNC_EVENT, .word = w->word, .value = w->value, .what = e->id};
+	if (s)
+		call_in(a, s->ctx->id);
+	*a = (struct wire_sync){.kind = WIRE_SYNC_EVENT, .word = w.word, .value = w.value, .what = event};
 	return call_send(lane, op, sizeof *a, NULL, 0);
 }
 
+static void unwatch(struct event *e)
+{
+	if (!e->watch.word)
+		return;
+	words_leave(e->watch);
+	atomic_fetch_sub(&watches, 1);
+	e->watch.word = 0;
+}
+
+/* Sets one up if nobody has.  Lock held.  word 0: none are left. */
+static struct wire_tell watch(struct event *e, CUresult *why)
+{
+	*why = CUDA_SUCCESS;
+	if (e->watch.word)
+		return e->watch;
+	if (atomic_fetch_add(&watches, 1) >= WATCHES || !words_take(&e->watch)) {
+		atomic_fetch_sub(&watches, 1);
+		return (struct wire_tell){0};
+	}
+	e->watch.value++;
+	*why = post_sync(e->id, e->stream, e->watch, WIRE_SYNC);
+	if (*why) { /* nobody will set it */
+		e->watch.value--;
+		unwatch(e);
+	}
+	return e->watch;
+}
+
+static bool done(const struct event *e)
+{
+	return !e->foreign && (!e->stream || e->over || e->stream->settled >= e->work);
+}
+
+/*
+ * The watch has told.  A foreign event may be recorded again behind our back, so that is good for one look
+ * only; else the stream has come to the event, so to all before it.
+ */
+static void reached(struct event *e, uint64_t times)
+{
+	pthread_mutex_lock(&e->lock);
+	if (e->times == times) {
+		e->over = true;
+		unwatch(e);
+		if (!e->foreign && e->stream)
+			stream_came(e->stream, e->before);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* ---- beginning and end ---- */
+
 static struct event *find(CUevent handle)
 {
-	return handle_kind((uintptr_t)handle) == HANDLE_CUevent ? record_find((uintptr_t)handle) : NULL;
+	return record_find((uintptr_t)handle, HANDLE_CUevent);
 }
 
 static CUresult add(CUevent handle, unsigned flags, bool foreign)
 {
-	struct event *e = calloc(1, sizeof *e);
+	struct event *e = shelf_take(&shelf);
 
-	if (!e || !record_put((uintptr_t)handle, e)) {
-		free(e);
+	if (!e && (e = calloc(1, sizeof *e)))
+		pthread_mutex_init(&e->lock, NULL);
+	if (!e)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
+	pthread_mutex_lock(&e->lock);
 	e->id = (uintptr_t)handle;
 	e->flags = flags;
 	e->foreign = foreign;
-	pthread_mutex_init(&e->lock, NULL);
-	return CUDA_SUCCESS;
+	e->over = false;
+	e->stream = NULL;
+	e->capture = 0;
+	e->times++;
+	pthread_mutex_unlock(&e->lock);
+	if (record_put((uintptr_t)handle, e))
+		return CUDA_SUCCESS;
+	shelf_put(&shelf, &e->shelved);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult remote_cuEventCreate(CUevent *phEvent, unsigned int flags)
@@ -125,35 +137,46 @@ CUresult remote_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 	return r ? r : add(*phEvent, CU_EVENT_INTERPROCESS, true);
 }
 
-/* What was recorded before does not matter any more. */
-static void forget_watch(struct event *e)
-{
-	struct watch *w;
-
-	pthread_mutex_lock(&e->lock);
-	w = e->watch;
-	e->watch = NULL;
-	pthread_mutex_unlock(&e->lock);
-	if (w)
-		watch_leave(w, word_reached(call_link(), w->word, w->value));
-}
-
 CUresult remote_cuEventDestroy_v2(CUevent handle)
 {
 	struct event *e = find(handle);
 
 	if (!e || !record_take((uintptr_t)handle))
 		return CUDA_ERROR_INVALID_HANDLE;
-	forget_watch(e);
-	return call_cuEventDestroy_v2(handle); /* the record itself stays: another thread may be reading it */
+	pthread_mutex_lock(&e->lock);
+	unwatch(e);
+	pthread_mutex_unlock(&e->lock);
+	shelf_put(&shelf, &e->shelved);
+	return call_cuEventDestroy_v2(handle);
 }
+
+/* ---- recording ---- */
 
 void event_foreign(CUevent handle)
 {
 	struct event *e = find(handle);
 
-	if (e)
+	if (!e)
+		return;
+	pthread_mutex_lock(&e->lock);
+	e->foreign = true;
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* Lock held.  What was recorded before does not matter any more. */
+static void recorded(struct event *e, struct stream *s, uint64_t before, unsigned flags)
+{
+	unwatch(e);
+	e->times++;
+	e->over = false;
+	if (s->capturing && flags & CU_EVENT_RECORD_EXTERNAL) {
 		e->foreign = true;
+		return;
+	}
+	e->capture = s->capturing ? s->capture : 0;
+	e->stream = s;
+	e->before = before;
+	e->work = s->work;
 }
 
 CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int flags)
@@ -161,6 +184,7 @@ CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned
 	CUresult r;
 	struct event *e = find(handle);
 	struct stream *s = e ? stream_find(stream, &r) : NULL;
+	uint64_t before;
 
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -168,18 +192,12 @@ CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned
 		return r;
 	if (flags & CU_EVENT_RECORD_EXTERNAL && !s->capturing)
 		return CUDA_ERROR_ILLEGAL_STATE;
-	if (__atomic_load_n(&e->watch, __ATOMIC_RELAXED))
-		forget_watch(e);
+	pthread_mutex_lock(&e->lock);
+	before = s->work;
 	r = flags ? call_cuEventRecordWithFlags(handle, stream, flags) : call_cuEventRecord(handle, stream);
-	if (r)
-		return r;
-	if (s->capturing && flags & CU_EVENT_RECORD_EXTERNAL) {
-		e->foreign = true;
-		return r;
-	}
-	atomic_store_explicit(&e->capture, s->capturing ? s->capture : 0, memory_order_relaxed);
-	atomic_store_explicit(&e->work, s->work, memory_order_relaxed);
-	atomic_store_explicit(&e->stream, s, memory_order_release);
+	if (!r)
+		recorded(e, s, before, flags);
+	pthread_mutex_unlock(&e->lock);
 	return r;
 }
 
@@ -188,122 +206,103 @@ CUresult remote_cuEventRecord(CUevent handle, CUstream stream)
 	return remote_cuEventRecordWithFlags(handle, stream, 0);
 }
 
-/* What has failed in the context it was recorded in. */
-static CUresult late(const struct event *e)
-{
-	struct stream *s = e->stream;
-
-	return s ? stream_late(s) : call_late();
-}
-
-static bool done(const struct event *e)
-{
-	struct stream *s = e->stream;
-
-	return !e->foreign && (!s || s->settled >= e->work);
-}
-
-/* The stream has come to the event, so to all before it. */
-static void settle(struct stream *s, uint64_t work)
-{
-	uint64_t settled = s ? atomic_load(&s->settled) : 0;
-
-	while (s && settled < work && !atomic_compare_exchange_weak(&s->settled, &settled, work))
-		;
-}
-
-/* The event's watch, set up if nobody has.  NULL: no words are left. */
-static struct watch *watch(struct event *e, CUresult *why)
-{
-	struct watch *w;
-
-	*why = CUDA_SUCCESS;
-	pthread_mutex_lock(&e->lock);
-	w = e->watch;
-	if (!w && (w = watch_take())) {
-		*why = post_sync(e, w, WIRE_SYNC);
-		e->watch = w;
-	}
-	pthread_mutex_unlock(&e->lock);
-	return *why ? NULL : w;
-}
-
-/* A foreign event may be recorded again behind our back, so a watch on it is good for one look only. */
-static void reached(struct event *e, uint64_t work)
-{
-	if (e->foreign)
-		forget_watch(e);
-	else
-		settle(e->stream, work);
-}
+/* ---- asking ---- */
 
 CUresult remote_cuEventQuery(CUevent handle)
 {
 	struct event *e = find(handle);
-	uint64_t work;
-	struct watch *w;
-	CUresult r;
+	struct wire_tell w = {0};
+	CUresult r = CUDA_SUCCESS;
+	struct stream *s;
+	bool ask, ready;
+	uint64_t times;
 
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (e->foreign || e->capture)
-		return call_cuEventQuery(handle);
-	r = capture_unsafe();
+	pthread_mutex_lock(&e->lock);
+	ask = e->foreign || e->capture;
+	if (!ask && (r = capture_unsafe())) {
+		pthread_mutex_unlock(&e->lock);
+		return r;
+	}
+	ready = !ask && done(e);
+	if (!ask && !ready) {
+		w = watch(e, &r);
+		ask = !w.word;
+	}
+	times = e->times;
+	s = e->stream;
+	pthread_mutex_unlock(&e->lock);
 	if (r)
 		return r;
-	if (done(e))
-		return late(e);
-	work = e->work;
-	w = watch(e, &r);
-	if (!w)
-		return r ? r : call_cuEventQuery(handle);
-	if (!word_reached(call_link(), w->word, w->value)) {
-		r = late(e);
-		return r ? r : CUDA_ERROR_NOT_READY;
+	if (ask)
+		return call_cuEventQuery(handle);
+	if (!ready && word_reached(call_link(), w.word, w.value)) {
+		reached(e, times);
+		ready = true;
 	}
-	reached(e, work);
-	return late(e);
+	r = s ? stream_late(s) : call_late();
+	return r || ready ? r : CUDA_ERROR_NOT_READY;
 }
 
 struct sleeper {
-	struct event *event;
-	struct watch *watch;
+	uint64_t event;
+	struct stream *stream;
+	struct wire_tell watch;
 };
 
 static int ask_wake(void *arg)
 {
 	struct sleeper *z = arg;
 
-	return post_sync(z->event, z->watch, WIRE_WAKE) ? -EPIPE : 0;
+	return post_sync(z->event, z->stream, z->watch, WIRE_WAKE) ? -EPIPE : 0;
+}
+
+/* Waits with a watch, or with the stream where there is nothing behind the event or no word is left. */
+static CUresult wait_event(struct event *e)
+{
+	struct sleeper z = {.event = e->id};
+	CUresult r = CUDA_SUCCESS;
+	struct stream *s;
+	uint64_t times;
+	bool whole;
+
+	pthread_mutex_lock(&e->lock);
+	z.stream = e->stream;
+	s = e->foreign ? NULL : e->stream;
+	times = e->times;
+	whole = s && s->work == e->work && !s->ended;
+	if (!whole)
+		z.watch = watch(e, &r);
+	pthread_mutex_unlock(&e->lock);
+	if (r)
+		return r;
+	if (!z.watch.word)
+		return s ? stream_settle(s) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (word_wait(call_link(), z.watch.word, z.watch.value, -1, remote.local ? ask_wake : NULL, &z))
+		return call_lost();
+	reached(e, times);
+	return CUDA_SUCCESS;
 }
 
 CUresult remote_cuEventSynchronize(CUevent handle)
 {
 	struct event *e = find(handle);
-	struct sleeper z = {e, NULL};
+	bool captured, ready;
 	struct stream *s;
-	uint64_t work;
 	CUresult r;
 
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (e->capture)
-		return call_cuEventSynchronize(handle);
-	if (done(e))
-		return late(e);
+	pthread_mutex_lock(&e->lock);
 	s = e->stream;
-	work = e->work;
-	if (!e->foreign && s->work == work) { /* nothing behind it: the stream's own word will do */
-		r = stream_settle(s);
-		return r ? r : late(e);
-	}
-	z.watch = watch(e, &r);
-	if (!z.watch)
-		return r ? r : e->foreign ? CUDA_ERROR_OUT_OF_MEMORY : stream_settle(s);
-	if (word_wait(call_link(), z.watch->word, z.watch->value, -1, remote.local ? ask_wake : NULL, &z))
-		return call_lost();
-	reached(e, work);
-	return late(e);
+	captured = e->capture;
+	ready = done(e);
+	pthread_mutex_unlock(&e->lock);
+	if (captured)
+		return call_cuEventSynchronize(handle);
+	r = ready ? CUDA_SUCCESS : wait_event(e);
+	return r ? r : s ? stream_late(s) : call_late();
 }
 
 /* A stream that waits for an event of a capture becomes part of it. */
@@ -320,7 +319,9 @@ CUresult remote_cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int 
 		return r;
 	if (flags & CU_EVENT_WAIT_EXTERNAL && !s->capturing)
 		return CUDA_ERROR_ILLEGAL_STATE;
-	capture = atomic_load_explicit(&e->capture, memory_order_relaxed);
+	pthread_mutex_lock(&e->lock);
+	capture = e->capture;
+	pthread_mutex_unlock(&e->lock);
 	r = call_cuStreamWaitEvent(stream, handle, flags);
 	if (!r && capture && !call_careful)
 		r = call_flush(); /* that capture has ended, and the event is good for nothing */

@@ -9,7 +9,7 @@ struct exec {
 
 static struct exec *find(CUgraphExec handle)
 {
-	return handle_kind((uintptr_t)handle) == HANDLE_CUgraphExec ? record_find((uintptr_t)handle) : NULL;
+	return record_find((uintptr_t)handle, HANDLE_CUgraphExec);
 }
 
 static CUresult made(CUgraphExec *exec, const struct wire_instantiated *done)

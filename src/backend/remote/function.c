@@ -1,25 +1,42 @@
-/*
- * Functions and kernels: what is known of them without asking.  A record stays when its module is unloaded
- * (another thread may be reading it), but is not found any more.
- */
+/* Functions and kernels: what is known of them without asking. */
 #include <stdlib.h>
 #include "backend/remote/code.h"
 #include "util/handle.h"
 
 _Atomic(uint32_t) code_epoch;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* making records, and owners' lists */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* making records, owners' lists, twins */
+static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
+
+/* What is left of the one it was before. */
+static void clear(struct function *f)
+{
+	struct answer *answers = atomic_exchange(&f->answers, NULL);
+
+	free(atomic_exchange(&f->info, NULL));
+	free(atomic_exchange(&f->name, NULL));
+	free(atomic_exchange(&f->old, NULL));
+	answers_free(answers);
+	f->owner = 0;
+	f->next = NULL;
+	f->gone = false;
+}
 
 static struct function *make(uint64_t id)
 {
-	struct function *f = calloc(1, sizeof *f);
+	struct function *f = shelf_take(&shelf);
 
-	if (!f || !record_put(id, f)) {
-		free(f);
+	if (f)
+		clear(f);
+	else
+		f = calloc(1, sizeof *f);
+	if (!f)
 		return NULL;
-	}
 	f->id = id;
 	f->kernel = handle_kind(id) == HANDLE_CUkernel;
-	return f;
+	if (record_put(id, f))
+		return f;
+	shelf_put(&shelf, &f->shelved);
+	return NULL;
 }
 
 static bool may_be(uint64_t id)
@@ -27,14 +44,19 @@ static bool may_be(uint64_t id)
 	return handle_kind(id) == HANDLE_CUfunction || handle_kind(id) == HANDLE_CUkernel;
 }
 
+static struct function *find(uint64_t id)
+{
+	return record_find(id, handle_kind(id) == HANDLE_CUkernel ? HANDLE_CUkernel : HANDLE_CUfunction);
+}
+
 struct function *function_record(uint64_t id)
 {
-	struct function *f = may_be(id) ? record_find(id) : NULL;
+	struct function *f = find(id);
 
 	if (f || !may_be(id))
 		return f;
 	pthread_mutex_lock(&lock);
-	f = record_find(id);
+	f = find(id);
 	if (!f)
 		f = make(id);
 	pthread_mutex_unlock(&lock);
@@ -62,18 +84,66 @@ CUresult function_named(uint64_t id, const char *name, uint64_t owner, struct fu
 	return CUDA_SUCCESS;
 }
 
+/* ---- twins: a kernel and its functions, one a context ---- */
+
+/* Lock held, for all of these. */
+static void join(struct function *kernel, struct function *f, uint64_t context)
+{
+	if (!f->twin) {
+		f->twin = kernel;
+		f->next_twin = kernel->twins;
+		kernel->twins = f;
+	}
+	kernel->twin = f;
+	kernel->twin_context = context;
+	kernel->twin_epoch = code_epoch;
+}
+
+static void part(struct function *f)
+{
+	struct function *kernel = f->twin, **p;
+
+	if (!kernel)
+		return;
+	for (p = &kernel->twins; *p && *p != f; p = &(*p)->next_twin)
+		;
+	if (*p)
+		*p = f->next_twin;
+	if (kernel->twin == f)
+		kernel->twin = NULL;
+	f->twin = NULL;
+}
+
 static void drop(struct function *f)
 {
-	record_take(f->id);
+	if (!record_take(f->id))
+		return;
 	f->gone = true;
+	shelf_put(&shelf, &f->shelved);
+}
+
+static void drop_twins(struct function *kernel)
+{
+	struct function *f;
+
+	while ((f = kernel->twins)) {
+		part(f);
+		if (!f->owner) /* else it goes with its owner */
+			drop(f);
+	}
 }
 
 void functions_drop(struct function *list)
 {
+	struct function *next;
+
 	pthread_mutex_lock(&lock);
-	for (struct function *f = list; f; f = f->next) {
-		if (f->kernel && f->twin)
-			drop(f->twin);
+	for (struct function *f = list; f; f = next) {
+		next = f->next;
+		if (f->kernel)
+			drop_twins(f);
+		else
+			part(f);
 		drop(f);
 	}
 	pthread_mutex_unlock(&lock);
@@ -110,9 +180,9 @@ static CUresult ask_info(struct function *f)
 
 struct function *function_find(CUfunction handle, CUresult *why)
 {
-	struct function *f = record_find((uintptr_t)handle);
+	struct function *f = find((uintptr_t)handle);
 
-	if (__builtin_expect(f && may_be((uintptr_t)handle) && f->info, 1))
+	if (__builtin_expect(f && f->info, 1))
 		return f;
 	f = function_record((uintptr_t)handle);
 	*why = f ? ask_info(f) : CUDA_ERROR_INVALID_HANDLE;
@@ -199,13 +269,13 @@ static void changed(struct function *f)
 
 static void changed_both(uint64_t id)
 {
-	struct function *f = may_be(id) ? record_find(id) : NULL;
+	struct function *f = find(id), *twin = f ? f->twin : NULL;
 
 	if (!f || !context_current())
 		return;
 	changed(f);
-	if (f->twin)
-		changed(f->twin);
+	if (twin)
+		changed(twin);
 }
 
 CUresult remote_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
@@ -229,7 +299,7 @@ CUresult remote_cuKernelSetAttribute(CUfunction_attribute attribute, int value, 
 /* A preference changes how many blocks fit, and nothing else that can be asked. */
 CUresult remote_cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
 {
-	struct function *f = may_be((uintptr_t)handle) ? record_find((uintptr_t)handle) : NULL;
+	struct function *f = find((uintptr_t)handle);
 	CUresult r = call_cuFuncSetCacheConfig(handle, config);
 
 	if (f)
@@ -259,10 +329,9 @@ CUresult remote_cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	r = call_cuKernelGetFunction(function, kernel);
 	twin = r ? NULL : function_record((uintptr_t)*function);
 	if (twin) {
-		twin->twin = f;
-		f->twin = twin;
-		f->twin_context = c->id;
-		f->twin_epoch = code_epoch;
+		pthread_mutex_lock(&lock);
+		join(f, twin, c->id);
+		pthread_mutex_unlock(&lock);
 	}
 	return r;
 }

@@ -4,35 +4,65 @@
 #include "backend/remote/code.h"
 #include "util/handle.h"
 
-/* What a node's parameters point to: stays where it is for as long as the process. */
+/*
+ * What a node's parameters point to: stays where it is until its number's slot (util/handle.h) is given to
+ * another node, and that one is looked at.
+ */
 struct node {
+	struct map_node at; /* key: the slot */
+	uint64_t id;
 	size_t size;
 	uint8_t *bytes;
 	void **pointers;
 	unsigned count;
-	CUDA_MEMCPY3D *copy; /* it is one, to the application */
+	bool copies; /* it is a copy, to the application: */
+	CUDA_MEMCPY3D copy;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map nodes;
+
+static uint64_t slot_of(uint64_t id)
+{
+	return id >> 4 & 0xffffff;
+}
+
+static struct node *lookup(uint64_t id)
+{
+	struct node *n = (struct node *)map_below(&nodes, slot_of(id));
+
+	return n && n->at.key == slot_of(id) ? n : NULL;
+}
+
+static struct node *node_of(uint64_t id)
+{
+	struct node *n = lookup(id);
+
+	if (!n && (n = calloc(1, sizeof *n))) {
+		n->at.key = slot_of(id);
+		map_insert(&nodes, &n->at);
+	}
+	if (n && n->id != id) {
+		n->id = id;
+		n->copies = false;
+	}
+	return n;
+}
 
 /* Room of the node's own for `size` bytes and `count` pointers; what was there stays if it is large enough. */
 static struct node *room(uint64_t id, size_t size, unsigned count)
 {
-	struct node *n = record_find(id);
+	struct node *n = node_of(id);
 
-	if (!n) {
-		n = calloc(1, sizeof *n);
-		if (!n || !record_put(id, n)) {
-			free(n);
-			return NULL;
-		}
-	}
-	if (n->size < size || !n->bytes) { /* others may still look at the old ones */
+	if (!n)
+		return NULL;
+	if (n->size < size || !n->bytes) {
+		free(n->bytes);
 		n->bytes = calloc(1, size + 8);
 		n->size = size;
-		n->pointers = NULL;
 	}
 	if (n->count < count || !n->pointers) {
+		free(n->pointers);
 		n->pointers = calloc(count + 1, sizeof *n->pointers);
 		n->count = count;
 	}
@@ -41,27 +71,30 @@ static struct node *room(uint64_t id, size_t size, unsigned count)
 
 CUresult node_set_copy(uint64_t id, const CUDA_MEMCPY3D *p)
 {
-	CUDA_MEMCPY3D *copy = malloc(sizeof *copy);
-	struct node *n = NULL;
+	struct node *n;
 
-	if (copy)
-		*copy = *p;
 	pthread_mutex_lock(&lock);
-	if (copy && (n = room(id, 0, 0)))
-		n->copy = copy; /* others may still look at the old one */
+	n = node_of(id);
+	if (n) {
+		n->copies = true;
+		n->copy = *p;
+	}
 	pthread_mutex_unlock(&lock);
-	if (!n)
-		free(copy);
 	return n ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 bool node_copy(uint64_t id, CUDA_MEMCPY3D *p)
 {
-	struct node *n = handle_kind(id) == HANDLE_CUgraphNode ? record_find(id) : NULL;
+	struct node *n;
+	bool is;
 
-	if (n && n->copy && p)
-		*p = *n->copy;
-	return n && n->copy;
+	pthread_mutex_lock(&lock);
+	n = lookup(id);
+	is = n && n->id == id && n->copies;
+	if (is && p)
+		*p = n->copy;
+	pthread_mutex_unlock(&lock);
+	return is;
 }
 
 CUresult remote_cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)

@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include "util/machine.h"
 
-#define WINDOW	    (1ull << 40)
 #define PAGE	    (2ull << 20) /* so that the kernel may use large pages */
 #define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 
@@ -20,49 +19,65 @@ struct host {
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the map */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* the window and what is in it */
-static uint64_t window;
+static _Atomic(uint64_t) window; /* where it starts; 0: there is none */
+static uint64_t window_size;	 /* set before */
 static bool tried;
 static struct map hosts;
 static _Atomic(unsigned) outside; /* how many lie outside the window */
 
 /* ---- the window ---- */
 
+static bool try_window(uint64_t at, uint64_t size)
+{
+	int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+	void *want = (void *)(uintptr_t)at, *p = mmap(want, size, PROT_NONE, how, -1, 0);
+	struct wire_host a = {.address = at, .size = size};
+
+	if (p == want && !call_sync(WIRE_WINDOW, &a, sizeof a, NULL, 0, NULL, 0)) {
+		window_size = size;
+		window = at;
+		return true;
+	}
+	if (p != MAP_FAILED)
+		munmap(p, size);
+	return false;
+}
+
 /* Addresses that are free here and there; some programs (sanitizers) have used up one place or another. */
 static bool open_window(void)
 {
-	static const uint64_t bases[] = {0x300000000000, 0x200000000000, 0x400000000000, 0x280000000000};
-	struct wire_host a = {.size = WINDOW};
+	static const struct {
+		uint64_t at, size;
+	} places[] = {
+		{0x300000000000, 1ull << 40}, {0x200000000000, 1ull << 40}, {0x400000000000, 1ull << 40},
+		{0x280000000000, 1ull << 40}, {0x1000000000, 1ull << 36},
+	};
 
-	for (size_t i = 0; i < sizeof bases / sizeof *bases && !window && !tried; i++) {
-		void *want = (void *)(uintptr_t)bases[i];
-		void *p = mmap(want, WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-			-1, 0);
-		a.address = bases[i];
-		if (p == want && !call_sync(WIRE_WINDOW, &a, sizeof a, NULL, 0, NULL, 0))
-			window = bases[i];
-		else if (p != MAP_FAILED)
-			munmap(p, WINDOW);
-	}
+	for (size_t i = 0; i < sizeof places / sizeof *places && !window && !tried; i++)
+		if (try_window(places[i].at, places[i].size))
+			break;
 	tried = true;
 	return window != 0;
 }
 
 static bool in_window(uint64_t at)
 {
-	return window && at - window < WINDOW;
+	uint64_t from = atomic_load_explicit(&window, memory_order_acquire);
+
+	return from && at - from < window_size;
 }
 
 /* The first gap that is large enough. */
 static uint64_t find_room(size_t size)
 {
-	uint64_t at = window;
-	struct map_node *n = map_above(&hosts, window);
+	uint64_t from = window, at = from;
+	struct map_node *n = map_above(&hosts, from);
 
 	while (n && in_window(n->key) && n->key - at < size) {
 		at = (n->key + ((struct host *)n)->mapped + PAGE - 1) & ~(PAGE - 1);
 		n = map_above(&hosts, n->key + 1);
 	}
-	return size <= WINDOW && at - window <= WINDOW - size ? at : 0;
+	return size <= window_size && at - from <= window_size - size ? at : 0;
 }
 
 static bool map_fd(int fd, uint64_t at, size_t size)

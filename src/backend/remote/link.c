@@ -13,7 +13,7 @@ struct linking {
 
 static struct linking *find(CUlinkState state)
 {
-	return handle_kind((uintptr_t)state) == HANDLE_CUlinkState ? record_find((uintptr_t)state) : NULL;
+	return record_find((uintptr_t)state, HANDLE_CUlinkState);
 }
 
 /* What came back goes to the application's own values, too. */

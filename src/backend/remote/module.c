@@ -95,7 +95,7 @@ CUresult remote_cuModuleUnload(CUmodule module)
 /* A library's module (cuLibraryGetModule) has no record of its own. */
 static struct module *find(CUmodule module)
 {
-	return handle_kind((uintptr_t)module) == HANDLE_CUmodule ? record_find((uintptr_t)module) : NULL;
+	return record_find((uintptr_t)module, HANDLE_CUmodule);
 }
 
 CUresult remote_cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)

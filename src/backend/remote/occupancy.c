@@ -23,7 +23,17 @@ static bool lookup(struct function *f, const uint8_t *question, uint64_t *value)
 	return false;
 }
 
-/* Nothing is ever taken out: others may be reading.  So there is a bound. */
+void answers_free(struct answer *list)
+{
+	struct answer *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		free(list);
+	}
+}
+
+/* Nothing is taken out while the function lives: others may be reading.  So there is a bound. */
 static void remember(struct function *f, uint32_t generation, const uint8_t *question, uint64_t value)
 {
 	struct answer *first = f->answers, *a;

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include "backend/remote/remote.h"
+#include "util/handle.h"
 
 /* A handle's slot is in bits 4 to 27: util/handle.h. */
 #define SLOT(h) ((h) >> 4 & 0xffffff)
@@ -29,11 +30,11 @@ static struct slot *slot(uint64_t handle, bool make)
 	return c ? &c[SLOT(handle) % CHUNK] : NULL;
 }
 
-void *record_find(uint64_t handle)
+void *record_find(uint64_t handle, enum handle_kind kind)
 {
 	struct slot *s = slot(handle, false);
 
-	if (!s || atomic_load_explicit(&s->handle, memory_order_acquire) != handle)
+	if (!s || handle_kind(handle) != kind || atomic_load_explicit(&s->handle, memory_order_acquire) != handle)
 		return NULL;
 	return atomic_load_explicit(&s->record, memory_order_relaxed);
 }
@@ -56,4 +57,30 @@ void *record_take(uint64_t handle)
 	if (!s || !atomic_compare_exchange_strong(&s->handle, &handle, 0))
 		return NULL;
 	return atomic_exchange(&s->record, NULL);
+}
+
+void *shelf_take(struct shelf *s)
+{
+	struct shelved *r = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->count > SHELF_REST) {
+		r = s->first;
+		s->first = r->next;
+		s->count--;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+void shelf_put(struct shelf *s, struct shelved *r)
+{
+	pthread_mutex_lock(&s->lock);
+	r->next = NULL;
+	if (s->count++)
+		s->last->next = r;
+	else
+		s->first = r;
+	s->last = r;
+	pthread_mutex_unlock(&s->lock);
 }

@@ -22,9 +22,39 @@
 
 /* ---- records.c: handle -> what we know ---- */
 
-void *record_find(uint64_t handle); /* or NULL */
+void *record_find(uint64_t handle, enum handle_kind kind); /* or NULL */
 bool record_put(uint64_t handle, void *record);
 void *record_take(uint64_t handle); /* forgets it; NULL: there was none */
+
+/*
+ * What has ended is not freed, because another thread may be looking at it, but used again for another of its
+ * kind: the one that has lain on the shelf longest, once there are more than SHELF_REST.
+ */
+#define SHELF_REST 256
+
+struct shelved {
+	struct shelved *next;
+};
+
+struct shelf {
+	pthread_mutex_t lock;
+	struct shelved *first, *last;
+	unsigned count;
+};
+
+void *shelf_take(struct shelf *s); /* as it was left; NULL: there is none */
+void shelf_put(struct shelf *s, struct shelved *r);
+
+/* ---- thread.c ---- */
+
+/* When this thread ends, unless the link is gone by then.  False: no memory. */
+bool thread_at_end(void (*f)(void *arg), void *arg);
+
+/* ---- words.c: the link's words, for streams and events ---- */
+
+/* The value is the last one that was asked for. */
+bool words_take(struct wire_tell *w); /* false: all are in use */
+void words_leave(struct wire_tell w); /* it may still be set, up to its value */
 
 /* ---- the server's devices ---- */
 
@@ -44,6 +74,7 @@ void denied_apply(struct wire_device *d, bool local); /* says no to what cannot 
 struct stream;
 
 struct context {
+	struct context *next_ended;
 	uint64_t id;
 	CUdevice device;
 	bool primary;
@@ -51,7 +82,7 @@ struct context {
 	unsigned long long number; /* cuCtxGetId */
 	struct stream *legacy;
 	struct late late; /* calls posted in it that have failed */
-	unsigned late_word;
+	struct wire_tell late_word;
 	pthread_mutex_t lock;
 	struct list streams;
 	/* Asked once: asked.c. */
@@ -67,28 +98,34 @@ void context_quiet(void); /* waits until nothing of the current one is on its wa
 
 /* ---- streams ---- */
 
+/*
+ * One that is destroyed stays in its context's list until what was posted to it is done: a context's
+ * synchronizing waits for that, too.  Then its record is used again.  work and settled go on counting, so that
+ * an event which was recorded in it before stays what it is: done.
+ */
 struct stream {
+	struct shelved shelved;
 	uint64_t id; /* as the server knows it: 0 is the context's legacy stream */
 	struct context *ctx;
 	struct list link; /* in ctx->streams */
 	unsigned flags;
 	int priority;
-	unsigned word;
 	pthread_mutex_t whole;	   /* held from a copy's first piece to its last: other copies are not in between */
-	pthread_mutex_t lock;	   /* word's next value is asked for in order */
-	uint32_t value;		   /* last asked for */
-	_Atomic(uint64_t) work;	   /* commands posted */
+	pthread_mutex_t lock;	   /* the word's next value is asked for in order */
+	struct wire_tell tell;	   /* the stream's word, and the last value asked for */
+	_Atomic(bool) ended;	   /* destroyed: done when the word has it */
+	_Atomic(uint64_t) work;	   /* commands posted; counted when they are in the ring */
 	_Atomic(uint64_t) settled; /* commands known to be done */
 	_Atomic(bool) capturing;
 	_Atomic(struct stage *) stage; /* bulk memory that the device may still read */
 	_Atomic(uint64_t) capture;     /* which: capture.c */
 	_Atomic(uint64_t) asked;       /* word has asked_value when so much is done */
 	_Atomic(uint32_t) asked_value;
-	_Atomic(bool) ended;	/* destroyed with work in it, which still happens: */
-	uint32_t end;		/* the word's value when it has */
 };
 
-void stream_begin(struct stream *s, struct context *c, uint64_t id, unsigned flags, int priority);
+struct stream *stream_legacy(struct context *c); /* a new context's; NULL: no memory */
+void streams_reap(struct context *c);		 /* those that have ended, if they are through */
+void streams_gone(struct context *c, bool all);	 /* the context has ended, or been emptied: not its legacy stream then */
 
 /* The stream a handle means, 0, 1 and 2 included; NULL: none. */
 struct stream *stream_find(CUstream handle, CUresult *why);
@@ -146,7 +183,7 @@ CUresult stage_post(struct stream *s, unsigned op, const void *args, size_t size
 /* A copy of at most STAGE_SMALL bytes. */
 CUresult stage_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size);
 void stage_reclaim(struct stream *s);
-void stage_drop(struct stream *s); /* nothing of it is needed any more */
+void stage_drop(struct stream *s); /* nothing of it is on its way any more */
 
 /* ---- copier.c: large copies by several threads ---- */
 

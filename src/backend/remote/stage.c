@@ -47,7 +47,7 @@ static struct stage *stage_of(struct stream *s)
 
 static bool passed(struct stream *s, uint32_t value)
 {
-	return word_reached(call_link(), s->word, value);
+	return word_reached(call_link(), s->tell.word, value);
 }
 
 static void reclaim_locked(struct stream *s, struct stage *t)
@@ -135,7 +135,7 @@ static CUresult post_locked(struct stream *s, struct stage *t, unsigned op, cons
 		return call_lost();
 	call_in(room, s->ctx->id);
 	memcpy(room, args, size);
-	*(struct wire_tell *)room = (struct wire_tell){s->word, value};
+	*(struct wire_tell *)room = (struct wire_tell){s->tell.word, value};
 	r = call_send(lane, op, size, &piece, 1);
 	stream_posted(s);
 	t->held[last].piece = piece;
@@ -153,14 +153,14 @@ CUresult stage_post(struct stream *s, unsigned op, const void *args, size_t size
 
 	while (!r) {
 		stream_word_begin(s, &value);
-		if (!s->word)
+		if (!s->tell.word)
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		else if (t->count < HELD) {
 			r = post_locked(s, t, op, args, size, piece, value);
 			stream_word_end(s);
 			return r;
 		}
-		s->value--; /* not asked for after all */
+		s->tell.value--; /* not asked for after all */
 		stream_word_end(s);
 		if (!r)
 			r = wait_oldest(s, &some);
@@ -177,11 +177,9 @@ static CUresult next_segment(struct stream *s, struct stage *t)
 	unsigned now = t->at / SEGMENT, next = (now + 1) % SEGMENTS;
 	CUresult r;
 
-	if (!s->word && word_alloc(call_link(), &s->word, &s->value)) {
-		s->word = 0;
+	if (!s->tell.word && !words_take(&s->tell))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	t->value[now] = ++s->value;
+	t->value[now] = ++s->tell.value;
 	t->sealed[now] = true;
 	r = stream_post_sync(s, WIRE_SYNC, t->value[now]);
 	if (!r && t->sealed[next])

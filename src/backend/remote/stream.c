@@ -2,69 +2,188 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "backend/remote/remote.h"
-#include "util/handle.h"
 #include "util/per_thread.h"
 
-static __thread struct stream *own; /* the thread's default stream in its current context */
+/* Each thread's default streams, one a context. */
+struct own {
+	struct own *next;
+	struct stream *stream;
+	uint64_t id; /* the stream's: another one if it went with its context */
+};
 
-void stream_begin(struct stream *s, struct context *c, uint64_t id, unsigned flags, int priority)
-{
-	s->id = id;
-	s->ctx = c;
-	s->flags = flags;
-	s->priority = priority;
-	pthread_mutex_init(&s->whole, NULL);
-	pthread_mutex_init(&s->lock, NULL);
-}
+static __thread struct own *owns;
+static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
 
-/* Has given back all it had; the record itself stays: another thread may be reading it. */
-static void clear_away(struct stream *s)
-{
-	stage_drop(s);
-	if (s->word)
-		word_free(call_link(), s->word);
-}
+/* ---- beginning and end ---- */
 
-/* Destroyed streams that have come to their end.  The context's lock is held. */
-static void bury(struct context *c)
+static struct stream *new_record(void)
 {
-	list_each_safe(l, &c->streams) {
-		struct stream *s = container_of(l, struct stream, link);
-		if (s->ended && word_reached(call_link(), s->word, s->end)) {
-			stream_came(s, s->work);
-			list_remove(&s->link);
-			clear_away(s);
-		}
+	struct stream *s = shelf_take(&shelf);
+
+	if (!s && (s = calloc(1, sizeof *s))) {
+		pthread_mutex_init(&s->whole, NULL);
+		pthread_mutex_init(&s->lock, NULL);
 	}
+	return s;
 }
 
 static struct stream *add_stream(struct context *c, uint64_t id, unsigned flags, int priority)
 {
-	struct stream *s = calloc(1, sizeof *s);
+	struct stream *s = new_record();
 
-	if (!s || !record_put(id, s)) {
-		free(s);
+	if (!s)
+		return NULL;
+	s->id = id;
+	s->ctx = c;
+	s->flags = flags;
+	s->priority = priority;
+	s->ended = false;
+	if (!record_put(id, s)) {
+		shelf_put(&shelf, &s->shelved);
 		return NULL;
 	}
-	stream_begin(s, c, id, flags, priority);
 	pthread_mutex_lock(&c->lock);
-	bury(c);
 	list_append(&c->streams, &s->link);
 	pthread_mutex_unlock(&c->lock);
 	return s;
 }
 
+/* Nothing of it is on its way any more.  The context's lock held. */
+static void bury(struct stream *s)
+{
+	struct wire_tell word;
+
+	stream_came(s, s->work);
+	stage_drop(s);
+	list_remove(&s->link);
+	pthread_mutex_lock(&s->lock);
+	word = s->tell;
+	s->tell = (struct wire_tell){0};
+	s->id = 0;
+	s->asked = 0;
+	s->capturing = false;
+	s->capture = 0;
+	pthread_mutex_unlock(&s->lock);
+	words_leave(word);
+	shelf_put(&shelf, &s->shelved);
+}
+
+/* Of one that has ended: is it through? */
+static bool passed(const struct stream *s)
+{
+	return !s->tell.word || word_reached(call_link(), s->tell.word, s->tell.value) || link_error(call_link(), NULL);
+}
+
+void streams_reap(struct context *c)
+{
+	pthread_mutex_lock(&c->lock);
+	list_each_safe(l, &c->streams) {
+		struct stream *s = container_of(l, struct stream, link);
+		if (s->ended && passed(s))
+			bury(s);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void streams_gone(struct context *c, bool all)
+{
+	pthread_mutex_lock(&c->lock);
+	list_each_safe(l, &c->streams) {
+		struct stream *s = container_of(l, struct stream, link);
+		if (s == c->legacy && !all)
+			stream_came(s, s->work);
+		else if (!s->id || record_take(s->id) || s->ended) /* else another thread is destroying it right now */
+			bury(s);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+struct stream *stream_legacy(struct context *c)
+{
+	struct stream *s = new_record();
+
+	if (!s)
+		return NULL;
+	s->id = 0;
+	s->ctx = c;
+	s->flags = 0;
+	s->priority = 0;
+	s->ended = false;
+	list_append(&c->streams, &s->link);
+	return s;
+}
+
+/*
+ * The last value tells when all that was posted is done; what is captured is not waited for.  A thread of the
+ * server's sets it and wakes whoever sleeps until then: there will be no stream any more to ask that of.
+ */
+static void say_last(struct stream *s)
+{
+	bool idle = s->capturing || stream_settled(s);
+	uint32_t value;
+
+	stream_word_begin(s, &value);
+	if (idle || !s->tell.word || stream_post_sync(s, WIRE_WAKE, value))
+		s->tell.value--;
+	s->ended = true;
+	stream_word_end(s);
+}
+
+CUresult remote_cuStreamDestroy_v2(CUstream handle)
+{
+	struct stream *s = record_find((uintptr_t)handle, HANDLE_CUstream);
+	bool captured = s && s->capturing;
+	struct context *c;
+	CUresult r = CUDA_SUCCESS;
+
+	if (captured && (r = call_cuStreamDestroy_v2(handle)))
+		return r; /* the one that the capture began in */
+	if (!s || !record_take((uintptr_t)handle))
+		return CUDA_ERROR_INVALID_HANDLE;
+	c = s->ctx;
+	say_last(s);
+	if (!captured)
+		r = call_cuStreamDestroy_v2(handle);
+	streams_reap(c);
+	return r;
+}
+
+/* ---- the thread's own ---- */
+
+static void end_own(void *arg)
+{
+	struct own *o = arg;
+
+	if (o->stream->id == o->id)
+		remote_cuStreamDestroy_v2((CUstream)(uintptr_t)o->id);
+	free(o);
+}
+
+static struct stream *make_own(struct context *c, CUresult *why)
+{
+	struct own *o = calloc(1, sizeof *o);
+	CUstream handle = NULL;
+
+	*why = o ? call_cuStreamCreate(&handle, CU_STREAM_DEFAULT) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!*why && (!(o->stream = add_stream(c, (uintptr_t)handle, CU_STREAM_DEFAULT, 0)) || !thread_at_end(end_own, o)))
+		*why = CUDA_ERROR_OUT_OF_MEMORY;
+	if (*why) {
+		free(o);
+		return NULL;
+	}
+	o->id = (uintptr_t)handle;
+	o->next = owns;
+	owns = o;
+	return o->stream;
+}
+
 /* One dispatcher serves all our threads, so "the thread's own stream" is an ordinary one made for it. */
 static struct stream *own_stream(struct context *c, CUresult *why)
 {
-	CUstream handle;
-
-	if (own && own->ctx == c)
-		return own;
-	*why = call_cuStreamCreate(&handle, CU_STREAM_DEFAULT);
-	if (!*why && !(own = add_stream(c, (uintptr_t)handle, CU_STREAM_DEFAULT, 0)))
-		*why = CUDA_ERROR_OUT_OF_MEMORY;
-	return *why ? NULL : own;
+	for (struct own *o = owns; o; o = o->next)
+		if (o->stream->ctx == c && o->stream->id == o->id)
+			return o->stream;
+	return make_own(c, why);
 }
 
 struct stream *stream_find(CUstream handle, CUresult *why)
@@ -74,7 +193,7 @@ struct stream *stream_find(CUstream handle, CUresult *why)
 	struct stream *s;
 
 	if (h > 2) {
-		s = handle_kind(h) == HANDLE_CUstream ? record_find(h) : NULL;
+		s = record_find(h, HANDLE_CUstream);
 		*why = s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 		return s;
 	}
@@ -124,53 +243,14 @@ CUresult remote_cuStreamCreate(CUstream *phStream, unsigned int flags)
 	return remote_cuStreamCreateWithPriority(phStream, flags, 0);
 }
 
-/* What is in a stream happens even though it is gone, and the context waits for it: somebody will set its word. */
-static void ask_end(struct stream *s)
-{
-	uint32_t value;
-
-	stream_word_begin(s, &value);
-	if (s->word && !s->capturing && !stream_post_sync(s, WIRE_WAKE, value)) {
-		s->end = value;
-		s->ended = true;
-	}
-	stream_word_end(s);
-}
-
-CUresult remote_cuStreamDestroy_v2(CUstream handle)
-{
-	CUresult r;
-	struct stream *s = (uintptr_t)handle > 2 ? stream_find(handle, &r) : NULL;
-
-	if (!s)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (s->capturing && (r = call_cuStreamDestroy_v2(handle)))
-		return r; /* the one that the capture began in */
-	if (!record_take(s->id))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!s->capturing) {
-		if (!stream_settled(s))
-			ask_end(s);
-		r = call_cuStreamDestroy_v2(handle);
-	}
-	pthread_mutex_lock(&s->ctx->lock);
-	if (!s->ended) {
-		list_remove(&s->link);
-		clear_away(s);
-	}
-	bury(s->ctx);
-	pthread_mutex_unlock(&s->ctx->lock);
-	return r;
-}
-
 /* ---- waiting ---- */
 
 void stream_word_begin(struct stream *s, uint32_t *value)
 {
 	pthread_mutex_lock(&s->lock);
-	if (!s->word && word_alloc(call_link(), &s->word, &s->value))
-		s->word = 0;
-	*value = ++s->value;
+	if (!s->tell.word && !words_take(&s->tell))
+		s->tell.word = 0;
+	*value = ++s->tell.value;
 }
 
 void stream_word_end(struct stream *s)
@@ -186,7 +266,7 @@ CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value)
 	if (!a)
 		return call_lost();
 	call_in(a, s->ctx->id);
-	*a = (struct wire_sync){.kind = WIRE_SYNC_STREAM, .word = s->word, .value = value, .what = s->id};
+	*a = (struct wire_sync){.kind = WIRE_SYNC_STREAM, .word = s->tell.word, .value = value, .what = s->id};
 	return call_send(lane, op, sizeof *a, NULL, 0);
 }
 
@@ -197,18 +277,18 @@ CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size
 	void *room = NULL;
 
 	stream_word_begin(s, value);
-	if (s->word) {
+	if (s->tell.word) {
 		room = call_reserve(lane, size);
 		r = call_lost();
 	}
 	if (room) {
 		call_in(room, s->ctx->id);
 		memcpy(room, args, size);
-		*(struct wire_tell *)room = (struct wire_tell){s->word, *value};
+		*(struct wire_tell *)room = (struct wire_tell){s->tell.word, *value};
 		r = call_send(lane, op, size, NULL, 0);
 	}
 	if (r)
-		--s->value; /* nobody will set it */
+		--s->tell.value; /* nobody will set it */
 	stream_word_end(s);
 	return r;
 }
@@ -229,7 +309,18 @@ CUresult stream_word_wait(struct stream *s, uint32_t value)
 {
 	struct sleeper z = {s, value};
 
-	return word_wait(call_link(), s->word, value, -1, remote.local ? ask_wake : NULL, &z) ? call_lost() : CUDA_SUCCESS;
+	return word_wait(call_link(), s->tell.word, value, -1, remote.local ? ask_wake : NULL, &z) ? call_lost() : CUDA_SUCCESS;
+}
+
+/* One that is destroyed and not yet through.  It may be gone and forgotten by now. */
+static CUresult wait_ended(struct stream *s)
+{
+	struct wire_tell t;
+
+	pthread_mutex_lock(&s->lock);
+	t = s->tell;
+	pthread_mutex_unlock(&s->lock);
+	return t.word && word_wait(call_link(), t.word, t.value, -1, NULL, NULL) ? call_lost() : CUDA_SUCCESS;
 }
 
 bool stream_settled(struct stream *s)
@@ -247,18 +338,10 @@ static bool nothing_ahead(struct stream *s)
 	pthread_mutex_lock(&s->ctx->lock);
 	list_each(l, &s->ctx->streams) {
 		struct stream *o = container_of(l, struct stream, link);
-		idle &= (o->flags & CU_STREAM_NON_BLOCKING) || stream_settled(o);
+		idle &= (o->flags & CU_STREAM_NON_BLOCKING) || stream_settled(o) || (o->ended && passed(o));
 	}
 	pthread_mutex_unlock(&s->ctx->lock);
 	return idle;
-}
-
-static CUresult wait_end(struct stream *s, uint64_t work)
-{
-	if (word_wait(call_link(), s->word, s->end, -1, NULL, NULL))
-		return call_lost();
-	stream_came(s, work);
-	return CUDA_SUCCESS;
 }
 
 CUresult stream_settle(struct stream *s)
@@ -269,10 +352,13 @@ CUresult stream_settle(struct stream *s)
 
 	if (s->capturing) /* a word's writing would be captured, too */
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	if (s->ended)
-		return wait_end(s, work);
 	stream_word_begin(s, &value);
-	r = s->word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (s->ended) {
+		s->tell.value--;
+		stream_word_end(s);
+		return wait_ended(s);
+	}
+	r = s->tell.word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 	stream_word_end(s);
 	if (!r)
 		r = stream_word_wait(s, value);
@@ -327,14 +413,14 @@ static bool look(struct stream *s, CUresult *why)
 	*why = CUDA_SUCCESS;
 	if (s->asked != work) {
 		stream_word_begin(s, &value);
-		*why = s->word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
+		*why = s->tell.word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 		if (!*why) {
 			s->asked_value = value;
 			s->asked = work;
 		}
 		stream_word_end(s);
 	}
-	if (*why || !word_reached(call_link(), s->word, s->asked_value))
+	if (*why || !word_reached(call_link(), s->tell.word, s->asked_value))
 		return false;
 	stream_came(s, work);
 	return true;
