@@ -2,7 +2,7 @@
 # Many at once, many after another, and one that stands still: 64 clients together, CONNECTS connections, and
 # a client stopped for STOPPED seconds while others work.
 . "$(dirname "$0")/faults.sh"
-: "${CLIENTS:=64}" "${CONNECTS:=256}" "${STOPPED:=3}"
+: "${CLIENTS:=64}" "${CONNECTS:=64}" "${STOPPED:=3}"
 count() { ls "/proc/$1/fd" | wc -l; }
 settled() { [ "$(children "$server" | wc -w)" -le 1 ] && [ "$(count "$server")" -le "$fds" ]; }
 serve

@@ -12,6 +12,7 @@ fail() {
 	failed=1
 }
 finish() {
+	grep -q 'Sanitizer\|runtime error\|exit status' "$dir/log" && fail "the server complains"
 	[ $failed = 0 ] || sed 's/^/server: /' "$dir/log"
 	exit $failed
 }
@@ -33,7 +34,7 @@ serve() { # further options
 	"$gangway" serve --on "$served" --listen "$address" "$@" 2>>"$dir/log" 8>&- 9>&- &
 	server=$!
 	serves=$((serves + 1))
-	until_true 20 listening $serves || fail "the server does not start"
+	until_true 60 listening $serves || fail "the server does not start"
 	GANGWAY_DEVICE=$(sed -n 's/.*listening on //p' "$dir/log" | tail -n 1)
 	export GANGWAY_DEVICE
 }
@@ -48,7 +49,7 @@ hold() {
 	"$client" "$2" <"$dir/$1.in" >"$dir/$1.out" 2>&1 8>&- 9>&- &
 	held=$!
 	exec 9>"$dir/$1.in"
-	until_true 20 says "$dir/$1.out" ready || fail "client $1 does not start: $(cat "$dir/$1.out")"
+	until_true 60 says "$dir/$1.out" ready || fail "client $1 does not start: $(cat "$dir/$1.out")"
 }
 release() { # the last one held
 	echo go >&9 2>/dev/null
@@ -57,4 +58,4 @@ release() { # the last one held
 worker_of() { # client's pid
 	sed -n "s/gangway\[\([0-9]*\)\]: client $1 of .*connected.*/\1/p" "$dir/log"
 }
-once() { timeout 20 "$client" once >"$dir/once.out" 2>&1; }
+once() { timeout 60 "$client" once >"$dir/once.out" 2>&1; }

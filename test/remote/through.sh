@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs a program on a device behind `gangway serve`: through.sh BUILD SERVED TRANSPORT PROGRAM [ARGUMENTS]
-# SERVED is null or cpu, TRANSPORT is unix or tcp. The program's exit status is the test's.
+# SERVED is null or cpu, TRANSPORT is unix or tcp. The program's exit status is the test's, unless the server
+# has something to complain about.
 build=$1 served=$2 transport=$3
 shift 3
 dir=$(mktemp -d) || exit 1
@@ -11,12 +12,19 @@ address=unix:$dir/socket
 "$build/bin/gangway" serve --on "$served" --listen "$address" 2>"$dir/log" &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-	address=$(sed -n 's/.*listening on //p' "$dir/log")
-	[ -n "$address" ] && break
+tenths=300
+while address=$(sed -n 's/.*listening on //p' "$dir/log"); [ -z "$address" ]; do
+	tenths=$((tenths - 1))
+	if [ $tenths = 0 ] || ! kill -0 $server 2>/dev/null; then
+		echo "the server does not start: $(cat "$dir/log")"
+		exit 1
+	fi
 	sleep 0.1
 done
 "$build/bin/gangway" run --on "$address" -- "$@"
 status=$?
-[ $status -eq 0 ] || [ $status -eq 77 ] || sed 's/^/server: /' "$dir/log" >&2
+kill $server
+wait $server || status=1
+grep -q 'was ended by signal\|exit status\|Sanitizer\|runtime error' "$dir/log" && status=1
+[ $status -eq 0 ] || [ $status -eq 77 ] || sed 's/^/server: /' "$dir/log"
 exit $status
