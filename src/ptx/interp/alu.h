@@ -37,8 +37,9 @@ typedef exec_fn alu_chooser(const struct ptx_inst *in);
 #define alu_cvt LEVEL(alu_cvt)
 #define alu_video LEVEL(alu_video)
 #define alu_mma LEVEL(alu_mma)
+#define alu_wmma LEVEL(alu_wmma)
 alu_chooser alu_int, alu_carry, alu_bits, alu_float, alu_approx, alu_half, alu_compare, alu_cvt, alu_video,
-	alu_mma;
+	alu_mma, alu_wmma;
 
 typedef int8_t s8;
 typedef int16_t s16;

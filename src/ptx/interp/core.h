@@ -269,6 +269,8 @@ enum shape { SHAPE_FAULT, SHAPE_DENSE, SHAPE_UNIFORM, SHAPE_LOOSE };
  */
 enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size,
 		       uint64_t a[LANES]);
+/* The host's address of n bytes, `offset` behind the address that a lane of x has; NULL: a fault was raised. */
+uint8_t *mem_bytes(struct warp *w, const struct xinst *x, unsigned lane, uint64_t offset, uint64_t n);
 /* May one lane touch these bytes, at a generic address? */
 bool mem_ok(struct warp *w, uint64_t addr, uint64_t size);
 /* Copies a string at a generic address, cut to size; false: fault raised. */

@@ -414,70 +414,6 @@ static void decode_operands(struct decoder *d, const struct ptx_inst *in, struct
 	}
 }
 
-/* Named .param memory: inside the frame, and not across the end of a kernel's arguments. */
-static void check_param(struct decoder *d, const struct ptx_inst *in, const struct xinst *x, unsigned value)
-{
-	const struct ptx_operand *o = &in->ops[value];
-	uint64_t size = (uint64_t)(ptx_type_bits(in->m.type[0]) / 8) * (o->kind == PTX_O_VEC ? o->n : 1);
-	uint64_t at = (uint64_t)x->imm, end = d->fn->param_frame_size;
-
-	if (x->target != PTX_PARAM || x->src[0] != NO_SLOT)
-		return;
-	if (d->fn->is_entry && at < d->fn->param_size)
-		end = d->fn->param_size;
-	if (x->imm < 0 || at > end || size > end - at || at % (ptx_type_bits(in->m.type[0]) / 8))
-		decode_fail(d, -EINVAL, in, "%s of %llu bytes at %lld lies outside the parameters",
-			    ptx_op_name(in->op), (unsigned long long)size, (long long)x->imm);
-	if (in->op == PTX_OP_st && d->fn->is_entry && at < d->fn->param_size)
-		decode_fail(d, -EINVAL, in, "a kernel's parameters cannot be written");
-}
-
-static enum access access_kind(const struct xinst *x)
-{
-	bool named = x->src[0] == NO_SLOT;
-
-	switch (x->target) {
-	case PTX_SHARED:
-	case PTX_SHARED_CLUSTER:
-		return !named && x->src_width[0] == W32 ? ACCESS_SHARED : ACCESS_ANY;
-	case PTX_LOCAL:
-		return named || x->src_width[0] == W64 ? ACCESS_LOCAL : ACCESS_ANY;
-	case PTX_PARAM:
-		if (named)
-			return ACCESS_PARAM;
-		/* fall through */
-	default:
-		return !named && x->src_width[0] == W64 ? ACCESS_GLOBAL : ACCESS_ANY;
-	}
-}
-
-static exec_fn select_access(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
-{
-	bool store = in->op == PTX_OP_st;
-	const struct ptx_operand *o = &in->ops[store ? 1 : 0];
-	unsigned width = store ? x->src_width[1] : x->dst_width, access;
-
-	check_param(d, in, x, store ? 1 : 0);
-	x->access = access_kind(x);
-	x->n = o->kind == PTX_O_VEC ? (uint8_t)o->n : 1;
-	access = o->kind != PTX_O_VEC && in->m.sem <= PTX_WEAK ? x->access : ACCESS_ANY;
-	if (o->kind == PTX_O_VEC) {
-		/* All elements in slots of one width; a sink counts as any. */
-		uint32_t first = store ? x->src[1] : x->dst;
-		bool seen = false;
-
-		for (uint32_t i = 0; i < o->n; i++) {
-			if (o->elem[i].kind == PTX_O_SINK)
-				continue;
-			if (seen && d->list_widths[first + i] != width)
-				return NULL;
-			width = d->list_widths[first + i];
-			seen = true;
-		}
-	}
-	return store ? access_store(in->m.type[0], width, access) : access_load(in->m.type[0], width, access);
-}
-
 /* Which source names the members; -1: all lanes of the warp take part; -2: each for itself. */
 static int member_source(const struct ptx_inst *in, const struct xinst *x)
 {
@@ -508,42 +444,6 @@ static int member_source(const struct ptx_inst *in, const struct xinst *x)
 	}
 }
 
-static exec_fn select_exec(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
-{
-	static exec_fn (*const ask[])(const struct ptx_inst *) = {mov_select,   collect_select, atomic_select,
-								  async_select, matrix_select,  tex_select,
-								  alu_select};
-	exec_fn run;
-
-	switch (in->op) {
-	case PTX_OP_ld:
-	case PTX_OP_ldu:
-	case PTX_OP_st:
-		return select_access(d, in, x);
-	case PTX_OP_bar_sync:
-	case PTX_OP_bar_arrive:
-	case PTX_OP_bar_red:
-	case PTX_OP_barrier_sync:
-	case PTX_OP_barrier_arrive:
-	case PTX_OP_barrier_red:
-		return x_bar;
-	case PTX_OP_ret:
-		return x_ret;
-	case PTX_OP_exit:
-		return x_exit;
-	case PTX_OP_trap:
-		return x_trap;
-	case PTX_OP_brkpt:
-		return x_nop; /* no debugger is there */
-	}
-	for (size_t i = 0; i < sizeof(ask) / sizeof(ask[0]); i++) {
-		run = ask[i](in);
-		if (run)
-			return run;
-	}
-	return NULL;
-}
-
 static void unsupported(struct decoder *d, const struct ptx_inst *in)
 {
 	char types[64] = "";
@@ -567,8 +467,8 @@ static void decode_plain(struct decoder *d, const struct ptx_inst *in)
 	decode_operands(d, in, &x);
 	if (d->e->err)
 		return;
-	x.run = select_exec(d, in, &x);
-	if (!x.run) {
+	x.run = decode_select(d, in, &x);
+	if (!x.run || !decode_fragments_good(d, in, &x)) {
 		unsupported(d, in);
 		return;
 	}

@@ -60,6 +60,10 @@ uint32_t slot_size(unsigned width);
  * false: no memory. */
 bool slots_assign(const struct ptx_function *f, uint32_t *place, uint64_t *size);
 
+/* decode_select.c.  NULL: not supported, or decode_fail has been called. */
+exec_fn decode_select(struct decoder *d, const struct ptx_inst *in, struct xinst *x);
+bool decode_fragments_good(const struct decoder *d, const struct ptx_inst *in, const struct xinst *x);
+
 /* decode_flow.c */
 void decode_bra(struct decoder *d, uint32_t i);
 void decode_brx(struct decoder *d, uint32_t i);

@@ -241,3 +241,19 @@ enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsi
 		return check_generic(w, x, size, a);
 	}
 }
+
+uint8_t *mem_bytes(struct warp *w, const struct xinst *x, unsigned lane, uint64_t offset, uint64_t n)
+{
+	uint64_t a[LANES], at, limit = w->block->grid->shared_size;
+
+	read_base(w, x, 0, a);
+	at = a[lane] + offset;
+	if (x->target == PTX_SHARED || x->target == PTX_SHARED_CLUSTER) {
+		if (inside(0, limit, at, n))
+			return w->block->shared + at;
+	} else if (range_ok(w, at, n)) {
+		return (uint8_t *)(uintptr_t)at;
+	}
+	bad(w, x, INTERP_ILLEGAL_ADDRESS, lane, at, n);
+	return NULL;
+}

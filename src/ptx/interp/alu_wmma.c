@@ -1,0 +1,240 @@
+/*
+ * wmma.mma: D = A B + C by a whole warp, on fragments as wmma.h has them.
+ *
+ * As with mma, products of narrow floats are summed in f64 and rounded once.
+ */
+#include "ptx/interp/alu_float.h"
+#include "ptx/interp/half.h"
+#include "ptx/interp/wmma.h"
+
+enum { MAX_MN = 256, MAX_MK = 512 }; /* elements of C; of A and of B */
+
+/* a * b + c.  Where a product of two elements is exact in f64 it does not matter whether this is fused. */
+static inline f64 add_product(f64 a, f64 b, f64 c)
+{
+#ifdef __FMA__
+	return __builtin_fma(a, b, c);
+#else
+	return a * b + c;
+#endif
+}
+
+/* c += a b for one N: constant, so that a row of c stays in registers. */
+#define PRODUCT(N)                                                                                           \
+	static void product_##N(f64 *c, const f64 *a, const f64 *b, unsigned m, unsigned k)                  \
+	{                                                                                                    \
+		for (unsigned row = 0; row < m; row++) {                                                     \
+			f64 sum[N];                                                                          \
+                                                                                                             \
+			for (unsigned j = 0; j < N; j++)                                                     \
+				sum[j] = c[row * N + j];                                                     \
+			for (unsigned i = 0; i < k; i++)                                                     \
+				for (unsigned j = 0; j < N; j++)                                             \
+					sum[j] = add_product(a[row * k + i], b[i * N + j], sum[j]);          \
+			for (unsigned j = 0; j < N; j++)                                                     \
+				c[row * N + j] = sum[j];                                                     \
+		}                                                                                            \
+	}
+PRODUCT(8)
+PRODUCT(16)
+PRODUCT(32)
+
+static void product(f64 *c, const f64 *a, const f64 *b, const struct ptx_mods *m)
+{
+	if (m->mma_n == 8)
+		product_8(c, a, b, m->mma_m, m->mma_k);
+	else if (m->mma_n == 16)
+		product_16(c, a, b, m->mma_m, m->mma_k);
+	else
+		product_32(c, a, b, m->mma_m, m->mma_k);
+}
+
+/* ---- elements --------------------------------------------------------------------------------------- */
+
+union elements {
+	u8 b[WMMA_MAX_BYTES];
+	u16 h[WMMA_MAX_BYTES / 2];
+	u32 w[WMMA_MAX_BYTES / 4];
+	f32 f[WMMA_MAX_BYTES / 4];
+	f64 d[WMMA_MAX_BYTES / 8];
+};
+
+static void to_f64(const union elements *e, unsigned type, f64 *to, unsigned n)
+{
+	switch (type) {
+	case PTX_F64:
+		memcpy(to, e->d, n * sizeof(*to));
+		break;
+	case PTX_F32:
+		for (unsigned i = 0; i < n; i++)
+			to[i] = e->f[i];
+		break;
+	case PTX_TF32: /* the low bits do not count */
+		for (unsigned i = 0; i < n; i++)
+			to[i] = bits_f32(e->w[i] & 0xffffe000);
+		break;
+	case PTX_BF16:
+		for (unsigned i = 0; i < n; i++)
+			to[i] = bf16_to_f32(e->h[i]);
+		break;
+	default:
+		for (unsigned i = 0; i < n; i++)
+			to[i] = f16_to_f32(e->h[i]);
+	}
+}
+
+static void from_f64(union elements *e, unsigned type, const f64 *from, unsigned n)
+{
+	if (type == PTX_F64) {
+		for (unsigned i = 0; i < n; i++)
+			e->d[i] = canon_f64(from[i]);
+	} else if (type == PTX_F16) {
+		for (unsigned i = 0; i < n; i++)
+			e->h[i] = f32_to_f16(f64_to_odd(from[i]));
+	} else {
+		for (unsigned i = 0; i < n; i++)
+			e->f[i] = canon_f32((f32)from[i]);
+	}
+}
+
+/* Element i of a run of narrow integers. */
+static inline s32 integer(const u8 *run, unsigned type, unsigned i)
+{
+	switch (type) {
+	case PTX_S8:
+		return (int8_t)run[i];
+	case PTX_U8:
+		return run[i];
+	case PTX_S4:
+		return (int8_t)((run[i / 2] >> 4 * (i % 2)) << 4) >> 4;
+	default:
+		return run[i / 2] >> 4 * (i % 2) & 15;
+	}
+}
+
+/* ---- the instruction -------------------------------------------------------------------------------- */
+
+/* What d, a, b and c are made of: A and B are not named where they are f16. */
+static unsigned type_of(const struct ptx_mods *m, unsigned operand)
+{
+	if (m->ntypes == 2)
+		return operand == 0 ? m->type[0] : operand == 3 ? m->type[1] : PTX_F16;
+	return m->type[operand];
+}
+
+static struct wmma_matrix matrix_of(const struct ptx_mods *m, unsigned operand)
+{
+	return wmma_matrix(m, operand == 1 ? WMMA_A : operand == 2 ? WMMA_B : WMMA_C, type_of(m, operand));
+}
+
+static void read_matrix(const struct warp *w, const struct xinst *x, unsigned operand, union elements *e)
+{
+	struct wmma_matrix m = matrix_of(&x->in->m, operand);
+
+	wmma_gather(w->regs, x->list + x->src[operand - 1], &m, e);
+}
+
+static void write_result(struct warp *w, const struct xinst *x, const union elements *e)
+{
+	struct wmma_matrix m = matrix_of(&x->in->m, 0);
+
+	wmma_scatter(w->regs, x->list + x->dst, x->in->ops[0].n, &m, e);
+}
+
+static void read_floats(const struct warp *w, const struct xinst *x, unsigned operand, f64 *to)
+{
+	struct wmma_matrix m = matrix_of(&x->in->m, operand);
+	union elements e;
+
+	read_matrix(w, x, operand, &e);
+	to_f64(&e, m.type, to, m.runs * m.run);
+}
+
+KERNEL(wmma_float)
+{
+	const struct ptx_mods *m = &x->in->m;
+	f64 a[MAX_MK], b[MAX_MK], c[MAX_MN];
+	union elements e;
+
+	read_floats(w, x, 1, a);
+	read_floats(w, x, 2, b);
+	read_floats(w, x, 3, c);
+	product(c, a, b, m);
+	from_f64(&e, m->type[0], c, m->mma_m * m->mma_n);
+	write_result(w, x, &e);
+}
+
+/* Bytes: B lies row by row; narrower ones: column by column. */
+static s32 dot(const struct ptx_mods *m, const union elements *a, const union elements *b, unsigned row, unsigned col)
+{
+	unsigned ta = m->type[1], tb = m->type[2], bits = ptx_type_bits(ta), k = m->mma_k, run = k * bits / 8;
+	s32 sum = 0;
+
+	for (unsigned i = 0; i < k; i++)
+		sum += integer(a->b + row * run, ta, i) *
+		       (bits == 8 ? integer(b->b + i * m->mma_n, tb, col) : integer(b->b + col * run, tb, i));
+	return sum;
+}
+
+KERNEL(wmma_int)
+{
+	const struct ptx_mods *m = &x->in->m;
+	union elements a, b, c;
+
+	read_matrix(w, x, 1, &a);
+	read_matrix(w, x, 2, &b);
+	read_matrix(w, x, 3, &c);
+	for (unsigned row = 0; row < m->mma_m; row++)
+		for (unsigned col = 0; col < m->mma_n; col++) {
+			u32 *at = &c.w[row * m->mma_n + col];
+			s64 sum = (s64)(s32)*at + dot(m, &a, &b, row, col);
+
+			if (m->sat)
+				sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+			*at = (u32)sum;
+		}
+	write_result(w, x, &c);
+}
+
+static bool fits(const struct ptx_inst *in)
+{
+	const struct ptx_mods *m = &in->m;
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct wmma_matrix x = matrix_of(m, i);
+
+		if (in->ops[i].kind != PTX_O_VEC || !wmma_fits(&x, in->ops[i].n))
+			return false;
+	}
+	return (m->mma_n == 8 || m->mma_n == 16 || m->mma_n == 32) && m->mma_m * m->mma_n <= MAX_MN &&
+	       m->mma_m * m->mma_k <= MAX_MK && m->mma_k * m->mma_n <= MAX_MK;
+}
+
+exec_fn alu_wmma(const struct ptx_inst *in)
+{
+	const struct ptx_mods *m = &in->m;
+	unsigned d, a, b, c;
+
+	if (in->op != PTX_OP_wmma_mma || (m->ntypes != 2 && m->ntypes != 4) || m->op || !fits(in))
+		return NULL;
+	d = type_of(m, 0);
+	a = type_of(m, 1);
+	b = type_of(m, 2);
+	c = type_of(m, 3);
+	switch (a) {
+	case PTX_F16:
+		return b == a && (d == PTX_F16 || d == PTX_F32) && (c == PTX_F16 || c == PTX_F32) ? wmma_float : NULL;
+	case PTX_BF16:
+	case PTX_TF32:
+		return b == a && d == PTX_F32 && c == d ? wmma_float : NULL;
+	case PTX_F64:
+		return b == a && d == a && c == a ? wmma_float : NULL;
+	case PTX_S8:
+	case PTX_U8:
+	case PTX_S4:
+	case PTX_U4:
+		return ptx_type_bits(b) == ptx_type_bits(a) && d == PTX_S32 && c == d ? wmma_int : NULL;
+	default:
+		return NULL;
+	}
+}
