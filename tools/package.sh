@@ -23,8 +23,7 @@ dist=$(cd "$dist" && pwd)
 
 stage() { # PREFIX FOLDER
 	DESTDIR=$2 cmake --install "$build" --prefix "$1" --strip >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
-	find "$2" -type d -exec chmod 0755 {} +
-	find "$2" -type f -name '*.so*' -exec chmod 0644 {} +
+	find "$2" -type f -name '*.so*' -exec chmod a-x {} +
 }
 
 # Licences of what is linked in statically, as the packages it came from have them.
@@ -38,7 +37,11 @@ licences() { # FOLDER
 	done
 }
 
-same_time() {
+# Modes and times, whatever umask the sources were checked out with.
+same() { # FOLDER
+	find "$1" -type d -exec chmod 0755 {} +
+	find "$1" -type f -perm -u+x -exec chmod 0755 {} +
+	find "$1" -type f ! -perm -u+x -exec chmod 0644 {} +
 	find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
 
@@ -50,7 +53,7 @@ cp "$here/packaging/tarball/run" "$here/packaging/tarball/INSTALL" "$work/$name/
 cp "$here/LICENSE" "$here/packaging/debian/copyright" "$work/$name/share/doc/gangway/"
 licences "$work/$name/share/doc/gangway"
 chmod 0755 "$work/$name/run"
-same_time "$work/$name"
+same "$work/$name"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=gnu \
 	-C "$work" -cf - "$name" | gzip -9n >"$dist/$name.tar.gz"
 
@@ -93,7 +96,7 @@ sed -e "s/@VERSION@/$version/; s/@ARCH@/$arch/; s/@SIZE@/$size/; s/@DEPENDS@/$de
 	"$here/packaging/debian/control.in" >"$root/DEBIAN/control"
 (cd "$root" && find usr -type f | sort | xargs md5sum) >"$root/DEBIAN/md5sums"
 install -m 0755 "$here/packaging/debian/postinst" "$root/DEBIAN/postinst"
-same_time "$root"
+same "$root"
 deb=$dist/gangway_${version}_$arch.deb
 dpkg-deb --root-owner-group -Zxz --build "$root" "$deb" >"$work/log" || { cat "$work/log" >&2; exit 1; }
 

@@ -1,13 +1,10 @@
 #!/bin/sh
 # Package and tarball in a bare Debian, which has no compiler, no CUDA and nothing of ours: chroot.sh BUILD
 #
-# The system is made by debootstrap once, and kept in the tests' cache. The package is installed, tried as root and
-# as nobody, and purged without a trace; then the tarball in its place.
+# The package is installed, tried as root and as nobody, and purged without a trace; then the tarball in its place.
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
-[ "$(id -u)" = 0 ] || { echo "skipped: only root can make a chroot"; exit 77; }
-sh "$here/../real/package.sh" debootstrap debootstrap || exit
-cache=${GANGWAY_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gangway-test}
+base=$("$here/bare.sh") || exit
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 failed=0
@@ -16,17 +13,6 @@ fail() {
 	failed=1
 }
 
-release=$(. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}")
-base=$cache/debootstrap-$release.tar
-if [ ! -e "$base" ]; then
-	mirror=$(sed -n 's/^URIs: *\(http[^ ]*\/debian\)\/* *$/\1/p; s/^deb \(http[^ ]*\/debian\)\/* .*/\1/p' \
-		/etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null | head -n 1)
-	mkdir -p "$cache"
-	timeout 800 debootstrap --variant=minbase "$release" "$out/base" ${mirror:+"$mirror"} >"$out/log" 2>&1 ||
-		{ echo "skipped: debootstrap cannot make a $release: $(tail -n 1 "$out/log")"; exit 77; }
-	tar -C "$out/base" --one-file-system -cf "$base.$$" . && mv "$base.$$" "$base"
-	rm -rf "$out/base"
-fi
 root=$out/root
 mkdir "$root"
 tar -C "$root" -xf "$base" || exit 1
@@ -38,7 +24,7 @@ in_root() {
 }
 in_root true || { echo "skipped: this machine allows no chroot with /proc"; exit 77; }
 listing() {
-	(cd "$root" && find . -path ./proc -prune -o -path ./var -prune -o -path ./tmp -prune -o -print | sort)
+	(cd "$root" && find . -path ./proc -prune -o -path ./var -prune -o -path ./tmp -prune -o -path ./dev/shm -prune -o -print | sort)
 }
 
 "$here/../../tools/package.sh" "$build" "$out/dist" >"$out/log" 2>&1 || { cat "$out/log"; exit 1; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # podman --device gangway.dev/gpu=0 gives a container the device of a server outside: podman.sh PREFIX
 #
-# A bare Debian (of chroot.sh) with a CUDA program in it and nothing of ours, run with runc; as root, and rootless
+# A bare Debian with a CUDA program in it and nothing of ours, run with runc; as root, and rootless
 # as the user GANGWAY_TEST_USER (who needs subordinate ids) if that is set. The description's kind is made
 # unique, for /etc/cdi is everybody's.
 prefix=$1
@@ -10,9 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 for pair in 'podman podman' 'runc runc'; do
 	sh "$here/../real/package.sh" $pair || exit
 done
-cache=${GANGWAY_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gangway-test}
-base=$(ls "$cache"/debootstrap-*.tar 2>/dev/null | head -n 1)
-[ -n "$base" ] || { echo "skipped: no system in $cache: test/package/chroot.sh makes one"; exit 77; }
+base=$("$here/bare.sh") || exit
 out=$(mktemp -d) || exit 1
 kind=gangway-test-$$.dev/gpu
 server=

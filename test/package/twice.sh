@@ -23,4 +23,8 @@ mkdir "$out/a" "$out/b"
 tar -C "$out/a" -xzf "$out"/one/dist/*.tar.gz
 tar -C "$out/b" -xzf "$out"/two/somewhere/else/dist/*.tar.gz
 diff -rq "$out/a" "$out/b"
+for side in a b; do
+	(cd "$out/$side" && find . -printf '%p %m %s %T@ %l\n' | sort) >"$out/$side.list"
+done
+diff "$out/a.list" "$out/b.list"
 exit 1
