@@ -12,6 +12,7 @@ bool msg_init(struct msg *m, struct session *s, const struct frame *f)
 	m->frame = *f;
 	m->broken = false;
 	m->error = m->result = CUDA_SUCCESS;
+	m->value = 0;
 	m->heap_in = m->heap_out = NULL;
 	m->out = m->few_out;
 	m->out_size = sizeof m->few_out;
@@ -188,7 +189,7 @@ void msg_drop(struct msg *m, enum handle_kind kind, uint64_t id)
 
 static int answer(struct msg *m)
 {
-	struct wire_reply head = {.result = m->result};
+	struct wire_reply head = {.result = m->result, .value = m->value};
 	size_t size = m->result ? sizeof head : m->out_used;
 	void *room;
 	int r = lane_reply_reserve(m->frame.lane, size, &room);

@@ -1,5 +1,7 @@
 /* Who serves which call: the plain ones are generated (serve_cuX), ours are written by hand. */
 #include "server/code.h"
+#include "server/nvml.h"
+#include "wire/nvml.h"
 
 #include "gen/cuda_server.inc"
 
@@ -69,5 +71,7 @@ const struct served *serve_find(unsigned op)
 {
 	if (op < PLAIN)
 		return by_number[op];
+	if (op >= WIRE_NVML)
+		return nvml_find(op);
 	return op >= WIRE_DEVICES && op < WIRE_OPS_END ? by_own_number[op - WIRE_DEVICES] : NULL;
 }

@@ -49,6 +49,7 @@ struct msg {
 	bool broken;	/* the frame makes no sense: the session ends */
 	CUresult error; /* why the call is not made */
 	CUresult result;
+	int32_t value; /* of an NVML call: what it returned */
 	uint8_t *in, *in_end;
 	size_t out_used, out_size;
 	uint8_t *out;

@@ -14,6 +14,8 @@
 #include "server/code.h"
 #include "server/give.h"
 #include "server/log.h"
+#include "server/nvml.h"
+#include "server/nvml_list.h"
 #include "server/pool.h"
 #include "server/session.h"
 #include "server/worker.h"
@@ -129,6 +131,8 @@ static void serve(int client, const struct cuda_ops *ops, unsigned spin_us, stru
 	config.spin_us = spin_us;
 	config.build = note_build;
 	config.protocol = wire_protocol();
+	char from[USAGE_TEXT];
+	nvml_list_address(client, from);
 	int r = link_serve(&s.link, client, &config, error);
 	if (r) {
 		log_event("client refused: %s", error);
@@ -138,6 +142,7 @@ static void serve(int client, const struct cuda_ops *ops, unsigned spin_us, stru
 	log_event("client %d of user %d connected (%s, %s)", peer->pid, peer->known ? (int)peer->uid : -1,
 		peer->local ? "shared memory" : "tcp", peer->build);
 	describe_client(peer, stats);
+	nvml_list_client(peer, from);
 	r = session_start(&s);
 	if (!r)
 		r = session_run(&s);
@@ -195,9 +200,12 @@ _Noreturn void worker_main(int parent, const struct server_config *config, struc
 	keep_only(parent);
 	set_signals();
 	events_capture_output();
+	nvml_device(config->device);
 	ops = open_device(config->device, stats, why, sizeof why);
-	if (ops)
+	if (ops) {
 		warm_up(ops);
+		nvml_warm_up(ops);
+	}
 	give_say(FIRST_FD, ops ? WORKER_READY : WORKER_FAILED, why);
 	client = give_take(FIRST_FD);
 	if (client < 0)

@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include "util/errors.h"
 #include "wire/call.h"
+#include "wire/pack.h"
 #include "wire/trace.h"
 
 static struct link *the_link;
@@ -184,33 +185,10 @@ CUresult call_flush(void)
 	return r ? r : call_late();
 }
 
-static size_t total(size_t size, const struct wire_piece *p, unsigned n)
-{
-	size = wire_pad(size);
-	for (unsigned i = 0; i < n; i++) {
-		if (p[i].size >= SIZE_MAX / 2 - size - 8)
-			return SIZE_MAX;
-		size += wire_pad(p[i].size);
-	}
-	return size;
-}
-
-static void pack(uint8_t *to, const void *args, size_t size, const struct wire_piece *p, unsigned n)
-{
-	if (size)
-		memcpy(to, args, size);
-	to += wire_pad(size);
-	for (unsigned i = 0; i < n; i++) {
-		if (p[i].size)
-			memcpy(to, p[i].data, p[i].size);
-		to += wire_pad(p[i].size);
-	}
-}
-
 CUresult call_post(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin)
 {
 	struct lane *lane = call_lane();
-	size_t all = total(size, in, nin);
+	size_t all = pack_size(size, in, nin);
 	void *room;
 
 	if (!lane)
@@ -220,53 +198,32 @@ CUresult call_post(unsigned op, const void *args, size_t size, const struct wire
 	room = call_reserve(lane, all);
 	if (!room)
 		return call_lost();
-	pack(room, args, size, in, nin);
+	pack_put(room, args, size, in, nin);
 	CUresult r = call_send(lane, op, all, NULL, 0);
 	call_posted();
 	return r;
-}
-
-/* The answer is copied out, so its length only has to be what we expect. */
-static CUresult unpack(const struct frame *f, const struct wire_piece *p, unsigned n)
-{
-	struct wire_reply head;
-	const uint8_t *from = f->payload;
-
-	if (f->size < sizeof head)
-		return call_lost();
-	memcpy(&head, from, sizeof head);
-	if (head.result != CUDA_SUCCESS && f->size == sizeof head)
-		return head.result;
-	if (f->size != sizeof head + total(0, p, n))
-		return call_lost();
-	from += sizeof head;
-	for (unsigned i = 0; i < n; i++) {
-		if (p[i].size)
-			memcpy(p[i].data, from, p[i].size);
-		from += wire_pad(p[i].size);
-	}
-	return head.result;
 }
 
 CUresult call_sync(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
 	const struct wire_piece *out, unsigned nout)
 {
 	struct lane *lane = call_lane();
-	size_t all = total(size, in, nin);
+	size_t all = pack_size(size, in, nin);
 	struct frame reply;
 	void *room;
 
 	if (!lane)
 		return call_lost();
-	if (all > lane_payload_max(lane) - sizeof(struct wire_request) || total(0, out, nout) > lane_payload_max(lane) - 8)
+	if (all > lane_payload_max(lane) - sizeof(struct wire_request) || pack_size(0, out, nout) > lane_payload_max(lane) - 8)
 		return CUDA_ERROR_INVALID_VALUE;
 	room = call_reserve(lane, all);
 	if (!room)
 		return call_lost();
-	pack(room, args, size, in, nin);
+	pack_put(room, args, size, in, nin);
 	CUresult r = call_ask(lane, op, all, NULL, 0, &reply);
+	struct wire_reply head;
 	if (reply.size)
-		r = unpack(&reply, out, nout);
+		r = pack_take(reply.payload, reply.size, out, nout, &head) ? (CUresult)head.result : call_lost();
 	call_done(lane);
 	return r;
 }

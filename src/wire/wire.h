@@ -27,7 +27,7 @@ struct wire_request {
 /* First in every frame down. */
 struct wire_reply {
 	int32_t result;
-	int32_t unused;
+	int32_t value; /* of an NVML call: what it returned, its values with it whatever that is (wire/nvml.h) */
 };
 
 /*

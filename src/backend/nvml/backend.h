@@ -25,6 +25,9 @@ struct nvml_backend {
 	nvmlReturn_t (*open)(const char *device, struct nvml_ops *table, char *why, size_t size);
 	void (*close)(void);  /* the last nvmlShutdown; calls may still be under way.  May be NULL */
 	void (*forked)(void); /* in a child, where the parent's connection must be let go.  May be NULL */
+
+	/* A number from the vendor's private table, by its place there (front/nvml/private.c).  May be NULL */
+	nvmlReturn_t (*hidden)(nvmlDevice_t device, unsigned slot, unsigned *value);
 };
 
 extern const struct nvml_backend nvml_nvidia_backend, nvml_machine_backend, nvml_remote_backend;

@@ -1,10 +1,6 @@
 /* Processes that use a device, as they say themselves. */
 #include "backend/nvml/machine.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "backend/nvml/process.h"
 
 struct collect {
@@ -41,34 +37,5 @@ static nvmlReturn_t list_processes(nvmlDevice_t device, enum process_kind kind, 
 	return NVML_SUCCESS;
 }
 
-#define ALL(name, kind)                                                                                                \
-	nvmlReturn_t machine_nvmlDeviceGet##name##RunningProcesses(nvmlDevice_t device, unsigned *count,                \
-		nvmlProcessInfo_v1_t *infos)                                                                           \
-	{                                                                                                              \
-		return process_give_v1(device, kind, count, infos, list_processes);                                    \
-	}                                                                                                              \
-	nvmlReturn_t machine_nvmlDeviceGet##name##RunningProcesses_v2(nvmlDevice_t device, unsigned *count,             \
-		nvmlProcessInfo_v2_t *infos)                                                                           \
-	{                                                                                                              \
-		return process_give(device, kind, count, infos, list_processes);                                       \
-	}                                                                                                              \
-	nvmlReturn_t machine_nvmlDeviceGet##name##RunningProcesses_v3(nvmlDevice_t device, unsigned *count,             \
-		nvmlProcessInfo_t *infos)                                                                              \
-	{                                                                                                              \
-		return process_give(device, kind, count, infos, list_processes);                                       \
-	}
-
-ALL(Compute, PROCESS_COMPUTE)
-ALL(Graphics, PROCESS_GRAPHICS)
-ALL(MPSCompute, PROCESS_MPS)
-
-nvmlReturn_t machine_nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *list)
-{
-	return process_give_details(device, list, list_processes);
-}
-
-nvmlReturn_t machine_nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples,
-	unsigned *count, unsigned long long last_seen)
-{
-	return process_give_samples(device, samples, count, last_seen, list_processes);
-}
+#define PROCESSES_OF machine
+#include "backend/nvml/process_calls.inc"

@@ -1,11 +1,222 @@
+#include "backend/nvml/remote.h"
+
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
-#include "backend/nvml/backend.h"
+#include <string.h>
+#include <time.h>
+#include "transport/transport.h"
+#include "util/note.h"
+#include "util/slots.h"
+#include "wire/protocol.h"
+
+#define ANSWER_MS 20000 /* a device that does not answer for so long is lost */
+#define PAUSE_MS  1000	/* between tries to reach a server that was not there */
+
+static struct {
+	pthread_mutex_t lock;
+	bool open; /* between nvmlInit and nvmlShutdown */
+	char address[256];
+	struct link *link; /* NULL: to be made */
+	struct lane *lane;
+	uint64_t not_before; /* ms: when to try again */
+	struct wire_nvml_devices devices;
+} server = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void let_go(void)
+{
+	link_destroy(server.link);
+	server.link = NULL;
+	server.lane = NULL;
+}
+
+/* With the lock and a link: 0 or -errno; the caller lets go of a link that fails. */
+static int exchange(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
+	const struct wire_piece *out, unsigned nout, int *value)
+{
+	size_t all = sizeof(struct wire_request) + pack_size(size, in, nin);
+	struct wire_request *head;
+	struct wire_reply answer;
+	struct frame reply;
+	void *room;
+	int err;
+
+	if ((err = lane_reserve(server.lane, (uint32_t)all, &room)))
+		return err;
+	head = room;
+	head->context = 0;
+	pack_put((uint8_t *)(head + 1), args, size, in, nin);
+	if ((err = lane_call(server.lane, op, (uint32_t)all, NULL, 0, NULL)) ||
+		(err = lane_wait_reply(server.lane, &reply, ANSWER_MS)))
+		return err;
+	err = pack_take(reply.payload, reply.size, out, nout, &answer) && !answer.result ? 0 : -EPROTO;
+	lane_release(server.lane);
+	*value = answer.value;
+	return err;
+}
+
+static int ask_devices(char *why, size_t size)
+{
+	struct wire_nvml_devices d;
+	const struct wire_piece out = {&d, sizeof d};
+	int value = 0, err = exchange(WIRE_NVML_DEVICES, NULL, 0, NULL, 0, &out, 1, &value);
+
+	if (!err && (value || d.count > WIRE_NVML_DEVICES_MAX)) {
+		snprintf(why, size, "the server says nothing of its devices (nvmlReturn_t %d)", value);
+		err = -ENODEV;
+	}
+	if (err)
+		return err;
+	d.driver[sizeof d.driver - 1] = 0;
+	for (unsigned i = 0; i < d.count; i++) {
+		struct wire_nvml_device *one = &d.device[i];
+		one->name[sizeof one->name - 1] = one->uuid[sizeof one->uuid - 1] = 0;
+		one->pci.busId[sizeof one->pci.busId - 1] = one->pci.busIdLegacy[sizeof one->pci.busIdLegacy - 1] = 0;
+	}
+	server.devices = d;
+	return 0;
+}
+
+/* With the lock. */
+static int connect_now(char *why, size_t size)
+{
+	struct link_config config = link_defaults(false);
+	char error[LINK_ERROR_TEXT] = "";
+	int err;
+
+	config.build = note_build;
+	config.protocol = wire_protocol();
+	config.up_size = config.down_size = 65536; /* nothing large goes over */
+	config.words = 8;
+	snprintf(why, size, "the server does not answer");
+	err = link_connect(&server.link, server.address, &config, error);
+	if (err) {
+		server.link = NULL;
+		snprintf(why, size, "%s", error);
+	} else if (!(err = lane_open(server.link, &server.lane))) {
+		err = ask_devices(why, size);
+	}
+	if (err)
+		let_go();
+	server.not_before = err ? now_ms() + PAUSE_MS : 0;
+	return err;
+}
+
+nvmlReturn_t remote_ask(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
+	const struct wire_piece *out, unsigned nout)
+{
+	char why[256];
+	int result = NVML_ERROR_GPU_IS_LOST, err = -ENOTCONN;
+
+	pthread_mutex_lock(&server.lock);
+	if (!server.open)
+		result = NVML_ERROR_UNINITIALIZED;
+	for (int tries = 0; server.open && err && tries < 2; tries++) {
+		if (!server.link && (now_ms() < server.not_before || connect_now(why, sizeof why)))
+			break;
+		uint32_t most = lane_payload_max(server.lane);
+		if (pack_size(size, in, nin) > most - sizeof(struct wire_request) || pack_size(0, out, nout) > most - sizeof(struct wire_reply)) {
+			result = NVML_ERROR_INVALID_ARGUMENT;
+			break;
+		}
+		err = exchange(op, args, size, in, nin, out, nout, &result);
+		if (err) {
+			let_go();
+			result = NVML_ERROR_GPU_IS_LOST;
+		}
+	}
+	pthread_mutex_unlock(&server.lock);
+	return (nvmlReturn_t)result;
+}
+
+bool remote_devices(struct wire_nvml_devices *all)
+{
+	pthread_mutex_lock(&server.lock);
+	*all = server.devices;
+	bool there = server.open;
+	pthread_mutex_unlock(&server.lock);
+	return there;
+}
+
+bool remote_device(nvmlDevice_t handle, struct wire_nvml_device *d)
+{
+	pthread_mutex_lock(&server.lock);
+	int i = nvml_handle_index(handle, (int)server.devices.count);
+	if (i >= 0)
+		*d = server.devices.device[i];
+	pthread_mutex_unlock(&server.lock);
+	return i >= 0;
+}
+
+bool remote_is_local(void)
+{
+	pthread_mutex_lock(&server.lock);
+	bool local = server.link && link_peer(server.link)->local;
+	pthread_mutex_unlock(&server.lock);
+	return local;
+}
+
+/* ---- opening ---- */
+
+static nvmlReturn_t not_ours(void)
+{
+	return NVML_ERROR_NO_PERMISSION;
+}
+
+#include "gen/nvml_classes.inc"
+
+/* What changes the machine is its owner's to do, not a client's. */
+static void fill_table(struct nvml_ops *table)
+{
+	slot_fn *slots = (slot_fn *)table;
+
+	*table = call_ops;
+	slots_put(table, &remote_ops, nvml_OP_COUNT);
+	for (int i = 0; i < nvml_OP_COUNT; i++)
+		if (nvml_classes[i] == 'o')
+			slots[i] = (slot_fn)not_ours;
+}
 
 static nvmlReturn_t open_remote(const char *device, struct nvml_ops *table, char *why, size_t size)
 {
-	(void)table;
-	snprintf(why, size, "%s cannot be asked yet", device);
-	return NVML_ERROR_DRIVER_NOT_LOADED;
+	pthread_mutex_lock(&server.lock);
+	let_go();
+	snprintf(server.address, sizeof server.address, "%s", device);
+	int err = connect_now(why, size);
+	server.open = !err;
+	pthread_mutex_unlock(&server.lock);
+	if (err)
+		return NVML_ERROR_DRIVER_NOT_LOADED;
+	fill_table(table);
+	return NVML_SUCCESS;
 }
 
-const struct nvml_backend nvml_remote_backend = {.open = open_remote};
+static void close_remote(void)
+{
+	pthread_mutex_lock(&server.lock);
+	server.open = false;
+	let_go();
+	pthread_mutex_unlock(&server.lock);
+}
+
+/* Whoever held the lock is not here; the link is the parent's. */
+static void forked(void)
+{
+	pthread_mutex_init(&server.lock, NULL);
+	let_go();
+}
+
+const struct nvml_backend nvml_remote_backend = {
+	.open = open_remote,
+	.close = close_remote,
+	.forked = forked,
+	.hidden = remote_hidden,
+};

@@ -1,0 +1,179 @@
+/* The calls: plain ones are generated (call_nvmlX); here are those that are known already, or are not plain. */
+#include "backend/nvml/remote.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "backend/nvml/process.h"
+#include "util/pci.h"
+
+#define call_sync(op, ...) remote_ask(WIRE_NVML + (op), __VA_ARGS__)
+
+#include "gen/nvml_client.inc"
+
+#include "gen/nvml_call.inc"
+#include "gen/nvml_remote.inc"
+
+static nvmlReturn_t give_text(const char *text, char *to, unsigned size)
+{
+	if (!to)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (strlen(text) >= size)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	strcpy(to, text);
+	return NVML_SUCCESS;
+}
+
+/* ---- known since the link was made ---- */
+
+nvmlReturn_t remote_nvmlSystemGetDriverVersion(char *version, unsigned length)
+{
+	struct wire_nvml_devices all;
+
+	return remote_devices(&all) ? give_text(all.driver, version, length) : NVML_ERROR_UNINITIALIZED;
+}
+
+nvmlReturn_t remote_nvmlDeviceGetCount_v2(unsigned *count)
+{
+	struct wire_nvml_devices all;
+
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!remote_devices(&all))
+		return NVML_ERROR_UNINITIALIZED;
+	*count = all.count;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t remote_nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device)
+{
+	struct wire_nvml_device d;
+
+	if (!device || index >= WIRE_NVML_DEVICES_MAX || !remote_device(NVML_HANDLE(index), &d))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*device = NVML_HANDLE(index);
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t remote_nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
+{
+	struct wire_nvml_devices all;
+
+	if (!uuid || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!remote_devices(&all))
+		return NVML_ERROR_UNINITIALIZED;
+	for (unsigned i = 0; i < all.count; i++) {
+		if (strcasecmp(all.device[i].uuid, uuid))
+			continue;
+		*device = NVML_HANDLE(i);
+		return NVML_SUCCESS;
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t remote_nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *device)
+{
+	struct wire_nvml_devices all;
+	struct pci_address a;
+
+	if (!id || !device || !pci_parse(id, &a))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!remote_devices(&all))
+		return NVML_ERROR_UNINITIALIZED;
+	for (unsigned i = 0; i < all.count; i++) {
+		const nvmlPciInfo_t *p = &all.device[i].pci;
+		if (p->domain != a.domain || p->bus != a.bus || p->device != a.device || a.function)
+			continue;
+		*device = NVML_HANDLE(i);
+		return NVML_SUCCESS;
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t remote_nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *index)
+{
+	struct wire_nvml_device d;
+
+	if (!index || !remote_device(device, &d))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*index = (unsigned)nvml_handle_index(device, WIRE_NVML_DEVICES_MAX);
+	return NVML_SUCCESS;
+}
+
+/* A part of a device (MIG) has a handle of the server's: it is asked. */
+nvmlReturn_t remote_nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned length)
+{
+	struct wire_nvml_device d;
+
+	return remote_device(device, &d) ? give_text(d.name, name, length) : call_nvmlDeviceGetName(device, name, length);
+}
+
+nvmlReturn_t remote_nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned length)
+{
+	struct wire_nvml_device d;
+
+	return remote_device(device, &d) ? give_text(d.uuid, uuid, length) : call_nvmlDeviceGetUUID(device, uuid, length);
+}
+
+nvmlReturn_t remote_nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+	struct wire_nvml_device d;
+
+	if (!pci)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!remote_device(device, &d))
+		return call_nvmlDeviceGetPciInfo_v3(device, pci);
+	*pci = d.pci;
+	return NVML_SUCCESS;
+}
+
+/* ---- processes: those that the server lets us see ---- */
+
+static nvmlReturn_t list_processes(nvmlDevice_t device, enum process_kind kind, struct process_list *list)
+{
+	struct wire_nvml_processes *all = calloc(1, sizeof *all);
+	const struct wire_nvml_ask ask = {(uintptr_t)device, kind, 0};
+	const struct wire_piece out = {all, sizeof *all};
+	nvmlReturn_t r = all ? remote_ask(WIRE_NVML_PROCESSES, &ask, sizeof ask, NULL, 0, &out, 1) : NVML_ERROR_MEMORY;
+
+	for (unsigned i = 0; !r && i < all->count && i < WIRE_NVML_PROCESSES_MAX; i++) {
+		const struct wire_nvml_process *p = &all->process[i];
+		process_list_add(list, (struct process){.pid = p->pid, .memory = p->memory, .instance = p->instance,
+						   .compute_instance = p->compute_instance, .kernels = p->kernels, .copies = p->copies});
+	}
+	process_list_sort(list);
+	free(all);
+	return r;
+}
+
+#define PROCESSES_OF remote
+#include "backend/nvml/process_calls.inc"
+
+/* ---- of the server's machine: no use elsewhere ---- */
+
+nvmlReturn_t remote_nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned size, unsigned long *set)
+{
+	return remote_is_local() ? call_nvmlDeviceGetCpuAffinity(device, size, set) : NVML_ERROR_NOT_SUPPORTED;
+}
+
+nvmlReturn_t remote_nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned size, unsigned long *set,
+	nvmlAffinityScope_t scope)
+{
+	return remote_is_local() ? call_nvmlDeviceGetCpuAffinityWithinScope(device, size, set, scope) : NVML_ERROR_NOT_SUPPORTED;
+}
+
+nvmlReturn_t remote_nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned size, unsigned long *set,
+	nvmlAffinityScope_t scope)
+{
+	return remote_is_local() ? call_nvmlDeviceGetMemoryAffinity(device, size, set, scope) : NVML_ERROR_NOT_SUPPORTED;
+}
+
+/* ---- what only the vendor's own tool asks for ---- */
+
+nvmlReturn_t remote_hidden(nvmlDevice_t device, unsigned slot, unsigned *value)
+{
+	const struct wire_nvml_ask ask = {(uintptr_t)device, slot, 0};
+	const struct wire_piece out = {value, sizeof *value};
+
+	return remote_ask(WIRE_NVML_HIDDEN, &ask, sizeof ask, NULL, 0, &out, 1);
+}

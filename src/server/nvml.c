@@ -1,0 +1,308 @@
+#include "server/nvml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "backend/nvml/machine.h"
+#include "backend/nvml/vendor.h"
+#include "server/msg.h"
+#include "server/nvml_list.h"
+#include "util/slots.h"
+#include "util/uuid.h"
+#include "wire/nvml.h"
+
+#define PARTS 64 /* of devices (MIG) that a client may name, beyond the devices themselves */
+
+static const char *kind = "nvidia";
+static struct nvml_ops table; /* complete once opened is set */
+static bool opened, vendor;
+static nvmlReturn_t failed;
+static unsigned ndevices;
+static nvmlDevice_t devices[WIRE_NVML_DEVICES_MAX], parts[PARTS];
+static unsigned nparts;
+
+void nvml_device(const char *device)
+{
+	kind = device;
+}
+
+/* ---- opening: at the first call, or before it where that takes time ---- */
+
+static nvmlReturn_t unsupported(void)
+{
+	return NVML_ERROR_NOT_SUPPORTED;
+}
+
+static nvmlReturn_t open_machine(void)
+{
+	char why[256];
+	nvmlReturn_t r = machine_open(kind, getenv("CUDA_VISIBLE_DEVICES"), why, sizeof why);
+
+	table = machine_ops;
+	for (int i = 0; i < machine.count && i < WIRE_NVML_DEVICES_MAX; i++)
+		devices[ndevices++] = NVML_HANDLE(i);
+	return r;
+}
+
+/* The vendor's handle for each device that CUDA has, by its UUID. */
+static nvmlReturn_t open_vendor(const struct cuda_ops *ops)
+{
+	char why[256], text[UUID_TEXT];
+	nvmlReturn_t r = nvml_vendor_open(&table, why, sizeof why);
+	int count = 0;
+	CUuuid uuid;
+
+	if (!r)
+		r = table.nvmlInit_v2();
+	if (!r && ops->cuDeviceGetCount(&count))
+		r = NVML_ERROR_UNKNOWN;
+	for (int i = 0; !r && i < count && i < WIRE_NVML_DEVICES_MAX; i++) {
+		if (ops->cuDeviceGetUuid_v2(&uuid, i))
+			return NVML_ERROR_UNKNOWN;
+		uuid_text((const unsigned char *)uuid.bytes, text);
+		r = table.nvmlDeviceGetHandleByUUID(text, &devices[i]);
+		memcpy(text, "MIG", 3);
+		if (r == NVML_ERROR_NOT_FOUND)
+			r = table.nvmlDeviceGetHandleByUUID(text, &devices[i]);
+		ndevices = (unsigned)i + 1;
+	}
+	vendor = true;
+	return r;
+}
+
+static nvmlReturn_t open_once(const struct cuda_ops *ops)
+{
+	if (opened)
+		return failed;
+	opened = true;
+	failed = strcmp(kind, "nvidia") ? open_machine() : open_vendor(ops);
+	slots_fill(&table, (slot_fn)unsupported, nvml_OP_COUNT);
+	return failed;
+}
+
+void nvml_warm_up(const struct cuda_ops *ops)
+{
+	if (strcmp(kind, "nvidia") || !open_once(ops))
+		return;
+	opened = false; /* a client may have more luck */
+	ndevices = 0;
+}
+
+/* ---- the plain calls: generated, with what is ours in place of CUDA's ---- */
+
+struct nvml_served {
+	unsigned op;
+	void (*serve)(const struct nvml_ops *ops, struct msg *m);
+	bool waits;
+};
+
+static nvmlDevice_t find_device(uint64_t id)
+{
+	int i = nvml_handle_index((nvmlDevice_t)(uintptr_t)id, WIRE_NVML_DEVICES_MAX + PARTS);
+
+	if (i >= 0 && (unsigned)i < ndevices)
+		return devices[i];
+	i -= WIRE_NVML_DEVICES_MAX;
+	return i >= 0 && (unsigned)i < nparts ? parts[i] : NULL;
+}
+
+static void *handle(struct msg *m, enum nvml_handle_kind kind, uint64_t id)
+{
+	void *real = kind == HANDLE_nvmlDevice_t ? find_device(id) : NULL;
+
+	if (!real)
+		m->error = (CUresult)NVML_ERROR_INVALID_ARGUMENT;
+	return real;
+}
+
+/* The number of a device that is shown; a part of one may be named from now on. */
+static uint64_t give_device(nvmlDevice_t real, bool part)
+{
+	for (unsigned i = 0; i < ndevices; i++)
+		if (devices[i] == real)
+			return (uintptr_t)NVML_HANDLE(i);
+	for (unsigned i = 0; i < nparts; i++)
+		if (parts[i] == real)
+			return (uintptr_t)NVML_HANDLE(WIRE_NVML_DEVICES_MAX + i);
+	if (!part || nparts == PARTS)
+		return 0;
+	parts[nparts] = real;
+	return (uintptr_t)NVML_HANDLE(WIRE_NVML_DEVICES_MAX + nparts++);
+}
+
+static void give_handles(struct msg *m, enum nvml_handle_kind kind, void *real, size_t count)
+{
+	nvmlDevice_t *d = real;
+
+	if (m->value || kind != HANDLE_nvmlDevice_t || count != 1)
+		return;
+	uint64_t id = give_device(*d, m->frame.op == WIRE_NVML + NR_nvmlDeviceGetMigDeviceHandleByIndex);
+	memcpy(d, &id, sizeof id);
+	if (!id)
+		m->value = NVML_ERROR_NOT_FOUND;
+}
+
+static bool bad(struct msg *m)
+{
+	if (m->error)
+		m->value = (int32_t)m->error;
+	m->error = CUDA_SUCCESS;
+	return m->broken || m->value;
+}
+
+static void result(struct msg *m, nvmlReturn_t r)
+{
+	m->value = r;
+}
+
+/* A struct that says its own size: one of a size that we do not know is no vendor's to fill. */
+static void *inout_sized(struct msg *m, bool present, size_t ours)
+{
+	uint32_t version = 0;
+
+	if (present && (size_t)(m->in_end - m->in) >= sizeof version)
+		memcpy(&version, m->in, sizeof version);
+	size_t size = wire_sized(&version, ours);
+	void *p = msg_inout(m, present, size);
+	if (p && size == sizeof version)
+		m->error = (CUresult)NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	return p;
+}
+
+#define msg_handle	 handle
+#define msg_give_handles give_handles
+#define msg_bad		 bad
+#define msg_result	 result
+#define msg_inout_sized	 inout_sized
+#include "gen/nvml_server.inc"
+#undef msg_handle
+#undef msg_give_handles
+#undef msg_bad
+#undef msg_result
+#undef msg_inout_sized
+
+/* ---- our own ---- */
+
+static void describe(nvmlDevice_t real, struct wire_nvml_device *d)
+{
+	table.nvmlDeviceGetName(real, d->name, sizeof d->name);
+	table.nvmlDeviceGetUUID(real, d->uuid, sizeof d->uuid);
+	table.nvmlDeviceGetPciInfo_v3(real, &d->pci);
+}
+
+static void serve_devices_of(struct msg *m)
+{
+	struct wire_nvml_devices *all = msg_out(m, true, sizeof *all);
+
+	if (!all)
+		return;
+	all->count = ndevices;
+	m->value = table.nvmlSystemGetDriverVersion(all->driver, sizeof all->driver);
+	for (unsigned i = 0; i < ndevices; i++)
+		describe(devices[i], &all->device[i]);
+}
+
+static void serve_processes(struct msg *m)
+{
+	struct wire_nvml_processes *all = msg_out(m, true, sizeof *all);
+	struct wire_nvml_ask ask;
+	nvmlDevice_t real;
+
+	msg_args(m, &ask, sizeof ask);
+	real = all ? handle(m, HANDLE_nvmlDevice_t, ask.device) : NULL;
+	if (!bad(m) && real)
+		m->value = nvml_list(&table, real, ask.what, link_peer(m->session->link), all);
+}
+
+/*
+ * Two values that only the vendor's own tool asks for, by places in a table that are known of one release: the most
+ * that the machine's slot can do, and a mode that some devices have.
+ */
+static nvmlReturn_t hidden(nvmlDevice_t real, unsigned slot, unsigned *value)
+{
+	static const unsigned char id[16] = "\xc4\xfe\x3e\x6c\xc9\x8f\x6c\x4e\xa3\x27\xee\x69\x6e\x12\xf7\xc4";
+	char version[80] = "";
+	const void *private;
+
+	if (!vendor || (slot != 230 && slot != 249) || table.nvmlSystemGetDriverVersion(version, sizeof version) ||
+		strncmp(version, "580.", 4) || table.nvmlInternalGetExportTable(&private, id))
+		return NVML_ERROR_NOT_SUPPORTED;
+	const uintptr_t *words = private;
+	if (words[0] < (slot + 1) * sizeof *words || !words[slot])
+		return NVML_ERROR_NOT_SUPPORTED;
+	return ((nvmlReturn_t(*)(nvmlDevice_t, unsigned *))words[slot])(real, value);
+}
+
+static void serve_hidden(struct msg *m)
+{
+	uint64_t *value = msg_out(m, true, sizeof *value);
+	struct wire_nvml_ask ask;
+	unsigned v = 0;
+
+	msg_args(m, &ask, sizeof ask);
+	nvmlDevice_t real = handle(m, HANDLE_nvmlDevice_t, ask.device);
+	if (bad(m) || !real || !value)
+		return;
+	m->value = hidden(real, ask.what, &v);
+	*value = v;
+}
+
+/* ---- one call ---- */
+
+static const struct nvml_served *by_number[WIRE_NVML_PLAIN];
+
+static void serve_own(struct msg *m)
+{
+	switch (m->frame.op) {
+	case WIRE_NVML_DEVICES:
+		serve_devices_of(m);
+		break;
+	case WIRE_NVML_PROCESSES:
+		serve_processes(m);
+		break;
+	case WIRE_NVML_HIDDEN:
+		serve_hidden(m);
+		break;
+	}
+}
+
+/* Who only looks at the device needs no context on it: that one was for a program. */
+static void give_context_up(struct session *s)
+{
+	if (s->calls == 1)
+		s->ops->cuDevicePrimaryCtxRelease_v2(0);
+}
+
+static void serve_nvml(const struct cuda_ops *ops, struct msg *m)
+{
+	unsigned op = m->frame.op - WIRE_NVML;
+	nvmlReturn_t r = open_once(ops);
+
+	m->error = CUDA_SUCCESS; /* needs no context */
+	give_context_up(m->session);
+	if (r && m->frame.op != WIRE_NVML_DEVICES) { /* a client that did not begin as clients do */
+		m->broken = true;
+		return;
+	}
+	if (r) {
+		msg_out(m, true, sizeof(struct wire_nvml_devices));
+		m->value = r;
+	} else if (op < WIRE_NVML_PLAIN) {
+		by_number[op]->serve(&table, m);
+	} else {
+		serve_own(m);
+	}
+}
+
+const struct served *nvml_find(unsigned op)
+{
+	static const struct served served = {WIRE_NVML, serve_nvml, true};
+	unsigned number = op - WIRE_NVML;
+
+	if (!by_number[plain[0].op])
+		for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+			by_number[plain[i].op] = &plain[i];
+	if (op < WIRE_NVML || op >= WIRE_NVML_END || (number < WIRE_NVML_PLAIN && !by_number[number]))
+		return NULL;
+	return &served;
+}

@@ -1,0 +1,206 @@
+#include "server/nvml_list.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "backend/nvml/process.h"
+
+/* ---- telling for whom we work ---- */
+
+static char our_client[USAGE_TEXT]; /* where it comes from; "": this machine, over a unix socket */
+
+void nvml_list_address(int fd, char text[USAGE_TEXT])
+{
+	struct sockaddr_storage a;
+	socklen_t size = sizeof a;
+
+	text[0] = 0;
+	if (getpeername(fd, (struct sockaddr *)&a, &size))
+		return;
+	if (a.ss_family == AF_INET)
+		inet_ntop(AF_INET, &((struct sockaddr_in *)&a)->sin_addr, text, USAGE_TEXT);
+	else if (a.ss_family == AF_INET6)
+		inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a)->sin6_addr, text, USAGE_TEXT);
+}
+
+void nvml_list_client(const struct link_peer *peer, const char *from)
+{
+	struct usage_client c = {.pid = peer->pid, .uid = peer->uid, .known = peer->known};
+
+	snprintf(c.from, sizeof c.from, "%s", from);
+	memcpy(our_client, c.from, sizeof our_client);
+	usage_client(usage_open("served"), &c);
+}
+
+/* ---- numbers of processes ---- */
+
+/* Its numbers from our namespace inwards: how many, and the innermost; 0: there is no such process. */
+static int namespaces(pid_t pid, pid_t *innermost)
+{
+	char path[64], line[256];
+	int n = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	FILE *f = fopen(path, "re");
+	while (f && !n && fgets(line, sizeof line, f)) {
+		char *at = line + 6, *end;
+		if (strncmp(line, "NSpid:", 6))
+			continue;
+		for (long v = strtol(at, &end, 10); end != at; at = end, v = strtol(at, &end, 10)) {
+			*innermost = (pid_t)v;
+			n++;
+		}
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static ino_t namespace_of(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
+	return stat(path, &st) ? 0 : st.st_ino; /* not ours to look at */
+}
+
+/* What the one who asks calls a process that we call `pid`; 0: nothing. */
+static pid_t number_for(pid_t pid, pid_t asks)
+{
+	pid_t inner, inner_asks;
+	int depth = namespaces(pid, &inner), depth_asks = namespaces(asks, &inner_asks);
+	ino_t space = namespace_of(pid), space_asks = namespace_of(asks);
+
+	if (!depth || !depth_asks)
+		return 0;
+	if (depth_asks == 1) /* it is in ours */
+		return pid;
+	return space && space == space_asks ? inner : 0;
+}
+
+static bool owner_of(pid_t pid, uid_t *uid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof path, "/proc/%d", pid);
+	if (stat(path, &st))
+		return false;
+	*uid = st.st_uid;
+	return true;
+}
+
+/* A worker of our own server that has no client: of interest to nobody. */
+static bool is_spare(pid_t pid)
+{
+	char path[64], line[512], *behind;
+	int parent = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	FILE *f = fopen(path, "re");
+	if (f && fgets(line, sizeof line, f) && (behind = strrchr(line, ')')))
+		if (sscanf(behind, ") %*c %d", &parent) != 1)
+			parent = 0;
+	if (f)
+		fclose(f);
+	return parent == getppid();
+}
+
+/* ---- who sees what ---- */
+
+struct served_by {
+	pid_t worker;
+	bool found;
+	struct usage_client client;
+};
+
+static bool is_worker(const struct usage_page *p, void *arg)
+{
+	struct served_by *s = arg;
+
+	s->found = p->pid == (uint32_t)s->worker;
+	if (s->found)
+		s->client = p->client;
+	return !s->found;
+}
+
+static bool may_see(const struct link_peer *asks, uid_t owner)
+{
+	return asks->known && (asks->uid == owner || asks->uid == 0 || asks->uid == geteuid());
+}
+
+/* The number under which the one who asks sees a process on the device; 0: not at all. */
+static pid_t seen_as(pid_t pid, const struct link_peer *asks)
+{
+	struct served_by s = {.worker = pid};
+	uid_t owner;
+
+	usage_each("served", is_worker, &s);
+	if (s.found && !s.client.known) /* over TCP: its number is what it says itself, on its own machine */
+		return !asks->known && !strcmp(s.client.from, our_client) ? s.client.pid : 0;
+	if (s.found)
+		return may_see(asks, s.client.uid) ? number_for(s.client.pid, asks->pid) : 0;
+	return owner_of(pid, &owner) && may_see(asks, owner) && !is_spare(pid) ? number_for(pid, asks->pid) : 0;
+}
+
+/* ---- the list ---- */
+
+static nvmlReturn_t read_list(const struct nvml_ops *ops, nvmlDevice_t device, unsigned kind, unsigned *n,
+	nvmlProcessInfo_t *infos)
+{
+	switch (kind) {
+	case PROCESS_COMPUTE:
+		return ops->nvmlDeviceGetComputeRunningProcesses_v3(device, n, infos);
+	case PROCESS_GRAPHICS:
+		return ops->nvmlDeviceGetGraphicsRunningProcesses_v3(device, n, infos);
+	case PROCESS_MPS:
+		return ops->nvmlDeviceGetMPSComputeRunningProcesses_v3(device, n, infos);
+	default:
+		return NVML_ERROR_INVALID_ARGUMENT;
+	}
+}
+
+static void add_load(struct wire_nvml_process *p, pid_t pid, const nvmlProcessUtilizationSample_t *s, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (s[i].pid == (unsigned)pid) {
+			p->kernels = s[i].smUtil;
+			p->copies = s[i].memUtil;
+		}
+}
+
+/* ~0 where the device is whole. */
+static uint32_t part(unsigned instance)
+{
+	return instance == ~0u ? 0 : instance + 1;
+}
+
+nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, unsigned kind, const struct link_peer *asks,
+	struct wire_nvml_processes *all)
+{
+	static nvmlProcessInfo_t infos[WIRE_NVML_PROCESSES_MAX]; /* one dispatcher a process */
+	static nvmlProcessUtilizationSample_t samples[WIRE_NVML_PROCESSES_MAX];
+	unsigned n = WIRE_NVML_PROCESSES_MAX, nsamples = WIRE_NVML_PROCESSES_MAX;
+	nvmlReturn_t r = read_list(ops, device, kind, &n, infos);
+
+	if (r)
+		return r;
+	if (!n || kind != PROCESS_COMPUTE || ops->nvmlDeviceGetProcessUtilization(device, samples, &nsamples, 0))
+		nsamples = 0;
+	for (unsigned i = 0; i < n && i < WIRE_NVML_PROCESSES_MAX; i++) {
+		pid_t as = seen_as((pid_t)infos[i].pid, asks);
+		if (as <= 0)
+			continue;
+		struct wire_nvml_process *p = &all->process[all->count++];
+		*p = (struct wire_nvml_process){.pid = (uint32_t)as, .memory = infos[i].usedGpuMemory,
+			.instance = part(infos[i].gpuInstanceId), .compute_instance = part(infos[i].computeInstanceId)};
+		add_load(p, (pid_t)infos[i].pid, samples, nsamples);
+	}
+	return NVML_SUCCESS;
+}

@@ -1,0 +1,24 @@
+/*
+ * nvml_list.h - which processes on a device a client is shown, and by which number.
+ *
+ * On the device are workers of ours, each for a client, and programs that do not come through us.  A worker is shown as
+ * its client.  Who asks over a unix socket is known by the kernel's word, and sees what is its own user's; root and
+ * the server's own user see all that is on this machine.  Over TCP nobody is known: it sees clients that come from the
+ * same address.  Numbers of processes are those of the one who asks: what has no number there is left out.
+ */
+#pragma once
+
+#include "gen/nvml_ops.h"
+#include "transport/transport.h"
+#include "util/usage.h"
+#include "wire/nvml.h"
+
+/* Where a client's socket comes from; "": from this machine. */
+void nvml_list_address(int socket, char from[USAGE_TEXT]);
+
+/* So that others may know for whom this worker works. */
+void nvml_list_client(const struct link_peer *peer, const char *from);
+
+/* `kind` is the client's word. */
+nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, unsigned kind, const struct link_peer *asks,
+	struct wire_nvml_processes *all);

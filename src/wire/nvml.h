@@ -1,0 +1,58 @@
+/*
+ * nvml.h - NVML's calls as bytes: between libnvidia-ml.so.1 and a worker of a server.
+ *
+ * Over a link of its own, of the same kind as libcuda's.  A plain call is WIRE_NVML and its number in api/nvml.api,
+ * its arguments as gen/nvml_wire.h has them.  The values of an answer come with a failure, too: a list that does
+ * not fit says how long it is.
+ *
+ * A device is named as all our devices are (backend/nvml/backend.h): its index does not change when a link is lost
+ * and made anew, so that a program may keep what it was given.
+ */
+#pragma once
+
+#include <stdint.h>
+#include "abi/nvml.h"
+#include "gen/nvml_wire.h"
+
+#define WIRE_NVML	 200000
+#define WIRE_NVML_PLAIN 1000
+
+enum wire_nvml_op {
+	WIRE_NVML_DEVICES = WIRE_NVML + WIRE_NVML_PLAIN, /* first: all devices with what never changes */
+	WIRE_NVML_PROCESSES,				 /* those that the client may see */
+	WIRE_NVML_HIDDEN,				 /* two values that only the vendor's own tool asks for */
+	WIRE_NVML_END
+};
+
+#define WIRE_NVML_DEVICES_MAX 16 /* as WIRE_DEVICES_MAX: the same ones */
+
+struct wire_nvml_device {
+	char name[256];
+	char uuid[96];
+	nvmlPciInfo_t pci;
+};
+
+struct wire_nvml_devices {
+	uint32_t count;
+	char driver[80];
+	struct wire_nvml_device device[WIRE_NVML_DEVICES_MAX];
+};
+
+struct wire_nvml_ask {
+	uint64_t device;
+	uint32_t what; /* enum process_kind; a slot of the private table */
+	uint32_t unused;
+};
+
+/* The answer to WIRE_NVML_PROCESSES: so many of these. */
+struct wire_nvml_process {
+	uint32_t pid, instance, compute_instance, kernels, copies, unused;
+	uint64_t memory;
+};
+
+#define WIRE_NVML_PROCESSES_MAX 1024
+
+struct wire_nvml_processes {
+	uint32_t count, unused;
+	struct wire_nvml_process process[WIRE_NVML_PROCESSES_MAX];
+};
