@@ -17,10 +17,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "backend/nvml/backend.h"
 #include "backend/plugin.h"
 #include "chance.h"
 #include "server/msg.h"
+#include "server/nvml.h"
 #include "transport/private.h"
+#include "wire/nvml.h"
 
 #define FRAMES	 4000 /* a round */
 #define ROUND_MS 3000
@@ -29,11 +32,11 @@
 static char folder[128]; /* empty, and stays so: a client writes no files here */
 static struct session session;
 static struct msg m;
-static unsigned char known[WIRE_OPS_END];
+static unsigned char known[WIRE_NVML_END];
 static unsigned ops[2048], nops;
 static struct tally {
 	unsigned long frames, broken, made, worked;
-	unsigned char worked_op[WIRE_OPS_END];
+	unsigned char worked_op[WIRE_NVML_END];
 } *tally; /* shared with the rounds */
 
 static CUresult unsupported(void)
@@ -101,7 +104,7 @@ static void connect_session(void)
 
 static void list_ops(void)
 {
-	for (unsigned op = 0; op < WIRE_OPS_END; op++)
+	for (unsigned op = 0; op < WIRE_NVML_END; op++)
 		if (serve_find(op) && !known[op] && nops < sizeof ops / sizeof *ops)
 			known[op] = 1, ops[nops++] = op;
 }
@@ -124,6 +127,8 @@ static void make_objects(void)
 	if (o->cuDevicePrimaryCtxRetain(&ctx, 0) || o->cuCtxSetCurrent(ctx))
 		abort();
 	session.context = ctx;
+	nvml_device("null");
+	chance_remember((uintptr_t)NVML_HANDLE(0));
 	for (int i = 0; i < 4; i++)
 		remember(HANDLE_CUcontext, ctx);
 	o->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
@@ -235,7 +240,7 @@ int main(int argc, char **argv)
 	if (rmdir(folder))
 		return printf("a session has written files: %s\n", folder), 1;
 	unsigned calls = 0;
-	for (unsigned op = 0; op < WIRE_OPS_END; op++)
+	for (unsigned op = 0; op < WIRE_NVML_END; op++)
 		calls += tally->worked_op[op];
 	printf("%u rounds, %u of them stuck; %lu frames: %lu broken, %lu calls made, %lu worked, of %u kinds\n", rounds, stuck,
 		tally->frames, tally->broken, tally->made, tally->worked, calls);

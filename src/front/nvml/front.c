@@ -81,6 +81,13 @@ const struct nvml_ops *nvml_device(void)
 	return &device;
 }
 
+nvmlReturn_t nvml_hidden(nvmlDevice_t handle, unsigned slot, unsigned *value)
+{
+	if (!value)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return backend->hidden ? backend->hidden(handle, slot, value) : NVML_ERROR_NOT_SUPPORTED;
+}
+
 /* With the lock: device is filled. */
 static nvmlReturn_t open_device(void)
 {

@@ -26,3 +26,6 @@ const struct nvml_ops *nvml_device(void);
 
 /* Which device GANGWAY_DEVICE, or the order of order.h, means: as for libcuda.so.1. */
 nvmlReturn_t nvml_choose(const struct nvml_backend **backend, struct nvml_ops *table, char *why, size_t size);
+
+/* A number that only the vendor's own tool asks for; NVML_ERROR_NOT_SUPPORTED where there is none. */
+nvmlReturn_t nvml_hidden(nvmlDevice_t device, unsigned slot, unsigned *value);

@@ -1,0 +1,170 @@
+/*
+ * libnvidia-ml.so.1 against a server that lies: whatever is answered, and of whatever length, the process that asks
+ * survives, texts end, and nothing is written but what was asked for.
+ *
+ *	fuzz_nvml SECONDS [SEED]
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "backend/nvml/backend.h"
+#include "chance.h"
+#include "transport/transport.h"
+#include "util/note.h"
+#include "wire/nvml.h"
+#include "wire/protocol.h"
+#include "wire/wire.h"
+
+static int listener;
+static atomic_bool over;
+static atomic_ulong answers;
+
+/* ---- the liar ---- */
+
+static uint32_t likely_size(const struct frame *f)
+{
+	switch (f->op) {
+	case WIRE_NVML_DEVICES:
+		return sizeof(struct wire_nvml_devices);
+	case WIRE_NVML_PROCESSES:
+		return sizeof(struct wire_nvml_processes);
+	default:
+		return roll() % 64;
+	}
+}
+
+static int lie(struct link *l)
+{
+	struct frame f;
+	uint8_t *room;
+	int err = link_next(l, &f, 200);
+
+	if (err)
+		return err;
+	uint32_t size = roll() % 8 ? sizeof(struct wire_reply) + ((likely_size(&f) + 7) & ~7u) : (uint32_t)(roll() % 8192);
+	/* the calls have answers of a few sizes: guess until one fits */
+	if (f.op < WIRE_NVML_DEVICES && roll() % 2)
+		size = sizeof(struct wire_reply) + (uint32_t)(roll() % 12) * 8;
+	if ((err = lane_reply_reserve(f.lane, size, (void **)&room)))
+		return err;
+	odd_bytes(room, size);
+	if (size >= sizeof(struct wire_reply) && roll() % 4)
+		memset(room, 0, sizeof(struct wire_reply));
+	if (f.op == WIRE_NVML_DEVICES && size > 16 && roll() % 8) /* let it go on */
+		memcpy(room + 8, &(uint32_t){roll() % 20}, 4);
+	answers++;
+	return lane_reply(f.lane, f.op, f.ticket, size, NULL, 0);
+}
+
+static void *serve(void *arg)
+{
+	(void)arg;
+	while (!over) {
+		struct link_config config = link_defaults(true);
+		char error[LINK_ERROR_TEXT];
+		struct link *l;
+		int fd = link_accept(listener), err;
+
+		config.build = note_build;
+		config.protocol = wire_protocol();
+		if (fd < 0 || link_serve(&l, fd, &config, error))
+			continue;
+		do
+			err = lie(l);
+		while (!over && (!err || (err == -ETIMEDOUT)) && roll() % 512);
+		link_destroy(l);
+	}
+	return NULL;
+}
+
+/* ---- the one who asks ---- */
+
+#define ARGS 8
+#define ROOM 4096
+
+typedef int (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+static void text_calls(const struct nvml_ops *t)
+{
+	char *text = malloc(96); /* of its own, so that a sanitizer sees who goes beyond it */
+	nvmlDevice_t d;
+	unsigned n = 0;
+
+	t->nvmlDeviceGetCount_v2(&n);
+	if (n > WIRE_NVML_DEVICES_MAX)
+		abort();
+	for (unsigned i = 0; i < n; i++) {
+		if (t->nvmlDeviceGetHandleByIndex_v2(i, &d))
+			continue;
+		if (!t->nvmlDeviceGetName(d, text, 96) && strlen(text) >= 96)
+			abort();
+		if (!t->nvmlDeviceGetUUID(d, text, 96) && strlen(text) >= 96)
+			abort();
+	}
+	if (!t->nvmlSystemGetDriverVersion(text, 96) && strlen(text) >= 96)
+		abort();
+	t->nvmlDeviceGetHandleByUUID("GPU-0", &d);
+	t->nvmlDeviceGetHandleByPciBusId_v2("0000:01:00.0", &d);
+	free(text);
+}
+
+static void value_calls(const struct nvml_ops *t)
+{
+	nvmlDevice_t d = NVML_HANDLE(roll() % 3);
+	nvmlMemory_t *m = malloc(sizeof *m);
+	nvmlMemory_v2_t *m2 = malloc(sizeof *m2);
+	nvmlProcessInfo_t *p = malloc(4 * sizeof *p);
+	nvmlProcessDetailList_t l = {.version = NVML_SIZED(nvmlProcessDetailList_t, 1)};
+	unsigned *u = malloc(sizeof *u), n = 4;
+	unsigned long long *pages = malloc(8 * sizeof *pages);
+
+	m2->version = NVML_SIZED(nvmlMemory_v2_t, 2);
+	t->nvmlDeviceGetMemoryInfo(d, m);
+	t->nvmlDeviceGetMemoryInfo_v2(d, m2);
+	t->nvmlDeviceGetPowerUsage(d, u);
+	t->nvmlDeviceGetComputeRunningProcesses_v3(d, &n, p);
+	t->nvmlDeviceGetRunningProcessDetailList(d, &l);
+	n = 8;
+	t->nvmlDeviceGetRetiredPages(d, 0, &n, pages);
+	t->nvmlDeviceGetMigDeviceHandleByIndex(d, 0, &d);
+	free(m), free(m2), free(p), free(u), free(pages);
+}
+
+int main(int argc, char **argv)
+{
+	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
+	char folder[] = "/tmp/gangway-liar-XXXXXX", address[128], error[LINK_ERROR_TEXT], why[256];
+	static struct nvml_ops table;
+	unsigned long opened = 0, tries = 0;
+	pthread_t thread;
+
+	chance_state = (argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL)) | 1;
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(address, sizeof address, "unix:%s/socket", folder);
+	listener = link_listen(address, 0600, error);
+	if (listener < 0 || pthread_create(&thread, NULL, serve, NULL))
+		return printf("%s\n", error), 1;
+	while (time(NULL) < end) {
+		tries++;
+		if (nvml_remote_backend.open(address, &table, why, sizeof why))
+			continue;
+		opened++;
+		for (int i = 0; i < 20; i++) {
+			text_calls(&table);
+			value_calls(&table);
+		}
+		nvml_remote_backend.close();
+	}
+	over = true;
+	unlink(address + 5);
+	rmdir(folder);
+	printf("%lu tries, %lu opened, %lu lies\n", tries, opened, answers);
+	return opened && answers ? 0 : 1;
+}
