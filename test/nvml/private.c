@@ -73,5 +73,6 @@ int main(void)
 	for (size_t i = 1; i < word[0] / sizeof *word; i++)
 		if (i != 81 && (i < 213 || i > 215) && i != 230 && i != 249)
 			CHECK_EQ(((any_fn)word[i])((uintptr_t)d, &n, list, 0), NVML_ERROR_NOT_SUPPORTED);
+	free(list);
 	return RESULT();
 }

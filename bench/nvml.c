@@ -1,0 +1,137 @@
+/*
+ * What NVML costs a program that watches: the first answers of a fresh process, and a poll of 20 values.
+ *
+ *	nvml [ROUNDS]		on the device that GANGWAY_DEVICE names
+ *
+ * Cold is nvmlInit_v2, nvmlDeviceGetCount_v2, a handle and nvmlDeviceGetMemoryInfo, each time in a process of its own
+ * that has the library loaded.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "gen/nvml_ops.h"
+#include "wire/names.h"
+
+static struct nvml_ops f;
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static double cold(void)
+{
+	double start = now_us();
+	nvmlMemory_t m;
+	nvmlDevice_t d;
+	unsigned n;
+
+	if (f.nvmlInit_v2() || f.nvmlDeviceGetCount_v2(&n) || f.nvmlDeviceGetHandleByIndex_v2(0, &d) ||
+		f.nvmlDeviceGetMemoryInfo(d, &m)) {
+		fprintf(stderr, "no answer\n");
+		exit(1);
+	}
+	return now_us() - start;
+}
+
+/* What monitors ask for every second; most of it has no answer on a processor, which costs the same. */
+static void poll_once(nvmlDevice_t d)
+{
+	nvmlUtilization_t u;
+	nvmlMemory_t m;
+	nvmlProcessInfo_t p[64];
+	nvmlPstates_t state;
+	unsigned v, w, n = 64;
+
+	f.nvmlDeviceGetUtilizationRates(d, &u);
+	f.nvmlDeviceGetMemoryInfo(d, &m);
+	f.nvmlDeviceGetTemperature(d, NVML_TEMPERATURE_GPU, &v);
+	f.nvmlDeviceGetPowerUsage(d, &v);
+	f.nvmlDeviceGetEnforcedPowerLimit(d, &v);
+	f.nvmlDeviceGetFanSpeed(d, &v);
+	f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_GRAPHICS, &v);
+	f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_SM, &v);
+	f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_MEM, &v);
+	f.nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_SM, &v);
+	f.nvmlDeviceGetPerformanceState(d, &state);
+	f.nvmlDeviceGetPcieThroughput(d, NVML_PCIE_UTIL_TX_BYTES, &v);
+	f.nvmlDeviceGetPcieThroughput(d, NVML_PCIE_UTIL_RX_BYTES, &v);
+	f.nvmlDeviceGetCurrPcieLinkGeneration(d, &v);
+	f.nvmlDeviceGetCurrPcieLinkWidth(d, &v);
+	f.nvmlDeviceGetEncoderUtilization(d, &v, &w);
+	f.nvmlDeviceGetDecoderUtilization(d, &v, &w);
+	f.nvmlDeviceGetTotalEnergyConsumption(d, &(unsigned long long){0});
+	f.nvmlDeviceGetComputeRunningProcesses_v3(d, &n, p);
+	n = 64;
+	f.nvmlDeviceGetGraphicsRunningProcesses_v3(d, &n, p);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print(const char *what, double *t, int n)
+{
+	qsort(t, (size_t)n, sizeof *t, by_size);
+	printf("%-28s median %8.0f us   90%% %8.0f us   worst %8.0f us\n", what, t[n / 2], t[n * 9 / 10], t[n - 1]);
+}
+
+static double in_a_process(void)
+{
+	double t = -1;
+	int pair[2];
+
+	if (pipe(pair))
+		exit(1);
+	pid_t pid = fork();
+	if (!pid) {
+		t = cold();
+		_exit(write(pair[1], &t, sizeof t) == sizeof t ? 0 : 1);
+	}
+	close(pair[1]);
+	if (read(pair[0], &t, sizeof t) != sizeof t)
+		exit(1);
+	close(pair[0]);
+	waitpid(pid, NULL, 0);
+	usleep(20000); /* a server has a spare worker again */
+	return t;
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 1 ? atoi(argv[1]) : 50;
+	double *t = calloc((size_t)rounds, sizeof *t);
+	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	void **slots = (void **)&f;
+	nvmlDevice_t d;
+
+	if (!library || rounds < 1) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 1;
+	}
+	for (int i = 0; i < nvml_OP_COUNT; i++)
+		slots[i] = dlsym(library, nvml_names[i]);
+	for (int i = 0; i < rounds; i++)
+		t[i] = in_a_process();
+	print("init, count, memory (cold)", t, rounds);
+	if (f.nvmlInit_v2() || f.nvmlDeviceGetHandleByIndex_v2(0, &d))
+		return 1;
+	for (int i = 0; i < rounds; i++) {
+		double start = now_us();
+		poll_once(d);
+		t[i] = now_us() - start;
+		usleep(2000);
+	}
+	print("poll of 20 values", t, rounds);
+	return 0;
+}

@@ -1,0 +1,214 @@
+/*
+ * What one process sees of others through NVML: their memory and their numbers, while they live.  They use the device
+ * themselves, or are clients of one server; where root runs this over a unix socket, of different users.
+ */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "abi/cuda.h"
+#include "abi/nvml.h"
+#include "gen/cuda_protos.h"
+#include "test/check.h"
+
+#define MIB (1u << 20)
+#define NOBODY 65534
+
+static nvmlReturn_t (*init)(void), (*end)(void), (*get)(unsigned, nvmlDevice_t *), (*memory)(nvmlDevice_t, nvmlMemory_t *),
+	(*processes)(nvmlDevice_t, unsigned *, nvmlProcessInfo_t *), (*name_of)(unsigned, char *, unsigned);
+
+/* Uses device 0 as another user until its input ends; says when it does. */
+static void use(unsigned mib, uid_t user, int in, int out)
+{
+	CUcontext context;
+	CUdeviceptr p;
+	char c;
+
+	if (user && (setgid(user) || setuid(user)))
+		_exit(1);
+	if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&p, mib * MIB) || cuMemsetD8_v2(p, 1, mib * MIB))
+		_exit(1);
+	if (write(out, "y", 1) == 1 && read(in, &c, 1) >= 0)
+		_exit(0);
+	_exit(1);
+}
+
+struct user {
+	pid_t pid;
+	int hold;
+};
+
+static struct user start(unsigned mib, uid_t user)
+{
+	int up[2], down[2];
+	struct user u = {-1, -1};
+	char c = 0;
+
+	if (pipe(up) || pipe(down))
+		return u;
+	u.pid = fork();
+	if (!u.pid) {
+		close(down[1]);
+		use(mib, user, down[0], up[1]);
+	}
+	close(up[1]);
+	close(down[0]);
+	CHECK(read(up[0], &c, 1) == 1 && c == 'y');
+	close(up[0]);
+	u.hold = down[1];
+	return u;
+}
+
+static void stop(struct user u, bool kindly)
+{
+	if (!kindly)
+		kill(u.pid, SIGKILL);
+	close(u.hold);
+	waitpid(u.pid, NULL, 0);
+}
+
+static unsigned long long used_by(pid_t pid)
+{
+	nvmlProcessInfo_t p[256];
+	nvmlDevice_t d;
+	unsigned n = 256;
+
+	CHECK_EQ(get(0, &d), 0);
+	CHECK_EQ(processes(d, &n, p), 0);
+	for (unsigned i = 0; i < n; i++)
+		if (p[i].pid == (unsigned)pid)
+			return p[i].usedGpuMemory ? p[i].usedGpuMemory : 1;
+	return 0;
+}
+
+static unsigned long long used(void)
+{
+	nvmlDevice_t d;
+	nvmlMemory_t m = {0};
+
+	CHECK_EQ(get(0, &d), 0);
+	CHECK_EQ(memory(d, &m), 0);
+	return m.used;
+}
+
+/* A server notices a client's end a moment later. */
+static bool soon_is(unsigned long long (*value)(void), unsigned long long want)
+{
+	struct timespec t = {.tv_nsec = 10000000};
+
+	for (int i = 0; i < 1000; i++) {
+		if (value() == want)
+			return true;
+		nanosleep(&t, NULL);
+	}
+	return false;
+}
+
+static void check_two(void)
+{
+	unsigned long long before = used();
+	struct user a = start(48, 0), b = start(64, 0);
+	char name[4096] = "";
+
+	CHECK_EQ(used(), before + 112 * MIB);
+	CHECK_EQ(used_by(a.pid), 48 * MIB);
+	CHECK_EQ(used_by(b.pid), 64 * MIB);
+	CHECK_EQ(used_by(getpid()), 0); /* it looks on, and uses nothing */
+	CHECK_EQ(name_of((unsigned)a.pid, name, sizeof name), 0);
+	CHECK(strstr(name, "seen"));
+	CHECK_EQ(name_of(0x7ffffff0, name, sizeof name), NVML_ERROR_NOT_FOUND);
+	stop(a, false);
+	CHECK(soon_is(used, before + 64 * MIB));
+	CHECK_EQ(used_by(a.pid), 0);
+	stop(b, true);
+	CHECK(soon_is(used, before));
+	CHECK_EQ(used_by(b.pid), 0);
+}
+
+/* The same as CUDA says, in a process that uses the device beside others. */
+static void check_agrees(void)
+{
+	struct user a = start(32, 0);
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		size_t left, total;
+		CUcontext context;
+		CUdeviceptr p;
+		nvmlMemory_t m;
+		nvmlDevice_t d;
+
+		CHECK_EQ(init(), 0);
+		CHECK_EQ(get(0, &d), 0);
+		CHECK_EQ(cuInit(0), 0);
+		CHECK_EQ(cuCtxCreate_v2(&context, 0, 0), 0);
+		CHECK_EQ(cuMemAlloc_v2(&p, 16 * MIB), 0);
+		CHECK_EQ(cuMemGetInfo_v2(&left, &total), 0);
+		CHECK_EQ(memory(d, &m), 0);
+		CHECK_EQ(m.free, left);
+		CHECK_EQ(m.total, total);
+		CHECK_EQ(m.used, 48 * MIB);
+		_exit(RESULT());
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	stop(a, true);
+}
+
+/* A stranger sees itself and how much is used, and nobody else; who is root sees both. */
+static void check_strangers(void)
+{
+	struct user roots = start(24, 0), theirs = start(40, NOBODY);
+	int status;
+
+	CHECK_EQ(used_by(roots.pid), 24 * MIB);
+	CHECK_EQ(used_by(theirs.pid), 40 * MIB);
+	pid_t pid = fork();
+	if (!pid) {
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(1);
+		CHECK_EQ(used_by(roots.pid), 0);
+		CHECK_EQ(used_by(theirs.pid), 40 * MIB);
+		CHECK(used() >= 64 * MIB);
+		_exit(RESULT());
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	stop(theirs, true); /* it has a copy of the other's pipe */
+	stop(roots, true);
+}
+
+int main(int argc, char **argv)
+{
+	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	const char *device = getenv("GANGWAY_DEVICE");
+
+	if (!library || argc < 1) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 1;
+	}
+	*(void **)&init = dlsym(library, "nvmlInit_v2");
+	*(void **)&end = dlsym(library, "nvmlShutdown");
+	*(void **)&get = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
+	*(void **)&memory = dlsym(library, "nvmlDeviceGetMemoryInfo");
+	*(void **)&processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
+	*(void **)&name_of = dlsym(library, "nvmlSystemGetProcessName");
+	CHECK_EQ(init(), 0);
+	check_two();
+	check_agrees();
+	if (device && !strncmp(device, "unix:", 5) && !geteuid() && !chmod(device + 5, 0666)) {
+		char folder[256];
+
+		snprintf(folder, sizeof folder, "%s", device + 5);
+		*strrchr(folder, '/') = 0;
+		CHECK(!chmod(folder, 0755));
+		check_strangers();
+	}
+	(void)argv;
+	CHECK_EQ(end(), 0);
+	return RESULT();
+}
