@@ -16,7 +16,7 @@ allow wire transport
 allow transport
 allow backend wire transport image ptx
 allow front wire backend
-allow server wire transport backend
+allow server wire transport backend image
 allow top transport
 allow cli backend server wire transport image top
 exit $failed

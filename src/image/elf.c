@@ -34,34 +34,36 @@ static int read_header(const void *data, size_t size, Elf64_Ehdr *h)
 	return 0;
 }
 
-/* Without a size: each step reads only what the step before has counted in. */
-size_t image_elf_extent(const void *data)
+/* Each step reads only what the step before has counted in, and nothing beyond the limit. */
+size_t image_elf_extent(const void *data, size_t limit)
 {
 	Elf64_Ehdr h;
 	Elf64_Shdr s;
 	uint64_t extent = sizeof h, n, end;
 
-	if (read_header(data, SIZE_MAX, &h))
+	if (limit > PTRDIFF_MAX)
+		limit = PTRDIFF_MAX;
+	if (read_header(data, limit, &h))
 		return 0;
-	if (__builtin_add_overflow(h.e_phoff, (uint64_t)h.e_phnum * h.e_phentsize, &end) || end > PTRDIFF_MAX)
+	if (__builtin_add_overflow(h.e_phoff, (uint64_t)h.e_phnum * h.e_phentsize, &end) || end > limit)
 		return 0;
 	if (h.e_phnum && end > extent)
 		extent = end;
 	if (!h.e_shoff)
 		return extent;
-	if (h.e_shoff > PTRDIFF_MAX)
+	if (h.e_shoff > limit || sizeof s > limit - h.e_shoff)
 		return 0;
 	/* More sections than fit the header's field are counted in section 0. */
 	memcpy(&s, (const char *)data + h.e_shoff, sizeof s);
 	n = h.e_shnum ? h.e_shnum : s.sh_size;
-	if (n > UINT32_MAX || __builtin_add_overflow(h.e_shoff, n * sizeof s, &end) || end > PTRDIFF_MAX)
+	if (n > UINT32_MAX || __builtin_add_overflow(h.e_shoff, n * sizeof s, &end) || end > limit)
 		return 0;
 	extent = end > extent ? end : extent;
 	for (uint64_t i = 1; i < n; i++) {
 		memcpy(&s, (const char *)data + h.e_shoff + i * sizeof s, sizeof s);
 		if (is_empty(s.sh_type))
 			continue;
-		if (__builtin_add_overflow(s.sh_offset, s.sh_size, &end) || end > PTRDIFF_MAX)
+		if (__builtin_add_overflow(s.sh_offset, s.sh_size, &end) || end > limit)
 			return 0;
 		extent = end > extent ? end : extent;
 	}

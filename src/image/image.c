@@ -115,7 +115,7 @@ int image_init_local(struct image *image, const void *data)
 		r = fatbin_span(&image->one, data);
 		return r ? r : image_set_open(image);
 	case IMAGE_CUBIN:
-		image->one.size = image_elf_extent(data);
+		image->one.size = image_elf_extent(data, SIZE_MAX);
 		return image->one.size ? 0 : -EINVAL;
 	case IMAGE_PTX:
 		image->one.size = strlen(data);
@@ -124,6 +124,25 @@ int image_init_local(struct image *image, const void *data)
 		break; /* says nowhere how long it is */
 	}
 	return -ENOTSUP;
+}
+
+bool image_within(const void *data, size_t size)
+{
+	struct fatbin_header h;
+
+	switch (image_sniff(data, size)) {
+	case IMAGE_FATBIN:
+		if (size < sizeof h)
+			return false;
+		memcpy(&h, data, sizeof h);
+		return h.header_size <= size && h.size <= size - h.header_size;
+	case IMAGE_CUBIN:
+		return image_elf_extent(data, size) != 0;
+	case IMAGE_PTX:
+		return size != 0;
+	default:
+		return false;
+	}
 }
 
 void image_finish(struct image *image)

@@ -57,6 +57,12 @@ int image_init_local(struct image *image, const void *data);        /* this proc
 void image_finish(struct image *image);
 
 /*
+ * May hostile bytes be given to a driver that is not told their size?  They hold no pointers, and by what their
+ * headers say they end in time; text has a NUL behind it, which the caller sees to.
+ */
+bool image_within(const void *data, size_t size);
+
+/*
  * Bytes, malloc'ed, that mean "these, linked": cuLinkComplete's answer. They say their own length, as every
  * fatbin does, hold no pointers, and image_init reads them back as parts. A cubin or text goes in as a fatbin
  * of one entry, a fatbin as it is. 0, -EINVAL for other things, -E2BIG, -ENOMEM.

@@ -11,7 +11,7 @@
 
 /* elf.c: the bytes a cubin occupies by its own headers, 0 if it makes no sense. Reads only what it then
  * counts. */
-size_t image_elf_extent(const void *data);
+size_t image_elf_extent(const void *data, size_t limit); /* 0: malformed, or it goes beyond the limit */
 
 /* elf.c: the architecture a cubin is for, without reading more than its header; -EINVAL if it is no cubin. */
 int image_cubin_target(const void *data, size_t size, unsigned *sm);

@@ -14,16 +14,9 @@ struct checked {
 /* Memory by rows: the bytes from the first to the last that the copy touches; false: too large for any memory. */
 static bool extent(const struct wire_side *s, const struct wire_block *a, uint64_t *from, uint64_t *size)
 {
-	uint64_t first, rows, last;
+	struct copy_rows r = {s->x, s->y, s->z, s->pitch, s->height, a->width, a->height, a->depth};
 
-	if (__builtin_mul_overflow(s->z, s->height, &first) || __builtin_add_overflow(first, s->y, &first) ||
-		__builtin_mul_overflow(first, s->pitch, &first) || __builtin_add_overflow(first, s->x, &first) ||
-		__builtin_add_overflow(first, s->what, from))
-		return false;
-	if (__builtin_mul_overflow(a->depth - 1, s->height, &rows) || __builtin_add_overflow(rows, a->height - 1, &rows) ||
-		__builtin_mul_overflow(rows, s->pitch, &last) || __builtin_add_overflow(last, a->width, size))
-		return false;
-	return *from + *size >= *from;
+	return copy_extent(&r, from, size) && !__builtin_add_overflow(*from, s->what, from) && *from + *size >= *from;
 }
 
 static bool total(const struct wire_block *a, uint64_t *size)

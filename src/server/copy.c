@@ -109,6 +109,37 @@ void serve_unified(const struct cuda_ops *ops, struct msg *m)
 		msg_result(m, ops->cuMemcpyAsync(a.dst, a.src, a.ByteCount, stream));
 }
 
+static bool add(uint64_t *sum, uint64_t n)
+{
+	return !__builtin_add_overflow(*sum, n, sum);
+}
+
+/* The offset of row y of slice z. */
+static bool offset(uint64_t z, uint64_t y, uint64_t height, uint64_t pitch, uint64_t *at)
+{
+	return !__builtin_mul_overflow(z, height, at) && add(at, y) && !__builtin_mul_overflow(*at, pitch, at);
+}
+
+bool copy_extent(const struct copy_rows *r, uint64_t *first, uint64_t *size)
+{
+	uint64_t pitch = r->pitch, height = r->height, z = r->z, y = r->y, end;
+
+	*first = *size = 0;
+	if (!r->width || !r->rows || !r->slices)
+		return true;
+	if (!pitch && (pitch = r->x, !add(&pitch, r->width)))
+		return false;
+	if (!height && (height = r->y, !add(&height, r->rows)))
+		return false;
+	if (!offset(z, y, height, pitch, first) || !add(first, r->x))
+		return false;
+	if (!add(&z, r->slices - 1) || !add(&y, r->rows - 1) || !offset(z, y, height, pitch, &end) || !add(&end, r->x) ||
+		!add(&end, r->width) || end >> 63)
+		return false;
+	*size = end - *first;
+	return true;
+}
+
 static bool on_device(struct msg *m, uint64_t address)
 {
 	CUmemorytype type = 0;

@@ -12,6 +12,15 @@
 void *copy_piece_up(struct msg *m, uint64_t size);
 void *copy_piece_down(struct msg *m, uint32_t offset, uint64_t size);
 
+/* Memory by rows and slices.  pitch or height 0: without gaps. */
+struct copy_rows {
+	uint64_t x, y, z, pitch, height; /* where they start, and how they lie */
+	uint64_t width, rows, slices;
+};
+
+/* The bytes that are touched, counted from the base: [first, first + size).  False: no memory is that large. */
+bool copy_extent(const struct copy_rows *r, uint64_t *first, uint64_t *size);
+
 /* All of it memory that this client may name? */
 bool copy_reachable(struct msg *m, uint64_t address, uint64_t size);
 

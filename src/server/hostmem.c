@@ -5,21 +5,23 @@
  * The client decides addresses: inside a window that was free in both processes when it connected, or, for
  * memory that it registers, wherever nothing of ours is.  Nothing here is ever replaced, and the memory must be
  * sealed against shrinking, or touching it could kill us.
+ *
+ * Addresses that a client has used once stay empty when it takes its memory back: a copy or a graph that still
+ * names them must not find memory of our own there.
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "server/hostmem.h"
 #include "server/msg.h"
+#include "transport/memory.h"
 
 #define FD_WAIT_MS 2000
 
 struct host_range {
 	struct map_node node; /* key: the address */
 	uint64_t size;
-	bool reserved; /* inside the window: the addresses stay ours when it goes */
+	bool reserved; /* inside the window, where all addresses are kept */
 };
 
 static struct host_range *holder(struct session *s, uint64_t address)
@@ -75,33 +77,67 @@ static bool overlaps(struct session *s, const struct wire_host *a)
 	return holder(s, a->address) || (above && above->key - a->address < a->size);
 }
 
-/* Large enough, and it stays so. */
-static bool sound(int fd, uint64_t size)
-{
-	struct stat st;
-	int seals = fcntl(fd, F_GET_SEALS);
+/* ---- addresses that stay empty ---- */
 
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstat(fd, &st) && st.st_size >= 0 && (uint64_t)st.st_size >= size;
+static void leave_empty(struct session *s, uint64_t from, uint64_t to)
+{
+	struct host_range *r = from < to ? calloc(1, sizeof *r) : NULL;
+
+	if (!r)
+		return; /* they stay empty even so, and are not used again */
+	r->node.key = from;
+	r->size = to - from;
+	map_insert(&s->empty, &r->node);
 }
 
-static void let_go(uint64_t address, uint64_t size, bool reserved)
+/* An empty range that has an address of [from, to). */
+static struct host_range *empty_in(struct session *s, uint64_t from, uint64_t to)
 {
-	void *p = (void *)(uintptr_t)address;
+	struct host_range *r = (struct host_range *)map_below(&s->empty, from);
 
-	if (reserved)
-		mmap(p, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-	else
-		munmap(p, size);
+	if (!r || from - r->node.key >= r->size)
+		r = (struct host_range *)map_above(&s->empty, from);
+	return r && r->node.key < to ? r : NULL;
 }
 
-static CUresult map_it(const struct cuda_ops *ops, const struct wire_host *a, bool reserved, int fd)
+/* The client wants some of them again. */
+static void make_way(struct session *s, const struct wire_host *a)
+{
+	uint64_t from = a->address, to = a->address + a->size;
+	struct host_range *r;
+
+	while ((r = empty_in(s, from, to))) {
+		uint64_t start = r->node.key, end = start + r->size;
+		uint64_t first = start > from ? start : from, last = end < to ? end : to;
+		map_remove(&s->empty, &r->node);
+		free(r);
+		munmap((void *)(uintptr_t)first, last - first);
+		leave_empty(s, start, first);
+		leave_empty(s, last, end);
+	}
+}
+
+static void let_go(struct session *s, uint64_t address, uint64_t size, bool reserved)
+{
+	mmap((void *)(uintptr_t)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	if (!reserved)
+		leave_empty(s, address, address + size);
+}
+
+/* ---- mapping ---- */
+
+static CUresult map_it(struct session *s, const struct wire_host *a, bool reserved, int fd)
 {
 	unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
 	int how = MAP_SHARED | (reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE);
-	void *p = mmap((void *)(uintptr_t)a->address, a->size, PROT_READ | PROT_WRITE, how, fd, 0);
+	const struct cuda_ops *ops = s->ops;
 	CUdeviceptr seen = 0;
 	CUresult r;
+	void *p;
 
+	if (!reserved)
+		make_way(s, a);
+	p = mmap((void *)(uintptr_t)a->address, a->size, PROT_READ | PROT_WRITE, how, fd, 0);
 	if (p == MAP_FAILED)
 		return reserved ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_SUPPORTED;
 	if (p != (void *)(uintptr_t)a->address) { /* a kernel that does not know NOREPLACE */
@@ -114,7 +150,7 @@ static CUresult map_it(const struct cuda_ops *ops, const struct wire_host *a, bo
 		r = CUDA_ERROR_NOT_SUPPORTED; /* a device that sees host memory elsewhere than we do */
 	}
 	if (r)
-		let_go(a->address, a->size, reserved);
+		let_go(s, a->address, a->size, reserved);
 	return r;
 }
 
@@ -130,16 +166,17 @@ void serve_host_map(const struct cuda_ops *ops, struct msg *m)
 	struct wire_host a;
 	struct host_range *r;
 
+	(void)ops;
 	msg_args(m, &a, sizeof a);
 	if (msg_bad(m))
 		return;
 	int fd = link_recv_fd(m->session->link, a.id, FD_WAIT_MS);
 	bool reserved = in_window(m->session, &a);
 	r = calloc(1, sizeof *r);
-	if (fd < 0 || !r || !plausible(&a) || overlaps(m->session, &a) || !sound(fd, a.size))
+	if (fd < 0 || !r || !plausible(&a) || overlaps(m->session, &a) || memory_holds(fd, a.size))
 		msg_result(m, CUDA_ERROR_INVALID_VALUE);
 	else
-		msg_result(m, map_it(ops, &a, reserved, fd));
+		msg_result(m, map_it(m->session, &a, reserved, fd));
 	if (fd >= 0)
 		close(fd);
 	if (m->result) {
@@ -166,6 +203,6 @@ void serve_host_unmap(const struct cuda_ops *ops, struct msg *m)
 	}
 	map_remove(&m->session->host, &r->node);
 	msg_result(m, ops->cuMemHostUnregister((void *)(uintptr_t)a.address));
-	let_go(a.address, r->size, r->reserved);
+	let_go(m->session, a.address, r->size, r->reserved);
 	free(r);
 }

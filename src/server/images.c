@@ -100,6 +100,16 @@ bool images_add(struct session *s, const struct wire_image *name, const void *by
 	return complete(s, i);
 }
 
+/* Bytes of images that are on their way: who begins and does not end takes no more than this. */
+static uint64_t arriving(struct session *s)
+{
+	uint64_t sum = 0;
+
+	for (struct images *i = s->images; i; i = i->next)
+		sum += i->whole ? 0 : i->name.size;
+	return sum;
+}
+
 static bool append(struct msg *m, struct images *i)
 {
 	size_t room;
@@ -130,7 +140,7 @@ void serve_image(const struct cuda_ops *ops, struct msg *m)
 	struct images *i = lookup(m->session, &a.image);
 	if (i && i->whole)
 		return;
-	if (!i)
+	if (!i && arriving(m->session) + a.image.size <= 2 * (uint64_t)WIRE_IMAGE_MAX)
 		i = add(m->session, &a.image);
 	if (i && !i->bytes)
 		i->bytes = calloc(1, a.image.size + 1);

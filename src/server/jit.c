@@ -37,6 +37,28 @@ static bool make_logs(struct jit *j)
 	return (!info || j->info) && (!error || j->error);
 }
 
+/* However often it is said: one buffer, and its one size. */
+static void put_logs(struct jit *j)
+{
+	for (unsigned i = 0; i < j->count; i++)
+		switch (j->option[i]) {
+		case CU_JIT_INFO_LOG_BUFFER:
+			j->value[i] = j->info;
+			break;
+		case CU_JIT_ERROR_LOG_BUFFER:
+			j->value[i] = j->error;
+			break;
+		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+			j->value[i] = (void *)(uintptr_t)j->info_size;
+			break;
+		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+			j->value[i] = (void *)(uintptr_t)j->error_size;
+			break;
+		default:
+			break;
+		}
+}
+
 bool jit_in(struct msg *m, struct jit *j, unsigned count)
 {
 	struct wire_jit *in;
@@ -55,9 +77,9 @@ bool jit_in(struct msg *m, struct jit *j, unsigned count)
 		j->option[i] = (CUjit_option)in[i].option;
 		j->value[i] = (void *)(uintptr_t)in[i].value;
 		if (in[i].option == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES)
-			j->value[i] = (void *)(uintptr_t)(j->info_size = log_room(in[i].value));
+			j->info_size = log_room(in[i].value);
 		if (in[i].option == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
-			j->value[i] = (void *)(uintptr_t)(j->error_size = log_room(in[i].value));
+			j->error_size = log_room(in[i].value);
 	}
 	j->count = count;
 	if (!make_logs(j)) {
@@ -65,9 +87,7 @@ bool jit_in(struct msg *m, struct jit *j, unsigned count)
 		jit_finish(j);
 		return false;
 	}
-	for (unsigned i = 0; i < count; i++)
-		if (j->option[i] == CU_JIT_INFO_LOG_BUFFER || j->option[i] == CU_JIT_ERROR_LOG_BUFFER)
-			j->value[i] = j->option[i] == CU_JIT_INFO_LOG_BUFFER ? j->info : j->error;
+	put_logs(j);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /* Modules and libraries: loaded from images that the client names by their hash. */
 #include <stdlib.h>
 #include "abi/fatbin.h"
+#include "image/image.h"
 #include "server/code.h"
 
 /* A linked program's parts, as the driver knows them: a wrapper in our own memory.  It stays, as they do. */
@@ -39,6 +40,9 @@ static unsigned find_parts(struct msg *m, const struct wire_image *names, unsign
 	for (unsigned i = 0; i < count; i++) {
 		parts[i] = images_find(m->session, &names[i]);
 		missing += !parts[i];
+		/* the driver believes what headers say of sizes, and follows the pointers of a wrapper */
+		if (parts[i] && !image_within(parts[i], names[i].size))
+			m->error = CUDA_ERROR_INVALID_IMAGE;
 	}
 	return missing;
 }
@@ -88,7 +92,9 @@ void serve_load(const struct cuda_ops *ops, struct msg *m)
 		return;
 	}
 	struct wire_loaded done = {.missing = find_parts(m, names, a.parts, parts)};
-	if (!done.missing)
+	if (m->error)
+		done.result = m->error;
+	else if (!done.missing)
 		done.result = load(ops, m, a.parts > 1 ? wrap(parts, a.parts) : parts[0], a.library, &j, &done.id);
 	m->session->prints |= a.prints && !done.result;
 	uint8_t *end = jit_out(&j, out + sizeof done, &done.info, &done.error);

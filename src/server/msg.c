@@ -192,8 +192,13 @@ static int answer(struct msg *m)
 	struct wire_reply head = {.result = m->result, .value = m->value};
 	size_t size = m->result ? sizeof head : m->out_used;
 	void *room;
-	int r = lane_reply_reserve(m->frame.lane, size, &room);
+	int r;
 
+	if (size > lane_payload_max(m->frame.lane)) {
+		head.result = CUDA_ERROR_OUT_OF_MEMORY; /* of the ring */
+		size = sizeof head;
+	}
+	r = lane_reply_reserve(m->frame.lane, size, &room);
 	if (r)
 		return r;
 	memcpy(m->out, &head, sizeof head);

@@ -1,43 +1,20 @@
 /* Nodes of graphs: added and changed, with parameters in our own form (wire/graph.h). */
 #include <stdlib.h>
 #include "server/code.h"
+#include "server/copy.h"
 #include "server/hostmem.h"
 
 /* One side of a copy: host memory only where we share it; what may be either must be one or the other. */
-static bool reachable(const struct cuda_ops *ops, struct msg *m, CUmemorytype type, const void *host, CUdeviceptr device,
-	uint64_t first, uint64_t bytes)
+static bool reachable(struct msg *m, CUmemorytype type, const void *host, CUdeviceptr device, uint64_t first,
+	uint64_t bytes)
 {
 	uint64_t address = type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device;
-	unsigned kind;
 
-	if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY)
+	if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY || !bytes)
 		return true;
-	if (first <= UINT64_MAX - address && hostmem_holds(m->session, address + first, bytes))
-		return true;
-	return type == CU_MEMORYTYPE_UNIFIED && !ops->cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-}
-
-struct extent {
-	uint64_t x, y, z, pitch, height;
-};
-
-/* The bytes a copy touches from its base on: [first, first + size).  False: they do not fit into 64 bits. */
-static bool touched(const CUDA_MEMCPY3D *c, const struct extent *e, uint64_t *first, uint64_t *size)
-{
-	uint64_t pitch = e->pitch ? e->pitch : e->x + c->WidthInBytes, height = e->height ? e->height : e->y + c->Height;
-	unsigned __int128 from, to;
-
-	if (!c->WidthInBytes || !c->Height || !c->Depth) {
-		*first = *size = 0;
-		return true;
-	}
-	from = ((unsigned __int128)e->z * height + e->y) * pitch + e->x;
-	to = ((unsigned __int128)(e->z + c->Depth - 1) * height + e->y + c->Height - 1) * pitch + e->x + c->WidthInBytes;
-	if (e->z + c->Depth < e->z || to >> 63 || from >> 63 || to < from)
+	if (__builtin_add_overflow(address, first, &address))
 		return false;
-	*first = (uint64_t)from;
-	*size = (uint64_t)(to - from);
-	return true;
+	return type == CU_MEMORYTYPE_UNIFIED ? copy_reachable(m, address, bytes) : hostmem_holds(m->session, address, bytes);
 }
 
 /* An offset in an arena becomes the address it has here; false: it is not all in there. */
@@ -53,33 +30,33 @@ static bool in_bulk(struct msg *m, enum bulk which, const void **host, uint64_t 
 	return true;
 }
 
-static bool source_in(const struct cuda_ops *ops, struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
+static bool source_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
 {
-	struct extent s = {c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch, c->srcHeight};
+	struct copy_rows s = {c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch, c->srcHeight, c->WidthInBytes, c->Height, c->Depth};
 	uint64_t first, size;
 
-	if (!touched(c, &s, &first, &size))
+	if (!copy_extent(&s, &first, &size))
 		return false;
 	if (!bulk)
-		return reachable(ops, m, c->srcMemoryType, c->srcHost, c->srcDevice, first, size);
+		return reachable(m, c->srcMemoryType, c->srcHost, c->srcDevice, first, size);
 	c->srcMemoryType = CU_MEMORYTYPE_HOST;
 	return in_bulk(m, BULK_UP, &c->srcHost, first, size);
 }
 
-static bool target_in(const struct cuda_ops *ops, struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
+static bool target_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
 {
-	struct extent d = {c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight};
+	struct copy_rows d = {c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight, c->WidthInBytes, c->Height, c->Depth};
 	uint64_t first, size;
 
-	if (!touched(c, &d, &first, &size))
+	if (!copy_extent(&d, &first, &size))
 		return false;
 	if (!bulk)
-		return reachable(ops, m, c->dstMemoryType, c->dstHost, c->dstDevice, first, size);
+		return reachable(m, c->dstMemoryType, c->dstHost, c->dstDevice, first, size);
 	c->dstMemoryType = CU_MEMORYTYPE_HOST;
 	return in_bulk(m, BULK_DOWN, (const void **)&c->dstHost, first, size);
 }
 
-static void copy_in(const struct cuda_ops *ops, struct msg *m, const struct wire_copy_node *w, CUDA_MEMCPY_NODE_PARAMS *p)
+static void copy_in(struct msg *m, const struct wire_copy_node *w, CUDA_MEMCPY_NODE_PARAMS *p)
 {
 	CUDA_MEMCPY3D *c = &p->copyParams;
 
@@ -87,7 +64,7 @@ static void copy_in(const struct cuda_ops *ops, struct msg *m, const struct wire
 	c->srcArray = msg_handle(m, HANDLE_CUarray, w->source);
 	c->dstArray = msg_handle(m, HANDLE_CUarray, w->target);
 	p->copyCtx = msg_handle(m, HANDLE_CUcontext, w->context);
-	if (!source_in(ops, m, c, w->bulk == WIRE_COPY_FROM_BULK) || !target_in(ops, m, c, w->bulk == WIRE_COPY_TO_BULK))
+	if (!source_in(m, c, w->bulk == WIRE_COPY_FROM_BULK) || !target_in(m, c, w->bulk == WIRE_COPY_TO_BULK))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -164,7 +141,7 @@ static void memop_in(struct msg *m, const struct wire_memop_node *w, CUDA_BATCH_
 	p->paramArray = msg_in(m, w->count, wire_bytes(w->count, sizeof *p->paramArray));
 }
 
-static void params_in(const struct cuda_ops *ops, struct msg *m, const struct wire_node *a, CUgraphNodeParams *p,
+static void params_in(struct msg *m, const struct wire_node *a, CUgraphNodeParams *p,
 	struct room *room)
 {
 	memset(p, 0, sizeof *p);
@@ -174,7 +151,7 @@ static void params_in(const struct cuda_ops *ops, struct msg *m, const struct wi
 		kernel_in(m, &a->u.kernel, &p->kernel, room);
 		break;
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		copy_in(ops, m, &a->u.copy, &p->memcpy);
+		copy_in(m, &a->u.copy, &p->memcpy);
 		break;
 	case CU_GRAPH_NODE_TYPE_MEMSET:
 		memset_in(m, &a->u.set, &p->memset);
@@ -316,7 +293,7 @@ void serve_node(const struct cuda_ops *ops, struct msg *m)
 	CUgraphNode *deps = msg_in_handles(m, a.dependencies, HANDLE_CUgraphNode, a.dependencies);
 	CUgraphEdgeData *edges = msg_in(m, a.edges, wire_bytes(a.dependencies, sizeof *edges));
 	struct wire_node_made *out = msg_out(m, true, sizeof *out);
-	params_in(ops, m, &a, &p, &room);
+	params_in(m, &a, &p, &room);
 	if (a.how > WIRE_NODE_EXEC_SET)
 		m->broken = true;
 	if (msg_bad(m))

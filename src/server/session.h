@@ -34,6 +34,7 @@ struct session {
 	struct events *events; /* where the client listens: events.c; NULL: it does not */
 	bool prints;	       /* kernels may have printed: look whenever the client waits */
 	struct map host;	 /* memory shared with the client, by address: hostmem.c */
+	struct map empty;	 /* addresses that were, and stay empty */
 	uint64_t window, window_size;
 	struct map textures;	 /* texture and surface objects: texture.c */
 	struct map retained;	 /* allocations that are held more than once: vmm.c */

@@ -34,7 +34,7 @@ int memory_create(const char *name, size_t size)
 	return err;
 }
 
-int memory_check(int fd, size_t size)
+static int look(int fd, uint64_t *size)
 {
 	struct stat st;
 	struct statfs fs;
@@ -44,9 +44,24 @@ int memory_check(int fd, size_t size)
 		return -EPERM;
 	if (fstat(fd, &st) || fstatfs(fd, &fs))
 		return -errno;
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size || fs.f_type != TMPFS_MAGIC)
-		return -EINVAL;
-	return 0;
+	*size = (uint64_t)st.st_size;
+	return S_ISREG(st.st_mode) && fs.f_type == TMPFS_MAGIC ? 0 : -EINVAL;
+}
+
+int memory_check(int fd, size_t size)
+{
+	uint64_t has = 0;
+	int err = look(fd, &has);
+
+	return err ? err : has == size ? 0 : -EINVAL;
+}
+
+int memory_holds(int fd, size_t size)
+{
+	uint64_t has = 0;
+	int err = look(fd, &has);
+
+	return err ? err : has >= size ? 0 : -EINVAL;
 }
 
 void *memory_map(int fd, const struct memory_range *ranges, unsigned n, size_t *total)

@@ -11,6 +11,7 @@
 
 int memory_create(const char *name, size_t size); /* a descriptor, or -errno */
 int memory_check(int fd, size_t size);		  /* is what came from the other side fit to be mapped? */
+int memory_holds(int fd, size_t size);		  /* the same if there may be more */
 
 /*
  * Map ranges of fd one after the other, each count times in a row; NULL if that fails.  Children made by fork

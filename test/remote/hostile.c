@@ -2,12 +2,14 @@
  * A client that lies: addresses, sizes, offsets, numbers and windows that are not its own get an error, or end
  * its session, and never reach the server's own memory.  It speaks the wire itself.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "abi/fatbin.h"
 #include "wire/call.h"
 #include "wire/protocol.h"
 #include "wire/trace.h"
@@ -165,9 +167,11 @@ static CUresult map(uint64_t address, uint64_t size, int fd)
 #ifdef __SANITIZE_THREAD__ /* it has a use for most addresses */
 #define WINDOW	    0x1000000000
 #define WINDOW_SIZE (1ull << 36)
+#define OUTSIDE	    0x2800000000
 #else
 #define WINDOW	    0x300000000000
 #define WINDOW_SIZE (1ull << 40)
+#define OUTSIDE	    0x280000000000
 #endif
 
 static void windows(uint64_t d)
@@ -201,6 +205,15 @@ static void windows(uint64_t d)
 	CHECK(ask(WIRE_HOST_UNMAP, &(struct wire_host){.address = 4096}, sizeof w, NULL, 0) != CUDA_SUCCESS);
 	CHECK(ask(WIRE_HOST_UNMAP, &(struct wire_host){.address = window}, sizeof w, NULL, 0) == CUDA_SUCCESS);
 	CHECK(post(WIRE_COPY_UP, &over, sizeof over, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+	/* outside the window: the addresses stay the client's, whole or in part */
+	for (int i = 0; i < 4; i++) {
+		uint64_t at = OUTSIDE + i % 3 * 65536, size = i % 2 ? 1 << 20 : 1 << 19;
+		over = (struct wire_copy){.device = d, .host = at, .size = 64};
+		CHECK(post(WIRE_COPY_UP, &over, sizeof over, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+		CHECK(map(at, size, good) == CUDA_SUCCESS);
+		CHECK(post(WIRE_COPY_UP, &over, sizeof over, NULL, 0) == CUDA_SUCCESS);
+		CHECK(ask(WIRE_HOST_UNMAP, &(struct wire_host){.address = at}, sizeof w, NULL, 0) == CUDA_SUCCESS);
+	}
 	close(good);
 	close(loose);
 }
@@ -241,6 +254,61 @@ static void objects(void)
 		CHECK(!link_send_fd(call_link(), in.id, fd));
 		CHECK(ask(WIRE_SHARE_IN, &in, sizeof in, &value, sizeof value) != CUDA_SUCCESS);
 		close(fd);
+	}
+}
+
+/* Code in the form of one small image, which goes with its frame. */
+static CUresult load(const void *bytes, uint32_t size, const struct wire_jit *options, unsigned n)
+{
+	struct {
+		struct wire_load head;
+		struct wire_image name;
+		struct wire_jit option[4];
+	} a = {.head = {.parts = 1, .options = n}};
+	struct lane *lane = call_lane();
+	size_t used = sizeof a.head + sizeof a.name + n * sizeof *options, room;
+	struct wire_loaded done = {.result = 999};
+	struct piece piece;
+	struct frame reply;
+	void *to;
+
+	a.name.size = size;
+	hash_of(bytes, size, a.name.hash);
+	if (n)
+		memcpy(a.option, options, n * sizeof *options);
+	if (bulk_alloc(call_link(), BULK_UP, size, &piece))
+		return 999;
+	memcpy((char *)bulk_base(call_link(), BULK_UP, &room) + piece.offset, bytes, size);
+	to = call_reserve(lane, used);
+	if (!to)
+		return 999;
+	memcpy(to, &a, used);
+	CUresult r = call_ask(lane, WIRE_LOAD, used, &piece, 1, &reply);
+	if (!r && reply.size >= sizeof(struct wire_reply) + sizeof done)
+		memcpy(&done, (const char *)reply.payload + sizeof(struct wire_reply), sizeof done);
+	call_done(lane);
+	bulk_free(call_link(), BULK_UP, piece);
+	return r ? r : (CUresult)done.result;
+}
+
+/* Images that point into the server's memory, or say that they are longer than they are. */
+static void images(void)
+{
+	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry f() { ret; }\n";
+	struct wire_jit logs[] = {{CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, 65536}, {CU_JIT_INFO_LOG_BUFFER, 0},
+		{CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, 1}, {CU_JIT_ERROR_LOG_BUFFER, 4096}};
+
+	CHECK(load(text, sizeof text - 1, NULL, 0) == CUDA_SUCCESS);
+	CHECK(load(text, sizeof text - 1, logs, 4) == CUDA_SUCCESS);
+	CHECK(load("\177ELF", 4, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
+	CHECK(load("!<arch>\n", 8, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
+	for (size_t i = 0; i < WILD; i++) {
+		struct fatbin_wrapper wrapper = {FATBIN_WRAPPER_MAGIC, FATBIN_WRAPPER_PLAIN, (void *)(uintptr_t)wild[i], NULL};
+		struct fatbin_header fatbin = {.magic = FATBIN_MAGIC, .version = 1, .header_size = sizeof fatbin, .size = wild[i]};
+		Elf64_Ehdr elf = {.e_ident = "\177ELF\2\1\1", .e_shoff = wild[i], .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3};
+		CHECK(load(&wrapper, sizeof wrapper, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
+		CHECK(load(&fatbin, sizeof fatbin, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
+		CHECK(load(&elf, sizeof elf, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
 	}
 }
 
@@ -303,6 +371,7 @@ int main(int argc, char **argv)
 	if (link_peer(call_link())->local)
 		windows(d);
 	objects();
+	images();
 	for (int i = 0; i < 9; i++) { /* each with a session of its own */
 		char line[512];
 		snprintf(line, sizeof line, "%s %d", argv[0], i);
