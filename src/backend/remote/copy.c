@@ -135,26 +135,27 @@ static const struct piece *perch(void)
 }
 
 /* The stream has come to `value`; everything posted before it is done, and may have failed. */
-static CUresult arrived(struct stream *s, uint32_t value, uint64_t work)
+static CUresult arrived(struct stream *s, uint32_t value, const struct stream_point *point)
 {
 	CUresult r = stream_word_wait(s, value);
 
 	if (!r)
-		stream_came(s, work);
+		stream_reached(s, point);
 	return r ? r : stream_late(s);
 }
 
 static CUresult small_down(void *dst, CUdeviceptr src, struct piece piece, struct stream *s)
 {
-	uint64_t work = s->work;
+	struct stream_point point;
 	uint32_t value;
 	CUresult r;
 
+	stream_point(s, &point);
 	pthread_mutex_lock(&s->whole);
 	r = post_down(src, piece, s, &value);
 	pthread_mutex_unlock(&s->whole);
 	if (!r)
-		r = arrived(s, value, work);
+		r = arrived(s, value, &point);
 	if (!r)
 		memcpy(dst, (char *)bulk_base(call_link(), BULK_DOWN, NULL) + piece.offset, piece.size);
 	return r;

@@ -154,6 +154,22 @@ CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value); /* WIR
 CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value);
 void stream_came(struct stream *s, uint64_t work);			  /* so much of it is known to be done */
 
+/*
+ * What is done when the next thing posted is: taken before it is posted, told when it is done.  What the legacy
+ * stream does comes after all that its context's blocking streams had.
+ */
+#define POINT_STREAMS 8
+struct stream_point {
+	uint64_t work;
+	unsigned ahead;
+	struct {
+		struct stream *stream;
+		uint64_t work;
+	} of[POINT_STREAMS];
+};
+void stream_point(struct stream *s, struct stream_point *p);
+void stream_reached(struct stream *s, const struct stream_point *p);
+
 /* ---- capture.c: what must not be done meanwhile ---- */
 
 /* A call that CUDA calls unsafe: an error, and captures that do not allow it become invalid.  Nothing in most cases. */

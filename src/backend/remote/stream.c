@@ -344,14 +344,41 @@ static bool nothing_ahead(struct stream *s)
 	return idle;
 }
 
+void stream_point(struct stream *s, struct stream_point *p)
+{
+	p->work = atomic_load(&s->work);
+	p->ahead = 0;
+	if (s->id)
+		return;
+	pthread_mutex_lock(&s->ctx->lock);
+	list_each(l, &s->ctx->streams) {
+		struct stream *o = container_of(l, struct stream, link);
+
+		if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !stream_settled(o) && p->ahead < POINT_STREAMS) {
+			p->of[p->ahead].stream = o;
+			p->of[p->ahead++].work = atomic_load(&o->work);
+		}
+	}
+	pthread_mutex_unlock(&s->ctx->lock);
+}
+
+/* Records are used again, and their counts go on: an old count changes nothing. */
+void stream_reached(struct stream *s, const struct stream_point *p)
+{
+	stream_came(s, p->work);
+	for (unsigned i = 0; i < p->ahead; i++)
+		stream_came(p->of[i].stream, p->of[i].work);
+}
+
 CUresult stream_settle(struct stream *s)
 {
-	uint64_t work = atomic_load(&s->work);
+	struct stream_point point;
 	uint32_t value;
 	CUresult r;
 
 	if (s->capturing) /* a word's writing would be captured, too */
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	stream_point(s, &point);
 	stream_word_begin(s, &value);
 	if (s->ended) {
 		s->tell.value--;
@@ -364,7 +391,7 @@ CUresult stream_settle(struct stream *s)
 		r = stream_word_wait(s, value);
 	if (r)
 		return r;
-	stream_came(s, work);
+	stream_reached(s, &point);
 	stage_reclaim(s);
 	return CUDA_SUCCESS;
 }
