@@ -59,7 +59,9 @@ int unix_send(int fd, uint32_t kind, uint64_t id, const int *fds, unsigned nfds)
 	do
 		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : 0;
+	if (n >= 0)
+		return 0;
+	return errno == ECONNRESET ? -EPIPE : -errno; /* gone, with messages of ours unread */
 }
 
 static void close_all(const int *fds, unsigned n)
