@@ -5,6 +5,8 @@ echo "# a call on the null device"
 GANGWAY_DEVICE=null "$build/bench/bench-calls" || exit 1
 echo "# the same, traced to /dev/null"
 GANGWAY_DEVICE=null GANGWAY_TRACE=/dev/null "$build/bench/bench-calls" | grep exported || exit 1
+echo "# short work of threads with a stream each, on the CPU device"
+GANGWAY_DEVICE=cpu "$build/bench/bench-streams" || exit 1
 echo "# calls to a server on the null device, over shared memory and over TCP"
 dir=$(mktemp -d) || exit 1
 "$build/bin/gangway" serve --on null --listen "unix:$dir/socket" --listen tcp://127.0.0.1:0 2>"$dir/log" &
