@@ -318,7 +318,7 @@ static CUresult passed(struct event *e, uint64_t *time)
 CUresult soft_cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
 	struct event *a, *b;
-	uint64_t from, to;
+	uint64_t from = 0, to = 0;
 
 	if (!ms)
 		return CUDA_ERROR_INVALID_VALUE;

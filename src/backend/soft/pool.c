@@ -18,6 +18,7 @@
 
 #define MAX_WORKERS  256
 #define IDLE_SECONDS 5
+#define ROOM         (512u << 10) /* bytes of stack */
 #define SPIN_NS                                                                                              \
 	50000 /* one idle worker looks out so long before it sleeps: waking takes longer than a launch */
 
@@ -73,6 +74,13 @@ static void pool_start(void)
 	pthread_condattr_destroy(&attr);
 }
 
+static void take(struct stream *s)
+{
+	list_remove(&s->wait);
+	s->ready = false;
+	pool.nready--;
+}
+
 static struct stream *take_ready(void)
 {
 	for (int i = PRIORITIES - 1; i >= 0; i--) {
@@ -80,8 +88,7 @@ static struct stream *take_ready(void)
 			continue;
 		struct stream *s = container_of(pool.ready[i].next, struct stream, wait);
 
-		list_remove(&s->wait);
-		pool.nready--;
+		take(s);
 		return s;
 	}
 	return NULL;
@@ -224,6 +231,47 @@ bool pool_run_alone(void)
 	return s;
 }
 
+/*
+ * Whether a command can run on this thread's stack.  An application's threads may have little, and may be
+ * somewhere else than on their own.
+ */
+static bool roomy(void)
+{
+	static __thread uintptr_t low __attribute__((tls_model("initial-exec")));
+	static __thread uintptr_t high __attribute__((tls_model("initial-exec")));
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	pthread_attr_t attr;
+	void *stack;
+	size_t size;
+
+	if (!high && !pthread_getattr_np(pthread_self(), &attr)) {
+		if (!pthread_attr_getstack(&attr, &stack, &size)) {
+			low = (uintptr_t)stack + ROOM;
+			high = (uintptr_t)stack + size;
+		}
+		pthread_attr_destroy(&attr);
+	}
+	return here > low && here < high;
+}
+
+bool pool_run_for(struct stream *s)
+{
+	const unsigned kinds =
+		1u << COMMAND_EMPTY | 1u << COMMAND_LAUNCH | 1u << COMMAND_COPY | 1u << COMMAND_SET;
+	bool mine;
+
+	if (!roomy())
+		return false;
+	pthread_mutex_lock(&soft.lock);
+	mine = s->ready && kinds >> s->head->ops->kind & 1;
+	if (mine) {
+		take(s);
+		run_head(s);
+	}
+	pthread_mutex_unlock(&soft.lock);
+	return mine;
+}
+
 static void *worker(void *arg)
 {
 	struct stream *s;
@@ -258,6 +306,7 @@ void queue_ready(struct stream *s)
 {
 	pool_start();
 	list_append(&pool.ready[-s->priority], &s->wait);
+	s->ready = true;
 	pool.nready++;
 	summon(pool.nready, MAX_WORKERS);
 }

@@ -367,6 +367,8 @@ static bool wait_until(struct stream *s, uint64_t number, bool spin, uint64_t de
 {
 	bool late = false;
 
+	while (deadline == FOREVER && !stream_done(s, number) && pool_run_for(s))
+		;
 	for (int i = 0; spin && i < 2000 && soft_parallelism() > 1; i++) {
 		if (stream_done(s, number))
 			return true;

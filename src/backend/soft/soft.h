@@ -207,6 +207,7 @@ struct stream {
 	_Atomic uint64_t submitted, completed;
 	struct list blocked; /* streams whose head waits for us */
 	struct list wait;    /* our place in such a list, or in the list of ready streams */
+	bool ready;          /* in the latter: nobody has begun with its head */
 	struct list busy;    /* in context.busy */
 
 	_Atomic uint32_t waiters, wake; /* threads asleep in stream_wait */

@@ -7,6 +7,7 @@
  */
 #include "ptx/interp/core.h"
 
+#include <fenv.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -418,7 +419,11 @@ void worker_run(void *data, uint64_t number)
 	struct worker k = {.grid = g, .number = (uint32_t)number};
 	int none = 0;
 	struct frame *next;
+	fenv_t callers;
 
+	/* Threads have a rounding, a flushing and traps of their own, or inherit an application's. */
+	fegetenv(&callers);
+	fesetenv(FE_DFL_ENV);
 	k.resident_end = &k.resident;
 	k.free_frames = calloc(g->kernel->program->nfuncs, sizeof(*k.free_frames));
 	if (k.free_frames)
@@ -432,4 +437,5 @@ void worker_run(void *data, uint64_t number)
 		free(f);
 	}
 	free(k.free_frames);
+	fesetenv(&callers);
 }
