@@ -82,11 +82,14 @@ static int by_trips(const void *a, const void *b)
 	return tx < ty ? 1 : tx > ty ? -1 : (x > y) - (x < y);
 }
 
-static void print(void)
+/* When the library goes: later than any atexit of the program's, where NVIDIA's runtime still makes calls. */
+__attribute__((destructor)) static void print(void)
 {
 	unsigned order[ALL], n = 0;
 	uint64_t posted = 0, trips = 0;
 
+	if (!call_counts)
+		return;
 	for (unsigned i = 0; i < ALL; i++)
 		if (call_counts[i][0] || call_counts[i][1])
 			order[n++] = i;
@@ -107,6 +110,4 @@ void call_stats(void)
 	if (call_counts)
 		return;
 	call_counts = calloc(ALL, sizeof *call_counts);
-	if (call_counts)
-		atexit(print);
 }

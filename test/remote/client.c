@@ -8,9 +8,14 @@
  *		everything, soon
  *	wait	says "ready" and sits in cuCtxSynchronize and sleep: it costs no processor time
  *	wild	runs a kernel that writes where nothing is (cpu only), and expects to be told
+ *	exits	as once, and ends by exit() in the middle of something
+ *	notified PATH	prints what is sent to a datagram socket there, one word a line, until its stdin ends
  *	init	prints what cuInit answers; with a line on stdin after each, until the end
  */
+#include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include "check.h"
@@ -155,6 +160,25 @@ static void wild(void)
 	CHECK(cuMemAlloc_v2(&where, 4096) != CUDA_SUCCESS); /* the context is done for, as on a GPU */
 }
 
+static int notified(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct pollfd p[] = {{socket(AF_UNIX, SOCK_DGRAM, 0), POLLIN, 0}, {0, POLLIN, 0}};
+	char text[512];
+	ssize_t n;
+
+	snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+	if (p[0].fd < 0 || bind(p[0].fd, (struct sockaddr *)&name, sizeof name))
+		return 1;
+	say("ready");
+	while (poll(p, 2, -1) > 0 && !p[1].revents) {
+		n = recv(p[0].fd, text, sizeof text - 1, 0);
+		text[n > 0 ? n : 0] = 0;
+		say(text);
+	}
+	return 0;
+}
+
 static int init(void)
 {
 	CUresult r;
@@ -174,10 +198,14 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_DFL); /* a link that dies must not end us by this */
 	if (!strcmp(verb, "init"))
 		return init();
+	if (!strcmp(verb, "notified"))
+		return notified(argv[2]);
 	check_start();
-	if (!strcmp(verb, "once") || !strcmp(verb, "hold"))
+	if (!strcmp(verb, "once") || !strcmp(verb, "hold") || !strcmp(verb, "exits"))
 		hold(*verb == 'h');
-	else if (!strcmp(verb, "copy"))
+	if (!strcmp(verb, "exits"))
+		exit(failures != 0);
+	if (!strcmp(verb, "copy"))
 		copy();
 	else if (!strcmp(verb, "lost"))
 		lost();

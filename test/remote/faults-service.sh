@@ -1,0 +1,45 @@
+#!/bin/sh
+# The server as a service: sd_notify(3), SIGHUP, one line an event, and what it says of addresses that other
+# machines can reach.
+. "$(dirname "$0")/faults.sh"
+mkfifo "$dir/notes.in"
+"$client" notified "$dir/notify" <"$dir/notes.in" >"$dir/notes" &
+listener=$!
+exec 8>"$dir/notes.in"
+until_true 20 says "$dir/notes" ready || fail "the listener does not start"
+NOTIFY_SOCKET=$dir/notify
+export NOTIFY_SOCKET
+serve
+unset NOTIFY_SOCKET
+until_true 10 says "$dir/notes" '^READY=1' || fail "READY is not told: $(cat "$dir/notes")"
+hold held hold
+until_true 10 says "$dir/notes" '^STATUS=1 of at most' || fail "a client is not in the status: $(cat "$dir/notes")"
+
+# SIGHUP: nothing is lost, neither who is there nor who comes.
+kill -HUP "$server"
+until_true 10 logged 'SIGHUP: nothing to read again; 1 clients go on' || fail "SIGHUP is not in the log"
+once || fail "after SIGHUP a client fails: $(cat "$dir/once.out")"
+kill -TERM "$server"
+until_true 10 says "$dir/notes" '^STOPPING=1' || fail "STOPPING is not told: $(cat "$dir/notes")"
+release
+wait "$held" || fail "a client that was there fails: $(cat "$dir/held.out")"
+wait "$server" || fail "the drained server's status is $?"
+grep -v '^gangway\[[0-9]*\]: ' "$dir/log" && fail "not one line an event"
+exec 8>&-
+wait "$listener"
+
+# Loopback unless somebody asks for more, and then with a warning.
+listens() { # address; what it says goes to $dir/words
+	"$gangway" serve --on null --listen "$1" 2>"$dir/words" &
+	server=$!
+	until_true 60 says "$dir/words" 'listening on' || fail "it does not listen on $1: $(cat "$dir/words")"
+	kill "$server"
+	wait "$server"
+}
+listens tcp://:0
+says "$dir/words" 'listening on tcp://127\.0\.0\.1:' || fail "without a host it is not loopback: $(cat "$dir/words")"
+says "$dir/words" 'not encrypted' && fail "it warns of loopback: $(cat "$dir/words")"
+listens tcp://0.0.0.0:0
+says "$dir/words" 'reachable from other machines' && says "$dir/words" 'not encrypted' ||
+	fail "it does not warn: $(cat "$dir/words")"
+finish
