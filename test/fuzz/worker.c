@@ -245,7 +245,7 @@ static bool find_addresses(void)
 /* Lines that must not be there; prints them. */
 static int complaints(void)
 {
-	static const char *const bad[] = {"ended by signal", "Sanitizer", "runtime error", "cannot start"};
+	static const char *const bad[] = {"ended by signal", "exit status", "Sanitizer", "runtime error", "cannot start"};
 	char line[1024];
 	int n = 0;
 	FILE *f = fopen(log_path, "r");

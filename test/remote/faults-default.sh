@@ -4,16 +4,16 @@
 . "$(dirname "$0")/faults.sh"
 export GANGWAY_SOCKET="$dir/socket"
 unset GANGWAY_DEVICE
-said() { GANGWAY_TRACE=1 timeout 20 "$client" init </dev/null 2>"$dir/err"; }
+said() { GANGWAY_TRACE=1 timeout 60 "$client" init </dev/null 2>"$dir/err"; }
 
 # Nobody there, or only the file that a dead server left: the next device.
 [ "$(said)" = 0 ] || fail "without a server: $(said) $(cat "$dir/err")"
 "$gangway" serve --on null 2>"$dir/log" 8>&- 9>&- &
 server=$!
-until_true 20 listening 1 || fail "the server does not start"
+until_true 60 listening 1 || fail "the server does not start"
 logged "listening on unix:$dir/socket" || fail "GANGWAY_SOCKET is not where it listens"
 [ "$(said)" = 0 ] || fail "with a server: $(cat "$dir/err")"
-until_true 2 logged 'connected' || fail "a program without GANGWAY_DEVICE did not find the server"
+until_true 60 logged 'connected' || fail "a program without GANGWAY_DEVICE did not find the server"
 kill -9 "$server"
 wait "$server" 2>/dev/null
 [ -e "$dir/socket" ] || fail "the dead server left no socket: this test tests nothing"
@@ -31,10 +31,10 @@ mkfifo "$dir/in"
 "$client" init <"$dir/in" >"$dir/out" 2>&1 &
 held=$!
 exec 9>"$dir/in"
-until_true 5 says "$dir/out" '^100$' || fail "a server that is down: $(cat "$dir/out")"
+until_true 60 says "$dir/out" '^100$' || fail "a server that is down: $(cat "$dir/out")"
 "$gangway" serve --on null 2>"$dir/log" 8>&- 9>&- &
 server=$!
-until_true 20 listening 1 || fail "the server does not take the dead one's socket"
+until_true 60 listening 1 || fail "the server does not take the dead one's socket"
 release
 wait "$held"
 [ "$(tail -n 1 "$dir/out")" = 0 ] || fail "the same process, once the server is up: $(cat "$dir/out")"

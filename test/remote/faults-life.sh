@@ -25,12 +25,13 @@ kill -HUP "$server"
 once || fail "after SIGHUP a client fails"
 
 # No more than it should take, and the others are told why.
+until_true 60 alone || fail "workers outlive their clients"
 hold first hold
 first=$held
 exec 8>&9
 hold second hold
 second=$held
-GANGWAY_TRACE=1 timeout 20 "$client" init </dev/null >"$dir/third" 2>&1
+GANGWAY_TRACE=1 timeout 60 "$client" init </dev/null >"$dir/third" 2>&1
 says "$dir/third" '^100$' || fail "a third client is not refused: $(cat "$dir/third")"
 says "$dir/third" 'has 2 clients and takes no more' || fail "it is not told why: $(cat "$dir/third")"
 logged 'client refused: it has 2 clients' || fail "the refusal is not in the log"
@@ -48,9 +49,9 @@ grep -qi 'nvidia\|libgangway-soft' "/proc/$server/maps" && fail "the parent has 
 
 # Drained: nobody new, those inside go on.
 kill -TERM "$server"
-until_true 5 logged 'no new clients; 2 to go' || fail "SIGTERM is not heard"
+until_true 60 logged 'no new clients; 2 to go' || fail "SIGTERM is not heard"
 [ ! -e "$dir/socket" ] || fail "the socket outlives the server"
-timeout 20 "$client" init </dev/null >"$dir/late" 2>&1
+timeout 60 "$client" init </dev/null >"$dir/late" 2>&1
 says "$dir/late" '^100$' || fail "a late client gets $(cat "$dir/late")"
 release
 wait "$second" || fail "the second client failed while the server drained: $(cat "$dir/second.out")"
@@ -64,17 +65,17 @@ wait "$server" || fail "the drained server's status is $?"
 serve
 hold third lost
 kill -TERM "$server"
-until_true 5 logged 'no new clients; 1 to go' || fail "the second server does not drain"
+until_true 60 logged 'no new clients; 1 to go' || fail "the second server does not drain"
 kill -TERM "$server"
-until_true 5 gone "$server" || fail "asked twice, the server goes on"
+until_true 60 gone "$server" || fail "asked twice, the server goes on"
 wait "$server"
 release
 wait "$held" || fail "the client of a server that ended: $(cat "$dir/third.out")"
 
 # A socket that a dead server left is taken over; a group's socket is the group's.
 serve --group "$(id -gn)" --spares 3
-sleep 0.3
-[ "$(children "$server" | wc -w)" = 3 ] || fail "there are $(children "$server" | wc -w) spares, not 3"
+spares() { [ "$(children "$server" | wc -w)" = 3 ]; }
+until_true 60 spares || fail "there are $(children "$server" | wc -w) spares, not 3"
 [ "$transport" = tcp ] || [ "$(stat -c %a "$dir/socket")" = 660 ] || fail "the group cannot use the socket"
 kill -9 "$server"
 wait "$server" 2>/dev/null
@@ -84,5 +85,5 @@ kill -9 $(children "$server")
 once || fail "after the spare's death a client fails: $(cat "$dir/once.out")"
 once || fail "and another one: $(cat "$dir/once.out")"
 no_zombie() { ! grep -l "^State:.Z" $(children "$server" | sed 's|\([0-9]*\)|/proc/\1/status|g') >/dev/null 2>&1; }
-until_true 3 no_zombie || fail "zombies"
+until_true 60 no_zombie || fail "zombies"
 finish

@@ -16,7 +16,7 @@ done
 for p in $pids; do
 	wait "$p" || fail "one of $CLIENTS clients at once failed: $(sort "$dir"/c* | uniq | head -n 3)"
 done
-until_true 10 settled || fail "after $CLIENTS clients: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
+until_true 60 settled || fail "after $CLIENTS clients: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
 
 # A stopped client holds what is its own and stops nobody.
 hold stopped copy
@@ -46,6 +46,6 @@ while [ $n -lt "$CONNECTS" ]; do
 	n=$((n + 16))
 done
 echo "$n connections in $(($(date +%s) - before)) s"
-until_true 10 settled || fail "after $n connections: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
+until_true 60 settled || fail "after $n connections: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
 alive "$server" || fail "the server is gone"
 finish

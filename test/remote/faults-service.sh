@@ -6,21 +6,21 @@ mkfifo "$dir/notes.in"
 "$client" notified "$dir/notify" <"$dir/notes.in" >"$dir/notes" &
 listener=$!
 exec 8>"$dir/notes.in"
-until_true 20 says "$dir/notes" ready || fail "the listener does not start"
+until_true 60 says "$dir/notes" ready || fail "the listener does not start"
 NOTIFY_SOCKET=$dir/notify
 export NOTIFY_SOCKET
 serve
 unset NOTIFY_SOCKET
-until_true 10 says "$dir/notes" '^READY=1' || fail "READY is not told: $(cat "$dir/notes")"
+until_true 60 says "$dir/notes" '^READY=1' || fail "READY is not told: $(cat "$dir/notes")"
 hold held hold
-until_true 10 says "$dir/notes" '^STATUS=1 of at most' || fail "a client is not in the status: $(cat "$dir/notes")"
+until_true 60 says "$dir/notes" '^STATUS=1 of at most' || fail "a client is not in the status: $(cat "$dir/notes")"
 
 # SIGHUP: nothing is lost, neither who is there nor who comes.
 kill -HUP "$server"
-until_true 10 logged 'SIGHUP: nothing to read again; 1 clients go on' || fail "SIGHUP is not in the log"
+until_true 60 logged 'SIGHUP: nothing to read again; 1 clients go on' || fail "SIGHUP is not in the log"
 once || fail "after SIGHUP a client fails: $(cat "$dir/once.out")"
 kill -TERM "$server"
-until_true 10 says "$dir/notes" '^STOPPING=1' || fail "STOPPING is not told: $(cat "$dir/notes")"
+until_true 60 says "$dir/notes" '^STOPPING=1' || fail "STOPPING is not told: $(cat "$dir/notes")"
 release
 wait "$held" || fail "a client that was there fails: $(cat "$dir/held.out")"
 wait "$server" || fail "the drained server's status is $?"

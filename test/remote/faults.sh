@@ -38,6 +38,8 @@ serve() { # further options
 	GANGWAY_DEVICE=$(sed -n 's/.*listening on //p' "$dir/log" | tail -n 1)
 	export GANGWAY_DEVICE
 }
+# Nobody but the spare: those who have ended have been waited for.
+alone() { [ "$(children "$server" | wc -w)" -le 1 ]; }
 alive() { kill -0 "$1" 2>/dev/null; }
 gone() { ! alive "$1"; }
 children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }

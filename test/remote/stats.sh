@@ -11,7 +11,7 @@ grep -Eq ' 0 +[1-9][0-9]* +cuDevicePrimaryCtxRetain$' "$dir/err" || fail "no rou
 # The rows add up to the last one.
 awk '$3 == "in" && $4 == "all" { ok = p == $1 && t == $2; next } $1 ~ /^[0-9]+$/ && NF == 3 { p += $1; t += $2 }
 	END { exit !ok }' "$dir/err" || fail "the rows do not add up: $(cat "$dir/err")"
-until_true 10 logged 'ended after' || fail "the server does not say how many there were"
+until_true 60 logged 'ended after' || fail "the server does not say how many there were"
 told=$(sed -n 's/.* and \([0-9]*\) calls, \([0-9]*\) of them answered.*/\1 \2/p' "$dir/log")
 said=$(awk '$3 == "in" && $4 == "all" { print $1 + $2, $2 }' "$dir/err")
 # Over a network what was posted last may not have left when the process ended.
