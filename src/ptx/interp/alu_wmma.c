@@ -19,35 +19,42 @@ static inline f64 add_product(f64 a, f64 b, f64 c)
 #endif
 }
 
+static inline s32 add_product_int(s32 a, s32 b, s32 c)
+{
+	return a * b + c; /* of a few bytes: far from overflow */
+}
+
 /* c += a b for one N: constant, so that a row of c stays in registers. */
-#define PRODUCT(N)                                                                                           \
-	static void product_##N(f64 *c, const f64 *a, const f64 *b, unsigned m, unsigned k)                  \
+#define PRODUCT(name, T, N, add)                                                                             \
+	static void name##_##N(T *c, const T *a, const T *b, unsigned m, unsigned k)                         \
 	{                                                                                                    \
 		for (unsigned row = 0; row < m; row++) {                                                     \
-			f64 sum[N];                                                                          \
+			T sum[N];                                                                            \
                                                                                                              \
 			for (unsigned j = 0; j < N; j++)                                                     \
 				sum[j] = c[row * N + j];                                                     \
 			for (unsigned i = 0; i < k; i++)                                                     \
 				for (unsigned j = 0; j < N; j++)                                             \
-					sum[j] = add_product(a[row * k + i], b[i * N + j], sum[j]);          \
+					sum[j] = add(a[row * k + i], b[i * N + j], sum[j]);                  \
 			for (unsigned j = 0; j < N; j++)                                                     \
 				c[row * N + j] = sum[j];                                                     \
 		}                                                                                            \
 	}
-PRODUCT(8)
-PRODUCT(16)
-PRODUCT(32)
-
-static void product(f64 *c, const f64 *a, const f64 *b, const struct ptx_mods *m)
-{
-	if (m->mma_n == 8)
-		product_8(c, a, b, m->mma_m, m->mma_k);
-	else if (m->mma_n == 16)
-		product_16(c, a, b, m->mma_m, m->mma_k);
-	else
-		product_32(c, a, b, m->mma_m, m->mma_k);
-}
+#define PRODUCTS(name, T, add)                                                                               \
+	PRODUCT(name, T, 8, add)                                                                             \
+	PRODUCT(name, T, 16, add)                                                                            \
+	PRODUCT(name, T, 32, add)                                                                            \
+	static void name(T *c, const T *a, const T *b, const struct ptx_mods *m)                             \
+	{                                                                                                    \
+		if (m->mma_n == 8)                                                                           \
+			name##_8(c, a, b, m->mma_m, m->mma_k);                                               \
+		else if (m->mma_n == 16)                                                                     \
+			name##_16(c, a, b, m->mma_m, m->mma_k);                                              \
+		else                                                                                         \
+			name##_32(c, a, b, m->mma_m, m->mma_k);                                              \
+	}
+PRODUCTS(product, f64, add_product)
+PRODUCTS(product_int, s32, add_product_int)
 
 /* ---- elements --------------------------------------------------------------------------------------- */
 
@@ -164,35 +171,36 @@ KERNEL(wmma_float)
 	write_result(w, x, &e);
 }
 
-/* Bytes: B lies row by row; narrower ones: column by column. */
-static s32 dot(const struct ptx_mods *m, const union elements *a, const union elements *b, unsigned row, unsigned col)
+/* A by rows, B by rows, too; in the fragment, narrow ones of B stand column by column. */
+static void read_ints(const struct warp *w, const struct xinst *x, unsigned operand, s32 *to)
 {
-	unsigned ta = m->type[1], tb = m->type[2], bits = ptx_type_bits(ta), k = m->mma_k, run = k * bits / 8;
-	s32 sum = 0;
+	struct wmma_matrix m = matrix_of(&x->in->m, operand);
+	union elements e;
 
-	for (unsigned i = 0; i < k; i++)
-		sum += integer(a->b + row * run, ta, i) *
-		       (bits == 8 ? integer(b->b + i * m->mma_n, tb, col) : integer(b->b + col * run, tb, i));
-	return sum;
+	read_matrix(w, x, operand, &e);
+	for (unsigned run = 0; run < m.runs; run++)
+		for (unsigned i = 0; i < m.run; i++)
+			to[m.columns ? i * m.runs + run : run * m.run + i] =
+				integer(e.b + run * m.run * m.bits / 8, m.type, i);
 }
 
 KERNEL(wmma_int)
 {
 	const struct ptx_mods *m = &x->in->m;
-	union elements a, b, c;
+	s32 a[MAX_MK], b[MAX_MK], p[MAX_MN] = {0};
+	union elements c;
 
-	read_matrix(w, x, 1, &a);
-	read_matrix(w, x, 2, &b);
+	read_ints(w, x, 1, a);
+	read_ints(w, x, 2, b);
 	read_matrix(w, x, 3, &c);
-	for (unsigned row = 0; row < m->mma_m; row++)
-		for (unsigned col = 0; col < m->mma_n; col++) {
-			u32 *at = &c.w[row * m->mma_n + col];
-			s64 sum = (s64)(s32)*at + dot(m, &a, &b, row, col);
+	product_int(p, a, b, m);
+	for (unsigned i = 0; i < m->mma_m * m->mma_n; i++) {
+		s64 sum = (s64)(s32)c.w[i] + p[i];
 
-			if (m->sat)
-				sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
-			*at = (u32)sum;
-		}
+		if (m->sat)
+			sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+		c.w[i] = (u32)sum;
+	}
 	write_result(w, x, &c);
 }
 
