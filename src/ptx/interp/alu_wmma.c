@@ -7,43 +7,41 @@
 #include "ptx/interp/half.h"
 #include "ptx/interp/wmma.h"
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 enum { MAX_MN = 256, MAX_MK = 512 }; /* elements of C; of A and of B */
 
-/* a * b + c.  Where a product of two elements is exact in f64 it does not matter whether this is fused. */
-static inline f64 add_product(f64 a, f64 b, f64 c)
-{
-#ifdef __FMA__
-	return __builtin_fma(a, b, c);
-#else
-	return a * b + c;
-#endif
-}
+/* Eight neighbours in a row, and an array of them. */
+#define ROWS __attribute__((aligned(64)))
+typedef f64 f64x8 __attribute__((vector_size(64)));
+typedef s32 s32x8 __attribute__((vector_size(32)));
 
-static inline s32 add_product_int(s32 a, s32 b, s32 c)
-{
-	return a * b + c; /* of a few bytes: far from overflow */
-}
-
-/* c += a b for one N: constant, so that a row of c stays in registers. */
-#define PRODUCT(name, T, N, add)                                                                             \
+/*
+ * c += a b for one N: constant, so that a row of c stays in registers.  Products and sums are fused where the
+ * processor can (this file is compiled so): f64 wants it, and the products of narrower floats are exact anyway.
+ * Integers are of a few bits, and their sums far from overflow.
+ */
+#define PRODUCT(name, T, N)                                                                                  \
 	static void name##_##N(T *c, const T *a, const T *b, unsigned m, unsigned k)                         \
 	{                                                                                                    \
 		for (unsigned row = 0; row < m; row++) {                                                     \
-			T sum[N];                                                                            \
+			T##x8 *to = (T##x8 *)(c + row * N), sum[N / 8];                                      \
                                                                                                              \
-			for (unsigned j = 0; j < N; j++)                                                     \
-				sum[j] = c[row * N + j];                                                     \
+			for (unsigned j = 0; j < N / 8; j++)                                                 \
+				sum[j] = to[j];                                                              \
 			for (unsigned i = 0; i < k; i++)                                                     \
-				for (unsigned j = 0; j < N; j++)                                             \
-					sum[j] = add(a[row * k + i], b[i * N + j], sum[j]);                  \
-			for (unsigned j = 0; j < N; j++)                                                     \
-				c[row * N + j] = sum[j];                                                     \
+				for (unsigned j = 0; j < N / 8; j++)                                         \
+					sum[j] += a[row * k + i] * ((const T##x8 *)(b + i * N))[j];          \
+			for (unsigned j = 0; j < N / 8; j++)                                                 \
+				to[j] = sum[j];                                                              \
 		}                                                                                            \
 	}
-#define PRODUCTS(name, T, add)                                                                               \
-	PRODUCT(name, T, 8, add)                                                                             \
-	PRODUCT(name, T, 16, add)                                                                            \
-	PRODUCT(name, T, 32, add)                                                                            \
+#define PRODUCTS(name, T)                                                                                    \
+	PRODUCT(name, T, 8)                                                                                  \
+	PRODUCT(name, T, 16)                                                                                 \
+	PRODUCT(name, T, 32)                                                                                 \
 	static void name(T *c, const T *a, const T *b, const struct ptx_mods *m)                             \
 	{                                                                                                    \
 		if (m->mma_n == 8)                                                                           \
@@ -53,8 +51,8 @@ static inline s32 add_product_int(s32 a, s32 b, s32 c)
 		else                                                                                         \
 			name##_32(c, a, b, m->mma_m, m->mma_k);                                              \
 	}
-PRODUCTS(product, f64, add_product)
-PRODUCTS(product_int, s32, add_product_int)
+PRODUCTS(product, f64)
+PRODUCTS(product_int, s32)
 
 /* ---- elements --------------------------------------------------------------------------------------- */
 
@@ -65,6 +63,24 @@ union elements {
 	f32 f[WMMA_MAX_BYTES / 4];
 	f64 d[WMMA_MAX_BYTES / 8];
 };
+
+/* In two steps, each of which vectorises. */
+static void halves_to_f64(const u16 *h, bool bf16, f64 *to, unsigned n)
+{
+	f32 f[MAX_MK];
+
+#ifdef __F16C__
+	for (unsigned i = 0; !bf16 && i < n; i += 8)
+		_mm256_storeu_ps(f + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(h + i))));
+#else
+	for (unsigned i = 0; !bf16 && i < n; i++)
+		f[i] = f16_to_f32(h[i]);
+#endif
+	for (unsigned i = 0; bf16 && i < n; i++)
+		f[i] = bf16_to_f32(h[i]);
+	for (unsigned i = 0; i < n; i++)
+		to[i] = f[i];
+}
 
 static void to_f64(const union elements *e, unsigned type, f64 *to, unsigned n)
 {
@@ -80,13 +96,8 @@ static void to_f64(const union elements *e, unsigned type, f64 *to, unsigned n)
 		for (unsigned i = 0; i < n; i++)
 			to[i] = bits_f32(e->w[i] & 0xffffe000);
 		break;
-	case PTX_BF16:
-		for (unsigned i = 0; i < n; i++)
-			to[i] = bf16_to_f32(e->h[i]);
-		break;
 	default:
-		for (unsigned i = 0; i < n; i++)
-			to[i] = f16_to_f32(e->h[i]);
+		halves_to_f64(e->h, type == PTX_BF16, to, n);
 	}
 }
 
@@ -104,19 +115,12 @@ static void from_f64(union elements *e, unsigned type, const f64 *from, unsigned
 	}
 }
 
-/* Element i of a run of narrow integers. */
-static inline s32 integer(const u8 *run, unsigned type, unsigned i)
+/* Element i of a run of elements of 4 bits. */
+static inline s32 nibble(const u8 *run, unsigned type, unsigned i)
 {
-	switch (type) {
-	case PTX_S8:
-		return (int8_t)run[i];
-	case PTX_U8:
-		return run[i];
-	case PTX_S4:
-		return (int8_t)((run[i / 2] >> 4 * (i % 2)) << 4) >> 4;
-	default:
-		return run[i / 2] >> 4 * (i % 2) & 15;
-	}
+	u8 up = (u8)(run[i / 2] << (i % 2 ? 0 : 4));
+
+	return type == PTX_S4 ? (int8_t)up >> 4 : up >> 4;
 }
 
 /* ---- the instruction -------------------------------------------------------------------------------- */
@@ -160,7 +164,7 @@ static void read_floats(const struct warp *w, const struct xinst *x, unsigned op
 KERNEL(wmma_float)
 {
 	const struct ptx_mods *m = &x->in->m;
-	f64 a[MAX_MK], b[MAX_MK], c[MAX_MN];
+	f64 a[MAX_MK] ROWS, b[MAX_MK] ROWS, c[MAX_MN] ROWS;
 	union elements e;
 
 	read_floats(w, x, 1, a);
@@ -178,16 +182,21 @@ static void read_ints(const struct warp *w, const struct xinst *x, unsigned oper
 	union elements e;
 
 	read_matrix(w, x, operand, &e);
+	if (m.bits == 8) {
+		for (unsigned i = 0; i < m.runs * m.run; i++)
+			to[i] = m.type == PTX_S8 ? (int8_t)e.b[i] : e.b[i];
+		return;
+	}
 	for (unsigned run = 0; run < m.runs; run++)
 		for (unsigned i = 0; i < m.run; i++)
 			to[m.columns ? i * m.runs + run : run * m.run + i] =
-				integer(e.b + run * m.run * m.bits / 8, m.type, i);
+				nibble(e.b + run * m.run / 2, m.type, i);
 }
 
 KERNEL(wmma_int)
 {
 	const struct ptx_mods *m = &x->in->m;
-	s32 a[MAX_MK], b[MAX_MK], p[MAX_MN] = {0};
+	s32 a[MAX_MK] ROWS, b[MAX_MK] ROWS, p[MAX_MN] ROWS = {0};
 	union elements c;
 
 	read_ints(w, x, 1, a);
