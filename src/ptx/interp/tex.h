@@ -23,6 +23,9 @@ uint32_t tex_word(const struct warp *w, const struct xinst *x, unsigned n, unsig
 /* Looks a lane's handle up; the last answer is kept in *handle, *t. NULL: there is no such thing, and the
  * warp faults. */
 const struct texture *tex_lookup(struct warp *w, uint64_t want, uint64_t *handle, const struct texture **t);
+/* All active lanes from one texture, if it and the instruction are plain enough; else false. */
+bool tex_plain(struct warp *w, const struct xinst *x, const struct texture *t, struct tex_geometry g,
+	       struct texel *r);
 /* A value of the texture's properties. */
 uint32_t tex_query(const struct texture *t, unsigned query, unsigned level);
 

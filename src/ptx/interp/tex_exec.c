@@ -121,6 +121,15 @@ static void store_lane(struct warp *w, const struct xinst *x, struct texel v, un
 	}
 }
 
+static bool one_for_all(const struct warp *w, const uint64_t *handles)
+{
+	uint64_t first = handles[__builtin_ctz(w->active)], differ = 0;
+
+	FOR_ACTIVE(w, i)
+	differ |= handles[i] ^ first;
+	return !differ;
+}
+
 static void tex(struct warp *w, const struct xinst *x)
 {
 	const struct tex_geometry g = tex_geometry(x->in->m.geom);
@@ -129,11 +138,14 @@ static void tex(struct warp *w, const struct xinst *x)
 	uint64_t handle = 0;
 	struct texel v[LANES];
 
-	FOR_ACTIVE(w, i)
-	{
-		if (!tex_lookup(w, handles[i], &handle, &t))
-			return;
-		v[i] = read_lane(w, x, t, g, i);
+	if (!one_for_all(w, handles) || !tex_lookup(w, handles[__builtin_ctz(w->active)], &handle, &t) ||
+	    !tex_plain(w, x, t, g, v)) {
+		FOR_ACTIVE(w, i)
+		{
+			if (!tex_lookup(w, handles[i], &handle, &t))
+				return;
+			v[i] = read_lane(w, x, t, g, i);
+		}
 	}
 	FOR_ACTIVE(w, i) /* only now: results may be the registers of coordinates */
 	store_lane(w, x, v[i], i);
