@@ -103,21 +103,27 @@ static inline struct texel read_lane(const struct warp *w, const struct xinst *x
 	return tex_sample(t, g.dims, p.layer, p.f, lod_of(w, x, t, g.dims, i));
 }
 
-static void store_lane(struct warp *w, const struct xinst *x, struct texel v, unsigned i)
+static uint32_t result_word(const struct xinst *x, const struct texel *v, unsigned e)
 {
-	unsigned n = x->in->m.vec ? x->in->m.vec : 1;
+	if (x->in->m.type[0] == PTX_F16X2)
+		return f32_to_f16(bits_f32(v->c[2 * e])) | (uint32_t)f32_to_f16(bits_f32(v->c[2 * e + 1])) << 16;
+	return v->c[e];
+}
 
-	if (x->in->m.type[0] == PTX_F16X2) {
-		for (unsigned e = 0; e < n && e < 2; e++)
-			DSTV(w, x, e, uint32_t)
-			[i] = f32_to_f16(bits_f32(v.c[2 * e])) |
-			      (uint32_t)f32_to_f16(bits_f32(v.c[2 * e + 1])) << 16;
-		return;
-	}
-	for (unsigned e = 0; e < n && e < 4; e++) {
+static void store_results(struct warp *w, const struct xinst *x, const struct texel *v)
+{
+	unsigned n = x->in->m.vec ? x->in->m.vec : 1, most = x->in->m.type[0] == PTX_F16X2 ? 2 : 4;
+
+	for (unsigned e = 0; e < n && e < most; e++) {
 		uint32_t *d = x->in->ops[0].kind == PTX_O_VEC ? DSTV(w, x, e, uint32_t) : DST(w, x, uint32_t);
 
-		d[i] = v.c[e];
+		if (w->active == ALL_LANES && most == 4) {
+			for (unsigned i = 0; i < LANES; i++)
+				d[i] = v[i].c[e];
+			continue;
+		}
+		FOR_ACTIVE(w, i)
+		d[i] = result_word(x, &v[i], e);
 	}
 }
 
@@ -147,8 +153,7 @@ static void tex(struct warp *w, const struct xinst *x)
 			v[i] = read_lane(w, x, t, g, i);
 		}
 	}
-	FOR_ACTIVE(w, i) /* only now: results may be the registers of coordinates */
-	store_lane(w, x, v[i], i);
+	store_results(w, x, v); /* only now: they may be the registers of coordinates */
 	if (x->dst2 != NO_SLOT)
 		pred_store(w, x->dst2, ALL_LANES);
 }

@@ -132,16 +132,18 @@ static void read_lanes(struct warp *w, const struct texture *t, const struct pla
 	const struct tex_level *l = &t->level[0];
 	const bool linear = is_linear(t), words = !linear && tex_texel_size(t) == 4 && t->channels == 1;
 
+	for (unsigned i = 0; words && i < LANES; i++) { /* of any lane: the place is in the image */
+		r[i] = (struct texel){{0, 0, 0, 0}};
+		memcpy(r[i].c, l->base + (size_t)y->first[i] * l->pitch + 4 * (size_t)x->first[i], 4);
+	}
+	if (words)
+		return;
 	FOR_ACTIVE(w, i)
 	{
-		if (linear) {
+		if (linear)
 			mix4(t, x, y, i, &r[i]);
-		} else if (words) {
-			memset(&r[i], 0, sizeof(r[i]));
-			memcpy(r[i].c, l->base + (size_t)y->first[i] * l->pitch + 4 * (size_t)x->first[i], 4);
-		} else {
+		else
 			r[i] = tex_read(t, l, (uint32_t)x->first[i], (uint32_t)y->first[i], 0);
-		}
 	}
 }
 
