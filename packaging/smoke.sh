@@ -44,6 +44,10 @@ check 'the server ends in peace' '' [ $? = 0 ]
 server=
 
 check 'a stub says that it is one' 'cuInit' sh -c '! LD_LIBRARY_PATH="$1/stubs" "$1/vectoradd"' sh "$lib"
+for list in "$prefix"/share/gangway/*.exports; do
+	soname=$(basename "$list" .exports)
+	check "$soname loads by itself" '' sh -c 'said=$(LD_BIND_NOW=1 LD_PRELOAD="$1" /bin/true 2>&1) && [ -z "$said" ]' sh "$lib/$soname"
+done
 check 'what to link with' "stubs" "$gangway" config --stubs
 check 'no stub without its library' '' sh -c 'cd "$1/stubs" && for f in *.so.*; do [ -e "../$f" ] || exit 1; done' sh "$lib"
 if command -v nm >/dev/null; then
