@@ -81,6 +81,7 @@ void events_destroy(void *id);
 
 /* WIRE_CALLED has come: whoever waits for it goes on. */
 void events_called(const struct frame *f);
+bool events_expected(void); /* does anybody? */
 
 /* Text for the client's stdout or stderr; it is there when this returns. */
 void events_text(struct session *s, bool errors, const void *text, size_t size);

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include "server/code.h"
 #include "util/futex.h"
@@ -27,6 +28,7 @@ struct events {
 
 /* The driver calls back with one word only, and there is one session a process. */
 static struct events *the_events;
+static atomic_uint expected; /* events that somebody waits for */
 
 void serve_listen(const struct cuda_ops *ops, struct msg *m)
 {
@@ -53,6 +55,11 @@ void serve_listen(const struct cuda_ops *ops, struct msg *m)
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->freed, NULL);
 	s->events = the_events = e;
+}
+
+bool events_expected(void)
+{
+	return atomic_load(&expected) != 0;
 }
 
 void events_called(const struct frame *f)
@@ -128,8 +135,10 @@ static void do_there(struct events *e, struct wire_event *v, const void *text, s
 	v->slot = take_slot(e, &v->value);
 	int r = send_event(e, v, text, size, piece);
 	pthread_mutex_unlock(&e->lock);
+	atomic_fetch_add(&expected, 1);
 	if (!r)
 		wait_word(e, v->slot, v->value);
+	atomic_fetch_sub(&expected, 1);
 	pthread_mutex_lock(&e->lock);
 	e->busy[v->slot] = false;
 	pthread_cond_signal(&e->freed);

@@ -2,11 +2,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "server/code.h"
 #include "server/pump.h"
 #include "wire/wire.h"
 
 #define MOST (64u << 20) /* bytes of frames that wait here */
+#define EVER (1u << 30)	 /* while an answer is expected, which comes behind them */
+#define LOOK_NS 10000000
 
 struct held {
 	struct held *next;
@@ -31,6 +34,18 @@ static void stop(struct pump *p, int error)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* Not for long: an event may go out meanwhile. */
+static void wait_less(struct pump *p)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_nsec += LOOK_NS;
+	if (end.tv_nsec >= 1000000000)
+		end.tv_sec++, end.tv_nsec -= 1000000000;
+	pthread_cond_timedwait(&p->less, &p->lock, &end);
+}
+
 static int hold(struct pump *p, const struct frame *f)
 {
 	struct held *h = malloc(sizeof *h + f->size);
@@ -42,8 +57,8 @@ static int hold(struct pump *p, const struct frame *f)
 	h->frame.payload = h->payload;
 	memcpy(h->payload, f->payload, f->size);
 	pthread_mutex_lock(&p->lock);
-	while (p->bytes > MOST)
-		pthread_cond_wait(&p->less, &p->lock);
+	while (p->bytes > MOST && (p->bytes > EVER || !events_expected()))
+		wait_less(p);
 	p->bytes += sizeof *h + f->size;
 	*p->last = h;
 	p->last = &h->next;
