@@ -4,8 +4,11 @@
 #include "util/handle.h"
 
 struct exec {
+	struct shelved shelved;
 	bool memory; /* it allocates or frees: whether it can be launched now is the server's to say */
 };
+
+static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
 
 static struct exec *find(CUgraphExec handle)
 {
@@ -14,13 +17,17 @@ static struct exec *find(CUgraphExec handle)
 
 static CUresult made(CUgraphExec *exec, const struct wire_instantiated *done)
 {
-	struct exec *x = calloc(1, sizeof *x);
+	struct exec *x = shelf_take(&shelf);
 
-	if (!x || !record_put(done->exec, x)) {
-		free(x);
+	if (!x)
+		x = calloc(1, sizeof *x);
+	if (!x)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	x->memory = done->memory;
+	if (!record_put(done->exec, x)) {
+		shelf_put(&shelf, &x->shelved);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	x->memory = done->memory;
 	*exec = (CUgraphExec)(uintptr_t)done->exec;
 	return CUDA_SUCCESS;
 }
@@ -81,9 +88,12 @@ CUresult remote_cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphN
 
 CUresult remote_cuGraphExecDestroy(CUgraphExec exec)
 {
-	if (!find(exec) || !record_take((uintptr_t)exec))
+	struct exec *x = find(exec);
+
+	if (!x || !record_take((uintptr_t)exec))
 		return CUDA_ERROR_INVALID_VALUE;
-	return call_cuGraphExecDestroy(exec); /* the record itself stays: another thread may be reading it */
+	shelf_put(&shelf, &x->shelved);
+	return call_cuGraphExecDestroy(exec);
 }
 
 CUresult remote_cuGraphLaunch(CUgraphExec exec, CUstream stream)
