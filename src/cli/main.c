@@ -17,6 +17,7 @@ static const struct command {
 	{"doctor", cmd_doctor, "say what a program would find here, and what is in its way"},
 	{"run", cmd_run, "run a CUDA program on a device of your choice"},
 	{"serve", cmd_serve, "offer this machine's device to others"},
+	{"smi", cmd_smi, "show devices, as nvidia-smi does"},
 	{"top", cmd_top, "show what a server's clients do"},
 	{"version", cmd_version, "print version, build and paths"},
 };

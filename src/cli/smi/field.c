@@ -1,0 +1,41 @@
+#include "cli/smi/value.h"
+
+#include <string.h>
+
+static const struct field fields[] = {
+#define FIELD_ROW(name, other, unit, get, what) {name, other, unit, get, what},
+#include "cli/smi/fields.def"
+#undef FIELD_ROW
+};
+
+#define COUNT (sizeof fields / sizeof *fields)
+
+static bool is(const char *name, const char *text, size_t length)
+{
+	return name && strlen(name) == length && !strncmp(name, text, length);
+}
+
+const struct field *field_find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < COUNT; i++)
+		if (is(fields[i].name, name, length) || is(fields[i].other, name, length))
+			return &fields[i];
+	return NULL;
+}
+
+const struct field *field_at(unsigned i)
+{
+	return i < COUNT ? &fields[i] : NULL;
+}
+
+bool field_text(const struct field *f, const struct smi_gpu *g, bool units, char text[SMI_TEXT])
+{
+	char value[SMI_TEXT] = "";
+	nvmlReturn_t r = f->get(g, f->what, value);
+
+	if (r)
+		snprintf(text, SMI_TEXT, "%s", value_missing(r));
+	else
+		snprintf(text, SMI_TEXT, units && f->unit ? "%.200s %s" : "%.200s", value, f->unit);
+	return r;
+}

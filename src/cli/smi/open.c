@@ -1,0 +1,119 @@
+#include "cli/smi/smi.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cli/cli.h"
+#include "util/nvml_errors.h"
+#include "util/pci.h"
+#include "wire/names.h"
+
+static bool load(struct smi *s)
+{
+	char dir[PATH_MAX], path[PATH_MAX + 32];
+	void **slots = (void **)&s->f, *library;
+
+	if (!cli_library_dir(dir, sizeof dir)) {
+		cli_fail("no ../lib/gangway beside this program: is the installation complete?");
+		return false;
+	}
+	snprintf(path, sizeof path, "%s/libnvidia-ml.so.1", dir);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		cli_fail("%s", dlerror());
+		return false;
+	}
+	for (int i = 0; i < nvml_OP_COUNT; i++)
+		slots[i] = dlsym(library, nvml_names[i]);
+	return true;
+}
+
+static void read_system(struct smi *s)
+{
+	int v = 0;
+
+	if (s->f.nvmlSystemGetDriverVersion(s->driver, sizeof s->driver))
+		snprintf(s->driver, sizeof s->driver, "N/A");
+	if (s->f.nvmlSystemGetCudaDriverVersion_v2(&v))
+		snprintf(s->cuda, sizeof s->cuda, "N/A");
+	else
+		snprintf(s->cuda, sizeof s->cuda, "%d.%d", v / 1000, v % 1000 / 10);
+}
+
+static bool add(struct smi *s, nvmlDevice_t d)
+{
+	struct smi_gpu *g = &s->gpu[s->count];
+
+	if (s->count == SMI_DEVICES)
+		return true;
+	*g = (struct smi_gpu){.f = &s->f, .device = d, .count = s->all};
+	s->f.nvmlDeviceGetIndex(d, &g->index);
+	s->count += !s->f.nvmlDeviceGetPciInfo_v3(d, &g->pci);
+	return true;
+}
+
+/* An index, a UUID or an address on the bus. */
+static bool add_named(struct smi *s, const char *id)
+{
+	struct pci_address a;
+	nvmlDevice_t d;
+	char *end;
+	unsigned long index = strtoul(id, &end, 10);
+
+	if (*id && !*end)
+		return !s->f.nvmlDeviceGetHandleByIndex_v2((unsigned)index, &d) && add(s, d);
+	if (strchr(id, ':') && pci_parse(id, &a))
+		return !s->f.nvmlDeviceGetHandleByPciBusId_v2(id, &d) && add(s, d);
+	return !s->f.nvmlDeviceGetHandleByUUID(id, &d) && add(s, d);
+}
+
+static int find_named(struct smi *s, const char *ids)
+{
+	char one[128];
+
+	while (*ids) {
+		size_t n = strcspn(ids, ",");
+		snprintf(one, sizeof one, "%.*s", (int)n, ids);
+		if (!add_named(s, one)) {
+			fprintf(stderr, "gangway: there is no device %s here; gangway smi -L lists them\n", one);
+			return NVML_ERROR_NOT_FOUND;
+		}
+		ids += n + (ids[n] == ',');
+	}
+	return 0;
+}
+
+int smi_open(struct smi *s, const char *ids)
+{
+	nvmlDevice_t d;
+
+	if (!load(s))
+		return NVML_ERROR_LIBRARY_NOT_FOUND;
+	nvmlReturn_t r = s->f.nvmlInit_v2();
+	if (r) {
+		const char *device = getenv("GANGWAY_DEVICE");
+		fprintf(stderr, "gangway: no device to show%s%s: %s. GANGWAY_TRACE=1 says why.\n", device && *device ? " on " : "",
+			device ? device : "", nvml_result_words(r));
+		return r;
+	}
+	read_system(s);
+	if (s->f.nvmlDeviceGetCount_v2(&s->all))
+		s->all = 0;
+	if (ids)
+		return find_named(s, ids);
+	for (unsigned i = 0; i < s->all; i++)
+		if (!s->f.nvmlDeviceGetHandleByIndex_v2(i, &d))
+			add(s, d);
+	return 0;
+}
+
+void smi_time(char *text, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	strftime(text, size, "%a %b %e %H:%M:%S %Y", &tm);
+}
