@@ -1,5 +1,6 @@
 #include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +80,18 @@ static int help(void)
 	return 0;
 }
 
+/* By the name of the vendor's tool: a link in our own folder (gangway-run(1)). */
+static bool is_smi(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return !strcmp(slash ? slash + 1 : name, "nvidia-smi");
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 0 && is_smi(argv[0]))
+		return cmd_smi(argc, argv);
 	if (argc < 2)
 		return cli_usage("", "which command?");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))

@@ -72,13 +72,40 @@ static int put_first(const char *variable, const char *dir)
 	return setenv(variable, list, 1);
 }
 
+static bool on_path(const char *program)
+{
+	const char *list = getenv("PATH");
+	char file[PATH_MAX];
+
+	while (list && *list) {
+		size_t n = strcspn(list, ":");
+		if (n && snprintf(file, sizeof file, "%.*s/%s", (int)n, list, program) < (int)sizeof file && !access(file, X_OK))
+			return true;
+		list += n + (list[n] == ':');
+	}
+	return false;
+}
+
+/* Scripts that call nvidia-smi find ours where there is no other: behind all that is on the path. */
+static int offer_smi(const char *dir)
+{
+	const char *old = getenv("PATH");
+	char *list;
+
+	if (!old || !*old || on_path("nvidia-smi"))
+		return 0;
+	if (asprintf(&list, "%s:%s/bin", old, dir) < 0)
+		return -1;
+	return setenv("PATH", list, 1);
+}
+
 static int start(char **argv)
 {
 	char dir[PATH_MAX];
 
 	if (!cli_library_dir(dir, sizeof dir))
 		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
-	if (put_first("LD_LIBRARY_PATH", dir) || setenv("GANGWAY_EXPLAIN", "1", 0))
+	if (put_first("LD_LIBRARY_PATH", dir) || offer_smi(dir) || setenv("GANGWAY_EXPLAIN", "1", 0))
 		return cli_fail("out of memory");
 	execvp(argv[0], argv);
 	int e = errno;
