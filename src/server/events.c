@@ -27,7 +27,7 @@ struct events {
 };
 
 /* The driver calls back with one word only, and there is one session a process. */
-static struct events *the_events;
+static _Atomic(struct events *) the_events;
 static atomic_uint expected; /* events that somebody waits for */
 
 void serve_listen(const struct cuda_ops *ops, struct msg *m)

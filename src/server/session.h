@@ -31,8 +31,8 @@ struct session {
 	uint64_t words;		/* where the device sees the link's words; 0: it does not */
 	struct waiters *waiters;
 	struct images *images; /* what the client has sent: images.c */
-	struct events *events; /* where the client listens: events.c; NULL: it does not */
-	bool prints;	       /* kernels may have printed: look whenever the client waits */
+	_Atomic(struct events *) events; /* where the client listens: events.c; NULL: it does not */
+	_Atomic(bool) prints;  /* kernels may have printed: look whenever the client waits */
 	struct map host;	 /* memory shared with the client, by address: hostmem.c */
 	struct map empty;	 /* addresses that were, and stay empty */
 	uint64_t window, window_size;

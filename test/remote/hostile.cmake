@@ -5,5 +5,5 @@ target_link_libraries(remote-hostile PRIVATE call protocol transport util)
 foreach(transport unix tcp)
   add_test(NAME remote-${transport}-hostile COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/through.sh
     ${CMAKE_BINARY_DIR} null ${transport} $<TARGET_FILE:remote-hostile>)
-  set_tests_properties(remote-${transport}-hostile PROPERTIES TIMEOUT 60)
+  set_tests_properties(remote-${transport}-hostile PROPERTIES TIMEOUT 240)
 endforeach()
