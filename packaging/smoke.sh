@@ -46,7 +46,9 @@ server=
 check 'a stub says that it is one' 'cuInit' sh -c '! LD_LIBRARY_PATH="$1/stubs" "$1/vectoradd"' sh "$lib"
 for list in "$prefix"/share/gangway/*.exports; do
 	soname=$(basename "$list" .exports)
-	check "$soname loads by itself" '' sh -c 'said=$(LD_BIND_NOW=1 LD_PRELOAD="$1" /bin/true 2>&1) && [ -z "$said" ]' sh "$lib/$soname"
+	# (a path with a space in it would be two to the loader)
+	check "$soname loads by itself" '' sh -c 'said=$(cd "$1" && LD_BIND_NOW=1 LD_PRELOAD="./$2" /bin/true 2>&1) && [ -z "$said" ]' \
+		sh "$lib" "$soname"
 done
 check 'what to link with' "stubs" "$gangway" config --stubs
 check 'no stub without its library' '' sh -c 'cd "$1/stubs" && for f in *.so.*; do [ -e "../$f" ] || exit 1; done' sh "$lib"
