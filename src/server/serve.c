@@ -34,6 +34,8 @@ static const struct served instead[] = {
 	{NR_cuCoredumpSetAttributeGlobal, serve_denied, true},
 	{NR_cuMemcpyAsync, serve_unified, false},
 	{NR_cuLinkDestroy, serve_link_destroy, true},
+	{NR_cuMemMap, serve_map, true},
+	{NR_cuMemUnmap, serve_unmap, true},
 	{NR_cuMemRelease, serve_release, true},
 	{NR_cuTexObjectDestroy, serve_texture_destroy, true},
 	{NR_cuSurfObjectDestroy, serve_surface_destroy, true},

@@ -37,7 +37,8 @@ struct session {
 	struct map empty;	 /* addresses that were, and stay empty */
 	uint64_t window, window_size;
 	struct map textures;	 /* texture and surface objects: texture.c */
-	struct map retained;	 /* allocations that are held more than once: vmm.c */
+	struct map retained;	 /* allocations that are not held just once: vmm.c */
+	struct map mapped;	 /* and where they are, by address */
 	uint64_t calls, answers;
 	uint64_t watched, watched_from, watched_at; /* tickets and a time: how long calls wait */
 	unsigned op; /* the latest call */
@@ -95,6 +96,8 @@ void serve_pool(const struct cuda_ops *ops, struct msg *m);
 
 /* And of CUDA's. */
 void serve_unified(const struct cuda_ops *ops, struct msg *m);
+void serve_map(const struct cuda_ops *ops, struct msg *m);
+void serve_unmap(const struct cuda_ops *ops, struct msg *m);
 void serve_release(const struct cuda_ops *ops, struct msg *m);
 void serve_texture_destroy(const struct cuda_ops *ops, struct msg *m);
 void serve_surface_destroy(const struct cuda_ops *ops, struct msg *m);

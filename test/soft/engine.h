@@ -57,6 +57,19 @@ static inline CUresult test_launch(struct code *code, const struct image_kernel 
 	return test_launch_fn ? test_launch_fn(k, l) : CUDA_SUCCESS;
 }
 
+/* A word of device memory, at any time. */
+static inline uint32_t peek(CUdeviceptr p)
+{
+	return __atomic_load_n((uint32_t *)(uintptr_t)p, __ATOMIC_SEQ_CST);
+}
+
+static inline void poke(CUdeviceptr p, uint32_t value)
+{
+	__atomic_store_n((uint32_t *)(uintptr_t)p, value, __ATOMIC_SEQ_CST);
+}
+
+#define kernels_do(fn) (test_launch_fn = (fn))
+
 static const struct engine test_engine = {
 	.name = "test",
 	.accepts = IMAGE_WANT_PTX,

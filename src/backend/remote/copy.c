@@ -276,6 +276,7 @@ CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
 
 CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t size, CUstream handle)
 {
+	enum known k;
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
 
@@ -283,12 +284,15 @@ CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t si
 		return r;
 	if (!size)
 		return CUDA_SUCCESS;
-	r = src ? memory_plausible(dst, size) : CUDA_ERROR_INVALID_VALUE;
-	return r ? r : copy_up(dst, src, size, s);
+	k = memory_known(dst, size, true);
+	if (!src || k == KNOWN_BAD)
+		return CUDA_ERROR_INVALID_VALUE;
+	return memory_told(copy_up(dst, src, size, s), k);
 }
 
 CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CUstream handle)
 {
+	enum known k;
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
 
@@ -296,8 +300,10 @@ CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CU
 		return r;
 	if (!size)
 		return CUDA_SUCCESS;
-	r = dst ? memory_plausible(src, size) : CUDA_ERROR_INVALID_VALUE;
-	return r ? r : copy_down(dst, src, size, s);
+	k = memory_known(src, size, false);
+	if (!dst || k == KNOWN_BAD)
+		return CUDA_ERROR_INVALID_VALUE;
+	return memory_told(copy_down(dst, src, size, s), k);
 }
 
 /* The synchronous ones are the same on the default stream; what the device still does they wait for. */
@@ -321,15 +327,18 @@ CUresult remote_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t size)
 
 CUresult remote_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream handle)
 {
-	CUresult r = CUDA_SUCCESS;
+	enum known to, from;
+	CUresult r;
 
 	if (!stream_find(handle, &r))
 		return r;
-	if (size)
-		r = memory_plausible(dst, size);
-	if (size && !r)
-		r = memory_plausible(src, size);
-	return r || !size ? r : call_cuMemcpyDtoDAsync_v2(dst, src, size, handle);
+	if (!size)
+		return CUDA_SUCCESS;
+	to = memory_known(dst, size, true);
+	from = memory_known(src, size, false);
+	if (to == KNOWN_BAD || from == KNOWN_BAD)
+		return CUDA_ERROR_INVALID_VALUE;
+	return memory_told(call_cuMemcpyDtoDAsync_v2(dst, src, size, handle), to == UNKNOWN ? to : from);
 }
 
 /* Device to device returns before it is done, in CUDA too. */

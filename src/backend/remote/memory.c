@@ -89,18 +89,39 @@ bool memory_of_graph(uint64_t address)
 
 #define ADDRESSES (1ull << 47) /* of user space */
 
-CUresult memory_plausible(uint64_t address, size_t size)
+static enum known known_in(const struct range *r, uint64_t address, size_t size)
 {
-	const struct range *r;
-	bool out;
+	switch (r->kind) {
+	case RANGE_ALLOC:
+	case RANGE_GRAPH:
+		return size <= r->size - (address - r->node.key) ? KNOWN_GOOD : KNOWN_BAD;
+	case RANGE_GLOBAL:
+	case RANGE_FOREIGN:
+		return size <= r->size - (address - r->node.key) ? KNOWN_GOOD : UNKNOWN;
+	default:
+		return UNKNOWN;
+	}
+}
+
+enum known memory_known(uint64_t address, size_t size, bool write)
+{
+	struct context *c = context_current();
+	enum known k = UNKNOWN;
+	bool reserved = false;
+	struct range *r;
 
 	if (!address || size > ADDRESSES)
-		return CUDA_ERROR_INVALID_VALUE;
+		return KNOWN_BAD;
 	pthread_rwlock_rdlock(&lock);
 	r = holder(address);
-	out = r && r->kind == RANGE_ALLOC && size > r->size - (address - r->node.key);
+	if (r) {
+		reserved = r->kind == RANGE_RESERVED;
+		k = known_in(r, address, size);
+	}
 	pthread_rwlock_unlock(&lock);
-	return out ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	if (reserved)
+		return c && mapping_allows(address, size, c->device, write) ? KNOWN_GOOD : KNOWN_BAD;
+	return r || !hostmem_shared((void *)(uintptr_t)address, size) ? k : KNOWN_GOOD;
 }
 
 /* Reserved addresses belong to no context. */

@@ -11,36 +11,37 @@ static CUresult seen(CUresult r, CUdeviceptr dst)
 	return r;
 }
 
-static CUresult check(CUdeviceptr dst, size_t n, size_t element)
+static enum known check(CUdeviceptr dst, size_t n, size_t element)
 {
 	size_t bytes;
 
 	if (!n)
-		return CUDA_SUCCESS;
+		return KNOWN_GOOD;
 	if (dst % element || __builtin_mul_overflow(n, element, &bytes))
-		return CUDA_ERROR_INVALID_VALUE;
-	return memory_plausible(dst, bytes);
+		return KNOWN_BAD;
+	return memory_known(dst, bytes, true);
 }
 
-static CUresult check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t height, size_t element)
+static enum known check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t height, size_t element)
 {
 	size_t row, before;
 
 	if (!width || !height)
-		return CUDA_SUCCESS;
+		return KNOWN_GOOD;
 	if (dst % element || (height > 1 && pitch % element) || __builtin_mul_overflow(width, element, &row) ||
 		(height > 1 && pitch < row) || __builtin_mul_overflow(pitch, height - 1, &before) ||
 		__builtin_add_overflow(before, row, &row))
-		return CUDA_ERROR_INVALID_VALUE;
-	return memory_plausible(dst, row);
+		return KNOWN_BAD;
+	return memory_known(dst, row, true);
 }
 
 #define SET(name, type, element) \
 	CUresult remote_cuMemset##name##Async(CUdeviceptr dst, type v, size_t n, CUstream stream) \
 	{ \
-		CUresult r = check(dst, n, element); \
+		enum known k = check(dst, n, element); \
 \
-		return r ? r : call_cuMemset##name##Async(dst, v, n, stream); \
+		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
+				      : memory_told(call_cuMemset##name##Async(dst, v, n, stream), k); \
 	} \
 	CUresult remote_cuMemset##name##_v2(CUdeviceptr dst, type v, size_t n) \
 	{ \
@@ -51,9 +52,10 @@ static CUresult check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t h
 	CUresult remote_cuMemset##name##Async(CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height, \
 		CUstream stream) \
 	{ \
-		CUresult r = check_rows(dst, pitch, width, height, element); \
+		enum known k = check_rows(dst, pitch, width, height, element); \
 \
-		return r ? r : call_cuMemset##name##Async(dst, pitch, v, width, height, stream); \
+		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
+				      : memory_told(call_cuMemset##name##Async(dst, pitch, v, width, height, stream), k); \
 	} \
 	CUresult remote_cuMemset##name##_v2(CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height) \
 	{ \
@@ -66,3 +68,19 @@ SET(D32, unsigned int, 4)
 SET_ROWS(D2D8, unsigned char, 1)
 SET_ROWS(D2D16, unsigned short, 2)
 SET_ROWS(D2D32, unsigned int, 4)
+
+/* ---- single words, in the order of a stream ---- */
+
+#define WORD(name, type) \
+	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
+	{ \
+		enum known k = check(addr, 1, sizeof(type)); \
+\
+		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
+				      : memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k); \
+	}
+
+WORD(WaitValue32, cuuint32_t)
+WORD(WaitValue64, cuuint64_t)
+WORD(WriteValue32, cuuint32_t)
+WORD(WriteValue64, cuuint64_t)

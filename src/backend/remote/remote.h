@@ -236,8 +236,29 @@ void memory_add(uint64_t address, size_t size); /* RANGE_ALLOC of the current co
 void memory_note(uint64_t address, size_t size, enum range_kind kind);
 bool memory_remove(uint64_t address); /* what starts here and cuMemFree ends: true */
 bool memory_of_graph(uint64_t address);
-/* Is it plain that the device cannot have these bytes?  What is not plain is left to the server. */
-CUresult memory_plausible(uint64_t address, size_t size);
+
+/* Bytes that the device is to read or write. */
+enum known {
+	KNOWN_GOOD,
+	KNOWN_BAD, /* CUDA_ERROR_INVALID_VALUE, at once */
+	UNKNOWN,   /* the server has to say: CUDA would say it at once */
+};
+
+enum known memory_known(uint64_t address, size_t size, bool write);
+
+/* A call has been posted: what became of it, where that was not known before. */
+static inline CUresult memory_told(CUresult r, enum known k)
+{
+	return r || k != UNKNOWN ? r : call_flush();
+}
+
+/* ---- mapping.c: what is mapped at reserved addresses ---- */
+
+void mapping_add(uint64_t address, size_t size);
+void mapping_remove(uint64_t address, size_t size);
+void mapping_access(uint64_t address, size_t size, const CUmemAccessDesc *desc, size_t count);
+bool mapping_allows(uint64_t address, size_t size, CUdevice device, bool write);
+
 bool memory_drop(uint64_t address, enum range_kind kind);
 void memory_forget(uint64_t context); /* it is gone, and what was allocated in it */
 

@@ -47,8 +47,10 @@ CUresult share_in(uint64_t *object, void *os, bool pool, unsigned type, unsigned
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!remote.local || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (fcntl((int)(intptr_t)os, F_GETFD) < 0)
+	if ((intptr_t)os <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (fcntl((int)(intptr_t)os, F_GETFD) < 0)
+		return CUDA_ERROR_UNKNOWN;
 	if (link_send_fd(call_link(), a.id, (int)(intptr_t)os))
 		return call_lost();
 	return call_sync(WIRE_SHARE_IN, &a, sizeof a, NULL, 0, &(struct wire_piece){object, sizeof *object}, 1);
@@ -96,7 +98,39 @@ CUresult remote_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDe
 	for (size_t i = 0; desc && i < count; i++)
 		if (desc[i].location.type > CU_MEM_LOCATION_TYPE_DEVICE)
 			return CUDA_ERROR_NOT_SUPPORTED;
-	return call_cuMemSetAccess(ptr, size, desc, count);
+	CUresult r = call_cuMemSetAccess(ptr, size, desc, count);
+	if (!r)
+		mapping_access(ptr, size, desc, count);
+	return r;
+}
+
+CUresult remote_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+	unsigned long long flags)
+{
+	CUresult r = call_cuMemMap(ptr, size, offset, handle, flags);
+
+	if (!r)
+		mapping_add(ptr, size);
+	return r;
+}
+
+CUresult remote_cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+	CUresult r = call_cuMemUnmap(ptr, size);
+
+	if (!r)
+		mapping_remove(ptr, size);
+	return r;
+}
+
+/* Tiles of sparse arrays: none that we serve has any. */
+CUresult remote_cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUstream stream)
+{
+	CUresult r;
+
+	if (!list || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	return stream_find(stream, &r) ? CUDA_ERROR_NOT_SUPPORTED : r;
 }
 
 /* ---- addresses ---- */
