@@ -8,11 +8,14 @@
  *
  * Addresses that a client has used once stay empty when it takes its memory back: a copy or a graph that still
  * names them must not find memory of our own there.
+ *
+ * Over TCP the memory is our own, and the client has a copy (mirror.c).
  */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "server/hostmem.h"
+#include "server/mirror.h"
 #include "server/msg.h"
 #include "transport/memory.h"
 
@@ -129,7 +132,7 @@ static void let_go(struct session *s, uint64_t address, uint64_t size, bool rese
 static CUresult map_it(struct session *s, const struct wire_host *a, bool reserved, int fd)
 {
 	unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-	int how = MAP_SHARED | (reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE);
+	int how = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED) | (reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE);
 	const struct cuda_ops *ops = s->ops;
 	CUdeviceptr seen = 0;
 	CUresult r;
@@ -170,10 +173,10 @@ void serve_host_map(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	if (msg_bad(m))
 		return;
-	int fd = link_recv_fd(m->session->link, a.id, FD_WAIT_MS);
+	int fd = a.id ? link_recv_fd(m->session->link, a.id, FD_WAIT_MS) : -1;
 	bool reserved = in_window(m->session, &a);
 	r = calloc(1, sizeof *r);
-	if (fd < 0 || !r || !plausible(&a) || overlaps(m->session, &a) || memory_holds(fd, a.size))
+	if (!r || !plausible(&a) || overlaps(m->session, &a) || (a.id ? fd < 0 || memory_holds(fd, a.size) : !reserved))
 		msg_result(m, CUDA_ERROR_INVALID_VALUE);
 	else
 		msg_result(m, map_it(m->session, &a, reserved, fd));
@@ -202,6 +205,7 @@ void serve_host_unmap(const struct cuda_ops *ops, struct msg *m)
 		return;
 	}
 	map_remove(&m->session->host, &r->node);
+	mirrors_unmapped(a.address, r->size);
 	msg_result(m, ops->cuMemHostUnregister((void *)(uintptr_t)a.address));
 	let_go(m->session, a.address, r->size, r->reserved);
 	free(r);

@@ -12,6 +12,8 @@ static const struct served ours[] = {
 	{WIRE_COPY_DOWN, serve_copy_down, false}, {WIRE_SYNC, serve_sync, false},
 	{WIRE_WAKE, serve_wake, false},		  {WIRE_WINDOW, serve_window, true},	 {WIRE_HOST_MAP, serve_host_map, true},
 	{WIRE_HOST_UNMAP, serve_host_unmap, true},
+	{WIRE_MIRROR, serve_mirror, true},	  {WIRE_MIRROR_DROP, serve_mirror_drop, true},
+	{WIRE_MIRROR_UP, serve_mirror_up, false}, {WIRE_MIRROR_DOWN, serve_mirror_down, true},
 	{WIRE_BLOCK, serve_block, false},	  {WIRE_POINTER, serve_pointer, true},
 	{WIRE_TEXTURE, serve_texture, true},	  {WIRE_RESOURCE, serve_resource, true},
 	{WIRE_SHARE_OUT, serve_share_out, true},  {WIRE_SHARE_IN, serve_share_in, true},

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include "server/account.h"
+#include "server/mirror.h"
 #include "server/msg.h"
 #include "server/pump.h"
 #include "server/wait.h"
@@ -27,6 +28,11 @@ CUresult session_enter(struct session *s, uint64_t id)
 	if (!r)
 		note_context(s, real);
 	return r;
+}
+
+static bool unloads(unsigned op)
+{
+	return op == NR_cuModuleUnload || op == NR_cuLibraryUnload;
 }
 
 /* Calls that change which context is current in the thread that makes them. */
@@ -135,6 +141,8 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 		session_context_gone();
 		note_current(s);
 	}
+	if (unloads(f->op) || moves_context(f->op))
+		mirrors_unloaded(s->ops);
 	if (timed)
 		stats_time(&account_device()->run, wait_now() - start, STATS_SAMPLE);
 	count_call(f, call->waits, m->result);

@@ -185,6 +185,8 @@ CUresult call_flush(void)
 	return r ? r : call_late();
 }
 
+void (*call_before_work)(void);
+
 CUresult call_post(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin)
 {
 	struct lane *lane = call_lane();
@@ -195,6 +197,8 @@ CUresult call_post(unsigned op, const void *args, size_t size, const struct wire
 		return call_lost();
 	if (all > lane_payload_max(lane) - sizeof(struct wire_request))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (can_fail(op))
+		call_work();
 	room = call_reserve(lane, all);
 	if (!room)
 		return call_lost();

@@ -33,6 +33,15 @@ uint64_t call_stream(CUstream stream, bool work);
 /* It is in the ring now: counted after that, so that nobody believes to have waited for what was not yet there. */
 void call_posted(void);
 
+/* Called before work is posted, if somebody wants to know; it may post itself (backend/remote/mirror.c). */
+extern void (*call_before_work)(void);
+
+static inline void call_work(void)
+{
+	if (__builtin_expect(call_before_work != NULL, 0))
+		call_before_work();
+}
+
 /* Generated calls: args is struct wire_cuX. */
 CUresult call_sync(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
 	const struct wire_piece *out, unsigned nout);

@@ -53,6 +53,10 @@ enum wire_op {
 	WIRE_WINDOW,	/* addresses that both sides keep free for host memory that they share */
 	WIRE_HOST_MAP,	/* such memory: a descriptor has been sent */
 	WIRE_HOST_UNMAP,
+	WIRE_MIRROR,	/* managed memory of which both sides have a copy */
+	WIRE_MIRROR_DROP,
+	WIRE_MIRROR_UP,	  /* what has changed here: bytes behind a wire_mirror */
+	WIRE_MIRROR_DOWN, /* what has changed there: from an address on */
 	WIRE_BLOCK,	/* a copy of rows and slices, between any two kinds of memory */
 	WIRE_POINTER,	/* attributes of an address, each with its own result */
 	WIRE_TEXTURE,	/* a texture or surface object */
@@ -167,7 +171,25 @@ struct wire_share {
 	uint32_t pool, type;
 };
 
-/* Host memory at the same address on both sides; id names the descriptor (link_send_fd). */
+struct wire_mirror {
+	uint64_t address, size;
+	uint32_t variable; /* of a module: the driver's memory; else host memory that the client has had mapped */
+	uint32_t unused;
+};
+
+#define WIRE_MIRROR_BYTES (64u << 10)
+
+/* The answer to WIRE_MIRROR_DOWN; runs behind it, each with its bytes, padded. */
+struct wire_mirrored {
+	uint64_t cursor;
+	uint32_t runs, more; /* more: ask again, from cursor on */
+};
+
+struct wire_run {
+	uint64_t address, size;
+};
+
+/* Host memory at the same address on both sides; id names the descriptor (link_send_fd); 0: the server's own memory. */
 struct wire_host {
 	uint64_t address, size, id;
 };

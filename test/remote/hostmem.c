@@ -160,10 +160,6 @@ static void managed(void)
 	CUdeviceptr m = 0, d = 0;
 	CUstream s = NULL;
 
-	if (!check_shares()) {
-		EXPECT(cuMemAllocManaged(&m, 4096, 1), CUDA_ERROR_NOT_SUPPORTED);
-		return;
-	}
 	EXPECT(cuMemAllocManaged(&m, 0, 1), CUDA_ERROR_INVALID_VALUE);
 	EXPECT(cuMemAllocManaged(&m, 16, 4), CUDA_ERROR_INVALID_VALUE);
 	EXPECT(cuMemAllocManaged(&m, 1ull << 60, 1), CUDA_ERROR_OUT_OF_MEMORY);

@@ -81,3 +81,14 @@ static const struct engine test_engine = {
 #endif
 
 #define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
+
+/* What a device on another machine cannot do it does not claim to. */
+static inline bool device_has(CUdevice_attribute a)
+{
+	int v = 0;
+
+	OK(soft_cuDeviceGetAttribute(&v, a, 0));
+	return v;
+}
+
+#define HAS(name) device_has(CU_DEVICE_ATTRIBUTE_##name)

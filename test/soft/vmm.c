@@ -9,15 +9,6 @@
 static const CUmemLocation here = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
 static size_t g;
 
-/* A device on another machine has none to give, and says so. */
-static bool descriptors(void)
-{
-	int v = -1;
-
-	OK(soft_cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0));
-	return v;
-}
-
 static void errors(void)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
@@ -43,7 +34,7 @@ static void errors(void)
 	CHECK_EQ(soft_cuMemMap(v, g, 0, 12345, 0), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemRelease(0), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuMemCreate(&h, g, &prop, 0));
-	if (descriptors()) {
+	if (HAS(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED)) {
 		CHECK_EQ(soft_cuMemExportToShareableHandle(&fd, h, 1, 0), CUDA_ERROR_INVALID_VALUE);
 		CHECK_EQ(soft_cuMemImportFromShareableHandle(&h, (void *)0, 1), CUDA_ERROR_INVALID_VALUE);
 		CHECK_EQ(soft_cuMemImportFromShareableHandle(&h, (void *)777, 1), CUDA_ERROR_UNKNOWN);
@@ -162,7 +153,7 @@ int main(void)
 	CHECK_EQ(soft_cuMemGetAllocationGranularity(&g, &prop, 2), CUDA_ERROR_INVALID_VALUE);
 	errors();
 	round_trip();
-	if (descriptors())
+	if (HAS(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
 		shared();
 	OK(soft_cuCtxDestroy_v2(ctx));
 	return RESULT();

@@ -17,9 +17,10 @@
 static CUresult post_shared(unsigned op, CUdeviceptr device, const void *host, size_t size, struct stream *s)
 {
 	struct lane *lane = call_lane();
-	struct wire_copy *a = call_reserve(lane, sizeof *a);
+	struct wire_copy *a;
 	CUresult r;
 
+	a = call_reserve(lane, sizeof *a);
 	if (!a)
 		return call_lost();
 	*a = (struct wire_copy){.device = device, .host = (uintptr_t)host, .size = size, .stream = s->id};
@@ -88,6 +89,7 @@ CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s
 	if (!shared && s->capturing)
 		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = src,
 			.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
+	call_work();
 	pthread_mutex_lock(&s->whole);
 	if (shared)
 		r = post_shared(WIRE_COPY_UP, dst, src, size, s);
@@ -141,6 +143,7 @@ static CUresult arrived(struct stream *s, uint32_t value, const struct stream_po
 
 	if (!r)
 		stream_reached(s, point);
+	mirror_pull();
 	return r ? r : stream_late(s);
 }
 
@@ -263,6 +266,7 @@ CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
 	if (!shared && s->capturing)
 		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = src,
 			.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
+	call_work();
 	mine = !shared && size <= PERCH ? perch() : NULL;
 	if (mine)
 		return small_down(dst, src, (struct piece){mine->offset, size}, s);
@@ -311,7 +315,7 @@ CUresult remote_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 {
 	CUresult r = remote_cuMemcpyHtoDAsync_v2(dst, src, size, NULL);
 
-	if (!r && hostmem_shared(src, size))
+	if (!r && (hostmem_shared(src, size) || memory_place(dst) == PLACE_SHARED))
 		return remote_cuStreamSynchronize(NULL);
 	return r ? r : call_late();
 }
@@ -341,10 +345,12 @@ CUresult remote_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t si
 	return memory_told(call_cuMemcpyDtoDAsync_v2(dst, src, size, handle), to == UNKNOWN ? to : from);
 }
 
-/* Device to device returns before it is done, in CUDA too. */
+/* Device to device returns before it is done, in CUDA too; but what the application can see it may look at. */
 CUresult remote_cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
-	return remote_cuMemcpyDtoDAsync_v2(dst, src, size, NULL);
+	CUresult r = remote_cuMemcpyDtoDAsync_v2(dst, src, size, NULL);
+
+	return r || memory_place(dst) != PLACE_SHARED ? r : remote_cuStreamSynchronize(NULL);
 }
 
 /* Unified addresses: each side is ours or the device's. */

@@ -241,6 +241,8 @@ CUresult remote_cuEventQuery(CUevent handle)
 		reached(e, times);
 		ready = true;
 	}
+	if (ready)
+		mirror_pull();
 	r = s ? stream_late(s) : call_late();
 	return r || ready ? r : CUDA_ERROR_NOT_READY;
 }
@@ -302,6 +304,7 @@ CUresult remote_cuEventSynchronize(CUevent handle)
 	if (captured)
 		return call_cuEventSynchronize(handle);
 	r = ready ? CUDA_SUCCESS : wait_event(e);
+	mirror_pull();
 	return r ? r : s ? stream_late(s) : call_late();
 }
 

@@ -7,6 +7,7 @@ struct global {
 	CUdeviceptr address;
 	size_t size;
 	uint32_t epoch;
+	bool managed;
 	char name[];
 };
 
@@ -23,16 +24,30 @@ static bool lookup(struct global *g, const char *name, CUdeviceptr *address, siz
 	return true;
 }
 
-static void remember(struct global **list, const char *name, CUdeviceptr address, size_t size)
+static bool remember(struct global **list, const char *name, CUdeviceptr address, size_t size, bool managed)
 {
 	struct global *g = malloc(sizeof *g + strlen(name) + 1);
 
 	if (!g)
-		return;
-	*g = (struct global){*list, address, size, code_epoch};
+		return false;
+	*g = (struct global){*list, address, size, code_epoch, managed};
 	strcpy(g->name, name);
 	*list = g;
 	memory_note(address, size, RANGE_GLOBAL);
+	return true;
+}
+
+/* A managed one is in this process, too, at the same address. */
+static CUresult share(CUdeviceptr address, size_t size, bool *managed)
+{
+	struct wire_pointer_ask a = {.address = address};
+	struct wire_pointer all;
+	CUresult r = call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){&all, sizeof all}, 1);
+
+	if (r)
+		return r;
+	*managed = !all.result[CU_POINTER_ATTRIBUTE_IS_MANAGED] && (all.value[CU_POINTER_ATTRIBUTE_IS_MANAGED] & 0xff);
+	return *managed ? mirror_variable(address, size) : CUDA_SUCCESS;
 }
 
 CUresult global_find(struct global **list, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
@@ -46,9 +61,12 @@ CUresult global_find(struct global **list, uint64_t owner, const char *name, CUd
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
 	if (!lookup(*list, name, &at, &bytes)) {
+		bool managed = false;
 		r = ask(&at, &bytes, owner, name);
 		if (!r)
-			remember(list, name, at, bytes);
+			r = share(at, bytes, &managed);
+		if (!r && !remember(list, name, at, bytes, managed))
+			r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	pthread_mutex_unlock(&lock);
 	if (r)
@@ -68,6 +86,8 @@ void globals_drop(struct global **list)
 	while ((g = *list)) {
 		*list = g->next;
 		memory_drop(g->address, RANGE_GLOBAL);
+		if (g->managed)
+			mirror_variable_gone(g->address);
 		free(g);
 	}
 	pthread_mutex_unlock(&lock);

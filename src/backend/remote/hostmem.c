@@ -15,6 +15,7 @@ struct host {
 	struct host_info info;
 	uint64_t pages; /* where its pages start */
 	size_t mapped;
+	bool mirrored; /* the server has a copy of its own: mirror.c */
 };
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the map */
@@ -160,11 +161,35 @@ static CUresult map_shared(struct host *h)
 	return r;
 }
 
+/* Memory at the same address in two places. */
+static CUresult map_mirrored(struct host *h)
+{
+	int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+	uint64_t at = find_room(h->mapped);
+	CUresult r;
+
+	if (!at || mmap((void *)(uintptr_t)at, h->mapped, PROT_READ | PROT_WRITE, how, -1, 0) == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = call_sync(WIRE_HOST_MAP, &(struct wire_host){.address = at, .size = h->mapped}, sizeof(struct wire_host), NULL, 0,
+		NULL, 0);
+	if (!r) {
+		r = mirror_add(at, h->mapped, h->info.flags == CU_MEM_ATTACH_HOST);
+		if (r)
+			hostmem_unshare(at);
+	}
+	if (r)
+		close_up(at, h->mapped);
+	h->node.key = h->info.base = h->pages = at;
+	h->info.shared = true;
+	h->mirrored = true;
+	return r;
+}
+
 static CUresult map_plain(struct host *h)
 {
 	void *p;
 
-	if (h->info.kind == HOST_MANAGED || h->info.flags & CU_MEMHOSTALLOC_DEVICEMAP)
+	if (h->info.flags & CU_MEMHOSTALLOC_DEVICEMAP)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	p = mmap(NULL, h->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
@@ -190,7 +215,10 @@ static CUresult allocate(size_t size, unsigned flags, enum host_kind kind, uint6
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	h->mapped = (size + 4095) & ~(size_t)4095;
 	pthread_mutex_lock(&making);
-	r = remote.local && open_window() ? map_shared(h) : map_plain(h);
+	if (!remote.local && kind == HOST_MANAGED)
+		r = open_window() ? map_mirrored(h) : CUDA_ERROR_NOT_SUPPORTED;
+	else
+		r = remote.local && open_window() ? map_shared(h) : map_plain(h);
 	if (r == CUDA_SUCCESS && link_error(call_link(), NULL)) /* no device, no memory for it */
 		r = call_lost();
 	if (!r) {
@@ -309,6 +337,8 @@ static CUresult release(uint64_t address, enum host_kind kind)
 		return r;
 	pthread_mutex_lock(&making);
 	r = take(address, kind, &h);
+	if (h && h->mirrored)
+		mirror_remove(h->pages);
 	if (h && h->info.shared) {
 		r = hostmem_unshare(h->pages);
 		close_up(h->pages, h->mapped);

@@ -21,7 +21,7 @@ struct library {
 	CUjit_option option[WIRE_JIT_OPTIONS];
 	void *value[WIRE_JIT_OPTIONS];
 	struct function *kernels;
-	struct global *globals;
+	struct global *globals, *managed;
 };
 
 static struct handle_table libraries = HANDLE_TABLE_INIT;
@@ -195,6 +195,7 @@ CUresult remote_cuLibraryUnload(CUlibrary handle)
 	}
 	functions_drop(l->kernels);
 	globals_drop(&l->globals);
+	globals_drop(&l->managed);
 	if (l->id)
 		r = call_cuLibraryUnload(number(l));
 	put(l);
@@ -275,20 +276,22 @@ CUresult remote_cuLibraryGetGlobal(CUdeviceptr *address, size_t *size, CUlibrary
 	return r;
 }
 
-/* Memory that both sides could touch would have to be where the program expects it: it is not. */
+static CUresult ask_managed(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
+{
+	return call_cuLibraryGetManaged(address, size, (CUlibrary)(uintptr_t)owner, name);
+}
+
+/* One that the server shares among all contexts; ours to touch, too (mirror.c). */
 CUresult remote_cuLibraryGetManaged(CUdeviceptr *address, size_t *size, CUlibrary handle, const char *name)
 {
 	CUresult r;
-	CUdeviceptr at;
-	size_t bytes;
 	struct library *l = loaded(handle, &r);
 
-	(void)address, (void)size;
 	if (!l)
 		return r;
-	r = call_cuLibraryGetManaged(&at, &bytes, number(l), name);
+	r = global_find(&l->managed, l->id, name, address, size, ask_managed);
 	put(l);
-	return r ? r : CUDA_ERROR_NOT_SUPPORTED;
+	return r;
 }
 
 CUresult remote_cuLibraryGetUnifiedFunction(void **f, CUlibrary handle, const char *name)

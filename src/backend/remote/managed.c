@@ -133,7 +133,11 @@ CUresult remote_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t 
 		return r;
 	if ((flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !one) || (one && (uintptr_t)stream <= 2))
 		return CUDA_ERROR_INVALID_VALUE;
-	return find(ptr, 1, &h) && h.base == ptr && (!length || length == h.size) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	if (!find(ptr, 1, &h) || h.base != ptr || (length && length != h.size))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags != CU_MEM_ATTACH_GLOBAL)
+		mirror_at_any_time();
+	return CUDA_SUCCESS;
 }
 
 /* ---- batches ---- */

@@ -252,6 +252,13 @@ static inline CUresult memory_told(CUresult r, enum known k)
 	return r || k != UNKNOWN ? r : call_flush();
 }
 
+/* ---- mirror.c: managed memory that is in two places ---- */
+
+void mirror_pull(void); /* something was waited for */
+/* A module's variable, which the server has here: CUDA_ERROR_NOT_SUPPORTED if we have something else there. */
+CUresult mirror_variable(uint64_t address, size_t size);
+void mirror_variable_gone(uint64_t address);
+
 /* ---- mapping.c: what is mapped at reserved addresses ---- */
 
 void mapping_add(uint64_t address, size_t size);

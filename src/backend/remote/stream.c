@@ -383,7 +383,9 @@ CUresult stream_settle(struct stream *s)
 	if (s->ended) {
 		s->tell.value--;
 		stream_word_end(s);
-		return wait_ended(s);
+		r = wait_ended(s);
+		mirror_pull();
+		return r;
 	}
 	r = s->tell.word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 	stream_word_end(s);
@@ -393,6 +395,7 @@ CUresult stream_settle(struct stream *s)
 		return r;
 	stream_reached(s, &point);
 	stage_reclaim(s);
+	mirror_pull();
 	return CUDA_SUCCESS;
 }
 
@@ -428,6 +431,7 @@ CUresult remote_cuStreamSynchronize(CUstream handle)
 		if (r)
 			return r;
 	}
+	mirror_pull();
 	return stream_late(s);
 }
 
@@ -450,6 +454,7 @@ static bool look(struct stream *s, CUresult *why)
 	if (*why || !word_reached(call_link(), s->tell.word, s->asked_value))
 		return false;
 	stream_came(s, work);
+	mirror_pull();
 	return true;
 }
 

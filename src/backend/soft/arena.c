@@ -12,6 +12,7 @@
 #include "backend/soft/store.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,10 +42,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map chunks, moved;
 static struct chunk *current; /* where the last block came from */
 
+/*
+ * Far from where programs and libraries are loaded, if the system agrees: a client of a server sees the managed
+ * variables of its modules at the addresses that they have here.
+ */
+#define SOMEWHERE_ELSE 0x500000000000ull
+#define SO_MUCH	       (1ull << 42) /* of it, and then from the start again */
+
 static void *map_pages(size_t size)
 {
-	void *p =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	static _Atomic(uintptr_t) used;
+	uintptr_t at = atomic_fetch_add(&used, (size + LARGE_ALIGN - 1) & ~(uintptr_t)(LARGE_ALIGN - 1));
+	void *hint = (void *)(uintptr_t)(SOMEWHERE_ELSE + at % SO_MUCH);
+	void *p = mmap(hint, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }

@@ -1,0 +1,289 @@
+/*
+ * Managed memory where client and server cannot see the same pages: over TCP, and the variables of modules.  Each has
+ * a copy at the same address, and both know what they last agreed on:
+ *
+ *	before work is posted		what has changed here goes up
+ *	when something was waited for	what has changed there comes down
+ *
+ * That is the managed memory of devices without concurrent access, which is what we say they are: the host leaves it
+ * alone while the device is at work.  Comparing costs time where there is such memory, and nothing elsewhere.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include "backend/remote/code.h"
+#include "backend/remote/hostmem.h"
+#include "util/diff.h"
+
+#define PAGE 4096ull
+
+struct mirror {
+	struct map_node node; /* key: the address */
+	size_t size;
+	uint8_t *agreed;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map mirrors, pages; /* pages that we have put where a variable is */
+static bool host_wrote;		  /* or may have, since we last compared */
+static bool always;		  /* some of it may be written at any time */
+static _Atomic(bool) device_wrote;
+
+struct page {
+	struct map_node node; /* key: its address */
+	unsigned used;
+};
+
+/* ---- up ---- */
+
+static CUresult send_run(uint64_t address, const void *bytes, size_t size)
+{
+	struct lane *lane = call_lane();
+	size_t all = sizeof(struct wire_mirror) + wire_pad(size);
+	struct wire_mirror *a = call_reserve(lane, all);
+
+	if (!a)
+		return call_lost();
+	*a = (struct wire_mirror){.address = address, .size = size};
+	memcpy(a + 1, bytes, size);
+	return call_send(lane, WIRE_MIRROR_UP, all, NULL, 0);
+}
+
+static void push(struct mirror *m)
+{
+	const uint8_t *now = (const uint8_t *)(uintptr_t)m->node.key;
+	size_t at = 0, length;
+
+	for (; diff_next(now, m->agreed, m->size, &at, &length, WIRE_MIRROR_BYTES / 2); at += length) {
+		memcpy(m->agreed + at, now + at, length);
+		if (send_run(m->node.key + at, m->agreed + at, length))
+			return; /* the link is gone */
+	}
+}
+
+static void push_all(void)
+{
+	struct map_node *n;
+
+	pthread_mutex_lock(&lock);
+	if (host_wrote || always)
+		for (uint64_t at = 0; (n = map_above(&mirrors, at)); at = n->key + 1)
+			push((struct mirror *)n);
+	host_wrote = false;
+	device_wrote = true;
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- down ---- */
+
+static bool apply(const uint8_t *rest, size_t size, uint32_t runs)
+{
+	while (runs--) {
+		struct wire_run run;
+		struct mirror *m;
+		if (size < sizeof run)
+			return false;
+		memcpy(&run, rest, sizeof run);
+		rest += sizeof run;
+		size -= sizeof run;
+		m = (struct mirror *)map_below(&mirrors, run.address);
+		if (size < wire_pad(run.size) || !m || run.address - m->node.key > m->size ||
+			run.size > m->size - (run.address - m->node.key))
+			return false;
+		memcpy((void *)(uintptr_t)run.address, rest, run.size);
+		memcpy(m->agreed + (run.address - m->node.key), rest, run.size);
+		rest += wire_pad(run.size);
+		size -= wire_pad(run.size);
+	}
+	return true;
+}
+
+static CUresult pull_locked(void)
+{
+	struct wire_mirrored head = {.more = 1};
+	CUresult r = CUDA_SUCCESS;
+	uint8_t *rest;
+	size_t size;
+
+	while (!r && head.more) {
+		uint64_t cursor = head.cursor;
+		r = fetch(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, NULL, 0, &head, sizeof head, &rest, &size);
+		if (r)
+			break;
+		if (!apply(rest, size, head.runs))
+			r = call_lost();
+		free(rest);
+	}
+	host_wrote = true;
+	return r;
+}
+
+void mirror_pull(void)
+{
+	if (!atomic_load_explicit(&device_wrote, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&lock);
+	if (atomic_exchange(&device_wrote, false))
+		pull_locked();
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- coming and going ---- */
+
+static CUresult add(uint64_t address, size_t size, bool variable)
+{
+	struct wire_mirror a = {.address = address, .size = size, .variable = variable};
+	struct mirror *m = calloc(1, sizeof *m);
+	CUresult r;
+
+	if (!m || !(m->agreed = calloc(1, size))) {
+		free(m);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	m->node.key = address;
+	m->size = size;
+	r = call_sync(WIRE_MIRROR, &a, sizeof a, NULL, 0, NULL, 0);
+	if (r) {
+		free(m->agreed);
+		free(m);
+		return r;
+	}
+	map_insert(&mirrors, &m->node);
+	call_before_work = push_all;
+	return pull_locked(); /* a variable has a value from the start */
+}
+
+CUresult mirror_add(uint64_t address, size_t size, bool at_any_time)
+{
+	CUresult r;
+
+	pthread_mutex_lock(&lock);
+	r = add(address, size, false);
+	always |= !r && at_any_time;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+void mirror_at_any_time(void)
+{
+	pthread_mutex_lock(&lock);
+	always = true;
+	pthread_mutex_unlock(&lock);
+}
+
+static struct mirror *take(uint64_t address)
+{
+	struct mirror *m = (struct mirror *)map_below(&mirrors, address);
+
+	if (!m || m->node.key != address)
+		return NULL;
+	map_remove(&mirrors, &m->node);
+	return m;
+}
+
+static void forget(struct mirror *m)
+{
+	struct wire_mirror a = {.address = m->node.key};
+
+	call_sync(WIRE_MIRROR_DROP, &a, sizeof a, NULL, 0, NULL, 0);
+	free(m->agreed);
+	free(m);
+}
+
+void mirror_remove(uint64_t address)
+{
+	struct mirror *m;
+
+	pthread_mutex_lock(&lock);
+	m = take(address);
+	if (m)
+		forget(m);
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- variables ---- */
+
+static struct page *page_of(uint64_t address)
+{
+	struct page *p = (struct page *)map_below(&pages, address);
+
+	return p && p->node.key == address ? p : NULL;
+}
+
+/* A page of ours where the server has the variable, if nothing else is there. */
+static bool page_take(uint64_t address)
+{
+	struct page *p = page_of(address);
+	void *want = (void *)(uintptr_t)address, *got;
+
+	if (p) {
+		p->used++;
+		return true;
+	}
+	p = calloc(1, sizeof *p);
+	got = !p ? MAP_FAILED : mmap(want, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (got != want) {
+		if (got != MAP_FAILED)
+			munmap(got, PAGE);
+		free(p);
+		return false;
+	}
+	p->node.key = address;
+	p->used = 1;
+	map_insert(&pages, &p->node);
+	return true;
+}
+
+static void page_give(uint64_t address)
+{
+	struct page *p = page_of(address);
+
+	if (!p || --p->used)
+		return;
+	map_remove(&pages, &p->node);
+	munmap((void *)(uintptr_t)address, PAGE);
+	free(p);
+}
+
+static void pages_give(uint64_t from, uint64_t to)
+{
+	for (uint64_t at = from & -PAGE; at < to; at += PAGE)
+		page_give(at);
+}
+
+CUresult mirror_variable(uint64_t address, size_t size)
+{
+	uint64_t at = address & -PAGE;
+	CUresult r = CUDA_SUCCESS;
+	struct mirror *m;
+
+	pthread_mutex_lock(&lock);
+	m = (struct mirror *)map_below(&mirrors, address);
+	if (m && m->node.key == address && m->size == size) { /* by another name: module and library, say */
+		pthread_mutex_unlock(&lock);
+		return CUDA_SUCCESS;
+	}
+	for (; at < address + size && !r; at += PAGE)
+		if (!page_take(at))
+			r = CUDA_ERROR_NOT_SUPPORTED;
+	if (r)
+		at -= PAGE; /* that one is not ours */
+	else
+		r = add(address, size, true);
+	if (r)
+		pages_give(address, at);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+void mirror_variable_gone(uint64_t address)
+{
+	struct mirror *m;
+
+	pthread_mutex_lock(&lock);
+	m = take(address);
+	if (m) {
+		pages_give(address, address + m->size);
+		forget(m);
+	}
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,184 @@
+/*
+ * Managed memory that the client sees at the same address in a copy of its own: over TCP all of it, and the variables
+ * of modules in any case, because the driver decides where they lie.  Both sides keep what they last agreed on, and
+ * tell each other what has changed since: the client before it posts work, we when it has waited for some.
+ *
+ * Trust: a range is host memory that this client has had mapped here, or managed memory of the driver's in this process;
+ * nothing else is ever read or written for it.
+ */
+#include <stdlib.h>
+#include "server/hostmem.h"
+#include "server/mirror.h"
+#include "server/msg.h"
+#include "util/diff.h"
+
+struct mirror {
+	struct map_node node; /* key: the address */
+	uint64_t size;
+	bool variable;
+	uint8_t *agreed;
+};
+
+static struct map mirrors; /* the dispatcher's */
+
+static struct mirror *holder(uint64_t address, uint64_t size)
+{
+	struct mirror *r = (struct mirror *)map_below(&mirrors, address);
+
+	return r && address - r->node.key < r->size && size <= r->size - (address - r->node.key) ? r : NULL;
+}
+
+static bool overlaps(uint64_t address, uint64_t size)
+{
+	struct map_node *above = map_above(&mirrors, address);
+
+	return holder(address, 1) || (above && above->key - address < size);
+}
+
+static void drop(struct mirror *r)
+{
+	map_remove(&mirrors, &r->node);
+	free(r->agreed);
+	free(r);
+}
+
+/* Is all of it a variable that host and device may use at the same time?  Also without a context. */
+static bool is_variable(const struct cuda_ops *ops, uint64_t address, uint64_t size)
+{
+	CUdeviceptr base = 0;
+	unsigned managed = 0;
+	int both = 0, dev = -1;
+	size_t n = 0;
+
+	return !ops->cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) && managed &&
+	       !ops->cuPointerGetAttribute(&dev, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) &&
+	       !ops->cuDeviceGetAttribute(&both, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, dev < 0 ? 0 : dev) && both &&
+	       !ops->cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) &&
+	       !ops->cuPointerGetAttribute(&n, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) && address >= base &&
+	       address - base < n && size <= n - (address - base);
+}
+
+void serve_mirror(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_mirror a;
+	struct mirror *r;
+
+	msg_args(m, &a, sizeof a);
+	if (!m->error && !m->broken && (!a.size || overlaps(a.address, a.size)))
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (!m->error && !m->broken && (a.variable ? !is_variable(ops, a.address, a.size) : !hostmem_holds(m->session, a.address, a.size)))
+		m->error = CUDA_ERROR_NOT_SUPPORTED;
+	if (msg_bad(m))
+		return;
+	r = calloc(1, sizeof *r);
+	if (!r || !(r->agreed = calloc(1, a.size))) { /* where nothing is written nothing is used */
+		free(r);
+		msg_result(m, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	r->node.key = a.address;
+	r->size = a.size;
+	r->variable = a.variable;
+	map_insert(&mirrors, &r->node);
+}
+
+void serve_mirror_drop(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_mirror a;
+	struct mirror *r;
+
+	(void)ops;
+	msg_args(m, &a, sizeof a);
+	m->error = CUDA_SUCCESS; /* its context may be gone */
+	r = holder(a.address, 1);
+	if (!m->broken && (!r || r->node.key != a.address))
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (!msg_bad(m))
+		drop(r);
+}
+
+void mirrors_unmapped(uint64_t address, uint64_t size)
+{
+	struct mirror *r;
+
+	while ((r = (struct mirror *)map_above(&mirrors, address)) && r->node.key - address < size)
+		drop(r);
+}
+
+void mirrors_unloaded(const struct cuda_ops *ops)
+{
+	struct mirror *r;
+	uint64_t at = 0;
+
+	while ((r = (struct mirror *)map_above(&mirrors, at))) {
+		at = r->node.key + 1;
+		if (r->variable && !is_variable(ops, r->node.key, r->size))
+			drop(r);
+	}
+}
+
+/* ---- what has changed ---- */
+
+void serve_mirror_up(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_mirror a;
+	struct mirror *r;
+
+	(void)ops;
+	msg_args(m, &a, sizeof a);
+	const void *bytes = msg_in(m, true, a.size);
+	r = m->broken ? NULL : holder(a.address, a.size);
+	if (!r)
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (msg_bad(m) || !a.size)
+		return;
+	memcpy((void *)(uintptr_t)a.address, bytes, a.size);
+	memcpy(r->agreed + (a.address - r->node.key), bytes, a.size);
+}
+
+/* As many runs as fit; false: there are more. */
+static bool put_runs(struct mirror *r, uint64_t *cursor, uint8_t *out, size_t *used, uint32_t *runs)
+{
+	const uint8_t *now = (const uint8_t *)(uintptr_t)r->node.key;
+	size_t at = *cursor > r->node.key ? *cursor - r->node.key : 0, length;
+
+	while (diff_next(now, r->agreed, r->size, &at, &length, WIRE_MIRROR_BYTES / 4)) {
+		struct wire_run run = {r->node.key + at, length};
+		if (*used + sizeof run + wire_pad(length) > WIRE_MIRROR_BYTES) {
+			*cursor = r->node.key + at;
+			return false;
+		}
+		memcpy(out + *used, &run, sizeof run);
+		*used += sizeof run;
+		memcpy(r->agreed + at, now + at, length); /* once: the device may be writing */
+		memcpy(out + *used, r->agreed + at, length);
+		*used += wire_pad(length);
+		++*runs;
+		at += length;
+	}
+	*cursor = r->node.key + r->size;
+	return true;
+}
+
+void serve_mirror_down(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_mirrored head = {0};
+	struct mirror *r;
+	size_t used = 0;
+	bool all = true;
+
+	(void)ops;
+	m->error = CUDA_SUCCESS;
+	msg_args(m, &head.cursor, sizeof head.cursor);
+	uint8_t *out = msg_out(m, true, sizeof head + WIRE_MIRROR_BYTES);
+	if (msg_bad(m))
+		return;
+	r = holder(head.cursor, 1);
+	if (!r)
+		r = (struct mirror *)map_above(&mirrors, head.cursor);
+	for (; r && all; r = (struct mirror *)map_above(&mirrors, head.cursor))
+		all = put_runs(r, &head.cursor, out + sizeof head, &used, &head.runs);
+	head.more = !all;
+	memcpy(out, &head, sizeof head);
+	m->out_used = out - m->out + sizeof head + used;
+}
