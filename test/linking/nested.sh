@@ -1,14 +1,17 @@
 #!/bin/sh
 # A CMake project whose sub-project uses the driver privately links with our package: nested.sh PREFIX LINKER
 #
-# The project above neither knows nor says that there is a driver below it. CMAKE: another CMake to take.
+# The project above neither knows nor says that there is a driver below it; the same in a build of its own that the
+# project starts. CMAKE: another CMake to take.
 prefix=$1
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 . "$(dirname "$0")/linker.sh"
 linker "$2"
 unset LD_LIBRARY_PATH LD_RUN_PATH LIBRARY_PATH LDFLAGS
-if ! "${CMAKE:-cmake}" -S "$here/nested" -B "$out/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" \
+CMAKE_PREFIX_PATH=$prefix
+export CMAKE_PREFIX_PATH
+if ! "${CMAKE:-cmake}" -S "$here/nested" -B "$out/build" -DCMAKE_C_COMPILER="$cc" \
 	-DCMAKE_EXE_LINKER_FLAGS="$use" -DCMAKE_SHARED_LINKER_FLAGS="$use" >"$out/log" 2>&1 ||
 	! "${CMAKE:-cmake}" --build "$out/build" -v >>"$out/log" 2>&1; then
 	cat "$out/log"
@@ -18,6 +21,7 @@ fi
 "${CMAKE:-cmake}" --install "$out/build" --prefix "$out/installed" >/dev/null || fail "it does not install"
 try indirect "$out/build/indirect"
 try direct "$out/build/direct"
+try outside "$out/build/outside/outside"
 try installed "$out/installed/bin/indirect"
 readelf -d "$out/installed/bin/indirect" | grep -E 'R(UN)?PATH.*gangway' && fail "an installed program has our folder in its path"
 exit $failed
