@@ -10,6 +10,7 @@ allow() { # folder, then the folders it may include
 	[ -z "$bad" ] || { echo "$folder may not include:"; echo "$bad"; failed=1; }
 }
 allow util
+allow audit
 allow image
 allow ptx
 allow wire transport
@@ -18,5 +19,5 @@ allow backend wire transport image ptx
 allow front wire backend
 allow server wire transport backend image
 allow top transport
-allow cli backend server wire transport image top
+allow cli audit backend server wire transport image top
 exit $failed

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include "backend/vendor.h"
 #include "cli/cli.h"
+#include "cli/program.h"
+#include "cli/surround.h"
 #include "transport/transport.h"
 
 static const char usage[] =
@@ -61,15 +63,42 @@ static int check_device(const char *device)
 	return cli_usage("run", "there is no device called %s", device);
 }
 
-/* Ours comes first, what was there stays behind it. */
-static int put_first(const char *variable, const char *dir)
+/* Such programs cannot be started, or not with our libraries; 0: it may go on. */
+static int refuse(const struct program *p, const char *name)
 {
-	const char *old = getenv(variable);
-	char *list;
+	switch (p->kind) {
+	case PROGRAM_MISSING:
+		cli_fail("cannot start %s: %s", name, strerror(p->error));
+		return p->error == ENOENT ? 127 : 126;
+	case PROGRAM_NO_LOADER:
+		cli_fail("cannot start %s: its %s %s is not here", p->path, *p->script ? "interpreter" : "loader", p->loader);
+		return 126;
+	case PROGRAM_FOREIGN:
+		cli_fail("%s is a program for %s: Gangway's libraries are for this machine, 64 bits", p->path,
+			p->bits == 64 ? "another processor" : "32 bits");
+		return 126;
+	default:
+		return 0;
+	}
+}
 
-	if (asprintf(&list, old && *old ? "%s:%s" : "%s", dir, old) < 0)
-		return -1;
-	return setenv(variable, list, 1);
+/* Programs that start, but that the loader gives no library of ours, or not all. */
+static void warn(const struct program *p)
+{
+	const char *quiet = getenv("GANGWAY_EXPLAIN");
+
+	if (quiet && !strcmp(quiet, "0"))
+		return;
+	if (p->kind == PROGRAM_STATIC)
+		cli_fail("%s is linked statically and loads no library: it cannot use Gangway. Programs that it starts can", p->path);
+	else if (p->secure)
+		cli_fail("%s is set-uid, set-gid or has capabilities: the loader gives it no library by its environment. Start "
+			 "gangway run inside of it (sudo gangway run ...), or let all programs have it: gangway install --system",
+			p->path);
+	else if (p->kind == PROGRAM_MUSL)
+		cli_fail("%s is started by musl's loader, which knows no LD_AUDIT: only LD_LIBRARY_PATH leads it to Gangway, whose "
+			 "libraries are made for glibc",
+			p->path);
 }
 
 static bool on_path(const char *program)
@@ -101,11 +130,20 @@ static int offer_smi(const char *dir)
 
 static int start(char **argv)
 {
+	struct program program;
 	char dir[PATH_MAX];
 
 	if (!cli_library_dir(dir, sizeof dir))
 		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
-	if (put_first("LD_LIBRARY_PATH", dir) || offer_smi(dir) || setenv("GANGWAY_EXPLAIN", "1", 0))
+	program_look(argv[0], &program);
+	int r = refuse(&program, argv[0]);
+	if (r)
+		return r;
+	warn(&program);
+	r = surround(dir);
+	if (r)
+		return r;
+	if (offer_smi(dir))
 		return cli_fail("out of memory");
 	execvp(argv[0], argv);
 	int e = errno;

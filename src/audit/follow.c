@@ -1,0 +1,135 @@
+/*
+ * libgangway-follow.so: a program that starts another one with an environment of its own making would lose
+ * us there.  This keeps what `gangway run` gave.
+ *
+ * ld.so tells la_symbind when a call of execve or posix_spawn is bound to libc; the call goes through exec.c
+ * then.  Nothing else is bound differently, no symbol is defined over another, and no other call costs more.
+ * An environment that still names us is left as it is; to one that does not, LD_AUDIT and the GANGWAY_
+ * variables that this process was started with are added.  One that says GANGWAY_FOLLOW=0 wants none of it.
+ *
+ * Not seen: calls not bound through a PLT (-fno-plt, as Rust does), system calls made by hand (Go), static programs.
+ */
+#include <link.h>
+#include "audit/base.h"
+#include "audit/follow.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+static char text[4 * AUDIT_PATH];     /* what is added, each ended by 0: the program may overwrite its own */
+static const char *kept[FOLLOW_KEPT]; /* into it; the first is LD_AUDIT */
+static size_t nkept, used;
+
+static void keep(const char *entry)
+{
+	size_t n = text_length(entry) + 1;
+
+	if (nkept == FOLLOW_KEPT || n > sizeof text - used)
+		return;
+	for (size_t i = 0; i < n; i++)
+		text[used + i] = entry[i];
+	kept[nkept++] = text + used;
+	used += n;
+}
+
+static bool declined(char *const *env)
+{
+	for (; env && *env; env++)
+		if (text_equal(*env, "GANGWAY_FOLLOW=0"))
+			return true;
+	return false;
+}
+
+EXPORT unsigned la_version(unsigned version)
+{
+	char dir[AUDIT_PATH];
+
+	if (!start_folder(AUDIT_FOLLOW, dir, sizeof dir) || start_is_ours() || declined(start_environment))
+		return 0;
+	for (char **e = start_environment; *e; e++)
+		if (text_starts(*e, "LD_AUDIT="))
+			keep(*e);
+	for (char **e = start_environment; nkept && *e; e++)
+		if (text_starts(*e, "GANGWAY_"))
+			keep(*e);
+	return nkept ? version : 0;
+}
+
+static const char *find(char *const *env, const char *entry)
+{
+	size_t n = 0;
+
+	while (entry[n] && entry[n] != '=')
+		n++;
+	for (; env && *env; env++) {
+		size_t i = 0;
+
+		while (i <= n && (*env)[i] == entry[i])
+			i++;
+		if (i > n)
+			return *env;
+	}
+	return NULL;
+}
+
+static bool names_us(const char *audit)
+{
+	for (const char *s = audit; *s; s++)
+		if (text_starts(s, "/" AUDIT_FOLLOW))
+			return true;
+	return false;
+}
+
+struct follow_room follow_room(char *const *env)
+{
+	struct follow_room room = {0, 0};
+	const char *theirs = find(env, kept[0]);
+	size_t n = 0;
+
+	while (env && env[n])
+		n++;
+	if (n > FOLLOW_ENTRIES || declined(env) || (theirs && names_us(theirs)))
+		return room;
+	room.entries = n + nkept + 1;
+	room.text = theirs ? text_length(kept[0]) + text_length(theirs) + 1 : 0;
+	return room;
+}
+
+void follow_join(char *const *env, struct follow_room room, const char **joined, char *buffer)
+{
+	const char *theirs = find(env, kept[0]);
+	size_t n = 0;
+
+	for (char *const *e = env; e && *e; e++)
+		if (*e != theirs)
+			joined[n++] = *e;
+	for (size_t i = 1; i < nkept; i++)
+		if (!find(env, kept[i]))
+			joined[n++] = kept[i];
+	joined[n] = kept[0];
+	if (theirs) {
+		const char *value = theirs + sizeof "LD_AUDIT";
+
+		buffer[0] = 0;
+		text_append(buffer, room.text, kept[0], text_length(kept[0]));
+		text_append(buffer, room.text, ":", 1);
+		text_append(buffer, room.text, value, text_length(value));
+		joined[n] = buffer;
+	}
+	joined[n + 1] = NULL;
+}
+
+/* libc is what is bound to, and everything else what binds; in other namespaces errno would be another libc's. */
+EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
+{
+	(void)cookie;
+	if (space != LM_ID_BASE)
+		return 0;
+	exec_look_at(map);
+	return text_equal(text_last_part(map->l_name), "libc.so.6") ? LA_FLG_BINDTO : LA_FLG_BINDFROM;
+}
+
+EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags, const char *name)
+{
+	(void)index, (void)by, (void)in, (void)flags;
+	return exec_replace(name, sym->st_value);
+}

@@ -1,0 +1,21 @@
+/*
+ * names.h - the libraries that are ours to answer for.
+ *
+ * A row counts only where our folder has the file: a library that this build does not ship is left to the
+ * application.  `soname` is for a driver's library, of which a process has one whatever it is asked by
+ * (libcuda.so, libcuda.so.1, libcuda.so.535.54.03).  Without it the major version asked for is the one
+ * given: libcudart.so.12.8.90 is answered by our libcudart.so.12 and by no other.
+ */
+#pragma once
+
+static const struct ours {
+	const char *stem, *soname;
+} ours[] = {
+	{"libcuda.so", "libcuda.so.1"},
+	{"libnvidia-ml.so", "libnvidia-ml.so.1"},
+	{"libcudart.so", NULL},
+	{"libcublas.so", NULL},
+	{"libcublasLt.so", NULL},
+};
+
+#define OURS (sizeof ours / sizeof *ours)

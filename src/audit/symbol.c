@@ -1,0 +1,60 @@
+#include "audit/base.h"
+#include "audit/symbol.h"
+
+struct tables {
+	const uint32_t *hash;
+	const ElfW(Sym) *symbols;
+	const char *strings;
+};
+
+/* glibc has turned most offsets into addresses by now, but not on every machine. */
+static const void *address(const struct link_map *map, const ElfW(Dyn) *d)
+{
+	return (const void *)(d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr : d->d_un.d_ptr);
+}
+
+static bool read_tables(const struct link_map *map, struct tables *t)
+{
+	t->hash = NULL, t->symbols = NULL, t->strings = NULL;
+	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_GNU_HASH)
+			t->hash = address(map, d);
+		else if (d->d_tag == DT_SYMTAB)
+			t->symbols = address(map, d);
+		else if (d->d_tag == DT_STRTAB)
+			t->strings = address(map, d);
+	}
+	return t->hash && t->symbols && t->strings;
+}
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
+/* The GNU hash table: four numbers, a filter, the buckets, and a chain of hashes whose last has its lowest bit set. */
+void *symbol_find(const struct link_map *map, const char *name)
+{
+	struct tables t;
+
+	if (!read_tables(map, &t))
+		return NULL;
+	uint32_t nbuckets = t.hash[0], first = t.hash[1], nfilter = t.hash[2], h = hash_of(name);
+	const uint32_t *buckets = (const uint32_t *)((const ElfW(Addr) *)(t.hash + 4) + nfilter), *chain = buckets + nbuckets;
+
+	if (!nbuckets || buckets[h % nbuckets] < first)
+		return NULL;
+	for (uint32_t i = buckets[h % nbuckets];; i++) {
+		uint32_t there = chain[i - first];
+		const ElfW(Sym) *s = &t.symbols[i];
+
+		if ((there | 1) == (h | 1) && s->st_shndx != SHN_UNDEF && text_equal(t.strings + s->st_name, name))
+			return (void *)(map->l_addr + s->st_value);
+		if (there & 1)
+			return NULL;
+	}
+}

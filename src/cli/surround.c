@@ -1,0 +1,81 @@
+#include <gnu/libc-version.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "audit/files.h"
+#include "cli/cli.h"
+#include "cli/surround.h"
+
+/* Ours comes first, what was there stays behind it. */
+static int put_first(const char *variable, const char *ours, const char *old)
+{
+	char *list;
+
+	if (asprintf(&list, old && *old ? "%s:%s" : "%s", ours, old) < 0)
+		return -1;
+	int r = setenv(variable, list, 1);
+	free(list);
+	return r;
+}
+
+static bool is_last_part(const char *entry, size_t n, const char *name)
+{
+	size_t want = strlen(name);
+
+	return n > want && entry[n - want - 1] == '/' && !memcmp(entry + n - want, name, want);
+}
+
+/* Without audit libraries of a Gangway, this one or another: two would redirect each other's answers. */
+static char *others(const char *list)
+{
+	char *rest = calloc(1, strlen(list) + 1), *at = rest;
+
+	while (rest && *list) {
+		size_t n = strcspn(list, ":");
+
+		if (n && !is_last_part(list, n, AUDIT_REDIRECT) && !is_last_part(list, n, AUDIT_FOLLOW))
+			at += sprintf(at, "%s%.*s", at == rest ? "" : ":", (int)n, list);
+		list += n + (list[n] == ':');
+	}
+	return rest;
+}
+
+/* Before 2.35 an audit library that looks at bindings slows calls down and breaks some. */
+static bool may_follow(void)
+{
+	int major = 0, minor = 0;
+
+	return sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) == 2 && (major > 2 || minor >= 35);
+}
+
+static int set_audit(const char *dir)
+{
+	const char *old = getenv("LD_AUDIT");
+	char *rest = others(old ? old : ""), *ours = NULL;
+	int r = -1;
+
+	if (rest && asprintf(&ours, may_follow() ? "%s/" AUDIT_REDIRECT ":%s/" AUDIT_FOLLOW : "%s/" AUDIT_REDIRECT, dir, dir) >= 0)
+		r = put_first("LD_AUDIT", ours, rest);
+	free(ours);
+	free(rest);
+	return r;
+}
+
+static bool is_first(const char *list, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return list && !strncmp(list, dir, n) && (!list[n] || list[n] == ':');
+}
+
+int surround(const char *dir)
+{
+	const char *path = getenv("LD_LIBRARY_PATH");
+
+	if (strpbrk(dir, ":;$"))
+		return cli_fail("Gangway is installed in %s, and the loader takes no folder with : ; or $ in its name", dir);
+	if ((!is_first(path, dir) && put_first("LD_LIBRARY_PATH", dir, path)) || set_audit(dir) || setenv("GANGWAY_EXPLAIN", "1", 0))
+		return cli_fail("out of memory");
+	return 0;
+}
