@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <limits.h>
+#include "audit/files.h"
 #include "cli/cli.h"
 #include "gen/version.h"
 #include "util/note.h"
@@ -16,11 +17,11 @@ static void print_library(const char *dir, const char *name)
 
 	snprintf(path, sizeof path, "%s/%s", dir, name);
 	if (!note_read(path, text, sizeof text))
-		printf("%-18s missing: %s\n", name, path);
+		printf("%-20s missing: %s\n", name, path);
 	else if (strcmp(text, note_build))
-		printf("%-18s of another build: %s\n", name, text);
+		printf("%-20s of another build: %s\n", name, text);
 	else
-		printf("%-18s same build: %s\n", name, path);
+		printf("%-20s same build: %s\n", name, path);
 }
 
 int cmd_version(int argc, char **argv)
@@ -40,5 +41,7 @@ int cmd_version(int argc, char **argv)
 #include "gen/libraries.def"
 #undef LIBRARY
 	print_library(dir, "libgangway-soft.so");
+	print_library(dir, AUDIT_REDIRECT);
+	print_library(dir, AUDIT_FOLLOW);
 	return 0;
 }

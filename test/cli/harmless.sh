@@ -1,0 +1,63 @@
+#!/bin/sh
+# A program that has nothing to do with CUDA does not notice us: harmless.sh GANGWAY PROGRAM
+#
+# Preloaded, or audited by gangway run, it prints the same, returns the same, and has the same descriptors.
+gangway=$1
+program=$2
+here=$(cd "$(dirname "$0")" && pwd)
+lib=$(cd "$(dirname "$gangway")/../lib/gangway" && pwd)
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+unset LD_LIBRARY_PATH LD_AUDIT LD_PRELOAD
+PATH=$PATH:/usr/sbin:/sbin
+cd "$work" || exit 1
+
+# What to start, in "$@"; those that can, say which descriptors they have.
+case $program in
+bash)
+	command -v bash >/dev/null || { echo "skipped: no bash"; exit 77; }
+	set -- bash -c 'echo text; echo error >&2; cd /proc/$$/fd && echo *; (exit 3) | cat; x=$(ls /); echo ${#x}; exit 5'
+	;;
+python3)
+	command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+	set -- python3 -c 'import os, sys, threading, subprocess, socket; print(sorted(os.listdir("/proc/self/fd"))); print(subprocess.check_output(["echo", "a"], env={})); print(1/0)'
+	;;
+node)
+	"$here/../real/package.sh" node nodejs || exit
+	set -- node -e 'const fs = require("fs"); console.log(fs.readdirSync("/proc/self/fd").join(" ")); require("child_process").execSync("true"); console.error("e"); process.exitCode = 4'
+	;;
+sshd)
+	"$here/../real/package.sh" sshd openssh-server || exit
+	ssh-keygen -q -t ed25519 -N '' -f key || exit 1
+	echo "HostKey $work/key" >config
+	set -- "$(command -v sshd)" -t -f "$work/config"
+	;;
+*) echo "which program?" && exit 1 ;;
+esac
+
+failed=0
+"$@" >out.native 2>err.native </dev/null
+status=$?
+compare() { # how, status
+	[ "$2" = "$status" ] || { echo "FAIL: $program $1 returns $2, not $status"; failed=1; }
+	cmp -s "out.native" out || { echo "FAIL: $program $1 prints"; diff out.native out; failed=1; }
+	cmp -s "err.native" err || { echo "FAIL: $program $1 says"; diff err.native err; failed=1; }
+}
+"$gangway" run -- "$@" >out 2>err </dev/null
+compare "under gangway run" $?
+LD_PRELOAD=$lib/libcuda.so.1 "$@" >out 2>err </dev/null
+compare "with libcuda.so.1 preloaded" $?
+LD_AUDIT=$lib/libgangway-audit.so:$lib/libgangway-follow.so LD_PRELOAD=$lib/libcuda.so.1 "$@" >out 2>err </dev/null
+compare "with all of it" $?
+
+# Where the program does not say, strace counts: what was opened is closed, the files that the loader maps too.
+[ "$program" = sshd ] && command -v strace >/dev/null || exit $failed
+open_descriptors() { # strace's options
+	strace -f -o trace -e trace=openat,open,socket,pipe2,epoll_create1,eventfd2,memfd_create,close "$@" >/dev/null 2>&1 </dev/null
+	grep -q 'exited with' trace || return 1
+	grep -E '= [0-9]+$' trace | awk '/ close\(/ { n-- } !/ close\(/ { n++ } END { print n + 0 }'
+}
+native=$(open_descriptors "$@") || { echo "note: strace does not work here"; exit $failed; }
+ours=$(open_descriptors -E "LD_AUDIT=$lib/libgangway-audit.so:$lib/libgangway-follow.so" -E "LD_PRELOAD=$lib/libcuda.so.1" "$@")
+[ "$native" = "$ours" ] || { echo "FAIL: $program leaves $ours descriptors open, $native by itself"; failed=1; }
+exit $failed

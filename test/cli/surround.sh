@@ -1,0 +1,26 @@
+#!/bin/sh
+# The environment that gangway run makes: surround.sh GANGWAY
+gangway=$1
+lib=$(cd "$(dirname "$gangway")/../lib/gangway" && pwd)
+failed=0
+expect() { # what, got, wanted
+	[ "$2" = "$3" ] || { echo "FAIL: $1: $2, not $3"; failed=1; }
+}
+ours=$lib/libgangway-audit.so
+case $(getconf GNU_LIBC_VERSION) in
+*\ 2.[12]? | *\ 2.3[0-4]) ;;
+*) ours=$ours:$lib/libgangway-follow.so ;;
+esac
+unset LD_LIBRARY_PATH LD_AUDIT GANGWAY_EXPLAIN
+show() { "$gangway" run --on null -- "$@"; }
+expect "a path" "$(show printenv LD_LIBRARY_PATH)" "$lib"
+expect "audit" "$(show printenv LD_AUDIT)" "$ours"
+expect "explain" "$(show printenv GANGWAY_EXPLAIN)" 1
+expect "a path before" "$(LD_LIBRARY_PATH=/a:/b show printenv LD_LIBRARY_PATH)" "$lib:/a:/b"
+expect "twice" "$(show "$gangway" run -- printenv LD_LIBRARY_PATH LD_AUDIT)" "$lib
+$ours"
+# Set behind the command, so that it is not audited itself.
+other='"$0" run -- printenv LD_AUDIT'
+expect "another's audit library" "$(sh -c "LD_AUDIT=/nosuch/other.so $other" "$gangway" 2>/dev/null)" "$ours:/nosuch/other.so"
+expect "another Gangway's" "$(sh -c "LD_AUDIT=/x/libgangway-audit.so:/nosuch/other.so:/x/libgangway-follow.so $other" "$gangway" 2>/dev/null)" "$ours:/nosuch/other.so"
+exit $failed

@@ -1,0 +1,74 @@
+#!/bin/sh
+# Builds the programs of this folder, one folder a way to be found: build.sh FOLDER
+#
+# Where there is no CUDA toolkit, those with NVIDIA's runtime are left out, and run.sh skips them.
+out=$1
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cuda=${CUDA_HOME:-/usr/local/cuda}
+cc="${CC:-cc} -O1 -g -Wall -D_GNU_SOURCE -I$root"
+[ "$out/complete" -nt "$here/probe.c" ] && [ "$out/complete" -nt "$here/build.sh" ] && [ "$out/complete" -nt "$here/report.h" ] &&
+	[ "$out/complete" -nt "$here/decoy.c" ] && [ "$out/complete" -nt "$here/space.c" ] && exit 0
+rm -rf "$out"
+mkdir -p "$out/decoy" "$out/nameless" && cd "$out" || exit 1
+set -e
+
+decoy="$cc -shared -fPIC -Wl,-z,nodelete $here/decoy.c"
+$decoy -Wl,-soname,libcuda.so.1 -o decoy/libcuda.so.1
+ln -s libcuda.so.1 decoy/libcuda.so
+# without a SONAME, so that a program linked to it asks for it by its path
+$decoy -o nameless/libcuda.so.1
+$cc -o launch "$here/launch.c"
+$cc -o space "$here/space.c" -ldl
+
+modes='linked opened asked'
+runtime_static="$cuda/lib64/libcudart_static.a -lrt -lpthread -ldl"
+runtime_shared="$cuda/lib64/libcudart.so -Wl,-rpath-link,$cuda/lib64"
+[ -e "$cuda/lib64/libcudart_static.a" ] && modes="$modes static shared two"
+for mode in $modes; do
+	case $mode in
+	static | shared) define=RUNTIME ;;
+	*) define=$(echo "$mode" | tr a-z A-Z) ;;
+	esac
+	$cc -fPIC -D$define -c "$here/probe.c" -o "$mode.o"
+	$cc -fPIC -D$define "-DPREOPEN=\"$out/decoy/libcuda.so.1\"" -c "$here/probe.c" -o "$mode.preopen.o"
+	$cc -fPIC -D$define -DLIBRARY -c "$here/probe.c" -o "$mode.library.o"
+done
+[ "$modes" != "${modes% two}" ] && $cc -fPIC -DRUNTIME -DLIBRARY -c "$here/probe.c" -o plugin.o
+
+libraries() { # mode, situation
+	case $1 in
+	linked) if [ "$2" = absolute ]; then echo "$out/nameless/libcuda.so.1"; else echo "$out/decoy/libcuda.so.1"; fi ;;
+	static) echo "$runtime_static" ;;
+	# libcudart.so.N does not search the program's RUNPATH, but a program that needs libcuda.so.1 as well does
+	shared) echo "$runtime_shared $([ "$2" != runpath ] || echo "-Wl,--no-as-needed $out/decoy/libcuda.so.1")" ;;
+	*) echo -ldl ;;
+	esac
+}
+link() { # situation, linker's options
+	situation=$1
+	shift
+	mkdir -p "$situation"
+	for mode in $modes; do
+		object=$mode.o
+		[ "$situation" = absolute ] && [ "$mode" != linked ] && object=$mode.preopen.o
+		$cc -pie "$@" -o "$situation/$mode" "$object" $(libraries "$mode" "$situation")
+		# what python3 opens
+		[ "$mode" = linked ] && $cc -shared "$@" -o "$situation/linked.so" linked.library.o $(libraries linked "$situation")
+		[ "$mode" != two ] || for which in a b; do
+			$cc -shared "$@" -o "$situation/plugin-$which.so" plugin.o $runtime_static
+		done
+	done
+}
+link plain
+link rpath -Wl,--disable-new-dtags "-Wl,-rpath,$out/decoy"
+link runpath -Wl,--enable-new-dtags "-Wl,-rpath,$out/decoy"
+link origin -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN'
+cp decoy/libcuda.so.1 origin/
+link absolute
+mkdir dlmopen
+for mode in $modes; do
+	$cc -shared -o "dlmopen/$mode.so" "$mode.library.o" $(libraries "$mode" dlmopen)
+done
+[ -e plain/plugin-a.so ] && cp plain/plugin-?.so dlmopen/
+touch complete

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Our audit libraries as ELF files: they need no library, export what ld.so calls and nothing else, are small,
+# and carry the build note: files.sh FOLDER
+dir=$1
+failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+check() { # file, exports
+	lib=$dir/$1
+	readelf -dW "$lib" | grep NEEDED && fail "$1 needs a library"
+	have=$(nm -D --defined-only "$lib" | awk '{print $3}' | sort | tr '\n' ' ')
+	[ "$have" = "$2 " ] || fail "$1 exports $have"
+	[ -z "$(nm -D --undefined-only "$lib")" ] || fail "$1 wants symbols of others"
+	readelf -p .note.gangway "$lib" | grep -q 'gangway [0-9]' || fail "$1 has no build note"
+	readelf -lW "$lib" | grep -q 'GNU_STACK.* RW ' || fail "$1 has an executable stack"
+	readelf -lW "$lib" | grep -q TLS && fail "$1 has thread-local storage"
+	strip -o "$work/stripped" "$lib"
+	[ "$(stat -c %s "$work/stripped")" -lt 32768 ] || fail "$1 is $(stat -c %s "$work/stripped") bytes"
+}
+check libgangway-audit.so 'la_objopen la_objsearch la_version'
+check libgangway-follow.so 'la_objopen la_symbind64 la_version'
+exit $failed

@@ -1,0 +1,189 @@
+/*
+ * Starts itself by every function that can, with an environment that has none of ours, and looks at what
+ * arrives: what was given, LD_AUDIT and the GANGWAY_ variables, and nothing else.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/check.h"
+
+extern char **environ;
+
+static char self[4096], audit[8192];
+static char *args[] = {self, "child", NULL};
+
+enum way { EXECVE, EXECV, EXECVP, EXECVPE, EXECL, EXECLP, EXECLE, FEXECVE, EXECVEAT, SPAWN, SPAWNP, VFORK, WAYS };
+
+static void start(enum way way, char **env)
+{
+	pid_t pid;
+	int status = 0;
+
+	environ = env;
+	switch (way) {
+	case EXECV:
+		execv(self, args);
+		break;
+	case EXECVP:
+		execvp(self, args);
+		break;
+	case EXECVPE:
+		execvpe(self, args, env);
+		break;
+	case EXECL:
+		execl(self, self, "child", NULL);
+		break;
+	case EXECLP:
+		execlp(self, self, "child", NULL);
+		break;
+	case EXECLE:
+		execle(self, self, "child", NULL, env);
+		break;
+	case FEXECVE:
+		fexecve(open(self, O_RDONLY | O_CLOEXEC), args, env);
+		break;
+	case EXECVEAT:
+		execveat(AT_FDCWD, self, args, env, 0);
+		break;
+	case SPAWN:
+		if (!posix_spawn(&pid, self, NULL, NULL, args, env))
+			waitpid(pid, &status, 0);
+		_exit(status != 0);
+	case SPAWNP:
+		if (!posix_spawnp(&pid, self, NULL, NULL, args, env))
+			waitpid(pid, &status, 0);
+		_exit(status != 0);
+	case VFORK:
+		pid = vfork();
+		if (!pid) {
+			execve(self, args, env);
+			_exit(1);
+		}
+		waitpid(pid, &status, 0);
+		_exit(status != 0);
+	default:
+		execve(self, args, env);
+	}
+	_exit(1);
+}
+
+/* What the child prints: its environment, a line each. */
+static char *run(enum way way, char **env)
+{
+	static char text[1 << 16];
+	int pipes[2], status = 0;
+	size_t used = 0;
+	ssize_t n;
+
+	CHECK_EQ(pipe(pipes), 0);
+	pid_t pid = fork();
+	if (!pid) {
+		dup2(pipes[1], 1);
+		close(pipes[0]);
+		close(pipes[1]);
+		start(way, env);
+	}
+	close(pipes[1]);
+	while (used < sizeof text - 1 && (n = read(pipes[0], text + used, sizeof text - 1 - used)) > 0)
+		used += (size_t)n;
+	text[used] = 0;
+	close(pipes[0]);
+	waitpid(pid, &status, 0);
+	CHECK_EQ(status, 0);
+	return text;
+}
+
+static void expect(enum way way, char **env, const char *want)
+{
+	const char *got = run(way, env);
+
+	if (strcmp(got, want)) {
+		fprintf(stderr, "way %d: the child got\n%s---- and not\n%s", way, got, want);
+		failures++;
+	}
+}
+
+static void every_way(void)
+{
+	char *env[] = {"A=1", "GANGWAY_TEST_B=theirs", "B=2", NULL}, want[16384];
+
+	/* what was given first and in its order; of ours what was missing */
+	snprintf(want, sizeof want, "A=1\nGANGWAY_TEST_B=theirs\nB=2\nGANGWAY_TEST_A=ours\nLD_AUDIT=%s\n", audit);
+	for (enum way w = 0; w < WAYS; w++)
+		expect(w, env, want);
+}
+
+static void left_as_they_are(void)
+{
+	char *declined[] = {"A=1", "GANGWAY_FOLLOW=0", NULL}, inherited[8300], *whole[] = {inherited, "A=1", NULL}, want[8400];
+
+	expect(EXECVE, declined, "A=1\nGANGWAY_FOLLOW=0\n");
+	expect(SPAWN, declined, "A=1\nGANGWAY_FOLLOW=0\n");
+	snprintf(inherited, sizeof inherited, "LD_AUDIT=%s", audit);
+	snprintf(want, sizeof want, "%s\nA=1\n", inherited);
+	expect(EXECVE, whole, want);
+}
+
+/* An audit library of somebody else's stays, behind ours. */
+static void others_audit(const char *other)
+{
+	char theirs[8300], *env[] = {"A=1", theirs, "B=2", NULL}, want[32768];
+
+	snprintf(theirs, sizeof theirs, "LD_AUDIT=%s", other);
+	snprintf(want, sizeof want, "A=1\nB=2\nGANGWAY_TEST_A=ours\nGANGWAY_TEST_B=ours too\nLD_AUDIT=%s:%s\n", audit, other);
+	expect(EXECVE, env, want);
+}
+
+static void none_at_all(void)
+{
+	char *empty[] = {NULL}, want[16384];
+
+	snprintf(want, sizeof want, "GANGWAY_TEST_A=ours\nGANGWAY_TEST_B=ours too\nLD_AUDIT=%s\n", audit);
+	expect(EXECVE, empty, want);
+	expect(EXECVE, NULL, want);
+	expect(EXECV, NULL, want);
+	expect(EXECL, NULL, want);
+}
+
+static void failing(void)
+{
+	char *env[] = {"A=1", NULL}, *nothing[] = {"nosuch", NULL};
+	pid_t pid;
+
+	errno = 0;
+	CHECK_EQ(execve("/nosuch/program", nothing, env), -1);
+	CHECK_EQ(errno, ENOENT);
+	CHECK_EQ(execle("/", "/", NULL, env), -1);
+	CHECK_EQ(errno, EACCES);
+	CHECK_EQ(posix_spawn(&pid, "/nosuch/program", NULL, NULL, nothing, env), ENOENT);
+}
+
+static int child(void)
+{
+	for (char **e = environ; *e; e++) {
+		if (strncmp(*e, "GANGWAY_", 8) || !strncmp(*e, "GANGWAY_TEST_", 13) || !strncmp(*e, "GANGWAY_FOLLOW", 14))
+			printf("%s\n", *e);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (argc > 1 && !strcmp(argv[1], "child"))
+		return child();
+	if (n < 0 || argc < 2 || !getenv("LD_AUDIT"))
+		return fprintf(stderr, "gangway run follow OTHER-AUDIT-LIBRARY\n"), 1;
+	snprintf(audit, sizeof audit, "%s", getenv("LD_AUDIT"));
+	every_way();
+	left_as_they_are();
+	others_audit(argv[1]);
+	none_at_all();
+	failing();
+	return RESULT();
+}

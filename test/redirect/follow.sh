@@ -1,0 +1,14 @@
+#!/bin/sh
+# follow.sh GANGWAY FOLLOW: the program of follow.c under gangway run, with an audit library of another party to keep.
+gangway=$1
+program=$2
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+version=$(getconf GNU_LIBC_VERSION | sed 's/.* 2\.//')
+[ "$version" -ge 35 ] || { echo "skipped: gangway run follows children from glibc 2.35 on"; exit 77; }
+echo '#include <stdint.h>
+unsigned la_version(unsigned v) { return v; }' >"$work/other.c"
+${CC:-cc} -shared -fPIC -o "$work/other.so" "$work/other.c" || exit 1
+unset LD_AUDIT GANGWAY_FOLLOW
+# Some that a sanitizer puts there itself, and those that gangway run makes, are not looked at.
+env -i PATH="$PATH" GANGWAY_TEST_A=ours "GANGWAY_TEST_B=ours too" "$gangway" run -- "$program" "$work/other.so"

@@ -1,0 +1,78 @@
+#!/bin/sh
+# GANGWAY_AUDIT_LOG: log.sh GANGWAY PROGRAMS ASK, programs as build.sh makes them and the program of ask.c.
+gangway=$1
+out=$2
+ask=$3
+libraries=$(cd "$(dirname "$gangway")/../lib/gangway" && pwd)
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+unset LD_LIBRARY_PATH LD_AUDIT GANGWAY_KEEP
+failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+has() { # file, a line with \t for tabs and * for the process
+	grep -qxE "$(printf '%s' "$2" | sed 's/[.]/\\&/g; s/\\\\t/\t/g; s/\*/[0-9]+/')" "$1" || {
+		fail "no line: $2"
+		cat "$1"
+	}
+}
+tab=$(printf '\t')
+line() { # file, fields
+	file=$1
+	shift
+	l=$1$tab\*
+	shift
+	for f in "$@"; do l=$l$tab$f; done
+	has "$file" "$l"
+}
+
+# To a file: who asked for what, what came of it, where the file was found.
+GANGWAY_AUDIT_LOG=$work/log "$gangway" run -- "$out/origin/linked" >/dev/null || fail "the program failed"
+line "$work/log" start "$out/origin/linked"
+line "$work/log" asked libcuda.so.1 - redirected "$libraries/libcuda.so.1"
+line "$work/log" loaded "$libraries/libcuda.so.1" path base
+line "$work/log" asked libc.so.6 - other libc.so.6
+grep -qE "^loaded$tab[0-9]+$tab/.*/libc.so.6$tab(cache|default)${tab}base$" "$work/log" || fail "libc.so.6 is not said to come from the cache"
+[ -z "$(grep -vE "^(start$tab[0-9]+($tab[^$tab]+){1}|asked$tab[0-9]+($tab[^$tab]+){4}|loaded$tab[0-9]+($tab[^$tab]+){3})$" "$work/log")" ] ||
+	fail "lines that are not in the format"
+
+# To a descriptor; a name that is ours already; one that is not there; one with strange characters.
+strange=$(printf 'a\tb\nc\\d')
+GANGWAY_AUDIT_LOG=5 "$gangway" run -- "$ask" "$libraries/libcuda.so.1" @libcuda.so "$out/decoy/libcuda.so.1" /nosuch/libx.so.1 "$strange" \
+	5>"$work/five" >/dev/null
+line "$work/five" asked "$libraries/libcuda.so.1" - ours "$libraries/libcuda.so.1"
+line "$work/five" asked libcuda.so - redirected "$libraries/libcuda.so.1"
+line "$work/five" asked "$out/decoy/libcuda.so.1" - redirected "$libraries/libcuda.so.1"
+line "$work/five" loaded "$libraries/libcuda.so.1" path other
+line "$work/five" asked /nosuch/libx.so.1 - other /nosuch/libx.so.1
+grep -qF 'a\x09b\x0ac\x5cd' "$work/five" || fail "strange characters are not escaped"
+
+# RUNPATH and LD_LIBRARY_PATH are told apart.
+: >"$work/log"
+mkdir "$work/runpath" && echo 'int nothing;' >"$work/x.c" &&
+	${CC:-cc} -shared -fPIC -Wl,-soname,libgwx.so -o "$work/runpath/libgwx.so" "$work/x.c" &&
+	${CC:-cc} -shared -fPIC -o "$work/needs.so" "$work/x.c" -Wl,--no-as-needed "$work/runpath/libgwx.so" -Wl,-rpath,"$work/runpath" &&
+	${CC:-cc} -shared -fPIC -o "$work/bare.so" "$work/x.c" -Wl,--no-as-needed "$work/runpath/libgwx.so" || exit 1
+GANGWAY_AUDIT_LOG=$work/log "$gangway" run -- "$ask" "$work/needs.so" >/dev/null
+line "$work/log" asked libgwx.so "$work/needs.so" other libgwx.so
+line "$work/log" loaded "$work/runpath/libgwx.so" runpath base
+GANGWAY_AUDIT_LOG=$work/log LD_LIBRARY_PATH=$work/runpath "$gangway" run -- "$ask" "$work/bare.so" >/dev/null
+line "$work/log" loaded "$work/runpath/libgwx.so" environment base
+
+# A descriptor that the program closes and uses for a file of its own is not written to.
+GANGWAY_AUDIT_LOG=5 "$gangway" run -- sh -c 'exec 5>"$1"; "$2" libcuda.so.1 >/dev/null; echo done >&5' sh "$work/mine" "$ask" 5>"$work/five"
+# the shell's child starts with that file as its descriptor 5: that is what it was told
+sed '/^\(start\|asked\|loaded\)/d' "$work/mine" | grep -qx done || fail "the program's own file is damaged"
+"$gangway" run -- env GANGWAY_AUDIT_LOG=5 "$(dirname "$ask")/redirect-reuse" "$work/reused" 5>"$work/five" || fail "reuse"
+[ "$(cat "$work/reused")" = mine ] || fail "a descriptor used again was written to: $(cat "$work/reused")"
+# No descriptor there, no file to be opened: nothing happens.
+said=$(GANGWAY_AUDIT_LOG=77 "$gangway" run -- "$ask" libcuda.so.1 2>&1) || fail "a log to a closed descriptor: $said"
+said=$(GANGWAY_AUDIT_LOG=/nosuch/folder/log "$gangway" run -- echo fine 2>&1)
+[ "$said" = fine ] || fail "a log that cannot be opened: $said"
+# gangway itself is not audited.
+: >"$work/log"
+"$gangway" run -- env GANGWAY_AUDIT_LOG="$work/log" "$gangway" version >/dev/null
+[ -s "$work/log" ] && { fail "gangway itself was audited"; cat "$work/log"; }
+exit $failed

@@ -1,0 +1,74 @@
+#!/bin/sh
+# Which names are redirected and which are left alone, in an installation that ships runtimes as well:
+# names.sh LIBRARIES ASK, the folder of our audit libraries and the program of ask.c.
+libraries=$1
+ask=$2
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+ours=$work/lib/gangway
+app=$work/app
+mkdir -p "$ours" "$app" || exit 1
+cp "$libraries/libgangway-audit.so" "$ours" || exit 1
+echo 'int nothing;' >"$work/empty.c"
+${CC:-cc} -shared -fPIC -o "$work/empty.so" "$work/empty.c" || exit 1
+empty() { cp "$work/empty.so" "$1"; }
+for name in libcuda.so.1 libcudart.so.12 libcudart.so.13 libcublas.so.13; do empty "$ours/$name"; done
+ln -s libcudart.so.13 "$ours/libcudart.so"
+for name in libcuda.so libcuda.so.1 libcuda.so.535.54.03 libcuda.so.old libcuda.so. libcuda.so.1a libcudart.so \
+	libcudart.so.12 libcudart.so.12.8.90 libcudart.so.11.0 libcudart.so.130 libcudart-d0da41ae.so.11.0 \
+	libcublas.so.13.1.0.3 libcublas.so.12 libnvidia-ml.so.1 libcudadevrt.so; do
+	empty "$app/$name"
+done
+LD_AUDIT=$ours/libgangway-audit.so
+export LD_AUDIT
+unset LD_LIBRARY_PATH GANGWAY_KEEP GANGWAY_AUDIT_LOG
+failed=0
+becomes() { # name asked for, file that answers; both relative to $work
+	case $1 in
+	/*) name=$work$1 ;;
+	*) name=$1 ;;
+	esac
+	said=$("$ask" "$name" 2>&1)
+	want=$2
+	[ "$want" = - ] || want=$work$2
+	[ "$said" = "$name -> $want" ] || { echo "FAIL: $said, not $want"; failed=1; }
+}
+# a driver's library, whatever it is asked by
+becomes libcuda.so.1 /lib/gangway/libcuda.so.1
+becomes libcuda.so /lib/gangway/libcuda.so.1
+becomes /app/libcuda.so /lib/gangway/libcuda.so.1
+becomes /app/libcuda.so.535.54.03 /lib/gangway/libcuda.so.1
+becomes /nosuch/libcuda.so.1 /lib/gangway/libcuda.so.1
+becomes @libcuda.so.1 /lib/gangway/libcuda.so.1
+# what only looks like one
+becomes /app/libcuda.so.old /app/libcuda.so.old
+becomes /app/libcuda.so. /app/libcuda.so.
+becomes /app/libcuda.so.1a /app/libcuda.so.1a
+becomes /app/libcudadevrt.so /app/libcudadevrt.so
+# runtimes: by the version asked for, if we have that one
+becomes /app/libcudart.so.12 /lib/gangway/libcudart.so.12
+becomes /app/libcudart.so.12.8.90 /lib/gangway/libcudart.so.12
+becomes libcudart.so.13 /lib/gangway/libcudart.so.13
+becomes /app/libcudart.so /lib/gangway/libcudart.so
+becomes /app/libcudart.so.11.0 /app/libcudart.so.11.0
+becomes /app/libcudart.so.130 /app/libcudart.so.130
+becomes /app/libcudart-d0da41ae.so.11.0 /app/libcudart-d0da41ae.so.11.0
+becomes /app/libcublas.so.13.1.0.3 /lib/gangway/libcublas.so.13
+becomes /app/libcublas.so.12 /app/libcublas.so.12
+# one that this installation does not ship
+becomes /app/libnvidia-ml.so.1 /app/libnvidia-ml.so.1
+becomes libnvidia-ml.so -
+# what the user wants kept
+GANGWAY_KEEP=libcublas:libcudart
+export GANGWAY_KEEP
+becomes /app/libcudart.so.12 /app/libcudart.so.12
+becomes /app/libcublas.so.13.1.0.3 /app/libcublas.so.13.1.0.3
+becomes /app/libcuda.so.1 /lib/gangway/libcuda.so.1
+GANGWAY_KEEP=libcud:cudart:libcudart.so.12:
+becomes /app/libcudart.so.12 /lib/gangway/libcudart.so.12
+unset GANGWAY_KEEP
+# where the library cannot know its folder it does nothing
+LD_AUDIT=../gangway/libgangway-audit.so
+cd "$ours" || exit 1
+becomes /app/libcuda.so.1 /app/libcuda.so.1
+exit $failed

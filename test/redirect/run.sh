@@ -1,0 +1,52 @@
+#!/bin/sh
+# One program in one situation: run.sh GANGWAY FOLDER MODE SITUATION
+#
+# By itself it reaches the decoy, once; under `gangway run` our library, once, and no decoy.
+gangway=$1
+out=$2
+mode=$3
+situation=$4
+here=$(dirname "$0")
+decoy=$out/decoy
+unset LD_LIBRARY_PATH LD_AUDIT LD_PRELOAD GANGWAY_FOLLOW GANGWAY_KEEP GANGWAY_AUDIT_LOG
+LD_LIBRARY_PATH=
+[ "$mode" = shared ] && LD_LIBRARY_PATH=${CUDA_HOME:-/usr/local/cuda}/lib64 # behind: no libcuda there
+
+# What to start, in "$@".
+if [ "$mode" = python ]; then
+	python=$(command -v python3) || { echo "skipped: no python3"; exit 77; }
+	python=$("$python" -c 'import sys, ctypes; print(sys.executable)' 2>/dev/null) || { echo "skipped: python3 has no ctypes"; exit 77; }
+	case $situation in
+	rpath | runpath | origin) set -- "$python" "$here/probe.py" "$out/$situation/linked.so" ;;
+	absolute) set -- "$python" "$here/probe.py" "$decoy/libcuda.so.1" ;;
+	exec) set -- "$python" "$here/launch.py" "$decoy" "$python" "$here/probe.py" libcuda.so.1 ;;
+	dlmopen) set -- "$python" "$here/probe.py" --space libcuda.so.1 ;;
+	*) set -- "$python" "$here/probe.py" libcuda.so.1 ;;
+	esac
+else
+	[ -e "$out/plain/$mode" ] || { echo "skipped: no CUDA toolkit to link $mode with"; exit 77; }
+	case $situation in
+	rpath | runpath | origin | absolute) set -- "$out/$situation/$mode" ;;
+	exec) set -- "$out/launch" "$decoy:$LD_LIBRARY_PATH" "$out/plain/$mode" ;;
+	dlmopen) set -- "$out/space" "$out/dlmopen/$mode.so" ;;
+	*) set -- "$out/plain/$mode" ;;
+	esac
+fi
+# Where it finds the decoy.
+case $situation in
+plain | dlmopen) LD_LIBRARY_PATH=$decoy:$LD_LIBRARY_PATH ;;
+front) set -- sh -c "LD_LIBRARY_PATH=$decoy:\$LD_LIBRARY_PATH; export LD_LIBRARY_PATH; exec \"\$@\"" sh "$@" ;;
+esac
+export LD_LIBRARY_PATH
+
+failed=0
+expect() { # how, what it says, words it must hold
+	case $2 in
+	*"$3"*) ;;
+	*) echo "FAIL: $mode, $situation, $1: $2, not: $3"; failed=1 ;;
+	esac
+}
+expect "by itself" "$("$@" 2>&1)" "ours 0 decoy 1 version"
+said=$("$gangway" run --on null -- "$@" 2>&1)
+expect "gangway run" "$said" "ours 1 decoy 0 version 13000"
+exit $failed
