@@ -1,11 +1,23 @@
 /* The vendor's own driver, passed through: a table of its functions, and nothing in between. */
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "backend/backend.h"
 #include "backend/vendor.h"
 #include "gen/cuda_ops.h"
+#include "util/note.h"
 #include "wire/names.h"
+
+/* An audit library may answer with another file than the one asked for; ours, and we would call ourselves. */
+static bool is_ourselves(void *library)
+{
+	struct link_map *map = NULL;
+	char text[128];
+
+	return !dlinfo(library, RTLD_DI_LINKMAP, &map) && map && note_read(map->l_name, text, sizeof text);
+}
 
 static CUresult open_nvidia(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
 	size_t size)
@@ -21,6 +33,12 @@ static CUresult open_nvidia(const char *device, struct cuda_ops *table, void (*e
 		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		snprintf(why, size, "the vendor's library does not load: %s", dlerror());
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	if (is_ourselves(library)) {
+		snprintf(why, size, "the loader gives Gangway in place of the vendor's library: LD_AUDIT=%s",
+			getenv("LD_AUDIT") ? getenv("LD_AUDIT") : "");
+		library = NULL;
 		return CUDA_ERROR_NO_DEVICE;
 	}
 	for (int i = 0; i < cuda_OP_COUNT; i++)
