@@ -15,4 +15,6 @@ until [ "$(grep -c 'listening on' "$dir/log")" = 2 ]; do sleep 0.1; done
 sed -n 's/.*listening on //p' "$dir/log" | while read -r address; do
 	GANGWAY_DEVICE=$address "$build/bench/bench-remote" | sed "s/^/${address%%:*} /"
 done
+echo "# what a program that has no use for it pays at its start"
+"$build/bench/bench-start" "$build/bin/gangway" || exit 1
 echo "# On a machine with a GPU: bench/gpu/compare.sh $build nvidia"

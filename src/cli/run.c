@@ -15,7 +15,8 @@
 static const char usage[] =
 	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--] PROGRAM [ARGUMENTS]\n\n"
 	"Starts PROGRAM so that it finds Gangway's libcuda.so.1, and becomes it: its exit status, signals\n"
-	"and terminal are the program's own.\n\n"
+	"and terminal are the program's own. Also found is it by programs and libraries that bundle another\n"
+	"one, name it by path or look elsewhere first, and by programs that PROGRAM starts.\n\n"
 	"  --on DEVICE     nvidia   the GPU driver of this machine, passed through\n"
 	"                  cpu      this machine's processor: kernels are run from their PTX\n"
 	"                  null     a test double: real memory, copies and streams; kernels are recorded,\n"
@@ -26,6 +27,9 @@ static const char usage[] =
 	"  --trace[=FILE]  print every CUDA call with arguments, result and microseconds\n"
 	"                  (GANGWAY_TRACE=1, 2 or FILE)\n"
 	"  --help          this text\n\n"
+	"GANGWAY_KEEP=libcudart:... leaves a runtime library to the program; GANGWAY_FOLLOW=0 leaves children\n"
+	"to their environment; GANGWAY_AUDIT_LOG=FILE lists every library that is asked for.\n"
+	"Programs that are linked statically or set-uid cannot be given libraries; they start, and it is said.\n\n"
 	"Exit status 127: PROGRAM was not found; 126: it could not be started.\n";
 
 static int check_nvidia(const char *device)
