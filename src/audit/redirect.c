@@ -3,8 +3,8 @@
  * library that is ours to answer for is answered by the one beside this file.
  *
  * ld.so asks la_objsearch before it looks anywhere, in every namespace, under its own lock.  No symbol is
- * bound differently and no call costs more.  Not redirected is what one of our own libraries opens by its
- * path: that is how the pass-through gets at the vendor's driver.
+ * bound differently and no call costs more.  Not redirected is what one of our own libraries, or the gangway
+ * command, opens by its path: that is how the pass-through gets at the vendor's driver.
  */
 #include <link.h>
 #include "audit/base.h"
@@ -17,14 +17,15 @@ static char dir[AUDIT_PATH];	     /* where our libraries are */
 static char kept[AUDIT_PATH];	     /* GANGWAY_KEEP: names left to the application */
 static char answer[AUDIT_PATH + 64]; /* ld.so copies it before it asks again */
 static unsigned found_by;	     /* the search that ld.so is at */
-static bool logging;
+static bool logging, program_is_ours;
 
 EXPORT unsigned la_version(unsigned version)
 {
 	const char *keep = start_variable("GANGWAY_KEEP");
 
-	if (!start_folder(AUDIT_REDIRECT, dir, sizeof dir) || start_is_ours())
+	if (!start_folder(AUDIT_REDIRECT, dir, sizeof dir))
 		return 0; /* no use for us here */
+	program_is_ours = start_is_ours();
 	if (keep)
 		text_append(kept, sizeof kept, keep, text_length(keep));
 	logging = log_start();
@@ -105,12 +106,14 @@ static bool has_slash(const char *name)
 	return text_last_part(name) != name;
 }
 
-/* One of our libraries, by where it was loaded from. */
+/* One of our libraries, by where it was loaded from, or the gangway command: a server has the vendor's driver, too. */
 static bool is_own(const struct link_map *by)
 {
 	const char *name = by && by->l_name ? by->l_name : "";
 	size_t n = text_length(dir);
 
+	if (!*name)
+		return program_is_ours;
 	return text_starts(name, dir) && name[n] == '/' && text_last_part(name) == name + n + 1;
 }
 
