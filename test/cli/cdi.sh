@@ -73,8 +73,8 @@ for dir in gangway other; do
 	mkdir "$out/$dir"
 	GANGWAY_DEVICE_COUNT=2 "$gangway" serve --on null --listen "unix:$out/$dir/g.sock" 2>"$out/log" &
 	server=$!
-	for i in $(seq 100); do
-		[ -S "$out/$dir/g.sock" ] && break
+	for i in $(seq 300); do
+		grep -q 'listening on' "$out/log" && break
 		sleep 0.1
 	done
 	"$gangway" cdi --on "unix:$out/$dir/g.sock" >"$out/$dir.json" || fail "a server's devices"
