@@ -17,23 +17,36 @@
 			FOR_ACTIVE(w, i) statement;                                                          \
 	} while (0)
 
-/* The loop with N constant for the usual n: such a loop vectorises. */
-#define SWITCH_N(n, loop)                                                                                    \
+/* Two or four elements of every lane, in one loop: such a loop vectorises. */
+#define GROUP(n, i, a2, b2, a4, b4, c4, d4)                                                                  \
 	do {                                                                                                 \
-		if ((n) == 1) {                                                                              \
-			enum { N = 1 };                                                                      \
-			_Pragma("GCC ivdep") loop;                                                           \
-		} else if ((n) == 2) {                                                                       \
-			enum { N = 2 };                                                                      \
-			_Pragma("GCC ivdep") loop;                                                           \
-		} else if ((n) == 4) {                                                                       \
-			enum { N = 4 };                                                                      \
-			_Pragma("GCC ivdep") loop;                                                           \
+		if ((n) == 2) {                                                                              \
+			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++)                            \
+			{                                                                                    \
+				a2;                                                                          \
+				b2;                                                                          \
+			}                                                                                    \
 		} else {                                                                                     \
-			const unsigned N = (n);                                                              \
-			loop;                                                                                \
+			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++)                            \
+			{                                                                                    \
+				a4;                                                                          \
+				b4;                                                                          \
+				c4;                                                                          \
+				d4;                                                                          \
+			}                                                                                    \
 		}                                                                                            \
 	} while (0)
+
+static inline bool is_group(const struct warp *w, const struct xinst *x, const struct where *p)
+{
+	return p->how == DENSE && w->active == ALL_LANES && (x->n == 2 || x->n == 4);
+}
+
+/* Nobody else touches a block's shared memory while it runs: there, order comes by itself. */
+static bool is_ordered(const struct xinst *x)
+{
+	return x->in->m.sem > PTX_WEAK && x->access != ACCESS_SHARED;
+}
 
 /* ---- loads and stores ------------------------------------------------------------------------------- */
 
@@ -51,7 +64,7 @@
 			M v = *from;                                                                         \
 			MAP(w, d, D, v);                                                                     \
 		} else if (w->active == ALL_LANES) {                                                         \
-			SWITCH_N(n, for (unsigned i = 0; i < LANES; i++) d[i] = (D)from[i * N]);             \
+			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++) d[i] = (D)from[i * n];     \
 		} else {                                                                                     \
 			FOR_ACTIVE(w, i) d[i] = (D)from[i * n];                                              \
 		}                                                                                            \
@@ -79,15 +92,31 @@
 			EACH(w, d[i] = (D)((const M *)(uintptr_t)p->a[i])[e]);                               \
 		}                                                                                            \
 	}                                                                                                    \
+	static bool name##_group(struct warp *w, const struct xinst *x, const struct where *p)               \
+	{                                                                                                    \
+		const M *from = (const M *)(uintptr_t)p->at;                                                 \
+		D *d[4];                                                                                     \
+                                                                                                             \
+		if (!is_group(w, x, p))                                                                      \
+			return false;                                                                        \
+		for (unsigned e = 0; e < x->n; e++)                                                          \
+			d[e] = SLOT(w, x->list[x->dst + e], D);                                              \
+		GROUP(x->n, i, d[0][i] = (D)from[2 * i], d[1][i] = (D)from[2 * i + 1],                       \
+		      d[0][i] = (D)from[4 * i], d[1][i] = (D)from[4 * i + 1], d[2][i] = (D)from[4 * i + 2],  \
+		      d[3][i] = (D)from[4 * i + 3]);                                                         \
+		return true;                                                                                 \
+	}                                                                                                    \
 	static void name(struct warp *w, const struct xinst *x)                                              \
 	{                                                                                                    \
-		bool vector = x->in->ops[0].kind == PTX_O_VEC, ordered = x->in->m.sem > PTX_WEAK;            \
+		bool vector = x->in->ops[0].kind == PTX_O_VEC, ordered = is_ordered(x);                      \
 		uint64_t size = x->n * sizeof(M);                                                            \
 		struct where p;                                                                              \
                                                                                                              \
-		if (ordered)                                                                                 \
+		if (x->in->m.sem > PTX_WEAK)                                                                 \
 			warp_spin(w);                                                                        \
 		find(w, x, size, &p);                                                                        \
+		if (vector && !ordered && name##_group(w, x, &p))                                            \
+			return;                                                                              \
 		for (unsigned e = 0; p.how != NOWHERE && e < x->n; e++) {                                    \
 			D *d = (D *)(w->regs + (vector ? x->list[x->dst + e] : x->dst));                     \
                                                                                                              \
@@ -107,6 +136,11 @@
 			name##_quick(w, how, at, DST(w, x, D), 1);                                           \
 		else                                                                                         \
 			name(w, x);                                                                          \
+	}                                                                                                    \
+	static void name##_spin(struct warp *w, const struct xinst *x)                                       \
+	{                                                                                                    \
+		warp_spin(w);                                                                                \
+		name##_shared(w, x);                                                                         \
 	}                                                                                                    \
 	static void name##_global(struct warp *w, const struct xinst *x)                                     \
 	{                                                                                                    \
@@ -162,7 +196,7 @@ static void ld_128(struct warp *w, const struct xinst *x)
 		if (how == SAME) /* the last lane wins */                                                    \
 			*to = (M)v[LANES - 1 - __builtin_clz(w->active)];                                    \
 		else if (w->active == ALL_LANES)                                                             \
-			SWITCH_N(n, for (unsigned i = 0; i < LANES; i++) to[i * N] = (M)v[i]);               \
+			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++) to[i * n] = (M)v[i];       \
 		else                                                                                         \
 			FOR_ACTIVE(w, i) to[i * n] = (M)v[i];                                                \
 	}                                                                                                    \
@@ -190,13 +224,28 @@ static void ld_128(struct warp *w, const struct xinst *x)
 			EACH(w, ((M *)(uintptr_t)p->a[i])[e] = (M)v[i]);                                     \
 		}                                                                                            \
 	}                                                                                                    \
+	static bool name##_group(struct warp *w, const struct xinst *x, const struct where *p)               \
+	{                                                                                                    \
+		M *to = (M *)(uintptr_t)p->at;                                                               \
+		const S *v[4];                                                                               \
+                                                                                                             \
+		if (!is_group(w, x, p))                                                                      \
+			return false;                                                                        \
+		for (unsigned e = 0; e < x->n; e++)                                                          \
+			v[e] = SLOT(w, x->list[x->src[1] + e], S);                                           \
+		GROUP(x->n, i, to[2 * i] = (M)v[0][i], to[2 * i + 1] = (M)v[1][i], to[4 * i] = (M)v[0][i],   \
+		      to[4 * i + 1] = (M)v[1][i], to[4 * i + 2] = (M)v[2][i], to[4 * i + 3] = (M)v[3][i]);   \
+		return true;                                                                                 \
+	}                                                                                                    \
 	static void name(struct warp *w, const struct xinst *x)                                              \
 	{                                                                                                    \
-		bool vector = x->in->ops[1].kind == PTX_O_VEC, ordered = x->in->m.sem > PTX_WEAK;            \
+		bool vector = x->in->ops[1].kind == PTX_O_VEC, ordered = is_ordered(x);                      \
 		uint64_t size = x->n * sizeof(M);                                                            \
 		struct where p;                                                                              \
                                                                                                              \
 		find(w, x, size, &p);                                                                        \
+		if (vector && !ordered && name##_group(w, x, &p))                                            \
+			return;                                                                              \
 		for (unsigned e = 0; p.how != NOWHERE && e < x->n; e++) {                                    \
 			const S *v = (const S *)(w->regs + (vector ? x->list[x->src[1] + e] : x->src[1]));   \
                                                                                                              \
@@ -261,60 +310,70 @@ static bool is_signed(unsigned type)
 	return type == PTX_S8 || type == PTX_S16 || type == PTX_S32;
 }
 
-exec_fn LEVEL(access_load)(unsigned type, unsigned width, unsigned access);
-exec_fn LEVEL(access_store)(unsigned type, unsigned width, unsigned access);
+exec_fn LEVEL(access_load)(const struct ptx_inst *in, unsigned width, const struct xinst *x);
+exec_fn LEVEL(access_store)(const struct ptx_inst *in, unsigned width, const struct xinst *x);
 
 struct forms {
-	exec_fn any, shared, global;
+	exec_fn any, shared, spin, global;
 };
-#define FORMS(name)                                                                                          \
+#define LOADS(name)                                                                                          \
 	{                                                                                                    \
-		name, name##_shared, name##_global                                                           \
+		name, name##_shared, name##_spin, name##_global                                              \
+	}
+#define STORES(name)                                                                                         \
+	{                                                                                                    \
+		name, name##_shared, name##_shared, name##_global                                            \
 	}
 #define NONE                                                                                                 \
 	{                                                                                                    \
-		NULL, NULL, NULL                                                                             \
+		NULL, NULL, NULL, NULL                                                                       \
 	}
 
-static exec_fn form(const struct forms *f, unsigned access)
+/* One element with no order to keep can go the quick ways. */
+static exec_fn form(const struct forms *f, const struct xinst *x, bool vector, bool ordered)
 {
-	return access == ACCESS_SHARED ? f->shared : access == ACCESS_GLOBAL ? f->global : f->any;
+	if (vector)
+		return f->any;
+	if (x->access == ACCESS_SHARED)
+		return ordered ? f->spin : f->shared;
+	return x->access == ACCESS_GLOBAL && !ordered ? f->global : f->any;
 }
 
-exec_fn LEVEL(access_load)(unsigned type, unsigned width, unsigned access)
+exec_fn LEVEL(access_load)(const struct ptx_inst *in, unsigned width, const struct xinst *x)
 {
 	/* By log2 of the bytes in memory, signed or not, and the slot's width. */
 	static const struct forms table[4][2][W64 + 1] = {
-		{{NONE, FORMS(ld_u8_16), FORMS(ld_u8_32), FORMS(ld_u8_64)},
-		 {NONE, FORMS(ld_s8_16), FORMS(ld_s8_32), FORMS(ld_s8_64)}},
-		{{NONE, FORMS(ld_u16_16), FORMS(ld_u16_32), FORMS(ld_u16_64)},
-		 {NONE, FORMS(ld_u16_16), FORMS(ld_s16_32), FORMS(ld_s16_64)}},
-		{{NONE, NONE, FORMS(ld_u32_32), FORMS(ld_u32_64)},
-		 {NONE, NONE, FORMS(ld_u32_32), FORMS(ld_s32_64)}},
-		{{NONE, NONE, NONE, FORMS(ld_u64_64)}, {NONE, NONE, NONE, FORMS(ld_u64_64)}},
+		{{NONE, LOADS(ld_u8_16), LOADS(ld_u8_32), LOADS(ld_u8_64)},
+		 {NONE, LOADS(ld_s8_16), LOADS(ld_s8_32), LOADS(ld_s8_64)}},
+		{{NONE, LOADS(ld_u16_16), LOADS(ld_u16_32), LOADS(ld_u16_64)},
+		 {NONE, LOADS(ld_u16_16), LOADS(ld_s16_32), LOADS(ld_s16_64)}},
+		{{NONE, NONE, LOADS(ld_u32_32), LOADS(ld_u32_64)},
+		 {NONE, NONE, LOADS(ld_u32_32), LOADS(ld_s32_64)}},
+		{{NONE, NONE, NONE, LOADS(ld_u64_64)}, {NONE, NONE, NONE, LOADS(ld_u64_64)}},
 	};
-	unsigned bytes = ptx_type_bits(type) / 8;
+	unsigned type = in->m.type[0], bytes = ptx_type_bits(type) / 8;
 
 	if (bytes == 16)
 		return width == W128 ? ld_128 : NULL;
 	if (bytes < 1 || bytes > 8 || width > W64)
 		return NULL;
-	return form(&table[__builtin_ctz(bytes)][is_signed(type)][width], access);
+	return form(&table[__builtin_ctz(bytes)][is_signed(type)][width], x, in->ops[0].kind == PTX_O_VEC,
+		    in->m.sem > PTX_WEAK);
 }
 
-exec_fn LEVEL(access_store)(unsigned type, unsigned width, unsigned access)
+exec_fn LEVEL(access_store)(const struct ptx_inst *in, unsigned width, const struct xinst *x)
 {
 	static const struct forms table[4][W64 + 1] = {
-		{NONE, FORMS(st_8_16), FORMS(st_8_32), FORMS(st_8_64)},
-		{NONE, FORMS(st_16_16), FORMS(st_16_32), FORMS(st_16_64)},
-		{NONE, NONE, FORMS(st_32_32), FORMS(st_32_64)},
-		{NONE, NONE, NONE, FORMS(st_64_64)},
+		{NONE, STORES(st_8_16), STORES(st_8_32), STORES(st_8_64)},
+		{NONE, STORES(st_16_16), STORES(st_16_32), STORES(st_16_64)},
+		{NONE, NONE, STORES(st_32_32), STORES(st_32_64)},
+		{NONE, NONE, NONE, STORES(st_64_64)},
 	};
-	unsigned bytes = ptx_type_bits(type) / 8;
+	unsigned type = in->m.type[0], bytes = ptx_type_bits(type) / 8;
 
 	if (bytes == 16)
 		return width == W128 ? st_128 : NULL;
 	if (bytes < 1 || bytes > 8 || width > W64)
 		return NULL;
-	return form(&table[__builtin_ctz(bytes)][width], access);
+	return form(&table[__builtin_ctz(bytes)][width], x, in->ops[1].kind == PTX_O_VEC, in->m.sem > PTX_WEAK);
 }

@@ -3,8 +3,8 @@
 
 #define CHOICES(level)                                                                                       \
 	exec_fn alu_choose_##level(const struct ptx_inst *in);                                               \
-	exec_fn access_load_##level(unsigned type, unsigned width, unsigned access);                                          \
-	exec_fn access_store_##level(unsigned type, unsigned width, unsigned access);
+	exec_fn access_load_##level(const struct ptx_inst *in, unsigned width, const struct xinst *x);                                          \
+	exec_fn access_store_##level(const struct ptx_inst *in, unsigned width, const struct xinst *x);
 CHOICES(base)
 CHOICES(avx2)
 CHOICES(avx512)
@@ -26,16 +26,16 @@ exec_fn alu_select(const struct ptx_inst *in)
 	return has_avx512() ? alu_choose_avx512(in) : has_avx2() ? alu_choose_avx2(in) : alu_choose_base(in);
 }
 
-exec_fn access_load(unsigned type, unsigned width, unsigned access)
+exec_fn access_load(const struct ptx_inst *in, unsigned width, const struct xinst *x)
 {
-	return has_avx512() ? access_load_avx512(type, width, access)
-	       : has_avx2() ? access_load_avx2(type, width, access)
-			    : access_load_base(type, width, access);
+	return has_avx512() ? access_load_avx512(in, width, x)
+	       : has_avx2() ? access_load_avx2(in, width, x)
+			    : access_load_base(in, width, x);
 }
 
-exec_fn access_store(unsigned type, unsigned width, unsigned access)
+exec_fn access_store(const struct ptx_inst *in, unsigned width, const struct xinst *x)
 {
-	return has_avx512() ? access_store_avx512(type, width, access)
-	       : has_avx2() ? access_store_avx2(type, width, access)
-			    : access_store_base(type, width, access);
+	return has_avx512() ? access_store_avx512(in, width, x)
+	       : has_avx2() ? access_store_avx2(in, width, x)
+			    : access_store_base(in, width, x);
 }

@@ -275,10 +275,9 @@ uint8_t *mem_bytes(struct warp *w, const struct xinst *x, unsigned lane, uint64_
 bool mem_ok(struct warp *w, uint64_t addr, uint64_t size);
 /* Copies a string at a generic address, cut to size; false: fault raised. */
 bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size);
-/* The function for a type in memory and the width of its slot.  access: where all of it goes, if it is one
- * element with no order to keep; else ACCESS_ANY. */
-exec_fn access_load(unsigned type, unsigned width, unsigned access);
-exec_fn access_store(unsigned type, unsigned width, unsigned access);
+/* The function for an ld or st whose register's slot has this width.  x: decoded but for that. */
+exec_fn access_load(const struct ptx_inst *in, unsigned width, const struct xinst *x);
+exec_fn access_store(const struct ptx_inst *in, unsigned width, const struct xinst *x);
 exec_fn atomic_select(const struct ptx_inst *in);
 exec_fn async_select(const struct ptx_inst *in);
 exec_fn matrix_select(const struct ptx_inst *in);

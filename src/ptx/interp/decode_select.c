@@ -44,12 +44,11 @@ static exec_fn select_access(struct decoder *d, const struct ptx_inst *in, struc
 {
 	bool store = in->op == PTX_OP_st;
 	const struct ptx_operand *o = &in->ops[store ? 1 : 0];
-	unsigned width = store ? x->src_width[1] : x->dst_width, access;
+	unsigned width = store ? x->src_width[1] : x->dst_width;
 
 	check_param(d, in, x, store ? 1 : 0);
 	x->access = access_kind(x);
 	x->n = o->kind == PTX_O_VEC ? (uint8_t)o->n : 1;
-	access = o->kind != PTX_O_VEC && in->m.sem <= PTX_WEAK ? x->access : ACCESS_ANY;
 	if (o->kind == PTX_O_VEC) {
 		/* All elements in slots of one width; a sink counts as any. */
 		uint32_t first = store ? x->src[1] : x->dst;
@@ -64,7 +63,7 @@ static exec_fn select_access(struct decoder *d, const struct ptx_inst *in, struc
 			seen = true;
 		}
 	}
-	return store ? access_store(in->m.type[0], width, access) : access_load(in->m.type[0], width, access);
+	return store ? access_store(in, width, x) : access_load(in, width, x);
 }
 
 /* The element type of operand k, if that is a fragment of a matrix; else PTX_NONE. */
