@@ -71,10 +71,10 @@ file.json" ] || fail "left behind: $(ls "$out")"
 
 for dir in gangway other; do
 	mkdir "$out/$dir"
-	GANGWAY_DEVICE_COUNT=2 "$gangway" serve --on null --listen "unix:$out/$dir/g.sock" 2>"$out/log" &
+	GANGWAY_DEVICE_COUNT=2 "$gangway" serve --on null --listen "unix:$out/$dir/g.sock" 2>"$out/$dir.log" &
 	server=$!
 	for i in $(seq 300); do
-		grep -q 'listening on' "$out/log" && break
+		grep -qs 'listening on' "$out/$dir.log" && break
 		sleep 0.1
 	done
 	"$gangway" cdi --on "unix:$out/$dir/g.sock" >"$out/$dir.json" || fail "a server's devices"
