@@ -12,6 +12,8 @@ int cmd_cdi(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_coverage(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_install(int argc, char **argv);
+int cmd_uninstall(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_smi(int argc, char **argv);

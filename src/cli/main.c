@@ -16,6 +16,8 @@ static const struct command {
 	{"config", cmd_config, "print what a build needs to link"},
 	{"coverage", cmd_coverage, "list which calls do their work, and where"},
 	{"doctor", cmd_doctor, "say what a program would find here, and what is in its way"},
+	{"install", cmd_install, "let all programs of this machine find Gangway"},
+	{"uninstall", cmd_uninstall, "take that away again"},
 	{"run", cmd_run, "run a CUDA program on a device of your choice"},
 	{"serve", cmd_serve, "offer this machine's device to others"},
 	{"smi", cmd_smi, "show devices, as nvidia-smi does"},
