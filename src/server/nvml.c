@@ -204,14 +204,14 @@ static void serve_devices_of(struct msg *m)
 
 static void serve_processes(struct msg *m)
 {
-	struct wire_nvml_processes *all = msg_out(m, true, sizeof *all);
+	struct wire_nvml_processes *page = msg_out(m, true, sizeof *page);
 	struct wire_nvml_ask ask;
 	nvmlDevice_t real;
 
 	msg_args(m, &ask, sizeof ask);
-	real = all ? handle(m, HANDLE_nvmlDevice_t, ask.device) : NULL;
+	real = page ? handle(m, HANDLE_nvmlDevice_t, ask.device) : NULL;
 	if (!bad(m) && real)
-		m->value = nvml_list(&table, real, ask.what, link_peer(m->session->link), all);
+		m->value = nvml_list(&table, real, &ask, link_peer(m->session->link), page);
 }
 
 /*

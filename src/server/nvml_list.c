@@ -114,20 +114,29 @@ static bool is_spare(pid_t pid)
 
 /* ---- who sees what ---- */
 
-struct served_by {
-	pid_t worker;
-	bool found;
-	struct usage_client client;
-};
+/* Workers and their clients, as they were when the list was asked for. */
+static struct {
+	unsigned count;
+	struct {
+		pid_t worker;
+		struct usage_client client;
+	} by[WIRE_NVML_PROCESSES_MAX];
+} served;
 
-static bool is_worker(const struct usage_page *p, void *arg)
+static bool add_worker(const struct usage_page *p, void *arg)
 {
-	struct served_by *s = arg;
+	(void)arg;
+	served.by[served.count].worker = (pid_t)p->pid;
+	served.by[served.count++].client = p->client;
+	return served.count < WIRE_NVML_PROCESSES_MAX;
+}
 
-	s->found = p->pid == (uint32_t)s->worker;
-	if (s->found)
-		s->client = p->client;
-	return !s->found;
+static const struct usage_client *client_of(pid_t worker)
+{
+	for (unsigned i = 0; i < served.count; i++)
+		if (served.by[i].worker == worker)
+			return &served.by[i].client;
+	return NULL;
 }
 
 static bool may_see(const struct link_peer *asks, uid_t owner)
@@ -138,14 +147,13 @@ static bool may_see(const struct link_peer *asks, uid_t owner)
 /* The number under which the one who asks sees a process on the device; 0: not at all. */
 static pid_t seen_as(pid_t pid, const struct link_peer *asks)
 {
-	struct served_by s = {.worker = pid};
+	const struct usage_client *c = client_of(pid);
 	uid_t owner;
 
-	usage_each("served", is_worker, &s);
-	if (s.found && !s.client.known) /* over TCP: its number is what it says itself, on its own machine */
-		return !asks->known && !strcmp(s.client.from, our_client) ? s.client.pid : 0;
-	if (s.found)
-		return may_see(asks, s.client.uid) ? number_for(s.client.pid, asks->pid) : 0;
+	if (c && !c->known) /* over TCP: its number is what it says itself, on its own machine */
+		return !asks->known && !strcmp(c->from, our_client) ? c->pid : 0;
+	if (c)
+		return may_see(asks, c->uid) ? number_for(c->pid, asks->pid) : 0;
 	return owner_of(pid, &owner) && may_see(asks, owner) && !is_spare(pid) ? number_for(pid, asks->pid) : 0;
 }
 
@@ -181,23 +189,26 @@ static uint32_t part(unsigned instance)
 	return instance == ~0u ? 0 : instance + 1;
 }
 
-nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, unsigned kind, const struct link_peer *asks,
-	struct wire_nvml_processes *all)
+nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, const struct wire_nvml_ask *ask,
+	const struct link_peer *asks, struct wire_nvml_processes *page)
 {
 	static nvmlProcessInfo_t infos[WIRE_NVML_PROCESSES_MAX]; /* one dispatcher a process */
 	static nvmlProcessUtilizationSample_t samples[WIRE_NVML_PROCESSES_MAX];
 	unsigned n = WIRE_NVML_PROCESSES_MAX, nsamples = WIRE_NVML_PROCESSES_MAX;
-	nvmlReturn_t r = read_list(ops, device, kind, &n, infos);
+	nvmlReturn_t r = read_list(ops, device, ask->what, &n, infos);
 
 	if (r)
 		return r;
-	if (!n || kind != PROCESS_COMPUTE || ops->nvmlDeviceGetProcessUtilization(device, samples, &nsamples, 0))
+	if (!n || ask->what != PROCESS_COMPUTE || ops->nvmlDeviceGetProcessUtilization(device, samples, &nsamples, 0))
 		nsamples = 0;
+	served.count = 0;
+	if (n)
+		usage_each("served", add_worker, NULL);
 	for (unsigned i = 0; i < n && i < WIRE_NVML_PROCESSES_MAX; i++) {
 		pid_t as = seen_as((pid_t)infos[i].pid, asks);
-		if (as <= 0)
+		if (as <= 0 || page->count++ < ask->first || page->here == WIRE_NVML_PAGE)
 			continue;
-		struct wire_nvml_process *p = &all->process[all->count++];
+		struct wire_nvml_process *p = &page->process[page->here++];
 		*p = (struct wire_nvml_process){.pid = (uint32_t)as, .memory = infos[i].usedGpuMemory,
 			.instance = part(infos[i].gpuInstanceId), .compute_instance = part(infos[i].computeInstanceId)};
 		add_load(p, (pid_t)infos[i].pid, samples, nsamples);

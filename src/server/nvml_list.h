@@ -19,6 +19,6 @@ void nvml_list_address(int socket, char from[USAGE_TEXT]);
 /* So that others may know for whom this worker works. */
 void nvml_list_client(const struct link_peer *peer, const char *from);
 
-/* `kind` is the client's word. */
-nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, unsigned kind, const struct link_peer *asks,
-	struct wire_nvml_processes *all);
+/* `ask` is the client's word, but for the device. */
+nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, const struct wire_nvml_ask *ask,
+	const struct link_peer *asks, struct wire_nvml_processes *page);

@@ -40,19 +40,21 @@ struct wire_nvml_devices {
 
 struct wire_nvml_ask {
 	uint64_t device;
-	uint32_t what; /* enum process_kind; a slot of the private table */
-	uint32_t unused;
+	uint32_t what;	/* enum process_kind; a slot of the private table */
+	uint32_t first; /* of processes: the first wanted */
 };
 
-/* The answer to WIRE_NVML_PROCESSES: so many of these. */
 struct wire_nvml_process {
 	uint32_t pid, instance, compute_instance, kernels, copies, unused;
 	uint64_t memory;
 };
 
-#define WIRE_NVML_PROCESSES_MAX 1024
+#define WIRE_NVML_PROCESSES_MAX 1024 /* are told of, so many at a time: */
+#define WIRE_NVML_PAGE		64
 
+/* The answer to WIRE_NVML_PROCESSES. */
 struct wire_nvml_processes {
-	uint32_t count, unused;
-	struct wire_nvml_process process[WIRE_NVML_PROCESSES_MAX];
+	uint32_t count; /* in all */
+	uint32_t here;	/* of them in this answer */
+	struct wire_nvml_process process[WIRE_NVML_PAGE];
 };

@@ -1,7 +1,6 @@
 /* The calls: plain ones are generated (call_nvmlX); here are those that are known already, or are not plain. */
 #include "backend/nvml/remote.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include "backend/nvml/process.h"
 #include "util/pci.h"
@@ -129,20 +128,33 @@ nvmlReturn_t remote_nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
 
 /* ---- processes: those that the server lets us see ---- */
 
-static nvmlReturn_t list_processes(nvmlDevice_t device, enum process_kind kind, struct process_list *list)
+/* One page of them; 0: that was all. */
+static unsigned add_page(const struct wire_nvml_processes *page, struct process_list *list)
 {
-	struct wire_nvml_processes *all = calloc(1, sizeof *all);
-	const struct wire_nvml_ask ask = {(uintptr_t)device, kind, 0};
-	const struct wire_piece out = {all, sizeof *all};
-	nvmlReturn_t r = all ? remote_ask(WIRE_NVML_PROCESSES, &ask, sizeof ask, NULL, 0, &out, 1) : NVML_ERROR_MEMORY;
+	unsigned n = page->here < WIRE_NVML_PAGE ? page->here : WIRE_NVML_PAGE;
 
-	for (unsigned i = 0; !r && i < all->count && i < WIRE_NVML_PROCESSES_MAX; i++) {
-		const struct wire_nvml_process *p = &all->process[i];
+	for (unsigned i = 0; i < n; i++) {
+		const struct wire_nvml_process *p = &page->process[i];
 		process_list_add(list, (struct process){.pid = p->pid, .memory = p->memory, .instance = p->instance,
 						   .compute_instance = p->compute_instance, .kernels = p->kernels, .copies = p->copies});
 	}
+	return n;
+}
+
+static nvmlReturn_t list_processes(nvmlDevice_t device, enum process_kind kind, struct process_list *list)
+{
+	struct wire_nvml_ask ask = {(uintptr_t)device, kind, 0};
+	struct wire_nvml_processes page;
+	const struct wire_piece out = {&page, sizeof page};
+	unsigned more;
+	nvmlReturn_t r;
+
+	do {
+		r = remote_ask(WIRE_NVML_PROCESSES, &ask, sizeof ask, NULL, 0, &out, 1);
+		more = r ? 0 : add_page(&page, list);
+		ask.first += more;
+	} while (more && ask.first < page.count && ask.first < WIRE_NVML_PROCESSES_MAX);
 	process_list_sort(list);
-	free(all);
 	return r;
 }
 
