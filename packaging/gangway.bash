@@ -13,10 +13,10 @@ _gangway() {
 		return
 	fi
 	# Behind the program that a subcommand starts everything is the program's.
-	if [ "$command" = run ]; then
+	if [ "$command" = run ] || [ "$command" = doctor ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--on) ((i++)) ;;
+			--on | --pid | --root | --seconds) ((i++)) ;;
 			--) ((i++)); break ;;
 			-*) ;;
 			*) break ;;
@@ -27,12 +27,14 @@ _gangway() {
 			return
 		fi
 		case $cur$prev in
-		-* | *--on) ;;
+		-* | *--on | *--pid | *--root | *--seconds) ;;
 		*) COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur")); return ;;
 		esac
 	fi
 	case $prev in
 	--on) COMPREPLY=($(compgen -W "nvidia cpu null unix: tcp://" -- "$cur")) ;;
+	--pid) COMPREPLY=($(compgen -W "$(ls /proc | grep '^[0-9]')" -- "$cur")) ;;
+	--root) COMPREPLY=($(compgen -d -- "$cur")) ;;
 	--group) COMPREPLY=($(compgen -g -- "$cur")) ;;
 	*) COMPREPLY=($(compgen -W "$(_gangway_options "$1" "$command")" -- "$cur")) ;;
 	esac

@@ -4,6 +4,7 @@
  *	BULK		as large as a driver: stubs are told by their size
  *	NOTE		our build note, of another build
  *	RUNTIME		the names of a CUDA runtime
+ *	NEWER		a name that our driver does not have
  */
 #define EXPORT __attribute__((visibility("default")))
 
@@ -26,6 +27,13 @@ int cudaMalloc(void **pointer, unsigned long size)
 	return 100;
 }
 #else
+#ifdef NEWER
+EXPORT int cuOfTomorrow(void);
+int cuOfTomorrow(void)
+{
+	return 0;
+}
+#endif
 EXPORT int cuInit(unsigned flags);
 int cuInit(unsigned flags)
 {

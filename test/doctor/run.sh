@@ -9,6 +9,7 @@ lib=$build/lib/gangway
 made=$build/test/doctor/made # fixtures, see CMakeLists.txt
 dir=$(mktemp -d) || exit 1
 root=$dir/root
+gangway=$build/bin/gangway
 servers=
 trap 'kill $servers 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 status=none
@@ -55,6 +56,41 @@ gpu() { # DRIVER ("" for none): one on the PCI bus
 	mkdir -p "$root/sys/bus/pci/drivers/$1"
 	link "../../drivers/$1" $pci/driver
 }
+# waiter NAME=VALUE... -- COMMAND...: in the background until the test ends; $waiting is its process.
+waiter() {
+	mkfifo "$dir/in"
+	variables=
+	while [ "$1" != -- ]; do
+		variables="$variables '$1'"
+		shift
+	done
+	shift
+	eval "env -i HOME=/home/user PATH='$PATH' $variables \"\$@\" <'$dir/in' >'$dir/ready' 2>&1 &"
+	waiting=$!
+	servers="$servers $waiting"
+	exec 8>"$dir/in"
+	tries=300
+	until grep -qs ready "$dir/ready"; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || fail "it does not start: $(cat "$dir/ready")"
+		sleep 0.1
+	done
+}
+# A program that the loader starts, in the set-up: what it is started by is there, too.
+program() { # FIXTURE PATH
+	put "$made/$1" "$2"
+	mkdir -p "$root/lib64"
+	: >"$root/lib64/ld-linux-x86-64.so.2"
+}
+ollama() { # a, b or c: as its installer leaves it, with a service
+	program "ollama-$1" /usr/local/bin/ollama
+	put "$made/ggml-cuda.so" /usr/local/lib/ollama/cuda_v12/libggml-cuda.so
+	put "$made/cudart12.so" /usr/local/lib/ollama/cuda_v12/libcudart.so.12
+	shift
+	text /etc/systemd/system/ollama.service '[Unit]' 'Description=Ollama Service' '' '[Service]' 'ExecStart=/usr/local/bin/ollama serve' \
+		'User=root' 'Environment="PATH=/usr/bin:/bin"' '' '[Install]' 'WantedBy=default.target'
+	[ $# = 0 ] || text /etc/systemd/system/ollama.service.d/override.conf '[Service]' "$@"
+}
 serve() { # PATH in $root, further options: a server, ready
 	mkdir -p "$root$(dirname "$1")"
 	path=$1
@@ -76,13 +112,19 @@ doctor() {
 		shift
 	done
 	shift
-	eval "env -i HOME=/home/user PATH='$PATH' ASAN_OPTIONS=detect_leaks=0 $variables timeout 120 '$build/bin/gangway' doctor \"\$@\"" \
+	eval "env -i HOME=/home/user PATH='$PATH' $variables timeout 120 '$gangway' doctor \"\$@\"" \
 		>"$dir/out" 2>"$dir/err"
 	status=$?
 }
-# In the folder alone, nothing started.
+# look NAME=VALUE... -- ARGUMENTS: in the folder alone, nothing started.
 look() {
-	doctor "$@" --root "$root"
+	words=
+	while [ "$1" != -- ]; do
+		words="$words '$1'"
+		shift
+	done
+	shift
+	eval "doctor $words -- --root '$root' \"\$@\""
 }
 
 # shellcheck source=/dev/null
@@ -92,9 +134,7 @@ version=$("$build/bin/gangway" version | head -n 1)
 {
 	echo "exit status $status"
 	cat "$dir/err" "$dir/out"
-} | sed -e "s|$dir|DIR|g" -e "s|$build|BUILD|g" -e "s|$version|THIS-BUILD|g" -e '/^ERROR: ld.so/d' -e 's|protocol [0-9]*\.[0-9a-f]*|protocol N|g' \
-	-e 's|build id [0-9a-f]\{16\}|build id ID|' -e '/^fact   limits /s/limits .*/limits     .../' -e 's|, [0-9.]* [KMGT]iB free|, ... free|' -e 's|user [0-9]*,|user N,|' \
-	-e '/^fine   device /s/, [0-9.]* [KMGT]iB/, .../' -e 's|[0-9][0-9]* libraries of this build|N libraries of this build|' >"$dir/said"
+} | sed -e "s|$dir|DIR|g" -e "s|$build|BUILD|g" -e "s|$version|THIS-BUILD|g" | sed -f "$here/varies.sed" >"$dir/said"
 if [ -n "$UPDATE" ]; then
 	cp "$dir/said" "$here/cases/$case.golden"
 	cat "$dir/said"

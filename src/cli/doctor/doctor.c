@@ -3,64 +3,204 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli/cli.h"
 #include "cli/doctor/doctor.h"
+#include "cli/doctor/ollama.h"
+
+#define SECONDS 20
+
+extern char **environ;
 
 static const char usage[] =
-	"usage: gangway doctor [--json] [--root DIR]\n\n"
-	"Says what a CUDA program would find here, and what is in its way. What is wrong comes first, each with\n"
-	"the command that fixes it.\n\n"
-	"  --json      for machines: one object, with the same findings in the same order\n"
-	"  --root DIR  look at the system in DIR (a chroot, an image) instead of this one; nothing in it is started\n"
-	"  --help      this text\n\n"
-	"Exit status 0: nothing is wrong; 1: something is; 2: words that are not understood.\n";
+	"usage: gangway doctor [OPTIONS]                        this machine\n"
+	"       gangway doctor [OPTIONS] [--] PROGRAM [ARGUMENTS]  a program, which is started\n"
+	"       gangway doctor [OPTIONS] --pid N                a process that runs\n"
+	"       gangway doctor [OPTIONS] ollama                 why Ollama says library=cpu\n\n"
+	"Says what a CUDA program finds, and what is in its way. What is wrong comes first, each with the "
+	"command\n"
+	"that fixes it.\n\n"
+	"  --on DEVICE   as in gangway run: the device that is meant\n"
+	"  --no-start    look at PROGRAM, but do not start it\n"
+	"  --seconds N   how long PROGRAM may run before it is ended (%d)\n"
+	"  --json        for machines: one object, with the same findings in the same order\n"
+	"  --root DIR    look at the system in DIR (a chroot, an image) instead of this one; nothing in it "
+	"is started\n"
+	"  --help        this text\n\n"
+	"PROGRAM's output goes to standard error. Exit status 0: nothing is wrong; 1: something is; 2: words "
+	"that\n"
+	"are not understood.\n";
+
+#define ANY (ON_MACHINE | ON_PROGRAM | ON_PROCESS | ON_OLLAMA)
 
 /* In the order of causes: what stands above makes what stands below useless to know. */
 static const struct probe probes[] = {
-	{"install", ON_MACHINE, probe_install},
-	{"stubs", ON_MACHINE, probe_stubs},
-	{"preload", ON_MACHINE, probe_preload},
-	{"cache", ON_MACHINE, probe_cache},
-	{"libraries", ON_MACHINE, probe_libraries},
-	{"server", ON_MACHINE, probe_server},
-	{"vendor", ON_MACHINE, probe_vendor},
-	{"device", ON_MACHINE, probe_device},
-	{"folder", ON_MACHINE, probe_cache_folder},
-	{"limits", ON_MACHINE, probe_limits},
-	{"container", ON_MACHINE, probe_container},
-	{"machine", ON_MACHINE, probe_virtual},
+	{"process", ON_PROCESS, 0, probe_process},
+	{"program", ON_PROGRAM | ON_PROCESS, 0, probe_program},
+	{"install", ANY, ON_PROGRAM | ON_PROCESS, probe_install},
+	{"ollama", ON_OLLAMA, 0, probe_ollama},
+	{"stubs", ON_MACHINE, 0, probe_stubs},
+	{"preload", ON_MACHINE | ON_PROGRAM | ON_PROCESS, 0, probe_preload},
+	{"cache", ON_MACHINE, 0, probe_cache},
+	{"needs", ON_PROGRAM, 0, probe_needs},
+	{"libraries", ON_MACHINE, 0, probe_libraries},
+	{"server", ANY, ON_PROGRAM | ON_PROCESS | ON_OLLAMA, probe_server},
+	{"vendor", ON_MACHINE | ON_PROGRAM | ON_OLLAMA, ON_PROGRAM | ON_OLLAMA, probe_vendor},
+	{"device", ANY, 0, probe_device},
+	{"code", ON_PROGRAM | ON_PROCESS, 0, probe_code},
+	{"ollama", ON_OLLAMA, 0, probe_ollama_device},
+	{"start", ON_PROGRAM, 0, probe_start},
+	{"folder", ON_MACHINE, 0, probe_cache_folder},
+	{"limits", ON_MACHINE | ON_PROGRAM | ON_PROCESS, ON_PROGRAM, probe_limits},
+	{"container", ANY, ON_PROGRAM | ON_PROCESS | ON_OLLAMA, probe_container},
+	{"machine", ON_MACHINE, 0, probe_virtual},
 };
 
 static void examine(struct doctor *d)
 {
 	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
 		if (probes[i].subjects & d->subject) {
+			size_t before = d->nfindings;
+
 			d->probe = probes[i].name;
 			probes[i].look(d);
+			if (probes[i].brief & d->subject)
+				doctor_drop_facts(d, before);
 		}
+}
+
+/* ---- what it is about ---- */
+
+struct wish {
+	const char *root, *device;
+	long pid;
+	bool json, no_start;
+	unsigned seconds;
+	char **argv; /* PROGRAM and its arguments, or NULL */
+	bool ollama;
+};
+
+static bool coloured(void)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+static int set_subject(struct doctor *d, const struct wish *w)
+{
+	if (w->pid) {
+		d->subject = ON_PROCESS;
+	} else if (w->ollama) {
+		d->subject = ON_OLLAMA;
+		d->ollama = calloc(1, sizeof *d->ollama);
+		if (!d->ollama)
+			return cli_fail("out of memory");
+		ollama_find(d);
+	} else if (w->argv) {
+		d->subject = ON_PROGRAM;
+		d->argv = w->argv;
+		d->start = !w->no_start && !w->root;
+		d->seconds = w->seconds;
+		snprintf(d->program, sizeof d->program, "%s", w->argv[0]);
+	}
+	return 0;
+}
+
+static int enter(struct doctor *d, const struct wish *w)
+{
+	int err;
+
+	if (w->device && setenv("GANGWAY_DEVICE", w->device, 1))
+		return cli_fail("out of memory");
+	err = w->pid ? world_init_process(&d->world, (pid_t)w->pid) : world_init(&d->world, w->root);
+	if (err == -EACCES && w->pid)
+		return cli_fail("process %ld may not be looked into: sudo gangway doctor --pid %ld", w->pid,
+				w->pid);
+	if (err && w->pid)
+		return cli_usage("doctor", "there is no process %ld", w->pid);
+	if (err)
+		return cli_usage("doctor", "--root %s: %s", w->root, strerror(-err));
+	if (!cli_library_dir(d->ours, sizeof d->ours))
+		d->ours[0] = 0;
+	d->colour = coloured();
+	return set_subject(d, w);
+}
+
+static void leave(struct doctor *d)
+{
+	doctor_free_findings(d);
+	closure_finish(&d->closure);
+	ollama_finish(d);
+	free(d->ollama);
+	world_finish(&d->world);
+}
+
+static int run(const struct wish *w)
+{
+	struct doctor d = {.subject = ON_MACHINE};
+	char **own = environ;
+	int r = enter(&d, w);
+
+	if (r) {
+		leave(&d);
+		return r;
+	}
+	environ = d.world.environment; /* from here on getenv is that of whoever is in question */
+	examine(&d);
+	environ = own;
+	(w->json ? print_json : print_text)(&d);
+	r = doctor_is_wrong(&d) ? 1 : 0;
+	leave(&d);
+	return r;
+}
+
+static bool number(const char *text, long most, long *n)
+{
+	char *end;
+
+	*n = strtol(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && *n > 0 && *n <= most;
 }
 
 int cmd_doctor(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'}, {"root", required_argument, NULL, 'r'}, {"help", no_argument, NULL, 'h'}, {0},
+		{"on", required_argument, NULL, 'o'}, {"pid", required_argument, NULL, 'p'},
+		{"no-start", no_argument, NULL, 'n'}, {"seconds", required_argument, NULL, 's'},
+		{"json", no_argument, NULL, 'j'},     {"root", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},     {0},
 	};
-	struct doctor d = {.subject = ON_MACHINE};
-	const char *root = NULL;
-	bool json = false;
-	int c, err;
+	struct wish w = {.seconds = SECONDS};
+	long n;
+	int c;
 
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
 		switch (c) {
+		case 'o':
+			w.device = optarg;
+			break;
+		case 'p':
+			if (!number(optarg, 1L << 30, &w.pid))
+				return cli_usage("doctor", "--pid %s?", optarg);
+			break;
+		case 'n':
+			w.no_start = true;
+			break;
+		case 's':
+			if (!number(optarg, 86400, &n))
+				return cli_usage("doctor", "--seconds %s?", optarg);
+			w.seconds = (unsigned)n;
+			break;
 		case 'j':
-			json = true;
+			w.json = true;
 			break;
 		case 'r':
-			root = optarg;
+			w.root = optarg;
 			break;
 		case 'h':
-			fputs(usage, stdout);
+			printf(usage, SECONDS);
 			return 0;
 		case ':':
 			return cli_usage("doctor", "%s needs a value", argv[optind - 1]);
@@ -68,17 +208,10 @@ int cmd_doctor(int argc, char **argv)
 			return cli_usage("doctor", "there is no option %s", argv[optind - 1]);
 		}
 	}
-	if (optind < argc)
-		return cli_usage("doctor", "what is %s for?", argv[optind]);
-	err = world_init(&d.world, root);
-	if (err)
-		return cli_usage("doctor", "--root %s: %s", root, strerror(-err));
-	if (!cli_library_dir(d.ours, sizeof d.ours))
-		d.ours[0] = 0;
-	examine(&d);
-	(json ? print_json : print_text)(&d);
-	c = doctor_is_wrong(&d) ? 1 : 0;
-	doctor_free_findings(&d);
-	world_finish(&d.world);
-	return c;
+	w.ollama = optind + 1 == argc && !strcmp(argv[optind], "ollama") && strcmp(argv[optind - 1], "--");
+	if (optind < argc && !w.ollama)
+		w.argv = argv + optind;
+	if (w.pid && (optind < argc || w.root))
+		return cli_usage("doctor", "--pid stands alone: a process has a program and a root");
+	return run(&w);
 }

@@ -9,13 +9,6 @@
 /* Nobody's driver is smaller, and nobody's stub is larger. */
 #define STUB_BYTES (256 << 10)
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* .../stubs/libcuda.so.1 */
 static bool in_stubs(const char *path)
 {
@@ -30,7 +23,7 @@ static bool is_driver(const char *name)
 /* libcuda.so.580.65.06, but not libcuda.so.1 */
 static void version_of(const char *real, char version[64])
 {
-	const char *so = strstr(base_name(real), ".so.");
+	const char *so = strstr(basename(real), ".so.");
 
 	version[0] = 0;
 	if (so && strchr(so + 4, '.'))
@@ -39,9 +32,10 @@ static void version_of(const char *real, char version[64])
 
 static enum maker maker_of(const struct library *l)
 {
-	const char *name = l->soname[0] ? l->soname : base_name(l->real);
+	const char *name = l->soname[0] ? l->soname : basename(l->real);
 
-	if (strstr(l->build, "stub") || (!l->build[0] && is_driver(name) && (in_stubs(l->real) || l->size < STUB_BYTES)))
+	if (strstr(l->build, "stub") ||
+	    (!l->build[0] && is_driver(name) && (in_stubs(l->real) || l->size < STUB_BYTES)))
 		return MADE_FOR_LINKING;
 	if (!l->build[0])
 		return MADE_BY_VENDOR;
@@ -55,7 +49,8 @@ static void read_object(struct library *l, const struct object *o)
 	snprintf(l->soname, sizeof l->soname, "%s", o->soname ? o->soname : "");
 	snprintf(l->build_id, sizeof l->build_id, "%s", o->build_id);
 	for (unsigned i = 0; i < o->nnodes && used < sizeof l->nodes; i++)
-		used += (size_t)snprintf(l->nodes + used, sizeof l->nodes - used, "%s%s", i ? " " : "", o->nodes[i]);
+		used += (size_t)snprintf(l->nodes + used, sizeof l->nodes - used, "%s%s", i ? " " : "",
+					 o->nodes[i]);
 	l->size = o->size;
 }
 

@@ -1,9 +1,9 @@
 /*
  * library.h - which file the loader takes for a name, from where, and whose it is.
  *
- * ld.so is not asked, it is retraced: the environment and the files may be another's.  Its order is RPATH (of the
- * object that asks, and of those that led to it, unless it has a RUNPATH), LD_LIBRARY_PATH, RUNPATH, the cache, the
- * usual folders; in a folder first what glibc-hwcaps has for this processor.
+ * ld.so is not asked, it is retraced: the environment and the files may be another's.  Its order is RPATH (of
+ * the object that asks, and of those that led to it, unless it has a RUNPATH), LD_LIBRARY_PATH, RUNPATH, the
+ * cache, the usual folders; in a folder first what glibc-hwcaps has for this processor.
  */
 #pragma once
 
@@ -16,9 +16,9 @@ enum found_by { BY_NOBODY, BY_PATH, BY_RPATH, BY_ENVIRONMENT, BY_RUNPATH, BY_CAC
 
 struct found {
 	enum found_by by;
-	char path[PATH_MAX]; /* "": not found */
+	char path[PATH_MAX];  /* "": not found */
 	char entry[PATH_MAX]; /* the entry of the list that led there: a folder as it is written */
-	int error;	      /* -errno: it is there, but the loader will choke on it */
+	int error;            /* -errno: it is there, but the loader will choke on it */
 };
 
 const char *found_by_name(enum found_by by); /* "LD_LIBRARY_PATH" */
@@ -26,7 +26,7 @@ const char *found_by_name(enum found_by by); /* "LD_LIBRARY_PATH" */
 /* The object that asks for a library, and the one that asked for it. */
 struct asker {
 	const struct object *object; /* NULL: nobody in particular */
-	const char *path;	     /* of the file, for $ORIGIN */
+	const char *path;            /* of the file, for $ORIGIN */
 	const struct asker *by;
 };
 
@@ -36,11 +36,13 @@ struct search {
 };
 
 /*
- * All files that the loader could take, in its order, until `take` answers true.  A file of another machine's kind is
- * passed over as the loader does; one that is no library at all is handed over with an error, for the loader stops at it.
+ * All files that the loader could take, in its order, until `take` answers true.  A file of another machine's
+ * kind is passed over as the loader does; one that is no library at all is handed over with an error, for the
+ * loader stops at it.
  */
 typedef bool take_fn(void *arg, const struct found *found);
-void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take, void *arg);
+void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take,
+		    void *arg);
 
 /* The first of them.  False: none. */
 bool library_find(const struct search *s, const char *name, const struct asker *asker, struct found *found);
@@ -49,7 +51,7 @@ enum maker {
 	MADE_BY_US, /* this very build */
 	MADE_BY_OTHER_BUILD,
 	MADE_FOR_LINKING, /* a stub */
-	MADE_BY_VENDOR,	  /* or whoever: not ours */
+	MADE_BY_VENDOR,   /* or whoever: not ours */
 };
 
 struct library {
@@ -63,7 +65,8 @@ struct library {
 	uint64_t size;
 };
 
-/* What there is to know of the file at `path`; 0 or -errno: -EINVAL no library, -ENOEXEC another machine's. */
+/* What there is to know of the file at `path`; 0 or -errno: -EINVAL no library, -ENOEXEC another machine's.
+ */
 int library_look(const struct world *w, const char *path, struct library *l);
 
 /* "ours, this build", "a vendor's 580.65.06", ... */

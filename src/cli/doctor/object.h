@@ -1,9 +1,10 @@
 /*
- * object.h - what a program or a shared library says of itself to the loader: names it needs and names it has.
+ * object.h - what a program or a shared library says of itself to the loader: names it needs and names it
+ * has.
  *
- * 64-bit files of either byte order's own machine are read as the loader reads them, by segments: sections may be
- * gone.  Nothing in the file is believed; what does not lie inside it is not there.  An object borrows nothing: it
- * keeps the file mapped.
+ * 64-bit files of either byte order's own machine are read as the loader reads them, by segments: sections
+ * may be gone.  Nothing in the file is believed; what does not lie inside it is not there.  An object borrows
+ * nothing: it keeps the file mapped.
  */
 #pragma once
 
@@ -26,6 +27,7 @@ struct object {
 	bool bits64;
 	uint16_t machine, type;
 	bool dynamic;
+	bool library;                         /* made to be loaded, not to be started */
 	const char *soname, *rpath, *runpath; /* NULL: none */
 	const char *needed[OBJECT_NAMES];
 	unsigned nneeded;
@@ -42,7 +44,8 @@ struct object {
 	uint64_t strings, strings_size, symbols, hash;
 };
 
-/* 0, -EINVAL: no ELF file at all, or -errno.  From bytes, which are borrowed, or from a descriptor, which is not kept. */
+/* 0, -EINVAL: no ELF file at all, or -errno.  From bytes, which are borrowed, or from a descriptor, which is
+ * not kept. */
 int object_init(struct object *o, const void *data, size_t size);
 int object_open(struct object *o, int fd);
 void object_close(struct object *o);

@@ -1,45 +1,26 @@
 /*
  * print.c - findings for people, most important first, and for machines.
  *
- * What is printed holds names and texts of others: control characters would speak to the terminal, and bytes that are
- * no UTF-8 would break JSON.
+ * What is printed holds names and texts of others: control characters would speak to the terminal, and bytes
+ * that are no UTF-8 would break JSON.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "cli/doctor/doctor.h"
+#include "util/json.h"
 #include "util/note.h"
+#include "util/utf8.h"
 
 static const char *const words[] = {[WRONG] = "wrong", [LOOK] = "look", [FINE] = "fine", [FACT] = "fact"};
-static const char *const colours[] = {[WRONG] = "\033[1;31m", [LOOK] = "\033[1;33m", [FINE] = "\033[32m", [FACT] = "\033[2m"};
+static const char *const colours[] = {
+	[WRONG] = "\033[1;31m", [LOOK] = "\033[1;33m", [FINE] = "\033[32m", [FACT] = "\033[2m"};
 
 /* ---- printable ---- */
-
-/* The bytes of the character at s; 0: it is none that may be printed. */
-static size_t character(const char *s)
-{
-	const unsigned char *p = (const unsigned char *)s;
-	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-
-	if (n == 1)
-		return p[0] >= ' ' && p[0] != 127;
-	for (size_t i = 1; i < n; i++)
-		if (p[i] < 0x80 || p[i] > 0xbf)
-			return 0;
-	if (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) /* control characters, again */
-		return 0;
-	if (n == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f))) /* too long; half of a pair */
-		return 0;
-	if (n == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f)))
-		return 0;
-	return n;
-}
 
 static void put_text(const char *s)
 {
 	while (*s) {
-		size_t n = character(s);
+		size_t n = utf8_printable(s);
 
 		if (n)
 			fwrite(s, 1, n, stdout);
@@ -54,30 +35,10 @@ static size_t width(const char *s)
 	size_t w = 0;
 
 	for (; *s; w++) {
-		size_t n = character(s);
+		size_t n = utf8_printable(s);
 		s += n ? n : 1;
 	}
 	return w;
-}
-
-static void put_json(const char *s)
-{
-	putchar('"');
-	while (*s) {
-		size_t n = character(s);
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			printf("\\%c", c);
-		else if (n)
-			fwrite(s, 1, n, stdout);
-		else if (c < 0x80)
-			printf("\\u%04x", c);
-		else
-			fputs("\\ufffd", stdout);
-		s += n ? n : 1;
-	}
-	putchar('"');
 }
 
 /* ---- for people ---- */
@@ -88,13 +49,6 @@ static void pad(size_t n)
 {
 	while (n--)
 		putchar(' ');
-}
-
-static bool coloured(void)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
 static void put_row(char *const cells[CELLS], const size_t widths[CELLS])
@@ -131,7 +85,8 @@ static void put_table(const struct finding *f)
 
 static void put_finding(const struct finding *f, bool colour)
 {
-	printf("%s%-5s%s  %-10s ", colour ? colours[f->status] : "", words[f->status], colour ? "\033[0m" : "", f->probe);
+	printf("%s%-5s%s  %-10s ", colour ? colours[f->status] : "", words[f->status],
+	       colour ? "\033[0m" : "", f->probe);
 	put_text(f->text);
 	putchar('\n');
 	for (size_t i = 0; i < f->nmore; i++) {
@@ -171,8 +126,6 @@ static void put_summary(unsigned wrong, unsigned look)
 
 void print_text(const struct doctor *d)
 {
-	bool colour = coloured();
-
 	put_summary(count(d, WRONG), count(d, LOOK));
 	for (enum status s = WRONG; s <= FACT; s++) {
 		bool first = true;
@@ -183,7 +136,7 @@ void print_text(const struct doctor *d)
 			if (first || s <= LOOK)
 				putchar('\n');
 			first = false;
-			put_finding(&d->findings[i], colour);
+			put_finding(&d->findings[i], d->colour);
 		}
 	}
 }
@@ -193,34 +146,34 @@ void print_text(const struct doctor *d)
 static void json_finding(const struct finding *f)
 {
 	printf("{\"status\":\"%s\",\"probe\":", words[f->status]);
-	put_json(f->probe);
+	json_text(stdout, f->probe);
 	printf(",\"text\":");
-	put_json(f->text);
+	json_text(stdout, f->text);
 	printf(",\"more\":[");
 	for (size_t i = 0; i < f->nmore; i++) {
 		printf("%s", i ? "," : "");
-		put_json(f->more[i]);
+		json_text(stdout, f->more[i]);
 	}
 	printf("],\"fix\":");
 	if (f->fix)
-		put_json(f->fix);
+		json_text(stdout, f->fix);
 	else
 		printf("null");
 	printf(",\"facts\":{");
 	for (size_t i = 0; i < f->nfacts; i++) {
 		printf("%s", i ? "," : "");
-		put_json(f->facts[i][0]);
+		json_text(stdout, f->facts[i][0]);
 		putchar(':');
-		put_json(f->facts[i][1]);
+		json_text(stdout, f->facts[i][1]);
 	}
 	printf("},\"table\":[");
 	for (size_t j = 0; j < f->nrows; j++) {
 		printf("%s{", j ? "," : "");
 		for (int i = 0; i < CELLS && f->columns[i]; i++) {
 			printf("%s", i ? "," : "");
-			put_json(f->columns[i]);
+			json_text(stdout, f->columns[i]);
 			putchar(':');
-			put_json(f->rows[j][i]);
+			json_text(stdout, f->rows[j][i]);
 		}
 		putchar('}');
 	}
@@ -232,9 +185,9 @@ void print_json(const struct doctor *d)
 	bool first = true;
 
 	printf("{\"gangway\":");
-	put_json(note_build);
-	printf(",\"ok\":%s,\"wrong\":%u,\"look\":%u,\"findings\":[", doctor_is_wrong(d) ? "false" : "true", count(d, WRONG),
-		count(d, LOOK));
+	json_text(stdout, note_build);
+	printf(",\"ok\":%s,\"wrong\":%u,\"look\":%u,\"findings\":[", doctor_is_wrong(d) ? "false" : "true",
+	       count(d, WRONG), count(d, LOOK));
 	for (enum status s = WRONG; s <= FACT; s++)
 		for (size_t i = 0; i < d->nfindings; i++)
 			if (d->findings[i].status == s) {

@@ -92,24 +92,38 @@ bool doctor_is_wrong(const struct doctor *d)
 	return false;
 }
 
+static void free_finding(struct finding *f)
+{
+	for (size_t i = 0; i < f->nmore; i++)
+		free(f->more[i]);
+	for (size_t i = 0; i < f->nfacts; i++)
+		free(f->facts[i][1]);
+	for (size_t i = 0; i < f->nrows; i++)
+		for (int k = 0; k < CELLS; k++)
+			free(f->rows[i][k]);
+	free(f->text);
+	free(f->more);
+	free(f->facts);
+	free(f->fix);
+	free(f->rows);
+}
+
+void doctor_drop_facts(struct doctor *d, size_t from)
+{
+	size_t kept = from;
+
+	for (size_t i = from; i < d->nfindings; i++)
+		if (d->findings[i].status == FACT)
+			free_finding(&d->findings[i]);
+		else
+			d->findings[kept++] = d->findings[i];
+	d->nfindings = kept;
+}
+
 void doctor_free_findings(struct doctor *d)
 {
-	for (size_t i = 0; i < d->nfindings; i++) {
-		struct finding *f = &d->findings[i];
-
-		for (size_t j = 0; j < f->nmore; j++)
-			free(f->more[j]);
-		for (size_t j = 0; j < f->nrows; j++)
-			for (int k = 0; k < CELLS; k++)
-				free(f->rows[j][k]);
-		for (size_t j = 0; j < f->nfacts; j++)
-			free(f->facts[j][1]);
-		free(f->text);
-		free(f->facts);
-		free(f->more);
-		free(f->fix);
-		free(f->rows);
-	}
+	for (size_t i = 0; i < d->nfindings; i++)
+		free_finding(&d->findings[i]);
 	free(d->findings);
 	d->findings = NULL;
 	d->nfindings = 0;

@@ -23,9 +23,13 @@ struct walk {
 
 const char *found_by_name(enum found_by by)
 {
-	static const char *const names[] = {[BY_NOBODY] = "", [BY_PATH] = "its path", [BY_RPATH] = "RPATH",
-		[BY_ENVIRONMENT] = "LD_LIBRARY_PATH", [BY_RUNPATH] = "RUNPATH", [BY_CACHE] = "ld.so.cache",
-		[BY_DEFAULT] = "the usual folders"};
+	static const char *const names[] = {[BY_NOBODY] = "",
+					    [BY_PATH] = "its path",
+					    [BY_RPATH] = "RPATH",
+					    [BY_ENVIRONMENT] = "LD_LIBRARY_PATH",
+					    [BY_RUNPATH] = "RUNPATH",
+					    [BY_CACHE] = "ld.so.cache",
+					    [BY_DEFAULT] = "the usual folders"};
 
 	return names[by];
 }
@@ -37,7 +41,7 @@ static bool offer(const struct walk *w, struct found *f)
 	struct stat st;
 	int err = world_stat(w->search->world, f->path, &st);
 
-	if (err == -ENOENT || err == -ENOTDIR || (!err && !S_ISREG(st.st_mode)))
+	if ((err && err != -EACCES && err != -EPERM) || (!err && !S_ISREG(st.st_mode)))
 		return false;
 	int fd = err ? err : world_open(w->search->world, f->path);
 	if (fd < 0) { /* there, and not to be had: the loader tries the next place */
@@ -81,8 +85,9 @@ static bool in_folder(const struct walk *w, const char *dir, enum found_by by, c
 
 	snprintf(f.entry, sizeof f.entry, "%s", entry);
 	for (unsigned i = 0; i <= n; i++) {
-		int len = i < n ? snprintf(f.path, sizeof f.path, "%s/glibc-hwcaps/%s/%s", dir, caps[i], w->name) :
-				  snprintf(f.path, sizeof f.path, "%s/%s", dir, w->name);
+		int len = i < n ? snprintf(f.path, sizeof f.path, "%s/glibc-hwcaps/%s/%s", dir, caps[i],
+					   w->name)
+				: snprintf(f.path, sizeof f.path, "%s/%s", dir, w->name);
 		f.error = 0;
 		if (len < (int)sizeof f.path && offer(w, &f))
 			return true;
@@ -105,8 +110,9 @@ static bool expand(const char *from, size_t n, const char *origin, char out[PATH
 		for (unsigned t = 0; from[i] == '$' && !value && t < sizeof tokens / sizeof *tokens; t++) {
 			size_t len = strlen(tokens[t].name), brace = i + 1 < n && from[i + 1] == '{';
 
-			if (i + 1 + brace + len + brace <= n && !strncmp(from + i + 1 + brace, tokens[t].name, len) &&
-				(!brace || from[i + 1 + brace + len] == '}')) {
+			if (i + 1 + brace + len + brace <= n &&
+			    !strncmp(from + i + 1 + brace, tokens[t].name, len) &&
+			    (!brace || from[i + 1 + brace + len] == '}')) {
 				value = tokens[t].value ? tokens[t].value : "";
 				skip = 1 + brace + len + brace;
 			}
@@ -122,7 +128,8 @@ static bool expand(const char *from, size_t n, const char *origin, char out[PATH
 	return true;
 }
 
-static bool in_list(const struct walk *w, const char *list, const char *separators, const char *origin, enum found_by by)
+static bool in_list(const struct walk *w, const char *list, const char *separators, const char *origin,
+		    enum found_by by)
 {
 	char dir[PATH_MAX], entry[PATH_MAX];
 
@@ -131,7 +138,8 @@ static bool in_list(const struct walk *w, const char *list, const char *separato
 
 		if (n < sizeof entry && expand(list, n, origin, dir)) {
 			snprintf(entry, sizeof entry, "%.*s", (int)n, list);
-			if (in_folder(w, n ? dir : ".", by, n ? entry : "(an empty entry: the current folder)"))
+			if (in_folder(w, n ? dir : ".", by,
+				      n ? entry : "(an empty entry: the current folder)"))
 				return true;
 		}
 		list = list[n] ? list + n + 1 : NULL;
@@ -165,7 +173,7 @@ static bool in_cache(const struct walk *w)
 		struct found f = {.by = BY_CACHE};
 
 		if (strcmp(e.name, w->name) || !ldcache_native(&e) || !suits(e.hwcaps) ||
-			snprintf(f.path, sizeof f.path, "%s", e.path) >= (int)sizeof f.path)
+		    snprintf(f.path, sizeof f.path, "%s", e.path) >= (int)sizeof f.path)
 			continue;
 		snprintf(f.entry, sizeof f.entry, "%s", e.path);
 		taken = offer(w, &f);
@@ -206,7 +214,8 @@ static bool in_object(const struct walk *w, const struct asker *a, enum found_by
 	return list && *list && in_list(w, list, ":", origin, by);
 }
 
-void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take, void *arg)
+void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take,
+		    void *arg)
 {
 	struct walk w = {s, name, take, arg};
 	struct found f = {.by = BY_PATH};

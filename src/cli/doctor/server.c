@@ -1,4 +1,5 @@
-/* server.c - the device a program would get: a server that answers, one that does not, or what comes after it. */
+/* server.c - the device a program would get: a server that answers, one that does not, or what comes after
+ * it. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -60,10 +61,11 @@ static void fix_start(struct doctor *d, struct finding *f, const char *address)
 
 	usual_address(d, usual, sizeof usual);
 	if (container && is_unix(address) && strcmp(container, "wsl"))
-		fix(f, "%s run -v %s:%s ...  # and gangway serve on the host", strcmp(container, "docker") ? "podman" : "docker", address + 5,
-			address + 5);
+		fix(f, "%s run -v %s:%s ...  # and gangway serve on the host",
+		    strcmp(container, "docker") ? "podman" : "docker", address + 5, address + 5);
 	else if (!is_unix(address))
-		fix(f, "gangway serve --listen tcp://0.0.0.0:%s  # on that machine", strrchr(address, ':') + 1);
+		fix(f, "gangway serve --listen tcp://0.0.0.0:%s  # on that machine",
+		    strrchr(address, ':') + 1);
 	else if (!strcmp(address, usual) && has_unit(d))
 		fix(f, "sudo systemctl start gangway");
 	else if (!strcmp(address, usual))
@@ -79,24 +81,48 @@ static const char *user_name(void)
 	return p ? p->pw_name : "$USER";
 }
 
+/* What bars the way: the socket, or the folder that it lies in, behind a link as the packages have it. */
+static bool gate(const char *path, struct stat *st, unsigned *bits)
+{
+	char target[ADDRESS];
+	ssize_t n;
+
+	*bits = 060;
+	if (!stat(path, st))
+		return true;
+	n = readlink(path, target, sizeof target - 1);
+	if (n > 0)
+		target[n] = 0;
+	else
+		snprintf(target, sizeof target, "%s", path);
+	char *slash = strrchr(target, '/');
+	if (slash)
+		*slash = 0;
+	*bits = 010;
+	return slash && !stat(target, st);
+}
+
 static void say_forbidden(struct doctor *d, const char *address, const char *error)
 {
 	struct finding *f = say(d, WRONG, "this user may not use the server: %s", error);
 	char there[ADDRESS];
 	struct stat st;
 	struct group *g;
+	unsigned bits;
 
 	outside(d, address, there);
-	if (!is_unix(address) || stat(there + 5, &st)) {
-		fix(f, "sudo chmod a+x $(dirname %s)", is_unix(address) ? address + 5 : address);
+	if (!is_unix(address) || !gate(there + 5, &st, &bits)) {
+		fix(f, "sudo gangway doctor  # what is in the way cannot be seen by this user");
 		return;
 	}
 	g = getgrgid(st.st_gid);
-	if ((st.st_mode & 060) == 060 && st.st_gid && g) {
+	if ((st.st_mode & bits) == bits && st.st_gid && g) {
 		more(f, "Its group, %s, may; log in again after the change.", g->gr_name);
 		fix(f, "sudo usermod -aG %s %s", g->gr_name, user_name());
 	} else {
-		more(f, "Only its owner may (user %u); a server that is started with --group lets a group in.", (unsigned)st.st_uid);
+		more(f,
+		     "Only its owner may (user %u); a server that is started with --group lets a group in.",
+		     (unsigned)st.st_uid);
 		fix(f, "gangway serve --group GROUP  # as its owner");
 	}
 }
@@ -107,7 +133,8 @@ static void say_mismatch(struct doctor *d, const char *address, const char *erro
 
 	more(f, "%s.", error);
 	if (!is_unix(address))
-		fix(f, "ssh %.*s sudo systemctl restart gangway  # when it has %s", (int)(strrchr(address, ':') - address - 6), address + 6, note_build);
+		fix(f, "ssh %.*s sudo systemctl restart gangway  # when it has %s",
+		    (int)(strrchr(address, ':') - address - 6), address + 6, note_build);
 	else if (has_unit(d))
 		fix(f, "sudo systemctl restart gangway");
 	else
@@ -116,7 +143,6 @@ static void say_mismatch(struct doctor *d, const char *address, const char *erro
 
 static void say_failure(struct doctor *d, const char *address, int err, const char *error)
 {
-	d->server_wrong = true;
 	if (err == -EACCES || err == -EPERM)
 		say_forbidden(d, address, error);
 	else if (err == -EPROTO)
@@ -132,7 +158,8 @@ static void say_failure(struct doctor *d, const char *address, int err, const ch
 /* ---- asking it ---- */
 
 /* First without disturbing it, then as a client, which takes one of its workers for a moment. */
-static int connect_once(const struct doctor *d, const char *name, char build[LINK_BUILD_TEXT], char error[LINK_ERROR_TEXT])
+static int connect_once(const struct doctor *d, const char *name, char build[LINK_BUILD_TEXT],
+			char error[LINK_ERROR_TEXT])
 {
 	struct link_config config = link_defaults(false);
 	struct link *link;
@@ -158,6 +185,7 @@ static void ask_server(struct doctor *d, const char *address)
 	int err = connect_once(d, address, build, error);
 
 	if (err) {
+		d->server_wrong = true;
 		say_failure(d, address, err, error);
 		return;
 	}
@@ -179,7 +207,8 @@ static void look_for_server(struct doctor *d)
 		return;
 	}
 	if (st.st_uid && st.st_uid != geteuid()) {
-		say(d, LOOK, "%s belongs to user %u, neither root nor this one: programs pass over it", address, (unsigned)st.st_uid);
+		say(d, LOOK, "%s belongs to user %u, neither root nor this one: programs pass over it",
+		    address, (unsigned)st.st_uid);
 		return;
 	}
 	int err = connect_once(d, address, build, error);
@@ -208,7 +237,7 @@ static void fix_device(const struct doctor *d, struct finding *f)
 	const char *device = world_env(&d->world, "GANGWAY_DEVICE");
 
 	if (device && *device)
-		fix(f, "unset GANGWAY_DEVICE  # the processor is always there: gangway run --on cpu");
+		fix_unset(d, f, "GANGWAY_DEVICE");
 	else
 		fix(f, "gangway run --on cpu -- PROGRAM");
 }
@@ -218,7 +247,7 @@ static void say_hidden(struct doctor *d, const char *list)
 	struct finding *f = say(d, WRONG, "CUDA_VISIBLE_DEVICES=%s hides every device", list);
 
 	more(f, "The list ends at the first entry that names no device.");
-	fix(f, "unset CUDA_VISIBLE_DEVICES");
+	fix_unset(d, f, "CUDA_VISIBLE_DEVICES");
 }
 
 static void say_devices(struct doctor *d)
@@ -228,8 +257,8 @@ static void say_devices(struct doctor *d)
 
 	for (int i = 0; i < a->count; i++) {
 		const struct device_fact *one = &a->device[i];
-		struct finding *f = say(d, FINE, "%s %d: %s, compute capability %d.%d, %s", a->chosen, i, one->name, one->major, one->minor,
-			bytes_text(one->memory, memory));
+		struct finding *f = say(d, FINE, "%s %d: %s, compute capability %d.%d, %s", a->chosen, i,
+					one->name, one->major, one->minor, bytes_text(one->memory, memory));
 
 		tell(f, "device", "%s", a->chosen);
 		tell(f, "name", "%s", one->name);
@@ -241,12 +270,15 @@ static void say_devices(struct doctor *d)
 
 void probe_device(struct doctor *d)
 {
-	const char *visible = world_env(&d->world, "CUDA_VISIBLE_DEVICES"), *asked = world_env(&d->world, "GANGWAY_DEVICE");
+	const char *visible = world_env(&d->world, "CUDA_VISIBLE_DEVICES"),
+		   *asked = world_env(&d->world, "GANGWAY_DEVICE");
 	char library[PATH_MAX + 32], address[ADDRESS] = "";
 
 	if (!d->ours[0] || d->server_wrong)
 		return;
-	if (d->world.root[0] && (!asked || !*asked || !strcmp(asked, "nvidia"))) /* no driver of another system's is started here */
+	if (d->world.root[0] &&
+	    (!asked || !*asked ||
+	     !strcmp(asked, "nvidia"))) /* no driver of another system's is started here */
 		return;
 	if (asked)
 		outside(d, asked, address);

@@ -1,0 +1,27 @@
+/* ollama.h - what there is of Ollama on a machine. */
+#pragma once
+
+#include "cli/doctor/unit.h"
+
+struct doctor;
+
+#define OLLAMA_BACKENDS 8
+
+enum generation { OLLAMA_A, OLLAMA_B, OLLAMA_C, OLLAMA_UNKNOWN };
+
+struct ollama {
+	bool there;
+	char program[PATH_MAX];
+	enum generation generation;
+	struct unit unit;
+	char folder[PATH_MAX]; /* lib/ollama; "": none */
+	char backends[OLLAMA_BACKENDS][PATH_MAX];
+	unsigned nbackends;
+};
+
+/* Fills d->ollama, and makes the service's environment the one in question. */
+void ollama_find(struct doctor *d);
+void ollama_finish(struct doctor *d);
+
+/* ollama_user.c */
+void ollama_check_user(struct doctor *d);

@@ -1,0 +1,25 @@
+#include "util/utf8.h"
+
+size_t utf8_length(const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) ||
+		(*p == 0xf4 && p[1] > 0x8f)) /* too long, surrogates, beyond Unicode */
+		return 0;
+	return n;
+}
+
+size_t utf8_printable(const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t n = utf8_length(s);
+
+	if (n == 1 && (*p < ' ' || *p == 127))
+		return 0;
+	return n == 2 && *p == 0xc2 && p[1] < 0xa0 ? 0 : n; /* the second set of control characters */
+}

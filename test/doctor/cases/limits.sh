@@ -1,0 +1,4 @@
+# Few open files.
+machine
+ulimit -Sn 100
+look --

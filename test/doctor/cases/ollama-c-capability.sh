@@ -1,0 +1,5 @@
+# The third: the device's compute capability is not in the backend's list.
+machine
+ollama c 'Environment="LD_LIBRARY_PATH=/usr/lib/gangway" GANGWAY_DEVICE=cpu "GANGWAY_CPU_CC=8.0"'
+put "$lib/libcuda.so.1" /usr/lib/gangway/libcuda.so.1
+look -- ollama

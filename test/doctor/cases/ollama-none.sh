@@ -1,0 +1,3 @@
+# There is no Ollama.
+machine
+look -- ollama

@@ -1,0 +1,4 @@
+# A program that needs libcuda.so.1, which only gangway run brings.
+machine
+program direct /opt/app/tool
+look GANGWAY_DEVICE=null -- /opt/app/tool

@@ -1,0 +1,3 @@
+# There is no such program.
+machine
+look -- /opt/app/tool

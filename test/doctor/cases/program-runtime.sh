@@ -1,0 +1,5 @@
+# A program whose runtime is on no path, though a toolkit is installed.
+machine
+program runtime /opt/app/tool
+put "$made/cudart12.so" /usr/local/cuda/lib64/libcudart.so.12
+look -- /opt/app/tool

@@ -1,0 +1,28 @@
+/*
+ * GPU code as nvcc packs it, in a library of nothing else: CODE is a list of entries, as in
+ *	-DCODE="ENTRY(FATBIN_ELF, 90) ENTRY(FATBIN_PTX, 75)"
+ * The machine code is not one that could run: nobody here runs it.
+ */
+#include "abi/fatbin.h"
+
+#define TEXT ".version 8.0\n.target sm_50\n.address_size 64\n.visible .entry k() { ret; }\n"
+
+struct piece {
+	struct fatbin_entry entry;
+	char payload[128];
+};
+
+#define ENTRY(k, arch) \
+	{{.kind = k, .version = FATBIN_ENTRY_VERSION, .header_size = sizeof(struct fatbin_entry), .payload_size = 128, .minor = 0, .major = 8, \
+		 .sm = arch, .flags = FATBIN_64BIT | FATBIN_CUDA | FATBIN_LINUX}, \
+		TEXT},
+
+static const struct piece list[] = {CODE};
+
+static const struct {
+	struct fatbin_header header;
+	struct piece pieces[sizeof list / sizeof *list];
+} fatbin __attribute__((section(".nv_fatbin"), used)) = {
+	{FATBIN_MAGIC, FATBIN_VERSION, sizeof(struct fatbin_header), sizeof list},
+	{CODE},
+};
