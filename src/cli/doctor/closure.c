@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "audit/names.h"
 #include "cli/doctor/closure.h"
 
 bool is_cuda_library(const char *name)
@@ -17,44 +16,6 @@ bool is_cuda_library(const char *name)
 	for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
 		if (!strncmp(name, stems[i], strlen(stems[i])))
 			return true;
-	return false;
-}
-
-/* GANGWAY_KEEP=libcudart:libcublas: left to the application. */
-static bool is_kept(const char *list, const char *stem)
-{
-	size_t n = strlen(stem) - 3; /* without ".so" */
-
-	for (; list && *list; list += strcspn(list, ":"), list += *list == ':')
-		if (strcspn(list, ":") == n && !strncmp(list, stem, n))
-			return true;
-	return false;
-}
-
-static bool in_folder(const char *dir, const char *name, size_t n, char path[PATH_MAX])
-{
-	return snprintf(path, PATH_MAX, "%s/%.*s", dir, (int)n, name) < PATH_MAX && !access(path, R_OK);
-}
-
-/* As audit/redirect.c does it: libcudart.so.12.8.90 may be there under this name, as .so.12.8 or .so.12. */
-bool library_of_ours(const char *dir, const char *keep, const char *name, char path[PATH_MAX])
-{
-	const char *last = basename(name);
-
-	for (size_t i = 0; *dir && i < OURS; i++) {
-		size_t stem = strlen(ours[i].stem);
-
-		if (strncmp(last, ours[i].stem, stem) || (last[stem] && last[stem] != '.') ||
-		    is_kept(keep, ours[i].stem))
-			continue;
-		if (ours[i].soname && in_folder(dir, ours[i].soname, strlen(ours[i].soname), path))
-			return true;
-		for (size_t n = strlen(last); !ours[i].soname && n >= stem; n--)
-			if ((!last[n] || last[n] == '.') && (n > stem || !last[stem]) &&
-			    in_folder(dir, last, n, path))
-				return true;
-	}
-	*path = 0;
 	return false;
 }
 
@@ -98,10 +59,11 @@ static struct part *add(struct closure *c, const char *name, int by)
 
 static void find_part(struct closure *c, struct part *p, const char *dir)
 {
-	struct search s = {c->world, world_env(c->world, "LD_LIBRARY_PATH")};
+	static const struct world here;
+	struct search s = world_search(c->world);
 
 	p->cuda = is_cuda_library(p->name);
-	library_of_ours(dir, world_env(c->world, "GANGWAY_KEEP"), p->name, p->ours);
+	library_of_ours(&here, dir, s.keep, p->name, p->ours);
 	if (!library_find(&s, p->name, p->asker.by, &p->found))
 		return;
 	snprintf(p->path, sizeof p->path, "%s", p->found.path);

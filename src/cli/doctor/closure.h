@@ -36,7 +36,3 @@ void closure_finish(struct closure *c);
 
 /* Is it one of the libraries around CUDA, by its name? */
 bool is_cuda_library(const char *name);
-
-/* One that gangway run answers for: the file of ours.  False: left alone, or not shipped.  `keep`:
- * GANGWAY_KEEP, or NULL. */
-bool library_of_ours(const char *dir, const char *keep, const char *name, char path[PATH_MAX]);

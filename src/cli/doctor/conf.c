@@ -159,11 +159,6 @@ void undo_way(const struct doctor *d, const struct found *f, char *command, size
 	}
 }
 
-struct search plain_search(const struct doctor *d)
-{
-	return (struct search){&d->world, world_env(&d->world, "LD_LIBRARY_PATH")};
-}
-
 char *bytes_text(unsigned long long bytes, char text[32])
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};

@@ -106,9 +106,6 @@ bool conf_naming(const struct world *w, const char *dir, char file[PATH_MAX]);
 typedef void conf_fn(void *arg, const char *file, const char *dir);
 void conf_each(const struct world *w, conf_fn *each, void *arg);
 
-/* The loader's path as a program started from here would have it. */
-struct search plain_search(const struct doctor *d);
-
 /* The command that brings a library that is nowhere. */
 void fix_missing(const struct doctor *d, struct finding *f, const char *name);
 

@@ -41,7 +41,7 @@ static bool keep(void *arg, const struct found *found)
 static struct copies *find_copies(const struct doctor *d, const char *name)
 {
 	struct copies *c = calloc(1, sizeof *c);
-	struct search s = plain_search(d);
+	struct search s = world_search(&d->world);
 
 	if (!c)
 		exit(1);
@@ -106,7 +106,7 @@ void probe_stubs(struct doctor *d)
 
 static void look_at_preload(struct doctor *d, const char *path, const char *where, const char *command)
 {
-	struct search s = plain_search(d);
+	struct search s = world_search(&d->world);
 	struct found found;
 	struct library l;
 	struct object o;
@@ -279,6 +279,31 @@ static void say_library(struct doctor *d, const char *name, const struct copies 
 		     "Without a SONAME ldconfig makes no link to it, and preloaded it answers to no name.");
 }
 
+static enum maker maker_of(const struct doctor *d, const char *name, bool *found)
+{
+	struct copies *c = find_copies(d, name);
+	const struct copy *first = taken(c);
+	enum maker maker = first && !first->found.error ? first->library.maker : MADE_BY_VENDOR;
+
+	*found = first && !first->found.error;
+	free(c);
+	return maker == MADE_BY_OTHER_BUILD ? MADE_BY_US : maker;
+}
+
+/* Programs ask the one for devices and look the other up by what it said. */
+static void check_pair(struct doctor *d)
+{
+	bool cuda, ml;
+	enum maker a = maker_of(d, names[0], &cuda), b = maker_of(d, names[1], &ml);
+
+	if (!cuda || !ml || a == b || a == MADE_FOR_LINKING || b == MADE_FOR_LINKING)
+		return;
+	struct finding *f = say(d, LOOK, "%s is %s and %s is %s: they will not speak of the same devices",
+				names[0], a == MADE_BY_US ? "Gangway's" : "a vendor's", names[1],
+				b == MADE_BY_US ? "Gangway's" : "a vendor's");
+	fix(f, "gangway run -- PROGRAM  # takes both from one place");
+}
+
 void probe_libraries(struct doctor *d)
 {
 	char missing[256] = "";
@@ -292,6 +317,7 @@ void probe_libraries(struct doctor *d)
 				 *missing ? ", " : "", names[i]);
 		free(c);
 	}
+	check_pair(d);
 	if (*missing)
 		say(d, FACT, "not on the loader's path: %s", missing);
 }

@@ -12,7 +12,7 @@
 #include "cli/doctor/object.h"
 #include "cli/doctor/world.h"
 
-enum found_by { BY_NOBODY, BY_PATH, BY_RPATH, BY_ENVIRONMENT, BY_RUNPATH, BY_CACHE, BY_DEFAULT };
+enum found_by { BY_NOBODY, BY_AUDIT, BY_PATH, BY_RPATH, BY_ENVIRONMENT, BY_RUNPATH, BY_CACHE, BY_DEFAULT };
 
 struct found {
 	enum found_by by;
@@ -33,7 +33,15 @@ struct asker {
 struct search {
 	const struct world *world;
 	const char *library_path; /* LD_LIBRARY_PATH; NULL: unset */
+	const char *audit; /* LD_AUDIT: where gangway run has set it, ours is the answer to some names */
+	const char *keep;  /* GANGWAY_KEEP: but not to these */
 };
+
+struct search world_search(const struct world *w);
+
+/* One that gangway run answers for: the file in `dir`.  False: left alone, or not shipped. */
+bool library_of_ours(const struct world *w, const char *dir, const char *keep, const char *name,
+		     char path[PATH_MAX]);
 
 /*
  * All files that the loader could take, in its order, until `take` answers true.  A file of another machine's

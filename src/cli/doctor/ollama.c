@@ -20,6 +20,7 @@
 #include "cli/doctor/code.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/ollama.h"
+#include "cli/system/manifest.h"
 #include "image/image.h"
 
 static const struct {
@@ -115,10 +116,10 @@ static void find_backends(const struct doctor *d, struct ollama *o)
 
 /* ---- fixes ---- */
 
-/* A line for the service, in a file of its own that is named after the variable. */
+/* A line for the service, in a file of its own that is named after the variable and read last. */
 #define DROP_IN(line)                                                                                        \
 	"sudo sh -c 'cd /etc/systemd/system && mkdir -p ollama.service.d && printf \"[Service]\\n" line      \
-	"\\n\" >ollama.service.d/gangway-%s.conf && systemctl daemon-reload && systemctl restart ollama'"
+	"\\n\" >ollama.service.d/zz-gangway-%s.conf && systemctl daemon-reload && systemctl restart ollama'"
 
 static void ollama_set(const struct doctor *d, struct finding *f, const char *variable, const char *value)
 {
@@ -136,12 +137,21 @@ void fix_unset(const struct doctor *d, struct finding *f, const char *variable)
 		fix(f, "unset %s", variable);
 }
 
+/* gangway install knows the service; what a person has set for it comes after that, and is set anew. */
 static void fix_way(const struct doctor *d, struct finding *f)
 {
-	if (d->ollama->unit.file[0])
-		ollama_set(d, f, "LD_LIBRARY_PATH", d->ours);
-	else
+	const char *set = world_env(&d->world, "LD_LIBRARY_PATH");
+
+	if (!d->ollama->unit.file[0])
 		fix(f, "gangway run -- ollama serve");
+	else if (set && *set)
+		ollama_set(d, f, "LD_LIBRARY_PATH", d->ours);
+	else if (world_is_file(&d->world, MANIFEST))
+		fix(f, "sudo gangway uninstall --yes && sudo gangway install --system --yes && sudo "
+		       "systemctl restart "
+		       "ollama");
+	else
+		fix(f, "sudo gangway install --system --yes && sudo systemctl restart ollama");
 }
 
 /* ---- the environment of the service ---- */
@@ -251,14 +261,20 @@ static void judge_libcuda(struct doctor *d, const char *path, const char *how)
 
 static void check_way_a(struct doctor *d)
 {
+	struct search s = world_search(&d->world);
+	struct found found;
 	char path[PATH_MAX];
 	const char *how;
 
+	if (library_find(&s, "libcuda.so.1", NULL, &found) && found.by == BY_AUDIT) { /* whatever it finds */
+		judge_libcuda(d, found.path, found_by_name(found.by));
+		return;
+	}
 	if (!find_by_list(d, path, &how)) {
-		struct finding *f = say(d, WRONG,
-					"no libcuda.so is where this Ollama looks: LD_LIBRARY_PATH and a "
-					"list of its own, not the loader's cache");
-		fix_way(d, f);
+		fix_way(d, say(d, WRONG,
+			       "no libcuda.so is where this Ollama looks: LD_LIBRARY_PATH and a list of its "
+			       "own, not "
+			       "the loader's cache"));
 		return;
 	}
 	judge_libcuda(d, path, how);
@@ -276,7 +292,8 @@ static void check_way_bc(struct doctor *d, const char *backend)
 	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(backend, '/') - backend), backend);
 	snprintf(list, sizeof list, "%s:%s%s%s", d->ollama->folder, dir, user && *user ? ":" : "",
 		 user ? user : "");
-	struct search s = {&d->world, list};
+	struct search s = world_search(&d->world);
+	s.library_path = list;
 	int fd = world_open(&d->world, backend);
 	if (fd < 0 || object_open(&o, fd)) {
 		fix(say(d, WRONG, "%s cannot be read", backend),
@@ -431,6 +448,30 @@ static int running(const struct doctor *d)
 	return pid;
 }
 
+/* Was it started before the service's files became what they are? */
+static void check_running(struct doctor *d, int pid)
+{
+	static const char *const names[] = {"LD_LIBRARY_PATH", "LD_AUDIT", "GANGWAY_DEVICE",
+					    "CUDA_VISIBLE_DEVICES"};
+	struct world w;
+
+	if (!pid || !d->ollama->unit.file[0] || world_init_process(&w, pid))
+		return;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *now = world_env(&w, names[i]), *then = world_env(&d->world, names[i]);
+
+		if (!strcmp(now ? now : "", then ? then : ""))
+			continue;
+		fix(say(d, WRONG,
+			"the Ollama that runs (process %d) was started with another %s than its service has "
+			"now",
+			pid, names[i]),
+		    "sudo systemctl daemon-reload && sudo systemctl restart ollama");
+		break;
+	}
+	world_finish(&w);
+}
+
 void probe_ollama(struct doctor *d)
 {
 	const struct ollama *o = d->ollama;
@@ -451,6 +492,7 @@ void probe_ollama(struct doctor *d)
 		more(f, "CUDA backend: %s.", o->backends[i]);
 	if (running(d))
 		more(f, "It runs: gangway doctor --pid %d shows what it has loaded.", running(d));
+	check_running(d, running(d));
 	if (!o->nbackends) {
 		fix(say(d, WRONG, "no CUDA backend is installed: %s has no folder with a libggml-cuda.so",
 			o->folder[0] ? o->folder : "it has no lib/ollama, which"),

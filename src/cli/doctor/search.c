@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "audit/files.h"
+#include "audit/names.h"
 #include "cli/doctor/library.h"
 #include "util/ldcache.h"
 
@@ -24,6 +26,7 @@ struct walk {
 const char *found_by_name(enum found_by by)
 {
 	static const char *const names[] = {[BY_NOBODY] = "",
+					    [BY_AUDIT] = "LD_AUDIT",
 					    [BY_PATH] = "its path",
 					    [BY_RPATH] = "RPATH",
 					    [BY_ENVIRONMENT] = "LD_LIBRARY_PATH",
@@ -182,6 +185,77 @@ static bool in_cache(const struct walk *w)
 	return taken;
 }
 
+/* ---- our audit library ---- */
+
+/* GANGWAY_KEEP=libcudart:libcublas: left to the application. */
+static bool is_kept(const char *list, const char *stem)
+{
+	size_t n = strlen(stem) - 3; /* without ".so" */
+
+	for (; list && *list; list += strcspn(list, ":"), list += *list == ':')
+		if (strcspn(list, ":") == n && !strncmp(list, stem, n))
+			return true;
+	return false;
+}
+
+static bool has_file(const struct world *w, const char *dir, const char *name, size_t n, char path[PATH_MAX])
+{
+	return snprintf(path, PATH_MAX, "%s/%.*s", dir, (int)n, name) < PATH_MAX && world_is_file(w, path);
+}
+
+/* As audit/redirect.c does it: libcudart.so.12.8.90 may be there under this name, as .so.12.8 or .so.12. */
+bool library_of_ours(const struct world *w, const char *dir, const char *keep, const char *name,
+		     char path[PATH_MAX])
+{
+	const char *last = basename(name);
+
+	for (size_t i = 0; *dir && i < OURS; i++) {
+		size_t stem = strlen(ours[i].stem);
+
+		if (strncmp(last, ours[i].stem, stem) || (last[stem] && last[stem] != '.') ||
+		    is_kept(keep, ours[i].stem))
+			continue;
+		if (ours[i].soname && has_file(w, dir, ours[i].soname, strlen(ours[i].soname), path))
+			return true;
+		for (size_t n = strlen(last); !ours[i].soname && n >= stem; n--)
+			if ((!last[n] || last[n] == '.') && (n > stem || !last[stem]) &&
+			    has_file(w, dir, last, n, path))
+				return true;
+	}
+	*path = 0;
+	return false;
+}
+
+/* The folder of our audit library, where LD_AUDIT has it. */
+static bool audit_folder(const char *list, char dir[PATH_MAX])
+{
+	static const char name[] = "/" AUDIT_REDIRECT;
+
+	for (; list && *list; list += strcspn(list, ":"), list += *list == ':') {
+		size_t n = strcspn(list, ":"), last = sizeof name - 1;
+
+		if (n <= last || n - last >= PATH_MAX || strncmp(list + n - last, name, last))
+			continue;
+		snprintf(dir, PATH_MAX, "%.*s", (int)(n - last), list);
+		return true;
+	}
+	return false;
+}
+
+static bool by_audit(const struct walk *w)
+{
+	struct found f = {.by = BY_AUDIT};
+
+	return audit_folder(w->search->audit, f.entry) &&
+	       library_of_ours(w->search->world, f.entry, w->search->keep, w->name, f.path) && offer(w, &f);
+}
+
+struct search world_search(const struct world *w)
+{
+	return (struct search){w, world_env(w, "LD_LIBRARY_PATH"), world_env(w, "LD_AUDIT"),
+			       world_env(w, "GANGWAY_KEEP")};
+}
+
 /* ---- all of it ---- */
 
 /* What a distribution built into its loader. */
@@ -221,6 +295,8 @@ void library_search(const struct search *s, const char *name, const struct asker
 	struct found f = {.by = BY_PATH};
 	char origin[PATH_MAX] = "";
 
+	if (by_audit(&w))
+		return;
 	if (strchr(name, '/')) {
 		if (snprintf(f.path, sizeof f.path, "%s", name) < (int)sizeof f.path)
 			offer(&w, &f);

@@ -61,7 +61,10 @@ static void fix_start(struct doctor *d, struct finding *f, const char *address)
 
 	usual_address(d, usual, sizeof usual);
 	if (container && is_unix(address) && strcmp(container, "wsl"))
-		fix(f, "%s run -v %s:%s ...  # and gangway serve on the host",
+		fix(f,
+		    "%s run -v %s:%s ...  # and gangway serve on the host; or --device gangway.dev/gpu=0, "
+		    "see "
+		    "gangway cdi",
 		    strcmp(container, "docker") ? "podman" : "docker", address + 5, address + 5);
 	else if (!is_unix(address))
 		fix(f, "gangway serve --listen tcp://0.0.0.0:%s  # on that machine",

@@ -250,8 +250,8 @@ static struct finding *say_no_code(struct doctor *d, const char *name, const str
 	bool vendors = is_vendors(name);
 	struct finding *f = say(d, code->suitable || vendors ? LOOK : WRONG,
 				"%s has %scode for %s (%u.%u%s): it holds %s", name,
-				code->suitable ? "not all its " : "no ", d->device.chosen, dev->major, dev->minor,
-				dev->ptx_only ? ", PTX only" : "", code->text);
+				code->suitable ? "not all its " : "no ", d->device.chosen, dev->major,
+				dev->minor, dev->ptx_only ? ", PTX only" : "", code->text);
 
 	if (code->suitable)
 		more(f, "%u of %u pieces can run there.", code->suitable, code->fatbins);

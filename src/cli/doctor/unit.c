@@ -143,31 +143,44 @@ static bool read_file(struct unit *u, const struct world *w, const char *path)
 	return there;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+#define DROP_INS 64
+
+struct drop_in {
+	char name[256], path[PATH_MAX];
+};
+
+static int by_name(const void *a, const void *b)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	return strcmp(((const struct drop_in *)a)->name, ((const struct drop_in *)b)->name);
 }
 
-static int is_conf(const struct dirent *e)
+static bool is_conf(const char *name)
 {
-	size_t n = strlen(e->d_name);
+	size_t n = strlen(name);
 
-	return n > 5 && !strcmp(e->d_name + n - 5, ".conf");
+	return n > 5 && !strcmp(name + n - 5, ".conf");
 }
 
-static void read_folder(struct unit *u, const struct world *w, const char *dir)
+/* Of two with one name the first folder's counts. */
+static unsigned list_folder(const struct world *w, const char *dir, struct drop_in *list, unsigned n)
 {
-	char outside[PATH_MAX], path[PATH_MAX + 300];
-	struct dirent **list;
-	int n = world_outside(w, dir, outside) ? -1 : scandir(outside, &list, is_conf, by_name);
+	DIR *d = world_list(w, dir);
+	struct dirent *e;
 
-	for (int i = 0; i < n; i++) {
-		snprintf(path, sizeof path, "%s/%s", dir, list[i]->d_name);
-		read_file(u, w, path);
-		free(list[i]);
+	while (d && n < DROP_INS && (e = readdir(d))) {
+		bool known = !is_conf(e->d_name);
+
+		for (unsigned i = 0; i < n; i++)
+			known = known || !strcmp(list[i].name, e->d_name);
+		if (known)
+			continue;
+		snprintf(list[n].name, sizeof list[n].name, "%s", e->d_name);
+		if (snprintf(list[n].path, PATH_MAX, "%s/%s", dir, e->d_name) < PATH_MAX)
+			n++;
 	}
-	if (n >= 0)
-		free(list);
+	if (d)
+		closedir(d);
+	return n;
 }
 
 void unit_read(struct unit *u, const struct world *w, const char *name)
@@ -184,10 +197,17 @@ void unit_read(struct unit *u, const struct world *w, const char *name)
 		if (read_file(u, w, path))
 			snprintf(u->file, sizeof u->file, "%s", path);
 	}
-	for (size_t i = n; u->file[0] && i-- > 0;) { /* the most important last */
+	struct drop_in *list = u->file[0] ? calloc(DROP_INS, sizeof *list) : NULL;
+	unsigned found = 0;
+	for (size_t i = 0; list && i < n; i++) {
 		snprintf(path, sizeof path, "%s/%s.d", places[i], name);
-		read_folder(u, w, path);
+		found = list_folder(w, path, list, found);
 	}
+	if (list)
+		qsort(list, found, sizeof *list, by_name); /* the last one counts */
+	for (unsigned i = 0; i < found; i++)
+		read_file(u, w, list[i].path);
+	free(list);
 }
 
 void unit_finish(struct unit *u)

@@ -84,7 +84,7 @@ static bool take_vendor(void *arg, const struct found *found)
 
 static void find_library(struct doctor *d, struct gpu *g)
 {
-	struct search s = plain_search(d);
+	struct search s = world_search(&d->world);
 	struct {
 		const struct world *world;
 		struct gpu *gpu;
