@@ -95,7 +95,7 @@ size=$(find "$root/usr" -type f -printf '%s\n' | awk '{n += int(($1 + 1023) / 10
 sed -e "s/@VERSION@/$version/; s/@ARCH@/$arch/; s/@SIZE@/$size/; s/@DEPENDS@/$depends/" -e "s/@MAINTAINER@/$maintainer/" \
 	"$here/packaging/debian/control.in" >"$root/DEBIAN/control"
 (cd "$root" && find usr -type f | sort | xargs md5sum) >"$root/DEBIAN/md5sums"
-install -m 0755 "$here/packaging/debian/postinst" "$root/DEBIAN/postinst"
+install -m 0755 "$here/packaging/debian/postinst" "$here/packaging/debian/prerm" "$root/DEBIAN/"
 same "$root"
 deb=$dist/gangway_${version}_$arch.deb
 dpkg-deb --root-owner-group -Zxz --build "$root" "$deb" >"$work/log" || { cat "$work/log" >&2; exit 1; }

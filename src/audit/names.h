@@ -1,18 +1,20 @@
 /*
  * names.h - the libraries that are ours to answer for.
  *
- * A row counts only where our folder has the file: a library that this build does not ship is left to the
- * application.  `soname` is for a driver's library, of which a process has one whatever it is asked by
- * (libcuda.so, libcuda.so.1, libcuda.so.535.54.03).  Without it the major version asked for is the one
- * given: libcudart.so.12.8.90 is answered by our libcudart.so.12 and by no other.
+ * The drivers' are those that we build (gen/libraries.def), the runtimes' stand here.  A row counts only where
+ * our folder has the file: what this build does not ship is left to the application.  `soname` is for a
+ * driver's library, of which a process has one whatever it is asked by (libcuda.so, libcuda.so.1,
+ * libcuda.so.535.54.03).  Without it the major version asked for is the one given: libcudart.so.12.8.90 is
+ * answered by our libcudart.so.12 and by no other.
  */
 #pragma once
 
 static const struct ours {
 	const char *stem, *soname;
 } ours[] = {
-	{"libcuda.so", "libcuda.so.1"},
-	{"libnvidia-ml.so", "libnvidia-ml.so.1"},
+#define LIBRARY(name, soname, link) {"lib" link ".so", soname},
+#include "gen/libraries.def"
+#undef LIBRARY
 	{"libcudart.so", NULL},
 	{"libcublas.so", NULL},
 	{"libcublasLt.so", NULL},

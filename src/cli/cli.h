@@ -13,11 +13,11 @@ int cmd_config(int argc, char **argv);
 int cmd_coverage(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_install(int argc, char **argv);
-int cmd_uninstall(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_smi(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_uninstall(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* "gangway: " and a sentence on stderr; returns 1. */

@@ -16,12 +16,12 @@ static const struct command {
 	{"config", cmd_config, "print what a build needs to link"},
 	{"coverage", cmd_coverage, "list which calls do their work, and where"},
 	{"doctor", cmd_doctor, "say what a program would find here, and what is in its way"},
-	{"install", cmd_install, "let all programs of this machine find Gangway"},
-	{"uninstall", cmd_uninstall, "take that away again"},
+	{"install", cmd_install, "make it this machine's CUDA driver"},
 	{"run", cmd_run, "run a CUDA program on a device of your choice"},
 	{"serve", cmd_serve, "offer this machine's device to others"},
 	{"smi", cmd_smi, "show devices, as nvidia-smi does"},
 	{"top", cmd_top, "show what a server's clients do"},
+	{"uninstall", cmd_uninstall, "take back what install did"},
 	{"version", cmd_version, "print version, build and paths"},
 };
 

@@ -36,6 +36,8 @@ in_root gangway version || fail "the command is not in PATH"
 in_root /usr/share/gangway/smoke.sh || fail "the package's smoke test, as root"
 in_root su -s /bin/sh nobody -c /usr/share/gangway/smoke.sh || fail "the package's smoke test, as nobody"
 in_root /sbin/ldconfig -p | grep gangway && fail "the libraries are on everybody's run-time path"
+in_root gangway install --system --yes >"$out/log" 2>&1 || { cat "$out/log"; fail "gangway install"; }
+in_root /sbin/ldconfig -p | grep -q 'libcuda.so.1 .*gangway' || fail "after gangway install the loader does not find it"
 in_root dpkg --purge gangway >"$out/log" 2>&1 || { cat "$out/log"; fail "dpkg --purge"; }
 listing | diff "$out/before" - || fail "purging leaves something behind"
 

@@ -91,12 +91,11 @@ int use(const char *dir)
 
 int main(int argc, char **argv)
 {
-	static char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	static char self[PATH_MAX] = "./probe";
 
 	(void)argc, (void)argv;
-	if (n < 0)
-		return 1;
+	if (readlink("/proc/self/exe", self, sizeof self - 1) < 0)
+		fprintf(stderr, "no /proc\n");
 #ifdef PREOPEN
 	if (!dlopen(PREOPEN, RTLD_NOW | RTLD_GLOBAL))
 		return fprintf(stderr, "%s\n", dlerror()), 1;

@@ -20,7 +20,7 @@
 #include "cli/doctor/code.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/ollama.h"
-#include "cli/system/manifest.h"
+#include "cli/install/manifest.h"
 #include "image/image.h"
 
 static const struct {
@@ -146,7 +146,7 @@ static void fix_way(const struct doctor *d, struct finding *f)
 		fix(f, "gangway run -- ollama serve");
 	else if (set && *set)
 		ollama_set(d, f, "LD_LIBRARY_PATH", d->ours);
-	else if (world_is_file(&d->world, MANIFEST))
+	else if (world_is_file(&d->world, MANIFEST_FILE))
 		fix(f, "sudo gangway uninstall --yes && sudo gangway install --system --yes && sudo "
 		       "systemctl restart "
 		       "ollama");
