@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	if (!real)
 		return fprintf(stderr, "no %s\n", dir), 1;
 	snprintf(audit, sizeof audit, "LD_AUDIT=%s/libgangway-audit.so", real);
-	snprintf(both, sizeof both, "%s:%s/libgangway-follow.so", audit, real);
+	snprintf(both, sizeof both, "LD_AUDIT=%s/libgangway-follow.so:%s/libgangway-audit.so", real, real);
 	snprintf(preload, sizeof preload, "LD_PRELOAD=%s/libcuda.so.1", real);
 	printf("processor time from start to end, us, and what comes on top\n%-17s %8s %8s %8s %8s %8s\n", "", "native", "audit", "+follow", "preload", "all");
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)

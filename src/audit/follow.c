@@ -7,7 +7,8 @@
  * An environment that still names us is left as it is; to one that does not, LD_AUDIT and the GANGWAY_
  * variables that this process was started with are added.  One that says GANGWAY_FOLLOW=0 wants none of it.
  *
- * Not seen: calls not bound through a PLT (-fno-plt, as Rust does), system calls made by hand (Go), static programs.
+ * Seen are calls through a PLT and what dlsym finds; not calls by address or without a PLT (-fno-plt, as Rust
+ * does), system calls made by hand (Go), nor static programs.
  */
 #include <link.h>
 #include "audit/base.h"

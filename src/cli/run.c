@@ -129,7 +129,9 @@ static int offer_smi(const char *dir)
 		return 0;
 	if (asprintf(&list, "%s:%s/bin", old, dir) < 0)
 		return -1;
-	return setenv("PATH", list, 1);
+	int r = setenv("PATH", list, 1);
+	free(list);
+	return r;
 }
 
 static int start(char **argv)

@@ -49,13 +49,14 @@ static bool may_follow(void)
 	return sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) == 2 && (major > 2 || minor >= 35);
 }
 
+/* The follower first: glibc 2.36 tells of what dlsym binds only as far as the first library that does not listen. */
 static int set_audit(const char *dir)
 {
 	const char *old = getenv("LD_AUDIT");
 	char *rest = others(old ? old : ""), *ours = NULL;
 	int r = -1;
 
-	if (rest && asprintf(&ours, may_follow() ? "%s/" AUDIT_REDIRECT ":%s/" AUDIT_FOLLOW : "%s/" AUDIT_REDIRECT, dir, dir) >= 0)
+	if (rest && asprintf(&ours, may_follow() ? "%s/" AUDIT_FOLLOW ":%s/" AUDIT_REDIRECT : "%s/" AUDIT_REDIRECT, dir, dir) >= 0)
 		r = put_first("LD_AUDIT", ours, rest);
 	free(ours);
 	free(rest);

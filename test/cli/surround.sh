@@ -9,7 +9,7 @@ expect() { # what, got, wanted
 ours=$lib/libgangway-audit.so
 case $(getconf GNU_LIBC_VERSION) in
 *\ 2.[12]? | *\ 2.3[0-4]) ;;
-*) ours=$ours:$lib/libgangway-follow.so ;;
+*) ours=$lib/libgangway-follow.so:$ours ;;
 esac
 unset LD_LIBRARY_PATH LD_AUDIT GANGWAY_EXPLAIN
 show() { "$gangway" run --on null -- "$@"; }
