@@ -3,7 +3,7 @@
  *
  *	gangway manifest 1
  *	folder /etc/systemd/system/ollama.service.d
- *	file 6b86b273... /etc/ld.so.conf.d/00-gangway.conf
+ *	file 6b86b273... /etc/ld.so.conf.d/000-gangway.conf
  *	made /etc/ld.so.cache
  *
  * A folder is one that was not there before.  A file is known by its content: a changed one is not ours any
