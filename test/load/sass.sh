@@ -6,7 +6,7 @@ out=$2
 here=$(dirname "$0")
 sh "$here/build.sh" sass "$out" || exit
 
-said=$("$gangway" run --on cpu -- "$out/sass" 2>&1 >/dev/null) || { echo "FAIL: the program: $said"; exit 1; }
+said=$("$gangway" run --on "${DEVICE:-cpu}" -- "$out/sass" 2>&1 >/dev/null) || { echo "FAIL: the program: $said"; exit 1; }
 for word in first_kernel second_kernel 'cubin sm_90' 'PTX' 'compute_80,code=compute_80'; do
 	case $said in
 	*"$word"*) ;;
@@ -15,7 +15,7 @@ for word in first_kernel second_kernel 'cubin sm_90' 'PTX' 'compute_80,code=comp
 done
 [ "$(echo "$said" | wc -l)" = 1 ] || { echo "FAIL: more than one line: $said"; exit 1; }
 
-said=$(GANGWAY_EXPLAIN=0 "$gangway" run --on cpu -- "$out/sass" 2>&1 >/dev/null)
+said=$(GANGWAY_EXPLAIN=0 "$gangway" run --on "${DEVICE:-cpu}" -- "$out/sass" 2>&1 >/dev/null)
 [ -z "$said" ] || { echo "FAIL: GANGWAY_EXPLAIN=0, and still: $said"; exit 1; }
-said=$(GANGWAY_EXPLAIN=0 "$gangway" run --on cpu --trace -- "$out/sass" 2>&1 >/dev/null | grep -c '# gangway: no code.*first_kernel')
+said=$(GANGWAY_EXPLAIN=0 "$gangway" run --on "${DEVICE:-cpu}" --trace -- "$out/sass" 2>&1 >/dev/null | grep -c '# gangway: no code.*first_kernel')
 [ "$said" -ge 1 ] || { echo "FAIL: the trace does not say it"; exit 1; }

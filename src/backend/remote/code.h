@@ -28,6 +28,8 @@ struct options {
 
 /* The server's number for it. */
 CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id);
+/* Why there is no code for the device in it: for the trace, and for the user. */
+void upload_explain(const struct image *im);
 /* Bytes that the server has when this returns, and their name. */
 CUresult upload_bytes(const void *bytes, size_t size, struct wire_image *name);
 /* Options as they travel; false: one of them cannot. */

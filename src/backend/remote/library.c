@@ -210,6 +210,8 @@ CUresult remote_cuLibraryGetKernel(CUkernel *kernel, CUlibrary handle, const cha
 	if (!l)
 		return kernel && name ? r : CUDA_ERROR_INVALID_VALUE;
 	r = call_cuLibraryGetKernel(kernel, number(l), name);
+	if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
+		upload_explain(&l->image);
 	if (!r)
 		r = function_named((uintptr_t)*kernel, name, l->handle, &l->kernels);
 	put(l);

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "backend/remote/code.h"
+#include "util/tell.h"
+#include "wire/trace.h"
 
 #define CHUNK	(4u << 20)
 #define SMALL	(256u << 10)
@@ -258,7 +260,22 @@ CUresult upload_load(const struct image *im, enum wire_loads library, const stru
 		r = load_named(im, l, o, &done);
 	free(l);
 	*id = done.id;
-	return r ? r : done.missing ? CUDA_ERROR_INVALID_IMAGE : (CUresult)done.result;
+	r = r ? r : done.missing ? CUDA_ERROR_INVALID_IMAGE : (CUresult)done.result;
+	if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
+		upload_explain(im);
+	return r;
+}
+
+void upload_explain(const struct image *im)
+{
+	struct context *c = context_current();
+	const struct wire_device *d = device_find(c ? c->device : 0);
+	char text[1792];
+
+	image_explain(im, d->name, d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR],
+		d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR], "PTX, or machine code of its own kind", text, sizeof text);
+	trace_note("%s", text);
+	tell_user(text);
 }
 
 CUresult upload_file(const char *path, void **bytes, size_t *size)

@@ -1,0 +1,61 @@
+/* Why an image has nothing for a device: a sentence for whoever built the program. */
+#include "image/private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES = 4 }; /* so many kernels are named */
+
+struct names {
+	char text[512];
+	size_t count;
+};
+
+static void add_names(struct names *n, const struct image_code *code)
+{
+	for (size_t i = 0; i < code->nkernels; i++) {
+		size_t used = strlen(n->text);
+
+		if (n->count++ < NAMES)
+			snprintf(n->text + used, sizeof n->text - used, "%s%s", used ? ", " : "",
+				 code->kernels[i].name);
+	}
+}
+
+/* Kernels of the first cubin that has any: the others are the same for other devices. */
+static void find_names(const struct image *image, struct names *n)
+{
+	struct image_entry e;
+	struct image_iter it;
+
+	for (image_iter_init(&it, image, 0); !n->count && image_next(&it, &e);) {
+		struct image_blob blob;
+		struct image_code *code;
+
+		if (e.kind != IMAGE_ENTRY_CUBIN || image_payload(&e, &blob))
+			continue;
+		if (!image_code_read(&code, blob.data, blob.size, NULL)) {
+			add_names(n, code);
+			image_code_destroy(code);
+		}
+		image_blob_finish(&blob);
+	}
+	size_t used = strlen(n->text);
+	if (n->count > NAMES)
+		snprintf(n->text + used, sizeof n->text - used, " and %zu more", n->count - NAMES);
+}
+
+char *image_explain(const struct image *image, const char *device, int major, int minor, const char *needs, char *text,
+	size_t size)
+{
+	struct names names = {.count = 0};
+	char has[512];
+
+	find_names(image, &names);
+	snprintf(text, size,
+		 "no code for this device (%s, compute capability %d.%d), which needs %s; the image has: %s.  "
+		 "Kernels: %s.  Build with -gencode arch=compute_%d%d,code=compute_%d%d, or an older compute_",
+		 device, major, minor, needs, image_describe(image, has, sizeof has),
+		 names.count ? names.text : "none that have names", major, minor, major, minor);
+	return text;
+}
