@@ -211,7 +211,7 @@ void msg_late(struct msg *m, CUresult r)
 	void *context;
 
 	if (!handles_find(m->session->handles, HANDLE_CUcontext, m->context, &context))
-		context = NULL;
+		return; /* it has ended, and the client knows */
 	session_late(m->session, context, r);
 }
 

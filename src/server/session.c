@@ -20,14 +20,21 @@ CUresult session_enter(struct session *s, uint64_t id)
 {
 	void *real;
 
+	if (id == WIRE_CONTEXT_CALLBACK)
+		return CUDA_ERROR_NOT_PERMITTED;
 	if (!handles_find(s->handles, HANDLE_CUcontext, id, &real))
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	if (real == s->context)
 		return CUDA_SUCCESS;
 	CUresult r = s->ops->cuCtxSetCurrent(real);
 	if (!r)
 		note_context(s, real);
 	return r;
+}
+
+static bool frees(unsigned op)
+{
+	return op == NR_cuMemFreeAsync || op == NR_cuMemFree_v2;
 }
 
 static bool unloads(unsigned op)
@@ -141,6 +148,7 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 		session_context_gone();
 		note_current(s);
 	}
+	s->freed |= frees(f->op) && !s->keeps;
 	if (unloads(f->op) || moves_context(f->op))
 		mirrors_unloaded(s->ops);
 	if (timed)

@@ -32,6 +32,8 @@ struct session {
 	struct waiters *waiters;
 	struct images *images; /* what the client has sent: images.c */
 	_Atomic(struct events *) events; /* where the client listens: events.c; NULL: it does not */
+	bool freed; /* to a pool: it gives back what it need not keep when somebody waits by a call */
+	bool keeps; /* pools keep everything */
 	_Atomic(bool) prints;  /* kernels may have printed: look whenever the client waits */
 	struct map host;	 /* memory shared with the client, by address: hostmem.c */
 	struct map empty;	 /* addresses that were, and stay empty */

@@ -4,7 +4,7 @@
 
 void session_word_now(struct session *s, uint32_t word, uint32_t value)
 {
-	word_set(s->link, word, value, NULL, 0);
+	word_raise(s->link, word, value, NULL, 0);
 }
 
 bool session_has_word(struct session *s, uint32_t word)
@@ -21,8 +21,9 @@ void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t va
 
 	if (!session_has_word(s, word))
 		return;
-	if (s->words && !s->prints) /* the device writes it: nobody here has to wait */
+	if (s->words && !s->prints && !s->freed) /* the device writes it: nobody here has to wait */
 		r = s->ops->cuStreamWriteValue32_v2(stream, s->words + word * WORD_STRIDE, value, 0);
+	s->freed = false;
 	if (r)
 		r = waiters_stream(s->waiters, stream, word, value, piece);
 	if (!r)

@@ -8,6 +8,7 @@
 #include "server/msg.h"
 
 #define FD_WAIT_MS 2000
+#define KEEPS	   (1ull << 40) /* a threshold that is never reached */
 
 void serve_share_out(const struct cuda_ops *ops, struct msg *m)
 {
@@ -227,4 +228,6 @@ void serve_pool(const struct cuda_ops *ops, struct msg *m)
 	*out = a;
 	msg_result(m, a.set ? ops->cuMemPoolSetAttribute(pool, a.attribute, &out->value) :
 			      ops->cuMemPoolGetAttribute(pool, a.attribute, &out->value));
+	if (!m->result && a.set && a.attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+		m->session->keeps = a.value >= KEEPS;
 }

@@ -103,10 +103,7 @@ static void wait_for(struct session *s, struct item *i)
 	if (r && !gone)
 		session_late(s, i->ctx, r);
 	events_flush(s);
-	if (s->words && word_reached(s->link, i->word, i->value))
-		word_wake(s->link, i->word, NULL, 0); /* the device has written it, and maybe gone on */
-	else
-		word_set(s->link, i->word, i->value, &i->piece, i->has_piece);
+	word_raise(s->link, i->word, i->value, &i->piece, i->has_piece); /* the device may have written it, and gone on */
 	ops->cuEventDestroy_v2(i->event);
 	free(i);
 }

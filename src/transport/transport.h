@@ -228,6 +228,9 @@ int word_wait(struct link *link, unsigned index, uint32_t value, int timeout_ms,
 /* Server.  Set the word and wake who sleeps on it; pieces of the down arena are there before it changes. */
 int word_set(struct link *link, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces);
 
+/* As word_set, but a word that has come further already, because somebody else (the GPU) writes it too, stays there. */
+int word_raise(struct link *link, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces);
+
 /* The word was written here by somebody else (the GPU): wake who sleeps on it; over TCP, as word_set of
  * the value it has. */
 int word_wake(struct link *link, unsigned index, const struct piece *pieces, unsigned npieces);

@@ -89,6 +89,18 @@ int word_set(struct link *l, unsigned index, uint32_t value, const struct piece 
 	return word_wake(l, index, pieces, npieces);
 }
 
+int word_raise(struct link *l, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces)
+{
+	uint32_t now;
+
+	if (index >= l->nwords || npieces > LINK_PIECES)
+		return -EINVAL;
+	now = load_ordered(&l->words[index].value);
+	while ((int32_t)(now - value) < 0 && !atomic_compare_exchange_weak(&l->words[index].value, &now, value))
+		;
+	return word_wake(l, index, pieces, npieces);
+}
+
 int word_wake(struct link *l, unsigned index, const struct piece *pieces, unsigned npieces)
 {
 	if (index >= l->nwords || npieces > LINK_PIECES)

@@ -12,7 +12,7 @@ static struct late nowhere; /* what failed without a context */
 static const _Atomic int *link_now; /* not 0: it is broken */
 static atomic_bool lost_told;
 
-__thread uint64_t call_context;
+__thread const _Atomic(uint64_t) *call_context;
 __thread struct late *call_here;
 static __thread struct lane *my_lane __attribute__((tls_model("initial-exec")));
 
@@ -113,6 +113,11 @@ CUresult call_late(void)
 	return call_late_in(call_here);
 }
 
+CUresult call_sticks(void)
+{
+	return call_here ? atomic_load_explicit(&call_here->sticks, memory_order_relaxed) : CUDA_SUCCESS;
+}
+
 void *call_reserve(struct lane *lane, size_t size)
 {
 	struct wire_request *r;
@@ -123,7 +128,7 @@ void *call_reserve(struct lane *lane, size_t size)
 	if (lane_reserve(lane, sizeof *r + size, &payload))
 		return NULL;
 	r = payload;
-	r->context = call_context;
+	r->context = call_context_id();
 	return r + 1;
 }
 

@@ -19,8 +19,13 @@ struct link *call_link(void);
 /* In a forked child, before it does anything else: lets go of the link, which stays its parent's. */
 void call_forget(void);
 
-/* The thread's current context, as the server knows it: goes with every call. */
-extern __thread uint64_t call_context __attribute__((tls_model("initial-exec")));
+/* The thread's current context (NULL: none), as the server knows it now: goes with every call. */
+extern __thread const _Atomic(uint64_t) *call_context __attribute__((tls_model("initial-exec")));
+
+static inline uint64_t call_context_id(void)
+{
+	return call_context ? atomic_load_explicit(call_context, memory_order_relaxed) : 0;
+}
 
 /* The thread's lane; NULL: the link is gone. */
 struct lane *call_lane(void);
@@ -85,6 +90,7 @@ extern __thread struct late *call_here __attribute__((tls_model("initial-exec"))
 /* One has failed since somebody last asked: its result, once, or ever after if it sticks.  CUDA_SUCCESS otherwise. */
 CUresult call_late(void);		      /* in the current context, or without one */
 CUresult call_late_in(struct late *l);
+CUresult call_sticks(void); /* what the current context answers to everything; nothing is told by this */
 
 /* ---- counting: GANGWAY_STATS (stats.c) ---- */
 

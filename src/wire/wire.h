@@ -24,6 +24,10 @@ struct wire_request {
 	uint64_t context; /* the calling thread's current one; 0: none */
 };
 
+/* What stands there for a context that has ended, and in a thread that runs a callback: such calls are not made. */
+#define WIRE_CONTEXT_ENDED    (~0ull - 1)
+#define WIRE_CONTEXT_CALLBACK (~0ull)
+
 /* First in every frame down. */
 struct wire_reply {
 	int32_t result;

@@ -218,6 +218,78 @@ static void windows(uint64_t d)
 	close(loose);
 }
 
+static CUresult change(uint64_t address, uint64_t size)
+{
+	struct {
+		struct wire_mirror head;
+		char bytes[64];
+	} up = {{.address = address, .size = size}, "changed"};
+
+	return post(WIRE_MIRROR_UP, &up, sizeof up.head + wire_pad(size), NULL, 0);
+}
+
+static CUresult mirror(uint64_t address, uint64_t size, bool variable)
+{
+	struct wire_mirror a = {.address = address, .size = size, .variable = variable};
+
+	return ask(WIRE_MIRROR, &a, sizeof a, NULL, 0);
+}
+
+/* Memory that both sides have: only what was mapped for it, and all of it as long as it is. */
+static void mirrors(uint64_t d)
+{
+	const uint64_t window = WINDOW, at = window + (8 << 20);
+	struct wire_host w = {.address = window, .size = WINDOW_SIZE}, own = {.address = at, .size = 1 << 16};
+
+	ask(WIRE_WINDOW, &w, sizeof w, NULL, 0); /* there may be one */
+	for (size_t i = 0; i < WILD; i++) {
+		CHECK(mirror(wild[i], 64, false) != CUDA_SUCCESS && mirror(wild[i], 64, true) != CUDA_SUCCESS);
+		CHECK(change(wild[i], 64) == CUDA_ERROR_INVALID_VALUE);
+	}
+	CHECK(mirror(d, 64, false) != CUDA_SUCCESS && mirror(d, 64, true) != CUDA_SUCCESS);
+	own.address = OUTSIDE;
+	CHECK(ask(WIRE_HOST_MAP, &own, sizeof own, NULL, 0) != CUDA_SUCCESS);
+	own.address = at;
+	CHECK(ask(WIRE_HOST_MAP, &own, sizeof own, NULL, 0) == CUDA_SUCCESS);
+	CHECK(mirror(at, (1 << 16) + 1, false) != CUDA_SUCCESS && mirror(at, 0, false) != CUDA_SUCCESS);
+	CHECK(mirror(at, UINT64_MAX - at + 1, false) != CUDA_SUCCESS && mirror(at, 64, true) != CUDA_SUCCESS);
+	CHECK(change(at, 64) == CUDA_ERROR_INVALID_VALUE);
+	CHECK(mirror(at + 4096, 4096, false) == CUDA_SUCCESS);
+	CHECK(mirror(at, 8192, false) != CUDA_SUCCESS && mirror(at + 8191, 1, false) != CUDA_SUCCESS);
+	CHECK(change(at + 4096, 64) == CUDA_SUCCESS && change(at + 8192 - 64, 64) == CUDA_SUCCESS);
+	CHECK(change(at + 4095, 64) == CUDA_ERROR_INVALID_VALUE && change(at + 8192 - 63, 64) == CUDA_ERROR_INVALID_VALUE);
+	CHECK(ask(WIRE_HOST_UNMAP, &own, sizeof own, NULL, 0) == CUDA_SUCCESS);
+	CHECK(change(at + 4096, 64) == CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Copies of a graph from and to bulk memory, and pieces of it that go with an event. */
+static void nodes(uint64_t d)
+{
+	static const uint64_t beyond[] = {64u << 20, (64u << 20) - 63, UINT64_MAX - 16, UINT64_MAX, 1ull << 63};
+	struct wire_cuGraphCreate create = {.present = 1};
+	struct wire_node_made made;
+	struct wire_node n;
+	uint64_t graph = 0;
+
+	CHECK(!ask(OP(cuGraphCreate), &create, sizeof create, &graph, sizeof graph));
+	for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+		CUDA_MEMCPY3D c = {.srcHost = (void *)(uintptr_t)beyond[i], .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = d,
+			.WidthInBytes = 64, .Height = 1, .Depth = 1};
+		n = (struct wire_node){.type = CU_GRAPH_NODE_TYPE_MEMCPY, .graph = graph};
+		n.u.copy = (struct wire_copy_node){.copy = c, .bulk = WIRE_COPY_FROM_BULK};
+		CHECK(ask(WIRE_NODE, &n, sizeof n, &made, sizeof made) == CUDA_ERROR_INVALID_VALUE);
+		c = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = d, .dstHost = (void *)(uintptr_t)beyond[i],
+			.WidthInBytes = 64, .Height = 1, .Depth = 1};
+		n.u.copy = (struct wire_copy_node){.copy = c, .bulk = WIRE_COPY_TO_BULK};
+		CHECK(ask(WIRE_NODE, &n, sizeof n, &made, sizeof made) == CUDA_ERROR_INVALID_VALUE);
+		n.u.copy.bulk = WIRE_COPY_PLAIN;
+		CHECK(ask(WIRE_NODE, &n, sizeof n, &made, sizeof made) == CUDA_ERROR_INVALID_VALUE);
+		n = (struct wire_node){.type = CU_GRAPH_NODE_TYPE_HOST, .graph = graph};
+		n.u.host = (struct wire_host_node){.id = 1, .offset = (uint32_t)beyond[i], .size = 64};
+		CHECK(ask(WIRE_NODE, &n, sizeof n, &made, sizeof made) == CUDA_ERROR_INVALID_VALUE);
+	}
+}
+
 static void objects(void)
 {
 	struct wire_texture t = {.resource.resType = CU_RESOURCE_TYPE_ARRAY};
@@ -357,10 +429,13 @@ static void nonsense(int which, uint64_t d)
 int main(int argc, char **argv)
 {
 	struct wire_cuDevicePrimaryCtxRetain retain = {.present = 1};
-	uint64_t d;
+	static _Atomic(uint64_t) current;
+	uint64_t d, context = 0;
 
 	start();
-	CHECK(!ask(OP(cuDevicePrimaryCtxRetain), &retain, sizeof retain, &call_context, sizeof call_context));
+	CHECK(!ask(OP(cuDevicePrimaryCtxRetain), &retain, sizeof retain, &context, sizeof context));
+	current = context;
+	call_context = &current;
 	d = device_memory(4096);
 	if (argc > 1) {
 		nonsense(atoi(argv[1]), d);
@@ -370,6 +445,8 @@ int main(int argc, char **argv)
 	blocks(d);
 	if (link_peer(call_link())->local)
 		windows(d);
+	mirrors(d);
+	nodes(d);
 	objects();
 	images();
 	for (int i = 0; i < 9; i++) { /* each with a session of its own */

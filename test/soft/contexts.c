@@ -7,7 +7,8 @@
 #include <unistd.h>
 #include "engine.h"
 
-static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{ ret; }\n";
+static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{ ret; }\n"
+			  ".visible .entry wild()\n{ .reg .u64 %a; mov.u64 %a, 16; st.global.u32 [%a], 1; ret; }\n";
 
 static void stack(void)
 {
@@ -55,7 +56,12 @@ static void primary(void)
 	unsigned flags;
 	int active = -1;
 
+#ifdef APPLICATION
+	OK(soft_cuDevicePrimaryCtxRetain(&early, 0)); /* its handle stays the same */
+	OK(soft_cuDevicePrimaryCtxRelease_v2(0));
+#else
 	OK(soft_primary_handle(&early, 0));
+#endif
 	OK(soft_cuDevicePrimaryCtxGetState(0, &flags, &active));
 	CHECK_EQ(active, 0);
 	OK(soft_cuCtxSetCurrent(early)); /* runtimes do so before they retain it */
@@ -149,13 +155,15 @@ static void destroyed_elsewhere(void)
 	pthread_join(t, NULL);
 }
 
+#ifndef APPLICATION
 static CUresult fails(const struct image_kernel *k, const struct launch *l)
 {
 	(void)k, (void)l;
 	return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
+#endif
 
-static int told;
+static _Atomic int told;
 
 static void tell(CUstream s, CUresult status, void *arg)
 {
@@ -179,10 +187,10 @@ static void sticky(void)
 
 	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
 	OK(soft_cuModuleLoadData(&m, ptx));
-	OK(soft_cuModuleGetFunction(&f, m, "k"));
+	OK(soft_cuModuleGetFunction(&f, m, "wild"));
 	OK(soft_cuStreamCreate(&s, 0));
 	OK(soft_cuMemAlloc_v2(&p, 16));
-	test_launch_fn = fails;
+	kernels_do(fails);
 	OK(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL)); /* an asynchronous failure */
 	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK_EQ(soft_cuMemAlloc_v2(&p, 16), CUDA_ERROR_ILLEGAL_ADDRESS); /* and it sticks */
@@ -199,21 +207,23 @@ static void sticky(void)
 	/* What is queued behind the failure does not run; a callback does, and is told. */
 	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
 	OK(soft_cuModuleLoadData(&m, ptx));
-	OK(soft_cuModuleGetFunction(&f, m, "k"));
+	OK(soft_cuModuleGetFunction(&f, m, "wild"));
 	OK(soft_cuStreamCreate(&s, 0));
-	CUevent gate;
-	OK(soft_cuEventCreate(&gate, 0));
+	CUstream opens;
+	OK(soft_cuStreamCreate(&opens, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuMemAlloc_v2(&p, 16));
 	OK(soft_cuMemsetD32_v2(p, 0, 1));
 	OK(soft_cuStreamWaitValue32_v2(s, p, 1, CU_STREAM_WAIT_VALUE_EQ));
 	OK(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL));
 	OK(soft_cuLaunchHostFunc(s, never, &called));
 	OK(soft_cuStreamAddCallback(s, tell, NULL, 0));
-	*(volatile _Atomic int *)(uintptr_t)p = 1;
+	OK(soft_cuStreamWriteValue32_v2(opens, p, 1, 0)); /* and from then on anything may fail */
 	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK(!called);
+	for (int i = 0; i < 100000 && !told; i++) /* who waits may hear of the error first */
+		usleep(100);
 	CHECK_EQ(told, CUDA_ERROR_ILLEGAL_ADDRESS);
-	test_launch_fn = NULL;
+	kernels_do(NULL);
 	OK(soft_cuCtxDestroy_v2(ctx));
 }
 
@@ -295,6 +305,7 @@ static void devices(void)
 	CHECK_EQ(strlen(text), 3);
 }
 
+#ifndef APPLICATION
 /* Whoever keeps things per context is told while the context can still be used. */
 static int endings;
 static CUcontext ended;
@@ -348,10 +359,16 @@ static void nothing_visible(void)
 	CHECK_EQ(status, 0);
 }
 
+#endif
+
 int main(void)
 {
+#ifdef APPLICATION
+	OK(soft_cuInit(0));
+#else
 	nothing_visible();
 	OK(soft_open(&test_engine, &(struct soft_config){.devices = 2, .context_ending = ending}));
+#endif
 	devices();
 	stack();
 	primary();
@@ -360,6 +377,8 @@ int main(void)
 	sticky();
 	callbacks();
 	settings();
+#ifndef APPLICATION
 	being_told();
+#endif
 	return RESULT();
 }

@@ -9,7 +9,8 @@ enum { GATES = 0, ORDER = 4 * IDS, COUNTS = 8 * IDS, NOW = 12 * IDS, COUNTER = 1
 
 static char ptx[8192];
 static CUdeviceptr state;
-static CUstream aside; /* ours, while theirs wait */
+static CUcontext watcher; /* ours, while theirs waits or has failed */
+static CUstream aside;
 
 #define STEP(name) \
 	".visible .entry " name "(.param .u32 id, .param .u64 ptr)\n" \
@@ -42,11 +43,13 @@ static uint32_t word(size_t at, const uint32_t *set)
 	uint32_t value = 0;
 
 	OK(cuThreadExchangeStreamCaptureMode(&mode));
+	OK(cuCtxPushCurrent_v2(watcher));
 	if (set)
 		OK(cuMemcpyHtoDAsync_v2(state + at, set, 4, aside));
 	else
 		OK(cuMemcpyDtoHAsync_v2(&value, state + at, 4, aside));
 	OK(cuStreamSynchronize(aside));
+	OK(cuCtxPopCurrent_v2(NULL));
 	OK(cuThreadExchangeStreamCaptureMode(&mode));
 	return value;
 }
@@ -78,14 +81,18 @@ static inline void count_down(int from)
 
 static inline void forget(void)
 {
+	OK(cuCtxPushCurrent_v2(watcher));
 	OK(cuMemsetD8Async(state, 0, STATE, aside));
 	OK(cuStreamSynchronize(aside));
+	OK(cuCtxPopCurrent_v2(NULL));
 }
 
 static inline void make_kernels(void)
 {
 	OK(cuMemAlloc_v2(&state, STATE));
+	OK(cuCtxCreate_v2(&watcher, 0, 0));
 	OK(cuStreamCreate(&aside, CU_STREAM_NON_BLOCKING));
+	OK(cuCtxPopCurrent_v2(NULL));
 	snprintf(ptx, sizeof ptx, text, (unsigned long long)state);
 	forget();
 }

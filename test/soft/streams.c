@@ -4,53 +4,94 @@
  */
 #include <pthread.h>
 #include <unistd.h>
+#ifdef APPLICATION
+#include "graphs.h"
+
+/* A kernel that waits at its gate, if that is shut, then writes down when it ran. */
+static void submit(CUstream stream, int id)
+{
+	launch_step(stream, id, 0);
+}
+
+static void prepare(void)
+{
+	make_kernels();
+	OK(soft_cuModuleLoadData(&module, ptx));
+	OK(soft_cuModuleGetFunction(&f_step, module, "step"));
+}
+#else
 #include "backend/soft/soft.h"
 #include "engine.h"
 
-/* A command that waits at a gate, then writes down when it ran. */
-static _Atomic int clock_now;
+/* A command that waits at its gate, if that is shut, then writes down when it ran. */
+#define IDS 256
 
-struct step {
-	atomic_bool *gate;
-	_Atomic int *when;
-};
+static CUcontext ctx;
+static atomic_bool gates[IDS]; /* shut */
+static _Atomic int stamps[IDS], now;
+
+static void shut(int id)
+{
+	atomic_store(&gates[id], true);
+}
+
+static void open_gate(int id)
+{
+	atomic_store(&gates[id], false);
+}
+
+static int when(int id)
+{
+	return stamps[id];
+}
+
+static void forget(void)
+{
+	for (int i = 0; i < IDS; i++)
+		stamps[i] = gates[i] = 0;
+}
 
 static CUresult run_step(struct command *c)
 {
-	struct step *s = c->data;
+	int id = *(int *)c->data;
 
-	while (s->gate && !atomic_load(s->gate))
+	while (atomic_load(&gates[id]))
 		usleep(100);
-	if (s->when)
-		atomic_store(s->when, atomic_fetch_add(&clock_now, 1) + 1);
+	atomic_store(&stamps[id], atomic_fetch_add(&now, 1) + 1);
 	return CUDA_SUCCESS;
 }
 
 static const struct command_ops step_ops = {COMMAND_OTHER, run_step, NULL, false};
 
-static void submit(CUstream stream, atomic_bool *gate, _Atomic int *when)
+static void submit(CUstream stream, int id)
 {
 	struct stream *s;
-	struct command *c = command_create(&step_ops, sizeof(struct step));
+	struct command *c = command_create(&step_ops, sizeof id);
 
-	*(struct step *)c->data = (struct step){gate, when};
+	*(int *)c->data = id;
 	OK(stream_enter(stream, &s));
 	OK(stream_submit(s, c, NULL));
 	object_put(s);
 }
 
+static void prepare(void)
+{
+}
+#endif
+
+enum { A = 1, B, C, D, E };
+
 static void order_in_a_stream(void)
 {
-	enum { N = 500 };
-	static _Atomic int when[N];
 	CUstream s;
 
+	forget();
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	for (int i = 0; i < N; i++)
-		submit(s, NULL, &when[i]);
+	for (int i = 0; i < IDS; i++)
+		submit(s, i);
 	OK(soft_cuStreamSynchronize(s));
-	for (int i = 1; i < N; i++)
-		CHECK(atomic_load(&when[i]) > atomic_load(&when[i - 1]));
+	for (int i = 1; i < IDS; i++)
+		CHECK(when(i) > when(i - 1));
 	OK(soft_cuStreamDestroy_v2(s));
 	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(soft_cuStreamDestroy_v2(s), CUDA_ERROR_INVALID_HANDLE);
@@ -58,20 +99,20 @@ static void order_in_a_stream(void)
 
 static void side_by_side(void)
 {
-	atomic_bool gate = false;
-	_Atomic int a = 0, b = 0;
 	CUstream s1, s2;
 
+	forget();
 	OK(soft_cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
-	submit(s1, &gate, &a);
-	submit(s2, NULL, &b);
+	shut(A);
+	submit(s1, A);
+	submit(s2, B);
 	OK(soft_cuStreamSynchronize(s2));
-	CHECK(b && !a);
+	CHECK(when(B) && !when(A));
 	CHECK_EQ(soft_cuStreamQuery(s1), CUDA_ERROR_NOT_READY);
-	atomic_store(&gate, true);
+	open_gate(A);
 	OK(soft_cuCtxSynchronize());
-	CHECK(a);
+	CHECK(when(A));
 	OK(soft_cuStreamQuery(s1));
 	OK(soft_cuStreamDestroy_v2(s1));
 	OK(soft_cuStreamDestroy_v2(s2));
@@ -79,30 +120,30 @@ static void side_by_side(void)
 
 static void events(void)
 {
-	atomic_bool gate = false;
-	_Atomic int a = 0, b = 0;
 	CUstream s1, s2;
 	CUevent e, e2;
 	float ms = -1;
 
+	forget();
 	OK(soft_cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuEventCreate(&e, 0));
 	OK(soft_cuEventCreate(&e2, 0));
 	OK(soft_cuEventQuery(e)); /* never recorded: complete */
 	CHECK_EQ(soft_cuEventElapsedTime_v2(&ms, e, e2), CUDA_ERROR_INVALID_HANDLE);
-	submit(s1, &gate, &a);
+	shut(A);
+	submit(s1, A);
 	OK(soft_cuEventRecord(e, s1));
 	OK(soft_cuStreamWaitEvent(s2, e, 0));
-	submit(s2, NULL, &b);
+	submit(s2, B);
 	OK(soft_cuEventRecord(e2, s2));
 	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY);
 	CHECK_EQ(soft_cuEventElapsedTime_v2(&ms, e, e2), CUDA_ERROR_NOT_READY);
 	usleep(2000);
-	CHECK(!b);
-	atomic_store(&gate, true);
+	CHECK(!when(B));
+	open_gate(A);
 	OK(soft_cuEventSynchronize(e2));
-	CHECK(a && b > a);
+	CHECK(when(A) && when(B) > when(A));
 	OK(soft_cuEventElapsedTime_v2(&ms, e, e2));
 	CHECK(ms >= 0 && ms < 10000);
 	OK(soft_cuEventDestroy_v2(e));
@@ -115,29 +156,30 @@ static void events(void)
 
 static void legacy(void)
 {
-	atomic_bool gate = false, gate2 = false;
-	_Atomic int a = 0, b = 0, c = 0, d = 0, e = 0;
 	CUstream blocking, other, free_running;
 
+	forget();
 	OK(soft_cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
 	OK(soft_cuStreamCreate(&other, CU_STREAM_DEFAULT));
 	OK(soft_cuStreamCreate(&free_running, CU_STREAM_NON_BLOCKING));
-	submit(blocking, &gate, &a);
-	submit(NULL, NULL, &b);         /* waits for blocking */
-	submit(other, NULL, &c);        /* waits for the legacy stream */
-	submit(free_running, NULL, &d); /* waits for nobody */
-	submit(CU_STREAM_PER_THREAD, &gate2, &e);
+	shut(A);
+	shut(E);
+	submit(blocking, A);
+	submit(NULL, B);         /* waits for blocking */
+	submit(other, C);        /* waits for the legacy stream */
+	submit(free_running, D); /* waits for nobody */
+	submit(CU_STREAM_PER_THREAD, E);
 	OK(soft_cuStreamSynchronize(free_running));
-	CHECK(d && !a && !b && !c);
+	CHECK(when(D) && !when(A) && !when(B) && !when(C));
 	CHECK_EQ(soft_cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
 	CHECK_EQ(soft_cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
-	atomic_store(&gate, true);
+	open_gate(A);
 	OK(soft_cuStreamSynchronize(other));
-	CHECK(a && b > a && c > b);
-	CHECK(!e);
-	atomic_store(&gate2, true);
+	CHECK(when(A) && when(B) > when(A) && when(C) > when(B));
+	CHECK(!when(E));
+	open_gate(E);
 	OK(soft_cuStreamSynchronize(NULL)); /* waits for the per-thread stream, too */
-	CHECK(e);
+	CHECK(when(E));
 	OK(soft_cuStreamDestroy_v2(blocking));
 	OK(soft_cuStreamDestroy_v2(other));
 	OK(soft_cuStreamDestroy_v2(free_running));
@@ -146,25 +188,25 @@ static void legacy(void)
 /* An event of a whole context waits for all its streams; a context that waits holds up all of them. */
 static void whole_context(void)
 {
-	atomic_bool gate = false;
-	_Atomic int a = 0, b = 0;
 	CUstream s1, s2;
 	CUevent e;
 
+	forget();
 	OK(soft_cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
-	submit(s1, &gate, &a);
+	shut(A);
+	submit(s1, A);
 	OK(soft_cuCtxRecordEvent(NULL, e));
 	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY);
 	OK(soft_cuCtxWaitEvent(NULL, e));
-	submit(s2, NULL, &b);
+	submit(s2, B);
 	usleep(2000);
-	CHECK(!b);
+	CHECK(!when(B));
 	CHECK_EQ(soft_cuStreamQuery(s2), CUDA_ERROR_NOT_READY);
-	atomic_store(&gate, true);
+	open_gate(A);
 	OK(soft_cuStreamSynchronize(s2));
-	CHECK(a && b > a);
+	CHECK(when(A) && when(B) > when(A));
 	OK(soft_cuEventSynchronize(e));
 	OK(soft_cuEventDestroy_v2(e));
 	OK(soft_cuStreamDestroy_v2(s1));
@@ -172,28 +214,31 @@ static void whole_context(void)
 }
 
 /* Freeing waits for what may still use the memory: programs launch and free without a word between. */
-static atomic_bool free_gate;
+static CUcontext shared;
 
 static void *open_later(void *arg)
 {
+	OK(soft_cuCtxSetCurrent(shared));
 	usleep(20000);
-	atomic_store(&free_gate, true);
+	open_gate(A);
 	return arg;
 }
 
 static void free_waits(void)
 {
-	_Atomic int ran = 0;
 	CUdeviceptr p;
 	CUstream s;
 	pthread_t t;
 
+	forget();
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuMemAlloc_v2(&p, 64));
-	submit(s, &free_gate, &ran);
+	OK(soft_cuCtxGetCurrent(&shared));
+	shut(A);
+	submit(s, A);
 	pthread_create(&t, NULL, open_later, NULL);
 	OK(soft_cuMemFree_v2(p));
-	CHECK(ran);
+	CHECK(when(A));
 	pthread_join(t, NULL);
 	OK(soft_cuStreamDestroy_v2(s));
 }
@@ -227,39 +272,37 @@ static void attributes(void)
 static void many_blocked(void)
 {
 	enum { N = 40 };
-	static atomic_bool gate[N];
 	CUstream s[N];
 
+	forget();
 	for (int i = 0; i < N; i++) {
 		OK(soft_cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
-		submit(s[i], &gate[i], NULL);
+		shut(i);
+		submit(s[i], i);
 	}
 	for (int i = N - 1; i >= 0; i--) {
-		atomic_store(&gate[i], true);
+		open_gate(i);
 		OK(soft_cuStreamSynchronize(s[i]));
 		OK(soft_cuStreamDestroy_v2(s[i]));
 	}
 }
 
-static CUcontext shared;
-
 static void *hammer(void *arg)
 {
-	_Atomic int x = 0;
+	int id = (int)(intptr_t)arg;
 	CUstream s;
 	CUevent e;
 
-	(void)arg;
 	OK(soft_cuCtxSetCurrent(shared));
 	OK(soft_cuStreamCreate(&s, CU_STREAM_DEFAULT));
 	OK(soft_cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 	for (int i = 0; i < 200; i++) {
-		submit(s, NULL, &x);
+		submit(s, id);
 		OK(soft_cuEventRecord(e, s));
 		OK(soft_cuStreamWaitEvent(CU_STREAM_PER_THREAD, e, 0));
-		submit(CU_STREAM_PER_THREAD, NULL, &x);
+		submit(CU_STREAM_PER_THREAD, id);
 		if (i % 16 == 0)
-			submit(NULL, NULL, &x);
+			submit(NULL, id);
 		if (i % 7 == 0)
 			OK(soft_cuEventSynchronize(e));
 	}
@@ -274,22 +317,24 @@ static void threads(void)
 	pthread_t t[8];
 
 	OK(soft_cuCtxGetCurrent(&shared));
+	forget();
 	for (int i = 0; i < 8; i++)
-		pthread_create(&t[i], NULL, hammer, NULL);
+		pthread_create(&t[i], NULL, hammer, (void *)(intptr_t)i);
 	for (int i = 0; i < 8; i++)
 		pthread_join(t[i], NULL);
 }
 
 int main(void)
 {
-	CUcontext ctx;
-
+#ifndef APPLICATION /* libcuda.so.1 opens its device by itself */
 	CHECK_EQ(soft_cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
+#endif
 	OK(soft_open(&test_engine, NULL));
 	OK(soft_cuInit(0));
 	CHECK_EQ(soft_cuInit(1), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuCtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT);
 	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
+	prepare();
 	order_in_a_stream();
 	side_by_side();
 	events();

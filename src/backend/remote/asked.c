@@ -11,7 +11,7 @@ CUresult remote_cuCtxGetLimit(size_t *value, CUlimit limit)
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!c)
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	if (i < 16 && c->limits_known >> i & 1) {
 		*value = c->limits[i];
 		return CUDA_SUCCESS;
@@ -42,7 +42,7 @@ CUresult remote_cuCtxGetStreamPriorityRange(int *least, int *greatest)
 	int low, high;
 
 	if (!c)
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	if (!atomic_load_explicit(&c->priorities_known, memory_order_acquire)) {
 		r = call_cuCtxGetStreamPriorityRange(&low, &high);
 		if (r)

@@ -65,9 +65,9 @@ CUresult remote_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 /* Waiting for a captured stream makes the capture invalid, at the server as here. */
 static void spoil(struct stream *s)
 {
-	uint64_t mine = call_context;
+	const _Atomic(uint64_t) *mine = call_context;
 
-	call_context = s->ctx->id;
+	call_context = &s->ctx->wire;
 	call_cuStreamSynchronize((CUstream)(uintptr_t)s->id);
 	call_context = mine;
 }

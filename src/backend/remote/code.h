@@ -61,6 +61,8 @@ struct function {
 	_Atomic(bool) gone;
 	_Atomic(struct info *) info; /* NULL: not yet asked */
 	_Atomic(char *) name;
+	struct context *home;		      /* of its module, when that had ended so often; NULL: a kernel */
+	uint32_t home_ended;
 	uint64_t owner;			      /* its library's handle, or module's number; 0: not known */
 	struct function *next;		      /* of the same owner */
 	struct function *twins, *next_twin;   /* a kernel's functions */
@@ -78,6 +80,13 @@ struct function *function_record(uint64_t id);
 struct function *function_find(CUfunction f, CUresult *why);
 /* One that its module or library has just named; it belongs to the owner's list. */
 CUresult function_named(uint64_t id, const char *name, uint64_t owner, struct function **list);
+void function_lives(uint64_t id, struct context *home, uint32_t ended);
+/* It can run there. */
+static inline bool function_fits(const struct function *f, const struct context *c)
+{
+	return !f->home || (f->home == c && f->home_ended == c->times);
+}
+
 /* The owner is gone. */
 void functions_drop(struct function *list);
 

@@ -19,6 +19,11 @@ struct context *context_current(void)
 	return depth ? stack[depth - 1] : NULL;
 }
 
+CUresult context_none(void)
+{
+	return call_context_id() == WIRE_CONTEXT_CALLBACK ? CUDA_ERROR_NOT_PERMITTED : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 struct context *context_find(CUcontext handle)
 {
 	return handle ? record_find((uintptr_t)handle, HANDLE_CUcontext) : context_current();
@@ -26,7 +31,7 @@ struct context *context_find(CUcontext handle)
 
 static void now_current(struct context *c)
 {
-	call_context = c ? c->id : 0;
+	call_context = c ? &c->wire : NULL;
 	call_here = c ? &c->late : NULL;
 }
 
@@ -67,6 +72,14 @@ static void give_word(struct context *c)
 
 /* ---- making ---- */
 
+/* Nobody can use a primary context that is not retained, nor one that is destroyed. */
+static void set_active(struct context *c, bool active)
+{
+	c->late.sticks = active ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	c->wire = active ? c->id : WIRE_CONTEXT_ENDED;
+	c->times += !active;
+}
+
 static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool primary)
 {
 	static atomic_ullong numbers;
@@ -74,7 +87,9 @@ static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool prim
 
 	if (!c)
 		return NULL;
-	*c = (struct context){.id = id, .device = dev, .flags = flags, .primary = primary};
+	*c = (struct context){.id = id, .wire = id, .device = dev, .flags = flags, .primary = primary};
+	if (primary)
+		set_active(c, false);
 	c->number = atomic_fetch_add(&numbers, 1) + 1;
 	pthread_mutex_init(&c->lock, NULL);
 	list_init(&c->streams);
@@ -115,7 +130,8 @@ CUresult remote_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	if (r)
 		return r;
 	pthread_mutex_lock(&primary_lock);
-	primaries[dev].retained++;
+	if (!primaries[dev].retained++)
+		set_active(primaries[dev].ctx, true);
 	pthread_mutex_unlock(&primary_lock);
 	return CUDA_SUCCESS;
 }
@@ -131,9 +147,12 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	pthread_mutex_lock(&primary_lock);
 	c = primaries[dev].ctx;
 	pthread_mutex_unlock(&primary_lock);
-	if (!c)
-		return CUDA_SUCCESS;
+	if (!c || context_ended(c))
+		return CUDA_SUCCESS; /* not active: nothing to lose */
 	remote.ending((CUcontext)(uintptr_t)c->id);
+	pthread_mutex_lock(&primary_lock);
+	primaries[dev].retained = 0;
+	pthread_mutex_unlock(&primary_lock);
 	captures_drop(c);
 	memory_forget(c->id);
 	leave_word(c);
@@ -144,8 +163,8 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	if (!r)
 		r = call_cuDevicePrimaryCtxRetain(&handle, dev);
 	give_word(c);
-	c->late.sticks = CUDA_SUCCESS;
 	take_word(c);
+	set_active(c, false);
 	return r;
 }
 
@@ -160,7 +179,9 @@ CUresult remote_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 		pthread_mutex_unlock(&primary_lock);
 		return CUDA_ERROR_INVALID_CONTEXT;
 	}
-	last = !--primaries[dev].retained;
+	last = primaries[dev].retained == 1;
+	if (!last)
+		primaries[dev].retained--;
 	pthread_mutex_unlock(&primary_lock);
 	return last ? remote_cuDevicePrimaryCtxReset_v2(dev) : CUDA_SUCCESS;
 }
@@ -243,6 +264,7 @@ CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 	memory_forget(c->id);
 	leave_word(c);
 	r = call_cuCtxDestroy_v2(ctx);
+	set_active(c, false);
 	give_word(c);
 	streams_gone(c, true);
 	keep(c);
@@ -381,8 +403,11 @@ static CUresult settle(struct context *c, bool captured)
 
 static CUresult synchronize(struct context *c)
 {
-	CUresult r = c ? capture_forbids_in(c) : CUDA_ERROR_INVALID_CONTEXT;
+	CUresult r;
 
+	if (!c)
+		return context_none();
+	r = context_ended(c) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : capture_forbids_in(c);
 	if (!r)
 		r = settle(c, true);
 	return r ? r : call_late_in(&c->late);
@@ -393,7 +418,7 @@ void context_quiet(void)
 {
 	struct context *c = context_current();
 
-	if (c)
+	if (c && !context_ended(c))
 		settle(c, false);
 }
 
@@ -413,4 +438,33 @@ CUresult remote_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 		return CUDA_ERROR_INVALID_VALUE;
 	*mode = CU_MODULE_LAZY_LOADING;
 	return CUDA_SUCCESS;
+}
+
+void context_posted(struct context *c)
+{
+	pthread_mutex_lock(&c->lock);
+	list_each(l, &c->streams)
+		stream_posted(container_of(l, struct stream, link));
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- events of a whole context ---- */
+
+CUresult remote_cuCtxRecordEvent(CUcontext ctx, CUevent event)
+{
+	CUresult r = call_cuCtxRecordEvent(ctx, event);
+
+	if (!r)
+		event_foreign(event);
+	return r;
+}
+
+CUresult remote_cuCtxWaitEvent(CUcontext ctx, CUevent event)
+{
+	struct context *c = context_find(ctx);
+	CUresult r = call_cuCtxWaitEvent(ctx, event);
+
+	if (!r && c)
+		context_posted(c);
+	return r;
 }

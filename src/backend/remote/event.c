@@ -10,6 +10,8 @@
 struct event {
 	struct shelved shelved;
 	uint64_t id;
+	struct context *ctx; /* made in, when that had ended so often */
+	uint32_t ended;
 	unsigned flags;
 	pthread_mutex_t lock;
 	bool foreign;	       /* recorded by a graph, or by another process */
@@ -95,9 +97,12 @@ static void reached(struct event *e, uint64_t times)
 
 /* ---- beginning and end ---- */
 
+/* One that went with its context is none. */
 static struct event *find(CUevent handle)
 {
-	return record_find((uintptr_t)handle, HANDLE_CUevent);
+	struct event *e = record_find((uintptr_t)handle, HANDLE_CUevent);
+
+	return e && (!e->ctx || e->ctx->times == e->ended) ? e : NULL;
 }
 
 static CUresult add(CUevent handle, unsigned flags, bool foreign)
@@ -110,6 +115,8 @@ static CUresult add(CUevent handle, unsigned flags, bool foreign)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&e->lock);
 	e->id = (uintptr_t)handle;
+	e->ctx = context_current();
+	e->ended = e->ctx ? e->ctx->times : 0;
 	e->flags = flags;
 	e->foreign = foreign;
 	e->over = false;

@@ -84,6 +84,18 @@ CUresult function_named(uint64_t id, const char *name, uint64_t owner, struct fu
 	return CUDA_SUCCESS;
 }
 
+void function_lives(uint64_t id, struct context *home, uint32_t ended)
+{
+	struct function *f = function_record(id);
+
+	pthread_mutex_lock(&lock);
+	if (f && !f->kernel && !f->home) {
+		f->home_ended = ended;
+		f->home = home;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 /* ---- twins: a kernel and its functions, one a context ---- */
 
 /* Lock held, for all of these. */
@@ -320,7 +332,7 @@ CUresult remote_cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	if (!f || !f->kernel)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!c)
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	twin = f->twin;
 	if (twin && f->twin_context == c->id && f->twin_epoch == code_epoch && !twin->gone) {
 		*function = (CUfunction)(uintptr_t)twin->id;

@@ -204,7 +204,7 @@ static CUresult allocate(size_t size, unsigned flags, enum host_kind kind, uint6
 	CUresult r;
 
 	if (!context_current())
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	if (size > machine_memory())
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = capture_unsafe();
@@ -319,7 +319,7 @@ static CUresult quiet(uint64_t address, enum host_kind kind)
 	CUresult r;
 
 	if (!context_current())
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	r = capture_unsafe();
 	if (r)
 		return r;

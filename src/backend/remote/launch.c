@@ -103,6 +103,8 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 	if (!f)
 		return r;
 	i = f->info;
+	if (!function_fits(f, s->ctx))
+		return CUDA_ERROR_INVALID_HANDLE;
 	if (!fits(s->ctx, i, shape))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (shape->together && !all_at_once(s->ctx, func, shape))

@@ -81,7 +81,7 @@ static bool location_of(CUdevice dev, CUmemLocation *l)
 CUresult remote_cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice, CUmemLocation location)
 {
 	if (!context_current())
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY || !location_ok(&location))
 		return CUDA_ERROR_INVALID_VALUE;
 	return change(addr, size, advice, location);
@@ -209,7 +209,7 @@ CUresult remote_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_
 	CUresult r = CUDA_SUCCESS;
 
 	if (!context_current())
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	if (!data || !sizes || !attributes || !n || !find(addr, size, &h))
 		return CUDA_ERROR_INVALID_VALUE;
 	s = look(&h, addr, size);

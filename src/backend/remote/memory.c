@@ -43,7 +43,7 @@ void memory_note(uint64_t address, size_t size, enum range_kind kind)
 	r->node.key = address;
 	r->size = size;
 	r->kind = kind;
-	r->context = call_context;
+	r->context = call_context_id();
 	pthread_rwlock_wrlock(&lock);
 	make_way(address, size);
 	map_insert(&ranges, &r->node);
@@ -72,7 +72,7 @@ bool memory_drop(uint64_t address, enum range_kind kind)
 
 bool memory_remove(uint64_t address)
 {
-	return memory_drop(address, RANGE_ALLOC) || memory_drop(address, RANGE_IMPORTED);
+	return memory_drop(address, RANGE_ALLOC) || memory_drop(address, RANGE_POOL) || memory_drop(address, RANGE_IMPORTED);
 }
 
 bool memory_of_graph(uint64_t address)
@@ -93,6 +93,7 @@ static enum known known_in(const struct range *r, uint64_t address, size_t size)
 {
 	switch (r->kind) {
 	case RANGE_ALLOC:
+	case RANGE_POOL:
 	case RANGE_GRAPH:
 		return size <= r->size - (address - r->node.key) ? KNOWN_GOOD : KNOWN_BAD;
 	case RANGE_GLOBAL:
@@ -176,6 +177,7 @@ CUresult remote_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t widt
 	return r;
 }
 
+/* As CUDA does: nothing may still be using it.  Waited for here, the server's one dispatcher need not wait. */
 CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 {
 	CUresult r = dptr ? capture_unsafe() : CUDA_SUCCESS;
@@ -185,6 +187,15 @@ CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 	if (memory_of_graph(dptr)) { /* which may have freed it */
 		r = call_cuMemFree_v2(dptr);
 		return r ? r : call_flush();
+	}
+	context_quiet();
+	r = call_sticks();
+	if (r)
+		return r;
+	if (memory_drop(dptr, RANGE_POOL)) {
+		r = call_cuMemFree_v2(dptr);
+		context_posted(context_current()); /* the next one who waits lets the pool give it back */
+		return r;
 	}
 	if (memory_remove(dptr))
 		return call_cuMemFree_v2(dptr);
@@ -201,7 +212,7 @@ static CUresult allocated(CUresult r, CUdeviceptr *dptr, size_t size, CUstream h
 	if (r)
 		return r;
 	s = stream_find(handle, &unused);
-	memory_note(*dptr, size, s && s->capturing ? RANGE_GRAPH : RANGE_ALLOC);
+	memory_note(*dptr, size, s && s->capturing ? RANGE_GRAPH : RANGE_POOL);
 	if (s)
 		stream_posted(s);
 	return CUDA_SUCCESS;
@@ -223,6 +234,8 @@ CUresult remote_cuMemFreeAsync(CUdeviceptr dptr, CUstream handle)
 
 	if (!stream_find(handle, &r))
 		return r;
+	if (!dptr)
+		return CUDA_SUCCESS;
 	if (memory_of_graph(dptr)) { /* which may have freed it */
 		r = call_cuMemFreeAsync(dptr, handle);
 		return r ? r : call_flush();
@@ -242,4 +255,16 @@ CUresult remote_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdevic
 	if (size)
 		*size = info.size;
 	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuArrayDestroy(CUarray array)
+{
+	context_quiet();
+	return call_cuArrayDestroy(array);
+}
+
+CUresult remote_cuMipmappedArrayDestroy(CUmipmappedArray array)
+{
+	context_quiet();
+	return call_cuMipmappedArrayDestroy(array);
 }

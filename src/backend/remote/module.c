@@ -5,6 +5,8 @@
 
 struct module {
 	uint64_t id;
+	struct context *ctx; /* loaded in, when that had ended so often */
+	uint32_t ended;
 	struct function *functions;
 	struct global *globals;
 };
@@ -16,6 +18,8 @@ static CUresult load(CUmodule *module, const struct image *im, const struct opti
 
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	m->ctx = context_current();
+	m->ended = m->ctx->times;
 	r = upload_load(im, WIRE_MODULE, o, &m->id);
 	if (!r && !record_put(m->id, m))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -37,7 +41,7 @@ CUresult remote_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned
 	if (!module || !image || (n && (!option || !value)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!context_current())
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	if (image_init_local(&im, image))
 		return CUDA_ERROR_INVALID_IMAGE;
 	r = load(module, &im, &o);
@@ -66,7 +70,7 @@ CUresult remote_cuModuleLoad(CUmodule *module, const char *path)
 	if (!module)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!context_current())
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	r = upload_file(path, &bytes, &size);
 	if (r)
 		return r;
@@ -106,7 +110,10 @@ CUresult remote_cuModuleGetFunction(CUfunction *f, CUmodule module, const char *
 
 	if (r)
 		return r;
-	return function_named((uintptr_t)*f, name, (uintptr_t)module, m ? &m->functions : &unowned);
+	r = function_named((uintptr_t)*f, name, (uintptr_t)module, m ? &m->functions : &unowned);
+	if (!r && m)
+		function_lives((uintptr_t)*f, m->ctx, m->ended);
+	return r;
 }
 
 static CUresult ask_global(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)

@@ -93,7 +93,7 @@ CUresult remote_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 	CUresult r;
 
 	if (!context_current())
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	if (!p || !size || flags & ~REGISTER_FLAGS || to <= from)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (hostmem_find((uintptr_t)p, &known))

@@ -76,6 +76,8 @@ struct stream;
 struct context {
 	struct context *next_ended;
 	uint64_t id;
+	_Atomic(uint32_t) times; /* how often it has ended: what was made in it before is gone */
+	_Atomic(uint64_t) wire; /* the same, or WIRE_CONTEXT_ENDED: destroyed, or a primary one that nobody retains */
 	CUdevice device;
 	bool primary;
 	unsigned flags;
@@ -92,8 +94,16 @@ struct context {
 	int least, greatest;
 };
 
-struct context *context_current(void); /* or NULL */
+struct context *context_current(void); /* or NULL: */
+CUresult context_none(void);	       /* what to answer then */
+
+static inline bool context_ended(const struct context *c)
+{
+	return atomic_load_explicit(&c->wire, memory_order_relaxed) == WIRE_CONTEXT_ENDED;
+}
+
 struct context *context_find(CUcontext ctx);
+void context_posted(struct context *c); /* something was posted that all its streams may have to do with */
 void context_quiet(void); /* waits until nothing of the current one is on its way */
 
 /* ---- streams ---- */
@@ -208,7 +218,7 @@ struct copy_job {
 	CUresult (*chunk)(struct copy_job *j, unsigned index);
 	unsigned count;
 	unsigned inside; /* helpers at work on it */
-	uint64_t context;
+	const _Atomic(uint64_t) *context;
 	_Atomic(unsigned) taken;
 	_Atomic(CUresult) error;
 };
@@ -224,7 +234,8 @@ enum place memory_place(uint64_t address);
 
 /* Ranges of the device's addresses that we have been given. */
 enum range_kind {
-	RANGE_ALLOC,	/* cuMemAlloc and from pools: cuMemFree ends it */
+	RANGE_ALLOC,	/* cuMemAlloc: cuMemFree ends it */
+	RANGE_POOL,	/* the same, from a pool */
 	RANGE_GLOBAL,	/* a module's variable */
 	RANGE_RESERVED, /* addresses to map at */
 	RANGE_FOREIGN,	/* another process's */

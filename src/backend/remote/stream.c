@@ -199,7 +199,7 @@ struct stream *stream_find(CUstream handle, CUresult *why)
 	}
 	c = context_current();
 	if (!c) {
-		*why = CUDA_ERROR_INVALID_CONTEXT;
+		*why = context_none();
 		return NULL;
 	}
 	return h == 2 || (h == 0 && per_thread_default) ? own_stream(c, why) : c->legacy;
@@ -225,15 +225,25 @@ void call_posted(void)
 	posting = NULL;
 }
 
+/* What a device makes of a priority that it does not have. */
+static int possible(int priority)
+{
+	int least, greatest;
+
+	if (!priority || remote_cuCtxGetStreamPriorityRange(&least, &greatest))
+		return priority;
+	return priority < greatest ? greatest : priority > least ? least : priority;
+}
+
 CUresult remote_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
 	struct context *c = context_current();
 	CUresult r;
 
 	if (!c)
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return context_none();
 	r = call_cuStreamCreateWithPriority(phStream, flags, priority);
-	if (!r && !add_stream(c, (uintptr_t)*phStream, flags, priority))
+	if (!r && !add_stream(c, (uintptr_t)*phStream, flags, possible(priority)))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	return r;
 }
@@ -479,6 +489,34 @@ CUresult remote_cuStreamQuery(CUstream handle)
 }
 
 /* ---- what is known without asking ---- */
+
+static void learn_priority(CUstream handle)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+	int priority;
+
+	if (s && !call_cuStreamGetPriority(handle, &priority))
+		s->priority = priority;
+}
+
+CUresult remote_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue *value)
+{
+	CUresult r = call_cuStreamSetAttribute(handle, attribute, value);
+
+	if (!r && attribute == CU_STREAM_ATTRIBUTE_PRIORITY)
+		learn_priority(handle);
+	return r;
+}
+
+CUresult remote_cuStreamCopyAttributes(CUstream to, CUstream from)
+{
+	CUresult r = call_cuStreamCopyAttributes(to, from);
+
+	if (!r)
+		learn_priority(to);
+	return r;
+}
 
 CUresult remote_cuStreamGetFlags(CUstream handle, unsigned int *flags)
 {
