@@ -4,8 +4,8 @@
  *
  * ld.so tells la_symbind when a call of execve or posix_spawn is bound to libc; the call goes through exec.c
  * then.  Nothing else is bound differently, no symbol is defined over another, and no other call costs more.
- * An environment that still names us is left as it is; to one that does not, LD_AUDIT and the GANGWAY_
- * variables that this process was started with are added.  One that says GANGWAY_FOLLOW=0 wants none of it.
+ * An environment that still names us is left as it is; to one that does not, LD_AUDIT, GLIBC_TUNABLES and
+ * the GANGWAY_ variables that this process was started with are added.  One that says GANGWAY_FOLLOW=0 wants none of it.
  *
  * Seen are calls through a PLT and what dlsym finds; not calls by address or without a PLT (-fno-plt, as Rust
  * does), system calls made by hand (Go), nor static programs.
@@ -50,7 +50,7 @@ EXPORT unsigned la_version(unsigned version)
 		if (text_starts(*e, "LD_AUDIT="))
 			keep(*e);
 	for (char **e = start_environment; nkept && *e; e++)
-		if (text_starts(*e, "GANGWAY_"))
+		if (text_starts(*e, "GANGWAY_") || text_starts(*e, "GLIBC_TUNABLES="))
 			keep(*e);
 	return nkept ? version : 0;
 }

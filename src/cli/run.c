@@ -146,7 +146,7 @@ static int start(char **argv)
 	if (r)
 		return r;
 	warn(&program);
-	r = surround(dir);
+	r = surround(dir, &program);
 	if (r)
 		return r;
 	if (offer_smi(dir))

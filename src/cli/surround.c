@@ -5,7 +5,12 @@
 #include <string.h>
 #include "audit/files.h"
 #include "cli/cli.h"
+#include "cli/doctor/closure.h"
 #include "cli/surround.h"
+
+#define TLS_TUNABLE "glibc.rtld.optional_static_tls="
+#define TLS_SPARE   4608 /* glibc's own 512, and what an allocator wants; small threads' stacks have it, too */
+#define TLS_MOST    (16ul << 20)
 
 /* Ours comes first, what was there stays behind it. */
 static int put_first(const char *variable, const char *ours, const char *old)
@@ -63,6 +68,50 @@ static int set_audit(const char *dir)
 	return r;
 }
 
+/* What the program's libraries want in the block that threads start with: no more than a sanitizer does. */
+static size_t static_tls(const struct program *program)
+{
+	struct world world;
+	struct closure closure;
+	size_t sum = 0;
+
+	if (program->kind != PROGRAM_DYNAMIC || world_init(&world, NULL))
+		return 0;
+	if (!closure_init(&closure, &world, program->path, ""))
+		for (unsigned i = 1; i < closure.n; i++) {
+			const struct object *o = &closure.parts[i]->object;
+
+			if (closure.parts[i]->is_open && o->static_tls && o->tls < TLS_MOST)
+				sum += o->tls + 64; /* and its alignment */
+		}
+	closure_finish(&closure);
+	world_finish(&world);
+	return sum < TLS_MOST ? sum : TLS_MOST;
+}
+
+/* The user's other tunables stay, and so does a larger number of theirs. */
+static int set_tunables(size_t room)
+{
+	const char *old = getenv("GLIBC_TUNABLES");
+	char *rest = calloc(1, old ? strlen(old) + 2 : 1), *at = rest, number[64];
+
+	while (rest && old && *old) {
+		size_t n = strcspn(old, ":");
+
+		if (!strncmp(old, TLS_TUNABLE, strlen(TLS_TUNABLE))) {
+			size_t theirs = strtoul(old + strlen(TLS_TUNABLE), NULL, 0);
+			room = theirs > room ? theirs : room;
+		} else if (n) {
+			at += sprintf(at, "%s%.*s", at == rest ? "" : ":", (int)n, old);
+		}
+		old += n + (old[n] == ':');
+	}
+	snprintf(number, sizeof number, TLS_TUNABLE "%zu", room);
+	int r = rest ? put_first("GLIBC_TUNABLES", number, rest) : -1;
+	free(rest);
+	return r;
+}
+
 static bool is_first(const char *list, const char *dir)
 {
 	size_t n = strlen(dir);
@@ -70,13 +119,14 @@ static bool is_first(const char *list, const char *dir)
 	return list && !strncmp(list, dir, n) && (!list[n] || list[n] == ':');
 }
 
-int surround(const char *dir)
+int surround(const char *dir, const struct program *program)
 {
 	const char *path = getenv("LD_LIBRARY_PATH");
 
 	if (strpbrk(dir, ":;$"))
 		return cli_fail("Gangway is installed in %s, and the loader takes no folder with : ; or $ in its name", dir);
-	if ((!is_first(path, dir) && put_first("LD_LIBRARY_PATH", dir, path)) || set_audit(dir) || setenv("GANGWAY_EXPLAIN", "1", 0))
+	if ((!is_first(path, dir) && put_first("LD_LIBRARY_PATH", dir, path)) || set_audit(dir) ||
+		set_tunables(TLS_SPARE + static_tls(program)) || setenv("GANGWAY_EXPLAIN", "1", 0))
 		return cli_fail("out of memory");
 	return 0;
 }

@@ -4,8 +4,13 @@
  *	LD_LIBRARY_PATH	our folder first, for everything that looks for a library by its name
  *	LD_AUDIT	libgangway-audit.so, for those that know better, and libgangway-follow.so, for children
  *			that get an environment of their program's making (glibc 2.35 or later)
+ *	GLIBC_TUNABLES	optional_static_tls: with audit libraries, ld.so lays out the block of thread-local storage
+ *			before it knows what the program's libraries want of it, and they must fit into what it
+ *			leaves free.  It is told what they want, and some more, for programs that this one starts
  */
 #pragma once
 
+#include "cli/program.h"
+
 /* Sets it for ourselves, to be inherited; 0, or it has been said why not. */
-int surround(const char *dir);
+int surround(const char *dir, const struct program *program);

@@ -11,16 +11,21 @@ case $(getconf GNU_LIBC_VERSION) in
 *\ 2.[12]? | *\ 2.3[0-4]) ;;
 *) ours=$lib/libgangway-follow.so:$ours ;;
 esac
-unset LD_LIBRARY_PATH LD_AUDIT GANGWAY_EXPLAIN
+unset LD_LIBRARY_PATH LD_AUDIT GANGWAY_EXPLAIN GLIBC_TUNABLES
 show() { "$gangway" run --on null -- "$@"; }
 expect "a path" "$(show printenv LD_LIBRARY_PATH)" "$lib"
 expect "audit" "$(show printenv LD_AUDIT)" "$ours"
+tls=glibc.rtld.optional_static_tls
+show printenv GLIBC_TUNABLES | grep -qE "^$tls=[0-9]{4}$" || { echo "FAIL: no room for thread-local storage"; failed=1; }
+expect "more of it" "$(GLIBC_TUNABLES=a.b.c=1:$tls=99999:d.e.f=2 show printenv GLIBC_TUNABLES)" "$tls=99999:a.b.c=1:d.e.f=2"
 expect "explain" "$(show printenv GANGWAY_EXPLAIN)" 1
 expect "a path before" "$(LD_LIBRARY_PATH=/a:/b show printenv LD_LIBRARY_PATH)" "$lib:/a:/b"
 expect "twice" "$(show "$gangway" run -- printenv LD_LIBRARY_PATH LD_AUDIT)" "$lib
 $ours"
 # Set behind the command, so that it is not audited itself.
 other='"$0" run -- printenv LD_AUDIT'
+GLIBC_TUNABLES=$tls=2000000 # where the command has a sanitizer in it
+export GLIBC_TUNABLES
 expect "another's audit library" "$(sh -c "LD_AUDIT=/nosuch/other.so $other" "$gangway" 2>/dev/null)" "$ours:/nosuch/other.so"
 expect "another Gangway's" "$(sh -c "LD_AUDIT=/x/libgangway-audit.so:/nosuch/other.so:/x/libgangway-follow.so $other" "$gangway" 2>/dev/null)" "$ours:/nosuch/other.so"
 exit $failed

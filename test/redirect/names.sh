@@ -20,7 +20,8 @@ for name in libcuda.so libcuda.so.1 libcuda.so.535.54.03 libcuda.so.old libcuda.
 	empty "$app/$name"
 done
 LD_AUDIT=$ours/libgangway-audit.so
-export LD_AUDIT
+GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2000000 # where ask has a sanitizer in it
+export LD_AUDIT GLIBC_TUNABLES
 unset LD_LIBRARY_PATH GANGWAY_KEEP GANGWAY_AUDIT_LOG
 failed=0
 becomes() { # name asked for, file that answers; both relative to $work

@@ -102,7 +102,7 @@ static void find_build_id(struct object *o, const Elf64_Phdr *ph)
 /* ---- the dynamic section ---- */
 
 struct places {
-	uint64_t verdef, nverdef, verneed, nverneed, flags;
+	uint64_t verdef, nverdef, verneed, nverneed, flags, static_tls;
 };
 
 static void take_tag(struct object *o, const Elf64_Dyn *d, struct places *p, int pass)
@@ -132,6 +132,9 @@ static void take_tag(struct object *o, const Elf64_Dyn *d, struct places *p, int
 	case DT_NEEDED:
 		if (text && o->nneeded < OBJECT_NAMES)
 			o->needed[o->nneeded++] = text;
+		break;
+	case DT_FLAGS:
+		p->static_tls = d->d_un.d_val & DF_STATIC_TLS;
 		break;
 	case DT_FLAGS_1:
 		p->flags = d->d_un.d_val;
@@ -204,6 +207,7 @@ static void read_dynamic(struct object *o, const Elf64_Phdr *ph)
 			take_tag(o, &d, &p, pass);
 		}
 	o->library = o->type == ET_DYN && !(p.flags & DF_1_PIE);
+	o->static_tls = p.static_tls;
 	if (p.verdef)
 		read_defined(o, p.verdef, p.nverdef);
 	if (p.verneed)
@@ -232,6 +236,8 @@ int object_init(struct object *o, const void *data, size_t size)
 	for (unsigned i = 0; o->native && header(o, i, &ph); i++) {
 		if (ph.p_type == PT_NOTE && !*o->build_id)
 			find_build_id(o, &ph);
+		else if (ph.p_type == PT_TLS)
+			o->tls = ph.p_memsz;
 		else if (ph.p_type == PT_DYNAMIC && !o->dynamic)
 			read_dynamic(o, &ph);
 	}

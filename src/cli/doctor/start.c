@@ -30,6 +30,7 @@ struct run {
 
 __attribute__((noreturn)) static void become(const struct doctor *d, const struct run *r)
 {
+	struct program program;
 	sigset_t none;
 	int null;
 
@@ -41,7 +42,8 @@ __attribute__((noreturn)) static void become(const struct doctor *d, const struc
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	setenv("GANGWAY_AUDIT_LOG", r->log, 1);
 	setenv("GANGWAY_TRACE", r->trace, 1);
-	if (surround(d->ours))
+	program_look(d->argv[0], &program);
+	if (surround(d->ours, &program))
 		_exit(126);
 	execvp(d->argv[0], d->argv);
 	_exit(errno == ENOENT ? 127 : 126);
