@@ -7,8 +7,8 @@
 enum { NAMES = 4 }; /* so many kernels are named */
 
 struct names {
-	char text[512];
-	size_t count;
+	char *text;
+	size_t size, count;
 };
 
 static void add_names(struct names *n, const struct image_code *code)
@@ -17,17 +17,18 @@ static void add_names(struct names *n, const struct image_code *code)
 		size_t used = strlen(n->text);
 
 		if (n->count++ < NAMES)
-			snprintf(n->text + used, sizeof n->text - used, "%s%s", used ? ", " : "",
+			snprintf(n->text + used, n->size - used, "%s%s", used ? ", " : "",
 				 code->kernels[i].name);
 	}
 }
 
-/* Kernels of the first cubin that has any: the others are the same for other devices. */
-static void find_names(const struct image *image, struct names *n)
+char *image_kernel_names(const struct image *image, char *text, size_t size)
 {
+	struct names names = {text, size, 0}, *n = &names;
 	struct image_entry e;
 	struct image_iter it;
 
+	*text = 0;
 	for (image_iter_init(&it, image, 0); !n->count && image_next(&it, &e);) {
 		struct image_blob blob;
 		struct image_code *code;
@@ -42,20 +43,20 @@ static void find_names(const struct image *image, struct names *n)
 	}
 	size_t used = strlen(n->text);
 	if (n->count > NAMES)
-		snprintf(n->text + used, sizeof n->text - used, " and %zu more", n->count - NAMES);
+		snprintf(n->text + used, n->size - used, " and %zu more", n->count - NAMES);
+	return text;
 }
 
-char *image_explain(const struct image *image, const char *device, int major, int minor, const char *needs, char *text,
-	size_t size)
+char *image_explain(const struct image *image, const char *device, int major, int minor, const char *needs,
+	const char *kernels, char *text, size_t size)
 {
-	struct names names = {.count = 0};
 	char has[512];
 
-	find_names(image, &names);
 	snprintf(text, size,
 		 "no code for this device (%s, compute capability %d.%d), which needs %s; the image has: %s.  "
-		 "Kernels: %s.  Build with -gencode arch=compute_%d%d,code=compute_%d%d, or an older compute_",
+		 "%s%s%sBuild with -gencode arch=compute_%d%d,code=compute_%d%d, or an older compute_",
 		 device, major, minor, needs, image_describe(image, has, sizeof has),
-		 names.count ? names.text : "none that have names", major, minor, major, minor);
+		 kernels ? "Kernels: " : "", !kernels ? "" : *kernels ? kernels : "none that have names", kernels ? ".  " : "",
+		 major, minor, major, minor);
 	return text;
 }

@@ -143,9 +143,15 @@ int image_select(const struct image *image, unsigned part, const struct image_wa
  * text. */
 char *image_describe(const struct image *image, char *text, size_t size);
 
-/* A sentence about an image that has nothing for a device, its kernels by name; `needs`: what the device takes.  Returns text. */
-char *image_explain(const struct image *image, const char *device, int major, int minor, const char *needs, char *text,
-	size_t size);
+/*
+ * A sentence about an image that has nothing for a device; `needs`: what the device takes; `kernels`: their names, or
+ * NULL where nobody has looked.  Returns text.
+ */
+char *image_explain(const struct image *image, const char *device, int major, int minor, const char *needs,
+	const char *kernels, char *text, size_t size);
+
+/* Kernels of the first cubin that has any: the others are the same for other devices.  It unpacks.  Returns text. */
+char *image_kernel_names(const struct image *image, char *text, size_t size);
 
 /*
  * An entry's bytes, unpacked. PTX is NUL-terminated at data[size], and has no NUL before. data is borrowed

@@ -266,6 +266,7 @@ CUresult upload_load(const struct image *im, enum wire_loads library, const stru
 	return r;
 }
 
+/* Kernels are not named: unpacking them takes more code than libcuda.so.1 should have. */
 void upload_explain(const struct image *im)
 {
 	struct context *c = context_current();
@@ -273,7 +274,8 @@ void upload_explain(const struct image *im)
 	char text[1792];
 
 	image_explain(im, d->name, d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR],
-		d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR], "PTX, or machine code of its own kind", text, sizeof text);
+		d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR], "PTX, or machine code of its own kind", NULL,
+		text, sizeof text);
 	trace_note("%s", text);
 	tell_user(text);
 }

@@ -9,9 +9,10 @@ CUresult explain_no_binary(const struct image *image, struct jit *jit)
 {
 	const struct engine_device *d = &soft.devices[0].info;
 	bool cubins = soft.engine->accepts & IMAGE_WANT_CUBIN;
-	char text[1792];
+	char names[512], text[1792];
 
-	image_explain(image, d->name, d->major, d->minor, cubins ? "cubin or PTX" : "PTX", text, sizeof text);
+	image_explain(image, d->name, d->major, d->minor, cubins ? "cubin or PTX" : "PTX",
+		image_kernel_names(image, names, sizeof names), text, sizeof text);
 	engine_log(&jit->error, "%s\n", text);
 	if (soft.engine->note)
 		soft.engine->note(text);
