@@ -24,7 +24,8 @@ static int each_fatbin(struct image_span all, image_found_fn *found, void *arg)
 		memcpy(&h, all.data, sizeof h);
 		if (!h.magic) { /* padding */
 			step = 8;
-		} else if (h.magic != FATBIN_MAGIC || !in_range(h.header_size, h.size, all.size)) {
+		} else if (h.magic != FATBIN_MAGIC || h.header_size < sizeof h ||
+			   !in_range(h.header_size, h.size, all.size)) {
 			return -EINVAL;
 		} else {
 			step = h.header_size + h.size;
