@@ -187,7 +187,7 @@ static void try(const struct trace_entry *c, any_fn f, bool with_context)
 		(uintptr_t)function,
 		memory,
 	};
-	static const uint64_t numbers[] = {0, 1, 2, 4096, 0x7fffffff, 0xffffffff, ~0ull};
+	static const uint64_t numbers[] = {0, 1, 2, 4096, 0x7fffffff, 0xffffffff, 1ull << 63, ~0ull};
 	uint64_t a[ARGS];
 
 	for (size_t h = 0; h < sizeof handles / sizeof *handles; h++) {

@@ -63,7 +63,7 @@ static bool back_range(struct pool *p, uint64_t addr, uint64_t size)
 
 	for (uint64_t i = first; i <= last; i++)
 		if (!back(p, i))
-			return false; /* what is backed by now is free, and goes back with the rest */
+			return false; /* what is backed by now is free, and trimmed by who asked */
 	return true;
 }
 
@@ -272,6 +272,8 @@ CUresult pool_take(struct pool *p, uint64_t bytes, struct stream *s, struct bloc
 		p->used += bytes;
 		if (p->used > p->used_high)
 			p->used_high = p->used;
+	} else {
+		pool_trim(p, p->threshold); /* what was backed before there was no more */
 	}
 	pthread_mutex_unlock(&p->lock);
 	*out = b;

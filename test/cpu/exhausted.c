@@ -1,0 +1,228 @@
+/*
+ * Running out of memory, of the device and of the process, in every way there is to ask for it: the answer is
+ * CUDA_ERROR_OUT_OF_MEMORY, nothing is lost by it, and life goes on.
+ *
+ * ctest gives the device 512 MiB (GANGWAY_DEVICE_MEMORY).
+ */
+#include <sys/resource.h>
+#include "test/cpu/device.h"
+
+#define MB	 (1ull << 20)
+#define NONE(call) CHECK_EQ(call, CUDA_ERROR_OUT_OF_MEMORY)
+
+static const char text[] = PTX ".visible .entry put(.param .u64 to)\n"
+			       "{ .reg .u64 %a; ld.param.u64 %a, [to]; st.global.u32 [%a], 7; ret; }\n";
+static const char large[] = PTX ".visible .global .align 8 .b8 big[1073741824];\n"
+				".visible .entry put(.param .u64 to) { ret; }\n";
+
+static CUfunction put;
+static CUdeviceptr cell;
+static CUstream stream;
+static size_t before; /* free memory when nothing of this test holds any */
+
+static size_t available(void)
+{
+	size_t n = 0, total;
+
+	OK(cuMemGetInfo_v2(&n, &total));
+	return n;
+}
+
+/* A kernel runs, and what was refused is not counted as used. */
+static void life_goes_on(void)
+{
+	void *args[] = {&cell};
+	unsigned value = 0;
+
+	OK(cuMemsetD32_v2(cell, 0, 1));
+	OK(device_launch(put, 1, 1, stream, args));
+	OK(cuStreamSynchronize(stream));
+	OK(cuMemcpyDtoH_v2(&value, cell, 4));
+	CHECK_EQ(value, 7);
+	CHECK_EQ(available(), before);
+}
+
+/* Takes all there is in such pieces; then asks once more. */
+static void all_of_it(void (*once_more)(void))
+{
+	enum { PIECES = 64 };
+	CUdeviceptr piece[PIECES];
+	CUresult r = CUDA_SUCCESS;
+	int n = 0;
+
+	for (size_t size = 64 * MB; size >= MB; size /= 2)
+		while (n < PIECES && !(r = cuMemAlloc_v2(&piece[n], size)))
+			n++;
+	CHECK_EQ(r, CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK(n > 4 && n < PIECES);
+	CHECK(available() < MB);
+	once_more();
+	while (n)
+		OK(cuMemFree_v2(piece[--n]));
+	life_goes_on();
+}
+
+static void plain(void)
+{
+	CUdeviceptr p = 0;
+	size_t pitch = 0;
+
+	NONE(cuMemAlloc_v2(&p, 2 * MB));
+	NONE(cuMemAllocPitch_v2(&p, &pitch, 4096, 1024, 4));
+}
+
+static void ordered(void)
+{
+	CUdeviceptr p = 0;
+
+	NONE(cuMemAllocAsync(&p, 2 * MB, stream));
+	OK(cuStreamSynchronize(stream));
+}
+
+static void arrays(void)
+{
+	CUDA_ARRAY_DESCRIPTOR flat = {4096, 1024, CU_AD_FORMAT_FLOAT, 1};
+	CUDA_ARRAY3D_DESCRIPTOR deep = {256, 256, 64, CU_AD_FORMAT_FLOAT, 1, 0};
+	CUmipmappedArray levels = NULL;
+	CUarray a = NULL;
+
+	NONE(cuArrayCreate_v2(&a, &flat));
+	NONE(cuArray3DCreate_v2(&a, &deep));
+	NONE(cuMipmappedArrayCreate(&levels, &deep, 4));
+}
+
+static void physical(void)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemGenericAllocationHandle h = 0;
+
+	NONE(cuMemCreate(&h, 16 * MB, &prop, 0));
+}
+
+static void variables(void)
+{
+	CUmodule m = NULL;
+
+	NONE(cuModuleLoadData(&m, large));
+}
+
+static void graphs(void)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS p = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+						      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+					.bytesize = 64 * MB};
+	CUgraphExec exec = NULL;
+	CUgraphNode node;
+	CUgraph g;
+
+	/* Which of the three finds out is up to the driver. */
+	OK(cuGraphCreate(&g, 0));
+	CUresult r = cuGraphAddMemAllocNode(&node, g, NULL, 0, &p);
+	if (!r)
+		r = cuGraphInstantiateWithFlags(&exec, g, 0);
+	if (!r)
+		r = cuGraphLaunch(exec, stream);
+	CHECK_EQ(r, CUDA_ERROR_OUT_OF_MEMORY);
+	if (exec)
+		OK(cuGraphExecDestroy(exec));
+	OK(cuGraphDestroy(g));
+}
+
+/* Not the device's but the machine's: more than it has. */
+static void host_memory(void)
+{
+	CUdeviceptr p = 0;
+	void *host = NULL;
+
+	NONE(cuMemAllocHost_v2(&host, 1ull << 50));
+	NONE(cuMemHostAlloc(&host, 1ull << 50, CU_MEMHOSTALLOC_DEVICEMAP));
+	NONE(cuMemAllocManaged(&p, 1ull << 50, CU_MEM_ATTACH_GLOBAL));
+	NONE(cuMemAllocHost_v2(&host, 1ull << 63));
+	NONE(cuMemAllocManaged(&p, 1ull << 63, CU_MEM_ATTACH_GLOBAL));
+	life_goes_on();
+}
+
+/* All of the pool is given back; then it is there for others. */
+static void pool_and_plain(void)
+{
+	CUdeviceptr p = 0, q = 0;
+
+	OK(cuMemAllocAsync(&p, 400 * MB, stream));
+	NONE(cuMemAlloc_v2(&q, 400 * MB));
+	NONE(cuMemAllocAsync(&q, 400 * MB, stream));
+	OK(cuMemFreeAsync(p, stream));
+	OK(cuStreamSynchronize(stream));
+	OK(cuMemAlloc_v2(&q, 400 * MB));
+	NONE(cuMemAllocAsync(&p, 400 * MB, stream));
+	OK(cuMemFree_v2(q));
+	life_goes_on();
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* The process itself may have no more: what the device would give, the system refuses. */
+static void address_space(void)
+{
+	enum { MOST = 100000 };
+	static CUevent events[MOST];
+	struct rlimit old, tight;
+	CUdeviceptr p = 0;
+	CUmodule m = NULL;
+	CUresult r = CUDA_SUCCESS;
+	void *host = NULL, *hoard[4096];
+	int n = 0, held = 0;
+
+	life_goes_on();
+	getrlimit(RLIMIT_AS, &old);
+	tight = old;
+	tight.rlim_cur = 16 * MB; /* less than there is already: nothing more can be mapped */
+	if (old.rlim_max != RLIM_INFINITY && old.rlim_max < tight.rlim_cur)
+		return;
+	CHECK_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+	while (held < 4096 && (hoard[held] = malloc(64 << 10))) /* what malloc has in stock */
+		held++;
+	NONE(cuMemAllocHost_v2(&host, 64 * MB));
+	r = cuMemAllocManaged(&p, 64 * MB, CU_MEM_ATTACH_GLOBAL);
+	CHECK(r == CUDA_ERROR_OUT_OF_MEMORY || r == CUDA_ERROR_NOT_SUPPORTED); /* served, it takes a window first */
+	r = cuModuleLoadData(&m, text);
+	CHECK(r == CUDA_SUCCESS || r == CUDA_ERROR_OUT_OF_MEMORY);
+	while (n < MOST && !(r = cuEventCreate(&events[n], 0)))
+		n++;
+	CHECK(r == CUDA_SUCCESS || r == CUDA_ERROR_OUT_OF_MEMORY);
+	setrlimit(RLIMIT_AS, &old);
+	while (held)
+		free(hoard[--held]);
+	while (n)
+		OK(cuEventDestroy_v2(events[--n]));
+	if (m)
+		OK(cuModuleUnload(m));
+	life_goes_on();
+}
+#else
+static void address_space(void) /* a sanitizer's own is beyond any limit */
+{
+}
+#endif
+
+int main(void)
+{
+	CUcontext ctx = device_start();
+	size_t total = 0;
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	put = device_kernel(text, "put");
+	OK(cuMemAlloc_v2(&cell, 4));
+	OK(cuMemGetInfo_v2(&before, &total));
+	CHECK_EQ(total, 512 * MB);
+	all_of_it(plain);
+	all_of_it(ordered);
+	all_of_it(arrays);
+	all_of_it(physical);
+	all_of_it(variables);
+	all_of_it(graphs);
+	host_memory();
+	pool_and_plain();
+	address_space();
+	OK(cuCtxDestroy_v2(ctx));
+	return RESULT();
+}
