@@ -128,7 +128,12 @@ static void grids(void)
 		const unsigned *b = bad[i];
 
 		REFUSED(cuLaunchKernel(put, b[0], b[1], b[2], b[3], b[4], b[5], b[6], NULL, args, NULL));
+		REFUSED(cuLaunchCooperativeKernel(put, b[0], b[1], b[2], b[3], b[4], b[5], b[6], NULL, args));
+		CUlaunchConfig config = {b[0], b[1], b[2], b[3], b[4], b[5], b[6], NULL, NULL, 0};
+		REFUSED(cuLaunchKernelEx(&config, put, args, NULL));
 	}
+	CHECK_EQ(cuLaunchCooperativeKernel(put, 0x7fffffff, 65535, 65535, 1, 1, 1, 0, NULL, args),
+		 CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	still_works();
 }
 
