@@ -13,6 +13,7 @@ static const char text[] = PTX
 	".extern .func __assertfail(.param .b64 e, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 c);\n"
 	".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
 	".extern .func (.param .b64 r) malloc(.param .b64 s);\n"
+	".extern .func free(.param .b64 p);\n"
 	".global .align 1 .b8 what[6] = {119, 97, 116, 101, 114, 0};\n"
 	".global .align 1 .b8 line[7] = {108, 105, 110, 101, 33, 10, 0};\n"
 	SIMPLE("put", "st.global.u32 [%a], 7;\n")
@@ -35,6 +36,15 @@ static const char text[] = PTX
 			"MORE: st.param.b64 [s], 1048576; call.uni (r), malloc, (s); ld.param.b64 %m, [r];\n"
 			"setp.eq.u64 %p, %m, 0; @%p bra NONE; st.u32 [%m], %v; add.u32 %v, %v, 1; bra MORE;\n"
 			"NONE: st.global.u32 [%a], %v; }\n")
+	/* Three pieces, given back from the middle on: then there is room for one of almost all again. */
+	SIMPLE("merge", "{ .reg .u64 %x, %y, %z; .param .b64 s; .param .b64 r;\n"
+			"st.param.b64 [s], 2000000; call.uni (r), malloc, (s); ld.param.b64 %x, [r];\n"
+			"st.param.b64 [s], 2000000; call.uni (r), malloc, (s); ld.param.b64 %y, [r];\n"
+			"st.param.b64 [s], 2000000; call.uni (r), malloc, (s); ld.param.b64 %z, [r];\n"
+			"st.param.b64 [s], %y; call.uni free, (s); st.param.b64 [s], %x; call.uni free, (s);\n"
+			"st.param.b64 [s], %z; call.uni free, (s); st.param.b64 [s], %z; call.uni free, (s);\n"
+			"st.param.b64 [s], 8000000; call.uni (r), malloc, (s); ld.param.b64 %x, [r];\n"
+			"setp.ne.u64 %p, %x, 0; selp.u32 %v, 1, 0, %p; st.global.u32 [%a], %v; }\n")
 	".func (.param .b32 r) deep(.param .b32 n)\n"
 	"{ .reg .u32 %n, %k; .reg .u64 %l; .local .align 8 .b8 room[256]; .param .b32 x; .param .b32 y;\n"
 	"ld.param.u32 %n, [n]; mov.u64 %l, room; st.local.u32 [%l], %n; add.u32 %k, %n, 1;\n"
@@ -151,10 +161,14 @@ static void what_is_said(void)
 
 static void limits(void)
 {
-	unsigned blocks = 0;
+	unsigned blocks = 0, again = 0, merged = 0;
 
 	OK(run_at("hoard", 1, 1, 0, &blocks));
 	CHECK(blocks > 0 && blocks <= 8); /* of the 8 MiB that CU_LIMIT_MALLOC_HEAP_SIZE is at first */
+	OK(run_at("hoard", 1, 1, 0, &again)); /* in another context, which has a heap of its own */
+	CHECK_EQ(again, blocks);
+	OK(run_at("merge", 1, 1, 0, &merged));
+	CHECK_EQ(merged, 1);
 	CHECK_EQ(run("recurse"), CUDA_ERROR_HARDWARE_STACK_ERROR);
 }
 

@@ -37,10 +37,4 @@ CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct en
 void cpu_unload(struct code *code);
 CUresult cpu_init_globals(struct code *code, const uint64_t *addresses, bool managed);
 
-/* heap.c: in-kernel malloc and free.  One heap for all kernels, of `limit` bytes as of the first allocation.
- */
-uint64_t heap_alloc(uint64_t size, size_t limit);
-void heap_free(uint64_t addr);
-bool heap_holds(uint64_t addr, uint64_t *base, uint64_t *size);
-
 #endif

@@ -1,4 +1,5 @@
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/heap.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,10 +37,25 @@ static void parallel(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), 
 	soft_parallel(n, run_one, &r);
 }
 
+/* The context's heap; as large as its limit says when it is first asked for. */
+static struct heap *heap_make(const struct launch *l)
+{
+	struct heap *h = atomic_load(l->own), *mine;
+	void *none = NULL;
+
+	if (h || !(mine = heap_create(l->heap_limit)))
+		return h;
+	if (atomic_compare_exchange_strong(l->own, &none, mine))
+		return mine;
+	heap_destroy(mine);
+	return none;
+}
+
 static bool accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
 {
-	(void)arg;
-	return soft_accessible(addr, base, size) || heap_holds(addr, base, size);
+	const struct heap *h = atomic_load(((const struct run *)arg)->launch->own);
+
+	return soft_accessible(addr, base, size) || (h && heap_holds(h, addr, base, size));
 }
 
 static const struct texture *texture(void *arg, uint64_t handle)
@@ -69,13 +85,17 @@ static void assertion(void *arg, const char *text, size_t len)
 
 static uint64_t alloc(void *arg, uint64_t size)
 {
-	return heap_alloc(size, ((const struct run *)arg)->launch->heap_limit);
+	struct heap *h = heap_make(((const struct run *)arg)->launch);
+
+	return h ? heap_alloc(h, size) : 0;
 }
 
 static void release(void *arg, uint64_t addr)
 {
-	(void)arg;
-	heap_free(addr);
+	struct heap *h = atomic_load(((const struct run *)arg)->launch->own);
+
+	if (h)
+		heap_free(h, addr);
 }
 
 static void condition(void *arg, uint64_t handle, uint32_t value)
@@ -150,6 +170,11 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 	return r;
 }
 
+static void leave(void *own)
+{
+	heap_destroy(own);
+}
+
 static void note(const char *text)
 {
 	trace_note("%s", text);
@@ -164,4 +189,5 @@ const struct engine cpu_engine = {
 	.unload = cpu_unload,
 	.init_globals = cpu_init_globals,
 	.launch = launch,
+	.leave = leave,
 };

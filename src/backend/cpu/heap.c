@@ -1,122 +1,189 @@
 /*
- * The heap of in-kernel malloc.  Pointers outlive the kernel that made them, and any kernel of the process
- * may use and free them, so there is one.  What is where is written down outside of it: kernels may overwrite
- * all of it.
+ * The heap of in-kernel malloc.  What is where is written down outside of it: kernels may overwrite all of
+ *it.
+ *
+ *	pieces	| used | free | used | used | free            |		without gaps, no two neighbours both
+ *free bins	free pieces of 2^i units and more, below 2^(i+1)
  */
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/heap.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* A stretch of the heap. The list covers all of it, in order; no two neighbours are both free. */
+#include "util/list.h"
+#include "util/map.h"
+
+enum { UNIT = 16, BINS = 48, LOOKS = 8 };
+
 struct piece {
-	uint64_t at, size;
+	struct map_node node; /* key: the address */
+	uint64_t size;
 	bool used;
-	struct piece *next;
+	struct list bin; /* where it is free */
 };
 
-enum { HEAP_ALIGN = 16 };
+struct heap {
+	pthread_mutex_t lock;
+	uint64_t base, size;
+	struct map pieces;
+	struct list bins[BINS];
+};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct piece *pieces;
-static uint64_t heap_base, heap_size;
-
-static bool heap_open(size_t limit)
+static struct piece *piece_of(struct map_node *n)
 {
+	return n ? container_of(n, struct piece, node) : NULL;
+}
+
+static unsigned bin_of(uint64_t size)
+{
+	unsigned bin = 63 - (unsigned)__builtin_clzll(size / UNIT);
+
+	return bin < BINS ? bin : BINS - 1;
+}
+
+static void set_free(struct heap *h, struct piece *p)
+{
+	p->used = false;
+	list_append(&h->bins[bin_of(p->size)], &p->bin);
+}
+
+static struct piece *add_piece(struct heap *h, uint64_t at, uint64_t size)
+{
+	struct piece *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return NULL;
+	p->node.key = at;
+	p->size = size;
+	map_insert(&h->pieces, &p->node);
+	set_free(h, p);
+	return p;
+}
+
+static void drop_piece(struct heap *h, struct piece *p)
+{
+	map_remove(&h->pieces, &p->node);
+	list_remove(&p->bin);
+	free(p);
+}
+
+struct heap *heap_create(size_t size)
+{
+	struct heap *h = calloc(1, sizeof *h);
 	void *p;
 
-	if (pieces)
-		return true;
-	pieces = calloc(1, sizeof *pieces);
-	if (!pieces)
-		return false;
-	p = mmap(NULL, limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED) {
-		free(pieces);
-		pieces = NULL;
-		return false;
+	size &= ~(size_t)(UNIT - 1);
+	if (!h || !size) {
+		free(h);
+		return NULL;
 	}
-	heap_base = (uint64_t)(uintptr_t)p;
-	heap_size = limit;
-	*pieces = (struct piece){.at = heap_base, .size = limit};
-	return true;
+	for (int i = 0; i < BINS; i++)
+		list_init(&h->bins[i]);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	h->base = (uintptr_t)p;
+	h->size = size;
+	if (p == MAP_FAILED || !add_piece(h, h->base, size)) {
+		if (p != MAP_FAILED)
+			munmap(p, size);
+		free(h);
+		return NULL;
+	}
+	pthread_mutex_init(&h->lock, NULL);
+	return h;
 }
 
-/* Cuts the front off a free piece. */
-static bool split(struct piece *p, uint64_t size)
+void heap_destroy(struct heap *h)
 {
-	struct piece *rest;
+	struct piece *p;
 
-	if (p->size > size) {
-		rest = malloc(sizeof *rest);
-		if (!rest)
-			return false;
-		*rest = (struct piece){.at = p->at + size, .size = p->size - size, .next = p->next};
-		p->next = rest;
-		p->size = size;
-	}
-	p->used = true;
-	return true;
+	if (!h)
+		return;
+	while ((p = piece_of(map_above(&h->pieces, 0))))
+		drop_piece(h, p);
+	munmap((void *)(uintptr_t)h->base, h->size);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
 }
 
-uint64_t heap_alloc(uint64_t size, size_t limit)
+/*
+ * One that is large enough.  In the bin where the size itself belongs some are too small: a few are looked
+ * at, then a larger bin is as good, and all of them only if there is nothing else.
+ */
+static struct piece *find(struct heap *h, uint64_t size)
+{
+	unsigned bin = bin_of(size), looks = 0;
+
+	list_each(it, &h->bins[bin])
+	{
+		struct piece *p = container_of(it, struct piece, bin);
+
+		if (p->size >= size)
+			return p;
+		if (++looks == LOOKS)
+			break;
+	}
+	for (unsigned i = bin + 1; i < BINS; i++)
+		if (!list_empty(&h->bins[i]))
+			return container_of(h->bins[i].next, struct piece, bin);
+	list_each(it, &h->bins[bin])
+	{
+		struct piece *p = container_of(it, struct piece, bin);
+
+		if (p->size >= size)
+			return p;
+	}
+	return NULL;
+}
+
+uint64_t heap_alloc(struct heap *h, uint64_t size)
 {
 	uint64_t at = 0;
 
-	if (!size || size > limit)
+	if (!size || size > h->size)
 		return 0;
-	size = (size + HEAP_ALIGN - 1) & ~(uint64_t)(HEAP_ALIGN - 1);
-	pthread_mutex_lock(&lock);
-	if (heap_open(limit)) {
-		struct piece *p = pieces;
-
-		while (p && (p->used || p->size < size))
-			p = p->next;
-		if (p && split(p, size))
-			at = p->at;
+	size = (size + UNIT - 1) & ~(uint64_t)(UNIT - 1);
+	pthread_mutex_lock(&h->lock);
+	struct piece *p = find(h, size);
+	if (p && (p->size == size || add_piece(h, p->node.key + size, p->size - size))) {
+		list_remove(&p->bin);
+		p->size = size;
+		p->used = true;
+		at = p->node.key;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&h->lock);
 	return at;
 }
 
-static void merge_next(struct piece *p)
+/* p and what follows it, both free, are one. */
+static void join(struct heap *h, struct piece *p, struct piece *next)
 {
-	struct piece *next = p->next;
-
-	if (!next || next->used || p->used)
-		return;
+	list_remove(&p->bin);
 	p->size += next->size;
-	p->next = next->next;
-	free(next);
+	drop_piece(h, next);
+	set_free(h, p);
 }
 
-/* A pointer that malloc did not give is left alone, as on a GPU. */
-void heap_free(uint64_t addr)
+void heap_free(struct heap *h, uint64_t addr)
 {
-	struct piece *before = NULL;
+	pthread_mutex_lock(&h->lock);
+	struct piece *p = piece_of(map_below(&h->pieces, addr));
+	if (p && p->node.key == addr && p->used) {
+		struct piece *next = piece_of(map_above(&h->pieces, addr + 1));
+		struct piece *before = piece_of(map_below(&h->pieces, addr - 1));
 
-	pthread_mutex_lock(&lock);
-	for (struct piece *p = pieces; p; before = p, p = p->next) {
-		if (p->at != addr || !p->used)
-			continue;
-		p->used = false;
-		merge_next(p);
-		if (before)
-			merge_next(before);
-		break;
+		set_free(h, p);
+		if (next && !next->used)
+			join(h, p, next);
+		if (before && !before->used)
+			join(h, before, p);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&h->lock);
 }
 
-bool heap_holds(uint64_t addr, uint64_t *base, uint64_t *size)
+bool heap_holds(const struct heap *h, uint64_t addr, uint64_t *base, uint64_t *size)
 {
-	bool in;
-
-	pthread_mutex_lock(&lock);
-	in = pieces && addr - heap_base < heap_size;
-	*base = heap_base;
-	*size = heap_size;
-	pthread_mutex_unlock(&lock);
-	return in;
+	*base = h->base;
+	*size = h->size;
+	return addr - h->base < h->size;
 }

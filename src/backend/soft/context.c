@@ -117,6 +117,9 @@ void context_end(struct context *ctx)
 	while (close_one(ctx))
 		;
 	range_end_context(ctx);
+	void *own = atomic_exchange(&ctx->own, NULL);
+	if (own && soft.engine->leave)
+		soft.engine->leave(own);
 	pthread_mutex_lock(&soft.lock);
 	struct stream *legacy = ctx->legacy, *gate = ctx->gate;
 	ctx->legacy = ctx->gate = NULL;

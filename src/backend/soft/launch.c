@@ -18,6 +18,7 @@ static CUresult run_launch(struct command *c)
 		.globals = m->globals,
 		.grid_id = soft_id(),
 		.prints = &ctx->prints,
+		.own = &ctx->own,
 		.device = ctx->device->ordinal,
 		.stop = &ctx->stop,
 	};

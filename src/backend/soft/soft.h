@@ -152,6 +152,7 @@ struct context {
 	pthread_mutex_t lock; /* objects, limits */
 	size_t limits[LIMITS];
 	struct prints prints; /* what its kernels have printed */
+	_Atomic(void *) own;  /* the engine's */
 	struct list objects;
 	struct stream *legacy;
 

@@ -201,6 +201,7 @@ struct worker {
 	struct block *resident, **resident_end;
 	uint32_t nresident;
 	uint32_t number;
+	uint32_t begun; /* blocks */
 };
 
 struct grid {

@@ -19,6 +19,7 @@ enum {
 	PATIENCE = 64,      /* rounds in which all blocks spin, until one more is started */
 	MAX_RESIDENT = 256, /* blocks a thread has at work, unless all must be */
 	STUCK_ROUNDS = 64,  /* rounds in which a block spins, until lanes that wait at joins are let go */
+	LOOK_UP = 16,       /* blocks that a thread begins, until it asks whether the grid is over */
 	SLEEP_AFTER = 4096, /* rounds, until spinning threads sleep in between */
 	SLEEP_NS = 50 * 1000,
 };
@@ -308,7 +309,8 @@ static bool start_block(struct worker *k)
 	struct block *b = k->free_blocks;
 	int none = 0;
 
-	if (n >= g->nblocks)
+	/* Blocks that end soon have no reason to look at the clock themselves. */
+	if (n >= g->nblocks || (++k->begun % LOOK_UP == 0 && grid_over(g)))
 		return false;
 	if (b)
 		k->free_blocks = b->next;
