@@ -17,6 +17,7 @@ static const char text[] = PTX
 	".extern .func free(.param .b64 p);\n"
 	".global .align 1 .b8 line[7] = {108, 105, 110, 101, 33, 10, 0};\n"
 	SIMPLE("put", "st.global.u32 [%a], 7;\n")
+	SIMPLE("nothing", "")
 	SIMPLE("loop", "AGAIN: bra AGAIN;\n")
 	/* Half of the block waits for the other half. */
 	SIMPLE("half", "setp.lt.u32 %p, %t, 32; @%p bra WAIT; AGAIN: bra AGAIN; WAIT: bar.sync 0;\n")
@@ -155,7 +156,7 @@ int main(int argc, char **argv)
 		{"half", {3, 1, 1}, 64, 0, 0},	   {"nobody", {1, 1, 1}, 64, 0, 0},   {"nobody", {64, 1, 1}, 64, 0, 0},
 		{"flag", {2, 1, 1}, 32, 0, 0},	   {"flag", {4, 1, 1}, 32, 1, 0},     {"lock", {4, 1, 1}, 64, 0, 0},
 		{"sleep", {1, 1, 1}, 32, 0, 0},	   {"talk", {2, 1, 1}, 32, 0, 0},     {"hoard", {2, 1, 1}, 32, 0, 0},
-		{"churn", {2, 1, 1}, 32, 0, 0},	   {"put", {0x7fffffff, 65535, 65535}, 1024, 0, 0},
+		{"churn", {2, 1, 1}, 32, 0, 0},	   {"nothing", {0x7fffffff, 65535, 65535}, 1024, 0, 0},
 	};
 
 	(void)argv;

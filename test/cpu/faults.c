@@ -154,7 +154,7 @@ static void what_is_said(void)
 
 	CHECK_EQ(caught(2, "check", 1, 1, said, sizeof said, &size), CUDA_ERROR_ASSERT);
 	CHECK(strstr(said, "water:42: water: block: [0,0,0], thread: [0,0,0] Assertion `water` failed."));
-	OK(caught(1, "flood", 32, 32, said, sizeof said, &size));
+	OK(caught(1, "flood", 8, 32, said, sizeof said, &size));
 	CHECK(!strncmp(said, "line!\nline!\n", 12));
 	CHECK(size > 0 && size % 6 == 0);
 }
@@ -196,7 +196,7 @@ static void reset(void)
 
 int main(void)
 {
-	setenv("GANGWAY_WATCHDOG_MS", "300", 1);
+	setenv("GANGWAY_WATCHDOG_MS", "1000", 0);
 	other = device_start();
 	other_put = device_kernel(text, "put");
 	OK(cuMemAlloc_v2(&other_cell, 4));

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static uint64_t chance_state = 1;
+static _Thread_local uint64_t chance_state = 1; /* a thread seeds its own */
 
 static inline uint64_t roll(void)
 {

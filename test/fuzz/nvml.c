@@ -64,7 +64,7 @@ static int lie(struct link *l)
 
 static void *serve(void *arg)
 {
-	(void)arg;
+	chance_state = (uintptr_t)arg;
 	while (!over) {
 		struct link_config config = link_defaults(true);
 		char error[LINK_ERROR_TEXT];
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 		return 1;
 	snprintf(address, sizeof address, "unix:%s/socket", folder);
 	listener = link_listen(address, 0600, error);
-	if (listener < 0 || pthread_create(&thread, NULL, serve, NULL))
+	if (listener < 0 || pthread_create(&thread, NULL, serve, (void *)(uintptr_t)(roll() | 1)))
 		return printf("%s\n", error), 1;
 	while (time(NULL) < end) {
 		tries++;

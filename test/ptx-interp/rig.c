@@ -88,7 +88,7 @@ static void device_free(void *arg, uint64_t addr)
 
 void *rig_alloc(struct rig *r, size_t size)
 {
-	void *p = aligned_alloc(256, (size + 255) & ~(size_t)255);
+	void *p = aligned_alloc(256, ((size + 255) & ~(size_t)255) + 256); /* no two are neighbours */
 
 	memset(p, 0, size);
 	pthread_mutex_lock(&r->lock);
