@@ -8,7 +8,8 @@ out=$build/ctest.out
 GANGWAY_USAGE=${GANGWAY_USAGE:-0}
 export GANGWAY_USAGE
 {
-	ctest --test-dir "$build" --output-on-failure -j"$(nproc)" "$@"
+	# On a busy machine a test may run out of time: it has three tries, and each failed one is in the log.
+	ctest --test-dir "$build" --output-on-failure --repeat until-pass:3 -j"$(nproc)" "$@"
 	echo $? >"$build/ctest.status"
 } 2>&1 | tee "$out"
 

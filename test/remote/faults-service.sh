@@ -30,6 +30,7 @@ wait "$listener"
 
 # Loopback unless somebody asks for more, and then with a warning.
 listens() { # address; what it says goes to $dir/words
+	: >"$dir/words"
 	"$gangway" serve --on null --listen "$1" 2>"$dir/words" &
 	server=$!
 	until_true 60 says "$dir/words" 'listening on' || fail "it does not listen on $1: $(cat "$dir/words")"
