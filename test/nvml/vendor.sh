@@ -1,0 +1,74 @@
+#!/bin/sh
+# The vendor's libraries passed through, and served: stand-ins for them are copies of our own that do not know who
+# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE
+#
+# In a copy the note that makes a file ours has another owner, and the device comes from another variable: so it is
+# taken for a vendor's, and has the null device inside.
+gangway=$1 lib=$2 clients=$3 private=$4
+here=$(cd "$(dirname "$0")" && pwd)
+failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+command -v python3 >/dev/null || { echo "skipped: no python3 to change the copies with"; exit 77; }
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/vendor" "$dir/cuda-only"
+cp "$lib/libcuda.so.1" "$lib/libnvidia-ml.so.1" "$lib/libgangway-soft.so" "$dir/vendor/"
+python3 - "$dir/vendor/libcuda.so.1" "$dir/vendor/libnvidia-ml.so.1" <<'PYTHON' || exit 1
+import sys
+for path in sys.argv[1:]:
+    data = open(path, "rb").read()
+    assert b"Gangway\0" in data and b"GANGWAY_DEVICE\0" in data
+    open(path, "wb").write(data.replace(b"Gangway\0", b"Vendors\0").replace(b"GANGWAY_DEVICE\0", b"VENDORS_DEVICE\0"))
+PYTHON
+export VENDORS_DEVICE=null GANGWAY_NVIDIA_LIBRARY="$dir/vendor/libcuda.so.1"
+
+# In one process.
+GANGWAY_DEVICE=nvidia "$clients" >"$dir/out" 2>&1 || fail "passed through: $(cat "$dir/out")"
+grep -q 'null device' "$dir/out" || fail "passed through, to what? $(cat "$dir/out")"
+GANGWAY_DEVICE=nvidia GANGWAY_TRACE="$dir/trace" "$clients" >"$dir/out" 2>&1 || fail "traced: $(cat "$dir/out")"
+grep -q 'nvmlDeviceGetMemoryInfo(.*) = NVML_SUCCESS' "$dir/trace" || fail "the trace has no nvmlDeviceGetMemoryInfo"
+GANGWAY_DEVICE=nvidia "$private" || fail "the private table, passed through"
+
+# Served: the devices that CUDA has, found again in NVML.
+for over in unix tcp; do
+	"$here/../served.sh" "$gangway" nvidia $over "$clients" >"$dir/out" 2>&1 || fail "served over $over: $(cat "$dir/out")"
+	GANGWAY_DEVICE_COUNT=3 "$here/../served.sh" "$gangway" nvidia $over "$clients" >"$dir/out" 2>&1 ||
+		fail "three served over $over: $(cat "$dir/out")"
+done
+# What the server may use is what its clients see: two of three, in another order.
+GANGWAY_DEVICE_COUNT=3 CUDA_VISIBLE_DEVICES=2,0 "$here/../served.sh" "$gangway" nvidia unix \
+	env -u CUDA_VISIBLE_DEVICES "$gangway" smi --query-gpu=index,pci.bus_id --format=csv,noheader >"$dir/out" 2>&1
+printf '0, 00000000:03:00.0\n1, 00000000:01:00.0\n' | cmp -s - "$dir/out" || fail "visible devices of the server: $(cat "$dir/out")"
+# NVML does not heed CUDA_VISIBLE_DEVICES in a program, as NVIDIA's does not.
+n=$(GANGWAY_DEVICE=nvidia GANGWAY_DEVICE_COUNT=3 CUDA_VISIBLE_DEVICES=1 "$gangway" smi -L | wc -l)
+[ "$n" -eq 3 ] || fail "with CUDA_VISIBLE_DEVICES NVML shows $n devices of 3"
+
+# Without the vendor's NVML there is no answer, rather than another device's.
+cp "$dir/vendor/libcuda.so.1" "$dir/vendor/libgangway-soft.so" "$dir/cuda-only/"
+GANGWAY_DEVICE=nvidia GANGWAY_NVIDIA_LIBRARY="$dir/cuda-only/libcuda.so.1" "$gangway" smi -L >"$dir/out" 2>&1
+status=$?
+[ $status -eq 12 ] && grep -q 'Library Not Found' "$dir/out" || fail "without the vendor's NVML: $status, $(cat "$dir/out")"
+# Ourselves we never take for it.
+GANGWAY_DEVICE=nvidia GANGWAY_NVIDIA_ML_LIBRARY="$lib/libnvidia-ml.so.1" "$gangway" smi -L >"$dir/out" 2>&1
+status=$?
+[ $status -eq 12 ] || fail "our own NVML as the vendor's: $status, $(cat "$dir/out")"
+
+# Which device, when none is asked for: a server that runs here, else the processor; and one that is gone is passed over.
+unset GANGWAY_NVIDIA_LIBRARY
+export XDG_RUNTIME_DIR="$dir" GANGWAY_SOCKET="$dir/own.sock"
+unset GANGWAY_DEVICE
+"$gangway" smi -L | grep -q 'Gangway CPU' || fail "by itself: $("$gangway" smi -L)"
+"$gangway" serve --on null --listen "unix:$dir/own.sock" 2>"$dir/log" &
+server=$!
+until grep -q 'listening on' "$dir/log"; do
+	kill -0 $server 2>/dev/null || break
+	sleep 0.1
+done
+"$gangway" smi -L | grep -q 'null device' || fail "beside a server: $("$gangway" smi -L)"
+kill -9 $server
+wait $server 2>/dev/null
+"$gangway" smi -L | grep -q 'Gangway CPU' || fail "beside what a server left: $("$gangway" smi -L)"
+exit $failed
