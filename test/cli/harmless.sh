@@ -16,7 +16,7 @@ cd "$work" || exit 1
 case $program in
 bash)
 	command -v bash >/dev/null || { echo "skipped: no bash"; exit 77; }
-	set -- bash -c 'echo text; echo error >&2; cd /proc/$$/fd && echo *; (exit 3) | cat; x=$(ls /); echo ${#x}; exit 5'
+	set -- bash -c 'echo text; echo error >&2; cd /proc/$$/fd && echo *; (exit 3) | cat; x=$(ls /bin/sh); echo ${#x}; exit 5'
 	;;
 python3)
 	command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
