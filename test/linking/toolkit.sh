@@ -1,7 +1,7 @@
 #!/bin/sh
 # CMake's FindCUDAToolkit takes the driver from us when it is pointed here: toolkit.sh PREFIX
 #
-# In two ways: by our module, which is right with every CMake, and by its own variable for the stubs.
+# In two ways: by our module, and by its own search for stubs.
 prefix=$1
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
@@ -26,12 +26,12 @@ build module -DCMAKE_MODULE_PATH="$("$prefix/bin/gangway" config --cmake)"
 try module "$out/module/indirect"
 try module "$out/module/direct"
 
-# Before 3.28 CMake takes a stub for a library to run with: it puts the folder into RUNPATH in the build tree, and
-# leaves it out when it links a program that uses the library only. Hence the module above.
-build stubs -DCMAKE_LIBRARY_PATH="$("$prefix/bin/gangway" config --stubs)" \
-	-DCMAKE_EXE_LINKER_FLAGS="$("$prefix/bin/gangway" config --ldflags)"
-grep "^CUDA_cuda_driver_LIBRARY:.*=$prefix/lib/gangway/stubs/libcuda.so" "$out/stubs/CMakeCache.txt" ||
-	fail "FindCUDAToolkit does not take the stub: $(grep CUDA_cuda_driver "$out/stubs/CMakeCache.txt")"
-version=$("${CMAKE:-cmake}" --version | sed -n 's/^cmake version 3\.\([0-9]*\).*/\1/p')
-[ "${version:-99}" -lt 28 ] || try stubs "$out/stubs/indirect"
+# CMake takes a folder that LDFLAGS names for one of the system's, and keeps it out of RUNPATH.
+LDFLAGS=$("$prefix/bin/gangway" config --ldflags)
+export LDFLAGS
+build search -DCMAKE_LIBRARY_PATH="$("$prefix/bin/gangway" config --stubs)"
+grep "^CUDA_cuda_driver_LIBRARY:.*=$prefix/lib/gangway/stubs/libcuda.so" "$out/search/CMakeCache.txt" ||
+	fail "FindCUDAToolkit does not take the stub: $(grep CUDA_cuda_driver "$out/search/CMakeCache.txt")"
+try search "$out/search/indirect"
+try search "$out/search/direct"
 exit $failed
