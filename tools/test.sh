@@ -26,6 +26,9 @@ awk '
 		if (n) print "\nSkipped, and why:"
 		for (i = 1; i <= n; i++) print "  " order[i] ":" names[order[i]]
 	}' "$out" "$build/Testing/Temporary/LastTest.log" | fold -s -w 110
+# A test that failed and then passed is a defect, too: of the test, or of what it tests.
+again=$(sed -n 's/.*Test *#[0-9]*: \([^ ]*\) \.*\*\*\*\(Failed\|Timeout\|Exception\).*/\1/p' "$out" | sort -u)
+[ -z "$again" ] || { echo; echo "Failed at least once:"; echo "$again" | sed 's/^/  /'; }
 echo
 grep -E '^[0-9]+% tests passed|^Total Test time' "$out"
 exit "$(cat "$build/ctest.status")"
