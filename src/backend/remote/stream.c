@@ -69,9 +69,14 @@ static void bury(struct stream *s)
 }
 
 /* Of one that has ended: is it through? */
-static bool passed(const struct stream *s)
+static bool passed(struct stream *s)
 {
-	return !s->tell.word || word_reached(call_link(), s->tell.word, s->tell.value) || link_error(call_link(), NULL);
+	struct wire_tell t;
+
+	pthread_mutex_lock(&s->lock);
+	t = s->tell;
+	pthread_mutex_unlock(&s->lock);
+	return !t.word || word_reached(call_link(), t.word, t.value) || link_error(call_link(), NULL);
 }
 
 void streams_reap(struct context *c)
@@ -268,16 +273,34 @@ void stream_word_end(struct stream *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value)
+/* What a wait is for: a copy, since the stream may be destroyed, and its record used again, before the wait is over. */
+struct sleeper {
+	uint64_t id, context;
+	uint32_t word, value;
+};
+
+static struct sleeper sleeper_of(const struct stream *s, uint32_t value)
+{
+	return (struct sleeper){s->id, s->ctx->id, s->tell.word, value};
+}
+
+static CUresult post_sync(const struct sleeper *z, unsigned op)
 {
 	struct lane *lane = call_lane();
 	struct wire_sync *a = call_reserve(lane, sizeof *a);
 
 	if (!a)
 		return call_lost();
-	call_in(a, s->ctx->id);
-	*a = (struct wire_sync){.kind = WIRE_SYNC_STREAM, .word = s->tell.word, .value = value, .what = s->id};
+	call_in(a, z->context);
+	*a = (struct wire_sync){.kind = WIRE_SYNC_STREAM, .word = z->word, .value = z->value, .what = z->id};
 	return call_send(lane, op, sizeof *a, NULL, 0);
+}
+
+CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value)
+{
+	struct sleeper z = sleeper_of(s, value);
+
+	return post_sync(&z, op);
 }
 
 CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value)
@@ -303,23 +326,21 @@ CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size
 	return r;
 }
 
-struct sleeper {
-	struct stream *stream;
-	uint32_t value;
-};
-
 static int ask_wake(void *arg)
 {
-	struct sleeper *z = arg;
+	return post_sync(arg, WIRE_WAKE) ? -EPIPE : 0;
+}
 
-	return stream_post_sync(z->stream, WIRE_WAKE, z->value) ? -EPIPE : 0;
+static CUresult sleep_until(struct sleeper *z)
+{
+	return word_wait(call_link(), z->word, z->value, -1, remote.local ? ask_wake : NULL, z) ? call_lost() : CUDA_SUCCESS;
 }
 
 CUresult stream_word_wait(struct stream *s, uint32_t value)
 {
-	struct sleeper z = {s, value};
+	struct sleeper z = sleeper_of(s, value);
 
-	return word_wait(call_link(), s->tell.word, value, -1, remote.local ? ask_wake : NULL, &z) ? call_lost() : CUDA_SUCCESS;
+	return sleep_until(&z);
 }
 
 /* One that is destroyed and not yet through.  It may be gone and forgotten by now. */
@@ -383,6 +404,7 @@ void stream_reached(struct stream *s, const struct stream_point *p)
 CUresult stream_settle(struct stream *s)
 {
 	struct stream_point point;
+	struct sleeper z;
 	uint32_t value;
 	CUresult r;
 
@@ -397,10 +419,11 @@ CUresult stream_settle(struct stream *s)
 		mirror_pull();
 		return r;
 	}
-	r = s->tell.word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
+	z = sleeper_of(s, value);
+	r = z.word ? post_sync(&z, WIRE_SYNC) : CUDA_ERROR_OUT_OF_MEMORY;
 	stream_word_end(s);
 	if (!r)
-		r = stream_word_wait(s, value);
+		r = sleep_until(&z);
 	if (r)
 		return r;
 	stream_reached(s, &point);
