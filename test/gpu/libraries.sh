@@ -1,0 +1,70 @@
+#!/bin/sh
+# On a machine with a GPU: what NVIDIA's libraries (by test/gpu/libraries.cu), CuPy, Triton, JAX and PyTorch compute is
+# the same natively, passed through, and served by another process over shared memory and over TCP.
+#
+#	test/gpu/libraries.sh BUILD [DEVICE...]		DEVICE: nvidia, unix, tcp; all three unless told
+build=$(cd "${1:?which build folder?}" && pwd)
+shift
+[ $# -gt 0 ] || set -- nvidia unix tcp
+here=$(cd "$(dirname "$0")" && pwd)
+out=$(mktemp -d) || exit 1
+server=
+trap '[ -z "$server" ] || kill $server 2>/dev/null; rm -rf "$out"' EXIT
+failed=0
+export TRITON_CACHE_DIR="$out/triton" CUPY_CACHE_DIR="$out/cupy" PYTHONDONTWRITEBYTECODE=1
+
+serve() { # address
+	"$build/bin/gangway" serve --on nvidia --listen "$1" 2>"$out/log" &
+	server=$!
+	until grep -q 'listening on' "$out/log"; do
+		kill -0 $server 2>/dev/null || { cat "$out/log"; exit 1; }
+		sleep 0.1
+	done
+	address=$(sed -n 's/.*listening on //p' "$out/log" | head -n 1)
+}
+compute() { # what, where, command to run it by...
+	what=$1 where=$2
+	shift 2
+	case $what in
+	toolkit) "$@" "$out/libraries" >"$out/$where.$what" 2>&1 ;;
+	*) timeout 150 "$@" python3 "$here/libraries.py" "$what" >"$out/$where.$what" 2>"$out/$where.$what.err" ;;
+	esac || { [ ! -s "$out/$where.$what.err" ] || tail -n 5 "$out/$where.$what.err"; return 1; }
+}
+
+# The libraries of the toolkit or, where it came without, those that Python's packages brought.
+libraries="-lcublas -lcufft -lcusolver -lcusparse -lcurand"
+if ! echo '#include <cusolverDn.h>' | nvcc -x cu -E - >/dev/null 2>&1; then
+	libraries=$(python3 - <<'PYTHON'
+import glob, site
+folders = site.getsitepackages() + [site.getusersitepackages()]
+files = [f for folder in folders for name in ("cublas", "cufft", "cusolver", "cusparse", "curand")
+         for f in glob.glob(f"{folder}/nvidia/**/lib{name}.so.*", recursive=True)]
+roots = sorted({f.rsplit("/lib/", 1)[0] for f in files})
+print(*files, *(f"-I{r}/include -Xlinker -rpath={r}/lib -Xlinker -rpath-link={r}/lib" for r in roots))
+PYTHON
+	)
+fi
+programs=
+nvcc -O1 -std=c++17 -arch=native -o "$out/libraries" "$here/libraries.cu" $libraries && programs=toolkit || failed=1
+for what in torch cupy triton jax; do
+	python3 -c "import $what" 2>/dev/null && programs="$programs $what" || echo "skip  $what is not installed"
+done
+for what in $programs; do
+	compute $what native env || { echo "FAIL  $what natively"; tail -n 5 "$out/native.$what"; }
+done
+for device; do
+	address=$device
+	[ $device = unix ] && serve "unix:$out/socket"
+	[ $device = tcp ] && serve tcp://127.0.0.1:0
+	for what in $programs; do
+		if compute $what $device "$build/bin/gangway" run --on "$address" -- && cmp -s "$out/native.$what" "$out/$device.$what"; then
+			echo "ok    $device: $what: $(wc -l <"$out/native.$what") results the same"
+		else
+			echo "FAIL  $device: $what"
+			diff "$out/native.$what" "$out/$device.$what"
+			failed=1
+		fi
+	done
+	[ -z "$server" ] || { kill $server; wait $server; server=; }
+done
+exit $failed
