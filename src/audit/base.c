@@ -105,6 +105,11 @@ const char *text_last_part(const char *path)
 	return last;
 }
 
+bool text_has_slash(const char *path)
+{
+	return text_last_part(path) != path;
+}
+
 bool text_append(char *at, size_t room, const char *s, size_t n)
 {
 	size_t used = text_length(at);

@@ -5,7 +5,8 @@
  * second libc in every process, which costs five times what the rest does; so they need no library at all.
  *
  *	ld.so ─ la_version, la_objsearch ─ libgangway-audit.so    which file answers for a name
- *	      └ la_version, la_symbind   ─ libgangway-follow.so   children with an environment of their own
+ *	      └ la_version, la_symbind   ─ libgangway-follow.so   children with an environment of their own,
+ *	                                                          and dlmopen by a path
  *
  * They run in whatever the user starts, before its first instruction: no thread, no descriptor left open, no
  * memory but their own few pages.  The environment is the user's and may hold anything.
@@ -32,6 +33,7 @@ size_t text_length(const char *s);
 bool text_equal(const char *a, const char *b);
 bool text_starts(const char *s, const char *with);
 const char *text_last_part(const char *path); /* behind the last slash */
+bool text_has_slash(const char *path);
 /* Appends to at[0..room), always ended by 0; false: it did not fit. */
 bool text_append(char *at, size_t room, const char *s, size_t n);
 

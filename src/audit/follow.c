@@ -3,7 +3,8 @@
  * us there.  This keeps what `gangway run` gave.
  *
  * ld.so tells la_symbind when a call of execve or posix_spawn is bound to libc; the call goes through exec.c
- * then.  Nothing else is bound differently, no symbol is defined over another, and no other call costs more.
+ * then, and one of dlmopen through space.c.  Nothing else is bound differently, no symbol is defined over
+ * another, and no other call costs more.
  * An environment that still names us is left as it is; to one that does not, LD_AUDIT, GLIBC_TUNABLES and
  * the GANGWAY_ variables that this process was started with are added.  One that says GANGWAY_FOLLOW=0 wants none of it.
  *
@@ -11,8 +12,10 @@
  * does), system calls made by hand (Go), nor static programs.
  */
 #include <link.h>
+#include "audit/answer.h"
 #include "audit/base.h"
 #include "audit/follow.h"
+#include "audit/space.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -52,7 +55,7 @@ EXPORT unsigned la_version(unsigned version)
 	for (char **e = start_environment; nkept && *e; e++)
 		if (text_starts(*e, "GANGWAY_") || text_starts(*e, "GLIBC_TUNABLES="))
 			keep(*e);
-	return nkept ? version : 0;
+	return nkept && answer_start() ? version : 0;
 }
 
 static const char *find(char *const *env, const char *entry)
@@ -132,5 +135,5 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags, const char *name)
 {
 	(void)index, (void)by, (void)in, (void)flags;
-	return exec_replace(name, sym->st_value);
+	return space_replace(name, exec_replace(name, sym->st_value));
 }

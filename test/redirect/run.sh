@@ -21,6 +21,7 @@ if [ "$mode" = python ]; then
 	absolute) set -- "$python" "$here/probe.py" "$decoy/libcuda.so.1" ;;
 	exec) set -- "$python" "$here/launch.py" "$decoy" "$python" "$here/probe.py" libcuda.so.1 ;;
 	dlmopen) set -- "$python" "$here/probe.py" --space libcuda.so.1 ;;
+	dlmopen-path) set -- "$python" "$here/probe.py" --space "$decoy/libcuda.so.1" ;;
 	*) set -- "$python" "$here/probe.py" libcuda.so.1 ;;
 	esac
 else
@@ -29,13 +30,14 @@ else
 	rpath | runpath | origin | absolute) set -- "$out/$situation/$mode" ;;
 	exec) set -- "$out/launch" "$decoy:$LD_LIBRARY_PATH" "$out/plain/$mode" ;;
 	dlmopen) set -- "$out/space" "$out/dlmopen/$mode.so" ;;
+	dlmopen-path) set -- "$out/space" "$decoy/libcuda.so.1" ;;
 	*) set -- "$out/plain/$mode" ;;
 	esac
 fi
 # Where it finds the decoy.
 case $situation in
 plain | dlmopen) LD_LIBRARY_PATH=$decoy:$LD_LIBRARY_PATH ;;
-front) set -- sh -c "LD_LIBRARY_PATH=$decoy:\$LD_LIBRARY_PATH; export LD_LIBRARY_PATH; exec \"\$@\"" sh "$@" ;;
+front | dlmopen-path) set -- sh -c "LD_LIBRARY_PATH=$decoy:\$LD_LIBRARY_PATH; export LD_LIBRARY_PATH; exec \"\$@\"" sh "$@" ;;
 esac
 export LD_LIBRARY_PATH
 

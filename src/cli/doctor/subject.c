@@ -135,8 +135,8 @@ static const char *language(const struct program *p, const struct object *o)
 	if (!strcmp(basename(p->path), "node"))
 		return "JavaScript: its packages bring CUDA libraries, which only a start shows";
 	if (object_has_section(o, ".go.buildinfo"))
-		return "written in Go: programs that it starts may get an environment of its own making, "
-		       "which gangway run follows";
+		return "written in Go: programs that it starts are reached if it passes its environment on; with one "
+		       "made anew, only after gangway install --system";
 	if (object_has_section(o, ".nv_fatbin") || object_has_section(o, "__nv_relfatbin"))
 		return "CUDA C++";
 	return NULL;

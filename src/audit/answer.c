@@ -1,0 +1,93 @@
+#include "audit/answer.h"
+#include "audit/base.h"
+#include "audit/names.h"
+
+char answer_dir[AUDIT_PATH];
+static char kept[AUDIT_PATH]; /* GANGWAY_KEEP: names left to the application */
+
+bool answer_start(void)
+{
+	const char *keep = start_variable("GANGWAY_KEEP");
+
+	if (keep)
+		text_append(kept, sizeof kept, keep, text_length(keep));
+	return start_folder(AUDIT_REDIRECT, answer_dir, sizeof answer_dir);
+}
+
+/* libcuda.so, libcuda.so.1, libcuda.so.580.159.03; not libcuda.so.old nor libcudadevrt.so. */
+static bool is_version(const char *s)
+{
+	for (; *s == '.'; s++) {
+		if (s[1] < '0' || s[1] > '9')
+			return false;
+		while (s[1] >= '0' && s[1] <= '9')
+			s++;
+	}
+	return !*s;
+}
+
+static const struct ours *find(const char *name)
+{
+	const char *last = text_last_part(name);
+
+	for (size_t i = 0; i < OURS; i++)
+		if (text_starts(last, ours[i].stem) && is_version(last + text_length(ours[i].stem)))
+			return &ours[i];
+	return NULL;
+}
+
+static bool in_folder(const char *file, size_t n, char answer[ANSWER_PATH])
+{
+	answer[0] = 0;
+	return text_append(answer, ANSWER_PATH, answer_dir, text_length(answer_dir)) && text_append(answer, ANSWER_PATH, "/", 1) &&
+	       text_append(answer, ANSWER_PATH, file, n) && sys_access(answer) == 0;
+}
+
+/* The file of ours for a name: libcudart.so.12.8.90 may be there under this name, as .so.12.8 or .so.12. */
+static bool locate(const struct ours *o, const char *name, char answer[ANSWER_PATH])
+{
+	const char *last = text_last_part(name);
+	size_t stem = text_length(o->stem), n = text_length(last);
+
+	if (o->soname)
+		return in_folder(o->soname, text_length(o->soname), answer);
+	if (n == stem)
+		return in_folder(last, n, answer);
+	while (n > stem) {
+		if (in_folder(last, n, answer))
+			return true;
+		while (last[--n] != '.') {
+		}
+	}
+	return false;
+}
+
+/* GANGWAY_KEEP=libcudart:libcublas */
+static bool is_kept(const char *stem)
+{
+	const char *list = kept, *next;
+	size_t name = text_length(stem) - 3; /* without ".so" */
+
+	for (; list; list = next) {
+		size_t n = text_entry(list, &next);
+
+		if (n != name)
+			continue;
+		while (n && list[n - 1] == stem[n - 1])
+			n--;
+		if (!n)
+			return true;
+	}
+	return false;
+}
+
+enum answer answer_to(const char *name, char file[ANSWER_PATH])
+{
+	const struct ours *o = find(name);
+
+	if (!o)
+		return ANSWER_OTHER;
+	if (is_kept(o->stem))
+		return ANSWER_KEPT;
+	return locate(o, name, file) ? ANSWER_OURS : ANSWER_ABSENT;
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Children of Go programs, with the C library and without: go.sh GANGWAY FOLDER
+#
+# An environment that was passed on leads to us, whatever stands in front of it.  One that was made anew does
+# not: the runtime asks no libc for it.  doc/loading.md says so, and what reaches them.
+gangway=$1
+out=$2
+here=$(cd "$(dirname "$0")" && pwd)
+"$here/../real/package.sh" go golang-go || exit
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+unset LD_LIBRARY_PATH LD_AUDIT LD_PRELOAD GANGWAY_FOLLOW GANGWAY_KEEP GANGWAY_AUDIT_LOG
+# Kept between runs: what it makes of its own library takes a while.
+GOCACHE=$(dirname "$out")/go GOFLAGS=-mod=mod GO111MODULE=off GOTOOLCHAIN=local
+export GOCACHE GOFLAGS GO111MODULE GOTOOLCHAIN
+
+failed=0
+expect() { # how, what it says, words it must hold
+	case $2 in
+	*"$3"*) ;;
+	*) echo "FAIL: $1: $2, not: $3"; failed=1 ;;
+	esac
+}
+cp "$here/launch.go" "$work/launch.go"
+CGO_ENABLED=0 go build -o "$work/static" "$work/launch.go" || exit 1
+sed 's/^package main$/&\nimport "C"/' "$here/launch.go" >"$work/launch.go"
+CGO_ENABLED=1 go build -o "$work/dynamic" "$work/launch.go" || exit 1
+readelf -l "$work/static" | grep -q INTERP && { echo "FAIL: static is not"; failed=1; }
+readelf -d "$work/dynamic" | grep -q 'libc\.so\.6' || { echo "FAIL: dynamic has no libc"; failed=1; }
+decoy=$out/decoy
+for kind in static dynamic; do
+	for mode in linked opened; do
+		for how in kept made; do
+			set -- "$work/$kind" "$how" "$decoy" "$out/plain/$mode"
+			expect "$kind, $mode, $how, by itself" "$("$@" 2>&1)" "ours 0 decoy 1 version"
+			case $how in
+			kept) want="ours 1 decoy 0 version 13000" ;;
+			made) want="ours 0 decoy 1 version 4711" ;;
+			esac
+			expect "$kind, $mode, $how, gangway run" "$("$gangway" run --on null -- "$@" 2>&1)" "$want"
+		done
+	done
+done
+exit $failed

@@ -1,0 +1,32 @@
+// launch.c in Go, whose runtime makes its own system calls: launch HOW DIR PROGRAM [ARGUMENTS].
+//
+// kept: the environment that it was given, with DIR in front of LD_LIBRARY_PATH, as Ollama starts its runners;
+// made: LD_LIBRARY_PATH is all of it.
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+)
+
+const path = "LD_LIBRARY_PATH="
+
+func main() {
+	command := exec.Command(os.Args[3], os.Args[4:]...)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	if os.Args[1] == "kept" {
+		for _, entry := range os.Environ() {
+			if !strings.HasPrefix(entry, path) {
+				command.Env = append(command.Env, entry)
+			}
+		}
+		command.Env = append(command.Env, path+os.Args[2]+":"+os.Getenv("LD_LIBRARY_PATH"))
+	} else {
+		command.Env = []string{path + os.Args[2]}
+	}
+	if err := command.Run(); err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+}
