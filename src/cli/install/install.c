@@ -1,6 +1,5 @@
 /* gangway install: Gangway as this machine's CUDA driver.  Shows what it would do; --yes does it. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/install/plan.h"
 #include "cli/install/refresh.h"
+#include "cli/install/site.h"
 
 static const char usage[] =
 	"usage: gangway install --system [--root DIR] [--yes]\n\n"
@@ -21,20 +21,15 @@ static const char usage[] =
 	"  --help      this text\n\n"
 	"gangway uninstall takes it back.\n";
 
-struct site {
-	struct tree tree;
-	char root[PATH_MAX], prefix[PATH_MAX];
-	struct manifest manifest;
-	struct plan plan;
-};
+static char prefix[PATH_MAX]; /* the installation, as its own system will see it: "/usr/local" */
+static struct plan plan;
 
-/* Where the installation lies, as its own system will see it: "/usr/local".  Either we are in that system, or it has
- * one at the same place. */
+/* Either we are in that system, or it has an installation at the same place. */
 static int find_prefix(struct site *s)
 {
 	static const char end[] = "/lib/gangway";
 	char dir[PATH_MAX], library[PATH_MAX + 32];
-	size_t root = strcmp(s->root, "/") ? strlen(s->root) : 0;
+	size_t root = site_is_here(s) ? 0 : strlen(s->root);
 	struct stat st;
 
 	if (!cli_library_dir(dir, sizeof dir))
@@ -44,26 +39,26 @@ static int find_prefix(struct site *s)
 	size_t n = strlen(dir + root);
 	if (n <= strlen(end) || strcmp(dir + root + n - strlen(end), end))
 		return cli_fail("this gangway's libraries are in %s, and not in a folder lib/gangway", dir);
-	snprintf(s->prefix, sizeof s->prefix, "%.*s", (int)(n - strlen(end)), dir + root);
+	snprintf(prefix, sizeof prefix, "%.*s", (int)(n - strlen(end)), dir + root);
 	snprintf(library, sizeof library, "%s/libcuda.so.1", dir + root);
 	if (tree_look(&s->tree, library, &st))
 		return cli_fail("there is no %s in %s", library, s->root);
-	if (s->prefix[strspn(s->prefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._+-")])
-		return cli_fail("%s has characters in its name that the loader's configuration does not take", s->prefix);
+	if (prefix[strspn(prefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._+-")])
+		return cli_fail("%s has characters in its name that the loader's configuration does not take", prefix);
 	return 0;
 }
 
 /* All programs will load what lies there, so only the one whom the system belongs to may write there. */
 static int check_owner(struct site *s)
 {
-	char path[PATH_MAX + 64], why[PATH_MAX + 128];
+	char path[PATH_MAX + 64];
 	struct stat st, root;
 	size_t n = 1;
 	int r;
 
 	if (fstat(s->tree.fd, &root))
 		return cli_fail("%s: %s", s->root, strerror(errno));
-	snprintf(path, sizeof path, "%s/lib/gangway", s->prefix);
+	snprintf(path, sizeof path, "%s/lib/gangway", prefix);
 	for (size_t length = strlen(path); n <= length; n++) {
 		char part[PATH_MAX + 64];
 
@@ -71,7 +66,7 @@ static int check_owner(struct site *s)
 		snprintf(part, sizeof part, "%.*s", (int)n, path);
 		r = tree_look(&s->tree, part, &st);
 		if (r)
-			return cli_fail("%s", tree_why(&s->tree, part, r, why, sizeof why));
+			return site_fail(s, part, r);
 		if ((st.st_uid && st.st_uid != root.st_uid) || (st.st_mode & 022))
 			return cli_fail("%s can be written by others than its system's owner (uid %u, mode %03o): programs of all "
 					"users would load what they put there. Install Gangway elsewhere: make install PREFIX=/usr/local",
@@ -103,7 +98,7 @@ static unsigned show(const struct site *s)
 	unsigned refused = 0;
 
 	for (int i = 0; i < ITEMS; i++) {
-		const struct item *item = &s->plan.items[i];
+		const struct item *item = &plan.items[i];
 
 		printf("  %-8s %s: %s\n", words[item->action], item->path, *item->why ? item->why : item->what);
 		refused += item->action == ACTION_REFUSE;
@@ -111,15 +106,14 @@ static unsigned show(const struct site *s)
 			show_text(item->text);
 	}
 	printf("  %-8s %s: what was done, for gangway uninstall\n", "write", MANIFEST_FILE);
-	printf("  %-8s ldconfig -X%s%s%s\n", "run", strcmp(s->root, "/") ? " -r " : "", strcmp(s->root, "/") ? s->root : "",
-		refresh_has_systemd((struct tree *)&s->tree) ? ", systemctl daemon-reload" : "");
+	site_show_run(s, refresh_has_systemd((struct tree *)&s->tree) ? ", systemctl daemon-reload" : "");
 	return refused;
 }
 
 /* Each folder on the way to `path` that is not there. */
 static int add_folders(struct site *s, const char *path)
 {
-	char part[PATH_MAX], why[PATH_MAX + 128];
+	char part[PATH_MAX];
 	struct stat st;
 
 	for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
@@ -136,7 +130,7 @@ static int add_folders(struct site *s, const char *path)
 			r = -ENOTDIR;
 		}
 		if (r)
-			return cli_fail("%s", tree_why(&s->tree, path, r, why, sizeof why));
+			return site_fail(s, path, r);
 	}
 	return 0;
 }
@@ -155,7 +149,7 @@ static int foresee(struct site *s)
 	int r = add_folders(s, MANIFEST_FILE);
 
 	for (int i = 0; i < ITEMS && !r; i++) {
-		const struct item *item = &s->plan.items[i];
+		const struct item *item = &plan.items[i];
 
 		if (item->action != ACTION_CREATE && item->action != ACTION_REPLACE)
 			continue;
@@ -175,8 +169,6 @@ static int foresee(struct site *s)
 
 static int make_folders(struct site *s)
 {
-	char why[PATH_MAX + 128];
-
 	for (unsigned i = 0; i < s->manifest.count; i++) {
 		const struct entry *e = &s->manifest.entries[i];
 
@@ -184,7 +176,7 @@ static int make_folders(struct site *s)
 			continue;
 		int r = tree_mkdir(&s->tree, e->path);
 		if (r && r != -EEXIST)
-			return cli_fail("%s%s", tree_why(&s->tree, e->path, r, why, sizeof why), r == -EACCES ? ": are you root?" : "");
+			return site_fail(s, e->path, r);
 	}
 	return 0;
 }
@@ -195,9 +187,9 @@ static int write_files(struct site *s)
 	int r = manifest_write(&s->tree, &s->manifest);
 
 	if (r)
-		return cli_fail("%s%s", tree_why(&s->tree, MANIFEST_FILE, r, why, sizeof why), r == -EACCES ? ": are you root?" : "");
+		return site_fail(s, MANIFEST_FILE, r);
 	for (int i = 0; i < ITEMS; i++) {
-		const struct item *item = &s->plan.items[i];
+		const struct item *item = &plan.items[i];
 
 		if (item->action != ACTION_CREATE && item->action != ACTION_REPLACE)
 			continue;
@@ -215,7 +207,7 @@ static int check_cache(struct site *s)
 	char path[PATH_MAX], want[PATH_MAX + 64];
 
 	refresh_cached(&s->tree, "libcuda.so.1", path, sizeof path);
-	snprintf(want, sizeof want, "%s/lib/gangway/libcuda.so.1", s->prefix);
+	snprintf(want, sizeof want, "%s/lib/gangway/libcuda.so.1", prefix);
 	if (!strcmp(path, want))
 		return 0;
 	return cli_fail("the loader's cache leads to %s for libcuda.so.1, and not to %s: does /etc/ld.so.conf begin with "
@@ -230,7 +222,7 @@ static int apply(struct site *s)
 	refresh_systemd(&s->tree);
 	puts("\nDone. gangway uninstall takes it back. To offer this machine's device to others as well:\n"
 	     "  systemd-sysusers && systemctl enable --now gangway");
-	if (s->plan.items[ITEM_OLLAMA].action != ACTION_SKIP)
+	if (plan.items[ITEM_OLLAMA].action != ACTION_SKIP)
 		puts("For Ollama to notice: systemctl restart ollama");
 	return 0;
 }
@@ -239,74 +231,36 @@ static void about_vendor(const struct site *s)
 {
 	char path[PATH_MAX], why[512];
 
-	if (!strcmp(s->root, "/") && vendor_find(path, sizeof path, why, sizeof why))
+	if (site_is_here(s) && vendor_find(path, sizeof path, why, sizeof why))
 		printf("\nThe vendor's driver, %s, stays as it is; Gangway passes through to it.\n", path);
 }
 
-static int install(struct site *s, bool yes)
+static int install(struct site *s)
 {
-	char why[PATH_MAX + 128];
-	int r = manifest_read(&s->tree, &s->manifest);
+	unsigned refused;
 
-	if (r == -EINVAL)
-		return cli_fail("%s is not what gangway install wrote; look at it, and remove it if it is nothing", MANIFEST_FILE);
-	if (r && r != -ENOENT)
-		return cli_fail("%s", tree_why(&s->tree, MANIFEST_FILE, r, why, sizeof why));
-	if (!plan_make(&s->plan, &s->tree, s->prefix, &s->manifest))
+	if (find_prefix(s) || check_owner(s) || site_read_manifest(s) > 0)
+		return 1;
+	if (!plan_make(&plan, &s->tree, prefix, &s->manifest))
 		return cli_fail("out of memory");
-	printf("Gangway in %s as the CUDA driver of %s:\n\n", s->prefix, strcmp(s->root, "/") ? s->root : "this machine");
-	unsigned refused = show(s);
+	printf("Gangway in %s as the CUDA driver of %s:\n\n", prefix, site_is_here(s) ? "this machine" : s->root);
+	refused = show(s);
 	about_vendor(s);
 	fflush(stdout);
 	if (refused)
 		return cli_fail("nothing was changed: what is in the way is not Gangway's");
-	if (!yes) {
-		puts("\nNothing was changed. To do this: the same with --yes");
-		return 0;
-	}
-	r = tree_lock(&s->tree);
-	return r ? cli_fail("another gangway is installing: %s", strerror(-r)) : apply(s);
+	return site_go_on(s, apply);
 }
 
 int cmd_install(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"system", no_argument, NULL, 's'}, {"yes", no_argument, NULL, 'y'}, {"root", required_argument, NULL, 'r'}, {"help", no_argument, NULL, 'h'}, {0},
-	};
 	static struct site site;
-	const char *root = "/";
-	bool system = false, yes = false;
-	int c, r;
+	int r = site_open(&site, argc, argv, usage, true);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			system = true;
-			break;
-		case 'y':
-			yes = true;
-			break;
-		case 'r':
-			root = optarg;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return 0;
-		case ':':
-			return cli_usage("install", "%s needs a value", argv[optind - 1]);
-		default:
-			return cli_usage("install", "there is no option %s", argv[optind - 1]);
-		}
-	}
-	if (optind < argc)
-		return cli_usage("install", "what is %s for?", argv[optind]);
-	if (!system)
-		return cli_usage("install", "for the whole machine? Say --system. For one program there is gangway run");
-	if (!realpath(root, site.root) || tree_open(&site.tree, site.root))
-		return cli_fail("%s: %s", root, strerror(errno));
-	r = find_prefix(&site) || check_owner(&site) || install(&site, yes);
-	plan_free(&site.plan);
-	tree_close(&site.tree);
+	if (r >= 0)
+		return r;
+	r = install(&site);
+	plan_free(&plan);
+	site_close(&site);
 	return r;
 }
