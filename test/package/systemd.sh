@@ -62,6 +62,12 @@ run='gangway run --on unix:/run/gangway.sock /usr/lib/gangway/vectoradd'
 as member "$run" | grep -q 'all right' || fail "a member of the group cannot use it"
 as stranger "$run" | grep -q 'Permission denied' || fail "a stranger can use it"
 inside journalctl -u gangway --no-pager | grep -q 'connected (shared memory' || fail "not over shared memory"
+# A service that uses it, in as narrow a sandbox.
+inside systemd-run --wait --pipe --quiet -p User=member -p NoNewPrivileges=yes -p PrivateDevices=yes -p PrivateNetwork=yes \
+	-p PrivateTmp=yes -p PrivateUsers=yes -p ProtectSystem=strict -p ProtectHome=yes -p ProtectProc=invisible -p ProcSubset=pid \
+	-p RestrictAddressFamilies=AF_UNIX -p RestrictNamespaces=yes -p MemoryDenyWriteExecute=yes -p LimitMEMLOCK=0 \
+	-p SystemCallFilter=@system-service -p CapabilityBoundingSet= $run | grep -q 'all right' || fail "not from a service in a sandbox"
+[ "$(inside journalctl -u gangway --no-pager | grep -c 'connected (shared memory')" = 2 ] || fail "that was not over shared memory"
 inside systemctl restart gangway || fail "it does not restart"
 as member "$run" | grep -q 'all right' || fail "not after a restart"
 inside systemctl stop gangway || fail "it does not stop"

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Clients in sandboxes reach the device the fast way, with a socket and nothing else: sandbox.sh BUILD SERVED TRANSPORT PROGRAM
+#
+# No capability, no network, no device file, no process but their own to be seen, nothing to be written but an
+# empty /tmp, no memory that may be locked: as somebody else (the way of services), and in a user namespace
+# that this one made (the way of Flatpak and browsers).
+. "$(dirname "$0")/faults.sh"
+program=$client
+"$(dirname "$0")/../real/package.sh" bwrap bubblewrap || exit
+[ "$(id -u)" = 0 ] || { echo "skipped: only root can be somebody else"; exit 77; }
+nobody='setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all'
+$nobody true || { echo "skipped: setpriv does not work here"; exit 77; }
+
+# The build may lie where nobody else can look.
+mkdir -p "$dir/gangway/bin" "$dir/gangway/lib/gangway"
+cp "$gangway" "$dir/gangway/bin/"
+cp -a "$build"/lib/gangway/libcuda.so* "$build"/lib/gangway/libgangway-*.so "$program" "$dir/gangway/lib/gangway/"
+chmod -R a+rX "$dir"
+serve --group "$(id -gn 65534 2>/dev/null || echo nogroup)"
+[ $failed = 0 ] || finish
+address=$GANGWAY_DEVICE
+unset GANGWAY_DEVICE
+
+box="--die-with-parent --new-session --ro-bind / / --dev /dev --proc /proc --tmpfs /run --tmpfs /tmp --chdir /tmp
+	--ro-bind $dir/gangway /tmp/gangway --ro-bind ${address#unix:} /tmp/socket"
+uses="prlimit --memlock=0 --nofile=64 /tmp/gangway/bin/gangway run --on unix:/tmp/socket /tmp/gangway/lib/gangway/$(basename "$program")"
+try() { # how, command
+	how=$1
+	shift
+	before=$(grep -c 'connected (shared memory' "$dir/log")
+	timeout 60 "$@" >"$dir/out" 2>&1 || fail "$how: status $?"
+	grep -q 'all right' "$dir/out" || fail "$how: $(cat "$dir/out")"
+	[ "$(grep -c 'connected (shared memory' "$dir/log")" -gt "$before" ] || fail "$how: not over shared memory"
+}
+# shellcheck disable=SC2086
+bwrap --unshare-pid --unshare-net $box true 2>"$dir/out" || { echo "skipped: bwrap does not work here: $(cat "$dir/out")"; exit 77; }
+# shellcheck disable=SC2086
+try "as somebody else" bwrap --unshare-pid --unshare-ipc --unshare-uts --unshare-net $box $nobody $uses
+if $nobody bwrap --unshare-user --ro-bind / / true 2>/dev/null; then
+	# shellcheck disable=SC2086
+	try "in a user namespace" $nobody bwrap --unshare-all --uid 1000 --gid 1000 $box $uses
+else
+	echo "note: nobody may make no user namespace here"
+fi
+finish
