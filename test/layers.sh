@@ -11,6 +11,7 @@ allow() { # folder, then the folders it may include
 }
 allow util
 allow audit
+allow blas
 allow image
 allow ptx
 allow wire transport

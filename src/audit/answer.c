@@ -3,14 +3,17 @@
 #include "audit/names.h"
 
 char answer_dir[AUDIT_PATH];
-static char kept[AUDIT_PATH]; /* GANGWAY_KEEP: names left to the application */
+static char kept[AUDIT_PATH];   /* GANGWAY_KEEP: names left to the application */
+static char device[AUDIT_PATH]; /* GANGWAY_DEVICE */
 
 bool answer_start(void)
 {
-	const char *keep = start_variable("GANGWAY_KEEP");
+	const char *keep = start_variable("GANGWAY_KEEP"), *on = start_variable("GANGWAY_DEVICE");
 
 	if (keep)
 		text_append(kept, sizeof kept, keep, text_length(keep));
+	if (on)
+		text_append(device, sizeof device, on, text_length(on));
 	return start_folder(AUDIT_REDIRECT, answer_dir, sizeof answer_dir);
 }
 
@@ -36,11 +39,19 @@ static const struct ours *find(const char *name)
 	return NULL;
 }
 
-static bool in_folder(const char *file, size_t n, char answer[ANSWER_PATH])
+static bool add(char answer[ANSWER_PATH], const char *text, size_t n)
+{
+	return text_append(answer, ANSWER_PATH, text, n);
+}
+
+static bool in_folder(const struct ours *o, const char *file, size_t n, char answer[ANSWER_PATH])
 {
 	answer[0] = 0;
-	return text_append(answer, ANSWER_PATH, answer_dir, text_length(answer_dir)) && text_append(answer, ANSWER_PATH, "/", 1) &&
-	       text_append(answer, ANSWER_PATH, file, n) && sys_access(answer) == 0;
+	if (!add(answer, answer_dir, text_length(answer_dir)) || !add(answer, "/", 1))
+		return false;
+	if (o->device && (!text_equal(device, o->device) || !add(answer, device, text_length(device)) || !add(answer, "/", 1)))
+		return false;
+	return add(answer, file, n) && sys_access(answer) == 0;
 }
 
 /* The file of ours for a name: libcudart.so.12.8.90 may be there under this name, as .so.12.8 or .so.12. */
@@ -50,11 +61,11 @@ static bool locate(const struct ours *o, const char *name, char answer[ANSWER_PA
 	size_t stem = text_length(o->stem), n = text_length(last);
 
 	if (o->soname)
-		return in_folder(o->soname, text_length(o->soname), answer);
+		return in_folder(o, o->soname, text_length(o->soname), answer);
 	if (n == stem)
-		return in_folder(last, n, answer);
+		return in_folder(o, last, n, answer);
 	while (n > stem) {
-		if (in_folder(last, n, answer))
+		if (in_folder(o, last, n, answer))
 			return true;
 		while (last[--n] != '.') {
 		}

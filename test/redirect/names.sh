@@ -12,7 +12,8 @@ cp "$libraries/libgangway-audit.so" "$ours" || exit 1
 echo 'int nothing;' >"$work/empty.c"
 ${CC:-cc} -shared -fPIC -o "$work/empty.so" "$work/empty.c" || exit 1
 empty() { cp "$work/empty.so" "$1"; }
-for name in libcuda.so.1 libcudart.so.12 libcudart.so.13 libcublas.so.13; do empty "$ours/$name"; done
+mkdir "$ours/cpu" || exit 1
+for name in libcuda.so.1 libcudart.so.12 libcudart.so.13 cpu/libcublas.so.13; do empty "$ours/$name"; done
 ln -s libcudart.so.13 "$ours/libcudart.so"
 for name in libcuda.so libcuda.so.1 libcuda.so.535.54.03 libcuda.so.old libcuda.so. libcuda.so.1a libcudart.so \
 	libcudart.so.12 libcudart.so.12.8.90 libcudart.so.11.0 libcudart.so.130 libcudart-d0da41ae.so.11.0 \
@@ -22,7 +23,7 @@ done
 LD_AUDIT=$ours/libgangway-audit.so
 GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2000000 # where ask has a sanitizer in it
 export LD_AUDIT GLIBC_TUNABLES
-unset LD_LIBRARY_PATH GANGWAY_KEEP GANGWAY_AUDIT_LOG
+unset LD_LIBRARY_PATH GANGWAY_KEEP GANGWAY_AUDIT_LOG GANGWAY_DEVICE
 failed=0
 becomes() { # name asked for, file that answers; both relative to $work
 	case $1 in
@@ -54,7 +55,14 @@ becomes /app/libcudart.so /lib/gangway/libcudart.so
 becomes /app/libcudart.so.11.0 /app/libcudart.so.11.0
 becomes /app/libcudart.so.130 /app/libcudart.so.130
 becomes /app/libcudart-d0da41ae.so.11.0 /app/libcudart-d0da41ae.so.11.0
-becomes /app/libcublas.so.13.1.0.3 /lib/gangway/libcublas.so.13
+# what is ours on one device alone
+becomes /app/libcublas.so.13.1.0.3 /app/libcublas.so.13.1.0.3
+GANGWAY_DEVICE=unix:/somewhere
+export GANGWAY_DEVICE
+becomes /app/libcublas.so.13.1.0.3 /app/libcublas.so.13.1.0.3
+GANGWAY_DEVICE=cpu
+becomes /app/libcublas.so.13.1.0.3 /lib/gangway/cpu/libcublas.so.13
+becomes libcublas.so.13 /lib/gangway/cpu/libcublas.so.13
 becomes /app/libcublas.so.12 /app/libcublas.so.12
 # one that this installation does not ship
 becomes /app/libnvidia-ml.so.1 /app/libnvidia-ml.so.1

@@ -1,0 +1,54 @@
+/*
+ * cublas.h - cuBLAS's binary interface, as far as blas/ needs it: in our own words; facts and numbers are the
+ * vendor's.
+ */
+#ifndef BLAS_CUBLAS_H
+#define BLAS_CUBLAS_H
+
+typedef enum {
+	CUBLAS_STATUS_SUCCESS = 0,
+	CUBLAS_STATUS_NOT_INITIALIZED = 1,
+	CUBLAS_STATUS_ALLOC_FAILED = 3,
+	CUBLAS_STATUS_INVALID_VALUE = 7,
+	CUBLAS_STATUS_ARCH_MISMATCH = 8,
+	CUBLAS_STATUS_MAPPING_ERROR = 11,
+	CUBLAS_STATUS_EXECUTION_FAILED = 13,
+	CUBLAS_STATUS_INTERNAL_ERROR = 14,
+	CUBLAS_STATUS_NOT_SUPPORTED = 15,
+	CUBLAS_STATUS_LICENSE_ERROR = 16
+} cublasStatus_t;
+
+typedef enum { CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C } cublasOperation_t;
+typedef enum { CUBLAS_FILL_MODE_LOWER, CUBLAS_FILL_MODE_UPPER } cublasFillMode_t;
+typedef enum { CUBLAS_DIAG_NON_UNIT, CUBLAS_DIAG_UNIT } cublasDiagType_t;
+typedef enum { CUBLAS_SIDE_LEFT, CUBLAS_SIDE_RIGHT } cublasSideMode_t;
+typedef enum { CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE } cublasPointerMode_t;
+
+/* Of elements in memory. */
+typedef enum {
+	CUDA_R_32F = 0,
+	CUDA_R_64F = 1,
+	CUDA_R_16F = 2,
+	CUDA_R_8I = 3,
+	CUDA_R_32I = 10,
+	CUDA_R_16BF = 14
+} cudaDataType;
+
+/* Of sums; the .._FAST_.. ones allow less than what they are named after, and get all of it here. */
+typedef enum {
+	CUBLAS_COMPUTE_16F = 64,
+	CUBLAS_COMPUTE_16F_PEDANTIC = 65,
+	CUBLAS_COMPUTE_32F = 68,
+	CUBLAS_COMPUTE_32F_PEDANTIC = 69,
+	CUBLAS_COMPUTE_64F = 70,
+	CUBLAS_COMPUTE_64F_PEDANTIC = 71,
+	CUBLAS_COMPUTE_32I = 72,
+	CUBLAS_COMPUTE_32I_PEDANTIC = 73,
+	CUBLAS_COMPUTE_32F_FAST_16F = 74,
+	CUBLAS_COMPUTE_32F_FAST_16BF = 75,
+	CUBLAS_COMPUTE_32F_FAST_TF32 = 77
+} cublasComputeType_t;
+
+typedef struct blas *cublasHandle_t;
+
+#endif
