@@ -86,12 +86,31 @@ static void device_free(void *arg, uint64_t addr)
 	pthread_mutex_unlock(&r->lock);
 }
 
+static int nested_kernel(void *arg, struct ptx_function *f, struct interp_kernel **k, char *why, size_t size)
+{
+	struct rig *r = arg;
+	int e;
+
+	pthread_mutex_lock(&r->lock);
+	e = interp_kernel(r->program, f, k, why, size);
+	pthread_mutex_unlock(&r->lock);
+	return e;
+}
+
 void *rig_alloc(struct rig *r, size_t size)
 {
 	void *p = aligned_alloc(256, ((size + 255) & ~(size_t)255) + 256); /* no two are neighbours */
 
 	memset(p, 0, size);
 	pthread_mutex_lock(&r->lock);
+	for (unsigned i = 0; i < r->nareas; i++) { /* what was given back first */
+		if (r->areas[i].size)
+			continue;
+		free(r->areas[i].memory);
+		r->areas[i] = (struct rig_area){(uint64_t)(uintptr_t)p, size, p, NULL};
+		pthread_mutex_unlock(&r->lock);
+		return p;
+	}
 	if (r->nareas == RIG_AREAS)
 		abort();
 	r->areas[r->nareas++] = (struct rig_area){(uint64_t)(uintptr_t)p, size, p, NULL};
@@ -126,7 +145,8 @@ void rig_open(struct rig *r, const char *ptx)
 				       .print = print,
 				       .assertion = print,
 				       .alloc = device_alloc,
-				       .release = device_free};
+				       .release = device_free,
+				       .kernel = nested_kernel};
 	r->module = ptx_module_create(ptx, strlen(ptx));
 	if (r->module->error.line) {
 		ptx_error_format(&r->module->error, r->message, sizeof(r->message));

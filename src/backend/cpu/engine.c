@@ -104,19 +104,30 @@ static void condition(void *arg, uint64_t handle, uint32_t value)
 	soft_set_condition(handle, value);
 }
 
+/* One that a kernel launches. */
+static int nested_kernel(void *arg, struct ptx_function *f, struct interp_kernel **k, char *why, size_t size)
+{
+	struct cpu_code *c = ((const struct run *)arg)->code;
+	int r;
+
+	pthread_mutex_lock(&c->lock);
+	r = interp_kernel(c->program, f, k, why, size);
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
 static CUresult find_kernel(struct cpu_code *c, const struct image_kernel *kernel, struct interp_kernel **k)
 {
 	struct ptx_function *f = ptx_function_find(c->modules[kernel->piece], kernel->name);
 	char why[512] = "";
+	struct run run = {.code = c};
 	int r;
 
 	if (!f)
 		return CUDA_ERROR_NOT_FOUND;
-	pthread_mutex_lock(&c->lock);
-	r = interp_kernel(c->program, f, k, why, sizeof why);
-	pthread_mutex_unlock(&c->lock);
+	r = nested_kernel(&run, f, k, why, sizeof why);
 	if (r)
-		trace_note("kernel %s cannot run: %s", kernel->name, why);
+		soft_explain("kernel %s cannot run: %s", kernel->name, why);
 	switch (r) {
 	case 0:
 		return CUDA_SUCCESS;
@@ -144,6 +155,7 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 		.assertion = assertion,
 		.alloc = alloc,
 		.release = release,
+		.kernel = nested_kernel,
 		.condition = condition,
 	};
 	struct interp_launch il = {
@@ -165,7 +177,9 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 	if (r)
 		return r;
 	r = (CUresult)interp_launch(k, &il);
-	if (r)
+	if (r == CUDA_ERROR_NOT_SUPPORTED)
+		soft_explain("a kernel that kernel %s launched cannot run: %s", kernel->name, il.message);
+	else if (r)
 		trace_note("kernel %s failed: %s", kernel->name, il.message);
 	return r;
 }

@@ -134,6 +134,9 @@ bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size);
 /* What a kernel prints.  The application sees it where CUDA shows it: see prints.h. */
 void soft_print(const struct launch *l, const char *text, size_t len);
 
+/* Why something cannot be run: to those who trace, and once to the user where `gangway run` has asked for it. */
+void soft_explain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* What a kernel's cudaGraphSetConditional does, for any handle; false: there is no such condition. */
 bool soft_set_condition(uint64_t handle, uint32_t value);
 

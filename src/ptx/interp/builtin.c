@@ -1,28 +1,34 @@
-/* Functions that every device has: vprintf, malloc, free, __assertfail, cudaGraphSetConditional. */
+/* Functions that every device has: vprintf, malloc, free, __assertfail, cudaGraphSetConditional; nested.c has more. */
 #include "ptx/interp/core.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Argument n of the call in one lane; 0 if there is none. */
-static uint64_t arg(struct warp *w, const struct call_site *s, unsigned n, unsigned lane)
+void builtin_bytes(struct warp *w, const struct call_site *s, unsigned n, unsigned lane, void *to, size_t size)
 {
-	uint64_t v = 0;
 	const struct call_arg *a;
+	size_t have;
 
+	memset(to, 0, size);
 	if (n >= s->nargs)
-		return 0;
+		return;
 	a = &s->args[n];
-	if (a->offset != NO_SLOT)
-		memcpy(&v, frame_param(w, w->frame, lane, a->offset), a->size < 8 ? a->size : 8);
-	else
-		memcpy(&v, w->regs + a->slot + ((size_t)lane << a->width),
-		       1u << (a->width < W64 ? a->width : W64));
+	have = a->offset != NO_SLOT ? a->size : (size_t)1 << a->width;
+	memcpy(to, a->offset != NO_SLOT ? frame_param(w, w->frame, lane, a->offset)
+					: w->regs + a->slot + ((size_t)lane << a->width),
+	       have < size ? have : size);
+}
+
+uint64_t builtin_arg(struct warp *w, const struct call_site *s, unsigned n, unsigned lane)
+{
+	uint64_t v;
+
+	builtin_bytes(w, s, n, lane, &v, sizeof(v));
 	return v;
 }
 
-static void result(struct warp *w, const struct call_site *s, unsigned lane, uint64_t v)
+void builtin_result(struct warp *w, const struct call_site *s, unsigned lane, uint64_t v)
 {
 	const struct call_arg *a;
 
@@ -49,9 +55,9 @@ static void b_vprintf(struct warp *w, const struct xinst *x)
 		int n = 0;
 		char *text;
 
-		if (!mem_string(w, arg(w, s, 0, i), fmt, sizeof(fmt)))
+		if (!mem_string(w, builtin_arg(w, s, 0, i), fmt, sizeof(fmt)))
 			return;
-		text = format_device(w, fmt, arg(w, s, 1, i), &len, &n);
+		text = format_device(w, fmt, builtin_arg(w, s, 1, i), &len, &n);
 		if (!text)
 			return;
 		pthread_mutex_lock(&g->lock);
@@ -59,7 +65,7 @@ static void b_vprintf(struct warp *w, const struct xinst *x)
 			h->print(h->arg, text, len);
 		pthread_mutex_unlock(&g->lock);
 		free(text);
-		result(w, s, i, (uint64_t)n);
+		builtin_result(w, s, i, (uint64_t)n);
 	}
 }
 
@@ -70,9 +76,9 @@ static void b_malloc(struct warp *w, const struct xinst *x)
 
 	FOR_ACTIVE(w, i)
 	{
-		uint64_t size = arg(w, s, 0, i);
+		uint64_t size = builtin_arg(w, s, 0, i);
 
-		result(w, s, i, size && h->alloc ? h->alloc(h->arg, size) : 0);
+		builtin_result(w, s, i, size && h->alloc ? h->alloc(h->arg, size) : 0);
 	}
 }
 
@@ -86,7 +92,7 @@ static void b_free(struct warp *w, const struct xinst *x)
 	memset(w->block->worker->hot, 0, sizeof(w->block->worker->hot));
 	FOR_ACTIVE(w, i)
 	{
-		uint64_t p = arg(w, s, 0, i);
+		uint64_t p = builtin_arg(w, s, 0, i);
 
 		if (p && h->release)
 			h->release(h->arg, p);
@@ -105,13 +111,13 @@ static void b_assertfail(struct warp *w, const struct xinst *x)
 		char what[256], file[256], function[256], line[1024];
 		int n;
 
-		if (!mem_string(w, arg(w, s, 0, i), what, sizeof(what)) ||
-		    !mem_string(w, arg(w, s, 1, i), file, sizeof(file)) ||
-		    !mem_string(w, arg(w, s, 3, i), function, sizeof(function)))
+		if (!mem_string(w, builtin_arg(w, s, 0, i), what, sizeof(what)) ||
+		    !mem_string(w, builtin_arg(w, s, 1, i), file, sizeof(file)) ||
+		    !mem_string(w, builtin_arg(w, s, 3, i), function, sizeof(function)))
 			return;
 		n = snprintf(line, sizeof(line),
 			     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
-			     file, (uint32_t)arg(w, s, 2, i), function, c[0], c[1], c[2], w->tid[0][i],
+			     file, (uint32_t)builtin_arg(w, s, 2, i), function, c[0], c[1], c[2], w->tid[0][i],
 			     w->tid[1][i], w->tid[2][i], what);
 		pthread_mutex_lock(&g->lock);
 		if (h->assertion)
@@ -121,7 +127,7 @@ static void b_assertfail(struct warp *w, const struct xinst *x)
 		if (!atomic_exchange(&g->asserted, true) && !atomic_load(&g->fault))
 			snprintf(w->launch->message, sizeof(w->launch->message),
 				 "assertion %.100s failed at %.100s:%u", what, file,
-				 (uint32_t)arg(w, s, 2, i));
+				 (uint32_t)builtin_arg(w, s, 2, i));
 		pthread_mutex_unlock(&g->lock);
 	}
 	/* Others may have something to say, too: the grid goes on as long as nobody has to wait. */
@@ -136,7 +142,7 @@ static void b_set_conditional(struct warp *w, const struct xinst *x)
 	FOR_ACTIVE(w, i)
 	{
 		if (h->condition)
-			h->condition(h->arg, arg(w, s, 0, i), (uint32_t)arg(w, s, 1, i));
+			h->condition(h->arg, builtin_arg(w, s, 0, i), (uint32_t)builtin_arg(w, s, 1, i));
 	}
 }
 
@@ -156,7 +162,7 @@ exec_fn builtin_find(const char *name)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(name, all[i].name))
 			return all[i].run;
-	return NULL;
+	return nested_find(name);
 }
 
 bool interp_provides(const char *name)

@@ -204,6 +204,13 @@ struct worker {
 	uint32_t begun; /* blocks */
 };
 
+/* What a grid has launched itself (nested.c): work, work for the end, and buffers that wait for a launch. */
+struct nested {
+	struct work *first, *end, *tail, *tail_end, *buffers;
+	uint32_t pending;
+	atomic_int error; /* of the last call that failed */
+};
+
 struct grid {
 	struct interp_launch *launch;
 	const struct interp_kernel *kernel;
@@ -220,6 +227,8 @@ struct grid {
 	pthread_mutex_t lock;   /* of launch->message, and of printing */
 	uint64_t workspace[32]; /* of grid-wide barriers: %envreg1 and 2 */
 	uint32_t nthreads, nwarps;
+	unsigned depth; /* of the launches that led here; 0: the host's */
+	struct nested nested;
 };
 
 /* ---- flow.c: splits, joins, calls ------------------------------------------------------------------- */
@@ -306,8 +315,18 @@ void x_nop(struct warp *w, const struct xinst *x);
 /* ---- builtin.c, format.c ---------------------------------------------------------------------------- */
 
 exec_fn builtin_find(const char *name);
+/* Argument n of a call in one lane, up to 8 bytes or as many as wanted; 0 if there is none.  The result. */
+uint64_t builtin_arg(struct warp *w, const struct call_site *s, unsigned n, unsigned lane);
+void builtin_bytes(struct warp *w, const struct call_site *s, unsigned n, unsigned lane, void *to, size_t size);
+void builtin_result(struct warp *w, const struct call_site *s, unsigned lane, uint64_t v);
 /* Formats like printf, arguments packed at args; malloc'ed text or NULL (fault raised or no memory). */
 char *format_device(struct warp *w, const char *fmt, uint64_t args, size_t *len, int *nargs);
+
+/* ---- nested.c, launch.c ----------------------------------------------------------------------------- */
+
+exec_fn nested_find(const char *name);
+int nested_run(struct grid *g, int fault); /* all that it launched, if there is no fault; returns the fault */
+enum interp_fault grid_launch(const struct interp_kernel *k, struct interp_launch *l, unsigned depth);
 
 /* ---- decode.c, program.c ---------------------------------------------------------------------------- */
 

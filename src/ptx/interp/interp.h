@@ -41,6 +41,7 @@ enum interp_fault {
 	INTERP_INVALID_SPACE = 717, /* an address of the wrong space */
 	INTERP_INVALID_PC = 718,    /* indirect call or jump to nowhere */
 	INTERP_TRAP = 719,
+	INTERP_NOT_SUPPORTED = 801, /* a kernel launched by a kernel: a form we do not run */
 	INTERP_STOPPED = 999
 };
 
@@ -65,6 +66,9 @@ struct interp_host {
 	/* In-kernel malloc and free; memory must be accessible() and stay after the launch. NULL: fails. */
 	uint64_t (*alloc)(void *arg, uint64_t size);
 	void (*release)(void *arg, uint64_t addr);
+	/* A kernel that a kernel launches: interp_kernel under the caller's lock, and its answer. NULL: kernels cannot
+	 * launch any. */
+	int (*kernel)(void *arg, struct ptx_function *f, struct interp_kernel **k, char *why, size_t size);
 	/* cudaGraphSetConditional: a graph's handle gets a value. NULL: nothing happens. */
 	void (*condition)(void *arg, uint64_t handle, uint32_t value);
 };

@@ -98,17 +98,19 @@ static const char *fault_text(int fault)
 					       : "the kernel failed";
 }
 
-enum interp_fault interp_launch(const struct interp_kernel *k, struct interp_launch *l)
+enum interp_fault grid_launch(const struct interp_kernel *k, struct interp_launch *l, unsigned depth)
 {
 	int fault = INTERP_OUT_OF_MEMORY;
 	struct grid *g = calloc(1, sizeof(*g));
 
 	l->message[0] = 0;
 	if (g && grid_init(g, k, l)) {
+		g->depth = depth;
 		run_grid(g);
 		fault = atomic_load(&g->fault);
 		if (!fault && atomic_load(&g->asserted))
 			fault = INTERP_ASSERT;
+		fault = nested_run(g, fault);
 	}
 	if (fault && !l->message[0])
 		snprintf(l->message, sizeof(l->message), "%s", fault_text(fault));
@@ -116,4 +118,9 @@ enum interp_fault interp_launch(const struct interp_kernel *k, struct interp_lau
 		grid_finish(g);
 	free(g);
 	return (enum interp_fault)fault;
+}
+
+enum interp_fault interp_launch(const struct interp_kernel *k, struct interp_launch *l)
+{
+	return grid_launch(k, l, 0);
 }

@@ -1,0 +1,390 @@
+/*
+ * Grids that launch grids: the device runtime's functions, as nvcc calls them (__cudaCDP2...).
+ *
+ *	kernel ─ GetParameterBufferV2 ─► a buffer, which it fills ─ LaunchDeviceV2 ─► work, in a list of its grid
+ *
+ * What a grid has launched is run when all its blocks have ended, in the order of launching, each with all that
+ * it launches itself before the next.  That is one of the orders that CUDA allows: nothing in a kernel can wait
+ * for its children, and a stream or an event asks for no more than this order gives.  Work for the tail stream
+ * comes last.  The grid itself is done when all of it is.
+ */
+#include "ptx/interp/core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 24, MAX_PENDING = 1 << 20, MAX_THREADS = 1024 };
+
+/* cudaError_t, as a kernel sees it. */
+enum { NO_ERROR = 0, INVALID_VALUE = 1, NO_MEMORY = 2, TOO_DEEP = 65, TOO_MANY = 69, INVALID_FUNCTION = 98 };
+#define TAIL_STREAM 3
+
+enum kind { WORK_LAUNCH, WORK_COPY, WORK_SET };
+
+struct work {
+	enum kind kind;
+	struct ptx_function *fn;
+	uint32_t grid[3], block[3], shared;
+	uint64_t params; /* the buffer; of copies, where from */
+	uint64_t to, size;
+	uint32_t value;
+	struct work *next;
+};
+
+/* ---- lists ------------------------------------------------------------------------------------------ */
+
+static bool append(struct grid *g, struct work w, bool tail)
+{
+	struct work *new = malloc(sizeof(*new)), **at;
+	bool room;
+
+	if (!new)
+		return false;
+	*new = w;
+	new->next = NULL;
+	pthread_mutex_lock(&g->lock);
+	room = g->nested.pending < MAX_PENDING;
+	if (room) {
+		g->nested.pending++;
+		at = tail ? &g->nested.tail_end : &g->nested.end;
+		if (*at)
+			(*at)->next = new;
+		else
+			*(tail ? &g->nested.tail : &g->nested.first) = new;
+		*at = new;
+	}
+	pthread_mutex_unlock(&g->lock);
+	if (!room)
+		free(new);
+	return room;
+}
+
+/* A buffer that has been given out, and what it was asked for. */
+static bool take_buffer(struct grid *g, uint64_t params, struct work *w)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&g->lock);
+	for (struct work **at = &g->nested.buffers; *at && !found; at = found ? at : &(*at)->next) {
+		struct work *b = *at;
+
+		if (b->params != params)
+			continue;
+		found = true;
+		*w = *b;
+		*at = b->next;
+		free(b);
+	}
+	pthread_mutex_unlock(&g->lock);
+	return found;
+}
+
+/* ---- what kernels call ------------------------------------------------------------------------------ */
+
+/* The error that cudaGetLastError will find, and the answer of the call. */
+static void answer(struct warp *w, const struct call_site *s, unsigned lane, int error)
+{
+	if (error)
+		atomic_store(&w->block->grid->nested.error, error);
+	builtin_result(w, s, lane, (uint64_t)error);
+}
+
+static struct ptx_function *entry_at(const struct interp_program *p, uint64_t address)
+{
+	const struct ptx_module *m = p->module->head ? p->module->head : p->module;
+
+	for (; m; m = m->peer)
+		for (struct ptx_function *f = m->functions; f; f = f->next)
+			if (f->is_entry && f->is_defined && interp_function_address(f) == address)
+				return f;
+	return NULL;
+}
+
+static bool geometry_good(const struct work *w)
+{
+	uint64_t threads = (uint64_t)w->block[0] * w->block[1] * w->block[2];
+
+	return w->grid[0] && w->grid[0] <= INT32_MAX && w->grid[1] && w->grid[1] <= 65535 && w->grid[2] && w->grid[2] <= 65535 &&
+	       threads && threads <= MAX_THREADS && w->block[0] <= 1024 && w->block[1] <= 1024 && w->block[2] <= 64 &&
+	       w->shared <= 227 << 10;
+}
+
+/* (function, dim3 grid, dim3 block, unsigned shared) -> buffer */
+static void b_buffer(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+	const struct interp_host *h = w->launch->host;
+	struct grid *g = w->block->grid;
+
+	FOR_ACTIVE(w, i)
+	{
+		struct work *b = calloc(1, sizeof(*b));
+		int error = NO_ERROR;
+
+		if (b) {
+			b->fn = entry_at(g->kernel->program, builtin_arg(w, s, 0, i));
+			builtin_bytes(w, s, 1, i, b->grid, sizeof(b->grid));
+			builtin_bytes(w, s, 2, i, b->block, sizeof(b->block));
+			b->shared = (uint32_t)builtin_arg(w, s, 3, i);
+			error = !b->fn ? INVALID_FUNCTION : !geometry_good(b) ? INVALID_VALUE : g->depth >= MAX_DEPTH ? TOO_DEEP : 0;
+			b->params = error || !h->alloc || !h->kernel ? 0 : h->alloc(h->arg, b->fn->param_size + 16);
+		}
+		if (!b || !b->params) {
+			atomic_store(&g->nested.error, error ? error : NO_MEMORY);
+			builtin_result(w, s, i, 0);
+			free(b);
+			continue;
+		}
+		builtin_result(w, s, i, b->params);
+		pthread_mutex_lock(&g->lock);
+		b->next = g->nested.buffers;
+		g->nested.buffers = b;
+		pthread_mutex_unlock(&g->lock);
+	}
+}
+
+/* (buffer, stream) */
+static void b_launch(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+	struct grid *g = w->block->grid;
+
+	FOR_ACTIVE(w, i)
+	{
+		struct work b = {.kind = WORK_LAUNCH};
+		bool tail = builtin_arg(w, s, 1, i) == TAIL_STREAM;
+
+		if (!take_buffer(g, builtin_arg(w, s, 0, i), &b))
+			answer(w, s, i, INVALID_VALUE);
+		else
+			answer(w, s, i, append(g, b, tail) ? NO_ERROR : TOO_MANY);
+	}
+}
+
+/* (to, from, size, kind, stream) and (to, value, size, stream): in order with what was launched */
+static void transfer(struct warp *w, const struct xinst *x, enum kind kind)
+{
+	const struct call_site *s = x->data;
+
+	FOR_ACTIVE(w, i)
+	{
+		struct work t = {.kind = kind,
+				 .to = builtin_arg(w, s, 0, i),
+				 .params = builtin_arg(w, s, 1, i),
+				 .value = (uint32_t)builtin_arg(w, s, 1, i),
+				 .size = builtin_arg(w, s, 2, i)};
+		bool tail = builtin_arg(w, s, kind == WORK_COPY ? 4 : 3, i) == TAIL_STREAM;
+
+		if (t.size && (!mem_ok(w, t.to, t.size) || (kind == WORK_COPY && !mem_ok(w, t.params, t.size))))
+			answer(w, s, i, INVALID_VALUE);
+		else
+			answer(w, s, i, append(w->block->grid, t, tail) ? NO_ERROR : TOO_MANY);
+	}
+}
+
+static void b_copy(struct warp *w, const struct xinst *x)
+{
+	transfer(w, x, WORK_COPY);
+}
+
+static void b_set(struct warp *w, const struct xinst *x)
+{
+	transfer(w, x, WORK_SET);
+}
+
+/* Writes a value of `size` bytes where the kernel wants it. */
+static bool give(struct warp *w, uint64_t at, uint64_t v, size_t size)
+{
+	if (!mem_ok(w, at, size)) {
+		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "a result at 0x%llx cannot be written", (unsigned long long)at);
+		return false;
+	}
+	memcpy((void *)(uintptr_t)at, &v, size);
+	return true;
+}
+
+/* Streams and events: order is kept anyway, so one of them is as good as another. */
+static void b_create(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+
+	FOR_ACTIVE(w, i)
+	{
+		if (!give(w, builtin_arg(w, s, 0, i), 0x10, 8))
+			return;
+		answer(w, s, i, NO_ERROR);
+	}
+}
+
+static void b_nothing(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+
+	FOR_ACTIVE(w, i)
+	answer(w, s, i, NO_ERROR);
+}
+
+static void b_device(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+
+	FOR_ACTIVE(w, i)
+	{
+		if (!give(w, builtin_arg(w, s, 0, i), 0, 4))
+			return;
+		answer(w, s, i, NO_ERROR);
+	}
+}
+
+static void b_allocate(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+	const struct interp_host *h = w->launch->host;
+
+	FOR_ACTIVE(w, i)
+	{
+		uint64_t size = builtin_arg(w, s, 1, i), p = size && h->alloc ? h->alloc(h->arg, size) : 0;
+
+		if (!give(w, builtin_arg(w, s, 0, i), p, 8))
+			return;
+		answer(w, s, i, size && !p ? NO_MEMORY : NO_ERROR);
+	}
+}
+
+static void b_release(struct warp *w, const struct xinst *x)
+{
+	builtin_find("free")(w, x);
+	b_nothing(w, x);
+}
+
+static void b_last_error(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+
+	FOR_ACTIVE(w, i)
+	builtin_result(w, s, i, (uint64_t)atomic_exchange(&w->block->grid->nested.error, 0));
+}
+
+static void b_peek_error(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+
+	FOR_ACTIVE(w, i)
+	builtin_result(w, s, i, (uint64_t)atomic_load(&w->block->grid->nested.error));
+}
+
+/* The text of an error: one a grid, in memory that kernels can read. */
+static void b_error_text(struct warp *w, const struct xinst *x)
+{
+	const struct call_site *s = x->data;
+	struct grid *g = w->block->grid;
+
+	FOR_ACTIVE(w, i)
+	{
+		pthread_mutex_lock(&g->lock);
+		snprintf((char *)g->workspace + sizeof(g->workspace) / 2, sizeof(g->workspace) / 2, "CUDA error %u",
+			 (unsigned)builtin_arg(w, s, 0, i));
+		pthread_mutex_unlock(&g->lock);
+		builtin_result(w, s, i, (uint64_t)(uintptr_t)g->workspace + sizeof(g->workspace) / 2);
+	}
+}
+
+exec_fn nested_find(const char *name)
+{
+	static const struct {
+		const char *name;
+		exec_fn run;
+	} all[] = {
+		{"GetParameterBufferV2", b_buffer}, {"LaunchDeviceV2", b_launch},
+		{"MemcpyAsync", b_copy},            {"MemsetAsync", b_set},
+		{"StreamCreateWithFlags", b_create}, {"StreamDestroy", b_nothing},
+		{"StreamWaitEvent", b_nothing},     {"EventCreateWithFlags", b_create},
+		{"EventDestroy", b_nothing},        {"EventRecord", b_nothing},
+		{"EventRecordWithFlags", b_nothing}, {"GetDevice", b_device},
+		{"Malloc", b_allocate},             {"Free", b_release},
+		{"GetLastError", b_last_error},     {"PeekAtLastError", b_peek_error},
+		{"GetErrorString", b_error_text},   {"GetErrorName", b_error_text},
+	};
+	static const char prefix[] = "__cudaCDP2";
+	size_t n;
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1))
+		return NULL;
+	name += sizeof(prefix) - 1;
+	n = strlen(name);
+	if (n > 5 && !strcmp(name + n - 5, "_ptsz")) /* another default stream, and order enough for both */
+		n -= 5;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (strlen(all[i].name) == n && !strncmp(name, all[i].name, n))
+			return all[i].run;
+	return NULL;
+}
+
+/* ---- running it ------------------------------------------------------------------------------------- */
+
+static int run_launch(struct grid *g, const struct work *b)
+{
+	const struct interp_host *h = g->launch->host;
+	struct interp_launch l = *g->launch;
+	struct interp_kernel *k;
+	int r;
+
+	if (h->kernel(h->arg, b->fn, &k, g->launch->message, sizeof(g->launch->message)))
+		return INTERP_NOT_SUPPORTED;
+	memcpy(l.grid, b->grid, sizeof(l.grid));
+	memcpy(l.block, b->block, sizeof(l.block));
+	l.shared = b->shared;
+	l.params = (const void *)(uintptr_t)b->params;
+	l.params_size = b->fn->param_size;
+	l.cooperative = false;
+	r = (int)grid_launch(k, &l, g->depth + 1);
+	if (r)
+		memcpy(g->launch->message, l.message, sizeof(l.message));
+	return r;
+}
+
+static int run_work(struct grid *g, const struct work *b)
+{
+	switch (b->kind) {
+	case WORK_COPY:
+		memmove((void *)(uintptr_t)b->to, (const void *)(uintptr_t)b->params, b->size);
+		return 0;
+	case WORK_SET:
+		memset((void *)(uintptr_t)b->to, (int)b->value, b->size);
+		return 0;
+	default:
+		return run_launch(g, b);
+	}
+}
+
+static int run_list(struct grid *g, struct work *list, int fault)
+{
+	const struct interp_host *h = g->launch->host;
+	struct work *next;
+
+	for (struct work *b = list; b; b = next) {
+		next = b->next;
+		if (!fault)
+			fault = run_work(g, b);
+		if (b->kind == WORK_LAUNCH && h->release)
+			h->release(h->arg, b->params);
+		free(b);
+	}
+	return fault;
+}
+
+int nested_run(struct grid *g, int fault)
+{
+	struct work *next;
+
+	fault = run_list(g, g->nested.first, fault);
+	fault = run_list(g, g->nested.tail, fault);
+	for (struct work *b = g->nested.buffers; b; b = next) { /* given out and never launched */
+		next = b->next;
+		g->launch->host->release(g->launch->host->arg, b->params);
+		free(b);
+	}
+	memset(&g->nested, 0, sizeof(g->nested));
+	return fault;
+}
