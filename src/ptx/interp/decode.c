@@ -446,13 +446,16 @@ static int member_source(const struct ptx_inst *in, const struct xinst *x)
 
 static void unsupported(struct decoder *d, const struct ptx_inst *in)
 {
-	char types[64] = "";
+	char types[64] = "", name[64];
 	size_t n = 0;
 
+	snprintf(name, sizeof(name), "%s", ptx_op_name(in->op));
+	for (char *c = name; *c; c++)
+		*c = *c == '_' ? '.' : *c; /* as it is written */
 	for (unsigned i = 0; i < in->m.ntypes && n < sizeof(types); i++)
 		n += (size_t)snprintf(types + n, sizeof(types) - n, ".%s", ptx_type_name(in->m.type[i]));
 	decode_fail(d, -ENOTSUP, in, "%s%s in this form is not supported by the interpreter",
-		    ptx_op_name(in->op), types);
+		    name, types);
 }
 
 static void decode_plain(struct decoder *d, const struct ptx_inst *in)
