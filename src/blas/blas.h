@@ -27,7 +27,7 @@ struct blas {
 	CUcontext ctx;
 	CUstream stream;
 	cublasPointerMode_t pointers; /* where alpha, beta and results of reductions are */
-	int math, atomics, sms, emulation;
+	int math, atomics, sms;
 };
 
 /* ---- queue.c ---- */
@@ -57,7 +57,7 @@ static inline bool blas_waits(const struct blas *h)
 	return h->pointers == CUBLAS_POINTER_MODE_HOST;
 }
 
-/* ---- gemm.c: C = alpha op(A) op(B) + beta C on plain memory, columns first ---- */
+/* ---- level3.h: C = alpha op(A) op(B) + beta C on plain memory, columns first ---- */
 
 struct blas_gemm {
 	cublasOperation_t ta, tb;

@@ -14,6 +14,8 @@ cublasStatus_t blas_check_gemm(const struct blas *h, const struct blas_gemm *g)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (g->lda < (rows_a > 1 ? rows_a : 1) || g->ldb < (rows_b > 1 ? rows_b : 1) || g->ldc < (g->m > 1 ? g->m : 1))
 		return CUBLAS_STATUS_INVALID_VALUE;
+	if (g->m && g->n && g->count && (!g->c || (g->k && (!g->a || !g->b))))
+		return CUBLAS_STATUS_INVALID_VALUE;
 	return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -21,6 +21,8 @@ static cublasStatus_t queue2(struct blas *h, blas_work *work, struct matrix_vect
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!v.m || !v.n)
 		return CUBLAS_STATUS_SUCCESS;
+	if (!v.a || !v.x || !v.y)
+		return CUBLAS_STATUS_INVALID_VALUE;
 	return blas_queue(h, work, &v, sizeof v, false);
 }
 
@@ -136,7 +138,7 @@ BOTH(GER)
 							cublasDiagType_t diag, I n, const T *a, I lda, T *x, I incx) \
 	{                                                                                                    \
 		return queue2(h, op_name, (struct matrix_vector){.op = op, .fill = fill, .diag = diag, .m = n, .n = n, \
-								.lda = lda, .incx = 1, .incy = incx, .a = a, .y = x}); \
+								.lda = lda, .incx = 1, .incy = incx, .a = a, .x = x, .y = x}); \
 	}
 #define TRIANGLES(I, end) TRIANGLE_AS(trsv, I, end) TRIANGLE_AS(trmv, I, end)
 BOTH(TRIANGLES)

@@ -194,7 +194,7 @@ static void trsm(const void *args)
 		if (!h)                                                                                      \
 			return CUBLAS_STATUS_NOT_INITIALIZED;                                                \
 		if (!alpha || m < 0 || n < 0 || lda < (side == CUBLAS_SIDE_LEFT ? m : n) || ldb < m ||       \
-		    (unsigned)side > CUBLAS_SIDE_RIGHT || (unsigned)op > CUBLAS_OP_C)                        \
+		    (unsigned)side > CUBLAS_SIDE_RIGHT || (unsigned)op > CUBLAS_OP_C || (m && n && (!a || !b)))                       \
 			return CUBLAS_STATUS_INVALID_VALUE;                                                  \
 		s.alpha = blas_scalar(h, alpha, sizeof(T));                                                  \
 		return m && n ? blas_queue(h, trsm, &s, sizeof s, false) : CUBLAS_STATUS_SUCCESS;            \
@@ -225,7 +225,7 @@ static void geam(const void *args)
 		if (!h)                                                                                      \
 			return CUBLAS_STATUS_NOT_INITIALIZED;                                                \
 		if (!alpha || !beta || m < 0 || n < 0 || ldc < m || lda < (ta == CUBLAS_OP_N ? m : n) ||     \
-		    ldb < (tb == CUBLAS_OP_N ? m : n))                                                       \
+		    ldb < (tb == CUBLAS_OP_N ? m : n) || (m && n && (!a || !b || !c)))                                                \
 			return CUBLAS_STATUS_INVALID_VALUE;                                                  \
 		g.alpha = blas_scalar(h, alpha, sizeof(T));                                                  \
 		g.beta = blas_scalar(h, beta, sizeof(T));                                                    \

@@ -1,15 +1,15 @@
 /* Work in stream order. */
 #include "blas/blas.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "util/tell.h"
 
 struct job {
 	blas_work *work;
-	bool once; /* not captured into a graph, which may run it again */
+	bool once; /* not captured into a graph, which may run it again, and frees it */
 	_Alignas(16) unsigned char args[];
 };
 
@@ -22,18 +22,39 @@ static void run(void *data)
 		free(j);
 }
 
+/* What is captured lives as long as the graph, and those made of it. */
+static bool leave_to(CUgraph graph, struct job *j)
+{
+	CUuserObject object;
+
+	if (cuUserObjectCreate(&object, j, free, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)) {
+		free(j);
+		return false;
+	}
+	if (cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE)) {
+		cuUserObjectRelease(object, 1);
+		return false;
+	}
+	return true;
+}
+
 cublasStatus_t blas_queue(struct blas *h, blas_work *work, const void *args, size_t size, bool wait)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUgraph graph = NULL;
 	struct job *j = malloc(sizeof *j + size);
 
 	if (!j)
 		return CUBLAS_STATUS_ALLOC_FAILED;
 	j->work = work;
 	memcpy(j->args, args, size);
-	j->once = !cuStreamIsCapturing(h->stream, &capture) && capture == CU_STREAM_CAPTURE_STATUS_NONE;
+	cuStreamGetCaptureInfo_v2(h->stream, &capture, NULL, &graph, NULL, NULL);
+	j->once = capture != CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	if (!j->once && !leave_to(graph, j))
+		return CUBLAS_STATUS_ALLOC_FAILED;
 	if (cuLaunchHostFunc(h->stream, run, j)) {
-		free(j);
+		if (j->once)
+			free(j);
 		return CUBLAS_STATUS_EXECUTION_FAILED;
 	}
 	return wait && cuStreamSynchronize(h->stream) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
@@ -52,15 +73,9 @@ struct blas_scalar blas_scalar(const struct blas *h, const void *p, size_t size)
 
 cublasStatus_t blas_missing(const char *name)
 {
-	static atomic_bool told;
-	const char *wanted = getenv("GANGWAY_EXPLAIN");
-	char line[256];
-	int n;
+	char text[256];
 
-	if (wanted && !strcmp(wanted, "1") && !atomic_exchange(&told, true)) {
-		n = snprintf(line, sizeof line, "gangway: %s is not in Gangway's cuBLAS for the CPU device\n", name);
-		if (write(STDERR_FILENO, line, (size_t)n) < 0)
-			return CUBLAS_STATUS_NOT_SUPPORTED;
-	}
+	snprintf(text, sizeof text, "%s is not in Gangway's cuBLAS for the CPU device", name);
+	tell_user(text);
 	return CUBLAS_STATUS_NOT_SUPPORTED;
 }

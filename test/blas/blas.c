@@ -215,6 +215,20 @@ static void test_copies(void)
 	CHECK_EQ(cublasGetMatrix(2, 2, sizeof(int), dev, 1, to, 4), 7);
 }
 
+/* Null pointers are refused before anything is queued, and nothing to do needs none. */
+static void test_nowhere(handle h)
+{
+	float one = 1, *x = device_alloc(64);
+
+	CHECK_EQ(cublasSgemv_v2(h, OP_N, 2, 2, &one, NULL, 2, x, 1, &one, x, 1), 7);
+	CHECK_EQ(cublasStrsv_v2(h, LOWER_, OP_N, UNIT, 2, x, 2, NULL, 1), 7);
+	CHECK_EQ(cublasSgemm_v2(h, OP_N, OP_N, 2, 2, 2, &one, x, 2, NULL, 2, &one, x, 2), 7);
+	CHECK_EQ(cublasSgemm_v2(h, OP_N, OP_N, 0, 2, 2, &one, NULL, 2, NULL, 2, &one, NULL, 1), 0);
+	CHECK_EQ(cublasStrsm_v2(h, LEFT, LOWER_, OP_N, UNIT, 2, 2, &one, NULL, 2, x, 2), 7);
+	CHECK_EQ(cublasSgeam(h, OP_N, OP_N, 2, 2, &one, x, 2, &one, x, 2, NULL, 2), 7);
+	CHECK_EQ(cuCtxSynchronize(), 0);
+}
+
 int main(void)
 {
 	int version = 0, r;
@@ -241,6 +255,7 @@ int main(void)
 	test_order(h);
 	test_mixed(h);
 	test_copies();
+	test_nowhere(h);
 	CHECK_EQ(cublasSgbmv_v2(h), 15);
 	CHECK_EQ(cublasDestroy_v2(h), 0);
 	CHECK_EQ(cublasDestroy_v2(NULL), 1);

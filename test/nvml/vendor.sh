@@ -61,6 +61,9 @@ unset GANGWAY_NVIDIA_LIBRARY
 export XDG_RUNTIME_DIR="$dir" GANGWAY_SOCKET="$dir/own.sock"
 unset GANGWAY_DEVICE
 "$gangway" smi -L | grep -q 'Gangway CPU' || fail "by itself: $("$gangway" smi -L)"
+# gangway run says so in the environment: cuBLAS is another on the processor.
+started_on() { "$gangway" run sh -c 'echo "on ${GANGWAY_DEVICE-nothing named}"'; }
+[ "$(started_on)" = 'on cpu' ] || fail "gangway run by itself: $(started_on)"
 "$gangway" serve --on null --listen "unix:$dir/own.sock" 2>"$dir/log" &
 server=$!
 until grep -q 'listening on' "$dir/log"; do
@@ -68,6 +71,7 @@ until grep -q 'listening on' "$dir/log"; do
 	sleep 0.1
 done
 "$gangway" smi -L | grep -q 'null device' || fail "beside a server: $("$gangway" smi -L)"
+[ "$(started_on)" = 'on nothing named' ] || fail "gangway run beside a server: $(started_on)"
 kill -9 $server
 wait $server 2>/dev/null
 "$gangway" smi -L | grep -q 'Gangway CPU' || fail "beside what a server left: $("$gangway" smi -L)"

@@ -162,6 +162,19 @@ static void b_launch(struct warp *w, const struct xinst *x)
 	}
 }
 
+/* Memory that outlives the grid: not a block's shared, not a thread's local. */
+static bool lasting(const struct interp_host *h, uint64_t at, uint64_t n)
+{
+	uint64_t base, size;
+
+	return h->accessible(h->arg, at, &base, &size) && at - base <= size && n <= size - (at - base);
+}
+
+static bool can_transfer(const struct interp_host *h, const struct work *t)
+{
+	return !t->size || (lasting(h, t->to, t->size) && (t->kind != WORK_COPY || lasting(h, t->params, t->size)));
+}
+
 /* (to, from, size, kind, stream) and (to, value, size, stream): in order with what was launched */
 static void transfer(struct warp *w, const struct xinst *x, enum kind kind)
 {
@@ -176,7 +189,7 @@ static void transfer(struct warp *w, const struct xinst *x, enum kind kind)
 				 .size = builtin_arg(w, s, 2, i)};
 		bool tail = builtin_arg(w, s, kind == WORK_COPY ? 4 : 3, i) == TAIL_STREAM;
 
-		if (t.size && (!mem_ok(w, t.to, t.size) || (kind == WORK_COPY && !mem_ok(w, t.params, t.size))))
+		if (!can_transfer(w->launch->host, &t))
 			answer(w, s, i, INVALID_VALUE);
 		else
 			answer(w, s, i, append(w->block->grid, t, tail) ? NO_ERROR : TOO_MANY);
@@ -346,6 +359,8 @@ static int run_launch(struct grid *g, const struct work *b)
 
 static int run_work(struct grid *g, const struct work *b)
 {
+	if (b->kind != WORK_LAUNCH && !can_transfer(g->launch->host, b)) /* freed since */
+		return INTERP_ILLEGAL_ADDRESS;
 	switch (b->kind) {
 	case WORK_COPY:
 		memmove((void *)(uintptr_t)b->to, (const void *)(uintptr_t)b->params, b->size);
