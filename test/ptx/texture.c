@@ -2,8 +2,10 @@
 #include "ptx/interp/half.h"
 #include "ptx/interp/texture.h"
 #include "../check.h"
+#include <math.h>
 
 static float data[4] = {1, 2, 4, 8};
+static const int8_t bytes[4] = {1, -100, 120, 8};
 
 static struct texture row(unsigned address, unsigned filter, bool normalized)
 {
@@ -42,6 +44,19 @@ int main(void)
 	CHECK(at(&t, 1.1f) == 100 && at(&t, 0.9f) == 8);
 	t = row(TEX_BORDER, TEX_LINEAR, true);
 	CHECK(at(&t, 0) == 50.5f);
+
+	t = row(TEX_CLAMP, TEX_LINEAR, false); /* integers are mixed as floats are, then rounded */
+	t.format = TEX_S8;
+	t.level[0].base = (uint8_t *)bytes;
+	for (int i = 0; i <= 256; i++) {
+		float x = 1.5f + (float)i / 256;
+		double mixed = (bytes[1] * (256 - i) + bytes[2] * i) / 256.0;
+
+		CHECK((int)tex_sample(&t, 1, 0, &x, 0).c[0] == (int)floor(mixed + 0.5));
+	}
+	t.format = TEX_S32; /* of 32 bits, they are not */
+	t.level[0].base = (uint8_t *)data;
+	CHECK(at(&t, 1) == 2);
 
 	square.level[0] = (struct tex_level){(uint8_t *)data, 2, 2, 0, 8, 16};
 	g = tex_gather(&square, 0, xy, 0);

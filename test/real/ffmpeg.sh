@@ -22,6 +22,8 @@ case $case in
 copy)		device=null cpu=null least=inf ;;
 nearest)	device=scale_cuda=480:360:interp_algo=nearest cpu=scale=480:360:flags=neighbor least=inf ;;
 half)		device=scale_cuda=160:120:interp_algo=bilinear cpu=scale=160:120:flags=area+accurate_rnd ;;
+larger)		device=scale_cuda=480:360:interp_algo=bilinear cpu=scale=480:360:flags=bilinear+accurate_rnd ;;
+smaller)	device=scale_cuda=240:180:interp_algo=bilinear cpu=scale=240:180:flags=bilinear+accurate_rnd ;;
 bicubic)	device=scale_cuda=480:360 cpu=scale=480:360:flags=bicubic+accurate_rnd:param0=0:param1=0 ;;
 sharp)		device=scale_cuda=480:360:interp_algo=bicubic:param=0.6
 		cpu=scale=480:360:flags=bicubic+accurate_rnd:param0=0:param1=0.6 ;;

@@ -15,11 +15,6 @@ struct plain_axis {
 	uint32_t weight[LANES];
 };
 
-static bool is_linear(const struct texture *t)
-{
-	return t->filter == TEX_LINEAR && tex_is_float(t);
-}
-
 /* Of unnormalised coordinates, all modes but BORDER clamp. */
 static bool axis_good(const struct texture *t, unsigned axis)
 {
@@ -34,7 +29,7 @@ static bool is_plain(const struct ptx_inst *in, const struct texture *t, struct 
 		return false;
 	if (g.dims > 2 || g.layered || g.cube || t->layers || t->levels != 1)
 		return false;
-	if (is_linear(t) && (t->format != TEX_F32 || (g.dims == 1 && t->address[1] == TEX_BORDER)))
+	if (tex_is_linear(t) && (t->format != TEX_F32 || (g.dims == 1 && t->address[1] == TEX_BORDER)))
 		return false;
 	return axis_good(t, 0) && (g.dims == 1 || axis_good(t, 1));
 }
@@ -98,7 +93,7 @@ static void place_axis(const struct texture *t, unsigned axis, const float *c, u
 			v -= floor(v);
 		p[i] = near(t->normalized ? v * n : v, n);
 	}
-	find_texels(p, (int32_t)n, is_linear(t), wrap && n > 1, a);
+	find_texels(p, (int32_t)n, tex_is_linear(t), wrap && n > 1, a);
 }
 
 /* The first channel of four texels, or all: weights as corner_weights has them when there is no z. */
@@ -130,7 +125,7 @@ static void read_lanes(struct warp *w, const struct texture *t, const struct pla
 		       struct texel *r)
 {
 	const struct tex_level *l = &t->level[0];
-	const bool linear = is_linear(t), words = !linear && tex_texel_size(t) == 4 && t->channels == 1;
+	const bool linear = tex_is_linear(t), words = !linear && tex_texel_size(t) == 4 && t->channels == 1;
 
 	for (unsigned i = 0; words && i < LANES; i++) { /* of any lane: the place is in the image */
 		r[i] = (struct texel){{0, 0, 0, 0}};

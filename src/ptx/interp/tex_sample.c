@@ -129,6 +129,28 @@ static void corner_weights(const struct axis a[3], unsigned total, unsigned w[8]
 	}
 }
 
+static double number(const struct texture *t, uint32_t c)
+{
+	return tex_is_float(t) ? (double)bits_f32(c) : (double)(int32_t)c;
+}
+
+/* f16 textures answer f16 values; a tie goes away from zero. */
+static float to_half(float v)
+{
+	uint32_t u = f32_bits(v);
+
+	return (u & 0x7fffffff) < 0x38800000 ? f16_to_f32(f32_to_f16(v))
+					     : bits_f32((u + 0x1000) & 0xffffe000);
+}
+
+/* A sum as the texture answers it: integers are rounded. */
+static uint32_t answer(const struct texture *t, double sum)
+{
+	if (!tex_is_float(t))
+		return (uint32_t)(int32_t)whole(sum + 0.5);
+	return f32_bits(t->format == TEX_F16 ? to_half((float)sum) : (float)sum);
+}
+
 /* Adds the corners of a box; corners of weight 0 are not read. */
 static void mix(const struct texture *t, const struct tex_level *l, const struct axis a[3], unsigned total,
 		double sum[4])
@@ -143,7 +165,7 @@ static void mix(const struct texture *t, const struct tex_level *l, const struct
 			continue;
 		v = texel_or_border(t, l, a[0].i[corner & 1], a[1].i[corner >> 1 & 1], a[2].i[corner >> 2]);
 		for (unsigned n = 0; n < 4; n++)
-			sum[n] += weights[corner] / 256.0 * (double)bits_f32(v.c[n]);
+			sum[n] += weights[corner] / 256.0 * number(t, v.c[n]);
 	}
 }
 
@@ -154,11 +176,6 @@ static uint32_t slice_of(const struct texture *t, uint32_t layer)
 	return (int32_t)layer < 0 ? 0 : layer >= t->layers ? t->layers - 1 : layer;
 }
 
-static bool is_linear(const struct texture *t)
-{
-	return t->filter == TEX_LINEAR && tex_is_float(t);
-}
-
 /* The two texels and the weight along each axis. */
 static void place_all(const struct texture *t, const struct tex_level *l, unsigned dims, uint32_t layer,
 		      const float *xyz, struct axis a[3])
@@ -167,9 +184,9 @@ static void place_all(const struct texture *t, const struct tex_level *l, unsign
 
 	memset(a, 0, 3 * sizeof *a);
 	for (unsigned k = 0; k < dims; k++)
-		a[k] = place(position(t, k, xyz[k], size[k]), size[k], mode_of(t, k), is_linear(t));
+		a[k] = place(position(t, k, xyz[k], size[k]), size[k], mode_of(t, k), tex_is_linear(t));
 	/* A 1D image is one row of a 2D one, read at its edge: with a border, half of that is outside. */
-	if (is_linear(t) && dims == 1 && !t->layers && t->address[1] == TEX_BORDER)
+	if (tex_is_linear(t) && dims == 1 && !t->layers && t->address[1] == TEX_BORDER)
 		a[1] = (struct axis){{OUTSIDE, 0}, 128};
 	if (t->layers)
 		a[2] = (struct axis){{slice_of(t, layer), 0}, 0};
@@ -183,15 +200,6 @@ static struct texel point_level(const struct texture *t, unsigned level, unsigne
 
 	place_all(t, l, dims, layer, xyz, a);
 	return texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
-}
-
-/* f16 textures answer f16 values; a tie goes away from zero. */
-static float to_half(float v)
-{
-	uint32_t u = f32_bits(v);
-
-	return (u & 0x7fffffff) < 0x38800000 ? f16_to_f32(f32_to_f16(v))
-					     : bits_f32((u + 0x1000) & 0xffffe000);
 }
 
 /* In the middle of a texel nothing is mixed. */
@@ -221,7 +229,7 @@ static struct texel linear_levels(const struct texture *t, unsigned level, unsig
 		mix(t, &t->level[level + 1], a, next, sum);
 	}
 	for (unsigned n = 0; n < 4; n++)
-		r.c[n] = f32_bits(t->format == TEX_F16 ? to_half((float)sum[n]) : (float)sum[n]);
+		r.c[n] = answer(t, sum[n]);
 	return r;
 }
 
@@ -256,7 +264,7 @@ struct texel tex_sample(const struct texture *t, unsigned dims, uint32_t layer, 
 	unsigned next = 0, level = t->levels > 1 ? choose_level(t, lod, &next) : 0;
 	struct texel r;
 
-	if (is_linear(t))
+	if (tex_is_linear(t))
 		return linear_levels(t, level, next, dims, layer, xyz);
 	r = point_level(t, level, dims, layer, xyz);
 	if (next && tex_is_float(t))

@@ -37,6 +37,11 @@ bool tex_is_float(const struct texture *t)
 	}
 }
 
+bool tex_is_linear(const struct texture *t)
+{
+	return t->filter == TEX_LINEAR && t->format != TEX_U32 && t->format != TEX_S32;
+}
+
 /* The hardware's table has some eight significant bits; which ones is not known exactly. */
 static float from_srgb(float v)
 {

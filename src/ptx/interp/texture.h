@@ -69,6 +69,11 @@ struct texel {
 
 unsigned tex_texel_size(const struct texture *t); /* bytes */
 bool tex_is_float(const struct texture *t);       /* what reading it gives */
+/*
+ * Are neighbours mixed?  CUDA promises that for floats alone, and lets a program ask for it with integers of 8 and
+ * 16 bits: NVIDIA's kernel in ffmpeg's scale_cuda does, and is made for what it then gets.
+ */
+bool tex_is_linear(const struct texture *t);
 
 /* The texel at (x, y, slice) of a level, which must lie inside. */
 struct texel tex_read(const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y,
