@@ -28,7 +28,7 @@ static void pack_b(struct blocks *k, const struct blas_product *p, int64_t l0, i
 			k->b[j][l] = alpha * element(p->b, p->ldb, p->tb, l0 + l, j0 + j);
 }
 
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) static void
+FOR_EACH_CPU static void
 add_block(const struct blocks *k, T *c, int64_t ldc, int64_t rows, int64_t depth, int64_t cols)
 {
 	int64_t j = 0;

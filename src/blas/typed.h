@@ -21,6 +21,13 @@
 #define BOTH(X) X(int, _v2) X(int64_t, _v2_64)
 #define BOTH_PLAIN(X) X(int, ) X(int64_t, _64) /* newer than the second version: no _v2 */
 
+/* Made for several processors, and chosen when the library is loaded: before ThreadSanitizer is ready. */
+#if defined __SANITIZE_THREAD__ || !defined __x86_64__
+#define FOR_EACH_CPU
+#else
+#define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+
 #if COMPLEX
 #define CONJ(x) ((T)conj(x))
 #define ABS1(x) ((REAL)(fabs((double)creal(x)) + fabs((double)cimag(x))))
