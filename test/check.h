@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static int failures;
+static _Atomic int failures; /* threads check, too */
 
 #define CHECK(cond) \
 	do { \

@@ -6,13 +6,15 @@
 struct entry {
 	struct map_node node; /* key: the object's address */
 	uint64_t id;
-	void *real;
+	void *real, *context;
+	bool ended;
 };
 
 struct handles {
 	struct handle_table table;
 	struct map by_real[HANDLE_KINDS];
 	pthread_mutex_t lock;
+	void *context; /* what is given out now belongs to it */
 };
 
 struct handles *handles_create(void)
@@ -40,6 +42,7 @@ static struct entry *add(struct handles *h, enum handle_kind kind, void *real)
 	if (!e)
 		return NULL;
 	e->real = real;
+	e->context = h->context;
 	e->node.key = (uintptr_t)real;
 	e->id = handle_create(&h->table, kind, e, free);
 	if (!e->id) {
@@ -92,9 +95,39 @@ bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **
 	if (!id)
 		return true;
 	e = handle_peek(&h->table, id, kind);
-	if (e)
-		*real = e->real;
-	return e != NULL;
+	if (!e || e->ended)
+		return false;
+	*real = e->real;
+	return true;
+}
+
+bool handles_ended(struct handles *h, enum handle_kind kind, uint64_t id)
+{
+	struct entry *e = id ? handle_peek(&h->table, id, kind) : NULL;
+
+	return e && e->ended;
+}
+
+void handles_enter(struct handles *h, void *context)
+{
+	h->context = context;
+}
+
+void handles_end(struct handles *h, enum handle_kind kind, void *context)
+{
+	struct map_node *n;
+	uint64_t at = 0;
+
+	pthread_mutex_lock(&h->lock);
+	while ((n = map_above(&h->by_real[kind], at))) {
+		struct entry *e = (struct entry *)n;
+		at = n->key + 1;
+		if (e->context != context)
+			continue;
+		e->ended = true;
+		map_remove(&h->by_real[kind], n);
+	}
+	pthread_mutex_unlock(&h->lock);
 }
 
 void handles_drop(struct handles *h, enum handle_kind kind, uint64_t id)

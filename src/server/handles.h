@@ -31,5 +31,13 @@ bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **
 /* The object is gone. */
 void handles_drop(struct handles *h, enum handle_kind kind, uint64_t id);
 
+/*
+ * What is given out from now on belongs to a context, and ends with it: its number finds nothing any more, but is
+ * known as one that has ended, and is never another object's.
+ */
+void handles_enter(struct handles *h, void *context);
+void handles_end(struct handles *h, enum handle_kind kind, void *context);
+bool handles_ended(struct handles *h, enum handle_kind kind, uint64_t id);
+
 /* Calls f for each object of a kind, for cleaning up. */
 void handles_each(struct handles *h, enum handle_kind kind, void (*f)(void *real, void *arg), void *arg);

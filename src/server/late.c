@@ -1,6 +1,7 @@
 /*
  * Failures of calls that nobody waits for: counted in a word of the context in which they were made, so that the
- * client tells them to those who use that context.  One that has given no word, or none at all: WIRE_LATE_WORD.
+ * client tells them to those who use that context.  Those of a context that has ended are told to nobody: not to
+ * another context, nor to the same primary one after it was reset.  Without a context: WIRE_LATE_WORD.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,11 +9,13 @@
 
 struct late {
 	struct map_node node; /* key: the context */
+	uint64_t life;
 	uint32_t word, failures;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the dispatcher and those who wait for the device */
 static struct map lates;
+static uint64_t lives;
 static uint32_t elsewhere;
 
 static struct late *find(CUcontext context)
@@ -22,33 +25,41 @@ static struct late *find(CUcontext context)
 	return l && l->node.key == (uintptr_t)context ? l : NULL;
 }
 
-void session_late(struct session *s, CUcontext context, CUresult r)
+uint64_t session_life(CUcontext context)
+{
+	struct late *l;
+	uint64_t life;
+
+	pthread_mutex_lock(&lock);
+	l = context ? find(context) : NULL;
+	life = l ? l->life : 0;
+	pthread_mutex_unlock(&lock);
+	return life;
+}
+
+/* Lock held. */
+static void tell(struct session *s, struct late *l, CUresult r)
+{
+	if (l && l->word != WIRE_LATE_WORD)
+		word_set(s->link, l->word, WIRE_LATE(++l->failures, r), NULL, 0);
+	else
+		word_set(s->link, WIRE_LATE_WORD, WIRE_LATE(++elsewhere, r), NULL, 0);
+}
+
+void session_late_in(struct session *s, CUcontext context, uint64_t life, CUresult r)
 {
 	struct late *l;
 
 	pthread_mutex_lock(&lock);
 	l = context ? find(context) : NULL;
-	if (l)
-		word_set(s->link, l->word, WIRE_LATE(++l->failures, r), NULL, 0);
-	else
-		word_set(s->link, WIRE_LATE_WORD, WIRE_LATE(++elsewhere, r), NULL, 0);
+	if (!context || (l && l->life == life))
+		tell(s, l, r);
 	pthread_mutex_unlock(&lock);
 }
 
-/* The word is free again, or another context's. */
-static void forget(uint32_t word)
+void session_late(struct session *s, CUcontext context, CUresult r)
 {
-	struct map_node *n;
-	uint64_t at = 0;
-
-	while ((n = map_above(&lates, at))) {
-		struct late *l = (struct late *)n;
-		at = n->key + 1;
-		if (l->word != word)
-			continue;
-		map_remove(&lates, n);
-		free(l);
-	}
+	session_late_in(s, context, session_life(context), r);
 }
 
 /* What came before it has been made, and has failed or not. */
@@ -58,30 +69,53 @@ void serve_flush(const struct cuda_ops *ops, struct msg *m)
 	m->result = CUDA_SUCCESS;
 }
 
+/* Lock held. */
+static void begin(struct session *s, CUcontext context, uint32_t word)
+{
+	struct late *l = find(context);
+
+	if (!l && (l = calloc(1, sizeof *l))) {
+		l->node.key = (uintptr_t)context;
+		map_insert(&lates, &l->node);
+	}
+	if (!l) {
+		tell(s, NULL, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	l->life = ++lives;
+	l->word = word;
+	l->failures = *word_address(s->link, word) >> 16;
+}
+
+/* Lock held. */
+static void end(CUcontext context)
+{
+	struct late *l = find(context);
+
+	if (l)
+		map_remove(&lates, &l->node);
+	free(l);
+}
+
 void serve_context(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_context a;
 	CUcontext context;
-	struct late *l;
 
 	(void)ops;
 	msg_args(m, &a, sizeof a);
 	m->error = CUDA_SUCCESS;
 	context = msg_handle(m, HANDLE_CUcontext, a.context);
-	if (!session_has_word(m->session, a.word))
+	if (!context || (a.word != WIRE_LATE_WORD && !session_has_word(m->session, a.word)))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (msg_bad(m))
 		return;
 	pthread_mutex_lock(&lock);
-	forget(a.word);
-	l = !context ? NULL : find(context);
-	if (context && !l && (l = calloc(1, sizeof *l))) {
-		l->node.key = (uintptr_t)context;
-		map_insert(&lates, &l->node);
-	}
-	if (l) {
-		l->word = a.word;
-		l->failures = *word_address(m->session->link, a.word) >> 16;
+	if (a.ended) {
+		end(context);
+		handles_end(m->session->handles, HANDLE_CUstream, context);
+	} else {
+		begin(m->session, context, a.word);
 	}
 	pthread_mutex_unlock(&lock);
 }

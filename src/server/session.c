@@ -11,6 +11,7 @@ static void note_context(struct session *s, CUcontext context)
 	CUdevice device = 0;
 
 	s->context = context;
+	handles_enter(s->handles, context);
 	if (context && s->ops->cuCtxGetDevice(&device))
 		device = 0;
 	account_enter(context, device);
@@ -143,6 +144,8 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 	time_wait(s, f->ticket, timed);
 	start = timed ? wait_now() : 0;
 	m->error = session_enter(s, m->context);
+	if (m->error == CUDA_ERROR_CONTEXT_IS_DESTROYED && moves_context(f->op))
+		m->error = CUDA_SUCCESS; /* they name a context or make one: the current one is none of their business */
 	call->serve(s->ops, m);
 	if (moves_context(f->op)) {
 		session_context_gone();

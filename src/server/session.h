@@ -133,6 +133,9 @@ void session_context_gone(void);
 
 /* A call that nobody waits for has failed in a context (NULL: in none): the client is told by a word. */
 void session_late(struct session *s, CUcontext context, CUresult r);
+/* The same by a thread to which that comes later: told only if the context still lives the same life as then. */
+uint64_t session_life(CUcontext context);
+void session_late_in(struct session *s, CUcontext context, uint64_t life, CUresult r);
 
 /* A word that a client may name. */
 bool session_has_word(struct session *s, uint32_t word);

@@ -106,6 +106,17 @@ static CUstream follower_of(struct session *s, uint32_t word, uint32_t value)
 	return NULL;
 }
 
+/* Somebody waits for a stream that has ended with its context: nothing will happen there, and nothing has failed. */
+static bool ended(struct msg *m, const struct wire_sync *a)
+{
+	if (a->kind != WIRE_SYNC_STREAM || !handles_ended(m->session->handles, HANDLE_CUstream, a->what))
+		return false;
+	if (session_has_word(m->session, a->word))
+		session_word_now(m->session, a->word, a->value);
+	m->result = CUDA_SUCCESS;
+	return true;
+}
+
 void serve_sync(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_sync a;
@@ -114,6 +125,8 @@ void serve_sync(const struct cuda_ops *ops, struct msg *m)
 
 	(void)ops;
 	msg_args(m, &a, sizeof a);
+	if (ended(m, &a))
+		return;
 	if (a.kind == WIRE_SYNC_STREAM)
 		stream = msg_handle(m, HANDLE_CUstream, a.what);
 	else if (a.kind == WIRE_SYNC_EVENT)
@@ -146,6 +159,8 @@ void serve_wake(const struct cuda_ops *ops, struct msg *m)
 
 	(void)ops;
 	msg_args(m, &a, sizeof a);
+	if (ended(m, &a))
+		return;
 	if (a.kind == WIRE_SYNC_STREAM) {
 		stream = msg_handle(m, HANDLE_CUstream, a.what);
 		known = m->error != CUDA_ERROR_INVALID_HANDLE;

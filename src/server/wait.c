@@ -6,6 +6,7 @@
 struct item {
 	struct item *next;
 	CUcontext ctx;
+	uint64_t life; /* the context's: session_life */
 	CUevent event;
 	uint32_t word, value;
 	bool has_piece;
@@ -101,7 +102,7 @@ static void wait_for(struct session *s, struct item *i)
 	if (!r)
 		r = ops->cuEventSynchronize(i->event);
 	if (r && !gone)
-		session_late(s, i->ctx, r);
+		session_late_in(s, i->ctx, i->life, r);
 	events_flush(s);
 	word_raise(s->link, i->word, i->value, &i->piece, i->has_piece); /* the device may have written it, and gone on */
 	ops->cuEventDestroy_v2(i->event);
@@ -151,6 +152,7 @@ CUresult waiters_stream(struct waiters *w, CUstream stream, uint32_t word, uint3
 	if (!i)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	i->ctx = w->session->context;
+	i->life = session_life(i->ctx);
 	i->word = word;
 	i->value = value;
 	if (piece) {

@@ -84,19 +84,20 @@ CUresult call_lost(void)
 	return CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
+/* Each is told once.  One that sticks does so before anybody can take it for told: who comes next hears it, too. */
 static CUresult look(struct late *l)
 {
-	const uint32_t *word = atomic_load_explicit(&l->word, memory_order_relaxed);
-	uint32_t seen = atomic_load_explicit(&l->seen, memory_order_relaxed);
+	const uint32_t *word = atomic_load_explicit(&l->word, memory_order_acquire);
+	uint32_t seen = atomic_load_explicit(&l->seen, memory_order_acquire);
 	uint32_t now = word ? __atomic_load_n(word, __ATOMIC_ACQUIRE) : seen;
-	CUresult r = atomic_load_explicit(&l->sticks, memory_order_relaxed);
+	CUresult sticks = atomic_load_explicit(&l->sticks, memory_order_relaxed);
+	CUresult r = (CUresult)(now & 0xffff);
 
-	if (r || now == seen || !atomic_compare_exchange_strong(&l->seen, &seen, now))
-		return r;
-	r = (CUresult)(now & 0xffff);
-	if (result_sticks(r))
-		l->sticks = r;
-	return r;
+	if (sticks || now == seen)
+		return sticks;
+	if (result_sticks(r) && !atomic_compare_exchange_strong(&l->sticks, &sticks, r))
+		return sticks;
+	return atomic_compare_exchange_strong(&l->seen, &seen, now) || result_sticks(r) ? r : CUDA_SUCCESS;
 }
 
 CUresult call_late_in(struct late *l)

@@ -92,10 +92,11 @@ enum wire_op {
 	WIRE_OPS_END
 };
 
-/* context 0: the word is not used any more. */
+/* ended: what fails in the context is nothing to tell any more; its word is not used again before it has a new one. */
 struct wire_context {
 	uint64_t context;
-	uint32_t word, unused;
+	uint32_t word; /* WIRE_LATE_WORD: it has none of its own */
+	uint32_t ended;
 };
 
 /* Behind these heads: launch parameters. */

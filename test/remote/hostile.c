@@ -436,6 +436,8 @@ int main(int argc, char **argv)
 	CHECK(!ask(OP(cuDevicePrimaryCtxRetain), &retain, sizeof retain, &context, sizeof context));
 	current = context;
 	call_context = &current;
+	CHECK(!post(WIRE_CONTEXT, &(struct wire_context){.context = context, .word = WIRE_LATE_WORD}, sizeof(struct wire_context),
+		NULL, 0));
 	d = device_memory(4096);
 	if (argc > 1) {
 		nonsense(atoi(argv[1]), d);

@@ -37,9 +37,9 @@ static void now_current(struct context *c)
 
 /* ---- the word in which the server counts what has failed in a context ---- */
 
-static void tell_word(uint64_t context, unsigned word)
+static void tell_word(struct context *c, bool ended)
 {
-	struct wire_context a = {.context = context, .word = word};
+	struct wire_context a = {.context = c->id, .word = c->late_word.word, .ended = ended};
 
 	call_post(WIRE_CONTEXT, &a, sizeof a, NULL, 0);
 }
@@ -47,20 +47,19 @@ static void tell_word(uint64_t context, unsigned word)
 /* Without one its failures are told to whoever asks first. */
 static void take_word(struct context *c)
 {
-	if (!words_take(&c->late_word))
-		return;
-	c->late.seen = c->late_word.value;
-	c->late.word = word_address(call_link(), c->late_word.word);
-	tell_word(c->id, c->late_word.word);
+	if (words_take(&c->late_word)) {
+		c->late.seen = c->late_word.value;
+		c->late.word = word_address(call_link(), c->late_word.word);
+	}
+	tell_word(c, false);
 }
 
 /* No more from now on; and once the server has answered something, the word can be another's. */
 static void leave_word(struct context *c)
 {
-	if (!c->late_word.word)
-		return;
+	c->late.sticks = CUDA_ERROR_CONTEXT_IS_DESTROYED; /* before: who waits in it hears one or the other */
 	c->late.word = NULL;
-	tell_word(0, c->late_word.word);
+	tell_word(c, true);
 }
 
 static void give_word(struct context *c)
