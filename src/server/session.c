@@ -5,6 +5,7 @@
 #include "server/pump.h"
 #include "server/wait.h"
 #include "transport/wait.h"
+#include "util/order.h"
 
 static void note_context(struct session *s, CUcontext context)
 {
@@ -132,6 +133,7 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 	uint64_t start;
 	bool timed;
 
+	ORDER_AFTER(told);
 	s->op = f->op;
 	if (!call)
 		return -EPROTO;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "transport/memory.h"
+#include "util/order.h"
 
 void *word_base(struct link *l, size_t *size)
 {
@@ -42,7 +43,11 @@ void word_free(struct link *l, unsigned index)
 
 static bool reached(struct word *word, uint32_t value)
 {
-	return (int32_t)(load_ordered(&word->value) - value) >= 0;
+	bool is = (int32_t)(load_ordered(&word->value) - value) >= 0;
+
+	if (is)
+		ORDER_AFTER(called);
+	return is;
 }
 
 bool word_reached(struct link *l, unsigned index, uint32_t value)
@@ -85,6 +90,7 @@ int word_set(struct link *l, unsigned index, uint32_t value, const struct piece 
 {
 	if (index >= l->nwords || npieces > LINK_PIECES)
 		return -EINVAL;
+	ORDER_BEFORE(told);
 	store_ordered(&l->words[index].value, value);
 	return word_wake(l, index, pieces, npieces);
 }
@@ -95,6 +101,7 @@ int word_raise(struct link *l, unsigned index, uint32_t value, const struct piec
 
 	if (index >= l->nwords || npieces > LINK_PIECES)
 		return -EINVAL;
+	ORDER_BEFORE(told);
 	now = load_ordered(&l->words[index].value);
 	while ((int32_t)(now - value) < 0 && !atomic_compare_exchange_weak(&l->words[index].value, &now, value))
 		;

@@ -1,6 +1,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "util/errors.h"
+#include "util/order.h"
 #include "wire/call.h"
 #include "wire/pack.h"
 #include "wire/trace.h"
@@ -158,6 +159,7 @@ static bool can_fail(unsigned op)
 CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces)
 {
 	COUNT(op, false);
+	ORDER_BEFORE(posted);
 	if (lane_post(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL))
 		return call_lost();
 	if (__builtin_expect(atomic_load_explicit(&call_careful, memory_order_relaxed), 0) && can_fail(op))
@@ -172,9 +174,11 @@ CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piec
 
 	COUNT(op, true);
 	reply->size = 0;
+	ORDER_BEFORE(posted);
 	if (lane_call(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL) ||
 		lane_wait_reply(lane, reply, -1) || reply->size < sizeof head)
 		return call_lost();
+	ORDER_AFTER(called);
 	memcpy(&head, reply->payload, sizeof head);
 	return head.result;
 }

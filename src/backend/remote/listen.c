@@ -11,6 +11,7 @@
 #include "backend/remote/code.h"
 #include "util/futex.h"
 #include "util/handle.h"
+#include "util/order.h"
 
 enum kind { HOST = 1, CALLBACK, DESTROY };
 
@@ -63,10 +64,12 @@ static struct piece run_callback(const struct wire_event *v, enum kind kind)
 		return up;
 	fn = c->fn;
 	up = c->up;
+	ORDER_AFTER(posted);
 	if (kind == CALLBACK)
 		c->callback(c->stream, (CUresult)v->status, c->data);
 	else
 		fn(c->data);
+	ORDER_BEFORE(called);
 	if (c->once)
 		handle_close(&callbacks, v->id, kind);
 	handle_put(&callbacks, v->id);

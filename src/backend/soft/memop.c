@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backend/soft/range.h"
+#include "util/order.h"
 
 static bool satisfied32(uint32_t now, uint32_t want, unsigned how)
 {
@@ -66,6 +67,7 @@ static void do_op(const CUstreamBatchMemOpParams *op, struct context *ctx)
 		await(op, ctx);
 		break;
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		ORDER_BEFORE(told);
 		__atomic_store_n((uint32_t *)(uintptr_t)op->writeValue.address, op->writeValue.value,
 				 __ATOMIC_RELEASE);
 		break;

@@ -96,7 +96,7 @@ struct interp_kernel {
 struct interp_program {
 	struct ptx_module *module;
 	struct xfunc **funcs;
-	uint32_t nfuncs, cap;
+	_Atomic(uint32_t) nfuncs; /* grows while kernels run that were there before */
 	struct interp_kernel *kernels;
 };
 
