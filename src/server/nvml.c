@@ -1,8 +1,10 @@
 #include "server/nvml.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "backend/nvml/machine.h"
 #include "backend/nvml/vendor.h"
 #include "server/msg.h"
@@ -215,36 +217,55 @@ static void serve_processes(struct msg *m)
 }
 
 /*
- * Two values that only the vendor's own tool asks for, by places in a table that are known of one release: the most
- * that the machine's slot can do, and a mode that some devices have.
+ * Values that only the vendor's own tool asks for, by places in a table that are known of one release
+ * (doc/private-tables.md): these places, and no others.
  */
-static nvmlReturn_t hidden(nvmlDevice_t real, unsigned slot, unsigned *value)
+static const struct hidden {
+	unsigned slot, length; /* of the text; 0: it is a number */
+} hidden_slots[] = {{230, 0}, {231, 80}, {232, 0}, {237, 20}, {249, 0}};
+
+static const struct hidden *find_hidden(unsigned slot)
+{
+	for (size_t i = 0; i < sizeof hidden_slots / sizeof *hidden_slots; i++)
+		if (hidden_slots[i].slot == slot)
+			return &hidden_slots[i];
+	return NULL;
+}
+
+static nvmlReturn_t read_hidden(nvmlDevice_t real, const struct hidden *h, struct wire_nvml_hidden *value)
 {
 	static const unsigned char id[16] = "\xc4\xfe\x3e\x6c\xc9\x8f\x6c\x4e\xa3\x27\xee\x69\x6e\x12\xf7\xc4";
-	char version[80] = "";
+	char version[80] = "", text[256] = ""; /* roomier than what it is told */
 	const void *private;
+	unsigned number = 0;
+	nvmlReturn_t r;
 
-	if (!vendor || (slot != 230 && slot != 249) || table.nvmlSystemGetDriverVersion(version, sizeof version) ||
-		strncmp(version, "580.", 4) || table.nvmlInternalGetExportTable(&private, id))
+	if (!vendor || !h || table.nvmlSystemGetDriverVersion(version, sizeof version) || strncmp(version, "580.", 4) ||
+		table.nvmlInternalGetExportTable(&private, id))
 		return NVML_ERROR_NOT_SUPPORTED;
 	const uintptr_t *words = private;
-	if (words[0] < (slot + 1) * sizeof *words || !words[slot])
+	if (words[0] < (h->slot + 1) * sizeof *words || !words[h->slot])
 		return NVML_ERROR_NOT_SUPPORTED;
-	return ((nvmlReturn_t(*)(nvmlDevice_t, unsigned *))words[slot])(real, value);
+	if (h->length)
+		r = ((nvmlReturn_t(*)(nvmlDevice_t, char *, unsigned))words[h->slot])(real, text, h->length);
+	else
+		r = ((nvmlReturn_t(*)(nvmlDevice_t, unsigned *))words[h->slot])(real, &number);
+	if (r)
+		return r;
+	value->number = number;
+	snprintf(value->text, sizeof value->text, "%.*s", (int)h->length, text);
+	return NVML_SUCCESS;
 }
 
 static void serve_hidden(struct msg *m)
 {
-	uint64_t *value = msg_out(m, true, sizeof *value);
+	struct wire_nvml_hidden *value = msg_out(m, true, sizeof *value);
 	struct wire_nvml_ask ask;
-	unsigned v = 0;
 
 	msg_args(m, &ask, sizeof ask);
 	nvmlDevice_t real = handle(m, HANDLE_nvmlDevice_t, ask.device);
-	if (bad(m) || !real || !value)
-		return;
-	m->value = hidden(real, ask.what, &v);
-	*value = v;
+	if (!bad(m) && real && value)
+		m->value = read_hidden(real, find_hidden(ask.what), value);
 }
 
 /* ---- one call ---- */
@@ -266,11 +287,42 @@ static void serve_own(struct msg *m)
 	}
 }
 
-/* Who only looks at the device needs no context on it: that one was for a program. */
+/*
+ * ---- who only looks at the device needs no context on it: that one was for a program ----
+ *
+ * Giving it up takes the vendor's driver a tenth of a second or more: a thread does that, and not before the client
+ * has its first answers.  A client that wants no more than those is gone by then.
+ */
+
+#define GIVE_UP_AFTER_US 20000
+
+static pthread_t giving_up;
+static bool gives_up;
+
+static void *give_up(void *ops)
+{
+	usleep(GIVE_UP_AFTER_US);
+	((const struct cuda_ops *)ops)->cuDevicePrimaryCtxRelease_v2(0);
+	return NULL;
+}
+
 static void give_context_up(struct session *s)
 {
-	if (s->calls == 1)
+	if (s->calls != 1)
+		return;
+	gives_up = !pthread_create(&giving_up, NULL, give_up, (void *)s->ops);
+	if (!gives_up)
 		s->ops->cuDevicePrimaryCtxRelease_v2(0);
+	nvml_list_onlooker(true);
+	serve_nvml_only();
+}
+
+void nvml_settle(void)
+{
+	if (gives_up)
+		pthread_join(giving_up, NULL);
+	gives_up = false;
+	nvml_list_onlooker(false);
 }
 
 static void serve_nvml(const struct cuda_ops *ops, struct msg *m)

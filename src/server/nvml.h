@@ -18,3 +18,6 @@ void nvml_warm_up(const struct cuda_ops *ops);
 
 /* NULL: there is no such call. */
 const struct served *nvml_find(unsigned op);
+
+/* A client that began with NVML's calls makes one of CUDA's: waits until that is as for any other. */
+void nvml_settle(void);

@@ -12,7 +12,7 @@
 
 /* ---- telling for whom we work ---- */
 
-static char our_client[USAGE_TEXT]; /* where it comes from; "": this machine, over a unix socket */
+static struct usage_client our_client; /* from "": this machine, over a unix socket */
 
 void nvml_list_address(int fd, char text[USAGE_TEXT])
 {
@@ -30,11 +30,15 @@ void nvml_list_address(int fd, char text[USAGE_TEXT])
 
 void nvml_list_client(const struct link_peer *peer, const char *from)
 {
-	struct usage_client c = {.pid = peer->pid, .uid = peer->uid, .known = peer->known};
+	our_client = (struct usage_client){.pid = peer->pid, .uid = peer->uid, .known = peer->known};
+	snprintf(our_client.from, sizeof our_client.from, "%s", from);
+	usage_client(usage_open("served"), &our_client);
+}
 
-	snprintf(c.from, sizeof c.from, "%s", from);
-	memcpy(our_client, c.from, sizeof our_client);
-	usage_client(usage_open("served"), &c);
+void nvml_list_onlooker(bool is)
+{
+	our_client.onlooker = is;
+	usage_client(usage_open("served"), &our_client);
 }
 
 /* ---- numbers of processes ---- */
@@ -150,8 +154,10 @@ static pid_t seen_as(pid_t pid, const struct link_peer *asks)
 	const struct usage_client *c = client_of(pid);
 	uid_t owner;
 
+	if (c && c->onlooker)
+		return 0;
 	if (c && !c->known) /* over TCP: its number is what it says itself, on its own machine */
-		return !asks->known && !strcmp(c->from, our_client) ? c->pid : 0;
+		return !asks->known && !strcmp(c->from, our_client.from) ? c->pid : 0;
 	if (c)
 		return may_see(asks, c->uid) ? number_for(c->pid, asks->pid) : 0;
 	return owner_of(pid, &owner) && may_see(asks, owner) && !is_spare(pid) ? number_for(pid, asks->pid) : 0;

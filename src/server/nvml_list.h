@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "gen/nvml_ops.h"
 #include "transport/transport.h"
 #include "util/usage.h"
@@ -18,6 +19,9 @@ void nvml_list_address(int socket, char from[USAGE_TEXT]);
 
 /* So that others may know for whom this worker works. */
 void nvml_list_client(const struct link_peer *peer, const char *from);
+
+/* Whether the client only looks at the device: its worker is shown to nobody then. */
+void nvml_list_onlooker(bool is);
 
 /* `ask` is the client's word, but for the device. */
 nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, const struct wire_nvml_ask *ask,

@@ -1,4 +1,5 @@
 /* Who serves which call: the plain ones are generated (serve_cuX), ours are written by hand. */
+#include <string.h>
 #include "server/code.h"
 #include "server/nvml.h"
 #include "wire/nvml.h"
@@ -71,11 +72,32 @@ void serve_init(void)
 		by_own_number[served_code[i].op - WIRE_DEVICES] = &served_code[i];
 }
 
-const struct served *serve_find(unsigned op)
+static const struct served *find(unsigned op)
 {
 	if (op < PLAIN)
 		return by_number[op];
 	if (op >= WIRE_NVML)
 		return nvml_find(op);
 	return op >= WIRE_DEVICES && op < WIRE_OPS_END ? by_own_number[op - WIRE_DEVICES] : NULL;
+}
+
+static bool nvml_only;
+
+void serve_nvml_only(void)
+{
+	memset(by_number, 0, sizeof by_number);
+	memset(by_own_number, 0, sizeof by_own_number);
+	nvml_only = true;
+}
+
+const struct served *serve_find(unsigned op)
+{
+	const struct served *call = find(op);
+
+	if (call || !nvml_only)
+		return call;
+	nvml_only = false;
+	nvml_settle();
+	serve_init();
+	return find(op);
 }

@@ -72,6 +72,7 @@ struct served {
 
 void serve_init(void);			      /* once, before serve_find */
 const struct served *serve_find(unsigned op); /* NULL: there is no such call */
+void serve_nvml_only(void);		      /* until a call of CUDA's comes, which then waits for nvml_settle */
 
 /* Calls of our own (enum wire_op), each in the file named by its subject. */
 void serve_devices(const struct cuda_ops *ops, struct msg *m);

@@ -44,7 +44,8 @@ struct usage_device {
 struct usage_client {
 	int32_t pid; /* in our namespace where `known`, else as it says itself */
 	uint32_t uid;
-	uint8_t known; /* pid and uid are the kernel's word */
+	uint8_t known;	  /* pid and uid are the kernel's word */
+	uint8_t onlooker; /* it only asks about the device, and does not use it */
 	char from[USAGE_TEXT]; /* where it has connected from; "": this machine */
 };
 

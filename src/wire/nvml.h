@@ -20,7 +20,7 @@
 enum wire_nvml_op {
 	WIRE_NVML_DEVICES = WIRE_NVML + WIRE_NVML_PLAIN, /* first: all devices with what never changes */
 	WIRE_NVML_PROCESSES,				 /* those that the client may see */
-	WIRE_NVML_HIDDEN,				 /* two values that only the vendor's own tool asks for */
+	WIRE_NVML_HIDDEN,				 /* a value that only the vendor's own tool asks for */
 	WIRE_NVML_END
 };
 
@@ -57,4 +57,10 @@ struct wire_nvml_processes {
 	uint32_t count; /* in all */
 	uint32_t here;	/* of them in this answer */
 	struct wire_nvml_process process[WIRE_NVML_PAGE];
+};
+
+/* The answer to WIRE_NVML_HIDDEN: one of the two. */
+struct wire_nvml_hidden {
+	uint32_t number;
+	char text[80];
 };

@@ -34,6 +34,8 @@ static uint32_t likely_size(const struct frame *f)
 		return sizeof(struct wire_nvml_devices);
 	case WIRE_NVML_PROCESSES:
 		return sizeof(struct wire_nvml_processes);
+	case WIRE_NVML_HIDDEN:
+		return sizeof(struct wire_nvml_hidden);
 	default:
 		return roll() % 64;
 	}
@@ -108,6 +110,9 @@ static void text_calls(const struct nvml_ops *t)
 			abort();
 	}
 	if (!t->nvmlSystemGetDriverVersion(text, 96) && strlen(text) >= 96)
+		abort();
+	struct wire_nvml_hidden h;
+	if (!nvml_remote_backend.hidden(NVML_HANDLE(0), 231, &h) && strlen(h.text) >= sizeof h.text)
 		abort();
 	t->nvmlDeviceGetHandleByUUID("GPU-0", &d);
 	t->nvmlDeviceGetHandleByPciBusId_v2("0000:01:00.0", &d);

@@ -1,6 +1,8 @@
 /*
  * The private table that nvidia-smi asks for: refused under any other name, every place can be called, and those that
  * are known answer what the public calls do.
+ *
+ *	private [served]	served: a stand-in for the vendor's NVML is behind a server (standin.c)
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -11,6 +13,7 @@
 #include "abi/cuda.h"
 #include "abi/nvml.h"
 #include "gen/cuda_protos.h"
+#include "gen/nvml_ops.h"
 #include "test/check.h"
 
 struct entry {
@@ -20,59 +23,160 @@ struct entry {
 
 typedef nvmlReturn_t (*any_fn)(uintptr_t, void *, void *, uintptr_t);
 
-int main(void)
+static struct nvml_ops f;
+static const uintptr_t *word;
+static nvmlDevice_t d;
+
+static nvmlReturn_t call(unsigned place, uintptr_t a, void *b, uintptr_t c)
+{
+	return ((any_fn)word[place])(a, b, (void *)c, 0);
+}
+
+static void look_up(void *library)
+{
+#define LOOK(name) *(void **)&f.name = dlsym(library, #name)
+	LOOK(nvmlInit_v2), LOOK(nvmlInternalGetExportTable), LOOK(nvmlDeviceGetHandleByIndex_v2);
+	LOOK(nvmlDeviceGetPciInfo_v3), LOOK(nvmlDeviceGetEnforcedPowerLimit), LOOK(nvmlDeviceGetDriverModel_v2);
+	LOOK(nvmlDeviceGetGpuOperationMode), LOOK(nvmlDeviceValidateInforom), LOOK(nvmlDeviceGetAccountingPids);
+}
+
+static bool open_table(void)
 {
 	static const unsigned char id[16] = "\xc4\xfe\x3e\x6c\xc9\x8f\x6c\x4e\xa3\x27\xee\x69\x6e\x12\xf7\xc4";
-	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-	nvmlReturn_t (*init)(void), (*get)(const void **, const void *), (*handle)(unsigned, nvmlDevice_t *);
 	const void *table = &table;
-	nvmlDevice_t d = NULL, e = NULL;
+
+	CHECK_EQ(f.nvmlInternalGetExportTable(&table, id), NVML_ERROR_UNINITIALIZED);
+	CHECK_EQ(f.nvmlInit_v2(), 0);
+	CHECK_EQ(f.nvmlInternalGetExportTable(&table, "0123456789abcdef"), NVML_ERROR_FUNCTION_NOT_FOUND);
+	CHECK(!table);
+	CHECK_EQ(f.nvmlInternalGetExportTable(NULL, id), NVML_ERROR_INVALID_ARGUMENT);
+	CHECK_EQ(f.nvmlInternalGetExportTable(&table, NULL), NVML_ERROR_INVALID_ARGUMENT);
+	CHECK_EQ(f.nvmlInternalGetExportTable(&table, id), 0);
+	CHECK_EQ(f.nvmlDeviceGetHandleByIndex_v2(0, &d), 0);
+	word = table;
+	return table && d;
+}
+
+static void check_identity(void)
+{
+	char text[34];
+	nvmlPciInfo_t pci;
+
+	CHECK_EQ(f.nvmlDeviceGetPciInfo_v3(d, &pci), 0);
+	memset(text, '#', sizeof text);
+	CHECK_EQ(call(81, 0, text, sizeof text), 0);
+	CHECK(!strcmp(text, pci.busIdLegacy));
+	CHECK_EQ(strlen(text), 12);
+	CHECK_EQ(text[13], '#');
+	CHECK_EQ(call(81, 0, text, 12), NVML_ERROR_INSUFFICIENT_SIZE);
+	CHECK_EQ(call(81, 0, NULL, 34), NVML_ERROR_INVALID_ARGUMENT);
+	CHECK_EQ(call(81, 77, text, 34), NVML_ERROR_INVALID_ARGUMENT);
+	CHECK_EQ(((nvmlReturn_t(*)(const char *, const char *, const char *, ...))word[26])("%s%s", "stdout", "a line", 7), 0);
+}
+
+static void check_processes(struct entry *list)
+{
+	unsigned n;
+
+	for (unsigned i = 213; i <= 215; i++) {
+		bool ours = false;
+
+		n = 500;
+		CHECK_EQ(call(i, (uintptr_t)d, &n, (uintptr_t)list), 0);
+		CHECK(n < 500);
+		for (unsigned k = 0; k < n; k++)
+			ours |= list[k].detail.pid == (unsigned)getpid() && strstr(list[k].name, "private");
+		CHECK_EQ(ours, i == 213);
+		CHECK_EQ(call(i, 1, &n, (uintptr_t)list), NVML_ERROR_INVALID_ARGUMENT);
+		CHECK_EQ(call(i, (uintptr_t)d, NULL, (uintptr_t)list), NVML_ERROR_INVALID_ARGUMENT);
+	}
+}
+
+/* What only a vendor's library has. */
+static void check_hidden(void)
+{
+	static const unsigned numbers[] = {230, 232, 249}, texts[] = {231, 237};
+	char text[80];
+	unsigned value, same;
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(call(numbers[i], (uintptr_t)d, &value, 0), NVML_ERROR_NOT_SUPPORTED);
+		CHECK_EQ(call(numbers[i], (uintptr_t)d, NULL, 0), NVML_ERROR_INVALID_ARGUMENT);
+	}
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(call(texts[i], (uintptr_t)d, text, sizeof text), NVML_ERROR_NOT_SUPPORTED);
+		CHECK_EQ(call(texts[i], (uintptr_t)d, NULL, 80), NVML_ERROR_INVALID_ARGUMENT);
+	}
+	CHECK_EQ(call(108, (uintptr_t)d, &value, 0), f.nvmlDeviceGetEnforcedPowerLimit(d, &same));
+}
+
+/* And how it comes through a server. */
+static void check_served(void)
+{
+	char text[80];
+	unsigned value = 0, other = 0;
+
+	CHECK_EQ(call(230, (uintptr_t)d, &value, 0), NVML_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(call(232, (uintptr_t)d, &value, 0), 0);
+	CHECK_EQ(value, 580);
+	CHECK_EQ(call(249, (uintptr_t)d, &other, 0), 0);
+	CHECK_EQ(other, 580);
+	memset(text, '#', sizeof text);
+	CHECK_EQ(call(231, (uintptr_t)d, text, sizeof text), 0);
+	CHECK(!strcmp(text, "2335-895-A1"));
+	CHECK_EQ(text[12], '#');
+	CHECK_EQ(call(231, (uintptr_t)d, text, 11), NVML_ERROR_INSUFFICIENT_SIZE);
+	CHECK_EQ(call(231, 1, text, sizeof text), NVML_ERROR_INVALID_ARGUMENT);
+	CHECK_EQ(call(237, (uintptr_t)d, text, sizeof text), 0); /* without an end there: with one here */
+	CHECK_EQ(strlen(text), 20);
+	CHECK_EQ(call(237, (uintptr_t)d, text, 20), NVML_ERROR_INSUFFICIENT_SIZE);
+	CHECK_EQ(call(108, (uintptr_t)d, &value, 0), 0);
+	CHECK_EQ(value, 700000);
+	/* Public calls as the tool makes them: without what it does not want. */
+	CHECK_EQ(f.nvmlDeviceGetDriverModel_v2(d, &value, NULL), NVML_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(f.nvmlDeviceGetDriverModel_v2(d, NULL, NULL), NVML_ERROR_INVALID_ARGUMENT);
+	CHECK_EQ(f.nvmlDeviceGetGpuOperationMode(d, (void *)&value, NULL), 0);
+	CHECK_EQ(value, 3);
+	CHECK_EQ(f.nvmlDeviceGetGpuOperationMode(d, NULL, (void *)&value), 0);
+	CHECK_EQ(value, 4);
+	CHECK_EQ(f.nvmlDeviceValidateInforom(d), 0);
+	value = 9;
+	CHECK_EQ(f.nvmlDeviceGetAccountingPids(d, &value, NULL), 0);
+	CHECK_EQ(value, 0);
+}
+
+int main(int argc, char **argv)
+{
+	bool served = argc > 1 && !strcmp(argv[1], "served");
+	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
 	CUcontext context;
-	unsigned n, value;
 
 	if (!library) {
 		fprintf(stderr, "%s\n", dlerror());
 		return 1;
 	}
-	*(void **)&init = dlsym(library, "nvmlInit_v2");
-	*(void **)&get = dlsym(library, "nvmlInternalGetExportTable");
-	*(void **)&handle = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
-	CHECK_EQ(get(&table, id), NVML_ERROR_UNINITIALIZED);
-	CHECK_EQ(init(), 0);
-	CHECK_EQ(get(&table, "0123456789abcdef"), NVML_ERROR_FUNCTION_NOT_FOUND);
-	CHECK(!table);
-	CHECK_EQ(get(NULL, id), NVML_ERROR_INVALID_ARGUMENT);
-	CHECK_EQ(get(&table, NULL), NVML_ERROR_INVALID_ARGUMENT);
-	CHECK_EQ(get(&table, id), 0);
-	CHECK_EQ(handle(0, &d), 0);
-	if (!table || !d)
+	look_up(library);
+	if (!open_table())
 		return 1;
-
+	struct entry *list = calloc(500, sizeof *list);
 	CHECK_EQ(cuInit(0), 0);
 	CHECK_EQ(cuCtxCreate_v2(&context, 0, 0), 0);
-	const uintptr_t *word = table;
-	CHECK(word[0] > 648);
-	CHECK_EQ(((any_fn)word[81])(0, &e, (void *)0x22, 0), 0);
-	CHECK(e == d);
-	CHECK_EQ(((any_fn)word[81])(77, &e, (void *)0x22, 0), NVML_ERROR_INVALID_ARGUMENT);
-	struct entry *list = calloc(250, sizeof *list);
-	for (unsigned i = 213; i <= 215; i++) {
-		bool ours = false;
+	CHECK_EQ(word[0], 2160);
+	check_identity();
+	check_processes(list);
+	if (served)
+		check_served();
+	else
+		check_hidden();
+	for (unsigned i = 1; i < word[0] / sizeof *word; i++) {
+		static const unsigned known[] = {26, 81, 108, 213, 214, 215, 230, 231, 232, 237, 249};
+		bool is = false;
 
-		n = 250;
-		CHECK_EQ(((any_fn)word[i])((uintptr_t)d, &n, list, 0), 0);
-		CHECK(n < 250);
-		for (unsigned k = 0; k < n; k++)
-			ours |= list[k].detail.pid == (unsigned)getpid() && strstr(list[k].name, "private");
-		CHECK_EQ(ours, i == 213);
-		CHECK_EQ(((any_fn)word[i])(1, &n, list, 0), NVML_ERROR_INVALID_ARGUMENT);
-		CHECK_EQ(((any_fn)word[i])((uintptr_t)d, NULL, list, 0), NVML_ERROR_INVALID_ARGUMENT);
+		for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+			is |= known[k] == i;
+		if (!is)
+			CHECK_EQ(call(i, (uintptr_t)d, &(unsigned){0}, (uintptr_t)list), NVML_ERROR_NOT_SUPPORTED);
 	}
-	CHECK_EQ(((any_fn)word[230])((uintptr_t)d, &value, NULL, 0), NVML_ERROR_NOT_SUPPORTED);
-	CHECK_EQ(((any_fn)word[249])((uintptr_t)d, &value, NULL, 0), NVML_ERROR_NOT_SUPPORTED);
-	for (size_t i = 1; i < word[0] / sizeof *word; i++)
-		if (i != 81 && (i < 213 || i > 215) && i != 230 && i != 249)
-			CHECK_EQ(((any_fn)word[i])((uintptr_t)d, &n, list, 0), NVML_ERROR_NOT_SUPPORTED);
 	free(list);
 	return RESULT();
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
 # The vendor's libraries passed through, and served: stand-ins for them are copies of our own that do not know who
-# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE
+# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE STANDIN
 #
 # In a copy the note that makes a file ours has another owner, and the device comes from another variable: so it is
 # taken for a vendor's, and has the null device inside.
-gangway=$1 lib=$2 clients=$3 private=$4
+gangway=$1 lib=$2 clients=$3 private=$4 standin=$5
 here=$(cd "$(dirname "$0")" && pwd)
 failed=0
 fail() {
@@ -37,6 +37,17 @@ for over in unix tcp; do
 	"$here/../served.sh" "$gangway" nvidia $over "$clients" >"$dir/out" 2>&1 || fail "served over $over: $(cat "$dir/out")"
 	GANGWAY_DEVICE_COUNT=3 "$here/../served.sh" "$gangway" nvidia $over "$clients" >"$dir/out" 2>&1 ||
 		fail "three served over $over: $(cat "$dir/out")"
+done
+# A vendor's library of release 580: what only its own tool asks for comes through.
+cp "$standin" "$dir/vendor/standin.so"
+for over in unix tcp; do
+	GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/standin.so" "$here/../served.sh" "$gangway" nvidia $over "$private" served \
+		>"$dir/out" 2>&1 || fail "the private table, served over $over: $(cat "$dir/out")"
+done
+# A place that is not known says which it is.
+GANGWAY_TRACE="$dir/trace" GANGWAY_DEVICE=null "$private" >"$dir/out" 2>&1 || fail "the private table: $(cat "$dir/out")"
+for place in 1 9 80 109 269; do
+	grep -q "place $place of NVML's private table" "$dir/trace" || fail "the trace has no place $place"
 done
 # What the server may use is what its clients see: two of three, in another order.
 GANGWAY_DEVICE_COUNT=3 CUDA_VISIBLE_DEVICES=2,0 "$here/../served.sh" "$gangway" nvidia unix \

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include "gen/nvml_ops.h"
 
+struct wire_nvml_hidden;
+
 struct nvml_backend {
 	bool vendor;
 
@@ -26,8 +28,8 @@ struct nvml_backend {
 	void (*close)(void);  /* the last nvmlShutdown; calls may still be under way.  May be NULL */
 	void (*forked)(void); /* in a child, where the parent's connection must be let go.  May be NULL */
 
-	/* A number from the vendor's private table, by its place there (front/nvml/private.c).  May be NULL */
-	nvmlReturn_t (*hidden)(nvmlDevice_t device, unsigned slot, unsigned *value);
+	/* A value from the vendor's private table, by its place there (front/nvml/private.c).  May be NULL */
+	nvmlReturn_t (*hidden)(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value);
 };
 
 extern const struct nvml_backend nvml_nvidia_backend, nvml_machine_backend, nvml_remote_backend;

@@ -26,4 +26,4 @@ bool remote_devices(struct wire_nvml_devices *all);
 bool remote_is_local(void);
 
 /* remote_calls.c: for the vendor's own tool. */
-nvmlReturn_t remote_hidden(nvmlDevice_t device, unsigned slot, unsigned *value);
+nvmlReturn_t remote_hidden(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value);

@@ -161,6 +161,19 @@ static nvmlReturn_t list_processes(nvmlDevice_t device, enum process_kind kind, 
 #define PROCESSES_OF remote
 #include "backend/nvml/process_calls.inc"
 
+/* Which processes there were is not for every client to know.  Where none is counted the list is empty: that is. */
+nvmlReturn_t remote_nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned *count, unsigned *pids)
+{
+	nvmlEnableState_t on = 0;
+	nvmlReturn_t r = count ? call_nvmlDeviceGetAccountingMode(device, &on) : NVML_ERROR_INVALID_ARGUMENT;
+
+	(void)pids;
+	if (r || on)
+		return r ? r : NVML_ERROR_NOT_SUPPORTED;
+	*count = 0;
+	return NVML_SUCCESS;
+}
+
 /* ---- of the server's machine: no use elsewhere ---- */
 
 nvmlReturn_t remote_nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned size, unsigned long *set)
@@ -182,10 +195,12 @@ nvmlReturn_t remote_nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned si
 
 /* ---- what only the vendor's own tool asks for ---- */
 
-nvmlReturn_t remote_hidden(nvmlDevice_t device, unsigned slot, unsigned *value)
+nvmlReturn_t remote_hidden(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value)
 {
 	const struct wire_nvml_ask ask = {(uintptr_t)device, slot, 0};
 	const struct wire_piece out = {value, sizeof *value};
+	nvmlReturn_t r = remote_ask(WIRE_NVML_HIDDEN, &ask, sizeof ask, NULL, 0, &out, 1);
 
-	return remote_ask(WIRE_NVML_HIDDEN, &ask, sizeof ask, NULL, 0, &out, 1);
+	value->text[sizeof value->text - 1] = 0;
+	return r;
 }

@@ -81,10 +81,8 @@ const struct nvml_ops *nvml_device(void)
 	return &device;
 }
 
-nvmlReturn_t nvml_hidden(nvmlDevice_t handle, unsigned slot, unsigned *value)
+nvmlReturn_t nvml_hidden(nvmlDevice_t handle, unsigned slot, struct wire_nvml_hidden *value)
 {
-	if (!value)
-		return NVML_ERROR_INVALID_ARGUMENT;
 	return backend->hidden ? backend->hidden(handle, slot, value) : NVML_ERROR_NOT_SUPPORTED;
 }
 
@@ -153,6 +151,7 @@ nvmlReturn_t ml_nvmlShutdown(void)
 		r = NVML_ERROR_UNINITIALIZED;
 	else if (--users == 0) {
 		use(&idle);
+		nvml_events_end();
 		if (backend->close)
 			backend->close();
 	}

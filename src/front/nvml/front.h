@@ -27,5 +27,9 @@ const struct nvml_ops *nvml_device(void);
 /* Which device GANGWAY_DEVICE, or the order of order.h, means: as for libcuda.so.1. */
 nvmlReturn_t nvml_choose(const struct nvml_backend **backend, struct nvml_ops *table, char *why, size_t size);
 
-/* A number that only the vendor's own tool asks for; NVML_ERROR_NOT_SUPPORTED where there is none. */
-nvmlReturn_t nvml_hidden(nvmlDevice_t device, unsigned slot, unsigned *value);
+/* What only the vendor's own tool asks for, by its place in the private table; NVML_ERROR_NOT_SUPPORTED where it is not. */
+struct wire_nvml_hidden;
+nvmlReturn_t nvml_hidden(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value);
+
+/* The last nvmlShutdown: no event set is one any longer (events.c). */
+void nvml_events_end(void);
