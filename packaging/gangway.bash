@@ -34,8 +34,8 @@ _gangway() {
 	case $prev in
 	--on) COMPREPLY=($(compgen -W "nvidia cpu null unix: tcp://" -- "$cur")) ;;
 	--pid) COMPREPLY=($(compgen -W "$(ls /proc | grep '^[0-9]')" -- "$cur")) ;;
-	--root) COMPREPLY=($(compgen -d -- "$cur")) ;;
-	--root) COMPREPLY=($(compgen -d -- "$cur")) ;;
+	--root | --library-path) COMPREPLY=($(compgen -d -- "$cur")) ;;
+	--output | --filename) COMPREPLY=($(compgen -f -- "$cur")) ;;
 	--group) COMPREPLY=($(compgen -g -- "$cur")) ;;
 	*) COMPREPLY=($(compgen -W "$(_gangway_options "$1" "$command")" -- "$cur")) ;;
 	esac

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every subcommand that --help lists has a manual page that is installed, named in gangway(1), and that
-# explains every option of the subcommand's own --help: man.sh GANGWAY
+# has every option of the subcommand's own --help and no other; every variable that the programs read is
+# explained: man.sh GANGWAY
 gangway=$1
 man=$(cd "$(dirname "$0")/../../man" && pwd)
 failed=0
@@ -8,6 +9,10 @@ fail() {
 	echo "FAIL: $*"
 	failed=1
 }
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+options() { sed 's,install --system,,' | grep -oE -- '(^|[^-a-z])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sed 's/-$//' | sort -u; }
 
 commands=$("$gangway" --help | sed -n 's/^  \([a-z-]*\) .*/\1/p')
 [ "$(echo "$commands" | wc -l)" -ge 3 ] || fail "--help lists only: $commands"
@@ -17,11 +22,17 @@ for command in $commands; do
 	grep -q "gangway-$command.1" "$man/CMakeLists.txt" || fail "gangway-$command.1 is not installed"
 	grep -q "^\.BR gangway-$command (1)" "$man/gangway.1" || fail "gangway(1) does not name gangway-$command(1)"
 	"$gangway" "$command" --help >/dev/null || fail "gangway $command --help does not end with 0"
-	sed 's/\\-/-/g' "$page" >"${TMPDIR:-/tmp}/gangway-man.$$"
-	for option in $("$gangway" "$command" --help | grep -o '^ *--[a-z][a-z-]*' | grep -v -e --help); do
-		grep -q -e "$option" "${TMPDIR:-/tmp}/gangway-man.$$" || fail "gangway-$command.1 says nothing of $option"
+	"$gangway" "$command" --help | options >"$work/help"
+	sed 's/\\-/-/g' "$page" | options >"$work/page"
+	for option in $(comm -23 "$work/help" "$work/page"); do
+		fail "gangway-$command.1 says nothing of $option"
 	done
-	rm -f "${TMPDIR:-/tmp}/gangway-man.$$"
+	for option in $(comm -13 "$work/help" "$work/page"); do
+		case $command:$option in
+		cdi:--group-add) ;; # of podman
+		*) fail "gangway-$command.1 has $option, and gangway $command --help has not" ;;
+		esac
+	done
 done
 for page in "$man"/*.1; do
 	grep -q "Gangway $("$gangway" --version | sed -n '1s/gangway \([0-9.]*\).*/\1/p')\"" "$page" || fail "$page is of another version"
@@ -29,5 +40,8 @@ for page in "$man"/*.1; do
 		said=$(groff -man -Tutf8 -ww -z "$page" 2>&1)
 		[ -z "$said" ] || fail "groff: $said"
 	fi
+done
+for variable in $(grep -rhoE '"GANGWAY_[A-Z_]+("|=)' "$man/../src" | tr -d '"=' | sort -u); do
+	grep -q "$variable" "$man"/*.1 || fail "no manual page explains $variable"
 done
 exit $failed
