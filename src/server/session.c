@@ -60,6 +60,19 @@ static bool moves_context(unsigned op)
 	}
 }
 
+/* They name a context or a device, or make one: a current context that has ended is none of their business. */
+static bool needs_no_context(unsigned op)
+{
+	switch (op) {
+	case NR_cuDevicePrimaryCtxRetain:
+	case NR_cuDevicePrimaryCtxSetFlags_v2:
+	case NR_cuDevicePrimaryCtxGetState:
+		return true;
+	default:
+		return moves_context(op);
+	}
+}
+
 static void note_current(struct session *s)
 {
 	CUcontext context;
@@ -146,8 +159,8 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 	time_wait(s, f->ticket, timed);
 	start = timed ? wait_now() : 0;
 	m->error = session_enter(s, m->context);
-	if (m->error == CUDA_ERROR_CONTEXT_IS_DESTROYED && moves_context(f->op))
-		m->error = CUDA_SUCCESS; /* they name a context or make one: the current one is none of their business */
+	if (m->error == CUDA_ERROR_CONTEXT_IS_DESTROYED && needs_no_context(f->op))
+		m->error = CUDA_SUCCESS;
 	call->serve(s->ops, m);
 	if (moves_context(f->op)) {
 		session_context_gone();

@@ -79,11 +79,11 @@ static void destroy(struct msg *m, CUresult (*end)(unsigned long long value), bo
 
 	msg_args(m, &a, sizeof a);
 	value = a.texObject;
-	struct object *o = m->broken ? NULL : find(m, value, surface);
+	struct object *o = m->broken || !value ? NULL : find(m, value, surface); /* 0 is none: the driver's own answer */
 	if (msg_bad(m))
 		return;
 	msg_result(m, end(value));
-	if (m->result)
+	if (m->result || !o)
 		return;
 	map_remove(&m->session->textures, &o->node);
 	free(o);

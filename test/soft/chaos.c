@@ -10,12 +10,16 @@
 enum { THREADS = 6, SLOTS = 16, STEPS = 2500 };
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .b8 g[300];\n"
-			  ".visible .entry a(.param .u64 p)\n{ ret; }\n.visible .entry b()\n{ ret; }\n";
+			  ".visible .entry a(.param .u64 p)\n"
+			  "{ .reg .u32 %n; .reg .u64 %a; .reg .pred %q; mov.u32 %n, %ntid.x; setp.ne.u32 %q, %n, 7; @%q ret;\n"
+			  "mov.u64 %a, 16; st.global.u32 [%a], %n; ret; }\n"
+			  ".visible .entry b()\n{ ret; }\n";
 
 /* What everybody shares and nobody owns. */
 static _Atomic uint64_t streams[SLOTS], events[SLOTS], modules[SLOTS], functions[SLOTS], libraries[SLOTS],
 	kernels[SLOTS], contexts[4];
 
+#ifndef APPLICATION
 static CUresult sometimes_fails(const struct image_kernel *k, const struct launch *l)
 {
 	(void)k;
@@ -23,6 +27,7 @@ static CUresult sometimes_fails(const struct image_kernel *k, const struct launc
 		return CUDA_ERROR_LAUNCH_FAILED;
 	return CUDA_SUCCESS;
 }
+#endif
 
 static void nothing(void *arg)
 {
@@ -224,7 +229,7 @@ int main(void)
 	pthread_t t[THREADS];
 
 	OK(soft_open(&test_engine, &(struct soft_config){.devices = 2, .memory = 64 << 20}));
-	test_launch_fn = sometimes_fails;
+	kernels_do(sometimes_fails);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&t[i], NULL, thread, (void *)i);
 	for (int i = 0; i < THREADS; i++)

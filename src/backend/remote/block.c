@@ -254,6 +254,12 @@ static bool ours(const struct wire_side *s)
 	return s->kind == SIDE_PAGEABLE || s->kind == WIRE_SIDE_SHARED;
 }
 
+/* Only the server knows how large an array is: whoever waits is told now. */
+static bool unsure(const struct block *b)
+{
+	return b->src.kind == WIRE_SIDE_ARRAY || b->dst.kind == WIRE_SIDE_ARRAY;
+}
+
 static CUresult run(const struct block *b, struct stream *s, bool wait)
 {
 	bool from = b->src.kind == SIDE_PAGEABLE, to = b->dst.kind == SIDE_PAGEABLE;
@@ -261,11 +267,15 @@ static CUresult run(const struct block *b, struct stream *s, bool wait)
 
 	if (ours(&b->src) && ours(&b->dst) && (from || to))
 		return at_home(b, s);
-	if (from)
-		return by_parts(b, s, part_up);
 	if (to)
 		return by_parts(b, s, part_down);
+	if (from) {
+		r = by_parts(b, s, part_up);
+		return r || !wait || !unsure(b) ? r : call_flush();
+	}
 	r = straight(b, s);
+	if (!r && wait && unsure(b))
+		r = call_flush();
 	if (!r && wait && (ours(&b->src) || ours(&b->dst)))
 		r = stream_settle(s);
 	return r || !wait ? r : stream_late(s);
