@@ -4,6 +4,7 @@
  *	once	allocates, copies there and back, checks, ends
  *	hold	says "ready", waits for a line on stdin, then does the same with memory it held all the time
  *	copy	says "ready" and copies until it is killed
+ *	work	says "ready" and copies there and back and compares, says "copied" each time, until there is a line
  *	lost	says "ready", waits for a line (its worker is killed meanwhile), and then must get errors from
  *		everything, soon
  *	wait	says "ready" and sits in cuCtxSynchronize and sleep: it costs no processor time
@@ -87,6 +88,25 @@ static void copy(void)
 		if (failures)
 			exit(1);
 	}
+}
+
+static void work(void)
+{
+	struct pollfd in = {0, POLLIN, 0};
+	char *host = malloc(SIZE), *back = malloc(SIZE);
+	CUdeviceptr d = fill(host);
+
+	say("ready");
+	for (int i = 0; !failures && !poll(&in, 1, 0); i++) {
+		fill_bytes(host, SIZE, i);
+		OK(cuMemcpyHtoD_v2(d, host, SIZE));
+		OK(cuMemcpyDtoH_v2(back, d, SIZE));
+		CHECK(!memcmp(host, back, SIZE));
+		say("copied");
+	}
+	OK(cuMemFree_v2(d));
+	free(host);
+	free(back);
 }
 
 /* Nothing hangs, nothing crashes, nothing claims to have worked. */
@@ -207,6 +227,8 @@ int main(int argc, char **argv)
 		exit(failures != 0);
 	if (!strcmp(verb, "copy"))
 		copy();
+	else if (!strcmp(verb, "work"))
+		work();
 	else if (!strcmp(verb, "lost"))
 		lost();
 	else if (!strcmp(verb, "wait"))

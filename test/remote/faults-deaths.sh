@@ -1,31 +1,38 @@
 #!/bin/sh
-# Deaths: a client killed in the middle of a copy is cleaned up after within a second; a worker's death is a
+# Deaths: a client killed in the middle of a copy is cleaned up after at once; a worker's death is a
 # CUDA error for its client alone; the parent's death leaves running clients alone; and a kernel with a wild
 # pointer hurts only its own process.
 . "$(dirname "$0")/faults.sh"
+alone_but_one() { [ "$(children "$server" | wc -w)" -le 2 ]; } # the other client's, and the spare
 serve
 hold other hold
 other=$held
 exec 8>&9 9>&-
 
-# A client is killed while it copies: its worker, and with it all memory, is gone within a second; on a machine
-# that is busy with other things, at least once in three times.
-soon=0
-for i in 1 2 3; do
+# Clients are killed while they copy.  Their workers notice at once and end, and with the process all its memory is
+# back; the time is the kernel's, which frees what both had.  The bound is for a machine with something else to do,
+# too; the best of all shows that nothing waits for a timer.
+best=60000 took=
+for i in 1 2 3 4 5; do
 	hold "copier$i" copy
 	worker=$(worker_of "$held")
 	[ -n "$worker" ] && alive "$worker" || fail "no worker of client $held in the log"
-	sleep 0.1
+	sleep 0.0$i # somewhere else in a copy each time
+	start=$(now_ms)
 	kill -9 "$held"
+	while alive "$worker" && [ $(($(now_ms) - start)) -lt 60000 ]; do
+		sleep 0.01
+	done
+	gone "$worker" || fail "a killed client's worker lives on"
+	ms=$(($(now_ms) - start))
+	took="$took $ms"
+	[ $ms -ge $best ] || best=$ms
 	wait "$held" 2>/dev/null
-	if until_true 1 gone "$worker"; then
-		soon=$((soon + 1))
-	else
-		until_true 60 gone "$worker" || fail "a killed client's worker lives on"
-	fi
 	exec 9>&-
 done
-[ $soon -ge 1 ] || fail "the workers of three killed clients lived on for more than a second"
+echo "killed in a copy, all memory back after:$took ms"
+[ $best -le 1000 ] || fail "of five killed clients none was gone within a second"
+until_true 60 alone_but_one || fail "workers are left: $(children "$server")"
 
 # A worker is killed: its client gets errors from everything, at once, and a new process works.
 hold orphan lost
@@ -36,7 +43,7 @@ wait "$held" || fail "a client without its worker: $? $(cat "$dir/orphan.out")"
 until_true 60 logged 'was ended by signal 9' || fail "a worker's death is not in the log"
 
 # In the middle of a call, too.
-hold copier4 copy
+hold unlucky copy
 worker=$(worker_of "$held")
 kill -9 "$worker"
 until_true 60 gone "$held" || fail "a client hangs when its worker dies during a copy"

@@ -1,10 +1,16 @@
 #!/bin/sh
 # Many at once, many after another, and one that stands still: 64 clients together, CONNECTS connections, and
-# a client stopped for STOPPED seconds while others work.
+# a client stopped for STOPPED seconds while others work.  The server is afterwards what it was before: descriptors,
+# memory, mappings, children that nobody has waited for.
 . "$(dirname "$0")/faults.sh"
 : "${CLIENTS:=64}" "${CONNECTS:=64}" "${STOPPED:=3}"
 count() { ls "/proc/$1/fd" | wc -l; }
 settled() { [ "$(children "$server" | wc -w)" -le 1 ] && [ "$(count "$server")" -le "$fds" ]; }
+memory() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status"; } # KiB
+maps() { wc -l <"/proc/$server/maps"; }
+growth() { # after what
+	echo "after $1: $(count "$server") descriptors, $(memory) KiB, $(maps) mappings, $(children "$server" | wc -w) children"
+}
 serve
 fds=$(($(count "$server") + 2))
 
@@ -18,20 +24,29 @@ for p in $pids; do
 done
 until_true 60 settled || fail "after $CLIENTS clients: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
 
-# A stopped client holds what is its own and stops nobody.
-hold stopped copy
+# A stopped client holds what is its own and stops nobody, in the middle of a copy as it is; then it goes on.
+hold stopped work
 stopped=$held
+exec 8>&9
 kill -STOP "$stopped"
+others=0
 end=$(($(date +%s) + STOPPED))
 while [ "$(date +%s)" -lt "$end" ]; do
 	once || fail "a client fails beside a stopped one: $(cat "$dir/once.out")"
+	others=$((others + 1))
 done
+alive "$stopped" || fail "the stopped client is gone: $(cat "$dir/stopped.out")"
+before=$(grep -c copied "$dir/stopped.out")
 kill -CONT "$stopped"
-sleep 0.3
-alive "$stopped" || fail "the stopped client did not go on: $(cat "$dir/stopped.out")"
-kill -9 "$stopped"
-wait "$stopped" 2>/dev/null
-exec 9>&-
+goes_on() { [ "$(grep -c copied "$dir/stopped.out")" -gt $((before + 1)) ]; }
+until_true 60 goes_on || fail "the stopped client does not go on: $(cat "$dir/stopped.out")"
+echo go >&8
+exec 8>&- 9>&-
+wait "$stopped" || fail "the stopped client was hurt: $(cat "$dir/stopped.out")"
+echo "one stopped for $STOPPED s, $others others meanwhile"
+until_true 60 settled || fail "after a stopped client: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
+growth "$CLIENTS clients and a stopped one"
+memory=$(memory) maps=$(maps)
 
 # Connections, 16 at a time.
 n=0 before=$(date +%s)
@@ -48,4 +63,7 @@ done
 echo "$n connections in $(($(date +%s) - before)) s"
 until_true 60 settled || fail "after $n connections: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
 alive "$server" || fail "the server is gone"
+growth "$n connections"
+[ "$(memory)" -le $((memory + 1024)) ] || fail "the server's memory grows: $memory KiB, then $(memory)"
+[ "$(maps)" -le $((maps + 4)) ] || fail "the server's mappings grow: $maps, then $(maps)"
 finish

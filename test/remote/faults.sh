@@ -13,7 +13,7 @@ fail() {
 }
 finish() {
 	grep -q 'Sanitizer\|runtime error\|exit status' "$dir/log" && fail "the server complains"
-	[ $failed = 0 ] || sed 's/^/server: /' "$dir/log"
+	[ $failed = 0 ] || tail -n 200 "$dir/log" | sed 's/^/server: /'
 	exit $failed
 }
 # until SECONDS COMMAND...: runs it again and again until it works.
@@ -26,6 +26,7 @@ until_true() {
 		sleep 0.1
 	done
 }
+now_ms() { date +%s%3N; }
 listening() { [ "$(grep -c 'listening on' "$dir/log")" -ge "$1" ]; }
 serves=0
 serve() { # further options
@@ -44,7 +45,7 @@ alive() { kill -0 "$1" 2>/dev/null; }
 gone() { ! alive "$1"; }
 children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
 logged() { grep -q "$1" "$dir/log"; }
-says() { grep -q "$2" "$1"; }
+says() { grep -q "$2" "$1" 2>/dev/null; }
 # hold NAME VERB: a client in the background, with a fifo as its stdin; $NAME.out gets what it says.
 hold() {
 	mkfifo "$dir/$1.in"
