@@ -88,7 +88,7 @@ static inline bool function_fits(const struct function *f, const struct context 
 }
 
 /* The owner is gone. */
-void functions_drop(struct function *list);
+void functions_drop(struct function **list);
 
 /* ---- occupancy.c ---- */
 

@@ -9,6 +9,8 @@ static __thread struct context *stack[DEPTH];
 static __thread int depth;
 
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Whoever retains waits for the end of a reset.  What is told of the end (remote.ending) may come back to us. */
+static pthread_mutex_t reset_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct {
 	struct context *ctx;
 	unsigned retained, flags;
@@ -124,25 +126,29 @@ CUresult remote_primary(CUdevice dev, CUcontext *ctx)
 
 CUresult remote_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
-	CUresult r = pctx ? remote_primary(dev, pctx) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r;
 
-	if (r)
-		return r;
-	pthread_mutex_lock(&primary_lock);
-	if (!primaries[dev].retained++)
-		set_active(primaries[dev].ctx, true);
-	pthread_mutex_unlock(&primary_lock);
-	return CUDA_SUCCESS;
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&reset_lock);
+	r = remote_primary(dev, pctx);
+	if (!r) {
+		pthread_mutex_lock(&primary_lock);
+		if (!primaries[dev].retained++)
+			set_active(primaries[dev].ctx, true);
+		pthread_mutex_unlock(&primary_lock);
+	}
+	pthread_mutex_unlock(&reset_lock);
+	return r;
 }
 
-CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+/* reset_lock held. */
+static CUresult reset(CUdevice dev)
 {
 	struct context *c;
 	CUcontext handle;
 	CUresult r;
 
-	if (!device_find(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&primary_lock);
 	c = primaries[dev].ctx;
 	pthread_mutex_unlock(&primary_lock);
@@ -167,22 +173,35 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	return r;
 }
 
-CUresult remote_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
-	bool last;
+	CUresult r;
 
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&reset_lock);
+	r = reset(dev);
+	pthread_mutex_unlock(&reset_lock);
+	return r;
+}
+
+CUresult remote_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	CUresult r = CUDA_SUCCESS;
+	unsigned retained;
+
+	if (!device_find(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&reset_lock);
 	pthread_mutex_lock(&primary_lock);
-	if (!primaries[dev].retained) {
-		pthread_mutex_unlock(&primary_lock);
-		return CUDA_ERROR_INVALID_CONTEXT;
-	}
-	last = primaries[dev].retained == 1;
-	if (!last)
+	retained = primaries[dev].retained;
+	if (retained > 1)
 		primaries[dev].retained--;
 	pthread_mutex_unlock(&primary_lock);
-	return last ? remote_cuDevicePrimaryCtxReset_v2(dev) : CUDA_SUCCESS;
+	if (retained <= 1)
+		r = retained ? reset(dev) : CUDA_ERROR_INVALID_CONTEXT;
+	pthread_mutex_unlock(&reset_lock);
+	return r;
 }
 
 CUresult remote_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)

@@ -145,13 +145,13 @@ static void drop_twins(struct function *kernel)
 	}
 }
 
-void functions_drop(struct function *list)
+void functions_drop(struct function **list)
 {
-	struct function *next;
+	struct function *f;
 
 	pthread_mutex_lock(&lock);
-	for (struct function *f = list; f; f = next) {
-		next = f->next;
+	while ((f = *list)) {
+		*list = f->next;
 		if (f->kernel)
 			drop_twins(f);
 		else

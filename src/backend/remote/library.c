@@ -193,7 +193,7 @@ CUresult remote_cuLibraryUnload(CUlibrary handle)
 		put(l);
 		return CUDA_ERROR_INVALID_HANDLE;
 	}
-	functions_drop(l->kernels);
+	functions_drop(&l->kernels);
 	globals_drop(&l->globals);
 	globals_drop(&l->managed);
 	if (l->id)

@@ -4,6 +4,7 @@
 #include "util/handle.h"
 
 struct module {
+	struct shelved shelved;
 	uint64_t id;
 	struct context *ctx; /* loaded in, when that had ended so often */
 	uint32_t ended;
@@ -11,9 +12,26 @@ struct module {
 	struct global *globals;
 };
 
+static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
+
+static void drop(struct module *m)
+{
+	functions_drop(&m->functions);
+	globals_drop(&m->globals);
+}
+
+static struct module *new_record(void)
+{
+	struct module *m = shelf_take(&shelf);
+
+	if (m)
+		drop(m); /* what a thread has asked of it while another unloaded it */
+	return m ? m : calloc(1, sizeof *m);
+}
+
 static CUresult load(CUmodule *module, const struct image *im, const struct options *o)
 {
-	struct module *m = calloc(1, sizeof *m);
+	struct module *m = new_record();
 	CUresult r;
 
 	if (!m)
@@ -24,7 +42,7 @@ static CUresult load(CUmodule *module, const struct image *im, const struct opti
 	if (!r && !record_put(m->id, m))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
-		free(m);
+		shelf_put(&shelf, &m->shelved);
 		return r;
 	}
 	*module = (CUmodule)(uintptr_t)m->id;
@@ -89,9 +107,8 @@ CUresult remote_cuModuleUnload(CUmodule module)
 	struct module *m = handle_kind((uintptr_t)module) == HANDLE_CUmodule ? record_take((uintptr_t)module) : NULL;
 
 	if (m) {
-		functions_drop(m->functions);
-		globals_drop(&m->globals);
-		free(m);
+		drop(m);
+		shelf_put(&shelf, &m->shelved);
 	}
 	return call_cuModuleUnload(module);
 }
