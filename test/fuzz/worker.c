@@ -17,12 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "chance.h"
+#include "served.h"
 #include "transport/hello.h"
 #include "transport/private.h"
 #include "wire/protocol.h"
 #include "wire/wire.h"
-
-static char address[2][256], folder[128], log_path[160];
 
 static unsigned any_op(void)
 {
@@ -37,7 +36,7 @@ static struct link *join(int which)
 	config.protocol = wire_protocol();
 	config.timeout_ms = config.patience_ms = 5000;
 	config.up_size = config.down_size = 1 << 20;
-	if (link_connect(&l, address[which], &config, NULL))
+	if (link_connect(&l, served.address[which], &config, NULL))
 		_exit(2); /* the server does not serve any more */
 	return l;
 }
@@ -158,7 +157,7 @@ static void raw_bytes(int which)
 	uint64_t deadline = wait_now() + 5000000000ull;
 	struct hello h, answer;
 	uint8_t junk[4096];
-	int fd = address_connect(address[which], deadline, NULL);
+	int fd = address_connect(served.address[which], deadline, NULL);
 
 	if (fd < 0)
 		_exit(2);
@@ -198,76 +197,15 @@ static void play(uint64_t seed)
 	_exit(0);
 }
 
-static pid_t start_server(const char *gangway)
-{
-	char listen[200];
-	pid_t pid;
-
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(folder, sizeof folder, "%s/gangway-XXXXXX", tmp ? tmp : P_tmpdir);
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(listen, sizeof listen, "unix:%s/socket", folder);
-	snprintf(log_path, sizeof log_path, "%s/log", folder);
-	pid = fork();
-	if (!pid) {
-		int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-		dup2(fd, 2);
-		setenv("GANGWAY_DEVICE_MEMORY", "256M", 1);
-		execl(gangway, "gangway", "serve", "--on", "null", "--listen", listen, "--listen", "tcp://:0", (char *)NULL);
-		_exit(127);
-	}
-	return pid;
-}
-
-/* Both addresses, once they are in the log. */
-static bool find_addresses(void)
-{
-	char line[1024];
-
-	for (int i = 0; i < 200; i++, usleep(100000)) {
-		FILE *f = fopen(log_path, "r");
-		int n = 0;
-		while (f && n < 2 && fgets(line, sizeof line, f)) {
-			char *at = strstr(line, "listening on ");
-			if (at)
-				sscanf(at + 13, "%255s", address[n++]);
-		}
-		if (f)
-			fclose(f);
-		if (n == 2)
-			return true;
-	}
-	return false;
-}
-
-/* Lines that must not be there; prints them. */
-static int complaints(void)
-{
-	static const char *const bad[] = {"ended by signal", "exit status", "Sanitizer", "runtime error", "cannot start"};
-	char line[1024];
-	int n = 0;
-	FILE *f = fopen(log_path, "r");
-
-	while (f && fgets(line, sizeof line, f))
-		for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-			if (strstr(line, bad[i]) && ++n < 20)
-				fputs(line, stdout);
-	if (f)
-		fclose(f);
-	return n;
-}
-
 int main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
 	uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)time(NULL) << 8, first = seed;
-	pid_t server = argc > 2 ? start_server(argv[2]) : -1;
-	int status = 0, failed = 0;
+	int status = 0;
+	bool failed = false;
 
-	if (server < 0 || !find_addresses())
-		return printf("the server does not start: %s\n", log_path), server > 0 ? kill(server, SIGKILL) : 0, 1;
+	if (argc < 3 || !served_start(argv[2], "null"))
+		return printf("the server does not start: %s\n", served.log), served.pid > 0 ? kill(served.pid, SIGKILL) : 0, 1;
 	do {
 		pid_t pid = fork();
 		if (!pid)
@@ -278,15 +216,8 @@ int main(int argc, char **argv)
 	} while (!failed && time(NULL) < end);
 	if (failed)
 		printf("seed %llu: nobody can connect any more\n", (unsigned long long)seed - 1);
-	usleep(300000);
-	failed |= complaints() != 0;
-	if (waitpid(server, &status, WNOHANG) == server)
-		failed = 1, printf("the parent died: status %x\n", (unsigned)status);
-	else
-		kill(server, SIGTERM), kill(server, SIGTERM), waitpid(server, &status, 0);
+	failed |= !served_end();
 	printf("%llu hostile clients, seeds from %llu; the log: %s\n", (unsigned long long)(seed - first),
-		(unsigned long long)first, failed ? log_path : "clean");
-	if (!failed)
-		unlink(log_path), rmdir(folder);
+		(unsigned long long)first, failed ? served.log : "clean");
 	return failed;
 }

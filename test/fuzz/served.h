@@ -1,0 +1,98 @@
+/* served.h - a gangway serve of a fuzzer's own, and what its log says in the end. */
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct served_by {
+	pid_t pid;
+	char address[2][256]; /* unix, tcp */
+	char folder[128], log[160];
+} served;
+
+/* Both addresses, once they are in the log. */
+static bool served_addresses(void)
+{
+	char line[1024];
+
+	for (int i = 0; i < 600; i++, usleep(100000)) {
+		FILE *f = fopen(served.log, "r");
+		int n = 0;
+		while (f && n < 2 && fgets(line, sizeof line, f)) {
+			char *at = strstr(line, "listening on ");
+			if (at)
+				sscanf(at + 13, "%255s", served.address[n++]);
+		}
+		if (f)
+			fclose(f);
+		if (n == 2)
+			return true;
+	}
+	return false;
+}
+
+static bool served_start(const char *gangway, const char *device)
+{
+	const char *tmp = getenv("TMPDIR");
+	char listen[200];
+
+	snprintf(served.folder, sizeof served.folder, "%s/gangway-XXXXXX", tmp ? tmp : P_tmpdir);
+	if (!mkdtemp(served.folder))
+		return false;
+	snprintf(listen, sizeof listen, "unix:%s/socket", served.folder);
+	snprintf(served.log, sizeof served.log, "%s/log", served.folder);
+	served.pid = fork();
+	if (!served.pid) {
+		int fd = open(served.log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+		dup2(fd, 2);
+		setenv("GANGWAY_DEVICE_MEMORY", "256M", 1);
+		execl(gangway, "gangway", "serve", "--on", device, "--listen", listen, "--listen", "tcp://:0", (char *)NULL);
+		_exit(127);
+	}
+	return served.pid > 0 && served_addresses();
+}
+
+/* Lines that must not be there; prints them. */
+static int served_complaints(void)
+{
+	static const char *const bad[] = {"ended by signal", "exit status", "Sanitizer", "runtime error", "cannot start"};
+	char line[1024];
+	int n = 0;
+	FILE *f = fopen(served.log, "r");
+
+	while (f && fgets(line, sizeof line, f))
+		for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+			if (strstr(line, bad[i]) && ++n < 20)
+				fputs(line, stdout);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* Ends it.  False: it has complained or died, and its log stays. */
+static bool served_end(void)
+{
+	bool fine;
+	int status;
+
+	usleep(300000);
+	fine = !served_complaints();
+	if (waitpid(served.pid, &status, WNOHANG) == served.pid) {
+		printf("the parent died: status %x\n", (unsigned)status);
+		fine = false;
+	} else {
+		kill(served.pid, SIGTERM);
+		kill(served.pid, SIGTERM);
+		waitpid(served.pid, &status, 0);
+		fine &= !served_complaints();
+	}
+	if (fine)
+		unlink(served.log), rmdir(served.folder);
+	return fine;
+}
