@@ -124,10 +124,13 @@ struct stream *stream_legacy(struct context *c)
  */
 static void say_last(struct stream *s)
 {
-	bool idle = s->capturing || stream_settled(s);
 	uint32_t value;
+	bool idle;
 
 	stream_word_begin(s, &value);
+	/* Another thread may have asked for the value before, and not yet gone to sleep: it counts on us. */
+	idle = s->capturing ||
+	       (stream_settled(s) && (!s->tell.word || word_reached(call_link(), s->tell.word, value - 1)));
 	if (idle || !s->tell.word || stream_post_sync(s, WIRE_WAKE, value))
 		s->tell.value--;
 	s->ended = true;
