@@ -27,6 +27,7 @@ void serve_node_get(const struct cuda_ops *ops, struct msg *m);
 void serve_node_attribute(const struct cuda_ops *ops, struct msg *m);
 void serve_capture_info(const struct cuda_ops *ops, struct msg *m);
 void serve_instantiate(const struct cuda_ops *ops, struct msg *m);
+void serve_graph_launch(const struct cuda_ops *ops, struct msg *m);
 void serve_update(const struct cuda_ops *ops, struct msg *m);
 void serve_dot(const struct cuda_ops *ops, struct msg *m);
 
@@ -88,6 +89,10 @@ void events_text(struct session *s, bool errors, const void *text, size_t size);
 
 /* Text that kernels have printed goes to the client, and is there when this returns. */
 void events_flush(struct session *s);
+
+/* Something that may print has been launched; and: must we look for it when this stream has come to here?  The dispatcher's. */
+void output_due(struct session *s, CUstream stream);
+bool output_look(struct session *s, CUstream stream);
 
 /* The worker's own stdout and stderr: what a device prints is kept apart from our log. */
 void events_capture_output(void);

@@ -193,3 +193,18 @@ void serve_dot(const struct cuda_ops *ops, struct msg *m)
 	memcpy(out, &head, sizeof head);
 	m->out_used = (out - m->out) + wire_pad(sizeof head + n);
 }
+
+/* What its kernels are is long forgotten: any of them may print, if anything here does. */
+void serve_graph_launch(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_cuGraphLaunch a;
+
+	msg_args(m, &a, sizeof a);
+	CUgraphExec exec = msg_handle(m, HANDLE_CUgraphExec, a.hGraph);
+	CUstream stream = msg_handle(m, HANDLE_CUstream, a.hStream);
+	if (msg_bad(m))
+		return;
+	if (m->session->prints & WIRE_PRINTS)
+		output_due(m->session, stream);
+	msg_result(m, ops->cuGraphLaunch(exec, stream));
+}

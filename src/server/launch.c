@@ -64,6 +64,8 @@ void serve_launch(const struct cuda_ops *ops, struct msg *m)
 	size_t size = a.params;
 	if (!attributes_in(m, attributes, a.attributes) || msg_bad(m))
 		return;
+	if (a.prints)
+		output_due(m->session, stream);
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
 	};

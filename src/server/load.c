@@ -96,7 +96,7 @@ void serve_load(const struct cuda_ops *ops, struct msg *m)
 		done.result = m->error;
 	else if (!done.missing)
 		done.result = load(ops, m, a.parts > 1 ? wrap(parts, a.parts) : parts[0], a.library, &j, &done.id);
-	m->session->prints |= a.prints && !done.result;
+	m->session->prints |= a.prints * !done.result;
 	uint8_t *end = jit_out(&j, out + sizeof done, &done.info, &done.error);
 	memcpy(out, &done, sizeof done);
 	m->out_used = wire_pad(end - m->out);

@@ -77,3 +77,27 @@ void events_flush(struct session *s)
 			tell(s, i);
 	pthread_mutex_unlock(&lock);
 }
+
+void output_due(struct session *s, CUstream stream)
+{
+	for (unsigned i = 0; i < s->nprinting && i < SESSION_PRINTING; i++)
+		if (s->printing[i] == stream)
+			return;
+	if (s->nprinting < SESSION_PRINTING)
+		s->printing[s->nprinting] = stream;
+	if (s->nprinting <= SESSION_PRINTING)
+		s->nprinting++;
+}
+
+/* Others may finish meanwhile, and what they print is shown as soon; but they are waited for in their turn. */
+bool output_look(struct session *s, CUstream stream)
+{
+	if (!s->nprinting)
+		return false;
+	for (unsigned i = 0; i < s->nprinting && s->nprinting <= SESSION_PRINTING; i++)
+		if (s->printing[i] == stream) {
+			s->printing[i] = s->printing[--s->nprinting];
+			break;
+		}
+	return true;
+}

@@ -19,6 +19,7 @@ static const struct served ours[] = {
 	{WIRE_TEXTURE, serve_texture, true},	  {WIRE_RESOURCE, serve_resource, true},
 	{WIRE_SHARE_OUT, serve_share_out, true},  {WIRE_SHARE_IN, serve_share_in, true},
 	{WIRE_RETAIN, serve_retain, true},	  {WIRE_POOL, serve_pool, true},
+	{WIRE_TENSOR, serve_tensor, true},
 };
 
 /* A file's name is the client's, the files here are not: nothing is read or written by it. */
@@ -36,6 +37,7 @@ static const struct served instead[] = {
 	{NR_cuCoredumpSetAttribute, serve_denied, true},
 	{NR_cuCoredumpSetAttributeGlobal, serve_denied, true},
 	{NR_cuMemcpyAsync, serve_unified, false},
+	{NR_cuGraphLaunch, serve_graph_launch, false},
 	{NR_cuLinkDestroy, serve_link_destroy, true},
 	{NR_cuMemMap, serve_map, true},
 	{NR_cuMemUnmap, serve_unmap, true},

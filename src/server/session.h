@@ -21,6 +21,7 @@ struct images;
 struct events;
 struct waiters;
 
+#define SESSION_PRINTING 8
 #define MSG_FEW 4096 /* bytes that need no allocation */
 
 struct session {
@@ -34,7 +35,9 @@ struct session {
 	_Atomic(struct events *) events; /* where the client listens: events.c; NULL: it does not */
 	bool freed; /* to a pool: it gives back what it need not keep when somebody waits by a call */
 	bool keeps; /* pools keep everything */
-	_Atomic(bool) prints;  /* kernels may have printed: look whenever the client waits */
+	_Atomic(unsigned) prints; /* what loaded code may do: enum wire_prints */
+	CUstream printing[SESSION_PRINTING]; /* where something may have printed since the client last waited there */
+	unsigned nprinting;	  /* more than there is room for: anywhere */
 	struct map host;	 /* memory shared with the client, by address: hostmem.c */
 	struct map empty;	 /* addresses that were, and stay empty */
 	uint64_t window, window_size;
@@ -100,6 +103,7 @@ void serve_share_out(const struct cuda_ops *ops, struct msg *m);
 void serve_share_in(const struct cuda_ops *ops, struct msg *m);
 void serve_retain(const struct cuda_ops *ops, struct msg *m);
 void serve_pool(const struct cuda_ops *ops, struct msg *m);
+void serve_tensor(const struct cuda_ops *ops, struct msg *m);
 
 /* And of CUDA's. */
 void serve_unified(const struct cuda_ops *ops, struct msg *m);

@@ -1,4 +1,5 @@
 /* Telling the client that the device has come to here. */
+#include "server/code.h"
 #include "server/msg.h"
 #include "server/wait.h"
 
@@ -18,10 +19,12 @@ bool session_has_word(struct session *s, uint32_t word)
 void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece)
 {
 	CUresult r = CUDA_ERROR_NOT_SUPPORTED;
+	bool look;
 
 	if (!session_has_word(s, word))
 		return;
-	if (s->words && !s->prints && !s->freed) /* the device writes it: nobody here has to wait */
+	look = output_look(s, stream) || s->freed;
+	if (s->words && !look) /* the device writes it: nobody here has to wait */
 		r = s->ops->cuStreamWriteValue32_v2(stream, s->words + word * WORD_STRIDE, value, 0);
 	s->freed = false;
 	if (r)

@@ -8,6 +8,7 @@ struct item {
 	CUcontext ctx;
 	uint64_t life; /* the context's: session_life */
 	CUevent event;
+	CUresult failed; /* there is nothing to wait for: why */
 	uint32_t word, value;
 	bool has_piece;
 	struct piece piece;
@@ -96,7 +97,7 @@ static void told(struct waiters *w, uint32_t word)
 static void wait_for(struct session *s, struct item *i)
 {
 	const struct cuda_ops *ops = s->ops;
-	CUresult r = ops->cuCtxSetCurrent(i->ctx);
+	CUresult r = i->failed ? i->failed : ops->cuCtxSetCurrent(i->ctx);
 	bool gone = r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 
 	if (!r)
@@ -105,7 +106,8 @@ static void wait_for(struct session *s, struct item *i)
 		session_late_in(s, i->ctx, i->life, r);
 	events_flush(s);
 	word_raise(s->link, i->word, i->value, &i->piece, i->has_piece); /* the device may have written it, and gone on */
-	ops->cuEventDestroy_v2(i->event);
+	if (i->event)
+		ops->cuEventDestroy_v2(i->event);
 	free(i);
 }
 
@@ -144,7 +146,6 @@ CUresult waiters_stream(struct waiters *w, CUstream stream, uint32_t word, uint3
 {
 	const struct cuda_ops *ops = w->session->ops;
 	struct item *i;
-	CUresult r;
 
 	if (word >= w->nwords)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -159,17 +160,10 @@ CUresult waiters_stream(struct waiters *w, CUstream stream, uint32_t word, uint3
 		i->has_piece = true;
 		i->piece = *piece;
 	}
-	r = ops->cuEventCreate(&i->event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
-	if (!r) {
-		r = ops->cuEventRecord(i->event, stream);
-		if (r)
-			ops->cuEventDestroy_v2(i->event);
-	}
-	if (r) {
-		free(i);
-		return r;
-	}
-	hand_over(w, i);
+	i->failed = ops->cuEventCreate(&i->event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
+	if (!i->failed)
+		i->failed = ops->cuEventRecord(i->event, stream);
+	hand_over(w, i); /* a failure is told there, too: behind what the device has printed, and in the word's order */
 	return CUDA_SUCCESS;
 }
 

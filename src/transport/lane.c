@@ -150,6 +150,11 @@ static int publish(struct lane *lane, uint32_t op, uint32_t size, const struct p
 	return 0;
 }
 
+uint64_t link_sent(struct link *l)
+{
+	return load_relaxed(&l->ticket);
+}
+
 int lane_post(struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces,
 	      uint64_t *ticket)
 {

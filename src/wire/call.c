@@ -16,6 +16,7 @@ static atomic_bool lost_told;
 __thread const _Atomic(uint64_t) *call_context;
 __thread struct late *call_here;
 static __thread struct lane *my_lane __attribute__((tls_model("initial-exec")));
+__thread uint64_t call_ticket;
 
 /* GANGWAY_STATS: what went over, by number; NULL: nobody asked. */
 _Atomic(uint64_t) (*call_counts)[2];
@@ -60,6 +61,7 @@ void call_forget(void)
 		return;
 	pthread_setspecific(lane_key, NULL);
 	my_lane = NULL;
+	call_held = false;
 	link_destroy(the_link);
 	the_link = NULL;
 }
@@ -120,7 +122,17 @@ CUresult call_sticks(void)
 	return call_here ? atomic_load_explicit(&call_here->sticks, memory_order_relaxed) : CUDA_SUCCESS;
 }
 
+_Atomic(bool) call_held;
+void (*call_release)(struct lane *lane);
+
 void *call_reserve(struct lane *lane, size_t size)
+{
+	if (__builtin_expect(atomic_load_explicit(&call_held, memory_order_relaxed), 0) && lane)
+		call_release(lane);
+	return call_reserve_now(lane, size);
+}
+
+void *call_reserve_now(struct lane *lane, size_t size)
 {
 	struct wire_request *r;
 	void *payload;
@@ -160,11 +172,16 @@ CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct pie
 {
 	COUNT(op, false);
 	ORDER_BEFORE(posted);
-	if (lane_post(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL))
+	if (lane_post(lane, op, sizeof(struct wire_request) + size, pieces, npieces, &call_ticket))
 		return call_lost();
 	if (__builtin_expect(atomic_load_explicit(&call_careful, memory_order_relaxed), 0) && can_fail(op))
 		return call_flush();
 	return CUDA_SUCCESS;
+}
+
+uint64_t call_sent(void)
+{
+	return link_sent(the_link);
 }
 
 CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces,

@@ -57,9 +57,22 @@ CUresult call_post(unsigned op, const void *args, size_t size, const struct wire
  * the pieces of bulk memory that belong to it.  NULL: too large, or the link is gone (call_lost).
  */
 void *call_reserve(struct lane *lane, size_t size);
+/* For what may not wait for anybody else, and has no order: the same, whatever is held back. */
+void *call_reserve_now(struct lane *lane, size_t size);
 /* It is made in another context than the current one. */
 void call_in(void *room, uint64_t context);
 CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces);
+
+/* The thread's latest call_send: its place among all that was sent.  Nothing has been sent since if call_sent() is one more. */
+extern __thread uint64_t call_ticket __attribute__((tls_model("initial-exec")));
+uint64_t call_sent(void);
+
+/*
+ * A call is held back, for it may turn out not to be needed: whoever sends the next one sends this before it, by this
+ * function (backend/remote/ordered.c).  It clears call_held when it has.
+ */
+extern _Atomic(bool) call_held;
+extern void (*call_release)(struct lane *lane);
 
 /* As call_send, and waits: the answer's result; *reply is valid until call_done. */
 CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces,

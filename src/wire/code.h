@@ -40,11 +40,14 @@ struct wire_jit {
 /* Behind it: wire_image of each part, wire_jit of each option.  One piece: the bytes of the only part. */
 enum wire_loads { WIRE_MODULE, WIRE_LIBRARY, WIRE_LAZY_LIBRARY };
 
+/* What the client is told of when it waits: behind a launch that may print, and when assertions fail. */
+enum wire_prints { WIRE_PRINTS = 1, WIRE_ASSERTS = 2 };
+
 struct wire_load {
 	uint32_t library; /* enum wire_loads */
 	uint32_t parts;
 	uint32_t options;
-	uint32_t prints; /* its kernels may print: look for it when the client waits */
+	uint32_t prints; /* its kernels may: enum wire_prints */
 };
 
 /* The answer; behind it the options' values, and the logs. */

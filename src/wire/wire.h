@@ -69,6 +69,7 @@ enum wire_op {
 	WIRE_SHARE_IN,	/* and one that the client has sent */
 	WIRE_RETAIN,	/* the allocation that is mapped at an address */
 	WIRE_POOL,	/* an attribute of a pool: struct wire_pool both ways */
+	WIRE_TENSOR,	/* a tensor map: 128 bytes that kernels read */
 	/* code (wire/code.h) */
 	WIRE_IMAGE, /* bytes of an image that WIRE_LOAD found missing */
 	WIRE_NAME_OF,
@@ -106,6 +107,8 @@ struct wire_launch {
 	uint32_t cooperative;
 	uint32_t attributes; /* CUlaunchAttribute that follow */
 	uint32_t params;     /* bytes of parameters behind those */
+	uint32_t prints;     /* it may call printf */
+	uint32_t unused;
 };
 
 /* What a word gets when a copy is done; word 0: nobody waits.  First in each struct that asks for it. */
@@ -163,6 +166,21 @@ struct wire_texture {
 	CUDA_TEXTURE_DESC texture;
 	CUDA_RESOURCE_VIEW_DESC view;
 	uint32_t surface, has_view;
+};
+
+/* Arguments of all four calls; what a call does not have is 0.  Addresses in it are encoded, not used. */
+enum wire_tensor_kind { WIRE_TENSOR_TILED, WIRE_TENSOR_IM2COL, WIRE_TENSOR_WIDE, WIRE_TENSOR_REPLACE };
+
+#define WIRE_TENSOR_RANK 5
+
+struct wire_tensor {
+	uint32_t kind, type, rank, has_strides;
+	uint64_t address;
+	uint64_t dim[WIRE_TENSOR_RANK], stride[WIRE_TENSOR_RANK];
+	uint32_t box[WIRE_TENSOR_RANK], step[WIRE_TENSOR_RANK];
+	int32_t lower[WIRE_TENSOR_RANK], upper[WIRE_TENSOR_RANK];
+	uint32_t channels, pixels, interleave, mode, swizzle, promotion, fill, unused;
+	uint64_t map[16]; /* the one whose address is replaced */
 };
 
 struct wire_pool {

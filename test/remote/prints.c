@@ -18,6 +18,9 @@ int main(void)
 	int fd = mkstemp(path), number = 1;
 	void *params[] = {&number};
 	CUfunction say;
+	CUstream streams[2];
+	CUgraphExec exec;
+	CUgraph graph;
 	CUmodule m;
 
 	unlink(path);
@@ -33,10 +36,24 @@ int main(void)
 	number = 2;
 	OK(cuLaunchKernel(say, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	OK(cuCtxSynchronize());
-	printf(",after");
+	printf(",after,");
+	for (int i = 0; i < 2; i++)
+		OK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 2; i++) {
+		number = 3 + i;
+		OK(cuLaunchKernel(say, 1, 1, 1, 1, 1, 1, 0, streams[i], params, NULL));
+		OK(cuStreamSynchronize(streams[i]));
+	}
+	OK(cuStreamBeginCapture_v2(streams[0], CU_STREAM_CAPTURE_MODE_GLOBAL));
+	OK(cuLaunchKernel(say, 1, 1, 1, 1, 1, 1, 0, streams[0], params, NULL));
+	OK(cuStreamEndCapture(streams[0], &graph));
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	OK(cuStreamSynchronize(streams[1]));
+	OK(cuGraphLaunch(exec, streams[1]));
+	OK(cuStreamSynchronize(streams[1]));
 	fflush(stdout);
 	CHECK(pread(fd, got, sizeof got - 1, 0) > 0);
-	if (results() && strcmp(got, "before,number1,between,number2,after")) {
+	if (results() && strcmp(got, "before,number1,between,number2,after,number3number4number4")) {
 		fprintf(stderr, "stdout was: %s\n", got);
 		return 1;
 	}

@@ -27,7 +27,8 @@ struct options {
 };
 
 /* The server's number for it. */
-CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id);
+/* *silent: nothing in it prints. */
+CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id, bool *silent);
 /* Why there is no code for the device in it: for the trace, and for the user. */
 void upload_explain(const struct image *im);
 /* Bytes that the server has when this returns, and their name. */
@@ -58,6 +59,7 @@ struct function {
 	struct shelved shelved;
 	uint64_t id;
 	bool kernel;
+	_Atomic(bool) silent; /* it does not print */
 	_Atomic(bool) gone;
 	_Atomic(struct info *) info; /* NULL: not yet asked */
 	_Atomic(char *) name;
@@ -78,8 +80,8 @@ struct function {
 struct function *function_record(uint64_t id);
 /* With its info; NULL: *why. */
 struct function *function_find(CUfunction f, CUresult *why);
-/* One that its module or library has just named; it belongs to the owner's list. */
-CUresult function_named(uint64_t id, const char *name, uint64_t owner, struct function **list);
+/* One that its module or library (which prints, or not) has just named; it belongs to the owner's list. */
+CUresult function_named(uint64_t id, const char *name, uint64_t owner, bool silent, struct function **list);
 void function_lives(uint64_t id, struct context *home, uint32_t ended);
 /* It can run there. */
 static inline bool function_fits(const struct function *f, const struct context *c)

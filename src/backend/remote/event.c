@@ -21,6 +21,7 @@ struct event {
 	uint64_t work;	       /* done when so many are */
 	uint64_t capture;      /* recorded while capturing: by this one */
 	uint64_t times;	       /* how often it was recorded */
+	uint64_t sent;	       /* frames sent by then, it the last of them */
 	struct wire_tell watch; /* a word that will say that it is done; 0: nobody has asked since it was recorded */
 };
 
@@ -186,6 +187,13 @@ static void recorded(struct event *e, struct stream *s, uint64_t before, unsigne
 	e->work = s->work;
 }
 
+/* Recorded just now, and nothing has been sent since: once more would change nothing, but for the time. */
+static bool same_again(const struct event *e, const struct stream *s, unsigned flags)
+{
+	return e->stream == s && !flags && e->sent == call_sent() && e->flags & CU_EVENT_DISABLE_TIMING && !e->foreign &&
+	       !e->capture && !s->capturing && !link_error(call_link(), NULL);
+}
+
 CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int flags)
 {
 	CUresult r;
@@ -200,10 +208,16 @@ CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned
 	if (flags & CU_EVENT_RECORD_EXTERNAL && !s->capturing)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	pthread_mutex_lock(&e->lock);
+	if (same_again(e, s, flags)) {
+		pthread_mutex_unlock(&e->lock);
+		return CUDA_SUCCESS;
+	}
 	before = s->work;
 	r = flags ? call_cuEventRecordWithFlags(handle, stream, flags) : call_cuEventRecord(handle, stream);
-	if (!r)
+	if (!r) {
 		recorded(e, s, before, flags);
+		e->sent = call_ticket + 1;
+	}
 	pthread_mutex_unlock(&e->lock);
 	return r;
 }

@@ -17,6 +17,7 @@ static void clear(struct function *f)
 	free(atomic_exchange(&f->old, NULL));
 	answers_free(answers);
 	f->owner = 0;
+	f->silent = false;
 	f->next = NULL;
 	f->gone = false;
 }
@@ -63,7 +64,7 @@ struct function *function_record(uint64_t id)
 	return f;
 }
 
-CUresult function_named(uint64_t id, const char *name, uint64_t owner, struct function **list)
+CUresult function_named(uint64_t id, const char *name, uint64_t owner, bool silent, struct function **list)
 {
 	struct function *f = function_record(id);
 	char *copy = name ? strdup(name) : NULL, *none = NULL;
@@ -77,6 +78,7 @@ CUresult function_named(uint64_t id, const char *name, uint64_t owner, struct fu
 	pthread_mutex_lock(&lock);
 	if (!f->owner) {
 		f->owner = owner;
+		f->silent = silent;
 		f->next = *list;
 		*list = f;
 	}
@@ -103,6 +105,7 @@ static void join(struct function *kernel, struct function *f, uint64_t context)
 {
 	if (!f->twin) {
 		f->twin = kernel;
+		f->silent = kernel->silent;
 		f->next_twin = kernel->twins;
 		kernel->twins = f;
 	}

@@ -126,6 +126,7 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 		.shared = shape->shared,
 		.cooperative = shape->cooperative,
 		.attributes = shape->nattributes,
+		.prints = !f->silent,
 	};
 	to = (uint8_t *)a + wire_pad(sizeof *a);
 	if (shape->nattributes)

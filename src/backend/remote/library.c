@@ -15,7 +15,7 @@ struct library {
 	_Atomic(uint64_t) id; /* the server's; 0: not loaded */
 	CUresult failed;      /* loading was tried */
 	struct image image;   /* until then */
-	bool lazy;
+	bool lazy, silent;
 	void *file;	      /* that it points into, if we read it */
 	unsigned noptions;
 	CUjit_option option[WIRE_JIT_OPTIONS];
@@ -54,7 +54,7 @@ static CUresult load(struct library *l)
 	pthread_mutex_lock(&l->lock);
 	r = l->failed;
 	if (!r && !l->id) {
-		r = upload_load(&l->image, l->lazy ? WIRE_LAZY_LIBRARY : WIRE_LIBRARY, &o, &id);
+		r = upload_load(&l->image, l->lazy ? WIRE_LAZY_LIBRARY : WIRE_LIBRARY, &o, &id, &l->silent);
 		l->failed = r;
 		if (!r)
 			l->id = id;
@@ -213,7 +213,7 @@ CUresult remote_cuLibraryGetKernel(CUkernel *kernel, CUlibrary handle, const cha
 	if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
 		upload_explain(&l->image);
 	if (!r)
-		r = function_named((uintptr_t)*kernel, name, l->handle, &l->kernels);
+		r = function_named((uintptr_t)*kernel, name, l->handle, l->silent, &l->kernels);
 	put(l);
 	return r;
 }
@@ -240,7 +240,7 @@ CUresult remote_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CUl
 	r = call_cuLibraryEnumerateKernels(kernels, n, number(l));
 	for (unsigned i = 0; i < n && !r; i++)
 		if (kernels[i])
-			r = function_named((uintptr_t)kernels[i], NULL, l->handle, &l->kernels);
+			r = function_named((uintptr_t)kernels[i], NULL, l->handle, l->silent, &l->kernels);
 	put(l);
 	return r;
 }

@@ -48,7 +48,7 @@ static void done(const struct wire_event *v, struct piece up)
 	if (remote.local) {
 		__atomic_store_n(&words[v->slot], v->value, __ATOMIC_RELEASE);
 		futex_wake_shared(&words[v->slot]);
-	} else if ((called = call_reserve(events, sizeof *called))) {
+	} else if ((called = call_reserve_now(events, sizeof *called))) {
 		*called = (struct wire_called){v->slot, v->value};
 		call_send(events, WIRE_CALLED, sizeof *called, &up, up.size != 0);
 	}

@@ -6,7 +6,7 @@ struct range {
 	struct map_node node;
 	size_t size;
 	enum range_kind kind;
-	uint64_t context;
+	uint64_t context, pool;
 };
 
 static struct map ranges;
@@ -36,6 +36,11 @@ static void make_way(uint64_t address, size_t size)
 
 void memory_note(uint64_t address, size_t size, enum range_kind kind)
 {
+	memory_note_pool(address, size, kind, 0);
+}
+
+void memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint64_t pool)
+{
 	struct range *r = address && size ? calloc(1, sizeof *r) : NULL;
 
 	if (!r)
@@ -43,6 +48,7 @@ void memory_note(uint64_t address, size_t size, enum range_kind kind)
 	r->node.key = address;
 	r->size = size;
 	r->kind = kind;
+	r->pool = pool;
 	r->context = call_context_id();
 	pthread_rwlock_wrlock(&lock);
 	make_way(address, size);
@@ -66,6 +72,23 @@ bool memory_drop(uint64_t address, enum range_kind kind)
 	if (r)
 		map_remove(&ranges, &r->node);
 	pthread_rwlock_unlock(&lock);
+	free(r);
+	return r != NULL;
+}
+
+bool memory_take_pool(uint64_t address, struct pool_range *out)
+{
+	struct range *r;
+
+	pthread_rwlock_wrlock(&lock);
+	r = holder(address);
+	if (r && (r->node.key != address || r->kind != RANGE_POOL))
+		r = NULL;
+	if (r)
+		map_remove(&ranges, &r->node);
+	pthread_rwlock_unlock(&lock);
+	if (r)
+		*out = (struct pool_range){r->node.key, r->size, r->pool, r->context};
 	free(r);
 	return r != NULL;
 }
@@ -200,47 +223,6 @@ CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 	if (memory_remove(dptr))
 		return call_cuMemFree_v2(dptr);
 	return hostmem_free_managed(dptr);
-}
-
-/* ---- in the order of a stream ---- */
-
-static CUresult allocated(CUresult r, CUdeviceptr *dptr, size_t size, CUstream handle)
-{
-	CUresult unused;
-	struct stream *s;
-
-	if (r)
-		return r;
-	s = stream_find(handle, &unused);
-	memory_note(*dptr, size, s && s->capturing ? RANGE_GRAPH : RANGE_POOL);
-	if (s)
-		stream_posted(s);
-	return CUDA_SUCCESS;
-}
-
-CUresult remote_cuMemAllocAsync(CUdeviceptr *dptr, size_t size, CUstream handle)
-{
-	return allocated(call_cuMemAllocAsync(dptr, size, handle), dptr, size, handle);
-}
-
-CUresult remote_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t size, CUmemoryPool pool, CUstream handle)
-{
-	return allocated(call_cuMemAllocFromPoolAsync(dptr, size, pool, handle), dptr, size, handle);
-}
-
-CUresult remote_cuMemFreeAsync(CUdeviceptr dptr, CUstream handle)
-{
-	CUresult r;
-
-	if (!stream_find(handle, &r))
-		return r;
-	if (!dptr)
-		return CUDA_SUCCESS;
-	if (memory_of_graph(dptr)) { /* which may have freed it */
-		r = call_cuMemFreeAsync(dptr, handle);
-		return r ? r : call_flush();
-	}
-	return memory_remove(dptr) ? call_cuMemFreeAsync(dptr, handle) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)

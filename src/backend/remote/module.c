@@ -8,6 +8,7 @@ struct module {
 	uint64_t id;
 	struct context *ctx; /* loaded in, when that had ended so often */
 	uint32_t ended;
+	bool silent;
 	struct function *functions;
 	struct global *globals;
 };
@@ -38,7 +39,7 @@ static CUresult load(CUmodule *module, const struct image *im, const struct opti
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->ctx = context_current();
 	m->ended = m->ctx->times;
-	r = upload_load(im, WIRE_MODULE, o, &m->id);
+	r = upload_load(im, WIRE_MODULE, o, &m->id, &m->silent);
 	if (!r && !record_put(m->id, m))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
@@ -127,7 +128,7 @@ CUresult remote_cuModuleGetFunction(CUfunction *f, CUmodule module, const char *
 
 	if (r)
 		return r;
-	r = function_named((uintptr_t)*f, name, (uintptr_t)module, m ? &m->functions : &unowned);
+	r = function_named((uintptr_t)*f, name, (uintptr_t)module, m && m->silent, m ? &m->functions : &unowned);
 	if (!r && m)
 		function_lives((uintptr_t)*f, m->ctx, m->ended);
 	return r;

@@ -245,8 +245,17 @@ enum range_kind {
 
 void memory_add(uint64_t address, size_t size); /* RANGE_ALLOC of the current context */
 void memory_note(uint64_t address, size_t size, enum range_kind kind);
+void memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint64_t pool);
 bool memory_remove(uint64_t address); /* what starts here and cuMemFree ends: true */
 bool memory_of_graph(uint64_t address);
+
+/* A RANGE_POOL that starts here, ended. */
+struct pool_range {
+	uint64_t address;
+	size_t size;
+	uint64_t pool, context; /* pool: as it was noted */
+};
+bool memory_take_pool(uint64_t address, struct pool_range *out);
 
 /* Bytes that the device is to read or write. */
 enum known {

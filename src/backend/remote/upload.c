@@ -136,19 +136,21 @@ bool upload_results(const struct options *o, const uint8_t *rest, size_t size, u
 	return true;
 }
 
-static bool names_printing(const struct image_entry *e)
+static unsigned named(const struct image_entry *e)
 {
-	return memmem(e->payload, e->stored_size, "vprintf", 7) || memmem(e->payload, e->stored_size, "__assertfail", 12);
+	return (memmem(e->payload, e->stored_size, "vprintf", 7) ? WIRE_PRINTS : 0) |
+	       (memmem(e->payload, e->stored_size, "__assertfail", 12) ? WIRE_ASSERTS : 0);
 }
 
 /*
  * Does anything in it call the device's printf, or its assert?  Unpacking would tell for sure, but one form of
  * a program's code is hardly ever packed; if all are, a small one may well print and a large one is a library.
  */
-static bool prints(const struct image *im)
+static unsigned prints(const struct image *im)
 {
 	struct image_entry e;
 	struct image_iter it;
+	unsigned found = 0;
 	size_t seen = 0;
 	bool plain = false;
 
@@ -159,11 +161,10 @@ static bool prints(const struct image *im)
 			if (e.packing != IMAGE_PLAIN)
 				continue;
 			plain = true;
-			if (names_printing(&e))
-				return true;
+			found |= named(&e);
 		}
 	}
-	return !plain && seen <= SMALL;
+	return plain || seen > SMALL ? found : WIRE_PRINTS | WIRE_ASSERTS;
 }
 
 struct load {
@@ -239,7 +240,7 @@ static CUresult load_named(const struct image *im, struct load *l, const struct 
 	return r ? r : ask_load(l, NULL, o, done);
 }
 
-CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id)
+CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id, bool *silent)
 {
 	struct wire_loaded done = {0};
 	struct load *l = calloc(1, sizeof *l);
@@ -253,6 +254,7 @@ CUresult upload_load(const struct image *im, enum wire_loads library, const stru
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	name_parts(im, l);
+	*silent = !(l->head.prints & WIRE_PRINTS);
 	r = l->head.prints ? listen_start() : CUDA_SUCCESS;
 	if (!r && im->nparts == 1 && im->parts[0].size <= SMALL)
 		r = load_small(im, l, o, &done);
