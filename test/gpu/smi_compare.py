@@ -1,0 +1,161 @@
+"""Two or more outputs of nvidia-smi, value by value.
+
+	smi_compare.py KIND NATIVE AGAIN OTHER
+	smi_compare.py ours NATIVE.csv AGAIN.csv OURS.csv
+
+KIND is table, q, xml or csv. A key (a line's place in -q, an element's in XML, a field's name) must be there in NATIVE
+and in OTHER, with the same value. Of what changes by itself, because it is known to or differs between NATIVE and AGAIN,
+there only has to be a value in both, or in neither. Processes are looked at elsewhere. Prints how many are the same and each that is not; 1 if there is one.
+
+ours: a value that gangway smi gives is the vendor's; those that it does not give are listed, and no mistake.
+"""
+import csv
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+MOVING = {
+    "csv": r"^(timestamp|utilization\.|temperature\.|power\.draw|module\.power\.draw|clocks\.current|pstate|fan\.speed"
+           r"|memory\.(used|free)|protected_memory\.(used|free)|clocks_event_reasons|encoder\.stats"
+           r"|pcie\.link\.gen\.(current|gpucurrent)|pcie\.link\.width\.current)",
+    "q": r"(^Timestamp$|Throughput$|/Utilization/|/Temperature/(GPU Current|GPU T.Limit|Memory Current) Temp$|Power Draw$"
+         r"|Memory Usage/(Used|Free)$|/Clocks/|/Clocks Event Reasons|/Performance State$|/Fan Speed$"
+         r"|PCIe Generation/(Current|Device Current)$|Link Width/Current$|/(Encoder|FBC) Stats/|/Replays Since Reset$"
+         r"|/Replay Number Rollovers$)",
+    "xml": r"(/timestamp$|/(tx|rx)_util$|/utilization/|/temperature/(gpu_temp|gpu_temp_tlimit|memory_temp)$|power_draw$"
+           r"|/power_state$|memory_usage/(used|free)$|/clocks/|/clocks_event_reasons|/performance_state$|/fan_speed$"
+           r"|/pcie_gen/(current_link_gen|device_current_link_gen)$|/link_widths/current_link_width$"
+           r"|/(encoder|fbc)_stats/|/replay_counter$|/replay_rollover_counter$)",
+    "table": r"^time$",
+}
+PROCESSES = r"/(Processes|processes)"
+
+
+def read(path):
+    return open(path, encoding="utf-8", errors="replace").read()
+
+
+def add(values, key, value):
+    """Keys that come again (a list) are numbered."""
+    n = 2
+    first = key
+    while key in values:
+        key = f"{first}#{n}"
+        n += 1
+    values[key] = value
+
+
+def parse_q(text):
+    values, path = {}, []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        indent = (len(line) - len(line.lstrip())) // 4
+        key, colon, value = (part.strip() for part in line.partition(" : "))
+        path = path[:indent] + [""] * (indent - len(path)) + [key]
+        add(values, "/".join(path), value if colon else "")
+    return values
+
+
+def parse_xml(text):
+    values = {}
+
+    def walk(element, path):
+        path = f"{path}/{element.tag}"
+        add(values, path, (element.text or "").strip())
+        for name, value in element.attrib.items():
+            add(values, f"{path}@{name}", value)
+        for child in element:
+            walk(child, path)
+
+    try:
+        walk(ElementTree.fromstring(text), "")
+    except ElementTree.ParseError as e:
+        add(values, "is XML", f"no: {e}")
+    return values
+
+
+def parse_csv(text):
+    values = {}
+    rows = list(csv.reader(text.splitlines(), skipinitialspace=True))
+    for n, row in enumerate(rows[1:]):
+        for name, value in zip(rows[0], row):
+            add(values, f"{name} (GPU {n})", value)
+        if len(row) != len(rows[0]):
+            add(values, f"columns (GPU {n})", str(len(row)))
+    return values
+
+
+def parse_table(text):
+    """The lines above the processes: what moves in them becomes a mark; and whether there are processes."""
+    values = {}
+    lines = text.splitlines()
+    for n, line in enumerate(lines):
+        if "Processes:" in line:
+            break
+        line = re.sub(r" +[0-9]+(C|W|%|MiB)", r" #\1", line)
+        add(values, "time" if n == 0 else f"line {n + 1}", re.sub(r" P[0-9]+ ", " P# ", line))
+    add(values, "there are processes", "no" if "No running processes found" in text else "yes")
+    return values
+
+
+PARSE = {"q": parse_q, "xml": parse_xml, "csv": parse_csv, "table": parse_table}
+
+
+def show(pairs, most=40):
+    for line in pairs[:most]:
+        print("    " + line)
+    if len(pairs) > most:
+        print(f"    and {len(pairs) - most} more")
+
+
+def missing(value):
+    return value in ("N/A", "") or value.startswith("[") or "Error" in value
+
+
+def agree(kind, key, moving, native, other):
+    a, b = native.get(key), other.get(key)
+    if a == b or re.search(PROCESSES, key):
+        return True
+    changes = key in moving or re.search(MOVING[kind], key)
+    return bool(changes) and a is not None and b is not None and missing(a) == missing(b)
+
+
+def compare(kind, native, again, other):
+    moving = {key for key in native.keys() | again.keys() if native.get(key) != again.get(key)}
+    keys = list(native) + [key for key in other if key not in native]
+    wrong = [key for key in keys if not agree(kind, key, moving, native, other)]
+    same = sum(key in native and native[key] == other.get(key) for key in keys)
+    print(f"    of {len(keys)} values {same} are the same, {len(keys) - same - len(wrong)} change by themselves, "
+          f"{len(wrong)} are wrong")
+    show([f"{key}: natively {native.get(key, 'not there')!r}, here {other.get(key, 'not there')!r}" for key in wrong])
+    return 0 if same and not wrong else 1
+
+
+def compare_ours(native, again, ours):
+    moving = {key for key in native.keys() | again.keys() if native.get(key) != again.get(key)}
+    wrong, untold, same = [], [], 0
+    for key, value in native.items():
+        mine = ours.get(key)
+        if key in moving or re.search(MOVING["csv"], key):
+            continue
+        if mine == value:
+            same += 1
+        elif mine is None or missing(mine):
+            untold.append(f"{key}: natively {value!r}, {'not known' if mine is None else mine}")
+        else:
+            wrong.append(f"{key}: natively {value!r}, ours {mine!r}")
+    print(f"    {same} the same, {len(wrong)} not the same, {len(untold)} not told by gangway smi")
+    show(wrong + untold, 80)
+    return 0 if same and not wrong else 1
+
+
+def main():
+    kind = sys.argv[1]
+    parse = PARSE["csv" if kind == "ours" else kind]
+    values = [parse(read(path)) for path in sys.argv[2:5]]
+    return compare_ours(*values) if kind == "ours" else compare(kind, *values)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
