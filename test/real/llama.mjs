@@ -1,4 +1,4 @@
-// What a model says, computed by llama.cpp's own code for processors and on the device: llama.mjs FILE long|short
+// What a model thinks comes next, computed by llama.cpp's own code for processors and on the device: llama.mjs FILE long|short
 //
 // A long prompt, or one without flash attention, has llama.cpp ask cuBLAS.
 import {getLlama, LlamaLogLevel} from "node-llama-cpp";
@@ -8,23 +8,41 @@ console.log("devices:", (await llama.getGpuDeviceNames()).join(", "));
 
 const long = process.argv[3] === "long";
 const prompt = Array.from({length: long ? 20 : 4}, (_, i) => i ? 262 + i % 7 : 1);
+const text = Array.from({length: 16}, (_, i) => 3 + i * 37 % 256); // then a token at a time
 
-// The most likely token again and again.
-async function says(gpuLayers, flashAttention) {
+// The probability of each token behind the prompt, and behind each token of the text.
+async function thinks(gpuLayers, flashAttention) {
 	const model = await llama.loadModel({modelPath: process.argv[2], gpuLayers});
 	const context = await model.createContext({contextSize: 256, batchSize: 32, threads: 1, flashAttention});
-	const tokens = [];
-	for await (const token of context.getSequence().evaluate(prompt, {temperature: 0})) {
-		tokens.push(token);
-		if (tokens.length === 24)
-			break;
+	const sequence = context.getSequence();
+	const generateNext = {probabilities: true, options: {temperature: 1}};
+	const found = [];
+	for (const tokens of [prompt, ...text.map(token => [token])]) {
+		const input = tokens.map((token, i) => i === tokens.length - 1 ? [token, {generateNext}] : token);
+		const next = (await sequence.controlledEvaluate(input)).at(-1).next;
+		found.push(next.probabilities);
 	}
-	console.log(`${model.gpuLayers} layers on the device: ${tokens.join(" ")}`);
+	console.log(`${model.gpuLayers} layers on the device, flash attention ${flashAttention}: most likely`,
+		found.map(p => [...p.entries()].reduce((a, b) => b[1] > a[1] ? b : a)[0]).join(" "));
 	await context.dispose();
 	await model.dispose();
-	return tokens.join(" ");
+	return found;
 }
-const want = await says(0, !long);
-const same = want === (await says("max", true)) && (!long || want === (await says("max", false)));
-console.log(same ? "the same" : "NOT the same");
-process.exit(same ? 0 : 1);
+
+function difference(a, b) {
+	let most = 0;
+	a.forEach((p, i) => p.forEach((value, token) => {
+		most = Math.max(most, Math.abs(value - (b[i].get(token) ?? NaN)));
+	}));
+	return most;
+}
+
+const want = await thinks(0, !long);
+let failed = false;
+for (const flash of long ? [true, false] : [true]) {
+	const most = difference(want, await thinks("max", flash));
+	console.log(`probabilities differ by ${most.toFixed(6)} at most`);
+	failed ||= !(most < 0.01); // halves of 11 bits are among the numbers
+}
+console.log(failed ? "NOT the same" : "the same");
+process.exit(failed ? 1 : 0);

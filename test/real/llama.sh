@@ -1,8 +1,8 @@
 #!/bin/sh
 # llama.cpp as node-llama-cpp ships it, with CUDA 13, on the CPU device: llama.sh GANGWAY
 #
-# Its prebuilt libggml-cuda.so finds the device, and a model of random weights says on it what it says on
-# llama.cpp's own code for processors, token for token: here with our cuBLAS, which is for this device alone;
+# Its prebuilt libggml-cuda.so finds the device, and a model of random weights thinks on it what it thinks on
+# llama.cpp's own code for processors: here with our cuBLAS, which is for this device alone;
 # served, with no need of one.
 gangway=$1
 here=$(cd "$(dirname "$0")" && pwd)
