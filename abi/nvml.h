@@ -275,6 +275,40 @@ typedef struct {
 
 typedef struct {
 	unsigned int version;
+	unsigned long long aggregateUncParity, aggregateUncSecDed, aggregateCor;
+	unsigned long long volatileUncParity, volatileUncSecDed, volatileCor;
+	unsigned long long aggregateUncBucketL2, aggregateUncBucketSm, aggregateUncBucketPcie;
+	unsigned long long aggregateUncBucketMcu, aggregateUncBucketOther;
+	unsigned int bThresholdExceeded;
+} nvmlEccSramErrorStatus_t;
+
+typedef struct {
+	unsigned int corrActiveRemaps, corrInactiveRemaps;
+	unsigned int uncActiveRemaps, uncInactiveRemaps;
+	unsigned int bPending, bFailureOccurred;
+} nvmlRemappedRowsInfo_v2_t;
+
+typedef struct {
+	unsigned int version, value;
+} nvmlDeviceAddressingMode_t;
+
+typedef struct {
+	unsigned int version;
+	nvmlEnableState_t encryptionState;
+} nvmlDramEncryptionInfo_t;
+
+typedef struct {
+	unsigned int isC2cEnabled;
+} nvmlC2cModeInfo_v1_t;
+
+#define NVML_DEV_CAP_EGM 1
+
+typedef struct {
+	unsigned int version, capMask;
+} nvmlDeviceCapabilities_t;
+
+typedef struct {
+	unsigned int version;
 	char branch[80];
 } nvmlSystemDriverBranchInfo_t;
 

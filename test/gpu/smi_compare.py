@@ -7,7 +7,7 @@ KIND is table, q, xml or csv. A key (a line's place in -q, an element's in XML, 
 and in OTHER, with the same value. Of what changes by itself, because it is known to or differs between NATIVE and AGAIN,
 there only has to be a value in both, or in neither. Processes are looked at elsewhere. Prints how many are the same and each that is not; 1 if there is one.
 
-ours: a value that gangway smi gives is the vendor's; those that it does not give are listed, and no mistake.
+ours: where both tools have a value, it is the same one; those that only one of them gives are listed, and no mistake.
 """
 import csv
 import re
@@ -134,19 +134,18 @@ def compare(kind, native, again, other):
 
 def compare_ours(native, again, ours):
     moving = {key for key in native.keys() | again.keys() if native.get(key) != again.get(key)}
-    wrong, untold, same = [], [], 0
+    wrong, alone, same = [], [], 0
     for key, value in native.items():
-        mine = ours.get(key)
-        if key in moving or re.search(MOVING["csv"], key):
-            continue
+        mine = ours.get(key, "not known")
         if mine == value:
             same += 1
-        elif mine is None or missing(mine):
-            untold.append(f"{key}: natively {value!r}, {'not known' if mine is None else mine}")
+        elif key in moving or re.search(MOVING["csv"], key):
+            continue
         else:
-            wrong.append(f"{key}: natively {value!r}, ours {mine!r}")
-    print(f"    {same} the same, {len(wrong)} not the same, {len(untold)} not told by gangway smi")
-    show(wrong + untold, 80)
+            one = key not in ours or missing(mine) or missing(value)
+            (alone if one else wrong).append(f"{key}: natively {value!r}, ours {mine!r}")
+    print(f"    {same} the same, {len(wrong)} not the same, {len(alone)} told by one of the two only")
+    show(wrong + alone, 80)
     return 0 if same and not wrong else 1
 
 

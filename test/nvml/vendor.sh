@@ -44,6 +44,9 @@ for over in unix tcp; do
 	GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/standin.so" "$here/../served.sh" "$gangway" nvidia $over "$private" served \
 		>"$dir/out" 2>&1 || fail "the private table, served over $over: $(cat "$dir/out")"
 done
+GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/standin.so" "$here/../served.sh" "$gangway" nvidia unix "$gangway" smi \
+	--query-gpu=enforced.power.limit,inforom.checksum_validation,accounting.mode --format=csv,noheader >"$dir/out" 2>&1
+grep -qx '700.00 W, valid, Disabled' "$dir/out" || fail "gangway smi of a served device: $(cat "$dir/out")"
 # A place that is not known says which it is.
 GANGWAY_TRACE="$dir/trace" GANGWAY_DEVICE=null "$private" >"$dir/out" 2>&1 || fail "the private table: $(cat "$dir/out")"
 for place in 1 9 80 109 269; do

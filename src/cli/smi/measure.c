@@ -168,6 +168,17 @@ nvmlReturn_t value_field(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 	return PUT("%.0f", as_number(&v));
 }
 
+/* Nanoseconds, shown in microseconds. */
+nvmlReturn_t value_counter(const struct smi_gpu *g, int what, char text[SMI_TEXT])
+{
+	nvmlFieldValue_t v = {.fieldId = (unsigned)what};
+	nvmlReturn_t r = g->f->nvmlDeviceGetFieldValues(g->device, 1, &v);
+
+	if (r || v.nvmlReturn)
+		return r ? r : v.nvmlReturn;
+	return PUT("%.0f", as_number(&v) / 1000);
+}
+
 nvmlReturn_t value_recovery(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	static const char *const names[] = {"None", "Reset", "Reboot", "Drain P2P", "Drain and Reset"};
@@ -221,6 +232,27 @@ nvmlReturn_t value_rows(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 	if (r)
 		return r;
 	return what < ROWS_PENDING ? PUT("%u", v[what]) : PUT("%s", v[what] ? "Yes" : "No");
+}
+
+nvmlReturn_t value_rows_inactive(const struct smi_gpu *g, int what, char text[SMI_TEXT])
+{
+	nvmlRemappedRowsInfo_v2_t v;
+	nvmlReturn_t r = g->f->nvmlDeviceGetRemappedRows_v2(g->device, &v);
+
+	return r ? r : PUT("%u", what == ROWS_CORRECTED_INACTIVE ? v.corrInactiveRemaps : v.uncInactiveRemaps);
+}
+
+nvmlReturn_t value_sram(const struct smi_gpu *g, int what, char text[SMI_TEXT])
+{
+	nvmlEccSramErrorStatus_t s = {.version = NVML_SIZED(nvmlEccSramErrorStatus_t, 1)};
+	nvmlReturn_t r = g->f->nvmlDeviceGetSramEccErrorStatus(g->device, &s);
+	const unsigned long long v[] = {s.volatileUncParity, s.volatileUncSecDed, s.aggregateUncParity, s.aggregateUncSecDed,
+		s.aggregateUncBucketL2, s.aggregateUncBucketSm, s.aggregateUncBucketMcu, s.aggregateUncBucketPcie,
+		s.aggregateUncBucketOther};
+
+	if (r)
+		return r;
+	return what == SRAM_EXCEEDED ? PUT("%s", s.bThresholdExceeded ? "Yes" : "No") : PUT("%llu", v[what]);
 }
 
 nvmlReturn_t value_histogram(const struct smi_gpu *g, int what, char text[SMI_TEXT])

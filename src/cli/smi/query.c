@@ -67,6 +67,12 @@ static void get(const struct row *row, const struct smi_gpu *g, char text[SMI_TE
 		strncat(text, row->suffix, SMI_TEXT - strlen(text) - 1);
 }
 
+/* What stands behind the processes. */
+static void get_capability(const struct smi_gpu *g, char text[SMI_TEXT])
+{
+	field_text(field_find(".egm", 4), g, true, text);
+}
+
 /* ---- text ---- */
 
 static void print_text(FILE *out, int depth, const char *label, const char *value)
@@ -129,6 +135,11 @@ static void text_device(FILE *out, const struct smi_gpu *g, unsigned sections)
 	}
 	if (!sections || sections & SECTION_PIDS)
 		text_processes(out, g);
+	if (!sections) {
+		get_capability(g, value);
+		print_label(out, 1, "Capabilities");
+		print_text(out, 2, "EGM", value);
+	}
 	fprintf(out, "\n");
 }
 
@@ -227,6 +238,7 @@ static void xml_processes(FILE *out, const struct smi_gpu *g)
 static void xml_device(FILE *out, const struct smi_gpu *g)
 {
 	const char *open[8] = {NULL};
+	char value[SMI_TEXT];
 
 	fprintf(out, "\t<gpu id=\"%s\">\n", g->pci.busId);
 	for (size_t i = 0; i < COUNT; i++) {
@@ -250,6 +262,10 @@ static void xml_device(FILE *out, const struct smi_gpu *g)
 			open_element(out, d + 1, open[d], true);
 	element(out, 2, "supported_clocks", "N/A");
 	xml_processes(out, g);
+	get_capability(g, value);
+	open_element(out, 2, "capabilities", false);
+	element(out, 3, "egm", value);
+	open_element(out, 2, "capabilities", true);
 	fprintf(out, "\t</gpu>\n\n");
 }
 

@@ -179,15 +179,14 @@ static nvmlReturn_t read_state(const struct smi_gpu *g, int what, unsigned *v)
 {
 	const struct nvml_ops *f = g->f;
 	nvmlEnableState_t a = 0, b = 0;
+	nvmlDramEncryptionInfo_t now = {.version = NVML_SIZED(nvmlDramEncryptionInfo_t, 1)}, later = now;
+	nvmlC2cModeInfo_v1_t c2c = {0};
 	nvmlReturn_t r = NVML_ERROR_NOT_SUPPORTED;
 	unsigned x = 0, y = 0;
 
 	switch (what) {
 	case STATE_DISPLAY:
 		r = f->nvmlDeviceGetDisplayActive(g->device, &a);
-		break;
-	case STATE_DISPLAY_MODE:
-		r = f->nvmlDeviceGetDisplayMode(g->device, &a);
 		break;
 	case STATE_PERSISTENCE:
 		r = f->nvmlDeviceGetPersistenceMode(g->device, &a);
@@ -213,6 +212,15 @@ static nvmlReturn_t read_state(const struct smi_gpu *g, int what, unsigned *v)
 	case STATE_AUTOBOOST_DEFAULT:
 		r = f->nvmlDeviceGetAutoBoostedClocksEnabled(g->device, &a, &b);
 		break;
+	case STATE_DRAM:
+	case STATE_DRAM_PENDING:
+		r = f->nvmlDeviceGetDramEncryptionMode(g->device, &now, &later);
+		a = now.encryptionState, b = later.encryptionState;
+		break;
+	case STATE_C2C:
+		r = f->nvmlDeviceGetC2cModeInfoV(g->device, &c2c);
+		a = c2c.isC2cEnabled ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
+		break;
 	}
 	*v = what & STATE_SECOND ? b : a;
 	return r;
@@ -224,6 +232,34 @@ nvmlReturn_t value_state(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 	nvmlReturn_t r = read_state(g, what, &v);
 
 	return r ? r : PUT("%s", v ? "Enabled" : "Disabled");
+}
+
+/* Whether a display is attached is what was once called its mode; that name nvidia-smi does not use any more. */
+nvmlReturn_t value_display(const struct smi_gpu *g, int what, char text[SMI_TEXT])
+{
+	nvmlEnableState_t v;
+	nvmlReturn_t r = g->f->nvmlDeviceGetDisplayMode(g->device, &v);
+
+	if (r || what == DISPLAY_MODE)
+		return r ? r : NVML_ERROR_DEPRECATED;
+	return PUT("%s", v ? "Yes" : "No");
+}
+
+nvmlReturn_t value_inforom(const struct smi_gpu *g, int what, char text[SMI_TEXT])
+{
+	nvmlReturn_t r = g->f->nvmlDeviceValidateInforom(g->device);
+
+	(void)what;
+	return r ? r : PUT("valid");
+}
+
+nvmlReturn_t value_egm(const struct smi_gpu *g, int what, char text[SMI_TEXT])
+{
+	nvmlDeviceCapabilities_t c = {.version = NVML_SIZED(nvmlDeviceCapabilities_t, 1)};
+	nvmlReturn_t r = g->f->nvmlDeviceGetCapabilities(g->device, &c);
+
+	(void)what;
+	return r ? r : PUT("%s", c.capMask & NVML_DEV_CAP_EGM ? "enabled" : "disabled");
 }
 
 nvmlReturn_t value_multi(const struct smi_gpu *g, int what, char text[SMI_TEXT])
@@ -269,6 +305,16 @@ nvmlReturn_t value_compute_mode(const struct smi_gpu *g, int what, char text[SMI
 
 	(void)what;
 	return r ? r : PUT("%s", (unsigned)v < 4 ? names[v] : "Unknown");
+}
+
+nvmlReturn_t value_addressing(const struct smi_gpu *g, int what, char text[SMI_TEXT])
+{
+	static const char *const names[] = {"None", "HMM", "ATS"};
+	nvmlDeviceAddressingMode_t m = {.version = NVML_SIZED(nvmlDeviceAddressingMode_t, 1)};
+	nvmlReturn_t r = g->f->nvmlDeviceGetAddressingMode(g->device, &m);
+
+	(void)what;
+	return r ? r : PUT("%s", m.value < 3 ? names[m.value] : "Unknown");
 }
 
 nvmlReturn_t value_virtual(const struct smi_gpu *g, int what, char text[SMI_TEXT])

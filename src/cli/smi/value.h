@@ -29,23 +29,39 @@ enum {
 #define STATE_SECOND 64
 enum {
 	STATE_DISPLAY,
-	STATE_DISPLAY_MODE,
 	STATE_PERSISTENCE,
 	STATE_ACCOUNTING,
 	STATE_ECC,
 	STATE_MIG,
 	STATE_GSP,
 	STATE_AUTOBOOST,
+	STATE_DRAM,
+	STATE_C2C,
 	STATE_ECC_PENDING = STATE_ECC | STATE_SECOND,
 	STATE_MIG_PENDING = STATE_MIG | STATE_SECOND,
 	STATE_GSP_DEFAULT = STATE_GSP | STATE_SECOND,
 	STATE_AUTOBOOST_DEFAULT = STATE_AUTOBOOST | STATE_SECOND,
+	STATE_DRAM_PENDING = STATE_DRAM | STATE_SECOND,
 };
+enum { DISPLAY_MODE, DISPLAY_ATTACHED };
 enum { MEMORY_TOTAL, MEMORY_RESERVED, MEMORY_USED, MEMORY_FREE };
 enum { LOAD_GPU, LOAD_MEMORY };
 enum { STATS_SESSIONS, STATS_FPS, STATS_LATENCY };
 enum { POWER_DRAW, POWER_LIMIT, POWER_ENFORCED, POWER_DEFAULT, POWER_MIN, POWER_MAX };
 enum { ROWS_CORRECTED, ROWS_UNCORRECTED, ROWS_PENDING, ROWS_FAILURE };
+enum { ROWS_CORRECTED_INACTIVE, ROWS_UNCORRECTED_INACTIVE };
+enum {
+	SRAM_PARITY,
+	SRAM_SECDED,
+	SRAM_ALL_PARITY,
+	SRAM_ALL_SECDED,
+	SRAM_L2,
+	SRAM_SM,
+	SRAM_MCU,
+	SRAM_PCIE,
+	SRAM_OTHER,
+	SRAM_EXCEEDED,
+};
 enum { HISTOGRAM_MAX, HISTOGRAM_HIGH, HISTOGRAM_PARTIAL, HISTOGRAM_LOW, HISTOGRAM_NONE };
 #define ECC_AGGREGATE  1
 #define ECC_UNCORRECTED 2
@@ -58,6 +74,10 @@ nvmlReturn_t value_pci(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_number(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_board(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_state(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_display(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_addressing(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_inforom(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_egm(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_multi(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_brand(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_architecture(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
@@ -78,10 +98,13 @@ nvmlReturn_t value_reasons(const struct smi_gpu *g, int what, char text[SMI_TEXT
 nvmlReturn_t value_reason(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_power(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_field(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_counter(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_margin(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_threshold(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_ecc(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_rows(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_rows_inactive(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_sram(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_histogram(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_recovery(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 
