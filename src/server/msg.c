@@ -2,8 +2,6 @@
 #include <stdlib.h>
 #include "server/msg.h"
 
-#define OUT_MAX (16u << 20) /* an answer larger than this goes another way */
-
 bool msg_init(struct msg *m, struct session *s, const struct frame *f)
 {
 	struct wire_request head;
@@ -13,9 +11,7 @@ bool msg_init(struct msg *m, struct session *s, const struct frame *f)
 	m->broken = false;
 	m->error = m->result = CUDA_SUCCESS;
 	m->value = 0;
-	m->heap_in = m->heap_out = NULL;
-	m->out = m->few_out;
-	m->out_size = sizeof m->few_out;
+	m->heap_in = NULL;
 	m->out_used = sizeof(struct wire_reply);
 	if (f->size < sizeof head)
 		return false;
@@ -112,34 +108,15 @@ void *msg_in_handles(struct msg *m, bool present, enum handle_kind kind, size_t 
 	return p;
 }
 
-/* The answer grows by moving, so what was reserved before is found by its offset; see reserve. */
-static bool grow(struct msg *m, size_t size)
-{
-	uint8_t *p;
-
-	if (m->heap_out || size > OUT_MAX) /* grown once already: pointers into it are out */
-		return false;
-	p = calloc(1, OUT_MAX);
-	if (!p)
-		return false;
-	memcpy(p, m->out, m->out_used);
-	m->heap_out = m->out = p;
-	m->out_size = OUT_MAX;
-	return true;
-}
-
 void *msg_out(struct msg *m, bool present, size_t size)
 {
 	uint8_t *p;
 
 	if (!present || m->broken)
 		return NULL;
-	if (size > OUT_MAX || m->out_used + wire_pad(size) > m->out_size) {
-		/* only the first large one may move the answer: nothing points into it yet */
-		if (m->out_used > sizeof(struct wire_reply) || !grow(m, m->out_used + wire_pad(size))) {
-			m->error = CUDA_ERROR_OUT_OF_MEMORY;
-			return NULL;
-		}
+	if (size > sizeof m->out || wire_pad(size) > sizeof m->out - m->out_used) {
+		m->error = CUDA_ERROR_OUT_OF_MEMORY;
+		return NULL;
 	}
 	p = m->out + m->out_used;
 	memset(p, 0, wire_pad(size));
@@ -226,6 +203,5 @@ int msg_finish(struct msg *m, bool waits)
 	else if (m->result)
 		msg_late(m, m->result);
 	free(m->heap_in);
-	free(m->heap_out);
 	return r;
 }

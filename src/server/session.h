@@ -23,6 +23,7 @@ struct waiters;
 
 #define SESSION_PRINTING 8
 #define MSG_FEW 4096 /* bytes that need no allocation */
+#define MSG_OUT (16u << 20) /* the largest answer: memory that is not used until then */
 
 struct session {
 	struct link *link;
@@ -58,10 +59,9 @@ struct msg {
 	CUresult result;
 	int32_t value; /* of an NVML call: what it returned */
 	uint8_t *in, *in_end;
-	size_t out_used, out_size;
-	uint8_t *out;
-	void *heap_in, *heap_out;
-	_Alignas(16) uint8_t few_in[MSG_FEW], few_out[MSG_FEW];
+	size_t out_used;
+	void *heap_in;
+	_Alignas(16) uint8_t few_in[MSG_FEW], out[MSG_OUT];
 };
 
 typedef void (*serve_fn)(const struct cuda_ops *ops, struct msg *m);

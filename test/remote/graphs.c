@@ -230,9 +230,25 @@ static void user_objects(void)
 	CHECK_EQ(destroyed, 7);
 }
 
+/* More than fits into a short answer. */
+static void many_nodes(void)
+{
+	static CUgraphNode nodes[2000], back[2000];
+	size_t count = 2000;
+	CUgraph g;
+
+	OK(cuGraphCreate(&g, 0));
+	for (size_t i = 0; i < count; i++)
+		OK(cuGraphAddEmptyNode(&nodes[i], g, NULL, 0));
+	OK(cuGraphGetNodes(g, back, &count));
+	CHECK(count == 2000 && !memcmp(nodes, back, sizeof nodes));
+	OK(cuGraphDestroy(g));
+}
+
 int main(void)
 {
 	start();
+	many_nodes();
 	explicit_nodes();
 	general_nodes();
 	capture();
