@@ -242,12 +242,15 @@ static void refused(CUdeviceptr d)
 	static unsigned plain;
 
 	CHECK_EQ(HAS(PAGEABLE_MEMORY_ACCESS), 0);
-	CHECK_EQ(HAS(CLUSTER_LAUNCH), 0);
+	CHECK_EQ(HAS(CLUSTER_LAUNCH), HAS(COMPUTE_CAPABILITY_MAJOR) >= 9);
 	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
 				     .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
 	CUlaunchConfig config = {.gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
 				 .blockDimZ = 1, .attrs = &cluster, .numAttrs = 1};
 	void *params[] = {&d};
+	CHECK_EQ(cuLaunchKernelEx(&config, add, params, NULL) == CUDA_SUCCESS, HAS(CLUSTER_LAUNCH));
+	cluster.value.clusterDim.x = 32;
+	config.gridDimX = 32;
 	CHECK(cuLaunchKernelEx(&config, add, params, NULL) != CUDA_SUCCESS);
 	/* Last, for it sticks. */
 	CHECK_EQ(launch(add, (CUdeviceptr)(uintptr_t)&plain, 1, 1, 0), CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -192,6 +192,7 @@ enum interp_fault rig_run(struct rig *r, const char *name, const unsigned grid[3
 				  .params_size = nargs * 8,
 				  .stack_limit = r->stack_limit,
 				  .grid_id = 7,
+				  .cluster = {r->cluster[0], r->cluster[1], r->cluster[2]},
 				  .cooperative = r->cooperative,
 				  .stop = r->stop};
 	struct ptx_function *f = ptx_function_find(r->module, name);

@@ -37,6 +37,7 @@ struct rig {
 	size_t len;
 	/* Of the next launch. */
 	bool cooperative;
+	unsigned cluster[3];
 	size_t stack_limit;
 	const atomic_bool *stop;
 	uint64_t timeout_ms;

@@ -66,9 +66,9 @@ void cpu_describe(int ordinal, struct engine_device *dev)
 	/* The kernel tells nobody but root how memory is attached. */
 	dev->memory_khz = dev->memory_bits = 0;
 	dev->integrated = true;
-	dev->max_cluster_size = 1;
 	if (!c)
 		return;
+	dev->max_cluster_size = c->major >= 9 ? 8 : 1;
 	dev->major = c->major;
 	dev->minor = c->minor;
 	dev->shared_optin = (size_t)c->shared_kib << 10;

@@ -162,6 +162,7 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 		.host = &host,
 		.grid = {l->grid[0], l->grid[1], l->grid[2]},
 		.block = {l->block[0], l->block[1], l->block[2]},
+		.cluster = {l->cluster[0], l->cluster[1], l->cluster[2]},
 		.shared = l->shared,
 		.params = l->params,
 		.params_size = l->params_size,

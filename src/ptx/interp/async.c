@@ -1,5 +1,5 @@
 /*
- * Fences, asynchronous copies and mbarriers.
+ * Fences, asynchronous copies and mbarriers; what cluster.c has.
  *
  * A copy is done when its instruction is: waiting for groups of copies finds them finished.  An mbarrier is
  *one word of shared memory, ours to lay out:
@@ -179,37 +179,6 @@ static void x_zero(struct warp *w, const struct xinst *x)
 	MAP(w, d, uint64_t, 0);
 }
 
-/* A block is a cluster of one: the address in block 0 is the address. */
-static void x_mapa(struct warp *w, const struct xinst *x)
-{
-	FOR_ACTIVE(w, i)
-	{
-		if (SRC(w, x, 1, uint32_t)[i]) {
-			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: mapa beyond the cluster",
-				   x->in->line);
-			return;
-		}
-	}
-	if (x->dst_width == W64) {
-		const uint64_t *a = SRC(w, x, 0, uint64_t);
-		uint64_t *d = DST(w, x, uint64_t);
-
-		MAP(w, d, uint64_t, a[i]);
-	} else {
-		const uint32_t *a = SRC(w, x, 0, uint32_t);
-		uint32_t *d = DST(w, x, uint32_t);
-
-		MAP(w, d, uint32_t, a[i]);
-	}
-}
-
-static void x_ctarank(struct warp *w, const struct xinst *x)
-{
-	uint32_t *d = DST(w, x, uint32_t);
-
-	MAP(w, d, uint32_t, 0);
-}
-
 exec_fn async_select(const struct ptx_inst *in)
 {
 	switch (in->op) {
@@ -257,6 +226,10 @@ exec_fn async_select(const struct ptx_inst *in)
 		return x_mbar_test;
 	case PTX_OP_mbarrier_pending_count:
 		return x_mbar_pending;
+	case PTX_OP_barrier_cluster_arrive:
+		return x_cluster_arrive;
+	case PTX_OP_barrier_cluster_wait:
+		return x_cluster_wait;
 	case PTX_OP_mapa:
 		return x_mapa;
 	case PTX_OP_getctarank:

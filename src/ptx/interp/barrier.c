@@ -69,6 +69,7 @@ void block_lanes_left(struct block *b)
 	for (unsigned i = 0; i < MAX_BARS; i++)
 		if (b->bars[i].used && complete(b, &b->bars[i]))
 			release(b, i);
+	cluster_settle(b);
 }
 
 static uint32_t operand(const struct warp *w, const struct xinst *x, unsigned n)

@@ -149,6 +149,7 @@ struct warp {
 	bool hurried; /* lanes were found waiting for each other: all splits are equal */
 
 	uint32_t live; /* lanes that have not exited */
+	uint32_t cluster_arrived, cluster_passed; /* lanes at the cluster's barrier; those that need not wait there */
 	uint32_t number;
 	struct block *block;
 	struct frame *root; /* NULL before the warp runs, and after */
@@ -172,8 +173,10 @@ struct barrier {
 struct block {
 	struct grid *grid;
 	struct worker *worker;
-	uint64_t number;
 	uint32_t ctaid[3];
+	uint32_t rank;       /* in its cluster, which is a ring: */
+	struct block *peer;  /* the next one */
+	bool at_cluster_bar; /* somebody has arrived there */
 	uint8_t *shared;
 	uint32_t nwarps;
 	uint32_t live; /* threads that have not exited */
@@ -221,6 +224,7 @@ struct grid {
 	uint64_t local_size; /* a lane */
 	uint64_t stack_size; /* what calls may use */
 	uint64_t nblocks;
+	uint32_t cluster[3], cluster_size; /* in blocks */
 	atomic_uint_fast64_t next;
 	atomic_int fault;
 	atomic_bool asserted;   /* the launch ends with INTERP_ASSERT, at the next chance */
@@ -259,6 +263,22 @@ void x_trap(struct warp *w, const struct xinst *x);
 
 void x_bar(struct warp *w, const struct xinst *x);
 void block_lanes_left(struct block *b); /* some lanes exited: barriers may be complete */
+
+/* ---- cluster.c -------------------------------------------------------------------------------------- */
+
+void cluster_leave(struct block *b);
+/* The block of b's cluster in whose shared memory a generic address lies; NULL: none. */
+struct block *cluster_owner(struct block *b, uint64_t a);
+bool cluster_ok(struct block *b, uint64_t a, uint64_t n); /* are these bytes in the shared memory of a peer? */
+uint8_t *cluster_shared(struct block *b, uint64_t a, uint64_t n); /* n bytes of shared::cluster; NULL: outside */
+uint64_t cluster_to_generic(struct block *b, uint64_t a);
+uint64_t cluster_from_generic(struct block *b, uint64_t a);
+void cluster_settle(struct block *b);      /* lanes arrived or exited: the barrier may be complete */
+bool cluster_waits(const struct block *b); /* do lanes wait for other blocks? */
+void x_cluster_arrive(struct warp *w, const struct xinst *x);
+void x_cluster_wait(struct warp *w, const struct xinst *x);
+void x_mapa(struct warp *w, const struct xinst *x);
+void x_ctarank(struct warp *w, const struct xinst *x);
 
 /* ---- collect.c: instructions over several lanes of a warp ------------------------------------------- */
 

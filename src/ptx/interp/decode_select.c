@@ -26,8 +26,9 @@ static enum access access_kind(const struct xinst *x)
 	bool named = x->src[0] == NO_SLOT;
 
 	switch (x->target) {
-	case PTX_SHARED:
 	case PTX_SHARED_CLUSTER:
+		return ACCESS_ANY;
+	case PTX_SHARED:
 		return !named && x->src_width[0] == W32 ? ACCESS_SHARED : ACCESS_ANY;
 	case PTX_LOCAL:
 		return named || x->src_width[0] == W64 ? ACCESS_LOCAL : ACCESS_ANY;

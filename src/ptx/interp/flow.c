@@ -240,6 +240,7 @@ void warp_start(struct warp *w, uint32_t lanes)
 	w->hurried = false;
 	w->cc = 0;
 	w->live = lanes;
+	w->cluster_arrived = w->cluster_passed = 0;
 	w->mask = 0;
 	w->join = NULL;
 }

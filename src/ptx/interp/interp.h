@@ -77,6 +77,7 @@ struct interp_host {
 struct interp_launch {
 	const struct interp_host *host;
 	unsigned grid[3], block[3];
+	unsigned cluster[3]; /* blocks that run together, a divisor of grid; 0: each is alone */
 	size_t shared; /* dynamic shared memory, bytes a block */
 	const void *params;
 	size_t params_size;

@@ -42,6 +42,9 @@ static bool grid_init(struct grid *g, const struct interp_kernel *k, struct inte
 	g->kernel = k;
 	pthread_mutex_init(&g->lock, NULL);
 	g->nblocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+	g->cluster_size = 1;
+	for (int i = 0; i < 3; i++)
+		g->cluster_size *= g->cluster[i] = l->cluster[i] ? l->cluster[i] : 1;
 	g->nthreads = l->block[0] * l->block[1] * l->block[2];
 	g->nwarps = (g->nthreads + LANES - 1) / LANES;
 	g->shared_static = f->shared_static;
@@ -82,7 +85,7 @@ static void grid_finish(struct grid *g)
 static void run_grid(struct grid *g)
 {
 	const struct interp_host *h = g->launch->host;
-	uint64_t n = h->threads < g->nblocks ? h->threads : g->nblocks;
+	uint64_t clusters = g->nblocks / g->cluster_size, n = h->threads < clusters ? h->threads : clusters;
 
 	if (n > 1 && h->parallel)
 		h->parallel(h->arg, n, worker_run, g);

@@ -3,6 +3,7 @@
  *
  *	global, const, generic	host addresses, which must lie in memory that the host grants
  *	shared			offsets in the block's window; as generic addresses, the window itself
+ *	shared::cluster		see cluster.c
  *	local			offsets in the lane's own memory; as generic addresses, the warp's slab
  *	param			host addresses, in the kernel's arguments or a frame
  */
@@ -62,7 +63,7 @@ static bool in_frames(const struct warp *w, uint64_t lo, uint64_t n)
 /* Bytes at a generic address. */
 static bool range_ok(struct warp *w, uint64_t lo, uint64_t n)
 {
-	const struct block *b = w->block;
+	struct block *b = w->block;
 	const struct grid *g = b->grid;
 	struct range *hot = &b->worker->ranges[0];
 
@@ -72,7 +73,8 @@ static bool range_ok(struct warp *w, uint64_t lo, uint64_t n)
 	    inside((uint64_t)(uintptr_t)w->local, g->local_size * LANES, lo, n))
 		return true;
 	return granted(w, lo, n) || inside((uint64_t)(uintptr_t)g->params, g->params_size, lo, n) ||
-	       in_frames(w, lo, n) || inside((uint64_t)(uintptr_t)g->workspace, sizeof(g->workspace), lo, n);
+	       in_frames(w, lo, n) || inside((uint64_t)(uintptr_t)g->workspace, sizeof(g->workspace), lo, n) ||
+	       cluster_ok(b, lo, n);
 }
 
 bool mem_ok(struct warp *w, uint64_t addr, uint64_t size)
@@ -207,6 +209,20 @@ static enum shape resolve_param(struct warp *w, const struct xinst *x, uint64_t 
 	return SHAPE_LOOSE;
 }
 
+static enum shape resolve_cluster(struct warp *w, const struct xinst *x, uint64_t size, uint64_t a[LANES])
+{
+	FOR_ACTIVE(w, i)
+	{
+		uint8_t *p = cluster_shared(w->block, a[i], size);
+
+		if (!p || (a[i] & (size - 1)))
+			return bad(w, x, p ? INTERP_MISALIGNED_ADDRESS : INTERP_ILLEGAL_ADDRESS, i, a[i], size);
+		a[i] = (uint64_t)(uintptr_t)p;
+	}
+	cover_inactive(w, a);
+	return SHAPE_LOOSE;
+}
+
 enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size,
 		       uint64_t a[LANES])
 {
@@ -220,8 +236,9 @@ enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsi
 		cover_inactive(w, a);
 	dense = w->active == ALL_LANES && is_dense(a, size);
 	switch (space) {
-	case PTX_SHARED:
 	case PTX_SHARED_CLUSTER:
+		return resolve_cluster(w, x, size, a);
+	case PTX_SHARED:
 		if (check_offsets(w, x, size, w->block->grid->shared_size, a) == SHAPE_FAULT)
 			return SHAPE_FAULT;
 		base = (uint64_t)(uintptr_t)w->block->shared;
@@ -244,13 +261,15 @@ enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsi
 
 uint8_t *mem_bytes(struct warp *w, const struct xinst *x, unsigned lane, uint64_t offset, uint64_t n)
 {
-	uint64_t a[LANES], at, limit = w->block->grid->shared_size;
+	uint64_t a[LANES], at;
+	uint8_t *shared;
 
 	read_base(w, x, 0, a);
 	at = a[lane] + offset;
 	if (x->target == PTX_SHARED || x->target == PTX_SHARED_CLUSTER) {
-		if (inside(0, limit, at, n))
-			return w->block->shared + at;
+		shared = cluster_shared(w->block, at, n);
+		if (shared)
+			return shared;
 	} else if (range_ok(w, at, n)) {
 		return (uint8_t *)(uintptr_t)at;
 	}

@@ -207,14 +207,23 @@ static uint64_t uniform_sreg(const struct warp *w, unsigned sreg, unsigned comp)
 	case PTX_SR_ntid:
 		return comp < 3 ? w->launch->block[c] : 1;
 	case PTX_SR_ctaid:
-	case PTX_SR_clusterid:
 		return comp < 3 ? b->ctaid[c] : 0;
 	case PTX_SR_nctaid:
-	case PTX_SR_nclusterid:
 		return comp < 3 ? w->launch->grid[c] : 1;
+	case PTX_SR_clusterid:
+		return comp < 3 ? b->ctaid[c] / g->cluster[c] : 0;
+	case PTX_SR_nclusterid:
+		return comp < 3 ? w->launch->grid[c] / g->cluster[c] : 1;
+	case PTX_SR_cluster_ctaid:
+		return comp < 3 ? b->ctaid[c] % g->cluster[c] : 0;
 	case PTX_SR_cluster_nctaid:
+		return comp < 3 ? g->cluster[c] : 1;
+	case PTX_SR_cluster_ctarank:
+		return b->rank;
 	case PTX_SR_cluster_nctarank:
-		return 1;
+		return g->cluster_size;
+	case PTX_SR_is_explicit_cluster:
+		return g->cluster_size > 1;
 	case PTX_SR_warpid:
 		return w->number;
 	case PTX_SR_nwarpid:
@@ -339,7 +348,6 @@ static uint64_t window(const struct warp *w, unsigned space, unsigned lane)
 {
 	switch (space) {
 	case PTX_SHARED:
-	case PTX_SHARED_CLUSTER:
 		return (uint64_t)(uintptr_t)w->block->shared;
 	case PTX_LOCAL:
 		return lane_local(w, lane);
@@ -356,21 +364,26 @@ static void cvta(struct warp *w, const struct xinst *x)
 	{
 		uint64_t v = get(a, x->src_width[0], i), base = window(w, x->in->m.space, i);
 
-		put(w->regs + x->dst, x->dst_width, i, x->in->m.to ? v - base : v + base);
+		if (x->in->m.space == PTX_SHARED_CLUSTER)
+			v = x->in->m.to ? cluster_from_generic(w->block, v) : cluster_to_generic(w->block, v);
+		else
+			v = x->in->m.to ? v - base : v + base;
+		put(w->regs + x->dst, x->dst_width, i, v);
 	}
 }
 
 static bool in_window(const struct warp *w, unsigned space, uint64_t a)
 {
 	const struct grid *g = w->block->grid;
-	uint64_t shared = (uint64_t)(uintptr_t)w->block->shared, local = (uint64_t)(uintptr_t)w->local;
-	uint64_t params = (uint64_t)(uintptr_t)g->params;
-	bool in_shared = a - shared < g->shared_size, in_local = a - local < g->local_size * LANES;
+	uint64_t local = (uint64_t)(uintptr_t)w->local, params = (uint64_t)(uintptr_t)g->params;
+	const struct block *owner = cluster_owner(w->block, a);
+	bool in_local = a - local < g->local_size * LANES;
 
 	switch (space) {
 	case PTX_SHARED:
+		return owner == w->block;
 	case PTX_SHARED_CLUSTER:
-		return in_shared;
+		return owner;
 	case PTX_LOCAL:
 		return in_local;
 	case PTX_PARAM:
@@ -378,7 +391,7 @@ static bool in_window(const struct warp *w, unsigned space, uint64_t a)
 	case PTX_CONST:
 		return false; /* constants lie in global memory here */
 	default:
-		return !in_shared && !in_local;
+		return !owner && !in_local;
 	}
 }
 

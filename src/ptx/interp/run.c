@@ -190,6 +190,8 @@ enum run block_run(struct block *b)
 		case RUN_BLOCKED:
 			if (release_warps(b))
 				break;
+			if (cluster_waits(b))
+				return RUN_SPINNING;
 			warp_fault(&b->warps[0], INTERP_TIMEOUT,
 				   "all threads of block (%u,%u,%u) wait at barriers", b->ctaid[0],
 				   b->ctaid[1], b->ctaid[2]);
@@ -283,15 +285,22 @@ static struct block *block_create(struct worker *k)
 	return b;
 }
 
+/* Blocks are numbered cluster by cluster. */
 static void block_begin(struct block *b, uint64_t number)
 {
 	const struct grid *g = b->grid;
-	const unsigned *dim = g->launch->grid;
+	uint64_t cluster = number / g->cluster_size;
+	uint32_t rank = b->rank = (uint32_t)(number % g->cluster_size);
 
-	b->number = number;
-	b->ctaid[0] = (uint32_t)(number % dim[0]);
-	b->ctaid[1] = (uint32_t)(number / dim[0] % dim[1]);
-	b->ctaid[2] = (uint32_t)(number / dim[0] / dim[1]);
+	for (int i = 0; i < 3; i++) {
+		uint32_t n = g->cluster[i], clusters = g->launch->grid[i] / n;
+
+		b->ctaid[i] = (uint32_t)(cluster % clusters) * n + rank % n;
+		cluster /= clusters;
+		rank /= n;
+	}
+	b->peer = b;
+	b->at_cluster_bar = false;
 	b->live = g->nthreads;
 	b->idle = 0;
 	memset(b->bars, 0, sizeof(b->bars));
@@ -302,36 +311,53 @@ static void block_begin(struct block *b, uint64_t number)
 	}
 }
 
-static bool start_block(struct worker *k)
+static struct block *start_block(struct worker *k, uint64_t number)
 {
-	struct grid *g = k->grid;
-	uint64_t n = atomic_fetch_add(&g->next, 1);
 	struct block *b = k->free_blocks;
 	int none = 0;
 
-	/* Blocks that end soon have no reason to look at the clock themselves. */
-	if (n >= g->nblocks || (++k->begun % LOOK_UP == 0 && grid_over(g)))
-		return false;
 	if (b)
 		k->free_blocks = b->next;
 	else
 		b = block_create(k);
 	if (!b) {
-		atomic_compare_exchange_strong(&g->fault, &none, INTERP_OUT_OF_MEMORY);
-		return false;
+		atomic_compare_exchange_strong(&k->grid->fault, &none, INTERP_OUT_OF_MEMORY);
+		return NULL;
 	}
-	block_begin(b, n);
+	block_begin(b, number);
 	b->next = NULL;
 	*k->resident_end = b;
 	k->resident_end = &b->next;
 	k->nresident++;
-	return true;
+	return b;
+}
+
+/* The next cluster: of most grids, one block. */
+static bool start_cluster(struct worker *k)
+{
+	struct grid *g = k->grid;
+	uint64_t n = atomic_fetch_add(&g->next, g->cluster_size);
+	struct block *first, *b;
+
+	/* Blocks that end soon have no reason to look at the clock themselves. */
+	if (n >= g->nblocks || (++k->begun % LOOK_UP == 0 && grid_over(g)))
+		return false;
+	first = start_block(k, n);
+	for (uint32_t i = 1; first && i < g->cluster_size; i++) {
+		b = start_block(k, n + i);
+		if (!b)
+			return false;
+		b->peer = first->peer;
+		first->peer = b;
+	}
+	return first;
 }
 
 static void end_block(struct worker *k, struct block **at)
 {
 	struct block *b = *at;
 
+	cluster_leave(b);
 	*at = b->next;
 	if (k->resident_end == &b->next)
 		k->resident_end = at;
@@ -386,7 +412,7 @@ static void worker_loop(struct worker *k)
 	while (!atomic_load_explicit(&g->fault, memory_order_relaxed)) {
 		enum run r;
 
-		if (!k->resident && !start_block(k))
+		if (!k->resident && !start_cluster(k))
 			return;
 		r = worker_round(k);
 		if (r == RUN_FAULT)
@@ -398,7 +424,7 @@ static void worker_loop(struct worker *k)
 		rounds++;
 		if (grid_over(g))
 			return;
-		if ((cooperative || rounds >= PATIENCE) && k->nresident < max && start_block(k))
+		if ((cooperative || rounds >= PATIENCE) && k->nresident < max && start_cluster(k))
 			rounds = 0;
 		else
 			wait_a_little(rounds);
