@@ -8,7 +8,7 @@
  */
 #include "ptx/interp/alu.h"
 
-enum video_op { V_ADD, V_SUB, V_ABSDIFF, V_MIN, V_MAX, V_AVRG, V_SHL, V_SHR, V_SET };
+enum video_op { V_ADD, V_SUB, V_ABSDIFF, V_MIN, V_MAX, V_AVRG, V_SHL, V_SHR, V_MAD, V_SET };
 
 static enum video_op video_op(unsigned op)
 {
@@ -40,6 +40,8 @@ static enum video_op video_op(unsigned op)
 		return V_SHL;
 	case PTX_OP_vshr:
 		return V_SHR;
+	case PTX_OP_vmad:
+		return V_MAD;
 	default:
 		return V_SET;
 	}
@@ -179,6 +181,21 @@ static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
 	return r;
 }
 
+/* (a * b + c) >> 7 or 15, product and c perhaps negated: unsigned where all of it is. */
+static u32 multiply_add(const struct ptx_inst *in, u32 a, u32 b, u32 c)
+{
+	bool negative = in->ops[1].neg != in->ops[2].neg, sign = is_signed(in, 1) || is_signed(in, 2) || negative;
+	unsigned shift = in->m.mode == PTX_SHR7 ? 7 : in->m.mode == PTX_SHR15 ? 15 : 0;
+	__int128 t = (__int128)selected(a, in->ops[1].comp, is_signed(in, 1)) * selected(b, in->ops[2].comp, is_signed(in, 2));
+	s64 add = sign ? (s64)(s32)c : (s64)c, top, low;
+
+	t = ((negative ? -t : t) + (in->ops[3].neg ? -add : add)) >> shift;
+	sign |= in->ops[3].neg;
+	top = sign ? INT32_MAX : UINT32_MAX;
+	low = sign ? INT32_MIN : 0;
+	return (u32)(!in->m.sat ? t : t > top ? top : t < low ? low : t);
+}
+
 #define VIDEO(name, expr)                                                                                    \
 	KERNEL(name)                                                                                         \
 	{                                                                                                    \
@@ -189,6 +206,7 @@ static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
 		MAP_ACTIVE(w, d, u32, expr);                                                                 \
 	}
 VIDEO(video_scalar, scalar(x->in, a[i], b[i], c ? c[i] : 0))
+VIDEO(video_mad, multiply_add(x->in, a[i], b[i], c ? c[i] : 0))
 VIDEO(video_simd2, simd(x->in, a[i], b[i], c ? c[i] : 0, 16))
 VIDEO(video_simd4, simd(x->in, a[i], b[i], c ? c[i] : 0, 8))
 
@@ -213,6 +231,8 @@ exec_fn alu_video(const struct ptx_inst *in)
 	case PTX_OP_vshr:
 	case PTX_OP_vset:
 		return plain_selectors(in, true) ? video_scalar : NULL;
+	case PTX_OP_vmad:
+		return plain_selectors(in, true) ? video_mad : NULL;
 	case PTX_OP_vadd2:
 	case PTX_OP_vsub2:
 	case PTX_OP_vabsdiff2:

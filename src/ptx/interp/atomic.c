@@ -67,14 +67,14 @@ static uint16_t float_to_half(float v, bool bf16)
 	return h;
 }
 
-static float min_f32(float a, float b)
+float min_f32(float a, float b)
 {
 	if (a != a)
 		return b;
 	return b != b || a < b || (a == b && __builtin_signbit(a)) ? a : b;
 }
 
-static float max_f32(float a, float b)
+float max_f32(float a, float b)
 {
 	if (a != a)
 		return b;
@@ -201,6 +201,42 @@ static void add_shared(struct warp *w, const struct xinst *x, const uint64_t a[L
 	}
 }
 
+static uint64_t rmw(uint64_t at, unsigned op, unsigned type, uint64_t v)
+{
+	switch (ptx_type_bits(type)) {
+	case 64:
+		return rmw_uint64_t(at, op, type, v);
+	case 32:
+		return rmw_uint32_t(at, op, type, v);
+	default:
+		return rmw_uint16_t(at, op, type, v);
+	}
+}
+
+/* Each element is an atomic operation of its own. */
+static void x_atom_vector(struct warp *w, const struct xinst *x)
+{
+	const struct ptx_operand *o = &x->in->ops[x->in->op == PTX_OP_red ? 1 : 2];
+	unsigned type = x->in->m.type[0], bytes = ptx_type_bits(type) / 8, width = bytes == 4 ? W32 : W16;
+	uint64_t a[LANES];
+
+	if (mem_resolve(w, x, 0, x->target, bytes * o->n, a) == SHAPE_FAULT)
+		return;
+	warp_spin(w);
+	for (unsigned e = 0; e < o->n; e++) {
+		const uint8_t *b = w->regs + x->list[x->src[1] + e];
+		uint32_t d = x->dst == NO_SLOT ? NO_SLOT : x->list[x->dst + e];
+
+		FOR_ACTIVE(w, i)
+		{
+			uint64_t old = rmw(a[i] + e * bytes, x->in->m.op, type, read_lane(b, width, i));
+
+			if (d != NO_SLOT)
+				write_lane(w->regs + d, width, i, old);
+		}
+	}
+}
+
 /* dst is NO_SLOT for red. */
 static void x_atom(struct warp *w, const struct xinst *x)
 {
@@ -217,11 +253,7 @@ static void x_atom(struct warp *w, const struct xinst *x)
 	}
 	FOR_ACTIVE(w, i)
 	{
-		uint64_t v = read_lane(b, x->src_width[1], i);
-
-		old = bytes == 8   ? rmw_uint64_t(a[i], op, type, v)
-		      : bytes == 4 ? rmw_uint32_t(a[i], op, type, v)
-				   : rmw_uint16_t(a[i], op, type, v);
+		old = rmw(a[i], op, type, read_lane(b, x->src_width[1], i));
 		if (x->dst != NO_SLOT)
 			write_lane(w->regs + x->dst, x->dst_width, i, old);
 	}
@@ -321,12 +353,12 @@ exec_fn atomic_select(const struct ptx_inst *in)
 {
 	unsigned bits = ptx_type_bits(in->m.type[0]);
 
-	if (in->m.vec)
-		return NULL;
 	switch (in->op) {
 	case PTX_OP_atom:
 	case PTX_OP_red:
 	case PTX_OP_atom_cas:
+		if (in->m.vec)
+			return in->op == PTX_OP_atom_cas || bits > 32 ? NULL : x_atom_vector;
 		if (bits == 128)
 #ifdef __x86_64__
 			return in->op == PTX_OP_red ? NULL : x_atom128;

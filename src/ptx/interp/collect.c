@@ -262,6 +262,25 @@ static void do_redux(struct warp *w, const struct xinst *x)
 	MAP(w, d, uint32_t, r);
 }
 
+/* Of floats: NaNs are passed over, or with .NaN win. */
+static void do_redux_f32(struct warp *w, const struct xinst *x)
+{
+	const float *a = SRC(w, x, 0, float);
+	bool max = x->in->m.op == PTX_A_MAX, wrong = false;
+	float *d = DST(w, x, float), r = __builtin_nanf("");
+
+	FOR_ACTIVE(w, i)
+	{
+		float v = x->in->m.word ? __builtin_fabsf(a[i]) : a[i]; /* .abs */
+
+		wrong |= v != v;
+		r = max ? max_f32(r, v) : min_f32(r, v);
+	}
+	if (r != r || (wrong && x->in->m.nan))
+		memcpy(&r, &(uint32_t){0x7fffffff}, sizeof(r));
+	MAP(w, d, float, r);
+}
+
 static void do_elect(struct warp *w, const struct xinst *x)
 {
 	uint32_t leader = (uint32_t)__builtin_ctz(w->active), *d = DST(w, x, uint32_t);
@@ -290,7 +309,7 @@ exec_fn collect_select(const struct ptx_inst *in)
 	case PTX_OP_match:
 		return do_match;
 	case PTX_OP_redux:
-		return in->m.type[0] == PTX_F32 ? NULL : do_redux;
+		return in->m.type[0] == PTX_F32 ? do_redux_f32 : do_redux;
 	case PTX_OP_elect:
 		return do_elect;
 	case PTX_OP_activemask:

@@ -309,6 +309,8 @@ bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size);
 exec_fn access_load(const struct ptx_inst *in, unsigned width, const struct xinst *x);
 exec_fn access_store(const struct ptx_inst *in, unsigned width, const struct xinst *x);
 exec_fn atomic_select(const struct ptx_inst *in);
+float min_f32(float a, float b); /* a number rather than a NaN; -0 < +0 */
+float max_f32(float a, float b);
 exec_fn async_select(const struct ptx_inst *in);
 exec_fn matrix_select(const struct ptx_inst *in);
 void mem_fence(void);
