@@ -90,6 +90,7 @@ struct interp_kernel {
 	struct xfunc **funcs; /* all it can reach, itself first */
 	uint32_t nfuncs;
 	uint64_t local_total;
+	bool allocas; /* somewhere in it: stack.c */
 	struct interp_kernel *next;
 };
 
@@ -114,6 +115,7 @@ struct frame {
 	struct frame *parent; /* NULL: the kernel */
 	uint8_t *regs, *params;
 	uint32_t stack_used;
+	uint64_t stack_top[LANES]; /* of the caller, where the kernel has allocas */
 	uint64_t local_base; /* of its .local variables, in each lane's local memory */
 	const struct call_site *site;
 	struct join join;   /* where it returns */
@@ -158,6 +160,7 @@ struct warp {
 	uint64_t free_joins; /* a bit each */
 	struct join joins[MAX_JOINS];
 	uint8_t *local; /* lane after lane, local_size each */
+	uint64_t stack_top[LANES]; /* where alloca goes on, in the lane's local memory */
 	uint32_t tid[3][LANES] __attribute__((aligned(64)));
 };
 
@@ -222,6 +225,7 @@ struct grid {
 	uint64_t params_size;
 	uint64_t shared_size, shared_static;
 	uint64_t local_size; /* a lane */
+	uint64_t calls_size; /* of which this is for variables, the rest for alloca */
 	uint64_t stack_size; /* what calls may use */
 	uint64_t nblocks;
 	uint32_t cluster[3], cluster_size; /* in blocks */
@@ -258,6 +262,11 @@ void x_call(struct warp *w, const struct xinst *x);
 void x_ret(struct warp *w, const struct xinst *x);
 void x_exit(struct warp *w, const struct xinst *x);
 void x_trap(struct warp *w, const struct xinst *x);
+
+/* ---- stack.c ---------------------------------------------------------------------------------------- */
+
+void stack_start(struct warp *w);
+exec_fn stack_select(const struct ptx_inst *in);
 
 /* ---- barrier.c -------------------------------------------------------------------------------------- */
 

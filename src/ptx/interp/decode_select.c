@@ -115,7 +115,7 @@ exec_fn decode_select(struct decoder *d, const struct ptx_inst *in, struct xinst
 {
 	static exec_fn (*const ask[])(const struct ptx_inst *) = {mov_select,   collect_select, atomic_select,
 								  async_select, matrix_select,  tex_select,
-								  alu_select};
+								  stack_select, alu_select};
 	exec_fn run;
 
 	switch (in->op) {

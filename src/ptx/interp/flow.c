@@ -258,6 +258,8 @@ bool warp_enter(struct warp *w)
 	f->stack_used = 0;
 	w->root = w->frame = f;
 	w->regs = f->regs;
+	if (w->block->grid->kernel->allocas)
+		stack_start(w);
 	push_ready(w, f->fn->insts, f, NULL, w->live);
 	return true;
 }
@@ -429,7 +431,7 @@ static struct frame *enter(struct warp *w, const struct call_site *s, const stru
 	f->local_base = (w->frame->local_base + w->frame->fn->fn->local_size + 15) & ~15ULL;
 	f->stack_used = w->frame->stack_used + fn->stack_use;
 	if (f->stack_used > w->block->grid->stack_size ||
-	    f->local_base + fn->fn->local_size > w->block->grid->local_size) {
+	    f->local_base + fn->fn->local_size > w->block->grid->calls_size) {
 		warp_fault(w, INTERP_STACK_OVERFLOW, "calling %s: the stack of %llu bytes is used up",
 			   fn->fn->name, (unsigned long long)w->block->grid->stack_size);
 		frame_put(w->block->worker, f);
@@ -437,6 +439,8 @@ static struct frame *enter(struct warp *w, const struct call_site *s, const stru
 	}
 	for (uint32_t i = 0; i < n; i++)
 		pass(w, f, &fn->params[i], w->frame, &s->args[i], lanes);
+	if (w->block->grid->kernel->allocas)
+		memcpy(f->stack_top, w->stack_top, sizeof(f->stack_top));
 	return f;
 }
 
@@ -533,6 +537,9 @@ void x_ret(struct warp *w, const struct xinst *x)
 	n = f->site->nrets < f->fn->fn->nrets ? f->site->nrets : f->fn->fn->nrets;
 	for (uint32_t i = 0; i < n; i++)
 		pass(w, f->parent, &f->site->rets[i], f, &f->fn->rets[i], lanes);
+	if (w->block->grid->kernel->allocas)
+		FOR_MASK(lanes, i)
+		w->stack_top[i] = f->stack_top[i];
 	joins_leave(w, w->join, &f->join, lanes);
 	w->mask &= ~lanes;
 	f->join.arrived |= lanes;

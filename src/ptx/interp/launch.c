@@ -55,6 +55,9 @@ static bool grid_init(struct grid *g, const struct interp_kernel *k, struct inte
 		g->local_size = (g->local_size + stack + 15) & ~15ULL;
 		g->stack_size = k->local_total + stack;
 	}
+	g->calls_size = g->local_size;
+	if (k->allocas)
+		g->local_size += (stack + 15) & ~15ULL;
 	g->params_size = f->param_size;
 	g->params = aligned_alloc(64, (g->params_size + 127) & ~63ULL);
 	g->consts = calloc(k->program->nfuncs, sizeof(*g->consts));

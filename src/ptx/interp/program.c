@@ -93,6 +93,15 @@ const struct xfunc *kernel_func_at(const struct interp_kernel *k, uint64_t addre
 	return NULL;
 }
 
+static bool has_allocas(const struct interp_kernel *k)
+{
+	for (uint32_t i = 0; i < k->nfuncs; i++)
+		for (uint32_t n = 0; n < k->funcs[i]->ninsts; n++)
+			if (k->funcs[i]->insts[n].in && k->funcs[i]->insts[n].in->op == PTX_OP_alloca)
+				return true;
+	return false;
+}
+
 size_t interp_kernel_local(const struct interp_kernel *k)
 {
 	return k->local_total;
@@ -211,6 +220,7 @@ int interp_kernel(struct interp_program *p, struct ptx_function *f, struct inter
 	}
 	k->entry = k->funcs[0];
 	k->local_total = f->local_total;
+	k->allocas = has_allocas(k);
 	k->next = p->kernels;
 	p->kernels = k;
 	*out = k;

@@ -1,0 +1,82 @@
+/*
+ * alloca, stacksave and stackrestore.
+ *
+ * What a lane allocates lies behind the variables of all calls, in its own local memory, as much as the stack limit
+ * is; returning from a function gives back what was allocated in it.
+ */
+#include "ptx/interp/core.h"
+
+static uint64_t value(const struct warp *w, const struct xinst *x, unsigned n, unsigned lane)
+{
+	return x->src_width[n] == W64 ? SRC(w, x, n, uint64_t)[lane] : SRC(w, x, n, uint32_t)[lane];
+}
+
+static void put(struct warp *w, const struct xinst *x, unsigned lane, uint64_t v)
+{
+	if (x->dst_width == W64)
+		DST(w, x, uint64_t)[lane] = v;
+	else
+		DST(w, x, uint32_t)[lane] = (uint32_t)v;
+}
+
+static void x_alloca(struct warp *w, const struct xinst *x)
+{
+	uint64_t align = x->in->nops > 2 ? (uint64_t)x->in->ops[2].imm : 8, end = w->block->grid->local_size;
+
+	FOR_ACTIVE(w, i)
+	{
+		uint64_t at = (w->stack_top[i] + align - 1) & ~(align - 1), size = value(w, x, 0, i);
+
+		if (at > end || size > end - at) {
+			warp_fault(w, INTERP_STACK_OVERFLOW, "line %u: alloca of %llu bytes: the stack is used up", x->in->line,
+				   (unsigned long long)size);
+			return;
+		}
+		w->stack_top[i] = at + size;
+		put(w, x, i, at);
+	}
+}
+
+static void x_save(struct warp *w, const struct xinst *x)
+{
+	FOR_ACTIVE(w, i)
+	put(w, x, i, w->stack_top[i]);
+}
+
+static void x_restore(struct warp *w, const struct xinst *x)
+{
+	const struct grid *g = w->block->grid;
+
+	FOR_ACTIVE(w, i)
+	{
+		uint64_t top = value(w, x, 0, i);
+
+		if (top < g->calls_size || top > g->local_size) {
+			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: no stacksave gave 0x%llx", x->in->line, (unsigned long long)top);
+			return;
+		}
+		w->stack_top[i] = top;
+	}
+}
+
+void stack_start(struct warp *w)
+{
+	for (unsigned i = 0; i < LANES; i++)
+		w->stack_top[i] = w->block->grid->calls_size;
+}
+
+exec_fn stack_select(const struct ptx_inst *in)
+{
+	uint64_t align = in->op == PTX_OP_alloca && in->nops > 2 ? (uint64_t)in->ops[2].imm : 8;
+
+	switch (in->op) {
+	case PTX_OP_alloca:
+		return align && align <= 4096 && !(align & (align - 1)) ? x_alloca : NULL;
+	case PTX_OP_stacksave:
+		return x_save;
+	case PTX_OP_stackrestore:
+		return x_restore;
+	default:
+		return NULL;
+	}
+}
