@@ -24,9 +24,8 @@ function(cpu_test name)
     else()
       set(test remote-${over}-${name})
       add_test(NAME ${test} COMMAND ${CMAKE_SOURCE_DIR}/test/served.sh $<TARGET_FILE:gangway> cpu ${over} ${a_COMMAND})
-      # TSAN_OPTIONS as in test/remote
-      set_property(TEST ${test} PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0
-        TSAN_OPTIONS=atexit_sleep_ms=0:report_thread_leaks=0 GANGWAY_USAGE=0 ${a_ENVIRONMENT})
+      set_property(TEST ${test} PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0 ${tsan_options} GANGWAY_USAGE=0
+        ${a_ENVIRONMENT})
     endif()
     set_property(TEST ${test} PROPERTY LABELS ${labels})
     set_tests_properties(${test} PROPERTIES TIMEOUT ${a_TIMEOUT} SKIP_RETURN_CODE 77)
