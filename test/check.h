@@ -3,13 +3,13 @@
 
 #include <stdio.h>
 
-static _Atomic int failures; /* threads check, too */
+static int failures;
 
 #define CHECK(cond) \
 	do { \
 		if (!(cond)) { \
 			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond); \
-			failures++; \
+			__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED); /* threads check, too */ \
 		} \
 	} while (0)
 
@@ -18,7 +18,7 @@ static _Atomic int failures; /* threads check, too */
 		long long got_ = (long long)(expr), want_ = (long long)(want); \
 		if (got_ != want_) { \
 			fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #expr, got_, want_); \
-			failures++; \
+			__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED); /* threads check, too */ \
 		} \
 	} while (0)
 
