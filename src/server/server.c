@@ -70,12 +70,27 @@ static void accept_client(struct source *source, void *server)
 	tell_status(s);
 }
 
+static bool is_loopback(const char *name)
+{
+	return !strncmp(name, "tcp://127.", 10) || !strncmp(name, "tcp://[::1]", 11);
+}
+
+/* Said each time, where the administrator looks. */
+static void warn(const char *name)
+{
+	if (strncmp(name, "tcp:", 4))
+		return;
+	log_event("%s is not encrypted, and whoever reaches it may use the device; it is %s", name,
+		is_loopback(name) ? "for this machine only" : "reachable from other machines");
+}
+
 static void start_serving(struct server *s)
 {
 	s->started = true;
 	for (unsigned i = 0; i < s->ndoors; i++) {
 		watch(s, s->doors[i].listener.fd, &s->doors[i].source);
 		log_event("listening on %s", s->doors[i].listener.name);
+		warn(s->doors[i].listener.name);
 	}
 	pool_fill(&s->pool);
 	notify("READY=1");

@@ -7,7 +7,9 @@
  *	work	says "ready" and copies there and back and compares, says "copied" each time, until there is a line
  *	lost	says "ready", waits for a line (its worker is killed meanwhile), and then must get errors from
  *		everything, soon
- *	wait	says "ready" and sits in cuCtxSynchronize and sleep: it costs no processor time
+ *	wait	says "ready" and does nothing: it costs no processor time
+ *	long	says "ready" and sits in cuStreamSynchronize until there is a line
+ *	none	ends at once
  *	wild	runs a kernel that writes where nothing is (cpu only), and expects to be told
  *	exits	as once, and ends by exit() in the middle of something
  *	notified PATH	prints what is sent to a datagram socket there, one word a line, until its stdin ends
@@ -157,6 +159,22 @@ static void wait_idle(void)
 	line();
 }
 
+static void until_line(void *arg)
+{
+	(void)arg;
+	line();
+}
+
+static void wait_long(void)
+{
+	CUstream s = NULL;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuLaunchHostFunc(s, until_line, NULL));
+	say("ready");
+	OK(cuStreamSynchronize(s));
+}
+
 static const char wild_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			       ".visible .entry wild(.param .u64 where)\n{\n"
 			       "\t.reg .u64 %a;\n\t.reg .u32 %v;\n"
@@ -216,6 +234,8 @@ int main(int argc, char **argv)
 	const char *verb = argc > 1 ? argv[1] : "once";
 
 	signal(SIGPIPE, SIG_DFL); /* a link that dies must not end us by this */
+	if (!strcmp(verb, "none"))
+		return 0;
 	if (!strcmp(verb, "init"))
 		return init();
 	if (!strcmp(verb, "notified"))
@@ -233,6 +253,8 @@ int main(int argc, char **argv)
 		lost();
 	else if (!strcmp(verb, "wait"))
 		wait_idle();
+	else if (!strcmp(verb, "long"))
+		wait_long();
 	else if (!strcmp(verb, "wild"))
 		wild();
 	return failures != 0;

@@ -20,6 +20,16 @@ if [ "$transport" = unix ]; then
 	"$gangway" serve --on null --listen "unix:$dir/socket" 2>"$dir/err" && fail "two servers on one socket"
 	grep -q 'another server' "$dir/err" || fail "the second server says: $(cat "$dir/err")"
 fi
+# Somebody else, who may run the program, may not use the socket unless the group says so.
+somebody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+other_user=no
+if [ "$transport" = unix ] && [ "$(id -u)" = 0 ] && somebody "$client" none </dev/null >/dev/null 2>&1; then
+	other_user=yes
+	chmod 755 "$dir"
+	GANGWAY_TRACE=1 somebody timeout 60 "$client" init </dev/null >"$dir/alien" 2>&1
+	says "$dir/alien" '^100$' && says "$dir/alien" 'Permission denied' || fail "somebody else gets: $(cat "$dir/alien")"
+fi
+echo "as another user: $other_user"
 once || fail "a client fails: $(cat "$dir/once.out")"
 kill -HUP "$server"
 once || fail "after SIGHUP a client fails"
@@ -79,6 +89,13 @@ until_true 60 spares || fail "there are $(children "$server" | wc -w) spares, no
 [ "$transport" = tcp ] || [ "$(stat -c %a "$dir/socket")" = 660 ] || fail "the group cannot use the socket"
 kill -9 "$server"
 wait "$server" 2>/dev/null
+if [ $other_user = yes ] && getent group 65534 >/dev/null; then
+	serve --group "$(getent group 65534 | cut -d : -f 1)"
+	somebody timeout 60 "$client" init </dev/null >"$dir/alien" 2>&1
+	says "$dir/alien" '^0$' || fail "a member of the group gets: $(cat "$dir/alien")"
+	kill -9 "$server"
+	wait "$server" 2>/dev/null
+fi
 serve
 # A spare that dies is replaced, and nobody notices.
 kill -9 $(children "$server")

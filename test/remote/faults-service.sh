@@ -1,7 +1,8 @@
 #!/bin/sh
-# The server as a service: sd_notify(3), SIGHUP, one line an event, and what it says of addresses that other
-# machines can reach.
+# The server as a service: sd_notify(3), SIGHUP, one line an event, what it says of addresses that other machines
+# can reach, and what is said to clients and of servers of another version.
 . "$(dirname "$0")/faults.sh"
+stranger=$5
 mkfifo "$dir/notes.in"
 "$client" notified "$dir/notify" <"$dir/notes.in" >"$dir/notes" &
 listener=$!
@@ -39,8 +40,29 @@ listens() { # address; what it says goes to $dir/words
 }
 listens tcp://:0
 says "$dir/words" 'listening on tcp://127\.0\.0\.1:' || fail "without a host it is not loopback: $(cat "$dir/words")"
-says "$dir/words" 'not encrypted' && fail "it warns of loopback: $(cat "$dir/words")"
+says "$dir/words" 'not encrypted.*for this machine only' || fail "it does not say what tcp is: $(cat "$dir/words")"
 listens tcp://0.0.0.0:0
-says "$dir/words" 'reachable from other machines' && says "$dir/words" 'not encrypted' ||
-	fail "it does not warn: $(cat "$dir/words")"
+says "$dir/words" 'not encrypted.*reachable from other machines' || fail "it does not warn: $(cat "$dir/words")"
+grep -v '^gangway\[[0-9]*\]: ' "$dir/words" && fail "not one line an event"
+listens "unix:$dir/quiet"
+says "$dir/words" 'not encrypted' && fail "it warns of a unix socket: $(cat "$dir/words")"
+
+# Another version, either way: refused, and both sides are told what to upgrade.
+told() { # build, what to do; by a client of that build, and in the log
+	"$stranger" "$GANGWAY_DEVICE" "$1" >"$dir/told" 2>&1 && fail "a client of $1 is not refused"
+	says "$dir/told" "$2" || fail "a client of $1 is told: $(cat "$dir/told")"
+	until_true 60 logged "client refused: .*$1.*$3" || fail "the refusal of $1 is not in the log"
+}
+serve
+told 'gangway 0.0.1' 'upgrade the client' 'upgrade the client'
+told 'gangway 999.0.0' 'upgrade the server' 'upgrade the server'
+once || fail "after clients that were refused: $(cat "$dir/once.out")"
+kill "$server"
+wait "$server"
+"$stranger" --serve "unix:$dir/strange" 'gangway 0.0.1' >/dev/null 2>&1 &
+server=$!
+there() { [ -S "$dir/strange" ]; }
+until_true 60 there || fail "the old server does not start"
+GANGWAY_DEVICE=unix:$dir/strange GANGWAY_TRACE=1 timeout 60 "$client" init </dev/null >"$dir/old" 2>&1
+says "$dir/old" '^100$' && says "$dir/old" 'gangway 0.0.1.*upgrade the server' || fail "of an old server: $(cat "$dir/old")"
 finish

@@ -91,7 +91,7 @@ struct context {
 	_Atomic(uint32_t) limits_known;
 	_Atomic(uint64_t) limits[16];
 	_Atomic(bool) priorities_known;
-	int least, greatest;
+	_Atomic(int) least, greatest;
 };
 
 struct context *context_current(void); /* or NULL: */
