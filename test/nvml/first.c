@@ -1,0 +1,103 @@
+/*
+ * The first answers of a served device: nobody waits until the worker's context is given up, which takes three seconds
+ * here (slow.c).  But whoever goes on with CUDA's calls over the same link, as no library does, waits for it, and is
+ * served.  On the server that DEVICE names.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "gen/nvml_ops.h"
+#include "test/check.h"
+#include "transport/transport.h"
+#include "util/note.h"
+#include "wire/nvml.h"
+#include "wire/protocol.h"
+#include "wire/wire.h"
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void check_library(void)
+{
+	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	struct nvml_ops f;
+	nvmlProcessInfo_t list[16];
+	unsigned n = 16;
+	nvmlMemory_t m;
+	nvmlDevice_t d;
+
+	if (!library) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(1);
+	}
+#define LOOK(name) *(void **)&f.name = dlsym(library, #name)
+	LOOK(nvmlInit_v2), LOOK(nvmlDeviceGetHandleByIndex_v2), LOOK(nvmlDeviceGetMemoryInfo), LOOK(nvmlShutdown);
+	LOOK(nvmlDeviceGetComputeRunningProcesses_v3);
+	double start = now_s();
+	CHECK_EQ(f.nvmlInit_v2(), 0);
+	CHECK_EQ(f.nvmlDeviceGetHandleByIndex_v2(0, &d), 0);
+	CHECK_EQ(f.nvmlDeviceGetMemoryInfo(d, &m), 0);
+	CHECK_EQ(f.nvmlDeviceGetComputeRunningProcesses_v3(d, &n, list), 0);
+	CHECK_EQ(n, 0); /* the context that is still there is nobody's */
+	CHECK(now_s() - start < 2);
+	CHECK_EQ(f.nvmlShutdown(), 0);
+}
+
+/* A call without arguments: what its answer begins with. */
+static CUresult ask(struct lane *lane, unsigned op)
+{
+	struct wire_request *head;
+	struct wire_reply answer;
+	struct frame reply;
+	void *room;
+
+	if (lane_reserve(lane, sizeof *head, &room))
+		return CUDA_ERROR_UNKNOWN;
+	head = room;
+	head->context = 0;
+	if (lane_call(lane, op, sizeof *head, NULL, 0, NULL) || lane_wait_reply(lane, &reply, 20000) || reply.size < sizeof answer)
+		return CUDA_ERROR_UNKNOWN;
+	memcpy(&answer, reply.payload, sizeof answer);
+	lane_release(lane);
+	return answer.result;
+}
+
+static void check_mixed(const char *address)
+{
+	struct link_config config = link_defaults(false);
+	char error[LINK_ERROR_TEXT] = "";
+	struct lane *lane;
+	struct link *l;
+
+	config.build = note_build;
+	config.protocol = wire_protocol();
+	if (link_connect(&l, address, &config, error) || lane_open(l, &lane)) {
+		fprintf(stderr, "%s: %s\n", address, error);
+		exit(1);
+	}
+	double start = now_s();
+	CHECK_EQ(ask(lane, WIRE_NVML_DEVICES), 0);
+	CHECK(now_s() - start < 2);
+	CHECK_EQ(ask(lane, WIRE_DEVICES), 0);
+	CHECK(now_s() - start >= 3);
+	CHECK_EQ(ask(lane, WIRE_NVML_DEVICES), 0);
+	CHECK_EQ(ask(lane, WIRE_DEVICES), 0);
+	link_destroy(l);
+}
+
+int main(void)
+{
+	const char *address = getenv("DEVICE");
+
+	if (!address)
+		return 1;
+	check_library();
+	check_mixed(address);
+	return RESULT();
+}
