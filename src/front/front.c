@@ -1,10 +1,12 @@
 /* Choosing the device: once, at the first call, and again in a child that forked before it was used. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "front/front.h"
 #include "front/choose.h"
 #include "front/table.h"
+#include "util/tell.h"
 #include "wire/trace.h"
 #include "wire/trace_cuda.h"
 
@@ -106,7 +108,7 @@ static const struct cuda_ops *finish_table(void)
 
 static const struct cuda_ops *open_device(void)
 {
-	char why[256] = "";
+	char why[256] = "", text[sizeof why + 16];
 	const char *name = getenv("GANGWAY_DEVICE");
 
 	memset(&device, 0, sizeof device);
@@ -118,7 +120,9 @@ static const struct cuda_ops *open_device(void)
 	}
 	/* The boot table stays: the next call tries again, a daemon may be up by then. */
 	refusal = r;
-	trace_note("no device: %s", why);
+	snprintf(text, sizeof text, "no device: %s", why);
+	trace_note("%s", text);
+	tell_user(text);
 	make_refusals(&refused, refuse);
 	return &refused.ops;
 }

@@ -4,7 +4,12 @@
  *
  * ctest gives the device 512 MiB (GANGWAY_DEVICE_MEMORY).
  */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include "test/cpu/device.h"
 
 #define MB	 (1ull << 20)
@@ -161,11 +166,71 @@ static void pool_and_plain(void)
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* The process itself may have no more: what the device would give, the system refuses. */
+static bool tighten(struct rlimit *old)
+{
+	struct rlimit tight;
+
+	getrlimit(RLIMIT_AS, old);
+	tight = *old;
+	tight.rlim_cur = 16 * MB; /* less than there is already: nothing more can be mapped */
+	if (old->rlim_max != RLIM_INFINITY && old->rlim_max < tight.rlim_cur)
+		return false;
+	CHECK_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+	return true;
+}
+
+static atomic_int go, ran;
+
+static void hold(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&go))
+		sched_yield();
+	atomic_fetch_add(&ran, 1);
+}
+
+static void *let_go(void *unused)
+{
+	usleep(50000); /* time for the other to wait; if it does not, the test finds nothing, but is right */
+	atomic_store(&go, 1);
+	return unused;
+}
+
+/* Waiting for many streams needs no memory. */
+static void many_streams(void)
+{
+	enum { STREAMS = 100, LEAST = 512 };
+	static CUstream streams[STREAMS];
+	static void *hoard[1 << 16];
+	struct rlimit old;
+	pthread_t other;
+	size_t held = 0;
+
+	for (int i = 0; i < STREAMS; i++) {
+		OK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+		OK(cuLaunchHostFunc(streams[i], hold, NULL));
+	}
+	CHECK_EQ(pthread_create(&other, NULL, let_go, NULL), 0);
+	if (!tighten(&old))
+		return;
+	for (size_t size = 64 << 10; size >= LEAST; size /= 2)
+		while (held < sizeof hoard / sizeof *hoard && (hoard[held] = malloc(size)))
+			held++;
+	OK(cuCtxSynchronize());
+	CHECK_EQ(atomic_load(&ran), STREAMS);
+	setrlimit(RLIMIT_AS, &old);
+	while (held)
+		free(hoard[--held]);
+	pthread_join(other, NULL);
+	for (int i = 0; i < STREAMS; i++)
+		OK(cuStreamDestroy_v2(streams[i]));
+}
+
 static void address_space(void)
 {
 	enum { MOST = 100000 };
 	static CUevent events[MOST];
-	struct rlimit old, tight;
+	struct rlimit old;
 	CUdeviceptr p = 0;
 	CUmodule m = NULL;
 	CUresult r = CUDA_SUCCESS;
@@ -173,12 +238,8 @@ static void address_space(void)
 	int n = 0, held = 0;
 
 	life_goes_on();
-	getrlimit(RLIMIT_AS, &old);
-	tight = old;
-	tight.rlim_cur = 16 * MB; /* less than there is already: nothing more can be mapped */
-	if (old.rlim_max != RLIM_INFINITY && old.rlim_max < tight.rlim_cur)
+	if (!tighten(&old))
 		return;
-	CHECK_EQ(setrlimit(RLIMIT_AS, &tight), 0);
 	while (held < 4096 && (hoard[held] = malloc(64 << 10))) /* what malloc has in stock */
 		held++;
 	NONE(cuMemAllocHost_v2(&host, 64 * MB));
@@ -202,6 +263,10 @@ static void address_space(void)
 static void address_space(void) /* a sanitizer's own is beyond any limit */
 {
 }
+
+static void many_streams(void)
+{
+}
 #endif
 
 int main(void)
@@ -223,6 +288,7 @@ int main(void)
 	host_memory();
 	pool_and_plain();
 	address_space();
+	many_streams();
 	OK(cuCtxDestroy_v2(ctx));
 	return RESULT();
 }

@@ -6,4 +6,8 @@ case $said in
 *'kernel k cannot run: line 6: multimem.red.u32 '*) ;;
 *) echo "FAIL: it names neither line nor instruction"; exit 1 ;;
 esac
+case $(GANGWAY_WATCHDOG_MS=soon "$1" run --on cpu -- "$2" 2>&1) in
+*'no device: GANGWAY_WATCHDOG_MS=soon: want a number'*) ;;
+*) echo "FAIL: it does not say which setting is wrong"; exit 1 ;;
+esac
 [ -z "$(GANGWAY_EXPLAIN=0 "$1" run --on cpu -- "$2" 2>&1)" ] || { echo "FAIL: not silent"; exit 1; }

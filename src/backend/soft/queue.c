@@ -396,39 +396,52 @@ void stream_wait(struct stream *s, uint64_t number, bool spin)
 	wait_until(s, number, spin, FOREVER);
 }
 
-/* What every busy stream of a context has been given; the caller puts the streams, frees the array. */
-static struct dep *snapshot(struct context *ctx, size_t *n)
+/* What busy streams of a context have been given: as many as there is room for, of *all.  The caller puts them. */
+static size_t snapshot(struct context *ctx, struct dep *deps, size_t room, size_t *all)
 {
-	struct dep *deps;
-	size_t count = 0;
+	size_t n = 0;
 
+	*all = 0;
 	pthread_mutex_lock(&soft.lock);
-	list_each(it, &ctx->busy) count++;
-	deps = count ? malloc(count * sizeof *deps) : NULL;
-	*n = 0;
-	if (deps)
-		list_each(it, &ctx->busy)
-		{
-			struct stream *s = container_of(it, struct stream, busy);
+	list_each(it, &ctx->busy)
+	{
+		struct stream *s = container_of(it, struct stream, busy);
 
-			object_ref(s);
-			deps[(*n)++] = (struct dep){s, atomic_load(&s->submitted)};
-		}
+		if ((*all)++ >= room)
+			continue;
+		object_ref(s);
+		deps[n++] = (struct dep){s, atomic_load(&s->submitted)};
+	}
 	pthread_mutex_unlock(&soft.lock);
-	return deps;
+	return n;
 }
 
-bool context_wait_until(struct context *ctx, uint64_t deadline)
+static bool wait_all(const struct dep *deps, size_t n, uint64_t deadline)
 {
-	size_t n;
-	struct dep *deps = snapshot(ctx, &n);
 	bool done = true;
 
 	for (size_t i = 0; i < n; i++) {
 		done = wait_until(deps[i].stream, deps[i].number, true, deadline) && done;
 		object_put(deps[i].stream);
 	}
-	free(deps);
+	return done;
+}
+
+/* Where there is no memory for a list of all, some are waited for at a time, until none but they are busy. */
+bool context_wait_until(struct context *ctx, uint64_t deadline)
+{
+	struct dep few[32], *many;
+	size_t room = sizeof few / sizeof *few, all, n;
+	bool done;
+
+	snapshot(ctx, NULL, 0, &all);
+	many = all > room ? malloc(all * sizeof *many) : NULL;
+	room = many ? all : room;
+	do {
+		n = snapshot(ctx, many ? many : few, room, &all);
+		done = wait_all(many ? many : few, n, deadline);
+	} while (done && n < all);
+	free(many);
 	return done;
 }
 
