@@ -25,12 +25,25 @@ static inline void chance_remember(uint64_t v)
 		chance_seen[chance_nseen++ % 256] = v;
 }
 
+/* Values that are right, and stay in the game however much else is seen. */
+static uint64_t chance_right[64];
+static unsigned chance_nright;
+
+static inline void chance_keep(uint64_t v)
+{
+	if (v)
+		chance_right[chance_nright++ % 64] = v;
+}
+
 static inline uint64_t odd_value(void)
 {
 	static const uint64_t odd[] = {0, 1, 2, 3, 4, 7, 8, 16, 64, 255, 256, 4096, 65535, 65536, 0x7fffffff, 0x80000000,
 		0xffffffff, 1ull << 32, 1ull << 47, 1ull << 63, ~0ull, ~0ull - 7, 0x7fffffffffffffff};
 	unsigned n = chance_nseen < 256 ? chance_nseen : 256;
+	unsigned right = chance_nright < 64 ? chance_nright : 64;
 
+	if (right && roll() % 2)
+		return chance_right[roll() % right];
 	switch (roll() % 8) {
 	case 0:
 		return odd[roll() % (sizeof odd / sizeof *odd)];
@@ -46,11 +59,13 @@ static inline uint64_t odd_value(void)
 	}
 }
 
-/* Fills `size` bytes with 4- and 8-byte values. */
+/* Fills `size` bytes with 4- and 8-byte values, mostly of the one kind or the other. */
 static inline void odd_bytes(uint8_t *p, size_t size)
 {
+	unsigned narrow = roll() % 2 ? 3 : 0;
+
 	for (size_t at = 0; at < size;) {
-		size_t width = at % 8 || roll() % 3 ? 4 : 8;
+		size_t width = at % 8 || roll() % 4 < narrow ? 4 : 8;
 		uint64_t v = odd_value();
 		if (width > size - at)
 			width = size - at;

@@ -26,6 +26,7 @@
 #include "wire/nvml.h"
 
 #define FRAMES	 4000 /* a round */
+#define AGAIN	 250
 #define ROUND_MS 3000
 #define LONGEST	 6000
 
@@ -34,9 +35,10 @@ static struct session session;
 static struct msg m;
 static unsigned char known[WIRE_NVML_END];
 static unsigned ops[2048], nops;
+static uint64_t home; /* the number of the context that there always is */
 static struct tally {
 	unsigned long frames, broken, made, worked;
-	unsigned char worked_op[WIRE_NVML_END];
+	unsigned char made_op[WIRE_NVML_END], worked_op[WIRE_NVML_END];
 } *tally; /* shared with the rounds */
 
 static CUresult unsupported(void)
@@ -109,37 +111,100 @@ static void list_ops(void)
 			known[op] = 1, ops[nops++] = op;
 }
 
-static void remember(enum handle_kind kind, void *real)
+static void keep(enum handle_kind kind, void *real)
 {
-	chance_remember(handles_give(session.handles, kind, real));
+	chance_keep(handles_give(session.handles, kind, real));
 }
 
-/* Something to work with: the rest comes from the calls' own answers. */
+static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .b8 g[300];\n"
+			  ".global .texref t;\n.visible .entry k(.param .u64 p, .param .u32 n)\n{ ret; }\n";
+
+static void make_code(const struct cuda_ops *o)
+{
+	CUmodule module = NULL;
+	CUfunction function = NULL;
+	CUlibrary library = NULL;
+	CUkernel kernel = NULL;
+	CUtexref texture = NULL;
+
+	if (!o->cuModuleLoadData(&module, ptx)) {
+		o->cuModuleGetFunction(&function, module, "k");
+		o->cuModuleGetTexRef(&texture, module, "t");
+	}
+	if (!o->cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0))
+		o->cuLibraryGetKernel(&kernel, library, "k");
+	keep(HANDLE_CUmodule, module);
+	keep(HANDLE_CUfunction, function);
+	keep(HANDLE_CUlibrary, library);
+	keep(HANDLE_CUkernel, kernel);
+	keep(HANDLE_CUtexref, texture);
+}
+
+static void make_graph(const struct cuda_ops *o, CUcontext ctx, CUdeviceptr p)
+{
+	CUDA_MEMSET_NODE_PARAMS set = {.dst = p, .elementSize = 1, .width = 16, .height = 1};
+	CUgraphNode first = NULL, second = NULL;
+	CUgraphExec exec = NULL;
+	CUgraph graph = NULL;
+
+	if (o->cuGraphCreate(&graph, 0))
+		return;
+	o->cuGraphAddEmptyNode(&first, graph, NULL, 0);
+	o->cuGraphAddMemsetNode(&second, graph, &first, first != NULL, &set, ctx);
+	o->cuGraphInstantiateWithFlags(&exec, graph, 0);
+	keep(HANDLE_CUgraph, graph);
+	keep(HANDLE_CUgraphNode, first);
+	keep(HANDLE_CUgraphNode, second);
+	keep(HANDLE_CUgraphExec, exec);
+}
+
+static void make_memory(const struct cuda_ops *o, CUcontext ctx)
+{
+	CUDA_ARRAY3D_DESCRIPTOR shape = {64, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+	CUmemGenericAllocationHandle block = 0;
+	CUmipmappedArray levels = NULL;
+	CUmemoryPool pool = NULL;
+	CUarray array = NULL;
+	CUdeviceptr p = 0;
+
+	o->cuArray3DCreate_v2(&array, &shape);
+	o->cuMipmappedArrayCreate(&levels, &shape, 3);
+	o->cuDeviceGetDefaultMemPool(&pool, 0);
+	o->cuMemCreate(&block, 2 << 20, &prop, 0);
+	keep(HANDLE_CUarray, array);
+	keep(HANDLE_CUmipmappedArray, levels);
+	keep(HANDLE_CUmemoryPool, pool);
+	keep(HANDLE_CUmemGenericAllocationHandle, (void *)(uintptr_t)block);
+	for (int i = 0; i < 2; i++)
+		if (!o->cuMemAlloc_v2(&p, 65536))
+			chance_keep(p);
+	make_graph(o, ctx, p);
+}
+
+/* Something to work with, made again as calls end it; more comes from the calls' own answers. */
 static void make_objects(void)
 {
 	const struct cuda_ops *o = session.ops;
 	CUcontext ctx = NULL;
 	CUstream stream = NULL;
 	CUevent event = NULL;
-	CUmemoryPool pool = NULL;
-	CUdeviceptr p = 0;
 
 	if (o->cuDevicePrimaryCtxRetain(&ctx, 0) || o->cuCtxSetCurrent(ctx))
-		abort();
+		return;
 	session.context = ctx;
-	nvml_device("null");
-	chance_remember((uintptr_t)NVML_HANDLE(0));
-	for (int i = 0; i < 4; i++)
-		remember(HANDLE_CUcontext, ctx);
-	o->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-	o->cuEventCreate(&event, 0);
-	o->cuDeviceGetDefaultMemPool(&pool, 0);
-	remember(HANDLE_CUstream, stream);
-	remember(HANDLE_CUevent, event);
-	remember(HANDLE_CUmemoryPool, pool);
-	for (int i = 0; i < 4; i++)
-		if (!o->cuMemAlloc_v2(&p, 65536))
-			chance_remember(p);
+	handles_enter(session.handles, ctx);
+	home = handles_give(session.handles, HANDLE_CUcontext, ctx);
+	for (int i = 0; i < 2; i++) {
+		o->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+		o->cuEventCreate(&event, 0);
+		keep(HANDLE_CUcontext, ctx);
+		keep(HANDLE_CUstream, stream);
+		keep(HANDLE_CUevent, event);
+	}
+	make_code(o);
+	make_memory(o, ctx);
+	chance_keep((uintptr_t)NVML_HANDLE(0));
 }
 
 static void one(void)
@@ -152,7 +217,7 @@ static void one(void)
 
 	odd_bytes(payload, size);
 	if (roll() % 4 && size >= 8)
-		memcpy(payload, &chance_seen[0], 8); /* the right context */
+		memcpy(payload, &home, 8); /* the right context */
 	if (roll() % 2 && size >= 12)
 		memcpy(payload + 8, &all, 4); /* every pointer is there */
 	for (unsigned i = 0; i < f.npieces; i++)
@@ -164,6 +229,7 @@ static void one(void)
 	call->serve(session.ops, &m);
 	tally->broken += m.broken;
 	tally->made += !m.broken && !m.error;
+	tally->made_op[op] |= !m.broken && !m.error;
 	if (!m.broken && !m.error && !m.result)
 		tally->worked++, tally->worked_op[op] = 1;
 	if (!m.broken && !m.result && m.out_used >= 16)
@@ -183,7 +249,7 @@ static void play(uint64_t seed)
 	chance_state = seed * 0x9e3779b97f4a7c15 | 1;
 	connect_session();
 	list_ops();
-	make_objects();
+	nvml_device("null");
 	if (chdir(folder))
 		abort();
 #ifndef __SANITIZE_ADDRESS__
@@ -191,8 +257,11 @@ static void play(uint64_t seed)
 #else
 	(void)memory;
 #endif
-	for (int i = 0; i < FRAMES; i++)
+	for (int i = 0; i < FRAMES; i++) {
+		if (i % AGAIN == 0)
+			make_objects();
 		one();
+	}
 	fflush(NULL);
 	_exit(0);
 }
@@ -239,10 +308,16 @@ int main(int argc, char **argv)
 	} while (time(NULL) < end);
 	if (rmdir(folder))
 		return printf("a session has written files: %s\n", folder), 1;
-	unsigned calls = 0;
-	for (unsigned op = 0; op < WIRE_NVML_END; op++)
-		calls += tally->worked_op[op];
-	printf("%u rounds, %u of them stuck; %lu frames: %lu broken, %lu calls made, %lu worked, of %u kinds\n", rounds, stuck,
-		tally->frames, tally->broken, tally->made, tally->worked, calls);
+	unsigned kinds = 0, made = 0, worked = 0;
+	serve_init();
+	for (unsigned op = 0; op < WIRE_NVML_END; op++) {
+		kinds += serve_find(op) != NULL;
+		made += tally->made_op[op];
+		worked += tally->worked_op[op];
+		if (getenv("LIST") && serve_find(op) && !tally->made_op[op])
+			printf("call %u was never made\n", op);
+	}
+	printf("%u rounds, %u of them stuck; %lu frames: %lu broken, %lu calls made, %lu worked; of %u kinds of calls %u were made and %u worked\n",
+		rounds, stuck, tally->frames, tally->broken, tally->made, tally->worked, kinds, made, worked);
 	return 0;
 }
