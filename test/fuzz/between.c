@@ -125,7 +125,7 @@ static void change(struct message *m)
 	default:
 		change_values(m->body, m->head.payload);
 	}
-	if (m->head.npieces * sizeof(struct piece) == n)
+	if (m->head.payload <= PAYLOAD && m->head.npieces * sizeof(struct piece) == n)
 		memcpy(m->body + ((m->head.payload + 7) & ~7u), pieces, n);
 }
 
@@ -191,9 +191,10 @@ static bool move_bytes(size_t size)
 	return true;
 }
 
-/* With the next number; ours: the client knows nothing of it. */
+/* With the next number; ours: the client knows nothing of it.  A head that lies has no more behind it than there is. */
 static bool send_up(struct message *m, bool ours)
 {
+	size_t size = frame_bytes(m->head.payload, m->head.npieces) - sizeof m->head;
 	uint64_t theirs = m->head.ticket;
 	bool sent;
 
@@ -204,7 +205,7 @@ static bool send_up(struct message *m, bool ours)
 	if (m->head.op < WIRE_NVML_END)
 		tally->reached[m->head.op]++;
 	sent = put(relay.server, &m->head, sizeof m->head) &&
-	       put(relay.server, m->body, frame_bytes(m->head.payload, m->head.npieces) - sizeof m->head);
+	       put(relay.server, m->body, size < sizeof m->body ? size : sizeof m->body);
 	m->head.ticket = theirs;
 	return sent;
 }
@@ -218,7 +219,7 @@ static bool send_again(const struct message *old)
 	copy = *old;
 	if (roll() % 2)
 		change(&copy);
-	if (copy.head.npieces > LINK_PIECES || tail(&copy) > sizeof junk)
+	if (copy.head.payload > PAYLOAD || copy.head.npieces > LINK_PIECES || tail(&copy) > sizeof junk)
 		return true;
 	return send_up(&copy, true) && put(relay.server, junk, tail(&copy));
 }
