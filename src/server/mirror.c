@@ -1,11 +1,12 @@
 /*
- * Managed memory that the client sees at the same address in a copy of its own: over TCP all of it, and the variables
+ * Memory that the client sees at the same address in a copy of its own: over TCP all that is managed or mapped, and the variables
  * of modules in any case, because the driver decides where they lie.  Both sides keep what they last agreed on, and
  * tell each other what has changed since: the client before it posts work, we when it has waited for some.
  *
  * Trust: a range is host memory that this client has had mapped here, or managed memory of the driver's in this process;
  * nothing else is ever read or written for it.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include "server/hostmem.h"
 #include "server/mirror.h"
@@ -19,7 +20,9 @@ struct mirror {
 	uint8_t *agreed;
 };
 
-static struct map mirrors; /* the dispatcher's */
+/* The dispatcher's; those who wait for the device compare. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map mirrors;
 
 static struct mirror *holder(uint64_t address, uint64_t size)
 {
@@ -37,7 +40,9 @@ static bool overlaps(uint64_t address, uint64_t size)
 
 static void drop(struct mirror *r)
 {
+	pthread_mutex_lock(&lock);
 	map_remove(&mirrors, &r->node);
+	pthread_mutex_unlock(&lock);
 	free(r->agreed);
 	free(r);
 }
@@ -79,7 +84,9 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 	r->node.key = a.address;
 	r->size = a.size;
 	r->variable = a.variable;
+	pthread_mutex_lock(&lock);
 	map_insert(&mirrors, &r->node);
+	pthread_mutex_unlock(&lock);
 }
 
 void serve_mirror_drop(const struct cuda_ops *ops, struct msg *m)
@@ -132,8 +139,10 @@ void serve_mirror_up(const struct cuda_ops *ops, struct msg *m)
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (msg_bad(m) || !a.size)
 		return;
+	pthread_mutex_lock(&lock); /* or it would look like the device's doing */
 	memcpy((void *)(uintptr_t)a.address, bytes, a.size);
 	memcpy(r->agreed + (a.address - r->node.key), bytes, a.size);
+	pthread_mutex_unlock(&lock);
 }
 
 /* As many runs as fit; false: there are more. */
@@ -173,12 +182,33 @@ void serve_mirror_down(const struct cuda_ops *ops, struct msg *m)
 	uint8_t *out = msg_out(m, true, sizeof head + WIRE_MIRROR_BYTES);
 	if (msg_bad(m))
 		return;
+	pthread_mutex_lock(&lock);
 	r = holder(head.cursor, 1);
 	if (!r)
 		r = (struct mirror *)map_above(&mirrors, head.cursor);
 	for (; r && all; r = (struct mirror *)map_above(&mirrors, head.cursor))
 		all = put_runs(r, &head.cursor, out + sizeof head, &used, &head.runs);
+	pthread_mutex_unlock(&lock);
 	head.more = !all;
 	memcpy(out, &head, sizeof head);
 	m->out_used = out - m->out + sizeof head + used;
+}
+
+/* Everybody who is told something is told of this first; nobody is told twice of the same. */
+void mirrors_tell(struct session *s)
+{
+	static uint32_t times;
+	struct map_node *n;
+	bool changed = false;
+
+	if (link_peer(s->link)->local)
+		return;
+	pthread_mutex_lock(&lock);
+	for (uint64_t at = 0; !changed && (n = map_above(&mirrors, at)); at = n->key + 1) {
+		struct mirror *r = (struct mirror *)n;
+		changed = memcmp((const void *)(uintptr_t)n->key, r->agreed, r->size) != 0;
+	}
+	if (changed)
+		word_set(s->link, WIRE_MIRROR_WORD, ++times, NULL, 0);
+	pthread_mutex_unlock(&lock);
 }

@@ -1,6 +1,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include "server/code.h"
+#include "server/mirror.h"
 #include "server/wait.h"
 
 struct item {
@@ -105,6 +106,7 @@ static void wait_for(struct session *s, struct item *i)
 	if (r && !gone)
 		session_late_in(s, i->ctx, i->life, r);
 	events_flush(s);
+	mirrors_tell(s);
 	word_raise(s->link, i->word, i->value, &i->piece, i->has_piece); /* the device may have written it, and gone on */
 	if (i->event)
 		ops->cuEventDestroy_v2(i->event);

@@ -47,6 +47,7 @@ void call_open(struct link *link)
 
 	word_alloc(link, &word, &value); /* the first one is WIRE_LATE_WORD: nobody else gets it */
 	nowhere.seen = value;
+	word_alloc(link, &word, &value); /* and WIRE_MIRROR_WORD */
 	pthread_once(&once, make_key);
 	the_link = link;
 	link_now = link_state(link);

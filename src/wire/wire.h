@@ -40,6 +40,7 @@ struct wire_reply {
  * number that grows.
  */
 #define WIRE_LATE_WORD	    0
+#define WIRE_MIRROR_WORD    1 /* over TCP, grows when mirrored memory has changed: told before what was waited for */
 #define WIRE_LATE(n, result) ((uint32_t)(n) << 16 | (uint16_t)(result))
 
 /* Calls that are ours and not CUDA's, numbered where api/cuda.api will not go. */

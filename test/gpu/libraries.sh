@@ -11,6 +11,8 @@ out=$(mktemp -d) || exit 1
 server=
 trap '[ -z "$server" ] || kill $server 2>/dev/null; rm -rf "$out"' EXIT
 failed=0
+# XLA and cuDNN choose by timing, and what they choose rounds as it does: here they do not choose.
+export XLA_FLAGS=--xla_gpu_autotune_level=0
 export TRITON_CACHE_DIR="$out/triton" CUPY_CACHE_DIR="$out/cupy" PYTHONDONTWRITEBYTECODE=1
 
 serve() { # address
@@ -27,6 +29,7 @@ compute() { # what, where, command to run it by...
 	shift 2
 	case $what in
 	toolkit) "$@" "$out/libraries" >"$out/$where.$what" 2>&1 ;;
+	prints) "$@" stdbuf -o0 "$out/prints" >"$out/$where.$what" 2>&1 ;;
 	*) timeout 150 "$@" python3 "$here/libraries.py" "$what" >"$out/$where.$what" 2>"$out/$where.$what.err" ;;
 	esac || { [ ! -s "$out/$where.$what.err" ] || tail -n 5 "$out/$where.$what.err"; return 1; }
 }
@@ -46,6 +49,7 @@ PYTHON
 fi
 programs=
 nvcc -O1 -std=c++17 -arch=native -o "$out/libraries" "$here/libraries.cu" $libraries && programs=toolkit || failed=1
+nvcc -O1 -std=c++17 -arch=native -o "$out/prints" "$here/prints.cu" && programs="$programs prints" || failed=1
 for what in torch cupy triton jax; do
 	python3 -c "import $what" 2>/dev/null && programs="$programs $what" || echo "skip  $what is not installed"
 done

@@ -21,7 +21,6 @@ static const CUdevice_attribute never[] = {
 
 /* On another machine there is no memory that both see, and no descriptor to send. */
 static const CUdevice_attribute not_far[] = {
-	CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY,
 	CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
 	CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST,
 	CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,

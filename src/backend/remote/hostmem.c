@@ -8,6 +8,13 @@
 #include "util/machine.h"
 
 #define PAGE	    (2ull << 20) /* so that the kernel may use large pages */
+/*
+ * Over TCP the device cannot reach memory of ours: what it may use itself is in both places (mirror.c).  That is
+ * memory which was asked for so; and because CUDA lets kernels use any pinned memory, a little of what was not.
+ */
+#define LITTLE	     4096u
+#define LITTLE_IN_ALL (256u << 10)
+
 #define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 
 struct host {
@@ -16,6 +23,7 @@ struct host {
 	uint64_t pages; /* where its pages start */
 	size_t mapped;
 	bool mirrored; /* the server has a copy of its own: mirror.c */
+	bool little;   /* without having been asked */
 };
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the map */
@@ -25,6 +33,7 @@ static uint64_t window_size;	 /* set before */
 static bool tried;
 static struct map hosts;
 static _Atomic(unsigned) outside; /* how many lie outside the window */
+static size_t little;		  /* mirrored, though nobody asked; `making` held */
 
 /* ---- the window ---- */
 
@@ -173,29 +182,44 @@ static CUresult map_mirrored(struct host *h)
 	r = call_sync(WIRE_HOST_MAP, &(struct wire_host){.address = at, .size = h->mapped}, sizeof(struct wire_host), NULL, 0,
 		NULL, 0);
 	if (!r) {
-		r = mirror_add(at, h->mapped, h->info.flags == CU_MEM_ATTACH_HOST);
+		r = mirror_add(at, h->mapped, h->info.kind == HOST_PINNED || h->info.flags == CU_MEM_ATTACH_HOST);
 		if (r)
 			hostmem_unshare(at);
 	}
 	if (r)
 		close_up(at, h->mapped);
+	if (r)
+		return r;
 	h->node.key = h->info.base = h->pages = at;
 	h->info.shared = true;
 	h->mirrored = true;
-	return r;
+	return CUDA_SUCCESS;
 }
 
 static CUresult map_plain(struct host *h)
 {
-	void *p;
+	void *p = mmap(NULL, h->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (h->info.flags & CU_MEMHOSTALLOC_DEVICEMAP)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	p = mmap(NULL, h->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	h->node.key = h->info.base = h->pages = (uintptr_t)p;
 	return CUDA_SUCCESS;
+}
+
+/* Over TCP. */
+static CUresult map_far(struct host *h)
+{
+	bool asked = h->info.kind == HOST_MANAGED || h->info.flags & CU_MEMHOSTALLOC_DEVICEMAP;
+	CUresult r;
+
+	if (!asked && (h->mapped > LITTLE || little + h->mapped > LITTLE_IN_ALL))
+		return map_plain(h);
+	r = open_window() ? map_mirrored(h) : CUDA_ERROR_NOT_SUPPORTED;
+	if (!asked && r)
+		return map_plain(h);
+	h->little = !asked;
+	little += asked ? 0 : h->mapped;
+	return r;
 }
 
 static CUresult allocate(size_t size, unsigned flags, enum host_kind kind, uint64_t *out)
@@ -215,10 +239,10 @@ static CUresult allocate(size_t size, unsigned flags, enum host_kind kind, uint6
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	h->mapped = (size + 4095) & ~(size_t)4095;
 	pthread_mutex_lock(&making);
-	if (!remote.local && kind == HOST_MANAGED)
-		r = open_window() ? map_mirrored(h) : CUDA_ERROR_NOT_SUPPORTED;
+	if (!remote.local)
+		r = map_far(h);
 	else
-		r = remote.local && open_window() ? map_shared(h) : map_plain(h);
+		r = open_window() ? map_shared(h) : map_plain(h);
 	if (r == CUDA_SUCCESS && link_error(call_link(), NULL)) /* no device, no memory for it */
 		r = call_lost();
 	if (!r) {
@@ -339,6 +363,8 @@ static CUresult release(uint64_t address, enum host_kind kind)
 	r = take(address, kind, &h);
 	if (h && h->mirrored)
 		mirror_remove(h->pages);
+	if (h && h->little)
+		little -= h->mapped;
 	if (h && h->info.shared) {
 		r = hostmem_unshare(h->pages);
 		close_up(h->pages, h->mapped);

@@ -39,7 +39,7 @@ CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t map
 /* Where the pages are; CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED. */
 CUresult hostmem_leave(uint64_t address, uint64_t *pages, size_t *mapped);
 
-/* ---- mirror.c: managed memory that is in two places ---- */
+/* ---- mirror.c: memory that is in two places ---- */
 
 /* Host memory that the server has at the same address; at_any_time: it may be written while the device is at work. */
 CUresult mirror_add(uint64_t address, size_t size, bool at_any_time);

@@ -1,5 +1,6 @@
 /*
- * Managed memory where client and server cannot see the same pages: over TCP, and the variables of modules.  Each has
+ * Managed memory, and pinned memory that the device may use itself, where client and server cannot see the same pages:
+ * over TCP, and the variables of modules.  Each has
  * a copy at the same address, and both know what they last agreed on:
  *
  *	before work is posted		what has changed here goes up
@@ -24,8 +25,9 @@ struct mirror {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map mirrors, pages; /* pages that we have put where a variable is */
-static bool host_wrote;		  /* or may have, since we last compared */
+static _Atomic(bool) host_wrote;  /* or may have, since we last compared */
 static bool always;		  /* some of it may be written at any time */
+static _Atomic(uint32_t) seen;	  /* of WIRE_MIRROR_WORD */
 static _Atomic(bool) device_wrote;
 
 struct page {
@@ -65,10 +67,9 @@ static void push_all(void)
 	struct map_node *n;
 
 	pthread_mutex_lock(&lock);
-	if (host_wrote || always)
+	if (atomic_exchange(&host_wrote, false) || always)
 		for (uint64_t at = 0; (n = map_above(&mirrors, at)); at = n->key + 1)
 			push((struct mirror *)n);
-	host_wrote = false;
 	device_wrote = true;
 	pthread_mutex_unlock(&lock);
 }
@@ -113,17 +114,35 @@ static CUresult pull_locked(void)
 			r = call_lost();
 		free(rest);
 	}
-	host_wrote = true;
 	return r;
 }
 
+/*
+ * Over TCP the server has compared before it told us what we waited for, so there is something to fetch if and only if
+ * it says so.  On one machine the device tells us itself, and we have to ask.
+ */
+static bool changed(uint32_t *now)
+{
+	*now = __atomic_load_n(word_address(call_link(), WIRE_MIRROR_WORD), __ATOMIC_ACQUIRE);
+	return remote.local ? atomic_load(&device_wrote) : *now != atomic_load(&seen);
+}
+
+/* Another thread's fetching may have come too early for us: nothing is settled before the lock is ours. */
 void mirror_pull(void)
 {
+	uint32_t now;
+
 	if (!atomic_load_explicit(&device_wrote, memory_order_relaxed))
 		return;
+	host_wrote = true; /* from now on it may */
+	if (!changed(&now))
+		return;
 	pthread_mutex_lock(&lock);
-	if (atomic_exchange(&device_wrote, false))
+	if (changed(&now)) {
 		pull_locked();
+		seen = now;
+		device_wrote = !remote.local;
+	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -149,6 +168,7 @@ static CUresult add(uint64_t address, size_t size, bool variable)
 	}
 	map_insert(&mirrors, &m->node);
 	call_before_work = push_all;
+	host_wrote = true;
 	return pull_locked(); /* a variable has a value from the start */
 }
 
