@@ -50,6 +50,19 @@ static bool is_ordered(const struct xinst *x)
 
 /* ---- loads and stores ------------------------------------------------------------------------------- */
 
+/* Plain accesses of one element: name_shared, name_global. */
+#define QUICK(name, space, M, registers)                                                                     \
+	static void name##_##space(struct warp *w, const struct xinst *x)                                    \
+	{                                                                                                    \
+		uint64_t at = 0;                                                                             \
+		enum how how = quick_##space(w, x, sizeof(M), &at);                                          \
+                                                                                                             \
+		if (how != TABLE)                                                                            \
+			name##_quick(w, how, at, registers, 1);                                              \
+		else                                                                                         \
+			name(w, x);                                                                          \
+	}
+
 /*
  * M: the type in memory, D: the slot's element.  name is good for all; name_shared and name_global for plain
  * accesses of one element.  An ordered load is an acquire: on our hosts it costs nothing, and it is what a
@@ -127,31 +140,13 @@ static bool is_ordered(const struct xinst *x)
 				name##_element(w, x, &p, d, e);                                              \
 		}                                                                                            \
 	}                                                                                                    \
-	static void name##_shared(struct warp *w, const struct xinst *x)                                     \
-	{                                                                                                    \
-		uint64_t at = 0;                                                                             \
-		enum how how = quick_shared(w, x, sizeof(M), &at);                                           \
-                                                                                                             \
-		if (how != TABLE)                                                                            \
-			name##_quick(w, how, at, DST(w, x, D), 1);                                           \
-		else                                                                                         \
-			name(w, x);                                                                          \
-	}                                                                                                    \
+	QUICK(name, shared, M, DST(w, x, D))                                                                 \
 	static void name##_spin(struct warp *w, const struct xinst *x)                                       \
 	{                                                                                                    \
 		warp_spin(w);                                                                                \
 		name##_shared(w, x);                                                                         \
 	}                                                                                                    \
-	static void name##_global(struct warp *w, const struct xinst *x)                                     \
-	{                                                                                                    \
-		uint64_t at = 0;                                                                             \
-		enum how how = quick_global(w, x, sizeof(M), &at);                                           \
-                                                                                                             \
-		if (how != TABLE)                                                                            \
-			name##_quick(w, how, at, DST(w, x, D), 1);                                           \
-		else                                                                                         \
-			name(w, x);                                                                          \
-	}
+	QUICK(name, global, M, DST(w, x, D))
 
 LOAD(ld_u8_16, uint8_t, uint16_t)
 LOAD(ld_u8_32, uint8_t, uint32_t)
@@ -256,26 +251,8 @@ static void ld_128(struct warp *w, const struct xinst *x)
 				name##_element(w, x, &p, v, e);                                              \
 		}                                                                                            \
 	}                                                                                                    \
-	static void name##_shared(struct warp *w, const struct xinst *x)                                     \
-	{                                                                                                    \
-		uint64_t at = 0;                                                                             \
-		enum how how = quick_shared(w, x, sizeof(M), &at);                                           \
-                                                                                                             \
-		if (how != TABLE)                                                                            \
-			name##_quick(w, how, at, SRC(w, x, 1, S), 1);                                        \
-		else                                                                                         \
-			name(w, x);                                                                          \
-	}                                                                                                    \
-	static void name##_global(struct warp *w, const struct xinst *x)                                     \
-	{                                                                                                    \
-		uint64_t at = 0;                                                                             \
-		enum how how = quick_global(w, x, sizeof(M), &at);                                           \
-                                                                                                             \
-		if (how != TABLE)                                                                            \
-			name##_quick(w, how, at, SRC(w, x, 1, S), 1);                                        \
-		else                                                                                         \
-			name(w, x);                                                                          \
-	}
+	QUICK(name, shared, M, SRC(w, x, 1, S))                                                              \
+	QUICK(name, global, M, SRC(w, x, 1, S))
 
 STORE(st_8_16, uint8_t, uint16_t)
 STORE(st_8_32, uint8_t, uint32_t)
