@@ -38,6 +38,7 @@ static void look_up(void *library)
 	LOOK(nvmlInit_v2), LOOK(nvmlInternalGetExportTable), LOOK(nvmlDeviceGetHandleByIndex_v2);
 	LOOK(nvmlDeviceGetPciInfo_v3), LOOK(nvmlDeviceGetEnforcedPowerLimit), LOOK(nvmlDeviceGetDriverModel_v2);
 	LOOK(nvmlDeviceGetGpuOperationMode), LOOK(nvmlDeviceValidateInforom), LOOK(nvmlDeviceGetAccountingPids);
+	LOOK(nvmlDeviceGetSupportedGraphicsClocks);
 }
 
 static bool open_table(void)
@@ -145,6 +146,25 @@ static void check_served(void)
 	CHECK_EQ(value, 0);
 }
 
+/* The longest list that it makes room for; and the longest that there may be room for. */
+static void check_long_list(void)
+{
+	static unsigned clocks[65536];
+
+	for (unsigned n = 0, room = 0; room <= 65536; room = room ? room * 2 : 1) {
+		n = room;
+		memset(clocks, 0xee, sizeof clocks);
+		nvmlReturn_t r = f.nvmlDeviceGetSupportedGraphicsClocks(d, 3201, &n, room ? clocks : NULL);
+		if (room <= 2048)
+			CHECK_EQ(r, room < 110 ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS);
+		if (r == NVML_SUCCESS)
+			CHECK(n == 110 && clocks[0] == 1980 && clocks[109] == 345);
+		else
+			CHECK(r == NVML_ERROR_INSUFFICIENT_SIZE || r == NVML_ERROR_INVALID_ARGUMENT);
+	}
+	CHECK_EQ(f.nvmlDeviceValidateInforom(d), 0); /* and it goes on */
+}
+
 int main(int argc, char **argv)
 {
 	bool served = argc > 1 && !strcmp(argv[1], "served");
@@ -165,7 +185,7 @@ int main(int argc, char **argv)
 	check_identity();
 	check_processes(list);
 	if (served)
-		check_served();
+		check_served(), check_long_list();
 	else
 		check_hidden();
 	for (unsigned i = 1; i < word[0] / sizeof *word; i++) {

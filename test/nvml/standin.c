@@ -91,3 +91,16 @@ nvmlReturn_t nvmlDeviceGetAccountingMode(nvmlDevice_t device, nvmlEnableState_t 
 	*mode = 0;
 	return NVML_SUCCESS;
 }
+
+/* There are 110: those that do not fit are counted. */
+nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned memory, unsigned *count, unsigned *clocks)
+{
+	unsigned room = count ? *count : 0;
+
+	if (!device || memory != 3201 || !count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (unsigned i = 0; i < 110 && i < room; i++)
+		clocks[i] = 1980 - 15 * i;
+	*count = 110;
+	return room < 110 ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
