@@ -8,8 +8,7 @@ out=$build/ctest.out
 GANGWAY_USAGE=${GANGWAY_USAGE:-0}
 export GANGWAY_USAGE
 {
-	# On a busy machine a test may run out of time: it has three tries, and each failed one is in the log.
-	ctest --test-dir "$build" --output-on-failure --repeat until-pass:3 -j"$(nproc)" "$@"
+	ctest --test-dir "$build" --output-on-failure -j"$(nproc)" "$@"
 	echo $? >"$build/ctest.status"
 } 2>&1 | tee "$out"
 
@@ -26,9 +25,8 @@ awk '
 		if (n) print "\nSkipped, and why:"
 		for (i = 1; i <= n; i++) print "  " order[i] ":" names[order[i]]
 	}' "$out" "$build/Testing/Temporary/LastTest.log" | fold -s -w 110
-# A test that failed and then passed is a defect, too: of the test, or of what it tests.
-again=$(sed -n 's/.*Test *#[0-9]*: \([^ ]*\) \.*\*\*\*\(Failed\|Timeout\|Exception\).*/\1/p' "$out" | sort -u)
-[ -z "$again" ] || { echo; echo "Failed at least once:"; echo "$again" | sed 's/^/  /'; }
+failed=$(sed -n 's/.*Test *#[0-9]*: \([^ ]*\) \.*\*\*\*\(Failed\|Timeout\|Exception\).*/\1/p' "$out" | sort -u)
+[ -z "$failed" ] || { echo; echo "Failed:"; echo "$failed" | sed 's/^/  /'; }
 echo
 grep -E '^[0-9]+% tests passed|^Total Test time' "$out"
 exit "$(cat "$build/ctest.status")"
