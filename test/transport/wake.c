@@ -67,7 +67,7 @@ static int serve(struct link *l)
 		} else if (f.op == QUIET) {
 			before = cpu_ms();
 			CHECK_EQ(link_next(l, &f, 300), -ETIMEDOUT);
-			CHECK(cpu_ms() - before < 10);
+			CHECK(cpu_ms() - before < 50); /* spinning would cost all of it */
 		}
 	}
 	CHECK_EQ(err, 0);
@@ -217,7 +217,7 @@ static void idle(void)
 	usleep(20000);
 	before = cpu_ms();
 	CHECK_EQ(lane_wait_reply(lane, &f, 200), -ETIMEDOUT);
-	CHECK(cpu_ms() - before < 10);
+	CHECK(cpu_ms() - before < 50); /* spinning would cost all of it */
 	usleep(150000);
 	publish(lane, END, NULL, 0, 8);
 }
