@@ -16,7 +16,7 @@ fds=$(($(count "$server") + 2))
 
 pids=
 for i in $(seq "$CLIENTS"); do
-	timeout 60 "$client" once >"$dir/c$i" 2>&1 &
+	timeout 200 "$client" once >"$dir/c$i" 2>&1 &
 	pids="$pids $!"
 done
 for p in $pids; do
@@ -53,7 +53,7 @@ n=0 before=$(date +%s)
 while [ $n -lt "$CONNECTS" ]; do
 	pids=
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
-		timeout 60 "$client" init </dev/null >"$dir/i$i" 2>&1 &
+		timeout 200 "$client" init </dev/null >"$dir/i$i" 2>&1 &
 		pids="$pids $!"
 	done
 	wait $pids || fail "connecting fails"
