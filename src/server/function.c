@@ -36,6 +36,10 @@ void serve_function(const struct cuda_ops *ops, struct msg *m)
 	msg_result(m, resolve(ops, m, id, &f));
 	if (m->result)
 		return;
+	/* Every function has the first one; without it there is none, its module having gone. */
+	msg_result(m, ops->cuFuncGetAttribute(&head.attribute[0], 0, f));
+	if (m->result)
+		return;
 	layout(ops, f, &head, (struct wire_param *)(out + sizeof head));
 	for (int a = 0; a < WIRE_FUNC_ATTRS; a++)
 		head.known[a] = ops->cuFuncGetAttribute(&head.attribute[a], a, f) == CUDA_SUCCESS;

@@ -232,8 +232,7 @@ CUresult call_post(unsigned op, const void *args, size_t size, const struct wire
 		return call_lost();
 	pack_put(room, args, size, in, nin);
 	CUresult r = call_send(lane, op, all, NULL, 0);
-	call_posted();
-	return r;
+	return call_posted() || r ? r : call_flush();
 }
 
 CUresult call_sync(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,

@@ -36,7 +36,7 @@ struct lane *call_lane(void);
  */
 uint64_t call_stream(CUstream stream, bool work);
 /* It is in the ring now: counted after that, so that nobody believes to have waited for what was not yet there. */
-void call_posted(void);
+bool call_posted(void); /* false: in a stream that is none, which is told at once */
 
 /* Called before work is posted, if somebody wants to know; it may post itself (backend/remote/mirror.c). */
 extern void (*call_before_work)(void);

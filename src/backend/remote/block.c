@@ -38,20 +38,24 @@ static bool shape(struct wire_side *s, const struct block *b)
 	return b->depth == 1 || (s->height >= b->height && s->height - b->height >= s->y);
 }
 
-static CUresult linear(struct wire_side *s, const struct block *b, bool host)
+static CUresult linear(struct wire_side *s, struct block *b, bool host)
 {
+	enum known k = KNOWN_GOOD;
 	uint64_t from, size;
 
 	if (!s->what || !shape(s, b) || !extent(s, b, &from, &size))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (hostmem_shared((void *)(uintptr_t)from, size))
+	if (hostmem_shared((void *)(uintptr_t)from, size)) {
 		s->kind = WIRE_SIDE_SHARED;
-	else
+	} else {
 		s->kind = host ? SIDE_PAGEABLE : WIRE_SIDE_DEVICE;
-	return CUDA_SUCCESS;
+		k = host ? KNOWN_GOOD : memory_known(from, size, s == &b->dst);
+	}
+	b->unknown |= k == UNKNOWN;
+	return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult side(struct wire_side *s, const struct block *b, CUmemorytype type, const void *host, CUdeviceptr device,
+static CUresult side(struct wire_side *s, struct block *b, CUmemorytype type, const void *host, CUdeviceptr device,
 	CUarray array)
 {
 	switch (type) {
@@ -67,6 +71,7 @@ static CUresult side(struct wire_side *s, const struct block *b, CUmemorytype ty
 	case CU_MEMORYTYPE_ARRAY:
 		s->what = (uintptr_t)array;
 		s->kind = WIRE_SIDE_ARRAY;
+		b->unknown = true; /* how large it is */
 		return array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -254,12 +259,6 @@ static bool ours(const struct wire_side *s)
 	return s->kind == SIDE_PAGEABLE || s->kind == WIRE_SIDE_SHARED;
 }
 
-/* Only the server knows how large an array is: whoever waits is told now. */
-static bool unsure(const struct block *b)
-{
-	return b->src.kind == WIRE_SIDE_ARRAY || b->dst.kind == WIRE_SIDE_ARRAY;
-}
-
 static CUresult run(const struct block *b, struct stream *s, bool wait)
 {
 	bool from = b->src.kind == SIDE_PAGEABLE, to = b->dst.kind == SIDE_PAGEABLE;
@@ -271,10 +270,10 @@ static CUresult run(const struct block *b, struct stream *s, bool wait)
 		return by_parts(b, s, part_down);
 	if (from) {
 		r = by_parts(b, s, part_up);
-		return r || !wait || !unsure(b) ? r : call_flush();
+		return r || !b->unknown ? r : call_flush();
 	}
 	r = straight(b, s);
-	if (!r && wait && unsure(b))
+	if (!r && b->unknown)
 		r = call_flush();
 	if (!r && wait && (ours(&b->src) || ours(&b->dst)))
 		r = stream_settle(s);

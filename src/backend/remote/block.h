@@ -14,6 +14,7 @@ struct block {
 	struct wire_side src, dst;
 	size_t width, height, depth;
 	bool peer;
+	bool unknown; /* whether it lies where there is memory: the server has to say, as in memory_known */
 };
 
 /* A part of a block that fits into a piece. */

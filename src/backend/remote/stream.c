@@ -214,23 +214,30 @@ struct stream *stream_find(CUstream handle, CUresult *why)
 }
 
 static __thread struct stream *posting;
+static __thread bool posting_nowhere;
 
-/* A handle that is nobody's goes over as it is: the server says so. */
+/* A handle that is nobody's goes over as it is: the server says so, and is asked. */
 uint64_t call_stream(CUstream handle, bool work)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
 
-	if (work)
+	if (work) {
 		posting = s;
+		posting_nowhere = !s;
+	}
 	return s ? s->id : (uintptr_t)handle;
 }
 
-void call_posted(void)
+bool call_posted(void)
 {
+	bool nowhere = posting_nowhere;
+
 	if (posting)
 		stream_posted(posting);
 	posting = NULL;
+	posting_nowhere = false;
+	return !nowhere;
 }
 
 /* What a device makes of a priority that it does not have. */
