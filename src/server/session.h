@@ -32,6 +32,7 @@ struct session {
 	CUcontext context; /* current in the dispatcher */
 	uint64_t words;		/* where the device sees the link's words; 0: it does not */
 	struct waiters *waiters;
+	unsigned look_us; /* how long they look at a device before they sleep; 0: it wakes them at once */
 	struct images *images; /* what the client has sent: images.c */
 	_Atomic(struct events *) events; /* where the client listens: events.c; NULL: it does not */
 	bool freed; /* to a pool: it gives back what it need not keep when somebody waits by a call */

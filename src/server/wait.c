@@ -1,8 +1,10 @@
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 #include "server/code.h"
 #include "server/mirror.h"
 #include "server/wait.h"
+#include "transport/wait.h"
 
 struct item {
 	struct item *next;
@@ -91,6 +93,25 @@ static void told(struct waiters *w, uint32_t word)
 	pthread_mutex_unlock(&w->lock);
 }
 
+#define LOOK_NS 20000000 /* so long it is worth looking now and then */
+
+/*
+ * A driver that sleeps until the device interrupts it wakes up a tenth of a millisecond late or more.  So we look
+ * for a while, then ever more seldom, at a cost that never shows beside what was waited for, and then we sleep.
+ */
+static CUresult wait_event(const struct session *s, CUevent event)
+{
+	uint64_t start = wait_now(), passed = 0;
+	CUresult r = CUDA_ERROR_NOT_READY;
+
+	while (s->look_us && passed < LOOK_NS && (r = s->ops->cuEventQuery(event)) == CUDA_ERROR_NOT_READY) {
+		if (passed > s->look_us * 1000ull)
+			nanosleep(&(struct timespec){.tv_nsec = (long)passed / 32}, NULL);
+		passed = wait_now() - start;
+	}
+	return r == CUDA_ERROR_NOT_READY ? s->ops->cuEventSynchronize(event) : r;
+}
+
 /*
  * What went wrong on the device shows here first: the client learns it before it is let go.  A context that
  * the client has destroyed meanwhile is nothing to tell it of.
@@ -102,7 +123,7 @@ static void wait_for(struct session *s, struct item *i)
 	bool gone = r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 
 	if (!r)
-		r = ops->cuEventSynchronize(i->event);
+		r = wait_event(s, i->event);
 	if (r && !gone)
 		session_late_in(s, i->ctx, i->life, r);
 	events_flush(s);

@@ -121,14 +121,14 @@ static void warm_up(const struct cuda_ops *ops)
 		ops->cuCtxSetCurrent(ctx);
 }
 
-static void serve(int client, const struct cuda_ops *ops, unsigned spin_us, struct stats *stats)
+static void serve(int client, const struct cuda_ops *ops, const struct server_config *set, struct stats *stats)
 {
 	struct link_config config = link_defaults(true);
 	uint64_t start = pool_now();
 	char error[LINK_ERROR_TEXT];
-	struct session s = {.ops = ops};
+	struct session s = {.ops = ops, .look_us = strcmp(set->device, "nvidia") ? 0 : set->spin_us};
 
-	config.spin_us = spin_us;
+	config.spin_us = set->spin_us;
 	config.build = note_build;
 	config.protocol = wire_protocol();
 	char from[USAGE_TEXT];
@@ -218,6 +218,6 @@ _Noreturn void worker_main(int parent, const struct server_config *config, struc
 		refuse(client, why);
 		_exit(0);
 	}
-	serve(client, ops, config->spin_us, stats);
+	serve(client, ops, config, stats);
 	_exit(0); /* whatever the client did, we have not failed: any other status is a fault of ours */
 }

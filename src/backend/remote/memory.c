@@ -206,7 +206,7 @@ CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 	CUresult r = dptr ? capture_unsafe() : CUDA_SUCCESS;
 
 	if (!dptr || r)
-		return r;
+		return r ? r : call_sticks();
 	if (memory_of_graph(dptr)) { /* which may have freed it */
 		r = call_cuMemFree_v2(dptr);
 		return r ? r : call_flush();
