@@ -22,6 +22,7 @@ static nvmlReturn_t failed;
 static unsigned ndevices;
 static nvmlDevice_t devices[WIRE_NVML_DEVICES_MAX], parts[PARTS];
 static unsigned nparts;
+static struct wire_nvml_devices identity; /* of these devices: never changes */
 
 void nvml_device(const char *device)
 {
@@ -72,6 +73,19 @@ static nvmlReturn_t open_vendor(const struct cuda_ops *ops)
 	return r;
 }
 
+static nvmlReturn_t describe(void)
+{
+	memset(&identity, 0, sizeof identity);
+	identity.count = ndevices;
+	for (unsigned i = 0; i < ndevices; i++) {
+		struct wire_nvml_device *d = &identity.device[i];
+		table.nvmlDeviceGetName(devices[i], d->name, sizeof d->name);
+		table.nvmlDeviceGetUUID(devices[i], d->uuid, sizeof d->uuid);
+		table.nvmlDeviceGetPciInfo_v3(devices[i], &d->pci);
+	}
+	return table.nvmlSystemGetDriverVersion(identity.driver, sizeof identity.driver);
+}
+
 static nvmlReturn_t open_once(const struct cuda_ops *ops)
 {
 	if (opened)
@@ -79,6 +93,8 @@ static nvmlReturn_t open_once(const struct cuda_ops *ops)
 	opened = true;
 	failed = strcmp(kind, "nvidia") ? open_machine() : open_vendor(ops);
 	slots_fill(&table, (slot_fn)unsupported, nvml_OP_COUNT);
+	if (!failed)
+		failed = describe();
 	return failed;
 }
 
@@ -185,23 +201,12 @@ static void *inout_sized(struct msg *m, bool present, size_t ours)
 
 /* ---- our own ---- */
 
-static void describe(nvmlDevice_t real, struct wire_nvml_device *d)
-{
-	table.nvmlDeviceGetName(real, d->name, sizeof d->name);
-	table.nvmlDeviceGetUUID(real, d->uuid, sizeof d->uuid);
-	table.nvmlDeviceGetPciInfo_v3(real, &d->pci);
-}
-
 static void serve_devices_of(struct msg *m)
 {
 	struct wire_nvml_devices *all = msg_out(m, true, sizeof *all);
 
-	if (!all)
-		return;
-	all->count = ndevices;
-	m->value = table.nvmlSystemGetDriverVersion(all->driver, sizeof all->driver);
-	for (unsigned i = 0; i < ndevices; i++)
-		describe(devices[i], &all->device[i]);
+	if (all)
+		*all = identity;
 }
 
 static void serve_processes(struct msg *m)

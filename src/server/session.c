@@ -6,6 +6,7 @@
 #include "server/wait.h"
 #include "transport/wait.h"
 #include "util/order.h"
+#include "wire/nvml.h"
 
 static void note_context(struct session *s, CUcontext context)
 {
@@ -182,9 +183,21 @@ int session_start(struct session *s)
 	if (!s->handles || !s->waiters)
 		return -ENOMEM;
 	note_current(s);
-	session_share(s);
 	serve_init();
 	return 0;
+}
+
+/* Sharing memory with the device takes milliseconds, which a client that only asks about it need not wait for. */
+static int run_first(struct session *s, struct msg *m)
+{
+	struct frame f;
+	int r = link_next(s->link, &f, -1);
+
+	if (r)
+		return r;
+	if (f.op < WIRE_NVML)
+		session_share(s);
+	return serve_one(s, m, &f);
 }
 
 int session_run(struct session *s)
@@ -194,12 +207,15 @@ int session_run(struct session *s)
 	struct frame f;
 	int r;
 
-	do {
+	do
+		r = run_first(s, &m);
+	while (r == -EINTR);
+	while (!r || r == -EINTR) {
 		if (s->events && !pump && !link_peer(s->link)->local && !(pump = pump_create(s->link)))
 			return -ENOMEM;
 		r = pump ? pump_next(pump, &f) : link_next(s->link, &f, -1);
 		if (!r)
 			r = serve_one(s, &m, &f);
-	} while (!r || r == -EINTR);
+	}
 	return r == -EPIPE ? 0 : r;
 }
