@@ -124,11 +124,11 @@ CUresult call_sticks(void)
 }
 
 _Atomic(bool) call_held;
-void (*call_release)(struct lane *lane);
+void (*_Atomic call_release)(struct lane *lane);
 
 void *call_reserve(struct lane *lane, size_t size)
 {
-	if (__builtin_expect(atomic_load_explicit(&call_held, memory_order_relaxed), 0) && lane)
+	if (__builtin_expect(atomic_load_explicit(&call_held, memory_order_acquire), 0) && lane)
 		call_release(lane);
 	return call_reserve_now(lane, size);
 }

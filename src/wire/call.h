@@ -72,7 +72,7 @@ uint64_t call_sent(void);
  * function (backend/remote/ordered.c).  It clears call_held when it has.
  */
 extern _Atomic(bool) call_held;
-extern void (*call_release)(struct lane *lane);
+extern void (*_Atomic call_release)(struct lane *lane);
 
 /* As call_send, and waits: the answer's result; *reply is valid until call_done. */
 CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces,
