@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "backend/remote/code.h"
 
-#define SOME   (256u << 10) /* chunks of copies that one thread makes: the device starts early */
+#define SOME   (256u << 10) /* chunks of copies that one thread makes: the device starts early; so does a network */
 #define MUCH   (2u << 20)   /* from here on several threads, with chunks of */
 #define CHUNK  (1u << 20)
 #define AHEAD  8	    /* chunks that the device may be ahead of us, on the way down */
@@ -69,7 +69,7 @@ static CUresult chunk_up(struct copy_job *j, unsigned index)
 
 static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
 {
-	struct up u = {.dst = dst, .src = src, .size = size, .chunk = size < MUCH ? SOME : CHUNK, .s = s};
+	struct up u = {.dst = dst, .src = src, .size = size, .chunk = size < MUCH || !remote.local ? SOME : CHUNK, .s = s};
 	CUresult r = CUDA_SUCCESS;
 
 	u.job.chunk = chunk_up;

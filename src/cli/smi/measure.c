@@ -12,8 +12,9 @@ nvmlReturn_t value_memory(const struct smi_gpu *g, int what, char text[SMI_TEXT]
 
 	if (r)
 		return r;
-	return PUT("%llu", value_mib(what == MEMORY_TOTAL ? m.total : what == MEMORY_RESERVED ? m.reserved :
-							      what == MEMORY_USED ? m.used : m.free));
+	if (what == MEMORY_RESERVED) /* of which nobody has a part: rounded up */
+		return PUT("%llu", (m.reserved + (1 << 20) - 1) >> 20);
+	return PUT("%llu", value_mib(what == MEMORY_TOTAL ? m.total : what == MEMORY_USED ? m.used : m.free));
 }
 
 nvmlReturn_t value_bar1(const struct smi_gpu *g, int what, char text[SMI_TEXT])
@@ -68,6 +69,23 @@ nvmlReturn_t value_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	unsigned v;
 	nvmlReturn_t r = g->f->nvmlDeviceGetClockInfo(g->device, (nvmlClockType_t)what, &v);
+
+	return r ? r : PUT("%u", v);
+}
+
+/* As applications have asked for them, and as they are unless one has. */
+nvmlReturn_t value_set_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT])
+{
+	unsigned v;
+	nvmlReturn_t r = g->f->nvmlDeviceGetApplicationsClock(g->device, (nvmlClockType_t)what, &v);
+
+	return r ? r : PUT("%u", v);
+}
+
+nvmlReturn_t value_default_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT])
+{
+	unsigned v;
+	nvmlReturn_t r = g->f->nvmlDeviceGetDefaultApplicationsClock(g->device, (nvmlClockType_t)what, &v);
 
 	return r ? r : PUT("%u", v);
 }

@@ -217,6 +217,9 @@ static nvmlReturn_t read_state(const struct smi_gpu *g, int what, unsigned *v)
 		r = f->nvmlDeviceGetDramEncryptionMode(g->device, &now, &later);
 		a = now.encryptionState, b = later.encryptionState;
 		break;
+	case STATE_POWER:
+		r = f->nvmlDeviceGetPowerManagementMode(g->device, &a);
+		break;
 	case STATE_C2C:
 		r = f->nvmlDeviceGetC2cModeInfoV(g->device, &c2c);
 		a = c2c.isC2cEnabled ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;

@@ -37,6 +37,7 @@ enum {
 	STATE_AUTOBOOST,
 	STATE_DRAM,
 	STATE_C2C,
+	STATE_POWER,
 	STATE_ECC_PENDING = STATE_ECC | STATE_SECOND,
 	STATE_MIG_PENDING = STATE_MIG | STATE_SECOND,
 	STATE_GSP_DEFAULT = STATE_GSP | STATE_SECOND,
@@ -92,6 +93,8 @@ nvmlReturn_t value_load(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_encoder(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_fbc(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_set_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_default_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_max_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_boost_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_reasons(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
