@@ -26,6 +26,19 @@ static bool clusters_fit(const struct shape *s, bool any)
 	return true;
 }
 
+/* More than every device takes that takes any: how many, the server has to say, and CUDA says it at once. */
+static bool large_cluster(const struct shape *s)
+{
+	for (unsigned i = 0; i < s->nattributes; i++) {
+		const CUlaunchAttributeValue *v = &s->attributes[i].value;
+
+		if (s->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+			(uint64_t)v->clusterDim.x * v->clusterDim.y * v->clusterDim.z > 8)
+			return true;
+	}
+	return false;
+}
+
 /* Wrong geometry is told at once, as CUDA does; the server would find it too late. */
 static bool fits(const struct context *c, const struct info *f, const struct shape *s)
 {
@@ -135,7 +148,7 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 		return CUDA_ERROR_INVALID_VALUE;
 	r = call_send(lane, WIRE_LAUNCH, room, NULL, 0);
 	stream_posted(s);
-	return r;
+	return r || !large_cluster(shape) ? r : call_flush();
 }
 
 CUresult remote_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
