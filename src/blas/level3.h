@@ -232,3 +232,67 @@ static void geam(const void *args)
 		return m && n ? blas_queue(h, geam, &g, sizeof g, false) : CUBLAS_STATUS_SUCCESS;            \
 	}
 BOTH_PLAIN(GEAM)
+
+/* ---- getrfBatched: A = P L U, in place, of many matrices ---- */
+
+struct getrf {
+	int64_t n, lda, count;
+	T *const *a;
+	int *pivots, *info; /* pivots NULL: rows stay where they are */
+};
+
+static void swap_rows(T *a, int64_t n, int64_t lda, int64_t i, int64_t j)
+{
+	for (int64_t k = 0; i != j && k < n; k++) {
+		T t = a[k * lda + i];
+
+		a[k * lda + i] = a[k * lda + j];
+		a[k * lda + j] = t;
+	}
+}
+
+/* Returns 0, or the number of the first pivot that is 0, from 1. */
+static int factorize(T *a, int64_t n, int64_t lda, int *pivots)
+{
+	int zero = 0;
+
+	for (int64_t j = 0; j < n; j++) {
+		int64_t best = j;
+
+		for (int64_t i = j + 1; pivots && i < n; i++)
+			if (ABS1(a[j * lda + i]) > ABS1(a[j * lda + best]))
+				best = i;
+		if (pivots)
+			pivots[j] = (int)best + 1;
+		swap_rows(a, n, lda, j, best);
+		if (a[j * lda + j] == (T)0) {
+			zero = zero ? zero : (int)j + 1;
+			continue;
+		}
+		for (int64_t i = j + 1; i < n; i++)
+			a[j * lda + i] /= a[j * lda + j];
+		for (int64_t k = j + 1; k < n; k++)
+			for (int64_t i = j + 1; i < n; i++)
+				a[k * lda + i] -= a[j * lda + i] * a[k * lda + j];
+	}
+	return zero;
+}
+
+static void getrf(const void *args)
+{
+	const struct getrf *g = args;
+
+	for (int64_t i = 0; i < g->count; i++)
+		g->info[i] = factorize(g->a[i], g->n, g->lda, g->pivots ? g->pivots + i * g->n : NULL);
+}
+
+BLAS_EXPORT cublasStatus_t CUBLAS(getrfBatched, )(cublasHandle_t h, int n, T *const *a, int lda, int *pivots, int *info, int count)
+{
+	struct getrf g = {n, lda, count, a, pivots, info};
+
+	if (!h)
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (n < 0 || count < 0 || lda < (n > 1 ? n : 1) || (count && !info) || (n && count && !a))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	return count ? blas_queue(h, getrf, &g, sizeof g, false) : CUBLAS_STATUS_SUCCESS;
+}

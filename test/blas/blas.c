@@ -251,12 +251,16 @@ int main(void)
 	vectors_S(h), vectors_D(h), vectors_C(h), vectors_Z(h);
 	matrix_vector_S(h), matrix_vector_D(h), matrix_vector_C(h), matrix_vector_Z(h);
 	matrices_S(h), matrices_D(h), matrices_C(h), matrices_Z(h);
+	for (int pivoting = 0; pivoting < 2; pivoting++)
+		factors_S(h, pivoting), factors_D(h, pivoting), factors_C(h, pivoting), factors_Z(h, pivoting);
 	test_device_pointers(h);
 	test_order(h);
 	test_mixed(h);
 	test_copies();
 	test_nowhere(h);
 	CHECK_EQ(cublasSgbmv_v2(h), 15);
+	CHECK_EQ(cublasInit(), 15);
+	CHECK_EQ(cublasXtCreate(NULL), 15);
 	CHECK_EQ(cublasDestroy_v2(h), 0);
 	CHECK_EQ(cublasDestroy_v2(NULL), 1);
 	return RESULT();

@@ -24,6 +24,8 @@ int PLAIN(gemmBatched)(handle, int, int, int, int, int, const T *, const T *cons
 int PLAIN(gemmStridedBatched)(handle, int, int, int, int, int, const T *, const T *, int, long long, const T *, int, long long, const T *, T *, int, long long, int);
 int PLAIN(geam)(handle, int, int, int, int, const T *, const T *, int, const T *, const T *, int, T *, int);
 
+int PLAIN(getrfBatched)(handle, int, T *const *, int, int *, int *, int);
+
 enum { TEST(LD) = 310 };
 #define LD TEST(LD)
 
@@ -275,5 +277,45 @@ static void TEST(matrices)(handle h)
 	CHECK_EQ(BLAS(gemm)(h, OP_N, OP_N, 9, 8, 7, &one, a, 8, b, 7, &zero, c, 9), 7);
 	CHECK_EQ(BLAS(gemm)(h, OP_N, OP_N, 0, 8, 7, &one, a, 1, b, 7, &zero, c, 9), 0);
 	free(want);
+}
+
+/* L U, with the rows moved back, is what was there; with and without pivots, the second of them singular. */
+static void TEST(factors)(handle h, bool pivoting)
+{
+	enum { N = 12, COUNT = 2, STEP = 15 };
+	T *a = device_alloc(COUNT * N * STEP * sizeof *a), **list = device_alloc(COUNT * sizeof *list), was[COUNT][N * STEP];
+	int *pivots = device_alloc(COUNT * N * sizeof *pivots), *info = device_alloc(COUNT * sizeof *info);
+
+	TEST(fill)(a, COUNT * N * STEP);
+	for (int k = 0; k < COUNT; k++) {
+		list[k] = a + k * N * STEP;
+		for (int i = 0; i < N; i++)
+			list[k][i * STEP + i] += pivoting ? 0 : 100;
+	}
+	for (int i = 0; i < N; i++)
+		list[1][3 * STEP + i] = 0;
+	memcpy(was, a, sizeof was);
+	CHECK_EQ(PLAIN(getrfBatched)(h, N, list, STEP, pivoting ? pivots : NULL, info, COUNT), 0);
+	CHECK_EQ(cuCtxSynchronize(), 0);
+	CHECK(info[0] == 0 && info[1] == 4);
+	for (int j = 0; j < N; j++) {
+		T col[N];
+
+		for (int i = 0; i < N; i++) {
+			col[i] = 0;
+			for (int k = 0; k <= i && k <= j; k++)
+				col[i] += (k == i ? 1 : a[k * STEP + i]) * a[j * STEP + k];
+		}
+		for (int i = N - 1; pivoting && i >= 0; i--) {
+			T t = col[i];
+
+			col[i] = col[pivots[i] - 1];
+			col[pivots[i] - 1] = t;
+		}
+		for (int i = 0; i < N; i++)
+			CHECK(TEST(close_to)(col[i], was[0][j * STEP + i], 1000));
+	}
+	CHECK_EQ(PLAIN(getrfBatched)(h, N, list, N - 1, NULL, info, COUNT), 7);
+	CHECK_EQ(PLAIN(getrfBatched)(h, N, NULL, N, NULL, info, COUNT), 7);
 }
 #undef LD
