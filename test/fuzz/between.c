@@ -5,6 +5,9 @@
  *
  *	fuzz_between SECONDS GANGWAY DEVICE SEED PROGRAM...		SEED 0: any
  *
+ * With LIES=FOLDER in the environment it is the server's words that are changed, over TCP, and what a sanitizer says of
+ * the programs is left in that folder.
+ *
  *	program ── tcp ── relay: takes frames apart, changes them, numbers them anew ── tcp ── worker
  *	program ── unix ─ relay: passes descriptors on, keeps them, and writes into the rings ─ unix ── worker
  *
@@ -35,6 +38,8 @@ static struct tally {
 	_Atomic unsigned long frames, changed, links;
 	_Atomic unsigned reached[WIRE_NVML_END], answered[WIRE_NVML_END]; /* by call; answered: with success */
 } *tally; /* shared with the relays */
+
+static const char *lies; /* where the programs' last words are left: the server's are changed */
 
 /* ---- TCP ---- */
 
@@ -144,7 +149,7 @@ static void *upwards(void *arg)
 		learn(m.body, m.head.payload);
 		if (bytes <= KEPT && roll() % 2)
 			saved[nsaved++ % SAVED] = m;
-		if (now_is_the_time(n)) {
+		if (!lies && now_is_the_time(n)) {
 			tally->changed++;
 			if (roll() % 5 || !nsaved)
 				change(&m);
@@ -158,7 +163,7 @@ static void *upwards(void *arg)
 	return NULL;
 }
 
-static bool downwards(struct message *m)
+static bool downwards(struct message *m, unsigned long n)
 {
 	static uint8_t bytes[1 << 20];
 	int32_t result = 0;
@@ -177,9 +182,16 @@ static bool downwards(struct message *m)
 		passed = theirs != ~0ull;
 		m->head.ticket = theirs;
 	}
+	if (lies && !m->head.npieces && now_is_the_time(n)) {
+		tally->changed++;
+		change(m);
+	}
+	size_t size = frame_bytes(m->head.payload, m->head.npieces) - sizeof m->head;
 	if (passed && (!put(relay.client, &m->head, sizeof m->head) ||
-			      !put(relay.client, m->body, frame_bytes(m->head.payload, m->head.npieces) - sizeof m->head)))
+			      !put(relay.client, m->body, size < sizeof m->body ? size : sizeof m->body)))
 		return false;
+	if (m->head.payload > PAYLOAD || m->head.npieces > LINK_PIECES)
+		return true; /* a lie of ours: nothing comes behind it */
 	for (left = tail(m); left;) {
 		size_t n = left < sizeof bytes ? left : sizeof bytes;
 		if (!get(relay.server, bytes, n) || (passed && !put(relay.client, bytes, n)))
@@ -197,7 +209,7 @@ static void relay_tcp(uint64_t seed)
 	chance_state = roll() | 1;
 	pthread_mutex_init(&relay.lock, NULL);
 	pthread_create(&up, NULL, upwards, (void *)(uintptr_t)(seed | 1));
-	while (receive(relay.server, &m) && downwards(&m))
+	for (unsigned long n = 0; receive(relay.server, &m) && downwards(&m, n); n++)
 		;
 }
 
@@ -373,13 +385,15 @@ static void serve_link(int client, unsigned tcp, uint64_t seed)
 static void run_program(const char *program, const char *address)
 {
 	int null = open("/dev/null", O_RDWR);
+	char options[512];
 
 	dup2(null, 0);
 	if (!getenv("SPARE"))
 		dup2(null, 1), dup2(null, 2);
 	setenv("GANGWAY_DEVICE", address, 1);
 	setenv("NO_RESULTS", "1", 1);
-	setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+	snprintf(options, sizeof options, "detect_leaks=0%s%s%s", lies ? ":log_path=" : "", lies ? lies : "", lies ? "/said" : "");
+	setenv("ASAN_OPTIONS", options, 1);
 	execl(program, program, (char *)NULL);
 	_exit(127);
 }
@@ -388,7 +402,7 @@ static void run_program(const char *program, const char *address)
 static int play(const char *program, uint64_t seed)
 {
 	char where[256], address[256], error[LINK_ERROR_TEXT];
-	unsigned tcp = seed % 4 != 0;
+	unsigned tcp = lies || seed % 4 != 0;
 	int listener, status, result = 0;
 	pid_t pid, child, links = 0;
 
@@ -455,6 +469,7 @@ int main(int argc, char **argv)
 	unsigned rounds = 0;
 	bool failed = false;
 
+	lies = getenv("LIES");
 	tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc < 6 || tally == MAP_FAILED || !served_start(argv[2], argv[3]))
 		return printf("the server does not start: %s\n", served.log), served.pid > 0 ? kill(served.pid, SIGKILL) : 0, 1;

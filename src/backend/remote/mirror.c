@@ -148,6 +148,25 @@ void mirror_pull(void)
 
 /* ---- coming and going ---- */
 
+static struct mirror *take(uint64_t address)
+{
+	struct mirror *m = (struct mirror *)map_below(&mirrors, address);
+
+	if (!m || m->node.key != address)
+		return NULL;
+	map_remove(&mirrors, &m->node);
+	return m;
+}
+
+static void forget(struct mirror *m)
+{
+	struct wire_mirror a = {.address = m->node.key};
+
+	call_sync(WIRE_MIRROR_DROP, &a, sizeof a, NULL, 0, NULL, 0);
+	free(m->agreed);
+	free(m);
+}
+
 static CUresult add(uint64_t address, size_t size, bool variable)
 {
 	struct wire_mirror a = {.address = address, .size = size, .variable = variable};
@@ -169,7 +188,10 @@ static CUresult add(uint64_t address, size_t size, bool variable)
 	map_insert(&mirrors, &m->node);
 	call_before_work = push_all;
 	host_wrote = true;
-	return pull_locked(); /* a variable has a value from the start */
+	r = pull_locked(); /* a variable has a value from the start */
+	if (r)
+		forget(take(address)); /* the memory will not stay */
+	return r;
 }
 
 CUresult mirror_add(uint64_t address, size_t size, bool at_any_time)
@@ -188,25 +210,6 @@ void mirror_at_any_time(void)
 	pthread_mutex_lock(&lock);
 	always = true;
 	pthread_mutex_unlock(&lock);
-}
-
-static struct mirror *take(uint64_t address)
-{
-	struct mirror *m = (struct mirror *)map_below(&mirrors, address);
-
-	if (!m || m->node.key != address)
-		return NULL;
-	map_remove(&mirrors, &m->node);
-	return m;
-}
-
-static void forget(struct mirror *m)
-{
-	struct wire_mirror a = {.address = m->node.key};
-
-	call_sync(WIRE_MIRROR_DROP, &a, sizeof a, NULL, 0, NULL, 0);
-	free(m->agreed);
-	free(m);
 }
 
 void mirror_remove(uint64_t address)
