@@ -241,6 +241,37 @@ static void ipc(CUdeviceptr d)
 	OK(cuIpcGetMemHandle(&memory, d));
 }
 
+/* Clusters, where we say that there are any: four blocks in pairs, each counting in the first one's shared memory. */
+static void clusters(CUdeviceptr d)
+{
+	static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+		".shared .align 4 .b8 n[4];\n"
+		".visible .entry count(.param .u64 to)\n"
+		"{ .reg .pred %p; .reg .b32 %r<6>; .reg .b64 %d<4>;\n"
+		"mov.u32 %r0, n; mapa.shared::cluster.u32 %r1, %r0, 0; red.shared::cluster.add.u32 [%r1], 1;\n"
+		"barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r2, %cluster_ctarank; setp.ne.u32 %p, %r2, 0; @%p ret;\n"
+		"ld.shared.u32 %r3, [n]; mov.u32 %r4, %clusterid.x; ld.param.u64 %d0, [to]; mad.wide.u32 %d0, %r4, 4, %d0;\n"
+		"st.global.u32 [%d0], %r3; ret; }\n";
+	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
+	CUlaunchConfig config = {.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 40, .blockDimY = 1,
+				 .blockDimZ = 1, .attrs = &cluster, .numAttrs = 1};
+	void *params[] = {&d};
+	unsigned got[2] = {0, 0};
+	CUfunction f;
+	CUmodule m;
+
+	if (!HAS(CLUSTER_LAUNCH))
+		return;
+	OK(cuModuleLoadData(&m, text));
+	OK(cuModuleGetFunction(&f, m, "count"));
+	OK(cuLaunchKernelEx(&config, f, params, NULL));
+	OK(cuMemcpyDtoH_v2(got, d, sizeof got));
+	CHECK(got[0] == 80 && got[1] == 80);
+	config.gridDimX = 3; /* no pairs */
+	CHECK(cuLaunchKernelEx(&config, f, params, NULL) != CUDA_SUCCESS);
+	OK(cuModuleUnload(m));
+}
+
 /* What we do not say that we can is refused, not attempted. */
 static void refused(CUdeviceptr d)
 {
@@ -279,6 +310,7 @@ int main(void)
 	machine();
 	capability();
 	limits(d);
+	clusters(d);
 	managed();
 	host();
 	memory();
