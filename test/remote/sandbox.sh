@@ -28,7 +28,7 @@ try() { # how, command
 	how=$1
 	shift
 	before=$(grep -c 'connected (shared memory' "$dir/log")
-	timeout 60 "$@" >"$dir/out" 2>&1 || fail "$how: status $?"
+	timeout 120 "$@" >"$dir/out" 2>&1 || fail "$how: status $?"
 	grep -q 'all right' "$dir/out" || fail "$how: $(cat "$dir/out")"
 	[ "$(grep -c 'connected (shared memory' "$dir/log")" -gt "$before" ] || fail "$how: not over shared memory"
 }
