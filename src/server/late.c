@@ -84,7 +84,7 @@ static void begin(struct session *s, CUcontext context, uint32_t word)
 	}
 	l->life = ++lives;
 	l->word = word;
-	l->failures = *word_address(s->link, word) >> 16;
+	l->failures = __atomic_load_n(word_address(s->link, word), __ATOMIC_RELAXED) >> 16;
 }
 
 /* Lock held. */

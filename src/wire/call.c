@@ -129,7 +129,7 @@ void (*_Atomic call_release)(struct lane *lane);
 void *call_reserve(struct lane *lane, size_t size)
 {
 	if (__builtin_expect(atomic_load_explicit(&call_held, memory_order_acquire), 0) && lane)
-		call_release(lane);
+		atomic_load_explicit(&call_release, memory_order_relaxed)(lane); /* a call alone would not read it as one */
 	return call_reserve_now(lane, size);
 }
 
@@ -213,7 +213,7 @@ CUresult call_flush(void)
 	return r ? r : call_late();
 }
 
-void (*call_before_work)(void);
+void (*_Atomic call_before_work)(void);
 
 CUresult call_post(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin)
 {

@@ -39,12 +39,14 @@ uint64_t call_stream(CUstream stream, bool work);
 bool call_posted(void); /* false: in a stream that is none, which is told at once */
 
 /* Called before work is posted, if somebody wants to know; it may post itself (backend/remote/mirror.c). */
-extern void (*call_before_work)(void);
+extern void (*_Atomic call_before_work)(void);
 
 static inline void call_work(void)
 {
-	if (__builtin_expect(call_before_work != NULL, 0))
-		call_before_work();
+	void (*before)(void) = atomic_load_explicit(&call_before_work, memory_order_relaxed);
+
+	if (__builtin_expect(before != NULL, 0))
+		before();
 }
 
 /* Generated calls: args is struct wire_cuX. */
