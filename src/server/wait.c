@@ -95,21 +95,26 @@ static void told(struct waiters *w, uint32_t word)
 
 #define LOOK_NS 20000000 /* so long it is worth looking now and then */
 
+#define GAP_NS	3000	 /* between two looks, at least: the dispatcher wants the driver, too */
+
 /*
  * A driver that sleeps until the device interrupts it wakes up a tenth of a millisecond late or more.  So we look
  * for a while, then ever more seldom, at a cost that never shows beside what was waited for, and then we sleep.
+ * In the end a driver is asked to wait in any case: only then it prints what kernels have printed, and lets pools go.
  */
 static CUresult wait_event(const struct session *s, CUevent event)
 {
-	uint64_t start = wait_now(), passed = 0;
+	uint64_t start = wait_now(), passed = 0, until;
 	CUresult r = CUDA_ERROR_NOT_READY;
 
 	while (s->look_us && passed < LOOK_NS && (r = s->ops->cuEventQuery(event)) == CUDA_ERROR_NOT_READY) {
 		if (passed > s->look_us * 1000ull)
 			nanosleep(&(struct timespec){.tv_nsec = (long)passed / 32}, NULL);
-		passed = wait_now() - start;
+		for (until = wait_now() + GAP_NS; (passed = wait_now()) < until;)
+			wait_pause();
+		passed -= start;
 	}
-	return r == CUDA_ERROR_NOT_READY ? s->ops->cuEventSynchronize(event) : r;
+	return r && r != CUDA_ERROR_NOT_READY ? r : s->ops->cuEventSynchronize(event);
 }
 
 /*

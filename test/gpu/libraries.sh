@@ -16,6 +16,7 @@ export XLA_FLAGS=--xla_gpu_autotune_level=0
 export TRITON_CACHE_DIR="$out/triton" CUPY_CACHE_DIR="$out/cupy" PYTHONDONTWRITEBYTECODE=1
 
 serve() { # address
+	: >"$out/log"
 	"$build/bin/gangway" serve --on nvidia --listen "$1" 2>"$out/log" &
 	server=$!
 	until grep -q 'listening on' "$out/log"; do
