@@ -88,6 +88,7 @@ static void copies(void)
 	CHECK(!memcmp(in, out, MIB));
 	memset(out, 0, MIB);
 	OK(soft_cuMemcpy(p, (uintptr_t)in, MIB));
+	OK(soft_cuStreamSynchronize(NULL)); /* it may have to be written yet, and s does not wait for that */
 	OK(soft_cuMemcpyAsync(q, p, MIB, s));
 	OK(soft_cuMemcpyDtoHAsync_v2(out, q, MIB, s)); /* pageable: done when it returns */
 	CHECK(!memcmp(in, out, MIB));
