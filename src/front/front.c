@@ -98,8 +98,10 @@ static const struct cuda_ops *finish_table(void)
 	if (backend->vendor && traced)
 		trace_vendor_addresses();
 	behind = device;
-	if (!backend->vendor)
+	if (!backend->vendor) {
 		table_put(&device, &front_ops);
+		front_block_launches(&device.ops);
+	}
 	table_fill(&device, (proc_fn)unsupported);
 	if (!watching && !pthread_atfork(before_fork, after_fork, in_child))
 		watching = true;

@@ -33,6 +33,9 @@ const struct backend *front_backend(void);
 /* The backend's own functions, for those of ours that stand before one of them. */
 const struct cuda_ops *front_behind(void);
 
+/* CUDA_LAUNCH_BLOCKING, if it is set: launches of this table wait. */
+void front_block_launches(struct cuda_ops *t);
+
 /* cuInit succeeded: from now on a forked child may not go on with what it inherited. */
 void front_initialised(void);
 
