@@ -153,6 +153,7 @@ static inline CUresult stream_late(struct stream *s)
 
 CUresult stream_settle(struct stream *s); /* waits until all posted so far is done; late errors too */
 bool stream_settled(struct stream *s);
+bool stream_passed(struct stream *s); /* of one that has ended: is it through? */
 
 /* The word and the value it will have when what is posted next, with them, is done.  Lock held from begin to end. */
 void stream_word_begin(struct stream *s, uint32_t *value);
