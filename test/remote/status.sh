@@ -23,7 +23,9 @@ shows '"clients": 0,' "a server without clients has some"
 hold holder hold
 holder=$held
 exec 8>&9 9>&-
-answer GET /status 200
+# A copy is posted, and counted when the server comes to it.
+copied() { answer GET /status 200 && grep -q '"bytes_up": 8388608,' "$dir/answer"; }
+until_true 60 copied
 shows '"clients": 1,' "the client is not counted"
 shows "\"pid\": $holder," "the client's process is not named"
 shows '"bytes_up": 8388608,' "what it copied is not counted"
