@@ -3,8 +3,9 @@
 build=$1
 doc=$(dirname "$0")/../doc/loading.md
 failed=0
-tests=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p')
-[ -n "$tests" ] || { echo "FAIL: ctest lists no test"; exit 1; }
+# Not by ctest -N: that would empty the log of the ctest that runs us, and with it why tests were skipped.
+tests=$(find "$build" -name CTestTestfile.cmake -exec sed -n 's/^add_test(\[=*\[\([^]]*\)\].*/\1/p' {} +)
+[ -n "$tests" ] || { echo "FAIL: no test is found"; exit 1; }
 # names in backquotes, but for files, commands and functions
 grep -o '`[^`]*`' "$doc" | tr -d '`' | grep -E '^[a-z]+[-_.][a-z0-9_.*-]+$' | grep -vE '\.(md|sh|c)$' | sort -u >"$build/loading.names"
 while read -r name; do
