@@ -8,23 +8,14 @@ shift
 [ $# -gt 0 ] || set -- nvidia unix tcp
 here=$(cd "$(dirname "$0")" && pwd)
 out=$(mktemp -d) || exit 1
-server=
-trap '[ -z "$server" ] || kill $server 2>/dev/null; rm -rf "$out"' EXIT
+gangway=$build/bin/gangway
+. "$here/server.sh"
+trap 'stop; rm -rf "$out"' EXIT
 failed=0
 # XLA and cuDNN choose by timing, and what they choose rounds as it does: here they do not choose.
 export XLA_FLAGS=--xla_gpu_autotune_level=0
 export TRITON_CACHE_DIR="$out/triton" CUPY_CACHE_DIR="$out/cupy" PYTHONDONTWRITEBYTECODE=1
 
-serve() { # address
-	: >"$out/log"
-	"$build/bin/gangway" serve --on nvidia --listen "$1" 2>"$out/log" &
-	server=$!
-	until grep -q 'listening on' "$out/log"; do
-		kill -0 $server 2>/dev/null || { cat "$out/log"; exit 1; }
-		sleep 0.1
-	done
-	address=$(sed -n 's/.*listening on //p' "$out/log" | head -n 1)
-}
 compute() { # what, where, command to run it by...
 	what=$1 where=$2
 	shift 2
@@ -62,7 +53,7 @@ for device; do
 	[ $device = unix ] && serve "unix:$out/socket"
 	[ $device = tcp ] && serve tcp://127.0.0.1:0
 	for what in $programs; do
-		if compute $what $device "$build/bin/gangway" run --on "$address" -- && cmp -s "$out/native.$what" "$out/$device.$what"; then
+		if compute $what $device "$gangway" run --on "$address" -- && cmp -s "$out/native.$what" "$out/$device.$what"; then
 			echo "ok    $device: $what: $(wc -l <"$out/native.$what") results the same"
 		else
 			echo "FAIL  $device: $what"
@@ -70,6 +61,6 @@ for device; do
 			failed=1
 		fi
 	done
-	[ -z "$server" ] || { kill $server; wait $server; server=; }
+	stop
 done
 exit $failed

@@ -13,8 +13,8 @@ command -v nvidia-smi >/dev/null || { echo "skipped: no nvidia-smi"; exit 77; }
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 failed=0
 out=$(mktemp -d) || exit 1
-server=
-trap '[ -z "$server" ] || kill -9 $server 2>/dev/null; rm -rf "$out"' EXIT
+. "$(dirname "$0")/server.sh"
+trap 'stop; rm -rf "$out"' EXIT
 
 say() { # ok or FAIL, text
 	echo "$1  $2"
@@ -73,21 +73,6 @@ compare() { # where, command...
 		cat "$out/result"
 		[ "$(cat "$out/$where.$what.status")" = 0 ] && [ $status -eq 0 ] || explain "$where" $what "$@"
 	done
-}
-serve() { # address
-	: >"$out/log"
-	"$gangway" serve --on nvidia --listen "$1" 2>"$out/log" &
-	server=$!
-	until grep -q 'listening on' "$out/log"; do
-		kill -0 $server 2>/dev/null || { cat "$out/log"; exit 1; }
-		sleep 0.1
-	done
-	address=$(sed -n 's/.*listening on //p' "$out/log" | head -n 1)
-}
-stop() {
-	kill -9 $server
-	wait $server 2>/dev/null
-	server=
 }
 torch() { # where, device
 	python3 -c 'import torch' 2>/dev/null || return

@@ -65,46 +65,21 @@ nvmlReturn_t value_fbc(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 
 /* ---- clocks, in MHz ---- */
 
-nvmlReturn_t value_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT])
-{
-	unsigned v;
-	nvmlReturn_t r = g->f->nvmlDeviceGetClockInfo(g->device, (nvmlClockType_t)what, &v);
+/* One function for each of NVML's that says a clock of a kind. */
+#define CLOCK(name, asks) \
+	nvmlReturn_t name(const struct smi_gpu *g, int what, char text[SMI_TEXT]) \
+	{ \
+		unsigned v; \
+		nvmlReturn_t r = g->f->asks(g->device, (nvmlClockType_t)what, &v); \
+\
+		return r ? r : PUT("%u", v); \
+	}
 
-	return r ? r : PUT("%u", v);
-}
-
-/* As applications have asked for them, and as they are unless one has. */
-nvmlReturn_t value_set_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT])
-{
-	unsigned v;
-	nvmlReturn_t r = g->f->nvmlDeviceGetApplicationsClock(g->device, (nvmlClockType_t)what, &v);
-
-	return r ? r : PUT("%u", v);
-}
-
-nvmlReturn_t value_default_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT])
-{
-	unsigned v;
-	nvmlReturn_t r = g->f->nvmlDeviceGetDefaultApplicationsClock(g->device, (nvmlClockType_t)what, &v);
-
-	return r ? r : PUT("%u", v);
-}
-
-nvmlReturn_t value_max_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT])
-{
-	unsigned v;
-	nvmlReturn_t r = g->f->nvmlDeviceGetMaxClockInfo(g->device, (nvmlClockType_t)what, &v);
-
-	return r ? r : PUT("%u", v);
-}
-
-nvmlReturn_t value_boost_clock(const struct smi_gpu *g, int what, char text[SMI_TEXT])
-{
-	unsigned v;
-	nvmlReturn_t r = g->f->nvmlDeviceGetMaxCustomerBoostClock(g->device, (nvmlClockType_t)what, &v);
-
-	return r ? r : PUT("%u", v);
-}
+CLOCK(value_clock, nvmlDeviceGetClockInfo)
+CLOCK(value_set_clock, nvmlDeviceGetApplicationsClock) /* as applications have asked for them */
+CLOCK(value_default_clock, nvmlDeviceGetDefaultApplicationsClock) /* unless one has */
+CLOCK(value_max_clock, nvmlDeviceGetMaxClockInfo)
+CLOCK(value_boost_clock, nvmlDeviceGetMaxCustomerBoostClock)
 
 /* Why clocks are what they are: all of it (0: now, 1: what there may be), or one bit. */
 nvmlReturn_t value_reasons(const struct smi_gpu *g, int what, char text[SMI_TEXT])
