@@ -89,6 +89,11 @@ CUresult call_lost(void)
 }
 
 /* Each is told once.  One that sticks does so before anybody can take it for told: who comes next hears it, too. */
+bool call_broken(void)
+{
+	return atomic_load_explicit(link_now, memory_order_relaxed) != 0;
+}
+
 static CUresult look(struct late *l)
 {
 	const uint32_t *word = atomic_load_explicit(&l->word, memory_order_acquire);
@@ -108,7 +113,7 @@ CUresult call_late_in(struct late *l)
 {
 	CUresult r = l ? look(l) : CUDA_SUCCESS;
 
-	if (atomic_load_explicit(link_now, memory_order_relaxed))
+	if (call_broken())
 		return call_lost();
 	return r ? r : look(&nowhere);
 }

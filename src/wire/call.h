@@ -89,6 +89,8 @@ extern _Atomic(unsigned) call_careful;
 
 /* The link is broken: what every call answers from now on. */
 CUresult call_lost(void);
+/* Is it?  One load, for calls that send nothing. */
+bool call_broken(void);
 
 /*
  * Posted calls that have failed in a context: the word in which the server counts them, up to where they have been

@@ -191,7 +191,7 @@ static void recorded(struct event *e, struct stream *s, uint64_t before, unsigne
 static bool same_again(const struct event *e, const struct stream *s, unsigned flags)
 {
 	return e->stream == s && !flags && e->sent == call_sent() && e->flags & CU_EVENT_DISABLE_TIMING && !e->foreign &&
-	       !e->capture && !s->capturing && !link_error(call_link(), NULL);
+	       !e->capture && !s->capturing && !call_broken();
 }
 
 CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int flags)

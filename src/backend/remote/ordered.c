@@ -101,7 +101,7 @@ static bool take_back(CUdeviceptr *dptr, size_t size, uint64_t pool, struct stre
 
 static bool plain(const struct stream *s)
 {
-	return s && !s->capturing && !call_careful && !call_sticks() && !link_error(call_link(), NULL);
+	return s && !s->capturing && !call_careful && !call_sticks() && !call_broken();
 }
 
 static CUresult allocated(CUresult r, CUdeviceptr *dptr, size_t size, uint64_t pool, struct stream *s)
