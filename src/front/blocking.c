@@ -10,14 +10,17 @@ static __typeof__(((struct cuda_ops *)0)->cuLaunchKernel) launch;
 static __typeof__(((struct cuda_ops *)0)->cuLaunchKernelEx) launch_ex;
 static __typeof__(((struct cuda_ops *)0)->cuLaunchCooperativeKernel) launch_cooperative;
 
-/* What is captured is not launched. */
+/* What is captured is not launched.  A kernel that has failed by now may make the question itself fail: that is told. */
 static CUresult wait_for(CUresult r, CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-	if (r || table->cuStreamIsCapturing(stream, &status) || status)
+	if (r)
 		return r;
-	return table->cuStreamSynchronize(stream);
+	r = table->cuStreamIsCapturing(stream, &status);
+	if (r)
+		return r == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ? CUDA_SUCCESS : r;
+	return status ? CUDA_SUCCESS : table->cuStreamSynchronize(stream);
 }
 
 static CUresult blocking(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
