@@ -1,4 +1,5 @@
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/stat.h>
@@ -69,6 +70,17 @@ bool sys_identity(int fd, uint64_t identity[2])
 	identity[0] = (uint64_t)s.stx_dev_major << 32 | s.stx_dev_minor;
 	identity[1] = s.stx_ino;
 	return true;
+}
+
+/* The kernel reads the set before it looks at what is to be done with it. */
+bool sys_readable(const void *at)
+{
+	return call(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0) != -EFAULT;
+}
+
+long sys_protect(void *page, size_t size, int protection)
+{
+	return call(SYS_mprotect, (long)page, (long)size, protection, 0, 0);
 }
 
 size_t text_length(const char *s)
@@ -149,8 +161,8 @@ const char *start_variable(const char *name)
 	return NULL;
 }
 
-/* The kernel's own words stand behind the environment. */
-static unsigned long auxiliary(unsigned long type)
+/* These stand behind the environment. */
+unsigned long start_auxiliary(unsigned long type)
 {
 	char **e = start_environment;
 
@@ -166,7 +178,7 @@ static unsigned long auxiliary(unsigned long type)
 
 const char *start_program(void)
 {
-	const char *path = (const char *)auxiliary(AT_EXECFN);
+	const char *path = (const char *)start_auxiliary(AT_EXECFN);
 
 	return path ? path : "";
 }
@@ -190,11 +202,11 @@ static bool has_note(const char *p, size_t n)
 
 bool start_is_ours(void)
 {
-	const ElfW(Phdr) *ph = (const ElfW(Phdr) *)auxiliary(AT_PHDR);
-	unsigned long n = auxiliary(AT_PHNUM);
+	const ElfW(Phdr) *ph = (const ElfW(Phdr) *)start_auxiliary(AT_PHDR);
+	unsigned long n = start_auxiliary(AT_PHNUM);
 	ElfW(Addr) base = 0;
 
-	if (!ph || auxiliary(AT_PHENT) != sizeof *ph)
+	if (!ph || start_auxiliary(AT_PHENT) != sizeof *ph)
 		return false;
 	for (unsigned long i = 0; i < n; i++)
 		if (ph[i].p_type == PT_PHDR)

@@ -26,6 +26,9 @@ long sys_open_append(const char *path);
 long sys_write(int fd, const void *data, size_t size);
 long sys_close(int fd);
 long sys_getpid(void);
+/* Whether the eight bytes there can be read: asked of the kernel, which does not fault. */
+bool sys_readable(const void *at);
+long sys_protect(void *page, size_t size, int protection);
 /* Which file a descriptor is: false if it is none. */
 bool sys_identity(int fd, uint64_t identity[2]);
 
@@ -44,6 +47,7 @@ size_t text_entry(const char *list, const char **next);
 extern char **start_environment;
 const char *start_variable(const char *name); /* or NULL */
 const char *start_program(void);	      /* the path it was started by, or "" */
+unsigned long start_auxiliary(unsigned long type); /* what the kernel told of the program (getauxval(3)), or 0 */
 /* True if the program itself is one of ours: it carries our build note. */
 bool start_is_ours(void);
 

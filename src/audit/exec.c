@@ -157,19 +157,27 @@ static bool take(void **real, uintptr_t address)
 	return (uintptr_t)*real == address;
 }
 
-uintptr_t exec_replace(const char *name, uintptr_t address)
+static const struct replaced *find(const char *name)
 {
 	/* most names end here */
 	if ((name[0] != 'e' || name[1] != 'x') && !text_starts(name, "fexecve") && !text_starts(name, "posix_spawn"))
-		return address;
-	for (size_t i = 0; i < REPLACED; i++) {
-		const struct replaced *r = &replaced[i];
+		return NULL;
+	for (size_t i = 0; i < REPLACED; i++)
+		if (text_equal(name, replaced[i].name))
+			return &replaced[i];
+	return NULL;
+}
 
-		if (!text_equal(name, r->name))
-			continue;
-		if (r->real ? !take(r->real, address) : !environment || !*(void **)r->needs)
-			return address;
-		return r->by;
-	}
-	return address;
+bool exec_is_replaced(const char *name)
+{
+	return find(name);
+}
+
+uintptr_t exec_replace(const char *name, uintptr_t address)
+{
+	const struct replaced *r = find(name);
+
+	if (!r || (r->real ? !take(r->real, address) : !environment || !*(void **)r->needs))
+		return address;
+	return r->by;
 }

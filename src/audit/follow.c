@@ -8,13 +8,14 @@
  * An environment that still names us is left as it is; to one that does not, LD_AUDIT, GLIBC_TUNABLES and
  * the GANGWAY_ variables that this process was started with are added.  One that says GANGWAY_FOLLOW=0 wants none of it.
  *
- * Seen are calls through a PLT and what dlsym finds; not calls by address or without a PLT (-fno-plt, as Rust
- * does), system calls made by hand (Go), nor static programs.
+ * Seen are calls through a PLT, through the GOT (-fno-plt, as Rust does: got.h) and by address, and what dlsym
+ * finds; not system calls made by hand (Go), nor static programs.
  */
 #include <link.h>
 #include "audit/answer.h"
 #include "audit/base.h"
 #include "audit/follow.h"
+#include "audit/got.h"
 #include "audit/space.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -122,6 +123,11 @@ void follow_join(char *const *env, struct follow_room room, const char **joined,
 	joined[n + 1] = NULL;
 }
 
+static bool is_replaced(const char *name)
+{
+	return exec_is_replaced(name) || space_is_replaced(name);
+}
+
 /* libc is what is bound to, and everything else what binds; in other namespaces errno would be another libc's. */
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 {
@@ -129,7 +135,10 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 	if (space != LM_ID_BASE)
 		return 0;
 	exec_look_at(map);
-	return text_equal(text_last_part(map->l_name), "libc.so.6") ? LA_FLG_BINDTO : LA_FLG_BINDFROM;
+	if (text_equal(text_last_part(map->l_name), "libc.so.6"))
+		return LA_FLG_BINDTO;
+	got_look_at(map, is_replaced);
+	return LA_FLG_BINDFROM;
 }
 
 EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags, const char *name)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,5 +27,6 @@ void follow_join(char *const *env, struct follow_room room, const char **joined,
 /* An object that was loaded: remembers what exec.c calls in it. */
 void exec_look_at(const struct link_map *map);
 
+bool exec_is_replaced(const char *name);
 /* The function to call in place of `name` at `address`: ours, or that one. */
 uintptr_t exec_replace(const char *name, uintptr_t address);

@@ -30,9 +30,14 @@ static void *space_dlmopen(Lmid_t space, const char *file, int mode)
 	return real_dlmopen(space, file, mode);
 }
 
+bool space_is_replaced(const char *name)
+{
+	return name[0] == 'd' && text_equal(name, "dlmopen");
+}
+
 uintptr_t space_replace(const char *name, uintptr_t address)
 {
-	if (name[0] != 'd' || !text_equal(name, "dlmopen"))
+	if (!space_is_replaced(name))
 		return address;
 	if (!real_dlmopen)
 		real_dlmopen = (dlmopen_fn *)address;

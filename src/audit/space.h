@@ -8,7 +8,9 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+bool space_is_replaced(const char *name);
 /* The function to call in place of `name` at `address`: ours, or that one. */
 uintptr_t space_replace(const char *name, uintptr_t address);

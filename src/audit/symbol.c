@@ -7,22 +7,16 @@ struct tables {
 	const char *strings;
 };
 
-/* glibc has turned most offsets into addresses by now, but not on every machine. */
-static const void *address(const struct link_map *map, const ElfW(Dyn) *d)
-{
-	return (const void *)(d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr : d->d_un.d_ptr);
-}
-
 static bool read_tables(const struct link_map *map, struct tables *t)
 {
 	t->hash = NULL, t->symbols = NULL, t->strings = NULL;
 	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
 		if (d->d_tag == DT_GNU_HASH)
-			t->hash = address(map, d);
+			t->hash = dynamic_address(map, d);
 		else if (d->d_tag == DT_SYMTAB)
-			t->symbols = address(map, d);
+			t->symbols = dynamic_address(map, d);
 		else if (d->d_tag == DT_STRTAB)
-			t->strings = address(map, d);
+			t->strings = dynamic_address(map, d);
 	}
 	return t->hash && t->symbols && t->strings;
 }

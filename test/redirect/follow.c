@@ -1,6 +1,7 @@
 /*
  * Starts itself by every function that can, with an environment that has none of ours, and looks at what
- * arrives: what was given, LD_AUDIT and the GANGWAY_ variables, and nothing else.
+ * arrives: what was given, LD_AUDIT and the GANGWAY_ variables, and nothing else.  Built as everybody builds, and
+ * without a PLT, bound at once or not, as a program and as what a program opens (opened.c).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +18,9 @@ extern char **environ;
 static char self[4096], audit[8192];
 static char *args[] = {self, "child", NULL};
 
-enum way { EXECVE, EXECV, EXECVP, EXECVPE, EXECL, EXECLP, EXECLE, FEXECVE, EXECVEAT, SPAWN, SPAWNP, BY_NAME, VFORK, WAYS };
+enum way { EXECVE, EXECV, EXECVP, EXECVPE, EXECL, EXECLP, EXECLE, FEXECVE, EXECVEAT, SPAWN, SPAWNP, BY_NAME, BY_ADDRESS, VFORK, WAYS };
+
+static int (*volatile by_address)(const char *, char *const[], char *const[]) = execve; /* in data */
 
 static void start(enum way way, char **env)
 {
@@ -63,6 +66,9 @@ static void start(enum way way, char **env)
 			    &pid, self, NULL, NULL, args, env))
 			waitpid(pid, &status, 0);
 		_exit(status != 0);
+	case BY_ADDRESS:
+		by_address(self, args, env);
+		break;
 	case VFORK:
 		pid = vfork();
 		if (!pid) {
@@ -176,6 +182,8 @@ static int child(void)
 	}
 	return 0;
 }
+
+__attribute__((visibility("default"))) int main(int argc, char **argv);
 
 int main(int argc, char **argv)
 {
