@@ -169,8 +169,11 @@ int lane_call(struct lane *lane, uint32_t op, uint32_t size, const struct piece 
 	      uint64_t *ticket)
 {
 	struct link *l = lane->link;
-	int err = publish(lane, op, size, pieces, npieces, ticket);
+	int err = publish(lane, op, size, pieces, npieces, &lane->asked);
 
+	lane->asking |= !err;
+	if (!err && ticket)
+		*ticket = lane->asked;
 	if (!err && l->tcp_link)
 		tcp_flush(l);
 	else if (!err)
@@ -195,6 +198,9 @@ static int take_reply(struct lane *lane, struct frame *reply)
 	if (head.payload > l->ring_size / 2 || head.npieces > LINK_PIECES || head.kind != FRAME_PLAIN ||
 	    record_bytes(head.payload, head.npieces) > ready)
 		return link_break(l, -EPROTO, "a reply of impossible size");
+	if (lane->asking && head.ticket != lane->asked)
+		return link_break(l, -EPROTO, "a reply to something else than was asked");
+	lane->asking = false;
 	reply->lane = lane;
 	reply->payload = at + sizeof head;
 	lane->taken = record_bytes(head.payload, head.npieces);

@@ -118,6 +118,11 @@ void link_shutdown(struct link *l)
 	link_break(l, -EPIPE, "the link was shut down");
 }
 
+int link_reject(struct link *l, const char *why)
+{
+	return link_break(l, -EPROTO, "%s", why);
+}
+
 int link_error(struct link *l, char text[LINK_ERROR_TEXT])
 {
 	int err;

@@ -34,6 +34,8 @@ struct lane {
 	/* The client's own cursors. */
 	_Alignas(LINE) uint64_t up_tail, up_head_seen, down_head;
 	uint32_t reserved, taken;
+	uint64_t asked; /* the ticket of the call whose reply comes next, */
+	bool asking;	/* if there is one */
 
 	/* The reading side's: the server, or the pump over TCP. */
 	_Alignas(LINE) uint64_t up_head, down_tail, down_head_seen;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define AWAY_US 200
+#define FULL_MS 1
 
 /* ---- Out ---- */
 
@@ -116,8 +117,8 @@ static int deliver_word(struct link *l)
 	return 0;
 }
 
-/* wait: else -EBUSY if the lane's ring has no room. */
-static int deliver_reply(struct link *l, bool wait)
+/* -EBUSY: the lane's ring has no room. */
+static int deliver_reply(struct link *l)
 {
 	struct stream *s = &l->tcp->in;
 	uint32_t bytes = frame_bytes(s->head.payload, s->head.npieces);
@@ -128,7 +129,7 @@ static int deliver_reply(struct link *l, bool wait)
 
 	if (!lane)
 		return link_break(l, -EPROTO, "a reply came for a lane that does not exist");
-	if (!wait && lane->down_tail + record - load_ordered(&lane->control->down_head) > l->ring_size)
+	if (lane->down_tail + record - load_ordered(&lane->control->down_head) > l->ring_size)
 		return -EBUSY;
 	err = reply_reserve(lane, record, &to);
 	if (err)
@@ -138,14 +139,14 @@ static int deliver_reply(struct link *l, bool wait)
 	return 0;
 }
 
-static int deliver(struct link *l, bool wait)
+static int deliver(struct link *l)
 {
 	struct stream *s = &l->tcp->in;
 	int err = stream_receive(s);
 
 	if (err)
 		return err;
-	err = s->head.kind == FRAME_WORD ? deliver_word(l) : deliver_reply(l, wait);
+	err = s->head.kind == FRAME_WORD ? deliver_word(l) : deliver_reply(l);
 	if (!err)
 		stream_done(s);
 	return err;
@@ -172,7 +173,7 @@ void tcp_assist(struct link *l)
 	if (pthread_mutex_trylock(&t->in_lock))
 		return;
 	do
-		err = deliver(l, false);
+		err = deliver(l);
 	while (!err && stream_holds(&t->in));
 	pthread_mutex_unlock(&t->in_lock);
 	if (err == -EBUSY)
@@ -201,6 +202,16 @@ static void stay_away(struct link *l, unsigned *seen)
 	}
 }
 
+/* Somebody does not take what comes for it, or nobody ever will.  An end of the connection is behind that. */
+static int wait_room(struct link *l)
+{
+	struct pollfd p = {.fd = l->fd, .events = POLLRDHUP};
+
+	if (poll(&p, 1, FULL_MS) > 0 && p.revents)
+		return link_break(l, -EPIPE, "the server closed the connection");
+	return link_broken(l);
+}
+
 static void *receiver(void *arg)
 {
 	struct link *l = arg;
@@ -216,8 +227,9 @@ static void *receiver(void *arg)
 		if (p[1].revents && read(t->called, &calls, sizeof calls) < 0 && errno != EAGAIN)
 			continue;
 		pthread_mutex_lock(&t->in_lock);
-		while (!(err = deliver(l, true)))
-			;
+		do
+			err = deliver(l);
+		while (!err || (err == -EBUSY && !(err = wait_room(l))));
 		pthread_mutex_unlock(&t->in_lock);
 		err = err == -EAGAIN ? 0 : err;
 		stay_away(l, &seen);

@@ -116,6 +116,9 @@ void link_destroy(struct link *link);
 /* Break the link from any thread: every wait on both sides ends. */
 void link_shutdown(struct link *link);
 
+/* What the other side said makes no sense to those above: broken with -EPROTO, which is returned. */
+int link_reject(struct link *link, const char *why);
+
 /* 0 while the link works, else what broke it; text (may be NULL) receives a sentence. */
 int link_error(struct link *link, char text[LINK_ERROR_TEXT]);
 
@@ -147,7 +150,8 @@ int lane_reserve(struct lane *lane, uint32_t size, void **payload);
 
 /*
  * Publish what was reserved: size bytes of it, and the pieces of the up arena that go with it.  lane_post:
- * nobody waits for it.  lane_call: the caller is about to wait for the reply.  ticket may be NULL.
+ * nobody waits for it.  lane_call: the caller is about to wait for the reply, which is the next that comes, and
+ * carries its ticket: another one breaks the link.  ticket may be NULL.
  * A reservation that is not wanted is simply not published.
  */
 int lane_post(struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces,

@@ -70,6 +70,25 @@ static void close_all(const int *fds, unsigned n)
 		close(fds[i]);
 }
 
+/* What is more than a message may have is closed: the kernel fills padding, too, and so can bring one too many. */
+static bool keep_some(const struct cmsghdr *c, int fds[FDS_A_MESSAGE], unsigned *nfds)
+{
+	unsigned n = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+	bool many = false;
+	int fd;
+
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+		if (*nfds < FDS_A_MESSAGE) {
+			fds[(*nfds)++] = fd;
+		} else {
+			close(fd);
+			many = true;
+		}
+	}
+	return many;
+}
+
 /* One message, without waiting.  -EAGAIN: none; -EPIPE: the other side has closed. */
 static int receive(int fd, struct message *m, int fds[FDS_A_MESSAGE], unsigned *nfds)
 {
@@ -79,6 +98,7 @@ static int receive(int fd, struct message *m, int fds[FDS_A_MESSAGE], unsigned *
 			     .msg_iovlen = 1,
 			     .msg_control = space.bytes,
 			     .msg_controllen = sizeof space.bytes};
+	bool many = false;
 	ssize_t n;
 
 	*nfds = 0;
@@ -88,13 +108,12 @@ static int receive(int fd, struct message *m, int fds[FDS_A_MESSAGE], unsigned *
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && !*nfds) {
-			*nfds = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-			memcpy(fds, CMSG_DATA(c), *nfds * sizeof(int));
-		}
-	if (n == sizeof *m && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			many |= keep_some(c, fds, nfds);
+	if (n == sizeof *m && !many && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return 0;
 	close_all(fds, *nfds);
+	*nfds = 0;
 	return n ? -EPROTO : -EPIPE;
 }
 

@@ -145,6 +145,14 @@ static void unknown_message(struct lane *lane)
 	unix_send(lane->link->fd, 99, 0, NULL, 0);
 }
 
+/* One more than a message may have, which the kernel takes for what fits: all of them are closed again. */
+static void many_descriptors(struct lane *lane)
+{
+	int fds[] = {0, 1, 2, 0};
+
+	unix_send(lane->link->fd, UNIX_FD, 1, fds, 4);
+}
+
 static void short_message(struct lane *lane)
 {
 	CHECK_EQ(send(lane->link->fd, "x", 1, 0), 1);
@@ -153,7 +161,7 @@ static void short_message(struct lane *lane)
 static void (*const client_lies[])(struct lane *) = {
 	huge_payload, long_payload,    many_pieces,  wrong_kind,   wrong_lane, wrong_ticket, far_piece,
 	unknown_lane, impossible_lane, later_ticket, lying_cursor, lane_twice, small_lane,   loose_lane,
-	unknown_message, short_message,
+	unknown_message, short_message, many_descriptors,
 };
 
 static int answer_all(struct link *l, int limit)
@@ -218,11 +226,13 @@ static int serve_lies(struct link *l)
 		head.npieces = 200;
 	if (lie_number == 4)
 		head.payload = 1000; /* more than was published */
+	if (lie_number == 7)
+		head.ticket = f.ticket + 1; /* of another call */
 	if (lie_number == 5)
 		store_ordered(&c->up_head, 1ull << 50);
 	if (lie_number == 6)
 		store_ordered(&l->control->done, 1ull << 50);
-	if (lie_number >= 2 && lie_number <= 4) {
+	if ((lie_number >= 2 && lie_number <= 4) || lie_number == 7) {
 		memcpy(f.lane->down, &head, sizeof head);
 		store_ordered(&c->down_tail, LINE);
 	}
@@ -235,7 +245,7 @@ static int serve_lies(struct link *l)
 
 static void lying_servers(void)
 {
-	for (lie_number = 0; lie_number < 7; lie_number++) {
+	for (lie_number = 0; lie_number < 8; lie_number++) {
 		struct lane *lane;
 		struct pair p;
 		struct frame f;
@@ -244,8 +254,11 @@ static void lying_servers(void)
 
 		CHECK_EQ(pair_start(&p, false, serve_lies, NULL, NULL), 0);
 		CHECK_EQ(lane_open(p.link, &lane), 0);
-		post(lane, 8);
-		if (lie_number < 5) {
+		if (lie_number < 7)
+			post(lane, 8);
+		else if (!lane_reserve(lane, 8, &to))
+			lane_call(lane, 0, 8, NULL, 0, NULL);
+		if (lie_number < 5 || lie_number == 7) {
 			err = lane_wait_reply(lane, &f, LIMIT);
 		} else {
 			while (!(err = lane_reserve(lane, 100000, &to)))
@@ -256,6 +269,35 @@ static void lying_servers(void)
 		link_destroy(p.link);
 		CHECK_EQ(pair_wait(&p), 0);
 	}
+}
+
+/* Answers that nobody asked for fill a lane that nobody reads; then the server ends, and who waits elsewhere is told. */
+static int serve_flood(struct link *l)
+{
+	struct frame f;
+	void *to;
+
+	if (link_next(l, &f, LIMIT))
+		return 1;
+	for (int i = 0; i < 300; i++)
+		if (lane_reply_reserve(f.lane, 1024, &to) || lane_reply(f.lane, 0, 0, 1024, NULL, 0))
+			return 1;
+	return 0;
+}
+
+static void flooding_server(void)
+{
+	struct lane *flooded, *lane;
+	struct frame f;
+	struct pair p;
+
+	CHECK_EQ(pair_start(&p, true, serve_flood, NULL, NULL), 0);
+	CHECK_EQ(lane_open(p.link, &flooded), 0);
+	CHECK_EQ(lane_open(p.link, &lane), 0);
+	post(flooded, 8);
+	CHECK_EQ(lane_wait_reply(lane, &f, 4 * LIMIT), -EPIPE);
+	link_destroy(p.link);
+	CHECK_EQ(pair_wait(&p), 0);
 }
 
 /* ---- Random numbers over everything that is shared ---- */
@@ -408,6 +450,7 @@ int main(int argc, char **argv)
 
 	lying_clients();
 	lying_servers();
+	flooding_server();
 	tcp_lies();
 	for (int i = 0; i < rounds; i++) {
 		scribbling(1000003ull * (uint64_t)(i + 1));
