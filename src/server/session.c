@@ -166,6 +166,8 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 	if (moves_context(f->op)) {
 		session_context_gone();
 		note_current(s);
+	} else if (f->op == NR_cuDevicePrimaryCtxRetain) {
+		note_current(s); /* after a reset it is only now that it knows its device again */
 	}
 	s->freed |= frees(f->op) && !s->keeps;
 	if (unloads(f->op) || moves_context(f->op))

@@ -88,12 +88,12 @@ CUresult call_lost(void)
 	return CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
-/* Each is told once.  One that sticks does so before anybody can take it for told: who comes next hears it, too. */
 bool call_broken(void)
 {
 	return atomic_load_explicit(link_now, memory_order_relaxed) != 0;
 }
 
+/* Each is told once.  One that sticks does so before anybody can take it for told: who comes next hears it, too. */
 static CUresult look(struct late *l)
 {
 	const uint32_t *word = atomic_load_explicit(&l->word, memory_order_acquire);

@@ -361,6 +361,45 @@ static void nothing_visible(void)
 
 #endif
 
+static atomic_bool begun;
+
+static void *allocate_until_reset(void *primary)
+{
+	CUdeviceptr p;
+	CUresult r;
+
+	OK(soft_cuCtxPushCurrent_v2(primary));
+	while (!(r = soft_cuMemAlloc_v2(&p, 1)))
+		begun = true;
+	begun = true;
+	CHECK_EQ(r, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	OK(soft_cuCtxPopCurrent_v2(NULL));
+	return NULL;
+}
+
+/* What a thread does in a primary context while another resets it is gone, or refused: nothing of it stays. */
+static void reset_while_used(void)
+{
+	size_t before, after, total;
+	CUcontext primary, other;
+	pthread_t t;
+
+	OK(soft_cuCtxCreate_v2(&other, 0, 0));
+	OK(soft_cuMemGetInfo_v2(&before, &total));
+	for (int i = 0; i < 20; i++) {
+		OK(soft_cuDevicePrimaryCtxRetain(&primary, 0));
+		begun = false;
+		pthread_create(&t, NULL, allocate_until_reset, primary);
+		while (!begun)
+			usleep(100);
+		OK(soft_cuDevicePrimaryCtxReset_v2(0));
+		pthread_join(t, NULL);
+		OK(soft_cuMemGetInfo_v2(&after, &total));
+		CHECK_EQ(after, before);
+	}
+	OK(soft_cuCtxDestroy_v2(other));
+}
+
 int main(void)
 {
 #ifdef APPLICATION
@@ -374,6 +413,7 @@ int main(void)
 	primary();
 	handles();
 	destroyed_elsewhere();
+	reset_while_used();
 	sticky();
 	callbacks();
 	settings();

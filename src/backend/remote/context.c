@@ -14,6 +14,7 @@ static pthread_mutex_t reset_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct {
 	struct context *ctx;
 	unsigned retained, flags;
+	bool held; /* in the server, by us */
 } primaries[WIRE_DEVICES_MAX];
 
 struct context *context_current(void)
@@ -104,7 +105,7 @@ static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool prim
 	return c;
 }
 
-/* The server's primary context, held for as long as we live; our own counting says whether it is active. */
+/* Its handle, which the server gives only to those who retain it; our own counting says whether it is active. */
 CUresult remote_primary(CUdevice dev, CUcontext *ctx)
 {
 	CUresult r = CUDA_SUCCESS;
@@ -117,9 +118,28 @@ CUresult remote_primary(CUdevice dev, CUcontext *ctx)
 		r = call_cuDevicePrimaryCtxRetain(&handle, dev);
 		if (!r && !(primaries[dev].ctx = make((uintptr_t)handle, dev, primaries[dev].flags, true)))
 			r = CUDA_ERROR_OUT_OF_MEMORY;
+		primaries[dev].held = !r;
 	}
 	if (!r)
 		*ctx = (CUcontext)(uintptr_t)primaries[dev].ctx->id;
+	pthread_mutex_unlock(&primary_lock);
+	return r;
+}
+
+/* reset_lock held. */
+static CUresult retain(CUdevice dev)
+{
+	struct context *c = primaries[dev].ctx;
+	CUresult r = CUDA_SUCCESS;
+	CUcontext handle; /* the same as ever, as CUDA has it */
+
+	pthread_mutex_lock(&primary_lock);
+	if (!primaries[dev].held && !(r = call_cuDevicePrimaryCtxRetain(&handle, dev))) {
+		primaries[dev].held = true;
+		take_word(c);
+	}
+	if (!r && !primaries[dev].retained++)
+		set_active(c, true);
 	pthread_mutex_unlock(&primary_lock);
 	return r;
 }
@@ -132,21 +152,19 @@ CUresult remote_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&reset_lock);
 	r = remote_primary(dev, pctx);
-	if (!r) {
-		pthread_mutex_lock(&primary_lock);
-		if (!primaries[dev].retained++)
-			set_active(primaries[dev].ctx, true);
-		pthread_mutex_unlock(&primary_lock);
-	}
+	if (!r)
+		r = retain(dev);
 	pthread_mutex_unlock(&reset_lock);
 	return r;
 }
 
-/* reset_lock held. */
+/*
+ * reset_lock held.  The server's is not retained again before ours is: what other threads have sent in it meanwhile
+ * would be made there, and stay in a context that is not active, where nobody looks for it.
+ */
 static CUresult reset(CUdevice dev)
 {
 	struct context *c;
-	CUcontext handle;
 	CUresult r;
 
 	pthread_mutex_lock(&primary_lock);
@@ -164,12 +182,11 @@ static CUresult reset(CUdevice dev)
 	r = call_cuDevicePrimaryCtxReset_v2(dev);
 	streams_gone(c, false);
 	code_epoch++;
-	/* Its handle stays good, as CUDA has it: whoever retains it next finds it new. */
-	if (!r)
-		r = call_cuDevicePrimaryCtxRetain(&handle, dev);
 	give_word(c);
-	take_word(c);
 	set_active(c, false);
+	pthread_mutex_lock(&primary_lock);
+	primaries[dev].held = false;
+	pthread_mutex_unlock(&primary_lock);
 	return r;
 }
 
