@@ -150,9 +150,13 @@ static void serve(int client, const struct cuda_ops *ops, const struct server_co
 		snprintf(error, sizeof error, "what came for call %u makes no sense", s.op);
 	else if (r != -EPROTO)
 		snprintf(error, sizeof error, "%s", strerror(-r));
-	log_event("client %d %s after %.1f s and %llu calls, %llu of them answered%s%s", peer->pid,
+	unsigned n = link_connections(s.link);
+	char by[32] = "";
+	if (n > 1)
+		snprintf(by, sizeof by, ", by %u connections", n);
+	log_event("client %d %s after %.1f s and %llu calls, %llu of them answered%s%s%s", peer->pid,
 		!r ? "ended" : r == -EPROTO ? "broke the rules" : "could not be served any longer", (pool_now() - start) / 1e3,
-		(unsigned long long)s.calls, (unsigned long long)s.answers, r ? ": " : "", r ? error : "");
+		(unsigned long long)s.calls, (unsigned long long)s.answers, by, r ? ": " : "", r ? error : "");
 }
 
 /* What the parent holds is none of a worker's business. */

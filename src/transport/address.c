@@ -64,6 +64,22 @@ bool socket_is_unix(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain == AF_UNIX;
 }
 
+/*
+ * The kernel finds the size of a connection's buffers by itself, until it is told one: then it takes that, or what the
+ * machine allows at most, which is often far less than it would find.
+ */
+static bool allows(const char *file, int bytes)
+{
+	FILE *f = fopen(file, "re");
+	int most = 0;
+
+	if (f && fscanf(f, "%d", &most) != 1)
+		most = 0;
+	if (f)
+		fclose(f);
+	return most >= bytes;
+}
+
 /* Small frames leave at once, bulk finds room, and a peer whose machine is gone is noticed in the end. */
 int socket_tune(int fd)
 {
@@ -71,8 +87,10 @@ int socket_tune(int fd)
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
 		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+	if (allows("/proc/sys/net/core/wmem_max", bytes))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+	if (allows("/proc/sys/net/core/rmem_max", bytes))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
@@ -242,6 +260,24 @@ static int connect_one(int fd, const struct sockaddr *name, socklen_t size, uint
 	if (!err && (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK)))
 		err = -errno;
 	return err;
+}
+
+int address_again(int fd, uint64_t deadline)
+{
+	struct sockaddr_storage name;
+	socklen_t size = sizeof name;
+	int err, again;
+
+	if (getpeername(fd, (struct sockaddr *)&name, &size))
+		return -errno;
+	again = socket(name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (again < 0)
+		return -errno;
+	err = connect_one(again, (struct sockaddr *)&name, size, deadline);
+	err = err ? err : socket_tune(again);
+	if (err)
+		close(again);
+	return err ? err : again;
 }
 
 static const char *hint(int err)

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "transport/memory.h"
+#include "transport/tcp.h"
 
 void *bulk_base(struct link *l, enum bulk which, size_t *size)
 {
@@ -68,6 +69,8 @@ int bulk_alloc(struct link *l, enum bulk which, uint32_t size, struct piece *pie
 		return -EINVAL;
 	if (size > a->size)
 		return -EMSGSIZE;
+	if (l->tcp && size >= SIDE_LEAST)
+		side_want(l);
 	pthread_mutex_lock(&a->lock);
 	at = find(a, a->next, a->pages, n);
 	if (at == a->pages && (at = find(a, 0, a->pages, n)) == a->pages)

@@ -26,6 +26,7 @@ void hello_make(struct hello *h, const struct link_config *config)
 		.down_size = (uint32_t)memory_round(config->down_size),
 		.ring_size = config->ring_size,
 		.words = config->words,
+		.side.count = config->sides,
 	};
 	memcpy(h->magic, MAGIC, sizeof h->magic);
 	snprintf(h->build, sizeof h->build, "%s", config->build ? config->build : "");
@@ -105,6 +106,7 @@ void hello_grant(struct hello *answer, const struct hello *asked)
 	answer->down_size = least(answer->down_size, asked->down_size) & ~(page - 1);
 	answer->ring_size = least(answer->ring_size, asked->ring_size);
 	answer->words = least(answer->words, asked->words);
+	answer->side.count = least(answer->side.count, asked->side.count);
 }
 
 /* Both sides ask this of what the server granted. */
@@ -113,7 +115,8 @@ int hello_sizes_fit(const struct hello *answer, const struct hello *asked)
 	uint32_t ring = answer->ring_size, page = answer->page;
 
 	if (answer->up_size > asked->up_size || answer->down_size > asked->down_size ||
-	    ring > asked->ring_size || answer->words > asked->words)
+	    ring > asked->ring_size || answer->words > asked->words || answer->side.count > asked->side.count ||
+	    answer->side.count > SIDES_MAX)
 		return -EPROTO;
 	if (!answer->up_size || !answer->down_size || answer->up_size % page || answer->down_size % page)
 		return -EPROTO;

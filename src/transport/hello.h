@@ -11,7 +11,11 @@
 
 #include "transport/transport.h"
 
-#define HELLO_VERSION 1
+#define HELLO_VERSION 2
+#define SIDES_MAX     8 /* further connections of a TCP link: side.h */
+#define SIDE_KEY      16
+
+enum hello_flags { HELLO_SIDE = 1 }; /* a further connection of the link that `side` names */
 
 struct hello {
 	char magic[8];
@@ -22,10 +26,17 @@ struct hello {
 	uint64_t protocol; /* of what travels in frames: the caller's */
 	uint64_t pid;
 	int32_t status; /* the server's answer: 0 or -errno */
-	uint32_t flags; /* none yet */
+	uint32_t flags;
 	uint32_t up_size, down_size, ring_size, words;
 	char build[LINK_BUILD_TEXT];
-	char text[128]; /* why the server refuses */
+	union {
+		char text[128]; /* why the server refuses; else: */
+		struct {
+			uint64_t name; /* of the link, given by the server, and what proves that one was told */
+			uint8_t key[SIDE_KEY];
+			uint32_t count, index; /* how many, asked and granted; on one of them, which */
+		} side;
+	};
 };
 _Static_assert(sizeof(struct hello) == 256, "the hello is part of the protocol");
 

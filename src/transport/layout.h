@@ -37,7 +37,7 @@ struct frame_head {
 	uint16_t lane;
 	uint8_t npieces;
 	uint8_t kind;
-	uint32_t zero;
+	uint32_t marks; /* over TCP: how many follow the pieces, whose bytes come by other ways (side.h); else 0 */
 };
 
 struct control {

@@ -14,6 +14,7 @@
 
 #include "transport/hello.h"
 #include "transport/memory.h"
+#include "transport/tcp.h"
 
 struct link_config link_defaults(bool server)
 {
@@ -26,6 +27,7 @@ struct link_config link_defaults(bool server)
 		.down_size = 64u << 20,
 		.ring_size = 256u << 10,
 		.words = 4096,
+		.sides = server ? SIDES_MAX : 0,
 	};
 }
 
@@ -61,6 +63,8 @@ static void wake_all(struct link *l)
 	}
 	for (unsigned i = 0; l->words && !l->server && i < l->nwords; i++)
 		wait_wake_always(&l->words[i].sleep);
+	if (l->tcp)
+		side_wake(l);
 }
 
 /*
@@ -107,6 +111,8 @@ int link_break(struct link *l, int err, const char *format, ...)
 	pthread_mutex_unlock(&l->error_lock);
 	if (first) {
 		shutdown(l->fd, SHUT_RDWR);
+		if (l->tcp)
+			side_shut(l);
 		if (atomic_load(&l->sleepers))
 			wake_all(l);
 	}
@@ -250,6 +256,10 @@ static struct link *new_link(int fd, bool server, const struct link_config *conf
 	l->fd = fd;
 	l->server = server;
 	l->tcp_link = !socket_is_unix(fd);
+	if (l->tcp_link && !(l->tcp = tcp_new(l))) {
+		free(l);
+		return NULL;
+	}
 	l->pidfd = -1;
 	l->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->owner = getpid();
@@ -331,6 +341,11 @@ static int say_hello(struct link *l, const struct link_config *config, uint64_t 
 	if (hello_sizes_fit(&theirs, &ours))
 		return error_text(error, -EPROTO, "the server grants sizes that cannot be");
 	agree(l, &theirs, &theirs);
+	if (l->tcp) {
+		l->tcp->sides.hello = ours;
+		l->tcp->sides.hello.side = theirs.side;
+		l->tcp->sides.granted = theirs.side.count;
+	}
 	return 0;
 }
 
@@ -386,6 +401,12 @@ static int answer_hello(struct link *l, const struct link_config *config, uint64
 	hello_grant(&granted, &theirs);
 	if (!err && hello_sizes_fit(&granted, &theirs))
 		err = error_text(error, -EPROTO, "the client asks for sizes that cannot be");
+	if (!err && theirs.flags & HELLO_SIDE)
+		err = error_text(error, -EPROTO, "a further connection came for a link that is not here");
+	if (l->tcp && !err)
+		side_offer(l, &granted);
+	else
+		memset(&granted.side, 0, sizeof granted.side);
 	granted.status = err;
 	if (err)
 		snprintf(granted.text, sizeof granted.text, "%.*s", (int)sizeof granted.text - 1, error);

@@ -7,6 +7,7 @@
  *	reply.c    the down ring's writing side		serve.c    the server's calls
  *	bulk.c     pieces of the arenas			word.c     words
  *	stream.c   frames on a TCP stream		tcp.c      who moves them
+ *	side.c     further connections			side_join.c  how they come about
  *
  * A client works the same over both kinds of link: lanes, board and words are memory.  Over TCP that memory
  * is its own, one thread takes from the board and sends, another receives and fills the down rings.
@@ -122,11 +123,13 @@ int error_text(char error[LINK_ERROR_TEXT], int err, const char *format, ...)
 
 /* address.c */
 int address_connect(const char *address, uint64_t deadline, char error[LINK_ERROR_TEXT]);
+int address_again(int fd, uint64_t deadline); /* another connection to where this one goes */
 bool socket_is_unix(int fd);
 int socket_tune(int fd);
 
 /* unix.c */
 int unix_send(int fd, uint32_t kind, uint64_t id, const int *fds, unsigned nfds);
+int unix_receive_fd(int fd, uint64_t *id, uint64_t deadline); /* a descriptor that was sent by itself */
 int unix_watch(struct link *l);
 void unix_unwatch(struct link *l);
 void unix_find_lane(struct link *l, unsigned number); /* server: it may have been announced by now */

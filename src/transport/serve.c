@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "transport/tcp.h"
+
 static int take(struct link *l, struct frame *frame)
 {
 	struct frame_head head;
@@ -139,9 +141,12 @@ void link_interrupt(struct link *l)
 	uint64_t one = 1;
 
 	store_ordered(&l->interrupted, true);
-	if (!l->tcp_link)
+	if (!l->tcp_link) {
 		wait_wake(&l->control->reader_sleep);
-	else if (write(l->stop, &one, sizeof one) < 0)
+		return;
+	}
+	side_wake(l);
+	if (write(l->stop, &one, sizeof one) < 0)
 		return; /* already signalled */
 }
 

@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "transport/tcp.h"
+
 #define FILL 32768 /* read ahead at most so much: bulk should not come through the buffer */
 
 /*
@@ -19,28 +21,30 @@
 void __tsan_acquire(void *at);
 void __tsan_release(void *at);
 
-static ssize_t socket_receive(struct link *l, void *to, size_t size)
+ssize_t stream_recv(struct link *l, int fd, void *to, size_t size, int flags)
 {
-	ssize_t n = syscall(SYS_recvfrom, l->fd, to, size, MSG_DONTWAIT, NULL, NULL);
+	ssize_t n = syscall(SYS_recvfrom, fd, to, size, flags, NULL, NULL);
 
 	__tsan_acquire(l);
 	return n;
 }
 
-static ssize_t socket_send(struct link *l, const struct msghdr *msg)
+static ssize_t socket_send(struct link *l, int fd, const struct msghdr *msg)
 {
 	__tsan_release(l);
-	return syscall(SYS_sendmsg, l->fd, msg, MSG_NOSIGNAL);
+	return syscall(SYS_sendmsg, fd, msg, MSG_NOSIGNAL);
 }
 #else
-static ssize_t socket_receive(struct link *l, void *to, size_t size)
+ssize_t stream_recv(struct link *l, int fd, void *to, size_t size, int flags)
 {
-	return recv(l->fd, to, size, MSG_DONTWAIT);
+	(void)l;
+	return recv(fd, to, size, flags);
 }
 
-static ssize_t socket_send(struct link *l, const struct msghdr *msg)
+static ssize_t socket_send(struct link *l, int fd, const struct msghdr *msg)
 {
-	return sendmsg(l->fd, msg, MSG_NOSIGNAL);
+	(void)l;
+	return sendmsg(fd, msg, MSG_NOSIGNAL);
 }
 #endif
 
@@ -70,7 +74,8 @@ static int check_head(struct stream *s)
 	const struct frame_head *h = &s->head;
 	uint32_t most = s->link->ring_size / 2;
 
-	if (h->payload > most || h->npieces > LINK_PIECES || h->zero || h->lane >= LINK_LANES ||
+	if (h->payload > most || h->npieces > LINK_PIECES || h->lane >= LINK_LANES ||
+	    h->marks > load_acquire(&s->link->tcp->sides.joined) ||
 	    (h->kind != FRAME_PLAIN && (s->link->server || h->kind != FRAME_WORD)) ||
 	    record_bytes(h->payload, h->npieces) > most)
 		return link_break(s->link, -EPROTO, "a frame's head makes no sense");
@@ -82,6 +87,11 @@ static void compact(struct stream *s)
 	memmove(s->buffer, s->buffer + s->start, s->end - s->start);
 	s->end -= s->start;
 	s->start = 0;
+}
+
+static size_t whole_bytes(const struct frame_head *h)
+{
+	return frame_bytes(h->payload, h->npieces) + h->marks * sizeof(uint64_t);
 }
 
 /* Is a whole frame, without its pieces' bytes, in the buffer? */
@@ -99,10 +109,11 @@ static int find_frame(struct stream *s)
 	err = check_head(s);
 	if (err)
 		return err;
-	if (ready < frame_bytes(s->head.payload, s->head.npieces))
+	if (ready < whole_bytes(&s->head))
 		return -EAGAIN;
 	s->at = s->start;
-	s->start += frame_bytes(s->head.payload, s->head.npieces);
+	s->start += whole_bytes(&s->head);
+	memcpy(s->marks, s->buffer + s->start - s->head.marks * sizeof *s->marks, s->head.marks * sizeof *s->marks);
 	s->frame.payload = s->buffer + s->at + sizeof s->head;
 	s->piece = s->filled = 0;
 	s->have = true;
@@ -116,7 +127,8 @@ static int fill(struct stream *s)
 
 	if (s->start)
 		compact(s);
-	n = socket_receive(s->link, s->buffer + s->end, s->end < FILL ? FILL : s->room - s->end);
+	n = stream_recv(s->link, s->link->fd, s->buffer + s->end, s->end < FILL ? FILL : s->room - s->end,
+			MSG_DONTWAIT);
 	if (n <= 0)
 		return receive_error(s, n);
 	s->end += (size_t)n;
@@ -135,7 +147,7 @@ static int fill_piece(struct stream *s)
 		memcpy(to, s->buffer + s->start, n);
 		s->start += n;
 	} else {
-		got = socket_receive(s->link, to, left);
+		got = stream_recv(s->link, s->link->fd, to, left, MSG_DONTWAIT);
 		if (got <= 0)
 			return receive_error(s, got);
 		n = (size_t)got;
@@ -155,6 +167,8 @@ int stream_receive(struct stream *s)
 		if (err)
 			return err;
 	}
+	if (s->head.marks)
+		return side_look(s->link, s->marks, s->head.marks);
 	while (s->piece < s->frame.npieces) {
 		if (s->filled == s->frame.pieces[s->piece].size) {
 			s->piece++;
@@ -176,13 +190,13 @@ bool stream_holds(const struct stream *s)
 	return s->end > s->start;
 }
 
-int stream_send(struct link *l, struct iovec *parts, unsigned n)
+int stream_send(struct link *l, int fd, struct iovec *parts, unsigned n)
 {
 	struct msghdr msg = {.msg_iov = parts, .msg_iovlen = n};
 	ssize_t sent;
 
 	while (msg.msg_iovlen) {
-		sent = socket_send(l, &msg);
+		sent = socket_send(l, fd, &msg);
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent < 0)

@@ -9,21 +9,32 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-int tcp_start(struct link *l)
+struct tcp *tcp_new(struct link *l)
 {
 	struct tcp *t = calloc(1, sizeof *t);
 
 	if (!t)
-		return -ENOMEM;
-	l->tcp = t;
+		return NULL;
 	pthread_mutex_init(&t->in_lock, NULL);
 	pthread_mutex_init(&t->out_lock, NULL);
+	t->called = t->sides.door = -1;
+	for (unsigned i = 0; i < SIDES_MAX; i++) {
+		t->sides.side[i].link = l;
+		t->sides.side[i].fd = -1;
+	}
+	return t;
+}
+
+int tcp_start(struct link *l)
+{
+	struct tcp *t = l->tcp;
+
 	t->called = l->server ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!l->server && t->called < 0)
 		return -errno;
 	if (stream_init(&t->in, l, l->server ? BULK_UP : BULK_DOWN))
 		return -ENOMEM;
-	return l->server ? 0 : tcp_client_start(l);
+	return l->server ? side_attend(l) : tcp_client_start(l);
 }
 
 /* The link is broken: the threads are on their way out. */
@@ -42,6 +53,7 @@ void tcp_stop(struct link *l)
 		pthread_join(t->sender, NULL);
 	if (write(l->stop, &one, sizeof one) == sizeof one && t->receiving)
 		pthread_join(t->receiver, NULL);
+	side_stop(l);
 	stream_finish(&t->in);
 	if (t->called >= 0)
 		close(t->called);
@@ -56,6 +68,7 @@ void tcp_forget(struct link *l)
 	if (!l->tcp)
 		return;
 	stream_finish(&l->tcp->in);
+	side_forget(l);
 	if (l->tcp->called >= 0)
 		close(l->tcp->called);
 	free(l->tcp);
@@ -102,12 +115,16 @@ int tcp_next(struct link *l, struct frame *frame, int timeout_ms)
 		stream_done(s);
 	l->current = NULL;
 	wait_init(&w, l->spin_us, timeout_ms);
-	while ((err = stream_receive(s)) == -EAGAIN) {
+	while ((err = stream_receive(s)) == -EAGAIN || err == -EINPROGRESS) {
+		bool aside = err == -EINPROGRESS;
+
 		if ((err = link_broken(l)))
 			return err;
 		if (atomic_exchange(&l->interrupted, false))
 			return -EINTR;
-		if (!wait_spin(&w) && (err = wait_socket(l, &w)))
+		if (aside && (err = side_wait(l, s->marks, s->head.marks, &w)) && err != -EINPROGRESS)
+			return err;
+		if (!aside && !wait_spin(&w) && (err = wait_socket(l, &w)))
 			return err;
 	}
 	err = err ? err : accept_frame(l, frame);
@@ -134,13 +151,29 @@ static bool pieces_fit(struct link *l, const struct piece *pieces, unsigned n)
 	return true;
 }
 
+/* parts: the head, what is between, the pieces' places; room for their bytes, or for the marks instead. */
+static int send_frame(struct link *l, struct frame_head *head, struct iovec *parts, unsigned n,
+		      const struct piece *pieces)
+{
+	uint64_t marks[SIDES_MAX];
+	int err;
+
+	pthread_mutex_lock(&l->tcp->out_lock);
+	head->marks = side_give(l, pieces, head->npieces, marks);
+	if (head->marks)
+		parts[n++] = (struct iovec){marks, head->marks * sizeof *marks};
+	else
+		n += add_pieces(l, BULK_DOWN, parts + n, pieces, head->npieces);
+	err = stream_send(l, l->fd, parts, n);
+	pthread_mutex_unlock(&l->tcp->out_lock);
+	return err;
+}
+
 int tcp_reply(struct lane *lane, const struct frame_head *head, const struct piece *pieces)
 {
 	struct link *l = lane->link;
 	struct iovec parts[1 + LINK_PIECES];
 	uint8_t *record = lane->reply_buffer;
-	unsigned n = 1;
-	int err;
 
 	if (!pieces_fit(l, pieces, head->npieces))
 		return -EINVAL;
@@ -148,11 +181,7 @@ int tcp_reply(struct lane *lane, const struct frame_head *head, const struct pie
 	if (head->npieces)
 		memcpy(record + frame_bytes(head->payload, 0), pieces, head->npieces * sizeof *pieces);
 	parts[0] = (struct iovec){record, frame_bytes(head->payload, head->npieces)};
-	n += add_pieces(l, BULK_DOWN, parts + n, pieces, head->npieces);
-	pthread_mutex_lock(&l->tcp->out_lock);
-	err = stream_send(l, parts, n);
-	pthread_mutex_unlock(&l->tcp->out_lock);
-	return err;
+	return send_frame(l, (struct frame_head *)record, parts, 1, pieces);
 }
 
 int tcp_word(struct link *l, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces)
@@ -161,14 +190,6 @@ int tcp_word(struct link *l, unsigned index, uint32_t value, const struct piece 
 		.op = index, .ticket = value, .npieces = (uint8_t)npieces, .kind = FRAME_WORD};
 	struct iovec parts[2 + LINK_PIECES] = {{&head, sizeof head},
 					       {(void *)pieces, npieces * sizeof *pieces}};
-	unsigned n = 2;
-	int err;
 
-	if (!pieces_fit(l, pieces, npieces))
-		return -EINVAL;
-	n += add_pieces(l, BULK_DOWN, parts + n, pieces, npieces);
-	pthread_mutex_lock(&l->tcp->out_lock);
-	err = stream_send(l, parts, n);
-	pthread_mutex_unlock(&l->tcp->out_lock);
-	return err;
+	return pieces_fit(l, pieces, npieces) ? send_frame(l, &head, parts, 2, pieces) : -EINVAL;
 }

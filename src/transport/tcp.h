@@ -4,6 +4,7 @@
  *	client: board ── sending thread, or a caller that is about to wait ──> socket
  *	        down rings, words <── receiving thread, or a caller that spins ── socket
  *	server: link_next reads the socket itself; replies are sent by who makes them
+ *	both: pieces of many bytes go by connections of their own (side.h)
  *
  * The two threads are there for what nobody waits for.  A caller that waits moves the bytes itself, under the
  * same locks: two changes of thread less on each round trip.  While callers receive, the receiving thread
@@ -12,6 +13,7 @@
 #ifndef TRANSPORT_TCP_H
 #define TRANSPORT_TCP_H
 
+#include "transport/side.h"
 #include "transport/stream.h"
 
 struct tcp {
@@ -22,8 +24,10 @@ struct tcp {
 	int called;		    /* eventfd, the client's: the receiving thread has something to do */
 	_Atomic uint32_t away;	    /* a flag: the receiving thread stays away */
 	_Atomic unsigned assisting; /* callers' visits, ever: has there been one lately? */
+	struct sides sides;
 };
 
+struct tcp *tcp_new(struct link *l);
 int tcp_client_start(struct link *l);
 
 #endif

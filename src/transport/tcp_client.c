@@ -15,11 +15,13 @@
 struct batch {
 	struct iovec parts[BATCH_PARTS];
 	struct lane *lanes[BATCH_FRAMES];
+	uint64_t marks[BATCH_FRAMES][SIDES_MAX];
 	unsigned nparts, nframes;
 };
 
 static int add_frame(struct link *l, struct batch *b)
 {
+	uint64_t *marks = b->marks[b->nframes];
 	struct frame_head head;
 	struct frame frame;
 	const uint8_t *at;
@@ -31,6 +33,12 @@ static int add_frame(struct link *l, struct batch *b)
 		return err;
 	b->nframes++;
 	b->parts[b->nparts++] = (struct iovec){(void *)at, frame_bytes(head.payload, head.npieces)};
+	head.marks = side_give(l, frame.pieces, frame.npieces, marks);
+	if (head.marks) {
+		memcpy((void *)at, &head, sizeof head); /* the ring is our own */
+		b->parts[b->nparts++] = (struct iovec){marks, head.marks * sizeof *marks};
+		return 0;
+	}
 	for (unsigned i = 0; i < frame.npieces; i++)
 		b->parts[b->nparts++] =
 			(struct iovec){l->arena[BULK_UP].base + frame.pieces[i].offset, frame.pieces[i].size};
@@ -49,7 +57,7 @@ static int send_board(struct link *l)
 			err = add_frame(l, &b);
 		while (!err && b.nframes < BATCH_FRAMES && b.nparts + 1 + LINK_PIECES <= BATCH_PARTS);
 		if (b.nframes)
-			sent = stream_send(l, b.parts, b.nparts);
+			sent = stream_send(l, l->fd, b.parts, b.nparts);
 		for (unsigned i = 0; i < b.nframes; i++)
 			board_release(l, b.lanes[i]);
 	} while (!err && !sent);
@@ -163,7 +171,7 @@ static void call_receiver(struct link *l)
 
 /*
  * All that came at once: behind our own frame there may be one for a thread that sleeps.  A frame whose lane
- * is full is left to the receiving thread, which can wait for room.
+ * is full, or whose bytes come by the sides, is left to the receiving thread, which can wait.
  */
 void tcp_assist(struct link *l)
 {
@@ -176,7 +184,7 @@ void tcp_assist(struct link *l)
 		err = deliver(l);
 	while (!err && stream_holds(&t->in));
 	pthread_mutex_unlock(&t->in_lock);
-	if (err == -EBUSY)
+	if (err == -EBUSY || err == -EINPROGRESS)
 		call_receiver(l);
 	atomic_fetch_add_explicit(&t->assisting, 1, memory_order_relaxed);
 }
@@ -212,6 +220,20 @@ static int wait_room(struct link *l)
 	return link_broken(l);
 }
 
+/* What it was that kept a frame back has passed: 0. */
+static int wait_kept(struct link *l, int why)
+{
+	struct stream *s = &l->tcp->in;
+	struct wait w;
+
+	wait_init(&w, l->spin_us, -1);
+	if (why == -EBUSY)
+		return wait_room(l);
+	while (why == -EINPROGRESS && !(why = link_broken(l)))
+		why = side_wait(l, s->marks, s->head.marks, &w);
+	return why;
+}
+
 static void *receiver(void *arg)
 {
 	struct link *l = arg;
@@ -229,7 +251,7 @@ static void *receiver(void *arg)
 		pthread_mutex_lock(&t->in_lock);
 		do
 			err = deliver(l);
-		while (!err || (err == -EBUSY && !(err = wait_room(l))));
+		while (!err || !(err = wait_kept(l, err)));
 		pthread_mutex_unlock(&t->in_lock);
 		err = err == -EAGAIN ? 0 : err;
 		stay_away(l, &seen);

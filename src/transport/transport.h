@@ -70,9 +70,13 @@ struct link_config {
 	uint32_t down_size;
 	uint32_t ring_size;	/* of each lane, each way: a power of two */
 	uint32_t words;
+	uint32_t sides; /* over TCP: connections beside the first, for bulk bytes */
 };
 
-/* The usual values: 50 us (client) or 200 us (server), 5 s, 30 s, 64 MiB, 64 MiB, 256 KiB, 4096. */
+/*
+ * The usual values: 50 us (client) or 200 us (server), 5 s, 30 s, 64 MiB, 64 MiB, 256 KiB, 4096, and none (client)
+ * or as many as there can be (server).
+ */
 struct link_config link_defaults(bool server);
 
 /* ---- Making and ending a link ---- */
@@ -88,6 +92,15 @@ int link_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT]);
  * -ECONNABORTED: whoever it was has gone again.
  */
 int link_accept(int listener);
+
+/*
+ * Is this one of the further connections of a link that is served already, here or in another process of this user
+ * on this machine?  Then it has been given there, and the descriptor is closed.  Does not wait.
+ */
+bool link_side(int fd);
+
+/* How many connections a link has by now. */
+unsigned link_connections(struct link *link);
 
 /* What a listening descriptor is called, in the form that link_connect understands. */
 int link_address(int listener, char *text, size_t size);

@@ -117,6 +117,30 @@ static int receive(int fd, struct message *m, int fds[FDS_A_MESSAGE], unsigned *
 	return n ? -EPROTO : -EPIPE;
 }
 
+int unix_receive_fd(int fd, uint64_t *id, uint64_t deadline)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct message m;
+	int fds[FDS_A_MESSAGE], err;
+	unsigned nfds;
+
+	while ((err = receive(fd, &m, fds, &nfds)) == -EAGAIN) {
+		uint64_t now = wait_now();
+
+		if (now >= deadline)
+			return -ETIMEDOUT;
+		poll(&p, 1, (int)((deadline - now) / 1000000 + 1));
+	}
+	if (err)
+		return err;
+	if (nfds == 1 && m.kind == UNIX_FD) {
+		*id = m.id;
+		return fds[0];
+	}
+	close_all(fds, nfds);
+	return -EPROTO;
+}
+
 static int keep_fd(struct link *l, uint64_t id, int fd)
 {
 	if (l->nfds == 2 * FDS_MAX) {

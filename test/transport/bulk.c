@@ -1,10 +1,12 @@
 /*
  * What bulk pieces hold is there before the frame, the reply or the word that names them can be seen, both
- * ways, for all sizes and from many threads; arenas give out what they have and no more.
+ * ways, for all sizes and from many threads, by one connection and by several; arenas give out what they have and no
+ * more.
  */
 #include <pthread.h>
 
 #include "test/transport/pair.h"
+#include "transport/tcp.h"
 
 #define THREADS 3
 #define LIMIT	30000
@@ -210,7 +212,18 @@ static void exhaust(void)
 	bulk_free(link_, BULK_UP, all);
 }
 
-static void run(bool tcp)
+/* All of them are in use, both ways.  Who has begun sends by the first connection until then. */
+static void check_sides(struct link *l, unsigned n)
+{
+	struct sides *all = n ? &l->tcp->sides : NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		CHECK(all->side[i].given > 0);
+		CHECK(all->side[i].came > 0);
+	}
+}
+
+static void run(bool tcp, unsigned sides)
 {
 	struct link_config mine = link_defaults(false);
 	pthread_t ids[THREADS];
@@ -219,6 +232,7 @@ static void run(bool tcp)
 	void *to;
 
 	mine.up_size = mine.down_size = 8u << 20;
+	mine.sides = sides;
 	if (pair_start(&p, tcp, serve, &mine, NULL)) {
 		failures++;
 		return;
@@ -229,6 +243,7 @@ static void run(bool tcp)
 		pthread_create(&ids[i], NULL, client, (void *)(uintptr_t)i);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
+	check_sides(p.link, sides);
 	CHECK_EQ(lane_open(p.link, &lane), 0);
 	CHECK_EQ(lane_reserve(lane, 0, &to), 0);
 	CHECK_EQ(lane_post(lane, END, 0, NULL, 0, NULL), 0);
@@ -239,7 +254,8 @@ static void run(bool tcp)
 int main(int argc, char **argv)
 {
 	rounds = argc > 1 ? atoi(argv[1]) : rounds;
-	run(false);
-	run(true);
+	run(false, 0);
+	run(true, 0);
+	run(true, 3);
 	return RESULT();
 }

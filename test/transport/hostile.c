@@ -417,7 +417,7 @@ static void tcp_lies(void)
 		{{.kind = FRAME_PLAIN, .payload = 200000}, {0, 0}},
 		{{.kind = FRAME_PLAIN, .npieces = LINK_PIECES + 1}, {0, 0}},
 		{{.kind = FRAME_PLAIN, .lane = LINK_LANES}, {0, 0}},
-		{{.kind = FRAME_PLAIN, .zero = 1}, {0, 0}},
+		{{.kind = FRAME_PLAIN, .marks = 1}, {0, 0}},
 		{{.kind = FRAME_PLAIN, .ticket = 1}, {0, 0}},
 		{{.kind = FRAME_WORD}, {0, 0}},
 		{{.kind = 0}, {0, 0}},

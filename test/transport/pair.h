@@ -6,10 +6,12 @@
 #pragma once
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +22,22 @@ struct pair {
 	struct link *link;
 	pid_t child;
 	char folder[128], address[160];
+	int listener; /* further connections come by it */
+	pthread_t porter;
+	bool porting;
 };
+
+/* What a server's parent does, here in the client's process. */
+static inline void *pair_porter(void *arg)
+{
+	struct pair *p = arg;
+	int fd;
+
+	while ((fd = link_accept(p->listener)) >= 0 || fd == -ECONNABORTED)
+		if (fd >= 0 && !link_side(fd))
+			close(fd);
+	return NULL;
+}
 
 static inline const char *pair_listen(struct pair *p, bool tcp, int *listener)
 {
@@ -80,7 +97,10 @@ static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link 
 	err = link_connect(&p->link, p->address, client ? client : &defaults, error);
 	if (err)
 		fprintf(stderr, "link_connect %s: %d %s\n", p->address, err, error);
-	pair_unlisten(p, listener);
+	p->listener = listener;
+	p->porting = !err && client && client->sides && !pthread_create(&p->porter, NULL, pair_porter, p);
+	if (!p->porting)
+		pair_unlisten(p, listener);
 	return err;
 }
 
@@ -89,6 +109,12 @@ static inline int pair_wait(struct pair *p)
 {
 	int status;
 
+	if (p->porting) {
+		shutdown(p->listener, SHUT_RDWR);
+		pthread_join(p->porter, NULL);
+		pair_unlisten(p, p->listener);
+		p->porting = false;
+	}
 	while (waitpid(p->child, &status, 0) < 0)
 		if (errno != EINTR)
 			return -1;

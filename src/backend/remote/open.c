@@ -32,6 +32,16 @@ static CUresult ask_devices(char *why, size_t size)
 	return CUDA_SUCCESS;
 }
 
+/* Each further one keeps a processor busy on both sides while much is moved. */
+static unsigned further_connections(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned usual = processors >= 8 ? 4 : processors >= 4 ? 3 : 1;
+	unsigned n = setting_number(SETTING_CONNECTIONS, SETTING_CONNECTIONS_MAX, usual);
+
+	return n ? n - 1 : 0;
+}
+
 static CUresult connect_to(const char *address, char *why, size_t size)
 {
 	struct link_config config = link_defaults(false);
@@ -44,6 +54,7 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 	if (sysconf(_SC_NPROCESSORS_ONLN) >= 4)
 		config.spin_us = 10000;
 	config.spin_us = setting_number(SETTING_SPIN, SETTING_SPIN_MAX, config.spin_us);
+	config.sides = further_connections();
 	if (link_connect(&link, address, &config, error)) {
 		if (strncmp(error, address, strlen(address)))
 			snprintf(why, size, "%s: %s", address, error);
