@@ -3,14 +3,14 @@
 #
 # SERVED is null or cpu, TRANSPORT is unix or tcp.  COMMAND finds the device's address in DEVICE and in
 # GANGWAY_DEVICE, and its exit status is the test's; but a test has failed, too, if nobody came to the server,
-# if a worker died, or if one does not end with its client.
+# if a worker died, or if one does not end with its client.  SERVE: further options of the server.
 gangway=$1 served=$2 transport=$3
 shift 3
 dir=$(mktemp -d) || exit 1
 : >"$dir/log"
 address=unix:$dir/socket
 [ "$transport" = tcp ] && address=tcp://127.0.0.1:0
-XDG_CACHE_HOME=$dir/cache "$gangway" serve --on "$served" --listen "$address" >"$dir/out" 2>"$dir/log" </dev/null &
+XDG_CACHE_HOME=$dir/cache "$gangway" serve --on "$served" --listen "$address" $SERVE >"$dir/out" 2>"$dir/log" </dev/null &
 server=$!
 trap 'kill -9 $server $(cat "/proc/$server/task/$server/children" 2>/dev/null) 2>/dev/null; wait; rm -rf "$dir"' EXIT
 

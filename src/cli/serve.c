@@ -14,7 +14,7 @@
 
 static const char usage[] =
 	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N] [--spares N]\n"
-	"                     [--spin-us N] [--metrics ADDRESS]\n\n"
+	"                     [--memory SIZE] [--spin-us N] [--metrics ADDRESS]\n\n"
 	"Offers this machine's device to other processes, containers and machines; each client gets a process\n"
 	"of its own. Runs in the foreground and logs to stderr, one line an event.\n\n"
 	"  --on DEVICE       nvidia (default), cpu or null: what the clients' programs run on\n"
@@ -25,6 +25,8 @@ static const char usage[] =
 	"  --group NAME      members of this group may use the unix sockets, too; else only their owner may\n"
 	"  --clients N       at one time, at most (%d); more are refused and told so\n"
 	"  --spares N        workers that have opened the device and wait for a client (%d)\n"
+	"  --memory SIZE     of each device for each client, at most: 8G, 512M, or 50%% of the device. A client that\n"
+	"                    wants more gets CUDA_ERROR_OUT_OF_MEMORY, and is told that the device has so much\n"
 	"  --spin-us N       how long a worker looks for work before it sleeps (GANGWAY_SPIN_US; else %u)\n"
 	"  --metrics ADDRESS unix:PATH or tcp://HOST:PORT: answers GET /metrics (Prometheus) and /status (JSON).\n"
 	"                    Beside a unix socket PATH that is always told on PATH.status\n"
@@ -55,6 +57,7 @@ static const struct option options[] = {
 	{"group", required_argument, NULL, 'g'},
 	{"clients", required_argument, NULL, 'c'},
 	{"spares", required_argument, NULL, 's'},
+	{"memory", required_argument, NULL, 'M'},
 	{"spin-us", required_argument, NULL, 'u'},
 	{"metrics", required_argument, NULL, 'm'},
 	{"help", no_argument, NULL, 'h'},
@@ -93,6 +96,8 @@ static int take(int c, struct server_config *config, const char **listen, int *n
 		return 0;
 	case 'c':
 		return number(optarg, 1, 65536, &config->clients) ? 0 : cli_usage("serve", "--clients %s?", optarg);
+	case 'M':
+		return quota_read(optarg, &config->memory) ? 0 : cli_usage("serve", "--memory %s? Say 8G, 512M or 50%%", optarg);
 	case 's':
 		return number(optarg, 0, 1024, &config->spares) ? 0 : cli_usage("serve", "--spares %s?", optarg);
 	default:
@@ -104,7 +109,8 @@ int cmd_serve(int argc, char **argv)
 {
 	const char *listen[LISTEN_MAX + 1] = {0};
 	unsigned spin = setting_number(SETTING_SPIN, SETTING_SPIN_MAX, link_defaults(true).spin_us);
-	struct server_config config = {"nvidia", listen, (gid_t)-1, SERVER_CLIENTS, SERVER_SPARES, spin, NULL};
+	struct server_config config = {.device = "nvidia", .listen = listen, .group = (gid_t)-1, .clients = SERVER_CLIENTS,
+		.spares = SERVER_SPARES, .spin_us = spin};
 	char place[256];
 	int c, r, n = 0;
 

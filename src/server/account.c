@@ -1,23 +1,26 @@
 #include "server/account.h"
 
 #include <stdlib.h>
+#include "server/quota.h"
 #include "util/map.h"
-
-enum kind { PLAIN, ARRAY, PHYSICAL, MAPPING, KINDS };
+#include "util/usage.h"
 
 struct item {
 	struct map_node node; /* key: an address or a handle */
-	enum kind kind;
+	enum account_kind kind;
 	uint64_t size;
 	CUcontext context;
 	struct stats_device *device;
 	unsigned held, mapped; /* physical memory: handles, mappings */
 	struct item *physical; /* what a mapping maps */
+	struct quota_pool *pool;
+	bool loose; /* in no map: its handle has become another's */
 };
 
 static struct cuda_ops real;
 static struct stats *stats;
-static struct map items[KINDS];
+static bool quotas; /* there are some */
+static struct map items[ACCOUNT_KINDS];
 static CUcontext current;
 static struct stats_device nobody, *device = &nobody; /* until somebody counts */
 
@@ -33,42 +36,94 @@ void account_enter(CUcontext context, int number)
 		device = &stats->device[number < 0 ? 0 : number < STATS_DEVICES ? number : STATS_DEVICES - 1];
 }
 
-static struct item *find(enum kind kind, uint64_t key)
+/* ---- What is held ---- */
+
+/* So that the worker of the same client's NVML knows of it. */
+static struct usage *page(void)
+{
+	static struct usage *mine;
+	static bool asked;
+
+	if (!asked)
+		mine = usage_open("served");
+	asked = true;
+	return mine;
+}
+
+void account_hold(struct stats_device *d, int64_t more)
+{
+	uint64_t now;
+
+	stats_add(&d->memory, (uint64_t)more);
+	now = stats_read(&d->memory);
+	if (now > stats_read(&d->peak))
+		atomic_store_explicit(&d->peak, now, memory_order_relaxed);
+	if (quotas)
+		usage_memory(page(), (int)(d - stats->device), more);
+}
+
+void account_kept(const struct stats_device *d, uint64_t bytes)
+{
+	static uint64_t told[STATS_DEVICES];
+	unsigned device = (unsigned)(d - stats->device);
+
+	if (told[device] != bytes)
+		usage_memory(page(), (int)device, (int64_t)(bytes - told[device]));
+	told[device] = bytes;
+}
+
+CUresult account_room(uint64_t size)
+{
+	return quotas ? quota_room(device, size) : CUDA_SUCCESS;
+}
+
+static struct item *find(enum account_kind kind, uint64_t key)
 {
 	struct map_node *n = map_below(&items[kind], key);
 
 	return n && n->key == key ? (struct item *)n : NULL;
 }
 
-/* Without memory for the item the allocation is not counted; its client has other worries then. */
-static struct item *add(enum kind kind, uint64_t key, uint64_t size)
-{
-	struct item *i = find(kind, key) ? NULL : calloc(1, sizeof *i);
-	uint64_t now;
-
-	if (!i)
-		return NULL;
-	*i = (struct item){
-		.node.key = key, .kind = kind, .size = size, .context = current, .device = device, .held = 1};
-	map_insert(&items[kind], &i->node);
-	if (kind == MAPPING)
-		return i;
-	stats_add(&device->memory, size);
-	now = stats_read(&device->memory);
-	if (now > stats_read(&device->peak))
-		atomic_store_explicit(&device->peak, now, memory_order_relaxed);
-	return i;
-}
-
 static void drop(struct item *i)
 {
-	if (i->kind != MAPPING)
-		stats_add(&i->device->memory, -i->size);
-	map_remove(&items[i->kind], &i->node);
+	if (i->kind != ACCOUNT_MAPPING)
+		account_hold(i->device, -(int64_t)i->size);
+	if (i->pool)
+		quota_pool_back(i->pool, i->size);
+	if (!i->loose)
+		map_remove(&items[i->kind], &i->node);
 	free(i);
 }
 
-static CUresult freed(CUresult r, enum kind kind, uint64_t key)
+/* Somebody else has its key now: it was freed where we did not see it, or lives on because it is mapped. */
+static void replaced(struct item *i)
+{
+	if (!i || i->kind != ACCOUNT_PHYSICAL || !i->mapped) {
+		if (i)
+			drop(i);
+		return;
+	}
+	map_remove(&items[ACCOUNT_PHYSICAL], &i->node);
+	i->held = 0;
+	i->loose = true;
+}
+
+/* Without memory for the item the allocation is not counted; its client has other worries then. */
+static struct item *add(enum account_kind kind, uint64_t key, uint64_t size, struct stats_device *on)
+{
+	struct item *i = calloc(1, sizeof *i);
+
+	replaced(find(kind, key));
+	if (!i)
+		return NULL;
+	*i = (struct item){.node.key = key, .kind = kind, .size = size, .context = current, .device = on, .held = 1};
+	map_insert(&items[kind], &i->node);
+	if (kind != ACCOUNT_MAPPING)
+		account_hold(on, (int64_t)size);
+	return i;
+}
+
+CUresult account_freed(CUresult r, enum account_kind kind, uint64_t key)
 {
 	struct item *i = r ? NULL : find(kind, key);
 
@@ -77,132 +132,122 @@ static CUresult freed(CUresult r, enum kind kind, uint64_t key)
 	return r;
 }
 
-static CUresult made(enum kind kind, uint64_t key, uint64_t size)
+CUresult account_made(enum account_kind kind, uint64_t key, uint64_t size)
 {
-	add(kind, key, size);
+	add(kind, key, size, device);
 	return CUDA_SUCCESS;
+}
+
+uint64_t account_times(uint64_t a, uint64_t b)
+{
+	uint64_t n;
+
+	return __builtin_mul_overflow(a, b, &n) ? UINT64_MAX : n;
 }
 
 /* ---- Addresses ---- */
 
 static CUresult alloc(CUdeviceptr *p, size_t size)
 {
-	CUresult r = real.cuMemAlloc_v2(p, size);
+	CUresult r = account_room(size);
 
-	return r ? r : made(PLAIN, *p, size);
+	if (!r)
+		r = real.cuMemAlloc_v2(p, size);
+	return r ? r : account_made(ACCOUNT_PLAIN, *p, size);
 }
 
+/* How much it is only the driver knows, once it has it. */
 static CUresult alloc_pitch(CUdeviceptr *p, size_t *pitch, size_t width, size_t height, unsigned element)
 {
-	CUresult r = real.cuMemAllocPitch_v2(p, pitch, width, height, element);
+	CUresult r = account_room(account_times(width, height));
 
-	return r ? r : made(PLAIN, *p, *pitch * height);
+	if (!r)
+		r = real.cuMemAllocPitch_v2(p, pitch, width, height, element);
+	if (!r && (r = account_room(account_times(*pitch, height))))
+		real.cuMemFree_v2(*p);
+	return r ? r : account_made(ACCOUNT_PLAIN, *p, account_times(*pitch, height));
 }
 
 static CUresult alloc_managed(CUdeviceptr *p, size_t size, unsigned flags)
 {
-	CUresult r = real.cuMemAllocManaged(p, size, flags);
+	CUresult r = account_room(size);
 
-	return r ? r : made(PLAIN, *p, size);
+	if (!r)
+		r = real.cuMemAllocManaged(p, size, flags);
+	return r ? r : account_made(ACCOUNT_PLAIN, *p, size);
+}
+
+/* In a capture it is a node's: its graph takes the memory when it is launched. */
+static bool captures(CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	return !real.cuStreamIsCapturing(stream, &status) && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static CUresult call_alloc(CUdeviceptr *p, size_t size, CUmemoryPool pool, CUstream stream)
+{
+	return pool ? real.cuMemAllocFromPoolAsync(p, size, pool, stream) : real.cuMemAllocAsync(p, size, stream);
+}
+
+/* The pool that it has come from in the end: a stream may be another device's. */
+static struct quota_pool *pool_of(CUdeviceptr p)
+{
+	CUmemoryPool pool = NULL;
+
+	return real.cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p) || !pool ? NULL : quota_pool(pool);
+}
+
+static CUresult alloc_counted(CUdeviceptr *p, size_t size, CUmemoryPool pool, CUstream stream)
+{
+	struct quota_pool *from = quota_pool(pool);
+	CUresult r = from ? quota_pool_room(from, size) : CUDA_SUCCESS;
+	struct item *i;
+
+	if (!r)
+		r = call_alloc(p, size, pool, stream);
+	if (r || !(from = pool_of(*p)))
+		return r ? r : account_made(ACCOUNT_PLAIN, *p, size);
+	if (!quota_pool_gave(from, size)) {
+		real.cuMemFreeAsync(*p, stream);
+		quota_pool_back(from, size);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	i = add(ACCOUNT_PLAIN, *p, size, quota_pool_device(from));
+	if (i)
+		i->pool = from;
+	return r;
+}
+
+static CUresult alloc_ordered(CUdeviceptr *p, size_t size, CUmemoryPool pool, CUstream stream)
+{
+	bool node = captures(stream);
+	CUresult r;
+
+	if (quotas && !node)
+		return alloc_counted(p, size, pool, stream);
+	r = call_alloc(p, size, pool, stream);
+	return r || node ? r : account_made(ACCOUNT_PLAIN, *p, size);
 }
 
 static CUresult alloc_async(CUdeviceptr *p, size_t size, CUstream stream)
 {
-	CUresult r = real.cuMemAllocAsync(p, size, stream);
-
-	return r ? r : made(PLAIN, *p, size);
+	return alloc_ordered(p, size, NULL, stream);
 }
 
 static CUresult alloc_pool(CUdeviceptr *p, size_t size, CUmemoryPool pool, CUstream stream)
 {
-	CUresult r = real.cuMemAllocFromPoolAsync(p, size, pool, stream);
-
-	return r ? r : made(PLAIN, *p, size);
+	return pool ? alloc_ordered(p, size, pool, stream) : real.cuMemAllocFromPoolAsync(p, size, pool, stream);
 }
 
 static CUresult free_(CUdeviceptr p)
 {
-	return freed(real.cuMemFree_v2(p), PLAIN, p);
+	return account_freed(real.cuMemFree_v2(p), ACCOUNT_PLAIN, p);
 }
 
 static CUresult free_async(CUdeviceptr p, CUstream stream)
 {
-	return freed(real.cuMemFreeAsync(p, stream), PLAIN, p);
-}
-
-/* ---- Arrays ---- */
-
-static unsigned format_bytes(CUarray_format f)
-{
-	switch (f) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	default:
-		return 4;
-	}
-}
-
-static uint64_t at_least_1(uint64_t n)
-{
-	return n ? n : 1;
-}
-
-static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
-{
-	return d->Width * at_least_1(d->Height) * at_least_1(d->Depth) * d->NumChannels * format_bytes(d->Format);
-}
-
-static CUresult array_create(CUarray *a, const CUDA_ARRAY_DESCRIPTOR *d)
-{
-	CUresult r = real.cuArrayCreate_v2(a, d);
-	CUDA_ARRAY3D_DESCRIPTOR as3d = {
-		.Width = d->Width, .Height = d->Height, .Format = d->Format, .NumChannels = d->NumChannels};
-
-	return r ? r : made(ARRAY, (uintptr_t)*a, array_bytes(&as3d));
-}
-
-static CUresult array3d_create(CUarray *a, const CUDA_ARRAY3D_DESCRIPTOR *d)
-{
-	CUresult r = real.cuArray3DCreate_v2(a, d);
-
-	return r ? r : made(ARRAY, (uintptr_t)*a, array_bytes(d));
-}
-
-/* Each level has half the extent of the one before, at least 1. */
-static uint64_t mipmap_bytes(CUDA_ARRAY3D_DESCRIPTOR d, unsigned levels)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < levels && i < 64; i++) {
-		bytes += array_bytes(&d);
-		d.Width = at_least_1(d.Width / 2);
-		d.Height /= 2;
-		if (!(d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)))
-			d.Depth /= 2;
-	}
-	return bytes;
-}
-
-static CUresult mipmap_create(CUmipmappedArray *a, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
-{
-	CUresult r = real.cuMipmappedArrayCreate(a, d, levels);
-
-	return r ? r : made(ARRAY, (uintptr_t)*a, mipmap_bytes(*d, levels));
-}
-
-static CUresult array_destroy(CUarray a)
-{
-	return freed(real.cuArrayDestroy(a), ARRAY, (uintptr_t)a);
-}
-
-static CUresult mipmap_destroy(CUmipmappedArray a)
-{
-	return freed(real.cuMipmappedArrayDestroy(a), ARRAY, (uintptr_t)a);
+	return account_freed(real.cuMemFreeAsync(p, stream), ACCOUNT_PLAIN, p);
 }
 
 /* ---- Physical memory ---- */
@@ -216,15 +261,21 @@ static void let_go(struct item *i)
 static CUresult create(CUmemGenericAllocationHandle *h, size_t size, const CUmemAllocationProp *p,
 		       unsigned long long flags)
 {
-	CUresult r = real.cuMemCreate(h, size, p, flags);
+	int on = p && p->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? p->location.id : -1;
+	bool counts = on >= 0 && on < STATS_DEVICES; /* else it is the host's */
+	CUresult r = counts && quotas ? quota_room(&stats->device[on], size) : CUDA_SUCCESS;
 
-	return r ? r : made(PHYSICAL, *h, size);
+	if (!r)
+		r = real.cuMemCreate(h, size, p, flags);
+	if (!r && counts)
+		add(ACCOUNT_PHYSICAL, *h, size, &stats->device[on]);
+	return r;
 }
 
 static CUresult retain(CUmemGenericAllocationHandle *h, void *address)
 {
 	CUresult r = real.cuMemRetainAllocationHandle(h, address);
-	struct item *i = r ? NULL : find(PHYSICAL, *h);
+	struct item *i = r ? NULL : find(ACCOUNT_PHYSICAL, *h);
 
 	if (i)
 		i->held++;
@@ -234,7 +285,7 @@ static CUresult retain(CUmemGenericAllocationHandle *h, void *address)
 static CUresult release(CUmemGenericAllocationHandle h)
 {
 	CUresult r = real.cuMemRelease(h);
-	struct item *i = r ? NULL : find(PHYSICAL, h);
+	struct item *i = r ? NULL : find(ACCOUNT_PHYSICAL, h);
 
 	if (i && i->held)
 		i->held--;
@@ -246,7 +297,8 @@ static CUresult map(CUdeviceptr p, size_t size, size_t offset, CUmemGenericAlloc
 		    unsigned long long flags)
 {
 	CUresult r = real.cuMemMap(p, size, offset, h, flags);
-	struct item *physical = r ? NULL : find(PHYSICAL, h), *i = physical ? add(MAPPING, p, size) : NULL;
+	struct item *physical = r ? NULL : find(ACCOUNT_PHYSICAL, h);
+	struct item *i = physical ? add(ACCOUNT_MAPPING, p, size, device) : NULL;
 
 	if (i) {
 		i->physical = physical;
@@ -261,7 +313,7 @@ static CUresult unmap(CUdeviceptr p, size_t size)
 	CUresult r = real.cuMemUnmap(p, size);
 	struct map_node *n;
 
-	while (!r && (n = map_above(&items[MAPPING], p)) && n->key < p + size) {
+	while (!r && (n = map_above(&items[ACCOUNT_MAPPING], p)) && n->key < p + size) {
 		struct item *i = (struct item *)n, *physical = i->physical;
 
 		drop(i);
@@ -277,7 +329,7 @@ static void context_gone(CUcontext context)
 {
 	struct map_node *n;
 
-	for (int k = PLAIN; k <= ARRAY; k++) /* physical memory belongs to no context */
+	for (int k = ACCOUNT_PLAIN; k <= ACCOUNT_LIMIT; k++)
 		for (uint64_t from = 0; (n = map_above(&items[k], from));) {
 			struct item *i = (struct item *)n;
 
@@ -285,6 +337,8 @@ static void context_gone(CUcontext context)
 			if (i->context == context)
 				drop(i);
 		}
+	if (quotas)
+		quota_graphs_settle();
 }
 
 static CUresult context_destroy(CUcontext context)
@@ -348,11 +402,10 @@ static CUresult copy_down(void *to, CUdeviceptr from, size_t size, CUstream stre
 
 static CUresult copy_block(const CUDA_MEMCPY3D *c, CUstream stream)
 {
-	uint64_t size = c->WidthInBytes * c->Height * c->Depth;
-	bool from_host = c->srcMemoryType == CU_MEMORYTYPE_HOST, to_host = c->dstMemoryType == CU_MEMORYTYPE_HOST;
+	bool from_host = c && c->srcMemoryType == CU_MEMORYTYPE_HOST, to_host = c && c->dstMemoryType == CU_MEMORYTYPE_HOST;
 
 	if (from_host != to_host)
-		stats_add(from_host ? &device->up : &device->down, size);
+		stats_add(from_host ? &device->up : &device->down, c->WidthInBytes * c->Height * c->Depth);
 	return real.cuMemcpy3DAsync_v2(c, stream);
 }
 
@@ -368,11 +421,6 @@ void account_wrap(struct cuda_ops *t, struct stats *s)
 	t->cuMemAllocFromPoolAsync = alloc_pool;
 	t->cuMemFree_v2 = free_;
 	t->cuMemFreeAsync = free_async;
-	t->cuArrayCreate_v2 = array_create;
-	t->cuArray3DCreate_v2 = array3d_create;
-	t->cuArrayDestroy = array_destroy;
-	t->cuMipmappedArrayCreate = mipmap_create;
-	t->cuMipmappedArrayDestroy = mipmap_destroy;
 	t->cuMemCreate = create;
 	t->cuMemRetainAllocationHandle = retain;
 	t->cuMemRelease = release;
@@ -385,4 +433,9 @@ void account_wrap(struct cuda_ops *t, struct stats *s)
 	t->cuMemcpyHtoDAsync_v2 = copy_up;
 	t->cuMemcpyDtoHAsync_v2 = copy_down;
 	t->cuMemcpy3DAsync_v2 = copy_block;
+	account_arrays_wrap(t, &real);
+	for (unsigned i = 0; i < STATS_DEVICES; i++)
+		quotas |= s->info[i].quota != 0;
+	if (quotas)
+		quota_wrap(t, &real, s);
 }

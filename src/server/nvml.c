@@ -9,6 +9,7 @@
 #include "backend/nvml/vendor.h"
 #include "server/msg.h"
 #include "server/nvml_list.h"
+#include "server/nvml_quota.h"
 #include "util/slots.h"
 #include "util/uuid.h"
 #include "wire/nvml.h"
@@ -93,6 +94,7 @@ static nvmlReturn_t open_once(const struct cuda_ops *ops)
 	opened = true;
 	failed = strcmp(kind, "nvidia") ? open_machine() : open_vendor(ops);
 	slots_fill(&table, (slot_fn)unsupported, nvml_OP_COUNT);
+	nvml_quota_wrap(&table, devices, ndevices);
 	if (!failed)
 		failed = describe();
 	return failed;

@@ -41,6 +41,31 @@ void nvml_list_onlooker(bool is)
 	usage_client(usage_open("served"), &our_client);
 }
 
+struct holding {
+	unsigned device;
+	uint64_t bytes;
+};
+
+static bool add_held(const struct usage_page *p, void *arg)
+{
+	const struct usage_client *c = &p->client;
+	struct holding *h = arg;
+
+	if (c->pid == our_client.pid && c->uid == our_client.uid && c->known == our_client.known &&
+		!strncmp(c->from, our_client.from, sizeof c->from))
+		h->bytes += atomic_load_explicit(&p->device[h->device].memory, memory_order_relaxed);
+	return true;
+}
+
+uint64_t nvml_list_held(unsigned device)
+{
+	struct holding h = {device, 0};
+
+	if (device < USAGE_DEVICES)
+		usage_each("served", add_held, &h);
+	return h.bytes;
+}
+
 /* ---- numbers of processes ---- */
 
 /* Its numbers from our namespace inwards: how many, and the innermost; 0: there is no such process. */

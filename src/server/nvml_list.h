@@ -23,6 +23,9 @@ void nvml_list_client(const struct link_peer *peer, const char *from);
 /* Whether the client only looks at the device: its worker is shown to nobody then. */
 void nvml_list_onlooker(bool is);
 
+/* What the client holds of a device, by all of its workers that tell it. */
+uint64_t nvml_list_held(unsigned device);
+
 /* `ask` is the client's word, but for the device. */
 nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, const struct wire_nvml_ask *ask,
 	const struct link_peer *asks, struct wire_nvml_processes *page);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include "server/quota.h"
 
 #define SERVER_CLIENTS 256
 #define SERVER_SPARES  1
@@ -23,6 +24,7 @@ struct server_config {
 	unsigned clients;	   /* at one time, at most */
 	unsigned spares;	   /* workers that wait for a client */
 	unsigned spin_us;	   /* how long a worker spins before it sleeps */
+	struct quota_size memory;  /* of each device, for each client */
 	const char *metrics;	   /* where status.h is told, too; NULL: only beside the unix sockets */
 };
 

@@ -46,7 +46,9 @@ struct stats {
 	struct {
 		char name[STATS_TEXT];
 		uint8_t uuid[16];
-		uint64_t memory;
+		uint64_t memory, quota; /* quota: for this client; 0: there is none */
+		_Atomic bool looked;	/* the worker was asked how much all of them use; only where there is a quota */
+		_Atomic uint64_t used;	/* then */
 	} info[STATS_DEVICES];
 	_Atomic bool connected; /* client is filled in */
 	struct stats_client client;

@@ -156,6 +156,17 @@ static void print_family(FILE *out, const struct status *s, const struct family 
 			}
 }
 
+static void print_quotas(FILE *out, const struct status *s)
+{
+	describe(out, "memory_quota_bytes", "gauge", "Device memory that the client may hold (gangway serve --memory)");
+	for (const struct worker *w = s->pool->workers; w; w = w->next)
+		for (unsigned d = 0; serves(w) && d < STATS_DEVICES; d++)
+			if (used(w, d) && w->stats->info[d].quota) {
+				series(out, "memory_quota_bytes", w, d);
+				fprintf(out, "} %" PRIu64 "\n", w->stats->info[d].quota);
+			}
+}
+
 static void single(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
 	describe(out, name, type, help);
@@ -171,6 +182,7 @@ void status_metrics(const struct status *s, FILE *out)
 	single(out, "draining", "gauge", "1: no new clients are taken", s->draining);
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
 		print_family(out, s, &families[i]);
+	print_quotas(out, s);
 	for (size_t i = 0; i < sizeof times_families / sizeof *times_families; i++) {
 		describe(out, times_families[i].name, "histogram", times_families[i].help);
 		for (const struct worker *w = s->pool->workers; w; w = w->next)
@@ -202,9 +214,13 @@ static void json_use(FILE *out, const struct worker *w, unsigned device)
 	fprintf(out,
 		"\n      {\"device\": %u, \"calls\": %" PRIu64 ", \"round_trips\": %" PRIu64 ", \"launches\": %" PRIu64
 		", \"errors\": %" PRIu64 ", \"bytes_up\": %" PRIu64 ", \"bytes_down\": %" PRIu64 ", \"memory\": %" PRIu64
-		", \"memory_peak\": %" PRIu64 "}",
+		", \"memory_peak\": %" PRIu64 ", \"quota\": ",
 		device, stats_read(&d->calls), stats_read(&d->answers), stats_read(&d->launches), stats_read(&d->errors),
 		stats_read(&d->up), stats_read(&d->down), stats_read(&d->memory), stats_read(&d->peak));
+	if (w->stats->info[device].quota)
+		fprintf(out, "%" PRIu64 "}", w->stats->info[device].quota);
+	else
+		fprintf(out, "null}");
 }
 
 static void json_client(FILE *out, const struct worker *w)
@@ -278,6 +294,7 @@ static void text_devices(FILE *out, const struct stats *s)
 		fputs("\tuuid=", out);
 		print_uuid(out, s->info[i].uuid);
 		number(out, "memory", s->info[i].memory);
+		number(out, "quota", s->info[i].quota);
 		fputc('\n', out);
 	}
 }
@@ -299,6 +316,9 @@ static void text_client(FILE *out, const struct worker *w, unsigned device)
 	number(out, "up", stats_read(&d->up));
 	number(out, "down", stats_read(&d->down));
 	number(out, "memory", stats_read(&d->memory));
+	number(out, "quota", w->stats->info[device].quota);
+	number(out, "looked", atomic_load(&w->stats->info[device].looked));
+	number(out, "seen", stats_read(&w->stats->info[device].used));
 	fputc('\n', out);
 }
 

@@ -45,7 +45,7 @@ static void fill(struct cuda_ops *table)
 			f[i] = unsupported;
 }
 
-static void describe_devices(const struct cuda_ops *ops, struct stats *stats)
+static void describe_devices(const struct cuda_ops *ops, const struct quota_size *quota, struct stats *stats)
 {
 	int n = 0;
 
@@ -59,6 +59,7 @@ static void describe_devices(const struct cuda_ops *ops, struct stats *stats)
 		ops->cuDeviceGetUuid_v2((CUuuid *)stats->info[i].uuid, i);
 		ops->cuDeviceTotalMem_v2(&memory, i);
 		stats->info[i].memory = memory;
+		stats->info[i].quota = quota_of(quota, memory);
 	}
 	atomic_store(&stats->ndevices, (uint32_t)n);
 }
@@ -93,9 +94,10 @@ static void describe_client(const struct link_peer *peer, struct stats *stats)
 	atomic_store(&stats->connected, true);
 }
 
-static const struct cuda_ops *open_device(const char *device, struct stats *stats, char *why, size_t size)
+static const struct cuda_ops *open_device(const struct server_config *set, struct stats *stats, char *why, size_t size)
 {
 	static struct cuda_ops table;
+	const char *device = set->device;
 	const struct backend *b = !strcmp(device, "nvidia") ? &nvidia_backend : plugin_backend(device, why, size);
 	CUresult r = b ? b->open(device, &table, no_storage, why, size) : CUDA_ERROR_NO_DEVICE;
 
@@ -106,7 +108,7 @@ static const struct cuda_ops *open_device(const char *device, struct stats *stat
 			snprintf(why, size, "its driver does not start: %s", result_name(r) ? result_name(r) : "an unknown error");
 	}
 	if (!r) {
-		describe_devices(&table, stats);
+		describe_devices(&table, &set->memory, stats);
 		account_wrap(&table, stats);
 	}
 	return r ? NULL : &table;
@@ -205,7 +207,7 @@ _Noreturn void worker_main(int parent, const struct server_config *config, struc
 	set_signals();
 	events_capture_output();
 	nvml_device(config->device);
-	ops = open_device(config->device, stats, why, sizeof why);
+	ops = open_device(config, stats, why, sizeof why);
 	if (ops) {
 		warm_up(ops);
 		nvml_warm_up(ops);
@@ -217,7 +219,7 @@ _Noreturn void worker_main(int parent, const struct server_config *config, struc
 	prctl(PR_SET_PDEATHSIG, 0);
 	give_say(FIRST_FD, WORKER_TAKEN, "");
 	close(FIRST_FD);
-	if (!ops && !(ops = open_device(config->device, stats, why, sizeof why))) { /* it may have come by now */
+	if (!ops && !(ops = open_device(config, stats, why, sizeof why))) { /* it may have come by now */
 		log_event("client refused: device %s: %s", config->device, why);
 		refuse(client, why);
 		_exit(0);

@@ -5,7 +5,7 @@
  *	fuzz_server SECONDS [SEED]
  *
  * Each round is a process with a session of its own, so that one may block (a stream can be told to wait for
- * ever) and be ended; dying is what fails.  The round's number is the seed to run it again: SECONDS 0.
+ * ever) and be ended; dying is what fails.  Every other one has a quota, which it never exceeds.  The round's number is the seed to run it again: SECONDS 0.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -20,6 +20,7 @@
 #include "backend/nvml/backend.h"
 #include "backend/plugin.h"
 #include "chance.h"
+#include "server/account.h"
 #include "server/msg.h"
 #include "server/nvml.h"
 #include "transport/private.h"
@@ -29,12 +30,14 @@
 #define AGAIN	 250
 #define ROUND_MS 3000
 #define LONGEST	 6000
+#define QUOTA	 (96ull << 20)
 
 static char folder[128]; /* empty, and stays so: a client writes no files here */
 static struct session session;
 static struct msg m;
 static unsigned char known[WIRE_NVML_END];
 static unsigned ops[2048], nops;
+static struct stats stats;
 static uint64_t home; /* the number of the context that there always is */
 static struct tally {
 	unsigned long frames, broken, made, worked;
@@ -66,6 +69,8 @@ static const struct cuda_ops *open_null(void)
 		if (!f[i])
 			f[i] = unsupported;
 	table.cuInit(0);
+	stats.ndevices = 1;
+	account_wrap(&table, &stats);
 	return &table;
 }
 
@@ -247,6 +252,7 @@ static void play(uint64_t seed)
 	struct rlimit memory = {3ull << 30, 3ull << 30};
 
 	chance_state = seed * 0x9e3779b97f4a7c15 | 1;
+	stats.info[0].quota = seed % 2 ? 0 : QUOTA;
 	connect_session();
 	list_ops();
 	nvml_device("null");
@@ -261,6 +267,10 @@ static void play(uint64_t seed)
 		if (i % AGAIN == 0)
 			make_objects();
 		one();
+		if (stats.info[0].quota && stats_read(&stats.device[0].memory) > QUOTA) {
+			printf("%llu bytes are held after call %u\n", (unsigned long long)stats_read(&stats.device[0].memory), m.frame.op);
+			abort();
+		}
 	}
 	fflush(NULL);
 	_exit(0);

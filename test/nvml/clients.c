@@ -104,7 +104,7 @@ static void ask_cuda(void)
 	is_cpu = !strncmp(truth[0].name, "Gangway CPU", 11);
 }
 
-/* The runtime's properties begin with the name and the UUID, in all versions since 10. */
+/* The runtime's properties begin with the name and the UUID, in all versions since 10; of 12 and 13 we know where the memory is. */
 static void ask_runtime(const char *path)
 {
 	void *runtime = dlopen(path, RTLD_NOW);
@@ -115,9 +115,12 @@ static void ask_runtime(const char *path)
 		properties = (int (*)(void *, int))dlsym(runtime, "cudaGetDeviceProperties");
 	CHECK(properties);
 	for (int i = 0; properties && i < ndevices; i++) {
+		size_t total = 0;
 		CUuuid u;
 
 		CHECK_EQ(properties(p, i), 0);
+		CHECK_EQ(cuDeviceTotalMem_v2(&total, i), 0);
+		CHECK(!memcmp(p + 0x120, &total, sizeof total));
 		CHECK_EQ(cuDeviceGetUuid_v2(&u, i), 0);
 		CHECK(!strcmp(p, truth[i].name));
 		CHECK(!memcmp(p + 256, &u, 16));

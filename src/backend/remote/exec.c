@@ -111,7 +111,10 @@ CUresult remote_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 
 CUresult remote_cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-	return find(exec) ? call_cuGraphUpload(exec, stream) : CUDA_ERROR_INVALID_VALUE;
+	struct exec *x = find(exec);
+	CUresult r = x ? call_cuGraphUpload(exec, stream) : CUDA_ERROR_INVALID_VALUE;
+
+	return r || !x->memory ? r : call_flush();
 }
 
 /* ---- changing it as a whole ---- */
