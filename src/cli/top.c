@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "cli/cli.h"
 #include "top/top.h"
 #include "util/place.h"
@@ -76,21 +77,45 @@ static int find_server(const struct request *q, char *server, size_t size, char 
 	return 0;
 }
 
-static int look(struct top *t, const char *server)
+static int read_status(struct top *t)
 {
-	char error[TOP_ERROR], dir[4096], *text;
-	struct timespec now;
+	char error[TOP_ERROR], *text;
 
 	if (ask_status(t->address, &text, error))
 		return cli_fail("%s", error);
-	if (top_read(t, text))
-		return cli_fail("%s: this is no gangway server's status", t->address);
+	int r = top_read(t, text);
 	free(text);
+	return r ? cli_fail("%s: this is no gangway server's status", t->address) : 0;
+}
+
+static bool has_quota(const struct top *t)
+{
+	for (unsigned i = 0; i < t->ndevices; i++)
+		if (t->devices[i].quota)
+			return true;
+	return false;
+}
+
+static int look(struct top *t, const char *server)
+{
+	char dir[4096];
+	struct timespec now;
+	int r = read_status(t);
+
+	if (r)
+		return r;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	t->at = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	if (!strncmp(server, "unix:", 5) && cli_library_dir(dir, sizeof dir))
 		device_open(server, dir);
 	device_measure(t);
+	if (has_quota(t)) {
+		r = read_status(t);
+		if (r)
+			return r;
+		device_measure(t);
+	}
+	top_leave_out(t, (int)getpid());
 	top_rates(t, NULL);
 	top_sort(t, TOP_BY_MEMORY, false);
 	return 0;

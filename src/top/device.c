@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "top/top.h"
 
 /* As NVML declares them. */
@@ -35,6 +36,19 @@ void device_open(const char *server, const char *library_dir)
 	*(void **)&get_handle = dlsym(library, "nvmlDeviceGetHandleByUUID");
 }
 
+/* Of a device with a quota: as our own worker last saw it. */
+static bool seen(const struct top *t, const struct top_device *d, uint64_t *used)
+{
+	for (unsigned i = 0; i < t->nlines; i++) {
+		const struct top_client *c = &t->clients[i];
+		if (c->pid != (int)getpid() || c->device != d->index || !c->looked)
+			continue;
+		*used = c->seen;
+		return true;
+	}
+	return false;
+}
+
 /* Devices are told apart by their UUIDs: their order may differ. */
 void device_measure(struct top *t)
 {
@@ -46,8 +60,9 @@ void device_measure(struct top *t)
 
 		if (get_handle(d->uuid, &handle) || get_memory(handle, &m))
 			continue;
-		d->measured = true;
-		d->used = m.used;
+		d->measured = !d->quota || seen(t, d, &d->used);
+		if (!d->quota)
+			d->used = m.used;
 		d->busy = get_busy && !get_busy(handle, &b) ? b.gpu : 0;
 	}
 }

@@ -55,7 +55,8 @@ static void read_device(struct top *t, const char *line, const char *end)
 
 	if (t->ndevices == TOP_DEVICES)
 		return;
-	*d = (struct top_device){.index = (unsigned)number(line, end, "index"), .memory = number(line, end, "memory")};
+	*d = (struct top_device){.index = (unsigned)number(line, end, "index"), .memory = number(line, end, "memory"),
+		.quota = number(line, end, "quota")};
 	text(line, end, "name", d->name);
 	text(line, end, "uuid", d->uuid);
 	t->ndevices++;
@@ -77,6 +78,9 @@ static void read_client(struct top *t, const char *line, const char *end)
 		.since = number(line, end, "since"),
 		.device = (unsigned)number(line, end, "device"),
 		.memory = number(line, end, "memory"),
+		.quota = number(line, end, "quota"),
+		.looked = number(line, end, "looked"),
+		.seen = number(line, end, "seen"),
 		.count = {number(line, end, "calls"), number(line, end, "trips"), number(line, end, "launches"),
 			  number(line, end, "errors"), number(line, end, "up"), number(line, end, "down")},
 	};
@@ -110,6 +114,18 @@ int top_read(struct top *t, const char *all)
 		all = *end ? end + 1 : end;
 	}
 	return server ? 0 : -EPROTO;
+}
+
+void top_leave_out(struct top *t, int pid)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < t->nlines; i++)
+		if (t->clients[i].pid != pid)
+			t->clients[kept++] = t->clients[i];
+		else if (t->nclients)
+			t->nclients--;
+	t->nlines = kept;
 }
 
 /* ---- Rates ---- */
@@ -226,4 +242,9 @@ const char *top_bytes(double n, char out[16])
 		n /= 1024, i++;
 	snprintf(out, 16, i && n < 100 ? "%.1f %s" : "%.0f %s", n, units[i]);
 	return out;
+}
+
+const char *top_quota(const struct top_client *c, char out[16])
+{
+	return c->quota ? top_bytes((double)c->quota, out) : "-";
 }

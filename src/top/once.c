@@ -17,11 +17,11 @@ static void text_device(const struct top_device *d)
 
 static void text_client(const struct top_client *c)
 {
-	char user[16], memory[16], up[16], down[16];
+	char user[16], memory[16], quota[16], up[16], down[16];
 
 	top_user(c->user, user, sizeof user);
-	printf("%8d %-10.10s %-16.16s %3u %10s %6s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10s %10s %6" PRIu64 "\n", c->pid,
-		user, *c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory), "-", c->count.calls,
+	printf("%8d %-10.10s %-16.16s %3u %10s %9s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10s %10s %6" PRIu64 "\n", c->pid,
+		user, *c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory), top_quota(c, quota), c->count.calls,
 		c->count.trips, c->count.launches, top_bytes((double)c->count.up, up),
 		top_bytes((double)c->count.down, down), c->count.errors);
 }
@@ -33,7 +33,7 @@ void once_text(const struct top *t)
 	printf("     DEVICE                          BUSY     MEMORY\n");
 	for (unsigned i = 0; i < t->ndevices; i++)
 		text_device(&t->devices[i]);
-	printf("\n     PID USER       PROGRAM          DEV     MEMORY  QUOTA      CALLS      TRIPS   LAUNCHES         UP       DOWN "
+	printf("\n     PID USER       PROGRAM          DEV     MEMORY     QUOTA      CALLS      TRIPS   LAUNCHES         UP       DOWN "
 	       "ERRORS\n");
 	for (unsigned i = 0; i < t->nlines; i++)
 		text_client(&t->clients[i]);
@@ -56,17 +56,19 @@ static void json_device(const struct top_device *d)
 
 static void json_client(const struct top_client *c)
 {
-	char user[32];
+	char user[32], quota[24] = "null";
 
+	if (c->quota)
+		snprintf(quota, sizeof quota, "%" PRIu64, c->quota);
 	top_user(c->user, user, sizeof user);
 	printf("\n    {\"worker\": %d, \"pid\": %d, \"user\": ", c->worker, c->pid);
 	json_text(stdout, user);
 	printf(", \"program\": ");
 	json_text(stdout, c->program);
 	printf(", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"device\": %u, \"memory\": %" PRIu64
-	       ", \"quota\": null, \"calls\": %" PRIu64 ", \"round_trips\": %" PRIu64 ", \"launches\": %" PRIu64
+	       ", \"quota\": %s, \"calls\": %" PRIu64 ", \"round_trips\": %" PRIu64 ", \"launches\": %" PRIu64
 	       ", \"bytes_up\": %" PRIu64 ", \"bytes_down\": %" PRIu64 ", \"errors\": %" PRIu64 "}",
-		c->local ? "shared memory" : "tcp", c->since, c->device, c->memory, c->count.calls, c->count.trips,
+		c->local ? "shared memory" : "tcp", c->since, c->device, c->memory, quota, c->count.calls, c->count.trips,
 		c->count.launches, c->count.up, c->count.down, c->count.errors);
 }
 

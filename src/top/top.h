@@ -29,7 +29,9 @@ struct top_client {
 	bool local;
 	uint64_t since; /* seconds since 1970 */
 	unsigned device;
-	uint64_t memory;
+	uint64_t memory, quota; /* quota 0: there is none */
+	bool looked;   /* this client's worker, and saw what all use of the device: */
+	uint64_t seen;
 	struct top_count count;
 	double calls, trips, launches, up, down; /* a second */
 };
@@ -37,7 +39,7 @@ struct top_client {
 struct top_device {
 	unsigned index;
 	char name[TOP_TEXT], uuid[TOP_TEXT];
-	uint64_t memory;
+	uint64_t memory, quota; /* quota: for each client; 0: there is none */
 	bool measured; /* used and busy are */
 	uint64_t used;
 	unsigned busy; /* percent */
@@ -65,12 +67,17 @@ int ask_end(const char *address, int worker, char error[TOP_ERROR]);
 enum top_order { TOP_BY_MEMORY, TOP_BY_CALLS, TOP_BY_LAUNCHES, TOP_BY_BYTES, TOP_BY_AGE, TOP_BY_PID, TOP_ORDERS };
 extern const char *const top_order_names[TOP_ORDERS];
 int top_read(struct top *t, const char *text);		     /* -EPROTO: it makes no sense */
+void top_leave_out(struct top *t, int pid); /* we look at the server's NVML as a client does: that one is not shown */
 void top_rates(struct top *now, const struct top *before);   /* and history; before may be NULL */
 void top_sort(struct top *t, enum top_order order, bool up); /* greatest first, unless up */
 void top_user(int user, char *name, size_t size);
 const char *top_bytes(double n, char text[16]); /* "1.2 GiB" */
+const char *top_quota(const struct top_client *c, char text[16]);
 
-/* device.c: what the server's NVML says of each device.  Without one nothing is measured. */
+/*
+ * device.c: what the server's NVML says of each device.  Without one nothing is measured.  Where there is a quota NVML
+ * tells us ours: then the status has what our worker saw when it was last asked, so that it takes two looks.
+ */
 void device_open(const char *server, const char *library_dir);
 void device_measure(struct top *t);
 

@@ -40,19 +40,6 @@ static void tell(struct view *v, const char *text)
 
 /* ---- Asking ---- */
 
-/* We look at the server's NVML as a client does: that one is not shown. */
-static void leave_ourselves_out(struct top *t)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < t->nlines; i++)
-		if (t->clients[i].pid != (int)getpid())
-			t->clients[kept++] = t->clients[i];
-		else if (t->nclients)
-			t->nclients--;
-	t->nlines = kept;
-}
-
 static int refresh_status(struct view *v)
 {
 	struct top *old = v->now, *t = v->before;
@@ -72,7 +59,7 @@ static int refresh_status(struct view *v)
 		return err;
 	t->at = clock_now();
 	device_measure(t);
-	leave_ourselves_out(t);
+	top_leave_out(t, (int)getpid());
 	top_rates(t, old->at ? old : NULL);
 	v->now = t;
 	v->before = old;
@@ -144,14 +131,14 @@ static void draw_age(uint64_t since)
 
 static void draw_client(const struct view *v, const struct top_client *c, int y)
 {
-	char user[16], memory[16], up[16], down[16];
+	char user[16], memory[16], quota[16], up[16], down[16];
 	bool chosen = c->worker == v->selected;
 
 	top_user(c->user, user, sizeof user);
 	if (chosen)
 		attron(A_REVERSE);
-	mvprintw(y, 0, "%8d %-8.8s %-15.15s %3u %9s %5s %9.0f %8.0f %8.0f %9s %9s", c->pid, user,
-		*c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory), "-", c->calls, c->trips,
+	mvprintw(y, 0, "%8d %-8.8s %-15.15s %3u %9s %9s %9.0f %8.0f %8.0f %9s %9s", c->pid, user,
+		*c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory), top_quota(c, quota), c->calls, c->trips,
 		c->launches, top_bytes(c->up, up), top_bytes(c->down, down));
 	draw_age(c->since);
 	if (c->count.errors) {
@@ -168,7 +155,7 @@ static void draw_clients(const struct view *v, int y)
 	const struct top *t = v->now;
 
 	attron(COLOR_PAIR(COLOUR_HEAD) | A_BOLD);
-	mvprintw(y, 0, "%8s %-8s %-15s %3s %9s %5s %9s %8s %8s %9s %9s %8s", "PID", "USER", "PROGRAM", "DEV", "MEMORY",
+	mvprintw(y, 0, "%8s %-8s %-15s %3s %9s %9s %9s %8s %8s %9s %9s %8s", "PID", "USER", "PROGRAM", "DEV", "MEMORY",
 		"QUOTA", "CALLS/s", "TRIPS/s", "LAUNCH/s", "UP/s", "DOWN/s", "TIME");
 	attroff(COLOR_PAIR(COLOUR_HEAD) | A_BOLD);
 	for (unsigned i = 0; i < t->nlines && ++y < LINES - 1; i++)
@@ -308,7 +295,6 @@ int view_run(struct top *t, double seconds, char error[TOP_ERROR])
 	curs_set(0);
 	set_escdelay(50);
 	colours();
-	leave_ourselves_out(t);
 	while (more) {
 		double left = v.next - clock_now();
 		int key;
