@@ -1,7 +1,7 @@
 /*
- * What Gangway adds to the start of a program that does not use it: bench-start GANGWAY [RUNS]
+ * What Gangway adds to the start of a program that does not use it: bench-start GANGWAY [RUNS [PROGRAM]]
  *
- * Starts programs by turns as they are, with the audit libraries, and with libcuda.so.1 preloaded as well, and
+ * Starts programs by turns as they are, with the audit libraries, with our libraries preloaded, and with all of it, and
  * prints processor time in microseconds, the lower quartile: what else runs on the machine only adds to it.
  */
 #include <limits.h>
@@ -16,9 +16,9 @@
 
 #define MOST 2000
 
-enum how { NATIVE, AUDIT, BOTH_AUDITS, PRELOAD, ALL, HOWS };
+enum how { NATIVE, AUDIT, BOTH_AUDITS, CUDA, NVML, ALL, HOWS };
 
-static char audit[PATH_MAX], both[2 * PATH_MAX], preload[PATH_MAX];
+static char audit[PATH_MAX], both[2 * PATH_MAX], cuda[PATH_MAX], nvml[PATH_MAX], preload[2 * PATH_MAX];
 
 static double cpu_us(const struct rusage *r)
 {
@@ -37,8 +37,8 @@ static double once(char **argv, enum how how)
 		env[n++] = audit;
 	if (how == BOTH_AUDITS || how == ALL)
 		env[n++] = both;
-	if (how == PRELOAD || how == ALL)
-		env[n++] = preload;
+	if (how >= CUDA)
+		env[n++] = how == CUDA ? cuda : how == NVML ? nvml : preload;
 	posix_spawn_file_actions_init(&actions);
 	for (int fd = 0; fd < 3; fd++)
 		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
@@ -62,7 +62,7 @@ static void measure(char **argv, int runs)
 
 	for (int i = 0; i < runs; i++)
 		for (int h = 0; h < HOWS; h++)
-			times[h][i] = once(argv, h);
+			times[(h + i) % HOWS][i] = once(argv, (h + i) % HOWS);
 	for (int h = 0; h < HOWS; h++)
 		qsort(times[h], (size_t)runs, sizeof(double), compare);
 	printf("%-17s %8.0f", argv[0], times[NATIVE][runs / 4]);
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	int runs = argc > 2 ? atoi(argv[2]) : 500;
 
 	if (argc < 2 || runs < 1 || runs > MOST)
-		return fprintf(stderr, "usage: bench-start GANGWAY [RUNS]\n"), 2;
+		return fprintf(stderr, "usage: bench-start GANGWAY [RUNS [PROGRAM]]\n"), 2;
 	snprintf(file, sizeof file, "%s", argv[1]);
 	if (strrchr(file, '/'))
 		*strrchr(file, '/') = 0;
@@ -91,10 +91,14 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "no %s\n", dir), 1;
 	snprintf(audit, sizeof audit, "LD_AUDIT=%s/libgangway-audit.so", real);
 	snprintf(both, sizeof both, "LD_AUDIT=%s/libgangway-follow.so:%s/libgangway-audit.so", real, real);
-	snprintf(preload, sizeof preload, "LD_PRELOAD=%s/libcuda.so.1", real);
-	printf("processor time from start to end, us, and what comes on top\n%-17s %8s %8s %8s %8s %8s\n", "", "native", "audit", "+follow", "preload", "all");
+	snprintf(cuda, sizeof cuda, "LD_PRELOAD=%s/libcuda.so.1", real);
+	snprintf(nvml, sizeof nvml, "LD_PRELOAD=%s/libnvidia-ml.so.1", real);
+	snprintf(preload, sizeof preload, "%s:%s/libnvidia-ml.so.1", cuda, real);
+	printf("processor time from start to end, us, and what comes on top\n%-17s %8s %8s %8s %8s %8s %8s\n", "", "native", "audit",
+		"+follow", "cuda", "nvml", "all");
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-		measure(programs[i], runs / share[i] ? runs / share[i] : 1);
+		if (argc < 4 || !strcmp(argv[3], programs[i][0]))
+			measure(programs[i], runs / share[i] ? runs / share[i] : 1);
 	free(real);
 	return 0;
 }

@@ -141,11 +141,14 @@ static void weak_field(const struct entry *e, const char *twin)
 	printf("\t.%s%s = %s_%s%s,\n", e->name, twin, prefix, e->name, twin);
 }
 
+/* Hidden, so that the linker knows what nobody defines: left to ld.so, each is looked for in all libraries of a process. */
 static void mode_header(void)
 {
 	head("prototypes of one implementation; what it does not define is NULL in its table");
 	printf("#pragma once\n\n#include \"abi/%s.h\"\n#include \"gen/%s_ops.h\"\n\n", library, library);
+	printf("#pragma GCC visibility push(hidden)\n");
 	each_function(weak_one);
+	printf("#pragma GCC visibility pop\n");
 	printf("\nextern const struct %s_ops %s_ops;\n", library, prefix);
 }
 

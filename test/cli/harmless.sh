@@ -47,7 +47,9 @@ compare() { # how, status
 compare "under gangway run" $?
 LD_PRELOAD=$lib/libcuda.so.1 "$@" >out 2>err </dev/null
 compare "with libcuda.so.1 preloaded" $?
-LD_AUDIT=$lib/libgangway-follow.so:$lib/libgangway-audit.so LD_PRELOAD=$lib/libcuda.so.1 "$@" >out 2>err </dev/null
+LD_PRELOAD=$lib/libnvidia-ml.so.1 "$@" >out 2>err </dev/null
+compare "with libnvidia-ml.so.1 preloaded" $?
+LD_AUDIT=$lib/libgangway-follow.so:$lib/libgangway-audit.so LD_PRELOAD=$lib/libcuda.so.1:$lib/libnvidia-ml.so.1 "$@" >out 2>err </dev/null
 compare "with all of it" $?
 
 # Where the program does not say, strace counts: what was opened is closed, the files that the loader maps too.
@@ -58,6 +60,6 @@ open_descriptors() { # strace's options
 	grep -E '= [0-9]+$' trace | awk '/ close\(/ { n-- } !/ close\(/ { n++ } END { print n + 0 }'
 }
 native=$(open_descriptors "$@") || { echo "note: strace does not work here"; exit $failed; }
-ours=$(open_descriptors -E "LD_AUDIT=$lib/libgangway-follow.so:$lib/libgangway-audit.so" -E "LD_PRELOAD=$lib/libcuda.so.1" "$@")
+ours=$(open_descriptors -E "LD_AUDIT=$lib/libgangway-follow.so:$lib/libgangway-audit.so" -E "LD_PRELOAD=$lib/libcuda.so.1:$lib/libnvidia-ml.so.1" "$@")
 [ "$native" = "$ours" ] || { echo "FAIL: $program leaves $ours descriptors open, $native by itself"; failed=1; }
 exit $failed

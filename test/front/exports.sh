@@ -24,6 +24,8 @@ if [ -z "$SANITIZED" ]; then
 	grep NEEDED "$out/dyn" | grep -vE '\[(libc.so.6|ld-linux-x86-64.so.2)\]' && fail "needs more than libc"
 	grep -q 'BIND_NOW\|FLAGS.*NOW' "$out/dyn" || fail "not linked with -z now"
 	readelf -lW "$lib" | grep -q GNU_RELRO || fail "not linked with -z relro"
+	# each such name would be looked for in every library of the process, and not found
+	nm -D --undefined-only "$lib" | grep -vE '@GLIBC_|_ITM_|__gmon_start__' && fail "leaves names to the loader that are not libc's"
 	strip -o "$out/stripped" "$lib"
 	size=$(stat -c %s "$out/stripped")
 	[ "$size" -lt 1048576 ] || fail "$size bytes: not under 1 MB"
