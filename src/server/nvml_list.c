@@ -1,7 +1,9 @@
 #include "server/nvml_list.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,14 +104,18 @@ static ino_t namespace_of(pid_t pid)
 /* What the one who asks calls a process that we call `pid`; 0: nothing. */
 static pid_t number_for(pid_t pid, pid_t asks)
 {
+	static pid_t asked; /* one client a process: where it is does not change */
+	static int depth_asks;
 	pid_t inner, inner_asks;
-	int depth = namespaces(pid, &inner), depth_asks = namespaces(asks, &inner_asks);
-	ino_t space = namespace_of(pid), space_asks = namespace_of(asks);
 
-	if (!depth || !depth_asks)
-		return 0;
+	if (asked != asks)
+		depth_asks = namespaces(asks, &inner_asks);
+	asked = asks;
 	if (depth_asks == 1) /* it is in ours */
-		return pid;
+		return kill(pid, 0) && errno == ESRCH ? 0 : pid;
+	if (!depth_asks || !namespaces(pid, &inner))
+		return 0;
+	ino_t space = namespace_of(pid), space_asks = namespace_of(asks);
 	return space && space == space_asks ? inner : 0;
 }
 
@@ -195,6 +201,7 @@ static nvmlReturn_t read_list(const struct nvml_ops *ops, nvmlDevice_t device, u
 {
 	switch (kind) {
 	case PROCESS_COMPUTE:
+	case PROCESS_LOAD:
 		return ops->nvmlDeviceGetComputeRunningProcesses_v3(device, n, infos);
 	case PROCESS_GRAPHICS:
 		return ops->nvmlDeviceGetGraphicsRunningProcesses_v3(device, n, infos);
@@ -230,7 +237,7 @@ nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, const st
 
 	if (r)
 		return r;
-	if (!n || ask->what != PROCESS_COMPUTE || ops->nvmlDeviceGetProcessUtilization(device, samples, &nsamples, 0))
+	if (!n || ask->what != PROCESS_LOAD || ops->nvmlDeviceGetProcessUtilization(device, samples, &nsamples, 0))
 		nsamples = 0;
 	served.count = 0;
 	if (n)

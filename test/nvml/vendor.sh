@@ -1,10 +1,10 @@
 #!/bin/sh
 # The vendor's libraries passed through, and served: stand-ins for them are copies of our own that do not know who
-# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE STANDIN SLOW FIRST
+# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE STANDIN SLOW FIRST COUNTED POLLS
 #
 # In a copy the note that makes a file ours has another owner, and the device comes from another variable: so it is
 # taken for a vendor's, and has the null device inside.
-gangway=$1 lib=$2 clients=$3 private=$4 standin=$5 slow=$6 first=$7
+gangway=$1 lib=$2 clients=$3 private=$4 standin=$5 slow=$6 first=$7 counted=$8 polls=$9
 here=$(cd "$(dirname "$0")" && pwd)
 failed=0
 fail() {
@@ -47,6 +47,13 @@ done
 GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/standin.so" "$here/../served.sh" "$gangway" nvidia unix "$gangway" smi \
 	--query-gpu=enforced.power.limit,inforom.checksum_validation,accounting.mode --format=csv,noheader >"$dir/out" 2>&1
 grep -qx '700.00 W, valid, Disabled' "$dir/out" || fail "gangway smi of a served device: $(cat "$dir/out")"
+# A question of the client's is one of the vendor's, and what never changes is asked once.  (No worker begins meanwhile.)
+cp "$counted" "$dir/vendor/counted.so"
+for over in unix tcp; do
+	rm -f "$dir/counted"
+	SERVE="--spares 0" COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
+		"$gangway" nvidia $over "$polls" >"$dir/out" 2>&1 || fail "a vendor's calls, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
+done
 # A driver that gives a context up slowly does not keep anybody waiting.
 cp "$slow" "$dir/vendor/slow.so"
 GANGWAY_NVIDIA_LIBRARY="$dir/vendor/slow.so" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/libnvidia-ml.so.1" \

@@ -31,7 +31,7 @@ static nvmlReturn_t list_processes(nvmlDevice_t device, enum process_kind kind, 
 	if (!d)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	struct collect c = {d->physical, list};
-	if (kind == PROCESS_COMPUTE)
+	if (kind == PROCESS_COMPUTE || kind == PROCESS_LOAD)
 		usage_each(machine.kind, add_process, &c);
 	process_list_sort(list);
 	return NVML_SUCCESS;

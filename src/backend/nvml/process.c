@@ -114,7 +114,7 @@ nvmlReturn_t process_give_samples(nvmlDevice_t device, nvmlProcessUtilizationSam
 
 	if (count)
 		*count = room;
-	nvmlReturn_t r = collect(device, PROCESS_COMPUTE, count, samples, source, &l);
+	nvmlReturn_t r = collect(device, PROCESS_LOAD, count, samples, source, &l);
 	if (!r && (!l->count || last_seen >= time)) {
 		*count = 0;
 		r = NVML_ERROR_NOT_FOUND;

@@ -11,13 +11,19 @@
 #include <stdint.h>
 #include "abi/nvml.h"
 
-enum process_kind { PROCESS_COMPUTE, PROCESS_GRAPHICS, PROCESS_MPS, PROCESS_KINDS };
+enum process_kind {
+	PROCESS_COMPUTE,
+	PROCESS_GRAPHICS,
+	PROCESS_MPS,
+	PROCESS_KINDS,
+	PROCESS_LOAD = PROCESS_KINDS /* those that compute, and how much of the device each of them keeps busy */
+};
 
 struct process {
 	uint32_t pid;
 	uint32_t instance, compute_instance; /* of a part of the device, and one more; 0: it is whole */
 	uint64_t memory;
-	uint32_t kernels, copies; /* percent of the past second */
+	uint32_t kernels, copies; /* percent of the past second, where that was asked for */
 };
 
 #define PROCESSES 1024 /* more are not told */
