@@ -1,7 +1,8 @@
 /*
  * A hostile client against a whole server: it speaks the hello, and then random frames, frames in the wrong
- * order, torn and repeated ones, forged descriptors, and cursors that lie, over shared memory and TCP.  Its
- * worker may end the session; it must not die, and the parent must go on serving.
+ * order, torn and repeated ones, forged descriptors, cursors that lie, and connections for bulk bytes that bring
+ * something else, over shared memory and TCP.  Its worker may end the session; it must not die, and the parent must go
+ * on serving.
  *
  *	fuzz_worker SECONDS GANGWAY [SEED]
  *
@@ -18,8 +19,7 @@
 #include <unistd.h>
 #include "chance.h"
 #include "served.h"
-#include "transport/hello.h"
-#include "transport/private.h"
+#include "transport/tcp.h"
 #include "wire/protocol.h"
 #include "wire/wire.h"
 
@@ -36,6 +36,7 @@ static struct link *join(int which)
 	config.protocol = wire_protocol();
 	config.timeout_ms = config.patience_ms = 5000;
 	config.up_size = config.down_size = 1 << 20;
+	config.sides = roll() % 4;
 	if (link_connect(&l, served.address[which], &config, NULL))
 		_exit(2); /* the server does not serve any more */
 	return l;
@@ -43,8 +44,8 @@ static struct link *join(int which)
 
 static void send_one(struct lane *lane, bool wait)
 {
-	uint32_t size = roll() % 16 ? 8 + roll() % 200 : roll() % 20000;
-	struct piece pieces[2] = {{roll() % 128 * 4096, roll() % 8192}, {roll() % 128 * 4096, roll() % 8192}};
+	uint32_t size = roll() % 16 ? 8 + roll() % 200 : roll() % 20000, most = roll() % 8 ? 8192 : 400000;
+	struct piece pieces[2] = {{roll() % 128 * 4096, roll() % most}, {roll() % 128 * 4096, roll() % most}};
 	uint32_t all = ~0u;
 	struct frame reply;
 	void *room;
@@ -150,6 +151,36 @@ static void forge_descriptors(void)
 	usleep(roll() % 3000);
 }
 
+/* Places outside of the arena, bytes that nobody asked for, marks that are never reached, hellos for others' links. */
+static void lie_aside(void)
+{
+	struct link *l = join(1);
+	struct sides *all = &l->tcp->sides;
+	struct lane *lane;
+
+	if (!all->granted || lane_open(l, &lane))
+		_exit(0);
+	odd_bytes((uint8_t *)&all->hello.side, roll() % 8 ? 0 : sizeof all->hello.side);
+	side_want(l);
+	for (int patience = roll() % 4 ? 400 : 0; patience && link_connections(l) == 1; patience--)
+		usleep(500);
+	for (int i = 0; i < 200; i++) {
+		struct side *s = &all->side[roll() % all->granted];
+		uint64_t v[32];
+
+		odd_bytes((uint8_t *)v, sizeof v);
+		if (roll() % 2)
+			((struct piece *)v)->size = (uint32_t)(roll() % sizeof v);
+		if (s->fd >= 0)
+			send(s->fd, v, roll() % 3 ? sizeof v : roll() % sizeof v, MSG_NOSIGNAL | MSG_DONTWAIT);
+		s->given += roll() % 8 ? 0 : odd_value();
+		if (roll() % 2)
+			send_one(lane, false);
+		if (roll() % 32 == 0)
+			usleep(1000);
+	}
+}
+
 /* No transport at all: bytes on the socket, with and without a hello before them. */
 static void raw_bytes(int which)
 {
@@ -165,6 +196,7 @@ static void raw_bytes(int which)
 	hello_make(&h, &config);
 	if (roll() % 3 == 0)
 		odd_bytes((uint8_t *)&h + roll() % 200, 8);
+	h.flags |= roll() % 8 == 0; /* a side of nobody's */
 	send(fd, &h, roll() % 4 ? sizeof h : roll() % sizeof h, MSG_NOSIGNAL);
 	if (roll() % 2)
 		hello_receive(fd, &answer, wait_now() + 50000000);
@@ -180,7 +212,7 @@ static void play(uint64_t seed)
 {
 	chance_state = seed * 0x9e3779b97f4a7c15 | 1;
 	alarm(3); /* it may be made to wait for ever: that is its own loss */
-	switch (seed % 5) {
+	switch (seed % 6) {
 	case 0:
 	case 1:
 		random_frames((int)(seed % 2));
@@ -190,6 +222,9 @@ static void play(uint64_t seed)
 		break;
 	case 3:
 		forge_descriptors();
+		break;
+	case 4:
+		lie_aside();
 		break;
 	default:
 		raw_bytes((int)(roll() % 2));
