@@ -7,4 +7,5 @@
 	{                                                                                                    \
 		return blas_missing(#name);                                                                  \
 	}
+#define TEXT(name) /* handle.c */
 #include "blas/names.def"

@@ -4,13 +4,14 @@
 #	cmake -DCMAKE_MODULE_PATH=$(gangway config --cmake) ...
 include("${CMAKE_CURRENT_LIST_DIR}/../GangwayConfig.cmake")
 
-# A runtime or a cuBLAS of ours, too, would be no part of the driver: those stay the toolkit's.
+# A runtime or a cuBLAS is no part of the driver: those stay the toolkit's.
 set(_gangway_cuda CUDA::cuda_driver)
 set(_gangway_nvml CUDA::nvml)
 set(_gangway_targets "")
 foreach(_gangway_library ${Gangway_LIBRARIES})
   if(_gangway_${_gangway_library})
-    _gangway_target(${_gangway_${_gangway_library}} ${Gangway_${_gangway_library}_SONAME})
+    _gangway_target(${_gangway_${_gangway_library}} ${Gangway_${_gangway_library}_SONAME} "${Gangway_LIBRARY_DIR}"
+      "${Gangway_STUBS_DIR}")
     list(APPEND _gangway_targets ${_gangway_${_gangway_library}})
   endif()
 endforeach()

@@ -74,15 +74,23 @@ static const char *error_words(int error)
 
 /* ---- stubs ---- */
 
-static void say_stub(struct doctor *d, const struct copy *c, const char *name, bool first)
+static const struct stub {
+	const char *name, *answer;
+} stubs[] = {
+	{"libcuda.so.1", "CUDA_ERROR_STUB_LIBRARY"},
+	{"libnvidia-ml.so.1", "NVML_ERROR_LIBRARY_NOT_FOUND"},
+	{"libcublas.so.12", "CUBLAS_STATUS_NOT_INITIALIZED"},
+	{"libcublas.so.13", "CUBLAS_STATUS_NOT_INITIALIZED"},
+};
+
+static void say_stub(struct doctor *d, const struct copy *c, const struct stub *stub, bool first)
 {
 	char command[2 * PATH_MAX];
-	struct finding *f = say(d, first ? WRONG : LOOK, "%s is a stub for linking: %s, found by %s%s", name,
+	struct finding *f = say(d, first ? WRONG : LOOK, "%s is a stub for linking: %s, found by %s%s", stub->name,
 				c->found.path, found_by_name(c->found.by),
 				first ? "" : ", though another comes before it");
 
-	more(f,
-	     "A stub answers CUDA_ERROR_STUB_LIBRARY to every call; its folder belongs on no run-time path.");
+	more(f, "A stub answers %s to every call; its folder belongs on no run-time path.", stub->answer);
 	undo_way(d, &c->found, command, sizeof command);
 	fix(f, "%s", command);
 	tell(f, "path", "%s", c->found.path);
@@ -90,12 +98,12 @@ static void say_stub(struct doctor *d, const struct copy *c, const char *name, b
 
 void probe_stubs(struct doctor *d)
 {
-	for (size_t i = 0; i < 2; i++) {
-		struct copies *c = find_copies(d, names[i]);
+	for (size_t i = 0; i < sizeof stubs / sizeof *stubs; i++) {
+		struct copies *c = find_copies(d, stubs[i].name);
 
 		for (unsigned j = 0; j < c->n; j++)
 			if (!c->copy[j].found.error && c->copy[j].library.maker == MADE_FOR_LINKING) {
-				say_stub(d, &c->copy[j], names[i], taken(c) == &c->copy[j]);
+				say_stub(d, &c->copy[j], &stubs[i], taken(c) == &c->copy[j]);
 				break;
 			}
 		free(c);

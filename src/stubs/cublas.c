@@ -1,0 +1,21 @@
+/*
+ * The stub of our cuBLAS: every name, no work.  None of cuBLAS's numbers says stub; this is the one that its own
+ * cublasCreate has where there is no driver.
+ */
+#include "blas/cublas.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+#define NAME(name) PUBLIC cublasStatus_t name(void) __attribute__((alias("stub")));
+#define TEXT(name) PUBLIC const char *name(void) __attribute__((alias("stub_text")));
+
+static __attribute__((used)) cublasStatus_t stub(void)
+{
+	return CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+static __attribute__((used)) const char *stub_text(void)
+{
+	return "libcublas is a stub library";
+}
+
+#include "blas/names.def"
