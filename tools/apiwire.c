@@ -177,6 +177,65 @@ static void client_pieces(const struct entry *e, const char *name, bool (*want)(
 	printf("%s{0}};\n", count_pieces(e, want) ? "\n\t\t" : "");
 }
 
+/* Bytes that an application takes for a text: all but a LUID. */
+static bool is_text(const struct arg *a)
+{
+	char t[128];
+
+	api_pointee(a->type, t, sizeof t);
+	return a->dir == OUT && a->len && a->len[0] != '*' && strcmp(a->len, "8") && !strcmp(t, "char");
+}
+
+/* The argument that counts what came, where that is an array's room, too; -1: none. */
+static int counting(const struct entry *e)
+{
+	for (int i = 0; i < e->nargs; i++)
+		if (e->args[i].dir == INOUT && counts_room(e, i))
+			return i;
+	return -1;
+}
+
+/* Some answers would lead the application beyond its own memory: counts of what cannot be there, texts without an end. */
+static bool is_checked(const struct entry *e)
+{
+	for (int i = 0; i < e->nargs; i++)
+		if (is_text(&e->args[i]))
+			return true;
+	return counting(e) >= 0;
+}
+
+static void client_room(const struct entry *e)
+{
+	int n = counting(e);
+
+	if (n >= 0)
+		printf("\tsize_t room = %s ? *%s : 0;\n", e->args[n].name, e->args[n].name);
+}
+
+static void client_checks(const struct entry *e)
+{
+	int n = counting(e);
+
+	if (n >= 0) {
+		printf("\tif (!r && *%s > room && (", e->args[n].name);
+		for (int i = 0, more = 0; i < e->nargs; i++)
+			if (e->args[i].len && e->args[i].len[0] == '*')
+				printf("%s%s", more++ ? " || " : "", e->args[i].name);
+		printf(")) {\n\t\t*%s = room;\n\t\treturn call_nonsense();\n\t}\n", e->args[n].name);
+	}
+	for (int i = 0; i < e->nargs; i++) {
+		const struct arg *a = &e->args[i];
+		if (!is_text(a))
+			continue;
+		printf("\tif (!r && %s && ", a->name);
+		print_count(e, a, true);
+		printf(" > 0)\n\t\t%s[", a->name);
+		print_count(e, a, true);
+		printf(" - 1] = 0;\n");
+	}
+	printf("\treturn r;\n");
+}
+
 static void client_one(const struct entry *e)
 {
 	bool sync = !strcmp(e->class, "sync");
@@ -202,10 +261,17 @@ static void client_one(const struct entry *e)
 	client_pieces(e, "in", goes_in);
 	if (sync)
 		client_pieces(e, "out", comes_out);
-	printf("\treturn %s(%d, &a, sizeof a, in, %d", sync ? "call_sync" : "call_post", e->nr, count_pieces(e, goes_in));
+	bool checked = sync && is_checked(e);
+	if (checked)
+		client_room(e);
+	printf("\t%s%s%s(%d, &a, sizeof a, in, %d", checked ? result : "return", checked ? " r = " : " ",
+		sync ? "call_sync" : "call_post", e->nr, count_pieces(e, goes_in));
 	if (sync)
 		printf(", out, %d", count_pieces(e, comes_out));
-	printf(");\n}\n");
+	printf(");\n");
+	if (checked)
+		client_checks(e);
+	printf("}\n");
 }
 
 void wire_client(void)

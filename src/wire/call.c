@@ -88,6 +88,12 @@ CUresult call_lost(void)
 	return CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
+CUresult call_nonsense(void)
+{
+	link_reject(the_link, "the server's answer makes no sense");
+	return call_lost();
+}
+
 bool call_broken(void)
 {
 	return atomic_load_explicit(link_now, memory_order_relaxed) != 0;
@@ -199,8 +205,10 @@ CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piec
 	reply->size = 0;
 	ORDER_BEFORE(posted);
 	if (lane_call(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL) ||
-		lane_wait_reply(lane, reply, -1) || reply->size < sizeof head)
+		lane_wait_reply(lane, reply, -1))
 		return call_lost();
+	if (reply->size < sizeof head)
+		return call_nonsense();
 	ORDER_AFTER(called);
 	memcpy(&head, reply->payload, sizeof head);
 	return head.result;
@@ -259,7 +267,7 @@ CUresult call_sync(unsigned op, const void *args, size_t size, const struct wire
 	CUresult r = call_ask(lane, op, all, NULL, 0, &reply);
 	struct wire_reply head;
 	if (reply.size)
-		r = pack_take(reply.payload, reply.size, out, nout, &head) ? (CUresult)head.result : call_lost();
+		r = pack_take(reply.payload, reply.size, out, nout, &head) ? (CUresult)head.result : call_nonsense();
 	call_done(lane);
 	return r;
 }

@@ -89,6 +89,8 @@ extern _Atomic(unsigned) call_careful;
 
 /* The link is broken: what every call answers from now on. */
 CUresult call_lost(void);
+/* What the server said cannot be: it is not asked again, the link is broken from now on.  What call_lost answers. */
+CUresult call_nonsense(void);
 /* Is it?  One load, for calls that send nothing. */
 bool call_broken(void);
 

@@ -49,7 +49,7 @@ static int exchange(unsigned op, const void *args, size_t size, const struct wir
 {
 	size_t all = sizeof(struct wire_request) + pack_size(size, in, nin);
 	struct wire_request *head;
-	struct wire_reply answer;
+	struct wire_reply answer = {0};
 	struct frame reply;
 	void *room;
 	int err;

@@ -6,6 +6,7 @@
 #include "util/pci.h"
 
 #define call_sync(op, ...) remote_ask(WIRE_NVML + (op), __VA_ARGS__)
+#define call_nonsense()	   NVML_ERROR_UNKNOWN
 
 #include "gen/nvml_client.inc"
 
@@ -120,8 +121,11 @@ nvmlReturn_t remote_nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
 
 	if (!pci)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!remote_device(device, &d))
-		return call_nvmlDeviceGetPciInfo_v3(device, pci);
+	if (!remote_device(device, &d)) {
+		nvmlReturn_t r = call_nvmlDeviceGetPciInfo_v3(device, pci);
+		pci->busId[sizeof pci->busId - 1] = pci->busIdLegacy[sizeof pci->busIdLegacy - 1] = 0;
+		return r;
+	}
 	*pci = d.pci;
 	return NVML_SUCCESS;
 }
