@@ -7,3 +7,10 @@ foreach(transport unix tcp)
     ${CMAKE_BINARY_DIR} null ${transport} $<TARGET_FILE:remote-hostile>)
   set_tests_properties(remote-${transport}-hostile PROPERTIES TIMEOUT 240)
 endforeach()
+
+# And the other way round: a server that lies to libcuda.so.1.
+add_executable(remote-liar liar.c)
+add_dependencies(remote-liar gen)
+target_link_libraries(remote-liar PRIVATE cuda protocol transport util)
+add_test(NAME remote-liar COMMAND remote-liar)
+set_tests_properties(remote-liar PROPERTIES TIMEOUT 240)

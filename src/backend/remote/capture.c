@@ -245,7 +245,7 @@ static CUresult ask(struct stream *s, struct wire_captured *head, uint8_t **rest
 	if (head->dependencies > WIRE_DEPENDENCIES ||
 		size < head->dependencies * (sizeof(CUgraphNode) + (head->edges ? sizeof(CUgraphEdgeData) : 0))) {
 		free(*rest);
-		return call_lost();
+		return call_nonsense();
 	}
 	return CUDA_SUCCESS;
 }

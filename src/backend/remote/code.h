@@ -104,6 +104,8 @@ struct global;
 CUresult global_find(struct global **list, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
 	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name));
 void globals_drop(struct global **list);
+/* One that is not remembered by name is the device's nevertheless. */
+CUresult global_noted(CUresult r, const CUdeviceptr *address, const size_t *size);
 
 /* ---- launch.c ---- */
 
@@ -116,11 +118,13 @@ CUresult listen_start(void); /* before anything that can call back */
 
 /* A number for the server.  `once`: it is used one time; else it stays, and the same gets the same. */
 uint64_t listen_host(CUhostFn fn, void *data, bool once);
-/* It stays until it is forgotten; `up` (or NULL) has been filled when it is done. */
-uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up);
+/* It stays until it is forgotten, and then is gone; `up` (or NULL) has been filled when it is done. */
+uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up, void (*gone)(void *data));
 uint64_t listen_destructor(CUhostFn fn, void *data);
 bool listen_known(uint64_t id, CUhostFn *fn, void **data);
-void listen_forget(uint64_t id);
+bool listen_forget(uint64_t id); /* false: it is not known any more, one that is used one time was called */
+/* As cuUserObjectCreate; after a failure the destructor is not called, *destroyed if it was. */
+CUresult listen_object(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed);
 
 /* ---- capture.c ---- */
 

@@ -96,7 +96,7 @@ static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool prim
 	pthread_mutex_init(&c->lock, NULL);
 	list_init(&c->streams);
 	c->legacy = stream_legacy(c);
-	if (!c->legacy || !record_put(id, c)) {
+	if (!c->legacy || record_put(id, HANDLE_CUcontext, c)) {
 		streams_gone(c, true);
 		free(c);
 		return NULL;
@@ -258,8 +258,11 @@ static CUresult push(struct context *c)
 CUresult remote_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
 	struct context *c;
-	CUresult r = call_cuCtxCreate_v2(pctx, flags, dev);
+	CUresult r;
 
+	if (!device_find(dev)) /* the server cannot have it either, whatever it says */
+		return CUDA_ERROR_INVALID_DEVICE;
+	r = call_cuCtxCreate_v2(pctx, flags, dev);
 	if (r)
 		return r;
 	c = make((uintptr_t)*pctx, dev, flags, false);

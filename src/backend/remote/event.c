@@ -125,10 +125,10 @@ static CUresult add(CUevent handle, unsigned flags, bool foreign)
 	e->capture = 0;
 	e->times++;
 	pthread_mutex_unlock(&e->lock);
-	if (record_put((uintptr_t)handle, e))
-		return CUDA_SUCCESS;
-	shelf_put(&shelf, &e->shelved);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult r = record_put((uintptr_t)handle, HANDLE_CUevent, e);
+	if (r)
+		shelf_put(&shelf, &e->shelved);
+	return r;
 }
 
 CUresult remote_cuEventCreate(CUevent *phEvent, unsigned int flags)

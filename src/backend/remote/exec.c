@@ -18,18 +18,19 @@ static struct exec *find(CUgraphExec handle)
 static CUresult made(CUgraphExec *exec, const struct wire_instantiated *done)
 {
 	struct exec *x = shelf_take(&shelf);
+	CUresult r;
 
 	if (!x)
 		x = calloc(1, sizeof *x);
 	if (!x)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	x->memory = done->memory;
-	if (!record_put(done->exec, x)) {
+	r = record_put(done->exec, HANDLE_CUgraphExec, x);
+	if (r)
 		shelf_put(&shelf, &x->shelved);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	*exec = (CUgraphExec)(uintptr_t)done->exec;
-	return CUDA_SUCCESS;
+	else
+		*exec = (CUgraphExec)(uintptr_t)done->exec;
+	return r;
 }
 
 /* The log, if one is wanted, ends with a NUL. */

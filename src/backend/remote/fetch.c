@@ -15,7 +15,7 @@ static CUresult take(const struct frame *f, void *head, size_t head_size, uint8_
 	size_t left = f->size - sizeof(struct wire_reply);
 
 	if (left < head_size)
-		return call_lost();
+		return call_nonsense();
 	memcpy(head, from, head_size);
 	left -= head_size;
 	if (!rest)

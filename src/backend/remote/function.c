@@ -34,7 +34,7 @@ static struct function *make(uint64_t id)
 		return NULL;
 	f->id = id;
 	f->kernel = handle_kind(id) == HANDLE_CUkernel;
-	if (record_put(id, f))
+	if (!record_put(id, f->kernel ? HANDLE_CUkernel : HANDLE_CUfunction, f))
 		return f;
 	shelf_put(&shelf, &f->shelved);
 	return NULL;
@@ -164,6 +164,24 @@ void functions_drop(struct function **list)
 	pthread_mutex_unlock(&lock);
 }
 
+/*
+ * Parameters follow one another and end where the buffer does, into which they are packed.  How many the kernel really
+ * has only the server knows: we read from the application's memory as much as it says (doc/remote.md).
+ */
+static bool layout_ok(const struct wire_function *h, const struct wire_param *p, size_t size)
+{
+	uint32_t end = 0;
+
+	if (h->params > WIRE_PARAMS || h->bytes > 65536 || size != wire_pad(h->params * sizeof *p))
+		return false;
+	for (unsigned i = 0; i < h->params; i++) {
+		if (p[i].offset < end)
+			return false;
+		end = (uint32_t)p[i].offset + p[i].size;
+	}
+	return end == h->bytes;
+}
+
 static CUresult ask_info(struct function *f)
 {
 	struct wire_function head;
@@ -175,21 +193,18 @@ static CUresult ask_info(struct function *f)
 
 	if (r)
 		return r;
-	if (head.params > WIRE_PARAMS || head.bytes > 65536 || size < head.params * sizeof *i->param)
-		r = call_lost();
+	if (!layout_ok(&head, (const struct wire_param *)rest, size))
+		r = call_nonsense();
 	else if (!(i = malloc(sizeof *i + head.params * sizeof *i->param)))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!r) {
 		i->device = c ? c->device : 0;
 		i->head = head;
 		memcpy(i->param, rest, head.params * sizeof *i->param);
-		for (unsigned k = 0; k < head.params && !r; k++) /* they must lie inside the buffer we pack into */
-			if ((uint32_t)i->param[k].offset + i->param[k].size > head.bytes)
-				r = call_lost();
+		if (!atomic_compare_exchange_strong(&f->info, &none, i))
+			free(i);
 	}
 	free(rest);
-	if (r || !atomic_compare_exchange_strong(&f->info, &none, i))
-		free(i);
 	return r;
 }
 
@@ -342,6 +357,8 @@ CUresult remote_cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 		return CUDA_SUCCESS;
 	}
 	r = call_cuKernelGetFunction(function, kernel);
+	if (!r && handle_kind((uintptr_t)*function) != HANDLE_CUfunction)
+		r = call_nonsense();
 	twin = r ? NULL : function_record((uintptr_t)*function);
 	if (twin) {
 		pthread_mutex_lock(&lock);

@@ -24,17 +24,16 @@ static bool lookup(struct global *g, const char *name, CUdeviceptr *address, siz
 	return true;
 }
 
-static bool remember(struct global **list, const char *name, CUdeviceptr address, size_t size, bool managed)
+static CUresult remember(struct global **list, const char *name, CUdeviceptr address, size_t size, bool managed)
 {
 	struct global *g = malloc(sizeof *g + strlen(name) + 1);
 
 	if (!g)
-		return false;
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	*g = (struct global){*list, address, size, code_epoch, managed};
 	strcpy(g->name, name);
 	*list = g;
-	memory_note(address, size, RANGE_GLOBAL);
-	return true;
+	return memory_note(address, size, RANGE_GLOBAL);
 }
 
 /* A managed one is in this process, too, at the same address. */
@@ -65,8 +64,8 @@ CUresult global_find(struct global **list, uint64_t owner, const char *name, CUd
 		r = ask(&at, &bytes, owner, name);
 		if (!r)
 			r = share(at, bytes, &managed);
-		if (!r && !remember(list, name, at, bytes, managed))
-			r = CUDA_ERROR_OUT_OF_MEMORY;
+		if (!r)
+			r = remember(list, name, at, bytes, managed);
 	}
 	pthread_mutex_unlock(&lock);
 	if (r)
@@ -76,6 +75,11 @@ CUresult global_find(struct global **list, uint64_t owner, const char *name, CUd
 	if (size)
 		*size = bytes;
 	return CUDA_SUCCESS;
+}
+
+CUresult global_noted(CUresult r, const CUdeviceptr *address, const size_t *size)
+{
+	return r || !address || !size ? r : memory_note(*address, *size, RANGE_GLOBAL);
 }
 
 void globals_drop(struct global **list)

@@ -5,16 +5,19 @@
 #include "util/handle.h"
 
 /*
- * What a node's parameters point to: stays where it is until its number's slot (util/handle.h) is given to
- * another node, and that one is looked at.
+ * What a node's parameters point to: stays where it is, for the application holds pointers to it and only the server
+ * knows how long.  When a slot (util/handle.h) has another node, and that one is looked at, it holds that one's.
  */
+struct room {
+	struct room *older; /* smaller ones: somebody may still look at them */
+	size_t size;
+	_Alignas(8) uint8_t bytes[];
+};
+
 struct node {
 	struct map_node at; /* key: the slot */
 	uint64_t id;
-	size_t size;
-	uint8_t *bytes;
-	void **pointers;
-	unsigned count;
+	struct room *values, *pointers;
 	bool copies; /* it is a copy, to the application: */
 	CUDA_MEMCPY3D copy;
 };
@@ -49,24 +52,36 @@ static struct node *node_of(uint64_t id)
 	return n;
 }
 
-/* Room of the node's own for `size` bytes and `count` pointers; what was there stays if it is large enough. */
-static struct node *room(uint64_t id, size_t size, unsigned count)
+/* Twice what there was, at least: all that are older are no more than this one. */
+static void *widen(struct room **r, size_t size)
+{
+	struct room *old = *r, *fresh;
+
+	if (old && size <= old->size)
+		return old->bytes;
+	if (old && size < 2 * old->size)
+		size = 2 * old->size;
+	fresh = calloc(1, sizeof *fresh + size);
+	if (!fresh)
+		return NULL;
+	fresh->older = old;
+	fresh->size = size;
+	*r = fresh;
+	return fresh->bytes;
+}
+
+/* Room of the node's own for `size` bytes and `count` pointers, that end with NULL. */
+static bool room(uint64_t id, size_t size, unsigned count, uint8_t **bytes, void ***pointers)
 {
 	struct node *n = node_of(id);
 
 	if (!n)
-		return NULL;
-	if (n->size < size || !n->bytes) {
-		free(n->bytes);
-		n->bytes = calloc(1, size + 8);
-		n->size = size;
-	}
-	if (n->count < count || !n->pointers) {
-		free(n->pointers);
-		n->pointers = calloc(count + 1, sizeof *n->pointers);
-		n->count = count;
-	}
-	return n->bytes && n->pointers ? n : NULL;
+		return false;
+	*bytes = widen(&n->values, size + 8);
+	*pointers = widen(&n->pointers, (count + 1) * sizeof **pointers);
+	if (*bytes && *pointers)
+		(*pointers)[count] = NULL;
+	return *bytes && *pointers;
 }
 
 CUresult node_set_copy(uint64_t id, const CUDA_MEMCPY3D *p)
@@ -151,22 +166,22 @@ static CUresult show_params(CUgraphNode node, const struct wire_kernel_node *k, 
 {
 	CUresult r;
 	struct function *f = function_find((CUfunction)(uintptr_t)k->function, &r);
-	struct node *n;
+	uint8_t *values;
+	bool fine;
 
 	if (!f)
 		return r;
 	if (k->params > size || k->params > f->info->head.bytes)
-		return call_lost();
+		return call_nonsense();
 	pthread_mutex_lock(&lock);
-	n = room((uintptr_t)node, f->info->head.bytes, f->info->head.params);
-	if (n) {
-		memcpy(n->bytes, bytes, k->params);
+	fine = room((uintptr_t)node, f->info->head.bytes, f->info->head.params, &values, pointers);
+	if (fine) {
+		memcpy(values, bytes, k->params);
 		for (unsigned i = 0; i < f->info->head.params; i++)
-			n->pointers[i] = n->bytes + f->info->param[i].offset;
-		*pointers = n->pointers;
+			(*pointers)[i] = values + f->info->param[i].offset;
 	}
 	pthread_mutex_unlock(&lock);
-	return n ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	return fine ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult remote_cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *p)
@@ -210,6 +225,13 @@ CUresult remote_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PA
 	return r;
 }
 
+static bool strange(CUmemorytype type, const void *host, CUdeviceptr device)
+{
+	if (type == CU_MEMORYTYPE_HOST)
+		return !hostmem_shared(host, 1);
+	return type == CU_MEMORYTYPE_UNIFIED && memory_place(device) == PLACE_HOST;
+}
+
 CUresult remote_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *p)
 {
 	struct wire_node a;
@@ -220,6 +242,10 @@ CUresult remote_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *p)
 	r = p ? ask(node, CU_GRAPH_NODE_TYPE_MEMCPY, &a, NULL, NULL) : CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
+	/* a copy of the application's own memory is known here: the server names memory that it sees itself, or lies */
+	if (strange(a.u.copy.copy.srcMemoryType, a.u.copy.copy.srcHost, a.u.copy.copy.srcDevice) ||
+		strange(a.u.copy.copy.dstMemoryType, a.u.copy.copy.dstHost, a.u.copy.copy.dstDevice))
+		return call_nonsense();
 	*p = a.u.copy.copy;
 	p->srcArray = (CUarray)(uintptr_t)a.u.copy.source;
 	p->dstArray = (CUarray)(uintptr_t)a.u.copy.target;
@@ -236,50 +262,57 @@ CUresult remote_cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS
 	return listen_known(a.u.host.id, &p->fn, &p->userData) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* `need` of the bytes that came, where they stay. */
+static CUresult show(CUgraphNode node, const uint8_t *bytes, size_t size, size_t need, uint8_t **shown)
+{
+	void **none;
+	bool fine;
+
+	if (need > size)
+		return call_nonsense();
+	pthread_mutex_lock(&lock);
+	fine = room((uintptr_t)node, need, 0, shown, &none);
+	if (fine)
+		memcpy(*shown, bytes, need);
+	pthread_mutex_unlock(&lock);
+	return fine ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult remote_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
 	struct wire_node a;
-	struct node *n = NULL;
-	uint8_t *rest;
+	uint8_t *rest, *shown;
 	size_t size, need;
 	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &a, &rest, &size) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	need = wire_bytes(a.u.alloc.access, sizeof *p->accessDescs);
-	pthread_mutex_lock(&lock);
-	if (need <= size && (n = room((uintptr_t)node, need, 0)))
-		memcpy(n->bytes, rest, need);
-	pthread_mutex_unlock(&lock);
+	r = memory_place(a.node) == PLACE_DEVICE ? show(node, rest, size, need, &shown) : call_nonsense();
 	free(rest);
-	if (!n)
-		return need <= size ? CUDA_ERROR_OUT_OF_MEMORY : call_lost();
+	if (r)
+		return r;
 	*p = (CUDA_MEM_ALLOC_NODE_PARAMS){.poolProps = a.u.alloc.pool, .accessDescCount = a.u.alloc.access,
 		.bytesize = a.u.alloc.bytes, .dptr = a.node};
-	p->accessDescs = need ? (const CUmemAccessDesc *)n->bytes : NULL;
+	p->accessDescs = need ? (const CUmemAccessDesc *)shown : NULL;
 	return CUDA_SUCCESS;
 }
 
 CUresult remote_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
 	struct wire_node a;
-	struct node *n = NULL;
-	uint8_t *rest;
-	size_t size, need;
+	uint8_t *rest, *shown;
+	size_t size;
 	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &a, &rest, &size) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
-	need = wire_bytes(a.u.memop.count, sizeof *p->paramArray);
-	pthread_mutex_lock(&lock);
-	if (need <= size && (n = room((uintptr_t)node, need, 0)))
-		memcpy(n->bytes, rest, need);
-	pthread_mutex_unlock(&lock);
+	r = show(node, rest, size, wire_bytes(a.u.memop.count, sizeof *p->paramArray), &shown);
 	free(rest);
-	if (!n)
-		return need <= size ? CUDA_ERROR_OUT_OF_MEMORY : call_lost();
+	if (r)
+		return r;
 	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = (CUcontext)(uintptr_t)a.u.memop.context, .count = a.u.memop.count,
-		.paramArray = (CUstreamBatchMemOpParams *)n->bytes, .flags = a.u.memop.flags};
+		.paramArray = (CUstreamBatchMemOpParams *)shown, .flags = a.u.memop.flags};
 	return CUDA_SUCCESS;
 }
 
@@ -324,7 +357,7 @@ CUresult remote_cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned i
 		if (!f && !(f = fopen(path, "we")))
 			r = CUDA_ERROR_OPERATING_SYSTEM;
 		else if (head.bytes > size || (!head.bytes && a.offset < head.size))
-			r = call_lost();
+			r = call_nonsense();
 		else if (fwrite(rest, 1, head.bytes, f) != head.bytes)
 			r = CUDA_ERROR_OPERATING_SYSTEM;
 		a.offset += head.bytes;

@@ -104,7 +104,7 @@ int hostmem_create_fd(size_t size)
 {
 	int fd = memfd_create("gangway-host", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (fd >= 0 && (ftruncate(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))) {
+	if (fd >= 0 && (ftruncate(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))) {
 		close(fd);
 		return -1;
 	}

@@ -17,9 +17,14 @@ CUresult remote_cuIpcOpenMemHandle_v2(CUdeviceptr *dptr, CUipcMemHandle handle, 
 	size_t size = 0;
 	CUresult r = call_cuIpcOpenMemHandle_v2(dptr, handle, flags);
 
-	if (!r && !call_cuMemGetAddressRange_v2(&base, &size, *dptr))
-		memory_note(base, size, RANGE_FOREIGN);
-	return r;
+	if (r)
+		return r;
+	r = call_cuMemGetAddressRange_v2(&base, &size, *dptr);
+	if (r) { /* what we do not know to be the device's would be taken for the host's */
+		call_cuIpcCloseMemHandle(*dptr);
+		return r;
+	}
+	return *dptr - base < size ? memory_note(base, size, RANGE_FOREIGN) : call_nonsense();
 }
 
 /* Opened twice it has to be closed twice: it is gone when the driver no longer knows it. */

@@ -273,7 +273,7 @@ CUresult remote_cuLibraryGetGlobal(CUdeviceptr *address, size_t *size, CUlibrary
 	if (remote.devices->count == 1 && context_current() && context_current()->primary)
 		r = global_find(&l->globals, l->id, name, address, size, ask_global);
 	else
-		r = call_cuLibraryGetGlobal(address, size, number(l), name);
+		r = global_noted(call_cuLibraryGetGlobal(address, size, number(l), name), address, size);
 	put(l);
 	return r;
 }

@@ -57,7 +57,7 @@ CUresult remote_cuLinkCreate_v2(unsigned int n, CUjit_option *option, void **val
 	r = fetch(WIRE_LINK_CREATE, &a, sizeof a, &(struct wire_piece){jit, n * sizeof *jit}, 1, &head, sizeof head, &rest,
 		&size);
 	if (!r) {
-		r = head.result ? (CUresult)head.result : record_put(head.id, l) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+		r = head.result ? (CUresult)head.result : record_put(head.id, HANDLE_CUlinkState, l);
 		free(rest);
 	}
 	if (r)
@@ -94,7 +94,7 @@ CUresult remote_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *d
 	r = fetch(WIRE_LINK_ADD, &a, sizeof a, in, 2, &head, sizeof head, &rest, &got);
 	if (r)
 		return r;
-	r = results(l, rest, got, &head) ? (CUresult)head.result : call_lost();
+	r = results(l, rest, got, &head) ? (CUresult)head.result : call_nonsense();
 	free(rest);
 	return r;
 }
@@ -130,7 +130,7 @@ static CUresult take(struct linking *l, uint64_t state, uint64_t size)
 		if (r)
 			break;
 		if (!head.bytes || head.bytes > got || head.bytes > size - a.offset)
-			r = call_lost();
+			r = call_nonsense();
 		else
 			memcpy(l->cubin + a.offset, rest, head.bytes);
 		a.offset += head.bytes;
@@ -155,7 +155,7 @@ CUresult remote_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 	r = fetch(WIRE_LINK_COMPLETE, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &got);
 	if (r)
 		return r;
-	r = results(l, rest, got, &head) ? (CUresult)head.result : call_lost();
+	r = results(l, rest, got, &head) ? (CUresult)head.result : call_nonsense();
 	free(rest);
 	if (!r)
 		r = take(l, a.state, head.size);

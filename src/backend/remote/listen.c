@@ -25,6 +25,7 @@ struct callback {
 	CUstream stream;
 	bool once;
 	struct piece up; /* size not 0: what it fills */
+	void (*gone)(void *data); /* or NULL: it is not running, and will not run any more */
 };
 
 static struct handle_table callbacks = HANDLE_TABLE_INIT;
@@ -62,6 +63,10 @@ static struct piece run_callback(const struct wire_event *v, enum kind kind)
 
 	if (!c)
 		return up;
+	if (c->once && !handle_close(&callbacks, v->id, kind)) { /* somebody has just forgotten it */
+		handle_put(&callbacks, v->id);
+		return up;
+	}
 	fn = c->fn;
 	up = c->up;
 	ORDER_AFTER(posted);
@@ -70,8 +75,6 @@ static struct piece run_callback(const struct wire_event *v, enum kind kind)
 	else
 		fn(c->data);
 	ORDER_BEFORE(called);
-	if (c->once)
-		handle_close(&callbacks, v->id, kind);
 	handle_put(&callbacks, v->id);
 	return up;
 }
@@ -152,6 +155,15 @@ CUresult listen_start(void)
 
 /* ---- numbers for what may be called ---- */
 
+static void release(void *callback)
+{
+	struct callback *c = callback;
+
+	if (c->gone)
+		c->gone(c->data);
+	free(c);
+}
+
 /* Its number; 0: no memory.  It may be called and gone before this returns. */
 static uint64_t enter(enum kind kind, struct callback what)
 {
@@ -161,7 +173,7 @@ static uint64_t enter(enum kind kind, struct callback what)
 	if (!c)
 		return 0;
 	*c = what;
-	id = handle_create(&callbacks, kind, c, free);
+	id = handle_create(&callbacks, kind, c, release);
 	if (!id)
 		free(c);
 	return id;
@@ -200,9 +212,9 @@ uint64_t listen_host(CUhostFn fn, void *data, bool once)
 	return once ? enter(HOST, (struct callback){.fn = fn, .data = data, .once = true}) : make_staying(fn, data);
 }
 
-uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up)
+uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up, void (*gone)(void *data))
 {
-	return enter(HOST, (struct callback){.fn = fn, .data = data, .up = up ? *up : (struct piece){0}});
+	return enter(HOST, (struct callback){.fn = fn, .data = data, .up = up ? *up : (struct piece){0}, .gone = gone});
 }
 
 uint64_t listen_destructor(CUhostFn fn, void *data)
@@ -222,11 +234,12 @@ bool listen_known(uint64_t id, CUhostFn *fn, void **data)
 	return true;
 }
 
-void listen_forget(uint64_t id)
+bool listen_forget(uint64_t id)
 {
 	for (int k = HOST; k <= DESTROY; k++)
 		if (handle_close(&callbacks, id, k))
-			return;
+			return true;
+	return false;
 }
 
 /* ---- the calls ---- */
@@ -272,15 +285,13 @@ CUresult remote_cuStreamAddCallback(CUstream handle, CUstreamCallback callback, 
 	return r ? r : post(s, enter(CALLBACK, c), WIRE_EVENT_CALLBACK, 0);
 }
 
-CUresult remote_cuUserObjectCreate(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned int count,
-	unsigned int flags)
+CUresult listen_object(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed)
 {
 	struct wire_object a = {.count = count, .flags = flags};
 	uint64_t number;
 	CUresult r;
 
-	if (!object || !destroy)
-		return CUDA_ERROR_INVALID_VALUE;
+	*destroyed = false;
 	r = listen_start();
 	if (r)
 		return r;
@@ -289,8 +300,16 @@ CUresult remote_cuUserObjectCreate(CUuserObject *object, void *ptr, CUhostFn des
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = call_sync(WIRE_OBJECT, &a, sizeof a, NULL, 0, &(struct wire_piece){&number, sizeof number}, 1);
 	if (r)
-		listen_forget(a.id);
+		*destroyed = !listen_forget(a.id);
 	else
 		*object = (CUuserObject)(uintptr_t)number;
 	return r;
+}
+
+CUresult remote_cuUserObjectCreate(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned int count,
+	unsigned int flags)
+{
+	bool destroyed;
+
+	return object && destroy ? listen_object(object, ptr, destroy, count, flags, &destroyed) : CUDA_ERROR_INVALID_VALUE;
 }

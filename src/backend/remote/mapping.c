@@ -18,6 +18,25 @@ static struct mapping *holder(uint64_t address)
 	return m && address - m->node.key < m->size ? m : NULL;
 }
 
+/* Whole mappings, as the server has just agreed. */
+static struct mapping *next(uint64_t at, uint64_t end)
+{
+	struct mapping *m = (struct mapping *)map_above(&mappings, at);
+
+	return m && m->node.key < end ? m : NULL;
+}
+
+/* Lock held. */
+static void forget(uint64_t address, size_t size)
+{
+	struct mapping *m;
+
+	while ((m = next(address, address + size))) {
+		map_remove(&mappings, &m->node);
+		free(m);
+	}
+}
+
 void mapping_add(uint64_t address, size_t size)
 {
 	struct mapping *m = calloc(1, sizeof *m);
@@ -27,27 +46,15 @@ void mapping_add(uint64_t address, size_t size)
 	m->node.key = address;
 	m->size = size;
 	pthread_rwlock_wrlock(&lock);
+	forget(address, size); /* what the server says to be mapped here now cannot be there any more */
 	map_insert(&mappings, &m->node);
 	pthread_rwlock_unlock(&lock);
 }
 
-/* Whole mappings, as the server has just agreed. */
-static struct mapping *next(uint64_t at, uint64_t end)
-{
-	struct mapping *m = (struct mapping *)map_above(&mappings, at);
-
-	return m && m->node.key < end ? m : NULL;
-}
-
 void mapping_remove(uint64_t address, size_t size)
 {
-	struct mapping *m;
-
 	pthread_rwlock_wrlock(&lock);
-	while ((m = next(address, address + size))) {
-		map_remove(&mappings, &m->node);
-		free(m);
-	}
+	forget(address, size);
 	pthread_rwlock_unlock(&lock);
 }
 

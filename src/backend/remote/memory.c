@@ -19,32 +19,50 @@ static struct range *holder(uint64_t address)
 	return r && address - r->node.key < r->size ? r : NULL;
 }
 
+/* The part of an old range that a new one leaves, from `from` to `to`. */
+static void leave(const struct range *old, uint64_t from, uint64_t to)
+{
+	struct range *r = from < to ? calloc(1, sizeof *r) : NULL;
+
+	if (!r)
+		return;
+	r->node.key = from;
+	r->size = to - from;
+	r->kind = RANGE_LEFT;
+	r->context = old->context;
+	map_insert(&ranges, &r->node);
+}
+
 /* What was here before is gone, whether or not anybody told us: a module unloaded, a context ended. */
 static void make_way(uint64_t address, size_t size)
 {
 	struct range *r;
 
-	while ((r = holder(address + size - 1)) || (r = holder(address))) {
+	while ((r = holder(address)) ||
+	       ((r = (struct range *)map_above(&ranges, address)) && r->node.key - address < size)) {
 		map_remove(&ranges, &r->node);
-		free(r);
-	}
-	while ((r = (struct range *)map_above(&ranges, address)) && r->node.key - address < size) {
-		map_remove(&ranges, &r->node);
+		leave(r, r->node.key, address);
+		leave(r, address + size, r->node.key + r->size);
 		free(r);
 	}
 }
 
-void memory_note(uint64_t address, size_t size, enum range_kind kind)
+CUresult memory_note(uint64_t address, size_t size, enum range_kind kind)
 {
-	memory_note_pool(address, size, kind, 0);
+	return memory_note_pool(address, size, kind, 0);
 }
 
-void memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint64_t pool)
+CUresult memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint64_t pool)
 {
-	struct range *r = address && size ? calloc(1, sizeof *r) : NULL;
+	struct range *r;
 
+	if (!size)
+		return CUDA_SUCCESS;
+	if (!address || address + size < address)
+		return call_nonsense();
+	r = calloc(1, sizeof *r);
 	if (!r)
-		return; /* then it looks like host memory to cuMemcpy, which needs to be told the kind */
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	r->node.key = address;
 	r->size = size;
 	r->kind = kind;
@@ -54,14 +72,11 @@ void memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint6
 	make_way(address, size);
 	map_insert(&ranges, &r->node);
 	pthread_rwlock_unlock(&lock);
+	return CUDA_SUCCESS;
 }
 
-void memory_add(uint64_t address, size_t size)
-{
-	memory_note(address, size, RANGE_ALLOC);
-}
-
-bool memory_drop(uint64_t address, enum range_kind kind)
+/* What starts here, out of the map. */
+static bool take(uint64_t address, enum range_kind kind, struct taken_range *out)
 {
 	struct range *r;
 
@@ -72,25 +87,27 @@ bool memory_drop(uint64_t address, enum range_kind kind)
 	if (r)
 		map_remove(&ranges, &r->node);
 	pthread_rwlock_unlock(&lock);
+	if (r)
+		*out = (struct taken_range){r->node.key, r->size, r->pool, r->context};
 	free(r);
 	return r != NULL;
 }
 
-bool memory_take_pool(uint64_t address, struct pool_range *out)
+bool memory_drop(uint64_t address, enum range_kind kind)
 {
-	struct range *r;
+	struct taken_range unwanted;
 
-	pthread_rwlock_wrlock(&lock);
-	r = holder(address);
-	if (r && (r->node.key != address || r->kind != RANGE_POOL))
-		r = NULL;
-	if (r)
-		map_remove(&ranges, &r->node);
-	pthread_rwlock_unlock(&lock);
-	if (r)
-		*out = (struct pool_range){r->node.key, r->size, r->pool, r->context};
-	free(r);
-	return r != NULL;
+	return take(address, kind, &unwanted);
+}
+
+bool memory_take_pool(uint64_t address, struct taken_range *out)
+{
+	return take(address, RANGE_POOL, out);
+}
+
+bool memory_take_reserved(uint64_t address, struct taken_range *out)
+{
+	return take(address, RANGE_RESERVED, out);
 }
 
 bool memory_remove(uint64_t address)
@@ -184,20 +201,22 @@ CUresult remote_cuMemAlloc_v2(CUdeviceptr *dptr, size_t size)
 
 	if (!r)
 		r = call_cuMemAlloc_v2(dptr, size);
-	if (!r)
-		memory_add(*dptr, size);
-	return r;
+	return r ? r : memory_note(*dptr, size, RANGE_ALLOC);
 }
 
 CUresult remote_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t height, unsigned int element)
 {
 	CUresult r = capture_unsafe();
+	size_t size;
 
 	if (!r)
 		r = call_cuMemAllocPitch_v2(dptr, pitch, width, height, element);
-	if (!r)
-		memory_add(*dptr, *pitch * height);
-	return r;
+	if (r)
+		return r;
+	/* rows that overlap, or are further apart than there is memory */
+	if (*pitch < width || __builtin_mul_overflow(*pitch, height, &size))
+		return call_nonsense();
+	return memory_note(*dptr, size, RANGE_ALLOC);
 }
 
 /* As CUDA does: nothing may still be using it.  Waited for here, the server's one dispatcher need not wait. */

@@ -10,16 +10,22 @@
  * alone while the device is at work.  Comparing costs time where there is such memory, and nothing elsewhere.
  */
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include "backend/remote/code.h"
 #include "backend/remote/hostmem.h"
 #include "util/diff.h"
+#include "util/machine.h"
 
-#define PAGE 4096ull
+#define PAGE  4096ull
+#define STACK (1ull << 30) /* where it has no limit */
+#define GUARD (2ull << 20)
 
 struct mirror {
 	struct map_node node; /* key: the address */
 	size_t size;
+	unsigned names; /* a variable may have several: module and library, say */
 	uint8_t *agreed;
 };
 
@@ -98,6 +104,13 @@ static bool apply(const uint8_t *rest, size_t size, uint32_t runs)
 	return true;
 }
 
+static struct mirror *holder(uint64_t address)
+{
+	struct mirror *m = (struct mirror *)map_below(&mirrors, address);
+
+	return m && address - m->node.key < m->size ? m : NULL;
+}
+
 static CUresult pull_locked(void)
 {
 	struct wire_mirrored head = {.more = 1};
@@ -110,8 +123,9 @@ static CUresult pull_locked(void)
 		r = fetch(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, NULL, 0, &head, sizeof head, &rest, &size);
 		if (r)
 			break;
-		if (!apply(rest, size, head.runs))
-			r = call_lost();
+		/* more, but no further than before, or nowhere: that would never end */
+		if (!apply(rest, size, head.runs) || (head.more && (head.cursor <= cursor || !holder(head.cursor))))
+			r = call_nonsense();
 		free(rest);
 	}
 	return r;
@@ -179,6 +193,7 @@ static CUresult add(uint64_t address, size_t size, bool variable)
 	}
 	m->node.key = address;
 	m->size = size;
+	m->names = 1;
 	r = call_sync(WIRE_MIRROR, &a, sizeof a, NULL, 0, NULL, 0);
 	if (r) {
 		free(m->agreed);
@@ -273,17 +288,55 @@ static void pages_give(uint64_t from, uint64_t to)
 		page_give(at);
 }
 
+bool mirror_holds(uint64_t address)
+{
+	bool held;
+
+	pthread_mutex_lock(&lock);
+	held = holder(address) != NULL;
+	pthread_mutex_unlock(&lock);
+	return held;
+}
+
+/* Below the main thread's first frame, where nothing is mapped until it gets there. */
+static bool in_stack(uint64_t from, uint64_t to)
+{
+	uint64_t top = getauxval(AT_RANDOM); /* lies above the first frame */
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_STACK, &most) || most.rlim_cur > STACK)
+		most.rlim_cur = STACK;
+	return from < top && to + most.rlim_cur + GUARD > top;
+}
+
+static bool impossible(uint64_t address, size_t size)
+{
+	return !address || !size || size > machine_memory() || address > UINT64_MAX / 2 || in_stack(address, address + size);
+}
+
+/* One that has any of these bytes, or NULL. */
+static struct mirror *overlapped(uint64_t address, size_t size)
+{
+	struct mirror *m = (struct mirror *)map_below(&mirrors, address + size - 1);
+
+	return m && (m->node.key >= address || address - m->node.key < m->size) ? m : NULL;
+}
+
 CUresult mirror_variable(uint64_t address, size_t size)
 {
 	uint64_t at = address & -PAGE;
 	CUresult r = CUDA_SUCCESS;
 	struct mirror *m;
 
+	if (impossible(address, size))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&lock);
-	m = (struct mirror *)map_below(&mirrors, address);
-	if (m && m->node.key == address && m->size == size) { /* by another name: module and library, say */
+	m = overlapped(address, size);
+	if (m) {
+		bool same = m->node.key == address && m->size == size;
+		m->names += same;
 		pthread_mutex_unlock(&lock);
-		return CUDA_SUCCESS;
+		return same ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 	}
 	for (; at < address + size && !r; at += PAGE)
 		if (!page_take(at))
@@ -303,8 +356,9 @@ void mirror_variable_gone(uint64_t address)
 	struct mirror *m;
 
 	pthread_mutex_lock(&lock);
-	m = take(address);
-	if (m) {
+	m = (struct mirror *)map_below(&mirrors, address);
+	if (m && m->node.key == address && !--m->names) {
+		take(address);
 		pages_give(address, address + m->size);
 		forget(m);
 	}

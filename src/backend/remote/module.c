@@ -40,8 +40,8 @@ static CUresult load(CUmodule *module, const struct image *im, const struct opti
 	m->ctx = context_current();
 	m->ended = m->ctx->times;
 	r = upload_load(im, WIRE_MODULE, o, &m->id, &m->silent);
-	if (!r && !record_put(m->id, m))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!r)
+		r = record_put(m->id, HANDLE_CUmodule, m);
 	if (r) {
 		shelf_put(&shelf, &m->shelved);
 		return r;
@@ -144,6 +144,6 @@ CUresult remote_cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, CUmodul
 	struct module *m = find(module);
 
 	if (!m)
-		return call_cuModuleGetGlobal_v2(address, size, module, name);
+		return global_noted(call_cuModuleGetGlobal_v2(address, size, module, name), address, size);
 	return global_find(&m->globals, m->id, name, address, size, ask_global);
 }

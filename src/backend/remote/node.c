@@ -100,11 +100,10 @@ static CUresult put_alloc(const struct node_target *t, CUDA_MEM_ALLOC_NODE_PARAM
 		return CUDA_ERROR_INVALID_VALUE;
 	a.u.alloc = (struct wire_alloc_node){.pool = p->poolProps, .bytes = p->bytesize, .access = p->accessDescCount};
 	r = node_send(t, &a, p->accessDescs, p->accessDescCount * sizeof *p->accessDescs, made);
-	if (!r) {
-		p->dptr = made->address;
-		memory_note(made->address, p->bytesize, RANGE_GRAPH);
-	}
-	return r;
+	if (r)
+		return r;
+	p->dptr = made->address;
+	return memory_note(made->address, p->bytesize, RANGE_GRAPH);
 }
 
 static CUresult put_memop(const struct node_target *t, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p, struct wire_node_made *made)

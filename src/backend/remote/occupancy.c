@@ -1,8 +1,10 @@
 /* How many blocks fit: asked once for each question, because libraries ask before every launch. */
+#include <limits.h>
 #include <stdlib.h>
 #include "backend/remote/code.h"
 
-#define MOST 128 /* answers kept a function */
+#define MOST	     128  /* answers kept a function */
+#define MOST_THREADS 1024 /* of a block, on every device there is */
 
 struct answer {
 	struct answer *next;
@@ -118,7 +120,8 @@ CUresult remote_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
 	CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit, unsigned int flags)
 {
 	struct context *c = context_current();
-	int most, best = 0, best_threads = 0, n;
+	int64_t best = 0, all;
+	int most, best_threads = 0, n;
 	CUresult r;
 
 	if (!grid || !block)
@@ -128,18 +131,23 @@ CUresult remote_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
 		return r;
 	if (limit > 0 && limit < most)
 		most = limit;
+	if (most > MOST_THREADS)
+		most = MOST_THREADS;
 	for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
 		r = remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&n, handle, threads,
 			dynamic_of ? dynamic_of(threads) : dynamic, flags);
 		if (r)
 			return r;
-		if (n * threads > best * best_threads) {
+		if ((int64_t)n * threads > best * best_threads) {
 			best = n;
 			best_threads = threads;
 		}
 	}
 	*block = best_threads;
-	*grid = c ? best * device_find(c->device)->attribute[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] : best;
+	all = c ? best * device_find(c->device)->attribute[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] : best;
+	if (all < 0 || all > INT_MAX)
+		return call_nonsense();
+	*grid = (int)all;
 	return CUDA_SUCCESS;
 }
 

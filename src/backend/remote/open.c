@@ -11,6 +11,9 @@
 #include "util/setting.h"
 #include "wire/protocol.h"
 
+#define LEAST_ARENA (16u << 20)
+#define LEAST_WORDS 256
+
 struct remote remote;
 
 static CUresult ask_devices(char *why, size_t size)
@@ -26,8 +29,10 @@ static CUresult ask_devices(char *why, size_t size)
 		free(d);
 		return r ? r : CUDA_ERROR_NO_DEVICE;
 	}
-	for (int i = 0; i < d->count; i++)
+	for (int i = 0; i < d->count; i++) {
+		d->device[i].name[sizeof d->device[i].name - 1] = d->device[i].pci[sizeof d->device[i].pci - 1] = 0;
 		denied_apply(&d->device[i], remote.local);
+	}
 	remote.devices = d;
 	return CUDA_SUCCESS;
 }
@@ -40,6 +45,17 @@ static unsigned further_connections(void)
 	unsigned n = setting_number(SETTING_CONNECTIONS, SETTING_CONNECTIONS_MAX, usual);
 
 	return n ? n - 1 : 0;
+}
+
+/* With less some of us would wait for ever, or have no word to look at. */
+static bool roomy(struct link *link)
+{
+	size_t up, down, words;
+
+	bulk_base(link, BULK_UP, &up);
+	bulk_base(link, BULK_DOWN, &down);
+	word_base(link, &words);
+	return up >= LEAST_ARENA && down >= LEAST_ARENA && words >= LEAST_WORDS * WORD_STRIDE;
 }
 
 static CUresult connect_to(const char *address, char *why, size_t size)
@@ -60,6 +76,11 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 			snprintf(why, size, "%s: %s", address, error);
 		else
 			snprintf(why, size, "%s", error);
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	if (!roomy(link)) {
+		snprintf(why, size, "%s: the server grants too little memory to work with", address);
+		link_destroy(link);
 		return CUDA_ERROR_NO_DEVICE;
 	}
 	remote.local = link_peer(link)->local;

@@ -10,7 +10,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	struct pool_range range;
+	struct taken_range range;
 	struct stream *stream;
 	uint64_t id; /* the stream's, then */
 } held; /* while call_held */
@@ -62,7 +62,7 @@ static void send_held(struct lane *lane)
 }
 
 /* False: one of another thread's is held already. */
-static bool hold(const struct pool_range *range, struct stream *s)
+static bool hold(const struct taken_range *range, struct stream *s)
 {
 	bool free;
 
@@ -108,10 +108,9 @@ static CUresult allocated(CUresult r, CUdeviceptr *dptr, size_t size, uint64_t p
 {
 	if (r)
 		return r;
-	memory_note_pool(*dptr, size, s && s->capturing ? RANGE_GRAPH : RANGE_POOL, pool);
 	if (s)
 		stream_posted(s);
-	return CUDA_SUCCESS;
+	return memory_note_pool(*dptr, size, s && s->capturing ? RANGE_GRAPH : RANGE_POOL, pool);
 }
 
 CUresult remote_cuMemAllocAsync(CUdeviceptr *dptr, size_t size, CUstream handle)
@@ -139,7 +138,7 @@ CUresult remote_cuMemFreeAsync(CUdeviceptr dptr, CUstream handle)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
-	struct pool_range range;
+	struct taken_range range;
 
 	if (!s)
 		return r;

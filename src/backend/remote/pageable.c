@@ -26,8 +26,13 @@ struct whole {
 	struct piece piece; /* size 0: both sides are the application's */
 	bool up;
 	unsigned count, made;
+	/* By who fills the graph, by the graph's object and by each part: the server ends and runs them as it likes. */
+	_Atomic(unsigned) used;
+	bool ended; /* the object is gone */
 	struct moving part[];
 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* which parts there are, and whether there is an end to them */
 
 static void move(void *arg)
 {
@@ -43,15 +48,31 @@ static void move(void *arg)
 		block_unpack(bulk + w->piece.offset, &w->block.dst, &m->part);
 }
 
+static void put(struct whole *w)
+{
+	if (atomic_fetch_sub(&w->used, 1) > 1)
+		return;
+	if (w->piece.size)
+		bulk_free(call_link(), w->up ? BULK_UP : BULK_DOWN, w->piece);
+	free(w);
+}
+
+static void part_gone(void *part)
+{
+	put(((struct moving *)part)->whole);
+}
+
+/* The last copy of the graph is gone. */
 static void discard(void *whole)
 {
 	struct whole *w = whole;
 
+	pthread_mutex_lock(&lock);
+	w->ended = true;
 	for (unsigned i = 0; i < w->made; i++)
 		listen_forget(w->part[i].id);
-	if (w->piece.size)
-		bulk_free(call_link(), w->up ? BULK_UP : BULK_DOWN, w->piece);
-	free(w);
+	pthread_mutex_unlock(&lock);
+	put(w);
 }
 
 static bool ours(const struct wire_side *s)
@@ -84,6 +105,7 @@ static CUresult make(struct whole **out, const struct block *b)
 	if (!w)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	w->block = *b;
+	w->used = 1;
 	w->count = n;
 	w->up = ours(&b->src);
 	if (n && ours(&b->src) != ours(&b->dst) &&
@@ -120,11 +142,18 @@ static CUresult add_host(uint64_t graph, struct whole *w, const struct part *p, 
 	struct piece used = {w->piece.offset, p->width * p->height * p->depth};
 
 	*m = (struct moving){w, *p, 0};
-	m->id = listen_part(move, m, w->up && w->piece.size ? &used : NULL);
-	if (!m->id)
+	w->used++;
+	a.u.host.id = listen_part(move, m, w->up && w->piece.size ? &used : NULL, part_gone);
+	if (!a.u.host.id) {
+		put(w);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	pthread_mutex_lock(&lock);
+	m->id = a.u.host.id;
 	w->made++;
-	a.u.host.id = m->id;
+	if (w->ended)
+		listen_forget(m->id);
+	pthread_mutex_unlock(&lock);
 	if (w->piece.size && !w->up) {
 		a.u.host.offset = used.offset;
 		a.u.host.size = used.size;
@@ -215,12 +244,15 @@ static CUresult keep(CUgraph graph, struct whole *w, bool lasting)
 {
 	CUuserObject object;
 	CUresult r = CUDA_SUCCESS;
+	bool discarded;
 
+	w->used++;
 	if (lasting)
 		return r;
-	r = remote_cuUserObjectCreate(&object, w, discard, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+	r = listen_object(&object, w, discard, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, &discarded);
 	if (r) {
-		discard(w);
+		if (!discarded)
+			put(w);
 		return r;
 	}
 	r = call_cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
@@ -263,6 +295,7 @@ static CUresult as_graph(CUgraph *graph, const struct block *b, uint64_t ctx, bo
 		r = keep(*graph, w, lasting);
 		if (!r)
 			r = fill((uintptr_t)*graph, w, ctx);
+		put(w);
 	}
 	if (r)
 		call_cuGraphDestroy(*graph);
@@ -277,9 +310,13 @@ static CUresult change(CUgraphNode node, const struct block *b, uint64_t ctx)
 
 	if (!r)
 		r = make(&w, b);
+	if (r)
+		return r;
+	r = keep(graph, w, false);
 	if (!r)
-		r = keep(graph, w, false);
-	return r ? r : fill((uintptr_t)graph, w, ctx);
+		r = fill((uintptr_t)graph, w, ctx);
+	put(w);
+	return r;
 }
 
 CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)

@@ -91,12 +91,32 @@ static bool attribute_ok(CUpointer_attribute attribute)
 	return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT && attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
 }
 
+/*
+ * Where it may be touched is not the server's to say: it is the device's, and the host's too only if we have a copy of
+ * it at this very address.
+ */
+static void correct(uint64_t ptr, struct wire_pointer *p)
+{
+	bool here = mirror_holds(ptr);
+
+	p->value[CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = CU_MEMORYTYPE_DEVICE;
+	p->value[CU_POINTER_ATTRIBUTE_IS_MANAGED] = here;
+	p->value[CU_POINTER_ATTRIBUTE_HOST_POINTER] = here ? ptr : 0;
+	if (!here)
+		p->result[CU_POINTER_ATTRIBUTE_HOST_POINTER] = CUDA_ERROR_INVALID_VALUE;
+	if (p->value[CU_POINTER_ATTRIBUTE_DEVICE_POINTER])
+		p->value[CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = ptr;
+}
+
 /* Everything about it at once: who asks for one thing soon asks for another. */
 static CUresult ask(uint64_t ptr, struct wire_pointer *out)
 {
 	struct wire_pointer_ask a = {.address = ptr};
+	CUresult r = call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){out, sizeof *out}, 1);
 
-	return call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){out, sizeof *out}, 1);
+	if (!r)
+		correct(ptr, out);
+	return r;
 }
 
 CUresult remote_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)

@@ -81,7 +81,7 @@ CUresult remote_cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUme
 	CUresult r = call_cuMemPoolImportPointer(ptr, pool, data);
 	size_t size = 0;
 
-	if (!r)
-		memory_note(*ptr, call_cuMemGetAddressRange_v2(NULL, &size, *ptr) || !size ? 1 : size, RANGE_IMPORTED);
-	return r;
+	if (r)
+		return r;
+	return memory_note(*ptr, call_cuMemGetAddressRange_v2(NULL, &size, *ptr) || !size ? 1 : size, RANGE_IMPORTED);
 }

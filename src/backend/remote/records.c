@@ -12,6 +12,7 @@ struct slot {
 };
 
 static _Atomic(struct slot *) chunks[CHUNK];
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
 static struct slot *slot(uint64_t handle, bool make)
 {
@@ -30,33 +31,50 @@ static struct slot *slot(uint64_t handle, bool make)
 	return c ? &c[SLOT(handle) % CHUNK] : NULL;
 }
 
+/* Looked at twice: between the two it may have become another one's, even one of another kind. */
 void *record_find(uint64_t handle, enum handle_kind kind)
 {
 	struct slot *s = slot(handle, false);
+	void *record;
 
 	if (!s || handle_kind(handle) != kind || atomic_load_explicit(&s->handle, memory_order_acquire) != handle)
 		return NULL;
-	return atomic_load_explicit(&s->record, memory_order_relaxed);
+	record = atomic_load_explicit(&s->record, memory_order_acquire);
+	return atomic_load_explicit(&s->handle, memory_order_relaxed) == handle ? record : NULL;
 }
 
-bool record_put(uint64_t handle, void *record)
+/* What had the slot before is gone, whether or not anybody told us. */
+CUresult record_put(uint64_t handle, enum handle_kind kind, void *record)
 {
-	struct slot *s = slot(handle, true);
+	struct slot *s;
 
+	if (handle_kind(handle) != kind)
+		return call_nonsense();
+	s = slot(handle, true);
 	if (!s)
-		return false;
-	s->record = record;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&changing);
+	atomic_store_explicit(&s->handle, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->record, record, memory_order_release);
 	atomic_store_explicit(&s->handle, handle, memory_order_release);
-	return true;
+	pthread_mutex_unlock(&changing);
+	return CUDA_SUCCESS;
 }
 
 void *record_take(uint64_t handle)
 {
 	struct slot *s = slot(handle, false);
+	void *record = NULL;
 
-	if (!s || !atomic_compare_exchange_strong(&s->handle, &handle, 0))
+	if (!s)
 		return NULL;
-	return atomic_exchange(&s->record, NULL);
+	pthread_mutex_lock(&changing);
+	if (s->handle == handle) {
+		s->handle = 0;
+		record = atomic_exchange(&s->record, NULL);
+	}
+	pthread_mutex_unlock(&changing);
+	return record;
 }
 
 void *shelf_take(struct shelf *s)

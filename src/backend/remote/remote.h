@@ -23,7 +23,8 @@
 /* ---- records.c: handle -> what we know ---- */
 
 void *record_find(uint64_t handle, enum handle_kind kind); /* or NULL */
-bool record_put(uint64_t handle, void *record);
+/* What the server gave, which says itself what kind it is: another kind is nonsense, and no record is taken for one. */
+CUresult record_put(uint64_t handle, enum handle_kind kind, void *record);
 void *record_take(uint64_t handle); /* forgets it; NULL: there was none */
 
 /*
@@ -242,21 +243,26 @@ enum range_kind {
 	RANGE_FOREIGN,	/* another process's */
 	RANGE_GRAPH,	/* a graph's: its launches allocate and free it, again and again */
 	RANGE_IMPORTED, /* the same, from a pool: cuMemFree ends it; its size is not always known */
+	RANGE_LEFT,	/* of one that another was laid over: only the server knows what is there */
 };
 
-void memory_add(uint64_t address, size_t size); /* RANGE_ALLOC of the current context */
-void memory_note(uint64_t address, size_t size, enum range_kind kind);
-void memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint64_t pool);
+/*
+ * What the server gave.  Nonsense: no address that can be one.  One that lies over another does not undo that: what is
+ * left of it stays the device's, for what is taken for host memory is touched.
+ */
+CUresult memory_note(uint64_t address, size_t size, enum range_kind kind);
+CUresult memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint64_t pool);
 bool memory_remove(uint64_t address); /* what starts here and cuMemFree ends: true */
 bool memory_of_graph(uint64_t address);
 
-/* A RANGE_POOL that starts here, ended. */
-struct pool_range {
+/* A range that starts here, ended. */
+struct taken_range {
 	uint64_t address;
 	size_t size;
 	uint64_t pool, context; /* pool: as it was noted */
 };
-bool memory_take_pool(uint64_t address, struct pool_range *out);
+bool memory_take_pool(uint64_t address, struct taken_range *out);
+bool memory_take_reserved(uint64_t address, struct taken_range *out);
 
 /* Bytes that the device is to read or write. */
 enum known {
@@ -279,6 +285,7 @@ void mirror_pull(void); /* something was waited for */
 /* A module's variable, which the server has here: CUDA_ERROR_NOT_SUPPORTED if we have something else there. */
 CUresult mirror_variable(uint64_t address, size_t size);
 void mirror_variable_gone(uint64_t address);
+bool mirror_holds(uint64_t address); /* the host may touch it, here */
 
 /* ---- mapping.c: what is mapped at reserved addresses ---- */
 

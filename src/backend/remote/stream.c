@@ -37,7 +37,7 @@ static struct stream *add_stream(struct context *c, uint64_t id, unsigned flags,
 	s->flags = flags;
 	s->priority = priority;
 	s->ended = false;
-	if (!record_put(id, s)) {
+	if (record_put(id, HANDLE_CUstream, s)) {
 		shelf_put(&shelf, &s->shelved);
 		return NULL;
 	}

@@ -123,10 +123,12 @@ bool upload_results(const struct options *o, const uint8_t *rest, size_t size, u
 		uint64_t v;
 		memcpy(&v, rest + i * sizeof v, sizeof v);
 		switch (o->option[i]) {
+		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: /* used: of the room that there is */
+			v = v < (uintptr_t)o->value[i] ? v : (uintptr_t)o->value[i];
+			/* fall through */
 		case CU_JIT_THREADS_PER_BLOCK:
 		case CU_JIT_WALL_TIME:
-		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
 			o->value[i] = (void *)(uintptr_t)v;
 			break;
 		default:
@@ -205,11 +207,11 @@ static CUresult ask_load(const struct load *l, const struct piece *piece, const 
 		const uint8_t *from = (const uint8_t *)reply.payload + sizeof(struct wire_reply);
 		size_t left = reply.size - sizeof(struct wire_reply);
 		if (left < sizeof *done) {
-			r = call_lost();
+			r = call_nonsense();
 		} else {
 			memcpy(done, from, sizeof *done);
 			if (!done->missing && !upload_results(o, from + sizeof *done, left - sizeof *done, done->info, done->error))
-				r = call_lost();
+				r = call_nonsense();
 		}
 	}
 	call_done(lane);
@@ -275,6 +277,8 @@ void upload_explain(const struct image *im)
 	const struct wire_device *d = device_find(c ? c->device : 0);
 	char text[1792];
 
+	if (!d)
+		return;
 	image_explain(im, d->name, d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR],
 		d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR], "PTX, or machine code of its own kind", NULL,
 		text, sizeof text);

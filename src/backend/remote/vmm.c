@@ -140,16 +140,16 @@ CUresult remote_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignm
 {
 	CUresult r = call_cuMemAddressReserve(ptr, size, alignment, addr, flags);
 
-	if (!r)
-		memory_note(*ptr, size, RANGE_RESERVED);
-	return r;
+	return r ? r : memory_note(*ptr, size, RANGE_RESERVED);
 }
 
 CUresult remote_cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
+	struct taken_range was;
+	bool ours = memory_take_reserved(ptr, &was); /* before another thread is given the same again */
 	CUresult r = call_cuMemAddressFree(ptr, size);
 
-	if (!r)
-		memory_drop(ptr, RANGE_RESERVED);
+	if (r && ours)
+		memory_note(ptr, was.size, RANGE_RESERVED);
 	return r;
 }
