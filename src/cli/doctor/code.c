@@ -58,13 +58,13 @@ static bool is_empty(const struct image *image)
 {
 	struct image_iter it;
 	struct image_entry e;
-	bool empty = false;
+	bool empty = true;
 
-	image_iter_init(&it, image, 0);
-	while (!empty && image_next(&it, &e)) {
+	for (image_iter_init(&it, image, 0); image_next(&it, &e);) {
 		struct image_blob blob;
 		struct image_code *code;
 
+		empty = false;
 		if (e.kind != IMAGE_ENTRY_CUBIN || image_payload(&e, &blob))
 			continue;
 		if (!image_code_read(&code, blob.data, blob.size, NULL)) {
@@ -74,7 +74,7 @@ static bool is_empty(const struct image *image)
 		image_blob_finish(&blob);
 		break; /* the others are the same for other devices */
 	}
-	return empty;
+	return empty && !it.error;
 }
 
 static int read_fatbin(void *arg, const struct image_span *fatbin)

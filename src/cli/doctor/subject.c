@@ -102,7 +102,12 @@ static bool cannot_start(struct doctor *d, const struct program *p)
 	}
 }
 
-static void no_libraries(struct doctor *d, const struct program *p)
+static bool is_go(const struct object *o)
+{
+	return object_has_section(o, ".go.buildinfo");
+}
+
+static void no_libraries(struct doctor *d, const struct program *p, const struct object *o)
 {
 	struct finding *f;
 
@@ -112,8 +117,11 @@ static void no_libraries(struct doctor *d, const struct program *p)
 			"neither",
 			p->path);
 		more(f, "Programs that it starts can be given libraries.");
-		fix(f, "nvcc -cudart static ...  # build it without -static: CUDA's runtime may be static, "
-		       "the C library not");
+		if (is_go(o))
+			fix(f, "CGO_ENABLED=1 go build -ldflags=-linkmode=external ...  # with the C library, and so with a loader");
+		else
+			fix(f, "nvcc -cudart static ...  # build it without -static: CUDA's runtime may be static, "
+			       "the C library not");
 	} else if (p->secure) {
 		f = say(d, WRONG,
 			"%s is set-uid, set-gid or has capabilities: the loader gives it no library by its "
@@ -134,7 +142,7 @@ static const char *language(const struct program *p, const struct object *o)
 		return "Python: its packages bring CUDA libraries, which only a start shows";
 	if (!strcmp(basename(p->path), "node"))
 		return "JavaScript: its packages bring CUDA libraries, which only a start shows";
-	if (object_has_section(o, ".go.buildinfo"))
+	if (is_go(o))
 		return "written in Go: programs that it starts are reached if it passes its environment on; with one "
 		       "made anew, only after gangway install --system";
 	if (object_has_section(o, ".nv_fatbin") || object_has_section(o, "__nv_relfatbin"))
@@ -346,6 +354,6 @@ void probe_program(struct doctor *d)
 	if (d->closure.parts[0]->object.library && p.kind == PROGRAM_STATIC)
 		d->start = false; /* a library: looked at like a program */
 	else
-		no_libraries(d, &p);
+		no_libraries(d, &p, &d->closure.parts[0]->object);
 	say_what(d, &p, &d->closure);
 }

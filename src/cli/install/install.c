@@ -100,7 +100,10 @@ static unsigned show(const struct site *s)
 	for (int i = 0; i < ITEMS; i++) {
 		const struct item *item = &plan.items[i];
 
-		printf("  %-8s %s: %s\n", words[item->action], item->path, *item->why ? item->why : item->what);
+		if (item->action == ACTION_REFUSE) /* which says of what */
+			printf("  %-8s %s\n", words[item->action], item->why);
+		else
+			printf("  %-8s %s: %s\n", words[item->action], item->path, *item->why ? item->why : item->what);
 		refused += item->action == ACTION_REFUSE;
 		if (item->action == ACTION_CREATE || item->action == ACTION_REPLACE)
 			show_text(item->text);

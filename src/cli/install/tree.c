@@ -203,8 +203,11 @@ int tree_rmdir(struct tree *t, const char *path)
 
 const char *tree_why(const struct tree *t, const char *path, int error, char *text, size_t size)
 {
+	bool itself = !strcmp(path, t->link);
+
 	if (error == -ELOOP)
-		snprintf(text, size, "%s: %s is a symbolic link, and Gangway writes through none", path, t->link);
+		snprintf(text, size, "%s%s%s is a symbolic link, and Gangway writes through none", itself ? "" : path,
+			itself ? "" : ": ", t->link);
 	else
 		snprintf(text, size, "%s: %s", path, strerror(-error));
 	return text;
