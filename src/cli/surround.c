@@ -68,8 +68,8 @@ static int set_audit(const char *dir)
 	return r;
 }
 
-/* What the program's libraries want in the block that threads start with: no more than a sanitizer does. */
-static size_t static_tls(const struct program *program)
+/* No more than a sanitizer does. */
+size_t surround_tls_wanted(const struct program *program)
 {
 	struct world world;
 	struct closure closure;
@@ -89,7 +89,24 @@ static size_t static_tls(const struct program *program)
 	return sum < TLS_MOST ? sum : TLS_MOST;
 }
 
-/* The user's other tunables stay, and so does a larger number of theirs. */
+static size_t theirs(const char *tunable)
+{
+	return strncmp(tunable, TLS_TUNABLE, strlen(TLS_TUNABLE)) ? 0 : strtoul(tunable + strlen(TLS_TUNABLE), NULL, 0);
+}
+
+size_t surround_tls_room(const struct program *program)
+{
+	size_t room = TLS_SPARE + surround_tls_wanted(program);
+
+	for (const char *t = getenv("GLIBC_TUNABLES"); t; t = *t ? t + 1 : NULL) {
+		if (theirs(t) > room)
+			room = theirs(t);
+		t += strcspn(t, ":");
+	}
+	return room;
+}
+
+/* The user's other tunables stay. */
 static int set_tunables(size_t room)
 {
 	const char *old = getenv("GLIBC_TUNABLES");
@@ -98,12 +115,8 @@ static int set_tunables(size_t room)
 	while (rest && old && *old) {
 		size_t n = strcspn(old, ":");
 
-		if (!strncmp(old, TLS_TUNABLE, strlen(TLS_TUNABLE))) {
-			size_t theirs = strtoul(old + strlen(TLS_TUNABLE), NULL, 0);
-			room = theirs > room ? theirs : room;
-		} else if (n) {
+		if (n && strncmp(old, TLS_TUNABLE, strlen(TLS_TUNABLE)))
 			at += sprintf(at, "%s%.*s", at == rest ? "" : ":", (int)n, old);
-		}
 		old += n + (old[n] == ':');
 	}
 	snprintf(number, sizeof number, TLS_TUNABLE "%zu", room);
@@ -126,7 +139,7 @@ int surround(const char *dir, const struct program *program)
 	if (strpbrk(dir, ":;$"))
 		return cli_fail("Gangway is installed in %s, and the loader takes no folder with : ; or $ in its name", dir);
 	if ((!is_first(path, dir) && put_first("LD_LIBRARY_PATH", dir, path)) || set_audit(dir) ||
-		set_tunables(TLS_SPARE + static_tls(program)) || setenv("GANGWAY_EXPLAIN", "1", 0))
+		set_tunables(surround_tls_room(program)) || setenv("GANGWAY_EXPLAIN", "1", 0))
 		return cli_fail("out of memory");
 	return 0;
 }

@@ -14,3 +14,10 @@
 
 /* Sets it for ourselves, to be inherited; 0, or it has been said why not. */
 int surround(const char *dir, const struct program *program);
+
+/*
+ * Static thread-local storage, in bytes, of which ld.so has only so much when there are audit libraries: what a
+ * program's libraries want, and what those that `program` starts find.
+ */
+size_t surround_tls_wanted(const struct program *program);
+size_t surround_tls_room(const struct program *program);

@@ -256,6 +256,28 @@ static void say_reached(struct doctor *d, const struct events *e)
 		    e->nstarted);
 }
 
+/* Programs that it started, and that ld.so turned away: it knew too late what their libraries want. */
+static void say_tls(struct doctor *d, const struct events *e)
+{
+	struct program first, p;
+	char text[64];
+
+	program_look(d->argv[0], &first);
+	size_t room = surround_tls_room(&first);
+	for (size_t i = 1; i < e->nstarted; i++) {
+		program_look(e->started[i].program, &p);
+		size_t wanted = surround_tls_wanted(&p);
+		if (wanted <= room)
+			continue;
+		fix(say(d, WRONG,
+			"%s could not start (\"cannot allocate memory in static TLS block\"): its libraries want %zu bytes, "
+			"and programs that %s starts have %zu",
+			program_of(e, e->started[i].pid, text), wanted, d->argv[0], room),
+		    "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=%zu gangway run -- %s ...", wanted + room, d->argv[0]);
+		return;
+	}
+}
+
 static void say_end(struct doctor *d, const struct run *r)
 {
 	int s = r->status;
@@ -311,6 +333,7 @@ void probe_start(struct doctor *d)
 	read_lines(r.trace, &r, d->ours, take_call);
 	rmdir(r.dir);
 	say_end(d, &r);
+	say_tls(d, &r.events);
 	say_calls(d, &r.calls);
 	say_reached(d, &r.events);
 	say_missing(d, &r.events);
