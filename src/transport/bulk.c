@@ -1,6 +1,7 @@
 /*
- * bulk.c - pieces of the arenas, given out by the client: one bit a page, searched from where the last search
- * ended.
+ * bulk.c - pieces of the arenas, given out by the client: one bit a page.  Always the lowest that are free, so that
+ * no more of an arena is touched than is in use at once: a page costs memory, time to come and time to go when the
+ * process ends.
  */
 #include "transport/private.h"
 
@@ -72,12 +73,13 @@ int bulk_alloc(struct link *l, enum bulk which, uint32_t size, struct piece *pie
 	if (l->tcp && size >= SIDE_LEAST)
 		side_want(l);
 	pthread_mutex_lock(&a->lock);
-	at = find(a, a->next, a->pages, n);
-	if (at == a->pages && (at = find(a, 0, a->pages, n)) == a->pages)
+	at = find(a, a->lowest, a->pages, n);
+	if (at == a->pages)
 		err = -EAGAIN;
 	if (!err) {
 		mark(a, at, n, true);
-		a->next = at + n;
+		if (at == a->lowest)
+			a->lowest = at + n;
 		*piece = (struct piece){(uint32_t)(at * page), size};
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -87,9 +89,11 @@ int bulk_alloc(struct link *l, enum bulk which, uint32_t size, struct piece *pie
 void bulk_free(struct link *l, enum bulk which, struct piece piece)
 {
 	struct arena *a = &l->arena[which];
-	size_t page = memory_page();
+	size_t page = memory_page(), at = piece.offset / page;
 
 	pthread_mutex_lock(&a->lock);
-	mark(a, piece.offset / page, ((size_t)piece.size + page - 1) / page, false);
+	mark(a, at, ((size_t)piece.size + page - 1) / page, false);
+	if (at < a->lowest)
+		a->lowest = at;
 	pthread_mutex_unlock(&a->lock);
 }

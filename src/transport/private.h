@@ -48,7 +48,7 @@ struct arena {
 	size_t size, map_size;
 	pthread_mutex_t lock; /* the client's allocator: one bit a page */
 	uint64_t *used;
-	size_t pages, next;
+	size_t pages, lowest; /* none below is free */
 };
 
 struct waiting_fd {

@@ -210,6 +210,15 @@ static void exhaust(void)
 		bulk_free(link_, BULK_UP, p[i]);
 	CHECK_EQ(bulk_alloc(link_, BULK_UP, (uint32_t)size, &all), 0);
 	bulk_free(link_, BULK_UP, all);
+	/* and what was in use is used again before anything else */
+	for (int i = 0; i < 64; i++) {
+		CHECK_EQ(bulk_alloc(link_, BULK_UP, (uint32_t)size / 64, &p[0]), 0);
+		CHECK_EQ(bulk_alloc(link_, BULK_UP, (uint32_t)size / 32, &p[1]), 0);
+		CHECK_EQ(p[0].offset, 0);
+		CHECK_EQ(p[1].offset, size / 64);
+		bulk_free(link_, BULK_UP, p[i % 2]);
+		bulk_free(link_, BULK_UP, p[!(i % 2)]);
+	}
 }
 
 /* All of them are in use, both ways.  Who has begun sends by the first connection until then. */
