@@ -3,6 +3,11 @@
 # CUDA error for its client alone; the parent's death leaves running clients alone; and a kernel with a wild
 # pointer hurts only its own process.
 . "$(dirname "$0")/faults.sh"
+# Ahead of whatever else the machine does, where we may: the kernel needs some milliseconds to free a process's memory,
+# and beside ten others that want the processor these milliseconds take a second.
+was=$(nice)
+ahead() { renice -n "$1" -p $$ $server >/dev/null 2>&1; }
+ahead -20 && quick=${QUICK:-5} || quick=1
 alone_but_one() { [ "$(children "$server" | wc -w)" -le 2 ]; } # the other client's, and the spare
 serve
 hold other hold
@@ -10,9 +15,9 @@ other=$held
 exec 8>&9 9>&-
 
 # Clients are killed while they copy.  Their workers notice at once and end, and with the process all its memory is
-# back; the time is the kernel's, which frees what both had.  The bound is for a machine with something else to do,
-# too; the best of all shows that nothing waits for a timer.
-best=60000 took=
+# back; the time is the kernel's, which frees what both had.  Where the machine may let us wait, one of them is enough to
+# show that nothing of ours does.
+took=
 for i in 1 2 3 4 5; do
 	hold "copier$i" copy
 	worker=$(worker_of "$held")
@@ -26,12 +31,13 @@ for i in 1 2 3 4 5; do
 	gone "$worker" || fail "a killed client's worker lives on"
 	ms=$(($(now_ms) - start))
 	took="$took $ms"
-	[ $ms -ge $best ] || best=$ms
+	[ $ms -gt 1000 ] || quick=$((quick - 1))
 	wait "$held" 2>/dev/null
 	exec 9>&-
 done
 echo "killed in a copy, all memory back after:$took ms"
-[ $best -le 1000 ] || fail "of five killed clients none was gone within a second"
+[ $quick -le 0 ] || fail "of five killed clients $quick too few were gone within a second"
+ahead "$was"
 until_true 60 alone_but_one || fail "workers are left: $(children "$server")"
 
 # A worker is killed: its client gets errors from everything, at once, and a new process works.
