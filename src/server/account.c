@@ -72,9 +72,10 @@ void account_kept(const struct stats_device *d, uint64_t bytes)
 	told[device] = bytes;
 }
 
+/* What no device has the driver refuses itself: it may have more to say of it than that it is too much. */
 CUresult account_room(uint64_t size)
 {
-	return quotas ? quota_room(device, size) : CUDA_SUCCESS;
+	return !quotas || size > stats->info[device - stats->device].memory ? CUDA_SUCCESS : quota_room(device, size);
 }
 
 static struct item *find(enum account_kind kind, uint64_t key)
@@ -170,7 +171,7 @@ static CUresult alloc_pitch(CUdeviceptr *p, size_t *pitch, size_t width, size_t 
 
 static CUresult alloc_managed(CUdeviceptr *p, size_t size, unsigned flags)
 {
-	CUresult r = account_room(size);
+	CUresult r = quotas ? quota_room(device, size) : CUDA_SUCCESS; /* of this there may be more than the device has */
 
 	if (!r)
 		r = real.cuMemAllocManaged(p, size, flags);
@@ -201,7 +202,7 @@ static struct quota_pool *pool_of(CUdeviceptr p)
 static CUresult alloc_counted(CUdeviceptr *p, size_t size, CUmemoryPool pool, CUstream stream)
 {
 	struct quota_pool *from = quota_pool(pool);
-	CUresult r = from ? quota_pool_room(from, size) : CUDA_SUCCESS;
+	CUresult r = from ? quota_pool_room(from, size) : account_room(size);
 	struct item *i;
 
 	if (!r)
@@ -334,7 +335,7 @@ static void context_gone(CUcontext context)
 			struct item *i = (struct item *)n;
 
 			from = n->key + 1;
-			if (i->context == context)
+			if (i->context == context && !(i->pool && quota_pool_gone(i->pool)))
 				drop(i);
 		}
 	if (quotas)

@@ -54,6 +54,7 @@ struct quota_pool *quota_pool(CUmemoryPool pool);
 CUresult quota_pool_room(const struct quota_pool *p, uint64_t size);
 /* It was given out; false: with what the pool has taken for that it is too much. */
 bool quota_pool_gave(struct quota_pool *p, uint64_t size);
+bool quota_pool_gone(const struct quota_pool *p); /* destroyed: what it has given out is all that we know of it */
 void quota_pool_back(struct quota_pool *p, uint64_t size);
 struct stats_device *quota_pool_device(const struct quota_pool *p);
 

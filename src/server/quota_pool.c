@@ -118,6 +118,11 @@ bool quota_pool_gave(struct quota_pool *p, uint64_t size)
 	return quota_room(p->device, size) == CUDA_SUCCESS;
 }
 
+bool quota_pool_gone(const struct quota_pool *p)
+{
+	return p->destroyed;
+}
+
 void quota_pool_back(struct quota_pool *p, uint64_t size)
 {
 	p->given -= size;

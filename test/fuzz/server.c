@@ -69,6 +69,9 @@ static const struct cuda_ops *open_null(void)
 		if (!f[i])
 			f[i] = unsupported;
 	table.cuInit(0);
+	size_t memory = 0;
+	table.cuDeviceTotalMem_v2(&memory, 0);
+	stats.info[0].memory = memory;
 	stats.ndevices = 1;
 	account_wrap(&table, &stats);
 	return &table;
@@ -269,6 +272,7 @@ static void play(uint64_t seed)
 		one();
 		if (stats.info[0].quota && stats_read(&stats.device[0].memory) > QUOTA) {
 			printf("%llu bytes are held after call %u\n", (unsigned long long)stats_read(&stats.device[0].memory), m.frame.op);
+			fflush(NULL);
 			abort();
 		}
 	}

@@ -4,6 +4,7 @@
  *
  *	quota		QUOTA: what it is, in bytes, a multiple of 128 MiB; run by served.sh with --memory
  *	quota stranger	takes all it can, a MiB at a time, and prints how much that was
+ *	quota hold	the same, and keeps it until there is a line on stdin
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -489,6 +490,49 @@ static void physical(void)
 	LEFT(quota);
 }
 
+/* ---- devices ---- */
+
+/* Each has a quota of its own, whichever context is current. */
+static void devices(void)
+{
+	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+	CUmemGenericAllocationHandle h;
+	CUdeviceptr a, b, c;
+	CUmemoryPool other;
+	CUcontext second;
+	CUstream there;
+	size_t free = 0;
+	int n = 0;
+
+	OK(cuDeviceGetCount(&n));
+	if (n < 2)
+		return;
+	OK(cuMemPoolCreate(&other, &props));
+	OK(cuMemAlloc_v2(&a, quota));
+	OK(cuMemCreate(&h, quota / 2, &prop, 0));
+	EXPECT(cuMemCreate(&h, quota, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuDevicePrimaryCtxRetain(&second, 1));
+	OK(cuCtxSetCurrent(second));
+	OK(cuStreamCreate(&there, CU_STREAM_NON_BLOCKING));
+	OK(cuMemGetInfo_v2(&free, NULL));
+	CHECK(free == quota / 2);
+	EXPECT(cuMemAllocFromPoolAsync(&b, quota / 2 + 1, other, there), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuMemAllocFromPoolAsync(&b, quota / 2, other, there));
+	EXPECT(cuMemAlloc_v2(&c, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuMemFreeAsync(b, there));
+	OK(cuStreamSynchronize(there));
+	OK(cuMemPoolDestroy(other));
+	OK(cuMemRelease(h));
+	OK(cuMemGetInfo_v2(&free, NULL));
+	CHECK(free == quota);
+	OK(cuDevicePrimaryCtxRelease_v2(1));
+	OK(cuCtxSetCurrent(context));
+	LEFT(0);
+	OK(cuMemFree_v2(a));
+	LEFT(quota);
+}
+
 /* ---- threads ---- */
 
 #define THREADS 8
@@ -574,7 +618,7 @@ static void two(int ask, int answer, int pid)
 	LEFT(quota);
 }
 
-static int stranger(void)
+static int stranger(int holds)
 {
 	size_t n = 0;
 	CUdeviceptr p;
@@ -582,7 +626,10 @@ static int stranger(void)
 	check_start();
 	while (!cuMemAlloc_v2(&p, MB))
 		n++;
-	printf("%zu\n", n * MB);
+	printf("%zu%s\n", n * MB, holds ? " ready" : "");
+	fflush(stdout);
+	if (holds)
+		getchar();
 	return 0;
 }
 
@@ -590,8 +637,8 @@ int main(int argc, char **argv)
 {
 	int ask, answer, pid;
 
-	if (argc > 1 && !strcmp(argv[1], "stranger"))
-		return stranger();
+	if (argc > 1)
+		return stranger(!strcmp(argv[1], "hold"));
 	quota = getenv("QUOTA") ? strtoull(getenv("QUOTA"), NULL, 0) : 0;
 	if (!quota || quota % (128 * MB)) {
 		printf("QUOTA?\n");
@@ -614,6 +661,7 @@ int main(int argc, char **argv)
 	globals();
 	limits();
 	physical();
+	devices();
 	contexts();
 	threads();
 	return failures != 0;

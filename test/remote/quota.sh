@@ -46,6 +46,19 @@ wait "$holder"
 kill "$server"
 wait "$server"
 
+# Where the device has less left than the quota, that is what is free.
+export GANGWAY_DEVICE_MEMORY=96M
+serve --memory 64M
+client=$program hold greedy hold
+says "$dir/greedy.out" '^67108864 ' || fail "of 96 MiB one gets $(cat "$dir/greedy.out")"
+"$gangway" smi --query-gpu=memory.total,memory.free,memory.used --format=csv,noheader >"$dir/answer" 2>&1
+shows '^64 MiB, 32 MiB, 32 MiB$' "gangway smi of a device that is nearly full"
+release
+wait "$held"
+kill "$server"
+wait "$server"
+unset GANGWAY_DEVICE_MEMORY
+
 # A part of the device; and what is none.
 serve --memory 1%
 all=$("$gangway" smi --query-gpu=memory.total --format=csv,noheader,nounits)
