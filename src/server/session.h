@@ -116,7 +116,11 @@ void serve_surface_destroy(const struct cuda_ops *ops, struct msg *m);
 void serve_texture_desc(const struct cuda_ops *ops, struct msg *m);
 void serve_view_desc(const struct cuda_ops *ops, struct msg *m);
 
-/* Lets the device see the link's words and bulk memory, where they are shared.  The context must be current. */
+/*
+ * Lets the device see the link's words and bulk memory, where they are shared.  The context must be current.  That takes
+ * milliseconds, so a worker does it before its client comes, if it can: memory for link_serve, or NULL.
+ */
+struct link_memory *share_ahead(const struct cuda_ops *ops, const struct link_config *config);
 void session_share(struct session *s);
 
 /* With link and ops set: everything else.  0 or -ENOMEM. */

@@ -114,16 +114,22 @@ static const struct cuda_ops *open_device(const struct server_config *set, struc
 	return r ? NULL : &table;
 }
 
-/* The first device's context costs most of a start: made now, while nobody waits for it. */
-static void warm_up(const struct cuda_ops *ops)
+/*
+ * The first device's context, and memory that both it and a client reach, cost most of a start: made now, while nobody
+ * waits for them.
+ */
+static struct link_memory *warm_up(const struct cuda_ops *ops)
 {
+	struct link_config config = link_defaults(true);
 	CUcontext ctx;
 
-	if (!ops->cuDevicePrimaryCtxRetain(&ctx, 0))
-		ops->cuCtxSetCurrent(ctx);
+	if (ops->cuDevicePrimaryCtxRetain(&ctx, 0) || ops->cuCtxSetCurrent(ctx))
+		return NULL;
+	return share_ahead(ops, &config);
 }
 
-static void serve(int client, const struct cuda_ops *ops, const struct server_config *set, struct stats *stats)
+static void serve(int client, const struct cuda_ops *ops, const struct server_config *set, struct stats *stats,
+	struct link_memory *memory)
 {
 	struct link_config config = link_defaults(true);
 	uint64_t start = pool_now();
@@ -133,6 +139,7 @@ static void serve(int client, const struct cuda_ops *ops, const struct server_co
 	config.spin_us = set->spin_us;
 	config.build = note_build;
 	config.protocol = wire_protocol();
+	config.memory = memory;
 	char from[USAGE_TEXT];
 	nvml_list_address(client, from);
 	int r = link_serve(&s.link, client, &config, error);
@@ -200,6 +207,7 @@ static void set_signals(void)
 _Noreturn void worker_main(int parent, const struct server_config *config, struct stats *stats)
 {
 	char why[WORKER_TEXT] = "";
+	struct link_memory *memory = NULL;
 	const struct cuda_ops *ops;
 	int client;
 
@@ -209,7 +217,7 @@ _Noreturn void worker_main(int parent, const struct server_config *config, struc
 	nvml_device(config->device);
 	ops = open_device(config, stats, why, sizeof why);
 	if (ops) {
-		warm_up(ops);
+		memory = warm_up(ops);
 		nvml_warm_up(ops);
 	}
 	give_say(FIRST_FD, ops ? WORKER_READY : WORKER_FAILED, why);
@@ -224,6 +232,6 @@ _Noreturn void worker_main(int parent, const struct server_config *config, struc
 		refuse(client, why);
 		_exit(0);
 	}
-	serve(client, ops, config, stats);
+	serve(client, ops, config, stats, memory);
 	_exit(0); /* whatever the client did, we have not failed: any other status is a fault of ours */
 }

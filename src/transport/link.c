@@ -166,42 +166,9 @@ int link_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 
 /* ---- Memory ---- */
 
-static size_t words_offset(void)
-{
-	return memory_page() + memory_round(BOARD_SLOTS * sizeof(uint64_t));
-}
-
-size_t control_bytes(uint32_t nwords)
-{
-	return words_offset() + memory_round((size_t)nwords * WORD_STRIDE);
-}
-
 size_t lane_bytes(uint32_t ring_size)
 {
 	return memory_page() + 2 * (size_t)ring_size;
-}
-
-int link_map_control(struct link *l, int fd)
-{
-	struct memory_range all = {0, control_bytes(l->nwords), 1};
-	uint8_t *base = memory_map(fd, &all, 1, &l->control_size);
-
-	if (!base)
-		return -ENOMEM;
-	l->control = (struct control *)base;
-	l->board = (_Atomic uint64_t *)(base + memory_page());
-	l->words = (struct word *)(base + words_offset());
-	return 0;
-}
-
-int link_map_arena(struct link *l, enum bulk which, int fd, uint32_t size)
-{
-	struct memory_range all = {0, size, 1};
-	struct arena *a = &l->arena[which];
-
-	a->base = memory_map(fd, &all, 1, &a->map_size);
-	a->size = size;
-	return a->base ? 0 : -ENOMEM;
 }
 
 int link_new_lane(struct link *l, unsigned number)
@@ -302,20 +269,43 @@ static int new_allocators(struct link *l)
 	return l->words_used ? 0 : -ENOMEM;
 }
 
-/* Memory of our own, that no other process maps. */
-static int own_memory(struct link *l)
+static struct link_memory wanted(const struct link *l)
 {
-	int fds[3] = {memory_create("gangway-control", control_bytes(l->nwords)),
-		      memory_create("gangway-up", l->arena[BULK_UP].size),
-		      memory_create("gangway-down", l->arena[BULK_DOWN].size)};
-	int err = fds[0] < 0 ? fds[0] : fds[1] < 0 ? fds[1] : fds[2] < 0 ? fds[2] : 0;
+	return (struct link_memory){.fds = {-1, -1, -1}, .nwords = l->nwords,
+				    .size = {(uint32_t)l->arena[0].size, (uint32_t)l->arena[1].size}};
+}
 
-	err = err ? err : link_map_control(l, fds[0]);
-	err = err ? err : link_map_arena(l, BULK_UP, fds[1], (uint32_t)l->arena[BULK_UP].size);
-	err = err ? err : link_map_arena(l, BULK_DOWN, fds[2], (uint32_t)l->arena[BULK_DOWN].size);
-	for (int i = 0; i < 3; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+static bool is_wanted(const struct link_memory *m, const struct link *l)
+{
+	return m && m->nwords == l->nwords && m->size[0] == l->arena[0].size && m->size[1] == l->arena[1].size;
+}
+
+/* Memory of our own: over TCP no other process maps it, else we send it. */
+static int own_memory(struct link *l, struct link_memory *ready)
+{
+	struct link_memory fresh = wanted(l), *m = is_wanted(ready, l) ? ready : &fresh;
+	int err = m == &fresh ? made_fresh(m) : 0;
+
+	if (err) {
+		made_drop(m);
+		return err;
+	}
+	made_give(m, l);
+	err = l->tcp_link ? 0 : unix_offer(l, m->fds);
+	made_close(m);
+	return err;
+}
+
+static int their_memory(struct link *l, uint64_t deadline)
+{
+	struct link_memory m = wanted(l);
+	int err = unix_take(l, &m, deadline);
+
+	if (err)
+		made_drop(&m);
+	else
+		made_give(&m, l);
+	made_close(&m);
 	return err;
 }
 
@@ -370,7 +360,7 @@ int link_connect(struct link **link, const char *address, const struct link_conf
 	err = err ? err : say_hello(l, config, deadline, error);
 	if (err)
 		goto fail;
-	err = l->tcp_link ? own_memory(l) : unix_offer(l, deadline);
+	err = l->tcp_link ? own_memory(l, NULL) : their_memory(l, deadline);
 	err = err ? err : new_allocators(l);
 	err = err ? err : start(l);
 	if (err) {
@@ -434,9 +424,7 @@ int link_serve(struct link **link, int fd, const struct link_config *config, cha
 	err = err ? err : answer_hello(l, config, deadline, error);
 	if (err)
 		goto fail;
-	err = l->tcp_link ? own_memory(l) :
-			    unix_take(l, (uint32_t)l->arena[BULK_UP].size, (uint32_t)l->arena[BULK_DOWN].size,
-				      deadline);
+	err = own_memory(l, config->memory);
 	err = err ? err : start(l);
 	if (err) {
 		error_text(error, err, "setting up the link: %s", strerror(-err));

@@ -6,6 +6,7 @@
  *	board.c    taking frames in ticket order	lane.c     the client's lanes
  *	reply.c    the down ring's writing side		serve.c    the server's calls
  *	bulk.c     pieces of the arenas			word.c     words
+ *	made.c     the memory itself			memory.c   what it is made of
  *	stream.c   frames on a TCP stream		tcp.c      who moves them
  *	side.c     further connections			side_join.c  how they come about
  *
@@ -111,15 +112,26 @@ static inline int link_broken(struct link *l)
 {
 	return atomic_load(&l->broken);
 }
-size_t control_bytes(uint32_t nwords);
 size_t lane_bytes(uint32_t ring_size);
-int link_map_control(struct link *l, int fd);
-int link_map_arena(struct link *l, enum bulk which, int fd, uint32_t size);
 int link_map_lane(struct link *l, unsigned number, int fd);
 int link_new_lane(struct link *l, unsigned number); /* without memory */
 int link_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 int error_text(char error[LINK_ERROR_TEXT], int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* made.c: fds and maps belong to whoever has them until they are given to a link, or closed and dropped */
+struct link_memory {
+	int fds[3]; /* control, up, down; -1: closed */
+	uint32_t nwords, size[2];
+	uint8_t *control, *base[2];
+	size_t control_map, map[2];
+};
+size_t control_bytes(uint32_t nwords);
+int made_fresh(struct link_memory *m); /* with the sizes set: descriptors, and maps of them */
+int made_map(struct link_memory *m);   /* with the descriptors, too: maps */
+void made_give(struct link_memory *m, struct link *l); /* the maps */
+void made_close(struct link_memory *m);		       /* the descriptors */
+void made_drop(struct link_memory *m);		       /* all */
 
 /* address.c */
 int address_connect(const char *address, uint64_t deadline, char error[LINK_ERROR_TEXT]);
@@ -133,8 +145,8 @@ int unix_receive_fd(int fd, uint64_t *id, uint64_t deadline); /* a descriptor th
 int unix_watch(struct link *l);
 void unix_unwatch(struct link *l);
 void unix_find_lane(struct link *l, unsigned number); /* server: it may have been announced by now */
-int unix_offer(struct link *l, uint64_t deadline); /* client: give the server our memory */
-int unix_take(struct link *l, uint32_t up, uint32_t down, uint64_t deadline); /* server: take it */
+int unix_offer(struct link *l, const int fds[3]); /* server: gives the client our memory, and says who we are */
+int unix_take(struct link *l, struct link_memory *m, uint64_t deadline); /* client: takes and maps it */
 enum { UNIX_LANE = 1, UNIX_FD, UNIX_MEMORY, UNIX_READY };
 
 /* board.c */

@@ -59,6 +59,8 @@ struct frame {
 	struct piece pieces[LINK_PIECES]; /* checked: they lie inside the arena */
 };
 
+struct link_memory;
+
 struct link_config {
 	const char *build;	/* who we are, for the other side's messages: "gangway 0.1.0 (c7f9283)" */
 	uint64_t protocol;	/* must be equal on both sides */
@@ -71,6 +73,7 @@ struct link_config {
 	uint32_t ring_size;	/* of each lane, each way: a power of two */
 	uint32_t words;
 	uint32_t sides; /* over TCP: connections beside the first, for bulk bytes */
+	struct link_memory *memory; /* server: made before; used if it has the sizes that were agreed on */
 };
 
 /*
@@ -111,6 +114,13 @@ int text_connect(const char *address, unsigned timeout_ms, char error[LINK_ERROR
 
 /* Does anybody listen there?  Without disturbing a server on this machine.  0 or -errno and a sentence. */
 int link_probe(const char *address, char error[LINK_ERROR_TEXT]);
+
+/*
+ * The memory of a link that does not exist yet: words and arenas as large as the config says.  So a server can let a
+ * device take it in, for milliseconds, before anybody waits.  It is not freed.
+ */
+int link_memory_make(struct link_memory **memory, const struct link_config *config);
+void *link_memory_words(const struct link_memory *memory, size_t *size);
 
 /* Client. */
 int link_connect(struct link **link, const char *address, const struct link_config *config,
@@ -217,6 +227,7 @@ enum bulk { BULK_UP, BULK_DOWN };
 
 /* Where an arena lies in this process: page-aligned; size is a multiple of the page size. */
 void *bulk_base(struct link *link, enum bulk which, size_t *size);
+void *link_memory_bulk(const struct link_memory *memory, enum bulk which, size_t *size);
 
 /* A page-aligned piece of at least size bytes (piece.size is size).  -EAGAIN: none free now;
  * -EMSGSIZE: larger than the arena. */

@@ -294,74 +294,54 @@ static int wait_message(struct link *l, struct message *m, int fds[FDS_A_MESSAGE
 	return err;
 }
 
-static int map_offered(struct link *l, const int fds[3], uint32_t up, uint32_t down)
+/* What the client sees as its peer is whoever listened: it is told which process to watch. */
+int unix_offer(struct link *l, const int fds[3])
 {
-	int err;
-
-	if (memory_check(fds[0], control_bytes(l->nwords)) || memory_check(fds[1], up) ||
-	    memory_check(fds[2], down))
-		return -EPROTO;
-	err = link_map_control(l, fds[0]);
-	err = err ? err : link_map_arena(l, BULK_UP, fds[1], up);
-	return err ? err : link_map_arena(l, BULK_DOWN, fds[2], down);
-}
-
-int unix_take(struct link *l, uint32_t up, uint32_t down, uint64_t deadline)
-{
-	struct message m;
-	int fds[FDS_A_MESSAGE], self, err;
-	unsigned nfds;
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), err;
 
 	who_is_it(l);
-	err = wait_message(l, &m, fds, &nfds, deadline);
-	if (err)
-		return err;
-	err = m.kind == UNIX_MEMORY && nfds == 3 ? map_offered(l, fds, up, down) : -EPROTO;
-	close_all(fds, nfds);
-	if (err)
-		return err;
-	/* What the client sees as its peer is whoever listened: tell it which process to watch. */
-	self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	err = unix_send(l->fd, UNIX_READY, 0, &self, self >= 0);
+	err = unix_send(l->fd, UNIX_MEMORY, 0, fds, 3);
+	err = err ? err : unix_send(l->fd, UNIX_READY, 0, &self, self >= 0);
 	if (self >= 0)
 		close(self);
 	return err;
 }
 
-static int offer(struct link *l, const int fds[3], uint64_t deadline)
+static int take_memory(struct link *l, struct link_memory *m, uint64_t deadline)
 {
-	struct message m;
-	int got[FDS_A_MESSAGE], err;
-	unsigned n;
+	size_t sizes[3] = {control_bytes(m->nwords), m->size[BULK_UP], m->size[BULK_DOWN]};
+	struct message text;
+	int fds[FDS_A_MESSAGE], err;
+	unsigned nfds;
 
-	for (int i = 0; i < 3; i++)
-		if (fds[i] < 0)
-			return fds[i];
-	err = link_map_control(l, fds[0]);
-	err = err ? err : link_map_arena(l, BULK_UP, fds[1], (uint32_t)l->arena[BULK_UP].size);
-	err = err ? err : link_map_arena(l, BULK_DOWN, fds[2], (uint32_t)l->arena[BULK_DOWN].size);
-	err = err ? err : unix_send(l->fd, UNIX_MEMORY, 0, fds, 3);
-	err = err ? err : wait_message(l, &m, got, &n, deadline);
+	err = wait_message(l, &text, fds, &nfds, deadline);
 	if (err)
 		return err;
-	if (n == 1)
-		l->pidfd = got[0];
-	else
-		close_all(got, n);
-	return m.kind == UNIX_READY && n <= 1 ? 0 : -EPROTO;
+	if (text.kind != UNIX_MEMORY || nfds != 3) {
+		close_all(fds, nfds);
+		return -EPROTO;
+	}
+	memcpy(m->fds, fds, sizeof m->fds);
+	for (int i = 0; i < 3; i++)
+		if (memory_check(fds[i], sizes[i]))
+			return -EPROTO;
+	return made_map(m);
 }
 
-int unix_offer(struct link *l, uint64_t deadline)
+int unix_take(struct link *l, struct link_memory *m, uint64_t deadline)
 {
-	int fds[3] = {memory_create("gangway-control", control_bytes(l->nwords)),
-		      memory_create("gangway-up", l->arena[BULK_UP].size),
-		      memory_create("gangway-down", l->arena[BULK_DOWN].size)};
-	int err = offer(l, fds, deadline);
+	int fds[FDS_A_MESSAGE], err = take_memory(l, m, deadline);
+	struct message text;
+	unsigned nfds;
 
-	for (int i = 0; i < 3; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	return err;
+	err = err ? err : wait_message(l, &text, fds, &nfds, deadline);
+	if (err)
+		return err;
+	if (nfds == 1)
+		l->pidfd = fds[0];
+	else
+		close_all(fds, nfds);
+	return text.kind == UNIX_READY && nfds <= 1 ? 0 : -EPROTO;
 }
 
 int link_send_fd(struct link *l, uint64_t id, int fd)

@@ -230,7 +230,7 @@ static void *map_all(int fd, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The client's first message has the memory, later ones bring lanes. */
+/* The server's first message has the memory, the client's bring lanes. */
 static void keep(const uint32_t *message, const int *fds, unsigned nfds, const struct hello *agreed)
 {
 	if (message[0] == UNIX_MEMORY && nfds == 3)
@@ -258,7 +258,7 @@ static bool pass_on(int from, int to, bool up, const struct hello *agreed)
 
 	if (n <= 0)
 		return false;
-	if (up && n >= 4)
+	if (n >= 4)
 		keep(text, fds, nfds, agreed);
 	if (up && shared.control && now_is_the_time(spared) && roll() % 4 == 0)
 		change_values((uint8_t *)text, (size_t)n);

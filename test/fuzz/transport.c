@@ -12,7 +12,7 @@
 
 #include "transport/hello.h"
 #include "transport/memory.h"
-#include "transport/private.h"
+#include "transport/tcp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -83,8 +83,12 @@ static void fuzz_stream(const uint8_t *data, size_t size)
 	l = new_link(pair[1], true);
 	l->arena[BULK_UP].base = malloc(ARENA);
 	l->arena[BULK_UP].size = ARENA;
-	if (tcp_start(l))
+	if (!(l->tcp = tcp_new(l)) || tcp_start(l))
 		abort();
+	/* Two sides that have brought a little, and bring no more. */
+	l->tcp->sides.joined = 2;
+	l->tcp->sides.side[0].came = l->tcp->sides.side[1].came = 4096;
+	l->tcp->sides.side[1].ended = true;
 	while (!tcp_next(l, &f, 0))
 		touch(&f, l->arena[BULK_UP].base);
 	close(pair[0]);
@@ -97,6 +101,7 @@ static void fuzz_stream(const uint8_t *data, size_t size)
 static struct link *shared_link(void)
 {
 	static struct link *l;
+	struct link_memory m = {.fds = {-1, -1, -1}, .nwords = WORDS, .size = {ARENA, ARENA}};
 	int fd, pair[2];
 
 	if (l)
@@ -104,10 +109,9 @@ static struct link *shared_link(void)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
 		abort();
 	l = new_link(pair[0], false);
-	fd = memory_create("control", control_bytes(WORDS));
-	if (fd < 0 || link_map_control(l, fd))
+	if (made_fresh(&m))
 		abort();
-	close(fd);
+	made_give(&m, l);
 	fd = memory_create("lane", lane_bytes(RING));
 	if (fd < 0 || link_map_lane(l, 0, fd))
 		abort();

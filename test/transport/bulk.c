@@ -266,5 +266,8 @@ int main(int argc, char **argv)
 	run(false, 0);
 	run(true, 0);
 	run(true, 3);
+	pair_ahead = true;
+	run(false, 0);
+	run(true, 3);
 	return RESULT();
 }

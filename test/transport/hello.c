@@ -1,12 +1,13 @@
 /* Who does not speak the same is told so on both sides, in words; so is who finds nobody, or no answer. */
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include "test/transport/pair.h"
 #include "transport/hello.h"
-#include "transport/wait.h"
+#include "transport/private.h"
 
 static int serve_one(int listener, const struct link_config *config, const char *says)
 {
@@ -107,8 +108,56 @@ static void lies(void)
 	lie(listener, p.address + 5, offsetof(struct hello, ring_size), &zero, 4, "sizes that cannot be");
 	lie(listener, p.address + 5, offsetof(struct hello, up_size), &zero, 4, "sizes that cannot be");
 	lie(listener, p.address + 5, offsetof(struct hello, words), &zero, 4, "sizes that cannot be");
-	/* Too much is cut down to what there is; then the memory does not come. */
-	lie(listener, p.address + 5, offsetof(struct hello, up_size), &huge, 4, "setting up the link");
+	/* Too much is cut down to what there is. */
+	lie(listener, p.address + 5, offsetof(struct hello, up_size), &huge, 4, "");
+	pair_unlisten(&p, listener);
+}
+
+/* A server that agrees to everything, and sends memory of this size and these seals. */
+static int send_memory(int listener, size_t extra, int seals)
+{
+	struct link_config config = link_defaults(true);
+	int fd = link_accept(listener), fds[3];
+	struct hello ours, theirs;
+
+	hello_make(&ours, &config);
+	if (hello_receive(fd, &theirs, wait_now() + 1000000000))
+		return 1;
+	hello_grant(&ours, &theirs);
+	hello_send(fd, &ours, wait_now() + 1000000000);
+	size_t sizes[3] = {control_bytes(ours.words), ours.up_size, ours.down_size + extra};
+	for (int i = 0; i < 3; i++) {
+		fds[i] = memfd_create("memory", MFD_ALLOW_SEALING);
+		if (ftruncate(fds[i], (off_t)sizes[i]) || fcntl(fds[i], F_ADD_SEALS, seals))
+			return 1;
+	}
+	if (unix_send(fd, UNIX_MEMORY, 0, fds, 3))
+		return 1;
+	unix_send(fd, UNIX_READY, 0, NULL, 0);
+	return recv(fd, fds, 1, 0) > 0;
+}
+
+static void bad_memory(void)
+{
+	static const struct {
+		size_t extra;
+		int seals, answer;
+	} given[] = {{0, F_SEAL_SHRINK, 0}, {0, F_SEAL_GROW, -EPROTO}, {4096, F_SEAL_SHRINK, -EPROTO}, {-4096ul, F_SEAL_SHRINK, -EPROTO}};
+	struct link_config config = link_defaults(false);
+	char error[LINK_ERROR_TEXT];
+	struct pair p;
+	int listener;
+	pid_t child;
+
+	CHECK(!pair_listen(&p, false, &listener));
+	for (unsigned i = 0; i < sizeof given / sizeof *given; i++) {
+		child = fork();
+		if (!child)
+			_exit(send_memory(listener, given[i].extra, given[i].seals));
+		CHECK_EQ(link_connect(&p.link, p.address, &config, error), given[i].answer);
+		link_destroy(p.link);
+		ended_well(child);
+	}
 	pair_unlisten(&p, listener);
 }
 
@@ -154,6 +203,7 @@ int main(void)
 	mismatch(false);
 	mismatch(true);
 	lies();
+	bad_memory();
 	nobody();
 	return RESULT();
 }

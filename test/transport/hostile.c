@@ -304,7 +304,10 @@ static void flooding_server(void)
 
 static int serve_scribbled(struct link *l)
 {
-	int err = answer_all(l, 100); /* the other side may well be waiting for room it spoilt itself */
+	struct frame f;
+	int err = link_next(l, &f, LIMIT);
+
+	err = err ? err : answer_all(l, 100); /* the other side may well be waiting for room it spoilt itself */
 
 	return err == -EPROTO || err == -EPIPE || err == -ETIMEDOUT ? 0 : 1;
 }

@@ -45,6 +45,7 @@ static inline const char *pair_listen(struct pair *p, bool tcp, int *listener)
 	const char *tmp = getenv("TMPDIR");
 
 	*listener = -1;
+	p->porting = false;
 	p->folder[0] = 0;
 	if (tcp) {
 		snprintf(p->address, sizeof p->address, "tcp://127.0.0.1:0");
@@ -69,6 +70,8 @@ static inline void pair_unlisten(struct pair *p, int listener)
 	}
 }
 
+static bool pair_ahead; /* the server has made its memory before */
+
 /* serve runs in the child and returns its exit status. */
 static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link *),
 			     const struct link_config *client, const struct link_config *server)
@@ -84,9 +87,13 @@ static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link 
 	fflush(NULL);
 	p->child = fork();
 	if (p->child == 0) {
+		struct link_config config = server ? *server : server_defaults;
 		struct link *l;
 
-		err = link_serve(&l, link_accept(listener), server ? server : &server_defaults, error);
+		if (pair_ahead && client)
+			config.up_size = client->up_size, config.down_size = client->down_size;
+		err = pair_ahead ? link_memory_make(&config.memory, &config) : 0;
+		err = err ? err : link_serve(&l, link_accept(listener), &config, error);
 		if (err)
 			fprintf(stderr, "link_serve: %s\n", error), _exit(2);
 		err = serve(l);
