@@ -1,10 +1,10 @@
 #!/bin/sh
 # The vendor's libraries passed through, and served: stand-ins for them are copies of our own that do not know who
-# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE STANDIN SLOW FIRST COUNTED POLLS
+# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE STANDIN SLOW FIRST COUNTED POLLS QUOTA
 #
 # In a copy the note that makes a file ours has another owner, and the device comes from another variable: so it is
 # taken for a vendor's, and has the null device inside.
-gangway=$1 lib=$2 clients=$3 private=$4 standin=$5 slow=$6 first=$7 counted=$8 polls=$9
+gangway=$1 lib=$2 clients=$3 private=$4 standin=$5 slow=$6 first=$7 counted=$8 polls=$9 quota=${10}
 here=$(cd "$(dirname "$0")" && pwd)
 failed=0
 fail() {
@@ -53,6 +53,11 @@ for over in unix tcp; do
 	rm -f "$dir/counted"
 	SERVE="--spares 0" COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
 		"$gangway" nvidia $over "$polls" >"$dir/out" 2>&1 || fail "a vendor's calls, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
+done
+# A quota of a vendor's device.
+for over in unix tcp; do
+	SERVE="--memory 128M" QUOTA=134217728 GANGWAY_DEVICE_COUNT=2 "$here/../served.sh" "$gangway" nvidia $over "$quota" \
+		>"$dir/out" 2>&1 || fail "a quota of what is served over $over: $(cat "$dir/out")"
 done
 # A driver that gives a context up slowly does not keep anybody waiting.
 cp "$slow" "$dir/vendor/slow.so"
