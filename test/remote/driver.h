@@ -50,12 +50,14 @@ static inline void start(void)
 	OK(cuModuleGetFunction(&add, module, "add"));
 }
 
+/* Zeroes, before any stream can write there. */
 static inline CUdeviceptr memory(size_t bytes)
 {
 	CUdeviceptr p = 0;
 
 	OK(cuMemAlloc_v2(&p, bytes));
 	OK(cuMemsetD8_v2(p, 0, bytes));
+	OK(cuStreamSynchronize(NULL));
 	return p;
 }
 
