@@ -149,6 +149,16 @@ void exec_look_at(const struct link_map *map)
 	}
 }
 
+bool exec_environment_known(void)
+{
+	return environment;
+}
+
+char *const *exec_environment(void)
+{
+	return *environment;
+}
+
 /* A second version of the same function is left as it is. */
 static bool take(void **real, uintptr_t address)
 {

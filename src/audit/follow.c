@@ -3,7 +3,7 @@
  * us there.  This keeps what `gangway run` gave.
  *
  * ld.so tells la_symbind when a call of execve or posix_spawn is bound to libc; the call goes through exec.c
- * then, and one of dlmopen through space.c.  Nothing else is bound differently, no symbol is defined over
+ * then, one of system through shell.c, and one of dlmopen through space.c.  Nothing else is bound differently, no symbol is defined over
  * another, and no other call costs more.
  * An environment that still names us is left as it is; to one that does not, LD_AUDIT, GLIBC_TUNABLES and
  * the GANGWAY_ variables that this process was started with are added.  One that says GANGWAY_FOLLOW=0 wants none of it.
@@ -16,6 +16,7 @@
 #include "audit/base.h"
 #include "audit/follow.h"
 #include "audit/got.h"
+#include "audit/shell.h"
 #include "audit/space.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -125,7 +126,7 @@ void follow_join(char *const *env, struct follow_room room, const char **joined,
 
 static bool is_replaced(const char *name)
 {
-	return exec_is_replaced(name) || space_is_replaced(name);
+	return exec_is_replaced(name) || shell_is_replaced(name) || space_is_replaced(name);
 }
 
 /* libc is what is bound to, and everything else what binds; in other namespaces errno would be another libc's. */
@@ -144,5 +145,5 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags, const char *name)
 {
 	(void)index, (void)by, (void)in, (void)flags;
-	return space_replace(name, exec_replace(name, sym->st_value));
+	return space_replace(name, shell_replace(name, exec_replace(name, sym->st_value)));
 }

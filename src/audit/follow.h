@@ -27,6 +27,10 @@ void follow_join(char *const *env, struct follow_room room, const char **joined,
 /* An object that was loaded: remembers what exec.c calls in it. */
 void exec_look_at(const struct link_map *map);
 
+/* environ as the program has it now, once its object or libc has been looked at. */
+bool exec_environment_known(void);
+char *const *exec_environment(void);
+
 bool exec_is_replaced(const char *name);
 /* The function to call in place of `name` at `address`: ours, or that one. */
 uintptr_t exec_replace(const char *name, uintptr_t address);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,10 +16,10 @@
 
 extern char **environ;
 
-static char self[4096], audit[8192];
+static char self[4096], audit[8192], command[4200];
 static char *args[] = {self, "child", NULL};
 
-enum way { EXECVE, EXECV, EXECVP, EXECVPE, EXECL, EXECLP, EXECLE, FEXECVE, EXECVEAT, SPAWN, SPAWNP, BY_NAME, BY_ADDRESS, VFORK, WAYS };
+enum way { EXECVE, EXECV, EXECVP, EXECVPE, EXECL, EXECLP, EXECLE, FEXECVE, EXECVEAT, SPAWN, SPAWNP, BY_NAME, BY_ADDRESS, VFORK, WAYS, SYSTEM = WAYS, POPEN };
 
 static int (*volatile by_address)(const char *, char *const[], char *const[]) = execve; /* in data */
 
@@ -69,6 +70,10 @@ static void start(enum way way, char **env)
 	case BY_ADDRESS:
 		by_address(self, args, env);
 		break;
+	case SYSTEM:
+		_exit(system(command));
+	case POPEN:
+		_exit(pclose(popen(command, "w")));
 	case VFORK:
 		pid = vfork();
 		if (!pid) {
@@ -146,7 +151,7 @@ static void others_audit(const char *other)
 	char theirs[8300], *env[] = {"A=1", theirs, "B=2", NULL}, want[32768];
 
 	snprintf(theirs, sizeof theirs, "LD_AUDIT=%s", other);
-	snprintf(want, sizeof want, "A=1\nB=2\nGANGWAY_TEST_A=ours\nGANGWAY_TEST_B=ours too\nLD_AUDIT=%s:%s\n", audit, other);
+	snprintf(want, sizeof want, "A=1\nB=2\nGANGWAY_TEST_A=ours\nGANGWAY_TEST_B=our's too\nLD_AUDIT=%s:%s\n", audit, other);
 	expect(EXECVE, env, want);
 }
 
@@ -154,11 +159,43 @@ static void none_at_all(void)
 {
 	char *empty[] = {NULL}, want[16384];
 
-	snprintf(want, sizeof want, "GANGWAY_TEST_A=ours\nGANGWAY_TEST_B=ours too\nLD_AUDIT=%s\n", audit);
+	snprintf(want, sizeof want, "GANGWAY_TEST_A=ours\nGANGWAY_TEST_B=our's too\nLD_AUDIT=%s\n", audit);
 	expect(EXECVE, empty, want);
 	expect(EXECVE, NULL, want);
 	expect(EXECV, NULL, want);
 	expect(EXECL, NULL, want);
+}
+
+/* The shell has variables of its own: all lines of `want` are there, or none. */
+static void by_shell(char **env, const char *const *want, bool all)
+{
+	for (enum way w = SYSTEM; w <= POPEN; w++) {
+		const char *got = run(w, env);
+
+		for (int i = 0; want[i]; i++) {
+			const char *at = strstr(got, want[i]);
+
+			if ((at && (at == got || at[-1] == '\n')) == all)
+				continue;
+			fprintf(stderr, "way %d: the child got\n%s---- with%s\n%s\n", w, got, all ? "out" : "", want[i]);
+			failures++;
+		}
+	}
+}
+
+static void shells(void)
+{
+	char *env[] = {"A=1", "GANGWAY_TEST_A=theirs", NULL}, *declined[] = {"A=1", "GANGWAY_FOLLOW=0", NULL}, line[8300];
+	const char *joined[] = {"A=1\n", "GANGWAY_TEST_A=theirs\n", "GANGWAY_TEST_B=our's too\n", line, NULL};
+	const char *ours[] = {"GANGWAY_TEST_A=ours\n", "GANGWAY_TEST_B=our's too\n", line, NULL};
+
+	snprintf(line, sizeof line, "LD_AUDIT=%s\n", audit);
+	by_shell(env, joined, true);
+	by_shell(NULL, ours, true);
+	by_shell(declined, ours, false);
+	environ = NULL;
+	CHECK_EQ(system("exit 3"), 3 << 8);
+	CHECK_EQ(system(NULL) != 0, 1);
 }
 
 static void failing(void)
@@ -194,10 +231,12 @@ int main(int argc, char **argv)
 	if (n < 0 || argc < 2 || !getenv("LD_AUDIT"))
 		return fprintf(stderr, "gangway run follow OTHER-AUDIT-LIBRARY\n"), 1;
 	snprintf(audit, sizeof audit, "%s", getenv("LD_AUDIT"));
+	snprintf(command, sizeof command, "exec '%s' child", self);
 	every_way();
 	left_as_they_are();
 	others_audit(argv[1]);
 	none_at_all();
 	failing();
+	shells();
 	return RESULT();
 }

@@ -11,4 +11,4 @@ unsigned la_version(unsigned v) { return v; }' >"$work/other.c"
 ${CC:-cc} -shared -fPIC -o "$work/other.so" "$work/other.c" || exit 1
 unset LD_AUDIT GANGWAY_FOLLOW
 # Some that a sanitizer puts there itself, and those that gangway run makes, are not looked at.
-env -i PATH="$PATH" GANGWAY_TEST_A=ours "GANGWAY_TEST_B=ours too" "$gangway" run -- "$program" "$work/other.so"
+env -i PATH="$PATH" GANGWAY_TEST_A=ours "GANGWAY_TEST_B=our's too" "$gangway" run -- "$program" "$work/other.so"
