@@ -40,8 +40,8 @@ static inline bool pack_take(const void *payload, size_t size, const struct wire
 	if (size < sizeof *head)
 		return false;
 	memcpy(head, from, sizeof *head);
-	if (head->result && size == sizeof *head)
-		return true;
+	if (head->result) /* of a call that failed the caller's values stay as they are */
+		return size == sizeof *head;
 	if (size != sizeof *head + pack_size(0, p, n))
 		return false;
 	from += sizeof *head;

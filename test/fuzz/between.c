@@ -5,13 +5,13 @@
  *
  *	fuzz_between SECONDS GANGWAY DEVICE SEED PROGRAM...		SEED 0: any
  *
- * With LIES=FOLDER in the environment it is the server's words that are changed, over TCP, and what a sanitizer says of
- * the programs is left in that folder.
+ * With LIES=FOLDER in the environment it is the server's words that are changed, and what a sanitizer says of the
+ * programs is left in that folder: those must not crash in code of ours (said.h), and must end when their link has.
  *
  *	program ── tcp ── relay: takes frames apart, changes them, numbers them anew ── tcp ── worker
  *	program ── unix ─ relay: passes descriptors on, keeps them, and writes into the rings ─ unix ── worker
  *
- * What becomes of the programs does not matter.  A worker may end a session; it must not die, and the parent must go
+ * Else what becomes of the programs does not matter.  A worker may end a session; it must not die, and the parent must go
  * on serving: the log tells.
  */
 #include <errno.h>
@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include "change.h"
+#include "said.h"
 #include "served.h"
 #include "transport/hello.h"
 #include "transport/private.h"
@@ -29,6 +30,8 @@
 #include "wire/wire.h"
 
 #define ROUND_MS 4000
+#define LAST_MS	 30000 /* for a program whose links have ended */
+#define LINKS	 64
 #define QUIET_MS 600 /* nothing goes either way: somebody waits for what will not come */
 #define SAVED	 32
 #define KEPT	 (64u << 10) /* bytes of pieces that are kept to be sent again */
@@ -213,140 +216,7 @@ static void relay_tcp(uint64_t seed)
 		;
 }
 
-/* ---- Shared memory ---- */
-
-static struct {
-	struct control *control; /* and the board behind it */
-	struct lane_control *lanes[LINK_LANES];
-	uint64_t at[LINK_LANES]; /* where the next frame of each begins */
-	_Atomic unsigned nlanes;
-	uint32_t ring;
-} shared;
-
-static void *map_all(int fd, size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-/* The server's first message has the memory, the client's bring lanes. */
-static void keep(const uint32_t *message, const int *fds, unsigned nfds, const struct hello *agreed)
-{
-	if (message[0] == UNIX_MEMORY && nfds == 3)
-		shared.control = map_all(fds[0], 4096 + BOARD_SLOTS * sizeof(uint64_t) + agreed->words * sizeof(struct word));
-	if (message[0] == UNIX_LANE && nfds == 1 && shared.nlanes < LINK_LANES) {
-		shared.lanes[shared.nlanes] = map_all(fds[0], 4096 + 2 * (size_t)shared.ring);
-		shared.nlanes += shared.lanes[shared.nlanes] != NULL;
-	}
-}
-
-/* A message with its descriptors, from one to the other. */
-static bool pass_on(int from, int to, bool up, const struct hello *agreed)
-{
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(4 * sizeof(int))];
-	} space;
-	uint32_t text[64];
-	struct iovec iov = {text, sizeof text};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &space, .msg_controllen = sizeof space};
-	ssize_t n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-	unsigned nfds = c ? (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)) : 0;
-	int *fds = c ? (int *)CMSG_DATA(c) : NULL;
-
-	if (n <= 0)
-		return false;
-	if (n >= 4)
-		keep(text, fds, nfds, agreed);
-	if (up && shared.control && now_is_the_time(spared) && roll() % 4 == 0)
-		change_values((uint8_t *)text, (size_t)n);
-	iov.iov_len = (size_t)n;
-	msg.msg_controllen = c ? c->cmsg_len : 0;
-	n = sendmsg(to, &msg, MSG_NOSIGNAL);
-	for (unsigned i = 0; i < nfds; i++)
-		close(fds[i]);
-	return n > 0;
-}
-
-/* The frame that was published just now, if the worker has not yet taken it. */
-static void poke_frame(unsigned lane, unsigned long n)
-{
-	uint8_t *record = (uint8_t *)shared.lanes[lane] + 4096 + (shared.at[lane] & (shared.ring - 1));
-	uint8_t *end = (uint8_t *)shared.lanes[lane] + 4096 + 2 * (size_t)shared.ring;
-	struct frame_head head;
-
-	memcpy(&head, record, sizeof head);
-	if (head.payload > shared.ring / 2 || head.npieces > LINK_PIECES)
-		return;
-	tally->frames++;
-	if (head.op < WIRE_NVML_END)
-		tally->reached[head.op]++;
-	size_t size = head.payload < (size_t)(end - record) - sizeof head ? head.payload : 0; /* it may wrap: let it */
-	learn(record + sizeof head, size);
-	if (now_is_the_time(n)) {
-		tally->changed++;
-		change_values(record + (roll() % 8 ? sizeof head : 0), size);
-	}
-	shared.at[lane] += record_bytes(head.payload, head.npieces);
-}
-
-/* Cursors, flags, words and the board itself. */
-static void poke_cursors(void)
-{
-	uint64_t v = odd_value();
-	unsigned lane = (unsigned)(roll() % shared.nlanes);
-
-	if (roll() % 2)
-		memcpy((uint8_t *)shared.lanes[lane] + roll() % 512 * 8, &v, 8);
-	else
-		memcpy((uint8_t *)shared.control + roll() % (roll() % 2 ? 512 : 4096) * 8, &v, 8);
-}
-
-static _Noreturn void poke(uint64_t seed)
-{
-	_Atomic uint64_t *board = (_Atomic uint64_t *)((uint8_t *)shared.control + 4096);
-	uint64_t next = 0, entry, last = wait_now();
-
-	chance_state = seed;
-	while (wait_now() - last < QUIET_MS * 1000000ull) {
-		entry = load_acquire(&board[next % BOARD_SLOTS]);
-		unsigned lane = entry & 0xffff;
-		if (entry >> LANE_BITS == next + 1 && lane < shared.nlanes) {
-			poke_frame(lane, next++);
-			last = wait_now();
-			if (next > spared && roll() % (64ul * rarely) == 0)
-				poke_cursors();
-		} else {
-			sched_yield();
-		}
-	}
-	_exit(0);
-}
-
-static void *start_poking(void *seed)
-{
-	poke((uintptr_t)seed | 1);
-}
-
-static void relay_unix(uint64_t seed, const struct hello *agreed)
-{
-	struct pollfd p[] = {{relay.client, POLLIN, 0}, {relay.server, POLLIN, 0}};
-	bool fine = true, poking = false;
-	pthread_t thread;
-
-	chance_state = seed | 1;
-	shared.ring = agreed->ring_size;
-	while (fine && poll(p, 2, -1) > 0) {
-		if (p[0].revents)
-			fine = pass_on(relay.client, relay.server, true, agreed);
-		if (fine && p[1].revents)
-			fine = pass_on(relay.server, relay.client, false, agreed);
-		if (!poking && shared.nlanes && shared.control)
-			poking = !pthread_create(&thread, NULL, start_poking, (void *)(uintptr_t)roll());
-	}
-}
+#include "poke.h"
 
 /* ---- Rounds ---- */
 
@@ -385,7 +255,6 @@ static void serve_link(int client, unsigned tcp, uint64_t seed)
 static void run_program(const char *program, const char *address)
 {
 	int null = open("/dev/null", O_RDWR);
-	char options[512];
 
 	dup2(null, 0);
 	if (!getenv("SPARE"))
@@ -393,19 +262,33 @@ static void run_program(const char *program, const char *address)
 	setenv("GANGWAY_DEVICE", address, 1);
 	setenv("NO_RESULTS", "1", 1);
 	setenv("GANGWAY_CONNECTIONS", "1", 1); /* the relay takes one apart */
-	snprintf(options, sizeof options, "detect_leaks=0%s%s%s", lies ? ":log_path=" : "", lies ? lies : "", lies ? "/said" : "");
-	setenv("ASAN_OPTIONS", options, 1);
+	said_to(lies);
+	if (lies)
+		setenv("CHECK_STOPS", "1", 1); /* at the first call that fails: test/remote/check.h */
 	execl(program, program, (char *)NULL);
 	_exit(127);
+}
+
+/* The relays end, and with them the program's links: then it has to end, too.  Else 4; 8: it crashed in code of ours. */
+static int last_words(const char *program, uint64_t seed, pid_t pid, int status, bool ended, const pid_t *relays, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		kill(relays[i], SIGKILL);
+	for (uint64_t end = wait_now() + LAST_MS * 1000000ull; !ended && wait_now() < end; usleep(2000))
+		ended = waitpid(pid, &status, WNOHANG) == pid;
+	if (!ended)
+		return printf("seed %llu: %s hangs\n", (unsigned long long)seed, program), 4;
+	return said_ours(lies, program, seed, pid, status) ? 8 : 0;
 }
 
 /* One program, with a relay for each of its links.  2: nobody answers any more. */
 static int play(const char *program, uint64_t seed)
 {
 	char where[256], address[256], error[LINK_ERROR_TEXT];
-	unsigned tcp = lies || seed % 4 != 0;
+	unsigned tcp = seed % 4 != 0, links = 0;
 	int listener, status, result = 0;
-	pid_t pid, child, links = 0;
+	pid_t pid, child, relays[LINKS];
+	bool ended = false;
 
 	chance_state = seed * 0x9e3779b97f4a7c15 | 1;
 	rarely = 1u << (1 + roll() % 8);
@@ -430,14 +313,18 @@ static int play(const char *program, uint64_t seed)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			setpgid(0, pid);
 			alarm(2 * ROUND_MS / 1000);
-			serve_link(fd, tcp, roll() + (uint64_t)links);
+			serve_link(fd, tcp, roll() + links);
 		}
 		if (fd >= 0)
-			close(fd), links++;
+			close(fd), relays[links++ % LINKS] = child;
 		child = waitpid(-1, &status, WNOHANG);
 		result |= child > 0 && child != pid && WIFEXITED(status) ? WEXITSTATUS(status) & 2 : 0;
-		if (child == pid)
+		if ((ended = child == pid))
 			break;
+	}
+	if (lies) {
+		shutdown(listener, SHUT_RDWR);
+		result |= last_words(program, seed, pid, status, ended, relays, links < LINKS ? links : LINKS);
 	}
 	kill(-pid, SIGKILL);
 	while (waitpid(-1, &status, 0) > 0 || errno == EINTR)
@@ -467,7 +354,7 @@ int main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
 	uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 0) : 0, first = seed = seed ? seed : (uint64_t)time(NULL) << 8;
-	unsigned rounds = 0;
+	unsigned rounds = 0, bad = 0;
 	bool failed = false;
 
 	lies = getenv("LIES");
@@ -480,9 +367,10 @@ int main(int argc, char **argv)
 		pid_t pid = fork();
 		int status = 0;
 		if (!pid)
-			_exit(play(argv[5 + seed % (unsigned)(argc - 5)], seed));
+			status = play(argv[5 + seed % (unsigned)(argc - 5)], seed), fflush(stdout), _exit(status);
 		waitpid(pid, &status, 0);
-		failed = status != 0 || waitpid(served.pid, &status, WNOHANG) == served.pid;
+		bad += WIFEXITED(status) && WEXITSTATUS(status) & 12; /* a program's end: there are others */
+		failed = !WIFEXITED(status) || WEXITSTATUS(status) & 2 || waitpid(served.pid, &status, WNOHANG) == served.pid;
 		rounds++;
 		seed++;
 	} while (!failed && time(NULL) < end);
@@ -490,5 +378,7 @@ int main(int argc, char **argv)
 		printf("seed %llu: nobody can connect any more\n", (unsigned long long)seed - 1);
 	failed |= !served_end();
 	report(rounds, first, failed);
-	return failed;
+	if (bad)
+		printf("%u programs crashed in our code, or hang\n", bad);
+	return failed || bad;
 }

@@ -100,8 +100,8 @@ void answers_free(struct answer *list);
 
 struct global;
 
-/* Known from before?  Else it is asked for with `ask` and remembered. */
-CUresult global_find(struct global **list, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
+/* Known from before?  Else it is asked for with `ask` and remembered.  managed: no other will do. */
+CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
 	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name));
 void globals_drop(struct global **list);
 /* One that is not remembered by name is the device's nevertheless. */

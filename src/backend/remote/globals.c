@@ -36,7 +36,7 @@ static CUresult remember(struct global **list, const char *name, CUdeviceptr add
 	return memory_note(address, size, RANGE_GLOBAL);
 }
 
-/* A managed one is in this process, too, at the same address. */
+/* A managed one (as `managed` says that it must be) is in this process, too, at the same address. */
 static CUresult share(CUdeviceptr address, size_t size, bool *managed)
 {
 	struct wire_pointer_ask a = {.address = address};
@@ -45,11 +45,14 @@ static CUresult share(CUdeviceptr address, size_t size, bool *managed)
 
 	if (r)
 		return r;
-	*managed = !all.result[CU_POINTER_ATTRIBUTE_IS_MANAGED] && (all.value[CU_POINTER_ATTRIBUTE_IS_MANAGED] & 0xff);
-	return *managed ? mirror_variable(address, size) : CUDA_SUCCESS;
+	bool is = !all.result[CU_POINTER_ATTRIBUTE_IS_MANAGED] && (all.value[CU_POINTER_ATTRIBUTE_IS_MANAGED] & 0xff);
+	if (*managed && !is)
+		return call_nonsense();
+	*managed = is;
+	return is ? mirror_variable(address, size) : CUDA_SUCCESS;
 }
 
-CUresult global_find(struct global **list, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
+CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
 	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name))
 {
 	CUdeviceptr at = 0;
@@ -60,7 +63,6 @@ CUresult global_find(struct global **list, uint64_t owner, const char *name, CUd
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
 	if (!lookup(*list, name, &at, &bytes)) {
-		bool managed = false;
 		r = ask(&at, &bytes, owner, name);
 		if (!r)
 			r = share(at, bytes, &managed);

@@ -271,7 +271,7 @@ CUresult remote_cuLibraryGetGlobal(CUdeviceptr *address, size_t *size, CUlibrary
 	if (!l)
 		return r;
 	if (remote.devices->count == 1 && context_current() && context_current()->primary)
-		r = global_find(&l->globals, l->id, name, address, size, ask_global);
+		r = global_find(&l->globals, false, l->id, name, address, size, ask_global);
 	else
 		r = global_noted(call_cuLibraryGetGlobal(address, size, number(l), name), address, size);
 	put(l);
@@ -291,7 +291,7 @@ CUresult remote_cuLibraryGetManaged(CUdeviceptr *address, size_t *size, CUlibrar
 
 	if (!l)
 		return r;
-	r = global_find(&l->managed, l->id, name, address, size, ask_managed);
+	r = global_find(&l->managed, true, l->id, name, address, size, ask_managed);
 	put(l);
 	return r;
 }

@@ -145,5 +145,5 @@ CUresult remote_cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, CUmodul
 
 	if (!m)
 		return global_noted(call_cuModuleGetGlobal_v2(address, size, module, name), address, size);
-	return global_find(&m->globals, m->id, name, address, size, ask_global);
+	return global_find(&m->globals, false, m->id, name, address, size, ask_global);
 }
