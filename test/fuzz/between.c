@@ -257,14 +257,12 @@ static void run_program(const char *program, const char *address)
 	int null = open("/dev/null", O_RDWR);
 
 	dup2(null, 0);
-	if (!getenv("SPARE"))
+	if (!getenv("SPARE") && !getenv("LOUD"))
 		dup2(null, 1), dup2(null, 2);
 	setenv("GANGWAY_DEVICE", address, 1);
 	setenv("NO_RESULTS", "1", 1);
 	setenv("GANGWAY_CONNECTIONS", "1", 1); /* the relay takes one apart */
 	said_to(lies);
-	if (lies)
-		setenv("CHECK_STOPS", "1", 1); /* at the first call that fails: test/remote/check.h */
 	execl(program, program, (char *)NULL);
 	_exit(127);
 }

@@ -17,16 +17,14 @@ static int failures;
 		}                                                                       \
 	} while (0)
 
-/* For those who are lied to: a program that goes on with what it did not get does itself no good. */
-#define STOP_AT_FAILURE "CHECK_STOPS"
-
+/* CHECK_STOPS: for those who are lied to.  A program that goes on with what it did not get does itself no good. */
 #define EXPECT(call, want)                                                                            \
 	do {                                                                                          \
 		CUresult r_ = (call), w_ = (want);                                                    \
 		if (r_ != w_) {                                                                       \
 			printf("%s:%d: %s is %d, not %d\n", __FILE__, __LINE__, #call, r_, w_);     \
 			failures++;                                                                   \
-			if (getenv(STOP_AT_FAILURE))                                                  \
+			if (getenv("CHECK_STOPS"))                                                    \
 				exit(1);                                                              \
 		}                                                                                     \
 	} while (0)

@@ -12,7 +12,13 @@
 #include "abi/cuda.h"
 #include "gen/cuda_protos.h"
 
-#define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
+/* CHECK_STOPS: for those who are lied to.  A program that goes on with what it did not get does itself no good. */
+#define OK(call)                                         \
+	do {                                             \
+		CHECK_EQ(call, CUDA_SUCCESS);            \
+		if (failures && getenv("CHECK_STOPS"))   \
+			exit(1);                         \
+	} while (0)
 
 static const char ptx[] =
 	".version 8.0\n.target sm_80\n.address_size 64\n"
