@@ -39,7 +39,7 @@ export HOME XDG_RUNTIME_DIR
 server=$!
 trap 'kill $server; wait $server' EXIT
 for i in $(seq 200); do
-	[ -S gangway/gangway.sock ] && break
+	grep -q listening serve.log && break # the socket is there before anybody listens
 	sleep 0.1
 done
 "$1/../installed/bin/gangway" cdi --on "unix:$1/gangway/gangway.sock" | sed "s#gangway.dev/gpu#$2#" >spec.json
