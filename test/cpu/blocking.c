@@ -33,7 +33,7 @@ int main(void)
 	CHECK_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
 	OK(cuStreamEndCapture(s, &graph));
 	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-	OK(cuMemsetD32_v2(cell, 0, 1));
+	OK(cuMemsetD32Async(cell, 0, 1, s));
 	OK(cuGraphLaunch(exec, s));
 	OK(cuStreamSynchronize(s));
 	OK(cuMemcpyDtoH_v2(&value, cell, 4));

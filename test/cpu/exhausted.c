@@ -39,7 +39,7 @@ static void life_goes_on(void)
 	void *args[] = {&cell};
 	unsigned value = 0;
 
-	OK(cuMemsetD32_v2(cell, 0, 1));
+	OK(cuMemsetD32Async(cell, 0, 1, stream));
 	OK(device_launch(put, 1, 1, stream, args));
 	OK(cuStreamSynchronize(stream));
 	OK(cuMemcpyDtoH_v2(&value, cell, 4));

@@ -191,7 +191,7 @@ static void still_works(const struct set *good)
 	void *args[] = {&at};
 	unsigned value = 0;
 
-	OK(cuMemsetD32_v2(at, 0, 1));
+	OK(cuMemsetD32Async(at, 0, 1, good->stream));
 	OK(device_launch(good->function, 1, 1, good->stream, args));
 	OK(cuEventRecord(good->event, good->stream));
 	OK(cuEventSynchronize(good->event));
