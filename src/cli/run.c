@@ -11,7 +11,6 @@
 #include "cli/program.h"
 #include "cli/surround.h"
 #include "transport/transport.h"
-#include "util/place.h"
 
 static const char usage[] =
 	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--] PROGRAM [ARGUMENTS]\n\n"
@@ -66,14 +65,6 @@ static int check_device(const char *device)
 		if (!strcmp(device, devices[i].name) || (devices[i].prefix && !strncmp(device, devices[i].name, strlen(devices[i].name))))
 			return devices[i].check ? devices[i].check(device) : 0;
 	return cli_usage("run", "there is no device called %s", device);
-}
-
-/* Is there neither a server nor a GPU?  ld.so's helper must know it before there is a driver (audit/names.h). */
-static bool only_processor(void)
-{
-	char server[PATH_MAX + 16];
-
-	return !place_find(server, sizeof server) && !vendor_has_device();
 }
 
 /* Such programs cannot be started, or not with our libraries; 0: it may go on. */
@@ -195,7 +186,7 @@ int cmd_run(int argc, char **argv)
 	if (optind == argc)
 		return cli_usage("run", "which program?");
 	if (!device || !*device)
-		device = only_processor() ? "cpu" : NULL;
+		device = surround_device();
 	if (device) {
 		r = check_device(device);
 		if (r)

@@ -1,12 +1,15 @@
 #include <gnu/libc-version.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "audit/files.h"
+#include "backend/vendor.h"
 #include "cli/cli.h"
 #include "cli/doctor/closure.h"
 #include "cli/surround.h"
+#include "util/place.h"
 
 #define TLS_TUNABLE "glibc.rtld.optional_static_tls="
 #define TLS_SPARE   4608 /* glibc's own 512, and what an allocator wants; small threads' stacks have it, too */
@@ -123,6 +126,13 @@ static int set_tunables(size_t room)
 	int r = rest ? put_first("GLIBC_TUNABLES", number, rest) : -1;
 	free(rest);
 	return r;
+}
+
+const char *surround_device(void)
+{
+	char server[PATH_MAX + 16];
+
+	return !place_find(server, sizeof server) && !vendor_has_device() ? "cpu" : NULL;
 }
 
 static bool is_first(const char *list, const char *dir)

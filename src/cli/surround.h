@@ -12,6 +12,12 @@
 
 #include "cli/program.h"
 
+/*
+ * Which device a program has that nobody chose one for: "cpu" where there is neither a server nor a GPU, which ld.so's
+ * helper must know before there is a driver (audit/names.h); else NULL, and the driver sees.
+ */
+const char *surround_device(void);
+
 /* Sets it for ourselves, to be inherited; 0, or it has been said why not. */
 int surround(const char *dir, const struct program *program);
 

@@ -63,7 +63,7 @@ static void find_part(struct closure *c, struct part *p, const char *dir)
 	struct search s = world_search(c->world);
 
 	p->cuda = is_cuda_library(p->name);
-	library_of_ours(&here, dir, s.keep, p->name, p->ours);
+	library_of_ours(&here, dir, &s, p->name, p->ours);
 	if (!library_find(&s, p->name, p->asker.by, &p->found))
 		return;
 	snprintf(p->path, sizeof p->path, "%s", p->found.path);

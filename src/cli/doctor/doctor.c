@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/ollama.h"
+#include "cli/surround.h"
 
 #define SECONDS 20
 
@@ -109,9 +110,12 @@ static int set_subject(struct doctor *d, const struct wish *w)
 
 static int enter(struct doctor *d, const struct wish *w)
 {
+	const char *device = w->device, *theirs = getenv("GANGWAY_DEVICE");
 	int err;
 
-	if (w->device && setenv("GANGWAY_DEVICE", w->device, 1))
+	if (!device && w->argv && !w->ollama && !w->pid && !w->root && !(theirs && *theirs))
+		device = surround_device(); /* what gangway run would say */
+	if (device && setenv("GANGWAY_DEVICE", device, 1))
 		return cli_fail("out of memory");
 	err = w->pid ? world_init_process(&d->world, (pid_t)w->pid) : world_init(&d->world, w->root);
 	if (err == -EACCES && w->pid)

@@ -35,12 +35,13 @@ struct search {
 	const char *library_path; /* LD_LIBRARY_PATH; NULL: unset */
 	const char *audit; /* LD_AUDIT: where gangway run has set it, ours is the answer to some names */
 	const char *keep;  /* GANGWAY_KEEP: but not to these */
+	const char *device; /* GANGWAY_DEVICE: some are ours on one device only */
 };
 
 struct search world_search(const struct world *w);
 
-/* One that gangway run answers for: the file in `dir`.  False: left alone, or not shipped. */
-bool library_of_ours(const struct world *w, const char *dir, const char *keep, const char *name,
+/* One that gangway run answers for, as `keep` and `device` of s are: the file in `dir`.  False: left alone, or not shipped. */
+bool library_of_ours(const struct world *w, const char *dir, const struct search *s, const char *name,
 		     char path[PATH_MAX]);
 
 /*

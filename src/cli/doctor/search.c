@@ -203,23 +203,31 @@ static bool has_file(const struct world *w, const char *dir, const char *name, s
 	return snprintf(path, PATH_MAX, "%s/%.*s", dir, (int)n, name) < PATH_MAX && world_is_file(w, path);
 }
 
+static bool folder_of(const struct ours *o, const char *dir, const char *device, char folder[PATH_MAX])
+{
+	if (o->device && (!device || strcmp(device, o->device)))
+		return false;
+	return snprintf(folder, PATH_MAX, "%s%s%s", dir, o->device ? "/" : "", o->device ? o->device : "") < PATH_MAX;
+}
+
 /* As audit/redirect.c does it: libcudart.so.12.8.90 may be there under this name, as .so.12.8 or .so.12. */
-bool library_of_ours(const struct world *w, const char *dir, const char *keep, const char *name,
+bool library_of_ours(const struct world *w, const char *dir, const struct search *s, const char *name,
 		     char path[PATH_MAX])
 {
 	const char *last = basename(name);
+	char folder[PATH_MAX];
 
 	for (size_t i = 0; *dir && i < OURS; i++) {
 		size_t stem = strlen(ours[i].stem);
 
 		if (strncmp(last, ours[i].stem, stem) || (last[stem] && last[stem] != '.') ||
-		    is_kept(keep, ours[i].stem))
+		    is_kept(s->keep, ours[i].stem) || !folder_of(&ours[i], dir, s->device, folder))
 			continue;
-		if (ours[i].soname && has_file(w, dir, ours[i].soname, strlen(ours[i].soname), path))
+		if (ours[i].soname && has_file(w, folder, ours[i].soname, strlen(ours[i].soname), path))
 			return true;
 		for (size_t n = strlen(last); !ours[i].soname && n >= stem; n--)
 			if ((!last[n] || last[n] == '.') && (n > stem || !last[stem]) &&
-			    has_file(w, dir, last, n, path))
+			    has_file(w, folder, last, n, path))
 				return true;
 	}
 	*path = 0;
@@ -247,13 +255,13 @@ static bool by_audit(const struct walk *w)
 	struct found f = {.by = BY_AUDIT};
 
 	return audit_folder(w->search->audit, f.entry) &&
-	       library_of_ours(w->search->world, f.entry, w->search->keep, w->name, f.path) && offer(w, &f);
+	       library_of_ours(w->search->world, f.entry, w->search, w->name, f.path) && offer(w, &f);
 }
 
 struct search world_search(const struct world *w)
 {
 	return (struct search){w, world_env(w, "LD_LIBRARY_PATH"), world_env(w, "LD_AUDIT"),
-			       world_env(w, "GANGWAY_KEEP")};
+			       world_env(w, "GANGWAY_KEEP"), world_env(w, "GANGWAY_DEVICE")};
 }
 
 /* ---- all of it ---- */
