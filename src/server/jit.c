@@ -9,6 +9,9 @@ static bool is_pointer(uint64_t option)
 	case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
 	case CU_JIT_REFERENCED_KERNEL_NAMES:
 	case CU_JIT_REFERENCED_VARIABLE_NAMES:
+	case CU_JIT_GLOBAL_SYMBOL_COUNT: /* of what does not come */
+	case CU_JIT_REFERENCED_KERNEL_COUNT:
+	case CU_JIT_REFERENCED_VARIABLE_COUNT:
 		return true;
 	default:
 		return option >= CU_JIT_NUM_OPTIONS;

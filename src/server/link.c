@@ -1,5 +1,6 @@
 /* Linking: cuLink* with its logs, which are written until the end, and its result, taken in pieces. */
 #include <stdlib.h>
+#include "image/image.h"
 #include "server/code.h"
 
 struct linking {
@@ -93,6 +94,12 @@ void serve_link_destroy(const struct cuda_ops *ops, struct msg *m)
 		forget(state);
 }
 
+/* As for a load: no pointers to follow, no more than there is.  An archive has sizes of its own, and its end is told. */
+static bool may_link(const void *bytes, uint64_t size)
+{
+	return image_sniff(bytes, size) == IMAGE_ARCHIVE || image_within(bytes, size);
+}
+
 void serve_link_add(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_linked head = {0};
@@ -110,6 +117,8 @@ void serve_link_add(const struct cuda_ops *ops, struct msg *m)
 	const void *bytes = m->broken ? NULL : images_find(m->session, &a.image);
 	if (!state || !l || !bytes)
 		m->error = CUDA_ERROR_INVALID_HANDLE;
+	else if (!may_link(bytes, a.image.size))
+		m->error = CUDA_ERROR_INVALID_IMAGE;
 	uint8_t *out = msg_out(m, true, sizeof head + (l ? jit_room(&l->jit) : 0));
 	if (out && !msg_bad(m)) {
 		/* text is given with its NUL */

@@ -364,6 +364,37 @@ static CUresult load(const void *bytes, uint32_t size, const struct wire_jit *op
 	return r ? r : (CUresult)done.result;
 }
 
+/* The same, to be linked. */
+static CUresult link_with(const void *bytes, uint32_t size, unsigned type)
+{
+	struct wire_upload up = {.image.size = size};
+	struct wire_link_create create = {0};
+	struct wire_linked made = {0}, done = {.result = 999};
+	struct lane *lane = call_lane();
+	struct wire_link_add a = {.type = type};
+	struct piece piece;
+	struct frame reply;
+	size_t room;
+	void *to;
+
+	hash_of(bytes, size, up.image.hash);
+	if (ask(WIRE_LINK_CREATE, &create, sizeof create, &made, sizeof made) || bulk_alloc(call_link(), BULK_UP, size, &piece))
+		return 999;
+	memcpy((char *)bulk_base(call_link(), BULK_UP, &room) + piece.offset, bytes, size);
+	to = call_reserve(lane, sizeof up);
+	if (!to)
+		return 999;
+	memcpy(to, &up, sizeof up);
+	CUresult r = call_ask(lane, WIRE_IMAGE, sizeof up, &piece, 1, &reply);
+	call_done(lane);
+	bulk_free(call_link(), BULK_UP, piece);
+	a.state = made.id;
+	a.image = up.image;
+	if (!r)
+		r = ask(WIRE_LINK_ADD, &a, sizeof a, &done, sizeof done);
+	return r ? r : (CUresult)done.result;
+}
+
 /* Images that point into the server's memory, or say that they are longer than they are. */
 static void images(void)
 {
@@ -375,11 +406,15 @@ static void images(void)
 	CHECK(load(text, sizeof text - 1, logs, 4) == CUDA_SUCCESS);
 	CHECK(load("\177ELF", 4, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
 	CHECK(load("!<arch>\n", 8, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
+	CHECK(link_with(text, sizeof text - 1, CU_JIT_INPUT_PTX) == CUDA_SUCCESS);
 	for (size_t i = 0; i < WILD; i++) {
 		struct fatbin_wrapper wrapper = {FATBIN_WRAPPER_MAGIC, FATBIN_WRAPPER_PLAIN, (void *)(uintptr_t)wild[i], NULL};
 		struct fatbin_header fatbin = {.magic = FATBIN_MAGIC, .version = 1, .header_size = sizeof fatbin, .size = wild[i]};
 		Elf64_Ehdr elf = {.e_ident = "\177ELF\2\1\1", .e_shoff = wild[i], .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3};
 		CHECK(load(&wrapper, sizeof wrapper, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
+		CHECK(link_with(&wrapper, sizeof wrapper, CU_JIT_INPUT_FATBINARY) == CUDA_ERROR_INVALID_IMAGE);
+		CHECK(link_with(&fatbin, sizeof fatbin, CU_JIT_INPUT_FATBINARY) == CUDA_ERROR_INVALID_IMAGE);
+		CHECK(link_with(&elf, sizeof elf, CU_JIT_INPUT_CUBIN) == CUDA_ERROR_INVALID_IMAGE);
 		CHECK(load(&fatbin, sizeof fatbin, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
 		CHECK(load(&elf, sizeof elf, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
 	}

@@ -146,6 +146,9 @@ struct node_target {
 CUresult node_send(const struct node_target *t, struct wire_node *a, const void *extra, size_t size,
 	struct wire_node_made *made);
 
+/* graph.c: a graph's nodes, the caller's to free. */
+CUresult graph_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count);
+
 /* graph.c: the application sees a copy where the graph has something else (pageable.c). */
 CUresult node_set_copy(uint64_t node, const CUDA_MEMCPY3D *p);
 bool node_copy(uint64_t node, CUDA_MEMCPY3D *p); /* p may be NULL */

@@ -127,15 +127,36 @@ CUresult remote_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 	return node_copy((uintptr_t)node, NULL) ? CUDA_ERROR_INVALID_VALUE : call_cuGraphChildGraphNodeGetGraph(node, graph);
 }
 
+/* How many there are is the server's word: memory is taken for as many as an answer can hold. */
+CUresult graph_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count)
+{
+	struct lane *lane = call_lane();
+	CUresult r = call_cuGraphGetNodes(graph, NULL, count);
+
+	*nodes = NULL;
+	if (r || !*count)
+		return r;
+	if (*count > lane_payload_max(lane) / sizeof **nodes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*nodes = calloc(*count, sizeof **nodes);
+	if (!*nodes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = call_cuGraphGetNodes(graph, *nodes, count);
+	if (r) {
+		free(*nodes);
+		*nodes = NULL;
+	}
+	return r;
+}
+
 /* What a clone's nodes are to the application. */
 static void know_clone(CUgraph original, CUgraph clone)
 {
-	CUgraphNode *nodes = NULL, twin;
+	CUgraphNode *nodes, twin;
 	CUDA_MEMCPY3D copy;
 	size_t n = 0;
 
-	if (call_cuGraphGetNodes(original, NULL, &n) || !n || !(nodes = calloc(n, sizeof *nodes)) ||
-		call_cuGraphGetNodes(original, nodes, &n))
+	if (graph_nodes(original, &nodes, &n))
 		n = 0;
 	for (size_t i = 0; i < n; i++)
 		if (node_copy((uintptr_t)nodes[i], &copy) && !call_cuGraphNodeFindInClone(&twin, nodes[i], clone))

@@ -265,17 +265,12 @@ static CUresult keep(CUgraph graph, struct whole *w, bool lasting)
 
 static CUresult emptied(CUgraphNode node, CUgraph *graph)
 {
-	CUgraphNode *nodes;
+	CUgraphNode *nodes = NULL;
 	size_t n = 0;
 	CUresult r = call_cuGraphChildGraphNodeGetGraph(node, graph);
 
 	if (!r)
-		r = call_cuGraphGetNodes(*graph, NULL, &n);
-	nodes = r ? NULL : calloc(n + 1, sizeof *nodes);
-	if (!r && !nodes)
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	if (!r && n)
-		r = call_cuGraphGetNodes(*graph, nodes, &n);
+		r = graph_nodes(*graph, &nodes, &n);
 	for (size_t i = 0; i < n && !r; i++)
 		r = call_cuGraphDestroyNode(nodes[i]);
 	free(nodes);
