@@ -20,6 +20,7 @@ ln -s libcuda.so.1 decoy/libcuda.so
 $decoy -o nameless/libcuda.so.1
 $cc -o launch "$here/launch.c"
 $cc -o space "$here/space.c" -ldl
+$cc -fno-plt -o space-got "$here/space.c" -ldl
 
 modes='linked opened asked'
 runtime_static="$cuda/lib64/libcudart_static.a -lrt -lpthread -ldl"

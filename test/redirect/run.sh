@@ -31,13 +31,14 @@ else
 	exec) set -- "$out/launch" "$decoy:$LD_LIBRARY_PATH" "$out/plain/$mode" ;;
 	dlmopen) set -- "$out/space" "$out/dlmopen/$mode.so" ;;
 	dlmopen-path) set -- "$out/space" "$decoy/libcuda.so.1" ;;
+	dlmopen-got) set -- "$out/space-got" "$decoy/libcuda.so.1" ;;
 	*) set -- "$out/plain/$mode" ;;
 	esac
 fi
 # Where it finds the decoy.
 case $situation in
 plain | dlmopen) LD_LIBRARY_PATH=$decoy:$LD_LIBRARY_PATH ;;
-front | dlmopen-path) set -- sh -c "LD_LIBRARY_PATH=$decoy:\$LD_LIBRARY_PATH; export LD_LIBRARY_PATH; exec \"\$@\"" sh "$@" ;;
+front | dlmopen-path | dlmopen-got) set -- sh -c "LD_LIBRARY_PATH=$decoy:\$LD_LIBRARY_PATH; export LD_LIBRARY_PATH; exec \"\$@\"" sh "$@" ;;
 esac
 export LD_LIBRARY_PATH
 
