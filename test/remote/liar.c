@@ -199,6 +199,44 @@ static void where_is_it(void)
 	CHECK(cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, p) != CUDA_SUCCESS && !host);
 }
 
+/* An array whose texels are said to be larger than they are: what is copied is as large as the application knows. */
+static bool wide_texels(struct server *s, const struct frame *f)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = 64, .Height = 1, .NumChannels = 1u << 20, .Format = CU_AD_FORMAT_FLOAT};
+	struct wire_block a;
+
+	if (f->op == NR_cuArray3DGetDescriptor_v2) {
+		reply(f, CUDA_SUCCESS, &d, sizeof d);
+		return true;
+	}
+	if (f->op == NR_cuArray3DCreate_v2 || f->op == NR_cuStreamCreateWithPriority) {
+		GIVE(f, number_of(f->op == NR_cuArray3DCreate_v2 ? HANDLE_CUarray : HANDLE_CUstream, 7));
+		return true;
+	}
+	if (f->op != WIRE_BLOCK)
+		return false;
+	memcpy(&a, (const uint8_t *)f->payload + sizeof(struct wire_request), sizeof a);
+	word_set(s->link, a.done.word, a.done.value, NULL, 0);
+	return true;
+}
+
+static void copy_texels(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = 64, .Height = 1, .NumChannels = 1, .Format = CU_AD_FORMAT_UNSIGNED_INT8};
+	CUDA_MEMCPY3D_BATCH_OP op = {.src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY, .dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER,
+		.extent = {64, 1, 1}, .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+	char *here = malloc(64);
+	CUstream stream;
+	size_t fail;
+
+	check_start();
+	OK(cuArray3DCreate_v2(&op.src.op.array.array, &d));
+	OK(cuStreamCreate(&stream, 0));
+	op.dst.op.ptr.ptr = (uintptr_t)here;
+	cuMemcpy3DBatchAsync(1, &op, &fail, 0, stream); /* whatever it answers */
+	free(here);
+}
+
 /* ---- variables that the host sees, too ---- */
 
 static bool in_the_stack(struct server *s, const struct frame *f)
@@ -421,6 +459,7 @@ static const struct lie lies[] = {
 	{"foreign", open_foreign, foreign_nowhere, {0}},
 	{"mapped", map_again, NULL, {0}},
 	{"pointer", where_is_it, touch_it, {0}},
+	{"texels", copy_texels, wide_texels, {0}},
 	{"stack", use_variable, in_the_stack, {0}},
 	{"endless", fetch_variable, never_through, {0}},
 	{"log", load_with_log, long_log, {0}},

@@ -1,7 +1,6 @@
 /* Copies in batches.  Their order among themselves is free; we keep the one they are given in. */
 #include "backend/remote/block.h"
 #include "util/batch.h"
-#include "util/format.h"
 
 static void fail_at(size_t *out, size_t index)
 {
@@ -84,10 +83,11 @@ static CUresult texel(const CUmemcpy3DOperand *o, size_t *bytes)
 		return CUDA_SUCCESS;
 	if (o->type != CU_MEMCPY_OPERAND_TYPE_ARRAY)
 		return CUDA_ERROR_INVALID_VALUE;
+	*bytes = array_texel(o->op.array.array);
+	if (*bytes)
+		return CUDA_SUCCESS;
 	r = call_cuArray3DGetDescriptor_v2(&d, o->op.array.array);
-	if (!r)
-		*bytes = (size_t)format_channel(d.Format) * d.NumChannels;
-	return r ? r : *bytes ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+	return r ? r : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 struct operand {

@@ -257,15 +257,3 @@ CUresult remote_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdevic
 		*size = info.size;
 	return CUDA_SUCCESS;
 }
-
-CUresult remote_cuArrayDestroy(CUarray array)
-{
-	context_quiet();
-	return call_cuArrayDestroy(array);
-}
-
-CUresult remote_cuMipmappedArrayDestroy(CUmipmappedArray array)
-{
-	context_quiet();
-	return call_cuMipmappedArrayDestroy(array);
-}

@@ -279,6 +279,10 @@ static inline CUresult memory_told(CUresult r, enum known k)
 	return r || k != UNKNOWN ? r : call_flush();
 }
 
+/* ---- array.c ---- */
+
+size_t array_texel(CUarray array); /* 0: it is not known */
+
 /* ---- mirror.c: managed memory that is in two places ---- */
 
 void mirror_pull(void); /* something was waited for */
