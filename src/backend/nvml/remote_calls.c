@@ -130,6 +130,28 @@ nvmlReturn_t remote_nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
 	return NVML_SUCCESS;
 }
 
+/* ---- texts inside of structs ---- */
+
+nvmlReturn_t remote_nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_t *pci)
+{
+	size_t room = pci ? wire_sized(pci, sizeof *pci) : 0; /* by the application's word: the answer has one, too */
+	nvmlReturn_t r = call_nvmlDeviceGetPciInfoExt(device, pci);
+
+	if (!r && room >= sizeof *pci)
+		pci->busId[sizeof pci->busId - 1] = 0;
+	return r;
+}
+
+nvmlReturn_t remote_nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_t *info, unsigned length)
+{
+	size_t room = info ? wire_sized(info, sizeof *info) : 0;
+	nvmlReturn_t r = call_nvmlSystemGetDriverBranch(info, length);
+
+	if (!r && room >= sizeof *info)
+		info->branch[sizeof info->branch - 1] = 0;
+	return r;
+}
+
 /* ---- processes: those that the server lets us see ---- */
 
 /* One page of them; 0: that was all. */
