@@ -111,14 +111,17 @@ static int find_frame(struct stream *s)
 		return err;
 	if (ready < whole_bytes(&s->head))
 		return -EAGAIN;
+	/* Before anybody can take it for a frame: this one may be looked at again. */
+	err = frame_check(s->link, &s->head, s->buffer + s->start + frame_bytes(s->head.payload, 0), s->which, &s->frame);
+	if (err)
+		return err;
 	s->at = s->start;
 	s->start += whole_bytes(&s->head);
 	memcpy(s->marks, s->buffer + s->start - s->head.marks * sizeof *s->marks, s->head.marks * sizeof *s->marks);
 	s->frame.payload = s->buffer + s->at + sizeof s->head;
 	s->piece = s->filled = 0;
 	s->have = true;
-	return frame_check(s->link, &s->head, s->buffer + s->at + frame_bytes(s->head.payload, 0), s->which,
-			   &s->frame);
+	return 0;
 }
 
 static int fill(struct stream *s)

@@ -300,6 +300,39 @@ static void flooding_server(void)
 	CHECK_EQ(pair_wait(&p), 0);
 }
 
+/* Bytes for a place outside of the arena: whoever looks next must not put them there, though the link is broken by then. */
+static int serve_far(struct link *l)
+{
+	struct {
+		struct frame_head head;
+		struct piece piece;
+		char bytes[4096];
+	} far = {.head = {.kind = FRAME_WORD, .npieces = 1}, .piece = {0xf0000000, 65536}};
+	struct frame f;
+
+	if (link_next(l, &f, LIMIT) || send(l->fd, &far, sizeof far, MSG_NOSIGNAL) != sizeof far)
+		return 1;
+	while (!link_next(l, &f, LIMIT))
+		;
+	return 0;
+}
+
+static void far_down(void)
+{
+	struct lane *lane;
+	struct frame f;
+	struct pair p;
+
+	CHECK_EQ(pair_start(&p, true, serve_far, NULL, NULL), 0);
+	CHECK_EQ(lane_open(p.link, &lane), 0);
+	post(lane, 8);
+	CHECK_EQ(lane_wait_reply(lane, &f, LIMIT), -EPROTO);
+	for (int i = 0; i < 3; i++)
+		tcp_assist(p.link);
+	link_destroy(p.link);
+	CHECK_EQ(pair_wait(&p), 0);
+}
+
 /* ---- Random numbers over everything that is shared ---- */
 
 static int serve_scribbled(struct link *l)
@@ -454,6 +487,7 @@ int main(int argc, char **argv)
 	lying_clients();
 	lying_servers();
 	flooding_server();
+	far_down();
 	tcp_lies();
 	for (int i = 0; i < rounds; i++) {
 		scribbling(1000003ull * (uint64_t)(i + 1));
