@@ -447,6 +447,32 @@ static void copy_in_graph(void)
 	EXPECT(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &p, ctx), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+/* An event that is none: then nobody listens any more, and the link is not kept up as if somebody did. */
+static bool no_event(struct server *s, const struct frame *f)
+{
+	void *room;
+
+	if (f->op != WIRE_OBJECT)
+		return false;
+	if (!lane_reply_reserve(s->events, 4, &room) && !lane_reply(s->events, WIRE_LISTEN, 0, 4, NULL, 0))
+		while (!link_error(s->link, NULL))
+			usleep(1000);
+	return true;
+}
+
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+static void wait_for_events(void)
+{
+	CUuserObject object;
+
+	check_start();
+	EXPECT(cuUserObjectCreate(&object, NULL, nothing, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), LOST);
+}
+
 static const struct lie lies[] = {
 	{"names", ask_names, endless_names, {0}},
 	{"words", no_device, NULL, {.words = 1}},
@@ -468,6 +494,7 @@ static const struct lie lies[] = {
 	{"count", get_nodes, many_nodes, {0}},
 	{"grows", look_at_node, growing_node, {0}},
 	{"copy", look_at_copy, copy_of_ours, {0}},
+	{"event", wait_for_events, no_event, {0}},
 	{"early", copy_in_graph, early_end, {0}},
 };
 
