@@ -131,7 +131,7 @@ static void stop_porter(struct pair *p)
 	p->porting = false;
 }
 
-/* Nobody is there any more to take them: as when a server drains, or behind a tunnel. */
+/* Nobody is there any more to take them: as when a server drains. */
 static void without(void)
 {
 	struct lane *lane;
