@@ -38,6 +38,7 @@ static const char text[] = PTX_HEAD
 	"add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 10; @%p2 bra PRODUCE; ret;\n"
 	"CONSUME: bar.arrive 2, 64; bar.sync 1, 64; ld.shared.u32 %r6, [%r3]; add.u32 %r5, %r5, %r6;\n"
 	"add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 10; @%p2 bra CONSUME;\n"
+	"mov.u32 %r7, %ctaid.x; mad.lo.u32 %r2, %r7, 32, %r2;\n"
 	"mad.wide.u32 %rd2, %r2, 4, %rd1; st.global.u32 [%rd2], %r5; ret; }\n"
 
 	/* every third thread is gone before the barrier; the halves of a warp meet it in different places */
@@ -106,8 +107,8 @@ static void test_pipe(struct rig *r)
 	uint32_t *out = rig_alloc(r, 4096);
 
 	CHECK_EQ(RUN(r, "pipe", DIM(2, 1, 1), DIM(64, 1, 1), 0, P(out)), INTERP_OK);
-	for (unsigned i = 0; i < 32; i++)
-		CHECK_EQ(out[i], 4500 + 10 * i);
+	for (unsigned i = 0; i < 64; i++)
+		CHECK_EQ(out[i], 4500 + 10 * (i % 32));
 }
 
 static void test_odd(struct rig *r)

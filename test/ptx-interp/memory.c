@@ -23,7 +23,8 @@ static const char text[] = PTX_HEAD
 	"add.u32 %r2, %r2, %r5; add.u32 %r2, %r2, %r8; add.u32 %r2, %r2, %r6; mad.lo.u32 %r2, %r9, %r10, %r2;\n"
 	"selp.u32 %r11, 1000, 0, %p1; selp.u32 %r12, 7, 0, %p2; selp.u32 %r13, 2000, 0, %p3; selp.u32 %r14, 4000, 0, %p4;\n"
 	"add.u32 %r2, %r2, %r11; add.u32 %r2, %r2, %r12; add.u32 %r2, %r2, %r13; add.u32 %r2, %r2, %r14;\n"
-	"mad.wide.u32 %rd9, %r1, 4, %rd1; st.global.u32 [%rd9], %r2; ret; }\n"
+	"mov.u32 %r15, %ctaid.x; mad.lo.u32 %r15, %r15, 64, %r1;\n"
+	"mad.wide.u32 %rd9, %r15, 4, %rd1; st.global.u32 [%rd9], %r2; ret; }\n"
 
 	/* a kernel's arguments through their address, and narrow loads that widen */
 	".visible .entry widths(.param .u64 out, .param .u64 in)\n"
@@ -85,8 +86,8 @@ static void test_spaces(struct rig *r)
 	uint32_t *out = rig_alloc(r, 4096);
 
 	CHECK_EQ(RUN(r, "spaces", DIM(3, 1, 1), DIM(64, 1, 1), 512, P(out)), INTERP_OK);
-	for (unsigned i = 0; i < 64; i++)
-		CHECK_EQ(out[i], i + 2 * (i + 100) + 81 + 7000);
+	for (unsigned i = 0; i < 192; i++)
+		CHECK_EQ(out[i], i % 64 + 2 * (i % 64 + 100) + 81 + 7000);
 }
 
 static void test_widths(struct rig *r)
