@@ -1,21 +1,15 @@
 /* Arrays: their memory is where the driver puts it, and as much as their shape says. */
 #include "server/account.h"
+#include "util/format.h"
 
 static const struct cuda_ops *real;
 
+/* What is not made of channels counts as if it were of the widest. */
 static unsigned format_bytes(CUarray_format f)
 {
-	switch (f) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	default:
-		return 4;
-	}
+	unsigned bytes = format_channel(f);
+
+	return bytes ? bytes : 4;
 }
 
 static uint64_t at_least_1(uint64_t n)
