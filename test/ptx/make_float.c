@@ -406,7 +406,7 @@ static void sets(void)
 	}
 }
 
-/* The tolerances are the manual's; sin and cos are bounded for small arguments only and have files of their
+/* The tolerances are the manual's; sin and cos are bounded for small arguments only, and they and div.approx have files of their
  * own. */
 static void approximations(void)
 {
