@@ -140,8 +140,7 @@ void serve_mirror_up(const struct cuda_ops *ops, struct msg *m)
 	if (msg_bad(m) || !a.size)
 		return;
 	pthread_mutex_lock(&lock); /* or it would look like the device's doing */
-	memcpy((void *)(uintptr_t)a.address, bytes, a.size);
-	memcpy(r->agreed + (a.address - r->node.key), bytes, a.size);
+	diff_apply((void *)(uintptr_t)a.address, r->agreed + (a.address - r->node.key), bytes, a.size);
 	pthread_mutex_unlock(&lock);
 }
 

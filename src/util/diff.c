@@ -35,3 +35,38 @@ bool diff_next(const void *left, const void *right, size_t size, size_t *at, siz
 	*length = end - start;
 	return true;
 }
+
+/* Is any byte of x zero? */
+static bool has_zero(uint64_t x)
+{
+	return (x - 0x0101010101010101) & ~x & 0x8080808080808080;
+}
+
+static void apply_bytes(uint8_t *to, uint8_t *agreed, const uint8_t *run, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (run[i] != agreed[i])
+			to[i] = agreed[i] = run[i];
+}
+
+void diff_apply(void *to, void *agreed, const void *run, size_t size)
+{
+	uint8_t *t = to, *a = agreed;
+	const uint8_t *r = run;
+	size_t i = 0;
+
+	for (; i + sizeof(uint64_t) <= size; i += sizeof(uint64_t)) {
+		uint64_t was, is;
+		memcpy(&was, a + i, sizeof was);
+		memcpy(&is, r + i, sizeof is);
+		if (was == is)
+			continue;
+		if (has_zero(was ^ is)) {
+			apply_bytes(t + i, a + i, r + i, sizeof is);
+			continue;
+		}
+		memcpy(t + i, &is, sizeof is);
+		memcpy(a + i, &is, sizeof is);
+	}
+	apply_bytes(t + i, a + i, r + i, size - i);
+}

@@ -226,7 +226,7 @@ CUresult call_flush(void)
 	return r ? r : call_late();
 }
 
-void (*_Atomic call_before_work)(void);
+void (*_Atomic call_before_work)(bool kernel);
 
 CUresult call_post(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin)
 {
@@ -239,7 +239,7 @@ CUresult call_post(unsigned op, const void *args, size_t size, const struct wire
 	if (all > lane_payload_max(lane) - sizeof(struct wire_request))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (can_fail(op))
-		call_work();
+		call_work(false);
 	room = call_reserve(lane, all);
 	if (!room)
 		return call_lost();

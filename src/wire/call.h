@@ -38,15 +38,15 @@ uint64_t call_stream(CUstream stream, bool work);
 /* It is in the ring now: counted after that, so that nobody believes to have waited for what was not yet there. */
 bool call_posted(void); /* false: in a stream that is none, which is told at once */
 
-/* Called before work is posted, if somebody wants to know; it may post itself (backend/remote/mirror.c). */
-extern void (*_Atomic call_before_work)(void);
+/* Called before work is posted, a kernel or anything else, if somebody wants to know; it may post itself (backend/remote/mirror.c). */
+extern void (*_Atomic call_before_work)(bool kernel);
 
-static inline void call_work(void)
+static inline void call_work(bool kernel)
 {
-	void (*before)(void) = atomic_load_explicit(&call_before_work, memory_order_relaxed);
+	void (*before)(bool) = atomic_load_explicit(&call_before_work, memory_order_relaxed);
 
 	if (__builtin_expect(before != NULL, 0))
-		before();
+		before(kernel);
 }
 
 /* Generated calls: args is struct wire_cuX. */

@@ -107,7 +107,7 @@ static void handing_over(void)
 
 /* ---- a stream each ---- */
 
-enum { THREADS = 16, ROUNDS = 20, CELLS = 256 };
+enum { THREADS = 16, ROUNDS = 200, CELLS = 256 };
 
 static void *streamer(void *arg)
 {
@@ -118,11 +118,11 @@ static void *streamer(void *arg)
 	OK(cuCtxSetCurrent(ctx));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc_v2(&cells, CELLS * 4));
-	OK(cuMemAllocHost_v2((void **)&host, CELLS * 4));
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		unsigned value = me * round;
 		void *args[] = {&cells, &value};
 
+		OK(cuMemAllocHost_v2((void **)&host, CELLS * 4)); /* others wait for theirs meanwhile */
 		OK(cuMemsetD32Async(cells, round, CELLS, s));
 		OK(device_launch(add, CELLS / 64, 64, s, args));
 		OK(device_launch(add, CELLS / 64, 64, s, args));
@@ -130,9 +130,9 @@ static void *streamer(void *arg)
 		OK(cuStreamSynchronize(s));
 		for (unsigned i = 0; i < CELLS; i++)
 			wrong += host[i] != round + 2 * value;
+		OK(cuMemFreeHost(host));
 	}
 	CHECK_EQ(wrong, 0);
-	OK(cuMemFreeHost(host));
 	OK(cuMemFree_v2(cells));
 	OK(cuStreamDestroy_v2(s));
 	return NULL;

@@ -57,6 +57,30 @@ static void pinned(void)
 	OK(cuMemFreeHost(h));
 }
 
+/* Host and device write words next to one another at the same time, and neither loses one. */
+static void neighbours(void)
+{
+	unsigned back[16], *h = NULL;
+	CUdeviceptr d = 0;
+
+	OK(cuMemHostAlloc((void **)&h, sizeof back, CU_MEMHOSTALLOC_DEVICEMAP));
+	OK(cuMemHostGetDevicePointer_v2(&d, h, 0));
+	memset(h, 0, sizeof back);
+	for (unsigned i = 1; i <= 20; i++) {
+		OK(cuMemsetD32Async(d + 4, i, 1, NULL));
+		OK(cuMemsetD32Async(d + 12, i, 1, NULL));
+		h[2] = 100 + i; /* between those two; the device is done, maybe, but we have not asked */
+		usleep(500);
+		h[0] = 200 + i; /* on both sides of the first */
+		OK(cuMemsetD32Async(d + 20, i, 1, NULL));
+		OK(cuStreamSynchronize(NULL));
+		CHECK(h[0] == 200 + i && h[1] == i && h[2] == 100 + i && h[3] == i && h[5] == i);
+		OK(cuMemcpyDtoH_v2(back, d, sizeof back));
+		CHECK(!memcmp(back, h, sizeof back));
+	}
+	OK(cuMemFreeHost(h));
+}
+
 /* The device uses it itself, whatever it was asked for: large if asked for so, and little in any case. */
 static void mapped_memory(void)
 {
@@ -286,6 +310,7 @@ int main(void)
 
 	pinned();
 	mapped_memory();
+	neighbours();
 	many();
 	registered();
 	managed();

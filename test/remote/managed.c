@@ -127,6 +127,30 @@ static void attached(void)
 	OK(cuMemFree_v2(other));
 }
 
+static void linger(void *arg)
+{
+	(void)arg;
+	usleep(20000);
+}
+
+/* Waiting for one stream says nothing about another, which writes later. */
+static void two_streams(CUfunction turn, volatile unsigned *number)
+{
+	unsigned by = 1000, none = 0, was = *number;
+	CUstream slow;
+
+	OK(cuStreamCreate(&slow, CU_STREAM_NON_BLOCKING));
+	OK(cuLaunchHostFunc(slow, linger, NULL));
+	OK(cuLaunchKernel(turn, 1, 1, 1, 1, 1, 1, 0, slow, (void *[]){&by}, NULL));
+	OK(cuStreamSynchronize(s));
+	OK(cuStreamSynchronize(slow));
+	CHECK_EQ(*number, was + by);
+	OK(cuLaunchKernel(turn, 1, 1, 1, 1, 1, 1, 0, s, (void *[]){&none}, NULL));
+	OK(cuStreamSynchronize(s));
+	CHECK_EQ(*number, was + by);
+	OK(cuStreamDestroy_v2(slow));
+}
+
 static void variables(bool library)
 {
 	volatile unsigned *number, *table;
@@ -167,6 +191,8 @@ static void variables(bool library)
 		CHECK(*number == 30 + 6 * i - 1 && table[0] == *number && table[4999] == *number && table[2] == 17);
 		++*number;
 	}
+	if (results())
+		two_streams(turn, number);
 	*number = 99;
 	OK(cuMemcpyDtoH_v2(&out, n, 4));
 	CHECK_EQ(out, 99);

@@ -288,7 +288,7 @@ CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, boo
 
 	if (!s)
 		return r;
-	call_work();
+	call_work(false);
 	r = block_make(&b, p, peer);
 	if (r || !b.width || !b.height || !b.depth)
 		return r;

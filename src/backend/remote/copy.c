@@ -89,7 +89,7 @@ CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s
 	if (!shared && s->capturing)
 		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = src,
 			.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
-	call_work();
+	call_work(false);
 	pthread_mutex_lock(&s->whole);
 	if (shared)
 		r = post_shared(WIRE_COPY_UP, dst, src, size, s);
@@ -266,7 +266,7 @@ CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
 	if (!shared && s->capturing)
 		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = src,
 			.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
-	call_work();
+	call_work(false);
 	mine = !shared && size <= PERCH ? perch() : NULL;
 	if (mine)
 		return small_down(dst, src, (struct piece){mine->offset, size}, s);

@@ -125,7 +125,7 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 	r = call_late();
 	if (r)
 		return r;
-	call_work();
+	call_work(true);
 	size_t attributes = wire_pad(shape->nattributes * sizeof *shape->attributes);
 	size_t room = wire_pad(sizeof *a) + attributes + wire_pad(i->head.bytes);
 	a = call_reserve(lane, room);

@@ -34,7 +34,8 @@ static struct map mirrors, pages; /* pages that we have put where a variable is 
 static _Atomic(bool) host_wrote;  /* or may have, since we last compared */
 static bool always;		  /* some of it may be written at any time */
 static _Atomic(uint32_t) seen;	  /* of WIRE_MIRROR_WORD */
-static _Atomic(bool) device_wrote;
+static _Atomic(bool) fetching;	  /* what the server has told of may not yet be here */
+static _Atomic(bool) device_wrote; /* or may have: there was work */
 
 struct page {
 	struct map_node node; /* key: its address */
@@ -68,14 +69,17 @@ static void push(struct mirror *m)
 	}
 }
 
-static void push_all(void)
+/* While a kernel runs the host leaves managed memory alone; during anything else it may go on writing there. */
+static void push_all(bool kernel)
 {
 	struct map_node *n;
 
 	pthread_mutex_lock(&lock);
-	if (atomic_exchange(&host_wrote, false) || always)
+	if (host_wrote || always)
 		for (uint64_t at = 0; (n = map_above(&mirrors, at)); at = n->key + 1)
 			push((struct mirror *)n);
+	if (kernel)
+		host_wrote = false;
 	device_wrote = true;
 	pthread_mutex_unlock(&lock);
 }
@@ -96,8 +100,7 @@ static bool apply(const uint8_t *rest, size_t size, uint32_t runs)
 		if (size < wire_pad(run.size) || !m || run.address - m->node.key > m->size ||
 			run.size > m->size - (run.address - m->node.key))
 			return false;
-		memcpy((void *)(uintptr_t)run.address, rest, run.size);
-		memcpy(m->agreed + (run.address - m->node.key), rest, run.size);
+		diff_apply((void *)(uintptr_t)run.address, m->agreed + (run.address - m->node.key), rest, run.size);
 		rest += wire_pad(run.size);
 		size -= wire_pad(run.size);
 	}
@@ -118,6 +121,7 @@ static CUresult pull_locked(void)
 	uint8_t *rest;
 	size_t size;
 
+	fetching = true;
 	while (!r && head.more) {
 		uint64_t cursor = head.cursor;
 		r = fetch(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, NULL, 0, &head, sizeof head, &rest, &size);
@@ -128,20 +132,25 @@ static CUresult pull_locked(void)
 			r = call_nonsense();
 		free(rest);
 	}
+	fetching = false;
 	return r;
 }
 
 /*
  * Over TCP the server has compared before it told us what we waited for, so there is something to fetch if and only if
- * it says so.  On one machine the device tells us itself, and we have to ask.
+ * it says so.  On one machine the device tells us itself, and we have to ask: what was fetched after an earlier wait may
+ * have come too early for what was waited for now.
  */
 static bool changed(uint32_t *now)
 {
 	*now = __atomic_load_n(word_address(call_link(), WIRE_MIRROR_WORD), __ATOMIC_ACQUIRE);
-	return remote.local ? atomic_load(&device_wrote) : *now != atomic_load(&seen);
+	return remote.local || *now != atomic_load(&seen);
 }
 
-/* Another thread's fetching may have come too early for us: nothing is settled before the lock is ours. */
+/*
+ * Another thread's fetching may have come too early for us, or still be under way with what is ours, of which nobody is
+ * told a second time: nothing is settled before the lock is ours.
+ */
 void mirror_pull(void)
 {
 	uint32_t now;
@@ -149,13 +158,12 @@ void mirror_pull(void)
 	if (!atomic_load_explicit(&device_wrote, memory_order_relaxed))
 		return;
 	host_wrote = true; /* from now on it may */
-	if (!changed(&now))
+	if (!changed(&now) && !atomic_load(&fetching))
 		return;
 	pthread_mutex_lock(&lock);
 	if (changed(&now)) {
 		pull_locked();
 		seen = now;
-		device_wrote = !remote.local;
 	}
 	pthread_mutex_unlock(&lock);
 }
