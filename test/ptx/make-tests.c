@@ -14,5 +14,6 @@ int main(void)
 	make_float();
 	make_convert();
 	make_half();
+	make_memory();
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "exact.h"
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { MAX_LANES = 96, MAX_IN = 4 };
 
@@ -35,6 +36,7 @@ struct form {
 	const char *target;     /* sm_90 if not said */
 };
 
+FILE *open_test(const char *folder, const char *name); /* ends the program if it cannot */
 void write_form(const struct form *f);
 /* Values for operand `which` of a type in lane i: special ones first. */
 uint64_t sample(const char *type, unsigned which, unsigned i);
@@ -45,3 +47,4 @@ void make_int(void);
 void make_float(void);
 void make_convert(void);
 void make_half(void);
+void make_memory(void);

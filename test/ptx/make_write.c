@@ -104,14 +104,27 @@ static void print_kernel(FILE *o, const struct form *f, unsigned nin)
 	fprintf(o, "\tret;\n}\n");
 }
 
+FILE *open_test(const char *folder, const char *name)
+{
+	char path[300];
+	FILE *o;
+
+	mkdir(folder, 0777);
+	snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
+	o = fopen(path, "w");
+	if (!o) {
+		perror(path);
+		exit(1);
+	}
+	return o;
+}
+
 static FILE *open_file(const struct form *f)
 {
-	char path[300], name[200];
+	char name[200];
 
 	snprintf(name, sizeof name, "%s%s%s", f->mnemonic, f->tail ? "-" : "", f->tail ? f->tail + 2 : "");
-	mkdir(f->folder, 0777);
-	snprintf(path, sizeof path, "%s/%s.ptx", f->folder, name);
-	return fopen(path, "w");
+	return open_test(f->folder, name);
 }
 
 void write_form(const struct form *f)
@@ -122,10 +135,6 @@ void write_form(const struct form *f)
 	FILE *o = open_file(f);
 	unsigned nin = 0, n = 48;
 
-	if (!o) {
-		perror(f->mnemonic);
-		exit(1);
-	}
 	while (nin < MAX_IN && f->in[nin])
 		nin++;
 	for (unsigned i = 0; i < n; i++) {

@@ -98,10 +98,12 @@ static const char *parse_values(const char *p, struct values *v)
 
 static bool make_buffer(struct argument *a, bool fill)
 {
+	void *mem;
+
 	a->bytes = (size_t)a->v.n * a->v.size;
-	a->host = malloc(a->bytes ? a->bytes : 1);
-	if (!a->host)
+	if (posix_memalign(&mem, 256, a->bytes ? a->bytes : 1)) /* aligned as CUDA's are */
 		return false;
+	a->host = mem;
 	memset(a->host, 0xcc, a->bytes);
 	for (unsigned i = 0; fill && i < a->v.n; i++)
 		memcpy((char *)a->host + i * a->v.size, &a->v.bits[i], a->v.size);
