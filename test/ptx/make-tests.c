@@ -15,5 +15,6 @@ int main(void)
 	make_convert();
 	make_half();
 	make_memory();
+	make_atomic();
 	return 0;
 }

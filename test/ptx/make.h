@@ -48,3 +48,4 @@ void make_float(void);
 void make_convert(void);
 void make_half(void);
 void make_memory(void);
+void make_atomic(void);

@@ -9,11 +9,11 @@ static struct exact operand(const struct form *f, uint64_t bits)
 	return exact_of(f->fmt, f->ftz ? flush(f->fmt, bits) : bits);
 }
 
-/* Less than the least normal number, even after rounding as if exponents had no end. */
+/* Less than the least normal number, even after rounding as if exponents had no end (f64: approximate forms only). */
 static bool tiny(const struct form *f, struct exact r)
 {
 	struct format endless = {14, f->fmt->mbits, 1};
-	struct exact v = exact_of(&endless, exact_round(&endless, r, (enum mode)f->mode));
+	struct exact v = f->fmt == &F64 ? r : exact_of(&endless, exact_round(&endless, r, (enum mode)f->mode));
 	quad least = exact_of(f->fmt, 1ull << f->fmt->mbits).v;
 
 	return !r.nan && v.v < least && v.v > -least;
@@ -139,6 +139,11 @@ static uint64_t holds_int(const struct form *f, const uint64_t *in)
 	quad b = f->sign ? (quad)((int64_t)(in[1] << k) >> k) : (quad)in[1];
 
 	return compare(f->cmp, false, a, b);
+}
+
+static uint64_t set_float_and(const struct form *f, const uint64_t *in)
+{
+	return holds_int(f, in) && in[2] ? 0x3f800000 : 0;
 }
 
 /* set: ones for integers, 1.0 for floats; mode says which */
@@ -331,6 +336,7 @@ static void integer_tests(void)
 	}
 	simple("compare", "setp.eq.b16", "pred", "b16", 2, holds_int, 0, 0, false);
 	simple("compare", "setp.ne.b32", "pred", "b32", 2, holds_int, 0, 1, false);
+	simple("compare", "setp.eq.b32", "pred", "b32", 2, holds_int, 0, 0, false);
 	simple("compare", "setp.eq.b64", "pred", "b64", 2, holds_int, 0, 0, false);
 }
 
@@ -370,7 +376,8 @@ static void sets(void)
 		bool ftz;
 	} slcts[] = {{"slct.u32.s32", "s32", 0, 32, 0}, {"slct.u64.s32", "s32", 0, 64, 0},
 		     {"slct.f32.f32", "f32", 1, 32, 0}, {"slct.ftz.f32.f32", "f32", 1, 32, 1},
-		     {"slct.f64.f32", "f32", 1, 64, 0}, {"slct.b16.s32", "s32", 0, 16, 0}};
+		     {"slct.f64.f32", "f32", 1, 64, 0}, {"slct.b16.s32", "s32", 0, 16, 0},
+		     {"slct.f32.s32", "s32", 0, 32, 0}};
 
 	f.mnemonic = "set.gt.u32.f32";
 	f.cmp = 4;
@@ -387,6 +394,12 @@ static void sets(void)
 	f = (struct form){
 		.folder = "compare", .fn = set, .result = "u32", .in = {"f64", "f64"}, .fmt = &F64, .cmp = 5};
 	f.mnemonic = "set.ge.u32.f64";
+	write_form(&f);
+	f = (struct form){.folder = "compare", .fn = set_float_and, .result = "f32", .in = {"s32", "s32", "pred"}};
+	f.mnemonic = "set.lt.and.f32.s32";
+	f.cmp = 2;
+	f.bits = 32;
+	f.sign = true;
 	write_form(&f);
 	for (unsigned i = 0; i < sizeof slcts / sizeof slcts[0]; i++) {
 		const char *t = slcts[i].bits == 16 ? "b16" : slcts[i].bits == 32 ? "b32" : "b64";
@@ -454,6 +467,21 @@ static void approximations(void)
 	f.fmt = &F64;
 	f.op = 5;
 	f.ulp = 1ull << 31;
+	write_form(&f);
+	f.mnemonic = "rcp.approx.ftz.f64"; /* of the upper half, and answers one */
+	f.op = 7;
+	f.ftz = true;
+	f.limit[0] = 0xffffffffull << 32;
+	f.ulp = 1ull << 32;
+	write_form(&f);
+	f = (struct form){.folder = "approx",
+			  .mnemonic = "div.full.ftz.f32",
+			  .result = "f32",
+			  .in = {"f32", "f32"},
+			  .fn = divide};
+	f.fmt = &F32;
+	f.ftz = true;
+	f.ulp = 2;
 	write_form(&f);
 }
 

@@ -70,6 +70,8 @@ LANE(xor, in[0] ^ in[1])
 LANE(not, ~in[0])
 LANE(cnot, in[0] == 0)
 LANE(selp, in[2] ? in[0] : in[1])
+LANE(same, in[0])
+LANE(opposite, !in[0])
 
 /* Shift amounts count whole, however large. */
 LANE(shl, in[1] >= (uint64_t)f->bits ? 0 : in[0] << in[1])
@@ -384,6 +386,24 @@ static void logic(const char *t)
 	write_form(&f);
 }
 
+/* Predicates, and what only moves bits; floats too, NaNs as they are. */
+static void moves(void)
+{
+	static const char *const types[] = {"b16", "b32", "b64", "u16", "u32", "u64", "s32", "f32", "f64", "pred"};
+	char name[40];
+
+	for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++) {
+		snprintf(name, sizeof name, "mov.%s", types[i]);
+		one("bits", name, types[i], types[i], NULL, NULL, same, 0, 0);
+	}
+	one("bits", "selp.f32", "f32", "f32", "f32", "pred", selp, 0, 0);
+	one("bits", "selp.f64", "f64", "f64", "f64", "pred", selp, 0, 0);
+	one("bits", "and.pred", "pred", "pred", "pred", NULL, and, 0, 0);
+	one("bits", "or.pred", "pred", "pred", "pred", NULL, or, 0, 0);
+	one("bits", "xor.pred", "pred", "pred", "pred", NULL, xor, 0, 0);
+	one("bits", "not.pred", "pred", "pred", NULL, NULL, opposite, 0, 0);
+}
+
 static void fields(const char *t)
 {
 	char name[40];
@@ -521,6 +541,7 @@ void make_int(void)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		logic(bit_types[i]);
+	moves();
 	saturating();
 	words();
 	dots();

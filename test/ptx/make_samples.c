@@ -79,7 +79,7 @@ uint64_t sample(const char *type, unsigned which, unsigned i)
 	const struct format *f = format_named(type);
 
 	if (!strcmp(type, "pred"))
-		return (0x9d2c5680u >> i % 32 ^ i / 32) & 1;
+		return ((which == 1 ? 0x53a1c97eu : 0x9d2c5680u) >> i % 32 ^ i / 32) & 1;
 	if (f)
 		return sample_float(f, which, i);
 	if (!strcmp(type, "f16x2"))

@@ -69,16 +69,24 @@ static void print_address(FILE *o, unsigned reg, char name, unsigned bytes)
 		bytes, reg);
 }
 
+/* The register of an operand: predicates have their own. */
+static char register_name(const struct form *f, unsigned k)
+{
+	if (strcmp(f->in[k], "pred"))
+		return (char)('a' + k);
+	return k && !strcmp(f->in[k - 1], "pred") ? 'u' : 'q';
+}
+
 static void print_kernel(FILE *o, const struct form *f, unsigned nin)
 {
-	bool pred = !strcmp(f->result, "pred");
+	bool pred = !strcmp(f->result, "pred"), two = f->in[1] && !strcmp(f->in[1], "pred");
 
 	fprintf(o, "\n.version 8.6\n.target %s\n.address_size 64\n\n.visible .entry t(",
 		f->target ? f->target : "sm_90");
 	for (unsigned k = 0; k < nin; k++)
 		fprintf(o, ".param .u64 %c, ", 'a' + k);
-	fprintf(o, ".param .u64 r)\n{\n\t.reg .u64 %%p<%u>;\n\t.reg .u32 %%i, %%t;\n\t.reg .pred %%q, %%z;\n",
-		nin + 1);
+	fprintf(o, ".param .u64 r)\n{\n\t.reg .u64 %%p<%u>;\n\t.reg .u32 %%i, %%t;\n\t.reg .pred %%q, %s%%z;\n",
+		nin + 1, two ? "%u, " : "");
 	for (unsigned k = 0; k < nin; k++)
 		if (strcmp(f->in[k], "pred"))
 			fprintf(o, "\t.reg .%s %%%c;\n", register_type(f->in[k]), 'a' + k);
@@ -88,13 +96,13 @@ static void print_kernel(FILE *o, const struct form *f, unsigned nin)
 	for (unsigned k = 0; k < nin; k++) {
 		print_address(o, k, (char)('a' + k), size_named(f->in[k]) / 8);
 		if (!strcmp(f->in[k], "pred"))
-			fprintf(o, "\tld.global.u32 %%t, [%%p%u];\n\tsetp.ne.u32 %%q, %%t, 0;\n", k);
+			fprintf(o, "\tld.global.u32 %%t, [%%p%u];\n\tsetp.ne.u32 %%%c, %%t, 0;\n", k, register_name(f, k));
 		else
 			fprintf(o, "\tld.global.%s %%%c, [%%p%u];\n", memory_type(f->in[k]), 'a' + k, k);
 	}
 	fprintf(o, "\t%s %%%c", f->mnemonic, pred ? 'z' : 'r');
 	for (unsigned k = 0; k < nin; k++)
-		fprintf(o, ", %%%c", strcmp(f->in[k], "pred") ? 'a' + k : 'q');
+		fprintf(o, ", %%%c", register_name(f, k));
 	fprintf(o, "%s;\n", f->tail ? f->tail : "");
 	print_address(o, nin, 'r', size_named(f->result) / 8);
 	if (pred)
