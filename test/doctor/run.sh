@@ -10,6 +10,11 @@ made=$build/test/doctor/made # fixtures, see CMakeLists.txt
 dir=$(mktemp -d) || exit 1
 root=$dir/root
 gangway=$build/bin/gangway
+bin=$dir/bin # on the PATH of whoever asks
+mkdir "$bin"
+ln -s "$gangway" "$bin/gangway"
+printf '#!/bin/sh\nexec "$@"\n' >"$bin/sudo"
+chmod +x "$bin/sudo"
 servers=
 trap 'kill $servers 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 status=none
@@ -65,7 +70,7 @@ waiter() {
 		shift
 	done
 	shift
-	eval "env -i HOME=/home/user PATH='$PATH' $variables \"\$@\" <'$dir/in' >'$dir/ready' 2>&1 &"
+	eval "env -i HOME=/home/user PATH='$bin:$PATH' $variables \"\$@\" <'$dir/in' >'$dir/ready' 2>&1 &"
 	waiting=$!
 	servers="$servers $waiting"
 	exec 8>"$dir/in"
@@ -112,7 +117,7 @@ doctor() {
 		shift
 	done
 	shift
-	eval "env -i HOME=/home/user PATH='$PATH' $variables timeout 120 '$gangway' doctor \"\$@\"" \
+	eval "env -i HOME=/home/user PATH='$bin:$PATH' $variables '$(command -v timeout)' 120 '$gangway' doctor \"\$@\"" \
 		>"$dir/out" 2>"$dir/err"
 	status=$?
 }

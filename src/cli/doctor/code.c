@@ -77,6 +77,22 @@ static bool is_empty(const struct image *image)
 	return empty && !it.error;
 }
 
+/* NVIDIA's part for kernels that start kernels (libcudadevrt): on our device its work is ours. */
+static bool is_device_runtime(const struct image *image)
+{
+	static const char name[] = "_cuda_device_runtime_cu_";
+	struct image_iter it;
+	struct image_entry e;
+	struct image_blob blob;
+
+	image_iter_init(&it, image, 0);
+	if (!image_next(&it, &e) || image_payload(&e, &blob))
+		return false;
+	bool found = memmem(blob.data, blob.size, name, sizeof name - 1);
+	image_blob_finish(&blob);
+	return found;
+}
+
 static int read_fatbin(void *arg, const struct image_span *fatbin)
 {
 	struct reading *r = arg;
@@ -89,12 +105,17 @@ static int read_fatbin(void *arg, const struct image_span *fatbin)
 		r->facts->malformed = true;
 		return 0;
 	}
+	bool suitable = r->device->known && suits(&image, r->device);
+	if (!suitable && r->device->ptx_only && is_device_runtime(&image)) {
+		r->facts->fatbins--;
+		image_finish(&image);
+		return 0;
+	}
 	for (unsigned part = 0; part < image.nparts; part++) {
 		for (image_iter_init(&it, &image, part); image_next(&it, &e);)
 			note_entry(r, &e);
 		r->facts->malformed |= it.error != 0;
 	}
-	bool suitable = r->device->known && suits(&image, r->device);
 	if (!suitable && is_empty(&image))
 		r->facts->fatbins--;
 	r->facts->suitable += suitable;

@@ -1,9 +1,9 @@
 /* conf.c - the ways to a library that a person can take back: the environment, and ld.so.conf. */
-#include <ctype.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 
 #define DEPTH 8
@@ -88,26 +88,6 @@ bool conf_naming(const struct world *w, const char *dir, char file[PATH_MAX])
 
 /* ---- taking it back ---- */
 
-/* Quoted for a shell where it has to be. */
-static void quote(const char *text, char *out, size_t size)
-{
-	static const char plain[] = "/._-+:=@%,";
-	size_t used = 0;
-	bool bare = *text;
-
-	for (const char *p = text; *p; p++)
-		bare = bare && (isalnum((unsigned char)*p) || strchr(plain, *p));
-	if (bare) {
-		snprintf(out, size, "%s", text);
-		return;
-	}
-	out[used++] = '\'';
-	for (const char *p = text; *p && used + 6 < size; p++)
-		used += (size_t)snprintf(out + used, size - used, *p == '\'' ? "'\\''" : "%c", *p);
-	out[used++] = '\'';
-	out[used] = 0;
-}
-
 static void drop_entry(const char *list, const char *entry, char *command, size_t size)
 {
 	char rest[PATH_MAX] = "", quoted[PATH_MAX + 16];
@@ -121,7 +101,7 @@ static void drop_entry(const char *list, const char *entry, char *command, size_
 						 (int)n, list);
 		list = list[n] ? list + n + 1 : NULL;
 	}
-	quote(rest, quoted, sizeof quoted);
+	command_quote(rest, quoted, sizeof quoted);
 	if (used)
 		snprintf(command, size, "export LD_LIBRARY_PATH=%s", quoted);
 	else
@@ -135,10 +115,10 @@ static void drop_file(const struct doctor *d, const char *path, char *command, s
 
 	snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) : 0, path);
 	if (conf_naming(&d->world, dir, file)) {
-		quote(file, quoted, sizeof quoted);
+		command_quote(file, quoted, sizeof quoted);
 		snprintf(command, size, "sudo sed -i '\\|^%s/*$|d' %s && sudo ldconfig", dir, quoted);
 	} else {
-		quote(path, quoted, sizeof quoted);
+		command_quote(path, quoted, sizeof quoted);
 		snprintf(command, size, "sudo rm %s && sudo ldconfig", quoted);
 	}
 }

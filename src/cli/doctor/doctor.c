@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/ollama.h"
 #include "cli/surround.h"
@@ -108,6 +109,14 @@ static int set_subject(struct doctor *d, const struct wish *w)
 	return 0;
 }
 
+static bool is_listed(long pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%ld", pid);
+	return !access(path, F_OK);
+}
+
 static int enter(struct doctor *d, const struct wish *w)
 {
 	const char *device = w->device, *theirs = getenv("GANGWAY_DEVICE");
@@ -119,10 +128,11 @@ static int enter(struct doctor *d, const struct wish *w)
 		return cli_fail("out of memory");
 	err = w->pid ? world_init_process(&d->world, (pid_t)w->pid) : world_init(&d->world, w->root);
 	if (err == -EACCES && w->pid)
-		return cli_fail("process %ld may not be looked into: sudo gangway doctor --pid %ld", w->pid,
-				w->pid);
+		return cli_fail("process %ld may not be looked into by this user: sudo %s doctor --pid %ld", w->pid,
+				program_invocation_name, w->pid);
 	if (err && w->pid)
-		return cli_usage("doctor", "there is no process %ld", w->pid);
+		return is_listed(w->pid) ? cli_fail("process %ld has ended, and only its parent has not noticed yet", w->pid)
+					 : cli_fail("there is no process %ld: it has ended, or never was", w->pid);
 	if (err)
 		return cli_usage("doctor", "--root %s: %s", w->root, strerror(-err));
 	if (!cli_library_dir(d->ours, sizeof d->ours))
@@ -140,6 +150,18 @@ static void leave(struct doctor *d)
 	world_finish(&d->world);
 }
 
+/* For commands that are typed here. */
+static void spell(struct doctor *d)
+{
+	char text[COMMAND_MAX];
+
+	for (size_t i = 0; i < d->nfindings; i++)
+		if (d->findings[i].fix) {
+			command_spell(d->findings[i].fix, text);
+			fix(&d->findings[i], "%s", text);
+		}
+}
+
 static int run(const struct wish *w)
 {
 	struct doctor d = {.subject = ON_MACHINE};
@@ -153,6 +175,8 @@ static int run(const struct wish *w)
 	environ = d.world.environment; /* from here on getenv is that of whoever is in question */
 	examine(&d);
 	environ = own;
+	if (!w->root)
+		spell(&d);
 	(w->json ? print_json : print_text)(&d);
 	r = doctor_is_wrong(&d) ? 1 : 0;
 	leave(&d);

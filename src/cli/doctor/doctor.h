@@ -64,6 +64,7 @@ struct doctor {
 	struct device_facts device;
 	bool asked;            /* device has been asked; otherwise nothing of it is known */
 	bool server_wrong;     /* the server is what keeps the device from opening */
+	size_t static_finding; /* from 1: the one that says that it can be given no library; 0: there is none */
 	struct ollama *ollama; /* ON_OLLAMA */
 	bool colour;
 	const char *probe; /* that is looking now */
@@ -88,6 +89,7 @@ void table(struct finding *f, const char *const columns[CELLS]);
 void row(struct finding *f, const char *const cells[CELLS]); /* copied; NULL is an empty one */
 
 bool doctor_is_wrong(const struct doctor *d);
+void doctor_settle(struct finding *f); /* nothing has to be done about it */
 void doctor_drop_facts(struct doctor *d, size_t from); /* of those from this one on */
 void doctor_free_findings(struct doctor *d);
 

@@ -27,19 +27,40 @@ static bool look_around(const struct doctor *d, const char *name, char path[PATH
 	return false;
 }
 
+/* Libraries of NVIDIA's that PyPI has, for any program: the package, and the folder that it makes. */
+static const struct package {
+	const char *soname, *package, *folder;
+} packages[] = {
+	{"libcudart.so.12", "nvidia-cuda-runtime-cu12", "cuda_runtime"}, {"libcudart.so.13", "nvidia-cuda-runtime", "cu13"},
+	{"libcublas.so.12", "nvidia-cublas-cu12", "cublas"}, {"libcublas.so.13", "nvidia-cublas", "cu13"},
+	{"libcublasLt.so.12", "nvidia-cublas-cu12", "cublas"}, {"libcublasLt.so.13", "nvidia-cublas", "cu13"},
+	{"libnvrtc.so.12", "nvidia-cuda-nvrtc-cu12", "cuda_nvrtc"}, {"libnvrtc.so.13", "nvidia-cuda-nvrtc", "cu13"},
+	{"libnvJitLink.so.12", "nvidia-nvjitlink-cu12", "nvjitlink"}, {"libnvJitLink.so.13", "nvidia-nvjitlink", "cu13"},
+	{"libcufft.so.11", "nvidia-cufft-cu12", "cufft"}, {"libcufft.so.12", "nvidia-cufft", "cu13"},
+};
+
+static const struct package *find_package(const char *name)
+{
+	for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+		if (!strcmp(name, packages[i].soname))
+			return &packages[i];
+	return NULL;
+}
+
 void fix_missing(const struct doctor *d, struct finding *f, const char *name)
 {
 	char path[PATH_MAX];
-	const char *so = strstr(name, ".so.");
+	const struct package *p = find_package(name);
 
 	if (look_around(d, name, path)) {
 		more(f, "It lies in %s.", path);
 		fix(f, "export LD_LIBRARY_PATH=%.*s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
 		    (int)(strrchr(path, '/') - path), path);
-	} else if (so && !strncmp(name, "libcudart", 9)) {
-		fix(f, "pip install nvidia-cuda-runtime-cu%s  # or a toolkit of CUDA %s", so + 4, so + 4);
+	} else if (p) {
+		fix(f, "pip install --target ~/cuda %s && export LD_LIBRARY_PATH=~/cuda/nvidia/%s/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+		    p->package, p->folder);
 	} else {
-		fix(f, "apt-file search %s  # and install what has it", name);
+		fix(f, "sudo apt install apt-file && sudo apt-file update && apt-file search %s  # and install what has it", name);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "audit/files.h"
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 
 #define FILES     1024
@@ -33,6 +34,7 @@ static void keep(struct mappings *m, const struct world *w, const char *path)
 
 	*f = (struct mapped){.deleted = n > sizeof gone && !strcmp(path + n - sizeof gone + 1, gone)};
 	snprintf(f->path, sizeof f->path, "%.*s", (int)(f->deleted ? n - sizeof gone + 1 : n), path);
+	world_from_proc(w, f->path);
 	if (!strstr(basename(f->path), ".so"))
 		return;
 	for (unsigned i = 0; i < m->n; i++)
@@ -141,14 +143,37 @@ static void say_table(struct doctor *d, const pid_t *list, unsigned n)
 	free(m);
 }
 
-static bool under_gangway(const struct doctor *d)
+static bool under_gangway(const struct doctor *d, const struct mappings *m)
 {
-	const char *path = world_env(&d->world, "LD_LIBRARY_PATH"), *audit = world_env(&d->world, "LD_AUDIT");
+	const char *path = world_env(&d->world, "LD_LIBRARY_PATH");
 
-	return (path && strstr(path, "lib/gangway")) || (audit && strstr(audit, AUDIT_REDIRECT));
+	for (unsigned i = 0; i < m->n; i++)
+		if (!strcmp(basename(m->file[i].path), AUDIT_REDIRECT))
+			return true;
+	return path && strstr(path, "lib/gangway");
 }
 
-static void say_libcuda(struct doctor *d, const struct mappings *m, const char *command)
+/* It has to be started anew: by whoever did, in a place of its own, or by hand, `first` before that. */
+static void fix_again(struct doctor *d, struct finding *f, const char *first)
+{
+	const char *container = d->world.root[0] ? container_kind(&d->world) : NULL;
+	char text[COMMAND_MAX], service[64];
+
+	if (container && (!strcmp(container, "podman") || !strcmp(container, "docker"))) {
+		command_shown(d, text);
+		fix(f, "%s run --device gangway.dev/gpu=0 IMAGE %s  # gangway cdi makes that device known", container, text);
+	} else if (d->world.root[0]) {
+		command_shown(d, text);
+		fix(f, "gangway run -- %s  # in there, with Gangway installed in there", text);
+	} else if (command_service(d, service)) {
+		fix(f, "sudo gangway install --system --yes && sudo systemctl restart %s", service);
+	} else {
+		command_again(d, "gangway run --", text);
+		fix(f, "%s%s", first, text);
+	}
+}
+
+static void say_libcuda(struct doctor *d, const struct mappings *m)
 {
 	const struct mapped *ours = NULL, *other = NULL;
 	char text[256];
@@ -167,23 +192,20 @@ static void say_libcuda(struct doctor *d, const struct mappings *m, const char *
 		say(d, FINE, "it runs with Gangway's %s%s%s", ours->path, other ? ", and that with " : "",
 		    other ? other->path : "");
 	else if (ours)
-		fix(say(d, LOOK, "it runs with a Gangway of another build: %s (%s)", ours->path,
-			ours->library.build),
-		    "gangway run -- %s", command);
-	else if (other && other->deleted)
-		fix(say(d, LOOK, "its %s has been replaced since it started: it runs with the old file",
-			other->path),
-		    "kill %d; gangway run -- %s", (int)d->world.pid, command);
-	else if (other)
-		fix(say(d, WRONG, "it runs with %s, which is %s", other->path, is_what(other, text)),
-		    "gangway run -- %s", command);
-	else if (under_gangway(d))
+		fix_again(d, say(d, LOOK, "it runs with a Gangway of another build: %s (%s)", ours->path,
+				 ours->library.build), "");
+	else if (other && other->deleted) {
+		snprintf(text, sizeof text, "kill %d; ", (int)d->world.pid);
+		fix_again(d, say(d, LOOK, "its %s has been replaced since it started: it runs with the old file",
+				 other->path), text);
+	} else if (other)
+		fix_again(d, say(d, WRONG, "it runs with %s, which is %s", other->path, is_what(other, text)), "");
+	else if (under_gangway(d, m))
 		say(d, LOOK,
 		    "it has not loaded libcuda.so.1, though gangway run started it: it has not asked yet, or "
 		    "found no reason to");
 	else
-		fix(say(d, WRONG, "it has not loaded libcuda.so.1, and was not started by gangway run"),
-		    "gangway run -- %s", command);
+		fix_again(d, say(d, WRONG, "it has not loaded libcuda.so.1, and was not started by gangway run"), "");
 }
 
 static void say_environment(struct doctor *d)
@@ -208,26 +230,6 @@ static void say_environment(struct doctor *d)
 		}
 }
 
-/* Its words, for a command that a person may type again. */
-static void command_of(pid_t pid, char *text, size_t size)
-{
-	char path[64];
-	FILE *f;
-	size_t n;
-
-	snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-	f = fopen(path, "re");
-	n = f ? fread(text, 1, size - 1, f) : 0;
-	if (f)
-		fclose(f);
-	while (n && !text[n - 1])
-		n--;
-	text[n] = 0;
-	for (size_t i = 0; i < n; i++)
-		if (!text[i])
-			text[i] = ' ';
-}
-
 /* The program, for the probes that look at programs. */
 static void find_exe(struct doctor *d)
 {
@@ -237,6 +239,7 @@ static void find_exe(struct doctor *d)
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)d->world.pid);
 	ssize_t n = readlink(path, d->program, sizeof d->program - 1);
 	d->program[n > 0 ? n : 0] = 0;
+	world_from_proc(&d->world, d->program);
 	size_t length = strlen(d->program);
 	if (length <= sizeof gone || strcmp(d->program + length - sizeof gone + 1, gone))
 		return;
@@ -259,9 +262,9 @@ void probe_process(struct doctor *d)
 {
 	struct mappings *m = calloc(1, sizeof *m);
 	pid_t list[PROCESSES];
-	char command[512], name[64];
+	char command[COMMAND_MAX], name[64];
 
-	command_of(d->world.pid, command, sizeof command);
+	command_shown(d, command);
 	int err = m ? read_maps(&d->world, d->world.pid, m) : -ENOMEM;
 	if (err) {
 		fix(say(d, WRONG, "process %d may not be looked into: %s", (int)d->world.pid, strerror(-err)),
@@ -271,7 +274,7 @@ void probe_process(struct doctor *d)
 
 		say(d, FACT, "%s: %s", name_of(d->world.pid, name), command);
 		find_exe(d);
-		say_libcuda(d, m, command);
+		say_libcuda(d, m);
 		say_table(d, list, n);
 		say_environment(d);
 	}

@@ -92,6 +92,13 @@ bool doctor_is_wrong(const struct doctor *d)
 	return false;
 }
 
+void doctor_settle(struct finding *f)
+{
+	f->status = FACT;
+	free(f->fix);
+	f->fix = NULL;
+}
+
 static void free_finding(struct finding *f)
 {
 	for (size_t i = 0; i < f->nmore; i++)

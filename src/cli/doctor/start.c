@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/events.h"
 #include "cli/surround.h"
@@ -229,9 +230,10 @@ static void say_missing(struct doctor *d, const struct events *e)
 
 static void say_reached(struct doctor *d, const struct events *e)
 {
-	char text[64];
+	char text[64], command[COMMAND_MAX];
 	bool reached = false;
 
+	command_words(d->argv, command);
 	for (size_t i = 0; i < e->nstarted; i++) {
 		const struct started *s = &e->started[i];
 
@@ -241,7 +243,7 @@ static void say_reached(struct doctor *d, const struct events *e)
 				"%s loaded libcuda.so.1 %u times: in namespaces of its own (dlmopen), each "
 				"with a device of its own",
 				program_of(e, s->pid, text), s->ours),
-			    "LD_DEBUG=files gangway run -- %s", s->program);
+			    "LD_DEBUG=files gangway run -- %s", command);
 		else if (s->others && !s->ours)
 			fix(say(d, WRONG, "%s loaded a libcuda that is not Gangway's",
 				program_of(e, s->pid, text)),
@@ -249,6 +251,8 @@ static void say_reached(struct doctor *d, const struct events *e)
 		else if (s->ours)
 			say(d, FINE, "%s reached Gangway's libcuda.so.1", program_of(e, s->pid, text));
 	}
+	if (reached && d->static_finding)
+		doctor_settle(&d->findings[d->static_finding - 1]);
 	if (!reached && e->nstarted)
 		say(d, LOOK,
 		    "none of its processes (%zu) asked for libcuda.so.1: it ended before, or found no reason "
@@ -260,8 +264,9 @@ static void say_reached(struct doctor *d, const struct events *e)
 static void say_tls(struct doctor *d, const struct events *e)
 {
 	struct program first, p;
-	char text[64];
+	char text[64], command[COMMAND_MAX];
 
+	command_words(d->argv, command);
 	program_look(d->argv[0], &first);
 	size_t room = surround_tls_room(&first);
 	for (size_t i = 1; i < e->nstarted; i++) {
@@ -273,23 +278,25 @@ static void say_tls(struct doctor *d, const struct events *e)
 			"%s could not start (\"cannot allocate memory in static TLS block\"): its libraries want %zu bytes, "
 			"and programs that %s starts have %zu",
 			program_of(e, e->started[i].pid, text), wanted, d->argv[0], room),
-		    "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=%zu gangway run -- %s ...", wanted + room, d->argv[0]);
+		    "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=%zu gangway run -- %s", wanted + room, command);
 		return;
 	}
 }
 
 static void say_end(struct doctor *d, const struct run *r)
 {
+	char command[COMMAND_MAX];
 	int s = r->status;
 
 	if (r->late)
 		say(d, FACT,
 		    "it was still running after %u seconds and was ended; --seconds N watches longer",
 		    d->seconds);
-	else if (WIFSIGNALED(s))
+	else if (WIFSIGNALED(s)) {
+		command_words(d->argv, command);
 		fix(say(d, WRONG, "it died of signal %d (%s)", WTERMSIG(s), strsignal(WTERMSIG(s))),
-		    "gangway run --trace -- %s  # shows its last call", d->argv[0]);
-	else if (WEXITSTATUS(s))
+		    "gangway run --trace -- %s  # shows its last call", command);
+	} else if (WEXITSTATUS(s))
 		say(d, LOOK, "it ended with status %d", WEXITSTATUS(s));
 	else
 		say(d, FINE, "it ended with status 0");
@@ -297,17 +304,21 @@ static void say_end(struct doctor *d, const struct run *r)
 
 static void say_calls(struct doctor *d, const struct calls *c)
 {
+	char command[COMMAND_MAX];
 	struct finding *f;
 
+	command_words(d->argv, command);
 	bool known = d->server_wrong && strstr(c->note, "no device:"); /* why has been said already */
 
-	if (strstr(c->note, "no code") && d->device.count)
+	if (strstr(c->note, "no code") && strstr(c->note, "Kernels: cupy_"))
+		fix(say(d, WRONG, "%s", c->note), "CUPY_COMPILE_WITH_PTX=1 CUPY_ACCELERATORS= gangway run -- %s", command);
+	else if (strstr(c->note, "no code") && d->device.count)
 		fix(say(d, WRONG, "%s", c->note), "nvcc -gencode arch=compute_%d%d,code=compute_%d%d ...",
 		    d->device.device[0].major, d->device.device[0].minor, d->device.device[0].major,
 		    d->device.device[0].minor);
 	else if (c->note[0] && !known)
 		fix(say(d, WRONG, "%s", c->note), "gangway run --trace -- %s  # shows the calls around it",
-		    d->argv[0]);
+		    command);
 	if (!c->count)
 		return;
 	f = say(d, c->failed ? LOOK : FINE, "%lu CUDA call%s%s%s, %lu failed", c->count,

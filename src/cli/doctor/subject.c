@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "cli/doctor/closure.h"
 #include "cli/doctor/code.h"
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/strings.h"
 #include "cli/program.h"
@@ -109,7 +110,9 @@ static bool is_go(const struct object *o)
 
 static void no_libraries(struct doctor *d, const struct program *p, const struct object *o)
 {
+	char command[COMMAND_MAX], user[64];
 	struct finding *f;
+	struct stat st;
 
 	if (p->kind == PROGRAM_STATIC) {
 		f = say(d, WRONG,
@@ -117,6 +120,7 @@ static void no_libraries(struct doctor *d, const struct program *p, const struct
 			"neither",
 			p->path);
 		more(f, "Programs that it starts can be given libraries.");
+		d->static_finding = d->nfindings;
 		if (is_go(o))
 			fix(f, "CGO_ENABLED=1 go build -ldflags=-linkmode=external ...  # with the C library, and so with a loader");
 		else
@@ -127,7 +131,14 @@ static void no_libraries(struct doctor *d, const struct program *p, const struct
 			"%s is set-uid, set-gid or has capabilities: the loader gives it no library by its "
 			"environment",
 			p->path);
-		fix(f, "sudo gangway run -- %s", shown(p));
+		if (d->argv)
+			command_words(d->argv, command);
+		else
+			command_quote(shown(p), command, sizeof command);
+		if (world_stat(&d->world, p->path, &st))
+			st = (struct stat){0};
+		command_gains(&st, user);
+		fix(f, "%sgangway run -- %s", user, command);
 	} else if (p->kind == PROGRAM_MUSL) {
 		f = say(d, WRONG, "%s is made for musl: Gangway's libraries are made for glibc", p->path);
 		fix(f, "podman run debian:stable ...  # build it there, for glibc");
@@ -246,16 +257,17 @@ static struct code_device chosen_device(const struct doctor *d)
 				    !strncmp(f->device[0].name, "Gangway CPU", 11)};
 }
 
-/* NVIDIA's own libraries cannot be built anew. */
-static bool is_vendors(const char *name)
+/* NVIDIA's own libraries, and what came built with a package: whoever uses them cannot build them anew. */
+static bool is_vendors(const char *name, const char *path)
 {
-	return is_cuda_library(name) && strncmp(basename(name), "libggml", 7);
+	return (is_cuda_library(name) && strncmp(basename(name), "libggml", 7)) || strstr(path, "/site-packages/") ||
+	       strstr(path, "/dist-packages/") || strstr(path, "/node_modules/");
 }
 
-static struct finding *say_no_code(struct doctor *d, const char *name, const struct code_device *dev,
+static struct finding *say_no_code(struct doctor *d, const char *name, const char *path, const struct code_device *dev,
 				   const struct code_facts *code)
 {
-	bool vendors = is_vendors(name);
+	bool vendors = is_vendors(name, path);
 	struct finding *f = say(d, code->suitable || vendors ? LOOK : WRONG,
 				"%s has %scode for %s (%u.%u%s): it holds %s", name,
 				code->suitable ? "not all its " : "no ", d->device.chosen, dev->major,
@@ -281,7 +293,7 @@ static void say_code(struct doctor *d, const char *name, const char *path, const
 	if (!dev->known) {
 		f = say(d, FACT, "%s has %u piece%s of GPU code: %s", name, code->fatbins, s, code->text);
 	} else if (code->suitable < code->fatbins) {
-		f = say_no_code(d, name, dev, code);
+		f = say_no_code(d, name, path, dev, code);
 	} else {
 		f = say(d, FINE, "%s: %s", name, code->text);
 		more(f, "All of it (%u piece%s) can run on %s (%u.%u).", code->fatbins, s, d->device.chosen,
@@ -355,5 +367,8 @@ void probe_program(struct doctor *d)
 		d->start = false; /* a library: looked at like a program */
 	else
 		no_libraries(d, &p, &d->closure.parts[0]->object);
+	for (size_t i = 0; d->static_finding && i < d->nfindings; i++)
+		if (!strcmp(d->findings[i].probe, "process")) /* and that is why */
+			doctor_settle(&d->findings[i]);
 	say_what(d, &p, &d->closure);
 }

@@ -101,6 +101,17 @@ int world_init_process(struct world *w, pid_t pid)
 	return take_environment(w);
 }
 
+/* After chroot, /proc names files as we see them, and not as the process does. */
+void world_from_proc(const struct world *w, char *path)
+{
+	char link[64], root[PATH_MAX];
+
+	snprintf(link, sizeof link, "/proc/%d/root", (int)w->pid);
+	ssize_t n = w->root[0] ? readlink(link, root, sizeof root) : 0;
+	if (n > 1 && n < (ssize_t)sizeof root && !strncmp(path, root, (size_t)n) && path[n] == '/')
+		memmove(path, path + n, strlen(path + n) + 1);
+}
+
 void world_finish(struct world *w)
 {
 	if (w->owned) {

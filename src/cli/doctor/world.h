@@ -26,6 +26,8 @@ int world_init(struct world *w, const char *root);
 
 /* As process `pid` sees it. */
 int world_init_process(struct world *w, pid_t pid);
+/* A path that /proc has for the process becomes one of its own. */
+void world_from_proc(const struct world *w, char *path);
 void world_finish(struct world *w);
 
 const char *world_env(const struct world *w, const char *name); /* NULL if unset */

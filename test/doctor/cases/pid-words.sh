@@ -1,0 +1,9 @@
+# A process with words that a shell would take apart, in a folder of its own: the command starts it again.
+mkdir -p "$root/it is/here"
+cp "$made/waiter" "$root/it is/here/waiter"
+cd "$root/it is/here" || fail "no folder"
+waiter GANGWAY_DEVICE=null -- ./waiter quiet 'two words' "isn't; touch x" '$HOME'
+cd / || fail "no /"
+doctor -- --pid "$waiting"
+command=$(sed -n 's/^ *fix: //p' "$dir/out")
+PATH=$bin:$PATH GANGWAY_DEVICE=null sh -c "$command" </dev/null 2>&1 | grep -q 'ready -1' || fail "it does not work when typed: $command"

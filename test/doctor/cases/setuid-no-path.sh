@@ -1,0 +1,5 @@
+# A set-uid program with arguments. Neither this program nor sudo is where a shell finds it: the command is one that works.
+[ "$(id -u)" = 0 ] || skip "not root"
+cp "$made/waiter" "$dir/tool"
+chown 65534 "$dir/tool" && chmod 4755 "$dir/tool" || skip "no set-uid program can be made"
+doctor GANGWAY_DEVICE=null PATH=/nowhere -- --no-start -- "$dir/tool" quiet 'two words'

@@ -1,0 +1,5 @@
+# A set-uid program with arguments. sudo is there, and knows another PATH than its user.
+[ "$(id -u)" = 0 ] || skip "not root"
+cp "$made/waiter" "$dir/tool"
+chown 65534 "$dir/tool" && chmod 4755 "$dir/tool" || skip "no set-uid program can be made"
+doctor GANGWAY_DEVICE=null -- --no-start -- "$dir/tool" quiet 'two words'
