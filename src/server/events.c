@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "server/code.h"
+#include "server/mirror.h"
 #include "util/futex.h"
 
 #define LOOK_NS 100000000
@@ -145,12 +146,18 @@ static void do_there(struct events *e, struct wire_event *v, const void *text, s
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* A function of the application's: it may read what the device has written before. */
+static void run_there(struct wire_event v)
+{
+	if (!the_events)
+		return;
+	mirrors_tell(the_events->session);
+	do_there(the_events, &v, NULL, 0, NULL);
+}
+
 void events_host(void *id)
 {
-	struct wire_event v = {.kind = WIRE_EVENT_HOST, .id = (uintptr_t)id};
-
-	if (the_events)
-		do_there(the_events, &v, NULL, 0, NULL);
+	run_there((struct wire_event){.kind = WIRE_EVENT_HOST, .id = (uintptr_t)id});
 }
 
 void events_host_piece(void *given)
@@ -164,11 +171,8 @@ void events_host_piece(void *given)
 
 void events_callback(CUstream stream, CUresult status, void *id)
 {
-	struct wire_event v = {.kind = WIRE_EVENT_CALLBACK, .status = status, .id = (uintptr_t)id};
-
 	(void)stream; /* the client knows which */
-	if (the_events)
-		do_there(the_events, &v, NULL, 0, NULL);
+	run_there((struct wire_event){.kind = WIRE_EVENT_CALLBACK, .status = status, .id = (uintptr_t)id});
 }
 
 void events_destroy(void *id)

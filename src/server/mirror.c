@@ -6,6 +6,7 @@
  * Trust: a range is host memory that this client has had mapped here, or managed memory of the driver's in this process;
  * nothing else is ever read or written for it.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include "server/hostmem.h"
@@ -20,7 +21,7 @@ struct mirror {
 	uint8_t *agreed;
 };
 
-/* The dispatcher's; those who wait for the device compare. */
+/* The dispatcher adds and drops; those who wait for the device compare, and a pump serves what is asked while it waits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map mirrors;
 
@@ -126,21 +127,22 @@ void mirrors_unloaded(const struct cuda_ops *ops)
 
 /* ---- what has changed ---- */
 
+/* Nothing is lost with bytes for memory that is no mirror any more. */
 void serve_mirror_up(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_mirror a;
 	struct mirror *r;
 
 	(void)ops;
+	m->error = CUDA_SUCCESS; /* wherever they were written: in a host function, too */
 	msg_args(m, &a, sizeof a);
 	const void *bytes = msg_in(m, true, a.size);
-	r = m->broken ? NULL : holder(a.address, a.size);
-	if (!r)
-		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (msg_bad(m) || !a.size)
 		return;
 	pthread_mutex_lock(&lock); /* or it would look like the device's doing */
-	diff_apply((void *)(uintptr_t)a.address, r->agreed + (a.address - r->node.key), bytes, a.size);
+	r = holder(a.address, a.size);
+	if (r)
+		diff_apply((void *)(uintptr_t)a.address, r->agreed + (a.address - r->node.key), bytes, a.size);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -191,6 +193,19 @@ void serve_mirror_down(const struct cuda_ops *ops, struct msg *m)
 	head.more = !all;
 	memcpy(out, &head, sizeof head);
 	m->out_used = out - m->out + sizeof head + used;
+}
+
+int mirrors_now(struct session *s, const struct frame *f)
+{
+	static struct msg m; /* of the pump, which is one */
+
+	if (!msg_init(&m, s, f))
+		return -EPROTO;
+	if (f->op == WIRE_MIRROR_UP)
+		serve_mirror_up(NULL, &m);
+	else
+		serve_mirror_down(NULL, &m);
+	return msg_finish(&m, f->op == WIRE_MIRROR_DOWN);
 }
 
 /* Everybody who is told something is told of this first; nobody is told twice of the same. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "server/code.h"
+#include "server/mirror.h"
 #include "server/pump.h"
 #include "wire/wire.h"
 
@@ -18,7 +19,7 @@ struct held {
 };
 
 struct pump {
-	struct link *link;
+	struct session *session;
 	pthread_mutex_t lock;
 	pthread_cond_t more, less;
 	struct held *first, **last, *current;
@@ -67,6 +68,21 @@ static int hold(struct pump *p, const struct frame *f)
 	return 0;
 }
 
+/* What the dispatcher may be waiting for goes past it. */
+static int take(struct pump *p, const struct frame *f)
+{
+	switch (f->op) {
+	case WIRE_CALLED:
+		events_called(f);
+		return 0;
+	case WIRE_MIRROR_UP:
+	case WIRE_MIRROR_DOWN:
+		return mirrors_now(p->session, f);
+	default:
+		return hold(p, f);
+	}
+}
+
 static void *run(void *arg)
 {
 	struct pump *p = arg;
@@ -74,24 +90,22 @@ static void *run(void *arg)
 	int r;
 
 	do {
-		r = link_next(p->link, &f, -1);
-		if (!r && f.op == WIRE_CALLED) /* the dispatcher may be waiting for that */
-			events_called(&f);
-		else if (!r)
-			r = hold(p, &f);
+		r = link_next(p->session->link, &f, -1);
+		if (!r)
+			r = take(p, &f);
 	} while (!r || r == -EINTR);
 	stop(p, r);
 	return NULL;
 }
 
-struct pump *pump_create(struct link *link)
+struct pump *pump_create(struct session *s)
 {
 	struct pump *p = calloc(1, sizeof *p);
 	pthread_t thread;
 
 	if (!p)
 		return NULL;
-	p->link = link;
+	p->session = s;
 	p->last = &p->first;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->more, NULL);

@@ -213,7 +213,7 @@ int session_run(struct session *s)
 		r = run_first(s, &m);
 	while (r == -EINTR);
 	while (!r || r == -EINTR) {
-		if (s->events && !pump && !link_peer(s->link)->local && !(pump = pump_create(s->link)))
+		if (s->events && !pump && !link_peer(s->link)->local && !(pump = pump_create(s)))
 			return -ENOMEM;
 		r = pump ? pump_next(pump, &f) : link_next(s->link, &f, -1);
 		if (!r)

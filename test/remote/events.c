@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include "driver.h"
 
 static atomic_int ran, gate, order[8], count;
@@ -45,6 +46,89 @@ static void in_order(void)
 	OK(cuStreamSynchronize(s));
 	CHECK_EQ(ran, 1);
 	CHECK_EQ(cuLaunchHostFunc(s, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+	OK(cuStreamDestroy_v2(s));
+}
+
+/* What the device has copied is there when the host function behind it runs; what that writes the device copies then. */
+struct squares {
+	unsigned n, *from, *to;
+};
+
+static void square(void *arg)
+{
+	struct squares *q = arg;
+
+	for (unsigned i = 0; i < q->n; i++)
+		q->to[i] = q->from[i] * q->from[i];
+}
+
+static void squared(CUstream stream, CUresult status, void *arg)
+{
+	(void)stream, (void)status;
+	square(arg);
+}
+
+static void data(unsigned n, bool callback)
+{
+	size_t bytes = n * sizeof(unsigned);
+	unsigned in[1000], out[1000], wrong = 0;
+	CUdeviceptr p = memory(bytes);
+	struct squares q = {.n = n};
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAllocHost_v2((void **)&q.from, 2 * bytes));
+	q.to = q.from + n;
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < n; i++)
+			in[i] = round + i;
+		OK(cuMemcpyHtoD_v2(p, in, bytes));
+		OK(cuMemcpyDtoHAsync_v2(q.from, p, bytes, s));
+		if (callback)
+			OK(cuStreamAddCallback(s, squared, &q, 0));
+		else
+			OK(cuLaunchHostFunc(s, square, &q));
+		OK(cuMemcpyHtoDAsync_v2(p, q.to, bytes, s));
+		OK(cuStreamSynchronize(s));
+		OK(cuMemcpyDtoH_v2(out, p, bytes));
+		for (unsigned i = 0; i < n; i++)
+			wrong += q.from[i] != in[i] || out[i] != in[i] * in[i];
+	}
+	CHECK_EQ(wrong, 0);
+	OK(cuMemFreeHost(q.from));
+	OK(cuMemFree_v2(p));
+	OK(cuStreamDestroy_v2(s));
+}
+
+/* Behind a function that waits for us: copies of pinned memory, flat or in rows, do not. */
+static void behind_a_gate(void)
+{
+	enum { SIDE = 64, BYTES = SIDE * SIDE };
+	unsigned char *up, *down;
+	CUdeviceptr p = memory(BYTES);
+	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcPitch = SIDE, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = p, .dstPitch = SIDE, .WidthInBytes = SIDE / 2, .Height = SIDE};
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAllocHost_v2((void **)&up, 4 * BYTES));
+	OK(cuMemAllocHost_v2((void **)&down, 4 * BYTES));
+	memset(up, 1, BYTES);
+	memset(down, 0, BYTES);
+	rows.srcHost = up;
+	gate = 0;
+	OK(cuLaunchHostFunc(s, wait_gate, NULL));
+	OK(cuMemcpyHtoDAsync_v2(p, up, BYTES, s));
+	OK(cuMemcpy2DAsync_v2(&rows, s));
+	OK(cuMemcpyDtoHAsync_v2(down, p, BYTES, s));
+	CHECK_EQ(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	memset(up, 3, BYTES); /* it is ours until the gate opens */
+	gate = 1;
+	OK(cuStreamSynchronize(s));
+	CHECK(down[0] == 3 && down[BYTES - 1] == 3);
+	OK(cuMemFreeHost(up));
+	OK(cuMemFreeHost(down));
+	OK(cuMemFree_v2(p));
 	OK(cuStreamDestroy_v2(s));
 }
 
@@ -171,6 +255,11 @@ int main(void)
 {
 	start();
 	in_order();
+	data(1000, false);
+	data(1000, true);
+	data(100, false); /* so little that kernels could use it, too, over TCP */
+	data(100, true);
+	behind_a_gate();
 	one_event();
 	two_waits();
 	implicit();

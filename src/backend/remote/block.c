@@ -280,6 +280,16 @@ static CUresult run(const struct block *b, struct stream *s, bool wait)
 	return r || !wait ? r : stream_late(s);
 }
 
+static bool pageable(const struct wire_side *side)
+{
+	return side->kind == SIDE_PAGEABLE;
+}
+
+static bool later(const struct wire_side *side)
+{
+	return pageable(side) && pageable_later((const void *)(uintptr_t)side->what);
+}
+
 CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, bool wait)
 {
 	struct block b;
@@ -292,11 +302,17 @@ CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, boo
 	r = block_make(&b, p, peer);
 	if (r || !b.width || !b.height || !b.depth)
 		return r;
-	if (s->capturing && (b.src.kind == SIDE_PAGEABLE || b.dst.kind == SIDE_PAGEABLE)) {
+	if (s->capturing ? pageable(&b.src) || pageable(&b.dst) : later(&b.src) || later(&b.dst)) {
 		CUDA_MEMCPY3D c;
 		memcpy(&c, p, sizeof c); /* the same layout: copy3d.c */
 		c.reserved0 = c.reserved1 = NULL;
-		return pageable_capture(s, &c);
+		if (s->capturing)
+			return pageable_capture(s, &c);
+		if (!wait)
+			return pageable_launch(s, &c);
+		r = stream_settle(s);
+		if (r)
+			return r;
 	}
 	pthread_mutex_lock(&s->whole);
 	r = run(&b, s, wait);

@@ -122,6 +122,7 @@ uint64_t listen_host(CUhostFn fn, void *data, bool once);
 uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up, void (*gone)(void *data));
 uint64_t listen_destructor(CUhostFn fn, void *data);
 bool listen_known(uint64_t id, CUhostFn *fn, void **data);
+bool listen_pending(void); /* a function of the application's may have yet to run */
 bool listen_forget(uint64_t id); /* false: it is not known any more, one that is used one time was called */
 /* As cuUserObjectCreate; after a failure the destructor is not called, *destroyed if it was. */
 CUresult listen_object(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed);
@@ -153,8 +154,11 @@ CUresult graph_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count);
 CUresult node_set_copy(uint64_t node, const CUDA_MEMCPY3D *p);
 bool node_copy(uint64_t node, CUDA_MEMCPY3D *p); /* p may be NULL */
 
-/* ---- pageable.c: copies in graphs to and from memory that is the application's own ---- */
+/* ---- pageable.c: copies to and from memory that is the application's own, made when the stream gets there ---- */
 
+/* Is it pinned memory that only we see, and is there a function that may use it first? */
+bool pageable_later(const void *host);
+CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c);
 CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made);
 /* As the next node of the stream's capture. */
 CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c);

@@ -81,13 +81,22 @@ static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct s
 	return r;
 }
 
-CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
+/* In a capture; or not yet, because a function that is ahead of it may fill or read the memory. */
+static CUresult defer(struct stream *s, const CUDA_MEMCPY3D *c)
 {
-	bool shared = hostmem_shared(src, size);
-	CUresult r;
+	return s->capturing ? pageable_capture(s, c) : pageable_launch(s, c);
+}
 
-	if (!shared && s->capturing)
-		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = src,
+/* `now`: the source is the application's again when the call returns. */
+static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s, bool now)
+{
+	bool shared = hostmem_shared(src, size), later = !shared && pageable_later(src);
+	CUresult r = now && later ? stream_settle(s) : CUDA_SUCCESS;
+
+	if (r)
+		return r;
+	if (!shared && (s->capturing || (!now && later)))
+		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = src,
 			.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
 	call_work(false);
 	pthread_mutex_lock(&s->whole);
@@ -257,14 +266,15 @@ static CUresult large_down(void *dst, CUdeviceptr src, size_t size, struct strea
 	return r ? r : stream_late(s);
 }
 
-CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
+/* `now`: the bytes are there when the call returns. */
+static CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s, bool now)
 {
 	bool shared = hostmem_shared(dst, size);
 	const struct piece *mine;
 	CUresult r;
 
-	if (!shared && s->capturing)
-		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = src,
+	if (!shared && (s->capturing || (!now && pageable_later(dst))))
+		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = src,
 			.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
 	call_work(false);
 	mine = !shared && size <= PERCH ? perch() : NULL;
@@ -278,7 +288,7 @@ CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
 
 /* ---- entry points ---- */
 
-CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t size, CUstream handle)
+static CUresult up(CUdeviceptr dst, const void *src, size_t size, CUstream handle, bool now)
 {
 	enum known k;
 	CUresult r;
@@ -291,10 +301,15 @@ CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t si
 	k = memory_known(dst, size, true);
 	if (!src || k == KNOWN_BAD)
 		return CUDA_ERROR_INVALID_VALUE;
-	return memory_told(copy_up(dst, src, size, s), k);
+	return memory_told(copy_up(dst, src, size, s, now), k);
 }
 
-CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CUstream handle)
+CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t size, CUstream handle)
+{
+	return up(dst, src, size, handle, false);
+}
+
+static CUresult down(void *dst, CUdeviceptr src, size_t size, CUstream handle, bool now)
 {
 	enum known k;
 	CUresult r;
@@ -307,13 +322,18 @@ CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CU
 	k = memory_known(src, size, false);
 	if (!dst || k == KNOWN_BAD)
 		return CUDA_ERROR_INVALID_VALUE;
-	return memory_told(copy_down(dst, src, size, s), k);
+	return memory_told(copy_down(dst, src, size, s, now), k);
+}
+
+CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CUstream handle)
+{
+	return down(dst, src, size, handle, false);
 }
 
 /* The synchronous ones are the same on the default stream; what the device still does they wait for. */
 CUresult remote_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 {
-	CUresult r = remote_cuMemcpyHtoDAsync_v2(dst, src, size, NULL);
+	CUresult r = up(dst, src, size, NULL, true);
 
 	if (!r && (hostmem_shared(src, size) || memory_place(dst) == PLACE_SHARED))
 		return remote_cuStreamSynchronize(NULL);
@@ -322,7 +342,7 @@ CUresult remote_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 
 CUresult remote_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t size)
 {
-	CUresult r = remote_cuMemcpyDtoHAsync_v2(dst, src, size, NULL);
+	CUresult r = down(dst, src, size, NULL, true);
 
 	if (!r && hostmem_shared(dst, size))
 		return remote_cuStreamSynchronize(NULL);
@@ -354,16 +374,16 @@ CUresult remote_cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t size)
 }
 
 /* Unified addresses: each side is ours or the device's. */
-CUresult remote_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream handle)
+static CUresult either(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream handle, bool now)
 {
 	bool to = memory_place(dst) == PLACE_DEVICE, from = memory_place(src) == PLACE_DEVICE;
 
 	if (to && from)
 		return remote_cuMemcpyDtoDAsync_v2(dst, src, size, handle);
 	if (to)
-		return remote_cuMemcpyHtoDAsync_v2(dst, (void *)(uintptr_t)src, size, handle);
+		return up(dst, (void *)(uintptr_t)src, size, handle, now);
 	if (from)
-		return remote_cuMemcpyDtoHAsync_v2((void *)(uintptr_t)dst, src, size, handle);
+		return down((void *)(uintptr_t)dst, src, size, handle, now);
 	if (memory_place(dst) == PLACE_SHARED && memory_place(src) == PLACE_SHARED)
 		return call_cuMemcpyAsync(dst, src, size, handle);
 	CUresult r;
@@ -380,9 +400,14 @@ CUresult remote_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUs
 	return r;
 }
 
+CUresult remote_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream handle)
+{
+	return either(dst, src, size, handle, false);
+}
+
 CUresult remote_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
-	CUresult r = remote_cuMemcpyAsync(dst, src, size, NULL);
+	CUresult r = either(dst, src, size, NULL, true);
 
 	if (!r && (memory_place(dst) == PLACE_SHARED || memory_place(src) == PLACE_SHARED))
 		return remote_cuStreamSynchronize(NULL);

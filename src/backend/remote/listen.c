@@ -34,6 +34,8 @@ static struct map staying;
 static struct lane *events;
 static struct piece page; /* of done-words */
 static CUresult state = CUDA_ERROR_NOT_INITIALIZED;
+static atomic_uint pending; /* functions of the application's that have been posted and not yet run */
+static atomic_bool graphs_have; /* such functions: they may run at any time */
 
 /* ---- the thread ---- */
 
@@ -70,10 +72,14 @@ static struct piece run_callback(const struct wire_event *v, enum kind kind)
 	fn = c->fn;
 	up = c->up;
 	ORDER_AFTER(posted);
+	mirror_pull_there();
 	if (kind == CALLBACK)
 		c->callback(c->stream, (CUresult)v->status, c->data);
 	else
 		fn(c->data);
+	mirror_push_there(events);
+	if (c->once && kind != DESTROY)
+		atomic_fetch_sub(&pending, 1);
 	ORDER_BEFORE(called);
 	handle_put(&callbacks, v->id);
 	return up;
@@ -198,6 +204,7 @@ static uint64_t make_staying(CUhostFn fn, void *data)
 		c = handle_peek(&callbacks, id, HOST); /* it stays */
 		c->id = id;
 		c->node.key = key;
+		graphs_have = true;
 		if (first) {
 			c->same = first->same;
 			first->same = c;
@@ -246,6 +253,11 @@ bool listen_forget(uint64_t id)
 
 /* ---- the calls ---- */
 
+bool listen_pending(void)
+{
+	return atomic_load(&pending) || atomic_load(&graphs_have);
+}
+
 static CUresult post(struct stream *s, uint64_t id, unsigned kind, unsigned flags)
 {
 	struct lane *lane = call_lane();
@@ -254,6 +266,8 @@ static CUresult post(struct stream *s, uint64_t id, unsigned kind, unsigned flag
 
 	if (!a)
 		return id ? call_lost() : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!s->capturing)
+		atomic_fetch_add(&pending, 1);
 	*a = (struct wire_host_call){s->id, id, kind, flags};
 	r = call_send(lane, WIRE_HOST_CALL, sizeof *a, NULL, 0);
 	stream_posted(s);

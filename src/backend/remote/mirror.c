@@ -44,11 +44,12 @@ struct page {
 
 /* ---- up ---- */
 
-static CUresult send_run(uint64_t address, const void *bytes, size_t size)
+typedef void *reserve_fn(struct lane *lane, size_t size);
+
+static CUresult send_run(struct lane *lane, reserve_fn *reserve, uint64_t address, const void *bytes, size_t size)
 {
-	struct lane *lane = call_lane();
 	size_t all = sizeof(struct wire_mirror) + wire_pad(size);
-	struct wire_mirror *a = call_reserve(lane, all);
+	struct wire_mirror *a = reserve(lane, all);
 
 	if (!a)
 		return call_lost();
@@ -57,27 +58,32 @@ static CUresult send_run(uint64_t address, const void *bytes, size_t size)
 	return call_send(lane, WIRE_MIRROR_UP, all, NULL, 0);
 }
 
-static void push(struct mirror *m)
+static void push(struct mirror *m, struct lane *lane, reserve_fn *reserve)
 {
 	const uint8_t *now = (const uint8_t *)(uintptr_t)m->node.key;
 	size_t at = 0, length;
 
 	for (; diff_next(now, m->agreed, m->size, &at, &length, WIRE_MIRROR_BYTES / 2); at += length) {
 		memcpy(m->agreed + at, now + at, length);
-		if (send_run(m->node.key + at, m->agreed + at, length))
+		if (send_run(lane, reserve, m->node.key + at, m->agreed + at, length))
 			return; /* the link is gone */
 	}
+}
+
+static void push_each(struct lane *lane, reserve_fn *reserve)
+{
+	struct map_node *n;
+
+	for (uint64_t at = 0; (n = map_above(&mirrors, at)); at = n->key + 1)
+		push((struct mirror *)n, lane, reserve);
 }
 
 /* While a kernel runs the host leaves managed memory alone; during anything else it may go on writing there. */
 static void push_all(bool kernel)
 {
-	struct map_node *n;
-
 	pthread_mutex_lock(&lock);
 	if (host_wrote || always)
-		for (uint64_t at = 0; (n = map_above(&mirrors, at)); at = n->key + 1)
-			push((struct mirror *)n);
+		push_each(call_lane(), call_reserve);
 	if (kernel)
 		host_wrote = false;
 	device_wrote = true;
@@ -168,16 +174,48 @@ void mirror_pull(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/*
+ * On one machine nothing but managed variables is mirrored, which are not for host functions while the device is at work,
+ * and asking could wait for the very function that we are about to run: there the server has nobody who would answer.
+ */
+void mirror_pull_there(void)
+{
+	if (!remote.local)
+		mirror_pull();
+}
+
+void mirror_push_there(struct lane *lane)
+{
+	if (remote.local || !atomic_load(&call_before_work)) /* there is none */
+		return;
+	pthread_mutex_lock(&lock);
+	push_each(lane, call_reserve_now);
+	pthread_mutex_unlock(&lock);
+}
+
 /* ---- coming and going ---- */
 
-static struct mirror *take(uint64_t address)
+/*
+ * One at a time, and without the lock while the server is asked, which may be waiting for a function that needs it.  It
+ * is entered here before there, and goes there first: the server never speaks of one that is not here.  What we say of
+ * one that is not there it passes over; in new memory there is nothing to say.
+ */
+static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
+
+static struct mirror *find(uint64_t address)
 {
 	struct mirror *m = (struct mirror *)map_below(&mirrors, address);
 
-	if (!m || m->node.key != address)
-		return NULL;
+	return m && m->node.key == address ? m : NULL;
+}
+
+static void leave(struct mirror *m)
+{
+	pthread_mutex_lock(&lock);
 	map_remove(&mirrors, &m->node);
-	return m;
+	pthread_mutex_unlock(&lock);
+	free(m->agreed);
+	free(m);
 }
 
 static void forget(struct mirror *m)
@@ -185,35 +223,46 @@ static void forget(struct mirror *m)
 	struct wire_mirror a = {.address = m->node.key};
 
 	call_sync(WIRE_MIRROR_DROP, &a, sizeof a, NULL, 0, NULL, 0);
-	free(m->agreed);
-	free(m);
+	leave(m);
+}
+
+static struct mirror *enter(uint64_t address, size_t size)
+{
+	struct mirror *m = calloc(1, sizeof *m);
+
+	if (!m || !(m->agreed = calloc(1, size))) {
+		free(m);
+		return NULL;
+	}
+	m->node.key = address;
+	m->size = size;
+	m->names = 1;
+	pthread_mutex_lock(&lock);
+	map_insert(&mirrors, &m->node);
+	pthread_mutex_unlock(&lock);
+	return m;
 }
 
 static CUresult add(uint64_t address, size_t size, bool variable)
 {
 	struct wire_mirror a = {.address = address, .size = size, .variable = variable};
-	struct mirror *m = calloc(1, sizeof *m);
+	struct mirror *m = enter(address, size);
 	CUresult r;
 
-	if (!m || !(m->agreed = calloc(1, size))) {
-		free(m);
+	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	m->node.key = address;
-	m->size = size;
-	m->names = 1;
 	r = call_sync(WIRE_MIRROR, &a, sizeof a, NULL, 0, NULL, 0);
 	if (r) {
-		free(m->agreed);
-		free(m);
+		leave(m);
 		return r;
 	}
-	map_insert(&mirrors, &m->node);
 	call_before_work = push_all;
+	pthread_mutex_lock(&lock);
 	host_wrote = true;
 	r = pull_locked(); /* a variable has a value from the start */
+	pthread_mutex_unlock(&lock);
 	if (r)
-		forget(take(address)); /* the memory will not stay */
+		forget(m); /* the memory will not stay */
 	return r;
 }
 
@@ -221,10 +270,11 @@ CUresult mirror_add(uint64_t address, size_t size, bool at_any_time)
 {
 	CUresult r;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&change);
 	r = add(address, size, false);
-	always |= !r && at_any_time;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&change);
+	if (!r && at_any_time)
+		mirror_at_any_time();
 	return r;
 }
 
@@ -239,11 +289,11 @@ void mirror_remove(uint64_t address)
 {
 	struct mirror *m;
 
-	pthread_mutex_lock(&lock);
-	m = take(address);
+	pthread_mutex_lock(&change);
+	m = find(address);
 	if (m)
 		forget(m);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&change);
 }
 
 /* ---- variables ---- */
@@ -338,12 +388,12 @@ CUresult mirror_variable(uint64_t address, size_t size)
 
 	if (impossible(address, size))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&change);
 	m = overlapped(address, size);
 	if (m) {
 		bool same = m->node.key == address && m->size == size;
 		m->names += same;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&change);
 		return same ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 	}
 	for (; at < address + size && !r; at += PAGE)
@@ -355,7 +405,7 @@ CUresult mirror_variable(uint64_t address, size_t size)
 		r = add(address, size, true);
 	if (r)
 		pages_give(address, at);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&change);
 	return r;
 }
 
@@ -363,12 +413,12 @@ void mirror_variable_gone(uint64_t address)
 {
 	struct mirror *m;
 
-	pthread_mutex_lock(&lock);
-	m = (struct mirror *)map_below(&mirrors, address);
-	if (m && m->node.key == address && !--m->names) {
-		take(address);
-		pages_give(address, address + m->size);
+	pthread_mutex_lock(&change);
+	m = find(address);
+	if (m && !--m->names) {
+		size_t size = m->size;
 		forget(m);
+		pages_give(address, address + size);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&change);
 }

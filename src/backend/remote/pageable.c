@@ -1,6 +1,7 @@
 /*
- * Copies in graphs to and from the application's own memory, which the server does not see.  A copy reads and writes
- * it when the graph gets there, so what the application sees as one node is a graph of its own:
+ * Copies in graphs to and from the application's own memory, which the server does not see; and over TCP those of pinned
+ * memory behind a function of the application's, which may fill or read it.  A copy reads and writes
+ * it when the device gets there, so what the application sees as one node is a graph of its own:
  *
  *	up	host node: pack rows into bulk memory ─▶ copy from there ─▶ the next part, in the same piece
  *	down	copy to bulk memory ─▶ host node: unpack rows
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include "backend/remote/block.h"
 #include "backend/remote/code.h"
+#include "backend/remote/hostmem.h"
 
 struct whole;
 
@@ -364,4 +366,36 @@ CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c)
 		return r;
 	node = (CUgraphNode)(uintptr_t)made.node;
 	return call_cuStreamUpdateCaptureDependencies_v2(handle, &node, NULL, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+}
+
+/* ---- in a stream ---- */
+
+bool pageable_later(const void *host)
+{
+	struct host_info info;
+
+	return !remote.local && listen_pending() && hostmem_find((uintptr_t)host, &info) && !info.shared;
+}
+
+CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c)
+{
+	CUDA_MEMCPY3D_PEER p;
+	CUgraphExec exec;
+	struct block b;
+	CUgraph graph;
+	CUresult r;
+
+	memcpy(&p, c, sizeof p); /* the same layout: copy3d.c */
+	r = block_make(&b, &p, false);
+	if (!r)
+		r = as_graph(&graph, &b, s->ctx->id, false);
+	if (r)
+		return r;
+	r = remote_cuGraphInstantiateWithFlags(&exec, graph, 0);
+	if (!r) {
+		r = remote_cuGraphLaunch(exec, (CUstream)(uintptr_t)s->id);
+		remote_cuGraphExecDestroy(exec); /* what it does still happens */
+	}
+	call_cuGraphDestroy(graph);
+	return r;
 }

@@ -286,6 +286,12 @@ size_t array_texel(CUarray array); /* 0: it is not known */
 /* ---- mirror.c: managed memory that is in two places ---- */
 
 void mirror_pull(void); /* something was waited for */
+/*
+ * Around a function that the server has run here: what the device has written before, and what the function has, on the
+ * lane on which the server hears that it has run.
+ */
+void mirror_pull_there(void);
+void mirror_push_there(struct lane *lane);
 /* A module's variable, which the server has here: CUDA_ERROR_NOT_SUPPORTED if we have something else there. */
 CUresult mirror_variable(uint64_t address, size_t size);
 void mirror_variable_gone(uint64_t address);
@@ -305,5 +311,3 @@ void memory_forget(uint64_t context); /* it is gone, and what was allocated in i
 bool hostmem_shared(const void *p, size_t size);
 CUresult hostmem_free_managed(CUdeviceptr dptr);
 
-CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s);
-CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream *s);
