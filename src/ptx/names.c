@@ -4,12 +4,15 @@
  * One hash table for the module and one for each body while it is parsed;
  * the key is (scope, text), so leaving a scope costs nothing.  A range such as
  * .reg .b32 %r<1000000>; is one entry: its registers get numbers when they are
- * first mentioned, so unused ones cost nothing.
+ * first mentioned, so unused ones cost nothing.  It declares %r0, %r1 ... and no
+ * %r, so its prefix is kept where no name is looked for.
  */
 #include "ptx/parse.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static const uint32_t PREFIX = 1u << 31; /* added to a scope: the prefixes of its ranges */
 
 struct ptx_names {
 	struct name **slots;
@@ -124,8 +127,8 @@ static struct name *from_range(struct parser *p, uint32_t scope, const char *s, 
 			index = index * 10 + (s[i] - '0');
 		if (k > 1 && s[len - k] == '0')
 			continue;
-		range = names_find(p->names, scope, s, len - k);
-		if (range && range->kind == NAME_RANGE && index < range->n)
+		range = names_find(p->names, PREFIX | scope, s, len - k);
+		if (range && index < range->n)
 			break;
 		range = NULL;
 	}
@@ -149,7 +152,7 @@ struct name *lookup(struct parser *p, const char *s, size_t len)
 
 	for (uint32_t scope = p->scope; scope; scope = p->parents[scope]) {
 		n = names_find(p->names, scope, s, len);
-		if (n && n->kind != NAME_RANGE)
+		if (n)
 			return n;
 		n = from_range(p, scope, s, len);
 		if (n || failed(p))
@@ -162,14 +165,15 @@ struct name *lookup(struct parser *p, const char *s, size_t len)
 struct name *declare(struct parser *p, const struct token *t, enum name_kind kind)
 {
 	struct ptx_names *table = p->scope ? p->names : p->m->names;
-	struct name *n = names_find(table, p->scope, t->s, t->len);
+	uint32_t scope = kind == NAME_RANGE ? PREFIX | p->scope : p->scope;
+	struct name *n = names_find(table, scope, t->s, t->len);
 	char buf[80];
 
 	if (n) {
 		fail(p, t, "%s is already declared", tok_text(t, buf, sizeof buf));
 		return NULL;
 	}
-	n = names_add(table, p->m->arena, p->scope, t->s, t->len);
+	n = names_add(table, p->m->arena, scope, t->s, t->len);
 	if (n)
 		n->kind = kind;
 	else
