@@ -1,4 +1,5 @@
 /* A test file on the CUDA driver of this machine. */
+#include "run_image.h"
 #include "spec.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -60,6 +61,7 @@ static int load(struct spec *s, void **module, char *message, size_t size)
 
 static int launch(struct spec *s, void *function)
 {
+	struct cuda_image images[MAX_ARGS] = {{0}};
 	devptr mem[MAX_ARGS] = {0};
 	void *params[MAX_ARGS];
 	int r = 0;
@@ -67,9 +69,10 @@ static int launch(struct spec *s, void *function)
 	for (unsigned i = 0; i < s->nargs; i++) {
 		struct argument *a = &s->args[i];
 
-		params[i] = a->scalar ? (void *)a->v.bits : (void *)&mem[i];
-		if (!a->scalar &&
-		    (cu.alloc(&mem[i], a->bytes ? a->bytes : 1) || cu.to(mem[i], a->host, a->bytes)))
+		params[i] = a->scalar ? (void *)a->v.bits : a->image.dims ? (void *)&images[i] : (void *)&mem[i];
+		if (a->image.dims ? !cuda_image_make(a, &images[i])
+				  : !a->scalar && (cu.alloc(&mem[i], a->bytes ? a->bytes : 1) ||
+						    cu.to(mem[i], a->host, a->bytes)))
 			return -2;
 	}
 	r = cu.launch(function, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2],
@@ -78,8 +81,11 @@ static int launch(struct spec *s, void *function)
 	for (unsigned i = 0; i < s->nargs; i++) {
 		if (!r && mem[i])
 			cu.from(s->args[i].host, mem[i], s->args[i].bytes);
+		if (!r && images[i].handle)
+			cuda_image_read(&s->args[i], &images[i]);
 		if (mem[i])
 			cu.release(mem[i]);
+		cuda_image_free(&s->args[i], &images[i]);
 	}
 	return r;
 }

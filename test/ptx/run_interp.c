@@ -1,5 +1,6 @@
 /* A test file on our interpreter. */
 #include "ptx/interp/interp.h"
+#include "ptx/interp/texture.h"
 #include "ptx/ptx.h"
 #include "spec.h"
 #include <errno.h>
@@ -14,6 +15,7 @@ struct world {
 		uint8_t *mem;
 	} globals[64];
 	unsigned nglobals;
+	struct texture images[MAX_ARGS]; /* of the arguments that are one; their addresses are the handles */
 };
 
 static bool inside(uint64_t addr, const void *mem, uint64_t n, uint64_t *base, uint64_t *size)
@@ -65,9 +67,39 @@ static bool make_globals(struct world *w, const struct ptx_module *m)
 	return true;
 }
 
-/* The kernel's argument block: each at its natural alignment. */
-static size_t pack(const struct spec *s, uint8_t *params)
+static void make_image(const struct argument *a, struct texture *t)
 {
+	const struct image *i = &a->image;
+
+	*t = (struct texture){.levels = i->levels, .layers = i->layers, .cube = i->cube, .max_lod = 99};
+	t->format = (uint8_t)image_format(a);
+	t->channels = (uint8_t)i->channels;
+	t->filter = i->linear ? TEX_LINEAR : TEX_POINT;
+	t->normalized = i->normalized;
+	t->read_float = i->as_float;
+	memset(t->address, (int)i->address, sizeof t->address);
+	for (unsigned l = 0; l < i->levels; l++) {
+		struct extent e = image_level(a, l);
+
+		t->level[l] = (struct tex_level){(uint8_t *)a->host + e.offset, e.width, i->height ? e.height : 0,
+						 i->depth ? e.slices : 0, e.pitch, e.pitch * e.height};
+	}
+}
+
+static const struct texture *image(void *arg, uint64_t handle)
+{
+	struct world *w = arg;
+
+	for (unsigned i = 0; i < w->spec->nargs; i++)
+		if (w->spec->args[i].image.dims && handle == (uint64_t)(uintptr_t)&w->images[i])
+			return &w->images[i];
+	return NULL;
+}
+
+/* The kernel's argument block: each at its natural alignment. */
+static size_t pack(struct world *w, uint8_t *params)
+{
+	const struct spec *s = w->spec;
 	size_t at = 0;
 
 	for (unsigned i = 0; i < s->nargs; i++) {
@@ -75,6 +107,10 @@ static size_t pack(const struct spec *s, uint8_t *params)
 		uint64_t v = a->scalar ? a->v.bits[0] : (uint64_t)(uintptr_t)a->host;
 		size_t n = a->scalar ? a->v.size : 8;
 
+		if (a->image.dims) {
+			make_image(a, &w->images[i]);
+			v = (uint64_t)(uintptr_t)&w->images[i];
+		}
 		at = (at + n - 1) / n * n;
 		memcpy(params + at, &v, n);
 		at += n;
@@ -93,10 +129,11 @@ static int launch(struct world *w, struct ptx_module *m, struct interp_program *
 
 	if (!f || interp_kernel(p, f, &k, message, size))
 		return -1;
+	host.texture = image;
 	memcpy(l.grid, w->spec->grid, sizeof l.grid);
 	memcpy(l.block, w->spec->block, sizeof l.block);
 	l.params = params;
-	l.params_size = pack(w->spec, params);
+	l.params_size = pack(w, params);
 	r = interp_launch(k, &l);
 	if (r)
 		snprintf(message, size, "%s", l.message);

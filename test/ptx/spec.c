@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned type_size(const char *type)
+unsigned spec_type_size(const char *type)
 {
 	unsigned bits = (unsigned)atoi(type + strcspn(type, "0123456789"));
 
@@ -73,19 +73,13 @@ static const char *skip_gap(const char *p)
 	return p + strspn(p, " \t");
 }
 
-/* name=type:v,v,v  Returns behind it, or NULL. */
-static const char *parse_values(const char *p, struct values *v)
+const char *spec_list(const char *p, struct values *v)
 {
-	int n = 0;
-
-	if (sscanf(p, "%15[a-z0-9_]=%7[a-z0-9]:%n", v->name, v->type, &n) != 2 || !n)
-		return NULL;
-	v->size = type_size(v->type);
 	v->bits = calloc(MAX_VALUES, sizeof *v->bits);
 	v->any = calloc(MAX_VALUES, 1);
 	if (!v->size || !v->bits || !v->any)
 		return NULL;
-	p = skip_gap(p + n);
+	p = skip_gap(p);
 	for (;;) {
 		if (v->n == MAX_VALUES || !parse_value(&p, v, &v->any[v->n]))
 			return NULL;
@@ -94,6 +88,17 @@ static const char *parse_values(const char *p, struct values *v)
 			return p;
 		p = skip_gap(p + 1);
 	}
+}
+
+/* name=type:v,v,v  Returns behind it, or NULL. */
+static const char *parse_values(const char *p, struct values *v)
+{
+	int n = 0;
+
+	if (sscanf(p, "%15[a-z0-9_]=%7[a-z0-9]:%n", v->name, v->type, &n) != 2 || !n)
+		return NULL;
+	v->size = spec_type_size(v->type);
+	return spec_list(p + n, v);
 }
 
 static bool make_buffer(struct argument *a, bool fill)
@@ -110,6 +115,12 @@ static bool make_buffer(struct argument *a, bool fill)
 	return true;
 }
 
+static bool is_image(const char *p)
+{
+	p += strcspn(p, "= \n");
+	return !strncmp(p, "=tex.", 5) || !strncmp(p, "=surf.", 6);
+}
+
 static const char *parse_argument(const char *p, struct spec *s)
 {
 	struct argument *a = &s->args[s->nargs];
@@ -120,7 +131,7 @@ static const char *parse_argument(const char *p, struct spec *s)
 		return NULL;
 	s->nargs++;
 	if (sscanf(p, "out=%15[a-z0-9_]:%7[a-z0-9]:%u%n", a->v.name, a->v.type, &a->v.n, &n) == 3 && n) {
-		a->v.size = type_size(a->v.type);
+		a->v.size = spec_type_size(a->v.type);
 		return a->v.size && a->v.n <= MAX_VALUES && make_buffer(a, false) ? p + n : NULL;
 	}
 	if (sscanf(p, "%15[a-z0-9_]=%7[a-z0-9]!%39[^ \n]%n", a->v.name, a->v.type, value, &n) == 3 && n) {
@@ -128,11 +139,11 @@ static const char *parse_argument(const char *p, struct spec *s)
 		char any;
 
 		a->scalar = true;
-		a->v.size = type_size(a->v.type);
+		a->v.size = spec_type_size(a->v.type);
 		a->v.bits = calloc(1, sizeof *a->v.bits);
 		return a->v.size && a->v.bits && parse_value(&q, &a->v, &any) ? p + n : NULL;
 	}
-	p = parse_values(p, &a->v);
+	p = is_image(p) ? spec_image(p, a) : parse_values(p, &a->v);
 	return p && make_buffer(a, true) ? p : NULL;
 }
 

@@ -6,8 +6,14 @@
  *	// >>> expect c=f32:2,3,inf,0x7fffffff
  *
  * The arguments are the kernel's parameters in order: a buffer with values, a
- * buffer to write (out=name:type:count, all bytes 0xcc before the launch), or a
- * number (n=u32!5).  Comments that begin with a tab continue the line above.
+ * buffer to write (out=name:type:count, all bytes 0xcc before the launch), a
+ * number (n=u32!5), or the handle of a texture or surface with its texels, row by row:
+ *
+ *	img=tex.2d.linear:u8x4:3x2:VALUES
+ *	img=surf.a2d:b32:4x2x3:VALUES	(an array's last size is its layers; expect img=... afterwards)
+ *
+ * Words after the geometry (1d 2d 3d a1d a2d cube): linear, normalized, float (integers are read as
+ * 0 to 1), border, wrap (instead of clamp), gather, mip2 (two levels, one after the other).  Comments that begin with a tab continue the line above.
  *
  *	launch NAME grid=X[,Y,Z] block=X[,Y,Z] [shared=BYTES] ARGUMENTS
  *	expect NAME=TYPE:VALUES		a buffer afterwards, bit for bit
@@ -36,10 +42,20 @@ struct values {
 	char *any; /* expect: 0 exact, 1 any NaN, 2 anything */
 };
 
+struct image {
+	unsigned dims;             /* 0: not an image */
+	unsigned width, height;    /* height 0: 1d */
+	unsigned depth, layers;    /* 0: none */
+	unsigned levels, channels; /* at least 1 */
+	unsigned address;          /* enum tex_address */
+	bool surface, cube, linear, normalized, as_float, gather;
+};
+
 struct argument {
 	struct values v;
+	struct image image;
 	bool scalar;
-	void *host; /* the buffer's bytes, before and after */
+	void *host; /* the buffer's or image's bytes, before and after */
 	size_t bytes;
 };
 
@@ -64,6 +80,17 @@ struct spec {
 
 struct spec *spec_read(const char *path); /* NULL: no memory or no file */
 void spec_free(struct spec *s);
+/* For spec.c: one after the other, behind the last of them or NULL. */
+unsigned spec_type_size(const char *type); /* bytes; 0: no type */
+const char *spec_list(const char *p, struct values *v);
+const char *spec_image(const char *p, struct argument *a); /* NULL: makes no sense */
+unsigned image_format(const struct argument *a);	   /* enum tex_format */
+struct extent {
+	unsigned width, height, slices; /* at least 1 */
+	size_t pitch, offset, bytes;	/* of a row; of the level among all bytes */
+};
+struct extent image_level(const struct argument *a, unsigned level);
+
 /* How many values differ; each is printed. */
 unsigned spec_compare(const struct spec *s, const char *path);
 
