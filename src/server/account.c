@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include "server/quota.h"
+#include "server/session.h"
 #include "util/map.h"
 #include "util/usage.h"
 
@@ -340,6 +341,7 @@ static void context_gone(CUcontext context)
 		}
 	if (quotas)
 		quota_graphs_settle();
+	session_context_gone(context);
 }
 
 static CUresult context_destroy(CUcontext context)

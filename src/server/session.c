@@ -163,12 +163,9 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 	if (m->error == CUDA_ERROR_CONTEXT_IS_DESTROYED && needs_no_context(f->op))
 		m->error = CUDA_SUCCESS;
 	call->serve(s->ops, m);
-	if (moves_context(f->op)) {
-		session_context_gone();
+	/* Retained: after a reset it is only now that it knows its device again. */
+	if (moves_context(f->op) || f->op == NR_cuDevicePrimaryCtxRetain)
 		note_current(s);
-	} else if (f->op == NR_cuDevicePrimaryCtxRetain) {
-		note_current(s); /* after a reset it is only now that it knows its device again */
-	}
 	s->freed |= frees(f->op) && !s->keeps;
 	if (unloads(f->op) || moves_context(f->op))
 		mirrors_unloaded(s->ops);

@@ -139,7 +139,7 @@ void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t va
 void session_word_now(struct session *s, uint32_t word, uint32_t value);
 
 /* Streams of ours that were in a context are gone with it. */
-void session_context_gone(void);
+void session_context_gone(CUcontext context);
 
 /* A call that nobody waits for has failed in a context (NULL: in none): the client is told by a word. */
 void session_late(struct session *s, CUcontext context, CUresult r);

@@ -42,14 +42,23 @@ void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t va
 #define FOLLOWERS 32
 
 static struct follower {
+	struct session *session;
 	CUcontext context; /* NULL: not yet made */
 	CUstream stream;
 	uint32_t word, value; /* what it writes last */
 } followers[FOLLOWERS];
 
-void session_context_gone(void)
+/* Those in other contexts go on: who sleeps until one of them has written finds it by its word. */
+void session_context_gone(CUcontext context)
 {
-	memset(followers, 0, sizeof followers);
+	for (int i = 0; i < FOLLOWERS; i++) {
+		struct follower *f = &followers[i];
+		if (!context || f->context != context)
+			continue;
+		if (!word_reached(f->session->link, f->word, f->value))
+			session_word_now(f->session, f->word, f->value); /* nothing will happen there any more */
+		*f = (struct follower){0};
+	}
 }
 
 static struct follower *idle_follower(struct session *s)
@@ -59,6 +68,7 @@ static struct follower *idle_follower(struct session *s)
 		if (!f->context) {
 			if (s->ops->cuStreamCreate(&f->stream, CU_STREAM_NON_BLOCKING))
 				return NULL;
+			f->session = s;
 			f->context = s->context;
 			return f;
 		}

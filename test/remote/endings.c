@@ -121,6 +121,40 @@ static void two_waiters(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
+/* Somebody looks at an event and later waits for it; that other contexts come and go meanwhile is nothing to it. */
+static void other_contexts(int destroyed)
+{
+	CUcontext other = NULL;
+	pthread_t opener;
+	CUstream s = NULL;
+	CUevent e = NULL;
+
+	ran = gate = 0;
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	if (destroyed)
+		OK(cuCtxCreate_v2(&other, 0, 0));
+	OK(cuCtxSetCurrent(context));
+	OK(cuLaunchHostFunc(s, wait_gate, NULL));
+	OK(cuEventRecord(e, s));
+	OK(cuLaunchHostFunc(s, count, NULL)); /* so that waiting for the event is not waiting for the stream */
+	CHECK_EQ(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+	if (destroyed)
+		OK(cuCtxDestroy_v2(other));
+	else
+		OK(cuCtxCreate_v2(&other, 0, 0));
+	OK(cuCtxSetCurrent(context));
+	pthread_create(&opener, NULL, open_gate, NULL);
+	OK(cuEventSynchronize(e));
+	CHECK(ran >= 1);
+	pthread_join(opener, NULL);
+	OK(cuStreamSynchronize(s));
+	if (!destroyed)
+		OK(cuCtxDestroy_v2(other));
+	OK(cuEventDestroy_v2(e));
+	OK(cuStreamDestroy_v2(s));
+}
+
 static void *short_life(void *p)
 {
 	unsigned v = 0, one = 1;
@@ -188,6 +222,8 @@ int main(void)
 	orphaned_event();
 	wrong_kinds();
 	two_waiters();
+	other_contexts(0);
+	other_contexts(1);
 	nothing_piles_up();
 	return RESULT();
 }
