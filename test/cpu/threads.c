@@ -107,7 +107,7 @@ static void handing_over(void)
 
 /* ---- a stream each ---- */
 
-enum { THREADS = 16, ROUNDS = 200, CELLS = 256 };
+enum { THREADS = 16, ROUNDS = 100, CELLS = 256 };
 
 static void *streamer(void *arg)
 {
