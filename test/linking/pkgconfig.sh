@@ -20,4 +20,7 @@ for package in gangway gangway-cuda; do
 	"$cc" "$use" -o "$out/program" "$here/program.c" "$out/libpart.so" -Wl,-rpath,"$out" $flags || fail "$package: a program"
 	try "$package" "$out/program"
 done
+printf 'int nvmlInit_v2(void);\nint main(void) { return nvmlInit_v2(); }\n' >"$out/nvml.c"
+flags=$(pkg-config --libs gangway-nvml) && "$cc" "$use" -o "$out/nvml" "$out/nvml.c" $flags || fail "gangway-nvml: a program"
+"$prefix/bin/gangway" run --on null -- "$out/nvml" || fail "gangway-nvml: nvmlInit says $?"
 exit $failed
