@@ -8,12 +8,13 @@
 #include <unistd.h>
 #include "backend/vendor.h"
 #include "cli/cli.h"
+#include "cli/follow/follow.h"
 #include "cli/program.h"
 #include "cli/surround.h"
 #include "transport/transport.h"
 
 static const char usage[] =
-	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--] PROGRAM [ARGUMENTS]\n\n"
+	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--follow-all] [--] PROGRAM [ARGUMENTS]\n\n"
 	"Starts PROGRAM so that it finds Gangway's libcuda.so.1, and becomes it: its exit status, signals\n"
 	"and terminal are the program's own. Also found is it by programs and libraries that bundle another\n"
 	"one, name it by path or look elsewhere first, and by programs that PROGRAM starts.\n\n"
@@ -26,6 +27,8 @@ static const char usage[] =
 	"                  all; else this machine's GPU; else cpu.\n"
 	"  --trace[=FILE]  print every CUDA call with arguments, result and microseconds\n"
 	"                  (GANGWAY_TRACE=1, 2 or FILE)\n"
+	"  --follow-all    stay, and lead there also what is started past the C library with an environment made anew\n"
+	"                  (children of Go programs; see gangway-run(1) for what that costs)\n"
 	"  --help          this text\n\n"
 	"GANGWAY_KEEP=libcudart:... leaves a runtime library to the program; GANGWAY_FOLLOW=0 leaves children\n"
 	"to their environment; GANGWAY_AUDIT_LOG=FILE lists every library that is asked for.\n"
@@ -134,7 +137,7 @@ static int offer_smi(const char *dir)
 	return r;
 }
 
-static int start(char **argv)
+static int start(char **argv, bool follow)
 {
 	struct program program;
 	char dir[PATH_MAX];
@@ -151,6 +154,8 @@ static int start(char **argv)
 		return r;
 	if (offer_smi(dir))
 		return cli_fail("out of memory");
+	if (follow)
+		return follow_all(argv);
 	execvp(argv[0], argv);
 	int e = errno;
 	cli_fail("cannot start %s: %s", argv[0], strerror(e));
@@ -160,9 +165,11 @@ static int start(char **argv)
 int cmd_run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"on", required_argument, NULL, 'o'}, {"trace", optional_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {0},
+		{"on", required_argument, NULL, 'o'},	  {"trace", optional_argument, NULL, 't'},
+		{"follow-all", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {0},
 	};
 	const char *device = getenv("GANGWAY_DEVICE");
+	bool follow = false;
 	int c, r;
 
 	opterr = 0;
@@ -173,6 +180,9 @@ int cmd_run(int argc, char **argv)
 			break;
 		case 't':
 			setenv("GANGWAY_TRACE", optarg ? optarg : "1", 1);
+			break;
+		case 'f':
+			follow = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -193,5 +203,5 @@ int cmd_run(int argc, char **argv)
 			return r;
 		setenv("GANGWAY_DEVICE", device, 1);
 	}
-	return start(argv + optind);
+	return start(argv + optind, follow);
 }

@@ -25,6 +25,7 @@ offers() {
 offers '' : $("$gangway" --help | sed -n 's/^  \([a-z-]*\) .*/\1/p')
 offers ru : run
 offers run --o : --on
+offers run --f : --follow-all
 offers run --on '' : cpu nvidia null
 offers run --on cpu tru : true
 offers run --on cpu -- "$0" "$(dirname "$0")/man" : "$(dirname "$0")/man.sh"

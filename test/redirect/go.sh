@@ -2,7 +2,8 @@
 # Children of Go programs, with the C library and without: go.sh GANGWAY FOLDER
 #
 # An environment that was passed on leads to us, whatever stands in front of it.  One that was made anew does
-# not: the runtime asks no libc for it.  doc/loading.md says so, and what reaches them.
+# not: the runtime asks no libc for it.  doc/loading.md says so; --follow-all reaches those, too.
+# And what each generation of Ollama does, which is one that passes it on.
 gangway=$1
 out=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -38,7 +39,20 @@ for kind in static dynamic; do
 			made) want="ours 0 decoy 1 version 4711" ;;
 			esac
 			expect "$kind, $mode, $how, gangway run" "$("$gangway" run --on null -- "$@" 2>&1)" "$want"
+			said=$("$gangway" run --on null --follow-all -- "$@" 2>&1)
+			case $said in *seccomp*) echo "not tried: $said"; continue ;; esac
+			expect "$kind, $mode, $how, --follow-all" "$said" "ours 1 decoy 0 version 13000"
 		done
 	done
+done
+cp "$here/ollama.go" "$work/ollama.go"
+CGO_ENABLED=1 go build -o "$work/ollama" "$work/ollama.go" || exit 1
+for generation in a b c; do
+	set -- "$work/ollama" $generation "$decoy" "$out/plain/linked.so" "$out/plain/opened"
+	said=$("$@" 2>&1 | sort -u)
+	case $said in "ours 0 decoy 1"*) ;; *) echo "FAIL: Ollama, $generation, by itself: $said"; failed=1 ;; esac
+	said=$("$gangway" run --on null -- "$@" 2>&1)
+	expect "Ollama, $generation, gangway run" "$said" "ours 1 decoy 0"
+	case $said in *"ours 0"* | *"decoy 1"*) echo "FAIL: Ollama, $generation: $said"; failed=1 ;; esac
 done
 exit $failed

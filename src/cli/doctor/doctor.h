@@ -64,6 +64,7 @@ struct doctor {
 	struct device_facts device;
 	bool asked;            /* device has been asked; otherwise nothing of it is known */
 	bool server_wrong;     /* the server is what keeps the device from opening */
+	bool go;               /* the program is made by Go */
 	size_t static_finding; /* from 1: the one that says that it can be given no library; 0: there is none */
 	struct ollama *ollama; /* ON_OLLAMA */
 	bool colour;

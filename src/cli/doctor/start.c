@@ -228,6 +228,12 @@ static void say_missing(struct doctor *d, const struct events *e)
 	}
 }
 
+static const char *count_text(size_t n, char text[64])
+{
+	snprintf(text, 64, n ? " (%zu)" : "", n);
+	return text;
+}
+
 static void say_reached(struct doctor *d, const struct events *e)
 {
 	char text[64], command[COMMAND_MAX];
@@ -253,11 +259,14 @@ static void say_reached(struct doctor *d, const struct events *e)
 	}
 	if (reached && d->static_finding)
 		doctor_settle(&d->findings[d->static_finding - 1]);
-	if (!reached && e->nstarted)
-		say(d, LOOK,
-		    "none of its processes (%zu) asked for libcuda.so.1: it ended before, or found no reason "
-		    "to",
-		    e->nstarted);
+	if (reached || (!e->nstarted && !d->go))
+		return;
+	struct finding *f = say(d, LOOK, "none of its processes%s asked for libcuda.so.1: it ended before, or found no reason to",
+				count_text(e->nstarted, text));
+	if (!d->go)
+		return;
+	more(f, "Or it gives the programs that it starts an environment of its own, past the C library, as Go can.");
+	fix(f, "gangway run --follow-all -- %s", command);
 }
 
 /* Programs that it started, and that ld.so turned away: it knew too late what their libraries want. */

@@ -155,7 +155,7 @@ static const char *language(const struct program *p, const struct object *o)
 		return "JavaScript: its packages bring CUDA libraries, which only a start shows";
 	if (is_go(o))
 		return "written in Go: programs that it starts are reached if it passes its environment on; with one "
-		       "made anew, only after gangway install --system";
+		       "made anew, with gangway run --follow-all or after gangway install --system";
 	if (object_has_section(o, ".nv_fatbin") || object_has_section(o, "__nv_relfatbin"))
 		return "CUDA C++";
 	return NULL;
@@ -363,6 +363,7 @@ void probe_program(struct doctor *d)
 		closure_finish(&d->closure);
 		return;
 	}
+	d->go = is_go(&d->closure.parts[0]->object);
 	if (d->closure.parts[0]->object.library && p.kind == PROGRAM_STATIC)
 		d->start = false; /* a library: looked at like a program */
 	else
