@@ -103,6 +103,30 @@ static bool cannot_start(struct doctor *d, const struct program *p)
 	}
 }
 
+/* Files that are there, and that nobody may start.  True: nothing more can be said of it. */
+static bool may_not_start(struct doctor *d, const struct program *p)
+{
+	const char *name = shown(p), *end = strrchr(name, '.');
+	char quoted[PATH_MAX + 16], made[PATH_MAX], to[PATH_MAX + 16];
+	struct stat st;
+
+	if (d->subject != ON_PROGRAM || d->world.root[0] || stat(name, &st) || (!S_ISDIR(st.st_mode) && !access(name, X_OK)))
+		return false;
+	command_quote(name, quoted, sizeof quoted);
+	if (S_ISDIR(st.st_mode))
+		fix(say(d, WRONG, "%s is a folder, and no program", name), "ls %s", quoted);
+	else if (p->kind != PROGRAM_UNKNOWN)
+		fix(say(d, WRONG, "%s may not be executed", name), "chmod +x %s", quoted);
+	else if (end && !strcmp(end, ".cu")) {
+		snprintf(made, sizeof made, "%.*s", (int)(end - name), name);
+		command_quote(made, to, sizeof to);
+		fix(say(d, WRONG, "%s is a source, and no program", name), "nvcc -o %s %s", to, quoted);
+	} else
+		fix(say(d, WRONG, "%s is no program: neither an ELF file nor a script, and not to be executed", name), "file %s", quoted);
+	d->start = false;
+	return true;
+}
+
 static bool is_go(const struct object *o)
 {
 	return object_has_section(o, ".go.buildinfo");
@@ -361,8 +385,11 @@ void probe_program(struct doctor *d)
 	}
 	if (closure_init(&d->closure, &d->world, p.path, d->ours)) {
 		closure_finish(&d->closure);
+		may_not_start(d, &p);
 		return;
 	}
+	if (!d->closure.parts[0]->object.library && may_not_start(d, &p))
+		return;
 	d->go = is_go(&d->closure.parts[0]->object);
 	if (d->closure.parts[0]->object.library && p.kind == PROGRAM_STATIC)
 		d->start = false; /* a library: looked at like a program */

@@ -1,0 +1,2 @@
+# A folder.
+doctor GANGWAY_DEVICE=null -- -- "$dir"

@@ -1,0 +1,3 @@
+# Somebody gives the source for the program.
+echo 'int main() { return 0; }' >"$dir/add.cu"
+doctor GANGWAY_DEVICE=null -- -- "$dir/add.cu"
