@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "test/transport/pair.h"
 #include "transport/wait.h"
@@ -233,10 +234,13 @@ static void forked(bool tcp)
 	CHECK_EQ(pair_end(&p), 0);
 }
 
+static sem_t seen; /* that it was interrupted */
+
 static void *interrupt(void *arg)
 {
 	usleep(50000);
 	link_interrupt(arg);
+	sem_wait(&seen);
 	usleep(50000);
 	link_shutdown(arg);
 	return NULL;
@@ -247,8 +251,10 @@ static int serve_interrupted(struct link *l)
 	pthread_t id;
 	struct frame f;
 
+	sem_init(&seen, 0, 0);
 	pthread_create(&id, NULL, interrupt, l);
 	CHECK_EQ(link_next(l, &f, -1), -EINTR);
+	sem_post(&seen);
 	CHECK_EQ(link_next(l, &f, -1), -EPIPE);
 	pthread_join(id, NULL);
 	return RESULT();
