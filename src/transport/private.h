@@ -170,6 +170,6 @@ void tcp_assist(struct link *l); /* client: receive from this thread, if nobody 
 void tcp_rely(struct link *l);	 /* client: this thread is about to sleep */
 int tcp_next(struct link *l, struct frame *frame, int timeout_ms);
 int tcp_reply(struct lane *lane, const struct frame_head *head, const struct piece *pieces);
-int tcp_word(struct link *l, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces);
+int tcp_word(struct link *l, unsigned index, const struct piece *pieces, unsigned npieces); /* as it is now */
 
 #endif

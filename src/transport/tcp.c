@@ -151,14 +151,19 @@ static bool pieces_fit(struct link *l, const struct piece *pieces, unsigned n)
 	return true;
 }
 
-/* parts: the head, what is between, the pieces' places; room for their bytes, or for the marks instead. */
+/*
+ * parts: the head, what is between, the pieces' places; room for their bytes, or for the marks instead.  word: NULL, or
+ * whose value it is to bring; looked at only now, so that of two who send it the later one brings no older value.
+ */
 static int send_frame(struct link *l, struct frame_head *head, struct iovec *parts, unsigned n,
-		      const struct piece *pieces)
+		      const struct piece *pieces, struct word *word)
 {
 	uint64_t marks[SIDES_MAX];
 	int err;
 
 	pthread_mutex_lock(&l->tcp->out_lock);
+	if (word)
+		head->ticket = load_ordered(&word->value);
 	head->marks = side_give(l, pieces, head->npieces, marks);
 	if (head->marks)
 		parts[n++] = (struct iovec){marks, head->marks * sizeof *marks};
@@ -181,15 +186,14 @@ int tcp_reply(struct lane *lane, const struct frame_head *head, const struct pie
 	if (head->npieces)
 		memcpy(record + frame_bytes(head->payload, 0), pieces, head->npieces * sizeof *pieces);
 	parts[0] = (struct iovec){record, frame_bytes(head->payload, head->npieces)};
-	return send_frame(l, (struct frame_head *)record, parts, 1, pieces);
+	return send_frame(l, (struct frame_head *)record, parts, 1, pieces, NULL);
 }
 
-int tcp_word(struct link *l, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces)
+int tcp_word(struct link *l, unsigned index, const struct piece *pieces, unsigned npieces)
 {
-	struct frame_head head = {
-		.op = index, .ticket = value, .npieces = (uint8_t)npieces, .kind = FRAME_WORD};
+	struct frame_head head = {.op = index, .npieces = (uint8_t)npieces, .kind = FRAME_WORD};
 	struct iovec parts[2 + LINK_PIECES] = {{&head, sizeof head},
 					       {(void *)pieces, npieces * sizeof *pieces}};
 
-	return pieces_fit(l, pieces, npieces) ? send_frame(l, &head, parts, 2, pieces) : -EINVAL;
+	return pieces_fit(l, pieces, npieces) ? send_frame(l, &head, parts, 2, pieces, &l->words[index]) : -EINVAL;
 }

@@ -113,7 +113,7 @@ int word_wake(struct link *l, unsigned index, const struct piece *pieces, unsign
 	if (index >= l->nwords || npieces > LINK_PIECES)
 		return -EINVAL;
 	if (l->tcp_link)
-		return tcp_word(l, index, load_ordered(&l->words[index].value), pieces, npieces);
+		return tcp_word(l, index, pieces, npieces);
 	wait_wake(&l->words[index].sleep);
 	return link_broken(l);
 }
