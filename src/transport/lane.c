@@ -98,7 +98,7 @@ static int wait_room(struct lane *lane, uint32_t need)
 			return err;
 		if (wait_spin(&w))
 			continue;
-		store_ordered(&l->control->space_sleep, 1);
+		wait_flag(&w, &l->control->space_sleep);
 		if ((err = room_look(lane, need)) != -EAGAIN)
 			break;
 		if ((err = link_sleep(l, &w, &l->control->space_sleep)))
@@ -226,7 +226,7 @@ int lane_wait_reply(struct lane *lane, struct frame *reply, int timeout_ms)
 			continue;
 		}
 		flagged = true;
-		store_ordered(&lane->control->reply_sleep, 1);
+		wait_flag(&w, &lane->control->reply_sleep);
 		if ((err = take_reply(lane, reply)) != -EAGAIN)
 			break;
 		if (l->tcp_link)

@@ -11,7 +11,7 @@
  * number.  Writing it publishes the frame; a reader of all lanes looks at one word however many there are.
  * A client draws a ticket only while fewer than 8192 - 1024 are unread, so that no slot is overwritten.
  *
- * A flag is 1 while somebody sleeps on it (a futex).  The sleeper sets it and looks again before it sleeps;
+ * A flag is odd while somebody sleeps on it (a futex: wait.h).  The sleeper sets it and looks again before it sleeps;
  * who changes what is waited for looks at the flag afterwards, clears it and wakes.  Both orders are
  * sequentially consistent, so one of the two sees the other.
  */

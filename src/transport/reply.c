@@ -28,7 +28,7 @@ int reply_reserve(struct lane *lane, uint32_t need, uint8_t **record)
 		err = -EAGAIN;
 		if (wait_spin(&w))
 			continue;
-		store_ordered(&lane->control->room_sleep, 1);
+		wait_flag(&w, &lane->control->room_sleep);
 		if ((err = room(lane, need)) != -EAGAIN)
 			break;
 		if ((err = link_sleep(l, &w, &lane->control->room_sleep)))

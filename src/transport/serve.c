@@ -66,7 +66,7 @@ static int wait_frame(struct link *l, struct frame *frame, int timeout_ms)
 		if (wait_spin(&w))
 			continue;
 		flagged = true;
-		store_ordered(flag, 1);
+		wait_flag(&w, flag);
 		if (board_ready(l) || load_ordered(&l->interrupted))
 			continue;
 		if ((err = link_sleep(l, &w, flag)) == -ETIMEDOUT)

@@ -25,7 +25,7 @@ static int wait_room(struct side *s)
 	while (!has_room(s) && !(err = link_broken(l))) {
 		if (wait_spin(&w))
 			continue;
-		store_ordered(&s->full, 1);
+		wait_flag(&w, &s->full);
 		if (!has_room(s))
 			err = link_sleep(l, &w, &s->full);
 	}
@@ -90,7 +90,7 @@ int side_wait(struct link *l, const uint64_t *marks, unsigned n, struct wait *w)
 
 	if (wait_spin(w))
 		return side_look(l, marks, n);
-	store_ordered(flag, 1);
+	wait_flag(w, flag);
 	err = side_look(l, marks, n);
 	if (err != -EINPROGRESS || load_ordered(&l->interrupted))
 		return err;
@@ -166,7 +166,7 @@ static int wait_work(struct side *s)
 
 	wait_init(&w, 0, -1);
 	while (!has_work(s) && !(err = link_broken(l))) {
-		store_ordered(&s->idle, 1);
+		wait_flag(&w, &s->idle);
 		if (!has_work(s))
 			err = link_sleep(l, &w, &s->idle);
 	}

@@ -90,7 +90,7 @@ static int wait_board(struct link *l)
 		if ((err = link_broken(l)) || wait_spin(&w))
 			continue;
 		flagged = true;
-		store_ordered(flag, 1);
+		wait_flag(&w, flag);
 		if (!board_ready(l))
 			err = link_sleep(l, &w, flag);
 	}

@@ -77,6 +77,11 @@ int wait_left_ms(struct wait *w)
 	return now >= w->deadline ? 0 : (int)((w->deadline - now + 999999) / 1000000);
 }
 
+void wait_flag(struct wait *w, _Atomic uint32_t *flag)
+{
+	w->seen = atomic_fetch_or(flag, 1) | 1;
+}
+
 int wait_sleep(struct wait *w, _Atomic uint32_t *flag)
 {
 	struct timespec left, *limit = NULL;
@@ -93,7 +98,7 @@ int wait_sleep(struct wait *w, _Atomic uint32_t *flag)
 		left.tv_nsec = (long)((w->deadline - now) % 1000000000u);
 		limit = &left;
 	}
-	syscall(SYS_futex, flag, FUTEX_WAIT, 1, limit, NULL, 0);
+	syscall(SYS_futex, flag, FUTEX_WAIT, w->seen, limit, NULL, 0);
 	return 0;
 }
 
@@ -107,12 +112,12 @@ int wait_sleep_us(_Atomic uint32_t *flag, unsigned us)
 
 void wait_wake_always(_Atomic uint32_t *flag)
 {
-	atomic_store(flag, 0);
+	atomic_fetch_add(flag, 2 - (atomic_load(flag) & 1));
 	syscall(SYS_futex, flag, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void wait_wake(_Atomic uint32_t *flag)
 {
-	if (atomic_load(flag))
+	if (atomic_load(flag) & 1)
 		wait_wake_always(flag);
 }

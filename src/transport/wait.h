@@ -5,10 +5,14 @@
  *	while (!ready()) {
  *		if (wait_spin(&w))
  *			continue;
- *		store_ordered(flag, 1);
+ *		wait_flag(&w, flag);
  *		if (!ready() && (err = wait_sleep(&w, flag)))
  *			break;
  *	}
+ *
+ * A flag is odd while somebody sleeps on it, or is about to.  Who wakes makes it another even number, so that it never
+ * again is what a sleeper has seen: one that has not quite fallen asleep when all are woken stays awake, though another
+ * may have set the flag anew.  (Two who wake at once may leave it odd, which costs a needless wake.)
  *
  * The clock is not looked at before the first misses, so a wait that need not wait costs nothing.
  */
@@ -23,6 +27,7 @@ struct wait {
 	uint64_t spin_until, deadline; /* ns; deadline 0: none */
 	unsigned spin_us, turns;
 	int timeout_ms;
+	uint32_t seen; /* the flag, when we set it */
 };
 
 uint64_t wait_now(void); /* ns, monotonic */
@@ -35,10 +40,13 @@ bool wait_spin(struct wait *w);
 /* Spin anew: something happened. */
 void wait_again(struct wait *w);
 
-/* Sleep while *flag is 1.  -ETIMEDOUT, or 0 for any other reason to look again. */
+/* Somebody is about to sleep, and looks once more before that. */
+void wait_flag(struct wait *w, _Atomic uint32_t *flag);
+
+/* Sleep while *flag is as we set it.  -ETIMEDOUT, or 0 for any other reason to look again. */
 int wait_sleep(struct wait *w, _Atomic uint32_t *flag);
 
-/* Sleep while *flag is 1, so many microseconds at most: -ETIMEDOUT. */
+/* Sleep while *flag is 1, so many microseconds at most: -ETIMEDOUT.  For a flag that only one ever sleeps on. */
 int wait_sleep_us(_Atomic uint32_t *flag, unsigned us);
 
 /* Milliseconds left for poll: -1 without a deadline. */

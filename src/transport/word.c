@@ -75,7 +75,7 @@ int word_wait(struct link *l, unsigned index, uint32_t value, int timeout_ms, in
 			return err;
 		on_sleep = NULL;
 		/* Several may wait for one word: the flag is cleared by who wakes, never by who waited. */
-		store_ordered(&word->sleep, 1);
+		wait_flag(&w, &word->sleep);
 		if (reached(word, value))
 			break;
 		if (l->tcp_link)

@@ -14,8 +14,10 @@
 #define STEPS	20000 /* of sleepers met at the moment they fall asleep */
 #define BACKLOG 100   /* replies that do not fit into their ring */
 #define PAIRS	500   /* replies with a word for another thread right behind them */
+#define CROWD	4     /* threads that wait for one word, */
+#define CROWDED 1000  /* and for so many of its values */
 
-enum { CALL, POST, WORD, BOTH, QUIET, STEP, MANY, END };
+enum { CALL, POST, WORD, SOON, BOTH, QUIET, STEP, MANY, END };
 
 static struct link *link_;
 static int rounds = 300;
@@ -53,7 +55,7 @@ static int serve(struct link *l)
 	int err;
 
 	while (!(err = link_next(l, &f, LIMIT)) && f.op != END) {
-		if (f.op == STEP)
+		if (f.op == STEP || f.op == SOON)
 			linger(&seed);
 		else if (f.op != MANY && f.op != BOTH)
 			rest(&seed);
@@ -61,7 +63,7 @@ static int serve(struct link *l)
 			CHECK_EQ(lane_reply_reserve(f.lane, 1000, &to), 0);
 			CHECK_EQ(lane_reply(f.lane, 0, f.ticket, roll(&seed) % 1000, NULL, 0), 0);
 		}
-		if (f.op == WORD || f.op == BOTH) {
+		if (f.op == WORD || f.op == SOON || f.op == BOTH) {
 			memcpy(at, f.payload, sizeof at);
 			CHECK_EQ(word_set(l, at[0], at[1], NULL, 0), 0);
 		} else if (f.op == QUIET) {
@@ -205,6 +207,64 @@ static void others(void)
 	lane_close(lane);
 }
 
+/* One of those who wait for the same values of the same word. */
+struct one {
+	unsigned index;
+	uint32_t start;
+	uint64_t seed;
+	pthread_barrier_t *all;
+};
+
+static int linger_first(void *seed)
+{
+	linger(seed);
+	return 0;
+}
+
+static void *one(void *arg)
+{
+	struct one *o = arg;
+
+	for (uint32_t i = 1; i <= CROWDED; i++) {
+		if (!failures)
+			CHECK_EQ(word_wait(link_, o->index, o->start + i, LIMIT, linger_first, &o->seed), 0);
+		pthread_barrier_wait(o->all);
+	}
+	return NULL;
+}
+
+/*
+ * Several wait for the same.  One of them comes only now, and says that it is going to sleep after the word was set
+ * and everybody woken: another one that has not quite fallen asleep must not take that for its own.
+ */
+static void crowd(void)
+{
+	struct one ones[CROWD];
+	pthread_t ids[CROWD];
+	pthread_barrier_t all;
+	struct lane *lane;
+	uint32_t at[2];
+
+	CHECK_EQ(lane_open(link_, &lane), 0);
+	CHECK_EQ(word_alloc(link_, &at[0], &at[1]), 0);
+	pthread_barrier_init(&all, NULL, CROWD + 1);
+	for (int i = 0; i < CROWD; i++) {
+		ones[i] = (struct one){at[0], at[1], 9 + (uint64_t)i, &all};
+		pthread_create(&ids[i], NULL, one, &ones[i]);
+	}
+	for (int i = 0; i < CROWDED; i++) {
+		at[1]++;
+		if (!failures)
+			publish(lane, SOON, at, sizeof at, sizeof at);
+		pthread_barrier_wait(&all);
+	}
+	for (int i = 0; i < CROWD; i++)
+		pthread_join(ids[i], NULL);
+	pthread_barrier_destroy(&all);
+	word_free(link_, at[0]);
+	lane_close(lane);
+}
+
 /* A thread that waits for a reply, and the server for a frame: that costs nothing. */
 static void idle(void)
 {
@@ -246,6 +306,7 @@ static void run(bool tcp, unsigned client_spin, unsigned server_spin)
 	if (!tcp)
 		steps();
 	others();
+	crowd();
 	idle();
 	if (failures)
 		kill(p.child, SIGKILL);
