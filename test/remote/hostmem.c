@@ -131,6 +131,35 @@ static void many(void)
 		OK(cuMemFreeHost(p[i]));
 }
 
+/* Memory that is not the device's to use, registered all the same: for copies. */
+static void registered_plain(char *p, size_t size)
+{
+	unsigned char *back = malloc(size);
+	CUdeviceptr d = 0;
+	unsigned f = 77;
+
+	fill_bytes(p, size, 5);
+	if (check_remote())
+		EXPECT(cuMemHostRegister_v2(p, size, CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
+	OK(cuMemHostRegister_v2(p, size, CU_MEMHOSTREGISTER_PORTABLE));
+	EXPECT(cuMemHostRegister_v2(p, size, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	OK(cuMemHostGetFlags(&f, p));
+	CHECK(f == (CU_MEMHOSTREGISTER_PORTABLE | (check_remote() ? 0 : CU_MEMHOSTREGISTER_DEVICEMAP)));
+	EXPECT(cuMemHostGetDevicePointer_v2(&d, p, 0), check_remote() ? CUDA_ERROR_NOT_SUPPORTED : 0);
+	OK(cuMemAlloc_v2(&d, size));
+	OK(cuMemcpyHtoDAsync_v2(d, p, size, NULL));
+	OK(cuMemsetD8Async(d, 9, 10, NULL));
+	OK(cuMemcpyDtoHAsync_v2(p, d, size, NULL));
+	OK(cuStreamSynchronize(NULL));
+	fill_bytes(back, size, 5);
+	CHECK(p[0] == 9 && p[9] == 9 && !memcmp(p + 10, back + 10, size - 10));
+	OK(cuMemHostUnregister(p));
+	EXPECT(cuMemHostUnregister(p), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	CHECK(!memcmp(p + 10, back + 10, size - 10));
+	OK(cuMemFree_v2(d));
+	free(back);
+}
+
 static void registered(void)
 {
 	unsigned char back[5000];
@@ -142,12 +171,13 @@ static void registered(void)
 	EXPECT(cuMemHostRegister_v2(own, 0, 0), CUDA_ERROR_INVALID_VALUE);
 	EXPECT(cuMemHostRegister_v2(NULL, 4096, 0), CUDA_ERROR_INVALID_VALUE);
 	EXPECT(cuMemHostRegister_v2(own, 4096, 16), CUDA_ERROR_INVALID_VALUE);
-	if (!check_shares()) {
-		EXPECT(cuMemHostRegister_v2(own, sizeof own, 0), CUDA_ERROR_NOT_SUPPORTED);
-		return;
-	}
 	EXPECT(cuMemHostRegister_v2(hole, 1 << 20, 0), CUDA_ERROR_INVALID_VALUE);
 	EXPECT(cuMemHostRegister_v2((void *)0x10000, 1 << 20, 0), CUDA_ERROR_INVALID_VALUE);
+	registered_plain(own + 8, 1000);
+	if (!check_shares()) {
+		registered_plain(own, sizeof own);
+		return;
+	}
 	fill_bytes(own, sizeof own, 4);
 	OK(cuMemHostRegister_v2(own + 100, sizeof own - 200, 0));
 	EXPECT(cuMemHostRegister_v2(own + 100, 8192, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);

@@ -393,7 +393,7 @@ CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t map
 	if (!h)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	h->node.key = h->info.base = address;
-	h->info.shared = true;
+	h->info.shared = mapped != 0;
 	h->pages = pages;
 	h->mapped = mapped;
 	pthread_rwlock_wrlock(&lock);
@@ -489,7 +489,7 @@ CUresult remote_cuMemHostGetFlags(unsigned int *flags, void *p)
 	*flags = info.flags;
 	if (info.kind == HOST_PINNED)
 		*flags = (info.flags & CU_MEMHOSTALLOC_WRITECOMBINED) | (info.shared ? CU_MEMHOSTALLOC_DEVICEMAP : 0);
-	else if (info.kind == HOST_REGISTERED)
+	else if (info.kind == HOST_REGISTERED && info.shared)
 		*flags |= CU_MEMHOSTREGISTER_DEVICEMAP;
 	return CUDA_SUCCESS;
 }

@@ -34,7 +34,7 @@ CUresult hostmem_share(int fd, uint64_t at, size_t size);
 CUresult hostmem_unshare(uint64_t at);
 int hostmem_create_fd(size_t size); /* -1: no memory */
 
-/* Registered memory, entered and taken out by register.c. */
+/* Registered memory, entered and taken out by register.c.  mapped 0: for copies only. */
 CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t mapped, unsigned flags);
 /* Where the pages are; CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED. */
 CUresult hostmem_leave(uint64_t address, uint64_t *pages, size_t *mapped);

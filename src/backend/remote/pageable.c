@@ -374,7 +374,7 @@ bool pageable_later(const void *host)
 {
 	struct host_info info;
 
-	return !remote.local && listen_pending() && hostmem_find((uintptr_t)host, &info) && !info.shared;
+	return listen_pending() && hostmem_find((uintptr_t)host, &info) && !info.shared;
 }
 
 CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c)

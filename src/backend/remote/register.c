@@ -4,7 +4,8 @@
  *	private pages ─ copied ─► memfd ─ moved over them ─► the same bytes at the same address, shared
  *
  * Only where nothing else depends on what the pages were: private anonymous memory, and so much of it that
- * it is hardly ever the allocator's small change.  Everything else is refused.
+ * it is hardly ever the allocator's small change.  Everything else, and all memory over TCP, can be registered only for
+ * copies, which are those of any other memory; asked for with DEVICEMAP, for kernels, it is refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,18 @@ static CUresult convert(uint64_t at, size_t size)
 	return r;
 }
 
+static CUresult enter_shared(uint64_t address, size_t size, uint64_t pages, size_t mapped, unsigned flags)
+{
+	CUresult r = hostmem_enter(address, size, pages, mapped, flags);
+
+	if (r)
+		return r;
+	r = convert(pages, mapped);
+	if (r)
+		hostmem_leave(address, &pages, &mapped);
+	return r;
+}
+
 CUresult remote_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 {
 	uint64_t from = (uintptr_t)p & -PAGE, to = ((uintptr_t)p + size + PAGE - 1) & -PAGE;
@@ -98,23 +111,16 @@ CUresult remote_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (hostmem_find((uintptr_t)p, &known))
 		return known.kind == HOST_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_ERROR_INVALID_VALUE;
-	if (!remote.local)
-		return CUDA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&one_at_a_time);
 	ours = replaceable(from, to);
 	if (ours < 0)
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (!ours || size < LEAST)
+	else if (remote.local && ours && size >= LEAST)
+		r = enter_shared((uintptr_t)p, size, from, to - from, flags);
+	else if (flags & CU_MEMHOSTREGISTER_DEVICEMAP)
 		r = CUDA_ERROR_NOT_SUPPORTED;
 	else
-		r = hostmem_enter((uintptr_t)p, size, from, to - from, flags);
-	if (!r) {
-		uint64_t pages;
-		size_t mapped;
-		r = convert(from, to - from);
-		if (r)
-			hostmem_leave((uintptr_t)p, &pages, &mapped);
-	}
+		r = hostmem_enter((uintptr_t)p, size, 0, 0, flags);
 	pthread_mutex_unlock(&one_at_a_time);
 	return r;
 }
@@ -131,7 +137,7 @@ CUresult remote_cuMemHostUnregister(void *p)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&one_at_a_time);
 	r = hostmem_leave((uintptr_t)p, &pages, &mapped);
-	if (!r) {
+	if (!r && mapped) {
 		r = hostmem_unshare(pages);
 		fresh = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (fresh != MAP_FAILED && !put_in_place(fresh, (char *)(uintptr_t)pages, mapped))
