@@ -277,8 +277,19 @@ static void rest(int ms)
 	nanosleep(&t, NULL);
 }
 
+static unsigned now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (unsigned)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
+}
+
+/* What is seen of work that has ended is less the later one looks: a busy machine lets us wait. */
 static void check_time(struct usage *u)
 {
+	unsigned seen, end;
+
 	CHECK_EQ(load().kernels, 0);
 	usage_begin(u, 0, USAGE_KERNELS);
 	usage_begin(u, 0, USAGE_KERNELS); /* two at once are not twice as much */
@@ -288,16 +299,20 @@ static void check_time(struct usage *u)
 	usage_end(u, 0, USAGE_KERNELS);
 	rest(100);
 	CHECK(load().kernels >= running);
+	end = now_ms();
 	usage_end(u, 0, USAGE_KERNELS);
-	CHECK(load().kernels > 0);
+	seen = load().kernels;
+	CHECK(seen > 0 || now_ms() - end > 400);
 	CHECK_EQ(load().memory, 0);
 	rest(1200);
 	CHECK_EQ(load().kernels, 0);
 	usage_begin(u, 0, USAGE_MEMORY);
 	rest(1300);
 	CHECK_EQ(load().memory, 100);
+	end = now_ms();
 	usage_end(u, 0, USAGE_MEMORY);
-	CHECK(load().memory >= 90);
+	seen = load().memory;
+	CHECK(seen + (now_ms() - end) / 8 >= 90);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 #include <semaphore.h>
 
 #include "test/transport/pair.h"
-#include "transport/wait.h"
+#include "transport/private.h"
 
 #define SOON_MS 10000 /* generous: the machine may be busy. What was measured is printed. */
 
@@ -15,6 +15,7 @@ static struct link *link_;
 static uint64_t killed;
 static double worst;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sem_t begun; /* by who waits next */
 
 static int count(const char *folder)
 {
@@ -68,6 +69,7 @@ static void *wait_reply(void *arg)
 	struct frame f;
 
 	CHECK_EQ(lane_open(link_, &lane), 0);
+	sem_post(&begun);
 	CHECK_EQ(lane_wait_reply(lane, &f, -1), -EPIPE);
 	noticed();
 	return arg;
@@ -80,6 +82,7 @@ static void *wait_room(void *arg)
 	int err;
 
 	CHECK_EQ(lane_open(link_, &lane), 0);
+	sem_post(&begun);
 	while (!(err = lane_reserve(lane, 100000, &to)))
 		lane_post(lane, 0, 100000, NULL, 0, NULL);
 	CHECK_EQ(err, -EPIPE);
@@ -89,6 +92,7 @@ static void *wait_room(void *arg)
 
 static void *wait_word(void *arg)
 {
+	sem_post(&begun);
 	CHECK_EQ(word_wait(link_, 3, 1, -1, NULL, NULL), -EPIPE);
 	noticed();
 	return arg;
@@ -96,8 +100,10 @@ static void *wait_word(void *arg)
 
 static void *wait_fd(void *arg)
 {
-	int err = link_recv_fd(link_, 1, -1);
+	int err;
 
+	sem_post(&begun);
+	err = link_recv_fd(link_, 1, -1);
 	CHECK(err == -EPIPE || err == -ENOTSUP);
 	if (err == -EPIPE)
 		noticed();
@@ -115,9 +121,12 @@ static void server_dies(bool tcp)
 
 	CHECK_EQ(pair_start(&p, tcp, serve_stuck, NULL, NULL), 0);
 	link_ = p.link;
+	sem_init(&begun, 0, 0);
 	for (int i = 0; i < 4; i++)
 		pthread_create(&ids[i], NULL, waits[i], NULL);
-	usleep(100000);
+	for (int i = 0; i < 4; i++)
+		sem_wait(&begun);
+	usleep(100000); /* most of them sleep by then */
 	CHECK_EQ(lane_open(p.link, &lane), 0);
 	pthread_mutex_lock(&lock);
 	killed = wait_now();
@@ -154,7 +163,8 @@ static pid_t start_client(const char *address, bool leave_child, int tell)
 	for (int i = 0; i < BEFORE; i++)
 		if (lane_reserve(lane, 8, &to) || lane_post(lane, 0, 8, NULL, 0, NULL))
 			_exit(1);
-	usleep(100000); /* over TCP: let them be sent */
+	while (l->tcp_link && load_acquire(&l->control->done) < BEFORE)
+		usleep(1000); /* they are not yet the kernel's */
 	if (leave_child && !(child = fork())) {
 		close(tell);
 		sleep(3);
