@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 8 };
+enum { LANES = 36 }; /* a whole warp, and part of one */
 
 struct atomic {
 	const char *name, *space, *type; /* space "": generic */
@@ -78,25 +78,25 @@ static double value(const struct atomic *a, uint64_t bits)
 /* A cell before, and the operand for it; the last cell is everybody's. */
 static uint64_t before(const struct atomic *a, unsigned i)
 {
-	static const uint64_t counters[LANES + 1] = {0, 4, 5, 6, 0xffffffff, 0, 9, 1};
+	static const uint64_t counters[] = {0, 4, 5, 6, 0xffffffff, 0, 9, 1};
 
 	if (a->type[0] == 'f')
 		return number(a, i + 0.5);
-	return counts(a) ? counters[i] : cut(a, (i + 1) * 0x9e3779b97f4a7c15 >> (64 - 8 * a->bytes));
+	return counts(a) ? counters[i % 8] : cut(a, (i + 1) * 0x9e3779b97f4a7c15 >> (64 - 8 * a->bytes));
 }
 
 static uint64_t operand(const struct atomic *a, unsigned i)
 {
-	static const uint64_t bounds[LANES] = {5, 5, 5, 5, 0xffffffff, 0, 0xffffffff, 0};
+	static const uint64_t bounds[] = {5, 5, 5, 5, 0xffffffff, 0, 0xffffffff, 0};
 
 	if (a->type[0] == 'f')
 		return number(a, (3.0 * i - 5) / 4);
-	return counts(a) ? bounds[i] : cut(a, (i + 5) * 0xd1b54a32d192ed03 >> (64 - 8 * a->bytes));
+	return counts(a) ? bounds[i % 8] : cut(a, (i + 5) * 0xd1b54a32d192ed03 >> (64 - 8 * a->bytes));
 }
 
 static uint64_t guess(const struct atomic *a, unsigned i)
 {
-	return i % 2 ? cut(a, before(a, i) ^ 1ull << 4 * i) : before(a, i);
+	return i % 2 ? cut(a, before(a, i) ^ 1ull << i % 8 * 4) : before(a, i);
 }
 
 static int64_t as_signed(const struct atomic *a, uint64_t v)
@@ -137,7 +137,7 @@ enum { BOUND = 5 }; /* of counters in the common cell */
 
 static void print_value(FILE *o, const struct atomic *a, unsigned i, unsigned n, uint64_t v)
 {
-	fprintf(o, "%s0x%0*llx%s", i % 4 ? "" : "\n//\t\t", (int)a->bytes * 2, (unsigned long long)v,
+	fprintf(o, "%s0x%0*llx%s", i % 6 ? "" : "\n//\t\t", (int)a->bytes * 2, (unsigned long long)v,
 		i + 1 < n ? "," : "");
 }
 

@@ -1,23 +1,24 @@
 /*
- * Loads and stores.  No two elements are alike, integers go through registers wider than they are, and what
- * a store must not touch is looked at, too.  Where the address is generic, the lanes of one access point
- * into different spaces.
+ * Loads and stores.  No two elements are alike, and what a store must not touch is looked at, too.  The lanes
+ * of a whole warp have their elements side by side, those of another with gaps.  Where the address is generic,
+ * the lanes of one access point into different spaces.  Integers go through registers of their own size (8 bits:
+ * of 16) in one file, and through registers of 64 bits in another; so do addresses of shared memory.
  */
 #include "make.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 8 };
+enum { WARP = 32, LANES = 36, SLOTS = 40 };
 
 struct access {
 	const char *name, *space, *type; /* space "": generic */
 	unsigned n, bytes;               /* elements, and the size of one */
-	bool wide;                       /* an integer narrower than 64 bits */
+	unsigned reg;                    /* the size of a register */
 	bool strong;                     /* ordered or volatile: not of local memory */
+	bool near;                       /* has an address of 32 bits */
 };
 
-static struct access parse(const char *name)
+static struct access parse(const char *name, bool wide)
 {
 	static const char *const spaces[] = {"global", "shared", "local", "const", "param"};
 	struct access a = {.name = name, .space = "", .type = strrchr(name, '.') + 1, .n = 1};
@@ -34,10 +35,22 @@ static struct access parse(const char *name)
 			a.n = n;
 	}
 	a.bytes = size_named(a.type) / 8;
-	a.wide = a.type[0] != 'f' && a.bytes < 8;
+	a.reg = wide ? 8 : a.bytes == 1 ? 2 : a.bytes;
+	a.near = !strcmp(a.space, "shared") && !wide;
 	a.strong = strstr(name, "volatile") || strstr(name, "relaxed") || strstr(name, "acquire") ||
 		   strstr(name, "release");
 	return a;
+}
+
+static bool is(const struct access *a, const char *space)
+{
+	return !strcmp(a->space, space);
+}
+
+/* Which slot is a lane's: the second warp leaves every other one free. */
+static unsigned slot_of(unsigned lane)
+{
+	return lane < WARP ? lane : lane + (lane - WARP);
 }
 
 static uint64_t element(const struct access *a, unsigned i)
@@ -45,38 +58,56 @@ static uint64_t element(const struct access *a, unsigned i)
 	return (i + 1) * 0x9e3779b97f4a7c15 >> (64 - 8 * a->bytes);
 }
 
-/* What a load leaves in a register of 64 bits. */
+static uint64_t byte(const struct access *a, unsigned at)
+{
+	return element(a, at / a->bytes) >> at % a->bytes * 8 & 255;
+}
+
+/* What a load leaves in a register. */
 static uint64_t extended(const struct access *a, uint64_t v)
 {
 	unsigned unused = 64 - 8 * a->bytes;
 
-	return a->type[0] == 's' ? (uint64_t)((int64_t)(v << unused) >> unused) : v;
+	v = a->type[0] == 's' ? (uint64_t)((int64_t)(v << unused) >> unused) : v;
+	return a->reg < 8 ? v & ((1ull << 8 * a->reg) - 1) : v;
 }
 
 /* What a store takes from one: more than it may write. */
 static uint64_t surrounded(const struct access *a, uint64_t v)
 {
-	return a->wide ? v | 0xa5a5a5a5a5a5a5a5 << 8 * a->bytes : v;
+	return a->reg > a->bytes ? v | (0xa5a5a5a5a5a5a5a5 >> (64 - 8 * (a->reg - a->bytes))) << 8 * a->bytes : v;
 }
 
 /* ---- text ---- */
 
-static const char *bits_of(const struct access *a)
+static void print_list_of(FILE *o, const struct access *a, unsigned n, uint64_t (*value)(const struct access *, unsigned))
 {
-	return a->wide || a->bytes == 8 ? "b64" : "b32";
+	unsigned line = a->reg == 8 ? 5 : 8;
+
+	for (unsigned i = 0; i < n; i++)
+		fprintf(o, "%s0x%0*llx%s", i % line ? "" : "\n//\t\t", (int)a->reg * 2, (unsigned long long)value(a, i),
+			i + 1 < n ? "," : "");
 }
 
-static void print_element(FILE *o, unsigned i, unsigned a_line, const char *end, uint64_t v, unsigned bytes)
+static uint64_t loaded(const struct access *a, unsigned i)
 {
-	if (i % a_line == 0)
-		fprintf(o, "\n//\t\t");
-	fprintf(o, "0x%0*llx%s", (int)bytes * 2, (unsigned long long)v, end);
+	return extended(a, element(a, slot_of(i / a->n) * a->n + i % a->n));
+}
+
+static uint64_t to_store(const struct access *a, unsigned i)
+{
+	return surrounded(a, element(a, slot_of(i / a->n) * a->n + i % a->n));
 }
 
 static void print_vector(FILE *o, const struct access *a)
 {
 	for (unsigned k = 0; k < a->n; k++)
 		fprintf(o, "%s%%v%u%s", k ? ", " : a->n > 1 ? "{" : "", k, k + 1 < a->n || a->n == 1 ? "" : "}");
+}
+
+static const char *register_type(const struct access *a)
+{
+	return a->type[0] == 'f' ? a->type : a->reg == 2 ? "b16" : a->reg == 4 ? "b32" : "b64";
 }
 
 static void print_head(FILE *o, const struct access *a)
@@ -87,46 +118,41 @@ static void print_head(FILE *o, const struct access *a)
 		new ? "sm_100" : "sm_90");
 }
 
-static void print_registers(FILE *o, const struct access *a, unsigned slot)
+static void print_registers(FILE *o, const struct access *a)
 {
-	const char *memory = *a->space ? a->space : "shared";
+	unsigned slot = a->n * a->bytes;
 
-	fprintf(o, "\t.reg .u64 %%a, %%r, %%s, %%l, %%from, %%to;\n\t.reg .u32 %%i, %%k;\n");
-	fprintf(o, "\t.reg .b16 %%b;\n\t.reg .pred %%p, %%q;\n\t.reg .%s %%v<%u>;\n",
-		a->type[0] == 'f' ? a->type : "b64", a->n);
-	if (!strcmp(memory, "shared") || !strcmp(memory, "local"))
-		fprintf(o, "\t.%s .align 16 .b8 %s[%u];\n", memory, memory, *memory == 's' ? LANES * slot : slot);
-	if (!*a->space && !a->strong)
-		fprintf(o, "\t.local .align 16 .b8 local[%u];\n", slot);
+	fprintf(o, "\t.reg .u64 %%a, %%r, %%l, %%from, %%to;\n\t.reg .u32 %%i, %%j, %%k, %%slot, %%n;\n");
+	fprintf(o, "\t.reg .u%d %%s;\n", a->near ? 32 : 64);
+	fprintf(o, "\t.reg .b16 %%b;\n\t.reg .pred %%p;\n\t.reg .%s %%v<%u>;\n", register_type(a), a->n);
+	if (is(a, "shared") || is(a, ""))
+		fprintf(o, "\t.shared .align 16 .b8 shared[%u];\n", SLOTS * slot);
+	if (is(a, "local") || (is(a, "") && !a->strong))
+		fprintf(o, "\t.local .align 16 .b8 local[%u];\n", 2 * slot);
 	fprintf(o, "\n\tmov.u32 %%i, %%tid.x;\n");
 }
 
-/* Byte by byte, by plain generic instructions. */
-static void print_copy(FILE *o, const char *label, const char *from, const char *to, unsigned n)
+/* %slot of the lane in a register. */
+static void print_slot(FILE *o, const char *lane)
+{
+	fprintf(o, "\tmax.u32 %%slot, %%%s, %d;\n\tsub.u32 %%slot, %%slot, %d;\n\tadd.u32 %%slot, %%slot, %%%s;\n", lane,
+		WARP, WARP, lane);
+}
+
+/* %n bytes, by plain generic instructions. */
+static void print_copy(FILE *o, const char *label, const char *from, const char *to)
 {
 	fprintf(o, "\tmov.u64 %%from, %%%s;\n\tmov.u64 %%to, %%%s;\n\tmov.u32 %%k, 0;\n%s:\n", from, to, label);
 	fprintf(o, "\tld.u8 %%b, [%%from];\n\tst.u8 [%%to], %%b;\n");
 	fprintf(o, "\tadd.u64 %%from, %%from, 1;\n\tadd.u64 %%to, %%to, 1;\n\tadd.u32 %%k, %%k, 1;\n");
-	fprintf(o, "\tsetp.lt.u32 %%p, %%k, %u;\n\t@%%p bra %s;\n", n, label);
+	fprintf(o, "\tsetp.lt.u32 %%p, %%k, %%n;\n\t@%%p bra %s;\n", label);
 }
 
-/* %s: where the access goes, and %l the same as a generic address. `home` has the lane's own slot in a buffer. */
-static void print_place(FILE *o, const struct access *a, const char *home, unsigned slot)
+/* Lanes of a generic access: some in `home`, some in shared and some in local memory. */
+static void print_several(FILE *o, const struct access *a, const char *home)
 {
-	if (!strcmp(a->space, "global")) {
-		fprintf(o, "\tmov.u64 %%s, %%%s;\n", home);
-	} else if (!strcmp(a->space, "const")) {
-		fprintf(o, "\tmov.u64 %%s, table;\n\tmad.wide.u32 %%s, %%i, %u, %%s;\n", slot);
-	} else if (!strcmp(a->space, "local")) {
-		fprintf(o, "\tmov.u64 %%s, local;\n\tcvta.local.u64 %%l, %%s;\n");
-	} else {
-		fprintf(o, "\tmov.u64 %%s, shared;\n\tmad.wide.u32 %%s, %%i, %u, %%s;\n", slot);
-		fprintf(o, "\tcvta.shared.u64 %%l, %%s;\n");
-	}
-	if (*a->space)
-		return;
-	fprintf(o, "\trem.u32 %%k, %%i, %u;\n\tsetp.eq.u32 %%p, %%k, 0;\n\tselp.u64 %%s, %%%s, %%l, %%p;\n",
-		a->strong ? 2 : 3, home);
+	fprintf(o, "\tcvta.shared.u64 %%s, %%s;\n\trem.u32 %%k, %%i, %d;\n\tsetp.eq.u32 %%p, %%k, 0;\n", a->strong ? 2 : 3);
+	fprintf(o, "\tselp.u64 %%s, %%%s, %%s, %%p;\n", home);
 	if (!a->strong) {
 		fprintf(o, "\tmov.u64 %%l, local;\n\tcvta.local.u64 %%l, %%l;\n");
 		fprintf(o, "\tsetp.eq.u32 %%p, %%k, 1;\n\tselp.u64 %%s, %%l, %%s, %%p;\n");
@@ -134,11 +160,50 @@ static void print_place(FILE *o, const struct access *a, const char *home, unsig
 	fprintf(o, "\tmov.u64 %%l, %%s;\n");
 }
 
-/* After a barrier, the slot of the lane beside this one. */
-static void print_neighbour(FILE *o, unsigned slot)
+/*
+ * %s: where the access goes.  `home` becomes the slot in a buffer that is copied to or from there, %l its
+ * generic address: in shared memory, those of the lane beside this one.
+ */
+static void print_place(FILE *o, const struct access *a, const char *home)
 {
-	fprintf(o, "\tbar.sync 0;\n\txor.b32 %%k, %%i, 1;\n\tmov.u64 %%s, shared;\n");
-	fprintf(o, "\tmad.wide.u32 %%s, %%k, %u, %%s;\n\tcvta.shared.u64 %%l, %%s;\n", slot);
+	unsigned slot = a->n * a->bytes;
+	bool shared = is(a, "shared");
+
+	print_slot(o, "i");
+	if (a->near)
+		fprintf(o, "\tmov.u32 %%s, shared;\n\tmad.lo.u32 %%s, %%slot, %u, %%s;\n", slot);
+	else if (shared || is(a, ""))
+		fprintf(o, "\tmov.u64 %%s, shared;\n\tmad.wide.u32 %%s, %%slot, %u, %%s;\n", slot);
+	if (shared) {
+		fprintf(o, "\txor.b32 %%j, %%i, 1;\n");
+		print_slot(o, "j");
+		fprintf(o, "\tmov.u64 %%l, shared;\n\tmad.wide.u32 %%l, %%slot, %u, %%l;\n\tcvta.shared.u64 %%l, %%l;\n", slot);
+	}
+	if (is(a, "const"))
+		fprintf(o, "\tmov.u64 %%s, table;\n\tmad.wide.u32 %%s, %%slot, %u, %%s;\n", slot);
+	else
+		fprintf(o, "\tld.param.u64 %%%s, [%s];\n\tmad.wide.u32 %%%s, %%slot, %u, %%%s;\n", home, home, home, slot, home);
+	if (is(a, "global"))
+		fprintf(o, "\tmov.u64 %%s, %%%s;\n", home);
+	if (is(a, "local"))
+		fprintf(o, "\tmov.u64 %%s, local;\n\tcvta.local.u64 %%l, %%s;\n");
+	if (is(a, ""))
+		print_several(o, a, home);
+}
+
+static FILE *open_access(const struct access *a)
+{
+	char name[100];
+
+	snprintf(name, sizeof name, "%s%s", a->name, a->type[0] != 'f' && a->bytes < 8 && a->reg == 8 ? "-wide" : "");
+	return open_test("mem", name);
+}
+
+static const char *note(const struct access *a)
+{
+	return is(a, "shared") ? "between neighbouring lanes"
+	       : is(a, "")     ? "one access to several spaces"
+			       : "each element in its place";
 }
 
 /* ---- loads ---- */
@@ -146,111 +211,102 @@ static void print_neighbour(FILE *o, unsigned slot)
 static void load_kernel(FILE *o, const struct access *a)
 {
 	unsigned slot = a->n * a->bytes;
-	bool table = !strcmp(a->space, "const"), copied = !table && strcmp(a->space, "global");
+	bool table = is(a, "const");
 
 	print_head(o, a);
 	if (table) {
-		fprintf(o, ".const .align 16 .b8 table[%u] = {", LANES * slot);
-		for (unsigned i = 0; i < LANES * slot; i++)
-			fprintf(o, "%s%s%u", i ? "," : "", i % 16 ? " " : "\n\t",
-				(unsigned)(element(a, i / a->bytes) >> i % a->bytes * 8 & 255));
+		fprintf(o, ".const .align 16 .b8 table[%u] = {", SLOTS * slot);
+		for (unsigned i = 0; i < SLOTS * slot; i++)
+			fprintf(o, "%s%s%u", i ? "," : "", i % 16 ? " " : "\n\t", (unsigned)byte(a, i));
 		fprintf(o, "};\n\n");
 	}
 	fprintf(o, ".visible .entry t(%s.param .u64 r)\n{\n", table ? "" : ".param .u64 a, ");
-	print_registers(o, a, slot);
-	if (!table)
-		fprintf(o, "\tld.param.u64 %%a, [a];\n\tmad.wide.u32 %%a, %%i, %u, %%a;\n", slot);
-	fprintf(o, "\tld.param.u64 %%r, [r];\n\tmad.wide.u32 %%r, %%i, %u, %%r;\n",
-		a->n * (a->wide ? 8 : a->bytes));
-	print_place(o, a, "a", slot);
-	if (copied)
-		print_copy(o, "fill", "a", "l", slot);
-	if (!strcmp(a->space, "shared"))
-		print_neighbour(o, slot);
+	print_registers(o, a);
+	print_place(o, a, "a");
+	fprintf(o, "\tld.param.u64 %%r, [r];\n\tmad.wide.u32 %%r, %%i, %u, %%r;\n", a->n * a->reg);
+	if (!table && !is(a, "global")) {
+		fprintf(o, "\tmov.u32 %%n, %u;\n", slot);
+		print_copy(o, "fill", "a", "l");
+	}
+	if (is(a, "shared"))
+		fprintf(o, "\tbar.sync 0;\n");
 	fprintf(o, "\t%s ", a->name);
 	print_vector(o, a);
 	fprintf(o, ", [%%s];\n");
 	for (unsigned k = 0; k < a->n; k++)
-		fprintf(o, "\tst.global.%s [%%r+%u], %%v%u;\n", bits_of(a), k * (a->wide ? 8 : a->bytes), k);
+		fprintf(o, "\tst.global.b%u [%%r+%u], %%v%u;\n", 8 * a->reg, k * a->reg, k);
 	fprintf(o, "\tret;\n}\n");
 }
 
-static void load(const char *name)
+static void load(const char *name, bool wide)
 {
-	struct access a = parse(name);
-	FILE *o = open_test("mem", name);
-	unsigned total = LANES * a.n, neighbour = strcmp(a.space, "shared") ? 0 : 1;
+	struct access a = parse(name, wide), memory = a;
+	FILE *o = open_access(&a);
 
-	fprintf(o, "// %s: %s\n// >>> launch t grid=1 block=%d", name,
-		neighbour  ? "what the neighbouring lane wrote"
-		: *a.space ? "each element in its place"
-			   : "one access to several spaces",
-		LANES);
-	if (strcmp(a.space, "const")) {
+	memory.reg = a.bytes;
+	fprintf(o, "// %s: %s\n// >>> launch t grid=1 block=%d", name, note(&a), LANES);
+	if (!is(&a, "const")) {
 		fprintf(o, "\n//\ta=b%u:", 8 * a.bytes);
-		for (unsigned i = 0; i < total; i++)
-			print_element(o, i, 8, i + 1 < total ? "," : "", element(&a, i), a.bytes);
+		print_list_of(o, &memory, SLOTS * a.n, element);
 	}
-	fprintf(o, "\n//\tout=r:%s:%u\n// >>> expect r=%s:", bits_of(&a), total, bits_of(&a));
-	for (unsigned i = 0; i < total; i++) {
-		unsigned lane = i / a.n ^ neighbour;
-
-		print_element(o, i, a.wide ? 5 : 8, i + 1 < total ? "," : "",
-			      extended(&a, element(&a, lane * a.n + i % a.n)), a.wide ? 8 : a.bytes);
-	}
+	fprintf(o, "\n//\tout=r:b%u:%u\n// >>> expect r=b%u:", 8 * a.reg, LANES * a.n, 8 * a.reg);
+	print_list_of(o, &a, LANES * a.n, loaded);
 	fprintf(o, "\n");
 	load_kernel(o, &a);
 	fclose(o);
 }
 
-/* ---- stores: a slot is twice as large as what is written into it ---- */
+/* ---- stores ---- */
 
-static void store_kernel(FILE *o, const struct access *a, unsigned slot)
+static void store_kernel(FILE *o, const struct access *a)
 {
-	unsigned stride = a->wide ? 8 : a->bytes;
-	bool copied = strcmp(a->space, "global");
+	unsigned slot = a->n * a->bytes;
+	bool copied = !is(a, "global");
 
 	print_head(o, a);
 	fprintf(o, ".visible .entry t(.param .u64 a, .param .u64 r)\n{\n");
-	print_registers(o, a, slot);
-	fprintf(o, "\tld.param.u64 %%a, [a];\n\tmad.wide.u32 %%a, %%i, %u, %%a;\n", a->n * stride);
-	fprintf(o, "\tld.param.u64 %%r, [r];\n\tmad.wide.u32 %%r, %%i, %u, %%r;\n", slot);
-	print_place(o, a, "r", slot);
-	if (copied)
-		print_copy(o, "fill", "r", "l", slot);
+	print_registers(o, a);
+	print_place(o, a, "r");
+	fprintf(o, "\tld.param.u64 %%a, [a];\n\tmad.wide.u32 %%a, %%i, %u, %%a;\n", a->n * a->reg);
+	if (copied) {
+		fprintf(o, "\tsetp.lt.u32 %%p, %%i, %d;\n\tselp.u32 %%n, %u, %u, %%p;\n", WARP, slot, 2 * slot);
+		print_copy(o, "fill", "r", "l");
+	}
+	if (is(a, "shared"))
+		fprintf(o, "\tbar.sync 0;\n");
 	for (unsigned k = 0; k < a->n; k++)
-		fprintf(o, "\tld.global.%s %%v%u, [%%a+%u];\n", bits_of(a), k, k * stride);
+		fprintf(o, "\tld.global.b%u %%v%u, [%%a+%u];\n", 8 * a->reg, k, k * a->reg);
 	fprintf(o, "\t%s [%%s], ", a->name);
 	print_vector(o, a);
 	fprintf(o, ";\n");
-	if (!strcmp(a->space, "shared"))
-		print_neighbour(o, slot);
+	if (is(a, "shared"))
+		fprintf(o, "\tbar.sync 0;\n");
 	if (copied)
-		print_copy(o, "back", "l", "r", slot);
+		print_copy(o, "back", "l", "r");
 	fprintf(o, "\tret;\n}\n");
 }
 
-static void store(const char *name)
+static uint64_t stored(const struct access *a, unsigned at)
 {
-	struct access a = parse(name);
-	FILE *o = open_test("mem", name);
-	unsigned total = LANES * a.n, neighbour = strcmp(a.space, "shared") ? 0 : 1;
-	unsigned half = a.n * a.bytes, slot = 2 * half;
+	unsigned slot = at / (a->n * a->bytes);
 
-	fprintf(o, "// %s: %s, and no byte beside it\n// >>> launch t grid=1 block=%d\n//\ta=%s:", name,
-		*a.space ? "each element in its place" : "one access to several spaces", LANES, bits_of(&a));
+	return slot >= WARP && slot % 2 ? 0xcc : byte(a, at);
+}
+
+static void store(const char *name, bool wide)
+{
+	struct access a = parse(name, wide);
+	unsigned total = SLOTS * a.n * a.bytes;
+	FILE *o = open_access(&a);
+
+	fprintf(o, "// %s: %s, and no byte beside it\n// >>> launch t grid=1 block=%d\n//\ta=b%u:", name, note(&a), LANES,
+		8 * a.reg);
+	print_list_of(o, &a, LANES * a.n, to_store);
+	fprintf(o, "\n//\tout=r:b8:%u\n// >>> expect r=b8:", total);
 	for (unsigned i = 0; i < total; i++)
-		print_element(o, i, a.wide ? 5 : 8, i + 1 < total ? "," : "", surrounded(&a, element(&a, i)),
-			      a.wide ? 8 : a.bytes);
-	fprintf(o, "\n//\tout=r:b8:%u\n// >>> expect r=b8:", LANES * slot);
-	for (unsigned i = 0; i < LANES * slot; i++) {
-		unsigned lane = i / slot ^ neighbour, at = i % slot;
-		uint64_t v = at < half ? element(&a, lane * a.n + at / a.bytes) >> at % a.bytes * 8 & 255 : 0xcc;
-
-		print_element(o, i, 16, i + 1 < LANES * slot ? "," : "", v, 1);
-	}
+		fprintf(o, "%s0x%02x%s", i % 16 ? "" : "\n//\t\t", (unsigned)stored(&a, i), i + 1 < total ? "," : "");
 	fprintf(o, "\n");
-	store_kernel(o, &a, slot);
+	store_kernel(o, &a);
 	fclose(o);
 }
 
@@ -258,13 +314,18 @@ static void store(const char *name)
 
 enum { PARAMS = 3 };
 
-static void load_param(const char *name)
+static uint64_t param(const struct access *a, unsigned i)
 {
-	struct access a = parse(name);
-	FILE *o = open_test("mem", name);
-	unsigned slot = a.n * a.bytes, stride = a.wide ? 8 : a.bytes;
+	return extended(a, element(a, i));
+}
 
-	fprintf(o, "// %s: of a kernel\n// >>> launch t grid=1 block=1 out=r:%s:%u", name, bits_of(&a), PARAMS * a.n);
+static void load_param(const char *name, bool wide)
+{
+	struct access a = parse(name, wide);
+	unsigned slot = a.n * a.bytes;
+	FILE *o = open_access(&a);
+
+	fprintf(o, "// %s: of a kernel\n// >>> launch t grid=1 block=1 out=r:b%u:%u", name, 8 * a.reg, PARAMS * a.n);
 	for (unsigned p = 0; p < PARAMS; p++) {
 		uint64_t v = 0;
 
@@ -272,61 +333,74 @@ static void load_param(const char *name)
 			v |= element(&a, p * a.n + k) << k * a.bytes * 8;
 		fprintf(o, " p%u=b%u!0x%0*llx", p, slot * 8, (int)slot * 2, (unsigned long long)v);
 	}
-	fprintf(o, "\n// >>> expect r=%s:", bits_of(&a));
-	for (unsigned i = 0; i < PARAMS * a.n; i++)
-		print_element(o, i, 4, i + 1 < PARAMS * a.n ? "," : "", extended(&a, element(&a, i)), stride);
+	fprintf(o, "\n// >>> expect r=b%u:", 8 * a.reg);
+	print_list_of(o, &a, PARAMS * a.n, param);
 	fprintf(o, "\n");
 	print_head(o, &a);
 	fprintf(o, ".visible .entry t(.param .u64 r");
 	for (unsigned p = 0; p < PARAMS; p++)
 		fprintf(o, a.n > 1 ? ", .param .align %u .b8 p%u[%u]" : ", .param .b%u p%u", a.n > 1 ? slot : slot * 8, p,
 			slot);
-	fprintf(o, ")\n{\n\t.reg .u64 %%r;\n\t.reg .%s %%v<%u>;\n", a.type[0] == 'f' ? a.type : "b64", a.n);
-	fprintf(o, "\n\tld.param.u64 %%r, [r];\n");
+	fprintf(o, ")\n{\n\t.reg .u64 %%r;\n\t.reg .%s %%v<%u>;\n\n\tld.param.u64 %%r, [r];\n", register_type(&a), a.n);
 	for (unsigned p = 0; p < PARAMS; p++) {
 		fprintf(o, "\t%s ", name);
 		print_vector(o, &a);
 		fprintf(o, ", [p%u];\n", p);
 		for (unsigned k = 0; k < a.n; k++)
-			fprintf(o, "\tst.global.%s [%%r+%u], %%v%u;\n", bits_of(&a), stride * (p * a.n + k), k);
+			fprintf(o, "\tst.global.b%u [%%r+%u], %%v%u;\n", 8 * a.reg, a.reg * (p * a.n + k), k);
 	}
 	fprintf(o, "\tret;\n}\n");
 	fclose(o);
 }
 
-/* A function that gives its two arguments back in the other order. */
-static void store_param(const char *name)
+static uint64_t argument(const struct access *a, unsigned i)
 {
-	struct access a = parse(name);
-	FILE *o = open_test("mem", name);
-	const char *bits = bits_of(&a), *reg = a.type[0] == 'f' ? a.type : "b64";
-	unsigned stride = a.wide ? 8 : a.bytes;
+	return surrounded(a, element(a, i));
+}
 
-	fprintf(o, "// %s: arguments and results of a function\n// >>> launch t grid=1 block=%d\n//\ta=%s:", name,
-		LANES, bits);
-	for (unsigned i = 0; i < 2 * LANES; i++)
-		print_element(o, i, a.wide ? 5 : 8, i + 1 < 2 * LANES ? "," : "", surrounded(&a, element(&a, i)),
-			      stride);
-	fprintf(o, "\n//\tout=r:%s:%d\n// >>> expect r=%s:", bits, 2 * LANES, bits);
-	for (unsigned i = 0; i < 2 * LANES; i++)
-		print_element(o, i, a.wide ? 5 : 8, i + 1 < 2 * LANES ? "," : "", element(&a, i ^ 1), stride);
+static uint64_t swapped(const struct access *a, unsigned i)
+{
+	return extended(a, element(a, i ^ 1));
+}
+
+/* A function that gives its two arguments back in the other order. */
+static void store_param(const char *name, bool wide)
+{
+	struct access a = parse(name, wide);
+	const char *reg = register_type(&a);
+	unsigned bits = 8 * a.reg;
+	FILE *o = open_access(&a);
+
+	fprintf(o, "// %s: arguments and results of a function\n// >>> launch t grid=1 block=%d\n//\ta=b%u:", name, LANES,
+		bits);
+	print_list_of(o, &a, 2 * LANES, argument);
+	fprintf(o, "\n//\tout=r:b%u:%d\n// >>> expect r=b%u:", bits, 2 * LANES, bits);
+	print_list_of(o, &a, 2 * LANES, swapped);
 	fprintf(o, "\n");
 	print_head(o, &a);
 	fprintf(o, ".func (.param .align 8 .b8 r[%u]) swap(.param .%s a, .param .%s b)\n", 2 * a.bytes, a.type, a.type);
-	fprintf(o, "{\n\t.reg .%s %%v<2>;\n\n\tld.param.%s %%v0, [a];\n\tld.param.%s %%v1, [b];\n", reg, a.type,
-		a.type);
+	fprintf(o, "{\n\t.reg .%s %%v<2>;\n\n\tld.param.%s %%v0, [a];\n\tld.param.%s %%v1, [b];\n", reg, a.type, a.type);
 	fprintf(o, "\t%s [r], %%v1;\n\t%s [r+%u], %%v0;\n\tret;\n}\n\n", name, name, a.bytes);
 	fprintf(o, ".visible .entry t(.param .u64 a, .param .u64 r)\n{\n\t.reg .u64 %%a, %%r;\n\t.reg .u32 %%i;\n");
 	fprintf(o, "\t.reg .%s %%v<2>;\n\n\tmov.u32 %%i, %%tid.x;\n", reg);
 	for (const char *p = "ar"; *p; p++)
-		fprintf(o, "\tld.param.u64 %%%c, [%c];\n\tmad.wide.u32 %%%c, %%i, %u, %%%c;\n", *p, *p, *p, 2 * stride,
-			*p);
-	fprintf(o, "\tld.global.%s %%v0, [%%a];\n\tld.global.%s %%v1, [%%a+%u];\n\t{\n", bits, bits, stride);
+		fprintf(o, "\tld.param.u64 %%%c, [%c];\n\tmad.wide.u32 %%%c, %%i, %u, %%%c;\n", *p, *p, *p, 2 * a.reg, *p);
+	fprintf(o, "\tld.global.b%u %%v0, [%%a];\n\tld.global.b%u %%v1, [%%a+%u];\n\t{\n", bits, bits, a.reg);
 	fprintf(o, "\t.param .%s x;\n\t.param .%s y;\n\t.param .align 8 .b8 z[%u];\n", a.type, a.type, 2 * a.bytes);
 	fprintf(o, "\t%s [x], %%v0;\n\t%s [y], %%v1;\n\tcall (z), swap, (x, y);\n", name, name);
 	fprintf(o, "\tld.param.%s %%v0, [z];\n\tld.param.%s %%v1, [z+%u];\n\t}\n", a.type, a.type, a.bytes);
-	fprintf(o, "\tst.global.%s [%%r], %%v0;\n\tst.global.%s [%%r+%u], %%v1;\n\tret;\n}\n", bits, bits, stride);
+	fprintf(o, "\tst.global.b%u [%%r], %%v0;\n\tst.global.b%u [%%r+%u], %%v1;\n\tret;\n}\n", bits, bits, a.reg);
 	fclose(o);
+}
+
+/* Of integers narrower than 64 bits there are two files. */
+static void both(void make(const char *name, bool wide), const char *name)
+{
+	const char *type = strrchr(name, '.') + 1;
+
+	make(name, false);
+	if (type[0] != 'f' && size_named(type) < 64)
+		make(name, true);
 }
 
 void make_memory(void)
@@ -362,15 +436,15 @@ void make_memory(void)
 	char name[40];
 
 	for (unsigned i = 0; i < sizeof loads / sizeof loads[0]; i++)
-		load(loads[i]);
+		both(load, loads[i]);
 	for (unsigned i = 0; i < sizeof stores / sizeof stores[0]; i++)
-		store(stores[i]);
+		both(store, stores[i]);
 	for (unsigned i = 0; i < sizeof params / sizeof params[0]; i++) {
 		snprintf(name, sizeof name, "ld.param.%s", params[i]);
-		load_param(name);
+		both(load_param, name);
 	}
 	for (unsigned i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
 		snprintf(name, sizeof name, "st.param.%s", arguments[i]);
-		store_param(name);
+		both(store_param, name);
 	}
 }
