@@ -389,7 +389,8 @@ static void logic(const char *t)
 /* Predicates, and what only moves bits; floats too, NaNs as they are. */
 static void moves(void)
 {
-	static const char *const types[] = {"b16", "b32", "b64", "u16", "u32", "u64", "s32", "f32", "f64", "pred"};
+	static const char *const types[] = {"b16", "b32", "b64", "u16", "u32", "u64", "s32", "f32", "f64",
+		"pred"};
 	char name[40];
 
 	for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++) {

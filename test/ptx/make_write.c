@@ -85,7 +85,8 @@ static void print_kernel(FILE *o, const struct form *f, unsigned nin)
 		f->target ? f->target : "sm_90");
 	for (unsigned k = 0; k < nin; k++)
 		fprintf(o, ".param .u64 %c, ", 'a' + k);
-	fprintf(o, ".param .u64 r)\n{\n\t.reg .u64 %%p<%u>;\n\t.reg .u32 %%i, %%t;\n\t.reg .pred %%q, %s%%z;\n",
+	fprintf(o,
+		".param .u64 r)\n{\n\t.reg .u64 %%p<%u>;\n\t.reg .u32 %%i, %%t;\n\t.reg .pred %%q, %s%%z;\n",
 		nin + 1, two ? "%u, " : "");
 	for (unsigned k = 0; k < nin; k++)
 		if (strcmp(f->in[k], "pred"))
@@ -96,7 +97,8 @@ static void print_kernel(FILE *o, const struct form *f, unsigned nin)
 	for (unsigned k = 0; k < nin; k++) {
 		print_address(o, k, (char)('a' + k), size_named(f->in[k]) / 8);
 		if (!strcmp(f->in[k], "pred"))
-			fprintf(o, "\tld.global.u32 %%t, [%%p%u];\n\tsetp.ne.u32 %%%c, %%t, 0;\n", k, register_name(f, k));
+			fprintf(o, "\tld.global.u32 %%t, [%%p%u];\n\tsetp.ne.u32 %%%c, %%t, 0;\n", k,
+				register_name(f, k));
 		else
 			fprintf(o, "\tld.global.%s %%%c, [%%p%u];\n", memory_type(f->in[k]), 'a' + k, k);
 	}

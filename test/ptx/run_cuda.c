@@ -69,7 +69,9 @@ static int launch(struct spec *s, void *function)
 	for (unsigned i = 0; i < s->nargs; i++) {
 		struct argument *a = &s->args[i];
 
-		params[i] = a->scalar ? (void *)a->v.bits : a->image.dims ? (void *)&images[i] : (void *)&mem[i];
+		params[i] = a->scalar	    ? (void *)a->v.bits
+			    : a->image.dims ? (void *)&images[i].handle
+					    : (void *)&mem[i];
 		if (a->image.dims ? !cuda_image_make(a, &images[i])
 				  : !a->scalar && (cu.alloc(&mem[i], a->bytes ? a->bytes : 1) ||
 						    cu.to(mem[i], a->host, a->bytes)))

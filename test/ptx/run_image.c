@@ -45,9 +45,10 @@ static bool copy(const struct argument *a, const struct cuda_image *c, bool to)
 static bool make_object(const struct argument *a, struct cuda_image *c)
 {
 	const struct image *i = &a->image;
-	CUDA_RESOURCE_DESC r = {.resType = c->mip ? CU_RESOURCE_TYPE_MIPMAPPED_ARRAY : CU_RESOURCE_TYPE_ARRAY};
+	CUDA_RESOURCE_DESC r = {0};
 	CUDA_TEXTURE_DESC d = {.filterMode = i->linear, .mipmapFilterMode = 0, .maxMipmapLevelClamp = 99};
 
+	r.resType = c->mip ? CU_RESOURCE_TYPE_MIPMAPPED_ARRAY : CU_RESOURCE_TYPE_ARRAY;
 	r.res.array.hArray = (CUarray)c->array;
 	if (i->surface)
 		return !CALL("cuSurfObjectCreate", (void *, void *), &c->handle, &r);
@@ -65,7 +66,8 @@ bool cuda_image_make(const struct argument *a, struct cuda_image *c)
 
 	lib = lib ? lib : dlopen("libcuda.so.1", RTLD_NOW);
 	d.Flags = (i->cube ? CUDA_ARRAY3D_CUBEMAP : i->layers ? CUDA_ARRAY3D_LAYERED : 0u) |
-		  (i->surface ? CUDA_ARRAY3D_SURFACE_LDST : 0u) | (i->gather ? CUDA_ARRAY3D_TEXTURE_GATHER : 0u);
+		  (i->surface ? CUDA_ARRAY3D_SURFACE_LDST : 0u) |
+		  (i->gather ? CUDA_ARRAY3D_TEXTURE_GATHER : 0u);
 	c->mip = i->levels > 1;
 	if (c->mip ? CALL("cuMipmappedArrayCreate", (void *, void *, unsigned), &c->array, &d, i->levels)
 		   : CALL("cuArray3DCreate_v2", (void *, void *), &c->array, &d)) {
@@ -85,7 +87,8 @@ void cuda_image_free(const struct argument *a, struct cuda_image *c)
 	if (!c->array)
 		return;
 	if (c->handle)
-		CALL(a->image.surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy", (unsigned long long), c->handle);
+		CALL(a->image.surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy", (unsigned long long),
+			c->handle);
 	CALL(c->mip ? "cuMipmappedArrayDestroy" : "cuArrayDestroy", (void *), c->array);
 	*c = (struct cuda_image){0};
 }

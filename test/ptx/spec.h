@@ -13,7 +13,9 @@
  *	img=surf.a2d:b32:4x2x3:VALUES	(an array's last size is its layers; expect img=... afterwards)
  *
  * Words after the geometry (1d 2d 3d a1d a2d cube): linear, normalized, float (integers are read as
- * 0 to 1), border, wrap (instead of clamp), gather, mip2 (two levels, one after the other).  Comments that begin with a tab continue the line above.
+ * 0 to 1), border, wrap (instead of clamp), gather, mip2 (two levels, one after the other).
+ *
+ * Comments that begin with a tab continue the line above.
  *
  *	launch NAME grid=X[,Y,Z] block=X[,Y,Z] [shared=BYTES] ARGUMENTS
  *	expect NAME=TYPE:VALUES		a buffer afterwards, bit for bit
