@@ -54,7 +54,7 @@ static bool make_object(const struct argument *a, struct cuda_image *c)
 		return !CALL("cuSurfObjectCreate", (void *, void *), &c->handle, &r);
 	for (int k = 0; k < 3; k++)
 		d.addressMode[k] = i->address;
-	d.flags = (i->normalized ? 2u : 0) | (i->as_float ? 0 : 1u);
+	d.flags = (i->normalized ? 2u : 0) | (i->as_float || a->v.type[0] == 'f' ? 0 : 1u);
 	return !CALL("cuTexObjectCreate", (void *, void *, void *, void *), &c->handle, &r, &d, NULL);
 }
 
