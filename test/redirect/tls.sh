@@ -47,9 +47,9 @@ done
 "$gangway" run --on null -- "$out/launch" /nosuch "$work/allocator" || fail "with a new environment it does not start"
 # What such a script starts and has no room for, doctor names, and what helps.
 said=$("$gangway" doctor --on null -- sh -c "$work/sanitizer" 2>/dev/null) && fail "doctor finds nothing wrong"
-room=$(echo "$said" | sed -n 's/.*fix: GLIBC_TUNABLES=\([^ ]*\) gangway run -- sh .*/\1/p')
+helps=$(echo "$said" | sed -n 's/.*fix: \(GLIBC_TUNABLES=.*\)/\1/p')
 case $said in
-*'sanitizer['*'could not start'*) GLIBC_TUNABLES=$room "$gangway" run --on null -- sh -c "$work/sanitizer" || fail "what doctor says does not help: $room" ;;
+*'sanitizer['*'could not start'*) GANGWAY_DEVICE=null sh -c "${helps:-false}" || fail "what doctor says does not help: $helps" ;;
 *) [ -z "$("$gangway" run --on null -- sh -c "$work/sanitizer" 2>&1)" ] || fail "doctor says: $said" ;;
 esac
 said=$("$gangway" doctor --on null -- sh -c "$work/allocator" 2>/dev/null) || fail "doctor says of an allocator: $said"
