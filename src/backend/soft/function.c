@@ -161,13 +161,7 @@ CUresult soft_cuFuncGetParamInfo(CUfunction handle, size_t i, size_t *offset, si
 
 	if (r)
 		return r;
-	if (i >= f->kernel->nparams) {
-		r = CUDA_ERROR_INVALID_VALUE;
-	} else {
-		*offset = f->kernel->params[i].offset;
-		if (size)
-			*size = f->kernel->params[i].size;
-	}
+	r = kernel_param(f->kernel, i, offset, size);
 	object_put(f);
 	return r;
 }

@@ -124,34 +124,37 @@ CUresult soft_cuMemPoolDestroy(CUmemoryPool handle)
 
 /* ---- which pool ---- */
 
-CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice dev)
+/* The device that is asked for its pool, if there is room for the answer. */
+static CUresult asked(CUmemoryPool *out, CUdevice dev, struct device **d)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	struct device *d = device_find(dev);
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	struct pool *p = device_default(d);
+	*d = device_find(dev);
+	return *d ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice dev)
+{
+	struct device *d;
+	CUresult r = asked(out, dev, &d);
+	struct pool *p = r ? NULL : device_default(d);
+
 	if (!p)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
 	*out = object_handle(CUmemoryPool, p);
 	return CUDA_SUCCESS;
 }
 
 CUresult soft_cuDeviceGetMemPool(CUmemoryPool *out, CUdevice dev)
 {
-	if (!atomic_load(&soft.ready))
-		return CUDA_ERROR_NOT_INITIALIZED;
-	struct device *d = device_find(dev);
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	struct pool *p = pool_current(d);
+	struct device *d;
+	CUresult r = asked(out, dev, &d);
+	struct pool *p = r ? NULL : pool_current(d);
+
 	if (!p)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
 	*out = object_handle(CUmemoryPool, p);
 	object_put(p);
 	return CUDA_SUCCESS;

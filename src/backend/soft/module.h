@@ -126,6 +126,8 @@ CUresult tuning_get(const struct image_kernel *k, const struct code *code, const
 		    const struct device *d, CUfunction_attribute a, int *value);
 CUresult tuning_set(const struct image_kernel *k, struct tuning *t, const struct device *d,
 		    CUfunction_attribute a, int value);
+/* Where parameter i lies; size may be NULL. */
+CUresult kernel_param(const struct image_kernel *k, size_t i, size_t *offset, size_t *size);
 unsigned kernel_max_threads(const struct image_kernel *k, const struct device *d);
 size_t tuning_max_dynamic(const struct image_kernel *k, const struct tuning *t, const struct device *d);
 
