@@ -4,7 +4,7 @@
  *	cd test/ptx && make-tests
  *
  * What a file expects comes from arithmetic of its own (exact.h, integers of
- * 128 bits), not from the interpreter; and all of it has been held against a GPU.
+ * 128 bits), not from the interpreter; `ptx-run --cuda` holds it against a GPU.
  */
 #include "make.h"
 

@@ -330,19 +330,28 @@ static void messages(void)
 
 void make_atomic(void)
 {
-	static const char *const names[] = {
-		"atom.add.acquire.cta.u32", "atom.add.f64", "atom.add.relaxed.cta.u32",
-			"atom.add.release.gpu.u32",
-		"atom.add.u32", "atom.exch.b32", "atom.global.sys.add.f64", "atom.global.sys.add.u32",
-		"atom.global.sys.and.b32", "atom.global.sys.cas.b32", "atom.global.sys.dec.u32",
-		"atom.global.sys.exch.b32", "atom.global.sys.inc.u32", "atom.global.sys.max.s32",
-		"atom.global.sys.min.s32", "atom.global.sys.or.b32", "atom.global.sys.xor.b32",
-			"atom.max.s32",
-		"atom.or.acq_rel.cta.b32", "atom.shared.add.f64", "atom.shared.exch.b32",
-		"atom.shared::cta.add.f32", "red.and.release.cta.b32", "red.global.add.f32",
-		"red.relaxed.gpu.global.max.s64"};
+	static const char *const prefixes[] = {"atom.global", "atom.shared", "red.global", "red.shared",
+		"atom.global.sys"};
+	static const char *const ends[] = {"add.u32", "add.s32", "add.u64", "add.f32", "add.f64", "and.b32",
+		"and.b64", "or.b32", "or.b64", "xor.b32", "xor.b64", "min.u32", "min.s32", "min.u64",
+		"min.s64", "max.u32", "max.s32", "max.u64", "max.s64", "inc.u32", "dec.u32", "exch.b32",
+		"exch.b64", "cas.b32", "cas.b64"};
+	static const char *const others[] = {"atom.add.acquire.cta.u32", "atom.add.f64",
+		"atom.add.relaxed.cta.u32", "atom.add.release.gpu.u32", "atom.add.u32", "atom.exch.b32",
+		"atom.max.s32", "atom.or.acq_rel.cta.b32", "atom.shared::cta.add.f32",
+		"red.and.release.cta.b32", "red.relaxed.gpu.global.max.s64"};
+	char name[60];
 
-	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-		cells(names[i]);
+	for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++)
+		cells(others[i]);
+	for (unsigned i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+		for (unsigned k = 0; k < sizeof ends / sizeof ends[0]; k++) {
+			bool swaps = !strncmp(ends[k], "exch", 4) || !strncmp(ends[k], "cas", 3);
+
+			if (swaps && !strncmp(prefixes[i], "red", 3))
+				continue; /* without a result, a store would do */
+			snprintf(name, sizeof name, "%s.%s", prefixes[i], ends[k]);
+			cells(name);
+		}
 	messages();
 }

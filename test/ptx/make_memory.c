@@ -416,8 +416,11 @@ static void store_param(const char *name, bool wide)
 	fclose(o);
 }
 
+typedef void maker(const char *name, bool wide);
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
 /* Of integers narrower than 64 bits there are two files. */
-static void both(void make(const char *name, bool wide), const char *name)
+static void both(maker *make, const char *name)
 {
 	const char *type = strrchr(name, '.') + 1;
 
@@ -426,53 +429,64 @@ static void both(void make(const char *name, bool wide), const char *name)
 		make(name, true);
 }
 
+static void each(maker *make, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		both(make, names[i]);
+}
+
+static void each_of(maker *make, const char *prefix, const char *const *ends, size_t n)
+{
+	char name[40];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(name, sizeof name, "%s.%s", prefix, ends[i]);
+		both(make, name);
+	}
+}
+
 void make_memory(void)
 {
+	static const char *const types[] = {"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32",
+		"f64"};
+	static const char *const from[] = {"ld", "ld.global", "ld.global.nc", "ld.volatile.global",
+		"ld.shared", "ld.local"};
+	static const char *const to[] = {"st", "st.global", "st.shared", "st.local"};
 	static const char *const loads[] = {
 		"ld.acquire.cta.u32", "ld.acquire.gpu.u32", "ld.acquire.sys.global.u8", "ld.ca.u32",
-			"ld.cg.u32",
-		"ld.const.f32", "ld.const.f64", "ld.const.u16", "ld.const.u32", "ld.const.v4.f32",
-		"ld.global.L1::evict_last.L2::128B.v4.b32", "ld.global.nc.v2.f32", "ld.global.nc.v2.f64",
-		"ld.global.nc.v2.u16", "ld.global.nc.v2.u32", "ld.global.nc.v2.u64", "ld.global.nc.v2.u8",
-		"ld.global.nc.v4.f32", "ld.global.nc.v4.u16", "ld.global.nc.v4.u32", "ld.global.nc.v4.u8",
-		"ld.global.nc.v8.f32", "ld.local.f32", "ld.local.f64", "ld.local.u32", "ld.local.u64",
+		"ld.cg.u32", "ld.const.f32", "ld.const.f64", "ld.const.u16", "ld.const.u32",
+		"ld.const.v4.f32", "ld.global.L1::evict_last.L2::128B.v4.b32", "ld.global.nc.v2.f32",
+		"ld.global.nc.v2.f64", "ld.global.nc.v2.u16", "ld.global.nc.v2.u32", "ld.global.nc.v2.u64",
+		"ld.global.nc.v2.u8", "ld.global.nc.v4.f32", "ld.global.nc.v4.u16", "ld.global.nc.v4.u32",
+		"ld.global.nc.v4.u8", "ld.global.nc.v8.f32", "ld.global.v2.f32", "ld.global.v2.f64",
+		"ld.global.v2.u16", "ld.global.v2.u32", "ld.global.v2.u64", "ld.global.v2.u8",
+		"ld.global.v4.f32", "ld.global.v4.u16", "ld.global.v4.u32", "ld.global.v4.u8",
 		"ld.local.v2.f32", "ld.local.v4.f32", "ld.relaxed.cta.b32", "ld.relaxed.gpu.u32",
-		"ld.relaxed.gpu.v2.u32", "ld.relaxed.gpu.v2.u64", "ld.shared.f32", "ld.shared.f64",
-		"ld.shared.s16", "ld.shared.s32", "ld.shared.s8", "ld.shared.u16", "ld.shared.u32",
-		"ld.shared.u64", "ld.shared.u8", "ld.shared.v2.f32", "ld.shared.v2.f64", "ld.shared.v2.u16",
-		"ld.shared.v2.u32", "ld.shared.v2.u64", "ld.shared.v2.u8", "ld.shared.v4.f32",
-			"ld.shared.v4.u32",
-		"ld.shared.v4.u8", "ld.v2.f32", "ld.v2.u16", "ld.v4.f32", "ld.v4.u32",
-		"ld.volatile.global.v4.u32", "ld.volatile.shared.f32", "ld.volatile.shared.u32",
-		"ld.volatile.u32", "ldu.global.v4.f32"};
+		"ld.relaxed.gpu.v2.u32", "ld.relaxed.gpu.v2.u64", "ld.shared.v2.f32", "ld.shared.v2.f64",
+		"ld.shared.v2.u16", "ld.shared.v2.u32", "ld.shared.v2.u64", "ld.shared.v2.u8",
+		"ld.shared.v4.f32", "ld.shared.v4.u32", "ld.shared.v4.u8", "ld.v2.f32", "ld.v2.u16",
+		"ld.v4.f32", "ld.v4.u32", "ld.volatile.global.v4.u32", "ld.volatile.shared.f32",
+		"ld.volatile.shared.u32", "ld.volatile.u32", "ldu.global.v4.f32"};
 	static const char *const stores[] = {
-		"st.cg.u32", "st.f32", "st.f64", "st.global.v2.f32", "st.global.v2.f64", "st.global.v2.u16",
-		"st.global.v2.u32", "st.global.v2.u64", "st.global.v2.u8", "st.global.v4.f32",
-		"st.global.v4.u32", "st.global.v4.u8", "st.local.v2.f32", "st.local.v2.u16",
-			"st.local.v2.u32",
+		"st.cg.u32", "st.global.v2.f32", "st.global.v2.f64", "st.global.v2.u16", "st.global.v2.u32",
+		"st.global.v2.u64", "st.global.v2.u8", "st.global.v4.f32", "st.global.v4.u32",
+		"st.global.v4.u8", "st.local.v2.f32", "st.local.v2.u16", "st.local.v2.u32",
 		"st.local.v2.u64", "st.local.v4.f32", "st.local.v4.u32", "st.local.v4.u8",
-			"st.relaxed.cta.b32",
-		"st.relaxed.gpu.v2.u32", "st.relaxed.gpu.v2.u64", "st.release.gpu.u32",
-		"st.release.sys.global.u8", "st.shared.v2.f32", "st.shared.v2.u16", "st.shared.v2.u32",
-		"st.shared.v4.b32", "st.shared.v4.f32", "st.shared.v4.u16", "st.shared.v4.u32",
-		"st.shared.v4.u8", "st.u16", "st.u32", "st.u64", "st.v2.u16", "st.v2.u32",
-		"st.volatile.global.u32", "st.volatile.shared.f32", "st.volatile.shared.u32",
-			"st.volatile.u32"};
+		"st.relaxed.cta.b32", "st.relaxed.gpu.v2.u32", "st.relaxed.gpu.v2.u64",
+		"st.release.gpu.u32", "st.release.sys.global.u8", "st.shared.v2.f32", "st.shared.v2.u16",
+		"st.shared.v2.u32", "st.shared.v4.b32", "st.shared.v4.f32", "st.shared.v4.u16",
+		"st.shared.v4.u32", "st.shared.v4.u8", "st.v2.u16", "st.v2.u32", "st.volatile.global.u32",
+		"st.volatile.shared.f32", "st.volatile.shared.u32", "st.volatile.u32"};
 	static const char *const params[] = {"b32", "b64", "f32", "f64", "s16", "s32", "s8", "u16", "u32",
 		"u64", "u8", "v2.f32", "v2.u32", "v2.u8", "v4.u8"};
 	static const char *const arguments[] = {"b32", "b64", "b8", "f32", "f64"};
-	char name[40];
 
-	for (unsigned i = 0; i < sizeof loads / sizeof loads[0]; i++)
-		both(load, loads[i]);
-	for (unsigned i = 0; i < sizeof stores / sizeof stores[0]; i++)
-		both(store, stores[i]);
-	for (unsigned i = 0; i < sizeof params / sizeof params[0]; i++) {
-		snprintf(name, sizeof name, "ld.param.%s", params[i]);
-		both(load_param, name);
-	}
-	for (unsigned i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
-		snprintf(name, sizeof name, "st.param.%s", arguments[i]);
-		both(store_param, name);
-	}
+	each(load, loads, COUNT(loads));
+	each(store, stores, COUNT(stores));
+	for (unsigned i = 0; i < COUNT(from); i++)
+		each_of(load, from[i], types, COUNT(types));
+	for (unsigned i = 0; i < COUNT(to); i++)
+		each_of(store, to[i], types, COUNT(types));
+	each_of(load_param, "ld.param", params, COUNT(params));
+	each_of(store_param, "st.param", arguments, COUNT(arguments));
 }
