@@ -34,6 +34,10 @@ done
 said=$(all sh -c 'for i in 1 2 3 4 5 6 7 8; do "$@" & done; wait' sh "$raw" self "$decoy" "$out/plain/opened" 2>&1 | grep -c 'ours 1 decoy 0')
 [ "$said" = 8 ] || fail "of eight at once $said were reached"
 
+# One in another is refused: the outer one leads to us already.
+said=$(all "$gangway" run --on null --follow-all -- true 2>&1) && fail "one in another"
+expect "one in another" "$said" "another supervisor"
+
 # As it ends, so do we; its words, its input and its output are its own.
 all sh -c 'exit 7'; [ $? = 7 ] || fail "not status 7"
 sh -c '"$@"; exit $?' sh "$gangway" run --on null --follow-all -- sh -c 'kill -USR2 $$' 2>/dev/null; [ $? = 140 ] || fail "not of SIGUSR2"

@@ -126,7 +126,8 @@ __attribute__((noreturn)) static void become(char **argv, const sigset_t *signal
 	int listener = install_filter();
 
 	if (listener < 0 || send_listener(to, listener)) {
-		tell_error(news, errno, false, "the kernel allows no filter of execve (seccomp)");
+		tell_error(news, errno, false,
+			   errno == EBUSY ? "another supervisor (seccomp) is above this one" : "the kernel allows no filter of execve (seccomp)");
 		_exit(1);
 	}
 	close(listener);

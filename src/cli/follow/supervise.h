@@ -15,7 +15,7 @@ struct supervise_news {
 	pid_t program;
 	int ended, status; /* as waitpid says */
 	int error, started; /* errno of `what`; started: that of the program itself */
-	char what[64];
+	char what[80];
 };
 
 /* In a process of its own; `signals` is what the program starts with. */
