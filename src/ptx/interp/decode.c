@@ -1,12 +1,9 @@
 /*
- * From parsed instructions to decoded ones: every register, constant and address gets a slot in the frame,
- *every instruction the function that runs it.
- *
- *	frame:	| registers | constants, addresses, temporaries |
- *		0           regs_size                           frame_size
+ * From parsed instructions to decoded ones: every register, constant and address gets a slot in the frame
+ * (decode_slot.c), every instruction the function that runs it.
  *
  * What an instruction needs computed first (special registers, addresses in the local frame) becomes an
- *instruction of its own before it, with a temporary as result.  Places where lanes meet again get an x_join.
+ * instruction of its own before it, with a temporary as result.  Places where lanes meet again get an x_join.
  */
 #include "ptx/interp/decode.h"
 
@@ -35,154 +32,9 @@ void decode_fail(struct decoder *d, int err, const struct ptx_inst *in, const ch
 	va_end(ap);
 }
 
-static void no_memory(struct decoder *d)
-{
-	decode_fail(d, -ENOMEM, NULL, "out of memory");
-}
-
-/* Room for one more in a growing array. */
-static bool grow(struct decoder *d, void **array, uint32_t n, uint32_t *cap, size_t size)
-{
-	void *p;
-
-	if (n < *cap)
-		return true;
-	p = realloc(*array, (size_t)(*cap ? *cap * 2 : 64) * size);
-	if (!p) {
-		no_memory(d);
-		return false;
-	}
-	*array = p;
-	*cap = *cap ? *cap * 2 : 64;
-	return true;
-}
-
-/* ---- slots ------------------------------------------------------------------------------------------ */
-
-unsigned slot_width(unsigned type)
-{
-	unsigned bits = ptx_type_bits(type);
-
-	if (ptx_type_kind(type) == PTX_KIND_PRED)
-		return WPRED;
-	return bits <= 16 ? W16 : bits <= 32 ? W32 : bits <= 64 ? W64 : W128;
-}
-
-uint32_t slot_size(unsigned width)
-{
-	return width == WPRED ? 64 : 32u << width;
-}
-
-static void lay_out_registers(struct decoder *d)
-{
-	uint64_t size;
-
-	if (!slots_assign(d->fn, d->regs, &size))
-		no_memory(d);
-	else if (size > MAX_FRAME)
-		decode_fail(d, -ENOTSUP, NULL, "%s has too many registers", d->fn->name);
-	d->regs_size = (uint32_t)size;
-}
-
-/* A slot behind the registers, zeroed. */
-static uint32_t new_slot(struct decoder *d, unsigned width)
-{
-	uint32_t at = d->consts_size, size = slot_size(width);
-	uint8_t *p;
-
-	if (at + size > MAX_FRAME) {
-		decode_fail(d, -ENOTSUP, NULL, "%s has too many constants", d->fn->name);
-		return 0;
-	}
-	if (at + size > d->consts_cap) {
-		p = realloc(d->consts, (size_t)(at + size) * 2);
-		if (!p) {
-			no_memory(d);
-			return 0;
-		}
-		d->consts = p;
-		d->consts_cap = (at + size) * 2;
-	}
-	memset(d->consts + at, 0, size);
-	d->consts_size += size;
-	return d->regs_size + at;
-}
-
-void fill_slot(uint8_t *slot, unsigned width, uint64_t v)
-{
-	for (unsigned i = 0; i < LANES; i++) {
-		if (width == W16)
-			((uint16_t *)slot)[i] = (uint16_t)v;
-		else if (width == W32)
-			((uint32_t *)slot)[i] = (uint32_t)v;
-		else if (width == W64)
-			((uint64_t *)slot)[i] = v;
-		else if (width == W128)
-			((uint64_t *)slot)[2 * i] = v;
-	}
-	if (width == WPRED)
-		*(uint32_t *)slot = v ? ALL_LANES : 0;
-}
-
-uint32_t decode_const(struct decoder *d, unsigned width, uint64_t v)
-{
-	uint32_t bucket = (uint32_t)((v ^ v >> 32) * 2654435761u >> 26) & (CONST_BUCKETS - 1);
-	struct known_const *c;
-
-	for (uint32_t i = d->buckets[bucket]; i; i = d->known[i - 1].next)
-		if (d->known[i - 1].value == v && d->known[i - 1].width == width)
-			return d->known[i - 1].slot;
-	if (!grow(d, (void **)&d->known, d->nknown, &d->known_cap, sizeof(*d->known)))
-		return 0;
-	c = &d->known[d->nknown++];
-	c->value = v;
-	c->width = (uint8_t)width;
-	c->slot = new_slot(d, width);
-	c->next = d->buckets[bucket];
-	d->buckets[bucket] = d->nknown;
-	if (!d->e->err)
-		fill_slot(d->consts + (c->slot - d->regs_size), width, v);
-	return c->slot;
-}
-
-/* A slot for the next instruction alone. */
-static uint32_t temporary(struct decoder *d)
-{
-	if (d->temps_used == MAX_TEMPS) {
-		decode_fail(d, -ENOTSUP, NULL, "%s: too many special registers in one instruction",
-			    d->fn->name);
-		return 0;
-	}
-	if (!d->temps[d->temps_used])
-		d->temps[d->temps_used] = new_slot(d, W128);
-	return d->temps[d->temps_used++];
-}
-
-static uint32_t sink(struct decoder *d)
-{
-	if (!d->sink)
-		d->sink = new_slot(d, W128);
-	return d->sink;
-}
-
-static uint32_t relocated(struct decoder *d, const struct ptx_var *v, int64_t addend, unsigned width)
-{
-	struct const_reloc *r;
-
-	for (uint32_t i = 0; i < d->nrelocs; i++)
-		if (d->relocs[i].var == v && d->relocs[i].addend == addend && d->relocs[i].width == width)
-			return d->relocs[i].slot;
-	if (!grow(d, (void **)&d->relocs, d->nrelocs, &d->relocs_cap, sizeof(*d->relocs)))
-		return 0;
-	r = &d->relocs[d->nrelocs++];
-	*r = (struct const_reloc){.slot = 0, .width = (uint8_t)width, .var = v, .addend = addend};
-	r->slot = new_slot(d, width);
-	return r->slot;
-}
-
 /* ---- instructions ----------------------------------------------------------------------------------- */
 
-/* As grow, but what is aligned stays so. */
+/* As decode_grow, but what is aligned stays so. */
 static bool grow_insts(struct decoder *d)
 {
 	uint32_t cap = d->insts_cap ? d->insts_cap * 2 : 64;
@@ -192,7 +44,7 @@ static bool grow_insts(struct decoder *d)
 		return true;
 	p = aligned_alloc(_Alignof(struct xinst), (size_t)cap * sizeof(*p));
 	if (!p) {
-		no_memory(d);
+		decode_no_memory(d);
 		return false;
 	}
 	if (d->ninsts)
@@ -224,7 +76,7 @@ struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst 
 static uint32_t emit_temp(struct decoder *d, exec_fn run, const struct ptx_inst *in, unsigned width,
 			  uint32_t aux, int64_t imm)
 {
-	uint32_t slot = temporary(d);
+	uint32_t slot = decode_temporary(d);
 	struct xinst *x = decode_emit(d, run, in);
 
 	x->dst = slot;
@@ -252,11 +104,11 @@ uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct p
 			decode_fail(d, -ENOENT, in, "%s is used, but defined nowhere", v->name);
 			return 0;
 		}
-		return relocated(d, v, imm, width);
+		return decode_relocated(d, v, imm, width);
 	case PTX_SHARED:
 	case PTX_SHARED_CLUSTER:
 		if (v->unsized)
-			return relocated(d, v, imm, width);
+			return decode_relocated(d, v, imm, width);
 		if (!v->placed)
 			break;
 		return decode_const(d, width, v->offset + (uint64_t)imm);
@@ -286,7 +138,7 @@ uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const stru
 	case PTX_O_SREG:
 		return emit_temp(d, x_sreg, in, *width, o->reg, o->comp);
 	case PTX_O_SINK:
-		return sink(d);
+		return decode_sink(d);
 	case PTX_O_VAR:
 		return decode_var(d, in, o->var, o->imm, *width);
 	case PTX_O_FUNC:
@@ -305,8 +157,8 @@ static uint32_t decode_list(struct decoder *d, const struct ptx_inst *in, const 
 		uint8_t width;
 		uint32_t slot = decode_operand(d, in, &o->elem[i], &width), cap = d->lists_cap;
 
-		if (!grow(d, (void **)&d->lists, d->nlists, &d->lists_cap, sizeof(*d->lists)) ||
-		    !grow(d, (void **)&d->list_widths, d->nlists, &cap, 1))
+		if (!decode_grow(d, (void **)&d->lists, d->nlists, &d->lists_cap, sizeof(*d->lists)) ||
+		    !decode_grow(d, (void **)&d->list_widths, d->nlists, &cap, 1))
 			return 0;
 		d->lists[d->nlists] = slot;
 		d->list_widths[d->nlists++] = width;
@@ -359,7 +211,7 @@ static void x_sum(struct warp *w, const struct xinst *x)
 
 static uint32_t address_temp(struct decoder *d, const struct ptx_inst *in, struct address a)
 {
-	uint32_t slot = temporary(d);
+	uint32_t slot = decode_temporary(d);
 	struct xinst *x = decode_emit(d, x_sum, in);
 
 	if (a.slot == NO_SLOT)
@@ -589,9 +441,9 @@ int decode_function(struct interp_program *p, struct xfunc *x, struct decode_err
 	d.map = calloc(f->ninsts + 1u, sizeof(*d.map));
 	d.join_at = calloc(f->ninsts + 1u, sizeof(*d.join_at));
 	if (!d.regs || !d.map || !d.join_at)
-		no_memory(&d);
+		decode_no_memory(&d);
 	else
-		lay_out_registers(&d);
+		decode_registers(&d);
 	if (!e->err) {
 		d.true_slot = decode_const(&d, WPRED, 1);
 		mark_joins(&d);

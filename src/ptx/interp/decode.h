@@ -45,15 +45,22 @@ struct decoder {
 /* decode.c */
 __attribute__((format(printf, 4, 5))) void decode_fail(struct decoder *d, int err, const struct ptx_inst *in,
 						       const char *fmt, ...);
-uint32_t decode_const(struct decoder *d, unsigned width, uint64_t v);
 uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm,
 		    unsigned width);
 uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
 			uint8_t *width);
 void decode_guard(struct decoder *d, const struct ptx_inst *in, struct xinst *x);
 struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst *in);
-void fill_slot(uint8_t *slot, unsigned width, uint64_t v);
 
+/* decode_slot.c; each returns a slot, or fails and returns 0. */
+void decode_registers(struct decoder *d);
+uint32_t decode_const(struct decoder *d, unsigned width, uint64_t v);
+uint32_t decode_temporary(struct decoder *d); /* for the next instruction alone */
+uint32_t decode_sink(struct decoder *d);      /* what nobody reads */
+uint32_t decode_relocated(struct decoder *d, const struct ptx_var *v, int64_t addend, unsigned width);
+void fill_slot(uint8_t *slot, unsigned width, uint64_t v);
+void decode_no_memory(struct decoder *d);
+bool decode_grow(struct decoder *d, void **array, uint32_t n, uint32_t *cap, size_t size); /* room for one more */
 uint32_t slot_size(unsigned width);
 
 /* slots.c: a place for every register, in bytes from the start of the frame, and how many bytes that takes.
