@@ -116,11 +116,11 @@ void context_quiet(void); /* waits until nothing of the current one is on its wa
  */
 struct stream {
 	struct shelved shelved;
-	uint64_t id; /* as the server knows it: 0 is the context's legacy stream */
-	struct context *ctx;
+	_Atomic(uint64_t) id; /* as the server knows it: 0 is the context's legacy stream */
+	_Atomic(struct context *) ctx;
 	struct list link; /* in ctx->streams */
-	unsigned flags;
-	int priority;
+	_Atomic(unsigned) flags;
+	_Atomic(int) priority;
 	pthread_mutex_t whole;	   /* held from a copy's first piece to its last: other copies are not in between */
 	pthread_mutex_t lock;	   /* the word's next value is asked for in order */
 	struct wire_tell tell;	   /* the stream's word, and the last value asked for */
@@ -130,8 +130,8 @@ struct stream {
 	_Atomic(bool) capturing;
 	_Atomic(struct stage *) stage; /* bulk memory that the device may still read */
 	_Atomic(uint64_t) capture;     /* which: capture.c */
-	_Atomic(uint64_t) asked;       /* word has asked_value when so much is done */
-	_Atomic(uint32_t) asked_value;
+	_Atomic(uint64_t) asked;       /* when so much is done, */
+	_Atomic(uint64_t) asked_tell;  /* the word (above) has the value (below) */
 };
 
 struct stream *stream_legacy(struct context *c); /* a new context's; NULL: no memory */

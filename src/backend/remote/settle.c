@@ -213,7 +213,7 @@ CUresult remote_cuStreamSynchronize(CUstream handle)
 /* A word will say when all that is posted now is done; asked for once per new work. */
 static bool look(struct stream *s, CUresult *why)
 {
-	uint64_t work = atomic_load(&s->work);
+	uint64_t work = atomic_load(&s->work), tell;
 	uint32_t value;
 
 	*why = CUDA_SUCCESS;
@@ -221,12 +221,13 @@ static bool look(struct stream *s, CUresult *why)
 		stream_word_begin(s, &value);
 		*why = s->tell.word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 		if (!*why) {
-			s->asked_value = value;
+			s->asked_tell = (uint64_t)s->tell.word << 32 | value;
 			s->asked = work;
 		}
 		stream_word_end(s);
 	}
-	if (*why || !word_reached(call_link(), s->tell.word, s->asked_value))
+	tell = s->asked_tell;
+	if (*why || !word_reached(call_link(), tell >> 32, (uint32_t)tell))
 		return false;
 	stream_came(s, work);
 	mirror_pull();
