@@ -248,6 +248,11 @@ bool warp_release(struct warp *w); /* let lanes go that wait for others; false: 
 /* The active lanes wait at x, the others of the split go on behind it. */
 void warp_suspend(struct warp *w, const struct xinst *x, enum split_state state, unsigned bar);
 void warp_push(struct warp *w, const struct split *s);
+void warp_push_ready(struct warp *w, const struct xinst *pc, struct frame *f, struct join *j, uint32_t mask);
+/* A join that `expected` lanes come to, inside of the one at hand.  NULL: there is no room for another. */
+struct join *warp_join(struct warp *w, const struct xinst *pc, uint32_t expected, uint32_t arrived);
+void warp_joins_leave(struct warp *w, struct join *from, const struct join *end, uint32_t lanes); /* they will never come */
+void warp_join_pass(struct warp *w, struct join *j); /* all have come: they go on together */
 void warp_exit(struct warp *w, uint32_t lanes);
 uint8_t *frame_param(struct warp *w, struct frame *f, unsigned lane, uint64_t offset);
 void warp_rotate(struct warp *w); /* the running split goes to the end of the queue */

@@ -9,7 +9,7 @@ void warp_push(struct warp *w, const struct split *s)
 		w->splits[w->nsplits++] = *s;
 }
 
-static void push_ready(struct warp *w, const struct xinst *pc, struct frame *f, struct join *j, uint32_t mask)
+void warp_push_ready(struct warp *w, const struct xinst *pc, struct frame *f, struct join *j, uint32_t mask)
 {
 	warp_push(w, &(struct split){.pc = pc, .frame = f, .join = j, .mask = mask, .state = SPLIT_READY});
 }
@@ -18,7 +18,7 @@ void warp_suspend(struct warp *w, const struct xinst *x, enum split_state state,
 {
 	uint32_t rest = w->mask & ~w->active;
 
-	push_ready(w, w->pc, w->frame, w->join, rest);
+	warp_push_ready(w, w->pc, w->frame, w->join, rest);
 	warp_push(w, &(struct split){.pc = x,
 				     .frame = w->frame,
 				     .join = w->join,
@@ -54,7 +54,7 @@ void warp_rotate(struct warp *w)
 
 /* ---- joins ------------------------------------------------------------------------------------------ */
 
-static struct join *join_create(struct warp *w, const struct xinst *pc, uint32_t expected, uint32_t arrived)
+struct join *warp_join(struct warp *w, const struct xinst *pc, uint32_t expected, uint32_t arrived)
 {
 	struct join *j;
 
@@ -80,7 +80,7 @@ static void join_release(struct warp *w, struct join *j)
 {
 	uint32_t lanes = j->arrived;
 
-	push_ready(w, j->pc, j->frame, j->parent, lanes);
+	warp_push_ready(w, j->pc, j->frame, j->parent, lanes);
 	j->expected &= ~lanes;
 	j->arrived = 0;
 	if (!j->expected)
@@ -88,7 +88,7 @@ static void join_release(struct warp *w, struct join *j)
 }
 
 /* These lanes will never come. */
-static void joins_leave(struct warp *w, struct join *from, const struct join *end, uint32_t lanes)
+void warp_joins_leave(struct warp *w, struct join *from, const struct join *end, uint32_t lanes)
 {
 	struct join *next;
 
@@ -144,7 +144,7 @@ static void let_others_catch_up(struct warp *w, const struct xinst *x)
 
 /* The join at hand is complete: all its lanes go on as one. The instruction there runs again, for the outer
  * join. */
-static void join_pass(struct warp *w, struct join *j)
+void warp_join_pass(struct warp *w, struct join *j)
 {
 	w->mask = j->arrived;
 	w->pc = j->pc;
@@ -168,7 +168,7 @@ void x_join(struct warp *w, const struct xinst *x)
 	}
 	j->arrived |= w->mask;
 	if (j->arrived == j->expected) {
-		join_pass(w, j);
+		warp_join_pass(w, j);
 	} else {
 		w->mask = 0;
 		w->event |= EV_NEXT;
@@ -260,7 +260,7 @@ bool warp_enter(struct warp *w)
 	w->regs = f->regs;
 	if (w->block->grid->kernel->allocas)
 		stack_start(w);
-	push_ready(w, f->fn->insts, f, NULL, w->live);
+	warp_push_ready(w, f->fn->insts, f, NULL, w->live);
 	return true;
 }
 
@@ -277,7 +277,7 @@ static struct join *branch_join(struct warp *w, uint32_t at)
 	pc = w->frame->fn->insts + at;
 	if (w->join && w->join->pc == pc && w->join->frame == w->frame)
 		return w->join;
-	return join_create(w, pc, w->mask, 0);
+	return warp_join(w, pc, w->mask, 0);
 }
 
 /* Some lanes go to pc, or wait there already if that is where all meet. */
@@ -286,7 +286,7 @@ static void go(struct warp *w, struct join *j, const struct xinst *pc, uint32_t 
 	if (j && j->pc == pc)
 		j->arrived |= lanes;
 	else
-		push_ready(w, pc, w->frame, j ? j : w->join, lanes);
+		warp_push_ready(w, pc, w->frame, j ? j : w->join, lanes);
 }
 
 static void diverge(struct warp *w, const struct xinst *x)
@@ -365,7 +365,7 @@ void warp_exit(struct warp *w, uint32_t lanes)
 {
 	w->live &= ~lanes;
 	w->block->live -= (uint32_t)__builtin_popcount(lanes);
-	joins_leave(w, w->join, NULL, lanes);
+	warp_joins_leave(w, w->join, NULL, lanes);
 	w->mask &= ~lanes;
 	if (!w->mask)
 		w->event |= EV_NEXT;
@@ -381,172 +381,4 @@ void x_exit(struct warp *w, const struct xinst *x)
 void x_trap(struct warp *w, const struct xinst *x)
 {
 	warp_fault(w, INTERP_TRAP, "%s at line %u", ptx_op_name(x->in->op), x->in->line);
-}
-
-/* ---- calls ------------------------------------------------------------------------------------------ */
-
-uint8_t *frame_param(struct warp *w, struct frame *f, unsigned lane, uint64_t offset)
-{
-	if (!f->parent && offset < f->fn->fn->param_size)
-		return w->block->grid->params + offset;
-	return f->params + (size_t)lane * f->fn->param_stride + offset;
-}
-
-static unsigned width_bytes(unsigned width)
-{
-	return width == WPRED ? 4 : 1u << width;
-}
-
-/* One lane of an argument. Predicates cannot be passed. */
-static uint8_t *arg_at(struct warp *w, struct frame *f, const struct call_arg *a, unsigned lane)
-{
-	if (a->offset != NO_SLOT)
-		return frame_param(w, f, lane, a->offset);
-	return f->regs + a->slot + (size_t)lane * width_bytes(a->width);
-}
-
-static void pass(struct warp *w, struct frame *to, const struct call_arg *d, struct frame *from,
-		 const struct call_arg *s, uint32_t lanes)
-{
-	uint32_t n = d->size < s->size ? d->size : s->size;
-
-	FOR_MASK(lanes, i)
-	memcpy(arg_at(w, to, d, i), arg_at(w, from, s, i), n);
-}
-
-/* A frame for `lanes`, which return to j. NULL: a fault was raised. */
-static struct frame *enter(struct warp *w, const struct call_site *s, const struct xfunc *fn, uint32_t lanes,
-			   struct join j)
-{
-	struct frame *f = frame_get(w->block->worker, fn);
-	uint32_t n = s->nargs < fn->fn->nparams ? s->nargs : fn->fn->nparams;
-
-	if (!f) {
-		warp_fault(w, INTERP_OUT_OF_MEMORY, "no memory for a call of %s", fn->fn->name);
-		return NULL;
-	}
-	f->parent = w->frame;
-	f->site = s;
-	f->join = j;
-	f->local_base = (w->frame->local_base + w->frame->fn->fn->local_size + 15) & ~15ULL;
-	f->stack_used = w->frame->stack_used + fn->stack_use;
-	if (f->stack_used > w->block->grid->stack_size ||
-	    f->local_base + fn->fn->local_size > w->block->grid->calls_size) {
-		warp_fault(w, INTERP_STACK_OVERFLOW, "calling %s: the stack of %llu bytes is used up",
-			   fn->fn->name, (unsigned long long)w->block->grid->stack_size);
-		frame_put(w->block->worker, f);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		pass(w, f, &fn->params[i], w->frame, &s->args[i], lanes);
-	if (w->block->grid->kernel->allocas)
-		memcpy(f->stack_top, w->stack_top, sizeof(f->stack_top));
-	return f;
-}
-
-static void run_in(struct warp *w, struct frame *f, uint32_t lanes)
-{
-	w->frame = f;
-	w->regs = f->regs;
-	w->join = &f->join;
-	w->mask = lanes;
-	w->pc = f->fn->insts;
-}
-
-static void call_all(struct warp *w, const struct call_site *s, const struct xfunc *fn)
-{
-	uint32_t lanes = w->active;
-	struct frame *f =
-		enter(w, s, fn, lanes, (struct join){w->pc, w->frame, w->mask, w->mask & ~lanes, w->join});
-
-	if (f)
-		run_in(w, f, lanes);
-}
-
-/* Lanes call different functions: each group gets a frame, and all meet behind the call. */
-static void call_each(struct warp *w, const struct call_site *s, const uint64_t *addr)
-{
-	uint32_t todo = w->active, rest = w->mask & ~todo;
-	struct join *j = join_create(w, w->pc, w->mask, rest), *outer = j ? j : w->join;
-
-	if (!j)
-		push_ready(w, w->pc, w->frame, w->join, rest);
-	while (todo) {
-		uint64_t to = addr[__builtin_ctz(todo)];
-		uint32_t lanes = 0;
-		struct frame *f;
-
-		FOR_MASK(todo, i)
-		if (addr[i] == to)
-			lanes |= 1u << i;
-		f = enter(w, s, kernel_func_at(w->block->grid->kernel, to), lanes,
-			  (struct join){w->pc, w->frame, lanes, 0, outer});
-		if (!f)
-			return;
-		push_ready(w, f->fn->insts, f, &f->join, lanes);
-		todo &= ~lanes;
-	}
-	w->mask = 0;
-	w->event |= EV_NEXT;
-}
-
-static void call_indirect(struct warp *w, const struct xinst *x, const struct call_site *s)
-{
-	const uint64_t *addr = SRC(w, x, 0, uint64_t);
-	uint64_t first = addr[__builtin_ctz(w->active)];
-	bool same = true;
-
-	FOR_ACTIVE(w, i)
-	{
-		if (!kernel_func_at(w->block->grid->kernel, addr[i])) {
-			warp_fault(w, INTERP_INVALID_PC, "line %u: call of 0x%llx, which is no function",
-				   x->in->line, (unsigned long long)addr[i]);
-			return;
-		}
-		same &= addr[i] == first;
-	}
-	if (same)
-		call_all(w, s, kernel_func_at(w->block->grid->kernel, first));
-	else
-		call_each(w, s, addr);
-}
-
-void x_call(struct warp *w, const struct xinst *x)
-{
-	const struct call_site *s = x->data;
-
-	if (--w->budget <= 0)
-		w->event |= EV_BUDGET;
-	if (s->builtin)
-		s->builtin(w, x);
-	else if (s->callee)
-		call_all(w, s, s->callee);
-	else
-		call_indirect(w, x, s);
-}
-
-void x_ret(struct warp *w, const struct xinst *x)
-{
-	struct frame *f = w->frame;
-	uint32_t lanes = w->active, n;
-
-	if (!f->parent) {
-		x_exit(w, x);
-		return;
-	}
-	n = f->site->nrets < f->fn->fn->nrets ? f->site->nrets : f->fn->fn->nrets;
-	for (uint32_t i = 0; i < n; i++)
-		pass(w, f->parent, &f->site->rets[i], f, &f->fn->rets[i], lanes);
-	if (w->block->grid->kernel->allocas)
-		FOR_MASK(lanes, i)
-		w->stack_top[i] = f->stack_top[i];
-	joins_leave(w, w->join, &f->join, lanes);
-	w->mask &= ~lanes;
-	f->join.arrived |= lanes;
-	if (w->mask)
-		return; /* lanes are still inside: the join waits for them */
-	if (f->join.arrived == f->join.expected)
-		join_pass(w, &f->join);
-	else
-		w->event |= EV_NEXT;
 }
