@@ -45,6 +45,23 @@ CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value)
 	return post_sync(&z, op);
 }
 
+static int ask_wake(void *arg)
+{
+	return post_sync(arg, WIRE_WAKE) ? -EPIPE : 0;
+}
+
+static CUresult sleep_until(struct sleeper *z)
+{
+	return word_wait(call_link(), z->word, z->value, -1, remote.local ? ask_wake : NULL, z) ? call_lost() : CUDA_SUCCESS;
+}
+
+CUresult stream_word_wait(struct stream *s, uint32_t value)
+{
+	struct sleeper z = sleeper_of(s, value);
+
+	return sleep_until(&z);
+}
+
 CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value)
 {
 	struct lane *lane = call_lane();
@@ -62,27 +79,12 @@ CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size
 		*(struct wire_tell *)room = (struct wire_tell){s->tell.word, *value};
 		r = call_send(lane, op, size, NULL, 0);
 	}
-	if (r)
+	if (!room)
 		--s->tell.value; /* nobody will set it */
 	stream_word_end(s);
+	if (r && room) /* sent, and then told of another's failure: nothing of it is on its way any more when we return */
+		stream_word_wait(s, *value);
 	return r;
-}
-
-static int ask_wake(void *arg)
-{
-	return post_sync(arg, WIRE_WAKE) ? -EPIPE : 0;
-}
-
-static CUresult sleep_until(struct sleeper *z)
-{
-	return word_wait(call_link(), z->word, z->value, -1, remote.local ? ask_wake : NULL, z) ? call_lost() : CUDA_SUCCESS;
-}
-
-CUresult stream_word_wait(struct stream *s, uint32_t value)
-{
-	struct sleeper z = sleeper_of(s, value);
-
-	return sleep_until(&z);
 }
 
 /* One that is destroyed and not yet through.  It may be gone and forgotten by now. */
