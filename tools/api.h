@@ -75,9 +75,3 @@ const char *api_handle(int i);      /* the i-th handle type, or NULL */
 
 /* The element a pointer points to: "const void *" -> "void", "CUstream *" -> "CUstream". */
 void api_pointee(const char *type, char *out, size_t size);
-
-/* Modes of apigen, in apiwire.c; prefix is the argument behind the file, or NULL. */
-extern const char *prefix;
-void wire_structs(void);
-void wire_client(void);
-void wire_server(void);

@@ -9,15 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "api.h"
+#include "apigen.h"
 
-static const char *suffix(const struct entry *e)
+const char *suffix(const struct entry *e)
 {
 	return e->twin == PTSZ ? "_ptsz" : e->twin == PTDS ? "_ptds" : "";
 }
 
-/* The type of its result, as it stands before a name. */
-static const char *returns(const struct entry *e)
+const char *returns(const struct entry *e)
 {
 	static char text[128];
 
@@ -25,7 +24,7 @@ static const char *returns(const struct entry *e)
 	return text;
 }
 
-static void params(const struct entry *e)
+void params(const struct entry *e)
 {
 	for (int i = 0; i < e->nargs; i++) {
 		const char *t = e->args[i].type;
@@ -35,19 +34,18 @@ static void params(const struct entry *e)
 		printf("void");
 }
 
-static void names(const struct entry *e)
+void names(const struct entry *e)
 {
 	for (int i = 0; i < e->nargs; i++)
 		printf("%s%s", i ? ", " : "", e->args[i].name);
 }
 
-static void head(const char *what)
+void head(const char *what)
 {
 	printf("/* Made from %s.api by apigen: %s */\n", library, what);
 }
 
-/* Calls f for each function that is exported: every line and its twin. */
-static void each_function(void (*f)(const struct entry *e, const char *twin))
+void each_function(void (*f)(const struct entry *e, const char *twin))
 {
 	for (int i = 0; i < nentries; i++) {
 		if (entries[i].object)
@@ -295,130 +293,6 @@ static void mode_protos(void)
 	each_function(proto_one);
 }
 
-/* ---- trace: one descriptor a function, one wrapper that packs the arguments ---- */
-
-/* How a value is printed: h in hex, f float, u unsigned, d signed. */
-static char number_kind(const char *type)
-{
-	if (api_is_handle(type) || api_is_address(type) || strchr(type, '*'))
-		return 'h';
-	if (!strcmp(type, "float"))
-		return 'f';
-	return !strncmp(type, "unsigned", 8) || !strcmp(type, "size_t") ? 'u' : 'd';
-}
-
-static void print_kind(const struct arg *a)
-{
-	char t[128];
-
-	api_pointee(a->type, t, sizeof t);
-	if (a->dir == BY_VALUE && api_is_struct(a->type))
-		printf("'S', sizeof(%s)", a->type);
-	else if (a->dir == BY_VALUE)
-		printf("'%c', sizeof(%s)", number_kind(a->type), a->type);
-	else if (a->len && !strcmp(a->len, "str"))
-		printf("'s', 0");
-	else if (a->dir == HOST || !strcmp(t, "void"))
-		printf("'p', 1");
-	else
-		printf("'%c', sizeof(%s)", number_kind(t), t);
-}
-
-/* Names of arguments, each once, in one string: a table of pointers would need a relocation each. */
-static char pool[1 << 16];
-static int pool_used;
-
-static int pool_offset(const char *name)
-{
-	int at = 0, n = strlen(name) + 1;
-
-	while (at < pool_used && strcmp(pool + at, name))
-		at += strlen(pool + at) + 1;
-	if (at == pool_used && pool_used + n < (int)sizeof pool) {
-		memcpy(pool + at, name, n);
-		pool_used += n;
-	}
-	return at;
-}
-
-static void pool_one(const struct entry *e, const char *twin)
-{
-	for (int i = 0; i < e->nargs && !*twin; i++)
-		pool_offset(e->args[i].name);
-}
-
-static void print_pool(void)
-{
-	printf("static const char trace_names[] =");
-	for (int at = 0; at < pool_used; at += strlen(pool + at) + 1)
-		printf("\n\t\"%s\\0\"", pool + at);
-	printf("%s;\n", pool_used ? "" : " \"\"");
-}
-
-static int desc_count;
-
-static void desc_one(const struct entry *e, const char *twin)
-{
-	static const char dirs[] = "vioxp";
-
-	for (int i = 0; i < e->nargs && !*twin; i++) {
-		const struct arg *a = &e->args[i];
-		int len = a->len ? api_find_arg(e, a->len + (*a->len == '*'), strlen(a->len + (*a->len == '*'))) : -1;
-		printf("\t{%d, '%c', ", pool_offset(a->name), dirs[a->dir]);
-		print_kind(a);
-		printf(", %d}, /* %s.%s */\n", a->len ? len >= 0 ? len : -2 : -1, e->name, a->name);
-	}
-}
-
-static void desc_row(const struct entry *e, const char *twin)
-{
-	printf("\t{%d, %d}, /* %s%s */\n", desc_count - (*twin ? e->nargs : 0), e->nargs, e->name, twin);
-	if (!*twin)
-		desc_count += e->nargs;
-}
-
-static void trace_one(const struct entry *e, const char *twin)
-{
-	printf("\nstatic %strace_%s%s(", returns(e), e->name, twin);
-	params(e);
-	printf(")\n{\n\tconst uint64_t a[] = {");
-	for (int i = 0; i < e->nargs; i++) {
-		const struct arg *a = &e->args[i];
-		bool f = a->dir == BY_VALUE && !strcmp(a->type, "float");
-		bool s = a->dir == BY_VALUE && api_is_struct(a->type);
-		printf(f ? "trace_float(%s), " : s ? "(uintptr_t)&%s, " : "(uint64_t)%s, ", a->name);
-	}
-	printf("0};\n\tuint64_t start = trace_enter(OP_%s%s, a);\n", e->name, twin);
-	printf("\t%sr = TRACED->%s%s(", returns(e), e->name, twin);
-	names(e);
-	printf(");\n");
-	if (e->result == result)
-		printf("\treturn trace_leave(OP_%s%s, a, r, start);\n}\n", e->name, twin);
-	else
-		printf("\ttrace_leave(OP_%s%s, a, 0, start);\n\treturn r;\n}\n", e->name, twin);
-}
-
-static void trace_field(const struct entry *e, const char *twin)
-{
-	printf("\t.%s%s = trace_%s%s,\n", e->name, twin, e->name, twin);
-}
-
-static void mode_trace(void)
-{
-	head("a table that prints each call and hands it on");
-	each_function(pool_one);
-	print_pool();
-	printf("\nstatic const struct trace_arg trace_args[] = {\n");
-	each_function(desc_one);
-	printf("\t{0}};\n\nstatic const struct trace_call trace_calls[] = {\n");
-	each_function(desc_row);
-	printf("};\n");
-	each_function(trace_one);
-	printf("\nconst struct %s_ops %s_trace_ops = {\n", library, library);
-	each_function(trace_field);
-	printf("};\n");
-}
-
 static void class_one(const struct entry *e, const char *twin)
 {
 	printf("\t'%c', /* %s%s */\n", e->class[0], e->name, twin);
@@ -518,94 +392,6 @@ static void mode_server(void)
 	wire_server();
 }
 
-/* ---- coverage: a page from the description and lists of the functions each implementation defines ---- */
-
-#define MAX_IMPLS 8
-static char *impl_name[MAX_IMPLS];
-static char *impl_defs[MAX_IMPLS]; /* the file's text: one name a line */
-static int nimpls;
-
-static void read_impl(const char *spec)
-{
-	const char *eq = strchr(spec, '=');
-	FILE *f = eq ? fopen(eq + 1, "r") : NULL;
-	char *text = calloc(1, 1 << 20);
-
-	if (!f || !text || nimpls == MAX_IMPLS) {
-		fprintf(stderr, "apigen: cannot read %s (wanted NAME=FILE)\n", spec);
-		exit(1);
-	}
-	text[0] = '\n';
-	size_t n = fread(text + 1, 1, (1 << 20) - 3, f);
-	text[n + 1] = '\n';
-	fclose(f);
-	impl_name[nimpls] = api_copy(spec, eq - spec);
-	impl_defs[nimpls++] = text;
-}
-
-static bool defines(int impl, const char *name)
-{
-	char key[256];
-
-	snprintf(key, sizeof key, "\n%s\n", name);
-	return strstr(impl_defs[impl], key) != NULL;
-}
-
-static bool implemented(int impl, const struct entry *e)
-{
-	return defines(impl, e->name) || (e->target && defines(impl, e->target));
-}
-
-static void coverage_line(const struct entry *e)
-{
-	printf("| %s%s%s | %s | ", e->name, e->twin ? ", " : "", e->twin ? suffix(e) : "", e->class);
-	if (e->since)
-		printf("%d.%d |", e->since / 1000, e->since % 1000 / 10);
-	else
-		printf("– |");
-	for (int i = 0; i < nimpls; i++)
-		printf(" %s |", implemented(i, e) ? "yes" : "");
-	printf("\n");
-}
-
-static void mode_coverage(void)
-{
-	int have[MAX_IMPLS] = {0}, functions = 0;
-
-	for (int k = 0; k < nentries; k++) {
-		functions += !entries[k].object;
-		for (int i = 0; i < nimpls && !entries[k].object; i++)
-			have[i] += implemented(i, &entries[k]);
-	}
-	printf("\n## %s\n\n%d functions (twins not counted):", soname, functions);
-	for (int i = 0; i < nimpls; i++)
-		printf(" %s %d%s", impl_name[i], have[i], i + 1 < nimpls ? "," : ".");
-	printf(" Without a mark: %s.\n\n| name | class | since |", unsupported);
-	for (int i = 0; i < nimpls; i++)
-		printf(" %s |", impl_name[i]);
-	printf("\n|---|---|---:|");
-	for (int i = 0; i < nimpls; i++)
-		printf(":-:|");
-	printf("\n");
-	for (int k = 0; k < nentries; k++)
-		if (!entries[k].object)
-			coverage_line(&entries[k]);
-}
-
-/* ENTRY(library, name, class, since, cpu, served): the same as rows of C. */
-static void mode_coverage_table(void)
-{
-	for (int k = 0; k < nentries; k++) {
-		const struct entry *e = &entries[k];
-		if (e->object)
-			continue;
-		printf("ENTRY(%s, \"%s\", \"%s\", %d", library, e->name, e->class, e->since);
-		for (int i = 0; i < nimpls; i++)
-			printf(", %d", implemented(i, e));
-		printf(")\n");
-	}
-}
-
 static const struct mode {
 	const char *name;
 	void (*print)(void);
@@ -629,7 +415,7 @@ int main(int argc, char **argv)
 		api_parse(argv[2]);
 		prefix = argc > 3 ? argv[3] : NULL;
 		for (int k = 3; !strncmp(argv[1], "coverage", 8) && k < argc; k++)
-			read_impl(argv[k]);
+			coverage_read(argv[k]);
 		modes[i].print();
 		return fflush(stdout) ? 1 : 0;
 	}

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "api.h"
+#include "apigen.h"
 
 static bool plain_length(const char *len)
 {
