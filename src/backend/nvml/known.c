@@ -1,5 +1,6 @@
 #include "backend/nvml/known.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "backend/nvml/backend.h"
@@ -32,7 +33,7 @@ static struct known {
 	int result;
 	uint8_t args[ARGS], out[MOST];
 } *known[MOST];
-static unsigned count;
+static _Atomic(unsigned) count; /* those below it are whole, also in a child that was forked just now */
 
 static bool is_constant(unsigned op, const void *args, size_t size)
 {
@@ -92,11 +93,16 @@ void known_keep(unsigned op, const void *args, size_t size, const struct wire_pi
 	to = k->out;
 	for (unsigned i = 0; i < nout; to += out[i++].size)
 		memcpy(to, out[i].data, out[i].size);
-	known[count++] = k;
+	known[count] = k;
+	count++;
 }
 
 void known_forget(void)
 {
-	while (count)
-		free(known[--count]);
+	while (count) {
+		struct known *k = known[count - 1];
+
+		count--;
+		free(k);
+	}
 }

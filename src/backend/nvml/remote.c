@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -35,12 +36,16 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+/* Forgotten first: a thread may fork while another one is in here, and the child must not do it again. */
 static void let_go(void)
 {
-	link_destroy(server.link);
-	server.link = NULL;
+	struct link *link = server.link;
+
 	server.lane = NULL;
+	server.link = NULL;
 	known_forget();
+	atomic_signal_fence(memory_order_seq_cst);
+	link_destroy(link);
 }
 
 /* With the lock and a link: 0 or -errno; the caller lets go of a link that fails. */
