@@ -6,6 +6,11 @@ case $said in
 *'kernel k cannot run: line 6: multimem.red.u32 '*) ;;
 *) echo "FAIL: it names neither line nor instruction"; exit 1 ;;
 esac
+said=$("$1" run --on cpu -- "$2" image 2>&1) || { echo "$said"; exit 1; }
+case $said in
+*'compute capability 8.0), which needs PTX; the image has: cubin sm_90, PTX '*' compute_120.  Kernels: axpy.  Build with -gencode arch=compute_80,'*'; or set GANGWAY_CPU_CC=12.0'*) ;;
+*) echo "FAIL: it does not say what the image has, and what to do: $said"; exit 1 ;;
+esac
 case $(GANGWAY_WATCHDOG_MS=soon "$1" run --on cpu -- "$2" 2>&1) in
 *'no device: GANGWAY_WATCHDOG_MS=soon: want a number'*) ;;
 *) echo "FAIL: it does not say which setting is wrong"; exit 1 ;;

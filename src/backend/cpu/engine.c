@@ -198,6 +198,7 @@ static void note(const char *text)
 const struct engine cpu_engine = {
 	.name = "cpu",
 	.accepts = IMAGE_WANT_PTX,
+	.capability = "GANGWAY_CPU_CC",
 	.note = note,
 	.describe = cpu_describe,
 	.load = cpu_load,

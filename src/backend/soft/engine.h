@@ -92,6 +92,7 @@ struct launch {
 struct engine {
 	const char *name;
 	unsigned accepts; /* IMAGE_WANT_*: what load can read */
+	const char *capability; /* the environment's name for the compute capability that devices claim; may be NULL */
 
 	/* A remark for those who trace.  May be NULL. */
 	void (*note)(const char *text);

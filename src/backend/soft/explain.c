@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "util/tell.h"
 
@@ -28,6 +29,19 @@ void soft_explain(const char *fmt, ...)
 	tell(text);
 }
 
+/* The oldest device that would take some PTX of the image, in tenths; 0: there is none. */
+static unsigned wanted_capability(const struct image *image)
+{
+	unsigned oldest = 0;
+	struct image_entry e;
+	struct image_iter it;
+
+	for (image_iter_init(&it, image, 0); image_next(&it, &e);)
+		if (e.kind == IMAGE_ENTRY_PTX && !e.arch_specific && !e.family && (!oldest || e.sm < oldest))
+			oldest = e.sm;
+	return oldest;
+}
+
 CUresult explain_no_binary(const struct image *image, struct jit *jit)
 {
 	const struct engine_device *d = &soft.devices[0].info;
@@ -36,6 +50,11 @@ CUresult explain_no_binary(const struct image *image, struct jit *jit)
 
 	image_explain(image, d->name, d->major, d->minor, cubins ? "cubin or PTX" : "PTX",
 		image_kernel_names(image, names, sizeof names), text, sizeof text);
+	unsigned sm = soft.engine->capability ? wanted_capability(image) : 0;
+	size_t used = strlen(text);
+	if (sm)
+		snprintf(text + used, sizeof text - used, "; or set %s=%u.%u, and the device takes the PTX that there is",
+			 soft.engine->capability, sm / 10, sm % 10);
 	engine_log(&jit->error, "%s\n", text);
 	tell(text);
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
