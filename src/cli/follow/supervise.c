@@ -139,15 +139,23 @@ __attribute__((noreturn)) static void become(char **argv, const sigset_t *signal
 
 /* ---- one execve ---- */
 
-/* It waits in the kernel meanwhile.  What is under a debugger already is let pass. */
-static void attend(int listener)
+/*
+ * It waits in the kernel meanwhile.  What is under a debugger already is let pass; but the program itself is not, and if
+ * we may not attach to it we never may.
+ */
+static void attend(int listener, pid_t program, int news)
 {
 	struct seccomp_notif asked = {0};
 	struct seccomp_notif_resp answer = {.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+	static bool first = true;
 
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked))
 		return;
-	ptrace(PTRACE_SEIZE, (pid_t)asked.pid, NULL, (void *)PTRACE_O_TRACEEXEC);
+	if (ptrace(PTRACE_SEIZE, (pid_t)asked.pid, NULL, (void *)PTRACE_O_TRACEEXEC) && first && (pid_t)asked.pid == program) {
+		tell_error(news, errno, false, "the kernel allows us no ptrace");
+		answer = (struct seccomp_notif_resp){.error = -EPERM};
+	}
+	first = false;
 	answer.id = asked.id;
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
@@ -241,7 +249,7 @@ __attribute__((noreturn)) static void attend_all(pid_t program, int listener, in
 		if (fds[1].revents && is_left(signals) && !ended)
 			kill(program, SIGKILL);
 		if (fds[0].revents & POLLIN)
-			attend(listener);
+			attend(listener, program, news);
 		look_at_all(program, news, room, &ended);
 		if (fds[0].revents & (POLLHUP | POLLERR))
 			fds[0].fd = -1; /* nobody is left under the filter */
