@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "server/code.h"
 #include "server/log.h"
+#include "server/wait.h"
 
 static struct {
 	int fd;
@@ -89,11 +90,14 @@ void output_due(struct session *s, CUstream stream)
 		s->nprinting++;
 }
 
-/* Others may finish meanwhile, and what they print is shown as soon; but they are waited for in their turn. */
+/*
+ * Others may finish meanwhile, and what they print is shown as soon; but they are waited for in their turn.  While
+ * somebody is still to show what was waited for before, nobody overtakes it.
+ */
 bool output_look(struct session *s, CUstream stream)
 {
 	if (!s->nprinting)
-		return false;
+		return s->prints && waiters_busy(s->waiters);
 	for (unsigned i = 0; i < s->nprinting && s->nprinting <= SESSION_PRINTING; i++)
 		if (s->printing[i] == stream) {
 			s->printing[i] = s->printing[--s->nprinting];

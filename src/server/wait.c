@@ -29,9 +29,15 @@ struct waiters {
 	pthread_cond_t more;
 	struct item *first, **last;
 	unsigned idle, ready; /* threads with nothing to do; words that want one */
+	_Atomic(unsigned) pending; /* what nobody has been told of yet */
 	unsigned nwords;
 	struct turn *turn; /* by word */
 };
+
+bool waiters_busy(struct waiters *w)
+{
+	return atomic_load(&w->pending) != 0;
+}
 
 struct waiters *waiters_create(struct session *s)
 {
@@ -91,6 +97,7 @@ static void told(struct waiters *w, uint32_t word)
 	w->turn[word].busy = false;
 	w->ready += w->turn[word].queued != 0;
 	pthread_mutex_unlock(&w->lock);
+	atomic_fetch_sub(&w->pending, 1);
 }
 
 #define LOOK_NS 20000000 /* so long it is worth looking now and then */
@@ -158,6 +165,7 @@ static void hand_over(struct waiters *w, struct item *i)
 	pthread_t thread;
 	bool need;
 
+	atomic_fetch_add(&w->pending, 1);
 	pthread_mutex_lock(&w->lock);
 	*w->last = i;
 	w->last = &i->next;

@@ -14,5 +14,8 @@ struct waiters;
 struct waiters *waiters_create(struct session *s);
 void waiters_destroy(struct waiters *w); /* NULL is fine; the contexts must be gone */
 
+/* Is anything on its way that they will tell? */
+bool waiters_busy(struct waiters *w);
+
 /* Set the word, with its piece if there is one, when `stream` of the current context has come to here. */
 CUresult waiters_stream(struct waiters *w, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece);

@@ -1,5 +1,8 @@
 /* What a kernel prints is on this process's stdout when the device has been waited for, and in order. */
+#include <stdatomic.h>
 #include "driver.h"
+
+#define ASKED 20
 
 static const char talks[] =
 	".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -12,9 +15,51 @@ static const char talks[] =
 	"  { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd3; st.param.b64 [a], %rd2;\n"
 	"    call (r), vprintf, (f, a); } ret; }\n";
 
+static atomic_int gate;
+
+static void wait_gate(void *arg)
+{
+	(void)arg;
+	while (!gate)
+		usleep(100);
+}
+
+/* Somebody has looked at the stream or at an event behind the kernel, and waits then. */
+static void asked_before(CUfunction say, CUstream s)
+{
+	CUevent e;
+
+	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	for (int i = 0; i < ASKED; i++) {
+		void *params[] = {&i};
+
+		gate = 0;
+		OK(cuLaunchHostFunc(s, wait_gate, NULL));
+		OK(cuLaunchKernel(say, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
+		OK(cuEventRecord(e, s));
+		CHECK_EQ(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+		gate = 1;
+		OK(i % 2 ? cuStreamSynchronize(s) : cuEventSynchronize(e));
+		printf(";");
+		OK(cuStreamSynchronize(s));
+	}
+	OK(cuEventDestroy_v2(e));
+}
+
+/* "number0;number1;..." */
+static const char *expected(void)
+{
+	static char text[1024] = "before,number1,between,number2,after,number3number4number4";
+	size_t n = strlen(text);
+
+	for (int i = 0; i < ASKED; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "number%d;", i);
+	return text;
+}
+
 int main(void)
 {
-	char path[] = "/tmp/gangway-prints-XXXXXX", got[256] = "";
+	char path[] = "/tmp/gangway-prints-XXXXXX", got[1024] = "";
 	int fd = mkstemp(path), number = 1;
 	void *params[] = {&number};
 	CUfunction say;
@@ -51,9 +96,10 @@ int main(void)
 	OK(cuStreamSynchronize(streams[1]));
 	OK(cuGraphLaunch(exec, streams[1]));
 	OK(cuStreamSynchronize(streams[1]));
+	asked_before(say, streams[0]);
 	fflush(stdout);
 	CHECK(pread(fd, got, sizeof got - 1, 0) > 0);
-	if (results() && strcmp(got, "before,number1,between,number2,after,number3number4number4")) {
+	if (results() && strcmp(got, expected())) {
 		fprintf(stderr, "stdout was: %s\n", got);
 		return 1;
 	}

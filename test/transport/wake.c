@@ -15,7 +15,7 @@
 #define BACKLOG 100   /* replies that do not fit into their ring */
 #define PAIRS	500   /* replies with a word for another thread right behind them */
 #define CROWD	4     /* threads that wait for one word, */
-#define CROWDED 1000  /* and for so many of its values */
+#define CROWDED 400   /* and for so many of its values */
 
 enum { CALL, POST, WORD, SOON, BOTH, QUIET, STEP, MANY, END };
 
