@@ -30,10 +30,14 @@ done
 for how in huge declined; do
 	expect "$how" "$(all "$raw" "$how" "$decoy" "$out/plain/opened" 2>&1)" "ours 0 decoy 1 version 4711"
 done
-# Several at once, and one that a debugger would have stopped is none of ours.
+# Several at once.
 said=$(all sh -c 'for i in 1 2 3 4 5 6 7 8; do "$@" & done; wait' sh "$raw" self "$decoy" "$out/plain/opened" 2>&1 | grep -c 'ours 1 decoy 0')
 [ "$said" = 8 ] || fail "of eight at once $said were reached"
 
+# What a debugger has started is left to it, and nobody waits for the other.
+if command -v strace >/dev/null && strace -o "$work/trace" true 2>/dev/null; then
+	expect "traced" "$(all strace -f -o "$work/trace" "$raw" child "$decoy" "$out/plain/opened" 2>&1)" "ours 0 decoy 1 version 4711"
+fi
 # One in another is refused: the outer one leads to us already.
 said=$(all "$gangway" run --on null --follow-all -- true 2>&1) && fail "one in another"
 expect "one in another" "$said" "another supervisor"
@@ -53,7 +57,7 @@ wait $run; [ $? = 5 ] || fail "it did not end by SIGTERM"
 [ -s "$work/heard" ] || fail "SIGTERM was not passed on"
 
 # Whoever stays behind is looked after, and the supervisor ends with the last of them.
-all sh -c '(until [ -e "$1" ]; do sleep 0.05; done; "$2" self "$3" "$4" >"$5.part" 2>&1; mv "$5.part" "$5"; echo $PPID) >/dev/null & exit 0' \
+all sh -c '(until [ -e "$1" ]; do sleep 0.05; done; "$2" self "$3" "$4" >"$5.part" 2>&1; mv "$5.part" "$5") & exit 0' \
 	sh "$work/go" "$raw" "$decoy" "$out/plain/opened" "$work/late" || fail "it waited for a child that the program left behind"
 : >"$work/go"
 tries=600
