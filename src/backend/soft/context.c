@@ -17,8 +17,10 @@ static void release_context(void *object)
 	free(ctx);
 }
 
+/* With the lock: a launch that was submitted just before the context last ended may look at them only now. */
 static void default_limits(struct context *ctx)
 {
+	pthread_mutex_lock(&ctx->lock);
 	ctx->limits[CU_LIMIT_STACK_SIZE] = 1024;
 	ctx->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
 	ctx->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
@@ -26,6 +28,7 @@ static void default_limits(struct context *ctx)
 	ctx->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
 	ctx->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
 	ctx->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 0;
+	pthread_mutex_unlock(&ctx->lock);
 	atomic_store(&ctx->cache_config, CU_FUNC_CACHE_PREFER_NONE);
 	atomic_store(&ctx->peers, 0);
 }
