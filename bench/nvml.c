@@ -44,35 +44,48 @@ static double cold(void)
 }
 
 /* What monitors ask for every second; most of it has no answer on a processor, which costs the same. */
-static void poll_once(nvmlDevice_t d)
+static const char *const values[] = {"utilisation", "memory", "temperature", "power", "power limit", "fan", "clock",
+	"clock of the SMs", "clock of the memory", "highest clock", "performance state", "PCIe replays", "why so slow",
+	"PCIe generation", "PCIe width", "encoder", "decoder", "energy", "computing processes", "drawing processes"};
+#define VALUES (int)(sizeof values / sizeof *values)
+
+static void ask(nvmlDevice_t d, int which)
 {
 	nvmlUtilization_t u;
 	nvmlMemory_t m;
 	nvmlProcessInfo_t p[64];
 	nvmlPstates_t state;
 	unsigned v, w, n = 64;
+	unsigned long long l;
 
-	f.nvmlDeviceGetUtilizationRates(d, &u);
-	f.nvmlDeviceGetMemoryInfo(d, &m);
-	f.nvmlDeviceGetTemperature(d, NVML_TEMPERATURE_GPU, &v);
-	f.nvmlDeviceGetPowerUsage(d, &v);
-	f.nvmlDeviceGetEnforcedPowerLimit(d, &v);
-	f.nvmlDeviceGetFanSpeed(d, &v);
-	f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_GRAPHICS, &v);
-	f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_SM, &v);
-	f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_MEM, &v);
-	f.nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_SM, &v);
-	f.nvmlDeviceGetPerformanceState(d, &state);
-	f.nvmlDeviceGetPcieReplayCounter(d, &v);
-	f.nvmlDeviceGetCurrentClocksEventReasons(d, &(unsigned long long){0});
-	f.nvmlDeviceGetCurrPcieLinkGeneration(d, &v);
-	f.nvmlDeviceGetCurrPcieLinkWidth(d, &v);
-	f.nvmlDeviceGetEncoderUtilization(d, &v, &w);
-	f.nvmlDeviceGetDecoderUtilization(d, &v, &w);
-	f.nvmlDeviceGetTotalEnergyConsumption(d, &(unsigned long long){0});
-	f.nvmlDeviceGetComputeRunningProcesses_v3(d, &n, p);
-	n = 64;
-	f.nvmlDeviceGetGraphicsRunningProcesses_v3(d, &n, p);
+	switch (which) {
+	case 0: f.nvmlDeviceGetUtilizationRates(d, &u); break;
+	case 1: f.nvmlDeviceGetMemoryInfo(d, &m); break;
+	case 2: f.nvmlDeviceGetTemperature(d, NVML_TEMPERATURE_GPU, &v); break;
+	case 3: f.nvmlDeviceGetPowerUsage(d, &v); break;
+	case 4: f.nvmlDeviceGetEnforcedPowerLimit(d, &v); break;
+	case 5: f.nvmlDeviceGetFanSpeed(d, &v); break;
+	case 6: f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_GRAPHICS, &v); break;
+	case 7: f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_SM, &v); break;
+	case 8: f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_MEM, &v); break;
+	case 9: f.nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_SM, &v); break;
+	case 10: f.nvmlDeviceGetPerformanceState(d, &state); break;
+	case 11: f.nvmlDeviceGetPcieReplayCounter(d, &v); break;
+	case 12: f.nvmlDeviceGetCurrentClocksEventReasons(d, &l); break;
+	case 13: f.nvmlDeviceGetCurrPcieLinkGeneration(d, &v); break;
+	case 14: f.nvmlDeviceGetCurrPcieLinkWidth(d, &v); break;
+	case 15: f.nvmlDeviceGetEncoderUtilization(d, &v, &w); break;
+	case 16: f.nvmlDeviceGetDecoderUtilization(d, &v, &w); break;
+	case 17: f.nvmlDeviceGetTotalEnergyConsumption(d, &l); break;
+	case 18: f.nvmlDeviceGetComputeRunningProcesses_v3(d, &n, p); break;
+	case 19: f.nvmlDeviceGetGraphicsRunningProcesses_v3(d, &n, p); break;
+	}
+}
+
+static void poll_once(nvmlDevice_t d)
+{
+	for (int i = 0; i < VALUES; i++)
+		ask(d, i);
 }
 
 static void throughput_once(nvmlDevice_t d)
@@ -116,6 +129,20 @@ static double in_a_process(int pause_ms)
 	return t;
 }
 
+/* Value by value, to see which of them the time goes to. */
+static void measure_each(nvmlDevice_t d, double *t, int rounds)
+{
+	for (int v = 0; v < VALUES; v++) {
+		for (int i = 0; i < rounds; i++) {
+			double start = now_us();
+			ask(d, v);
+			t[i] = now_us() - start;
+			usleep(2000);
+		}
+		print(values[v], t, rounds);
+	}
+}
+
 static void measure(const char *what, void (*once)(nvmlDevice_t), nvmlDevice_t d, double *t, int rounds)
 {
 	for (int i = 0; i < rounds; i++) {
@@ -148,5 +175,6 @@ int main(int argc, char **argv)
 		return 1;
 	measure("poll of 20 values", poll_once, d, t, rounds);
 	measure("PCIe throughput", throughput_once, d, t, rounds < 10 ? rounds : 10);
+	measure_each(d, t, rounds);
 	return 0;
 }
