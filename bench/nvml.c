@@ -6,6 +6,9 @@
  * Cold is nvmlInit_v2, nvmlDeviceGetCount_v2, a handle and nvmlDeviceGetMemoryInfo, each time in a process of its own
  * that has the library loaded; PAUSE_MS later comes the next one, so that a server has a spare worker again.
  *
+ * The poll begins a second after the first answers (a worker then has given up what it had ready for a program that
+ * computes) and comes ten times a second.
+ *
  * nvmlDeviceGetPcieThroughput watches for 20 ms before it answers, wherever it is asked: it is timed by itself.
  */
 #include <dlfcn.h>
@@ -143,13 +146,13 @@ static void measure_each(nvmlDevice_t d, double *t, int rounds)
 	}
 }
 
-static void measure(const char *what, void (*once)(nvmlDevice_t), nvmlDevice_t d, double *t, int rounds)
+static void measure(const char *what, void (*once)(nvmlDevice_t), nvmlDevice_t d, double *t, int rounds, int pause_ms)
 {
 	for (int i = 0; i < rounds; i++) {
 		double start = now_us();
 		once(d);
 		t[i] = now_us() - start;
-		usleep(2000);
+		usleep((unsigned)pause_ms * 1000);
 	}
 	print(what, t, rounds);
 }
@@ -173,8 +176,9 @@ int main(int argc, char **argv)
 	print("init, count, memory (cold)", t, rounds);
 	if (f.nvmlInit_v2() || f.nvmlDeviceGetHandleByIndex_v2(0, &d))
 		return 1;
-	measure("poll of 20 values", poll_once, d, t, rounds);
-	measure("PCIe throughput", throughput_once, d, t, rounds < 10 ? rounds : 10);
+	sleep(1);
+	measure("poll of 20 values", poll_once, d, t, rounds, 100);
+	measure("PCIe throughput", throughput_once, d, t, rounds < 10 ? rounds : 10, 2);
 	measure_each(d, t, rounds);
 	return 0;
 }

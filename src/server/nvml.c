@@ -8,6 +8,7 @@
 #include "backend/nvml/machine.h"
 #include "backend/nvml/vendor.h"
 #include "server/msg.h"
+#include "server/nvml_ahead.h"
 #include "server/nvml_list.h"
 #include "server/nvml_quota.h"
 #include "util/slots.h"
@@ -279,6 +280,11 @@ static void serve_hidden(struct msg *m)
 
 static const struct nvml_served *by_number[WIRE_NVML_PLAIN];
 
+static void serve_plain(struct msg *m)
+{
+	by_number[m->frame.op - WIRE_NVML]->serve(&table, m);
+}
+
 static void serve_own(struct msg *m)
 {
 	switch (m->frame.op) {
@@ -346,8 +352,10 @@ static void serve_nvml(const struct cuda_ops *ops, struct msg *m)
 	if (r) {
 		msg_out(m, true, sizeof(struct wire_nvml_devices));
 		m->value = r;
+	} else if (op < WIRE_NVML_PLAIN && vendor) {
+		nvml_ahead(m, serve_plain);
 	} else if (op < WIRE_NVML_PLAIN) {
-		by_number[op]->serve(&table, m);
+		serve_plain(m);
 	} else {
 		serve_own(m);
 	}

@@ -51,7 +51,7 @@ grep -qx '700.00 W, valid, Disabled' "$dir/out" || fail "gangway smi of a served
 cp "$counted" "$dir/vendor/counted.so"
 for over in unix tcp; do
 	rm -f "$dir/counted"
-	SERVE="--spares 0" COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
+	SERVE="--spares 0" GANGWAY_NVML_AHEAD=0 COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
 		"$gangway" nvidia $over "$polls" >"$dir/out" 2>&1 || fail "a vendor's calls, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
 done
 # A quota of a vendor's device.
