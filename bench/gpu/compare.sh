@@ -1,22 +1,28 @@
 #!/bin/sh
 # Native against ours, alternating, in one run on a machine with a GPU; medians and their ratio.
 #
-#	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--only micro|torch] [--control] BUILD DEVICE
+#	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--best M] [--only micro|torch] [--control] BUILD DEVICE
 #
-# PIN keeps every program on these processors, and addresses where they always are (setarch -R): where
-# they wander, one process in three is a third slower than its neighbours, native or not. RAW gets every single value. --control runs native twice
-# each time and compares it with itself: what such a comparison is worth on this machine.
+# A run starts native and ours M times (1 unless told), in turn, and takes for each line the best of either: on a
+# machine that is shared with others, whole processes or seconds of them are slowed by a third and more, native or not,
+# and that is what is left out. The table has the medians of N such runs.
+#
+# PIN keeps every program on these processors, and addresses where they always are (setarch -R). RAW gets every single
+# value: run, program, who, line, value. --control starts native twice each time and compares it with itself:
+# what such a comparison is worth on this machine.
 #
 # BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes, or
 # just "unix" or "tcp": then a server is started for the occasion.
 # A row is one line of bench/micro.cu or bench/torch_bench.py. The last column is ours/native for
 # costs, and ours/native for *_GBps too, where more is better.
 runs=5
+best=1
 only=
 control=
 while [ "${1#--}" != "$1" ]; do
 	case $1 in
 	--runs) runs=$2; shift 2 ;;
+	--best) best=$2; shift 2 ;;
 	--only) only=$2; shift 2 ;;
 	--control) control=yes; shift ;;
 	*) echo "compare.sh: no option $1" >&2; exit 2 ;;
@@ -32,7 +38,7 @@ run() { # who, which, command...
 	who=$1 which=$2
 	shift 2
 	if ${PIN:+setarch -R taskset -c "$PIN"} "$@" >"$out/last" 2>&1; then
-		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$which $who /" >>"$out/all"
+		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$run $which $who /" >>"$out/all"
 	else
 		echo "FAILED ($?): $who $which: $*"
 		tail -5 "$out/last"
@@ -61,7 +67,7 @@ fi
 pair() { # which, command...
 	which=$1
 	shift
-	if [ $((i % 2)) = 0 ]; then
+	if [ $((turn % 2)) = 0 ]; then
 		run native "$which" "$@"
 		[ -z "$control" ] || run again "$which" "$@"
 		run ours "$which" "$build/bin/gangway" run --on "$device" -- "$@"
@@ -71,31 +77,43 @@ pair() { # which, command...
 		run native "$which" "$@"
 	fi
 }
-i=0
-while [ $i -lt "$runs" ]; do
+turn=0
+while [ $turn -lt $((runs * best)) ]; do
+	run=$((turn / best))
 	[ "$only" = torch ] || pair micro "$out/micro"
 	[ "$only" = micro ] || pair torch python3 "$here/torch_bench.py"
-	i=$((i + 1))
+	turn=$((turn + 1))
 done
 
 [ -z "$RAW" ] || cp "$out/all" "$RAW"
-sort -s -k1,1 -k3,3 -k2,2 "$out/all" | awk -v runs="$runs" '
+sort -s -k2,2 -k4,4 -k3,3 -k1,1n "$out/all" | awk -v runs="$runs" -v best="$best" '
 	function median(v, n,   i, j, t) {
 		for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] < v[j-1]; j--) { t = v[j]; v[j] = v[j-1]; v[j-1] = t }
 		return n % 2 ? v[(n+1)/2] : (v[n/2] + v[n/2+1]) / 2
 	}
-	{ key = $1 " " $3; if (!(key in seen)) { seen[key] = 1; order[++n] = key } val[key, $2, ++cnt[key, $2]] = $4 }
+	{
+		key = $2 " " $4; at = key SUBSEP $3 SUBSEP $1
+		if (!(key in seen)) { seen[key] = 1; order[++n] = key }
+		if (!(at in index_of)) index_of[at] = ++cnt[key, $3]
+		i = index_of[at]
+		if (!((key, $3, i) in val) || better($4, $5 + 0, val[key, $3, i])) val[key, $3, i] = $5 + 0
+		if ($4 == "checksum" && sum && sum != $5) differs = 1
+		if ($4 == "checksum") sum = $5
+	}
+	function better(line, x, y) { return line ~ /GBps/ ? x > y : x < y }
 	function of(k, who,   j, v) {
 		for (j = 1; j <= cnt[k, who]; j++) v[j] = val[k, who, j] + 0
 		return cnt[k, who] ? median(v, cnt[k, who]) : 0
 	}
 	END {
-		printf "%-34s %12s %12s %8s  %s\n", "median of " runs, "native", "ours", "ratio", "native again/native"
+		printf "%-34s %12s %12s %8s  %s\n", "median of " runs (best > 1 ? ", best of " best : ""), "native", "ours", "ratio", "native again/native"
 		for (i = 1; i <= n; i++) {
 			k = order[i]; x = of(k, "native"); y = of(k, "ours"); z = of(k, "again")
 			printf "%-34s %12.3f %12.3f %8.3f", k, x, y, x ? y / x : 0
 			if (z) printf "  %8.3f", x ? z / x : 0
 			printf "\n"
 		}
-	}'
+		if (differs) print "FAILED: the checksums differ"
+		exit differs
+	}' || touch "$out/failed"
 [ ! -e "$out/failed" ]
