@@ -213,7 +213,7 @@ enum ptx_layout { PTX_LAYOUT_NONE, PTX_ROW, PTX_COL };
  * by name.
  *
  *	rnd sat cmp op half sem scope mode wrap geom lod bound query	an enum above
- *	ftz relu nan xorsign cc uni sync aligned to shiftamt trans nc	flags
+ *	ftz relu nan xorsign cc uni sync aligned to shiftamt trans nc po	flags
  *	space	enum ptx_space; cp.async: the destination's, space2 the source's
  *	vec	2, 4 or 8 for .v2 .v4 .v8; 0 is scalar
  *	comp	tld4: 1..4 for .r .g .b .a
@@ -261,6 +261,7 @@ enum ptx_layout { PTX_LAYOUT_NONE, PTX_ROW, PTX_COL };
 	F(mma_n)                                                                                             \
 	F(mma_k)                                                                                             \
 	F(hint)                                                                                              \
+	F(po)                                                                                                \
 	F(cache)                                                                                             \
 	F(word)
 

@@ -181,19 +181,21 @@ static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
 	return r;
 }
 
-/* (a * b + c) >> 7 or 15, product and c perhaps negated: unsigned where all of it is. */
+/*
+ * (a * b + c) >> 7 or 15, product or c perhaps negated, .po one more.  The manual has a, b and c
+ * unsigned where their types are; an H200 takes whole words as signed all the same.  What it clamps to
+ * is the manual's: the unsigned range only where nothing is signed or negated.
+ */
 static u32 multiply_add(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 {
-	bool negative = in->ops[1].neg != in->ops[2].neg, sign = is_signed(in, 1) || is_signed(in, 2) || negative;
+	bool minus = in->ops[1].neg != in->ops[2].neg, minus_c = in->ops[3].neg;
+	bool sign = is_signed(in, 1) || is_signed(in, 2) || minus || minus_c;
 	unsigned shift = in->m.mode == PTX_SHR7 ? 7 : in->m.mode == PTX_SHR15 ? 15 : 0;
-	__int128 t = (__int128)selected(a, in->ops[1].comp, is_signed(in, 1)) * selected(b, in->ops[2].comp, is_signed(in, 2));
-	s64 add = sign ? (s64)(s32)c : (s64)c, top, low;
+	s64 t = (s64)(s32)selected(a, in->ops[1].comp, is_signed(in, 1)) *
+		(s32)selected(b, in->ops[2].comp, is_signed(in, 2));
 
-	t = ((negative ? -t : t) + (in->ops[3].neg ? -add : add)) >> shift;
-	sign |= in->ops[3].neg;
-	top = sign ? INT32_MAX : UINT32_MAX;
-	low = sign ? INT32_MIN : 0;
-	return (u32)(!in->m.sat ? t : t > top ? top : t < low ? low : t);
+	t = ((minus ? -t : t) + (minus_c ? -(s64)(s32)c : (s32)c) + in->m.po) >> shift;
+	return (u32)(in->m.sat ? clamp_to(t, 32, sign) : t);
 }
 
 #define VIDEO(name, expr)                                                                                    \
