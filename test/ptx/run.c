@@ -4,7 +4,7 @@
  *	run [--cuda] FILE|FOLDER...
  *
  * On our interpreter, or with --cuda on whatever libcuda.so.1 is found: NVIDIA's
- * driver and GPU are then the judge of the files themselves.
+ * driver and GPU are then the judge of the files themselves, of those at least that this GPU is new enough for.
  */
 #include "spec.h"
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static run_fn *run = run_interp;
-static unsigned files, failed;
+static unsigned files, failed, skipped;
 
 static bool run_apart(const char *path)
 {
@@ -42,8 +42,12 @@ static bool run_file(const char *path, bool in_folder)
 		spec_free(s);
 		return false;
 	}
-	if (s->error && run == run_cuda &&
-	    in_folder) { /* a fault outlasts the context: let another process have it */
+	if (run == run_cuda && cuda_is_too_old(s)) {
+		skipped++;
+		spec_free(s);
+		return true;
+	}
+	if (s->error && run == run_cuda && in_folder) { /* a fault outlasts the context: another process has it */
 		spec_free(s);
 		return run_apart(path);
 	}
@@ -103,6 +107,9 @@ int main(int argc, char **argv)
 		else
 			run_path(argv[i], false);
 	}
-	printf("%u files, %u failed\n", files, failed);
+	printf("%u files, %u failed", files, failed);
+	if (skipped)
+		printf(", %u need a newer device", skipped);
+	printf("\n");
 	return failed || !files;
 }

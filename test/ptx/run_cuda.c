@@ -22,6 +22,7 @@ static struct {
 	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
 		      void **, void **);
 	int (*sync)(void);
+	int (*attribute)(int *, int, int);
 	void *context;
 } cu;
 
@@ -46,8 +47,18 @@ static bool start(void)
 	       find(lib, "cuModuleGetFunction", &cu.function) && find(lib, "cuMemAlloc_v2", &cu.alloc) &&
 	       find(lib, "cuMemFree_v2", &cu.release) && find(lib, "cuMemcpyHtoD_v2", &cu.to) &&
 	       find(lib, "cuMemcpyDtoH_v2", &cu.from) && find(lib, "cuLaunchKernel", &cu.launch) &&
-	       find(lib, "cuCtxSynchronize", &cu.sync) && cu.init(0) == 0 && cu.retain(&cu.context, 0) == 0 &&
+	       find(lib, "cuCtxSynchronize", &cu.sync) &&
+	       find(lib, "cuDeviceGetAttribute", &cu.attribute) && cu.init(0) == 0 && cu.retain(&cu.context, 0) == 0 &&
 	       cu.set(cu.context) == 0;
+}
+
+/* .target sm_100a and CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR. */
+bool cuda_is_too_old(const struct spec *s)
+{
+	const char *target = strstr(s->text, "\n.target sm_");
+	int wanted = target ? atoi(target + 12) : 0, major = 0, minor = 0;
+
+	return start() && !cu.attribute(&major, 75, 0) && !cu.attribute(&minor, 76, 0) && wanted > 10 * major + minor;
 }
 
 /* CU_JIT_ERROR_LOG_BUFFER and its size. */

@@ -42,14 +42,28 @@ static bool copy(const struct argument *a, const struct cuda_image *c, bool to)
 	return true;
 }
 
+static bool copy_memory(const struct argument *a, const struct cuda_image *c, bool to)
+{
+	return to ? !CALL("cuMemcpyHtoD_v2", (CUdeviceptr, const void *, size_t), c->memory, a->host, a->bytes)
+		  : !CALL("cuMemcpyDtoH_v2", (void *, CUdeviceptr, size_t), a->host, c->memory, a->bytes);
+}
+
 static bool make_object(const struct argument *a, struct cuda_image *c)
 {
 	const struct image *i = &a->image;
 	CUDA_RESOURCE_DESC r = {0};
 	CUDA_TEXTURE_DESC d = {.filterMode = i->linear, .mipmapFilterMode = 0, .maxMipmapLevelClamp = 99};
 
-	r.resType = c->mip ? CU_RESOURCE_TYPE_MIPMAPPED_ARRAY : CU_RESOURCE_TYPE_ARRAY;
-	r.res.array.hArray = (CUarray)c->array;
+	if (i->memory) {
+		r.resType = CU_RESOURCE_TYPE_LINEAR;
+		r.res.linear.devPtr = c->memory;
+		r.res.linear.format = image_format(a);
+		r.res.linear.numChannels = i->channels;
+		r.res.linear.sizeInBytes = a->bytes;
+	} else {
+		r.resType = c->mip ? CU_RESOURCE_TYPE_MIPMAPPED_ARRAY : CU_RESOURCE_TYPE_ARRAY;
+		r.res.array.hArray = (CUarray)c->array;
+	}
 	if (i->surface)
 		return !CALL("cuSurfObjectCreate", (void *, void *), &c->handle, &r);
 	for (int k = 0; k < 3; k++)
@@ -58,13 +72,12 @@ static bool make_object(const struct argument *a, struct cuda_image *c)
 	return !CALL("cuTexObjectCreate", (void *, void *, void *, void *), &c->handle, &r, &d, NULL);
 }
 
-bool cuda_image_make(const struct argument *a, struct cuda_image *c)
+static bool make_array(const struct argument *a, struct cuda_image *c)
 {
 	const struct image *i = &a->image;
 	CUDA_ARRAY3D_DESCRIPTOR d = {i->width, i->height, i->layers ? i->layers : i->depth, image_format(a),
 				     i->channels, 0};
 
-	lib = lib ? lib : dlopen("libcuda.so.1", RTLD_NOW);
 	d.Flags = (i->cube ? CUDA_ARRAY3D_CUBEMAP : i->layers ? CUDA_ARRAY3D_LAYERED : 0u) |
 		  (i->surface ? CUDA_ARRAY3D_SURFACE_LDST : 0u) |
 		  (i->gather ? CUDA_ARRAY3D_TEXTURE_GATHER : 0u);
@@ -74,21 +87,39 @@ bool cuda_image_make(const struct argument *a, struct cuda_image *c)
 		c->array = NULL;
 		return false;
 	}
-	return copy(a, c, true) && make_object(a, c);
+	return copy(a, c, true);
+}
+
+static bool make_memory(const struct argument *a, struct cuda_image *c)
+{
+	if (CALL("cuMemAlloc_v2", (CUdeviceptr *, size_t), &c->memory, a->bytes)) {
+		c->memory = 0;
+		return false;
+	}
+	return copy_memory(a, c, true);
+}
+
+bool cuda_image_make(const struct argument *a, struct cuda_image *c)
+{
+	lib = lib ? lib : dlopen("libcuda.so.1", RTLD_NOW);
+	return (a->image.memory ? make_memory(a, c) : make_array(a, c)) && make_object(a, c);
 }
 
 bool cuda_image_read(const struct argument *a, const struct cuda_image *c)
 {
-	return copy(a, c, false);
+	return a->image.memory ? copy_memory(a, c, false) : copy(a, c, false);
 }
 
 void cuda_image_free(const struct argument *a, struct cuda_image *c)
 {
-	if (!c->array)
+	if (!c->array && !c->memory)
 		return;
 	if (c->handle)
 		CALL(a->image.surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy", (unsigned long long),
 			c->handle);
-	CALL(c->mip ? "cuMipmappedArrayDestroy" : "cuArrayDestroy", (void *), c->array);
+	if (c->memory)
+		CALL("cuMemFree_v2", (CUdeviceptr), c->memory);
+	else
+		CALL(c->mip ? "cuMipmappedArrayDestroy" : "cuArrayDestroy", (void *), c->array);
 	*c = (struct cuda_image){0};
 }

@@ -1,4 +1,4 @@
-/* run_image.h - a texture or surface of a test file on the device: its array and its handle. */
+/* run_image.h - a texture or surface of a test file on the device: its array or buffer, and its handle. */
 #pragma once
 
 #include "spec.h"
@@ -6,6 +6,7 @@
 struct cuda_image {
 	unsigned long long handle;
 	void *array;
+	unsigned long long memory; /* instead of the array */
 	bool mip;
 };
 

@@ -13,7 +13,8 @@
  *	img=surf.a2d:b32:4x2x3:VALUES	(an array's last size is its layers; expect img=... afterwards)
  *
  * Words after the geometry (1d 2d 3d a1d a2d cube): linear, normalized, float (integers are read as
- * 0 to 1), border, wrap (instead of clamp), gather, mip2 (two levels, one after the other).
+ * 0 to 1), border, wrap (instead of clamp), gather, mip2 (two levels, one after the other), memory (1d: no
+ * array but a buffer, which alone a GPU can read by integer coordinates).
  *
  * Comments that begin with a tab continue the line above.
  *
@@ -50,7 +51,7 @@ struct image {
 	unsigned depth, layers;    /* 0: none */
 	unsigned levels, channels; /* at least 1 */
 	unsigned address;          /* enum tex_address */
-	bool surface, cube, linear, normalized, as_float, gather;
+	bool surface, cube, linear, normalized, as_float, gather, memory;
 };
 
 struct argument {
@@ -99,3 +100,4 @@ unsigned spec_compare(const struct spec *s, const char *path);
 /* Runs the kernel: 0 or a CUresult; message says more. -1: the module was refused. -2: cannot run here. */
 typedef int run_fn(struct spec *s, char *message, size_t size);
 run_fn run_interp, run_cuda;
+bool cuda_is_too_old(const struct spec *s); /* Does the file ask for a newer device than this machine has? */

@@ -30,6 +30,8 @@ static bool parse_word(const char *word, struct image *i)
 		return i->as_float = true;
 	if (!strcmp(word, "gather"))
 		return i->gather = true;
+	if (!strcmp(word, "memory"))
+		return i->memory = true;
 	if (!strcmp(word, "wrap"))
 		return (i->address = TEX_WRAP), true;
 	if (!strcmp(word, "border"))
@@ -50,7 +52,7 @@ static bool parse_words(char *words, const unsigned size[3], struct image *i)
 	while ((word = strtok_r(NULL, ".", &rest)))
 		if (!parse_word(word, i))
 			return false;
-	return true;
+	return !i->memory || (i->dims == 1 && !i->layers && i->levels == 1 && !i->surface);
 }
 
 static bool sizes_fit(const struct argument *a)
