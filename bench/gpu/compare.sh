@@ -7,7 +7,8 @@
 # machine that is shared with others, whole processes or seconds of them are slowed by a third and more, native or not,
 # and that is what is left out. The table has the medians of N such runs.
 #
-# PIN keeps every program on these processors, and addresses where they always are (setarch -R). RAW gets every single
+# PIN keeps every program on these processors, and addresses where they always are (setarch -R); PIN=quiet looks before
+# each start of the two for the four that are disturbed least (quiet.c). RAW gets every single
 # value: run, program, who, line, value. --control starts native twice each time and compares it with itself:
 # what such a comparison is worth on this machine.
 #
@@ -33,12 +34,14 @@ device=${2:?which device?}
 here=$(cd "$(dirname "$0")/.." && pwd)
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
+all=${RAW:-$out/all}
+: >"$all"
 
 run() { # who, which, command...
 	who=$1 which=$2
 	shift 2
-	if ${PIN:+setarch -R taskset -c "$PIN"} "$@" >"$out/last" 2>&1; then
-		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$run $which $who /" >>"$out/all"
+	if ${pin:+setarch -R taskset -c "$pin"} "$@" >"$out/last" 2>&1; then
+		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$run $which $who /" >>"$all"
 	else
 		echo "FAILED ($?): $who $which: $*"
 		tail -5 "$out/last"
@@ -59,6 +62,10 @@ unix | tcp)
 	;;
 esac
 
+pin=$PIN
+if [ "$PIN" = quiet ]; then
+	cc -O2 -o "$out/quiet" "$here/gpu/quiet.c" || exit 1
+fi
 if [ "$only" != torch ]; then
 	nvcc -O2 -std=c++17 -arch=native -o "$out/micro" "$here/micro.cu" || exit 1
 fi
@@ -67,6 +74,7 @@ fi
 pair() { # which, command...
 	which=$1
 	shift
+	[ "$PIN" != quiet ] || pin=$("$out/quiet" 4)
 	if [ $((turn % 2)) = 0 ]; then
 		run native "$which" "$@"
 		[ -z "$control" ] || run again "$which" "$@"
@@ -85,8 +93,7 @@ while [ $turn -lt $((runs * best)) ]; do
 	turn=$((turn + 1))
 done
 
-[ -z "$RAW" ] || cp "$out/all" "$RAW"
-sort -s -k2,2 -k4,4 -k3,3 -k1,1n "$out/all" | awk -v runs="$runs" -v best="$best" '
+sort -s -k2,2 -k4,4 -k3,3 -k1,1n "$all" | awk -v runs="$runs" -v best="$best" '
 	function median(v, n,   i, j, t) {
 		for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] < v[j-1]; j--) { t = v[j]; v[j] = v[j-1]; v[j-1] = t }
 		return n % 2 ? v[(n+1)/2] : (v[n/2] + v[n/2+1]) / 2
