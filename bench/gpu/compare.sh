@@ -4,8 +4,8 @@
 #	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--best M] [--only micro|torch] [--control] BUILD DEVICE
 #
 # A run starts native and ours M times (1 unless told), in turn, and takes for each line the best of either: on a
-# machine that is shared with others, whole processes or seconds of them are slowed by a third and more, native or not,
-# and that is what is left out. The table has the medians of N such runs.
+# machine that is shared with others, whole processes, seconds or minutes are slowed by a third and more, native or not,
+# and that is what is left out. The N runs take turns, too. The table has their medians.
 #
 # PIN keeps every program on these processors, and addresses where they always are (setarch -R); PIN=quiet looks before
 # each start of the two for the four that are disturbed least (quiet.c). RAW gets every single
@@ -87,7 +87,7 @@ pair() { # which, command...
 }
 turn=0
 while [ $turn -lt $((runs * best)) ]; do
-	run=$((turn / best))
+	run=$((turn % runs)) # each is spread over the whole time: its best is from a quiet moment
 	[ "$only" = torch ] || pair micro "$out/micro"
 	[ "$only" = micro ] || pair torch python3 "$here/torch_bench.py"
 	turn=$((turn + 1))
