@@ -58,6 +58,8 @@ static bool reg_is(struct check *c, struct ptx_operand *o, unsigned type, bool w
 {
 	const struct ptx_reg *r = &c->p->f->regs[o->reg];
 
+	if (o->comp && c->row->operands[0] != 'V')
+		return refuse(c, o, "must be a whole register");
 	o->type = type;
 	if (fits(r->type, type, wider))
 		return true;
@@ -565,5 +567,5 @@ bool check_operands(struct parser *p, const struct op_row *row, struct ptx_inst 
 			return false;
 		}
 	}
-	return true;
+	return row->operands[0] != 'V' || check_video(p, row, in, ops, at);
 }

@@ -56,6 +56,15 @@ static void dump_sreg(FILE *o, const struct ptx_operand *x)
 		fprintf(o, ":%u", x->comp);
 }
 
+static void dump_selector(FILE *o, const struct ptx_operand *x)
+{
+	if (x->comp >= PTX_SEL_BYTES) /* behind the 1 that marks where digits begin */
+		fprintf(o, ".%c%0*" PRIx32, x->comp == PTX_SEL_BYTES ? 'b' : 'h', (31 - __builtin_clz(x->n)) / 4,
+			x->n & ((1u << (31 - __builtin_clz(x->n))) - 1));
+	else if (x->comp)
+		fprintf(o, ".%c%d", x->comp < PTX_SEL_H0 ? 'b' : 'h', (x->comp - PTX_SEL_B0) % 4);
+}
+
 static void dump_operand(FILE *o, const struct ptx_function *f, const struct ptx_operand *x)
 {
 	fputs(x->neg ? "!" : "", o);
@@ -65,6 +74,7 @@ static void dump_operand(FILE *o, const struct ptx_function *f, const struct ptx
 		break;
 	case PTX_O_REG:
 		fputs(f->regs[x->reg].name, o);
+		dump_selector(o, x);
 		break;
 	case PTX_O_IMM:
 		fprintf(o, "0x%" PRIx64, (uint64_t)x->imm);

@@ -70,19 +70,26 @@ static int component(const struct token *t)
 	return c ? (c - names) % 4 : -1;
 }
 
-/* .b0 .h1: a part of a register, for the video instructions. .b3210 and the like only as a whole. */
-static int selector(const struct token *t)
+/* .b0 .h1 .b7654 .h10: parts of a register, for the video instructions. */
+static void selector(struct parser *p, struct ptx_operand *o)
 {
-	if (t->kind != T_DOT || t->len < 2 || (t->s[0] != 'b' && t->s[0] != 'h'))
-		return 0;
-	for (uint32_t i = 1; i < t->len; i++)
-		if (t->s[i] < '0' || t->s[i] > '7')
-			return 0;
-	if (t->len > 2)
-		return PTX_SEL_MASK;
-	if (t->s[0] == 'b')
-		return t->s[1] <= '3' ? PTX_SEL_B0 + (t->s[1] - '0') : 0;
-	return t->s[1] <= '1' ? PTX_SEL_H0 + (t->s[1] - '0') : 0;
+	const struct token *t = &p->tok;
+	bool byte = t->kind == T_DOT && t->s[0] == 'b', half = t->kind == T_DOT && t->s[0] == 'h';
+	uint32_t digits = 1, last = 0;
+
+	if ((!byte && !half) || t->len < 2 || t->len > 5)
+		return;
+	for (uint32_t i = 1; i < t->len; i++) {
+		last = (uint32_t)(t->s[i] - '0');
+		if (last > (byte ? 7 : 3))
+			return;
+		digits = digits << 4 | last;
+	}
+	if (t->len == 2 && last > (byte ? 3 : 1))
+		return;
+	o->comp = t->len == 2 ? (byte ? PTX_SEL_B0 : PTX_SEL_H0) + last : byte ? PTX_SEL_BYTES : PTX_SEL_HALVES;
+	o->n = t->len == 2 ? 0 : digits;
+	next(p);
 }
 
 static bool vector_register(struct parser *p, struct ptx_operand *o, const struct name *n)
@@ -154,9 +161,7 @@ static bool named(struct parser *p, struct ptx_operand *o)
 			return vector_register(p, o, n);
 		o->kind = PTX_O_REG;
 		o->reg = n->n;
-		o->comp = selector(&p->tok);
-		if (o->comp)
-			next(p);
+		selector(p, o);
 		return true;
 	case NAME_VAR:
 		o->kind = PTX_O_VAR;

@@ -297,7 +297,7 @@ struct ptx_operand {
 	uint8_t type; /* what the instruction uses the value as; its register may be wider (ld, st, cvt) */
 	uint8_t neg;  /* predicate source written with ! */
 	uint8_t comp; /* SREG: component. Video instructions: PTX_SEL_* */
-	uint32_t n;
+	uint32_t n; /* how many elements. PTX_SEL_BYTES, _HALVES: .b7654 is 0x17654, .h10 0x110 */
 	uint32_t reg;
 	uint32_t pos; /* offset in the text, for messages */
 	int64_t imm;
@@ -309,8 +309,18 @@ struct ptx_operand {
 	};
 };
 
-/* Operand selectors of the video instructions, as in %r1.b2; 16 + mask for .b3210-like forms. */
-enum { PTX_SEL_NONE, PTX_SEL_B0, PTX_SEL_B1, PTX_SEL_B2, PTX_SEL_B3, PTX_SEL_H0, PTX_SEL_H1, PTX_SEL_MASK };
+/* Selectors of the video instructions, as in %r1.b2. BYTES, HALVES: several (.b7654), their digits in n. */
+enum {
+	PTX_SEL_NONE,
+	PTX_SEL_B0,
+	PTX_SEL_B1,
+	PTX_SEL_B2,
+	PTX_SEL_B3,
+	PTX_SEL_H0,
+	PTX_SEL_H1,
+	PTX_SEL_BYTES,
+	PTX_SEL_HALVES
+};
 
 #define PTX_MAX_OPERANDS 12
 

@@ -68,6 +68,13 @@ static bool holds(unsigned cmp, s64 a, s64 b)
 	}
 }
 
+static s64 clamp_to(s64 v, unsigned bits, bool sign)
+{
+	s64 top = sign ? (1ll << (bits - 1)) - 1 : (1ll << bits) - 1, low = sign ? -top - 1 : 0;
+
+	return v > top ? top : v < low ? low : v;
+}
+
 static s64 operate(const struct ptx_inst *in, s64 a, s64 b)
 {
 	u32 n;
@@ -88,7 +95,10 @@ static s64 operate(const struct ptx_inst *in, s64 a, s64 b)
 	case V_SHL:
 	case V_SHR:
 		n = in->m.wrap == PTX_WRAP ? (u32)b & 31 : (u32)b < 32 ? (u32)b : 32;
-		return video_op(in->op) == V_SHL ? (s64)((u64)a << n) : a >> n;
+		if (video_op(in->op) == V_SHR)
+			return a >> n;
+		/* By 32 nothing is left but what .sat goes by: the sign, and that it is much. */
+		return (s64)((u64)(n < 32 ? a : clamp_to(a, 32, true)) << n);
 	default:
 		return holds(in->m.cmp, a, b);
 	}
@@ -108,13 +118,6 @@ static s64 selected(u32 v, unsigned sel, bool sign)
 	if (sel == PTX_SEL_H0 || sel == PTX_SEL_H1)
 		return element(v, 16 * (sel - PTX_SEL_H0), 16, sign);
 	return element(v, 0, 32, sign);
-}
-
-static s64 clamp_to(s64 v, unsigned bits, bool sign)
-{
-	s64 top = sign ? (1ll << (bits - 1)) - 1 : (1ll << bits) - 1, low = sign ? -top - 1 : 0;
-
-	return v > top ? top : v < low ? low : v;
 }
 
 /* Types are result, a, b; vset has no result type. */
@@ -160,23 +163,43 @@ static u32 scalar(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 	return (c & ~mask) | ((u32)t << shift & mask);
 }
 
+/* Is element i of the result written, or is it c's? */
+static bool is_written(const struct ptx_operand *d, unsigned i, unsigned bits)
+{
+	if (!d->comp)
+		return true;
+	if (d->comp < PTX_SEL_BYTES)
+		return d->comp == (bits == 8 ? PTX_SEL_B0 : PTX_SEL_H0) + i;
+	for (u32 digits = d->n; digits > 1; digits >>= 4)
+		if ((digits & 15) == i)
+			return true;
+	return false;
+}
+
+/* Selectors count the elements of a, and then those of b; without one operand o has its own, from `first` on. */
+static s64 picked(const struct ptx_operand *o, u32 a, u32 b, unsigned i, unsigned first, unsigned bits,
+		  bool sign)
+{
+	unsigned n = o->comp ? o->n >> 4 * i & 15 : first + i, each = 32 / bits;
+
+	return element(n < each ? a : b, n % each * bits, bits, sign);
+}
+
 static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
 {
-	unsigned dsel = in->ops[0].comp;
 	u32 r = in->m.op ? c : 0, mask = (1u << bits) - 1;
 
-	for (unsigned shift = 0; shift < 32; shift += bits) {
-		unsigned here = (bits == 8 ? PTX_SEL_B0 : PTX_SEL_H0) + shift / bits;
-		bool on = !dsel || dsel == here;
-		s64 t = operate(in, element(a, shift, bits, is_signed(in, 1)),
-				element(b, shift, bits, is_signed(in, 2)));
+	for (unsigned i = 0, each = 32 / bits; i < each; i++) {
+		bool on = is_written(&in->ops[0], i, bits);
+		s64 t = operate(in, picked(&in->ops[1], a, b, i, 0, bits, is_signed(in, 1)),
+				picked(&in->ops[2], a, b, i, each, bits, is_signed(in, 2)));
 
 		if (in->m.sat)
 			t = clamp_to(t, bits, is_signed(in, 0));
 		if (in->m.op)
 			r += on ? (u32)t : 0;
 		else
-			r |= on ? ((u32)t & mask) << shift : c & mask << shift;
+			r |= on ? ((u32)t & mask) << i * bits : c & mask << i * bits;
 	}
 	return r;
 }
@@ -212,15 +235,6 @@ VIDEO(video_mad, multiply_add(x->in, a[i], b[i], c ? c[i] : 0))
 VIDEO(video_simd2, simd(x->in, a[i], b[i], c ? c[i] : 0, 16))
 VIDEO(video_simd4, simd(x->in, a[i], b[i], c ? c[i] : 0, 8))
 
-/* Selectors of several elements (.b7610) are read but not run. */
-static bool plain_selectors(const struct ptx_inst *in, bool sources)
-{
-	for (unsigned i = 0; i < 3 && i < in->nops; i++)
-		if (in->ops[i].comp >= PTX_SEL_MASK || (i && !sources && in->ops[i].comp))
-			return false;
-	return true;
-}
-
 exec_fn alu_video(const struct ptx_inst *in)
 {
 	switch (in->op) {
@@ -232,9 +246,9 @@ exec_fn alu_video(const struct ptx_inst *in)
 	case PTX_OP_vshl:
 	case PTX_OP_vshr:
 	case PTX_OP_vset:
-		return plain_selectors(in, true) ? video_scalar : NULL;
+		return video_scalar;
 	case PTX_OP_vmad:
-		return plain_selectors(in, true) ? video_mad : NULL;
+		return video_mad;
 	case PTX_OP_vadd2:
 	case PTX_OP_vsub2:
 	case PTX_OP_vabsdiff2:
@@ -242,7 +256,7 @@ exec_fn alu_video(const struct ptx_inst *in)
 	case PTX_OP_vmax2:
 	case PTX_OP_vavrg2:
 	case PTX_OP_vset2:
-		return plain_selectors(in, false) ? video_simd2 : NULL;
+		return video_simd2;
 	case PTX_OP_vadd4:
 	case PTX_OP_vsub4:
 	case PTX_OP_vabsdiff4:
@@ -250,7 +264,7 @@ exec_fn alu_video(const struct ptx_inst *in)
 	case PTX_OP_vmax4:
 	case PTX_OP_vavrg4:
 	case PTX_OP_vset4:
-		return plain_selectors(in, false) ? video_simd4 : NULL;
+		return video_simd4;
 	default:
 		return NULL;
 	}
