@@ -36,6 +36,7 @@ typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 #define NVML_DEVICE_UUID_BUFFER_SIZE	      80
 #define NVML_DEVICE_NAME_BUFFER_SIZE	      64
 #define NVML_DEVICE_NAME_V2_BUFFER_SIZE	      96
+#define NVML_DEVICE_ARCH_BLACKWELL	      10
 #define NVML_DEVICE_ARCH_UNKNOWN	      0xffffffff
 #define NVML_VALUE_NOT_AVAILABLE	      (-1)
 
@@ -272,6 +273,48 @@ typedef struct {
 	unsigned int version;
 	int marginTemperature;
 } nvmlMarginTemperature_t;
+
+/* Where in a chassis it is; 255: nowhere.  Version 1 has other names for the same bytes. */
+typedef struct {
+	unsigned int version;
+	unsigned char ibGuid[16]; /* the first eight as one number */
+	unsigned char chassisSerialNumber[16]; /* text */
+	unsigned char slotNumber, trayIndex, hostId;
+	unsigned char peerType; /* 0: beside each other, 1: by a switch */
+	unsigned char moduleId;
+} nvmlPlatformInfo_v2_t, nvmlPlatformInfo_t;
+
+#define NVML_GPU_FABRIC_STATE_NOT_SUPPORTED 0
+#define NVML_GPU_FABRIC_STATE_NOT_STARTED   1
+#define NVML_GPU_FABRIC_STATE_IN_PROGRESS   2
+#define NVML_GPU_FABRIC_STATE_COMPLETED	    3
+
+#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_DEGRADED_BW		  0
+#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_RECOVERY	  2
+#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_UNHEALTHY	  4
+#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_ACCESS_TIMEOUT_RECOVERY 6
+#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_INCORRECT_CONFIGURATION 8
+
+typedef unsigned char nvmlGpuFabricState_t;
+
+typedef struct {
+	unsigned int version;
+	unsigned char clusterUuid[16];
+	nvmlReturn_t status; /* of a probe that is completed */
+	unsigned int cliqueId;
+	nvmlGpuFabricState_t state;
+	unsigned int healthMask;
+} nvmlGpuFabricInfo_v2_t;
+
+typedef struct {
+	unsigned int version;
+	unsigned char clusterUuid[16];
+	nvmlReturn_t status;
+	unsigned int cliqueId;
+	nvmlGpuFabricState_t state;
+	unsigned int healthMask;
+	unsigned char healthSummary; /* 0: nothing is known of it */
+} nvmlGpuFabricInfo_v3_t, nvmlGpuFabricInfoV_t;
 
 typedef struct {
 	unsigned int version;

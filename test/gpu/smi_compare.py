@@ -1,13 +1,11 @@
-"""Two or more outputs of nvidia-smi, value by value.
+"""Two or more outputs of nvidia-smi, or of gangway smi beside it, value by value.
 
 	smi_compare.py KIND NATIVE AGAIN OTHER
-	smi_compare.py ours NATIVE.csv AGAIN.csv OURS.csv
 
 KIND is table, q, xml or csv. A key (a line's place in -q, an element's in XML, a field's name) must be there in NATIVE
 and in OTHER, with the same value. Of what changes by itself, because it is known to or differs between NATIVE and AGAIN,
-there only has to be a value in both, or in neither. Processes are looked at elsewhere. Prints how many are the same and each that is not; 1 if there is one.
-
-ours: where both tools have a value, it is the same one; those that only one of them gives are listed, and no mistake.
+there only has to be a value in both, or in neither. Processes are looked at elsewhere. Prints how many are the same and
+each that is not; 1 if there is one.
 """
 import csv
 import re
@@ -132,28 +130,9 @@ def compare(kind, native, again, other):
     return 0 if same and not wrong else 1
 
 
-def compare_ours(native, again, ours):
-    moving = {key for key in native.keys() | again.keys() if native.get(key) != again.get(key)}
-    wrong, alone, same = [], [], 0
-    for key, value in native.items():
-        mine = ours.get(key, "not known")
-        if mine == value:
-            same += 1
-        elif key in moving or re.search(MOVING["csv"], key):
-            continue
-        else:
-            one = key not in ours or missing(mine) or missing(value)
-            (alone if one else wrong).append(f"{key}: natively {value!r}, ours {mine!r}")
-    print(f"    {same} the same, {len(wrong)} not the same, {len(alone)} told by one of the two only")
-    show(wrong + alone, 80)
-    return 0 if same and not wrong else 1
-
-
 def main():
     kind = sys.argv[1]
-    parse = PARSE["csv" if kind == "ours" else kind]
-    values = [parse(read(path)) for path in sys.argv[2:5]]
-    return compare_ours(*values) if kind == "ours" else compare(kind, *values)
+    return compare(kind, *(PARSE[kind](read(path)) for path in sys.argv[2:5]))
 
 
 if __name__ == "__main__":

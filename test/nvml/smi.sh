@@ -56,6 +56,7 @@ csv utilization.gpu,utilization.memory csv,noheader '[0-9]+ %, [0-9]+ %'
 csv fan.speed,power.draw,pstate csv 'fan.speed \[%\], power.draw \[W\], pstate' '\[N/A\], \[N/A\], \[N/A\]'
 csv temperature.gpu,clocks.sm,clocks.max.gr csv 'temperature.gpu, clocks.current.sm \[MHz\], clocks.max.graphics \[MHz\]' \
 	'([0-9]+|\[N/A\]), ([0-9]+ MHz|\[N/A\]), ([0-9]+ MHz|\[N/A\])'
+csv fabric.state,fabric.health.summary,platform.slot_number,platform.peer_type csv,noheader 'N/A, N/A, \[N/A\], \[N/A\]'
 csv driver_version,count,compute_cap,compute_mode,pci.bus_id,pci.domain,pci.bus csv,noheader \
 	'580\.[0-9.]+, 1, [0-9]+\.[0-9], Default, 00000000:01:00.0, 0x0000, 0x01'
 csv timestamp csv,noheader '2[0-9]{3}/[0-9]{2}/[0-9]{2} [0-9:]{8}\.[0-9]{3}'

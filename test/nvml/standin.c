@@ -3,9 +3,14 @@
  * that it is linked with says, a copy of our own (vendor.sh).
  *
  * nvmlDeviceGetDriverModel_v2 and nvmlDeviceGetGpuOperationMode are as NVIDIA's: they take NULLs for what is not wanted.
+ *
+ * Its GPU is in a rack: of what is said of that, STANDIN_OLD knows the older versions alone.  STANDIN_ARCH: the GPU's
+ * own generation; STANDIN_STATE and STANDIN_HEALTH: of its fabric.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "abi/nvml.h"
 
@@ -89,6 +94,56 @@ nvmlReturn_t nvmlDeviceGetAccountingMode(nvmlDevice_t device, nvmlEnableState_t 
 	if (!device || !mode)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*mode = 0;
+	return NVML_SUCCESS;
+}
+
+static unsigned setting(const char *name, unsigned otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? (unsigned)strtoul(text, NULL, 0) : otherwise;
+}
+
+nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, nvmlDeviceArchitecture_t *architecture)
+{
+	if (!device || !architecture)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*architecture = setting("STANDIN_ARCH", NVML_DEVICE_ARCH_BLACKWELL);
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo_t *info)
+{
+	const unsigned long long guid = 0x21ac5b6a528f7cf5;
+
+	if (!device || !info)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (info->version != NVML_SIZED(nvmlPlatformInfo_t, setting("STANDIN_OLD", 0) ? 1 : 2))
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	memcpy(info->ibGuid, &guid, sizeof guid);
+	memcpy(info->chassisSerialNumber, "1823825185529", 13);
+	info->slotNumber = 5;
+	info->trayIndex = 255;
+	info->hostId = 1;
+	info->peerType = 1;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *info)
+{
+	bool old = setting("STANDIN_OLD", 0);
+
+	if (!device || !info)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (info->version != (old ? NVML_SIZED(nvmlGpuFabricInfo_v2_t, 2) : NVML_SIZED(nvmlGpuFabricInfo_v3_t, 3)))
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	memset(info->clusterUuid, 0xab, sizeof info->clusterUuid);
+	info->status = NVML_ERROR_INSUFFICIENT_RESOURCES;
+	info->cliqueId = 32766;
+	info->state = (unsigned char)setting("STANDIN_STATE", NVML_GPU_FABRIC_STATE_COMPLETED);
+	info->healthMask = setting("STANDIN_HEALTH", 0x24a6); /* each question another answer */
+	if (!old)
+		info->healthSummary = 3;
 	return NVML_SUCCESS;
 }
 

@@ -47,6 +47,41 @@ done
 GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/standin.so" "$here/../served.sh" "$gangway" nvidia unix "$gangway" smi \
 	--query-gpu=enforced.power.limit,inforom.checksum_validation,accounting.mode --format=csv,noheader >"$dir/out" 2>&1
 grep -qx '700.00 W, valid, Disabled' "$dir/out" || fail "gangway smi of a served device: $(cat "$dir/out")"
+# Where a GPU is: in a chassis and in a fabric, by older versions of the structs too.
+place=fabric.state,fabric.status,fabric.cliqueId,fabric.clusterUuid,fabric.health.summary,fabric.health.bandwidth
+place=$place,fabric.health.route_recovery_in_progress,fabric.health.route_unhealthy,fabric.health.access_timeout_recovery
+place=$place,fabric.health.incorrect_configuration,fabric.health.partition_assigned,platform.chassis_serial_number
+place=$place,platform.slot_number,platform.tray_index,platform.host_id,platform.peer_type,platform.gpu_fabric_guid
+ask() { # unix or tcp, then the words of gangway smi
+	over=$1
+	shift
+	"$here/../served.sh" "$gangway" nvidia "$over" "$gangway" smi "$@" >"$dir/out" 2>&1
+}
+export GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/standin.so"
+cluster=abababab-abab-abab-abab-abababababab
+chassis='1823825185529, 5, \[N/A\], 1, Switch Connected, 0x21ac5b6a528f7cf5'
+health='Full, True, False, False, No Partition, False'
+for over in unix tcp; do
+	ask $over --query-gpu="$place" --format=csv,noheader
+	grep -qx "Completed, Insufficient Resources, 32766, $cluster, Limited Capacity, $health, $chassis" "$dir/out" ||
+		fail "a GPU in a rack, $over: $(cat "$dir/out")"
+	export STANDIN_OLD=1
+	ask $over --query-gpu="$place" --format=csv,noheader
+	grep -qx "Completed, Insufficient Resources, 32766, $cluster, N/A, $health, $chassis" "$dir/out" ||
+		fail "a GPU in a rack, by an older driver, $over: $(cat "$dir/out")"
+	unset STANDIN_OLD
+done
+STANDIN_STATE=2 ask unix --query-gpu=fabric.state,fabric.status,fabric.cliqueId,fabric.clusterUuid --format=csv,noheader
+grep -qx 'In Progress, N/A, N/A, N/A' "$dir/out" || fail "a GPU that waits for its fabric: $(cat "$dir/out")"
+STANDIN_STATE=0 ask unix --query-gpu=fabric.state,fabric.health.summary --format=csv,noheader
+grep -qx 'N/A, N/A' "$dir/out" || fail "a GPU without a fabric: $(cat "$dir/out")"
+ask unix -q
+grep -qx ' *Slot Number  *: 5' "$dir/out" && grep -qx ' *Tray Index  *: N/A' "$dir/out" &&
+	grep -qx ' *GPU Fabric GUID  *: 0x21ac5b6a528f7cf5' "$dir/out" && grep -qx ' *Bandwidth  *: Full' "$dir/out" ||
+	fail "a GPU in a rack, -q: $(cat "$dir/out")"
+STANDIN_ARCH=9 ask unix -q -x
+grep -q '<slot_number>N/A<' "$dir/out" && grep -q '<peer_type>N/A<' "$dir/out" || fail "an older GPU, -q -x: $(cat "$dir/out")"
+unset GANGWAY_NVIDIA_ML_LIBRARY
 # A question of the client's is one of the vendor's, and what never changes is asked once.  (No worker begins meanwhile.)
 cp "$counted" "$dir/vendor/counted.so"
 for over in unix tcp; do

@@ -4,7 +4,8 @@
  *	smi.c      words on the command line		value.c   one value of a device, by name
  *	open.c     NVML, and the devices meant		field.c   which values there are
  *	csv.c      --query-gpu, --query-compute-apps	table.c   the table, -L
- *	query.c    -q and -q -x, from one tree		monitor.c dmon, pmon
+ *	query.c    -q and -q -x, from one tree		place.c   values of a chassis and a fabric
+ *	monitor.c  dmon, pmon
  *
  * The forms (names of fields, units, N/A, columns) are nvidia-smi's, release 580, so that scripts and exporters read
  * it; the values are NVML's, from our own libnvidia-ml.so.1, on whichever device it has.  Nothing is set.

@@ -1,4 +1,4 @@
-/* value.h - what value.c and measure.c can say of a device: functions, and which of their values is meant. */
+/* value.h - what value.c, measure.c and place.c can say of a device: functions, and which of their values is meant. */
 #pragma once
 
 #include "cli/smi/smi.h"
@@ -64,6 +64,21 @@ enum {
 	SRAM_EXCEEDED,
 };
 enum { HISTOGRAM_MAX, HISTOGRAM_HIGH, HISTOGRAM_PARTIAL, HISTOGRAM_LOW, HISTOGRAM_NONE };
+enum { PLATFORM_CHASSIS, PLATFORM_SLOT, PLATFORM_TRAY, PLATFORM_HOST, PLATFORM_PEER, PLATFORM_GUID };
+#define PLATFORM_LISTED 64 /* in -q */
+enum {
+	FABRIC_STATE,
+	FABRIC_STATUS,
+	FABRIC_CLIQUE,
+	FABRIC_CLUSTER,
+	FABRIC_SUMMARY,
+	FABRIC_BANDWIDTH,
+	FABRIC_ROUTE_RECOVERY,
+	FABRIC_ROUTE_UNHEALTHY,
+	FABRIC_TIMEOUT_RECOVERY,
+	FABRIC_CONFIGURATION,
+	FABRIC_PARTITION,
+};
 #define ECC_AGGREGATE  1
 #define ECC_UNCORRECTED 2
 #define ECC_LOCATION(l) ((l) << 4) /* nvmlMemoryLocation_t, and one more; 0: all of them */
@@ -110,6 +125,8 @@ nvmlReturn_t value_rows_inactive(const struct smi_gpu *g, int what, char text[SM
 nvmlReturn_t value_sram(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_histogram(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_recovery(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_platform(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
+nvmlReturn_t value_fabric(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 
 /* Of value_field: an NVML field, with the scope above it. */
 #define FIELD(id, scope) ((id) | (scope) << 16)
