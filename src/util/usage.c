@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,8 @@
 
 #define MAGIC	0x3165676173756767ull /* "ggusage1" */
 #define KINDS	4		      /* in a process */
-#define ENTRIES 4096		      /* more are not looked at */
+#define ENTRIES 4096		      /* more of a kind are not looked at */
+#define TURNS	16		      /* each time so much of the others' is looked at: a sixteenth */
 #define SLOT_NS 66666667ull
 #define SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -66,6 +69,50 @@ static void make_name(char *name, size_t size, const char *kind, int pid, unsign
 	snprintf(name, size, "%s-%d-%llu", kind, pid, space);
 }
 
+/* The number of the process in a name that is exactly as we make them, and how long its kind is; 0: not for us to judge. */
+static int name_pid(const char *name, unsigned long long space, size_t *kind)
+{
+	const char *at = strchr(name, '-');
+	char *end;
+
+	if (!at || at == name || at[1] < '1' || at[1] > '9')
+		return 0;
+	*kind = (size_t)(at - name);
+	long pid = strtol(at + 1, &end, 10);
+	if (pid > INT_MAX || *end != '-' || end[1] < '1' || end[1] > '9' || strtoull(end + 1, &end, 10) != space || *end)
+		return 0;
+	return (int)pid;
+}
+
+/*
+ * Takes away what a process that is no more has left.  To ask for all of them each time would cost too much; whoever
+ * comes leaves one and looks at a sixteenth, so that there are never many.
+ */
+static void sweep(int folder, const char *name, int pid, unsigned turn)
+{
+	if ((unsigned)pid % TURNS == turn % TURNS && kill(pid, 0) && errno == ESRCH)
+		unlinkat(folder, name, 0);
+}
+
+/* Closes `folder`. */
+static void sweep_folder(int folder)
+{
+	unsigned long long space = namespace();
+	DIR *dir = fdopendir(folder);
+	struct dirent *e;
+	size_t kind;
+
+	if (!dir)
+		close(folder);
+	while (dir && (e = readdir(dir))) {
+		int pid = name_pid(e->d_name, space, &kind);
+		if (pid)
+			sweep(folder, e->d_name, pid, (unsigned)getpid());
+	}
+	if (dir)
+		closedir(dir);
+}
+
 /* ---- telling ---- */
 
 static struct usage_page *make_page(const char *kind, int *fd)
@@ -106,7 +153,7 @@ static struct usage *create(const char *kind)
 	if (folder >= 0)
 		u->page = make_page(kind, &fd);
 	if (u && u->page && link_page(folder, kind, fd)) {
-		close(folder);
+		sweep_folder(folder);
 		pthread_mutex_init(&u->lock, NULL);
 		return u; /* the descriptor stays open: the link leads to it */
 	}
@@ -237,42 +284,40 @@ static int read_page(const char *target, int pid, const char *kind, struct usage
 	return r;
 }
 
-/* The number of the process in a name that is exactly as we make them; 0: it is not, or not for us. */
-static int name_pid(const char *name, const char *kind, unsigned long long space)
+/* As read_page, and takes away what is nobody's. */
+static int read_entry(int folder, const char *name, int pid, const char *kind, struct usage_page *page)
 {
-	size_t n = strlen(kind);
-	char want[64];
-	int pid;
+	char target[64];
+	ssize_t len = readlinkat(folder, name, target, sizeof target - 1);
 
-	if (strncmp(name, kind, n) || name[n] != '-' || sscanf(name + n + 1, "%d-", &pid) != 1 || pid <= 0)
-		return 0;
-	make_name(want, sizeof want, kind, pid, space);
-	return strcmp(name, want) ? 0 : pid;
+	if (len <= 0)
+		return -1;
+	target[len] = 0;
+	int r = read_page(target, pid, kind, page);
+	if (!r)
+		unlinkat(folder, name, 0);
+	return r;
 }
 
 void usage_each(const char *kind, bool (*f)(const struct usage_page *page, void *arg), void *arg)
 {
 	struct usage_page *page = malloc(sizeof *page);
 	unsigned long long space = namespace();
-	int folder = open_folder(false), n = 0;
+	static atomic_uint turns;
+	unsigned turn = turns++;
+	size_t length = strlen(kind), n;
+	int folder = open_folder(false), looked = 0;
 	DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
 	struct dirent *e;
 
 	if (!dir && folder >= 0)
 		close(folder);
-	for (bool more = dir && page; more && n < ENTRIES && (e = readdir(dir)); n++) {
-		char target[64];
-		int pid = name_pid(e->d_name, kind, space), r;
-		ssize_t len = pid ? readlinkat(folder, e->d_name, target, sizeof target - 1) : -1;
-
-		if (len <= 0)
-			continue;
-		target[len] = 0;
-		r = read_page(target, pid, kind, page);
-		if (r > 0)
+	for (bool more = dir && page; more && looked < ENTRIES && (e = readdir(dir));) {
+		int pid = name_pid(e->d_name, space, &n);
+		if (pid && (n != length || memcmp(e->d_name, kind, n)))
+			sweep(folder, e->d_name, pid, turn);
+		else if (pid && ++looked && read_entry(folder, e->d_name, pid, kind, page) > 0)
 			more = f(page, arg);
-		else if (!r)
-			unlinkat(folder, e->d_name, 0);
 	}
 	if (dir)
 		closedir(dir);

@@ -7,8 +7,9 @@
  *	process B ─ reads the folder, and each page once
  *
  * A page is written by its process alone: it cannot be made shorter, and nobody else can write it.  Nothing has to
- * be cleaned up when a process dies, in whatever way: its link leads nowhere then, and whoever notices takes
- * it away.  A process in another pid namespace is not seen.
+ * be cleaned up when a process dies, in whatever way: its link leads nowhere then, and whoever reads it takes it
+ * away; those that nobody reads are found in turns, by whoever comes or reads others.  A process in another pid
+ * namespace is not seen.
  *
  * Trust: whatever lies in the folder may have been put there by any process of this user.  Links are only
  * followed into /proc, what is found is copied before it is looked at, and a number is believed to be a number.

@@ -1,6 +1,6 @@
 /*
  * What processes tell of themselves (util/usage.h): others see it, it ends with them however they end, nobody else
- * can write it, and rubbish in the folder hurts nobody.
+ * can write it, and neither rubbish in the folder nor what the dead leave there hurts anybody.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -189,6 +189,33 @@ static void check_rubbish(struct usage *u)
 	usage_memory(u, 3, -7);
 }
 
+/* What the dead leave hides nobody, and does not stay: not if others are read, and not if nobody reads. */
+static void check_leftovers(void)
+{
+	const int many = 5000, born = 300;
+	char name[64];
+	int before = entries();
+
+	for (int i = 0; i < many; i++) {
+		snprintf(name, sizeof name, "served-%d-%llu", 1000000000 + i, space()); /* there are no such processes */
+		make_link(name, "/proc/1/fd/0");
+	}
+	CHECK_EQ(all("cpu").mine, 1);
+	CHECK(entries() < before + many);
+	for (int i = 0; i < 16; i++)
+		all("cpu");
+	CHECK(entries() <= before);
+	for (int i = 0; i < born; i++) {
+		pid_t pid = fork();
+		if (!pid)
+			_exit(!usage_open("null"));
+		waitpid(pid, NULL, 0);
+	}
+	CHECK(entries() < before + born / 2);
+	all("null");
+	CHECK(entries() <= before);
+}
+
 /* A page can be forged for oneself, which is why its numbers are only numbers. */
 static void check_lies(void)
 {
@@ -329,6 +356,7 @@ int main(void)
 	}
 	check_seen(u);
 	check_rubbish(u);
+	check_leftovers();
 	check_lies();
 	check_sealed();
 	check_folders();
