@@ -4,13 +4,13 @@
  * Three generations look for a GPU in three ways, and all of them fall back to the processor without a word:
  *
  *	A  to 0.12.3	the server itself opens the first libcuda.so* of a list of folders; the loader's cache
- *is not asked B  to 0.24	a runner per folder of lib/ollama loads libggml-cuda.so, which needs
- *libcuda.so.1 C  since 0.30	llama-server does; the device's compute capability must stand in
- *libggml-cuda.so's own list
+ *			is not asked
+ *	B  to 0.24	a runner per folder of lib/ollama loads libggml-cuda.so, which needs libcuda.so.1
+ *	C  since 0.30	llama-server does; the device's compute capability must stand in libggml-cuda.so's own
+ *			list (ollama_device.c)
  *
  * They are told by words that only that generation has.
  */
-#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,6 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/ollama.h"
 #include "cli/install/manifest.h"
-#include "image/image.h"
 
 static const struct {
 	const char *word, *name;
@@ -121,7 +120,7 @@ static void find_backends(const struct doctor *d, struct ollama *o)
 	"sudo sh -c 'cd /etc/systemd/system && mkdir -p ollama.service.d && printf \"[Service]\\n" line      \
 	"\\n\" >ollama.service.d/zz-gangway-%s.conf && systemctl daemon-reload && systemctl restart ollama'"
 
-static void ollama_set(const struct doctor *d, struct finding *f, const char *variable, const char *value)
+void ollama_set(const struct doctor *d, struct finding *f, const char *variable, const char *value)
 {
 	if (d->ollama->unit.file[0])
 		fix(f, DROP_IN("Environment=%s=%s"), variable, value, variable);
@@ -327,87 +326,6 @@ static void check_way_bc(struct doctor *d, const char *backend)
 	object_close(&o);
 }
 
-/* ---- what the device must be ---- */
-
-struct architectures {
-	unsigned want; /* 80 */
-	bool found;
-	unsigned ptx[64], n; /* those that have text: a processor may claim one of them */
-};
-
-static int look_for(void *arg, const struct image_span *fatbin)
-{
-	struct architectures *a = arg;
-	struct image image;
-	struct image_iter it;
-	struct image_entry e;
-
-	if (image_init(&image, fatbin->data, fatbin->size))
-		return 0;
-	for (image_iter_init(&it, &image, 0); image_next(&it, &e);) {
-		a->found = a->found || e.sm == a->want;
-		if (e.kind == IMAGE_ENTRY_PTX && a->n < 64 && (!a->n || a->ptx[a->n - 1] != e.sm))
-			a->ptx[a->n++] = e.sm;
-	}
-	image_finish(&image);
-	return 0;
-}
-
-/* The largest that has text, but no larger than what the processor can do. */
-static unsigned best_ptx(const struct architectures *a)
-{
-	unsigned best = 0;
-
-	for (unsigned i = 0; i < a->n; i++)
-		if (a->ptx[i] > best && a->ptx[i] <= 90)
-			best = a->ptx[i];
-	return best;
-}
-
-static bool check_architecture(struct doctor *d, const char *backend)
-{
-	const struct device_fact *dev = &d->device.device[0];
-	struct architectures a = {.want = (unsigned)(dev->major * 10 + dev->minor)};
-	bool processor = !strncmp(dev->name, "Gangway CPU", 11);
-	struct object o;
-	char value[16];
-	int fd = world_open(&d->world, backend);
-
-	if (fd < 0 || object_open(&o, fd))
-		return true;
-	close(fd);
-	image_objects(o.data, o.size, look_for, &a);
-	object_close(&o);
-	if (a.found || (!a.n && !a.found))
-		return true;
-	struct finding *f = say(
-		d, WRONG,
-		"%s was not built for compute capability %d.%d, which %s has: Ollama passes over the device",
-		backend, dev->major, dev->minor, d->device.chosen);
-	snprintf(value, sizeof value, "%u.%u", best_ptx(&a) / 10, best_ptx(&a) % 10);
-	if (processor && best_ptx(&a))
-		ollama_set(d, f, "GANGWAY_CPU_CC", value);
-	else
-		fix(f, "curl -fsSL https://ollama.com/install.sh | sh  # a newer Ollama knows newer devices");
-	return false;
-}
-
-static void check_device(struct doctor *d)
-{
-	const struct ollama *o = d->ollama;
-	const struct device_fact *dev = &d->device.device[0];
-
-	if (!d->asked || !d->device.opened || !d->device.count)
-		return;
-	if (o->generation == OLLAMA_A && dev->major < 5)
-		fix(say(d, WRONG, "this Ollama wants compute capability 5.0, and %s has %d.%d",
-			d->device.chosen, dev->major, dev->minor),
-		    "gangway run --on cpu -- ollama serve");
-	for (unsigned i = 0; i < o->nbackends && o->generation != OLLAMA_A; i++)
-		if (check_architecture(d, o->backends[i]))
-			return; /* one is enough */
-}
-
 /* ---- the probes ---- */
 
 /* The environment is the service's, where it is one. */
@@ -506,14 +424,6 @@ void probe_ollama(struct doctor *d)
 	else
 		for (unsigned i = 0; i < o->nbackends; i++)
 			check_way_bc(d, o->backends[i]);
-}
-
-void probe_ollama_device(struct doctor *d)
-{
-	if (d->ollama->nbackends)
-		check_device(d);
-	if (!doctor_is_wrong(d))
-		say(d, FINE, "nothing that can be seen from here keeps Ollama from the device");
 }
 
 void ollama_finish(struct doctor *d)

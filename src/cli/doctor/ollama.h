@@ -4,6 +4,7 @@
 #include "cli/doctor/unit.h"
 
 struct doctor;
+struct finding;
 
 #define OLLAMA_BACKENDS 8
 
@@ -22,6 +23,9 @@ struct ollama {
 /* Fills d->ollama, and makes the service's environment the one in question. */
 void ollama_find(struct doctor *d);
 void ollama_finish(struct doctor *d);
+
+/* A variable of the service, or of the person who starts it. */
+void ollama_set(const struct doctor *d, struct finding *f, const char *variable, const char *value);
 
 /* ollama_user.c */
 void ollama_check_user(struct doctor *d);
