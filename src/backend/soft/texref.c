@@ -2,31 +2,14 @@
  * Texture and surface references: variables of a module that the application binds images to, the old way.
  * A kernel knows one by its variable's address.
  */
-#include "backend/soft/texture.h"
+#include "backend/soft/texref.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/soft/module.h"
-#include "util/map.h"
 
-#define ALIGN       512u
-#define KNOWN_FLAGS (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | 0x60u)
-
-struct texref {
-	struct object object; /* TEXREF or SURFREF */
-	struct map_node node; /* in refs, if it is a variable's; key: the address */
-	bool entered;
-	uint64_t module; /* handle */
-	/* The lock below */
-	bool bound;
-	CUarray_format format;
-	int channels;
-	CUDA_RESOURCE_DESC res;
-	CUDA_TEXTURE_DESC desc;
-	struct texture_memory memory;
-	struct texture texture;
-};
+#define ALIGN 512u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map refs;
@@ -171,7 +154,7 @@ CUresult soft_cuModuleGetSurfRef(CUsurfref *out, CUmodule module, const char *na
 
 /* ---- binding ---- */
 
-static CUresult enter(const void *handle, enum kind kind, struct texref **t)
+CUresult texref_enter(const void *handle, enum kind kind, struct texref **t)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -182,20 +165,14 @@ static CUresult enter(const void *handle, enum kind kind, struct texref **t)
 	return CUDA_SUCCESS;
 }
 
-static CUresult leave(struct texref *t, CUresult r)
+CUresult texref_leave(struct texref *t, CUresult r)
 {
 	pthread_mutex_unlock(&lock);
 	object_put(t);
 	return r;
 }
 
-static bool is_array(const CUDA_RESOURCE_DESC *res)
-{
-	return res->resType == CU_RESOURCE_TYPE_ARRAY || res->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-}
-
-/* Make the view anew from what is bound and set.  Lock held. */
-static CUresult rebuild(struct texref *t)
+CUresult texref_rebuild(struct texref *t)
 {
 	struct texture_memory memory, old = t->memory;
 	struct texture texture;
@@ -224,10 +201,10 @@ static CUresult bind(struct texref *t, const CUDA_RESOURCE_DESC *res)
 	CUDA_RESOURCE_DESC before = t->res;
 
 	t->res = *res;
-	CUresult r = rebuild(t);
+	CUresult r = texref_rebuild(t);
 	if (r)
 		t->res = before;
-	else if (is_array(res)) {
+	else if (texref_is_array(res)) {
 		const CUDA_ARRAY3D_DESCRIPTOR *d =
 			t->memory.array ? &t->memory.array->desc : &t->memory.mipmap->desc;
 
@@ -248,13 +225,13 @@ CUresult soft_cuTexRefSetArray(CUtexref handle, CUarray array, unsigned int flag
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array};
 	struct texref *t;
 	CUresult r =
-		flags & ~CU_TRSA_OVERRIDE_FORMAT ? CUDA_ERROR_INVALID_VALUE : enter(handle, KIND_TEXREF, &t);
+		flags & ~CU_TRSA_OVERRIDE_FORMAT ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_TEXREF, &t);
 
 	if (r)
 		return r;
 	if (!array)
 		unbind(t);
-	return leave(t, array ? bind(t, &res) : CUDA_SUCCESS);
+	return texref_leave(t, array ? bind(t, &res) : CUDA_SUCCESS);
 }
 
 CUresult soft_cuTexRefSetMipmappedArray(CUtexref handle, CUmipmappedArray array, unsigned int flags)
@@ -263,9 +240,9 @@ CUresult soft_cuTexRefSetMipmappedArray(CUtexref handle, CUmipmappedArray array,
 				  .res.mipmap.hMipmappedArray = array};
 	struct texref *t;
 	CUresult r =
-		flags & ~CU_TRSA_OVERRIDE_FORMAT ? CUDA_ERROR_INVALID_VALUE : enter(handle, KIND_TEXREF, &t);
+		flags & ~CU_TRSA_OVERRIDE_FORMAT ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_TEXREF, &t);
 
-	return r ? r : leave(t, bind(t, &res));
+	return r ? r : texref_leave(t, bind(t, &res));
 }
 
 /* Memory that starts between two multiples of the alignment is bound from the lower one on. */
@@ -275,7 +252,7 @@ CUresult soft_cuTexRefSetAddress_v2(size_t *offset, CUtexref handle, CUdeviceptr
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_LINEAR,
 				  .res.linear = {.devPtr = ptr - skew, .sizeInBytes = bytes + skew}};
 	struct texref *t;
-	CUresult r = skew && !offset ? CUDA_ERROR_INVALID_VALUE : enter(handle, KIND_TEXREF, &t);
+	CUresult r = skew && !offset ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_TEXREF, &t);
 
 	if (r)
 		return r;
@@ -285,7 +262,7 @@ CUresult soft_cuTexRefSetAddress_v2(size_t *offset, CUtexref handle, CUdeviceptr
 		unbind(t);
 	if (!r && offset)
 		*offset = skew;
-	return leave(t, r);
+	return texref_leave(t, r);
 }
 
 CUresult soft_cuTexRefSetAddress2D_v3(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr ptr,
@@ -293,7 +270,7 @@ CUresult soft_cuTexRefSetAddress2D_v3(CUtexref handle, const CUDA_ARRAY_DESCRIPT
 {
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_PITCH2D};
 	struct texref *t;
-	CUresult r = desc ? enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = desc ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -308,7 +285,7 @@ CUresult soft_cuTexRefSetAddress2D_v3(CUtexref handle, const CUDA_ARRAY_DESCRIPT
 		t->format = desc->Format;
 		t->channels = desc->NumChannels;
 	}
-	return leave(t, r);
+	return texref_leave(t, r);
 }
 
 CUresult soft_cuTexRefSetAddress2D_v2(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr ptr,
@@ -321,27 +298,27 @@ CUresult soft_cuSurfRefSetArray(CUsurfref handle, CUarray array, unsigned int fl
 {
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array};
 	struct texref *t;
-	CUresult r = flags ? CUDA_ERROR_INVALID_VALUE : enter(handle, KIND_SURFREF, &t);
+	CUresult r = flags ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_SURFREF, &t);
 
-	return r ? r : leave(t, bind(t, &res));
+	return r ? r : texref_leave(t, bind(t, &res));
 }
 
 CUresult soft_cuSurfRefGetArray(CUarray *out, CUsurfref handle)
 {
 	struct texref *t;
-	CUresult r = out ? enter(handle, KIND_SURFREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? texref_enter(handle, KIND_SURFREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	if (t->bound)
 		*out = t->res.res.array.hArray;
-	return leave(t, t->bound ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return texref_leave(t, t->bound ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult soft_cuTexRefDestroy(CUtexref handle)
 {
 	struct texref *t;
-	CUresult r = enter(handle, KIND_TEXREF, &t);
+	CUresult r = texref_enter(handle, KIND_TEXREF, &t);
 
 	if (r)
 		return r;
@@ -351,156 +328,4 @@ CUresult soft_cuTexRefDestroy(CUtexref handle)
 		r = CUDA_ERROR_INVALID_VALUE;
 	object_put(t);
 	return r;
-}
-
-/* ---- setting and asking ---- */
-
-CUresult soft_cuTexRefSetFormat(CUtexref handle, CUarray_format format, int channels)
-{
-	struct texref *t;
-	CUresult r = array_element(format, channels < 0 ? 0 : channels) ? enter(handle, KIND_TEXREF, &t)
-									: CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	t->format = format;
-	t->channels = channels;
-	return leave(t, t->bound && t->res.resType == CU_RESOURCE_TYPE_LINEAR ? rebuild(t) : CUDA_SUCCESS);
-}
-
-/* One setter: check, find, set, and make the view anew if there is one.  What cannot be is set, but not used.
- */
-#define SETTER(name, args, check, set)                                                                       \
-	CUresult name args                                                                                   \
-	{                                                                                                    \
-		struct texref *t;                                                                            \
-		CUresult r = (check) ? enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;            \
-                                                                                                             \
-		if (r)                                                                                       \
-			return r;                                                                            \
-		set;                                                                                         \
-		if (t->bound)                                                                                \
-			rebuild(t);                                                                          \
-		return leave(t, CUDA_SUCCESS);                                                               \
-	}
-
-#define GETTER(name, type, value)                                                                            \
-	CUresult name(type *out, CUtexref handle)                                                            \
-	{                                                                                                    \
-		struct texref *t;                                                                            \
-		CUresult r = out ? enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;                \
-                                                                                                             \
-		if (r)                                                                                       \
-			return r;                                                                            \
-		*out = value;                                                                                \
-		return leave(t, CUDA_SUCCESS);                                                               \
-	}
-
-SETTER(soft_cuTexRefSetAddressMode, (CUtexref handle, int dim, CUaddress_mode mode), dim >= 0 && dim < 3,
-       t->desc.addressMode[dim] = mode)
-SETTER(soft_cuTexRefSetFilterMode, (CUtexref handle, CUfilter_mode mode), true, t->desc.filterMode = mode)
-SETTER(soft_cuTexRefSetMipmapFilterMode, (CUtexref handle, CUfilter_mode mode), true,
-       t->desc.mipmapFilterMode = mode)
-SETTER(soft_cuTexRefSetMipmapLevelBias, (CUtexref handle, float bias), true, t->desc.mipmapLevelBias = bias)
-SETTER(soft_cuTexRefSetMipmapLevelClamp, (CUtexref handle, float low, float high), true,
-       (t->desc.minMipmapLevelClamp = low, t->desc.maxMipmapLevelClamp = high))
-SETTER(soft_cuTexRefSetMaxAnisotropy, (CUtexref handle, unsigned int most), true,
-       t->desc.maxAnisotropy = most)
-SETTER(soft_cuTexRefSetBorderColor, (CUtexref handle, float *color), color,
-       memcpy(t->desc.borderColor, color, sizeof t->desc.borderColor))
-SETTER(soft_cuTexRefSetFlags, (CUtexref handle, unsigned int flags), !(flags & ~KNOWN_FLAGS),
-       t->desc.flags = flags)
-
-GETTER(soft_cuTexRefGetFilterMode, CUfilter_mode, t->desc.filterMode)
-GETTER(soft_cuTexRefGetMipmapFilterMode, CUfilter_mode, t->desc.mipmapFilterMode)
-GETTER(soft_cuTexRefGetMipmapLevelBias, float, t->desc.mipmapLevelBias)
-GETTER(soft_cuTexRefGetMaxAnisotropy, int, t->desc.maxAnisotropy)
-GETTER(soft_cuTexRefGetFlags, unsigned int, t->desc.flags)
-
-CUresult soft_cuTexRefGetAddressMode(CUaddress_mode *out, CUtexref handle, int dim)
-{
-	struct texref *t;
-	CUresult r = out && dim >= 0 && dim < 3 ? enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	*out = t->desc.addressMode[dim];
-	return leave(t, CUDA_SUCCESS);
-}
-
-CUresult soft_cuTexRefGetMipmapLevelClamp(float *low, float *high, CUtexref handle)
-{
-	struct texref *t;
-	CUresult r = low && high ? enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	*low = t->desc.minMipmapLevelClamp;
-	*high = t->desc.maxMipmapLevelClamp;
-	return leave(t, CUDA_SUCCESS);
-}
-
-CUresult soft_cuTexRefGetBorderColor(float *color, CUtexref handle)
-{
-	struct texref *t;
-	CUresult r = color ? enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	memcpy(color, t->desc.borderColor, sizeof t->desc.borderColor);
-	return leave(t, CUDA_SUCCESS);
-}
-
-CUresult soft_cuTexRefGetFormat(CUarray_format *format, int *channels, CUtexref handle)
-{
-	struct texref *t;
-	CUresult r = enter(handle, KIND_TEXREF, &t);
-
-	if (r)
-		return r;
-	if (format)
-		*format = t->format;
-	if (channels)
-		*channels = t->channels;
-	return leave(t, CUDA_SUCCESS);
-}
-
-CUresult soft_cuTexRefGetArray(CUarray *out, CUtexref handle)
-{
-	struct texref *t;
-	CUresult r = out ? enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	bool has = t->bound && t->res.resType == CU_RESOURCE_TYPE_ARRAY;
-	if (has)
-		*out = t->res.res.array.hArray;
-	return leave(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
-}
-
-CUresult soft_cuTexRefGetMipmappedArray(CUmipmappedArray *out, CUtexref handle)
-{
-	struct texref *t;
-	CUresult r = out ? enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	bool has = t->bound && t->res.resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-	if (has)
-		*out = t->res.res.mipmap.hMipmappedArray;
-	return leave(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
-}
-
-CUresult soft_cuTexRefGetAddress_v2(CUdeviceptr *out, CUtexref handle)
-{
-	struct texref *t;
-	CUresult r = out ? enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	bool has = t->bound && !is_array(&t->res);
-	if (has)
-		*out = t->res.resType == CU_RESOURCE_TYPE_LINEAR ? t->res.res.linear.devPtr
-								 : t->res.res.pitch2D.devPtr;
-	return leave(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
