@@ -31,7 +31,7 @@ static int failures;
 
 #define OK(call) EXPECT(call, CUDA_SUCCESS)
 
-static CUcontext check_start(void)
+static inline CUcontext check_start(void)
 {
 	CUcontext ctx = NULL;
 

@@ -11,13 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "abi/nvml.h"
-#include "check.h"
+#include "quota.h"
 
-#define MB ((size_t)1 << 20)
-
-static size_t quota;
+size_t quota;
+CUdevice device;
 static CUcontext context;
-static CUdevice device;
 
 /* ---- what it is told ---- */
 
@@ -41,7 +39,7 @@ static void nvml_open(void)
 	CHECK(!init() && !handle(0, &nvml_device));
 }
 
-static size_t left(void)
+size_t left(void)
 {
 	nvmlMemory_t m = {0};
 	nvmlMemory_v2_t v = {.version = sizeof v | 2 << 24};
@@ -55,353 +53,12 @@ static size_t left(void)
 	return free;
 }
 
-#define LEFT(bytes)                                                                                          \
-	do {                                                                                                 \
-		size_t left_ = left(), want_ = (bytes);                                                      \
-		if (left_ != want_) {                                                                        \
-			printf("%s:%d: %zu bytes are left, not %zu\n", __FILE__, __LINE__, left_, want_); \
-			failures++;                                                                          \
-		}                                                                                            \
-	} while (0)
-
 static void told(void)
 {
 	size_t total = 0;
 
 	OK(cuDeviceTotalMem_v2(&total, device));
 	CHECK(total == quota);
-	LEFT(quota);
-}
-
-/* ---- each kind of memory ---- */
-
-static CUstream stream;
-static CUmemoryPool pool;
-
-static CUresult take_plain(size_t size, unsigned long long *it)
-{
-	return cuMemAlloc_v2(it, size);
-}
-
-static CUresult take_pitch(size_t size, unsigned long long *it)
-{
-	size_t pitch;
-
-	return cuMemAllocPitch_v2(it, &pitch, 4096, (size + 4095) / 4096, 4);
-}
-
-static CUresult take_async(size_t size, unsigned long long *it)
-{
-	return cuMemAllocAsync(it, size, stream);
-}
-
-static CUresult take_pool(size_t size, unsigned long long *it)
-{
-	return cuMemAllocFromPoolAsync(it, size, pool, stream);
-}
-
-static CUresult give_plain(unsigned long long it)
-{
-	return cuMemFree_v2(it);
-}
-
-static CUresult give_async(unsigned long long it)
-{
-	CUresult r = cuMemFreeAsync(it, stream);
-
-	return r ? r : cuStreamSynchronize(stream);
-}
-
-static CUresult take_physical(size_t size, unsigned long long *it)
-{
-	CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
-
-	return cuMemCreate(it, (size + 2 * MB - 1) / (2 * MB) * 2 * MB, &p, 0);
-}
-
-static CUresult give_physical(unsigned long long it)
-{
-	return cuMemRelease(it);
-}
-
-static CUDA_ARRAY3D_DESCRIPTOR shape(size_t size)
-{
-	return (CUDA_ARRAY3D_DESCRIPTOR){.Width = 1024, .Height = (size + 16383) / 16384, .Format = CU_AD_FORMAT_FLOAT,
-		.NumChannels = 4};
-}
-
-static CUresult take_array(size_t size, unsigned long long *it)
-{
-	CUDA_ARRAY_DESCRIPTOR d = {.Width = 1024, .Height = shape(size).Height, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
-
-	return cuArrayCreate_v2((CUarray *)it, &d);
-}
-
-static CUresult take_array3d(size_t size, unsigned long long *it)
-{
-	CUDA_ARRAY3D_DESCRIPTOR d = shape(size);
-
-	return cuArray3DCreate_v2((CUarray *)it, &d);
-}
-
-static CUresult give_array(unsigned long long it)
-{
-	return cuArrayDestroy((CUarray)(uintptr_t)it);
-}
-
-static CUresult take_mipmap(size_t size, unsigned long long *it)
-{
-	CUDA_ARRAY3D_DESCRIPTOR d = shape(size);
-
-	return cuMipmappedArrayCreate((CUmipmappedArray *)it, &d, 1);
-}
-
-static CUresult give_mipmap(unsigned long long it)
-{
-	return cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)it);
-}
-
-static const struct kind {
-	const char *name;
-	CUresult (*take)(size_t size, unsigned long long *it);
-	CUresult (*give)(unsigned long long it);
-} kinds[] = {
-	{"cuMemAlloc", take_plain, give_plain},
-	{"cuMemAllocPitch", take_pitch, give_plain},
-	{"cuMemAllocAsync", take_async, give_async},
-	{"cuMemAllocAsync, cuMemFree", take_async, give_plain},
-	{"cuMemAllocFromPoolAsync", take_pool, give_async},
-	{"cuMemCreate", take_physical, give_physical},
-	{"cuArrayCreate", take_array, give_array},
-	{"cuArray3DCreate", take_array3d, give_array},
-	{"cuMipmappedArrayCreate", take_mipmap, give_mipmap},
-};
-
-static void one_kind(const struct kind *k)
-{
-	unsigned long long a = 0, b = 0, c = 0;
-	int before = failures;
-
-	EXPECT(k->take(quota + 1, &a), CUDA_ERROR_OUT_OF_MEMORY);
-	LEFT(quota);
-	OK(k->take(quota / 2, &a));
-	LEFT(quota / 2);
-	EXPECT(k->take(quota / 2 + 1, &b), CUDA_ERROR_OUT_OF_MEMORY);
-	LEFT(quota / 2);
-	OK(k->take(quota / 2, &b));
-	LEFT(0);
-	EXPECT(k->take(1, &c), CUDA_ERROR_OUT_OF_MEMORY);
-	EXPECT(cuMemAlloc_v2(&c, 1), CUDA_ERROR_OUT_OF_MEMORY);
-	OK(k->give(a));
-	OK(cuCtxSynchronize());
-	LEFT(quota / 2);
-	OK(k->take(quota / 4, &a));
-	OK(k->give(b));
-	OK(k->give(a));
-	OK(cuCtxSynchronize());
-	LEFT(quota);
-	if (failures != before)
-		printf("that was %s\n", k->name);
-}
-
-static void each_kind(void)
-{
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
-
-	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	OK(cuMemPoolCreate(&pool, &props));
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		one_kind(&kinds[i]);
-	OK(cuMemPoolDestroy(pool));
-}
-
-/* Smaller levels of a mipmap count, too, and an array whose memory comes from elsewhere does not. */
-static void shapes(void)
-{
-	CUDA_ARRAY3D_DESCRIPTOR d = shape(quota / 2);
-	CUmipmappedArray m;
-
-	OK(cuMipmappedArrayCreate(&m, &d, 2));
-	LEFT(quota / 2 - quota / 8);
-	OK(cuMipmappedArrayDestroy(m));
-	LEFT(quota);
-}
-
-/* Managed memory is the host's: none of the device is taken for it. */
-static void managed(void)
-{
-	CUdeviceptr p;
-
-	OK(cuMemAllocManaged(&p, quota / 2, CU_MEM_ATTACH_GLOBAL));
-	LEFT(quota);
-	OK(cuMemFree_v2(p));
-	LEFT(quota);
-}
-
-/* ---- pools ---- */
-
-/* A pool keeps what was freed, and that counts; but before anybody goes without it must give it back. */
-static void pools_keep(void)
-{
-	unsigned long long keep = ~0ull;
-	CUmemoryPool p;
-	CUdeviceptr a = 0, b = 0;
-
-	OK(cuDeviceGetDefaultMemPool(&p, device));
-	OK(cuMemPoolSetAttribute(p, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
-	OK(cuMemAllocAsync(&a, quota / 2, stream));
-	OK(cuMemFreeAsync(a, stream));
-	OK(cuStreamSynchronize(stream));
-	LEFT(quota / 2);
-	OK(cuMemAllocAsync(&a, quota / 2, stream)); /* the same again: nothing more of the device */
-	OK(cuMemAllocAsync(&b, quota / 2, stream));
-	LEFT(0);
-	OK(cuMemFreeAsync(a, stream));
-	OK(cuMemFreeAsync(b, stream));
-	OK(cuStreamSynchronize(stream));
-	LEFT(0);
-	OK(cuMemAlloc_v2(&a, quota));
-	LEFT(0);
-	OK(cuMemFree_v2(a));
-	keep = 0;
-	OK(cuMemPoolSetAttribute(p, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
-	LEFT(quota);
-}
-
-/* A byte of a pool that is gone holds on to what the pool had taken for it. */
-static void pools_gone(void)
-{
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
-	CUdeviceptr a[64], big;
-	CUmemoryPool p;
-	int n = 0;
-
-	do {
-		OK(cuMemPoolCreate(&p, &props));
-		CUresult r = cuMemAllocFromPoolAsync(&a[n], 1, p, stream);
-		OK(cuMemPoolDestroy(p));
-		CHECK(!r || r == CUDA_ERROR_OUT_OF_MEMORY);
-		if (r)
-			break;
-	} while (++n < 64);
-	CHECK(n > 0 && (size_t)n <= quota / (32 * MB));
-	EXPECT(cuMemAlloc_v2(&big, quota), CUDA_ERROR_OUT_OF_MEMORY);
-	while (n--)
-		OK(cuMemFreeAsync(a[n], stream));
-	OK(cuStreamSynchronize(stream));
-	LEFT(quota);
-}
-
-/* ---- graphs ---- */
-
-static CUgraphExec graph_exec(size_t size, int frees, CUdeviceptr *p)
-{
-	CUDA_MEM_ALLOC_NODE_PARAMS a = {.bytesize = size,
-		.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}}};
-	CUgraphNode alloc, give;
-	CUgraphExec exec = NULL;
-	CUgraph g;
-
-	OK(cuGraphCreate(&g, 0));
-	OK(cuGraphAddMemAllocNode(&alloc, g, NULL, 0, &a));
-	if (frees)
-		OK(cuGraphAddMemFreeNode(&give, g, &alloc, 1, a.dptr));
-	OK(cuGraphInstantiateWithFlags(&exec, g, 0));
-	OK(cuGraphDestroy(g));
-	*p = a.dptr;
-	return exec;
-}
-
-static void graph_nodes(void)
-{
-	CUdeviceptr p, q, d;
-	CUgraphExec a = graph_exec(quota / 2, 0, &p), b = graph_exec(quota / 4 * 3, 1, &q), c = graph_exec(quota + 1, 1, &q);
-
-	LEFT(quota); /* only launching takes memory */
-	EXPECT(cuGraphLaunch(c, stream), CUDA_ERROR_OUT_OF_MEMORY);
-	EXPECT(cuGraphUpload(c, stream), CUDA_ERROR_OUT_OF_MEMORY);
-	OK(cuGraphLaunch(b, stream));
-	OK(cuStreamSynchronize(stream));
-	OK(cuGraphLaunch(a, stream)); /* b keeps nothing that a needs */
-	OK(cuStreamSynchronize(stream));
-	LEFT(quota / 2);
-	EXPECT(cuGraphLaunch(b, stream), CUDA_ERROR_OUT_OF_MEMORY);
-	EXPECT(cuMemAlloc_v2(&d, quota / 2 + 1), CUDA_ERROR_OUT_OF_MEMORY);
-	OK(cuMemAlloc_v2(&d, quota / 2));
-	LEFT(0);
-	OK(cuMemFree_v2(d));
-	OK(cuMemFreeAsync(p, stream));
-	OK(cuStreamSynchronize(stream));
-	OK(cuMemAlloc_v2(&d, quota));
-	OK(cuMemFree_v2(d));
-	for (int i = 0; i < 4; i++)
-		OK(cuGraphLaunch(b, stream));
-	OK(cuStreamSynchronize(stream));
-	OK(cuGraphExecDestroy(a));
-	OK(cuGraphExecDestroy(b));
-	OK(cuGraphExecDestroy(c));
-	OK(cuDeviceGraphMemTrim(device));
-	LEFT(quota);
-}
-
-/* What a capture allocates is its graph's. */
-static void graph_captured(void)
-{
-	CUgraphExec exec = NULL;
-	CUdeviceptr p, d;
-	CUgraph g;
-
-	OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-	OK(cuMemAllocAsync(&p, quota / 2, stream));
-	OK(cuMemsetD8Async(p, 1, 4096, stream));
-	OK(cuMemFreeAsync(p, stream));
-	OK(cuStreamEndCapture(stream, &g));
-	LEFT(quota);
-	OK(cuGraphInstantiateWithFlags(&exec, g, 0));
-	OK(cuMemAlloc_v2(&d, quota / 2 + MB));
-	EXPECT(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
-	OK(cuMemFree_v2(d));
-	OK(cuMemAlloc_v2(&d, quota / 2));
-	OK(cuGraphLaunch(exec, stream));
-	OK(cuGraphLaunch(exec, stream));
-	OK(cuStreamSynchronize(stream));
-	OK(cuGraphExecDestroy(exec));
-	OK(cuGraphDestroy(g));
-	OK(cuMemFree_v2(d));
-	OK(cuDeviceGraphMemTrim(device));
-	LEFT(quota);
-}
-
-/* Also when it leaves the freeing to somebody else, or is more than anybody may have. */
-static void graph_left(void)
-{
-	CUgraphExec exec = NULL;
-	CUdeviceptr p, d;
-	CUgraph g;
-
-	OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-	OK(cuMemAllocAsync(&p, quota / 2, stream));
-	OK(cuStreamEndCapture(stream, &g));
-	LEFT(quota);
-	OK(cuGraphInstantiateWithFlags(&exec, g, 0));
-	OK(cuGraphDestroy(g));
-	OK(cuGraphLaunch(exec, stream));
-	OK(cuStreamSynchronize(stream));
-	OK(cuGraphExecDestroy(exec)); /* what it has allocated stays */
-	LEFT(quota / 2);
-	EXPECT(cuMemAlloc_v2(&d, quota / 2 + 1), CUDA_ERROR_OUT_OF_MEMORY);
-	OK(cuMemFree_v2(p));
-	OK(cuDeviceGraphMemTrim(device));
-	LEFT(quota);
-	OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-	OK(cuMemAllocAsync(&p, quota + 1, stream));
-	OK(cuMemFreeAsync(p, stream));
-	OK(cuStreamEndCapture(stream, &g));
-	OK(cuGraphInstantiateWithFlags(&exec, g, 0));
-	EXPECT(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
-	OK(cuGraphExecDestroy(exec));
-	EXPECT(cuGraphInstantiateWithFlags(&exec, g, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD), CUDA_ERROR_OUT_OF_MEMORY);
-	OK(cuGraphDestroy(g));
 	LEFT(quota);
 }
 
@@ -650,14 +307,7 @@ int main(int argc, char **argv)
 	nvml_open();
 	told();
 	two(ask, answer, pid);
-	each_kind();
-	shapes();
-	managed();
-	pools_keep();
-	pools_gone();
-	graph_nodes();
-	graph_captured();
-	graph_left();
+	failures += quota_kinds() + quota_graphs();
 	globals();
 	limits();
 	physical();

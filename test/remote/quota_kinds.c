@@ -1,0 +1,229 @@
+/* A quota and each kind of memory, what is in no kind, and pools, which keep some. */
+#include "quota.h"
+
+CUstream stream;
+static CUmemoryPool pool;
+
+static CUresult take_plain(size_t size, unsigned long long *it)
+{
+	return cuMemAlloc_v2(it, size);
+}
+
+static CUresult take_pitch(size_t size, unsigned long long *it)
+{
+	size_t pitch;
+
+	return cuMemAllocPitch_v2(it, &pitch, 4096, (size + 4095) / 4096, 4);
+}
+
+static CUresult take_async(size_t size, unsigned long long *it)
+{
+	return cuMemAllocAsync(it, size, stream);
+}
+
+static CUresult take_pool(size_t size, unsigned long long *it)
+{
+	return cuMemAllocFromPoolAsync(it, size, pool, stream);
+}
+
+static CUresult give_plain(unsigned long long it)
+{
+	return cuMemFree_v2(it);
+}
+
+static CUresult give_async(unsigned long long it)
+{
+	CUresult r = cuMemFreeAsync(it, stream);
+
+	return r ? r : cuStreamSynchronize(stream);
+}
+
+static CUresult take_physical(size_t size, unsigned long long *it)
+{
+	CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+
+	return cuMemCreate(it, (size + 2 * MB - 1) / (2 * MB) * 2 * MB, &p, 0);
+}
+
+static CUresult give_physical(unsigned long long it)
+{
+	return cuMemRelease(it);
+}
+
+static CUDA_ARRAY3D_DESCRIPTOR shape(size_t size)
+{
+	return (CUDA_ARRAY3D_DESCRIPTOR){.Width = 1024, .Height = (size + 16383) / 16384, .Format = CU_AD_FORMAT_FLOAT,
+		.NumChannels = 4};
+}
+
+static CUresult take_array(size_t size, unsigned long long *it)
+{
+	CUDA_ARRAY_DESCRIPTOR d = {.Width = 1024, .Height = shape(size).Height, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
+
+	return cuArrayCreate_v2((CUarray *)it, &d);
+}
+
+static CUresult take_array3d(size_t size, unsigned long long *it)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = shape(size);
+
+	return cuArray3DCreate_v2((CUarray *)it, &d);
+}
+
+static CUresult give_array(unsigned long long it)
+{
+	return cuArrayDestroy((CUarray)(uintptr_t)it);
+}
+
+static CUresult take_mipmap(size_t size, unsigned long long *it)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = shape(size);
+
+	return cuMipmappedArrayCreate((CUmipmappedArray *)it, &d, 1);
+}
+
+static CUresult give_mipmap(unsigned long long it)
+{
+	return cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)it);
+}
+
+static const struct kind {
+	const char *name;
+	CUresult (*take)(size_t size, unsigned long long *it);
+	CUresult (*give)(unsigned long long it);
+} kinds[] = {
+	{"cuMemAlloc", take_plain, give_plain},
+	{"cuMemAllocPitch", take_pitch, give_plain},
+	{"cuMemAllocAsync", take_async, give_async},
+	{"cuMemAllocAsync, cuMemFree", take_async, give_plain},
+	{"cuMemAllocFromPoolAsync", take_pool, give_async},
+	{"cuMemCreate", take_physical, give_physical},
+	{"cuArrayCreate", take_array, give_array},
+	{"cuArray3DCreate", take_array3d, give_array},
+	{"cuMipmappedArrayCreate", take_mipmap, give_mipmap},
+};
+
+static void one_kind(const struct kind *k)
+{
+	unsigned long long a = 0, b = 0, c = 0;
+	int before = failures;
+
+	EXPECT(k->take(quota + 1, &a), CUDA_ERROR_OUT_OF_MEMORY);
+	LEFT(quota);
+	OK(k->take(quota / 2, &a));
+	LEFT(quota / 2);
+	EXPECT(k->take(quota / 2 + 1, &b), CUDA_ERROR_OUT_OF_MEMORY);
+	LEFT(quota / 2);
+	OK(k->take(quota / 2, &b));
+	LEFT(0);
+	EXPECT(k->take(1, &c), CUDA_ERROR_OUT_OF_MEMORY);
+	EXPECT(cuMemAlloc_v2(&c, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(k->give(a));
+	OK(cuCtxSynchronize());
+	LEFT(quota / 2);
+	OK(k->take(quota / 4, &a));
+	OK(k->give(b));
+	OK(k->give(a));
+	OK(cuCtxSynchronize());
+	LEFT(quota);
+	if (failures != before)
+		printf("that was %s\n", k->name);
+}
+
+static void each_kind(void)
+{
+	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	OK(cuMemPoolCreate(&pool, &props));
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		one_kind(&kinds[i]);
+	OK(cuMemPoolDestroy(pool));
+}
+
+/* Smaller levels of a mipmap count, too, and an array whose memory comes from elsewhere does not. */
+static void shapes(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = shape(quota / 2);
+	CUmipmappedArray m;
+
+	OK(cuMipmappedArrayCreate(&m, &d, 2));
+	LEFT(quota / 2 - quota / 8);
+	OK(cuMipmappedArrayDestroy(m));
+	LEFT(quota);
+}
+
+/* Managed memory is the host's: none of the device is taken for it. */
+static void managed(void)
+{
+	CUdeviceptr p;
+
+	OK(cuMemAllocManaged(&p, quota / 2, CU_MEM_ATTACH_GLOBAL));
+	LEFT(quota);
+	OK(cuMemFree_v2(p));
+	LEFT(quota);
+}
+
+/* ---- pools ---- */
+
+/* A pool keeps what was freed, and that counts; but before anybody goes without it must give it back. */
+static void pools_keep(void)
+{
+	unsigned long long keep = ~0ull;
+	CUmemoryPool p;
+	CUdeviceptr a = 0, b = 0;
+
+	OK(cuDeviceGetDefaultMemPool(&p, device));
+	OK(cuMemPoolSetAttribute(p, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
+	OK(cuMemAllocAsync(&a, quota / 2, stream));
+	OK(cuMemFreeAsync(a, stream));
+	OK(cuStreamSynchronize(stream));
+	LEFT(quota / 2);
+	OK(cuMemAllocAsync(&a, quota / 2, stream)); /* the same again: nothing more of the device */
+	OK(cuMemAllocAsync(&b, quota / 2, stream));
+	LEFT(0);
+	OK(cuMemFreeAsync(a, stream));
+	OK(cuMemFreeAsync(b, stream));
+	OK(cuStreamSynchronize(stream));
+	LEFT(0);
+	OK(cuMemAlloc_v2(&a, quota));
+	LEFT(0);
+	OK(cuMemFree_v2(a));
+	keep = 0;
+	OK(cuMemPoolSetAttribute(p, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
+	LEFT(quota);
+}
+
+/* A byte of a pool that is gone holds on to what the pool had taken for it. */
+static void pools_gone(void)
+{
+	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+	CUdeviceptr a[64], big;
+	CUmemoryPool p;
+	int n = 0;
+
+	do {
+		OK(cuMemPoolCreate(&p, &props));
+		CUresult r = cuMemAllocFromPoolAsync(&a[n], 1, p, stream);
+		OK(cuMemPoolDestroy(p));
+		CHECK(!r || r == CUDA_ERROR_OUT_OF_MEMORY);
+		if (r)
+			break;
+	} while (++n < 64);
+	CHECK(n > 0 && (size_t)n <= quota / (32 * MB));
+	EXPECT(cuMemAlloc_v2(&big, quota), CUDA_ERROR_OUT_OF_MEMORY);
+	while (n--)
+		OK(cuMemFreeAsync(a[n], stream));
+	OK(cuStreamSynchronize(stream));
+	LEFT(quota);
+}
+
+int quota_kinds(void)
+{
+	each_kind();
+	shapes();
+	managed();
+	pools_keep();
+	pools_gone();
+	return failures;
+}
