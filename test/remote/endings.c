@@ -32,14 +32,22 @@ static void *open_gate(void *arg)
 	return arg;
 }
 
-/* A context waits for what a stream was given, though the stream is destroyed. */
-static void destroyed_stream(unsigned flags, CUresult (*wait)(void))
+/* A stream; nothing has run, and the gate is closed. */
+static CUstream begin(unsigned flags)
 {
-	pthread_t opener;
 	CUstream s = NULL;
 
 	ran = gate = 0;
 	OK(cuStreamCreate(&s, flags));
+	return s;
+}
+
+/* A context waits for what a stream was given, though the stream is destroyed. */
+static void destroyed_stream(unsigned flags, CUresult (*wait)(void))
+{
+	pthread_t opener;
+	CUstream s = begin(flags);
+
 	OK(cuLaunchHostFunc(s, wait_gate, NULL));
 	OK(cuStreamDestroy_v2(s));
 	CHECK_EQ(ran, 0);
@@ -60,11 +68,9 @@ static CUresult wait_legacy(void)
 static void orphaned_event(void)
 {
 	pthread_t opener;
-	CUstream s = NULL;
+	CUstream s = begin(CU_STREAM_NON_BLOCKING);
 	CUevent e = NULL;
 
-	ran = gate = 0;
-	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 	OK(cuLaunchHostFunc(s, wait_gate, NULL));
 	OK(cuEventRecord(e, s));
@@ -106,10 +112,8 @@ static void *wait_all(void *arg)
 static void two_waiters(void)
 {
 	pthread_t other;
-	CUstream s = NULL;
+	CUstream s = begin(CU_STREAM_NON_BLOCKING);
 
-	ran = gate = 0;
-	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	pthread_create(&other, NULL, wait_all, NULL);
 	for (int i = 1; i <= 300; i++) {
 		OK(cuLaunchHostFunc(s, count, NULL));
@@ -126,11 +130,9 @@ static void other_contexts(int destroyed)
 {
 	CUcontext other = NULL;
 	pthread_t opener;
-	CUstream s = NULL;
+	CUstream s = begin(CU_STREAM_NON_BLOCKING);
 	CUevent e = NULL;
 
-	ran = gate = 0;
-	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 	if (destroyed)
 		OK(cuCtxCreate_v2(&other, 0, 0));
