@@ -147,6 +147,18 @@ nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV
 	return NVML_SUCCESS;
 }
 
+nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned *count, unsigned *clocks)
+{
+	unsigned room = count ? *count : 0;
+
+	if (!device || !count || (room && !clocks))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (room)
+		*clocks = 3201;
+	*count = 1;
+	return room ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
 /* There are 110: those that do not fit are counted. */
 nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned memory, unsigned *count, unsigned *clocks)
 {

@@ -81,6 +81,8 @@ grep -qx ' *Slot Number  *: 5' "$dir/out" && grep -qx ' *Tray Index  *: N/A' "$d
 	fail "a GPU in a rack, -q: $(cat "$dir/out")"
 STANDIN_ARCH=9 ask unix -q -x
 grep -q '<slot_number>N/A<' "$dir/out" && grep -q '<peer_type>N/A<' "$dir/out" || fail "an older GPU, -q -x: $(cat "$dir/out")"
+[ "$(grep -c '^				<supported_graphics_clock>[0-9]* MHz</supported_graphics_clock>$' "$dir/out")" -eq 110 ] &&
+	grep -qx '				<value>3201 MHz</value>' "$dir/out" || fail "the clocks of a GPU, -q -x: $(cat "$dir/out")"
 unset GANGWAY_NVIDIA_ML_LIBRARY
 # A question of the client's is one of the vendor's, and what never changes is asked once.  (No worker begins meanwhile.)
 cp "$counted" "$dir/vendor/counted.so"

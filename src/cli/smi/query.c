@@ -207,6 +207,46 @@ static void xml_value(FILE *out, const struct row *r, const struct smi_gpu *g)
 	element(out, depth, r->element, r->flags & XML_PLAIN && !strncmp(value, "0x", 2) ? value + 2 : value);
 }
 
+#define CLOCKS 512
+
+static void clock_element(FILE *out, int depth, const char *name, unsigned mhz)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%u MHz", mhz);
+	element(out, depth, name, text);
+}
+
+/* The device's own word for how many there are is not more than what it was given room for. */
+static unsigned at_most(nvmlReturn_t r, unsigned n)
+{
+	return r ? 0 : n < CLOCKS ? n : CLOCKS;
+}
+
+static void xml_clocks(FILE *out, const struct smi_gpu *g)
+{
+	unsigned memory[CLOCKS], graphics[CLOCKS], n = CLOCKS;
+	nvmlReturn_t r = g->f->nvmlDeviceGetSupportedMemoryClocks(g->device, &n, memory);
+
+	n = at_most(r, n);
+	if (!n) {
+		element(out, 2, "supported_clocks", value_missing(r));
+		return;
+	}
+	open_element(out, 2, "supported_clocks", false);
+	for (unsigned i = 0; i < n; i++) {
+		unsigned m = CLOCKS;
+		r = g->f->nvmlDeviceGetSupportedGraphicsClocks(g->device, memory[i], &m, graphics);
+		m = at_most(r, m);
+		open_element(out, 3, "supported_mem_clock", false);
+		clock_element(out, 4, "value", memory[i]);
+		for (unsigned k = 0; k < m; k++)
+			clock_element(out, 4, "supported_graphics_clock", graphics[k]);
+		open_element(out, 3, "supported_mem_clock", true);
+	}
+	open_element(out, 2, "supported_clocks", true);
+}
+
 static void xml_processes(FILE *out, const struct smi_gpu *g)
 {
 	static struct smi_process list[SMI_PROCESSES];
@@ -260,7 +300,7 @@ static void xml_device(FILE *out, const struct smi_gpu *g)
 	for (int d = 7; d >= 1; d--)
 		if (open[d])
 			open_element(out, d + 1, open[d], true);
-	element(out, 2, "supported_clocks", "N/A");
+	xml_clocks(out, g);
 	xml_processes(out, g);
 	get_capability(g, value);
 	open_element(out, 2, "capabilities", false);
