@@ -197,6 +197,8 @@ void serve_host_unmap(const struct cuda_ops *ops, struct msg *m)
 	struct wire_host a;
 
 	msg_args(m, &a, sizeof a);
+	if (m->error == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+		m->error = CUDA_SUCCESS; /* what was registered there is not any more, but it is still mapped */
 	if (msg_bad(m))
 		return;
 	struct host_range *r = holder(m->session, a.address);

@@ -160,6 +160,7 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 	time_wait(s, f->ticket, timed);
 	start = timed ? wait_now() : 0;
 	m->error = session_enter(s, m->context);
+	session_share_again(s, !m->error);
 	if (m->error == CUDA_ERROR_CONTEXT_IS_DESTROYED && needs_no_context(f->op))
 		m->error = CUDA_SUCCESS;
 	call->serve(s->ops, m);

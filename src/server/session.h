@@ -122,6 +122,8 @@ void serve_view_desc(const struct cuda_ops *ops, struct msg *m);
  */
 struct link_memory *share_ahead(const struct cuda_ops *ops, const struct link_config *config);
 void session_share(struct session *s);
+void session_unshared(CUcontext context); /* it has ended: maybe it was the one that all this was registered in */
+void session_share_again(struct session *s, bool now); /* if it was; now: the current context will do */
 
 /* With link and ops set: everything else.  0 or -ENOMEM. */
 int session_start(struct session *s);

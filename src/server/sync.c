@@ -51,6 +51,7 @@ static struct follower {
 /* Those in other contexts go on: who sleeps until one of them has written finds it by its word. */
 void session_context_gone(CUcontext context)
 {
+	session_unshared(context);
 	for (int i = 0; i < FOLLOWERS; i++) {
 		struct follower *f = &followers[i];
 		if (!context || f->context != context)

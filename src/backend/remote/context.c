@@ -184,6 +184,7 @@ static CUresult reset(CUdevice dev)
 	code_epoch++;
 	give_word(c);
 	set_active(c, false);
+	hostmem_gone(c->id);
 	pthread_mutex_lock(&primary_lock);
 	primaries[dev].held = false;
 	pthread_mutex_unlock(&primary_lock);
@@ -305,6 +306,7 @@ CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 	set_active(c, false);
 	give_word(c);
 	streams_gone(c, true);
+	hostmem_gone(c->id);
 	keep(c);
 	return r;
 }

@@ -15,8 +15,6 @@
 #define LITTLE	     4096u
 #define LITTLE_IN_ALL (256u << 10)
 
-#define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
-
 struct host {
 	struct map_node node; /* key: the address */
 	struct host_info info;
@@ -222,7 +220,7 @@ static CUresult map_far(struct host *h)
 	return r;
 }
 
-static CUresult allocate(size_t size, unsigned flags, enum host_kind kind, uint64_t *out)
+CUresult hostmem_allocate(size_t size, unsigned flags, enum host_kind kind, uint64_t *out)
 {
 	struct host *h;
 	CUresult r;
@@ -352,13 +350,12 @@ static CUresult quiet(uint64_t address, enum host_kind kind)
 	return CUDA_SUCCESS;
 }
 
-static CUresult release(uint64_t address, enum host_kind kind)
+/* Without looking whether anything still uses it. */
+static CUresult drop(uint64_t address, enum host_kind kind)
 {
 	struct host *h = NULL;
-	CUresult r = quiet(address, kind);
+	CUresult r;
 
-	if (r)
-		return r;
 	pthread_mutex_lock(&making);
 	r = take(address, kind, &h);
 	if (h && h->mirrored)
@@ -376,6 +373,13 @@ static CUresult release(uint64_t address, enum host_kind kind)
 		managed_forget(address);
 	free(h);
 	return r;
+}
+
+CUresult hostmem_release(uint64_t address, enum host_kind kind)
+{
+	CUresult r = quiet(address, kind);
+
+	return r ? r : drop(address, kind);
 }
 
 static bool overlaps(uint64_t address, size_t size)
@@ -407,10 +411,10 @@ CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t map
 	return r;
 }
 
-CUresult hostmem_leave(uint64_t address, uint64_t *pages, size_t *mapped)
+CUresult hostmem_leave(uint64_t address, bool ended, uint64_t *pages, size_t *mapped)
 {
 	struct host *h = NULL;
-	CUresult r = quiet(address, HOST_REGISTERED);
+	CUresult r = ended ? CUDA_SUCCESS : quiet(address, HOST_REGISTERED);
 
 	if (!r)
 		r = take(address, HOST_REGISTERED, &h);
@@ -422,74 +426,27 @@ CUresult hostmem_leave(uint64_t address, uint64_t *pages, size_t *mapped)
 	return CUDA_SUCCESS;
 }
 
-/* ---- entry points ---- */
-
-CUresult remote_cuMemHostAlloc(void **pp, size_t size, unsigned int flags)
+static bool first_of(uint64_t context, struct host_info *info)
 {
-	uint64_t at = 0;
-	CUresult r = CUDA_SUCCESS;
+	struct map_node *n;
+	bool found = false;
 
-	if (!pp || flags & ~ALLOC_FLAGS)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (size)
-		r = allocate(size, flags, HOST_PINNED, &at);
-	if (!r)
-		*pp = (void *)(uintptr_t)at;
-	return r;
+	pthread_rwlock_rdlock(&lock);
+	for (uint64_t at = 0; !found && (n = map_above(&hosts, at)); at = n->key + 1) {
+		*info = ((struct host *)n)->info;
+		found = info->context == context;
+	}
+	pthread_rwlock_unlock(&lock);
+	return found;
 }
 
-CUresult remote_cuMemAllocHost_v2(void **pp, size_t size)
-{
-	return remote_cuMemHostAlloc(pp, size, 0);
-}
-
-CUresult remote_cuMemFreeHost(void *p)
-{
-	return p ? release((uintptr_t)p, HOST_PINNED) : CUDA_SUCCESS;
-}
-
-/* Memory that both sides see at one address, and that needs no moving: slower for the device, never wrong. */
-CUresult remote_cuMemAllocManaged(CUdeviceptr *dptr, size_t size, unsigned int flags)
-{
-	uint64_t at = 0;
-	CUresult r;
-
-	if (!dptr || !size || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
-		return CUDA_ERROR_INVALID_VALUE;
-	r = allocate(size, flags, HOST_MANAGED, &at);
-	if (!r)
-		*dptr = at;
-	return r;
-}
-
-CUresult hostmem_free_managed(CUdeviceptr dptr)
-{
-	return release(dptr, HOST_MANAGED);
-}
-
-CUresult remote_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int flags)
+void hostmem_gone(uint64_t context)
 {
 	struct host_info info;
 
-	if (!pdptr || flags || !hostmem_find((uintptr_t)p, &info) || info.kind == HOST_MANAGED)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!info.shared)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	*pdptr = (uintptr_t)p;
-	return CUDA_SUCCESS;
-}
-
-/* Portable goes without saying, and mapped is what is shared. */
-CUresult remote_cuMemHostGetFlags(unsigned int *flags, void *p)
-{
-	struct host_info info;
-
-	if (!flags || !hostmem_find((uintptr_t)p, &info))
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = info.flags;
-	if (info.kind == HOST_PINNED)
-		*flags = (info.flags & CU_MEMHOSTALLOC_WRITECOMBINED) | (info.shared ? CU_MEMHOSTALLOC_DEVICEMAP : 0);
-	else if (info.kind == HOST_REGISTERED && info.shared)
-		*flags |= CU_MEMHOSTREGISTER_DEVICEMAP;
-	return CUDA_SUCCESS;
+	while (first_of(context, &info))
+		if (info.kind == HOST_REGISTERED)
+			register_end(info.base, true);
+		else
+			drop(info.base, info.kind);
 }

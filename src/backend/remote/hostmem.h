@@ -26,6 +26,10 @@ struct host_info {
 bool hostmem_find(uint64_t address, struct host_info *info);
 bool hostmem_set_sync(uint64_t address, bool on);
 
+/* Pinned or managed memory, of the current context. */
+CUresult hostmem_allocate(size_t size, unsigned flags, enum host_kind kind, uint64_t *out);
+CUresult hostmem_release(uint64_t address, enum host_kind kind);
+
 /*
  * Pages from `at` are a memfd from now on: the server maps them at the same address.  They are ours already,
  * or will be when it has.  `fd` stays the caller's.
@@ -36,8 +40,9 @@ int hostmem_create_fd(size_t size); /* -1: no memory */
 
 /* Registered memory, entered and taken out by register.c.  mapped 0: for copies only. */
 CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t mapped, unsigned flags);
-/* Where the pages are; CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED. */
-CUresult hostmem_leave(uint64_t address, uint64_t *pages, size_t *mapped);
+/* Where the pages are; CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED.  ended: its context has, and nothing uses it any more. */
+CUresult hostmem_leave(uint64_t address, bool ended, uint64_t *pages, size_t *mapped);
+CUresult register_end(uint64_t address, bool ended); /* register.c: as cuMemHostUnregister */
 
 /* ---- mirror.c: memory that is in two places ---- */
 

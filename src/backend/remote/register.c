@@ -94,7 +94,7 @@ static CUresult enter_shared(uint64_t address, size_t size, uint64_t pages, size
 		return r;
 	r = convert(pages, mapped);
 	if (r)
-		hostmem_leave(address, &pages, &mapped);
+		hostmem_leave(address, false, &pages, &mapped);
 	return r;
 }
 
@@ -126,17 +126,15 @@ CUresult remote_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 }
 
 /* The pages become the process's own again, so that a fork copies them as it did before. */
-CUresult remote_cuMemHostUnregister(void *p)
+CUresult register_end(uint64_t address, bool ended)
 {
 	uint64_t pages;
 	size_t mapped;
 	CUresult r;
 	char *fresh;
 
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&one_at_a_time);
-	r = hostmem_leave((uintptr_t)p, &pages, &mapped);
+	r = hostmem_leave(address, ended, &pages, &mapped);
 	if (!r && mapped) {
 		r = hostmem_unshare(pages);
 		fresh = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -145,4 +143,9 @@ CUresult remote_cuMemHostUnregister(void *p)
 	}
 	pthread_mutex_unlock(&one_at_a_time);
 	return r;
+}
+
+CUresult remote_cuMemHostUnregister(void *p)
+{
+	return p ? register_end((uintptr_t)p, false) : CUDA_ERROR_INVALID_VALUE;
 }

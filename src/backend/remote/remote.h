@@ -310,4 +310,5 @@ void memory_forget(uint64_t context); /* it is gone, and what was allocated in i
 /* Host memory that the server maps too, all of it. */
 bool hostmem_shared(const void *p, size_t size);
 CUresult hostmem_free_managed(CUdeviceptr dptr);
+void hostmem_gone(uint64_t context); /* it has ended, and with it what was allocated or registered in it */
 

@@ -93,10 +93,12 @@ void streams_gone(struct context *c, bool all)
 	pthread_mutex_lock(&c->lock);
 	list_each_safe(l, &c->streams) {
 		struct stream *s = container_of(l, struct stream, link);
-		if (s == c->legacy && !all)
+		if (s == c->legacy && !all) {
 			stream_came(s, s->work);
-		else if (!s->id || record_take(s->id) || s->ended) /* else another thread is destroying it right now */
+			stage_drop(s); /* what was to say that the device is past it may not come any more */
+		} else if (!s->id || record_take(s->id) || s->ended) { /* else another thread is destroying it right now */
 			bury(s);
+		}
 	}
 	pthread_mutex_unlock(&c->lock);
 }

@@ -1,0 +1,162 @@
+/*
+ * The memory that a worker lets its device and its client reach stays registered with the driver, whatever contexts the
+ * client resets or destroys: or the device could not write the client's words any more, and every copy would take the long
+ * way.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "../check.h"
+#include "backend/plugin.h"
+#include "server/account.h"
+#include "server/msg.h"
+
+#define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
+
+static struct session session;
+static struct stats stats;
+
+static CUresult unsupported(void)
+{
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static void no_storage(CUcontext ctx)
+{
+	(void)ctx;
+}
+
+static const struct cuda_ops *open_null(void)
+{
+	static struct cuda_ops table;
+	char why[512] = "";
+	const struct backend *b = plugin_backend("null", why, sizeof why);
+	CUresult (**f)(void) = (CUresult (**)(void))&table;
+
+	if (!b || b->open("null", &table, no_storage, why, sizeof why)) {
+		printf("no null device: %s\n", why);
+		exit(77);
+	}
+	for (int i = 0; i < cuda_OP_COUNT; i++)
+		if (!f[i])
+			f[i] = unsupported;
+	OK(table.cuInit(0));
+	stats.ndevices = 1;
+	account_wrap(&table, &stats);
+	return &table;
+}
+
+/* The other end does nothing but be there. */
+static void *client(void *address)
+{
+	struct link_config config = link_defaults(false);
+	struct link *l;
+
+	config.up_size = config.down_size = 1 << 20;
+	if (link_connect(&l, address, &config, NULL))
+		abort();
+	return l;
+}
+
+static void connect_session(void)
+{
+	struct link_config config = link_defaults(true);
+	char folder[] = "/tmp/gangway-shared-XXXXXX", address[64], error[LINK_ERROR_TEXT];
+	pthread_t thread;
+	int listener;
+
+	if (!mkdtemp(folder))
+		abort();
+	snprintf(address, sizeof address, "unix:%s/socket", folder);
+	listener = link_listen(address, 0, error);
+	if (listener < 0)
+		abort();
+	pthread_create(&thread, NULL, client, address);
+	if (link_serve(&session.link, link_accept(listener), &config, error))
+		abort();
+	pthread_join(thread, NULL);
+	close(listener);
+	unlink(address + 5);
+	rmdir(folder);
+}
+
+static CUcontext primary(void)
+{
+	CUcontext context = NULL;
+
+	OK(session.ops->cuDevicePrimaryCtxRetain(&context, 0));
+	OK(session.ops->cuCtxSetCurrent(context));
+	return context;
+}
+
+/* As before the dispatcher serves a call in this context. */
+static void enter(CUcontext context, bool works)
+{
+	if (context)
+		OK(session.ops->cuCtxSetCurrent(context));
+	session.context = context;
+	session_share_again(&session, works);
+}
+
+static bool registered(void *p)
+{
+	CUdeviceptr seen = 0;
+
+	return !session.ops->cuMemHostGetDevicePointer_v2(&seen, p, 0) && seen;
+}
+
+static void reaches_everything(void)
+{
+	uint32_t *word;
+	size_t size;
+
+	CHECK(session.words != 0);
+	CHECK(registered(bulk_base(session.link, BULK_UP, &size)));
+	CHECK(registered((char *)bulk_base(session.link, BULK_DOWN, &size) + size - 1));
+	for (uint32_t value = 1; value < 3; value++) {
+		word = word_address(session.link, 20);
+		OK(session.ops->cuStreamWriteValue32_v2(NULL, session.words + 20 * WORD_STRIDE, value, 0));
+		OK(session.ops->cuCtxSynchronize());
+		CHECK_EQ(*word, value);
+	}
+}
+
+int main(void)
+{
+	CUcontext context, other = NULL;
+
+	session.ops = open_null();
+	connect_session();
+	context = primary();
+	session_share(&session);
+	enter(context, true);
+	reaches_everything();
+	for (int i = 0; i < 3; i++) { /* reset, as often as one likes */
+		OK(session.ops->cuDevicePrimaryCtxReset_v2(0));
+		enter(context, true); /* a thread that has not heard of it */
+		CHECK_EQ(session.words, 0);
+		enter(NULL, true);
+		CHECK_EQ(session.words, 0);
+		enter(primary(), false);
+		CHECK_EQ(session.words, 0);
+		enter(context, true);
+		reaches_everything();
+	}
+	OK(session.ops->cuCtxCreate_v2(&other, 0, 0)); /* while there is another, it is that one's from then on */
+	enter(other, true);
+	reaches_everything();
+	OK(session.ops->cuDevicePrimaryCtxRelease_v2(0));
+	enter(other, true);
+	reaches_everything();
+	enter(primary(), true); /* and nothing ends with those that it is not registered in */
+	OK(session.ops->cuDevicePrimaryCtxReset_v2(0));
+	enter(other, true);
+	reaches_everything();
+	enter(primary(), true);
+	reaches_everything();
+	OK(session.ops->cuCtxDestroy_v2(other));
+	enter(context, true);
+	reaches_everything();
+	return failures ? 1 : 0;
+}
