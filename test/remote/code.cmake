@@ -17,7 +17,7 @@ function(everywhere program)
   endforeach()
 endfunction()
 
-foreach(program code endings events graphs managed pageable prints resets)
+foreach(program code endings events graphs managed pageable prints resets values)
   add_executable(remote-${program} ${program}.c)
   add_dependencies(remote-${program} gen)
   target_link_libraries(remote-${program} PRIVATE cuda)

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include "driver.h"
 
-enum { WORDS = 300000, BYTES = WORDS * 4, ROUNDS = 6 };
+enum { WORDS = 40000, BYTES = WORDS * 4, ROUNDS = 4 };
 
 static unsigned *own; /* registered in each life, and never unregistered */
 static int ran;

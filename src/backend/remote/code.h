@@ -156,7 +156,7 @@ bool node_copy(uint64_t node, CUDA_MEMCPY3D *p); /* p may be NULL */
 
 /* ---- pageable.c: copies to and from memory that is the application's own, made when the stream gets there ---- */
 
-/* Is it pinned memory that only we see, and is there a function that may use it first? */
+/* Is it pinned memory that only we see, and is there a function or a wait for a value that may come first? */
 bool pageable_later(const void *host);
 CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c);
 CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made);

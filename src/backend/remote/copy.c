@@ -81,7 +81,7 @@ static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct s
 	return r;
 }
 
-/* In a capture; or not yet, because a function that is ahead of it may fill or read the memory. */
+/* In a capture; or not yet, because a function that is ahead of it may fill or read the memory, or a wait lets it. */
 static CUresult defer(struct stream *s, const CUDA_MEMCPY3D *c)
 {
 	return s->capturing ? pageable_capture(s, c) : pageable_launch(s, c);
@@ -390,8 +390,8 @@ static CUresult either(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream h
 	struct stream *s = stream_find(handle, &r);
 	if (!s)
 		return r;
-	if (s->capturing)
-		return pageable_capture(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+	if (s->capturing || (!now && (pageable_later((void *)(uintptr_t)src) || pageable_later((void *)(uintptr_t)dst))))
+		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
 			.srcHost = (void *)(uintptr_t)src, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = (void *)(uintptr_t)dst,
 			.WidthInBytes = size, .Height = 1, .Depth = 1});
 	r = remote_cuStreamSynchronize(handle);

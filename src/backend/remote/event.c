@@ -256,6 +256,8 @@ CUresult remote_cuEventQuery(CUevent handle)
 	pthread_mutex_unlock(&e->lock);
 	if (r)
 		return r;
+	if (!ready)
+		values_push();
 	if (ask)
 		return call_cuEventQuery(handle);
 	if (!ready && word_reached(call_link(), w.word, w.value)) {
@@ -302,7 +304,7 @@ static CUresult wait_event(struct event *e)
 		return r;
 	if (!z.watch.word)
 		return s ? stream_settle(s) : CUDA_ERROR_OUT_OF_MEMORY;
-	if (word_wait(call_link(), z.watch.word, z.watch.value, -1, remote.local ? ask_wake : NULL, &z))
+	if (values_word_wait(z.watch.word, z.watch.value, remote.local ? ask_wake : NULL, &z))
 		return call_lost();
 	reached(e, times);
 	return CUDA_SUCCESS;

@@ -71,7 +71,7 @@ SET_ROWS(D2D32, unsigned int, 4)
 
 /* ---- single words, in the order of a stream ---- */
 
-#define WORD(name, type) \
+#define WRITE(name, type) \
 	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
 	{ \
 		enum known k = check(addr, 1, sizeof(type)); \
@@ -80,7 +80,17 @@ SET_ROWS(D2D32, unsigned int, 4)
 				      : memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k); \
 	}
 
-WORD(WaitValue32, cuuint32_t)
-WORD(WaitValue64, cuuint64_t)
-WORD(WriteValue32, cuuint32_t)
-WORD(WriteValue64, cuuint64_t)
+#define WAIT(name, type) \
+	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
+	{ \
+		enum known k = check(addr, 1, sizeof(type)); \
+		struct stream *s = k == KNOWN_BAD ? NULL : values_begin(stream); \
+\
+		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
+				      : values_end(s, memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k)); \
+	}
+
+WAIT(WaitValue32, cuuint32_t)
+WAIT(WaitValue64, cuuint64_t)
+WRITE(WriteValue32, cuuint32_t)
+WRITE(WriteValue64, cuuint64_t)

@@ -112,6 +112,7 @@ static CUresult put_memop(const struct node_target *t, const CUDA_BATCH_MEM_OP_N
 
 	if (p->count && !p->paramArray)
 		return CUDA_ERROR_INVALID_VALUE;
+	values_in_graph(p->paramArray, p->count);
 	a.u.memop = (struct wire_memop_node){(uintptr_t)p->ctx, p->count, p->flags};
 	return node_send(t, &a, p->paramArray, wire_bytes(p->count, sizeof *p->paramArray), made);
 }

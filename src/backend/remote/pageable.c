@@ -1,6 +1,6 @@
 /*
  * Copies in graphs to and from the application's own memory, which the server does not see; and over TCP those of pinned
- * memory behind a function of the application's, which may fill or read it.  A copy reads and writes
+ * memory behind a function of the application's, which may fill or read it, or behind a wait for a value.  A copy reads and writes
  * it when the device gets there, so what the application sees as one node is a graph of its own:
  *
  *	up	host node: pack rows into bulk memory ─▶ copy from there ─▶ the next part, in the same piece
@@ -374,7 +374,7 @@ bool pageable_later(const void *host)
 {
 	struct host_info info;
 
-	return listen_pending() && hostmem_find((uintptr_t)host, &info) && !info.shared;
+	return (listen_pending() || values_pending()) && hostmem_find((uintptr_t)host, &info) && !info.shared;
 }
 
 CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c)

@@ -213,6 +213,17 @@ CUresult stage_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_
 void stage_reclaim(struct stream *s);
 void stage_drop(struct stream *s); /* nothing of it is on its way any more */
 
+/* ---- value.c: waits for values in memory ---- */
+
+/* Around the posting of one; NULL: nothing to keep of it.  The end gives r on. */
+struct stream *values_begin(CUstream handle);
+CUresult values_end(struct stream *s, CUresult r);
+bool values_pending(void); /* a stream may have yet to come past one */
+void values_in_graph(const CUstreamBatchMemOpParams *p, unsigned count); /* these come with a graph's launches */
+bool values_push(void); /* is there one, and something that the host may have written for it?  The server has it then. */
+/* As word_wait for as long as it takes, with values_push meanwhile. */
+int values_word_wait(uint32_t word, uint32_t value, int (*on_sleep)(void *arg), void *arg);
+
 /* ---- copier.c: large copies by several threads ---- */
 
 struct copy_job {

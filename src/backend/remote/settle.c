@@ -52,7 +52,7 @@ static int ask_wake(void *arg)
 
 static CUresult sleep_until(struct sleeper *z)
 {
-	return word_wait(call_link(), z->word, z->value, -1, remote.local ? ask_wake : NULL, z) ? call_lost() : CUDA_SUCCESS;
+	return values_word_wait(z->word, z->value, remote.local ? ask_wake : NULL, z) ? call_lost() : CUDA_SUCCESS;
 }
 
 CUresult stream_word_wait(struct stream *s, uint32_t value)
@@ -95,7 +95,7 @@ static CUresult wait_ended(struct stream *s)
 	pthread_mutex_lock(&s->lock);
 	t = s->tell;
 	pthread_mutex_unlock(&s->lock);
-	return t.word && word_wait(call_link(), t.word, t.value, -1, NULL, NULL) ? call_lost() : CUDA_SUCCESS;
+	return t.word && values_word_wait(t.word, t.value, NULL, NULL) ? call_lost() : CUDA_SUCCESS;
 }
 
 bool stream_settled(struct stream *s)
@@ -247,6 +247,7 @@ CUresult remote_cuStreamQuery(CUstream handle)
 		return call_cuStreamQuery(handle);
 	if (nothing_ahead(s))
 		return stream_late(s);
+	values_push();
 	if (!s->id) /* the legacy stream waits for others, too */
 		return call_cuStreamQuery(handle);
 	bool ready = look(s, &r);
