@@ -1,6 +1,7 @@
 #include "server/account.h"
 
 #include <stdlib.h>
+#include "server/mirror.h"
 #include "server/quota.h"
 #include "server/session.h"
 #include "util/map.h"
@@ -346,8 +347,10 @@ static void context_gone(CUcontext context)
 
 static CUresult context_destroy(CUcontext context)
 {
-	CUresult r = real.cuCtxDestroy_v2(context);
+	CUresult r;
 
+	mirrors_ending(context);
+	r = real.cuCtxDestroy_v2(context);
 	if (!r)
 		context_gone(context);
 	return r;
@@ -382,9 +385,13 @@ static CUresult primary_release(CUdevice d)
 
 static CUresult primary_reset(CUdevice d)
 {
-	CUresult r = real.cuDevicePrimaryCtxReset_v2(d);
+	bool known = d >= 0 && d < STATS_DEVICES;
+	CUresult r;
 
-	if (!r && d >= 0 && d < STATS_DEVICES)
+	if (known)
+		mirrors_ending(primaries[d]);
+	r = real.cuDevicePrimaryCtxReset_v2(d);
+	if (!r && known)
 		context_gone(primaries[d]);
 	return r;
 }

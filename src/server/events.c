@@ -73,8 +73,8 @@ void events_called(const struct frame *f)
 	memcpy(&a, (const uint8_t *)f->payload + sizeof(struct wire_request), sizeof a);
 	if (a.slot >= WIRE_SLOTS)
 		return;
-	__atomic_store_n(&e->own[a.slot], a.value, __ATOMIC_RELEASE);
-	futex_wake_shared(&e->own[a.slot]);
+	__atomic_store_n(&e->words[a.slot], a.value, __ATOMIC_RELEASE);
+	futex_wake_shared(&e->words[a.slot]);
 }
 
 void serve_called(const struct cuda_ops *ops, struct msg *m)

@@ -18,6 +18,7 @@ struct mirror {
 	struct map_node node; /* key: the address */
 	uint64_t size;
 	bool variable;
+	CUcontext context; /* in which the client asked for it */
 	uint8_t *agreed;
 };
 
@@ -37,6 +38,11 @@ static bool overlaps(uint64_t address, uint64_t size)
 	struct map_node *above = map_above(&mirrors, address);
 
 	return holder(address, 1) || (above && above->key - address < size);
+}
+
+bool mirrors_any(void)
+{
+	return map_above(&mirrors, 0) != NULL;
 }
 
 static void drop(struct mirror *r)
@@ -85,6 +91,7 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 	r->node.key = a.address;
 	r->size = a.size;
 	r->variable = a.variable;
+	r->context = m->session->context;
 	pthread_mutex_lock(&lock);
 	map_insert(&mirrors, &r->node);
 	pthread_mutex_unlock(&lock);
@@ -111,6 +118,18 @@ void mirrors_unmapped(uint64_t address, uint64_t size)
 
 	while ((r = (struct mirror *)map_above(&mirrors, address)) && r->node.key - address < size)
 		drop(r);
+}
+
+void mirrors_ending(CUcontext context)
+{
+	struct mirror *r;
+	uint64_t at = 0;
+
+	while ((r = (struct mirror *)map_above(&mirrors, at))) {
+		at = r->node.key + 1;
+		if (r->variable && r->context == context)
+			drop(r);
+	}
 }
 
 void mirrors_unloaded(const struct cuda_ops *ops)

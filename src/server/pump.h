@@ -1,9 +1,10 @@
 /*
- * pump.h - frames taken off a network link by a thread of their own.
+ * pump.h - frames taken off a link by a thread of their own.
  *
  * The dispatcher may stand in the driver until a host function has run in the client, and the client says
- * so by a frame; and before that asks for the memory that the function reads.  On one host that is memory both see; over a network somebody must go on reading.  So from
- * the moment a client listens for events its frames come through here.
+ * so by a frame; and before that asks for the memory that the function reads.  On one host that is memory both see, but for
+ * variables of modules; over a network somebody must go on reading.  So from the moment a client listens for events its
+ * frames come through here, on one host if it has such variables.
  */
 #pragma once
 

@@ -84,7 +84,7 @@ static void note_current(struct session *s)
 /* An event that is recorded again at once, in the same stream: of the two nobody can see the first. */
 static bool is_repeated(struct session *s, const struct frame *f)
 {
-	if (f->op != NR_cuEventRecord || !link_repeats(s->link, f))
+	if (f->op != NR_cuEventRecord || s->pumped || !link_repeats(s->link, f))
 		return false;
 	s->calls++;
 	stats_add(&account_device()->calls, 1);
@@ -200,6 +200,11 @@ static int run_first(struct session *s, struct msg *m)
 	return serve_one(s, m, &f);
 }
 
+static bool wants_pump(struct session *s)
+{
+	return s->events && (!link_peer(s->link)->local || mirrors_any());
+}
+
 int session_run(struct session *s)
 {
 	static struct msg m; /* large, and one dispatcher a process */
@@ -211,8 +216,9 @@ int session_run(struct session *s)
 		r = run_first(s, &m);
 	while (r == -EINTR);
 	while (!r || r == -EINTR) {
-		if (s->events && !pump && !link_peer(s->link)->local && !(pump = pump_create(s)))
+		if (!pump && wants_pump(s) && !(pump = pump_create(s)))
 			return -ENOMEM;
+		s->pumped = pump != NULL;
 		r = pump ? pump_next(pump, &f) : link_next(s->link, &f, -1);
 		if (!r)
 			r = serve_one(s, &m, &f);

@@ -37,6 +37,7 @@ struct session {
 	_Atomic(struct events *) events; /* where the client listens: events.c; NULL: it does not */
 	bool freed; /* to a pool: it gives back what it need not keep when somebody waits by a call */
 	bool keeps; /* pools keep everything */
+	bool pumped; /* frames come through a pump: the link's next one is not the next */
 	_Atomic(unsigned) prints; /* what loaded code may do: enum wire_prints */
 	CUstream printing[SESSION_PRINTING]; /* where something may have printed since the client last waited there */
 	unsigned nprinting;	  /* more than there is room for: anywhere */

@@ -151,6 +151,40 @@ static void two_streams(CUfunction turn, volatile unsigned *number)
 	OK(cuStreamDestroy_v2(slow));
 }
 
+static volatile unsigned *shown;
+static unsigned found[64];
+
+/* Between two kernels: it sees what the first has written, and the second what it writes. */
+static void between(void *arg)
+{
+	unsigned i = (unsigned)(uintptr_t)arg;
+
+	found[i] = *shown;
+	*shown = 1000 * (i + 1);
+}
+
+/* The server is busy meanwhile, with a call that waits for just this function. */
+static void functions(CUfunction turn, volatile unsigned *number, volatile unsigned *table)
+{
+	unsigned by = 3;
+
+	shown = number;
+	for (unsigned i = 0; i < 20; i++) {
+		CUdeviceptr p = memory(64);
+
+		*number = 100 + i;
+		OK(cuLaunchKernel(turn, 1, 1, 1, 1, 1, 1, 0, s, (void *[]){&by}, NULL));
+		OK(cuLaunchHostFunc(s, between, (void *)(uintptr_t)i));
+		OK(cuLaunchKernel(turn, 1, 1, 1, 1, 1, 1, 0, s, (void *[]){&by}, NULL));
+		if (i % 2)
+			OK(cuMemFree_v2(p));
+		OK(cuStreamSynchronize(s));
+		CHECK_EQ(found[i], 103 + i);
+		CHECK_EQ(*number, 1000 * (i + 1) + 3);
+		CHECK_EQ(table[4999], *number);
+	}
+}
+
 static void variables(bool library)
 {
 	volatile unsigned *number, *table;
@@ -193,6 +227,8 @@ static void variables(bool library)
 	}
 	if (results())
 		two_streams(turn, number);
+	if (results())
+		functions(turn, number, table);
 	*number = 99;
 	OK(cuMemcpyDtoH_v2(&out, n, 4));
 	CHECK_EQ(out, 99);

@@ -39,8 +39,8 @@ static atomic_bool graphs_have; /* such functions: they may run at any time */
 
 /* ---- the thread ---- */
 
-/* Over TCP the bytes are in place when the server hears of it. */
-static void done(const struct wire_event *v, struct piece up)
+/* Over TCP the bytes are in place when the server hears of it; as what was written to memory that is in two places. */
+static void done(const struct wire_event *v, struct piece up, bool behind)
 {
 	uint8_t *base = bulk_base(call_link(), BULK_UP, NULL);
 	uint32_t *words = (uint32_t *)(base + page.offset);
@@ -48,7 +48,7 @@ static void done(const struct wire_event *v, struct piece up)
 
 	if (!v->value || v->slot >= WIRE_SLOTS)
 		return;
-	if (remote.local) {
+	if (remote.local && !behind) {
 		__atomic_store_n(&words[v->slot], v->value, __ATOMIC_RELEASE);
 		futex_wake_shared(&words[v->slot]);
 	} else if ((called = call_reserve_now(events, sizeof *called))) {
@@ -57,7 +57,7 @@ static void done(const struct wire_event *v, struct piece up)
 	}
 }
 
-static struct piece run_callback(const struct wire_event *v, enum kind kind)
+static struct piece run_callback(const struct wire_event *v, enum kind kind, bool *pushed)
 {
 	struct callback *c = handle_get(&callbacks, v->id, kind);
 	struct piece up = {0};
@@ -72,12 +72,12 @@ static struct piece run_callback(const struct wire_event *v, enum kind kind)
 	fn = c->fn;
 	up = c->up;
 	ORDER_AFTER(posted);
-	mirror_pull_there();
+	mirror_pull();
 	if (kind == CALLBACK)
 		c->callback(c->stream, (CUresult)v->status, c->data);
 	else
 		fn(c->data);
-	mirror_push_there(events);
+	*pushed = mirror_push_there(events);
 	if (c->once && kind != DESTROY)
 		atomic_fetch_sub(&pending, 1);
 	ORDER_BEFORE(called);
@@ -89,6 +89,7 @@ static void take_event(const struct frame *f)
 {
 	struct wire_event v;
 	struct piece up = {0};
+	bool pushed = false;
 	size_t text = f->size - sizeof v;
 
 	memcpy(&v, f->payload, sizeof v);
@@ -101,9 +102,10 @@ static void take_event(const struct frame *f)
 	default:
 		lane_release(events); /* what runs now may take long */
 		if (v.kind == WIRE_EVENT_HOST || v.kind == WIRE_EVENT_CALLBACK || v.kind == WIRE_EVENT_DESTROY)
-			up = run_callback(&v, v.kind == WIRE_EVENT_HOST ? HOST : v.kind == WIRE_EVENT_CALLBACK ? CALLBACK : DESTROY);
+			up = run_callback(&v, v.kind == WIRE_EVENT_HOST ? HOST : v.kind == WIRE_EVENT_CALLBACK ? CALLBACK : DESTROY,
+				&pushed);
 	}
-	done(&v, up);
+	done(&v, up, pushed);
 }
 
 static void *run(void *unused)

@@ -174,23 +174,17 @@ void mirror_pull(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/*
- * On one machine nothing but managed variables is mirrored, which are not for host functions while the device is at work,
- * and asking could wait for the very function that we are about to run: there the server has nobody who would answer.
- */
-void mirror_pull_there(void)
+/* Who answers is not the server's dispatcher, which may be waiting for the very function that is run next (pump.h). */
+bool mirror_push_there(struct lane *lane)
 {
-	if (!remote.local)
-		mirror_pull();
-}
+	bool some = atomic_load(&call_before_work) != NULL;
 
-void mirror_push_there(struct lane *lane)
-{
-	if (remote.local || !atomic_load(&call_before_work)) /* there is none */
-		return;
+	if (!some)
+		return false;
 	pthread_mutex_lock(&lock);
 	push_each(lane, call_reserve_now);
 	pthread_mutex_unlock(&lock);
+	return true;
 }
 
 /* ---- coming and going ---- */

@@ -298,11 +298,10 @@ size_t array_texel(CUarray array); /* 0: it is not known */
 
 void mirror_pull(void); /* something was waited for */
 /*
- * Around a function that the server has run here: what the device has written before, and what the function has, on the
- * lane on which the server hears that it has run.
+ * Behind a function that the server has run here: what the function has written, on the lane on which the server must hear
+ * that it has run.  False: there is no such memory.
  */
-void mirror_pull_there(void);
-void mirror_push_there(struct lane *lane);
+bool mirror_push_there(struct lane *lane);
 /* A module's variable, which the server has here: CUDA_ERROR_NOT_SUPPORTED if we have something else there. */
 CUresult mirror_variable(uint64_t address, size_t size);
 void mirror_variable_gone(uint64_t address);
