@@ -153,6 +153,49 @@ static void other_copies(void)
 	set_flag(0);
 }
 
+/*
+ * What waits for the device to take what is on its way to it keeps nobody else in the context from going on.  How far the
+ * two have come is not known: it may not show that somebody waits, but never that nobody does.
+ */
+enum { MUCH = 80 << 20, LITTLE = 4 << 20 };
+
+static void *upload(void *arg)
+{
+	CUstream *stream = arg;
+	size_t size = *stream == s ? MUCH : LITTLE;
+	CUdeviceptr p = 0;
+	void *from = calloc(1, size);
+
+	OK(cuCtxSetCurrent(context));
+	OK(cuMemAlloc_v2(&p, size));
+	OK(cuMemcpyHtoDAsync_v2(p, from, size, *stream));
+	OK(cuStreamSynchronize(*stream));
+	OK(cuMemFree_v2(p));
+	free(from);
+	return NULL;
+}
+
+static void others_go_on(void)
+{
+	pthread_t much, little;
+	CUstream fresh = NULL;
+
+	OK(cuStreamWaitValue32_v2(s, flag_there, 2, CU_STREAM_WAIT_VALUE_EQ));
+	pthread_create(&much, NULL, upload, &s);
+	for (int i = 0; i < 30; i++) {
+		usleep(10000);
+		if (i == 15)
+			pthread_create(&little, NULL, upload, &other);
+		OK(cuStreamCreate(&fresh, CU_STREAM_NON_BLOCKING));
+		OK(cuStreamSynchronize(fresh));
+		OK(cuStreamDestroy_v2(fresh));
+	}
+	set_flag(2);
+	pthread_join(little, NULL);
+	pthread_join(much, NULL);
+	set_flag(0);
+}
+
 /* Last, because a graph may be launched at any time. */
 static void in_a_graph(void)
 {
@@ -195,6 +238,7 @@ int main(void)
 	another_stream();
 	behind_an_event();
 	other_copies();
+	others_go_on();
 	in_a_graph();
 	return failures ? 1 : 0;
 }

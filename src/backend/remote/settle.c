@@ -62,6 +62,14 @@ CUresult stream_word_wait(struct stream *s, uint32_t value)
 	return sleep_until(&z);
 }
 
+CUresult stream_word_end_wait(struct stream *s, uint32_t value)
+{
+	struct sleeper z = sleeper_of(s, value);
+
+	stream_word_end(s);
+	return sleep_until(&z);
+}
+
 CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value)
 {
 	struct lane *lane = call_lane();

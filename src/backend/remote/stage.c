@@ -75,7 +75,6 @@ static CUresult wait_oldest(struct stream *s, bool *was)
 {
 	struct stage *t = s->stage;
 	CUresult r = CUDA_SUCCESS;
-	uint32_t value = 0;
 
 	*was = false;
 	if (!t)
@@ -83,29 +82,44 @@ static CUresult wait_oldest(struct stream *s, bool *was)
 	pthread_mutex_lock(&s->lock);
 	*was = t->count != 0;
 	if (*was)
-		value = t->held[t->first].value;
-	pthread_mutex_unlock(&s->lock);
-	if (*was)
-		r = stream_word_wait(s, value);
+		r = stream_word_end_wait(s, t->held[t->first].value);
+	else
+		pthread_mutex_unlock(&s->lock);
 	stage_reclaim(s);
 	return r;
+}
+
+/* A stream that holds something, or NULL.  Its record outlives it, so that nobody waits with the context's lock. */
+static struct stream *holding(struct context *c)
+{
+	struct stream *found = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	list_each(l, &c->streams) {
+		struct stream *s = container_of(l, struct stream, link);
+		struct stage *t = s->stage;
+
+		if (t && t->count) {
+			found = s;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	return found;
 }
 
 /* The arena is full: of what our stream holds, or another one, or of what other threads are filling now. */
 static CUresult make_room(struct stream *s)
 {
+	struct stream *other;
 	bool some;
 	CUresult r = wait_oldest(s, &some);
 
 	if (r || some)
 		return r;
-	pthread_mutex_lock(&s->ctx->lock);
-	list_each(l, &s->ctx->streams) {
-		if (some || r)
-			break;
-		r = wait_oldest(container_of(l, struct stream, link), &some);
-	}
-	pthread_mutex_unlock(&s->ctx->lock);
+	other = holding(s->ctx);
+	if (other)
+		r = wait_oldest(other, &some);
 	if (!some)
 		sched_yield();
 	return r ? r : link_error(call_link(), NULL) ? call_lost() : CUDA_SUCCESS;
