@@ -15,6 +15,8 @@
 struct waiting {
 	struct waiting *next;
 	struct wire_tell past; /* the stream's word says that it is */
+	const struct context *ctx; /* when that had ended so often */
+	uint32_t ended;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -26,7 +28,7 @@ static void forget_past(void)
 {
 	pthread_mutex_lock(&lock);
 	for (struct waiting **p = &first, *w; (w = *p);) {
-		if (!word_reached(call_link(), w->past.word, w->past.value)) {
+		if (w->ctx->times == w->ended && !word_reached(call_link(), w->past.word, w->past.value)) {
 			p = &w->next;
 			continue;
 		}
@@ -85,6 +87,8 @@ CUresult values_end(struct stream *s, CUresult r)
 	struct waiting *w = s ? malloc(sizeof *w) : NULL;
 
 	if (w && ask(s, &w->past)) {
+		w->ctx = s->ctx;
+		w->ended = w->ctx->times;
 		pthread_mutex_lock(&lock);
 		w->next = first;
 		first = w;
