@@ -25,6 +25,12 @@ struct mirror {
 /* The dispatcher adds and drops; those who wait for the device compare, and a pump serves what is asked while it waits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map mirrors;
+static bool ever;
+
+bool mirrors_ever(void)
+{
+	return ever;
+}
 
 static struct mirror *holder(uint64_t address, uint64_t size)
 {
@@ -38,11 +44,6 @@ static bool overlaps(uint64_t address, uint64_t size)
 	struct map_node *above = map_above(&mirrors, address);
 
 	return holder(address, 1) || (above && above->key - address < size);
-}
-
-bool mirrors_any(void)
-{
-	return map_above(&mirrors, 0) != NULL;
 }
 
 static void drop(struct mirror *r)
@@ -92,6 +93,7 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 	r->size = a.size;
 	r->variable = a.variable;
 	r->context = m->session->context;
+	ever = true;
 	pthread_mutex_lock(&lock);
 	map_insert(&mirrors, &r->node);
 	pthread_mutex_unlock(&lock);

@@ -202,7 +202,7 @@ static int run_first(struct session *s, struct msg *m)
 
 static bool wants_pump(struct session *s)
 {
-	return s->events && (!link_peer(s->link)->local || mirrors_any());
+	return s->events && (!link_peer(s->link)->local || mirrors_ever());
 }
 
 int session_run(struct session *s)

@@ -185,6 +185,29 @@ static void functions(CUfunction turn, volatile unsigned *number, volatile unsig
 	}
 }
 
+static void once(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+/* The first function of all, when the first variable has come and gone. */
+static void before_all(void)
+{
+	CUdeviceptr n = 0, p = memory(64);
+	unsigned ran = 0;
+	size_t size;
+	CUmodule m;
+
+	OK(cuModuleLoadData(&m, text));
+	OK(cuModuleGetGlobal_v2(&n, &size, m, "number"));
+	OK(cuModuleUnload(m));
+	OK(cuLaunchHostFunc(s, linger, NULL));
+	OK(cuLaunchHostFunc(s, once, &ran));
+	OK(cuMemFree_v2(p)); /* waits for it */
+	OK(cuStreamSynchronize(s));
+	CHECK_EQ(ran, 1);
+}
+
 static void variables(bool library)
 {
 	volatile unsigned *number, *table;
@@ -242,6 +265,7 @@ int main(void)
 {
 	start();
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	before_all();
 	allocated();
 	copied();
 	attached();
