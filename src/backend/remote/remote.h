@@ -160,7 +160,8 @@ bool stream_passed(struct stream *s); /* of one that has ended: is it through? *
 void stream_word_begin(struct stream *s, uint32_t *value);
 void stream_word_end(struct stream *s);
 CUresult stream_word_wait(struct stream *s, uint32_t value);
-CUresult stream_word_end_wait(struct stream *s, uint32_t value); /* the lock is let go; the stream may be destroyed meanwhile */
+/* The same, which ends with letting the lock go: the stream may be destroyed meanwhile. */
+CUresult stream_word_end_wait(struct stream *s, uint32_t value);
 
 CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value); /* WIRE_SYNC, or WIRE_WAKE */
 /* Post args, which start with a wire_tell, and learn what the stream's word has when they are done. */
