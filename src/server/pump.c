@@ -6,6 +6,7 @@
 #include "server/code.h"
 #include "server/mirror.h"
 #include "server/pump.h"
+#include "util/order.h"
 #include "wire/wire.h"
 
 #define MOST (64u << 20) /* bytes of frames that wait here */
@@ -91,6 +92,7 @@ static void *run(void *arg)
 
 	do {
 		r = link_next(p->session->link, &f, -1);
+		ORDER_AFTER(told); /* an answer to this may be on a lane on which the dispatcher has answered */
 		if (!r)
 			r = take(p, &f);
 	} while (!r || r == -EINTR);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/order.h"
+
 static int room(struct lane *lane, uint32_t need)
 {
 	struct link *l = lane->link;
@@ -41,7 +43,9 @@ int reply_reserve(struct lane *lane, uint32_t need, uint8_t **record)
 
 void reply_publish(struct lane *lane, uint32_t record)
 {
-	lane->down_tail += record;
-	store_ordered(&lane->control->down_tail, lane->down_tail);
+	uint64_t tail = lane->down_tail += record;
+
+	ORDER_BEFORE(told); /* who answers here next may be another thread: nothing of the lane is looked at behind this */
+	store_ordered(&lane->control->down_tail, tail);
 	wait_wake(&lane->control->reply_sleep);
 }

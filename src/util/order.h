@@ -4,7 +4,7 @@
  *
  *	posted	in the client: what a thread did before it posted a call is done when the device comes to a callback
  *	called	in the client: what a callback did is done when somebody has waited for the device
- *	told	in the server: what was done before a word was written is done when the client's next call comes
+ *	told	in the server: what was done before a word or an answer was written is done when the client's next call comes
  */
 #pragma once
 
