@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "test/cpu/device.h"
+#include "test/fork.h"
 
 #define SIMPLE(name, body)                                                                                             \
 	".visible .entry " name "(.param .u64 at)\n{ .reg .u64 %a, %m; .reg .u32 %v, %t; .reg .pred %p;\n"             \
@@ -137,7 +138,7 @@ static int in_passing(void)
 
 static void unwatched(void)
 {
-	pid_t child = fork();
+	pid_t child = calm_fork();
 	int status = -1;
 
 	if (!child) {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "test/cpu/device.h"
+#include "test/fork.h"
 
 /* Every thread prints " n" so many times, n counting up from the first argument. */
 static const char text[] = PTX
@@ -166,7 +167,7 @@ static int in_passing(void)
 
 static void nobody_waited(void)
 {
-	pid_t child = fork();
+	pid_t child = calm_fork();
 	int status = 0;
 
 	if (!child) {

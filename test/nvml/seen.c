@@ -15,6 +15,7 @@
 #include "abi/nvml.h"
 #include "gen/cuda_protos.h"
 #include "test/check.h"
+#include "test/fork.h"
 
 #define MIB (1u << 20)
 #define NOBODY 65534
@@ -52,7 +53,7 @@ static struct user start(unsigned mib, uid_t user)
 
 	if (pipe(up) || pipe(down))
 		return u;
-	u.pid = fork();
+	u.pid = calm_fork();
 	if (!u.pid) {
 		close(down[1]);
 		use(mib, user, down[0], up[1]);
@@ -135,7 +136,7 @@ static void check_two(void)
 static void check_agrees(void)
 {
 	struct user a = start(32, 0);
-	pid_t pid = fork();
+	pid_t pid = calm_fork();
 	int status;
 
 	if (!pid) {
@@ -169,7 +170,7 @@ static void check_strangers(void)
 
 	CHECK_EQ(used_by(roots.pid), 24 * MIB);
 	CHECK_EQ(used_by(theirs.pid), 40 * MIB);
-	pid_t pid = fork();
+	pid_t pid = calm_fork();
 	if (!pid) {
 		if (setgid(NOBODY) || setuid(NOBODY))
 			_exit(1);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "abi/nvml.h"
 #include "test/check.h"
+#include "test/fork.h"
 
 static nvmlReturn_t (*init)(void), (*end)(void), (*count)(unsigned *), (*get)(unsigned, nvmlDevice_t *),
 	(*name)(nvmlDevice_t, char *, unsigned), (*memory)(nvmlDevice_t, nvmlMemory_t *),
@@ -61,7 +62,7 @@ static void *run(void *arg)
 static void child(bool inherited)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid = calm_fork();
 
 	if (!pid) {
 		if (!inherited)

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "check.h"
+#include "test/fork.h"
 
 #define SIZE (1u << 20)
 
@@ -22,7 +23,7 @@ static int status_of(pid_t pid)
 static void in_child(void (*f)(void), const char *what)
 {
 	fflush(NULL);
-	pid_t pid = fork();
+	pid_t pid = calm_fork();
 	if (!pid) {
 		failures = 0;
 		f();
@@ -157,7 +158,7 @@ static void many_threads(void)
 /* Children that stay while the parent works, and end while it works. */
 static void fork_beside_work(void)
 {
-	pid_t stays = fork();
+	pid_t stays = calm_fork();
 
 	if (!stays) {
 		pause();

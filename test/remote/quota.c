@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "abi/nvml.h"
 #include "quota.h"
+#include "test/fork.h"
 
 size_t quota;
 CUdevice device;
@@ -233,7 +234,7 @@ static int neighbour(int *ask, int *answer)
 
 	if (pipe(down) || pipe(up))
 		exit(1);
-	pid = fork();
+	pid = calm_fork();
 	if (pid) {
 		close(down[0]), close(up[1]);
 		*ask = down[1], *answer = up[0];

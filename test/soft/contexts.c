@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "engine.h"
+#include "test/fork.h"
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{ ret; }\n"
 			  ".visible .entry wild()\n{ .reg .u64 %a; mov.u64 %a, 16; st.global.u32 [%a], 1; ret; }\n";
@@ -344,7 +345,7 @@ static void being_told(void)
 static void nothing_visible(void)
 {
 	int status = 0;
-	pid_t pid = fork();
+	pid_t pid = calm_fork();
 
 	if (!pid) {
 		int n = -1;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "engine.h"
+#include "test/fork.h"
 
 enum { N = 5000 };
 
@@ -123,7 +124,7 @@ static int without_threads(void)
 static void in_child(int (*f)(void))
 {
 	int status = 0;
-	pid_t pid = fork();
+	pid_t pid = calm_fork();
 
 	if (!pid)
 		_exit(f());
