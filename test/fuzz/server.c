@@ -18,11 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "backend/nvml/backend.h"
-#include "backend/plugin.h"
 #include "chance.h"
-#include "server/account.h"
 #include "server/msg.h"
 #include "server/nvml.h"
+#include "test/null_device.h"
 #include "transport/private.h"
 #include "wire/nvml.h"
 
@@ -43,39 +42,6 @@ static struct tally {
 	unsigned long frames, broken, made, worked;
 	unsigned char made_op[WIRE_NVML_END], worked_op[WIRE_NVML_END];
 } *tally; /* shared with the rounds */
-
-static CUresult unsupported(void)
-{
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static void no_storage(CUcontext ctx)
-{
-	(void)ctx;
-}
-
-static const struct cuda_ops *open_null(void)
-{
-	static struct cuda_ops table;
-	char why[512] = "";
-	const struct backend *b = plugin_backend("null", why, sizeof why);
-	CUresult (**f)(void) = (CUresult (**)(void))&table;
-
-	if (!b || b->open("null", &table, no_storage, why, sizeof why)) {
-		printf("no null device: %s\n", why);
-		exit(77);
-	}
-	for (int i = 0; i < cuda_OP_COUNT; i++)
-		if (!f[i])
-			f[i] = unsupported;
-	table.cuInit(0);
-	size_t memory = 0;
-	table.cuDeviceTotalMem_v2(&memory, 0);
-	stats.info[0].memory = memory;
-	stats.ndevices = 1;
-	account_wrap(&table, &stats);
-	return &table;
-}
 
 /* A link to ourselves: the other end is a thread that does nothing but be there. */
 static void *client(void *arg)
@@ -107,7 +73,7 @@ static void connect_session(void)
 	close(listener);
 	if (link_new_lane(session.link, 0)) /* the client's first frame would have made it */
 		abort();
-	session.ops = open_null();
+	session.ops = null_open(&stats);
 	if (session_start(&session))
 		abort();
 }

@@ -8,44 +8,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "../check.h"
-#include "backend/plugin.h"
-#include "server/account.h"
 #include "server/msg.h"
+#include "test/null_device.h"
 
 #define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
 
 static struct session session;
 static struct stats stats;
-
-static CUresult unsupported(void)
-{
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static void no_storage(CUcontext ctx)
-{
-	(void)ctx;
-}
-
-static const struct cuda_ops *open_null(void)
-{
-	static struct cuda_ops table;
-	char why[512] = "";
-	const struct backend *b = plugin_backend("null", why, sizeof why);
-	CUresult (**f)(void) = (CUresult (**)(void))&table;
-
-	if (!b || b->open("null", &table, no_storage, why, sizeof why)) {
-		printf("no null device: %s\n", why);
-		exit(77);
-	}
-	for (int i = 0; i < cuda_OP_COUNT; i++)
-		if (!f[i])
-			f[i] = unsupported;
-	OK(table.cuInit(0));
-	stats.ndevices = 1;
-	account_wrap(&table, &stats);
-	return &table;
-}
 
 /* The other end does nothing but be there. */
 static void *client(void *address)
@@ -126,7 +95,7 @@ int main(void)
 {
 	CUcontext context, other = NULL;
 
-	session.ops = open_null();
+	session.ops = null_open(&stats);
 	connect_session();
 	context = primary();
 	session_share(&session);
