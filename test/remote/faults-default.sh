@@ -32,6 +32,7 @@ mkfifo "$dir/in"
 held=$!
 exec 9>"$dir/in"
 until_true 60 says "$dir/out" '^100$' || fail "a server that is down: $(cat "$dir/out")"
+: >"$dir/log" # the dead one's "listening" is not this one's
 "$gangway" serve --on null 2>"$dir/log" 8>&- 9>&- &
 server=$!
 until_true 60 listening 1 || fail "the server does not take the dead one's socket"
