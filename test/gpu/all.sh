@@ -1,0 +1,17 @@
+#!/bin/sh
+# On a machine with a GPU: all that can only be seen there, about eight minutes; then bench/gpu/compare.sh measures.
+#
+#	test/gpu/all.sh BUILD [FOLDER]		FOLDER gets the whole outputs
+build=$(cd "${1:?which build folder?}" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+logs=${2:-$(mktemp -d)}
+failed=0
+for what in passthrough ptx eager smi libraries; do
+	began=$(date +%s)
+	"$here/$what.sh" "$build" >"$logs/$what.txt" 2>&1
+	status=$?
+	[ $status = 0 ] || [ $status = 77 ] || failed=1
+	echo "== $what: status $status, $(($(date +%s) - began)) s"
+	grep -E '^(ok|FAIL|skip)' "$logs/$what.txt"
+done
+exit $failed
