@@ -1,174 +1,7 @@
-/*
- * Fits operands to a row of the table: one letter of the signature, one
- * operand.  The rules are PTX's: a register has exactly the width of the type
- * it is used as, and the same kind (bits go with everything, signed with
- * unsigned); ld, st and cvt also take wider registers.
- */
-#include "ptx/parse.h"
+/* Fits operands to a row of the table: one letter of the signature, one operand. */
+#include "ptx/check.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-struct check {
-	struct parser *p;
-	const struct op_row *row;
-	struct ptx_inst *in;
-	unsigned index; /* of the operand, from 1, for messages */
-};
-
-__attribute__((format(printf, 3, 4))) static bool refuse(struct check *c, const struct ptx_operand *o,
-							 const char *fmt, ...)
-{
-	struct token at = at_pos(c->p, o->pos);
-	char text[160];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	fail(c->p, &at, "operand %u of '%s' %s", c->index, c->row->base, text);
-	return false;
-}
-
-static bool same_kind(unsigned reg, unsigned use)
-{
-	enum ptx_kind a = ptx_type_kind(reg), b = ptx_type_kind(use);
-
-	if (a == PTX_KIND_PRED || b == PTX_KIND_PRED)
-		return a == b;
-	if (a == PTX_KIND_FLOAT && b == PTX_KIND_FLOAT)
-		return reg == use;
-	return a == PTX_KIND_BITS || b == PTX_KIND_BITS || a == b;
-}
-
-static bool fits(unsigned reg, unsigned use, bool wider)
-{
-	unsigned a = ptx_type_bits(reg), b = ptx_type_bits(use);
-
-	if (a == b)
-		return same_kind(reg, use);
-	if (!wider || a < b || ptx_type_kind(reg) == PTX_KIND_PRED || ptx_type_kind(use) == PTX_KIND_PRED)
-		return false;
-	/* A float is never found inside a wider register, but for the small types in plain bits. */
-	return ptx_type_kind(reg) != PTX_KIND_FLOAT && (ptx_type_kind(use) != PTX_KIND_FLOAT || b <= 16);
-}
-
-static bool reg_is(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
-{
-	const struct ptx_reg *r = &c->p->f->regs[o->reg];
-
-	if (o->comp && c->row->operands[0] != 'V')
-		return refuse(c, o, "must be a whole register");
-	o->type = type;
-	if (fits(r->type, type, wider))
-		return true;
-	return refuse(c, o, "is '%.40s' of type .%s where .%s is needed", r->name, ptx_type_name(r->type),
-		      ptx_type_name(type));
-}
-
-static bool float_literal(struct check *c, struct ptx_operand *o, unsigned type)
-{
-	uint64_t bits = o->imm;
-	uint32_t b32 = bits;
-	double d;
-	float f;
-
-	if (type == PTX_F64 && o->n == T_F32) {
-		memcpy(&f, &b32, 4);
-		d = f;
-		memcpy(&bits, &d, 8);
-	} else if (type == PTX_F32 && o->n == T_F64) {
-		memcpy(&d, &bits, 8);
-		f = (float)d;
-		memcpy(&b32, &f, 4);
-		bits = b32;
-	} else if (ptx_type_bits(type) != (o->n == T_F32 ? 32 : 64) || ptx_type_kind(type) == PTX_KIND_INT) {
-		return refuse(c, o, "is a floating-point number where .%s is needed", ptx_type_name(type));
-	}
-	o->imm = (int64_t)bits;
-	return true;
-}
-
-/* Turns the literal into the bits of its type. */
-static bool literal_is(struct check *c, struct ptx_operand *o, unsigned type)
-{
-	unsigned bits = ptx_type_bits(type);
-
-	o->type = type;
-	if (o->n != T_INT) {
-		if (!float_literal(c, o, type))
-			return false;
-	} else if (type == PTX_PRED) {
-		o->imm = o->imm != 0;
-	} else if (ptx_type_kind(type) == PTX_KIND_FLOAT) {
-		return refuse(c, o, "is an integer where .%s is needed", ptx_type_name(type));
-	} else if (bits < 64) {
-		o->imm &= (INT64_C(1) << bits) - 1;
-	}
-	o->n = 0;
-	return true;
-}
-
-/*
- * Special registers and addresses may stand in any integer place; an engine
- * sees them only in mov, for here they get a register and a mov of their own.
- */
-static bool through_mov(struct check *c, struct ptx_operand *o, unsigned type)
-{
-	unsigned t = o->kind == PTX_O_SREG ? (unsigned)table_sreg_type(o->reg)
-		     : c->p->m->address_size == 64 && ptx_type_bits(type) == 64 ? PTX_U64
-										: PTX_U32;
-	struct ptx_inst in = {.op = PTX_OP_mov, .nops = 2, .guard = PTX_NOREG, .line = c->in->line};
-	struct ptx_operand *ops;
-
-	if (!fits(t, type, c->in->op == PTX_OP_cvt || c->in->op == PTX_OP_st))
-		return refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
-			      ptx_type_name(type));
-	ops = in.ops = arena_alloc(c->p->m->arena, 2, sizeof *ops);
-	if (!ops)
-		return fail_memory(c->p), false;
-	in.m.type[0] = t;
-	in.m.ntypes = 1;
-	ops[0] = (struct ptx_operand){
-		.kind = PTX_O_REG, .type = t, .reg = new_reg(c->p, "%tmp", t), .pos = o->pos};
-	ops[1] = *o;
-	ops[1].type = t;
-	emit(c->p, &in);
-	*o = ops[0];
-	o->type = type;
-	return !failed(c->p);
-}
-
-static bool source(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
-{
-	switch (o->kind) {
-	case PTX_O_REG:
-		return reg_is(c, o, type, wider);
-	case PTX_O_IMM:
-		return literal_is(c, o, type);
-	case PTX_O_SREG:
-	case PTX_O_VAR:
-	case PTX_O_FUNC:
-		return through_mov(c, o, type);
-	}
-	return refuse(c, o, "must be a register or a number");
-}
-
-static bool result(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
-{
-	o->type = type;
-	if (o->kind == PTX_O_SINK)
-		return true;
-	if (o->kind != PTX_O_REG)
-		return refuse(c, o, "must be a register");
-	return reg_is(c, o, type, wider);
-}
-
-static bool value(struct check *c, struct ptx_operand *o, unsigned type, bool wider, bool is_result)
-{
-	return is_result ? result(c, o, type, wider) : source(c, o, type, wider);
-}
 
 /* Under .v2 .v4 .v8 as many elements; else one, braces or not. */
 static bool maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
@@ -176,12 +9,12 @@ static bool maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
 	unsigned n = c->in->m.vec, type = c->in->m.type[0];
 
 	if (o->kind != PTX_O_VEC && !n)
-		return value(c, o, type, true, is_result);
+		return check_value(c, o, type, true, is_result);
 	if (o->kind != PTX_O_VEC || o->n != (n ? n : 1))
-		return refuse(c, o, "must be a vector of %u", n ? n : 1);
+		return check_refuse(c, o, "must be a vector of %u", n ? n : 1);
 	o->type = type;
 	for (uint32_t i = 0; i < o->n; i++)
-		if (!value(c, &o->elem[i], type, true, is_result))
+		if (!check_value(c, &o->elem[i], type, true, is_result))
 			return false;
 	if (!n)
 		*o = o->elem[0];
@@ -191,13 +24,13 @@ static bool maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
 static bool fragment(struct check *c, struct ptx_operand *o, bool is_result)
 {
 	if (o->kind != PTX_O_VEC)
-		return value(c, o, o->kind == PTX_O_REG ? c->p->f->regs[o->reg].type : PTX_B32, false,
+		return check_value(c, o, o->kind == PTX_O_REG ? c->p->f->regs[o->reg].type : PTX_B32, false,
 			     is_result);
 	for (uint32_t i = 0; i < o->n; i++) {
 		struct ptx_operand *e = &o->elem[i];
 		unsigned type = e->kind == PTX_O_REG ? c->p->f->regs[e->reg].type : PTX_B32;
 
-		if (!value(c, e, type, false, is_result))
+		if (!check_value(c, e, type, false, is_result))
 			return false;
 	}
 	return true;
@@ -220,15 +53,7 @@ static unsigned double_width(unsigned type)
 
 static bool predicate(struct check *c, struct ptx_operand *o)
 {
-	return source(c, o, PTX_PRED, false);
-}
-
-static bool address_sized(struct check *c, struct ptx_operand *o)
-{
-	unsigned bits =
-		o->kind == PTX_O_REG ? ptx_type_bits(c->p->f->regs[o->reg].type) : c->p->m->address_size;
-
-	return source(c, o, bits == 64 ? PTX_U64 : PTX_U32, false);
+	return check_source(c, o, PTX_PRED, false);
 }
 
 /* A base register of 32 bits is right in every space but is needed to be an integer. */
@@ -237,14 +62,14 @@ static bool memory(struct check *c, struct ptx_operand *o)
 	const struct ptx_reg *r;
 
 	if (o->kind != PTX_O_ADDR)
-		return refuse(c, o, "must be an address in brackets");
+		return check_refuse(c, o, "must be an address in brackets");
 	if (o->reg == PTX_NOREG)
 		return true;
 	r = &c->p->f->regs[o->reg];
 	if ((ptx_type_bits(r->type) == 32 || ptx_type_bits(r->type) == 64) &&
 	    ptx_type_kind(r->type) != PTX_KIND_FLOAT)
 		return true;
-	return refuse(c, o, "has the base register '%.40s' of type .%s", r->name, ptx_type_name(r->type));
+	return check_refuse(c, o, "has the base register '%.40s' of type .%s", r->name, ptx_type_name(r->type));
 }
 
 /* Texture and surface handles: a 64-bit register, or the name of a texref. */
@@ -253,14 +78,14 @@ static bool handle(struct check *c, struct ptx_operand *o)
 	if (o->kind == PTX_O_NONE)
 		return true;
 	if (o->imm || (!o->var && o->reg == PTX_NOREG))
-		return refuse(c, o, "must be a handle");
+		return check_refuse(c, o, "must be a handle");
 	if (o->reg == PTX_NOREG) {
 		o->kind = PTX_O_VAR;
 		o->type = PTX_U64;
 		return true;
 	}
 	o->kind = PTX_O_REG;
-	return reg_is(c, o, PTX_U64, false);
+	return check_reg(c, o, PTX_U64, false);
 }
 
 static bool coordinates(struct check *c, struct ptx_operand *o)
@@ -271,7 +96,7 @@ static bool coordinates(struct check *c, struct ptx_operand *o)
 	unsigned n = needed[c->in->m.geom];
 
 	if (o->kind != PTX_O_VEC || (o->n != n && !(n == 3 && o->n == 4)))
-		return refuse(c, o, "must be %u coordinates", n);
+		return check_refuse(c, o, "must be %u coordinates", n);
 	return fragment(c, o, false);
 }
 
@@ -282,10 +107,10 @@ static bool pack(struct check *c, struct ptx_operand *o, bool is_result)
 	unsigned bits = ptx_type_bits(c->in->m.type[0]), part = o->n ? bits / o->n : 0;
 
 	if (part < 8 || part > 64 || part * o->n != bits || !parts[part])
-		return refuse(c, o, "cannot be %u parts of .%s", o->n, ptx_type_name(c->in->m.type[0]));
+		return check_refuse(c, o, "cannot be %u parts of .%s", o->n, ptx_type_name(c->in->m.type[0]));
 	o->type = c->in->m.type[0];
 	for (uint32_t i = 0; i < o->n; i++)
-		if (!value(c, &o->elem[i], parts[part], false, is_result))
+		if (!check_value(c, &o->elem[i], parts[part], false, is_result))
 			return false;
 	return true;
 }
@@ -303,15 +128,15 @@ static bool mov_source(struct check *c, struct ptx_operand *o)
 		/* Old code reads 64-bit clocks and ids as 32 bits, and the other way round. */
 		if (ptx_type_bits(t) == ptx_type_bits(type) || (ptx_type_bits(type) >= 16 && t != PTX_PRED))
 			return true;
-		return refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
+		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
 			      ptx_type_name(type));
 	case PTX_O_VAR:
 	case PTX_O_FUNC:
 		if (ptx_type_bits(type) == 32 || ptx_type_bits(type) == 64)
 			return true;
-		return refuse(c, o, "is an address, which .%s cannot hold", ptx_type_name(type));
+		return check_refuse(c, o, "is an address, which .%s cannot hold", ptx_type_name(type));
 	}
-	return source(c, o, type, false);
+	return check_source(c, o, type, false);
 }
 
 static bool cvta_source(struct check *c, struct ptx_operand *o)
@@ -320,52 +145,52 @@ static bool cvta_source(struct check *c, struct ptx_operand *o)
 		o->type = c->in->m.type[0];
 		return true;
 	}
-	return source(c, o, c->in->m.type[0], false);
+	return check_source(c, o, c->in->m.type[0], false);
 }
 
-static bool check_source(struct check *c, char letter, struct ptx_operand *o)
+static bool check_letter(struct check *c, char letter, struct ptx_operand *o)
 {
 	const uint8_t *type = c->in->m.type;
 
 	switch (letter) {
 	case 'a':
-		return source(c, o, type[0], false);
+		return check_source(c, o, type[0], false);
 	case 'b':
-		return source(c, o, type[1], false);
+		return check_source(c, o, type[1], false);
 	case 'c':
-		return source(c, o, type[2], false);
+		return check_source(c, o, type[2], false);
 	case 'z':
-		return source(c, o, double_width(type[0]), false);
+		return check_source(c, o, double_width(type[0]), false);
 	case 'g':
 		return maybe_vector(c, o, false);
 	case 'h':
-		return source(c, o, type[1], true);
+		return check_source(c, o, type[1], true);
 	case 'w':
 	case 'j':
-		return source(c, o, PTX_U32, false);
+		return check_source(c, o, PTX_U32, false);
 	case 'e':
 		return o->kind == PTX_O_REG && c->p->f->regs[o->reg].type == PTX_PRED
 			       ? predicate(c, o)
-			       : source(c, o, PTX_U32, false);
+			       : check_source(c, o, PTX_U32, false);
 	case 'u':
-		return source(c, o, o->kind == PTX_O_IMM && o->n != T_INT ? PTX_F32 : PTX_B32, false);
+		return check_source(c, o, o->kind == PTX_O_IMM && o->n != T_INT ? PTX_F32 : PTX_B32, false);
 	case 'x':
-		return source(c, o, PTX_U64, false);
+		return check_source(c, o, PTX_U64, false);
 	case 'y':
-		return address_sized(c, o);
+		return check_address_sized(c, o);
 	case 'o':
-		return source(c, o, PTX_B32, false);
+		return check_source(c, o, PTX_B32, false);
 	case 'p':
 		return predicate(c, o);
 	case 'n':
 		return c->in->op == PTX_OP_mov ? mov_source(c, o)
 					       : o->kind == PTX_O_IMM || o->kind == PTX_O_REG ||
-							 refuse(c, o, "must be a number");
+							 check_refuse(c, o, "must be a number");
 	case 'v':
 		return cvta_source(c, o);
 	case 'i':
-		return o->kind == PTX_O_IMM && o->n == T_INT ? literal_is(c, o, PTX_S32)
-							     : refuse(c, o, "must be an integer constant");
+		return o->kind == PTX_O_IMM && o->n == T_INT ? check_literal(c, o, PTX_S32)
+							     : check_refuse(c, o, "must be an integer constant");
 	case 'm':
 	case 'q':
 		return memory(c, o);
@@ -380,32 +205,32 @@ static bool check_one(struct check *c, char letter, struct ptx_operand *o)
 	const uint8_t *type = c->in->m.type;
 
 	if (o->neg && letter != 'p' && letter != 'e' && c->in->op != PTX_OP_vmad)
-		return refuse(c, o, "cannot be negated");
+		return check_refuse(c, o, "cannot be negated");
 	switch (letter) {
 	case 'D':
-		return result(c, o, type[0], false);
+		return check_result(c, o, type[0], false);
 	case 'E':
-		return result(c, o, type[1], false);
+		return check_result(c, o, type[1], false);
 	case 'Z':
-		return result(c, o, double_width(type[0]), false);
+		return check_result(c, o, double_width(type[0]), false);
 	case 'G':
 		return maybe_vector(c, o, true);
 	case 'H':
-		return result(c, o, type[0], true);
+		return check_result(c, o, type[0], true);
 	case 'W':
-		return result(c, o, PTX_U32, false);
+		return check_result(c, o, PTX_U32, false);
 	case 'X':
-		return result(c, o, PTX_U64, false);
+		return check_result(c, o, PTX_U64, false);
 	case 'P':
-		return result(c, o, PTX_PRED, false);
+		return check_result(c, o, PTX_PRED, false);
 	case 'V':
-		return result(c, o, PTX_B32, false);
+		return check_result(c, o, PTX_B32, false);
 	case 'M':
-		return o->kind == PTX_O_VEC ? pack(c, o, true) : result(c, o, type[0], false);
+		return o->kind == PTX_O_VEC ? pack(c, o, true) : check_result(c, o, type[0], false);
 	case 'F':
 		return fragment(c, o, true);
 	}
-	return check_source(c, letter, o);
+	return check_letter(c, letter, o);
 }
 
 /* How many operands the letters stand for: at least and at most. 't' and 's' are several. */
@@ -479,63 +304,6 @@ static bool check_cvt(struct check *c, const struct token *at)
 	fail(c->p, at, "'cvt' from .%s to .%s needs a rounding mode", ptx_type_name(m->type[1]),
 	     ptx_type_name(m->type[0]));
 	return false;
-}
-
-static bool check_argument(struct check *c, struct ptx_operand *o, const struct ptx_var *param,
-			   bool is_result)
-{
-	c->index++;
-	if (o->neg)
-		return refuse(c, o, "cannot be negated");
-	if (o->kind != PTX_O_VAR)
-		return value(c, o, param->type, false, is_result);
-	o->type = param->type;
-	if (o->var->space != PTX_PARAM || o->imm)
-		return refuse(c, o, "is neither a register nor a .param variable");
-	if (o->var->size != param->size && !param->unsized)
-		return refuse(c, o, "has %llu bytes where %llu are needed", (unsigned long long)o->var->size,
-			      (unsigned long long)param->size);
-	return true;
-}
-
-static bool check_list(struct check *c, struct ptx_operand *list, struct ptx_var **params, uint32_t n,
-		       bool is_result, const struct token *at)
-{
-	/* The last parameter of a variadic function is an array without size; it may be left out. */
-	bool variadic = n && params[n - 1]->unsized;
-
-	if (list->n != n && !(variadic && list->n == n - 1)) {
-		fail(c->p, at, "this call has %u %s%s, the function %u", list->n,
-		     is_result ? "result" : "argument", list->n == 1 ? "" : "s", n);
-		return false;
-	}
-	for (uint32_t i = 0; i < list->n; i++)
-		if (!check_argument(c, &list->elem[i], params[i], is_result))
-			return false;
-	return true;
-}
-
-static bool check_call(struct check *c, struct operands *ops, const struct token *at)
-{
-	const struct ptx_function *f = ops->op[0].kind == PTX_O_FUNC ? ops->op[0].fn : NULL;
-	const struct ptx_proto *proto = ops->n == 4 ? ops->op[3].proto : NULL;
-
-	if (!f && !proto) {
-		fail(c->p, at, "an indirect call needs a prototype or a list of targets");
-		return false;
-	}
-	c->index = 1;
-	if (!f && !address_sized(c, &ops->op[0]))
-		return false;
-	if (!f && proto->ntargets)
-		f = proto->targets[0];
-	if (f && f->alias_of)
-		f = f->alias_of;
-	c->index = 0;
-	return f ? check_list(c, &ops->op[1], f->rets, f->nrets, true, at) &&
-			       check_list(c, &ops->op[2], f->params, f->nparams, false, at)
-		 : check_list(c, &ops->op[1], proto->rets, proto->nrets, true, at) &&
-			       check_list(c, &ops->op[2], proto->params, proto->nparams, false, at);
 }
 
 bool check_operands(struct parser *p, const struct op_row *row, struct ptx_inst *in, struct operands *ops,

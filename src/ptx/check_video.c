@@ -5,7 +5,7 @@
  *	vadd2	two halves, .h10, out of the four of a and b; a mask for the result: .h0, .h1, .h10
  *	vadd4	four bytes, .b3210, out of eight; a mask for the result: .b0 ... .b320 ...
  */
-#include "ptx/parse.h"
+#include "ptx/check.h"
 
 #include <string.h>
 

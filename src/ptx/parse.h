@@ -209,8 +209,6 @@ uint64_t align_up(uint64_t n, uint64_t align);
 /* Fits the operands as written to the row: types, optional ones to their slots, literals to bits. */
 bool check_operands(struct parser *p, const struct op_row *row, struct ptx_inst *in, struct operands *ops,
 		    const struct token *at);
-bool check_video(struct parser *p, const struct op_row *row, const struct ptx_inst *in,
-		 const struct operands *ops, const struct token *at);
 
 /* ---- passes over a finished body; each returns 0 or -ENOMEM ---- */
 
