@@ -134,8 +134,10 @@ static void serve(int client, const struct cuda_ops *ops, const struct server_co
 	struct link_config config = link_defaults(true);
 	uint64_t start = pool_now();
 	char error[LINK_ERROR_TEXT];
-	struct session s = {.ops = ops, .look_us = strcmp(set->device, "nvidia") ? 0 : set->spin_us};
+	static struct session s; /* threads that wait for the device still look at it when the client has ended */
 
+	s.ops = ops;
+	s.look_us = strcmp(set->device, "nvidia") ? 0 : set->spin_us;
 	config.spin_us = set->spin_us;
 	config.build = note_build;
 	config.protocol = wire_protocol();
