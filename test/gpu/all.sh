@@ -6,12 +6,12 @@ build=$(cd "${1:?which build folder?}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 logs=${2:-$(mktemp -d)}
 failed=0
-for what in passthrough ptx eager smi libraries; do
+for what in passthrough ptx eager calls smi libraries; do
 	began=$(date +%s)
 	"$here/$what.sh" "$build" >"$logs/$what.txt" 2>&1
 	status=$?
 	[ $status = 0 ] || [ $status = 77 ] || failed=1
 	echo "== $what: status $status, $(($(date +%s) - began)) s"
-	grep -E '^(ok|FAIL|skip)' "$logs/$what.txt"
+	grep -E '^(ok|FAIL|skip|note|same)' "$logs/$what.txt"
 done
 exit $failed
