@@ -18,6 +18,8 @@ int main(int argc, char **argv)
 	int fd = link_listen(address, 0600, error);
 	if (fd < 0)
 		return fprintf(stderr, "%s\n", error), 1;
+	puts("ready");
+	fflush(stdout);
 	for (;;) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 		poll(&p, 1, -1);

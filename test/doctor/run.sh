@@ -74,7 +74,7 @@ waiter() {
 	waiting=$!
 	servers="$servers $waiting"
 	exec 8>"$dir/in"
-	tries=300
+	tries=600
 	until grep -qs ready "$dir/ready"; do
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || fail "it does not start: $(cat "$dir/ready")"
@@ -100,9 +100,10 @@ serve() { # PATH in $root, further options: a server, ready
 	mkdir -p "$root$(dirname "$1")"
 	path=$1
 	shift
+	: >"$dir/log"
 	"$build/bin/gangway" serve --on null --listen "unix:$root$path" "$@" 2>"$dir/log" &
 	servers="$servers $!"
-	tries=300
+	tries=600
 	until grep -q 'listening on' "$dir/log"; do
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || fail "the server does not start: $(cat "$dir/log")"

@@ -14,8 +14,7 @@ until_true 60 listening 1 || fail "the server does not start"
 logged "listening on unix:$dir/socket" || fail "GANGWAY_SOCKET is not where it listens"
 [ "$(said)" = 0 ] || fail "with a server: $(cat "$dir/err")"
 until_true 60 logged 'connected' || fail "a program without GANGWAY_DEVICE did not find the server"
-kill -9 "$server"
-wait "$server" 2>/dev/null
+slay
 [ -e "$dir/socket" ] || fail "the dead server left no socket: this test tests nothing"
 [ "$(said)" = 0 ] || fail "with a dead server's socket: $(cat "$dir/err")"
 grep -q 'passing over unix:.*no server is listening' "$dir/err" || fail "the trace does not say why: $(cat "$dir/err")"

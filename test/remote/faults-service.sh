@@ -59,10 +59,9 @@ told 'gangway 999.0.0' 'upgrade the server' 'upgrade the server'
 once || fail "after clients that were refused: $(cat "$dir/once.out")"
 kill "$server"
 wait "$server"
-"$stranger" --serve "unix:$dir/strange" 'gangway 0.0.1' >/dev/null 2>&1 &
+"$stranger" --serve "unix:$dir/strange" 'gangway 0.0.1' >"$dir/strange.out" 2>&1 &
 server=$!
-there() { [ -S "$dir/strange" ]; }
-until_true 60 there || fail "the old server does not start"
+until_true 60 says "$dir/strange.out" ready || fail "the old server does not start"
 GANGWAY_DEVICE=unix:$dir/strange GANGWAY_TRACE=1 timeout 60 "$client" init </dev/null >"$dir/old" 2>&1
 says "$dir/old" '^100$' && says "$dir/old" 'gangway 0.0.1.*upgrade the server' || fail "of an old server: $(cat "$dir/old")"
 finish

@@ -44,6 +44,16 @@ alone() { [ "$(children "$server" | wc -w)" -le 1 ]; }
 alive() { kill -0 "$1" 2>/dev/null; }
 gone() { ! alive "$1"; }
 children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
+# Ended by SIGKILL, and its spares with it: one that has just begun still holds the parent's socket.
+slay() { # a worker that may live on
+	orphans=$(children "$server")
+	kill -9 "$server"
+	wait "$server" 2>/dev/null
+	for orphan in $orphans; do
+		[ "$orphan" = "$1" ] || until_true 60 ended "$orphan" || fail "spare $orphan outlives its parent"
+	done
+}
+ended() { ! grep -qs gangway "/proc/$1/cmdline"; } # where it lies dead because nobody waits for it, too
 logged() { grep -q "$1" "$dir/log"; }
 says() { grep -q "$2" "$1" 2>/dev/null; }
 # hold NAME VERB: a client in the background, with a fifo as its stdin; $NAME.out gets what it says.
@@ -59,6 +69,6 @@ release() { # the last one held
 	exec 9>&-
 }
 worker_of() { # client's pid
-	sed -n "s/gangway\[\([0-9]*\)\]: client $1 of .*connected.*/\1/p" "$dir/log"
+	sed -n "s/gangway\[\([0-9]*\)\]: client $1 of .*connected.*/\1/p" "$dir/log" | tail -n 1 # numbers come again
 }
-once() { timeout 60 "$client" once >"$dir/once.out" 2>&1; }
+once() { timeout 200 "$client" once >"$dir/once.out" 2>&1; }

@@ -16,6 +16,8 @@ static int serve(const char *address, struct link_config *config)
 
 	if (fd < 0)
 		return fprintf(stderr, "%s\n", error), 1;
+	puts("ready");
+	fflush(stdout);
 	while (poll(&p, 1, -1) > 0) {
 		int client = link_accept(fd);
 

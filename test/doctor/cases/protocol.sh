@@ -1,10 +1,10 @@
 # A server of another build listens there.
 machine
 mkdir -p "$root/run"
-"$made/../doctor-oldserver" "$root/run/gangway.sock" &
+"$made/../doctor-oldserver" "$root/run/gangway.sock" >"$dir/ready" &
 servers=$!
-tries=100
-until [ -S "$root/run/gangway.sock" ]; do
+tries=600
+until grep -qs ready "$dir/ready"; do # the socket is there before anybody listens
 	tries=$((tries - 1))
 	[ $tries -gt 0 ] || fail "no socket"
 	sleep 0.1
