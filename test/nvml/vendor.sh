@@ -139,7 +139,11 @@ until grep -q 'listening on' "$dir/log"; do
 done
 "$gangway" smi -L | grep -q 'null device' || fail "beside a server: $("$gangway" smi -L)"
 [ "$(started_on)" = 'on nothing named' ] || fail "gangway run beside a server: $(started_on)"
+spares=$(cat "/proc/$server/task/$server/children")
 kill -9 $server
 wait $server 2>/dev/null
+for spare in $spares; do # one that has just begun still holds its parent's socket
+	while grep -qs gangway "/proc/$spare/cmdline"; do sleep 0.1; done
+done
 "$gangway" smi -L | grep -q 'Gangway CPU' || fail "beside what a server left: $("$gangway" smi -L)"
 exit $failed

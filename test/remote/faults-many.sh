@@ -6,7 +6,8 @@
 : "${CLIENTS:=64}" "${CONNECTS:=64}" "${STOPPED:=3}"
 count() { ls "/proc/$1/fd" | wc -l; }
 settled() { [ "$(children "$server" | wc -w)" -le 1 ] && [ "$(count "$server")" -le "$fds" ]; }
-memory() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status"; } # KiB
+# What it has made, whatever of its files the machine keeps at hand just now.
+memory() { sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status"; } # KiB
 maps() { wc -l <"/proc/$server/maps"; }
 growth() { # after what
 	echo "after $1: $(count "$server") descriptors, $(memory) KiB, $(maps) mappings, $(children "$server" | wc -w) children"

@@ -7,8 +7,9 @@ export XDG_CACHE_HOME="$dir/cache" GANGWAY_STATS=1
 "$build/bin/gangway" serve --on null --listen "unix:$dir/socket" 2>"$dir/log" &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-	grep -q listening "$dir/log" && break
+tenths=600
+until grep -q listening "$dir/log"; do
+	[ $((tenths -= 1)) -gt 0 ] && kill -0 $server 2>/dev/null || { echo "the server does not start: $(cat "$dir/log")"; exit 1; }
 	sleep 0.1
 done
 for client in first second; do
