@@ -33,8 +33,8 @@ check 'by the library path alone' 'all right' env LD_LIBRARY_PATH="$lib" GANGWAY
 
 "$gangway" serve --on cpu --listen "unix:$work/sock" 2>"$work/serve" &
 server=$!
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-	grep -q listening "$work/serve" && break
+tries=60
+until grep -qs listening "$work/serve" || [ $((tries -= 1)) -eq 0 ]; do
 	sleep 1
 done
 check 'a served device computes' 'all right' "$gangway" run --on "unix:$work/sock" "$lib/vectoradd"

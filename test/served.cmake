@@ -7,7 +7,7 @@
 function(cpu_test name)
   cmake_parse_arguments(a "" "TIMEOUT;LOCK" "LABELS;ENVIRONMENT;OVER;RARELY;COMMAND" ${ARGN})
   if(NOT a_TIMEOUT)
-    set(a_TIMEOUT 180)
+    set(a_TIMEOUT 300)
   endif()
   if(NOT DEFINED a_OVER)
     set(a_OVER here unix tcp)

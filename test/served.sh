@@ -32,6 +32,7 @@ status=$?
 [ $status -eq 77 ] && exit 77
 [ $status -eq 0 ] || fail "the test returned $status"
 
+patience=3000
 kill $server # no new clients, and an end with the last one
 while kill -0 $server 2>/dev/null; do
 	[ $((patience -= 1)) -gt 0 ] || fail "a worker does not end"

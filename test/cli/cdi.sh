@@ -73,7 +73,7 @@ for dir in gangway other; do
 	mkdir "$out/$dir"
 	GANGWAY_DEVICE_COUNT=2 "$gangway" serve --on null --listen "unix:$out/$dir/g.sock" 2>"$out/$dir.log" &
 	server=$!
-	for i in $(seq 300); do
+	for i in $(seq 600); do
 		grep -qs 'listening on' "$out/$dir.log" && break
 		sleep 0.1
 	done

@@ -38,13 +38,13 @@ export HOME XDG_RUNTIME_DIR
 "$1/../installed/bin/gangway" serve --on cpu --listen "unix:$1/gangway/gangway.sock" 2>serve.log &
 server=$!
 trap 'kill $server; wait $server' EXIT
-for i in $(seq 200); do
+for i in $(seq 600); do
 	grep -q listening serve.log && break # the socket is there before anybody listens
 	sleep 0.1
 done
 "$1/../installed/bin/gangway" cdi --on "unix:$1/gangway/gangway.sock" | sed "s#gangway.dev/gpu#$2#" >spec.json
 mv spec.json described.json
-for i in $(seq 200); do
+for i in $(seq 600); do
 	[ -e go ] && break
 	sleep 0.1
 done
@@ -60,7 +60,7 @@ try() {
 	shift 4
 	"$@" sh "$out/run.sh" "$folder" "$its" "$root" >"$out/said" 2>&1 &
 	server=$!
-	for i in $(seq 200); do
+	for i in $(seq 600); do
 		[ -e "$folder/described.json" ] && break
 		sleep 0.1
 	done

@@ -74,7 +74,7 @@ said=$(GANGWAY_AUDIT_LOG=/nosuch/folder/log "$gangway" run -- echo fine 2>&1)
 # The gangway command asks for the vendor's library by its path, and is not answered with ours.
 : >"$work/log"
 GANGWAY_AUDIT_LOG=$work/log GANGWAY_NVIDIA_LIBRARY=$out/decoy/libcuda.so.1 \
-	"$gangway" run --on null -- timeout 5 "$gangway" serve --on nvidia --listen "unix:$work/socket" --spares 1 >"$work/served" 2>&1 &
+	"$gangway" run --on null -- timeout 60 "$gangway" serve --on nvidia --listen "unix:$work/socket" --spares 1 >"$work/served" 2>&1 &
 until grep -q "decoy/libcuda" "$work/log" || ! kill -0 $! 2>/dev/null; do sleep 0.1; done
 kill $! 2>/dev/null
 wait

@@ -60,7 +60,7 @@ wait $run; [ $? = 5 ] || fail "it did not end by SIGTERM"
 all sh -c '(until [ -e "$1" ]; do sleep 0.05; done; "$2" self "$3" "$4" >"$5.part" 2>&1; mv "$5.part" "$5") & exit 0' \
 	sh "$work/go" "$raw" "$decoy" "$out/plain/opened" "$work/late" || fail "it waited for a child that the program left behind"
 : >"$work/go"
-tries=600
+tries=1200
 until [ -e "$work/late" ] || [ $tries = 0 ]; do sleep 0.05; tries=$((tries - 1)); done
 expect "left behind" "$(cat "$work/late")" "ours 1 decoy 0"
 
@@ -70,7 +70,7 @@ run=$!
 until [ -s "$work/pid" ]; do sleep 0.05; done
 kill -KILL $run
 wait $run 2>/dev/null
-tries=600
+tries=1200
 while kill -0 "$(cat "$work/pid")" 2>/dev/null && [ $tries -gt 0 ]; do sleep 0.05; tries=$((tries - 1)); done
 [ $tries -gt 0 ] || { fail "the program lives on"; kill -KILL "$(cat "$work/pid")"; }
 

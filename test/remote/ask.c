@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "transport/transport.h"
 
-#define TIMEOUT_MS 10000
+#define TIMEOUT_MS 60000
 
 static int reach(const char *address)
 {

@@ -8,11 +8,11 @@ function(everywhere program)
     endif()
     add_test(NAME remote-here-${device}-${program} COMMAND ${env} GANGWAY_DEVICE=${device}
       $<TARGET_FILE:remote-${program}>)
-    set_tests_properties(remote-here-${device}-${program} PROPERTIES TIMEOUT 240 SKIP_RETURN_CODE 77)
+    set_tests_properties(remote-here-${device}-${program} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
     foreach(transport unix tcp)
       add_test(NAME remote-${transport}-${device}-${program} COMMAND ${env} ${CMAKE_CURRENT_SOURCE_DIR}/through.sh
         ${CMAKE_BINARY_DIR} ${device} ${transport} $<TARGET_FILE:remote-${program}>)
-      set_tests_properties(remote-${transport}-${device}-${program} PROPERTIES TIMEOUT 240 SKIP_RETURN_CODE 77)
+      set_tests_properties(remote-${transport}-${device}-${program} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
     endforeach()
   endforeach()
 endfunction()
@@ -32,7 +32,7 @@ add_executable(remote-once once.c)
 add_dependencies(remote-once gen)
 target_link_libraries(remote-once PRIVATE cuda)
 add_test(NAME remote-sent-once COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/sent-once.sh ${CMAKE_BINARY_DIR} $<TARGET_FILE:remote-once>)
-set_tests_properties(remote-sent-once PROPERTIES TIMEOUT 240)
+set_tests_properties(remote-sent-once PROPERTIES TIMEOUT 300)
 
 # A worker from the inside; its device is found relative to the program.
 add_executable(remote-shared shared.c)
@@ -40,4 +40,4 @@ target_link_libraries(remote-shared PRIVATE server image image_libs backend back
 add_dependencies(remote-shared gen gangway-soft)
 set_target_properties(remote-shared PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 add_test(NAME remote-shared COMMAND remote-shared)
-set_tests_properties(remote-shared PROPERTIES TIMEOUT 60 SKIP_RETURN_CODE 77)
+set_tests_properties(remote-shared PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)

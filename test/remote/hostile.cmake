@@ -5,7 +5,7 @@ target_link_libraries(remote-hostile PRIVATE call protocol transport util)
 foreach(transport unix tcp)
   add_test(NAME remote-${transport}-hostile COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/through.sh
     ${CMAKE_BINARY_DIR} null ${transport} $<TARGET_FILE:remote-hostile>)
-  set_tests_properties(remote-${transport}-hostile PROPERTIES TIMEOUT 240)
+  set_tests_properties(remote-${transport}-hostile PROPERTIES TIMEOUT 300)
 endforeach()
 
 # And the other way round: a server that lies to libcuda.so.1.
@@ -13,4 +13,4 @@ add_executable(remote-liar liar.c)
 add_dependencies(remote-liar gen)
 target_link_libraries(remote-liar PRIVATE cuda protocol transport util)
 add_test(NAME remote-liar COMMAND remote-liar)
-set_tests_properties(remote-liar PROPERTIES TIMEOUT 240 LABELS notsan) # which lets nobody map memory where the liar says
+set_tests_properties(remote-liar PROPERTIES TIMEOUT 300 LABELS notsan) # which lets nobody map memory where the liar says

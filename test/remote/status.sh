@@ -9,7 +9,7 @@ told=$metrics
 [ "$transport" = unix ] && told=$GANGWAY_DEVICE.status
 
 answer() { # METHOD PATH STATUS
-	timeout 20 "$ask" "$told" "$1" "$2" >"$dir/answer" 2>&1 || fail "$1 $2: $(cat "$dir/answer")"
+	timeout 60 "$ask" "$told" "$1" "$2" >"$dir/answer" 2>&1 || fail "$1 $2: $(cat "$dir/answer")"
 	[ "$(head -n 1 "$dir/answer")" = "$3" ] || fail "$1 $2 is answered by $(head -n 1 "$dir/answer"), not $3"
 	sed -i 1d "$dir/answer"
 }
@@ -58,13 +58,13 @@ shows 'queue_wait_seconds_count{' "no times of waiting"
 answer GET / 404
 answer PUT /metrics 405
 answer POST /clients/1/end "$([ "$transport" = unix ] && echo 404 || echo 403)"
-head -c 6000 /dev/urandom | timeout 20 "$ask" "$told" - >/dev/null 2>&1
-head -c 6000 /dev/zero | tr '\0' 'a' | timeout 20 "$ask" "$told" - >"$dir/answer" 2>&1
+head -c 6000 /dev/urandom | timeout 60 "$ask" "$told" - >/dev/null 2>&1
+head -c 6000 /dev/zero | tr '\0' 'a' | timeout 60 "$ask" "$told" - >"$dir/answer" 2>&1
 says "$dir/answer" '^400' || fail "a request without end: $(cat "$dir/answer")"
 mkfifo "$dir/crowd.in"
 "$ask" "$told" crowd 40 <"$dir/crowd.in" >"$dir/crowd.out" 2>&1 8>&- &
 exec 9>"$dir/crowd.in"
-until_true 20 says "$dir/crowd.out" ready || fail "no crowd"
+until_true 60 says "$dir/crowd.out" ready || fail "no crowd"
 answer GET /status 200
 exec 9>&-
 
@@ -72,7 +72,7 @@ exec 9>&-
 if [ "$transport" = unix ]; then
 	hold victim lost
 	answer POST "/clients/$(worker_of "$held")/end" 200
-	until_true 10 logged 'is ended by request' || fail "that a client was ended is not in the log"
+	until_true 60 logged 'is ended by request' || fail "that a client was ended is not in the log"
 	release
 	wait "$held" || fail "a client that was ended: $? $(cat "$dir/victim.out")"
 else

@@ -12,7 +12,7 @@ address=unix:$dir/socket
 "$build/bin/gangway" serve --on "$served" --listen "$address" 2>"$dir/log" &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-tenths=300
+tenths=600
 while address=$(sed -n 's/.*listening on //p' "$dir/log"); [ -z "$address" ]; do
 	tenths=$((tenths - 1))
 	if [ $tenths = 0 ] || ! kill -0 $server 2>/dev/null; then

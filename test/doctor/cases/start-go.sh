@@ -2,4 +2,4 @@
 command -v objcopy >/dev/null || skip "no objcopy"
 echo go >"$dir/section"
 objcopy --add-section .go.buildinfo="$dir/section" "$made/waiter" "$dir/tool" || fail "objcopy"
-doctor GANGWAY_DEVICE=null -- -- "$dir/tool" quiet 'two words' </dev/null
+doctor GANGWAY_DEVICE=null -- --seconds 60 -- "$dir/tool" quiet 'two words' </dev/null

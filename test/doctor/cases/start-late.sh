@@ -1,2 +1,2 @@
 # A program that does not end by itself.
-doctor GANGWAY_DEVICE=null -- --seconds 1 -- sleep 60 </dev/null
+doctor GANGWAY_DEVICE=null -- --seconds 5 -- sleep 60 </dev/null

@@ -1,2 +1,2 @@
 # A program that never asks for libcuda.so.1.
-doctor GANGWAY_DEVICE=null -- -- "$made/waiter" quiet </dev/null
+doctor GANGWAY_DEVICE=null -- --seconds 60 -- "$made/waiter" quiet </dev/null

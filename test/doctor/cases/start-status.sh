@@ -1,2 +1,2 @@
 # A program ends with an error of its own.
-doctor GANGWAY_DEVICE=null -- -- "$made/waiter" 3 </dev/null
+doctor GANGWAY_DEVICE=null -- --seconds 60 -- "$made/waiter" 3 </dev/null
