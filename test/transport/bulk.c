@@ -221,15 +221,25 @@ static void exhaust(void)
 	}
 }
 
-/* All of them are in use, both ways.  Who has begun sends by the first connection until then. */
-static void check_sides(struct link *l, unsigned n)
+static bool all_used(struct sides *all, unsigned n)
 {
-	struct sides *all = n ? &l->tcp->sides : NULL;
+	for (unsigned i = 0; i < n; i++)
+		if (!all->side[i].given || !all->side[i].came)
+			return false;
+	return true;
+}
 
-	for (unsigned i = 0; i < n; i++) {
-		CHECK(all->side[i].given > 0);
-		CHECK(all->side[i].came > 0);
+/* All of them come into use, both ways.  Who has begun sends by the first connection until then, however long that is. */
+static void check_sides(struct link *l, struct lane *lane, unsigned n)
+{
+	uint64_t seed = 99, end = wait_now() + LIMIT * 1000000ull;
+	uint32_t value = 0;
+
+	while (n && !failures && !all_used(&l->tcp->sides, n) && wait_now() < end) {
+		up(lane, &seed);
+		down(lane, &seed, 0, &value, false);
 	}
+	CHECK(!n || all_used(&l->tcp->sides, n));
 }
 
 static void run(bool tcp, unsigned sides)
@@ -252,8 +262,8 @@ static void run(bool tcp, unsigned sides)
 		pthread_create(&ids[i], NULL, client, (void *)(uintptr_t)i);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
-	check_sides(p.link, sides);
 	CHECK_EQ(lane_open(p.link, &lane), 0);
+	check_sides(p.link, lane, sides);
 	CHECK_EQ(lane_reserve(lane, 0, &to), 0);
 	CHECK_EQ(lane_post(lane, END, 0, NULL, 0, NULL), 0);
 	CHECK_EQ(pair_wait(&p), 0);

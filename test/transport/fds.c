@@ -8,7 +8,8 @@
 
 #include "test/transport/pair.h"
 
-#define SOME 20
+#define SOME  20
+#define LIMIT 60000 /* ms */
 
 static int count_fds(void)
 {
@@ -43,7 +44,7 @@ static int serve(struct link *l)
 {
 	struct frame f;
 
-	CHECK_EQ(link_next(l, &f, 10000), 0);
+	CHECK_EQ(link_next(l, &f, LIMIT), 0);
 	for (uint64_t id = SOME; id-- > 0;)
 		check_tag(link_recv_fd(l, id, 0), id);
 	CHECK_EQ(link_recv_fd(l, 1000, 10), -ETIMEDOUT);
@@ -53,7 +54,7 @@ static int serve(struct link *l)
 		CHECK_EQ(link_send_fd(l, id, fd), 0);
 		close(fd);
 	}
-	CHECK_EQ(link_next(l, &f, 10000), 0);
+	CHECK_EQ(link_next(l, &f, LIMIT), 0);
 	return RESULT();
 }
 
@@ -73,9 +74,9 @@ static void both_ways(void)
 	CHECK_EQ(lane_open(p.link, &lane), 0);
 	CHECK_EQ(lane_reserve(lane, 0, &to), 0);
 	CHECK_EQ(lane_post(lane, 0, 0, NULL, 0, NULL), 0);
-	check_tag(link_recv_fd(p.link, SOME - 1, 10000), SOME - 1);
+	check_tag(link_recv_fd(p.link, SOME - 1, LIMIT), SOME - 1);
 	for (uint64_t id = 0; id < SOME - 1; id++)
-		check_tag(link_recv_fd(p.link, id, 10000), id);
+		check_tag(link_recv_fd(p.link, id, LIMIT), id);
 	CHECK_EQ(lane_reserve(lane, 0, &to), 0);
 	CHECK_EQ(lane_post(lane, 0, 0, NULL, 0, NULL), 0);
 	CHECK_EQ(pair_wait(&p), 0);
@@ -117,7 +118,7 @@ static int serve_many(struct link *l)
 
 	usleep(50000);
 	for (int i = 0; i < MANY && !failures; i++) {
-		CHECK_EQ(link_next(l, &f, 10000), 0);
+		CHECK_EQ(link_next(l, &f, LIMIT), 0);
 		memcpy(&id, f.payload, sizeof id);
 		check_tag(link_recv_fd(l, id, 0), id);
 	}
@@ -150,7 +151,7 @@ static int serve_none(struct link *l)
 	struct frame f;
 
 	CHECK_EQ(link_recv_fd(l, 0, 0), -ENOTSUP);
-	return link_next(l, &f, 10000) != -EPIPE;
+	return link_next(l, &f, LIMIT) != -EPIPE;
 }
 
 int main(void)

@@ -15,7 +15,7 @@ static int serve(struct link *l)
 
 	CHECK_EQ(read(published[0], &c, 1), 1);
 	for (int i = 0; i <= FRAMES; i++) {
-		CHECK_EQ(link_next(l, &f, 10000), 0);
+		CHECK_EQ(link_next(l, &f, 60000), 0);
 		CHECK_EQ(link_repeats(l, &f), repeats[i]);
 		CHECK(link_newest(l, &newest));
 		CHECK_EQ(newest, FRAMES);

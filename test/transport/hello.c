@@ -9,6 +9,13 @@
 #include "transport/hello.h"
 #include "transport/private.h"
 
+#define LIMIT 60000 /* ms: nobody here is late on purpose */
+
+static uint64_t deadline(void)
+{
+	return wait_now() + LIMIT * 1000000ull;
+}
+
 static int serve_one(int listener, const struct link_config *config, const char *says)
 {
 	char error[LINK_ERROR_TEXT] = "";
@@ -84,12 +91,12 @@ static void lie(int listener, const char *path, size_t at, const void *lie_, siz
 	pid_t child;
 	int fd;
 
-	config.timeout_ms = 200;
+	config.timeout_ms = LIMIT;
 	child = server(listener, &config, says);
 	fd = raw_connect(path);
 	hello_make(&h, &config);
 	memcpy((char *)&h + at, lie_, size);
-	CHECK_EQ(hello_send(fd, &h, wait_now() + 1000000000), 0);
+	CHECK_EQ(hello_send(fd, &h, deadline()), 0);
 	ended_well(child);
 	close(fd);
 }
@@ -121,10 +128,10 @@ static int send_memory(int listener, size_t extra, int seals)
 	struct hello ours, theirs;
 
 	hello_make(&ours, &config);
-	if (hello_receive(fd, &theirs, wait_now() + 1000000000))
+	if (hello_receive(fd, &theirs, deadline()))
 		return 1;
 	hello_grant(&ours, &theirs);
-	hello_send(fd, &ours, wait_now() + 1000000000);
+	hello_send(fd, &ours, deadline());
 	size_t sizes[3] = {control_bytes(ours.words), ours.up_size, ours.down_size + extra};
 	for (int i = 0; i < 3; i++) {
 		fds[i] = memfd_create("memory", MFD_ALLOW_SEALING);

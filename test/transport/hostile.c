@@ -14,7 +14,8 @@
 #include "transport/memory.h"
 #include "transport/private.h"
 
-#define LIMIT 5000
+#define LIMIT 60000 /* ms: what is waited for comes */
+#define STUCK 5000  /* and where it need not, because the other side has spoilt it */
 
 static void post(struct lane *lane, uint32_t size)
 {
@@ -295,7 +296,7 @@ static void flooding_server(void)
 	CHECK_EQ(lane_open(p.link, &flooded), 0);
 	CHECK_EQ(lane_open(p.link, &lane), 0);
 	post(flooded, 8);
-	CHECK_EQ(lane_wait_reply(lane, &f, 4 * LIMIT), -EPIPE);
+	CHECK_EQ(lane_wait_reply(lane, &f, LIMIT), -EPIPE);
 	link_destroy(p.link);
 	CHECK_EQ(pair_wait(&p), 0);
 }
@@ -338,7 +339,7 @@ static void far_down(void)
 static int serve_scribbled(struct link *l)
 {
 	struct frame f;
-	int err = link_next(l, &f, LIMIT);
+	int err = link_next(l, &f, STUCK);
 
 	err = err ? err : answer_all(l, 100); /* the other side may well be waiting for room it spoilt itself */
 
@@ -399,8 +400,8 @@ static int raw_tcp(const char *address, bool honest)
 	CHECK_EQ(connect(fd, (struct sockaddr *)&name, sizeof name), 0);
 	hello_make(&h, &config);
 	if (honest) {
-		hello_send(fd, &h, wait_now() + 1000000000);
-		hello_receive(fd, &h, wait_now() + 5000000000);
+		hello_send(fd, &h, wait_now() + LIMIT * 1000000ull);
+		hello_receive(fd, &h, wait_now() + LIMIT * 1000000ull);
 	}
 	return fd;
 }

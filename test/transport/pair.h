@@ -90,6 +90,7 @@ static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link 
 		struct link_config config = server ? *server : server_defaults;
 		struct link *l;
 
+		config.timeout_ms = 60000; /* whoever is busy */
 		if (pair_ahead && client)
 			config.up_size = client->up_size, config.down_size = client->down_size;
 		err = pair_ahead ? link_memory_make(&config.memory, &config) : 0;

@@ -114,8 +114,9 @@ static bool start(struct pair *p, struct lane **lane)
 static void use_sides(struct pair *p, struct lane *lane)
 {
 	struct sides *all = &p->link->tcp->sides;
+	uint64_t end = wait_now() + LIMIT * 1000000ull;
 
-	for (int i = 0; i < 10000 && !failures && !(all->side[0].given && all->side[SIDES - 1].came); i++) {
+	while (wait_now() < end && !failures && !(all->side[0].given && all->side[SIDES - 1].came)) {
 		CHECK_EQ(up(p->link, lane), 0);
 		CHECK_EQ(down(p->link, lane), 0);
 	}
