@@ -1,11 +1,12 @@
 /*
  * run.c - runs a libFuzzer target without libFuzzer: every file of a corpus, then random changes of them
  *until the time is over. It has no eyes for coverage, so it finds less; but it runs with every compiler and
- *in every test run. The seed is printed, and an input that kills the process is left in the file `crash`.
+ *in every test run. The seed is printed, and an input that kills the process is left in the file `crash-PROGRAM`.
  *
  *	run seconds folder [seed]
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ static struct input {
 	size_t size;
 } corpus[FILES];
 static unsigned ninputs;
+static char crash_path[256]; /* others run beside us, in the same folder */
 static int crash;
 static uint64_t state;
 
@@ -39,7 +41,7 @@ static uint64_t roll(void)
 static void save(const uint8_t *data, size_t size)
 {
 	if (pwrite(crash, data, size, 0) != (ssize_t)size || ftruncate(crash, size))
-		perror("crash"), exit(1);
+		perror(crash_path), exit(1);
 }
 
 /* A heap block of exactly this size: a sanitizer sees the first byte too many. */
@@ -133,7 +135,8 @@ int main(int argc, char **argv)
 	load(argv[2]);
 	if (!ninputs)
 		return fprintf(stderr, "no corpus in %s\n", argv[2]), 1;
-	crash = open("crash", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	snprintf(crash_path, sizeof crash_path, "crash-%s", program_invocation_short_name);
+	crash = open(crash_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	for (unsigned i = 0; i < ninputs; i++)
 		feed(corpus[i].data, corpus[i].size);
 	for (; time(NULL) < end; runs++) {
@@ -144,7 +147,7 @@ int main(int argc, char **argv)
 			size = change(buffer, size);
 		feed(buffer, size);
 	}
-	unlink("crash");
+	unlink(crash_path);
 	printf("%u files, %lu changed inputs\n", ninputs, runs);
 	return 0;
 }

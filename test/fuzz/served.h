@@ -75,23 +75,29 @@ static int served_complaints(void)
 	return n;
 }
 
-/* Ends it.  False: it has complained or died, and its log stays. */
+/*
+ * Ends it: it goes with its last worker, and each of them with its client.  False: it has complained or died, and its
+ * log stays.
+ */
 static bool served_end(void)
 {
-	bool fine;
-	int status;
+	int status = 0;
+	pid_t gone = waitpid(served.pid, &status, WNOHANG); /* -1: and somebody has noticed */
+	bool fine = !gone;
 
-	usleep(300000);
-	fine = !served_complaints();
-	if (waitpid(served.pid, &status, WNOHANG) == served.pid) {
+	if (!fine)
 		printf("the parent died: status %x\n", (unsigned)status);
+	else
+		kill(served.pid, SIGTERM);
+	for (int i = 0; i < 6000 && !gone; i++, usleep(10000))
+		gone = waitpid(served.pid, NULL, WNOHANG);
+	if (!gone) {
+		printf("a worker does not end\n");
+		kill(served.pid, SIGTERM); /* at once */
+		waitpid(served.pid, NULL, 0);
 		fine = false;
-	} else {
-		kill(served.pid, SIGTERM);
-		kill(served.pid, SIGTERM);
-		waitpid(served.pid, &status, 0);
-		fine &= !served_complaints();
 	}
+	fine &= !served_complaints();
 	if (fine)
 		unlink(served.log), rmdir(served.folder);
 	return fine;
