@@ -98,7 +98,7 @@ for over in unix tcp; do
 done
 # A driver that gives a context up slowly does not keep anybody waiting.
 cp "$slow" "$dir/vendor/slow.so"
-GANGWAY_NVIDIA_LIBRARY="$dir/vendor/slow.so" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/libnvidia-ml.so.1" \
+GO="$dir/go" GANGWAY_NVIDIA_LIBRARY="$dir/vendor/slow.so" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/libnvidia-ml.so.1" \
 	"$here/../served.sh" "$gangway" nvidia unix "$first" >"$dir/out" 2>&1 || fail "the first answers: $(cat "$dir/out")"
 # A place that is not known says which it is.
 GANGWAY_TRACE="$dir/trace" GANGWAY_DEVICE=null "$private" >"$dir/out" 2>&1 || fail "the private table: $(cat "$dir/out")"
