@@ -104,7 +104,7 @@ static int call(const struct trace_entry *c, any_fn f, const uint64_t *a)
 	const char *text = NULL;
 
 	now = c->name;
-	alarm(20);
+	alarm(100);
 	int r = f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
 		  a[14], a[15], a[16], a[17], a[18], a[19]);
 	calls++;

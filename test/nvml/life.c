@@ -50,14 +50,14 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Tries until it works, for half a minute. */
+/* Tries until it works, for some minutes: a busy machine starts programs slowly. */
 static nvmlReturn_t soon(nvmlDevice_t d)
 {
 	struct timespec t = {.tv_nsec = 20000000};
 	nvmlReturn_t r = NVML_ERROR_UNKNOWN;
 	nvmlMemory_t m;
 
-	for (double start = now(); r && now() < start + 30;) {
+	for (double start = now(); r && now() < start + 200;) {
 		r = d ? memory(d, &m) : init();
 		if (r)
 			nanosleep(&t, NULL);
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 	double start = now();
 	for (int i = 0; i < 100; i++)
 		CHECK_EQ(memory(d, &m), NVML_ERROR_GPU_IS_LOST);
-	CHECK(now() - start < 30); /* it does not wait for each */
+	CHECK(now() - start < 50); /* it does not wait for each */
 	CHECK_EQ(name(d, after, sizeof after), 0); /* what never changes is known */
 
 	server = start_server(argv[1]);

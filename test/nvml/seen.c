@@ -103,7 +103,7 @@ static bool soon_is(unsigned long long (*value)(void), unsigned long long want)
 {
 	struct timespec t = {.tv_nsec = 10000000};
 
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 10000; i++) {
 		if (value() == want)
 			return true;
 		nanosleep(&t, NULL);

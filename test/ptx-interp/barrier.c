@@ -140,7 +140,7 @@ int main(void)
 	static struct rig r;
 
 	rig_open(&r, text);
-	r.timeout_ms = 60000;
+	r.timeout_ms = 600000;
 	for (unsigned n = 1; n <= 1024; n = n * 3 / 2 + 1)
 		test_sum(&r, n);
 	test_sum(&r, 1024);

@@ -134,7 +134,7 @@ int main(void)
 	static struct rig r;
 
 	rig_open(&r, text);
-	r.timeout_ms = 60000;
+	r.timeout_ms = 600000;
 	test_lanes(&r);
 	test_wait(&r, DIM(1, 1, 1), DIM(32, 1, 1));
 	test_wait(&r, DIM(1, 1, 1), DIM(256, 1, 1));

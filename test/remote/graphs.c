@@ -225,7 +225,7 @@ static void user_objects(void)
 	OK(cuGraphRetainUserObject(g, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
 	CHECK_EQ(destroyed, 0);
 	OK(cuGraphDestroy(g));
-	for (int i = 0; i < 30000 && !destroyed; i++)
+	for (int i = 0; i < 100000 && !destroyed; i++)
 		usleep(1000);
 	CHECK_EQ(destroyed, 7);
 }

@@ -17,7 +17,7 @@
 #include "wire/devices.h"
 #include "wire/protocol.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 #define DEVICE_AT   0x500000000000ull
 
 struct server {

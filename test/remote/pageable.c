@@ -220,7 +220,7 @@ static void many(void)
 		CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
 		OK(cuGraphCreate(&g, 0));
-		for (int k = 0; k < 1000 && r == CUDA_ERROR_OUT_OF_MEMORY; k++) { /* a destructor's thread may be late */
+		for (int k = 0; k < 10000 && r == CUDA_ERROR_OUT_OF_MEMORY; k++) { /* a destructor's thread may be late */
 			r = cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context);
 			if (r == CUDA_ERROR_OUT_OF_MEMORY)
 				usleep(10000);

@@ -222,7 +222,7 @@ int main(void)
 {
 	void *p = NULL;
 
-	alarm(120); /* a call that waits for ever */
+	alarm(230); /* a call that waits for ever */
 	start();
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));

@@ -221,7 +221,7 @@ static void sticky(void)
 	OK(soft_cuStreamWriteValue32_v2(opens, p, 1, 0)); /* and from then on anything may fail */
 	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK(!called);
-	for (int i = 0; i < 100000 && !told; i++) /* who waits may hear of the error first */
+	for (int i = 0; i < 1000000 && !told; i++) /* who waits may hear of the error first */
 		usleep(100);
 	CHECK_EQ(told, CUDA_ERROR_ILLEGAL_ADDRESS);
 	kernels_do(NULL);

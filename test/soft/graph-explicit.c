@@ -84,7 +84,7 @@ static void order(void)
 	launch_step(s, 10, 0);
 	OK(soft_cuGraphLaunch(x, s));
 	launch_step(s, 11, 0);
-	for (int i = 0; i < 10000 && !when(3); i++)
+	for (int i = 0; i < 1000000 && !when(3); i++)
 		usleep(100);
 	CHECK(when(3) && !when(2) && !when(4) && !when(11));
 	open_gate(2);

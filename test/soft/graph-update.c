@@ -162,7 +162,7 @@ static void gone(void *arg)
 /* A destructor runs on a thread of the driver's, which another process's may have to be told first. */
 static void comes_to(_Atomic int *ended, int want)
 {
-	for (int i = 0; i < 100000 && *ended < want; i++)
+	for (int i = 0; i < 1000000 && *ended < want; i++)
 		usleep(100);
 	CHECK_EQ(*ended, want);
 }
