@@ -11,6 +11,7 @@
 #define THREADS 4
 #define LIMIT	60000 /* ms: a wait that lasts longer was forgotten */
 
+#define LONG	3000000000ull /* ns: a busy machine does fewer rounds of each kind */
 #define STEPS	20000 /* of sleepers met at the moment they fall asleep */
 #define BACKLOG 100   /* replies that do not fit into their ring */
 #define PAIRS	500   /* replies with a word for another thread right behind them */
@@ -94,7 +95,7 @@ static void publish(struct lane *lane, uint32_t op, const void *data, uint32_t s
 
 static void *client(void *arg)
 {
-	uint64_t seed = 77 + (uintptr_t)arg;
+	uint64_t seed = 77 + (uintptr_t)arg, end = wait_now() + LONG;
 	uint32_t at[2];
 	struct lane *lane;
 	struct frame f;
@@ -103,7 +104,7 @@ static void *client(void *arg)
 	CHECK_EQ(lane_open(link_, &lane), 0);
 	CHECK_EQ(word_alloc(link_, &index, &at[1]), 0);
 	at[0] = index;
-	for (int i = 0; i < rounds && !failures; i++) {
+	for (int i = 0; i < rounds && !failures && wait_now() < end; i++) {
 		rest(&seed);
 		switch (roll(&seed) % 4) {
 		case 0: /* as many as fill a ring */
@@ -129,12 +130,12 @@ static void *client(void *arg)
 /* One thread, so that nobody else wakes who was forgotten. */
 static void steps(void)
 {
-	uint64_t seed = 3;
+	uint64_t seed = 3, end = wait_now() + LONG;
 	struct lane *lane;
 	struct frame f;
 
 	CHECK_EQ(lane_open(link_, &lane), 0);
-	for (int i = 0; i < STEPS && !failures; i++) {
+	for (int i = 0; i < STEPS && !failures && wait_now() < end; i++) {
 		publish(lane, STEP, NULL, 0, 8);
 		CHECK_EQ(lane_wait_reply(lane, &f, LIMIT), 0);
 		lane_release(lane);
@@ -186,14 +187,16 @@ static void call(struct lane *lane, uint32_t op, const void *data, uint32_t size
 static void others(void)
 {
 	struct sleeper s = {0};
+	uint64_t until, end = wait_now() + LONG;
 	struct lane *lane;
-	uint64_t until;
 	pthread_t id;
 
 	CHECK_EQ(lane_open(link_, &lane), 0);
 	CHECK_EQ(word_alloc(link_, &s.index, &s.start), 0);
 	pthread_create(&id, NULL, sleeper, &s);
 	for (uint32_t i = 1; i <= PAIRS && !failures; i++) {
+		if (wait_now() > end)
+			i = PAIRS; /* the last, for which all before it are done */
 		usleep(50);
 		call(lane, STEP, NULL, 0, 0);
 		call(lane, BOTH, (uint32_t[]){s.index, s.start + i}, 8, 20);
@@ -213,6 +216,7 @@ struct one {
 	uint32_t start;
 	uint64_t seed;
 	pthread_barrier_t *all;
+	_Atomic uint32_t *last; /* round */
 };
 
 static int linger_first(void *seed)
@@ -225,7 +229,7 @@ static void *one(void *arg)
 {
 	struct one *o = arg;
 
-	for (uint32_t i = 1; i <= CROWDED; i++) {
+	for (uint32_t i = 1; i <= atomic_load(o->last); i++) {
 		if (!failures)
 			CHECK_EQ(word_wait(link_, o->index, o->start + i, LIMIT, linger_first, &o->seed), 0);
 		pthread_barrier_wait(o->all);
@@ -240,6 +244,8 @@ static void *one(void *arg)
 static void crowd(void)
 {
 	struct one ones[CROWD];
+	uint64_t end = wait_now() + LONG;
+	_Atomic uint32_t last = CROWDED;
 	pthread_t ids[CROWD];
 	pthread_barrier_t all;
 	struct lane *lane;
@@ -249,10 +255,12 @@ static void crowd(void)
 	CHECK_EQ(word_alloc(link_, &at[0], &at[1]), 0);
 	pthread_barrier_init(&all, NULL, CROWD + 1);
 	for (int i = 0; i < CROWD; i++) {
-		ones[i] = (struct one){at[0], at[1], 9 + (uint64_t)i, &all};
+		ones[i] = (struct one){at[0], at[1], 9 + (uint64_t)i, &all, &last};
 		pthread_create(&ids[i], NULL, one, &ones[i]);
 	}
-	for (int i = 0; i < CROWDED; i++) {
+	for (uint32_t i = 1; i <= last; i++) {
+		if (wait_now() > end)
+			last = i;
 		at[1]++;
 		if (!failures)
 			publish(lane, SOON, at, sizeof at, sizeof at);
