@@ -5,7 +5,7 @@ serve
 export GANGWAY_CONNECTIONS=4
 # They are opened while it runs: one that ends at once may not have seen them.
 for turn in 1 2 3 4 5 6 7 8 9 10; do
-	timeout 100 "$client" >"$dir/out" 2>&1 || fail "$(cat "$dir/out")"
+	timeout 500 "$client" >"$dir/out" 2>&1 || fail "$(cat "$dir/out")"
 	until_true 60 alone
 	logged ', by 4 connections' && finish
 done
