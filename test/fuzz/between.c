@@ -30,7 +30,7 @@
 #include "wire/wire.h"
 
 #define ROUND_MS 4000
-#define LAST_MS	 30000 /* for a program whose links have ended */
+#define LAST_MS	 100000 /* for a program whose links have ended */
 #define LINKS	 64
 #define QUIET_MS 600 /* nothing goes either way: somebody waits for what will not come */
 #define SAVED	 32
