@@ -5,16 +5,10 @@
 #
 # The same program with and without them makes as many round trips (GANGWAY_STATS), but for a few: the allocator's
 # blocks, a queue that was full.
-build=$(cd "${1:?which build folder?}" && pwd)
+. "$(dirname "$0")/common.sh"
 shift
 [ $# -gt 0 ] || set -- unix tcp
-here=$(cd "$(dirname "$0")" && pwd)
-out=$(mktemp -d) || exit 1
-gangway=$build/bin/gangway
-. "$here/server.sh"
-trap 'stop; rm -rf "$out"' EXIT
 python3 -c 'import torch' 2>/dev/null || { echo "skipped: no PyTorch"; exit 77; }
-failed=0
 
 counted() { # operators: posted and round trips, in $posted and $trips
 	GANGWAY_STATS=1 timeout 120 "$gangway" run --on "$address" -- python3 - "$1" >"$out/said" 2>"$out/stats" <<'PYTHON'
@@ -31,8 +25,7 @@ PYTHON
 	[ -n "$trips" ] || { cat "$out/said" "$out/stats"; trips=0; posted=0; }
 }
 for device; do
-	[ "$device" = unix ] && serve "unix:$out/socket"
-	[ "$device" = tcp ] && serve tcp://127.0.0.1:0
+	serve "$device"
 	counted 0
 	posted_before=$posted trips_before=$trips
 	counted 10000

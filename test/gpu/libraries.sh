@@ -3,15 +3,9 @@
 # the same natively, passed through, and served by another process over shared memory and over TCP.
 #
 #	test/gpu/libraries.sh BUILD [DEVICE...]		DEVICE: nvidia, unix, tcp; all three unless told
-build=$(cd "${1:?which build folder?}" && pwd)
+. "$(dirname "$0")/common.sh"
 shift
 [ $# -gt 0 ] || set -- nvidia unix tcp
-here=$(cd "$(dirname "$0")" && pwd)
-out=$(mktemp -d) || exit 1
-gangway=$build/bin/gangway
-. "$here/server.sh"
-trap 'stop; rm -rf "$out"' EXIT
-failed=0
 # XLA and cuDNN choose by timing, and what they choose rounds as it does: here they do not choose.
 export XLA_FLAGS=--xla_gpu_autotune_level=0
 export TRITON_CACHE_DIR="$out/triton" CUPY_CACHE_DIR="$out/cupy" PYTHONDONTWRITEBYTECODE=1
@@ -49,9 +43,7 @@ for what in $programs; do
 	compute $what native env || { echo "FAIL  $what natively"; tail -n 5 "$out/native.$what"; }
 done
 for device; do
-	address=$device
-	[ $device = unix ] && serve "unix:$out/socket"
-	[ $device = tcp ] && serve tcp://127.0.0.1:0
+	[ $device = nvidia ] && address=nvidia || serve $device
 	for what in $programs; do
 		if compute $what $device "$gangway" run --on "$address" -- && cmp -s "$out/native.$what" "$out/$device.$what"; then
 			echo "ok    $device: $what: $(wc -l <"$out/native.$what") results the same"

@@ -2,11 +2,8 @@
 # On a machine with a vendor's driver: programs run through Gangway's pass-through as they do natively.
 #
 #	test/gpu/passthrough.sh BUILD
-build=$(cd "${1:?which build folder?}" && pwd)
-run="$build/bin/gangway run --on nvidia"
-failed=0
-out=$(mktemp -d) || exit 1
-trap 'rm -rf "$out"' EXIT
+. "$(dirname "$0")/common.sh"
+run="$gangway run --on nvidia"
 check() { # title, command...
 	title=$1
 	shift
@@ -20,10 +17,10 @@ check() { # title, command...
 }
 has() { grep -q "$1" "$2"; }
 
-"$build/bin/gangway" version
+"$gangway" version
 nvidia-smi -L
 check "linked directly, through us" $run -- "$build/test/gpu/gpu-driver"
-check "linked directly, chosen without being asked" env GANGWAY_DEVICE= "$build/bin/gangway" run -- "$build/test/gpu/gpu-driver"
+check "linked directly, chosen without being asked" env GANGWAY_DEVICE= "$gangway" run -- "$build/test/gpu/gpu-driver"
 GANGWAY_TRACE="$out/trace" check "traced" $run -- "$build/test/gpu/gpu-driver"
 check "the trace has the launch" has 'cuLaunchKernel(.*) = CUDA_SUCCESS' "$out/trace"
 check "PyTorch" $run -- python3 -c 'import torch; x = torch.arange(1000, device="cuda"); print((x * x).sum().item()); assert (x * x).sum().item() == 332833500'

@@ -6,15 +6,10 @@
 #
 # Also: the functions that PyTorch, nvtop, btop and vLLM need, what the first answers cost, and our own gangway smi
 # beside the vendor's.  Nothing else should use the GPUs meanwhile.  Returns 77 where there is no nvidia-smi.
-build=$(cd "${1:?which build folder?}" && pwd)
-gangway=$build/bin/gangway
-compare=$(cd "$(dirname "$0")" && pwd)/smi_compare.py
+. "$(dirname "$0")/common.sh"
+compare=$here/smi_compare.py
 command -v nvidia-smi >/dev/null || { echo "skipped: no nvidia-smi"; exit 77; }
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-failed=0
-out=$(mktemp -d) || exit 1
-. "$(dirname "$0")/server.sh"
-trap 'stop; rm -rf "$out"' EXIT
 
 say() { # ok or FAIL, text
 	echo "$1  $2"
@@ -126,7 +121,7 @@ print(next(line.split()[-1] for line in open("/proc/self/maps") if "libnvidia-ml
 ask passed "$gangway" run --on nvidia
 compare passed "$gangway" run --on nvidia
 for transport in unix tcp; do
-	[ $transport = unix ] && serve "unix:$out/socket" || serve tcp://127.0.0.1:0
+	serve $transport
 	ask $transport "$gangway" run --on "$address"
 	compare $transport "$gangway" run --on "$address"
 	process $transport "$address"

@@ -1,0 +1,26 @@
+# Sourced by scripts of this folder, whose first argument is a build: $build, $here and $gangway, $out for what they
+# write, $failed, and a server of this machine's GPU.
+build=$(cd "${1:?which build folder?}" && pwd) || exit 1
+here=$(cd "$(dirname "$0")" && pwd)
+gangway=$build/bin/gangway
+out=$(mktemp -d) || exit 1
+trap 'stop; rm -rf "$out"' EXIT
+failed=0
+server=
+serve() { # unix, tcp: it is $address when it listens
+	[ "$1" = tcp ] && address=tcp://127.0.0.1:0 || address=unix:$out/socket
+	: >"$out/log" # what the server before said is not this one's
+	"$gangway" serve --on nvidia --listen "$address" 2>"$out/log" &
+	server=$!
+	until grep -q 'listening on' "$out/log"; do
+		kill -0 $server 2>/dev/null || { cat "$out/log"; exit 1; }
+		sleep 0.1
+	done
+	address=$(sed -n 's/.*listening on //p' "$out/log" | head -n 1)
+}
+stop() {
+	[ -n "$server" ] || return 0
+	kill -9 $server 2>/dev/null
+	wait $server 2>/dev/null
+	server=
+}
