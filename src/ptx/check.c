@@ -25,7 +25,7 @@ static bool fragment(struct check *c, struct ptx_operand *o, bool is_result)
 {
 	if (o->kind != PTX_O_VEC)
 		return check_value(c, o, o->kind == PTX_O_REG ? c->p->f->regs[o->reg].type : PTX_B32, false,
-			     is_result);
+				   is_result);
 	for (uint32_t i = 0; i < o->n; i++) {
 		struct ptx_operand *e = &o->elem[i];
 		unsigned type = e->kind == PTX_O_REG ? c->p->f->regs[e->reg].type : PTX_B32;
@@ -129,7 +129,7 @@ static bool mov_source(struct check *c, struct ptx_operand *o)
 		if (ptx_type_bits(t) == ptx_type_bits(type) || (ptx_type_bits(type) >= 16 && t != PTX_PRED))
 			return true;
 		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
-			      ptx_type_name(type));
+				    ptx_type_name(type));
 	case PTX_O_VAR:
 	case PTX_O_FUNC:
 		if (ptx_type_bits(type) == 32 || ptx_type_bits(type) == 64)

@@ -17,7 +17,7 @@ static bool check_argument(struct check *c, struct ptx_operand *o, const struct 
 		return check_refuse(c, o, "is neither a register nor a .param variable");
 	if (o->var->size != param->size && !param->unsized)
 		return check_refuse(c, o, "has %llu bytes where %llu are needed", (unsigned long long)o->var->size,
-			      (unsigned long long)param->size);
+				    (unsigned long long)param->size);
 	return true;
 }
 

@@ -55,7 +55,7 @@ bool check_reg(struct check *c, struct ptx_operand *o, unsigned type, bool wider
 	if (fits(r->type, type, wider))
 		return true;
 	return check_refuse(c, o, "is '%.40s' of type .%s where .%s is needed", r->name, ptx_type_name(r->type),
-		      ptx_type_name(type));
+			    ptx_type_name(type));
 }
 
 static bool float_literal(struct check *c, struct ptx_operand *o, unsigned type)
@@ -115,7 +115,7 @@ static bool through_mov(struct check *c, struct ptx_operand *o, unsigned type)
 
 	if (!fits(t, type, c->in->op == PTX_OP_cvt || c->in->op == PTX_OP_st))
 		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
-			      ptx_type_name(type));
+				    ptx_type_name(type));
 	ops = in.ops = arena_alloc(c->p->m->arena, 2, sizeof *ops);
 	if (!ops)
 		return fail_memory(c->p), false;
