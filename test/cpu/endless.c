@@ -113,7 +113,7 @@ static void times_out(const struct shape *s)
 	if (r != CUDA_ERROR_LAUNCH_TIMEOUT)
 		fprintf(stderr, "%s, %u blocks of %u\n", s->name, s->grid[0], s->block);
 	CHECK_EQ(r, CUDA_ERROR_LAUNCH_TIMEOUT);
-	if (now() - begin > 100) { /* a hundred times what the watchdog allows */
+	if (now() - begin > 30) { /* a hundred times what the watchdog allows */
 		fprintf(stderr, "%s, %u blocks of %u: ended after %.0f s\n", s->name, s->grid[0], s->block, now() - begin);
 		failures++;
 	}
