@@ -41,6 +41,13 @@ bool hostmem_holds(struct session *s, uint64_t address, uint64_t size)
 	return r && size <= r->size - (address - r->node.key);
 }
 
+/* Whole pages, of user space. */
+static bool plausible(const struct wire_host *a)
+{
+	return a->size && a->address && a->address % 4096 == 0 && a->size % 4096 == 0 && a->address < 1ull << 47 &&
+	       a->size <= (1ull << 47) - a->address;
+}
+
 void serve_window(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_host a;
@@ -51,7 +58,7 @@ void serve_window(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	if (msg_bad(m))
 		return;
-	if (m->session->window || a.address % 4096 || a.size % 4096 || a.size > 1ull << 44) {
+	if (m->session->window || !plausible(&a) || a.size > 1ull << 44) {
 		msg_result(m, CUDA_ERROR_INVALID_VALUE);
 		return;
 	}
@@ -155,13 +162,6 @@ static CUresult map_it(struct session *s, const struct wire_host *a, bool reserv
 	if (r)
 		let_go(s, a->address, a->size, reserved);
 	return r;
-}
-
-/* Whole pages, of user space. */
-static bool plausible(const struct wire_host *a)
-{
-	return a->size && a->address && a->address % 4096 == 0 && a->size % 4096 == 0 && a->address < 1ull << 47 &&
-	       a->size <= (1ull << 47) - a->address;
 }
 
 void serve_host_map(const struct cuda_ops *ops, struct msg *m)

@@ -181,6 +181,7 @@ static void windows(uint64_t d)
 	struct wire_host w = {.address = window, .size = WINDOW_SIZE};
 	int good = sealed(1 << 20, F_SEAL_SHRINK | F_SEAL_GROW), loose = sealed(1 << 20, 0);
 
+	CHECK(ask(WIRE_WINDOW, &(struct wire_host){.size = w.size}, sizeof w, NULL, 0) == CUDA_ERROR_INVALID_VALUE); /* at 0 */
 	CHECK(ask(WIRE_WINDOW, &w, sizeof w, NULL, 0) == CUDA_SUCCESS);
 	CHECK(ask(WIRE_WINDOW, &w, sizeof w, NULL, 0) != CUDA_SUCCESS); /* there is one */
 	CHECK(map(window, 1 << 20, loose) != CUDA_SUCCESS);		/* could shrink under the server */
