@@ -40,7 +40,7 @@ static const char text[] = PTX_HEAD DECLARE
 	"ld.param.u64 %d1, [p]; ld.param.u32 %r3, [n]; atom.global.add.u32 %r5, [%d1], 1;\n"
 	"setp.eq.u32 %p1, %r3, 0; @%p1 ret; sub.u32 %r3, %r3, 1; mov.u32 %r1, 2; mov.u32 %r2, 33;\n"
 	"mov.u32 %r6, %tid.x; setp.ne.u32 %p1, %r6, 32; @%p1 ret;\n" LAUNCH("down", "0")
-	"st.global.u32 [%d1 + 4], %r9; ret; }\n"
+	"atom.global.or.b32 %r6, [%d1 + 4], %r9; ret; }\n"
 
 	/* 1 with a child 2, then 3; 9 at the tail though launched first; a copy and a fill between */
 	".visible .entry one(.param .u64 p, .param .u32 n) { " REGISTERS
