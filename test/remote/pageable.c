@@ -191,6 +191,11 @@ static void changes(void)
 	run(y);
 	OK(cuMemcpyDtoH_v2(out, p, 300));
 	CHECK(!memcmp(out, three, 300));
+	OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context)); /* it was made before the node was changed */
+	OK(cuMemsetD8_v2(p, 0, 300));
+	run(x);
+	OK(cuMemcpyDtoH_v2(out, p, 300));
+	CHECK(!memcmp(out, three, 300));
 	OK(cuGraphExecDestroy(x));
 	OK(cuGraphInstantiateWithFlags(&x, clone, 0));
 	OK(cuGraphDestroy(g));
@@ -201,6 +206,47 @@ static void changes(void)
 	OK(cuGraphExecDestroy(x));
 	OK(cuGraphExecDestroy(y));
 	OK(cuMemFree_v2(p));
+}
+
+/* In several pieces, both ways; another size is another graph, as far as what was made of the first is concerned. */
+static void changes_large(void)
+{
+	unsigned char *in = malloc(LARGE), *out = calloc(2, LARGE);
+	CUdeviceptr p = memory(LARGE);
+	CUDA_MEMCPY3D a = up(p, out, LARGE), b = down(out, p, LARGE);
+	CUgraphNode n, m;
+	CUgraphExec x;
+	CUgraph g;
+
+	number(in, LARGE, 7);
+	OK(cuGraphCreate(&g, 0));
+	OK(cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context));
+	OK(cuGraphAddMemcpyNode(&m, g, &n, 1, &b, context));
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	a.srcHost = in;
+	b.dstHost = out + LARGE;
+	OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context));
+	OK(cuGraphExecMemcpyNodeSetParams(x, m, &b, context));
+	run(x);
+	CHECK(!memcmp(in, out + LARGE, LARGE) && !out[1]);
+	OK(cuGraphExecDestroy(x));
+	b.WidthInBytes = 500;
+	b.dstHost = out;
+	OK(cuGraphMemcpyNodeSetParams(m, &b));
+	OK(cuGraphMemcpyNodeSetParams(n, &a));
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	run(x);
+	CHECK(!memcmp(in, out, 500) && !out[500]);
+	memset(out, 0, 500);
+	a.srcHost = out; /* what it copies to in the end */
+	OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context));
+	run(x);
+	CHECK(!out[1] && !out[499]);
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphDestroy(g));
+	OK(cuMemFree_v2(p));
+	free(in);
+	free(out);
 }
 
 /* More in all than there is bulk memory: what is gone has been given back. */
@@ -247,6 +293,7 @@ int main(void)
 	rows(true);
 	host_functions();
 	changes();
+	changes_large();
 	many();
 	OK(cuStreamDestroy_v2(s));
 	return RESULT();

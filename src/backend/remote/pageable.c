@@ -121,23 +121,38 @@ static CUresult make(struct whole **out, const struct block *b)
 
 /* ---- its nodes ---- */
 
-static struct node_target behind(uint64_t graph, CUgraphNode *last)
+/* Where they go: one behind the other into a graph; or what is in them into nodes that are there. */
+struct row {
+	struct node_target target;
+	CUgraphNode last;
+	CUgraphNode *there;
+	size_t count, next;
+};
+
+static struct row new_row(CUgraph graph)
 {
-	return (struct node_target){.how = WIRE_NODE_ADD, .graph = graph, .dependencies = last, .count = *last != NULL};
+	return (struct row){.target = {.how = WIRE_NODE_ADD, .graph = (uintptr_t)graph}};
 }
 
-static CUresult add_node(uint64_t graph, struct wire_node *a, CUgraphNode *last)
+static CUresult put_node(struct row *row, struct wire_node *a)
 {
-	struct node_target t = behind(graph, last);
+	struct node_target *t = &row->target;
 	struct wire_node_made made;
-	CUresult r = node_send(&t, a, NULL, 0, &made);
+	CUresult r;
 
+	if (row->there) {
+		t->node = (uintptr_t)row->there[row->next++];
+		return node_send(t, a, NULL, 0, &made);
+	}
+	t->dependencies = &row->last;
+	t->count = row->last != NULL;
+	r = node_send(t, a, NULL, 0, &made);
 	if (!r)
-		*last = (CUgraphNode)(uintptr_t)made.node;
+		row->last = (CUgraphNode)(uintptr_t)made.node;
 	return r;
 }
 
-static CUresult add_host(uint64_t graph, struct whole *w, const struct part *p, CUgraphNode *last)
+static CUresult put_host(struct row *row, struct whole *w, const struct part *p)
 {
 	struct moving *m = &w->part[w->made];
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_HOST};
@@ -160,7 +175,7 @@ static CUresult add_host(uint64_t graph, struct whole *w, const struct part *p, 
 		a.u.host.offset = used.offset;
 		a.u.host.size = used.size;
 	}
-	return add_node(graph, &a, last);
+	return put_node(row, &a);
 }
 
 /* What is not the application's, from the part's place on. */
@@ -198,7 +213,7 @@ static void their_target(CUDA_MEMCPY3D *c, const struct wire_side *s, const stru
 		c->dstDevice = s->what;
 }
 
-static CUresult add_copy(uint64_t graph, const struct whole *w, const struct part *p, uint64_t ctx, CUgraphNode *last)
+static CUresult put_copy(struct row *row, const struct whole *w, const struct part *p, uint64_t ctx)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .u.copy.context = ctx};
 	CUDA_MEMCPY3D *c = &a.u.copy.copy;
@@ -215,42 +230,51 @@ static CUresult add_copy(uint64_t graph, const struct whole *w, const struct par
 		their_target(c, &w->block.dst, p, &a.u.copy.target);
 	else
 		a.u.copy.bulk = WIRE_COPY_TO_BULK, c->dstHost = bulk, c->dstPitch = p->width, c->dstHeight = p->height;
-	return add_node(graph, &a, last);
+	return put_node(row, &a);
 }
 
-static CUresult fill(uint64_t graph, struct whole *w, uint64_t ctx)
+enum { HOSTS = 1, COPIES = 2 };
+
+/* What is not wanted of nodes that are there is left as it is. */
+static CUresult put_part(struct row *row, struct whole *w, const struct part *p, uint64_t ctx, int which, int wanted)
+{
+	if (!(which & wanted)) {
+		row->next++;
+		return CUDA_SUCCESS;
+	}
+	return which == HOSTS ? put_host(row, w, p) : put_copy(row, w, p, ctx);
+}
+
+static CUresult fill(struct row *row, struct whole *w, uint64_t ctx, int wanted)
 {
 	struct part p = {0};
-	CUgraphNode last = NULL;
 	CUresult r = CUDA_SUCCESS;
 
+	row->next = 0;
 	if (w->count && !w->piece.size)
-		return add_host(graph, w, &p, &last);
+		return put_part(row, w, &p, ctx, HOSTS, wanted);
 	do {
 		if (w->count)
 			block_cut(&w->block, &p);
 		else
 			p = (struct part){.width = w->block.width, .height = w->block.height, .depth = w->block.depth};
 		if (w->up)
-			r = add_host(graph, w, &p, &last);
+			r = put_part(row, w, &p, ctx, HOSTS, wanted);
 		if (!r)
-			r = add_copy(graph, w, &p, ctx, &last);
+			r = put_part(row, w, &p, ctx, COPIES, wanted);
 		if (!r && w->count && !w->up)
-			r = add_host(graph, w, &p, &last);
+			r = put_part(row, w, &p, ctx, HOSTS, wanted);
 	} while (!r && w->count && block_next(&w->block, &p));
 	return r;
 }
 
-/* `lasting`: nobody tells when it is no longer needed. */
-static CUresult keep(CUgraph graph, struct whole *w, bool lasting)
+static CUresult keep(CUgraph graph, struct whole *w)
 {
 	CUuserObject object;
-	CUresult r = CUDA_SUCCESS;
+	CUresult r;
 	bool discarded;
 
 	w->used++;
-	if (lasting)
-		return r;
 	r = listen_object(&object, w, discard, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, &discarded);
 	if (r) {
 		if (!discarded)
@@ -265,22 +289,55 @@ static CUresult keep(CUgraph graph, struct whole *w, bool lasting)
 
 /* ---- the node that the application sees ---- */
 
-static CUresult emptied(CUgraphNode node, CUgraph *graph)
+static CUresult empty(CUgraph graph)
 {
 	CUgraphNode *nodes = NULL;
 	size_t n = 0;
-	CUresult r = call_cuGraphChildGraphNodeGetGraph(node, graph);
+	CUresult r = graph_nodes(graph, &nodes, &n);
 
-	if (!r)
-		r = graph_nodes(*graph, &nodes, &n);
 	for (size_t i = 0; i < n && !r; i++)
 		r = call_cuGraphDestroyNode(nodes[i]);
 	free(nodes);
 	return r;
 }
 
+/* The nodes of a graph of ours, in the order in which they run. */
+static CUresult find_row(CUgraph graph, struct row *row)
+{
+	CUresult r = graph_nodes(graph, &row->there, &row->count);
+	size_t n = 1;
+
+	if (!r && !row->count)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = call_cuGraphGetRootNodes(graph, row->there, &n);
+	for (size_t i = 1; i < row->count && !r; i++) {
+		n = 1;
+		r = call_cuGraphNodeGetDependentNodes(row->there[i - 1], &row->there[i], &n);
+	}
+	return r;
+}
+
+static bool fits(const struct row *row, const struct whole *w)
+{
+	size_t nodes = !w->count || !w->piece.size ? 1 : 2 * w->count;
+	bool host_first = w->count && (w->up || !w->piece.size);
+	CUgraphNodeType type;
+
+	return row->count == nodes && !call_cuGraphNodeGetType(row->there[0], &type) &&
+	       type == (host_first ? CU_GRAPH_NODE_TYPE_HOST : CU_GRAPH_NODE_TYPE_MEMCPY);
+}
+
+/* First the copies: what is wrong with the new ones is seen there, and then all is as it was. */
+static CUresult refill(struct row *row, struct whole *w, uint64_t ctx)
+{
+	CUresult r = fill(row, w, ctx, COPIES);
+
+	return r ? r : fill(row, w, ctx, HOSTS);
+}
+
 /* A graph that makes the copy; the caller destroys it. */
-static CUresult as_graph(CUgraph *graph, const struct block *b, uint64_t ctx, bool lasting)
+static CUresult as_graph(CUgraph *graph, const struct block *b, uint64_t ctx)
 {
 	struct whole *w;
 	CUresult r = call_cuGraphCreate(graph, 0);
@@ -289,9 +346,10 @@ static CUresult as_graph(CUgraph *graph, const struct block *b, uint64_t ctx, bo
 		return r;
 	r = make(&w, b);
 	if (!r) {
-		r = keep(*graph, w, lasting);
+		struct row row = new_row(*graph);
+		r = keep(*graph, w);
 		if (!r)
-			r = fill((uintptr_t)*graph, w, ctx);
+			r = fill(&row, w, ctx, HOSTS | COPIES);
 		put(w);
 	}
 	if (r)
@@ -299,20 +357,51 @@ static CUresult as_graph(CUgraph *graph, const struct block *b, uint64_t ctx, bo
 	return r;
 }
 
-static CUresult change(CUgraphNode node, const struct block *b, uint64_t ctx)
+/* In the nodes that are there, if these are of the same kinds: what was made of them before can be changed, too, then. */
+static CUresult change(CUgraph graph, struct row *row, struct whole *w, uint64_t ctx)
 {
+	CUresult r = keep(graph, w);
+
+	if (!r && fits(row, w)) {
+		row->target.how = WIRE_NODE_SET;
+		return refill(row, w, ctx);
+	}
+	if (!r)
+		r = empty(graph);
+	struct row fresh = new_row(graph);
+	return r ? r : fill(&fresh, w, ctx, HOSTS | COPIES);
+}
+
+/*
+ * Node by node: an H200's driver does not take one child graph for another whose nodes were once exchanged.  Nobody
+ * tells when it is no longer needed.
+ */
+static CUresult change_exec(uint64_t exec, struct row *row, struct whole *w, uint64_t ctx)
+{
+	if (!fits(row, w))
+		return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+	w->used++;
+	row->target.how = WIRE_NODE_EXEC_SET;
+	row->target.graph = exec;
+	return refill(row, w, ctx);
+}
+
+static CUresult change_node(const struct node_target *t, const struct block *b, uint64_t ctx)
+{
+	struct row row = {0};
 	struct whole *w;
 	CUgraph graph;
-	CUresult r = emptied(node, &graph);
+	CUresult r = call_cuGraphChildGraphNodeGetGraph((CUgraphNode)(uintptr_t)t->node, &graph);
 
 	if (!r)
-		r = make(&w, b);
-	if (r)
-		return r;
-	r = keep(graph, w, false);
+		r = find_row(graph, &row);
 	if (!r)
-		r = fill((uintptr_t)graph, w, ctx);
-	put(w);
+		r = make(&w, b);
+	if (!r) {
+		r = t->how == WIRE_NODE_SET ? change(graph, &row, w, ctx) : change_exec(t->graph, &row, w, ctx);
+		put(w);
+	}
+	free(row.there);
 	return r;
 }
 
@@ -331,17 +420,17 @@ CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcon
 		return r;
 	if (!b.width || !b.height || !b.depth || (t->how != WIRE_NODE_ADD && !node_copy(t->node, NULL)))
 		return b.width && b.height && b.depth ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-	if (t->how == WIRE_NODE_SET) {
-		r = change((CUgraphNode)(uintptr_t)t->node, &b, (uintptr_t)ctx);
-		return r ? r : node_set_copy(t->node, c);
+	if (t->how != WIRE_NODE_ADD) {
+		r = change_node(t, &b, (uintptr_t)ctx);
+		return r || t->how == WIRE_NODE_EXEC_SET ? r : node_set_copy(t->node, c);
 	}
-	r = as_graph(&graph, &b, (uintptr_t)ctx, t->how == WIRE_NODE_EXEC_SET);
+	r = as_graph(&graph, &b, (uintptr_t)ctx);
 	if (r)
 		return r;
 	a.u.child = (uintptr_t)graph;
 	r = node_send(t, &a, NULL, 0, made);
 	call_cuGraphDestroy(graph);
-	return r || t->how != WIRE_NODE_ADD ? r : node_set_copy(made->node, c);
+	return r ? r : node_set_copy(made->node, c);
 }
 
 CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c)
@@ -388,7 +477,7 @@ CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c)
 	memcpy(&p, c, sizeof p); /* the same layout: copy3d.c */
 	r = block_make(&b, &p, false);
 	if (!r)
-		r = as_graph(&graph, &b, s->ctx->id, false);
+		r = as_graph(&graph, &b, s->ctx->id);
 	if (r)
 		return r;
 	r = remote_cuGraphInstantiateWithFlags(&exec, graph, 0);
