@@ -189,6 +189,7 @@ static void legacy(void)
 static void whole_context(void)
 {
 	CUstream s1, s2;
+	CUcontext ctx;
 	CUevent e;
 
 	forget();
@@ -197,9 +198,12 @@ static void whole_context(void)
 	OK(soft_cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 	shut(A);
 	submit(s1, A);
-	OK(soft_cuCtxRecordEvent(NULL, e));
+	OK(soft_cuCtxGetCurrent(&ctx));
+	CHECK_EQ(soft_cuCtxRecordEvent(NULL, e), CUDA_ERROR_INVALID_CONTEXT);
+	CHECK_EQ(soft_cuCtxWaitEvent(NULL, e), CUDA_ERROR_INVALID_CONTEXT);
+	OK(soft_cuCtxRecordEvent(ctx, e));
 	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY);
-	OK(soft_cuCtxWaitEvent(NULL, e));
+	OK(soft_cuCtxWaitEvent(ctx, e));
 	submit(s2, B);
 	usleep(2000);
 	CHECK(!when(B));

@@ -77,7 +77,7 @@ void context_posted(struct context *c)
 
 CUresult remote_cuCtxRecordEvent(CUcontext ctx, CUevent event)
 {
-	CUresult r = call_cuCtxRecordEvent(ctx, event);
+	CUresult r = ctx ? call_cuCtxRecordEvent(ctx, event) : CUDA_ERROR_INVALID_CONTEXT; /* not the current one */
 
 	if (!r)
 		event_foreign(event);
@@ -87,7 +87,7 @@ CUresult remote_cuCtxRecordEvent(CUcontext ctx, CUevent event)
 CUresult remote_cuCtxWaitEvent(CUcontext ctx, CUevent event)
 {
 	struct context *c = context_find(ctx);
-	CUresult r = call_cuCtxWaitEvent(ctx, event);
+	CUresult r = ctx ? call_cuCtxWaitEvent(ctx, event) : CUDA_ERROR_INVALID_CONTEXT;
 
 	if (!r && c)
 		context_posted(c);

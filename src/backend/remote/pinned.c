@@ -58,7 +58,7 @@ CUresult remote_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
 	return CUDA_SUCCESS;
 }
 
-/* Portable goes without saying, and mapped is what is shared. */
+/* Portable goes without saying, as an H200 has it, but where memory is write-combined; mapped is what is shared. */
 CUresult remote_cuMemHostGetFlags(unsigned int *flags, void *p)
 {
 	struct host_info info;
@@ -67,7 +67,8 @@ CUresult remote_cuMemHostGetFlags(unsigned int *flags, void *p)
 		return CUDA_ERROR_INVALID_VALUE;
 	*flags = info.flags;
 	if (info.kind == HOST_PINNED)
-		*flags = (info.flags & CU_MEMHOSTALLOC_WRITECOMBINED) | (info.shared ? CU_MEMHOSTALLOC_DEVICEMAP : 0);
+		*flags = (info.flags & CU_MEMHOSTALLOC_WRITECOMBINED ? info.flags & ~CU_MEMHOSTALLOC_DEVICEMAP : 0) |
+			 (info.shared ? CU_MEMHOSTALLOC_DEVICEMAP : 0);
 	else if (info.kind == HOST_REGISTERED && info.shared)
 		*flags |= CU_MEMHOSTREGISTER_DEVICEMAP;
 	return CUDA_SUCCESS;

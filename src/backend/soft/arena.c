@@ -345,7 +345,6 @@ static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kin
 	r->kind = kind;
 	r->device = d;
 	r->ctx = ctx;
-	r->sync_memops = true;
 	r->release = release_range;
 	if (range_insert(r)) {
 		release_range(r);

@@ -89,7 +89,7 @@ static CUresult with_both(CUcontext handle, CUevent event,
 {
 	struct context *ctx;
 	struct event *e;
-	CUresult r = context_find(handle, &ctx);
+	CUresult r = handle ? context_find(handle, &ctx) : CUDA_ERROR_INVALID_CONTEXT; /* not the current one */
 
 	if (r)
 		return r;

@@ -58,8 +58,9 @@ static CUresult host_alloc(struct context *ctx, void **pp, size_t size, unsigned
 	r->node.key = (uintptr_t)p;
 	r->size = size;
 	r->kind = RANGE_HOST;
-	r->flags = (flags & CU_MEMHOSTALLOC_WRITECOMBINED) |
-		   CU_MEMHOSTALLOC_DEVICEMAP; /* portable goes without saying */
+	r->flags = CU_MEMHOSTALLOC_DEVICEMAP;
+	if (flags & CU_MEMHOSTALLOC_WRITECOMBINED) /* of others portable goes without saying, as on an H200 */
+		r->flags |= flags & (CU_MEMHOSTALLOC_WRITECOMBINED | CU_MEMHOSTALLOC_PORTABLE);
 	r->device = ctx->device;
 	r->ctx = ctx;
 	r->release = release_host;

@@ -50,7 +50,7 @@ static struct frame *enter(struct warp *w, const struct call_site *s, const stru
 	f->stack_used = w->frame->stack_used + fn->stack_use;
 	if (f->stack_used > w->block->grid->stack_size ||
 	    f->local_base + fn->fn->local_size > w->block->grid->calls_size) {
-		warp_fault(w, INTERP_STACK_OVERFLOW, "calling %s: the stack of %llu bytes is used up",
+		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "calling %s: the stack of %llu bytes is used up",
 			   fn->fn->name, (unsigned long long)w->block->grid->stack_size);
 		frame_put(w->block->worker, f);
 		return NULL;
