@@ -1,16 +1,19 @@
 #!/bin/sh
 # Native against ours, alternating, in one run on a machine with a GPU; medians and their ratio.
 #
-#	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--best M] [--only micro|torch] [--control] BUILD DEVICE
+#	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--best M] [--within SECONDS] [--only micro|torch]
+#		[--control] [--warm] BUILD DEVICE
 #
 # A run starts native and ours M times (1 unless told), in turn, and takes for each line the best of either: on a
 # machine that is shared with others, whole processes, seconds or minutes are slowed by a third and more, native or not,
-# and that is what is left out. The N runs take turns, too. The table has their medians.
+# and that is what is left out. The N runs take turns, too. The table has their medians. After SECONDS no more is begun
+# once each run has had as many starts as the others.
 #
 # PIN keeps every program on these processors, and addresses where they always are (setarch -R); PIN=quiet looks before
 # each start of the two for the four that are disturbed least (quiet.c). RAW gets every single
 # value: run, program, who, line, value. --control starts native twice each time and compares it with itself:
-# what such a comparison is worth on this machine.
+# what such a comparison is worth on this machine.  --warm: each run has two processes that have imported PyTorch, and
+# their children are what is measured (again.py), which makes twice as many in the same time.
 #
 # BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes, or
 # just "unix" or "tcp": then a server is started for the occasion.
@@ -18,14 +21,18 @@
 # costs, and ours/native for *_GBps too, where more is better.
 runs=5
 best=1
+within=
 only=
 control=
+warm=
 while [ "${1#--}" != "$1" ]; do
 	case $1 in
 	--runs) runs=$2; shift 2 ;;
 	--best) best=$2; shift 2 ;;
+	--within) within=$2; shift 2 ;;
 	--only) only=$2; shift 2 ;;
 	--control) control=yes; shift ;;
+	--warm) warm=yes; shift ;;
 	*) echo "compare.sh: no option $1" >&2; exit 2 ;;
 	esac
 done
@@ -33,17 +40,39 @@ build=${1:?which build folder?}
 device=${2:?which device?}
 here=$(cd "$(dirname "$0")/.." && pwd)
 out=$(mktemp -d) || exit 1
-trap 'rm -rf "$out"' EXIT
+server=
+end() {
+	for pipe in "$out"/*/ask; do
+		[ ! -e "$pipe" ] || timeout 5 sh -c 'echo >"$0"' "$pipe"
+	done
+	[ -z "$server" ] || kill $server
+	[ -z "$SERVER_LOG" ] || cp "$out/serve.log" "$SERVER_LOG"
+	rm -rf "$out"
+}
+trap end EXIT
 all=${RAW:-$out/all}
 : >"$all"
 
-run() { # who, which, command...
+begin() { # who, where, command...
+	who=$1 where=$2
+	shift 2
+	[ "$who" != ours ] || set -- "$build/bin/gangway" run --on "$device" -- "$@"
+	${PIN:+setarch -R} ${where:+taskset -c "$where"} "$@"
+}
+once() { # who, which, command...
 	who=$1 which=$2
 	shift 2
-	if ${pin:+setarch -R taskset -c "$pin"} "$@" >"$out/last" 2>&1; then
-		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$run $which $who /" >>"$all"
+	if [ "$warm$which" = yestorch ]; then
+		timeout 300 sh -c 'echo "$1" >"$0/ask" && exit $(cat "$0/answer")' "$out/$who.$run" "$out/last $pin"
 	else
-		echo "FAILED ($?): $who $which: $*"
+		begin "$who" "$pin" "$@" >"$out/last" 2>&1
+	fi
+}
+run() { # who, which, command...
+	if once "$@"; then
+		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$run $2 $1 /" >>"$all"
+	else
+		echo "FAILED ($?): $*"
 		tail -5 "$out/last"
 		touch "$out/failed"
 	fi
@@ -55,7 +84,6 @@ unix | tcp)
 	[ "$device" = tcp ] && address=tcp://127.0.0.1:0
 	"$build/bin/gangway" serve --on nvidia --listen "$address" 2>"$out/serve.log" &
 	server=$!
-	trap 'kill $server 2>/dev/null; [ -z "$SERVER_LOG" ] || cp "$out/serve.log" "$SERVER_LOG"; rm -rf "$out"' EXIT
 	sleep 3
 	device=$(sed -n 's/.*listening on //p' "$out/serve.log")
 	[ -n "$device" ] || { cat "$out/serve.log"; exit 1; }
@@ -72,26 +100,44 @@ fi
 # Who comes first changes from round to round: where native always did, the second was faster at things that are the
 # same machine code in both.
 pair() { # which, command...
-	which=$1
-	shift
 	[ "$PIN" != quiet ] || pin=$("$out/quiet" 4)
 	if [ $((turn % 2)) = 0 ]; then
-		run native "$which" "$@"
-		[ -z "$control" ] || run again "$which" "$@"
-		run ours "$which" "$build/bin/gangway" run --on "$device" -- "$@"
+		run native "$@"
+		[ -z "$control" ] || run again "$@"
+		run ours "$@"
 	else
-		run ours "$which" "$build/bin/gangway" run --on "$device" -- "$@"
-		[ -z "$control" ] || run again "$which" "$@"
-		run native "$which" "$@"
+		run ours "$@"
+		[ -z "$control" ] || run again "$@"
+		run native "$@"
 	fi
 }
+warm_up() { # who: processes that wait for once()
+	for run in $(seq 0 $((runs - 1))); do
+		from=$out/$1.$run
+		mkdir "$from" && mkfifo "$from/ask" "$from/answer" || exit 1
+		begin "$1" '' python3 "$here/gpu/again.py" "$from" "$here/torch_bench.py" &
+	done
+}
+if [ -n "$warm" ]; then
+	warm_up native
+	[ -z "$control" ] || warm_up again
+	warm_up ours
+	for pipe in "$out"/*/answer; do
+		timeout 300 cat "$pipe" >/dev/null || exit 1
+	done
+fi
 turn=0
+began=$(date +%s)
 while [ $turn -lt $((runs * best)) ]; do
 	run=$((turn % runs)) # each is spread over the whole time: its best is from a quiet moment
+	if [ $run = 0 ] && [ $turn -gt 0 ] && [ $(($(date +%s) - began)) -ge "${within:-999999}" ]; then
+		break
+	fi
 	[ "$only" = torch ] || pair micro "$out/micro"
 	[ "$only" = micro ] || pair torch python3 "$here/torch_bench.py"
 	turn=$((turn + 1))
 done
+best=$((turn / runs))
 
 sort -s -k2,2 -k4,4 -k3,3 -k1,1n "$all" | awk -v runs="$runs" -v best="$best" '
 	function median(v, n,   i, j, t) {
