@@ -110,7 +110,7 @@ static uint32_t simd(const struct video *v, uint32_t a, uint32_t b, uint32_t c)
 	return d;
 }
 
-/* An H200 takes whole words as signed even where all types are unsigned. */
+/* An H200 takes whole words as signed even where all types are unsigned, and then shifts zeros in. */
 static uint32_t mad(const struct video *v, uint32_t a, uint32_t b, uint32_t c)
 {
 	bool minus = v->minus[0] ^ v->minus[1], sign = v->sign[1] || v->sign[2] || minus || v->minus[2];
@@ -119,6 +119,8 @@ static uint32_t mad(const struct video *v, uint32_t a, uint32_t b, uint32_t c)
 
 	t = (minus ? -t : t) + (v->minus[2] ? -word(c, true) : word(c, true)) + v->po;
 	t >>= v->shift;
+	if (v->sat && v->shift && !sign && t < 0)
+		return UINT32_MAX;
 	return (uint32_t)(v->sat ? clamp(t, 32, sign) : t);
 }
 

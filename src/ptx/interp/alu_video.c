@@ -207,7 +207,8 @@ static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
 /*
  * (a * b + c) >> 7 or 15, product or c perhaps negated, .po one more.  The manual has a, b and c
  * unsigned where their types are; an H200 takes whole words as signed all the same.  What it clamps to
- * is the manual's: the unsigned range only where nothing is signed or negated.
+ * is the manual's: the unsigned range only where nothing is signed or negated, and there zeros are
+ * shifted in.
  */
 static u32 multiply_add(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 {
@@ -218,6 +219,8 @@ static u32 multiply_add(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 		(s32)selected(b, in->ops[2].comp, is_signed(in, 2));
 
 	t = ((minus ? -t : t) + (minus_c ? -(s64)(s32)c : (s32)c) + in->m.po) >> shift;
+	if (in->m.sat && shift && !sign && t < 0)
+		return UINT32_MAX;
 	return (u32)(in->m.sat ? clamp_to(t, 32, sign) : t);
 }
 
