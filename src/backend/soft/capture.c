@@ -413,7 +413,7 @@ static CUresult wait_outside(struct event *e, struct strand *t, struct mark *m)
 static CUresult join(struct stream *s, struct mark *m)
 {
 	if (m->capture->ended)
-		return CUDA_ERROR_CAPTURED_EVENT;
+		return CUDA_ERROR_INVALID_VALUE;
 	if (m->capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (s->legacy) {
@@ -444,7 +444,7 @@ CUresult capture_wait(struct event *e, struct stream *s, bool external)
 	return neither ? event_wait(e, s) : r; /* changed meanwhile */
 }
 
-/* Asking when a captured event will be done makes no sense, and spoils its capture. */
+/* Asking when a captured event will be done makes no sense, and spoils its capture, if that has not ended. */
 CUresult capture_event(struct event *e)
 {
 	CUresult r = CUDA_SUCCESS;
@@ -455,7 +455,7 @@ CUresult capture_event(struct event *e)
 	struct mark *m = atomic_load(&e->capture);
 	if (m) {
 		m->capture->invalid = true;
-		r = CUDA_ERROR_CAPTURED_EVENT;
+		r = m->capture->ended ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_CAPTURED_EVENT;
 	}
 	pthread_mutex_unlock(&graph_lock);
 	return r;
