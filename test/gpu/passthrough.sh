@@ -21,6 +21,7 @@ has() { grep -q "$1" "$2"; }
 nvidia-smi -L
 check "linked directly, through us" $run -- "$build/test/gpu/gpu-driver"
 check "linked directly, chosen without being asked" env GANGWAY_DEVICE= "$gangway" run -- "$build/test/gpu/gpu-driver"
+check "asked as the runtime asks" $run -- python3 "$here/addresses.py"
 GANGWAY_TRACE="$out/trace" check "traced" $run -- "$build/test/gpu/gpu-driver"
 check "the trace has the launch" has 'cuLaunchKernel(.*) = CUDA_SUCCESS' "$out/trace"
 check "PyTorch" $run -- python3 -c 'import torch; x = torch.arange(1000, device="cuda"); print((x * x).sum().item()); assert (x * x).sum().item() == 332833500'
