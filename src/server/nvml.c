@@ -11,6 +11,7 @@
 #include "server/nvml_ahead.h"
 #include "server/nvml_list.h"
 #include "server/nvml_quota.h"
+#include "server/nvml_together.h"
 #include "util/slots.h"
 #include "util/uuid.h"
 #include "wire/nvml.h"
@@ -285,6 +286,14 @@ static void serve_plain(struct msg *m)
 	by_number[m->frame.op - WIRE_NVML]->serve(&table, m);
 }
 
+static void serve_now_or_ahead(struct msg *m)
+{
+	if (vendor)
+		nvml_ahead(m, serve_plain);
+	else
+		serve_plain(m);
+}
+
 static void serve_own(struct msg *m)
 {
 	switch (m->frame.op) {
@@ -296,6 +305,9 @@ static void serve_own(struct msg *m)
 		break;
 	case WIRE_NVML_HIDDEN:
 		serve_hidden(m);
+		break;
+	case WIRE_NVML_TOGETHER:
+		nvml_together(m, serve_now_or_ahead);
 		break;
 	}
 }
@@ -352,10 +364,8 @@ static void serve_nvml(const struct cuda_ops *ops, struct msg *m)
 	if (r) {
 		msg_out(m, true, sizeof(struct wire_nvml_devices));
 		m->value = r;
-	} else if (op < WIRE_NVML_PLAIN && vendor) {
-		nvml_ahead(m, serve_plain);
 	} else if (op < WIRE_NVML_PLAIN) {
-		serve_plain(m);
+		serve_now_or_ahead(m);
 	} else {
 		serve_own(m);
 	}

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "backend/nvml/backend.h"
+#include "backend/nvml/sensor.h"
+#include "util/setting.h"
 #include "wire/nvml.h"
 
 #define US	  1000ull
@@ -17,24 +18,6 @@
 #define PATIENCE  4	      /* times a value is read, each half as long after the last as it may be old, for one question */
 #define QUESTIONS 32
 #define BYTES	  256 /* of a question, and of an answer */
-
-/* Sensors and counters; what follows from them is nobody's memory and nobody's process. */
-static const unsigned sensors[] = {
-	NR_nvmlDeviceGetApplicationsClock, NR_nvmlDeviceGetClock, NR_nvmlDeviceGetClockInfo, NR_nvmlDeviceGetCurrPcieLinkGeneration,
-	NR_nvmlDeviceGetCurrPcieLinkWidth, NR_nvmlDeviceGetCurrentClocksEventReasons, NR_nvmlDeviceGetDecoderUtilization,
-	NR_nvmlDeviceGetDefaultApplicationsClock, NR_nvmlDeviceGetEncoderUtilization, NR_nvmlDeviceGetEnforcedPowerLimit,
-	NR_nvmlDeviceGetFanSpeed, NR_nvmlDeviceGetFanSpeed_v2, NR_nvmlDeviceGetJpgUtilization, NR_nvmlDeviceGetMaxClockInfo,
-	NR_nvmlDeviceGetMaxCustomerBoostClock, NR_nvmlDeviceGetOfaUtilization, NR_nvmlDeviceGetPcieReplayCounter,
-	NR_nvmlDeviceGetPcieSpeed, NR_nvmlDeviceGetPerformanceState, NR_nvmlDeviceGetPowerManagementLimit,
-	NR_nvmlDeviceGetPowerState, NR_nvmlDeviceGetPowerUsage, NR_nvmlDeviceGetTargetFanSpeed, NR_nvmlDeviceGetTemperature,
-	NR_nvmlDeviceGetTemperatureThreshold, NR_nvmlDeviceGetTotalEnergyConsumption, NR_nvmlDeviceGetUtilizationRates,
-	NR_nvmlDeviceGetViolationStatus,
-};
-
-struct head { /* of the arguments of each of them */
-	uint32_t present;
-	uint64_t device;
-};
 
 struct question {
 	struct frame frame;
@@ -62,26 +45,11 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000 * MS + (uint64_t)t.tv_nsec;
 }
 
-static bool wanted(void)
-{
-	const char *text = getenv("GANGWAY_NVML_AHEAD");
-
-	return !text || strcmp(text, "0") != 0;
-}
-
-/* A sensor of a whole device: parts of devices come and go. */
-static bool is_sensor(const struct msg *m)
+static bool may_be_ahead(const struct msg *m)
 {
 	size_t size = (size_t)(m->in_end - m->in);
-	struct head h;
 
-	if (size < sizeof h || size > BYTES - sizeof(struct wire_request))
-		return false;
-	memcpy(&h, m->in, sizeof h);
-	for (size_t i = 0; i < sizeof sensors / sizeof *sensors; i++)
-		if (m->frame.op == WIRE_NVML + sensors[i])
-			return nvml_handle_index((nvmlDevice_t)(uintptr_t)h.device, WIRE_NVML_DEVICES_MAX) >= 0;
-	return false;
+	return size <= BYTES - sizeof(struct wire_request) && nvml_is_sensor(m->frame.op, m->in, size);
 }
 
 /* ---- one value ---- */
@@ -220,7 +188,7 @@ static struct question *remember(const struct msg *m, const uint8_t *in, ahead_f
 {
 	struct question *q = &questions[count];
 
-	if (count == QUESTIONS || !wanted() || !start())
+	if (count == QUESTIONS || !setting_number(SETTING_AHEAD, 1, 1) || !start())
 		return NULL;
 	*q = (struct question){.make = make, .size = (size_t)(m->in_end - in) + sizeof(struct wire_request)};
 	memcpy(q->bytes + sizeof(struct wire_request), in, q->size - sizeof(struct wire_request));
@@ -234,7 +202,7 @@ void nvml_ahead(struct msg *m, ahead_fn *make)
 	const uint8_t *in = m->in;
 	uint64_t at = now();
 
-	if (!is_sensor(m)) {
+	if (!may_be_ahead(m)) {
 		make(m);
 		return;
 	}

@@ -8,9 +8,9 @@
  *	a client's question ─▶ read at most 30 ms ago?  that ─▶ answer
  *	                       no: the vendor is asked ─▶ took long?  remembered ─▶ the thread, before the next time
  *
- * Only sensors and counters that move by themselves are read ahead, never what a program's own doing changes at once
- * (memory, processes).  A client that does not come as expected is waited for a little, then nothing is read until it
- * asks again: who asks nothing costs nothing.  GANGWAY_NVML_AHEAD=0 in the server's environment: always ask the vendor.
+ * Only sensors and counters that move by themselves are read ahead (backend/nvml/sensor.h).  A client that does not come as
+ * expected is waited for a little, then nothing is read until it asks again: who asks nothing costs nothing.
+ * GANGWAY_NVML_AHEAD=0 in the server's environment: always ask the vendor.
  */
 #pragma once
 

@@ -11,3 +11,6 @@ unsigned setting_number(const char *variable, unsigned most, unsigned otherwise)
 /* Connections of a client to a server over TCP: GANGWAY_CONNECTIONS, 1 to 9. */
 #define SETTING_CONNECTIONS	"GANGWAY_CONNECTIONS"
 #define SETTING_CONNECTIONS_MAX 9
+
+/* 0: each question about a device is asked when it comes, by itself, of the server and of the vendor: GANGWAY_NVML_AHEAD. */
+#define SETTING_AHEAD "GANGWAY_NVML_AHEAD"

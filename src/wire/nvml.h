@@ -21,6 +21,7 @@ enum wire_nvml_op {
 	WIRE_NVML_DEVICES = WIRE_NVML + WIRE_NVML_PLAIN, /* first: all devices with what never changes */
 	WIRE_NVML_PROCESSES,				 /* those that the client may see */
 	WIRE_NVML_HIDDEN,				 /* a value that only the vendor's own tool asks for */
+	WIRE_NVML_TOGETHER,				 /* plain calls, sensors all of them (backend/nvml/sensor.h) */
 	WIRE_NVML_END
 };
 
@@ -63,4 +64,25 @@ struct wire_nvml_processes {
 struct wire_nvml_hidden {
 	uint32_t number;
 	char text[80];
+};
+
+/*
+ * WIRE_NVML_TOGETHER, both ways one after the other, in the same order:
+ *
+ *	frame up	| wire_request | wire_nvml_one | arguments | wire_nvml_one | arguments | ...
+ *	frame down	| wire_reply   | wire_nvml_said | values   | wire_nvml_said | values   | ...
+ *
+ * Arguments and values are those of the plain calls, padded.  How many there are follows from the frame's length.
+ */
+#define WIRE_NVML_TOGETHER_MOST 32
+#define WIRE_NVML_TOGETHER_ARGS 32 /* bytes of one call's arguments, at most */
+
+struct wire_nvml_one {
+	uint32_t op;
+	uint32_t size; /* of what follows: padded, so a multiple of 8 */
+};
+
+struct wire_nvml_said {
+	int32_t value; /* what the call returned */
+	uint32_t size;
 };

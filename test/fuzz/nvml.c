@@ -23,7 +23,7 @@
 
 static int listener;
 static atomic_bool over;
-static atomic_ulong answers;
+static atomic_ulong answers, together;
 
 /* ---- the liar ---- */
 
@@ -36,9 +36,34 @@ static uint32_t likely_size(const struct frame *f)
 		return sizeof(struct wire_nvml_processes);
 	case WIRE_NVML_HIDDEN:
 		return sizeof(struct wire_nvml_hidden);
+	case WIRE_NVML + NR_nvmlDeviceGetPowerUsage:
+	case WIRE_NVML + NR_nvmlDeviceGetTemperature:
+	case WIRE_NVML + NR_nvmlDeviceGetClockInfo:
+		return sizeof(unsigned);
 	default:
 		return roll() % 64;
 	}
+}
+
+static bool is_sensor(const struct frame *f)
+{
+	return likely_size(f) == sizeof(unsigned) && f->op < WIRE_NVML_DEVICES;
+}
+
+/* Answers to questions that came together, of the right lengths or nearly so. */
+static uint32_t lie_together(const struct frame *f, uint8_t *room, uint32_t most)
+{
+	uint32_t n = (f->size - sizeof(struct wire_request)) / (sizeof(struct wire_nvml_one) + 24);
+	uint32_t size = sizeof(struct wire_reply);
+
+	memset(room, 0, size);
+	together++;
+	for (n += roll() % 16 ? 0 : 1; n && size + 16 <= most; n--, size += 16) {
+		struct wire_nvml_said said = {.value = (int32_t)odd_value(), .size = roll() % 64 ? 8 : (uint32_t)odd_value()};
+		odd_bytes(room + size, 16);
+		memcpy(room + size, &said, sizeof said);
+	}
+	return roll() % 32 ? size : roll() % size;
 }
 
 static int lie(struct link *l)
@@ -51,15 +76,22 @@ static int lie(struct link *l)
 		return err;
 	uint32_t size = roll() % 8 ? sizeof(struct wire_reply) + ((likely_size(&f) + 7) & ~7u) : (uint32_t)(roll() % 8192);
 	/* the calls have answers of a few sizes: guess until one fits */
-	if (f.op < WIRE_NVML_DEVICES && roll() % 2)
+	if (f.op < WIRE_NVML_DEVICES && !is_sensor(&f) && roll() % 2)
 		size = sizeof(struct wire_reply) + (uint32_t)(roll() % 12) * 8;
+	bool honest = is_sensor(&f) && roll() % 32; /* until it asks together */
+	if (f.op == WIRE_NVML_TOGETHER)
+		size = 4096;
+	else if (honest)
+		size = sizeof(struct wire_reply) + 8;
 	if ((err = lane_reply_reserve(f.lane, size, (void **)&room)))
 		return err;
 	odd_bytes(room, size);
-	if (size >= sizeof(struct wire_reply) && roll() % 4)
+	if (size >= sizeof(struct wire_reply) && (honest || roll() % 4))
 		memset(room, 0, sizeof(struct wire_reply));
 	if (f.op == WIRE_NVML_DEVICES && size > 16 && roll() % 8) /* let it go on */
 		memcpy(room + 8, &(uint32_t){roll() % 20}, 4);
+	if (f.op == WIRE_NVML_TOGETHER && roll() % 8)
+		size = lie_together(&f, room, size);
 	answers++;
 	return lane_reply(f.lane, f.op, f.ticket, size, NULL, 0);
 }
@@ -141,6 +173,20 @@ static void value_calls(const struct nvml_ops *t)
 	free(m), free(m2), free(p), free(u), free(pages);
 }
 
+/* Twice the same, so that the second poll is asked together. */
+static void poll_calls(const struct nvml_ops *t)
+{
+	unsigned *v = malloc(sizeof *v);
+
+	for (int i = 0; i < 4; i++)
+		for (unsigned d = 0; d < 2; d++) {
+			t->nvmlDeviceGetTemperature(NVML_HANDLE(d), NVML_TEMPERATURE_GPU, v);
+			t->nvmlDeviceGetClockInfo(NVML_HANDLE(d), NVML_CLOCK_SM, v);
+			t->nvmlDeviceGetClockInfo(NVML_HANDLE(d), NVML_CLOCK_MEM, v);
+		}
+	free(v);
+}
+
 int main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
@@ -162,6 +208,7 @@ int main(int argc, char **argv)
 			continue;
 		opened++;
 		for (int i = 0; i < 20; i++) {
+			poll_calls(&table); /* first: the others soon lose their link */
 			text_calls(&table);
 			value_calls(&table);
 		}
@@ -170,6 +217,6 @@ int main(int argc, char **argv)
 	over = true;
 	unlink(address + 5);
 	rmdir(folder);
-	printf("%lu tries, %lu opened, %lu lies\n", tries, opened, answers);
-	return opened && answers ? 0 : 1;
+	printf("%lu tries, %lu opened, %lu lies, %lu of them to questions that came together\n", tries, opened, answers, together);
+	return opened && answers && together ? 0 : 1;
 }

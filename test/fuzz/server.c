@@ -181,10 +181,30 @@ static void make_objects(void)
 	chance_keep((uintptr_t)NVML_HANDLE(0));
 }
 
+/* Several questions in one frame: most of them right, so that it is not the first that ends it. */
+static uint32_t questions(uint8_t *payload)
+{
+	uint32_t size = sizeof(struct wire_request), n = roll() % 8 ? 1 + roll() % 32 : roll() % 100;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct wire_nvml_one one = {.op = WIRE_NVML + NR_nvmlDeviceGetTemperature, .size = 24};
+		struct wire_nvmlDeviceGetClock args = {.present = ~0u, .device = (uintptr_t)NVML_HANDLE(roll() % 2)};
+		args.clockType = (nvmlClockType_t)odd_value();
+		one.op = roll() % 4 ? one.op : WIRE_NVML + NR_nvmlDeviceGetClock;
+		one.op = roll() % 256 ? one.op : ops[roll() % nops];
+		one.size = roll() % 256 ? one.size : (uint32_t)odd_value();
+		args.device = roll() % 256 ? args.device : odd_value();
+		memcpy(payload + size, &one, sizeof one);
+		memcpy(payload + size + sizeof one, &args, sizeof args);
+		size += (uint32_t)(sizeof one + sizeof args);
+	}
+	return roll() % 64 ? size : roll() % size;
+}
+
 static void one(void)
 {
 	uint8_t payload[LONGEST];
-	unsigned op = roll() % 16 ? ops[roll() % nops] : (unsigned)roll() % 1100;
+	unsigned op = roll() % 64 == 0 ? WIRE_NVML_TOGETHER : roll() % 16 ? ops[roll() % nops] : (unsigned)roll() % 1100;
 	uint32_t size = roll() % 32 ? 8 + roll() % 256 : roll() % LONGEST, all = ~0u;
 	struct frame f = {.op = op, .size = size, .payload = payload, .lane = session.link->lanes[0], .npieces = roll() % 3};
 	const struct served *call = serve_find(op);
@@ -194,6 +214,8 @@ static void one(void)
 		memcpy(payload, &home, 8); /* the right context */
 	if (roll() % 2 && size >= 12)
 		memcpy(payload + 8, &all, 4); /* every pointer is there */
+	if (op == WIRE_NVML_TOGETHER && roll() % 8)
+		f.size = questions(payload);
 	for (unsigned i = 0; i < f.npieces; i++)
 		f.pieces[i] = (struct piece){roll() % 256 * 4096, roll() % 4096};
 	if (!call || !msg_init(&m, &session, &f))

@@ -20,11 +20,14 @@
 #include "chance.h"
 #include "served.h"
 #include "transport/tcp.h"
+#include "wire/nvml.h"
 #include "wire/protocol.h"
 #include "wire/wire.h"
 
 static unsigned any_op(void)
 {
+	if (roll() % 16 == 0)
+		return WIRE_NVML + (unsigned)(roll() % 2 ? roll() % 400 : WIRE_NVML_PLAIN + roll() % 5);
 	return roll() % 3 ? (unsigned)(roll() % 700) : WIRE_DEVICES + (unsigned)(roll() % (WIRE_OPS_END - WIRE_DEVICES + 2));
 }
 

@@ -2,7 +2,7 @@
  * A monitor of a served device whose vendor's library counts (counted.c): a poll of 20 values is 20 calls of the
  * vendor's, and what never changes is asked once.
  *
- *	polls	COUNTED: the file with a line for each call
+ *	polls [TIMES]	COUNTED: the file with a line for each call; TIMES: how many times as many the vendor may have
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -91,9 +91,10 @@ static void constants(nvmlDevice_t d)
 	CHECK(!f.nvmlDeviceGetSerial(d, text, sizeof text) && !strcmp(text, "1234"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	int times = argc > 1 ? atoi(argv[1]) : 1;
 	nvmlProcessUtilizationSample_t samples[8];
 	unsigned n = 8;
 	nvmlDevice_t d;
@@ -107,7 +108,7 @@ int main(void)
 	CHECK(before > 0);
 	for (int i = 1; i <= 5; i++) {
 		poll_once(d);
-		CHECK(calls() == before + 20 * i);
+		CHECK(calls() >= before + 20 * i && calls() <= before + 20 * i * times);
 	}
 	before = calls();
 	for (int i = 0; i < 5; i++)

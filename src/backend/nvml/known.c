@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "backend/nvml/backend.h"
+#include "backend/nvml/sensor.h"
 #include "gen/nvml_ops.h"
 #include "wire/nvml.h"
 
@@ -22,11 +22,6 @@ static const unsigned constant[] = {
 	NR_nvmlDeviceGetSupportedClocksEventReasons, NR_nvmlDeviceGetVbiosVersion,
 };
 
-struct head { /* of the arguments of each of them */
-	uint32_t present;
-	uint64_t device;
-};
-
 static struct known {
 	unsigned op;
 	size_t size, bytes;
@@ -37,14 +32,9 @@ static _Atomic(unsigned) count; /* those below it are whole, also in a child tha
 
 static bool is_constant(unsigned op, const void *args, size_t size)
 {
-	struct head h;
-
-	for (size_t i = 0; i < sizeof constant / sizeof *constant; i++) {
-		if (op != WIRE_NVML + constant[i] || size < sizeof h || size > ARGS)
-			continue;
-		memcpy(&h, args, sizeof h);
-		return nvml_handle_index((nvmlDevice_t)(uintptr_t)h.device, WIRE_NVML_DEVICES_MAX) >= 0;
-	}
+	for (size_t i = 0; i < sizeof constant / sizeof *constant; i++)
+		if (op == WIRE_NVML + constant[i])
+			return size <= ARGS && nvml_of_device(args, size);
 	return false;
 }
 

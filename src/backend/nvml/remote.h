@@ -2,8 +2,9 @@
  * remote.h - NVML asked of a server.
  *
  * One link and one lane for the process, a call at a time: questions are short, and nobody waits for a device here.
- * What never changes is asked once, when the link is made or when somebody wants it (known.h).  A link that breaks is made anew by the next call, which
- * is then asked again: all of them only read.  So a server may be restarted under a program that watches it.
+ * What never changes is asked once, when the link is made or when somebody wants it (known.h), and what a monitor asks
+ * again and again it asks together (poll.h).  A link that breaks is made anew by the next call, which is then asked again:
+ * all of them only read.  So a server may be restarted under a program that watches it.
  *
  * Trust: none in the server: answers are copied out, and are as long as we expect or the link is given up.
  */
