@@ -1,10 +1,10 @@
 #!/bin/sh
 # The vendor's libraries passed through, and served: stand-ins for them are copies of our own that do not know who
-# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE STANDIN SLOW FIRST COUNTED POLLS QUOTA
+# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE STANDIN SLOW FIRST COUNTED POLLS QUOTA WATCH
 #
 # In a copy the note that makes a file ours has another owner, and the device comes from another variable: so it is
 # taken for a vendor's, and has the null device inside.
-gangway=$1 lib=$2 clients=$3 private=$4 standin=$5 slow=$6 first=$7 counted=$8 polls=$9 quota=${10}
+gangway=$1 lib=$2 clients=$3 private=$4 standin=$5 slow=$6 first=$7 counted=$8 polls=$9 quota=${10} watch=${11}
 here=$(cd "$(dirname "$0")" && pwd)
 failed=0
 fail() {
@@ -95,6 +95,12 @@ for over in unix tcp; do
 	SERVE="--spares 0" GANGWAY_NVML_AHEAD=0 COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
 		"$gangway" nvidia $over env GANGWAY_NVML_AHEAD=1 "$polls" 2 >"$dir/out" 2>&1 ||
 		fail "a vendor's calls together, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
+done
+# Together, while the server reads some of them ahead.
+for over in unix tcp; do
+	COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" \
+		"$here/together.sh" "${gangway%/bin/gangway}" nvidia $over "$watch" >"$dir/out" 2>&1 ||
+		fail "a vendor's polls, together over $over: $(cat "$dir/out")"
 done
 # A quota of a vendor's device.
 for over in unix tcp; do
