@@ -2,7 +2,7 @@
 # Native against ours, alternating, in one run on a machine with a GPU; medians and their ratio.
 #
 #	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--best M] [--within SECONDS] [--only micro|torch]
-#		[--control] [--warm] BUILD DEVICE
+#		[--control] [--warm] [--calm] BUILD DEVICE
 #
 # A run starts native and ours M times (1 unless told), in turn, and takes for each line the best of either: on a
 # machine that is shared with others, whole processes, seconds or minutes are slowed by a third and more, native or not,
@@ -13,7 +13,9 @@
 # each start of the two for the four that are disturbed least (quiet.c). RAW gets every single
 # value: run, program, who, line, value. --control starts native twice each time and compares it with itself:
 # what such a comparison is worth on this machine.  --warm: each run has two processes that have imported PyTorch, and
-# their children are what is measured (again.py), which makes twice as many in the same time.
+# their children are what is measured (again.py), which makes twice as many in the same time.  --calm, with PIN one
+# processor: a start counts if a loop is as fast there as it ever was (but for 5 %), right before and right after it;
+# else it is made again.
 #
 # BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes, or
 # just "unix" or "tcp": then a server is started for the occasion.
@@ -25,6 +27,7 @@ within=
 only=
 control=
 warm=
+calm=
 while [ "${1#--}" != "$1" ]; do
 	case $1 in
 	--runs) runs=$2; shift 2 ;;
@@ -33,6 +36,7 @@ while [ "${1#--}" != "$1" ]; do
 	--only) only=$2; shift 2 ;;
 	--control) control=yes; shift ;;
 	--warm) warm=yes; shift ;;
+	--calm) calm=yes; shift ;;
 	*) echo "compare.sh: no option $1" >&2; exit 2 ;;
 	esac
 done
@@ -68,13 +72,28 @@ once() { # who, which, command...
 		begin "$who" "$pin" "$@" >"$out/last" 2>&1
 	fi
 }
+# Nobody else is at work on our core, as far as is known.
+least=999999999
+is_calm() {
+	[ -n "$calm" ] || return 0
+	now=$("$out/quiet" -t "$pin")
+	[ "$now" -ge $least ] || least=$now
+	[ $((now * 100)) -le $((least * 105)) ]
+}
+left_out=0
 run() { # who, which, command...
-	if once "$@"; then
-		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$run $2 $1 /" >>"$all"
-	else
+	until is_calm; do
+		sleep 0.1
+	done
+	if ! once "$@"; then
 		echo "FAILED ($?): $*"
 		tail -5 "$out/last"
 		touch "$out/failed"
+	elif is_calm; then
+		grep -E '^[a-zA-Z0-9_]+ -?[0-9.]+$' "$out/last" | sed "s/^/$run $2 $1 /" >>"$all"
+	else
+		left_out=$((left_out + 1))
+		run "$@"
 	fi
 }
 
@@ -91,7 +110,10 @@ unix | tcp)
 esac
 
 pin=$PIN
-if [ "$PIN" = quiet ]; then
+case $calm$PIN in
+yes | yes*[!0-9]*) echo "compare.sh: --calm needs PIN, the number of one processor" >&2; exit 2 ;;
+esac
+if [ "$PIN" = quiet ] || [ -n "$calm" ]; then
 	cc -O2 -o "$out/quiet" "$here/gpu/quiet.c" || exit 1
 fi
 if [ "$only" != torch ]; then
@@ -169,4 +191,5 @@ sort -s -k2,2 -k4,4 -k3,3 -k1,1n "$all" | awk -v runs="$runs" -v best="$best" '
 		if (differs) print "FAILED: the checksums differ"
 		exit differs
 	}' || touch "$out/failed"
+[ $left_out = 0 ] || echo "starts left out because the processor was disturbed: $left_out"
 [ ! -e "$out/failed" ]

@@ -1,7 +1,8 @@
 /*
  * The processors of this machine on which a program is disturbed least, as taskset takes them.
  *
- *	quiet [-v] N
+ *	quiet [-v] N		the N best
+ *	quiet -t NUMBER		how disturbed one is now: what the loop takes there, in ns
  *
  * A virtual processor shares its core with another one, which may be anybody's, and goes half as fast while that one
  * works.  So a loop that fills a core is timed on each, in turn, for a second; those that come out best are named.
@@ -61,6 +62,18 @@ static double timed_on(int processor)
 	return loop();
 }
 
+/* For as long as it takes somebody else to have had a turn. */
+static double now_on(int processor)
+{
+	double start = now_us(), sum = 0;
+	unsigned n = 0;
+
+	do
+		sum += timed_on(processor), n++;
+	while (now_us() < start + 3e4);
+	return sum / n;
+}
+
 static int by_sum(const void *a, const void *b)
 {
 	double x = ((const struct processor *)a)->sum, y = ((const struct processor *)b)->sum;
@@ -73,8 +86,12 @@ int main(int argc, char **argv)
 	int verbose = argc > 1 && !strcmp(argv[1], "-v"), wanted = argc > 1 + verbose ? atoi(argv[1 + verbose]) : 0, n = 0;
 	cpu_set_t allowed;
 
+	if (argc == 3 && !strcmp(argv[1], "-t")) {
+		printf("%.0f\n", now_on(atoi(argv[2])) * 1000);
+		return 0;
+	}
 	if (wanted < 1 || sched_getaffinity(0, sizeof allowed, &allowed)) {
-		fprintf(stderr, "usage: quiet [-v] N\n");
+		fprintf(stderr, "usage: quiet [-v] N | quiet -t NUMBER\n");
 		return 2;
 	}
 	for (int i = 0; i < MOST; i++)
