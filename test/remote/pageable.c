@@ -284,6 +284,33 @@ static void many(void)
 	free(in);
 }
 
+/* So, too, what an executable graph was given before, once it has run with something else. */
+static void many_changes(void)
+{
+	enum { SIZE = 3 << 20, TIMES = 60 };
+	unsigned char *in = malloc(SIZE), last = 0;
+	CUdeviceptr p = memory(SIZE);
+	CUDA_MEMCPY3D a = up(p, in, SIZE);
+	CUgraphExec x;
+	CUgraphNode n;
+	CUgraph g;
+
+	OK(cuGraphCreate(&g, 0));
+	OK(cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context));
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	for (int i = 0; i < TIMES; i++) {
+		in[SIZE - 1] = i + 1;
+		OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context));
+		run(x);
+		OK(cuMemcpyDtoH_v2(&last, p + SIZE - 1, 1));
+		CHECK_EQ(last, i + 1);
+	}
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphDestroy(g));
+	OK(cuMemFree_v2(p));
+	free(in);
+}
+
 int main(void)
 {
 	start();
@@ -295,6 +322,7 @@ int main(void)
 	changes();
 	changes_large();
 	many();
+	many_changes();
 	OK(cuStreamDestroy_v2(s));
 	return RESULT();
 }

@@ -150,17 +150,18 @@ CUresult node_send(const struct node_target *t, struct wire_node *a, const void 
 /* graph.c: a graph's nodes, the caller's to free. */
 CUresult graph_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count);
 
-/* graph.c: the application sees a copy where the graph has something else (pageable.c). */
+/* graph.c: the application sees a copy where the graph has something else (pageable_node.c). */
 CUresult node_set_copy(uint64_t node, const CUDA_MEMCPY3D *p);
 bool node_copy(uint64_t node, CUDA_MEMCPY3D *p); /* p may be NULL */
 
-/* ---- pageable.c: copies to and from memory that is the application's own, made when the stream gets there ---- */
+/* ---- pageable_node.c: copies to and from memory that is the application's own, made when the stream gets there ---- */
 
 /* Is it pinned memory that only we see, and is there a function or a wait for a value that may come first? */
 bool pageable_later(const void *host);
 CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c);
 CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made);
 /* As the next node of the stream's capture. */
+void pageable_forget(CUgraphExec exec); /* it is destroyed */
 CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c);
 
 /* ---- event.c ---- */

@@ -94,6 +94,7 @@ CUresult remote_cuGraphExecDestroy(CUgraphExec exec)
 	if (!x || !record_take((uintptr_t)exec))
 		return CUDA_ERROR_INVALID_VALUE;
 	shelf_put(&shelf, &x->shelved);
+	pageable_forget(exec);
 	return call_cuGraphExecDestroy(exec);
 }
 

@@ -1,20 +1,8 @@
-/*
- * Copies in graphs to and from the application's own memory, which the server does not see; and over TCP those of pinned
- * memory behind a function of the application's, which may fill or read it, or behind a wait for a value.  A copy reads and writes
- * it when the device gets there, so what the application sees as one node is a graph of its own:
- *
- *	up	host node: pack rows into bulk memory ─▶ copy from there ─▶ the next part, in the same piece
- *	down	copy to bulk memory ─▶ host node: unpack rows
- *
- * The host nodes are ours and run in this process (listen.c); over TCP the bytes travel with what wakes the other
- * side.  A user object of the graph tells us when the last copy of it is gone.
- */
-#include <stdlib.h>
-#include "backend/remote/block.h"
-#include "backend/remote/code.h"
-#include "backend/remote/hostmem.h"
+/* A copy of the application's own memory, and the nodes that make it. */
+#include "backend/remote/pageable.h"
 
-struct whole;
+#include <stdlib.h>
+#include "backend/remote/hostmem.h"
 
 /* A part, as the host node knows it. */
 struct moving {
@@ -28,13 +16,22 @@ struct whole {
 	struct piece piece; /* size 0: both sides are the application's */
 	bool up;
 	unsigned count, made;
-	/* By who fills the graph, by the graph's object and by each part: the server ends and runs them as it likes. */
+	/* By who fills the graph, by the graph's object or an executable one, and by each part: the server ends and runs
+	 * them as it likes. */
 	_Atomic(unsigned) used;
 	bool ended; /* the object is gone */
+	/* Of one that an executable graph was given: the node there, and what that had been given before, which is over
+	 * when this one moves, because an executable graph runs once at a time. */
+	uint64_t exec, node;
+	_Atomic(struct whole *) older;
+	struct list link;
 	struct moving part[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* which parts there are, and whether there is an end to them */
+static struct list given = {&given, &given}; /* to executable graphs */
+
+static void end_older(struct whole *w);
 
 static void move(void *arg)
 {
@@ -48,9 +45,11 @@ static void move(void *arg)
 		block_pack(bulk + w->piece.offset, &w->block.src, &m->part);
 	else
 		block_unpack(bulk + w->piece.offset, &w->block.dst, &m->part);
+	if (atomic_load(&w->older))
+		end_older(w);
 }
 
-static void put(struct whole *w)
+void whole_put(struct whole *w)
 {
 	if (atomic_fetch_sub(&w->used, 1) > 1)
 		return;
@@ -61,7 +60,7 @@ static void put(struct whole *w)
 
 static void part_gone(void *part)
 {
-	put(((struct moving *)part)->whole);
+	whole_put(((struct moving *)part)->whole);
 }
 
 /* The last copy of the graph is gone. */
@@ -74,7 +73,18 @@ static void discard(void *whole)
 	for (unsigned i = 0; i < w->made; i++)
 		listen_forget(w->part[i].id);
 	pthread_mutex_unlock(&lock);
-	put(w);
+	whole_put(w);
+}
+
+static void end_older(struct whole *w)
+{
+	struct whole *old = atomic_exchange(&w->older, NULL);
+
+	while (old) { /* those before it never ran, or have done so */
+		struct whole *next = atomic_exchange(&old->older, NULL);
+		discard(old);
+		old = next;
+	}
 }
 
 static bool ours(const struct wire_side *s)
@@ -98,7 +108,7 @@ static unsigned parts_of(const struct block *b)
 	return n;
 }
 
-static CUresult make(struct whole **out, const struct block *b)
+CUresult whole_make(struct whole **out, const struct block *b)
 {
 	unsigned n = parts_of(b);
 	struct whole *w = calloc(1, sizeof *w + n * sizeof *w->part);
@@ -121,15 +131,7 @@ static CUresult make(struct whole **out, const struct block *b)
 
 /* ---- its nodes ---- */
 
-/* Where they go: one behind the other into a graph; or what is in them into nodes that are there. */
-struct row {
-	struct node_target target;
-	CUgraphNode last;
-	CUgraphNode *there;
-	size_t count, next;
-};
-
-static struct row new_row(CUgraph graph)
+struct row row_new(CUgraph graph)
 {
 	return (struct row){.target = {.how = WIRE_NODE_ADD, .graph = (uintptr_t)graph}};
 }
@@ -162,7 +164,7 @@ static CUresult put_host(struct row *row, struct whole *w, const struct part *p)
 	w->used++;
 	a.u.host.id = listen_part(move, m, w->up && w->piece.size ? &used : NULL, part_gone);
 	if (!a.u.host.id) {
-		put(w);
+		whole_put(w);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	pthread_mutex_lock(&lock);
@@ -233,8 +235,6 @@ static CUresult put_copy(struct row *row, const struct whole *w, const struct pa
 	return put_node(row, &a);
 }
 
-enum { HOSTS = 1, COPIES = 2 };
-
 /* What is not wanted of nodes that are there is left as it is. */
 static CUresult put_part(struct row *row, struct whole *w, const struct part *p, uint64_t ctx, int which, int wanted)
 {
@@ -245,7 +245,7 @@ static CUresult put_part(struct row *row, struct whole *w, const struct part *p,
 	return which == HOSTS ? put_host(row, w, p) : put_copy(row, w, p, ctx);
 }
 
-static CUresult fill(struct row *row, struct whole *w, uint64_t ctx, int wanted)
+CUresult row_fill(struct row *row, struct whole *w, uint64_t ctx, int wanted)
 {
 	struct part p = {0};
 	CUresult r = CUDA_SUCCESS;
@@ -268,7 +268,7 @@ static CUresult fill(struct row *row, struct whole *w, uint64_t ctx, int wanted)
 	return r;
 }
 
-static CUresult keep(CUgraph graph, struct whole *w)
+CUresult whole_keep(CUgraph graph, struct whole *w)
 {
 	CUuserObject object;
 	CUresult r;
@@ -278,7 +278,7 @@ static CUresult keep(CUgraph graph, struct whole *w)
 	r = listen_object(&object, w, discard, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, &discarded);
 	if (r) {
 		if (!discarded)
-			put(w);
+			whole_put(w);
 		return r;
 	}
 	r = call_cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
@@ -287,38 +287,7 @@ static CUresult keep(CUgraph graph, struct whole *w)
 	return r;
 }
 
-/* ---- the node that the application sees ---- */
-
-static CUresult empty(CUgraph graph)
-{
-	CUgraphNode *nodes = NULL;
-	size_t n = 0;
-	CUresult r = graph_nodes(graph, &nodes, &n);
-
-	for (size_t i = 0; i < n && !r; i++)
-		r = call_cuGraphDestroyNode(nodes[i]);
-	free(nodes);
-	return r;
-}
-
-/* The nodes of a graph of ours, in the order in which they run. */
-static CUresult find_row(CUgraph graph, struct row *row)
-{
-	CUresult r = graph_nodes(graph, &row->there, &row->count);
-	size_t n = 1;
-
-	if (!r && !row->count)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = call_cuGraphGetRootNodes(graph, row->there, &n);
-	for (size_t i = 1; i < row->count && !r; i++) {
-		n = 1;
-		r = call_cuGraphNodeGetDependentNodes(row->there[i - 1], &row->there[i], &n);
-	}
-	return r;
-}
-
-static bool fits(const struct row *row, const struct whole *w)
+bool row_fits(const struct row *row, const struct whole *w)
 {
 	size_t nodes = !w->count || !w->piece.size ? 1 : 2 * w->count;
 	bool host_first = w->count && (w->up || !w->piece.size);
@@ -328,163 +297,30 @@ static bool fits(const struct row *row, const struct whole *w)
 	       type == (host_first ? CU_GRAPH_NODE_TYPE_HOST : CU_GRAPH_NODE_TYPE_MEMCPY);
 }
 
-/* First the copies: what is wrong with the new ones is seen there, and then all is as it was. */
-static CUresult refill(struct row *row, struct whole *w, uint64_t ctx)
+/* Another takes its place when that moves; nobody tells that an executable graph has run for the last time. */
+void whole_give(struct whole *w, uint64_t exec, uint64_t node)
 {
-	CUresult r = fill(row, w, ctx, COPIES);
-
-	return r ? r : fill(row, w, ctx, HOSTS);
-}
-
-/* A graph that makes the copy; the caller destroys it. */
-static CUresult as_graph(CUgraph *graph, const struct block *b, uint64_t ctx)
-{
-	struct whole *w;
-	CUresult r = call_cuGraphCreate(graph, 0);
-
-	if (r)
-		return r;
-	r = make(&w, b);
-	if (!r) {
-		struct row row = new_row(*graph);
-		r = keep(*graph, w);
-		if (!r)
-			r = fill(&row, w, ctx, HOSTS | COPIES);
-		put(w);
-	}
-	if (r)
-		call_cuGraphDestroy(*graph);
-	return r;
-}
-
-/* In the nodes that are there, if these are of the same kinds: what was made of them before can be changed, too, then. */
-static CUresult change(CUgraph graph, struct row *row, struct whole *w, uint64_t ctx)
-{
-	CUresult r = keep(graph, w);
-
-	if (!r && fits(row, w)) {
-		row->target.how = WIRE_NODE_SET;
-		return refill(row, w, ctx);
-	}
-	if (!r)
-		r = empty(graph);
-	struct row fresh = new_row(graph);
-	return r ? r : fill(&fresh, w, ctx, HOSTS | COPIES);
-}
-
-/*
- * Node by node: an H200's driver does not take one child graph for another whose nodes were once exchanged.  Nobody
- * tells when it is no longer needed.
- */
-static CUresult change_exec(uint64_t exec, struct row *row, struct whole *w, uint64_t ctx)
-{
-	if (!fits(row, w))
-		return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+	w->exec = exec;
+	w->node = node;
 	w->used++;
-	row->target.how = WIRE_NODE_EXEC_SET;
-	row->target.graph = exec;
-	return refill(row, w, ctx);
-}
-
-static CUresult change_node(const struct node_target *t, const struct block *b, uint64_t ctx)
-{
-	struct row row = {0};
-	struct whole *w;
-	CUgraph graph;
-	CUresult r = call_cuGraphChildGraphNodeGetGraph((CUgraphNode)(uintptr_t)t->node, &graph);
-
-	if (!r)
-		r = find_row(graph, &row);
-	if (!r)
-		r = make(&w, b);
-	if (!r) {
-		r = t->how == WIRE_NODE_SET ? change(graph, &row, w, ctx) : change_exec(t->graph, &row, w, ctx);
-		put(w);
+	pthread_mutex_lock(&lock);
+	list_each(l, &given) {
+		struct whole *old = container_of(l, struct whole, link);
+		if (old->exec != exec || old->node != node)
+			continue;
+		list_remove(l);
+		atomic_store(&w->older, old);
+		break;
 	}
-	free(row.there);
-	return r;
+	list_append(&given, &w->link);
+	pthread_mutex_unlock(&lock);
 }
 
-CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)
+void pageable_forget(CUgraphExec exec)
 {
-	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
-	CUDA_MEMCPY3D_PEER p;
-	struct block b;
-	CUgraph graph;
-	CUresult r = listen_start();
-
-	memcpy(&p, c, sizeof p); /* the same layout: copy3d.c */
-	if (!r)
-		r = block_make(&b, &p, false);
-	if (r)
-		return r;
-	if (!b.width || !b.height || !b.depth || (t->how != WIRE_NODE_ADD && !node_copy(t->node, NULL)))
-		return b.width && b.height && b.depth ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-	if (t->how != WIRE_NODE_ADD) {
-		r = change_node(t, &b, (uintptr_t)ctx);
-		return r || t->how == WIRE_NODE_EXEC_SET ? r : node_set_copy(t->node, c);
-	}
-	r = as_graph(&graph, &b, (uintptr_t)ctx);
-	if (r)
-		return r;
-	a.u.child = (uintptr_t)graph;
-	r = node_send(t, &a, NULL, 0, made);
-	call_cuGraphDestroy(graph);
-	return r ? r : node_set_copy(made->node, c);
-}
-
-CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c)
-{
-	CUstream handle = (CUstream)(uintptr_t)s->id;
-	CUstreamCaptureStatus status;
-	struct wire_node_made made;
-	struct node_target t = {.how = WIRE_NODE_ADD};
-	const CUgraphEdgeData *edges;
-	CUgraphNode node;
-	CUgraph graph;
-	CUresult r = remote_cuStreamGetCaptureInfo_v3(handle, &status, NULL, &graph, &t.dependencies, &edges, &t.count);
-
-	if (r)
-		return r;
-	if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	t.graph = (uintptr_t)graph;
-	t.edges = t.count ? edges : NULL;
-	r = pageable_put(&t, c, (CUcontext)(uintptr_t)s->ctx->id, &made);
-	if (r)
-		return r;
-	node = (CUgraphNode)(uintptr_t)made.node;
-	return call_cuStreamUpdateCaptureDependencies_v2(handle, &node, NULL, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
-}
-
-/* ---- in a stream ---- */
-
-bool pageable_later(const void *host)
-{
-	struct host_info info;
-
-	return (listen_pending() || values_pending()) && hostmem_find((uintptr_t)host, &info) && !info.shared;
-}
-
-CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c)
-{
-	CUDA_MEMCPY3D_PEER p;
-	CUgraphExec exec;
-	struct block b;
-	CUgraph graph;
-	CUresult r;
-
-	memcpy(&p, c, sizeof p); /* the same layout: copy3d.c */
-	r = block_make(&b, &p, false);
-	if (!r)
-		r = as_graph(&graph, &b, s->ctx->id);
-	if (r)
-		return r;
-	r = remote_cuGraphInstantiateWithFlags(&exec, graph, 0);
-	if (!r) {
-		r = remote_cuGraphLaunch(exec, (CUstream)(uintptr_t)s->id);
-		remote_cuGraphExecDestroy(exec); /* what it does still happens */
-	}
-	call_cuGraphDestroy(graph);
-	return r;
+	pthread_mutex_lock(&lock);
+	list_each_safe(l, &given)
+		if (container_of(l, struct whole, link)->exec == (uintptr_t)exec)
+			list_remove(l);
+	pthread_mutex_unlock(&lock);
 }

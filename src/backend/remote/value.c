@@ -1,6 +1,6 @@
 /*
  * Waits for a value in memory, which the host may have to write, or a call that comes later: until a stream is past one
- * no call that need not wait may wait for it, as copies of pinned memory would (pageable.c).  Which streams come
+ * no call that need not wait may wait for it, as copies of pinned memory would (pageable.h).  Which streams come
  * behind it, by way of events, only the server knows: as long as there is one, it counts for all.
  *
  * What the host writes to memory that is in two places goes up with the next work.  While there is such a wait, it goes up
