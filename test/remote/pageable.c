@@ -2,6 +2,7 @@
  * The application's own memory in graphs: read and written when the graph gets there, in rows and slices and in more
  * bytes than one piece holds; seen by host functions before and after; cloned, changed, and given back in the end.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include "driver.h"
 
@@ -311,6 +312,73 @@ static void many_changes(void)
 	free(in);
 }
 
+/* More copies in one graph than bulk memory has room for at once; one of them is changed in the end. */
+static void crowd(void)
+{
+	enum { SIZE = 3 << 20, NODES = 50 };
+	unsigned char *in = malloc(SIZE), *other = malloc(SIZE), *out = malloc(SIZE);
+	CUdeviceptr p = memory(SIZE);
+	CUgraphNode n = NULL, last;
+	CUDA_MEMCPY3D a;
+	CUgraphExec x;
+	CUgraph g;
+
+	number(in, SIZE, 5);
+	number(other, SIZE, 6);
+	OK(cuGraphCreate(&g, 0));
+	for (int i = 0; i < NODES; i++) {
+		a = up(p, in, SIZE);
+		last = n;
+		OK(cuGraphAddMemcpyNode(&n, g, &last, i > 0, &a, context));
+	}
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	run(x);
+	OK(cuMemcpyDtoH_v2(out, p, SIZE));
+	CHECK(!memcmp(in, out, SIZE));
+	a.srcHost = other;
+	OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context));
+	run(x);
+	OK(cuMemcpyDtoH_v2(out, p, SIZE));
+	CHECK(!memcmp(other, out, SIZE));
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphDestroy(g));
+	OK(cuMemFree_v2(p));
+	free(in);
+	free(other);
+	free(out);
+}
+
+static atomic_int gate;
+
+static void wait_gate(void *in)
+{
+	while (!gate)
+		usleep(100);
+	memset(in, 9, 3 << 20);
+}
+
+/* So many copies of pinned memory behind a function that fills it, and that waits for us to have given all of them. */
+static void behind_a_function(void)
+{
+	enum { SIZE = 3 << 20, TIMES = 50 };
+	unsigned char last = 0;
+	void *in = NULL;
+	CUdeviceptr p = memory(SIZE);
+
+	OK(cuMemHostAlloc(&in, SIZE, 0));
+	memset(in, 1, SIZE);
+	gate = 0;
+	OK(cuLaunchHostFunc(s, wait_gate, in));
+	for (int i = 0; i < TIMES; i++)
+		OK(cuMemcpyHtoDAsync_v2(p, in, SIZE, s));
+	gate = 1;
+	OK(cuStreamSynchronize(s));
+	OK(cuMemcpyDtoH_v2(&last, p + SIZE - 1, 1));
+	CHECK_EQ(last, 9);
+	OK(cuMemFreeHost(in));
+	OK(cuMemFree_v2(p));
+}
+
 int main(void)
 {
 	start();
@@ -323,6 +391,8 @@ int main(void)
 	changes_large();
 	many();
 	many_changes();
+	crowd();
+	behind_a_function();
 	OK(cuStreamDestroy_v2(s));
 	return RESULT();
 }

@@ -82,7 +82,7 @@ CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
 {
 	CUresult r;
 
-	*b = (struct block){.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth, .peer = peer};
+	*b = (struct block){.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth, .peer = peer, .piece = BLOCK_PIECE};
 	b->src = (struct wire_side){.lod = p->srcLOD, .x = p->srcXInBytes, .y = p->srcY, .z = p->srcZ, .pitch = p->srcPitch,
 		.height = p->srcHeight, .context = peer ? (uintptr_t)p->srcContext : 0};
 	b->dst = (struct wire_side){.lod = p->dstLOD, .x = p->dstXInBytes, .y = p->dstY, .z = p->dstZ, .pitch = p->dstPitch,
@@ -100,9 +100,9 @@ CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
 /* Rows of a slice, or whole slices, or some of one row. */
 void block_cut(const struct block *b, struct part *p)
 {
-	size_t rows = BLOCK_PIECE / b->width, slices;
+	size_t rows = b->piece / b->width, slices;
 
-	p->width = b->width - p->x < BLOCK_PIECE ? b->width - p->x : BLOCK_PIECE;
+	p->width = b->width - p->x < b->piece ? b->width - p->x : b->piece;
 	p->height = p->depth = 1;
 	if (!rows || p->x)
 		return;

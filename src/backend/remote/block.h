@@ -13,6 +13,7 @@ enum { SIDE_PAGEABLE = 100 }; /* the application's own: never on the wire */
 struct block {
 	struct wire_side src, dst;
 	size_t width, height, depth;
+	size_t piece; /* bytes of a part, at most: BLOCK_PIECE unless changed */
 	bool peer;
 	bool unknown; /* whether it lies where there is memory: the server has to say, as in memory_known */
 };

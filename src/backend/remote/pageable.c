@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include "backend/remote/hostmem.h"
 
+#define LARGEST	 BLOCK_PIECE
+#define SMALLEST (BLOCK_PIECE / 64)
+#define PARTS	 256
+
 /* A part, as the host node knows it. */
 struct moving {
 	struct whole *whole;
@@ -30,6 +34,7 @@ struct whole {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* which parts there are, and whether there is an end to them */
 static struct list given = {&given, &given}; /* to executable graphs */
+static _Atomic(unsigned) pieces[2];	      /* in use, up and down */
 
 static void end_older(struct whole *w);
 
@@ -53,8 +58,10 @@ void whole_put(struct whole *w)
 {
 	if (atomic_fetch_sub(&w->used, 1) > 1)
 		return;
-	if (w->piece.size)
+	if (w->piece.size) {
 		bulk_free(call_link(), w->up ? BULK_UP : BULK_DOWN, w->piece);
+		pieces[w->up]--;
+	}
 	free(w);
 }
 
@@ -108,20 +115,67 @@ static unsigned parts_of(const struct block *b)
 	return n;
 }
 
-CUresult whole_make(struct whole **out, const struct block *b)
+static bool by_piece(const struct block *b)
 {
-	unsigned n = parts_of(b);
-	struct whole *w = calloc(1, sizeof *w + n * sizeof *w->part);
-	size_t size = b->width * b->height * b->depth;
+	return ours(&b->src) != ours(&b->dst);
+}
 
+static size_t nodes_of(const struct block *b)
+{
+	unsigned parts = parts_of(b);
+
+	return !parts || !by_piece(b) ? 1 : 2 * (size_t)parts;
+}
+
+/* The more there are, the smaller, so that there is room for hundreds; but not in more parts than that. */
+static size_t piece_now(const struct block *b)
+{
+	unsigned n = pieces[ours(&b->src)];
+	size_t size = n < 8 ? LARGEST : n < 16 ? LARGEST / 4 : n < 32 ? LARGEST / 16 : SMALLEST;
+
+	while (size < LARGEST && b->width * b->height * b->depth / size > PARTS)
+		size *= 4;
+	return size;
+}
+
+/* With which there are so many nodes; or any. */
+static size_t piece_for(const struct block *b, size_t nodes)
+{
+	struct block of = *b;
+
+	for (of.piece = LARGEST; nodes && of.piece >= SMALLEST; of.piece /= 4)
+		if (nodes_of(&of) == nodes)
+			return of.piece;
+	return piece_now(b);
+}
+
+static int take_piece(struct whole *w)
+{
+	const struct block *b = &w->block;
+	size_t size = b->width * b->height * b->depth;
+	int err = bulk_alloc(call_link(), w->up ? BULK_UP : BULK_DOWN, (uint32_t)(size < b->piece ? size : b->piece), &w->piece);
+
+	if (!err)
+		pieces[w->up]++;
+	return err;
+}
+
+CUresult whole_make(struct whole **out, const struct block *b, size_t nodes)
+{
+	struct block of = *b;
+	unsigned n;
+	struct whole *w;
+
+	of.piece = piece_for(b, nodes);
+	n = parts_of(&of);
+	w = calloc(1, sizeof *w + n * sizeof *w->part);
 	if (!w)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	w->block = *b;
+	w->block = of;
 	w->used = 1;
 	w->count = n;
 	w->up = ours(&b->src);
-	if (n && ours(&b->src) != ours(&b->dst) &&
-		bulk_alloc(call_link(), w->up ? BULK_UP : BULK_DOWN, size < BLOCK_PIECE ? size : BLOCK_PIECE, &w->piece)) {
+	if (n && by_piece(b) && take_piece(w)) {
 		free(w);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -289,11 +343,10 @@ CUresult whole_keep(CUgraph graph, struct whole *w)
 
 bool row_fits(const struct row *row, const struct whole *w)
 {
-	size_t nodes = !w->count || !w->piece.size ? 1 : 2 * w->count;
 	bool host_first = w->count && (w->up || !w->piece.size);
 	CUgraphNodeType type;
 
-	return row->count == nodes && !call_cuGraphNodeGetType(row->there[0], &type) &&
+	return row->count == nodes_of(&w->block) && !call_cuGraphNodeGetType(row->there[0], &type) &&
 	       type == (host_first ? CU_GRAPH_NODE_TYPE_HOST : CU_GRAPH_NODE_TYPE_MEMCPY);
 }
 

@@ -21,7 +21,8 @@
 
 struct whole; /* a copy, in parts */
 
-CUresult whole_make(struct whole **out, const struct block *b);
+/* In as many nodes as there are; 0: in as many as is good. */
+CUresult whole_make(struct whole **out, const struct block *b, size_t nodes);
 void whole_put(struct whole *w);
 
 /* For as long as there is the graph, or a copy of it. */

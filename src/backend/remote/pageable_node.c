@@ -51,7 +51,7 @@ static CUresult as_graph(CUgraph *graph, const struct block *b, uint64_t ctx)
 
 	if (r)
 		return r;
-	r = whole_make(&w, b);
+	r = whole_make(&w, b, 0);
 	if (!r) {
 		struct row row = row_new(*graph);
 		r = whole_keep(*graph, w);
@@ -104,7 +104,7 @@ static CUresult change_node(const struct node_target *t, const struct block *b, 
 	if (!r)
 		r = find_row(graph, &row);
 	if (!r)
-		r = whole_make(&w, b);
+		r = whole_make(&w, b, row.count);
 	if (!r) {
 		r = t->how == WIRE_NODE_SET ? change(graph, &row, w, ctx) : change_exec(t, &row, w, ctx);
 		whole_put(w);
