@@ -12,8 +12,8 @@
 # PIN keeps every program on these processors, and addresses where they always are (setarch -R); PIN=quiet looks before
 # each start of the two for the four that are disturbed least (quiet.c). RAW gets every single
 # value: run, program, who, line, value. --control starts native twice each time and compares it with itself:
-# what such a comparison is worth on this machine.  --warm: each run has two processes that have imported PyTorch, and
-# their children are what is measured (again.py), which makes twice as many in the same time.  --calm, with PIN one
+# what such a comparison is worth on this machine.  --warm: each run has two processes that have run the PyTorch program
+# once, and the starts are made in them (again.py): three times as many in the same time.  --calm, with PIN one
 # processor: a start counts if a loop is as fast there as it ever was (but for 5 %), right before and right after it;
 # else it is made again.
 #
@@ -145,7 +145,7 @@ if [ -n "$warm" ]; then
 	[ -z "$control" ] || warm_up again
 	warm_up ours
 	for pipe in "$out"/*/answer; do
-		timeout 300 cat "$pipe" >/dev/null || exit 1
+		[ "$(timeout 300 cat "$pipe")" = 0 ] || { tail -5 "${pipe%/answer}/first"; exit 1; }
 	done
 fi
 turn=0
