@@ -29,12 +29,13 @@ static void *bulk(struct msg *m, const struct wire_side *s, const struct wire_bl
 {
 	uint64_t size;
 
-	if (s->x || s->y || s->z || s->pitch != a->width || s->height != a->height || !total(a, &size) ||
-		s->what > UINT32_MAX) {
+	if (s->x || s->y || s->z || s->pitch != a->width || s->height != a->height || !total(a, &size)) {
 		m->broken = true;
 		return NULL;
 	}
-	return source ? copy_piece_up(m, size) : copy_piece_down(m, s->what, size);
+	if (source && s->kind == WIRE_SIDE_BULK)
+		return copy_piece_up(m, size);
+	return copy_piece(m, source ? BULK_UP : BULK_DOWN, s->what, size);
 }
 
 static void memory(struct msg *m, const struct wire_side *s, const struct wire_block *a, struct checked *c)
@@ -69,6 +70,7 @@ static struct checked side(struct msg *m, const struct wire_side *s, const struc
 		c.array = msg_handle(m, HANDLE_CUarray, s->what);
 		break;
 	case WIRE_SIDE_BULK:
+	case WIRE_SIDE_LATER:
 		c.type = CU_MEMORYTYPE_HOST;
 		c.host = bulk(m, s, a, source);
 		break;
@@ -78,6 +80,11 @@ static struct checked side(struct msg *m, const struct wire_side *s, const struc
 	if (a->peer)
 		c.context = msg_handle(m, HANDLE_CUcontext, s->context);
 	return c;
+}
+
+static bool staged(const struct wire_side *s)
+{
+	return s->kind == WIRE_SIDE_BULK || s->kind == WIRE_SIDE_LATER;
 }
 
 static CUresult copy(const struct cuda_ops *ops, const struct wire_block *a, const struct checked *src,
@@ -116,8 +123,7 @@ void serve_block(const struct cuda_ops *ops, struct msg *m)
 	}
 	src = side(m, &a.src, &a, true);
 	dst = side(m, &a.dst, &a, false);
-	bool staged = a.src.kind == WIRE_SIDE_BULK || a.dst.kind == WIRE_SIDE_BULK;
-	if (staged || a.done.word)
+	if (staged(&a.src) || staged(&a.dst) || a.done.word)
 		copy_not_captured(ops, m, stream);
 	if (!msg_bad(m))
 		msg_result(m, copy(ops, &a, &src, &dst, stream));

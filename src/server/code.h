@@ -70,12 +70,10 @@ uint8_t *jit_out(const struct jit *j, uint8_t *to, uint32_t *info, uint32_t *err
 /* A host function for the device's streams and graphs: `id` is the client's number for what it runs. */
 void events_host(void *id);
 
-/* As the driver's host function, with a piece of the down arena that the client gets. */
-struct events_given {
-	uint64_t id;
-	struct piece piece;
-};
+/* The same, with a piece of the down arena that the client gets.  NULL: there is no such piece, and the message says so. */
+struct events_given;
 
+struct events_given *events_give(struct msg *m, uint64_t id, uint64_t offset, uint64_t size);
 void events_host_piece(void *given);
 void events_callback(CUstream stream, CUresult status, void *id);
 void events_destroy(void *id);

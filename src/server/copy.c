@@ -15,10 +15,10 @@ void *copy_piece_up(struct msg *m, uint64_t size)
 	return base + m->frame.pieces[0].offset;
 }
 
-void *copy_piece_down(struct msg *m, uint32_t offset, uint64_t size)
+void *copy_piece(struct msg *m, enum bulk which, uint64_t offset, uint64_t size)
 {
 	size_t room;
-	uint8_t *base = bulk_base(m->session->link, BULK_DOWN, &room);
+	uint8_t *base = bulk_base(m->session->link, which, &room);
 
 	if (offset > room || size > room - offset) {
 		m->broken = true;
@@ -77,7 +77,7 @@ void serve_copy_down(const struct cuda_ops *ops, struct msg *m)
 
 	msg_args(m, &a, sizeof a);
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.stream);
-	void *to = a.host ? shared(m, a.host, a.size) : copy_piece_down(m, a.offset, a.size);
+	void *to = a.host ? shared(m, a.host, a.size) : copy_piece(m, BULK_DOWN, a.offset, a.size);
 	if (!a.host || a.done.word)
 		copy_not_captured(ops, m, stream);
 	if (!msg_bad(m))

@@ -10,7 +10,8 @@
 
 /* The frame's piece of the up arena, if it is as long as the copy; else the message is bad. */
 void *copy_piece_up(struct msg *m, uint64_t size);
-void *copy_piece_down(struct msg *m, uint32_t offset, uint64_t size);
+/* What the client names by its place. */
+void *copy_piece(struct msg *m, enum bulk which, uint64_t offset, uint64_t size);
 
 /* Memory by rows and slices.  pitch or height 0: without gaps. */
 struct copy_rows {

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "server/code.h"
+#include "server/copy.h"
 #include "server/mirror.h"
 #include "util/futex.h"
 
@@ -160,6 +161,29 @@ void events_host(void *id)
 	run_there((struct wire_event){.kind = WIRE_EVENT_HOST, .id = (uintptr_t)id});
 }
 
+struct events_given {
+	uint64_t id;
+	struct piece piece;
+};
+
+struct events_given *events_give(struct msg *m, uint64_t id, uint64_t offset, uint64_t size)
+{
+	struct events_given *g;
+	size_t room;
+
+	bulk_base(m->session->link, BULK_DOWN, &room);
+	if (offset > room || size > room - offset)
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (m->error || m->broken)
+		return NULL;
+	g = malloc(sizeof *g);
+	if (g)
+		*g = (struct events_given){id, {offset, size}};
+	else
+		m->error = CUDA_ERROR_OUT_OF_MEMORY;
+	return g;
+}
+
 void events_host_piece(void *given)
 {
 	const struct events_given *g = given;
@@ -167,6 +191,13 @@ void events_host_piece(void *given)
 
 	if (the_events)
 		do_there(the_events, &v, NULL, 0, &g->piece);
+}
+
+/* In a stream it is run one time. */
+static void host_piece_once(void *given)
+{
+	events_host_piece(given);
+	free(given);
 }
 
 void events_callback(CUstream stream, CUresult status, void *id)
@@ -195,6 +226,19 @@ void events_text(struct session *s, bool errors, const void *text, size_t size)
 		do_there(s->events, &v, text, size, NULL);
 }
 
+static void host_with_piece(const struct cuda_ops *ops, struct msg *m, CUstream stream, const struct wire_host_call *a)
+{
+	struct events_given *g;
+
+	copy_not_captured(ops, m, stream); /* or it would be run again */
+	g = m->error ? NULL : events_give(m, a->id, a->offset, a->size);
+	if (msg_bad(m))
+		return;
+	msg_result(m, ops->cuLaunchHostFunc(stream, host_piece_once, g));
+	if (m->result)
+		free(g);
+}
+
 void serve_host_call(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_host_call a;
@@ -205,7 +249,9 @@ void serve_host_call(const struct cuda_ops *ops, struct msg *m)
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (msg_bad(m))
 		return;
-	if (a.kind == WIRE_EVENT_HOST)
+	if (a.kind == WIRE_EVENT_HOST && a.size)
+		host_with_piece(ops, m, stream, &a);
+	else if (a.kind == WIRE_EVENT_HOST)
 		msg_result(m, ops->cuLaunchHostFunc(stream, events_host, (void *)(uintptr_t)a.id));
 	else
 		msg_result(m, ops->cuStreamAddCallback(stream, events_callback, (void *)(uintptr_t)a.id, a.flags));

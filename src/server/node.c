@@ -71,22 +71,11 @@ static void copy_in(struct msg *m, const struct wire_copy_node *w, CUDA_MEMCPY_N
 /* What the driver calls with stays for as long as the session: nobody tells when the last copy of a graph is gone. */
 static void host_in(struct msg *m, const struct wire_host_node *w, CUDA_HOST_NODE_PARAMS_v2 *p)
 {
-	struct events_given *g;
-	size_t room;
-
 	*p = (CUDA_HOST_NODE_PARAMS_v2){events_host, (void *)(uintptr_t)w->id};
-	bulk_base(m->session->link, BULK_DOWN, &room);
-	if (!m->session->events || w->offset > room || w->size > room - w->offset)
+	if (!m->session->events)
 		m->error = CUDA_ERROR_INVALID_VALUE;
-	if (!w->size || m->error || m->broken)
-		return;
-	g = malloc(sizeof *g);
-	if (!g) {
-		m->error = CUDA_ERROR_OUT_OF_MEMORY;
-		return;
-	}
-	*g = (struct events_given){w->id, {w->offset, w->size}};
-	*p = (CUDA_HOST_NODE_PARAMS_v2){events_host_piece, g};
+	if (w->size)
+		*p = (CUDA_HOST_NODE_PARAMS_v2){events_host_piece, events_give(m, w->id, w->offset, w->size)};
 }
 
 /* `room` holds what the driver reads through pointers while the call lasts. */

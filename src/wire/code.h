@@ -151,6 +151,7 @@ struct wire_called {
 struct wire_host_call {
 	uint64_t stream, id;
 	uint32_t kind, flags;
+	uint32_t offset, size; /* of a host function: a piece of the down arena that comes with the event; size 0: none */
 };
 
 /* cuUserObjectCreate: the answer is the object's number. */

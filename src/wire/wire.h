@@ -132,6 +132,7 @@ enum wire_side_kind {
 	WIRE_SIDE_SHARED, /* what: an address in shared host memory */
 	WIRE_SIDE_ARRAY,  /* what: its number */
 	WIRE_SIDE_BULK,	  /* what: an offset in the up (source) or down (destination) arena; rows are packed */
+	WIRE_SIDE_LATER,  /* the same, but the bytes do not come and go with this: a host call before or behind it moves them */
 };
 
 struct wire_side {

@@ -17,12 +17,16 @@ function(everywhere program)
   endforeach()
 endfunction()
 
-foreach(program code endings events graphs managed pageable prints resets values)
+foreach(program code endings events graphs later managed pageable prints resets values)
   add_executable(remote-${program} ${program}.c)
   add_dependencies(remote-${program} gen)
   target_link_libraries(remote-${program} PRIVATE cuda)
   everywhere(${program})
 endforeach()
+
+add_test(NAME remote-tcp-later-posts COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/later.sh ${CMAKE_BINARY_DIR} null tcp
+  $<TARGET_FILE:remote-later>)
+set_tests_properties(remote-tcp-later-posts PROPERTIES TIMEOUT 300)
 
 add_executable(remote-hash hash.c)
 target_link_libraries(remote-hash PRIVATE util)

@@ -122,7 +122,13 @@ static void blocks(uint64_t d)
 		.dst = {.kind = WIRE_SIDE_DEVICE, .what = d + 2048, .pitch = 16, .height = 4}, .width = 16, .height = 4,
 		.depth = 1};
 
+	struct wire_side later = {.kind = WIRE_SIDE_LATER, .what = 4096, .pitch = 16, .height = 4};
+	struct wire_block up = fine, down = fine;
+
 	CHECK(post(WIRE_BLOCK, &fine, sizeof fine, NULL, 0) == CUDA_SUCCESS);
+	up.src = down.dst = later;
+	CHECK(post(WIRE_BLOCK, &up, sizeof up, NULL, 0) == CUDA_SUCCESS);
+	CHECK(post(WIRE_BLOCK, &down, sizeof down, NULL, 0) == CUDA_SUCCESS);
 	for (size_t i = 0; i < WILD; i++)
 		for (int k = 0; k < 4; k++) {
 			struct wire_block b = fine;
@@ -144,6 +150,55 @@ static void blocks(uint64_t d)
 			s->kind = WIRE_SIDE_ARRAY;
 			CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == CUDA_ERROR_INVALID_HANDLE);
 		}
+}
+
+/* The next thing that is to be run, which is said to be done. */
+static uint64_t event(struct lane *events)
+{
+	struct wire_called *called;
+	struct wire_event v;
+	struct frame f;
+
+	if (lane_wait_reply(events, &f, 10000) || f.size < sizeof v)
+		return 0;
+	memcpy(&v, f.payload, sizeof v);
+	lane_release(events);
+	called = call_reserve_now(events, sizeof *called);
+	if (!called)
+		return 0;
+	*called = (struct wire_called){v.slot, v.value};
+	return call_send(events, WIRE_CALLED, sizeof *called, NULL, 0) ? 0 : v.id;
+}
+
+/* Functions that come with a piece of memory. */
+static void host_calls(void)
+{
+	struct wire_host_call a = {.id = 77, .kind = WIRE_EVENT_HOST, .size = 16};
+	struct wire_cuStreamCreate create = {.present = 1, .Flags = CU_STREAM_NON_BLOCKING};
+	struct wire_cuStreamBeginCapture_v2 begin = {.mode = CU_STREAM_CAPTURE_MODE_RELAXED};
+	struct lane *events;
+	struct piece page;
+	struct frame f;
+
+	CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_VALUE); /* nobody listens */
+	CHECK(!lane_open(call_link(), &events) && !bulk_alloc(call_link(), BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &page));
+	memset((char *)bulk_base(call_link(), BULK_UP, NULL) + page.offset, 0, page.size);
+	CHECK(call_reserve(events, 0) && !call_ask(events, WIRE_LISTEN, 0, &page, 1, &f));
+	call_done(events);
+	for (size_t i = 0; i < WILD; i++) {
+		a.offset = (uint32_t)wild[i] | 1u << 31;
+		CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+	}
+	a.offset = 16;
+	a.size = UINT32_MAX;
+	CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+	a.size = 16;
+	CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_SUCCESS);
+	CHECK(event(events) == 77);
+	CHECK(!ask(OP(cuStreamCreate), &create, sizeof create, &a.stream, sizeof a.stream));
+	begin.hStream = a.stream;
+	CHECK(!ask(OP(cuStreamBeginCapture_v2), &begin, sizeof begin, NULL, 0));
+	CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 }
 
 static int sealed(size_t size, int seals)
@@ -461,6 +516,18 @@ static void nonsense(int which, uint64_t d)
 	case 7:
 		CHECK(post(WIRE_BLOCK, &b, 16, NULL, 0) == 999);
 		break;
+	case 8:
+		b.src.kind = WIRE_SIDE_LATER;
+		b.src.what = 1ull << 40;
+		CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == 999);
+		break;
+	case 9:
+		b.dst = b.src;
+		b.dst.kind = WIRE_SIDE_LATER;
+		b.src = (struct wire_side){.kind = WIRE_SIDE_DEVICE, .what = d, .pitch = 16, .height = 4};
+		b.dst.what = UINT32_MAX;
+		CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == 999);
+		break;
 	default:
 		CHECK(post(WIRE_OPS_END, &b, sizeof b, NULL, 0) == 999);
 	}
@@ -490,8 +557,9 @@ int main(int argc, char **argv)
 	mirrors(d);
 	nodes(d);
 	objects();
+	host_calls();
 	images();
-	for (int i = 0; i < 9; i++) { /* each with a session of its own */
+	for (int i = 0; i < 11; i++) { /* each with a session of its own */
 		char line[512];
 		snprintf(line, sizeof line, "%s %d", argv[0], i);
 		CHECK(system(line) == 0);

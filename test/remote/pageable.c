@@ -2,7 +2,6 @@
  * The application's own memory in graphs: read and written when the graph gets there, in rows and slices and in more
  * bytes than one piece holds; seen by host functions before and after; cloned, changed, and given back in the end.
  */
-#include <stdatomic.h>
 #include <stdbool.h>
 #include "driver.h"
 
@@ -348,37 +347,6 @@ static void crowd(void)
 	free(out);
 }
 
-static atomic_int gate;
-
-static void wait_gate(void *in)
-{
-	while (!gate)
-		usleep(100);
-	memset(in, 9, 3 << 20);
-}
-
-/* So many copies of pinned memory behind a function that fills it, and that waits for us to have given all of them. */
-static void behind_a_function(void)
-{
-	enum { SIZE = 3 << 20, TIMES = 50 };
-	unsigned char last = 0;
-	void *in = NULL;
-	CUdeviceptr p = memory(SIZE);
-
-	OK(cuMemHostAlloc(&in, SIZE, 0));
-	memset(in, 1, SIZE);
-	gate = 0;
-	OK(cuLaunchHostFunc(s, wait_gate, in));
-	for (int i = 0; i < TIMES; i++)
-		OK(cuMemcpyHtoDAsync_v2(p, in, SIZE, s));
-	gate = 1;
-	OK(cuStreamSynchronize(s));
-	OK(cuMemcpyDtoH_v2(&last, p + SIZE - 1, 1));
-	CHECK_EQ(last, 9);
-	OK(cuMemFreeHost(in));
-	OK(cuMemFree_v2(p));
-}
-
 int main(void)
 {
 	start();
@@ -392,7 +360,6 @@ int main(void)
 	many();
 	many_changes();
 	crowd();
-	behind_a_function();
 	OK(cuStreamDestroy_v2(s));
 	return RESULT();
 }

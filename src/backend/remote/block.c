@@ -160,13 +160,13 @@ static struct wire_side moved(struct wire_side s, const struct part *p)
 	return s;
 }
 
-static struct wire_side packed(const struct part *p, uint64_t offset, uint64_t context)
+struct wire_side block_packed(enum wire_side_kind kind, const struct part *p, uint64_t offset, uint64_t context)
 {
-	return (struct wire_side){.kind = WIRE_SIDE_BULK, .what = offset, .pitch = p->width, .height = p->height,
+	return (struct wire_side){.kind = kind, .what = offset, .pitch = p->width, .height = p->height,
 		.context = context};
 }
 
-static struct wire_block frame(const struct block *b, const struct part *p, struct stream *s)
+struct wire_block block_frame(const struct block *b, const struct part *p, struct stream *s)
 {
 	return (struct wire_block){.src = moved(b->src, p), .dst = moved(b->dst, p), .width = p->width, .height = p->height,
 		.depth = p->depth, .stream = s->id, .peer = b->peer};
@@ -176,20 +176,20 @@ static struct wire_block frame(const struct block *b, const struct part *p, stru
 
 static CUresult part_up(const struct block *b, const struct part *p, struct stream *s)
 {
-	struct wire_block a = frame(b, p, s);
+	struct wire_block a = block_frame(b, p, s);
 	struct piece piece;
 	CUresult r = stage_take(s, p->width * p->height * p->depth, &piece);
 
 	if (r)
 		return r;
 	block_pack((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, &b->src, p);
-	a.src = packed(p, piece.offset, b->src.context);
+	a.src = block_packed(WIRE_SIDE_BULK, p, piece.offset, b->src.context);
 	return stage_post(s, WIRE_BLOCK, &a, sizeof a, piece);
 }
 
 static CUresult part_down(const struct block *b, const struct part *p, struct stream *s)
 {
-	struct wire_block a = frame(b, p, s);
+	struct wire_block a = block_frame(b, p, s);
 	struct piece piece;
 	uint64_t work = s->work;
 	uint32_t value;
@@ -201,7 +201,7 @@ static CUresult part_down(const struct block *b, const struct part *p, struct st
 		sched_yield(); /* other threads' copies: they end */
 	if (e)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	a.dst = packed(p, piece.offset, b->dst.context);
+	a.dst = block_packed(WIRE_SIDE_BULK, p, piece.offset, b->dst.context);
 	r = stream_ask(s, WIRE_BLOCK, &a, sizeof a, &value);
 	if (!r)
 		r = stream_word_wait(s, value);
@@ -237,7 +237,7 @@ static CUresult straight(const struct block *b, struct stream *s)
 
 	if (!a)
 		return call_lost();
-	*a = frame(b, &whole, s);
+	*a = block_frame(b, &whole, s);
 	r = call_send(lane, WIRE_BLOCK, sizeof *a, NULL, 0);
 	stream_posted(s);
 	return r;
@@ -287,7 +287,7 @@ static bool pageable(const struct wire_side *side)
 
 static bool later(const struct wire_side *side)
 {
-	return pageable(side) && pageable_later((const void *)(uintptr_t)side->what);
+	return pageable(side) && later_must((const void *)(uintptr_t)side->what);
 }
 
 CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, bool wait)
@@ -309,7 +309,7 @@ CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, boo
 		if (s->capturing)
 			return pageable_capture(s, &c);
 		if (!wait)
-			return pageable_launch(s, &c);
+			return later_copy(s, &c);
 		r = stream_settle(s);
 		if (r)
 			return r;

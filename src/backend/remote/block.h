@@ -29,6 +29,9 @@ struct part {
 CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer);
 void block_cut(const struct block *b, struct part *p);	/* the part that starts at p's place */
 bool block_next(const struct block *b, struct part *p); /* to the place of the next one; false: there is none */
+struct wire_block block_frame(const struct block *b, const struct part *p, struct stream *s);
+/* A side of it in bulk memory: WIRE_SIDE_BULK, or WIRE_SIDE_LATER. */
+struct wire_side block_packed(enum wire_side_kind kind, const struct part *p, uint64_t offset, uint64_t context);
 /* Rows of the application's, one after another in bulk memory. */
 void block_pack(char *to, const struct wire_side *s, const struct part *p);
 void block_unpack(const char *from, const struct wire_side *s, const struct part *p);

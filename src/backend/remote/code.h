@@ -120,9 +120,14 @@ CUresult listen_start(void); /* before anything that can call back */
 uint64_t listen_host(CUhostFn fn, void *data, bool once);
 /* It stays until it is forgotten, and then is gone; `up` (or NULL) has been filled when it is done. */
 uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up, void (*gone)(void *data));
+/*
+ * One function of ours in a stream, one time.  Up: it fills this piece; down: the piece that it finds filled (size 0: none).
+ * Data is freed when it has run, or cannot.
+ */
+CUresult listen_step(struct stream *s, CUhostFn fn, void *data, struct piece up, struct piece down);
 uint64_t listen_destructor(CUhostFn fn, void *data);
 bool listen_known(uint64_t id, CUhostFn *fn, void **data);
-bool listen_pending(void); /* a function of the application's may have yet to run */
+bool listen_pending(void); /* a function of the application's, or what writes its memory, may have yet to run */
 bool listen_forget(uint64_t id); /* false: it is not known any more, one that is used one time was called */
 /* As cuUserObjectCreate; after a failure the destructor is not called, *destroyed if it was. */
 CUresult listen_object(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed);
@@ -154,15 +159,18 @@ CUresult graph_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count);
 CUresult node_set_copy(uint64_t node, const CUDA_MEMCPY3D *p);
 bool node_copy(uint64_t node, CUDA_MEMCPY3D *p); /* p may be NULL */
 
-/* ---- pageable_node.c: copies to and from memory that is the application's own, made when the stream gets there ---- */
+/* ---- pageable_node.c: copies to and from memory that is the application's own, made when a graph gets there ---- */
 
-/* Is it pinned memory that only we see, and is there a function or a wait for a value that may come first? */
-bool pageable_later(const void *host);
-CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c);
 CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made);
 /* As the next node of the stream's capture. */
-void pageable_forget(CUgraphExec exec); /* it is destroyed */
 CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c);
+void pageable_forget(CUgraphExec exec); /* it is destroyed */
+
+/* ---- later.c: copies of pinned memory that only we see, behind what may fill or read it ---- */
+
+/* Is it such memory, and is there a function or a wait for a value that may come first? */
+bool later_must(const void *host);
+CUresult later_copy(struct stream *s, const CUDA_MEMCPY3D *c);
 
 /* ---- event.c ---- */
 

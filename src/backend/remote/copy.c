@@ -84,13 +84,13 @@ static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct s
 /* In a capture; or not yet, because a function that is ahead of it may fill or read the memory, or a wait lets it. */
 static CUresult defer(struct stream *s, const CUDA_MEMCPY3D *c)
 {
-	return s->capturing ? pageable_capture(s, c) : pageable_launch(s, c);
+	return s->capturing ? pageable_capture(s, c) : later_copy(s, c);
 }
 
 /* `now`: the source is the application's again when the call returns. */
 static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s, bool now)
 {
-	bool shared = hostmem_shared(src, size), later = !shared && pageable_later(src);
+	bool shared = hostmem_shared(src, size), later = !shared && later_must(src);
 	CUresult r = now && later ? stream_settle(s) : CUDA_SUCCESS;
 
 	if (r)
@@ -273,7 +273,7 @@ static CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream
 	const struct piece *mine;
 	CUresult r;
 
-	if (!shared && (s->capturing || (!now && pageable_later(dst))))
+	if (!shared && (s->capturing || (!now && later_must(dst))))
 		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = src,
 			.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
 	call_work(false);
@@ -390,7 +390,7 @@ static CUresult either(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream h
 	struct stream *s = stream_find(handle, &r);
 	if (!s)
 		return r;
-	if (s->capturing || (!now && (pageable_later((void *)(uintptr_t)src) || pageable_later((void *)(uintptr_t)dst))))
+	if (s->capturing || (!now && (later_must((void *)(uintptr_t)src) || later_must((void *)(uintptr_t)dst))))
 		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
 			.srcHost = (void *)(uintptr_t)src, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = (void *)(uintptr_t)dst,
 			.WidthInBytes = size, .Height = 1, .Depth = 1});

@@ -43,11 +43,12 @@ static CUresult instantiate(CUgraphExec *exec, struct wire_instantiate a, char *
 
 	if (!exec)
 		return CUDA_ERROR_INVALID_VALUE;
-	a.log = log && size ? size < WIRE_GRAPH_LOG ? size : WIRE_GRAPH_LOG : 0;
+	if (log)
+		a.log = size < WIRE_GRAPH_LOG ? size : WIRE_GRAPH_LOG;
 	r = fetch(WIRE_INSTANTIATE, &a, sizeof a, NULL, 0, done, sizeof *done, &rest, &got);
 	if (r)
 		return r;
-	if (a.log) {
+	if (log && a.log) {
 		size_t n = got < a.log ? got : a.log - 1;
 		memcpy(log, rest, n);
 		log[n] = '\0';

@@ -302,7 +302,7 @@ static CUresult show(CUgraphNode node, const uint8_t *bytes, size_t size, size_t
 CUresult remote_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
 	struct wire_node a;
-	uint8_t *rest, *shown;
+	uint8_t *rest, *shown = NULL;
 	size_t size, need;
 	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &a, &rest, &size) : CUDA_ERROR_INVALID_VALUE;
 
@@ -322,7 +322,7 @@ CUresult remote_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NO
 CUresult remote_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
 	struct wire_node a;
-	uint8_t *rest, *shown;
+	uint8_t *rest, *shown = NULL;
 	size_t size;
 	CUresult r = p ? ask(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &a, &rest, &size) : CUDA_ERROR_INVALID_VALUE;
 

@@ -24,6 +24,7 @@ struct callback {
 	void *data;
 	CUstream stream;
 	bool once;
+	bool reads; /* ours, and writes nothing that the application sees: nobody has to be behind it */
 	struct piece up; /* size not 0: what it fills */
 	void (*gone)(void *data); /* or NULL: it is not running, and will not run any more */
 };
@@ -34,7 +35,7 @@ static struct map staying;
 static struct lane *events;
 static struct piece page; /* of done-words */
 static CUresult state = CUDA_ERROR_NOT_INITIALIZED;
-static atomic_uint pending; /* functions of the application's that have been posted and not yet run */
+static atomic_uint pending; /* functions that write what the application sees, or are its own; posted and not yet run */
 static atomic_bool graphs_have; /* such functions: they may run at any time */
 
 /* ---- the thread ---- */
@@ -78,7 +79,7 @@ static struct piece run_callback(const struct wire_event *v, enum kind kind, boo
 	else
 		fn(c->data);
 	*pushed = mirror_push_there(events);
-	if (c->once && kind != DESTROY)
+	if (c->once && kind != DESTROY && !c->reads)
 		atomic_fetch_sub(&pending, 1);
 	ORDER_BEFORE(called);
 	handle_put(&callbacks, v->id);
@@ -260,20 +261,35 @@ bool listen_pending(void)
 	return atomic_load(&pending) || atomic_load(&graphs_have);
 }
 
-static CUresult post(struct stream *s, uint64_t id, unsigned kind, unsigned flags)
+static CUresult post(struct stream *s, struct wire_host_call what, bool counts)
 {
 	struct lane *lane = call_lane();
-	struct wire_host_call *a = id ? call_reserve(lane, sizeof *a) : NULL;
+	struct wire_host_call *a = what.id ? call_reserve(lane, sizeof *a) : NULL;
 	CUresult r;
 
 	if (!a)
-		return id ? call_lost() : CUDA_ERROR_OUT_OF_MEMORY;
-	if (!s->capturing)
+		return what.id ? call_lost() : CUDA_ERROR_OUT_OF_MEMORY;
+	if (counts)
 		atomic_fetch_add(&pending, 1);
-	*a = (struct wire_host_call){s->id, id, kind, flags};
+	*a = what;
+	a->stream = s->id;
 	r = call_send(lane, WIRE_HOST_CALL, sizeof *a, NULL, 0);
 	stream_posted(s);
 	return r;
+}
+
+CUresult listen_step(struct stream *s, CUhostFn fn, void *data, struct piece up, struct piece down)
+{
+	struct callback c = {.fn = fn, .data = data, .once = true, .reads = up.size != 0, .up = up, .gone = free};
+	struct wire_host_call a = {.kind = WIRE_EVENT_HOST, .offset = down.offset, .size = down.size};
+	CUresult r = listen_start();
+
+	a.id = r ? 0 : enter(HOST, c);
+	if (!a.id) {
+		free(data);
+		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return post(s, a, !c.reads);
 }
 
 CUresult remote_cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data)
@@ -286,7 +302,9 @@ CUresult remote_cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data)
 	if (!s)
 		return r;
 	r = listen_start();
-	return r ? r : post(s, listen_host(fn, data, !s->capturing), WIRE_EVENT_HOST, 0);
+	if (r)
+		return r;
+	return post(s, (struct wire_host_call){.id = listen_host(fn, data, !s->capturing), .kind = WIRE_EVENT_HOST}, !s->capturing);
 }
 
 CUresult remote_cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void *data, unsigned int flags)
@@ -300,7 +318,7 @@ CUresult remote_cuStreamAddCallback(CUstream handle, CUstreamCallback callback, 
 	if (!s)
 		return r;
 	r = listen_start();
-	return r ? r : post(s, enter(CALLBACK, c), WIRE_EVENT_CALLBACK, 0);
+	return r ? r : post(s, (struct wire_host_call){.id = enter(CALLBACK, c), .kind = WIRE_EVENT_CALLBACK}, !s->capturing);
 }
 
 CUresult listen_object(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed)

@@ -58,10 +58,8 @@ void whole_put(struct whole *w)
 {
 	if (atomic_fetch_sub(&w->used, 1) > 1)
 		return;
-	if (w->piece.size) {
-		bulk_free(call_link(), w->up ? BULK_UP : BULK_DOWN, w->piece);
-		pieces[w->up]--;
-	}
+	if (w->piece.size)
+		piece_give(w->up, w->piece);
 	free(w);
 }
 
@@ -127,11 +125,32 @@ static size_t nodes_of(const struct block *b)
 	return !parts || !by_piece(b) ? 1 : 2 * (size_t)parts;
 }
 
-/* The more there are, the smaller, so that there is room for hundreds; but not in more parts than that. */
+/* The more there are, the smaller, so that there is room for hundreds. */
+size_t piece_good(bool up)
+{
+	unsigned n = pieces[up];
+
+	return n < 8 ? LARGEST : n < 16 ? LARGEST / 4 : n < 32 ? LARGEST / 16 : SMALLEST;
+}
+
+bool piece_take(bool up, size_t size, struct piece *piece)
+{
+	if (bulk_alloc(call_link(), up ? BULK_UP : BULK_DOWN, (uint32_t)size, piece))
+		return false;
+	pieces[up]++;
+	return true;
+}
+
+void piece_give(bool up, struct piece piece)
+{
+	bulk_free(call_link(), up ? BULK_UP : BULK_DOWN, piece);
+	pieces[up]--;
+}
+
+/* But not in more parts than that. */
 static size_t piece_now(const struct block *b)
 {
-	unsigned n = pieces[ours(&b->src)];
-	size_t size = n < 8 ? LARGEST : n < 16 ? LARGEST / 4 : n < 32 ? LARGEST / 16 : SMALLEST;
+	size_t size = piece_good(ours(&b->src));
 
 	while (size < LARGEST && b->width * b->height * b->depth / size > PARTS)
 		size *= 4;
@@ -149,15 +168,12 @@ static size_t piece_for(const struct block *b, size_t nodes)
 	return piece_now(b);
 }
 
-static int take_piece(struct whole *w)
+static bool take_piece(struct whole *w)
 {
 	const struct block *b = &w->block;
 	size_t size = b->width * b->height * b->depth;
-	int err = bulk_alloc(call_link(), w->up ? BULK_UP : BULK_DOWN, (uint32_t)(size < b->piece ? size : b->piece), &w->piece);
 
-	if (!err)
-		pieces[w->up]++;
-	return err;
+	return piece_take(w->up, size < b->piece ? size : b->piece, &w->piece);
 }
 
 CUresult whole_make(struct whole **out, const struct block *b, size_t nodes)
@@ -175,7 +191,7 @@ CUresult whole_make(struct whole **out, const struct block *b, size_t nodes)
 	w->used = 1;
 	w->count = n;
 	w->up = ours(&b->src);
-	if (n && by_piece(b) && take_piece(w)) {
+	if (n && by_piece(b) && !take_piece(w)) {
 		free(w);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}

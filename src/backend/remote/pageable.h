@@ -1,6 +1,5 @@
 /*
- * pageable.h - a copy to or from the application's own memory, which the server does not see, as a graph; and over TCP
- * of pinned memory behind a function of the application's, which may fill or read it, or behind a wait for a value.
+ * pageable.h - a copy to or from the application's own memory, which the server does not see, as a graph.
  *
  * A copy reads and writes that memory when the device gets there, so what the application sees as one node is a graph of
  * its own:
@@ -18,6 +17,11 @@
 
 #include "backend/remote/block.h"
 #include "backend/remote/code.h"
+
+/* Bulk memory for a while, and as much as is good: the less the more have some. */
+size_t piece_good(bool up);
+bool piece_take(bool up, size_t size, struct piece *piece);
+void piece_give(bool up, struct piece piece);
 
 struct whole; /* a copy, in parts */
 

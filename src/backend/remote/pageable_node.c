@@ -1,10 +1,8 @@
-/* Copies of the application's own memory as it sees them: nodes of its graphs, and work in its streams. */
+/* Copies of the application's own memory as it sees them: nodes of its graphs. */
 #include "backend/remote/pageable.h"
 
 #include <stdlib.h>
 #include "backend/remote/hostmem.h"
-
-/* ---- the node that the application sees ---- */
 
 static CUresult empty(CUgraph graph)
 {
@@ -163,36 +161,4 @@ CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c)
 		return r;
 	node = (CUgraphNode)(uintptr_t)made.node;
 	return call_cuStreamUpdateCaptureDependencies_v2(handle, &node, NULL, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
-}
-
-/* ---- in a stream ---- */
-
-bool pageable_later(const void *host)
-{
-	struct host_info info;
-
-	return (listen_pending() || values_pending()) && hostmem_find((uintptr_t)host, &info) && !info.shared;
-}
-
-CUresult pageable_launch(struct stream *s, const CUDA_MEMCPY3D *c)
-{
-	CUDA_MEMCPY3D_PEER p;
-	CUgraphExec exec;
-	struct block b;
-	CUgraph graph;
-	CUresult r;
-
-	memcpy(&p, c, sizeof p); /* the same layout: copy3d.c */
-	r = block_make(&b, &p, false);
-	if (!r)
-		r = as_graph(&graph, &b, s->ctx->id);
-	if (r)
-		return r;
-	r = remote_cuGraphInstantiateWithFlags(&exec, graph, 0);
-	if (!r) {
-		r = remote_cuGraphLaunch(exec, (CUstream)(uintptr_t)s->id);
-		remote_cuGraphExecDestroy(exec); /* what it does still happens */
-	}
-	call_cuGraphDestroy(graph);
-	return r;
 }

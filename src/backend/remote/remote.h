@@ -129,6 +129,7 @@ struct stream {
 	_Atomic(uint64_t) settled; /* commands known to be done */
 	_Atomic(bool) capturing;
 	_Atomic(struct stage *) stage; /* bulk memory that the device may still read */
+	struct piece later[2];	       /* of copies that are made later, down and up; size 0: none yet.  By who has `whole` */
 	_Atomic(uint64_t) capture;     /* which: capture.c */
 	_Atomic(uint64_t) asked;       /* when so much is done, */
 	_Atomic(uint64_t) asked_tell;  /* the word (above) has the value (below) */
@@ -214,6 +215,7 @@ CUresult stage_post(struct stream *s, unsigned op, const void *args, size_t size
 CUresult stage_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size);
 void stage_reclaim(struct stream *s);
 void stage_drop(struct stream *s); /* nothing of it is on its way any more */
+void later_drop(struct stream *s); /* later.c: the same */
 
 /* ---- value.c: waits for values in memory ---- */
 

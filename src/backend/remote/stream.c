@@ -54,6 +54,7 @@ static void bury(struct stream *s)
 
 	stream_came(s, s->work);
 	stage_drop(s);
+	later_drop(s);
 	list_remove(&s->link);
 	pthread_mutex_lock(&s->lock);
 	word = s->tell;
@@ -96,6 +97,7 @@ void streams_gone(struct context *c, bool all)
 		if (s == c->legacy && !all) {
 			stream_came(s, s->work);
 			stage_drop(s); /* what was to say that the device is past it may not come any more */
+			later_drop(s);
 		} else if (!s->id || record_take(s->id) || s->ended) { /* else another thread is destroying it right now */
 			bury(s);
 		}

@@ -135,15 +135,12 @@ static int print(struct smi *s, const struct wish *w, int argc, char **argv)
 static int repeat(struct smi *s, struct wish *w, int argc, char **argv)
 {
 	struct timespec t = {.tv_sec = w->loop_ms / 1000, .tv_nsec = w->loop_ms % 1000 * 1000000L};
-	char format[256];
 	int r;
 
 	while (!(r = print(s, w, argc, argv)) && w->loop_ms && !ferror(s->out)) {
 		fflush(s->out);
-		if (w->format && !strstr(w->format, "noheader")) {
-			snprintf(format, sizeof format, "%s,noheader", w->format);
-			w->format = format;
-		}
+		if (w->format)
+			w->format = strstr(w->format, "nounits") ? "csv,noheader,nounits" : "csv,noheader";
 		nanosleep(&t, NULL);
 	}
 	return r;

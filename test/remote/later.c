@@ -1,0 +1,271 @@
+/*
+ * Copies of pinned memory in streams, behind functions that fill it or read it: they see it as it is when the device gets
+ * there, and none of them waits for that when it is given, however many there are.
+ *
+ *	later [posts]		posts: only as many copies of one kind as a driver lets wait, for who counts messages
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include "driver.h"
+
+enum { SIZE = 3 << 20 };
+
+static atomic_int gate, ran;
+static CUstream s;
+
+static unsigned char *pinned(size_t size)
+{
+	void *p = NULL;
+
+	OK(cuMemHostAlloc(&p, size, 0));
+	memset(p, 1, size);
+	return p;
+}
+
+static void number(unsigned char *p, size_t n, unsigned seed)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (i * 31 + i / 251 + seed) & 0xff;
+}
+
+static void wait_gate(void *unused)
+{
+	(void)unused;
+	while (!gate)
+		usleep(100);
+}
+
+static void fill_nine(void *p)
+{
+	wait_gate(NULL);
+	memset(p, 9, SIZE);
+}
+
+static void fill_numbers(void *p)
+{
+	wait_gate(NULL);
+	number(p, SIZE, 5);
+}
+
+static void run(void *unused)
+{
+	(void)unused;
+	ran = 1;
+}
+
+/* So many copies behind a function that fills what they copy, and that waits for us to have given all of them. */
+static void crowd(void)
+{
+	unsigned char *in = pinned(SIZE), last = 0;
+	CUdeviceptr p = memory(SIZE);
+
+	gate = 0;
+	OK(cuLaunchHostFunc(s, fill_nine, in));
+	for (int i = 0; i < 50; i++)
+		OK(cuMemcpyHtoDAsync_v2(p, in, SIZE, s));
+	gate = 1;
+	OK(cuStreamSynchronize(s));
+	OK(cuMemcpyDtoH_v2(&last, p + SIZE - 1, 1));
+	CHECK_EQ(last, 9);
+	OK(cuMemFreeHost(in));
+	OK(cuMemFree_v2(p));
+}
+
+/* Up, down and from one to the other, one behind the other; more than one piece. */
+static void all_ways(void)
+{
+	enum { LARGE = 3 * SIZE + 12345 };
+	unsigned char *in = pinned(LARGE), *middle = pinned(LARGE), *out = pinned(LARGE);
+	CUdeviceptr p = memory(LARGE), q = memory(LARGE);
+
+	number(in, LARGE, 3);
+	gate = 0;
+	OK(cuLaunchHostFunc(s, fill_numbers, in));
+	OK(cuMemcpyHtoDAsync_v2(p, in, LARGE, s));
+	OK(cuMemcpyDtoHAsync_v2(middle, p, LARGE, s));
+	OK(cuMemcpyHtoDAsync_v2(q, middle, LARGE, s));
+	OK(cuMemcpyDtoHAsync_v2(out, q, LARGE, s));
+	OK(cuMemcpyAsync((uintptr_t)in + LARGE - 100, (uintptr_t)out, 100, s));
+	gate = 1;
+	OK(cuStreamSynchronize(s));
+	CHECK(!memcmp(in, out, LARGE - 100));
+	CHECK(!memcmp(in + LARGE - 100, out, 100));
+	CHECK(out[SIZE - 1] == (((SIZE - 1) * 31u + (SIZE - 1) / 251 + 5) & 0xff));
+	OK(cuMemFree_v2(p));
+	OK(cuMemFree_v2(q));
+	OK(cuMemFreeHost(in));
+	OK(cuMemFreeHost(middle));
+	OK(cuMemFreeHost(out));
+}
+
+/* What is on its way down has not come yet, and no function of ours is ahead any more. */
+static void down_then_up(void)
+{
+	enum { MUCH = 48 << 20 };
+	unsigned char *through = pinned(MUCH), last = 0;
+	CUdeviceptr p = memory(MUCH), q = memory(16);
+
+	OK(cuMemsetD8_v2(p, 7, MUCH));
+	OK(cuStreamSynchronize(NULL));
+	for (int i = 0; i < 3; i++) {
+		memset(through, 1, MUCH);
+		ran = gate = 0;
+		OK(cuLaunchHostFunc(s, wait_gate, NULL));
+		OK(cuLaunchHostFunc(s, run, NULL));
+		OK(cuMemcpyDtoHAsync_v2(through, p, MUCH, s));
+		gate = 1;
+		while (!ran)
+			usleep(10);
+		usleep(500);
+		OK(cuMemcpyHtoDAsync_v2(q, through + MUCH - 16, 16, s));
+		OK(cuStreamSynchronize(s));
+		OK(cuMemcpyDtoH_v2(&last, q + 15, 1));
+		CHECK_EQ(last, 7);
+	}
+	OK(cuMemFree_v2(p));
+	OK(cuMemFree_v2(q));
+	OK(cuMemFreeHost(through));
+}
+
+static void rows(void)
+{
+	enum { PITCH = 128, ROWS = 9, SLICES = 3 };
+	unsigned char *in = pinned(SIZE), *out = pinned(SIZE);
+	CUdeviceptr p = memory(PITCH * ROWS * SLICES);
+	CUDA_MEMCPY3D up = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = PITCH, .srcHeight = ROWS, .srcXInBytes = 3,
+		.srcY = 1, .srcZ = 1, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = p, .dstPitch = PITCH, .dstHeight = ROWS,
+		.WidthInBytes = 90, .Height = 5, .Depth = 2};
+	CUDA_MEMCPY3D down = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p, .srcPitch = PITCH, .srcHeight = ROWS,
+		.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = 90, .dstHeight = 5, .WidthInBytes = 90, .Height = 5,
+		.Depth = 2};
+	unsigned wrong = 0;
+
+	gate = 0;
+	OK(cuLaunchHostFunc(s, fill_numbers, in));
+	OK(cuMemcpy3DAsync_v2(&up, s));
+	OK(cuMemcpy3DAsync_v2(&down, s));
+	gate = 1;
+	OK(cuStreamSynchronize(s));
+	for (int z = 0; z < 2; z++)
+		for (int y = 0; y < 5; y++)
+			wrong += memcmp(out + (z * 5 + y) * 90, in + ((z + 1) * ROWS + y + 1) * PITCH + 3, 90) != 0;
+	CHECK_EQ(wrong, 0);
+	OK(cuMemFree_v2(p));
+	OK(cuMemFreeHost(in));
+	OK(cuMemFreeHost(out));
+}
+
+enum { SMALL = 5000, TIMES = 60, ALL = TIMES * SMALL };
+
+static pthread_barrier_t both;
+
+struct side {
+	pthread_t thread;
+	unsigned char *in, *out;
+	CUdeviceptr p;
+};
+
+static void *copies(void *arg)
+{
+	struct side *v = arg;
+
+	OK(cuCtxSetCurrent(context));
+	pthread_barrier_wait(&both);
+	for (int at = 0; at < ALL; at += SMALL) {
+		OK(cuMemcpyHtoDAsync_v2(v->p + at, v->in + at, SMALL, s));
+		OK(cuMemcpyDtoHAsync_v2(v->out + at, v->p + at, SMALL, s));
+	}
+	return NULL;
+}
+
+/* What they share in the stream is one thread's until its copy has been given. */
+static void two_threads(void)
+{
+	struct side side[2];
+
+	for (int i = 0; i < 2; i++) {
+		side[i] = (struct side){.in = pinned(ALL), .out = pinned(ALL), .p = memory(ALL)};
+		number(side[i].in, ALL, 77 * i);
+	}
+	pthread_barrier_init(&both, NULL, 2);
+	gate = 0;
+	OK(cuLaunchHostFunc(s, wait_gate, NULL));
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_create(&side[i].thread, NULL, copies, &side[i]));
+	for (int i = 0; i < 2; i++)
+		pthread_join(side[i].thread, NULL);
+	gate = 1;
+	OK(cuStreamSynchronize(s));
+	for (int i = 0; i < 2; i++) {
+		CHECK(!memcmp(side[i].in, side[i].out, ALL));
+		OK(cuMemFree_v2(side[i].p));
+		OK(cuMemFreeHost(side[i].in));
+		OK(cuMemFreeHost(side[i].out));
+	}
+}
+
+/* Each has its own room; there is enough for what others copy meanwhile; what is destroyed does what it was given. */
+static void streams(void)
+{
+	enum { MANY = 40 };
+	unsigned char *in = pinned(SIZE), *out = pinned(SIZE), *own = malloc(8 * SIZE);
+	CUdeviceptr p[MANY], q = memory(8 * SIZE);
+	CUstream t[MANY];
+	CUevent filled;
+	unsigned wrong = 0;
+
+	memset(own, 4, 8 * SIZE);
+	OK(cuEventCreate(&filled, CU_EVENT_DISABLE_TIMING));
+	for (int round = 0; round < 2; round++) {
+		memset(in, 1, SIZE);
+		for (int i = 0; i < MANY; i++) {
+			p[i] = memory(SIZE);
+			OK(cuStreamCreate(&t[i], CU_STREAM_NON_BLOCKING));
+		}
+		gate = 0;
+		OK(cuLaunchHostFunc(t[0], fill_numbers, in));
+		OK(cuEventRecord(filled, t[0]));
+		for (int i = 0; i < MANY; i++) {
+			OK(cuStreamWaitEvent(t[i], filled, 0));
+			OK(cuMemcpyHtoDAsync_v2(p[i], in, SIZE, t[i]));
+			OK(cuMemcpyDtoHAsync_v2(out, p[i], SIZE, t[i]));
+		}
+		OK(cuMemcpyHtoDAsync_v2(q, own, 8 * SIZE, s));
+		gate = 1;
+		OK(cuStreamSynchronize(t[0]));
+		CHECK(!memcmp(in, out, SIZE));
+		for (int i = 1; i < MANY; i++)
+			OK(cuStreamDestroy_v2(t[i]));
+		OK(cuCtxSynchronize());
+		OK(cuStreamDestroy_v2(t[0]));
+		for (int i = 0; i < MANY; i++) {
+			unsigned char byte[2] = {0};
+			OK(cuMemcpyDtoH_v2(&byte[0], p[i], 1));
+			OK(cuMemcpyDtoH_v2(&byte[1], p[i] + SIZE - 1, 1));
+			wrong += byte[0] != in[0] || byte[1] != in[SIZE - 1];
+			OK(cuMemFree_v2(p[i]));
+		}
+	}
+	CHECK_EQ(wrong, 0);
+	OK(cuEventDestroy_v2(filled));
+	OK(cuMemFree_v2(q));
+	OK(cuMemFreeHost(in));
+	OK(cuMemFreeHost(out));
+	free(own);
+}
+
+int main(int argc, char **argv)
+{
+	start();
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	crowd();
+	if (argc == 1 || strcmp(argv[1], "posts")) {
+		all_ways();
+		down_then_up();
+		rows();
+		two_threads();
+		streams();
+	}
+	OK(cuStreamDestroy_v2(s));
+	return RESULT();
+}
