@@ -127,6 +127,33 @@ static void down_then_up(void)
 	OK(cuMemFreeHost(through));
 }
 
+/* A copy that is not asynchronous is done when it returns, if it is of pinned memory: also for streams that wait for none. */
+static void now(void)
+{
+	enum { MUCH = 256 << 20, FEW = 16384 };
+	unsigned char *in = pinned(FEW), *out = pinned(FEW);
+	CUdeviceptr p = memory(MUCH), last = p + MUCH - FEW;
+	CUDA_MEMCPY2D two = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 64,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = last, .dstPitch = 64, .WidthInBytes = 64, .Height = FEW / 64};
+
+	for (int i = 0; i < 3; i++) {
+		memset(in, 10 + i, FEW);
+		OK(cuMemsetD8Async(p, 200, MUCH, NULL));
+		if (i == 0)
+			OK(cuMemcpyHtoD_v2(last, in, FEW));
+		else if (i == 1)
+			OK(cuMemcpy(last, (uintptr_t)in, FEW));
+		else
+			OK(cuMemcpy2D_v2(&two));
+		OK(cuMemcpyDtoHAsync_v2(out, last, FEW, s));
+		OK(cuStreamSynchronize(s));
+		CHECK_EQ(out[FEW - 1], 10 + i);
+	}
+	OK(cuMemFree_v2(p));
+	OK(cuMemFreeHost(in));
+	OK(cuMemFreeHost(out));
+}
+
 static void rows(void)
 {
 	enum { PITCH = 128, ROWS = 9, SLICES = 3 };
@@ -261,6 +288,7 @@ int main(int argc, char **argv)
 	if (argc == 1 || strcmp(argv[1], "posts")) {
 		all_ways();
 		down_then_up();
+		now();
 		rows();
 		two_threads();
 		streams();

@@ -270,7 +270,9 @@ static CUresult run(const struct block *b, struct stream *s, bool wait)
 		return by_parts(b, s, part_down);
 	if (from) {
 		r = by_parts(b, s, part_up);
-		return r || !b->unknown ? r : call_flush();
+		if (!r && b->unknown)
+			r = call_flush();
+		return !r && wait && hostmem_pinned(row(&b->src, 0, 0, 0)) ? stream_settle(s) : r;
 	}
 	r = straight(b, s);
 	if (!r && b->unknown)

@@ -335,7 +335,7 @@ CUresult remote_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 {
 	CUresult r = up(dst, src, size, NULL, true);
 
-	if (!r && (hostmem_shared(src, size) || memory_place(dst) == PLACE_SHARED))
+	if (!r && (hostmem_pinned(src) || memory_place(dst) == PLACE_SHARED))
 		return remote_cuStreamSynchronize(NULL);
 	return r ? r : call_late();
 }
@@ -409,7 +409,7 @@ CUresult remote_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
 	CUresult r = either(dst, src, size, NULL, true);
 
-	if (!r && (memory_place(dst) == PLACE_SHARED || memory_place(src) == PLACE_SHARED))
+	if (!r && (memory_place(dst) == PLACE_SHARED || hostmem_pinned((void *)(uintptr_t)src)))
 		return remote_cuStreamSynchronize(NULL);
 	return r;
 }

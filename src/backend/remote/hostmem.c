@@ -298,6 +298,13 @@ bool hostmem_find(uint64_t address, struct host_info *info)
 	return h != NULL;
 }
 
+bool hostmem_pinned(const void *p)
+{
+	struct host_info info;
+
+	return hostmem_find((uintptr_t)p, &info);
+}
+
 bool hostmem_set_sync(uint64_t address, bool on)
 {
 	struct host *h;

@@ -323,6 +323,8 @@ void memory_forget(uint64_t context); /* it is gone, and what was allocated in i
 
 /* Host memory that the server maps too, all of it. */
 bool hostmem_shared(const void *p, size_t size);
+/* Host memory that CUDA knows, shared or not: a copy of it that is not asynchronous is done when the call returns. */
+bool hostmem_pinned(const void *p);
 CUresult hostmem_free_managed(CUdeviceptr dptr);
 void hostmem_gone(uint64_t context); /* it has ended, and with it what was allocated or registered in it */
 
