@@ -154,6 +154,38 @@ static void now(void)
 	OK(cuMemFreeHost(out));
 }
 
+static void *open_gate(void *unused)
+{
+	usleep(50000);
+	gate = 1;
+	return unused;
+}
+
+/* What is still to be read or written is not given back before. */
+static void freed(void)
+{
+	static unsigned char own[SIZE];
+	unsigned char *in = pinned(SIZE), last = 0;
+	CUdeviceptr p = memory(SIZE);
+	pthread_t thread;
+
+	for (int registered = 0; registered < 2; registered++) {
+		gate = 0;
+		if (registered)
+			OK(cuMemHostRegister_v2(in = own, SIZE, 0));
+		OK(cuLaunchHostFunc(s, registered ? fill_numbers : fill_nine, in));
+		OK(cuMemcpyHtoDAsync_v2(p, in, SIZE, s));
+		CHECK(!pthread_create(&thread, NULL, open_gate, NULL));
+		OK(registered ? cuMemHostUnregister(own) : cuMemFreeHost(in));
+		memset(own, 3, SIZE);
+		pthread_join(thread, NULL);
+		OK(cuStreamSynchronize(s));
+		OK(cuMemcpyDtoH_v2(&last, p + SIZE - 1, 1));
+		CHECK_EQ(last, registered ? ((SIZE - 1) * 31u + (SIZE - 1) / 251 + 5) & 0xff : 9);
+	}
+	OK(cuMemFree_v2(p));
+}
+
 static void rows(void)
 {
 	enum { PITCH = 128, ROWS = 9, SLICES = 3 };
@@ -289,6 +321,7 @@ int main(int argc, char **argv)
 		all_ways();
 		down_then_up();
 		now();
+		freed();
 		rows();
 		two_threads();
 		streams();

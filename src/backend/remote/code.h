@@ -127,6 +127,7 @@ uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up, void (*gon
 CUresult listen_step(struct stream *s, CUhostFn fn, void *data, struct piece up, struct piece down);
 uint64_t listen_destructor(CUhostFn fn, void *data);
 bool listen_known(uint64_t id, CUhostFn *fn, void **data);
+bool listen_used(void); /* anything may have been posted that runs here */
 bool listen_pending(void); /* a function of the application's, or what writes its memory, may have yet to run */
 bool listen_forget(uint64_t id); /* false: it is not known any more, one that is used one time was called */
 /* As cuUserObjectCreate; after a failure the destructor is not called, *destroyed if it was. */

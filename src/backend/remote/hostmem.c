@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "backend/remote/code.h"
 #include "util/machine.h"
 
 #define PAGE	    (2ull << 20) /* so that the kernel may use large pages */
@@ -340,11 +341,13 @@ static CUresult take(uint64_t address, enum host_kind kind, struct host **out)
 	return r;
 }
 
-/* As CUDA does: nothing may still be using it.  What failed meanwhile shows elsewhere. */
+/*
+ * As CUDA does: nothing may still be using it.  What failed meanwhile shows elsewhere.  What is not shared only functions
+ * use, the application's or those of copies that are made later.
+ */
 static CUresult quiet(uint64_t address, enum host_kind kind)
 {
 	struct host_info info;
-
 	CUresult r;
 
 	if (!context_current())
@@ -352,7 +355,7 @@ static CUresult quiet(uint64_t address, enum host_kind kind)
 	r = capture_unsafe();
 	if (r)
 		return r;
-	if (hostmem_find(address, &info) && info.base == address && info.kind == kind && info.shared)
+	if (hostmem_find(address, &info) && info.base == address && info.kind == kind && (info.shared || listen_used()))
 		context_quiet();
 	return CUDA_SUCCESS;
 }

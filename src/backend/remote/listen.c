@@ -256,6 +256,16 @@ bool listen_forget(uint64_t id)
 
 /* ---- the calls ---- */
 
+bool listen_used(void)
+{
+	bool used;
+
+	pthread_mutex_lock(&lock);
+	used = state != CUDA_ERROR_NOT_INITIALIZED;
+	pthread_mutex_unlock(&lock);
+	return used;
+}
+
 bool listen_pending(void)
 {
 	return atomic_load(&pending) || atomic_load(&graphs_have);
