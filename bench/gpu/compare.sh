@@ -6,8 +6,8 @@
 #
 # A run starts native and ours M times (1 unless told), in turn, and takes for each line the best of either: on a
 # machine that is shared with others, whole processes, seconds or minutes are slowed by a third and more, native or not,
-# and that is what is left out. The N runs take turns, too. The table has their medians. After SECONDS no more is begun
-# once each run has had as many starts as the others.
+# and that is what is left out. The N runs take turns, too. The table has their medians, and those of all starts. After
+# SECONDS no more is begun once each run has had as many starts as the others.
 #
 # PIN keeps every program on these processors, and addresses where they always are (setarch -R); PIN=quiet looks before
 # each start of the two for the four that are disturbed least (quiet.c). RAW gets every single
@@ -171,6 +171,7 @@ sort -s -k2,2 -k4,4 -k3,3 -k1,1n "$all" | awk -v runs="$runs" -v best="$best" '
 		if (!(key in seen)) { seen[key] = 1; order[++n] = key }
 		if (!(at in index_of)) index_of[at] = ++cnt[key, $3]
 		i = index_of[at]
+		one[key, $3, ++ones[key, $3]] = $5 + 0
 		if (!((key, $3, i) in val) || better($4, $5 + 0, val[key, $3, i])) val[key, $3, i] = $5 + 0
 		if ($4 == "checksum" && sum && sum != $5) differs = 1
 		if ($4 == "checksum") sum = $5
@@ -180,12 +181,19 @@ sort -s -k2,2 -k4,4 -k3,3 -k1,1n "$all" | awk -v runs="$runs" -v best="$best" '
 		for (j = 1; j <= cnt[k, who]; j++) v[j] = val[k, who, j] + 0
 		return cnt[k, who] ? median(v, cnt[k, who]) : 0
 	}
+	function of_all(k, who,   j, v) {
+		for (j = 1; j <= ones[k, who]; j++) v[j] = one[k, who, j]
+		return ones[k, who] ? median(v, ones[k, who]) : 0
+	}
 	END {
-		printf "%-34s %12s %12s %8s  %s\n", "median of " runs (best > 1 ? ", best of " best : ""), "native", "ours", "ratio", "native again/native"
+		printf "%-34s %12s %12s %8s", "median of " runs (best > 1 ? ", best of " best : ""), "native", "ours", "ratio"
+		if (best > 1) printf "  %12s %12s %8s", "of all: native", "ours", "ratio"
+		print "  native again/native"
 		for (i = 1; i <= n; i++) {
-			k = order[i]; x = of(k, "native"); y = of(k, "ours"); z = of(k, "again")
+			k = order[i]; x = of(k, "native"); y = of(k, "ours"); z = of(k, "again"); z = x ? z / x : 0
 			printf "%-34s %12.3f %12.3f %8.3f", k, x, y, x ? y / x : 0
-			if (z) printf "  %8.3f", x ? z / x : 0
+			if (best > 1) { x = of_all(k, "native"); y = of_all(k, "ours"); printf "  %14.3f %12.3f %8.3f", x, y, x ? y / x : 0 }
+			if (z) printf "  %8.3f", z
 			printf "\n"
 		}
 		if (differs) print "FAILED: the checksums differ"
