@@ -131,25 +131,37 @@ static char *row(const struct wire_side *s, size_t x, size_t y, size_t z)
 	return (char *)(uintptr_t)s->what + ((s->z + z) * s->height + s->y + y) * s->pitch + s->x + x;
 }
 
-void block_pack(char *to, const struct wire_side *s, const struct part *p)
+static void pack(char *to, const struct wire_side *s, const struct part *p)
 {
 	for (size_t z = 0; z < p->depth; z++)
 		for (size_t y = 0; y < p->height; y++, to += p->width)
 			memcpy(to, row(s, p->x, p->y + y, p->z + z), p->width);
 }
 
-void block_unpack(const char *from, const struct wire_side *s, const struct part *p)
+static void unpack(const char *from, const struct wire_side *s, const struct part *p)
 {
 	for (size_t z = 0; z < p->depth; z++)
 		for (size_t y = 0; y < p->height; y++, from += p->width)
 			memcpy(row(s, p->x, p->y + y, p->z + z), from, p->width);
 }
 
-void block_move(const struct block *b)
+static void move(const struct block *b)
 {
 	for (size_t z = 0; z < b->depth; z++)
 		for (size_t y = 0; y < b->height; y++)
 			memmove(row(&b->dst, 0, y, z), row(&b->src, 0, y, z), b->width);
+}
+
+void block_step(const struct block *b, const struct part *p, struct piece piece, bool up)
+{
+	char *bulk = (char *)bulk_base(call_link(), up ? BULK_UP : BULK_DOWN, NULL) + piece.offset;
+
+	if (!piece.size)
+		move(b);
+	else if (up)
+		pack(bulk, &b->src, p);
+	else
+		unpack(bulk, &b->dst, p);
 }
 
 static struct wire_side moved(struct wire_side s, const struct part *p)
@@ -182,7 +194,7 @@ static CUresult part_up(const struct block *b, const struct part *p, struct stre
 
 	if (r)
 		return r;
-	block_pack((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, &b->src, p);
+	block_step(b, p, piece, true);
 	a.src = block_packed(WIRE_SIDE_BULK, p, piece.offset, b->src.context);
 	return stage_post(s, WIRE_BLOCK, &a, sizeof a, piece);
 }
@@ -210,7 +222,7 @@ static CUresult part_down(const struct block *b, const struct part *p, struct st
 		r = stream_late(s);
 	}
 	if (!r)
-		block_unpack((char *)bulk_base(call_link(), BULK_DOWN, NULL) + piece.offset, &b->dst, p);
+		block_step(b, p, piece, false);
 	bulk_free(call_link(), BULK_DOWN, piece);
 	return r;
 }
@@ -228,19 +240,26 @@ static CUresult by_parts(const struct block *b, struct stream *s,
 	return r;
 }
 
-static CUresult straight(const struct block *b, struct stream *s)
+CUresult block_post(const struct wire_block *what, struct stream *s)
 {
-	struct part whole = {.width = b->width, .height = b->height, .depth = b->depth};
 	struct lane *lane = call_lane();
 	struct wire_block *a = call_reserve(lane, sizeof *a);
 	CUresult r;
 
 	if (!a)
 		return call_lost();
-	*a = block_frame(b, &whole, s);
+	*a = *what;
 	r = call_send(lane, WIRE_BLOCK, sizeof *a, NULL, 0);
 	stream_posted(s);
 	return r;
+}
+
+static CUresult straight(const struct block *b, struct stream *s)
+{
+	struct part whole = {.width = b->width, .height = b->height, .depth = b->depth};
+	struct wire_block a = block_frame(b, &whole, s);
+
+	return block_post(&a, s);
 }
 
 /* Ours both: the stream comes to here, and we copy. */
@@ -250,7 +269,7 @@ static CUresult at_home(const struct block *b, struct stream *s)
 
 	if (r)
 		return r;
-	block_move(b);
+	move(b);
 	return stream_late(s);
 }
 

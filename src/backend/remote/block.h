@@ -32,10 +32,10 @@ bool block_next(const struct block *b, struct part *p); /* to the place of the n
 struct wire_block block_frame(const struct block *b, const struct part *p, struct stream *s);
 /* A side of it in bulk memory: WIRE_SIDE_BULK, or WIRE_SIDE_LATER. */
 struct wire_side block_packed(enum wire_side_kind kind, const struct part *p, uint64_t offset, uint64_t context);
-/* Rows of the application's, one after another in bulk memory. */
-void block_pack(char *to, const struct wire_side *s, const struct part *p);
-void block_unpack(const char *from, const struct wire_side *s, const struct part *p);
-void block_move(const struct block *b); /* both sides are the application's */
+/* Our rows of a part: up, one after another into the piece; down, from it; without one both sides are ours. */
+void block_step(const struct block *b, const struct part *p, struct piece piece, bool up);
+
+CUresult block_post(const struct wire_block *what, struct stream *s);
 
 /* `peer`: the sides' contexts count.  `wait`: as the synchronous calls do. */
 CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream stream, bool wait);

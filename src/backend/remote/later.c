@@ -12,8 +12,6 @@
 #include "backend/remote/hostmem.h"
 #include "backend/remote/pageable.h"
 
-#define SMALLEST (64u << 10)
-
 /* What one function has to do. */
 struct step {
 	struct block block;
@@ -32,14 +30,8 @@ bool later_must(const void *host)
 static void move(void *arg)
 {
 	const struct step *t = arg;
-	char *bulk = bulk_base(call_link(), t->up ? BULK_UP : BULK_DOWN, NULL);
 
-	if (!t->piece.size)
-		block_move(&t->block);
-	else if (t->up)
-		block_pack(bulk + t->piece.offset, &t->block.src, &t->part);
-	else
-		block_unpack(bulk + t->piece.offset, &t->block.dst, &t->part);
+	block_step(&t->block, &t->part, t->piece, t->up);
 }
 
 static CUresult post_step(struct stream *s, const struct step *what)
@@ -54,23 +46,16 @@ static CUresult post_step(struct stream *s, const struct step *what)
 
 static CUresult post_copy(struct stream *s, const struct step *t)
 {
-	struct lane *lane = call_lane();
-	struct wire_block *a = call_reserve(lane, sizeof *a);
-	CUresult r;
+	struct wire_block a = block_frame(&t->block, &t->part, s);
 
-	if (!a)
-		return call_lost();
-	*a = block_frame(&t->block, &t->part, s);
-	*(t->up ? &a->src : &a->dst) = block_packed(WIRE_SIDE_LATER, &t->part, t->piece.offset, 0);
-	r = call_send(lane, WIRE_BLOCK, sizeof *a, NULL, 0);
-	stream_posted(s);
-	return r;
+	*(t->up ? &a.src : &a.dst) = block_packed(WIRE_SIDE_LATER, &t->part, t->piece.offset, 0);
+	return block_post(&a, s);
 }
 
 /* `whole` held, as in what follows. */
 static CUresult piece_of(struct stream *s, bool up, struct piece *piece)
 {
-	for (size_t size = piece_good(up); !s->later[up].size && size >= SMALLEST; size /= 4)
+	for (size_t size = piece_good(up); !s->later[up].size && size >= PIECE_LEAST; size /= 4)
 		if (!piece_take(up, size, &s->later[up]))
 			s->later[up].size = 0;
 	*piece = s->later[up];

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include "backend/remote/hostmem.h"
 
-#define LARGEST	 BLOCK_PIECE
-#define SMALLEST (BLOCK_PIECE / 64)
-#define PARTS	 256
+#define LARGEST BLOCK_PIECE
+#define PARTS	256
 
 /* A part, as the host node knows it. */
 struct moving {
@@ -42,14 +41,8 @@ static void move(void *arg)
 {
 	struct moving *m = arg;
 	struct whole *w = m->whole;
-	char *bulk = bulk_base(call_link(), w->up ? BULK_UP : BULK_DOWN, NULL);
 
-	if (!w->piece.size)
-		block_move(&w->block);
-	else if (w->up)
-		block_pack(bulk + w->piece.offset, &w->block.src, &m->part);
-	else
-		block_unpack(bulk + w->piece.offset, &w->block.dst, &m->part);
+	block_step(&w->block, &m->part, w->piece, w->up);
 	if (atomic_load(&w->older))
 		end_older(w);
 }
@@ -130,7 +123,7 @@ size_t piece_good(bool up)
 {
 	unsigned n = pieces[up];
 
-	return n < 8 ? LARGEST : n < 16 ? LARGEST / 4 : n < 32 ? LARGEST / 16 : SMALLEST;
+	return n < 8 ? LARGEST : n < 16 ? LARGEST / 4 : n < 32 ? LARGEST / 16 : PIECE_LEAST;
 }
 
 bool piece_take(bool up, size_t size, struct piece *piece)
@@ -162,7 +155,7 @@ static size_t piece_for(const struct block *b, size_t nodes)
 {
 	struct block of = *b;
 
-	for (of.piece = LARGEST; nodes && of.piece >= SMALLEST; of.piece /= 4)
+	for (of.piece = LARGEST; nodes && of.piece >= PIECE_LEAST; of.piece /= 4)
 		if (nodes_of(&of) == nodes)
 			return of.piece;
 	return piece_now(b);

@@ -18,6 +18,8 @@
 #include "backend/remote/block.h"
 #include "backend/remote/code.h"
 
+#define PIECE_LEAST (BLOCK_PIECE / 64)
+
 /* Bulk memory for a while, and as much as is good: the less the more have some. */
 size_t piece_good(bool up);
 bool piece_take(bool up, size_t size, struct piece *piece);
