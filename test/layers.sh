@@ -10,15 +10,18 @@ allow() { # folder, then the folders it may include
 	[ -z "$bad" ] || { echo "$folder may not include:"; echo "$bad"; failed=1; }
 }
 allow util
+allow cuda
+allow host cuda
 allow audit
 allow blas
 allow image
 allow ptx
-allow wire transport
+allow loader audit image
+allow wire transport cuda
 allow transport
-allow backend wire transport image ptx
-allow front wire backend
-allow server wire transport backend image
+allow backend wire transport image ptx cuda host loader
+allow front wire backend cuda transport
+allow server wire transport backend image cuda host
 allow top transport
-allow cli audit backend server wire transport image top
+allow cli audit backend server wire transport image top cuda host loader
 exit $failed

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "backend/plugin.h"
-#include "server/account.h"
+#include "server/quota/account.h"
 
 static CUresult null_unsupported(void)
 {

@@ -5,7 +5,7 @@
 #include <linux/stat.h>
 #include <sys/syscall.h>
 #include "audit/base.h"
-#include "util/note.h"
+#include "util/build_note.h"
 
 char **start_environment;
 

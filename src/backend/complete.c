@@ -1,5 +1,5 @@
 #include "backend/complete.h"
-#include "util/per_thread.h"
+#include "cuda/per_thread.h"
 
 #define BASE	      base
 #define PER_THREAD(s) ((s) ? (s) : CU_STREAM_PER_THREAD)

@@ -7,7 +7,7 @@
 #include "backend/backend.h"
 #include "backend/vendor.h"
 #include "gen/cuda_ops.h"
-#include "util/note.h"
+#include "util/build_note.h"
 #include "wire/names.h"
 
 /* An audit library may answer with another file than the one asked for; ours, and we would call ourselves. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "backend/plugin.h"
-#include "util/note.h"
+#include "util/build_note.h"
 
 #define FILE_NAME "libgangway-soft.so"
 

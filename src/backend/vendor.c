@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "backend/vendor.h"
-#include "util/ldcache.h"
-#include "util/note.h"
+#include "loader/ldcache.h"
+#include "util/build_note.h"
 
 #define CUDA_VARIABLE "GANGWAY_NVIDIA_LIBRARY"
 #define NVML_VARIABLE "GANGWAY_NVIDIA_ML_LIBRARY"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/tell.h"
+#include "util/explain.h"
 
 struct job {
 	blas_work *work;

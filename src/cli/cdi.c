@@ -18,7 +18,7 @@
 #include "abi/cuda.h"
 #include "cli/cli.h"
 #include "util/json.h"
-#include "util/place.h"
+#include "transport/default_socket.h"
 
 static const char usage[] =
 	"usage: gangway cdi [--on DEVICE] [--library-path] [--output FILE]\n\n"

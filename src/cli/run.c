@@ -9,8 +9,8 @@
 #include "backend/vendor.h"
 #include "cli/cli.h"
 #include "cli/follow/follow.h"
-#include "cli/program.h"
-#include "cli/surround.h"
+#include "loader/program.h"
+#include "cli/environment.h"
 #include "transport/transport.h"
 
 static const char usage[] =

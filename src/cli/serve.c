@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"
-#include "server/server.h"
+#include "server/daemon/server.h"
 #include "transport/transport.h"
-#include "util/place.h"
-#include "util/setting.h"
+#include "transport/default_socket.h"
+#include "util/env_number.h"
 
 #define LISTEN_MAX 8
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "top/top.h"
-#include "util/place.h"
+#include "transport/default_socket.h"
 
 static const char usage[] =
 	"usage: gangway top [--on ADDRESS] [--delay SECONDS] [--once [--json]]\n\n"

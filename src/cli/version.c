@@ -4,7 +4,7 @@
 #include "audit/files.h"
 #include "cli/cli.h"
 #include "gen/version.h"
-#include "util/note.h"
+#include "util/build_note.h"
 
 static const char usage[] =
 	"usage: gangway version\n\n"

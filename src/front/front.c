@@ -6,7 +6,7 @@
 #include "front/front.h"
 #include "front/choose.h"
 #include "front/table.h"
-#include "util/tell.h"
+#include "util/explain.h"
 #include "wire/trace.h"
 #include "wire/trace_cuda.h"
 

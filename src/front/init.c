@@ -1,6 +1,6 @@
 /* The few calls that a backend of ours need not know about, or where the front has to look on. */
 #include "front/front.h"
-#include "util/errors.h"
+#include "cuda/errors.h"
 
 CUresult front_cuInit(unsigned int flags)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "backend/vendor.h"
 #include "front/order.h"
-#include "util/place.h"
+#include "transport/default_socket.h"
 
 static bool has_gpu(char *device, size_t size)
 {

@@ -1,5 +1,5 @@
 #include "front/table.h"
-#include "util/slots.h"
+#include "cuda/slots.h"
 
 _Static_assert(sizeof(struct cuda_ops) == cuda_OP_COUNT * sizeof(proc_fn), "a table is nothing but functions");
 

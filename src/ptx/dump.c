@@ -1,5 +1,5 @@
 /* Text of a function after a pass, for people and for tests. */
-#include "ptx/parse.h"
+#include "ptx/parse/parse.h"
 
 #include <inttypes.h>
 #include <stdio.h>

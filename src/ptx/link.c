@@ -3,7 +3,7 @@
  * one list, sorted; each run of equal names is one symbol, with a definition
  * chosen for it and everything else made to point there.
  */
-#include "ptx/parse.h"
+#include "ptx/parse/parse.h"
 
 #include <errno.h>
 #include <stdio.h>

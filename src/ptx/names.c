@@ -7,7 +7,7 @@
  * first mentioned, so unused ones cost nothing.  It declares %r0, %r1 ... and no
  * %r, so its prefix is kept where no name is looked for.
  */
-#include "ptx/parse.h"
+#include "ptx/parse/parse.h"
 
 #include <stdlib.h>
 #include <string.h>

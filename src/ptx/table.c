@@ -2,7 +2,7 @@
  * The tables: types, special registers, modifiers, opcodes; and the one
  * function that fits a mnemonic to a row.
  */
-#include "ptx/parse.h"
+#include "ptx/parse/parse.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "transport/memory.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 void *bulk_base(struct link *l, enum bulk which, size_t *size)
 {

@@ -14,7 +14,7 @@
 
 #include "transport/hello.h"
 #include "transport/memory.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 struct link_config link_defaults(bool server)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "util/order.h"
+#include "util/tsan_order.h"
 
 static int room(struct lane *lane, uint32_t need)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 static int take(struct link *l, struct frame *frame)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "transport/memory.h"
-#include "util/order.h"
+#include "util/tsan_order.h"
 
 void *word_base(struct link *l, size_t *size)
 {

@@ -1,7 +1,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
-#include "util/errors.h"
-#include "util/order.h"
+#include "cuda/errors.h"
+#include "util/tsan_order.h"
 #include "wire/call.h"
 #include "wire/pack.h"
 #include "wire/trace.h"

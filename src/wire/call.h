@@ -32,13 +32,13 @@ struct lane *call_lane(void);
 
 /*
  * The number of the stream a handle means here, 0, 1 and 2 included; `work`: something is about to be
- * posted to it.  The client's own (backend/remote/stream.c): only it knows its threads' streams.
+ * posted to it.  The client's own (backend/remote/wait/stream.c): only it knows its threads' streams.
  */
 uint64_t call_stream(CUstream stream, bool work);
 /* It is in the ring now: counted after that, so that nobody believes to have waited for what was not yet there. */
 bool call_posted(void); /* false: in a stream that is none, which is told at once */
 
-/* Called before work is posted, a kernel or anything else, if somebody wants to know; it may post itself (backend/remote/mirror.c). */
+/* Called before work is posted, a kernel or anything else, if somebody wants to know; it may post itself (backend/remote/memory/mirror.c). */
 extern void (*_Atomic call_before_work)(bool kernel);
 
 static inline void call_work(bool kernel)
@@ -71,7 +71,7 @@ uint64_t call_sent(void);
 
 /*
  * A call is held back, for it may turn out not to be needed: whoever sends the next one sends this before it, by this
- * function (backend/remote/ordered.c).  It clears call_held when it has.
+ * function (backend/remote/memory/stream_alloc.c).  It clears call_held when it has.
  */
 extern _Atomic(bool) call_held;
 extern void (*_Atomic call_release)(struct lane *lane);

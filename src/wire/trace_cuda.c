@@ -1,6 +1,6 @@
 /* The traced table: generated, one wrapper a call around trace_begin and trace_end. */
 #include "abi/cuda.h"
-#include "util/errors.h"
+#include "cuda/errors.h"
 #include "wire/names.h"
 #include "wire/trace.h"
 #include "wire/trace_cuda.h"

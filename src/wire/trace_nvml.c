@@ -1,5 +1,5 @@
 /* The traced table of NVML: generated, one wrapper a call around trace_begin and trace_end. */
-#include "util/nvml_errors.h"
+#include "cuda/nvml_errors.h"
 #include "wire/names.h"
 #include "wire/trace.h"
 #include "wire/trace_nvml.h"

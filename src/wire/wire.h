@@ -6,7 +6,7 @@
  *
  * Both ends are LP64 and little-endian (hello refuses others), so a struct travels as it is.  What
  * the sizes of the arrays are follows from the arguments, on both sides by the same rule; there is
- * never a second length to believe.  Handles are numbers that the server gives out (server/handles.h);
+ * never a second length to believe.  Handles are numbers that the server gives out (server/session/handles.h);
  * device addresses travel as they are.
  */
 #pragma once

@@ -13,7 +13,7 @@
 #include "../check.h"
 #include "abi/cuda.h"
 #include "gen/cuda_protos.h"
-#include "util/machine.h"
+#include "host/machine.h"
 
 #define OK(call)  CHECK_EQ(call, CUDA_SUCCESS)
 #define REGISTERED (256 << 10)

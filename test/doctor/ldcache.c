@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "util/ldcache.h"
+#include "loader/ldcache.h"
 
 int main(int argc, char **argv)
 {

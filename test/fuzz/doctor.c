@@ -2,9 +2,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/doctor/events.h"
-#include "cli/doctor/strings.h"
-#include "cli/doctor/unit.h"
+#include "cli/doctor/program/loader_log.h"
+#include "loader/dlopen_names.h"
+#include "cli/doctor/ollama/systemd_unit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* Whatever bytes are an /etc/ld.so.cache, its reader answers or refuses; it never reads outside or loops. */
 #include <string.h>
-#include "util/ldcache.h"
+#include "loader/ldcache.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,7 +16,7 @@
 #include "backend/nvml/backend.h"
 #include "chance.h"
 #include "transport/transport.h"
-#include "util/note.h"
+#include "util/build_note.h"
 #include "wire/nvml.h"
 #include "wire/protocol.h"
 #include "wire/wire.h"

@@ -1,6 +1,6 @@
 /* Whatever bytes are a program or a library, the reader of doctor answers or refuses; it never reads outside or loops. */
 #include <string.h>
-#include "cli/doctor/object.h"
+#include "loader/elf_object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "cli/program.h"
+#include "loader/program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

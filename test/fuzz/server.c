@@ -19,8 +19,8 @@
 #include <unistd.h>
 #include "backend/nvml/backend.h"
 #include "chance.h"
-#include "server/msg.h"
-#include "server/nvml.h"
+#include "server/session/message.h"
+#include "server/nvml/nvml.h"
 #include "test/null_device.h"
 #include "transport/private.h"
 #include "wire/nvml.h"

@@ -12,7 +12,7 @@
 
 #include "transport/hello.h"
 #include "transport/memory.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include "chance.h"
 #include "served.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 #include "wire/nvml.h"
 #include "wire/protocol.h"
 #include "wire/wire.h"

@@ -1,5 +1,5 @@
 /*
- * Values that are read before a client asks for them again (server/nvml_ahead.h): never too old, never going back, only
+ * Values that are read before a client asks for them again (server/nvml/nvml_ahead.h): never too old, never going back, only
  * those that may be, and none for a client that has stopped asking.  The vendor here takes a millisecond and tells when
  * it was asked.
  */
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "backend/nvml/backend.h"
-#include "server/nvml_ahead.h"
+#include "server/nvml/nvml_ahead.h"
 #include "test/check.h"
 #include "wire/nvml.h"
 

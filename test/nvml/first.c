@@ -14,7 +14,7 @@
 #include "gen/nvml_ops.h"
 #include "test/check.h"
 #include "transport/transport.h"
-#include "util/note.h"
+#include "util/build_note.h"
 #include "wire/nvml.h"
 #include "wire/protocol.h"
 #include "wire/wire.h"

@@ -13,7 +13,7 @@
 #include "abi/nvml.h"
 #include "gen/nvml_ops.h"
 #include "test/check.h"
-#include "util/nvml_errors.h"
+#include "cuda/nvml_errors.h"
 #include "wire/trace.h"
 
 static const struct nvml_ops *behind;

@@ -1,5 +1,5 @@
 /*
- * What processes tell of themselves (util/usage.h): others see it, it ends with them however they end, nobody else
+ * What processes tell of themselves (host/usage.h): others see it, it ends with them however they end, nobody else
  * can write it, and neither rubbish in the folder nor what the dead leave there hurts anybody.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "test/check.h"
-#include "util/usage.h"
+#include "host/usage.h"
 
 static char folder[] = "/tmp/gangway-usage-XXXXXX";
 

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "rig.h"
 
-#include "ptx/interp/texture.h"
+#include "ptx/interp/texture/texture.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* A test file on our interpreter. */
 #include "ptx/interp/interp.h"
-#include "ptx/interp/texture.h"
+#include "ptx/interp/texture/texture.h"
 #include "ptx/ptx.h"
 #include "spec.h"
 #include <errno.h>

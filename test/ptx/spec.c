@@ -1,5 +1,5 @@
 #include "spec.h"
-#include "ptx/interp/half.h"
+#include "ptx/interp/alu/half.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>

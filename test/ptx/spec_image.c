@@ -1,5 +1,5 @@
 /* Textures and surfaces in a test file: name=tex.GEOMETRY[.WORD...]:TYPE[xCHANNELS]:SIZE[xSIZE...]:VALUES */
-#include "ptx/interp/texture.h"
+#include "ptx/interp/texture/texture.h"
 #include "spec.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Textures without a GPU: a few readings whose results are plain. */
-#include "ptx/interp/half.h"
-#include "ptx/interp/texture.h"
+#include "ptx/interp/alu/half.h"
+#include "ptx/interp/texture/texture.h"
 #include "../check.h"
 #include <math.h>
 

@@ -3,8 +3,8 @@
  * where they differ.  Skips without a GPU.
  */
 #include "abi/cuda.h"
-#include "ptx/interp/num.h"
-#include "ptx/interp/texture.h"
+#include "ptx/interp/alu/num.h"
+#include "ptx/interp/texture/texture.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

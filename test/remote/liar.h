@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "check.h"
 #include "transport/private.h"
-#include "util/note.h"
+#include "util/build_note.h"
 #include "wire/call.h"
 #include "wire/devices.h"
 #include "wire/protocol.h"

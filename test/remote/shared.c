@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "../check.h"
-#include "server/msg.h"
+#include "server/session/message.h"
 #include "test/null_device.h"
 
 #define OK(call) CHECK_EQ(call, CUDA_SUCCESS)

@@ -6,7 +6,7 @@
 #ifdef APPLICATION
 #define INSIDE(...) /* an application cannot look there */
 #else
-#include "backend/soft/texture.h"
+#include "backend/soft/texture/texture.h"
 #define INSIDE(...) __VA_ARGS__
 #endif
 

@@ -20,7 +20,7 @@ static void prepare(void)
 	OK(soft_cuModuleGetFunction(&f_step, module, "step"));
 }
 #else
-#include "backend/soft/soft.h"
+#include "backend/soft/core/soft.h"
 #include "engine.h"
 
 /* A command that waits at its gate, if that is shut, then writes down when it ran. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "util/handle.h"
 #include "util/map.h"
-#include "util/visible.h"
+#include "cuda/visible.h"
 #include "../check.h"
 
 static struct handle_table table = HANDLE_TABLE_INIT;

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "test/transport/pair.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #define THREADS 3
 #define LIMIT	30000

@@ -6,7 +6,7 @@
 #include <sys/un.h>
 
 #include "test/transport/pair.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #define LIMIT 30000
 #define SIDES 2

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/machine.h"
+#include "host/machine.h"
 
 static const struct capability {
 	int major, minor;

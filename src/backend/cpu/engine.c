@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/soft/texture.h"
+#include "backend/soft/texture/texture.h"
 #include "ptx/interp/interp.h"
 #include "wire/trace.h"
 

@@ -6,11 +6,11 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/null/null.h"
-#include "backend/soft/describe.h"
+#include "backend/soft/core/describe.h"
 #include "gen/version.h"
-#include "util/pci.h"
-#include "util/uuid.h"
-#include "util/visible.h"
+#include "host/pci.h"
+#include "cuda/uuid.h"
+#include "cuda/visible.h"
 
 #include "gen/nvml_machine.inc"
 

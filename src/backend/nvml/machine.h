@@ -2,7 +2,7 @@
  * machine.h - NVML for the devices that we drive ourselves: cpu and null.
  *
  * What is said is true or not said: identity is the driver's own (soft/describe.h), memory, time and processes come
- * from those who use the device (util/usage.h), clocks and temperature from the kernel.  Everything else is
+ * from those who use the device (host/usage.h), clocks and temperature from the kernel.  Everything else is
  * NVML_ERROR_NOT_SUPPORTED.  Nothing is opened, and no state kept but what the devices are.
  */
 #pragma once
@@ -10,7 +10,7 @@
 #include "backend/nvml/backend.h"
 #include "backend/soft/engine.h"
 #include "gen/nvml_machine.h"
-#include "util/usage.h"
+#include "host/usage.h"
 
 struct machine_device {
 	int physical; /* as its users count it */

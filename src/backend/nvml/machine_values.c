@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "util/sensors.h"
+#include "host/sensors.h"
 
 /* ---- memory ---- */
 

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "transport/transport.h"
-#include "util/note.h"
-#include "util/setting.h"
-#include "util/slots.h"
+#include "util/build_note.h"
+#include "util/env_number.h"
+#include "cuda/slots.h"
 #include "wire/protocol.h"
 
 #define ANSWER_MS 20000 /* a device that does not answer for so long is lost */

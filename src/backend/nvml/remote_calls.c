@@ -3,7 +3,7 @@
 
 #include <string.h>
 #include "backend/nvml/process.h"
-#include "util/pci.h"
+#include "host/pci.h"
 
 #define call_sync(op, ...) remote_ask(WIRE_NVML + (op), __VA_ARGS__)
 #define call_nonsense()	   NVML_ERROR_UNKNOWN

@@ -5,7 +5,7 @@
 
 #include "backend/complete.h"
 #include "backend/soft/backend.h"
-#include "backend/soft/describe.h"
+#include "backend/soft/core/describe.h"
 
 CUresult soft_backend_open(const struct engine *e, const char *device, struct cuda_ops *table,
 			   void (*ending)(CUcontext ctx), char *why, size_t size)

@@ -1,6 +1,6 @@
 /* What libgangway-soft.so offers to libcuda.so.1. */
 #include "backend/plugin.h"
-#include "util/note.h"
+#include "util/build_note.h"
 
 extern const struct backend null_backend, cpu_backend;
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/doctor/command.h"
+#include "cli/doctor/program/command.h"
 #include "cli/doctor/doctor.h"
 
 #define DEPTH 8

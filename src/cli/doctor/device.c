@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "abi/cuda.h"
 #include "cli/doctor/device.h"
-#include "util/errors.h"
+#include "cuda/errors.h"
 
 #define SECONDS 45 /* a server may take half a minute to answer, and says so itself */
 

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "cli/doctor/world.h"
+#include "loader/world.h"
 
 #define DEVICE_MAX 16
 

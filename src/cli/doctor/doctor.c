@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "cli/doctor/command.h"
+#include "cli/doctor/program/command.h"
 #include "cli/doctor/doctor.h"
-#include "cli/doctor/ollama.h"
-#include "cli/surround.h"
+#include "cli/doctor/ollama/ollama.h"
+#include "cli/environment.h"
 
 #define SECONDS 20
 

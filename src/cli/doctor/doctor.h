@@ -16,10 +16,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "cli/doctor/closure.h"
+#include "loader/closure.h"
 #include "cli/doctor/device.h"
-#include "cli/doctor/library.h"
-#include "cli/doctor/world.h"
+#include "loader/library.h"
+#include "loader/world.h"
 
 enum status {
 	WRONG, /* it will not work like this */

@@ -8,7 +8,7 @@
 #include "audit/files.h"
 #include "cli/cli.h"
 #include "cli/doctor/doctor.h"
-#include "util/note.h"
+#include "util/build_note.h"
 
 /* What gangway run cannot do without, and what it gives beside. */
 static const struct {
@@ -73,7 +73,7 @@ void probe_install(struct doctor *d)
 		say(d, FINE, "%u libraries of this build (%s) in %s", n, note_build, d->ours);
 }
 
-/* ---- images that a server keeps; the rules are those of server/store.c ---- */
+/* ---- images that a server keeps; the rules are those of server/code/image_store.c ---- */
 
 static void cache_path(const struct doctor *d, char path[PATH_MAX])
 {

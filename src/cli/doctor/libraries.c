@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/doctor/doctor.h"
-#include "util/ldcache.h"
+#include "loader/ldcache.h"
 
 static const char *const names[] = {"libcuda.so.1", "libnvidia-ml.so.1", "libcudart.so.12",
 				    "libcudart.so.13"};

@@ -8,7 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "cli/doctor/doctor.h"
-#include "util/place.h"
+#include "transport/default_socket.h"
 
 /* ---- limits ---- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "cli/doctor/doctor.h"
 #include "util/json.h"
-#include "util/note.h"
+#include "util/build_note.h"
 #include "util/utf8.h"
 
 static const char *const words[] = {[WRONG] = "wrong", [LOOK] = "look", [FINE] = "fine", [FACT] = "fact"};

@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include "cli/doctor/doctor.h"
 #include "transport/transport.h"
-#include "util/note.h"
-#include "util/place.h"
+#include "util/build_note.h"
+#include "transport/default_socket.h"
 #include "wire/protocol.h"
 
 static bool is_unix(const char *address)

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/install/plan.h"
 #include "cli/install/refresh.h"
-#include "util/ldcache.h"
+#include "loader/ldcache.h"
 
 static int start(char *const *argv)
 {

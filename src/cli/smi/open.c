@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 #include "cli/cli.h"
-#include "util/nvml_errors.h"
-#include "util/pci.h"
+#include "cuda/nvml_errors.h"
+#include "host/pci.h"
 #include "wire/names.h"
 
 static bool load(struct smi *s)

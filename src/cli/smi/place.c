@@ -2,7 +2,7 @@
 #include "cli/smi/value.h"
 
 #include <string.h>
-#include "util/uuid.h"
+#include "cuda/uuid.h"
 
 #define PUT(...) (snprintf(text, SMI_TEXT, __VA_ARGS__), NVML_SUCCESS)
 #define NOWHERE	 255

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "cli/cli.h"
-#include "util/nvml_errors.h"
+#include "cuda/nvml_errors.h"
 
 static const char usage[] =
 	"usage: gangway smi [--on DEVICE] [-i IDS] [-l SECONDS] [-f FILE] [WHAT]\n\n"

@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <string.h>
 #include "front/nvml/front.h"
-#include "util/nvml_errors.h"
-#include "util/slots.h"
+#include "cuda/nvml_errors.h"
+#include "cuda/slots.h"
 #include "wire/trace.h"
 #include "wire/trace_nvml.h"
 

@@ -4,7 +4,7 @@
 #include "backend/nvml/process.h"
 #include "front/nvml/front.h"
 #include "gen/version.h"
-#include "util/uuid.h"
+#include "cuda/uuid.h"
 
 nvmlReturn_t ml_nvmlSystemGetCudaDriverVersion_v2(int *version)
 {

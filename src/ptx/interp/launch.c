@@ -1,6 +1,6 @@
 /* One grid, from its geometry to its result. */
 #include "ptx/interp/core.h"
-#include "ptx/interp/decode.h"
+#include "ptx/interp/decode/decode.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,179 @@
+/*
+ * code.h - functions, callbacks, captures and nodes, as the client knows them.
+ *
+ * What a function needs and can is asked once; occupancies are asked once per question.  Libraries have
+ * handles of our own making, so that loading one lazily costs nothing.
+ */
+#pragma once
+
+#include "backend/remote/session/remote.h"
+#include "image/image.h"
+
+/* ---- fetch.c: calls whose answer has no fixed size ---- */
+
+/*
+ * Sends args and `in`; the answer begins with a head of head_size bytes, and what is behind it is
+ * the caller's to free.  CUDA_SUCCESS, or the call's error.
+ */
+CUresult fetch(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin, void *head,
+	size_t head_size, uint8_t **rest, size_t *rest_size);
+
+/* ---- upload.c: images and the options they are loaded with ---- */
+
+struct options {
+	unsigned count;
+	const CUjit_option *option;
+	void **value;
+};
+
+/* The server's number for it. */
+/* *silent: nothing in it prints. */
+CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id, bool *silent);
+/* Why there is no code for the device in it: for the trace, and for the user. */
+void upload_explain(const struct image *im);
+/* Bytes that the server has when this returns, and their name. */
+CUresult upload_bytes(const void *bytes, size_t size, struct wire_image *name);
+/* Options as they travel; false: one of them cannot. */
+bool upload_options(const struct options *o, struct wire_jit *out);
+/* What came back: the values, and the logs into the application's buffers.  False: not as expected. */
+bool upload_results(const struct options *o, const uint8_t *rest, size_t size, uint32_t info, uint32_t error);
+
+/* A whole file with a NUL behind it; the caller frees it. */
+CUresult upload_file(const char *path, void **bytes, size_t *size);
+
+/* ---- function.c ---- */
+
+/* How often a context has been emptied: what was found in it before is not there any more. */
+extern _Atomic(uint32_t) code_epoch;
+
+struct info {
+	CUdevice device; /* asked on */
+	struct wire_function head;
+	struct wire_param param[];
+};
+
+struct answer;
+struct old_launch;
+
+struct function {
+	struct shelved shelved;
+	uint64_t id;
+	bool kernel;
+	_Atomic(bool) silent; /* it does not print */
+	_Atomic(bool) gone;
+	_Atomic(struct info *) info; /* NULL: not yet asked */
+	_Atomic(char *) name;
+	struct context *home;		      /* of its module, when that had ended so often; NULL: a kernel */
+	uint32_t home_ended;
+	uint64_t owner;			      /* its library's handle, or module's number; 0: not known */
+	struct function *next;		      /* of the same owner */
+	struct function *twins, *next_twin;   /* a kernel's functions */
+	_Atomic(struct function *) twin;      /* a kernel's function in a context, and back */
+	_Atomic(uint64_t) twin_context;
+	_Atomic(uint32_t) twin_epoch;
+	_Atomic(uint32_t) generation;	      /* answers before a change are not used any more */
+	_Atomic(struct answer *) answers;     /* occupancy.c */
+	_Atomic(struct old_launch *) old;     /* old.c */
+};
+
+/* A function's or kernel's record, made if there is none; NULL: it is neither, or no memory. */
+struct function *function_record(uint64_t id);
+/* With its info; NULL: *why. */
+struct function *function_find(CUfunction f, CUresult *why);
+/* One that its module or library (which prints, or not) has just named; it belongs to the owner's list. */
+CUresult function_named(uint64_t id, const char *name, uint64_t owner, bool silent, struct function **list);
+void function_lives(uint64_t id, struct context *home, uint32_t ended);
+/* It can run there. */
+static inline bool function_fits(const struct function *f, const struct context *c)
+{
+	return !f->home || (f->home == c && f->home_ended == c->times);
+}
+
+/* The owner is gone. */
+void functions_drop(struct function **list);
+
+/* ---- occupancy.c ---- */
+
+void answers_free(struct answer *list);
+
+/* ---- globals.c: variables of a module or library ---- */
+
+struct global;
+
+/* Known from before?  Else it is asked for with `ask` and remembered.  managed: no other will do. */
+CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
+	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name));
+void globals_drop(struct global **list);
+/* One that is not remembered by name is the device's nevertheless. */
+CUresult global_noted(CUresult r, const CUdeviceptr *address, const size_t *size);
+
+/* ---- launch.c ---- */
+
+/* kernelParams, or the buffer in extra; into `to`, which has room for the function's bytes. */
+bool launch_pack(const struct info *i, void **params, void **extra, uint8_t *to, uint32_t *size);
+
+/* ---- listen.c: what the server asks us to do ---- */
+
+CUresult listen_start(void); /* before anything that can call back */
+
+/* A number for the server.  `once`: it is used one time; else it stays, and the same gets the same. */
+uint64_t listen_host(CUhostFn fn, void *data, bool once);
+/* It stays until it is forgotten, and then is gone; `up` (or NULL) has been filled when it is done. */
+uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up, void (*gone)(void *data));
+/*
+ * One function of ours in a stream, one time.  Up: it fills this piece; down: the piece that it finds filled (size 0: none).
+ * Data is freed when it has run, or cannot.
+ */
+CUresult listen_step(struct stream *s, CUhostFn fn, void *data, struct piece up, struct piece down);
+uint64_t listen_destructor(CUhostFn fn, void *data);
+bool listen_known(uint64_t id, CUhostFn *fn, void **data);
+bool listen_used(void); /* anything may have been posted that runs here */
+bool listen_pending(void); /* a function of the application's, or what writes its memory, may have yet to run */
+bool listen_forget(uint64_t id); /* false: it is not known any more, one that is used one time was called */
+/* As cuUserObjectCreate; after a failure the destructor is not called, *destroyed if it was. */
+CUresult listen_object(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed);
+
+/* ---- capture.c ---- */
+
+/* A stream that waits for an event of a capture joins it. */
+void capture_join(struct stream *s, uint64_t capture);
+/* The context is gone, and what was captured in it. */
+void captures_drop(struct context *c);
+
+/* ---- node.c: one node of a graph ---- */
+
+struct node_target {
+	uint32_t how; /* enum wire_node_how */
+	uint64_t graph, node;
+	const CUgraphNode *dependencies;
+	const CUgraphEdgeData *edges;
+	size_t count;
+};
+
+CUresult node_send(const struct node_target *t, struct wire_node *a, const void *extra, size_t size,
+	struct wire_node_made *made);
+
+/* graph.c: a graph's nodes, the caller's to free. */
+CUresult graph_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count);
+
+/* graph.c: the application sees a copy where the graph has something else (pageable_node.c). */
+CUresult node_set_copy(uint64_t node, const CUDA_MEMCPY3D *p);
+bool node_copy(uint64_t node, CUDA_MEMCPY3D *p); /* p may be NULL */
+
+/* ---- pageable_node.c: copies to and from memory that is the application's own, made when a graph gets there ---- */
+
+CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made);
+/* As the next node of the stream's capture. */
+CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c);
+void pageable_forget(CUgraphExec exec); /* it is destroyed */
+
+/* ---- later.c: copies of pinned memory that only we see, behind what may fill or read it ---- */
+
+/* Is it such memory, and is there a function or a wait for a value that may come first? */
+bool later_must(const void *host);
+CUresult later_copy(struct stream *s, const CUDA_MEMCPY3D *c);
+
+/* ---- event.c ---- */
+
+/* It is recorded by a graph, or by another process: only the server knows its state. */
+void event_foreign(CUevent handle);

@@ -1,0 +1,100 @@
+/* Variables in device memory: asked once, and known to be device memory while their module is loaded. */
+#include <stdlib.h>
+#include "backend/remote/code/code.h"
+
+struct global {
+	struct global *next;
+	CUdeviceptr address;
+	size_t size;
+	uint32_t epoch;
+	bool managed;
+	char name[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool lookup(struct global *g, const char *name, CUdeviceptr *address, size_t *size)
+{
+	while (g && (g->epoch != code_epoch || strcmp(g->name, name)))
+		g = g->next;
+	if (!g)
+		return false;
+	*address = g->address;
+	*size = g->size;
+	return true;
+}
+
+static CUresult remember(struct global **list, const char *name, CUdeviceptr address, size_t size, bool managed)
+{
+	struct global *g = malloc(sizeof *g + strlen(name) + 1);
+
+	if (!g)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*g = (struct global){*list, address, size, code_epoch, managed};
+	strcpy(g->name, name);
+	*list = g;
+	return memory_note(address, size, RANGE_GLOBAL);
+}
+
+/* A managed one (as `managed` says that it must be) is in this process, too, at the same address. */
+static CUresult share(CUdeviceptr address, size_t size, bool *managed)
+{
+	struct wire_pointer_ask a = {.address = address};
+	struct wire_pointer all;
+	CUresult r = call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){&all, sizeof all}, 1);
+
+	if (r)
+		return r;
+	bool is = !all.result[CU_POINTER_ATTRIBUTE_IS_MANAGED] && (all.value[CU_POINTER_ATTRIBUTE_IS_MANAGED] & 0xff);
+	if (*managed && !is)
+		return call_nonsense();
+	*managed = is;
+	return is ? mirror_variable(address, size) : CUDA_SUCCESS;
+}
+
+CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
+	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name))
+{
+	CUdeviceptr at = 0;
+	size_t bytes = 0;
+	CUresult r = CUDA_SUCCESS;
+
+	if (!name || (!address && !size))
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	if (!lookup(*list, name, &at, &bytes)) {
+		r = ask(&at, &bytes, owner, name);
+		if (!r)
+			r = share(at, bytes, &managed);
+		if (!r)
+			r = remember(list, name, at, bytes, managed);
+	}
+	pthread_mutex_unlock(&lock);
+	if (r)
+		return r;
+	if (address)
+		*address = at;
+	if (size)
+		*size = bytes;
+	return CUDA_SUCCESS;
+}
+
+CUresult global_noted(CUresult r, const CUdeviceptr *address, const size_t *size)
+{
+	return r || !address || !size ? r : memory_note(*address, *size, RANGE_GLOBAL);
+}
+
+void globals_drop(struct global **list)
+{
+	struct global *g;
+
+	pthread_mutex_lock(&lock);
+	while ((g = *list)) {
+		*list = g->next;
+		memory_drop(g->address, RANGE_GLOBAL);
+		if (g->managed)
+			mirror_variable_gone(g->address);
+		free(g);
+	}
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,207 @@
+/* Launches: parameters are packed as the kernel will see them, and posted. */
+#include <stdlib.h>
+#include "backend/remote/code/code.h"
+
+struct shape {
+	unsigned grid[3], block[3], shared;
+	bool cooperative; /* and not by an attribute */
+	bool together;	  /* either way */
+	const CUlaunchAttribute *attributes;
+	unsigned nattributes;
+};
+
+/* A grid is made of whole clusters. */
+static bool clusters_fit(const struct shape *s, bool any)
+{
+	for (unsigned i = 0; i < s->nattributes; i++) {
+		const CUlaunchAttributeValue *v = &s->attributes[i].value;
+		if (s->attributes[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			continue;
+		if (!v->clusterDim.x || !v->clusterDim.y || !v->clusterDim.z || s->grid[0] % v->clusterDim.x ||
+			s->grid[1] % v->clusterDim.y || s->grid[2] % v->clusterDim.z)
+			return false;
+		if (!any && v->clusterDim.x * v->clusterDim.y * v->clusterDim.z > 1)
+			return false;
+	}
+	return true;
+}
+
+/* More than every device takes that takes any: how many, the server has to say, and CUDA says it at once. */
+static bool large_cluster(const struct shape *s)
+{
+	for (unsigned i = 0; i < s->nattributes; i++) {
+		const CUlaunchAttributeValue *v = &s->attributes[i].value;
+
+		if (s->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+			(uint64_t)v->clusterDim.x * v->clusterDim.y * v->clusterDim.z > 8)
+			return true;
+	}
+	return false;
+}
+
+/* Wrong geometry is told at once, as CUDA does; the server would find it too late. */
+static bool fits(const struct context *c, const struct info *f, const struct shape *s)
+{
+	const int *a = device_find(c->device)->attribute;
+	const struct wire_function *h = &f->head;
+	uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
+	int most = h->known[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
+			   ? h->attribute[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
+			   : a[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
+	int shared = h->known[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]
+			     ? h->attribute[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]
+			     : a[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN];
+
+	for (int i = 0; i < 3; i++)
+		if (!s->grid[i] || !s->block[i] || s->grid[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i] ||
+			s->block[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i])
+			return false;
+	return threads <= (uint64_t)most && s->shared <= (unsigned)shared && 
+	       (!s->nattributes || clusters_fit(s, a[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH]));
+}
+
+/* The blocks of a cooperative grid wait for each other, so all of them must find room. */
+static bool all_at_once(const struct context *c, CUfunction f, const struct shape *s)
+{
+	int sms = device_find(c->device)->attribute[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT], each;
+	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
+
+	if (remote_cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, f, s->block[0] * s->block[1] * s->block[2], s->shared))
+		return true; /* the server will say */
+	return blocks <= (uint64_t)each * sms;
+}
+
+bool launch_pack(const struct info *f, void **params, void **extra, uint8_t *to, uint32_t *size)
+{
+	const void *buffer = NULL;
+	size_t n = 0;
+
+	if (params || !extra) {
+		for (unsigned i = 0; i < f->head.params; i++) {
+			if (!params || !params[i])
+				return false;
+			memcpy(to + f->param[i].offset, params[i], f->param[i].size);
+		}
+		*size = f->head.bytes;
+		return true;
+	}
+	for (int i = 0; extra[i] != CU_LAUNCH_PARAM_END && i < 8; i += 2) {
+		if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[i + 1];
+		else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+			n = *(size_t *)extra[i + 1];
+		else
+			return false;
+	}
+	if (n > f->head.bytes)
+		n = f->head.bytes;
+	if (n && !buffer)
+		return false;
+	if (n)
+		memcpy(to, buffer, n);
+	*size = n;
+	return true;
+}
+
+static CUresult launch(CUfunction func, const struct shape *shape, CUstream handle, void **params, void **extra)
+{
+	CUresult r;
+	struct stream *s = stream_find(handle, &r);
+	struct function *f = s ? function_find(func, &r) : NULL;
+	struct lane *lane = call_lane();
+	struct wire_launch *a;
+	const struct info *i;
+	uint8_t *to;
+
+	if (!f)
+		return r;
+	i = f->info;
+	if (!function_fits(f, s->ctx))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!fits(s->ctx, i, shape))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (shape->together && !all_at_once(s->ctx, func, shape))
+		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	r = call_late();
+	if (r)
+		return r;
+	call_work(true);
+	size_t attributes = wire_pad(shape->nattributes * sizeof *shape->attributes);
+	size_t room = wire_pad(sizeof *a) + attributes + wire_pad(i->head.bytes);
+	a = call_reserve(lane, room);
+	if (!a)
+		return call_lost();
+	*a = (struct wire_launch){
+		.function = f->id,
+		.stream = s->id,
+		.grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+		.block = {shape->block[0], shape->block[1], shape->block[2]},
+		.shared = shape->shared,
+		.cooperative = shape->cooperative,
+		.attributes = shape->nattributes,
+		.prints = !f->silent,
+	};
+	to = (uint8_t *)a + wire_pad(sizeof *a);
+	if (shape->nattributes)
+		memcpy(to, shape->attributes, shape->nattributes * sizeof *shape->attributes);
+	if (!launch_pack(i, params, extra, to + attributes, &a->params))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = call_send(lane, WIRE_LAUNCH, room, NULL, 0);
+	stream_posted(s);
+	return r || !large_cluster(shape) ? r : call_flush();
+}
+
+CUresult remote_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+	unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params, void **extra)
+{
+	struct shape s = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared};
+
+	return launch(f, &s, stream, params, extra);
+}
+
+CUresult remote_cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+	unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params)
+{
+	struct shape s = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .cooperative = true,
+		.together = true};
+
+	return launch(f, &s, stream, params, NULL);
+}
+
+/* Events in attributes: what is recorded so is known to the server only. */
+static CUresult look_at_attributes(const CUlaunchConfig *c, bool *cooperative)
+{
+	for (unsigned i = 0; i < c->numAttrs; i++) {
+		const CUlaunchAttribute *a = &c->attrs[i];
+		if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+			event_foreign(a->value.programmaticEvent.event);
+		else if (a->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+			event_foreign(a->value.launchCompletionEvent.event);
+		else if (a->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && a->value.deviceUpdatableKernelNode.deviceUpdatable)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		else if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+			*cooperative = a->value.cooperative != 0;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
+{
+	bool cooperative = false;
+	CUresult r;
+
+	if (!c || (c->numAttrs && !c->attrs) || c->numAttrs > 32)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = c->numAttrs ? look_at_attributes(c, &cooperative) : CUDA_SUCCESS;
+	if (r)
+		return r;
+	struct shape s = {
+		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+		.shared = c->sharedMemBytes,
+		.together = cooperative,
+		.attributes = c->attrs,
+		.nattributes = c->numAttrs,
+	};
+	return launch(f, &s, c->hStream, params, extra);
+}

@@ -1,0 +1,311 @@
+/*
+ * Images: named by their hash, sent only where the server lacks them.  Small ones go along with the
+ * load: asking first would cost more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "backend/remote/code/code.h"
+#include "util/explain.h"
+#include "wire/trace.h"
+
+#define CHUNK	(4u << 20)
+#define SMALL	(256u << 10)
+#define SCANNED (64u << 20) /* images larger than this are libraries, which do not print */
+
+static CUresult arena(uint32_t size, struct piece *piece)
+{
+	CUresult r = CUDA_SUCCESS;
+	int e;
+
+	while ((e = bulk_alloc(call_link(), BULK_UP, size, piece)) == -EAGAIN && !r)
+		r = remote_cuCtxSynchronize();
+	return r ? r : e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static void fill(const struct piece *piece, const void *bytes)
+{
+	size_t unused;
+
+	memcpy((char *)bulk_base(call_link(), BULK_UP, &unused) + piece->offset, bytes, piece->size);
+}
+
+static CUresult send_chunk(const uint8_t *bytes, uint32_t size, const struct wire_upload *a)
+{
+	struct lane *lane = call_lane();
+	struct wire_upload *room;
+	struct piece piece;
+	struct frame reply;
+	CUresult r = arena(size, &piece);
+
+	if (r)
+		return r;
+	fill(&piece, bytes);
+	room = call_reserve(lane, sizeof *room);
+	if (room) {
+		*room = *a;
+		r = call_ask(lane, WIRE_IMAGE, sizeof *room, &piece, 1, &reply);
+		call_done(lane);
+	} else {
+		r = call_lost();
+	}
+	bulk_free(call_link(), BULK_UP, piece);
+	return r;
+}
+
+/* Two threads that send the same at the same time would mix their pieces. */
+static CUresult send_image(const void *bytes, const struct wire_image *name)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct wire_upload a = {.image = *name};
+	CUresult r = CUDA_SUCCESS;
+
+	if (name->size > WIRE_IMAGE_MAX)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&lock);
+	for (; a.offset < name->size && !r; a.offset += CHUNK) {
+		size_t n = name->size - a.offset < CHUNK ? name->size - a.offset : CHUNK;
+		r = send_chunk((const uint8_t *)bytes + a.offset, n, &a);
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+CUresult upload_bytes(const void *bytes, size_t size, struct wire_image *name)
+{
+	if (!size)
+		return CUDA_ERROR_INVALID_IMAGE;
+	name->size = size;
+	hash_of(bytes, size, name->hash);
+	return send_image(bytes, name);
+}
+
+bool upload_options(const struct options *o, struct wire_jit *out)
+{
+	if (o->count > WIRE_JIT_OPTIONS)
+		return false;
+	for (unsigned i = 0; i < o->count; i++) {
+		bool log = o->option[i] == CU_JIT_INFO_LOG_BUFFER || o->option[i] == CU_JIT_ERROR_LOG_BUFFER;
+		out[i] = (struct wire_jit){o->option[i], log || !o->value ? 0 : (uintptr_t)o->value[i]};
+	}
+	return true;
+}
+
+static void put_log(const struct options *o, CUjit_option which, CUjit_option room_is, const uint8_t *log, uint32_t size)
+{
+	char *to = NULL;
+	size_t room = 0;
+
+	for (unsigned i = 0; i < o->count; i++) {
+		if (o->option[i] == which)
+			to = o->value[i];
+		if (o->option[i] == room_is)
+			room = (uint32_t)(uintptr_t)o->value[i];
+	}
+	if (!to || !room)
+		return;
+	size = size < room - 1 ? size : room - 1;
+	memcpy(to, log, size);
+	to[size] = 0;
+}
+
+bool upload_results(const struct options *o, const uint8_t *rest, size_t size, uint32_t info, uint32_t error)
+{
+	size_t values = o->count * sizeof(uint64_t);
+
+	if (info > WIRE_JIT_LOG || error > WIRE_JIT_LOG || size < values + wire_pad(info) + error)
+		return false;
+	put_log(o, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, rest + values, info);
+	put_log(o, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, rest + values + wire_pad(info), error);
+	for (unsigned i = 0; i < o->count; i++) {
+		uint64_t v;
+		memcpy(&v, rest + i * sizeof v, sizeof v);
+		switch (o->option[i]) {
+		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: /* used: of the room that there is */
+			v = v < (uintptr_t)o->value[i] ? v : (uintptr_t)o->value[i];
+			/* fall through */
+		case CU_JIT_THREADS_PER_BLOCK:
+		case CU_JIT_WALL_TIME:
+			o->value[i] = (void *)(uintptr_t)v;
+			break;
+		default:
+			break;
+		}
+	}
+	return true;
+}
+
+static unsigned named(const struct image_entry *e)
+{
+	return (memmem(e->payload, e->stored_size, "vprintf", 7) ? WIRE_PRINTS : 0) |
+	       (memmem(e->payload, e->stored_size, "__assertfail", 12) ? WIRE_ASSERTS : 0);
+}
+
+/*
+ * Does anything in it call the device's printf, or its assert?  Unpacking would tell for sure, but one form of
+ * a program's code is hardly ever packed; if all are, a small one may well print and a large one is a library.
+ */
+static unsigned prints(const struct image *im)
+{
+	struct image_entry e;
+	struct image_iter it;
+	unsigned found = 0;
+	size_t seen = 0;
+	bool plain = false;
+
+	for (unsigned p = 0; p < im->nparts; p++) {
+		image_iter_init(&it, im, p);
+		while (seen <= SCANNED && image_next(&it, &e)) {
+			seen += e.stored_size;
+			if (e.packing != IMAGE_PLAIN)
+				continue;
+			plain = true;
+			found |= named(&e);
+		}
+	}
+	return plain || seen > SMALL ? found : WIRE_PRINTS | WIRE_ASSERTS;
+}
+
+struct load {
+	struct wire_load head;
+	struct wire_image name[WIRE_IMAGE_PARTS];
+	struct wire_jit option[WIRE_JIT_OPTIONS];
+};
+
+static void name_parts(const struct image *im, struct load *l)
+{
+	for (unsigned i = 0; i < im->nparts; i++) {
+		l->name[i].size = im->parts[i].size;
+		hash_of(im->parts[i].data, im->parts[i].size, l->name[i].hash);
+	}
+}
+
+static void *put(uint8_t *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	return to + wire_pad(size);
+}
+
+static CUresult ask_load(const struct load *l, const struct piece *piece, const struct options *o,
+	struct wire_loaded *done)
+{
+	struct lane *lane = call_lane();
+	size_t names = l->head.parts * sizeof *l->name, options = l->head.options * sizeof *l->option;
+	size_t size = wire_pad(sizeof l->head) + wire_pad(names) + wire_pad(options);
+	struct frame reply;
+	uint8_t *room = call_reserve(lane, size);
+	CUresult r;
+
+	if (!room)
+		return call_lost();
+	put(put(put(room, &l->head, sizeof l->head), l->name, names), l->option, options);
+	r = call_ask(lane, WIRE_LOAD, size, piece, piece != NULL, &reply);
+	if (!r) {
+		const uint8_t *from = (const uint8_t *)reply.payload + sizeof(struct wire_reply);
+		size_t left = reply.size - sizeof(struct wire_reply);
+		if (left < sizeof *done) {
+			r = call_nonsense();
+		} else {
+			memcpy(done, from, sizeof *done);
+			if (!done->missing && !upload_results(o, from + sizeof *done, left - sizeof *done, done->info, done->error))
+				r = call_nonsense();
+		}
+	}
+	call_done(lane);
+	return r;
+}
+
+static CUresult load_small(const struct image *im, struct load *l, const struct options *o, struct wire_loaded *done)
+{
+	struct piece piece;
+	CUresult r = arena(im->parts[0].size, &piece);
+
+	if (r)
+		return r;
+	fill(&piece, im->parts[0].data);
+	r = ask_load(l, &piece, o, done);
+	bulk_free(call_link(), BULK_UP, piece);
+	return r;
+}
+
+static CUresult load_named(const struct image *im, struct load *l, const struct options *o, struct wire_loaded *done)
+{
+	CUresult r = ask_load(l, NULL, o, done);
+
+	if (r || !done->missing)
+		return r;
+	for (unsigned i = 0; i < im->nparts && !r; i++)
+		r = send_image(im->parts[i].data, &l->name[i]);
+	return r ? r : ask_load(l, NULL, o, done);
+}
+
+CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id, bool *silent)
+{
+	struct wire_loaded done = {0};
+	struct load *l = calloc(1, sizeof *l);
+	CUresult r;
+
+	if (!l)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	l->head = (struct wire_load){.library = library, .parts = im->nparts, .options = o->count, .prints = prints(im)};
+	if (im->nparts > WIRE_IMAGE_PARTS || !upload_options(o, l->option)) {
+		free(l);
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	name_parts(im, l);
+	*silent = !(l->head.prints & WIRE_PRINTS);
+	r = l->head.prints ? listen_start() : CUDA_SUCCESS;
+	if (!r && im->nparts == 1 && im->parts[0].size <= SMALL)
+		r = load_small(im, l, o, &done);
+	else if (!r)
+		r = load_named(im, l, o, &done);
+	free(l);
+	*id = done.id;
+	r = r ? r : done.missing ? CUDA_ERROR_INVALID_IMAGE : (CUresult)done.result;
+	if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
+		upload_explain(im);
+	return r;
+}
+
+/* Kernels are not named: unpacking them takes more code than libcuda.so.1 should have. */
+void upload_explain(const struct image *im)
+{
+	struct context *c = context_current();
+	const struct wire_device *d = device_find(c ? c->device : 0);
+	char text[1792];
+
+	if (!d)
+		return;
+	image_explain(im, d->name, d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR],
+		d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR], "PTX, or machine code of its own kind", NULL,
+		text, sizeof text);
+	trace_note("%s", text);
+	tell_user(text);
+}
+
+CUresult upload_file(const char *path, void **bytes, size_t *size)
+{
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	struct stat st;
+	size_t done = 0;
+	ssize_t n = 1;
+
+	if (!path)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (fd < 0)
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	*bytes = fstat(fd, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > WIRE_IMAGE_MAX
+			 ? NULL
+			 : calloc(1, st.st_size + 1);
+	while (*bytes && done < (size_t)st.st_size && (n = read(fd, (char *)*bytes + done, st.st_size - done)) > 0)
+		done += n;
+	close(fd);
+	*size = done;
+	if (*bytes && done == (size_t)st.st_size)
+		return CUDA_SUCCESS;
+	free(*bytes);
+	return CUDA_ERROR_INVALID_IMAGE;
+}

@@ -1,0 +1,96 @@
+/*
+ * Memsets.  Of device memory they return before they are done, in CUDA too; of memory that the application
+ * sees itself, the synchronous ones wait.
+ */
+#include "backend/remote/session/remote.h"
+
+static CUresult seen(CUresult r, CUdeviceptr dst)
+{
+	if (!r && memory_place(dst) == PLACE_SHARED)
+		return remote_cuStreamSynchronize(NULL);
+	return r;
+}
+
+static enum known check(CUdeviceptr dst, size_t n, size_t element)
+{
+	size_t bytes;
+
+	if (!n)
+		return KNOWN_GOOD;
+	if (dst % element || __builtin_mul_overflow(n, element, &bytes))
+		return KNOWN_BAD;
+	return memory_known(dst, bytes, true);
+}
+
+static enum known check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t height, size_t element)
+{
+	size_t row, before;
+
+	if (!width || !height)
+		return KNOWN_GOOD;
+	if (dst % element || (height > 1 && pitch % element) || __builtin_mul_overflow(width, element, &row) ||
+		(height > 1 && pitch < row) || __builtin_mul_overflow(pitch, height - 1, &before) ||
+		__builtin_add_overflow(before, row, &row))
+		return KNOWN_BAD;
+	return memory_known(dst, row, true);
+}
+
+#define SET(name, type, element) \
+	CUresult remote_cuMemset##name##Async(CUdeviceptr dst, type v, size_t n, CUstream stream) \
+	{ \
+		enum known k = check(dst, n, element); \
+\
+		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
+				      : memory_told(call_cuMemset##name##Async(dst, v, n, stream), k); \
+	} \
+	CUresult remote_cuMemset##name##_v2(CUdeviceptr dst, type v, size_t n) \
+	{ \
+		return seen(remote_cuMemset##name##Async(dst, v, n, NULL), dst); \
+	}
+
+#define SET_ROWS(name, type, element) \
+	CUresult remote_cuMemset##name##Async(CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height, \
+		CUstream stream) \
+	{ \
+		enum known k = check_rows(dst, pitch, width, height, element); \
+\
+		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
+				      : memory_told(call_cuMemset##name##Async(dst, pitch, v, width, height, stream), k); \
+	} \
+	CUresult remote_cuMemset##name##_v2(CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height) \
+	{ \
+		return seen(remote_cuMemset##name##Async(dst, pitch, v, width, height, NULL), dst); \
+	}
+
+SET(D8, unsigned char, 1)
+SET(D16, unsigned short, 2)
+SET(D32, unsigned int, 4)
+SET_ROWS(D2D8, unsigned char, 1)
+SET_ROWS(D2D16, unsigned short, 2)
+SET_ROWS(D2D32, unsigned int, 4)
+
+/* ---- single words, in the order of a stream ---- */
+
+#define WRITE(name, type) \
+	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
+	{ \
+		enum known k = check(addr, 1, sizeof(type)); \
+\
+		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
+				      : memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k); \
+	}
+
+#define WAIT(name, type) \
+	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
+	{ \
+		enum known k = check(addr, 1, sizeof(type)); \
+		struct stream *s = k == KNOWN_BAD ? NULL : values_begin(stream); \
+\
+		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
+				      : values_end(s, memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k)); \
+	}
+
+WAIT(WaitValue32, cuuint32_t)
+WAIT(WaitValue64, cuuint64_t)
+WRITE(WriteValue32, cuuint32_t)
+WRITE(WriteValue64, cuuint64_t)

@@ -1,0 +1,152 @@
+/* Graphs that can be launched. */
+#include <stdlib.h>
+#include "backend/remote/code/code.h"
+#include "util/handle.h"
+
+struct exec {
+	struct shelved shelved;
+	bool memory; /* it allocates or frees: whether it can be launched now is the server's to say */
+};
+
+static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
+
+static struct exec *find(CUgraphExec handle)
+{
+	return record_find((uintptr_t)handle, HANDLE_CUgraphExec);
+}
+
+static CUresult made(CUgraphExec *exec, const struct wire_instantiated *done)
+{
+	struct exec *x = shelf_take(&shelf);
+	CUresult r;
+
+	if (!x)
+		x = calloc(1, sizeof *x);
+	if (!x)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	x->memory = done->memory;
+	r = record_put(done->exec, HANDLE_CUgraphExec, x);
+	if (r)
+		shelf_put(&shelf, &x->shelved);
+	else
+		*exec = (CUgraphExec)(uintptr_t)done->exec;
+	return r;
+}
+
+/* The log, if one is wanted, ends with a NUL. */
+static CUresult instantiate(CUgraphExec *exec, struct wire_instantiate a, char *log, size_t size,
+	struct wire_instantiated *done)
+{
+	uint8_t *rest;
+	size_t got;
+	CUresult r;
+
+	if (!exec)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (log)
+		a.log = size < WIRE_GRAPH_LOG ? size : WIRE_GRAPH_LOG;
+	r = fetch(WIRE_INSTANTIATE, &a, sizeof a, NULL, 0, done, sizeof *done, &rest, &got);
+	if (r)
+		return r;
+	if (log && a.log) {
+		size_t n = got < a.log ? got : a.log - 1;
+		memcpy(log, rest, n);
+		log[n] = '\0';
+	}
+	free(rest);
+	return done->result ? (CUresult)done->result : made(exec, done);
+}
+
+CUresult remote_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
+{
+	struct wire_instantiated done = {0};
+	CUresult r;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = instantiate(exec, (struct wire_instantiate){(uintptr_t)graph, p->flags, call_stream(p->hUploadStream, true)},
+		NULL, 0, &done);
+	p->hErrNode_out = (CUgraphNode)(uintptr_t)done.node;
+	p->result_out = done.why;
+	return r;
+}
+
+CUresult remote_cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+	struct wire_instantiated done;
+
+	return instantiate(exec, (struct wire_instantiate){(uintptr_t)graph, flags}, NULL, 0, &done);
+}
+
+CUresult remote_cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
+{
+	struct wire_instantiated done = {0};
+	CUresult r = instantiate(exec, (struct wire_instantiate){(uintptr_t)graph}, log, size, &done);
+
+	if (node)
+		*node = (CUgraphNode)(uintptr_t)done.node;
+	return r;
+}
+
+CUresult remote_cuGraphExecDestroy(CUgraphExec exec)
+{
+	struct exec *x = find(exec);
+
+	if (!x || !record_take((uintptr_t)exec))
+		return CUDA_ERROR_INVALID_VALUE;
+	shelf_put(&shelf, &x->shelved);
+	pageable_forget(exec);
+	return call_cuGraphExecDestroy(exec);
+}
+
+CUresult remote_cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+	struct exec *x = find(exec);
+	CUresult r;
+
+	if (!x)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = call_late();
+	if (!r)
+		r = call_cuGraphLaunch(exec, stream);
+	return r || !x->memory ? r : call_flush();
+}
+
+CUresult remote_cuGraphUpload(CUgraphExec exec, CUstream stream)
+{
+	struct exec *x = find(exec);
+	CUresult r = x ? call_cuGraphUpload(exec, stream) : CUDA_ERROR_INVALID_VALUE;
+
+	return r || !x->memory ? r : call_flush();
+}
+
+/* ---- changing it as a whole ---- */
+
+CUresult remote_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+{
+	struct wire_update a = {(uintptr_t)exec, (uintptr_t)graph};
+	struct wire_updated done;
+	CUresult r = call_sync(WIRE_UPDATE, &a, sizeof a, NULL, 0, &(struct wire_piece){&done, sizeof done}, 1);
+
+	if (r)
+		return r;
+	if (info) {
+		info->result = done.why;
+		info->errorNode = (CUgraphNode)(uintptr_t)done.node;
+		info->errorFromNode = (CUgraphNode)(uintptr_t)done.from;
+	}
+	return done.result;
+}
+
+/* As before CUDA 12: the same with less to tell, and told even when it fails. */
+CUresult remote_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *result)
+{
+	CUgraphExecUpdateResultInfo info = {0};
+	CUresult r = remote_cuGraphExecUpdate_v2(exec, graph, &info);
+
+	if (node)
+		*node = info.errorNode;
+	if (result)
+		*result = info.result;
+	return r;
+}

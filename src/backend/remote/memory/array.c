@@ -1,0 +1,67 @@
+/*
+ * Arrays: how many bytes a texel has, as the application said when it made one.  Where its memory is copied by texels
+ * nobody else's word counts, and an array that it did not make so (a plane of one) is not copied so.
+ */
+#include "backend/remote/session/remote.h"
+#include "cuda/format.h"
+
+/* The number itself is the record. */
+static CUresult made(CUresult r, uint64_t handle, enum handle_kind kind, size_t texel)
+{
+	return r ? r : record_put(handle, kind, (void *)(uintptr_t)texel);
+}
+
+static void forget(uint64_t handle, enum handle_kind kind)
+{
+	if (record_find(handle, kind))
+		record_take(handle);
+}
+
+size_t array_texel(CUarray array)
+{
+	return (uintptr_t)record_find((uintptr_t)array, HANDLE_CUarray);
+}
+
+CUresult remote_cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)
+{
+	CUresult r = call_cuArrayCreate_v2(array, d);
+
+	return r ? r : made(r, (uintptr_t)*array, HANDLE_CUarray, (size_t)format_channel(d->Format) * d->NumChannels);
+}
+
+CUresult remote_cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	CUresult r = call_cuArray3DCreate_v2(array, d);
+
+	return r ? r : made(r, (uintptr_t)*array, HANDLE_CUarray, (size_t)format_channel(d->Format) * d->NumChannels);
+}
+
+CUresult remote_cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
+{
+	CUresult r = call_cuMipmappedArrayCreate(array, d, levels);
+
+	return r ? r : made(r, (uintptr_t)*array, HANDLE_CUmipmappedArray, (size_t)format_channel(d->Format) * d->NumChannels);
+}
+
+CUresult remote_cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray of, unsigned int level)
+{
+	CUresult r = call_cuMipmappedArrayGetLevel(array, of, level);
+
+	return made(r, r ? 0 : (uintptr_t)*array, HANDLE_CUarray,
+		(uintptr_t)record_find((uintptr_t)of, HANDLE_CUmipmappedArray));
+}
+
+/* As CUDA does: nothing may still be using it. */
+CUresult remote_cuArrayDestroy(CUarray array)
+{
+	context_quiet();
+	forget((uintptr_t)array, HANDLE_CUarray);
+	return call_cuArrayDestroy(array);
+}
+
+CUresult remote_cuMipmappedArrayDestroy(CUmipmappedArray array)
+{
+	context_quiet();
+	forget((uintptr_t)array, HANDLE_CUmipmappedArray);
+	return call_cuMipmappedArrayDestroy(array);
+}

@@ -1,0 +1,44 @@
+/*
+ * Memory of another process.  A handle is the driver's own, and its workers are processes of one machine: any
+ * client of the same server can open it.
+ */
+#include "backend/remote/session/remote.h"
+
+CUresult remote_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr dptr)
+{
+	if (!handle || memory_place(dptr) != PLACE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	return call_cuIpcGetMemHandle(handle, dptr);
+}
+
+CUresult remote_cuIpcOpenMemHandle_v2(CUdeviceptr *dptr, CUipcMemHandle handle, unsigned int flags)
+{
+	CUdeviceptr base = 0;
+	size_t size = 0;
+	CUresult r = call_cuIpcOpenMemHandle_v2(dptr, handle, flags);
+
+	if (r)
+		return r;
+	r = call_cuMemGetAddressRange_v2(&base, &size, *dptr);
+	if (r) { /* what we do not know to be the device's would be taken for the host's */
+		call_cuIpcCloseMemHandle(*dptr);
+		return r;
+	}
+	return *dptr - base < size ? memory_note(base, size, RANGE_FOREIGN) : call_nonsense();
+}
+
+/* Opened twice it has to be closed twice: it is gone when the driver no longer knows it. */
+CUresult remote_cuIpcCloseMemHandle(CUdeviceptr dptr)
+{
+	CUdeviceptr base = 0;
+	size_t size = 0;
+	CUresult r;
+
+	if (call_cuMemGetAddressRange_v2(&base, &size, dptr))
+		return CUDA_ERROR_INVALID_VALUE;
+	context_quiet();
+	r = call_cuIpcCloseMemHandle(dptr);
+	if (!r && call_cuMemGetAddressRange_v2(NULL, &size, dptr))
+		memory_drop(base, RANGE_FOREIGN);
+	return r;
+}

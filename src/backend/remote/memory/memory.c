@@ -1,0 +1,259 @@
+/* Device memory: the server's addresses, and which of them are ours. */
+#include <stdlib.h>
+#include "backend/remote/memory/hostmem.h"
+
+struct range {
+	struct map_node node;
+	size_t size;
+	enum range_kind kind;
+	uint64_t context, pool;
+};
+
+static struct map ranges;
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+static struct range *holder(uint64_t address)
+{
+	struct range *r = (struct range *)map_below(&ranges, address);
+
+	return r && address - r->node.key < r->size ? r : NULL;
+}
+
+/* The part of an old range that a new one leaves, from `from` to `to`. */
+static void leave(const struct range *old, uint64_t from, uint64_t to)
+{
+	struct range *r = from < to ? calloc(1, sizeof *r) : NULL;
+
+	if (!r)
+		return;
+	r->node.key = from;
+	r->size = to - from;
+	r->kind = RANGE_LEFT;
+	r->context = old->context;
+	map_insert(&ranges, &r->node);
+}
+
+/* What was here before is gone, whether or not anybody told us: a module unloaded, a context ended. */
+static void make_way(uint64_t address, size_t size)
+{
+	struct range *r;
+
+	while ((r = holder(address)) ||
+	       ((r = (struct range *)map_above(&ranges, address)) && r->node.key - address < size)) {
+		map_remove(&ranges, &r->node);
+		leave(r, r->node.key, address);
+		leave(r, address + size, r->node.key + r->size);
+		free(r);
+	}
+}
+
+CUresult memory_note(uint64_t address, size_t size, enum range_kind kind)
+{
+	return memory_note_pool(address, size, kind, 0);
+}
+
+CUresult memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint64_t pool)
+{
+	struct range *r;
+
+	if (!size)
+		return CUDA_SUCCESS;
+	if (!address || address + size < address)
+		return call_nonsense();
+	r = calloc(1, sizeof *r);
+	if (!r)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r->node.key = address;
+	r->size = size;
+	r->kind = kind;
+	r->pool = pool;
+	r->context = call_context_id();
+	pthread_rwlock_wrlock(&lock);
+	make_way(address, size);
+	map_insert(&ranges, &r->node);
+	pthread_rwlock_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+/* What starts here, out of the map. */
+static bool take(uint64_t address, enum range_kind kind, struct taken_range *out)
+{
+	struct range *r;
+
+	pthread_rwlock_wrlock(&lock);
+	r = holder(address);
+	if (r && (r->node.key != address || r->kind != kind))
+		r = NULL;
+	if (r)
+		map_remove(&ranges, &r->node);
+	pthread_rwlock_unlock(&lock);
+	if (r)
+		*out = (struct taken_range){r->node.key, r->size, r->pool, r->context};
+	free(r);
+	return r != NULL;
+}
+
+bool memory_drop(uint64_t address, enum range_kind kind)
+{
+	struct taken_range unwanted;
+
+	return take(address, kind, &unwanted);
+}
+
+bool memory_take_pool(uint64_t address, struct taken_range *out)
+{
+	return take(address, RANGE_POOL, out);
+}
+
+bool memory_take_reserved(uint64_t address, struct taken_range *out)
+{
+	return take(address, RANGE_RESERVED, out);
+}
+
+bool memory_remove(uint64_t address)
+{
+	return memory_drop(address, RANGE_ALLOC) || memory_drop(address, RANGE_POOL) || memory_drop(address, RANGE_IMPORTED);
+}
+
+bool memory_of_graph(uint64_t address)
+{
+	struct range *r;
+	bool is;
+
+	pthread_rwlock_rdlock(&lock);
+	r = holder(address);
+	is = r && r->node.key == address && r->kind == RANGE_GRAPH;
+	pthread_rwlock_unlock(&lock);
+	return is;
+}
+
+#define ADDRESSES (1ull << 47) /* of user space */
+
+static enum known known_in(const struct range *r, uint64_t address, size_t size)
+{
+	switch (r->kind) {
+	case RANGE_ALLOC:
+	case RANGE_POOL:
+	case RANGE_GRAPH:
+		return size <= r->size - (address - r->node.key) ? KNOWN_GOOD : KNOWN_BAD;
+	case RANGE_GLOBAL:
+	case RANGE_FOREIGN:
+		return size <= r->size - (address - r->node.key) ? KNOWN_GOOD : UNKNOWN;
+	default:
+		return UNKNOWN;
+	}
+}
+
+enum known memory_known(uint64_t address, size_t size, bool write)
+{
+	struct context *c = context_current();
+	enum known k = UNKNOWN;
+	bool reserved = false;
+	struct range *r;
+
+	if (!address || size > ADDRESSES)
+		return KNOWN_BAD;
+	pthread_rwlock_rdlock(&lock);
+	r = holder(address);
+	if (r) {
+		reserved = r->kind == RANGE_RESERVED;
+		k = known_in(r, address, size);
+	}
+	pthread_rwlock_unlock(&lock);
+	if (reserved)
+		return c && mapping_allows(address, size, c->device, write) ? KNOWN_GOOD : KNOWN_BAD;
+	return r || !hostmem_shared((void *)(uintptr_t)address, size) ? k : KNOWN_GOOD;
+}
+
+/* Reserved addresses belong to no context. */
+void memory_forget(uint64_t context)
+{
+	struct map_node *n;
+	uint64_t at = 0;
+
+	pthread_rwlock_wrlock(&lock);
+	while ((n = map_above(&ranges, at))) {
+		struct range *r = (struct range *)n;
+		at = n->key + 1;
+		if (r->context != context || r->kind == RANGE_RESERVED)
+			continue;
+		map_remove(&ranges, n);
+		free(r);
+	}
+	pthread_rwlock_unlock(&lock);
+}
+
+enum place memory_place(uint64_t address)
+{
+	bool device;
+
+	pthread_rwlock_rdlock(&lock);
+	device = holder(address) != NULL;
+	pthread_rwlock_unlock(&lock);
+	if (device)
+		return PLACE_DEVICE;
+	return hostmem_shared((void *)(uintptr_t)address, 1) ? PLACE_SHARED : PLACE_HOST;
+}
+
+CUresult remote_cuMemAlloc_v2(CUdeviceptr *dptr, size_t size)
+{
+	CUresult r = capture_unsafe();
+
+	if (!r)
+		r = call_cuMemAlloc_v2(dptr, size);
+	return r ? r : memory_note(*dptr, size, RANGE_ALLOC);
+}
+
+CUresult remote_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t height, unsigned int element)
+{
+	CUresult r = capture_unsafe();
+	size_t size;
+
+	if (!r)
+		r = call_cuMemAllocPitch_v2(dptr, pitch, width, height, element);
+	if (r)
+		return r;
+	/* rows that overlap, or are further apart than there is memory */
+	if (*pitch < width || __builtin_mul_overflow(*pitch, height, &size))
+		return call_nonsense();
+	return memory_note(*dptr, size, RANGE_ALLOC);
+}
+
+/* As CUDA does: nothing may still be using it.  Waited for here, the server's one dispatcher need not wait. */
+CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
+{
+	CUresult r = dptr ? capture_unsafe() : CUDA_SUCCESS;
+
+	if (!dptr || r)
+		return r ? r : call_sticks();
+	if (memory_of_graph(dptr)) { /* which may have freed it */
+		r = call_cuMemFree_v2(dptr);
+		return r ? r : call_flush();
+	}
+	context_quiet();
+	r = call_sticks();
+	if (r)
+		return r;
+	if (memory_drop(dptr, RANGE_POOL)) {
+		r = call_cuMemFree_v2(dptr);
+		context_posted(context_current()); /* the next one who waits lets the pool give it back */
+		return r;
+	}
+	if (memory_remove(dptr))
+		return call_cuMemFree_v2(dptr);
+	return hostmem_free_managed(dptr);
+}
+
+CUresult remote_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
+{
+	struct host_info info;
+
+	if (!hostmem_find(address, &info))
+		return memory_place(address) == PLACE_DEVICE ? call_cuMemGetAddressRange_v2(base, size, address) :
+							       CUDA_ERROR_NOT_FOUND;
+	if (base)
+		*base = info.base;
+	if (size)
+		*size = info.size;
+	return CUDA_SUCCESS;
+}

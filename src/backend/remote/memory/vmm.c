@@ -1,0 +1,155 @@
+/*
+ * Addresses and physical memory.  Descriptors that name memory cross one host only; memory of the server's
+ * machine is no use to an application that would touch it, so it is refused.
+ */
+#include <unistd.h>
+#include "backend/remote/memory/share.h"
+
+#define FD_WAIT_MS 5000
+
+static bool on_device(const CUmemLocation *l)
+{
+	return l->type == CU_MEM_LOCATION_TYPE_DEVICE;
+}
+
+static uint64_t next_id(void)
+{
+	static atomic_ullong ids = 1ull << 40; /* far from those of host memory */
+
+	return atomic_fetch_add(&ids, 1);
+}
+
+CUresult share_out(void *fd, uint64_t object, bool pool, unsigned type, unsigned long long flags)
+{
+	struct wire_share a = {.object = object, .id = next_id(), .flags = flags, .pool = pool, .type = type};
+	CUresult r;
+	int got;
+
+	if (!fd)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!remote.local)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	r = call_sync(WIRE_SHARE_OUT, &a, sizeof a, NULL, 0, NULL, 0);
+	if (r)
+		return r;
+	got = link_recv_fd(call_link(), a.id, FD_WAIT_MS);
+	if (got < 0)
+		return call_lost();
+	memcpy(fd, &got, sizeof got);
+	return CUDA_SUCCESS;
+}
+
+CUresult share_in(uint64_t *object, void *os, bool pool, unsigned type, unsigned long long flags)
+{
+	struct wire_share a = {.id = next_id(), .flags = flags, .pool = pool, .type = type};
+
+	if (!object)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!remote.local || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if ((intptr_t)os <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (fcntl((int)(intptr_t)os, F_GETFD) < 0)
+		return CUDA_ERROR_UNKNOWN;
+	if (link_send_fd(call_link(), a.id, (int)(intptr_t)os))
+		return call_lost();
+	return call_sync(WIRE_SHARE_IN, &a, sizeof a, NULL, 0, &(struct wire_piece){object, sizeof *object}, 1);
+}
+
+CUresult remote_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
+	CUmemAllocationHandleType type, unsigned long long flags)
+{
+	return share_out(out, handle, false, type, flags);
+}
+
+CUresult remote_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *os,
+	CUmemAllocationHandleType type)
+{
+	uint64_t id = 0;
+	CUresult r = handle ? share_in(&id, os, false, type, 0) : CUDA_ERROR_INVALID_VALUE;
+
+	if (!r)
+		*handle = id;
+	return r;
+}
+
+CUresult remote_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
+{
+	uint64_t at = (uintptr_t)address;
+
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	return call_sync(WIRE_RETAIN, &at, sizeof at, NULL, 0, &(struct wire_piece){handle, sizeof *handle}, 1);
+}
+
+CUresult remote_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+	unsigned long long flags)
+{
+	if (!handle || !prop)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (prop->type == CU_MEM_ALLOCATION_TYPE_PINNED && prop->location.type != CU_MEM_LOCATION_TYPE_INVALID &&
+		!on_device(&prop->location))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return call_cuMemCreate(handle, size, prop, flags);
+}
+
+CUresult remote_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+	for (size_t i = 0; desc && i < count; i++)
+		if (desc[i].location.type > CU_MEM_LOCATION_TYPE_DEVICE)
+			return CUDA_ERROR_NOT_SUPPORTED;
+	CUresult r = call_cuMemSetAccess(ptr, size, desc, count);
+	if (!r)
+		mapping_access(ptr, size, desc, count);
+	return r;
+}
+
+CUresult remote_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+	unsigned long long flags)
+{
+	CUresult r = call_cuMemMap(ptr, size, offset, handle, flags);
+
+	if (!r)
+		mapping_add(ptr, size);
+	return r;
+}
+
+CUresult remote_cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+	CUresult r = call_cuMemUnmap(ptr, size);
+
+	if (!r)
+		mapping_remove(ptr, size);
+	return r;
+}
+
+/* Tiles of sparse arrays: none that we serve has any. */
+CUresult remote_cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUstream stream)
+{
+	CUresult r;
+
+	if (!list || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	return stream_find(stream, &r) ? CUDA_ERROR_NOT_SUPPORTED : r;
+}
+
+/* ---- addresses ---- */
+
+CUresult remote_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
+	unsigned long long flags)
+{
+	CUresult r = call_cuMemAddressReserve(ptr, size, alignment, addr, flags);
+
+	return r ? r : memory_note(*ptr, size, RANGE_RESERVED);
+}
+
+CUresult remote_cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+	struct taken_range was;
+	bool ours = memory_take_reserved(ptr, &was); /* before another thread is given the same again */
+	CUresult r = call_cuMemAddressFree(ptr, size);
+
+	if (r && ours)
+		memory_note(ptr, was.size, RANGE_RESERVED);
+	return r;
+}

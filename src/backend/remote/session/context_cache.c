@@ -1,0 +1,71 @@
+/* What belongs to a context and seldom changes: asked once. */
+#include <strings.h>
+#include "backend/remote/session/remote.h"
+
+CUresult remote_cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+	struct context *c = context_current();
+	unsigned i = (unsigned)limit;
+	CUresult r;
+
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!c)
+		return context_none();
+	if (i < 16 && c->limits_known >> i & 1) {
+		*value = c->limits[i];
+		return CUDA_SUCCESS;
+	}
+	r = call_cuCtxGetLimit(value, limit);
+	if (!r && i < 16) {
+		c->limits[i] = *value;
+		atomic_fetch_or(&c->limits_known, 1u << i);
+	}
+	return r;
+}
+
+/* The device rounds what it is given, and one limit may move another. */
+CUresult remote_cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	struct context *c = context_current();
+	CUresult r = call_cuCtxSetLimit(limit, value);
+
+	if (c)
+		c->limits_known = 0;
+	return r;
+}
+
+CUresult remote_cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	struct context *c = context_current();
+	CUresult r;
+	int low, high;
+
+	if (!c)
+		return context_none();
+	if (!atomic_load_explicit(&c->priorities_known, memory_order_acquire)) {
+		r = call_cuCtxGetStreamPriorityRange(&low, &high);
+		if (r)
+			return r;
+		c->least = low;
+		c->greatest = high;
+		c->priorities_known = true;
+	}
+	if (least)
+		*least = c->least;
+	if (greatest)
+		*greatest = c->greatest;
+	return CUDA_SUCCESS;
+}
+
+CUresult remote_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+{
+	if (!device || !id)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (int i = 0; i < remote.devices->count; i++)
+		if (!strcasecmp(remote.devices->device[i].pci, id)) {
+			*device = i;
+			return CUDA_SUCCESS;
+		}
+	return call_cuDeviceGetByPCIBusId(device, id); /* there are shorter ways to write it */
+}

@@ -1,0 +1,95 @@
+/* Waiting for a whole context, and events of one: everything that was posted has a stream. */
+#include "backend/remote/code/code.h"
+
+#define BUSY 64
+
+/* Up to BUSY streams with something to wait for.  Their records outlive them, so the lock need not be held. */
+static int busy_streams(struct context *c, struct stream **busy, bool captured)
+{
+	int n = 0;
+
+	streams_reap(c);
+	pthread_mutex_lock(&c->lock);
+	list_each(l, &c->streams) {
+		struct stream *s = container_of(l, struct stream, link);
+		if (n < BUSY && !stream_settled(s) && (captured || !s->capturing))
+			busy[n++] = s;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+/* A stream that is captured cannot be waited for. */
+static CUresult settle(struct context *c, bool captured)
+{
+	struct stream *busy[BUSY];
+	CUresult r = CUDA_SUCCESS;
+	int n;
+
+	do {
+		n = busy_streams(c, busy, captured);
+		for (int i = 0; i < n && !r; i++)
+			r = stream_settle(busy[i]);
+	} while (n == BUSY && !r);
+	return r;
+}
+
+static CUresult synchronize(struct context *c)
+{
+	CUresult r;
+
+	if (!c)
+		return context_none();
+	r = context_ended(c) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : capture_forbids_in(c);
+	if (!r)
+		r = settle(c, true);
+	return r ? r : call_late_in(&c->late);
+}
+
+/* As synchronizing, but what has failed meanwhile is left for others to tell. */
+void context_quiet(void)
+{
+	struct context *c = context_current();
+
+	if (c && !context_ended(c))
+		settle(c, false);
+}
+
+CUresult remote_cuCtxSynchronize(void)
+{
+	return synchronize(context_current());
+}
+
+CUresult remote_cuCtxSynchronize_v2(CUcontext ctx)
+{
+	return synchronize(context_find(ctx));
+}
+
+void context_posted(struct context *c)
+{
+	pthread_mutex_lock(&c->lock);
+	list_each(l, &c->streams)
+		stream_posted(container_of(l, struct stream, link));
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- events of a whole context ---- */
+
+CUresult remote_cuCtxRecordEvent(CUcontext ctx, CUevent event)
+{
+	CUresult r = ctx ? call_cuCtxRecordEvent(ctx, event) : CUDA_ERROR_INVALID_CONTEXT; /* not the current one */
+
+	if (!r)
+		event_foreign(event);
+	return r;
+}
+
+CUresult remote_cuCtxWaitEvent(CUcontext ctx, CUevent event)
+{
+	struct context *c = context_find(ctx);
+	CUresult r = ctx ? call_cuCtxWaitEvent(ctx, event) : CUDA_ERROR_INVALID_CONTEXT;
+
+	if (!r && c)
+		context_posted(c);
+	return r;
+}

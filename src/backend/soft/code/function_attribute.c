@@ -1,0 +1,124 @@
+/*
+ * What a kernel is like (as compiled) and what the application has set for it.
+ */
+#include "backend/soft/code/module.h"
+
+void tuning_init(struct tuning *t)
+{
+	atomic_init(&t->carveout, -1);
+}
+
+unsigned kernel_max_threads(const struct image_kernel *k, const struct device *d)
+{
+	unsigned long long n = d->info.max_threads_per_block;
+	const uint32_t *bound = k->req_threads[0] ? k->req_threads : k->max_threads;
+
+	if (bound[0]) {
+		unsigned long long own = (unsigned long long)bound[0] * (bound[1] ? bound[1] : 1);
+
+		own *= bound[2] ? bound[2] : 1;
+		n = own < n ? own : n;
+	}
+	return (unsigned)n;
+}
+
+/* How much dynamic shared memory a launch may ask for. */
+size_t tuning_max_dynamic(const struct image_kernel *k, const struct tuning *t, const struct device *d)
+{
+	int set = atomic_load(&t->max_dynamic_shared);
+	size_t fits = d->info.shared_per_block;
+
+	fits = fits > k->shared_bytes ? fits - k->shared_bytes : 0;
+
+	return (size_t)set > fits ? (size_t)set : fits;
+}
+
+CUresult tuning_get(const struct image_kernel *k, const struct code *code, const struct tuning *t,
+		    const struct device *d, CUfunction_attribute a, int *value)
+{
+	switch (a) {
+	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+		*value = kernel_max_threads(k, d);
+		break;
+	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+		*value = k->shared_bytes;
+		break;
+	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+		*value = code->const_bytes;
+		break;
+	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+		*value = k->local_bytes;
+		break;
+	case CU_FUNC_ATTRIBUTE_NUM_REGS:
+		*value = k->regs ? k->regs : 32; /* where registers are not a limit, a modest number */
+		break;
+	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+		*value = code->ptx_version;
+		break;
+	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+		*value = code->binary_version;
+		break;
+	case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+		*value = 0;
+		break;
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		*value = tuning_max_dynamic(k, t, d);
+		break;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		*value = atomic_load(&t->carveout);
+		break;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+		*value = k->explicit_cluster && !k->cluster[0];
+		break;
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: {
+		int i = a - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
+		int set = atomic_load(&t->cluster[i]);
+
+		*value = set ? set : (int)k->cluster[i];
+		break;
+	}
+	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+		*value = atomic_load(&t->non_portable_cluster);
+		break;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		*value = atomic_load(&t->cluster_policy);
+		break;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult tuning_set(const struct image_kernel *k, struct tuning *t, const struct device *d,
+		    CUfunction_attribute a, int value)
+{
+	switch (a) {
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		if (value < 0 || (size_t)value + k->shared_bytes > d->info.shared_optin)
+			return CUDA_ERROR_INVALID_VALUE;
+		atomic_store(&t->max_dynamic_shared, value);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		if (value < -1 || value > 100)
+			return CUDA_ERROR_INVALID_VALUE;
+		atomic_store(&t->carveout, value);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+		if (value < 0 || k->cluster[0])
+			return CUDA_ERROR_INVALID_VALUE;
+		atomic_store(&t->cluster[a - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH], value);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+		atomic_store(&t->non_portable_cluster, value != 0);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		atomic_store(&t->cluster_policy, value);
+		return CUDA_SUCCESS;
+	default: /* the rest is as compiled */
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}

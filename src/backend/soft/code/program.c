@@ -1,0 +1,303 @@
+/*
+ * From what the application hands over to an engine's code: choose the image that fits, unpack it, load it.
+ */
+#include "backend/soft/code/module.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/soft/memory/range.h"
+
+static void free_managed(struct program *p)
+{
+	for (size_t i = 0; p->managed && i < p->code->nglobals; i++) {
+		struct range *r = p->managed[i] ? range_take(p->managed[i], 1u << RANGE_MANAGED) : NULL;
+
+		if (r)
+			r->release(r);
+	}
+	free(p->managed);
+}
+
+/* Managed variables have one address everywhere, and one before there is any context. */
+static CUresult place_managed(struct program *p)
+{
+	const struct code *code = p->code;
+	bool any = false;
+
+	p->managed = calloc(code->nglobals + 1, sizeof *p->managed);
+	if (!p->managed)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < code->nglobals; i++) {
+		const struct image_global *g = &code->globals[i];
+
+		if (!g->managed || g->external || !g->size)
+			continue;
+		CUresult r = memory_alloc_owned(&soft.devices[0], RANGE_MANAGED, g->size, &p->managed[i]);
+		if (r)
+			return r;
+		memset((void *)(uintptr_t)p->managed[i], 0, g->size);
+		any = true;
+	}
+	return any && soft.engine->init_globals ? soft.engine->init_globals(p->code, p->managed, true)
+						: CUDA_SUCCESS;
+}
+
+void program_ref(struct program *p)
+{
+	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+}
+
+void program_put(struct program *p)
+{
+	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	free_managed(p);
+	soft.engine->unload(p->code);
+	free(p);
+}
+
+/* PTX starts with .version, after comments; what does not is no image at all. */
+static bool looks_like_ptx(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (isspace((unsigned char)text[i]))
+			continue;
+		if (i + 1 < size && text[i] == '/' && text[i + 1] == '/') {
+			while (i < size && text[i] != '\n')
+				i++;
+			continue;
+		}
+		if (i + 1 < size && text[i] == '/' && text[i + 1] == '*') {
+			const char *end = memmem(text + i + 2, size - i - 2, "*/", 2);
+
+			if (!end)
+				return false;
+			i = end - text + 1;
+			continue;
+		}
+		return size - i >= 8 && memcmp(text + i, ".version", 8) == 0;
+	}
+	return false;
+}
+
+/* Takes the code. */
+static CUresult make_program(struct code *code, struct program **program)
+{
+	struct program *p = calloc(1, sizeof *p);
+	CUresult r;
+
+	if (!p) {
+		soft.engine->unload(code);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	p->code = code;
+	atomic_init(&p->refs, 1);
+	r = place_managed(p);
+	if (r)
+		program_put(p);
+	else
+		*program = p;
+	return r;
+}
+
+static CUresult unpack(const struct image_entry *e, struct image_blob *blob, struct engine_piece *piece)
+{
+	int err = image_payload(e, blob);
+
+	if (err)
+		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	*piece = (struct engine_piece){
+		.kind = e->kind == IMAGE_ENTRY_PTX ? IMAGE_PTX : IMAGE_CUBIN,
+		.data = blob->data,
+		.size = blob->size,
+	};
+	if (piece->kind == IMAGE_PTX && !looks_like_ptx(blob->data, blob->size))
+		return CUDA_ERROR_INVALID_IMAGE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit *jit,
+			     struct program **program)
+{
+	struct engine_piece *pieces = calloc(n, sizeof *pieces);
+	struct image_blob *blobs = calloc(n, sizeof *blobs);
+	CUresult r = pieces && blobs ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	struct code *code;
+
+	for (unsigned i = 0; i < n && !r; i++)
+		r = unpack(&e[i], &blobs[i], &pieces[i]);
+	if (!r)
+		r = soft.engine->load(pieces, n, &soft.devices[0].info, &jit->error, &code);
+	for (unsigned i = 0; i < n && blobs; i++)
+		image_blob_finish(&blobs[i]);
+	free(blobs);
+	free(pieces);
+	return r ? r : make_program(code, program);
+}
+
+/* A program that was linked, or is to be, out of the parts behind part 0.  One that has nothing for us is
+ * left out: if something of it is needed, the linker says its name. */
+static CUresult load_linked(const struct image *image, const struct image_want *want, struct jit *jit,
+			    struct program **program)
+{
+	struct image_entry *list = calloc(image->nparts, sizeof *list);
+	unsigned n = 0;
+	int err = list ? 0 : -ENOMEM;
+	CUresult r;
+
+	for (unsigned i = 1; i < image->nparts && !err; i++) {
+		err = image_select(image, i, want, &list[n]);
+		if (!err)
+			n++;
+		else if (err == -ENOENT)
+			err = 0;
+	}
+	if (err)
+		r = err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	else if (!n)
+		r = explain_no_binary(image, jit);
+	else
+		r = load_entries(list, n, jit, program);
+	free(list);
+	return r;
+}
+
+static CUresult load_best(const struct image *image, struct jit *jit, struct program **program)
+{
+	const struct engine_device *d = &soft.devices[0].info;
+	struct image_want want = {d->major, d->minor, soft.engine->accepts};
+	struct image_entry e;
+	int err = image_select(image, 0, &want, &e);
+
+	if (err == -ENOENT && image->nparts > 1)
+		return load_linked(image, &want, jit, program);
+	if (err == -ENOENT && image->kind == IMAGE_PTX) {
+		struct image_iter it;
+
+		image_iter_init(&it, image, 0);
+		if (image_next(&it, &e) && !looks_like_ptx(e.payload, e.stored_size))
+			return CUDA_ERROR_INVALID_IMAGE;
+		engine_log(&jit->error, "the PTX is made for a newer device than compute capability %d.%d",
+			   d->major, d->minor);
+		return CUDA_ERROR_INVALID_PTX;
+	}
+	if (err == -ENOENT)
+		return explain_no_binary(image, jit);
+	if (err)
+		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	return load_entries(&e, 1, jit, program);
+}
+
+static CUresult load_image(struct image *image, int err, struct jit *jit, struct program **program)
+{
+	if (err)
+		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	CUresult r = load_best(image, jit, program);
+	image_finish(image);
+	return r;
+}
+
+CUresult program_load(const void *data, struct jit *jit, struct program **program)
+{
+	struct image image;
+
+	return load_image(&image, image_init_local(&image, data), jit, program);
+}
+
+CUresult program_load_bytes(const void *data, size_t size, struct jit *jit, struct program **program)
+{
+	struct image image;
+
+	return load_image(&image, image_init(&image, data, size), jit, program);
+}
+
+/* Static names may repeat in a linked program; the first of equals is the one that others see. */
+int program_kernel(const struct program *p, const char *name)
+{
+	size_t low = 0, high = p->code->nkernels;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (strcmp(name, p->code->kernels[mid].name) <= 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low < p->code->nkernels && !strcmp(name, p->code->kernels[low].name) ? (int)low : -1;
+}
+
+int program_global(const struct program *p, const char *name)
+{
+	size_t low = 0, high = p->code->nglobals;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (strcmp(name, p->code->globals[mid].name) <= 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low < p->code->nglobals && !strcmp(name, p->code->globals[low].name) ? (int)low : -1;
+}
+
+/* ---- JIT options ---- */
+
+CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **values)
+{
+	memset(jit, 0, sizeof *jit);
+	jit->began = soft_now();
+	if (n && (!options || !values))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < n; i++) {
+		switch (options[i]) {
+		case CU_JIT_INFO_LOG_BUFFER:
+			jit->info.text = values[i];
+			break;
+		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+			jit->info.size = (unsigned)(uintptr_t)values[i];
+			jit->info_size = &values[i];
+			break;
+		case CU_JIT_ERROR_LOG_BUFFER:
+			jit->error.text = values[i];
+			break;
+		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+			jit->error.size = (unsigned)(uintptr_t)values[i];
+			jit->error_size = &values[i];
+			break;
+		case CU_JIT_WALL_TIME:
+			jit->wall_time = &values[i];
+			break;
+		case CU_JIT_GLOBAL_SYMBOL_COUNT: /* code that is to find variables of the application's */
+			if ((unsigned)(uintptr_t)values[i])
+				return CUDA_ERROR_NOT_SUPPORTED;
+			break;
+		default: /* how to compile: advice we may leave */
+			if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS)
+				return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	if (jit->info.text && jit->info.size)
+		jit->info.text[0] = 0;
+	if (jit->error.text && jit->error.size)
+		jit->error.text[0] = 0;
+	return CUDA_SUCCESS;
+}
+
+/* How much was written: the sizes the application gave become the sizes used. */
+void jit_answer(struct jit *jit)
+{
+	if (jit->info_size)
+		*jit->info_size = (void *)(uintptr_t)(jit->info.used ? jit->info.used + 1 : 0);
+	if (jit->error_size)
+		*jit->error_size = (void *)(uintptr_t)(jit->error.used ? jit->error.used + 1 : 0);
+	if (jit->wall_time) {
+		float ms = (float)(soft_now() - jit->began) / 1e6f;
+
+		memcpy(jit->wall_time, &ms, sizeof ms);
+	}
+}

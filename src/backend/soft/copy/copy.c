@@ -1,0 +1,169 @@
+#include "backend/soft/copy/copy.h"
+
+#include <string.h>
+
+#include "backend/soft/memory/range.h"
+
+enum {
+	DST_DEVICE = 1, /* the caller says so: it must be true */
+	SRC_DEVICE = 2,
+	ASYNC = 4,
+};
+
+#define COPY_WORD(type, dst, src)                                                                            \
+	__atomic_store_n((type *)(uintptr_t)(dst),                                                           \
+			 __atomic_load_n((const type *)(uintptr_t)(src), __ATOMIC_RELAXED), __ATOMIC_RELAXED)
+
+/* A word goes in one piece: a kernel in another stream may wait for it. */
+static CUresult run_copy(struct command *c)
+{
+	struct copy *p = c->data;
+	uint64_t both = p->dst | p->src;
+
+	if (p->size == 4 && both % 4 == 0)
+		COPY_WORD(uint32_t, p->dst, p->src);
+	else if (p->size == 8 && both % 8 == 0)
+		COPY_WORD(uint64_t, p->dst, p->src);
+	else
+		memmove((void *)(uintptr_t)p->dst, (const void *)(uintptr_t)p->src, p->size);
+	return CUDA_SUCCESS;
+}
+
+const struct command_ops command_copy = {COMMAND_COPY, run_copy, NULL, false};
+
+static CUresult check(uint64_t dst, uint64_t src, size_t size, unsigned how)
+{
+	if (!dst || !src || dst + size < dst || src + size < src)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (how & DST_DEVICE && !range_writable(dst, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (how & SRC_DEVICE && !range_device(src, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+static struct command *make(uint64_t dst, uint64_t src, size_t size, bool stage)
+{
+	struct command *c = command_create(&command_copy, sizeof(struct copy) + (stage ? size : 0));
+
+	if (!c)
+		return NULL;
+	struct copy *p = c->data;
+	p->dst = dst;
+	p->src = src;
+	p->size = size;
+	if (stage) {
+		memcpy(p->staged, (const void *)(uintptr_t)src, size);
+		p->src = (uintptr_t)p->staged;
+	}
+	return c;
+}
+
+/*
+ * Asynchronous copies return at once only if they leave the application's pageable memory alone afterwards:
+ * a small source is staged, a larger one and any destination are waited for.
+ */
+static CUresult submit(struct stream *s, uint64_t dst, uint64_t src, size_t size, unsigned how)
+{
+	bool captured = atomic_load(&s->capture);
+	bool dst_pageable = !captured && !(how & DST_DEVICE) && !range_device(dst, size);
+	bool src_pageable = !captured && !(how & SRC_DEVICE) && !range_device(src, size);
+	bool wait = !(how & ASYNC) || dst_pageable || (src_pageable && size > COPY_QUICK);
+	struct command *c = make(dst, src, size, src_pageable && !wait && !stream_idle(s));
+
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (wait || (src_pageable && ((struct copy *)c->data)->src == src))
+		return stream_run(s, c);
+	return size <= COPY_QUICK ? stream_submit_quick(s, c) : stream_submit(s, c, NULL);
+}
+
+static CUresult copy(uint64_t dst, uint64_t src, size_t size, CUstream stream, unsigned how)
+{
+	struct stream *s;
+	CUresult r = stream_enter(stream, &s);
+
+	if (r)
+		return r;
+	if (size) {
+		r = check(dst, src, size, how);
+		if (!r)
+			r = submit(s, dst, src, size, how);
+	}
+	object_put(s);
+	return r;
+}
+
+/* ---- entry points ---- */
+
+CUresult soft_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t size)
+{
+	return copy(dst, src, size, NULL, 0);
+}
+
+CUresult soft_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
+{
+	return copy(dst, src, size, stream, ASYNC);
+}
+
+CUresult soft_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
+{
+	return copy(dst, (uintptr_t)src, size, NULL, DST_DEVICE);
+}
+
+CUresult soft_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t size, CUstream stream)
+{
+	return copy(dst, (uintptr_t)src, size, stream, DST_DEVICE | ASYNC);
+}
+
+CUresult soft_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t size)
+{
+	return copy((uintptr_t)dst, src, size, NULL, SRC_DEVICE);
+}
+
+CUresult soft_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CUstream stream)
+{
+	return copy((uintptr_t)dst, src, size, stream, SRC_DEVICE | ASYNC);
+}
+
+/* Between devices even the synchronous form need not wait. */
+CUresult soft_cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t size)
+{
+	return copy(dst, src, size, NULL, DST_DEVICE | SRC_DEVICE | ASYNC);
+}
+
+CUresult soft_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
+{
+	return copy(dst, src, size, stream, DST_DEVICE | SRC_DEVICE | ASYNC);
+}
+
+/* Both contexts must exist; where their memory lies makes no difference. */
+static CUresult peers(CUcontext a, CUcontext b)
+{
+	struct context *ctx;
+
+	for (int i = 0; i < 2; i++) {
+		CUresult r = context_find(i ? b : a, &ctx);
+
+		if (r)
+			return r;
+		object_put(ctx);
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
+			   size_t size)
+{
+	CUresult r = peers(dst_ctx, src_ctx);
+
+	return r ? r : soft_cuMemcpyDtoD_v2(dst, src, size);
+}
+
+CUresult soft_cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
+				size_t size, CUstream stream)
+{
+	CUresult r = peers(dst_ctx, src_ctx);
+
+	return r ? r : soft_cuMemcpyDtoDAsync_v2(dst, src, size, stream);
+}

@@ -1,0 +1,109 @@
+#include "backend/soft/copy/copy.h"
+
+#include <string.h>
+
+#include "backend/soft/memory/range.h"
+
+static void fill(unsigned char *dst, const struct set *s)
+{
+	uint16_t *d16 = (uint16_t *)dst;
+	uint32_t *d32 = (uint32_t *)dst;
+
+	if (s->element == 1)
+		memset(dst, (int)s->value, s->width);
+	for (size_t i = 0; s->element == 2 && i < s->width; i++)
+		d16[i] = (uint16_t)s->value;
+	for (size_t i = 0; s->element == 4 && i < s->width; i++)
+		d32[i] = s->value;
+}
+
+static CUresult run_set(struct command *c)
+{
+	struct set *s = c->data;
+
+	for (size_t y = 0; y < s->height; y++)
+		fill((unsigned char *)(uintptr_t)s->dst + y * s->pitch, s);
+	return CUDA_SUCCESS;
+}
+
+const struct command_ops command_set = {COMMAND_SET, run_set, NULL, false};
+
+bool set_extent(const struct set *s, uint64_t *bytes)
+{
+	uint64_t row, rows;
+
+	if (__builtin_mul_overflow(s->width, (uint64_t)s->element, &row))
+		return false;
+	if (s->height > 1 && s->pitch < row)
+		return false;
+	if (__builtin_mul_overflow(s->height - 1, s->pitch, &rows))
+		return false;
+	return !__builtin_add_overflow(rows, row, bytes);
+}
+
+static CUresult check(const struct set *s, uint64_t *bytes)
+{
+	if (!s->dst || s->dst % s->element || (s->height > 1 && s->pitch % s->element))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!set_extent(s, bytes) || s->dst + *bytes < s->dst || !range_writable(s->dst, *bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult submit(const struct set *set, uint64_t bytes, struct stream *s)
+{
+	struct command *c = command_create(&command_set, sizeof *set);
+
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*(struct set *)c->data = *set;
+	return bytes <= COPY_QUICK ? stream_submit_quick(s, c) : stream_submit(s, c, NULL);
+}
+
+/* Even the synchronous forms need not wait: what follows in the stream does. */
+static CUresult set(struct set set, CUstream stream)
+{
+	struct stream *s;
+	uint64_t bytes = 0;
+	CUresult r = stream_enter(stream, &s);
+
+	if (r)
+		return r;
+	if (set.width && set.height) {
+		r = check(&set, &bytes);
+		if (!r)
+			r = submit(&set, bytes, s);
+	}
+	object_put(s);
+	return r;
+}
+
+static CUresult set1(CUdeviceptr dst, uint32_t value, unsigned element, size_t n, CUstream stream)
+{
+	return set((struct set){dst, 0, n, 1, element, value}, stream);
+}
+
+/* ---- entry points ---- */
+
+#define MEMSET(bits, type)                                                                                   \
+	CUresult soft_cuMemsetD##bits##_v2(CUdeviceptr dst, type value, size_t n)                            \
+	{                                                                                                    \
+		return set1(dst, value, bits / 8, n, NULL);                                                  \
+	}                                                                                                    \
+	CUresult soft_cuMemsetD##bits##Async(CUdeviceptr dst, type value, size_t n, CUstream stream)         \
+	{                                                                                                    \
+		return set1(dst, value, bits / 8, n, stream);                                                \
+	}                                                                                                    \
+	CUresult soft_cuMemsetD2D##bits##_v2(CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h)  \
+	{                                                                                                    \
+		return set((struct set){dst, pitch, w, h, bits / 8, value}, NULL);                           \
+	}                                                                                                    \
+	CUresult soft_cuMemsetD2D##bits##Async(CUdeviceptr dst, size_t pitch, type value, size_t w,          \
+					       size_t h, CUstream stream)                                    \
+	{                                                                                                    \
+		return set((struct set){dst, pitch, w, h, bits / 8, value}, stream);                         \
+	}
+
+MEMSET(8, unsigned char)
+MEMSET(16, unsigned short)
+MEMSET(32, unsigned int)

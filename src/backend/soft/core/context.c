@@ -1,0 +1,380 @@
+/*
+ * Contexts: their life, and which of them is current.
+ */
+#include "backend/soft/core/soft.h"
+
+#include <stdlib.h>
+
+#include "backend/soft/memory/mempool.h"
+#include "backend/soft/memory/range.h"
+
+static void release_context(void *object)
+{
+	struct context *ctx = object;
+
+	prints_finish(&ctx->prints);
+	pthread_mutex_destroy(&ctx->lock);
+	free(ctx);
+}
+
+/* With the lock: a launch that was submitted just before the context last ended may look at them only now. */
+static void default_limits(struct context *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	ctx->limits[CU_LIMIT_STACK_SIZE] = 1024;
+	ctx->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
+	ctx->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
+	ctx->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
+	ctx->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
+	ctx->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
+	ctx->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 0;
+	pthread_mutex_unlock(&ctx->lock);
+	atomic_store(&ctx->cache_config, CU_FUNC_CACHE_PREFER_NONE);
+	atomic_store(&ctx->peers, 0);
+}
+
+struct context *context_create(struct device *dev, unsigned flags, bool primary)
+{
+	struct context *ctx = calloc(1, sizeof *ctx);
+
+	if (!ctx)
+		return NULL;
+	pthread_mutex_init(&ctx->lock, NULL);
+	prints_init(&ctx->prints);
+	list_init(&ctx->objects);
+	list_init(&ctx->busy);
+	ctx->device = dev;
+	ctx->primary = primary;
+	atomic_init(&ctx->flags, flags);
+	ctx->api_version = 3020;
+	ctx->id = soft_id();
+	if (object_init(&ctx->object, KIND_CONTEXT, NULL, release_context)) {
+		release_context(ctx);
+		return NULL;
+	}
+	return ctx;
+}
+
+CUresult context_activate(struct context *ctx)
+{
+	struct stream *legacy;
+
+	atomic_store(&ctx->closed, false);
+	legacy = stream_create_held(ctx, CU_STREAM_DEFAULT, 0);
+	if (!legacy)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	legacy->legacy = true;
+	default_limits(ctx);
+	pthread_mutex_lock(&soft.lock);
+	ctx->legacy = legacy;
+	pthread_mutex_unlock(&soft.lock);
+	atomic_store(&ctx->error, CUDA_SUCCESS);
+	atomic_store(&ctx->stop, false);
+	atomic_store(&ctx->active, true);
+	tell_context(ctx->device, 1);
+	return CUDA_SUCCESS;
+}
+
+/* Close the first thing on the list; false when there is none. */
+static bool close_one(struct context *ctx)
+{
+	struct object *o = NULL, *mine = NULL;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (!list_empty(&ctx->objects)) {
+		o = container_of(ctx->objects.next, struct object, link);
+		mine = object_find64(o->handle, o->kind);
+		if (!mine)
+			list_remove(&o->link); /* somebody else is closing it */
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	if (mine)
+		object_close(mine);
+	object_put(mine);
+	return o;
+}
+
+/* How long work may go on that its own context no longer waits for. */
+static unsigned grace(void)
+{
+	return soft.config.end_grace_ms ? soft.config.end_grace_ms : 10000;
+}
+
+void context_end(struct context *ctx)
+{
+	if (!atomic_load(&ctx->active))
+		return;
+	if (soft.config.context_ending)
+		soft.config.context_ending(object_handle(CUcontext, ctx));
+	capture_end_context(ctx);
+	if (!context_wait_until(ctx, soft_now() + grace() * 1000000ull))
+		atomic_store(&ctx->stop,
+			     true); /* a kernel that never ends would keep the program from ending */
+	context_wait(ctx);
+	atomic_store(&ctx->active, false);
+	pthread_mutex_lock(&ctx->lock);
+	atomic_store(&ctx->closed, true);
+	pthread_mutex_unlock(&ctx->lock);
+	context_wait(ctx); /* for what came in meanwhile */
+	prints_show(&ctx->prints);
+	while (close_one(ctx))
+		;
+	range_end_context(ctx);
+	void *own = atomic_exchange(&ctx->own, NULL);
+	if (own && soft.engine->leave)
+		soft.engine->leave(own);
+	pthread_mutex_lock(&soft.lock);
+	struct stream *legacy = ctx->legacy, *gate = ctx->gate;
+	ctx->legacy = ctx->gate = NULL;
+	pthread_mutex_unlock(&soft.lock);
+	object_put(legacy);
+	object_put(gate);
+	tell_context(ctx->device, -1);
+}
+
+void context_fail(struct context *ctx, CUresult error)
+{
+	int none = CUDA_SUCCESS;
+
+	prints_show(&ctx->prints); /* calls that wait will not get as far as showing it */
+	atomic_compare_exchange_strong(&ctx->error, &none, error);
+}
+
+void context_synchronized(struct context *ctx)
+{
+	pools_synchronized();
+	prints_show(&ctx->prints);
+}
+
+__thread bool soft_in_callback __attribute__((tls_model("initial-exec")));
+
+CUresult context_current(struct context **ctx)
+{
+	if (soft_in_callback)
+		return CUDA_ERROR_NOT_PERMITTED;
+	*ctx = thread_top();
+	if (!*ctx)
+		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_INITIALIZED;
+	return atomic_load(&(*ctx)->active) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+CUresult context_enter(struct context **ctx)
+{
+	CUresult r = context_current(ctx);
+
+	return r ? r : (CUresult)atomic_load(&(*ctx)->error);
+}
+
+CUresult context_find(CUcontext handle, struct context **ctx)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (handle) {
+		*ctx = object_find(handle, KIND_CONTEXT);
+	} else {
+		*ctx = thread_top();
+		if (*ctx)
+			object_ref(*ctx);
+	}
+	return *ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* ---- entry points ---- */
+
+static bool bad_flags(unsigned flags)
+{
+	unsigned sched = flags & CU_CTX_SCHED_MASK;
+
+	return flags & ~CU_CTX_FLAGS_MASK || (sched & (sched - 1));
+}
+
+static CUresult create_current(CUcontext *pctx, unsigned flags, CUdevice dev)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	struct device *d = device_find(dev);
+	if (!pctx || bad_flags(flags))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	struct context *ctx = context_create(d, flags, false);
+	if (!ctx)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult r = context_activate(ctx);
+	if (!r)
+		r = thread_push(ctx);
+	if (r) {
+		context_end(ctx);
+		object_close(ctx);
+		return r;
+	}
+	*pctx = object_handle(CUcontext, ctx);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	return create_current(pctx, flags, dev);
+}
+
+/* Affinity to some multiprocessors is a thing of MPS, which we are not. */
+CUresult soft_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *params, int n, unsigned int flags,
+			     CUdevice dev)
+{
+	if (n < 0 || (n && !params))
+		return CUDA_ERROR_INVALID_VALUE;
+	return n ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : create_current(pctx, flags, dev);
+}
+
+CUresult soft_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
+{
+	if (params && params->cigParams)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (params && params->numExecAffinityParams)
+		return soft_cuCtxCreate_v3(pctx, params->execAffinityParams, params->numExecAffinityParams,
+					   flags, dev);
+	return create_current(pctx, flags, dev);
+}
+
+CUresult soft_cuCtxDestroy_v2(CUcontext handle)
+{
+	struct context *ctx;
+	CUresult r = handle ? context_find(handle, &ctx) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (ctx->primary) {
+		object_put(ctx);
+		return CUDA_ERROR_INVALID_CONTEXT;
+	}
+	if (atomic_exchange(&ctx->ending, true)) {
+		object_put(ctx); /* another thread destroys it */
+		return CUDA_ERROR_INVALID_CONTEXT;
+	}
+	context_end(ctx);
+	object_close(ctx);
+	if (thread_top() == ctx)
+		object_put(thread_pop());
+	object_put(ctx);
+	return r;
+}
+
+/* Counting users of a context, as was done before there were primary contexts. */
+CUresult soft_cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	struct context *ctx;
+	CUresult r = context_current(&ctx);
+
+	if (r)
+		return r;
+	if (!pctx || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	atomic_fetch_add(&ctx->attached, 1);
+	*pctx = object_handle(CUcontext, ctx);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuCtxDetach(CUcontext handle)
+{
+	struct context *ctx;
+	CUresult r = handle ? context_find(handle, &ctx) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	unsigned n = atomic_load(&ctx->attached);
+	while (n && !atomic_compare_exchange_weak(&ctx->attached, &n, n - 1))
+		;
+	object_put(ctx);
+	return n ? CUDA_SUCCESS : soft_cuCtxDestroy_v2(handle);
+}
+
+CUresult soft_cuCtxPushCurrent_v2(CUcontext handle)
+{
+	struct context *ctx;
+	CUresult r = handle ? context_find(handle, &ctx) : CUDA_ERROR_INVALID_CONTEXT;
+
+	if (r)
+		return r;
+	r = thread_push(ctx);
+	object_put(ctx);
+	return r;
+}
+
+CUresult soft_cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+	struct context *ctx = thread_pop();
+
+	if (!ctx)
+		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_INITIALIZED;
+	if (pctx)
+		*pctx = object_handle(CUcontext, ctx);
+	object_put(ctx);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuCtxSetCurrent(CUcontext handle)
+{
+	struct context *ctx;
+
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!handle)
+		return thread_set(NULL);
+	CUresult r = context_find(handle, &ctx);
+	if (r)
+		return r;
+	r = thread_set(ctx);
+	object_put(ctx);
+	return r;
+}
+
+CUcontext soft_current(void)
+{
+	struct context *ctx = thread_top();
+
+	return ctx ? object_handle(CUcontext, ctx) : NULL;
+}
+
+CUresult soft_cuCtxGetCurrent(CUcontext *pctx)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = soft_current();
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuCtxSynchronize(void)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (!r)
+		r = capture_context(ctx);
+	if (r)
+		return r;
+	context_wait(ctx);
+	context_synchronized(ctx);
+	return atomic_load(&ctx->error);
+}
+
+CUresult soft_cuCtxSynchronize_v2(CUcontext handle)
+{
+	struct context *ctx;
+	CUresult r = context_find(handle, &ctx);
+
+	if (r)
+		return r;
+	if (!atomic_load(&ctx->active))
+		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	if (!r)
+		r = capture_context(ctx);
+	if (!r) {
+		context_wait(ctx);
+		context_synchronized(ctx);
+		r = atomic_load(&ctx->error);
+	}
+	object_put(ctx);
+	return r;
+}

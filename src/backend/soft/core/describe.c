@@ -1,0 +1,82 @@
+#include "backend/soft/core/describe.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "host/machine.h"
+
+/* A number with an optional K, M or G behind it; 0: not one. */
+static unsigned long long number(const char *text)
+{
+	char *end;
+
+	if (!text || !isdigit((unsigned char)*text))
+		return 0;
+	unsigned long long v = strtoull(text, &end, 10);
+	int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+	if (end[shift != 0] || v > ~0ull >> shift)
+		return 0;
+	return v << shift;
+}
+
+/* An environment variable that must be a number from 1 to max; false: it is something else. */
+static bool setting(const char *name, unsigned long long max, unsigned long long *value, char *why,
+		    size_t size)
+{
+	const char *text = getenv(name);
+
+	*value = 0;
+	if (!text || !*text)
+		return true;
+	*value = number(text);
+	if (*value && *value <= max)
+		return true;
+	snprintf(why, size, "%s=%s: want a number from 1 to %llu", name, text, max);
+	return false;
+}
+
+bool describe_settings(struct describe_settings *s, char *why, size_t size)
+{
+	unsigned long long devices, memory, watchdog;
+
+	if (!setting("GANGWAY_DEVICE_COUNT", MAX_DEVICES, &devices, why, size) ||
+	    !setting("GANGWAY_DEVICE_MEMORY", 1ull << 48, &memory, why, size) ||
+	    !setting("GANGWAY_WATCHDOG_MS", 1u << 31, &watchdog, why, size))
+		return false;
+	*s = (struct describe_settings){(int)devices, memory, (unsigned)watchdog};
+	return true;
+}
+
+void describe_device(void (*engine)(int ordinal, struct engine_device *dev), int physical, struct engine_device *info)
+{
+	*info = (struct engine_device){
+		.name = "Gangway device",
+		.major = 9,
+		.minor = 0,
+		.clock_khz = machine_clock_khz(),
+		.memory_khz = machine_clock_khz(),
+		.memory_bits = 64,
+		.cache = machine_cache(),
+		.shared_per_block = 48 << 10,
+		.shared_optin = 227 << 10,
+		.shared_reserved = 1 << 10,
+		.max_threads_per_block = 1024,
+		.max_threads_per_multiprocessor = 2048,
+		.max_blocks_per_multiprocessor = 32,
+		.registers_per_block = 65536,
+		.max_cluster_size = 8,
+	};
+	if (engine)
+		engine(physical, info);
+}
+
+size_t describe_memory(size_t given)
+{
+	return given ? given : machine_memory();
+}
+
+void describe_uuid(const char *engine, int physical, unsigned char uuid[16])
+{
+	machine_uuid(engine, physical, uuid);
+}

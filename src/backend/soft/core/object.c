@@ -1,0 +1,94 @@
+#include "backend/soft/core/soft.h"
+
+#include <errno.h>
+
+static void release_object(void *object)
+{
+	struct object *o = object;
+	struct context *ctx = o->ctx;
+
+	o->release(object);
+	object_put(ctx);
+}
+
+/* A context that has ended takes nothing in: nobody would ever close it. */
+static int join_context(struct object *o, struct context *ctx, bool held)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (atomic_load(&ctx->closed))
+		err = -ECANCELED;
+	else
+		o->handle = handle_create(&soft.handles, o->kind, o, release_object);
+	if (o->handle) {
+		object_ref(ctx);
+		list_append(&ctx->objects, &o->link);
+		if (held)
+			object_ref(o);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return err;
+}
+
+static int init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object),
+		bool held)
+{
+	int err = 0;
+
+	o->kind = kind;
+	o->release = release;
+	o->ctx = ctx;
+	list_init(&o->link);
+	if (ctx)
+		err = join_context(o, ctx, held);
+	else
+		o->handle = handle_create(&soft.handles, kind, o, release_object);
+	if (!ctx && held && o->handle)
+		object_ref(o); /* nobody knows the handle yet */
+	return err ? err : o->handle ? 0 : -ENOMEM;
+}
+
+int object_init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object))
+{
+	return init(o, kind, ctx, release, false);
+}
+
+int object_init_held(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object))
+{
+	return init(o, kind, ctx, release, true);
+}
+
+void *object_find64(uint64_t handle, enum kind kind)
+{
+	return handle_get(&soft.handles, handle, kind);
+}
+
+void *object_find(const void *handle, enum kind kind)
+{
+	return object_find64((uintptr_t)handle, kind);
+}
+
+void object_ref(void *object)
+{
+	handle_ref(&soft.handles, ((struct object *)object)->handle);
+}
+
+void object_put(void *object)
+{
+	if (object)
+		handle_put(&soft.handles, ((struct object *)object)->handle);
+}
+
+/* The caller holds a reference of its own. */
+bool object_close(void *object)
+{
+	struct object *o = object;
+
+	if (o->ctx) {
+		pthread_mutex_lock(&o->ctx->lock);
+		list_remove(&o->link);
+		pthread_mutex_unlock(&o->ctx->lock);
+	}
+	return handle_close(&soft.handles, o->handle, o->kind);
+}

@@ -1,0 +1,147 @@
+/*
+ * What each application thread has of its own: the stack of current contexts, and its default stream in each
+ * context it has used one in.
+ */
+#include "backend/soft/core/soft.h"
+#include "backend/soft/stream/queue.h"
+
+#include <stdlib.h>
+
+struct own_stream {
+	struct own_stream *next;
+	struct stream *stream;
+};
+
+struct thread {
+	struct context **stack;
+	unsigned depth, room;
+	struct own_stream *streams;
+};
+
+static __thread struct thread *self __attribute__((tls_model("initial-exec")));
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+static void thread_exit(void *arg)
+{
+	struct thread *t = arg;
+
+	self = NULL;
+	while (t->depth)
+		object_put(t->stack[--t->depth]);
+	while (t->streams) {
+		struct own_stream *o = t->streams;
+
+		t->streams = o->next;
+		object_close(o->stream);
+		object_put(o->stream);
+		free(o);
+	}
+	queue_thread_exit();
+	free(t->stack);
+	free(t);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, thread_exit);
+}
+
+static struct thread *thread_self(void)
+{
+	if (!self) {
+		pthread_once(&key_once, make_key);
+		self = calloc(1, sizeof *self);
+		if (self)
+			pthread_setspecific(key, self);
+	}
+	return self;
+}
+
+struct context *thread_top(void)
+{
+	return self && self->depth ? self->stack[self->depth - 1] : NULL;
+}
+
+CUresult thread_push(struct context *ctx)
+{
+	struct thread *t = thread_self();
+
+	if (!t)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (t->depth == t->room) {
+		unsigned room = t->room ? 2 * t->room : 8;
+		struct context **stack = realloc(t->stack, room * sizeof *stack);
+
+		if (!stack)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		t->stack = stack;
+		t->room = room;
+	}
+	object_ref(ctx);
+	t->stack[t->depth++] = ctx;
+	return CUDA_SUCCESS;
+}
+
+struct context *thread_pop(void)
+{
+	return self && self->depth ? self->stack[--self->depth] : NULL;
+}
+
+CUresult thread_set(struct context *ctx)
+{
+	if (!ctx || !thread_top()) {
+		if (ctx)
+			return thread_push(ctx);
+		object_put(thread_pop());
+		return CUDA_SUCCESS;
+	}
+	struct context *old = thread_top();
+	if (old != ctx) {
+		object_ref(ctx);
+		self->stack[self->depth - 1] = ctx;
+		object_put(old);
+	}
+	return CUDA_SUCCESS;
+}
+
+/* Streams of contexts that have ended are closed already; forget them. */
+static void forget_ended(struct thread *t)
+{
+	for (struct own_stream **p = &t->streams; *p;) {
+		struct own_stream *o = *p;
+		struct stream *s = object_find64(o->stream->object.handle, KIND_STREAM);
+
+		object_put(s);
+		if (s) {
+			p = &o->next;
+			continue;
+		}
+		*p = o->next;
+		object_put(o->stream);
+		free(o);
+	}
+}
+
+struct stream *thread_stream(struct context *ctx)
+{
+	struct thread *t = thread_self();
+
+	if (!t)
+		return NULL;
+	forget_ended(t);
+	for (struct own_stream *o = t->streams; o; o = o->next)
+		if (o->stream->object.ctx == ctx)
+			return o->stream;
+	struct own_stream *o = calloc(1, sizeof *o);
+	if (!o)
+		return NULL;
+	o->stream = stream_create_held(ctx, CU_STREAM_DEFAULT, 0);
+	if (!o->stream) {
+		free(o);
+		return NULL;
+	}
+	o->next = t->streams;
+	t->streams = o;
+	return o->stream;
+}

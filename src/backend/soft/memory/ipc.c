@@ -1,0 +1,244 @@
+#include "backend/soft/memory/ipc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/soft/memory/range.h"
+#include "backend/soft/memory/store.h"
+
+#define MAGIC 0x49574147u
+#define PAGE  4096u
+
+struct handle {
+	uint32_t magic, kind;
+	int32_t pid, fd;
+	uint64_t dev, inode, offset, size;
+	uint32_t rest[3], sum;
+};
+
+_Static_assert(sizeof(struct handle) == CU_IPC_HANDLE_SIZE, "CUDA says how large it is");
+
+/* FNV-1a: tells a mangled handle from a good one; it keeps nobody from making one up. */
+static uint32_t sum_of(const struct handle *h)
+{
+	const unsigned char *p = (const unsigned char *)h;
+	uint32_t sum = 2166136261u;
+
+	for (size_t i = 0; i < offsetof(struct handle, sum); i++)
+		sum = (sum ^ p[i]) * 16777619u;
+	return sum;
+}
+
+int ipc_handle(void *out, enum ipc_kind kind, uint64_t offset, uint64_t size)
+{
+	struct stat st;
+	int fd = store_fd();
+
+	if (fd < 0 || fstat(fd, &st))
+		return -EBADF;
+	struct handle h = {.magic = MAGIC,
+			   .kind = kind,
+			   .pid = getpid(),
+			   .fd = fd,
+			   .dev = st.st_dev,
+			   .inode = st.st_ino,
+			   .offset = offset,
+			   .size = size};
+	h.sum = sum_of(&h);
+	memcpy(out, &h, sizeof h);
+	return 0;
+}
+
+/* The file a handle means, if it is there and all it should be; a descriptor or -ESRCH. */
+static int open_file(const struct handle *h)
+{
+	char path[64];
+	struct stat st;
+	uint64_t length;
+	int device;
+
+	/* O_PATH first: opening something that is not ours must have no effect on it. */
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", h->pid, h->fd);
+	int probe = open(path, O_PATH | O_CLOEXEC);
+	if (probe < 0)
+		return -ESRCH;
+	bool ok = !fstat(probe, &st) && S_ISREG(st.st_mode) && st.st_dev == h->dev && st.st_ino == h->inode &&
+		  st.st_uid == geteuid();
+	snprintf(path, sizeof path, "/proc/self/fd/%d", probe);
+	int fd = ok ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	close(probe);
+	if (fd < 0)
+		return -ESRCH;
+	if (store_check(fd, "memory", &device, &length) || h->size > length || h->offset > length - h->size) {
+		close(fd);
+		return -ESRCH;
+	}
+	return fd;
+}
+
+int ipc_open(const void *handle, enum ipc_kind kind, struct ipc_place *place)
+{
+	struct handle h;
+
+	memcpy(&h, handle, sizeof h);
+	if (h.magic != MAGIC || h.kind != kind || h.sum != sum_of(&h) || h.pid <= 0 || h.fd < 0 || !h.size)
+		return -EINVAL;
+	if (h.pid == getpid())
+		return -EDEADLK;
+	int fd = open_file(&h);
+	if (fd < 0)
+		return fd;
+	*place = (struct ipc_place){fd, h.pid, h.inode, h.offset, h.size};
+	return 0;
+}
+
+/* ---- memory ---- */
+
+struct opened {
+	struct range range;
+	struct list link;
+	int pid;
+	uint64_t inode, offset;
+	unsigned opens;
+	struct context *ctx;
+	void *base;
+	size_t size;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list all = {&all, &all};
+
+CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
+{
+	struct context *ctx;
+	struct range r;
+	uint64_t offset;
+	CUresult e = context_enter(&ctx);
+
+	if (e)
+		return e;
+	if (!out || !range_find(ptr, 1, &r) || r.kind != RANGE_DEVICE || r.freeing)
+		return CUDA_ERROR_INVALID_VALUE;
+	context_wait(ctx); /* the memory may have to move */
+	if (arena_share(range_addr(&r), r.size, &offset) || ipc_handle(out, IPC_MEMORY, offset, r.size))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
+}
+
+/* Taken out of the map: by cuIpcCloseMemHandle, or at the end of its context. */
+static void release_opened(struct range *r)
+{
+	struct opened *o = container_of(r, struct opened, range);
+
+	pthread_mutex_lock(&lock);
+	list_remove(&o->link);
+	pthread_mutex_unlock(&lock);
+	munmap(o->base, o->size);
+	free(o);
+}
+
+static struct opened *opened_before(const struct ipc_place *p, const struct context *ctx)
+{
+	list_each(it, &all)
+	{
+		struct opened *o = container_of(it, struct opened, link);
+
+		if (o->pid == p->pid && o->inode == p->inode && o->offset == p->offset && o->ctx == ctx)
+			return o;
+	}
+	return NULL;
+}
+
+static struct opened *map_place(const struct ipc_place *p, struct context *ctx)
+{
+	uint64_t from = p->offset & -(uint64_t)PAGE, to = (p->offset + p->size + PAGE - 1) & -(uint64_t)PAGE;
+	struct opened *o = calloc(1, sizeof *o);
+
+	if (!o)
+		return NULL;
+	o->size = to - from;
+	o->base = mmap(NULL, o->size, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, (off_t)from);
+	if (o->base == MAP_FAILED) {
+		free(o);
+		return NULL;
+	}
+	o->pid = p->pid;
+	o->inode = p->inode;
+	o->offset = p->offset;
+	o->opens = 1;
+	o->ctx = ctx;
+	o->range = (struct range){.size = p->size,
+				  .kind = RANGE_IPC,
+				  .device = ctx->device,
+				  .ctx = ctx,
+				  .sync_memops = true,
+				  .release = release_opened};
+	o->range.node.key = (uintptr_t)o->base + (p->offset - from);
+	return o;
+}
+
+CUresult soft_cuIpcOpenMemHandle_v2(CUdeviceptr *out, CUipcMemHandle handle, unsigned int flags)
+{
+	struct context *ctx;
+	struct ipc_place p;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!out || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+		return CUDA_ERROR_INVALID_VALUE;
+	int err = ipc_open(&handle, IPC_MEMORY, &p);
+	if (err)
+		return err == -EDEADLK ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	struct opened *o = opened_before(&p, ctx);
+	if (o) {
+		o->opens++;
+	} else if ((o = map_place(&p, ctx))) {
+		list_append(&all, &o->link);
+		range_insert(&o->range);
+	}
+	if (o)
+		*out = range_addr(&o->range);
+	pthread_mutex_unlock(&lock);
+	close(p.fd);
+	return o ? CUDA_SUCCESS : CUDA_ERROR_MAP_FAILED;
+}
+
+CUresult soft_cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsigned int flags)
+{
+	return soft_cuIpcOpenMemHandle_v2(out, handle, flags);
+}
+
+CUresult soft_cuIpcCloseMemHandle(CUdeviceptr ptr)
+{
+	struct context *ctx;
+	struct opened *mine = NULL;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	context_wait(ctx);
+	pthread_mutex_lock(&lock);
+	list_each(it, &all)
+	{
+		struct opened *o = container_of(it, struct opened, link);
+
+		if (range_addr(&o->range) == ptr)
+			mine = o;
+	}
+	bool last = mine && --mine->opens == 0;
+	pthread_mutex_unlock(&lock);
+	if (!mine)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct range *taken = last ? range_take(ptr, 1u << RANGE_IPC) : NULL;
+	if (taken)
+		taken->release(taken);
+	return CUDA_SUCCESS;
+}

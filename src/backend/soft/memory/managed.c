@@ -1,0 +1,353 @@
+/*
+ * Managed memory, and the advice applications give about it.  All of it is host memory, so nothing ever
+ * moves; but what was advised can be asked back, and so it is kept.
+ */
+#include "backend/soft/memory/range.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "cuda/advice.h"
+#include "host/machine.h"
+
+#define PAGE 4096u
+
+static void free_range(struct range *r)
+{
+	advice_free(r->owner);
+	free(r->owner);
+	free(r);
+}
+
+static void release_managed(struct range *r)
+{
+	munmap((void *)(uintptr_t)range_addr(r), r->size);
+	free_range(r);
+}
+
+static struct range *new_range(void)
+{
+	struct range *r = calloc(1, sizeof *r);
+
+	if (r)
+		r->owner = calloc(1, sizeof(struct advice)); /* under the memory lock */
+	if (r && !r->owner) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flags)
+{
+	struct context *ctx;
+	CUresult e = context_enter(&ctx);
+
+	if (e)
+		return e;
+	if (!out || !size || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+		return CUDA_ERROR_INVALID_VALUE;
+	e = capture_unsafe();
+	if (e)
+		return e;
+	if (size > machine_memory())
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	struct range *r = new_range();
+	if (!r)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	void *p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	r->size = size;
+	r->node.key = (uintptr_t)p;
+	r->kind = RANGE_MANAGED;
+	r->flags = flags;
+	r->sync_memops = true;
+	r->device = ctx->device;
+	r->ctx = ctx;
+	r->release = release_managed;
+	if (p == MAP_FAILED) {
+		free_range(r);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	range_insert(r);
+	*out = (uintptr_t)p;
+	return CUDA_SUCCESS;
+}
+
+/* ---- advice ---- */
+
+struct change {
+	uint64_t addr, size;
+	int advice; /* CUmem_advise; 0: prefetched to location */
+	CUmemLocation location;
+	CUresult result;
+};
+
+static bool inside(const struct range *r, uint64_t addr, uint64_t size)
+{
+	uint64_t from = addr - range_addr(r), to = from + size;
+
+	return r->kind == RANGE_MANAGED && to <= r->size && to >= from;
+}
+
+static void apply(struct range *r, void *arg)
+{
+	struct change *c = arg;
+
+	if (!inside(r, c->addr, c->size))
+		return;
+	c->result = advice_change(r->owner, r->size, c->addr - range_addr(r), c->size, c->advice, c->location)
+			    ? CUDA_ERROR_OUT_OF_MEMORY
+			    : CUDA_SUCCESS;
+}
+
+static CUresult change(CUdeviceptr addr, size_t size, int advice, CUmemLocation location)
+{
+	struct change c = {addr, size, advice, location, CUDA_ERROR_INVALID_VALUE};
+
+	if (size)
+		range_change(addr, apply, &c);
+	return c.result;
+}
+
+static bool location_ok(CUmemLocation *l)
+{
+	return advice_location(l, soft.ndevices);
+}
+
+static bool location_of(CUdevice dev, CUmemLocation *l)
+{
+	return advice_location_of(dev, soft.ndevices, l);
+}
+
+CUresult soft_cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice, CUmemLocation location)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY ||
+	    !location_ok(&location))
+		return CUDA_ERROR_INVALID_VALUE;
+	return change(addr, size, advice, location);
+}
+
+CUresult soft_cuMemAdvise(CUdeviceptr addr, size_t size, CUmem_advise advice, CUdevice dev)
+{
+	CUmemLocation l;
+
+	if (!location_of(advice_has_location(advice) ? dev : CU_DEVICE_CPU, &l))
+		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_INITIALIZED;
+	return soft_cuMemAdvise_v2(addr, size, advice, l);
+}
+
+/* There is nothing to move, but the stream must be one that could take the command. */
+static CUresult enter_for_hint(CUstream handle)
+{
+	struct stream *s;
+	CUresult r = stream_enter(handle, &s);
+
+	if (r)
+		return r;
+	if (capture_forbids && atomic_load(&s->capture))
+		r = capture_forbids(s);
+	object_put(s);
+	return r;
+}
+
+CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr addr, size_t size, CUmemLocation location, unsigned int flags,
+				    CUstream stream)
+{
+	CUresult r = enter_for_hint(stream);
+
+	if (r)
+		return r;
+	if (flags || !location_ok(&location))
+		return CUDA_ERROR_INVALID_VALUE;
+	return change(addr, size, 0, location);
+}
+
+CUresult soft_cuMemPrefetchAsync(CUdeviceptr addr, size_t size, CUdevice dev, CUstream stream)
+{
+	CUmemLocation l;
+
+	if (!location_of(dev, &l))
+		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_INITIALIZED;
+	return soft_cuMemPrefetchAsync_v2(addr, size, l, 0, stream);
+}
+
+/* Memory attached to a stream is a promise of the application's; ours is visible everywhere at all times. */
+CUresult soft_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t length, unsigned int flags)
+{
+	bool one = flags == CU_MEM_ATTACH_SINGLE;
+	struct range range;
+	CUresult r = enter_for_hint(stream);
+
+	if (r)
+		return r;
+	if ((flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !one) ||
+	    (one && (uintptr_t)stream <= 2))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!range_find(ptr, 1, &range) || range.kind != RANGE_MANAGED || range_addr(&range) != ptr ||
+	    (length && length != range.size))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+/* ---- batches ---- */
+
+static bool managed(CUdeviceptr addr, size_t size)
+{
+	struct range r;
+
+	return size && range_find(addr, size, &r) && r.kind == RANGE_MANAGED;
+}
+
+static CUresult batch_check(CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags,
+			    CUstream stream)
+{
+	CUresult r = enter_for_hint(stream);
+
+	if (r)
+		return r;
+	if (!addrs || !sizes || !count || flags || (uintptr_t)stream <= 2)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++)
+		if (!managed(addrs[i], sizes[i]))
+			return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
+				      CUmemLocation *locations, size_t *indices, size_t n,
+				      unsigned long long flags, CUstream stream)
+{
+	CUresult r = batch_check(addrs, sizes, count, flags, stream);
+
+	if (r)
+		return r;
+	if (!advice_locations_ok(locations, indices, n, count, soft.ndevices))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0, at = 0; i < count && !r; i++) {
+		at += at + 1 < n && indices[at + 1] == i;
+		CUmemLocation l = locations[at];
+
+		location_ok(&l);
+		r = change(addrs[i], sizes[i], 0, l);
+	}
+	return r;
+}
+
+struct discard {
+	size_t n;
+	struct {
+		uint64_t addr, size;
+	} range[];
+};
+
+/* What nobody needs any more goes back to the system; it reads as zeros then, which is as good as anything.
+ */
+static CUresult run_discard(struct command *c)
+{
+	struct discard *d = c->data;
+
+	for (size_t i = 0; i < d->n; i++) {
+		uint64_t from = (d->range[i].addr + PAGE - 1) & -(uint64_t)PAGE;
+		uint64_t to = (d->range[i].addr + d->range[i].size) & -(uint64_t)PAGE;
+
+		if (to > from && managed(from, to - from))
+			madvise((void *)(uintptr_t)from, to - from, MADV_DONTNEED);
+	}
+	return CUDA_SUCCESS;
+}
+
+static const struct command_ops command_discard = {COMMAND_OTHER, run_discard, NULL, false};
+
+CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
+				     unsigned long long flags, CUstream stream)
+{
+	struct stream *s;
+	struct command *c;
+	CUresult r = batch_check(addrs, sizes, count, flags, stream);
+
+	if (r)
+		return r;
+	if (count > SIZE_MAX / sizeof(((struct discard *)0)->range[0]) - 1)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c = command_create(&command_discard,
+			   sizeof(struct discard) + count * sizeof(((struct discard *)0)->range[0]));
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	struct discard *d = c->data;
+	d->n = count;
+	for (size_t i = 0; i < count; i++) {
+		d->range[i].addr = addrs[i];
+		d->range[i].size = sizes[i];
+	}
+	r = stream_enter(stream, &s);
+	if (r) {
+		command_destroy(c);
+		return r;
+	}
+	r = stream_submit_quick(s, c);
+	object_put(s);
+	return r;
+}
+
+CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
+						CUmemLocation *locations, size_t *indices, size_t n,
+						unsigned long long flags, CUstream stream)
+{
+	CUresult r = batch_check(addrs, sizes, count, flags, stream);
+
+	if (!r && !advice_locations_ok(locations, indices, n, count, soft.ndevices))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = soft_cuMemDiscardBatchAsync(addrs, sizes, count, flags, stream);
+	return r ? r
+		 : soft_cuMemPrefetchBatchAsync(addrs, sizes, count, locations, indices, n, flags, stream);
+}
+
+/* ---- asking back ---- */
+
+struct question {
+	uint64_t addr, size;
+	bool found;
+	struct advice_state state;
+};
+
+static void look(struct range *r, void *arg)
+{
+	struct question *q = arg;
+
+	q->found = inside(r, q->addr, q->size);
+	if (q->found)
+		q->state = advice_look(r->owner, r->size, q->addr - range_addr(r), q->size);
+}
+
+CUresult soft_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_attribute *attributes, size_t n,
+				      CUdeviceptr addr, size_t size)
+{
+	struct question q = {.addr = addr, .size = size};
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!data || !sizes || !attributes || !n || !size)
+		return CUDA_ERROR_INVALID_VALUE;
+	range_change(addr, look, &q);
+	if (!q.found)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < n && !r; i++)
+		r = advice_answer(&q.state, data[i], sizes[i], attributes[i]);
+	return r;
+}
+
+CUresult soft_cuMemRangeGetAttribute(void *data, size_t size, CUmem_range_attribute attribute,
+				     CUdeviceptr addr, size_t count)
+{
+	return soft_cuMemRangeGetAttributes(&data, &size, &attribute, 1, addr, count);
+}

@@ -1,0 +1,93 @@
+/*
+ * cuMemAlloc and what belongs to it.
+ */
+#include "backend/soft/memory/range.h"
+
+CUresult soft_cuMemAlloc_v2(CUdeviceptr *out, size_t size)
+{
+	struct context *ctx;
+	uint64_t addr;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!out || !size)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = capture_unsafe();
+	if (r)
+		return r;
+	r = memory_alloc(ctx, RANGE_DEVICE, size, &addr);
+	if (!r)
+		*out = addr;
+	return r;
+}
+
+/* Wait for whoever may be using a range: its own context and the calling one. */
+static void wait_for(const struct range *r, struct context *ctx)
+{
+	struct context *owner = r->ctx == ctx ? NULL : object_find64(r->ctx_handle, KIND_CONTEXT);
+
+	context_wait(ctx);
+	if (owner)
+		context_wait(owner);
+	object_put(owner);
+}
+
+/* What a kernel in flight may still touch stays until it is done: programs rely on free waiting. */
+CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
+{
+	const unsigned kinds =
+		1u << RANGE_DEVICE | 1u << RANGE_MANAGED | 1u << RANGE_POOL | 1u << RANGE_GRAPH;
+	struct context *ctx;
+	struct range r;
+	CUresult e = context_enter(&ctx);
+
+	if (e)
+		return e;
+	if (!ptr)
+		return CUDA_SUCCESS;
+	e = capture_unsafe();
+	if (e)
+		return e;
+	if (!range_find(ptr, 1, &r) || range_addr(&r) != ptr || r.freeing || !(kinds & 1u << r.kind))
+		return CUDA_ERROR_INVALID_VALUE;
+	wait_for(&r, ctx);
+	struct range *taken = range_take(ptr, kinds);
+	if (!taken)
+		return CUDA_ERROR_INVALID_VALUE;
+	taken->release(taken);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	size_t all = ctx->device->memory, left = all - atomic_load(&ctx->device->memory_used);
+	size_t others = free ? tell_others(ctx->device) : 0;
+	if (total)
+		*total = all;
+	if (free)
+		*free = left > others ? left - others : 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ptr)
+{
+	struct context *ctx;
+	struct range r;
+	CUresult e = context_enter(&ctx);
+
+	if (e)
+		return e;
+	if (!range_find(ptr, 1, &r))
+		return CUDA_ERROR_NOT_FOUND;
+	if (base)
+		*base = range_addr(&r);
+	if (size)
+		*size = r.size;
+	return CUDA_SUCCESS;
+}

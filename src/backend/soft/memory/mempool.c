@@ -1,0 +1,401 @@
+/*
+ * Blocks and chunks of a pool; the list of all pools.
+ */
+#include "backend/soft/memory/mempool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backend/soft/memory/store.h"
+
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list pools = {&pools, &pools};
+static atomic_bool stale; /* something was freed since pools_synchronized looked last */
+
+bool pool_on_device(const struct pool *p)
+{
+	return p->props.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+	       p->props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED;
+}
+
+/* ---- chunks ---- */
+
+static bool back(struct pool *p, uint64_t chunk)
+{
+	if (p->backed[chunk])
+		return true;
+	if (pool_on_device(p) && !memory_charge(p->device, POOL_CHUNK))
+		return false;
+	if (mprotect((void *)(uintptr_t)(p->base + chunk * POOL_CHUNK), POOL_CHUNK, PROT_READ | PROT_WRITE)) {
+		if (pool_on_device(p))
+			memory_uncharge(p->device, POOL_CHUNK);
+		return false;
+	}
+	p->backed[chunk] = 1;
+	p->reserved += POOL_CHUNK;
+	if (p->reserved > p->reserved_high)
+		p->reserved_high = p->reserved;
+	return true;
+}
+
+static void unback(struct pool *p, uint64_t chunk)
+{
+	uint64_t offset = chunk * POOL_CHUNK;
+
+	if (p->fd >= 0)
+		fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, POOL_CHUNK);
+	else
+		madvise((void *)(uintptr_t)(p->base + offset), POOL_CHUNK, MADV_DONTNEED);
+	p->backed[chunk] = 0;
+	p->reserved -= POOL_CHUNK;
+	if (pool_on_device(p))
+		memory_uncharge(p->device, POOL_CHUNK);
+}
+
+/* Back all of [addr, addr + size). */
+static bool back_range(struct pool *p, uint64_t addr, uint64_t size)
+{
+	uint64_t first = (addr - p->base) / POOL_CHUNK, last = (addr + size - 1 - p->base) / POOL_CHUNK;
+
+	for (uint64_t i = first; i <= last; i++)
+		if (!back(p, i))
+			return false; /* what is backed by now is free, and trimmed by who asked */
+	return true;
+}
+
+void pool_trim(struct pool *p, uint64_t keep)
+{
+	if (p->reserved <= keep)
+		return;
+	for (struct map_node *n = map_above(&p->blocks, 0); n; n = map_above(&p->blocks, n->key + 1)) {
+		struct block *b = container_of(n, struct block, node);
+		uint64_t from = b->node.key - p->base, to = from + b->size;
+
+		if (b->state != BLOCK_FREE)
+			continue;
+		for (uint64_t i = (from + POOL_CHUNK - 1) / POOL_CHUNK; (i + 1) * POOL_CHUNK <= to; i++) {
+			if (!p->backed[i])
+				continue;
+			if (p->reserved - POOL_CHUNK < keep)
+				return;
+			unback(p, i);
+		}
+	}
+}
+
+/* ---- blocks ---- */
+
+static unsigned bin_of(uint64_t size)
+{
+	unsigned bin = 63 - __builtin_clzll(size / POOL_UNIT);
+
+	return bin < POOL_BINS ? bin : POOL_BINS - 1;
+}
+
+static struct block *block_new(struct pool *p)
+{
+	struct block *b = p->spare;
+
+	if (b) {
+		p->spare = b->node.left ? container_of(b->node.left, struct block, node) : NULL;
+		struct range *range = b->range;
+		memset(b, 0, sizeof *b);
+		b->range = range;
+	} else {
+		b = calloc(1, sizeof *b);
+	}
+	if (b)
+		list_init(&b->bin);
+	return b;
+}
+
+static void block_drop(struct pool *p, struct block *b)
+{
+	map_remove(&p->blocks, &b->node);
+	list_remove(&b->bin);
+	b->node.left = p->spare ? &p->spare->node : NULL;
+	p->spare = b;
+}
+
+static void block_free(struct pool *p, struct block *b)
+{
+	b->state = BLOCK_FREE;
+	/* at the front: what was used last is warm */
+	list_append(p->bins[bin_of(b->size)].next, &b->bin);
+}
+
+struct block *pool_block(struct pool *p, uint64_t addr)
+{
+	struct map_node *n = map_below(&p->blocks, addr);
+
+	return n && n->key == addr ? container_of(n, struct block, node) : NULL;
+}
+
+void pool_give(struct pool *p, struct block *b)
+{
+	struct map_node *n = map_above(&p->blocks, b->node.key + 1);
+	struct block *next = n ? container_of(n, struct block, node) : NULL;
+
+	n = b->node.key ? map_below(&p->blocks, b->node.key - 1) : NULL;
+	struct block *prev = n ? container_of(n, struct block, node) : NULL;
+	list_remove(&b->bin);
+	if (next && next->state == BLOCK_FREE) {
+		b->size += next->size;
+		block_drop(p, next);
+	}
+	if (prev && prev->state == BLOCK_FREE) {
+		list_remove(&prev->bin);
+		prev->size += b->size;
+		block_drop(p, b);
+		b = prev;
+	}
+	block_free(p, b);
+	atomic_store_explicit(&stale, true, memory_order_relaxed);
+}
+
+static bool pool_map(struct pool *p)
+{
+	struct block *b = block_new(p);
+	int flags = p->fd >= 0 ? MAP_SHARED | MAP_NORESERVE : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+	p->backed = p->backed ? p->backed : calloc(1, p->cap / POOL_CHUNK);
+	void *at = b && p->backed ? mmap(NULL, p->cap, PROT_NONE, flags, p->fd, 0) : MAP_FAILED;
+	if (at == MAP_FAILED) {
+		free(b);
+		return false;
+	}
+	p->base = b->node.key = (uintptr_t)at;
+	b->size = p->cap;
+	map_insert(&p->blocks, &b->node);
+	block_free(p, b);
+	return true;
+}
+
+/* The first free block that is large enough, from the smallest bin up. */
+static struct block *find_free(struct pool *p, uint64_t size)
+{
+	for (unsigned i = bin_of(size); i < POOL_BINS; i++)
+		list_each(it, &p->bins[i])
+		{
+			struct block *b = container_of(it, struct block, bin);
+
+			if (b->size >= size)
+				return b;
+		}
+	return NULL;
+}
+
+static struct block *take_free(struct pool *p, uint64_t size)
+{
+	struct block *b = find_free(p, size), *rest = NULL;
+
+	if (!b || !back_range(p, b->node.key, size))
+		return NULL;
+	if (b->size > size && !(rest = block_new(p)))
+		return NULL;
+	list_remove(&b->bin);
+	if (rest) {
+		rest->node.key = b->node.key + size;
+		rest->size = b->size - size;
+		b->size = size;
+		map_insert(&p->blocks, &rest->node);
+		block_free(p, rest);
+	}
+	return b;
+}
+
+struct revival {
+	uint64_t size;
+	struct context *ctx;
+};
+
+/* The same address again, while the old range is still in the map: the free on its way no longer means it. */
+static void revive(struct range *r, void *arg)
+{
+	struct revival *v = arg;
+
+	r->size = v->size;
+	r->ctx = v->ctx;
+	r->ctx_handle = v->ctx->object.handle;
+	r->id = soft_id();
+	r->freeing = false;
+	r->sync_memops = true;
+}
+
+/* A block of exactly this size that is on its way back: in this stream, or in one it may wait for. */
+static struct block *take_pending(struct pool *p, uint64_t bytes, uint64_t size, struct stream *s, bool any,
+				  struct dep *after)
+{
+	struct revival v = {bytes, s->object.ctx};
+
+	list_each(it, &p->pending)
+	{
+		struct block *b = container_of(it, struct block, bin);
+
+		if (b->size != size || (b->stream != s && !any))
+			continue;
+		list_remove(&b->bin);
+		range_change(b->node.key, revive, &v);
+		*after = (struct dep){b->stream, b->number};
+		b->stream = NULL;
+		return b;
+	}
+	return NULL;
+}
+
+CUresult pool_take(struct pool *p, uint64_t bytes, struct stream *s, struct block **out, struct dep *after)
+{
+	uint64_t size = (bytes + POOL_UNIT - 1) & -(uint64_t)POOL_UNIT;
+	struct block *b;
+
+	if (bytes > p->cap || size > p->cap)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&p->lock);
+	b = take_pending(p, bytes, size, s, false, after);
+	if (!b && (p->base || pool_map(p)))
+		b = take_free(p, size);
+	if (!b && p->reuse[2])
+		b = take_pending(p, bytes, size, s, true, after);
+	if (!b && p->base && pool_on_device(p)) {
+		pthread_mutex_unlock(&p->lock);
+		pools_reclaim(p->device);
+		pthread_mutex_lock(&p->lock);
+		b = take_free(p, size);
+	}
+	if (b) {
+		b->state = BLOCK_USED;
+		b->wanted = bytes;
+		p->used += bytes;
+		if (p->used > p->used_high)
+			p->used_high = p->used;
+	} else {
+		pool_trim(p, p->threshold); /* what was backed before there was no more */
+	}
+	pthread_mutex_unlock(&p->lock);
+	*out = b;
+	return b ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void pool_unuse(struct pool *p, uint64_t bytes)
+{
+	p->used -= bytes;
+}
+
+/* ---- all pools ---- */
+
+static void release_pool(void *object)
+{
+	struct pool *p = object;
+
+	pthread_mutex_lock(&pools_lock);
+	list_remove(&p->link);
+	pthread_mutex_unlock(&pools_lock);
+	if (p->base) {
+		if (pool_on_device(p))
+			memory_uncharge(p->device, p->reserved);
+		munmap((void *)(uintptr_t)p->base, p->cap);
+	}
+	for (struct map_node *n; (n = map_above(&p->blocks, 0));)
+		block_drop(p, container_of(n, struct block, node));
+	while (p->spare) {
+		struct block *b = block_new(p);
+
+		free(b->range);
+		free(b);
+	}
+	if (p->fd >= 0)
+		close(p->fd);
+	free(p->backed);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+struct pool *pool_create(struct device *d, const CUmemPoolProps *props, bool builtin)
+{
+	struct pool *p = calloc(1, sizeof *p);
+	uint64_t most = props->maxSize ? props->maxSize : d->memory;
+
+	if (!p)
+		return NULL;
+	if (most > d->memory)
+		most = d->memory;
+	p->device = d;
+	p->props = *props;
+	p->builtin = builtin;
+	p->cap = (most + POOL_CHUNK - 1) / POOL_CHUNK * POOL_CHUNK;
+	p->fd = -1;
+	p->reuse[0] = p->reuse[1] = p->reuse[2] = 1;
+	pthread_mutex_init(&p->lock, NULL);
+	list_init(&p->link);
+	list_init(&p->pending);
+	for (int i = 0; i < POOL_BINS; i++)
+		list_init(&p->bins[i]);
+	if (props->handleTypes)
+		p->fd = store_create("pool", d->physical, p->cap);
+	if ((props->handleTypes && p->fd < 0) || object_init(&p->object, KIND_POOL, NULL, release_pool)) {
+		release_pool(p);
+		return NULL;
+	}
+	pthread_mutex_lock(&pools_lock);
+	list_append(&pools, &p->link);
+	pthread_mutex_unlock(&pools_lock);
+	return p;
+}
+
+/* Calls trim for each pool that has more than it should keep. */
+static bool trim_all(struct device *d, bool all)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&pools_lock);
+	list_each(it, &pools)
+	{
+		struct pool *p = container_of(it, struct pool, link);
+
+		if (d && p->device != d)
+			continue;
+		pthread_mutex_lock(&p->lock);
+		uint64_t before = p->reserved;
+		pool_trim(p, all ? 0 : p->threshold);
+		any |= p->reserved < before;
+		pthread_mutex_unlock(&p->lock);
+	}
+	pthread_mutex_unlock(&pools_lock);
+	return any;
+}
+
+void pools_synchronized(void)
+{
+	if (atomic_load_explicit(&stale, memory_order_relaxed) && atomic_exchange(&stale, false))
+		trim_all(NULL, false);
+}
+
+bool pools_reclaim(struct device *d)
+{
+	return trim_all(d, true);
+}
+
+/* ---- default pools: made when first asked for, and never gone ---- */
+
+struct pool *pool_default(CUmemLocation location, CUmemAllocationType type)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct pool *of_device[MAX_DEVICES], *managed[MAX_DEVICES], *of_host[2];
+	CUmemPoolProps props = {.allocType = type, .location = location};
+	bool host = location.type != CU_MEM_LOCATION_TYPE_DEVICE,
+	     pinned = type == CU_MEM_ALLOCATION_TYPE_PINNED;
+	struct device *d = device_find(host ? 0 : location.id);
+
+	if (!d)
+		return NULL;
+	struct pool **p = host ? &of_host[pinned] : pinned ? &of_device[d->ordinal] : &managed[d->ordinal];
+	pthread_mutex_lock(&lock);
+	if (!*p)
+		*p = pool_create(d, &props, true);
+	pthread_mutex_unlock(&lock);
+	return *p;
+}

@@ -1,0 +1,175 @@
+#include "backend/soft/memory/range.h"
+
+#include <errno.h>
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct map ranges;
+
+static struct range *range_of(struct map_node *n)
+{
+	return n ? container_of(n, struct range, node) : NULL;
+}
+
+static struct range *below(uint64_t addr)
+{
+	return range_of(map_below(&ranges, addr));
+}
+
+int range_insert(struct range *r)
+{
+	uint64_t addr = range_addr(r);
+	int err = 0;
+
+	pthread_rwlock_wrlock(&lock);
+	struct range *before = below(addr), *after = range_of(map_above(&ranges, addr));
+	if ((before && addr - range_addr(before) < before->size) ||
+	    (after && range_addr(after) - addr < r->size)) {
+		err = -EEXIST;
+	} else if (r->ctx && atomic_load(&r->ctx->closed)) {
+		err = -ECANCELED; /* nobody would ever free it */
+	} else {
+		r->id = soft_id();
+		r->ctx_handle = r->ctx ? r->ctx->object.handle : 0;
+		map_insert(&ranges, &r->node);
+	}
+	pthread_rwlock_unlock(&lock);
+	return err;
+}
+
+struct range *range_take(uint64_t addr, unsigned mask)
+{
+	pthread_rwlock_wrlock(&lock);
+	struct range *r = below(addr);
+	if (r && (range_addr(r) != addr || !(mask & 1u << r->kind)))
+		r = NULL;
+	if (r)
+		map_remove(&ranges, &r->node);
+	pthread_rwlock_unlock(&lock);
+	return r;
+}
+
+struct range *range_take_id(uint64_t addr, unsigned long long id)
+{
+	pthread_rwlock_wrlock(&lock);
+	struct range *r = below(addr);
+	if (r && (range_addr(r) != addr || r->id != id))
+		r = NULL;
+	if (r)
+		map_remove(&ranges, &r->node);
+	pthread_rwlock_unlock(&lock);
+	return r;
+}
+
+static bool holds(const struct range *r, uint64_t addr, uint64_t size)
+{
+	uint64_t offset = addr - range_addr(r);
+
+	return offset < r->size && size <= r->size - offset;
+}
+
+bool range_find(uint64_t addr, uint64_t size, struct range *copy)
+{
+	pthread_rwlock_rdlock(&lock);
+	struct range *r = below(addr);
+	bool found = r && holds(r, addr, size ? size : 1);
+	if (found)
+		*copy = *r;
+	pthread_rwlock_unlock(&lock);
+	return found;
+}
+
+static bool accessible(const struct range *r)
+{
+	return r->kind != RANGE_RESERVED && r->kind != RANGE_ARRAY;
+}
+
+/* Walk neighbours until the end of the stretch; mapped memory may consist of several. */
+static bool covered(uint64_t addr, uint64_t size, bool write)
+{
+	bool ok = true;
+
+	pthread_rwlock_rdlock(&lock);
+	while (size && ok) {
+		struct range *r = below(addr);
+
+		ok = r && addr - range_addr(r) < r->size && accessible(r) && !(write && r->read_only);
+		if (!ok)
+			break;
+		uint64_t here = r->size - (addr - range_addr(r));
+		if (here >= size)
+			break;
+		addr += here;
+		size -= here;
+		ok = r->kind == RANGE_MAPPED;
+	}
+	pthread_rwlock_unlock(&lock);
+	return ok;
+}
+
+bool range_device(uint64_t addr, uint64_t size)
+{
+	return covered(addr, size, false);
+}
+
+bool range_writable(uint64_t addr, uint64_t size)
+{
+	return covered(addr, size, true);
+}
+
+bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *arg)
+{
+	pthread_rwlock_wrlock(&lock);
+	struct range *r = below(addr);
+	bool found = r && holds(r, addr, 1);
+	if (found)
+		f(r, arg);
+	pthread_rwlock_unlock(&lock);
+	return found;
+}
+
+bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size)
+{
+	struct range r;
+
+	if (!range_find(addr, 1, &r) || !accessible(&r))
+		return false;
+	if (base)
+		*base = range_addr(&r);
+	if (size)
+		*size = r.size;
+	return true;
+}
+
+/* The next range of ctx from an address on, taken out. */
+static struct range *take_of(struct context *ctx, uint64_t from)
+{
+	struct range *r;
+
+	pthread_rwlock_wrlock(&lock);
+	for (r = range_of(map_above(&ranges, from)); r; r = range_of(map_above(&ranges, range_addr(r) + 1)))
+		if (r->ctx == ctx)
+			break;
+	if (r)
+		map_remove(&ranges, &r->node);
+	pthread_rwlock_unlock(&lock);
+	return r;
+}
+
+void range_end_context(struct context *ctx)
+{
+	struct range *r;
+
+	for (uint64_t from = 0; (r = take_of(ctx, from));) {
+		from = range_addr(r);
+		r->release(r);
+	}
+}
+
+void range_each(void (*f)(const struct range *r, void *arg), void *arg)
+{
+	pthread_rwlock_rdlock(&lock);
+	for (struct range *r = range_of(map_above(&ranges, 0)); r;
+	     r = range_of(map_above(&ranges, range_addr(r) + 1)))
+		f(r, arg);
+	pthread_rwlock_unlock(&lock);
+}

@@ -1,0 +1,268 @@
+/*
+ * Memory in stream order: cuMemAllocAsync, cuMemFreeAsync.  An address is known, and good in every call, as
+ * soon as it is asked for; it goes back to its pool when the stream gets to the free.
+ */
+#include "backend/soft/memory/mempool.h"
+
+#include <stdlib.h>
+
+/* The range is out of the map, the pool's lock held.  Returns a stream to put. */
+static struct stream *give_back(struct pool *p, struct range *r)
+{
+	struct block *b = pool_block(p, range_addr(r));
+	struct stream *s = b->stream;
+
+	if (b->state == BLOCK_USED)
+		pool_unuse(p, b->wanted);
+	b->stream = NULL;
+	b->range = r; /* kept for the next time */
+	pool_give(p, b);
+	return s;
+}
+
+static void release_block(struct range *r)
+{
+	struct pool *p = r->owner;
+
+	pthread_mutex_lock(&p->lock);
+	struct stream *s = give_back(p, r);
+	pthread_mutex_unlock(&p->lock);
+	object_put(s);
+	object_put(p);
+}
+
+static bool enter_range(struct pool *p, struct block *b, struct context *ctx)
+{
+	struct range *r = b->range ? b->range : malloc(sizeof *r);
+
+	if (!r)
+		return false;
+	*r = (struct range){.size = b->wanted,
+			    .kind = RANGE_POOL,
+			    .device = p->device,
+			    .ctx = ctx,
+			    .owner = p,
+			    .sync_memops = true,
+			    .release = release_block};
+	r->node.key = b->node.key;
+	r->handle = p->object.handle;
+	r->whole = p->base + (b->node.key - p->base) / POOL_CHUNK * POOL_CHUNK;
+	r->whole_size = (b->node.key + b->size - r->whole + POOL_CHUNK - 1) / POOL_CHUNK * POOL_CHUNK;
+	r->shareable = p->props.handleTypes;
+	r->flags = p->props.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 0 : RANGE_ON_HOST;
+	b->range = NULL;
+	range_insert(r);
+	return true;
+}
+
+/* Make s wait until `after` is past; its stream's reference goes. */
+static CUresult wait_for_free(struct stream *s, struct dep after)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (after.stream != s && !stream_done(after.stream, after.number)) {
+		struct command *c = command_create(&command_empty, 0);
+
+		if (!c || command_depend(c, after.stream, after.number)) {
+			command_destroy(c);
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+		} else {
+			r = stream_submit(s, c, NULL);
+		}
+	}
+	object_put(after.stream);
+	return r;
+}
+
+static CUresult alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr *out)
+{
+	struct dep after = {0};
+	struct block *b;
+	CUresult r = pool_take(p, size, s, &b, &after);
+
+	if (r)
+		return r;
+	if (after.stream) { /* it never left: its range is in the map, its reference to the pool taken */
+		r = wait_for_free(s, after);
+		if (r)
+			soft_cuMemFree_v2(b->node.key);
+		else
+			*out = b->node.key;
+		return r;
+	}
+	object_ref(p); /* while the block is out */
+	if (enter_range(p, b, s->object.ctx)) {
+		*out = b->node.key;
+		return CUDA_SUCCESS;
+	}
+	pthread_mutex_lock(&p->lock);
+	pool_unuse(p, b->wanted);
+	pool_give(p, b);
+	pthread_mutex_unlock(&p->lock);
+	object_put(p);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult alloc_from(struct pool *p, struct stream *s, size_t size, CUdeviceptr *out)
+{
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!size) {
+		*out = 0;
+		return CUDA_SUCCESS;
+	}
+	if (atomic_load(&s->capture))
+		return capture_alloc(s, p->device, size, out);
+	return p->imported ? CUDA_ERROR_INVALID_VALUE : alloc(p, s, size, out);
+}
+
+CUresult soft_cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream)
+{
+	struct stream *s;
+	CUresult r = stream_enter(stream, &s);
+
+	if (r)
+		return r;
+	struct pool *p = pool_current(s->object.ctx->device); /* referenced */
+	r = p ? alloc_from(p, s, size, out) : CUDA_ERROR_OUT_OF_MEMORY;
+	object_put(p);
+	object_put(s);
+	return r;
+}
+
+CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream stream)
+{
+	struct stream *s;
+	CUresult r = stream_enter(stream, &s);
+
+	if (r)
+		return r;
+	struct pool *p = object_find(pool, KIND_POOL);
+	r = p ? alloc_from(p, s, size, out) : CUDA_ERROR_INVALID_VALUE;
+	object_put(p);
+	object_put(s);
+	return r;
+}
+
+/* ---- freeing ---- */
+
+/* Payload: what to free when the stream gets here, unless it was given out again meanwhile. */
+struct freeing {
+	uint64_t addr;
+	unsigned long long id; /* of the range, as it was */
+	struct pool *pool;     /* referenced; NULL: not from a pool */
+};
+
+/* With the pool's lock held a pending block either comes back here or goes to somebody else, not both. */
+static void free_block(const struct freeing *f)
+{
+	struct pool *p = f->pool;
+	struct stream *s = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	struct range *r = range_take_id(f->addr, f->id);
+	if (r)
+		s = give_back(p, r);
+	pthread_mutex_unlock(&p->lock);
+	object_put(s);
+	if (r)
+		object_put(p); /* the block's own reference */
+}
+
+static CUresult run_free(struct command *c)
+{
+	struct freeing *f = c->data;
+	struct range *r;
+
+	if (f->pool)
+		free_block(f);
+	else if ((r = range_take_id(f->addr, f->id)))
+		r->release(r);
+	return CUDA_SUCCESS;
+}
+
+static void release_free(struct command *c)
+{
+	object_put(((struct freeing *)c->data)->pool);
+}
+
+static const struct command_ops command_free = {COMMAND_OTHER, run_free, release_free, true};
+
+struct claim {
+	uint64_t addr;
+	unsigned long long id;
+	struct pool *pool; /* of a block */
+	bool ok;
+};
+
+/* From here on it counts as freed: nobody else can free it. */
+static void claim(struct range *r, void *arg)
+{
+	const unsigned kinds = 1u << RANGE_DEVICE | 1u << RANGE_POOL | 1u << RANGE_MANAGED;
+	struct claim *c = arg;
+
+	if (range_addr(r) != c->addr || r->freeing || !(kinds & 1u << r->kind))
+		return;
+	r->freeing = true;
+	c->id = r->id;
+	c->pool = r->kind == RANGE_POOL && r->release == release_block ? r->owner : NULL;
+	c->ok = true;
+}
+
+static void set_pending(struct pool *p, uint64_t addr, struct stream *s, uint64_t number)
+{
+	struct block *b = pool_block(p, addr);
+
+	pool_unuse(p, b->wanted);
+	b->state = BLOCK_PENDING;
+	object_ref(s);
+	b->stream = s;
+	b->number = number;
+	list_append(&p->pending, &b->bin);
+}
+
+static CUresult free_in(struct stream *s, const struct claim *f)
+{
+	struct command *c = command_create(&command_free, sizeof(struct freeing));
+	struct pool *p = f->pool;
+	CUresult r;
+
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*(struct freeing *)c->data = (struct freeing){f->addr, f->id, p};
+	if (p)
+		object_ref(p);
+	if (!p || stream_idle(s))
+		return stream_submit_quick(s, c);
+	/*
+	 * The block must be pending before its free can run: the free waits for this lock.  soft.lock comes
+	 * after it here, and nobody takes a pool's lock with soft.lock held.
+	 */
+	object_ref(p);
+	pthread_mutex_lock(&p->lock);
+	uint64_t number = 0;
+	r = stream_submit(s, c, &number);
+	if (!r && number)
+		set_pending(p, f->addr, s, number);
+	pthread_mutex_unlock(&p->lock);
+	object_put(p);
+	return r;
+}
+
+CUresult soft_cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
+{
+	struct claim c = {.addr = ptr};
+	struct stream *s;
+	CUresult r = stream_enter(stream, &s);
+
+	if (r)
+		return r;
+	if (atomic_load(&s->capture)) {
+		r = ptr ? capture_free(s, ptr) : CUDA_SUCCESS;
+	} else if (ptr && !graph_free(s, ptr, &r)) {
+		range_change(ptr, claim, &c);
+		r = c.ok ? free_in(s, &c) : CUDA_ERROR_INVALID_VALUE;
+	}
+	object_put(s);
+	return r;
+}

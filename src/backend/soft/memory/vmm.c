@@ -1,0 +1,442 @@
+/*
+ * Reserving addresses, mapping memory there, and saying who may touch it.
+ */
+#include "backend/soft/memory/vmm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "backend/soft/memory/store.h"
+
+struct reservation {
+	struct map_node node; /* key: the address */
+	uint64_t size;
+};
+
+struct mapping {
+	struct range range;
+	struct map_node node;              /* in `mappings`; key: the address */
+	struct physical *physical;         /* referenced */
+	unsigned char access[MAX_DEVICES]; /* CU_MEM_ACCESS_FLAGS_* */
+	unsigned char host;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map reservations, mappings;
+
+static void *at(uint64_t addr)
+{
+	return (void *)(uintptr_t)addr;
+}
+
+/* ---- reservations ---- */
+
+static struct reservation *reservation_of(uint64_t addr, uint64_t size)
+{
+	struct map_node *n = map_below(&reservations, addr);
+	struct reservation *r = n ? container_of(n, struct reservation, node) : NULL;
+
+	return r && addr - n->key < r->size && size <= r->size - (addr - n->key) ? r : NULL;
+}
+
+bool vmm_reservation(uint64_t addr, uint64_t *base, uint64_t *size)
+{
+	pthread_mutex_lock(&lock);
+	struct reservation *r = reservation_of(addr, 1);
+	if (r) {
+		*base = r->node.key;
+		*size = r->size;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* Addresses at a multiple of align, with nothing behind them: 0 if there are none. */
+static uint64_t reserve(uint64_t size, uint64_t align, uint64_t hint)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	char *p;
+
+	if (hint && hint % align == 0) {
+		p = mmap(at(hint), size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+		if (p == at(hint))
+			return hint;
+		if (p != MAP_FAILED)
+			munmap(p, size);
+	}
+	if (size + align < size || (p = mmap(NULL, size + align, PROT_NONE, flags, -1, 0)) == MAP_FAILED)
+		return 0;
+	uint64_t head = -(uintptr_t)p & (align - 1);
+	if (head)
+		munmap(p, head);
+	if (align - head)
+		munmap(p + head + size, align - head);
+	return (uintptr_t)p + head;
+}
+
+CUresult soft_cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t align, CUdeviceptr hint,
+				  unsigned long long flags)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!out || !size || size % VMM_GRANULARITY || align & (align - 1) || flags || hint % VMM_GRANULARITY)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct reservation *r = calloc(1, sizeof *r);
+	if (r)
+		r->node.key = reserve(size, align < VMM_GRANULARITY ? VMM_GRANULARITY : align, hint);
+	if (!r || !r->node.key) {
+		free(r);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	r->size = size;
+	pthread_mutex_lock(&lock);
+	map_insert(&reservations, &r->node);
+	pthread_mutex_unlock(&lock);
+	*out = r->node.key;
+	return CUDA_SUCCESS;
+}
+
+static struct mapping *mapping_of(struct map_node *n)
+{
+	return n ? container_of(n, struct mapping, node) : NULL;
+}
+
+/* The first mapping that has something of [addr, addr + size). */
+static struct mapping *first_in(uint64_t addr, uint64_t size)
+{
+	struct mapping *m = mapping_of(map_below(&mappings, addr));
+
+	if (m && addr - m->node.key < m->range.size)
+		return m;
+	m = mapping_of(map_above(&mappings, addr));
+	return m && m->node.key - addr < size ? m : NULL;
+}
+
+CUresult soft_cuMemAddressFree(CUdeviceptr addr, size_t size)
+{
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	pthread_mutex_lock(&lock);
+	struct reservation *r = reservation_of(addr, 1);
+	if (r && r->node.key == addr && r->size == size && !first_in(addr, size)) {
+		map_remove(&reservations, &r->node);
+		munmap(at(addr), size);
+		free(r);
+		result = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+/* ---- mappings ---- */
+
+/* The handle stays known while anything refers to it.  Lock held; true: the caller closes it. */
+static bool unreferenced(const struct physical *p)
+{
+	return !p->names && !p->mappings;
+}
+
+static void never(struct range *r)
+{
+	(void)r; /* only cuMemUnmap takes a mapping out */
+}
+
+static struct mapping *new_mapping(struct physical *p, uint64_t addr, const struct reservation *in)
+{
+	struct mapping *m = calloc(1, sizeof *m);
+	int fd = p->fd >= 0 ? p->fd : store_fd();
+
+	if (!m ||
+	    mmap(at(addr), p->size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, (off_t)p->offset) == MAP_FAILED) {
+		free(m);
+		return NULL;
+	}
+	m->node.key = m->range.node.key = addr;
+	m->physical = p;
+	m->range.size = p->size;
+	m->range.kind = RANGE_RESERVED;
+	m->range.sync_memops = true;
+	m->range.device = p->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE
+				  ? &soft.devices[p->prop.location.id]
+				  : &soft.devices[0];
+	m->range.handle = p->object.handle;
+	m->range.whole = in->node.key;
+	m->range.whole_size = in->size;
+	m->range.shareable = p->prop.requestedHandleTypes;
+	m->range.release = never;
+	return m;
+}
+
+/* Lock held. */
+static CUresult map_at(uint64_t addr, struct physical *p)
+{
+	struct reservation *in = reservation_of(addr, p->size);
+
+	if (!in || addr % VMM_GRANULARITY || first_in(addr, p->size))
+		return CUDA_ERROR_INVALID_VALUE;
+	struct mapping *m = new_mapping(p, addr, in);
+	if (!m)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	object_ref(p);
+	p->mappings++;
+	map_insert(&mappings, &m->node);
+	range_insert(&m->range);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuMemMap(CUdeviceptr addr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+		       unsigned long long flags)
+{
+	struct physical *p;
+	CUresult r = flags ? CUDA_ERROR_INVALID_VALUE : physical_find(handle, &p);
+
+	if (r)
+		return r;
+	if (offset || size != p->size) {
+		r = CUDA_ERROR_NOT_SUPPORTED; /* all of it or nothing, says CUDA */
+	} else {
+		pthread_mutex_lock(&lock);
+		r = map_at(addr, p);
+		pthread_mutex_unlock(&lock);
+	}
+	object_put(p);
+	return r;
+}
+
+/* Lock held; true: the physical's handle is to be closed. */
+static bool unmap(struct mapping *m)
+{
+	struct physical *p = m->physical;
+
+	range_take(m->node.key, ~0u);
+	map_remove(&mappings, &m->node);
+	mmap(at(m->node.key), m->range.size, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	free(m);
+	p->mappings--;
+	return unreferenced(p);
+}
+
+static bool cuts_none(uint64_t addr, uint64_t size)
+{
+	struct mapping *m = mapping_of(map_below(&mappings, addr));
+
+	if (m && m->node.key < addr && addr - m->node.key < m->range.size)
+		return false;
+	m = mapping_of(map_below(&mappings, addr + size - 1));
+	return !m || m->node.key < addr || m->node.key - addr + m->range.size <= size;
+}
+
+/* Nothing that was submitted in this context may find the memory gone. */
+static void settle(void)
+{
+	struct context *ctx = thread_top();
+
+	if (ctx && atomic_load(&ctx->active))
+		context_wait(ctx);
+}
+
+CUresult soft_cuMemUnmap(CUdeviceptr addr, size_t size)
+{
+	CUresult r = CUDA_SUCCESS;
+	struct mapping *m;
+
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	settle();
+	pthread_mutex_lock(&lock);
+	if (!size || !reservation_of(addr, size) || !cuts_none(addr, size))
+		r = CUDA_ERROR_INVALID_VALUE;
+	while (!r && (m = first_in(addr, size))) {
+		struct physical *p = m->physical;
+
+		if (unmap(m))
+			object_close(p);
+		object_put(p);
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* ---- names of physical memory ---- */
+
+CUresult soft_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct physical *p;
+	CUresult r = physical_find(handle, &p);
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&lock);
+	if (!p->names)
+		r = CUDA_ERROR_INVALID_VALUE;
+	else if (--p->names == 0 && unreferenced(p))
+		object_close(p);
+	pthread_mutex_unlock(&lock);
+	object_put(p);
+	return r;
+}
+
+CUresult soft_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *addr)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	struct mapping *m = first_in((uintptr_t)addr, 1);
+	if (m) {
+		m->physical->names++;
+		*out = m->physical->object.handle;
+	}
+	pthread_mutex_unlock(&lock);
+	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- access ---- */
+
+static CUresult access_check(const CUmemAccessDesc *d)
+{
+	if (d->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && d->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+	    d->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (d->location.type) {
+	case CU_MEM_LOCATION_TYPE_DEVICE:
+		return device_find(d->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	case CU_MEM_LOCATION_TYPE_HOST:
+	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+/* The host may touch what is the host's. */
+static CUresult access_fits(const struct mapping *m, const CUmemAccessDesc *d)
+{
+	bool host = d->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+
+	return host && m->physical->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE
+		       ? CUDA_ERROR_NOT_SUPPORTED
+		       : CUDA_SUCCESS;
+}
+
+static unsigned granted(const struct mapping *m)
+{
+	unsigned all = m->host;
+
+	for (int i = 0; i < soft.ndevices; i++)
+		all |= m->access[i];
+	return all;
+}
+
+static void set_kind(struct range *r, void *arg)
+{
+	unsigned all = *(unsigned *)arg;
+
+	r->kind = all ? RANGE_MAPPED : RANGE_RESERVED;
+	r->read_only = all == CU_MEM_ACCESS_FLAGS_PROT_READ;
+}
+
+/* Nobody may think it can be touched while it cannot: say so first when access goes, last when it comes. */
+static CUresult apply(struct mapping *m, const CUmemAccessDesc *d)
+{
+	unsigned before = granted(m), after;
+	unsigned char *slot =
+		d->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &m->access[d->location.id] : &m->host;
+	unsigned char old = *slot;
+
+	*slot = d->flags;
+	after = granted(m);
+	int prot = (after & 1 ? PROT_READ : 0) | (after & 2 ? PROT_WRITE : 0);
+	if (after < before)
+		range_change(m->node.key, set_kind, &after);
+	if (mprotect(at(m->node.key), m->range.size, prot)) {
+		*slot = old;
+		range_change(m->node.key, set_kind, &before);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	range_change(m->node.key, set_kind, &after);
+	return CUDA_SUCCESS;
+}
+
+/* Is [addr, addr + size) all mapped, and no mapping cut? */
+static bool tiled(uint64_t addr, uint64_t size)
+{
+	if (!cuts_none(addr, size))
+		return false;
+	while (size) {
+		struct mapping *m = first_in(addr, 1);
+
+		if (!m)
+			return false;
+		addr += m->range.size;
+		size -= m->range.size;
+	}
+	return true;
+}
+
+static CUresult set_access(uint64_t addr, uint64_t size, const CUmemAccessDesc *desc, size_t count)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!size || addr + size < addr || !tiled(addr, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (uint64_t a = addr; a < addr + size && !r; a += first_in(a, 1)->range.size)
+		for (size_t i = 0; i < count && !r; i++)
+			r = access_fits(first_in(a, 1), &desc[i]);
+	for (uint64_t a = addr; a < addr + size && !r; a += first_in(a, 1)->range.size)
+		for (size_t i = 0; i < count && !r; i++)
+			r = apply(first_in(a, 1), &desc[i]);
+	return r;
+}
+
+CUresult soft_cuMemSetAccess(CUdeviceptr addr, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!desc || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count && !r; i++)
+		r = access_check(&desc[i]);
+	if (r)
+		return r;
+	pthread_mutex_lock(&lock);
+	r = set_access(addr, size, desc, count);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+CUresult soft_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr addr)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!flags || !location ||
+	    (location->type == CU_MEM_LOCATION_TYPE_DEVICE ? !device_find(location->id)
+							   : location->type != CU_MEM_LOCATION_TYPE_HOST))
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	struct mapping *m = first_in(addr, 1);
+	if (m)
+		*flags = location->type == CU_MEM_LOCATION_TYPE_DEVICE ? m->access[location->id] : m->host;
+	pthread_mutex_unlock(&lock);
+	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Sparse arrays do not exist here, so there is none to map into. */
+CUresult soft_cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUstream stream)
+{
+	struct stream *s;
+	CUresult r = stream_enter(stream, &s);
+
+	if (r)
+		return r;
+	object_put(s);
+	return list && count ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}

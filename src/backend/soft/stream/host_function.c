@@ -1,0 +1,50 @@
+#include "backend/soft/stream/host_function.h"
+
+static CUresult run_host(struct command *c)
+{
+	struct host *h = c->data;
+
+	prints_show(&c->ctx->prints);
+	soft_in_callback = true;
+	if (h->fn)
+		h->fn(h->arg);
+	else
+		h->callback(h->handle, atomic_load(&c->ctx->error), h->arg);
+	soft_in_callback = false;
+	return CUDA_SUCCESS;
+}
+
+const struct command_ops command_host = {COMMAND_HOST, run_host, NULL, false};
+const struct command_ops command_callback = {COMMAND_HOST, run_host, NULL, true};
+
+static CUresult submit(CUstream stream, const struct command_ops *ops, const struct host *h)
+{
+	struct stream *s;
+	CUresult r = stream_enter(stream, &s);
+
+	if (r)
+		return r;
+	struct command *c = command_create(ops, sizeof *h);
+	r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (c) {
+		*(struct host *)c->data = *h;
+		r = stream_submit(s, c, NULL);
+	}
+	object_put(s);
+	return r;
+}
+
+CUresult soft_cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *arg)
+{
+	if (!fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	return submit(stream, &command_host, &(struct host){.fn = fn, .arg = arg});
+}
+
+CUresult soft_cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *arg, unsigned int flags)
+{
+	if (!callback || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	return submit(stream, &command_callback,
+		      &(struct host){.callback = callback, .handle = stream, .arg = arg});
+}

@@ -1,0 +1,459 @@
+/*
+ * Streams as timelines: submitting commands, deciding what can run, completing them, waiting for them.
+ * Everything here happens under soft.lock and is short; the work itself is done by pool.c's threads.
+ */
+#include "backend/soft/core/soft.h"
+#include "util/futex.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backend/soft/stream/queue.h"
+
+/* ---- commands ---- */
+
+static _Atomic(struct command *) spare; /* one list for the process; popped whole, so no ABA */
+static __thread struct command *own __attribute__((tls_model("initial-exec")));
+
+static struct command *take_spare(void)
+{
+	struct command *c = own;
+
+	if (!c)
+		c = atomic_exchange_explicit(&spare, NULL, memory_order_acquire);
+	if (c)
+		own = c->next;
+	return c;
+}
+
+static void give_spare(struct command *c)
+{
+#ifdef __SANITIZE_ADDRESS__
+	free(c); /* let the sanitizer see who uses it too long */
+	return;
+#endif
+	c->next = atomic_load_explicit(&spare, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&spare, &c->next, c, memory_order_release,
+						      memory_order_relaxed))
+		;
+}
+
+void queue_thread_exit(void)
+{
+	while (own) {
+		struct command *c = own;
+
+		own = c->next;
+		give_spare(c);
+	}
+}
+
+struct command *command_create(const struct command_ops *ops, size_t payload)
+{
+	struct command *c = take_spare();
+
+	if (!c)
+		c = malloc(sizeof *c);
+	if (!c)
+		return NULL;
+	memset(c, 0, offsetof(struct command, room));
+	c->ops = ops;
+	c->deps = c->few;
+	c->max_deps = COMMAND_DEPS;
+	c->data = c->room;
+	if (payload <= sizeof c->room) {
+		memset(c->room, 0, payload);
+		return c;
+	}
+	c->data = calloc(1, payload);
+	if (!c->data) {
+		give_spare(c);
+		return NULL;
+	}
+	return c;
+}
+
+static void drop_deps(struct command *c)
+{
+	while (c->ndeps)
+		object_put(c->deps[--c->ndeps].stream);
+	if (c->deps != c->few)
+		free(c->deps);
+	c->deps = c->few;
+	c->max_deps = COMMAND_DEPS;
+}
+
+void command_release(struct command *c)
+{
+	if (c->ops->release && !c->released)
+		c->ops->release(c);
+	c->released = true;
+}
+
+void command_destroy(struct command *c)
+{
+	if (!c)
+		return;
+	command_release(c);
+	drop_deps(c);
+	if (c->data != c->room)
+		free(c->data);
+	give_spare(c);
+}
+
+int command_depend(struct command *c, struct stream *s, uint64_t number)
+{
+	if (atomic_load(&s->completed) >= number)
+		return 0;
+	if (c->ndeps == c->max_deps) {
+		unsigned max = 4 * c->max_deps;
+		struct dep *deps = malloc(max * sizeof *deps);
+
+		if (!deps)
+			return -ENOMEM;
+		memcpy(deps, c->deps, c->ndeps * sizeof *deps);
+		if (c->deps != c->few)
+			free(c->deps);
+		c->deps = deps;
+		c->max_deps = max;
+	}
+	object_ref(s);
+	c->deps[c->ndeps++] = (struct dep){s, number};
+	return 0;
+}
+
+/* ---- what waits for what ---- */
+
+bool stream_blocking(const struct stream *s)
+{
+	return s->legacy || !(s->flags & CU_STREAM_NON_BLOCKING);
+}
+
+static bool pending(struct stream *s)
+{
+	return s->head != NULL;
+}
+
+/* Calls f for each stream that others put in front of s by rule; stops when f returns non-zero. */
+static int each_ahead(struct stream *s, int (*f)(struct command *c, struct stream *ahead), struct command *c)
+{
+	struct context *ctx = s->object.ctx;
+	int err = 0;
+
+	if (ctx->gate && s != ctx->gate && pending(ctx->gate) && (err = f(c, ctx->gate)))
+		return err;
+	if (!stream_blocking(s))
+		return 0;
+	if (!s->legacy)
+		return ctx->legacy && pending(ctx->legacy) ? f(c, ctx->legacy) : 0;
+	list_each(it, &ctx->busy)
+	{
+		struct stream *ahead = container_of(it, struct stream, busy);
+
+		if (ahead != s && stream_blocking(ahead) && (err = f(c, ahead)))
+			break;
+	}
+	return err;
+}
+
+static int depend_on(struct command *c, struct stream *ahead)
+{
+	return command_depend(c, ahead, atomic_load(&ahead->submitted));
+}
+
+static int any(struct command *c, struct stream *ahead)
+{
+	(void)c, (void)ahead;
+	return 1;
+}
+
+bool queue_idle(struct stream *s)
+{
+	return !pending(s) && !each_ahead(s, any, NULL);
+}
+
+bool stream_idle(struct stream *s)
+{
+	pthread_mutex_lock(&soft.lock);
+	bool idle = queue_idle(s);
+	pthread_mutex_unlock(&soft.lock);
+	return idle;
+}
+
+/* The head of s is new, or something it waited for is complete: find out whether it can run. */
+static void advance(struct stream *s)
+{
+	struct command *c = s->head;
+
+	while (c->ndeps) {
+		struct dep *d = &c->deps[c->ndeps - 1];
+
+		if (atomic_load(&d->stream->completed) < d->number) {
+			list_append(&d->stream->blocked, &s->wait);
+			return;
+		}
+		object_put(d->stream);
+		c->ndeps--;
+	}
+	queue_ready(s);
+}
+
+/* The next of s; true: it is the first. */
+static bool append(struct stream *s, struct command *c)
+{
+	c->stream = s;
+	c->ctx = s->object.ctx;
+	c->next = NULL;
+	c->number = atomic_fetch_add(&s->submitted, 1) + 1;
+	if (s->head) {
+		s->tail->next = c;
+		s->tail = c;
+		return false;
+	}
+	s->head = s->tail = c;
+	object_ref(s); /* while it has commands */
+	list_append(&c->ctx->busy, &s->busy);
+	return true;
+}
+
+CUresult queue_submit(struct stream *s, struct command *c)
+{
+	if (each_ahead(s, depend_on, c))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (append(s, c))
+		advance(s);
+	return CUDA_SUCCESS;
+}
+
+CUresult stream_submit(struct stream *s, struct command *c, uint64_t *number)
+{
+	if (capture_command && atomic_load_explicit(&s->capture, memory_order_acquire))
+		return capture_command(s, c);
+	pthread_mutex_lock(&soft.lock);
+	CUresult r = queue_submit(s, c);
+	if (!r && number)
+		*number = c->number;
+	pthread_mutex_unlock(&soft.lock);
+	if (r)
+		command_destroy(c);
+	return r;
+}
+
+static CUresult run_nothing(struct command *c)
+{
+	(void)c;
+	return CUDA_SUCCESS;
+}
+
+const struct command_ops command_empty = {COMMAND_EMPTY, run_nothing, NULL, true};
+
+/* The head of s has run.  The caller destroys it, without the lock. */
+static void queue_complete(struct stream *s)
+{
+	struct command *c = s->head;
+	struct list ready;
+
+	s->head = c->next;
+	atomic_store(&s->completed, c->number);
+	if (atomic_load(&s->waiters)) {
+		atomic_fetch_add(&s->wake, 1);
+		futex_wake_all(&s->wake);
+	}
+	/* Take the whole list first: advance() may put a stream back on it for a later number. */
+	list_init(&ready);
+	while (!list_empty(&s->blocked)) {
+		struct list *l = s->blocked.next;
+
+		list_remove(l);
+		list_append(&ready, l);
+	}
+	while (!list_empty(&ready)) {
+		struct list *l = ready.next;
+
+		list_remove(l);
+		advance(container_of(l, struct stream, wait));
+	}
+	if (s->head) {
+		advance(s);
+	} else {
+		s->tail = NULL;
+		list_remove(&s->busy);
+	}
+}
+
+/*
+ * Take a place at the head of an idle stream for this thread, which runs the command itself.  Others see a
+ * stream that is busy, and queue up behind it.
+ */
+static bool claim(struct stream *s, struct command *c)
+{
+	pthread_mutex_lock(&soft.lock);
+	bool mine = !c->ndeps && queue_idle(s);
+	if (mine)
+		append(s, c);
+	pthread_mutex_unlock(&soft.lock);
+	return mine;
+}
+
+CUresult queue_run_head(struct stream *s, struct command *c)
+{
+	struct context *ctx = c->ctx;
+	CUresult r = CUDA_SUCCESS;
+
+	if (!atomic_load(&ctx->error) || c->ops->always)
+		r = command_run(c);
+	if (r)
+		context_fail(ctx, r);
+	command_release(c);
+	pthread_mutex_lock(&soft.lock);
+	queue_complete(s);
+	bool drained = !s->head;
+	pthread_mutex_unlock(&soft.lock);
+	command_destroy(c);
+	if (drained)
+		object_put(s);
+	return r;
+}
+
+/* Of a claimed stream, for a caller who holds a reference to it. */
+static CUresult run_here(struct stream *s, struct command *c)
+{
+	CUresult r = queue_run_head(s, c);
+
+	return r ? r : (CUresult)atomic_load(&s->object.ctx->error);
+}
+
+CUresult stream_run(struct stream *s, struct command *c)
+{
+	struct context *ctx = s->object.ctx;
+	uint64_t number = 0;
+
+	if (capture_forbids && atomic_load_explicit(&s->capture, memory_order_acquire)) {
+		command_destroy(c);
+		return capture_forbids(s);
+	}
+	if (claim(s, c)) {
+		CUresult r = run_here(s, c);
+
+		prints_show(&ctx->prints);
+		return r;
+	}
+	CUresult r = stream_submit(s, c, &number);
+	if (r)
+		return r;
+	stream_wait(s, number, true);
+	prints_show(&ctx->prints);
+	return atomic_load(&ctx->error);
+}
+
+CUresult stream_submit_quick(struct stream *s, struct command *c)
+{
+	if (!atomic_load_explicit(&s->capture, memory_order_acquire) && claim(s, c))
+		return run_here(s, c);
+	return stream_submit(s, c, NULL);
+}
+
+/* ---- waiting ---- */
+
+bool stream_done(struct stream *s, uint64_t number)
+{
+	return atomic_load(&s->completed) >= number;
+}
+
+/* False: the time (CLOCK_MONOTONIC, ns) came first. */
+static bool wait_until(struct stream *s, uint64_t number, bool spin, uint64_t deadline)
+{
+	bool late = false;
+
+	while (deadline == FOREVER && !stream_done(s, number) && pool_run_for(s))
+		;
+	for (int i = 0; spin && i < 2000 && soft_parallelism() > 1; i++) {
+		if (stream_done(s, number))
+			return true;
+		cpu_relax();
+	}
+	atomic_fetch_add(&s->waiters, 1);
+	for (;;) {
+		uint32_t seen = atomic_load(&s->wake);
+
+		if (stream_done(s, number) || late)
+			break;
+		if (pool_run_alone())
+			continue;
+		uint64_t now = deadline == FOREVER ? 0 : soft_now();
+		late = now >= deadline;
+		if (!late)
+			futex_wait(&s->wake, seen, deadline == FOREVER ? FOREVER : deadline - now);
+	}
+	atomic_fetch_sub(&s->waiters, 1);
+	return stream_done(s, number);
+}
+
+void stream_wait(struct stream *s, uint64_t number, bool spin)
+{
+	wait_until(s, number, spin, FOREVER);
+}
+
+/* What busy streams of a context have been given: as many as there is room for, of *all.  The caller puts them. */
+static size_t snapshot(struct context *ctx, struct dep *deps, size_t room, size_t *all)
+{
+	size_t n = 0;
+
+	*all = 0;
+	pthread_mutex_lock(&soft.lock);
+	list_each(it, &ctx->busy)
+	{
+		struct stream *s = container_of(it, struct stream, busy);
+
+		if ((*all)++ >= room)
+			continue;
+		object_ref(s);
+		deps[n++] = (struct dep){s, atomic_load(&s->submitted)};
+	}
+	pthread_mutex_unlock(&soft.lock);
+	return n;
+}
+
+static bool wait_all(const struct dep *deps, size_t n, uint64_t deadline)
+{
+	bool done = true;
+
+	for (size_t i = 0; i < n; i++) {
+		done = wait_until(deps[i].stream, deps[i].number, true, deadline) && done;
+		object_put(deps[i].stream);
+	}
+	return done;
+}
+
+/* Where there is no memory for a list of all, some are waited for at a time, until none but they are busy. */
+bool context_wait_until(struct context *ctx, uint64_t deadline)
+{
+	struct dep few[32], *many;
+	size_t room = sizeof few / sizeof *few, all, n;
+	bool done;
+
+	snapshot(ctx, NULL, 0, &all);
+	many = all > room ? malloc(all * sizeof *many) : NULL;
+	room = many ? all : room;
+	do {
+		n = snapshot(ctx, many ? many : few, room, &all);
+		done = wait_all(many ? many : few, n, deadline);
+	} while (done && n < all);
+	free(many);
+	return done;
+}
+
+void context_wait(struct context *ctx)
+{
+	context_wait_until(ctx, FOREVER);
+}
+
+uint64_t soft_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}

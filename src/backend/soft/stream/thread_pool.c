@@ -1,0 +1,337 @@
+/*
+ * The worker threads.  A worker takes the first stream whose head can run, runs that command, completes it,
+ * and goes on; one that finds no stream helps with a soft_parallel() job, and sleeps when there is none
+ * either.
+ *
+ * Threads are started when there is work and nobody idle.  A command may block for long (a host function, a
+ * kernel that waits for another stream), so their number is bounded by the streams that are ready, not by
+ * the processors; those beyond the processors go home after a while.
+ */
+#include "backend/soft/core/soft.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include "backend/soft/stream/queue.h"
+#include "util/futex.h"
+
+#define MAX_WORKERS  256
+#define IDLE_SECONDS 5
+#define ROOM         (512u << 10) /* bytes of stack */
+#define SPIN_NS                                                                                              \
+	50000 /* one idle worker looks out so long before it sleeps: waking takes longer than a launch */
+
+struct job {
+	struct list link;
+	void (*fn)(void *arg, uint64_t i, unsigned who);
+	void *arg;
+	uint64_t n, batch;
+	_Atomic uint64_t next;
+	unsigned joined, active; /* soft.lock */
+	pthread_cond_t done;
+};
+
+/* All under soft.lock. */
+static struct {
+	bool started;
+	struct list ready[PRIORITIES];
+	unsigned nready;
+	struct list jobs;
+	pthread_cond_t work;
+	unsigned workers, idle;
+	bool spinning;
+	_Atomic unsigned news; /* counts what there is to do; read by the one who spins, without the lock */
+} pool;
+
+unsigned soft_parallelism(void)
+{
+	static _Atomic unsigned known;
+	unsigned n = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!n) {
+		cpu_set_t set;
+
+		n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+		atomic_store_explicit(&known, n, memory_order_relaxed);
+	}
+	return n;
+}
+
+static void pool_start(void)
+{
+	pthread_condattr_t attr;
+
+	if (pool.started)
+		return;
+	pool.started = true;
+	for (int i = 0; i < PRIORITIES; i++)
+		list_init(&pool.ready[i]);
+	list_init(&pool.jobs);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool.work, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static void take(struct stream *s)
+{
+	list_remove(&s->wait);
+	s->ready = false;
+	pool.nready--;
+}
+
+static struct stream *take_ready(void)
+{
+	for (int i = PRIORITIES - 1; i >= 0; i--) {
+		if (list_empty(&pool.ready[i]))
+			continue;
+		struct stream *s = container_of(pool.ready[i].next, struct stream, wait);
+
+		take(s);
+		return s;
+	}
+	return NULL;
+}
+
+/* Lock held on entry and exit. */
+static void run_head(struct stream *s)
+{
+	struct command *c = s->head;
+
+	pthread_mutex_unlock(&soft.lock);
+	queue_run_head(s, c);
+	pthread_mutex_lock(&soft.lock);
+}
+
+static void work_on(struct job *j, unsigned who)
+{
+	for (;;) {
+		uint64_t i = atomic_fetch_add_explicit(&j->next, j->batch, memory_order_relaxed);
+
+		if (i >= j->n)
+			return;
+		for (uint64_t end = i + j->batch < j->n ? i + j->batch : j->n; i < end; i++)
+			j->fn(j->arg, i, who);
+	}
+}
+
+/* A job that can use one more, or NULL. */
+static struct job *joinable(void)
+{
+	list_each(it, &pool.jobs)
+	{
+		struct job *j = container_of(it, struct job, link);
+
+		uint64_t next = atomic_load_explicit(&j->next, memory_order_relaxed);
+
+		if (j->joined < soft_parallelism() && next < j->n)
+			return j;
+	}
+	return NULL;
+}
+
+static bool help(void)
+{
+	struct job *j = joinable();
+
+	if (!j)
+		return false;
+	unsigned who = j->joined++;
+	j->active++;
+	pthread_mutex_unlock(&soft.lock);
+	work_on(j, who);
+	pthread_mutex_lock(&soft.lock);
+	if (--j->active == 0)
+		pthread_cond_signal(&j->done);
+	return true;
+}
+
+/* Look out for something new for a moment; true: there is work.  One worker at a time does so. */
+static bool look_out(void)
+{
+	unsigned seen = atomic_load(&pool.news);
+
+	if (pool.spinning || soft_parallelism() == 1)
+		return false;
+	pool.spinning = true;
+	pthread_mutex_unlock(&soft.lock);
+	for (uint64_t until = soft_now() + SPIN_NS; atomic_load(&pool.news) == seen && soft_now() < until;)
+		for (int i = 0; i < 32 && atomic_load_explicit(&pool.news, memory_order_relaxed) == seen; i++)
+			cpu_relax();
+	pthread_mutex_lock(&soft.lock);
+	pool.spinning = false;
+	return pool.nready || joinable();
+}
+
+/* True: time to go home. */
+static bool rest(void)
+{
+	struct timespec until;
+	int err;
+
+	if (look_out())
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += IDLE_SECONDS;
+	pool.idle++;
+	err = pthread_cond_timedwait(&pool.work, &soft.lock, &until);
+	pool.idle--;
+	return err && !pool.nready && pool.workers > soft_parallelism();
+}
+
+static void *worker(void *arg);
+
+/* The application's signals are not for our threads; what an engine's own faults raise is. */
+static bool start_worker(void)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t t;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	int err = pthread_create(&t, &attr, worker, NULL);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pool.workers += !err;
+	return !err;
+}
+
+/*
+ * Somebody is about to sleep until work is done.  The worker it was left to may have looked out for it, and
+ * been put aside by the system while it did: let another one come.
+ */
+static void call_another(void)
+{
+	if (!pool.nready || !pool.spinning)
+		return;
+	if (pool.idle)
+		pthread_cond_signal(&pool.work);
+	else if (pool.workers < MAX_WORKERS)
+		start_worker();
+}
+
+bool pool_run_alone(void)
+{
+	struct stream *s = NULL;
+
+	pthread_mutex_lock(&soft.lock);
+	if (pool.started && !pool.workers && (s = take_ready()))
+		run_head(s);
+	else if (pool.started)
+		call_another();
+	pthread_mutex_unlock(&soft.lock);
+	return s;
+}
+
+/*
+ * Whether a command can run on this thread's stack.  An application's threads may have little, and may be
+ * somewhere else than on their own.
+ */
+static bool roomy(void)
+{
+	static __thread uintptr_t low __attribute__((tls_model("initial-exec")));
+	static __thread uintptr_t high __attribute__((tls_model("initial-exec")));
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	pthread_attr_t attr;
+	void *stack;
+	size_t size;
+
+	if (!high && !pthread_getattr_np(pthread_self(), &attr)) {
+		if (!pthread_attr_getstack(&attr, &stack, &size)) {
+			low = (uintptr_t)stack + ROOM;
+			high = (uintptr_t)stack + size;
+		}
+		pthread_attr_destroy(&attr);
+	}
+	return here > low && here < high;
+}
+
+bool pool_run_for(struct stream *s)
+{
+	const unsigned kinds =
+		1u << COMMAND_EMPTY | 1u << COMMAND_LAUNCH | 1u << COMMAND_COPY | 1u << COMMAND_SET;
+	bool mine;
+
+	if (!roomy())
+		return false;
+	pthread_mutex_lock(&soft.lock);
+	mine = s->ready && kinds >> s->head->ops->kind & 1;
+	if (mine) {
+		take(s);
+		run_head(s);
+	}
+	pthread_mutex_unlock(&soft.lock);
+	return mine;
+}
+
+static void *worker(void *arg)
+{
+	struct stream *s;
+
+	(void)arg;
+	pthread_mutex_lock(&soft.lock);
+	for (;;) {
+		if ((s = take_ready()))
+			run_head(s);
+		else if (!help() && rest())
+			break;
+	}
+	pool.workers--;
+	pthread_mutex_unlock(&soft.lock);
+	queue_thread_exit();
+	return NULL;
+}
+
+/* One more thing to do: see that somebody comes. */
+static void summon(unsigned things, unsigned limit)
+{
+	atomic_fetch_add(&pool.news, 1);
+	if (things <= pool.spinning)
+		return;
+	if (pool.idle)
+		pthread_cond_signal(&pool.work);
+	if (pool.idle + pool.spinning < things && pool.workers < limit)
+		start_worker();
+}
+
+void queue_ready(struct stream *s)
+{
+	pool_start();
+	list_append(&pool.ready[-s->priority], &s->wait);
+	s->ready = true;
+	pool.nready++;
+	summon(pool.nready, MAX_WORKERS);
+}
+
+void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), void *arg)
+{
+	unsigned width = soft_parallelism();
+	struct job j = {.fn = fn, .arg = arg, .n = n, .joined = 1, .done = PTHREAD_COND_INITIALIZER};
+
+	j.batch = n / (width * 16) + 1;
+	if (width == 1 || n == 1) {
+		work_on(&j, 0);
+		return;
+	}
+	pthread_mutex_lock(&soft.lock);
+	pool_start();
+	list_append(&pool.jobs, &j.link);
+	for (unsigned i = 1; i < width && i < n; i++)
+		summon(i, width + 1);
+	pthread_mutex_unlock(&soft.lock);
+	work_on(&j, 0);
+	pthread_mutex_lock(&soft.lock);
+	list_remove(&j.link);
+	while (j.active)
+		pthread_cond_wait(&j.done, &soft.lock);
+	pthread_mutex_unlock(&soft.lock);
+	pthread_cond_destroy(&j.done);
+}

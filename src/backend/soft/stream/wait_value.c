@@ -1,0 +1,186 @@
+/*
+ * Streams that wait for a word in memory, or write one.
+ */
+#include "backend/soft/stream/wait_value.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/soft/memory/range.h"
+#include "util/tsan_order.h"
+
+static bool satisfied32(uint32_t now, uint32_t want, unsigned how)
+{
+	switch (how & 3) {
+	case CU_STREAM_WAIT_VALUE_GEQ:
+		return (int32_t)(now - want) >= 0;
+	case CU_STREAM_WAIT_VALUE_EQ:
+		return now == want;
+	case CU_STREAM_WAIT_VALUE_AND:
+		return now & want;
+	default:
+		return ~(now | want);
+	}
+}
+
+static bool satisfied64(uint64_t now, uint64_t want, unsigned how)
+{
+	switch (how & 3) {
+	case CU_STREAM_WAIT_VALUE_GEQ:
+		return (int64_t)(now - want) >= 0;
+	case CU_STREAM_WAIT_VALUE_EQ:
+		return now == want;
+	case CU_STREAM_WAIT_VALUE_AND:
+		return now & want;
+	default:
+		return ~(now | want);
+	}
+}
+
+static bool satisfied(const CUstreamBatchMemOpParams *op)
+{
+	uintptr_t addr = op->waitValue.address;
+
+	if (op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
+		return satisfied64(__atomic_load_n((uint64_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value64,
+				   op->waitValue.flags);
+	return satisfied32(__atomic_load_n((uint32_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value,
+			   op->waitValue.flags);
+}
+
+/* Poll, ever more lazily; the writer may be anybody. */
+static void await(const CUstreamBatchMemOpParams *op, struct context *ctx)
+{
+	for (unsigned tries = 0; !satisfied(op); tries++) {
+		if (atomic_load(&ctx->stop) || atomic_load(&ctx->error))
+			return;
+		if (tries > 100)
+			usleep(tries < 2000 ? 20 : 500);
+	}
+}
+
+static void do_op(const CUstreamBatchMemOpParams *op, struct context *ctx)
+{
+	switch (op->operation) {
+	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+		await(op, ctx);
+		break;
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		ORDER_BEFORE(told);
+		__atomic_store_n((uint32_t *)(uintptr_t)op->writeValue.address, op->writeValue.value,
+				 __ATOMIC_RELEASE);
+		break;
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		__atomic_store_n((uint64_t *)(uintptr_t)op->writeValue.address, op->writeValue.value64,
+				 __ATOMIC_RELEASE);
+		break;
+	default: /* barriers and flushes: memory is coherent, and a write releases what came before it */
+		break;
+	}
+}
+
+static CUresult run_memops(struct command *c)
+{
+	struct memops *m = c->data;
+
+	for (unsigned i = 0; i < m->n; i++)
+		do_op(&m->ops[i], c->ctx);
+	return CUDA_SUCCESS;
+}
+
+static const struct command_ops command_memops = {COMMAND_MEMOP, run_memops, NULL, false};
+
+static CUresult check(const CUstreamBatchMemOpParams *op)
+{
+	unsigned width = 4;
+
+	switch (op->operation) {
+	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+		width = 8; /* fall through */
+	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+		if (op->waitValue.flags & ~(3u | CU_STREAM_WAIT_VALUE_FLUSH))
+			return CUDA_ERROR_INVALID_VALUE;
+		break;
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		width = 8; /* fall through */
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		if (op->writeValue.flags & ~1u)
+			return CUDA_ERROR_INVALID_VALUE;
+		break;
+	case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+	case CU_STREAM_MEM_OP_BARRIER:
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	uint64_t addr = op->waitValue.address;
+	if (!addr || addr % width || !range_device(addr, width))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops,
+				    unsigned int flags)
+{
+	struct stream *s;
+
+	if (flags || count > 256 || (count && !ops))
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult r = stream_enter(stream, &s);
+	if (r)
+		return r;
+	for (unsigned i = 0; i < count && !r; i++)
+		r = check(&ops[i]);
+	if (!r && count) {
+		size_t bytes = count * sizeof *ops;
+		struct command *c = command_create(&command_memops, sizeof(struct memops) + bytes);
+
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+		if (c) {
+			struct memops *m = c->data;
+
+			m->n = count;
+			memcpy(m->ops, ops, bytes);
+			r = stream_submit(s, c, NULL);
+		}
+	}
+	object_put(s);
+	return r;
+}
+
+CUresult soft_cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops,
+				 unsigned int flags)
+{
+	return soft_cuStreamBatchMemOp_v2(stream, count, ops, flags);
+}
+
+static CUresult one(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr addr, uint64_t value,
+		    unsigned flags)
+{
+	CUstreamBatchMemOpParams op;
+
+	memset(&op, 0, sizeof op);
+	op.waitValue.operation = type; /* waiting and writing are laid out alike */
+	op.waitValue.address = addr;
+	op.waitValue.value64 = value;
+	op.waitValue.flags = flags;
+	return soft_cuStreamBatchMemOp_v2(stream, 1, &op, 0);
+}
+
+#define MEMOP(name, type, bits)                                                                              \
+	CUresult soft_cuStream##name##bits##_v2(CUstream stream, CUdeviceptr addr, cuuint##bits##_t value,   \
+						unsigned int flags)                                          \
+	{                                                                                                    \
+		return one(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags);              \
+	}                                                                                                    \
+	CUresult soft_cuStream##name##bits(CUstream stream, CUdeviceptr addr, cuuint##bits##_t value,        \
+					   unsigned int flags)                                               \
+	{                                                                                                    \
+		return one(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags);              \
+	}
+
+MEMOP(WaitValue, WAIT, 32)
+MEMOP(WaitValue, WAIT, 64)
+MEMOP(WriteValue, WRITE, 32)
+MEMOP(WriteValue, WRITE, 64)

@@ -1,0 +1,420 @@
+#include "backend/soft/texture/array.h"
+
+#include <stdlib.h>
+
+#include "backend/soft/memory/range.h"
+#include "cuda/format.h"
+
+#define ROW_ALIGN   64u
+#define LEVEL_ALIGN 512u
+
+#define KNOWN_FLAGS                                                                                          \
+	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP |                           \
+	 CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE |                 \
+	 CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
+
+/* ---- formats ---- */
+
+/* Formats that state their channels: {channels, bytes}. */
+static bool packed(CUarray_format format, unsigned *channels, unsigned *bytes)
+{
+	static const unsigned char count[] = {1, 2, 4};
+	bool unorm = format >= CU_AD_FORMAT_UNORM_INT8X1 && format <= CU_AD_FORMAT_UNORM_INT16X4;
+	bool snorm = format >= CU_AD_FORMAT_SNORM_INT8X1 && format <= CU_AD_FORMAT_SNORM_INT16X4;
+
+	if (unorm || snorm) {
+		unsigned i = format - (unorm ? CU_AD_FORMAT_UNORM_INT8X1 : CU_AD_FORMAT_SNORM_INT8X1);
+
+		*channels = count[i % 3];
+		*bytes = *channels * (i < 3 ? 1 : 2);
+		return true;
+	}
+	*channels = 4;
+	*bytes = 4;
+	return format == CU_AD_FORMAT_UNORM_INT_101010_2;
+}
+
+unsigned array_element(CUarray_format format, unsigned channels)
+{
+	unsigned want, bytes;
+
+	if (packed(format, &want, &bytes))
+		return channels == want ? bytes : 0;
+	if (channels != 1 && channels != 2 && channels != 4)
+		return 0;
+	return channels * format_channel(format);
+}
+
+/* Formats that exist, but not here. */
+static bool block_compressed(CUarray_format format, unsigned channels)
+{
+	static const unsigned char count[] = {4, 4, 4, 4, 4, 4, 1, 1, 2, 2, 3, 3, 4, 4};
+
+	return format >= CU_AD_FORMAT_BC1_UNORM && format <= CU_AD_FORMAT_BC7_UNORM_SRGB &&
+	       channels == count[format - CU_AD_FORMAT_BC1_UNORM];
+}
+
+/* ---- shapes ---- */
+
+static bool fits(const CUDA_ARRAY3D_DESCRIPTOR *d, size_t w, size_t h, size_t depth)
+{
+	return d->Width <= w && d->Height <= h && d->Depth <= depth;
+}
+
+static bool shape_ok(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	bool layered = d->Flags & CUDA_ARRAY3D_LAYERED, surface = d->Flags & CUDA_ARRAY3D_SURFACE_LDST;
+
+	if (!d->Width)
+		return false;
+	if (d->Flags & CUDA_ARRAY3D_CUBEMAP)
+		return d->Width == d->Height && fits(d, 32768, 32768, 2046) &&
+		       (layered ? d->Depth && d->Depth % 6 == 0 : d->Depth == 6);
+	if (layered)
+		return d->Depth && fits(d, 32768, 32768, 2048);
+	if (!d->Height)
+		return !d->Depth && d->Width <= (surface ? 32768 : 131072);
+	if (d->Flags & CUDA_ARRAY3D_TEXTURE_GATHER)
+		return !d->Depth && fits(d, 32768, 32768, 0);
+	if (!d->Depth)
+		return fits(d, 131072, 65536, 0);
+	return fits(d, 16384, 16384, 16384) || fits(d, 8192, 8192, 32768);
+}
+
+static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	if (d->Flags & ~KNOWN_FLAGS || !shape_ok(d))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!array_element(d->Format, d->NumChannels))
+		return block_compressed(d->Format, d->NumChannels) ? CUDA_ERROR_NOT_SUPPORTED
+								   : CUDA_ERROR_INVALID_VALUE;
+	if (d->Flags &
+	    (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return CUDA_SUCCESS;
+}
+
+/* Fill in what follows from the descriptor. */
+static void lay_out(struct array *a)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR *d = &a->desc;
+
+	a->element = array_element(d->Format, d->NumChannels);
+	a->pitch = (d->Width * a->element + ROW_ALIGN - 1) & -(size_t)ROW_ALIGN;
+	a->slice = a->pitch * (d->Height ? d->Height : 1);
+	a->size = a->slice * (d->Depth ? d->Depth : 1);
+}
+
+/* ---- arrays ---- */
+
+static void release_array(void *object)
+{
+	struct array *a = object;
+
+	if (a->owner)
+		object_put(a->owner);
+	else if (a->addr)
+		arena_give(a->object.ctx->device, a->addr, a->size);
+	free(a);
+}
+
+CUresult array_find(CUarray handle, struct array **a)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	*a = object_find(handle, KIND_ARRAY);
+	return *a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult create(struct context *ctx, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray *out)
+{
+	CUresult r = check(desc);
+	struct array *a = r ? NULL : calloc(1, sizeof *a);
+
+	if (!a)
+		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
+	a->desc = *desc;
+	lay_out(a);
+	r = arena_take(ctx->device, a->size, &a->addr);
+	if (!r && object_init_held(&a->object, KIND_ARRAY, ctx, release_array)) {
+		arena_give(ctx->device, a->addr, a->size);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (r) {
+		free(a);
+		return r;
+	}
+	*out = object_handle(CUarray, a);
+	object_put(a);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	return out && desc ? create(ctx, desc, out) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult soft_cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc)
+{
+	if (!desc)
+		return soft_cuArray3DCreate_v2(out, NULL);
+	CUDA_ARRAY3D_DESCRIPTOR d = {desc->Width, desc->Height, 0, desc->Format, desc->NumChannels, 0};
+	return soft_cuArray3DCreate_v2(out, &d);
+}
+
+CUresult soft_cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray handle)
+{
+	struct array *a;
+	CUresult r = desc ? array_find(handle, &a) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	*desc = a->desc;
+	object_put(a);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *desc, CUarray handle)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d;
+	CUresult r = desc ? soft_cuArray3DGetDescriptor_v2(&d, handle) : CUDA_ERROR_INVALID_VALUE;
+
+	if (!r)
+		*desc = (CUDA_ARRAY_DESCRIPTOR){d.Width, d.Height, d.Format, d.NumChannels};
+	return r;
+}
+
+/* What is being copied to or from stays until that is done; a mipmap's levels go with it. */
+CUresult soft_cuArrayDestroy(CUarray handle)
+{
+	struct array *a;
+	CUresult r = array_find(handle, &a);
+
+	if (r)
+		return r;
+	if (!a->owner) {
+		context_wait(a->object.ctx);
+		if (!object_close(a))
+			r = CUDA_ERROR_INVALID_HANDLE;
+	}
+	object_put(a);
+	return r;
+}
+
+/* None of ours has planes, is sparse, or waits for its memory. */
+static CUresult has_none(CUarray handle, const void *out)
+{
+	struct array *a;
+	CUresult r = out ? array_find(handle, &a) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	object_put(a);
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult soft_cuArrayGetPlane(CUarray *plane, CUarray handle, unsigned int index)
+{
+	(void)index;
+	return has_none(handle, plane);
+}
+
+CUresult soft_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUarray handle)
+{
+	return has_none(handle, properties);
+}
+
+CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray handle,
+					   CUdevice dev)
+{
+	(void)dev;
+	return has_none(handle, requirements);
+}
+
+/* ---- mipmaps ---- */
+
+static void release_mipmap(void *object)
+{
+	struct mipmap *m = object;
+
+	if (m->addr)
+		arena_give(m->object.ctx->device, m->addr, m->size);
+	free(m);
+}
+
+CUresult mipmap_find(CUmipmappedArray handle, struct mipmap **m)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	*m = object_find(handle, KIND_MIPMAP);
+	return *m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static size_t half(size_t n)
+{
+	return n > 1 ? n / 2 : n;
+}
+
+/* Depth shrinks where it is a dimension, and stays where it counts layers or faces. */
+static CUDA_ARRAY3D_DESCRIPTOR next_level(CUDA_ARRAY3D_DESCRIPTOR d)
+{
+	d.Width = half(d.Width);
+	d.Height = half(d.Height);
+	if (!(d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)))
+		d.Depth = half(d.Depth);
+	return d;
+}
+
+static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	bool deep = !(d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP));
+	size_t n = d->Width | d->Height | (deep ? d->Depth : 0);
+	unsigned levels = 64 - __builtin_clzll(n);
+
+	return levels < ARRAY_LEVELS ? levels : ARRAY_LEVELS;
+}
+
+static CUresult make_level(struct mipmap *m, unsigned i, const CUDA_ARRAY3D_DESCRIPTOR *d, uint64_t addr)
+{
+	struct array *a = calloc(1, sizeof *a);
+
+	if (!a)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	a->desc = *d;
+	lay_out(a);
+	a->addr = addr;
+	object_ref(m);
+	a->owner = m;
+	if (object_init_held(&a->object, KIND_ARRAY, m->object.ctx, release_array)) {
+		free(a);
+		object_put(m);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	m->level[i] = a->object.handle;
+	object_put(a);
+	return CUDA_SUCCESS;
+}
+
+/* Lays the levels out one after the other; makes them if m has memory.  Returns the bytes they take. */
+static CUresult each_level(struct mipmap *m, uint64_t *bytes)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = m->desc;
+	CUresult r = CUDA_SUCCESS;
+
+	*bytes = 0;
+	for (unsigned i = 0; i < m->levels && !r; i++, d = next_level(d)) {
+		struct array a = {.desc = d};
+
+		lay_out(&a);
+		if (m->addr)
+			r = make_level(m, i, &d, m->addr + *bytes);
+		*bytes += (a.size + LEVEL_ALIGN - 1) & -(uint64_t)LEVEL_ALIGN;
+	}
+	return r;
+}
+
+static void close_levels(struct mipmap *m)
+{
+	for (unsigned i = 0; i < m->levels; i++) {
+		struct array *a = object_find64(m->level[i], KIND_ARRAY);
+
+		if (a)
+			object_close(a);
+		object_put(a);
+	}
+}
+
+CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+				     unsigned int levels)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	r = out && desc ? check(desc) : CUDA_ERROR_INVALID_VALUE;
+	struct mipmap *m = r ? NULL : calloc(1, sizeof *m);
+	if (!m)
+		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
+	unsigned most = most_levels(desc);
+	m->desc = *desc;
+	m->levels = levels < 1 ? 1 : levels > most ? most : levels;
+	if (object_init_held(&m->object, KIND_MIPMAP, ctx, release_mipmap)) {
+		free(m);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	each_level(m, &m->size);
+	r = arena_take(ctx->device, m->size, &m->addr);
+	if (r)
+		m->addr = 0;
+	else
+		r = each_level(m, &m->size);
+	if (!r) {
+		*out = object_handle(CUmipmappedArray, m);
+	} else {
+		close_levels(m);
+		object_close(m);
+	}
+	object_put(m);
+	return r;
+}
+
+CUresult soft_cuMipmappedArrayGetLevel(CUarray *out, CUmipmappedArray handle, unsigned int level)
+{
+	struct mipmap *m;
+	CUresult r = out ? mipmap_find(handle, &m) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (level < m->levels)
+		*out = (CUarray)(uintptr_t)m->level[level];
+	else
+		r = CUDA_ERROR_INVALID_VALUE;
+	object_put(m);
+	return r;
+}
+
+CUresult soft_cuMipmappedArrayDestroy(CUmipmappedArray handle)
+{
+	struct mipmap *m;
+	CUresult r = mipmap_find(handle, &m);
+
+	if (r)
+		return r;
+	context_wait(m->object.ctx);
+	if (object_close(m))
+		close_levels(m);
+	else
+		r = CUDA_ERROR_INVALID_HANDLE;
+	object_put(m);
+	return r;
+}
+
+static CUresult mipmap_has_none(CUmipmappedArray handle, const void *out)
+{
+	struct mipmap *m;
+	CUresult r = out ? mipmap_find(handle, &m) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	object_put(m);
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult soft_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties,
+						  CUmipmappedArray handle)
+{
+	return mipmap_has_none(handle, properties);
+}
+
+CUresult soft_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements,
+						    CUmipmappedArray handle, CUdevice dev)
+{
+	(void)dev;
+	return mipmap_has_none(handle, requirements);
+}

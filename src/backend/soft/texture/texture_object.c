@@ -1,0 +1,205 @@
+/*
+ * Texture and surface objects.
+ *
+ * An engine looks an object up while a kernel runs, and keeps no reference.  So the structs are never given
+ * back to the system, only to the next object: a kernel whose object was destroyed too early reads a wrong
+ * image, not wild memory.
+ */
+#include "backend/soft/texture/texture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct texobj {
+	struct object object; /* TEXTURE or SURFACE */
+	CUDA_RESOURCE_DESC res;
+	CUDA_TEXTURE_DESC desc;
+	CUDA_RESOURCE_VIEW_DESC view; /* format NONE: none */
+	struct texture_memory memory;
+	struct texture texture;
+	atomic_bool destroyed; /* by the application; kernels it launched before still find it */
+	struct texobj *next;   /* in spare */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct texobj *spare;
+
+static struct texobj *texobj_new(void)
+{
+	pthread_mutex_lock(&lock);
+	struct texobj *o = spare;
+	if (o)
+		spare = o->next;
+	pthread_mutex_unlock(&lock);
+	if (!o)
+		return calloc(1, sizeof *o);
+	memset(o, 0, sizeof *o);
+	return o;
+}
+
+static void release_texobj(void *object)
+{
+	struct texobj *o = object;
+
+	texture_memory_put(&o->memory);
+	pthread_mutex_lock(&lock);
+	o->next = spare;
+	spare = o;
+	pthread_mutex_unlock(&lock);
+}
+
+const struct texture *soft_texture(uint64_t handle)
+{
+	unsigned kind = handle_kind(handle);
+	const struct texture *t = texref_at(handle);
+
+	if (t || (kind != KIND_TEXTURE && kind != KIND_SURFACE))
+		return t;
+	struct texobj *o = object_find64(handle, kind);
+	if (!o)
+		return NULL;
+	object_put(o);
+	return &o->texture;
+}
+
+/* The handle of an object made from o's descriptions; o is gone if it fails. */
+static CUresult finish(struct texobj *o, enum kind kind, struct context *ctx, unsigned long long *out)
+{
+	if (object_init_held(&o->object, kind, ctx, release_texobj)) {
+		release_texobj(o);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = o->object.handle;
+	object_put(o);
+	return CUDA_SUCCESS;
+}
+
+CUresult soft_cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *res,
+				const CUDA_TEXTURE_DESC *desc, const CUDA_RESOURCE_VIEW_DESC *view)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!out || !res || !desc)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct texobj *o = texobj_new();
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->res = *res;
+	o->desc = *desc;
+	if (view)
+		o->view = *view;
+	r = texture_fill(&o->texture, &o->memory, res, view);
+	if (!r)
+		r = texture_sampler(&o->texture, desc);
+	if (!r)
+		return finish(o, KIND_TEXTURE, ctx, out);
+	release_texobj(o);
+	return r;
+}
+
+CUresult soft_cuSurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC *res)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!out || !res || res->resType != CU_RESOURCE_TYPE_ARRAY)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct texobj *o = texobj_new();
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->res = *res;
+	r = texture_fill(&o->texture, &o->memory, res, NULL);
+	if (!r)
+		return finish(o, KIND_SURFACE, ctx, out);
+	release_texobj(o);
+	return r;
+}
+
+static CUresult destroy(unsigned long long handle, enum kind kind)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!handle)
+		return CUDA_SUCCESS;
+	struct texobj *o = object_find64(handle, kind);
+	bool mine = o && !atomic_exchange(&o->destroyed, true);
+	if (mine)
+		object_retire(o);
+	object_put(o);
+	return mine ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult soft_cuTexObjectDestroy(CUtexObject handle)
+{
+	return destroy(handle, KIND_TEXTURE);
+}
+
+CUresult soft_cuSurfObjectDestroy(CUsurfObject handle)
+{
+	return destroy(handle, KIND_SURFACE);
+}
+
+static CUresult find(unsigned long long handle, enum kind kind, const void *out, struct texobj **o)
+{
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	*o = out ? object_find64(handle, kind) : NULL;
+	if (*o && atomic_load(&(*o)->destroyed)) {
+		object_put(*o);
+		*o = NULL;
+	}
+	return *o ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult soft_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUtexObject handle)
+{
+	struct texobj *o;
+	CUresult r = find(handle, KIND_TEXTURE, out, &o);
+
+	if (!r) {
+		*out = o->res;
+		object_put(o);
+	}
+	return r;
+}
+
+CUresult soft_cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *out, CUtexObject handle)
+{
+	struct texobj *o;
+	CUresult r = find(handle, KIND_TEXTURE, out, &o);
+
+	if (!r) {
+		*out = o->desc;
+		object_put(o);
+	}
+	return r;
+}
+
+CUresult soft_cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *out, CUtexObject handle)
+{
+	struct texobj *o;
+	CUresult r = find(handle, KIND_TEXTURE, out, &o);
+
+	if (!r) {
+		*out = o->view;
+		object_put(o);
+	}
+	return r;
+}
+
+CUresult soft_cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUsurfObject handle)
+{
+	struct texobj *o;
+	CUresult r = find(handle, KIND_SURFACE, out, &o);
+
+	if (!r) {
+		*out = o->res;
+		object_put(o);
+	}
+	return r;
+}

@@ -1,0 +1,170 @@
+/*
+ * One value against the type it is used as.  The rules are PTX's: a register
+ * has exactly the width of the type, and the same kind (bits go with
+ * everything, signed with unsigned); ld, st and cvt also take wider registers.
+ */
+#include "ptx/check/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool check_refuse(struct check *c, const struct ptx_operand *o, const char *fmt, ...)
+{
+	struct token at = at_pos(c->p, o->pos);
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	fail(c->p, &at, "operand %u of '%s' %s", c->index, c->row->base, text);
+	return false;
+}
+
+static bool same_kind(unsigned reg, unsigned use)
+{
+	enum ptx_kind a = ptx_type_kind(reg), b = ptx_type_kind(use);
+
+	if (a == PTX_KIND_PRED || b == PTX_KIND_PRED)
+		return a == b;
+	if (a == PTX_KIND_FLOAT && b == PTX_KIND_FLOAT)
+		return reg == use;
+	return a == PTX_KIND_BITS || b == PTX_KIND_BITS || a == b;
+}
+
+static bool fits(unsigned reg, unsigned use, bool wider)
+{
+	unsigned a = ptx_type_bits(reg), b = ptx_type_bits(use);
+
+	if (a == b)
+		return same_kind(reg, use);
+	if (!wider || a < b || ptx_type_kind(reg) == PTX_KIND_PRED || ptx_type_kind(use) == PTX_KIND_PRED)
+		return false;
+	/* A float is never found inside a wider register, but for the small types in plain bits. */
+	return ptx_type_kind(reg) != PTX_KIND_FLOAT && (ptx_type_kind(use) != PTX_KIND_FLOAT || b <= 16);
+}
+
+bool check_reg(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
+{
+	const struct ptx_reg *r = &c->p->f->regs[o->reg];
+
+	if (o->comp && c->row->operands[0] != 'V')
+		return check_refuse(c, o, "must be a whole register");
+	o->type = type;
+	if (fits(r->type, type, wider))
+		return true;
+	return check_refuse(c, o, "is '%.40s' of type .%s where .%s is needed", r->name, ptx_type_name(r->type),
+			    ptx_type_name(type));
+}
+
+static bool float_literal(struct check *c, struct ptx_operand *o, unsigned type)
+{
+	uint64_t bits = o->imm;
+	uint32_t b32 = bits;
+	double d;
+	float f;
+
+	if (type == PTX_F64 && o->n == T_F32) {
+		memcpy(&f, &b32, 4);
+		d = f;
+		memcpy(&bits, &d, 8);
+	} else if (type == PTX_F32 && o->n == T_F64) {
+		memcpy(&d, &bits, 8);
+		f = (float)d;
+		memcpy(&b32, &f, 4);
+		bits = b32;
+	} else if (ptx_type_bits(type) != (o->n == T_F32 ? 32 : 64) || ptx_type_kind(type) == PTX_KIND_INT) {
+		return check_refuse(c, o, "is a floating-point number where .%s is needed", ptx_type_name(type));
+	}
+	o->imm = (int64_t)bits;
+	return true;
+}
+
+/* Turns the literal into the bits of its type. */
+bool check_literal(struct check *c, struct ptx_operand *o, unsigned type)
+{
+	unsigned bits = ptx_type_bits(type);
+
+	o->type = type;
+	if (o->n != T_INT) {
+		if (!float_literal(c, o, type))
+			return false;
+	} else if (type == PTX_PRED) {
+		o->imm = o->imm != 0;
+	} else if (ptx_type_kind(type) == PTX_KIND_FLOAT) {
+		return check_refuse(c, o, "is an integer where .%s is needed", ptx_type_name(type));
+	} else if (bits < 64) {
+		o->imm &= (INT64_C(1) << bits) - 1;
+	}
+	o->n = 0;
+	return true;
+}
+
+/*
+ * Special registers and addresses may stand in any integer place; an engine
+ * sees them only in mov, for here they get a register and a mov of their own.
+ */
+static bool through_mov(struct check *c, struct ptx_operand *o, unsigned type)
+{
+	unsigned t = o->kind == PTX_O_SREG ? (unsigned)table_sreg_type(o->reg)
+		     : c->p->m->address_size == 64 && ptx_type_bits(type) == 64 ? PTX_U64
+										: PTX_U32;
+	struct ptx_inst in = {.op = PTX_OP_mov, .nops = 2, .guard = PTX_NOREG, .line = c->in->line};
+	struct ptx_operand *ops;
+
+	if (!fits(t, type, c->in->op == PTX_OP_cvt || c->in->op == PTX_OP_st))
+		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
+				    ptx_type_name(type));
+	ops = in.ops = arena_alloc(c->p->m->arena, 2, sizeof *ops);
+	if (!ops)
+		return fail_memory(c->p), false;
+	in.m.type[0] = t;
+	in.m.ntypes = 1;
+	ops[0] = (struct ptx_operand){
+		.kind = PTX_O_REG, .type = t, .reg = new_reg(c->p, "%tmp", t), .pos = o->pos};
+	ops[1] = *o;
+	ops[1].type = t;
+	emit(c->p, &in);
+	*o = ops[0];
+	o->type = type;
+	return !failed(c->p);
+}
+
+bool check_source(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
+{
+	switch (o->kind) {
+	case PTX_O_REG:
+		return check_reg(c, o, type, wider);
+	case PTX_O_IMM:
+		return check_literal(c, o, type);
+	case PTX_O_SREG:
+	case PTX_O_VAR:
+	case PTX_O_FUNC:
+		return through_mov(c, o, type);
+	}
+	return check_refuse(c, o, "must be a register or a number");
+}
+
+bool check_result(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
+{
+	o->type = type;
+	if (o->kind == PTX_O_SINK)
+		return true;
+	if (o->kind != PTX_O_REG)
+		return check_refuse(c, o, "must be a register");
+	return check_reg(c, o, type, wider);
+}
+
+bool check_value(struct check *c, struct ptx_operand *o, unsigned type, bool wider, bool is_result)
+{
+	return is_result ? check_result(c, o, type, wider) : check_source(c, o, type, wider);
+}
+
+bool check_address_sized(struct check *c, struct ptx_operand *o)
+{
+	unsigned bits =
+		o->kind == PTX_O_REG ? ptx_type_bits(c->p->f->regs[o->reg].type) : c->p->m->address_size;
+
+	return check_source(c, o, bits == 64 ? PTX_U64 : PTX_U32, false);
+}

@@ -1,0 +1,41 @@
+/*
+ * alu_float.h - small functions on float lanes, for kernels.
+ */
+#ifndef PTX_INTERP_ALU_FLOAT_H
+#define PTX_INTERP_ALU_FLOAT_H
+
+#include "ptx/interp/alu/alu.h"
+
+/* The NaN that arithmetic gives. */
+#define NAN_f32 0x7fffffffu
+#define NAN_f64 0xfff8000000000000ull
+
+static inline f32 canon_f32(f32 r)
+{
+	return r != r ? bits_f32(NAN_f32) : r;
+}
+
+static inline f64 canon_f64(f64 r)
+{
+	return r != r ? bits_f64(NAN_f64) : r;
+}
+
+/* .sat: to 0..1, a NaN to +0. */
+static inline f32 saturate_f32(f32 r)
+{
+	r = r > 0.0f ? r : 0.0f;
+	return r < 1.0f ? r : 1.0f;
+}
+
+/* A subnormal becomes a zero of its sign. */
+static inline u32 flush_u32(u32 v)
+{
+	return v & 0x7f800000 ? v : v & 0x80000000;
+}
+
+static inline f32 flush_f32(f32 v)
+{
+	return bits_f32(flush_u32(f32_bits(v)));
+}
+
+#endif

@@ -1,0 +1,274 @@
+/*
+ * The video instructions: arithmetic on bytes and halves picked out of words
+ * (vadd ... vset), and on all the bytes or halves of a word at once (vadd4,
+ * vadd2 ...).  Rare, so one function reads the modifiers as it goes.
+ *
+ *	scalar	t = a.sel op b.sel;  saturate;  d = t | t op2 c | c with t at d.sel
+ *	SIMD	the same for each element; .add: d = c + the sum of all
+ */
+#include "ptx/interp/alu/alu.h"
+
+enum video_op { V_ADD, V_SUB, V_ABSDIFF, V_MIN, V_MAX, V_AVRG, V_SHL, V_SHR, V_MAD, V_SET };
+
+static enum video_op video_op(unsigned op)
+{
+	switch (op) {
+	case PTX_OP_vadd:
+	case PTX_OP_vadd2:
+	case PTX_OP_vadd4:
+		return V_ADD;
+	case PTX_OP_vsub:
+	case PTX_OP_vsub2:
+	case PTX_OP_vsub4:
+		return V_SUB;
+	case PTX_OP_vabsdiff:
+	case PTX_OP_vabsdiff2:
+	case PTX_OP_vabsdiff4:
+		return V_ABSDIFF;
+	case PTX_OP_vmin:
+	case PTX_OP_vmin2:
+	case PTX_OP_vmin4:
+		return V_MIN;
+	case PTX_OP_vmax:
+	case PTX_OP_vmax2:
+	case PTX_OP_vmax4:
+		return V_MAX;
+	case PTX_OP_vavrg2:
+	case PTX_OP_vavrg4:
+		return V_AVRG;
+	case PTX_OP_vshl:
+		return V_SHL;
+	case PTX_OP_vshr:
+		return V_SHR;
+	case PTX_OP_vmad:
+		return V_MAD;
+	default:
+		return V_SET;
+	}
+}
+
+static bool holds(unsigned cmp, s64 a, s64 b)
+{
+	switch (cmp) {
+	case PTX_EQ:
+		return a == b;
+	case PTX_NE:
+		return a != b;
+	case PTX_LT:
+	case PTX_CMP_LO:
+		return a < b;
+	case PTX_LE:
+	case PTX_CMP_LS:
+		return a <= b;
+	case PTX_GT:
+	case PTX_CMP_HI:
+		return a > b;
+	default:
+		return a >= b;
+	}
+}
+
+static s64 clamp_to(s64 v, unsigned bits, bool sign)
+{
+	s64 top = sign ? (1ll << (bits - 1)) - 1 : (1ll << bits) - 1, low = sign ? -top - 1 : 0;
+
+	return v > top ? top : v < low ? low : v;
+}
+
+static s64 operate(const struct ptx_inst *in, s64 a, s64 b)
+{
+	u32 n;
+
+	switch (video_op(in->op)) {
+	case V_ADD:
+		return a + b;
+	case V_SUB:
+		return a - b;
+	case V_ABSDIFF:
+		return a < b ? b - a : a - b;
+	case V_MIN:
+		return a < b ? a : b;
+	case V_MAX:
+		return a > b ? a : b;
+	case V_AVRG:
+		return (a + b + (a + b >= 0)) >> 1;
+	case V_SHL:
+	case V_SHR:
+		n = in->m.wrap == PTX_WRAP ? (u32)b & 31 : (u32)b < 32 ? (u32)b : 32;
+		if (video_op(in->op) == V_SHR)
+			return a >> n;
+		/* By 32 nothing is left but what .sat goes by: the sign, and that it is much. */
+		return (s64)((u64)(n < 32 ? a : clamp_to(a, 32, true)) << n);
+	default:
+		return holds(in->m.cmp, a, b);
+	}
+}
+
+static s64 element(u32 v, unsigned shift, unsigned bits, bool sign)
+{
+	u32 up = v >> shift << (32 - bits);
+
+	return sign ? (s32)up >> (32 - bits) : (s64)(up >> (32 - bits));
+}
+
+static s64 selected(u32 v, unsigned sel, bool sign)
+{
+	if (sel >= PTX_SEL_B0 && sel <= PTX_SEL_B3)
+		return element(v, 8 * (sel - PTX_SEL_B0), 8, sign);
+	if (sel == PTX_SEL_H0 || sel == PTX_SEL_H1)
+		return element(v, 16 * (sel - PTX_SEL_H0), 16, sign);
+	return element(v, 0, 32, sign);
+}
+
+/* Types are result, a, b; vset has no result type. */
+static bool is_signed(const struct ptx_inst *in, unsigned n)
+{
+	bool set = video_op(in->op) == V_SET;
+
+	if (set && n == 0)
+		return false;
+	return in->m.type[set ? n - 1 : n] == PTX_S32;
+}
+
+static u32 second(unsigned op, u32 t, u32 c, bool sign)
+{
+	bool less = sign ? (s32)t < (s32)c : t < c;
+
+	switch (op) {
+	case PTX_A_ADD:
+		return t + c;
+	case PTX_A_MIN:
+		return less ? t : c;
+	default:
+		return less ? c : t;
+	}
+}
+
+static u32 scalar(const struct ptx_inst *in, u32 a, u32 b, u32 c)
+{
+	unsigned dsel = in->ops[0].comp, bits = !dsel ? 32 : dsel < PTX_SEL_H0 ? 8 : 16, shift;
+	bool sign = is_signed(in, 0);
+	s64 t = operate(in, selected(a, in->ops[1].comp, is_signed(in, 1)),
+			selected(b, in->ops[2].comp, is_signed(in, 2)));
+	u32 mask;
+
+	if (in->m.sat)
+		t = clamp_to(t, bits, sign);
+	if (in->m.op)
+		return second(in->m.op, (u32)t, c, sign);
+	if (!dsel)
+		return (u32)t;
+	shift = bits == 8 ? 8 * (dsel - PTX_SEL_B0) : 16 * (dsel - PTX_SEL_H0);
+	mask = (bits == 8 ? 0xffu : 0xffffu) << shift;
+	return (c & ~mask) | ((u32)t << shift & mask);
+}
+
+/* Is element i of the result written, or is it c's? */
+static bool is_written(const struct ptx_operand *d, unsigned i, unsigned bits)
+{
+	if (!d->comp)
+		return true;
+	if (d->comp < PTX_SEL_BYTES)
+		return d->comp == (bits == 8 ? PTX_SEL_B0 : PTX_SEL_H0) + i;
+	for (u32 digits = d->n; digits > 1; digits >>= 4)
+		if ((digits & 15) == i)
+			return true;
+	return false;
+}
+
+/* Selectors count the elements of a, and then those of b; without one operand o has its own, from `first` on. */
+static s64 picked(const struct ptx_operand *o, u32 a, u32 b, unsigned i, unsigned first, unsigned bits,
+		  bool sign)
+{
+	unsigned n = o->comp ? o->n >> 4 * i & 15 : first + i, each = 32 / bits;
+
+	return element(n < each ? a : b, n % each * bits, bits, sign);
+}
+
+static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
+{
+	u32 r = in->m.op ? c : 0, mask = (1u << bits) - 1;
+
+	for (unsigned i = 0, each = 32 / bits; i < each; i++) {
+		bool on = is_written(&in->ops[0], i, bits);
+		s64 t = operate(in, picked(&in->ops[1], a, b, i, 0, bits, is_signed(in, 1)),
+				picked(&in->ops[2], a, b, i, each, bits, is_signed(in, 2)));
+
+		if (in->m.sat)
+			t = clamp_to(t, bits, is_signed(in, 0));
+		if (in->m.op)
+			r += on ? (u32)t : 0;
+		else
+			r |= on ? ((u32)t & mask) << i * bits : c & mask << i * bits;
+	}
+	return r;
+}
+
+/*
+ * (a * b + c) >> 7 or 15, product or c perhaps negated, .po one more.  The manual has a, b and c
+ * unsigned where their types are; an H200 takes whole words as signed all the same.  What it clamps to
+ * is the manual's: the unsigned range only where nothing is signed or negated, and there zeros are
+ * shifted in.
+ */
+static u32 multiply_add(const struct ptx_inst *in, u32 a, u32 b, u32 c)
+{
+	bool minus = in->ops[1].neg != in->ops[2].neg, minus_c = in->ops[3].neg;
+	bool sign = is_signed(in, 1) || is_signed(in, 2) || minus || minus_c;
+	unsigned shift = in->m.mode == PTX_SHR7 ? 7 : in->m.mode == PTX_SHR15 ? 15 : 0;
+	s64 t = (s64)(s32)selected(a, in->ops[1].comp, is_signed(in, 1)) *
+		(s32)selected(b, in->ops[2].comp, is_signed(in, 2));
+
+	t = ((minus ? -t : t) + (minus_c ? -(s64)(s32)c : (s32)c) + in->m.po) >> shift;
+	if (in->m.sat && shift && !sign && t < 0)
+		return UINT32_MAX;
+	return (u32)(in->m.sat ? clamp_to(t, 32, sign) : t);
+}
+
+#define VIDEO(name, expr)                                                                                    \
+	KERNEL(name)                                                                                         \
+	{                                                                                                    \
+		const u32 *a = SRC(w, x, 0, u32), *b = SRC(w, x, 1, u32);                                    \
+		const u32 *c = x->src[2] == NO_SLOT ? NULL : SRC(w, x, 2, u32);                              \
+		u32 *d = DST(w, x, u32);                                                                     \
+                                                                                                             \
+		MAP_ACTIVE(w, d, u32, expr);                                                                 \
+	}
+VIDEO(video_scalar, scalar(x->in, a[i], b[i], c ? c[i] : 0))
+VIDEO(video_mad, multiply_add(x->in, a[i], b[i], c ? c[i] : 0))
+VIDEO(video_simd2, simd(x->in, a[i], b[i], c ? c[i] : 0, 16))
+VIDEO(video_simd4, simd(x->in, a[i], b[i], c ? c[i] : 0, 8))
+
+exec_fn alu_video(const struct ptx_inst *in)
+{
+	switch (in->op) {
+	case PTX_OP_vadd:
+	case PTX_OP_vsub:
+	case PTX_OP_vabsdiff:
+	case PTX_OP_vmin:
+	case PTX_OP_vmax:
+	case PTX_OP_vshl:
+	case PTX_OP_vshr:
+	case PTX_OP_vset:
+		return video_scalar;
+	case PTX_OP_vmad:
+		return video_mad;
+	case PTX_OP_vadd2:
+	case PTX_OP_vsub2:
+	case PTX_OP_vabsdiff2:
+	case PTX_OP_vmin2:
+	case PTX_OP_vmax2:
+	case PTX_OP_vavrg2:
+	case PTX_OP_vset2:
+		return video_simd2;
+	case PTX_OP_vadd4:
+	case PTX_OP_vsub4:
+	case PTX_OP_vabsdiff4:
+	case PTX_OP_vmin4:
+	case PTX_OP_vmax4:
+	case PTX_OP_vavrg4:
+	case PTX_OP_vset4:
+		return video_simd4;
+	default:
+		return NULL;
+	}
+}

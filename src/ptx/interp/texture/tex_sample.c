@@ -1,0 +1,386 @@
+/*
+ * Reading a texture at a point: addressing, filtering, levels.
+ *
+ * Along each axis a coordinate becomes two texel numbers and a weight of 1/256
+ * steps, as the hardware has it; a point filter uses the first number alone.
+ */
+#include "ptx/interp/alu/half.h"
+#include "ptx/interp/texture/texture.h"
+#include <math.h>
+
+#define OUTSIDE UINT32_MAX /* the border colour */
+
+struct axis {
+	uint32_t i[2];
+	unsigned weight; /* of i[1], in 256ths */
+};
+
+static uint32_t address(int64_t i, uint32_t n, unsigned mode)
+{
+	int64_t m;
+
+	switch (mode) {
+	case TEX_WRAP:
+		m = i % n;
+		return (uint32_t)(m < 0 ? m + n : m);
+	case TEX_MIRROR:
+		m = i % (2 * (int64_t)n);
+		m = m < 0 ? m + 2 * (int64_t)n : m;
+		return (uint32_t)(m < n ? m : 2 * (int64_t)n - 1 - m);
+	case TEX_BORDER:
+		return i < 0 || i >= n ? OUTSIDE : (uint32_t)i;
+	default:
+		return i < 0 ? 0 : i >= n ? n - 1 : (uint32_t)i;
+	}
+}
+
+/* Far outside every image and still exact, so that conversions to integers are safe. */
+static double limited(double x)
+{
+	if (x != x)
+		return 0;
+	return x < -0x1p40 ? -0x1p40 : x > 0x1p40 ? 0x1p40 : x;
+}
+
+/* floor(x) of a limited one: a call of the library's is slow where SSE4.1 may not be assumed. */
+static inline int64_t whole(double x)
+{
+	int64_t i = (int64_t)x;
+
+	return i - ((double)i > x);
+}
+
+/* Wrapping and mirroring need normalised coordinates; otherwise they clamp. */
+static unsigned mode_of(const struct texture *t, unsigned axis)
+{
+	unsigned mode = t->address[axis];
+
+	return !t->normalized && (mode == TEX_WRAP || mode == TEX_MIRROR) ? TEX_CLAMP : mode;
+}
+
+/* In texels of this level. */
+static double position(const struct texture *t, unsigned axis, float x, uint32_t n)
+{
+	double p = x;
+
+	if (!t->normalized)
+		return limited(p);
+	if (mode_of(t, axis) == TEX_WRAP)
+		p -= floor(p);
+	return limited(p * n);
+}
+
+static struct axis place(double p, uint32_t n, unsigned mode, bool linear)
+{
+	struct axis a = {{0, 0}, 0};
+	int64_t fixed;
+
+	if (!linear) {
+		a.i[0] = a.i[1] = address(whole(p), n, mode);
+		return a;
+	}
+	fixed = whole(p * 256 + 0.5) - 128;
+	a.weight = (unsigned)(fixed & 255);
+	a.i[0] = address(fixed >> 8, n, mode);
+	a.i[1] = address((fixed >> 8) + 1, n, mode);
+	return a;
+}
+
+static struct texel border(const struct texture *t)
+{
+	struct texel r;
+
+	for (int n = 0; n < 4; n++) {
+		/* The colour is a float's; integers have none. */
+		r.c[n] = n < t->channels && tex_is_float(t) ? f32_bits(t->border[n]) : 0;
+	}
+	return r;
+}
+
+static struct texel texel_or_border(const struct texture *t, const struct tex_level *l, uint32_t x,
+				    uint32_t y, uint32_t z)
+{
+	if (x == OUTSIDE || y == OUTSIDE || z == OUTSIDE)
+		return border(t);
+	return tex_read(t, l, x, y, z);
+}
+
+/* Of a weight, the part that goes to the second of two neighbours; a tie goes up or down. */
+static unsigned part(unsigned weight, unsigned of, bool down)
+{
+	return (weight * of + (down ? 127 : 128)) >> 8;
+}
+
+/*
+ * Weights of the eight corners in 256ths, as the hardware has them: the total is
+ * split by z, each part by x, and each of those by y, rounding every time.
+ */
+static void corner_weights(const struct axis a[3], unsigned total, unsigned w[8])
+{
+	unsigned x = a[0].weight, y = a[1].weight, back = part(total, a[2].weight, false);
+
+	for (unsigned half = 0; half < 2; half++) {
+		unsigned s = half ? back : total - back, right = part(s, x, false), left = s - right;
+
+		w[4 * half + 3] = part(right, y, false);
+		w[4 * half + 1] = right - w[4 * half + 3];
+		w[4 * half + 2] = part(left, y, true);
+		w[4 * half] = left - w[4 * half + 2];
+	}
+}
+
+static double number(const struct texture *t, uint32_t c)
+{
+	return tex_is_float(t) ? (double)bits_f32(c) : (double)(int32_t)c;
+}
+
+/* f16 textures answer f16 values; a tie goes away from zero. */
+static float to_half(float v)
+{
+	uint32_t u = f32_bits(v);
+
+	return (u & 0x7fffffff) < 0x38800000 ? f16_to_f32(f32_to_f16(v))
+					     : bits_f32((u + 0x1000) & 0xffffe000);
+}
+
+/* A sum as the texture answers it: integers are rounded. */
+static uint32_t answer(const struct texture *t, double sum)
+{
+	if (!tex_is_float(t))
+		return (uint32_t)(int32_t)whole(sum + 0.5);
+	return f32_bits(t->format == TEX_F16 ? to_half((float)sum) : (float)sum);
+}
+
+/* Adds the corners of a box; corners of weight 0 are not read. */
+static void mix(const struct texture *t, const struct tex_level *l, const struct axis a[3], unsigned total,
+		double sum[4])
+{
+	unsigned weights[8];
+
+	corner_weights(a, total, weights);
+	for (unsigned corner = 0; corner < 8; corner++) {
+		struct texel v;
+
+		if (!weights[corner])
+			continue;
+		v = texel_or_border(t, l, a[0].i[corner & 1], a[1].i[corner >> 1 & 1], a[2].i[corner >> 2]);
+		for (unsigned n = 0; n < 4; n++)
+			sum[n] += weights[corner] / 256.0 * number(t, v.c[n]);
+	}
+}
+
+static uint32_t slice_of(const struct texture *t, uint32_t layer)
+{
+	if (!t->layers)
+		return 0;
+	return (int32_t)layer < 0 ? 0 : layer >= t->layers ? t->layers - 1 : layer;
+}
+
+/* The two texels and the weight along each axis. */
+static void place_all(const struct texture *t, const struct tex_level *l, unsigned dims, uint32_t layer,
+		      const float *xyz, struct axis a[3])
+{
+	const uint32_t size[3] = {l->width, l->height ? l->height : 1, l->depth ? l->depth : 1};
+
+	memset(a, 0, 3 * sizeof *a);
+	for (unsigned k = 0; k < dims; k++)
+		a[k] = place(position(t, k, xyz[k], size[k]), size[k], mode_of(t, k), tex_is_linear(t));
+	/* A 1D image is one row of a 2D one, read at its edge: with a border, half of that is outside. */
+	if (tex_is_linear(t) && dims == 1 && !t->layers && t->address[1] == TEX_BORDER)
+		a[1] = (struct axis){{OUTSIDE, 0}, 128};
+	if (t->layers)
+		a[2] = (struct axis){{slice_of(t, layer), 0}, 0};
+}
+
+static struct texel point_level(const struct texture *t, unsigned level, unsigned dims, uint32_t layer,
+				const float *xyz)
+{
+	const struct tex_level *l = &t->level[level];
+	struct axis a[3];
+
+	place_all(t, l, dims, layer, xyz, a);
+	return texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
+}
+
+/* In the middle of a texel nothing is mixed. */
+static struct texel one_texel(const struct texture *t, const struct tex_level *l, const struct axis a[3])
+{
+	struct texel r = texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
+
+	for (unsigned n = 0; n < 4; n++)
+		r.c[n] = f32_bits(bits_f32(r.c[n]) + 0.0f); /* a sum is never -0 */
+	return r;
+}
+
+/* Both levels share the 256ths. */
+static struct texel linear_levels(const struct texture *t, unsigned level, unsigned next, unsigned dims,
+				  uint32_t layer, const float *xyz)
+{
+	double sum[4] = {0, 0, 0, 0};
+	struct axis a[3];
+	struct texel r;
+
+	place_all(t, &t->level[level], dims, layer, xyz, a);
+	if (!(next | a[0].weight | a[1].weight | a[2].weight) && t->format == TEX_F32)
+		return one_texel(t, &t->level[level], a);
+	mix(t, &t->level[level], a, 256 - next, sum);
+	if (next) {
+		place_all(t, &t->level[level + 1], dims, layer, xyz, a);
+		mix(t, &t->level[level + 1], a, next, sum);
+	}
+	for (unsigned n = 0; n < 4; n++)
+		r.c[n] = answer(t, sum[n]);
+	return r;
+}
+
+static struct texel blend(struct texel a, struct texel b, unsigned next)
+{
+	float f = (float)next / 256;
+	struct texel r;
+
+	for (unsigned n = 0; n < 4; n++)
+		r.c[n] = f32_bits(bits_f32(a.c[n]) * (1 - f) + bits_f32(b.c[n]) * f);
+	return r;
+}
+
+/* Clamps, and splits into a level and 256ths of the next. */
+static unsigned choose_level(const struct texture *t, float lod, unsigned *next)
+{
+	float top = (float)(t->levels - 1), x = lod + t->mip_bias;
+
+	*next = 0;
+	if (x != x)
+		x = 0;
+	x = x < t->min_lod ? t->min_lod : x > t->max_lod ? t->max_lod : x;
+	x = x < 0 ? 0 : x > top ? top : x;
+	if (t->mip_filter != TEX_LINEAR)
+		return (unsigned)floorf(x + 0.5f);
+	*next = (unsigned)(x * 256) & 255;
+	return (unsigned)x;
+}
+
+struct texel tex_sample(const struct texture *t, unsigned dims, uint32_t layer, const float *xyz, float lod)
+{
+	unsigned next = 0, level = t->levels > 1 ? choose_level(t, lod, &next) : 0;
+	struct texel r;
+
+	if (tex_is_linear(t))
+		return linear_levels(t, level, next, dims, layer, xyz);
+	r = point_level(t, level, dims, layer, xyz);
+	if (next && tex_is_float(t))
+		r = blend(r, point_level(t, level + 1, dims, layer, xyz), next);
+	return r;
+}
+
+struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, const int32_t *xyz,
+		       int32_t lod)
+{
+	unsigned level = lod < 0 ? 0 : (uint32_t)lod >= t->levels ? t->levels - 1 : (unsigned)lod;
+	const struct tex_level *l = &t->level[level];
+	const uint32_t size[3] = {l->width, l->height ? l->height : 1, l->depth ? l->depth : 1};
+	uint32_t i[3] = {0, 0, 0};
+
+	if (t->layers && layer >= t->layers)
+		return (struct texel){{0, 0, 0, 0}};
+	for (unsigned k = 0; k < dims; k++) {
+		if (xyz[k] < 0 || (uint32_t)xyz[k] >= size[k])
+			return (struct texel){{0, 0, 0, 0}};
+		i[k] = (uint32_t)xyz[k];
+	}
+	return tex_read(t, l, i[0], i[1], t->layers ? slice_of(t, layer) : i[2]);
+}
+
+float tex_lod(const struct texture *t, unsigned dims, const float *dx, const float *dy)
+{
+	const struct tex_level *l = &t->level[0];
+	const float size[3] = {(float)l->width, (float)l->height, (float)l->depth};
+	float a = 0, b = 0;
+
+	for (unsigned k = 0; k < dims; k++) {
+		float scale = t->normalized ? size[k] : 1;
+
+		a += dx[k] * scale * dx[k] * scale;
+		b += dy[k] * scale * dy[k] * scale;
+	}
+	return 0.5f * log2f(a > b ? a : b);
+}
+
+/* ---- cubes ---- */
+
+/* Which of the six faces, and where on it (0..1). Order: +x -x +y -y +z -z. */
+static unsigned face(const float *v, float *st)
+{
+	float ax = fabsf(v[0]), ay = fabsf(v[1]), az = fabsf(v[2]), s, t, m;
+	unsigned f;
+
+	if (ax >= ay && ax >= az) {
+		f = v[0] < 0;
+		s = v[0] < 0 ? v[2] : -v[2];
+		t = -v[1];
+		m = ax;
+	} else if (ay >= az) {
+		f = 2 + (v[1] < 0);
+		s = v[0];
+		t = v[1] < 0 ? -v[2] : v[2];
+		m = ay;
+	} else {
+		f = 4 + (v[2] < 0);
+		s = v[2] < 0 ? -v[0] : v[0];
+		t = -v[1];
+		m = az;
+	}
+	st[0] = (s / m + 1) * 0.5f;
+	st[1] = (t / m + 1) * 0.5f;
+	return f;
+}
+
+/* A face is a slice of the array and is read like a 2D image that ends at its edges. */
+static struct texture as_faces(const struct texture *t)
+{
+	struct texture flat = *t;
+
+	flat.normalized = true;
+	flat.address[0] = flat.address[1] = TEX_CLAMP;
+	return flat;
+}
+
+struct texel tex_sample_cube(const struct texture *t, uint32_t layer, const float *xyz, float lod)
+{
+	struct texture flat = as_faces(t);
+	uint32_t cubes = t->layers / 6 ? t->layers / 6 : 1;
+	float st[2];
+	unsigned f = face(xyz, st);
+
+	layer = (int32_t)layer < 0 ? 0 : layer >= cubes ? cubes - 1 : layer;
+	return tex_sample(&flat, 2, layer * 6 + f, st, lod);
+}
+
+/* ---- tld4 ---- */
+
+static struct texel gather(const struct texture *t, uint32_t slice, const float *xy, unsigned comp)
+{
+	static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+	const struct tex_level *l = &t->level[0];
+	const uint32_t height = l->height ? l->height : 1;
+	struct axis x = place(position(t, 0, xy[0], l->width), l->width, mode_of(t, 0), true);
+	struct axis y = place(position(t, 1, xy[1], height), height, mode_of(t, 1), true);
+	struct texel r;
+
+	for (unsigned n = 0; n < 4; n++)
+		r.c[n] = texel_or_border(t, l, x.i[order[n][0]], y.i[order[n][1]], slice).c[comp];
+	return r;
+}
+
+struct texel tex_gather(const struct texture *t, uint32_t layer, const float *xy, unsigned comp)
+{
+	return gather(t, slice_of(t, layer), xy, comp);
+}
+
+struct texel tex_gather_cube(const struct texture *t, uint32_t layer, const float *xyz, unsigned comp)
+{
+	struct texture flat = as_faces(t);
+	float st[2];
+	unsigned f = face(xyz, st);
+
+	return gather(&flat, slice_of(t, layer * 6 + f), st, comp);
+}

@@ -1,0 +1,120 @@
+/* One instruction: guard, mnemonic, operands. */
+#include "ptx/parse/parse.h"
+
+#include <string.h>
+
+struct ptx_inst *emit(struct parser *p, const struct ptx_inst *in)
+{
+	struct ptx_function *f = p->f;
+	struct ptx_inst *l = arena_push(p->m->arena, f->insts, f->ninsts, sizeof *l);
+
+	if (!l || f->ninsts == UINT32_MAX / 2) {
+		fail_memory(p);
+		return NULL;
+	}
+	f->insts = l;
+	l[f->ninsts] = *in;
+	l[f->ninsts].loc_file = p->loc_file;
+	l[f->ninsts].loc_line = p->loc_line;
+	return &l[f->ninsts++];
+}
+
+static bool parse_guard(struct parser *p, struct ptx_inst *in)
+{
+	struct ptx_operand o;
+	struct token at;
+
+	in->guard = PTX_NOREG;
+	if (!accept(p, '@'))
+		return true;
+	in->guard_not = accept(p, '!');
+	at = p->tok;
+	if (at.kind != T_IDENT) {
+		fail(p, &at, "expected a predicate after '@'");
+		return false;
+	}
+	if (!parse_operand(p, &o))
+		return false;
+	if (o.kind != PTX_O_REG || p->f->regs[o.reg].type != PTX_PRED) {
+		fail(p, &at, "a guard must be a predicate register");
+		return false;
+	}
+	in->guard = o.reg;
+	return true;
+}
+
+static bool parse_mnemonic(struct parser *p, struct mnemonic *mn)
+{
+	char buf[80];
+
+	mn->nmods = 0;
+	mn->base = p->tok;
+	if (p->tok.kind != T_IDENT) {
+		fail(p, &p->tok, "expected an instruction before %s", tok_text(&p->tok, buf, sizeof buf));
+		return false;
+	}
+	next(p);
+	while (p->tok.kind == T_DOT) {
+		if (mn->nmods == MAX_MODS) {
+			fail(p, &p->tok, "too many modifiers");
+			return false;
+		}
+		mn->mods[mn->nmods++] = p->tok;
+		next(p);
+	}
+	return !failed(p);
+}
+
+/* The checked operands move to their final place; labels are told where that is. */
+static bool keep_operands(struct parser *p, struct ptx_inst *in, const struct operands *ops)
+{
+	in->nops = ops->n;
+	in->ops = arena_alloc(p->m->arena, ops->n, sizeof *in->ops);
+	if (!in->ops) {
+		fail_memory(p);
+		return false;
+	}
+	memcpy(in->ops, ops->op, ops->n * sizeof *in->ops);
+	for (unsigned i = 0; i < ops->n; i++)
+		if (in->ops[i].kind == PTX_O_LABEL)
+			p->fixups[in->ops[i].n].op = &in->ops[i];
+	return true;
+}
+
+static void note(struct ptx_function *f, const struct ptx_inst *in)
+{
+	switch (in->op) {
+	case PTX_OP_bar_sync:
+	case PTX_OP_bar_arrive:
+	case PTX_OP_bar_red:
+	case PTX_OP_barrier_sync:
+	case PTX_OP_barrier_arrive:
+	case PTX_OP_barrier_red:
+		f->has_barrier = true;
+	}
+}
+
+void parse_instruction(struct parser *p)
+{
+	struct ptx_inst in = {.line = p->tok.line};
+	const struct op_row *row;
+	const struct token *where;
+	struct operands ops;
+	struct mnemonic mn;
+	char why[160];
+
+	if (!parse_guard(p, &in) || !parse_mnemonic(p, &mn))
+		return;
+	row = table_match(&mn, &in.m, &where, why, sizeof why);
+	if (!row) {
+		fail(p, where, "%s", why);
+		return;
+	}
+	in.op = table_op(row);
+	if (!parse_operands(p, row, &ops) || !check_operands(p, row, &in, &ops, &mn.base))
+		return;
+	if (!expect(p, ';', "';'") || !keep_operands(p, &in, &ops))
+		return;
+	note(p->f, &in);
+	emit(p, &in);
+}

@@ -1,0 +1,144 @@
+/*
+ * Texture and surface objects.  Kernels use them as they are, so the client gets the driver's own values; what
+ * comes back is looked up among those that this session has made before the driver sees it.
+ */
+#include <stdlib.h>
+#include "server/session/message.h"
+
+struct object {
+	struct map_node node; /* key: the driver's value */
+	bool surface;
+};
+
+static struct object *find(struct msg *m, uint64_t value, bool surface)
+{
+	struct object *o = (struct object *)map_below(&m->session->textures, value);
+
+	if (o && o->node.key == value && o->surface == surface)
+		return o;
+	m->error = CUDA_ERROR_INVALID_VALUE;
+	return NULL;
+}
+
+/* Numbers in a description become the driver's handles. */
+static void resource_in(struct msg *m, CUDA_RESOURCE_DESC *d)
+{
+	if (d->resType == CU_RESOURCE_TYPE_ARRAY)
+		d->res.array.hArray = msg_handle(m, HANDLE_CUarray, (uintptr_t)d->res.array.hArray);
+	else if (d->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
+		d->res.mipmap.hMipmappedArray =
+			msg_handle(m, HANDLE_CUmipmappedArray, (uintptr_t)d->res.mipmap.hMipmappedArray);
+}
+
+static void resource_out(struct msg *m, CUDA_RESOURCE_DESC *d)
+{
+	struct handles *h = m->session->handles;
+
+	if (d->resType == CU_RESOURCE_TYPE_ARRAY)
+		d->res.array.hArray = (CUarray)(uintptr_t)handles_give(h, HANDLE_CUarray, d->res.array.hArray);
+	else if (d->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
+		d->res.mipmap.hMipmappedArray = (CUmipmappedArray)(uintptr_t)handles_give(h, HANDLE_CUmipmappedArray,
+			d->res.mipmap.hMipmappedArray);
+}
+
+void serve_texture(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_texture a;
+	struct object *o;
+
+	msg_args(m, &a, sizeof a);
+	uint64_t *out = msg_out(m, true, sizeof *out);
+	resource_in(m, &a.resource);
+	if (msg_bad(m))
+		return;
+	o = calloc(1, sizeof *o);
+	if (!o)
+		msg_result(m, CUDA_ERROR_OUT_OF_MEMORY);
+	else if (a.surface)
+		msg_result(m, ops->cuSurfObjectCreate((CUsurfObject *)out, &a.resource));
+	else
+		msg_result(m, ops->cuTexObjectCreate((CUtexObject *)out, &a.resource, &a.texture, a.has_view ? &a.view : NULL));
+	if (m->result) {
+		free(o);
+		return;
+	}
+	struct map_node *same = map_below(&m->session->textures, *out);
+	if (same && same->key == *out) { /* a value that the driver uses again: its object went with a context */
+		map_remove(&m->session->textures, same);
+		free(same);
+	}
+	o->node.key = *out;
+	o->surface = a.surface;
+	map_insert(&m->session->textures, &o->node);
+}
+
+static void destroy(struct msg *m, CUresult (*end)(unsigned long long value), bool surface)
+{
+	uint64_t value;
+	struct wire_cuTexObjectDestroy a;
+
+	msg_args(m, &a, sizeof a);
+	value = a.texObject;
+	struct object *o = m->broken || !value ? NULL : find(m, value, surface); /* 0 is none: the driver's own answer */
+	if (msg_bad(m))
+		return;
+	msg_result(m, end(value));
+	if (m->result || !o)
+		return;
+	map_remove(&m->session->textures, &o->node);
+	free(o);
+}
+
+void serve_texture_destroy(const struct cuda_ops *ops, struct msg *m)
+{
+	destroy(m, ops->cuTexObjectDestroy, false);
+}
+
+void serve_surface_destroy(const struct cuda_ops *ops, struct msg *m)
+{
+	_Static_assert(sizeof(struct wire_cuSurfObjectDestroy) == sizeof(struct wire_cuTexObjectDestroy), "the same frame");
+	destroy(m, ops->cuSurfObjectDestroy, true);
+}
+
+void serve_resource(const struct cuda_ops *ops, struct msg *m)
+{
+	struct {
+		uint64_t object;
+		uint64_t surface;
+	} a;
+
+	msg_args(m, &a, sizeof a);
+	CUDA_RESOURCE_DESC *out = msg_out(m, true, sizeof *out);
+	if (!m->broken)
+		find(m, a.object, a.surface);
+	if (msg_bad(m))
+		return;
+	msg_result(m, a.surface ? ops->cuSurfObjectGetResourceDesc(out, a.object) :
+				  ops->cuTexObjectGetResourceDesc(out, a.object));
+	if (!m->result)
+		resource_out(m, out);
+}
+
+void serve_texture_desc(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_cuTexObjectGetTextureDesc a;
+
+	msg_args(m, &a, sizeof a);
+	CUDA_TEXTURE_DESC *out = msg_out(m, true, sizeof *out);
+	if (!m->broken)
+		find(m, a.texObject, false);
+	if (!msg_bad(m))
+		msg_result(m, ops->cuTexObjectGetTextureDesc(out, a.texObject));
+}
+
+void serve_view_desc(const struct cuda_ops *ops, struct msg *m)
+{
+	struct wire_cuTexObjectGetResourceViewDesc a;
+
+	msg_args(m, &a, sizeof a);
+	CUDA_RESOURCE_VIEW_DESC *out = msg_out(m, true, sizeof *out);
+	if (!m->broken)
+		find(m, a.texObject, false);
+	if (!msg_bad(m))
+		msg_result(m, ops->cuTexObjectGetResourceViewDesc(out, a.texObject));
+}

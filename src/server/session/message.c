@@ -1,0 +1,207 @@
+#include <errno.h>
+#include <stdlib.h>
+#include "server/session/message.h"
+
+bool msg_init(struct msg *m, struct session *s, const struct frame *f)
+{
+	struct wire_request head;
+
+	m->session = s;
+	m->frame = *f;
+	m->broken = false;
+	m->error = m->result = CUDA_SUCCESS;
+	m->value = 0;
+	m->heap_in = NULL;
+	m->out_used = sizeof(struct wire_reply);
+	if (f->size < sizeof head)
+		return false;
+	m->in = m->few_in;
+	if (f->size > sizeof m->few_in)
+		m->in = m->heap_in = malloc(f->size);
+	if (!m->in)
+		return false;
+	memcpy(m->in, f->payload, f->size);
+	m->in_end = m->in + f->size;
+	memcpy(&head, m->in, sizeof head);
+	m->in += sizeof head;
+	m->context = head.context;
+	return true;
+}
+
+static void *take(struct msg *m, size_t size)
+{
+	size_t left = m->in_end - m->in;
+	uint8_t *p = m->in;
+
+	if (m->broken || size > left || wire_pad(size) > left) {
+		m->broken = true;
+		return NULL;
+	}
+	m->in += wire_pad(size);
+	return p;
+}
+
+void msg_args(struct msg *m, void *args, size_t size)
+{
+	void *p = take(m, size);
+
+	if (p)
+		memcpy(args, p, size);
+	else
+		memset(args, 0, size);
+}
+
+/* What CUDA says of a handle that is none. */
+static CUresult unknown(enum handle_kind kind)
+{
+	switch (kind) {
+	case HANDLE_CUcontext:
+		return CUDA_ERROR_INVALID_CONTEXT;
+	case HANDLE_CUgraph:
+	case HANDLE_CUgraphNode:
+	case HANDLE_CUgraphExec:
+	case HANDLE_CUuserObject:
+	case HANDLE_CUmemoryPool:
+	case HANDLE_CUmemGenericAllocationHandle:
+		return CUDA_ERROR_INVALID_VALUE;
+	default:
+		return CUDA_ERROR_INVALID_HANDLE;
+	}
+}
+
+void *msg_handle(struct msg *m, enum handle_kind kind, uint64_t id)
+{
+	void *real = NULL;
+
+	if (kind == HANDLE_CUstream && id <= 2) /* the default streams are numbers everywhere */
+		return (void *)(uintptr_t)id;
+	if (m->broken || handles_find(m->session->handles, kind, id, &real))
+		return real;
+	/* where CUDA takes a function it takes a kernel too */
+	if (kind != HANDLE_CUfunction || !handles_find(m->session->handles, HANDLE_CUkernel, id, &real))
+		m->error = unknown(kind);
+	return real;
+}
+
+void *msg_in(struct msg *m, bool present, size_t size)
+{
+	return present ? take(m, size) : NULL;
+}
+
+void *msg_in_text(struct msg *m, bool present, size_t size)
+{
+	char *p = msg_in(m, present, size);
+
+	if (p && (!size || p[size - 1])) {
+		m->broken = true;
+		return NULL;
+	}
+	return p;
+}
+
+void *msg_in_handles(struct msg *m, bool present, enum handle_kind kind, size_t count)
+{
+	uint64_t *p = msg_in(m, present, wire_bytes(count, sizeof *p));
+
+	for (size_t i = 0; p && i < count; i++)
+		p[i] = (uintptr_t)msg_handle(m, kind, p[i]);
+	return p;
+}
+
+void *msg_out(struct msg *m, bool present, size_t size)
+{
+	uint8_t *p;
+
+	if (!present || m->broken)
+		return NULL;
+	if (size > sizeof m->out || wire_pad(size) > sizeof m->out - m->out_used) {
+		m->error = CUDA_ERROR_OUT_OF_MEMORY;
+		return NULL;
+	}
+	p = m->out + m->out_used;
+	memset(p, 0, wire_pad(size));
+	m->out_used += wire_pad(size);
+	return p;
+}
+
+void *msg_inout(struct msg *m, bool present, size_t size)
+{
+	void *in = msg_in(m, present, size), *out = msg_out(m, present, size);
+
+	if (in && out)
+		memcpy(out, in, size);
+	return out;
+}
+
+bool msg_bad(struct msg *m)
+{
+	if (m->broken)
+		m->error = CUDA_ERROR_INVALID_VALUE;
+	if (m->error)
+		m->result = m->error;
+	return m->error != CUDA_SUCCESS;
+}
+
+void msg_result(struct msg *m, CUresult r)
+{
+	m->result = r;
+}
+
+void msg_give_handles(struct msg *m, enum handle_kind kind, void *real, size_t count)
+{
+	uint64_t *p = real;
+	uint8_t *end = m->out + m->out_used;
+
+	if (m->result || !real)
+		return;
+	for (size_t i = 0; i < count && (uint8_t *)(p + i + 1) <= end; i++)
+		p[i] = handles_give(m->session->handles, kind, (void *)(uintptr_t)p[i]);
+}
+
+void msg_drop(struct msg *m, enum handle_kind kind, uint64_t id)
+{
+	if (m->result == CUDA_SUCCESS)
+		handles_drop(m->session->handles, kind, id);
+}
+
+static int answer(struct msg *m)
+{
+	struct wire_reply head = {.result = m->result, .value = m->value};
+	size_t size = m->result ? sizeof head : m->out_used;
+	void *room;
+	int r;
+
+	if (size > lane_payload_max(m->frame.lane)) {
+		head.result = CUDA_ERROR_OUT_OF_MEMORY; /* of the ring */
+		size = sizeof head;
+	}
+	r = lane_reply_reserve(m->frame.lane, size, &room);
+	if (r)
+		return r;
+	memcpy(m->out, &head, sizeof head);
+	memcpy(room, m->out, size);
+	return lane_reply(m->frame.lane, m->frame.op, m->frame.ticket, size, NULL, 0);
+}
+
+void msg_late(struct msg *m, CUresult r)
+{
+	void *context;
+
+	if (!handles_find(m->session->handles, HANDLE_CUcontext, m->context, &context))
+		return; /* it has ended, and the client knows */
+	session_late(m->session, context, r);
+}
+
+int msg_finish(struct msg *m, bool waits)
+{
+	int r = 0;
+
+	if (m->broken)
+		r = -EPROTO;
+	else if (waits)
+		r = answer(m);
+	else if (m->result)
+		msg_late(m, m->result);
+	free(m->heap_in);
+	return r;
+}

@@ -1,0 +1,199 @@
+/* tcp.c - both sides' common part, and the server's: see tcp.h. */
+#include "transport/tcp/tcp.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct tcp *tcp_new(struct link *l)
+{
+	struct tcp *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return NULL;
+	pthread_mutex_init(&t->in_lock, NULL);
+	pthread_mutex_init(&t->out_lock, NULL);
+	t->called = t->sides.door = -1;
+	for (unsigned i = 0; i < SIDES_MAX; i++) {
+		t->sides.side[i].link = l;
+		t->sides.side[i].fd = -1;
+	}
+	return t;
+}
+
+int tcp_start(struct link *l)
+{
+	struct tcp *t = l->tcp;
+
+	t->called = l->server ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!l->server && t->called < 0)
+		return -errno;
+	if (stream_init(&t->in, l, l->server ? BULK_UP : BULK_DOWN))
+		return -ENOMEM;
+	return l->server ? side_attend(l) : tcp_client_start(l);
+}
+
+/* The link is broken: the threads are on their way out. */
+void tcp_stop(struct link *l)
+{
+	struct tcp *t = l->tcp;
+	uint64_t one = 1;
+
+	if (!t)
+		return;
+	if (t->receiving)
+		wait_wake_always(&t->away);
+	else
+		link_wake_sleepers(l);
+	if (t->sending)
+		pthread_join(t->sender, NULL);
+	if (write(l->stop, &one, sizeof one) == sizeof one && t->receiving)
+		pthread_join(t->receiver, NULL);
+	side_stop(l);
+	stream_finish(&t->in);
+	if (t->called >= 0)
+		close(t->called);
+	pthread_mutex_destroy(&t->in_lock);
+	pthread_mutex_destroy(&t->out_lock);
+	free(t);
+	l->tcp = NULL;
+}
+
+void tcp_forget(struct link *l)
+{
+	if (!l->tcp)
+		return;
+	stream_finish(&l->tcp->in);
+	side_forget(l);
+	if (l->tcp->called >= 0)
+		close(l->tcp->called);
+	free(l->tcp);
+	l->tcp = NULL;
+}
+
+/* ---- The server ---- */
+
+static int accept_frame(struct link *l, struct frame *frame)
+{
+	struct stream *s = &l->tcp->in;
+	unsigned number = s->head.lane;
+	int err;
+
+	if (s->head.ticket != load_relaxed(&l->next))
+		return link_break(l, -EPROTO, "tickets came out of order");
+	if (!load_relaxed(&l->lanes[number]) && (err = link_new_lane(l, number)))
+		return link_break(l, err, "out of memory for a lane");
+	store_relaxed(&l->next, s->head.ticket + 1);
+	*frame = s->frame;
+	frame->lane = load_relaxed(&l->lanes[number]);
+	return 0;
+}
+
+static int wait_socket(struct link *l, struct wait *w)
+{
+	struct pollfd p[] = {{l->fd, POLLIN, 0}, {l->stop, POLLIN, 0}};
+	uint64_t count;
+
+	if (!poll(p, 2, wait_left_ms(w)))
+		return -ETIMEDOUT;
+	if (p[1].revents && read(l->stop, &count, sizeof count) < 0)
+		return 0;
+	return 0;
+}
+
+int tcp_next(struct link *l, struct frame *frame, int timeout_ms)
+{
+	struct stream *s = &l->tcp->in;
+	struct wait w;
+	int err;
+
+	if (l->current)
+		stream_done(s);
+	l->current = NULL;
+	wait_init(&w, l->spin_us, timeout_ms);
+	while ((err = stream_receive(s)) == -EAGAIN || err == -EINPROGRESS) {
+		bool aside = err == -EINPROGRESS;
+
+		if ((err = link_broken(l)))
+			return err;
+		if (atomic_exchange(&l->interrupted, false))
+			return -EINTR;
+		if (aside && (err = side_wait(l, s->marks, s->head.marks, &w)) && err != -EINPROGRESS)
+			return err;
+		if (!aside && !wait_spin(&w) && (err = wait_socket(l, &w)))
+			return err;
+	}
+	err = err ? err : accept_frame(l, frame);
+	if (!err)
+		l->current = frame->lane;
+	return err;
+}
+
+static unsigned add_pieces(struct link *l, enum bulk which, struct iovec *parts, const struct piece *pieces,
+			   unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		parts[i] = (struct iovec){l->arena[which].base + pieces[i].offset, pieces[i].size};
+	return n;
+}
+
+static bool pieces_fit(struct link *l, const struct piece *pieces, unsigned n)
+{
+	size_t size = l->arena[BULK_DOWN].size;
+
+	for (unsigned i = 0; i < n; i++)
+		if (pieces[i].offset > size || pieces[i].size > size - pieces[i].offset)
+			return false;
+	return true;
+}
+
+/*
+ * parts: the head, what is between, the pieces' places; room for their bytes, or for the marks instead.  word: NULL, or
+ * whose value it is to bring; looked at only now, so that of two who send it the later one brings no older value.
+ */
+static int send_frame(struct link *l, struct frame_head *head, struct iovec *parts, unsigned n,
+		      const struct piece *pieces, struct word *word)
+{
+	uint64_t marks[SIDES_MAX];
+	int err;
+
+	pthread_mutex_lock(&l->tcp->out_lock);
+	if (word)
+		head->ticket = load_ordered(&word->value);
+	head->marks = side_give(l, pieces, head->npieces, marks);
+	if (head->marks)
+		parts[n++] = (struct iovec){marks, head->marks * sizeof *marks};
+	else
+		n += add_pieces(l, BULK_DOWN, parts + n, pieces, head->npieces);
+	err = stream_send(l, l->fd, parts, n);
+	pthread_mutex_unlock(&l->tcp->out_lock);
+	return err;
+}
+
+int tcp_reply(struct lane *lane, const struct frame_head *head, const struct piece *pieces)
+{
+	struct link *l = lane->link;
+	struct iovec parts[1 + LINK_PIECES];
+	uint8_t *record = lane->reply_buffer;
+
+	if (!pieces_fit(l, pieces, head->npieces))
+		return -EINVAL;
+	memcpy(record, head, sizeof *head);
+	if (head->npieces)
+		memcpy(record + frame_bytes(head->payload, 0), pieces, head->npieces * sizeof *pieces);
+	parts[0] = (struct iovec){record, frame_bytes(head->payload, head->npieces)};
+	return send_frame(l, (struct frame_head *)record, parts, 1, pieces, NULL);
+}
+
+int tcp_word(struct link *l, unsigned index, const struct piece *pieces, unsigned npieces)
+{
+	struct frame_head head = {.op = index, .npieces = (uint8_t)npieces, .kind = FRAME_WORD};
+	struct iovec parts[2 + LINK_PIECES] = {{&head, sizeof head},
+					       {(void *)pieces, npieces * sizeof *pieces}};
+
+	return pieces_fit(l, pieces, npieces) ? send_frame(l, &head, parts, 2, pieces, &l->words[index]) : -EINVAL;
+}

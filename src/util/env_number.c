@@ -1,0 +1,16 @@
+#include <errno.h>
+#include <stdlib.h>
+#include "util/env_number.h"
+
+unsigned setting_number(const char *variable, unsigned most, unsigned otherwise)
+{
+	const char *text = getenv(variable);
+	unsigned long n;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return otherwise;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	return *end || errno || n > most ? otherwise : (unsigned)n;
+}

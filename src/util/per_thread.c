@@ -1,3 +1,0 @@
-#include "util/per_thread.h"
-
-__thread int per_thread_default;
