@@ -3,8 +3,7 @@
  * libcuda.so.1 agree on. Names, numbers and layouts are the vendor's; test/abi holds them against a toolkit
  * where one is installed. The functions themselves are declared in api/cuda.api.
  */
-#ifndef ABI_CUDA_H
-#define ABI_CUDA_H
+#pragma once
 
 #include "abi/cuda_base.h"
 #include "abi/cuda_device.h"
@@ -18,5 +17,3 @@
 #include "abi/cuda_v1.h"
 
 #define CUDA_VERSION 13000
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Arrays, textures, surfaces and tensor maps.
  */
-#ifndef ABI_CUDA_ARRAY_H
-#define ABI_CUDA_ARRAY_H
+#pragma once
 
 #include "abi/cuda_base.h"
 
@@ -279,5 +278,3 @@ typedef enum CUtensorMapIm2ColWideMode_enum {
 	CU_TENSOR_MAP_IM2COL_WIDE_MODE_W = 0,
 	CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 = 1,
 } CUtensorMapIm2ColWideMode;
-
-#endif

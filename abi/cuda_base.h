@@ -3,8 +3,7 @@
  * A handle is a pointer that only its maker may follow; the structures behind them are never defined here.
  * The unversioned name of a type stands for its newest form, and each older form keeps a name of its own.
  */
-#ifndef ABI_CUDA_BASE_H
-#define ABI_CUDA_BASE_H
+#pragma once
 
 #if defined(__cuda_cuda_h__)
 #error "abi/ replaces the toolkit's cuda.h: one translation unit takes one of the two"
@@ -67,5 +66,3 @@ typedef enum cudaError_enum {
 #define ERROR(name, value, text) name = value,
 #include "abi/errors.def"
 } CUresult;
-
-#endif

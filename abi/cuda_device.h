@@ -1,8 +1,7 @@
 /*
  * Devices, contexts, modules and the just-in-time compiler.
  */
-#ifndef ABI_CUDA_DEVICE_H
-#define ABI_CUDA_DEVICE_H
+#pragma once
 
 #include "abi/cuda_base.h"
 
@@ -64,8 +63,7 @@ typedef struct CUasyncNotificationInfo_st {
 		} overBudget;
 	} info;
 } CUasyncNotificationInfo;
-typedef void (*CUasyncCallback)(CUasyncNotificationInfo *info, void *userData,
-				CUasyncCallbackHandle callback);
+typedef void (*CUasyncCallback)(CUasyncNotificationInfo *info, void *userData, CUasyncCallbackHandle callback);
 
 typedef struct CUdevprop_st {
 	int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock;
@@ -359,5 +357,3 @@ typedef enum CUfunctionLoadingState_enum {
 	CU_FUNCTION_LOADING_STATE_LOADED = 1,
 	CU_FUNCTION_LOADING_STATE_MAX = 2,
 } CUfunctionLoadingState;
-
-#endif

@@ -1,15 +1,14 @@
 /*
  * Memory and semaphores of other interfaces (Vulkan, Direct3D, NvSci) as CUDA sees them.
  */
-#ifndef ABI_CUDA_EXTERNAL_H
-#define ABI_CUDA_EXTERNAL_H
+#pragma once
 
 #include "abi/cuda_base.h"
 #include "abi/cuda_array.h"
 
-#define CUDA_EXTERNAL_MEMORY_DEDICATED 0x1
+#define CUDA_EXTERNAL_MEMORY_DEDICATED                       0x1
 #define CUDA_EXTERNAL_SEMAPHORE_SIGNAL_SKIP_NVSCIBUF_MEMSYNC 0x01
-#define CUDA_EXTERNAL_SEMAPHORE_WAIT_SKIP_NVSCIBUF_MEMSYNC 0x02
+#define CUDA_EXTERNAL_SEMAPHORE_WAIT_SKIP_NVSCIBUF_MEMSYNC   0x02
 
 typedef enum CUexternalMemoryHandleType_enum {
 	CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1,
@@ -114,5 +113,3 @@ typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st {
 	unsigned int flags, reserved[16];
 } CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1;
 typedef CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1 CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
-
-#endif

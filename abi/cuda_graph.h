@@ -1,8 +1,7 @@
 /*
  * Graphs: what a node holds, and what instantiating and updating report.
  */
-#ifndef ABI_CUDA_GRAPH_H
-#define ABI_CUDA_GRAPH_H
+#pragma once
 
 #include "abi/cuda_base.h"
 #include "abi/cuda_external.h"
@@ -298,5 +297,3 @@ typedef enum CUgraphInstantiate_flags_enum {
 	CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4,
 	CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8,
 } CUgraphInstantiate_flags;
-
-#endif

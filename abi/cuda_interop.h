@@ -1,8 +1,7 @@
 /*
  * OpenGL, EGL and VDPAU: just enough to spell the prototypes of the functions that meet them.
  */
-#ifndef ABI_CUDA_INTEROP_H
-#define ABI_CUDA_INTEROP_H
+#pragma once
 
 #include "abi/cuda_base.h"
 #include "abi/cuda_array.h"
@@ -56,5 +55,3 @@ typedef uint32_t VdpOutputSurface;
 typedef uint32_t VdpVideoSurface;
 typedef int VdpStatus;
 typedef VdpStatus VdpGetProcAddress(VdpDevice device, VdpFuncId function, void **pointer);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Memory: copies, pools, address reservation and mapping, sharing between processes.
  */
-#ifndef ABI_CUDA_MEMORY_H
-#define ABI_CUDA_MEMORY_H
+#pragma once
 
 #include "abi/cuda_base.h"
 #include "abi/cuda_array.h"
@@ -388,5 +387,3 @@ typedef struct CUmemDecompressParams_st {
 	CUmemDecompressAlgorithm algo;
 	unsigned char padding[20];
 } CUmemDecompressParams;
-
-#endif

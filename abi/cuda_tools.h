@@ -1,8 +1,7 @@
 /*
  * Around execution: green contexts, checkpoints, core dumps, logs, the profiler.
  */
-#ifndef ABI_CUDA_TOOLS_H
-#define ABI_CUDA_TOOLS_H
+#pragma once
 
 #include "abi/cuda_base.h"
 
@@ -103,5 +102,3 @@ typedef enum CUoutput_mode_enum {
 
 /* An object of the debugger interface: room for a file name. */
 typedef char cudbg_path[4096];
-
-#endif

@@ -2,8 +2,7 @@
  * The interface before CUDA 3.2, when a device address had 32 bits.
  * Its functions are still exported; nothing calls them.
  */
-#ifndef ABI_CUDA_V1_H
-#define ABI_CUDA_V1_H
+#pragma once
 
 #include "abi/cuda_base.h"
 #include "abi/cuda_array.h"
@@ -52,5 +51,3 @@ typedef struct CUDA_ARRAY3D_DESCRIPTOR_v1_st {
 	CUarray_format Format;
 	unsigned int NumChannels, Flags;
 } CUDA_ARRAY3D_DESCRIPTOR_v1;
-
-#endif

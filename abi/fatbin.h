@@ -9,8 +9,7 @@
  * The wrapper lies in the application's memory and is trusted as far as it is. Everything it points to may
  * come from a file: every size and offset is a claim.
  */
-#ifndef ABI_FATBIN_H
-#define ABI_FATBIN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,10 +52,10 @@ enum fatbin_flag {
 	FATBIN_OLD_COMPRESSION = 0x1000,
 	FATBIN_LZ4 = 0x2000, /* one raw block, no frame */
 	FATBIN_ZSTD = 0x8000,
-	FATBIN_SCRAMBLED = 0x10000, /* LTO-IR; not readable as plain zstd */
+	FATBIN_SCRAMBLED = 0x10000,      /* LTO-IR; not readable as plain zstd */
 	FATBIN_ARCH_SPECIFIC = 0x100000, /* sm_90a: this architecture only */
-	FATBIN_FAMILY = 0x200000, /* sm_100f: this family only */
-	FATBIN_SM100 = 0x1000000, /* seen on every ELF for sm_100 and later */
+	FATBIN_FAMILY = 0x200000,        /* sm_100f: this family only */
+	FATBIN_SM100 = 0x1000000,        /* seen on every ELF for sm_100 and later */
 };
 
 #define FATBIN_ENTRY_VERSION 0x0101
@@ -64,11 +63,11 @@ enum fatbin_flag {
 struct fatbin_entry {
 	uint16_t kind;
 	uint16_t version;
-	uint32_t header_size; /* the payload starts this far from the entry's start */
-	uint64_t payload_size; /* as stored, padded to 8; the next entry follows it */
+	uint32_t header_size;     /* the payload starts this far from the entry's start */
+	uint64_t payload_size;    /* as stored, padded to 8; the next entry follows it */
 	uint32_t compressed_size; /* exact; 0: not compressed */
-	uint32_t options; /* offset of a struct fatbin_span; 0: none */
-	uint16_t minor; /* of the PTX version */
+	uint32_t options;         /* offset of a struct fatbin_span; 0: none */
+	uint16_t minor;           /* of the PTX version */
 	uint16_t major;
 	uint32_t sm;
 	uint32_t name; /* of the source file: offset and length */
@@ -120,10 +119,10 @@ enum cubin_info_attribute {
 	INFO_MAX_THREADS = 0x05, /* x, y, z: __launch_bounds__ */
 	INFO_PARAM_CBANK = 0x0a, /* symbol, u16 offset, u16 size */
 	INFO_EXTERNS = 0x0f,
-	INFO_REQNTID = 0x10, /* x, y, z */
-	INFO_FRAME_SIZE = 0x11, /* symbol, bytes of local memory */
-	INFO_MIN_STACK_SIZE = 0x12, /* symbol, bytes */
-	INFO_KPARAM_INFO = 0x17, /* struct cubin_kparam */
+	INFO_REQNTID = 0x10,          /* x, y, z */
+	INFO_FRAME_SIZE = 0x11,       /* symbol, bytes of local memory */
+	INFO_MIN_STACK_SIZE = 0x12,   /* symbol, bytes */
+	INFO_KPARAM_INFO = 0x17,      /* struct cubin_kparam */
 	INFO_CBANK_PARAM_SIZE = 0x19, /* u16: all parameters together */
 	INFO_MAXREG_COUNT = 0x1b,
 	INFO_MAX_STACK_SIZE = 0x23, /* symbol, bytes */
@@ -152,5 +151,3 @@ struct cubin_kparam_v2 {
 	uint16_t size;
 	uint16_t attributes;
 };
-
-#endif

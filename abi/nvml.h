@@ -19,8 +19,8 @@ typedef struct nvmlGpuInstance_st *nvmlGpuInstance_t;
 typedef struct nvmlComputeInstance_st *nvmlComputeInstance_t;
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 
-#define NVML_STRUCT(type, size, align)               \
-	typedef struct {                             \
+#define NVML_STRUCT(type, size, align) \
+	typedef struct { \
 		_Alignas(align) unsigned char bytes[size]; \
 	} type;
 #include "abi/nvml_sizes.def"
@@ -28,17 +28,17 @@ typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 
 /* ---- numbers ---- */
 
-#define NVML_INIT_FLAG_NO_GPUS	 1
+#define NVML_INIT_FLAG_NO_GPUS   1
 #define NVML_INIT_FLAG_NO_ATTACH 2
 
 #define NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE    32
 #define NVML_DEVICE_PCI_BUS_ID_BUFFER_V2_SIZE 16
-#define NVML_DEVICE_UUID_BUFFER_SIZE	      80
-#define NVML_DEVICE_NAME_BUFFER_SIZE	      64
-#define NVML_DEVICE_NAME_V2_BUFFER_SIZE	      96
-#define NVML_DEVICE_ARCH_BLACKWELL	      10
-#define NVML_DEVICE_ARCH_UNKNOWN	      0xffffffff
-#define NVML_VALUE_NOT_AVAILABLE	      (-1)
+#define NVML_DEVICE_UUID_BUFFER_SIZE          80
+#define NVML_DEVICE_NAME_BUFFER_SIZE          64
+#define NVML_DEVICE_NAME_V2_BUFFER_SIZE       96
+#define NVML_DEVICE_ARCH_BLACKWELL            10
+#define NVML_DEVICE_ARCH_UNKNOWN              0xffffffff
+#define NVML_VALUE_NOT_AVAILABLE              (-1)
 
 /* What a struct's first word says: its size, and which version of it this is. */
 #define NVML_SIZED(type, version) ((unsigned)(sizeof(type) | (version) << 24))
@@ -157,19 +157,19 @@ typedef enum {
 enum { NVML_UUID_TYPE_ASCII = 1, NVML_UUID_TYPE_BINARY = 2 };
 
 /* Whose values mean nothing to us. */
-typedef unsigned int nvmlAffinityScope_t, nvmlBrandType_t, nvmlBusType_t, nvmlDetachGpuState_t, nvmlDeviceArchitecture_t,
-	nvmlDeviceVgpuCapability_t, nvmlDriverModel_t, nvmlEncoderType_t, nvmlFanControlPolicy_t, nvmlGpuOperationMode_t,
-	nvmlHostVgpuMode_t, nvmlLedColor_t, nvmlMemoryLocation_t, nvmlNvLinkCapability_t, nvmlNvLinkErrorCounter_t,
-	nvmlPageRetirementCause_t, nvmlPcieLinkState_t, nvmlPerfPolicyType_t, nvmlPowerSource_t, nvmlRestrictedAPI_t,
-	nvmlSamplingType_t, nvmlVgpuCapability_t, nvmlVgpuDriverCapability_t, nvmlVgpuInstance_t, nvmlVgpuTypeId_t,
-	nvmlVgpuVmIdType_t;
+typedef unsigned int nvmlAffinityScope_t, nvmlBrandType_t, nvmlBusType_t, nvmlDetachGpuState_t,
+	nvmlDeviceArchitecture_t, nvmlDeviceVgpuCapability_t, nvmlDriverModel_t, nvmlEncoderType_t,
+	nvmlFanControlPolicy_t, nvmlGpuOperationMode_t, nvmlHostVgpuMode_t, nvmlLedColor_t, nvmlMemoryLocation_t,
+	nvmlNvLinkCapability_t, nvmlNvLinkErrorCounter_t, nvmlPageRetirementCause_t, nvmlPcieLinkState_t,
+	nvmlPerfPolicyType_t, nvmlPowerSource_t, nvmlRestrictedAPI_t, nvmlSamplingType_t, nvmlVgpuCapability_t,
+	nvmlVgpuDriverCapability_t, nvmlVgpuInstance_t, nvmlVgpuTypeId_t, nvmlVgpuVmIdType_t;
 
 /* ---- structs ---- */
 
 typedef struct {
 	char busIdLegacy[NVML_DEVICE_PCI_BUS_ID_BUFFER_V2_SIZE]; /* "0000:01:00.0" */
 	unsigned int domain, bus, device;
-	unsigned int pciDeviceId, pciSubSystemId; /* vendor below, device above */
+	unsigned int pciDeviceId, pciSubSystemId;       /* vendor below, device above */
 	char busId[NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE]; /* "00000000:01:00.0" */
 } nvmlPciInfo_t;
 
@@ -277,7 +277,7 @@ typedef struct {
 /* Where in a chassis it is; 255: nowhere.  Version 1 has other names for the same bytes. */
 typedef struct {
 	unsigned int version;
-	unsigned char ibGuid[16]; /* the first eight as one number */
+	unsigned char ibGuid[16];              /* the first eight as one number */
 	unsigned char chassisSerialNumber[16]; /* text */
 	unsigned char slotNumber, trayIndex, hostId;
 	unsigned char peerType; /* 0: beside each other, 1: by a switch */
@@ -287,11 +287,11 @@ typedef struct {
 #define NVML_GPU_FABRIC_STATE_NOT_SUPPORTED 0
 #define NVML_GPU_FABRIC_STATE_NOT_STARTED   1
 #define NVML_GPU_FABRIC_STATE_IN_PROGRESS   2
-#define NVML_GPU_FABRIC_STATE_COMPLETED	    3
+#define NVML_GPU_FABRIC_STATE_COMPLETED     3
 
-#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_DEGRADED_BW		  0
-#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_RECOVERY	  2
-#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_UNHEALTHY	  4
+#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_DEGRADED_BW             0
+#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_RECOVERY          2
+#define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_UNHEALTHY         4
 #define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_ACCESS_TIMEOUT_RECOVERY 6
 #define NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_INCORRECT_CONFIGURATION 8
 

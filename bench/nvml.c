@@ -62,26 +62,66 @@ static void ask(nvmlDevice_t d, int which)
 	unsigned long long l;
 
 	switch (which) {
-	case 0: f.nvmlDeviceGetUtilizationRates(d, &u); break;
-	case 1: f.nvmlDeviceGetMemoryInfo(d, &m); break;
-	case 2: f.nvmlDeviceGetTemperature(d, NVML_TEMPERATURE_GPU, &v); break;
-	case 3: f.nvmlDeviceGetPowerUsage(d, &v); break;
-	case 4: f.nvmlDeviceGetEnforcedPowerLimit(d, &v); break;
-	case 5: f.nvmlDeviceGetFanSpeed(d, &v); break;
-	case 6: f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_GRAPHICS, &v); break;
-	case 7: f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_SM, &v); break;
-	case 8: f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_MEM, &v); break;
-	case 9: f.nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_SM, &v); break;
-	case 10: f.nvmlDeviceGetPerformanceState(d, &state); break;
-	case 11: f.nvmlDeviceGetPcieReplayCounter(d, &v); break;
-	case 12: f.nvmlDeviceGetCurrentClocksEventReasons(d, &l); break;
-	case 13: f.nvmlDeviceGetCurrPcieLinkGeneration(d, &v); break;
-	case 14: f.nvmlDeviceGetCurrPcieLinkWidth(d, &v); break;
-	case 15: f.nvmlDeviceGetEncoderUtilization(d, &v, &w); break;
-	case 16: f.nvmlDeviceGetDecoderUtilization(d, &v, &w); break;
-	case 17: f.nvmlDeviceGetTotalEnergyConsumption(d, &l); break;
-	case 18: f.nvmlDeviceGetComputeRunningProcesses_v3(d, &n, p); break;
-	case 19: f.nvmlDeviceGetGraphicsRunningProcesses_v3(d, &n, p); break;
+	case 0:
+		f.nvmlDeviceGetUtilizationRates(d, &u);
+		break;
+	case 1:
+		f.nvmlDeviceGetMemoryInfo(d, &m);
+		break;
+	case 2:
+		f.nvmlDeviceGetTemperature(d, NVML_TEMPERATURE_GPU, &v);
+		break;
+	case 3:
+		f.nvmlDeviceGetPowerUsage(d, &v);
+		break;
+	case 4:
+		f.nvmlDeviceGetEnforcedPowerLimit(d, &v);
+		break;
+	case 5:
+		f.nvmlDeviceGetFanSpeed(d, &v);
+		break;
+	case 6:
+		f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_GRAPHICS, &v);
+		break;
+	case 7:
+		f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_SM, &v);
+		break;
+	case 8:
+		f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_MEM, &v);
+		break;
+	case 9:
+		f.nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_SM, &v);
+		break;
+	case 10:
+		f.nvmlDeviceGetPerformanceState(d, &state);
+		break;
+	case 11:
+		f.nvmlDeviceGetPcieReplayCounter(d, &v);
+		break;
+	case 12:
+		f.nvmlDeviceGetCurrentClocksEventReasons(d, &l);
+		break;
+	case 13:
+		f.nvmlDeviceGetCurrPcieLinkGeneration(d, &v);
+		break;
+	case 14:
+		f.nvmlDeviceGetCurrPcieLinkWidth(d, &v);
+		break;
+	case 15:
+		f.nvmlDeviceGetEncoderUtilization(d, &v, &w);
+		break;
+	case 16:
+		f.nvmlDeviceGetDecoderUtilization(d, &v, &w);
+		break;
+	case 17:
+		f.nvmlDeviceGetTotalEnergyConsumption(d, &l);
+		break;
+	case 18:
+		f.nvmlDeviceGetComputeRunningProcesses_v3(d, &n, p);
+		break;
+	case 19:
+		f.nvmlDeviceGetGraphicsRunningProcesses_v3(d, &n, p);
+		break;
 	}
 }
 

@@ -87,8 +87,14 @@ int main(void)
 		const char *name;
 		void (*call)(void);
 	} lines[] = {
-		{"event_record", record},     {"event_record_two", record_two}, {"memset", set},   {"h2d_4", up},
-		{"d2h_4", down},	      {"alloc_free_async", alloc_async}, {"alloc_free", alloc}, {"idle_sync", idle},
+		{"event_record", record},
+		{"event_record_two", record_two},
+		{"memset", set},
+		{"h2d_4", up},
+		{"d2h_4", down},
+		{"alloc_free_async", alloc_async},
+		{"alloc_free", alloc},
+		{"idle_sync", idle},
 	};
 	CUcontext ctx;
 	CUresult r = cuInit(0);

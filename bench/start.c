@@ -22,7 +22,8 @@ static char audit[PATH_MAX], both[2 * PATH_MAX], cuda[PATH_MAX], nvml[PATH_MAX],
 
 static double cpu_us(const struct rusage *r)
 {
-	return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) * 1e6 + (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec);
+	return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) * 1e6 +
+	       (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec);
 }
 
 static double once(char **argv, enum how how)
@@ -74,7 +75,11 @@ static void measure(char **argv, int runs)
 int main(int argc, char **argv)
 {
 	static char *programs[][4] = {
-		{"true"}, {"bash", "-c", ":"}, {"sshd", "-t"}, {"/usr/bin/python3", "-S", "-c", ""}, {"/usr/bin/node", "-e", ""},
+		{"true"},
+		{"bash", "-c", ":"},
+		{"sshd", "-t"},
+		{"/usr/bin/python3", "-S", "-c", ""},
+		{"/usr/bin/node", "-e", ""},
 	};
 	static const int share[] = {1, 1, 2, 4, 10}; /* slow ones are run less often */
 	char dir[PATH_MAX - 64], file[PATH_MAX];
@@ -94,8 +99,8 @@ int main(int argc, char **argv)
 	snprintf(cuda, sizeof cuda, "LD_PRELOAD=%s/libcuda.so.1", real);
 	snprintf(nvml, sizeof nvml, "LD_PRELOAD=%s/libnvidia-ml.so.1", real);
 	snprintf(preload, sizeof preload, "%s:%s/libnvidia-ml.so.1", cuda, real);
-	printf("processor time from start to end, us, and what comes on top\n%-17s %8s %8s %8s %8s %8s %8s\n", "", "native", "audit",
-		"+follow", "cuda", "nvml", "all");
+	printf("processor time from start to end, us, and what comes on top\n%-17s %8s %8s %8s %8s %8s %8s\n", "",
+		"native", "audit", "+follow", "cuda", "nvml", "all");
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
 		if (argc < 4 || !strcmp(argv[3], programs[i][0]))
 			measure(programs[i], runs / share[i] ? runs / share[i] : 1);

@@ -16,8 +16,8 @@
 #include "gen/cuda_protos.h"
 
 #define SECONDS 0.5
-#define BURST	32
-#define BYTES	4096
+#define BURST   32
+#define BYTES   4096
 
 static const char text[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
 			   ".visible .entry put(.param .u64 to)\n"

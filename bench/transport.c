@@ -211,12 +211,11 @@ static void measure_connect(const char *kind, bool tcp)
 	pair_wait(&p);
 	pair_unlisten(&p, listener);
 	qsort(values, ROUNDS * 3, sizeof *values, compare);
-	printf("%s_connect_us %.4g (%.4g .. %.4g)\n", kind, values[ROUNDS * 3 / 2], values[0],
-	       values[ROUNDS * 3 - 1]);
+	printf("%s_connect_us %.4g (%.4g .. %.4g)\n", kind, values[ROUNDS * 3 / 2], values[0], values[ROUNDS * 3 - 1]);
 }
 
-static void measure(const char *kind, const char *name, double (*f)(struct link *, struct lane *),
-		    struct link *l, struct lane *lane)
+static void measure(const char *kind, const char *name, double (*f)(struct link *, struct lane *), struct link *l,
+	struct lane *lane)
 {
 	double values[ROUNDS];
 

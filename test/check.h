@@ -23,4 +23,4 @@ static int failures;
 	} while (0)
 
 #define RESULT() (failures ? 1 : 0)
-#define SKIP	 77
+#define SKIP     77

@@ -95,8 +95,14 @@ static int number(const char *s, const char *what)
 /* "in?(count) " before the declaration; moves *s behind it. */
 static void parse_dir(char **s, struct arg *a)
 {
-	static const struct { const char *word; enum dir dir; } words[] = {
-		{"inout", INOUT}, {"in", IN}, {"out", OUT}, {"host", HOST},
+	static const struct {
+		const char *word;
+		enum dir dir;
+	} words[] = {
+		{"inout", INOUT},
+		{"in", IN},
+		{"out", OUT},
+		{"host", HOST},
 	};
 	char *p = *s;
 
@@ -248,7 +254,8 @@ static void parse_entry(char *s)
 	for (size_t i = 0; i < sizeof classes / sizeof *classes && e->class; i++)
 		known |= !strcmp(e->class, classes[i]);
 	if (!known)
-		fail("class must be sync, async, local, alias, none, owner or data, not %s", e->class ? e->class : "missing");
+		fail("class must be sync, async, local, alias, none, owner or data, not %s",
+			e->class ? e->class : "missing");
 	w = word(&s);
 	e->since = w && !strcmp(w, "-") ? 0 : number(w, "the version since which it exists");
 	parse_twin(word(&s), e);
@@ -302,11 +309,12 @@ static void parse_line(char *s)
 		bad_argument = word(&p);
 		unsupported = word(&p);
 		if (!unsupported)
-			fail("library needs a name, a SONAME, a result type and its names for a bad argument and for what is missing");
+			fail("library needs a name, a SONAME, a result type and its names for a bad argument and for "
+			     "what is missing");
 	} else if (parse_value(p, "stub", &stub_result) || parse_value(p, "node", &node)) {
 		return;
 	} else if (parse_types(p, &handles) || parse_types(p, &addresses) || parse_types(p, &structs) ||
-		parse_types(p, &callbacks) || parse_types(p, &deeps)) {
+		   parse_types(p, &callbacks) || parse_types(p, &deeps)) {
 		return;
 	} else {
 		parse_entry(p);
@@ -362,7 +370,8 @@ static void check_lengths(void)
 				p += *p == '*';
 				size_t n = strcspn(p, "*");
 				if (!n || (!isdigit((unsigned char)*p) && api_find_arg(e, p, n) < 0))
-					fail("length of %s of %s names no argument: %s", e->args[k].name, e->name, e->args[k].len);
+					fail("length of %s of %s names no argument: %s", e->args[k].name, e->name,
+						e->args[k].len);
 				p += n;
 				ok = !*p;
 			}

@@ -57,13 +57,13 @@ struct entry {
 /* The whole file; everything lives until exit. */
 extern char *library, *soname, *result;
 extern char *bad_argument, *unsupported; /* names of results: a NULL that must not be; not implemented */
-extern char *stub_result, *node; /* NULL if the file says nothing of them */
+extern char *stub_result, *node;         /* NULL if the file says nothing of them */
 extern struct entry entries[MAX_ENTRIES];
 extern int nentries;
 
 void api_parse(const char *path); /* or exits 1 */
 char *api_copy(const char *s, size_t n);
-void api_trim(char *s); /* white space at the end */
+void api_trim(char *s);                                              /* white space at the end */
 int api_find_arg(const struct entry *e, const char *name, size_t n); /* index or -1 */
 /* What a type is, by the lists at the top of the file. */
 bool api_is_handle(const char *type);

@@ -358,7 +358,8 @@ static void mode_stub(void)
 	printf("#define STUB(name) PUBLIC %s name(void) __attribute__((alias(\"stub\")));\n", result);
 	printf("#define STUB_TEXT(name) PUBLIC const char *name(void) __attribute__((alias(\"stub_text\")));\n\n");
 	printf("static __attribute__((used)) %s stub(void)\n{\n\treturn %s;\n}\n\n", result, stub_result);
-	printf("static __attribute__((used)) const char *stub_text(void)\n{\n\treturn \"%s is a stub library\";\n}\n\n", soname);
+	printf("static __attribute__((used)) const char *stub_text(void)\n{\n\treturn \"%s is a stub library\";\n}\n\n",
+		soname);
 	each_function(stub_one);
 	for (int i = 0; i < nentries; i++)
 		if (entries[i].object)
@@ -397,14 +398,24 @@ static const struct mode {
 	void (*print)(void);
 	bool prefix;
 } modes[] = {
-	{"ops", mode_ops},		 {"exports", mode_exports},   {"header", mode_header, true},
-	{"table", mode_table, true},	 {"complete", mode_complete}, {"names", mode_names},
+	{"ops", mode_ops},
+	{"exports", mode_exports},
+	{"header", mode_header, true},
+	{"table", mode_table, true},
+	{"complete", mode_complete},
+	{"names", mode_names},
 	{"classes", mode_classes},
 	{"procs", mode_procs},
-	{"protos", mode_protos},	 {"trace", mode_trace},	      {"exportlist", mode_exportlist},
-	{"map", mode_map},		 {"coverage", mode_coverage}, {"coverage-table", mode_coverage_table},
+	{"protos", mode_protos},
+	{"trace", mode_trace},
+	{"exportlist", mode_exportlist},
+	{"map", mode_map},
+	{"coverage", mode_coverage},
+	{"coverage-table", mode_coverage_table},
 	{"wire", mode_wire},
-	{"client", mode_client},	 {"server", mode_server},     {"stub", mode_stub},
+	{"client", mode_client},
+	{"server", mode_server},
+	{"stub", mode_stub},
 };
 
 int main(int argc, char **argv)

@@ -85,7 +85,8 @@ void wire_structs(void)
 		const struct entry *e = &entries[k];
 		if (!plain(e))
 			continue;
-		printf("struct wire_%s {\n\tuint32_t present; /* pointers that are not NULL, by argument */\n", e->name);
+		printf("struct wire_%s {\n\tuint32_t present; /* pointers that are not NULL, by argument */\n",
+			e->name);
 		for (int i = 0; i < e->nargs; i++) {
 			const struct arg *a = &e->args[i];
 			if (a->dir == BY_VALUE)
@@ -117,7 +118,11 @@ static void print_count(const struct entry *e, const struct arg *a, bool client)
 	for (bool first = true; *p; first = false) {
 		size_t n = strcspn(p, "*");
 		bool number = *p >= '0' && *p <= '9';
-		printf("%s%s%.*s", first ? "" : " * ", number ? "(size_t)" : client ? "(size_t)" : "(size_t)a.", (int)n, p);
+		printf("%s%s%.*s", first ? "" : " * ",
+			number   ? "(size_t)"
+			: client ? "(size_t)"
+				 : "(size_t)a.",
+			(int)n, p);
 		p += n + (p[n] == '*');
 	}
 	(void)e;
@@ -139,7 +144,8 @@ static void print_size(const struct entry *e, const struct arg *a, bool client)
 	api_pointee(a->type, t, sizeof t);
 	printf("wire_bytes(");
 	print_count(e, a, client);
-	printf(", %s%s%s)", strcmp(t, "void") ? "sizeof(" : "1", strcmp(t, "void") ? t : "", strcmp(t, "void") ? ")" : "");
+	printf(", %s%s%s)", strcmp(t, "void") ? "sizeof(" : "1", strcmp(t, "void") ? t : "",
+		strcmp(t, "void") ? ")" : "");
 }
 
 static void print_params(const struct entry *e)
@@ -249,7 +255,8 @@ static void client_one(const struct entry *e)
 			if (!strcmp(a->type, "CUstream"))
 				printf("\ta.%s = call_stream(%s, %s);\n", a->name, a->name, sync ? "false" : "true");
 			else
-				printf("\ta.%s = %s%s;\n", a->name, api_is_handle(a->type) ? "(uintptr_t)" : "", a->name);
+				printf("\ta.%s = %s%s;\n", a->name, api_is_handle(a->type) ? "(uintptr_t)" : "",
+					a->name);
 			continue;
 		}
 		if (!a->opt)
@@ -294,7 +301,8 @@ static void server_arg(const struct entry *e, int i)
 
 	if (a->dir == BY_VALUE) {
 		if (api_is_handle(a->type))
-			printf("\t%s %s = (%s)msg_handle(m, HANDLE_%s, a.%s);\n", a->type, a->name, a->type, a->type, a->name);
+			printf("\t%s %s = (%s)msg_handle(m, HANDLE_%s, a.%s);\n", a->type, a->name, a->type, a->type,
+				a->name);
 		return;
 	}
 	api_pointee(a->type, t, sizeof t);
@@ -303,8 +311,14 @@ static void server_arg(const struct entry *e, int i)
 			a->dir == IN ? "in" : "inout", i, a->name);
 		return;
 	}
-	printf("\t%s *%s = msg_%s%s(m, a.present >> %d & 1, ", t, a->name, a->dir == IN ? "in" : a->dir == OUT ? "out" : "inout",
-		api_is_handle(t) && goes_in(a) ? "_handles" : a->len && !strcmp(a->len, "str") ? "_text" : "", i);
+	printf("\t%s *%s = msg_%s%s(m, a.present >> %d & 1, ", t, a->name,
+		a->dir == IN    ? "in"
+		: a->dir == OUT ? "out"
+				: "inout",
+		api_is_handle(t) && goes_in(a)     ? "_handles"
+		: a->len && !strcmp(a->len, "str") ? "_text"
+						   : "",
+		i);
 	if (api_is_handle(t) && goes_in(a)) {
 		printf("HANDLE_%s, ", t);
 		print_count(e, a, false);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that building and testing need and that are not there yet.
-packages="gcc libc6-dev binutils cmake ninja-build liblz4-dev libzstd-dev libncurses-dev"
+packages="gcc libc6-dev binutils cmake ninja-build liblz4-dev libzstd-dev libncurses-dev clang-format-19"
 
 missing=
 for p in $packages; do

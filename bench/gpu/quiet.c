@@ -83,7 +83,8 @@ static int by_sum(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-	int verbose = argc > 1 && !strcmp(argv[1], "-v"), wanted = argc > 1 + verbose ? atoi(argv[1 + verbose]) : 0, n = 0;
+	int verbose = argc > 1 && !strcmp(argv[1], "-v"), wanted = argc > 1 + verbose ? atoi(argv[1 + verbose]) : 0,
+	    n = 0;
 	cpu_set_t allowed;
 
 	if (argc == 3 && !strcmp(argv[1], "-t")) {

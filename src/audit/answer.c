@@ -49,7 +49,8 @@ static bool in_folder(const struct ours *o, const char *file, size_t n, char ans
 	answer[0] = 0;
 	if (!add(answer, answer_dir, text_length(answer_dir)) || !add(answer, "/", 1))
 		return false;
-	if (o->device && (!text_equal(device, o->device) || !add(answer, device, text_length(device)) || !add(answer, "/", 1)))
+	if (o->device &&
+		(!text_equal(device, o->device) || !add(answer, device, text_length(device)) || !add(answer, "/", 1)))
 		return false;
 	return add(answer, file, n) && sys_access(answer) == 0;
 }

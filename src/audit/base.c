@@ -16,7 +16,10 @@ static long call(long n, long a, long b, long c, long d, long e)
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
 
-	__asm__ volatile("syscall" : "=a"(result) : "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+		: "=a"(result)
+		: "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+		: "rcx", "r11", "memory");
 	return result;
 }
 #elif defined(__aarch64__)
@@ -43,7 +46,8 @@ long sys_access(const char *path)
 
 long sys_open_append(const char *path)
 {
-	return call(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644, 0);
+	return call(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		0644, 0);
 }
 
 long sys_write(int fd, const void *data, size_t size)
@@ -188,7 +192,8 @@ static bool has_note(const char *p, size_t n)
 {
 	while (n >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *h = (const ElfW(Nhdr) *)p;
-		size_t name = ((size_t)h->n_namesz + 3) & ~3ul, size = sizeof *h + name + (((size_t)h->n_descsz + 3) & ~3ul);
+		size_t name = ((size_t)h->n_namesz + 3) & ~3ul,
+		       size = sizeof *h + name + (((size_t)h->n_descsz + 3) & ~3ul);
 
 		if (size > n)
 			return false;

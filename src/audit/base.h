@@ -45,8 +45,8 @@ size_t text_entry(const char *list, const char **next);
 
 /* The environment that the process was started with, as the kernel laid it down; it may be changed later. */
 extern char **start_environment;
-const char *start_variable(const char *name); /* or NULL */
-const char *start_program(void);	      /* the path it was started by, or "" */
+const char *start_variable(const char *name);      /* or NULL */
+const char *start_program(void);                   /* the path it was started by, or "" */
 unsigned long start_auxiliary(unsigned long type); /* what the kernel told of the program (getauxval(3)), or 0 */
 /* True if the program itself is one of ours: it carries our build note. */
 bool start_is_ours(void);

@@ -7,8 +7,8 @@
 typedef int execve_fn(const char *path, char *const argv[], char *const env[]);
 typedef int fexecve_fn(int fd, char *const argv[], char *const env[]);
 typedef int execveat_fn(int fd, const char *path, char *const argv[], char *const env[], int flags);
-typedef int spawn_fn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
-	char *const argv[], char *const env[]);
+typedef int spawn_fn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attr, char *const argv[], char *const env[]);
 
 /* libc's own: those with an environment among their arguments, by which the others are done. */
 static execve_fn *real_execve, *real_execvpe;
@@ -18,14 +18,14 @@ static spawn_fn *real_spawn, *real_spawnp;
 static char ***environment; /* libc's environ, or the program's copy of it */
 
 /* Declares env_ as what the program is to get in place of env; its memory is the caller's frame. */
-#define JOIN(env)                                                                                                      \
-	struct follow_room room_ = follow_room(env);                                                                   \
-	const char *joined_[room_.entries + 1];                                                                        \
-	char buffer_[room_.text + 1];                                                                                  \
-	char *const *env_ = (char *const *)joined_;                                                                    \
-	if (room_.entries)                                                                                             \
-		follow_join(env, room_, joined_, buffer_);                                                             \
-	else                                                                                                           \
+#define JOIN(env) \
+	struct follow_room room_ = follow_room(env); \
+	const char *joined_[room_.entries + 1]; \
+	char buffer_[room_.text + 1]; \
+	char *const *env_ = (char *const *)joined_; \
+	if (room_.entries) \
+		follow_join(env, room_, joined_, buffer_); \
+	else \
 		env_ = env
 
 static int follow_execve(const char *path, char *const argv[], char *const env[])
@@ -62,15 +62,15 @@ static int follow_execveat(int fd, const char *path, char *const argv[], char *c
 	return real_execveat(fd, path, argv, env_, flags);
 }
 
-static int follow_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
-	char *const argv[], char *const env[])
+static int follow_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
 	JOIN(env);
 	return real_spawn(pid, path, actions, attr, argv, env_);
 }
 
-static int follow_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
-	char *const argv[], char *const env[])
+static int follow_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
 	JOIN(env);
 	return real_spawnp(pid, file, actions, attr, argv, env_);
@@ -86,18 +86,18 @@ static size_t count(va_list ap)
 	return n;
 }
 
-#define LIST(fn, env)                                                                                                  \
-	va_list ap;                                                                                                    \
-	va_start(ap, first);                                                                                           \
-	size_t n = first ? count(ap) : 0;                                                                              \
-	va_end(ap);                                                                                                    \
-	const char *argv[n + 1];                                                                                       \
-	argv[0] = first;                                                                                               \
-	va_start(ap, first);                                                                                           \
-	for (size_t i = 1; i <= n; i++)                                                                                \
-		argv[i] = va_arg(ap, char *);                                                                          \
-	char *const *env_list = env;                                                                                   \
-	va_end(ap);                                                                                                    \
+#define LIST(fn, env) \
+	va_list ap; \
+	va_start(ap, first); \
+	size_t n = first ? count(ap) : 0; \
+	va_end(ap); \
+	const char *argv[n + 1]; \
+	argv[0] = first; \
+	va_start(ap, first); \
+	for (size_t i = 1; i <= n; i++) \
+		argv[i] = va_arg(ap, char *); \
+	char *const *env_list = env; \
+	va_end(ap); \
 	return fn(path, (char *const *)argv, env_list)
 
 static int follow_execl(const char *path, const char *first, ...)

@@ -142,7 +142,8 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 	return LA_FLG_BINDFROM;
 }
 
-EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags, const char *name)
+EXPORT uintptr_t la_symbind64(
+	Elf64_Sym *sym, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags, const char *name)
 {
 	(void)index, (void)by, (void)in, (void)flags;
 	return space_replace(name, shell_replace(name, exec_replace(name, sym->st_value)));

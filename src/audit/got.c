@@ -6,11 +6,11 @@
 #if defined(__x86_64__)
 #define FOR_CALL    R_X86_64_JUMP_SLOT
 #define FOR_ADDRESS R_X86_64_GLOB_DAT
-#define IN_DATA	    R_X86_64_64
+#define IN_DATA     R_X86_64_64
 #elif defined(__aarch64__)
 #define FOR_CALL    R_AARCH64_JUMP_SLOT
 #define FOR_ADDRESS R_AARCH64_GLOB_DAT
-#define IN_DATA	    R_AARCH64_ABS64
+#define IN_DATA     R_AARCH64_ABS64
 #endif
 
 #define HEADERS 4096 /* the most of a library's beginning that is looked at */
@@ -43,7 +43,8 @@ static bool find_headers(const struct link_map *map, struct object *o)
 	o->base = map->l_addr;
 	if (!*map->l_name) {
 		o->headers = (const ElfW(Phdr) *)start_auxiliary(AT_PHDR);
-		o->nheaders = o->headers && start_auxiliary(AT_PHENT) == sizeof(ElfW(Phdr)) ? start_auxiliary(AT_PHNUM) : 0;
+		o->nheaders =
+			o->headers && start_auxiliary(AT_PHENT) == sizeof(ElfW(Phdr)) ? start_auxiliary(AT_PHNUM) : 0;
 		if (is_of(o, map))
 			return true;
 	}
@@ -65,7 +66,8 @@ static const ElfW(Phdr) *segment(const struct object *o, const void *at, size_t 
 	for (size_t i = 0; i < o->nheaders; i++) {
 		const ElfW(Phdr) *h = &o->headers[i];
 
-		if (h->p_type != PT_LOAD || !(h->p_flags & PF_R) || offset < h->p_vaddr || offset - h->p_vaddr >= h->p_filesz)
+		if (h->p_type != PT_LOAD || !(h->p_flags & PF_R) || offset < h->p_vaddr ||
+			offset - h->p_vaddr >= h->p_filesz)
 			continue;
 		*left = h->p_filesz - (offset - h->p_vaddr);
 		return h;
@@ -112,7 +114,8 @@ static bool find_tables(const struct link_map *map, struct object *o)
 			break;
 		}
 	}
-	if (!o->relocations || !o->symbols || !o->strings || entry != sizeof *o->relocations || symbol != sizeof *o->symbols)
+	if (!o->relocations || !o->symbols || !o->strings || entry != sizeof *o->relocations ||
+		symbol != sizeof *o->symbols)
 		return false;
 	o->nrelocations = size / entry;
 	return o->nrelative < o->nrelocations && find_headers(map, o) && is_inside(o, o->relocations, size) &&

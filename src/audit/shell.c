@@ -16,7 +16,8 @@ static bool is_name(const char *entry)
 {
 	const char *s = entry;
 
-	while ((*s >= 'A' && *s <= 'Z') || (*s >= 'a' && *s <= 'z') || *s == '_' || (s > entry && *s >= '0' && *s <= '9'))
+	while ((*s >= 'A' && *s <= 'Z') || (*s >= 'a' && *s <= 'z') || *s == '_' ||
+		(s > entry && *s >= '0' && *s <= '9'))
 		s++;
 	return s > entry && *s == '=';
 }
@@ -63,20 +64,20 @@ static size_t put_line(char *line, char *const *env, const char *const *joined, 
 }
 
 /* Declares line_ as the command to give to the shell; its memory is the caller's frame. */
-#define LINE(command)                                                                                                  \
-	char *const *env_ = exec_environment();                                                                        \
-	struct follow_room room_ = follow_room(env_);                                                                  \
-	const char *joined_[room_.entries + 1];                                                                        \
-	char buffer_[room_.text + 1];                                                                                  \
-	size_t size_ = 0;                                                                                              \
-	if (command && room_.entries) {                                                                                \
-		follow_join(env_, room_, joined_, buffer_);                                                            \
-		size_ = put_line(NULL, env_, joined_, command);                                                        \
-	}                                                                                                              \
-	bool changed_ = size_ && size_ < LINE_MOST;                                                                    \
-	char room_line_[changed_ ? size_ : 1];                                                                         \
-	const char *line_ = changed_ ? room_line_ : command;                                                           \
-	if (changed_)                                                                                                  \
+#define LINE(command) \
+	char *const *env_ = exec_environment(); \
+	struct follow_room room_ = follow_room(env_); \
+	const char *joined_[room_.entries + 1]; \
+	char buffer_[room_.text + 1]; \
+	size_t size_ = 0; \
+	if (command && room_.entries) { \
+		follow_join(env_, room_, joined_, buffer_); \
+		size_ = put_line(NULL, env_, joined_, command); \
+	} \
+	bool changed_ = size_ && size_ < LINE_MOST; \
+	char room_line_[changed_ ? size_ : 1]; \
+	const char *line_ = changed_ ? room_line_ : command; \
+	if (changed_) \
 	put_line(room_line_, env_, joined_, command)
 
 static int shell_system(const char *command)

@@ -38,7 +38,8 @@ void *symbol_find(const struct link_map *map, const char *name)
 	if (!read_tables(map, &t))
 		return NULL;
 	uint32_t nbuckets = t.hash[0], first = t.hash[1], nfilter = t.hash[2], h = hash_of(name);
-	const uint32_t *buckets = (const uint32_t *)((const ElfW(Addr) *)(t.hash + 4) + nfilter), *chain = buckets + nbuckets;
+	const uint32_t *buckets = (const uint32_t *)((const ElfW(Addr) *)(t.hash + 4) + nfilter),
+		       *chain = buckets + nbuckets;
 
 	if (!nbuckets || buckets[h % nbuckets] < first)
 		return NULL;

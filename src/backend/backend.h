@@ -21,8 +21,8 @@ struct backend {
 	 * what cuInit will answer, and `why` says it in a sentence.  May be called again.  A backend of
 	 * ours calls `ending` when a context is about to lose all that is in it.
 	 */
-	CUresult (*open)(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
-		size_t size);
+	CUresult (*open)(
+		const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size);
 
 	/* In a forked child, where nothing of the device can be used: lets go.  `open` may follow.  May be NULL. */
 	void (*forked)(void);

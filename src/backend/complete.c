@@ -1,7 +1,7 @@
 #include "backend/complete.h"
 #include "cuda/per_thread.h"
 
-#define BASE	      base
+#define BASE          base
 #define PER_THREAD(s) ((s) ? (s) : CU_STREAM_PER_THREAD)
 
 static const struct cuda_ops *base;

@@ -19,8 +19,8 @@ static bool is_ourselves(void *library)
 	return !dlinfo(library, RTLD_DI_LINKMAP, &map) && map && note_read(map->l_name, text, sizeof text);
 }
 
-static CUresult open_nvidia(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
-	size_t size)
+static CUresult open_nvidia(
+	const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size)
 {
 	static void *library; /* stays open: its threads and handlers do */
 	char path[PATH_MAX];

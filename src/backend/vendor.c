@@ -13,9 +13,16 @@
 #define NVML_NAME     "libnvidia-ml.so.1"
 
 static const char *const places[] = {
-	"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",      "/usr/lib/nvidia",
-	"/usr/lib/x86_64-linux-gnu/nvidia/current",		   "/usr/local/nvidia/lib64",
-	"/usr/local/nvidia/lib",     "/run/opengl-driver/lib",	   "/usr/lib/wsl/lib", "/usr/lib",
+	"/usr/lib/x86_64-linux-gnu",
+	"/usr/lib/aarch64-linux-gnu",
+	"/usr/lib64",
+	"/usr/lib/nvidia",
+	"/usr/lib/x86_64-linux-gnu/nvidia/current",
+	"/usr/local/nvidia/lib64",
+	"/usr/local/nvidia/lib",
+	"/run/opengl-driver/lib",
+	"/usr/lib/wsl/lib",
+	"/usr/lib",
 };
 
 static bool is_vendor(const char *path)
@@ -109,7 +116,8 @@ bool vendor_find_nvml(char *path, size_t size, char *why, size_t why_size)
 
 bool vendor_has_device(void)
 {
-	static const char *const nodes[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvgpu", "/dev/nvhost-gpu"};
+	static const char *const nodes[] = {
+		"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvgpu", "/dev/nvhost-gpu"};
 
 	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
 		if (!access(nodes[i], F_OK))

@@ -10,8 +10,7 @@
  *
  * What is not here answers CUBLAS_STATUS_NOT_SUPPORTED (names.def); nothing pretends.
  */
-#ifndef BLAS_BLAS_H
-#define BLAS_BLAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ void blas_gemm_d(const struct blas_product *p, const void *alpha, const void *be
 void blas_gemm_c(const struct blas_product *p, const void *alpha, const void *beta);
 void blas_gemm_z(const struct blas_product *p, const void *alpha, const void *beta);
 cublasStatus_t blas_check_gemm(const struct blas *h, const struct blas_gemm *g);
-
-#endif

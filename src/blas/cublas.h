@@ -2,8 +2,7 @@
  * cublas.h - cuBLAS's binary interface, as far as blas/ needs it: in our own words; facts and numbers are the
  * vendor's.
  */
-#ifndef BLAS_CUBLAS_H
-#define BLAS_CUBLAS_H
+#pragma once
 
 typedef enum {
 	CUBLAS_STATUS_SUCCESS = 0,
@@ -50,5 +49,3 @@ typedef enum {
 } cublasComputeType_t;
 
 typedef struct blas *cublasHandle_t;
-
-#endif

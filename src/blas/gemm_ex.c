@@ -10,7 +10,8 @@ cublasStatus_t blas_check_gemm(const struct blas *h, const struct blas_gemm *g)
 
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	if (g->m < 0 || g->n < 0 || g->k < 0 || g->count < 0 || (unsigned)g->ta > CUBLAS_OP_C || (unsigned)g->tb > CUBLAS_OP_C)
+	if (g->m < 0 || g->n < 0 || g->k < 0 || g->count < 0 || (unsigned)g->ta > CUBLAS_OP_C ||
+		(unsigned)g->tb > CUBLAS_OP_C)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (g->lda < (rows_a > 1 ? rows_a : 1) || g->ldb < (rows_b > 1 ? rows_b : 1) || g->ldc < (g->m > 1 ? g->m : 1))
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -90,7 +91,8 @@ struct ex {
 	cudaDataType scalar; /* of alpha and beta */
 };
 
-static void convert(const struct ex *e, const void *from, cudaDataType type, int64_t ld, int64_t rows, int64_t cols, void *to)
+static void convert(
+	const struct ex *e, const void *from, cudaDataType type, int64_t ld, int64_t rows, int64_t cols, void *to)
 {
 	for (int64_t j = 0; j < cols; j++)
 		for (int64_t i = 0; i < rows; i++) {
@@ -111,7 +113,8 @@ static void multiply(const struct ex *e, const void *a, const void *b, void *c)
 	size_t size = e->wide ? 8 : 4;
 	char *all = malloc(((size_t)(rows_a * cols_a) + (size_t)(rows_b * cols_b) + (size_t)(g->m * g->n)) * size + 1);
 	char *fb, *fc;
-	double alpha = read_element(blas_value(&g->alpha), e->scalar, 0), beta = read_element(blas_value(&g->beta), e->scalar, 0);
+	double alpha = read_element(blas_value(&g->alpha), e->scalar, 0),
+	       beta = read_element(blas_value(&g->beta), e->scalar, 0);
 	float alpha_f = (float)alpha, beta_f = (float)beta;
 	struct blas_product p;
 
@@ -133,7 +136,7 @@ static void multiply(const struct ex *e, const void *a, const void *b, void *c)
 	for (int64_t j = 0; j < g->n; j++)
 		for (int64_t i = 0; i < g->m; i++)
 			write_element(c, g->type_c, j * g->ldc + i,
-				      e->wide ? ((double *)fc)[j * g->m + i] : ((float *)fc)[j * g->m + i]);
+				e->wide ? ((double *)fc)[j * g->m + i] : ((float *)fc)[j * g->m + i]);
 	free(all);
 }
 
@@ -148,8 +151,9 @@ static void gemm_ex(const void *args)
 	const struct blas_gemm *g = &e->g;
 
 	for (int64_t i = 0; i < g->count; i++)
-		multiply(e, matrix(g->a, g->pointers, i, g->stride_a, g->type_a), matrix(g->b, g->pointers, i, g->stride_b, g->type_b),
-			 (void *)(uintptr_t)matrix(g->c, g->pointers, i, g->stride_c, g->type_c));
+		multiply(e, matrix(g->a, g->pointers, i, g->stride_a, g->type_a),
+			matrix(g->b, g->pointers, i, g->stride_b, g->type_b),
+			(void *)(uintptr_t)matrix(g->c, g->pointers, i, g->stride_c, g->type_c));
 }
 
 static bool is_float(cudaDataType type)
@@ -189,7 +193,8 @@ static bool choose(struct ex *e, cublasComputeType_t compute)
 	}
 }
 
-static cublasStatus_t queue_ex(struct blas *h, struct blas_gemm g, cublasComputeType_t compute, const void *alpha, const void *beta)
+static cublasStatus_t queue_ex(
+	struct blas *h, struct blas_gemm g, cublasComputeType_t compute, const void *alpha, const void *beta)
 {
 	struct ex e = {.g = g};
 	cublasStatus_t r = blas_check_gemm(h, &g);
@@ -205,38 +210,82 @@ static cublasStatus_t queue_ex(struct blas *h, struct blas_gemm g, cublasCompute
 	return g.m && g.n && g.count ? blas_queue(h, gemm_ex, &e, sizeof e, false) : CUBLAS_STATUS_SUCCESS;
 }
 
-#define EX(I, end)                                                                                           \
-	BLAS_EXPORT cublasStatus_t cublasGemmEx##end(                                                        \
-		cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, I m, I n, I k, const void *alpha, const void *a, \
-		cudaDataType at, I lda, const void *b, cudaDataType bt, I ldb, const void *beta, void *c, cudaDataType ct, \
-		I ldc, cublasComputeType_t compute, int algorithm)                                           \
-	{                                                                                                    \
-		(void)algorithm;                                                                             \
-		return queue_ex(h, (struct blas_gemm){.ta = ta, .tb = tb, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, \
-						      .lda = lda, .ldb = ldb, .ldc = ldc, .count = 1, .type_a = at, \
-						      .type_b = bt, .type_c = ct}, compute, alpha, beta);    \
-	}                                                                                                    \
-	BLAS_EXPORT cublasStatus_t cublasGemmStridedBatchedEx##end(                                          \
-		cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, I m, I n, I k, const void *alpha, const void *a, \
-		cudaDataType at, I lda, long long sa, const void *b, cudaDataType bt, I ldb, long long sb, const void *beta, \
-		void *c, cudaDataType ct, I ldc, long long sc, I count, cublasComputeType_t compute, int algorithm) \
-	{                                                                                                    \
-		(void)algorithm;                                                                             \
-		return queue_ex(h, (struct blas_gemm){.ta = ta, .tb = tb, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, \
-						      .lda = lda, .ldb = ldb, .ldc = ldc, .count = count, .stride_a = sa, \
-						      .stride_b = sb, .stride_c = sc, .type_a = at, .type_b = bt, \
-						      .type_c = ct}, compute, alpha, beta);                  \
-	}                                                                                                    \
-	BLAS_EXPORT cublasStatus_t cublasGemmBatchedEx##end(                                                 \
-		cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, I m, I n, I k, const void *alpha, \
-		const void *const *a, cudaDataType at, I lda, const void *const *b, cudaDataType bt, I ldb, const void *beta, \
-		void *const *c, cudaDataType ct, I ldc, I count, cublasComputeType_t compute, int algorithm) \
-	{                                                                                                    \
-		(void)algorithm;                                                                             \
-		return queue_ex(h, (struct blas_gemm){.ta = ta, .tb = tb, .m = m, .n = n, .k = k, .a = a, .b = b, \
-						      .c = (void *)c, .lda = lda, .ldb = ldb, .ldc = ldc, .count = count, \
-						      .pointers = true, .type_a = at, .type_b = bt, .type_c = ct}, \
-				compute, alpha, beta);                                                       \
+#define EX(I, end) \
+	BLAS_EXPORT cublasStatus_t cublasGemmEx##end(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, \
+		I m, I n, I k, const void *alpha, const void *a, cudaDataType at, I lda, const void *b, \
+		cudaDataType bt, I ldb, const void *beta, void *c, cudaDataType ct, I ldc, \
+		cublasComputeType_t compute, int algorithm) \
+	{ \
+		(void)algorithm; \
+		return queue_ex(h, \
+			(struct blas_gemm){.ta = ta, \
+				.tb = tb, \
+				.m = m, \
+				.n = n, \
+				.k = k, \
+				.a = a, \
+				.b = b, \
+				.c = c, \
+				.lda = lda, \
+				.ldb = ldb, \
+				.ldc = ldc, \
+				.count = 1, \
+				.type_a = at, \
+				.type_b = bt, \
+				.type_c = ct}, \
+			compute, alpha, beta); \
+	} \
+	BLAS_EXPORT cublasStatus_t cublasGemmStridedBatchedEx##end(cublasHandle_t h, cublasOperation_t ta, \
+		cublasOperation_t tb, I m, I n, I k, const void *alpha, const void *a, cudaDataType at, I lda, \
+		long long sa, const void *b, cudaDataType bt, I ldb, long long sb, const void *beta, void *c, \
+		cudaDataType ct, I ldc, long long sc, I count, cublasComputeType_t compute, int algorithm) \
+	{ \
+		(void)algorithm; \
+		return queue_ex(h, \
+			(struct blas_gemm){.ta = ta, \
+				.tb = tb, \
+				.m = m, \
+				.n = n, \
+				.k = k, \
+				.a = a, \
+				.b = b, \
+				.c = c, \
+				.lda = lda, \
+				.ldb = ldb, \
+				.ldc = ldc, \
+				.count = count, \
+				.stride_a = sa, \
+				.stride_b = sb, \
+				.stride_c = sc, \
+				.type_a = at, \
+				.type_b = bt, \
+				.type_c = ct}, \
+			compute, alpha, beta); \
+	} \
+	BLAS_EXPORT cublasStatus_t cublasGemmBatchedEx##end(cublasHandle_t h, cublasOperation_t ta, \
+		cublasOperation_t tb, I m, I n, I k, const void *alpha, const void *const *a, cudaDataType at, I lda, \
+		const void *const *b, cudaDataType bt, I ldb, const void *beta, void *const *c, cudaDataType ct, \
+		I ldc, I count, cublasComputeType_t compute, int algorithm) \
+	{ \
+		(void)algorithm; \
+		return queue_ex(h, \
+			(struct blas_gemm){.ta = ta, \
+				.tb = tb, \
+				.m = m, \
+				.n = n, \
+				.k = k, \
+				.a = a, \
+				.b = b, \
+				.c = (void *)c, \
+				.lda = lda, \
+				.ldb = ldb, \
+				.ldc = ldc, \
+				.count = count, \
+				.pointers = true, \
+				.type_a = at, \
+				.type_b = bt, \
+				.type_c = ct}, \
+			compute, alpha, beta); \
 	}
 EX(int, )
 EX(int64_t, _64)

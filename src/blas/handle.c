@@ -76,22 +76,22 @@ BLAS_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t h)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-#define SETTING(Name, T, field)                                                                              \
-	BLAS_EXPORT cublasStatus_t cublasSet##Name(cublasHandle_t h, T value)                                \
-	{                                                                                                    \
-		if (!h)                                                                                      \
-			return CUBLAS_STATUS_NOT_INITIALIZED;                                                \
-		h->field = value;                                                                            \
-		return CUBLAS_STATUS_SUCCESS;                                                                \
-	}                                                                                                    \
-	BLAS_EXPORT cublasStatus_t cublasGet##Name(cublasHandle_t h, T *value)                               \
-	{                                                                                                    \
-		if (!h)                                                                                      \
-			return CUBLAS_STATUS_NOT_INITIALIZED;                                                \
-		if (!value)                                                                                  \
-			return CUBLAS_STATUS_INVALID_VALUE;                                                  \
-		*value = h->field;                                                                           \
-		return CUBLAS_STATUS_SUCCESS;                                                                \
+#define SETTING(Name, T, field) \
+	BLAS_EXPORT cublasStatus_t cublasSet##Name(cublasHandle_t h, T value) \
+	{ \
+		if (!h) \
+			return CUBLAS_STATUS_NOT_INITIALIZED; \
+		h->field = value; \
+		return CUBLAS_STATUS_SUCCESS; \
+	} \
+	BLAS_EXPORT cublasStatus_t cublasGet##Name(cublasHandle_t h, T *value) \
+	{ \
+		if (!h) \
+			return CUBLAS_STATUS_NOT_INITIALIZED; \
+		if (!value) \
+			return CUBLAS_STATUS_INVALID_VALUE; \
+		*value = h->field; \
+		return CUBLAS_STATUS_SUCCESS; \
 	}
 SETTING(Stream_v2, CUstream, stream)
 SETTING(PointerMode_v2, cublasPointerMode_t, pointers)
@@ -170,16 +170,16 @@ BLAS_EXPORT const char *cublasGetStatusString(cublasStatus_t status)
 /* ---- copies between the host and the device: vectors with steps, and matrices ---- */
 
 static cublasStatus_t copy_matrix(int64_t rows, int64_t cols, int64_t size, const void *from, int64_t ld_from, void *to,
-				  int64_t ld_to, CUstream stream, bool wait)
+	int64_t ld_to, CUstream stream, bool wait)
 {
 	CUDA_MEMCPY2D c = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-			   .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-			   .srcDevice = (CUdeviceptr)from,
-			   .dstDevice = (CUdeviceptr)to,
-			   .srcPitch = (size_t)(ld_from * size),
-			   .dstPitch = (size_t)(ld_to * size),
-			   .WidthInBytes = (size_t)(rows * size),
-			   .Height = (size_t)cols};
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = (CUdeviceptr)from,
+		.dstDevice = (CUdeviceptr)to,
+		.srcPitch = (size_t)(ld_from * size),
+		.dstPitch = (size_t)(ld_to * size),
+		.WidthInBytes = (size_t)(rows * size),
+		.Height = (size_t)cols};
 
 	if (rows < 0 || cols < 0 || size <= 0 || ld_from < rows || ld_to < rows)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -191,24 +191,25 @@ static cublasStatus_t copy_matrix(int64_t rows, int64_t cols, int64_t size, cons
 }
 
 /* A vector with steps is a matrix of one row. */
-#define COPIES(Name)                                                                                         \
-	BLAS_EXPORT cublasStatus_t cublas##Name##Matrix(int rows, int cols, int size, const void *a, int lda, void *b, int ldb) \
-	{                                                                                                    \
-		return copy_matrix(rows, cols, size, a, lda, b, ldb, NULL, true);                            \
-	}                                                                                                    \
-	BLAS_EXPORT cublasStatus_t cublas##Name##MatrixAsync(int rows, int cols, int size, const void *a, int lda, void *b, \
-							     int ldb, CUstream s)                            \
-	{                                                                                                    \
-		return copy_matrix(rows, cols, size, a, lda, b, ldb, s, false);                              \
-	}                                                                                                    \
+#define COPIES(Name) \
+	BLAS_EXPORT cublasStatus_t cublas##Name##Matrix( \
+		int rows, int cols, int size, const void *a, int lda, void *b, int ldb) \
+	{ \
+		return copy_matrix(rows, cols, size, a, lda, b, ldb, NULL, true); \
+	} \
+	BLAS_EXPORT cublasStatus_t cublas##Name##MatrixAsync( \
+		int rows, int cols, int size, const void *a, int lda, void *b, int ldb, CUstream s) \
+	{ \
+		return copy_matrix(rows, cols, size, a, lda, b, ldb, s, false); \
+	} \
 	BLAS_EXPORT cublasStatus_t cublas##Name##Vector(int n, int size, const void *x, int incx, void *y, int incy) \
-	{                                                                                                    \
-		return copy_matrix(1, n, size, x, incx, y, incy, NULL, true);                                \
-	}                                                                                                    \
-	BLAS_EXPORT cublasStatus_t cublas##Name##VectorAsync(int n, int size, const void *x, int incx, void *y, int incy, \
-							     CUstream s)                                     \
-	{                                                                                                    \
-		return copy_matrix(1, n, size, x, incx, y, incy, s, false);                                  \
+	{ \
+		return copy_matrix(1, n, size, x, incx, y, incy, NULL, true); \
+	} \
+	BLAS_EXPORT cublasStatus_t cublas##Name##VectorAsync( \
+		int n, int size, const void *x, int incx, void *y, int incy, CUstream s) \
+	{ \
+		return copy_matrix(1, n, size, x, incx, y, incy, s, false); \
 	}
 COPIES(Set)
 COPIES(Get)

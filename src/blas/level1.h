@@ -19,8 +19,9 @@ static cublasStatus_t queue1(struct blas *h, blas_work *work, struct vectors v, 
 }
 
 /* X and Y: element i of the vectors. */
-#define WALK(v) for (int64_t i = 0, ix = start((v)->n, (v)->incx), iy = start((v)->n, (v)->incy); i < (v)->n; \
-		     i++, ix += (v)->incx, iy += (v)->incy)
+#define WALK(v) \
+	for (int64_t i = 0, ix = start((v)->n, (v)->incx), iy = start((v)->n, (v)->incy); i < (v)->n; \
+		i++, ix += (v)->incx, iy += (v)->incy)
 #define X(v) (((T *)(v)->x)[ix])
 #define Y(v) (((T *)(v)->y)[iy])
 
@@ -163,11 +164,11 @@ static int64_t extreme(const struct vectors *v, bool least)
 	return best + 1;
 }
 
-#define EXTREME(name, I, least)                                                                              \
-	static void name(const void *args)                                                                   \
-	{                                                                                                    \
-		const struct vectors *v = args;                                                              \
-		*(I *)v->result = (I)extreme(v, least);                                                      \
+#define EXTREME(name, I, least) \
+	static void name(const void *args) \
+	{ \
+		const struct vectors *v = args; \
+		*(I *)v->result = (I)extreme(v, least); \
 	}
 EXTREME(amax_int, int, false)
 EXTREME(amin_int, int, true)
@@ -176,84 +177,101 @@ EXTREME(amin_int64_t, int64_t, true)
 
 /* ---- the names ---- */
 
-#define AXPY(I, end)                                                                                         \
-	BLAS_EXPORT cublasStatus_t CUBLAS(axpy, end)(cublasHandle_t h, I n, const T *alpha, const T *x, I incx, T *y, I incy) \
-	{                                                                                                    \
-		if (!h || !alpha || !y)                                                                      \
-			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED;              \
-		return queue1(h, axpy, (struct vectors){.n = n, .incx = incx, .incy = incy, .x = (T *)x, .y = y, \
-						       .alpha = blas_scalar(h, alpha, sizeof(T))}, false);   \
+#define AXPY(I, end) \
+	BLAS_EXPORT cublasStatus_t CUBLAS(axpy, end)( \
+		cublasHandle_t h, I n, const T *alpha, const T *x, I incx, T *y, I incy) \
+	{ \
+		if (!h || !alpha || !y) \
+			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
+		return queue1(h, axpy, \
+			(struct vectors){.n = n, \
+				.incx = incx, \
+				.incy = incy, \
+				.x = (T *)x, \
+				.y = y, \
+				.alpha = blas_scalar(h, alpha, sizeof(T))}, \
+			false); \
 	}
 BOTH(AXPY)
 
-#define COPY_SWAP(I, end)                                                                                    \
+#define COPY_SWAP(I, end) \
 	BLAS_EXPORT cublasStatus_t CUBLAS(copy, end)(cublasHandle_t h, I n, const T *x, I incx, T *y, I incy) \
-	{                                                                                                    \
-		return !y ? CUBLAS_STATUS_INVALID_VALUE                                                      \
+	{ \
+		return !y ? CUBLAS_STATUS_INVALID_VALUE \
 			  : queue1(h, copy, (struct vectors){.n = n, .incx = incx, .incy = incy, .x = (T *)x, .y = y}, \
-				   false);                                                                   \
-	}                                                                                                    \
-	BLAS_EXPORT cublasStatus_t CUBLAS(swap, end)(cublasHandle_t h, I n, T *x, I incx, T *y, I incy)      \
-	{                                                                                                    \
-		return !y ? CUBLAS_STATUS_INVALID_VALUE                                                      \
-			  : queue1(h, swap, (struct vectors){.n = n, .incx = incx, .incy = incy, .x = x, .y = y}, false); \
+				    false); \
+	} \
+	BLAS_EXPORT cublasStatus_t CUBLAS(swap, end)(cublasHandle_t h, I n, T * x, I incx, T * y, I incy) \
+	{ \
+		return !y ? CUBLAS_STATUS_INVALID_VALUE \
+			  : queue1(h, swap, (struct vectors){.n = n, .incx = incx, .incy = incy, .x = x, .y = y}, \
+				    false); \
 	}
 BOTH(COPY_SWAP)
 
-#define SCAL_AS(name, work, A, I)                                                                            \
-	BLAS_EXPORT cublasStatus_t name(cublasHandle_t h, I n, const A *alpha, T *x, I incx)                 \
-	{                                                                                                    \
-		if (!h || !alpha)                                                                            \
-			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED;              \
-		return queue1(h, work, (struct vectors){.n = n, .incx = incx, .x = x,                        \
-						       .alpha = blas_scalar(h, alpha, sizeof(A))}, false);   \
+#define SCAL_AS(name, work, A, I) \
+	BLAS_EXPORT cublasStatus_t name(cublasHandle_t h, I n, const A *alpha, T *x, I incx) \
+	{ \
+		if (!h || !alpha) \
+			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
+		return queue1(h, work, \
+			(struct vectors){.n = n, .incx = incx, .x = x, .alpha = blas_scalar(h, alpha, sizeof(A))}, \
+			false); \
 	}
 #define SCAL(I, end) SCAL_AS(CUBLAS(scal, end), scal, T, I)
 BOTH(SCAL)
 
 /* One or two vectors to a number, by default on the host. */
-#define REDUCE(name, work, I, Result, vector_arguments, ...)                                                 \
-	BLAS_EXPORT cublasStatus_t name vector_arguments                                                     \
-	{                                                                                                    \
-		if (!h || !result)                                                                           \
-			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED;              \
-		if (n <= 0 && blas_waits(h)) {                                                               \
-			*result = 0;                                                                         \
-			return CUBLAS_STATUS_SUCCESS;                                                        \
-		}                                                                                            \
-		return queue1(h, work, (struct vectors){.n = n, .incx = incx, .x = (T *)x, .result = result, __VA_ARGS__}, \
-			      blas_waits(h));                                                                \
+#define REDUCE(name, work, I, Result, vector_arguments, ...) \
+	BLAS_EXPORT cublasStatus_t name vector_arguments \
+	{ \
+		if (!h || !result) \
+			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
+		if (n <= 0 && blas_waits(h)) { \
+			*result = 0; \
+			return CUBLAS_STATUS_SUCCESS; \
+		} \
+		return queue1(h, work, \
+			(struct vectors){.n = n, .incx = incx, .x = (T *)x, .result = result, __VA_ARGS__}, \
+			blas_waits(h)); \
 	}
 #define ONE(I, Result) (cublasHandle_t h, I n, const T *x, I incx, Result *result)
 #define TWO(I, Result) (cublasHandle_t h, I n, const T *x, I incx, const T *y, I incy, Result *result)
-#define REDUCTIONS(I, end)                                                                                   \
-	REDUCE(JOIN(cublas, ASUM, end), asum, I, REAL, ONE(I, REAL), .y = NULL)                              \
-	REDUCE(JOIN(cublas, NRM2, end), nrm2, I, REAL, ONE(I, REAL), .y = NULL)                              \
-	REDUCE(JOIN(JOIN(cublasI, LOWER, amax), end, ), amax_##I, I, I, ONE(I, I), .y = NULL)                \
+#define REDUCTIONS(I, end) \
+	REDUCE(JOIN(cublas, ASUM, end), asum, I, REAL, ONE(I, REAL), .y = NULL) \
+	REDUCE(JOIN(cublas, NRM2, end), nrm2, I, REAL, ONE(I, REAL), .y = NULL) \
+	REDUCE(JOIN(JOIN(cublasI, LOWER, amax), end, ), amax_##I, I, I, ONE(I, I), .y = NULL) \
 	REDUCE(JOIN(JOIN(cublasI, LOWER, amin), end, ), amin_##I, I, I, ONE(I, I), .y = NULL)
 BOTH(REDUCTIONS)
 
 #if COMPLEX
-#define DOTS(I, end)                                                                                         \
-	REDUCE(CUBLAS(dotu, end), dot, I, T, TWO(I, T), .y = (T *)y, .incy = incy)                           \
+#define DOTS(I, end) \
+	REDUCE(CUBLAS(dotu, end), dot, I, T, TWO(I, T), .y = (T *)y, .incy = incy) \
 	REDUCE(CUBLAS(dotc, end), dotc, I, T, TWO(I, T), .y = (T *)y, .incy = incy)
 BOTH(DOTS)
-#define LOWER_REAL JOIN(REAL_LETTER_, UPPER, )
-#define REAL_LETTER_C Csscal
-#define REAL_LETTER_Z Zdscal
+#define LOWER_REAL        JOIN(REAL_LETTER_, UPPER, )
+#define REAL_LETTER_C     Csscal
+#define REAL_LETTER_Z     Zdscal
 #define SCAL_REAL(I, end) SCAL_AS(JOIN(cublas, LOWER_REAL, end), scal_real, REAL, I)
 BOTH(SCAL_REAL)
 #else
 #define DOTS(I, end) REDUCE(CUBLAS(dot, end), dot, I, T, TWO(I, T), .y = (T *)y, .incy = incy)
 BOTH(DOTS)
-#define ROT(I, end)                                                                                          \
-	BLAS_EXPORT cublasStatus_t CUBLAS(rot, end)(cublasHandle_t h, I n, T *x, I incx, T *y, I incy, const T *c, const T *s) \
-	{                                                                                                    \
-		if (!h || !c || !s || !y)                                                                    \
-			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED;              \
-		return queue1(h, rot, (struct vectors){.n = n, .incx = incx, .incy = incy, .x = x, .y = y,   \
-						      .alpha = blas_scalar(h, c, sizeof(T)),                 \
-						      .beta = blas_scalar(h, s, sizeof(T))}, false);         \
+#define ROT(I, end) \
+	BLAS_EXPORT cublasStatus_t CUBLAS(rot, end)( \
+		cublasHandle_t h, I n, T * x, I incx, T * y, I incy, const T *c, const T *s) \
+	{ \
+		if (!h || !c || !s || !y) \
+			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
+		return queue1(h, rot, \
+			(struct vectors){.n = n, \
+				.incx = incx, \
+				.incy = incy, \
+				.x = x, \
+				.y = y, \
+				.alpha = blas_scalar(h, c, sizeof(T)), \
+				.beta = blas_scalar(h, s, sizeof(T))}, \
+			false); \
 	}
 BOTH(ROT)
 #endif

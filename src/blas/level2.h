@@ -17,7 +17,7 @@ static cublasStatus_t queue2(struct blas *h, blas_work *work, struct matrix_vect
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	if (v.m < 0 || v.n < 0 || v.lda < (v.m > 1 ? v.m : 1) || !v.incx || !v.incy || (unsigned)v.op > CUBLAS_OP_C ||
-	    (unsigned)v.fill > CUBLAS_FILL_MODE_UPPER || (unsigned)v.diag > CUBLAS_DIAG_UNIT)
+		(unsigned)v.fill > CUBLAS_FILL_MODE_UPPER || (unsigned)v.diag > CUBLAS_DIAG_UNIT)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!v.m || !v.n)
 		return CUBLAS_STATUS_SUCCESS;
@@ -103,28 +103,44 @@ static void trmv(const void *args)
 	triangle(args, false);
 }
 
-#define GEMV(I, end)                                                                                         \
+#define GEMV(I, end) \
 	BLAS_EXPORT cublasStatus_t CUBLAS(gemv, end)(cublasHandle_t h, cublasOperation_t op, I m, I n, const T *alpha, \
-						     const T *a, I lda, const T *x, I incx, const T *beta, T *y, I incy) \
-	{                                                                                                    \
-		if (!h || !alpha || !beta)                                                                   \
-			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED;              \
-		return queue2(h, gemv, (struct matrix_vector){.op = op, .m = m, .n = n, .lda = lda, .incx = incx, .incy = incy, \
-							     .alpha = blas_scalar(h, alpha, sizeof(T)),      \
-							     .beta = blas_scalar(h, beta, sizeof(T)),        \
-							     .a = a, .x = x, .y = y});                       \
+		const T *a, I lda, const T *x, I incx, const T *beta, T *y, I incy) \
+	{ \
+		if (!h || !alpha || !beta) \
+			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
+		return queue2(h, gemv, \
+			(struct matrix_vector){.op = op, \
+				.m = m, \
+				.n = n, \
+				.lda = lda, \
+				.incx = incx, \
+				.incy = incy, \
+				.alpha = blas_scalar(h, alpha, sizeof(T)), \
+				.beta = blas_scalar(h, beta, sizeof(T)), \
+				.a = a, \
+				.x = x, \
+				.y = y}); \
 	}
 BOTH(GEMV)
 
-#define GER_AS(name, I, conj)                                                                                \
-	BLAS_EXPORT cublasStatus_t name(cublasHandle_t h, I m, I n, const T *alpha, const T *x, I incx, const T *y, I incy, \
-					T *a, I lda)                                                         \
-	{                                                                                                    \
-		if (!h || !alpha)                                                                            \
-			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED;              \
-		return queue2(h, ger, (struct matrix_vector){.m = m, .n = n, .lda = lda, .incx = incx, .incy = incy, \
-							    .alpha = blas_scalar(h, alpha, sizeof(T)),       \
-							    .x = x, .a = y, .y = a, .conjugate = conj});     \
+#define GER_AS(name, I, conj) \
+	BLAS_EXPORT cublasStatus_t name( \
+		cublasHandle_t h, I m, I n, const T *alpha, const T *x, I incx, const T *y, I incy, T *a, I lda) \
+	{ \
+		if (!h || !alpha) \
+			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
+		return queue2(h, ger, \
+			(struct matrix_vector){.m = m, \
+				.n = n, \
+				.lda = lda, \
+				.incx = incx, \
+				.incy = incy, \
+				.alpha = blas_scalar(h, alpha, sizeof(T)), \
+				.x = x, \
+				.a = y, \
+				.y = a, \
+				.conjugate = conj}); \
 	}
 #if COMPLEX
 #define GER(I, end) GER_AS(CUBLAS(geru, end), I, false) GER_AS(CUBLAS(gerc, end), I, true)
@@ -133,12 +149,22 @@ BOTH(GEMV)
 #endif
 BOTH(GER)
 
-#define TRIANGLE_AS(op_name, I, end)                                                                         \
+#define TRIANGLE_AS(op_name, I, end) \
 	BLAS_EXPORT cublasStatus_t CUBLAS(op_name, end)(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, \
-							cublasDiagType_t diag, I n, const T *a, I lda, T *x, I incx) \
-	{                                                                                                    \
-		return queue2(h, op_name, (struct matrix_vector){.op = op, .fill = fill, .diag = diag, .m = n, .n = n, \
-								.lda = lda, .incx = 1, .incy = incx, .a = a, .x = x, .y = x}); \
+		cublasDiagType_t diag, I n, const T *a, I lda, T *x, I incx) \
+	{ \
+		return queue2(h, op_name, \
+			(struct matrix_vector){.op = op, \
+				.fill = fill, \
+				.diag = diag, \
+				.m = n, \
+				.n = n, \
+				.lda = lda, \
+				.incx = 1, \
+				.incy = incx, \
+				.a = a, \
+				.x = x, \
+				.y = x}); \
 	}
 #define TRIANGLES(I, end) TRIANGLE_AS(trsv, I, end) TRIANGLE_AS(trmv, I, end)
 BOTH(TRIANGLES)

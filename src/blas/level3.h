@@ -21,15 +21,15 @@ static void pack(struct blocks *k, const struct blas_product *p, int64_t i0, int
 			k->a[l][i] = element(p->a, p->lda, p->ta, i0 + i, l0 + l);
 }
 
-static void pack_b(struct blocks *k, const struct blas_product *p, int64_t l0, int64_t depth, int64_t j0, int64_t cols, T alpha)
+static void pack_b(
+	struct blocks *k, const struct blas_product *p, int64_t l0, int64_t depth, int64_t j0, int64_t cols, T alpha)
 {
 	for (int64_t j = 0; j < cols; j++)
 		for (int64_t l = 0; l < depth; l++)
 			k->b[j][l] = alpha * element(p->b, p->ldb, p->tb, l0 + l, j0 + j);
 }
 
-FOR_EACH_CPU static void
-add_block(const struct blocks *k, T *c, int64_t ldc, int64_t rows, int64_t depth, int64_t cols)
+FOR_EACH_CPU static void add_block(const struct blocks *k, T *c, int64_t ldc, int64_t rows, int64_t depth, int64_t cols)
 {
 	int64_t j = 0;
 
@@ -118,33 +118,69 @@ static cublasStatus_t queue3(struct blas *h, struct blas_gemm g, const T *alpha,
 	return blas_queue(h, gemm, &g, sizeof g, false);
 }
 
-#define GEMM_NAME(I, end)                                                                                    \
-	BLAS_EXPORT cublasStatus_t CUBLAS(gemm, end)(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, I m, I n, \
-						     I k, const T *alpha, const T *a, I lda, const T *b, I ldb, \
-						     const T *beta, T *c, I ldc)                             \
-	{                                                                                                    \
-		return queue3(h, (struct blas_gemm){.ta = ta, .tb = tb, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, \
-						    .lda = lda, .ldb = ldb, .ldc = ldc, .count = 1}, alpha, beta); \
+#define GEMM_NAME(I, end) \
+	BLAS_EXPORT cublasStatus_t CUBLAS(gemm, end)(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, \
+		I m, I n, I k, const T *alpha, const T *a, I lda, const T *b, I ldb, const T *beta, T *c, I ldc) \
+	{ \
+		return queue3(h, \
+			(struct blas_gemm){.ta = ta, \
+				.tb = tb, \
+				.m = m, \
+				.n = n, \
+				.k = k, \
+				.a = a, \
+				.b = b, \
+				.c = c, \
+				.lda = lda, \
+				.ldb = ldb, \
+				.ldc = ldc, \
+				.count = 1}, \
+			alpha, beta); \
 	}
 BOTH(GEMM_NAME)
 
-#define GEMM_BATCHED(I, end)                                                                                 \
-	BLAS_EXPORT cublasStatus_t CUBLAS(gemmBatched, end)(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, I m, \
-							    I n, I k, const T *alpha, const T *const *a, I lda, \
-							    const T *const *b, I ldb, const T *beta, T *const *c, I ldc, \
-							    I count)                                         \
-	{                                                                                                    \
-		return queue3(h, (struct blas_gemm){.ta = ta, .tb = tb, .m = m, .n = n, .k = k, .a = a, .b = b, \
-						    .c = (void *)c, .lda = lda, .ldb = ldb, .ldc = ldc, .count = count, \
-						    .pointers = true}, alpha, beta);                         \
-	}                                                                                                    \
-	BLAS_EXPORT cublasStatus_t CUBLAS(gemmStridedBatched, end)(                                          \
-		cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, I m, I n, I k, const T *alpha, const T *a, I lda, \
-		long long sa, const T *b, I ldb, long long sb, const T *beta, T *c, I ldc, long long sc, I count) \
-	{                                                                                                    \
-		return queue3(h, (struct blas_gemm){.ta = ta, .tb = tb, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, \
-						    .lda = lda, .ldb = ldb, .ldc = ldc, .count = count, .stride_a = sa, \
-						    .stride_b = sb, .stride_c = sc}, alpha, beta);           \
+#define GEMM_BATCHED(I, end) \
+	BLAS_EXPORT cublasStatus_t CUBLAS(gemmBatched, end)(cublasHandle_t h, cublasOperation_t ta, \
+		cublasOperation_t tb, I m, I n, I k, const T *alpha, const T *const *a, I lda, const T *const *b, \
+		I ldb, const T *beta, T *const *c, I ldc, I count) \
+	{ \
+		return queue3(h, \
+			(struct blas_gemm){.ta = ta, \
+				.tb = tb, \
+				.m = m, \
+				.n = n, \
+				.k = k, \
+				.a = a, \
+				.b = b, \
+				.c = (void *)c, \
+				.lda = lda, \
+				.ldb = ldb, \
+				.ldc = ldc, \
+				.count = count, \
+				.pointers = true}, \
+			alpha, beta); \
+	} \
+	BLAS_EXPORT cublasStatus_t CUBLAS(gemmStridedBatched, end)(cublasHandle_t h, cublasOperation_t ta, \
+		cublasOperation_t tb, I m, I n, I k, const T *alpha, const T *a, I lda, long long sa, const T *b, \
+		I ldb, long long sb, const T *beta, T *c, I ldc, long long sc, I count) \
+	{ \
+		return queue3(h, \
+			(struct blas_gemm){.ta = ta, \
+				.tb = tb, \
+				.m = m, \
+				.n = n, \
+				.k = k, \
+				.a = a, \
+				.b = b, \
+				.c = c, \
+				.lda = lda, \
+				.ldb = ldb, \
+				.ldc = ldc, \
+				.count = count, \
+				.stride_a = sa, \
+				.stride_b = sb, \
+				.stride_c = sc}, \
+			alpha, beta); \
 	}
 BOTH_PLAIN(GEMM_BATCHED)
 
@@ -165,8 +201,10 @@ struct trsm {
 static void trsm(const void *args)
 {
 	const struct trsm *s = args;
-	bool right = s->side == CUBLAS_SIDE_RIGHT, upper = (s->fill == CUBLAS_FILL_MODE_UPPER) == (s->op == CUBLAS_OP_N);
-	int64_t size = right ? s->n : s->m, lines = right ? s->m : s->n, step = right ? s->ldb : 1, line = right ? 1 : s->ldb;
+	bool right = s->side == CUBLAS_SIDE_RIGHT,
+	     upper = (s->fill == CUBLAS_FILL_MODE_UPPER) == (s->op == CUBLAS_OP_N);
+	int64_t size = right ? s->n : s->m, lines = right ? s->m : s->n, step = right ? s->ldb : 1,
+		line = right ? 1 : s->ldb;
 	T alpha = value(&s->alpha);
 
 	upper ^= right;
@@ -178,26 +216,27 @@ static void trsm(const void *args)
 			T sum = alpha * x[i * step];
 
 			for (int64_t j = from; j < to; j++)
-				sum -= (right ? element(s->a, s->lda, s->op, j, i) : element(s->a, s->lda, s->op, i, j)) * x[j * step];
+				sum -= (right ? element(s->a, s->lda, s->op, j, i)
+					      : element(s->a, s->lda, s->op, i, j)) *
+				       x[j * step];
 			x[i * step] = s->diag == CUBLAS_DIAG_UNIT ? sum : sum / element(s->a, s->lda, s->op, i, i);
 		}
 	}
 }
 
-#define TRSM(I, end)                                                                                         \
+#define TRSM(I, end) \
 	BLAS_EXPORT cublasStatus_t CUBLAS(trsm, end)(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t fill, \
-						     cublasOperation_t op, cublasDiagType_t diag, I m, I n, const T *alpha, \
-						     const T *a, I lda, T *b, I ldb)                         \
-	{                                                                                                    \
-		struct trsm s = {side, fill, op, diag, m, n, lda, ldb, .a = a, .b = b};                      \
-                                                                                                             \
-		if (!h)                                                                                      \
-			return CUBLAS_STATUS_NOT_INITIALIZED;                                                \
-		if (!alpha || m < 0 || n < 0 || lda < (side == CUBLAS_SIDE_LEFT ? m : n) || ldb < m ||       \
-		    (unsigned)side > CUBLAS_SIDE_RIGHT || (unsigned)op > CUBLAS_OP_C || (m && n && (!a || !b)))                       \
-			return CUBLAS_STATUS_INVALID_VALUE;                                                  \
-		s.alpha = blas_scalar(h, alpha, sizeof(T));                                                  \
-		return m && n ? blas_queue(h, trsm, &s, sizeof s, false) : CUBLAS_STATUS_SUCCESS;            \
+		cublasOperation_t op, cublasDiagType_t diag, I m, I n, const T *alpha, const T *a, I lda, T *b, I ldb) \
+	{ \
+		struct trsm s = {side, fill, op, diag, m, n, lda, ldb, .a = a, .b = b}; \
+\
+		if (!h) \
+			return CUBLAS_STATUS_NOT_INITIALIZED; \
+		if (!alpha || m < 0 || n < 0 || lda < (side == CUBLAS_SIDE_LEFT ? m : n) || ldb < m || \
+			(unsigned)side > CUBLAS_SIDE_RIGHT || (unsigned)op > CUBLAS_OP_C || (m && n && (!a || !b))) \
+			return CUBLAS_STATUS_INVALID_VALUE; \
+		s.alpha = blas_scalar(h, alpha, sizeof(T)); \
+		return m && n ? blas_queue(h, trsm, &s, sizeof s, false) : CUBLAS_STATUS_SUCCESS; \
 	}
 BOTH(TRSM)
 
@@ -210,26 +249,33 @@ static void geam(const void *args)
 
 	for (int64_t j = 0; j < g->n; j++)
 		for (int64_t i = 0; i < g->m; i++)
-			c[j * g->ldc + i] =
-				(alpha == (T)0 ? (T)0 : alpha * element(g->a, g->lda, g->ta, i, j)) +
-				(beta == (T)0 ? (T)0 : beta * element(g->b, g->ldb, g->tb, i, j));
+			c[j * g->ldc + i] = (alpha == (T)0 ? (T)0 : alpha * element(g->a, g->lda, g->ta, i, j)) +
+					    (beta == (T)0 ? (T)0 : beta * element(g->b, g->ldb, g->tb, i, j));
 }
 
-#define GEAM(I, end)                                                                                         \
-	BLAS_EXPORT cublasStatus_t CUBLAS(geam, end)(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, I m, I n, \
-						     const T *alpha, const T *a, I lda, const T *beta, const T *b, I ldb, \
-						     T *c, I ldc)                                            \
-	{                                                                                                    \
-		struct blas_gemm g = {.ta = ta, .tb = tb, .m = m, .n = n, .a = a, .b = b, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc}; \
-                                                                                                             \
-		if (!h)                                                                                      \
-			return CUBLAS_STATUS_NOT_INITIALIZED;                                                \
-		if (!alpha || !beta || m < 0 || n < 0 || ldc < m || lda < (ta == CUBLAS_OP_N ? m : n) ||     \
-		    ldb < (tb == CUBLAS_OP_N ? m : n) || (m && n && (!a || !b || !c)))                                                \
-			return CUBLAS_STATUS_INVALID_VALUE;                                                  \
-		g.alpha = blas_scalar(h, alpha, sizeof(T));                                                  \
-		g.beta = blas_scalar(h, beta, sizeof(T));                                                    \
-		return m && n ? blas_queue(h, geam, &g, sizeof g, false) : CUBLAS_STATUS_SUCCESS;            \
+#define GEAM(I, end) \
+	BLAS_EXPORT cublasStatus_t CUBLAS(geam, end)(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, \
+		I m, I n, const T *alpha, const T *a, I lda, const T *beta, const T *b, I ldb, T *c, I ldc) \
+	{ \
+		struct blas_gemm g = {.ta = ta, \
+			.tb = tb, \
+			.m = m, \
+			.n = n, \
+			.a = a, \
+			.b = b, \
+			.c = c, \
+			.lda = lda, \
+			.ldb = ldb, \
+			.ldc = ldc}; \
+\
+		if (!h) \
+			return CUBLAS_STATUS_NOT_INITIALIZED; \
+		if (!alpha || !beta || m < 0 || n < 0 || ldc < m || lda < (ta == CUBLAS_OP_N ? m : n) || \
+			ldb < (tb == CUBLAS_OP_N ? m : n) || (m && n && (!a || !b || !c))) \
+			return CUBLAS_STATUS_INVALID_VALUE; \
+		g.alpha = blas_scalar(h, alpha, sizeof(T)); \
+		g.beta = blas_scalar(h, beta, sizeof(T)); \
+		return m && n ? blas_queue(h, geam, &g, sizeof g, false) : CUBLAS_STATUS_SUCCESS; \
 	}
 BOTH_PLAIN(GEAM)
 
@@ -286,7 +332,8 @@ static void getrf(const void *args)
 		g->info[i] = factorize(g->a[i], g->n, g->lda, g->pivots ? g->pivots + i * g->n : NULL);
 }
 
-BLAS_EXPORT cublasStatus_t CUBLAS(getrfBatched, )(cublasHandle_t h, int n, T *const *a, int lda, int *pivots, int *info, int count)
+BLAS_EXPORT cublasStatus_t CUBLAS(getrfBatched, )(
+	cublasHandle_t h, int n, T *const *a, int lda, int *pivots, int *info, int count)
 {
 	struct getrf g = {n, lda, count, a, pivots, info};
 

@@ -1,11 +1,11 @@
 /* All of cuBLAS's names.  Weak: where another file of this folder has one, that is it. */
 #include "blas/blas.h"
 
-#define NAME(name)                                                                                           \
-	BLAS_EXPORT __attribute__((weak)) cublasStatus_t name(void);                                         \
-	cublasStatus_t name(void)                                                                            \
-	{                                                                                                    \
-		return blas_missing(#name);                                                                  \
+#define NAME(name) \
+	BLAS_EXPORT __attribute__((weak)) cublasStatus_t name(void); \
+	cublasStatus_t name(void) \
+	{ \
+		return blas_missing(#name); \
 	}
 #define TEXT(name) /* handle.c */
 #include "blas/names.def"

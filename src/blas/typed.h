@@ -18,7 +18,7 @@
 #define GEMM               JOIN(blas_gemm_, LOWER, )
 
 /* The same routine for both sizes of integers: X(integer, end of the name). */
-#define BOTH(X) X(int, _v2) X(int64_t, _v2_64)
+#define BOTH(X)       X(int, _v2) X(int64_t, _v2_64)
 #define BOTH_PLAIN(X) X(int, ) X(int64_t, _64) /* newer than the second version: no _v2 */
 
 /* Made for several processors, and chosen when the library is loaded: before ThreadSanitizer is ready. */

@@ -34,7 +34,7 @@ static const char usage[] =
 	"  --help          this text\n";
 
 #define DEVICES_MAX 64
-#define INSIDE	    "/usr/lib/gangway" /* our folder in a container */
+#define INSIDE      "/usr/lib/gangway" /* our folder in a container */
 #define SOCKET_DIR  "/run/gangway"
 
 /* Where the loaders of distributions look without being told. */
@@ -50,7 +50,7 @@ static const char *const loader_dirs[] = {
 struct description {
 	const char *device;
 	bool library_path;
-	char lib[PATH_MAX];	     /* our libraries here */
+	char lib[PATH_MAX];          /* our libraries here */
 	char address[PATH_MAX + 16]; /* GANGWAY_DEVICE in the container */
 	int count;
 	CUuuid uuid[DEVICES_MAX];
@@ -69,11 +69,12 @@ static int ask(struct description *d)
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		return cli_fail("%s", dlerror());
-	CUresult (*init)(unsigned) = (CUresult(*)(unsigned))dlsym(library, "cuInit");
-	CUresult (*count)(int *) = (CUresult(*)(int *))dlsym(library, "cuDeviceGetCount");
-	CUresult (*uuid)(CUuuid *, CUdevice) = (CUresult(*)(CUuuid *, CUdevice))dlsym(library, "cuDeviceGetUuid_v2");
+	CUresult (*init)(unsigned) = (CUresult (*)(unsigned))dlsym(library, "cuInit");
+	CUresult (*count)(int *) = (CUresult (*)(int *))dlsym(library, "cuDeviceGetCount");
+	CUresult (*uuid)(CUuuid *, CUdevice) = (CUresult (*)(CUuuid *, CUdevice))dlsym(library, "cuDeviceGetUuid_v2");
 	if (!init || !count || !uuid || init(0) || count(&d->count) || d->count < 1)
-		return cli_fail("%s has no device to offer: does GANGWAY_TRACE=1 gangway cdi --on %s say more?", d->device, d->device);
+		return cli_fail("%s has no device to offer: does GANGWAY_TRACE=1 gangway cdi --on %s say more?",
+			d->device, d->device);
 	if (d->count > DEVICES_MAX)
 		d->count = DEVICES_MAX;
 	for (int i = 0; i < d->count; i++)
@@ -113,7 +114,8 @@ static void mount_plugins(struct description *d)
 
 	for (int i = 0; i < n; i++) {
 		size_t length = strlen(list[i]->d_name);
-		if (!strncmp(list[i]->d_name, "libgangway-", 11) && length < 200 && !strcmp(list[i]->d_name + length - 3, ".so"))
+		if (!strncmp(list[i]->d_name, "libgangway-", 11) && length < 200 &&
+			!strcmp(list[i]->d_name + length - 3, ".so"))
 			mount_library(d, list[i]->d_name);
 		free(list[i]);
 	}
@@ -169,7 +171,8 @@ static void devices(struct description *d)
 		const unsigned char *u = (const unsigned char *)d->uuid[i].bytes;
 		int n = snprintf(name, sizeof name, "GPU-");
 		for (int k = 0; k < 16; k++)
-			n += snprintf(name + n, sizeof name - n, k == 4 || k == 6 || k == 8 || k == 10 ? "-%02x" : "%02x", u[k]);
+			n += snprintf(name + n, sizeof name - n,
+				k == 4 || k == 6 || k == 8 || k == 10 ? "-%02x" : "%02x", u[k]);
 		entry(d, name, i, ",");
 		snprintf(name, sizeof name, "%d", i);
 		entry(d, name, i, ",");
@@ -185,7 +188,8 @@ static void print(struct description *d)
 	fprintf(d->out, "{\n  \"cdiVersion\": \"0.5.0\",\n  \"kind\": \"gangway.dev/gpu\",\n  \"devices\": [\n");
 	devices(d);
 	/* void: a vendor's container runtime has nothing to add. */
-	fprintf(d->out, "  ],\n  \"containerEdits\": {\n    \"env\": [\"NVIDIA_VISIBLE_DEVICES=void\"%s],\n    \"mounts\": [",
+	fprintf(d->out,
+		"  ],\n  \"containerEdits\": {\n    \"env\": [\"NVIDIA_VISIBLE_DEVICES=void\"%s],\n    \"mounts\": [",
 		d->library_path ? ", \"LD_LIBRARY_PATH=" INSIDE "\"" : "");
 	mount(d, d->lib, INSIDE, "ro");
 	if (n > 0) {
@@ -275,7 +279,8 @@ int cmd_cdi(int argc, char **argv)
 	if (optind < argc)
 		return cli_usage("cdi", "what is %s for?", argv[optind]);
 	if ((!d.device || !*d.device) && !place_find(place, sizeof place))
-		return cli_fail("no gangway serve runs here: start one, or say which device with --on (cpu needs none)");
+		return cli_fail(
+			"no gangway serve runs here: start one, or say which device with --on (cpu needs none)");
 	if (!d.device || !*d.device)
 		d.device = place;
 	if (!cli_library_dir(d.lib, sizeof d.lib))

@@ -59,14 +59,16 @@ static int print_cflags(const char *dir)
 
 	(void)dir;
 	for (int i = 0; i < 3; i++) {
-		if (!places[i] || snprintf(path, sizeof path, "%s/include/cuda.h", places[i]) >= (int)sizeof path || access(path, R_OK))
+		if (!places[i] || snprintf(path, sizeof path, "%s/include/cuda.h", places[i]) >= (int)sizeof path ||
+			access(path, R_OK))
 			continue;
 		if (check_path(places[i]))
 			return 1;
 		printf("-I%s/include", places[i]);
 		return 0;
 	}
-	return cli_fail("no include/cuda.h in CUDA_PATH, CUDA_HOME or /usr/local/cuda: install a CUDA toolkit, Gangway brings no headers");
+	return cli_fail("no include/cuda.h in CUDA_PATH, CUDA_HOME or /usr/local/cuda: install a CUDA toolkit, Gangway "
+			"brings no headers");
 }
 
 static int print_stubs(const char *dir)
@@ -97,8 +99,13 @@ static const struct question {
 	const char *option;
 	int (*print)(const char *dir); /* dir: .../lib/gangway */
 } questions[] = {
-	{"--ldflags", print_ldflags}, {"--libs", print_libs},	{"--cflags", print_cflags},	  {"--stubs", print_stubs},
-	{"--libdir", print_libdir},   {"--cmake", print_cmake}, {"--pkgconfig", print_pkgconfig},
+	{"--ldflags", print_ldflags},
+	{"--libs", print_libs},
+	{"--cflags", print_cflags},
+	{"--stubs", print_stubs},
+	{"--libdir", print_libdir},
+	{"--cmake", print_cmake},
+	{"--pkgconfig", print_pkgconfig},
 };
 
 #define COUNT (sizeof questions / sizeof *questions)

@@ -61,7 +61,8 @@ static void print_row(const struct row *r)
 
 	if (r->since)
 		snprintf(since, sizeof since, "%d.%d", r->since / 1000, r->since % 1000 / 10);
-	printf("%-56s %-6s %5s  nvidia%s%s\n", r->name, r->class, since, r->cpu ? " cpu" : "    ", r->served ? " served" : "");
+	printf("%-56s %-6s %5s  nvidia%s%s\n", r->name, r->class, since, r->cpu ? " cpu" : "    ",
+		r->served ? " served" : "");
 }
 
 static int print_library(enum library library, const struct filter *f, bool totals)
@@ -85,7 +86,10 @@ static int print_library(enum library library, const struct filter *f, bool tota
 int cmd_coverage(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"missing", required_argument, NULL, 'm'}, {"totals", no_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {0},
+		{"missing", required_argument, NULL, 'm'},
+		{"totals", no_argument, NULL, 't'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	struct filter f = {0};
 	bool totals = false;

@@ -64,7 +64,8 @@ static int set_audit(const char *dir)
 	char *rest = others(old ? old : ""), *ours = NULL;
 	int r = -1;
 
-	if (rest && asprintf(&ours, may_follow() ? "%s/" AUDIT_FOLLOW ":%s/" AUDIT_REDIRECT : "%s/" AUDIT_REDIRECT, dir, dir) >= 0)
+	if (rest && asprintf(&ours, may_follow() ? "%s/" AUDIT_FOLLOW ":%s/" AUDIT_REDIRECT : "%s/" AUDIT_REDIRECT, dir,
+			    dir) >= 0)
 		r = put_first("LD_AUDIT", ours, rest);
 	free(ours);
 	free(rest);
@@ -147,7 +148,8 @@ int surround(const char *dir, const struct program *program)
 	const char *path = getenv("LD_LIBRARY_PATH");
 
 	if (strpbrk(dir, ":;$"))
-		return cli_fail("Gangway is installed in %s, and the loader takes no folder with : ; or $ in its name", dir);
+		return cli_fail(
+			"Gangway is installed in %s, and the loader takes no folder with : ; or $ in its name", dir);
 	if ((!is_first(path, dir) && put_first("LD_LIBRARY_PATH", dir, path)) || set_audit(dir) ||
 		set_tunables(surround_tls_room(program)) || setenv("GANGWAY_EXPLAIN", "1", 0))
 		return cli_fail("out of memory");

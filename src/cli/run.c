@@ -53,7 +53,7 @@ static int check_server(const char *device)
 static const struct device {
 	const char *name;
 	int (*check)(const char *device); /* 0, or what is missing has been said */
-	bool prefix;			  /* the name is only how it begins */
+	bool prefix;                      /* the name is only how it begins */
 } devices[] = {
 	{"nvidia", check_nvidia},
 	{"cpu", NULL},
@@ -65,7 +65,8 @@ static const struct device {
 static int check_device(const char *device)
 {
 	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-		if (!strcmp(device, devices[i].name) || (devices[i].prefix && !strncmp(device, devices[i].name, strlen(devices[i].name))))
+		if (!strcmp(device, devices[i].name) ||
+			(devices[i].prefix && !strncmp(device, devices[i].name, strlen(devices[i].name))))
 			return devices[i].check ? devices[i].check(device) : 0;
 	return cli_usage("run", "there is no device called %s", device);
 }
@@ -78,7 +79,8 @@ static int refuse(const struct program *p, const char *name)
 		cli_fail("cannot start %s: %s", name, strerror(p->error));
 		return p->error == ENOENT ? 127 : 126;
 	case PROGRAM_NO_LOADER:
-		cli_fail("cannot start %s: its %s %s is not here", p->path, *p->script ? "interpreter" : "loader", p->loader);
+		cli_fail("cannot start %s: its %s %s is not here", p->path, *p->script ? "interpreter" : "loader",
+			p->loader);
 		return 126;
 	case PROGRAM_FOREIGN:
 		cli_fail("%s is a program for %s: Gangway's libraries are for this machine, 64 bits", p->path,
@@ -97,13 +99,18 @@ static void warn(const struct program *p)
 	if (quiet && !strcmp(quiet, "0"))
 		return;
 	if (p->kind == PROGRAM_STATIC)
-		cli_fail("%s is linked statically and loads no library: it cannot use Gangway. Programs that it starts can", p->path);
+		cli_fail("%s is linked statically and loads no library: it cannot use Gangway. Programs that it starts "
+			 "can",
+			p->path);
 	else if (p->secure)
-		cli_fail("%s is set-uid, set-gid or has capabilities: the loader gives it no library by its environment. Start "
-			 "gangway run inside of it (sudo gangway run ...), or let all programs have it: gangway install --system",
+		cli_fail("%s is set-uid, set-gid or has capabilities: the loader gives it no library by its "
+			 "environment. Start "
+			 "gangway run inside of it (sudo gangway run ...), or let all programs have it: gangway "
+			 "install --system",
 			p->path);
 	else if (p->kind == PROGRAM_MUSL)
-		cli_fail("%s is started by musl's loader, which knows no LD_AUDIT: only LD_LIBRARY_PATH leads it to Gangway, whose "
+		cli_fail("%s is started by musl's loader, which knows no LD_AUDIT: only LD_LIBRARY_PATH leads it to "
+			 "Gangway, whose "
 			 "libraries are made for glibc",
 			p->path);
 }
@@ -115,7 +122,8 @@ static bool on_path(const char *program)
 
 	while (list && *list) {
 		size_t n = strcspn(list, ":");
-		if (n && snprintf(file, sizeof file, "%.*s/%s", (int)n, list, program) < (int)sizeof file && !access(file, X_OK))
+		if (n && snprintf(file, sizeof file, "%.*s/%s", (int)n, list, program) < (int)sizeof file &&
+			!access(file, X_OK))
 			return true;
 		list += n + (list[n] == ':');
 	}
@@ -165,8 +173,11 @@ static int start(char **argv, bool follow)
 int cmd_run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"on", required_argument, NULL, 'o'},	  {"trace", optional_argument, NULL, 't'},
-		{"follow-all", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {0},
+		{"on", required_argument, NULL, 'o'},
+		{"trace", optional_argument, NULL, 't'},
+		{"follow-all", no_argument, NULL, 'f'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	const char *device = getenv("GANGWAY_DEVICE");
 	bool follow = false;

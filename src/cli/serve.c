@@ -97,11 +97,15 @@ static int take(int c, struct server_config *config, const char **listen, int *n
 	case 'c':
 		return number(optarg, 1, 65536, &config->clients) ? 0 : cli_usage("serve", "--clients %s?", optarg);
 	case 'M':
-		return quota_read(optarg, &config->memory) ? 0 : cli_usage("serve", "--memory %s? Say 8G, 512M or 50%%", optarg);
+		return quota_read(optarg, &config->memory)
+			       ? 0
+			       : cli_usage("serve", "--memory %s? Say 8G, 512M or 50%%", optarg);
 	case 's':
 		return number(optarg, 0, 1024, &config->spares) ? 0 : cli_usage("serve", "--spares %s?", optarg);
 	default:
-		return number(optarg, 0, SETTING_SPIN_MAX, &config->spin_us) ? 0 : cli_usage("serve", "--spin-us %s?", optarg);
+		return number(optarg, 0, SETTING_SPIN_MAX, &config->spin_us)
+			       ? 0
+			       : cli_usage("serve", "--spin-us %s?", optarg);
 	}
 }
 
@@ -109,8 +113,12 @@ int cmd_serve(int argc, char **argv)
 {
 	const char *listen[LISTEN_MAX + 1] = {0};
 	unsigned spin = setting_number(SETTING_SPIN, SETTING_SPIN_MAX, link_defaults(true).spin_us);
-	struct server_config config = {.device = "nvidia", .listen = listen, .group = (gid_t)-1, .clients = SERVER_CLIENTS,
-		.spares = SERVER_SPARES, .spin_us = spin};
+	struct server_config config = {.device = "nvidia",
+		.listen = listen,
+		.group = (gid_t)-1,
+		.clients = SERVER_CLIENTS,
+		.spares = SERVER_SPARES,
+		.spin_us = spin};
 	char place[256];
 	int c, r, n = 0;
 

@@ -21,8 +21,12 @@ static const char usage[] =
 	"Keys: up and down choose a client, k ends it (the server's user and root only), s and r sort, q leaves.\n";
 
 static const struct option options[] = {
-	{"on", required_argument, NULL, 'o'}, {"delay", required_argument, NULL, 'd'}, {"once", no_argument, NULL, '1'},
-	{"json", no_argument, NULL, 'j'},     {"help", no_argument, NULL, 'h'},	       {0},
+	{"on", required_argument, NULL, 'o'},
+	{"delay", required_argument, NULL, 'd'},
+	{"once", no_argument, NULL, '1'},
+	{"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
 };
 
 struct request {

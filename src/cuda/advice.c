@@ -99,8 +99,7 @@ static void change_state(struct advice_state *s, int what, CUmemLocation l)
 	}
 }
 
-int advice_change(struct advice *a, uint64_t length, uint64_t from, uint64_t size, int what,
-		  CUmemLocation location)
+int advice_change(struct advice *a, uint64_t length, uint64_t from, uint64_t size, int what, CUmemLocation location)
 {
 	uint64_t to = (from + size + PAGE - 1) & -PAGE;
 
@@ -220,8 +219,7 @@ bool advice_location(CUmemLocation *l, int devices)
 
 bool advice_location_of(CUdevice dev, int devices, CUmemLocation *l)
 {
-	*l = (CUmemLocation){dev == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
-			     dev};
+	*l = (CUmemLocation){dev == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE, dev};
 	return advice_location(l, devices);
 }
 
@@ -230,8 +228,7 @@ bool advice_has_location(CUmem_advise advice)
 	return advice > CU_MEM_ADVISE_UNSET_READ_MOSTLY && advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
 }
 
-bool advice_locations_ok(const CUmemLocation *locations, const size_t *indices, size_t n, size_t count,
-			 int devices)
+bool advice_locations_ok(const CUmemLocation *locations, const size_t *indices, size_t n, size_t count, int devices)
 {
 	if (!locations || !batch_indices_ok(indices, n, count))
 		return false;

@@ -7,8 +7,7 @@
  * A zeroed struct advice is memory nobody has said anything about.  Offsets count from the memory's start;
  *the caller has checked that from + size is inside it, and holds the lock that covers it.
  */
-#ifndef UTIL_ADVICE_H
-#define UTIL_ADVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,8 +32,7 @@ struct advice {
 void advice_free(struct advice *a); /* what it holds, not a itself */
 
 /* length: of the memory.  0 or -ENOMEM. */
-int advice_change(struct advice *a, uint64_t length, uint64_t from, uint64_t size, int what,
-		  CUmemLocation location);
+int advice_change(struct advice *a, uint64_t length, uint64_t from, uint64_t size, int what, CUmemLocation location);
 
 /* What all pages of a part have in common. */
 struct advice_state advice_look(const struct advice *a, uint64_t length, uint64_t from, uint64_t size);
@@ -55,7 +53,4 @@ bool advice_location_of(CUdevice dev, int devices, CUmemLocation *l);
 bool advice_has_location(CUmem_advise advice);
 
 /* Of a batch: indices[i] is the first range that goes to locations[i]. */
-bool advice_locations_ok(const CUmemLocation *locations, const size_t *indices, size_t n, size_t count,
-			 int devices);
-
-#endif
+bool advice_locations_ok(const CUmemLocation *locations, const size_t *indices, size_t n, size_t count, int devices);

@@ -12,8 +12,7 @@ bool batch_indices_ok(const size_t *indices, size_t n, size_t count)
 
 bool batch_order_ok(CUmemcpySrcAccessOrder order, unsigned flags)
 {
-	return order >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && order <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY &&
-	       !(flags & ~1u);
+	return order >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && order <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY && !(flags & ~1u);
 }
 
 bool batch_attributes_ok(const CUmemcpyAttributes *attrs, const size_t *indices, size_t n, size_t count)

@@ -3,8 +3,7 @@
  *
  * Item i of a list of n (attributes, locations) applies from range indices[i] on, up to the next.
  */
-#ifndef UTIL_BATCH_H
-#define UTIL_BATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
 bool batch_indices_ok(const size_t *indices, size_t n, size_t count); /* ascending, from 0, below count */
 bool batch_order_ok(CUmemcpySrcAccessOrder order, unsigned flags);
 bool batch_attributes_ok(const CUmemcpyAttributes *attrs, const size_t *indices, size_t n, size_t count);
-
-#endif

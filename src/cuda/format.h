@@ -1,6 +1,5 @@
 /* format.h - sizes of what arrays are made of. */
-#ifndef UTIL_FORMAT_H
-#define UTIL_FORMAT_H
+#pragma once
 
 #include "abi/cuda.h"
 
@@ -23,5 +22,3 @@ static inline unsigned format_channel(CUarray_format format)
 		return 0;
 	}
 }
-
-#endif

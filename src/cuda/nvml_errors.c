@@ -6,7 +6,7 @@ const char *nvml_result_name(int code)
 {
 	switch (code) {
 #define NVML_RESULT(name, value, words) \
-	case value:                     \
+	case value: \
 		return #name;
 #include "abi/nvml_errors.def"
 #undef NVML_RESULT
@@ -19,7 +19,7 @@ const char *nvml_result_words(int code)
 {
 	switch (code) {
 #define NVML_RESULT(name, value, words) \
-	case value:                     \
+	case value: \
 		return words;
 #include "abi/nvml_errors.def"
 #undef NVML_RESULT

@@ -23,8 +23,8 @@ static CUresult wait_for(CUresult r, CUstream stream)
 	return status ? CUDA_SUCCESS : table->cuStreamSynchronize(stream);
 }
 
-static CUresult blocking(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
-	unsigned int bz, unsigned int shared, CUstream stream, void **params, void **extra)
+static CUresult blocking(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+	unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params, void **extra)
 {
 	return wait_for(launch(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), stream);
 }

@@ -17,19 +17,20 @@ static const struct backend *find(const char *kind, char *why, size_t size)
 	return plugin_backend(kind, why, size);
 }
 
-static CUresult try(const struct order *o, const struct backend **backend, struct cuda_ops *table, char *why, size_t size)
+static CUresult try(
+	const struct order *o, const struct backend **backend, struct cuda_ops *table, char *why, size_t size)
 {
 	memset(table, 0, sizeof *table);
 	*backend = find(o->kind, why, size);
-	CUresult r = *backend ? (*backend)->open(o->device, table, front_storage_drop, why, size) : CUDA_ERROR_NO_DEVICE;
+	CUresult r =
+		*backend ? (*backend)->open(o->device, table, front_storage_drop, why, size) : CUDA_ERROR_NO_DEVICE;
 	if (!r)
 		trace_note("device %s", o->device);
 	return r;
 }
 
 /* What does not work and was not asked for is passed over, and the trace says why. */
-CUresult choose_device(const char *name, const struct backend **backend, struct cuda_ops *table, char *why,
-	size_t size)
+CUresult choose_device(const char *name, const struct backend **backend, struct cuda_ops *table, char *why, size_t size)
 {
 	struct order o;
 	CUresult r = CUDA_ERROR_NO_DEVICE;

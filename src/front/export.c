@@ -9,10 +9,10 @@
 #include "front/front.h"
 #include "wire/trace.h"
 
-#define WORD(n)	  ((const void *)(uintptr_t)(n))
-#define SIZE(n)	  WORD((n) * sizeof(void *))
-#define STUB	  ((const void *)stub)
-#define STUBS(a, b) [a ... b] = STUB
+#define WORD(n)     ((const void *)(uintptr_t)(n))
+#define SIZE(n)     WORD((n) * sizeof(void *))
+#define STUB        ((const void *)stub)
+#define STUBS(a, b) [a... b] = STUB
 
 static CUresult stub(void)
 {
@@ -49,7 +49,19 @@ static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsi
 }
 
 const void *const front_runtime_table[] = {
-	SIZE(13), load_wrapper, primary_context, STUB, STUB, STUB, load_wrapper, done, load_fatbin, launch, STUB, STUB, done,
+	SIZE(13),
+	load_wrapper,
+	primary_context,
+	STUB,
+	STUB,
+	STUB,
+	load_wrapper,
+	done,
+	load_fatbin,
+	launch,
+	STUB,
+	STUB,
+	done,
 };
 
 /* ---- hooks of profilers: flags that stay zero, so that nothing is ever called ---- */
@@ -112,12 +124,26 @@ static void log_message(const char *domain, int level, const char *format, va_li
 
 /* Several tables behind one another, each with a size of its own. */
 static const void *const log_table[] = {
-	[0] = WORD(0x18), log_message, STUB, STUB,
-	[4] = WORD(0x10), STUB,
-	[6] = WORD(0x20), STUB, STUB, STUB,
-	[10] = WORD(0x10), STUB, STUB, STUB,
-	[14] = WORD(0x38), STUBS(15, 21),
-	[22] = SIZE(15), STUBS(23, 24), [25] = done, STUBS(26, 36),
+	[0] = WORD(0x18),
+	log_message,
+	STUB,
+	STUB,
+	[4] = WORD(0x10),
+	STUB,
+	[6] = WORD(0x20),
+	STUB,
+	STUB,
+	STUB,
+	[10] = WORD(0x10),
+	STUB,
+	STUB,
+	STUB,
+	[14] = WORD(0x38),
+	STUBS(15, 21),
+	[22] = SIZE(15),
+	STUBS(23, 24),
+	[25] = done,
+	STUBS(26, 36),
 };
 
 /* ---- contexts and streams by number: cuBLAS and cuFFT ---- */
@@ -152,13 +178,20 @@ static CUresult stream_identity(CUcontext ctx, const void *inside, uint64_t *ide
 }
 
 static const void *const context_table[] = {
-	SIZE(95), STUBS(1, 3), context_id, STUBS(5, 38), [39] = stream_identity, STUBS(40, 50), [51] = stream_inside,
+	SIZE(95),
+	STUBS(1, 3),
+	context_id,
+	STUBS(5, 38),
+	[39] = stream_identity,
+	STUBS(40, 50),
+	[51] = stream_inside,
 	STUBS(52, 94),
 };
 
 /* ---- the functions of a module: cuFFT loads one kernel and never knows its name ---- */
 
-static size_t each_function(CUcontext ctx, CUmodule module, void (*tell)(void *user, CUfunction f, void *owner), void *user)
+static size_t each_function(
+	CUcontext ctx, CUmodule module, void (*tell)(void *user, CUfunction f, void *owner), void *user)
 {
 	CUfunction functions[64];
 	unsigned count = 0;
@@ -217,8 +250,9 @@ static void note(const CUuuid *id, bool known)
 {
 	const unsigned char *b = (const unsigned char *)id->bytes;
 
-	trace_note("private table %02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x%s", b[0], b[1], b[2],
-		b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15], known ? "" : ": unknown");
+	trace_note("private table %02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x%s", b[0], b[1],
+		b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15],
+		known ? "" : ": unknown");
 }
 
 CUresult front_cuGetExportTable(const void **table, const CUuuid *id)

@@ -59,10 +59,10 @@ extern const size_t cuda_nprocs;
 const struct proc *front_find_proc(const char *base, int version, bool twin, bool *known);
 
 /* cuGetProcAddress_v2 while a vendor's driver is traced, and the vendor's own behind it. */
-CUresult front_traced_proc_address(const char *symbol, void **pfn, int version, cuuint64_t flags,
-	CUdriverProcAddressQueryResult *status);
-extern CUresult (*front_vendor_proc_address)(const char *symbol, void **pfn, int version, cuuint64_t flags,
-	CUdriverProcAddressQueryResult *status);
+CUresult front_traced_proc_address(
+	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status);
+extern CUresult (*front_vendor_proc_address)(
+	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status);
 
 /* Private tables that NVIDIA's own libraries ask for (export.c) and what is hashed into them (integrity.c). */
 extern const void *const front_runtime_table[], *const front_integrity_table[];

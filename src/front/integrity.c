@@ -16,6 +16,7 @@ struct md2 {
 };
 
 /* RFC 1319's permutation of 0..255, made of the digits of pi. */
+/* clang-format off */
 static const uint8_t pi[256] = {
 	 41,  46,  67, 201, 162, 216, 124,   1,  61,  54,  84, 161, 236, 240,   6,  19,
 	 98, 167,   5, 243, 192, 199, 115, 140, 152, 147,  43, 217, 188,  76, 130, 202,
@@ -34,6 +35,7 @@ static const uint8_t pi[256] = {
 	242, 239, 183,  14, 102,  88, 208, 228, 166, 119, 114, 248, 235, 117,  75,  10,
 	 49,  68,  80, 180, 143, 237,  31,  26, 219, 153, 141,  51, 159,  17, 131,  20,
 };
+/* clang-format on */
 
 static void md2_block(struct md2 *m, const uint8_t *in)
 {
@@ -77,7 +79,22 @@ static void md2_end(struct md2 *m, uint8_t out[BLOCK])
 }
 
 static const uint8_t key[BLOCK] = {
-	0x14, 0x6a, 0xdd, 0xae, 0x53, 0xa9, 0xa7, 0x52, 0xaa, 0x08, 0x41, 0x36, 0x0b, 0xf5, 0x5a, 0x9f,
+	0x14,
+	0x6a,
+	0xdd,
+	0xae,
+	0x53,
+	0xa9,
+	0xa7,
+	0x52,
+	0xaa,
+	0x08,
+	0x41,
+	0x36,
+	0x0b,
+	0xf5,
+	0x5a,
+	0x9f,
 };
 
 static void hmac_begin(struct md2 *m, uint8_t flip)
@@ -97,15 +114,23 @@ static CUresult add_facts(struct md2 *m, uint32_t version, uint64_t seconds)
 		uint32_t driver, version, pid, thread;
 		uint64_t runtime, integrity, function, seconds;
 	} head = {
-		FRONT_CUDA_VERSION, version, getpid(), (uint32_t)pthread_self(), (uintptr_t)front_runtime_table,
-		(uintptr_t)front_integrity_table, (uintptr_t)front_integrity_table[1], seconds,
+		FRONT_CUDA_VERSION,
+		version,
+		getpid(),
+		(uint32_t)pthread_self(),
+		(uintptr_t)front_runtime_table,
+		(uintptr_t)front_integrity_table,
+		(uintptr_t)front_integrity_table[1],
+		seconds,
 	};
 
 	md2_add(m, &head, sizeof head);
 	CUresult r = front_device()->cuDeviceGetCount(&count);
 	for (int dev = 0; dev < count && !r; dev++) {
 		static const CUdevice_attribute pci[] = {
-			CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
+			CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID,
+			CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
+			CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
 		};
 		struct {
 			CUuuid uuid;
@@ -123,7 +148,22 @@ static CUresult add_facts(struct md2 *m, uint32_t version, uint64_t seconds)
 CUresult front_integrity_answer(uint32_t version, uint64_t seconds, uint8_t out[16])
 {
 	static const uint8_t fixed[BLOCK] = {
-		0x5c, 0x67, 0xcb, 0x03, 0x1c, 0x18, 0x41, 0x33, 0xe8, 0xd1, 0x4c, 0x1f, 0xaa, 0x83, 0xd3, 0x8e,
+		0x5c,
+		0x67,
+		0xcb,
+		0x03,
+		0x1c,
+		0x18,
+		0x41,
+		0x33,
+		0xe8,
+		0xd1,
+		0x4c,
+		0x1f,
+		0xaa,
+		0x83,
+		0xd3,
+		0x8e,
 	};
 	struct md2 m;
 	uint8_t inner[BLOCK];

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct order {
-	bool asked;	  /* a device was named: it or none */
+	bool asked;       /* a device was named: it or none */
 	const char *kind; /* "nvidia", "cpu", "null", "unix" or "tcp" */
 	char device[256]; /* all of the name: "unix:/run/gangway.sock" */
 	unsigned next;

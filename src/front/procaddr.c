@@ -38,22 +38,24 @@ const struct proc *front_find_proc(const char *base, int version, bool twin, boo
 	return best;
 }
 
-static CUresult lookup(const char *symbol, void **pfn, int version, cuuint64_t flags,
-	CUdriverProcAddressQueryResult *status)
+static CUresult lookup(
+	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
 	bool known;
 
 	if (!symbol || !pfn || version > FRONT_CUDA_VERSION || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		return CUDA_ERROR_INVALID_VALUE;
-	const struct proc *p = front_find_proc(symbol, version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &known);
+	const struct proc *p =
+		front_find_proc(symbol, version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &known);
 	*pfn = p ? (void *)p->fn : NULL;
-	*status = p ? CU_GET_PROC_ADDRESS_SUCCESS :
-		  known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	*status = p       ? CU_GET_PROC_ADDRESS_SUCCESS
+		  : known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+			  : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return CUDA_SUCCESS;
 }
 
-CUresult front_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
-	CUdriverProcAddressQueryResult *symbolStatus)
+CUresult front_cuGetProcAddress_v2(
+	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
 {
 	CUdriverProcAddressQueryResult status;
 	CUresult r = lookup(symbol, pfn, version, flags, &status);
@@ -76,15 +78,16 @@ CUresult front_cuGetProcAddress(const char *symbol, void **pfn, int version, cuu
  * A traced vendor's driver: it decides, and where the answer is a function we export too, the
  * program gets ours, so that the call is seen.
  */
-CUresult front_traced_proc_address(const char *symbol, void **pfn, int version, cuuint64_t flags,
-	CUdriverProcAddressQueryResult *status)
+CUresult front_traced_proc_address(
+	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
 	bool known;
 	CUresult r = front_vendor_proc_address(symbol, pfn, version, flags, status);
 
 	if (r != CUDA_SUCCESS || !pfn || !*pfn)
 		return r;
-	const struct proc *p = front_find_proc(symbol, version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &known);
+	const struct proc *p =
+		front_find_proc(symbol, version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &known);
 	if (p)
 		*pfn = (void *)p->fn;
 	return r;

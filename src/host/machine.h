@@ -1,8 +1,7 @@
 /*
  * machine.h - what is true of this machine: memory, clock, processor name, and its identity.
  */
-#ifndef UTIL_MACHINE_H
-#define UTIL_MACHINE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ const char *machine_cpu_name(char *name, size_t size); /* returns name */
 
 /* A UUID that is the same each time for (machine, what, ordinal), and different for others. */
 void machine_uuid(const char *what, int ordinal, unsigned char uuid[16]);
-
-#endif

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CORES	 8  /* are looked at: all of a large machine would take too long */
-#define PACKAGES 8  /* have a thermometer each, at most */
-#define PATH	 96
+#define CORES    8 /* are looked at: all of a large machine would take too long */
+#define PACKAGES 8 /* have a thermometer each, at most */
+#define PATH     96
 
 /* Where the kernel tells: looked for once. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int ncores;			/* with a clock of their own; 0: /proc/cpuinfo has it */
+static int ncores; /* with a clock of their own; 0: /proc/cpuinfo has it */
 static char thermometer[PACKAGES][PATH];
 static int nthermometers;
 

@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC	0x3165676173756767ull /* "ggusage1" */
-#define KINDS	4		      /* in a process */
-#define ENTRIES 4096		      /* more of a kind are not looked at */
-#define TURNS	16		      /* each time so much of the others' is looked at: a sixteenth */
+#define MAGIC   0x3165676173756767ull /* "ggusage1" */
+#define KINDS   4                     /* in a process */
+#define ENTRIES 4096                  /* more of a kind are not looked at */
+#define TURNS   16                    /* each time so much of the others' is looked at: a sixteenth */
 #define SLOT_NS 66666667ull
-#define SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define SEALS   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -79,7 +79,8 @@ static int name_pid(const char *name, unsigned long long space, size_t *kind)
 		return 0;
 	*kind = (size_t)(at - name);
 	long pid = strtol(at + 1, &end, 10);
-	if (pid > INT_MAX || *end != '-' || end[1] < '1' || end[1] > '9' || strtoull(end + 1, &end, 10) != space || *end)
+	if (pid > INT_MAX || *end != '-' || end[1] < '1' || end[1] > '9' || strtoull(end + 1, &end, 10) != space ||
+		*end)
 		return 0;
 	return (int)pid;
 }
@@ -124,7 +125,8 @@ static struct usage_page *make_page(const char *kind, int *fd)
 		return NULL;
 	p = ftruncate(*fd, sizeof *p) ? MAP_FAILED : mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	/* the second kind of seal is newer than some kernels; without it we trust our own user that far */
-	if (p == MAP_FAILED || (fcntl(*fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) && fcntl(*fd, F_ADD_SEALS, SEALS))) {
+	if (p == MAP_FAILED ||
+		(fcntl(*fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) && fcntl(*fd, F_ADD_SEALS, SEALS))) {
 		close(*fd);
 		return NULL;
 	}

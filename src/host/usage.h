@@ -31,7 +31,7 @@ enum usage_work { USAGE_KERNELS, USAGE_MEMORY, USAGE_WORKS }; /* kernels run; me
 
 /* When something was at work: since when it is, if it is, and for how long it was, lately. */
 struct usage_busy {
-	_Atomic uint64_t since; /* CLOCK_MONOTONIC, ns; 0: it is not */
+	_Atomic uint64_t since;             /* CLOCK_MONOTONIC, ns; 0: it is not */
 	_Atomic uint64_t slot[USAGE_SLOTS]; /* which one, above; microseconds in it, below */
 };
 
@@ -45,8 +45,8 @@ struct usage_device {
 struct usage_client {
 	int32_t pid; /* in our namespace where `known`, else as it says itself */
 	uint32_t uid;
-	uint8_t known;	  /* pid and uid are the kernel's word */
-	uint8_t onlooker; /* it only asks about the device, and does not use it */
+	uint8_t known;         /* pid and uid are the kernel's word */
+	uint8_t onlooker;      /* it only asks about the device, and does not use it */
 	char from[USAGE_TEXT]; /* where it has connected from; "": this machine */
 };
 

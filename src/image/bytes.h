@@ -3,8 +3,7 @@
  *
  * Callers check with in_range first; the readers do not.
  */
-#ifndef IMAGE_BYTES_H
-#define IMAGE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ static inline bool in_range(uint64_t offset, uint64_t size, uint64_t total)
 {
 	return offset <= total && size <= total - offset;
 }
-
-#endif

@@ -16,7 +16,7 @@ struct image_arena {
 	struct chunk {
 		struct chunk *next;
 		max_align_t data[];
-	} * chunks;
+	} *chunks;
 	size_t budget; /* still to give */
 	char *at;
 	size_t left;
@@ -105,9 +105,7 @@ static int by_kernel(const void *a, const void *b)
 	const struct image_kernel *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
 
-	return r                      ? r
-	       : x->local != y->local ? x->local - y->local
-				      : (int)x->piece - (int)y->piece;
+	return r ? r : x->local != y->local ? x->local - y->local : (int)x->piece - (int)y->piece;
 }
 
 static int by_global(const void *a, const void *b)

@@ -76,8 +76,7 @@ static int take_symbols(struct cubin *c, const struct elf_section *s)
 
 	if (c->symbols || !s->data)
 		return fail(c, "more than one symbol table");
-	if (image_elf_section(&c->elf, s->link, &names) || !names.data || !names.size ||
-	    names.data[names.size - 1])
+	if (image_elf_section(&c->elf, s->link, &names) || !names.data || !names.size || names.data[names.size - 1])
 		return fail(c, "the symbols have no names");
 	c->symbols = s->data;
 	c->nsymbols = s->size / sizeof(Elf64_Sym);
@@ -116,8 +115,7 @@ static Elf64_Sym symbol(const struct cubin *c, uint32_t i)
 
 static bool is_kernel(const Elf64_Sym *s)
 {
-	return ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_other & CUBIN_STO_KERNEL &&
-	       s->st_shndx != SHN_UNDEF;
+	return ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_other & CUBIN_STO_KERNEL && s->st_shndx != SHN_UNDEF;
 }
 
 /* In a relocatable cubin a variable has a type of its own, and a declared one is undefined. */
@@ -248,9 +246,7 @@ static int next_record(struct cubin *c, const struct elf_section *s, size_t *at,
 	if (i.format == INFO_BYTE)
 		r->value &= 0xff;
 	if (i.format != INFO_SIZED)
-		return i.format >= INFO_NONE && i.format <= INFO_U16
-			       ? 1
-			       : fail(c, "an info record of unknown format");
+		return i.format >= INFO_NONE && i.format <= INFO_U16 ? 1 : fail(c, "an info record of unknown format");
 	if (!in_range(*at, i.value, s->size))
 		return fail(c, "an info record goes past its section");
 	r->payload = s->data + *at;

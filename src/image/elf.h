@@ -1,8 +1,7 @@
 /*
  * elf.h - sections of a 64-bit little-endian ELF file, each checked to lie inside it.
  */
-#ifndef IMAGE_ELF_H
-#define IMAGE_ELF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct elf_section {
 
 int image_elf_init(struct elf *elf, const void *data, size_t size);
 int image_elf_section(const struct elf *elf, uint32_t index, struct elf_section *section);
-
-#endif

@@ -17,8 +17,7 @@ static void add_names(struct names *n, const struct image_code *code)
 		size_t used = strlen(n->text);
 
 		if (n->count++ < NAMES)
-			snprintf(n->text + used, n->size - used, "%s%s", used ? ", " : "",
-				 code->kernels[i].name);
+			snprintf(n->text + used, n->size - used, "%s%s", used ? ", " : "", code->kernels[i].name);
 	}
 }
 
@@ -53,10 +52,12 @@ char *image_explain(const struct image *image, const char *device, int major, in
 	char has[512];
 
 	snprintf(text, size,
-		 "no code for this device (%s, compute capability %d.%d), which needs %s; the image has: %s.  "
-		 "%s%s%sBuild with -gencode arch=compute_%d%d,code=compute_%d%d, or an older compute_",
-		 device, major, minor, needs, image_describe(image, has, sizeof has),
-		 kernels ? "Kernels: " : "", !kernels ? "" : *kernels ? kernels : "none that have names", kernels ? ".  " : "",
-		 major, minor, major, minor);
+		"no code for this device (%s, compute capability %d.%d), which needs %s; the image has: %s.  "
+		"%s%s%sBuild with -gencode arch=compute_%d%d,code=compute_%d%d, or an older compute_",
+		device, major, minor, needs, image_describe(image, has, sizeof has), kernels ? "Kernels: " : "",
+		!kernels   ? ""
+		: *kernels ? kernels
+			   : "none that have names",
+		kernels ? ".  " : "", major, minor, major, minor);
 	return text;
 }

@@ -142,7 +142,7 @@ bool image_next(struct image_iter *it, struct image_entry *entry)
 	at = it->fatbin.data;
 	memcpy(&h, at, sizeof h);
 	if (h.header_size < sizeof h || !in_range(h.header_size, h.payload_size, it->fatbin.size) ||
-	    h.compressed_size > h.payload_size)
+		h.compressed_size > h.payload_size)
 		return fail(it, -EINVAL);
 	entry->kind = kind_of(h.kind);
 	entry->packing = packing_of(h.flags, h.compressed_size);
@@ -157,8 +157,8 @@ bool image_next(struct image_iter *it, struct image_entry *entry)
 	entry->stored_size = h.compressed_size ? h.compressed_size : h.payload_size;
 	entry->raw_size = entry->packing == IMAGE_PLAIN ? h.payload_size : h.size;
 	entry->options = options_of(at, &h);
-	entry->relocatable = entry->options.size &&
-			     memmem(entry->options.data, entry->options.size, word, sizeof word - 1);
+	entry->relocatable =
+		entry->options.size && memmem(entry->options.data, entry->options.size, word, sizeof word - 1);
 	advance(&it->fatbin, h.header_size + h.payload_size);
 	return true;
 }

@@ -26,9 +26,9 @@ enum image_kind image_sniff(const void *data, size_t size)
 	if (starts(data, size, "\x50\xed\x55\xba", 4))
 		return IMAGE_FATBIN;
 	if (starts(data, size,
-		   "\x7f"
-		   "ELF",
-		   4))
+		    "\x7f"
+		    "ELF",
+		    4))
 		return IMAGE_CUBIN;
 	if (starts(data, size, "!<arch>\n", 8))
 		return IMAGE_ARCHIVE;

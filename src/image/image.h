@@ -21,8 +21,7 @@
  *malformed, -ENOTSUP well-formed but not something we read, -ENOENT nothing suitable, -ENOMEM, -E2BIG beyond
  *our limits.
  */
-#ifndef IMAGE_IMAGE_H
-#define IMAGE_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,8 +115,7 @@ struct image_iter {
 };
 
 void image_iter_init(struct image_iter *it, const struct image *image, unsigned part);
-bool image_next(struct image_iter *it,
-		struct image_entry *entry); /* false: at the end, or it->error is set */
+bool image_next(struct image_iter *it, struct image_entry *entry); /* false: at the end, or it->error is set */
 
 /*
  * Which entry a device of compute capability major.minor would run: the best cubin, else the best PTX.
@@ -136,8 +134,7 @@ struct image_want {
 	unsigned kinds; /* IMAGE_WANT_* */
 };
 
-int image_select(const struct image *image, unsigned part, const struct image_want *want,
-		 struct image_entry *entry);
+int image_select(const struct image *image, unsigned part, const struct image_want *want, struct image_entry *entry);
 
 /* "cubin sm_80 sm_90a, PTX 8.0 compute_75" into text; always terminated, cut if it does not fit. Returns
  * text. */
@@ -178,11 +175,11 @@ struct image_kernel {
 	const char *name;
 	struct image_param *params;
 	uint32_t nparams;
-	uint32_t param_bytes;  /* size of the parameter buffer */
-	uint32_t regs;         /* a thread; cubin only */
-	uint32_t shared_bytes; /* static; for PTX a lower bound: what the kernel names itself, not its callees
+	uint32_t param_bytes;    /* size of the parameter buffer */
+	uint32_t regs;           /* a thread; cubin only */
+	uint32_t shared_bytes;   /* static; for PTX a lower bound: what the kernel names itself, not its callees
 				*/
-	uint32_t local_bytes;  /* a thread; likewise */
+	uint32_t local_bytes;    /* a thread; likewise */
 	uint32_t max_threads[3]; /* .maxntid, __launch_bounds__ */
 	uint32_t req_threads[3]; /* .reqntid */
 	uint32_t min_blocks;     /* .minnctapersm; PTX only */
@@ -211,7 +208,7 @@ struct image_global {
 	bool managed;
 	bool external; /* declared, defined elsewhere */
 	bool local;
-	bool opaque; /* PTX: a texture, sampler or surface reference, for the driver to bind */
+	bool opaque;    /* PTX: a texture, sampler or surface reference, for the driver to bind */
 	uint32_t piece; /* as with kernels */
 };
 
@@ -244,10 +241,8 @@ void image_code_destroy(struct image_code *code); /* NULL is fine */
  * with NULL the first definition; static names all stay. The list borrows names and values from the pieces.
  */
 typedef bool image_keep_fn(void *arg, unsigned piece, const char *name, bool kernel);
-int image_code_join(struct image_code **code, struct image_code *const *pieces, unsigned n,
-		    image_keep_fn *keep, void *arg);
+int image_code_join(
+	struct image_code **code, struct image_code *const *pieces, unsigned n, image_keep_fn *keep, void *arg);
 
 const struct image_kernel *image_code_kernel(const struct image_code *code, const char *name); /* or NULL */
 const struct image_global *image_code_global(const struct image_code *code, const char *name);
-
-#endif

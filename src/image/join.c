@@ -27,8 +27,7 @@ static void drop_repeated(struct image_code *c)
 	c->nglobals = n;
 }
 
-static void add(struct image_code *to, const struct image_code *from, unsigned piece, image_keep_fn *keep,
-		void *arg)
+static void add(struct image_code *to, const struct image_code *from, unsigned piece, image_keep_fn *keep, void *arg)
 {
 	for (size_t i = 0; i < from->nkernels; i++) {
 		if (keep && !keep(arg, piece, from->kernels[i].name, true))
@@ -47,8 +46,8 @@ static void add(struct image_code *to, const struct image_code *from, unsigned p
 		to->sm = from->sm;
 }
 
-int image_code_join(struct image_code **out, struct image_code *const *pieces, unsigned n,
-		    image_keep_fn *keep, void *arg)
+int image_code_join(
+	struct image_code **out, struct image_code *const *pieces, unsigned n, image_keep_fn *keep, void *arg)
 {
 	struct image_code *c = calloc(1, sizeof *c);
 	size_t kernels = 0, globals = 0;

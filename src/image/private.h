@@ -1,8 +1,7 @@
 /*
  * private.h - what the files of this folder share and nobody else sees.
  */
-#ifndef IMAGE_PRIVATE_H
-#define IMAGE_PRIVATE_H
+#pragma once
 
 #include "image/image.h"
 
@@ -39,5 +38,3 @@ int image_set_open(struct image *image);
 /* Put a sentence into err, if there is one, and return code. */
 int image_fail(struct image_error *err, int code, unsigned line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-
-#endif

@@ -13,7 +13,7 @@ void ptxcur_fail(struct ptxcursor *c, int error, const char *what)
 	if (c->error)
 		return;
 	c->error = image_fail(c->err, error, c->lex.line, "PTX: %s near '%.*s'", what,
-			      (int)(c->w.size < 40 ? c->w.size : 40), c->w.text);
+		(int)(c->w.size < 40 ? c->w.size : 40), c->w.text);
 	c->lex.at = c->lex.end;
 	c->w = (struct word){.kind = WORD_END, .text = c->lex.end};
 }
@@ -60,10 +60,30 @@ static const struct {
 	const char *name;
 	unsigned size;
 } types[] = {
-	{".b8", 1},    {".u8", 1},     {".s8", 1},    {".b16", 2},    {".u16", 2},        {".s16", 2},
-	{".f16", 2},   {".bf16", 2},   {".b32", 4},   {".u32", 4},    {".s32", 4},        {".f32", 4},
-	{".f16x2", 4}, {".bf16x2", 4}, {".tf32", 4},  {".b64", 8},    {".u64", 8},        {".s64", 8},
-	{".f64", 8},   {".f32x2", 8},  {".b128", 16}, {".texref", 8}, {".samplerref", 8}, {".surfref", 8},
+	{".b8", 1},
+	{".u8", 1},
+	{".s8", 1},
+	{".b16", 2},
+	{".u16", 2},
+	{".s16", 2},
+	{".f16", 2},
+	{".bf16", 2},
+	{".b32", 4},
+	{".u32", 4},
+	{".s32", 4},
+	{".f32", 4},
+	{".f16x2", 4},
+	{".bf16x2", 4},
+	{".tf32", 4},
+	{".b64", 8},
+	{".u64", 8},
+	{".s64", 8},
+	{".f64", 8},
+	{".f32x2", 8},
+	{".b128", 16},
+	{".texref", 8},
+	{".samplerref", 8},
+	{".surfref", 8},
 };
 
 static unsigned type_size(const struct word *w)
@@ -123,8 +143,7 @@ void ptxdecl_type(struct ptxcursor *c, struct ptxdecl *d)
 			continue;
 		}
 		pointee |= ptxcur_at(c, ".ptr");
-		d->opaque |=
-			ptxcur_at(c, ".texref") || ptxcur_at(c, ".samplerref") || ptxcur_at(c, ".surfref");
+		d->opaque |= ptxcur_at(c, ".texref") || ptxcur_at(c, ".samplerref") || ptxcur_at(c, ".surfref");
 		if ((n = vector_size(&c->w)))
 			vector = n;
 		else if ((n = type_size(&c->w)))

@@ -3,8 +3,7 @@
  *
  * Errors are sticky: after the first, the cursor stands at the end of the text and nothing matches any more.
  */
-#ifndef IMAGE_PTXDECL_H
-#define IMAGE_PTXDECL_H
+#pragma once
 
 #include "image/image.h"
 #include "image/ptxlex.h"
@@ -41,5 +40,3 @@ void ptxdecl_type(struct ptxcursor *c, struct ptxdecl *d);
 void ptxdecl_name(struct ptxcursor *c, struct ptxdecl *d);
 
 uint64_t ptxdecl_align(const struct ptxdecl *d);
-
-#endif

@@ -169,7 +169,7 @@ bool ptxword_number(const struct word *w, uint64_t *value)
 		int d = digit_of(w->text[i]);
 
 		if (d >= base || __builtin_mul_overflow(*value, (uint64_t)base, value) ||
-		    __builtin_add_overflow(*value, (uint64_t)d, value))
+			__builtin_add_overflow(*value, (uint64_t)d, value))
 			return false;
 	}
 	return true;

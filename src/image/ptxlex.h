@@ -3,8 +3,7 @@
  *
  * Words borrow the text. The text may end anywhere; it need not be terminated.
  */
-#ifndef IMAGE_PTXLEX_H
-#define IMAGE_PTXLEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ struct word ptxlex_next(struct ptxlex *lex);
 
 bool ptxword_is(const struct word *w, const char *text);
 bool ptxword_number(const struct word *w, uint64_t *value); /* an integer that fits */
-
-#endif

@@ -161,7 +161,7 @@ static void count_shared(struct reader *r)
 	for (uint32_t i = r->bucket[hash(r->c.w.text, r->c.w.size)]; i; i = s->next) {
 		s = &r->shared[i - 1];
 		if (s->counted == r->bodies || s->size_of_name != r->c.w.size ||
-		    memcmp(s->name, r->c.w.text, r->c.w.size))
+			memcmp(s->name, r->c.w.text, r->c.w.size))
 			continue;
 		s->counted = r->bodies;
 		r->shared_bytes = round_up(r->shared_bytes, s->align) + s->size;
@@ -179,7 +179,7 @@ static void read_body(struct reader *r)
 	r->shared_bytes = r->local_bytes = 0;
 	do {
 		if (r->c.w.kind == WORD_DIRECTIVE && !r->c.w.glued &&
-		    (ptxcur_at(&r->c, ".shared") || ptxcur_at(&r->c, ".local"))) {
+			(ptxcur_at(&r->c, ".shared") || ptxcur_at(&r->c, ".local"))) {
 			read_body_variables(r);
 			continue;
 		}

@@ -25,8 +25,7 @@ static unsigned rank(const struct image_entry *e)
 	return (e->kind == IMAGE_ENTRY_CUBIN) << 30 | (e->sm & 0xffffff) << 2 | special;
 }
 
-int image_select(const struct image *image, unsigned part, const struct image_want *want,
-		 struct image_entry *entry)
+int image_select(const struct image *image, unsigned part, const struct image_want *want, struct image_entry *entry)
 {
 	unsigned sm = want->major * 10 + want->minor;
 	struct image_iter it;
@@ -34,9 +33,8 @@ int image_select(const struct image *image, unsigned part, const struct image_wa
 	bool found = false;
 
 	for (image_iter_init(&it, image, part); image_next(&it, &e);) {
-		if (e.kind == IMAGE_ENTRY_CUBIN
-			    ? !(want->kinds & IMAGE_WANT_CUBIN)
-			    : e.kind != IMAGE_ENTRY_PTX || !(want->kinds & IMAGE_WANT_PTX))
+		if (e.kind == IMAGE_ENTRY_CUBIN ? !(want->kinds & IMAGE_WANT_CUBIN)
+						: e.kind != IMAGE_ENTRY_PTX || !(want->kinds & IMAGE_WANT_PTX))
 			continue;
 		if (!runs_on(&e, sm) || (found && rank(&e) <= rank(entry)))
 			continue;
@@ -79,7 +77,7 @@ static bool alike(const struct image_entry *a, const struct image_entry *b)
 {
 	return a->sm == b->sm && a->arch_specific == b->arch_specific && a->family == b->family &&
 	       (a->kind != IMAGE_ENTRY_PTX ||
-		(a->version_major == b->version_major && a->version_minor == b->version_minor));
+		       (a->version_major == b->version_major && a->version_minor == b->version_minor));
 }
 
 /* A program has one entry an architecture in each of its hundred fatbins. */
@@ -91,8 +89,7 @@ static bool seen(const struct image_entry *list, unsigned n, const struct image_
 	return false;
 }
 
-static void describe_kind(struct text *t, const struct image *image, enum image_entry_kind kind,
-			  const char *word)
+static void describe_kind(struct text *t, const struct image *image, enum image_entry_kind kind, const char *word)
 {
 	struct image_entry list[32], e;
 	struct image_iter it = {.error = 0};

@@ -82,10 +82,10 @@ static void *put_headers(char *at, unsigned kind, const struct image_entry *e, s
 {
 	struct fatbin_header h = {.magic = FATBIN_MAGIC, .version = FATBIN_VERSION, .header_size = sizeof h};
 	struct fatbin_entry entry = {.kind = kind,
-				     .version = FATBIN_ENTRY_VERSION,
-				     .header_size = sizeof entry,
-				     .payload_size = payload,
-				     .flags = FATBIN_64BIT | FATBIN_CUDA | FATBIN_LINUX};
+		.version = FATBIN_ENTRY_VERSION,
+		.header_size = sizeof entry,
+		.payload_size = payload,
+		.flags = FATBIN_64BIT | FATBIN_CUDA | FATBIN_LINUX};
 
 	if (e) {
 		entry.sm = e->sm;

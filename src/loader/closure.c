@@ -7,10 +7,9 @@
 
 bool is_cuda_library(const char *name)
 {
-	static const char *const stems[] = {"libcuda.so", "libcudart",  "libcublas",    "libcudnn",
-					    "libcufft",   "libcurand",  "libcusolver",  "libcusparse",
-					    "libnccl",    "libnvrtc",   "libnvJitLink", "libnvjitlink",
-					    "libnvcuvid", "libnvidia-", "libcupti",     "libggml-cuda"};
+	static const char *const stems[] = {"libcuda.so", "libcudart", "libcublas", "libcudnn", "libcufft", "libcurand",
+		"libcusolver", "libcusparse", "libnccl", "libnvrtc", "libnvJitLink", "libnvjitlink", "libnvcuvid",
+		"libnvidia-", "libcupti", "libggml-cuda"};
 
 	name = basename(name);
 	for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
@@ -23,7 +22,7 @@ static bool known(const struct closure *c, const char *name)
 {
 	for (unsigned i = 0; i < c->n; i++)
 		if (!strcmp(c->parts[i]->name, name) || (c->parts[i]->is_open && c->parts[i]->object.soname &&
-							 !strcmp(c->parts[i]->object.soname, name)))
+								!strcmp(c->parts[i]->object.soname, name)))
 			return true;
 	return false;
 }

@@ -4,9 +4,8 @@
 #include <string.h>
 #include "loader/dlopen_names.h"
 
-static const char *const stems[] = {"libcuda.so",          "libnvidia-ml.so", "libcudart.so", "libcublas.so",
-				    "libcublasLt.so",      "libcudnn.so",     "libnvrtc.so",  "libnvcuvid.so",
-				    "libnvidia-encode.so", "libnccl.so"};
+static const char *const stems[] = {"libcuda.so", "libnvidia-ml.so", "libcudart.so", "libcublas.so", "libcublasLt.so",
+	"libcudnn.so", "libnvrtc.so", "libnvcuvid.so", "libnvidia-encode.so", "libnccl.so"};
 
 static bool in_name(char c)
 {
@@ -65,7 +64,7 @@ void strings_find(const char *data, size_t size, struct strings *s)
 
 	for (const char *p = data; (p = memmem(p, size - (size_t)(p - data), "lib", 3)); p += 3)
 		if (is_stem(p, size - (size_t)(p - data)) && name_at(data, size, (size_t)(p - data), name) &&
-		    is_library(name))
+			is_library(name))
 			keep(s, name);
 }
 

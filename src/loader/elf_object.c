@@ -161,7 +161,7 @@ static void read_defined(struct object *o, uint64_t where, uint64_t n)
 
 	for (uint64_t i = 0; i < n && i < CHAIN && load(o, where, &v, sizeof v); i++, where += v.vd_next) {
 		if (!(v.vd_flags & VER_FLG_BASE) && load(o, where + v.vd_aux, &a, sizeof a) &&
-		    o->nnodes < OBJECT_NAMES && string(o, a.vda_name))
+			o->nnodes < OBJECT_NAMES && string(o, a.vda_name))
 			o->nodes[o->nnodes++] = string(o, a.vda_name);
 		if (!v.vd_next)
 			return;
@@ -174,11 +174,10 @@ static void read_wanted(struct object *o, uint64_t where, uint64_t n)
 	Elf64_Vernaux a;
 	unsigned steps = 0;
 
-	for (uint64_t i = 0; i < n && steps < CHAIN && load(o, where, &v, sizeof v);
-	     i++, steps++, where += v.vn_next) {
+	for (uint64_t i = 0; i < n && steps < CHAIN && load(o, where, &v, sizeof v); i++, steps++, where += v.vn_next) {
 		uint64_t aux = where + v.vn_aux;
 		for (unsigned j = 0; j < v.vn_cnt && steps < CHAIN && load(o, aux, &a, sizeof a);
-		     j++, steps++, aux += a.vna_next) {
+			j++, steps++, aux += a.vna_next) {
 			const char *file = string(o, v.vn_file), *node = string(o, a.vna_name);
 			if (file && node && !(a.vna_flags & VER_FLG_WEAK) && o->nwants < OBJECT_NAMES)
 				o->wants[o->nwants++] = (struct object_want){file, node};
@@ -228,8 +227,7 @@ int object_init(struct object *o, const void *data, size_t size)
 	o->bits64 = eh.e_ident[EI_CLASS] == ELFCLASS64;
 	o->machine = eh.e_machine; /* at the same place in both */
 	o->type = eh.e_type;
-	o->native = o->bits64 && eh.e_ident[EI_DATA] == ELFDATA2LSB && eh.e_machine == OUR_MACHINE &&
-		    size >= sizeof eh;
+	o->native = o->bits64 && eh.e_ident[EI_DATA] == ELFDATA2LSB && eh.e_machine == OUR_MACHINE && size >= sizeof eh;
 	for (unsigned i = 0; o->native && header(o, i, &ph); i++)
 		if (ph.p_type == PT_LOAD)
 			keep_load(o, &ph);
@@ -298,12 +296,11 @@ bool object_exports(const struct object *o, const char *name)
 
 	if (!o->hash || !load(o, o->hash, &h, sizeof h) || !h.nbuckets)
 		return false;
-	uint64_t buckets = o->hash + sizeof h + (uint64_t)h.nbloom * 8,
-		 chains = buckets + (uint64_t)h.nbuckets * 4;
+	uint64_t buckets = o->hash + sizeof h + (uint64_t)h.nbloom * 8, chains = buckets + (uint64_t)h.nbuckets * 4;
 	if (!load(o, buckets + want % h.nbuckets * 4ull, &i, sizeof i) || i < h.first)
 		return false;
-	for (unsigned steps = 0;
-	     steps < CHAIN && load(o, chains + (i - h.first) * 4ull, &chain, sizeof chain); steps++, i++) {
+	for (unsigned steps = 0; steps < CHAIN && load(o, chains + (i - h.first) * 4ull, &chain, sizeof chain);
+		steps++, i++) {
 		if ((chain | 1) == (want | 1) && symbol(o, i, &s) && s.st_shndx != SHN_UNDEF) {
 			const char *text = string(o, s.st_name);
 			if (text && !strcmp(text, name))
@@ -335,9 +332,8 @@ const char *object_undefined(const struct object *o, uint32_t *i)
 	Elf64_Sym s;
 
 	while (++*i < n && symbol(o, *i, &s)) {
-		const char *text = s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) == STB_GLOBAL
-					   ? string(o, s.st_name)
-					   : NULL;
+		const char *text =
+			s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) == STB_GLOBAL ? string(o, s.st_name) : NULL;
 		if (text && *text)
 			return text;
 	}

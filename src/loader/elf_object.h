@@ -35,8 +35,8 @@ struct object {
 	unsigned nnodes;
 	struct object_want wants[OBJECT_NAMES];
 	unsigned nwants;
-	uint64_t tls;    /* bytes of thread-local storage */
-	bool static_tls; /* which must be in the block that threads start with */
+	uint64_t tls;      /* bytes of thread-local storage */
+	bool static_tls;   /* which must be in the block that threads start with */
 	char build_id[64]; /* in hex; "": none */
 	struct {
 		uint64_t address, offset, size;

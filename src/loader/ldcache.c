@@ -160,7 +160,8 @@ bool ldcache_next(const struct ldcache *c, uint32_t *at, struct ldcache_entry *e
 
 	while (*at < c->count) {
 		memcpy(&e, c->data + sizeof(struct head) + (size_t)(*at)++ * sizeof e, sizeof e);
-		*entry = (struct ldcache_entry){string(c, c->data, e.key), string(c, c->data, e.value), e.flags, hwcaps_of(c, e.hwcap)};
+		*entry = (struct ldcache_entry){
+			string(c, c->data, e.key), string(c, c->data, e.value), e.flags, hwcaps_of(c, e.hwcap)};
 		if (entry->name && entry->path)
 			return true;
 	}

@@ -22,7 +22,7 @@ struct ldcache {
 	size_t strings; /* of the file: what begins below this is a string that ends */
 	uint32_t count;
 	uint32_t hwcaps, nhwcaps; /* where a list of offsets of names begins; 0: there is none */
-	void *map; /* ldcache_open's */
+	void *map;                /* ldcache_open's */
 	size_t map_size;
 };
 

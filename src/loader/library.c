@@ -35,7 +35,7 @@ static enum maker maker_of(const struct library *l)
 	const char *name = l->soname[0] ? l->soname : basename(l->real);
 
 	if (strstr(l->build, "stub") ||
-	    (!l->build[0] && is_driver(name) && (in_stubs(l->real) || l->size < STUB_BYTES)))
+		(!l->build[0] && is_driver(name) && (in_stubs(l->real) || l->size < STUB_BYTES)))
 		return MADE_FOR_LINKING;
 	if (!l->build[0])
 		return MADE_BY_VENDOR;
@@ -49,8 +49,7 @@ static void read_object(struct library *l, const struct object *o)
 	snprintf(l->soname, sizeof l->soname, "%s", o->soname ? o->soname : "");
 	snprintf(l->build_id, sizeof l->build_id, "%s", o->build_id);
 	for (unsigned i = 0; i < o->nnodes && used < sizeof l->nodes; i++)
-		used += (size_t)snprintf(l->nodes + used, sizeof l->nodes - used, "%s%s", i ? " " : "",
-					 o->nodes[i]);
+		used += (size_t)snprintf(l->nodes + used, sizeof l->nodes - used, "%s%s", i ? " " : "", o->nodes[i]);
 	l->size = o->size;
 }
 

@@ -33,16 +33,16 @@ struct asker {
 struct search {
 	const struct world *world;
 	const char *library_path; /* LD_LIBRARY_PATH; NULL: unset */
-	const char *audit; /* LD_AUDIT: where gangway run has set it, ours is the answer to some names */
-	const char *keep;  /* GANGWAY_KEEP: but not to these */
-	const char *device; /* GANGWAY_DEVICE: some are ours on one device only */
+	const char *audit;        /* LD_AUDIT: where gangway run has set it, ours is the answer to some names */
+	const char *keep;         /* GANGWAY_KEEP: but not to these */
+	const char *device;       /* GANGWAY_DEVICE: some are ours on one device only */
 };
 
 struct search world_search(const struct world *w);
 
 /* One that gangway run answers for, as `keep` and `device` of s are: the file in `dir`.  False: left alone, or not shipped. */
-bool library_of_ours(const struct world *w, const char *dir, const struct search *s, const char *name,
-		     char path[PATH_MAX]);
+bool library_of_ours(
+	const struct world *w, const char *dir, const struct search *s, const char *name, char path[PATH_MAX]);
 
 /*
  * All files that the loader could take, in its order, until `take` answers true.  A file of another machine's
@@ -50,8 +50,7 @@ bool library_of_ours(const struct world *w, const char *dir, const struct search
  * loader stops at it.
  */
 typedef bool take_fn(void *arg, const struct found *found);
-void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take,
-		    void *arg);
+void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take, void *arg);
 
 /* The first of them.  False: none. */
 bool library_find(const struct search *s, const char *name, const struct asker *asker, struct found *found);

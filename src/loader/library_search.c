@@ -26,13 +26,13 @@ struct walk {
 const char *found_by_name(enum found_by by)
 {
 	static const char *const names[] = {[BY_NOBODY] = "",
-					    [BY_AUDIT] = "LD_AUDIT",
-					    [BY_PATH] = "its path",
-					    [BY_RPATH] = "RPATH",
-					    [BY_ENVIRONMENT] = "LD_LIBRARY_PATH",
-					    [BY_RUNPATH] = "RUNPATH",
-					    [BY_CACHE] = "ld.so.cache",
-					    [BY_DEFAULT] = "the usual folders"};
+		[BY_AUDIT] = "LD_AUDIT",
+		[BY_PATH] = "its path",
+		[BY_RPATH] = "RPATH",
+		[BY_ENVIRONMENT] = "LD_LIBRARY_PATH",
+		[BY_RUNPATH] = "RUNPATH",
+		[BY_CACHE] = "ld.so.cache",
+		[BY_DEFAULT] = "the usual folders"};
 
 	return names[by];
 }
@@ -88,8 +88,7 @@ static bool in_folder(const struct walk *w, const char *dir, enum found_by by, c
 
 	snprintf(f.entry, sizeof f.entry, "%s", entry);
 	for (unsigned i = 0; i <= n; i++) {
-		int len = i < n ? snprintf(f.path, sizeof f.path, "%s/glibc-hwcaps/%s/%s", dir, caps[i],
-					   w->name)
+		int len = i < n ? snprintf(f.path, sizeof f.path, "%s/glibc-hwcaps/%s/%s", dir, caps[i], w->name)
 				: snprintf(f.path, sizeof f.path, "%s/%s", dir, w->name);
 		f.error = 0;
 		if (len < (int)sizeof f.path && offer(w, &f))
@@ -113,9 +112,8 @@ static bool expand(const char *from, size_t n, const char *origin, char out[PATH
 		for (unsigned t = 0; from[i] == '$' && !value && t < sizeof tokens / sizeof *tokens; t++) {
 			size_t len = strlen(tokens[t].name), brace = i + 1 < n && from[i + 1] == '{';
 
-			if (i + 1 + brace + len + brace <= n &&
-			    !strncmp(from + i + 1 + brace, tokens[t].name, len) &&
-			    (!brace || from[i + 1 + brace + len] == '}')) {
+			if (i + 1 + brace + len + brace <= n && !strncmp(from + i + 1 + brace, tokens[t].name, len) &&
+				(!brace || from[i + 1 + brace + len] == '}')) {
 				value = tokens[t].value ? tokens[t].value : "";
 				skip = 1 + brace + len + brace;
 			}
@@ -131,8 +129,8 @@ static bool expand(const char *from, size_t n, const char *origin, char out[PATH
 	return true;
 }
 
-static bool in_list(const struct walk *w, const char *list, const char *separators, const char *origin,
-		    enum found_by by)
+static bool in_list(
+	const struct walk *w, const char *list, const char *separators, const char *origin, enum found_by by)
 {
 	char dir[PATH_MAX], entry[PATH_MAX];
 
@@ -141,8 +139,7 @@ static bool in_list(const struct walk *w, const char *list, const char *separato
 
 		if (n < sizeof entry && expand(list, n, origin, dir)) {
 			snprintf(entry, sizeof entry, "%.*s", (int)n, list);
-			if (in_folder(w, n ? dir : ".", by,
-				      n ? entry : "(an empty entry: the current folder)"))
+			if (in_folder(w, n ? dir : ".", by, n ? entry : "(an empty entry: the current folder)"))
 				return true;
 		}
 		list = list[n] ? list + n + 1 : NULL;
@@ -176,7 +173,7 @@ static bool in_cache(const struct walk *w)
 		struct found f = {.by = BY_CACHE};
 
 		if (strcmp(e.name, w->name) || !ldcache_native(&e) || !suits(e.hwcaps) ||
-		    snprintf(f.path, sizeof f.path, "%s", e.path) >= (int)sizeof f.path)
+			snprintf(f.path, sizeof f.path, "%s", e.path) >= (int)sizeof f.path)
 			continue;
 		snprintf(f.entry, sizeof f.entry, "%s", e.path);
 		taken = offer(w, &f);
@@ -211,8 +208,8 @@ static bool folder_of(const struct ours *o, const char *dir, const char *device,
 }
 
 /* As audit/redirect.c does it: libcudart.so.12.8.90 may be there under this name, as .so.12.8 or .so.12. */
-bool library_of_ours(const struct world *w, const char *dir, const struct search *s, const char *name,
-		     char path[PATH_MAX])
+bool library_of_ours(
+	const struct world *w, const char *dir, const struct search *s, const char *name, char path[PATH_MAX])
 {
 	const char *last = basename(name);
 	char folder[PATH_MAX];
@@ -221,13 +218,13 @@ bool library_of_ours(const struct world *w, const char *dir, const struct search
 		size_t stem = strlen(ours[i].stem);
 
 		if (strncmp(last, ours[i].stem, stem) || (last[stem] && last[stem] != '.') ||
-		    is_kept(s->keep, ours[i].stem) || !folder_of(&ours[i], dir, s->device, folder))
+			is_kept(s->keep, ours[i].stem) || !folder_of(&ours[i], dir, s->device, folder))
 			continue;
 		if (ours[i].soname && has_file(w, folder, ours[i].soname, strlen(ours[i].soname), path))
 			return true;
 		for (size_t n = strlen(last); !ours[i].soname && n >= stem; n--)
 			if ((!last[n] || last[n] == '.') && (n > stem || !last[stem]) &&
-			    has_file(w, folder, last, n, path))
+				has_file(w, folder, last, n, path))
 				return true;
 	}
 	*path = 0;
@@ -261,7 +258,7 @@ static bool by_audit(const struct walk *w)
 struct search world_search(const struct world *w)
 {
 	return (struct search){w, world_env(w, "LD_LIBRARY_PATH"), world_env(w, "LD_AUDIT"),
-			       world_env(w, "GANGWAY_KEEP"), world_env(w, "GANGWAY_DEVICE")};
+		world_env(w, "GANGWAY_KEEP"), world_env(w, "GANGWAY_DEVICE")};
 }
 
 /* ---- all of it ---- */
@@ -296,8 +293,7 @@ static bool in_object(const struct walk *w, const struct asker *a, enum found_by
 	return list && *list && in_list(w, list, ":", origin, by);
 }
 
-void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take,
-		    void *arg)
+void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take, void *arg)
 {
 	struct walk w = {s, name, take, arg};
 	struct found f = {.by = BY_PATH};

@@ -33,7 +33,8 @@ static bool read_loader(int fd, const Elf64_Ehdr *eh, char loader[PATH_MAX])
 			return false;
 		if (ph.p_type != PT_INTERP)
 			continue;
-		if (!ph.p_filesz || ph.p_filesz > PATH_MAX || pread(fd, loader, ph.p_filesz, (off_t)ph.p_offset) != (ssize_t)ph.p_filesz ||
+		if (!ph.p_filesz || ph.p_filesz > PATH_MAX ||
+			pread(fd, loader, ph.p_filesz, (off_t)ph.p_offset) != (ssize_t)ph.p_filesz ||
 			loader[ph.p_filesz - 1]) {
 			loader[0] = 0;
 			return false;
@@ -96,7 +97,8 @@ static int search(const char *name, char path[PATH_MAX])
 	for (list = list ? list : "/bin:/usr/bin"; list; list = strchr(list, ':') ? strchr(list, ':') + 1 : NULL) {
 		int n = (int)strcspn(list, ":");
 
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", n, list, n ? "/" : "", name) >= PATH_MAX || stat(path, &st) || !S_ISREG(st.st_mode))
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", n, list, n ? "/" : "", name) >= PATH_MAX || stat(path, &st) ||
+			!S_ISREG(st.st_mode))
 			continue;
 		if (!access(path, X_OK))
 			return 0;
@@ -123,7 +125,8 @@ static bool is_secure(const char *path)
 	struct statvfs fs;
 	char caps[64];
 
-	if (stat(path, &st) || statvfs(path, &fs) || (fs.f_flag & ST_NOSUID) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+	if (stat(path, &st) || statvfs(path, &fs) || (fs.f_flag & ST_NOSUID) ||
+		prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		return false;
 	if ((st.st_mode & S_ISUID) && st.st_uid != getuid())
 		return true;
@@ -138,7 +141,8 @@ static bool is_loader(const char *path)
 	char real[PATH_MAX];
 	const char *name = realpath(path, real) ? strrchr(real, '/') + 1 : path;
 
-	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld.so", 5) || (!strncmp(name, "ld-", 3) && strstr(name, ".so"));
+	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld.so", 5) ||
+	       (!strncmp(name, "ld-", 3) && strstr(name, ".so"));
 }
 
 static void finish(struct program *p)

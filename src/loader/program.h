@@ -12,7 +12,7 @@
 enum program_kind {
 	PROGRAM_DYNAMIC,   /* glibc's loader starts it */
 	PROGRAM_STATIC,    /* no loader: no libraries */
-	PROGRAM_MUSL,	   /* musl's loader */
+	PROGRAM_MUSL,      /* musl's loader */
 	PROGRAM_FOREIGN,   /* another machine's, or 32 bits */
 	PROGRAM_UNKNOWN,   /* nothing we can read: the kernel, or a shell, may know better */
 	PROGRAM_MISSING,   /* no such file, or not to be executed */
@@ -24,10 +24,10 @@ struct program {
 	char path[PATH_MAX];   /* the file that all this is said of; for a script its interpreter */
 	char script[PATH_MAX]; /* the script that was asked for, or "" */
 	char loader[PATH_MAX]; /* PT_INTERP, or the interpreter that is missing */
-	bool secure;	       /* set-id or with capabilities for this user: the loader heeds no environment */
+	bool secure;           /* set-id or with capabilities for this user: the loader heeds no environment */
 	int bits;
-	unsigned machine;      /* ELF's number */
-	int error;	       /* MISSING: why */
+	unsigned machine; /* ELF's number */
+	int error;        /* MISSING: why */
 };
 
 /* What execvp(name) would start. */

@@ -86,8 +86,7 @@ static bool same_root(pid_t pid)
 	struct stat a, b;
 
 	snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
-	ssize_t n = readlink(path, theirs, sizeof theirs),
-		m = readlink("/proc/self/ns/mnt", ours, sizeof ours);
+	ssize_t n = readlink(path, theirs, sizeof theirs), m = readlink("/proc/self/ns/mnt", ours, sizeof ours);
 	snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
 	return n > 0 && n == m && !memcmp(theirs, ours, (size_t)n) && !stat(path, &a) && !stat("/", &b) &&
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;

@@ -3,8 +3,7 @@
  *
  * Not thread-safe.  What arena_alloc returns is zeroed and aligned to 16.
  */
-#ifndef PTX_ARENA_H
-#define PTX_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ char *arena_strndup(struct ptx_arena *a, const char *s, size_t len);
  * or NULL (the old one is still good).
  */
 void *arena_push(struct ptx_arena *a, void *array, size_t n, size_t size);
-
-#endif

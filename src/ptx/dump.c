@@ -134,8 +134,8 @@ static void dump_var(FILE *o, const struct ptx_var *v)
 	static const char *const spaces[] = {
 		"generic", "global", "shared", "shared::cluster", "local", "const", "param", "reg", "tex"};
 
-	fprintf(o, "  .%s %s +%" PRIu64 " size %" PRIu64 " align %u%s\n", spaces[v->space], v->name,
-		v->offset, v->size, v->align, v->unsized ? " unsized" : "");
+	fprintf(o, "  .%s %s +%" PRIu64 " size %" PRIu64 " align %u%s\n", spaces[v->space], v->name, v->offset, v->size,
+		v->align, v->unsized ? " unsized" : "");
 }
 
 static void dump_frame(FILE *o, const struct ptx_function *f)
@@ -146,11 +146,11 @@ static void dump_frame(FILE *o, const struct ptx_function *f)
 		dump_var(o, f->rets[i]);
 	for (const struct ptx_var *v = f->vars; v; v = v->next)
 		dump_var(o, v);
-	fprintf(o, "  params %" PRIu64 " frame %" PRIu64 " local %" PRIu64 "\n", f->param_size,
-		f->param_frame_size, f->local_size);
+	fprintf(o, "  params %" PRIu64 " frame %" PRIu64 " local %" PRIu64 "\n", f->param_size, f->param_frame_size,
+		f->local_size);
 	if (f->is_entry)
-		fprintf(o, "  shared %" PRIu64 " local total %" PRIu64 "%s\n", f->shared_static,
-			f->local_total, f->local_unbounded ? " or more" : "");
+		fprintf(o, "  shared %" PRIu64 " local total %" PRIu64 "%s\n", f->shared_static, f->local_total,
+			f->local_unbounded ? " or more" : "");
 	for (uint32_t i = 0; i < f->nregs; i++)
 		fprintf(o, "  %u %s .%s\n", i, f->regs[i].name, ptx_type_name(f->regs[i].type));
 }
@@ -288,9 +288,12 @@ static int prepare(struct ptx_function *f, char letter)
 
 char *ptx_dump(struct ptx_function *f, char letter)
 {
-	static void (*const dumps[])(FILE *, const struct ptx_function *) = {
-		['p'] = dump_insts,      ['f'] = dump_frame, ['c'] = dump_blocks,
-		['d'] = dump_dominators, ['l'] = dump_live,  ['u'] = dump_shapes};
+	static void (*const dumps[])(FILE *, const struct ptx_function *) = {['p'] = dump_insts,
+		['f'] = dump_frame,
+		['c'] = dump_blocks,
+		['d'] = dump_dominators,
+		['l'] = dump_live,
+		['u'] = dump_shapes};
 	char *text = NULL;
 	size_t size;
 	FILE *o;

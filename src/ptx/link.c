@@ -207,16 +207,14 @@ int ptx_link(struct ptx_module **modules, unsigned n, char *why, size_t size)
 	return err;
 }
 
-void ptx_link_missing(struct ptx_module *head, void (*tell)(void *arg, const char *name, bool function),
-		      void *arg)
+void ptx_link_missing(struct ptx_module *head, void (*tell)(void *arg, const char *name, bool function), void *arg)
 {
 	for (struct ptx_module *m = head; m; m = m->peer) {
 		for (struct ptx_function *f = m->functions; f; f = f->next)
 			if ((f->called || f->address_taken) && !ptx_function_definition(f)->is_defined)
 				tell(arg, f->name, true);
 		for (struct ptx_var *v = m->vars; v; v = v->next)
-			if (v->used && !v->defined_by && v->linkage == PTX_LINK_EXTERN &&
-			    v->space != PTX_SHARED)
+			if (v->used && !v->defined_by && v->linkage == PTX_LINK_EXTERN && v->space != PTX_SHARED)
 				tell(arg, v->name, false);
 	}
 }

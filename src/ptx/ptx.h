@@ -26,8 +26,7 @@
  * counts and kinds, register types, label targets inside the function) has
  * been checked, and an engine may rely on it.
  */
-#ifndef PTX_PTX_H
-#define PTX_PTX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,16 +132,7 @@ enum ptx_aop {
 	PTX_A_CAS,
 	PTX_A_POPC
 };
-enum ptx_sem {
-	PTX_SEM_NONE,
-	PTX_WEAK,
-	PTX_VOLATILE,
-	PTX_RELAXED,
-	PTX_ACQUIRE,
-	PTX_RELEASE,
-	PTX_ACQ_REL,
-	PTX_SC
-};
+enum ptx_sem { PTX_SEM_NONE, PTX_WEAK, PTX_VOLATILE, PTX_RELAXED, PTX_ACQUIRE, PTX_RELEASE, PTX_ACQ_REL, PTX_SC };
 enum ptx_scope { PTX_SCOPE_NONE, PTX_CTA, PTX_CLUSTER, PTX_GPU, PTX_SYS }; /* membar.gl is PTX_GPU */
 /* One word that says which variant of an opcode this is; each row allows its own few. */
 enum ptx_mode {
@@ -173,18 +163,7 @@ enum ptx_mode {
 	PTX_SHR15
 };
 enum ptx_wrap { PTX_WRAP_NONE, PTX_WRAP, PTX_CLAMP }; /* shf, szext, bmsk */
-enum ptx_geom {
-	PTX_GEOM_NONE,
-	PTX_1D,
-	PTX_2D,
-	PTX_3D,
-	PTX_A1D,
-	PTX_A2D,
-	PTX_CUBE,
-	PTX_ACUBE,
-	PTX_2DMS,
-	PTX_A2DMS
-};
+enum ptx_geom { PTX_GEOM_NONE, PTX_1D, PTX_2D, PTX_3D, PTX_A1D, PTX_A2D, PTX_CUBE, PTX_ACUBE, PTX_2DMS, PTX_A2DMS };
 enum ptx_lod { PTX_LOD_BASE, PTX_LOD_LEVEL, PTX_LOD_GRAD };
 enum ptx_bound { PTX_BOUND_NONE, PTX_BOUND_TRAP, PTX_BOUND_CLAMP, PTX_BOUND_ZERO }; /* surfaces */
 enum ptx_query {
@@ -224,45 +203,45 @@ enum ptx_layout { PTX_LAYOUT_NONE, PTX_ROW, PTX_COL };
  *	cache	some cache operator stood there; an engine may ignore it
  *	word	a qualifier that changes nothing here
  */
-#define PTX_MOD_FIELDS(F)                                                                                    \
-	F(rnd)                                                                                               \
-	F(sat)                                                                                               \
-	F(ftz)                                                                                               \
-	F(relu)                                                                                              \
-	F(nan)                                                                                               \
-	F(xorsign)                                                                                           \
-	F(cc)                                                                                                \
-	F(uni)                                                                                               \
-	F(cmp)                                                                                               \
-	F(op)                                                                                                \
-	F(half)                                                                                              \
-	F(space)                                                                                             \
-	F(space2)                                                                                            \
-	F(sem)                                                                                               \
-	F(scope)                                                                                             \
-	F(vec)                                                                                               \
-	F(nc)                                                                                                \
-	F(mode)                                                                                              \
-	F(sync)                                                                                              \
-	F(aligned)                                                                                           \
-	F(wrap)                                                                                              \
-	F(to)                                                                                                \
-	F(shiftamt)                                                                                          \
-	F(geom)                                                                                              \
-	F(lod)                                                                                               \
-	F(bound)                                                                                             \
-	F(comp)                                                                                              \
-	F(query)                                                                                             \
-	F(trans)                                                                                             \
-	F(num)                                                                                               \
-	F(layout_a)                                                                                          \
-	F(layout_b)                                                                                          \
-	F(mma_m)                                                                                             \
-	F(mma_n)                                                                                             \
-	F(mma_k)                                                                                             \
-	F(hint)                                                                                              \
-	F(po)                                                                                                \
-	F(cache)                                                                                             \
+#define PTX_MOD_FIELDS(F) \
+	F(rnd) \
+	F(sat) \
+	F(ftz) \
+	F(relu) \
+	F(nan) \
+	F(xorsign) \
+	F(cc) \
+	F(uni) \
+	F(cmp) \
+	F(op) \
+	F(half) \
+	F(space) \
+	F(space2) \
+	F(sem) \
+	F(scope) \
+	F(vec) \
+	F(nc) \
+	F(mode) \
+	F(sync) \
+	F(aligned) \
+	F(wrap) \
+	F(to) \
+	F(shiftamt) \
+	F(geom) \
+	F(lod) \
+	F(bound) \
+	F(comp) \
+	F(query) \
+	F(trans) \
+	F(num) \
+	F(layout_a) \
+	F(layout_b) \
+	F(mma_m) \
+	F(mma_n) \
+	F(mma_k) \
+	F(hint) \
+	F(po) \
+	F(cache) \
 	F(word)
 
 struct ptx_mods {
@@ -297,7 +276,7 @@ struct ptx_operand {
 	uint8_t type; /* what the instruction uses the value as; its register may be wider (ld, st, cvt) */
 	uint8_t neg;  /* predicate source written with ! */
 	uint8_t comp; /* SREG: component. Video instructions: PTX_SEL_* */
-	uint32_t n; /* how many elements. PTX_SEL_BYTES, _HALVES: .b7654 is 0x17654, .h10 0x110 */
+	uint32_t n;   /* how many elements. PTX_SEL_BYTES, _HALVES: .b7654 is 0x17654, .h10 0x110 */
 	uint32_t reg;
 	uint32_t pos; /* offset in the text, for messages */
 	int64_t imm;
@@ -539,8 +518,7 @@ struct ptx_var *ptx_var_find(const struct ptx_module *m, const char *name);
  */
 int ptx_link(struct ptx_module **modules, unsigned n, char *why, size_t size);
 /* Calls tell() for every name that parsed bodies and initialisers use and no module defines. */
-void ptx_link_missing(struct ptx_module *head, void (*tell)(void *arg, const char *name, bool function),
-		      void *arg);
+void ptx_link_missing(struct ptx_module *head, void (*tell)(void *arg, const char *name, bool function), void *arg);
 struct ptx_var *ptx_var_definition(struct ptx_var *v);
 struct ptx_function *ptx_function_definition(struct ptx_function *f); /* behind all aliases */
 
@@ -595,5 +573,3 @@ bool ptx_inst_ends(const struct ptx_inst *in);
 
 /* For tests and tools: does the table take this mnemonic, e.g. "ld.global.nc.v4.f32"? If not, why. */
 bool ptx_mnemonic_known(const char *mnemonic, char *why, size_t size);
-
-#endif

@@ -8,27 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define T(t) (UINT64_C(1) << PTX_##t)
-#define NT                                                                                                   \
-	{                                                                                                    \
-		0                                                                                            \
-	}
-#define T1(a)                                                                                                \
-	{                                                                                                    \
-		a                                                                                            \
-	}
-#define T2(a, b)                                                                                             \
-	{                                                                                                    \
-		a, b                                                                                         \
-	}
-#define T3(a, b, c)                                                                                          \
-	{                                                                                                    \
-		a, b, c                                                                                      \
-	}
-#define T4(a, b, c, d)                                                                                       \
-	{                                                                                                    \
-		a, b, c, d                                                                                   \
-	}
+#define T(t)           (UINT64_C(1) << PTX_##t)
+#define NT             {0}
+#define T1(a)          {a}
+#define T2(a, b)       {a, b}
+#define T3(a, b, c)    {a, b, c}
+#define T4(a, b, c, d) {a, b, c, d}
 
 #define S_I32   (T(U32) | T(S32))
 #define S_I3264 (S_I32 | T(U64) | T(S64))
@@ -42,9 +27,9 @@
 #define S_FP8X2 (T(E4M3X2) | T(E5M2X2) | T(E2M1X2) | T(E2M3X2) | T(E3M2X2) | T(UE8M0X2))
 #define S_SURF  (T(B8) | S_BITS)
 #define S_TEX   (S_I32 | T(F32) | T(F16) | T(F16X2))
-#define S_MMA                                                                                                \
-	(T(F16) | T(BF16) | T(F32) | T(F64) | T(TF32) | T(S8) | T(U8) | T(S4) | T(U4) | T(B1) | T(S32) |     \
-	 T(E4M3) | T(E5M2))
+#define S_MMA \
+	(T(F16) | T(BF16) | T(F32) | T(F64) | T(TF32) | T(S8) | T(U8) | T(S4) | T(U4) | T(B1) | T(S32) | T(E4M3) | \
+		T(E5M2))
 
 #define C(c)   (UINT64_C(1) << CLASS_##c)
 #define S_ATOM (C(SEM) | C(SCOPE) | C(SPACE) | C(AOP) | C(HINT) | C(CACHE))
@@ -54,9 +39,8 @@
 /* FORM rows belong to the OP above them: table_match walks back to it. */
 enum { SAME = 0xffff };
 static const struct op_row rows[] = {
-#define OP(name, base, words, operands, types, must, may)                                                    \
-	{PTX_OP_##name, base, words, operands, types, must, may},
-#define FORM(base, words, operands, types, must, may) {SAME, base, words, operands, types, must, may},
+#define OP(name, base, words, operands, types, must, may) {PTX_OP_##name, base, words, operands, types, must, may},
+#define FORM(base, words, operands, types, must, may)     {SAME, base, words, operands, types, must, may},
 #include "ptx/ops.def"
 #undef OP
 #undef FORM
@@ -302,8 +286,7 @@ static bool take_type(struct match *x, const struct token *t, int type)
 	if (n >= 4 || !row->types[n]) {
 		snprintf(x->why, sizeof x->why, "'%s' takes %s", row->base, n ? "fewer types" : "no type");
 	} else if (!(row->types[n] >> type & 1)) {
-		snprintf(x->why, sizeof x->why, "type '.%s' is not allowed on '%s'", ptx_type_name(type),
-			 row->base);
+		snprintf(x->why, sizeof x->why, "type '.%s' is not allowed on '%s'", ptx_type_name(type), row->base);
 	} else {
 		x->m.type[x->m.ntypes++] = type;
 		return true;
@@ -350,8 +333,8 @@ static bool take_mod(struct match *x, const struct token *t, bool consumed)
 		return true;
 	}
 	snprintf(x->why, sizeof x->why,
-		 known ? "modifier '.%.*s' is not allowed on '%s'" : "unknown modifier '.%.*s' on '%s'",
-		 t->len > 40 ? 40 : (int)t->len, t->s, x->row->base);
+		known ? "modifier '.%.*s' is not allowed on '%s'" : "unknown modifier '.%.*s' on '%s'",
+		t->len > 40 ? 40 : (int)t->len, t->s, x->row->base);
 	x->where = t;
 	return false;
 }
@@ -366,8 +349,7 @@ static bool take_words(struct match *x, const struct mnemonic *mn)
 		unsigned i;
 
 		for (i = 0; i < mn->nmods; i++)
-			if (!(x->consumed >> i & 1) && mn->mods[i].len == len &&
-			    !memcmp(mn->mods[i].s, w, len))
+			if (!(x->consumed >> i & 1) && mn->mods[i].len == len && !memcmp(mn->mods[i].s, w, len))
 				break;
 		if (i == mn->nmods) {
 			snprintf(x->why, sizeof x->why, "'%s' needs '.%.*s'", x->row->base, (int)len, w);
@@ -429,8 +411,7 @@ static bool complete(struct match *x, const struct mnemonic *mn)
 		return false;
 	}
 	if (missing) {
-		snprintf(x->why, sizeof x->why, "'%s' needs %s", row->base,
-			 class_name(__builtin_ctzll(missing)));
+		snprintf(x->why, sizeof x->why, "'%s' needs %s", row->base, class_name(__builtin_ctzll(missing)));
 		return false;
 	}
 	return true;
@@ -463,16 +444,15 @@ static bool types_fit(const struct op_row *row, const struct mnemonic *mn)
 	return n > 0;
 }
 
-const struct op_row *table_match(const struct mnemonic *mn, struct ptx_mods *m, const struct token **where,
-				 char *why, size_t size)
+const struct op_row *table_match(
+	const struct mnemonic *mn, struct ptx_mods *m, const struct token **where, char *why, size_t size)
 {
 	const struct op_row *row = find_base(&mn->base);
 	struct match x, best = {.where = &mn->base};
 
 	if (!row) {
 		*where = &mn->base;
-		snprintf(why, size, "unknown opcode '%.*s'", mn->base.len > 60 ? 60 : (int)mn->base.len,
-			 mn->base.s);
+		snprintf(why, size, "unknown opcode '%.*s'", mn->base.len > 60 ? 60 : (int)mn->base.len, mn->base.s);
 		return NULL;
 	}
 	for (const char *base = row->base; row < rows + NROWS && !strcmp(row->base, base); row++) {

@@ -4,7 +4,7 @@
  */
 #include "blas/cublas.h"
 
-#define PUBLIC __attribute__((visibility("default")))
+#define PUBLIC     __attribute__((visibility("default")))
 #define NAME(name) PUBLIC cublasStatus_t name(void) __attribute__((alias("stub")));
 #define TEXT(name) PUBLIC const char *name(void) __attribute__((alias("stub_text")));
 

@@ -9,7 +9,7 @@
 #include "transport/transport.h"
 
 #define PATIENCE_MS 5000
-#define MOST	    (4u << 20) /* bytes of an answer */
+#define MOST        (4u << 20) /* bytes of an answer */
 
 static int fail(char error[TOP_ERROR], int err, const char *address, const char *what)
 {

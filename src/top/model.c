@@ -55,7 +55,8 @@ static void read_device(struct top *t, const char *line, const char *end)
 
 	if (t->ndevices == TOP_DEVICES)
 		return;
-	*d = (struct top_device){.index = (unsigned)number(line, end, "index"), .memory = number(line, end, "memory"),
+	*d = (struct top_device){.index = (unsigned)number(line, end, "index"),
+		.memory = number(line, end, "memory"),
 		.quota = number(line, end, "quota")};
 	text(line, end, "name", d->name);
 	text(line, end, "uuid", d->uuid);
@@ -82,7 +83,7 @@ static void read_client(struct top *t, const char *line, const char *end)
 		.looked = number(line, end, "looked"),
 		.seen = number(line, end, "seen"),
 		.count = {number(line, end, "calls"), number(line, end, "trips"), number(line, end, "launches"),
-			  number(line, end, "errors"), number(line, end, "up"), number(line, end, "down")},
+			number(line, end, "errors"), number(line, end, "up"), number(line, end, "down")},
 	};
 	text(line, end, "program", c->program);
 	t->nlines++;

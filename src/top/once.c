@@ -10,7 +10,8 @@ static void text_device(const struct top_device *d)
 
 	printf("%2u  %-32s ", d->index, d->name);
 	if (d->measured)
-		printf("%3u %%  %9s of %s\n", d->busy, top_bytes((double)d->used, used), top_bytes((double)d->memory, all));
+		printf("%3u %%  %9s of %s\n", d->busy, top_bytes((double)d->used, used),
+			top_bytes((double)d->memory, all));
 	else
 		printf("   -   %9s of %s\n", "-", top_bytes((double)d->memory, all));
 }
@@ -20,20 +21,21 @@ static void text_client(const struct top_client *c)
 	char user[16], memory[16], quota[16], up[16], down[16];
 
 	top_user(c->user, user, sizeof user);
-	printf("%8d %-10.10s %-16.16s %3u %10s %9s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10s %10s %6" PRIu64 "\n", c->pid,
-		user, *c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory), top_quota(c, quota), c->count.calls,
-		c->count.trips, c->count.launches, top_bytes((double)c->count.up, up),
-		top_bytes((double)c->count.down, down), c->count.errors);
+	printf("%8d %-10.10s %-16.16s %3u %10s %9s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10s %10s %6" PRIu64 "\n",
+		c->pid, user, *c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory),
+		top_quota(c, quota), c->count.calls, c->count.trips, c->count.launches,
+		top_bytes((double)c->count.up, up), top_bytes((double)c->count.down, down), c->count.errors);
 }
 
 void once_text(const struct top *t)
 {
-	printf("%s serves %s on %s: %u of at most %u clients%s\n\n", t->build, t->served, t->address, t->nclients, t->most,
-		t->draining ? ", and takes no new ones" : "");
+	printf("%s serves %s on %s: %u of at most %u clients%s\n\n", t->build, t->served, t->address, t->nclients,
+		t->most, t->draining ? ", and takes no new ones" : "");
 	printf("     DEVICE                          BUSY     MEMORY\n");
 	for (unsigned i = 0; i < t->ndevices; i++)
 		text_device(&t->devices[i]);
-	printf("\n     PID USER       PROGRAM          DEV     MEMORY     QUOTA      CALLS      TRIPS   LAUNCHES         UP       DOWN "
+	printf("\n     PID USER       PROGRAM          DEV     MEMORY     QUOTA      CALLS      TRIPS   LAUNCHES       "
+	       "  UP       DOWN "
 	       "ERRORS\n");
 	for (unsigned i = 0; i < t->nlines; i++)
 		text_client(&t->clients[i]);
@@ -68,8 +70,8 @@ static void json_client(const struct top_client *c)
 	printf(", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"device\": %u, \"memory\": %" PRIu64
 	       ", \"quota\": %s, \"calls\": %" PRIu64 ", \"round_trips\": %" PRIu64 ", \"launches\": %" PRIu64
 	       ", \"bytes_up\": %" PRIu64 ", \"bytes_down\": %" PRIu64 ", \"errors\": %" PRIu64 "}",
-		c->local ? "shared memory" : "tcp", c->since, c->device, c->memory, quota, c->count.calls, c->count.trips,
-		c->count.launches, c->count.up, c->count.down, c->count.errors);
+		c->local ? "shared memory" : "tcp", c->since, c->device, c->memory, quota, c->count.calls,
+		c->count.trips, c->count.launches, c->count.up, c->count.down, c->count.errors);
 }
 
 void once_json(const struct top *t)

@@ -30,7 +30,7 @@ struct top_client {
 	uint64_t since; /* seconds since 1970 */
 	unsigned device;
 	uint64_t memory, quota; /* quota 0: there is none */
-	bool looked;   /* this client's worker, and saw what all use of the device: */
+	bool looked;            /* this client's worker, and saw what all use of the device: */
 	uint64_t seen;
 	struct top_count count;
 	double calls, trips, launches, up, down; /* a second */
@@ -40,9 +40,9 @@ struct top_device {
 	unsigned index;
 	char name[TOP_TEXT], uuid[TOP_TEXT];
 	uint64_t memory, quota; /* quota: for each client; 0: there is none */
-	bool measured; /* used and busy are */
+	bool measured;          /* used and busy are */
 	uint64_t used;
-	unsigned busy; /* percent */
+	unsigned busy;                                          /* percent */
 	uint8_t past_used[TOP_HISTORY], past_busy[TOP_HISTORY]; /* percent, the newest last */
 };
 
@@ -66,7 +66,7 @@ int ask_end(const char *address, int worker, char error[TOP_ERROR]);
 /* model.c */
 enum top_order { TOP_BY_MEMORY, TOP_BY_CALLS, TOP_BY_LAUNCHES, TOP_BY_BYTES, TOP_BY_AGE, TOP_BY_PID, TOP_ORDERS };
 extern const char *const top_order_names[TOP_ORDERS];
-int top_read(struct top *t, const char *text);		     /* -EPROTO: it makes no sense */
+int top_read(struct top *t, const char *text); /* -EPROTO: it makes no sense */
 void top_leave_out(struct top *t, int pid); /* we look at the server's NVML as a client does: that one is not shown */
 void top_rates(struct top *now, const struct top *before);   /* and history; before may be NULL */
 void top_sort(struct top *t, enum top_order order, bool up); /* greatest first, unless up */

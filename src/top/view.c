@@ -15,8 +15,8 @@ struct view {
 	double seconds, next;
 	enum top_order order;
 	bool up;
-	int selected;	/* worker; 0: none */
-	bool asking;	/* whether the selected client should be ended */
+	int selected; /* worker; 0: none */
+	bool asking;  /* whether the selected client should be ended */
 	bool help;
 	char message[TOP_ERROR];
 	double message_until;
@@ -138,8 +138,8 @@ static void draw_client(const struct view *v, const struct top_client *c, int y)
 	if (chosen)
 		attron(A_REVERSE);
 	mvprintw(y, 0, "%8d %-8.8s %-15.15s %3u %9s %9s %9.0f %8.0f %8.0f %9s %9s", c->pid, user,
-		*c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory), top_quota(c, quota), c->calls, c->trips,
-		c->launches, top_bytes(c->up, up), top_bytes(c->down, down));
+		*c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory), top_quota(c, quota),
+		c->calls, c->trips, c->launches, top_bytes(c->up, up), top_bytes(c->down, down));
 	draw_age(c->since);
 	if (c->count.errors) {
 		attron(COLOR_PAIR(COLOUR_BAD));
@@ -176,14 +176,16 @@ static void draw_foot(const struct view *v)
 
 	move(LINES - 1, 0);
 	if (v->asking && c)
-		printw("End client %d (%s)? Its program will get errors.  y: yes   any other key: no", c->pid, c->program);
+		printw("End client %d (%s)? Its program will get errors.  y: yes   any other key: no", c->pid,
+			c->program);
 	else if (clock_now() < v->message_until)
 		printw("%s", v->message);
 	else if (v->help)
-		printw("up/down: choose   k: end the chosen client   s: sort by the next   r: the other way round   q: leave");
+		printw("up/down: choose   k: end the chosen client   s: sort by the next   r: the other way round   q: "
+		       "leave");
 	else
-		printw("sorted by %s%s   q leave   s sort   r reverse   k end a client   h help", top_order_names[v->order],
-			v->up ? ", least first" : "");
+		printw("sorted by %s%s   q leave   s sort   r reverse   k end a client   h help",
+			top_order_names[v->order], v->up ? ", least first" : "");
 }
 
 static void draw(struct view *v)
@@ -287,7 +289,8 @@ int view_run(struct top *t, double seconds, char error[TOP_ERROR])
 	setlocale(LC_ALL, "");
 	if (!isatty(STDOUT_FILENO) || !newterm(NULL, stdout, stdin)) {
 		free(second);
-		return snprintf(error, TOP_ERROR, "this is no terminal that can show it: use gangway top --once"), -ENOTTY;
+		return snprintf(error, TOP_ERROR, "this is no terminal that can show it: use gangway top --once"),
+		       -ENOTTY;
 	}
 	cbreak();
 	noecho();

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG	    1024
+#define BACKLOG      1024
 #define SOCKET_BYTES (4 << 20)
 
 static const char *unix_path(const char *address)
@@ -26,8 +26,8 @@ static int unix_name(const char *path, struct sockaddr_un *name, char error[LINK
 {
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (!*path || strlen(path) >= sizeof name->sun_path)
-		return error_text(error, -ENAMETOOLONG, "unix:%s: a socket's path has 1 to %zu characters",
-				  path, sizeof name->sun_path - 1);
+		return error_text(error, -ENAMETOOLONG, "unix:%s: a socket's path has 1 to %zu characters", path,
+			sizeof name->sun_path - 1);
 	strcpy(name->sun_path, path);
 	return 0;
 }
@@ -41,8 +41,7 @@ static int tcp_names(const char *address, bool passive, struct addrinfo **list, 
 	int err;
 
 	if (strncmp(address, "tcp://", 6) || !(colon = strrchr(host, ':')) || !colon[1])
-		return error_text(error, -EINVAL, "'%s' is no address: use unix:PATH or tcp://HOST:PORT",
-				  address);
+		return error_text(error, -EINVAL, "'%s' is no address: use unix:PATH or tcp://HOST:PORT", address);
 	end = colon;
 	if (*host == '[' && end > host && end[-1] == ']')
 		host++, end--;
@@ -123,8 +122,8 @@ static int listen_unix(const char *path, int type, mode_t mode, char error[LINK_
 	unlink_stale(&name);
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 	/* The mode is set before the name exists: at no time may others connect. */
-	if (fd >= 0 && !fchmod(fd, mode) && !bind(fd, (struct sockaddr *)&name, sizeof name) &&
-	    !chmod(path, mode) && !listen(fd, BACKLOG))
+	if (fd >= 0 && !fchmod(fd, mode) && !bind(fd, (struct sockaddr *)&name, sizeof name) && !chmod(path, mode) &&
+		!listen(fd, BACKLOG))
 		return fd;
 	err = error_text(error, -errno, "unix:%s: %s", path, strerror(errno));
 	if (fd >= 0)
@@ -150,7 +149,7 @@ static int listen_tcp(const char *address, char error[LINK_ERROR_TEXT])
 	for (a = list; a; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
-		    !bind(fd, a->ai_addr, a->ai_addrlen) && !defer(fd) && !listen(fd, BACKLOG))
+			!bind(fd, a->ai_addr, a->ai_addrlen) && !defer(fd) && !listen(fd, BACKLOG))
 			break;
 		err = -errno;
 		if (fd >= 0)
@@ -211,10 +210,9 @@ int link_address(int listener, char *text, size_t size)
 		n = snprintf(text, size, "unix:%s", ((struct sockaddr_un *)&any)->sun_path);
 	} else {
 		if (getnameinfo((struct sockaddr *)&any, length, host, sizeof host, port, sizeof port,
-				NI_NUMERICHOST | NI_NUMERICSERV))
+			    NI_NUMERICHOST | NI_NUMERICSERV))
 			return -EINVAL;
-		n = snprintf(text, size, any.ss_family == AF_INET6 ? "tcp://[%s]:%s" : "tcp://%s:%s", host,
-			     port);
+		n = snprintf(text, size, any.ss_family == AF_INET6 ? "tcp://[%s]:%s" : "tcp://%s:%s", host, port);
 	}
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
@@ -282,9 +280,9 @@ int address_again(int fd, uint64_t deadline)
 
 static const char *hint(int err)
 {
-	return err == -ECONNREFUSED || err == -ENOENT ? " (no server is listening there)" :
-	       err == -EACCES			    ? " (the socket is for other users)" :
-							      "";
+	return err == -ECONNREFUSED || err == -ENOENT ? " (no server is listening there)"
+	       : err == -EACCES                       ? " (the socket is for other users)"
+						      : "";
 }
 
 static int connect_unix(const char *path, int type, uint64_t deadline, char error[LINK_ERROR_TEXT])

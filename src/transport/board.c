@@ -40,8 +40,7 @@ static int check_pieces(struct link *l, enum bulk which, const struct piece *pie
 }
 
 /* pieces may lie in memory that changes: they are copied, then checked. */
-int frame_check(struct link *l, const struct frame_head *head, const void *pieces, enum bulk which,
-		struct frame *frame)
+int frame_check(struct link *l, const struct frame_head *head, const void *pieces, enum bulk which, struct frame *frame)
 {
 	frame->op = head->op;
 	frame->size = head->payload;
@@ -58,8 +57,7 @@ int board_take(struct link *l, struct frame_head *head, const uint8_t **at, stru
 
 	if (entry >> LANE_BITS != next + 1) {
 		old = next >= BOARD_SLOTS ? next + 1 - BOARD_SLOTS : 0;
-		return entry >> LANE_BITS == old ? -EAGAIN :
-						   link_break(l, -EPROTO, "tickets came out of order");
+		return entry >> LANE_BITS == old ? -EAGAIN : link_break(l, -EPROTO, "tickets came out of order");
 	}
 	*lane = find_lane(l, entry & ((1u << LANE_BITS) - 1));
 	if (!*lane)
@@ -67,7 +65,7 @@ int board_take(struct link *l, struct frame_head *head, const uint8_t **at, stru
 	*at = (*lane)->up + ((*lane)->up_head & (l->ring_size - 1));
 	memcpy(head, *at, sizeof *head);
 	if (head->payload > l->ring_size / 2 || head->npieces > LINK_PIECES || head->kind != FRAME_PLAIN ||
-	    record_bytes(head->payload, head->npieces) > l->ring_size / 2)
+		record_bytes(head->payload, head->npieces) > l->ring_size / 2)
 		return link_break(l, -EPROTO, "a frame of impossible size");
 	if (head->ticket != next || head->lane != (*lane)->number)
 		return link_break(l, -EPROTO, "a frame carries another's ticket");

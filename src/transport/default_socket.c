@@ -23,8 +23,8 @@ static bool trusted(const char *address)
 {
 	struct stat name, there;
 
-	return !lstat(address + 5, &name) && (name.st_uid == 0 || name.st_uid == geteuid()) && !stat(address + 5, &there) &&
-	       S_ISSOCK(there.st_mode);
+	return !lstat(address + 5, &name) && (name.st_uid == 0 || name.st_uid == geteuid()) &&
+	       !stat(address + 5, &there) && S_ISSOCK(there.st_mode);
 }
 
 bool place_find(char *address, size_t size)

@@ -59,23 +59,20 @@ static const char *remedy(const char *theirs, const char *ours, bool server)
 	return (t < o) == server ? "upgrade the client" : "upgrade the server";
 }
 
-static int mismatch(const struct hello *theirs, const struct hello *ours, bool server,
-		    char error[LINK_ERROR_TEXT])
+static int mismatch(const struct hello *theirs, const struct hello *ours, bool server, char error[LINK_ERROR_TEXT])
 {
 	char name[LINK_BUILD_TEXT];
 
 	clean(name, sizeof name, theirs->build, sizeof theirs->build);
 	return error_text(error, -EPROTO,
-			  "the %s is %s (protocol %u.%012llx), this %s is %.64s (protocol %u.%012llx): "
-			  "%s",
-			  server ? "client" : "server", name, theirs->version,
-			  (unsigned long long)theirs->protocol & 0xffffffffffff, server ? "server" : "client",
-			  ours->build, ours->version, (unsigned long long)ours->protocol & 0xffffffffffff,
-			  remedy(name, ours->build, server));
+		"the %s is %s (protocol %u.%012llx), this %s is %.64s (protocol %u.%012llx): "
+		"%s",
+		server ? "client" : "server", name, theirs->version,
+		(unsigned long long)theirs->protocol & 0xffffffffffff, server ? "server" : "client", ours->build,
+		ours->version, (unsigned long long)ours->protocol & 0xffffffffffff, remedy(name, ours->build, server));
 }
 
-int hello_check(const struct hello *theirs, const struct hello *ours, bool server,
-		char error[LINK_ERROR_TEXT])
+int hello_check(const struct hello *theirs, const struct hello *ours, bool server, char error[LINK_ERROR_TEXT])
 {
 	char text[sizeof theirs->text];
 
@@ -83,8 +80,7 @@ int hello_check(const struct hello *theirs, const struct hello *ours, bool serve
 		return error_text(error, -EPROTO, "the other side does not speak Gangway's protocol");
 	if (theirs->order != ORDER || theirs->page != ours->page)
 		return error_text(error, -EPROTO, "the other side has another byte order or page size");
-	if (theirs->version != ours->version || theirs->bytes != ours->bytes ||
-	    theirs->protocol != ours->protocol)
+	if (theirs->version != ours->version || theirs->bytes != ours->bytes || theirs->protocol != ours->protocol)
 		return mismatch(theirs, ours, server, error);
 	if (!server && theirs->status) {
 		clean(text, sizeof text, theirs->text, sizeof theirs->text);
@@ -114,9 +110,9 @@ int hello_sizes_fit(const struct hello *answer, const struct hello *asked)
 {
 	uint32_t ring = answer->ring_size, page = answer->page;
 
-	if (answer->up_size > asked->up_size || answer->down_size > asked->down_size ||
-	    ring > asked->ring_size || answer->words > asked->words || answer->side.count > asked->side.count ||
-	    answer->side.count > SIDES_MAX)
+	if (answer->up_size > asked->up_size || answer->down_size > asked->down_size || ring > asked->ring_size ||
+		answer->words > asked->words || answer->side.count > asked->side.count ||
+		answer->side.count > SIDES_MAX)
 		return -EPROTO;
 	if (!answer->up_size || !answer->down_size || answer->up_size % page || answer->down_size % page)
 		return -EPROTO;

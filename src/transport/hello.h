@@ -6,8 +6,7 @@
  *
  * The peer is not trusted: hello_check believes nothing, and texts end where their field does.
  */
-#ifndef TRANSPORT_HELLO_H
-#define TRANSPORT_HELLO_H
+#pragma once
 
 #include "transport/transport.h"
 
@@ -19,10 +18,10 @@ enum hello_flags { HELLO_SIDE = 1 }; /* a further connection of the link that `s
 
 struct hello {
 	char magic[8];
-	uint32_t bytes;	  /* of this record */
-	uint32_t version; /* of the transport */
-	uint32_t order;	  /* 0x01020304 */
-	uint32_t page;	  /* size of a page */
+	uint32_t bytes;    /* of this record */
+	uint32_t version;  /* of the transport */
+	uint32_t order;    /* 0x01020304 */
+	uint32_t page;     /* size of a page */
 	uint64_t protocol; /* of what travels in frames: the caller's */
 	uint64_t pid;
 	int32_t status; /* the server's answer: 0 or -errno */
@@ -43,8 +42,7 @@ _Static_assert(sizeof(struct hello) == 256, "the hello is part of the protocol")
 void hello_make(struct hello *h, const struct link_config *config);
 
 /* Do we understand it, and do both speak the same?  Else -EPROTO and a sentence. */
-int hello_check(const struct hello *theirs, const struct hello *ours, bool server,
-		char error[LINK_ERROR_TEXT]);
+int hello_check(const struct hello *theirs, const struct hello *ours, bool server, char error[LINK_ERROR_TEXT]);
 
 /* Server: what the client gets of what it asks for.  Client: is that something we can work with? */
 void hello_grant(struct hello *answer, const struct hello *asked);
@@ -52,5 +50,3 @@ int hello_sizes_fit(const struct hello *answer, const struct hello *asked);
 
 int hello_send(int fd, const struct hello *h, uint64_t deadline);
 int hello_receive(int fd, struct hello *h, uint64_t deadline);
-
-#endif

@@ -125,16 +125,16 @@ int lane_reserve(struct lane *lane, uint32_t size, void **payload)
 	return 0;
 }
 
-static int publish(struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces,
-		   unsigned npieces, uint64_t *ticket)
+static int publish(
+	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket)
 {
 	struct link *l = lane->link;
 	uint8_t *at = lane->up + (lane->up_tail & (l->ring_size - 1));
 	struct frame_head head = {.payload = size,
-				  .op = op,
-				  .lane = (uint16_t)lane->number,
-				  .npieces = (uint8_t)npieces,
-				  .kind = FRAME_PLAIN};
+		.op = op,
+		.lane = (uint16_t)lane->number,
+		.npieces = (uint8_t)npieces,
+		.kind = FRAME_PLAIN};
 
 	if (size > lane->reserved || npieces > LINK_PIECES)
 		return -EINVAL;
@@ -155,8 +155,8 @@ uint64_t link_sent(struct link *l)
 	return load_relaxed(&l->ticket);
 }
 
-int lane_post(struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces,
-	      uint64_t *ticket)
+int lane_post(
+	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket)
 {
 	int err = publish(lane, op, size, pieces, npieces, ticket);
 
@@ -165,8 +165,8 @@ int lane_post(struct lane *lane, uint32_t op, uint32_t size, const struct piece 
 	return err;
 }
 
-int lane_call(struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces,
-	      uint64_t *ticket)
+int lane_call(
+	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket)
 {
 	struct link *l = lane->link;
 	int err = publish(lane, op, size, pieces, npieces, &lane->asked);
@@ -196,7 +196,7 @@ static int take_reply(struct lane *lane, struct frame *reply)
 		return link_break(l, -EPROTO, "the server's cursors make no sense");
 	memcpy(&head, at, sizeof head);
 	if (head.payload > l->ring_size / 2 || head.npieces > LINK_PIECES || head.kind != FRAME_PLAIN ||
-	    record_bytes(head.payload, head.npieces) > ready)
+		record_bytes(head.payload, head.npieces) > ready)
 		return link_break(l, -EPROTO, "a reply of impossible size");
 	if (lane->asking && head.ticket != lane->asked)
 		return link_break(l, -EPROTO, "a reply to something else than was asked");

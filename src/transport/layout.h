@@ -15,13 +15,12 @@
  * who changes what is waited for looks at the flag afterwards, clears it and wakes.  Both orders are
  * sequentially consistent, so one of the two sees the other.
  */
-#ifndef TRANSPORT_LAYOUT_H
-#define TRANSPORT_LAYOUT_H
+#pragma once
 
 #include <stdatomic.h>
 #include "transport/transport.h"
 
-#define LINE	    64
+#define LINE        64
 #define BOARD_SLOTS 8192u
 #define LANE_BITS   16
 #define RING_MIN    (16u << 10)
@@ -41,17 +40,17 @@ struct frame_head {
 };
 
 struct control {
-	_Alignas(2 * LINE) _Atomic uint64_t done;	  /* by the reader: tickets taken */
+	_Alignas(2 * LINE) _Atomic uint64_t done;         /* by the reader: tickets taken */
 	_Alignas(2 * LINE) _Atomic uint32_t reader_sleep; /* the reader waits for a frame */
 	_Alignas(2 * LINE) _Atomic uint32_t space_sleep;  /* a client thread waits for room */
 };
 
 struct lane_control {
-	_Alignas(2 * LINE) _Atomic uint64_t up_head;	 /* by the reader */
-	_Alignas(2 * LINE) _Atomic uint64_t down_tail;	 /* by the server */
-	_Alignas(2 * LINE) _Atomic uint64_t down_head;	 /* by the client */
+	_Alignas(2 * LINE) _Atomic uint64_t up_head;     /* by the reader */
+	_Alignas(2 * LINE) _Atomic uint64_t down_tail;   /* by the server */
+	_Alignas(2 * LINE) _Atomic uint64_t down_head;   /* by the client */
 	_Alignas(2 * LINE) _Atomic uint32_t reply_sleep; /* the client waits for a reply */
-	_Alignas(2 * LINE) _Atomic uint32_t room_sleep;	 /* the server waits for room in the down ring */
+	_Alignas(2 * LINE) _Atomic uint32_t room_sleep;  /* the server waits for room in the down ring */
 };
 
 struct word {
@@ -75,11 +74,9 @@ static inline uint32_t record_bytes(uint32_t payload, unsigned npieces)
 	return (frame_bytes(payload, npieces) + LINE - 1) & ~(LINE - 1u);
 }
 
-#define load_relaxed(p)	    atomic_load_explicit(p, memory_order_relaxed)
-#define load_acquire(p)	    atomic_load_explicit(p, memory_order_acquire)
-#define load_ordered(p)	    atomic_load_explicit(p, memory_order_seq_cst)
+#define load_relaxed(p)     atomic_load_explicit(p, memory_order_relaxed)
+#define load_acquire(p)     atomic_load_explicit(p, memory_order_acquire)
+#define load_ordered(p)     atomic_load_explicit(p, memory_order_seq_cst)
 #define store_relaxed(p, v) atomic_store_explicit(p, v, memory_order_relaxed)
 #define store_release(p, v) atomic_store_explicit(p, v, memory_order_release)
 #define store_ordered(p, v) atomic_store_explicit(p, v, memory_order_seq_cst)
-
-#endif

@@ -271,8 +271,9 @@ static int new_allocators(struct link *l)
 
 static struct link_memory wanted(const struct link *l)
 {
-	return (struct link_memory){.fds = {-1, -1, -1}, .nwords = l->nwords,
-				    .size = {(uint32_t)l->arena[0].size, (uint32_t)l->arena[1].size}};
+	return (struct link_memory){.fds = {-1, -1, -1},
+		.nwords = l->nwords,
+		.size = {(uint32_t)l->arena[0].size, (uint32_t)l->arena[1].size}};
 }
 
 static bool is_wanted(const struct link_memory *m, const struct link *l)
@@ -314,8 +315,7 @@ static int start(struct link *l)
 	return l->tcp_link ? tcp_start(l) : unix_watch(l);
 }
 
-static int say_hello(struct link *l, const struct link_config *config, uint64_t deadline,
-		     char error[LINK_ERROR_TEXT])
+static int say_hello(struct link *l, const struct link_config *config, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
 	struct hello ours, theirs;
 	int err;
@@ -339,8 +339,7 @@ static int say_hello(struct link *l, const struct link_config *config, uint64_t 
 	return 0;
 }
 
-int link_connect(struct link **link, const char *address, const struct link_config *config,
-		 char error[LINK_ERROR_TEXT])
+int link_connect(struct link **link, const char *address, const struct link_config *config, char error[LINK_ERROR_TEXT])
 {
 	uint64_t deadline = wait_now() + config->timeout_ms * 1000000ull;
 	int fd = address_connect(address, deadline, error), err;
@@ -374,8 +373,8 @@ fail:
 	return err;
 }
 
-static int answer_hello(struct link *l, const struct link_config *config, uint64_t deadline,
-			char error[LINK_ERROR_TEXT])
+static int answer_hello(
+	struct link *l, const struct link_config *config, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
 	struct hello ours, theirs, granted;
 	int err, sent;

@@ -77,7 +77,7 @@ void *memory_map(int fd, const struct memory_range *ranges, unsigned n, size_t *
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < ranges[i].count; k++, at += ranges[i].size)
 			if (mmap(at, ranges[i].size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-				 (off_t)ranges[i].offset) == MAP_FAILED) {
+				    (off_t)ranges[i].offset) == MAP_FAILED) {
 				munmap(base, sum);
 				return NULL;
 			}

@@ -4,14 +4,13 @@
  * Memory from the other side is taken only if it can never be smaller than it is now (else touching it could
  * kill us by SIGBUS), has the size that was agreed on, and is plain memory, not a file or huge pages.
  */
-#ifndef TRANSPORT_MEMORY_H
-#define TRANSPORT_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
 int memory_create(const char *name, size_t size); /* a descriptor, or -errno */
-int memory_check(int fd, size_t size);		  /* is what came from the other side fit to be mapped? */
-int memory_holds(int fd, size_t size);		  /* the same if there may be more */
+int memory_check(int fd, size_t size);            /* is what came from the other side fit to be mapped? */
+int memory_holds(int fd, size_t size);            /* the same if there may be more */
 
 /*
  * Map ranges of fd one after the other, each count times in a row; NULL if that fails.  Children made by fork
@@ -26,5 +25,3 @@ void memory_unmap(void *base, size_t total);
 
 size_t memory_page(void);
 size_t memory_round(size_t size); /* up to whole pages */
-
-#endif

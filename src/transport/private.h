@@ -13,8 +13,7 @@
  * A client works the same over both kinds of link: lanes, board and words are memory.  Over TCP that memory
  * is its own, one thread takes from the board and sends, another receives and fills the down rings.
  */
-#ifndef TRANSPORT_PRIVATE_H
-#define TRANSPORT_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 #include "transport/layout.h"
@@ -37,7 +36,7 @@ struct lane {
 	_Alignas(LINE) uint64_t up_tail, up_head_seen, down_head;
 	uint32_t reserved, taken;
 	uint64_t asked; /* the ticket of the call whose reply comes next, */
-	bool asking;	/* if there is one */
+	bool asking;    /* if there is one */
 
 	/* The reading side's: the server, or the pump over TCP. */
 	_Alignas(LINE) uint64_t up_head, down_tail, down_head_seen;
@@ -61,7 +60,7 @@ struct tcp;
 
 struct link {
 	bool server, tcp_link;
-	int fd;	   /* the socket */
+	int fd;    /* the socket */
 	int pidfd; /* the peer's process, where we have it; else -1 */
 	int stop;  /* eventfd: ends the watching thread, or a poll of the dispatcher */
 	pid_t owner;
@@ -91,7 +90,7 @@ struct link {
 	_Alignas(LINE) _Atomic uint64_t done_seen;
 
 	_Alignas(LINE) _Atomic uint64_t next; /* the reader's: ticket to take */
-	struct lane *current;		      /* the lane whose frame is out */
+	struct lane *current;                 /* the lane whose frame is out */
 	unsigned since_wake;
 
 	pthread_mutex_t unix_lock;
@@ -116,8 +115,7 @@ size_t lane_bytes(uint32_t ring_size);
 int link_map_lane(struct link *l, unsigned number, int fd);
 int link_new_lane(struct link *l, unsigned number); /* without memory */
 int link_thread(pthread_t *thread, void *(*run)(void *), void *arg);
-int error_text(char error[LINK_ERROR_TEXT], int err, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+int error_text(char error[LINK_ERROR_TEXT], int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* made.c: fds and maps belong to whoever has them until they are given to a link, or closed and dropped */
 struct link_memory {
@@ -127,11 +125,11 @@ struct link_memory {
 	size_t control_map, map[2];
 };
 size_t control_bytes(uint32_t nwords);
-int made_fresh(struct link_memory *m); /* with the sizes set: descriptors, and maps of them */
-int made_map(struct link_memory *m);   /* with the descriptors, too: maps */
+int made_fresh(struct link_memory *m);                 /* with the sizes set: descriptors, and maps of them */
+int made_map(struct link_memory *m);                   /* with the descriptors, too: maps */
 void made_give(struct link_memory *m, struct link *l); /* the maps */
-void made_close(struct link_memory *m);		       /* the descriptors */
-void made_drop(struct link_memory *m);		       /* all */
+void made_close(struct link_memory *m);                /* the descriptors */
+void made_drop(struct link_memory *m);                 /* all */
 
 /* address.c */
 int address_connect(const char *address, uint64_t deadline, char error[LINK_ERROR_TEXT]);
@@ -145,7 +143,7 @@ int unix_receive_fd(int fd, uint64_t *id, uint64_t deadline); /* a descriptor th
 int unix_watch(struct link *l);
 void unix_unwatch(struct link *l);
 void unix_find_lane(struct link *l, unsigned number); /* server: it may have been announced by now */
-int unix_offer(struct link *l, const int fds[3]); /* server: gives the client our memory, and says who we are */
+int unix_offer(struct link *l, const int fds[3]);     /* server: gives the client our memory, and says who we are */
 int unix_take(struct link *l, struct link_memory *m, uint64_t deadline); /* client: takes and maps it */
 enum { UNIX_LANE = 1, UNIX_FD, UNIX_MEMORY, UNIX_READY };
 
@@ -154,8 +152,8 @@ int board_take(struct link *l, struct frame_head *head, const uint8_t **at, stru
 bool board_ready(struct link *l);
 void board_release(struct link *l, struct lane *lane);
 void board_settle(struct link *l); /* before the reader goes idle: nobody may miss the room it made */
-int frame_check(struct link *l, const struct frame_head *head, const void *pieces, enum bulk which,
-		struct frame *frame);
+int frame_check(
+	struct link *l, const struct frame_head *head, const void *pieces, enum bulk which, struct frame *frame);
 
 /* reply.c: the down ring, written by the server, or over TCP by the client's receiving thread */
 int reply_reserve(struct lane *lane, uint32_t size, uint8_t **record);
@@ -165,11 +163,9 @@ void reply_publish(struct lane *lane, uint32_t record);
 int tcp_start(struct link *l);
 void tcp_stop(struct link *l);
 void tcp_forget(struct link *l); /* in a forked child, which has none of its threads */
-void tcp_flush(struct link *l); /* client: send what is on the board from this thread */
+void tcp_flush(struct link *l);  /* client: send what is on the board from this thread */
 void tcp_assist(struct link *l); /* client: receive from this thread, if nobody else does */
-void tcp_rely(struct link *l);	 /* client: this thread is about to sleep */
+void tcp_rely(struct link *l);   /* client: this thread is about to sleep */
 int tcp_next(struct link *l, struct frame *frame, int timeout_ms);
 int tcp_reply(struct lane *lane, const struct frame_head *head, const struct piece *pieces);
 int tcp_word(struct link *l, unsigned index, const struct piece *pieces, unsigned npieces); /* as it is now */
-
-#endif

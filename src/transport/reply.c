@@ -45,7 +45,8 @@ void reply_publish(struct lane *lane, uint32_t record)
 {
 	uint64_t tail = lane->down_tail += record;
 
-	ORDER_BEFORE(told); /* who answers here next may be another thread: nothing of the lane is looked at behind this */
+	ORDER_BEFORE(
+		told); /* who answers here next may be another thread: nothing of the lane is looked at behind this */
 	store_ordered(&lane->control->down_tail, tail);
 	wait_wake(&lane->control->reply_sleep);
 }

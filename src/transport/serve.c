@@ -128,7 +128,7 @@ bool link_repeats(struct link *l, const struct frame *f)
 	struct frame_head head;
 
 	if (l->tcp_link || f->npieces ||
-	    load_acquire(&l->board[next % BOARD_SLOTS]) != ((next + 1) << LANE_BITS | lane->number))
+		load_acquire(&l->board[next % BOARD_SLOTS]) != ((next + 1) << LANE_BITS | lane->number))
 		return false;
 	at = lane->up + (lane->up_head & (l->ring_size - 1));
 	memcpy(&head, at, sizeof head);
@@ -182,16 +182,16 @@ int lane_reply_reserve(struct lane *lane, uint32_t size, void **payload)
 	return 0;
 }
 
-int lane_reply(struct lane *lane, uint32_t op, uint64_t ticket, uint32_t size, const struct piece *pieces,
-	       unsigned npieces)
+int lane_reply(
+	struct lane *lane, uint32_t op, uint64_t ticket, uint32_t size, const struct piece *pieces, unsigned npieces)
 {
 	struct link *l = lane->link;
 	struct frame_head head = {.payload = size,
-				  .op = op,
-				  .ticket = ticket,
-				  .lane = (uint16_t)lane->number,
-				  .npieces = (uint8_t)npieces,
-				  .kind = FRAME_PLAIN};
+		.op = op,
+		.ticket = ticket,
+		.lane = (uint16_t)lane->number,
+		.npieces = (uint8_t)npieces,
+		.kind = FRAME_PLAIN};
 	uint8_t *record;
 
 	if (size > lane->reply_reserved || npieces > LINK_PIECES)

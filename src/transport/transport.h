@@ -27,8 +27,7 @@
  *
  * Functions return 0 or -errno.  A link that is broken stays so; all its calls then return the same error.
  */
-#ifndef TRANSPORT_TRANSPORT_H
-#define TRANSPORT_TRANSPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,8 +36,8 @@
 
 #define LINK_ERROR_TEXT 256 /* room for a sentence */
 #define LINK_BUILD_TEXT 64
-#define LINK_LANES	1024 /* at most, a link */
-#define LINK_PIECES	16   /* at most, a frame */
+#define LINK_LANES      1024 /* at most, a link */
+#define LINK_PIECES     16   /* at most, a frame */
 
 struct link;
 struct lane;
@@ -62,17 +61,17 @@ struct frame {
 struct link_memory;
 
 struct link_config {
-	const char *build;	/* who we are, for the other side's messages: "gangway 0.1.0 (c7f9283)" */
-	uint64_t protocol;	/* must be equal on both sides */
-	unsigned spin_us;	/* how long a wait spins before it sleeps; 0: not at all */
-	unsigned timeout_ms;	/* for connecting, and for a client's hello */
-	unsigned patience_ms;	/* client: for the answer of a server that was reached */
+	const char *build;    /* who we are, for the other side's messages: "gangway 0.1.0 (c7f9283)" */
+	uint64_t protocol;    /* must be equal on both sides */
+	unsigned spin_us;     /* how long a wait spins before it sleeps; 0: not at all */
+	unsigned timeout_ms;  /* for connecting, and for a client's hello */
+	unsigned patience_ms; /* client: for the answer of a server that was reached */
 	/* The client asks for these; the server grants no more than its own. */
-	uint32_t up_size;	/* bulk arenas, in bytes */
+	uint32_t up_size; /* bulk arenas, in bytes */
 	uint32_t down_size;
-	uint32_t ring_size;	/* of each lane, each way: a power of two */
+	uint32_t ring_size; /* of each lane, each way: a power of two */
 	uint32_t words;
-	uint32_t sides; /* over TCP: connections beside the first, for bulk bytes */
+	uint32_t sides;             /* over TCP: connections beside the first, for bulk bytes */
 	struct link_memory *memory; /* server: made before; used if it has the sizes that were agreed on */
 };
 
@@ -123,8 +122,8 @@ int link_memory_make(struct link_memory **memory, const struct link_config *conf
 void *link_memory_words(const struct link_memory *memory, size_t *size);
 
 /* Client. */
-int link_connect(struct link **link, const char *address, const struct link_config *config,
-		 char error[LINK_ERROR_TEXT]);
+int link_connect(
+	struct link **link, const char *address, const struct link_config *config, char error[LINK_ERROR_TEXT]);
 
 /* Server, on a connected descriptor, which is the link's from now on (closed on failure too). */
 int link_serve(struct link **link, int fd, const struct link_config *config, char error[LINK_ERROR_TEXT]);
@@ -149,9 +148,9 @@ int link_error(struct link *link, char text[LINK_ERROR_TEXT]);
 const _Atomic int *link_state(const struct link *link);
 
 struct link_peer {
-	bool local;   /* shared memory: words and arenas are the very memory that the other side sees */
-	bool known;   /* pid, uid and gid come from the kernel (unix sockets, as seen by the server) */
-	pid_t pid;    /* else: what the peer says */
+	bool local; /* shared memory: words and arenas are the very memory that the other side sees */
+	bool known; /* pid, uid and gid come from the kernel (unix sockets, as seen by the server) */
+	pid_t pid;  /* else: what the peer says */
 	uid_t uid;
 	gid_t gid;
 	char build[LINK_BUILD_TEXT];
@@ -177,10 +176,10 @@ int lane_reserve(struct lane *lane, uint32_t size, void **payload);
  * carries its ticket: another one breaks the link.  ticket may be NULL.
  * A reservation that is not wanted is simply not published.
  */
-int lane_post(struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces,
-	      uint64_t *ticket);
-int lane_call(struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces,
-	      uint64_t *ticket);
+int lane_post(
+	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket);
+int lane_call(
+	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket);
 
 /* How many tickets have been drawn. */
 uint64_t link_sent(struct link *link);
@@ -218,8 +217,8 @@ void *lane_data(const struct lane *lane);
  * a client thread that only waits on a lane receives events there.
  */
 int lane_reply_reserve(struct lane *lane, uint32_t size, void **payload);
-int lane_reply(struct lane *lane, uint32_t op, uint64_t ticket, uint32_t size, const struct piece *pieces,
-	       unsigned npieces);
+int lane_reply(
+	struct lane *lane, uint32_t op, uint64_t ticket, uint32_t size, const struct piece *pieces, unsigned npieces);
 
 /* ---- Bulk arenas: the client allocates in both, the server only uses what it was told ---- */
 
@@ -253,8 +252,7 @@ bool word_reached(struct link *link, unsigned index, uint32_t value);
  * Wait until it has.  Before it sleeps for the first time it calls on_sleep(arg), if there is one, to ask the
  * server for a word_wake: a GPU that writes the word wakes nobody.  on_sleep's error ends the wait.
  */
-int word_wait(struct link *link, unsigned index, uint32_t value, int timeout_ms, int (*on_sleep)(void *arg),
-	      void *arg);
+int word_wait(struct link *link, unsigned index, uint32_t value, int timeout_ms, int (*on_sleep)(void *arg), void *arg);
 
 /* Server.  Set the word and wake who sleeps on it; pieces of the down arena are there before it changes. */
 int word_set(struct link *link, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces);
@@ -274,5 +272,3 @@ int link_send_fd(struct link *link, uint64_t id, int fd);
 
 /* The descriptor that was sent with id, now the caller's; -ETIMEDOUT. */
 int link_recv_fd(struct link *link, uint64_t id, int timeout_ms);
-
-#endif

@@ -26,7 +26,7 @@
 #endif
 
 #define FDS_A_MESSAGE 3
-#define FULL_MS	      20
+#define FULL_MS       20
 
 struct message {
 	uint32_t kind, zero;
@@ -94,10 +94,8 @@ static int receive(int fd, struct message *m, int fds[FDS_A_MESSAGE], unsigned *
 {
 	struct iovec iov = {m, sizeof *m};
 	union fd_space space;
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = space.bytes,
-			     .msg_controllen = sizeof space.bytes};
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space.bytes, .msg_controllen = sizeof space.bytes};
 	bool many = false;
 	ssize_t n;
 
@@ -145,8 +143,7 @@ static int keep_fd(struct link *l, uint64_t id, int fd)
 {
 	if (l->nfds == 2 * FDS_MAX) {
 		close(fd);
-		return link_break(l, -EPROTO, "the other side sent %d descriptors that it did not name",
-				  2 * FDS_MAX);
+		return link_break(l, -EPROTO, "the other side sent %d descriptors that it did not name", 2 * FDS_MAX);
 	}
 	l->fds[l->nfds++] = (struct waiting_fd){id, fd};
 	return 0;
@@ -156,8 +153,7 @@ static int take_lane(struct link *l, uint64_t number, int fd)
 {
 	int err;
 
-	if (!l->server || number != l->nlanes || number >= LINK_LANES ||
-	    memory_check(fd, lane_bytes(l->ring_size)))
+	if (!l->server || number != l->nlanes || number >= LINK_LANES || memory_check(fd, lane_bytes(l->ring_size)))
 		err = link_break(l, -EPROTO, "the client offered a lane that cannot be");
 	else if ((err = link_map_lane(l, (unsigned)number, fd)))
 		link_break(l, err, "a lane could not be mapped: %s", strerror(-err));
@@ -229,8 +225,7 @@ static void *watch(void *arg)
 			break;
 		if (p[1].revents)
 			return NULL;
-		if (take_all(l, &full) || p[2].revents ||
-		    p[0].revents & (POLLRDHUP | POLLHUP | POLLERR))
+		if (take_all(l, &full) || p[2].revents || p[0].revents & (POLLRDHUP | POLLHUP | POLLERR))
 			break;
 	}
 	take_all(l, &full);
@@ -278,8 +273,7 @@ static void who_is_it(struct link *l)
 		l->pidfd = c.pid > 0 ? (int)syscall(SYS_pidfd_open, c.pid, 0) : -1;
 }
 
-static int wait_message(struct link *l, struct message *m, int fds[FDS_A_MESSAGE], unsigned *nfds,
-			uint64_t deadline)
+static int wait_message(struct link *l, struct message *m, int fds[FDS_A_MESSAGE], unsigned *nfds, uint64_t deadline)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLIN};
 	uint64_t now;
@@ -389,8 +383,8 @@ int link_recv_fd(struct link *l, uint64_t id, int timeout_ms)
 		end.tv_sec++, end.tv_nsec -= 1000000000l;
 	pthread_mutex_lock(&l->unix_lock);
 	while ((fd = look_for_fd(l, id)) == -EAGAIN && !late && !link_broken(l))
-		late = timeout_ms < 0 ? pthread_cond_wait(&l->unix_cond, &l->unix_lock) :
-					pthread_cond_timedwait(&l->unix_cond, &l->unix_lock, &end);
+		late = timeout_ms < 0 ? pthread_cond_wait(&l->unix_cond, &l->unix_lock)
+				      : pthread_cond_timedwait(&l->unix_cond, &l->unix_lock, &end);
 	pthread_mutex_unlock(&l->unix_lock);
 	return fd != -EAGAIN ? fd : link_broken(l) ? link_broken(l) : -ETIMEDOUT;
 }

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TURNS_FREE   16 /* misses before the clock is started */
-#define TURNS_A_LOOK 16 /* misses between two looks at it */
-#define KEEP_NS	     10000 /* how long the processor is kept */
+#define TURNS_FREE   16    /* misses before the clock is started */
+#define TURNS_A_LOOK 16    /* misses between two looks at it */
+#define KEEP_NS      10000 /* how long the processor is kept */
 
 uint64_t wait_now(void)
 {

@@ -16,8 +16,7 @@
  *
  * The clock is not looked at before the first misses, so a wait that need not wait costs nothing.
  */
-#ifndef TRANSPORT_WAIT_H
-#define TRANSPORT_WAIT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ static inline void wait_pause(void)
 	__asm__ volatile("isb" ::: "memory");
 #endif
 }
-
-#endif

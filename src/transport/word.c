@@ -55,8 +55,7 @@ bool word_reached(struct link *l, unsigned index, uint32_t value)
 	return reached(&l->words[index], value);
 }
 
-int word_wait(struct link *l, unsigned index, uint32_t value, int timeout_ms, int (*on_sleep)(void *arg),
-	      void *arg)
+int word_wait(struct link *l, unsigned index, uint32_t value, int timeout_ms, int (*on_sleep)(void *arg), void *arg)
 {
 	struct word *word = &l->words[index];
 	struct wait w;

@@ -13,7 +13,11 @@ static const struct {
 	char owner[sizeof NOTE_OWNER];
 	char text[(sizeof BUILD + 3) & ~3u];
 } note __attribute__((section(".note.gangway"), aligned(4), used)) = {
-	sizeof NOTE_OWNER, (sizeof BUILD + 3) & ~3u, 1, NOTE_OWNER, BUILD,
+	sizeof NOTE_OWNER,
+	(sizeof BUILD + 3) & ~3u,
+	1,
+	NOTE_OWNER,
+	BUILD,
 };
 
 const char note_build[] = BUILD;

@@ -5,11 +5,11 @@
 unsigned setting_number(const char *variable, unsigned most, unsigned otherwise);
 
 /* How long a wait spins before it sleeps: GANGWAY_SPIN_US, 0 to 10 s. */
-#define SETTING_SPIN	 "GANGWAY_SPIN_US"
+#define SETTING_SPIN     "GANGWAY_SPIN_US"
 #define SETTING_SPIN_MAX 10000000
 
 /* Connections of a client to a server over TCP: GANGWAY_CONNECTIONS, 1 to 9. */
-#define SETTING_CONNECTIONS	"GANGWAY_CONNECTIONS"
+#define SETTING_CONNECTIONS     "GANGWAY_CONNECTIONS"
 #define SETTING_CONNECTIONS_MAX 9
 
 /* 0: each question about a device is asked when it comes, by itself, of the server and of the vendor: GANGWAY_NVML_AHEAD. */

@@ -2,8 +2,7 @@
  * futex.h - sleep until a 32-bit word changes; wake those who sleep on it.  Within one process, or (_shared) between several.
  * And what to do between two looks while one does not sleep yet.
  */
-#ifndef UTIL_FUTEX_H
-#define UTIL_FUTEX_H
+#pragma once
 
 #include <linux/futex.h>
 #include <limits.h>
@@ -48,5 +47,3 @@ static inline void cpu_relax(void)
 	__asm__ volatile("yield");
 #endif
 }
-
-#endif

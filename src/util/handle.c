@@ -27,8 +27,7 @@ static uint32_t index_of(uint64_t handle)
 
 static struct handle_slot *slot_at(struct handle_table *t, uint32_t index)
 {
-	struct handle_slot *chunk =
-		atomic_load_explicit(&t->chunk[index / HANDLE_CHUNK], memory_order_acquire);
+	struct handle_slot *chunk = atomic_load_explicit(&t->chunk[index / HANDLE_CHUNK], memory_order_acquire);
 
 	return chunk ? &chunk[index % HANDLE_CHUNK] : NULL;
 }
@@ -106,8 +105,8 @@ void *handle_get(struct handle_table *t, uint64_t handle, unsigned kind)
 	do {
 		if ((w & ~REFS) != (want | LIVE))
 			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&s->word, &w, w + 1, memory_order_acquire,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&s->word, &w, w + 1, memory_order_acquire, memory_order_relaxed));
 	return s->object;
 }
 
@@ -122,8 +121,8 @@ bool handle_close(struct handle_table *t, uint64_t handle, unsigned kind)
 	do {
 		if ((w & ~REFS) != (want | LIVE))
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&s->word, &w, w & ~LIVE, memory_order_acq_rel,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&s->word, &w, w & ~LIVE, memory_order_acq_rel, memory_order_relaxed));
 	handle_put(t, handle);
 	return true;
 }

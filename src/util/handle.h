@@ -11,8 +11,7 @@
  * Looking up is lock-free and takes a reference, so that a lookup racing with handle_close() either fails
  * or keeps the object alive until handle_put().  The table itself holds one reference while a handle is live.
  */
-#ifndef UTIL_HANDLE_H
-#define UTIL_HANDLE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -30,10 +29,7 @@ struct handle_table {
 	_Atomic(struct handle_slot *) chunk[HANDLE_CHUNKS];
 };
 
-#define HANDLE_TABLE_INIT                                                                                    \
-	{                                                                                                    \
-		.lock = PTHREAD_MUTEX_INITIALIZER                                                            \
-	}
+#define HANDLE_TABLE_INIT {.lock = PTHREAD_MUTEX_INITIALIZER}
 
 /* A new handle with the table's own reference; release(object) runs after the last.  0: no memory. */
 uint64_t handle_create(struct handle_table *t, unsigned kind, void *object, void (*release)(void *object));
@@ -56,5 +52,3 @@ bool handle_close(struct handle_table *t, uint64_t handle, unsigned kind);
 /* For those who already own a reference. */
 void handle_ref(struct handle_table *t, uint64_t handle);
 void handle_put(struct handle_table *t, uint64_t handle);
-
-#endif

@@ -4,8 +4,7 @@
  * A struct list is both the head of a list and a link in one; an empty head and a link that is in no list
  * point at themselves, so removing twice is harmless.  The caller locks.
  */
-#ifndef UTIL_LIST_H
-#define UTIL_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,13 +13,12 @@ struct list {
 	struct list *prev, *next;
 };
 
-#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
 #define list_each(it, head) for (struct list *it = (head)->next; it != (head); it = it->next)
 /* As list_each, for a body that may remove `it`. */
-#define list_each_safe(it, head)                                                                             \
-	for (struct list *it = (head)->next, *it##_next = it->next; it != (head);                            \
-	     it = it##_next, it##_next = it->next)
+#define list_each_safe(it, head) \
+	for (struct list *it = (head)->next, *it##_next = it->next; it != (head); it = it##_next, it##_next = it->next)
 
 static inline void list_init(struct list *l)
 {
@@ -46,5 +44,3 @@ static inline void list_remove(struct list *l)
 	l->next->prev = l->prev;
 	list_init(l);
 }
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Expected depth is logarithmic whatever the keys.  The caller locks; lookups change nothing.
  */
-#ifndef UTIL_MAP_H
-#define UTIL_MAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ void map_insert(struct map *m, struct map_node *n); /* n->key is set, and not in
 void map_remove(struct map *m, struct map_node *n);
 struct map_node *map_below(const struct map *m, uint64_t key); /* or NULL */
 struct map_node *map_above(const struct map *m, uint64_t key);
-
-#endif

@@ -16,9 +16,9 @@ void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 
 /* Any addresses will do that all the libraries of a process agree on. */
-#define ORDER_posted	   (&program_invocation_name)
-#define ORDER_called	   (&program_invocation_short_name)
-#define ORDER_told	   (&environ)
+#define ORDER_posted       (&program_invocation_name)
+#define ORDER_called       (&program_invocation_short_name)
+#define ORDER_told         (&environ)
 #define ORDER_BEFORE(what) __tsan_release(ORDER_##what)
 #define ORDER_AFTER(what)  __tsan_acquire(ORDER_##what)
 #else

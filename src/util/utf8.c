@@ -3,7 +3,11 @@
 size_t utf8_length(const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
-	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+	size_t n = *p < 0x80                 ? 1
+		   : *p >= 0xc2 && *p < 0xe0 ? 2
+		   : *p >= 0xe0 && *p < 0xf0 ? 3
+		   : *p >= 0xf0 && *p < 0xf5 ? 4
+					     : 0;
 
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)

@@ -9,7 +9,7 @@
 static struct link *the_link;
 static pthread_key_t lane_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct late nowhere; /* what failed without a context */
+static struct late nowhere;         /* what failed without a context */
 static const _Atomic int *link_now; /* not 0: it is broken */
 static atomic_bool lost_told;
 
@@ -140,7 +140,8 @@ void (*_Atomic call_release)(struct lane *lane);
 void *call_reserve(struct lane *lane, size_t size)
 {
 	if (__builtin_expect(atomic_load_explicit(&call_held, memory_order_acquire), 0) && lane)
-		atomic_load_explicit(&call_release, memory_order_relaxed)(lane); /* a call alone would not read it as one */
+		atomic_load_explicit(&call_release, memory_order_relaxed)(
+			lane); /* a call alone would not read it as one */
 	return call_reserve_now(lane, size);
 }
 
@@ -196,8 +197,8 @@ uint64_t call_sent(void)
 	return link_sent(the_link);
 }
 
-CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces,
-	struct frame *reply)
+CUresult call_ask(
+	struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces, struct frame *reply)
 {
 	struct wire_reply head;
 
@@ -258,7 +259,8 @@ CUresult call_sync(unsigned op, const void *args, size_t size, const struct wire
 
 	if (!lane)
 		return call_lost();
-	if (all > lane_payload_max(lane) - sizeof(struct wire_request) || pack_size(0, out, nout) > lane_payload_max(lane) - 8)
+	if (all > lane_payload_max(lane) - sizeof(struct wire_request) ||
+		pack_size(0, out, nout) > lane_payload_max(lane) - 8)
 		return CUDA_ERROR_INVALID_VALUE;
 	room = call_reserve(lane, all);
 	if (!room)

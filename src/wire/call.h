@@ -77,8 +77,8 @@ extern _Atomic(bool) call_held;
 extern void (*_Atomic call_release)(struct lane *lane);
 
 /* As call_send, and waits: the answer's result; *reply is valid until call_done. */
-CUresult call_ask(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces,
-	struct frame *reply);
+CUresult call_ask(
+	struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces, struct frame *reply);
 void call_done(struct lane *lane);
 
 /* Waits until the server has taken what this thread has posted: what of it has failed, as call_late has it. */
@@ -107,7 +107,7 @@ struct late {
 extern __thread struct late *call_here __attribute__((tls_model("initial-exec"))); /* of the current context, or NULL */
 
 /* One has failed since somebody last asked: its result, once, or ever after if it sticks.  CUDA_SUCCESS otherwise. */
-CUresult call_late(void);		      /* in the current context, or without one */
+CUresult call_late(void); /* in the current context, or without one */
 CUresult call_late_in(struct late *l);
 CUresult call_sticks(void); /* what the current context answers to everything; nothing is told by this */
 

@@ -14,13 +14,13 @@
 #include "abi/cuda.h"
 #include "util/hash.h"
 
-#define WIRE_IMAGE_PARTS 64	       /* of a device-linked program */
-#define WIRE_IMAGE_MAX	 (2ull << 30)  /* bytes of one */
+#define WIRE_IMAGE_PARTS 64           /* of a device-linked program */
+#define WIRE_IMAGE_MAX   (2ull << 30) /* bytes of one */
 #define WIRE_JIT_OPTIONS 64
-#define WIRE_JIT_LOG	 (32u << 10)   /* bytes of a log that come back */
-#define WIRE_PARAMS	 8192	       /* of one function: more than 32 KB of parameters can be */
-#define WIRE_FUNC_ATTRS	 16
-#define WIRE_NAME	 4096	       /* bytes of a name, with its NUL */
+#define WIRE_JIT_LOG     (32u << 10) /* bytes of a log that come back */
+#define WIRE_PARAMS      8192        /* of one function: more than 32 KB of parameters can be */
+#define WIRE_FUNC_ATTRS  16
+#define WIRE_NAME        4096 /* bytes of a name, with its NUL */
 
 struct wire_image {
 	uint8_t hash[HASH_BYTES];
@@ -134,7 +134,7 @@ enum wire_event_kind {
 struct wire_event {
 	uint32_t kind;
 	int32_t status;
-	uint64_t id; /* as the client gave it */
+	uint64_t id;          /* as the client gave it */
 	uint32_t slot, value; /* when it is done: slot's word in the page takes this value; 0: nobody waits */
 };
 
@@ -151,7 +151,8 @@ struct wire_called {
 struct wire_host_call {
 	uint64_t stream, id;
 	uint32_t kind, flags;
-	uint32_t offset, size; /* of a host function: a piece of the down arena that comes with the event; size 0: none */
+	uint32_t offset,
+		size; /* of a host function: a piece of the down arena that comes with the event; size 0: none */
 };
 
 /* cuUserObjectCreate: the answer is the object's number. */

@@ -4,7 +4,7 @@
 #include "abi/cuda.h"
 
 #define WIRE_DEVICES_MAX 16
-#define WIRE_ATTRIBUTES	 160
+#define WIRE_ATTRIBUTES  160
 
 struct wire_device {
 	char name[256];

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "abi/cuda.h"
 
-#define WIRE_GRAPH_BODIES 16  /* graphs of one conditional node */
+#define WIRE_GRAPH_BODIES 16 /* graphs of one conditional node */
 #define WIRE_DEPENDENCIES 4096
 #define WIRE_GRAPH_DEPTH  16 /* graphs in graphs that are looked into */
 
@@ -84,7 +84,7 @@ struct wire_node {
 
 struct wire_node_made {
 	uint64_t node;
-	uint64_t address;		     /* allocated */
+	uint64_t address;                   /* allocated */
 	uint64_t bodies[WIRE_GRAPH_BODIES]; /* of a conditional node */
 };
 

@@ -14,14 +14,14 @@
 #include "abi/nvml.h"
 #include "gen/nvml_wire.h"
 
-#define WIRE_NVML	 200000
+#define WIRE_NVML       200000
 #define WIRE_NVML_PLAIN 1000
 
 enum wire_nvml_op {
 	WIRE_NVML_DEVICES = WIRE_NVML + WIRE_NVML_PLAIN, /* first: all devices with what never changes */
-	WIRE_NVML_PROCESSES,				 /* those that the client may see */
-	WIRE_NVML_HIDDEN,				 /* a value that only the vendor's own tool asks for */
-	WIRE_NVML_TOGETHER,				 /* plain calls, sensors all of them (backend/nvml/sensor.h) */
+	WIRE_NVML_PROCESSES,                             /* those that the client may see */
+	WIRE_NVML_HIDDEN,                                /* a value that only the vendor's own tool asks for */
+	WIRE_NVML_TOGETHER,                              /* plain calls, sensors all of them (backend/nvml/sensor.h) */
 	WIRE_NVML_END
 };
 
@@ -41,7 +41,7 @@ struct wire_nvml_devices {
 
 struct wire_nvml_ask {
 	uint64_t device;
-	uint32_t what;	/* enum process_kind; a slot of the private table */
+	uint32_t what;  /* enum process_kind; a slot of the private table */
 	uint32_t first; /* of processes: the first wanted */
 };
 
@@ -51,12 +51,12 @@ struct wire_nvml_process {
 };
 
 #define WIRE_NVML_PROCESSES_MAX 1024 /* are told of, so many at a time: */
-#define WIRE_NVML_PAGE		64
+#define WIRE_NVML_PAGE          64
 
 /* The answer to WIRE_NVML_PROCESSES. */
 struct wire_nvml_processes {
 	uint32_t count; /* in all */
-	uint32_t here;	/* of them in this answer */
+	uint32_t here;  /* of them in this answer */
 	struct wire_nvml_process process[WIRE_NVML_PAGE];
 };
 

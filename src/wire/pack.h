@@ -32,8 +32,8 @@ static inline void pack_put(uint8_t *to, const void *args, size_t size, const st
  * The answer is copied out, so its length only has to be what we expect: all values, or after a failure none.
  * False: it makes no sense.
  */
-static inline bool pack_take(const void *payload, size_t size, const struct wire_piece *p, unsigned n,
-	struct wire_reply *head)
+static inline bool pack_take(
+	const void *payload, size_t size, const struct wire_piece *p, unsigned n, struct wire_reply *head)
 {
 	const uint8_t *from = payload;
 

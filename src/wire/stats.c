@@ -57,7 +57,9 @@ static const char *const own_names[WIRE_OPS_END - WIRE_DEVICES] = {
 
 static const char *name_of(unsigned op)
 {
-	const char *name = op >= WIRE_DEVICES ? own_names[op - WIRE_DEVICES] : op < call_names_count ? call_names[op] : NULL;
+	const char *name = op >= WIRE_DEVICES      ? own_names[op - WIRE_DEVICES]
+			   : op < call_names_count ? call_names[op]
+						   : NULL;
 
 	return name ? name : "?";
 }

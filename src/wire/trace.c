@@ -129,7 +129,8 @@ static void put_out(struct text *t, const struct trace_entry *c, const uint64_t 
 		return;
 	if (arg->len >= 0) {
 		if (arg->size == 1) /* text: cuDeviceGetName */
-			put(t, " %s=\"%.*s\"", c->names + arg->name, (int)(a[arg->len] < 200 ? a[arg->len] : 200), (const char *)p);
+			put(t, " %s=\"%.*s\"", c->names + arg->name, (int)(a[arg->len] < 200 ? a[arg->len] : 200),
+				(const char *)p);
 		return;
 	}
 	if (arg->size > 8)

@@ -39,38 +39,38 @@ struct wire_reply {
  * word 0 for those without a context.  The others belong to streams and the like: what is done there, as a
  * number that grows.
  */
-#define WIRE_LATE_WORD	    0
-#define WIRE_MIRROR_WORD    1 /* over TCP, grows when mirrored memory has changed: told before what was waited for */
+#define WIRE_LATE_WORD       0
+#define WIRE_MIRROR_WORD     1 /* over TCP, grows when mirrored memory has changed: told before what was waited for */
 #define WIRE_LATE(n, result) ((uint32_t)(n) << 16 | (uint16_t)(result))
 
 /* Calls that are ours and not CUDA's, numbered where api/cuda.api will not go. */
 enum wire_op {
 	WIRE_DEVICES = 100000, /* all devices with all that never changes (wire/devices.h) */
-	WIRE_FUNCTION,	       /* parameter layout and attributes of a function or kernel */
-	WIRE_LOAD,	       /* a module or library from images that are named by their hash */
-	WIRE_FLUSH,	       /* answered when its turn has come: what failed before is known then */
-	WIRE_CONTEXT,	       /* its word for posted calls that have failed */
+	WIRE_FUNCTION,         /* parameter layout and attributes of a function or kernel */
+	WIRE_LOAD,             /* a module or library from images that are named by their hash */
+	WIRE_FLUSH,            /* answered when its turn has come: what failed before is known then */
+	WIRE_CONTEXT,          /* its word for posted calls that have failed */
 	WIRE_LAUNCH,
-	WIRE_COPY_UP,	/* bulk up, or shared host memory, to the device */
+	WIRE_COPY_UP,   /* bulk up, or shared host memory, to the device */
 	WIRE_COPY_DOWN, /* the device to bulk down, or to shared host memory */
-	WIRE_SYNC,	/* set a word when a stream, event or context has come to here */
-	WIRE_WAKE,	/* and wake the one who sleeps on it */
-	WIRE_WINDOW,	/* addresses that both sides keep free for host memory that they share */
-	WIRE_HOST_MAP,	/* such memory: a descriptor has been sent */
+	WIRE_SYNC,      /* set a word when a stream, event or context has come to here */
+	WIRE_WAKE,      /* and wake the one who sleeps on it */
+	WIRE_WINDOW,    /* addresses that both sides keep free for host memory that they share */
+	WIRE_HOST_MAP,  /* such memory: a descriptor has been sent */
 	WIRE_HOST_UNMAP,
-	WIRE_MIRROR,	/* managed memory of which both sides have a copy */
+	WIRE_MIRROR, /* managed memory of which both sides have a copy */
 	WIRE_MIRROR_DROP,
-	WIRE_MIRROR_UP,	  /* what has changed here: bytes behind a wire_mirror */
+	WIRE_MIRROR_UP,   /* what has changed here: bytes behind a wire_mirror */
 	WIRE_MIRROR_DOWN, /* what has changed there: from an address on */
-	WIRE_BLOCK,	/* a copy of rows and slices, between any two kinds of memory */
-	WIRE_POINTER,	/* attributes of an address, each with its own result */
-	WIRE_TEXTURE,	/* a texture or surface object */
-	WIRE_RESOURCE,	/* what such an object was made of */
-	WIRE_SHARE_OUT, /* a descriptor of memory or of a pool, sent by the server */
-	WIRE_SHARE_IN,	/* and one that the client has sent */
-	WIRE_RETAIN,	/* the allocation that is mapped at an address */
-	WIRE_POOL,	/* an attribute of a pool: struct wire_pool both ways */
-	WIRE_TENSOR,	/* a tensor map: 128 bytes that kernels read */
+	WIRE_BLOCK,       /* a copy of rows and slices, between any two kinds of memory */
+	WIRE_POINTER,     /* attributes of an address, each with its own result */
+	WIRE_TEXTURE,     /* a texture or surface object */
+	WIRE_RESOURCE,    /* what such an object was made of */
+	WIRE_SHARE_OUT,   /* a descriptor of memory or of a pool, sent by the server */
+	WIRE_SHARE_IN,    /* and one that the client has sent */
+	WIRE_RETAIN,      /* the allocation that is mapped at an address */
+	WIRE_POOL,        /* an attribute of a pool: struct wire_pool both ways */
+	WIRE_TENSOR,      /* a tensor map: 128 bytes that kernels read */
 	/* code (wire/code.h) */
 	WIRE_IMAGE, /* bytes of an image that WIRE_LOAD found missing */
 	WIRE_NAME_OF,
@@ -121,7 +121,7 @@ struct wire_tell {
 struct wire_copy {
 	struct wire_tell done;
 	uint64_t device; /* its address */
-	uint64_t host;	 /* an address in shared host memory; 0: bulk memory */
+	uint64_t host;   /* an address in shared host memory; 0: bulk memory */
 	uint64_t size;
 	uint64_t stream;
 	uint32_t offset; /* down: where in the arena */
@@ -131,8 +131,8 @@ enum wire_side_kind {
 	WIRE_SIDE_DEVICE, /* what: an address */
 	WIRE_SIDE_SHARED, /* what: an address in shared host memory */
 	WIRE_SIDE_ARRAY,  /* what: its number */
-	WIRE_SIDE_BULK,	  /* what: an offset in the up (source) or down (destination) arena; rows are packed */
-	WIRE_SIDE_LATER,  /* the same, but the bytes do not come and go with this: a host call before or behind it moves them */
+	WIRE_SIDE_BULK,   /* what: an offset in the up (source) or down (destination) arena; rows are packed */
+	WIRE_SIDE_LATER, /* the same, but the bytes do not come and go with this: a host call before or behind it moves them */
 };
 
 struct wire_side {

@@ -4,15 +4,15 @@
  */
 #include "test/blas/blas.h"
 
-#define T float
-#define REAL float
-#define LETTER S
-#define DOT dot
-#define GER ger
-#define NRM2 Snrm2
-#define ASUM Sasum
-#define AMAX Isamax
-#define COMPLEX 0
+#define T         float
+#define REAL      float
+#define LETTER    S
+#define DOT       dot
+#define GER       ger
+#define NRM2      Snrm2
+#define ASUM      Sasum
+#define AMAX      Isamax
+#define COMPLEX   0
 #define TOLERANCE 1e-5
 #include "test/blas/typed.h"
 #undef T
@@ -23,12 +23,12 @@
 #undef AMAX
 #undef TOLERANCE
 
-#define T double
-#define REAL double
-#define LETTER D
-#define NRM2 Dnrm2
-#define ASUM Dasum
-#define AMAX Idamax
+#define T         double
+#define REAL      double
+#define LETTER    D
+#define NRM2      Dnrm2
+#define ASUM      Dasum
+#define AMAX      Idamax
 #define TOLERANCE 1e-12
 #include "test/blas/typed.h"
 #undef T
@@ -42,15 +42,15 @@
 #undef COMPLEX
 #undef TOLERANCE
 
-#define T float complex
-#define REAL float
-#define LETTER C
-#define DOT dotu
-#define GER geru
-#define NRM2 Scnrm2
-#define ASUM Scasum
-#define AMAX Icamax
-#define COMPLEX 1
+#define T         float complex
+#define REAL      float
+#define LETTER    C
+#define DOT       dotu
+#define GER       geru
+#define NRM2      Scnrm2
+#define ASUM      Scasum
+#define AMAX      Icamax
+#define COMPLEX   1
 #define TOLERANCE 2e-5
 #include "test/blas/typed.h"
 #undef T
@@ -61,12 +61,12 @@
 #undef AMAX
 #undef TOLERANCE
 
-#define T double complex
-#define REAL double
-#define LETTER Z
-#define NRM2 Dznrm2
-#define ASUM Dzasum
-#define AMAX Izamax
+#define T         double complex
+#define REAL      double
+#define LETTER    Z
+#define NRM2      Dznrm2
+#define ASUM      Dzasum
+#define AMAX      Izamax
 #define TOLERANCE 1e-12
 #include "test/blas/typed.h"
 
@@ -127,7 +127,18 @@ static void test_order(handle h)
 	cuStreamDestroy_v2(s);
 }
 
-enum { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14, BY_16F = 64, BY_32F = 68, BY_64F = 70, BY_32I = 72 };
+enum {
+	R_32F = 0,
+	R_64F = 1,
+	R_16F = 2,
+	R_8I = 3,
+	R_32I = 10,
+	R_16BF = 14,
+	BY_16F = 64,
+	BY_32F = 68,
+	BY_64F = 70,
+	BY_32I = 72
+};
 
 static void put(void *p, int type, int i, int v)
 {
@@ -174,10 +185,11 @@ static void test_mixed(handle h)
 	static const struct {
 		int in, out, compute, scalar;
 	} kinds[] = {{R_16F, R_16F, BY_16F, R_16F}, {R_16F, R_32F, BY_32F, R_32F}, {R_16BF, R_16BF, BY_32F, R_32F},
-		     {R_32F, R_32F, 77, R_32F},      {R_8I, R_32I, BY_32I, R_32I},  {R_64F, R_64F, BY_64F, R_64F},
-		     {R_8I, R_32F, BY_32F, R_32F}};
+		{R_32F, R_32F, 77, R_32F}, {R_8I, R_32I, BY_32I, R_32I}, {R_64F, R_64F, BY_64F, R_64F},
+		{R_8I, R_32F, BY_32F, R_32F}};
 	enum { N = 5 };
-	char *a = device_alloc(N * N * 8), *b = device_alloc(N * N * 8), *c = device_alloc(N * N * 8), alpha[8], beta[8];
+	char *a = device_alloc(N * N * 8), *b = device_alloc(N * N * 8), *c = device_alloc(N * N * 8), alpha[8],
+	     beta[8];
 
 	for (unsigned n = 0; n < sizeof kinds / sizeof *kinds; n++) {
 		for (int i = 0; i < N * N; i++) {
@@ -187,8 +199,9 @@ static void test_mixed(handle h)
 		}
 		put(alpha, kinds[n].scalar, 0, 2);
 		put(beta, kinds[n].scalar, 0, 3);
-		CHECK_EQ(cublasGemmEx(h, OP_T, OP_N, N, N, N, alpha, a, kinds[n].in, N, b, kinds[n].in, N, beta, c, kinds[n].out, N,
-				      kinds[n].compute, -1), 0);
+		CHECK_EQ(cublasGemmEx(h, OP_T, OP_N, N, N, N, alpha, a, kinds[n].in, N, b, kinds[n].in, N, beta, c,
+				 kinds[n].out, N, kinds[n].compute, -1),
+			0);
 		CHECK_EQ(cuCtxSynchronize(), 0);
 		for (int i = 0; i < N * N; i++) {
 			int sum = 0;
@@ -198,7 +211,8 @@ static void test_mixed(handle h)
 			CHECK_EQ(get(c, kinds[n].out, i), 2 * sum + 3 * (i % 4));
 		}
 	}
-	CHECK_EQ(cublasGemmEx(h, OP_N, OP_N, N, N, N, alpha, a, R_8I, N, b, R_16F, N, beta, c, R_32F, N, BY_32F, -1), 15);
+	CHECK_EQ(cublasGemmEx(h, OP_N, OP_N, N, N, N, alpha, a, R_8I, N, b, R_16F, N, beta, c, R_32F, N, BY_32F, -1),
+		15);
 	CHECK_EQ(cublasGemmEx(h, OP_N, OP_N, N, N, N, alpha, a, 28, N, b, 28, N, beta, c, R_32F, N, BY_32F, -1), 15);
 }
 

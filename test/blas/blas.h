@@ -26,8 +26,8 @@ int cublasGetMatrix(int rows, int cols, int size, const void *a, int lda, void *
 int cublasSgbmv_v2(handle h);
 int cublasInit(void);
 int cublasXtCreate(void *handle);
-int cublasGemmEx(handle h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int at, int lda, const void *b,
-		 int bt, int ldb, const void *beta, void *c, int ct, int ldc, int compute, int algorithm);
+int cublasGemmEx(handle h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int at, int lda,
+	const void *b, int bt, int ldb, const void *beta, void *c, int ct, int ldc, int compute, int algorithm);
 
 static inline void *device_alloc(size_t size)
 {

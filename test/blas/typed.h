@@ -20,8 +20,10 @@ int BLAS(trsv)(handle, int, int, int, int, const T *, int, T *, int);
 int BLAS(trmv)(handle, int, int, int, int, const T *, int, T *, int);
 int BLAS(gemm)(handle, int, int, int, int, int, const T *, const T *, int, const T *, int, const T *, T *, int);
 int BLAS(trsm)(handle, int, int, int, int, int, int, const T *, const T *, int, T *, int);
-int PLAIN(gemmBatched)(handle, int, int, int, int, int, const T *, const T *const *, int, const T *const *, int, const T *, T *const *, int, int);
-int PLAIN(gemmStridedBatched)(handle, int, int, int, int, int, const T *, const T *, int, long long, const T *, int, long long, const T *, T *, int, long long, int);
+int PLAIN(gemmBatched)(handle, int, int, int, int, int, const T *, const T *const *, int, const T *const *, int,
+	const T *, T *const *, int, int);
+int PLAIN(gemmStridedBatched)(handle, int, int, int, int, int, const T *, const T *, int, long long, const T *, int,
+	long long, const T *, T *, int, long long, int);
 int PLAIN(geam)(handle, int, int, int, int, const T *, const T *, int, const T *, const T *, int, T *, int);
 
 int PLAIN(getrfBatched)(handle, int, T *const *, int, int *, int *, int);
@@ -62,7 +64,8 @@ static bool TEST(same)(const T *got, const T *want, int n, double scale, const c
 {
 	for (int i = 0; i < n; i++)
 		if (!TEST(close_to)(got[i], want[i], scale)) {
-			fprintf(stderr, "%s: element %d is %g, not %g\n", what, i, (double)creal(got[i]), (double)creal(want[i]));
+			fprintf(stderr, "%s: element %d is %g, not %g\n", what, i, (double)creal(got[i]),
+				(double)creal(want[i]));
 			failures++;
 			return false;
 		}
@@ -73,7 +76,8 @@ static void TEST(vectors)(handle h)
 {
 	enum { N = 77 };
 	static const int steps[][2] = {{1, 1}, {2, 3}, {-1, 1}, {2, -2}};
-	T *x = device_alloc(N * 3 * sizeof(T)), *y = device_alloc(N * 3 * sizeof(T)), alpha = TEST(number)(), sum, got, was[N * 3];
+	T *x = device_alloc(N * 3 * sizeof(T)), *y = device_alloc(N * 3 * sizeof(T)), alpha = TEST(number)(), sum, got,
+	  was[N * 3];
 	REAL r, norm, abs_sum;
 	int best, at;
 
@@ -204,7 +208,8 @@ static void TEST(product)(const T *a, int ta, const T *b, int tb, int m, int n, 
 static void TEST(matrices)(handle h)
 {
 	static const int sizes[][3] = {{1, 1, 1}, {5, 7, 3}, {300, 70, 140}, {33, 130, 257}, {4, 4, 0}};
-	T *a = device_alloc(LD * LD * sizeof(T)), *b = device_alloc(LD * LD * sizeof(T)), *c = device_alloc(LD * LD * sizeof(T));
+	T *a = device_alloc(LD * LD * sizeof(T)), *b = device_alloc(LD * LD * sizeof(T)),
+	  *c = device_alloc(LD * LD * sizeof(T));
 	T *want = malloc(LD * LD * sizeof(T)), alpha = TEST(number)() + 1, beta = TEST(number)() + 1, one = 1, zero = 0;
 	T **lists = device_alloc(3 * 2 * sizeof *lists);
 
@@ -212,7 +217,8 @@ static void TEST(matrices)(handle h)
 	TEST(fill)(b, LD * LD);
 	for (unsigned s = 0; s < 5; s++)
 		for (int ops = 0; ops < (s == 1 ? 9 : 3); ops++) {
-			int m = sizes[s][0], n = sizes[s][1], k = sizes[s][2], ta = ops % 3, tb = s == 1 ? ops / 3 : (ops + 1) % 3;
+			int m = sizes[s][0], n = sizes[s][1], k = sizes[s][2], ta = ops % 3,
+			    tb = s == 1 ? ops / 3 : (ops + 1) % 3;
 
 			TEST(fill)(c, LD * LD);
 			memcpy(want, c, LD * LD * sizeof(T));
@@ -228,15 +234,18 @@ static void TEST(matrices)(handle h)
 		TEST(fill)(c, LD * LD);
 		memcpy(want, c, LD * LD * sizeof(T));
 		for (int i = 0; i < 2; i++)
-			TEST(product)(parts[i][0], OP_N, parts[i][1], OP_T, 9, 8, 7, alpha, beta, want + (parts[i][2] - c));
+			TEST(product)(
+				parts[i][0], OP_N, parts[i][1], OP_T, 9, 8, 7, alpha, beta, want + (parts[i][2] - c));
 		for (int i = 0; i < 6; i++)
 			lists[i] = parts[i % 2][i / 2];
 		if (how)
 			CHECK_EQ(PLAIN(gemmBatched)(h, OP_N, OP_T, 9, 8, 7, &alpha, (const T *const *)lists, LD,
-						    (const T *const *)(lists + 2), LD, &beta, lists + 4, LD, 2), 0);
+					 (const T *const *)(lists + 2), LD, &beta, lists + 4, LD, 2),
+				0);
 		else
-			CHECK_EQ(PLAIN(gemmStridedBatched)(h, OP_N, OP_T, 9, 8, 7, &alpha, a, LD, 20, b, LD, 30, &beta, c, LD,
-							   40 * LD, 2), 0);
+			CHECK_EQ(PLAIN(gemmStridedBatched)(h, OP_N, OP_T, 9, 8, 7, &alpha, a, LD, 20, b, LD, 30, &beta,
+					 c, LD, 40 * LD, 2),
+				0);
 		CHECK_EQ(cuCtxSynchronize(), 0);
 		TEST(same)(c, want, LD * LD, 10, how ? "gemmBatched" : "gemmStridedBatched");
 	}
@@ -244,12 +253,15 @@ static void TEST(matrices)(handle h)
 	for (int i = 0; i < LD * LD; i++)
 		a[i] = i % LD == i / LD ? (T)(12 + i % 5) : TEST(number)() / 8;
 	for (int kind = 0; kind < 2 * 2 * 3 * 2; kind++) {
-		int side = kind % 2, fill = kind / 2 % 2, op = kind / 4 % 3, diag = kind / 12, size = side == LEFT ? 21 : 17;
+		int side = kind % 2, fill = kind / 2 % 2, op = kind / 4 % 3, diag = kind / 12,
+		    size = side == LEFT ? 21 : 17;
 		T *t = malloc(LD * LD * sizeof(T));
 
 		for (int j = 0; j < size; j++)
 			for (int i = 0; i < size; i++)
-				t[j * LD + i] = i == j && diag == UNIT ? (T)1 : (i > j) == (fill == LOWER_) || i == j ? a[j * LD + i] : (T)0;
+				t[j * LD + i] = i == j && diag == UNIT                  ? (T)1
+						: (i > j) == (fill == LOWER_) || i == j ? a[j * LD + i]
+											: (T)0;
 		TEST(fill)(c, LD * LD);
 		memcpy(b, c, LD * LD * sizeof(T));
 		memset(want, 0, LD * LD * sizeof(T));
@@ -272,8 +284,9 @@ static void TEST(matrices)(handle h)
 	CHECK_EQ(PLAIN(geam)(h, OP_T, OP_C, 12, 15, &alpha, a, LD, &beta, b, LD, c, LD), 0);
 	CHECK_EQ(cuCtxSynchronize(), 0);
 	for (int i = 0; i < 12 * 15; i++)
-		CHECK(TEST(close_to)(c[i / 12 * LD + i % 12], alpha * TEST(el)(a, LD, OP_T, i % 12, i / 12) +
-							      beta * TEST(el)(b, LD, OP_C, i % 12, i / 12), 10));
+		CHECK(TEST(close_to)(c[i / 12 * LD + i % 12],
+			alpha * TEST(el)(a, LD, OP_T, i % 12, i / 12) + beta * TEST(el)(b, LD, OP_C, i % 12, i / 12),
+			10));
 	CHECK_EQ(BLAS(gemm)(h, OP_N, OP_N, 9, 8, 7, &one, a, 8, b, 7, &zero, c, 9), 7);
 	CHECK_EQ(BLAS(gemm)(h, OP_N, OP_N, 0, 8, 7, &one, a, 1, b, 7, &zero, c, 9), 0);
 	free(want);
@@ -283,7 +296,8 @@ static void TEST(matrices)(handle h)
 static void TEST(factors)(handle h, bool pivoting)
 {
 	enum { N = 12, COUNT = 2, STEP = 15 };
-	T *a = device_alloc(COUNT * N * STEP * sizeof *a), **list = device_alloc(COUNT * sizeof *list), was[COUNT][N * STEP];
+	T *a = device_alloc(COUNT * N * STEP * sizeof *a), **list = device_alloc(COUNT * sizeof *list),
+	  was[COUNT][N * STEP];
 	int *pivots = device_alloc(COUNT * N * sizeof *pivots), *info = device_alloc(COUNT * sizeof *info);
 
 	TEST(fill)(a, COUNT * N * STEP);

@@ -70,8 +70,7 @@ static inline void client_driver(void)
 
 	DRIVER(cuInit), DRIVER(cuDeviceGet), DRIVER(cuDevicePrimaryCtxRetain), DRIVER(cuCtxSetCurrent);
 	DRIVER(cuCtxSynchronize), DRIVER(cuMemAlloc_v2), DRIVER(cuMemFree_v2), DRIVER(cuMemcpyHtoD_v2);
-	DRIVER(cuMemcpyDtoH_v2), DRIVER(cuModuleLoadData), DRIVER(cuModuleGetFunction),
-		DRIVER(cuModuleUnload);
+	DRIVER(cuMemcpyDtoH_v2), DRIVER(cuModuleLoadData), DRIVER(cuModuleGetFunction), DRIVER(cuModuleUnload);
 	DRIVER(cuLaunchKernel);
 	CHECK_EQ(d.cuInit(0), 0);
 	CHECK_EQ(d.cuDeviceGet(&dev, 0), 0);

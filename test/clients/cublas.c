@@ -7,10 +7,10 @@ static int (*cublasCreate_v2)(void **);
 static int (*cublasDestroy_v2)(void *);
 static int (*cublasGetVersion_v2)(void *, int *);
 static int (*cublasSetStream_v2)(void *, void *);
-static int (*cublasSgemm_v2)(void *, int, int, int, int, int, const float *, const void *, int, const void *,
-			     int, const float *, void *, int);
-static int (*cublasGemmEx)(void *, int, int, int, int, int, const void *, const void *, int, int,
-			   const void *, int, int, const void *, void *, int, int, int, int);
+static int (*cublasSgemm_v2)(void *, int, int, int, int, int, const float *, const void *, int, const void *, int,
+	const float *, void *, int);
+static int (*cublasGemmEx)(void *, int, int, int, int, int, const void *, const void *, int, int, const void *, int,
+	int, const void *, void *, int, int, int, int);
 static int (*cublasSaxpy_v2)(void *, int, const float *, const void *, int, void *, int);
 
 enum { REAL_32 = 0, REAL_16 = 2, COMPUTE_32 = 68, ALGORITHM_DEFAULT = -1 };
@@ -19,8 +19,7 @@ static const float one = 1, zero = 0, half = 0.5f;
 
 static void find_all(void *l)
 {
-	FIND(l, cublasCreate_v2), FIND(l, cublasDestroy_v2), FIND(l, cublasGetVersion_v2),
-		FIND(l, cublasSetStream_v2);
+	FIND(l, cublasCreate_v2), FIND(l, cublasDestroy_v2), FIND(l, cublasGetVersion_v2), FIND(l, cublasSetStream_v2);
 	FIND(l, cublasSgemm_v2), FIND(l, cublasGemmEx), FIND(l, cublasSaxpy_v2);
 }
 
@@ -31,11 +30,8 @@ static void single(void *handle)
 
 	for (int i = 0; i < N * N; i++)
 		a[i] = i % 7, b[i] = i % 5;
-	CUdeviceptr da = client_upload(a, sizeof a), db = client_upload(b, sizeof b),
-		    dc = client_upload(c, sizeof c);
-	CHECK_EQ(cublasSgemm_v2(handle, 0, 0, N, N, N, &one, (void *)da, N, (void *)db, N, &zero, (void *)dc,
-				N),
-		 0);
+	CUdeviceptr da = client_upload(a, sizeof a), db = client_upload(b, sizeof b), dc = client_upload(c, sizeof c);
+	CHECK_EQ(cublasSgemm_v2(handle, 0, 0, N, N, N, &one, (void *)da, N, (void *)db, N, &zero, (void *)dc, N), 0);
 	CHECK_EQ(d.cuCtxSynchronize(), 0);
 	CHECK_EQ(d.cuMemcpyDtoH_v2(c, dc, sizeof c), 0);
 	for (int i = 0; i < N * N && expect_results(); i++) {
@@ -62,9 +58,9 @@ static void half_precision(void *handle)
 	for (int i = 0; i < M * M; i++)
 		a[i] = 0x3c00; /* 1.0 */
 	CUdeviceptr da = client_upload(a, sizeof a), dc = client_upload(c, sizeof c);
-	CHECK_EQ(cublasGemmEx(handle, 0, 0, M, M, M, &one, (void *)da, REAL_16, M, (void *)da, REAL_16, M,
-			      &zero, (void *)dc, REAL_16, M, COMPUTE_32, ALGORITHM_DEFAULT),
-		 0);
+	CHECK_EQ(cublasGemmEx(handle, 0, 0, M, M, M, &one, (void *)da, REAL_16, M, (void *)da, REAL_16, M, &zero,
+			 (void *)dc, REAL_16, M, COMPUTE_32, ALGORITHM_DEFAULT),
+		0);
 	CHECK_EQ(d.cuCtxSynchronize(), 0);
 	CHECK_EQ(d.cuMemcpyDtoH_v2(c, dc, sizeof c), 0);
 	for (int i = 0; i < M * M && expect_results(); i++)

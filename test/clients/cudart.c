@@ -43,8 +43,7 @@ static int (*cudaMemGetInfo)(size_t *, size_t *);
 static int (*cudaLaunchHostFunc)(void *, void (*)(void *), void *);
 static int (*cudaFuncGetAttributes)(void *, const void *);
 static int (*cudaFuncSetAttribute)(const void *, int, int);
-static int (*cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int *, const void *, int, size_t,
-								     unsigned);
+static int (*cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int *, const void *, int, size_t, unsigned);
 static int (*cudaStreamBeginCapture)(void *, int);
 static int (*cudaStreamEndCapture)(void *, void **);
 static int (*cudaGraphInstantiateWithFlags)(void **, void *, unsigned long long);
@@ -54,8 +53,8 @@ static int (*cudaGraphDestroy)(void *);
 static void **(*__cudaRegisterFatBinary)(void *);
 static void (*__cudaRegisterFatBinaryEnd)(void **);
 static void (*__cudaUnregisterFatBinary)(void **);
-static void (*__cudaRegisterFunction)(void **, const char *, char *, const char *, int, void *, void *,
-				      void *, void *, int *);
+static void (*__cudaRegisterFunction)(
+	void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
 static void (*__cudaRegisterVar)(void **, char *, char *, const char *, int, size_t, int, int);
 
 static void find_all(void *l)
@@ -64,31 +63,28 @@ static void find_all(void *l)
 	FIND(l, cudaDeviceGetAttribute), FIND(l, cudaMalloc), FIND(l, cudaFree), FIND(l, cudaMemcpy);
 	FIND(l, cudaMemcpyAsync), FIND(l, cudaMemcpyToSymbol), FIND(l, cudaMemcpyFromSymbol);
 	FIND(l, cudaStreamCreate), FIND(l, cudaStreamSynchronize), FIND(l, cudaStreamDestroy);
-	FIND(l, cudaEventCreate), FIND(l, cudaEventRecord), FIND(l, cudaEventElapsedTime),
-		FIND(l, cudaEventDestroy);
-	FIND(l, cudaDeviceSynchronize), FIND(l, cudaDeviceReset), FIND(l, cudaGetLastError),
-		FIND(l, cudaSetDevice);
+	FIND(l, cudaEventCreate), FIND(l, cudaEventRecord), FIND(l, cudaEventElapsedTime), FIND(l, cudaEventDestroy);
+	FIND(l, cudaDeviceSynchronize), FIND(l, cudaDeviceReset), FIND(l, cudaGetLastError), FIND(l, cudaSetDevice);
 	FIND(l, cudaLaunchKernel), FIND(l, __cudaRegisterFatBinary), FIND(l, __cudaRegisterFatBinaryEnd);
 	FIND(l, __cudaUnregisterFatBinary), FIND(l, __cudaRegisterFunction), FIND(l, __cudaRegisterVar);
 	FIND(l, cudaHostAlloc), FIND(l, cudaFreeHost), FIND(l, cudaMallocManaged), FIND(l, cudaMallocAsync);
-	FIND(l, cudaFreeAsync), FIND(l, cudaMemsetAsync), FIND(l, cudaMemGetInfo),
-		FIND(l, cudaLaunchHostFunc);
+	FIND(l, cudaFreeAsync), FIND(l, cudaMemsetAsync), FIND(l, cudaMemGetInfo), FIND(l, cudaLaunchHostFunc);
 	FIND(l, cudaFuncGetAttributes), FIND(l, cudaFuncSetAttribute);
 	FIND(l, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags), FIND(l, cudaStreamBeginCapture);
 	FIND(l, cudaStreamEndCapture), FIND(l, cudaGraphInstantiateWithFlags), FIND(l, cudaGraphLaunch);
 	FIND(l, cudaGraphExecDestroy), FIND(l, cudaGraphDestroy);
 }
 
-#define PTX                                                                                                  \
-	".version 6.0\n.target sm_50\n.address_size 64\n"                                                    \
-	".visible .global .align 4 .u32 offset = 5;\n"                                                       \
-	".visible .entry plus(.param .u64 out, .param .u32 value)\n{\n"                                      \
-	"	.reg .b32 %r<4>;\n	.reg .b64 %rd<4>;\n"                                                            \
-	"	ld.param.u64 %rd1, [out];\n	ld.param.u32 %r1, [value];\n"                                          \
-	"	ld.global.u32 %r2, [offset];\n	add.u32 %r1, %r1, %r2;\n	mov.u32 %r3, %tid.x;\n"                    \
-	"	add.u32 %r1, %r1, %r3;\n"                                                                          \
-	"	cvta.to.global.u64 %rd1, %rd1;\n	mul.wide.u32 %rd2, %r3, 4;\n	add.u64 %rd1, "                      \
-	"%rd1, %rd2;\n"                                                                                      \
+#define PTX \
+	".version 6.0\n.target sm_50\n.address_size 64\n" \
+	".visible .global .align 4 .u32 offset = 5;\n" \
+	".visible .entry plus(.param .u64 out, .param .u32 value)\n{\n" \
+	"	.reg .b32 %r<4>;\n	.reg .b64 %rd<4>;\n" \
+	"	ld.param.u64 %rd1, [out];\n	ld.param.u32 %r1, [value];\n" \
+	"	ld.global.u32 %r2, [offset];\n	add.u32 %r1, %r1, %r2;\n	mov.u32 %r3, %tid.x;\n" \
+	"	add.u32 %r1, %r1, %r3;\n" \
+	"	cvta.to.global.u64 %rd1, %rd1;\n	mul.wide.u32 %rd2, %r3, 4;\n	add.u64 %rd1, " \
+	"%rd1, %rd2;\n" \
 	"	st.global.u32 [%rd1], %r1;\n	ret;\n}\n"
 
 /* The layout is that of abi/fatbin.h, spelled out for one entry of plain PTX. */

@@ -11,34 +11,31 @@ static int (*cudnnCreateTensorDescriptor)(void **);
 static int (*cudnnSetTensor4dDescriptor)(void *, int, int, int, int, int, int);
 static int (*cudnnCreateActivationDescriptor)(void **);
 static int (*cudnnSetActivationDescriptor)(void *, int, int, double);
-static int (*cudnnActivationForward)(void *, void *, const void *, void *, const void *, const void *, void *,
-				     void *);
+static int (*cudnnActivationForward)(void *, void *, const void *, void *, const void *, const void *, void *, void *);
 static int (*cudnnCreateFilterDescriptor)(void **);
 static int (*cudnnSetFilter4dDescriptor)(void *, int, int, int, int, int, int);
 static int (*cudnnCreateConvolutionDescriptor)(void **);
 static int (*cudnnSetConvolution2dDescriptor)(void *, int, int, int, int, int, int, int, int);
-static int (*cudnnConvolutionForward)(void *, const void *, void *, const void *, void *, const void *,
-				      void *, int, void *, size_t, const void *, void *, void *);
+static int (*cudnnConvolutionForward)(void *, const void *, void *, const void *, void *, const void *, void *, int,
+	void *, size_t, const void *, void *, void *);
 
 static void find_all(void *l)
 {
 	FIND(l, cudnnGetVersion), FIND(l, cudnnGetErrorString), FIND(l, cudnnCreate), FIND(l, cudnnDestroy);
 	FIND(l, cudnnCreateTensorDescriptor), FIND(l, cudnnSetTensor4dDescriptor);
 	FIND(l, cudnnCreateActivationDescriptor), FIND(l, cudnnSetActivationDescriptor);
-	FIND(l, cudnnActivationForward), FIND(l, cudnnCreateFilterDescriptor),
-		FIND(l, cudnnSetFilter4dDescriptor);
+	FIND(l, cudnnActivationForward), FIND(l, cudnnCreateFilterDescriptor), FIND(l, cudnnSetFilter4dDescriptor);
 	FIND(l, cudnnCreateConvolutionDescriptor), FIND(l, cudnnSetConvolution2dDescriptor);
 	FIND(l, cudnnConvolutionForward);
 }
 
-#define DONE(call)                                                                                           \
-	do {                                                                                                 \
-		int r_ = (call);                                                                             \
-		if (r_) {                                                                                    \
-			fprintf(stderr, "%s:%d: %s: %d %s\n", __FILE__, __LINE__, #call, r_,                 \
-				cudnnGetErrorString(r_));                                                    \
-			failures++;                                                                          \
-		}                                                                                            \
+#define DONE(call) \
+	do { \
+		int r_ = (call); \
+		if (r_) { \
+			fprintf(stderr, "%s:%d: %s: %d %s\n", __FILE__, __LINE__, #call, r_, cudnnGetErrorString(r_)); \
+			failures++; \
+		} \
 	} while (0)
 
 #define SIDE     16
@@ -84,8 +81,8 @@ static void convolution(void *handle, CUdeviceptr in, CUdeviceptr out)
 	DONE(cudnnSetFilter4dDescriptor(filter, FLOAT, NCHW, CHANNELS, CHANNELS, 3, 3));
 	DONE(cudnnCreateConvolutionDescriptor(&how));
 	DONE(cudnnSetConvolution2dDescriptor(how, 1, 1, 1, 1, 1, 1, CROSS_CORRELATION, FLOAT));
-	DONE(cudnnConvolutionForward(handle, &one, t, (void *)in, filter, (void *)w, how, IMPLICIT_GEMM, NULL,
-				     0, &zero, t, (void *)out));
+	DONE(cudnnConvolutionForward(
+		handle, &one, t, (void *)in, filter, (void *)w, how, IMPLICIT_GEMM, NULL, 0, &zero, t, (void *)out));
 	CHECK_EQ(d.cuCtxSynchronize(), 0);
 	CHECK_EQ(d.cuMemcpyDtoH_v2(output, out, sizeof output), 0);
 	for (int i = 0; i < CHANNELS * SIDE * SIDE && expect_results(); i++)

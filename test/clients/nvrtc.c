@@ -2,8 +2,7 @@
 #include "test/clients/client.h"
 
 static int (*nvrtcVersion)(int *, int *);
-static int (*nvrtcCreateProgram)(void **, const char *, const char *, int, const char *const *,
-				 const char *const *);
+static int (*nvrtcCreateProgram)(void **, const char *, const char *, int, const char *const *, const char *const *);
 static int (*nvrtcCompileProgram)(void *, int, const char *const *);
 static int (*nvrtcGetPTXSize)(void *, size_t *);
 static int (*nvrtcGetPTX)(void *, char *);
@@ -21,10 +20,8 @@ static const char source[] = "struct pair { char tag; double weight; };\n"
 
 static void find_all(void *l)
 {
-	FIND(l, nvrtcVersion), FIND(l, nvrtcCreateProgram), FIND(l, nvrtcCompileProgram),
-		FIND(l, nvrtcGetPTXSize);
-	FIND(l, nvrtcGetPTX), FIND(l, nvrtcGetCUBINSize), FIND(l, nvrtcGetCUBIN),
-		FIND(l, nvrtcGetProgramLogSize);
+	FIND(l, nvrtcVersion), FIND(l, nvrtcCreateProgram), FIND(l, nvrtcCompileProgram), FIND(l, nvrtcGetPTXSize);
+	FIND(l, nvrtcGetPTX), FIND(l, nvrtcGetCUBINSize), FIND(l, nvrtcGetCUBIN), FIND(l, nvrtcGetProgramLogSize);
 	FIND(l, nvrtcGetProgramLog), FIND(l, nvrtcDestroyProgram);
 }
 

@@ -15,18 +15,17 @@
 #include "gen/cuda_protos.h"
 #include "host/machine.h"
 
-#define OK(call)  CHECK_EQ(call, CUDA_SUCCESS)
+#define OK(call)   CHECK_EQ(call, CUDA_SUCCESS)
 #define REGISTERED (256 << 10)
-#define HAS(name) (attribute(CU_DEVICE_ATTRIBUTE_##name))
+#define HAS(name)  (attribute(CU_DEVICE_ATTRIBUTE_##name))
 
-static const char ptx[] =
-	".version 7.0\n.target sm_50\n.address_size 64\n"
-	".visible .entry add(.param .u64 p) { .reg .b64 a; .reg .b32 x;\n"
-	"ld.param.u64 a, [p]; atom.global.add.u32 x, [a], 1; ret; }\n"
-	/* One thread a block waits for the word to become 1. */
-	".visible .entry await(.param .u64 p) { .reg .b64 a; .reg .b32 x; .reg .pred q;\n"
-	"ld.param.u64 a, [p];\nl: ld.volatile.global.u32 x, [a]; setp.eq.u32 q, x, 1; @!q bra l;\n"
-	"st.volatile.global.u32 [a+4], 1; ret; }\n";
+static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+			  ".visible .entry add(.param .u64 p) { .reg .b64 a; .reg .b32 x;\n"
+			  "ld.param.u64 a, [p]; atom.global.add.u32 x, [a], 1; ret; }\n"
+			  /* One thread a block waits for the word to become 1. */
+			  ".visible .entry await(.param .u64 p) { .reg .b64 a; .reg .b32 x; .reg .pred q;\n"
+			  "ld.param.u64 a, [p];\nl: ld.volatile.global.u32 x, [a]; setp.eq.u32 q, x, 1; @!q bra l;\n"
+			  "st.volatile.global.u32 [a+4], 1; ret; }\n";
 
 static CUfunction add, await;
 
@@ -102,8 +101,7 @@ static void limits(CUdeviceptr d)
 	CHECK(launch(add, d, 1, 1, shared + 1) != CUDA_SUCCESS);
 	OK(cuFuncSetAttribute(add, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, optin));
 	OK(launch(add, d, 1, 1, optin));
-	CHECK(cuFuncSetAttribute(add, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, optin + 1) !=
-	      CUDA_SUCCESS);
+	CHECK(cuFuncSetAttribute(add, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, optin + 1) != CUDA_SUCCESS);
 	CHECK_EQ(HAS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR), optin + HAS(RESERVED_SHARED_MEMORY_PER_BLOCK));
 }
 
@@ -133,7 +131,7 @@ static void managed(void)
 	CHECK_EQ(words[1], 1);
 	OK(cuMemFree_v2(p));
 	CHECK(cuLaunchCooperativeKernel(await, blocks * HAS(MULTIPROCESSOR_COUNT) + 1, 1, 1, 1, 1, 1, 0, NULL,
-					params) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+		      params) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
 static void *add_some(void *arg)
@@ -186,8 +184,8 @@ static void host(void)
 static void memory(void)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-				    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
-				    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+		.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
 	CUmemGenericAllocationHandle h;
 	CUmemoryPool pool;
 	CUdeviceptr p = 0;
@@ -246,17 +244,27 @@ static void ipc(CUdeviceptr d)
 /* Clusters, where we say that there are any: four blocks in pairs, each counting in the first one's shared memory. */
 static void clusters(CUdeviceptr d)
 {
-	static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+	static const char text[] =
+		".version 8.0\n.target sm_90\n.address_size 64\n"
 		".shared .align 4 .b8 n[4];\n"
 		".visible .entry count(.param .u64 to)\n"
 		"{ .reg .pred %p; .reg .b32 %r<6>; .reg .b64 %d<4>;\n"
 		"mov.u32 %r0, n; mapa.shared::cluster.u32 %r1, %r0, 0; red.shared::cluster.add.u32 [%r1], 1;\n"
-		"barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r2, %cluster_ctarank; setp.ne.u32 %p, %r2, 0; @%p ret;\n"
-		"ld.shared.u32 %r3, [n]; mov.u32 %r4, %clusterid.x; ld.param.u64 %d0, [to]; mad.wide.u32 %d0, %r4, 4, %d0;\n"
+		"barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r2, %cluster_ctarank; setp.ne.u32 %p, %r2, 0; "
+		"@%p ret;\n"
+		"ld.shared.u32 %r3, [n]; mov.u32 %r4, %clusterid.x; ld.param.u64 %d0, [to]; mad.wide.u32 %d0, %r4, 4, "
+		"%d0;\n"
 		"st.global.u32 [%d0], %r3; ret; }\n";
-	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
-	CUlaunchConfig config = {.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 40, .blockDimY = 1,
-				 .blockDimZ = 1, .attrs = &cluster, .numAttrs = 1};
+	CUlaunchAttribute cluster = {
+		.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
+	CUlaunchConfig config = {.gridDimX = 4,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 40,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.attrs = &cluster,
+		.numAttrs = 1};
 	void *params[] = {&d};
 	unsigned got[2] = {0, 0};
 	CUfunction f;
@@ -281,10 +289,16 @@ static void refused(CUdeviceptr d)
 
 	CHECK_EQ(HAS(PAGEABLE_MEMORY_ACCESS), 0);
 	CHECK_EQ(HAS(CLUSTER_LAUNCH), HAS(COMPUTE_CAPABILITY_MAJOR) >= 9);
-	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-				     .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
-	CUlaunchConfig config = {.gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
-				 .blockDimZ = 1, .attrs = &cluster, .numAttrs = 1};
+	CUlaunchAttribute cluster = {
+		.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
+	CUlaunchConfig config = {.gridDimX = 2,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 1,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.attrs = &cluster,
+		.numAttrs = 1};
 	void *params[] = {&d};
 	CHECK_EQ(cuLaunchKernelEx(&config, add, params, NULL) == CUDA_SUCCESS, HAS(CLUSTER_LAUNCH));
 	cluster.value.clusterDim.x = 32;

@@ -1,11 +1,11 @@
 /* CUDA_LAUNCH_BLOCKING=1: a launch has ended when it returns, and says what went wrong in it; captures go on. */
 #include "test/cpu/device.h"
 
-static const char text[] = PTX
-	".visible .entry slow(.param .u64 to)\n"
-	"{ .reg .u64 %a; .reg .u32 %i; .reg .pred %p; ld.param.u64 %a, [to]; mov.u32 %i, 200000;\n"
-	"again: sub.u32 %i, %i, 1; setp.ne.u32 %p, %i, 0; @%p bra again; st.global.u32 [%a], 7; ret; }\n"
-	".visible .entry bad(.param .u64 to)\n{ trap; ret; }\n";
+static const char text[] =
+	PTX ".visible .entry slow(.param .u64 to)\n"
+	    "{ .reg .u64 %a; .reg .u32 %i; .reg .pred %p; ld.param.u64 %a, [to]; mov.u32 %i, 200000;\n"
+	    "again: sub.u32 %i, %i, 1; setp.ne.u32 %p, %i, 0; @%p bra again; st.global.u32 [%a], 7; ret; }\n"
+	    ".visible .entry bad(.param .u64 to)\n{ trap; ret; }\n";
 
 int main(void)
 {

@@ -7,10 +7,11 @@
 #include "test/cpu/device.h"
 
 #define WAITERS 4
-#define ROUNDS	20
+#define ROUNDS  20
 
-static const char text[] = PTX ".visible .entry fine()\n{ ret; }\n"
-			       ".visible .entry wild()\n{ .reg .u64 %a; mov.u64 %a, 16; st.global.u32 [%a], 1; ret; }\n";
+static const char text[] =
+	PTX ".visible .entry fine()\n{ ret; }\n"
+	    ".visible .entry wild()\n{ .reg .u64 %a; mov.u64 %a, 16; st.global.u32 [%a], 1; ret; }\n";
 
 static sem_t gate, heard;
 static CUcontext failing;

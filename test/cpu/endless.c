@@ -8,32 +8,32 @@
 #include "test/cpu/device.h"
 #include "test/fork.h"
 
-#define SIMPLE(name, body)                                                                                             \
-	".visible .entry " name "(.param .u64 at)\n{ .reg .u64 %a, %m; .reg .u32 %v, %t; .reg .pred %p;\n"             \
+#define SIMPLE(name, body) \
+	".visible .entry " name "(.param .u64 at)\n{ .reg .u64 %a, %m; .reg .u32 %v, %t; .reg .pred %p;\n" \
 	"ld.param.u64 %a, [at]; mov.u32 %t, %tid.x;\n" body "ret; }\n"
 
 static const char text[] = PTX
 	".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
 	".extern .func (.param .b64 r) malloc(.param .b64 s);\n"
 	".extern .func free(.param .b64 p);\n"
-	".global .align 1 .b8 line[7] = {108, 105, 110, 101, 33, 10, 0};\n"
-	SIMPLE("put", "st.global.u32 [%a], 7;\n")
-	SIMPLE("nothing", "")
-	SIMPLE("loop", "AGAIN: bra AGAIN;\n")
+	".global .align 1 .b8 line[7] = {108, 105, 110, 101, 33, 10, 0};\n" SIMPLE("put", "st.global.u32 [%a], 7;\n")
+		SIMPLE("nothing", "") SIMPLE("loop", "AGAIN: bra AGAIN;\n")
 	/* Half of the block waits for the other half. */
 	SIMPLE("half", "setp.lt.u32 %p, %t, 32; @%p bra WAIT; AGAIN: bra AGAIN; WAIT: bar.sync 0;\n")
 	/* A barrier for more threads than there are: nobody moves. */
 	SIMPLE("nobody", "bar.sync 1, 1024;\n")
 	/* Block 0 waits for what no block writes. */
-	SIMPLE("flag", "AGAIN: ld.acquire.gpu.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 0; @%p bra AGAIN;\n")
-	SIMPLE("lock", "AGAIN: atom.global.cas.b32 %v, [%a], 1, 1; setp.ne.u32 %p, %v, 1; @%p bra AGAIN;\n")
-	SIMPLE("sleep", "AGAIN: nanosleep.u32 4000000000; bra AGAIN;\n")
-	SIMPLE("talk", "{ .reg .u64 %s; .param .b64 f; .param .b64 g; .param .b32 r;\n"
-		       "mov.u64 %s, line; cvta.global.u64 %s, %s;\n"
-		       "MORE: { st.param.b64 [f], %s; st.param.b64 [g], 0; call.uni (r), vprintf, (f, g); } bra MORE; }\n")
-	SIMPLE("hoard", "{ .param .b64 s; .param .b64 r;\n"
-			"MORE: { st.param.b64 [s], 64; call.uni (r), malloc, (s); ld.param.b64 %m, [r]; } bra MORE; }\n")
-	SIMPLE("churn", "{ .param .b64 s; .param .b64 r; .param .b64 q;\n"
+	SIMPLE("flag", "AGAIN: ld.acquire.gpu.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 0; @%p bra AGAIN;\n") SIMPLE(
+		"lock",
+		"AGAIN: atom.global.cas.b32 %v, [%a], 1, 1; setp.ne.u32 %p, %v, 1; @%p bra AGAIN;\n") SIMPLE("sleep",
+		"AGAIN: nanosleep.u32 4000000000; bra AGAIN;\n") SIMPLE("talk",
+		"{ .reg .u64 %s; .param .b64 f; .param .b64 g; .param .b32 r;\n"
+		"mov.u64 %s, line; cvta.global.u64 %s, %s;\n"
+		"MORE: { st.param.b64 [f], %s; st.param.b64 [g], 0; call.uni (r), vprintf, (f, g); } bra MORE; }\n")
+		SIMPLE("hoard", "{ .param .b64 s; .param .b64 r;\n"
+				"MORE: { st.param.b64 [s], 64; call.uni (r), malloc, (s); ld.param.b64 %m, [r]; } bra "
+				"MORE; }\n") SIMPLE("churn",
+			"{ .param .b64 s; .param .b64 r; .param .b64 q;\n"
 			"MORE: { st.param.b64 [s], 64; call.uni (r), malloc, (s); ld.param.b64 %m, [r];\n"
 			"st.param.b64 [q], %m; call.uni free, (q); } bra MORE; }\n");
 
@@ -75,13 +75,13 @@ static CUresult launch(CUfunction f, const struct shape *s, CUdeviceptr cell)
 {
 	void *args[] = {&cell};
 	CUDA_KERNEL_NODE_PARAMS p = {.func = f,
-				     .gridDimX = s->grid[0],
-				     .gridDimY = s->grid[1],
-				     .gridDimZ = s->grid[2],
-				     .blockDimX = s->block,
-				     .blockDimY = 1,
-				     .blockDimZ = 1,
-				     .kernelParams = args};
+		.gridDimX = s->grid[0],
+		.gridDimY = s->grid[1],
+		.gridDimZ = s->grid[2],
+		.blockDimX = s->block,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.kernelParams = args};
 	CUgraphExec exec;
 	CUgraphNode node;
 	CUgraph g;
@@ -114,7 +114,8 @@ static void times_out(const struct shape *s)
 		fprintf(stderr, "%s, %u blocks of %u\n", s->name, s->grid[0], s->block);
 	CHECK_EQ(r, CUDA_ERROR_LAUNCH_TIMEOUT);
 	if (now() - begin > 30) { /* a hundred times what the watchdog allows */
-		fprintf(stderr, "%s, %u blocks of %u: ended after %.0f s\n", s->name, s->grid[0], s->block, now() - begin);
+		fprintf(stderr, "%s, %u blocks of %u: ended after %.0f s\n", s->name, s->grid[0], s->block,
+			now() - begin);
 		failures++;
 	}
 	CHECK_EQ(cuMemAlloc_v2(&cell, 64), CUDA_ERROR_LAUNCH_TIMEOUT);
@@ -153,11 +154,20 @@ static void unwatched(void)
 int main(int argc, char **argv)
 {
 	static const struct shape shapes[] = {
-		{"loop", {1, 1, 1}, 1, 0, 0},	   {"loop", {1000, 1, 1}, 256, 0, 0}, {"loop", {4, 1, 1}, 32, 0, 1},
-		{"half", {3, 1, 1}, 64, 0, 0},	   {"nobody", {1, 1, 1}, 64, 0, 0},   {"nobody", {64, 1, 1}, 64, 0, 0},
-		{"flag", {2, 1, 1}, 32, 0, 0},	   {"flag", {4, 1, 1}, 32, 1, 0},     {"lock", {4, 1, 1}, 64, 0, 0},
-		{"sleep", {1, 1, 1}, 32, 0, 0},	   {"talk", {2, 1, 1}, 32, 0, 0},     {"hoard", {2, 1, 1}, 32, 0, 0},
-		{"churn", {2, 1, 1}, 32, 0, 0},	   {"nothing", {0x7fffffff, 65535, 65535}, 1024, 0, 0},
+		{"loop", {1, 1, 1}, 1, 0, 0},
+		{"loop", {1000, 1, 1}, 256, 0, 0},
+		{"loop", {4, 1, 1}, 32, 0, 1},
+		{"half", {3, 1, 1}, 64, 0, 0},
+		{"nobody", {1, 1, 1}, 64, 0, 0},
+		{"nobody", {64, 1, 1}, 64, 0, 0},
+		{"flag", {2, 1, 1}, 32, 0, 0},
+		{"flag", {4, 1, 1}, 32, 1, 0},
+		{"lock", {4, 1, 1}, 64, 0, 0},
+		{"sleep", {1, 1, 1}, 32, 0, 0},
+		{"talk", {2, 1, 1}, 32, 0, 0},
+		{"hoard", {2, 1, 1}, 32, 0, 0},
+		{"churn", {2, 1, 1}, 32, 0, 0},
+		{"nothing", {0x7fffffff, 65535, 65535}, 1024, 0, 0},
 	};
 
 	(void)argv;

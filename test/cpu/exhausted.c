@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "test/cpu/device.h"
 
-#define MB	 (1ull << 20)
+#define MB         (1ull << 20)
 #define NONE(call) CHECK_EQ(call, CUDA_ERROR_OUT_OF_MEMORY)
 
 static const char text[] = PTX ".visible .entry put(.param .u64 to)\n"
@@ -98,8 +98,8 @@ static void arrays(void)
 
 static void physical(void)
 {
-	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-				    .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 	CUmemGenericAllocationHandle h = 0;
 
 	NONE(cuMemCreate(&h, 16 * MB, &prop, 0));
@@ -114,9 +114,9 @@ static void variables(void)
 
 static void graphs(void)
 {
-	CUDA_MEM_ALLOC_NODE_PARAMS p = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-						      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
-					.bytesize = 64 * MB};
+	CUDA_MEM_ALLOC_NODE_PARAMS p = {
+		.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+		.bytesize = 64 * MB};
 	CUgraphExec exec = NULL;
 	CUgraphNode node;
 	CUgraph g;

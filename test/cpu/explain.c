@@ -6,9 +6,9 @@
 #include "test/image/make.h"
 
 static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-	".visible .entry k()\n{\n"
-	".reg .b64 %d; .reg .b32 %r; multimem.red.relaxed.gpu.global.add.u32 [%d], %r;\n"
-	"ret; }\n";
+			   ".visible .entry k()\n{\n"
+			   ".reg .b64 %d; .reg .b32 %r; multimem.red.relaxed.gpu.global.add.u32 [%d], %r;\n"
+			   "ret; }\n";
 
 static void no_binary(void)
 {

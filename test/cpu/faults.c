@@ -6,8 +6,9 @@
 #include <unistd.h>
 #include "test/cpu/device.h"
 
-#define SIMPLE(name, body) ".visible .entry " name "(.param .u64 at)\n{ .reg .u64 %a; .reg .u32 %v; .reg .pred %p;\n" \
-			   "ld.param.u64 %a, [at];\n" body "ret; }\n"
+#define SIMPLE(name, body) \
+	".visible .entry " name "(.param .u64 at)\n{ .reg .u64 %a; .reg .u32 %v; .reg .pred %p;\n" \
+	"ld.param.u64 %a, [at];\n" body "ret; }\n"
 
 static const char text[] = PTX
 	".extern .func __assertfail(.param .b64 e, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 c);\n"
@@ -15,43 +16,62 @@ static const char text[] = PTX
 	".extern .func (.param .b64 r) malloc(.param .b64 s);\n"
 	".extern .func free(.param .b64 p);\n"
 	".global .align 1 .b8 what[6] = {119, 97, 116, 101, 114, 0};\n"
-	".global .align 1 .b8 line[7] = {108, 105, 110, 101, 33, 10, 0};\n"
-	SIMPLE("put", "st.global.u32 [%a], 7;\n")
-	SIMPLE("get", "ld.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 12345; @%p st.global.u32 [%a], 1;\n")
-	SIMPLE("trap", "trap;\n")
-	SIMPLE("odd", "add.u64 %a, %a, 2; st.global.u32 [%a], 7;\n")
-	SIMPLE("endless", "AGAIN: ld.volatile.global.u32 %v, [%a]; setp.ne.u32 %p, %v, 999; @%p bra AGAIN;\n")
-	SIMPLE("stuck", "AGAIN: bra AGAIN;\n")
+	".global .align 1 .b8 line[7] = {108, 105, 110, 101, 33, 10, 0};\n" SIMPLE("put", "st.global.u32 [%a], 7;\n")
+		SIMPLE("get", "ld.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 12345; @%p st.global.u32 [%a], 1;\n")
+			SIMPLE("trap", "trap;\n") SIMPLE("odd", "add.u64 %a, %a, 2; st.global.u32 [%a], 7;\n") SIMPLE(
+				"endless",
+				"AGAIN: ld.volatile.global.u32 %v, [%a]; setp.ne.u32 %p, %v, 999; @%p bra AGAIN;\n")
+				SIMPLE("stuck", "AGAIN: bra AGAIN;\n")
 	/* assert("water") in line 42 of the file "water", function "water" */
 	SIMPLE("check", "{ .reg .u64 %s; .param .b64 e; .param .b64 f; .param .b32 l; .param .b64 n; .param .b64 c;\n"
 			"mov.u64 %s, what; cvta.global.u64 %s, %s;\n"
 			"st.param.b64 [e], %s; st.param.b64 [f], %s; st.param.b32 [l], 42; st.param.b64 [n], %s;\n"
 			"st.param.b64 [c], 1; call.uni __assertfail, (e, f, l, n, c); }\n")
-	SIMPLE("flood", "{ .reg .u64 %s; .reg .u32 %i; .param .b64 f; .param .b64 g; .param .b32 r;\n"
-			"mov.u64 %s, line; cvta.global.u64 %s, %s; mov.u32 %i, 0;\n"
-			"MORE: { st.param.b64 [f], %s; st.param.b64 [g], 0; call.uni (r), vprintf, (f, g); }\n"
-			"add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 100; @%p bra MORE; }\n")
+		SIMPLE("flood", "{ .reg .u64 %s; .reg .u32 %i; .param .b64 f; .param .b64 g; .param .b32 r;\n"
+				"mov.u64 %s, line; cvta.global.u64 %s, %s; mov.u32 %i, 0;\n"
+				"MORE: { st.param.b64 [f], %s; st.param.b64 [g], 0; call.uni (r), vprintf, (f, g); }\n"
+				"add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 100; @%p bra MORE; }\n")
 	/* Takes a mebibyte at a time until there is none; writes how many there were. */
 	SIMPLE("hoard", "{ .reg .u64 %m; .param .b64 s; .param .b64 r; mov.u32 %v, 0;\n"
 			"MORE: st.param.b64 [s], 1048576; call.uni (r), malloc, (s); ld.param.b64 %m, [r];\n"
 			"setp.eq.u64 %p, %m, 0; @%p bra NONE; st.u32 [%m], %v; add.u32 %v, %v, 1; bra MORE;\n"
 			"NONE: st.global.u32 [%a], %v; }\n")
 	/* Three pieces, given back from the middle on: then there is room for one of almost all again. */
-	SIMPLE("merge", "{ .reg .u64 %x, %y, %z; .param .b64 s; .param .b64 r;\n"
-			"st.param.b64 [s], 2000000; call.uni (r), malloc, (s); ld.param.b64 %x, [r];\n"
-			"st.param.b64 [s], 2000000; call.uni (r), malloc, (s); ld.param.b64 %y, [r];\n"
-			"st.param.b64 [s], 2000000; call.uni (r), malloc, (s); ld.param.b64 %z, [r];\n"
-			"st.param.b64 [s], %y; call.uni free, (s); st.param.b64 [s], %x; call.uni free, (s);\n"
-			"st.param.b64 [s], %z; call.uni free, (s); st.param.b64 [s], %z; call.uni free, (s);\n"
-			"st.param.b64 [s], 8000000; call.uni (r), malloc, (s); ld.param.b64 %x, [r];\n"
-			"setp.ne.u64 %p, %x, 0; selp.u32 %v, 1, 0, %p; st.global.u32 [%a], %v; }\n")
-	".func (.param .b32 r) deep(.param .b32 n)\n"
-	"{ .reg .u32 %n, %k; .reg .u64 %l; .local .align 8 .b8 room[256]; .param .b32 x; .param .b32 y;\n"
-	"ld.param.u32 %n, [n]; mov.u64 %l, room; st.local.u32 [%l], %n; add.u32 %k, %n, 1;\n"
-	"st.param.b32 [x], %k; call.uni (y), deep, (x); ld.param.b32 %k, [y]; ld.local.u32 %n, [%l];\n"
-	"add.u32 %k, %k, %n; st.param.b32 [r], %k; ret; }\n"
-	SIMPLE("recurse", "{ .param .b32 x; .param .b32 y; st.param.b32 [x], 1; call.uni (y), deep, (x);\n"
-			  "ld.param.b32 %v, [y]; st.global.u32 [%a], %v; }\n");
+	SIMPLE("merge",
+		"{ .reg .u64 %x, %y, %z; .param .b64 s; .param .b64 r;\n"
+		"st.param.b64 [s], 2000000; call.uni (r), malloc, (s); ld.param.b64 %x, [r];\n"
+		"st.param.b64 [s], 2000000; call.uni (r), malloc, (s); ld.param.b64 %y, [r];\n"
+		"st.param.b64 [s], 2000000; call.uni (r), malloc, (s); ld.param.b64 %z, [r];\n"
+		"st.param.b64 [s], %y; call.uni free, (s); st.param.b64 [s], %x; call.uni free, (s);\n"
+		"st.param.b64 [s], %z; call.uni free, (s); st.param.b64 [s], %z; call.uni free, (s);\n"
+		"st.param.b64 [s], 8000000; call.uni (r), malloc, (s); ld.param.b64 %x, [r];\n"
+		"setp.ne.u64 %p, %x, 0; selp.u32 %v, 1, 0, %p; st.global.u32 [%a], %v; }\n") ".func (.param .b32 r) "
+											     "deep(.param .b32 n)\n"
+											     "{ .reg .u32 %n, %k; .reg "
+											     ".u64 %l; .local .align 8 "
+											     ".b8 room[256]; .param "
+											     ".b32 x; .param .b32 y;\n"
+											     "ld.param.u32 %n, [n]; "
+											     "mov.u64 %l, room; "
+											     "st.local.u32 [%l], %n; "
+											     "add.u32 %k, %n, 1;\n"
+											     "st.param.b32 [x], %k; "
+											     "call.uni (y), deep, (x); "
+											     "ld.param.b32 %k, [y]; "
+											     "ld.local.u32 %n, [%l];\n"
+											     "add.u32 %k, %k, %n; "
+											     "st.param.b32 [r], %k; "
+											     "ret; }\n" SIMPLE(
+												     "recurse",
+												     "{ .param .b32 x; "
+												     ".param .b32 y; "
+												     "st.param.b32 "
+												     "[x], 1; call.uni "
+												     "(y), deep, (x);\n"
+												     "ld.param.b32 %v, "
+												     "[y]; "
+												     "st.global.u32 "
+												     "[%a], %v; }\n");
 
 static CUcontext other; /* in which nothing goes wrong */
 static CUdeviceptr other_cell;
@@ -164,7 +184,7 @@ static void limits(void)
 	unsigned blocks = 0, again = 0, merged = 0;
 
 	OK(run_at("hoard", 1, 1, 0, &blocks));
-	CHECK(blocks > 0 && blocks <= 8); /* of the 8 MiB that CU_LIMIT_MALLOC_HEAP_SIZE is at first */
+	CHECK(blocks > 0 && blocks <= 8);     /* of the 8 MiB that CU_LIMIT_MALLOC_HEAP_SIZE is at first */
 	OK(run_at("hoard", 1, 1, 0, &again)); /* in another context, which has a heap of its own */
 	CHECK_EQ(again, blocks);
 	OK(run_at("merge", 1, 1, 0, &merged));

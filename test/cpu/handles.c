@@ -37,7 +37,8 @@ static void make(struct set *s)
 {
 	CUDA_ARRAY3D_DESCRIPTOR deep = {16, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0};
 	CUDA_ARRAY_DESCRIPTOR flat = {16, 16, CU_AD_FORMAT_FLOAT, 1};
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_ARRAY};
 	CUDA_TEXTURE_DESC desc = {0};
 
@@ -80,13 +81,13 @@ static void destroy(const struct set *s, CUresult wanted, CUresult memory)
 	CHECK_EQ(cuMemFreeHost(s->host), memory);
 }
 
-#define REFUSED(call)                                                                                                  \
-	do {                                                                                                           \
-		CUresult refused_r = (call);                                                                           \
-		if (refused_r != CUDA_ERROR_INVALID_HANDLE && refused_r != CUDA_ERROR_INVALID_VALUE &&                 \
-		    refused_r != CUDA_ERROR_INVALID_CONTEXT && refused_r != CUDA_ERROR_CONTEXT_IS_DESTROYED)           \
-			fprintf(stderr, "%s:%d: with %s: " #call " is %d\n", __FILE__, __LINE__, what, refused_r),     \
-				failures++;                                                                            \
+#define REFUSED(call) \
+	do { \
+		CUresult refused_r = (call); \
+		if (refused_r != CUDA_ERROR_INVALID_HANDLE && refused_r != CUDA_ERROR_INVALID_VALUE && \
+			refused_r != CUDA_ERROR_INVALID_CONTEXT && refused_r != CUDA_ERROR_CONTEXT_IS_DESTROYED) \
+			fprintf(stderr, "%s:%d: with %s: " #call " is %d\n", __FILE__, __LINE__, what, refused_r), \
+				failures++; \
 	} while (0)
 
 /* Every handle of s means nothing where it is given; `good` is what is given beside it. */

@@ -5,7 +5,7 @@
  */
 #include "test/cpu/device.h"
 
-#define HUGE_SIZE (1ull << 63)
+#define HUGE_SIZE     (1ull << 63)
 #define REFUSED(call) CHECK_EQ(call, CUDA_ERROR_INVALID_VALUE)
 
 static const char text[] = PTX ".visible .entry put(.param .u64 to)\n"
@@ -116,10 +116,18 @@ static void handles(void)
 static void grids(void)
 {
 	static const unsigned bad[][7] = {
-		{0, 1, 1, 1, 1, 1, 0},          {1, 0, 1, 1, 1, 1, 0},          {1, 1, 1, 0, 1, 1, 0},
-		{1, 1, 1, 1025, 1, 1, 0},       {1, 1, 1, 32, 33, 1, 0},        {1, 1, 1, 1, 1, 65, 0},
-		{1, 65536, 1, 1, 1, 1, 0},      {1, 1, 65536, 1, 1, 1, 0},      {0x80000000u, 1, 1, 1, 1, 1, 0},
-		{~0u, ~0u, ~0u, ~0u, ~0u, ~0u, 0}, {1, 1, 1, 65536, 65536, 1, 0}, {1, 1, 1, 1, 1, 1, ~0u},
+		{0, 1, 1, 1, 1, 1, 0},
+		{1, 0, 1, 1, 1, 1, 0},
+		{1, 1, 1, 0, 1, 1, 0},
+		{1, 1, 1, 1025, 1, 1, 0},
+		{1, 1, 1, 32, 33, 1, 0},
+		{1, 1, 1, 1, 1, 65, 0},
+		{1, 65536, 1, 1, 1, 1, 0},
+		{1, 1, 65536, 1, 1, 1, 0},
+		{0x80000000u, 1, 1, 1, 1, 1, 0},
+		{~0u, ~0u, ~0u, ~0u, ~0u, ~0u, 0},
+		{1, 1, 1, 65536, 65536, 1, 0},
+		{1, 1, 1, 1, 1, 1, ~0u},
 		{1, 1, 1, 1, 1, 1, 1 << 20},
 	};
 	void *args[] = {&cell};
@@ -133,7 +141,7 @@ static void grids(void)
 		REFUSED(cuLaunchKernelEx(&config, put, args, NULL));
 	}
 	CHECK_EQ(cuLaunchCooperativeKernel(put, 0x7fffffff, 65535, 65535, 1, 1, 1, 0, NULL, args),
-		 CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+		CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	still_works();
 }
 
@@ -164,8 +172,13 @@ static void memory(void)
 static void texts(void)
 {
 	static const char *const bad[] = {
-		"", "no PTX at all", ".version", ".version 7.0\n.target", PTX ".visible .entry put(",
-		PTX ".visible .entry put() { bra NOWHERE; }", PTX ".visible .entry put() { frobnicate.u32; }",
+		"",
+		"no PTX at all",
+		".version",
+		".version 7.0\n.target",
+		PTX ".visible .entry put(",
+		PTX ".visible .entry put() { bra NOWHERE; }",
+		PTX ".visible .entry put() { frobnicate.u32; }",
 		PTX ".visible .entry put() { .reg .u32 %a; add.f32 %a, %b, %c; ret; }",
 		".version 99.9\n.target sm_50\n.address_size 64\n.visible .entry put() { ret; }",
 	};
@@ -177,7 +190,7 @@ static void texts(void)
 		if (!r)
 			fprintf(stderr, "was loaded: %s\n", bad[i]);
 		CHECK(r == CUDA_ERROR_INVALID_IMAGE || r == CUDA_ERROR_INVALID_PTX ||
-		      r == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+			r == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
 	}
 	still_works();
 }

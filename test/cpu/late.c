@@ -5,10 +5,10 @@
 #include <semaphore.h>
 #include "test/cpu/device.h"
 
-static const char text[] = PTX
-	".visible .entry fetch(.param .u64 to, .param .u64 tex)\n"
-	"{ .reg .u64 %a, %t; .reg .u32 %x, %r, %g, %b, %c; ld.param.u64 %a, [to]; ld.param.u64 %t, [tex];\n"
-	"mov.u32 %x, 3; tex.1d.v4.u32.s32 {%r, %g, %b, %c}, [%t, {%x}]; st.global.u32 [%a], %r; ret; }\n";
+static const char text[] =
+	PTX ".visible .entry fetch(.param .u64 to, .param .u64 tex)\n"
+	    "{ .reg .u64 %a, %t; .reg .u32 %x, %r, %g, %b, %c; ld.param.u64 %a, [to]; ld.param.u64 %t, [tex];\n"
+	    "mov.u32 %x, 3; tex.1d.v4.u32.s32 {%r, %g, %b, %c}, [%t, {%x}]; st.global.u32 [%a], %r; ret; }\n";
 
 static sem_t gate;
 

@@ -9,15 +9,15 @@
 #include "test/cpu/device.h"
 
 /* to[i] = in[0] / in[1], to[n + i] = in[2] + in[3]: of every thread of every block. */
-static const char text[] = PTX
-	".visible .entry floats(.param .u64 to, .param .u64 in)\n"
-	"{ .reg .u64 %t, %i, %o; .reg .f32 %a, %b; .reg .u32 %x, %c, %n, %g;\n"
-	"ld.param.u64 %t, [to]; ld.param.u64 %i, [in];\n"
-	"mov.u32 %x, %tid.x; mov.u32 %c, %ctaid.x; mov.u32 %n, %ntid.x; mov.u32 %g, %nctaid.x;\n"
-	"mad.lo.u32 %x, %c, %n, %x; mul.lo.u32 %n, %n, %g; mul.wide.u32 %o, %x, 4; add.u64 %t, %t, %o;\n"
-	"ld.global.f32 %a, [%i]; ld.global.f32 %b, [%i+4]; div.rn.f32 %a, %a, %b; st.global.f32 [%t], %a;\n"
-	"mul.wide.u32 %o, %n, 4; add.u64 %t, %t, %o;\n"
-	"ld.global.f32 %a, [%i+8]; ld.global.f32 %b, [%i+12]; add.f32 %a, %a, %b; st.global.f32 [%t], %a; ret; }\n";
+static const char text[] =
+	PTX ".visible .entry floats(.param .u64 to, .param .u64 in)\n"
+	    "{ .reg .u64 %t, %i, %o; .reg .f32 %a, %b; .reg .u32 %x, %c, %n, %g;\n"
+	    "ld.param.u64 %t, [to]; ld.param.u64 %i, [in];\n"
+	    "mov.u32 %x, %tid.x; mov.u32 %c, %ctaid.x; mov.u32 %n, %ntid.x; mov.u32 %g, %nctaid.x;\n"
+	    "mad.lo.u32 %x, %c, %n, %x; mul.lo.u32 %n, %n, %g; mul.wide.u32 %o, %x, 4; add.u64 %t, %t, %o;\n"
+	    "ld.global.f32 %a, [%i]; ld.global.f32 %b, [%i+4]; div.rn.f32 %a, %a, %b; st.global.f32 [%t], %a;\n"
+	    "mul.wide.u32 %o, %n, 4; add.u64 %t, %t, %o;\n"
+	    "ld.global.f32 %a, [%i+8]; ld.global.f32 %b, [%i+12]; add.f32 %a, %a, %b; st.global.f32 [%t], %a; ret; }\n";
 
 enum { BLOCKS = 8, THREADS = 64, N = BLOCKS * THREADS, ROUNDS = 20 };
 

@@ -10,18 +10,18 @@
 #include "test/fork.h"
 
 /* Every thread prints " n" so many times, n counting up from the first argument. */
-static const char text[] = PTX
-	".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
-	".global .align 1 .b8 form[4] = {32, 37, 100, 0};\n"
-	".visible .entry count(.param .u32 from, .param .u32 times, .param .u32 then)\n"
-	"{ .local .align 8 .b8 room[8]; .reg .b32 %i, %n, %t; .reg .b64 %l, %g, %f; .reg .pred %p;\n"
-	"ld.param.u32 %i, [from]; ld.param.u32 %n, [times]; ld.param.u32 %t, [then]; add.u32 %n, %n, %i;\n"
-	"mov.u64 %l, room; cvta.local.u64 %g, %l; mov.u64 %f, form; cvta.global.u64 %f, %f;\n"
-	"MORE: st.local.u32 [%l], %i;\n"
-	"{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %f; st.param.b64 [a], %g;\n"
-	"call (r), vprintf, (f, a); }\n"
-	"add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n; @%p bra MORE;\n"
-	"setp.ne.u32 %p, %t, 0; @%p trap; ret; }\n";
+static const char text[] =
+	PTX ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+	    ".global .align 1 .b8 form[4] = {32, 37, 100, 0};\n"
+	    ".visible .entry count(.param .u32 from, .param .u32 times, .param .u32 then)\n"
+	    "{ .local .align 8 .b8 room[8]; .reg .b32 %i, %n, %t; .reg .b64 %l, %g, %f; .reg .pred %p;\n"
+	    "ld.param.u32 %i, [from]; ld.param.u32 %n, [times]; ld.param.u32 %t, [then]; add.u32 %n, %n, %i;\n"
+	    "mov.u64 %l, room; cvta.local.u64 %g, %l; mov.u64 %f, form; cvta.global.u64 %f, %f;\n"
+	    "MORE: st.local.u32 [%l], %i;\n"
+	    "{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %f; st.param.b64 [a], %g;\n"
+	    "call (r), vprintf, (f, a); }\n"
+	    "add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n; @%p bra MORE;\n"
+	    "setp.ne.u32 %p, %t, 0; @%p trap; ret; }\n";
 
 static int out = -1; /* what stdout is now */
 static CUfunction count;

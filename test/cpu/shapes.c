@@ -4,7 +4,7 @@
  */
 #include "test/cpu/device.h"
 
-#define HUGE_SIZE (1ull << 63)
+#define HUGE_SIZE     (1ull << 63)
 #define REFUSED(call) CHECK_EQ(call, CUDA_ERROR_INVALID_VALUE)
 
 static CUdeviceptr cell; /* the last of what there is */
@@ -13,7 +13,8 @@ static void allocations(void)
 {
 	CUDA_ARRAY_DESCRIPTOR flat = {0, 4, CU_AD_FORMAT_FLOAT, 1}, wide = {HUGE_SIZE, 1, CU_AD_FORMAT_FLOAT, 1};
 	CUDA_ARRAY3D_DESCRIPTOR deep = {HUGE_SIZE, HUGE_SIZE, HUGE_SIZE, CU_AD_FORMAT_FLOAT, 4, 0};
-	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 	CUmemGenericAllocationHandle h;
 	CUmipmappedArray levels;
 	CUdeviceptr p = 0;
@@ -39,18 +40,18 @@ static void allocations(void)
 static void copies(void)
 {
 	CUDA_MEMCPY2D c = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-			   .srcDevice = cell,
-			   .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-			   .dstDevice = cell,
-			   .WidthInBytes = 4,
-			   .Height = 1};
+		.srcDevice = cell,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = cell,
+		.WidthInBytes = 4,
+		.Height = 1};
 	CUDA_MEMCPY3D d = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-			   .srcDevice = cell,
-			   .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-			   .dstDevice = cell,
-			   .WidthInBytes = 4,
-			   .Height = 1,
-			   .Depth = HUGE_SIZE};
+		.srcDevice = cell,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = cell,
+		.WidthInBytes = 4,
+		.Height = 1,
+		.Depth = HUGE_SIZE};
 
 	OK(cuMemcpy2D_v2(&c));
 	c.Height = HUGE_SIZE;

@@ -6,16 +6,16 @@
 #include <stdatomic.h>
 #include "test/cpu/device.h"
 
-static const char text[] = PTX
-	".visible .entry put(.param .u64 to, .param .u32 value)\n"
-	"{ .reg .u64 %a; .reg .u32 %v;\n"
-	"ld.param.u64 %a, [to]; ld.param.u32 %v, [value]; st.global.u32 [%a], %v; ret; }\n"
-	".visible .entry add(.param .u64 to, .param .u32 value)\n"
-	"{ .reg .u64 %a, %o; .reg .u32 %v, %w, %i, %n, %b;\n"
-	"ld.param.u64 %a, [to]; ld.param.u32 %v, [value];\n"
-	"mov.u32 %i, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %i, %b, %n, %i;\n"
-	"mul.wide.u32 %o, %i, 4; add.u64 %a, %a, %o;\n"
-	"ld.global.u32 %w, [%a]; add.u32 %w, %w, %v; st.global.u32 [%a], %w; ret; }\n";
+static const char text[] =
+	PTX ".visible .entry put(.param .u64 to, .param .u32 value)\n"
+	    "{ .reg .u64 %a; .reg .u32 %v;\n"
+	    "ld.param.u64 %a, [to]; ld.param.u32 %v, [value]; st.global.u32 [%a], %v; ret; }\n"
+	    ".visible .entry add(.param .u64 to, .param .u32 value)\n"
+	    "{ .reg .u64 %a, %o; .reg .u32 %v, %w, %i, %n, %b;\n"
+	    "ld.param.u64 %a, [to]; ld.param.u32 %v, [value];\n"
+	    "mov.u32 %i, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %i, %b, %n, %i;\n"
+	    "mul.wide.u32 %o, %i, 4; add.u64 %a, %a, %o;\n"
+	    "ld.global.u32 %w, [%a]; add.u32 %w, %w, %v; st.global.u32 [%a], %w; ret; }\n";
 
 static CUcontext ctx;
 static CUfunction put, add;

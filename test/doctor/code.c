@@ -13,8 +13,14 @@ struct piece {
 };
 
 #define ENTRY(k, arch) \
-	{{.kind = k, .version = FATBIN_ENTRY_VERSION, .header_size = sizeof(struct fatbin_entry), .payload_size = 128, .minor = 0, .major = 8, \
-		 .sm = arch, .flags = FATBIN_64BIT | FATBIN_CUDA | FATBIN_LINUX}, \
+	{{.kind = k, \
+		 .version = FATBIN_ENTRY_VERSION, \
+		 .header_size = sizeof(struct fatbin_entry), \
+		 .payload_size = 128, \
+		 .minor = 0, \
+		 .major = 8, \
+		 .sm = arch, \
+		 .flags = FATBIN_64BIT | FATBIN_CUDA | FATBIN_LINUX}, \
 		TEXT},
 
 static const struct piece list[] = {CODE};
@@ -25,14 +31,22 @@ static const struct fatbin_header empty
 
 #ifdef RUNTIME
 /* As programs that are linked with libcudadevrt have it: for GPUs that are named, and for those of tomorrow. */
-#define RUNTIME_TEXT ".version 9.0\n.target sm_121\n.address_size 64\n.entry _0_22_cuda_device_runtime_cu_memset() { ret; }\n"
+#define RUNTIME_TEXT \
+	".version 9.0\n.target sm_121\n.address_size 64\n.entry _0_22_cuda_device_runtime_cu_memset() { ret; }\n"
 static const struct {
 	struct fatbin_header header;
 	struct piece piece[1];
 } runtime __attribute__((section(".nv_fatbin"), used)) = {
 	{FATBIN_MAGIC, FATBIN_VERSION, sizeof(struct fatbin_header), sizeof(struct piece)},
-	{{{.kind = FATBIN_PTX, .version = FATBIN_ENTRY_VERSION, .header_size = sizeof(struct fatbin_entry), .payload_size = 128,
-		  .minor = 0, .major = 9, .sm = 121, .flags = FATBIN_64BIT | FATBIN_CUDA | FATBIN_LINUX}, RUNTIME_TEXT}},
+	{{{.kind = FATBIN_PTX,
+		  .version = FATBIN_ENTRY_VERSION,
+		  .header_size = sizeof(struct fatbin_entry),
+		  .payload_size = 128,
+		  .minor = 0,
+		  .major = 9,
+		  .sm = 121,
+		  .flags = FATBIN_64BIT | FATBIN_CUDA | FATBIN_LINUX},
+		RUNTIME_TEXT}},
 };
 #endif
 

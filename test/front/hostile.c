@@ -38,9 +38,8 @@ extern const char *const cuda_names[]; /* of this program: the library shows non
 #define ARGS 20
 #define ROOM (1 << 20)
 
-typedef int (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-		      uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-		      uint64_t, uint64_t, uint64_t, uint64_t);
+typedef int (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+	uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
 static char *room; /* ARGS buffers of zeros, so that a pointer that is followed leads somewhere */
 static const char *now = "nothing";
@@ -71,8 +70,7 @@ static void crashed(int signal)
 /* Called by the driver: only a function of ours or none at all makes sense. */
 static bool is_callback(const char *name)
 {
-	static const char *const names[] = {"callback", "callbackFunc", "fn", "destroy",
-					    "blockSizeToDynamicSMemSize"};
+	static const char *const names[] = {"callback", "callbackFunc", "fn", "destroy", "blockSizeToDynamicSMemSize"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(name, names[i]))
@@ -86,8 +84,7 @@ static bool is_callback(const char *name)
  */
 static bool is_excluded(const char *name)
 {
-	static const char *const names[] = {"cuMemcpy", "cuMemcpy_ptds", "cuMemcpyAsync",
-					    "cuMemcpyAsync_ptsz"};
+	static const char *const names[] = {"cuMemcpy", "cuMemcpy_ptds", "cuMemcpyAsync", "cuMemcpyAsync_ptsz"};
 
 	if (strncmp(name, "cu", 2) || name[2] < 'A' || name[2] > 'Z')
 		return true;
@@ -105,8 +102,8 @@ static int call(const struct trace_entry *c, any_fn f, const uint64_t *a)
 
 	now = c->name;
 	alarm(100);
-	int r = f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
-		  a[14], a[15], a[16], a[17], a[18], a[19]);
+	int r = f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15],
+		a[16], a[17], a[18], a[19]);
 	calls++;
 	refusals += r != CUDA_SUCCESS;
 	if (cuGetErrorName(r, &text) || !text) {

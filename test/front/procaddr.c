@@ -8,7 +8,7 @@
 #include "gen/cuda_protos.h"
 #include "test/check.h"
 
-#define LEGACY	   CU_GET_PROC_ADDRESS_LEGACY_STREAM
+#define LEGACY     CU_GET_PROC_ADDRESS_LEGACY_STREAM
 #define PER_THREAD CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
 
 static void *library;

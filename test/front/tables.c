@@ -54,7 +54,7 @@ static void complete(const CUuuid *id)
 static void primary(void)
 {
 	const void *const *t = find(&runtime);
-	CUresult (*handle)(CUcontext *, CUdevice) = (CUresult(*)(CUcontext *, CUdevice))t[2];
+	CUresult (*handle)(CUcontext *, CUdevice) = (CUresult (*)(CUcontext *, CUdevice))t[2];
 	CUcontext early = NULL, late = NULL;
 	unsigned flags;
 	int active = 1;
@@ -81,9 +81,9 @@ static void per_context(void)
 {
 	const void *const *t = find(&storage);
 	CUresult (*put)(CUcontext, void *, void *, void (*)(CUcontext, void *, void *)) =
-		(CUresult(*)(CUcontext, void *, void *, void (*)(CUcontext, void *, void *)))t[0];
-	CUresult (*delete)(CUcontext, void *) = (CUresult(*)(CUcontext, void *))t[1];
-	CUresult (*get)(void **, CUcontext, void *) = (CUresult(*)(void **, CUcontext, void *))t[2];
+		(CUresult (*)(CUcontext, void *, void *, void (*)(CUcontext, void *, void *)))t[0];
+	CUresult (*delete)(CUcontext, void *) = (CUresult (*)(CUcontext, void *))t[1];
+	CUresult (*get)(void **, CUcontext, void *) = (CUresult (*)(void **, CUcontext, void *))t[2];
 	void *value = NULL;
 
 	CHECK_EQ(get(&value, NULL, &dropped), CUDA_ERROR_INVALID_HANDLE);

@@ -30,17 +30,17 @@
 #include "wire/wire.h"
 
 #define ROUND_MS 4000
-#define LAST_MS	 100000 /* for a program whose links have ended */
-#define LINKS	 64
+#define LAST_MS  100000 /* for a program whose links have ended */
+#define LINKS    64
 #define QUIET_MS 600 /* nothing goes either way: somebody waits for what will not come */
-#define SAVED	 32
-#define KEPT	 (64u << 10) /* bytes of pieces that are kept to be sent again */
-#define TICKETS	 (1u << 16)
+#define SAVED    32
+#define KEPT     (64u << 10) /* bytes of pieces that are kept to be sent again */
+#define TICKETS  (1u << 16)
 
 static struct tally {
 	_Atomic unsigned long frames, changed, links;
 	_Atomic unsigned reached[WIRE_NVML_END], answered[WIRE_NVML_END]; /* by call; answered: with success */
-} *tally; /* shared with the relays */
+} *tally;                                                                 /* shared with the relays */
 
 static const char *lies; /* where the programs' last words are left: the server's are changed */
 
@@ -49,7 +49,7 @@ static const char *lies; /* where the programs' last words are left: the server'
 static struct {
 	int client, server;
 	pthread_mutex_t lock;
-	uint64_t next;		 /* the number of the next frame that the server gets */
+	uint64_t next;          /* the number of the next frame that the server gets */
 	uint64_t back[TICKETS]; /* what the client calls it; ~0: it has not sent that */
 } relay;
 
@@ -238,7 +238,7 @@ static void serve_link(int client, unsigned tcp, uint64_t seed)
 		_exit(2); /* the server does not serve any more */
 	fcntl(relay.server, F_SETFL, 0);
 	if (hello_receive(client, &asked, deadline) || hello_send(relay.server, &asked, deadline) ||
-	    hello_receive(relay.server, &answer, deadline) || hello_send(client, &answer, deadline))
+		hello_receive(relay.server, &answer, deadline) || hello_send(client, &answer, deadline))
 		_exit(0);
 	tally->links++;
 	if (tcp) {
@@ -267,7 +267,8 @@ static void run_program(const char *program, const char *address)
 }
 
 /* The relays end, and with them the program's links: then it has to end, too.  Else 4; 8: it crashed in code of ours. */
-static int last_words(const char *program, uint64_t seed, pid_t pid, int status, bool ended, const pid_t *relays, unsigned n)
+static int last_words(
+	const char *program, uint64_t seed, pid_t pid, int status, bool ended, const pid_t *relays, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		kill(relays[i], SIGKILL);
@@ -342,7 +343,8 @@ static void report(unsigned rounds, uint64_t first, bool failed)
 		if (getenv("LIST") && tally->reached[op])
 			printf("call %u: %u times, %u with success\n", op, tally->reached[op], tally->answered[op]);
 	}
-	printf("%u programs, seeds from %llu, %lu links; %lu frames, %lu changed; %u kinds of calls, %u answered with success; the log: %s\n",
+	printf("%u programs, seeds from %llu, %lu links; %lu frames, %lu changed; %u kinds of calls, %u answered with "
+	       "success; the log: %s\n",
 		rounds, (unsigned long long)first, tally->links, tally->frames, tally->changed, reached, answered,
 		failed ? served.log : "clean");
 }
@@ -350,14 +352,16 @@ static void report(unsigned rounds, uint64_t first, bool failed)
 int main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
-	uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 0) : 0, first = seed = seed ? seed : (uint64_t)time(NULL) << 8;
+	uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 0) : 0,
+		 first = seed = seed ? seed : (uint64_t)time(NULL) << 8;
 	unsigned rounds = 0, bad = 0;
 	bool failed = false;
 
 	lies = getenv("LIES");
 	tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc < 6 || tally == MAP_FAILED || !served_start(argv[2], argv[3]))
-		return printf("the server does not start: %s\n", served.log), served.pid > 0 ? kill(served.pid, SIGKILL) : 0, 1;
+		return printf("the server does not start: %s\n", served.log),
+		       served.pid > 0 ? kill(served.pid, SIGKILL) : 0, 1;
 	do {
 		fflush(NULL);
 		/* a process of its own: whatever it starts, it alone waits for */
@@ -367,7 +371,8 @@ int main(int argc, char **argv)
 			status = play(argv[5 + seed % (unsigned)(argc - 5)], seed), fflush(stdout), _exit(status);
 		waitpid(pid, &status, 0);
 		bad += WIFEXITED(status) && WEXITSTATUS(status) & 12; /* a program's end: there are others */
-		failed = !WIFEXITED(status) || WEXITSTATUS(status) & 2 || waitpid(served.pid, &status, WNOHANG) == served.pid;
+		failed = !WIFEXITED(status) || WEXITSTATUS(status) & 2 ||
+			 waitpid(served.pid, &status, WNOHANG) == served.pid;
 		rounds++;
 		seed++;
 	} while (!failed && time(NULL) < end);

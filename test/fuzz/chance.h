@@ -37,8 +37,8 @@ static inline void chance_keep(uint64_t v)
 
 static inline uint64_t odd_value(void)
 {
-	static const uint64_t odd[] = {0, 1, 2, 3, 4, 7, 8, 16, 64, 255, 256, 4096, 65535, 65536, 0x7fffffff, 0x80000000,
-		0xffffffff, 1ull << 32, 1ull << 47, 1ull << 63, ~0ull, ~0ull - 7, 0x7fffffffffffffff};
+	static const uint64_t odd[] = {0, 1, 2, 3, 4, 7, 8, 16, 64, 255, 256, 4096, 65535, 65536, 0x7fffffff,
+		0x80000000, 0xffffffff, 1ull << 32, 1ull << 47, 1ull << 63, ~0ull, ~0ull - 7, 0x7fffffffffffffff};
 	unsigned n = chance_nseen < 256 ? chance_nseen : 256;
 	unsigned right = chance_nright < 64 ? chance_nright : 64;
 

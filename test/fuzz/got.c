@@ -10,8 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define PAGE	4096
-#define PAGES	4
+#define PAGE    4096
+#define PAGES   4
 #define ENTRIES 16
 
 static char *image;

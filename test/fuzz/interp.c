@@ -26,16 +26,15 @@ static uint64_t address(void *arg, const struct ptx_var *v)
 
 static void run(struct interp_kernel *k, uint8_t *memory)
 {
-	const struct interp_host host = {
-		.arg = memory, .threads = 1, .accessible = accessible, .address = address};
+	const struct interp_host host = {.arg = memory, .threads = 1, .accessible = accessible, .address = address};
 	uint64_t params[32];
 	struct timespec t;
 	struct interp_launch l = {.host = &host,
-				  .grid = {2, 1, 1},
-				  .block = {12, 4, 1},
-				  .shared = 256,
-				  .params = params,
-				  .params_size = sizeof(params)};
+		.grid = {2, 1, 1},
+		.block = {12, 4, 1},
+		.shared = 256,
+		.params = params,
+		.params_size = sizeof(params)};
 
 	for (unsigned i = 0; i < 32; i++)
 		params[i] = i % 5 == 4 ? i : (uint64_t)(uintptr_t)memory + i * 64;
@@ -53,8 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char why[300];
 	unsigned n = 0;
 
-	for (struct ptx_function *f = p && memory && !m->error.line ? m->functions : NULL; f && n < 8;
-	     f = f->next) {
+	for (struct ptx_function *f = p && memory && !m->error.line ? m->functions : NULL; f && n < 8; f = f->next) {
 		struct interp_kernel *k;
 
 		if (!f->is_entry || !f->is_defined)

@@ -59,7 +59,8 @@ static uint32_t lie_together(const struct frame *f, uint8_t *room, uint32_t most
 	memset(room, 0, size);
 	together++;
 	for (n += roll() % 16 ? 0 : 1; n && size + 16 <= most; n--, size += 16) {
-		struct wire_nvml_said said = {.value = (int32_t)odd_value(), .size = roll() % 64 ? 8 : (uint32_t)odd_value()};
+		struct wire_nvml_said said = {
+			.value = (int32_t)odd_value(), .size = roll() % 64 ? 8 : (uint32_t)odd_value()};
 		odd_bytes(room + size, 16);
 		memcpy(room + size, &said, sizeof said);
 	}
@@ -74,7 +75,8 @@ static int lie(struct link *l)
 
 	if (err)
 		return err;
-	uint32_t size = roll() % 8 ? sizeof(struct wire_reply) + ((likely_size(&f) + 7) & ~7u) : (uint32_t)(roll() % 8192);
+	uint32_t size =
+		roll() % 8 ? sizeof(struct wire_reply) + ((likely_size(&f) + 7) & ~7u) : (uint32_t)(roll() % 8192);
 	/* the calls have answers of a few sizes: guess until one fits */
 	if (f.op < WIRE_NVML_DEVICES && !is_sensor(&f) && roll() % 2)
 		size = sizeof(struct wire_reply) + (uint32_t)(roll() % 12) * 8;
@@ -217,6 +219,7 @@ int main(int argc, char **argv)
 	over = true;
 	unlink(address + 5);
 	rmdir(folder);
-	printf("%lu tries, %lu opened, %lu lies, %lu of them to questions that came together\n", tries, opened, answers, together);
+	printf("%lu tries, %lu opened, %lu lies, %lu of them to questions that came together\n", tries, opened, answers,
+		together);
 	return opened && answers && together ? 0 : 1;
 }

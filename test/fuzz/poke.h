@@ -23,7 +23,8 @@ static void *map_all(int fd, size_t size)
 static void keep(const uint32_t *message, const int *fds, unsigned nfds, const struct hello *agreed)
 {
 	if (message[0] == UNIX_MEMORY && nfds == 3)
-		shared.control = map_all(fds[0], 4096 + BOARD_SLOTS * sizeof(uint64_t) + agreed->words * sizeof(struct word));
+		shared.control =
+			map_all(fds[0], 4096 + BOARD_SLOTS * sizeof(uint64_t) + agreed->words * sizeof(struct word));
 	if (message[0] == UNIX_LANE && nfds == 1 && shared.nlanes < LINK_LANES) {
 		shared.lanes[shared.nlanes] = map_all(fds[0], 4096 + 2 * (size_t)shared.ring);
 		shared.nlanes += shared.lanes[shared.nlanes] != NULL;

@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (write(fd, data, size) == (ssize_t)size) {
 		memset(&p, 0x5a, sizeof p);
-		if (program_read_elf(fd, &p) && (p.kind == PROGRAM_DYNAMIC || p.kind == PROGRAM_MUSL) && strnlen(p.loader, PATH_MAX) == PATH_MAX)
+		if (program_read_elf(fd, &p) && (p.kind == PROGRAM_DYNAMIC || p.kind == PROGRAM_MUSL) &&
+			strnlen(p.loader, PATH_MAX) == PATH_MAX)
 			__builtin_trap(); /* not ended */
 		if (program_read_script(fd, interpreter, rest) && (!*interpreter || strlen(interpreter) >= 256))
 			__builtin_trap();

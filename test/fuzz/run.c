@@ -81,8 +81,7 @@ static void load(const char *folder)
 
 static size_t change(uint8_t *data, size_t size)
 {
-	static const uint64_t odd[] = {0,      1,          0x7f,       0x80,       0xff,
-				       0xffff, 0x7fffffff, 0xffffffff, 1ull << 63, ~0ull};
+	static const uint64_t odd[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 1ull << 63, ~0ull};
 	size_t at = size ? roll() % size : 0, width = (size_t)1 << roll() % 4, from, n;
 	uint64_t value;
 

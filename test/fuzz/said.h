@@ -45,13 +45,15 @@ static bool said_where(const char *line)
 {
 	if (strstr(line, ": runtime error: "))
 		return true;
-	return strstr(line, " #") && strstr(line, " in ") && !strstr(line, "/libsanitizer/") && !strstr(line, "sysdeps/");
+	return strstr(line, " #") && strstr(line, " in ") && !strstr(line, "/libsanitizer/") &&
+	       !strstr(line, "sysdeps/");
 }
 
 /* Did it crash in code of ours?  Prints what is known of it; else nothing is kept. */
 static bool said_ours(const char *folder, const char *program, unsigned long long seed, pid_t pid, int status)
 {
-	bool crashed = WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == SAID_STATUS), found = false, ours;
+	bool crashed = WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == SAID_STATUS), found = false,
+	     ours;
 	char path[512], line[1024];
 	FILE *f;
 
@@ -65,6 +67,7 @@ static bool said_ours(const char *folder, const char *program, unsigned long lon
 		fclose(f);
 	/* without a sanitizer nobody knows where it was */
 	ours = found && !strstr(line, "/test/");
-	printf("seed %llu: %s: %s, %s: %s", seed, program, path, ours ? "ours" : "not ours", found ? line : "no word of it\n");
+	printf("seed %llu: %s: %s, %s: %s", seed, program, path, ours ? "ours" : "not ours",
+		found ? line : "no word of it\n");
 	return ours;
 }

@@ -52,7 +52,8 @@ static bool served_start(const char *gangway, const char *device)
 		int fd = open(served.log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 		dup2(fd, 2);
 		setenv("GANGWAY_DEVICE_MEMORY", "256M", 1);
-		execl(gangway, "gangway", "serve", "--on", device, "--listen", listen, "--listen", "tcp://:0", (char *)NULL);
+		execl(gangway, "gangway", "serve", "--on", device, "--listen", listen, "--listen", "tcp://:0",
+			(char *)NULL);
 		_exit(127);
 	}
 	return served.pid > 0 && served_addresses();
@@ -61,7 +62,8 @@ static bool served_start(const char *gangway, const char *device)
 /* Lines that must not be there; prints them. */
 static int served_complaints(void)
 {
-	static const char *const bad[] = {"ended by signal", "exit status", "Sanitizer", "runtime error", "cannot start"};
+	static const char *const bad[] = {
+		"ended by signal", "exit status", "Sanitizer", "runtime error", "cannot start"};
 	char line[1024];
 	int n = 0;
 	FILE *f = fopen(served.log, "r");

@@ -25,11 +25,11 @@
 #include "transport/private.h"
 #include "wire/nvml.h"
 
-#define FRAMES	 4000 /* a round */
-#define AGAIN	 250
+#define FRAMES   4000 /* a round */
+#define AGAIN    250
 #define ROUND_MS 3000
-#define LONGEST	 6000
-#define QUOTA	 (96ull << 20)
+#define LONGEST  6000
+#define QUOTA    (96ull << 20)
 
 static char folder[128]; /* empty, and stays so: a client writes no files here */
 static struct session session;
@@ -135,7 +135,8 @@ static void make_graph(const struct cuda_ops *o, CUcontext ctx, CUdeviceptr p)
 static void make_memory(const struct cuda_ops *o, CUcontext ctx)
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape = {64, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0};
-	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
 	CUmemGenericAllocationHandle block = 0;
 	CUmipmappedArray levels = NULL;
 	CUmemoryPool pool = NULL;
@@ -204,9 +205,12 @@ static uint32_t questions(uint8_t *payload)
 static void one(void)
 {
 	uint8_t payload[LONGEST];
-	unsigned op = roll() % 64 == 0 ? WIRE_NVML_TOGETHER : roll() % 16 ? ops[roll() % nops] : (unsigned)roll() % 1100;
+	unsigned op = roll() % 64 == 0 ? WIRE_NVML_TOGETHER
+		      : roll() % 16    ? ops[roll() % nops]
+				       : (unsigned)roll() % 1100;
 	uint32_t size = roll() % 32 ? 8 + roll() % 256 : roll() % LONGEST, all = ~0u;
-	struct frame f = {.op = op, .size = size, .payload = payload, .lane = session.link->lanes[0], .npieces = roll() % 3};
+	struct frame f = {
+		.op = op, .size = size, .payload = payload, .lane = session.link->lanes[0], .npieces = roll() % 3};
 	const struct served *call = serve_find(op);
 
 	odd_bytes(payload, size);
@@ -259,7 +263,8 @@ static void play(uint64_t seed)
 			make_objects();
 		one();
 		if (stats.info[0].quota && stats_read(&stats.device[0].memory) > QUOTA) {
-			printf("%llu bytes are held after call %u\n", (unsigned long long)stats_read(&stats.device[0].memory), m.frame.op);
+			printf("%llu bytes are held after call %u\n",
+				(unsigned long long)stats_read(&stats.device[0].memory), m.frame.op);
 			fflush(NULL);
 			abort();
 		}
@@ -319,7 +324,8 @@ int main(int argc, char **argv)
 		if (getenv("LIST") && serve_find(op) && !tally->made_op[op])
 			printf("call %u was never made\n", op);
 	}
-	printf("%u rounds, %u of them stuck; %lu frames: %lu broken, %lu calls made, %lu worked; of %u kinds of calls %u were made and %u worked\n",
+	printf("%u rounds, %u of them stuck; %lu frames: %lu broken, %lu calls made, %lu worked; of %u kinds of calls "
+	       "%u were made and %u worked\n",
 		rounds, stuck, tally->frames, tally->broken, tally->made, tally->worked, kinds, made, worked);
 	return 0;
 }

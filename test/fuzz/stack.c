@@ -7,7 +7,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define SP 0x7ffc00000000ull /* as in the corpus: words that point into it */
 
-static const char *const kept[] = {"LD_AUDIT=/lib/libgangway-follow.so:/lib/libgangway-audit.so", "GANGWAY_DEVICE=cpu", "GLIBC_TUNABLES=a=1", NULL};
+static const char *const kept[] = {"LD_AUDIT=/lib/libgangway-follow.so:/lib/libgangway-audit.so", "GANGWAY_DEVICE=cpu",
+	"GLIBC_TUNABLES=a=1", NULL};
 
 /* What was made is read again, and then wants nothing more. */
 static void again(const uint8_t *data, size_t size, const struct stack *s)

@@ -64,8 +64,7 @@ static void touch(const struct frame *f, const uint8_t *arena)
 		sink += payload[0] + payload[f->size - 1];
 	for (unsigned i = 0; i < f->npieces; i++)
 		if (f->pieces[i].size)
-			sink += arena[f->pieces[i].offset] +
-				arena[f->pieces[i].offset + f->pieces[i].size - 1];
+			sink += arena[f->pieces[i].offset] + arena[f->pieces[i].offset + f->pieces[i].size - 1];
 }
 
 /* A heap block as arena: a sanitizer sees the first byte too many. */

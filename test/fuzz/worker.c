@@ -28,7 +28,8 @@ static unsigned any_op(void)
 {
 	if (roll() % 16 == 0)
 		return WIRE_NVML + (unsigned)(roll() % 2 ? roll() % 400 : WIRE_NVML_PLAIN + roll() % 5);
-	return roll() % 3 ? (unsigned)(roll() % 700) : WIRE_DEVICES + (unsigned)(roll() % (WIRE_OPS_END - WIRE_DEVICES + 2));
+	return roll() % 3 ? (unsigned)(roll() % 700)
+			  : WIRE_DEVICES + (unsigned)(roll() % (WIRE_OPS_END - WIRE_DEVICES + 2));
 }
 
 static struct link *join(int which)
@@ -145,7 +146,8 @@ static void forge_descriptors(void)
 	struct link *l = join(0);
 
 	for (int i = 0; i < 40; i++) {
-		int fd = roll() % 2 ? open("/dev/null", O_RDWR | O_CLOEXEC) : memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		int fd = roll() % 2 ? open("/dev/null", O_RDWR | O_CLOEXEC)
+				    : memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (fd < 0 || (roll() % 2 && ftruncate(fd, (off_t)(odd_value() % (1 << 24)))))
 			continue;
 		unix_send(l->fd, (uint32_t)(roll() % 6), roll() % 4 ? l->nlanes : odd_value(), &fd, 1);
@@ -243,7 +245,8 @@ int main(int argc, char **argv)
 	bool failed = false;
 
 	if (argc < 3 || !served_start(argv[2], "null"))
-		return printf("the server does not start: %s\n", served.log), served.pid > 0 ? kill(served.pid, SIGKILL) : 0, 1;
+		return printf("the server does not start: %s\n", served.log),
+		       served.pid > 0 ? kill(served.pid, SIGKILL) : 0, 1;
 	do {
 		pid_t pid = fork();
 		if (!pid)

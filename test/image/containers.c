@@ -10,8 +10,7 @@
 #include "check.h"
 #include "make.h"
 
-static const char ptx[] =
-	".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u32 n)\n{ ret; }\n";
+static const char ptx[] = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u32 n)\n{ ret; }\n";
 
 static void sniffs(void)
 {
@@ -20,7 +19,7 @@ static void sniffs(void)
 	CHECK(image_sniff("\x50\xed\x55\xba", 3) == IMAGE_PTX);
 	CHECK(image_sniff("\x7f"
 			  "ELF",
-			  4) == IMAGE_CUBIN);
+		      4) == IMAGE_CUBIN);
 	CHECK(image_sniff("!<arch>\n", 8) == IMAGE_ARCHIVE);
 	CHECK(image_sniff("", SIZE_MAX) == IMAGE_PTX);
 	CHECK(image_sniff(ptx, SIZE_MAX) == IMAGE_PTX);
@@ -97,8 +96,7 @@ static void payloads(void)
 
 		b.size = 0;
 		f = make_fatbin(&b);
-		make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, 8, 4, packings[i], ptx, sizeof ptx,
-						    "-g -O0"});
+		make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, 8, 4, packings[i], ptx, sizeof ptx, "-g -O0"});
 		make_entry(&b, &(struct make_entry){77, 75, .data = "??", .size = 2});
 		make_end(&b, f);
 		CHECK(image_init(&image, b.data, b.size) == 0);
@@ -166,8 +164,8 @@ static void selects(void)
 	CHECK(selected(&b, 130, BOTH) == 1080);
 	CHECK(image_init(&image, b.data, b.size) == 0);
 	CHECK(!strcmp(image_describe(&image, text, sizeof text),
-		      "cubin sm_80 sm_86 sm_90 sm_90a sm_103f, "
-		      "PTX 8.0 compute_75 8.0 compute_80 8.0 compute_120f, LTO sm_90"));
+		"cubin sm_80 sm_86 sm_90 sm_90a sm_103f, "
+		"PTX 8.0 compute_75 8.0 compute_80 8.0 compute_120f, LTO sm_90"));
 	CHECK(strlen(image_describe(&image, text, 10)) == 9);
 }
 
@@ -179,8 +177,8 @@ static void relocatables(void)
 	struct image_iter it;
 	struct image_entry e;
 
-	make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, .data = ptx, .size = sizeof ptx,
-					    .options = "-g --compile-only  "});
+	make_entry(&b, &(struct make_entry){
+			       FATBIN_PTX, 75, .data = ptx, .size = sizeof ptx, .options = "-g --compile-only  "});
 	make_end(&b, f);
 	CHECK(image_init(&image, b.data, b.size) == 0);
 	image_iter_init(&it, &image, 0);
@@ -240,10 +238,8 @@ static void cuts(void)
 	static struct bytes b;
 	size_t f = make_fatbin(&b);
 
-	make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, .flags = FATBIN_LZ4, .data = ptx,
-					    .size = sizeof ptx});
-	make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, .flags = FATBIN_ZSTD, .data = ptx,
-					    .size = sizeof ptx});
+	make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, .flags = FATBIN_LZ4, .data = ptx, .size = sizeof ptx});
+	make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, .flags = FATBIN_ZSTD, .data = ptx, .size = sizeof ptx});
 	make_end(&b, f);
 	CHECK(walk(b.data, b.size) == 0);
 	for (size_t n = 0; n < b.size; n++)

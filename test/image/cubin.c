@@ -31,8 +31,7 @@ static void check_globals(const struct image_code *code)
 	CHECK(code->nglobals == 4 && code->const_bytes == 16 && counter);
 	CHECK(counter && counter->size == 4 && counter->offset == 8 && !counter->init && counter->local);
 	g = image_code_global(code, "table");
-	CHECK(g && g->size == 8 && g->init && !memcmp(g->init, "\1\2\3\4", 4) &&
-	      g->space == IMAGE_SPACE_GLOBAL);
+	CHECK(g && g->size == 8 && g->init && !memcmp(g->init, "\1\2\3\4", 4) && g->space == IMAGE_SPACE_GLOBAL);
 	g = image_code_global(code, "coef");
 	CHECK(g && g->size == 12 && g->offset == 4 && g->space == IMAGE_SPACE_CONST && !g->managed);
 	g = image_code_global(code, "shared_int");
@@ -86,8 +85,7 @@ static void cuts(void)
 /* Every 1, 2, 4 and 8 bytes in turn become numbers that make sums wrap. */
 static void spoils(void)
 {
-	static const uint64_t values[] = {
-		0, 1, 0x7fffffffffffffff, 0x8000000080000000, UINT64_MAX, UINT64_MAX - 7};
+	static const uint64_t values[] = {0, 1, 0x7fffffffffffffff, 0x8000000080000000, UINT64_MAX, UINT64_MAX - 7};
 	static struct bytes good, b;
 
 	make_cubin(&good, &(struct make_cubin){.sm = 90, .v2 = true});

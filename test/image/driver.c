@@ -86,7 +86,7 @@ static void compare_kernel(const struct image_code *code, const struct image_ker
 	same(k->name, "shared memory", k->shared_bytes, value(f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
 	if (k->max_threads[0])
 		same(k->name, "threads", k->max_threads[0] * k->max_threads[1] * k->max_threads[2],
-		     value(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+			value(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
 	if (code->kind == IMAGE_PTX) {
 		same(k->name, "PTX version", code->sm, value(f, CU_FUNC_ATTRIBUTE_PTX_VERSION));
 		return;
@@ -132,8 +132,8 @@ static void compare_file(const char *path, const struct image_want *want)
 		return;
 	CHECK(image_payload(&e, &blob) == 0 && image_code_read(&code, blob.data, blob.size, NULL) == 0);
 	compare(code, m);
-	printf("%s: %s for sm_%u, %zu kernels, %zu variables\n", path,
-	       code->kind == IMAGE_PTX ? "PTX" : "cubin", code->sm, code->nkernels, code->nglobals);
+	printf("%s: %s for sm_%u, %zu kernels, %zu variables\n", path, code->kind == IMAGE_PTX ? "PTX" : "cubin",
+		code->sm, code->nkernels, code->nglobals);
 	image_code_destroy(code);
 	image_blob_finish(&blob);
 }

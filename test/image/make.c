@@ -96,8 +96,17 @@ size_t make_entry(struct bytes *b, const struct make_entry *e)
 enum { NONE, SHSTRTAB, STRTAB, SYMTAB, NVINFO, INFO_AXPY, TEXT, GLOBAL, INIT, CONST3, SHARED, SECTIONS };
 
 static const char *const names[SECTIONS] = {
-	"",           ".shstrtab",  ".strtab",         ".symtab",       ".nv.info",        ".nv.info.axpy",
-	".text.axpy", ".nv.global", ".nv.global.init", ".nv.constant3", ".nv.shared.axpy",
+	"",
+	".shstrtab",
+	".strtab",
+	".symtab",
+	".nv.info",
+	".nv.info.axpy",
+	".text.axpy",
+	".nv.global",
+	".nv.global.init",
+	".nv.constant3",
+	".nv.shared.axpy",
 };
 
 static const char symbol_names[] = "\0axpy\0counter\0table\0coef\0shared_int";
@@ -130,8 +139,7 @@ static void make_info(struct bytes *b, const struct make_cubin *c)
 	if (!c->no_record)
 		record(b, INFO_SIZED, INFO_REGCOUNT, 8, (uint32_t[]){1, 24});
 	record(b, INFO_SIZED, INFO_FRAME_SIZE, 8, (uint32_t[]){1, 48});
-	record(b, INFO_SIZED, INFO_MIN_STACK_SIZE, 8,
-	       (uint32_t[]){99, 48}); /* of a symbol that is not there */
+	record(b, INFO_SIZED, INFO_MIN_STACK_SIZE, 8, (uint32_t[]){99, 48}); /* of a symbol that is not there */
 }
 
 static void make_kernel_info(struct bytes *b, const struct make_cubin *c)
@@ -198,8 +206,7 @@ static Elf64_Shdr section_header(unsigned i, const struct make_cubin *c)
 	if (i == GLOBAL)
 		s = (Elf64_Shdr){.sh_type = SHT_NOBITS, .sh_size = 64};
 	if (i == SHARED)
-		s = (Elf64_Shdr){.sh_type = SHT_NOBITS,
-				 .sh_size = 256 + (c->sm >= 90 ? CUBIN_RESERVED_SHARED : 0)};
+		s = (Elf64_Shdr){.sh_type = SHT_NOBITS, .sh_size = 256 + (c->sm >= 90 ? CUBIN_RESERVED_SHARED : 0)};
 	return s;
 }
 

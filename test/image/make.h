@@ -2,8 +2,7 @@
  * make.h - images made by hand, for tests on machines without a CUDA compiler. A builder grows a byte string;
  * each function returns the offset of what it appended, so that a test can come back and spoil it.
  */
-#ifndef TEST_IMAGE_MAKE_H
-#define TEST_IMAGE_MAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ struct make_cubin {
 };
 
 size_t make_cubin(struct bytes *b, const struct make_cubin *c);
-
-#endif

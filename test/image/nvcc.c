@@ -12,9 +12,9 @@
 #include "check.h"
 #include "signatures.h"
 
-#define K(name, members)                                                                                     \
-	struct args_##name {                                                                                 \
-		members                                                                                      \
+#define K(name, members) \
+	struct args_##name { \
+		members \
 	};
 #define F(type, name) type name;
 #define P(type, name) type name;
@@ -26,8 +26,7 @@ ALL_SIGNATURES
 static const char *nvcc, *source;
 static char folder[] = "/tmp/image-XXXXXX", file[64];
 
-static void check_params(const struct image_code *code, const char *name, const struct image_param *want,
-			 size_t n)
+static void check_params(const struct image_code *code, const char *name, const struct image_param *want, size_t n)
 {
 	const struct image_kernel *k = image_code_kernel(code, name);
 
@@ -37,21 +36,20 @@ static void check_params(const struct image_code *code, const char *name, const 
 		printf("	of %s in code for sm_%u\n", name, code->sm);
 }
 
-#define K(name, members)                                                                                     \
-	static void check_##name(const struct image_code *code)                                              \
-	{                                                                                                    \
-		typedef struct args_##name args;                                                             \
-		static const struct image_param want[] = {members};                                          \
-                                                                                                             \
-		check_params(code, #name, want, sizeof want / sizeof *want);                                 \
+#define K(name, members) \
+	static void check_##name(const struct image_code *code) \
+	{ \
+		typedef struct args_##name args; \
+		static const struct image_param want[] = {members}; \
+\
+		check_params(code, #name, want, sizeof want / sizeof *want); \
 	}
 #define F(type, name) {offsetof(args, name), sizeof(type)},
 #define P(type, name) {offsetof(args, name), sizeof(type)},
 ALL_SIGNATURES
 #undef K
 
-static void check_global(const struct image_code *code, const char *name, uint64_t size, int constant,
-			 int managed)
+static void check_global(const struct image_code *code, const char *name, uint64_t size, int constant, int managed)
 {
 	const struct image_global *g = image_code_global(code, name);
 
@@ -156,16 +154,15 @@ int main(int argc, char **argv)
 	snprintf(file, sizeof file, "%s/out", folder);
 	check("-cubin -arch=sm_75", 1, IMAGE_PLAIN, 1);
 	check("-ptx -arch=compute_90", 1, IMAGE_PLAIN, 1);
-	check("-fatbin --compress-mode=none -gencode arch=compute_80,code=[compute_80,sm_80]", 2, IMAGE_PLAIN,
-	      2);
+	check("-fatbin --compress-mode=none -gencode arch=compute_80,code=[compute_80,sm_80]", 2, IMAGE_PLAIN, 2);
 	check("-fatbin --compress-mode=speed -Xfatbin -compress-all -gencode "
 	      "arch=compute_86,code=[compute_86,sm_86]",
-	      2, IMAGE_LZ4, 2);
+		2, IMAGE_LZ4, 2);
 	check("-fatbin --compress-mode=size -gencode arch=compute_90a,code=sm_90a "
 	      "-gencode arch=compute_100f,code=[compute_100f,sm_100f]",
-	      3, IMAGE_ZSTD, 3);
-	check("-fatbin --compress-mode=default -rdc=true -gencode arch=compute_120,code=[compute_120,sm_120]",
-	      2, IMAGE_ZSTD, 2);
+		3, IMAGE_ZSTD, 3);
+	check("-fatbin --compress-mode=default -rdc=true -gencode arch=compute_120,code=[compute_120,sm_120]", 2,
+		IMAGE_ZSTD, 2);
 	check("-fatbin -G -gencode arch=compute_75,code=[compute_75,sm_75]", 2, IMAGE_ZSTD, 2);
 	unlink(file);
 	rmdir(folder);

@@ -27,18 +27,18 @@ static struct image_code *read_text(const char *text)
 
 static void odd_text(void)
 {
-	struct image_code *code = read_text(
-		"// .entry no(.param .u32 a) { /* \n"
-		"/* .version 1.0 \n */\n" HEAD ".file 1 \"a } { ; \\\" .entry str() {}\"\n"
-		".section .debug_abbrev { .b8 1, 2 \n .b8 17 }\n"
-		".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n"
-		".func (.reg .u32 %r) helper (.reg .u32 %a) { .shared .b8 scratch[8]; { ret; } }\n"
-		".visible .func noargs { ret; }\n"
-		".pragma \"nounroll\";\n"
-		".alias x, y;\n"
-		".visible .entry announced(.param .u32 a);\n"
-		".weak .entry $odd_1()\n{ .loc 1 2 3\n ret; }\n"
-		".entry plain() .reqntid 0x40 { ret; }\n");
+	struct image_code *code =
+		read_text("// .entry no(.param .u32 a) { /* \n"
+			  "/* .version 1.0 \n */\n" HEAD ".file 1 \"a } { ; \\\" .entry str() {}\"\n"
+			  ".section .debug_abbrev { .b8 1, 2 \n .b8 17 }\n"
+			  ".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n"
+			  ".func (.reg .u32 %r) helper (.reg .u32 %a) { .shared .b8 scratch[8]; { ret; } }\n"
+			  ".visible .func noargs { ret; }\n"
+			  ".pragma \"nounroll\";\n"
+			  ".alias x, y;\n"
+			  ".visible .entry announced(.param .u32 a);\n"
+			  ".weak .entry $odd_1()\n{ .loc 1 2 3\n ret; }\n"
+			  ".entry plain() .reqntid 0x40 { ret; }\n");
 	const struct image_kernel *k;
 
 	CHECK(code);
@@ -48,8 +48,7 @@ static void odd_text(void)
 	CHECK(code->nkernels == 2 && code->address_size == 64);
 	CHECK(image_code_kernel(code, "$odd_1") && !image_code_kernel(code, "str"));
 	k = image_code_kernel(code, "plain");
-	CHECK(k && k->nparams == 0 && k->param_bytes == 0 && k->req_threads[0] == 64 &&
-	      k->req_threads[2] == 1);
+	CHECK(k && k->nparams == 0 && k->param_bytes == 0 && k->req_threads[0] == 64 && k->req_threads[2] == 1);
 	CHECK(k && k->local && !k->shared_bytes);
 	image_code_destroy(code);
 }
@@ -97,10 +96,8 @@ static void variables(void)
 	static const struct {
 		const char *name;
 		uint64_t size, align;
-	} want[] = {{"a", 4, 4},        {"m", 24, 8},      {"elsewhere", 8, 8},
-		    {"c", 20, 4},       {"quad", 32, 16},  {"one", 16, 16},
-		    {"counted", 12, 4}, {"nested", 12, 2}, {"pointers", 16, 8},
-		    {"tex", 8, 8},      {"old", 4, 4}};
+	} want[] = {{"a", 4, 4}, {"m", 24, 8}, {"elsewhere", 8, 8}, {"c", 20, 4}, {"quad", 32, 16}, {"one", 16, 16},
+		{"counted", 12, 4}, {"nested", 12, 2}, {"pointers", 16, 8}, {"tex", 8, 8}, {"old", 4, 4}};
 	const struct image_global *g;
 
 	CHECK(code);
@@ -110,8 +107,7 @@ static void variables(void)
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
 		g = image_code_global(code, want[i].name);
 		CHECK(g && g->size == want[i].size && g->align == want[i].align);
-		CHECK(g && g->managed == !strcmp(g->name, "m") &&
-		      g->external == !strcmp(g->name, "elsewhere"));
+		CHECK(g && g->managed == !strcmp(g->name, "m") && g->external == !strcmp(g->name, "elsewhere"));
 		CHECK(g && g->opaque == (!strcmp(g->name, "tex") || !strcmp(g->name, "old")));
 		CHECK(g && (g->space == IMAGE_SPACE_CONST) == !strcmp(g->name, "c"));
 		CHECK(g && g->local == (strcmp(g->name, "m") && strcmp(g->name, "elsewhere")));

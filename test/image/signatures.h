@@ -4,8 +4,7 @@
  *
  * Whoever includes this defines K(name, members), F(type, name) for the first parameter and P for the others.
  */
-#ifndef TEST_IMAGE_SIGNATURES_H
-#define TEST_IMAGE_SIGNATURES_H
+#pragma once
 
 struct mixed {
 	char c;
@@ -46,5 +45,3 @@ struct huge {
 /* clang-format on */
 
 #define SHARED_WORDS 100
-
-#endif

@@ -11,16 +11,15 @@
 #include "image/image.h"
 
 #define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
-#define HEAD "\n.version 7.0\n.target sm_70\n.address_size 64\n"
+#define HEAD     "\n.version 7.0\n.target sm_70\n.address_size 64\n"
 
-static const char kernel[] = HEAD
-	".extern .func (.param .b32 r) triple (.param .b32 a);\n"
-	".extern .global .u32 bias;\n"
-	".visible .entry k(.param .u64 out) {\n"
-	".reg .b64 d; .reg .b32 x, y; .param .b32 a; .param .b32 b;\n"
-	"ld.param.u64 d, [out]; ld.global.u32 x, [bias];\n"
-	"st.param.b32 [a], x; call (b), triple, (a); ld.param.b32 y, [b];\n"
-	"st.global.u32 [d], y; ret; }\n";
+static const char kernel[] = HEAD ".extern .func (.param .b32 r) triple (.param .b32 a);\n"
+				  ".extern .global .u32 bias;\n"
+				  ".visible .entry k(.param .u64 out) {\n"
+				  ".reg .b64 d; .reg .b32 x, y; .param .b32 a; .param .b32 b;\n"
+				  "ld.param.u64 d, [out]; ld.global.u32 x, [bias];\n"
+				  "st.param.b32 [a], x; call (b), triple, (a); ld.param.b32 y, [b];\n"
+				  "st.global.u32 [d], y; ret; }\n";
 static const char library[] = HEAD ".visible .global .u32 bias = 14;\n"
 				   ".visible .func (.param .b32 r) triple (.param .b32 a) {\n"
 				   ".reg .b32 x; ld.param.b32 x, [a]; mul.lo.u32 x, x, 3;\n"
@@ -136,8 +135,7 @@ static void errors(void)
 	CHECK_EQ(add(l, CU_JIT_INPUT_NVVM, "hello", 5), CUDA_ERROR_NOT_SUPPORTED);
 	CHECK_EQ(add(l, 17, "hello", 5), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(add(l, CU_JIT_INPUT_PTX, NULL, 5), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(cuLinkAddFile_v2(l, CU_JIT_INPUT_PTX, "/nowhere/x.ptx", 0, NULL, NULL),
-		 CUDA_ERROR_FILE_NOT_FOUND);
+	CHECK_EQ(cuLinkAddFile_v2(l, CU_JIT_INPUT_PTX, "/nowhere/x.ptx", 0, NULL, NULL), CUDA_ERROR_FILE_NOT_FOUND);
 	CHECK_EQ(cuLinkComplete(l, &image, NULL), CUDA_ERROR_INVALID_IMAGE);
 	CHECK_EQ(cuLinkComplete(NULL, &image, NULL), CUDA_ERROR_INVALID_HANDLE);
 	OK(cuLinkDestroy(l));

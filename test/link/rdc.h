@@ -3,7 +3,9 @@
 
 struct shape {
 	__device__ virtual float area() const;
-	__device__ virtual ~shape() {}
+	__device__ virtual ~shape()
+	{
+	}
 };
 
 typedef float (*function)(float);

@@ -6,9 +6,9 @@
 #include "../check.h"
 #include "ptx/ptx.h"
 
-#define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
+#define HEAD                      ".version 7.0\n.target sm_70\n.address_size 64\n"
 #define FUNC(linkage, name, body) linkage " .func (.param .b32 r) " name " (.param .b32 a) " body "\n"
-#define BODY "{ ret; }"
+#define BODY                      "{ ret; }"
 
 static struct ptx_module *modules[3];
 static unsigned nmodules;
@@ -82,8 +82,7 @@ static void functions(void)
 	refused(FUNC(".extern", "f", ";"), ".visible .global .u32 f;", "f: a function");
 	/* Each is the other's alias. */
 	refused(FUNC(".extern", "b", ";") ".visible .func (.param .b32 r) a (.param .b32 a);\n.alias a, b;",
-		FUNC(".extern", "a", ";") ".visible .func (.param .b32 r) b (.param .b32 a);\n.alias b, a;",
-		"alias");
+		FUNC(".extern", "a", ";") ".visible .func (.param .b32 r) b (.param .b32 a);\n.alias b, a;", "alias");
 }
 
 static void variables(void)
@@ -104,12 +103,12 @@ static void variables(void)
 
 static void undefined(void)
 {
-	CHECK_EQ(link_texts(FUNC(".extern", "gone", ";") FUNC(".extern", "idle", ";")
-				    ".extern .global .u32 lost;\n.extern .global .u32 idle_too;\n"
-				    ".visible .entry k() { .reg .b32 r; .param .b32 a; .param .b32 b;\n"
-				    "ld.global.u32 r, [lost]; call (b), gone, (a); ret; }",
-			    ".visible .global .u32 here;"),
-		 0);
+	CHECK_EQ(link_texts(FUNC(".extern", "gone", ";") FUNC(".extern", "idle",
+				    ";") ".extern .global .u32 lost;\n.extern .global .u32 idle_too;\n"
+					 ".visible .entry k() { .reg .b32 r; .param .b32 a; .param .b32 b;\n"
+					 "ld.global.u32 r, [lost]; call (b), gone, (a); ret; }",
+			 ".visible .global .u32 here;"),
+		0);
 	CHECK_EQ(ptx_kernel_layout(ptx_function_find(modules[0], "k")), 0);
 	ptx_link_missing(modules[0], note, NULL);
 	CHECK(!strcmp(missing, "gone() lost "));
@@ -122,9 +121,9 @@ static void shared(void)
 	CHECK_EQ(link_texts(FUNC(".extern", "f", ";") ".shared .b8 own[40];\n.extern .shared .b8 both[16];\n"
 						      ".visible .entry k() { .reg .b64 r; .param .b32 a, b;\n"
 						      "mov.u64 r, own; mov.u64 r, both; call (b), f, (a); ret; }",
-			    ".shared .b8 own[24];\n.visible .shared .b8 both[16];\n" FUNC(
-				    ".visible", "f", "{ .reg .b64 x; mov.u64 x, own; mov.u64 x, both; ret; }")),
-		 0);
+			 ".shared .b8 own[24];\n.visible .shared .b8 both[16];\n" FUNC(
+				 ".visible", "f", "{ .reg .b64 x; mov.u64 x, own; mov.u64 x, both; ret; }")),
+		0);
 	struct ptx_function *k = ptx_function_find(modules[0], "k");
 	CHECK_EQ(ptx_kernel_layout(k), 0);
 	CHECK_EQ(k->shared_static, 80);

@@ -7,8 +7,17 @@ void cuMemCreate(void), cuMemMap(void), cuMemUnmap(void), cuMemRelease(void), cu
 	cuDeviceGetAttribute(void), cuGetErrorString(void);
 
 void (*const used[])(void) = {
-	cuMemCreate,    cuMemMap,			    cuMemUnmap,	 cuMemRelease,	       cuMemAddressReserve, cuMemAddressFree,
-	cuMemSetAccess, cuMemGetAllocationGranularity, cuDeviceGet, cuDeviceGetAttribute, cuGetErrorString,
+	cuMemCreate,
+	cuMemMap,
+	cuMemUnmap,
+	cuMemRelease,
+	cuMemAddressReserve,
+	cuMemAddressFree,
+	cuMemSetAccess,
+	cuMemGetAllocationGranularity,
+	cuDeviceGet,
+	cuDeviceGetAttribute,
+	cuGetErrorString,
 };
 
 int part(void)

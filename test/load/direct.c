@@ -9,32 +9,32 @@
 #include "test/check.h"
 #include "test/load/launches.h"
 
-#define FUNCTIONS(X)                                                                                         \
-	X(cuInit, cuInit, 2000)                                                                              \
-	X(cuDriverGetVersion, cuDriverGetVersion, 2020)                                                      \
-	X(cuDeviceGetCount, cuDeviceGetCount, 2000)                                                          \
-	X(cuDeviceGet, cuDeviceGet, 2000)                                                                    \
-	X(cuDeviceGetName, cuDeviceGetName, 2000)                                                            \
-	X(cuDeviceGetAttribute, cuDeviceGetAttribute, 2000)                                                  \
-	X(cuDeviceTotalMem_v2, cuDeviceTotalMem, 3020)                                                       \
-	X(cuCtxCreate_v2, cuCtxCreate, 3020)                                                                 \
-	X(cuCtxDestroy_v2, cuCtxDestroy, 4000)                                                               \
-	X(cuCtxSynchronize, cuCtxSynchronize, 2000)                                                          \
-	X(cuCtxGetCurrent, cuCtxGetCurrent, 4000)                                                            \
-	X(cuMemAlloc_v2, cuMemAlloc, 3020)                                                                   \
-	X(cuMemFree_v2, cuMemFree, 3020)                                                                     \
-	X(cuMemcpyHtoD_v2, cuMemcpyHtoD, 3020)                                                               \
-	X(cuMemcpyDtoH_v2, cuMemcpyDtoH, 3020)                                                               \
-	X(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync, 3020)                                                     \
-	X(cuMemsetD32_v2, cuMemsetD32, 3020)                                                                 \
-	X(cuStreamCreate, cuStreamCreate, 2000)                                                              \
-	X(cuStreamSynchronize, cuStreamSynchronize, 2000)                                                    \
-	X(cuStreamDestroy_v2, cuStreamDestroy, 4000)                                                         \
-	X(cuModuleLoadData, cuModuleLoadData, 2000)                                                          \
-	X(cuModuleUnload, cuModuleUnload, 2000)                                                              \
-	X(cuModuleGetFunction, cuModuleGetFunction, 2000)                                                    \
-	X(cuModuleGetGlobal_v2, cuModuleGetGlobal, 3020)                                                     \
-	X(cuLaunchKernel, cuLaunchKernel, 4000)                                                              \
+#define FUNCTIONS(X) \
+	X(cuInit, cuInit, 2000) \
+	X(cuDriverGetVersion, cuDriverGetVersion, 2020) \
+	X(cuDeviceGetCount, cuDeviceGetCount, 2000) \
+	X(cuDeviceGet, cuDeviceGet, 2000) \
+	X(cuDeviceGetName, cuDeviceGetName, 2000) \
+	X(cuDeviceGetAttribute, cuDeviceGetAttribute, 2000) \
+	X(cuDeviceTotalMem_v2, cuDeviceTotalMem, 3020) \
+	X(cuCtxCreate_v2, cuCtxCreate, 3020) \
+	X(cuCtxDestroy_v2, cuCtxDestroy, 4000) \
+	X(cuCtxSynchronize, cuCtxSynchronize, 2000) \
+	X(cuCtxGetCurrent, cuCtxGetCurrent, 4000) \
+	X(cuMemAlloc_v2, cuMemAlloc, 3020) \
+	X(cuMemFree_v2, cuMemFree, 3020) \
+	X(cuMemcpyHtoD_v2, cuMemcpyHtoD, 3020) \
+	X(cuMemcpyDtoH_v2, cuMemcpyDtoH, 3020) \
+	X(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync, 3020) \
+	X(cuMemsetD32_v2, cuMemsetD32, 3020) \
+	X(cuStreamCreate, cuStreamCreate, 2000) \
+	X(cuStreamSynchronize, cuStreamSynchronize, 2000) \
+	X(cuStreamDestroy_v2, cuStreamDestroy, 4000) \
+	X(cuModuleLoadData, cuModuleLoadData, 2000) \
+	X(cuModuleUnload, cuModuleUnload, 2000) \
+	X(cuModuleGetFunction, cuModuleGetFunction, 2000) \
+	X(cuModuleGetGlobal_v2, cuModuleGetGlobal, 3020) \
+	X(cuLaunchKernel, cuLaunchKernel, 4000) \
 	X(cuGetErrorName, cuGetErrorName, 6000)
 
 #define POINTER(symbol, base, version) __typeof__(symbol) *symbol;
@@ -56,8 +56,8 @@ static void find_all(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
-#define FIND(symbol, base, version)                                                                          \
-	api.symbol = (__typeof__(api.symbol))dlsym(library, #symbol);                                        \
+#define FIND(symbol, base, version) \
+	api.symbol = (__typeof__(api.symbol))dlsym(library, #symbol); \
 	CHECK(api.symbol != NULL);
 	if (!library)
 		fprintf(stderr, "%s\n", dlerror());
@@ -74,9 +74,9 @@ static void find_all(void)
 	CUdriverProcAddressQueryResult status;
 	void *p;
 
-#define FIND(symbol, base, version)                                                                          \
-	CHECK_EQ(find(#base, &p, version, 0, &status), CUDA_SUCCESS);                                        \
-	CHECK_EQ(status, CU_GET_PROC_ADDRESS_SUCCESS);                                                       \
+#define FIND(symbol, base, version) \
+	CHECK_EQ(find(#base, &p, version, 0, &status), CUDA_SUCCESS); \
+	CHECK_EQ(status, CU_GET_PROC_ADDRESS_SUCCESS); \
 	api.symbol = (__typeof__(api.symbol))p;
 	find = library ? (__typeof__(find))dlsym(library, "cuGetProcAddress_v2") : NULL;
 	if (!find)
@@ -185,11 +185,9 @@ static void sizes(CUmodule module, CUdeviceptr out)
 	unsigned result = 0;
 
 	memset(&p, 0, sizeof p);
-	p.a = 0x11, p.b = 0x2222, p.c = 0x33333333, p.d = 0x4444444444444444, p.e = 0.5, p.f[2] = 7,
-	p.out = out;
+	p.a = 0x11, p.b = 0x2222, p.c = 0x33333333, p.d = 0x4444444444444444, p.e = 0.5, p.f[2] = 7, p.out = out;
 	void *args[] = {&p.a, &p.b, &p.c, &p.d, &p.e, &p.f, &p.out};
-	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &p, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-			 CU_LAUNCH_PARAM_END};
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &p, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
 	CHECK_EQ(api.cuModuleGetFunction(&f, module, "sizes"), 0);
 	CHECK_EQ(api.cuLaunchKernel(f, 1, 2, 3, 1, 1, 1, 0, NULL, args, NULL), 0);
 	expect_launch("sizes", 1, 2, 3, 1, 1, 1, &p, sizeof p);

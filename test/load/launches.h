@@ -29,8 +29,8 @@ static inline int expect_results(void)
 }
 
 /* Parameter bytes as the kernel sees them, padding zero; only the first 256 are compared. */
-static inline void expect_launch(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-				 unsigned by, unsigned bz, const void *params, size_t size)
+static inline void expect_launch(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+	unsigned bz, const void *params, size_t size)
 {
 	int i = __atomic_fetch_add(&nlaunch_notes, 1, __ATOMIC_RELAXED);
 	struct launch_note *n = &launch_notes[i];
@@ -54,8 +54,8 @@ static inline int launch_matches(const struct launch_note *n, const char *line)
 
 	if (strncmp(line, "launch ", 7) || !at || !end || at > end)
 		return 0;
-	snprintf(shape, sizeof shape, "grid=%u,%u,%u block=%u,%u,%u ", n->grid[0], n->grid[1], n->grid[2],
-		 n->block[0], n->block[1], n->block[2]);
+	snprintf(shape, sizeof shape, "grid=%u,%u,%u block=%u,%u,%u ", n->grid[0], n->grid[1], n->grid[2], n->block[0],
+		n->block[1], n->block[2]);
 	if (!strstr(line, shape))
 		return 0;
 	used = snprintf(hex, sizeof hex, "params=");

@@ -9,8 +9,8 @@
 #include "gen/cuda_protos.h"
 #include "test/check.h"
 
-static const char ptx[] =
-	".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\n	ret;\n}\n";
+static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\n	"
+			  "ret;\n}\n";
 
 static CUcontext context;
 static CUfunction function;

@@ -12,7 +12,7 @@
 #include "test/check.h"
 #include "wire/nvml.h"
 
-#define AGE	 30000000ull
+#define AGE      30000000ull
 #define PATIENCE 4
 
 static atomic_int calls, calls_for_memory;

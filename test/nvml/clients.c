@@ -29,6 +29,7 @@ static void look_up(const char *client, const char *const *names)
 		const char *name;
 		size_t at;
 	} slots[] = {
+		/* clang-format off */
 		SLOT(nvmlInit), SLOT(nvmlInit_v2), SLOT(nvmlShutdown), SLOT(nvmlErrorString), SLOT(nvmlSystemGetDriverVersion),
 		SLOT(nvmlSystemGetCudaDriverVersion_v2), SLOT(nvmlDeviceGetCount), SLOT(nvmlDeviceGetCount_v2),
 		SLOT(nvmlDeviceGetHandleByIndex), SLOT(nvmlDeviceGetHandleByIndex_v2), SLOT(nvmlDeviceGetHandleByUUID),
@@ -50,6 +51,7 @@ static void look_up(const char *client, const char *const *names)
 		SLOT(nvmlDeviceGetNvLinkState), SLOT(nvmlDeviceGetNvLinkCapability), SLOT(nvmlDeviceGetCudaComputeCapability),
 		SLOT(nvmlDeviceGetP2PStatus), SLOT(nvmlDeviceGetFieldValues), SLOT(nvmlDeviceGetGpuFabricInfoV),
 		SLOT(nvmlSystemGetConfComputeState), SLOT(nvmlSystemGetConfComputeSettings), SLOT(nvmlDeviceGetPlatformInfo),
+		/* clang-format on */
 	};
 
 	memset(&f, 0, sizeof f);
@@ -99,7 +101,8 @@ static void ask_cuda(void)
 		cuDeviceGetAttribute(&t->clock_khz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, i);
 		char *to = t->uuid + sprintf(t->uuid, "GPU-");
 		for (int k = 0; k < 16; k++)
-			to += sprintf(to, k == 4 || k == 6 || k == 8 || k == 10 ? "-%02x" : "%02x", (unsigned char)u.bytes[k]);
+			to += sprintf(to, k == 4 || k == 6 || k == 8 || k == 10 ? "-%02x" : "%02x",
+				(unsigned char)u.bytes[k]);
 	}
 	is_cpu = !strncmp(truth[0].name, "Gangway CPU", 11);
 }
@@ -108,7 +111,8 @@ static void ask_cuda(void)
 static void ask_runtime(const char *path)
 {
 	void *runtime = dlopen(path, RTLD_NOW);
-	int (*properties)(void *, int) = runtime ? (int (*)(void *, int))dlsym(runtime, "cudaGetDeviceProperties_v2") : NULL;
+	int (*properties)(void *, int) =
+		runtime ? (int (*)(void *, int))dlsym(runtime, "cudaGetDeviceProperties_v2") : NULL;
 	static char p[8192];
 
 	if (runtime && !properties)
@@ -135,8 +139,8 @@ static void ollama_free_memory(void)
 	nvmlMemory_t m;
 	nvmlDevice_t d;
 
-	look_up("Ollama 0.12.4", NAMES("nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetHandleByUUID", "nvmlDeviceGetMemoryInfo",
-					 "nvmlDeviceGetName", "nvmlErrorString"));
+	look_up("Ollama 0.12.4", NAMES("nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetHandleByUUID",
+					 "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetName", "nvmlErrorString"));
 	CHECK_EQ(f.nvmlInit_v2(), 0);
 	for (int i = 0; i < ndevices; i++) {
 		CHECK_EQ(f.nvmlDeviceGetHandleByUUID(truth[i].uuid, &d), 0);
@@ -176,9 +180,10 @@ static void pytorch(void)
 	nvmlPciInfo_t pci;
 	nvmlProcessInfo_v1_t processes[256];
 
-	look_up("PyTorch", NAMES("nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetNvLinkRemoteDeviceType",
-				   "nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetComputeRunningProcesses",
-				   "nvmlSystemGetCudaDriverVersion_v2", "nvmlInit", "nvmlDeviceGetCount_v2", "nvmlShutdown"));
+	look_up("PyTorch",
+		NAMES("nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetNvLinkRemoteDeviceType",
+			"nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetComputeRunningProcesses",
+			"nvmlSystemGetCudaDriverVersion_v2", "nvmlInit", "nvmlDeviceGetCount_v2", "nvmlShutdown"));
 	CHECK_EQ(f.nvmlInit(), 0);
 	CHECK_EQ(f.nvmlDeviceGetCount_v2(&count), 0);
 	CHECK_EQ(count, ndevices);
@@ -208,7 +213,8 @@ static void nvtop_values(nvmlDevice_t d, const struct truth *t)
 	CHECK_EQ(f.nvmlDeviceGetMaxPcieLinkWidth(d, &a), NVML_ERROR_NOT_SUPPORTED);
 	CHECK_EQ(f.nvmlDeviceGetCurrPcieLinkGeneration(d, &a), NVML_ERROR_NOT_SUPPORTED);
 	CHECK_EQ(f.nvmlDeviceGetCurrPcieLinkWidth(d, &a), NVML_ERROR_NOT_SUPPORTED);
-	CHECK_EQ(f.nvmlDeviceGetTemperatureThreshold(d, NVML_TEMPERATURE_THRESHOLD_SHUTDOWN, &a), NVML_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(f.nvmlDeviceGetTemperatureThreshold(d, NVML_TEMPERATURE_THRESHOLD_SHUTDOWN, &a),
+		NVML_ERROR_NOT_SUPPORTED);
 	CHECK_EQ(f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_GRAPHICS, &a), known);
 	CHECK_EQ(f.nvmlDeviceGetClockInfo(d, NVML_CLOCK_MEM, &a), NVML_ERROR_NOT_SUPPORTED);
 	CHECK_EQ(f.nvmlDeviceGetMaxClockInfo(d, NVML_CLOCK_SM, &b), known);
@@ -272,18 +278,19 @@ static void nvtop(void)
 {
 	unsigned count;
 
-	look_up("nvtop", NAMES("nvmlInit_v2", "nvmlInit", "nvmlShutdown", "nvmlErrorString", "nvmlDeviceGetCount_v2",
-				 "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetName", "nvmlDeviceGetPciInfo_v3",
-				 "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo", "nvmlDeviceGetMaxPcieLinkGeneration",
-				 "nvmlDeviceGetMaxPcieLinkWidth", "nvmlDeviceGetCurrPcieLinkGeneration",
-				 "nvmlDeviceGetCurrPcieLinkWidth", "nvmlDeviceGetTemperatureThreshold", "nvmlDeviceGetClockInfo",
-				 "nvmlDeviceGetMaxClockInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMemoryInfo_v2",
-				 "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetPcieThroughput", "nvmlDeviceGetFanSpeed",
-				 "nvmlDeviceGetTemperature", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetEnforcedPowerLimit",
-				 "nvmlDeviceGetEncoderUtilization", "nvmlDeviceGetDecoderUtilization",
-				 "nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v3",
-				 "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetMPSComputeRunningProcesses_v3",
-				 "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetMigMode"));
+	look_up("nvtop",
+		NAMES("nvmlInit_v2", "nvmlInit", "nvmlShutdown", "nvmlErrorString", "nvmlDeviceGetCount_v2",
+			"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetName", "nvmlDeviceGetPciInfo_v3",
+			"nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo", "nvmlDeviceGetMaxPcieLinkGeneration",
+			"nvmlDeviceGetMaxPcieLinkWidth", "nvmlDeviceGetCurrPcieLinkGeneration",
+			"nvmlDeviceGetCurrPcieLinkWidth", "nvmlDeviceGetTemperatureThreshold", "nvmlDeviceGetClockInfo",
+			"nvmlDeviceGetMaxClockInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMemoryInfo_v2",
+			"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetPcieThroughput", "nvmlDeviceGetFanSpeed",
+			"nvmlDeviceGetTemperature", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetEnforcedPowerLimit",
+			"nvmlDeviceGetEncoderUtilization", "nvmlDeviceGetDecoderUtilization",
+			"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v3",
+			"nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+			"nvmlDeviceGetProcessUtilization", "nvmlDeviceGetMigMode"));
 	CHECK_EQ(f.nvmlInit_v2(), 0);
 	CHECK_EQ(f.nvmlDeviceGetCount_v2(&count), 0);
 	for (unsigned i = 0; i < count; i++) {
@@ -325,12 +332,12 @@ static void btop(void)
 	nvmlPstates_t state;
 	char name[NVML_DEVICE_NAME_BUFFER_SIZE];
 
-	look_up("btop", NAMES("nvmlErrorString", "nvmlInit", "nvmlShutdown", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex",
-				"nvmlDeviceGetName", "nvmlDeviceGetPowerManagementLimit", "nvmlDeviceGetTemperatureThreshold",
-				"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetClockInfo", "nvmlDeviceGetPowerUsage",
-				"nvmlDeviceGetPowerState", "nvmlDeviceGetTemperature", "nvmlDeviceGetMemoryInfo",
-				"nvmlDeviceGetPcieThroughput", "nvmlDeviceGetEncoderUtilization",
-				"nvmlDeviceGetDecoderUtilization"));
+	look_up("btop", NAMES("nvmlErrorString", "nvmlInit", "nvmlShutdown", "nvmlDeviceGetCount",
+				"nvmlDeviceGetHandleByIndex", "nvmlDeviceGetName", "nvmlDeviceGetPowerManagementLimit",
+				"nvmlDeviceGetTemperatureThreshold", "nvmlDeviceGetUtilizationRates",
+				"nvmlDeviceGetClockInfo", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetPowerState",
+				"nvmlDeviceGetTemperature", "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetPcieThroughput",
+				"nvmlDeviceGetEncoderUtilization", "nvmlDeviceGetDecoderUtilization"));
 	CHECK_EQ(f.nvmlInit(), 0);
 	CHECK_EQ(f.nvmlDeviceGetCount(&count), 0);
 	CHECK_EQ(count, ndevices);
@@ -395,12 +402,13 @@ static void nccl(void)
 	nvmlPciInfo_t pci;
 	unsigned n = 0, index;
 
-	look_up("NCCL", NAMES("nvmlInit_v2", "nvmlInit", "nvmlShutdown", "nvmlErrorString", "nvmlDeviceGetCount_v2",
-				"nvmlDeviceGetHandleByPciBusId", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetIndex",
-				"nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo", "nvmlDeviceGetNvLinkCapability",
-				"nvmlDeviceGetCudaComputeCapability", "nvmlDeviceGetP2PStatus", "nvmlDeviceGetFieldValues",
-				"nvmlDeviceGetGpuFabricInfoV", "nvmlSystemGetConfComputeState",
-				"nvmlSystemGetConfComputeSettings", "nvmlDeviceGetPlatformInfo"));
+	look_up("NCCL",
+		NAMES("nvmlInit_v2", "nvmlInit", "nvmlShutdown", "nvmlErrorString", "nvmlDeviceGetCount_v2",
+			"nvmlDeviceGetHandleByPciBusId", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetIndex",
+			"nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo", "nvmlDeviceGetNvLinkCapability",
+			"nvmlDeviceGetCudaComputeCapability", "nvmlDeviceGetP2PStatus", "nvmlDeviceGetFieldValues",
+			"nvmlDeviceGetGpuFabricInfoV", "nvmlSystemGetConfComputeState",
+			"nvmlSystemGetConfComputeSettings", "nvmlDeviceGetPlatformInfo"));
 	CHECK_EQ(f.nvmlInit_v2(), 0);
 	CHECK_EQ(f.nvmlDeviceGetCount_v2(&n), 0);
 	for (unsigned i = 0; i < n; i++) {

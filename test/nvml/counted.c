@@ -24,22 +24,22 @@ static void count(const char *name)
 	close(fd);
 }
 
-#define COUNTED(name, parameters, ...)                                                                        \
-	nvmlReturn_t name parameters                                                                          \
-	{                                                                                                     \
-		nvmlReturn_t(*real) parameters = (nvmlReturn_t(*) parameters)dlsym(RTLD_NEXT, #name);         \
-                                                                                                              \
-		count(#name);                                                                                 \
-		return real ? real(__VA_ARGS__) : NVML_ERROR_FUNCTION_NOT_FOUND;                              \
+#define COUNTED(name, parameters, ...) \
+	nvmlReturn_t name parameters \
+	{ \
+		nvmlReturn_t(*real) parameters = (nvmlReturn_t(*) parameters)dlsym(RTLD_NEXT, #name); \
+\
+		count(#name); \
+		return real ? real(__VA_ARGS__) : NVML_ERROR_FUNCTION_NOT_FOUND; \
 	}
 
 /* A number that it does have: 7. */
-#define SEVEN(name)                                                \
-	nvmlReturn_t name(nvmlDevice_t device, unsigned *value)    \
-	{                                                          \
-		count(#name);                                      \
-		*value = device ? 7 : 0;                           \
-		return NVML_SUCCESS;                               \
+#define SEVEN(name) \
+	nvmlReturn_t name(nvmlDevice_t device, unsigned *value) \
+	{ \
+		count(#name); \
+		*value = device ? 7 : 0; \
+		return NVML_SUCCESS; \
 	}
 
 COUNTED(nvmlDeviceGetCount_v2, (unsigned *n), n)
@@ -88,13 +88,13 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
 	if (!device || *n < 1)
 		return NVML_ERROR_INSUFFICIENT_SIZE;
 	*n = 1;
-	infos[0] = (nvmlProcessInfo_t){.pid = (unsigned)getpid(), .usedGpuMemory = 4096, .gpuInstanceId = ~0u,
-		.computeInstanceId = ~0u};
+	infos[0] = (nvmlProcessInfo_t){
+		.pid = (unsigned)getpid(), .usedGpuMemory = 4096, .gpuInstanceId = ~0u, .computeInstanceId = ~0u};
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned *n,
-	unsigned long long since)
+nvmlReturn_t nvmlDeviceGetProcessUtilization(
+	nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned *n, unsigned long long since)
 {
 	count("nvmlDeviceGetProcessUtilization");
 	if (!device || since || *n < 1)

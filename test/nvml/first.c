@@ -80,7 +80,8 @@ static CUresult ask(struct lane *lane, unsigned op)
 		return CUDA_ERROR_UNKNOWN;
 	head = room;
 	head->context = 0;
-	if (lane_call(lane, op, sizeof *head, NULL, 0, NULL) || lane_wait_reply(lane, &reply, SOON * 1000) || reply.size < sizeof answer)
+	if (lane_call(lane, op, sizeof *head, NULL, 0, NULL) || lane_wait_reply(lane, &reply, SOON * 1000) ||
+		reply.size < sizeof answer)
 		return CUDA_ERROR_UNKNOWN;
 	memcpy(&answer, reply.payload, sizeof answer);
 	lane_release(lane);

@@ -38,7 +38,8 @@ extern const char *const nvml_names[];
 #define ARGS 10
 #define ROOM 65536
 
-typedef int (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+typedef int (*any_fn)(
+	uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
 static char *room;
 static const char *now = "nothing";
@@ -140,7 +141,8 @@ static void try(const struct trace_entry *c, any_fn f)
 		a[missing] = 0;
 		int r = call(c, f, a);
 		/* lists may be asked for their length; the internal table is refused or not by itself */
-		if (!r && c->args[missing].len != -2 && !(c->args[missing].len >= 0 && c->args[c->args[missing].len].dir == 'x')) {
+		if (!r && c->args[missing].len != -2 &&
+			!(c->args[missing].len >= 0 && c->args[c->args[missing].len].dir == 'x')) {
 			fprintf(stderr, "%s succeeds without %s\n", c->name, c->names + c->args[missing].name);
 			failures++;
 		}

@@ -15,8 +15,9 @@
 #include "abi/nvml.h"
 #include "test/check.h"
 
-static nvmlReturn_t (*init)(void), (*end)(void), (*get)(unsigned, nvmlDevice_t *), (*memory)(nvmlDevice_t, nvmlMemory_t *),
-	(*name)(nvmlDevice_t, char *, unsigned), (*persist)(nvmlDevice_t, nvmlEnableState_t);
+static nvmlReturn_t (*init)(void), (*end)(void), (*get)(unsigned, nvmlDevice_t *),
+	(*memory)(nvmlDevice_t, nvmlMemory_t *), (*name)(nvmlDevice_t, char *, unsigned),
+	(*persist)(nvmlDevice_t, nvmlEnableState_t);
 
 static char folder[] = "/tmp/gangway-life-XXXXXX", address[64];
 
@@ -97,7 +98,7 @@ int main(int argc, char **argv)
 	double start = now();
 	for (int i = 0; i < 100; i++)
 		CHECK_EQ(memory(d, &m), NVML_ERROR_GPU_IS_LOST);
-	CHECK(now() - start < 30); /* it does not wait for each */
+	CHECK(now() - start < 30);                 /* it does not wait for each */
 	CHECK_EQ(name(d, after, sizeof after), 0); /* what never changes is known */
 
 	server = start_server(argv[1]);

@@ -14,7 +14,7 @@
 
 static uint64_t now = 1000000;
 static unsigned exchanges, questions; /* the server's */
-static int32_t number;		      /* of an answer: no two have the same */
+static int32_t number;                /* of an answer: no two have the same */
 static uint64_t asked_at[1 << 20];    /* by that number */
 
 /* The arguments of all of them here. */
@@ -76,7 +76,8 @@ static int32_t ask(unsigned call, struct args a, unsigned nin)
 
 static int32_t sensor(unsigned which)
 {
-	return ask(NR_nvmlDeviceGetClockInfo, (struct args){.device = (uintptr_t)NVML_HANDLE(which % 3), .which = which}, 0);
+	return ask(NR_nvmlDeviceGetClockInfo,
+		(struct args){.device = (uintptr_t)NVML_HANDLE(which % 3), .which = which}, 0);
 }
 
 static void poll(unsigned from, unsigned to)
@@ -86,10 +87,10 @@ static void poll(unsigned from, unsigned to)
 		sensor(i);
 }
 
-#define COST(e, q)                        \
-	do {                              \
-		CHECK_EQ(exchanges, e);   \
-		CHECK_EQ(questions, q);   \
+#define COST(e, q) \
+	do { \
+		CHECK_EQ(exchanges, e); \
+		CHECK_EQ(questions, q); \
 	} while (0)
 
 static void by_pauses(void)
@@ -218,7 +219,8 @@ static void never(void)
 /* Answers of a server that lies. */
 static void lies(void)
 {
-	static const uint32_t sizes[] = {0, 8, sizeof(struct args) - 8, sizeof(struct args) + 8, POLL_ANSWER + 8, 1u << 31, ~0u};
+	static const uint32_t sizes[] = {
+		0, 8, sizeof(struct args) - 8, sizeof(struct args) + 8, POLL_ANSWER + 8, 1u << 31, ~0u};
 	struct args a = {.device = (uintptr_t)NVML_HANDLE(0)}, answer;
 	const struct wire_piece out = {&answer, sizeof answer};
 	struct poll_ask together;
@@ -228,7 +230,8 @@ static void lies(void)
 		for (size_t k = 0; k < 3; k++) {
 			poll_forget();
 			poll(0, 3);
-			CHECK(!poll_find(now, WIRE_NVML + NR_nvmlDeviceGetClockInfo, &a, sizeof a, 0, &out, 1, &result));
+			CHECK(!poll_find(
+				now, WIRE_NVML + NR_nvmlDeviceGetClockInfo, &a, sizeof a, 0, &out, 1, &result));
 			poll_together(&together);
 			CHECK(together.size);
 			serve(&together);

@@ -72,7 +72,9 @@ static void check_identity(void)
 	CHECK_EQ(call(81, 0, text, 12), NVML_ERROR_INSUFFICIENT_SIZE);
 	CHECK_EQ(call(81, 0, NULL, 34), NVML_ERROR_INVALID_ARGUMENT);
 	CHECK_EQ(call(81, 77, text, 34), NVML_ERROR_INVALID_ARGUMENT);
-	CHECK_EQ(((nvmlReturn_t(*)(const char *, const char *, const char *, ...))word[26])("%s%s", "stdout", "a line", 7), 0);
+	CHECK_EQ(((nvmlReturn_t(*)(const char *, const char *, const char *, ...))word[26])(
+			 "%s%s", "stdout", "a line", 7),
+		0);
 }
 
 static void check_processes(struct entry *list)

@@ -17,12 +17,12 @@
 #include "test/check.h"
 #include "test/fork.h"
 
-#define MIB (1u << 20)
+#define MIB    (1u << 20)
 #define NOBODY 65534
 
-static nvmlReturn_t (*init)(void), (*end)(void), (*get)(unsigned, nvmlDevice_t *), (*memory)(nvmlDevice_t, nvmlMemory_t *),
-	(*processes)(nvmlDevice_t, unsigned *, nvmlProcessInfo_t *), (*name_of)(unsigned, char *, unsigned),
-	(*device_name)(nvmlDevice_t, char *, unsigned);
+static nvmlReturn_t (*init)(void), (*end)(void), (*get)(unsigned, nvmlDevice_t *),
+	(*memory)(nvmlDevice_t, nvmlMemory_t *), (*processes)(nvmlDevice_t, unsigned *, nvmlProcessInfo_t *),
+	(*name_of)(unsigned, char *, unsigned), (*device_name)(nvmlDevice_t, char *, unsigned);
 
 /* Uses device 0 as another user until its input ends; says when it does. */
 static void use(unsigned mib, uid_t user, int in, int out)
@@ -33,7 +33,8 @@ static void use(unsigned mib, uid_t user, int in, int out)
 
 	if (user && (setgid(user) || setuid(user)))
 		_exit(1);
-	if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&p, mib * MIB) || cuMemsetD8_v2(p, 1, mib * MIB))
+	if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&p, mib * MIB) ||
+		cuMemsetD8_v2(p, 1, mib * MIB))
 		_exit(1);
 	if (write(out, "y", 1) == 1 && read(in, &c, 1) >= 0)
 		_exit(0);

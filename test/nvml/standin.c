@@ -160,7 +160,8 @@ nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned *c
 }
 
 /* There are 110: those that do not fit are counted. */
-nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned memory, unsigned *count, unsigned *clocks)
+nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(
+	nvmlDevice_t device, unsigned memory, unsigned *count, unsigned *clocks)
 {
 	unsigned room = count ? *count : 0;
 

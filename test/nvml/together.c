@@ -79,9 +79,9 @@ static void one(unsigned op, uint32_t says, uint64_t device, uint32_t has)
 	put(args, has);
 }
 
-#define DEVICE	    (uintptr_t)NVML_HANDLE(0)
+#define DEVICE      (uintptr_t)NVML_HANDLE(0)
 #define TEMPERATURE (WIRE_NVML + NR_nvmlDeviceGetTemperature)
-#define ARGS	    (uint32_t)sizeof(struct wire_nvmlDeviceGetTemperature)
+#define ARGS        (uint32_t)sizeof(struct wire_nvmlDeviceGetTemperature)
 
 static void right_one(void)
 {
@@ -127,9 +127,10 @@ static void lengths(void)
 
 static void questions(void)
 {
-	static const unsigned ops[] = {0, 7, WIRE_DEVICES, WIRE_NVML + 999, WIRE_NVML_DEVICES, WIRE_NVML_PROCESSES, WIRE_NVML_HIDDEN,
-		WIRE_NVML_TOGETHER, WIRE_NVML_END, ~0u, WIRE_NVML + NR_nvmlDeviceGetMemoryInfo, WIRE_NVML + NR_nvmlDeviceGetName,
-		WIRE_NVML + NR_nvmlDeviceGetProcessUtilization, WIRE_NVML + NR_nvmlDeviceGetMigMode};
+	static const unsigned ops[] = {0, 7, WIRE_DEVICES, WIRE_NVML + 999, WIRE_NVML_DEVICES, WIRE_NVML_PROCESSES,
+		WIRE_NVML_HIDDEN, WIRE_NVML_TOGETHER, WIRE_NVML_END, ~0u, WIRE_NVML + NR_nvmlDeviceGetMemoryInfo,
+		WIRE_NVML + NR_nvmlDeviceGetName, WIRE_NVML + NR_nvmlDeviceGetProcessUtilization,
+		WIRE_NVML + NR_nvmlDeviceGetMigMode};
 	static const uint64_t devices[] = {0, 1, (uintptr_t)NVML_HANDLE(WIRE_NVML_DEVICES_MAX), ~0ull, 0x7fff00000000};
 
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
@@ -174,8 +175,9 @@ static void numbers(void)
 /* Each as it is by itself, also of a device that there is not. */
 static void answers(void)
 {
-	static const unsigned ops[] = {NR_nvmlDeviceGetTemperature, NR_nvmlDeviceGetMaxClockInfo, NR_nvmlDeviceGetUtilizationRates,
-		NR_nvmlDeviceGetEncoderUtilization, NR_nvmlDeviceGetViolationStatus, NR_nvmlDeviceGetTotalEnergyConsumption};
+	static const unsigned ops[] = {NR_nvmlDeviceGetTemperature, NR_nvmlDeviceGetMaxClockInfo,
+		NR_nvmlDeviceGetUtilizationRates, NR_nvmlDeviceGetEncoderUtilization, NR_nvmlDeviceGetViolationStatus,
+		NR_nvmlDeviceGetTotalEnergyConsumption};
 	static uint8_t all[ROOM];
 	const uint8_t *at = all + sizeof(struct wire_reply);
 	const unsigned n = sizeof ops / sizeof *ops;
@@ -197,7 +199,8 @@ static void answers(void)
 		memcpy(&said, at, sizeof said);
 		CHECK_EQ(said.value, head.value);
 		CHECK_EQ(said.size, answered - sizeof head);
-		CHECK(!i || ops[i / 2] != NR_nvmlDeviceGetMaxClockInfo || !memcmp(told + sizeof head, at + sizeof said, said.size));
+		CHECK(!i || ops[i / 2] != NR_nvmlDeviceGetMaxClockInfo ||
+			!memcmp(told + sizeof head, at + sizeof said, said.size));
 		at += sizeof said + said.size;
 		left -= (uint32_t)(sizeof said + said.size);
 	}

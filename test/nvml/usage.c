@@ -172,7 +172,7 @@ static void check_rubbish(struct usage *u)
 	snprintf(name, sizeof name, "cpu-3-%llu", space());
 	make_link(name, "/proc/3/fd/99999999999999999999");
 	snprintf(name, sizeof name, "cpu-%d-1", getpid());
-	make_link(name, "/proc/self/fd/0"); /* of another namespace: not ours to judge */
+	make_link(name, "/proc/self/fd/0");                   /* of another namespace: not ours to judge */
 	forge(5, 0, sizeof(struct usage_page), "cpu", magic); /* not sealed, and not its own */
 	struct seen s = all("cpu");
 	CHECK_EQ(s.count, 1);
@@ -197,7 +197,8 @@ static void check_leftovers(void)
 	int before = entries();
 
 	for (int i = 0; i < many; i++) {
-		snprintf(name, sizeof name, "served-%d-%llu", 1000000000 + i, space()); /* there are no such processes */
+		snprintf(
+			name, sizeof name, "served-%d-%llu", 1000000000 + i, space()); /* there are no such processes */
 		make_link(name, "/proc/1/fd/0");
 	}
 	CHECK_EQ(all("cpu").mine, 1);

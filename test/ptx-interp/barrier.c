@@ -69,7 +69,8 @@ static const char text[] = PTX_HEAD
 	/* one instruction, four groups of eight lanes; then the odd lanes of each come late */
 	".visible .entry groups(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<4>;\n"
-	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %laneid; and.b32 %r2, %r1, 24; mov.u32 %r3, 255; shl.b32 %r3, %r3, %r2;\n"
+	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %laneid; and.b32 %r2, %r1, 24; mov.u32 %r3, 255; shl.b32 %r3, %r3, "
+	"%r2;\n"
 	"redux.sync.add.u32 %r4, %r1, %r3; and.b32 %r5, %r1, 1; setp.eq.u32 %p1, %r5, 0; @%p1 bra DONE;\n"
 	"add.u32 %r1, %r1, 100;\n"
 	"DONE: redux.sync.max.u32 %r6, %r1, %r3; mad.lo.u32 %r4, %r4, 1000, %r6; mov.u32 %r1, %laneid;\n"

@@ -66,7 +66,7 @@ static const char text[] = PTX_HEAD
 
 static void test_fib(struct rig *r)
 {
-	static const unsigned fib[10] = { 0, 1, 1, 2, 3, 5, 8, 13, 21, 34 };
+	static const unsigned fib[10] = {0, 1, 1, 2, 3, 5, 8, 13, 21, 34};
 	uint32_t *out = rig_alloc(r, 4096);
 
 	CHECK_EQ(RUN(r, "fibs", DIM(1, 1, 1), DIM(64, 1, 1), 0, P(out)), INTERP_OK);
@@ -91,8 +91,10 @@ static void test_choose(struct rig *r)
 	for (unsigned i = 0; i < 64; i++) {
 		unsigned lanes = i < 32 ? 32 : 32 - 8; /* 41, 44, ... 62 are gone */
 
-		CHECK_EQ(out[i], i % 3 == 2 && i > 40 ? 0 :
-				 lanes * 1000 + (i % 3 == 0 ? i + 7 : i % 3 == 1 ? i * 7 : 3));
+		CHECK_EQ(out[i], i % 3 == 2 && i > 40 ? 0
+						      : lanes * 1000 + (i % 3 == 0          ? i + 7
+									       : i % 3 == 1 ? i * 7
+											    : 3));
 	}
 }
 

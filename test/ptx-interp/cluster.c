@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+static const char text[] =
+	".version 8.0\n.target sm_90\n.address_size 64\n"
 	".shared .align 8 .b8 buf[1024];\n"
 
 	/* each thread reads what its like in the next block wrote: by a generic address, by one of shared::cluster,
@@ -31,7 +32,8 @@ static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
 	"{ .reg .pred %p; .reg .b32 %r<20>; .reg .b64 %d<4>;\n"
 	"ld.param.u64 %d0, [out]; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x;\n"
 	"mad.lo.u32 %r0, %r1, %r2, %r0; mad.wide.u32 %d0, %r0, 32, %d0;\n"
-	"mov.u32 %r1, %clusterid.x; mov.u32 %r2, %clusterid.y; mov.u32 %r3, %nclusterid.x; mov.u32 %r4, %cluster_ctaid.x;\n"
+	"mov.u32 %r1, %clusterid.x; mov.u32 %r2, %clusterid.y; mov.u32 %r3, %nclusterid.x; mov.u32 %r4, "
+	"%cluster_ctaid.x;\n"
 	"mov.u32 %r5, %cluster_ctaid.y; mov.u32 %r6, %cluster_nctaid.x; mov.u32 %r7, %cluster_ctarank;\n"
 	"mov.pred %p, %is_explicit_cluster; selp.u32 %r8, 1, 0, %p;\n"
 	"st.global.v4.u32 [%d0], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%d0+16], {%r5, %r6, %r7, %r8}; ret; }\n"

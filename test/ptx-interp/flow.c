@@ -139,7 +139,7 @@ static void test_wild(struct rig *r)
 
 static void test_table(struct rig *r)
 {
-	static const unsigned want[4] = { 2405, 2406, 0, 2408 };
+	static const unsigned want[4] = {2405, 2406, 0, 2408};
 	uint32_t *out = rig_alloc(r, 4096);
 
 	CHECK_EQ(RUN(r, "table", DIM(1, 1, 1), DIM(32, 1, 1), 0, P(out)), INTERP_OK);

@@ -16,11 +16,20 @@ static const struct form {
 	const char *type, *out; /* of A and B; of C and D */
 	unsigned a, b, c;
 } forms[] = {
-	{16, 16, 16, "f16", "f32", 8, 8, 8}, {32, 8, 16, "f16", "f32", 8, 8, 8},  {8, 32, 16, "f16", "f32", 8, 8, 8},
-	{16, 16, 16, "f16", "f16", 8, 8, 4}, {16, 16, 16, "bf16", "f32", 4, 4, 8}, {32, 8, 16, "bf16", "f32", 8, 2, 8},
-	{8, 32, 16, "bf16", "f32", 2, 8, 8}, {16, 16, 8, "tf32", "f32", 4, 4, 8},  {8, 8, 4, "f64", "f64", 1, 1, 2},
-	{16, 16, 16, "s8", "s32", 2, 2, 8},  {32, 8, 16, "u8", "s32", 4, 1, 8},    {8, 32, 16, "s8", "s32", 1, 4, 8},
-	{8, 8, 32, "s4", "s32", 1, 1, 2},    {8, 8, 32, "u4", "s32", 1, 1, 2},
+	{16, 16, 16, "f16", "f32", 8, 8, 8},
+	{32, 8, 16, "f16", "f32", 8, 8, 8},
+	{8, 32, 16, "f16", "f32", 8, 8, 8},
+	{16, 16, 16, "f16", "f16", 8, 8, 4},
+	{16, 16, 16, "bf16", "f32", 4, 4, 8},
+	{32, 8, 16, "bf16", "f32", 8, 2, 8},
+	{8, 32, 16, "bf16", "f32", 2, 8, 8},
+	{16, 16, 8, "tf32", "f32", 4, 4, 8},
+	{8, 8, 4, "f64", "f64", 1, 1, 2},
+	{16, 16, 16, "s8", "s32", 2, 2, 8},
+	{32, 8, 16, "u8", "s32", 4, 1, 8},
+	{8, 32, 16, "s8", "s32", 1, 4, 8},
+	{8, 8, 32, "s4", "s32", 1, 1, 2},
+	{8, 8, 32, "u4", "s32", 1, 1, 2},
 };
 
 static unsigned bits_of(const char *type)
@@ -86,17 +95,19 @@ static void say_list(const char *name, unsigned n)
 
 static void say_kernel(unsigned which, const struct form *f, unsigned layouts)
 {
-	const char *la = layouts & 1 ? "col" : "row", *lb = layouts & 2 ? "col" : "row", *lc = layouts & 4 ? "col" : "row";
+	const char *la = layouts & 1 ? "col" : "row", *lb = layouts & 2 ? "col" : "row",
+		   *lc = layouts & 4 ? "col" : "row";
 	const char *reg = !strcmp(f->type, "f64") ? "f64" : "b32";
 	char shape[32], types[64];
 
 	snprintf(shape, sizeof shape, "m%un%uk%u", f->m, f->n, f->k);
 	snprintf(types, sizeof types, strcmp(f->type, "f16") ? "%s.%s.%s.%s" : "%s.%s", f->out,
-		 strcmp(f->type, "f16") ? f->type : f->out, f->type, f->out);
-	SAY(".visible .entry k%u_%u(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, .param .u64 la,\n", which,
-	    layouts);
-	SAY("	.param .u64 lb, .param .u64 lc)\n{ .reg .%s %%a<8>, %%b<8>, %%c<8>; .reg .b64 %%p<8>; .reg .b32 %%s<4>;\n",
-	    reg);
+		strcmp(f->type, "f16") ? f->type : f->out, f->type, f->out);
+	SAY(".visible .entry k%u_%u(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, .param .u64 la,\n",
+		which, layouts);
+	SAY("	.param .u64 lb, .param .u64 lc)\n{ .reg .%s %%a<8>, %%b<8>, %%c<8>; .reg .b64 %%p<8>; .reg .b32 "
+	    "%%s<4>;\n",
+		reg);
 	SAY("ld.param.u64 %%p0, [d]; ld.param.u64 %%p1, [a]; ld.param.u64 %%p2, [b]; ld.param.u64 %%p3, [c];\n");
 	SAY("ld.param.u32 %%s0, [la]; ld.param.u32 %%s1, [lb]; ld.param.u32 %%s2, [lc];\n");
 	SAY("wmma.load.a.sync.aligned.%s.%s.global.%s ", la, shape, f->type);
@@ -106,7 +117,7 @@ static void say_kernel(unsigned which, const struct form *f, unsigned layouts)
 	SAY(", [%%p2], %%s1;\nwmma.load.c.sync.aligned.%s.%s.global.%s ", lc, shape, f->out);
 	say_list("c", f->c);
 	SAY(", [%%p3], %%s2;\nwmma.mma.sync.aligned.%s.%s.%s.%s%s ", la, lb, shape, types,
-	    !strcmp(f->type, "f64") ? ".rn" : "");
+		!strcmp(f->type, "f64") ? ".rn" : "");
 	say_list("c", f->c);
 	SAY(", ");
 	say_list("a", f->a);
@@ -165,8 +176,8 @@ static void test_wmma(struct rig *r, unsigned which, const struct form *f, unsig
 				want += va[i][k] * vb[k][j];
 			if (want == got)
 				continue;
-			fprintf(stderr, "%s.%s m%u layouts %u: %d at %u, %u, not %d\n", f->type, f->out, f->m, layouts, got,
-				i, j, want);
+			fprintf(stderr, "%s.%s m%u layouts %u: %d at %u, %u, not %d\n", f->type, f->out, f->m, layouts,
+				got, i, j, want);
 			failures++;
 			return;
 		}
@@ -180,7 +191,8 @@ static const char rows[] =
 	"ld.param.u64 %%p0, [out]; ld.param.u64 %%p1, [in]; mov.u32 %%r0, %%tid.x;\n"
 	"mov.u32 %%v0, 9; mov.u32 %%v1, 9; mov.u32 %%v2, 9; mov.u32 %%v3, 9;\n"
 	"mad.wide.u32 %%p2, %%r0, 16, %%p1; ld.global.v2.u64 {%%p3, %%p4}, [%%p2];\n"
-	"xor.b32 %%r1, %%r0, 3; mov.u32 %%r2, box; mad.lo.u32 %%r1, %%r1, 16, %%r2; st.shared.v2.u64 [%%r1], {%%p3, %%p4};\n"
+	"xor.b32 %%r1, %%r0, 3; mov.u32 %%r2, box; mad.lo.u32 %%r1, %%r1, 16, %%r2; st.shared.v2.u64 [%%r1], {%%p3, "
+	"%%p4};\n"
 	"setp.ge.u32 %%q, %%r0, %u; @%%q mov.u32 %%r1, -1; bar.warp.sync -1;\n" /* addresses that do not count */
 	"ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %s, [%%r1];\n"
 	"mad.wide.u32 %%p2, %%r0, 16, %%p0; st.global.v4.u32 [%%p2], {%%v0, %%v1, %%v2, %%v3}; ret; }\n"
@@ -250,8 +262,10 @@ static void test_refused(void)
 		struct interp_program *p;
 		struct interp_kernel *k;
 
-		snprintf(ptx, sizeof ptx, PTX_HEAD ".visible .entry k(.param .u64 x) { .reg .b16 %%h<8>; .reg .b32 %%r<8>;\n"
-			 ".reg .b64 %%d<8>; .reg .b64 %%p; ld.param.u64 %%p, [x];\n%s ret; }", wrong[i]);
+		snprintf(ptx, sizeof ptx,
+			PTX_HEAD ".visible .entry k(.param .u64 x) { .reg .b16 %%h<8>; .reg .b32 %%r<8>;\n"
+				 ".reg .b64 %%d<8>; .reg .b64 %%p; ld.param.u64 %%p, [x];\n%s ret; }",
+			wrong[i]);
 		m = ptx_module_create(ptx, strlen(ptx));
 		p = interp_create(m);
 		CHECK(interp_kernel(p, ptx_function_find(m, "k"), &k, why, sizeof why) != 0);
@@ -267,9 +281,9 @@ static void test_faults(struct rig *r)
 
 	CHECK_EQ(RUN(r, "k0_0", DIM(1, 1, 1), DIM(LANES, 1, 1), 0, P(d), P(p), P(p), P(d), 16, 16, 16), INTERP_OK);
 	CHECK_EQ(RUN(r, "k0_0", DIM(1, 1, 1), DIM(LANES, 1, 1), 0, P(d), P(p), P(p), P(d), 17, 16, 16),
-		 INTERP_ILLEGAL_ADDRESS);
+		INTERP_ILLEGAL_ADDRESS);
 	CHECK_EQ(RUN(r, "k0_0", DIM(1, 1, 1), DIM(LANES, 1, 1), 0, P(d), P(p), P(p), P(d), 16, 16, 1u << 31),
-		 INTERP_ILLEGAL_ADDRESS);
+		INTERP_ILLEGAL_ADDRESS);
 	CHECK_EQ(RUN(r, "stm4", DIM(1, 1, 1), DIM(LANES, 1, 1), 0, P(d) + 1000, P(p)), INTERP_MISALIGNED_ADDRESS);
 	CHECK_EQ(RUN(r, "stm4", DIM(1, 1, 1), DIM(LANES, 1, 1), 0, P(d) + 1008, P(p)), INTERP_ILLEGAL_ADDRESS);
 }

@@ -7,28 +7,33 @@
 
 #include <string.h>
 
-#define DECLARE                                                                                              \
+#define DECLARE \
 	".extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12],\n" \
-	"	.param .align 4 .b8 b[12], .param .b32 s);\n"                                                \
-	".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 p, .param .b64 s);\n"            \
-	".extern .func (.param .b32 r) __cudaCDP2MemcpyAsync(.param .b64 d, .param .b64 s, .param .b64 n, .param .b32 k,\n" \
-	"	.param .b64 t);\n"                                                                           \
-	".extern .func (.param .b32 r) __cudaCDP2MemsetAsync(.param .b64 d, .param .b32 v, .param .b64 n, .param .b64 t);\n" \
-	".extern .func (.param .b32 r) __cudaCDP2GetLastError();\n"                                          \
+	"	.param .align 4 .b8 b[12], .param .b32 s);\n" \
+	".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 p, .param .b64 s);\n" \
+	".extern .func (.param .b32 r) __cudaCDP2MemcpyAsync(.param .b64 d, .param .b64 s, .param .b64 n, .param " \
+	".b32 k,\n" \
+	"	.param .b64 t);\n" \
+	".extern .func (.param .b32 r) __cudaCDP2MemsetAsync(.param .b64 d, .param .b32 v, .param .b64 n, .param " \
+	".b64 t);\n" \
+	".extern .func (.param .b32 r) __cudaCDP2GetLastError();\n" \
 	".extern .func (.param .b32 r) __cudaCDP2StreamCreateWithFlags(.param .b64 p, .param .b32 f);\n"
 
 /* kernel<<<%r1, %r2, 0, stream>>>(%d1, %r3): %d9 is the buffer, %r9 the answer. */
-#define LAUNCH(kernel, stream)                                                                               \
-	"{ .param .b64 f; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s; .param .b64 r; .param .b32 q;\n" \
+#define LAUNCH(kernel, stream) \
+	"{ .param .b64 f; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s; .param .b64 r; .param " \
+	".b32 q;\n" \
 	".param .b64 p; .param .b64 t; mov.u64 %d8, " kernel "; st.param.b64 [f], %d8; st.param.b32 [g], %r1;\n" \
-	"st.param.b32 [g+4], 1; st.param.b32 [g+8], 1; st.param.b32 [b], %r2; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1;\n" \
+	"st.param.b32 [g+4], 1; st.param.b32 [g+8], 1; st.param.b32 [b], %r2; st.param.b32 [b+4], 1; st.param.b32 " \
+	"[b+8], 1;\n" \
 	"st.param.b32 [s], 0; call (r), __cudaCDP2GetParameterBufferV2, (f, g, b, s); ld.param.b64 %d9, [r];\n" \
-	"mov.u32 %r9, 999; setp.eq.u64 %p9, %d9, 0; @%p9 bra NO" kernel stream ";\n"                         \
-	"st.u64 [%d9], %d1; st.u32 [%d9+8], %r3; st.param.b64 [p], %d9; st.param.b64 [t], " stream ";\n"     \
+	"mov.u32 %r9, 999; setp.eq.u64 %p9, %d9, 0; @%p9 bra NO" kernel stream ";\n" \
+	"st.u64 [%d9], %d1; st.u32 [%d9+8], %r3; st.param.b64 [p], %d9; st.param.b64 [t], " stream ";\n" \
 	"call (q), __cudaCDP2LaunchDeviceV2, (p, t); ld.param.b32 %r9, [q];\nNO" kernel stream ": }\n"
 
 #define REGISTERS ".reg .b32 %r<12>; .reg .b64 %d<12>; .reg .pred %p<12>;\n"
 
+/* clang-format off */
 static const char text[] = PTX_HEAD DECLARE
 	/* appends its number to the list at p: [count, a, b, c ...] */
 	".visible .entry note(.param .u64 p, .param .u32 n) { " REGISTERS
@@ -83,6 +88,7 @@ static const char text[] = PTX_HEAD DECLARE
 	".visible .entry stream(.param .u64 p, .param .u32 n) { " REGISTERS
 	"ld.param.u64 %d1, [p]; { .param .b64 s; .param .b32 f; .param .b32 q; st.param.b64 [s], %d1; st.param.b32 [f], 1;\n"
 	"call (q), __cudaCDP2StreamCreateWithFlags, (s, f); } ret; }\n";
+/* clang-format on */
 
 static void test_depth(struct rig *r)
 {
@@ -136,10 +142,11 @@ static void test_wrong(struct rig *r)
 /* Deeper than any device goes: refused there, and all before it has run. */
 static void test_too_deep(void)
 {
-	static const char one[] = PTX_HEAD DECLARE
-		".visible .entry sink(.param .u64 p, .param .u32 n) { " REGISTERS
-		"ld.param.u64 %d1, [p]; ld.param.u32 %r3, [n]; atom.global.add.u32 %r5, [%d1], 1;\n"
-		"add.u32 %r3, %r3, 1; mov.u32 %r1, 1; mov.u32 %r2, 1;\n" LAUNCH("sink", "0") "st.global.u32 [%d1 + 4], %r9; ret; }\n";
+	static const char one[] =
+		PTX_HEAD DECLARE ".visible .entry sink(.param .u64 p, .param .u32 n) { " REGISTERS
+				 "ld.param.u64 %d1, [p]; ld.param.u32 %r3, [n]; atom.global.add.u32 %r5, [%d1], 1;\n"
+				 "add.u32 %r3, %r3, 1; mov.u32 %r1, 1; mov.u32 %r2, 1;\n" LAUNCH(
+					 "sink", "0") "st.global.u32 [%d1 + 4], %r9; ret; }\n";
 	static struct rig deep;
 	uint32_t *p;
 

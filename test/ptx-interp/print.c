@@ -11,7 +11,8 @@ static const char text[] = PTX_HEAD
 	".extern .func __assertfail (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);\n"
 	/* "%d|%5u|%-4x|%08.3f|%s|%c|%lld|%%|%p|%e\n", "%n %y %", "abc", "x > 0", "f.cu", "k" */
 	/* "%d|%5u|%-4x|%08.3f|%s|%c|%lld|%%|%p|%e\n", "%n %y %", "abc", "x > 0", "f.cu", "k" */
-	".global .align 1 .b8 fmt[128] = {37,100,124,37,53,117,124,37,45,52,120,124,37,48,56,46,51,102,124,37,115,124,37,99,"
+	".global .align 1 .b8 fmt[128] = "
+	"{37,100,124,37,53,117,124,37,45,52,120,124,37,48,56,46,51,102,124,37,115,124,37,99,"
 	"124,37,108,108,100,124,37,37,124,37,112,124,37,101,10,0};\n"
 	".global .align 1 .b8 odd[32] = {37,110,32,37,121,32,37,0};\n"
 	".global .align 1 .b8 str[8] = {97,98,99,0};\n"
@@ -50,7 +51,8 @@ static const char text[] = PTX_HEAD
 	"{ .param .b64 a; .param .b64 b; st.param.b64 [a], 24; call (b), malloc, (a); ld.param.b64 %rd2, [b]; }\n"
 	"st.u32 [%rd2 + 20], %r1; ld.u32 %r2, [%rd2 + 20];\n"
 	"{ .param .b64 a; st.param.b64 [a], %rd2; call free, (a); }\n"
-	"{ .param .b64 a; .param .b64 b; st.param.b64 [a], 0x40000000; call (b), malloc, (a); ld.param.b64 %rd3, [b]; }\n"
+	"{ .param .b64 a; .param .b64 b; st.param.b64 [a], 0x40000000; call (b), malloc, (a); ld.param.b64 %rd3, [b]; "
+	"}\n"
 	"cvt.u32.u64 %r3, %rd3; add.u32 %r2, %r2, %r3;\n"
 	"mad.wide.u32 %rd4, %r1, 4, %rd1; st.global.u32 [%rd4], %r2; ret; }\n"
 

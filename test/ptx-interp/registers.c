@@ -94,7 +94,8 @@ static void add_some(unsigned depth)
 		} else if (ntemps < MAX_TEMPS) {
 			*add(LOOP) = (struct step){.kind = LOOP, .d = new_temp(), .a = pick(), .label = nlabels++};
 			add_some(depth + 2 > MAX_DEPTH ? MAX_DEPTH : depth + 2);
-			*add(POOL) = (struct step){.kind = POOL, .d = steps[at].d, .label = steps[at].label, .other = at};
+			*add(POOL) =
+				(struct step){.kind = POOL, .d = steps[at].d, .label = steps[at].label, .other = at};
 		}
 	}
 }
@@ -125,7 +126,7 @@ static void say_op(const struct step *s)
 		say("and.b32 %%g, %%r%u, 2; setp.ne.u32 %%p, %%g, 0; @%%p ", s->b);
 	if (s->op == 'w' && !s->guarded) /* the middle of the product, through registers used nowhere else */
 		say("mul.wide.u32 %%w%td, %%r%u, %%r%u; shr.u64 %%x%td, %%w%td, 16; cvt.u32.u64 %%r%u, %%x%td;\n",
-		    s - steps, s->a, s->b, s - steps, s - steps, s->d, s - steps);
+			s - steps, s->a, s->b, s - steps, s - steps, s->d, s - steps);
 	else
 		say("%s %%r%u, %%r%u, %%r%u;\n", s->op == 'w' ? "add.u32" : op, s->d, s->a, s->b);
 }
@@ -134,7 +135,7 @@ static void write_ptx(void)
 {
 	len = 0;
 	say(PTX_HEAD ".visible .entry k(.param .u64 out)\n{ .reg .b32 %%r<%u>; .reg .b64 %%w<%u>; .reg .b64 %%x<%u>;\n",
-	    KEPT + ntemps, nsteps, nsteps);
+		KEPT + ntemps, nsteps, nsteps);
 	say(".reg .b64 %%d<4>; .reg .b32 %%g; .reg .b32 %%c<%u>; .reg .pred %%p;\n", nsteps);
 	say("mov.u32 %%r0, %%tid.x;\n");
 	for (unsigned i = 1; i < KEPT; i++)
@@ -142,7 +143,8 @@ static void write_ptx(void)
 	for (const struct step *s = steps; s < steps + nsteps; s++) {
 		switch (s->kind) {
 		case IF:
-			say("and.b32 %%g, %%r%u, %u; setp.eq.u32 %%p, %%g, 0; @%%p bra L%u;\n", s->a, s->mask, s->label);
+			say("and.b32 %%g, %%r%u, %u; setp.eq.u32 %%p, %%g, 0; @%%p bra L%u;\n", s->a, s->mask,
+				s->label);
 			break;
 		case ELSE:
 			say("bra L%u;\nL%u:\n", s->label + 1, s->label);
@@ -155,7 +157,7 @@ static void write_ptx(void)
 			break;
 		case POOL:
 			say("sub.u32 %%r%u, %%r%u, 1; setp.ge.s32 %%p, %%r%u, 0; @%%p bra L%u;\n", s->d, s->d, s->d,
-			    s->label);
+				s->label);
 			break;
 		default:
 			say_op(s);

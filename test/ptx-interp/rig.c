@@ -138,15 +138,15 @@ void rig_open(struct rig *r, const char *ptx)
 	memset(r, 0, sizeof(*r));
 	pthread_mutex_init(&r->lock, NULL);
 	r->host = (struct interp_host){.arg = r,
-				       .parallel = parallel,
-				       .threads = RIG_THREADS,
-				       .accessible = accessible,
-				       .address = address,
-				       .print = print,
-				       .assertion = print,
-				       .alloc = device_alloc,
-				       .release = device_free,
-				       .kernel = nested_kernel};
+		.parallel = parallel,
+		.threads = RIG_THREADS,
+		.accessible = accessible,
+		.address = address,
+		.print = print,
+		.assertion = print,
+		.alloc = device_alloc,
+		.release = device_free,
+		.kernel = nested_kernel};
 	r->module = ptx_module_create(ptx, strlen(ptx));
 	if (r->module->error.line) {
 		ptx_error_format(&r->module->error, r->message, sizeof(r->message));
@@ -182,19 +182,19 @@ static uint64_t now(void)
 }
 
 enum interp_fault rig_run(struct rig *r, const char *name, const unsigned grid[3], const unsigned block[3],
-			  size_t shared, const uint64_t *args, size_t nargs)
+	size_t shared, const uint64_t *args, size_t nargs)
 {
 	struct interp_launch l = {.host = &r->host,
-				  .grid = {grid[0], grid[1], grid[2]},
-				  .block = {block[0], block[1], block[2]},
-				  .shared = shared,
-				  .params = args,
-				  .params_size = nargs * 8,
-				  .stack_limit = r->stack_limit,
-				  .grid_id = 7,
-				  .cluster = {r->cluster[0], r->cluster[1], r->cluster[2]},
-				  .cooperative = r->cooperative,
-				  .stop = r->stop};
+		.grid = {grid[0], grid[1], grid[2]},
+		.block = {block[0], block[1], block[2]},
+		.shared = shared,
+		.params = args,
+		.params_size = nargs * 8,
+		.stack_limit = r->stack_limit,
+		.grid_id = 7,
+		.cluster = {r->cluster[0], r->cluster[1], r->cluster[2]},
+		.cooperative = r->cooperative,
+		.stop = r->stop};
 	struct ptx_function *f = ptx_function_find(r->module, name);
 	struct interp_kernel *k;
 	enum interp_fault fault;

@@ -9,8 +9,7 @@
  *
  * Arguments of RUN are passed as 64-bit values, so kernels declare their parameters .u64.
  */
-#ifndef TEST_RIG_H
-#define TEST_RIG_H
+#pragma once
 
 #include <pthread.h>
 
@@ -48,13 +47,11 @@ void rig_open(struct rig *r, const char *ptx);
 void rig_close(struct rig *r);
 void *rig_alloc(struct rig *r, size_t size); /* zeroed */
 enum interp_fault rig_run(struct rig *r, const char *name, const unsigned grid[3], const unsigned block[3],
-			  size_t shared, const uint64_t *args, size_t nargs);
+	size_t shared, const uint64_t *args, size_t nargs);
 
 #define DIM(x, y, z) ((const unsigned[3]){x, y, z})
 #define ARG(a)       ((uint64_t)(a))
-#define RUN(r, name, grid, block, shared, ...)                                                               \
-	rig_run(r, name, grid, block, shared, (const uint64_t[]){__VA_ARGS__},                               \
+#define RUN(r, name, grid, block, shared, ...) \
+	rig_run(r, name, grid, block, shared, (const uint64_t[]){__VA_ARGS__}, \
 		sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
 #define P(p) ((uint64_t)(uintptr_t)(p))
-
-#endif

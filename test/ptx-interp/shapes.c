@@ -15,29 +15,31 @@ enum { LANES = 32, PLACES = 64, GUARD = 0xa5 };
  * Lane i takes `%d x u%d` from place index[i] of the input to memory of the space at place to[i], if its bit in
  * `on` is set, and puts what it then finds there at place i of the output.
  */
-static const char kernel[] = ".visible .entry %s(.param .u64 out, .param .u64 in, .param .u64 index,\n"
-			     "	.param .u64 to, .param .u64 on)\n"
-			     "{ .reg .b64 %%d<12>; .reg .b32 %%r<8>; .reg .pred %%p; .reg .b%d %%v<8>; %s\n"
-			     "mov.u32 %%r1, %%tid.x; cvt.u64.u32 %%d1, %%r1;\n"
-			     "ld.param.u64 %%d2, [on]; shr.u64 %%d2, %%d2, %%r1; and.b64 %%d2, %%d2, 1;\n"
-			     "setp.eq.u64 %%p, %%d2, 0; @%%p bra END;\n"
-			     "ld.param.u64 %%d3, [index]; mad.wide.u32 %%d3, %%r1, 4, %%d3; ld.global.u32 %%r2, [%%d3];\n"
-			     "ld.param.u64 %%d4, [to]; mad.wide.u32 %%d4, %%r1, 4, %%d4; ld.global.u32 %%r3, [%%d4];\n"
-			     "ld.param.u64 %%d5, [in]; mad.wide.u32 %%d5, %%r2, %d, %%d5;\n"
-			     "ld.param.u64 %%d6, [out]; mad.wide.u32 %%d6, %%r1, %d, %%d6;\n"
-			     "ld.global%s %s, [%%d5]; %s\n"
-			     "st.global%s [%%d6], %s;\n"
-			     "END: ret; }\n";
+static const char kernel[] =
+	".visible .entry %s(.param .u64 out, .param .u64 in, .param .u64 index,\n"
+	"	.param .u64 to, .param .u64 on)\n"
+	"{ .reg .b64 %%d<12>; .reg .b32 %%r<8>; .reg .pred %%p; .reg .b%d %%v<8>; %s\n"
+	"mov.u32 %%r1, %%tid.x; cvt.u64.u32 %%d1, %%r1;\n"
+	"ld.param.u64 %%d2, [on]; shr.u64 %%d2, %%d2, %%r1; and.b64 %%d2, %%d2, 1;\n"
+	"setp.eq.u64 %%p, %%d2, 0; @%%p bra END;\n"
+	"ld.param.u64 %%d3, [index]; mad.wide.u32 %%d3, %%r1, 4, %%d3; ld.global.u32 %%r2, [%%d3];\n"
+	"ld.param.u64 %%d4, [to]; mad.wide.u32 %%d4, %%r1, 4, %%d4; ld.global.u32 %%r3, [%%d4];\n"
+	"ld.param.u64 %%d5, [in]; mad.wide.u32 %%d5, %%r2, %d, %%d5;\n"
+	"ld.param.u64 %%d6, [out]; mad.wide.u32 %%d6, %%r1, %d, %%d6;\n"
+	"ld.global%s %s, [%%d5]; %s\n"
+	"st.global%s [%%d6], %s;\n"
+	"END: ret; }\n";
 
 static const struct space {
 	const char *name, *declare, *through;
 } spaces[] = {
 	{"global", "", ""},
-	{"shared", "", "mul.lo.u32 %%r4, %%r3, %d; add.u32 %%r4, %%r4, 16; st.shared%s [%%r4 + -16], %s;\n"
-		       "bar.warp.sync -1; ld.shared%s %s, [%%r4 + -16];"},
+	{"shared", "",
+		"mul.lo.u32 %%r4, %%r3, %d; add.u32 %%r4, %%r4, 16; st.shared%s [%%r4 + -16], %s;\n"
+		"bar.warp.sync -1; ld.shared%s %s, [%%r4 + -16];"},
 	{"local", ".local .align 16 .b8 mine[1024];",
-	 "mul.wide.u32 %%d7, %%r3, %d; mov.u64 %%d8, mine; add.u64 %%d7, %%d7, %%d8; st.local%s [%%d7], %s;\n"
-	 "ld.local%s %s, [%%d7];"},
+		"mul.wide.u32 %%d7, %%r3, %d; mov.u64 %%d8, mine; add.u64 %%d7, %%d7, %%d8; st.local%s [%%d7], %s;\n"
+		"ld.local%s %s, [%%d7];"},
 };
 
 static unsigned size_of(unsigned bits, unsigned n)
@@ -55,7 +57,7 @@ static void write_kernel(char *text, size_t size, const struct space *s, unsigne
 	snprintf(type, sizeof type, "%s.u%u", n == 1 ? "" : n == 2 ? ".v2" : ".v4", bits);
 	snprintf(through, sizeof through, s->through, bytes, type, lists[n], type, lists[n]);
 	snprintf(text, size, kernel, name, bits == 8 ? 16 : bits, s->declare, bytes, bytes, type, lists[n], through,
-		 type, lists[n]);
+		type, lists[n]);
 }
 
 static uint32_t shape(unsigned which, unsigned lane)
@@ -120,13 +122,16 @@ static const char into_itself[] =
 	"mov.u32 %r1, %tid.x; xor.b32 %r2, %r1, 5; shl.b32 %r3, %r2, 4; add.u32 %r4, %r1, 100; add.u32 %r5, %r1, 200;\n"
 	"mov.u32 %r0, box; add.u32 %r3, %r3, %r0; st.shared.v4.u32 [%r3], {%r1, %r4, %r5, %r2};\n"
 	"ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r3];\n"
-	"ld.param.u64 %d1, [out]; mad.wide.u32 %d1, %r1, 16, %d1; st.global.v4.u32 [%d1], {%r3, %r4, %r5, %r6}; ret; }\n"
+	"ld.param.u64 %d1, [out]; mad.wide.u32 %d1, %r1, 16, %d1; st.global.v4.u32 [%d1], {%r3, %r4, %r5, %r6}; ret; "
+	"}\n"
 	/* what a call takes and gives is a lane's own */
 	".func (.param .b64 back) twice(.param .b32 a, .param .b64 b)\n"
-	"{ .reg .b32 %r<4>; .reg .b64 %d<4>; ld.param.u32 %r1, [a]; ld.param.u64 %d1, [b]; mad.wide.u32 %d2, %r1, 2, %d1;\n"
+	"{ .reg .b32 %r<4>; .reg .b64 %d<4>; ld.param.u32 %r1, [a]; ld.param.u64 %d1, [b]; mad.wide.u32 %d2, %r1, 2, "
+	"%d1;\n"
 	"st.param.u64 [back], %d2; ret; }\n"
 	".visible .entry calls(.param .u64 out)\n"
-	"{ .reg .b32 %r<8>; .reg .b64 %d<8>; .reg .pred %p; mov.u32 %r1, %tid.x; cvt.u64.u32 %d1, %r1; shl.b64 %d1, %d1, 33;\n"
+	"{ .reg .b32 %r<8>; .reg .b64 %d<8>; .reg .pred %p; mov.u32 %r1, %tid.x; cvt.u64.u32 %d1, %r1; shl.b64 %d1, "
+	"%d1, 33;\n"
 	"and.b32 %r2, %r1, 3; setp.eq.u32 %p, %r2, 0; @%p bra END;\n"
 	"{ .param .b32 x; .param .b64 y; .param .b64 z; st.param.b32 [x], %r1; st.param.b64 [y], %d1;\n"
 	"call (z), twice, (x, y); ld.param.b64 %d2, [z]; }\n"
@@ -157,7 +162,8 @@ static void test_calls(struct rig *r)
 
 int main(void)
 {
-	static const uint32_t lanes[] = {UINT32_MAX, 1, 1u << 31, 0xffff, 0xffff0000, 0x55555555, 0x80000001, 0x00f00f00};
+	static const uint32_t lanes[] = {
+		UINT32_MAX, 1, 1u << 31, 0xffff, 0xffff0000, 0x55555555, 0x80000001, 0x00f00f00};
 	static char text[1 << 17];
 	static struct rig r;
 	size_t len = (size_t)snprintf(text, sizeof text, "%s%s", PTX_HEAD, into_itself);

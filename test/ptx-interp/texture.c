@@ -13,21 +13,21 @@
 
 enum { LANES = 32, WIDTH = 7, HEIGHT = 5 };
 
-static const char text[] = PTX_HEAD
-	".visible .entry t1(.param .u64 out, .param .u64 in, .param .u64 on)\n"
-	"{ .reg .b64 %d<6>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .pred %p;\n"
-	"ld.param.u64 %d0, [out]; ld.param.u64 %d1, [in]; ld.param.u64 %d2, [on]; mov.u32 %r0, %tid.x;\n"
-	"shr.u64 %d2, %d2, %r0; and.b64 %d2, %d2, 1; setp.eq.u64 %p, %d2, 0; @%p exit;\n"
-	"mad.wide.u32 %d1, %r0, 8, %d1; ld.global.f32 %f0, [%d1]; mov.u64 %d3, 77;\n"
-	"tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d3, {%f0}];\n"
-	"mad.wide.u32 %d0, %r0, 16, %d0; st.global.v4.f32 [%d0], {%f0, %f1, %f2, %f3}; ret; }\n"
-	".visible .entry t2(.param .u64 out, .param .u64 in, .param .u64 on)\n"
-	"{ .reg .b64 %d<6>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .pred %p;\n"
-	"ld.param.u64 %d0, [out]; ld.param.u64 %d1, [in]; ld.param.u64 %d2, [on]; mov.u32 %r0, %tid.x;\n"
-	"shr.u64 %d2, %d2, %r0; and.b64 %d2, %d2, 1; setp.eq.u64 %p, %d2, 0; @%p exit;\n"
-	"mad.wide.u32 %d1, %r0, 8, %d1; ld.global.v2.f32 {%f0, %f1}, [%d1]; mov.u64 %d3, 77;\n"
-	"tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d3, {%f0, %f1}];\n"
-	"mad.wide.u32 %d0, %r0, 16, %d0; st.global.v4.f32 [%d0], {%f0, %f1, %f2, %f3}; ret; }\n";
+static const char text[] =
+	PTX_HEAD ".visible .entry t1(.param .u64 out, .param .u64 in, .param .u64 on)\n"
+		 "{ .reg .b64 %d<6>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .pred %p;\n"
+		 "ld.param.u64 %d0, [out]; ld.param.u64 %d1, [in]; ld.param.u64 %d2, [on]; mov.u32 %r0, %tid.x;\n"
+		 "shr.u64 %d2, %d2, %r0; and.b64 %d2, %d2, 1; setp.eq.u64 %p, %d2, 0; @%p exit;\n"
+		 "mad.wide.u32 %d1, %r0, 8, %d1; ld.global.f32 %f0, [%d1]; mov.u64 %d3, 77;\n"
+		 "tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d3, {%f0}];\n"
+		 "mad.wide.u32 %d0, %r0, 16, %d0; st.global.v4.f32 [%d0], {%f0, %f1, %f2, %f3}; ret; }\n"
+		 ".visible .entry t2(.param .u64 out, .param .u64 in, .param .u64 on)\n"
+		 "{ .reg .b64 %d<6>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .pred %p;\n"
+		 "ld.param.u64 %d0, [out]; ld.param.u64 %d1, [in]; ld.param.u64 %d2, [on]; mov.u32 %r0, %tid.x;\n"
+		 "shr.u64 %d2, %d2, %r0; and.b64 %d2, %d2, 1; setp.eq.u64 %p, %d2, 0; @%p exit;\n"
+		 "mad.wide.u32 %d1, %r0, 8, %d1; ld.global.v2.f32 {%f0, %f1}, [%d1]; mov.u64 %d3, 77;\n"
+		 "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d3, {%f0, %f1}];\n"
+		 "mad.wide.u32 %d0, %r0, 16, %d0; st.global.v4.f32 [%d0], {%f0, %f1, %f2, %f3}; ret; }\n";
 
 static struct texture image;
 
@@ -62,7 +62,8 @@ static void test_one(struct rig *r, unsigned dims, float *in, struct texel *out)
 		want = tex_sample(&image, dims, 0, in + 2 * i, 0);
 		if (!memcmp(&want, &out[i], sizeof want))
 			continue;
-		fprintf(stderr, "%uD format %u x %u, filter %u, modes %u %u, normalized %d: (%a, %a) gives %08x, not %08x\n",
+		fprintf(stderr,
+			"%uD format %u x %u, filter %u, modes %u %u, normalized %d: (%a, %a) gives %08x, not %08x\n",
 			dims, image.format, image.channels, image.filter, image.address[0], image.address[1],
 			image.normalized, (double)in[2 * i], (double)in[2 * i + 1], out[i].c[0], want.c[0]);
 		failures++;
@@ -95,7 +96,8 @@ static void test_all(struct rig *r)
 		image.read_float = (k / 4) % 2;
 		image.border[0] = 3;
 		image.levels = 1;
-		image.level[0] = (struct tex_level){(uint8_t *)texels, WIDTH, HEIGHT, 0, sizeof texels[0], sizeof texels};
+		image.level[0] =
+			(struct tex_level){(uint8_t *)texels, WIDTH, HEIGHT, 0, sizeof texels[0], sizeof texels};
 		for (unsigned i = 0; i < 20; i++) {
 			test_one(r, 2, in, out);
 			test_one(r, 1, in, out);

@@ -169,8 +169,7 @@ static quad round_up(quad n, quad part, int rest, bool sign, enum mode m)
 
 uint64_t exact_round(const struct format *f, struct exact a, enum mode m)
 {
-	uint64_t sign = (uint64_t)negative(a) << (f->ebits + f->mbits),
-		 inf = ((1ull << f->ebits) - 1) << f->mbits, r;
+	uint64_t sign = (uint64_t)negative(a) << (f->ebits + f->mbits), inf = ((1ull << f->ebits) - 1) << f->mbits, r;
 	quad v = absolute(a.v), n, part;
 	int e = 1 - bias(f), rest = a.v < 0 ? -a.rest : a.rest;
 

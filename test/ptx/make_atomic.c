@@ -19,8 +19,7 @@ struct atomic {
 
 static struct atomic parse(const char *name)
 {
-	static const char *const ops[] = {"add", "and", "or", "xor", "inc", "dec", "min", "max", "exch",
-		"cas"};
+	static const char *const ops[] = {"add", "and", "or", "xor", "inc", "dec", "min", "max", "exch", "cas"};
 	struct atomic a = {.name = name, .space = "", .type = strrchr(name, '.') + 1};
 	char word[16];
 
@@ -180,13 +179,14 @@ static void print_kernel(FILE *o, const struct atomic *a)
 	const char *to = *a->space ? "shared." : "";
 	unsigned size = a->bytes, bits = 8 * size, last = LANES * size;
 
-	fprintf(o,
-		"\n.version 8.6\n.target sm_90\n.address_size 64\n\n"
-		".visible .entry t(.param .u64 c, .param .u64 v, ");
+	fprintf(o, "\n.version 8.6\n.target sm_90\n.address_size 64\n\n"
+		   ".visible .entry t(.param .u64 c, .param .u64 v, ");
 	fprintf(o, "%s.param .u64 o)\n{\n\t.reg .u64 %%c, %%vs, %%ws, %%o, %%own, %%all;\n",
 		cas ? ".param .u64 w, " : "");
 	fprintf(o, "\t.reg .u32 %%i, %%k;\n\t.reg .pred %%p, %%first;\n\t.reg .%s %%v, %%w, %%old, %%x;\n",
-		a->type[0] == 'f' ? a->type : bits == 32 ? "b32" : "b64");
+		a->type[0] == 'f' ? a->type
+		: bits == 32      ? "b32"
+				  : "b64");
 	if (a->shared)
 		fprintf(o, "\t.shared .align 8 .b8 cells[%u];\n", last + size);
 	fprintf(o, "\n\tmov.u32 %%i, %%tid.x;\n\tsetp.eq.u32 %%first, %%i, 0;\n\tld.param.u64 %%c, [c];\n");
@@ -197,7 +197,8 @@ static void print_kernel(FILE *o, const struct atomic *a)
 	if (cas)
 		fprintf(o,
 			"\tld.param.u64 %%ws, [w];\n\tmad.wide.u32 %%ws, %%i, %u, %%ws;\n"
-			"\tld.global.b%u %%w, [%%ws];\n", size, bits);
+			"\tld.global.b%u %%w, [%%ws];\n",
+			size, bits);
 	if (!a->shared)
 		fprintf(o, "\tmov.u64 %%own, %%c;\n");
 	if (a->shared) {
@@ -205,13 +206,13 @@ static void print_kernel(FILE *o, const struct atomic *a)
 		fprintf(o, "\tld.global.b%u %%x, [%%c];\n\tst.shared.b%u [%%own], %%x;\n", bits, bits);
 		fprintf(o,
 			"\tld.global.b%u %%x, [%%all];\n\tmov.u64 %%all, cells;\n"
-			"\tadd.u64 %%all, %%all, %u;\n", bits, last);
+			"\tadd.u64 %%all, %%all, %u;\n",
+			bits, last);
 		fprintf(o, "\t@%%first st.shared.b%u [%%all], %%x;\n\tbar.sync 0;\n", bits);
 	}
 	if (!*a->space) {
-		fprintf(o,
-			"\tcvta.shared.u64 %%own, %%own;\n\tcvta.shared.u64 %%all, %%all;\n"
-			"\tand.b32 %%k, %%i, 1;\n");
+		fprintf(o, "\tcvta.shared.u64 %%own, %%own;\n\tcvta.shared.u64 %%all, %%all;\n"
+			   "\tand.b32 %%k, %%i, 1;\n");
 		fprintf(o, "\tsetp.eq.u32 %%p, %%k, 0;\n\tselp.u64 %%own, %%c, %%own, %%p;\n");
 	}
 	fprintf(o, "\t%s %s[%%own], %s%%v;\n", a->name, a->red ? "" : "%old, ", cas ? "%w, " : "");
@@ -220,10 +221,9 @@ static void print_kernel(FILE *o, const struct atomic *a)
 	if (a->common)
 		fprintf(o, "\t%s %s[%%all], %%v;\n", a->name, a->red ? "" : "%x, ");
 	if (a->shared) {
-		fprintf(o, "\tbar.sync 0;\n\tld.%sb%u %%x, [%%own];\n\tst.global.b%u [%%c], %%x;\n", to, bits,
-			bits);
-		fprintf(o, "\t@%%first ld.%sb%u %%x, [%%all];\n\t@%%first st.global.b%u [%%c+%u], %%x;\n", to,
-			bits, bits, last);
+		fprintf(o, "\tbar.sync 0;\n\tld.%sb%u %%x, [%%own];\n\tst.global.b%u [%%c], %%x;\n", to, bits, bits);
+		fprintf(o, "\t@%%first ld.%sb%u %%x, [%%all];\n\t@%%first st.global.b%u [%%c+%u], %%x;\n", to, bits,
+			bits, last);
 	}
 	if (!a->red)
 		fprintf(o, "\tst.global.b%u [%%o], %%old;\n", bits);
@@ -255,8 +255,7 @@ static void message(const struct message *m)
 	FILE *o = open_test("mem", m->name);
 	const char *who = m->blocks ? "%ctaid.x" : "%tid.y";
 
-	fprintf(o,
-		"// %.*s: what was written before is seen after\n// >>> launch t grid=%d block=32,%d m=u32:0",
+	fprintf(o, "// %.*s: what was written before is seen after\n// >>> launch t grid=%d block=32,%d m=u32:0",
 		(int)strcspn(m->name, "-"), m->name, m->blocks ? 2 : 1, m->blocks ? 1 : 2);
 	for (unsigned i = 1; i < 32; i++)
 		fprintf(o, ",0");
@@ -264,20 +263,18 @@ static void message(const struct message *m)
 	for (unsigned i = 0; i < 32; i++)
 		fprintf(o, "%s%u%s", i % 8 ? "" : "\n//\t\t", (i ^ 1) * 7 + 3, i < 31 ? "," : "");
 	fprintf(o, "\n\n.version 8.6\n.target sm_90\n.address_size 64\n\n");
-	fprintf(o,
-		".visible .entry t(.param .u64 m, .param .u64 f, .param .u64 r)\n{\n"
-		"\t.reg .u64 %%m, %%f, %%r;\n");
-	fprintf(o,
-		"\t.reg .u32 %%i, %%j, %%who, %%x, %%y;\n\t.reg .pred %%p, %%first;\n\n"
-		"\tmov.u32 %%i, %%tid.x;\n");
+	fprintf(o, ".visible .entry t(.param .u64 m, .param .u64 f, .param .u64 r)\n{\n"
+		   "\t.reg .u64 %%m, %%f, %%r;\n");
+	fprintf(o, "\t.reg .u32 %%i, %%j, %%who, %%x, %%y;\n\t.reg .pred %%p, %%first;\n\n"
+		   "\tmov.u32 %%i, %%tid.x;\n");
 	fprintf(o, "\tsetp.eq.u32 %%first, %%i, 0;\n\tld.param.u64 %%m, [m];\n\tld.param.u64 %%f, [f];\n");
 	fprintf(o, "\tld.param.u64 %%r, [r];\n\tmov.u32 %%who, %s;\n\tsetp.eq.u32 %%p, %%who, 0;\n", who);
 	fprintf(o, "\t@%%p bra reader;\n\tmad.wide.u32 %%m, %%i, 4, %%m;\n\tmad.lo.u32 %%y, %%i, 7, 3;\n");
 	fprintf(o, "\tst.global.u32 [%%m], %%y;\n\tbar.warp.sync -1;\n");
 	if (m->fence)
 		fprintf(o, "\t%s;\n", m->fence);
-	fprintf(o, "\t@%%first %s;\n\tret;\nreader:\n\t%s;\n\tsetp.eq.u32 %%p, %%x, %u;\n", m->publish,
-		m->wait, m->flag);
+	fprintf(o, "\t@%%first %s;\n\tret;\nreader:\n\t%s;\n\tsetp.eq.u32 %%p, %%x, %u;\n", m->publish, m->wait,
+		m->flag);
 	fprintf(o, "\t@%%p bra reader;\n");
 	if (m->fence)
 		fprintf(o, "\t%s;\n", m->fence);
@@ -289,37 +286,33 @@ static void message(const struct message *m)
 static void messages(void)
 {
 	static const char *const put = "st.relaxed.gpu.global.u32 [%f], 1",
-		*const get = "ld.relaxed.gpu.global.u32 %x, [%f]";
+				 *const get = "ld.relaxed.gpu.global.u32 %x, [%f]";
 	const struct message all[] = {
-		{"ld.acquire.cta.u32-message", "st.release.cta.u32 [%f], 1",
-		 "ld.acquire.cta.u32 %x, [%f]", NULL, 0, 0},
-		{"ld.acquire.gpu.u32-message", "st.release.gpu.u32 [%f], 1",
-		 "ld.acquire.gpu.u32 %x, [%f]", NULL, 0, 1},
+		{"ld.acquire.cta.u32-message", "st.release.cta.u32 [%f], 1", "ld.acquire.cta.u32 %x, [%f]", NULL, 0, 0},
+		{"ld.acquire.gpu.u32-message", "st.release.gpu.u32 [%f], 1", "ld.acquire.gpu.u32 %x, [%f]", NULL, 0, 1},
 		{"ld.acquire.sys.global.u8-message", "st.release.sys.global.u8 [%f], 1",
-		 "ld.acquire.sys.global.u8 %x, [%f]", NULL, 0, 1},
-		{"ld.relaxed.cta.b32-message", "st.relaxed.cta.b32 [%f], 1",
-		 "ld.relaxed.cta.b32 %x, [%f]", "fence.acq_rel.cta", 0, 0},
-		{"ld.relaxed.gpu.u32-message", put,
-		 "ld.relaxed.gpu.u32 %x, [%f]", "fence.acq_rel.gpu", 0, 1},
-		{"ld.volatile.u32-message", "st.volatile.u32 [%f], 1",
-		 "ld.volatile.u32 %x, [%f]", "membar.gl", 0, 1},
-		{"st.volatile.global.u32-message", "st.volatile.global.u32 [%f], 1",
-		 "ld.volatile.global.u32 %x, [%f]", "membar.gl", 0, 1},
+			"ld.acquire.sys.global.u8 %x, [%f]", NULL, 0, 1},
+		{"ld.relaxed.cta.b32-message", "st.relaxed.cta.b32 [%f], 1", "ld.relaxed.cta.b32 %x, [%f]",
+			"fence.acq_rel.cta", 0, 0},
+		{"ld.relaxed.gpu.u32-message", put, "ld.relaxed.gpu.u32 %x, [%f]", "fence.acq_rel.gpu", 0, 1},
+		{"ld.volatile.u32-message", "st.volatile.u32 [%f], 1", "ld.volatile.u32 %x, [%f]", "membar.gl", 0, 1},
+		{"st.volatile.global.u32-message", "st.volatile.global.u32 [%f], 1", "ld.volatile.global.u32 %x, [%f]",
+			"membar.gl", 0, 1},
 		{"atom.add.release.gpu.u32-message", "atom.add.release.gpu.u32 %x, [%f], 1",
-		 "ld.acquire.gpu.u32 %x, [%f]", NULL, 7, 1},
+			"ld.acquire.gpu.u32 %x, [%f]", NULL, 7, 1},
 		{"atom.add.acquire.cta.u32-message", "st.release.cta.u32 [%f], 1",
-		 "atom.add.acquire.cta.u32 %x, [%f], 0", NULL, 0, 0},
+			"atom.add.acquire.cta.u32 %x, [%f], 0", NULL, 0, 0},
 		{"atom.add.relaxed.cta.u32-message", "atom.add.relaxed.cta.u32 %x, [%f], 1",
-		 "atom.add.relaxed.cta.u32 %x, [%f], 0", "fence.acq_rel.cta", 7, 0},
+			"atom.add.relaxed.cta.u32 %x, [%f], 0", "fence.acq_rel.cta", 7, 0},
 		{"atom.or.acq_rel.cta.b32-message", "atom.or.acq_rel.cta.b32 %x, [%f], 2",
-		 "atom.or.acq_rel.cta.b32 %x, [%f], 0", NULL, 1, 0},
-		{"red.and.release.cta.b32-message", "red.and.release.cta.b32 [%f], 6",
-		 "ld.acquire.cta.u32 %x, [%f]", NULL, 7, 0},
+			"atom.or.acq_rel.cta.b32 %x, [%f], 0", NULL, 1, 0},
+		{"red.and.release.cta.b32-message", "red.and.release.cta.b32 [%f], 6", "ld.acquire.cta.u32 %x, [%f]",
+			NULL, 7, 0},
 		{"fence.acq_rel.gpu", put, get, "fence.acq_rel.gpu", 0, 1},
-		{"fence.sc.cta", "st.relaxed.cta.global.u32 [%f], 1",
-		 "ld.relaxed.cta.global.u32 %x, [%f]", "fence.sc.cta", 0, 0},
-		{"membar.cta", "st.relaxed.cta.global.u32 [%f], 1",
-		 "ld.relaxed.cta.global.u32 %x, [%f]", "membar.cta", 0, 0},
+		{"fence.sc.cta", "st.relaxed.cta.global.u32 [%f], 1", "ld.relaxed.cta.global.u32 %x, [%f]",
+			"fence.sc.cta", 0, 0},
+		{"membar.cta", "st.relaxed.cta.global.u32 [%f], 1", "ld.relaxed.cta.global.u32 %x, [%f]", "membar.cta",
+			0, 0},
 		{"membar.gl", put, get, "membar.gl", 0, 1},
 		{"membar.sys", put, get, "membar.sys", 0, 1},
 	};
@@ -330,16 +323,14 @@ static void messages(void)
 
 void make_atomic(void)
 {
-	static const char *const prefixes[] = {"atom.global", "atom.shared", "red.global", "red.shared",
-		"atom.global.sys"};
-	static const char *const ends[] = {"add.u32", "add.s32", "add.u64", "add.f32", "add.f64", "and.b32",
-		"and.b64", "or.b32", "or.b64", "xor.b32", "xor.b64", "min.u32", "min.s32", "min.u64",
-		"min.s64", "max.u32", "max.s32", "max.u64", "max.s64", "inc.u32", "dec.u32", "exch.b32",
-		"exch.b64", "cas.b32", "cas.b64"};
-	static const char *const others[] = {"atom.add.acquire.cta.u32", "atom.add.f64",
-		"atom.add.relaxed.cta.u32", "atom.add.release.gpu.u32", "atom.add.u32", "atom.exch.b32",
-		"atom.max.s32", "atom.or.acq_rel.cta.b32", "atom.shared::cta.add.f32",
-		"red.and.release.cta.b32", "red.relaxed.gpu.global.max.s64"};
+	static const char *const prefixes[] = {
+		"atom.global", "atom.shared", "red.global", "red.shared", "atom.global.sys"};
+	static const char *const ends[] = {"add.u32", "add.s32", "add.u64", "add.f32", "add.f64", "and.b32", "and.b64",
+		"or.b32", "or.b64", "xor.b32", "xor.b64", "min.u32", "min.s32", "min.u64", "min.s64", "max.u32",
+		"max.s32", "max.u64", "max.s64", "inc.u32", "dec.u32", "exch.b32", "exch.b64", "cas.b32", "cas.b64"};
+	static const char *const others[] = {"atom.add.acquire.cta.u32", "atom.add.f64", "atom.add.relaxed.cta.u32",
+		"atom.add.release.gpu.u32", "atom.add.u32", "atom.exch.b32", "atom.max.s32", "atom.or.acq_rel.cta.b32",
+		"atom.shared::cta.add.f32", "red.and.release.cta.b32", "red.relaxed.gpu.global.max.s64"};
 	char name[60];
 
 	for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++)

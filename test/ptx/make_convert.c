@@ -96,29 +96,25 @@ static uint64_t pair_of(const struct form *f, const uint64_t *in)
 
 static void integers(void)
 {
-	static const char *const sat[][2] = {{"s8", "s32"},  {"u8", "s32"},  {"s16", "s64"},
-					     {"u32", "s64"}, {"s32", "u32"}, {"u32", "s32"},
-					     {"u16", "u64"}, {"s64", "u64"}, {"u8", "s16"}};
+	static const char *const sat[][2] = {{"s8", "s32"}, {"u8", "s32"}, {"s16", "s64"}, {"u32", "s64"},
+		{"s32", "u32"}, {"u32", "s32"}, {"u16", "u64"}, {"s64", "u64"}, {"u8", "s16"}};
 	char name[60];
 
 	for (int d = 0; d < 8; d++)
 		for (int s = 0; s < 8; s++) {
 			struct form f = {.folder = "cvt",
-					 .mnemonic = name,
-					 .result = ints[d],
-					 .in = {ints[s]},
-					 .fn = int_to_int};
+				.mnemonic = name,
+				.result = ints[d],
+				.in = {ints[s]},
+				.fn = int_to_int};
 
 			snprintf(name, sizeof name, "cvt.%s.%s", ints[d], ints[s]);
 			if (s != d)
 				write_form(&f);
 		}
 	for (unsigned i = 0; i < sizeof sat / sizeof sat[0]; i++) {
-		struct form f = {.folder = "cvt",
-				 .mnemonic = name,
-				 .result = sat[i][0],
-				 .in = {sat[i][1]},
-				 .fn = int_to_int};
+		struct form f = {
+			.folder = "cvt", .mnemonic = name, .result = sat[i][0], .in = {sat[i][1]}, .fn = int_to_int};
 
 		f.sat = true;
 		snprintf(name, sizeof name, "cvt.sat.%s.%s", sat[i][0], sat[i][1]);
@@ -132,11 +128,8 @@ static void from_integers(const char *to, int nmodes)
 
 	for (int s = 0; s < 8; s++)
 		for (int m = 0; m < (size_named(ints[s]) < 32 ? 1 : nmodes); m++) {
-			struct form f = {.folder = "cvt",
-					 .mnemonic = name,
-					 .result = to,
-					 .in = {ints[s]},
-					 .fn = int_to_float};
+			struct form f = {
+				.folder = "cvt", .mnemonic = name, .result = to, .in = {ints[s]}, .fn = int_to_float};
 
 			f.fmt = format_named(to);
 			f.mode = m;
@@ -151,27 +144,22 @@ static void to_integers(const char *from, bool ftz)
 
 	for (int d = 0; d < 8; d++)
 		for (int m = 0; m < 4; m++) {
-			struct form f = {.folder = "cvt",
-					 .mnemonic = name,
-					 .result = ints[d],
-					 .in = {from},
-					 .fn = float_to_int};
+			struct form f = {
+				.folder = "cvt", .mnemonic = name, .result = ints[d], .in = {from}, .fn = float_to_int};
 
 			if (size_named(ints[d]) < 32 && m != 1)
 				continue;
 			f.mode = m;
 			f.ftz = ftz;
-			snprintf(name, sizeof name, "cvt.%si%s.%s.%s", modes[m], ftz ? ".ftz" : "", ints[d],
-				 from);
+			snprintf(name, sizeof name, "cvt.%si%s.%s.%s", modes[m], ftz ? ".ftz" : "", ints[d], from);
 			write_form(&f);
 		}
 }
 
-static void floats(const char *mnemonic, const char *to, const char *from, int mode, int op, bool ftz,
-		   bool sat, bool relu)
+static void floats(
+	const char *mnemonic, const char *to, const char *from, int mode, int op, bool ftz, bool sat, bool relu)
 {
-	struct form f = {
-		.folder = "cvt", .mnemonic = mnemonic, .result = to, .in = {from}, .fn = float_to_float};
+	struct form f = {.folder = "cvt", .mnemonic = mnemonic, .result = to, .in = {from}, .fn = float_to_float};
 
 	f.fmt = format_named(to);
 	if (strstr(mnemonic, "tf32")) {
@@ -240,16 +228,13 @@ static void pairs(void)
 		const struct format *fmt;
 		int mode;
 		bool relu;
-	} all[] = {{"cvt.rn.f16x2.f32", &F16, RN, 0},      {"cvt.rz.f16x2.f32", &F16, RZ, 0},
-		   {"cvt.rn.relu.f16x2.f32", &F16, RN, 1}, {"cvt.rn.bf16x2.f32", &BF16, RN, 0},
-		   {"cvt.rz.bf16x2.f32", &BF16, RZ, 0},    {"cvt.rn.relu.bf16x2.f32", &BF16, RN, 1}};
+	} all[] = {{"cvt.rn.f16x2.f32", &F16, RN, 0}, {"cvt.rz.f16x2.f32", &F16, RZ, 0},
+		{"cvt.rn.relu.f16x2.f32", &F16, RN, 1}, {"cvt.rn.bf16x2.f32", &BF16, RN, 0},
+		{"cvt.rz.bf16x2.f32", &BF16, RZ, 0}, {"cvt.rn.relu.bf16x2.f32", &BF16, RN, 1}};
 
 	for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
-		struct form f = {.folder = "cvt",
-				 .mnemonic = all[i].name,
-				 .result = "b32",
-				 .in = {"f32", "f32"},
-				 .fn = pair_of};
+		struct form f = {
+			.folder = "cvt", .mnemonic = all[i].name, .result = "b32", .in = {"f32", "f32"}, .fn = pair_of};
 
 		f.fmt = all[i].fmt;
 		f.mode = all[i].mode;

@@ -34,13 +34,13 @@ static uint64_t finish(const struct form *f, struct exact r)
 	return f->ftz && tiny(f, r) ? bits & 1ull << (f->fmt->ebits + f->fmt->mbits) : bits;
 }
 
-#define ARITH(name, expr)                                                                                    \
-	static uint64_t name(const struct form *f, const uint64_t *in)                                       \
-	{                                                                                                    \
-		const struct exact a = operand(f, in[0]), b = operand(f, in[1]), c = operand(f, in[2]);      \
-		const enum mode m = (enum mode)f->mode;                                                      \
-		(void)a, (void)b, (void)c, (void)m;                                                          \
-		return finish(f, expr);                                                                      \
+#define ARITH(name, expr) \
+	static uint64_t name(const struct form *f, const uint64_t *in) \
+	{ \
+		const struct exact a = operand(f, in[0]), b = operand(f, in[1]), c = operand(f, in[2]); \
+		const enum mode m = (enum mode)f->mode; \
+		(void)a, (void)b, (void)c, (void)m; \
+		return finish(f, expr); \
 	}
 ARITH(add, exact_add(a, b, m))
 ARITH(sub, exact_add(a, exact_neg(b), m))
@@ -73,10 +73,8 @@ static int64_t rank(const struct format *f, uint64_t v)
 /* op: '<' or '>'; cmp bit 0: .NaN, bit 1: .xorsign.abs */
 static uint64_t extreme(const struct form *f, const uint64_t *in)
 {
-	uint64_t sign = (in[0] ^ in[1]) & sign_bit(f->fmt),
-		 keep = f->cmp & 2 ? sign_bit(f->fmt) - 1 : UINT64_MAX, r;
-	uint64_t a = (f->ftz ? flush(f->fmt, in[0]) : in[0]) & keep,
-		 b = (f->ftz ? flush(f->fmt, in[1]) : in[1]) & keep;
+	uint64_t sign = (in[0] ^ in[1]) & sign_bit(f->fmt), keep = f->cmp & 2 ? sign_bit(f->fmt) - 1 : UINT64_MAX, r;
+	uint64_t a = (f->ftz ? flush(f->fmt, in[0]) : in[0]) & keep, b = (f->ftz ? flush(f->fmt, in[1]) : in[1]) & keep;
 	uint64_t nan = f->fmt->nan ? f->fmt->nan : 0x7ff8000000000000;
 
 	if (is_nan(f, a) && is_nan(f, b))
@@ -94,8 +92,8 @@ static uint64_t extreme(const struct form *f, const uint64_t *in)
 
 /* ---- comparisons ---- */
 
-static const char *const comparisons[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
-					  "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+static const char *const comparisons[] = {
+	"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
 static bool compare(int cmp, bool nan, quad a, quad b)
 {
@@ -205,11 +203,7 @@ static uint64_t approximate(const struct form *f, const uint64_t *in)
 
 	if (a.negative_zero)
 		x = -0.0L;
-	x = f->op < 5    ? fn[f->op](x)
-	    : f->op == 5 ? 1 / sqrtl(x)
-	    : f->op == 6 ? sqrtl(x)
-	    : f->op == 7 ? 1 / x
-			 : 0;
+	x = f->op < 5 ? fn[f->op](x) : f->op == 5 ? 1 / sqrtl(x) : f->op == 6 ? sqrtl(x) : f->op == 7 ? 1 / x : 0;
 	r.nan = x != x;
 	r.v = r.nan ? 0 : (quad)x;
 	r.negative_zero = x == 0 && signbit(x);
@@ -234,16 +228,15 @@ static void rounded(const char *op, lane_fn *fn, unsigned operands, bool optiona
 				f.fmt = wide ? &F64 : &F32;
 				f.mode = m < 0 ? 0 : m;
 				f.ftz = ftz;
-				snprintf(name, sizeof name, "%s%s%s.%s", op, m < 0 ? "" : modes[m],
-					 ftz ? ".ftz" : "", t);
+				snprintf(name, sizeof name, "%s%s%s.%s", op, m < 0 ? "" : modes[m], ftz ? ".ftz" : "",
+					t);
 				write_form(&f);
 			}
 }
 
 static void saturated(const char *name, lane_fn *fn, unsigned operands, bool ftz, int mode)
 {
-	struct form f = {
-		.folder = "float", .mnemonic = name, .result = "f32", .in = {"f32", "f32"}, .fn = fn};
+	struct form f = {.folder = "float", .mnemonic = name, .result = "f32", .in = {"f32", "f32"}, .fn = fn};
 
 	f.in[2] = operands > 2 ? "f32" : NULL;
 	f.fmt = &F32;
@@ -254,7 +247,7 @@ static void saturated(const char *name, lane_fn *fn, unsigned operands, bool ftz
 }
 
 static void simple(const char *folder, const char *name, const char *result, const char *t, unsigned operands,
-		   lane_fn *fn, int op, int cmp, bool ftz)
+	lane_fn *fn, int op, int cmp, bool ftz)
 {
 	struct form f = {.folder = folder, .mnemonic = name, .result = result, .fn = fn};
 
@@ -299,8 +292,7 @@ static void signs(void)
 
 static void tests(void)
 {
-	static const char *const words[] = {"finite",     "infinite", "number",
-					    "notanumber", "normal",   "subnormal"};
+	static const char *const words[] = {"finite", "infinite", "number", "notanumber", "normal", "subnormal"};
 	char name[40];
 
 	for (int i = 0; i < 6; i++) {
@@ -349,10 +341,7 @@ static void combined(void)
 	char name[40];
 
 	for (int i = 0; i < 3; i++) {
-		struct form f = {.folder = "compare",
-				 .mnemonic = name,
-				 .result = "pred",
-				 .in = {"f32", "f32", "pred"}};
+		struct form f = {.folder = "compare", .mnemonic = name, .result = "pred", .in = {"f32", "f32", "pred"}};
 
 		f.fn = holds;
 		f.fmt = &F32;
@@ -375,9 +364,9 @@ static void sets(void)
 		int cmp, bits;
 		bool ftz;
 	} slcts[] = {{"slct.u32.s32", "s32", 0, 32, 0}, {"slct.u64.s32", "s32", 0, 64, 0},
-		     {"slct.f32.f32", "f32", 1, 32, 0}, {"slct.ftz.f32.f32", "f32", 1, 32, 1},
-		     {"slct.f64.f32", "f32", 1, 64, 0}, {"slct.b16.s32", "s32", 0, 16, 0},
-		     {"slct.f32.s32", "s32", 0, 32, 0}};
+		{"slct.f32.f32", "f32", 1, 32, 0}, {"slct.ftz.f32.f32", "f32", 1, 32, 1},
+		{"slct.f64.f32", "f32", 1, 64, 0}, {"slct.b16.s32", "s32", 0, 16, 0},
+		{"slct.f32.s32", "s32", 0, 32, 0}};
 
 	f.mnemonic = "set.gt.u32.f32";
 	f.cmp = 4;
@@ -391,8 +380,7 @@ static void sets(void)
 	f.mode = 1;
 	f.ftz = true;
 	write_form(&f);
-	f = (struct form){
-		.folder = "compare", .fn = set, .result = "u32", .in = {"f64", "f64"}, .fmt = &F64, .cmp = 5};
+	f = (struct form){.folder = "compare", .fn = set, .result = "u32", .in = {"f64", "f64"}, .fmt = &F64, .cmp = 5};
 	f.mnemonic = "set.ge.u32.f64";
 	write_form(&f);
 	f = (struct form){.folder = "compare", .fn = set_float_and, .result = "f32", .in = {"s32", "s32", "pred"}};
@@ -405,10 +393,10 @@ static void sets(void)
 		const char *t = slcts[i].bits == 16 ? "b16" : slcts[i].bits == 32 ? "b32" : "b64";
 
 		f = (struct form){.folder = "compare",
-				  .mnemonic = slcts[i].name,
-				  .fn = choose,
-				  .result = t,
-				  .in = {t, t, slcts[i].c}};
+			.mnemonic = slcts[i].name,
+			.fn = choose,
+			.result = t,
+			.in = {t, t, slcts[i].c}};
 		if (strstr(slcts[i].name, ".f32."))
 			f.result = f.in[0] = f.in[1] = "f32";
 		if (strstr(slcts[i].name, ".f64."))
@@ -427,20 +415,17 @@ static void approximations(void)
 		const char *name;
 		int op;
 		double ulp;
-	} ops[] = {{"ex2.approx", 0, 4},
-		   {"lg2.approx", 1, 8},
-		   /* or 2^-22 */ {"rsqrt.approx", 5, 2},
-		   {"sqrt.approx", 6, 2},
-		   {"rcp.approx", 7, 2}};
+	} ops[] = {{"ex2.approx", 0, 4}, {"lg2.approx", 1, 8},
+		/* or 2^-22 */ {"rsqrt.approx", 5, 2}, {"sqrt.approx", 6, 2}, {"rcp.approx", 7, 2}};
 	char name[40];
 
 	for (unsigned i = 0; i < sizeof ops / sizeof ops[0]; i++)
 		for (int ftz = 0; ftz < 2; ftz++) {
 			struct form f = {.folder = "approx",
-					 .mnemonic = name,
-					 .result = "f32",
-					 .in = {"f32"},
-					 .fn = approximate};
+				.mnemonic = name,
+				.result = "f32",
+				.in = {"f32"},
+				.fn = approximate};
 
 			snprintf(name, sizeof name, "%s%s.f32", ops[i].name, ftz ? ".ftz" : "");
 			f.fmt = &F32;
@@ -450,20 +435,14 @@ static void approximations(void)
 			f.absolute = ops[i].op == 1 ? 2.4e-7 : 0;
 			write_form(&f);
 		}
-	struct form f = {.folder = "approx",
-			 .mnemonic = "tanh.approx.f32",
-			 .result = "f32",
-			 .in = {"f32"},
-			 .fn = approximate};
+	struct form f = {
+		.folder = "approx", .mnemonic = "tanh.approx.f32", .result = "f32", .in = {"f32"}, .fn = approximate};
 	f.fmt = &F32;
 	f.op = 4;
 	f.absolute = 0.0005;
 	write_form(&f);
-	f = (struct form){.folder = "approx",
-			  .mnemonic = "rsqrt.approx.f64",
-			  .result = "f64",
-			  .in = {"f64"},
-			  .fn = approximate};
+	f = (struct form){
+		.folder = "approx", .mnemonic = "rsqrt.approx.f64", .result = "f64", .in = {"f64"}, .fn = approximate};
 	f.fmt = &F64;
 	f.op = 5;
 	f.ulp = 1ull << 31;
@@ -475,10 +454,10 @@ static void approximations(void)
 	f.ulp = 1ull << 32;
 	write_form(&f);
 	f = (struct form){.folder = "approx",
-			  .mnemonic = "div.full.ftz.f32",
-			  .result = "f32",
-			  .in = {"f32", "f32"},
-			  .fn = divide};
+		.mnemonic = "div.full.ftz.f32",
+		.result = "f32",
+		.in = {"f32", "f32"},
+		.fn = divide};
 	f.fmt = &F32;
 	f.ftz = true;
 	f.ulp = 2;

@@ -121,8 +121,7 @@ static uint64_t less(const struct form *f, const uint64_t *in)
 	return f->op == '<' ? !nan && a.v < b.v : f->op == 'u' ? nan || a.v >= b.v : !nan && a.v == b.v;
 }
 
-static void make(const char *op, const char *mods, const char *type, unsigned operands, lane_fn *fn, int code,
-		 int mode)
+static void make(const char *op, const char *mods, const char *type, unsigned operands, lane_fn *fn, int code, int mode)
 {
 	char name[60];
 	struct form f = {.folder = "half", .mnemonic = name, .result = type, .fn = fn};
@@ -176,10 +175,10 @@ void make_half(void)
 			static const char *const names[] = {"lt", "geu", "eq"};
 			char name[40];
 			struct form f = {.folder = "half",
-					 .mnemonic = name,
-					 .result = "pred",
-					 .in = {types[t], types[t]},
-					 .fn = less};
+				.mnemonic = name,
+				.result = "pred",
+				.in = {types[t], types[t]},
+				.fn = less};
 
 			snprintf(name, sizeof name, "setp.%s.%s", names[c], types[t]);
 			f.fmt = t ? &BF16 : &F16;

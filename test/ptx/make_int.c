@@ -36,12 +36,12 @@ static s128 part24(const struct form *f, uint64_t v)
 	return f->sign ? (s128)((int32_t)((uint32_t)v << 8) >> 8) : (s128)(v & 0xffffff);
 }
 
-#define LANE(name, expr)                                                                                     \
-	static uint64_t name(const struct form *f, const uint64_t *in)                                       \
-	{                                                                                                    \
-		const s128 a = num(f, in[0]), b = num(f, in[1]), c = num(f, in[2]);                          \
-		(void)f, (void)a, (void)b, (void)c;                                                          \
-		return (uint64_t)(expr);                                                                     \
+#define LANE(name, expr) \
+	static uint64_t name(const struct form *f, const uint64_t *in) \
+	{ \
+		const s128 a = num(f, in[0]), b = num(f, in[1]), c = num(f, in[2]); \
+		(void)f, (void)a, (void)b, (void)c; \
+		return (uint64_t)(expr); \
 	}
 LANE(add, a + b)
 LANE(sub, a - b)
@@ -177,7 +177,7 @@ static uint64_t nth(const struct form *f, const uint64_t *in)
 		return UINT32_MAX;
 	if (n == 0)
 		return in[0] >> base & 1 ? (uint64_t)base : UINT32_MAX;
-	for (int i = base; i >= 0 && i<32; i += n> 0 ? 1 : -1)
+	for (int i = base; i >= 0 && i < 32; i += n > 0 ? 1 : -1)
 		if (in[0] >> i & 1 && (n > 0 ? --n : ++n) == 0)
 			return (uint64_t)i;
 	return UINT32_MAX;
@@ -205,13 +205,9 @@ static uint64_t byte_of(const uint64_t *in, unsigned sel)
 /* op: 0 the selector itself; else the named modes, by the manual's table */
 static uint64_t permute(const struct form *f, const uint64_t *in)
 {
-	static const char *const table[][4] = {{0},
-					       {"3210", "4321", "5432", "6543"},
-					       {"5670", "6701", "7012", "0123"},
-					       {"0000", "1111", "2222", "3333"},
-					       {"3210", "3211", "3222", "3333"},
-					       {"0000", "1110", "2210", "3210"},
-					       {"1010", "3232", "1010", "3232"}};
+	static const char *const table[][4] = {{0}, {"3210", "4321", "5432", "6543"}, {"5670", "6701", "7012", "0123"},
+		{"0000", "1111", "2222", "3333"}, {"3210", "3211", "3222", "3333"}, {"0000", "1110", "2210", "3210"},
+		{"1010", "3232", "1010", "3232"}};
 	uint64_t r = 0;
 
 	for (unsigned n = 0; n < 4; n++) {
@@ -289,7 +285,7 @@ static const char *const ints[] = {"u16", "s16", "u32", "s32", "u64", "s64"};
 static const char *const bit_types[] = {"b16", "b32", "b64"};
 
 static void one(const char *folder, const char *mnemonic, const char *result, const char *a, const char *b,
-		const char *c, lane_fn *fn, int op, int mode)
+	const char *c, lane_fn *fn, int op, int mode)
 {
 	struct form f = {.folder = folder, .mnemonic = mnemonic, .result = result, .in = {a, b, c}, .fn = fn};
 
@@ -308,10 +304,7 @@ static void one(const char *folder, const char *mnemonic, const char *result, co
 
 static const char *wider(const char *type)
 {
-	return !strcmp(type, "u16")   ? "u32"
-	       : !strcmp(type, "s16") ? "s32"
-	       : !strcmp(type, "u32") ? "u64"
-				      : "s64";
+	return !strcmp(type, "u16") ? "u32" : !strcmp(type, "s16") ? "s32" : !strcmp(type, "u32") ? "u64" : "s64";
 }
 
 static void arithmetic(const char *t)
@@ -321,29 +314,24 @@ static void arithmetic(const char *t)
 		lane_fn *fn;
 		int operands;
 		bool is_signed;
-	} ops[] = {{"add", add, 2, 0},       {"sub", sub, 2, 0},    {"mul.lo", mul, 2, 0},
-		   {"mul.hi", mul_hi, 2, 0}, {"mad.lo", mad, 3, 0}, {"mad.hi", mad_hi, 3, 0},
-		   {"div", quotient, 2, 0},  {"rem", rest, 2, 0},   {"min", minimum, 2, 0},
-		   {"max", maximum, 2, 0},   {"sad", sad, 3, 0},    {"abs", absolute, 1, 1},
-		   {"neg", negate, 1, 1}};
+	} ops[] = {{"add", add, 2, 0}, {"sub", sub, 2, 0}, {"mul.lo", mul, 2, 0}, {"mul.hi", mul_hi, 2, 0},
+		{"mad.lo", mad, 3, 0}, {"mad.hi", mad_hi, 3, 0}, {"div", quotient, 2, 0}, {"rem", rest, 2, 0},
+		{"min", minimum, 2, 0}, {"max", maximum, 2, 0}, {"sad", sad, 3, 0}, {"abs", absolute, 1, 1},
+		{"neg", negate, 1, 1}};
 	char name[40];
 
 	for (unsigned i = 0; i < sizeof ops / sizeof ops[0]; i++) {
 		if (ops[i].is_signed && t[0] != 's')
 			continue;
 		snprintf(name, sizeof name, "%s.%s", ops[i].name, t);
-		one("int", name, t, t, ops[i].operands > 1 ? t : NULL, ops[i].operands > 2 ? t : NULL,
-		    ops[i].fn, 0, 0);
+		one("int", name, t, t, ops[i].operands > 1 ? t : NULL, ops[i].operands > 2 ? t : NULL, ops[i].fn, 0, 0);
 	}
 	if (size_named(t) < 64) {
 		snprintf(name, sizeof name, "mul.wide.%s", t);
 		one("int", name, wider(t), t, t, NULL, mul, 0, 0);
 		snprintf(name, sizeof name, "mad.wide.%s", t);
-		struct form f = {.folder = "int",
-				 .mnemonic = name,
-				 .result = wider(t),
-				 .in = {t, t, wider(t)},
-				 .fn = mad};
+		struct form f = {
+			.folder = "int", .mnemonic = name, .result = wider(t), .in = {t, t, wider(t)}, .fn = mad};
 		f.sign = t[0] == 's';
 		f.bits = (int)size_named(t);
 		f.cmp = 1;
@@ -379,8 +367,7 @@ static void logic(const char *t)
 	snprintf(name, sizeof name, "brev.%s", t);
 	one("bits", name, t, t, NULL, NULL, backwards, 0, 0);
 	snprintf(name, sizeof name, "bfi.%s", t);
-	struct form f = {
-		.folder = "bits", .mnemonic = name, .result = t, .in = {t, t, "u32", "u32"}, .fn = insert};
+	struct form f = {.folder = "bits", .mnemonic = name, .result = t, .in = {t, t, "u32", "u32"}, .fn = insert};
 	f.bits = (int)size_named(t);
 	f.limit[2] = f.limit[3] = 255;
 	write_form(&f);
@@ -389,8 +376,7 @@ static void logic(const char *t)
 /* Predicates, and what only moves bits; floats too, NaNs as they are. */
 static void moves(void)
 {
-	static const char *const types[] = {"b16", "b32", "b64", "u16", "u32", "u64", "s32", "f32", "f64",
-		"pred"};
+	static const char *const types[] = {"b16", "b32", "b64", "u16", "u32", "u64", "s32", "f32", "f64", "pred"};
 	char name[40];
 
 	for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++) {
@@ -462,10 +448,10 @@ static void words(void)
 	}
 	for (unsigned i = 0; i < sizeof tables / sizeof tables[0]; i++) {
 		struct form f = {.folder = "bits",
-				 .mnemonic = "lop3.b32",
-				 .result = "b32",
-				 .in = {"b32", "b32", "b32"},
-				 .fn = logic3};
+			.mnemonic = "lop3.b32",
+			.result = "b32",
+			.in = {"b32", "b32", "b32"},
+			.fn = logic3};
 
 		snprintf(tail, sizeof tail, ", 0x%02x", (unsigned)tables[i]);
 		f.tail = tail;
@@ -482,7 +468,7 @@ static void dots(void)
 	for (int kind = 0; kind < 3; kind++)
 		for (int s = 0; s < 4; s++) {
 			snprintf(name, sizeof name, "%s.%s.%s", kinds[kind], s & 1 ? "s32" : "u32",
-				 s & 2 ? "s32" : "u32");
+				s & 2 ? "s32" : "u32");
 			one("int", name, s ? "s32" : "u32", "b32", "b32", s ? "s32" : "u32", dot, s, kind);
 		}
 }
@@ -490,10 +476,8 @@ static void dots(void)
 /* op, bits, sign, sat, .add */
 static void packed(const char *mnemonic, int op, int bits, bool sign, bool sat, bool sum, bool three)
 {
-	struct form f = {.folder = "simd",
-			 .mnemonic = mnemonic,
-			 .result = "b32",
-			 .in = {"b32", "b32", three ? "b32" : NULL}};
+	struct form f = {
+		.folder = "simd", .mnemonic = mnemonic, .result = "b32", .in = {"b32", "b32", three ? "b32" : NULL}};
 
 	f.fn = lanes;
 	f.op = op;
@@ -510,8 +494,7 @@ static void video(void)
 	static const struct {
 		const char *name;
 		int op;
-	} ops[] = {{"vadd", '+'}, {"vsub", '-'}, {"vabsdiff", 'd'},
-		   {"vmin", '<'}, {"vmax", '>'}, {"vavrg", 'a'}};
+	} ops[] = {{"vadd", '+'}, {"vsub", '-'}, {"vabsdiff", 'd'}, {"vmin", '<'}, {"vmax", '>'}, {"vavrg", 'a'}};
 	char name[60];
 
 	packed("add.u16x2", '+', 16, false, false, false, false);
@@ -525,9 +508,7 @@ static void video(void)
 	for (unsigned i = 0; i < sizeof ops / sizeof ops[0]; i++)
 		for (int w = 2; w <= 4; w += 2)
 			for (int k = 0; k < 6; k++) {
-				const char *t = k & 1 ? "s32" : "u32", *how = k < 2   ? ""
-									      : k < 4 ? ".sat"
-										      : ".add";
+				const char *t = k & 1 ? "s32" : "u32", *how = k < 2 ? "" : k < 4 ? ".sat" : ".add";
 
 				snprintf(name, sizeof name, "%s%d.%s.%s.%s%s", ops[i].name, w, t, t, t, how);
 				packed(name, ops[i].op, w == 4 ? 8 : 16, k & 1, k / 2 == 1, k >= 4, true);

@@ -83,14 +83,14 @@ static uint64_t surrounded(const struct access *a, uint64_t v)
 
 /* ---- text ---- */
 
-static void print_list_of(FILE *o, const struct access *a, unsigned n,
-	uint64_t (*value)(const struct access *, unsigned))
+static void print_list_of(
+	FILE *o, const struct access *a, unsigned n, uint64_t (*value)(const struct access *, unsigned))
 {
 	unsigned line = a->reg == 8 ? 5 : 8;
 
 	for (unsigned i = 0; i < n; i++)
-		fprintf(o, "%s0x%0*llx%s", i % line ? "" : "\n//\t\t", (int)a->reg * 2,
-			(unsigned long long)value(a, i), i + 1 < n ? "," : "");
+		fprintf(o, "%s0x%0*llx%s", i % line ? "" : "\n//\t\t", (int)a->reg * 2, (unsigned long long)value(a, i),
+			i + 1 < n ? "," : "");
 }
 
 static uint64_t loaded(const struct access *a, unsigned i)
@@ -106,8 +106,7 @@ static uint64_t to_store(const struct access *a, unsigned i)
 static void print_vector(FILE *o, const struct access *a)
 {
 	for (unsigned k = 0; k < a->n; k++)
-		fprintf(o, "%s%%v%u%s", k ? ", " : a->n > 1 ? "{" : "", k,
-			k + 1 < a->n || a->n == 1 ? "" : "}");
+		fprintf(o, "%s%%v%u%s", k ? ", " : a->n > 1 ? "{" : "", k, k + 1 < a->n || a->n == 1 ? "" : "}");
 }
 
 static const char *register_type(const struct access *a)
@@ -119,8 +118,7 @@ static void print_head(FILE *o, const struct access *a)
 {
 	bool new = a->n * a->bytes > 16;
 
-	fprintf(o, "\n.version %s\n.target %s\n.address_size 64\n\n", new ? "8.8" : "8.6",
-		new ? "sm_100" : "sm_90");
+	fprintf(o, "\n.version %s\n.target %s\n.address_size 64\n\n", new ? "8.8" : "8.6", new ? "sm_100" : "sm_90");
 }
 
 static void print_registers(FILE *o, const struct access *a)
@@ -142,14 +140,14 @@ static void print_slot(FILE *o, const char *lane)
 {
 	fprintf(o,
 		"\tmax.u32 %%slot, %%%s, %d;\n\tsub.u32 %%slot, %%slot, %d;\n"
-		"\tadd.u32 %%slot, %%slot, %%%s;\n", lane, WARP, WARP, lane);
+		"\tadd.u32 %%slot, %%slot, %%%s;\n",
+		lane, WARP, WARP, lane);
 }
 
 /* %n bytes, by plain generic instructions. */
 static void print_copy(FILE *o, const char *label, const char *from, const char *to)
 {
-	fprintf(o, "\tmov.u64 %%from, %%%s;\n\tmov.u64 %%to, %%%s;\n\tmov.u32 %%k, 0;\n%s:\n", from, to,
-		label);
+	fprintf(o, "\tmov.u64 %%from, %%%s;\n\tmov.u64 %%to, %%%s;\n\tmov.u32 %%k, 0;\n%s:\n", from, to, label);
 	fprintf(o, "\tld.u8 %%b, [%%from];\n\tst.u8 [%%to], %%b;\n");
 	fprintf(o, "\tadd.u64 %%from, %%from, 1;\n\tadd.u64 %%to, %%to, 1;\n\tadd.u32 %%k, %%k, 1;\n");
 	fprintf(o, "\tsetp.lt.u32 %%p, %%k, %%n;\n\t@%%p bra %s;\n", label);
@@ -187,13 +185,14 @@ static void print_place(FILE *o, const struct access *a, const char *home)
 		print_slot(o, "j");
 		fprintf(o,
 			"\tmov.u64 %%l, shared;\n\tmad.wide.u32 %%l, %%slot, %u, %%l;\n"
-			"\tcvta.shared.u64 %%l, %%l;\n", slot);
+			"\tcvta.shared.u64 %%l, %%l;\n",
+			slot);
 	}
 	if (is(a, "const"))
 		fprintf(o, "\tmov.u64 %%s, table;\n\tmad.wide.u32 %%s, %%slot, %u, %%s;\n", slot);
 	else
-		fprintf(o, "\tld.param.u64 %%%s, [%s];\n\tmad.wide.u32 %%%s, %%slot, %u, %%%s;\n", home, home,
-			home, slot, home);
+		fprintf(o, "\tld.param.u64 %%%s, [%s];\n\tmad.wide.u32 %%%s, %%slot, %u, %%%s;\n", home, home, home,
+			slot, home);
 	if (is(a, "global"))
 		fprintf(o, "\tmov.u64 %%s, %%%s;\n", home);
 	if (is(a, "local"))
@@ -206,8 +205,7 @@ static FILE *open_access(const struct access *a)
 {
 	char name[100];
 
-	snprintf(name, sizeof name, "%s%s", a->name,
-		a->type[0] != 'f' && a->bytes < 8 && a->reg == 8 ? "-wide" : "");
+	snprintf(name, sizeof name, "%s%s", a->name, a->type[0] != 'f' && a->bytes < 8 && a->reg == 8 ? "-wide" : "");
 	return open_test("mem", name);
 }
 
@@ -281,8 +279,7 @@ static void store_kernel(FILE *o, const struct access *a)
 	print_place(o, a, "r");
 	fprintf(o, "\tld.param.u64 %%a, [a];\n\tmad.wide.u32 %%a, %%i, %u, %%a;\n", a->n * a->reg);
 	if (copied) {
-		fprintf(o, "\tsetp.lt.u32 %%p, %%i, %d;\n\tselp.u32 %%n, %u, %u, %%p;\n", WARP, slot,
-			2 * slot);
+		fprintf(o, "\tsetp.lt.u32 %%p, %%i, %d;\n\tselp.u32 %%n, %u, %u, %%p;\n", WARP, slot, 2 * slot);
 		print_copy(o, "fill", "r", "l");
 	}
 	if (is(a, "shared"))
@@ -312,13 +309,12 @@ static void store(const char *name, bool wide)
 	unsigned total = SLOTS * a.n * a.bytes;
 	FILE *o = open_access(&a);
 
-	fprintf(o, "// %s: %s, and no byte beside it\n// >>> launch t grid=1 block=%d\n//\ta=b%u:", name,
-		note(&a), LANES, 8 * a.reg);
+	fprintf(o, "// %s: %s, and no byte beside it\n// >>> launch t grid=1 block=%d\n//\ta=b%u:", name, note(&a),
+		LANES, 8 * a.reg);
 	print_list_of(o, &a, LANES * a.n, to_store);
 	fprintf(o, "\n//\tout=r:b8:%u\n// >>> expect r=b8:", total);
 	for (unsigned i = 0; i < total; i++)
-		fprintf(o, "%s0x%02x%s", i % 16 ? "" : "\n//\t\t", (unsigned)stored(&a, i),
-			i + 1 < total ? "," : "");
+		fprintf(o, "%s0x%02x%s", i % 16 ? "" : "\n//\t\t", (unsigned)stored(&a, i), i + 1 < total ? "," : "");
 	fprintf(o, "\n");
 	store_kernel(o, &a);
 	fclose(o);
@@ -339,8 +335,7 @@ static void load_param(const char *name, bool wide)
 	unsigned slot = a.n * a.bytes;
 	FILE *o = open_access(&a);
 
-	fprintf(o, "// %s: of a kernel\n// >>> launch t grid=1 block=1 out=r:b%u:%u", name, 8 * a.reg,
-		PARAMS * a.n);
+	fprintf(o, "// %s: of a kernel\n// >>> launch t grid=1 block=1 out=r:b%u:%u", name, 8 * a.reg, PARAMS * a.n);
 	for (unsigned p = 0; p < PARAMS; p++) {
 		uint64_t v = 0;
 
@@ -354,10 +349,9 @@ static void load_param(const char *name, bool wide)
 	print_head(o, &a);
 	fprintf(o, ".visible .entry t(.param .u64 r");
 	for (unsigned p = 0; p < PARAMS; p++)
-		fprintf(o, a.n > 1 ? ", .param .align %u .b8 p%u[%u]" : ", .param .b%u p%u",
-			a.n > 1 ? slot : slot * 8, p, slot);
-	fprintf(o, ")\n{\n\t.reg .u64 %%r;\n\t.reg .%s %%v<%u>;\n\n\tld.param.u64 %%r, [r];\n",
-		register_type(&a), a.n);
+		fprintf(o, a.n > 1 ? ", .param .align %u .b8 p%u[%u]" : ", .param .b%u p%u", a.n > 1 ? slot : slot * 8,
+			p, slot);
+	fprintf(o, ")\n{\n\t.reg .u64 %%r;\n\t.reg .%s %%v<%u>;\n\n\tld.param.u64 %%r, [r];\n", register_type(&a), a.n);
 	for (unsigned p = 0; p < PARAMS; p++) {
 		fprintf(o, "\t%s ", name);
 		print_vector(o, &a);
@@ -387,32 +381,28 @@ static void store_param(const char *name, bool wide)
 	unsigned bits = 8 * a.reg;
 	FILE *o = open_access(&a);
 
-	fprintf(o, "// %s: arguments and results of a function\n// >>> launch t grid=1 block=%d\n//\ta=b%u:",
-		name, LANES, bits);
+	fprintf(o, "// %s: arguments and results of a function\n// >>> launch t grid=1 block=%d\n//\ta=b%u:", name,
+		LANES, bits);
 	print_list_of(o, &a, 2 * LANES, argument);
 	fprintf(o, "\n//\tout=r:b%u:%d\n// >>> expect r=b%u:", bits, 2 * LANES, bits);
 	print_list_of(o, &a, 2 * LANES, swapped);
 	fprintf(o, "\n");
 	print_head(o, &a);
-	fprintf(o, ".func (.param .align 8 .b8 r[%u]) swap(.param .%s a, .param .%s b)\n", 2 * a.bytes,
-		a.type, a.type);
-	fprintf(o, "{\n\t.reg .%s %%v<2>;\n\n\tld.param.%s %%v0, [a];\n\tld.param.%s %%v1, [b];\n", reg,
-		a.type, a.type);
+	fprintf(o, ".func (.param .align 8 .b8 r[%u]) swap(.param .%s a, .param .%s b)\n", 2 * a.bytes, a.type, a.type);
+	fprintf(o, "{\n\t.reg .%s %%v<2>;\n\n\tld.param.%s %%v0, [a];\n\tld.param.%s %%v1, [b];\n", reg, a.type,
+		a.type);
 	fprintf(o, "\t%s [r], %%v1;\n\t%s [r+%u], %%v0;\n\tret;\n}\n\n", name, name, a.bytes);
-	fprintf(o,
-		".visible .entry t(.param .u64 a, .param .u64 r)\n{\n\t.reg .u64 %%a, %%r;\n"
-		"\t.reg .u32 %%i;\n");
+	fprintf(o, ".visible .entry t(.param .u64 a, .param .u64 r)\n{\n\t.reg .u64 %%a, %%r;\n"
+		   "\t.reg .u32 %%i;\n");
 	fprintf(o, "\t.reg .%s %%v<2>;\n\n\tmov.u32 %%i, %%tid.x;\n", reg);
 	for (const char *p = "ar"; *p; p++)
-		fprintf(o, "\tld.param.u64 %%%c, [%c];\n\tmad.wide.u32 %%%c, %%i, %u, %%%c;\n", *p, *p, *p,
-			2 * a.reg, *p);
+		fprintf(o, "\tld.param.u64 %%%c, [%c];\n\tmad.wide.u32 %%%c, %%i, %u, %%%c;\n", *p, *p, *p, 2 * a.reg,
+			*p);
 	fprintf(o, "\tld.global.b%u %%v0, [%%a];\n\tld.global.b%u %%v1, [%%a+%u];\n\t{\n", bits, bits, a.reg);
-	fprintf(o, "\t.param .%s x;\n\t.param .%s y;\n\t.param .align 8 .b8 z[%u];\n", a.type, a.type,
-		2 * a.bytes);
+	fprintf(o, "\t.param .%s x;\n\t.param .%s y;\n\t.param .align 8 .b8 z[%u];\n", a.type, a.type, 2 * a.bytes);
 	fprintf(o, "\t%s [x], %%v0;\n\t%s [y], %%v1;\n\tcall (z), swap, (x, y);\n", name, name);
 	fprintf(o, "\tld.param.%s %%v0, [z];\n\tld.param.%s %%v1, [z+%u];\n\t}\n", a.type, a.type, a.bytes);
-	fprintf(o, "\tst.global.b%u [%%r], %%v0;\n\tst.global.b%u [%%r+%u], %%v1;\n\tret;\n}\n", bits, bits,
-		a.reg);
+	fprintf(o, "\tst.global.b%u [%%r], %%v0;\n\tst.global.b%u [%%r+%u], %%v1;\n\tret;\n}\n", bits, bits, a.reg);
 	fclose(o);
 }
 
@@ -447,38 +437,33 @@ static void each_of(maker *make, const char *prefix, const char *const *ends, si
 
 void make_memory(void)
 {
-	static const char *const types[] = {"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32",
-		"f64"};
-	static const char *const from[] = {"ld", "ld.global", "ld.global.nc", "ld.volatile.global",
-		"ld.shared", "ld.local"};
+	static const char *const types[] = {"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64"};
+	static const char *const from[] = {
+		"ld", "ld.global", "ld.global.nc", "ld.volatile.global", "ld.shared", "ld.local"};
 	static const char *const to[] = {"st", "st.global", "st.shared", "st.local"};
-	static const char *const loads[] = {
-		"ld.acquire.cta.u32", "ld.acquire.gpu.u32", "ld.acquire.sys.global.u8", "ld.ca.u32",
-		"ld.cg.u32", "ld.const.f32", "ld.const.f64", "ld.const.u16", "ld.const.u32",
+	static const char *const loads[] = {"ld.acquire.cta.u32", "ld.acquire.gpu.u32", "ld.acquire.sys.global.u8",
+		"ld.ca.u32", "ld.cg.u32", "ld.const.f32", "ld.const.f64", "ld.const.u16", "ld.const.u32",
 		"ld.const.v4.f32", "ld.global.L1::evict_last.L2::128B.v4.b32", "ld.global.nc.v2.f32",
 		"ld.global.nc.v2.f64", "ld.global.nc.v2.u16", "ld.global.nc.v2.u32", "ld.global.nc.v2.u64",
 		"ld.global.nc.v2.u8", "ld.global.nc.v4.f32", "ld.global.nc.v4.u16", "ld.global.nc.v4.u32",
-		"ld.global.nc.v4.u8", "ld.global.nc.v8.f32", "ld.global.v2.f32", "ld.global.v2.f64",
-		"ld.global.v2.u16", "ld.global.v2.u32", "ld.global.v2.u64", "ld.global.v2.u8",
-		"ld.global.v4.f32", "ld.global.v4.u16", "ld.global.v4.u32", "ld.global.v4.u8",
-		"ld.local.v2.f32", "ld.local.v4.f32", "ld.relaxed.cta.b32", "ld.relaxed.gpu.u32",
-		"ld.relaxed.gpu.v2.u32", "ld.relaxed.gpu.v2.u64", "ld.shared.v2.f32", "ld.shared.v2.f64",
-		"ld.shared.v2.u16", "ld.shared.v2.u32", "ld.shared.v2.u64", "ld.shared.v2.u8",
-		"ld.shared.v4.f32", "ld.shared.v4.u32", "ld.shared.v4.u8", "ld.v2.f32", "ld.v2.u16",
-		"ld.v4.f32", "ld.v4.u32", "ld.volatile.global.v4.u32", "ld.volatile.shared.f32",
-		"ld.volatile.shared.u32", "ld.volatile.u32", "ldu.global.v4.f32"};
-	static const char *const stores[] = {
-		"st.cg.u32", "st.global.v2.f32", "st.global.v2.f64", "st.global.v2.u16", "st.global.v2.u32",
-		"st.global.v2.u64", "st.global.v2.u8", "st.global.v4.f32", "st.global.v4.u32",
-		"st.global.v4.u8", "st.local.v2.f32", "st.local.v2.u16", "st.local.v2.u32",
-		"st.local.v2.u64", "st.local.v4.f32", "st.local.v4.u32", "st.local.v4.u8",
-		"st.relaxed.cta.b32", "st.relaxed.gpu.v2.u32", "st.relaxed.gpu.v2.u64",
-		"st.release.gpu.u32", "st.release.sys.global.u8", "st.shared.v2.f32", "st.shared.v2.u16",
-		"st.shared.v2.u32", "st.shared.v4.b32", "st.shared.v4.f32", "st.shared.v4.u16",
+		"ld.global.nc.v4.u8", "ld.global.nc.v8.f32", "ld.global.v2.f32", "ld.global.v2.f64", "ld.global.v2.u16",
+		"ld.global.v2.u32", "ld.global.v2.u64", "ld.global.v2.u8", "ld.global.v4.f32", "ld.global.v4.u16",
+		"ld.global.v4.u32", "ld.global.v4.u8", "ld.local.v2.f32", "ld.local.v4.f32", "ld.relaxed.cta.b32",
+		"ld.relaxed.gpu.u32", "ld.relaxed.gpu.v2.u32", "ld.relaxed.gpu.v2.u64", "ld.shared.v2.f32",
+		"ld.shared.v2.f64", "ld.shared.v2.u16", "ld.shared.v2.u32", "ld.shared.v2.u64", "ld.shared.v2.u8",
+		"ld.shared.v4.f32", "ld.shared.v4.u32", "ld.shared.v4.u8", "ld.v2.f32", "ld.v2.u16", "ld.v4.f32",
+		"ld.v4.u32", "ld.volatile.global.v4.u32", "ld.volatile.shared.f32", "ld.volatile.shared.u32",
+		"ld.volatile.u32", "ldu.global.v4.f32"};
+	static const char *const stores[] = {"st.cg.u32", "st.global.v2.f32", "st.global.v2.f64", "st.global.v2.u16",
+		"st.global.v2.u32", "st.global.v2.u64", "st.global.v2.u8", "st.global.v4.f32", "st.global.v4.u32",
+		"st.global.v4.u8", "st.local.v2.f32", "st.local.v2.u16", "st.local.v2.u32", "st.local.v2.u64",
+		"st.local.v4.f32", "st.local.v4.u32", "st.local.v4.u8", "st.relaxed.cta.b32", "st.relaxed.gpu.v2.u32",
+		"st.relaxed.gpu.v2.u64", "st.release.gpu.u32", "st.release.sys.global.u8", "st.shared.v2.f32",
+		"st.shared.v2.u16", "st.shared.v2.u32", "st.shared.v4.b32", "st.shared.v4.f32", "st.shared.v4.u16",
 		"st.shared.v4.u32", "st.shared.v4.u8", "st.v2.u16", "st.v2.u32", "st.volatile.global.u32",
 		"st.volatile.shared.f32", "st.volatile.shared.u32", "st.volatile.u32"};
-	static const char *const params[] = {"b32", "b64", "f32", "f64", "s16", "s32", "s8", "u16", "u32",
-		"u64", "u8", "v2.f32", "v2.u32", "v2.u8", "v4.u8"};
+	static const char *const params[] = {"b32", "b64", "f32", "f64", "s16", "s32", "s8", "u16", "u32", "u64", "u8",
+		"v2.f32", "v2.u32", "v2.u8", "v4.u8"};
 	static const char *const arguments[] = {"b32", "b64", "b8", "f32", "f64"};
 
 	each(load, loads, COUNT(loads));

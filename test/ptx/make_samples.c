@@ -15,30 +15,11 @@ static uint64_t special_float(const struct format *f, unsigned n)
 {
 	uint64_t one = ((1ull << (f->ebits - 1)) - 1) << f->mbits, ulp = 1ull << f->mbits;
 	uint64_t inf = ((1ull << f->ebits) - 1) << f->mbits, sign = 1ull << (f->ebits + f->mbits);
-	const uint64_t v[] = {0,
-			      sign,
-			      one,
-			      one | sign,
-			      1,
-			      ulp - 1,
-			      ulp,
-			      sign | 1,
-			      inf - 1,
-			      sign | (inf - 1),
-			      inf,
-			      inf | sign,
-			      inf | ulp / 2,
-			      inf | 1,
-			      one + 1,
-			      one - 1,
-			      one + ulp / 2,
-			      one - ulp,
-			      one - (uint64_t)(f->mbits + 1) * ulp,
-			      sign | (one - (uint64_t)(f->mbits + 1) * ulp),
-			      (one - (uint64_t)(f->mbits + 1) * ulp) + 1,
-			      sign | ulp,
-			      sign | (ulp - 1),
-			      one + (uint64_t)(f->mbits + 1) * ulp + 1};
+	const uint64_t v[] = {0, sign, one, one | sign, 1, ulp - 1, ulp, sign | 1, inf - 1, sign | (inf - 1), inf,
+		inf | sign, inf | ulp / 2, inf | 1, one + 1, one - 1, one + ulp / 2, one - ulp,
+		one - (uint64_t)(f->mbits + 1) * ulp, sign | (one - (uint64_t)(f->mbits + 1) * ulp),
+		(one - (uint64_t)(f->mbits + 1) * ulp) + 1, sign | ulp, sign | (ulp - 1),
+		one + (uint64_t)(f->mbits + 1) * ulp + 1};
 
 	return v[n % (sizeof v / sizeof v[0])];
 }
@@ -62,13 +43,12 @@ static uint64_t sample_float(const struct format *f, unsigned which, unsigned i)
 static uint64_t sample_int(unsigned bits, unsigned which, unsigned i)
 {
 	uint64_t top = 1ull << (bits - 1), all = top | (top - 1), r = noise(i * 8 + which);
-	const uint64_t v[] = {0, 1,  all,     top, top - 1, 2,  all - 1, top + 1, 0x55555555aaaaaaaa,
-			      3, 10, all / 3, 31,  32,      33, 64};
+	const uint64_t v[] = {
+		0, 1, all, top, top - 1, 2, all - 1, top + 1, 0x55555555aaaaaaaa, 3, 10, all / 3, 31, 32, 33, 64};
 	unsigned n = sizeof v / sizeof v[0];
 
 	if (i < 2 * n)
-		return all &
-		       v[which == 0 ? i % n : (i * (which == 1 ? 3 : 5) + (i >= n ? 1 : 0) + which) % n];
+		return all & v[which == 0 ? i % n : (i * (which == 1 ? 3 : 5) + (i >= n ? 1 : 0) + which) % n];
 	if (i < 40)
 		return all & r >> 40; /* small */
 	return all & r;

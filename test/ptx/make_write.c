@@ -65,8 +65,7 @@ static void print_list(FILE *o, const char *type, const uint64_t *v, const char 
 
 static void print_address(FILE *o, unsigned reg, char name, unsigned bytes)
 {
-	fprintf(o, "\tld.param.u64 %%p%u, [%c];\n\tmad.wide.u32 %%p%u, %%i, %u, %%p%u;\n", reg, name, reg,
-		bytes, reg);
+	fprintf(o, "\tld.param.u64 %%p%u, [%c];\n\tmad.wide.u32 %%p%u, %%i, %u, %%p%u;\n", reg, name, reg, bytes, reg);
 }
 
 /* The register of an operand: predicates have their own. */
@@ -85,8 +84,7 @@ static void print_kernel(FILE *o, const struct form *f, unsigned nin)
 		f->target ? f->target : "sm_90");
 	for (unsigned k = 0; k < nin; k++)
 		fprintf(o, ".param .u64 %c, ", 'a' + k);
-	fprintf(o,
-		".param .u64 r)\n{\n\t.reg .u64 %%p<%u>;\n\t.reg .u32 %%i, %%t;\n\t.reg .pred %%q, %s%%z;\n",
+	fprintf(o, ".param .u64 r)\n{\n\t.reg .u64 %%p<%u>;\n\t.reg .u32 %%i, %%t;\n\t.reg .pred %%q, %s%%z;\n",
 		nin + 1, two ? "%u, " : "");
 	for (unsigned k = 0; k < nin; k++)
 		if (strcmp(f->in[k], "pred"))
@@ -151,8 +149,7 @@ void write_form(const struct form *f)
 		uint64_t lane[MAX_IN] = {0};
 
 		for (unsigned k = 0; k < nin; k++)
-			lane[k] = in[k][i] =
-				sample(f->in[k], k, i) & (f->limit[k] ? f->limit[k] : UINT64_MAX);
+			lane[k] = in[k][i] = sample(f->in[k], k, i) & (f->limit[k] ? f->limit[k] : UINT64_MAX);
 		for (unsigned k = 0; f->avoid && k < nin; k++)
 			if (lane[k] == f->avoid)
 				lane[k] = in[k][i] = 1;

@@ -56,8 +56,7 @@ static bool run_file(const char *path, bool in_folder)
 	r = run(s, message, sizeof message);
 	ok = r == (s->refuse ? -1 : s->error);
 	if (!ok)
-		fprintf(stderr, "%s: the launch gave %d, not %d: %s\n", path, r, s->refuse ? -1 : s->error,
-			message);
+		fprintf(stderr, "%s: the launch gave %d, not %d: %s\n", path, r, s->refuse ? -1 : s->error, message);
 	else if (r == 0)
 		ok = spec_compare(s, path) == 0;
 	spec_free(s);
@@ -83,8 +82,7 @@ static void run_path(const char *path, bool in_folder)
 	}
 	total = scandir(path, &list, NULL, NULL);
 	for (int i = 0; i < total; i++) {
-		if (list[i]->d_name[0] != '.' && n < 4096 &&
-		    asprintf(&names[n], "%s/%s", path, list[i]->d_name) > 0)
+		if (list[i]->d_name[0] != '.' && n < 4096 && asprintf(&names[n], "%s/%s", path, list[i]->d_name) > 0)
 			n++;
 		free(list[i]);
 	}
@@ -94,8 +92,7 @@ static void run_path(const char *path, bool in_folder)
 	for (int i = 0; i < n; i++) {
 		size_t len = strlen(names[i]);
 
-		if (!stat(names[i], &st) &&
-		    (S_ISDIR(st.st_mode) || (len > 4 && !strcmp(names[i] + len - 4, ".ptx"))))
+		if (!stat(names[i], &st) && (S_ISDIR(st.st_mode) || (len > 4 && !strcmp(names[i] + len - 4, ".ptx"))))
 			run_path(names[i], true);
 		free(names[i]);
 	}

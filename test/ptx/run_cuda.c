@@ -19,8 +19,8 @@ static struct {
 	int (*release)(devptr);
 	int (*to)(devptr, const void *, size_t);
 	int (*from)(void *, devptr, size_t);
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-		      void **, void **);
+	int (*launch)(
+		void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
 	int (*sync)(void);
 	int (*attribute)(int *, int, int);
 	void *context;
@@ -47,9 +47,8 @@ static bool start(void)
 	       find(lib, "cuModuleGetFunction", &cu.function) && find(lib, "cuMemAlloc_v2", &cu.alloc) &&
 	       find(lib, "cuMemFree_v2", &cu.release) && find(lib, "cuMemcpyHtoD_v2", &cu.to) &&
 	       find(lib, "cuMemcpyDtoH_v2", &cu.from) && find(lib, "cuLaunchKernel", &cu.launch) &&
-	       find(lib, "cuCtxSynchronize", &cu.sync) &&
-	       find(lib, "cuDeviceGetAttribute", &cu.attribute) && cu.init(0) == 0 && cu.retain(&cu.context, 0) == 0 &&
-	       cu.set(cu.context) == 0;
+	       find(lib, "cuCtxSynchronize", &cu.sync) && find(lib, "cuDeviceGetAttribute", &cu.attribute) &&
+	       cu.init(0) == 0 && cu.retain(&cu.context, 0) == 0 && cu.set(cu.context) == 0;
 }
 
 /* .target sm_100a and CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR. */
@@ -80,16 +79,14 @@ static int launch(struct spec *s, void *function)
 	for (unsigned i = 0; i < s->nargs; i++) {
 		struct argument *a = &s->args[i];
 
-		params[i] = a->scalar	    ? (void *)a->v.bits
-			    : a->image.dims ? (void *)&images[i].handle
-					    : (void *)&mem[i];
+		params[i] = a->scalar ? (void *)a->v.bits : a->image.dims ? (void *)&images[i].handle : (void *)&mem[i];
 		if (a->image.dims ? !cuda_image_make(a, &images[i])
 				  : !a->scalar && (cu.alloc(&mem[i], a->bytes ? a->bytes : 1) ||
-						    cu.to(mem[i], a->host, a->bytes)))
+							  cu.to(mem[i], a->host, a->bytes)))
 			return -2;
 	}
-	r = cu.launch(function, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2],
-		      s->shared, NULL, params, NULL);
+	r = cu.launch(function, s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->shared,
+		NULL, params, NULL);
 	r = r ? r : cu.sync();
 	for (unsigned i = 0; i < s->nargs; i++) {
 		if (!r && mem[i])

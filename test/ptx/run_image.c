@@ -11,7 +11,7 @@ static CUarray level_of(const struct cuda_image *c, unsigned level)
 	CUarray a = (CUarray)c->array;
 
 	if (c->mip && CALL("cuMipmappedArrayGetLevel", (CUarray *, CUmipmappedArray, unsigned), &a,
-			   (CUmipmappedArray)c->array, level))
+			      (CUmipmappedArray)c->array, level))
 		return NULL;
 	return a;
 }
@@ -75,12 +75,13 @@ static bool make_object(const struct argument *a, struct cuda_image *c)
 static bool make_array(const struct argument *a, struct cuda_image *c)
 {
 	const struct image *i = &a->image;
-	CUDA_ARRAY3D_DESCRIPTOR d = {i->width, i->height, i->layers ? i->layers : i->depth, image_format(a),
-				     i->channels, 0};
+	CUDA_ARRAY3D_DESCRIPTOR d = {
+		i->width, i->height, i->layers ? i->layers : i->depth, image_format(a), i->channels, 0};
 
-	d.Flags = (i->cube ? CUDA_ARRAY3D_CUBEMAP : i->layers ? CUDA_ARRAY3D_LAYERED : 0u) |
-		  (i->surface ? CUDA_ARRAY3D_SURFACE_LDST : 0u) |
-		  (i->gather ? CUDA_ARRAY3D_TEXTURE_GATHER : 0u);
+	d.Flags = (i->cube            ? CUDA_ARRAY3D_CUBEMAP
+			  : i->layers ? CUDA_ARRAY3D_LAYERED
+				      : 0u) |
+		  (i->surface ? CUDA_ARRAY3D_SURFACE_LDST : 0u) | (i->gather ? CUDA_ARRAY3D_TEXTURE_GATHER : 0u);
 	c->mip = i->levels > 1;
 	if (c->mip ? CALL("cuMipmappedArrayCreate", (void *, void *, unsigned), &c->array, &d, i->levels)
 		   : CALL("cuArray3DCreate_v2", (void *, void *), &c->array, &d)) {
@@ -115,8 +116,7 @@ void cuda_image_free(const struct argument *a, struct cuda_image *c)
 	if (!c->array && !c->memory)
 		return;
 	if (c->handle)
-		CALL(a->image.surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy", (unsigned long long),
-			c->handle);
+		CALL(a->image.surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy", (unsigned long long), c->handle);
 	if (c->memory)
 		CALL("cuMemFree_v2", (CUdeviceptr), c->memory);
 	else

@@ -81,9 +81,8 @@ static void make_image(const struct argument *a, struct texture *t)
 	for (unsigned l = 0; l < i->levels; l++) {
 		struct extent e = image_level(a, l);
 
-		t->level[l] = (struct tex_level){(uint8_t *)a->host + e.offset, e.width,
-			i->height ? e.height : 0,
-						 i->depth ? e.slices : 0, e.pitch, e.pitch * e.height};
+		t->level[l] = (struct tex_level){(uint8_t *)a->host + e.offset, e.width, i->height ? e.height : 0,
+			i->depth ? e.slices : 0, e.pitch, e.pitch * e.height};
 	}
 }
 

@@ -10,8 +10,7 @@ unsigned spec_type_size(const char *type)
 {
 	unsigned bits = (unsigned)atoi(type + strcspn(type, "0123456789"));
 
-	return strchr("usbf", type[0]) && (bits == 8 || bits == 16 || bits == 32 || bits == 64) ? bits / 8
-												: 0;
+	return strchr("usbf", type[0]) && (bits == 8 || bits == 16 || bits == 32 || bits == 64) ? bits / 8 : 0;
 }
 
 static bool is_float(const char *type)
@@ -301,8 +300,7 @@ static bool agrees(const struct expectation *e, unsigned i, uint64_t got)
 static void print_value(const struct values *v, uint64_t bits)
 {
 	if (is_float(v->type))
-		fprintf(stderr, "0x%0*llx (%.9g)", 2 * v->size, (unsigned long long)bits,
-			to_double(v->type, bits));
+		fprintf(stderr, "0x%0*llx (%.9g)", 2 * v->size, (unsigned long long)bits, to_double(v->type, bits));
 	else
 		fprintf(stderr, "0x%0*llx", 2 * v->size, (unsigned long long)bits);
 }

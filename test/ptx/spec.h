@@ -87,10 +87,10 @@ void spec_free(struct spec *s);
 unsigned spec_type_size(const char *type); /* bytes; 0: no type */
 const char *spec_list(const char *p, struct values *v);
 const char *spec_image(const char *p, struct argument *a); /* NULL: makes no sense */
-unsigned image_format(const struct argument *a);	   /* enum tex_format */
+unsigned image_format(const struct argument *a);           /* enum tex_format */
 struct extent {
 	unsigned width, height, slices; /* at least 1 */
-	size_t pitch, offset, bytes;	/* of a row; of the level among all bytes */
+	size_t pitch, offset, bytes;    /* of a row; of the level among all bytes */
 };
 struct extent image_level(const struct argument *a, unsigned level);
 

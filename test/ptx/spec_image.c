@@ -61,8 +61,8 @@ static bool sizes_fit(const struct argument *a)
 	struct extent last;
 
 	if (!i->width || i->width > MAX_VALUES || i->height > MAX_VALUES || i->depth > MAX_VALUES ||
-	    i->layers > MAX_VALUES || (i->dims > 1 && !i->height) || (i->dims > 2 && !i->depth) ||
-	    (i->channels != 1 && i->channels != 2 && i->channels != 4))
+		i->layers > MAX_VALUES || (i->dims > 1 && !i->height) || (i->dims > 2 && !i->depth) ||
+		(i->channels != 1 && i->channels != 2 && i->channels != 4))
 		return false;
 	last = image_level(a, i->levels - 1);
 	return image_format(a) && last.offset + last.bytes == (size_t)a->v.n * a->v.size;
@@ -99,9 +99,9 @@ unsigned image_format(const struct argument *a)
 	static const struct {
 		const char *type;
 		unsigned format;
-	} names[] = {{"u8", TEX_U8},   {"b8", TEX_U8},   {"u16", TEX_U16}, {"b16", TEX_U16}, {"u32", TEX_U32},
-		     {"b32", TEX_U32}, {"s8", TEX_S8},   {"s16", TEX_S16}, {"s32", TEX_S32}, {"f16", TEX_F16},
-		     {"f32", TEX_F32}};
+	} names[] = {{"u8", TEX_U8}, {"b8", TEX_U8}, {"u16", TEX_U16}, {"b16", TEX_U16}, {"u32", TEX_U32},
+		{"b32", TEX_U32}, {"s8", TEX_S8}, {"s16", TEX_S16}, {"s32", TEX_S32}, {"f16", TEX_F16},
+		{"f32", TEX_F32}};
 
 	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (!strcmp(a->v.type, names[i].type))

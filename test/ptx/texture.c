@@ -31,8 +31,7 @@ int main(void)
 	float xy[2] = {1, 1}, nan = bits_f32(0x7fffffff);
 	struct texel g;
 
-	CHECK(at(&t, 0.0f) == 1 && at(&t, 1.99f) == 2 && at(&t, -5) == 1 && at(&t, 1e30f) == 8 &&
-	      at(&t, nan) == 1);
+	CHECK(at(&t, 0.0f) == 1 && at(&t, 1.99f) == 2 && at(&t, -5) == 1 && at(&t, 1e30f) == 8 && at(&t, nan) == 1);
 	t = row(TEX_CLAMP, TEX_LINEAR, false);
 	CHECK(at(&t, 0.5f) == 1 && at(&t, 1) == 1.5f && at(&t, 3) == 6 && at(&t, 9) == 8);
 	CHECK(at(&t, 1.0f + 1.0f / 1024) == 1.5f); /* less than half a 256th */
@@ -60,13 +59,12 @@ int main(void)
 
 	square.level[0] = (struct tex_level){(uint8_t *)data, 2, 2, 0, 8, 16};
 	g = tex_gather(&square, 0, xy, 0);
-	CHECK(bits_f32(g.c[0]) == 4 && bits_f32(g.c[1]) == 8 && bits_f32(g.c[2]) == 2 &&
-	      bits_f32(g.c[3]) == 1);
+	CHECK(bits_f32(g.c[0]) == 4 && bits_f32(g.c[1]) == 8 && bits_f32(g.c[2]) == 2 && bits_f32(g.c[3]) == 1);
 	square.filter = TEX_LINEAR;
 	CHECK(bits_f32(tex_sample(&square, 2, 0, xy, 0).c[0]) == 3.75f);
 
 	CHECK(surf_at(&square, 4, 1, 0, 0, 4) == (uint8_t *)&data[3]);
 	CHECK(!surf_at(&square, 8, 0, 0, 0, 4) && !surf_at(&square, -4, 0, 0, 0, 4) &&
-	      !surf_at(&square, 0, 2, 0, 0, 4));
+		!surf_at(&square, 0, 2, 0, 0, 4));
 	return RESULT();
 }

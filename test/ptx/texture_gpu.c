@@ -11,17 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	N = 4096,
-	LINEAR = 1,
-	NORM = 2,
-	FLOAT = 4,
-	SRGB = 8,
-	GATHER = 16,
-	CUBE = 32,
-	MIP_LINEAR = 64,
-	INTEGER = 128
-};
+enum { N = 4096, LINEAR = 1, NORM = 2, FLOAT = 4, SRGB = 8, GATHER = 16, CUBE = 32, MIP_LINEAR = 64, INTEGER = 128 };
 enum { W = TEX_WRAP, C = TEX_CLAMP, M = TEX_MIRROR, B = TEX_BORDER };
 
 static const struct scene {
@@ -87,13 +77,13 @@ static struct texel got[N];
 
 static void *lib;
 #define CALL(fn, type, ...) ((CUresult(*) type)dlsym(lib, fn))(__VA_ARGS__)
-#define TRY(expr)                                                                                            \
-	do {                                                                                                 \
-		CUresult r_ = (expr);                                                                        \
-		if (r_) {                                                                                    \
-			fprintf(stderr, "line %d: error %d\n", __LINE__, (int)r_);                           \
-			return -1;                                                                           \
-		}                                                                                            \
+#define TRY(expr) \
+	do { \
+		CUresult r_ = (expr); \
+		if (r_) { \
+			fprintf(stderr, "line %d: error %d\n", __LINE__, (int)r_); \
+			return -1; \
+		} \
 	} while (0)
 
 static float random_unit(void)
@@ -135,14 +125,12 @@ static void choose_places(const struct scene *s)
 
 static CUresult make_array(const struct scene *s, CUarray *a, CUmipmappedArray *mip)
 {
-	CUDA_ARRAY3D_DESCRIPTOR d = {s->width,  s->height,   s->layers ? s->layers : s->depth,
-				     s->format, s->channels, 0};
+	CUDA_ARRAY3D_DESCRIPTOR d = {s->width, s->height, s->layers ? s->layers : s->depth, s->format, s->channels, 0};
 
 	d.Flags |= s->how & CUBE ? CUDA_ARRAY3D_CUBEMAP : s->layers ? CUDA_ARRAY3D_LAYERED : 0;
 	d.Flags |= s->how & GATHER ? CUDA_ARRAY3D_TEXTURE_GATHER : 0;
 	if (s->levels > 1)
-		return CALL("cuMipmappedArrayCreate", (CUmipmappedArray *, void *, unsigned), mip, &d,
-			    s->levels);
+		return CALL("cuMipmappedArrayCreate", (CUmipmappedArray *, void *, unsigned), mip, &d, s->levels);
 	return CALL("cuArray3DCreate_v2", (CUarray *, void *), a, &d);
 }
 
@@ -160,17 +148,14 @@ static int make_texels(const struct scene *s, struct texture *t, CUDA_RESOURCE_D
 					: 1;
 		size_t pitch = (size_t)w * s->bytes * s->channels;
 		uint8_t *data = malloc(pitch * h * d);
-		CUDA_MEMCPY3D c = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-				   .srcHost = data,
-				   .srcPitch = pitch,
-				   .srcHeight = h};
+		CUDA_MEMCPY3D c = {
+			.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = data, .srcPitch = pitch, .srcHeight = h};
 
 		if (!data)
 			return -1;
 		fill(s, data, pitch * h * d);
 		if (mip)
-			TRY(CALL("cuMipmappedArrayGetLevel", (CUarray *, CUmipmappedArray, unsigned), &a, mip,
-				 l));
+			TRY(CALL("cuMipmappedArrayGetLevel", (CUarray *, CUmipmappedArray, unsigned), &a, mip, l));
 		c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
 		c.dstArray = a;
 		c.WidthInBytes = pitch;
@@ -222,18 +207,18 @@ static const char *coordinates(const struct scene *s)
 static void write_kernel(const struct scene *s, char *text, size_t size)
 {
 	snprintf(text, size,
-		 ".version 8.0\n.target sm_80\n.address_size 64\n"
-		 ".visible .entry t(.param .u64 tex, .param .u64 places, .param .u64 out)\n{\n"
-		 ".reg .u64 %%p<3>; .reg .u32 %%r<3>; .reg .f32 %%l; .reg .b32 %%x<3>; .reg .b32 %%o<4>;\n"
-		 "mov.u32 %%r0, %%tid.x; mov.u32 %%r1, %%ctaid.x; mad.lo.u32 %%r0, %%r1, 256, %%r0;\n"
-		 "ld.param.u64 %%p0, [tex]; ld.param.u64 %%p1, [places]; ld.param.u64 %%p2, [out];\n"
-		 "mad.wide.u32 %%p1, %%r0, 20, %%p1; mad.wide.u32 %%p2, %%r0, 16, %%p2;\n"
-		 "ld.global.b32 %%x0, [%%p1]; ld.global.b32 %%x1, [%%p1+4]; ld.global.b32 %%x2, [%%p1+8];\n"
-		 "ld.global.u32 %%r2, [%%p1+12]; ld.global.f32 %%l, [%%p1+16];\n"
-		 "%s%s.%s.v4.%s.%s {%%o0, %%o1, %%o2, %%o3}, [%%p0, %s]%s;\n"
-		 "st.global.v4.b32 [%%p2], {%%o0, %%o1, %%o2, %%o3};\nret;\n}\n",
-		 s->how & GATHER ? "tld4.r" : "tex", s->levels > 1 ? ".level" : "", s->geom, s->result,
-		 s->how & INTEGER ? "s32" : "f32", coordinates(s), s->levels > 1 ? ", %l" : "");
+		".version 8.0\n.target sm_80\n.address_size 64\n"
+		".visible .entry t(.param .u64 tex, .param .u64 places, .param .u64 out)\n{\n"
+		".reg .u64 %%p<3>; .reg .u32 %%r<3>; .reg .f32 %%l; .reg .b32 %%x<3>; .reg .b32 %%o<4>;\n"
+		"mov.u32 %%r0, %%tid.x; mov.u32 %%r1, %%ctaid.x; mad.lo.u32 %%r0, %%r1, 256, %%r0;\n"
+		"ld.param.u64 %%p0, [tex]; ld.param.u64 %%p1, [places]; ld.param.u64 %%p2, [out];\n"
+		"mad.wide.u32 %%p1, %%r0, 20, %%p1; mad.wide.u32 %%p2, %%r0, 16, %%p2;\n"
+		"ld.global.b32 %%x0, [%%p1]; ld.global.b32 %%x1, [%%p1+4]; ld.global.b32 %%x2, [%%p1+8];\n"
+		"ld.global.u32 %%r2, [%%p1+12]; ld.global.f32 %%l, [%%p1+16];\n"
+		"%s%s.%s.v4.%s.%s {%%o0, %%o1, %%o2, %%o3}, [%%p0, %s]%s;\n"
+		"st.global.v4.b32 [%%p2], {%%o0, %%o1, %%o2, %%o3};\nret;\n}\n",
+		s->how & GATHER ? "tld4.r" : "tex", s->levels > 1 ? ".level" : "", s->geom, s->result,
+		s->how & INTEGER ? "s32" : "f32", coordinates(s), s->levels > 1 ? ", %l" : "");
 }
 
 static int run_gpu(const struct scene *s, CUtexObject object)
@@ -251,9 +236,9 @@ static int run_gpu(const struct scene *s, CUtexObject object)
 	TRY(CALL("cuMemAlloc_v2", (CUdeviceptr *, size_t), &out, sizeof got));
 	TRY(CALL("cuMemcpyHtoD_v2", (CUdeviceptr, const void *, size_t), in, places, sizeof places));
 	TRY(CALL("cuLaunchKernel",
-		 (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-		  void **, void **),
-		 f, N / 256, 1, 1, 256, 1, 1, 0, NULL, args, NULL));
+		(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+			void **),
+		f, N / 256, 1, 1, 256, 1, 1, 0, NULL, args, NULL));
 	TRY(CALL("cuMemcpyDtoH_v2", (void *, CUdeviceptr, size_t), got, out, sizeof got));
 	return 0;
 }
@@ -285,8 +270,7 @@ static bool same(const struct texture *t, struct texel a, struct texel b)
 
 static void show(const struct texture *t, const struct place *p, struct texel gpu, struct texel here)
 {
-	printf("    %g %g %g (0x%x) layer %u lod %g:", p->x[0], p->x[1], p->x[2], f32_bits(p->x[0]), p->layer,
-	       p->lod);
+	printf("    %g %g %g (0x%x) layer %u lod %g:", p->x[0], p->x[1], p->x[2], f32_bits(p->x[0]), p->layer, p->lod);
 	for (int n = 0; n < 4; n++) {
 		if (tex_is_float(t))
 			printf(" %g/%g", bits_f32(gpu.c[n]), bits_f32(here.c[n]));
@@ -321,8 +305,8 @@ static int run_scene(const struct scene *s)
 	if (run_gpu(s, object))
 		return -1;
 	bad = compare(s, &t);
-	printf("%s format %u x%u, modes %u %u, how %u: %u of %u differ\n", s->geom, s->format, s->channels,
-	       s->x, s->y, s->how, bad, N);
+	printf("%s format %u x%u, modes %u %u, how %u: %u of %u differ\n", s->geom, s->format, s->channels, s->x, s->y,
+		s->how, bad, N);
 	return bad > (s->how & CUBE ? 8 : 0); /* where a quotient by the longest axis is rounded otherwise */
 }
 
@@ -333,8 +317,8 @@ int main(void)
 
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!lib || !dlsym(lib, "cuInit") || CALL("cuInit", (unsigned), 0) ||
-	    CALL("cuDevicePrimaryCtxRetain", (CUcontext *, int), &c, 0) ||
-	    CALL("cuCtxSetCurrent", (CUcontext), c)) {
+		CALL("cuDevicePrimaryCtxRetain", (CUcontext *, int), &c, 0) ||
+		CALL("cuCtxSetCurrent", (CUcontext), c)) {
 		printf("no GPU here\n");
 		return 77;
 	}

@@ -24,10 +24,8 @@ static uint32_t draw(uint32_t below)
 
 static uint32_t value(void)
 {
-	static const uint32_t special[] = {0,      1,      2,          5,          31,	 32,	     33,
-					   0x7f,   0x80,   0xff,       0x7fff,     0x8000,     0xffff,     0x10000,
-					   0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 0x7f80ff01,
-					   0x80007fff, 0xff00ff00};
+	static const uint32_t special[] = {0, 1, 2, 5, 31, 32, 33, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x10000,
+		0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 0x7f80ff01, 0x80007fff, 0xff00ff00};
 
 	return draw(2) ? special[draw(sizeof special / sizeof special[0])] : draw(0x10000) << 16 | draw(0x10000);
 }
@@ -161,7 +159,7 @@ static char *print_kernel(const struct video *forms)
 		return NULL;
 	fputs(".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry t(.param .u64 a, .param .u64 b, "
 	      ".param .u64 c, .param .u64 r)\n{\n\t.reg .u64 %p<4>;\n\t.reg .u32 %r<5>;\n\tmov.u32 %r4, %tid.x;\n",
-	      o);
+		o);
 	for (int i = 0; i < 4; i++)
 		fprintf(o, "\tld.param.u64 %%p%d, [%c];\n\tmad.wide.u32 %%p%d, %%r4, 4, %%p%d;\n", i, "abcr"[i], i, i);
 	for (int i = 0; i < 3; i++)
@@ -203,7 +201,7 @@ static struct spec *make_spec(const struct video *forms)
 	s->text = print_kernel(forms);
 	s->len = s->text ? strlen(s->text) : 0;
 	if (s->text && add_buffer(s, LANES) && add_buffer(s, LANES) && add_buffer(s, LANES) &&
-	    add_buffer(s, FORMS * LANES))
+		add_buffer(s, FORMS * LANES))
 		return s;
 	spec_free(s);
 	return NULL;

@@ -22,14 +22,14 @@ struct video {
 	unsigned elements; /* 1, 2 or 4 */
 	bool sign[3];      /* of the result, a and b; vset: the first is not written */
 	bool sat, wrap, po;
-	unsigned shift;  /* vmad: 0, 7 or 15 */
-	char second;     /* 0, or + < > with c */
-	char compare;    /* vset: = ! < > l g */
-	bool minus[3];   /* vmad: signs of a, b, c */
-	bool merge;      /* scalar: the result goes into part[0] of c */
+	unsigned shift; /* vmad: 0, 7 or 15 */
+	char second;    /* 0, or + < > with c */
+	char compare;   /* vset: = ! < > l g */
+	bool minus[3];  /* vmad: signs of a, b, c */
+	bool merge;     /* scalar: the result goes into part[0] of c */
 	struct part part[3];
-	bool selected[3];     /* several elements: mask, select[0] and [1] are written */
-	bool mask[4];         /* which elements of the result */
+	bool selected[3];      /* several elements: mask, select[0] and [1] are written */
+	bool mask[4];          /* which elements of the result */
 	unsigned select[2][4]; /* of a's and b's elements, numbered through */
 };
 

@@ -92,14 +92,14 @@ static uint32_t simd(const struct video *v, uint32_t a, uint32_t b, uint32_t c)
 	uint32_t d = v->second ? c : 0;
 
 	for (unsigned i = 0; i < v->elements; i++) {
-		unsigned from[2] = {v->selected[1] ? v->select[0][i] : i,
-				    v->selected[2] ? v->select[1][i] : i + v->elements};
+		unsigned from[2] = {
+			v->selected[1] ? v->select[0][i] : i, v->selected[2] ? v->select[1][i] : i + v->elements};
 		struct part here = {bits, i};
 		wide e[2], t;
 
 		for (int k = 0; k < 2; k++)
 			e[k] = extend(from[k] < v->elements ? a : b, (struct part){bits, from[k] % v->elements},
-				      v->sign[k + 1]);
+				v->sign[k + 1]);
 		t = operate(v, e[0], e[1]);
 		if (v->sat)
 			t = clamp(t, bits, v->sign[0]);

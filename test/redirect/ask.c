@@ -7,7 +7,8 @@ int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		struct link_map *map = NULL;
-		void *library = argv[i][0] == '@' ? dlmopen(LM_ID_NEWLM, argv[i] + 1, RTLD_LAZY) : dlopen(argv[i], RTLD_LAZY);
+		void *library =
+			argv[i][0] == '@' ? dlmopen(LM_ID_NEWLM, argv[i] + 1, RTLD_LAZY) : dlopen(argv[i], RTLD_LAZY);
 
 		if (library)
 			dlinfo(library, RTLD_DI_LINKMAP, &map);

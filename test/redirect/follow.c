@@ -19,7 +19,25 @@ extern char **environ;
 static char self[4096], audit[8192], command[4200];
 static char *args[] = {self, "child", NULL};
 
-enum way { EXECVE, EXECV, EXECVP, EXECVPE, EXECL, EXECLP, EXECLE, FEXECVE, EXECVEAT, SPAWN, SPAWNP, BY_NAME, BY_ADDRESS, VFORK, WAYS, SYSTEM = WAYS, POPEN };
+enum way {
+	EXECVE,
+	EXECV,
+	EXECVP,
+	EXECVPE,
+	EXECL,
+	EXECLP,
+	EXECLE,
+	FEXECVE,
+	EXECVEAT,
+	SPAWN,
+	SPAWNP,
+	BY_NAME,
+	BY_ADDRESS,
+	VFORK,
+	WAYS,
+	SYSTEM = WAYS,
+	POPEN
+};
 
 static int (*volatile by_address)(const char *, char *const[], char *const[]) = execve; /* in data */
 
@@ -63,8 +81,8 @@ static void start(enum way way, char **env)
 			waitpid(pid, &status, 0);
 		_exit(status != 0);
 	case BY_NAME: /* not bound by the loader, but looked up */
-		if (!((int (*)(pid_t *, const char *, void *, void *, char **, char **))dlsym(RTLD_DEFAULT, "posix_spawn"))(
-			    &pid, self, NULL, NULL, args, env))
+		if (!((int (*)(pid_t *, const char *, void *, void *, char **, char **))dlsym(
+			    RTLD_DEFAULT, "posix_spawn"))(&pid, self, NULL, NULL, args, env))
 			waitpid(pid, &status, 0);
 		_exit(status != 0);
 	case BY_ADDRESS:
@@ -136,7 +154,8 @@ static void every_way(void)
 
 static void left_as_they_are(void)
 {
-	char *declined[] = {"A=1", "GANGWAY_FOLLOW=0", NULL}, inherited[8300], *whole[] = {inherited, "A=1", NULL}, want[8400];
+	char *declined[] = {"A=1", "GANGWAY_FOLLOW=0", NULL}, inherited[8300], *whole[] = {inherited, "A=1", NULL},
+	     want[8400];
 
 	expect(EXECVE, declined, "A=1\nGANGWAY_FOLLOW=0\n");
 	expect(SPAWN, declined, "A=1\nGANGWAY_FOLLOW=0\n");
@@ -151,7 +170,8 @@ static void others_audit(const char *other)
 	char theirs[8300], *env[] = {"A=1", theirs, "B=2", NULL}, want[32768];
 
 	snprintf(theirs, sizeof theirs, "LD_AUDIT=%s", other);
-	snprintf(want, sizeof want, "A=1\nB=2\nGANGWAY_TEST_A=ours\nGANGWAY_TEST_B=our's too\nLD_AUDIT=%s:%s\n", audit, other);
+	snprintf(want, sizeof want, "A=1\nB=2\nGANGWAY_TEST_A=ours\nGANGWAY_TEST_B=our's too\nLD_AUDIT=%s:%s\n", audit,
+		other);
 	expect(EXECVE, env, want);
 }
 
@@ -177,7 +197,8 @@ static void by_shell(char **env, const char *const *want, bool all)
 
 			if ((at && (at == got || at[-1] == '\n')) == all)
 				continue;
-			fprintf(stderr, "way %d: the child got\n%s---- with%s\n%s\n", w, got, all ? "out" : "", want[i]);
+			fprintf(stderr, "way %d: the child got\n%s---- with%s\n%s\n", w, got, all ? "out" : "",
+				want[i]);
 			failures++;
 		}
 	}
@@ -185,7 +206,8 @@ static void by_shell(char **env, const char *const *want, bool all)
 
 static void shells(void)
 {
-	char *env[] = {"A=1", "GANGWAY_TEST_A=theirs", NULL}, *declined[] = {"A=1", "GANGWAY_FOLLOW=0", NULL}, line[8300];
+	char *env[] = {"A=1", "GANGWAY_TEST_A=theirs", NULL}, *declined[] = {"A=1", "GANGWAY_FOLLOW=0", NULL},
+	     line[8300];
 	const char *joined[] = {"A=1\n", "GANGWAY_TEST_A=theirs\n", "GANGWAY_TEST_B=our's too\n", line, NULL};
 	const char *ours[] = {"GANGWAY_TEST_A=ours\n", "GANGWAY_TEST_B=our's too\n", line, NULL};
 
@@ -214,7 +236,8 @@ static void failing(void)
 static int child(void)
 {
 	for (char **e = environ; *e; e++) {
-		if ((strncmp(*e, "GANGWAY_", 8) && strncmp(*e, "GLIBC_TUNABLES", 14)) || !strncmp(*e, "GANGWAY_TEST_", 13) || !strncmp(*e, "GANGWAY_FOLLOW", 14))
+		if ((strncmp(*e, "GANGWAY_", 8) && strncmp(*e, "GLIBC_TUNABLES", 14)) ||
+			!strncmp(*e, "GANGWAY_TEST_", 13) || !strncmp(*e, "GANGWAY_FOLLOW", 14))
 			printf("%s\n", *e);
 	}
 	return 0;

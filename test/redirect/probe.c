@@ -33,7 +33,8 @@ int use(const char *dir)
 
 int use(const char *dir)
 {
-	void *library = dlopen(getenv("PROBE_OPEN") ? getenv("PROBE_OPEN") : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *f = NULL;
+	void *library = dlopen(getenv("PROBE_OPEN") ? getenv("PROBE_OPEN") : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL),
+	     *f = NULL;
 	int version = -1;
 
 	(void)dir;

@@ -7,9 +7,9 @@
 enum { HOST, DEVICE, ARRAY, PINNED, UNIFIED_HOST, UNIFIED_DEVICE, KINDS };
 
 /* A volume of W bytes x H rows x D slices somewhere; seen as plain memory through `image`. */
-#define W 200
-#define H 37
-#define D 5
+#define W      200
+#define H      37
+#define D      5
 #define VOLUME (W * H * D)
 
 struct volume {
@@ -24,8 +24,8 @@ static void get(struct volume *v, void *image);
 
 static int make(struct volume *v, int kind)
 {
-	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = W / 4, .Height = H, .Depth = D, .Format = CU_AD_FORMAT_UNSIGNED_INT8,
-		.NumChannels = 4};
+	CUDA_ARRAY3D_DESCRIPTOR d = {
+		.Width = W / 4, .Height = H, .Depth = D, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 4};
 
 	memset(v, 0, sizeof *v);
 	v->kind = kind;
@@ -118,8 +118,15 @@ static void expect(unsigned char *image, const unsigned char *from, const CUDA_M
 static void pair(int from, int to)
 {
 	unsigned char *a = malloc(VOLUME), *b = malloc(VOLUME), *want = malloc(VOLUME);
-	CUDA_MEMCPY3D p = {.srcXInBytes = 8, .srcY = 3, .srcZ = 1, .dstXInBytes = 20, .dstY = 1, .dstZ = 2,
-		.WidthInBytes = 100, .Height = 30, .Depth = 3};
+	CUDA_MEMCPY3D p = {.srcXInBytes = 8,
+		.srcY = 3,
+		.srcZ = 1,
+		.dstXInBytes = 20,
+		.dstY = 1,
+		.dstZ = 2,
+		.WidthInBytes = 100,
+		.Height = 30,
+		.Depth = 3};
 	struct volume src, dst;
 
 	if (!make(&src, from) || !make(&dst, to)) {
@@ -153,18 +160,33 @@ static void large(size_t width, size_t height, size_t depth)
 	size_t pitch = width + 24, size = pitch * height * depth;
 	unsigned char *a = malloc(size), *b = malloc(size);
 	CUdeviceptr d = 0;
-	CUDA_MEMCPY3D p = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = a, .srcPitch = pitch, .srcHeight = height,
-		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstPitch = width, .dstHeight = height, .WidthInBytes = width,
-		.Height = height, .Depth = depth};
+	CUDA_MEMCPY3D p = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = a,
+		.srcPitch = pitch,
+		.srcHeight = height,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstPitch = width,
+		.dstHeight = height,
+		.WidthInBytes = width,
+		.Height = height,
+		.Depth = depth};
 
 	fill_bytes(a, size, 5);
 	memset(b, 0x77, size);
 	OK(cuMemAlloc_v2(&d, width * height * depth));
 	p.dstDevice = d;
 	OK(cuMemcpy3D_v2(&p));
-	p = (CUDA_MEMCPY3D){.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = b, .dstPitch = pitch, .dstHeight = height,
-		.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = d, .srcPitch = width, .srcHeight = height,
-		.WidthInBytes = width, .Height = height, .Depth = depth};
+	p = (CUDA_MEMCPY3D){.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = b,
+		.dstPitch = pitch,
+		.dstHeight = height,
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = d,
+		.srcPitch = width,
+		.srcHeight = height,
+		.WidthInBytes = width,
+		.Height = height,
+		.Depth = depth};
 	OK(cuMemcpy3D_v2(&p));
 	for (size_t row = 0; row < height * depth; row++)
 		if (memcmp(a + row * pitch, b + row * pitch, width) || b[row * pitch + width] != 0x77) {
@@ -181,8 +203,12 @@ static void pitched(void)
 	unsigned char a[48 * 20], b[48 * 20] = {0};
 	CUdeviceptr d = 0;
 	size_t pitch = 0;
-	CUDA_MEMCPY2D p = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = a, .srcPitch = 48,
-		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .WidthInBytes = 40, .Height = 20};
+	CUDA_MEMCPY2D p = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = a,
+		.srcPitch = 48,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.WidthInBytes = 40,
+		.Height = 20};
 
 	fill_bytes(a, sizeof a, 3);
 	OK(cuMemAllocPitch_v2(&d, &pitch, 48, 20, 4));
@@ -190,16 +216,28 @@ static void pitched(void)
 	p.dstDevice = d;
 	p.dstPitch = pitch;
 	OK(cuMemcpy2D_v2(&p));
-	p = (CUDA_MEMCPY2D){.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = b, .dstPitch = 48,
-		.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = d, .srcPitch = pitch, .WidthInBytes = 48, .Height = 20};
+	p = (CUDA_MEMCPY2D){.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = b,
+		.dstPitch = 48,
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = d,
+		.srcPitch = pitch,
+		.WidthInBytes = 48,
+		.Height = 20};
 	OK(cuMemcpy2DUnaligned_v2(&p));
 	for (int y = 0; y < 20; y++) {
 		CHECK(!memcmp(a + y * 48, b + y * 48, 40));
 		CHECK(b[y * 48 + 40] == 0x55 && b[y * 48 + 47] == 0x55);
 	}
 	/* home to home, as the runtime copies from host to host */
-	p = (CUDA_MEMCPY2D){.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = b, .dstPitch = 48,
-		.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = a, .srcPitch = 48, .WidthInBytes = 48, .Height = 20};
+	p = (CUDA_MEMCPY2D){.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = b,
+		.dstPitch = 48,
+		.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = a,
+		.srcPitch = 48,
+		.WidthInBytes = 48,
+		.Height = 20};
 	OK(cuMemcpy2DUnaligned_v2(&p));
 	CHECK(!memcmp(a, b, sizeof a));
 	p.WidthInBytes = 49;
@@ -301,9 +339,17 @@ static void peers(CUcontext ctx)
 {
 	unsigned char a[500], b[500] = {0};
 	CUdeviceptr d = 0, e = 0;
-	CUDA_MEMCPY3D_PEER p = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcPitch = 100, .srcHeight = 5, .srcContext = ctx,
-		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstPitch = 100, .dstHeight = 5, .dstContext = ctx,
-		.WidthInBytes = 50, .Height = 5, .Depth = 1};
+	CUDA_MEMCPY3D_PEER p = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcPitch = 100,
+		.srcHeight = 5,
+		.srcContext = ctx,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstPitch = 100,
+		.dstHeight = 5,
+		.dstContext = ctx,
+		.WidthInBytes = 50,
+		.Height = 5,
+		.Depth = 1};
 
 	fill_bytes(a, sizeof a, 1);
 	OK(cuMemAlloc_v2(&d, 500));

@@ -9,24 +9,24 @@
 
 static int failures;
 
-#define CHECK(x)                                                                        \
-	do {                                                                            \
-		if (!(x)) {                                                             \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #x);         \
-			failures++;                                                     \
-		}                                                                       \
+#define CHECK(x) \
+	do { \
+		if (!(x)) { \
+			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #x); \
+			failures++; \
+		} \
 	} while (0)
 
 /* CHECK_STOPS: for those who are lied to.  A program that goes on with what it did not get does itself no good. */
-#define EXPECT(call, want)                                                                            \
-	do {                                                                                          \
-		CUresult r_ = (call), w_ = (want);                                                    \
-		if (r_ != w_) {                                                                       \
-			printf("%s:%d: %s is %d, not %d\n", __FILE__, __LINE__, #call, r_, w_);     \
-			failures++;                                                                   \
-			if (getenv("CHECK_STOPS"))                                                    \
-				exit(1);                                                              \
-		}                                                                                     \
+#define EXPECT(call, want) \
+	do { \
+		CUresult r_ = (call), w_ = (want); \
+		if (r_ != w_) { \
+			printf("%s:%d: %s is %d, not %d\n", __FILE__, __LINE__, #call, r_, w_); \
+			failures++; \
+			if (getenv("CHECK_STOPS")) \
+				exit(1); \
+		} \
 	} while (0)
 
 #define OK(call) EXPECT(call, CUDA_SUCCESS)

@@ -85,8 +85,10 @@ static void launches(void)
 		unsigned value, n;
 	} packed = {p, 6, 50};
 	size_t size = sizeof packed;
-	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-	CUlaunchConfig c = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+	CUlaunchConfig c = {
+		.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
 
 	OK(cuLaunchKernel(fill, 4, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
 	OK(cuLaunchKernel(fill, 4, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
@@ -192,8 +194,9 @@ static void options(void)
 	OK(cuModuleUnload(m));
 	value[1] = (void *)sizeof info, value[3] = (void *)sizeof error;
 	if (results())
-		CHECK(cuModuleLoadDataEx(&m, ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { nonsense; }", 5, option,
-		      value) != CUDA_SUCCESS);
+		CHECK(cuModuleLoadDataEx(&m,
+			      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { nonsense; }", 5,
+			      option, value) != CUDA_SUCCESS);
 	CHECK(cuModuleLoadData(&m, "hello") != CUDA_SUCCESS);
 }
 

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include "check.h"
 
-static const size_t sizes[] = {1, 4, 63, 64, 4095, 4097, 32767, 32768, 32769, 65535, 65536, 65537, 262143, 1 << 20, (2 << 20) - 1, 2 << 20,
-	(5 << 20) + 13, (100 << 20) + 7};
+static const size_t sizes[] = {1, 4, 63, 64, 4095, 4097, 32767, 32768, 32769, 65535, 65536, 65537, 262143, 1 << 20,
+	(2 << 20) - 1, 2 << 20, (5 << 20) + 13, (100 << 20) + 7};
 
 static void there_and_back(CUstream stream, size_t size, unsigned seed)
 {

@@ -13,11 +13,11 @@
 #include "gen/cuda_protos.h"
 
 /* CHECK_STOPS: for those who are lied to.  A program that goes on with what it did not get does itself no good. */
-#define OK(call)                                         \
-	do {                                             \
-		CHECK_EQ(call, CUDA_SUCCESS);            \
-		if (failures && getenv("CHECK_STOPS"))   \
-			exit(1);                         \
+#define OK(call) \
+	do { \
+		CHECK_EQ(call, CUDA_SUCCESS); \
+		if (failures && getenv("CHECK_STOPS")) \
+			exit(1); \
 	} while (0)
 
 static const char ptx[] =

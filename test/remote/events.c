@@ -106,8 +106,13 @@ static void behind_a_gate(void)
 	enum { SIDE = 64, BYTES = SIDE * SIDE };
 	unsigned char *up, *down;
 	CUdeviceptr p = memory(BYTES);
-	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcPitch = SIDE, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-		.dstDevice = p, .dstPitch = SIDE, .WidthInBytes = SIDE / 2, .Height = SIDE};
+	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcPitch = SIDE,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = p,
+		.dstPitch = SIDE,
+		.WidthInBytes = SIDE / 2,
+		.Height = SIDE};
 	CUstream s;
 
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));

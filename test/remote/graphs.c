@@ -19,14 +19,25 @@ static void destroy(void *arg)
 
 static CUDA_KERNEL_NODE_PARAMS kernel(CUfunction f, void **params)
 {
-	return (CUDA_KERNEL_NODE_PARAMS){.func = f, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
-		.blockDimY = 1, .blockDimZ = 1, .kernelParams = params};
+	return (CUDA_KERNEL_NODE_PARAMS){.func = f,
+		.gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 1,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.kernelParams = params};
 }
 
 static CUDA_MEMCPY3D copy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = from,
-		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = to, .WidthInBytes = bytes, .Height = 1, .Depth = 1};
+	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = from,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = to,
+		.WidthInBytes = bytes,
+		.Height = 1,
+		.Depth = 1};
 }
 
 static void explicit_nodes(void)
@@ -110,9 +121,11 @@ static void general_nodes(void)
 	unsigned value = 3;
 	void *params[] = {&p, &value};
 	CUgraphNodeParams k = {.type = CU_GRAPH_NODE_TYPE_KERNEL}, h = {.type = CU_GRAPH_NODE_TYPE_HOST},
-		child = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+			  child = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 	CUDA_MEM_ALLOC_NODE_PARAMS a = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-						.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}}, .bytesize = 4096}, a_back;
+						.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+					   .bytesize = 4096},
+				   a_back;
 	CUDA_GRAPH_INSTANTIATE_PARAMS how = {0};
 	CUgraphNode n, m, s, f;
 	CUgraph inner, outer;

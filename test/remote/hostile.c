@@ -18,12 +18,12 @@
 
 static int failures;
 
-#define CHECK(x)                                                                 \
-	do {                                                                     \
-		if (!(x)) {                                                      \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #x);   \
-			failures++;                                              \
-		}                                                                \
+#define CHECK(x) \
+	do { \
+		if (!(x)) { \
+			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #x); \
+			failures++; \
+		} \
 	} while (0)
 
 uint64_t call_stream(CUstream stream, bool work)
@@ -73,8 +73,8 @@ static CUresult post(unsigned op, const void *args, size_t size, const struct pi
 		return 999;
 	memcpy(room, args, size);
 	if (call_send(lane, op, size, pieces, n) ||
-		ask(OP(cuMemGetInfo_v2), &(struct wire_cuMemGetInfo_v2){.present = 0}, sizeof(struct wire_cuMemGetInfo_v2),
-			NULL, 0))
+		ask(OP(cuMemGetInfo_v2), &(struct wire_cuMemGetInfo_v2){.present = 0},
+			sizeof(struct wire_cuMemGetInfo_v2), NULL, 0))
 		return 999;
 	(void)info;
 	return call_late();
@@ -119,7 +119,9 @@ static void copies(uint64_t d)
 static void blocks(uint64_t d)
 {
 	struct wire_block fine = {.src = {.kind = WIRE_SIDE_DEVICE, .what = d, .pitch = 16, .height = 4},
-		.dst = {.kind = WIRE_SIDE_DEVICE, .what = d + 2048, .pitch = 16, .height = 4}, .width = 16, .height = 4,
+		.dst = {.kind = WIRE_SIDE_DEVICE, .what = d + 2048, .pitch = 16, .height = 4},
+		.width = 16,
+		.height = 4,
 		.depth = 1};
 
 	struct wire_side later = {.kind = WIRE_SIDE_LATER, .what = 4096, .pitch = 16, .height = 4};
@@ -181,7 +183,8 @@ static void host_calls(void)
 	struct frame f;
 
 	CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_VALUE); /* nobody listens */
-	CHECK(!lane_open(call_link(), &events) && !bulk_alloc(call_link(), BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &page));
+	CHECK(!lane_open(call_link(), &events) &&
+		!bulk_alloc(call_link(), BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &page));
 	memset((char *)bulk_base(call_link(), BULK_UP, NULL) + page.offset, 0, page.size);
 	CHECK(call_reserve(events, 0) && !call_ask(events, WIRE_LISTEN, 0, &page, 1, &f));
 	call_done(events);
@@ -221,13 +224,13 @@ static CUresult map(uint64_t address, uint64_t size, int fd)
 }
 
 #ifdef __SANITIZE_THREAD__ /* it has a use for most addresses */
-#define WINDOW	    0x1000000000
+#define WINDOW      0x1000000000
 #define WINDOW_SIZE (1ull << 36)
-#define OUTSIDE	    0x2800000000
+#define OUTSIDE     0x2800000000
 #else
-#define WINDOW	    0x300000000000
+#define WINDOW      0x300000000000
 #define WINDOW_SIZE (1ull << 40)
-#define OUTSIDE	    0x280000000000
+#define OUTSIDE     0x280000000000
 #endif
 
 static void windows(uint64_t d)
@@ -236,11 +239,12 @@ static void windows(uint64_t d)
 	struct wire_host w = {.address = window, .size = WINDOW_SIZE};
 	int good = sealed(1 << 20, F_SEAL_SHRINK | F_SEAL_GROW), loose = sealed(1 << 20, 0);
 
-	CHECK(ask(WIRE_WINDOW, &(struct wire_host){.size = w.size}, sizeof w, NULL, 0) == CUDA_ERROR_INVALID_VALUE); /* at 0 */
+	CHECK(ask(WIRE_WINDOW, &(struct wire_host){.size = w.size}, sizeof w, NULL, 0) ==
+		CUDA_ERROR_INVALID_VALUE); /* at 0 */
 	CHECK(ask(WIRE_WINDOW, &w, sizeof w, NULL, 0) == CUDA_SUCCESS);
 	CHECK(ask(WIRE_WINDOW, &w, sizeof w, NULL, 0) != CUDA_SUCCESS); /* there is one */
-	CHECK(map(window, 1 << 20, loose) != CUDA_SUCCESS);		/* could shrink under the server */
-	CHECK(map(window, 2 << 20, good) != CUDA_SUCCESS);		/* is not that long */
+	CHECK(map(window, 1 << 20, loose) != CUDA_SUCCESS);             /* could shrink under the server */
+	CHECK(map(window, 2 << 20, good) != CUDA_SUCCESS);              /* is not that long */
 	CHECK(map(window + 1, 1 << 20, good) != CUDA_SUCCESS);
 	CHECK(map(window, 4095, good) != CUDA_SUCCESS);
 	CHECK(map(window, 0, good) != CUDA_SUCCESS);
@@ -333,13 +337,21 @@ static void nodes(uint64_t d)
 
 	CHECK(!ask(OP(cuGraphCreate), &create, sizeof create, &graph, sizeof graph));
 	for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
-		CUDA_MEMCPY3D c = {.srcHost = (void *)(uintptr_t)beyond[i], .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = d,
-			.WidthInBytes = 64, .Height = 1, .Depth = 1};
+		CUDA_MEMCPY3D c = {.srcHost = (void *)(uintptr_t)beyond[i],
+			.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			.dstDevice = d,
+			.WidthInBytes = 64,
+			.Height = 1,
+			.Depth = 1};
 		n = (struct wire_node){.type = CU_GRAPH_NODE_TYPE_MEMCPY, .graph = graph};
 		n.u.copy = (struct wire_copy_node){.copy = c, .bulk = WIRE_COPY_FROM_BULK};
 		CHECK(ask(WIRE_NODE, &n, sizeof n, &made, sizeof made) == CUDA_ERROR_INVALID_VALUE);
-		c = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = d, .dstHost = (void *)(uintptr_t)beyond[i],
-			.WidthInBytes = 64, .Height = 1, .Depth = 1};
+		c = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			.srcDevice = d,
+			.dstHost = (void *)(uintptr_t)beyond[i],
+			.WidthInBytes = 64,
+			.Height = 1,
+			.Depth = 1};
 		n.u.copy = (struct wire_copy_node){.copy = c, .bulk = WIRE_COPY_TO_BULK};
 		CHECK(ask(WIRE_NODE, &n, sizeof n, &made, sizeof made) == CUDA_ERROR_INVALID_VALUE);
 		n.u.copy.bulk = WIRE_COPY_PLAIN;
@@ -369,8 +381,9 @@ static void objects(void)
 		CHECK(ask(OP(cuTexObjectDestroy), &end, sizeof end, NULL, 0) != CUDA_SUCCESS);
 		CHECK(ask(OP(cuMemRelease), &release, sizeof release, NULL, 0) != CUDA_SUCCESS);
 		CHECK(ask(WIRE_RETAIN, &wild[i], sizeof wild[i], &value, sizeof value) != CUDA_SUCCESS);
-		CHECK(ask(WIRE_POINTER, &(struct wire_pointer_ask){.address = wild[i]}, sizeof(struct wire_pointer_ask), &p,
-			      sizeof p) == CUDA_SUCCESS && p.result[CU_POINTER_ATTRIBUTE_MEMORY_TYPE]);
+		CHECK(ask(WIRE_POINTER, &(struct wire_pointer_ask){.address = wild[i]}, sizeof(struct wire_pointer_ask),
+			      &p, sizeof p) == CUDA_SUCCESS &&
+			p.result[CU_POINTER_ATTRIBUTE_MEMORY_TYPE]);
 	}
 	t.resource.resType = CU_RESOURCE_TYPE_LINEAR;
 	t.resource.res.linear.devPtr = 4096;
@@ -437,7 +450,8 @@ static CUresult link_with(const void *bytes, uint32_t size, unsigned type)
 	void *to;
 
 	hash_of(bytes, size, up.image.hash);
-	if (ask(WIRE_LINK_CREATE, &create, sizeof create, &made, sizeof made) || bulk_alloc(call_link(), BULK_UP, size, &piece))
+	if (ask(WIRE_LINK_CREATE, &create, sizeof create, &made, sizeof made) ||
+		bulk_alloc(call_link(), BULK_UP, size, &piece))
 		return 999;
 	memcpy((char *)bulk_base(call_link(), BULK_UP, &room) + piece.offset, bytes, size);
 	to = call_reserve(lane, sizeof up);
@@ -467,9 +481,14 @@ static void images(void)
 	CHECK(load("!<arch>\n", 8, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
 	CHECK(link_with(text, sizeof text - 1, CU_JIT_INPUT_PTX) == CUDA_SUCCESS);
 	for (size_t i = 0; i < WILD; i++) {
-		struct fatbin_wrapper wrapper = {FATBIN_WRAPPER_MAGIC, FATBIN_WRAPPER_PLAIN, (void *)(uintptr_t)wild[i], NULL};
-		struct fatbin_header fatbin = {.magic = FATBIN_MAGIC, .version = 1, .header_size = sizeof fatbin, .size = wild[i]};
-		Elf64_Ehdr elf = {.e_ident = "\177ELF\2\1\1", .e_shoff = wild[i], .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3};
+		struct fatbin_wrapper wrapper = {
+			FATBIN_WRAPPER_MAGIC, FATBIN_WRAPPER_PLAIN, (void *)(uintptr_t)wild[i], NULL};
+		struct fatbin_header fatbin = {
+			.magic = FATBIN_MAGIC, .version = 1, .header_size = sizeof fatbin, .size = wild[i]};
+		Elf64_Ehdr elf = {.e_ident = "\177ELF\2\1\1",
+			.e_shoff = wild[i],
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = 3};
 		CHECK(load(&wrapper, sizeof wrapper, NULL, 0) == CUDA_ERROR_INVALID_IMAGE);
 		CHECK(link_with(&wrapper, sizeof wrapper, CU_JIT_INPUT_FATBINARY) == CUDA_ERROR_INVALID_IMAGE);
 		CHECK(link_with(&fatbin, sizeof fatbin, CU_JIT_INPUT_FATBINARY) == CUDA_ERROR_INVALID_IMAGE);
@@ -484,7 +503,10 @@ static void nonsense(int which, uint64_t d)
 {
 	struct wire_copy copy = {.device = d, .size = 1ull << 40};
 	struct wire_block b = {.src = {.kind = WIRE_SIDE_BULK, .pitch = 16, .height = 4},
-		.dst = {.kind = WIRE_SIDE_DEVICE, .what = d, .pitch = 16, .height = 4}, .width = 16, .height = 4, .depth = 1};
+		.dst = {.kind = WIRE_SIDE_DEVICE, .what = d, .pitch = 16, .height = 4},
+		.width = 16,
+		.height = 4,
+		.depth = 1};
 	struct piece piece = {0, 32};
 	struct wire_cuMemcpy old = {.dst = d, .src = d, .ByteCount = 4};
 
@@ -543,8 +565,8 @@ int main(int argc, char **argv)
 	CHECK(!ask(OP(cuDevicePrimaryCtxRetain), &retain, sizeof retain, &context, sizeof context));
 	current = context;
 	call_context = &current;
-	CHECK(!post(WIRE_CONTEXT, &(struct wire_context){.context = context, .word = WIRE_LATE_WORD}, sizeof(struct wire_context),
-		NULL, 0));
+	CHECK(!post(WIRE_CONTEXT, &(struct wire_context){.context = context, .word = WIRE_LATE_WORD},
+		sizeof(struct wire_context), NULL, 0));
 	d = device_memory(4096);
 	if (argc > 1) {
 		nonsense(atoi(argv[1]), d);

@@ -321,7 +321,8 @@ static void device_pointers(CUcontext ctx)
 	OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d));
 	CHECK(one(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d) == 1);
 	EXPECT(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_IS_MANAGED, d), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)&stack), CUDA_ERROR_INVALID_VALUE);
+	EXPECT(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)&stack),
+		CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemGetAddressRange_v2(&base, &size, d + 999));
 	CHECK(base == d && size == 1000);
 	OK(cuPointerGetAttributes(3, which, data, (uintptr_t)&stack));

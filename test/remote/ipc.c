@@ -86,7 +86,8 @@ static int second(int sock)
 
 static void first(int sock)
 {
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here,
+	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = here,
 		.handleTypes = check_shares() ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0};
 	CUdeviceptr d = 0, block = 0;
 	CUmemoryPool pool = NULL;

@@ -133,8 +133,14 @@ static void now(void)
 	enum { MUCH = 256 << 20, FEW = 16384 };
 	unsigned char *in = pinned(FEW), *out = pinned(FEW);
 	CUdeviceptr p = memory(MUCH), last = p + MUCH - FEW;
-	CUDA_MEMCPY2D two = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 64,
-		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = last, .dstPitch = 64, .WidthInBytes = 64, .Height = FEW / 64};
+	CUDA_MEMCPY2D two = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = in,
+		.srcPitch = 64,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = last,
+		.dstPitch = 64,
+		.WidthInBytes = 64,
+		.Height = FEW / 64};
 
 	for (int i = 0; i < 3; i++) {
 		memset(in, 10 + i, FEW);
@@ -191,11 +197,30 @@ static void rows(void)
 	enum { PITCH = 128, ROWS = 9, SLICES = 3 };
 	unsigned char *in = pinned(SIZE), *out = pinned(SIZE);
 	CUdeviceptr p = memory(PITCH * ROWS * SLICES);
-	CUDA_MEMCPY3D up = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = PITCH, .srcHeight = ROWS, .srcXInBytes = 3,
-		.srcY = 1, .srcZ = 1, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = p, .dstPitch = PITCH, .dstHeight = ROWS,
-		.WidthInBytes = 90, .Height = 5, .Depth = 2};
-	CUDA_MEMCPY3D down = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p, .srcPitch = PITCH, .srcHeight = ROWS,
-		.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = 90, .dstHeight = 5, .WidthInBytes = 90, .Height = 5,
+	CUDA_MEMCPY3D up = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = in,
+		.srcPitch = PITCH,
+		.srcHeight = ROWS,
+		.srcXInBytes = 3,
+		.srcY = 1,
+		.srcZ = 1,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = p,
+		.dstPitch = PITCH,
+		.dstHeight = ROWS,
+		.WidthInBytes = 90,
+		.Height = 5,
+		.Depth = 2};
+	CUDA_MEMCPY3D down = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = p,
+		.srcPitch = PITCH,
+		.srcHeight = ROWS,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = out,
+		.dstPitch = 90,
+		.dstHeight = 5,
+		.WidthInBytes = 90,
+		.Height = 5,
 		.Depth = 2};
 	unsigned wrong = 0;
 

@@ -5,7 +5,7 @@
 #include "check.h"
 
 #define STREAMS 12
-#define READS	50
+#define READS   50
 
 int main(void)
 {

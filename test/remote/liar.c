@@ -223,8 +223,10 @@ static bool wide_texels(struct server *s, const struct frame *f)
 static void copy_texels(void)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = 64, .Height = 1, .NumChannels = 1, .Format = CU_AD_FORMAT_UNSIGNED_INT8};
-	CUDA_MEMCPY3D_BATCH_OP op = {.src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY, .dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER,
-		.extent = {64, 1, 1}, .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+	CUDA_MEMCPY3D_BATCH_OP op = {.src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY,
+		.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER,
+		.extent = {64, 1, 1},
+		.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
 	char *here = malloc(64);
 	CUstream stream;
 	size_t fail;
@@ -260,7 +262,8 @@ static void use_variable(void)
 static bool never_through(struct server *s, const struct frame *f)
 {
 	if (f->op == WIRE_MIRROR_DOWN) {
-		reply(f, CUDA_SUCCESS, &(struct wire_mirrored){.cursor = DEVICE_AT + 1, .more = 1}, sizeof(struct wire_mirrored));
+		reply(f, CUDA_SUCCESS, &(struct wire_mirrored){.cursor = DEVICE_AT + 1, .more = 1},
+			sizeof(struct wire_mirrored));
 		return true;
 	}
 	return touch_it(s, f);
@@ -434,8 +437,13 @@ static bool early_end(struct server *s, const struct frame *f)
 static void copy_in_graph(void)
 {
 	static char here[64];
-	CUDA_MEMCPY3D p = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = here, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-		.dstDevice = DEVICE_AT, .WidthInBytes = sizeof here, .Height = 1, .Depth = 1};
+	CUDA_MEMCPY3D p = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = here,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = DEVICE_AT,
+		.WidthInBytes = sizeof here,
+		.Height = 1,
+		.Depth = 1};
 	CUcontext ctx = check_start();
 	CUgraphNode node;
 	CUdeviceptr at;

@@ -24,14 +24,14 @@ struct server {
 	struct link *link;
 	struct lane *events; /* where the client listens */
 	uint32_t *words;     /* and what it says when it is done */
-	unsigned asked;	     /* how often the lie has been told */
+	unsigned asked;      /* how often the lie has been told */
 };
 
 struct lie {
 	const char *name;
 	void (*application)(void);
 	bool (*answer)(struct server *s, const struct frame *f); /* false: the truth, or what is taken for it */
-	struct link_config config;				 /* what is not 0 of it */
+	struct link_config config;                               /* what is not 0 of it */
 };
 
 static inline uint64_t number_of(enum handle_kind kind, unsigned index)
@@ -122,7 +122,8 @@ static void honest(struct server *s, const struct frame *f)
 		listen(s, f);
 		break;
 	case WIRE_LOAD:
-		reply(f, CUDA_SUCCESS, &(struct wire_loaded){.id = number_of(HANDLE_CUmodule, 1)}, sizeof(struct wire_loaded));
+		reply(f, CUDA_SUCCESS, &(struct wire_loaded){.id = number_of(HANDLE_CUmodule, 1)},
+			sizeof(struct wire_loaded));
 		break;
 	case WIRE_FUNCTION:
 		give_function(f, 2);

@@ -9,7 +9,8 @@ static const CUmemLocation here = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
 
 static void arrays(void)
 {
-	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = 64, .Height = 32, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 2}, back = {0};
+	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = 64, .Height = 32, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 2},
+				back = {0};
 	CUmipmappedArray mip = NULL;
 	CUarray a = NULL, level = NULL, again = NULL;
 
@@ -30,7 +31,10 @@ static void arrays(void)
 
 static void textures(void)
 {
-	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = 64, .Height = 32, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1,
+	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = 64,
+		.Height = 32,
+		.Format = CU_AD_FORMAT_FLOAT,
+		.NumChannels = 1,
 		.Flags = CUDA_ARRAY3D_SURFACE_LDST};
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_ARRAY}, back = {0};
 	CUDA_TEXTURE_DESC tex = {.filterMode = CU_TR_FILTER_MODE_LINEAR, .maxAnisotropy = 4}, told = {0};
@@ -150,7 +154,8 @@ static void mapped(void)
 /* One memory at two addresses, by way of a file descriptor. */
 static void shared(void)
 {
-	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here,
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = here,
 		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
 	CUmemAccessDesc rw = {here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUmemGenericAllocationHandle a = 0, b = 0;

@@ -61,7 +61,8 @@ static void gone(CUstream s, CUstream other)
 /* An allocation from a pool is none from another. */
 static void pools(CUstream s)
 {
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 	CUmemoryPool mine, first;
 	cuuint64_t used = 0;
 	CUdeviceptr p = 0;

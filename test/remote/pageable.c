@@ -11,14 +11,24 @@ static CUstream s;
 
 static CUDA_MEMCPY3D up(CUdeviceptr to, const void *from, size_t bytes)
 {
-	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-		.dstDevice = to, .WidthInBytes = bytes, .Height = 1, .Depth = 1};
+	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = from,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = to,
+		.WidthInBytes = bytes,
+		.Height = 1,
+		.Depth = 1};
 }
 
 static CUDA_MEMCPY3D down(void *to, CUdeviceptr from, size_t bytes)
 {
-	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = from, .dstMemoryType = CU_MEMORYTYPE_HOST,
-		.dstHost = to, .WidthInBytes = bytes, .Height = 1, .Depth = 1};
+	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = from,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = to,
+		.WidthInBytes = bytes,
+		.Height = 1,
+		.Depth = 1};
 }
 
 static void number(unsigned char *p, size_t n, unsigned seed)
@@ -72,12 +82,34 @@ static void rows(bool captured)
 	enum { PITCH = 100, ROWS = 7, SLICES = 3, DEVICE = 128 };
 	static unsigned char in[PITCH * ROWS * SLICES], out[PITCH * ROWS * SLICES];
 	CUdeviceptr p = memory(DEVICE * ROWS * SLICES);
-	CUDA_MEMCPY3D a = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcXInBytes = 3, .srcY = 1, .srcZ = 1,
-		.srcPitch = PITCH, .srcHeight = ROWS, .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = p, .dstPitch = DEVICE,
-		.dstHeight = ROWS, .WidthInBytes = 90, .Height = 5, .Depth = 2};
-	CUDA_MEMCPY3D b = {.dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = (uintptr_t)out, .dstXInBytes = 3, .dstY = 1,
-		.dstZ = 1, .dstPitch = PITCH, .dstHeight = ROWS, .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p,
-		.srcPitch = DEVICE, .srcHeight = ROWS, .WidthInBytes = 90, .Height = 5, .Depth = 2};
+	CUDA_MEMCPY3D a = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = in,
+		.srcXInBytes = 3,
+		.srcY = 1,
+		.srcZ = 1,
+		.srcPitch = PITCH,
+		.srcHeight = ROWS,
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = p,
+		.dstPitch = DEVICE,
+		.dstHeight = ROWS,
+		.WidthInBytes = 90,
+		.Height = 5,
+		.Depth = 2};
+	CUDA_MEMCPY3D b = {.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = (uintptr_t)out,
+		.dstXInBytes = 3,
+		.dstY = 1,
+		.dstZ = 1,
+		.dstPitch = PITCH,
+		.dstHeight = ROWS,
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = p,
+		.srcPitch = DEVICE,
+		.srcHeight = ROWS,
+		.WidthInBytes = 90,
+		.Height = 5,
+		.Depth = 2};
 	unsigned wrong = 0;
 	CUgraphNode n, m;
 	CUgraphExec x;
@@ -266,7 +298,8 @@ static void many(void)
 		CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
 		OK(cuGraphCreate(&g, 0));
-		for (int k = 0; k < 10000 && r == CUDA_ERROR_OUT_OF_MEMORY; k++) { /* a destructor's thread may be late */
+		for (int k = 0; k < 10000 && r == CUDA_ERROR_OUT_OF_MEMORY;
+			k++) { /* a destructor's thread may be late */
 			r = cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context);
 			if (r == CUDA_ERROR_OUT_OF_MEMORY)
 				usleep(10000);

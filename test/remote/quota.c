@@ -71,7 +71,8 @@ static void globals(void)
 	CUmodule a, b;
 	CUlibrary l;
 
-	snprintf(text, sizeof text, ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .align 16 .b8 big[%zu];\n",
+	snprintf(text, sizeof text,
+		".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .align 16 .b8 big[%zu];\n",
 		quota / 2 + MB);
 	OK(cuModuleLoadData(&a, text));
 	LEFT(quota / 2 - MB);
@@ -123,7 +124,8 @@ static void contexts(void)
 /* Physical memory is counted once, however often it is held and mapped, and until nobody has it. */
 static void physical(void)
 {
-	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device},
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, device},
 		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
 	CUmemGenericAllocationHandle h, again;
 	CUdeviceptr at = 0;
@@ -136,7 +138,8 @@ static void physical(void)
 	OK(cuMemMap(at, quota / 2, 0, h, 0));
 	if (check_shares()) {
 		OK(cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-		OK(cuMemImportFromShareableHandle(&again, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+		OK(cuMemImportFromShareableHandle(
+			&again, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
 		LEFT(quota / 2);
 		OK(cuMemRelease(again));
 		close(fd);
@@ -153,8 +156,10 @@ static void physical(void)
 /* Each has a quota of its own, whichever context is current. */
 static void devices(void)
 {
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
-	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
 	CUmemGenericAllocationHandle h;
 	CUdeviceptr a, b, c;
 	CUmemoryPool other;

@@ -12,13 +12,13 @@ extern CUstream stream; /* from quota_kinds on */
 /* What is left of it: CUDA and NVML agree. */
 size_t left(void);
 
-#define LEFT(bytes)                                                                                          \
-	do {                                                                                                 \
-		size_t left_ = left(), want_ = (bytes);                                                      \
-		if (left_ != want_) {                                                                        \
+#define LEFT(bytes) \
+	do { \
+		size_t left_ = left(), want_ = (bytes); \
+		if (left_ != want_) { \
 			printf("%s:%d: %zu bytes are left, not %zu\n", __FILE__, __LINE__, left_, want_); \
-			failures++;                                                                          \
-		}                                                                                            \
+			failures++; \
+		} \
 	} while (0)
 
 /* How much was wrong. */

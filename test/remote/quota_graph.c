@@ -4,7 +4,8 @@
 static CUgraphExec graph_exec(size_t size, int frees, CUdeviceptr *p)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS a = {.bytesize = size,
-		.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}}};
+		.poolProps = {
+			.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}}};
 	CUgraphNode alloc, give;
 	CUgraphExec exec = NULL;
 	CUgraph g;
@@ -22,7 +23,8 @@ static CUgraphExec graph_exec(size_t size, int frees, CUdeviceptr *p)
 static void graph_nodes(void)
 {
 	CUdeviceptr p, q, d;
-	CUgraphExec a = graph_exec(quota / 2, 0, &p), b = graph_exec(quota / 4 * 3, 1, &q), c = graph_exec(quota + 1, 1, &q);
+	CUgraphExec a = graph_exec(quota / 2, 0, &p), b = graph_exec(quota / 4 * 3, 1, &q),
+		    c = graph_exec(quota + 1, 1, &q);
 
 	LEFT(quota); /* only launching takes memory */
 	EXPECT(cuGraphLaunch(c, stream), CUDA_ERROR_OUT_OF_MEMORY);

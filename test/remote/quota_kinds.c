@@ -40,7 +40,8 @@ static CUresult give_async(unsigned long long it)
 
 static CUresult take_physical(size_t size, unsigned long long *it)
 {
-	CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+	CUmemAllocationProp p = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
 
 	return cuMemCreate(it, (size + 2 * MB - 1) / (2 * MB) * 2 * MB, &p, 0);
 }
@@ -52,13 +53,14 @@ static CUresult give_physical(unsigned long long it)
 
 static CUDA_ARRAY3D_DESCRIPTOR shape(size_t size)
 {
-	return (CUDA_ARRAY3D_DESCRIPTOR){.Width = 1024, .Height = (size + 16383) / 16384, .Format = CU_AD_FORMAT_FLOAT,
-		.NumChannels = 4};
+	return (CUDA_ARRAY3D_DESCRIPTOR){
+		.Width = 1024, .Height = (size + 16383) / 16384, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
 }
 
 static CUresult take_array(size_t size, unsigned long long *it)
 {
-	CUDA_ARRAY_DESCRIPTOR d = {.Width = 1024, .Height = shape(size).Height, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
+	CUDA_ARRAY_DESCRIPTOR d = {
+		.Width = 1024, .Height = shape(size).Height, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
 
 	return cuArrayCreate_v2((CUarray *)it, &d);
 }
@@ -132,7 +134,8 @@ static void one_kind(const struct kind *k)
 
 static void each_kind(void)
 {
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
 
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuMemPoolCreate(&pool, &props));
@@ -197,7 +200,8 @@ static void pools_keep(void)
 /* A byte of a pool that is gone holds on to what the pool had taken for it. */
 static void pools_gone(void)
 {
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
 	CUdeviceptr a[64], big;
 	CUmemoryPool p;
 	int n = 0;

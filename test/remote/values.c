@@ -131,8 +131,14 @@ static void behind_an_event(void)
 /* From pinned to pinned memory, and rows. */
 static void other_copies(void)
 {
-	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = memory_there, .srcPitch = 1000,
-		.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = 1000, .WidthInBytes = 1000, .Height = 300};
+	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = memory_there,
+		.srcPitch = 1000,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = out,
+		.dstPitch = 1000,
+		.WidthInBytes = 1000,
+		.Height = 300};
 
 	OK(cuStreamWaitValue32_v2(s, flag_there, 3, CU_STREAM_WAIT_VALUE_EQ));
 	memset(out, 0, BYTES);

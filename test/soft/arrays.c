@@ -89,19 +89,53 @@ static void blocks(void)
 	OK(make(&a, 32, 16, 4, CU_AD_FORMAT_UNSIGNED_INT32, 1, 0));
 
 	/* host -> array -> pitched device memory -> host, with offsets everywhere */
-	CUDA_MEMCPY3D in = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = 100, .srcHeight = 20,
-			    .srcXInBytes = 3, .srcY = 2, .srcZ = 1, .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = a,
-			    .dstXInBytes = 5, .dstY = 6, .dstZ = 1, .WidthInBytes = 60, .Height = 5, .Depth = 3};
+	CUDA_MEMCPY3D in = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = host,
+		.srcPitch = 100,
+		.srcHeight = 20,
+		.srcXInBytes = 3,
+		.srcY = 2,
+		.srcZ = 1,
+		.dstMemoryType = CU_MEMORYTYPE_ARRAY,
+		.dstArray = a,
+		.dstXInBytes = 5,
+		.dstY = 6,
+		.dstZ = 1,
+		.WidthInBytes = 60,
+		.Height = 5,
+		.Depth = 3};
 	OK(soft_cuMemcpy3D_v2(&in));
-	CUDA_MEMCPY2D mid = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .srcXInBytes = 5, .srcY = 6,
-			     .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = d, .dstPitch = pitch, .dstXInBytes = 8,
-			     .WidthInBytes = 60, .Height = 5};
-	CUDA_MEMCPY3D layer = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .srcXInBytes = 5, .srcY = 6,
-			       .srcZ = 2, .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = d, .dstPitch = pitch,
-			       .dstXInBytes = 8, .WidthInBytes = 60, .Height = 5, .Depth = 1};
-	CUDA_MEMCPY2D out = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = d, .srcPitch = pitch, .srcXInBytes = 8,
-			     .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = back, .dstPitch = 64, .WidthInBytes = 60,
-			     .Height = 5};
+	CUDA_MEMCPY2D mid = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+		.srcArray = a,
+		.srcXInBytes = 5,
+		.srcY = 6,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = d,
+		.dstPitch = pitch,
+		.dstXInBytes = 8,
+		.WidthInBytes = 60,
+		.Height = 5};
+	CUDA_MEMCPY3D layer = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+		.srcArray = a,
+		.srcXInBytes = 5,
+		.srcY = 6,
+		.srcZ = 2,
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = d,
+		.dstPitch = pitch,
+		.dstXInBytes = 8,
+		.WidthInBytes = 60,
+		.Height = 5,
+		.Depth = 1};
+	CUDA_MEMCPY2D out = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = d,
+		.srcPitch = pitch,
+		.srcXInBytes = 8,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = back,
+		.dstPitch = 64,
+		.WidthInBytes = 60,
+		.Height = 5};
 	OK(soft_cuMemcpy3D_v2(&layer));
 	OK(soft_cuMemcpy2D_v2(&out));
 	for (int y = 0; y < 5; y++)
@@ -111,10 +145,10 @@ static void blocks(void)
 	CHECK_EQ(soft_cuMemcpy3D_v2(&in), CUDA_ERROR_INVALID_VALUE);
 
 	CUDA_MEMCPY2D c = out;
-#define BAD(change)                                                                                          \
-	c = out;                                                                                             \
-	change;                                                                                              \
-	CHECK_EQ(soft_cuMemcpy2D_v2(&c), CUDA_ERROR_INVALID_VALUE);                                          \
+#define BAD(change) \
+	c = out; \
+	change; \
+	CHECK_EQ(soft_cuMemcpy2D_v2(&c), CUDA_ERROR_INVALID_VALUE); \
 	CHECK_EQ(soft_cuMemcpy2DAsync_v2(&c, NULL), CUDA_ERROR_INVALID_VALUE)
 	BAD(c.dstPitch = 59);
 	BAD(c.srcXInBytes = pitch - 59);
@@ -239,8 +273,7 @@ static void textures(void)
 	INSIDE(CHECK(soft_texture(s) && soft_texture(s)->level[0].height == 8));
 	OK(soft_cuSurfObjectDestroy(s));
 	OK(soft_cuMemAlloc_v2(&d, 8192));
-	res = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_LINEAR,
-				   .res.linear = {d, CU_AD_FORMAT_FLOAT, 2, 4096}};
+	res = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_LINEAR, .res.linear = {d, CU_AD_FORMAT_FLOAT, 2, 4096}};
 	CHECK_EQ(soft_cuSurfObjectCreate(&s, &res), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuTexObjectCreate(&t, &res, &tex, NULL));
 	INSIDE(CHECK_EQ(soft_texture(t)->level[0].width, 512));

@@ -9,11 +9,12 @@
 
 enum { THREADS = 6, SLOTS = 16, STEPS = 2500 };
 
-static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .b8 g[300];\n"
-			  ".visible .entry a(.param .u64 p)\n"
-			  "{ .reg .u32 %n; .reg .u64 %a; .reg .pred %q; mov.u32 %n, %ntid.x; setp.ne.u32 %q, %n, 7; @%q ret;\n"
-			  "mov.u64 %a, 16; st.global.u32 [%a], %n; ret; }\n"
-			  ".visible .entry b()\n{ ret; }\n";
+static const char ptx[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .b8 g[300];\n"
+	".visible .entry a(.param .u64 p)\n"
+	"{ .reg .u32 %n; .reg .u64 %a; .reg .pred %q; mov.u32 %n, %ntid.x; setp.ne.u32 %q, %n, 7; @%q ret;\n"
+	"mov.u64 %a, 16; st.global.u32 [%a], %n; ret; }\n"
+	".visible .entry b()\n{ ret; }\n";
 
 /* What everybody shares and nobody owns. */
 static _Atomic uint64_t streams[SLOTS], events[SLOTS], modules[SLOTS], functions[SLOTS], libraries[SLOTS],

@@ -23,8 +23,8 @@ struct test_code {
 /* What a launch does; tests set it.  NULL: nothing. */
 static CUresult (*test_launch_fn)(const struct image_kernel *k, const struct launch *l);
 
-static inline CUresult test_load(const struct engine_piece *pieces, unsigned n,
-				 const struct engine_device *dev, struct engine_log *log, struct code **code)
+static inline CUresult test_load(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
+	struct engine_log *log, struct code **code)
 {
 	struct test_code *t = calloc(1, sizeof *t);
 	struct image_error err;

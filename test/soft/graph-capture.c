@@ -76,13 +76,13 @@ static void kinds(void)
 	CHECK_EQ(count, 6);
 	OK(soft_cuGraphMemsetNodeGetParams(n[0], &ms));
 	CHECK(ms.dst == p && ms.pitch == 32 && ms.value == 0x1111 && ms.elementSize == 2 && ms.width == 4 &&
-	      ms.height == 2);
+		ms.height == 2);
 	OK(soft_cuGraphMemcpyNodeGetParams(n[1], &m));
-	CHECK(m.srcMemoryType == CU_MEMORYTYPE_HOST && m.srcHost == src && m.dstDevice == p &&
-	      m.WidthInBytes == 8 && m.Height == 1 && m.Depth == 1);
+	CHECK(m.srcMemoryType == CU_MEMORYTYPE_HOST && m.srcHost == src && m.dstDevice == p && m.WidthInBytes == 8 &&
+		m.Height == 1 && m.Depth == 1);
 	OK(soft_cuGraphKernelNodeGetParams_v2(n[2], &k));
 	CHECK(k.func == f_step && k.gridDimX == 1 && *(uint32_t *)k.kernelParams[0] == 5 &&
-	      *(uint64_t *)k.kernelParams[1] == p + 60);
+		*(uint64_t *)k.kernelParams[1] == p + 60);
 	OK(soft_cuGraphBatchMemOpNodeGetParams(n[3], &mo));
 	CHECK(mo.count == 1 && mo.paramArray[0].writeValue.value == 0x41424344);
 	OK(soft_cuGraphHostNodeGetParams(n[5], &h));
@@ -117,8 +117,7 @@ static void fork_join(void)
 	CHECK_EQ(status(s2), CU_STREAM_CAPTURE_STATUS_ACTIVE);
 	OK(soft_cuStreamGetCaptureInfo(s1, &st, &id1));
 	OK(soft_cuStreamGetCaptureInfo_v3(s2, &st, &id2, &g2, &deps, &data, &nd));
-	CHECK(id1 && id1 == id2 && nd == 1 && type_of(deps[0]) == CU_GRAPH_NODE_TYPE_KERNEL &&
-	      data[0].type == 0);
+	CHECK(id1 && id1 == id2 && nd == 1 && type_of(deps[0]) == CU_GRAPH_NODE_TYPE_KERNEL && data[0].type == 0);
 	launch_step(s1, 2, 0);
 	launch_step(s2, 3, 0);
 	OK(soft_cuEventRecord(e2, s2));
@@ -184,7 +183,7 @@ static void errors(void)
 	OK(soft_cuStreamSynchronize(s2));
 	CHECK_EQ(soft_cuStreamEndCapture(s1, &g), CUDA_ERROR_ILLEGAL_STATE);
 	CHECK_EQ(soft_cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL),
-		 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+		CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	CHECK_EQ(soft_cuStreamBeginCapture_v2(s1, 3), CUDA_ERROR_INVALID_VALUE);
 	begin(s1);
 	CHECK_EQ(soft_cuStreamBeginCapture_v2(s1, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_ILLEGAL_STATE);
@@ -329,8 +328,7 @@ static void external(void)
 	OK(soft_cuStreamEndCapture(s1, &g));
 	OK(soft_cuGraphGetNodes(g, n, &count));
 	CHECK_EQ(count, 2);
-	CHECK(type_of(n[0]) == CU_GRAPH_NODE_TYPE_EVENT_RECORD &&
-	      type_of(n[1]) == CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+	CHECK(type_of(n[0]) == CU_GRAPH_NODE_TYPE_EVENT_RECORD && type_of(n[1]) == CU_GRAPH_NODE_TYPE_WAIT_EVENT);
 	OK(soft_cuGraphEventWaitNodeGetEvent(n[1], &got));
 	CHECK(got == e2);
 	run_once(g, s1);
@@ -396,7 +394,7 @@ static void children_and_memory(void)
 	OK(soft_cuGraphGetNodes(h, n, &count));
 	CHECK_EQ(count, 6);
 	CHECK(type_of(n[0]) == CU_GRAPH_NODE_TYPE_MEM_ALLOC && type_of(n[4]) == CU_GRAPH_NODE_TYPE_MEM_FREE &&
-	      type_of(n[5]) == CU_GRAPH_NODE_TYPE_GRAPH);
+		type_of(n[5]) == CU_GRAPH_NODE_TYPE_GRAPH);
 	OK(soft_cuGraphMemAllocNodeGetParams(n[0], &ap));
 	CHECK(ap.dptr == p && ap.bytesize == 4096);
 	run_once(h, s1);

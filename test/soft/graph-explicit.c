@@ -185,8 +185,7 @@ static void kinds(void)
 	OK(soft_cuMemAlloc_v2(&p, 64));
 	OK(soft_cuEventCreate(&e, 0));
 	OK(soft_cuGraphCreate(&g, 0));
-	CUDA_MEMSET_NODE_PARAMS ms = {.dst = p, .value = 0x5a, .elementSize = 1, .width = 64, .height = 1},
-				ms2;
+	CUDA_MEMSET_NODE_PARAMS ms = {.dst = p, .value = 0x5a, .elementSize = 1, .width = 64, .height = 1}, ms2;
 	OK(soft_cuGraphAddMemsetNode(&set, g, NULL, 0, &ms, ctx));
 	memset(&word, 0, sizeof word);
 	word.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
@@ -195,12 +194,12 @@ static void kinds(void)
 	CUDA_BATCH_MEM_OP_NODE_PARAMS mo = {ctx, 1, &word, 0}, mo2;
 	OK(soft_cuGraphAddBatchMemOpNode(&op, g, &set, 1, &mo));
 	CUDA_MEMCPY3D mc = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-			    .srcDevice = p,
-			    .dstMemoryType = CU_MEMORYTYPE_HOST,
-			    .dstHost = out,
-			    .WidthInBytes = 64,
-			    .Height = 1,
-			    .Depth = 1},
+			      .srcDevice = p,
+			      .dstMemoryType = CU_MEMORYTYPE_HOST,
+			      .dstHost = out,
+			      .WidthInBytes = 64,
+			      .Height = 1,
+			      .Depth = 1},
 		      mc2;
 	OK(soft_cuGraphAddMemcpyNode(&copy, g, &op, 1, &mc, ctx));
 	CUDA_HOST_NODE_PARAMS hp = {host_fn, &called}, hp2;
@@ -257,8 +256,8 @@ static void kernels(void)
 		uint64_t ptr;
 	} packed = {9, 0};
 	size_t size = sizeof packed;
-	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-			 CU_LAUNCH_PARAM_END};
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
 	CUDA_KERNEL_NODE_PARAMS_v1 p = {f_step, 2, 1, 1, 32, 1, 1, 16, params, NULL};
 	CUDA_KERNEL_NODE_PARAMS q;
 	CUkernelNodeAttrValue v = {.priority = -3};
@@ -270,8 +269,7 @@ static void kernels(void)
 	OK(soft_cuGraphAddKernelNode(&a, g, NULL, 0, &p));
 	id = 8; /* the node has its own copy */
 	OK(soft_cuGraphKernelNodeGetParams_v2(a, &q));
-	CHECK(q.func == f_step && q.gridDimX == 2 && q.blockDimX == 32 && q.sharedMemBytes == 16 &&
-	      q.ctx == ctx);
+	CHECK(q.func == f_step && q.gridDimX == 2 && q.blockDimX == 32 && q.sharedMemBytes == 16 && q.ctx == ctx);
 	CHECK(q.kernelParams != params && *(uint32_t *)q.kernelParams[0] == 7 && !q.extra);
 	run_once(g, CU_STREAM_PER_THREAD);
 	CHECK(runs(7) == 1 && !runs(8));
@@ -290,8 +288,7 @@ static void kernels(void)
 	v.priority = 0;
 	OK(soft_cuGraphKernelNodeGetAttribute(b, CU_LAUNCH_ATTRIBUTE_PRIORITY, &v));
 	CHECK_EQ(v.priority, -3);
-	CHECK_EQ(soft_cuGraphKernelNodeGetAttribute(b, CU_LAUNCH_ATTRIBUTE_MAX, &v),
-		 CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuGraphKernelNodeGetAttribute(b, CU_LAUNCH_ATTRIBUTE_MAX, &v), CUDA_ERROR_INVALID_VALUE);
 
 	p.blockDimX = 4096;
 	CHECK_EQ(soft_cuGraphAddKernelNode(&b, g, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
@@ -354,7 +351,7 @@ static void mistakes(void)
 	CHECK_EQ(ip.result_out, CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE);
 	CHECK_EQ(soft_cuGraphInstantiateWithFlags(&x, h, 64), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuGraphInstantiateWithFlags(&x, h, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH),
-		 CUDA_ERROR_NOT_SUPPORTED);
+		CUDA_ERROR_NOT_SUPPORTED);
 	ip.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 	ip.hUploadStream = CU_STREAM_PER_THREAD;
 	OK(soft_cuGraphInstantiateWithParams(&x, h, &ip));
@@ -395,8 +392,7 @@ static void events(void)
 	launch_step(s2, 30, 0);
 	OK(soft_cuEventRecord(e2, s2));
 	OK(soft_cuGraphLaunch(x, s));
-	CHECK_EQ(soft_cuEventQuery(e),
-		 CUDA_ERROR_NOT_READY); /* this launch's, from the moment it is launched */
+	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY); /* this launch's, from the moment it is launched */
 	open_gate(1);
 	OK(soft_cuEventSynchronize(e));
 	CHECK(when(1) && !when(2));

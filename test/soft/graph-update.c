@@ -30,8 +30,7 @@ static void set_params(void)
 	OK(soft_cuStreamSynchronize(s));
 	CHECK(runs(1) == 2 && runs(2) == 1 && runs(5) == 1);
 	id = 6;
-	OK(soft_cuGraphExecKernelNodeSetParams(x, a,
-					       (CUDA_KERNEL_NODE_PARAMS_v1 *)&p)); /* nothing in flight */
+	OK(soft_cuGraphExecKernelNodeSetParams(x, a, (CUDA_KERNEL_NODE_PARAMS_v1 *)&p)); /* nothing in flight */
 	OK(soft_cuGraphLaunch(x, s));
 	OK(soft_cuStreamSynchronize(s));
 	CHECK(runs(6) == 1 && runs(5) == 2 && when(6) < when(5));
@@ -69,8 +68,8 @@ static CUgraph diamond(int first, bool extra_edge)
 
 static void whole(void)
 {
-	CUgraph g = diamond(10, false), same = diamond(20, false), edge = diamond(30, true),
-		more = diamond(40, false), kind = diamond(50, false);
+	CUgraph g = diamond(10, false), same = diamond(20, false), edge = diamond(30, true), more = diamond(40, false),
+		kind = diamond(50, false);
 	CUgraphExecUpdateResultInfo info;
 	CUgraphExecUpdateResult result;
 	CUgraphExec x;
@@ -87,7 +86,7 @@ static void whole(void)
 	CHECK_EQ(soft_cuGraphExecUpdate_v2(x, edge, &info), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 	OK(soft_cuGraphGetNodes(edge, n, &count));
 	CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED && info.errorNode == n[2] &&
-	      info.errorFromNode == n[1]);
+		info.errorFromNode == n[1]);
 	OK(soft_cuGraphAddEmptyNode(&extra, more, NULL, 0));
 	CHECK_EQ(soft_cuGraphExecUpdate(x, more, &bad, &result), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 	CHECK_EQ(result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
@@ -234,8 +233,7 @@ static void memory(void)
 	OK(soft_cuGraphAddMemAllocNode(&a, g, NULL, 0, &p));
 	ptr = p.dptr;
 	CHECK(ptr);
-	CUDA_MEMSET_NODE_PARAMS ms = {
-		.dst = ptr, .value = 3, .elementSize = 4, .width = 1 << 18, .height = 1};
+	CUDA_MEMSET_NODE_PARAMS ms = {.dst = ptr, .value = 3, .elementSize = 4, .width = 1 << 18, .height = 1};
 	OK(soft_cuGraphAddMemsetNode(&b, g, &a, 1, &ms, ctx));
 	CHECK_EQ(soft_cuGraphClone(&f, g), CUDA_ERROR_NOT_SUPPORTED);
 	CHECK_EQ(soft_cuGraphDestroyNode(b), CUDA_ERROR_NOT_SUPPORTED);
@@ -265,7 +263,7 @@ static void memory(void)
 	OK(soft_cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &zero));
 	CHECK_EQ(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), 0);
 	CHECK_EQ(soft_cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &zero),
-		 CUDA_ERROR_INVALID_VALUE);
+		CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuStreamSynchronize(s));
 	CHECK_EQ(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 1 << 20);
 	OK(soft_cuDeviceGraphMemTrim(0));
@@ -285,8 +283,7 @@ static void memory(void)
 }
 
 /* set(handle, 1), counting down, as the condition's kernel. */
-static CUgraphNode add_set(CUgraph g, CUgraphConditionalHandle handle, uint32_t value, CUgraphNode *deps,
-			   size_t n)
+static CUgraphNode add_set(CUgraph g, CUgraphConditionalHandle handle, uint32_t value, CUgraphNode *deps, size_t n)
 {
 	void *args[] = {&handle, &value};
 	CUDA_KERNEL_NODE_PARAMS p = {f_set, 1, 1, 1, 1, 1, 1, 0, args, NULL, NULL, NULL};
@@ -296,8 +293,8 @@ static CUgraphNode add_set(CUgraph g, CUgraphConditionalHandle handle, uint32_t 
 	return node;
 }
 
-static CUgraphNode conditional(CUgraph g, CUgraphConditionalHandle h, CUgraphConditionalNodeType type,
-			       unsigned size, CUgraph *bodies, CUgraphNode *deps, size_t ndeps)
+static CUgraphNode conditional(CUgraph g, CUgraphConditionalHandle h, CUgraphConditionalNodeType type, unsigned size,
+	CUgraph *bodies, CUgraphNode *deps, size_t ndeps)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
 	CUgraphNode n = NULL;
@@ -342,8 +339,7 @@ static void conditions(void)
 		OK(soft_cuGraphLaunch(x, s));
 		OK(soft_cuStreamSynchronize(s));
 		CHECK(runs(1) == 5 * i && runs(10) == 0 && runs(11) == i && runs(12) == 0);
-		CHECK(runs(20) == 0 && runs(21) == i && runs(30) == i && when(30) > when(21) &&
-		      when(11) > when(1));
+		CHECK(runs(20) == 0 && runs(21) == i && runs(30) == i && when(30) > when(21) && when(11) > when(1));
 	}
 	OK(soft_cuGraphExecDestroy(x));
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};

@@ -120,8 +120,7 @@ static inline void setup(void)
 }
 
 /* A kernel node running step(id, ptr). */
-static inline CUgraphNode add_step(CUgraph g, uint32_t id, CUdeviceptr ptr, const CUgraphNode *deps,
-				   size_t ndeps)
+static inline CUgraphNode add_step(CUgraph g, uint32_t id, CUdeviceptr ptr, const CUgraphNode *deps, size_t ndeps)
 {
 	void *params[] = {&id, &ptr};
 	CUDA_KERNEL_NODE_PARAMS p = {f_step, 1, 1, 1, 1, 1, 1, 0, params, NULL, NULL, NULL};

@@ -27,14 +27,14 @@ _Static_assert(ORDER == 1024 && COUNTS == 2048 && NOW == 3072 && COUNTER == 3076
 
 static const char text[] =
 	".version 8.0\n.target sm_80\n.address_size 64\n"
-	".extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);\n"
-	STEP("step") STEP("other")
-	".visible .entry fail() { .reg .u64 %%a; mov.u64 %%a, 16; st.global.u32 [%%a], 1; ret; }\n"
-	".visible .entry set(.param .u64 handle, .param .u32 value)\n"
-	"{ .reg .u64 %%s, %%h; .reg .u32 %%v, %%n; .reg .pred %%q; .param .b64 a; .param .b32 b;\n"
-	"ld.param.u64 %%h, [handle]; ld.param.u32 %%v, [value]; mov.u64 %%s, %1$llu;\n"
-	"atom.global.add.u32 %%n, [%%s+3076], -1; setp.le.s32 %%q, %%n, 1; @%%q mov.u32 %%v, 0;\n"
-	"st.param.b64 [a], %%h; st.param.b32 [b], %%v; call.uni cudaGraphSetConditional, (a, b); ret; }\n";
+	".extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);\n" STEP("step") STEP(
+		"other") ".visible .entry fail() { .reg .u64 %%a; mov.u64 %%a, 16; st.global.u32 [%%a], 1; ret; }\n"
+			 ".visible .entry set(.param .u64 handle, .param .u32 value)\n"
+			 "{ .reg .u64 %%s, %%h; .reg .u32 %%v, %%n; .reg .pred %%q; .param .b64 a; .param .b32 b;\n"
+			 "ld.param.u64 %%h, [handle]; ld.param.u32 %%v, [value]; mov.u64 %%s, %1$llu;\n"
+			 "atom.global.add.u32 %%n, [%%s+3076], -1; setp.le.s32 %%q, %%n, 1; @%%q mov.u32 %%v, 0;\n"
+			 "st.param.b64 [a], %%h; st.param.b32 [b], %%v; call.uni cudaGraphSetConditional, (a, b); ret; "
+			 "}\n";
 
 /* At any time, also in the middle of a capture. */
 static uint32_t word(size_t at, const uint32_t *set)

@@ -139,7 +139,8 @@ static void managed(void)
 	OK(soft_cuMemAdvise(m, 1 << 20, CU_MEM_ADVISE_SET_ACCESSED_BY, CU_DEVICE_CPU));
 	OK(soft_cuMemRangeGetAttribute(by, sizeof by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m, 1 << 20));
 	CHECK(by[0] == 0 && by[1] == CU_DEVICE_CPU && by[2] == CU_DEVICE_INVALID);
-	CHECK_EQ(soft_cuMemRangeGetAttribute(by, 6, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m, 4), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(
+		soft_cuMemRangeGetAttribute(by, 6, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m, 4), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuMemPrefetchAsync(m + 100, 3900, 0, s));
 	CHECK_EQ(ask(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 8192), CU_DEVICE_INVALID);
 	CHECK_EQ(ask(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 4096), 0);
@@ -207,7 +208,7 @@ static void pointers(void)
 	unsigned type = 9, device = 9;
 	void *where = NULL;
 	CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-				       CU_POINTER_ATTRIBUTE_HOST_POINTER};
+		CU_POINTER_ATTRIBUTE_HOST_POINTER};
 	void *data[] = {&type, &device, &where};
 	OK(soft_cuPointerGetAttributes(3, which, data, (CUdeviceptr)(uintptr_t)&stack));
 	CHECK(type == 0 && (int)device == CU_DEVICE_INVALID && where == &stack);

@@ -24,8 +24,8 @@ static CUmodule mod;
 static CUfunction scale, bounded, exact;
 static char log_name[] = "/tmp/gangway-null-XXXXXX";
 
-static CUresult go(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-		   unsigned shared)
+static CUresult go(
+	CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared)
 {
 	unsigned long long p = 1, q = 2;
 	float x = 1;
@@ -74,9 +74,9 @@ static void modules(void)
 	CHECK_EQ(soft_cuFuncGetParamInfo(scale, 4, &offset, &size), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuModuleLoadData(&bad, "hello"), CUDA_ERROR_INVALID_IMAGE);
 	CHECK_EQ(soft_cuModuleLoadData(&bad, ".version 8.0\n.target sm_80\n.visible .entry k(.param"),
-		 CUDA_ERROR_INVALID_PTX);
+		CUDA_ERROR_INVALID_PTX);
 	CHECK_EQ(soft_cuModuleLoadData(&bad, ".version 9.0\n.target sm_200\n.address_size 64\n"),
-		 CUDA_ERROR_INVALID_PTX);
+		CUDA_ERROR_INVALID_PTX);
 	CHECK_EQ(soft_cuModuleLoadData(&bad, NULL), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuModuleLoad(&bad, "/no/such/file"), CUDA_ERROR_FILE_NOT_FOUND);
 	CHECK_EQ(soft_cuModuleUnload((CUmodule)scale), CUDA_ERROR_INVALID_HANDLE);
@@ -100,7 +100,7 @@ static void geometry(void)
 	OK(soft_cuFuncSetAttribute(scale, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 64 << 10));
 	OK(go(scale, 1, 1, 1, 1, 1, 1, 64 << 10));
 	CHECK_EQ(soft_cuFuncSetAttribute(scale, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 20),
-		 CUDA_ERROR_INVALID_VALUE);
+		CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuFuncSetAttribute(scale, CU_FUNC_ATTRIBUTE_NUM_REGS, 1), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(go(bounded, 1, 1, 1, 65, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	OK(go(bounded, 1, 1, 1, 64, 1, 1, 0));
@@ -113,7 +113,7 @@ static void geometry(void)
 	CHECK_EQ(go((CUfunction)(void *)&go, 1, 1, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(soft_cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, (CUstream)0x1234560, NULL, NULL),
-		 CUDA_ERROR_INVALID_HANDLE);
+		CUDA_ERROR_INVALID_HANDLE);
 }
 
 /* The log, once everything has run. */
@@ -135,8 +135,8 @@ static void recorded(void)
 {
 	unsigned char buffer[24] = {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x3f, 3, 0, 0, 0, 2};
 	size_t size = sizeof buffer;
-	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-			 CU_LAUNCH_PARAM_END};
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
 	CUlaunchConfig config = {
 		.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 8, .blockDimY = 1, .blockDimZ = 1};
 	unsigned long long q = 2;
@@ -161,8 +161,7 @@ static void recorded(void)
 	       "params=07000000000000000000803f000000000200000000000000\n");
 	unsetenv("GANGWAY_NULL_LOG");
 	size = 8;
-	CHECK_EQ(soft_cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra),
-		 CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void libraries(void)
@@ -203,8 +202,7 @@ static void libraries(void)
 	OK(soft_cuLibraryLoadData(&broken, "hello", NULL, NULL, 0, &option, &yes, 1));
 	CHECK_EQ(soft_cuLibraryGetKernel(&k, broken, "x"), CUDA_ERROR_INVALID_IMAGE);
 	OK(soft_cuLibraryUnload(broken));
-	CHECK_EQ(soft_cuLibraryLoadData(&broken, "hello", NULL, NULL, 0, NULL, NULL, 0),
-		 CUDA_ERROR_INVALID_IMAGE);
+	CHECK_EQ(soft_cuLibraryLoadData(&broken, "hello", NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_INVALID_IMAGE);
 }
 
 int main(void)

@@ -76,8 +76,7 @@ static CUresult until_told(const struct image_kernel *k, const struct launch *l)
 	return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-static const char ptx[] =
-	".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{ ret; }\n";
+static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{ ret; }\n";
 
 static CUcontext start(CUfunction *f)
 {

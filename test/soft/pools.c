@@ -16,12 +16,12 @@ static unsigned long long get(CUmemoryPool p, CUmemPool_attribute a)
 	return v;
 }
 
-#define STATS(p, res, res_high, use, use_high)                                                               \
-	do {                                                                                                 \
-		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), res);                                 \
-		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), res_high);                               \
-		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), use);                                     \
-		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_USED_MEM_HIGH), use_high);                                   \
+#define STATS(p, res, res_high, use, use_high) \
+	do { \
+		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), res); \
+		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), res_high); \
+		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), use); \
+		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_USED_MEM_HIGH), use_high); \
 	} while (0)
 
 static void numbers(CUstream s)
@@ -122,8 +122,8 @@ static void order(CUstream s)
 static void created(CUstream s)
 {
 	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-				.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
-				.maxSize = MB};
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+		.maxSize = MB};
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_NONE};
 	CUmemoryPool p, q, def;
 	CUdeviceptr a, b;
@@ -141,7 +141,7 @@ static void created(CUstream s)
 	OK(soft_cuMemPoolGetAccess(&flags, p, &access.location));
 	CHECK_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 	CHECK_EQ(soft_cuMemPoolExportToShareableHandle(&fd, p, 1, 0),
-		 HAS(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED);
+		HAS(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED);
 	OK(soft_cuDeviceSetMemPool(0, p));
 	OK(soft_cuDeviceGetMemPool(&q, 0));
 	CHECK(p == q);

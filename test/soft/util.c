@@ -40,8 +40,7 @@ static void handles(void)
 	CHECK(handle_close(&table, hb, 2));
 	CHECK_EQ(released, 3);
 	for (int i = 0; i < 100000; i++) /* noise is never a handle */
-		CHECK(!handle_get(&table, (uint64_t)random() << 33 ^ (uint64_t)random() << 12 ^ random(),
-				  i % 8));
+		CHECK(!handle_get(&table, (uint64_t)random() << 33 ^ (uint64_t)random() << 12 ^ random(), i % 8));
 }
 
 static _Atomic uint64_t target;
@@ -124,8 +123,7 @@ static void visible(const char *list, const char *want)
 		got[i] = '0' + out[i];
 	got[n] = 0;
 	if (strcmp(got, want))
-		fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s shows %s, not %s\n", list ? list : "(unset)", got,
-			want),
+		fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s shows %s, not %s\n", list ? list : "(unset)", got, want),
 			failures++;
 }
 

@@ -9,7 +9,7 @@
 #include "transport/tcp/tcp.h"
 
 #define THREADS 3
-#define LIMIT	30000
+#define LIMIT   30000
 
 enum { UP, DOWN, DOWN_WORD, WAKE, END };
 
@@ -32,8 +32,8 @@ static void fill_down(struct link *l, const struct order *o, uint64_t sums[LINK_
 	}
 }
 
-static int answer(struct lane *lane, uint64_t ticket, const void *data, uint32_t size,
-		  const struct piece *pieces, unsigned n)
+static int answer(
+	struct lane *lane, uint64_t ticket, const void *data, uint32_t size, const struct piece *pieces, unsigned n)
 {
 	void *to;
 	int err = lane_reply_reserve(lane, size, &to);
@@ -77,8 +77,8 @@ static int serve(struct link *l)
 	return RESULT();
 }
 
-static void call(struct lane *lane, uint32_t op, const struct order *o, const struct piece *pieces,
-		 unsigned n, struct frame *reply)
+static void call(struct lane *lane, uint32_t op, const struct order *o, const struct piece *pieces, unsigned n,
+	struct frame *reply)
 {
 	void *to;
 

@@ -13,8 +13,8 @@ enum { LOOSE, ORDERED, CALL, END };
 
 struct note {
 	uint64_t sequence; /* of the lane */
-	uint64_t order;	   /* of all ORDERED frames */
-	uint64_t sum;	   /* of what follows */
+	uint64_t order;    /* of all ORDERED frames */
+	uint64_t sum;      /* of what follows */
 };
 
 static struct link *link_;
@@ -74,8 +74,9 @@ static uint32_t some_size(struct lane *lane, uint64_t *seed)
 {
 	uint64_t kind = roll(seed) % 1000;
 
-	return kind < 900 ? roll(seed) % 256 : kind < 997 ? roll(seed) % 4096 :
-	       roll(seed) % (lane_payload_max(lane) - sizeof(struct note) + 1);
+	return kind < 900   ? roll(seed) % 256
+	       : kind < 997 ? roll(seed) % 4096
+			    : roll(seed) % (lane_payload_max(lane) - sizeof(struct note) + 1);
 }
 
 static void check_reply(struct lane *lane, uint64_t sequence, uint64_t ticket)

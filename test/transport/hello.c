@@ -61,7 +61,7 @@ static void mismatch(bool tcp)
 	child = server(listener, &theirs, "the client is gangway 0.1.0");
 	CHECK_EQ(link_connect(&p.link, p.address, &mine, error), -EPROTO);
 	CHECK(strstr(error, "the server is gangway?0.2.0") && strstr(error, "2222") &&
-	      strstr(error, "this client is gangway 0.1.0"));
+		strstr(error, "this client is gangway 0.1.0"));
 	ended_well(child);
 	theirs.protocol = 0x1111;
 	child = server(listener, &theirs, "");
@@ -149,7 +149,8 @@ static void bad_memory(void)
 	static const struct {
 		size_t extra;
 		int seals, answer;
-	} given[] = {{0, F_SEAL_SHRINK, 0}, {0, F_SEAL_GROW, -EPROTO}, {4096, F_SEAL_SHRINK, -EPROTO}, {-4096ul, F_SEAL_SHRINK, -EPROTO}};
+	} given[] = {{0, F_SEAL_SHRINK, 0}, {0, F_SEAL_GROW, -EPROTO}, {4096, F_SEAL_SHRINK, -EPROTO},
+		{-4096ul, F_SEAL_SHRINK, -EPROTO}};
 	struct link_config config = link_defaults(false);
 	char error[LINK_ERROR_TEXT];
 	struct pair p;

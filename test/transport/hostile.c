@@ -160,9 +160,23 @@ static void short_message(struct lane *lane)
 }
 
 static void (*const client_lies[])(struct lane *) = {
-	huge_payload, long_payload,    many_pieces,  wrong_kind,   wrong_lane, wrong_ticket, far_piece,
-	unknown_lane, impossible_lane, later_ticket, lying_cursor, lane_twice, small_lane,   loose_lane,
-	unknown_message, short_message, many_descriptors,
+	huge_payload,
+	long_payload,
+	many_pieces,
+	wrong_kind,
+	wrong_lane,
+	wrong_ticket,
+	far_piece,
+	unknown_lane,
+	impossible_lane,
+	later_ticket,
+	lying_cursor,
+	lane_twice,
+	small_lane,
+	loose_lane,
+	unknown_message,
+	short_message,
+	many_descriptors,
 };
 
 static int answer_all(struct link *l, int limit)
@@ -422,10 +436,10 @@ static void tcp_garbage(uint64_t seed, bool frames)
 		scribble(junk, sizeof junk, seed);
 		for (size_t at = 0; frames && at + 256 < sizeof junk; at += 128) {
 			head = (struct frame_head){.payload = (uint32_t)(roll(&seed) % 104),
-						   .ticket = at / 128 + (roll(&seed) % 50 == 0),
-						   .lane = (uint16_t)(roll(&seed) % 1030),
-						   .npieces = (uint8_t)(roll(&seed) % 50 == 0),
-						   .kind = 1};
+				.ticket = at / 128 + (roll(&seed) % 50 == 0),
+				.lane = (uint16_t)(roll(&seed) % 1030),
+				.npieces = (uint8_t)(roll(&seed) % 50 == 0),
+				.kind = 1};
 			memcpy(junk + at, &head, sizeof head);
 		}
 		if (send(fd, junk, sizeof junk, MSG_NOSIGNAL) < 0)

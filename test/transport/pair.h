@@ -73,8 +73,8 @@ static inline void pair_unlisten(struct pair *p, int listener)
 static bool pair_ahead; /* the server has made its memory before */
 
 /* serve runs in the child and returns its exit status. */
-static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link *),
-			     const struct link_config *client, const struct link_config *server)
+static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link *), const struct link_config *client,
+	const struct link_config *server)
 {
 	struct link_config defaults = link_defaults(false), server_defaults = link_defaults(true);
 	char error[LINK_ERROR_TEXT] = "";

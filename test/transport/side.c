@@ -32,7 +32,8 @@ static int serve(struct link *l)
 	while (!link_next(l, &f, LIMIT) && f.op != END) {
 		if (f.op == UP) {
 			memcpy(&sum, f.payload, sizeof sum);
-			CHECK(sum == checksum((uint8_t *)bulk_base(l, BULK_UP, NULL) + f.pieces[0].offset, f.pieces[0].size));
+			CHECK(sum == checksum((uint8_t *)bulk_base(l, BULK_UP, NULL) + f.pieces[0].offset,
+					     f.pieces[0].size));
 			reply(&f, NULL, 0);
 		} else {
 			memset(bulk_base(l, BULK_DOWN, NULL), 7, SIZE);

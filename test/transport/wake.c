@@ -9,14 +9,14 @@
 #include "transport/wait.h"
 
 #define THREADS 4
-#define LIMIT	60000 /* ms: a wait that lasts longer was forgotten */
+#define LIMIT   60000 /* ms: a wait that lasts longer was forgotten */
 
-#define LONG	20000000000ull /* ns: a busy machine does fewer rounds of each kind */
-#define STEPS	20000 /* of sleepers met at the moment they fall asleep */
-#define BACKLOG 100   /* replies that do not fit into their ring */
-#define PAIRS	500   /* replies with a word for another thread right behind them */
-#define CROWD	4     /* threads that wait for one word, */
-#define CROWDED 400   /* and for so many of its values */
+#define LONG    20000000000ull /* ns: a busy machine does fewer rounds of each kind */
+#define STEPS   20000          /* of sleepers met at the moment they fall asleep */
+#define BACKLOG 100            /* replies that do not fit into their ring */
+#define PAIRS   500            /* replies with a word for another thread right behind them */
+#define CROWD   4              /* threads that wait for one word, */
+#define CROWDED 400            /* and for so many of its values */
 
 enum { CALL, POST, WORD, SOON, BOTH, QUIET, STEP, MANY, END };
 

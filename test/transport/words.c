@@ -64,7 +64,8 @@ static void run(bool tcp)
 	struct pair p;
 	void *to;
 
-	if (pair_start(&p, tcp, serve, NULL, NULL) || lane_open(p.link, &lane) || word_alloc(p.link, &ask[0], &ask[1])) {
+	if (pair_start(&p, tcp, serve, NULL, NULL) || lane_open(p.link, &lane) ||
+		word_alloc(p.link, &ask[0], &ask[1])) {
 		failures++;
 		return;
 	}

@@ -6,14 +6,14 @@
 #include "backend/cpu/cpu.h"
 #include "backend/soft/open.h"
 
-static CUresult open_cpu(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
-			 size_t size)
+static CUresult open_cpu(
+	const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size)
 {
 	int major, minor;
 
 	if (!cpu_capability(&major, &minor)) {
 		snprintf(why, size, "GANGWAY_CPU_CC=%.20s is no compute capability, such as 8.0",
-			 getenv("GANGWAY_CPU_CC"));
+			getenv("GANGWAY_CPU_CC"));
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	return soft_backend_open(&cpu_engine, device, table, ending, why, size);

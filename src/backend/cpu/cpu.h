@@ -7,8 +7,7 @@
  *
  * GANGWAY_CPU_CC (as in 8.0 or 80) sets the compute capability that the device claims.
  */
-#ifndef BACKEND_CPU_CPU_H
-#define BACKEND_CPU_CPU_H
+#pragma once
 
 #include <pthread.h>
 
@@ -33,8 +32,6 @@ struct cpu_code {
 };
 
 CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
-		  struct engine_log *log, struct code **code);
+	struct engine_log *log, struct code **code);
 void cpu_unload(struct code *code);
 CUresult cpu_init_globals(struct code *code, const uint64_t *addresses, bool managed);
-
-#endif

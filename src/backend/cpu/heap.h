@@ -4,8 +4,7 @@
  *
  * Kernels mean no good: an address to be freed is one that was given out, or is left alone, as on a GPU.
  */
-#ifndef BACKEND_CPU_HEAP_H
-#define BACKEND_CPU_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ void heap_destroy(struct heap *h);     /* NULL is fine */
 uint64_t heap_alloc(struct heap *h, uint64_t size); /* 0: there is no room */
 void heap_free(struct heap *h, uint64_t addr);
 bool heap_holds(const struct heap *h, uint64_t addr, uint64_t *base, uint64_t *size);
-
-#endif

@@ -34,8 +34,7 @@ static void log_ptx(struct engine_log *log, const struct ptx_error *e)
 	engine_log(log, "%s\n", text);
 }
 
-static CUresult read_text(struct cpu_code *c, unsigned i, const struct engine_piece *p,
-			  struct engine_log *log)
+static CUresult read_text(struct cpu_code *c, unsigned i, const struct engine_piece *p, struct engine_log *log)
 {
 	struct image_error err = {.text = ""};
 	int r;
@@ -145,8 +144,7 @@ static CUresult read_all(struct cpu_code *c, const struct engine_piece *pieces, 
 	if (!c->modules || !c->pieces)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned i = 0; i < c->npieces && !r; i++) {
-		r = pieces[i].kind == IMAGE_PTX ? read_text(c, i, &pieces[i], log)
-						: CUDA_ERROR_NO_BINARY_FOR_GPU;
+		r = pieces[i].kind == IMAGE_PTX ? read_text(c, i, &pieces[i], log) : CUDA_ERROR_NO_BINARY_FOR_GPU;
 		size += pieces[i].size;
 	}
 	if (!r)
@@ -159,7 +157,7 @@ static CUresult read_all(struct cpu_code *c, const struct engine_piece *pieces, 
 }
 
 CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
-		  struct engine_log *log, struct code **code)
+	struct engine_log *log, struct code **code)
 {
 	struct cpu_code *c = calloc(1, sizeof *c);
 	CUresult r;

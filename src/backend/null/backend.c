@@ -3,8 +3,8 @@
 #include "backend/null/null.h"
 #include "backend/soft/open.h"
 
-static CUresult open_null(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx),
-			  char *why, size_t size)
+static CUresult open_null(
+	const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size)
 {
 	return soft_backend_open(&null_engine, device, table, ending, why, size);
 }

@@ -54,8 +54,7 @@ static bool keep_values(struct null_code *n)
 	return n->init != NULL;
 }
 
-static CUresult read_piece(struct null_code *n, unsigned i, const struct engine_piece *p,
-			   struct engine_log *log)
+static CUresult read_piece(struct null_code *n, unsigned i, const struct engine_piece *p, struct engine_log *log)
 {
 	struct image_error err = {.text = ""};
 	int r = image_code_read(&n->pieces[i], p->data, p->size, &err);
@@ -90,7 +89,7 @@ static CUresult read_pieces(struct null_code *n, const struct engine_piece *piec
 }
 
 static CUresult load(const struct engine_piece *pieces, unsigned count, const struct engine_device *dev,
-		     struct engine_log *log, struct code **code)
+	struct engine_log *log, struct code **code)
 {
 	struct null_code *n = calloc(1, sizeof *n);
 	CUresult r;
@@ -167,8 +166,8 @@ static char *describe_launch(const struct image_kernel *k, const struct launch *
 	if (!line)
 		return NULL;
 	const unsigned *g = l->grid, *b = l->block;
-	int n = snprintf(line, room, "launch %s grid=%u,%u,%u block=%u,%u,%u shared=%zu params=", k->name,
-			 g[0], g[1], g[2], b[0], b[1], b[2], l->shared);
+	int n = snprintf(line, room, "launch %s grid=%u,%u,%u block=%u,%u,%u shared=%zu params=", k->name, g[0], g[1],
+		g[2], b[0], b[1], b[2], l->shared);
 	for (size_t i = 0; i < l->params_size; i++)
 		n += snprintf(line + n, room - n, "%02x", ((const unsigned char *)l->params)[i]);
 	line[n++] = '\n';

@@ -9,13 +9,10 @@
  *
  * Variables start with the values the code gives them, except that the address of a function reads as zero.
  */
-#ifndef BACKEND_NULL_NULL_H
-#define BACKEND_NULL_NULL_H
+#pragma once
 
 #include "backend/soft/engine.h"
 
 extern const struct engine null_engine;
 
 void null_describe(int ordinal, struct engine_device *dev); /* device.c */
-
-#endif

@@ -35,8 +35,8 @@ struct nvml_backend {
 extern const struct nvml_backend nvml_nvidia_backend, nvml_machine_backend, nvml_remote_backend;
 
 /* One device of ours, as all of them name it: an index that cannot be taken for a pointer or a number. */
-#define NVML_HANDLES	  0x47570000u
-#define NVML_HANDLE(i)	  ((nvmlDevice_t)(uintptr_t)(NVML_HANDLES + (unsigned)(i) + 1))
+#define NVML_HANDLES     0x47570000u
+#define NVML_HANDLE(i)   ((nvmlDevice_t)(uintptr_t)(NVML_HANDLES + (unsigned)(i) + 1))
 #define NVML_DEVICES_MAX 64
 
 /* The index in a handle, or -1. */

@@ -12,14 +12,30 @@
 
 /* Calls whose first argument is a device: what follows from the silicon, the board and the slot. */
 static const unsigned constant[] = {
-	NR_nvmlDeviceGetArchitecture, NR_nvmlDeviceGetBoardId, NR_nvmlDeviceGetBoardPartNumber, NR_nvmlDeviceGetBrand,
-	NR_nvmlDeviceGetBusType, NR_nvmlDeviceGetCudaComputeCapability, NR_nvmlDeviceGetGpuMaxPcieLinkGeneration,
-	NR_nvmlDeviceGetInforomImageVersion, NR_nvmlDeviceGetInforomVersion, NR_nvmlDeviceGetIrqNum,
-	NR_nvmlDeviceGetMaxPcieLinkGeneration, NR_nvmlDeviceGetMaxPcieLinkWidth, NR_nvmlDeviceGetMemoryBusWidth,
-	NR_nvmlDeviceGetMinorNumber, NR_nvmlDeviceGetModuleId, NR_nvmlDeviceGetMultiGpuBoard, NR_nvmlDeviceGetNumFans,
-	NR_nvmlDeviceGetNumGpuCores, NR_nvmlDeviceGetPcieLinkMaxSpeed, NR_nvmlDeviceGetPowerManagementDefaultLimit,
-	NR_nvmlDeviceGetPowerManagementLimitConstraints, NR_nvmlDeviceGetSerial,
-	NR_nvmlDeviceGetSupportedClocksEventReasons, NR_nvmlDeviceGetVbiosVersion,
+	NR_nvmlDeviceGetArchitecture,
+	NR_nvmlDeviceGetBoardId,
+	NR_nvmlDeviceGetBoardPartNumber,
+	NR_nvmlDeviceGetBrand,
+	NR_nvmlDeviceGetBusType,
+	NR_nvmlDeviceGetCudaComputeCapability,
+	NR_nvmlDeviceGetGpuMaxPcieLinkGeneration,
+	NR_nvmlDeviceGetInforomImageVersion,
+	NR_nvmlDeviceGetInforomVersion,
+	NR_nvmlDeviceGetIrqNum,
+	NR_nvmlDeviceGetMaxPcieLinkGeneration,
+	NR_nvmlDeviceGetMaxPcieLinkWidth,
+	NR_nvmlDeviceGetMemoryBusWidth,
+	NR_nvmlDeviceGetMinorNumber,
+	NR_nvmlDeviceGetModuleId,
+	NR_nvmlDeviceGetMultiGpuBoard,
+	NR_nvmlDeviceGetNumFans,
+	NR_nvmlDeviceGetNumGpuCores,
+	NR_nvmlDeviceGetPcieLinkMaxSpeed,
+	NR_nvmlDeviceGetPowerManagementDefaultLimit,
+	NR_nvmlDeviceGetPowerManagementLimitConstraints,
+	NR_nvmlDeviceGetSerial,
+	NR_nvmlDeviceGetSupportedClocksEventReasons,
+	NR_nvmlDeviceGetVbiosVersion,
 };
 
 static struct known {
@@ -50,7 +66,8 @@ static size_t bytes_of(const struct wire_piece *out, unsigned nout)
 static struct known *find(unsigned op, const void *args, size_t size, size_t bytes)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (known[i]->op == op && known[i]->size == size && known[i]->bytes == bytes && !memcmp(known[i]->args, args, size))
+		if (known[i]->op == op && known[i]->size == size && known[i]->bytes == bytes &&
+			!memcmp(known[i]->args, args, size))
 			return known[i];
 	return NULL;
 }
@@ -73,7 +90,8 @@ void known_keep(unsigned op, const void *args, size_t size, const struct wire_pi
 	struct known *k;
 	uint8_t *to;
 
-	if ((result && result != NVML_ERROR_NOT_SUPPORTED) || bytes > MOST || count == MOST || !is_constant(op, args, size))
+	if ((result && result != NVML_ERROR_NOT_SUPPORTED) || bytes > MOST || count == MOST ||
+		!is_constant(op, args, size))
 		return;
 	k = malloc(sizeof *k);
 	if (!k)

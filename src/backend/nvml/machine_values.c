@@ -212,8 +212,8 @@ nvmlReturn_t machine_nvmlGetExcludedDeviceCount(unsigned *count)
 }
 
 /* They share the machine's memory, as cuDeviceGetP2PAttribute says; there is no link between them. */
-nvmlReturn_t machine_nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other, nvmlGpuP2PCapsIndex_t index,
-	nvmlGpuP2PStatus_t *status)
+nvmlReturn_t machine_nvmlDeviceGetP2PStatus(
+	nvmlDevice_t device, nvmlDevice_t other, nvmlGpuP2PCapsIndex_t index, nvmlGpuP2PStatus_t *status)
 {
 	bool memory = index == NVML_P2P_CAPS_INDEX_READ || index == NVML_P2P_CAPS_INDEX_WRITE ||
 		      index == NVML_P2P_CAPS_INDEX_ATOMICS;

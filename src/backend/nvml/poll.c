@@ -3,15 +3,15 @@
 #include <string.h>
 #include "backend/nvml/sensor.h"
 
-#define AGE	  10  /* ms: the oldest answer that is given */
-#define PAUSE	  20  /* ms without a question: the poll is over */
+#define AGE       10  /* ms: the oldest answer that is given */
+#define PAUSE     20  /* ms without a question: the poll is over */
 #define QUESTIONS 256 /* of a poll; what it has beyond them is asked by itself */
 
 struct question {
 	unsigned op;
 	size_t size, bytes; /* of arguments and answer */
-	bool ahead;	    /* asked for in the next poll, by itself or before its turn */
-	bool kept;	    /* and the answer was not given yet */
+	bool ahead;         /* asked for in the next poll, by itself or before its turn */
+	bool kept;          /* and the answer was not given yet */
 	uint64_t came;
 	uint8_t args[WIRE_NVML_TOGETHER_ARGS];
 	struct {
@@ -25,7 +25,7 @@ static struct poll {
 	struct question question[QUESTIONS];
 } polls[2], *this = &polls[0], *last = &polls[1];
 static bool together = true, over;
-static uint64_t quiet; /* since then */
+static uint64_t quiet;         /* since then */
 static struct question *asked; /* what the program wants to know, in the last poll; NULL: not there */
 static struct question *sent[WIRE_NVML_TOGETHER_MOST];
 static unsigned nsent;
@@ -86,7 +86,8 @@ bool poll_find(uint64_t now, unsigned op, const void *args, size_t size, unsigne
 
 	over |= now - quiet >= PAUSE;
 	asked = NULL;
-	if (!together || nin || size > WIRE_NVML_TOGETHER_ARGS || size % 8 || bytes > POLL_ANSWER || !nvml_is_sensor(op, args, size))
+	if (!together || nin || size > WIRE_NVML_TOGETHER_ARGS || size % 8 || bytes > POLL_ANSWER ||
+		!nvml_is_sensor(op, args, size))
 		return false;
 	if (over || find(this, op, args, size, bytes))
 		begin();

@@ -63,8 +63,8 @@ nvmlReturn_t process_give_v1(nvmlDevice_t device, enum process_kind kind, unsign
 	return r;
 }
 
-nvmlReturn_t process_give(nvmlDevice_t device, enum process_kind kind, unsigned *count, nvmlProcessInfo_t *infos,
-	process_source source)
+nvmlReturn_t process_give(
+	nvmlDevice_t device, enum process_kind kind, unsigned *count, nvmlProcessInfo_t *infos, process_source source)
 {
 	struct process_list *l;
 	nvmlReturn_t r = collect(device, kind, count, infos, source, &l);
@@ -90,7 +90,8 @@ nvmlReturn_t process_give_details(nvmlDevice_t device, nvmlProcessDetailList_t *
 	nvmlReturn_t r = collect(device, list->mode, &list->numProcArrayEntries, list->procArray, source, &l);
 	for (unsigned i = 0; !r && i < l->count; i++) {
 		const struct process *p = &l->process[i];
-		list->procArray[i] = (nvmlProcessDetail_v1_t){p->pid, p->memory, part(p->instance), part(p->compute_instance), 0};
+		list->procArray[i] =
+			(nvmlProcessDetail_v1_t){p->pid, p->memory, part(p->instance), part(p->compute_instance), 0};
 	}
 	free(l);
 	return r;

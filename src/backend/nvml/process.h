@@ -34,15 +34,15 @@ struct process_list {
 };
 
 bool process_list_add(struct process_list *list, struct process p); /* false: it is full */
-void process_list_sort(struct process_list *list);		    /* by number */
+void process_list_sort(struct process_list *list);                  /* by number */
 
 /* Who knows: fills `list`, which is empty. */
 typedef nvmlReturn_t (*process_source)(nvmlDevice_t device, enum process_kind kind, struct process_list *list);
 
 nvmlReturn_t process_give_v1(nvmlDevice_t device, enum process_kind kind, unsigned *count, nvmlProcessInfo_v1_t *infos,
 	process_source source);
-nvmlReturn_t process_give(nvmlDevice_t device, enum process_kind kind, unsigned *count, nvmlProcessInfo_t *infos,
-	process_source source);
+nvmlReturn_t process_give(
+	nvmlDevice_t device, enum process_kind kind, unsigned *count, nvmlProcessInfo_t *infos, process_source source);
 nvmlReturn_t process_give_details(nvmlDevice_t device, nvmlProcessDetailList_t *list, process_source source);
 nvmlReturn_t process_give_samples(nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned *count,
 	unsigned long long last_seen, process_source source);

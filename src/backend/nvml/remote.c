@@ -16,8 +16,8 @@
 #include "wire/protocol.h"
 
 #define ANSWER_MS 20000 /* a device that does not answer for so long is lost */
-#define PAUSE_MS  1000	/* between tries to reach a server that was not there */
-#define SPIN_US	  1000	/* where processors are free: a vendor's answer takes a good part of that */
+#define PAUSE_MS  1000  /* between tries to reach a server that was not there */
+#define SPIN_US   1000  /* where processors are free: a vendor's answer takes a good part of that */
 
 static struct {
 	pthread_mutex_t lock;
@@ -108,8 +108,8 @@ static int connect_now(char *why, size_t size)
 	config.protocol = wire_protocol();
 	config.up_size = config.down_size = 65536; /* nothing large goes over */
 	config.words = 8;
-	config.spin_us = setting_number(SETTING_SPIN, SETTING_SPIN_MAX,
-		sysconf(_SC_NPROCESSORS_ONLN) >= 4 ? SPIN_US : config.spin_us);
+	config.spin_us = setting_number(
+		SETTING_SPIN, SETTING_SPIN_MAX, sysconf(_SC_NPROCESSORS_ONLN) >= 4 ? SPIN_US : config.spin_us);
 	poll_use(setting_number(SETTING_AHEAD, 1, 1));
 	snprintf(why, size, "the server does not answer");
 	err = link_connect(&server.link, server.address, &config, error);
@@ -137,7 +137,8 @@ static int ask_now(unsigned op, const void *args, size_t size, const struct wire
 		poll_together(&ask);
 	if (!ask.size)
 		return exchange(op, args, size, in, nin, out, nout, value);
-	err = exchange(WIRE_NVML_TOGETHER, ask.bytes, ask.size, NULL, 0, &(struct wire_piece){ask.answer, ask.expected}, 1, &said);
+	err = exchange(WIRE_NVML_TOGETHER, ask.bytes, ask.size, NULL, 0, &(struct wire_piece){ask.answer, ask.expected},
+		1, &said);
 	if (err)
 		return err;
 	uint64_t now = now_ms();
@@ -161,7 +162,8 @@ nvmlReturn_t remote_ask(unsigned op, const void *args, size_t size, const struct
 		if (!server.link && (now_ms() < server.not_before || connect_now(why, sizeof why)))
 			break;
 		uint32_t most = lane_payload_max(server.lane);
-		if (pack_size(size, in, nin) > most - sizeof(struct wire_request) || pack_size(0, out, nout) > most - sizeof(struct wire_reply)) {
+		if (pack_size(size, in, nin) > most - sizeof(struct wire_request) ||
+			pack_size(0, out, nout) > most - sizeof(struct wire_reply)) {
 			result = NVML_ERROR_INVALID_ARGUMENT;
 			break;
 		}

@@ -6,7 +6,7 @@
 #include "host/pci.h"
 
 #define call_sync(op, ...) remote_ask(WIRE_NVML + (op), __VA_ARGS__)
-#define call_nonsense()	   NVML_ERROR_UNKNOWN
+#define call_nonsense()    NVML_ERROR_UNKNOWN
 
 #include "gen/nvml_client.inc"
 
@@ -105,14 +105,16 @@ nvmlReturn_t remote_nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned 
 {
 	struct wire_nvml_device d;
 
-	return remote_device(device, &d) ? give_text(d.name, name, length) : call_nvmlDeviceGetName(device, name, length);
+	return remote_device(device, &d) ? give_text(d.name, name, length)
+					 : call_nvmlDeviceGetName(device, name, length);
 }
 
 nvmlReturn_t remote_nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned length)
 {
 	struct wire_nvml_device d;
 
-	return remote_device(device, &d) ? give_text(d.uuid, uuid, length) : call_nvmlDeviceGetUUID(device, uuid, length);
+	return remote_device(device, &d) ? give_text(d.uuid, uuid, length)
+					 : call_nvmlDeviceGetUUID(device, uuid, length);
 }
 
 nvmlReturn_t remote_nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
@@ -161,8 +163,12 @@ static unsigned add_page(const struct wire_nvml_processes *page, struct process_
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct wire_nvml_process *p = &page->process[i];
-		process_list_add(list, (struct process){.pid = p->pid, .memory = p->memory, .instance = p->instance,
-						   .compute_instance = p->compute_instance, .kernels = p->kernels, .copies = p->copies});
+		process_list_add(list, (struct process){.pid = p->pid,
+					       .memory = p->memory,
+					       .instance = p->instance,
+					       .compute_instance = p->compute_instance,
+					       .kernels = p->kernels,
+					       .copies = p->copies});
 	}
 	return n;
 }
@@ -207,16 +213,18 @@ nvmlReturn_t remote_nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned size,
 	return remote_is_local() ? call_nvmlDeviceGetCpuAffinity(device, size, set) : NVML_ERROR_NOT_SUPPORTED;
 }
 
-nvmlReturn_t remote_nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned size, unsigned long *set,
-	nvmlAffinityScope_t scope)
+nvmlReturn_t remote_nvmlDeviceGetCpuAffinityWithinScope(
+	nvmlDevice_t device, unsigned size, unsigned long *set, nvmlAffinityScope_t scope)
 {
-	return remote_is_local() ? call_nvmlDeviceGetCpuAffinityWithinScope(device, size, set, scope) : NVML_ERROR_NOT_SUPPORTED;
+	return remote_is_local() ? call_nvmlDeviceGetCpuAffinityWithinScope(device, size, set, scope)
+				 : NVML_ERROR_NOT_SUPPORTED;
 }
 
-nvmlReturn_t remote_nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned size, unsigned long *set,
-	nvmlAffinityScope_t scope)
+nvmlReturn_t remote_nvmlDeviceGetMemoryAffinity(
+	nvmlDevice_t device, unsigned size, unsigned long *set, nvmlAffinityScope_t scope)
 {
-	return remote_is_local() ? call_nvmlDeviceGetMemoryAffinity(device, size, set, scope) : NVML_ERROR_NOT_SUPPORTED;
+	return remote_is_local() ? call_nvmlDeviceGetMemoryAffinity(device, size, set, scope)
+				 : NVML_ERROR_NOT_SUPPORTED;
 }
 
 /* ---- what only the vendor's own tool asks for ---- */

@@ -5,8 +5,7 @@
  * There is one driver in a process, as there is one libcuda.  It is created by soft_open and never torn down:
  * other libraries' destructors call CUDA after main has returned.
  */
-#ifndef BACKEND_SOFT_BACKEND_H
-#define BACKEND_SOFT_BACKEND_H
+#pragma once
 
 #include "abi/cuda.h"
 #include "backend/soft/engine.h"
@@ -39,5 +38,3 @@ CUresult soft_context_id(CUcontext ctx, unsigned long long *id);
 
 /* A number that two handles share exactly if they mean the same stream (0, 1 and 2 are resolved). */
 CUresult soft_stream_identity(CUcontext ctx, CUstream stream, int per_thread, unsigned long long *id);
-
-#endif

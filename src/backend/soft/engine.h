@@ -12,8 +12,7 @@
  * Trust: images are hostile, and load must survive them.  soft has checked geometry and parameter sizes
  * before launch is called.  All functions are called from several threads at once.
  */
-#ifndef BACKEND_SOFT_ENGINE_H
-#define BACKEND_SOFT_ENGINE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,9 +31,9 @@ struct engine_device {
 	int memory_khz, memory_bits; /* clock and width of the memory bus; 0: not known */
 	size_t cache;                /* bytes of the last level */
 	bool integrated;             /* its memory is the host's */
-	size_t shared_per_block; /* without opting in */
-	size_t shared_optin;     /* the most a block may ask for, opted in */
-	size_t shared_reserved;  /* per block, taken by the system */
+	size_t shared_per_block;     /* without opting in */
+	size_t shared_optin;         /* the most a block may ask for, opted in */
+	size_t shared_reserved;      /* per block, taken by the system */
 	int max_threads_per_block;
 	int max_threads_per_multiprocessor;
 	int max_blocks_per_multiprocessor;
@@ -82,8 +81,8 @@ struct launch {
 	const uint64_t *globals;                      /* address of each of code->globals, in this context */
 	size_t stack_limit, heap_limit, printf_limit; /* CU_LIMIT_* of the context; stack is bytes a thread */
 	uint64_t grid_id;                             /* unique in the process: %gridid */
-	struct prints *prints; /* for soft_print */
-	_Atomic(void *) *own;  /* the engine's, of this context: NULL at first, and leave() ends it */
+	struct prints *prints;                        /* for soft_print */
+	_Atomic(void *) *own; /* the engine's, of this context: NULL at first, and leave() ends it */
 	int device;
 	const atomic_bool *stop; /* set: nobody wants the result any more; return soon, with any error */
 	uint64_t deadline;       /* CLOCK_MONOTONIC, ns: then CUDA_ERROR_LAUNCH_TIMEOUT; 0: never */
@@ -91,7 +90,7 @@ struct launch {
 
 struct engine {
 	const char *name;
-	unsigned accepts; /* IMAGE_WANT_*: what load can read */
+	unsigned accepts;       /* IMAGE_WANT_*: what load can read */
 	const char *capability; /* the environment's name for the compute capability that devices claim; may be NULL */
 
 	/* A remark for those who trace.  May be NULL. */
@@ -102,7 +101,7 @@ struct engine {
 
 	/* One piece, or several that make one program together.  They are only borrowed for the call. */
 	CUresult (*load)(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
-			 struct engine_log *log, struct code **code);
+		struct engine_log *log, struct code **code);
 	void (*unload)(struct code *code);
 
 	/*
@@ -140,5 +139,3 @@ void soft_explain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* What a kernel's cudaGraphSetConditional does, for any handle; false: there is no such condition. */
 bool soft_set_condition(uint64_t handle, uint32_t value);
-
-#endif

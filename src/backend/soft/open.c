@@ -8,7 +8,7 @@
 #include "backend/soft/core/describe.h"
 
 CUresult soft_backend_open(const struct engine *e, const char *device, struct cuda_ops *table,
-			   void (*ending)(CUcontext ctx), char *why, size_t size)
+	void (*ending)(CUcontext ctx), char *why, size_t size)
 {
 	static struct cuda_ops full;
 	struct describe_settings s;

@@ -21,7 +21,7 @@ static void include(const struct world *w, const char *pattern, int depth, conf_
 	glob_t g;
 
 	if (snprintf(outside, sizeof outside, "%s%s%s", w->root, *pattern == '/' ? "" : "/etc/", pattern) >=
-	    (int)sizeof outside)
+		(int)sizeof outside)
 		return;
 	if (glob(outside, 0, NULL, &g))
 		return;
@@ -73,7 +73,7 @@ static void compare(void *arg, const char *file, const char *dir)
 	if (*n->file)
 		return;
 	if (!strcmp(dir, n->dir) ||
-	    (!world_real(n->world, dir, a) && !world_real(n->world, n->dir, b) && !strcmp(a, b)))
+		(!world_real(n->world, dir, a) && !world_real(n->world, n->dir, b) && !strcmp(a, b)))
 		snprintf(n->file, PATH_MAX, "%s", file);
 }
 
@@ -97,8 +97,8 @@ static void drop_entry(const char *list, const char *entry, char *command, size_
 		size_t n = strcspn(list, ":;");
 
 		if (n && (n != strlen(entry) || memcmp(list, entry, n)))
-			used += (size_t)snprintf(rest + used, sizeof rest - used, "%s%.*s", used ? ":" : "",
-						 (int)n, list);
+			used += (size_t)snprintf(
+				rest + used, sizeof rest - used, "%s%.*s", used ? ":" : "", (int)n, list);
 		list = list[n] ? list + n + 1 : NULL;
 	}
 	command_quote(rest, quoted, sizeof quoted);

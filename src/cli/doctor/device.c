@@ -29,8 +29,7 @@ struct driver {
 
 static bool bind_all(void *library, struct driver *d)
 {
-	static const char *const names[] = {
-		"cuInit",          "cuDriverGetVersion",   "cuDeviceGetCount",   "cuDeviceGet",
+	static const char *const names[] = {"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet",
 		"cuDeviceGetName", "cuDeviceGetAttribute", "cuDeviceTotalMem_v2"};
 	void **slots = (void **)d;
 
@@ -79,8 +78,8 @@ static void ask_all(const char *path, struct device_facts *f)
 }
 
 /* The child: facts in memory that both see, the library's own remarks in the file `notes`. */
-__attribute__((noreturn)) static void ask_in_child(const struct world *w, const char *path,
-						   const char *device, struct device_facts *f, int notes)
+__attribute__((noreturn)) static void ask_in_child(
+	const struct world *w, const char *path, const char *device, struct device_facts *f, int notes)
 {
 	char to[64];
 
@@ -115,7 +114,7 @@ static void read_notes(int fd, struct device_facts *f)
 	while (file && fgets(line, sizeof line, file)) {
 		line[strcspn(line, "\n")] = 0;
 		if (note(line, "# gangway: passing over ", text, sizeof text) &&
-		    strlen(f->passed) + strlen(text) + 2 < sizeof f->passed)
+			strlen(f->passed) + strlen(text) + 2 < sizeof f->passed)
 			strcat(strcat(f->passed, text), "\n");
 		else if (!f->why[0])
 			note(line, "# gangway: no device: ", f->why, sizeof f->why);
@@ -145,12 +144,11 @@ static void judge(struct device_facts *f, int status, bool late)
 	const char *name = result_name(f->result);
 
 	if (late)
-		snprintf(f->why, sizeof f->why,
-			 "cuInit and what follows it did not come back within %d seconds", SECONDS);
+		snprintf(f->why, sizeof f->why, "cuInit and what follows it did not come back within %d seconds",
+			SECONDS);
 	else if (WIFSIGNALED(status))
-		snprintf(f->why, sizeof f->why,
-			 "the driver died of signal %d (%s) while it was asked for its devices",
-			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+		snprintf(f->why, sizeof f->why, "the driver died of signal %d (%s) while it was asked for its devices",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (!f->opened && !f->why[0])
 		snprintf(f->why, sizeof f->why, "it answers %s", name ? name : "an unknown error");
 	else
@@ -160,8 +158,7 @@ static void judge(struct device_facts *f, int status, bool late)
 
 void device_ask(const struct world *w, const char *library, const char *device, struct device_facts *facts)
 {
-	struct device_facts *f =
-		mmap(NULL, sizeof *f, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct device_facts *f = mmap(NULL, sizeof *f, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int notes = memfd_create("gangway-doctor", 0), alive[2] = {-1, -1};
 	bool late = false;
 

@@ -129,10 +129,11 @@ static int enter(struct doctor *d, const struct wish *w)
 	err = w->pid ? world_init_process(&d->world, (pid_t)w->pid) : world_init(&d->world, w->root);
 	if (err == -EACCES && w->pid)
 		return cli_fail("process %ld may not be looked into by this user: sudo %s doctor --pid %ld", w->pid,
-				program_invocation_name, w->pid);
+			program_invocation_name, w->pid);
 	if (err && w->pid)
-		return is_listed(w->pid) ? cli_fail("process %ld has ended, and only its parent has not noticed yet", w->pid)
-					 : cli_fail("there is no process %ld: it has ended, or never was", w->pid);
+		return is_listed(w->pid)
+			       ? cli_fail("process %ld has ended, and only its parent has not noticed yet", w->pid)
+			       : cli_fail("there is no process %ld: it has ended, or never was", w->pid);
 	if (err)
 		return cli_usage("doctor", "--root %s: %s", w->root, strerror(-err));
 	if (!cli_library_dir(d->ours, sizeof d->ours))
@@ -194,10 +195,14 @@ static bool number(const char *text, long most, long *n)
 int cmd_doctor(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"on", required_argument, NULL, 'o'}, {"pid", required_argument, NULL, 'p'},
-		{"no-start", no_argument, NULL, 'n'}, {"seconds", required_argument, NULL, 's'},
-		{"json", no_argument, NULL, 'j'},     {"root", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},     {0},
+		{"on", required_argument, NULL, 'o'},
+		{"pid", required_argument, NULL, 'p'},
+		{"no-start", no_argument, NULL, 'n'},
+		{"seconds", required_argument, NULL, 's'},
+		{"json", no_argument, NULL, 'j'},
+		{"root", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	struct wish w = {.seconds = SECONDS};
 	long n;

@@ -90,7 +90,7 @@ void table(struct finding *f, const char *const columns[CELLS]);
 void row(struct finding *f, const char *const cells[CELLS]); /* copied; NULL is an empty one */
 
 bool doctor_is_wrong(const struct doctor *d);
-void doctor_settle(struct finding *f); /* nothing has to be done about it */
+void doctor_settle(struct finding *f);                 /* nothing has to be done about it */
 void doctor_drop_facts(struct doctor *d, size_t from); /* of those from this one on */
 void doctor_free_findings(struct doctor *d);
 
@@ -132,8 +132,7 @@ void probe_needs(struct doctor *d);
 void probe_start(struct doctor *d);
 /* process.c */
 void probe_process(struct doctor *d);
-void process_each(struct doctor *d,
-		  void (*each)(struct doctor *d, const char *path)); /* files it has mapped */
+void process_each(struct doctor *d, void (*each)(struct doctor *d, const char *path)); /* files it has mapped */
 /* ollama.c */
 void probe_ollama(struct doctor *d);
 void probe_ollama_device(struct doctor *d);

@@ -15,8 +15,11 @@ static const struct {
 	const char *file;
 	bool needed;
 } parts[] = {
-	{"libcuda.so.1", true}, {"libgangway-soft.so", true}, {AUDIT_REDIRECT, true},
-	{AUDIT_FOLLOW, true},   {"libnvidia-ml.so.1", false},
+	{"libcuda.so.1", true},
+	{"libgangway-soft.so", true},
+	{AUDIT_REDIRECT, true},
+	{AUDIT_FOLLOW, true},
+	{"libnvidia-ml.so.1", false},
 };
 
 /* How this copy of us came here, as far as its place says. */
@@ -43,8 +46,7 @@ void probe_install(struct doctor *d)
 
 	if (!d->ours[0]) {
 		say_reinstall(say(
-			d, WRONG,
-			"there is no ../lib/gangway beside this program: the installation is not complete"));
+			d, WRONG, "there is no ../lib/gangway beside this program: the installation is not complete"));
 		return;
 	}
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -55,10 +57,9 @@ void probe_install(struct doctor *d)
 			n++;
 		} else if (there) {
 			if (!other)
-				other = say(
-					d, WRONG,
-					"the libraries in %s and this program (%s) are of different builds",
-					d->ours, note_build);
+				other = say(d, WRONG,
+					"the libraries in %s and this program (%s) are of different builds", d->ours,
+					note_build);
 			more(other, "%s: %s", parts[i].file, text);
 			say_reinstall(other);
 		}
@@ -66,8 +67,8 @@ void probe_install(struct doctor *d)
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		snprintf(path, sizeof path, "%s/%s", d->ours, parts[i].file);
 		if (!note_read(path, text, sizeof text) && (parts[i].needed || !access(path, F_OK)))
-			say_reinstall(say(d, WRONG, "%s is %s", path,
-					  access(path, F_OK) ? "missing" : "not Gangway's"));
+			say_reinstall(
+				say(d, WRONG, "%s is %s", path, access(path, F_OK) ? "missing" : "not Gangway's"));
 	}
 	if (!doctor_is_wrong(d))
 		say(d, FINE, "%u libraries of this build (%s) in %s", n, note_build, d->ours);
@@ -95,28 +96,26 @@ void probe_cache_folder(struct doctor *d)
 	cache_path(d, path);
 	if (!path[0]) {
 		struct finding *f = say(d, LOOK,
-					"neither XDG_CACHE_HOME nor HOME is set: gangway serve keeps no "
-					"images for its next client");
+			"neither XDG_CACHE_HOME nor HOME is set: gangway serve keeps no "
+			"images for its next client");
 		fix(f, "export HOME=~");
 		return;
 	}
 	if (snprintf(outside, sizeof outside, "%s%s", d->world.root, path) >= (int)sizeof outside ||
-	    lstat(outside, &st)) {
+		lstat(outside, &st)) {
 		say(d, FACT, "%s is not there yet; gangway serve makes it", path);
 		return;
 	}
 	if (S_ISLNK(st.st_mode) || !S_ISDIR(st.st_mode))
-		fix(say(d, LOOK, "%s is no folder: gangway serve keeps no images for its next client", path),
-		    "rm %s", path);
+		fix(say(d, LOOK, "%s is no folder: gangway serve keeps no images for its next client", path), "rm %s",
+			path);
 	else if (st.st_uid != geteuid())
-		fix(say(d, LOOK, "%s belongs to user %u: gangway serve keeps nothing there", path,
-			(unsigned)st.st_uid),
-		    "sudo chown -R $(id -u) %s", path);
+		fix(say(d, LOOK, "%s belongs to user %u: gangway serve keeps nothing there", path, (unsigned)st.st_uid),
+			"sudo chown -R $(id -u) %s", path);
 	else if (st.st_mode & 077)
 		fix(say(d, LOOK, "%s is open to others (mode %o): gangway serve keeps nothing there", path,
-			st.st_mode & 0777),
-		    "chmod 700 %s", path);
+			    st.st_mode & 0777),
+			"chmod 700 %s", path);
 	else if (!statvfs(outside, &fs))
-		say(d, FINE, "%s, %s free", path,
-		    bytes_text((unsigned long long)fs.f_bavail * fs.f_frsize, room));
+		say(d, FINE, "%s, %s free", path, bytes_text((unsigned long long)fs.f_bavail * fs.f_frsize, room));
 }

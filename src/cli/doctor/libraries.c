@@ -7,8 +7,7 @@
 #include "cli/doctor/doctor.h"
 #include "loader/ldcache.h"
 
-static const char *const names[] = {"libcuda.so.1", "libnvidia-ml.so.1", "libcudart.so.12",
-				    "libcudart.so.13"};
+static const char *const names[] = {"libcuda.so.1", "libnvidia-ml.so.1", "libcudart.so.12", "libcudart.so.13"};
 
 #define NAMES  (sizeof names / sizeof *names)
 #define COPIES 16
@@ -87,8 +86,7 @@ static void say_stub(struct doctor *d, const struct copy *c, const struct stub *
 {
 	char command[2 * PATH_MAX];
 	struct finding *f = say(d, first ? WRONG : LOOK, "%s is a stub for linking: %s, found by %s%s", stub->name,
-				c->found.path, found_by_name(c->found.by),
-				first ? "" : ", though another comes before it");
+		c->found.path, found_by_name(c->found.by), first ? "" : ", though another comes before it");
 
 	more(f, "A stub answers %s to every call; its folder belongs on no run-time path.", stub->answer);
 	undo_way(d, &c->found, command, sizeof command);
@@ -131,9 +129,8 @@ static void look_at_preload(struct doctor *d, const char *path, const char *wher
 	object_close(&o);
 	if (!answers || library_look(&d->world, found.path, &l) || l.maker == MADE_BY_US)
 		return;
-	struct finding *f =
-		say(d, WRONG, "%s brings %s into every program, and it answers CUDA calls before Gangway can",
-		    where, found.path);
+	struct finding *f = say(d, WRONG,
+		"%s brings %s into every program, and it answers CUDA calls before Gangway can", where, found.path);
 	fix(f, "%s", command);
 }
 
@@ -183,13 +180,13 @@ static void describe(struct finding *f, const char *name, const struct copies *a
 	if (strcmp(l->real, c->found.path))
 		more(f, "That is %s.", l->real);
 	more(f, "It is %s; SONAME %s, %s%s, build id %.16s.", library_describe(l, text, sizeof text),
-	     l->soname[0] ? l->soname : "missing", l->nodes[0] ? "nodes " : "no version nodes", l->nodes,
-	     l->build_id[0] ? l->build_id : "missing");
+		l->soname[0] ? l->soname : "missing", l->nodes[0] ? "nodes " : "no version nodes", l->nodes,
+		l->build_id[0] ? l->build_id : "missing");
 	for (unsigned i = 0; i < all->n; i++)
 		if (&all->copy[i] > c && !all->copy[i].found.error)
 			more(f, "Behind it: %s (%s), %s.", all->copy[i].found.path,
-			     found_by_name(all->copy[i].found.by),
-			     library_describe(&all->copy[i].library, text, sizeof text));
+				found_by_name(all->copy[i].found.by),
+				library_describe(&all->copy[i].library, text, sizeof text));
 }
 
 static bool is_ours(const struct copy *c)
@@ -206,28 +203,26 @@ static const struct copy *shadowed(const struct copies *all, const struct copy *
 	return NULL;
 }
 
-static void say_shadowed(struct doctor *d, const char *name, const struct copies *all, const struct copy *c,
-			 const struct copy *ours)
+static void say_shadowed(
+	struct doctor *d, const char *name, const struct copies *all, const struct copy *c, const struct copy *ours)
 {
 	char dir[PATH_MAX], command[2 * PATH_MAX];
-	struct finding *f = say(d, WRONG, "%s: %s, found by %s, comes before Gangway's %s", name,
-				c->found.path, found_by_name(c->found.by), ours->found.path);
+	struct finding *f = say(d, WRONG, "%s: %s, found by %s, comes before Gangway's %s", name, c->found.path,
+		found_by_name(c->found.by), ours->found.path);
 	const char *list = world_env(&d->world, "LD_LIBRARY_PATH");
 
 	describe(f, name, all, c);
-	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(ours->found.path, '/') - ours->found.path),
-		 ours->found.path);
+	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(ours->found.path, '/') - ours->found.path), ours->found.path);
 	snprintf(command, sizeof command,
-		 list && *list ? "export LD_LIBRARY_PATH=%s:$LD_LIBRARY_PATH" : "export LD_LIBRARY_PATH=%s",
-		 dir);
+		list && *list ? "export LD_LIBRARY_PATH=%s:$LD_LIBRARY_PATH" : "export LD_LIBRARY_PATH=%s", dir);
 	fix(f, "%s", command);
 }
 
 static void say_choke(struct doctor *d, const char *name, const struct copy *c)
 {
 	char command[2 * PATH_MAX];
-	struct finding *f = say(d, WRONG, "%s: the loader stops at %s, found by %s, which %s", name,
-				c->found.path, found_by_name(c->found.by), error_words(c->found.error));
+	struct finding *f = say(d, WRONG, "%s: the loader stops at %s, found by %s, which %s", name, c->found.path,
+		found_by_name(c->found.by), error_words(c->found.error));
 
 	undo_way(d, &c->found, command, sizeof command);
 	fix(f, "%s", command);
@@ -269,8 +264,7 @@ static void say_library(struct doctor *d, const char *name, const struct copies 
 	if (lacks_node(name, &c->library)) {
 		f = say(d, WRONG, "%s: %s, found by %s, has no version node %s", name, c->found.path,
 			found_by_name(c->found.by), name);
-		more(f, "Programs linked with NVIDIA's runtime ask for it: \"version `%s' not found\".",
-		     name);
+		more(f, "Programs linked with NVIDIA's runtime ask for it: \"version `%s' not found\".", name);
 		undo_way(d, &c->found, command, sizeof command);
 		fix(f, "%s", command);
 		return;
@@ -278,13 +272,11 @@ static void say_library(struct doctor *d, const char *name, const struct copies 
 	f = say(d, judge(c), "%s: %s, found by %s", name, c->found.path, found_by_name(c->found.by));
 	describe(f, name, all, c);
 	if (c->library.maker == MADE_BY_OTHER_BUILD) {
-		more(f,
-		     "This gangway is another build, and the two may not understand each other's servers.");
+		more(f, "This gangway is another build, and the two may not understand each other's servers.");
 		fix(f, "gangway run -- PROGRAM  # takes the libraries of this build");
 	}
 	if (!c->library.soname[0])
-		more(f,
-		     "Without a SONAME ldconfig makes no link to it, and preloaded it answers to no name.");
+		more(f, "Without a SONAME ldconfig makes no link to it, and preloaded it answers to no name.");
 }
 
 static enum maker maker_of(const struct doctor *d, const char *name, bool *found)
@@ -306,9 +298,8 @@ static void check_pair(struct doctor *d)
 
 	if (!cuda || !ml || a == b || a == MADE_FOR_LINKING || b == MADE_FOR_LINKING)
 		return;
-	struct finding *f = say(d, LOOK, "%s is %s and %s is %s: they will not speak of the same devices",
-				names[0], a == MADE_BY_US ? "Gangway's" : "a vendor's", names[1],
-				b == MADE_BY_US ? "Gangway's" : "a vendor's");
+	struct finding *f = say(d, LOOK, "%s is %s and %s is %s: they will not speak of the same devices", names[0],
+		a == MADE_BY_US ? "Gangway's" : "a vendor's", names[1], b == MADE_BY_US ? "Gangway's" : "a vendor's");
 	fix(f, "gangway run -- PROGRAM  # takes both from one place");
 }
 
@@ -322,7 +313,7 @@ void probe_libraries(struct doctor *d)
 		say_library(d, names[i], c);
 		if (!taken(c))
 			snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s",
-				 *missing ? ", " : "", names[i]);
+				*missing ? ", " : "", names[i]);
 		free(c);
 	}
 	check_pair(d);
@@ -365,9 +356,8 @@ static void look_at_folder(void *arg, const char *file, const char *dir)
 		snprintf(path, sizeof path, "%s/%s", dir, names[i]);
 		if (!world_is_file(&s->d->world, path) || in_cache(s->cache, path))
 			continue;
-		fix(say(s->d, WRONG, "%s is in a folder that %s names, but not in the loader's cache", path,
-			file),
-		    "sudo ldconfig");
+		fix(say(s->d, WRONG, "%s is in a folder that %s names, but not in the loader's cache", path, file),
+			"sudo ldconfig");
 		s->said = true;
 	}
 }
@@ -378,9 +368,8 @@ static void look_for_gone(struct doctor *d, const struct ldcache *cache)
 
 	for (uint32_t at = 0; ldcache_next(cache, &at, &e);)
 		if (is_cuda(e.name) && ldcache_native(&e) && !world_is_file(&d->world, e.path))
-			fix(say(d, WRONG, "the loader's cache says that %s is %s, which is not there", e.name,
-				e.path),
-			    "sudo ldconfig");
+			fix(say(d, WRONG, "the loader's cache says that %s is %s, which is not there", e.name, e.path),
+				"sudo ldconfig");
 }
 
 void probe_cache(struct doctor *d)
@@ -392,14 +381,13 @@ void probe_cache(struct doctor *d)
 	err = err ? err : ldcache_open(&cache, outside);
 	if (err == -ENOENT) {
 		say(d, FACT,
-		    "there is no " LDCACHE_FILE
-		    ": only the environment and the usual folders lead to libraries");
+			"there is no " LDCACHE_FILE ": only the environment and the usual folders lead to libraries");
 		return;
 	}
 	if (err) {
 		fix(say(d, WRONG, LDCACHE_FILE " cannot be read: %s",
-			err == -EINVAL ? "it is no cache that glibc would take" : strerror(-err)),
-		    "sudo ldconfig");
+			    err == -EINVAL ? "it is no cache that glibc would take" : strerror(-err)),
+			"sudo ldconfig");
 		return;
 	}
 	look_for_gone(d, &cache);

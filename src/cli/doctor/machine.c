@@ -54,10 +54,8 @@ static void look_at_memfd(struct doctor *d)
 		close(fd);
 		return;
 	}
-	struct finding *f =
-		say(d, WRONG,
-		    "memfd_create is refused (%s): no memory can be shared with a server on this machine",
-		    strerror(errno));
+	struct finding *f = say(d, WRONG,
+		"memfd_create is refused (%s): no memory can be shared with a server on this machine", strerror(errno));
 	fix(f, "docker run --security-opt seccomp=unconfined ...  # or allow memfd_create in the profile");
 }
 
@@ -71,17 +69,17 @@ void probe_limits(struct doctor *d)
 	look_at_memfd(d);
 	if (space != RLIM_INFINITY)
 		fix(say(d, LOOK, "address space is limited to %s: CUDA reserves far more than it uses",
-			limit_text(space, true, a)),
-		    "ulimit -v unlimited");
+			    limit_text(space, true, a)),
+			"ulimit -v unlimited");
 	if (files < FEW_FILES)
 		fix(say(d, LOOK,
-			"only %s open files: each thread that talks to a server needs one, and CUDA programs "
-			"are threaded",
-			limit_text(files, false, a)),
-		    "ulimit -n 4096");
+			    "only %s open files: each thread that talks to a server needs one, and CUDA programs "
+			    "are threaded",
+			    limit_text(files, false, a)),
+			"ulimit -n 4096");
 	struct finding *f = say(d, FACT, "open files %s, locked memory %s, address space %s, /dev/shm %s",
-				limit_text(files, false, a), limit_text(locked, true, b),
-				limit_text(space, true, c), shm ? bytes_text(shm, e) : "missing");
+		limit_text(files, false, a), limit_text(locked, true, b), limit_text(space, true, c),
+		shm ? bytes_text(shm, e) : "missing");
 	if (shm && shm <= SMALL_SHM)
 		more(f, "Gangway needs no /dev/shm, but loaders of PyTorch and NCCL do: docker run "
 			"--shm-size=1g.");
@@ -108,7 +106,7 @@ const char *container_kind(const struct world *w)
 		return kind;
 	}
 	if (world_read(w, "/proc/1/cgroup", text, sizeof text) > 0 &&
-	    (strstr(text, "kubepods") || strstr(text, "/docker/") || strstr(text, "/lxc/")))
+		(strstr(text, "kubepods") || strstr(text, "/docker/") || strstr(text, "/lxc/")))
 		return strstr(text, "kubepods") ? "kubernetes" : strstr(text, "/lxc/") ? "lxc" : "docker";
 	if (said && *said)
 		return said;
@@ -119,28 +117,24 @@ const char *container_kind(const struct world *w)
 
 void probe_container(struct doctor *d)
 {
-	const char *kind = container_kind(&d->world),
-		   *visible = world_env(&d->world, "NVIDIA_VISIBLE_DEVICES");
+	const char *kind = container_kind(&d->world), *visible = world_env(&d->world, "NVIDIA_VISIBLE_DEVICES");
 	struct stat st;
 
 	if (!kind)
 		return;
-	bool gpu = !world_stat(&d->world, "/dev/nvidiactl", &st),
-	     server = !world_stat(&d->world, PLACE_SYSTEM, &st);
+	bool gpu = !world_stat(&d->world, "/dev/nvidiactl", &st), server = !world_stat(&d->world, PLACE_SYSTEM, &st);
 	struct finding *f = say(d, FACT, "in a container (%s), into which %s passed", kind,
-				gpu && server ? "a GPU and a server's socket were"
-				: gpu         ? "a GPU was"
-				: server      ? "a server's socket was"
-					      : "neither a GPU nor a server's socket was");
+		gpu && server ? "a GPU and a server's socket were"
+		: gpu         ? "a GPU was"
+		: server      ? "a server's socket was"
+			      : "neither a GPU nor a server's socket was");
 
 	if (!gpu && !server)
-		more(f, "The host's device: gangway serve there, and -v " PLACE_SYSTEM ":" PLACE_SYSTEM
-			" here.");
+		more(f, "The host's device: gangway serve there, and -v " PLACE_SYSTEM ":" PLACE_SYSTEM " here.");
 	if (visible)
 		more(f, "NVIDIA_VISIBLE_DEVICES=%s%s", visible,
-		     !strcmp(visible, "void") || !strcmp(visible, "none")
-			     ? ": NVIDIA's own hook passes no GPU in."
-			     : ".");
+			!strcmp(visible, "void") || !strcmp(visible, "none") ? ": NVIDIA's own hook passes no GPU in."
+									     : ".");
 }
 
 /* ---- virtual machines ---- */
@@ -151,11 +145,10 @@ static const char *virtual_kind(const struct world *w)
 	char text[8192];
 
 	if (world_read(w, "/sys/hypervisor/type", vendor, sizeof vendor) > 0 ||
-	    world_read(w, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor) > 0) {
+		world_read(w, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor) > 0) {
 		vendor[strcspn(vendor, "\n")] = 0;
-		static const char *const known[] = {"QEMU",      "VMware",     "Xen",    "xen",
-						    "Microsoft", "Amazon EC2", "Google", "innotek",
-						    "Parallels", "OpenStack"};
+		static const char *const known[] = {"QEMU", "VMware", "Xen", "xen", "Microsoft", "Amazon EC2", "Google",
+			"innotek", "Parallels", "OpenStack"};
 		for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 			if (!strncmp(vendor, known[i], strlen(known[i])))
 				return vendor;
@@ -176,7 +169,7 @@ static bool has_ivshmem(const struct world *w)
 	while (list && !found && (e = readdir(list))) {
 		snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/vendor", e->d_name);
 		if (e->d_name[0] == '.' || world_read(w, path, vendor, sizeof vendor) <= 0 ||
-		    strncmp(vendor, "0x1af4", 6))
+			strncmp(vendor, "0x1af4", 6))
 			continue;
 		snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/device", e->d_name);
 		found = world_read(w, path, device, sizeof device) > 0 && !strncmp(device, "0x1110", 6);
@@ -206,12 +199,11 @@ void probe_virtual(struct doctor *d)
 		more(f, "Reach the host's device over the network.");
 		fix(f, "gangway run --on tcp://HOST:PORT -- PROGRAM");
 	} else if (locked) {
-		say(d, FACT, "the kernel is locked down (%s); Gangway does nothing that this forbids",
-		    open + 1);
+		say(d, FACT, "the kernel is locked down (%s); Gangway does nothing that this forbids", open + 1);
 	}
 	if (kind)
 		say(d, FACT,
-		    "in a virtual machine (%s); a GPU of its host is reached with gangway run --on "
-		    "tcp://HOST:PORT",
-		    kind);
+			"in a virtual machine (%s); a GPU of its host is reached with gangway run --on "
+			"tcp://HOST:PORT",
+			kind);
 }

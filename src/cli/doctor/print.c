@@ -85,8 +85,8 @@ static void put_table(const struct finding *f)
 
 static void put_finding(const struct finding *f, bool colour)
 {
-	printf("%s%-5s%s  %-10s ", colour ? colours[f->status] : "", words[f->status],
-	       colour ? "\033[0m" : "", f->probe);
+	printf("%s%-5s%s  %-10s ", colour ? colours[f->status] : "", words[f->status], colour ? "\033[0m" : "",
+		f->probe);
 	put_text(f->text);
 	putchar('\n');
 	for (size_t i = 0; i < f->nmore; i++) {
@@ -187,7 +187,7 @@ void print_json(const struct doctor *d)
 	printf("{\"gangway\":");
 	json_text(stdout, note_build);
 	printf(",\"ok\":%s,\"wrong\":%u,\"look\":%u,\"findings\":[", doctor_is_wrong(d) ? "false" : "true",
-	       count(d, WRONG), count(d, LOOK));
+		count(d, WRONG), count(d, LOOK));
 	for (enum status s = WRONG; s <= FACT; s++)
 		for (size_t i = 0; i < d->nfindings; i++)
 			if (d->findings[i].status == s) {

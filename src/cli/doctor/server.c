@@ -62,13 +62,12 @@ static void fix_start(struct doctor *d, struct finding *f, const char *address)
 	usual_address(d, usual, sizeof usual);
 	if (container && is_unix(address) && strcmp(container, "wsl"))
 		fix(f,
-		    "%s run -v %s:%s ...  # and gangway serve on the host; or --device gangway.dev/gpu=0, "
-		    "see "
-		    "gangway cdi",
-		    strcmp(container, "docker") ? "podman" : "docker", address + 5, address + 5);
+			"%s run -v %s:%s ...  # and gangway serve on the host; or --device gangway.dev/gpu=0, "
+			"see "
+			"gangway cdi",
+			strcmp(container, "docker") ? "podman" : "docker", address + 5, address + 5);
 	else if (!is_unix(address))
-		fix(f, "gangway serve --listen tcp://0.0.0.0:%s  # on that machine",
-		    strrchr(address, ':') + 1);
+		fix(f, "gangway serve --listen tcp://0.0.0.0:%s  # on that machine", strrchr(address, ':') + 1);
 	else if (!strcmp(address, usual) && has_unit(d))
 		fix(f, "sudo systemctl start gangway");
 	else if (!strcmp(address, usual))
@@ -123,9 +122,8 @@ static void say_forbidden(struct doctor *d, const char *address, const char *err
 		more(f, "Its group, %s, may; log in again after the change.", g->gr_name);
 		fix(f, "sudo usermod -aG %s %s", g->gr_name, user_name());
 	} else {
-		more(f,
-		     "Only its owner may (user %u); a server that is started with --group lets a group in.",
-		     (unsigned)st.st_uid);
+		more(f, "Only its owner may (user %u); a server that is started with --group lets a group in.",
+			(unsigned)st.st_uid);
 		fix(f, "gangway serve --group GROUP  # as its owner");
 	}
 }
@@ -137,7 +135,7 @@ static void say_mismatch(struct doctor *d, const char *address, const char *erro
 	more(f, "%s.", error);
 	if (!is_unix(address))
 		fix(f, "ssh %.*s sudo systemctl restart gangway  # when it has %s",
-		    (int)(strrchr(address, ':') - address - 6), address + 6, note_build);
+			(int)(strrchr(address, ':') - address - 6), address + 6, note_build);
 	else if (has_unit(d))
 		fix(f, "sudo systemctl restart gangway");
 	else
@@ -161,8 +159,8 @@ static void say_failure(struct doctor *d, const char *address, int err, const ch
 /* ---- asking it ---- */
 
 /* First without disturbing it, then as a client, which takes one of its workers for a moment. */
-static int connect_once(const struct doctor *d, const char *name, char build[LINK_BUILD_TEXT],
-			char error[LINK_ERROR_TEXT])
+static int connect_once(
+	const struct doctor *d, const char *name, char build[LINK_BUILD_TEXT], char error[LINK_ERROR_TEXT])
 {
 	struct link_config config = link_defaults(false);
 	struct link *link;
@@ -210,8 +208,8 @@ static void look_for_server(struct doctor *d)
 		return;
 	}
 	if (st.st_uid && st.st_uid != geteuid()) {
-		say(d, LOOK, "%s belongs to user %u, neither root nor this one: programs pass over it",
-		    address, (unsigned)st.st_uid);
+		say(d, LOOK, "%s belongs to user %u, neither root nor this one: programs pass over it", address,
+			(unsigned)st.st_uid);
 		return;
 	}
 	int err = connect_once(d, address, build, error);
@@ -260,8 +258,8 @@ static void say_devices(struct doctor *d)
 
 	for (int i = 0; i < a->count; i++) {
 		const struct device_fact *one = &a->device[i];
-		struct finding *f = say(d, FINE, "%s %d: %s, compute capability %d.%d, %s", a->chosen, i,
-					one->name, one->major, one->minor, bytes_text(one->memory, memory));
+		struct finding *f = say(d, FINE, "%s %d: %s, compute capability %d.%d, %s", a->chosen, i, one->name,
+			one->major, one->minor, bytes_text(one->memory, memory));
 
 		tell(f, "device", "%s", a->chosen);
 		tell(f, "name", "%s", one->name);
@@ -280,8 +278,7 @@ void probe_device(struct doctor *d)
 	if (!d->ours[0] || d->server_wrong)
 		return;
 	if (d->world.root[0] &&
-	    (!asked || !*asked ||
-	     !strcmp(asked, "nvidia"))) /* no driver of another system's is started here */
+		(!asked || !*asked || !strcmp(asked, "nvidia"))) /* no driver of another system's is started here */
 		return;
 	if (asked)
 		outside(d, asked, address);

@@ -76,7 +76,7 @@ static bool take_vendor(void *arg, const struct found *found)
 	} *a = arg;
 
 	if (found->error || library_look(a->world, found->path, &a->gpu->library) ||
-	    a->gpu->library.maker != MADE_BY_VENDOR)
+		a->gpu->library.maker != MADE_BY_VENDOR)
 		return false;
 	snprintf(a->gpu->path, sizeof a->gpu->path, "%s", found->path);
 	return true;
@@ -105,8 +105,7 @@ static bool locked_down(const struct world *w)
 {
 	char text[128];
 
-	return world_read(w, "/sys/kernel/security/lockdown", text, sizeof text) > 0 &&
-	       !strstr(text, "[none]");
+	return world_read(w, "/sys/kernel/security/lockdown", text, sizeof text) > 0 && !strstr(text, "[none]");
 }
 
 static void say_no_module(struct doctor *d, const struct gpu *g)
@@ -126,18 +125,15 @@ static void say_no_module(struct doctor *d, const struct gpu *g)
 			g->id);
 		fix(f, "sudo mokutil --import /var/lib/dkms/mok.pub  # then reboot and confirm the key");
 	} else {
-		f = say(d, serious(d), "the GPU (%s) has no driver: the kernel module nvidia is not loaded",
-			g->id);
+		f = say(d, serious(d), "the GPU (%s) has no driver: the kernel module nvidia is not loaded", g->id);
 		fix(f, "sudo modprobe nvidia");
 	}
 }
 
 static void say_no_library(struct doctor *d, const struct gpu *g)
 {
-	struct finding *f =
-		say(d, serious(d),
-		    "the kernel module %s is loaded, but no vendor's libcuda.so.1 is on the loader's path",
-		    g->module);
+	struct finding *f = say(d, serious(d),
+		"the kernel module %s is loaded, but no vendor's libcuda.so.1 is on the loader's path", g->module);
 
 	if (container_kind(&d->world))
 		fix(f, "docker run --gpus all ...  # NVIDIA's container toolkit mounts it; or podman run "
@@ -162,12 +158,12 @@ static bool look_at_node(struct doctor *d, const char *node)
 		return false;
 	}
 	if (access(outside, R_OK | W_OK)) {
-		f = say(d, serious(d), "this user may not use %s (mode %o, user %u, group %u)", node,
-			st.st_mode & 0777, (unsigned)st.st_uid, (unsigned)st.st_gid);
+		f = say(d, serious(d), "this user may not use %s (mode %o, user %u, group %u)", node, st.st_mode & 0777,
+			(unsigned)st.st_uid, (unsigned)st.st_gid);
 		fix(f,
-		    st.st_gid && (st.st_mode & 060) == 060 ? "sudo usermod -aG %u $USER  # then log in again"
-							   : "sudo chmod 666 /dev/nvidia*",
-		    (unsigned)st.st_gid);
+			st.st_gid && (st.st_mode & 060) == 060 ? "sudo usermod -aG %u $USER  # then log in again"
+							       : "sudo chmod 666 /dev/nvidia*",
+			(unsigned)st.st_gid);
 		return false;
 	}
 	return true;
@@ -194,9 +190,9 @@ void probe_vendor(struct doctor *d)
 		return say_no_library(d, &g);
 	if (g.library.version[0] && strcmp(g.library.version, g.module)) {
 		struct finding *f = say(d, serious(d),
-					"the kernel module is %s and the library %s is %s: the driver was "
-					"upgraded, the module is still the old one",
-					g.module, g.path, g.library.version);
+			"the kernel module is %s and the library %s is %s: the driver was "
+			"upgraded, the module is still the old one",
+			g.module, g.path, g.library.version);
 		more(f, "CUDA answers CUDA_ERROR_SYSTEM_DRIVER_MISMATCH.");
 		fix(f, "sudo reboot");
 		return;
@@ -204,6 +200,6 @@ void probe_vendor(struct doctor *d)
 	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
 		if (!look_at_node(d, nodes[i]))
 			return;
-	say(d, FINE, "%u NVIDIA GPU%s (%s), kernel module and library %s", g.count, g.count == 1 ? "" : "s",
-	    g.id, g.module);
+	say(d, FINE, "%u NVIDIA GPU%s (%s), kernel module and library %s", g.count, g.count == 1 ? "" : "s", g.id,
+		g.module);
 }

@@ -55,7 +55,8 @@ static int end_like(int status)
 static int wait_for(int news, int signals)
 {
 	struct supervise_news n = {0};
-	struct pollfd fds[2] = {{news, POLLIN, 0}, {-1, POLLIN, 0}}; /* signals wait until there is one to pass them to */
+	struct pollfd fds[2] = {
+		{news, POLLIN, 0}, {-1, POLLIN, 0}}; /* signals wait until there is one to pass them to */
 	pid_t program = 0;
 
 	for (;;) {

@@ -121,7 +121,8 @@ static uint64_t put_text(struct writing *w, uint64_t sp, const char *a, const ch
 	return sp - w->texts;
 }
 
-static void put_environment(struct writing *w, const struct reading *r, const char *const *kept, const char *audit, size_t audit_at)
+static void put_environment(
+	struct writing *w, const struct reading *r, const char *const *kept, const char *audit, size_t audit_at)
 {
 	size_t at;
 

@@ -127,7 +127,8 @@ __attribute__((noreturn)) static void become(char **argv, const sigset_t *signal
 
 	if (listener < 0 || send_listener(to, listener)) {
 		tell_error(news, errno, false,
-			   errno == EBUSY ? "another supervisor (seccomp) is above this one" : "the kernel allows no filter of execve (seccomp)");
+			errno == EBUSY ? "another supervisor (seccomp) is above this one"
+				       : "the kernel allows no filter of execve (seccomp)");
 		_exit(1);
 	}
 	close(listener);
@@ -151,7 +152,8 @@ static void attend(int listener, pid_t program, int news)
 
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked))
 		return;
-	if (ptrace(PTRACE_SEIZE, (pid_t)asked.pid, NULL, (void *)PTRACE_O_TRACEEXEC) && first && (pid_t)asked.pid == program) {
+	if (ptrace(PTRACE_SEIZE, (pid_t)asked.pid, NULL, (void *)PTRACE_O_TRACEEXEC) && first &&
+		(pid_t)asked.pid == program) {
 		tell_error(news, errno, false, "the kernel allows us no ptrace");
 		answer = (struct seccomp_notif_resp){.error = -EPERM};
 	}
@@ -188,7 +190,7 @@ static void add_variables(pid_t pid, unsigned char *room)
 		return;
 	size_t size = read_memory(memory, SP(regs), room, STACK);
 	if (stack_join(room, size, SP(regs), kept, &stack) == 1 &&
-	    pwrite(memory, stack.data, stack.size, (off_t)stack.sp) == (ssize_t)stack.size) {
+		pwrite(memory, stack.data, stack.size, (off_t)stack.sp) == (ssize_t)stack.size) {
 		SP(regs) = stack.sp;
 		ptrace(PTRACE_SETREGSET, pid, (void *)NT_PRSTATUS, &io);
 	}
@@ -204,7 +206,8 @@ static void look_at(pid_t pid, int status, unsigned char *room)
 	if (event == PTRACE_EVENT_EXEC) {
 		add_variables(pid, room);
 		ptrace(PTRACE_DETACH, pid, NULL, NULL);
-	} else if (event == PTRACE_EVENT_STOP && (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)) {
+	} else if (event == PTRACE_EVENT_STOP &&
+		   (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)) {
 		ptrace(PTRACE_LISTEN, pid, NULL, NULL);
 	} else {
 		ptrace(PTRACE_CONT, pid, NULL, (void *)(long)(event ? 0 : signal));

@@ -13,7 +13,7 @@
 /* What it tells the process that waits, over a socket. */
 struct supervise_news {
 	pid_t program;
-	int ended, status; /* as waitpid says */
+	int ended, status;  /* as waitpid says */
 	int error, started; /* errno of `what`; started: that of the program itself */
 	char what[80];
 };

@@ -68,8 +68,10 @@ static int check_owner(struct site *s)
 		if (r)
 			return site_fail(s, part, r);
 		if ((st.st_uid && st.st_uid != root.st_uid) || (st.st_mode & 022))
-			return cli_fail("%s can be written by others than its system's owner (uid %u, mode %03o): programs of all "
-					"users would load what they put there. Install Gangway elsewhere: make install PREFIX=/usr/local",
+			return cli_fail("%s can be written by others than its system's owner (uid %u, mode %03o): "
+					"programs of all "
+					"users would load what they put there. Install Gangway elsewhere: make install "
+					"PREFIX=/usr/local",
 				part, st.st_uid, st.st_mode & 0777);
 	}
 	return 0;
@@ -213,8 +215,9 @@ static int check_cache(struct site *s)
 	snprintf(want, sizeof want, "%s/lib/gangway/libcuda.so.1", prefix);
 	if (!strcmp(path, want))
 		return 0;
-	return cli_fail("the loader's cache leads to %s for libcuda.so.1, and not to %s: does /etc/ld.so.conf begin with "
-			"\"include /etc/ld.so.conf.d/*.conf\"?",
+	return cli_fail(
+		"the loader's cache leads to %s for libcuda.so.1, and not to %s: does /etc/ld.so.conf begin with "
+		"\"include /etc/ld.so.conf.d/*.conf\"?",
 		*path ? path : "nothing", want);
 }
 

@@ -107,7 +107,8 @@ bool manifest_add(struct manifest *m, enum entry_kind kind, const char *path, co
 	if (kind == ENTRY_FILE)
 		memcpy(e.hash, hash, sizeof e.hash);
 	for (unsigned i = 0; i < m->count; i++)
-		if (m->entries[i].kind == kind && !strcmp(m->entries[i].path, path) && !memcmp(m->entries[i].hash, e.hash, sizeof e.hash))
+		if (m->entries[i].kind == kind && !strcmp(m->entries[i].path, path) &&
+			!memcmp(m->entries[i].hash, e.hash, sizeof e.hash))
 			return true;
 	if (m->count == MANIFEST_MOST)
 		return false;
@@ -121,7 +122,8 @@ bool manifest_has(const struct manifest *m, const char *path, const char *text, 
 
 	hash_of(text, size, hash);
 	for (unsigned i = 0; i < m->count; i++)
-		if (m->entries[i].kind == ENTRY_FILE && !strcmp(m->entries[i].path, path) && !memcmp(m->entries[i].hash, hash, sizeof hash))
+		if (m->entries[i].kind == ENTRY_FILE && !strcmp(m->entries[i].path, path) &&
+			!memcmp(m->entries[i].hash, hash, sizeof hash))
 			return true;
 	return false;
 }

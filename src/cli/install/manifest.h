@@ -17,8 +17,8 @@
 #include "util/hash.h"
 
 #define MANIFEST_FOLDER "/var/lib/gangway"
-#define MANIFEST_FILE	MANIFEST_FOLDER "/installed"
-#define MANIFEST_MOST	64
+#define MANIFEST_FILE   MANIFEST_FOLDER "/installed"
+#define MANIFEST_MOST   64
 
 enum entry_kind { ENTRY_FOLDER, ENTRY_FILE, ENTRY_MADE };
 

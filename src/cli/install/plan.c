@@ -6,7 +6,7 @@
 #include "cli/install/plan.h"
 
 #define TEXT_MOST (64 * 1024)
-#define SIGNED	  "# Written by gangway install --system; gangway uninstall takes it away.\n"
+#define SIGNED    "# Written by gangway install --system; gangway uninstall takes it away.\n"
 
 static const struct {
 	const char *path, *what;
@@ -14,11 +14,13 @@ static const struct {
 	[ITEM_CONF] = {"/etc/ld.so.conf.d/000-gangway.conf", "programs find Gangway's libraries by their names"},
 	[ITEM_UNIT] = {"/etc/systemd/system/gangway.service", "gangway serve as a service, not enabled"},
 	[ITEM_USERS] = {"/etc/sysusers.d/gangway.conf", "the user that the service runs as, not made yet"},
-	[ITEM_OLLAMA] = {"/etc/systemd/system/ollama.service.d/gangway.conf", "Ollama's runners find Gangway, whatever they look for"},
+	[ITEM_OLLAMA] = {"/etc/systemd/system/ollama.service.d/gangway.conf",
+		"Ollama's runners find Gangway, whatever they look for"},
 };
 
 /* Where systemd looks for what packages bring; /lib is a link to /usr/lib by now, or a folder of its own. */
-static const char *const systemd_places[] = {"/etc/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd", "/lib/systemd"};
+static const char *const systemd_places[] = {
+	"/etc/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd", "/lib/systemd"};
 static const char *const vendor_prefixes[] = {"/usr", "/usr/local"};
 
 bool plan_may_hold(enum entry_kind kind, const char *path)
@@ -34,7 +36,8 @@ bool plan_may_hold(enum entry_kind kind, const char *path)
 			return true;
 	}
 	return kind == ENTRY_FOLDER && n > 1 &&
-	       ((!strncmp(path, MANIFEST_FILE, n) && MANIFEST_FILE[n] == '/') || (!strncmp(path, LD_AUX_CACHE, n) && LD_AUX_CACHE[n] == '/'));
+	       ((!strncmp(path, MANIFEST_FILE, n) && MANIFEST_FILE[n] == '/') ||
+		       (!strncmp(path, LD_AUX_CACHE, n) && LD_AUX_CACHE[n] == '/'));
 }
 
 /* A file that belongs to the installation: it was built with it, and says what its paths were. */
@@ -43,7 +46,8 @@ static char *installed(struct tree *t, const char *prefix, const char *file)
 	char path[PATH_MAX], *text;
 	size_t size;
 
-	if (snprintf(path, sizeof path, "%s/%s", prefix, file) >= PATH_MAX || tree_read(t, path, TEXT_MOST, &text, &size))
+	if (snprintf(path, sizeof path, "%s/%s", prefix, file) >= PATH_MAX ||
+		tree_read(t, path, TEXT_MOST, &text, &size))
 		return NULL;
 	return text;
 }
@@ -65,7 +69,8 @@ static char *unit_text(struct tree *t, const char *prefix)
 	if (command) {
 		command += strlen("\nExecStart=");
 		const char *arguments = command + strcspn(command, " \n");
-		if (asprintf(&text, SIGNED "%.*s%s/bin/gangway%s", (int)(command - shipped), shipped, prefix, arguments) < 0)
+		if (asprintf(&text, SIGNED "%.*s%s/bin/gangway%s", (int)(command - shipped), shipped, prefix,
+			    arguments) < 0)
 			text = NULL;
 	}
 	free(shipped);
@@ -114,8 +119,8 @@ static void plan_ollama(struct item *item, struct tree *t, const char *prefix)
 	}
 	/* Ollama up to 0.12 looks for files called libcuda.so* in LD_LIBRARY_PATH, and nowhere that we are. */
 	if (asprintf(&item->text,
-		    SIGNED "[Service]\nEnvironment=\"LD_LIBRARY_PATH=%s/lib/gangway\"\nEnvironment=\"LD_AUDIT=%s/lib/gangway/" AUDIT_FOLLOW
-			   ":%s/lib/gangway/" AUDIT_REDIRECT "\"\n",
+		    SIGNED "[Service]\nEnvironment=\"LD_LIBRARY_PATH=%s/lib/gangway\"\nEnvironment=\"LD_AUDIT=%s/lib/"
+			   "gangway/" AUDIT_FOLLOW ":%s/lib/gangway/" AUDIT_REDIRECT "\"\n",
 		    prefix, prefix, prefix) < 0)
 		item->text = NULL;
 }

@@ -10,11 +10,11 @@
 #define UNIT_WANTS   "/etc/systemd/system/multi-user.target.wants/gangway.service"
 
 enum action {
-	ACTION_NONE,	/* it is there, as we wrote it */
+	ACTION_NONE, /* it is there, as we wrote it */
 	ACTION_CREATE,
 	ACTION_REPLACE, /* it is ours, of another version */
-	ACTION_SKIP,	/* not needed here: `why` */
-	ACTION_REFUSE,	/* in the way: `why` */
+	ACTION_SKIP,    /* not needed here: `why` */
+	ACTION_REFUSE,  /* in the way: `why` */
 };
 
 struct item {

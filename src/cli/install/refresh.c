@@ -31,8 +31,9 @@ int refresh_loader(struct tree *t)
 
 	if (!r)
 		return 0;
-	return cli_fail("ldconfig failed%s%s: until it has run (ldconfig -X%s%s), the loader's cache is as it was", r > 0 ? ": " : "",
-		r > 0 ? strerror(r) : "", strcmp(t->root, "/") ? " -r " : "", strcmp(t->root, "/") ? t->root : "");
+	return cli_fail("ldconfig failed%s%s: until it has run (ldconfig -X%s%s), the loader's cache is as it was",
+		r > 0 ? ": " : "", r > 0 ? strerror(r) : "", strcmp(t->root, "/") ? " -r " : "",
+		strcmp(t->root, "/") ? t->root : "");
 }
 
 bool refresh_has_systemd(struct tree *t)

@@ -9,7 +9,11 @@
 int site_open(struct site *s, int argc, char **argv, const char *usage, bool takes_system)
 {
 	static const struct option options[] = {
-		{"system", no_argument, NULL, 's'}, {"yes", no_argument, NULL, 'y'}, {"root", required_argument, NULL, 'r'}, {"help", no_argument, NULL, 'h'}, {0},
+		{"system", no_argument, NULL, 's'},
+		{"yes", no_argument, NULL, 'y'},
+		{"root", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	const char *root = "/", *command = argv[0];
 	int c;
@@ -59,7 +63,8 @@ int site_read_manifest(struct site *s)
 	int r = manifest_read(&s->tree, &s->manifest);
 
 	if (r == -EINVAL)
-		return cli_fail("%s is not what gangway install wrote: nothing was changed. Look at it, and remove it if it is nothing",
+		return cli_fail("%s is not what gangway install wrote: nothing was changed. Look at it, and remove it "
+				"if it is nothing",
 			MANIFEST_FILE);
 	return r && r != -ENOENT ? site_fail(s, MANIFEST_FILE, r) : r;
 }
@@ -87,5 +92,6 @@ int site_fail(const struct site *s, const char *path, int error)
 {
 	char why[PATH_MAX + 128];
 
-	return cli_fail("%s%s", tree_why(&s->tree, path, error, why, sizeof why), error == -EACCES ? ": are you root?" : "");
+	return cli_fail(
+		"%s%s", tree_why(&s->tree, path, error, why, sizeof why), error == -EACCES ? ": are you root?" : "");
 }

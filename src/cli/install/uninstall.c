@@ -140,7 +140,8 @@ static int uninstall(struct site *s)
 	site_show_run(s, "");
 	fflush(stdout);
 	if (changed)
-		return cli_fail("nothing was changed: what was changed since it was written is not Gangway's to remove. Move it away, "
+		return cli_fail("nothing was changed: what was changed since it was written is not Gangway's to "
+				"remove. Move it away, "
 				"and do this again");
 	if (wrote_unit(s) && !tree_look(&s->tree, UNIT_WANTS, &st))
 		return cli_fail("nothing was changed: the service is enabled. First: systemctl disable --now gangway");

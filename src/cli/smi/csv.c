@@ -111,7 +111,8 @@ static int find_column(const char *text, size_t n)
 {
 	for (int i = 0; i < NCOLUMNS; i++) {
 		const char *name = columns[i].name, *other = columns[i].other;
-		if ((strlen(name) == n && !strncmp(name, text, n)) || (other && strlen(other) == n && !strncmp(other, text, n)))
+		if ((strlen(name) == n && !strncmp(name, text, n)) ||
+			(other && strlen(other) == n && !strncmp(other, text, n)))
 			return i;
 	}
 	return -1;
@@ -195,7 +196,8 @@ int csv_help(bool processes)
 {
 	const struct field *f;
 
-	printf("List of valid properties to query for the switch \"--query-%s\":\n\n", processes ? "compute-apps" : "gpu");
+	printf("List of valid properties to query for the switch \"--query-%s\":\n\n",
+		processes ? "compute-apps" : "gpu");
 	for (int i = 0; processes && i < NCOLUMNS; i++)
 		print_name(columns[i].name, columns[i].other, columns[i].unit);
 	for (unsigned i = 0; !processes && (f = field_at(i)); i++)

@@ -24,7 +24,9 @@ nvmlReturn_t value_bar1(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 
 	if (r)
 		return r;
-	return PUT("%llu", value_mib(what == MEMORY_TOTAL ? m.bar1Total : what == MEMORY_USED ? m.bar1Used : m.bar1Free));
+	return PUT("%llu", value_mib(what == MEMORY_TOTAL  ? m.bar1Total
+				     : what == MEMORY_USED ? m.bar1Used
+							   : m.bar1Free));
 }
 
 nvmlReturn_t value_protected(const struct smi_gpu *g, int what, char text[SMI_TEXT])
@@ -60,7 +62,10 @@ nvmlReturn_t value_fbc(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 	nvmlFBCStats_t s;
 	nvmlReturn_t r = g->f->nvmlDeviceGetFBCStats(g->device, &s);
 
-	return r ? r : PUT("%u", what == STATS_SESSIONS ? s.sessionsCount : what == STATS_FPS ? s.averageFPS : s.averageLatency);
+	return r ? r
+		 : PUT("%u", what == STATS_SESSIONS ? s.sessionsCount
+			     : what == STATS_FPS    ? s.averageFPS
+						    : s.averageLatency);
 }
 
 /* ---- clocks, in MHz ---- */
@@ -76,7 +81,7 @@ nvmlReturn_t value_fbc(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 	}
 
 CLOCK(value_clock, nvmlDeviceGetClockInfo)
-CLOCK(value_set_clock, nvmlDeviceGetApplicationsClock) /* as applications have asked for them */
+CLOCK(value_set_clock, nvmlDeviceGetApplicationsClock)            /* as applications have asked for them */
 CLOCK(value_default_clock, nvmlDeviceGetDefaultApplicationsClock) /* unless one has */
 CLOCK(value_max_clock, nvmlDeviceGetMaxClockInfo)
 CLOCK(value_boost_clock, nvmlDeviceGetMaxCustomerBoostClock)
@@ -85,8 +90,8 @@ CLOCK(value_boost_clock, nvmlDeviceGetMaxCustomerBoostClock)
 nvmlReturn_t value_reasons(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	unsigned long long v;
-	nvmlReturn_t r = what ? g->f->nvmlDeviceGetSupportedClocksEventReasons(g->device, &v) :
-				g->f->nvmlDeviceGetCurrentClocksEventReasons(g->device, &v);
+	nvmlReturn_t r = what ? g->f->nvmlDeviceGetSupportedClocksEventReasons(g->device, &v)
+			      : g->f->nvmlDeviceGetCurrentClocksEventReasons(g->device, &v);
 
 	return r ? r : PUT("0x%016llX", v);
 }
@@ -208,11 +213,12 @@ nvmlReturn_t value_threshold(const struct smi_gpu *g, int what, char text[SMI_TE
 nvmlReturn_t value_ecc(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	nvmlEccCounterType_t counter = what & ECC_AGGREGATE ? NVML_AGGREGATE_ECC : NVML_VOLATILE_ECC;
-	nvmlMemoryErrorType_t type = what & ECC_UNCORRECTED ? NVML_MEMORY_ERROR_TYPE_UNCORRECTED : NVML_MEMORY_ERROR_TYPE_CORRECTED;
+	nvmlMemoryErrorType_t type =
+		what & ECC_UNCORRECTED ? NVML_MEMORY_ERROR_TYPE_UNCORRECTED : NVML_MEMORY_ERROR_TYPE_CORRECTED;
 	unsigned location = (unsigned)what >> 4;
 	unsigned long long v;
-	nvmlReturn_t r = location ? g->f->nvmlDeviceGetMemoryErrorCounter(g->device, type, counter, location - 1, &v) :
-				    g->f->nvmlDeviceGetTotalEccErrors(g->device, type, counter, &v);
+	nvmlReturn_t r = location ? g->f->nvmlDeviceGetMemoryErrorCounter(g->device, type, counter, location - 1, &v)
+				  : g->f->nvmlDeviceGetTotalEccErrors(g->device, type, counter, &v);
 
 	return r ? r : PUT("%llu", v);
 }
@@ -239,9 +245,9 @@ nvmlReturn_t value_sram(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	nvmlEccSramErrorStatus_t s = {.version = NVML_SIZED(nvmlEccSramErrorStatus_t, 1)};
 	nvmlReturn_t r = g->f->nvmlDeviceGetSramEccErrorStatus(g->device, &s);
-	const unsigned long long v[] = {s.volatileUncParity, s.volatileUncSecDed, s.aggregateUncParity, s.aggregateUncSecDed,
-		s.aggregateUncBucketL2, s.aggregateUncBucketSm, s.aggregateUncBucketMcu, s.aggregateUncBucketPcie,
-		s.aggregateUncBucketOther};
+	const unsigned long long v[] = {s.volatileUncParity, s.volatileUncSecDed, s.aggregateUncParity,
+		s.aggregateUncSecDed, s.aggregateUncBucketL2, s.aggregateUncBucketSm, s.aggregateUncBucketMcu,
+		s.aggregateUncBucketPcie, s.aggregateUncBucketOther};
 
 	if (r)
 		return r;

@@ -50,8 +50,9 @@ static int read_pace(int argc, char **argv, const char *what, const char *groups
 		else if (value && !strcmp(argv[i], "-s") && value[strspn(value, "pucm")] == 0 && *value && *groups)
 			p->groups = value;
 		else
-			return cli_usage("smi", "%s knows -d SECONDS, -c COUNT%s, not %s%s%s", what, *groups ? " and -s with p, u, c, m" : "",
-				argv[i], value ? " " : "", value ? value : "");
+			return cli_usage("smi", "%s knows -d SECONDS, -c COUNT%s, not %s%s%s", what,
+				*groups ? " and -s with p, u, c, m" : "", argv[i], value ? " " : "",
+				value ? value : "");
 	}
 	return 0;
 }
@@ -139,7 +140,8 @@ static void print_processes(struct smi *s, const struct smi_gpu *g)
 	unsigned n = process_all(g, list), nsamples = SMI_PROCESSES;
 
 	if (!n)
-		fprintf(s->out, "%5u %10s %5s%7s%7s%7s%7s%7s%7s    %-15s\n", g->index, "-", "-", "-", "-", "-", "-", "-", "-", "-");
+		fprintf(s->out, "%5u %10s %5s%7s%7s%7s%7s%7s%7s    %-15s\n", g->index, "-", "-", "-", "-", "-", "-",
+			"-", "-", "-");
 	if (g->f->nvmlDeviceGetProcessUtilization(g->device, samples, &nsamples, 0))
 		nsamples = 0;
 	for (unsigned i = 0; i < n; i++)
@@ -155,8 +157,9 @@ int monitor_processes(struct smi *s, int argc, char **argv)
 		if (line)
 			rest(p.delay);
 		if (line % 20 == 0)
-			fprintf(s->out, "# gpu         pid   type     sm    mem    enc    dec    jpg    ofa    command \n"
-					"# Idx           #    C/G      %%      %%      %%      %%      %%      %%    name \n");
+			fprintf(s->out,
+				"# gpu         pid   type     sm    mem    enc    dec    jpg    ofa    command \n"
+				"# Idx           #    C/G      %%      %%      %%      %%      %%      %%    name \n");
 		for (unsigned k = 0; k < s->count; k++)
 			print_processes(s, &s->gpu[k]);
 		fflush(s->out);

@@ -94,8 +94,8 @@ int smi_open(struct smi *s, const char *ids)
 	nvmlReturn_t r = s->f.nvmlInit_v2();
 	if (r) {
 		const char *device = getenv("GANGWAY_DEVICE");
-		fprintf(stderr, "gangway: no device to show%s%s: %s. GANGWAY_TRACE=1 says why.\n", device && *device ? " on " : "",
-			device ? device : "", nvml_result_words(r));
+		fprintf(stderr, "gangway: no device to show%s%s: %s. GANGWAY_TRACE=1 says why.\n",
+			device && *device ? " on " : "", device ? device : "", nvml_result_words(r));
 		return r;
 	}
 	read_system(s);

@@ -5,7 +5,7 @@
 #include "cuda/uuid.h"
 
 #define PUT(...) (snprintf(text, SMI_TEXT, __VA_ARGS__), NVML_SUCCESS)
-#define NOWHERE	 255
+#define NOWHERE  255
 
 /* ---- in a chassis ---- */
 
@@ -93,7 +93,7 @@ static const char *word(const char *const *words, unsigned count, unsigned n)
 	return n < count ? words[n] : "N/A";
 }
 
-#define WORD(words, n)	word(words, sizeof words / sizeof *words, n)
+#define WORD(words, n)  word(words, sizeof words / sizeof *words, n)
 #define SHIFT_PARTITION 12 /* later than the rest: in no header of CUDA 13.0 */
 
 /* One question of the mask; where there is no summary, none of them has been answered. */

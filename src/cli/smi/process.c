@@ -10,8 +10,9 @@ static void add(const struct smi_gpu *g, const nvmlProcessInfo_t *p, char type, 
 	for (unsigned i = 0; i < *n; i++)
 		if (list[i].pid == p->pid)
 			return;
-	*to = (struct smi_process){p->pid, type, p->usedGpuMemory, p->usedGpuMemory != (unsigned long long)NVML_VALUE_NOT_AVAILABLE,
-		p->gpuInstanceId, p->computeInstanceId, ""};
+	*to = (struct smi_process){p->pid, type, p->usedGpuMemory,
+		p->usedGpuMemory != (unsigned long long)NVML_VALUE_NOT_AVAILABLE, p->gpuInstanceId,
+		p->computeInstanceId, ""};
 	if (g->f->nvmlSystemGetProcessName(p->pid, to->name, sizeof to->name))
 		to->name[0] = 0;
 	(*n)++;

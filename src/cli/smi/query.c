@@ -40,15 +40,22 @@ static unsigned read_sections(const char *text)
 		const char *name;
 		unsigned flag;
 	} known[] = {
-		{"MEMORY", SECTION_MEMORY}, {"UTILIZATION", SECTION_UTILIZATION}, {"ECC", SECTION_ECC},
-		{"TEMPERATURE", SECTION_TEMPERATURE}, {"POWER", SECTION_POWER}, {"CLOCK", SECTION_CLOCK},
-		{"COMPUTE", SECTION_COMPUTE}, {"PERFORMANCE", SECTION_PERFORMANCE}, {"PIDS", SECTION_PIDS},
+		{"MEMORY", SECTION_MEMORY},
+		{"UTILIZATION", SECTION_UTILIZATION},
+		{"ECC", SECTION_ECC},
+		{"TEMPERATURE", SECTION_TEMPERATURE},
+		{"POWER", SECTION_POWER},
+		{"CLOCK", SECTION_CLOCK},
+		{"COMPUTE", SECTION_COMPUTE},
+		{"PERFORMANCE", SECTION_PERFORMANCE},
+		{"PIDS", SECTION_PIDS},
 	};
 	unsigned all = 0;
 
 	while (*text) {
 		size_t n = strcspn(text, ","), i = 0;
-		while (i < sizeof known / sizeof *known && (strlen(known[i].name) != n || strncasecmp(known[i].name, text, n)))
+		while (i < sizeof known / sizeof *known &&
+			(strlen(known[i].name) != n || strncasecmp(known[i].name, text, n)))
 			i++;
 		if (i == sizeof known / sizeof *known)
 			return 0;
@@ -313,7 +320,8 @@ static void print_xml(struct smi *s, const char *now)
 {
 	char count[16];
 
-	fprintf(s->out, "<?xml version=\"1.0\" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v13.dtd\">\n<nvidia_smi_log>\n");
+	fprintf(s->out, "<?xml version=\"1.0\" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "
+			"\"nvsmi_device_v13.dtd\">\n<nvidia_smi_log>\n");
 	snprintf(count, sizeof count, "%u", s->all);
 	element(s->out, 1, "timestamp", now);
 	element(s->out, 1, "driver_version", s->driver);
@@ -330,7 +338,10 @@ int query_print(struct smi *s, bool xml, const char *names)
 	char now[64], count[16];
 
 	if (names && !sections) {
-		cli_usage("smi", "-d %s: it knows MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, COMPUTE, PIDS, PERFORMANCE", names);
+		cli_usage("smi",
+			"-d %s: it knows MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, COMPUTE, PIDS, "
+			"PERFORMANCE",
+			names);
 		return 2;
 	}
 	smi_time(now, sizeof now);

@@ -14,7 +14,8 @@ static const char usage[] =
 	"  (nothing)                  a table of devices and processes\n"
 	"  -L, --list-gpus            one line a device\n"
 	"  -q, --query                all there is to say; -x, --xml-format: as XML; -d, --display=SECTIONS: of these\n"
-	"                             (MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, COMPUTE, PIDS, PERFORMANCE)\n"
+	"                             (MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, COMPUTE, PIDS, "
+	"PERFORMANCE)\n"
 	"  --query-gpu=FIELDS --format=csv[,noheader][,nounits]\n"
 	"                             values with commas between; --help-query-gpu lists the fields\n"
 	"  --query-compute-apps=FIELDS --format=csv[,noheader][,nounits]\n"
@@ -110,16 +111,16 @@ static int print_version(struct smi *s)
 	if (s->f.nvmlSystemGetNVMLVersion(nvml, sizeof nvml))
 		snprintf(nvml, sizeof nvml, "N/A");
 	const char *dot = strchr(nvml, '.'); /* CUDA's stands before it */
-	fprintf(s->out, "%-20s: %s\n%-20s: %s\n%-20s: %s\n%-20s: %s\n", "GANGWAY-SMI version", s->driver, "NVML version",
-		dot ? dot + 1 : nvml, "DRIVER version", s->driver, "CUDA Version", s->cuda);
+	fprintf(s->out, "%-20s: %s\n%-20s: %s\n%-20s: %s\n%-20s: %s\n", "GANGWAY-SMI version", s->driver,
+		"NVML version", dot ? dot + 1 : nvml, "DRIVER version", s->driver, "CUDA Version", s->cuda);
 	return 0;
 }
 
 static int print(struct smi *s, const struct wish *w, int argc, char **argv)
 {
 	if (w->rest)
-		return !strcmp(argv[w->rest], "dmon") ? monitor_devices(s, argc - w->rest, argv + w->rest) :
-							monitor_processes(s, argc - w->rest, argv + w->rest);
+		return !strcmp(argv[w->rest], "dmon") ? monitor_devices(s, argc - w->rest, argv + w->rest)
+						      : monitor_processes(s, argc - w->rest, argv + w->rest);
 	if (w->fields)
 		return csv_devices(s, w->fields, w->format);
 	if (w->apps)

@@ -57,7 +57,7 @@ unsigned long long value_mib(unsigned long long bytes);
 
 struct field {
 	const char *name, *other; /* other: the older one, or NULL */
-	const char *unit;	   /* NULL: none */
+	const char *unit;         /* NULL: none */
 	value_fn get;
 	int what;
 };

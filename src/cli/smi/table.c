@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LINE "-----------------------------------------------------------------------------------------"
+#define LINE  "-----------------------------------------------------------------------------------------"
 #define CELLS "-----------------------------------------+------------------------+----------------------"
 
 /* A value, or N/A; `suffix` behind a value. */
@@ -51,9 +51,10 @@ static void print_device(struct smi *s, const struct smi_gpu *g)
 
 	fprintf(s->out, "| %3u  %-27.27s %5s  |   %16s %3s | %20s |\n", g->index, cell(g, "name", "", a),
 		on_off(g, "persistence_mode", b), g->pci.busId, on_off(g, "display_active", c), errors(g, d));
-	fprintf(s->out, "| %3s%6s%6s%16s / %5s |%11s / %9s |", cell(g, "fan.speed", "%", a), cell(g, "temperature.gpu", "C", b),
-		cell(g, "pstate", "", c), watts(g, "power.draw", d), watts(g, "enforced.power.limit", e),
-		cell(g, "memory.used", "MiB", (char[SMI_TEXT]){0}), cell(g, "memory.total", "MiB", total));
+	fprintf(s->out, "| %3s%6s%6s%16s / %5s |%11s / %9s |", cell(g, "fan.speed", "%", a),
+		cell(g, "temperature.gpu", "C", b), cell(g, "pstate", "", c), watts(g, "power.draw", d),
+		watts(g, "enforced.power.limit", e), cell(g, "memory.used", "MiB", (char[SMI_TEXT]){0}),
+		cell(g, "memory.total", "MiB", total));
 	fprintf(s->out, "%8s%13s |\n", cell(g, "utilization.gpu", "%", a), compute_mode(g, b));
 	fprintf(s->out, "|%41s|%24s|%21s |\n", "", "", cell(g, "mig.mode.current", "", a));
 	fprintf(s->out, "+" CELLS "+\n");
@@ -85,9 +86,12 @@ static void print_processes(struct smi *s)
 	char memory[32];
 
 	fprintf(s->out, "\n+" LINE "+\n| %-88s|\n", "Processes:");
-	fprintf(s->out, "|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |\n");
-	fprintf(s->out, "|        ID   ID                                                               Usage      |\n");
-	fprintf(s->out, "|=========================================================================================|\n");
+	fprintf(s->out,
+		"|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |\n");
+	fprintf(s->out,
+		"|        ID   ID                                                               Usage      |\n");
+	fprintf(s->out,
+		"|=========================================================================================|\n");
 	for (unsigned k = 0; k < s->count; k++) {
 		unsigned n = process_all(&s->gpu[k], list);
 		for (unsigned i = 0; i < n; i++, shown++) {
@@ -115,10 +119,14 @@ int table_print(struct smi *s)
 	fprintf(s->out, "%s       \n+" LINE "+\n", now);
 	fprintf(s->out, "| GANGWAY-SMI %-22sDriver Version: %-15sCUDA Version: %-9s|\n", s->driver, s->driver, s->cuda);
 	fprintf(s->out, "+" CELLS "+\n");
-	fprintf(s->out, "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n");
-	fprintf(s->out, "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n");
-	fprintf(s->out, "|                                         |                        |               MIG M. |\n");
-	fprintf(s->out, "|=========================================+========================+======================|\n");
+	fprintf(s->out,
+		"| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n");
+	fprintf(s->out,
+		"| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n");
+	fprintf(s->out,
+		"|                                         |                        |               MIG M. |\n");
+	fprintf(s->out,
+		"|=========================================+========================+======================|\n");
 	for (unsigned i = 0; i < s->count; i++)
 		print_device(s, &s->gpu[i]);
 	print_processes(s);

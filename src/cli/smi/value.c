@@ -78,7 +78,8 @@ nvmlReturn_t value_text(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 		r = f->nvmlDeviceGetHostname_v1(g->device, &host);
 		return r ? r : PUT("%.64s", (const char *)host.bytes);
 	default:
-		return f->nvmlDeviceGetInforomVersion(g->device, (nvmlInforomObject_t)(what - TEXT_INFOROM), text, SMI_TEXT);
+		return f->nvmlDeviceGetInforomVersion(
+			g->device, (nvmlInforomObject_t)(what - TEXT_INFOROM), text, SMI_TEXT);
 	}
 }
 
@@ -280,8 +281,8 @@ nvmlReturn_t value_brand(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	static const char *const names[] = {"Unknown", "Quadro", "Tesla", "NVS", "GRID", "GeForce", "Titan",
 		"NVIDIA Virtual Applications", "NVIDIA Virtual PC", "NVIDIA Virtual Compute Server",
-		"NVIDIA RTX Virtual Workstation", "NVIDIA Cloud Gaming", "Quadro RTX", "NVIDIA RTX", "NVIDIA", "GeForce RTX",
-		"TITAN RTX"};
+		"NVIDIA RTX Virtual Workstation", "NVIDIA Cloud Gaming", "Quadro RTX", "NVIDIA RTX", "NVIDIA",
+		"GeForce RTX", "TITAN RTX"};
 	nvmlBrandType_t v;
 	nvmlReturn_t r = g->f->nvmlDeviceGetBrand(g->device, &v);
 

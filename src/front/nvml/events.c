@@ -92,7 +92,8 @@ nvmlReturn_t ml_nvmlEventSetWait(nvmlEventSet_t set, nvmlEventData_t *data, unsi
 nvmlReturn_t ml_nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *types)
 {
 	unsigned part;
-	nvmlReturn_t r = types ? nvml_device()->nvmlDeviceIsMigDeviceHandle(device, &part) : NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t r =
+		types ? nvml_device()->nvmlDeviceIsMigDeviceHandle(device, &part) : NVML_ERROR_INVALID_ARGUMENT;
 
 	if (r && r != NVML_ERROR_NOT_SUPPORTED)
 		return r;

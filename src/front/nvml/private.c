@@ -30,12 +30,12 @@ static nvmlReturn_t unknown(unsigned place)
 #define TEN(f, n)     f(n##0) f(n##1) f(n##2) f(n##3) f(n##4) f(n##5) f(n##6) f(n##7) f(n##8) f(n##9)
 #define SEVENTY(f, n) TEN(f, n##0) TEN(f, n##1) TEN(f, n##2) TEN(f, n##3) TEN(f, n##4) TEN(f, n##5) TEN(f, n##6)
 #define HUNDRED(f, n) SEVENTY(f, n) TEN(f, n##7) TEN(f, n##8) TEN(f, n##9)
-#define ALL(f)	      HUNDRED(f, 10) HUNDRED(f, 11) SEVENTY(f, 12)
+#define ALL(f)        HUNDRED(f, 10) HUNDRED(f, 11) SEVENTY(f, 12)
 
-#define PLACE(n)                                                                                                          \
-	static nvmlReturn_t place_##n(void)                                                                               \
-	{                                                                                                                 \
-		return unknown(n - 1000);                                                                                 \
+#define PLACE(n) \
+	static nvmlReturn_t place_##n(void) \
+	{ \
+		return unknown(n - 1000); \
 	}
 ALL(PLACE)
 
@@ -90,7 +90,8 @@ static nvmlReturn_t give_list(nvmlReturn_t (*list)(nvmlDevice_t, unsigned *, nvm
 	if (r)
 		return r;
 	for (unsigned i = 0; i < n && i < room; i++) {
-		entries[i].detail = (nvmlProcessDetail_v1_t){p[i].pid, p[i].usedGpuMemory, p[i].gpuInstanceId, p[i].computeInstanceId, 0};
+		entries[i].detail = (nvmlProcessDetail_v1_t){
+			p[i].pid, p[i].usedGpuMemory, p[i].gpuInstanceId, p[i].computeInstanceId, 0};
 		if (!process_name(p[i].pid, entries[i].name, sizeof entries[i].name))
 			strcpy(entries[i].name, "-"); /* of a process that we may not look at */
 	}
@@ -163,8 +164,7 @@ static nvmlReturn_t sparse_mode(nvmlDevice_t device, unsigned *value)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init" /* first all, then the known ones */
 static const void *const table[WORDS] = {
-	ALL(ENTRY)
-	[0] = (const void *)(WORDS * sizeof(void *)),
+	ALL(ENTRY)[0] = (const void *)(WORDS * sizeof(void *)),
 	[26] = record_output,
 	[81] = pci_by_index,
 	[108] = enforced_power_limit,

@@ -21,8 +21,8 @@ bool ptx_inst_ends(const struct ptx_inst *in)
 
 static bool ends_block(const struct ptx_inst *in)
 {
-	return in->op == PTX_OP_bra || in->op == PTX_OP_brx_idx || in->op == PTX_OP_ret ||
-	       in->op == PTX_OP_exit || in->op == PTX_OP_trap;
+	return in->op == PTX_OP_bra || in->op == PTX_OP_brx_idx || in->op == PTX_OP_ret || in->op == PTX_OP_exit ||
+	       in->op == PTX_OP_trap;
 }
 
 /* Where an instruction may jump, as operands of kind LABEL. */

@@ -124,8 +124,7 @@ static struct ptx_shape add(struct ptx_shape a, struct ptx_shape b, int sign)
 	if (a.kind == PTX_SHAPE_NONE || b.kind == PTX_SHAPE_NONE)
 		return none;
 	if (a.kind == PTX_SHAPE_CONST && b.kind == PTX_SHAPE_CONST)
-		return (struct ptx_shape){
-			.kind = PTX_SHAPE_CONST,
+		return (struct ptx_shape){.kind = PTX_SHAPE_CONST,
 			.base = (int64_t)((uint64_t)a.base + (uint64_t)b.base * (uint64_t)sign)};
 	return affine((int64_t)((uint64_t)stride_of(a) + (uint64_t)stride_of(b) * (uint64_t)sign));
 }
@@ -133,8 +132,7 @@ static struct ptx_shape add(struct ptx_shape a, struct ptx_shape b, int sign)
 static struct ptx_shape scale(struct ptx_shape a, int64_t k)
 {
 	if (a.kind == PTX_SHAPE_CONST)
-		return (struct ptx_shape){.kind = PTX_SHAPE_CONST,
-					  .base = (int64_t)((uint64_t)a.base * (uint64_t)k)};
+		return (struct ptx_shape){.kind = PTX_SHAPE_CONST, .base = (int64_t)((uint64_t)a.base * (uint64_t)k)};
 	if (a.kind == PTX_SHAPE_AFFINE)
 		return affine((int64_t)((uint64_t)a.stride * (uint64_t)k));
 	return a;
@@ -171,8 +169,8 @@ static bool is_int(const struct ptx_inst *in)
 	enum ptx_kind k = ptx_type_kind(in->m.type[0]);
 	unsigned bits = ptx_type_bits(in->m.type[0]);
 
-	return (k == PTX_KIND_INT || k == PTX_KIND_BITS) && (bits == 32 || bits == 64) &&
-	       in->m.type[0] != PTX_U16X2 && in->m.type[0] != PTX_S16X2 && !in->m.sat && in->m.half != PTX_HI;
+	return (k == PTX_KIND_INT || k == PTX_KIND_BITS) && (bits == 32 || bits == 64) && in->m.type[0] != PTX_U16X2 &&
+	       in->m.type[0] != PTX_S16X2 && !in->m.sat && in->m.half != PTX_HI;
 }
 
 static struct ptx_shape arithmetic(const struct uniform *u, const struct ptx_inst *in)
@@ -210,8 +208,7 @@ static struct ptx_shape arithmetic(const struct uniform *u, const struct ptx_ins
 static struct ptx_shape convert(const struct uniform *u, const struct ptx_inst *in)
 {
 	struct ptx_shape a = operand_shape(u, &in->ops[1]);
-	bool ints =
-		ptx_type_kind(in->m.type[0]) == PTX_KIND_INT && ptx_type_kind(in->m.type[1]) == PTX_KIND_INT;
+	bool ints = ptx_type_kind(in->m.type[0]) == PTX_KIND_INT && ptx_type_kind(in->m.type[1]) == PTX_KIND_INT;
 	unsigned d = ptx_type_bits(in->m.type[0]), s = ptx_type_bits(in->m.type[1]);
 
 	if (ints && d >= 32 && s >= 32 && !in->m.sat && a.kind != PTX_SHAPE_CONST)
@@ -310,9 +307,8 @@ static bool parts(const struct uniform *u, const struct ptx_block *b)
 {
 	const struct ptx_inst *last = &u->f->insts[b->end - 1];
 
-	if (last->guard != PTX_NOREG &&
-	    (last->op == PTX_OP_bra || last->op == PTX_OP_ret || last->op == PTX_OP_exit ||
-	     last->op == PTX_OP_brx_idx || last->op == PTX_OP_trap))
+	if (last->guard != PTX_NOREG && (last->op == PTX_OP_bra || last->op == PTX_OP_ret || last->op == PTX_OP_exit ||
+						last->op == PTX_OP_brx_idx || last->op == PTX_OP_trap))
 		if (!is_uniform(u->f->shapes[last->guard]))
 			return true;
 	return last->op == PTX_OP_brx_idx && !is_uniform(operand_shape(u, &last->ops[0]));

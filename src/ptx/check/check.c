@@ -24,8 +24,7 @@ static bool maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
 static bool fragment(struct check *c, struct ptx_operand *o, bool is_result)
 {
 	if (o->kind != PTX_O_VEC)
-		return check_value(c, o, o->kind == PTX_O_REG ? c->p->f->regs[o->reg].type : PTX_B32, false,
-				   is_result);
+		return check_value(c, o, o->kind == PTX_O_REG ? c->p->f->regs[o->reg].type : PTX_B32, false, is_result);
 	for (uint32_t i = 0; i < o->n; i++) {
 		struct ptx_operand *e = &o->elem[i];
 		unsigned type = e->kind == PTX_O_REG ? c->p->f->regs[e->reg].type : PTX_B32;
@@ -66,8 +65,7 @@ static bool memory(struct check *c, struct ptx_operand *o)
 	if (o->reg == PTX_NOREG)
 		return true;
 	r = &c->p->f->regs[o->reg];
-	if ((ptx_type_bits(r->type) == 32 || ptx_type_bits(r->type) == 64) &&
-	    ptx_type_kind(r->type) != PTX_KIND_FLOAT)
+	if ((ptx_type_bits(r->type) == 32 || ptx_type_bits(r->type) == 64) && ptx_type_kind(r->type) != PTX_KIND_FLOAT)
 		return true;
 	return check_refuse(c, o, "has the base register '%.40s' of type .%s", r->name, ptx_type_name(r->type));
 }
@@ -90,9 +88,15 @@ static bool handle(struct check *c, struct ptx_operand *o)
 
 static bool coordinates(struct check *c, struct ptx_operand *o)
 {
-	static const uint8_t needed[] = {
-		[PTX_1D] = 1,   [PTX_2D] = 2,    [PTX_3D] = 3,   [PTX_A1D] = 2,  [PTX_A2D] = 3,
-		[PTX_CUBE] = 3, [PTX_ACUBE] = 4, [PTX_2DMS] = 3, [PTX_A2DMS] = 4};
+	static const uint8_t needed[] = {[PTX_1D] = 1,
+		[PTX_2D] = 2,
+		[PTX_3D] = 3,
+		[PTX_A1D] = 2,
+		[PTX_A2D] = 3,
+		[PTX_CUBE] = 3,
+		[PTX_ACUBE] = 4,
+		[PTX_2DMS] = 3,
+		[PTX_A2DMS] = 4};
 	unsigned n = needed[c->in->m.geom];
 
 	if (o->kind != PTX_O_VEC || (o->n != n && !(n == 3 && o->n == 4)))
@@ -128,8 +132,7 @@ static bool mov_source(struct check *c, struct ptx_operand *o)
 		/* Old code reads 64-bit clocks and ids as 32 bits, and the other way round. */
 		if (ptx_type_bits(t) == ptx_type_bits(type) || (ptx_type_bits(type) >= 16 && t != PTX_PRED))
 			return true;
-		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
-				    ptx_type_name(type));
+		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t), ptx_type_name(type));
 	case PTX_O_VAR:
 	case PTX_O_FUNC:
 		if (ptx_type_bits(type) == 32 || ptx_type_bits(type) == 64)
@@ -183,9 +186,9 @@ static bool check_letter(struct check *c, char letter, struct ptx_operand *o)
 	case 'p':
 		return predicate(c, o);
 	case 'n':
-		return c->in->op == PTX_OP_mov ? mov_source(c, o)
-					       : o->kind == PTX_O_IMM || o->kind == PTX_O_REG ||
-							 check_refuse(c, o, "must be a number");
+		return c->in->op == PTX_OP_mov
+			       ? mov_source(c, o)
+			       : o->kind == PTX_O_IMM || o->kind == PTX_O_REG || check_refuse(c, o, "must be a number");
 	case 'v':
 		return cvta_source(c, o);
 	case 'i':
@@ -276,7 +279,7 @@ static bool place(struct check *c, struct operands *ops, const struct token *at)
 	if (ops->n >= min && ops->n <= max)
 		return true;
 	fail(c->p, at, "'%s' takes %s%u operands, not %u", c->row->base, min == max ? "" : "at least ",
-	     min - (bar != NULL) - (strchr(s, 't') != NULL), written);
+		min - (bar != NULL) - (strchr(s, 't') != NULL), written);
 	return false;
 }
 
@@ -296,18 +299,18 @@ static bool check_cvt(struct check *c, const struct token *at)
 		return true;
 	if (d > s && m->rnd) {
 		fail(c->p, at, "'cvt' from .%s to .%s takes no rounding mode", ptx_type_name(m->type[1]),
-		     ptx_type_name(m->type[0]));
+			ptx_type_name(m->type[0]));
 		return false;
 	}
 	if (d > s || m->rnd)
 		return true;
 	fail(c->p, at, "'cvt' from .%s to .%s needs a rounding mode", ptx_type_name(m->type[1]),
-	     ptx_type_name(m->type[0]));
+		ptx_type_name(m->type[0]));
 	return false;
 }
 
-bool check_operands(struct parser *p, const struct op_row *row, struct ptx_inst *in, struct operands *ops,
-		    const struct token *at)
+bool check_operands(
+	struct parser *p, const struct op_row *row, struct ptx_inst *in, struct operands *ops, const struct token *at)
 {
 	struct check c = {.p = p, .row = row, .in = in};
 	const char *s = row->operands;
@@ -326,8 +329,7 @@ bool check_operands(struct parser *p, const struct op_row *row, struct ptx_inst 
 		c.index += o->kind != PTX_O_NONE;
 		if (*s == 't' || *s == 's') {
 			i += *s == 't' ? 2 : 1;
-			if (!handle(&c, o) || (*s == 't' && !handle(&c, o + 1)) ||
-			    !coordinates(&c, &ops->op[i - 1]))
+			if (!handle(&c, o) || (*s == 't' && !handle(&c, o + 1)) || !coordinates(&c, &ops->op[i - 1]))
 				return false;
 		} else if (o->kind == PTX_O_NONE && (*s == '|' || *s == 'j')) {
 			continue;

@@ -20,7 +20,8 @@ struct check {
 };
 
 /* Says why at the operand's place; false. */
-__attribute__((format(printf, 3, 4))) bool check_refuse(struct check *c, const struct ptx_operand *o, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) bool check_refuse(
+	struct check *c, const struct ptx_operand *o, const char *fmt, ...);
 
 /* A register, a number or a name as a value of this type; `wider`: a wider register will do. */
 bool check_reg(struct check *c, struct ptx_operand *o, unsigned type, bool wider);
@@ -31,5 +32,5 @@ bool check_value(struct check *c, struct ptx_operand *o, unsigned type, bool wid
 bool check_address_sized(struct check *c, struct ptx_operand *o);
 
 bool check_call(struct check *c, struct operands *ops, const struct token *at);
-bool check_video(struct parser *p, const struct op_row *row, const struct ptx_inst *in,
-		 const struct operands *ops, const struct token *at);
+bool check_video(struct parser *p, const struct op_row *row, const struct ptx_inst *in, const struct operands *ops,
+	const struct token *at);

@@ -4,8 +4,7 @@
  */
 #include "ptx/check/check.h"
 
-static bool check_argument(struct check *c, struct ptx_operand *o, const struct ptx_var *param,
-			   bool is_result)
+static bool check_argument(struct check *c, struct ptx_operand *o, const struct ptx_var *param, bool is_result)
 {
 	c->index++;
 	if (o->neg)
@@ -17,19 +16,19 @@ static bool check_argument(struct check *c, struct ptx_operand *o, const struct 
 		return check_refuse(c, o, "is neither a register nor a .param variable");
 	if (o->var->size != param->size && !param->unsized)
 		return check_refuse(c, o, "has %llu bytes where %llu are needed", (unsigned long long)o->var->size,
-				    (unsigned long long)param->size);
+			(unsigned long long)param->size);
 	return true;
 }
 
-static bool check_list(struct check *c, struct ptx_operand *list, struct ptx_var **params, uint32_t n,
-		       bool is_result, const struct token *at)
+static bool check_list(struct check *c, struct ptx_operand *list, struct ptx_var **params, uint32_t n, bool is_result,
+	const struct token *at)
 {
 	/* The last parameter of a variadic function is an array without size; it may be left out. */
 	bool variadic = n && params[n - 1]->unsized;
 
 	if (list->n != n && !(variadic && list->n == n - 1)) {
-		fail(c->p, at, "this call has %u %s%s, the function %u", list->n,
-		     is_result ? "result" : "argument", list->n == 1 ? "" : "s", n);
+		fail(c->p, at, "this call has %u %s%s, the function %u", list->n, is_result ? "result" : "argument",
+			list->n == 1 ? "" : "s", n);
 		return false;
 	}
 	for (uint32_t i = 0; i < list->n; i++)

@@ -55,7 +55,7 @@ bool check_reg(struct check *c, struct ptx_operand *o, unsigned type, bool wider
 	if (fits(r->type, type, wider))
 		return true;
 	return check_refuse(c, o, "is '%.40s' of type .%s where .%s is needed", r->name, ptx_type_name(r->type),
-			    ptx_type_name(type));
+		ptx_type_name(type));
 }
 
 static bool float_literal(struct check *c, struct ptx_operand *o, unsigned type)
@@ -107,22 +107,20 @@ bool check_literal(struct check *c, struct ptx_operand *o, unsigned type)
  */
 static bool through_mov(struct check *c, struct ptx_operand *o, unsigned type)
 {
-	unsigned t = o->kind == PTX_O_SREG ? (unsigned)table_sreg_type(o->reg)
+	unsigned t = o->kind == PTX_O_SREG                                      ? (unsigned)table_sreg_type(o->reg)
 		     : c->p->m->address_size == 64 && ptx_type_bits(type) == 64 ? PTX_U64
 										: PTX_U32;
 	struct ptx_inst in = {.op = PTX_OP_mov, .nops = 2, .guard = PTX_NOREG, .line = c->in->line};
 	struct ptx_operand *ops;
 
 	if (!fits(t, type, c->in->op == PTX_OP_cvt || c->in->op == PTX_OP_st))
-		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t),
-				    ptx_type_name(type));
+		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t), ptx_type_name(type));
 	ops = in.ops = arena_alloc(c->p->m->arena, 2, sizeof *ops);
 	if (!ops)
 		return fail_memory(c->p), false;
 	in.m.type[0] = t;
 	in.m.ntypes = 1;
-	ops[0] = (struct ptx_operand){
-		.kind = PTX_O_REG, .type = t, .reg = new_reg(c->p, "%tmp", t), .pos = o->pos};
+	ops[0] = (struct ptx_operand){.kind = PTX_O_REG, .type = t, .reg = new_reg(c->p, "%tmp", t), .pos = o->pos};
 	ops[1] = *o;
 	ops[1].type = t;
 	emit(c->p, &in);
@@ -163,8 +161,7 @@ bool check_value(struct check *c, struct ptx_operand *o, unsigned type, bool wid
 
 bool check_address_sized(struct check *c, struct ptx_operand *o)
 {
-	unsigned bits =
-		o->kind == PTX_O_REG ? ptx_type_bits(c->p->f->regs[o->reg].type) : c->p->m->address_size;
+	unsigned bits = o->kind == PTX_O_REG ? ptx_type_bits(c->p->f->regs[o->reg].type) : c->p->m->address_size;
 
 	return check_source(c, o, bits == 64 ? PTX_U64 : PTX_U32, false);
 }

@@ -93,14 +93,13 @@ static bool plain_comparison(unsigned cmp)
 	return cmp == PTX_EQ || cmp == PTX_NE || cmp == PTX_LT || cmp == PTX_LE || cmp == PTX_GT || cmp == PTX_GE;
 }
 
-bool check_video(struct parser *p, const struct op_row *row, const struct ptx_inst *in,
-		 const struct operands *ops, const struct token *at)
+bool check_video(struct parser *p, const struct op_row *row, const struct ptx_inst *in, const struct operands *ops,
+	const struct token *at)
 {
 	unsigned n = elements(row);
 	const char *fault = n == 1 ? scalar_fault(in, ops) : simd_fault(in, ops, n);
 
-	if (!fault && (!source_fits(&ops->op[1], n) || !source_fits(&ops->op[2], n) ||
-		       (ops->n > 3 && ops->op[3].comp)))
+	if (!fault && (!source_fits(&ops->op[1], n) || !source_fits(&ops->op[2], n) || (ops->n > 3 && ops->op[3].comp)))
 		fault = "cannot have this selector on a source";
 	if (!fault && in->m.cmp && !plain_comparison(in->m.cmp))
 		fault = "compares with .eq .ne .lt .le .gt .ge only";

@@ -16,8 +16,7 @@
  *form a tree, since lanes may be in different calls.  All this is data; no native stack is held while a warp
  * waits, and the thread that runs a block can leave it at any time and go on with another.
  */
-#ifndef PTX_INTERP_CORE_H
-#define PTX_INTERP_CORE_H
+#pragma once
 
 #define WARP_PRIVATE
 #include <pthread.h>
@@ -116,7 +115,7 @@ struct frame {
 	uint8_t *regs, *params;
 	uint32_t stack_used;
 	uint64_t stack_top[LANES]; /* of the caller, where the kernel has allocas */
-	uint64_t local_base; /* of its .local variables, in each lane's local memory */
+	uint64_t local_base;       /* of its .local variables, in each lane's local memory */
 	const struct call_site *site;
 	struct join join;   /* where it returns */
 	struct frame *next; /* in the free list */
@@ -150,16 +149,16 @@ struct warp {
 
 	bool hurried; /* lanes were found waiting for each other: all splits are equal */
 
-	uint32_t live; /* lanes that have not exited */
+	uint32_t live;                            /* lanes that have not exited */
 	uint32_t cluster_arrived, cluster_passed; /* lanes at the cluster's barrier; those that need not wait there */
 	uint32_t number;
 	struct block *block;
-	struct frame *root; /* NULL before the warp runs, and after */
+	struct frame *root;         /* NULL before the warp runs, and after */
 	struct split splits[LANES]; /* those that do not run; the last is taken next */
 	uint32_t nsplits;
 	uint64_t free_joins; /* a bit each */
 	struct join joins[MAX_JOINS];
-	uint8_t *local; /* lane after lane, local_size each */
+	uint8_t *local;            /* lane after lane, local_size each */
 	uint64_t stack_top[LANES]; /* where alloca goes on, in the lane's local memory */
 	uint32_t tid[3][LANES] __attribute__((aligned(64)));
 };
@@ -251,7 +250,8 @@ void warp_push(struct warp *w, const struct split *s);
 void warp_push_ready(struct warp *w, const struct xinst *pc, struct frame *f, struct join *j, uint32_t mask);
 /* A join that `expected` lanes come to, inside of the one at hand.  NULL: there is no room for another. */
 struct join *warp_join(struct warp *w, const struct xinst *pc, uint32_t expected, uint32_t arrived);
-void warp_joins_leave(struct warp *w, struct join *from, const struct join *end, uint32_t lanes); /* they will never come */
+void warp_joins_leave(
+	struct warp *w, struct join *from, const struct join *end, uint32_t lanes); /* they will never come */
 void warp_join_pass(struct warp *w, struct join *j); /* all have come: they go on together */
 void warp_exit(struct warp *w, uint32_t lanes);
 uint8_t *frame_param(struct warp *w, struct frame *f, unsigned lane, uint64_t offset);
@@ -283,7 +283,7 @@ void block_lanes_left(struct block *b); /* some lanes exited: barriers may be co
 void cluster_leave(struct block *b);
 /* The block of b's cluster in whose shared memory a generic address lies; NULL: none. */
 struct block *cluster_owner(struct block *b, uint64_t a);
-bool cluster_ok(struct block *b, uint64_t a, uint64_t n); /* are these bytes in the shared memory of a peer? */
+bool cluster_ok(struct block *b, uint64_t a, uint64_t n);         /* are these bytes in the shared memory of a peer? */
 uint8_t *cluster_shared(struct block *b, uint64_t a, uint64_t n); /* n bytes of shared::cluster; NULL: outside */
 uint64_t cluster_to_generic(struct block *b, uint64_t a);
 uint64_t cluster_from_generic(struct block *b, uint64_t a);
@@ -311,8 +311,8 @@ enum shape { SHAPE_FAULT, SHAPE_DENSE, SHAPE_UNIFORM, SHAPE_LOOSE };
  * + i * size and all lanes are active.  Other lanes' entries are addresses that may be read. src: the operand
  * that is the address (index in x->src).
  */
-enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size,
-		       uint64_t a[LANES]);
+enum shape mem_resolve(
+	struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size, uint64_t a[LANES]);
 /* The host's address of n bytes, `offset` behind the address that a lane of x has; NULL: a fault was raised. */
 uint8_t *mem_bytes(struct warp *w, const struct xinst *x, unsigned lane, uint64_t offset, uint64_t n);
 /* May one lane touch these bytes, at a generic address? */
@@ -381,5 +381,3 @@ unsigned slot_width(unsigned type); /* enum width of a register of this type */
 enum run { RUN_DONE, RUN_BLOCKED, RUN_PROGRESS, RUN_SPINNING, RUN_FAULT };
 enum run block_run(struct block *b);
 void worker_run(void *data, uint64_t number);
-
-#endif

@@ -14,8 +14,7 @@
  * Locking: interp_create and interp_kernel parse lazily, so the caller holds one lock a module around them.
  * interp_launch may run any number of times at once, without it.
  */
-#ifndef PTX_INTERP_INTERP_H
-#define PTX_INTERP_INTERP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -77,7 +76,7 @@ struct interp_launch {
 	const struct interp_host *host;
 	unsigned grid[3], block[3];
 	unsigned cluster[3]; /* blocks that run together, a divisor of grid; 0: each is alone */
-	size_t shared; /* dynamic shared memory, bytes a block */
+	size_t shared;       /* dynamic shared memory, bytes a block */
 	const void *params;
 	size_t params_size;
 	size_t stack_limit; /* bytes a thread, beyond what the frames are known to need; 0: 1024 */
@@ -97,8 +96,7 @@ void interp_destroy(struct interp_program *p); /* NULL is fine */
  * Pre-decodes an entry and everything it can call; the second time costs nothing.  0, or -EINVAL (bad PTX),
  * -ENOTSUP (a form we do not run), -ENOENT, -ENOMEM; then `why` names line, opcode and form.
  */
-int interp_kernel(struct interp_program *p, struct ptx_function *f, struct interp_kernel **k, char *why,
-		  size_t size);
+int interp_kernel(struct interp_program *p, struct ptx_function *f, struct interp_kernel **k, char *why, size_t size);
 size_t interp_kernel_local(const struct interp_kernel *k); /* bytes a thread: cuFuncGetAttribute */
 
 /* Is this one of the functions that every device has (vprintf, malloc)? */
@@ -109,5 +107,3 @@ uint64_t interp_function_address(const struct ptx_function *f);
 
 /* Runs the grid to its end on this and the host's threads. */
 enum interp_fault interp_launch(const struct interp_kernel *k, struct interp_launch *l);
-
-#endif

@@ -137,8 +137,7 @@ static int prepare(struct interp_program *p, struct xfunc *x, struct decode_erro
 		if (x->fn->error.line)
 			ptx_error_format(&x->fn->error, e->why, e->size);
 		else
-			snprintf(e->why, e->size, "%s: %s", x->fn->name,
-				 r == -ENOMEM ? "out of memory" : "no body");
+			snprintf(e->why, e->size, "%s: %s", x->fn->name, r == -ENOMEM ? "out of memory" : "no body");
 		return r;
 	}
 	if (x->insts)
@@ -178,8 +177,7 @@ static int reach(struct interp_kernel *k, struct decode_error *e)
 	return 0;
 }
 
-int interp_kernel(struct interp_program *p, struct ptx_function *f, struct interp_kernel **out, char *why,
-		  size_t size)
+int interp_kernel(struct interp_program *p, struct ptx_function *f, struct interp_kernel **out, char *why, size_t size)
 {
 	struct decode_error e = {.why = why, .size = size};
 	struct interp_kernel *k;
@@ -201,7 +199,7 @@ int interp_kernel(struct interp_program *p, struct ptx_function *f, struct inter
 	}
 	if (f->shared_static > MAX_SHARED || f->local_total > MAX_LOCAL_TOTAL) {
 		snprintf(why, size, "%s needs %llu bytes of shared and %llu of local memory", f->name,
-			 (unsigned long long)f->shared_static, (unsigned long long)f->local_total);
+			(unsigned long long)f->shared_static, (unsigned long long)f->local_total);
 		return -EINVAL;
 	}
 	k = calloc(1, sizeof(*k));

@@ -192,9 +192,8 @@ enum run block_run(struct block *b)
 				break;
 			if (cluster_waits(b))
 				return RUN_SPINNING;
-			warp_fault(&b->warps[0], INTERP_TIMEOUT,
-				   "all threads of block (%u,%u,%u) wait at barriers", b->ctaid[0],
-				   b->ctaid[1], b->ctaid[2]);
+			warp_fault(&b->warps[0], INTERP_TIMEOUT, "all threads of block (%u,%u,%u) wait at barriers",
+				b->ctaid[0], b->ctaid[1], b->ctaid[2]);
 			return RUN_FAULT;
 		default:
 			return r;
@@ -209,8 +208,7 @@ enum run block_run(struct block *b)
 struct frame *frame_get(struct worker *k, const struct xfunc *fn)
 {
 	struct frame *f = k->free_frames[fn->index];
-	size_t params = (size_t)fn->param_stride * LANES, head = ROUND64(sizeof(*f)),
-	       regs = ROUND64(fn->frame_size);
+	size_t params = (size_t)fn->param_stride * LANES, head = ROUND64(sizeof(*f)), regs = ROUND64(fn->frame_size);
 
 	if (f) {
 		k->free_frames[fn->index] = f->next;

@@ -34,8 +34,7 @@
  *   - They never block, allocate, or touch memory; a failure is warp_fault().
  *   - MXCSR is at its default (nearest, no flushing) on entry and must be so on return.
  */
-#ifndef PTX_INTERP_WARP_H
-#define PTX_INTERP_WARP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -114,23 +113,23 @@ enum access { ACCESS_ANY, ACCESS_GLOBAL, ACCESS_SHARED, ACCESS_LOCAL, ACCESS_PAR
  * expressions that are harmless on any bits.  MAP_ACTIVE evaluates it for active lanes alone: for what may
  * trap (integer division), index, or costs a lot.
  */
-#define MAP(w, d, T, expr)                                                                                   \
-	do {                                                                                                 \
-		const uint32_t on_ = (w)->active;                                                            \
-		if (__builtin_expect(on_ == ALL_LANES, 1)) {                                                 \
-			_Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)(d)[i] = (T)(expr);              \
-		} else {                                                                                     \
-			_Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)                                 \
-			{                                                                                    \
-				T v_ = (T)(expr);                                                            \
-				(d)[i] = on_ & LANE_BIT(i, T) ? v_ : (d)[i];                                 \
-			}                                                                                    \
-		}                                                                                            \
+#define MAP(w, d, T, expr) \
+	do { \
+		const uint32_t on_ = (w)->active; \
+		if (__builtin_expect(on_ == ALL_LANES, 1)) { \
+			_Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)(d)[i] = (T)(expr); \
+		} else { \
+			_Pragma("GCC ivdep") for (int i = 0; i < LANES; i++) \
+			{ \
+				T v_ = (T)(expr); \
+				(d)[i] = on_ & LANE_BIT(i, T) ? v_ : (d)[i]; \
+			} \
+		} \
 	} while (0)
-#define MAP_ACTIVE(w, d, T, expr)                                                                            \
-	do {                                                                                                 \
-		FOR_ACTIVE(w, i)                                                                             \
-		(d)[i] = (T)(expr);                                                                          \
+#define MAP_ACTIVE(w, d, T, expr) \
+	do { \
+		FOR_ACTIVE(w, i) \
+		(d)[i] = (T)(expr); \
 	} while (0)
 
 /* 1 << i, from a table: baseline x86 has no shift by a different count in each element. */
@@ -140,17 +139,17 @@ extern const uint64_t lane_bit64[LANES];
 
 /* Loop over active lanes, lowest first. */
 #define FOR_ACTIVE(w, i) FOR_MASK((w)->active, i)
-#define FOR_MASK(mask, i)                                                                                    \
-	for (uint32_t m_##i = (mask), i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0; m_##i;                 \
-	     m_##i &= m_##i - 1, i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0)
+#define FOR_MASK(mask, i) \
+	for (uint32_t m_##i = (mask), i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0; m_##i; \
+		m_##i &= m_##i - 1, i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0)
 
 /* ---- the warp --------------------------------------------------------------------------------------- */
 
 /* The part of a warp that arithmetic and textures may use.  It stands first in the core's struct warp. */
-#define WARP_COMMON                                                                                          \
-	uint8_t *regs;   /* current frame */                                                                 \
-	uint32_t active; /* lanes that execute this instruction: never 0 */                                  \
-	uint32_t cc;     /* carry flag of add.cc and its kin, a bit a lane */                                \
+#define WARP_COMMON \
+	uint8_t *regs;   /* current frame */ \
+	uint32_t active; /* lanes that execute this instruction: never 0 */ \
+	uint32_t cc;     /* carry flag of add.cc and its kin, a bit a lane */ \
 	struct interp_launch *launch;
 
 struct warp_common {
@@ -167,8 +166,7 @@ struct warp {
  * Ends the launch with this fault, and the message: the first of the grid wins.  The instruction still
  * returns normally; results written or not do not matter any more.
  */
-__attribute__((format(printf, 3, 4))) void warp_fault(struct warp *w, enum interp_fault fault,
-						      const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void warp_fault(struct warp *w, enum interp_fault fault, const char *fmt, ...);
 
 static inline uint32_t pred_src(const struct warp *w, const struct xinst *x, unsigned n)
 {
@@ -213,5 +211,3 @@ static inline const struct texture *warp_texture(struct warp *w, uint64_t handle
  */
 exec_fn alu_select(const struct ptx_inst *in);
 exec_fn tex_select(const struct ptx_inst *in);
-
-#endif

@@ -281,8 +281,8 @@ static void lex_punctuation(struct parser *p)
 	static const struct {
 		char s[3];
 		uint8_t kind;
-	} pairs[] = {{"<<", T_SHL}, {">>", T_SHR}, {"<=", T_LE},     {">=", T_GE},
-		     {"==", T_EQ},  {"!=", T_NE},  {"&&", T_ANDAND}, {"||", T_OROR}};
+	} pairs[] = {{"<<", T_SHL}, {">>", T_SHR}, {"<=", T_LE}, {">=", T_GE}, {"==", T_EQ}, {"!=", T_NE},
+		{"&&", T_ANDAND}, {"||", T_OROR}};
 	struct token *t = &p->tok;
 
 	for (size_t i = 0; p->end - p->cur > 1 && i < sizeof pairs / sizeof *pairs; i++) {
@@ -333,8 +333,8 @@ void next(struct parser *p)
 		p->tok.kind = T_EOF;
 }
 
-void lex_start(struct parser *p, struct ptx_module *m, struct ptx_error *e, size_t from, size_t to,
-	       uint32_t line, uint32_t column)
+void lex_start(struct parser *p, struct ptx_module *m, struct ptx_error *e, size_t from, size_t to, uint32_t line,
+	uint32_t column)
 {
 	*p = (struct parser){.m = m, .error = e, .line = line};
 	p->cur = m->text + from;
@@ -369,8 +369,7 @@ const char *tok_text(const struct token *t, char *buf, size_t size)
 	if (t->kind == T_EOF)
 		snprintf(buf, size, "end of text");
 	else
-		snprintf(buf, size, "'%s%.*s'", t->kind == T_DOT ? "." : "", t->len > 60 ? 60 : (int)t->len,
-			 t->s);
+		snprintf(buf, size, "'%s%.*s'", t->kind == T_DOT ? "." : "", t->len > 60 ? 60 : (int)t->len, t->s);
 	return buf;
 }
 
@@ -451,6 +450,5 @@ int ptx_error_format(const struct ptx_error *e, char *buf, size_t size)
 		caret[i] = e->text[i] == '\t' ? '\t' : ' ';
 	caret[pad] = '^';
 	caret[pad + 1] = 0;
-	return snprintf(buf, size, "%u:%u: %s\n%.*s\n%s", e->line, e->column, e->message, (int)n, e->text,
-			caret);
+	return snprintf(buf, size, "%u:%u: %s\n%.*s\n%s", e->line, e->column, e->message, (int)n, e->text, caret);
 }

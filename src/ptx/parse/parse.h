@@ -6,8 +6,7 @@
  * nonsense for a moment, but must look at failed() before it dereferences what
  * it was promised.
  */
-#ifndef PTX_PARSE_H
-#define PTX_PARSE_H
+#pragma once
 
 #include "ptx/arena.h"
 #include "ptx/ptx.h"
@@ -51,8 +50,7 @@ struct parser {
 	uint32_t line;
 	struct token tok; /* the next token */
 	bool nomem;
-	uint64_t spans[MAX_DIMENSIONS +
-		       1]; /* of the last declarator: scalars inside one inner pair of braces */
+	uint64_t spans[MAX_DIMENSIONS + 1]; /* of the last declarator: scalars inside one inner pair of braces */
 
 	/* Bodies. */
 	uint32_t scope; /* number of the innermost open scope; 0 is the module */
@@ -67,13 +65,12 @@ struct parser {
 };
 
 bool failed(const struct parser *p);
-__attribute__((format(printf, 3, 4))) void fail(struct parser *p, const struct token *at, const char *fmt,
-						...);
+__attribute__((format(printf, 3, 4))) void fail(struct parser *p, const struct token *at, const char *fmt, ...);
 struct token at_pos(const struct parser *p, uint32_t pos); /* a position for fail; slow, for errors only */
 void fail_memory(struct parser *p);
 void next(struct parser *p);
-void lex_start(struct parser *p, struct ptx_module *m, struct ptx_error *e, size_t from, size_t to,
-	       uint32_t line, uint32_t column);
+void lex_start(struct parser *p, struct ptx_module *m, struct ptx_error *e, size_t from, size_t to, uint32_t line,
+	uint32_t column);
 bool tok_is(const struct token *t, int kind, const char *text);
 bool accept(struct parser *p, int kind);              /* skip it if it is next */
 bool accept_word(struct parser *p, const char *word); /* a .word */
@@ -124,6 +121,7 @@ uint32_t new_reg(struct parser *p, const char *name, unsigned type);
 /* ---- table.c: the instruction set ---- */
 
 enum mod_class {
+/* clang-format off */
 #define CLASSES(X)                                                                                           \
 	X(RND)                                                                                               \
 	X(RNDS) X(RNDI) X(RNDX) X(APPROX) X(FULL) X(SAT) X(SATF) X(FTZ) X(RELU) X(NAN) X(XORSIGN) X(CC)      \
@@ -131,6 +129,7 @@ enum mod_class {
 			X(VEC) X(NC) X(SHFL) X(VOTE) X(SYNC) X(ALIGNED) X(SHF) X(WRAP) X(PRMT) X(TESTP)      \
 				X(TO) X(SHIFTAMT) X(GEOM) X(LOD) X(BOUND) X(COMP) X(QUERY) X(TRANS) X(NUM)   \
 					X(LAYOUT) X(LAYOUT2) X(CACHE) X(HINT) X(WORD) X(SHAPE) X(SHR) X(PO)
+/* clang-format on */
 #define X(c) CLASS_##c,
 	CLASSES(X)
 #undef X
@@ -161,8 +160,8 @@ struct mnemonic {
 };
 
 /* Chooses the row and decodes the modifiers. NULL: refused, and why says so in words; where is the piece. */
-const struct op_row *table_match(const struct mnemonic *mn, struct ptx_mods *m, const struct token **where,
-				 char *why, size_t size);
+const struct op_row *table_match(
+	const struct mnemonic *mn, struct ptx_mods *m, const struct token **where, char *why, size_t size);
 const char *table_mod_text(unsigned field, unsigned value);
 unsigned table_op(const struct op_row *row);
 int table_type(const char *s, size_t len);                            /* enum ptx_type, or -1 */
@@ -173,8 +172,8 @@ unsigned table_sreg_dims(unsigned sreg); /* 4: has components, 1: none, 0: a num
 /* ---- parse_*.c ---- */
 
 struct ptx_var *parse_var(struct parser *p, unsigned space, unsigned linkage, struct token *name);
-struct ptx_var *parse_var_like(struct parser *p, unsigned space, unsigned linkage, struct token *name,
-			       struct ptx_var *first);
+struct ptx_var *parse_var_like(
+	struct parser *p, unsigned space, unsigned linkage, struct token *name, struct ptx_var *first);
 void parse_init(struct parser *p, struct ptx_var *v);
 bool parse_const(struct parser *p, int64_t *value);
 bool parse_signature(struct parser *p, struct ptx_var ***list, uint32_t *n); /* ( .param ..., ... ) */
@@ -207,8 +206,8 @@ uint64_t align_up(uint64_t n, uint64_t align);
 /* ---- check.c ---- */
 
 /* Fits the operands as written to the row: types, optional ones to their slots, literals to bits. */
-bool check_operands(struct parser *p, const struct op_row *row, struct ptx_inst *in, struct operands *ops,
-		    const struct token *at);
+bool check_operands(
+	struct parser *p, const struct op_row *row, struct ptx_inst *in, struct operands *ops, const struct token *at);
 
 /* ---- passes over a finished body; each returns 0 or -ENOMEM ---- */
 
@@ -217,5 +216,3 @@ int ptx_pass_dom(struct ptx_function *f);
 int ptx_pass_live(struct ptx_function *f);
 
 enum { STATE_BODY = 1, STATE_FAILED = 2, STATE_ANALYZED = 4, STATE_LAYOUT = 8, STATE_BUSY = 16 };
-
-#endif

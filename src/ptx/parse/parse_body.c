@@ -27,8 +27,7 @@ static void close_scope(struct parser *p)
 	p->depth--;
 }
 
-static void declare_vector_reg(struct parser *p, struct name *n, const struct token *t, unsigned type,
-			       unsigned vec)
+static void declare_vector_reg(struct parser *p, struct name *n, const struct token *t, unsigned type, unsigned vec)
 {
 	n->vec = vec;
 	n->regs = arena_alloc(p->m->arena, vec, sizeof *n->regs);
@@ -122,9 +121,7 @@ static void parse_regs(struct parser *p)
 static void place_var(struct parser *p, struct ptx_var *v)
 {
 	struct ptx_function *f = p->f;
-	uint64_t *end = v->space == PTX_LOCAL   ? &f->local_size
-			: v->space == PTX_PARAM ? &f->param_frame_size
-						: NULL;
+	uint64_t *end = v->space == PTX_LOCAL ? &f->local_size : v->space == PTX_PARAM ? &f->param_frame_size : NULL;
 
 	if (!end)
 		return;
@@ -203,8 +200,7 @@ static void parse_call_targets(struct parser *p, struct ptx_proto *proto)
 {
 	do {
 		struct ptx_function **l;
-		struct name *n =
-			p->tok.kind == T_IDENT ? names_find(p->m->names, 0, p->tok.s, p->tok.len) : NULL;
+		struct name *n = p->tok.kind == T_IDENT ? names_find(p->m->names, 0, p->tok.s, p->tok.len) : NULL;
 		char buf[80];
 
 		if (!n || n->kind != NAME_FUNC) {

@@ -178,8 +178,7 @@ static bool expression(struct parser *p, int64_t *v, int min_prec, unsigned dept
 	if (min_prec == 0 && accept(p, '?')) {
 		int64_t yes, no;
 
-		if (!expression(p, &yes, 0, depth + 1) || !expect(p, ':', "':'") ||
-		    !expression(p, &no, 0, depth + 1))
+		if (!expression(p, &yes, 0, depth + 1) || !expect(p, ':', "':'") || !expression(p, &no, 0, depth + 1))
 			return false;
 		*v = *v ? yes : no;
 	}

@@ -94,8 +94,7 @@ static bool parse_attribute_of(struct parser *p, struct ptx_function *f)
 		parse_count(p);
 	else if (accept_word(p, "abi_preserve") || accept_word(p, "abi_preserve_control"))
 		parse_count(p);
-	else if (accept_word(p, "explicitcluster") || accept_word(p, "blocksareclusters") ||
-		 accept_word(p, "unified"))
+	else if (accept_word(p, "explicitcluster") || accept_word(p, "blocksareclusters") || accept_word(p, "unified"))
 		return true;
 	else if (accept_word(p, "attribute")) {
 		while (p->tok.kind != ')' && p->tok.kind != T_EOF)
@@ -111,8 +110,7 @@ static bool parse_attribute_of(struct parser *p, struct ptx_function *f)
 	return true;
 }
 
-static bool same_signature(const struct ptx_function *f, struct ptx_var **params, uint32_t nparams,
-			   uint32_t nrets)
+static bool same_signature(const struct ptx_function *f, struct ptx_var **params, uint32_t nparams, uint32_t nrets)
 {
 	if (f->nparams != nparams || f->nrets != nrets)
 		return false;
@@ -201,8 +199,7 @@ static void declare_var(struct parser *p, struct ptx_var *v, const struct token 
 			return;
 		if (n->var->linkage == PTX_LINK_EXTERN) {
 			struct ptx_var *next = n->var->next;
-			struct ptx_var **end =
-				p->m->vars_end == &n->var->next ? &n->var->next : p->m->vars_end;
+			struct ptx_var **end = p->m->vars_end == &n->var->next ? &n->var->next : p->m->vars_end;
 
 			*n->var = *v;
 			n->var->next = next;

@@ -41,9 +41,8 @@ static int space_word(const struct token *t)
 	static const struct {
 		const char *text;
 		int space;
-	} words[] = {{"global", PTX_GLOBAL}, {"shared", PTX_SHARED}, {"local", PTX_LOCAL},
-		     {"const", PTX_CONST},   {"param", PTX_PARAM},   {"reg", PTX_REGSPACE},
-		     {"tex", PTX_TEX}};
+	} words[] = {{"global", PTX_GLOBAL}, {"shared", PTX_SHARED}, {"local", PTX_LOCAL}, {"const", PTX_CONST},
+		{"param", PTX_PARAM}, {"reg", PTX_REGSPACE}, {"tex", PTX_TEX}};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (tok_is(t, T_DOT, words[i].text))
@@ -134,8 +133,8 @@ static bool parse_dimensions(struct parser *p, struct ptx_var *v, struct token *
  * are kept in `first` for the others.  For an unsized array size is that of an
  * element until an initialiser says more.
  */
-struct ptx_var *parse_var_like(struct parser *p, unsigned space, unsigned linkage, struct token *name,
-			       struct ptx_var *first)
+struct ptx_var *parse_var_like(
+	struct parser *p, unsigned space, unsigned linkage, struct token *name, struct ptx_var *first)
 {
 	struct ptx_var *v = arena_alloc(p->m->arena, 1, sizeof *v);
 
@@ -144,8 +143,7 @@ struct ptx_var *parse_var_like(struct parser *p, unsigned space, unsigned linkag
 		return NULL;
 	}
 	if (!first->type) {
-		*first =
-			(struct ptx_var){.space = space, .linkage = linkage, .owner = p->f, .reg = PTX_NOREG};
+		*first = (struct ptx_var){.space = space, .linkage = linkage, .owner = p->f, .reg = PTX_NOREG};
 		parse_qualifiers(p, first);
 	}
 	*v = *first;

@@ -53,7 +53,7 @@ struct jit {
 	unsigned count;
 	CUjit_option option[WIRE_JIT_OPTIONS];
 	void *value[WIRE_JIT_OPTIONS];
-	char *info, *error;	     /* logs; NULL: not asked for */
+	char *info, *error;             /* logs; NULL: not asked for */
 	uint32_t info_size, error_size; /* their room */
 };
 

@@ -76,9 +76,16 @@ void serve_cluster(const struct cuda_ops *ops, struct msg *m)
 	if (!attributes_in(m, attributes, a.attributes) || msg_bad(m))
 		return;
 	CUlaunchConfig c = {
-		.gridDimX = a.grid[0], .gridDimY = a.grid[1], .gridDimZ = a.grid[2], .blockDimX = a.block[0],
-		.blockDimY = a.block[1], .blockDimZ = a.block[2], .sharedMemBytes = a.shared, .hStream = stream,
-		.attrs = attributes, .numAttrs = a.attributes,
+		.gridDimX = a.grid[0],
+		.gridDimY = a.grid[1],
+		.gridDimZ = a.grid[2],
+		.blockDimX = a.block[0],
+		.blockDimY = a.block[1],
+		.blockDimZ = a.block[2],
+		.sharedMemBytes = a.shared,
+		.hStream = stream,
+		.attrs = attributes,
+		.numAttrs = a.attributes,
 	};
 	msg_result(m, a.potential ? ops->cuOccupancyMaxPotentialClusterSize(out, f, &c)
 				  : ops->cuOccupancyMaxActiveClusters(out, f, &c));

@@ -8,7 +8,8 @@ static bool translate(struct msg *m, CUlaunchAttribute *a)
 {
 	void *event;
 
-	if (a->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && a->value.deviceUpdatableKernelNode.deviceUpdatable) {
+	if (a->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE &&
+		a->value.deviceUpdatableKernelNode.deviceUpdatable) {
 		m->error = CUDA_ERROR_NOT_SUPPORTED; /* its handle would be used by code on the device */
 		return false;
 	}
@@ -39,8 +40,15 @@ static CUresult launch_ex(const struct cuda_ops *ops, const struct wire_launch *
 {
 	CUlaunchAttribute all[ATTRIBUTES + 1];
 	CUlaunchConfig c = {
-		.gridDimX = a->grid[0], .gridDimY = a->grid[1], .gridDimZ = a->grid[2], .blockDimX = a->block[0],
-		.blockDimY = a->block[1], .blockDimZ = a->block[2], .sharedMemBytes = a->shared, .hStream = stream, .attrs = all,
+		.gridDimX = a->grid[0],
+		.gridDimY = a->grid[1],
+		.gridDimZ = a->grid[2],
+		.blockDimX = a->block[0],
+		.blockDimY = a->block[1],
+		.blockDimZ = a->block[2],
+		.sharedMemBytes = a->shared,
+		.hStream = stream,
+		.attrs = all,
 	};
 
 	for (; c.numAttrs < a->attributes; c.numAttrs++)
@@ -67,11 +75,15 @@ void serve_launch(const struct cuda_ops *ops, struct msg *m)
 	if (a.prints)
 		output_due(m->session, stream);
 	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
+		CU_LAUNCH_PARAM_BUFFER_POINTER,
+		params,
+		CU_LAUNCH_PARAM_BUFFER_SIZE,
+		&size,
+		CU_LAUNCH_PARAM_END,
 	};
 	if (a.attributes || a.cooperative)
 		msg_result(m, launch_ex(ops, &a, f, stream, attributes, extra));
 	else
-		msg_result(m, ops->cuLaunchKernel(f, a.grid[0], a.grid[1], a.grid[2], a.block[0], a.block[1], a.block[2],
-				      a.shared, stream, NULL, extra));
+		msg_result(m, ops->cuLaunchKernel(f, a.grid[0], a.grid[1], a.grid[2], a.block[0], a.block[1],
+				      a.block[2], a.shared, stream, NULL, extra));
 }

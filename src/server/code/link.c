@@ -123,7 +123,8 @@ void serve_link_add(const struct cuda_ops *ops, struct msg *m)
 	if (out && !msg_bad(m)) {
 		/* text is given with its NUL */
 		size_t size = a.image.size + (a.type == CU_JIT_INPUT_PTX);
-		head.result = ops->cuLinkAddData_v2(state, a.type, (void *)bytes, size, name, own.count, own.option, own.value);
+		head.result = ops->cuLinkAddData_v2(
+			state, a.type, (void *)bytes, size, name, own.count, own.option, own.value);
 		answer(m, out, &head, &l->jit);
 	}
 	jit_finish(&own);

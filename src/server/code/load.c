@@ -47,8 +47,8 @@ static unsigned find_parts(struct msg *m, const struct wire_image *names, unsign
 	return missing;
 }
 
-static CUresult load(const struct cuda_ops *ops, struct msg *m, const void *image, uint32_t library, struct jit *j,
-	uint64_t *id)
+static CUresult load(
+	const struct cuda_ops *ops, struct msg *m, const void *image, uint32_t library, struct jit *j, uint64_t *id)
 {
 	CUlibraryOption preserved = CU_LIBRARY_BINARY_IS_PRESERVED;
 	void *yes = (void *)1, *loaded = NULL;

@@ -91,13 +91,31 @@ static CUresult copy(const struct cuda_ops *ops, const struct wire_block *a, con
 	const struct checked *dst, CUstream stream)
 {
 	CUDA_MEMCPY3D_PEER p = {
-		.srcXInBytes = a->src.x, .srcY = a->src.y, .srcZ = a->src.z, .srcLOD = a->src.lod, .srcMemoryType = src->type,
-		.srcHost = src->host, .srcDevice = src->device, .srcArray = src->array, .srcContext = src->context,
-		.srcPitch = a->src.pitch, .srcHeight = a->src.height,
-		.dstXInBytes = a->dst.x, .dstY = a->dst.y, .dstZ = a->dst.z, .dstLOD = a->dst.lod, .dstMemoryType = dst->type,
-		.dstHost = dst->host, .dstDevice = dst->device, .dstArray = dst->array, .dstContext = dst->context,
-		.dstPitch = a->dst.pitch, .dstHeight = a->dst.height,
-		.WidthInBytes = a->width, .Height = a->height, .Depth = a->depth,
+		.srcXInBytes = a->src.x,
+		.srcY = a->src.y,
+		.srcZ = a->src.z,
+		.srcLOD = a->src.lod,
+		.srcMemoryType = src->type,
+		.srcHost = src->host,
+		.srcDevice = src->device,
+		.srcArray = src->array,
+		.srcContext = src->context,
+		.srcPitch = a->src.pitch,
+		.srcHeight = a->src.height,
+		.dstXInBytes = a->dst.x,
+		.dstY = a->dst.y,
+		.dstZ = a->dst.z,
+		.dstLOD = a->dst.lod,
+		.dstMemoryType = dst->type,
+		.dstHost = dst->host,
+		.dstDevice = dst->device,
+		.dstArray = dst->array,
+		.dstContext = dst->context,
+		.dstPitch = a->dst.pitch,
+		.dstHeight = a->dst.height,
+		.WidthInBytes = a->width,
+		.Height = a->height,
+		.Depth = a->depth,
 	};
 	CUDA_MEMCPY3D plain;
 

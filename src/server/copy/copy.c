@@ -133,8 +133,8 @@ bool copy_extent(const struct copy_rows *r, uint64_t *first, uint64_t *size)
 		return false;
 	if (!offset(z, y, height, pitch, first) || !add(first, r->x))
 		return false;
-	if (!add(&z, r->slices - 1) || !add(&y, r->rows - 1) || !offset(z, y, height, pitch, &end) || !add(&end, r->x) ||
-		!add(&end, r->width) || end >> 63)
+	if (!add(&z, r->slices - 1) || !add(&y, r->rows - 1) || !offset(z, y, height, pitch, &end) ||
+		!add(&end, r->x) || !add(&end, r->width) || end >> 63)
 		return false;
 	*size = end - *first;
 	return true;

@@ -65,8 +65,8 @@ static bool is_variable(const struct cuda_ops *ops, uint64_t address, uint64_t s
 
 	return !ops->cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) && managed &&
 	       !ops->cuPointerGetAttribute(&dev, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) &&
-	       !ops->cuDeviceGetAttribute(&both, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, dev < 0 ? 0 : dev) && both &&
-	       !ops->cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) &&
+	       !ops->cuDeviceGetAttribute(&both, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, dev < 0 ? 0 : dev) &&
+	       both && !ops->cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) &&
 	       !ops->cuPointerGetAttribute(&n, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) && address >= base &&
 	       address - base < n && size <= n - (address - base);
 }
@@ -79,7 +79,8 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	if (!m->error && !m->broken && (!a.size || overlaps(a.address, a.size)))
 		m->error = CUDA_ERROR_INVALID_VALUE;
-	if (!m->error && !m->broken && (a.variable ? !is_variable(ops, a.address, a.size) : !hostmem_holds(m->session, a.address, a.size)))
+	if (!m->error && !m->broken &&
+		(a.variable ? !is_variable(ops, a.address, a.size) : !hostmem_holds(m->session, a.address, a.size)))
 		m->error = CUDA_ERROR_NOT_SUPPORTED;
 	if (msg_bad(m))
 		return;

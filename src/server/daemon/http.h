@@ -13,9 +13,9 @@
 #include "server/daemon/listen.h"
 #include "server/daemon/worker_pool.h"
 
-#define HTTP_DOORS	 8
+#define HTTP_DOORS       8
 #define HTTP_CONNECTIONS 16
-#define HTTP_REQUEST	 4096 /* bytes of a request, head and all */
+#define HTTP_REQUEST     4096 /* bytes of a request, head and all */
 
 struct http_request {
 	const char *method, *path;

@@ -31,8 +31,7 @@ int listener_init(struct listener *l, const char *address, gid_t group, bool tex
 
 	*l = (struct listener){.fd = text ? text_listen(address, 0600, error) : link_listen(address, 0600, error)};
 	if (l->fd < 0) {
-		log_event("cannot listen: %s%s", error,
-			l->fd == -EADDRINUSE ? " (is another server running?)" : "");
+		log_event("cannot listen: %s%s", error, l->fd == -EADDRINUSE ? " (is another server running?)" : "");
 		return l->fd;
 	}
 	if (path && !lstat(path, &st))

@@ -14,7 +14,7 @@
 struct listener {
 	int fd;
 	char name[256]; /* as clients write it */
-	dev_t device;	/* of the socket's file; inode 0: there is none */
+	dev_t device;   /* of the socket's file; inode 0: there is none */
 	ino_t inode;
 };
 

@@ -17,7 +17,7 @@
 #include "server/daemon/status.h"
 #include "transport/transport.h"
 
-#define END_MS 2000 /* after the second SIGTERM: then SIGKILL */
+#define END_MS       2000 /* after the second SIGTERM: then SIGKILL */
 #define PATIENCE_MIN 10
 
 struct door {

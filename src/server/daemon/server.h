@@ -18,14 +18,14 @@
 #define SERVER_SPARES  1
 
 struct server_config {
-	const char *device;	   /* what the workers open: "nvidia", "cpu", "null" */
+	const char *device;        /* what the workers open: "nvidia", "cpu", "null" */
 	const char *const *listen; /* addresses, up to NULL */
-	gid_t group;		   /* may use the unix sockets, too; (gid_t)-1: only the owner */
-	unsigned clients;	   /* at one time, at most */
-	unsigned spares;	   /* workers that wait for a client */
-	unsigned spin_us;	   /* how long a worker spins before it sleeps */
+	gid_t group;               /* may use the unix sockets, too; (gid_t)-1: only the owner */
+	unsigned clients;          /* at one time, at most */
+	unsigned spares;           /* workers that wait for a client */
+	unsigned spin_us;          /* how long a worker spins before it sleeps */
 	struct quota_size memory;  /* of each device, for each client */
-	const char *metrics;	   /* where status.h is told, too; NULL: only beside the unix sockets */
+	const char *metrics;       /* where status.h is told, too; NULL: only beside the unix sockets */
 };
 
 /* Until SIGTERM or SIGINT, then until the last client has ended.  0 or -errno, having said why. */

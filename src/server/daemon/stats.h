@@ -30,7 +30,7 @@ struct stats_device {
 	_Atomic uint64_t up, down;     /* bytes copied to the device, and from it */
 	_Atomic uint64_t memory, peak; /* bytes allocated now, and at most */
 	struct stats_times wait;       /* published, not yet taken: over shared memory only */
-	struct stats_times run;	       /* in the driver */
+	struct stats_times run;        /* in the driver */
 };
 
 /* The client, as the kernel tells or, over TCP, as it says itself. */
@@ -47,8 +47,8 @@ struct stats {
 		char name[STATS_TEXT];
 		uint8_t uuid[16];
 		uint64_t memory, quota; /* quota: for this client; 0: there is none */
-		_Atomic bool looked;	/* the worker was asked how much all of them use; only where there is a quota */
-		_Atomic uint64_t used;	/* then */
+		_Atomic bool looked;    /* the worker was asked how much all of them use; only where there is a quota */
+		_Atomic uint64_t used;  /* then */
 	} info[STATS_DEVICES];
 	_Atomic bool connected; /* client is filled in */
 	struct stats_client client;

@@ -213,10 +213,11 @@ static void json_use(FILE *out, const struct worker *w, unsigned device)
 
 	fprintf(out,
 		"\n      {\"device\": %u, \"calls\": %" PRIu64 ", \"round_trips\": %" PRIu64 ", \"launches\": %" PRIu64
-		", \"errors\": %" PRIu64 ", \"bytes_up\": %" PRIu64 ", \"bytes_down\": %" PRIu64 ", \"memory\": %" PRIu64
-		", \"memory_peak\": %" PRIu64 ", \"quota\": ",
-		device, stats_read(&d->calls), stats_read(&d->answers), stats_read(&d->launches), stats_read(&d->errors),
-		stats_read(&d->up), stats_read(&d->down), stats_read(&d->memory), stats_read(&d->peak));
+		", \"errors\": %" PRIu64 ", \"bytes_up\": %" PRIu64 ", \"bytes_down\": %" PRIu64
+		", \"memory\": %" PRIu64 ", \"memory_peak\": %" PRIu64 ", \"quota\": ",
+		device, stats_read(&d->calls), stats_read(&d->answers), stats_read(&d->launches),
+		stats_read(&d->errors), stats_read(&d->up), stats_read(&d->down), stats_read(&d->memory),
+		stats_read(&d->peak));
 	if (w->stats->info[device].quota)
 		fprintf(out, "%" PRIu64 "}", w->stats->info[device].quota);
 	else
@@ -232,8 +233,8 @@ static void json_client(FILE *out, const struct worker *w)
 	json_text(out, c.program);
 	fprintf(out, ", \"build\": ");
 	json_text(out, c.build);
-	fprintf(out, ", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"use\": [",
-		c.local ? "shared memory" : "tcp", c.since);
+	fprintf(out, ", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"use\": [", c.local ? "shared memory" : "tcp",
+		c.since);
 	for (unsigned d = 0; d < STATS_DEVICES; d++)
 		if (used(w, d)) {
 			fputs(comma, out);

@@ -105,7 +105,8 @@ static const struct cuda_ops *open_device(const struct server_config *set, struc
 		fill(&table);
 		r = table.cuInit(0);
 		if (r)
-			snprintf(why, size, "its driver does not start: %s", result_name(r) ? result_name(r) : "an unknown error");
+			snprintf(why, size, "its driver does not start: %s",
+				result_name(r) ? result_name(r) : "an unknown error");
 	}
 	if (!r) {
 		describe_devices(&table, &set->memory, stats);
@@ -166,8 +167,11 @@ static void serve(int client, const struct cuda_ops *ops, const struct server_co
 	if (n > 1)
 		snprintf(by, sizeof by, ", by %u connections", n);
 	log_event("client %d %s after %.1f s and %llu calls, %llu of them answered%s%s%s", peer->pid,
-		!r ? "ended" : r == -EPROTO ? "broke the rules" : "could not be served any longer", (pool_now() - start) / 1e3,
-		(unsigned long long)s.calls, (unsigned long long)s.answers, by, r ? ": " : "", r ? error : "");
+		!r             ? "ended"
+		: r == -EPROTO ? "broke the rules"
+			       : "could not be served any longer",
+		(pool_now() - start) / 1e3, (unsigned long long)s.calls, (unsigned long long)s.answers, by,
+		r ? ": " : "", r ? error : "");
 }
 
 /* What the parent holds is none of a worker's business. */

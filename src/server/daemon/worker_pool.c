@@ -11,7 +11,7 @@
 #include "server/daemon/log.h"
 #include "server/daemon/worker_pool.h"
 
-#define TRIES	 3    /* workers that may die before a client is told that it has none */
+#define TRIES    3    /* workers that may die before a client is told that it has none */
 #define REFUSERS 16   /* at one time; beyond that a client just finds the door shut */
 #define PAUSE_MS 1000 /* after a spare has died: a driver that crashes at start must not keep us busy */
 
@@ -29,7 +29,13 @@ static struct worker *add(struct pool *p, pid_t pid, int fd, enum worker_state s
 
 	if (!w)
 		return NULL;
-	*w = (struct worker){.source.ready = p->ready, .next = p->workers, .state = state, .pid = pid, .fd = fd, .client = -1, .stats = stats};
+	*w = (struct worker){.source.ready = p->ready,
+		.next = p->workers,
+		.state = state,
+		.pid = pid,
+		.fd = fd,
+		.client = -1,
+		.stats = stats};
 	p->workers = w;
 	p->spares += state == WORKER_OPENING;
 	p->refusing += state == WORKER_REFUSING;

@@ -57,6 +57,6 @@ bool pool_reap(struct pool *p, pid_t pid, int status);
 
 void pool_end_spares(struct pool *p);
 void pool_kill(struct pool *p, int signal); /* all of them */
-void pool_finish(struct pool *p);	    /* those that wait for us end by this */
+void pool_finish(struct pool *p);           /* those that wait for us end by this */
 
 uint64_t pool_now(void); /* ms */

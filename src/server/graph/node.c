@@ -5,8 +5,8 @@
 #include "server/memory/hostmem.h"
 
 /* One side of a copy: host memory only where we share it; what may be either must be one or the other. */
-static bool reachable(struct msg *m, CUmemorytype type, const void *host, CUdeviceptr device, uint64_t first,
-	uint64_t bytes)
+static bool reachable(
+	struct msg *m, CUmemorytype type, const void *host, CUdeviceptr device, uint64_t first, uint64_t bytes)
 {
 	uint64_t address = type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device;
 
@@ -14,7 +14,8 @@ static bool reachable(struct msg *m, CUmemorytype type, const void *host, CUdevi
 		return true;
 	if (__builtin_add_overflow(address, first, &address))
 		return false;
-	return type == CU_MEMORYTYPE_UNIFIED ? copy_reachable(m, address, bytes) : hostmem_holds(m->session, address, bytes);
+	return type == CU_MEMORYTYPE_UNIFIED ? copy_reachable(m, address, bytes)
+					     : hostmem_holds(m->session, address, bytes);
 }
 
 /* An offset in an arena becomes the address it has here; false: it is not all in there. */
@@ -32,7 +33,8 @@ static bool in_bulk(struct msg *m, enum bulk which, const void **host, uint64_t 
 
 static bool source_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
 {
-	struct copy_rows s = {c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch, c->srcHeight, c->WidthInBytes, c->Height, c->Depth};
+	struct copy_rows s = {
+		c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch, c->srcHeight, c->WidthInBytes, c->Height, c->Depth};
 	uint64_t first, size;
 
 	if (!copy_extent(&s, &first, &size))
@@ -45,7 +47,8 @@ static bool source_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
 
 static bool target_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
 {
-	struct copy_rows d = {c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight, c->WidthInBytes, c->Height, c->Depth};
+	struct copy_rows d = {
+		c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight, c->WidthInBytes, c->Height, c->Depth};
 	uint64_t first, size;
 
 	if (!copy_extent(&d, &first, &size))
@@ -90,14 +93,23 @@ static void kernel_in(struct msg *m, const struct wire_kernel_node *w, CUDA_KERN
 
 	room->size = w->params;
 	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &room->size, CU_LAUNCH_PARAM_END,
+		CU_LAUNCH_PARAM_BUFFER_POINTER,
+		params,
+		CU_LAUNCH_PARAM_BUFFER_SIZE,
+		&room->size,
+		CU_LAUNCH_PARAM_END,
 	};
 	memcpy(room->extra, extra, sizeof extra);
 	*p = (CUDA_KERNEL_NODE_PARAMS_v3){
 		.func = msg_handle(m, HANDLE_CUfunction, w->function),
-		.gridDimX = w->grid[0], .gridDimY = w->grid[1], .gridDimZ = w->grid[2],
-		.blockDimX = w->block[0], .blockDimY = w->block[1], .blockDimZ = w->block[2],
-		.sharedMemBytes = w->shared, .extra = room->extra,
+		.gridDimX = w->grid[0],
+		.gridDimY = w->grid[1],
+		.gridDimZ = w->grid[2],
+		.blockDimX = w->block[0],
+		.blockDimY = w->block[1],
+		.blockDimZ = w->block[2],
+		.sharedMemBytes = w->shared,
+		.extra = room->extra,
 		.ctx = msg_handle(m, HANDLE_CUcontext, w->context),
 	};
 }
@@ -125,13 +137,12 @@ static void branch_in(struct msg *m, const struct wire_branch_node *w, CUDA_COND
 
 static void memop_in(struct msg *m, const struct wire_memop_node *w, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p)
 {
-	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){.ctx = msg_handle(m, HANDLE_CUcontext, w->context), .count = w->count,
-		.flags = w->flags};
+	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){
+		.ctx = msg_handle(m, HANDLE_CUcontext, w->context), .count = w->count, .flags = w->flags};
 	p->paramArray = msg_in(m, w->count, wire_bytes(w->count, sizeof *p->paramArray));
 }
 
-static void params_in(struct msg *m, const struct wire_node *a, CUgraphNodeParams *p,
-	struct room *room)
+static void params_in(struct msg *m, const struct wire_node *a, CUgraphNodeParams *p, struct room *room)
 {
 	memset(p, 0, sizeof *p);
 	p->type = a->type;
@@ -188,7 +199,8 @@ static CUresult add(const struct cuda_ops *ops, CUgraphNode *node, CUgraph g, co
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 		return ops->cuGraphAddMemcpyNode(node, g, deps, n, &p->memcpy.copyParams, p->memcpy.copyCtx);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
-		return ops->cuGraphAddMemsetNode(node, g, deps, n, (CUDA_MEMSET_NODE_PARAMS *)&p->memset, p->memset.ctx);
+		return ops->cuGraphAddMemsetNode(
+			node, g, deps, n, (CUDA_MEMSET_NODE_PARAMS *)&p->memset, p->memset.ctx);
 	case CU_GRAPH_NODE_TYPE_HOST:
 		return ops->cuGraphAddHostNode(node, g, deps, n, (CUDA_HOST_NODE_PARAMS *)&p->host);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
@@ -240,7 +252,8 @@ static CUresult exec_set(const struct cuda_ops *ops, CUgraphExec exec, CUgraphNo
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 		return ops->cuGraphExecMemcpyNodeSetParams(exec, node, &p->memcpy.copyParams, p->memcpy.copyCtx);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
-		return ops->cuGraphExecMemsetNodeSetParams(exec, node, (CUDA_MEMSET_NODE_PARAMS *)&p->memset, p->memset.ctx);
+		return ops->cuGraphExecMemsetNodeSetParams(
+			exec, node, (CUDA_MEMSET_NODE_PARAMS *)&p->memset, p->memset.ctx);
 	case CU_GRAPH_NODE_TYPE_HOST:
 		return ops->cuGraphExecHostNodeSetParams(exec, node, (CUDA_HOST_NODE_PARAMS *)&p->host);
 	case CU_GRAPH_NODE_TYPE_GRAPH:

@@ -42,8 +42,8 @@ static uint32_t params_bytes(const struct cuda_ops *ops, CUfunction f, void **pa
 	return end;
 }
 
-static CUresult get_kernel(const struct cuda_ops *ops, struct msg *m, CUgraphNode node, struct wire_kernel_node *w,
-	uint8_t *to)
+static CUresult get_kernel(
+	const struct cuda_ops *ops, struct msg *m, CUgraphNode node, struct wire_kernel_node *w, uint8_t *to)
 {
 	struct handles *h = m->session->handles;
 	CUDA_KERNEL_NODE_PARAMS k = {0};

@@ -62,8 +62,8 @@ void serve_window(const struct cuda_ops *ops, struct msg *m)
 		msg_result(m, CUDA_ERROR_INVALID_VALUE);
 		return;
 	}
-	p = mmap((void *)(uintptr_t)a.address, a.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-		MAP_FIXED_NOREPLACE, -1, 0);
+	p = mmap((void *)(uintptr_t)a.address, a.size, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (p != (void *)(uintptr_t)a.address) {
 		if (p != MAP_FAILED)
 			munmap(p, a.size);
@@ -129,7 +129,8 @@ static void make_way(struct session *s, const struct wire_host *a)
 
 static void let_go(struct session *s, uint64_t address, uint64_t size, bool reserved)
 {
-	mmap((void *)(uintptr_t)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	mmap((void *)(uintptr_t)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		0);
 	if (!reserved)
 		leave_empty(s, address, address + size);
 }
@@ -139,7 +140,8 @@ static void let_go(struct session *s, uint64_t address, uint64_t size, bool rese
 static CUresult map_it(struct session *s, const struct wire_host *a, bool reserved, int fd)
 {
 	unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-	int how = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED) | (reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE);
+	int how = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED) |
+		  (reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE);
 	const struct cuda_ops *ops = s->ops;
 	CUdeviceptr seen = 0;
 	CUresult r;

@@ -8,14 +8,15 @@ static CUresult encode(const struct cuda_ops *ops, const struct wire_tensor *a, 
 
 	switch (a->kind) {
 	case WIRE_TENSOR_TILED:
-		return ops->cuTensorMapEncodeTiled(map, a->type, a->rank, address, a->dim, strides, a->box, a->step, a->interleave,
-			a->swizzle, a->promotion, a->fill);
+		return ops->cuTensorMapEncodeTiled(map, a->type, a->rank, address, a->dim, strides, a->box, a->step,
+			a->interleave, a->swizzle, a->promotion, a->fill);
 	case WIRE_TENSOR_IM2COL:
-		return ops->cuTensorMapEncodeIm2col(map, a->type, a->rank, address, a->dim, strides, a->lower, a->upper, a->channels,
-			a->pixels, a->step, a->interleave, a->swizzle, a->promotion, a->fill);
+		return ops->cuTensorMapEncodeIm2col(map, a->type, a->rank, address, a->dim, strides, a->lower, a->upper,
+			a->channels, a->pixels, a->step, a->interleave, a->swizzle, a->promotion, a->fill);
 	case WIRE_TENSOR_WIDE:
-		return ops->cuTensorMapEncodeIm2colWide(map, a->type, a->rank, address, a->dim, strides, a->lower[0], a->upper[0],
-			a->channels, a->pixels, a->step, a->interleave, a->mode, a->swizzle, a->promotion, a->fill);
+		return ops->cuTensorMapEncodeIm2colWide(map, a->type, a->rank, address, a->dim, strides, a->lower[0],
+			a->upper[0], a->channels, a->pixels, a->step, a->interleave, a->mode, a->swizzle, a->promotion,
+			a->fill);
 	default:
 		memcpy(map, a->map, sizeof *map);
 		return ops->cuTensorMapReplaceAddress(map, address);

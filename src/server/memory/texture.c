@@ -37,8 +37,8 @@ static void resource_out(struct msg *m, CUDA_RESOURCE_DESC *d)
 	if (d->resType == CU_RESOURCE_TYPE_ARRAY)
 		d->res.array.hArray = (CUarray)(uintptr_t)handles_give(h, HANDLE_CUarray, d->res.array.hArray);
 	else if (d->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
-		d->res.mipmap.hMipmappedArray = (CUmipmappedArray)(uintptr_t)handles_give(h, HANDLE_CUmipmappedArray,
-			d->res.mipmap.hMipmappedArray);
+		d->res.mipmap.hMipmappedArray = (CUmipmappedArray)(uintptr_t)handles_give(
+			h, HANDLE_CUmipmappedArray, d->res.mipmap.hMipmappedArray);
 }
 
 void serve_texture(const struct cuda_ops *ops, struct msg *m)
@@ -57,7 +57,8 @@ void serve_texture(const struct cuda_ops *ops, struct msg *m)
 	else if (a.surface)
 		msg_result(m, ops->cuSurfObjectCreate((CUsurfObject *)out, &a.resource));
 	else
-		msg_result(m, ops->cuTexObjectCreate((CUtexObject *)out, &a.resource, &a.texture, a.has_view ? &a.view : NULL));
+		msg_result(m, ops->cuTexObjectCreate(
+				      (CUtexObject *)out, &a.resource, &a.texture, a.has_view ? &a.view : NULL));
 	if (m->result) {
 		free(o);
 		return;
@@ -79,7 +80,8 @@ static void destroy(struct msg *m, CUresult (*end)(unsigned long long value), bo
 
 	msg_args(m, &a, sizeof a);
 	value = a.texObject;
-	struct object *o = m->broken || !value ? NULL : find(m, value, surface); /* 0 is none: the driver's own answer */
+	struct object *o =
+		m->broken || !value ? NULL : find(m, value, surface); /* 0 is none: the driver's own answer */
 	if (msg_bad(m))
 		return;
 	msg_result(m, end(value));
@@ -96,7 +98,8 @@ void serve_texture_destroy(const struct cuda_ops *ops, struct msg *m)
 
 void serve_surface_destroy(const struct cuda_ops *ops, struct msg *m)
 {
-	_Static_assert(sizeof(struct wire_cuSurfObjectDestroy) == sizeof(struct wire_cuTexObjectDestroy), "the same frame");
+	_Static_assert(
+		sizeof(struct wire_cuSurfObjectDestroy) == sizeof(struct wire_cuTexObjectDestroy), "the same frame");
 	destroy(m, ops->cuSurfObjectDestroy, true);
 }
 
@@ -113,8 +116,8 @@ void serve_resource(const struct cuda_ops *ops, struct msg *m)
 		find(m, a.object, a.surface);
 	if (msg_bad(m))
 		return;
-	msg_result(m, a.surface ? ops->cuSurfObjectGetResourceDesc(out, a.object) :
-				  ops->cuTexObjectGetResourceDesc(out, a.object));
+	msg_result(m, a.surface ? ops->cuSurfObjectGetResourceDesc(out, a.object)
+				: ops->cuTexObjectGetResourceDesc(out, a.object));
 	if (!m->result)
 		resource_out(m, out);
 }

@@ -8,7 +8,7 @@
 #include "server/session/message.h"
 
 #define FD_WAIT_MS 2000
-#define KEEPS	   (1ull << 40) /* a threshold that is never reached */
+#define KEEPS      (1ull << 40) /* a threshold that is never reached */
 
 void serve_share_out(const struct cuda_ops *ops, struct msg *m)
 {
@@ -60,8 +60,8 @@ void serve_share_in(const struct cuda_ops *ops, struct msg *m)
 
 struct held {
 	struct map_node node; /* key: the number */
-	unsigned more;	      /* than once */
-	bool left;	      /* not held any more, but mapped: whoever retains it gets the same number */
+	unsigned more;        /* than once */
+	bool left;            /* not held any more, but mapped: whoever retains it gets the same number */
 };
 
 struct mapped {
@@ -143,7 +143,8 @@ void serve_unmap(const struct cuda_ops *ops, struct msg *m)
 	if (msg_bad(m))
 		return;
 	msg_result(m, ops->cuMemUnmap(a.ptr, a.size));
-	while (!m->result && (p = (struct mapped *)map_above(&m->session->mapped, a.ptr)) && p->node.key - a.ptr < a.size) {
+	while (!m->result && (p = (struct mapped *)map_above(&m->session->mapped, a.ptr)) &&
+		p->node.key - a.ptr < a.size) {
 		uint64_t real = p->real;
 		map_remove(&m->session->mapped, &p->node);
 		free(p);
@@ -226,8 +227,8 @@ void serve_pool(const struct cuda_ops *ops, struct msg *m)
 	if (msg_bad(m))
 		return;
 	*out = a;
-	msg_result(m, a.set ? ops->cuMemPoolSetAttribute(pool, a.attribute, &out->value) :
-			      ops->cuMemPoolGetAttribute(pool, a.attribute, &out->value));
+	msg_result(m, a.set ? ops->cuMemPoolSetAttribute(pool, a.attribute, &out->value)
+			    : ops->cuMemPoolGetAttribute(pool, a.attribute, &out->value));
 	if (!m->result && a.set && a.attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
 		m->session->keeps = a.value >= KEEPS;
 }

@@ -191,11 +191,11 @@ static void *inout_sized(struct msg *m, bool present, size_t ours)
 	return p;
 }
 
-#define msg_handle	 handle
+#define msg_handle       handle
 #define msg_give_handles give_handles
-#define msg_bad		 bad
-#define msg_result	 result
-#define msg_inout_sized	 inout_sized
+#define msg_bad          bad
+#define msg_result       result
+#define msg_inout_sized  inout_sized
 #include "gen/nvml_server.inc"
 #undef msg_handle
 #undef msg_give_handles

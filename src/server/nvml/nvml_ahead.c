@@ -8,24 +8,24 @@
 #include "util/env_number.h"
 #include "wire/nvml.h"
 
-#define US	  1000ull
-#define MS	  1000000ull
-#define SLOW	  (100 * US)  /* what is worth it */
-#define TOO_SLOW  (15 * MS)   /* what cannot be had in time */
-#define AGE	  (30 * MS)   /* the oldest value that is given */
-#define SLACK	  (3 * MS)    /* clients that come early */
-#define LONGEST	  (70000 * MS) /* between two polls */
-#define PATIENCE  4	      /* times a value is read, each half as long after the last as it may be old, for one question */
+#define US        1000ull
+#define MS        1000000ull
+#define SLOW      (100 * US)   /* what is worth it */
+#define TOO_SLOW  (15 * MS)    /* what cannot be had in time */
+#define AGE       (30 * MS)    /* the oldest value that is given */
+#define SLACK     (3 * MS)     /* clients that come early */
+#define LONGEST   (70000 * MS) /* between two polls */
+#define PATIENCE  4 /* times a value is read, each half as long after the last as it may be old, for one question */
 #define QUESTIONS 32
-#define BYTES	  256 /* of a question, and of an answer */
+#define BYTES     256 /* of a question, and of an answer */
 
 struct question {
 	struct frame frame;
 	ahead_fn *make;
 	size_t size, answer_size;
 	int32_t value;
-	bool again;			    /* asked more than once in a poll */
-	unsigned reads;			    /* ahead of the next poll */
+	bool again;                         /* asked more than once in a poll */
+	unsigned reads;                     /* ahead of the next poll */
 	uint64_t asked, period, read, took; /* read: before the vendor was asked; 0: not yet */
 	uint8_t bytes[BYTES], answer[BYTES];
 };
@@ -147,7 +147,8 @@ static void *reads(void *nothing)
 		} else if (wakes <= now()) {
 			read_now(q);
 		} else {
-			struct timespec t = {.tv_sec = (time_t)(wakes / (1000 * MS)), .tv_nsec = (long)(wakes % (1000 * MS))};
+			struct timespec t = {
+				.tv_sec = (time_t)(wakes / (1000 * MS)), .tv_nsec = (long)(wakes % (1000 * MS))};
 			pthread_cond_timedwait(&sooner, &lock, &t);
 		}
 	}

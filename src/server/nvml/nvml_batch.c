@@ -11,7 +11,7 @@ struct alone {
 	uint8_t args[WIRE_NVML_TOGETHER_ARGS];
 };
 
-_Static_assert(sizeof(struct alone) <= sizeof ((struct msg *)0)->few_in, "nothing to free");
+_Static_assert(sizeof(struct alone) <= sizeof((struct msg *)0)->few_in, "nothing to free");
 
 /* The next question, as a message of its own. */
 static bool take(struct msg *m, struct msg *one)

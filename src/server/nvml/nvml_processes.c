@@ -196,8 +196,8 @@ static pid_t seen_as(pid_t pid, const struct link_peer *asks)
 
 /* ---- the list ---- */
 
-static nvmlReturn_t read_list(const struct nvml_ops *ops, nvmlDevice_t device, unsigned kind, unsigned *n,
-	nvmlProcessInfo_t *infos)
+static nvmlReturn_t read_list(
+	const struct nvml_ops *ops, nvmlDevice_t device, unsigned kind, unsigned *n, nvmlProcessInfo_t *infos)
 {
 	switch (kind) {
 	case PROCESS_COMPUTE:
@@ -247,8 +247,10 @@ nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, const st
 		if (as <= 0 || page->count++ < ask->first || page->here == WIRE_NVML_PAGE)
 			continue;
 		struct wire_nvml_process *p = &page->process[page->here++];
-		*p = (struct wire_nvml_process){.pid = (uint32_t)as, .memory = infos[i].usedGpuMemory,
-			.instance = part(infos[i].gpuInstanceId), .compute_instance = part(infos[i].computeInstanceId)};
+		*p = (struct wire_nvml_process){.pid = (uint32_t)as,
+			.memory = infos[i].usedGpuMemory,
+			.instance = part(infos[i].gpuInstanceId),
+			.compute_instance = part(infos[i].computeInstanceId)};
 		add_load(p, (pid_t)infos[i].pid, samples, nsamples);
 	}
 	return NVML_SUCCESS;

@@ -173,7 +173,8 @@ static CUresult alloc_pitch(CUdeviceptr *p, size_t *pitch, size_t width, size_t 
 
 static CUresult alloc_managed(CUdeviceptr *p, size_t size, unsigned flags)
 {
-	CUresult r = quotas ? quota_room(device, size) : CUDA_SUCCESS; /* of this there may be more than the device has */
+	CUresult r =
+		quotas ? quota_room(device, size) : CUDA_SUCCESS; /* of this there may be more than the device has */
 
 	if (!r)
 		r = real.cuMemAllocManaged(p, size, flags);
@@ -198,7 +199,8 @@ static struct quota_pool *pool_of(CUdeviceptr p)
 {
 	CUmemoryPool pool = NULL;
 
-	return real.cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p) || !pool ? NULL : quota_pool(pool);
+	return real.cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p) || !pool ? NULL
+												  : quota_pool(pool);
 }
 
 static CUresult alloc_counted(CUdeviceptr *p, size_t size, CUmemoryPool pool, CUstream stream)
@@ -261,8 +263,8 @@ static void let_go(struct item *i)
 		drop(i);
 }
 
-static CUresult create(CUmemGenericAllocationHandle *h, size_t size, const CUmemAllocationProp *p,
-		       unsigned long long flags)
+static CUresult create(
+	CUmemGenericAllocationHandle *h, size_t size, const CUmemAllocationProp *p, unsigned long long flags)
 {
 	int on = p && p->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? p->location.id : -1;
 	bool counts = on >= 0 && on < STATS_DEVICES; /* else it is the host's */
@@ -296,8 +298,7 @@ static CUresult release(CUmemGenericAllocationHandle h)
 	return r;
 }
 
-static CUresult map(CUdeviceptr p, size_t size, size_t offset, CUmemGenericAllocationHandle h,
-		    unsigned long long flags)
+static CUresult map(CUdeviceptr p, size_t size, size_t offset, CUmemGenericAllocationHandle h, unsigned long long flags)
 {
 	CUresult r = real.cuMemMap(p, size, offset, h, flags);
 	struct item *physical = r ? NULL : find(ACCOUNT_PHYSICAL, h);
@@ -412,7 +413,8 @@ static CUresult copy_down(void *to, CUdeviceptr from, size_t size, CUstream stre
 
 static CUresult copy_block(const CUDA_MEMCPY3D *c, CUstream stream)
 {
-	bool from_host = c && c->srcMemoryType == CU_MEMORYTYPE_HOST, to_host = c && c->dstMemoryType == CU_MEMORYTYPE_HOST;
+	bool from_host = c && c->srcMemoryType == CU_MEMORYTYPE_HOST,
+	     to_host = c && c->dstMemoryType == CU_MEMORYTYPE_HOST;
 
 	if (from_host != to_host)
 		stats_add(from_host ? &device->up : &device->down, c->WidthInBytes * c->Height * c->Depth);

@@ -36,7 +36,8 @@ bool quota_read(const char *text, struct quota_size *size)
 
 uint64_t quota_of(const struct quota_size *size, uint64_t memory)
 {
-	uint64_t quota = size->percent ? memory / 100 * size->percent + memory % 100 * size->percent / 100 : size->bytes;
+	uint64_t quota =
+		size->percent ? memory / 100 * size->percent + memory % 100 * size->percent / 100 : size->bytes;
 
 	return quota < memory ? quota : memory;
 }

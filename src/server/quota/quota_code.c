@@ -51,7 +51,8 @@ static uint64_t image_variables(const void *data)
 		bytes = variables(&entry);
 	else
 		for (unsigned i = 1; i < image.nparts; i++) /* it is linked as it is loaded */
-			if (!image_select(&image, i, &want, &entry) && __builtin_add_overflow(bytes, variables(&entry), &bytes))
+			if (!image_select(&image, i, &want, &entry) &&
+				__builtin_add_overflow(bytes, variables(&entry), &bytes))
 				bytes = UINT64_MAX;
 	image_finish(&image);
 	return bytes;
@@ -116,7 +117,8 @@ static CUresult set_limit(CUlimit limit, size_t value)
 
 	while (i < sizeof counted / sizeof *counted && counted[i].limit != limit)
 		i++;
-	if (i == sizeof counted / sizeof *counted || real->cuCtxGetCurrent(&context) || real->cuCtxGetLimit(&before, limit))
+	if (i == sizeof counted / sizeof *counted || real->cuCtxGetCurrent(&context) ||
+		real->cuCtxGetLimit(&before, limit))
 		return real->cuCtxSetLimit(limit, value);
 	before = before > counted[i].usual ? before - counted[i].usual : 0;
 	more = value > counted[i].usual ? value - counted[i].usual : 0;

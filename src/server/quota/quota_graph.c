@@ -54,8 +54,8 @@ static CUresult add_node(CUgraphNode node, struct need *need, int depth)
 	if (p.poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE || device < 0 || device >= STATS_DEVICES)
 		return CUDA_SUCCESS;
 	need->some = true;
-	return __builtin_add_overflow(need->bytes[device], p.bytesize, &need->bytes[device]) ? CUDA_ERROR_OUT_OF_MEMORY :
-											       CUDA_SUCCESS;
+	return __builtin_add_overflow(need->bytes[device], p.bytesize, &need->bytes[device]) ? CUDA_ERROR_OUT_OF_MEMORY
+											     : CUDA_SUCCESS;
 }
 
 static CUresult add_need(CUgraph graph, struct need *need, int depth)
@@ -120,7 +120,8 @@ static CUresult count(struct exec *x)
 static uint64_t kept(unsigned device)
 {
 	cuuint64_t bytes = 0;
-	CUresult r = real->cuDeviceGetGraphMemAttribute((CUdevice)device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes);
+	CUresult r =
+		real->cuDeviceGetGraphMemAttribute((CUdevice)device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes);
 
 	return r ? 0 : bytes;
 }

@@ -11,7 +11,7 @@ struct quota_pool {
 	CUmemoryPool pool;
 	struct stats_device *device;
 	uint64_t given; /* out, and not yet freed */
-	uint64_t left;	/* destroyed: what it had then, and has until the last of it is freed */
+	uint64_t left;  /* destroyed: what it had then, and has until the last of it is freed */
 	bool destroyed;
 };
 

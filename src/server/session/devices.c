@@ -9,7 +9,8 @@ static CUresult describe(const struct cuda_ops *ops, CUdevice dev, struct wire_d
 	if (!r)
 		r = ops->cuDeviceTotalMem_v2(&d->memory, dev);
 	if (!r)
-		r = ops->cuDeviceGetUuid_v2 ? ops->cuDeviceGetUuid_v2(&d->uuid, dev) : ops->cuDeviceGetUuid(&d->uuid, dev);
+		r = ops->cuDeviceGetUuid_v2 ? ops->cuDeviceGetUuid_v2(&d->uuid, dev)
+					    : ops->cuDeviceGetUuid(&d->uuid, dev);
 	if (!r)
 		r = ops->cuDeviceGetPCIBusId(d->pci, sizeof d->pci - 1, dev);
 	for (int a = 1; a < WIRE_ATTRIBUTES && !r; a++)

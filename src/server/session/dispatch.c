@@ -7,18 +7,31 @@
 #include "gen/cuda_server.inc"
 
 static const struct served ours[] = {
-	{WIRE_DEVICES, serve_devices, true},	  {WIRE_FUNCTION, serve_function, true}, {WIRE_LOAD, serve_load, true},
-	{WIRE_FLUSH, serve_flush, true},	  {WIRE_CONTEXT, serve_context, false},
-	{WIRE_LAUNCH, serve_launch, false},	  {WIRE_COPY_UP, serve_copy_up, false},
-	{WIRE_COPY_DOWN, serve_copy_down, false}, {WIRE_SYNC, serve_sync, false},
-	{WIRE_WAKE, serve_wake, false},		  {WIRE_WINDOW, serve_window, true},	 {WIRE_HOST_MAP, serve_host_map, true},
+	{WIRE_DEVICES, serve_devices, true},
+	{WIRE_FUNCTION, serve_function, true},
+	{WIRE_LOAD, serve_load, true},
+	{WIRE_FLUSH, serve_flush, true},
+	{WIRE_CONTEXT, serve_context, false},
+	{WIRE_LAUNCH, serve_launch, false},
+	{WIRE_COPY_UP, serve_copy_up, false},
+	{WIRE_COPY_DOWN, serve_copy_down, false},
+	{WIRE_SYNC, serve_sync, false},
+	{WIRE_WAKE, serve_wake, false},
+	{WIRE_WINDOW, serve_window, true},
+	{WIRE_HOST_MAP, serve_host_map, true},
 	{WIRE_HOST_UNMAP, serve_host_unmap, true},
-	{WIRE_MIRROR, serve_mirror, true},	  {WIRE_MIRROR_DROP, serve_mirror_drop, true},
-	{WIRE_MIRROR_UP, serve_mirror_up, false}, {WIRE_MIRROR_DOWN, serve_mirror_down, true},
-	{WIRE_BLOCK, serve_block, false},	  {WIRE_POINTER, serve_pointer, true},
-	{WIRE_TEXTURE, serve_texture, true},	  {WIRE_RESOURCE, serve_resource, true},
-	{WIRE_SHARE_OUT, serve_share_out, true},  {WIRE_SHARE_IN, serve_share_in, true},
-	{WIRE_RETAIN, serve_retain, true},	  {WIRE_POOL, serve_pool, true},
+	{WIRE_MIRROR, serve_mirror, true},
+	{WIRE_MIRROR_DROP, serve_mirror_drop, true},
+	{WIRE_MIRROR_UP, serve_mirror_up, false},
+	{WIRE_MIRROR_DOWN, serve_mirror_down, true},
+	{WIRE_BLOCK, serve_block, false},
+	{WIRE_POINTER, serve_pointer, true},
+	{WIRE_TEXTURE, serve_texture, true},
+	{WIRE_RESOURCE, serve_resource, true},
+	{WIRE_SHARE_OUT, serve_share_out, true},
+	{WIRE_SHARE_IN, serve_share_in, true},
+	{WIRE_RETAIN, serve_retain, true},
+	{WIRE_POOL, serve_pool, true},
 	{WIRE_TENSOR, serve_tensor, true},
 };
 
@@ -50,9 +63,20 @@ static const struct served instead[] = {
 
 /* Not served: an address of theirs would be one of ours, or they would hold up the dispatcher. */
 static const unsigned refused[] = {
-	NR_cuMemcpy, NR_cuMemcpyHtoD_v2, NR_cuMemcpyDtoH_v2, NR_cuMemcpyDtoD_v2, NR_cuMemcpyHtoDAsync_v2, NR_cuMemcpyPeer,
-	NR_cuMemcpyHtoA_v2, NR_cuMemcpyAtoH_v2, NR_cuMemcpyDtoA_v2, NR_cuMemcpyAtoD_v2, NR_cuMemcpyAtoA_v2,
-	NR_cuMemcpyHtoAAsync_v2, NR_cuMemcpyBatchAsync, NR_cuMemcpyBatchAsync_v2,
+	NR_cuMemcpy,
+	NR_cuMemcpyHtoD_v2,
+	NR_cuMemcpyDtoH_v2,
+	NR_cuMemcpyDtoD_v2,
+	NR_cuMemcpyHtoDAsync_v2,
+	NR_cuMemcpyPeer,
+	NR_cuMemcpyHtoA_v2,
+	NR_cuMemcpyAtoH_v2,
+	NR_cuMemcpyDtoA_v2,
+	NR_cuMemcpyAtoD_v2,
+	NR_cuMemcpyAtoA_v2,
+	NR_cuMemcpyHtoAAsync_v2,
+	NR_cuMemcpyBatchAsync,
+	NR_cuMemcpyBatchAsync_v2,
 };
 
 #define PLAIN 1024

@@ -28,7 +28,7 @@ void *msg_handle(struct msg *m, enum handle_kind kind, uint64_t id);
 void *msg_in(struct msg *m, bool present, size_t size);
 void *msg_in_text(struct msg *m, bool present, size_t size); /* ends with a NUL, or the message is bad */
 void *msg_in_handles(struct msg *m, bool present, enum handle_kind kind, size_t count);
-void *msg_out(struct msg *m, bool present, size_t size);     /* zeroed */
+void *msg_out(struct msg *m, bool present, size_t size); /* zeroed */
 void *msg_inout(struct msg *m, bool present, size_t size);
 
 /* The call can be made. False: it must not be, and the answer is set. */

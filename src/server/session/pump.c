@@ -9,8 +9,8 @@
 #include "util/tsan_order.h"
 #include "wire/wire.h"
 
-#define MOST (64u << 20) /* bytes of frames that wait here */
-#define EVER (1u << 30)	 /* while an answer is expected, which comes behind them */
+#define MOST    (64u << 20) /* bytes of frames that wait here */
+#define EVER    (1u << 30)  /* while an answer is expected, which comes behind them */
 #define LOOK_NS 10000000
 
 struct held {

@@ -22,41 +22,41 @@ struct events;
 struct waiters;
 
 #define SESSION_PRINTING 8
-#define MSG_FEW 4096 /* bytes that need no allocation */
-#define MSG_OUT (16u << 20) /* the largest answer: memory that is not used until then */
+#define MSG_FEW          4096        /* bytes that need no allocation */
+#define MSG_OUT          (16u << 20) /* the largest answer: memory that is not used until then */
 
 struct session {
 	struct link *link;
 	const struct cuda_ops *ops;
 	struct handles *handles;
 	CUcontext context; /* current in the dispatcher */
-	uint64_t words;		/* where the device sees the link's words; 0: it does not */
+	uint64_t words;    /* where the device sees the link's words; 0: it does not */
 	struct waiters *waiters;
-	unsigned look_us; /* how long they look at a device before they sleep; 0: it wakes them at once */
+	unsigned look_us;      /* how long they look at a device before they sleep; 0: it wakes them at once */
 	struct images *images; /* what the client has sent: images.c */
 	_Atomic(struct events *) events; /* where the client listens: events.c; NULL: it does not */
-	bool freed; /* to a pool: it gives back what it need not keep when somebody waits by a call */
-	bool keeps; /* pools keep everything */
-	bool pumped; /* frames come through a pump: the link's next one is not the next */
+	bool freed;               /* to a pool: it gives back what it need not keep when somebody waits by a call */
+	bool keeps;               /* pools keep everything */
+	bool pumped;              /* frames come through a pump: the link's next one is not the next */
 	_Atomic(unsigned) prints; /* what loaded code may do: enum wire_prints */
 	CUstream printing[SESSION_PRINTING]; /* where something may have printed since the client last waited there */
-	unsigned nprinting;	  /* more than there is room for: anywhere */
-	struct map host;	 /* memory shared with the client, by address: hostmem.c */
-	struct map empty;	 /* addresses that were, and stay empty */
+	unsigned nprinting;                  /* more than there is room for: anywhere */
+	struct map host;                     /* memory shared with the client, by address: hostmem.c */
+	struct map empty;                    /* addresses that were, and stay empty */
 	uint64_t window, window_size;
-	struct map textures;	 /* texture and surface objects: texture.c */
-	struct map retained;	 /* allocations that are not held just once: vmm.c */
-	struct map mapped;	 /* and where they are, by address */
+	struct map textures; /* texture and surface objects: texture.c */
+	struct map retained; /* allocations that are not held just once: vmm.c */
+	struct map mapped;   /* and where they are, by address */
 	uint64_t calls, answers;
 	uint64_t watched, watched_from, watched_at; /* tickets and a time: how long calls wait */
-	unsigned op; /* the latest call */
+	unsigned op;                                /* the latest call */
 };
 
 struct msg {
 	struct session *session;
 	struct frame frame;
 	uint64_t context;
-	bool broken;	/* the frame makes no sense: the session ends */
+	bool broken;    /* the frame makes no sense: the session ends */
 	CUresult error; /* why the call is not made */
 	CUresult result;
 	int32_t value; /* of an NVML call: what it returned */
@@ -75,9 +75,9 @@ struct served {
 	bool waits;
 };
 
-void serve_init(void);			      /* once, before serve_find */
+void serve_init(void);                        /* once, before serve_find */
 const struct served *serve_find(unsigned op); /* NULL: there is no such call */
-void serve_nvml_only(void);		      /* until a call of CUDA's comes, which then waits for nvml_settle */
+void serve_nvml_only(void);                   /* until a call of CUDA's comes, which then waits for nvml_settle */
 
 /* Calls of our own (enum wire_op), each in the file named by its subject. */
 void serve_devices(const struct cuda_ops *ops, struct msg *m);

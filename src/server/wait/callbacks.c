@@ -103,8 +103,8 @@ static unsigned take_slot(struct events *e, uint32_t *value)
 	return i;
 }
 
-static int send_event(struct events *e, const struct wire_event *v, const void *text, size_t size,
-	const struct piece *piece)
+static int send_event(
+	struct events *e, const struct wire_event *v, const void *text, size_t size, const struct piece *piece)
 {
 	void *room;
 	int r = lane_reply_reserve(e->lane, sizeof *v + size, &room);
@@ -127,7 +127,8 @@ static void wait_word(struct events *e, unsigned slot, uint32_t value)
 	while ((now = __atomic_load_n(&e->words[slot], __ATOMIC_ACQUIRE)) != value) {
 		if (link_error(e->session->link, NULL))
 			return;
-		futex_wait_shared(&e->words[slot], now, LOOK_NS); /* the link may break meanwhile, and wakes nobody here */
+		futex_wait_shared(
+			&e->words[slot], now, LOOK_NS); /* the link may break meanwhile, and wakes nobody here */
 	}
 }
 

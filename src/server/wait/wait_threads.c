@@ -28,7 +28,7 @@ struct waiters {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct item *first, **last;
-	unsigned idle, ready; /* threads with nothing to do; words that want one */
+	unsigned idle, ready;      /* threads with nothing to do; words that want one */
 	_Atomic(unsigned) pending; /* what nobody has been told of yet */
 	unsigned nwords;
 	struct turn *turn; /* by word */
@@ -102,7 +102,7 @@ static void told(struct waiters *w, uint32_t word)
 
 #define LOOK_NS 20000000 /* so long it is worth looking now and then */
 
-#define GAP_NS	3000	 /* between two looks, at least: the dispatcher wants the driver, too */
+#define GAP_NS 3000 /* between two looks, at least: the dispatcher wants the driver, too */
 
 /*
  * A driver that sleeps until the device interrupts it wakes up a tenth of a millisecond late or more.  So we look
@@ -140,7 +140,8 @@ static void wait_for(struct session *s, struct item *i)
 		session_late_in(s, i->ctx, i->life, r);
 	events_flush(s);
 	mirrors_tell(s);
-	word_raise(s->link, i->word, i->value, &i->piece, i->has_piece); /* the device may have written it, and gone on */
+	word_raise(
+		s->link, i->word, i->value, &i->piece, i->has_piece); /* the device may have written it, and gone on */
 	if (i->event)
 		ops->cuEventDestroy_v2(i->event);
 	free(i);

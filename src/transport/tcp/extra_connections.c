@@ -59,7 +59,7 @@ unsigned side_give(struct link *l, const struct piece *pieces, unsigned n, uint6
 			uint32_t left = pieces[i].size - at;
 
 			give(&all->side[all->next++ % count],
-			     (struct piece){pieces[i].offset + at, left < SIDE_STRIPE ? left : SIDE_STRIPE});
+				(struct piece){pieces[i].offset + at, left < SIDE_STRIPE ? left : SIDE_STRIPE});
 		}
 	for (unsigned i = 0; i < count; i++)
 		marks[i] = all->side[i].given;

@@ -18,8 +18,7 @@
  * Trust: none.  A side names places in an arena, which are checked; a peer whose pieces overlap, or whose marks are
  * never reached, spoils its own copies or waits by itself until its connection ends.
  */
-#ifndef TRANSPORT_SIDE_H
-#define TRANSPORT_SIDE_H
+#pragma once
 
 #include <pthread.h>
 #include "transport/hello.h"
@@ -36,22 +35,22 @@ struct side {
 	pthread_t in, out;
 	bool receiving, sending, ready;
 
-	_Atomic uint64_t came;	/* bytes that are in the arena */
-	_Atomic bool ended;	/* no more will come */
-	uint64_t given;		/* bytes to be sent, ever: who sends frames */
+	_Atomic uint64_t came;       /* bytes that are in the arena */
+	_Atomic bool ended;          /* no more will come */
+	uint64_t given;              /* bytes to be sent, ever: who sends frames */
 	_Atomic unsigned head, tail; /* of the queue: taken by the sending thread, put by who sends frames */
 	_Atomic uint32_t idle, full; /* flags: the sending thread has nothing to do; who sends frames waits for room */
 	struct piece queue[SIDE_QUEUE];
 };
 
 struct sides {
-	_Atomic unsigned count;	  /* what is sent may go by so many; 0: by none */
+	_Atomic unsigned count;   /* what is sent may go by so many; 0: by none */
 	_Atomic unsigned joined;  /* what is received may have come by so many */
 	_Atomic uint32_t arrived; /* a flag: somebody waits for bytes */
-	unsigned next;		  /* the side that gets the next stripe */
+	unsigned next;            /* the side that gets the next stripe */
 
 	/* Joining: side_join.c */
-	struct hello hello;	/* what we say on each, and on the server what the client must say there */
+	struct hello hello; /* what we say on each, and on the server what the client must say there */
 	unsigned granted, asked;
 	_Atomic unsigned ready;
 	_Atomic bool wanted;
@@ -78,7 +77,7 @@ int side_wait(struct link *l, const uint64_t *marks, unsigned n, struct wait *w)
 int side_begin(struct side *s); /* its threads; the descriptor is there */
 void side_end(struct side *s);
 void side_wake(struct link *l); /* whoever sleeps in here looks whether the link is broken, or else interrupted */
-void side_shut(struct link *l);	/* the link is broken: whoever is inside a socket comes out */
+void side_shut(struct link *l); /* the link is broken: whoever is inside a socket comes out */
 void side_stop(struct link *l);
 void side_forget(struct link *l); /* in a forked child */
 
@@ -87,6 +86,4 @@ void side_forget(struct link *l); /* in a forked child */
 void side_offer(struct link *l, struct hello *answer); /* server, before it answers */
 int side_attend(struct link *l); /* server: takes in what is handed in; 0 if nothing was offered */
 void side_heard(struct side *s); /* server: the client is going to use this one */
-void side_want(struct link *l);	 /* client: there is much to move; returns at once */
-
-#endif
+void side_want(struct link *l);  /* client: there is much to move; returns at once */

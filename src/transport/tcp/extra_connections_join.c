@@ -20,8 +20,8 @@
 
 #include "transport/tcp/tcp.h"
 
-#define JOIN_NS	 5000000000ull
-#define HAND_NS	 1000000000ull
+#define JOIN_NS  5000000000ull
+#define HAND_NS  1000000000ull
 #define DOOR_LOG 16
 
 static socklen_t door_name(struct sockaddr_un *to, uint64_t name)
@@ -53,7 +53,7 @@ bool link_side(int fd)
 
 	hello_make(&pattern, &(struct link_config){0});
 	if (recv(fd, &h, sizeof h, MSG_PEEK | MSG_DONTWAIT) != sizeof h || socket_is_unix(fd) ||
-	    memcmp(h.magic, pattern.magic, sizeof h.magic) || h.flags != HELLO_SIDE)
+		memcmp(h.magic, pattern.magic, sizeof h.magic) || h.flags != HELLO_SIDE)
 		return false;
 	hand_in(fd, h.side.name); /* else the client goes on without it */
 	close(fd);
@@ -91,7 +91,7 @@ void side_offer(struct link *l, struct hello *answer)
 	struct sides *all = &l->tcp->sides;
 
 	if (answer->side.count && draw(&answer->side.name, sizeof answer->side.name) &&
-	    draw(answer->side.key, sizeof answer->side.key))
+		draw(answer->side.key, sizeof answer->side.key))
 		all->door = open_door(answer->side.name);
 	if (all->door < 0)
 		memset(&answer->side, 0, sizeof answer->side);
@@ -111,7 +111,8 @@ static bool same_key(const uint8_t *a, const uint8_t *b)
 /* The first one says how many there will be. */
 static struct side *place_for(struct sides *all, const struct hello *h)
 {
-	if (hello_check(h, &all->hello, true, NULL) || h->flags != HELLO_SIDE || !same_key(h->side.key, all->hello.side.key))
+	if (hello_check(h, &all->hello, true, NULL) || h->flags != HELLO_SIDE ||
+		!same_key(h->side.key, all->hello.side.key))
 		return NULL;
 	if (!all->asked && h->side.count <= all->granted)
 		all->asked = h->side.count;

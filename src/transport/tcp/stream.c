@@ -65,8 +65,8 @@ static int receive_error(struct stream *s, ssize_t n)
 {
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
-	return link_break(s->link, -EPIPE, "the %s closed the connection%s%s",
-			  s->link->server ? "client" : "server", n ? ": " : "", n ? strerror(errno) : "");
+	return link_break(s->link, -EPIPE, "the %s closed the connection%s%s", s->link->server ? "client" : "server",
+		n ? ": " : "", n ? strerror(errno) : "");
 }
 
 static int check_head(struct stream *s)
@@ -75,9 +75,9 @@ static int check_head(struct stream *s)
 	uint32_t most = s->link->ring_size / 2;
 
 	if (h->payload > most || h->npieces > LINK_PIECES || h->lane >= LINK_LANES ||
-	    h->marks > load_acquire(&s->link->tcp->sides.joined) ||
-	    (h->kind != FRAME_PLAIN && (s->link->server || h->kind != FRAME_WORD)) ||
-	    record_bytes(h->payload, h->npieces) > most)
+		h->marks > load_acquire(&s->link->tcp->sides.joined) ||
+		(h->kind != FRAME_PLAIN && (s->link->server || h->kind != FRAME_WORD)) ||
+		record_bytes(h->payload, h->npieces) > most)
 		return link_break(s->link, -EPROTO, "a frame's head makes no sense");
 	return 0;
 }
@@ -112,7 +112,8 @@ static int find_frame(struct stream *s)
 	if (ready < whole_bytes(&s->head))
 		return -EAGAIN;
 	/* Before anybody can take it for a frame: this one may be looked at again. */
-	err = frame_check(s->link, &s->head, s->buffer + s->start + frame_bytes(s->head.payload, 0), s->which, &s->frame);
+	err = frame_check(
+		s->link, &s->head, s->buffer + s->start + frame_bytes(s->head.payload, 0), s->which, &s->frame);
 	if (err)
 		return err;
 	s->at = s->start;
@@ -130,8 +131,8 @@ static int fill(struct stream *s)
 
 	if (s->start)
 		compact(s);
-	n = stream_recv(s->link, s->link->fd, s->buffer + s->end, s->end < FILL ? FILL : s->room - s->end,
-			MSG_DONTWAIT);
+	n = stream_recv(
+		s->link, s->link->fd, s->buffer + s->end, s->end < FILL ? FILL : s->room - s->end, MSG_DONTWAIT);
 	if (n <= 0)
 		return receive_error(s, n);
 	s->end += (size_t)n;
@@ -204,7 +205,7 @@ int stream_send(struct link *l, int fd, struct iovec *parts, unsigned n)
 			continue;
 		if (sent < 0)
 			return link_break(l, -EPIPE, "the connection to the %s failed: %s",
-					  l->server ? "client" : "server", strerror(errno));
+				l->server ? "client" : "server", strerror(errno));
 		while (msg.msg_iovlen && (size_t)sent >= msg.msg_iov->iov_len) {
 			sent -= (ssize_t)msg.msg_iov->iov_len;
 			msg.msg_iov++;

@@ -9,8 +9,7 @@
  *
  * The stream is not trusted: a head is checked before anything is done with what it says.
  */
-#ifndef TRANSPORT_STREAM_H
-#define TRANSPORT_STREAM_H
+#pragma once
 
 #include "transport/hello.h"
 #include "transport/private.h"
@@ -20,12 +19,12 @@ struct stream {
 	enum bulk which; /* where received pieces belong */
 	uint8_t *buffer;
 	size_t room, start, end;
-	bool have;	 /* a frame is in the buffer, at `at`; perhaps not yet all its pieces */
+	bool have; /* a frame is in the buffer, at `at`; perhaps not yet all its pieces */
 	size_t at;
 	struct frame_head head;
 	struct frame frame;
-	unsigned piece; /* pieces before this one are complete */
-	uint32_t filled; /* bytes of this one that are */
+	unsigned piece;            /* pieces before this one are complete */
+	uint32_t filled;           /* bytes of this one that are */
 	uint64_t marks[SIDES_MAX]; /* or all of them come by other ways, and are there when those have come to this */
 };
 
@@ -50,5 +49,3 @@ int stream_send(struct link *l, int fd, struct iovec *parts, unsigned n);
 
 /* recv, for what belongs to the link. */
 ssize_t stream_recv(struct link *l, int fd, void *to, size_t size, int flags);
-
-#endif

@@ -133,8 +133,7 @@ int tcp_next(struct link *l, struct frame *frame, int timeout_ms)
 	return err;
 }
 
-static unsigned add_pieces(struct link *l, enum bulk which, struct iovec *parts, const struct piece *pieces,
-			   unsigned n)
+static unsigned add_pieces(struct link *l, enum bulk which, struct iovec *parts, const struct piece *pieces, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		parts[i] = (struct iovec){l->arena[which].base + pieces[i].offset, pieces[i].size};
@@ -156,7 +155,7 @@ static bool pieces_fit(struct link *l, const struct piece *pieces, unsigned n)
  * whose value it is to bring; looked at only now, so that of two who send it the later one brings no older value.
  */
 static int send_frame(struct link *l, struct frame_head *head, struct iovec *parts, unsigned n,
-		      const struct piece *pieces, struct word *word)
+	const struct piece *pieces, struct word *word)
 {
 	uint64_t marks[SIDES_MAX];
 	int err;
@@ -192,8 +191,7 @@ int tcp_reply(struct lane *lane, const struct frame_head *head, const struct pie
 int tcp_word(struct link *l, unsigned index, const struct piece *pieces, unsigned npieces)
 {
 	struct frame_head head = {.op = index, .npieces = (uint8_t)npieces, .kind = FRAME_WORD};
-	struct iovec parts[2 + LINK_PIECES] = {{&head, sizeof head},
-					       {(void *)pieces, npieces * sizeof *pieces}};
+	struct iovec parts[2 + LINK_PIECES] = {{&head, sizeof head}, {(void *)pieces, npieces * sizeof *pieces}};
 
 	return pieces_fit(l, pieces, npieces) ? send_frame(l, &head, parts, 2, pieces, &l->words[index]) : -EINVAL;
 }

@@ -10,8 +10,7 @@
  * same locks: two changes of thread less on each round trip.  While callers receive, the receiving thread
  * stays away from the socket; it looks again after a fraction of a millisecond, or when one goes to sleep.
  */
-#ifndef TRANSPORT_TCP_H
-#define TRANSPORT_TCP_H
+#pragma once
 
 #include "transport/tcp/extra_connections.h"
 #include "transport/tcp/stream.h"
@@ -21,13 +20,11 @@ struct tcp {
 	pthread_mutex_t in_lock, out_lock;
 	pthread_t sender, receiver;
 	bool sending, receiving;
-	int called;		    /* eventfd, the client's: the receiving thread has something to do */
-	_Atomic uint32_t away;	    /* a flag: the receiving thread stays away */
+	int called;                 /* eventfd, the client's: the receiving thread has something to do */
+	_Atomic uint32_t away;      /* a flag: the receiving thread stays away */
 	_Atomic unsigned assisting; /* callers' visits, ever: has there been one lately? */
 	struct sides sides;
 };
 
 struct tcp *tcp_new(struct link *l);
 int tcp_client_start(struct link *l);
-
-#endif

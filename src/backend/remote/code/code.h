@@ -28,7 +28,8 @@ struct options {
 
 /* The server's number for it. */
 /* *silent: nothing in it prints. */
-CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id, bool *silent);
+CUresult upload_load(
+	const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id, bool *silent);
 /* Why there is no code for the device in it: for the trace, and for the user. */
 void upload_explain(const struct image *im);
 /* Bytes that the server has when this returns, and their name. */
@@ -63,17 +64,17 @@ struct function {
 	_Atomic(bool) gone;
 	_Atomic(struct info *) info; /* NULL: not yet asked */
 	_Atomic(char *) name;
-	struct context *home;		      /* of its module, when that had ended so often; NULL: a kernel */
+	struct context *home; /* of its module, when that had ended so often; NULL: a kernel */
 	uint32_t home_ended;
-	uint64_t owner;			      /* its library's handle, or module's number; 0: not known */
-	struct function *next;		      /* of the same owner */
-	struct function *twins, *next_twin;   /* a kernel's functions */
-	_Atomic(struct function *) twin;      /* a kernel's function in a context, and back */
+	uint64_t owner;                     /* its library's handle, or module's number; 0: not known */
+	struct function *next;              /* of the same owner */
+	struct function *twins, *next_twin; /* a kernel's functions */
+	_Atomic(struct function *) twin;    /* a kernel's function in a context, and back */
 	_Atomic(uint64_t) twin_context;
 	_Atomic(uint32_t) twin_epoch;
-	_Atomic(uint32_t) generation;	      /* answers before a change are not used any more */
-	_Atomic(struct answer *) answers;     /* occupancy.c */
-	_Atomic(struct old_launch *) old;     /* old.c */
+	_Atomic(uint32_t) generation;     /* answers before a change are not used any more */
+	_Atomic(struct answer *) answers; /* occupancy.c */
+	_Atomic(struct old_launch *) old; /* old.c */
 };
 
 /* A function's or kernel's record, made if there is none; NULL: it is neither, or no memory. */
@@ -101,8 +102,8 @@ void answers_free(struct answer *list);
 struct global;
 
 /* Known from before?  Else it is asked for with `ask` and remembered.  managed: no other will do. */
-CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
-	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name));
+CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address,
+	size_t *size, CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name));
 void globals_drop(struct global **list);
 /* One that is not remembered by name is the device's nevertheless. */
 CUresult global_noted(CUresult r, const CUdeviceptr *address, const size_t *size);
@@ -127,11 +128,12 @@ uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up, void (*gon
 CUresult listen_step(struct stream *s, CUhostFn fn, void *data, struct piece up, struct piece down);
 uint64_t listen_destructor(CUhostFn fn, void *data);
 bool listen_known(uint64_t id, CUhostFn *fn, void **data);
-bool listen_used(void); /* anything may have been posted that runs here */
-bool listen_pending(void); /* a function of the application's, or what writes its memory, may have yet to run */
+bool listen_used(void);          /* anything may have been posted that runs here */
+bool listen_pending(void);       /* a function of the application's, or what writes its memory, may have yet to run */
 bool listen_forget(uint64_t id); /* false: it is not known any more, one that is used one time was called */
 /* As cuUserObjectCreate; after a failure the destructor is not called, *destroyed if it was. */
-CUresult listen_object(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed);
+CUresult listen_object(
+	CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed);
 
 /* ---- capture.c ---- */
 
@@ -150,8 +152,8 @@ struct node_target {
 	size_t count;
 };
 
-CUresult node_send(const struct node_target *t, struct wire_node *a, const void *extra, size_t size,
-	struct wire_node_made *made);
+CUresult node_send(
+	const struct node_target *t, struct wire_node *a, const void *extra, size_t size, struct wire_node_made *made);
 
 /* graph.c: a graph's nodes, the caller's to free. */
 CUresult graph_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count);

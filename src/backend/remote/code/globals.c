@@ -52,8 +52,8 @@ static CUresult share(CUdeviceptr address, size_t size, bool *managed)
 	return is ? mirror_variable(address, size) : CUDA_SUCCESS;
 }
 
-CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address, size_t *size,
-	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name))
+CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address,
+	size_t *size, CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name))
 {
 	CUdeviceptr at = 0;
 	size_t bytes = 0;

@@ -5,7 +5,7 @@
 struct shape {
 	unsigned grid[3], block[3], shared;
 	bool cooperative; /* and not by an attribute */
-	bool together;	  /* either way */
+	bool together;    /* either way */
 	const CUlaunchAttribute *attributes;
 	unsigned nattributes;
 };
@@ -56,7 +56,7 @@ static bool fits(const struct context *c, const struct info *f, const struct sha
 		if (!s->grid[i] || !s->block[i] || s->grid[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i] ||
 			s->block[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i])
 			return false;
-	return threads <= (uint64_t)most && s->shared <= (unsigned)shared && 
+	return threads <= (uint64_t)most && s->shared <= (unsigned)shared &&
 	       (!s->nattributes || clusters_fit(s, a[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH]));
 }
 
@@ -66,7 +66,8 @@ static bool all_at_once(const struct context *c, CUfunction f, const struct shap
 	int sms = device_find(c->device)->attribute[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT], each;
 	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
 
-	if (remote_cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, f, s->block[0] * s->block[1] * s->block[2], s->shared))
+	if (remote_cuOccupancyMaxActiveBlocksPerMultiprocessor(
+		    &each, f, s->block[0] * s->block[1] * s->block[2], s->shared))
 		return true; /* the server will say */
 	return blocks <= (uint64_t)each * sms;
 }
@@ -162,8 +163,8 @@ CUresult remote_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, u
 CUresult remote_cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
 	unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params)
 {
-	struct shape s = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .cooperative = true,
-		.together = true};
+	struct shape s = {
+		.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .cooperative = true, .together = true};
 
 	return launch(f, &s, stream, params, NULL);
 }
@@ -177,7 +178,8 @@ static CUresult look_at_attributes(const CUlaunchConfig *c, bool *cooperative)
 			event_foreign(a->value.programmaticEvent.event);
 		else if (a->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
 			event_foreign(a->value.launchCompletionEvent.event);
-		else if (a->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && a->value.deviceUpdatableKernelNode.deviceUpdatable)
+		else if (a->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE &&
+			 a->value.deviceUpdatableKernelNode.deviceUpdatable)
 			return CUDA_ERROR_NOT_SUPPORTED;
 		else if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
 			*cooperative = a->value.cooperative != 0;

@@ -104,10 +104,10 @@ CUresult remote_cuLaunchGridAsync(CUfunction f, int width, int height, CUstream 
 	now = *o;
 	pthread_mutex_unlock(&o->lock);
 	size = now.size;
-	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, now.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-		CU_LAUNCH_PARAM_END};
-	return remote_cuLaunchKernel(f, width, height, 1, now.block[0], now.block[1], now.block[2], now.shared, stream, NULL,
-		extra);
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, now.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+	return remote_cuLaunchKernel(
+		f, width, height, 1, now.block[0], now.block[1], now.block[2], now.shared, stream, NULL, extra);
 }
 
 CUresult remote_cuLaunchGrid(CUfunction f, int width, int height)

@@ -16,7 +16,7 @@ struct library {
 	CUresult failed;      /* loading was tried */
 	struct image image;   /* until then */
 	bool lazy, silent;
-	void *file;	      /* that it points into, if we read it */
+	void *file; /* that it points into, if we read it */
 	unsigned noptions;
 	CUjit_option option[WIRE_JIT_OPTIONS];
 	void *value[WIRE_JIT_OPTIONS];

@@ -54,8 +54,8 @@ CUresult remote_cuLinkCreate_v2(unsigned int n, CUjit_option *option, void **val
 		l->value[i] = value[i];
 	}
 	upload_options(&l->options, jit);
-	r = fetch(WIRE_LINK_CREATE, &a, sizeof a, &(struct wire_piece){jit, n * sizeof *jit}, 1, &head, sizeof head, &rest,
-		&size);
+	r = fetch(WIRE_LINK_CREATE, &a, sizeof a, &(struct wire_piece){jit, n * sizeof *jit}, 1, &head, sizeof head,
+		&rest, &size);
 	if (!r) {
 		r = head.result ? (CUresult)head.result : record_put(head.id, HANDLE_CUlinkState, l);
 		free(rest);
@@ -99,8 +99,8 @@ CUresult remote_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *d
 	return r;
 }
 
-CUresult remote_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
-	CUjit_option *option, void **value)
+CUresult remote_cuLinkAddFile_v2(
+	CUlinkState state, CUjitInputType type, const char *path, unsigned int n, CUjit_option *option, void **value)
 {
 	void *bytes;
 	size_t size;

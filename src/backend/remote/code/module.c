@@ -50,8 +50,8 @@ static CUresult load(CUmodule *module, const struct image *im, const struct opti
 	return CUDA_SUCCESS;
 }
 
-CUresult remote_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *option,
-	void **value)
+CUresult remote_cuModuleLoadDataEx(
+	CUmodule *module, const void *image, unsigned int n, CUjit_option *option, void **value)
 {
 	struct options o = {n, option, value};
 	struct image im;

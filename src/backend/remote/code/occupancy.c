@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 
-#define MOST	     128  /* answers kept a function */
+#define MOST         128  /* answers kept a function */
 #define MOST_THREADS 1024 /* of a block, on every device there is */
 
 struct answer {
@@ -61,8 +61,8 @@ static void ask_as(uint8_t question[HASH_BYTES], uint64_t what, uint64_t a, uint
 
 enum { BLOCKS, DYNAMIC };
 
-CUresult remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int threads,
-	size_t dynamic, unsigned int flags)
+CUresult remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+	int *blocks, CUfunction handle, int threads, size_t dynamic, unsigned int flags)
 {
 	CUresult r;
 	struct function *f = function_find(handle, &r);
@@ -134,8 +134,8 @@ CUresult remote_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
 	if (most > MOST_THREADS)
 		most = MOST_THREADS;
 	for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
-		r = remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&n, handle, threads,
-			dynamic_of ? dynamic_of(threads) : dynamic, flags);
+		r = remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+			&n, handle, threads, dynamic_of ? dynamic_of(threads) : dynamic, flags);
 		if (r)
 			return r;
 		if ((int64_t)n * threads > best * best_threads) {
@@ -151,8 +151,8 @@ CUresult remote_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
 	return CUDA_SUCCESS;
 }
 
-CUresult remote_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction f, CUoccupancyB2DSize dynamic_of,
-	size_t dynamic, int limit)
+CUresult remote_cuOccupancyMaxPotentialBlockSize(
+	int *grid, int *block, CUfunction f, CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit)
 {
 	return remote_cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, f, dynamic_of, dynamic, limit, 0);
 }
@@ -171,10 +171,13 @@ static CUresult clusters(int *out, CUfunction handle, const CUlaunchConfig *c, b
 	if (!f)
 		return r;
 	struct wire_cluster a = {
-		.function = f->id, .stream = call_stream(c->hStream, false),
+		.function = f->id,
+		.stream = call_stream(c->hStream, false),
 		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
 		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
-		.shared = c->sharedMemBytes, .potential = potential, .attributes = c->numAttrs,
+		.shared = c->sharedMemBytes,
+		.potential = potential,
+		.attributes = c->numAttrs,
 	};
 	struct wire_piece in = {c->attrs, c->numAttrs * sizeof *c->attrs};
 	hash_init(&h, HASH_BYTES);

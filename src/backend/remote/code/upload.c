@@ -11,8 +11,8 @@
 #include "util/explain.h"
 #include "wire/trace.h"
 
-#define CHUNK	(4u << 20)
-#define SMALL	(256u << 10)
+#define CHUNK   (4u << 20)
+#define SMALL   (256u << 10)
 #define SCANNED (64u << 20) /* images larger than this are libraries, which do not print */
 
 static CUresult arena(uint32_t size, struct piece *piece)
@@ -93,7 +93,8 @@ bool upload_options(const struct options *o, struct wire_jit *out)
 	return true;
 }
 
-static void put_log(const struct options *o, CUjit_option which, CUjit_option room_is, const uint8_t *log, uint32_t size)
+static void put_log(
+	const struct options *o, CUjit_option which, CUjit_option room_is, const uint8_t *log, uint32_t size)
 {
 	char *to = NULL;
 	size_t room = 0;
@@ -189,8 +190,8 @@ static void *put(uint8_t *to, const void *from, size_t size)
 	return to + wire_pad(size);
 }
 
-static CUresult ask_load(const struct load *l, const struct piece *piece, const struct options *o,
-	struct wire_loaded *done)
+static CUresult ask_load(
+	const struct load *l, const struct piece *piece, const struct options *o, struct wire_loaded *done)
 {
 	struct lane *lane = call_lane();
 	size_t names = l->head.parts * sizeof *l->name, options = l->head.options * sizeof *l->option;
@@ -210,7 +211,8 @@ static CUresult ask_load(const struct load *l, const struct piece *piece, const 
 			r = call_nonsense();
 		} else {
 			memcpy(done, from, sizeof *done);
-			if (!done->missing && !upload_results(o, from + sizeof *done, left - sizeof *done, done->info, done->error))
+			if (!done->missing &&
+				!upload_results(o, from + sizeof *done, left - sizeof *done, done->info, done->error))
 				r = call_nonsense();
 		}
 	}
@@ -242,7 +244,8 @@ static CUresult load_named(const struct image *im, struct load *l, const struct 
 	return r ? r : ask_load(l, NULL, o, done);
 }
 
-CUresult upload_load(const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id, bool *silent)
+CUresult upload_load(
+	const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id, bool *silent)
 {
 	struct wire_loaded done = {0};
 	struct load *l = calloc(1, sizeof *l);
@@ -250,7 +253,8 @@ CUresult upload_load(const struct image *im, enum wire_loads library, const stru
 
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	l->head = (struct wire_load){.library = library, .parts = im->nparts, .options = o->count, .prints = prints(im)};
+	l->head =
+		(struct wire_load){.library = library, .parts = im->nparts, .options = o->count, .prints = prints(im)};
 	if (im->nparts > WIRE_IMAGE_PARTS || !upload_options(o, l->option)) {
 		free(l);
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -280,8 +284,8 @@ void upload_explain(const struct image *im)
 	if (!d)
 		return;
 	image_explain(im, d->name, d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR],
-		d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR], "PTX, or machine code of its own kind", NULL,
-		text, sizeof text);
+		d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR], "PTX, or machine code of its own kind",
+		NULL, text, sizeof text);
 	trace_note("%s", text);
 	tell_user(text);
 }

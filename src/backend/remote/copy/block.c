@@ -20,8 +20,9 @@ static bool extent(const struct wire_side *s, const struct block *b, uint64_t *f
 		__builtin_mul_overflow(row, s->pitch, &first) || __builtin_add_overflow(first, s->x, &first) ||
 		__builtin_add_overflow(first, s->what, from))
 		return false;
-	if (__builtin_mul_overflow(b->depth - 1, s->height, &rows) || __builtin_add_overflow(rows, b->height - 1, &rows) ||
-		__builtin_mul_overflow(rows, s->pitch, &last) || __builtin_add_overflow(last, b->width, size))
+	if (__builtin_mul_overflow(b->depth - 1, s->height, &rows) ||
+		__builtin_add_overflow(rows, b->height - 1, &rows) || __builtin_mul_overflow(rows, s->pitch, &last) ||
+		__builtin_add_overflow(last, b->width, size))
 		return false;
 	return *from + *size >= *from;
 }
@@ -55,8 +56,8 @@ static CUresult linear(struct wire_side *s, struct block *b, bool host)
 	return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult side(struct wire_side *s, struct block *b, CUmemorytype type, const void *host, CUdeviceptr device,
-	CUarray array)
+static CUresult side(
+	struct wire_side *s, struct block *b, CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
 {
 	switch (type) {
 	case CU_MEMORYTYPE_HOST:
@@ -82,11 +83,22 @@ CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
 {
 	CUresult r;
 
-	*b = (struct block){.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth, .peer = peer, .piece = BLOCK_PIECE};
-	b->src = (struct wire_side){.lod = p->srcLOD, .x = p->srcXInBytes, .y = p->srcY, .z = p->srcZ, .pitch = p->srcPitch,
-		.height = p->srcHeight, .context = peer ? (uintptr_t)p->srcContext : 0};
-	b->dst = (struct wire_side){.lod = p->dstLOD, .x = p->dstXInBytes, .y = p->dstY, .z = p->dstZ, .pitch = p->dstPitch,
-		.height = p->dstHeight, .context = peer ? (uintptr_t)p->dstContext : 0};
+	*b = (struct block){
+		.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth, .peer = peer, .piece = BLOCK_PIECE};
+	b->src = (struct wire_side){.lod = p->srcLOD,
+		.x = p->srcXInBytes,
+		.y = p->srcY,
+		.z = p->srcZ,
+		.pitch = p->srcPitch,
+		.height = p->srcHeight,
+		.context = peer ? (uintptr_t)p->srcContext : 0};
+	b->dst = (struct wire_side){.lod = p->dstLOD,
+		.x = p->dstXInBytes,
+		.y = p->dstY,
+		.z = p->dstZ,
+		.pitch = p->dstPitch,
+		.height = p->dstHeight,
+		.context = peer ? (uintptr_t)p->dstContext : 0};
 	if (p->srcLOD || p->dstLOD)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!b->width || !b->height || !b->depth)
@@ -174,14 +186,19 @@ static struct wire_side moved(struct wire_side s, const struct part *p)
 
 struct wire_side block_packed(enum wire_side_kind kind, const struct part *p, uint64_t offset, uint64_t context)
 {
-	return (struct wire_side){.kind = kind, .what = offset, .pitch = p->width, .height = p->height,
-		.context = context};
+	return (struct wire_side){
+		.kind = kind, .what = offset, .pitch = p->width, .height = p->height, .context = context};
 }
 
 struct wire_block block_frame(const struct block *b, const struct part *p, struct stream *s)
 {
-	return (struct wire_block){.src = moved(b->src, p), .dst = moved(b->dst, p), .width = p->width, .height = p->height,
-		.depth = p->depth, .stream = s->id, .peer = b->peer};
+	return (struct wire_block){.src = moved(b->src, p),
+		.dst = moved(b->dst, p),
+		.width = p->width,
+		.height = p->height,
+		.depth = p->depth,
+		.stream = s->id,
+		.peer = b->peer};
 }
 
 /* ---- the four ways ---- */
@@ -209,7 +226,7 @@ static CUresult part_down(const struct block *b, const struct part *p, struct st
 	int e;
 
 	while ((e = bulk_alloc(call_link(), BULK_DOWN, p->width * p->height * p->depth, &piece)) == -EAGAIN &&
-	       !link_error(call_link(), NULL))
+		!link_error(call_link(), NULL))
 		sched_yield(); /* other threads' copies: they end */
 	if (e)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -27,7 +27,7 @@ struct part {
 #define BLOCK_PIECE (4u << 20)
 
 CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer);
-void block_cut(const struct block *b, struct part *p);	/* the part that starts at p's place */
+void block_cut(const struct block *b, struct part *p);  /* the part that starts at p's place */
 bool block_next(const struct block *b, struct part *p); /* to the place of the next one; false: there is none */
 struct wire_block block_frame(const struct block *b, const struct part *p, struct stream *s);
 /* A side of it in bulk memory: WIRE_SIDE_BULK, or WIRE_SIDE_LATER. */

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 
-#define SOME   (256u << 10) /* chunks of copies that one thread makes: the device starts early; so does a network */
-#define MUCH   (2u << 20)   /* from here on several threads, with chunks of */
-#define CHUNK  (1u << 20)
-#define AHEAD  8	    /* chunks that the device may be ahead of us, on the way down */
-#define PERCH  (64u << 10)  /* a thread's own piece of the down arena */
+#define SOME  (256u << 10) /* chunks of copies that one thread makes: the device starts early; so does a network */
+#define MUCH  (2u << 20)   /* from here on several threads, with chunks of */
+#define CHUNK (1u << 20)
+#define AHEAD 8           /* chunks that the device may be ahead of us, on the way down */
+#define PERCH (64u << 10) /* a thread's own piece of the down arena */
 
 /* Shared host memory: the device reads or writes it itself, whenever it gets there. */
 static CUresult post_shared(unsigned op, CUdeviceptr device, const void *host, size_t size, struct stream *s)
@@ -69,7 +69,8 @@ static CUresult chunk_up(struct copy_job *j, unsigned index)
 
 static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
 {
-	struct up u = {.dst = dst, .src = src, .size = size, .chunk = size < MUCH || !remote.local ? SOME : CHUNK, .s = s};
+	struct up u = {
+		.dst = dst, .src = src, .size = size, .chunk = size < MUCH || !remote.local ? SOME : CHUNK, .s = s};
 	CUresult r = CUDA_SUCCESS;
 
 	u.job.chunk = chunk_up;
@@ -96,8 +97,13 @@ static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct st
 	if (r)
 		return r;
 	if (!shared && (s->capturing || (!now && later)))
-		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = src,
-			.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
+		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+					.srcHost = src,
+					.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+					.dstDevice = dst,
+					.WidthInBytes = size,
+					.Height = 1,
+					.Depth = 1});
 	call_work(false);
 	pthread_mutex_lock(&s->whole);
 	if (shared)
@@ -184,7 +190,7 @@ struct down {
 	struct {
 		struct piece piece;
 		_Atomic(unsigned) index; /* the chunk that comes here, and */
-		uint32_t value;		 /* the word's value when it has */
+		uint32_t value;          /* the word's value when it has */
 	} slot[AHEAD];
 };
 
@@ -224,7 +230,8 @@ static CUresult chunk_down(struct copy_job *j, unsigned index)
 	if (r)
 		return r;
 	memcpy(d->dst + (size_t)index * d->chunk,
-		(char *)bulk_base(call_link(), BULK_DOWN, NULL) + d->slot[at].piece.offset, length(d->size, d->chunk, index));
+		(char *)bulk_base(call_link(), BULK_DOWN, NULL) + d->slot[at].piece.offset,
+		length(d->size, d->chunk, index));
 	return order_chunk(d, index + d->slots);
 }
 
@@ -274,8 +281,13 @@ static CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream
 	CUresult r;
 
 	if (!shared && (s->capturing || (!now && later_must(dst))))
-		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = src,
-			.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = dst, .WidthInBytes = size, .Height = 1, .Depth = 1});
+		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+					.srcDevice = src,
+					.dstMemoryType = CU_MEMORYTYPE_HOST,
+					.dstHost = dst,
+					.WidthInBytes = size,
+					.Height = 1,
+					.Depth = 1});
 	call_work(false);
 	mine = !shared && size <= PERCH ? perch() : NULL;
 	if (mine)
@@ -392,8 +404,12 @@ static CUresult either(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream h
 		return r;
 	if (s->capturing || (!now && (later_must((void *)(uintptr_t)src) || later_must((void *)(uintptr_t)dst))))
 		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
-			.srcHost = (void *)(uintptr_t)src, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = (void *)(uintptr_t)dst,
-			.WidthInBytes = size, .Height = 1, .Depth = 1});
+					.srcHost = (void *)(uintptr_t)src,
+					.dstMemoryType = CU_MEMORYTYPE_HOST,
+					.dstHost = (void *)(uintptr_t)dst,
+					.WidthInBytes = size,
+					.Height = 1,
+					.Depth = 1});
 	r = remote_cuStreamSynchronize(handle);
 	if (!r)
 		memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);

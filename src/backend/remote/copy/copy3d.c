@@ -14,13 +14,27 @@ static CUresult copy2d(const CUDA_MEMCPY2D *p, CUstream stream, bool wait)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	return block_copy(&(CUDA_MEMCPY3D_PEER){
-			.srcXInBytes = p->srcXInBytes, .srcY = p->srcY, .srcMemoryType = p->srcMemoryType,
-			.srcHost = p->srcHost, .srcDevice = p->srcDevice, .srcArray = p->srcArray, .srcPitch = p->srcPitch,
-			.dstXInBytes = p->dstXInBytes, .dstY = p->dstY, .dstMemoryType = p->dstMemoryType,
-			.dstHost = p->dstHost, .dstDevice = p->dstDevice, .dstArray = p->dstArray, .dstPitch = p->dstPitch,
-			.WidthInBytes = p->WidthInBytes, .Height = p->Height, .Depth = 1,
-		}, false, stream, wait);
+	return block_copy(
+		&(CUDA_MEMCPY3D_PEER){
+			.srcXInBytes = p->srcXInBytes,
+			.srcY = p->srcY,
+			.srcMemoryType = p->srcMemoryType,
+			.srcHost = p->srcHost,
+			.srcDevice = p->srcDevice,
+			.srcArray = p->srcArray,
+			.srcPitch = p->srcPitch,
+			.dstXInBytes = p->dstXInBytes,
+			.dstY = p->dstY,
+			.dstMemoryType = p->dstMemoryType,
+			.dstHost = p->dstHost,
+			.dstDevice = p->dstDevice,
+			.dstArray = p->dstArray,
+			.dstPitch = p->dstPitch,
+			.WidthInBytes = p->WidthInBytes,
+			.Height = p->Height,
+			.Depth = 1,
+		},
+		false, stream, wait);
 }
 
 CUresult remote_cuMemcpy2D_v2(const CUDA_MEMCPY2D *p)
@@ -155,8 +169,8 @@ CUresult remote_cuMemcpyPeer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUc
 	return remote_cuMemcpyPeerAsync(dst, to, src, from, size, NULL);
 }
 
-CUresult remote_cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t size,
-	CUstream stream)
+CUresult remote_cuMemcpyPeerAsync(
+	CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t size, CUstream stream)
 {
 	if (memory_place(dst) == PLACE_HOST || memory_place(src) == PLACE_HOST)
 		return CUDA_ERROR_INVALID_VALUE;

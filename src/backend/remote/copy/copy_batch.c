@@ -15,13 +15,14 @@ static void fail_at(size_t *out, size_t index)
  */
 static CUresult before(bool pageable, CUmemcpySrcAccessOrder order, CUstream stream)
 {
-	return pageable && order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM ? remote_cuStreamSynchronize(stream) : CUDA_SUCCESS;
+	return pageable && order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM ? remote_cuStreamSynchronize(stream)
+								      : CUDA_SUCCESS;
 }
 
 static CUresult after(bool shared, CUmemcpySrcAccessOrder order, CUstream stream)
 {
-	return shared && order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL ? remote_cuStreamSynchronize(stream) :
-									     CUDA_SUCCESS;
+	return shared && order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL ? remote_cuStreamSynchronize(stream)
+									     : CUDA_SUCCESS;
 }
 
 static CUresult one(CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpySrcAccessOrder order, CUstream stream)
@@ -42,7 +43,8 @@ static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_
 	fail_at(fail, SIZE_MAX);
 	if (!stream_find(stream, &r))
 		return r;
-	if (!dsts || !srcs || !sizes || !count || (uintptr_t)stream <= 2 || !batch_attributes_ok(attrs, indices, n, count))
+	if (!dsts || !srcs || !sizes || !count || (uintptr_t)stream <= 2 ||
+		!batch_attributes_ok(attrs, indices, n, count))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++)
 		if (!sizes[i] || !dsts[i] || !srcs[i]) {
@@ -136,8 +138,8 @@ static CUresult translate(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
 	unit = op->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY ? from : to;
 	*p = (CUDA_MEMCPY3D){.Height = op->extent.height, .Depth = op->extent.depth};
 	if (!op->extent.width || !p->Height || !p->Depth || !batch_order_ok(op->srcAccessOrder, op->flags) ||
-		__builtin_mul_overflow(op->extent.width, unit, &p->WidthInBytes) || !operand(&src, &op->src, from, unit) ||
-		!operand(&dst, &op->dst, to, unit))
+		__builtin_mul_overflow(op->extent.width, unit, &p->WidthInBytes) ||
+		!operand(&src, &op->src, from, unit) || !operand(&dst, &op->dst, to, unit))
 		return CUDA_ERROR_INVALID_VALUE;
 	tight(&src, p);
 	tight(&dst, p);
@@ -185,14 +187,14 @@ static CUresult blocks(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsi
 	return CUDA_SUCCESS;
 }
 
-CUresult remote_cuMemcpy3DBatchAsync(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsigned long long flags,
-	CUstream stream)
+CUresult remote_cuMemcpy3DBatchAsync(
+	size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsigned long long flags, CUstream stream)
 {
 	return blocks(n, ops, fail, flags, stream);
 }
 
-CUresult remote_cuMemcpy3DBatchAsync_v2(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags,
-	CUstream stream)
+CUresult remote_cuMemcpy3DBatchAsync_v2(
+	size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream stream)
 {
 	return blocks(n, ops, NULL, flags, stream);
 }

@@ -41,7 +41,8 @@ static CUresult post_step(struct stream *s, const struct step *what)
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*t = *what;
-	return listen_step(s, move, t, what->up ? what->piece : (struct piece){0}, what->up ? (struct piece){0} : what->piece);
+	return listen_step(
+		s, move, t, what->up ? what->piece : (struct piece){0}, what->up ? (struct piece){0} : what->piece);
 }
 
 static CUresult post_copy(struct stream *s, const struct step *t)

@@ -49,13 +49,14 @@ static enum known check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t
 	}
 
 #define SET_ROWS(name, type, element) \
-	CUresult remote_cuMemset##name##Async(CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height, \
-		CUstream stream) \
+	CUresult remote_cuMemset##name##Async( \
+		CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height, CUstream stream) \
 	{ \
 		enum known k = check_rows(dst, pitch, width, height, element); \
 \
-		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
-				      : memory_told(call_cuMemset##name##Async(dst, pitch, v, width, height, stream), k); \
+		return k == KNOWN_BAD \
+			       ? CUDA_ERROR_INVALID_VALUE \
+			       : memory_told(call_cuMemset##name##Async(dst, pitch, v, width, height, stream), k); \
 	} \
 	CUresult remote_cuMemset##name##_v2(CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height) \
 	{ \
@@ -86,8 +87,9 @@ SET_ROWS(D2D32, unsigned int, 4)
 		enum known k = check(addr, 1, sizeof(type)); \
 		struct stream *s = k == KNOWN_BAD ? NULL : values_begin(stream); \
 \
-		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
-				      : values_end(s, memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k)); \
+		return k == KNOWN_BAD \
+			       ? CUDA_ERROR_INVALID_VALUE \
+			       : values_end(s, memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k)); \
 	}
 
 WAIT(WaitValue32, cuuint32_t)

@@ -5,7 +5,7 @@
 #include "backend/remote/memory/hostmem.h"
 
 #define LARGEST BLOCK_PIECE
-#define PARTS	256
+#define PARTS   256
 
 /* A part, as the host node knows it. */
 struct moving {
@@ -31,9 +31,10 @@ struct whole {
 	struct moving part[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* which parts there are, and whether there is an end to them */
+static pthread_mutex_t lock =
+	PTHREAD_MUTEX_INITIALIZER;           /* which parts there are, and whether there is an end to them */
 static struct list given = {&given, &given}; /* to executable graphs */
-static _Atomic(unsigned) pieces[2];	      /* in use, up and down */
+static _Atomic(unsigned) pieces[2];          /* in use, up and down */
 
 static void end_older(struct whole *w);
 
@@ -246,8 +247,9 @@ static CUresult put_host(struct row *row, struct whole *w, const struct part *p)
 /* What is not the application's, from the part's place on. */
 static void their_source(CUDA_MEMCPY3D *c, const struct wire_side *s, const struct part *p, uint64_t *array)
 {
-	c->srcMemoryType = s->kind == WIRE_SIDE_ARRAY ? CU_MEMORYTYPE_ARRAY : s->kind == WIRE_SIDE_SHARED ? CU_MEMORYTYPE_HOST
-													  : CU_MEMORYTYPE_DEVICE;
+	c->srcMemoryType = s->kind == WIRE_SIDE_ARRAY    ? CU_MEMORYTYPE_ARRAY
+			   : s->kind == WIRE_SIDE_SHARED ? CU_MEMORYTYPE_HOST
+							 : CU_MEMORYTYPE_DEVICE;
 	c->srcXInBytes = s->x + p->x;
 	c->srcY = s->y + p->y;
 	c->srcZ = s->z + p->z;
@@ -263,8 +265,9 @@ static void their_source(CUDA_MEMCPY3D *c, const struct wire_side *s, const stru
 
 static void their_target(CUDA_MEMCPY3D *c, const struct wire_side *s, const struct part *p, uint64_t *array)
 {
-	c->dstMemoryType = s->kind == WIRE_SIDE_ARRAY ? CU_MEMORYTYPE_ARRAY : s->kind == WIRE_SIDE_SHARED ? CU_MEMORYTYPE_HOST
-													  : CU_MEMORYTYPE_DEVICE;
+	c->dstMemoryType = s->kind == WIRE_SIDE_ARRAY    ? CU_MEMORYTYPE_ARRAY
+			   : s->kind == WIRE_SIDE_SHARED ? CU_MEMORYTYPE_HOST
+							 : CU_MEMORYTYPE_DEVICE;
 	c->dstXInBytes = s->x + p->x;
 	c->dstY = s->y + p->y;
 	c->dstZ = s->z + p->z;
@@ -290,7 +293,8 @@ static CUresult put_copy(struct row *row, const struct whole *w, const struct pa
 	if (!ours(&w->block.src))
 		their_source(c, &w->block.src, p, &a.u.copy.source);
 	else
-		a.u.copy.bulk = WIRE_COPY_FROM_BULK, c->srcHost = bulk, c->srcPitch = p->width, c->srcHeight = p->height;
+		a.u.copy.bulk = WIRE_COPY_FROM_BULK, c->srcHost = bulk, c->srcPitch = p->width,
+		c->srcHeight = p->height;
 	if (!ours(&w->block.dst))
 		their_target(c, &w->block.dst, p, &a.u.copy.target);
 	else
@@ -366,7 +370,8 @@ void whole_give(struct whole *w, uint64_t exec, uint64_t node)
 	w->node = node;
 	w->used++;
 	pthread_mutex_lock(&lock);
-	list_each(l, &given) {
+	list_each(l, &given)
+	{
 		struct whole *old = container_of(l, struct whole, link);
 		if (old->exec != exec || old->node != node)
 			continue;
@@ -381,8 +386,6 @@ void whole_give(struct whole *w, uint64_t exec, uint64_t node)
 void pageable_forget(CUgraphExec exec)
 {
 	pthread_mutex_lock(&lock);
-	list_each_safe(l, &given)
-		if (container_of(l, struct whole, link)->exec == (uintptr_t)exec)
-			list_remove(l);
+	list_each_safe(l, &given) if (container_of(l, struct whole, link)->exec == (uintptr_t)exec) list_remove(l);
 	pthread_mutex_unlock(&lock);
 }

@@ -15,13 +15,13 @@
 #include "backend/remote/session/remote.h"
 
 #define SEGMENTS 4
-#define SEGMENT	 (256u << 10)
-#define HELD	 64
-#define LINE	 64u
+#define SEGMENT  (256u << 10)
+#define HELD     64
+#define LINE     64u
 
 struct stage {
 	struct piece slab; /* size 0: there is none */
-	uint32_t at;	   /* next free byte of the slab */
+	uint32_t at;       /* next free byte of the slab */
 	bool sealed[SEGMENTS];
 	uint32_t value[SEGMENTS]; /* sealed: of the word when the segment is free */
 	struct {
@@ -95,7 +95,8 @@ static struct stream *holding(struct context *c)
 	struct stream *found = NULL;
 
 	pthread_mutex_lock(&c->lock);
-	list_each(l, &c->streams) {
+	list_each(l, &c->streams)
+	{
 		struct stream *s = container_of(l, struct stream, link);
 		struct stage *t = s->stage;
 

@@ -22,7 +22,8 @@ static uint64_t last;
 
 static struct capture *find(uint64_t id)
 {
-	list_each(l, &captures) {
+	list_each(l, &captures)
+	{
 		struct capture *c = container_of(l, struct capture, link);
 		if (c->id == id)
 			return c;
@@ -86,7 +87,8 @@ static CUresult spoil_all(const struct context *in)
 	CUresult r = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	list_each(l, &captures) {
+	list_each(l, &captures)
+	{
 		struct capture *c = container_of(l, struct capture, link);
 		if (in ? c->origin->ctx != in : !protects(c))
 			continue;
@@ -139,7 +141,8 @@ static void ended(uint64_t id)
 	call_careful--;
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_lock(&c->origin->ctx->lock);
-	list_each(l, &c->origin->ctx->streams) {
+	list_each(l, &c->origin->ctx->streams)
+	{
 		struct stream *s = container_of(l, struct stream, link);
 		if (s->capture == id) {
 			s->capturing = false;
@@ -157,7 +160,8 @@ void captures_drop(struct context *ctx)
 	do {
 		id = 0;
 		pthread_mutex_lock(&lock);
-		list_each(l, &captures) {
+		list_each(l, &captures)
+		{
 			struct capture *c = container_of(l, struct capture, link);
 			if (c->origin->ctx == ctx)
 				id = c->id;
@@ -250,8 +254,8 @@ static CUresult ask(struct stream *s, struct wire_captured *head, uint8_t **rest
 	return CUDA_SUCCESS;
 }
 
-CUresult remote_cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-	const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *n)
+CUresult remote_cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
+	CUgraph *graph, const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *n)
 {
 	static __thread uint8_t *shown; /* valid until the thread asks again */
 	static const CUgraphEdgeData none[WIRE_DEPENDENCIES];
@@ -289,8 +293,8 @@ CUresult remote_cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus
 	return CUDA_SUCCESS;
 }
 
-CUresult remote_cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-	const CUgraphNode **dependencies, size_t *n)
+CUresult remote_cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
+	CUgraph *graph, const CUgraphNode **dependencies, size_t *n)
 {
 	return remote_cuStreamGetCaptureInfo_v3(handle, status, id, graph, dependencies, NULL, n);
 }

@@ -124,7 +124,8 @@ CUresult remote_cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 
 CUresult remote_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 {
-	return node_copy((uintptr_t)node, NULL) ? CUDA_ERROR_INVALID_VALUE : call_cuGraphChildGraphNodeGetGraph(node, graph);
+	return node_copy((uintptr_t)node, NULL) ? CUDA_ERROR_INVALID_VALUE
+						: call_cuGraphChildGraphNodeGetGraph(node, graph);
 }
 
 /* How many there are is the server's word: memory is taken for as many as an answer can hold. */
@@ -182,8 +183,8 @@ static CUresult ask(CUgraphNode node, CUgraphNodeType type, struct wire_node *a,
 	return fetch(WIRE_NODE_GET, &get, sizeof get, NULL, 0, a, sizeof *a, rest, size);
 }
 
-static CUresult show_params(CUgraphNode node, const struct wire_kernel_node *k, const uint8_t *bytes, size_t size,
-	void ***pointers)
+static CUresult show_params(
+	CUgraphNode node, const struct wire_kernel_node *k, const uint8_t *bytes, size_t size, void ***pointers)
 {
 	CUresult r;
 	struct function *f = function_find((CUfunction)(uintptr_t)k->function, &r);
@@ -222,8 +223,14 @@ CUresult remote_cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE
 	if (r)
 		return r;
 	*p = (CUDA_KERNEL_NODE_PARAMS){
-		.gridDimX = k->grid[0], .gridDimY = k->grid[1], .gridDimZ = k->grid[2], .blockDimX = k->block[0],
-		.blockDimY = k->block[1], .blockDimZ = k->block[2], .sharedMemBytes = k->shared, .kernelParams = pointers,
+		.gridDimX = k->grid[0],
+		.gridDimY = k->grid[1],
+		.gridDimZ = k->grid[2],
+		.blockDimX = k->block[0],
+		.blockDimY = k->block[1],
+		.blockDimZ = k->block[2],
+		.sharedMemBytes = k->shared,
+		.kernelParams = pointers,
 		.ctx = (CUcontext)(uintptr_t)k->context,
 	};
 	if (handle_kind(k->function) == HANDLE_CUkernel)
@@ -313,8 +320,10 @@ CUresult remote_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NO
 	free(rest);
 	if (r)
 		return r;
-	*p = (CUDA_MEM_ALLOC_NODE_PARAMS){.poolProps = a.u.alloc.pool, .accessDescCount = a.u.alloc.access,
-		.bytesize = a.u.alloc.bytes, .dptr = a.node};
+	*p = (CUDA_MEM_ALLOC_NODE_PARAMS){.poolProps = a.u.alloc.pool,
+		.accessDescCount = a.u.alloc.access,
+		.bytesize = a.u.alloc.bytes,
+		.dptr = a.node};
 	p->accessDescs = need ? (const CUmemAccessDesc *)shown : NULL;
 	return CUDA_SUCCESS;
 }
@@ -332,20 +341,23 @@ CUresult remote_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_
 	free(rest);
 	if (r)
 		return r;
-	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = (CUcontext)(uintptr_t)a.u.memop.context, .count = a.u.memop.count,
-		.paramArray = (CUstreamBatchMemOpParams *)shown, .flags = a.u.memop.flags};
+	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = (CUcontext)(uintptr_t)a.u.memop.context,
+		.count = a.u.memop.count,
+		.paramArray = (CUstreamBatchMemOpParams *)shown,
+		.flags = a.u.memop.flags};
 	return CUDA_SUCCESS;
 }
 
-static CUresult attribute(CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *in,
-	CUkernelNodeAttrValue *out)
+static CUresult attribute(
+	CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *in, CUkernelNodeAttrValue *out)
 {
 	struct wire_node_attribute a = {.node = (uintptr_t)node, .id = id, .set = in != NULL};
 	CUkernelNodeAttrValue unused;
 
 	if (in)
 		a.value = *in;
-	return call_sync(WIRE_NODE_ATTRIBUTE, &a, sizeof a, NULL, 0, &(struct wire_piece){out ? out : &unused, sizeof unused}, 1);
+	return call_sync(WIRE_NODE_ATTRIBUTE, &a, sizeof a, NULL, 0,
+		&(struct wire_piece){out ? out : &unused, sizeof unused}, 1);
 }
 
 CUresult remote_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID id, CUkernelNodeAttrValue *value)
@@ -353,7 +365,8 @@ CUresult remote_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttr
 	return value ? attribute(node, id, NULL, value) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult remote_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *value)
+CUresult remote_cuGraphKernelNodeSetAttribute(
+	CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *value)
 {
 	return value ? attribute(node, id, value, NULL) : CUDA_ERROR_INVALID_VALUE;
 }

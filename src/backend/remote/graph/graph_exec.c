@@ -34,8 +34,8 @@ static CUresult made(CUgraphExec *exec, const struct wire_instantiated *done)
 }
 
 /* The log, if one is wanted, ends with a NUL. */
-static CUresult instantiate(CUgraphExec *exec, struct wire_instantiate a, char *log, size_t size,
-	struct wire_instantiated *done)
+static CUresult instantiate(
+	CUgraphExec *exec, struct wire_instantiate a, char *log, size_t size, struct wire_instantiated *done)
 {
 	uint8_t *rest;
 	size_t got;
@@ -64,8 +64,9 @@ CUresult remote_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, C
 
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = instantiate(exec, (struct wire_instantiate){(uintptr_t)graph, p->flags, call_stream(p->hUploadStream, true)},
-		NULL, 0, &done);
+	r = instantiate(exec,
+		(struct wire_instantiate){(uintptr_t)graph, p->flags, call_stream(p->hUploadStream, true)}, NULL, 0,
+		&done);
 	p->hErrNode_out = (CUgraphNode)(uintptr_t)done.node;
 	p->result_out = done.why;
 	return r;

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 
-CUresult node_send(const struct node_target *t, struct wire_node *a, const void *extra, size_t size,
-	struct wire_node_made *made)
+CUresult node_send(
+	const struct node_target *t, struct wire_node *a, const void *extra, size_t size, struct wire_node_made *made)
 {
 	struct wire_piece in[] = {
 		{(void *)t->dependencies, t->count * sizeof *t->dependencies},
@@ -21,7 +21,8 @@ CUresult node_send(const struct node_target *t, struct wire_node *a, const void 
 	return call_sync(WIRE_NODE, a, sizeof *a, in, 3, &(struct wire_piece){made, sizeof *made}, 1);
 }
 
-static CUresult put_kernel(const struct node_target *t, const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct wire_node_made *made)
+static CUresult put_kernel(
+	const struct node_target *t, const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct wire_node_made *made)
 {
 	CUresult r;
 	struct function *f = function_find(p->func ? p->func : (CUfunction)p->kern, &r);
@@ -31,9 +32,11 @@ static CUresult put_kernel(const struct node_target *t, const CUDA_KERNEL_NODE_P
 	if (!f)
 		return r == CUDA_ERROR_INVALID_HANDLE ? CUDA_ERROR_INVALID_VALUE : r;
 	a.u.kernel = (struct wire_kernel_node){
-		.function = f->id, .context = (uintptr_t)p->ctx,
+		.function = f->id,
+		.context = (uintptr_t)p->ctx,
 		.grid = {p->gridDimX, p->gridDimY, p->gridDimZ},
-		.block = {p->blockDimX, p->blockDimY, p->blockDimZ}, .shared = p->sharedMemBytes,
+		.block = {p->blockDimX, p->blockDimY, p->blockDimZ},
+		.shared = p->sharedMemBytes,
 	};
 	bytes = calloc(1, f->info->head.bytes + 1);
 	if (!bytes)
@@ -53,14 +56,18 @@ static bool travels(CUmemorytype type, const void *host, CUdeviceptr device)
 	return type != CU_MEMORYTYPE_UNIFIED || memory_place(device) != PLACE_HOST;
 }
 
-static CUresult put_copy(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)
+static CUresult put_copy(
+	const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
 
-	if (!travels(c->srcMemoryType, c->srcHost, c->srcDevice) || !travels(c->dstMemoryType, c->dstHost, c->dstDevice) ||
+	if (!travels(c->srcMemoryType, c->srcHost, c->srcDevice) ||
+		!travels(c->dstMemoryType, c->dstHost, c->dstDevice) ||
 		(t->how != WIRE_NODE_ADD && node_copy(t->node, NULL)))
 		return pageable_put(t, c, ctx, made);
-	a.u.copy = (struct wire_copy_node){.copy = *c, .source = (uintptr_t)c->srcArray, .target = (uintptr_t)c->dstArray,
+	a.u.copy = (struct wire_copy_node){.copy = *c,
+		.source = (uintptr_t)c->srcArray,
+		.target = (uintptr_t)c->dstArray,
 		.context = (uintptr_t)ctx};
 	if (c->srcMemoryType != CU_MEMORYTYPE_ARRAY)
 		a.u.copy.source = 0;
@@ -70,7 +77,8 @@ static CUresult put_copy(const struct node_target *t, const CUDA_MEMCPY3D *c, CU
 	return node_send(t, &a, NULL, 0, made);
 }
 
-static CUresult put_set(const struct node_target *t, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx, struct wire_node_made *made)
+static CUresult put_set(
+	const struct node_target *t, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .u.set = {*p, (uintptr_t)ctx}};
 
@@ -106,7 +114,8 @@ static CUresult put_alloc(const struct node_target *t, CUDA_MEM_ALLOC_NODE_PARAM
 	return memory_note(made->address, p->bytesize, RANGE_GRAPH);
 }
 
-static CUresult put_memop(const struct node_target *t, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p, struct wire_node_made *made)
+static CUresult put_memop(
+	const struct node_target *t, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
 
@@ -141,7 +150,8 @@ static CUresult put_branch(const struct node_target *t, CUDA_CONDITIONAL_NODE_PA
 	return CUDA_SUCCESS;
 }
 
-static CUresult put_plain(const struct node_target *t, CUgraphNodeType type, uint64_t value, struct wire_node_made *made)
+static CUresult put_plain(
+	const struct node_target *t, CUgraphNodeType type, uint64_t value, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = type, .u.child = value};
 
@@ -203,8 +213,8 @@ static CUresult added(CUresult r, const struct wire_node_made *made, CUgraphNode
 
 #define ADDING(graph, deps, edges, n) {WIRE_NODE_ADD, (uintptr_t)(graph), 0, deps, edges, n}
 
-CUresult remote_cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-	const CUDA_KERNEL_NODE_PARAMS *p)
+CUresult remote_cuGraphAddKernelNode_v2(
+	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
@@ -222,8 +232,8 @@ static CUDA_KERNEL_NODE_PARAMS widened(const CUDA_KERNEL_NODE_PARAMS_v1 *p)
 	return wide;
 }
 
-CUresult remote_cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-	const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+CUresult remote_cuGraphAddKernelNode(
+	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
 {
 	CUDA_KERNEL_NODE_PARAMS wide;
 
@@ -233,8 +243,8 @@ CUresult remote_cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUg
 	return remote_cuGraphAddKernelNode_v2(node, graph, deps, n, &wide);
 }
 
-CUresult remote_cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-	const CUDA_MEMCPY3D *p, CUcontext ctx)
+CUresult remote_cuGraphAddMemcpyNode(
+	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
 	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
@@ -244,8 +254,8 @@ CUresult remote_cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUg
 	return added(put_copy(&t, p, ctx, &made), &made, node);
 }
 
-CUresult remote_cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-	const CUDA_HOST_NODE_PARAMS *p)
+CUresult remote_cuGraphAddHostNode(
+	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_HOST_NODE_PARAMS *p)
 {
 	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
@@ -255,8 +265,8 @@ CUresult remote_cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgra
 	return added(put_host(&t, (const CUDA_HOST_NODE_PARAMS_v2 *)p, &made), &made, node);
 }
 
-CUresult remote_cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-	CUDA_MEM_ALLOC_NODE_PARAMS *p)
+CUresult remote_cuGraphAddMemAllocNode(
+	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
 	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
@@ -266,8 +276,8 @@ CUresult remote_cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const C
 	return added(put_alloc(&t, (CUDA_MEM_ALLOC_NODE_PARAMS_v2 *)p, &made), &made, node);
 }
 
-CUresult remote_cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-	const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
+CUresult remote_cuGraphAddBatchMemOpNode(
+	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
 	struct node_target t = ADDING(graph, deps, NULL, n);
 	struct wire_node_made made;
@@ -277,15 +287,15 @@ CUresult remote_cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const
 	return added(put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made), &made, node);
 }
 
-CUresult remote_cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-	CUevent event)
+CUresult remote_cuGraphAddEventRecordNode(
+	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUevent event)
 {
 	event_foreign(event);
 	return call_cuGraphAddEventRecordNode(node, graph, deps, n, event);
 }
 
-CUresult remote_cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *edges,
-	size_t n, CUgraphNodeParams *p)
+CUresult remote_cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+	const CUgraphEdgeData *edges, size_t n, CUgraphNodeParams *p)
 {
 	struct node_target t = ADDING(graph, deps, edges, n);
 	struct wire_node_made made;
@@ -295,7 +305,8 @@ CUresult remote_cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgrap
 	return added(put_any(&t, p, &made), &made, node);
 }
 
-CUresult remote_cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUgraphNodeParams *p)
+CUresult remote_cuGraphAddNode(
+	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUgraphNodeParams *p)
 {
 	return remote_cuGraphAddNode_v2(node, graph, deps, NULL, n, p);
 }
@@ -356,7 +367,8 @@ CUresult remote_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D
 	return p ? put_copy(&t, p, NULL, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult remote_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *p, CUcontext ctx)
+CUresult remote_cuGraphExecMemcpyNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
 	struct node_target t = changing_exec(exec, node);
 	struct wire_node_made made;
@@ -388,8 +400,8 @@ CUresult remote_cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATC
 	return p ? put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult remote_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
-	const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
+CUresult remote_cuGraphExecBatchMemOpNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
 	struct node_target t = changing_exec(exec, node);
 	struct wire_node_made made;

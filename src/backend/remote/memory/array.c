@@ -40,7 +40,9 @@ CUresult remote_cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY
 {
 	CUresult r = call_cuMipmappedArrayCreate(array, d, levels);
 
-	return r ? r : made(r, (uintptr_t)*array, HANDLE_CUmipmappedArray, (size_t)format_channel(d->Format) * d->NumChannels);
+	return r ? r
+		 : made(r, (uintptr_t)*array, HANDLE_CUmipmappedArray,
+			   (size_t)format_channel(d->Format) * d->NumChannels);
 }
 
 CUresult remote_cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray of, unsigned int level)

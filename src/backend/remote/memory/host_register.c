@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include "backend/remote/memory/hostmem.h"
 
-#define LEAST	       (128u << 10)
-#define PAGE	       4096ull
+#define LEAST          (128u << 10)
+#define PAGE           4096ull
 #define REGISTER_FLAGS (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY)
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
@@ -110,7 +110,8 @@ CUresult remote_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 	if (!p || !size || flags & ~REGISTER_FLAGS || to <= from)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (hostmem_find((uintptr_t)p, &known))
-		return known.kind == HOST_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+		return known.kind == HOST_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+						     : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&one_at_a_time);
 	ours = replaceable(from, to);
 	if (ours < 0)

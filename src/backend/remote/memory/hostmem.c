@@ -8,12 +8,12 @@
 #include "backend/remote/code/code.h"
 #include "host/machine.h"
 
-#define PAGE	    (2ull << 20) /* so that the kernel may use large pages */
+#define PAGE (2ull << 20) /* so that the kernel may use large pages */
 /*
  * Over TCP the device cannot reach memory of ours: what it may use itself is in both places (mirror.c).  That is
  * memory which was asked for so; and because CUDA lets kernels use any pinned memory, a little of what was not.
  */
-#define LITTLE	     4096u
+#define LITTLE        4096u
 #define LITTLE_IN_ALL (256u << 10)
 
 struct host {
@@ -27,12 +27,12 @@ struct host {
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the map */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* the window and what is in it */
-static _Atomic(uint64_t) window; /* where it starts; 0: there is none */
-static uint64_t window_size;	 /* set before */
+static _Atomic(uint64_t) window;                           /* where it starts; 0: there is none */
+static uint64_t window_size;                               /* set before */
 static bool tried;
 static struct map hosts;
 static _Atomic(unsigned) outside; /* how many lie outside the window */
-static size_t little;		  /* mirrored, though nobody asked; `making` held */
+static size_t little;             /* mirrored, though nobody asked; `making` held */
 
 /* ---- the window ---- */
 
@@ -58,8 +58,11 @@ static bool open_window(void)
 	static const struct {
 		uint64_t at, size;
 	} places[] = {
-		{0x300000000000, 1ull << 40}, {0x200000000000, 1ull << 40}, {0x400000000000, 1ull << 40},
-		{0x280000000000, 1ull << 40}, {0x1000000000, 1ull << 36},
+		{0x300000000000, 1ull << 40},
+		{0x200000000000, 1ull << 40},
+		{0x400000000000, 1ull << 40},
+		{0x280000000000, 1ull << 40},
+		{0x1000000000, 1ull << 36},
 	};
 
 	for (size_t i = 0; i < sizeof places / sizeof *places && !window && !tried; i++)
@@ -145,8 +148,13 @@ static struct host *new_host(size_t size, enum host_kind kind, unsigned flags)
 	struct host *h = calloc(1, sizeof *h);
 
 	if (h)
-		h->info = (struct host_info){.size = size, .kind = kind, .flags = flags, .context = c->id,
-			.device = c->device, .sync_memops = kind == HOST_MANAGED, .id = atomic_fetch_add(&ids, 1)};
+		h->info = (struct host_info){.size = size,
+			.kind = kind,
+			.flags = flags,
+			.context = c->id,
+			.device = c->device,
+			.sync_memops = kind == HOST_MANAGED,
+			.id = atomic_fetch_add(&ids, 1)};
 	return h;
 }
 
@@ -178,8 +186,8 @@ static CUresult map_mirrored(struct host *h)
 
 	if (!at || mmap((void *)(uintptr_t)at, h->mapped, PROT_READ | PROT_WRITE, how, -1, 0) == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = call_sync(WIRE_HOST_MAP, &(struct wire_host){.address = at, .size = h->mapped}, sizeof(struct wire_host), NULL, 0,
-		NULL, 0);
+	r = call_sync(WIRE_HOST_MAP, &(struct wire_host){.address = at, .size = h->mapped}, sizeof(struct wire_host),
+		NULL, 0, NULL, 0);
 	if (!r) {
 		r = mirror_add(at, h->mapped, h->info.kind == HOST_PINNED || h->info.flags == CU_MEM_ATTACH_HOST);
 		if (r)

@@ -82,7 +82,8 @@ CUresult remote_cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advic
 {
 	if (!context_current())
 		return context_none();
-	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY || !location_ok(&location))
+	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY ||
+		!location_ok(&location))
 		return CUDA_ERROR_INVALID_VALUE;
 	return change(addr, size, advice, location);
 }
@@ -105,8 +106,8 @@ static CUresult hint(CUstream handle)
 	return !s ? r : s->capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
-CUresult remote_cuMemPrefetchAsync_v2(CUdeviceptr addr, size_t size, CUmemLocation location, unsigned int flags,
-	CUstream stream)
+CUresult remote_cuMemPrefetchAsync_v2(
+	CUdeviceptr addr, size_t size, CUmemLocation location, unsigned int flags, CUstream stream)
 {
 	CUresult r = hint(stream);
 
@@ -119,7 +120,8 @@ CUresult remote_cuMemPrefetchAsync(CUdeviceptr addr, size_t size, CUdevice dev, 
 {
 	CUmemLocation l;
 
-	return location_of(dev, &l) ? remote_cuMemPrefetchAsync_v2(addr, size, l, 0, stream) : CUDA_ERROR_INVALID_DEVICE;
+	return location_of(dev, &l) ? remote_cuMemPrefetchAsync_v2(addr, size, l, 0, stream)
+				    : CUDA_ERROR_INVALID_DEVICE;
 }
 
 /* Memory attached to a stream is a promise of the application's; ours is visible everywhere at all times. */
@@ -174,8 +176,8 @@ CUresult remote_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_
 }
 
 /* What nobody needs any more may stay as it is: its contents are anything from now on. */
-CUresult remote_cuMemDiscardBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags,
-	CUstream stream)
+CUresult remote_cuMemDiscardBatchAsync(
+	CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags, CUstream stream)
 {
 	return batch_check(addrs, sizes, count, flags, stream);
 }
@@ -201,8 +203,8 @@ static struct advice_state look(const struct host_info *h, CUdeviceptr addr, siz
 	return s;
 }
 
-CUresult remote_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_attribute *attributes, size_t n,
-	CUdeviceptr addr, size_t size)
+CUresult remote_cuMemRangeGetAttributes(
+	void **data, size_t *sizes, CUmem_range_attribute *attributes, size_t n, CUdeviceptr addr, size_t size)
 {
 	struct host_info h;
 	struct advice_state s;
@@ -218,8 +220,8 @@ CUresult remote_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_
 	return r;
 }
 
-CUresult remote_cuMemRangeGetAttribute(void *data, size_t size, CUmem_range_attribute attribute, CUdeviceptr addr,
-	size_t count)
+CUresult remote_cuMemRangeGetAttribute(
+	void *data, size_t size, CUmem_range_attribute attribute, CUdeviceptr addr, size_t count)
 {
 	return remote_cuMemRangeGetAttributes(&data, &size, &attribute, 1, addr, count);
 }

@@ -39,7 +39,7 @@ static void make_way(uint64_t address, size_t size)
 	struct range *r;
 
 	while ((r = holder(address)) ||
-	       ((r = (struct range *)map_above(&ranges, address)) && r->node.key - address < size)) {
+		((r = (struct range *)map_above(&ranges, address)) && r->node.key - address < size)) {
 		map_remove(&ranges, &r->node);
 		leave(r, r->node.key, address);
 		leave(r, address + size, r->node.key + r->size);
@@ -112,7 +112,8 @@ bool memory_take_reserved(uint64_t address, struct taken_range *out)
 
 bool memory_remove(uint64_t address)
 {
-	return memory_drop(address, RANGE_ALLOC) || memory_drop(address, RANGE_POOL) || memory_drop(address, RANGE_IMPORTED);
+	return memory_drop(address, RANGE_ALLOC) || memory_drop(address, RANGE_POOL) ||
+	       memory_drop(address, RANGE_IMPORTED);
 }
 
 bool memory_of_graph(uint64_t address)
@@ -249,8 +250,8 @@ CUresult remote_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdevic
 	struct host_info info;
 
 	if (!hostmem_find(address, &info))
-		return memory_place(address) == PLACE_DEVICE ? call_cuMemGetAddressRange_v2(base, size, address) :
-							       CUDA_ERROR_NOT_FOUND;
+		return memory_place(address) == PLACE_DEVICE ? call_cuMemGetAddressRange_v2(base, size, address)
+							     : CUDA_ERROR_NOT_FOUND;
 	if (base)
 		*base = info.base;
 	if (size)

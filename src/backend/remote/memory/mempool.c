@@ -59,14 +59,14 @@ CUresult remote_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUm
 	return call_cuMemGetMemPool(pool, location, type);
 }
 
-CUresult remote_cuMemPoolExportToShareableHandle(void *out, CUmemoryPool pool, CUmemAllocationHandleType type,
-	unsigned long long flags)
+CUresult remote_cuMemPoolExportToShareableHandle(
+	void *out, CUmemoryPool pool, CUmemAllocationHandleType type, unsigned long long flags)
 {
 	return share_out(out, (uintptr_t)pool, true, type, flags);
 }
 
-CUresult remote_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *os, CUmemAllocationHandleType type,
-	unsigned long long flags)
+CUresult remote_cuMemPoolImportFromShareableHandle(
+	CUmemoryPool *pool, void *os, CUmemAllocationHandleType type, unsigned long long flags)
 {
 	uint64_t id = 0;
 	CUresult r = pool ? share_in(&id, os, true, type, flags) : CUDA_ERROR_INVALID_VALUE;

@@ -30,11 +30,11 @@ struct mirror {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map mirrors, pages; /* pages that we have put where a variable is */
-static _Atomic(bool) host_wrote;  /* or may have, since we last compared */
-static bool always;		  /* some of it may be written at any time */
-static _Atomic(uint32_t) seen;	  /* of WIRE_MIRROR_WORD */
-static _Atomic(bool) fetching;	  /* what the server has told of may not yet be here */
+static struct map mirrors, pages;  /* pages that we have put where a variable is */
+static _Atomic(bool) host_wrote;   /* or may have, since we last compared */
+static bool always;                /* some of it may be written at any time */
+static _Atomic(uint32_t) seen;     /* of WIRE_MIRROR_WORD */
+static _Atomic(bool) fetching;     /* what the server has told of may not yet be here */
 static _Atomic(bool) device_wrote; /* or may have: there was work */
 
 struct page {
@@ -310,7 +310,8 @@ static bool page_take(uint64_t address)
 		return true;
 	}
 	p = calloc(1, sizeof *p);
-	got = !p ? MAP_FAILED : mmap(want, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	got = !p ? MAP_FAILED
+		 : mmap(want, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (got != want) {
 		if (got != MAP_FAILED)
 			munmap(got, PAGE);
@@ -363,7 +364,8 @@ static bool in_stack(uint64_t from, uint64_t to)
 
 static bool impossible(uint64_t address, size_t size)
 {
-	return !address || !size || size > machine_memory() || address > UINT64_MAX / 2 || in_stack(address, address + size);
+	return !address || !size || size > machine_memory() || address > UINT64_MAX / 2 ||
+	       in_stack(address, address + size);
 }
 
 /* One that has any of these bytes, or NULL. */

@@ -191,8 +191,8 @@ CUresult remote_cuPointerSetAttribute(const void *value, CUpointer_attribute att
 }
 
 /* A dma-buf is for other drivers of the machine that the device is in. */
-CUresult remote_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr, size_t size, CUmemRangeHandleType type,
-	unsigned long long flags)
+CUresult remote_cuMemGetHandleForAddressRange(
+	void *handle, CUdeviceptr ptr, size_t size, CUmemRangeHandleType type, unsigned long long flags)
 {
 	if (!handle || !size || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags & ~1ull ||
 		memory_place(ptr) == PLACE_HOST)

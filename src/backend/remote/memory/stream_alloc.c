@@ -13,7 +13,7 @@ static struct {
 	struct taken_range range;
 	struct stream *stream;
 	uint64_t id; /* the stream's, then */
-} held; /* while call_held */
+} held;              /* while call_held */
 
 /* Pools that devices had by default before the present one have another number than it. */
 #define BY_DEFAULT (1ull << 63)
@@ -87,8 +87,8 @@ static bool take_back(CUdeviceptr *dptr, size_t size, uint64_t pool, struct stre
 	if (!atomic_load_explicit(&call_held, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&lock);
-	same = call_held && held.stream == s && held.id == s->id && held.range.size == size && held.range.pool == pool &&
-	       held.range.context == call_context_id();
+	same = call_held && held.stream == s && held.id == s->id && held.range.size == size &&
+	       held.range.pool == pool && held.range.context == call_context_id();
 	if (same) {
 		*dptr = held.range.address;
 		call_held = false;

@@ -64,8 +64,8 @@ static CUresult make(const struct wire_tensor *a, CUtensorMap *map)
 }
 
 /* What all encodings have: dimensions, strides of all but the innermost, steps.  False: no such tensor. */
-static bool shape(struct wire_tensor *a, cuuint32_t rank, void *address, const cuuint64_t *dim, const cuuint64_t *strides,
-	const cuuint32_t *step)
+static bool shape(struct wire_tensor *a, cuuint32_t rank, void *address, const cuuint64_t *dim,
+	const cuuint64_t *strides, const cuuint32_t *step)
 {
 	if (!rank || rank > WIRE_TENSOR_RANK || !dim || !step || (rank > 1 && !strides))
 		return false;
@@ -86,8 +86,12 @@ CUresult remote_cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
 	CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
 	CUtensorMapFloatOOBfill fill)
 {
-	struct wire_tensor a = {.kind = WIRE_TENSOR_TILED, .type = type, .interleave = interleave, .swizzle = swizzle,
-		.promotion = promotion, .fill = fill};
+	struct wire_tensor a = {.kind = WIRE_TENSOR_TILED,
+		.type = type,
+		.interleave = interleave,
+		.swizzle = swizzle,
+		.promotion = promotion,
+		.fill = fill};
 
 	if (!box || !shape(&a, rank, address, dim, strides, step))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -100,8 +104,14 @@ CUresult remote_cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType ty
 	cuuint32_t pixels, const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
 	CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
 {
-	struct wire_tensor a = {.kind = WIRE_TENSOR_IM2COL, .type = type, .channels = channels, .pixels = pixels,
-		.interleave = interleave, .swizzle = swizzle, .promotion = promotion, .fill = fill};
+	struct wire_tensor a = {.kind = WIRE_TENSOR_IM2COL,
+		.type = type,
+		.channels = channels,
+		.pixels = pixels,
+		.interleave = interleave,
+		.swizzle = swizzle,
+		.promotion = promotion,
+		.fill = fill};
 
 	if (!lower || !upper || rank < 3 || !shape(&a, rank, address, dim, strides, step))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -115,9 +125,17 @@ CUresult remote_cuTensorMapEncodeIm2colWide(CUtensorMap *map, CUtensorMapDataTyp
 	const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode,
 	CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
 {
-	struct wire_tensor a = {.kind = WIRE_TENSOR_WIDE, .type = type, .lower = {lower}, .upper = {upper},
-		.channels = channels, .pixels = pixels, .interleave = interleave, .mode = mode, .swizzle = swizzle,
-		.promotion = promotion, .fill = fill};
+	struct wire_tensor a = {.kind = WIRE_TENSOR_WIDE,
+		.type = type,
+		.lower = {lower},
+		.upper = {upper},
+		.channels = channels,
+		.pixels = pixels,
+		.interleave = interleave,
+		.mode = mode,
+		.swizzle = swizzle,
+		.promotion = promotion,
+		.fill = fill};
 
 	if (!shape(&a, rank, address, dim, strides, step))
 		return CUDA_ERROR_INVALID_VALUE;

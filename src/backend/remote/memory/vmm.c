@@ -56,14 +56,14 @@ CUresult share_in(uint64_t *object, void *os, bool pool, unsigned type, unsigned
 	return call_sync(WIRE_SHARE_IN, &a, sizeof a, NULL, 0, &(struct wire_piece){object, sizeof *object}, 1);
 }
 
-CUresult remote_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
-	CUmemAllocationHandleType type, unsigned long long flags)
+CUresult remote_cuMemExportToShareableHandle(
+	void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type, unsigned long long flags)
 {
 	return share_out(out, handle, false, type, flags);
 }
 
-CUresult remote_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *os,
-	CUmemAllocationHandleType type)
+CUresult remote_cuMemImportFromShareableHandle(
+	CUmemGenericAllocationHandle *handle, void *os, CUmemAllocationHandleType type)
 {
 	uint64_t id = 0;
 	CUresult r = handle ? share_in(&id, os, false, type, 0) : CUDA_ERROR_INVALID_VALUE;
@@ -82,8 +82,8 @@ CUresult remote_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle
 	return call_sync(WIRE_RETAIN, &at, sizeof at, NULL, 0, &(struct wire_piece){handle, sizeof *handle}, 1);
 }
 
-CUresult remote_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
-	unsigned long long flags)
+CUresult remote_cuMemCreate(
+	CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	if (!handle || !prop)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -104,8 +104,8 @@ CUresult remote_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDe
 	return r;
 }
 
-CUresult remote_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-	unsigned long long flags)
+CUresult remote_cuMemMap(
+	CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
 	CUresult r = call_cuMemMap(ptr, size, offset, handle, flags);
 
@@ -135,8 +135,8 @@ CUresult remote_cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUs
 
 /* ---- addresses ---- */
 
-CUresult remote_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
-	unsigned long long flags)
+CUresult remote_cuMemAddressReserve(
+	CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
 {
 	CUresult r = call_cuMemAddressReserve(ptr, size, alignment, addr, flags);
 

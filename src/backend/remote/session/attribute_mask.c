@@ -42,5 +42,6 @@ void denied_apply(struct wire_device *d, bool local)
 	if (!local)
 		deny(d, not_far, sizeof not_far / sizeof *not_far);
 	else /* descriptors are all that we pass on */
-		d->attribute[CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] &= CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+		d->attribute[CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] &=
+			CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }

@@ -24,8 +24,8 @@ struct callback {
 	void *data;
 	CUstream stream;
 	bool once;
-	bool reads; /* ours, and writes nothing that the application sees: nobody has to be behind it */
-	struct piece up; /* size not 0: what it fills */
+	bool reads;               /* ours, and writes nothing that the application sees: nobody has to be behind it */
+	struct piece up;          /* size not 0: what it fills */
 	void (*gone)(void *data); /* or NULL: it is not running, and will not run any more */
 };
 
@@ -103,7 +103,10 @@ static void take_event(const struct frame *f)
 	default:
 		lane_release(events); /* what runs now may take long */
 		if (v.kind == WIRE_EVENT_HOST || v.kind == WIRE_EVENT_CALLBACK || v.kind == WIRE_EVENT_DESTROY)
-			up = run_callback(&v, v.kind == WIRE_EVENT_HOST ? HOST : v.kind == WIRE_EVENT_CALLBACK ? CALLBACK : DESTROY,
+			up = run_callback(&v,
+				v.kind == WIRE_EVENT_HOST       ? HOST
+				: v.kind == WIRE_EVENT_CALLBACK ? CALLBACK
+								: DESTROY,
 				&pushed);
 	}
 	done(&v, up, pushed);
@@ -314,7 +317,8 @@ CUresult remote_cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data)
 	r = listen_start();
 	if (r)
 		return r;
-	return post(s, (struct wire_host_call){.id = listen_host(fn, data, !s->capturing), .kind = WIRE_EVENT_HOST}, !s->capturing);
+	return post(s, (struct wire_host_call){.id = listen_host(fn, data, !s->capturing), .kind = WIRE_EVENT_HOST},
+		!s->capturing);
 }
 
 CUresult remote_cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void *data, unsigned int flags)
@@ -328,10 +332,13 @@ CUresult remote_cuStreamAddCallback(CUstream handle, CUstreamCallback callback, 
 	if (!s)
 		return r;
 	r = listen_start();
-	return r ? r : post(s, (struct wire_host_call){.id = enter(CALLBACK, c), .kind = WIRE_EVENT_CALLBACK}, !s->capturing);
+	return r ? r
+		 : post(s, (struct wire_host_call){.id = enter(CALLBACK, c), .kind = WIRE_EVENT_CALLBACK},
+			   !s->capturing);
 }
 
-CUresult listen_object(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed)
+CUresult listen_object(
+	CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed)
 {
 	struct wire_object a = {.count = count, .flags = flags};
 	uint64_t number;
@@ -352,10 +359,11 @@ CUresult listen_object(CUuserObject *object, void *ptr, CUhostFn destroy, unsign
 	return r;
 }
 
-CUresult remote_cuUserObjectCreate(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned int count,
-	unsigned int flags)
+CUresult remote_cuUserObjectCreate(
+	CUuserObject *object, void *ptr, CUhostFn destroy, unsigned int count, unsigned int flags)
 {
 	bool destroyed;
 
-	return object && destroy ? listen_object(object, ptr, destroy, count, flags, &destroyed) : CUDA_ERROR_INVALID_VALUE;
+	return object && destroy ? listen_object(object, ptr, destroy, count, flags, &destroyed)
+				 : CUDA_ERROR_INVALID_VALUE;
 }

@@ -101,8 +101,8 @@ static void put(struct cuda_ops *to, const struct cuda_ops *from)
 			t[i] = f[i];
 }
 
-static CUresult open_remote(const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why,
-	size_t size)
+static CUresult open_remote(
+	const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size)
 {
 	static struct cuda_ops full;
 	CUresult r = remote.devices ? CUDA_SUCCESS : connect_to(device, why, size);
@@ -141,8 +141,16 @@ static CUresult stream_number(CUcontext ctx, CUstream handle, unsigned long long
 }
 
 const struct backend unix_backend = {
-	.name = "unix", .open = open_remote, .forked = forget, .primary = remote_primary, .stream_id = stream_number,
+	.name = "unix",
+	.open = open_remote,
+	.forked = forget,
+	.primary = remote_primary,
+	.stream_id = stream_number,
 };
 const struct backend tcp_backend = {
-	.name = "tcp", .open = open_remote, .forked = forget, .primary = remote_primary, .stream_id = stream_number,
+	.name = "tcp",
+	.open = open_remote,
+	.forked = forget,
+	.primary = remote_primary,
+	.stream_id = stream_number,
 };

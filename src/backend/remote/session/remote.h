@@ -78,7 +78,7 @@ struct context {
 	struct context *next_ended;
 	uint64_t id;
 	_Atomic(uint32_t) times; /* how often it has ended: what was made in it before is gone */
-	_Atomic(uint64_t) wire; /* the same, or WIRE_CONTEXT_ENDED: destroyed, or a primary one that nobody retains */
+	_Atomic(uint64_t) wire;  /* the same, or WIRE_CONTEXT_ENDED: destroyed, or a primary one that nobody retains */
 	CUdevice device;
 	bool primary;
 	unsigned flags;
@@ -96,7 +96,7 @@ struct context {
 };
 
 struct context *context_current(void); /* or NULL: */
-CUresult context_none(void);	       /* what to answer then */
+CUresult context_none(void);           /* what to answer then */
 
 static inline bool context_ended(const struct context *c)
 {
@@ -105,7 +105,7 @@ static inline bool context_ended(const struct context *c)
 
 struct context *context_find(CUcontext ctx);
 void context_posted(struct context *c); /* something was posted that all its streams may have to do with */
-void context_quiet(void); /* waits until nothing of the current one is on its way */
+void context_quiet(void);               /* waits until nothing of the current one is on its way */
 
 /* ---- streams ---- */
 
@@ -121,23 +121,23 @@ struct stream {
 	struct list link; /* in ctx->streams */
 	_Atomic(unsigned) flags;
 	_Atomic(int) priority;
-	pthread_mutex_t whole;	   /* held from a copy's first piece to its last: other copies are not in between */
-	pthread_mutex_t lock;	   /* the word's next value is asked for in order */
-	struct wire_tell tell;	   /* the stream's word, and the last value asked for */
-	_Atomic(bool) ended;	   /* destroyed: done when the word has it */
-	_Atomic(uint64_t) work;	   /* commands posted; counted when they are in the ring */
+	pthread_mutex_t whole;     /* held from a copy's first piece to its last: other copies are not in between */
+	pthread_mutex_t lock;      /* the word's next value is asked for in order */
+	struct wire_tell tell;     /* the stream's word, and the last value asked for */
+	_Atomic(bool) ended;       /* destroyed: done when the word has it */
+	_Atomic(uint64_t) work;    /* commands posted; counted when they are in the ring */
 	_Atomic(uint64_t) settled; /* commands known to be done */
 	_Atomic(bool) capturing;
 	_Atomic(struct stage *) stage; /* bulk memory that the device may still read */
-	struct piece later[2];	       /* of copies that are made later, down and up; size 0: none yet.  By who has `whole` */
-	_Atomic(uint64_t) capture;     /* which: capture.c */
-	_Atomic(uint64_t) asked;       /* when so much is done, */
-	_Atomic(uint64_t) asked_tell;  /* the word (above) has the value (below) */
+	struct piece later[2]; /* of copies that are made later, down and up; size 0: none yet.  By who has `whole` */
+	_Atomic(uint64_t) capture;    /* which: capture.c */
+	_Atomic(uint64_t) asked;      /* when so much is done, */
+	_Atomic(uint64_t) asked_tell; /* the word (above) has the value (below) */
 };
 
 struct stream *stream_legacy(struct context *c); /* a new context's; NULL: no memory */
-void streams_reap(struct context *c);		 /* those that have ended, if they are through */
-void streams_gone(struct context *c, bool all);	 /* the context has ended, or been emptied: not its legacy stream then */
+void streams_reap(struct context *c);            /* those that have ended, if they are through */
+void streams_gone(struct context *c, bool all); /* the context has ended, or been emptied: not its legacy stream then */
 
 /* The stream a handle means, 0, 1 and 2 included; NULL: none. */
 struct stream *stream_find(CUstream handle, CUresult *why);
@@ -167,7 +167,7 @@ CUresult stream_word_end_wait(struct stream *s, uint32_t value);
 CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value); /* WIRE_SYNC, or WIRE_WAKE */
 /* Post args, which start with a wire_tell, and learn what the stream's word has when they are done. */
 CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value);
-void stream_came(struct stream *s, uint64_t work);			  /* so much of it is known to be done */
+void stream_came(struct stream *s, uint64_t work); /* so much of it is known to be done */
 
 /*
  * What is done when the next thing posted is: taken before it is posted, told when it is done.  What the legacy
@@ -194,7 +194,8 @@ CUresult capture_forbids_in(struct context *c);
 
 static inline CUresult capture_unsafe(void)
 {
-	return __builtin_expect(atomic_load_explicit(&call_careful, memory_order_relaxed), 0) ? capture_forbids() : CUDA_SUCCESS;
+	return __builtin_expect(atomic_load_explicit(&call_careful, memory_order_relaxed), 0) ? capture_forbids()
+											      : CUDA_SUCCESS;
 }
 
 /* The legacy stream would wait for streams that are being captured: only the server knows. */
@@ -222,9 +223,10 @@ void later_drop(struct stream *s); /* later.c: the same */
 /* Around the posting of one; NULL: nothing to keep of it.  The end gives r on. */
 struct stream *values_begin(CUstream handle);
 CUresult values_end(struct stream *s, CUresult r);
-bool values_pending(void); /* a stream may have yet to come past one */
+bool values_pending(void);                                               /* a stream may have yet to come past one */
 void values_in_graph(const CUstreamBatchMemOpParams *p, unsigned count); /* these come with a graph's launches */
-bool values_push(void); /* is there one, and something that the host may have written for it?  The server has it then. */
+bool values_push(
+	void); /* is there one, and something that the host may have written for it?  The server has it then. */
 /* As word_wait for as long as it takes, with values_push meanwhile. */
 int values_word_wait(uint32_t word, uint32_t value, int (*on_sleep)(void *arg), void *arg);
 
@@ -251,14 +253,14 @@ enum place memory_place(uint64_t address);
 
 /* Ranges of the device's addresses that we have been given. */
 enum range_kind {
-	RANGE_ALLOC,	/* cuMemAlloc: cuMemFree ends it */
-	RANGE_POOL,	/* the same, from a pool */
-	RANGE_GLOBAL,	/* a module's variable */
+	RANGE_ALLOC,    /* cuMemAlloc: cuMemFree ends it */
+	RANGE_POOL,     /* the same, from a pool */
+	RANGE_GLOBAL,   /* a module's variable */
 	RANGE_RESERVED, /* addresses to map at */
-	RANGE_FOREIGN,	/* another process's */
-	RANGE_GRAPH,	/* a graph's: its launches allocate and free it, again and again */
+	RANGE_FOREIGN,  /* another process's */
+	RANGE_GRAPH,    /* a graph's: its launches allocate and free it, again and again */
 	RANGE_IMPORTED, /* the same, from a pool: cuMemFree ends it; its size is not always known */
-	RANGE_LEFT,	/* of one that another was laid over: only the server knows what is there */
+	RANGE_LEFT,     /* of one that another was laid over: only the server knows what is there */
 };
 
 /*
@@ -327,4 +329,3 @@ bool hostmem_shared(const void *p, size_t size);
 bool hostmem_pinned(const void *p);
 CUresult hostmem_free_managed(CUdeviceptr dptr);
 void hostmem_gone(uint64_t context); /* it has ended, and with it what was allocated or registered in it */
-

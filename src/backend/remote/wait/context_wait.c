@@ -10,7 +10,8 @@ static int busy_streams(struct context *c, struct stream **busy, bool captured)
 
 	streams_reap(c);
 	pthread_mutex_lock(&c->lock);
-	list_each(l, &c->streams) {
+	list_each(l, &c->streams)
+	{
 		struct stream *s = container_of(l, struct stream, link);
 		if (n < BUSY && !stream_settled(s) && (captured || !s->capturing))
 			busy[n++] = s;
@@ -68,8 +69,7 @@ CUresult remote_cuCtxSynchronize_v2(CUcontext ctx)
 void context_posted(struct context *c)
 {
 	pthread_mutex_lock(&c->lock);
-	list_each(l, &c->streams)
-		stream_posted(container_of(l, struct stream, link));
+	list_each(l, &c->streams) stream_posted(container_of(l, struct stream, link));
 	pthread_mutex_unlock(&c->lock);
 }
 

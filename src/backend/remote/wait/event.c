@@ -14,14 +14,14 @@ struct event {
 	uint32_t ended;
 	unsigned flags;
 	pthread_mutex_t lock;
-	bool foreign;	       /* recorded by a graph, or by another process */
-	bool over;	       /* it is done */
-	struct stream *stream; /* recorded in; NULL: never */
-	uint64_t before;       /* commands of the stream that came before it */
-	uint64_t work;	       /* done when so many are */
-	uint64_t capture;      /* recorded while capturing: by this one */
-	uint64_t times;	       /* how often it was recorded */
-	uint64_t sent;	       /* frames sent by then, it the last of them */
+	bool foreign;           /* recorded by a graph, or by another process */
+	bool over;              /* it is done */
+	struct stream *stream;  /* recorded in; NULL: never */
+	uint64_t before;        /* commands of the stream that came before it */
+	uint64_t work;          /* done when so many are */
+	uint64_t capture;       /* recorded while capturing: by this one */
+	uint64_t times;         /* how often it was recorded */
+	uint64_t sent;          /* frames sent by then, it the last of them */
 	struct wire_tell watch; /* a word that will say that it is done; 0: nobody has asked since it was recorded */
 };
 
@@ -190,8 +190,8 @@ static void recorded(struct event *e, struct stream *s, uint64_t before, unsigne
 /* Recorded just now, and nothing has been sent since: once more would change nothing, but for the time. */
 static bool same_again(const struct event *e, const struct stream *s, unsigned flags)
 {
-	return e->stream == s && !flags && e->sent == call_sent() && e->flags & CU_EVENT_DISABLE_TIMING && !e->foreign &&
-	       !e->capture && !s->capturing && !call_broken();
+	return e->stream == s && !flags && e->sent == call_sent() && e->flags & CU_EVENT_DISABLE_TIMING &&
+	       !e->foreign && !e->capture && !s->capturing && !call_broken();
 }
 
 CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int flags)

@@ -4,7 +4,7 @@
 
 /* A handle's slot is in bits 4 to 27: util/handle.h. */
 #define SLOT(h) ((h) >> 4 & 0xffffff)
-#define CHUNK	4096
+#define CHUNK   4096
 
 struct slot {
 	_Atomic(uint64_t) handle;

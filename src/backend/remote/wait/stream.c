@@ -81,7 +81,8 @@ bool stream_passed(struct stream *s)
 void streams_reap(struct context *c)
 {
 	pthread_mutex_lock(&c->lock);
-	list_each_safe(l, &c->streams) {
+	list_each_safe(l, &c->streams)
+	{
 		struct stream *s = container_of(l, struct stream, link);
 		if (s->ended && stream_passed(s))
 			bury(s);
@@ -92,13 +93,15 @@ void streams_reap(struct context *c)
 void streams_gone(struct context *c, bool all)
 {
 	pthread_mutex_lock(&c->lock);
-	list_each_safe(l, &c->streams) {
+	list_each_safe(l, &c->streams)
+	{
 		struct stream *s = container_of(l, struct stream, link);
 		if (s == c->legacy && !all) {
 			stream_came(s, s->work);
 			stage_drop(s); /* what was to say that the device is past it may not come any more */
 			later_drop(s);
-		} else if (!s->id || record_take(s->id) || s->ended) { /* else another thread is destroying it right now */
+		} else if (!s->id || record_take(s->id) ||
+			   s->ended) { /* else another thread is destroying it right now */
 			bury(s);
 		}
 	}
@@ -175,7 +178,8 @@ static struct stream *make_own(struct context *c, CUresult *why)
 	CUstream handle = NULL;
 
 	*why = o ? call_cuStreamCreate(&handle, CU_STREAM_DEFAULT) : CUDA_ERROR_OUT_OF_MEMORY;
-	if (!*why && (!(o->stream = add_stream(c, (uintptr_t)handle, CU_STREAM_DEFAULT, 0)) || !thread_at_end(end_own, o)))
+	if (!*why &&
+		(!(o->stream = add_stream(c, (uintptr_t)handle, CU_STREAM_DEFAULT, 0)) || !thread_at_end(end_own, o)))
 		*why = CUDA_ERROR_OUT_OF_MEMORY;
 	if (*why) {
 		free(o);

@@ -90,7 +90,8 @@ CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size
 	if (!room)
 		--s->tell.value; /* nobody will set it */
 	stream_word_end(s);
-	if (r && room) /* sent, and then told of another's failure: nothing of it is on its way any more when we return */
+	if (r &&
+		room) /* sent, and then told of another's failure: nothing of it is on its way any more when we return */
 		stream_word_wait(s, *value);
 	return r;
 }
@@ -108,7 +109,8 @@ static CUresult wait_ended(struct stream *s)
 
 bool stream_settled(struct stream *s)
 {
-	return atomic_load_explicit(&s->settled, memory_order_acquire) == atomic_load_explicit(&s->work, memory_order_relaxed);
+	return atomic_load_explicit(&s->settled, memory_order_acquire) ==
+	       atomic_load_explicit(&s->work, memory_order_relaxed);
 }
 
 /* The legacy stream waits for the blocking streams of its context too. */
@@ -119,7 +121,8 @@ static bool nothing_ahead(struct stream *s)
 	if (s->id || !idle)
 		return idle;
 	pthread_mutex_lock(&s->ctx->lock);
-	list_each(l, &s->ctx->streams) {
+	list_each(l, &s->ctx->streams)
+	{
 		struct stream *o = container_of(l, struct stream, link);
 		idle &= (o->flags & CU_STREAM_NON_BLOCKING) || stream_settled(o) || (o->ended && stream_passed(o));
 	}
@@ -134,7 +137,8 @@ void stream_point(struct stream *s, struct stream_point *p)
 	if (s->id)
 		return;
 	pthread_mutex_lock(&s->ctx->lock);
-	list_each(l, &s->ctx->streams) {
+	list_each(l, &s->ctx->streams)
+	{
 		struct stream *o = container_of(l, struct stream, link);
 
 		if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !stream_settled(o) && p->ahead < POINT_STREAMS) {

@@ -14,14 +14,14 @@
 
 struct waiting {
 	struct waiting *next;
-	struct wire_tell past; /* the stream's word says that it is */
+	struct wire_tell past;     /* the stream's word says that it is */
 	const struct context *ctx; /* when that had ended so often */
 	uint32_t ended;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiting *first;
-static atomic_uint pending;	/* in the list, or about to be */
+static atomic_uint pending;     /* in the list, or about to be */
 static atomic_bool at_any_time; /* in graphs; or no word is left that would tell */
 
 static void forget_past(void)
@@ -106,12 +106,14 @@ CUresult values_end(struct stream *s, CUresult r)
 static bool waits(const CUstreamBatchMemOpParams *p, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
+		if (p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+			p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
 			return true;
 	return false;
 }
 
-CUresult remote_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *p, unsigned int flags)
+CUresult remote_cuStreamBatchMemOp_v2(
+	CUstream stream, unsigned int count, CUstreamBatchMemOpParams *p, unsigned int flags)
 {
 	struct stream *s = p && waits(p, count) ? values_begin(stream) : NULL;
 

@@ -53,8 +53,9 @@ CUresult explain_no_binary(const struct image *image, struct jit *jit)
 	unsigned sm = soft.engine->capability ? wanted_capability(image) : 0;
 	size_t used = strlen(text);
 	if (sm)
-		snprintf(text + used, sizeof text - used, "; or set %s=%u.%u, and the device takes the PTX that there is",
-			 soft.engine->capability, sm / 10, sm % 10);
+		snprintf(text + used, sizeof text - used,
+			"; or set %s=%u.%u, and the device takes the PTX that there is", soft.engine->capability,
+			sm / 10, sm % 10);
 	engine_log(&jit->error, "%s\n", text);
 	tell(text);
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;

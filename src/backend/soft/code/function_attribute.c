@@ -34,7 +34,7 @@ size_t tuning_max_dynamic(const struct image_kernel *k, const struct tuning *t, 
 }
 
 CUresult tuning_get(const struct image_kernel *k, const struct code *code, const struct tuning *t,
-		    const struct device *d, CUfunction_attribute a, int *value)
+	const struct device *d, CUfunction_attribute a, int *value)
 {
 	switch (a) {
 	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -91,8 +91,8 @@ CUresult tuning_get(const struct image_kernel *k, const struct code *code, const
 	return CUDA_SUCCESS;
 }
 
-CUresult tuning_set(const struct image_kernel *k, struct tuning *t, const struct device *d,
-		    CUfunction_attribute a, int value)
+CUresult tuning_set(
+	const struct image_kernel *k, struct tuning *t, const struct device *d, CUfunction_attribute a, int value)
 {
 	switch (a) {
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:

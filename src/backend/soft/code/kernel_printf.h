@@ -9,8 +9,7 @@
  * function runs.  What a program that ends without any of that has not seen is lost.  Other than on a GPU, it
  *is the text that counts and not its arguments, and a kernel that fails shows what it said before.
  */
-#ifndef BACKEND_SOFT_PRINTS_H
-#define BACKEND_SOFT_PRINTS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,5 +29,3 @@ void prints_finish(struct prints *p);
 void prints_add(struct prints *p, size_t limit, const char *text, size_t len);
 
 void prints_show(struct prints *p);
-
-#endif

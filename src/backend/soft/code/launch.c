@@ -158,8 +158,8 @@ static CUresult copy_params(const struct image_kernel *k, unsigned char *to, voi
 	return CUDA_SUCCESS;
 }
 
-CUresult launch_command(struct function *f, const struct kernel_launch *shape, void **params, void **extra,
-			struct command **out)
+CUresult launch_command(
+	struct function *f, const struct kernel_launch *shape, void **params, void **extra, struct command **out)
 {
 	const struct image_kernel *k = f->kernel;
 	CUresult r = launch_check(f, shape);
@@ -185,8 +185,8 @@ CUresult launch_command(struct function *f, const struct kernel_launch *shape, v
 
 /* ---- launching ---- */
 
-static CUresult submit(struct function *f, struct stream *s, const struct kernel_launch *shape, void **params,
-		       void **extra)
+static CUresult submit(
+	struct function *f, struct stream *s, const struct kernel_launch *shape, void **params, void **extra)
 {
 	struct command *c;
 
@@ -206,8 +206,7 @@ static void default_cluster(const struct function *f, unsigned *cluster)
 	}
 }
 
-static CUresult launch(CUfunction handle, CUstream stream, struct kernel_launch *shape, void **params,
-		       void **extra)
+static CUresult launch(CUfunction handle, CUstream stream, struct kernel_launch *shape, void **params, void **extra)
 {
 	struct function *f;
 	struct stream *s;
@@ -230,8 +229,7 @@ static CUresult launch(CUfunction handle, CUstream stream, struct kernel_launch 
 /* ---- entry points ---- */
 
 CUresult soft_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-			     unsigned int by, unsigned int bz, unsigned int shared, CUstream stream,
-			     void **params, void **extra)
+	unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params, void **extra)
 {
 	struct kernel_launch l = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared};
 
@@ -239,8 +237,7 @@ CUresult soft_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, uns
 }
 
 CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
-					unsigned int bx, unsigned int by, unsigned int bz,
-					unsigned int shared, CUstream stream, void **params)
+	unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params)
 {
 	struct kernel_launch l = {
 		.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .flags = LAUNCH_COOPERATIVE};
@@ -264,8 +261,7 @@ static CUresult attribute(const CUlaunchAttribute *a, struct kernel_launch *l, s
 		l->cluster[0] = a->value.clusterDim.x;
 		l->cluster[1] = a->value.clusterDim.y;
 		l->cluster[2] = a->value.clusterDim.z;
-		return l->cluster[0] && l->cluster[1] && l->cluster[2] ? CUDA_SUCCESS
-								       : CUDA_ERROR_INVALID_VALUE;
+		return l->cluster[0] && l->cluster[1] && l->cluster[2] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
 		x->event = a->value.programmaticEvent.event;
 		return CUDA_SUCCESS;
@@ -291,8 +287,8 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **par
 	if (!c || (c->numAttrs && !c->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
 	struct kernel_launch l = {.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
-				  .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
-				  .shared = c->sharedMemBytes};
+		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+		.shared = c->sharedMemBytes};
 	for (unsigned i = 0; i < c->numAttrs && !r; i++)
 		r = attribute(&c->attrs[i], &l, &x);
 	if (!r)
@@ -400,11 +396,10 @@ CUresult soft_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstre
 	old = *f->old;
 	old_leave(f, CUDA_SUCCESS);
 	size_t size = old.params_size;
-	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, old.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-			 CU_LAUNCH_PARAM_END};
-	struct kernel_launch l = {.grid = {width, height, 1},
-				  .block = {old.block[0], old.block[1], old.block[2]},
-				  .shared = old.shared};
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, old.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+	struct kernel_launch l = {
+		.grid = {width, height, 1}, .block = {old.block[0], old.block[1], old.block[2]}, .shared = old.shared};
 	return launch(handle, stream, &l, NULL, extra);
 }
 

@@ -1,8 +1,7 @@
 /*
  * launch.h - kernel launches, as commands.
  */
-#ifndef BACKEND_SOFT_LAUNCH_H
-#define BACKEND_SOFT_LAUNCH_H
+#pragma once
 
 #include "backend/soft/code/module.h"
 
@@ -25,10 +24,8 @@ CUresult launch_check(const struct function *f, const struct kernel_launch *l);
  * A command for this shape with the parameters copied in; params or extra as cuLaunchKernel has them.
  * Checked, and f referenced by it.
  */
-CUresult launch_command(struct function *f, const struct kernel_launch *shape, void **params, void **extra,
-			struct command **c);
+CUresult launch_command(
+	struct function *f, const struct kernel_launch *shape, void **params, void **extra, struct command **c);
 
 /* How many such blocks a multiprocessor holds at once. */
 unsigned launch_occupancy(const struct function *f, unsigned threads, size_t dynamic);
-
-#endif

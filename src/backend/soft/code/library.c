@@ -209,9 +209,8 @@ static CUresult create_library(CUlibrary *out, const void *image, struct program
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *jit_options,
-				void **jit_values, unsigned int njit, CUlibraryOption *options, void **values,
-				unsigned int n)
+CUresult soft_cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *jit_options, void **jit_values,
+	unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
 {
 	struct program *p = NULL;
 	struct jit jit;
@@ -236,9 +235,8 @@ CUresult soft_cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option 
 	return r;
 }
 
-CUresult soft_cuLibraryLoadFromFile(CUlibrary *out, const char *name, CUjit_option *jit_options,
-				    void **jit_values, unsigned int njit, CUlibraryOption *options,
-				    void **values, unsigned int n)
+CUresult soft_cuLibraryLoadFromFile(CUlibrary *out, const char *name, CUjit_option *jit_options, void **jit_values,
+	unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
 {
 	struct program *p = NULL;
 	struct jit jit;

@@ -105,8 +105,8 @@ static int usable(struct linker *l, const struct image *image)
 	for (unsigned i = 0; i < image->nparts && err == -ENOENT; i++)
 		err = image_select(image, i, &want, &e);
 	if (err == -ENOENT)
-		engine_log(&l->jit.error, "error: an input has no code for compute capability %d.%d: %s\n",
-			   d->major, d->minor, image_describe(image, has, sizeof has));
+		engine_log(&l->jit.error, "error: an input has no code for compute capability %d.%d: %s\n", d->major,
+			d->minor, image_describe(image, has, sizeof has));
 	return err;
 }
 
@@ -139,8 +139,8 @@ static CUresult add_ptx(struct linker *l, const char *text, size_t size, const c
 	if (r == -ENOMEM)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
-		engine_log(&l->jit.error, "%s, line %u; error: %s\n", name, err.line,
-			   err.text[0] ? err.text : "not PTX");
+		engine_log(
+			&l->jit.error, "%s, line %u; error: %s\n", name, err.line, err.text[0] ? err.text : "not PTX");
 		return CUDA_ERROR_INVALID_PTX;
 	}
 	r = add_image(l, text, size);
@@ -196,8 +196,8 @@ static CUresult link_find(CUlinkState state, struct linker **l)
 	return *l ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult soft_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
-			       const char *name, unsigned int n, CUjit_option *options, void **values)
+CUresult soft_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+	unsigned int n, CUjit_option *options, void **values)
 {
 	struct linker *l;
 	struct jit own;
@@ -215,8 +215,8 @@ CUresult soft_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *dat
 	return r;
 }
 
-CUresult soft_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
-			       CUjit_option *options, void **values)
+CUresult soft_cuLinkAddFile_v2(
+	CUlinkState state, CUjitInputType type, const char *path, unsigned int n, CUjit_option *options, void **values)
 {
 	void *data;
 	size_t size;

@@ -122,8 +122,7 @@ static CUresult make_module(CUmodule *out, struct context *ctx, struct program *
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUjit_option *options,
-				 void **values)
+CUresult soft_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUjit_option *options, void **values)
 {
 	struct context *ctx;
 	struct program *p;

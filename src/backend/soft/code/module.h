@@ -9,8 +9,7 @@
  * module its code, so that a launch in flight survives cuModuleUnload.  The way down is by handles, which go
  * stale harmlessly.
  */
-#ifndef BACKEND_SOFT_MODULE_H
-#define BACKEND_SOFT_MODULE_H
+#pragma once
 
 #include "backend/soft/core/soft.h"
 
@@ -67,7 +66,7 @@ struct library {
 		struct instance *next;
 		unsigned long long ctx_id;
 		uint64_t module; /* handle */
-	} * instances;
+	} *instances;
 };
 
 struct kernel {
@@ -123,12 +122,10 @@ CUresult module_file_error(int err);
 
 void tuning_init(struct tuning *t);
 CUresult tuning_get(const struct image_kernel *k, const struct code *code, const struct tuning *t,
-		    const struct device *d, CUfunction_attribute a, int *value);
-CUresult tuning_set(const struct image_kernel *k, struct tuning *t, const struct device *d,
-		    CUfunction_attribute a, int value);
+	const struct device *d, CUfunction_attribute a, int *value);
+CUresult tuning_set(
+	const struct image_kernel *k, struct tuning *t, const struct device *d, CUfunction_attribute a, int value);
 /* Where parameter i lies; size may be NULL. */
 CUresult kernel_param(const struct image_kernel *k, size_t i, size_t *offset, size_t *size);
 unsigned kernel_max_threads(const struct image_kernel *k, const struct device *d);
 size_t tuning_max_dynamic(const struct image_kernel *k, const struct tuning *t, const struct device *d);
-
-#endif

@@ -25,9 +25,8 @@ unsigned launch_occupancy(const struct function *f, unsigned threads, size_t dyn
 	return n;
 }
 
-CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle,
-								   int threads, size_t dynamic,
-								   unsigned int flags)
+CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+	int *blocks, CUfunction handle, int threads, size_t dynamic, unsigned int flags)
 {
 	struct function *f;
 
@@ -41,15 +40,13 @@ CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads,
-							  size_t dynamic)
+CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads, size_t dynamic)
 {
 	return soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, handle, threads, dynamic, 0);
 }
 
 CUresult soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction handle,
-							CUoccupancyB2DSize dynamic_of, size_t dynamic,
-							int limit, unsigned int flags)
+	CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit, unsigned int flags)
 {
 	struct function *f;
 	unsigned best = 0, best_threads = 0;
@@ -76,15 +73,13 @@ CUresult soft_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, C
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle,
-					       CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit)
+CUresult soft_cuOccupancyMaxPotentialBlockSize(
+	int *grid, int *block, CUfunction handle, CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit)
 {
-	return soft_cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, handle, dynamic_of, dynamic, limit,
-							      0);
+	return soft_cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, handle, dynamic_of, dynamic, limit, 0);
 }
 
-CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunction handle, int blocks,
-						      int threads)
+CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunction handle, int blocks, int threads)
 {
 	struct function *f;
 

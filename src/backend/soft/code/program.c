@@ -41,8 +41,7 @@ static CUresult place_managed(struct program *p)
 		memset((void *)(uintptr_t)p->managed[i], 0, g->size);
 		any = true;
 	}
-	return any && soft.engine->init_globals ? soft.engine->init_globals(p->code, p->managed, true)
-						: CUDA_SUCCESS;
+	return any && soft.engine->init_globals ? soft.engine->init_globals(p->code, p->managed, true) : CUDA_SUCCESS;
 }
 
 void program_ref(struct program *p)
@@ -119,8 +118,7 @@ static CUresult unpack(const struct image_entry *e, struct image_blob *blob, str
 	return CUDA_SUCCESS;
 }
 
-static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit *jit,
-			     struct program **program)
+static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit *jit, struct program **program)
 {
 	struct engine_piece *pieces = calloc(n, sizeof *pieces);
 	struct image_blob *blobs = calloc(n, sizeof *blobs);
@@ -140,8 +138,8 @@ static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit
 
 /* A program that was linked, or is to be, out of the parts behind part 0.  One that has nothing for us is
  * left out: if something of it is needed, the linker says its name. */
-static CUresult load_linked(const struct image *image, const struct image_want *want, struct jit *jit,
-			    struct program **program)
+static CUresult load_linked(
+	const struct image *image, const struct image_want *want, struct jit *jit, struct program **program)
 {
 	struct image_entry *list = calloc(image->nparts, sizeof *list);
 	unsigned n = 0;
@@ -180,8 +178,8 @@ static CUresult load_best(const struct image *image, struct jit *jit, struct pro
 		image_iter_init(&it, image, 0);
 		if (image_next(&it, &e) && !looks_like_ptx(e.payload, e.stored_size))
 			return CUDA_ERROR_INVALID_IMAGE;
-		engine_log(&jit->error, "the PTX is made for a newer device than compute capability %d.%d",
-			   d->major, d->minor);
+		engine_log(&jit->error, "the PTX is made for a newer device than compute capability %d.%d", d->major,
+			d->minor);
 		return CUDA_ERROR_INVALID_PTX;
 	}
 	if (err == -ENOENT)

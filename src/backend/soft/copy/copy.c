@@ -10,9 +10,9 @@ enum {
 	ASYNC = 4,
 };
 
-#define COPY_WORD(type, dst, src)                                                                            \
-	__atomic_store_n((type *)(uintptr_t)(dst),                                                           \
-			 __atomic_load_n((const type *)(uintptr_t)(src), __ATOMIC_RELAXED), __ATOMIC_RELAXED)
+#define COPY_WORD(type, dst, src) \
+	__atomic_store_n((type *)(uintptr_t)(dst), __atomic_load_n((const type *)(uintptr_t)(src), __ATOMIC_RELAXED), \
+		__ATOMIC_RELAXED)
 
 /* A word goes in one piece: a kernel in another stream may wait for it. */
 static CUresult run_copy(struct command *c)
@@ -152,16 +152,15 @@ static CUresult peers(CUcontext a, CUcontext b)
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
-			   size_t size)
+CUresult soft_cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t size)
 {
 	CUresult r = peers(dst_ctx, src_ctx);
 
 	return r ? r : soft_cuMemcpyDtoD_v2(dst, src, size);
 }
 
-CUresult soft_cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
-				size_t size, CUstream stream)
+CUresult soft_cuMemcpyPeerAsync(
+	CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t size, CUstream stream)
 {
 	CUresult r = peers(dst_ctx, src_ctx);
 

@@ -1,8 +1,7 @@
 /*
  * copy.h - copies and fills of linear memory, as commands.
  */
-#ifndef BACKEND_SOFT_COPY_H
-#define BACKEND_SOFT_COPY_H
+#pragma once
 
 #include "backend/soft/core/soft.h"
 
@@ -33,5 +32,3 @@ bool copy_params(const struct command *c, CUDA_MEMCPY3D *m) __attribute__((weak)
 
 /* The last byte of a pitched block counted from its first, + 1; false: the sizes make no sense. */
 bool set_extent(const struct set *s, uint64_t *bytes);
-
-#endif

@@ -19,8 +19,8 @@ static CUresult run_copy3d(struct command *command)
 
 	for (size_t z = 0; z < c->depth; z++)
 		for (size_t y = 0; y < height; y++)
-			memmove(at(d->addr + z * d->slice + y * d->pitch),
-				at(s->addr + z * s->slice + y * s->pitch), width);
+			memmove(at(d->addr + z * d->slice + y * d->pitch), at(s->addr + z * s->slice + y * s->pitch),
+				width);
 	return CUDA_SUCCESS;
 }
 
@@ -71,8 +71,8 @@ static bool reaches(const struct copy_side *side, const struct copy3d *c, uint64
 
 	return !__builtin_mul_overflow(c->depth - 1, side->slice, &slices) &&
 	       !__builtin_mul_overflow(c->height - 1, side->pitch, &rows) &&
-	       !__builtin_add_overflow(slices, rows, bytes) &&
-	       !__builtin_add_overflow(*bytes, c->width, bytes) && side->addr + *bytes >= side->addr;
+	       !__builtin_add_overflow(slices, rows, bytes) && !__builtin_add_overflow(*bytes, c->width, bytes) &&
+	       side->addr + *bytes >= side->addr;
 }
 
 static CUresult linear(struct copy_side *side, const struct operand *o, const struct copy3d *c)
@@ -81,20 +81,19 @@ static CUresult linear(struct copy_side *side, const struct operand *o, const st
 	struct range r;
 
 	if (!base || (o->pitch && (o->pitch < c->width || o->x > o->pitch - c->width)) ||
-	    (o->height && (o->height < c->height || o->y > o->height - c->height)))
+		(o->height && (o->height < c->height || o->y > o->height - c->height)))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (__builtin_add_overflow(o->x, c->width, &side->pitch) ||
-	    __builtin_add_overflow(o->y, c->height, &row))
+	if (__builtin_add_overflow(o->x, c->width, &side->pitch) || __builtin_add_overflow(o->y, c->height, &row))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (o->pitch)
 		side->pitch = o->pitch;
 	if (o->height)
 		row = o->height;
 	if (__builtin_mul_overflow(row, side->pitch, &side->slice) ||
-	    __builtin_mul_overflow(o->z, side->slice, &offset) ||
-	    __builtin_mul_overflow(o->y, side->pitch, &skip) ||
-	    __builtin_add_overflow(offset, skip, &offset) || __builtin_add_overflow(offset, o->x, &offset) ||
-	    __builtin_add_overflow(base, offset, &side->addr) || !reaches(side, c, &bytes))
+		__builtin_mul_overflow(o->z, side->slice, &offset) ||
+		__builtin_mul_overflow(o->y, side->pitch, &skip) || __builtin_add_overflow(offset, skip, &offset) ||
+		__builtin_add_overflow(offset, o->x, &offset) || __builtin_add_overflow(base, offset, &side->addr) ||
+		!reaches(side, c, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (o->write ? range_writable(side->addr, bytes) : range_device(side->addr, bytes))
 		return CUDA_SUCCESS;
@@ -115,7 +114,7 @@ static CUresult in_array(struct copy_side *side, const struct operand *o, const 
 	size_t width = a->desc.Width * a->element, height = a->desc.Height ? a->desc.Height : 1;
 	size_t depth = a->desc.Depth ? a->desc.Depth : 1;
 	if (c->width > width || o->x > width - c->width || c->height > height || o->y > height - c->height ||
-	    c->depth > depth || o->z > depth - c->depth) {
+		c->depth > depth || o->z > depth - c->depth) {
 		object_put(a);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -142,11 +141,9 @@ static CUresult make_side(struct copy_side *side, const struct operand *o, const
 
 CUresult copy3d_make(struct copy3d *c, const CUDA_MEMCPY3D *p)
 {
-	struct operand src = {
-		p->srcXInBytes,        p->srcY,      p->srcZ,     p->srcPitch, p->srcHeight, p->srcMemoryType,
+	struct operand src = {p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight, p->srcMemoryType,
 		(uintptr_t)p->srcHost, p->srcDevice, p->srcArray, false};
-	struct operand dst = {
-		p->dstXInBytes,        p->dstY,      p->dstZ,     p->dstPitch, p->dstHeight, p->dstMemoryType,
+	struct operand dst = {p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch, p->dstHeight, p->dstMemoryType,
 		(uintptr_t)p->dstHost, p->dstDevice, p->dstArray, true};
 
 	*c = (struct copy3d){.params = *p};

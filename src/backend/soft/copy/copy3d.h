@@ -6,8 +6,7 @@
  * copy3d_make checks everything, so that running cannot fail.  A plain value once made, but for the
  *references to arrays: whoever copies it takes references of their own (copy3d_hold).
  */
-#ifndef BACKEND_SOFT_COPY3D_H
-#define BACKEND_SOFT_COPY3D_H
+#pragma once
 
 #include "backend/soft/texture/array.h"
 #include "backend/soft/core/soft.h"
@@ -21,7 +20,7 @@ struct copy_side {
 
 struct copy3d {
 	struct copy_side dst, src;
-	CUDA_MEMCPY3D params; /* as the application said it */
+	CUDA_MEMCPY3D params;        /* as the application said it */
 	size_t width, height, depth; /* all or none are 0 */
 };
 
@@ -33,5 +32,3 @@ void copy3d_release(struct copy3d *c);
 
 /* Submit a copy that was made; takes its references. */
 CUresult copy3d_submit(struct copy3d *c, struct stream *s, bool async);
-
-#endif

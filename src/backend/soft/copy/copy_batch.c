@@ -39,8 +39,8 @@ static CUresult settle(CUstream stream, CUmemcpySrcAccessOrder order)
 	return r;
 }
 
-static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-		      CUmemcpyAttributes *attrs, size_t *indices, size_t n, size_t *fail, CUstream stream)
+static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs,
+	size_t *indices, size_t n, size_t *fail, CUstream stream)
 {
 	struct stream *s;
 	CUresult r = stream_enter(stream, &s);
@@ -50,11 +50,10 @@ static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_
 		return r;
 	object_put(s);
 	if (!dsts || !srcs || !sizes || !count || (uintptr_t)stream <= 2 ||
-	    !batch_attributes_ok(attrs, indices, n, count))
+		!batch_attributes_ok(attrs, indices, n, count))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++)
-		if (!sizes[i] || !reachable(dsts[i], sizes[i], true) ||
-		    !reachable(srcs[i], sizes[i], false)) {
+		if (!sizes[i] || !reachable(dsts[i], sizes[i], true) || !reachable(srcs[i], sizes[i], false)) {
 			fail_at(fail, i);
 			return CUDA_ERROR_INVALID_VALUE;
 		}
@@ -70,14 +69,13 @@ static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_
 }
 
 CUresult soft_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-				 CUmemcpyAttributes *attrs, size_t *indices, size_t n, size_t *fail,
-				 CUstream stream)
+	CUmemcpyAttributes *attrs, size_t *indices, size_t n, size_t *fail, CUstream stream)
 {
 	return batch(dsts, srcs, sizes, count, attrs, indices, n, fail, stream);
 }
 
 CUresult soft_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-				    CUmemcpyAttributes *attrs, size_t *indices, size_t n, CUstream stream)
+	CUmemcpyAttributes *attrs, size_t *indices, size_t n, CUstream stream)
 {
 	return batch(dsts, srcs, sizes, count, attrs, indices, n, NULL, stream);
 }
@@ -105,9 +103,9 @@ static bool translate(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
 
 	*p = (CUDA_MEMCPY3D){.Height = op->extent.height, .Depth = op->extent.depth};
 	if ((!src_array && src->type != CU_MEMCPY_OPERAND_TYPE_POINTER) ||
-	    (!dst_array && dst->type != CU_MEMCPY_OPERAND_TYPE_POINTER) || !op->extent.width || !p->Height ||
-	    !p->Depth || !batch_order_ok(op->srcAccessOrder, op->flags) ||
-	    __builtin_mul_overflow(op->extent.width, unit, &p->WidthInBytes))
+		(!dst_array && dst->type != CU_MEMCPY_OPERAND_TYPE_POINTER) || !op->extent.width || !p->Height ||
+		!p->Depth || !batch_order_ok(op->srcAccessOrder, op->flags) ||
+		__builtin_mul_overflow(op->extent.width, unit, &p->WidthInBytes))
 		return false;
 	p->srcMemoryType = src_array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED;
 	p->dstMemoryType = dst_array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED;
@@ -144,8 +142,7 @@ static CUresult check3d(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
 	return r;
 }
 
-static CUresult batch3d(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsigned long long flags,
-			CUstream stream)
+static CUresult batch3d(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsigned long long flags, CUstream stream)
 {
 	CUDA_MEMCPY3D p;
 	struct stream *s;
@@ -173,14 +170,13 @@ static CUresult batch3d(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, uns
 	return r;
 }
 
-CUresult soft_cuMemcpy3DBatchAsync(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail,
-				   unsigned long long flags, CUstream stream)
+CUresult soft_cuMemcpy3DBatchAsync(
+	size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsigned long long flags, CUstream stream)
 {
 	return batch3d(n, ops, fail, flags, stream);
 }
 
-CUresult soft_cuMemcpy3DBatchAsync_v2(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags,
-				      CUstream stream)
+CUresult soft_cuMemcpy3DBatchAsync_v2(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream stream)
 {
 	return batch3d(n, ops, NULL, flags, stream);
 }

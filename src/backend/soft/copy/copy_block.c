@@ -14,10 +14,9 @@ static CUresult copy(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
 	r = copy3d_make(&c, p);
 	if (!r) /* between devices even the synchronous form need not wait */
 		r = copy3d_submit(&c, s,
-				  async || (p->srcMemoryType != CU_MEMORYTYPE_HOST &&
-					    p->dstMemoryType != CU_MEMORYTYPE_HOST &&
-					    p->srcMemoryType != CU_MEMORYTYPE_UNIFIED &&
-					    p->dstMemoryType != CU_MEMORYTYPE_UNIFIED));
+			async || (p->srcMemoryType != CU_MEMORYTYPE_HOST && p->dstMemoryType != CU_MEMORYTYPE_HOST &&
+					 p->srcMemoryType != CU_MEMORYTYPE_UNIFIED &&
+					 p->dstMemoryType != CU_MEMORYTYPE_UNIFIED));
 	object_put(s);
 	return r;
 }
@@ -132,21 +131,21 @@ CUresult soft_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *p, CUstream stream)
 static CUDA_MEMCPY3D to_array(CUarray dst, size_t offset, size_t size)
 {
 	return (CUDA_MEMCPY3D){.dstMemoryType = CU_MEMORYTYPE_ARRAY,
-			       .dstArray = dst,
-			       .dstXInBytes = offset,
-			       .WidthInBytes = size,
-			       .Height = 1,
-			       .Depth = 1};
+		.dstArray = dst,
+		.dstXInBytes = offset,
+		.WidthInBytes = size,
+		.Height = 1,
+		.Depth = 1};
 }
 
 static CUDA_MEMCPY3D from_array(CUarray src, size_t offset, size_t size)
 {
 	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
-			       .srcArray = src,
-			       .srcXInBytes = offset,
-			       .WidthInBytes = size,
-			       .Height = 1,
-			       .Depth = 1};
+		.srcArray = src,
+		.srcXInBytes = offset,
+		.WidthInBytes = size,
+		.Height = 1,
+		.Depth = 1};
 }
 
 CUresult soft_cuMemcpyDtoA_v2(CUarray dst, size_t offset, CUdeviceptr src, size_t size)
@@ -167,8 +166,7 @@ CUresult soft_cuMemcpyAtoD_v2(CUdeviceptr dst, CUarray src, size_t offset, size_
 	return copy(&c, NULL, false);
 }
 
-static CUresult host_to_array(CUarray dst, size_t offset, const void *src, size_t size, CUstream stream,
-			      bool async)
+static CUresult host_to_array(CUarray dst, size_t offset, const void *src, size_t size, CUstream stream, bool async)
 {
 	CUDA_MEMCPY3D c = to_array(dst, offset, size);
 
@@ -220,13 +218,12 @@ CUresult soft_cuMemcpyAtoA_v2(CUarray dst, size_t dst_offset, CUarray src, size_
 
 #define PITCH 512u
 
-CUresult soft_cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_t height,
-				 unsigned int element)
+CUresult soft_cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_t height, unsigned int element)
 {
 	size_t row = (width + PITCH - 1) & -(size_t)PITCH, size;
 
-	if (!out || !pitch || !width || !height || (element != 4 && element != 8 && element != 16) ||
-	    row < width || __builtin_mul_overflow(row, height, &size))
+	if (!out || !pitch || !width || !height || (element != 4 && element != 8 && element != 16) || row < width ||
+		__builtin_mul_overflow(row, height, &size))
 		return CUDA_ERROR_INVALID_VALUE;
 	CUresult r = soft_cuMemAlloc_v2(out, size);
 	if (!r)

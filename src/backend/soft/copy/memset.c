@@ -85,23 +85,23 @@ static CUresult set1(CUdeviceptr dst, uint32_t value, unsigned element, size_t n
 
 /* ---- entry points ---- */
 
-#define MEMSET(bits, type)                                                                                   \
-	CUresult soft_cuMemsetD##bits##_v2(CUdeviceptr dst, type value, size_t n)                            \
-	{                                                                                                    \
-		return set1(dst, value, bits / 8, n, NULL);                                                  \
-	}                                                                                                    \
-	CUresult soft_cuMemsetD##bits##Async(CUdeviceptr dst, type value, size_t n, CUstream stream)         \
-	{                                                                                                    \
-		return set1(dst, value, bits / 8, n, stream);                                                \
-	}                                                                                                    \
-	CUresult soft_cuMemsetD2D##bits##_v2(CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h)  \
-	{                                                                                                    \
-		return set((struct set){dst, pitch, w, h, bits / 8, value}, NULL);                           \
-	}                                                                                                    \
-	CUresult soft_cuMemsetD2D##bits##Async(CUdeviceptr dst, size_t pitch, type value, size_t w,          \
-					       size_t h, CUstream stream)                                    \
-	{                                                                                                    \
-		return set((struct set){dst, pitch, w, h, bits / 8, value}, stream);                         \
+#define MEMSET(bits, type) \
+	CUresult soft_cuMemsetD##bits##_v2(CUdeviceptr dst, type value, size_t n) \
+	{ \
+		return set1(dst, value, bits / 8, n, NULL); \
+	} \
+	CUresult soft_cuMemsetD##bits##Async(CUdeviceptr dst, type value, size_t n, CUstream stream) \
+	{ \
+		return set1(dst, value, bits / 8, n, stream); \
+	} \
+	CUresult soft_cuMemsetD2D##bits##_v2(CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h) \
+	{ \
+		return set((struct set){dst, pitch, w, h, bits / 8, value}, NULL); \
+	} \
+	CUresult soft_cuMemsetD2D##bits##Async( \
+		CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h, CUstream stream) \
+	{ \
+		return set((struct set){dst, pitch, w, h, bits / 8, value}, stream); \
 	}
 
 MEMSET(8, unsigned char)

@@ -108,8 +108,7 @@ void context_end(struct context *ctx)
 		soft.config.context_ending(object_handle(CUcontext, ctx));
 	capture_end_context(ctx);
 	if (!context_wait_until(ctx, soft_now() + grace() * 1000000ull))
-		atomic_store(&ctx->stop,
-			     true); /* a kernel that never ends would keep the program from ending */
+		atomic_store(&ctx->stop, true); /* a kernel that never ends would keep the program from ending */
 	context_wait(ctx);
 	atomic_store(&ctx->active, false);
 	pthread_mutex_lock(&ctx->lock);
@@ -218,8 +217,7 @@ CUresult soft_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 }
 
 /* Affinity to some multiprocessors is a thing of MPS, which we are not. */
-CUresult soft_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *params, int n, unsigned int flags,
-			     CUdevice dev)
+CUresult soft_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *params, int n, unsigned int flags, CUdevice dev)
 {
 	if (n < 0 || (n && !params))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -231,8 +229,7 @@ CUresult soft_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigne
 	if (params && params->cigParams)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (params && params->numExecAffinityParams)
-		return soft_cuCtxCreate_v3(pctx, params->execAffinityParams, params->numExecAffinityParams,
-					   flags, dev);
+		return soft_cuCtxCreate_v3(pctx, params->execAffinityParams, params->numExecAffinityParams, flags, dev);
 	return create_current(pctx, flags, dev);
 }
 

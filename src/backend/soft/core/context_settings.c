@@ -196,9 +196,8 @@ CUresult soft_cuCtxSetSharedMemConfig(CUsharedconfig config)
 
 	if (r)
 		return r;
-	return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
-		       ? CUDA_ERROR_INVALID_VALUE
-		       : CUDA_SUCCESS;
+	return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE
+										     : CUDA_SUCCESS;
 }
 
 CUresult soft_cuCtxGetStreamPriorityRange(int *least, int *greatest)
@@ -311,14 +310,14 @@ static CUresult capabilities(unsigned *out, const CUatomicOperation *ops, unsign
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuDeviceGetHostAtomicCapabilities(unsigned int *out, const CUatomicOperation *ops,
-						unsigned int n, CUdevice dev)
+CUresult soft_cuDeviceGetHostAtomicCapabilities(
+	unsigned int *out, const CUatomicOperation *ops, unsigned int n, CUdevice dev)
 {
 	return device_find(dev) ? capabilities(out, ops, n) : CUDA_ERROR_INVALID_DEVICE;
 }
 
-CUresult soft_cuDeviceGetP2PAtomicCapabilities(unsigned int *out, const CUatomicOperation *ops,
-					       unsigned int n, CUdevice src, CUdevice dst)
+CUresult soft_cuDeviceGetP2PAtomicCapabilities(
+	unsigned int *out, const CUatomicOperation *ops, unsigned int n, CUdevice src, CUdevice dst)
 {
 	return device_find(src) && device_find(dst) && src != dst ? capabilities(out, ops, n)
 								  : CUDA_ERROR_INVALID_DEVICE;

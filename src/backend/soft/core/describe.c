@@ -21,8 +21,7 @@ static unsigned long long number(const char *text)
 }
 
 /* An environment variable that must be a number from 1 to max; false: it is something else. */
-static bool setting(const char *name, unsigned long long max, unsigned long long *value, char *why,
-		    size_t size)
+static bool setting(const char *name, unsigned long long max, unsigned long long *value, char *why, size_t size)
 {
 	const char *text = getenv(name);
 
@@ -41,8 +40,8 @@ bool describe_settings(struct describe_settings *s, char *why, size_t size)
 	unsigned long long devices, memory, watchdog;
 
 	if (!setting("GANGWAY_DEVICE_COUNT", MAX_DEVICES, &devices, why, size) ||
-	    !setting("GANGWAY_DEVICE_MEMORY", 1ull << 48, &memory, why, size) ||
-	    !setting("GANGWAY_WATCHDOG_MS", 1u << 31, &watchdog, why, size))
+		!setting("GANGWAY_DEVICE_MEMORY", 1ull << 48, &memory, why, size) ||
+		!setting("GANGWAY_WATCHDOG_MS", 1u << 31, &watchdog, why, size))
 		return false;
 	*s = (struct describe_settings){(int)devices, memory, (unsigned)watchdog};
 	return true;

@@ -3,8 +3,7 @@
  *
  * The driver and NVML say the same because they ask here.  Nothing is opened for it.
  */
-#ifndef BACKEND_SOFT_DESCRIBE_H
-#define BACKEND_SOFT_DESCRIBE_H
+#pragma once
 
 #include "backend/soft/engine.h"
 
@@ -30,5 +29,3 @@ static inline unsigned describe_bus(int physical)
 {
 	return (unsigned)physical + 1;
 }
-
-#endif

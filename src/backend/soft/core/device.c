@@ -176,8 +176,7 @@ CUresult soft_cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, C
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format, unsigned channels,
-						 CUdevice dev)
+CUresult soft_cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format, unsigned channels, CUdevice dev)
 {
 	struct device *d;
 	CUresult r = device_enter(dev, width, &d);

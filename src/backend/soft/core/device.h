@@ -1,11 +1,8 @@
 /*
  * device.h - making the devices when the driver is opened.
  */
-#ifndef BACKEND_SOFT_DEVICE_H
-#define BACKEND_SOFT_DEVICE_H
+#pragma once
 
 #include "abi/cuda.h"
 
 CUresult devices_open(void);
-
-#endif

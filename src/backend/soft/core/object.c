@@ -31,8 +31,7 @@ static int join_context(struct object *o, struct context *ctx, bool held)
 	return err;
 }
 
-static int init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object),
-		bool held)
+static int init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object), bool held)
 {
 	int err = 0;
 

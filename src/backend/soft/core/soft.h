@@ -19,8 +19,7 @@
  *
  * Entry points are functions named soft_<exported name>; ops.h declares them.
  */
-#ifndef BACKEND_SOFT_SOFT_H
-#define BACKEND_SOFT_SOFT_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,7 +35,7 @@
 #include "util/handle.h"
 #include "util/list.h"
 
-#define PRIORITIES  6 /* 0 .. -5 */
+#define PRIORITIES 6 /* 0 .. -5 */
 
 struct context;
 struct command;
@@ -91,8 +90,8 @@ int object_init_held(struct object *o, enum kind kind, struct context *ctx, void
 void *object_find(const void *handle, enum kind kind); /* referenced, or NULL */
 void *object_find64(uint64_t handle, enum kind kind);
 void object_ref(void *object);
-void object_put(void *object);   /* NULL is fine */
-bool object_close(void *object); /* true for exactly one caller */
+void object_put(void *object);    /* NULL is fine */
+bool object_close(void *object);  /* true for exactly one caller */
 void object_retire(void *object); /* close when all is complete that its context has been given so far */
 #define object_handle(type, o) ((type)(uintptr_t)(o)->object.handle)
 
@@ -136,12 +135,12 @@ struct context {
 	struct object object;
 	struct device *device;
 	bool primary;
-	atomic_bool active; /* false: destroyed, or a primary context nobody retains */
-	atomic_bool ending; /* somebody has called cuCtxDestroy */
-	atomic_bool closed; /* ended: takes in no objects (under lock) and no memory (under its lock) */
-	atomic_bool stop;   /* being destroyed: running kernels may give up */
-	_Atomic int error;  /* the sticky one, a CUresult */
-	unsigned retained;  /* primary_lock */
+	atomic_bool active;        /* false: destroyed, or a primary context nobody retains */
+	atomic_bool ending;        /* somebody has called cuCtxDestroy */
+	atomic_bool closed;        /* ended: takes in no objects (under lock) and no memory (under its lock) */
+	atomic_bool stop;          /* being destroyed: running kernels may give up */
+	_Atomic int error;         /* the sticky one, a CUresult */
+	unsigned retained;         /* primary_lock */
 	_Atomic unsigned attached; /* cuCtxAttach, beyond the first */
 	_Atomic unsigned flags;
 	unsigned api_version;
@@ -267,7 +266,7 @@ struct command *command_create(const struct command_ops *ops, size_t payload); /
 void command_release(struct command *c); /* what the payload holds; before completion is told */
 void command_destroy(struct command *c); /* release, and back to the free list; NULL is fine */
 int command_depend(struct command *c, struct stream *s, uint64_t number); /* 0 or -ENOMEM */
-CUresult command_run(struct command *c); /* does it, here and now */
+CUresult command_run(struct command *c);                                  /* does it, here and now */
 
 /*
  * Hand a command over.  This is the one place where a captured stream diverts it into its graph.
@@ -301,8 +300,7 @@ CUresult stream_enter(CUstream handle, struct stream **s);
 /* ---- graphs: what capture.c provides ---- */
 
 CUresult capture_command(struct stream *s, struct command *c) __attribute__((weak)); /* takes the command */
-CUresult capture_forbids(struct stream *s)
-	__attribute__((weak)); /* for calls a capturing stream may not see */
+CUresult capture_forbids(struct stream *s) __attribute__((weak)); /* for calls a capturing stream may not see */
 /* s is about to be destroyed: a stream that joined a capture leaves its work behind, the first one may not go. */
 CUresult capture_leave(struct stream *s) __attribute__((weak));
 
@@ -323,13 +321,11 @@ void capture_end_context(struct context *ctx); /* ends what is being captured th
 
 /* ---- what others are told (tell.c) -------------------------------------------------------------------- */
 
-void tell_context(struct device *d, int more);	   /* one more, or -1: one less */
+void tell_context(struct device *d, int more);    /* one more, or -1: one less */
 void tell_memory(struct device *d, int64_t more); /* bytes */
-size_t tell_others(struct device *d);		   /* bytes that other processes hold of the device */
+size_t tell_others(struct device *d);             /* bytes that other processes hold of the device */
 
 /* ---- worker threads ------------------------------------------------------------------------------------ */
 
 void queue_ready(struct stream *s); /* soft.lock held: its head can run */
 uint64_t soft_now(void);            /* CLOCK_MONOTONIC, ns */
-
-#endif

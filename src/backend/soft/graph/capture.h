@@ -11,8 +11,7 @@
  *context's legacy stream is one that stands for trouble, so that nobody else needs to look.  All under
  *graph_lock.
  */
-#ifndef BACKEND_SOFT_CAPTURE_H
-#define BACKEND_SOFT_CAPTURE_H
+#pragma once
 
 #include "backend/soft/graph/graph.h"
 
@@ -65,5 +64,3 @@ struct capture *capture_create(CUstreamCaptureMode mode);
 void capture_invalidate(struct strand *t);
 void capture_end(struct capture *c); /* the graph stays */
 void capture_put(struct capture *c);
-
-#endif

@@ -7,8 +7,8 @@
 
 /* ---- beginning ---- */
 
-static CUresult begin(struct stream *s, CUgraph into, const CUgraphNode *nodes, const CUgraphEdgeData *data,
-		      size_t n, CUstreamCaptureMode mode)
+static CUresult begin(struct stream *s, CUgraph into, const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
+	CUstreamCaptureMode mode)
 {
 	struct graph *g = into ? graph_find(into) : NULL;
 	struct edge *deps = NULL;
@@ -41,8 +41,8 @@ static CUresult begin(struct stream *s, CUgraph into, const CUgraphNode *nodes, 
 	return r;
 }
 
-static CUresult begin_in(CUstream stream, CUgraph into, const CUgraphNode *nodes, const CUgraphEdgeData *data,
-			 size_t n, CUstreamCaptureMode mode)
+static CUresult begin_in(CUstream stream, CUgraph into, const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
+	CUstreamCaptureMode mode)
 {
 	struct stream *s;
 
@@ -74,7 +74,7 @@ CUresult soft_cuStreamBeginCapture(CUstream stream)
 }
 
 CUresult soft_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
-					  const CUgraphEdgeData *data, size_t n, CUstreamCaptureMode mode)
+	const CUgraphEdgeData *data, size_t n, CUstreamCaptureMode mode)
 {
 	return graph ? begin_in(stream, graph, nodes, data, n, mode) : CUDA_ERROR_INVALID_VALUE;
 }
@@ -265,15 +265,14 @@ CUresult soft_cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *sta
 	return ask(stream, &(struct info){.status = status, .id = id});
 }
 
-CUresult soft_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
-					CUgraph *graph, const CUgraphNode **nodes, size_t *n)
+CUresult soft_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+	const CUgraphNode **nodes, size_t *n)
 {
 	return ask(stream, &(struct info){status, id, graph, nodes, NULL, n});
 }
 
-CUresult soft_cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
-					CUgraph *graph, const CUgraphNode **nodes,
-					const CUgraphEdgeData **data, size_t *n)
+CUresult soft_cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+	const CUgraphNode **nodes, const CUgraphEdgeData **data, size_t *n)
 {
 	return ask(stream, &(struct info){status, id, graph, nodes, data, n});
 }
@@ -291,8 +290,8 @@ static CUresult update(struct strand *t, const struct edge *deps, size_t n, bool
 	return r;
 }
 
-CUresult soft_cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *nodes,
-						   const CUgraphEdgeData *data, size_t n, unsigned int flags)
+CUresult soft_cuStreamUpdateCaptureDependencies_v2(
+	CUstream stream, CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n, unsigned int flags)
 {
 	struct edge *deps = NULL;
 	struct stream *s;
@@ -317,8 +316,7 @@ CUresult soft_cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode 
 	return r;
 }
 
-CUresult soft_cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *nodes, size_t n,
-						unsigned int flags)
+CUresult soft_cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *nodes, size_t n, unsigned int flags)
 {
 	return soft_cuStreamUpdateCaptureDependencies_v2(stream, nodes, NULL, n, flags);
 }

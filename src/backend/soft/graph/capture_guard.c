@@ -49,8 +49,7 @@ static bool protects(const struct capture *c)
 
 	if (c->mode == CU_STREAM_CAPTURE_MODE_RELAXED || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
 		return false;
-	return mine ||
-	       (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+	return mine || (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
 CUresult capture_unsafe(void)
@@ -100,8 +99,8 @@ static struct capture *capture_in(const struct context *ctx)
 	{
 		struct capture *c = container_of(it, struct capture, link);
 
-		list_each(st, &c->strands) if (container_of(st, struct strand, link)->stream->object.ctx ==
-					       ctx) return c;
+		list_each(
+			st, &c->strands) if (container_of(st, struct strand, link)->stream->object.ctx == ctx) return c;
 	}
 	return NULL;
 }

@@ -78,8 +78,8 @@ static void adopt(struct node *n)
 		n->content.graphs[i]->owner = n;
 }
 
-CUresult graph_add(struct graph *g, struct content *content, const struct edge *deps, size_t ndeps,
-		   bool named, struct node **out)
+CUresult graph_add(
+	struct graph *g, struct content *content, const struct edge *deps, size_t ndeps, bool named, struct node **out)
 {
 	struct node *n = calloc(1, sizeof *n);
 
@@ -158,8 +158,8 @@ static CUresult copy_node(struct graph *to, struct node *n, bool named)
 static CUresult copy_edges(const struct graph *g)
 {
 	each_node(n, g) for (unsigned i = 0; i < n->from.n;
-			     i++) if (edge_add(n->from.at[i].node->copy, n->copy,
-					       &n->from.at[i].data)) return CUDA_ERROR_OUT_OF_MEMORY;
+		i++) if (edge_add(n->from.at[i].node->copy, n->copy,
+				 &n->from.at[i].data)) return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
 }
 
@@ -232,7 +232,7 @@ static bool has_memory(const struct graph *g)
 	if (g->memory_nodes)
 		return true;
 	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs;
-			     i++) if (has_memory(n->content.graphs[i])) return true;
+		i++) if (has_memory(n->content.graphs[i])) return true;
 	return false;
 }
 

@@ -15,8 +15,7 @@
  *does not: every handle is looked up under it, and everything reachable from a live handle is whole.  It
  *comes before all locks of soft.h.  No function of the application's is called while it is held.
  */
-#ifndef BACKEND_SOFT_GRAPH_H
-#define BACKEND_SOFT_GRAPH_H
+#pragma once
 
 #include "backend/soft/stream/event.h"
 #include "backend/soft/core/soft.h"
@@ -43,12 +42,11 @@ struct users {
 		struct user_ref *next;
 		struct user *user; /* referenced, as an object, too */
 		unsigned count;
-	} * first;
+	} *first;
 };
 
-int users_add(struct users *u, struct user *user,
-	      unsigned count);                              /* count is already counted in user->count */
-int users_copy(struct users *to, const struct users *from); /* adds, and counts */
+int users_add(struct users *u, struct user *user, unsigned count); /* count is already counted in user->count */
+int users_copy(struct users *to, const struct users *from);        /* adds, and counts */
 void users_move(struct users *to, struct users *from);
 void users_finish(struct users *u); /* calls destructors: without locks */
 
@@ -200,7 +198,7 @@ static inline struct node *node_of(struct list *l)
 	return container_of(l, struct node, link);
 }
 
-#define each_node(n, g)                                                                                      \
+#define each_node(n, g) \
 	for (struct node *n = node_of((g)->nodes.next); &n->link != &(g)->nodes; n = node_of(n->link.next))
 
 struct graph *graph_create(bool named); /* NULL: no memory */
@@ -208,8 +206,8 @@ CUresult graph_copy(struct graph **out, const struct graph *g, bool named);
 void graph_destroy(struct graph *g, struct users *dead); /* NULL is fine; finish dead without the lock */
 
 /* A node at the end of g.  Takes content if it succeeds.  deps: edges to depend on, checked by the caller. */
-CUresult graph_add(struct graph *g, struct content *content, const struct edge *deps, size_t ndeps,
-		   bool named, struct node **out);
+CUresult graph_add(
+	struct graph *g, struct content *content, const struct edge *deps, size_t ndeps, bool named, struct node **out);
 void node_destroy(struct node *n, struct users *dead);
 
 int edge_add(struct node *from, struct node *to, const CUgraphEdgeData *data);
@@ -221,8 +219,8 @@ struct graph *graph_find(CUgraph handle);
 struct node *node_find(CUgraphNode handle);
 
 /* The nodes as edges of g; CUDA_ERROR_INVALID_VALUE for strangers and duplicates.  Free *deps. */
-CUresult edges_read(struct graph *g, const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
-		    struct edge **deps);
+CUresult edges_read(
+	struct graph *g, const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n, struct edge **deps);
 
 /* All of a graph's nodes so that each comes after what it depends on; NULL: memory, or (*cycle) one in a
  * cycle. */
@@ -233,7 +231,7 @@ CUresult graph_mark_ancestors(struct graph *g, struct node **nodes, size_t n);
 
 /* ---- running ---- */
 
-#define STEP_RESET ((CUgraphNodeType)-1) /* give the plan's conditions their first values */
+#define STEP_RESET ((CUgraphNodeType) - 1) /* give the plan's conditions their first values */
 
 struct step {
 	struct work *work;    /* referenced; NULL: nothing to do */
@@ -309,5 +307,3 @@ CUresult capture_graph(struct stream *s, struct exec *x);
 /* Collecting, for collect_begin. */
 struct strand *strand_collect(struct stream *s);
 struct command *strand_collected(struct stream *s, struct strand *strand); /* ends it */
-
-#endif

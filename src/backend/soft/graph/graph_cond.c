@@ -49,8 +49,8 @@ bool soft_set_condition(uint64_t handle, uint32_t value)
 	return c;
 }
 
-CUresult soft_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out, CUgraph graph, CUcontext ctx,
-					     unsigned int first, unsigned int flags)
+CUresult soft_cuGraphConditionalHandleCreate(
+	CUgraphConditionalHandle *out, CUgraph graph, CUcontext ctx, unsigned int first, unsigned int flags)
 {
 	struct context *found;
 	CUresult r = context_find(ctx, &found);

@@ -27,8 +27,8 @@ static uint64_t linear(CUmemorytype type, const void *host, CUdeviceptr device, 
 /* One row from linear memory to linear memory. */
 static bool is_row(const CUDA_MEMCPY3D *m)
 {
-	return m->Height <= 1 && m->Depth <= 1 && !is_array(m->srcMemoryType) &&
-	       !is_array(m->dstMemoryType) && !m->srcY && !m->dstY && !m->srcZ && !m->dstZ;
+	return m->Height <= 1 && m->Depth <= 1 && !is_array(m->srcMemoryType) && !is_array(m->dstMemoryType) &&
+	       !m->srcY && !m->dstY && !m->srcZ && !m->dstZ;
 }
 
 static CUresult call_copy(const CUDA_MEMCPY3D *m, CUstream stream)
@@ -36,8 +36,7 @@ static CUresult call_copy(const CUDA_MEMCPY3D *m, CUstream stream)
 	if (!m->WidthInBytes || !m->Height || !m->Depth)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!is_row(m))
-		return soft_cuMemcpy3DAsync_v2 ? soft_cuMemcpy3DAsync_v2(m, stream)
-					       : CUDA_ERROR_NOT_SUPPORTED;
+		return soft_cuMemcpy3DAsync_v2 ? soft_cuMemcpy3DAsync_v2(m, stream) : CUDA_ERROR_NOT_SUPPORTED;
 	uint64_t dst = linear(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstXInBytes);
 	uint64_t src = linear(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcXInBytes);
 	bool to = m->dstMemoryType == CU_MEMORYTYPE_DEVICE, from = m->srcMemoryType == CU_MEMORYTYPE_DEVICE;
@@ -94,8 +93,7 @@ static CUresult call(const CUgraphNodeParams *p, CUstream stream)
 	case CU_GRAPH_NODE_TYPE_HOST:
 		return soft_cuLaunchHostFunc(stream, p->host.fn, p->host.userData);
 	default:
-		return soft_cuStreamBatchMemOp_v2(stream, p->memOp.count, p->memOp.paramArray,
-						  p->memOp.flags);
+		return soft_cuStreamBatchMemOp_v2(stream, p->memOp.count, p->memOp.paramArray, p->memOp.flags);
 	}
 }
 

@@ -10,9 +10,20 @@
 static const char *type_name(CUgraphNodeType type)
 {
 	static const char *const names[] = {
-		"KERNEL",       "MEMCPY",       "MEMSET",           "HOST",           "GRAPH",     "EMPTY",
-		"WAIT_EVENT",   "EVENT_RECORD", "EXT_SEMAS_SIGNAL", "EXT_SEMAS_WAIT", "MEM_ALLOC", "MEM_FREE",
-		"BATCH_MEM_OP", "CONDITIONAL",
+		"KERNEL",
+		"MEMCPY",
+		"MEMSET",
+		"HOST",
+		"GRAPH",
+		"EMPTY",
+		"WAIT_EVENT",
+		"EVENT_RECORD",
+		"EXT_SEMAS_SIGNAL",
+		"EXT_SEMAS_WAIT",
+		"MEM_ALLOC",
+		"MEM_FREE",
+		"BATCH_MEM_OP",
+		"CONDITIONAL",
 	};
 
 	return type < sizeof names / sizeof *names ? names[type] : "?";
@@ -36,8 +47,8 @@ static void print_kernel(FILE *f, const struct node *n, bool params)
 	fputs("\\n", f);
 	print_name(f, l->function->kernel->name);
 	if (params)
-		fprintf(f, "\\ngrid %u,%u,%u\\nblock %u,%u,%u\\nshared %u", k->gridDimX, k->gridDimY,
-			k->gridDimZ, k->blockDimX, k->blockDimY, k->blockDimZ, k->sharedMemBytes);
+		fprintf(f, "\\ngrid %u,%u,%u\\nblock %u,%u,%u\\nshared %u", k->gridDimX, k->gridDimY, k->gridDimZ,
+			k->blockDimX, k->blockDimY, k->blockDimZ, k->sharedMemBytes);
 }
 
 static void print_copy(FILE *f, const struct node *n)
@@ -52,8 +63,8 @@ static void print_set(FILE *f, const struct node *n)
 {
 	const CUDA_MEMSET_NODE_PARAMS_v2 *m = &n->content.params.memset;
 
-	fprintf(f, "\\n%#llx = %#x\\n%zu x %zu of %u bytes", (unsigned long long)m->dst, m->value, m->width,
-		m->height, m->elementSize);
+	fprintf(f, "\\n%#llx = %#x\\n%zu x %zu of %u bytes", (unsigned long long)m->dst, m->value, m->width, m->height,
+		m->elementSize);
 }
 
 static void print_details(FILE *f, const struct node *n, unsigned flags)
@@ -69,11 +80,9 @@ static void print_details(FILE *f, const struct node *n, unsigned flags)
 		print_set(f, n);
 	else if (p->type == CU_GRAPH_NODE_TYPE_HOST && all & CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS)
 		fprintf(f, "\\n%p(%p)", (void *)p->host.fn, p->host.userData);
-	else if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
-		 all & CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS)
+	else if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && all & CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS)
 		fprintf(f, "\\n%#llx, %zu bytes", (unsigned long long)p->alloc.dptr, p->alloc.bytesize);
-	else if (p->type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
-		 all & CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS)
+	else if (p->type == CU_GRAPH_NODE_TYPE_MEM_FREE && all & CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS)
 		fprintf(f, "\\n%#llx", (unsigned long long)p->free.dptr);
 	else if ((p->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT || p->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) &&
 		 all & CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS)
@@ -87,8 +96,8 @@ static void print_graph(FILE *f, const struct graph *g, unsigned flags)
 	fprintf(f, "subgraph cluster_%llu {\nlabel=\"graph_%llu\" graph[style=\"dashed\"];\n", g->id, g->id);
 	each_node(n, g)
 	{
-		fprintf(f, "\"graph_%llu_node_%u\"[style=\"solid\" shape=\"%s\" label=\"%u\\n%s", g->id,
-			n->id, n->content.ngraphs ? "box" : "rectangle", n->id, type_name(node_type(n)));
+		fprintf(f, "\"graph_%llu_node_%u\"[style=\"solid\" shape=\"%s\" label=\"%u\\n%s", g->id, n->id,
+			n->content.ngraphs ? "box" : "rectangle", n->id, type_name(node_type(n)));
 		print_details(f, n, flags);
 		fputs("\"];\n", f);
 	}
@@ -96,8 +105,7 @@ static void print_graph(FILE *f, const struct graph *g, unsigned flags)
 		fprintf(f, "\"graph_%llu_node_%u\" -> \"graph_%llu_node_%u\"%s;\n", g->id, n->id, g->id,
 			n->to.at[i].node->id, n->to.at[i].data.type ? "[style=\"dotted\"]" : "");
 	fputs("}\n", f);
-	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs; i++)
-		print_graph(f, n->content.graphs[i], flags);
+	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs; i++) print_graph(f, n->content.graphs[i], flags);
 }
 
 CUresult soft_cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned int flags)

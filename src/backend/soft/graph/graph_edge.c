@@ -52,8 +52,7 @@ bool edge_valid(const CUgraphEdgeData *d)
 	static const unsigned char zero[sizeof d->reserved];
 
 	return d->type <= CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC && d->to_port == 0 &&
-	       d->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER &&
-	       !memcmp(d->reserved, zero, sizeof zero);
+	       d->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER && !memcmp(d->reserved, zero, sizeof zero);
 }
 
 /* Ports other than 0 are those of kernels. */
@@ -64,13 +63,13 @@ static bool edge_fits(const struct node *from, const struct node *to, const CUgr
 	if (!edge_valid(d))
 		return false;
 	if (d->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC &&
-	    (!kernel || (to && node_type(to) != CU_GRAPH_NODE_TYPE_KERNEL)))
+		(!kernel || (to && node_type(to) != CU_GRAPH_NODE_TYPE_KERNEL)))
 		return false;
 	return !d->from_port || kernel;
 }
 
-CUresult edges_read(struct graph *g, const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
-		    struct edge **deps)
+CUresult edges_read(
+	struct graph *g, const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n, struct edge **deps)
 {
 	*deps = NULL;
 	if (!n)
@@ -153,8 +152,7 @@ static CUresult pair(struct graph *g, CUgraphNode from, CUgraphNode to, struct n
 {
 	*f = node_find(from);
 	*t = node_find(to);
-	return *f && *t && *f != *t && (*f)->graph == g && (*t)->graph == g ? CUDA_SUCCESS
-									    : CUDA_ERROR_INVALID_VALUE;
+	return *f && *t && *f != *t && (*f)->graph == g && (*t)->graph == g ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult add_one(struct graph *g, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
@@ -183,8 +181,8 @@ static CUresult remove_one(struct graph *g, CUgraphNode from, CUgraphNode to, co
 }
 
 /* All or nothing, as far as adding goes. */
-CUresult soft_cuGraphAddDependencies_v2(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
-					const CUgraphEdgeData *data, size_t n)
+CUresult soft_cuGraphAddDependencies_v2(
+	CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t n)
 {
 	CUresult r = CUDA_SUCCESS;
 	size_t done = 0;
@@ -206,8 +204,8 @@ CUresult soft_cuGraphAddDependencies(CUgraph g, const CUgraphNode *from, const C
 	return soft_cuGraphAddDependencies_v2(g, from, to, NULL, n);
 }
 
-CUresult soft_cuGraphRemoveDependencies_v2(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
-					   const CUgraphEdgeData *data, size_t n)
+CUresult soft_cuGraphRemoveDependencies_v2(
+	CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t n)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -294,8 +292,8 @@ CUresult soft_cuGraphGetRootNodes(CUgraph graph, CUgraphNode *out, size_t *count
 	return nodes(graph, out, count, true);
 }
 
-CUresult soft_cuGraphGetEdges_v2(CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
-				 size_t *count)
+CUresult soft_cuGraphGetEdges_v2(
+	CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *count)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
@@ -305,8 +303,7 @@ CUresult soft_cuGraphGetEdges_v2(CUgraph handle, CUgraphNode *from, CUgraphNode 
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = graph_find(handle);
 	if (g) {
-		each_node(n, g) for (unsigned i = 0; i < n->to.n; i++)
-			put(&o, n, n->to.at[i].node, &n->to.at[i].data);
+		each_node(n, g) for (unsigned i = 0; i < n->to.n; i++) put(&o, n, n->to.at[i].node, &n->to.at[i].data);
 		r = finish(&o, count);
 	}
 	pthread_mutex_unlock(&graph_lock);
@@ -318,8 +315,7 @@ CUresult soft_cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
 	return soft_cuGraphGetEdges_v2(graph, from, to, NULL, count);
 }
 
-static CUresult neighbours(CUgraphNode handle, CUgraphNode *out, CUgraphEdgeData *data, size_t *count,
-			   bool after)
+static CUresult neighbours(CUgraphNode handle, CUgraphNode *out, CUgraphEdgeData *data, size_t *count, bool after)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
@@ -339,8 +335,7 @@ static CUresult neighbours(CUgraphNode handle, CUgraphNode *out, CUgraphEdgeData
 	return r;
 }
 
-CUresult soft_cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *out, CUgraphEdgeData *data,
-					    size_t *count)
+CUresult soft_cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *out, CUgraphEdgeData *data, size_t *count)
 {
 	return neighbours(node, out, data, count, false);
 }
@@ -350,8 +345,7 @@ CUresult soft_cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *out, siz
 	return neighbours(node, out, NULL, count, false);
 }
 
-CUresult soft_cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *out, CUgraphEdgeData *data,
-					      size_t *count)
+CUresult soft_cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *out, CUgraphEdgeData *data, size_t *count)
 {
 	return neighbours(node, out, data, count, true);
 }

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLAGS                                                                                                \
-	(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |              \
-	 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+#define FLAGS \
+	(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \
+		CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
 
 /* Nobody has a handle any more; launches in flight have the plan. */
 static void release_exec(void *object)
@@ -128,7 +128,7 @@ static bool unused_condition(const struct graph *g)
 {
 	list_each(it, &g->conditions) if (!container_of(it, struct condition, link)->used) return true;
 	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs;
-			     i++) if (unused_condition(n->content.graphs[i])) return true;
+		i++) if (unused_condition(n->content.graphs[i])) return true;
 	return false;
 }
 
@@ -255,8 +255,7 @@ CUresult soft_cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, CUgraphNode
 	return r;
 }
 
-CUresult soft_cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph,
-					   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+CUresult soft_cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	struct result result;
 

@@ -17,15 +17,13 @@ static unsigned pack(const struct kernel_attributes *a, CUlaunchAttribute *to)
 	return n;
 }
 
-static CUresult call_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *k, const struct kernel_attributes *a,
-			    CUstream stream)
+static CUresult call_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *k, const struct kernel_attributes *a, CUstream stream)
 {
 	CUlaunchAttribute attrs[CU_LAUNCH_ATTRIBUTE_MAX + 1];
-	CUlaunchConfig config = {k->gridDimX,  k->gridDimY,       k->gridDimZ, k->blockDimX, k->blockDimY,
-				 k->blockDimZ, k->sharedMemBytes, stream,      attrs,        pack(a, attrs)};
+	CUlaunchConfig config = {k->gridDimX, k->gridDimY, k->gridDimZ, k->blockDimX, k->blockDimY, k->blockDimZ,
+		k->sharedMemBytes, stream, attrs, pack(a, attrs)};
 
-	return soft_cuLaunchKernelEx(&config, k->func ? k->func : (CUfunction)k->kern, k->kernelParams,
-				     k->extra);
+	return soft_cuLaunchKernelEx(&config, k->func ? k->func : (CUfunction)k->kern, k->kernelParams, k->extra);
 }
 
 /* A function brings its context; a kernel runs in the one the node names, or the current one. */
@@ -163,8 +161,7 @@ static struct node *kernel_find(CUgraphNode handle)
 	return n && node_type(n) == CU_GRAPH_NODE_TYPE_KERNEL ? n : NULL;
 }
 
-CUresult soft_cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttrID id,
-					    CUkernelNodeAttrValue *out)
+CUresult soft_cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttrID id, CUkernelNodeAttrValue *out)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
@@ -197,8 +194,8 @@ static CUresult remake(struct node *n, const struct kernel_attributes *a)
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID id,
-					    const CUkernelNodeAttrValue *value)
+CUresult soft_cuGraphKernelNodeSetAttribute(
+	CUgraphNode handle, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *value)
 {
 	struct kernel_attributes a = {0};
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
@@ -226,8 +223,7 @@ CUresult soft_cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
 	pthread_mutex_lock(&graph_lock);
 	struct node *to = kernel_find(dst), *from = kernel_find(src);
 	if (to && from)
-		r = to == from ? CUDA_SUCCESS
-			       : remake(to, from->content.attributes ? from->content.attributes : &none);
+		r = to == from ? CUDA_SUCCESS : remake(to, from->content.attributes ? from->content.attributes : &none);
 	pthread_mutex_unlock(&graph_lock);
 	return r;
 }

@@ -57,8 +57,7 @@ static void run_record(struct event *e, const struct command *segment)
 	pthread_mutex_unlock(&soft.lock);
 }
 
-static CUresult run_step(struct plan *p, const struct step *s, struct stream *stream,
-			 const struct command *segment)
+static CUresult run_step(struct plan *p, const struct step *s, struct stream *stream, const struct command *segment)
 {
 	if (s->disabled)
 		return CUDA_SUCCESS;
@@ -73,8 +72,7 @@ static CUresult run_step(struct plan *p, const struct step *s, struct stream *st
 	return CUDA_SUCCESS;
 }
 
-static CUresult run_steps(struct plan *p, const struct segment *g, struct stream *stream,
-			  const struct command *c)
+static CUresult run_steps(struct plan *p, const struct segment *g, struct stream *stream, const struct command *c)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -189,8 +187,7 @@ static void after_last(struct exec *x, struct stream *s, struct command *c)
  * Only the legacy stream's rules need memory here.  Without any, the launch stops short: *begun says whether
  * commands are on their way already.
  */
-static CUresult submit_all(struct exec *x, struct stream *s, struct command *head, struct command *tail,
-			   bool *begun)
+static CUresult submit_all(struct exec *x, struct stream *s, struct command *head, struct command *tail, bool *begun)
 {
 	unsigned n = x->plan->nsegments;
 	CUresult r = CUDA_SUCCESS;
@@ -250,8 +247,7 @@ static CUresult need_lanes(struct exec *x, struct stream *s)
 	for (unsigned i = 1; i < n; i++) {
 		bool own = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 
-		x->lanes[i] = stream_create(ctx, CU_STREAM_NON_BLOCKING,
-					    own ? x->plan->lane_priority[i] : s->priority);
+		x->lanes[i] = stream_create(ctx, CU_STREAM_NON_BLOCKING, own ? x->plan->lane_priority[i] : s->priority);
 		if (!x->lanes[i]) {
 			exec_drop_lanes(x);
 			return CUDA_ERROR_OUT_OF_MEMORY;
@@ -317,7 +313,7 @@ static CUresult launch(struct exec *x, struct stream *s)
 	if (r)
 		return r;
 	if ((wide && !(head = make(&command_empty, 0, 4))) ||
-	    ((wide || none) && !(tail = make(&command_empty, 0, x->plan->nlanes + 4))))
+		((wide || none) && !(tail = make(&command_empty, 0, x->plan->nlanes + 4))))
 		return undo(x, CUDA_ERROR_OUT_OF_MEMORY, head, tail);
 	r = memory_launch(&x->plan->memory, x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
 	if (r)

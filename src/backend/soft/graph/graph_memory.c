@@ -123,8 +123,7 @@ static CUresult create(struct device *d, uint64_t size, struct graph_memory **ou
 
 static CUresult check(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct device **d)
 {
-	*d = p->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_find(p->poolProps.location.id)
-								       : NULL;
+	*d = p->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_find(p->poolProps.location.id) : NULL;
 	if (p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED || !*d || !p->bytesize)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (p->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE || (p->accessDescCount && !p->accessDescs))

@@ -31,7 +31,7 @@ static CUresult fits(struct graph *g, const struct work *w)
 
 /* Put a made content into a graph. */
 static CUresult place(CUgraph handle, struct content *c, const CUgraphNode *deps, const CUgraphEdgeData *data,
-		      size_t ndeps, CUgraphNode *out)
+	size_t ndeps, CUgraphNode *out)
 {
 	struct edge *edges = NULL;
 	struct node *n;
@@ -55,8 +55,8 @@ static CUresult place(CUgraph handle, struct content *c, const CUgraphNode *deps
 	return r;
 }
 
-static CUresult add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *data,
-		    size_t ndeps, CUgraphNodeParams *p)
+static CUresult add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *data, size_t ndeps,
+	CUgraphNodeParams *p)
 {
 	struct content c;
 
@@ -144,14 +144,14 @@ static bool reserved_zero(const CUgraphNodeParams *p)
 	return p && !p->reserved0[0] && !p->reserved0[1] && !p->reserved0[2] && !p->reserved2;
 }
 
-CUresult soft_cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
-				const CUgraphEdgeData *data, size_t ndeps, CUgraphNodeParams *p)
+CUresult soft_cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *data,
+	size_t ndeps, CUgraphNodeParams *p)
 {
 	return reserved_zero(p) ? add(out, graph, deps, data, ndeps, p) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult soft_cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps,
-			     CUgraphNodeParams *p)
+CUresult soft_cuGraphAddNode(
+	CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps, CUgraphNodeParams *p)
 {
 	return soft_cuGraphAddNode_v2(out, graph, deps, NULL, ndeps, p);
 }
@@ -171,8 +171,8 @@ static CUgraphNodeParams from_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *k)
 	return p;
 }
 
-CUresult soft_cuGraphAddKernelNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps,
-				      const CUDA_KERNEL_NODE_PARAMS *k)
+CUresult soft_cuGraphAddKernelNode_v2(
+	CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps, const CUDA_KERNEL_NODE_PARAMS *k)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
 
@@ -182,8 +182,8 @@ CUresult soft_cuGraphAddKernelNode_v2(CUgraphNode *out, CUgraph graph, const CUg
 	return add(out, graph, deps, NULL, ndeps, &p);
 }
 
-CUresult soft_cuGraphAddKernelNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps,
-				   const CUDA_KERNEL_NODE_PARAMS_v1 *k)
+CUresult soft_cuGraphAddKernelNode(
+	CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps, const CUDA_KERNEL_NODE_PARAMS_v1 *k)
 {
 	CUgraphNodeParams p;
 
@@ -250,8 +250,8 @@ static CUgraphNodeParams of_copy(const CUDA_MEMCPY3D *m, CUcontext ctx)
 	return p;
 }
 
-CUresult soft_cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps,
-				   const CUDA_MEMCPY3D *m, CUcontext ctx)
+CUresult soft_cuGraphAddMemcpyNode(
+	CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps, const CUDA_MEMCPY3D *m, CUcontext ctx)
 {
 	CUgraphNodeParams p;
 
@@ -306,7 +306,7 @@ static CUgraphNodeParams of_set(const CUDA_MEMSET_NODE_PARAMS *m, CUcontext ctx)
 }
 
 CUresult soft_cuGraphAddMemsetNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps,
-				   const CUDA_MEMSET_NODE_PARAMS *m, CUcontext ctx)
+	const CUDA_MEMSET_NODE_PARAMS *m, CUcontext ctx)
 {
 	CUgraphNodeParams p;
 
@@ -341,76 +341,75 @@ CUresult soft_cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NOD
 /*
  * ---- kinds whose parameters are one struct: adding, getting, setting ----
  */
-#define PARAMS_NODE(add_name, get_name, set_name, type_, struct_, member)                                    \
-	CUresult add_name(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps,            \
-			  const struct_ *params)                                                             \
-	{                                                                                                    \
-		CUgraphNodeParams p = {.type = type_};                                                       \
-                                                                                                             \
-		if (!params)                                                                                 \
-			return CUDA_ERROR_INVALID_VALUE;                                                     \
-		memcpy(&p.member, params, sizeof *params);                                                   \
-		return add(out, graph, deps, NULL, ndeps, &p);                                               \
-	}                                                                                                    \
-	CUresult get_name(CUgraphNode node, struct_ *params)                                                 \
-	{                                                                                                    \
-		struct node *n;                                                                              \
-		CUresult r = look(node, type_, params, &n);                                                  \
-                                                                                                             \
-		if (r)                                                                                       \
-			return r;                                                                            \
-		memcpy(params, &n->content.params.member, sizeof *params);                                   \
-		pthread_mutex_unlock(&graph_lock);                                                           \
-		return CUDA_SUCCESS;                                                                         \
-	}                                                                                                    \
-	CUresult set_name(CUgraphNode node, const struct_ *params)                                           \
-	{                                                                                                    \
-		CUgraphNodeParams p = {.type = type_};                                                       \
-                                                                                                             \
-		if (!params)                                                                                 \
-			return CUDA_ERROR_INVALID_VALUE;                                                     \
-		memcpy(&p.member, params, sizeof *params);                                                   \
-		return set(node, &p);                                                                        \
+#define PARAMS_NODE(add_name, get_name, set_name, type_, struct_, member) \
+	CUresult add_name( \
+		CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps, const struct_ *params) \
+	{ \
+		CUgraphNodeParams p = {.type = type_}; \
+\
+		if (!params) \
+			return CUDA_ERROR_INVALID_VALUE; \
+		memcpy(&p.member, params, sizeof *params); \
+		return add(out, graph, deps, NULL, ndeps, &p); \
+	} \
+	CUresult get_name(CUgraphNode node, struct_ *params) \
+	{ \
+		struct node *n; \
+		CUresult r = look(node, type_, params, &n); \
+\
+		if (r) \
+			return r; \
+		memcpy(params, &n->content.params.member, sizeof *params); \
+		pthread_mutex_unlock(&graph_lock); \
+		return CUDA_SUCCESS; \
+	} \
+	CUresult set_name(CUgraphNode node, const struct_ *params) \
+	{ \
+		CUgraphNodeParams p = {.type = type_}; \
+\
+		if (!params) \
+			return CUDA_ERROR_INVALID_VALUE; \
+		memcpy(&p.member, params, sizeof *params); \
+		return set(node, &p); \
 	}
 
 PARAMS_NODE(soft_cuGraphAddHostNode, soft_cuGraphHostNodeGetParams, soft_cuGraphHostNodeSetParams,
-	    CU_GRAPH_NODE_TYPE_HOST, CUDA_HOST_NODE_PARAMS, host)
-PARAMS_NODE(soft_cuGraphAddBatchMemOpNode, soft_cuGraphBatchMemOpNodeGetParams,
-	    soft_cuGraphBatchMemOpNodeSetParams, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
-	    CUDA_BATCH_MEM_OP_NODE_PARAMS, memOp)
+	CU_GRAPH_NODE_TYPE_HOST, CUDA_HOST_NODE_PARAMS, host)
+PARAMS_NODE(soft_cuGraphAddBatchMemOpNode, soft_cuGraphBatchMemOpNodeGetParams, soft_cuGraphBatchMemOpNodeSetParams,
+	CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, CUDA_BATCH_MEM_OP_NODE_PARAMS, memOp)
 PARAMS_NODE(soft_cuGraphAddExternalSemaphoresSignalNode, soft_cuGraphExternalSemaphoresSignalNodeGetParams,
-	    soft_cuGraphExternalSemaphoresSignalNodeSetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
-	    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, extSemSignal)
+	soft_cuGraphExternalSemaphoresSignalNodeSetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+	CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, extSemSignal)
 PARAMS_NODE(soft_cuGraphAddExternalSemaphoresWaitNode, soft_cuGraphExternalSemaphoresWaitNodeGetParams,
-	    soft_cuGraphExternalSemaphoresWaitNodeSetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
-	    CUDA_EXT_SEM_WAIT_NODE_PARAMS, extSemWait)
+	soft_cuGraphExternalSemaphoresWaitNodeSetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+	CUDA_EXT_SEM_WAIT_NODE_PARAMS, extSemWait)
 
-#define EVENT_NODE(name, type_, member)                                                                      \
-	CUresult soft_cuGraphAdd##name##Node(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,       \
-					     size_t ndeps, CUevent event)                                    \
-	{                                                                                                    \
-		CUgraphNodeParams p = {.type = type_};                                                       \
-                                                                                                             \
-		p.member.event = event;                                                                      \
-		return add(out, graph, deps, NULL, ndeps, &p);                                               \
-	}                                                                                                    \
-	CUresult soft_cuGraph##name##NodeGetEvent(CUgraphNode node, CUevent *out)                            \
-	{                                                                                                    \
-		struct node *n;                                                                              \
-		CUresult r = look(node, type_, out, &n);                                                     \
-                                                                                                             \
-		if (r)                                                                                       \
-			return r;                                                                            \
-		*out = n->content.params.member.event;                                                       \
-		pthread_mutex_unlock(&graph_lock);                                                           \
-		return CUDA_SUCCESS;                                                                         \
-	}                                                                                                    \
-	CUresult soft_cuGraph##name##NodeSetEvent(CUgraphNode node, CUevent event)                           \
-	{                                                                                                    \
-		CUgraphNodeParams p = {.type = type_};                                                       \
-                                                                                                             \
-		p.member.event = event;                                                                      \
-		return set(node, &p);                                                                        \
+#define EVENT_NODE(name, type_, member) \
+	CUresult soft_cuGraphAdd##name##Node( \
+		CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps, CUevent event) \
+	{ \
+		CUgraphNodeParams p = {.type = type_}; \
+\
+		p.member.event = event; \
+		return add(out, graph, deps, NULL, ndeps, &p); \
+	} \
+	CUresult soft_cuGraph##name##NodeGetEvent(CUgraphNode node, CUevent *out) \
+	{ \
+		struct node *n; \
+		CUresult r = look(node, type_, out, &n); \
+\
+		if (r) \
+			return r; \
+		*out = n->content.params.member.event; \
+		pthread_mutex_unlock(&graph_lock); \
+		return CUDA_SUCCESS; \
+	} \
+	CUresult soft_cuGraph##name##NodeSetEvent(CUgraphNode node, CUevent event) \
+	{ \
+		CUgraphNodeParams p = {.type = type_}; \
+\
+		p.member.event = event; \
+		return set(node, &p); \
 	}
 
 EVENT_NODE(EventRecord, CU_GRAPH_NODE_TYPE_EVENT_RECORD, eventRecord)
@@ -418,8 +417,8 @@ EVENT_NODE(EventWait, CU_GRAPH_NODE_TYPE_WAIT_EVENT, eventWait)
 
 /* ---- children, empty nodes, memory ---- */
 
-CUresult soft_cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps,
-				       CUgraph child)
+CUresult soft_cuGraphAddChildGraphNode(
+	CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps, CUgraph child)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 
@@ -446,8 +445,8 @@ CUresult soft_cuGraphAddEmptyNode(CUgraphNode *out, CUgraph graph, const CUgraph
 	return add(out, graph, deps, NULL, ndeps, &p);
 }
 
-CUresult soft_cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps,
-				     CUDA_MEM_ALLOC_NODE_PARAMS *params)
+CUresult soft_cuGraphAddMemAllocNode(
+	CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps, CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
 
@@ -472,8 +471,8 @@ CUresult soft_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps,
-				    CUdeviceptr ptr)
+CUresult soft_cuGraphAddMemFreeNode(
+	CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t ndeps, CUdeviceptr ptr)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
 

@@ -221,8 +221,7 @@ static int cut(struct flats *f, struct plan *p)
 		if (closed[x->lane] || x->ndeps || wait) {
 			struct segment *s = &p->segments[f->nsegments];
 
-			*s = (struct segment){
-				.lane = x->lane, .dep = p->ndeps, .ndeps = x->ndeps, .waits = wait};
+			*s = (struct segment){.lane = x->lane, .dep = p->ndeps, .ndeps = x->ndeps, .waits = wait};
 			for (unsigned k = 0; k < x->ndeps; k++)
 				p->deps[p->ndeps++] = f->at[f->deps[x->dep + k]].segment;
 			current[x->lane] = f->nsegments++;
@@ -245,9 +244,8 @@ void step_set(struct step *s, const struct node *n)
 	s->work = work_ref(n->content.work);
 	s->type = node_type(n);
 	s->disabled = n->disabled;
-	s->priority = a && a->set & 1u << CU_LAUNCH_ATTRIBUTE_PRIORITY
-			      ? a->value[CU_LAUNCH_ATTRIBUTE_PRIORITY].priority
-			      : 0;
+	s->priority =
+		a && a->set & 1u << CU_LAUNCH_ATTRIBUTE_PRIORITY ? a->value[CU_LAUNCH_ATTRIBUTE_PRIORITY].priority : 0;
 	work_put(old);
 }
 
@@ -288,8 +286,7 @@ static CUresult make_bodies(struct step *s, struct node *n, struct node **bad)
 	for (; s->nbodies < n->content.ngraphs && !r; s->nbodies += !r) {
 		struct graph *body = n->content.graphs[s->nbodies];
 
-		r = fit_for_body(body, bad) ? plan_create(&s->bodies[s->nbodies], body, bad)
-					    : CUDA_ERROR_NOT_SUPPORTED;
+		r = fit_for_body(body, bad) ? plan_create(&s->bodies[s->nbodies], body, bad) : CUDA_ERROR_NOT_SUPPORTED;
 		each_node(m, body) m->step = NO_STEP;
 	}
 	return r;
@@ -411,9 +408,8 @@ static unsigned most_lanes(const struct flats *f)
 	unsigned n = soft_parallelism();
 
 	for (unsigned i = 0; i < f->n; i++)
-		if (is(&f->at[i], CU_GRAPH_NODE_TYPE_HOST) ||
-		    is(&f->at[i], CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) ||
-		    is(&f->at[i], CU_GRAPH_NODE_TYPE_WAIT_EVENT))
+		if (is(&f->at[i], CU_GRAPH_NODE_TYPE_HOST) || is(&f->at[i], CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) ||
+			is(&f->at[i], CU_GRAPH_NODE_TYPE_WAIT_EVENT))
 			return MAX_LANES;
 	return n < 2 ? 2 : n < MAX_LANES ? n : MAX_LANES;
 }

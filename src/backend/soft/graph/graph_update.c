@@ -20,12 +20,10 @@ static CUgraphExecUpdateResult compatible(const struct content *old, const struc
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 	case CU_GRAPH_NODE_TYPE_MEMSET:
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		return a->ctx == b->ctx ? CU_GRAPH_EXEC_UPDATE_SUCCESS
-					: CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+		return a->ctx == b->ctx ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
-		return a->memory == b->memory ? CU_GRAPH_EXEC_UPDATE_SUCCESS
-					      : CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+		return a->memory == b->memory ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
 		return a->condition == b->condition && old->ngraphs == new->ngraphs &&
 				       old->params.conditional.type == new->params.conditional.type
@@ -117,8 +115,8 @@ static CUgraphNode shown(const struct node *n)
 	return n ? object_handle(CUgraphNode, n) : NULL;
 }
 
-static CUgraphExecUpdateResult differ(CUgraphExecUpdateResultInfo *info, CUgraphExecUpdateResult why,
-				      const struct node *n, const struct node *from)
+static CUgraphExecUpdateResult differ(
+	CUgraphExecUpdateResultInfo *info, CUgraphExecUpdateResult why, const struct node *n, const struct node *from)
 {
 	*info = (CUgraphExecUpdateResultInfo){why, shown(n), shown(from)};
 	return why;
@@ -140,11 +138,9 @@ static bool has_edge(const struct node *n, const struct edge *like)
 	return false;
 }
 
-static CUgraphExecUpdateResult compare(struct graph *old, struct graph *new,
-				       CUgraphExecUpdateResultInfo *info);
+static CUgraphExecUpdateResult compare(struct graph *old, struct graph *new, CUgraphExecUpdateResultInfo *info);
 
-static CUgraphExecUpdateResult compare_nodes(struct node *a, struct node *b,
-					     CUgraphExecUpdateResultInfo *info)
+static CUgraphExecUpdateResult compare_nodes(struct node *a, struct node *b, CUgraphExecUpdateResultInfo *info)
 {
 	CUgraphExecUpdateResult why = compatible(&a->content, &b->content);
 
@@ -152,15 +148,13 @@ static CUgraphExecUpdateResult compare_nodes(struct node *a, struct node *b,
 		return differ(info, why, b, NULL);
 	for (unsigned i = 0; i < b->from.n; i++)
 		if (!has_edge(a, &b->from.at[i]))
-			return differ(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, b,
-				      b->from.at[i].node);
+			return differ(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, b, b->from.at[i].node);
 	if (a->from.n != b->from.n)
 		return differ(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, b, NULL);
 	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-static CUgraphExecUpdateResult compare(struct graph *old, struct graph *new,
-				       CUgraphExecUpdateResultInfo *info)
+static CUgraphExecUpdateResult compare(struct graph *old, struct graph *new, CUgraphExecUpdateResultInfo *info)
 {
 	CUgraphExecUpdateResult why = CU_GRAPH_EXEC_UPDATE_SUCCESS;
 
@@ -219,8 +213,7 @@ static CUresult apply(struct exec *x, struct graph *old, const struct graph *new
 }
 
 /* graph_lock held */
-static CUresult update(struct exec *x, struct graph *old, struct graph *new,
-		       CUgraphExecUpdateResultInfo *info)
+static CUresult update(struct exec *x, struct graph *old, struct graph *new, CUgraphExecUpdateResultInfo *info)
 {
 	struct node *bad;
 	bool replan = false;
@@ -255,8 +248,7 @@ CUresult soft_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecU
 	return r;
 }
 
-CUresult soft_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *bad,
-				CUgraphExecUpdateResult *result)
+CUresult soft_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *bad, CUgraphExecUpdateResult *result)
 {
 	CUgraphExecUpdateResultInfo info = {CU_GRAPH_EXEC_UPDATE_ERROR, NULL, NULL};
 	CUresult r = soft_cuGraphExecUpdate_v2(exec, graph, &info);
@@ -345,29 +337,27 @@ CUresult soft_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgra
 	return set(exec, node, p);
 }
 
-#define EXEC_SET(name, struct_, type_, member)                                                               \
-	CUresult name(CUgraphExec exec, CUgraphNode node, const struct_ *params)                             \
-	{                                                                                                    \
-		CUgraphNodeParams p = {.type = type_};                                                       \
-                                                                                                             \
-		if (!params)                                                                                 \
-			return CUDA_ERROR_INVALID_VALUE;                                                     \
-		memcpy(&p.member, params, sizeof *params);                                                   \
-		return set(exec, node, &p);                                                                  \
+#define EXEC_SET(name, struct_, type_, member) \
+	CUresult name(CUgraphExec exec, CUgraphNode node, const struct_ *params) \
+	{ \
+		CUgraphNodeParams p = {.type = type_}; \
+\
+		if (!params) \
+			return CUDA_ERROR_INVALID_VALUE; \
+		memcpy(&p.member, params, sizeof *params); \
+		return set(exec, node, &p); \
 	}
 
 EXEC_SET(soft_cuGraphExecKernelNodeSetParams, CUDA_KERNEL_NODE_PARAMS_v1, CU_GRAPH_NODE_TYPE_KERNEL, kernel)
 EXEC_SET(soft_cuGraphExecKernelNodeSetParams_v2, CUDA_KERNEL_NODE_PARAMS, CU_GRAPH_NODE_TYPE_KERNEL, kernel)
 EXEC_SET(soft_cuGraphExecHostNodeSetParams, CUDA_HOST_NODE_PARAMS, CU_GRAPH_NODE_TYPE_HOST, host)
-EXEC_SET(soft_cuGraphExecBatchMemOpNodeSetParams, CUDA_BATCH_MEM_OP_NODE_PARAMS,
-	 CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, memOp)
+EXEC_SET(soft_cuGraphExecBatchMemOpNodeSetParams, CUDA_BATCH_MEM_OP_NODE_PARAMS, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, memOp)
 EXEC_SET(soft_cuGraphExecExternalSemaphoresSignalNodeSetParams, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
-	 CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, extSemSignal)
+	CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, extSemSignal)
 EXEC_SET(soft_cuGraphExecExternalSemaphoresWaitNodeSetParams, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
-	 CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT, extSemWait)
+	CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT, extSemWait)
 
-CUresult soft_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *m,
-					     CUcontext ctx)
+CUresult soft_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *m, CUcontext ctx)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
 
@@ -378,8 +368,8 @@ CUresult soft_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
 	return set(exec, node, &p);
 }
 
-CUresult soft_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
-					     const CUDA_MEMSET_NODE_PARAMS *m, CUcontext ctx)
+CUresult soft_cuGraphExecMemsetNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *m, CUcontext ctx)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
 

@@ -71,8 +71,7 @@ void users_finish(struct users *u)
 
 /* ---- entry points ---- */
 
-CUresult soft_cuUserObjectCreate(CUuserObject *out, void *arg, CUhostFn destroy, unsigned int count,
-				 unsigned int flags)
+CUresult soft_cuUserObjectCreate(CUuserObject *out, void *arg, CUhostFn destroy, unsigned int count, unsigned int flags)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -129,12 +128,10 @@ CUresult soft_cuUserObjectRelease(CUuserObject handle, unsigned int count)
 	return r;
 }
 
-CUresult soft_cuGraphRetainUserObject(CUgraph graph, CUuserObject handle, unsigned int count,
-				      unsigned int flags)
+CUresult soft_cuGraphRetainUserObject(CUgraph graph, CUuserObject handle, unsigned int count, unsigned int flags)
 {
 	struct user *u;
-	CUresult r =
-		flags & ~CU_GRAPH_USER_OBJECT_MOVE ? CUDA_ERROR_INVALID_VALUE : user_enter(handle, count, &u);
+	CUresult r = flags & ~CU_GRAPH_USER_OBJECT_MOVE ? CUDA_ERROR_INVALID_VALUE : user_enter(handle, count, &u);
 
 	if (r)
 		return r;

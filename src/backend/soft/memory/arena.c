@@ -47,7 +47,7 @@ static struct chunk *current; /* where the last block came from */
  * variables of its modules at the addresses that they have here.
  */
 #define SOMEWHERE_ELSE 0x500000000000ull
-#define SO_MUCH	       (1ull << 42) /* of it, and then from the start again */
+#define SO_MUCH        (1ull << 42) /* of it, and then from the start again */
 
 static void *map_pages(size_t size)
 {
@@ -328,8 +328,7 @@ static void release_range(struct range *r)
 	free(r);
 }
 
-static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kind, uint64_t size,
-		      uint64_t *addr)
+static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr)
 {
 	struct range *r = calloc(1, sizeof *r);
 

@@ -12,9 +12,9 @@
 #include "host/machine.h"
 
 #define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
-#define REGISTER_FLAGS                                                                                       \
-	(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |          \
-	 CU_MEMHOSTREGISTER_READ_ONLY)
+#define REGISTER_FLAGS \
+	(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | \
+		CU_MEMHOSTREGISTER_READ_ONLY)
 #define HOST_KINDS  (1u << RANGE_HOST | 1u << RANGE_REGISTERED)
 #define FLAGS_KINDS (HOST_KINDS | 1u << RANGE_MANAGED)
 #define PLENTY      (1u << 30) /* less than this is not worth asking the machine for its memory */
@@ -88,8 +88,7 @@ static CUresult retire(struct context *ctx, void *p, enum range_kind kind)
 	struct range *range, copy;
 
 	if (!range_find((uintptr_t)p, 1, &copy))
-		return kind == RANGE_REGISTERED ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
-						: CUDA_ERROR_INVALID_VALUE;
+		return kind == RANGE_REGISTERED ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
 	if (range_addr(&copy) != (uintptr_t)p || copy.kind != kind)
 		return CUDA_ERROR_INVALID_VALUE;
 	context_wait(ctx);
@@ -140,8 +139,7 @@ static bool usable(const void *p, size_t size, bool write)
 	if (!atomic_load(&known)) {
 		char probe;
 
-		atomic_store(&known,
-			     madvise((void *)((uintptr_t)&probe & -page), page, MADV_POPULATE_READ) ? -1 : 1);
+		atomic_store(&known, madvise((void *)((uintptr_t)&probe & -page), page, MADV_POPULATE_READ) ? -1 : 1);
 	}
 	if (atomic_load(&known) < 0)
 		return true;

@@ -43,13 +43,13 @@ int ipc_handle(void *out, enum ipc_kind kind, uint64_t offset, uint64_t size)
 	if (fd < 0 || fstat(fd, &st))
 		return -EBADF;
 	struct handle h = {.magic = MAGIC,
-			   .kind = kind,
-			   .pid = getpid(),
-			   .fd = fd,
-			   .dev = st.st_dev,
-			   .inode = st.st_ino,
-			   .offset = offset,
-			   .size = size};
+		.kind = kind,
+		.pid = getpid(),
+		.fd = fd,
+		.dev = st.st_dev,
+		.inode = st.st_ino,
+		.offset = offset,
+		.size = size};
 	h.sum = sum_of(&h);
 	memcpy(out, &h, sizeof h);
 	return 0;
@@ -174,11 +174,11 @@ static struct opened *map_place(const struct ipc_place *p, struct context *ctx)
 	o->opens = 1;
 	o->ctx = ctx;
 	o->range = (struct range){.size = p->size,
-				  .kind = RANGE_IPC,
-				  .device = ctx->device,
-				  .ctx = ctx,
-				  .sync_memops = true,
-				  .release = release_opened};
+		.kind = RANGE_IPC,
+		.device = ctx->device,
+		.ctx = ctx,
+		.sync_memops = true,
+		.release = release_opened};
 	o->range.node.key = (uintptr_t)o->base + (p->offset - from);
 	return o;
 }

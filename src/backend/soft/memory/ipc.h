@@ -10,8 +10,7 @@
  * Trust: handles are forged, stale, and meant for others.  ipc_open goes by the file's identity, its name,
  *its seals and its owner, and holds the offsets against its length.
  */
-#ifndef BACKEND_SOFT_IPC_H
-#define BACKEND_SOFT_IPC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ CUresult shared_event_record(struct event *e, struct stream *s);
 CUresult shared_event_wait(struct event *e, struct stream *s); /* in stream order */
 bool shared_event_done(struct shared_event *e);
 void shared_event_sync(struct shared_event *e);
-
-#endif

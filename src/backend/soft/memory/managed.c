@@ -56,8 +56,7 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 	struct range *r = new_range();
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	void *p =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	r->size = size;
 	r->node.key = (uintptr_t)p;
 	r->kind = RANGE_MANAGED;
@@ -129,7 +128,7 @@ CUresult soft_cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice,
 	if (r)
 		return r;
 	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY ||
-	    !location_ok(&location))
+		!location_ok(&location))
 		return CUDA_ERROR_INVALID_VALUE;
 	return change(addr, size, advice, location);
 }
@@ -157,8 +156,8 @@ static CUresult enter_for_hint(CUstream handle)
 	return r;
 }
 
-CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr addr, size_t size, CUmemLocation location, unsigned int flags,
-				    CUstream stream)
+CUresult soft_cuMemPrefetchAsync_v2(
+	CUdeviceptr addr, size_t size, CUmemLocation location, unsigned int flags, CUstream stream)
 {
 	CUresult r = enter_for_hint(stream);
 
@@ -187,11 +186,10 @@ CUresult soft_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t le
 
 	if (r)
 		return r;
-	if ((flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !one) ||
-	    (one && (uintptr_t)stream <= 2))
+	if ((flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !one) || (one && (uintptr_t)stream <= 2))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!range_find(ptr, 1, &range) || range.kind != RANGE_MANAGED || range_addr(&range) != ptr ||
-	    (length && length != range.size))
+		(length && length != range.size))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -205,8 +203,7 @@ static bool managed(CUdeviceptr addr, size_t size)
 	return size && range_find(addr, size, &r) && r.kind == RANGE_MANAGED;
 }
 
-static CUresult batch_check(CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags,
-			    CUstream stream)
+static CUresult batch_check(CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags, CUstream stream)
 {
 	CUresult r = enter_for_hint(stream);
 
@@ -220,9 +217,8 @@ static CUresult batch_check(CUdeviceptr *addrs, size_t *sizes, size_t count, uns
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
-				      CUmemLocation *locations, size_t *indices, size_t n,
-				      unsigned long long flags, CUstream stream)
+CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count, CUmemLocation *locations,
+	size_t *indices, size_t n, unsigned long long flags, CUstream stream)
 {
 	CUresult r = batch_check(addrs, sizes, count, flags, stream);
 
@@ -265,8 +261,8 @@ static CUresult run_discard(struct command *c)
 
 static const struct command_ops command_discard = {COMMAND_OTHER, run_discard, NULL, false};
 
-CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
-				     unsigned long long flags, CUstream stream)
+CUresult soft_cuMemDiscardBatchAsync(
+	CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags, CUstream stream)
 {
 	struct stream *s;
 	struct command *c;
@@ -276,8 +272,7 @@ CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t c
 		return r;
 	if (count > SIZE_MAX / sizeof(((struct discard *)0)->range[0]) - 1)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	c = command_create(&command_discard,
-			   sizeof(struct discard) + count * sizeof(((struct discard *)0)->range[0]));
+	c = command_create(&command_discard, sizeof(struct discard) + count * sizeof(((struct discard *)0)->range[0]));
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	struct discard *d = c->data;
@@ -297,8 +292,7 @@ CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t c
 }
 
 CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
-						CUmemLocation *locations, size_t *indices, size_t n,
-						unsigned long long flags, CUstream stream)
+	CUmemLocation *locations, size_t *indices, size_t n, unsigned long long flags, CUstream stream)
 {
 	CUresult r = batch_check(addrs, sizes, count, flags, stream);
 
@@ -306,8 +300,7 @@ CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addrs, size_t *size
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = soft_cuMemDiscardBatchAsync(addrs, sizes, count, flags, stream);
-	return r ? r
-		 : soft_cuMemPrefetchBatchAsync(addrs, sizes, count, locations, indices, n, flags, stream);
+	return r ? r : soft_cuMemPrefetchBatchAsync(addrs, sizes, count, locations, indices, n, flags, stream);
 }
 
 /* ---- asking back ---- */
@@ -327,8 +320,8 @@ static void look(struct range *r, void *arg)
 		q->state = advice_look(r->owner, r->size, q->addr - range_addr(r), q->size);
 }
 
-CUresult soft_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_attribute *attributes, size_t n,
-				      CUdeviceptr addr, size_t size)
+CUresult soft_cuMemRangeGetAttributes(
+	void **data, size_t *sizes, CUmem_range_attribute *attributes, size_t n, CUdeviceptr addr, size_t size)
 {
 	struct question q = {.addr = addr, .size = size};
 	struct context *ctx;
@@ -346,8 +339,8 @@ CUresult soft_cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_at
 	return r;
 }
 
-CUresult soft_cuMemRangeGetAttribute(void *data, size_t size, CUmem_range_attribute attribute,
-				     CUdeviceptr addr, size_t count)
+CUresult soft_cuMemRangeGetAttribute(
+	void *data, size_t size, CUmem_range_attribute attribute, CUdeviceptr addr, size_t count)
 {
 	return soft_cuMemRangeGetAttributes(&data, &size, &attribute, 1, addr, count);
 }

@@ -36,8 +36,7 @@ static void wait_for(const struct range *r, struct context *ctx)
 /* What a kernel in flight may still touch stays until it is done: programs rely on free waiting. */
 CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 {
-	const unsigned kinds =
-		1u << RANGE_DEVICE | 1u << RANGE_MANAGED | 1u << RANGE_POOL | 1u << RANGE_GRAPH;
+	const unsigned kinds = 1u << RANGE_DEVICE | 1u << RANGE_MANAGED | 1u << RANGE_POOL | 1u << RANGE_GRAPH;
 	struct context *ctx;
 	struct range r;
 	CUresult e = context_enter(&ctx);

@@ -227,8 +227,8 @@ static void revive(struct range *r, void *arg)
 }
 
 /* A block of exactly this size that is on its way back: in this stream, or in one it may wait for. */
-static struct block *take_pending(struct pool *p, uint64_t bytes, uint64_t size, struct stream *s, bool any,
-				  struct dep *after)
+static struct block *take_pending(
+	struct pool *p, uint64_t bytes, uint64_t size, struct stream *s, bool any, struct dep *after)
 {
 	struct revival v = {bytes, s->object.ctx};
 
@@ -386,8 +386,7 @@ struct pool *pool_default(CUmemLocation location, CUmemAllocationType type)
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct pool *of_device[MAX_DEVICES], *managed[MAX_DEVICES], *of_host[2];
 	CUmemPoolProps props = {.allocType = type, .location = location};
-	bool host = location.type != CU_MEM_LOCATION_TYPE_DEVICE,
-	     pinned = type == CU_MEM_ALLOCATION_TYPE_PINNED;
+	bool host = location.type != CU_MEM_LOCATION_TYPE_DEVICE, pinned = type == CU_MEM_ALLOCATION_TYPE_PINNED;
 	struct device *d = device_find(host ? 0 : location.id);
 
 	if (!d)

@@ -13,8 +13,7 @@
  *
  * Locks: pools (the list of all), then one pool's, then the memory lock.
  */
-#ifndef BACKEND_SOFT_MEMPOOL_H
-#define BACKEND_SOFT_MEMPOOL_H
+#pragma once
 
 #include "backend/soft/memory/range.h"
 
@@ -61,10 +60,9 @@ struct pool {
 	uint64_t access; /* devices, besides its own */
 };
 
-struct pool *pool_create(struct device *d, const CUmemPoolProps *props,
-			 bool builtin);                                      /* one reference; NULL */
-struct pool *pool_current(struct device *d);                                 /* referenced; NULL: no memory */
-struct pool *pool_default(CUmemLocation location, CUmemAllocationType type); /* not referenced: it stays */
+struct pool *pool_create(struct device *d, const CUmemPoolProps *props, bool builtin); /* one reference; NULL */
+struct pool *pool_current(struct device *d);                                           /* referenced; NULL: no memory */
+struct pool *pool_default(CUmemLocation location, CUmemAllocationType type);           /* not referenced: it stays */
 bool pool_on_device(const struct pool *p);
 
 /*
@@ -81,5 +79,3 @@ void pool_unuse(struct pool *p, uint64_t bytes);         /* lock held: count wha
 /* Every synchronising call says so: pools then keep no more than their threshold. */
 void pools_synchronized(void);
 bool pools_reclaim(struct device *d); /* give back what can be; false: nothing could */
-
-#endif

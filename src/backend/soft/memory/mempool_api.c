@@ -11,8 +11,7 @@ static struct pool *current[MAX_DEVICES];
 
 static struct pool *device_default(const struct device *d)
 {
-	return pool_default((CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, d->ordinal},
-			    CU_MEM_ALLOCATION_TYPE_PINNED);
+	return pool_default((CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, d->ordinal}, CU_MEM_ALLOCATION_TYPE_PINNED);
 }
 
 struct pool *pool_current(struct device *d)
@@ -262,7 +261,7 @@ static CUresult set_attribute(struct pool *p, CUmemPool_attribute attr, const vo
 	int on;
 
 	if (attr >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
-	    attr <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
+		attr <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
 		memcpy(&on, value, sizeof on);
 		p->reuse[attr - 1] = on != 0;
 		return CUDA_SUCCESS;
@@ -366,8 +365,7 @@ CUresult soft_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, 
 		r = CUDA_ERROR_INVALID_VALUE;
 	} else {
 		pthread_mutex_lock(&p->lock);
-		bool has =
-			device ? p->access >> l->id & 1 || l->id == p->device->ordinal : !pool_on_device(p);
+		bool has = device ? p->access >> l->id & 1 || l->id == p->device->ordinal : !pool_on_device(p);
 		pthread_mutex_unlock(&p->lock);
 		*flags = has ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	}

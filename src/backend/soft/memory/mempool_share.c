@@ -49,8 +49,8 @@ static CUresult find(CUmemoryPool handle, struct pool **p)
 	return *p ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult soft_cuMemPoolExportToShareableHandle(void *out, CUmemoryPool handle, CUmemAllocationHandleType type,
-					       unsigned long long flags)
+CUresult soft_cuMemPoolExportToShareableHandle(
+	void *out, CUmemoryPool handle, CUmemAllocationHandleType type, unsigned long long flags)
 {
 	struct pool *p;
 	CUresult r = out && !flags ? find(handle, &p) : CUDA_ERROR_INVALID_VALUE;
@@ -76,8 +76,8 @@ static struct device *device_of(int physical)
 	return device_find(0);
 }
 
-CUresult soft_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
-						 CUmemAllocationHandleType type, unsigned long long flags)
+CUresult soft_cuMemPoolImportFromShareableHandle(
+	CUmemoryPool *out, void *handle, CUmemAllocationHandleType type, unsigned long long flags)
 {
 	int fd = (int)(intptr_t)handle, physical;
 	uint64_t size;
@@ -91,7 +91,7 @@ CUresult soft_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle
 		return err == -EBADF ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_INVALID_VALUE;
 	struct device *d = device_of(physical);
 	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-				.location = {CU_MEM_LOCATION_TYPE_DEVICE, d ? d->ordinal : 0}};
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, d ? d->ordinal : 0}};
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	struct pool *p = own < 0 || !d ? NULL : pool_create(d, &props, false);
 	if (!p) {
@@ -148,12 +148,12 @@ static CUresult map_import(struct pool *p, const struct exported *x, struct cont
 	object_ref(p);
 	i->pool = p;
 	i->range = (struct range){.size = x->size,
-				  .kind = RANGE_POOL,
-				  .device = p->device,
-				  .ctx = ctx,
-				  .sync_memops = true,
-				  .handle = p->object.handle,
-				  .release = release_import};
+		.kind = RANGE_POOL,
+		.device = p->device,
+		.ctx = ctx,
+		.sync_memops = true,
+		.handle = p->object.handle,
+		.release = release_import};
 	i->range.node.key = (uintptr_t)i->base + (x->offset - from);
 	*out = i->range.node.key;
 	range_insert(&i->range);
@@ -174,7 +174,7 @@ CUresult soft_cuMemPoolImportPointer(CUdeviceptr *out, CUmemoryPool handle, CUme
 		return r;
 	memcpy(&x, data, sizeof x);
 	if (!p->imported || x.magic != MAGIC || x.inode != inode(p->fd) || !x.size || x.size > p->cap ||
-	    x.offset > p->cap - x.size)
+		x.offset > p->cap - x.size)
 		r = CUDA_ERROR_INVALID_VALUE;
 	else
 		r = map_import(p, &x, ctx, out);

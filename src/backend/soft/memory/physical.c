@@ -25,8 +25,8 @@ static void release_physical(void *object)
 	free(p);
 }
 
-struct physical *physical_create(const CUmemAllocationProp *prop, uint64_t size, int fd, uint64_t offset,
-				 struct device *charged)
+struct physical *physical_create(
+	const CUmemAllocationProp *prop, uint64_t size, int fd, uint64_t offset, struct device *charged)
 {
 	struct physical *p = calloc(1, sizeof *p);
 
@@ -84,10 +84,8 @@ static int back(const CUmemAllocationProp *prop, uint64_t size, int *fd, uint64_
 	if (!prop->requestedHandleTypes)
 		return store_take(size, offset);
 	*fd = store_create("physical",
-			   prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE
-				   ? soft.devices[prop->location.id].physical
-				   : -1,
-			   size);
+		prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? soft.devices[prop->location.id].physical : -1,
+		size);
 	return *fd < 0 ? *fd : 0;
 }
 
@@ -99,8 +97,7 @@ static CUresult create(struct physical **p, size_t size, const CUmemAllocationPr
 
 	granted.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
 	granted.allocFlags.gpuDirectRDMACapable = 0;
-	if (d ? !memory_charge(d, size) && !(pools_reclaim(d) && memory_charge(d, size))
-	      : size > machine_memory())
+	if (d ? !memory_charge(d, size) && !(pools_reclaim(d) && memory_charge(d, size)) : size > machine_memory())
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*p = back(prop, size, &fd, &offset) ? NULL : physical_create(&granted, size, fd, offset, d);
 	if (!*p && d)
@@ -108,8 +105,8 @@ static CUresult create(struct physical **p, size_t size, const CUmemAllocationPr
 	return *p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult soft_cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop,
-			  unsigned long long flags)
+CUresult soft_cuMemCreate(
+	CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	struct physical *p;
 	struct device *d;
@@ -126,20 +123,19 @@ CUresult soft_cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const 
 	return r;
 }
 
-CUresult soft_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
-					    CUmemAllocationGranularity_flags option)
+CUresult soft_cuMemGetAllocationGranularity(
+	size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!granularity || !prop ||
-	    (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
+		(option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
 		return CUDA_ERROR_INVALID_VALUE;
 	*granularity = VMM_GRANULARITY;
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
-						     CUmemGenericAllocationHandle handle)
+CUresult soft_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
 	struct physical *p;
 	CUresult r = prop ? physical_find(handle, &p) : CUDA_ERROR_INVALID_VALUE;
@@ -151,8 +147,8 @@ CUresult soft_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
-					   CUmemAllocationHandleType type, unsigned long long flags)
+CUresult soft_cuMemExportToShareableHandle(
+	void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type, unsigned long long flags)
 {
 	struct physical *p;
 	CUresult r = out && !flags ? physical_find(handle, &p) : CUDA_ERROR_INVALID_VALUE;
@@ -170,8 +166,8 @@ CUresult soft_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHand
 	return r;
 }
 
-CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *os_handle,
-					     CUmemAllocationHandleType type)
+CUresult soft_cuMemImportFromShareableHandle(
+	CUmemGenericAllocationHandle *out, void *os_handle, CUmemAllocationHandleType type)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED};
 	int fd = (int)(intptr_t)os_handle, device;

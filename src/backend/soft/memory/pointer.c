@@ -30,8 +30,7 @@ static unsigned access_flags(const struct range *r)
 {
 	if (r->kind == RANGE_RESERVED)
 		return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
-	return r->read_only ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
-			    : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+	return r->read_only ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
 }
 
 /* Where the memory is mapped: the range, or the larger thing it is a part of. */
@@ -170,8 +169,7 @@ static void unknown(void *data, CUpointer_attribute attribute, uint64_t ptr)
 
 static bool attribute_ok(CUpointer_attribute attribute)
 {
-	return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT &&
-	       attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+	return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT && attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
 }
 
 static bool find(uint64_t ptr, struct range *r)
@@ -190,8 +188,7 @@ CUresult soft_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, C
 	return known(data, attribute, ptr, &r);
 }
 
-CUresult soft_cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attributes, void **data,
-				     CUdeviceptr ptr)
+CUresult soft_cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
 	struct range r;
 
@@ -200,8 +197,7 @@ CUresult soft_cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrib
 	if (!n || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < n; i++)
-		if (!attribute_ok(attributes[i]) || attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS ||
-		    !data[i])
+		if (!attribute_ok(attributes[i]) || attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[i])
 			return CUDA_ERROR_INVALID_VALUE;
 	bool found = find(ptr, &r);
 	for (unsigned i = 0; i < n; i++) {
@@ -231,15 +227,14 @@ CUresult soft_cuPointerSetAttribute(const void *value, CUpointer_attribute attri
 }
 
 /* A dma-buf is for other devices' drivers; the memory of this one is no device's. */
-CUresult soft_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr, size_t size,
-					    CUmemRangeHandleType type, unsigned long long flags)
+CUresult soft_cuMemGetHandleForAddressRange(
+	void *handle, CUdeviceptr ptr, size_t size, CUmemRangeHandleType type, unsigned long long flags)
 {
 	struct range r;
 
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!handle || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags & ~1ull || !find(ptr, &r) ||
-	    !size)
+	if (!handle || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags & ~1ull || !find(ptr, &r) || !size)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_ERROR_NOT_SUPPORTED;
 }

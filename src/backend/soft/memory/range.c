@@ -22,8 +22,7 @@ int range_insert(struct range *r)
 
 	pthread_rwlock_wrlock(&lock);
 	struct range *before = below(addr), *after = range_of(map_above(&ranges, addr));
-	if ((before && addr - range_addr(before) < before->size) ||
-	    (after && range_addr(after) - addr < r->size)) {
+	if ((before && addr - range_addr(before) < before->size) || (after && range_addr(after) - addr < r->size)) {
 		err = -EEXIST;
 	} else if (r->ctx && atomic_load(&r->ctx->closed)) {
 		err = -ECANCELED; /* nobody would ever free it */
@@ -168,8 +167,7 @@ void range_end_context(struct context *ctx)
 void range_each(void (*f)(const struct range *r, void *arg), void *arg)
 {
 	pthread_rwlock_rdlock(&lock);
-	for (struct range *r = range_of(map_above(&ranges, 0)); r;
-	     r = range_of(map_above(&ranges, range_addr(r) + 1)))
+	for (struct range *r = range_of(map_above(&ranges, 0)); r; r = range_of(map_above(&ranges, range_addr(r) + 1)))
 		f(r, arg);
 	pthread_rwlock_unlock(&lock);
 }

@@ -6,8 +6,7 @@
  * A device address is a host address, so this map is all that tells device memory from the rest.  Copies are
  * checked against it; freeing goes through it.  Ranges are values: found under the map's lock, copied out.
  */
-#ifndef BACKEND_SOFT_RANGE_H
-#define BACKEND_SOFT_RANGE_H
+#pragma once
 
 #include "backend/soft/core/soft.h"
 #include "util/map.h"
@@ -89,11 +88,9 @@ CUresult memory_alloc_owned(struct device *d, enum range_kind kind, uint64_t siz
 
 CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr);
 /* Have it lie in the store, where other processes can be shown it; the address stays.  Nothing may use it meanwhile. */
-int arena_share(uint64_t addr, uint64_t size, uint64_t *offset);	/* 0 or -errno */
+int arena_share(uint64_t addr, uint64_t size, uint64_t *offset); /* 0 or -errno */
 void arena_give(struct device *d, uint64_t addr, uint64_t size); /* the size that was asked for */
 
 /* For memory that comes from elsewhere and is the device's all the same; false: the device has no more. */
 bool memory_charge(struct device *d, uint64_t size);
 void memory_uncharge(struct device *d, uint64_t size);
-
-#endif

@@ -7,8 +7,7 @@
  * Trust: a descriptor from elsewhere may be anything.  store_check accepts only files made here, of the right
  * kind, that nobody can make shorter under our feet; what is in them is the peer's, and only ever data.
  */
-#ifndef BACKEND_SOFT_STORE_H
-#define BACKEND_SOFT_STORE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ int store_create(const char *kind, int device, uint64_t size);
 
 /* Is this such a file?  Its device and size.  -EBADF: not even a descriptor; -EINVAL: something else. */
 int store_check(int fd, const char *kind, int *device, uint64_t *size);
-
-#endif

@@ -38,12 +38,12 @@ static bool enter_range(struct pool *p, struct block *b, struct context *ctx)
 	if (!r)
 		return false;
 	*r = (struct range){.size = b->wanted,
-			    .kind = RANGE_POOL,
-			    .device = p->device,
-			    .ctx = ctx,
-			    .owner = p,
-			    .sync_memops = true,
-			    .release = release_block};
+		.kind = RANGE_POOL,
+		.device = p->device,
+		.ctx = ctx,
+		.owner = p,
+		.sync_memops = true,
+		.release = release_block};
 	r->node.key = b->node.key;
 	r->handle = p->object.handle;
 	r->whole = p->base + (b->node.key - p->base) / POOL_CHUNK * POOL_CHUNK;

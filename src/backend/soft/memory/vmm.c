@@ -76,8 +76,8 @@ static uint64_t reserve(uint64_t size, uint64_t align, uint64_t hint)
 	return (uintptr_t)p + head;
 }
 
-CUresult soft_cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t align, CUdeviceptr hint,
-				  unsigned long long flags)
+CUresult soft_cuMemAddressReserve(
+	CUdeviceptr *out, size_t size, size_t align, CUdeviceptr hint, unsigned long long flags)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -150,8 +150,7 @@ static struct mapping *new_mapping(struct physical *p, uint64_t addr, const stru
 	struct mapping *m = calloc(1, sizeof *m);
 	int fd = p->fd >= 0 ? p->fd : store_fd();
 
-	if (!m ||
-	    mmap(at(addr), p->size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, (off_t)p->offset) == MAP_FAILED) {
+	if (!m || mmap(at(addr), p->size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, (off_t)p->offset) == MAP_FAILED) {
 		free(m);
 		return NULL;
 	}
@@ -160,9 +159,8 @@ static struct mapping *new_mapping(struct physical *p, uint64_t addr, const stru
 	m->range.size = p->size;
 	m->range.kind = RANGE_RESERVED;
 	m->range.sync_memops = true;
-	m->range.device = p->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE
-				  ? &soft.devices[p->prop.location.id]
-				  : &soft.devices[0];
+	m->range.device = p->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &soft.devices[p->prop.location.id]
+									       : &soft.devices[0];
 	m->range.handle = p->object.handle;
 	m->range.whole = in->node.key;
 	m->range.whole_size = in->size;
@@ -188,8 +186,8 @@ static CUresult map_at(uint64_t addr, struct physical *p)
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuMemMap(CUdeviceptr addr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-		       unsigned long long flags)
+CUresult soft_cuMemMap(
+	CUdeviceptr addr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
 	struct physical *p;
 	CUresult r = flags ? CUDA_ERROR_INVALID_VALUE : physical_find(handle, &p);
@@ -214,8 +212,7 @@ static bool unmap(struct mapping *m)
 
 	range_take(m->node.key, ~0u);
 	map_remove(&mappings, &m->node);
-	mmap(at(m->node.key), m->range.size, PROT_NONE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	mmap(at(m->node.key), m->range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	free(m);
 	p->mappings--;
 	return unreferenced(p);
@@ -302,7 +299,7 @@ CUresult soft_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, voi
 static CUresult access_check(const CUmemAccessDesc *d)
 {
 	if (d->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && d->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
-	    d->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+		d->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (d->location.type) {
 	case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -320,9 +317,8 @@ static CUresult access_fits(const struct mapping *m, const CUmemAccessDesc *d)
 {
 	bool host = d->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
 
-	return host && m->physical->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE
-		       ? CUDA_ERROR_NOT_SUPPORTED
-		       : CUDA_SUCCESS;
+	return host && m->physical->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_NOT_SUPPORTED
+										      : CUDA_SUCCESS;
 }
 
 static unsigned granted(const struct mapping *m)
@@ -346,8 +342,7 @@ static void set_kind(struct range *r, void *arg)
 static CUresult apply(struct mapping *m, const CUmemAccessDesc *d)
 {
 	unsigned before = granted(m), after;
-	unsigned char *slot =
-		d->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &m->access[d->location.id] : &m->host;
+	unsigned char *slot = d->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &m->access[d->location.id] : &m->host;
 	unsigned char old = *slot;
 
 	*slot = d->flags;
@@ -418,8 +413,8 @@ CUresult soft_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loc
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!flags || !location ||
-	    (location->type == CU_MEM_LOCATION_TYPE_DEVICE ? !device_find(location->id)
-							   : location->type != CU_MEM_LOCATION_TYPE_HOST))
+		(location->type == CU_MEM_LOCATION_TYPE_DEVICE ? !device_find(location->id)
+							       : location->type != CU_MEM_LOCATION_TYPE_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
 	struct mapping *m = first_in(addr, 1);

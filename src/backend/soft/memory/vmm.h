@@ -8,8 +8,7 @@
  * A mapping is a range: RESERVED until some device may touch it, MAPPED from then on.
  * Locks: the one here, then the memory lock.
  */
-#ifndef BACKEND_SOFT_VMM_H
-#define BACKEND_SOFT_VMM_H
+#pragma once
 
 #include "backend/soft/memory/range.h"
 
@@ -26,11 +25,9 @@ struct physical {
 };
 
 /* Around memory that is there already; takes fd.  NULL: no memory. */
-struct physical *physical_create(const CUmemAllocationProp *prop, uint64_t size, int fd, uint64_t offset,
-				 struct device *charged);
+struct physical *physical_create(
+	const CUmemAllocationProp *prop, uint64_t size, int fd, uint64_t offset, struct device *charged);
 CUresult physical_find(CUmemGenericAllocationHandle handle, struct physical **p); /* referenced */
 
 /* The reservation that holds addr, mapped or not. */
 bool vmm_reservation(uint64_t addr, uint64_t *base, uint64_t *size);
-
-#endif

@@ -84,8 +84,7 @@ static CUresult wait_all(struct event *e, struct context *ctx)
 	return gate ? event_wait(e, gate) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult with_both(CUcontext handle, CUevent event,
-			  CUresult (*f)(struct event *e, struct context *ctx))
+static CUresult with_both(CUcontext handle, CUevent event, CUresult (*f)(struct event *e, struct context *ctx))
 {
 	struct context *ctx;
 	struct event *e;

@@ -1,8 +1,7 @@
 /*
  * event.h - events: a place on a timeline, and when it was passed.
  */
-#ifndef BACKEND_SOFT_EVENT_H
-#define BACKEND_SOFT_EVENT_H
+#pragma once
 
 #include "backend/soft/core/soft.h"
 
@@ -43,5 +42,3 @@ CUresult capture_record(struct event *e, struct stream *s, bool external);
 CUresult capture_wait(struct event *e, struct stream *s, bool external);
 CUresult capture_event(struct event *e); /* for calls that ask about an event: an error if it was captured */
 void capture_drop(struct event *e);      /* it is recorded elsewhere, or ends */
-
-#endif

@@ -209,8 +209,7 @@ CUresult soft_cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 	int err = ipc_open(&handle, IPC_EVENT, &p);
 	if (err)
 		return err == -EDEADLK ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_MAP_FAILED;
-	struct shared_event *shared =
-		p.offset % PAGE || p.size != PAGE ? NULL : map_state(p.fd, p.offset, false);
+	struct shared_event *shared = p.offset % PAGE || p.size != PAGE ? NULL : map_state(p.fd, p.offset, false);
 	close(p.fd);
 	if (!shared)
 		return CUDA_ERROR_MAP_FAILED;

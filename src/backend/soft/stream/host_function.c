@@ -45,6 +45,5 @@ CUresult soft_cuStreamAddCallback(CUstream stream, CUstreamCallback callback, vo
 {
 	if (!callback || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return submit(stream, &command_callback,
-		      &(struct host){.callback = callback, .handle = stream, .arg = arg});
+	return submit(stream, &command_callback, &(struct host){.callback = callback, .handle = stream, .arg = arg});
 }

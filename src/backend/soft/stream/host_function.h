@@ -1,8 +1,7 @@
 /*
  * host.h - functions of the application's that run in the order of a stream.
  */
-#ifndef BACKEND_SOFT_HOST_H
-#define BACKEND_SOFT_HOST_H
+#pragma once
 
 #include "backend/soft/core/soft.h"
 
@@ -16,5 +15,3 @@ struct host {
 
 extern const struct command_ops command_host;     /* not called once the context has failed */
 extern const struct command_ops command_callback; /* called all the same, and told */
-
-#endif

@@ -35,8 +35,7 @@ static void give_spare(struct command *c)
 	return;
 #endif
 	c->next = atomic_load_explicit(&spare, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&spare, &c->next, c, memory_order_release,
-						      memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(&spare, &c->next, c, memory_order_release, memory_order_relaxed))
 		;
 }
 

@@ -183,17 +183,17 @@ CUresult soft_cuStreamQuery(CUstream handle)
 }
 
 /* Each of the getters: find the stream, let it answer, put it back. */
-#define STREAM_GETTER(name, type, value)                                                                     \
-	CUresult name(CUstream handle, type *out)                                                            \
-	{                                                                                                    \
-		struct stream *s;                                                                            \
-		CUresult r = out ? stream_enter(handle, &s) : CUDA_ERROR_INVALID_VALUE;                      \
-                                                                                                             \
-		if (r)                                                                                       \
-			return r;                                                                            \
-		*out = value;                                                                                \
-		object_put(s);                                                                               \
-		return CUDA_SUCCESS;                                                                         \
+#define STREAM_GETTER(name, type, value) \
+	CUresult name(CUstream handle, type *out) \
+	{ \
+		struct stream *s; \
+		CUresult r = out ? stream_enter(handle, &s) : CUDA_ERROR_INVALID_VALUE; \
+\
+		if (r) \
+			return r; \
+		*out = value; \
+		object_put(s); \
+		return CUDA_SUCCESS; \
 	}
 
 STREAM_GETTER(soft_cuStreamGetPriority, int, s->priority)

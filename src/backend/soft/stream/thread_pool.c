@@ -19,8 +19,7 @@
 #define MAX_WORKERS  256
 #define IDLE_SECONDS 5
 #define ROOM         (512u << 10) /* bytes of stack */
-#define SPIN_NS                                                                                              \
-	50000 /* one idle worker looks out so long before it sleeps: waking takes longer than a launch */
+#define SPIN_NS      50000 /* one idle worker looks out so long before it sleeps: waking takes longer than a launch */
 
 struct job {
 	struct list link;
@@ -256,8 +255,7 @@ static bool roomy(void)
 
 bool pool_run_for(struct stream *s)
 {
-	const unsigned kinds =
-		1u << COMMAND_EMPTY | 1u << COMMAND_LAUNCH | 1u << COMMAND_COPY | 1u << COMMAND_SET;
+	const unsigned kinds = 1u << COMMAND_EMPTY | 1u << COMMAND_LAUNCH | 1u << COMMAND_COPY | 1u << COMMAND_SET;
 	bool mine;
 
 	if (!roomy())

@@ -43,9 +43,9 @@ static bool satisfied(const CUstreamBatchMemOpParams *op)
 
 	if (op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
 		return satisfied64(__atomic_load_n((uint64_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value64,
-				   op->waitValue.flags);
-	return satisfied32(__atomic_load_n((uint32_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value,
-			   op->waitValue.flags);
+			op->waitValue.flags);
+	return satisfied32(
+		__atomic_load_n((uint32_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value, op->waitValue.flags);
 }
 
 /* Poll, ever more lazily; the writer may be anybody. */
@@ -68,12 +68,11 @@ static void do_op(const CUstreamBatchMemOpParams *op, struct context *ctx)
 		break;
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
 		ORDER_BEFORE(told);
-		__atomic_store_n((uint32_t *)(uintptr_t)op->writeValue.address, op->writeValue.value,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n((uint32_t *)(uintptr_t)op->writeValue.address, op->writeValue.value, __ATOMIC_RELEASE);
 		break;
 	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-		__atomic_store_n((uint64_t *)(uintptr_t)op->writeValue.address, op->writeValue.value64,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(
+			(uint64_t *)(uintptr_t)op->writeValue.address, op->writeValue.value64, __ATOMIC_RELEASE);
 		break;
 	default: /* barriers and flushes: memory is coherent, and a write releases what came before it */
 		break;
@@ -120,8 +119,8 @@ static CUresult check(const CUstreamBatchMemOpParams *op)
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops,
-				    unsigned int flags)
+CUresult soft_cuStreamBatchMemOp_v2(
+	CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops, unsigned int flags)
 {
 	struct stream *s;
 
@@ -149,14 +148,12 @@ CUresult soft_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstrea
 	return r;
 }
 
-CUresult soft_cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops,
-				 unsigned int flags)
+CUresult soft_cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops, unsigned int flags)
 {
 	return soft_cuStreamBatchMemOp_v2(stream, count, ops, flags);
 }
 
-static CUresult one(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr addr, uint64_t value,
-		    unsigned flags)
+static CUresult one(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr addr, uint64_t value, unsigned flags)
 {
 	CUstreamBatchMemOpParams op;
 
@@ -168,16 +165,16 @@ static CUresult one(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr ad
 	return soft_cuStreamBatchMemOp_v2(stream, 1, &op, 0);
 }
 
-#define MEMOP(name, type, bits)                                                                              \
-	CUresult soft_cuStream##name##bits##_v2(CUstream stream, CUdeviceptr addr, cuuint##bits##_t value,   \
-						unsigned int flags)                                          \
-	{                                                                                                    \
-		return one(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags);              \
-	}                                                                                                    \
-	CUresult soft_cuStream##name##bits(CUstream stream, CUdeviceptr addr, cuuint##bits##_t value,        \
-					   unsigned int flags)                                               \
-	{                                                                                                    \
-		return one(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags);              \
+#define MEMOP(name, type, bits) \
+	CUresult soft_cuStream##name##bits##_v2( \
+		CUstream stream, CUdeviceptr addr, cuuint##bits##_t value, unsigned int flags) \
+	{ \
+		return one(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags); \
+	} \
+	CUresult soft_cuStream##name##bits( \
+		CUstream stream, CUdeviceptr addr, cuuint##bits##_t value, unsigned int flags) \
+	{ \
+		return one(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags); \
 	}
 
 MEMOP(WaitValue, WAIT, 32)

@@ -1,8 +1,7 @@
 /*
  * memop.h - waiting for and writing words of memory in stream order, as commands.
  */
-#ifndef BACKEND_SOFT_MEMOP_H
-#define BACKEND_SOFT_MEMOP_H
+#pragma once
 
 #include "backend/soft/core/soft.h"
 
@@ -11,5 +10,3 @@ struct memops {
 	unsigned n;
 	CUstreamBatchMemOpParams ops[];
 };
-
-#endif

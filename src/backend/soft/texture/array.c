@@ -8,10 +8,10 @@
 #define ROW_ALIGN   64u
 #define LEVEL_ALIGN 512u
 
-#define KNOWN_FLAGS                                                                                          \
-	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP |                           \
-	 CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE |                 \
-	 CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
+#define KNOWN_FLAGS \
+	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER | \
+		CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | \
+		CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
 
 /* ---- formats ---- */
 
@@ -88,8 +88,7 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	if (!array_element(d->Format, d->NumChannels))
 		return block_compressed(d->Format, d->NumChannels) ? CUDA_ERROR_NOT_SUPPORTED
 								   : CUDA_ERROR_INVALID_VALUE;
-	if (d->Flags &
-	    (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE))
+	if (d->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return CUDA_SUCCESS;
 }
@@ -229,8 +228,7 @@ CUresult soft_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *propertie
 	return has_none(handle, properties);
 }
 
-CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray handle,
-					   CUdevice dev)
+CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray handle, CUdevice dev)
 {
 	(void)dev;
 	return has_none(handle, requirements);
@@ -329,8 +327,7 @@ static void close_levels(struct mipmap *m)
 	}
 }
 
-CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
-				     unsigned int levels)
+CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned int levels)
 {
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
@@ -406,14 +403,13 @@ static CUresult mipmap_has_none(CUmipmappedArray handle, const void *out)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult soft_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties,
-						  CUmipmappedArray handle)
+CUresult soft_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUmipmappedArray handle)
 {
 	return mipmap_has_none(handle, properties);
 }
 
-CUresult soft_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements,
-						    CUmipmappedArray handle, CUdevice dev)
+CUresult soft_cuMipmappedArrayGetMemoryRequirements(
+	CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUmipmappedArray handle, CUdevice dev)
 {
 	(void)dev;
 	return mipmap_has_none(handle, requirements);

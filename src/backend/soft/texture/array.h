@@ -5,8 +5,7 @@
  * with z a slice of a 3D array, a layer, or a face of a cube.  A level of a mipmapped array is an array in
  * the mipmap's memory, and belongs to it.
  */
-#ifndef BACKEND_SOFT_ARRAY_H
-#define BACKEND_SOFT_ARRAY_H
+#pragma once
 
 #include "backend/soft/core/soft.h"
 
@@ -35,5 +34,3 @@ unsigned array_element(CUarray_format format, unsigned channels);
 /* Referenced, or CUDA_ERROR_INVALID_HANDLE. */
 CUresult array_find(CUarray handle, struct array **a);
 CUresult mipmap_find(CUmipmappedArray handle, struct mipmap **m);
-
-#endif

@@ -10,9 +10,9 @@
 #define MAX_LINEAR  (1ull << 28)
 #define MAX_WIDTH   131072u
 #define MAX_HEIGHT  65000u
-#define KNOWN_FLAGS                                                                                          \
-	(CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |                           \
-	 CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
+#define KNOWN_FLAGS \
+	(CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | \
+		CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
 
 void texture_memory_put(struct texture_memory *m)
 {
@@ -127,9 +127,14 @@ static CUresult from_pitch(struct texture *t, const CUDA_RESOURCE_DESC *res)
 static bool view_format(CUresourceViewFormat v, CUarray_format *format, unsigned *channels)
 {
 	static const unsigned char kinds[] = {
-		CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_SIGNED_INT8,    CU_AD_FORMAT_UNSIGNED_INT16,
-		CU_AD_FORMAT_SIGNED_INT16,  CU_AD_FORMAT_UNSIGNED_INT32, CU_AD_FORMAT_SIGNED_INT32,
-		CU_AD_FORMAT_HALF,          CU_AD_FORMAT_FLOAT,
+		CU_AD_FORMAT_UNSIGNED_INT8,
+		CU_AD_FORMAT_SIGNED_INT8,
+		CU_AD_FORMAT_UNSIGNED_INT16,
+		CU_AD_FORMAT_SIGNED_INT16,
+		CU_AD_FORMAT_UNSIGNED_INT32,
+		CU_AD_FORMAT_SIGNED_INT32,
+		CU_AD_FORMAT_HALF,
+		CU_AD_FORMAT_FLOAT,
 	};
 	unsigned i = v - CU_RES_VIEW_FORMAT_UINT_1X8;
 
@@ -142,15 +147,14 @@ static bool view_format(CUresourceViewFormat v, CUarray_format *format, unsigned
 
 static CUresult apply_view(struct texture *t, const CUDA_RESOURCE_VIEW_DESC *v)
 {
-	unsigned before = array_element((CUarray_format)t->format, t->channels), channels,
-		 first = v->firstMipmapLevel;
+	unsigned before = array_element((CUarray_format)t->format, t->channels), channels, first = v->firstMipmapLevel;
 	CUarray_format format;
 
 	if (v->format >= CU_RES_VIEW_FORMAT_UNSIGNED_BC1 && v->format <= CU_RES_VIEW_FORMAT_UNSIGNED_BC7)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!view_format(v->format, &format, &channels) || array_element(format, channels) != before ||
-	    first >= t->levels || v->lastMipmapLevel < first || v->lastLayer < v->firstLayer ||
-	    (v->lastLayer && v->lastLayer >= t->layers))
+		first >= t->levels || v->lastMipmapLevel < first || v->lastLayer < v->firstLayer ||
+		(v->lastLayer && v->lastLayer >= t->layers))
 		return CUDA_ERROR_INVALID_VALUE;
 	const struct tex_level *l = &t->level[first];
 	if (v->width != l->width || v->height != l->height || (l->depth && v->depth != l->depth))
@@ -165,11 +169,10 @@ static CUresult apply_view(struct texture *t, const CUDA_RESOURCE_VIEW_DESC *v)
 	return set_format(t, format, channels);
 }
 
-CUresult texture_fill(struct texture *t, struct texture_memory *m, const CUDA_RESOURCE_DESC *res,
-		      const CUDA_RESOURCE_VIEW_DESC *view)
+CUresult texture_fill(
+	struct texture *t, struct texture_memory *m, const CUDA_RESOURCE_DESC *res, const CUDA_RESOURCE_VIEW_DESC *view)
 {
-	bool array =
-		res->resType == CU_RESOURCE_TYPE_ARRAY || res->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+	bool array = res->resType == CU_RESOURCE_TYPE_ARRAY || res->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	memset(t, 0, sizeof *t);
@@ -194,7 +197,7 @@ CUresult texture_fill(struct texture *t, struct texture_memory *m, const CUDA_RE
 CUresult texture_sampler(struct texture *t, const CUDA_TEXTURE_DESC *d)
 {
 	if (d->flags & ~KNOWN_FLAGS || d->filterMode > CU_TR_FILTER_MODE_LINEAR ||
-	    d->mipmapFilterMode > CU_TR_FILTER_MODE_LINEAR)
+		d->mipmapFilterMode > CU_TR_FILTER_MODE_LINEAR)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < 3; i++) {
 		if (d->addressMode[i] > CU_TR_ADDRESS_MODE_BORDER)

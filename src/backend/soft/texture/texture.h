@@ -5,8 +5,7 @@
  *
  * A kernel names an object by its handle, a reference by the address of its variable.
  */
-#ifndef BACKEND_SOFT_TEXTURE_H
-#define BACKEND_SOFT_TEXTURE_H
+#pragma once
 
 #include "backend/soft/texture/array.h"
 #include "ptx/interp/texture/texture.h"
@@ -19,7 +18,7 @@ struct texture_memory {
 
 /* Check and translate; view may be NULL.  On failure nothing is held. */
 CUresult texture_fill(struct texture *t, struct texture_memory *m, const CUDA_RESOURCE_DESC *res,
-		      const CUDA_RESOURCE_VIEW_DESC *view);
+	const CUDA_RESOURCE_VIEW_DESC *view);
 CUresult texture_sampler(struct texture *t, const CUDA_TEXTURE_DESC *desc);
 void texture_memory_put(struct texture_memory *m);
 
@@ -30,5 +29,3 @@ void texture_memory_put(struct texture_memory *m);
 const struct texture *soft_texture(uint64_t handle);
 
 const struct texture *texref_at(uint64_t addr); /* of a module's variable; NULL: none, or nothing bound */
-
-#endif

@@ -74,8 +74,8 @@ static CUresult finish(struct texobj *o, enum kind kind, struct context *ctx, un
 	return CUDA_SUCCESS;
 }
 
-CUresult soft_cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *res,
-				const CUDA_TEXTURE_DESC *desc, const CUDA_RESOURCE_VIEW_DESC *view)
+CUresult soft_cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *res, const CUDA_TEXTURE_DESC *desc,
+	const CUDA_RESOURCE_VIEW_DESC *view)
 {
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);

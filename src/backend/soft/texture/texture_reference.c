@@ -205,8 +205,7 @@ static CUresult bind(struct texref *t, const CUDA_RESOURCE_DESC *res)
 	if (r)
 		t->res = before;
 	else if (texref_is_array(res)) {
-		const CUDA_ARRAY3D_DESCRIPTOR *d =
-			t->memory.array ? &t->memory.array->desc : &t->memory.mipmap->desc;
+		const CUDA_ARRAY3D_DESCRIPTOR *d = t->memory.array ? &t->memory.array->desc : &t->memory.mipmap->desc;
 
 		t->format = d->Format;
 		t->channels = d->NumChannels;
@@ -236,8 +235,7 @@ CUresult soft_cuTexRefSetArray(CUtexref handle, CUarray array, unsigned int flag
 
 CUresult soft_cuTexRefSetMipmappedArray(CUtexref handle, CUmipmappedArray array, unsigned int flags)
 {
-	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
-				  .res.mipmap.hMipmappedArray = array};
+	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, .res.mipmap.hMipmappedArray = array};
 	struct texref *t;
 	CUresult r =
 		flags & ~CU_TRSA_OVERRIDE_FORMAT ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_TEXREF, &t);
@@ -249,8 +247,8 @@ CUresult soft_cuTexRefSetMipmappedArray(CUtexref handle, CUmipmappedArray array,
 CUresult soft_cuTexRefSetAddress_v2(size_t *offset, CUtexref handle, CUdeviceptr ptr, size_t bytes)
 {
 	size_t skew = ptr % ALIGN;
-	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_LINEAR,
-				  .res.linear = {.devPtr = ptr - skew, .sizeInBytes = bytes + skew}};
+	CUDA_RESOURCE_DESC res = {
+		.resType = CU_RESOURCE_TYPE_LINEAR, .res.linear = {.devPtr = ptr - skew, .sizeInBytes = bytes + skew}};
 	struct texref *t;
 	CUresult r = skew && !offset ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_TEXREF, &t);
 
@@ -265,8 +263,7 @@ CUresult soft_cuTexRefSetAddress_v2(size_t *offset, CUtexref handle, CUdeviceptr
 	return texref_leave(t, r);
 }
 
-CUresult soft_cuTexRefSetAddress2D_v3(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr ptr,
-				      size_t pitch)
+CUresult soft_cuTexRefSetAddress2D_v3(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr ptr, size_t pitch)
 {
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_PITCH2D};
 	struct texref *t;
@@ -288,8 +285,7 @@ CUresult soft_cuTexRefSetAddress2D_v3(CUtexref handle, const CUDA_ARRAY_DESCRIPT
 	return texref_leave(t, r);
 }
 
-CUresult soft_cuTexRefSetAddress2D_v2(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr ptr,
-				      size_t pitch)
+CUresult soft_cuTexRefSetAddress2D_v2(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr ptr, size_t pitch)
 {
 	return soft_cuTexRefSetAddress2D_v3(handle, desc, ptr, pitch);
 }

@@ -15,51 +15,49 @@ CUresult soft_cuTexRefSetFormat(CUtexref handle, CUarray_format format, int chan
 		return r;
 	t->format = format;
 	t->channels = channels;
-	return texref_leave(t, t->bound && t->res.resType == CU_RESOURCE_TYPE_LINEAR ? texref_rebuild(t) : CUDA_SUCCESS);
+	return texref_leave(
+		t, t->bound && t->res.resType == CU_RESOURCE_TYPE_LINEAR ? texref_rebuild(t) : CUDA_SUCCESS);
 }
 
 /* One setter: check, find, set, and make the view anew if there is one.  What cannot be is set, but not used.
  */
-#define SETTER(name, args, check, set)                                                                       \
-	CUresult name args                                                                                   \
-	{                                                                                                    \
-		struct texref *t;                                                                            \
-		CUresult r = (check) ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;            \
-                                                                                                             \
-		if (r)                                                                                       \
-			return r;                                                                            \
-		set;                                                                                         \
-		if (t->bound)                                                                                \
-			texref_rebuild(t);                                                                          \
-		return texref_leave(t, CUDA_SUCCESS);                                                               \
+#define SETTER(name, args, check, set) \
+	CUresult name args \
+	{ \
+		struct texref *t; \
+		CUresult r = (check) ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE; \
+\
+		if (r) \
+			return r; \
+		set; \
+		if (t->bound) \
+			texref_rebuild(t); \
+		return texref_leave(t, CUDA_SUCCESS); \
 	}
 
-#define GETTER(name, type, value)                                                                            \
-	CUresult name(type *out, CUtexref handle)                                                            \
-	{                                                                                                    \
-		struct texref *t;                                                                            \
-		CUresult r = out ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;                \
-                                                                                                             \
-		if (r)                                                                                       \
-			return r;                                                                            \
-		*out = value;                                                                                \
-		return texref_leave(t, CUDA_SUCCESS);                                                               \
+#define GETTER(name, type, value) \
+	CUresult name(type *out, CUtexref handle) \
+	{ \
+		struct texref *t; \
+		CUresult r = out ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE; \
+\
+		if (r) \
+			return r; \
+		*out = value; \
+		return texref_leave(t, CUDA_SUCCESS); \
 	}
 
 SETTER(soft_cuTexRefSetAddressMode, (CUtexref handle, int dim, CUaddress_mode mode), dim >= 0 && dim < 3,
-       t->desc.addressMode[dim] = mode)
+	t->desc.addressMode[dim] = mode)
 SETTER(soft_cuTexRefSetFilterMode, (CUtexref handle, CUfilter_mode mode), true, t->desc.filterMode = mode)
-SETTER(soft_cuTexRefSetMipmapFilterMode, (CUtexref handle, CUfilter_mode mode), true,
-       t->desc.mipmapFilterMode = mode)
+SETTER(soft_cuTexRefSetMipmapFilterMode, (CUtexref handle, CUfilter_mode mode), true, t->desc.mipmapFilterMode = mode)
 SETTER(soft_cuTexRefSetMipmapLevelBias, (CUtexref handle, float bias), true, t->desc.mipmapLevelBias = bias)
 SETTER(soft_cuTexRefSetMipmapLevelClamp, (CUtexref handle, float low, float high), true,
-       (t->desc.minMipmapLevelClamp = low, t->desc.maxMipmapLevelClamp = high))
-SETTER(soft_cuTexRefSetMaxAnisotropy, (CUtexref handle, unsigned int most), true,
-       t->desc.maxAnisotropy = most)
+	(t->desc.minMipmapLevelClamp = low, t->desc.maxMipmapLevelClamp = high))
+SETTER(soft_cuTexRefSetMaxAnisotropy, (CUtexref handle, unsigned int most), true, t->desc.maxAnisotropy = most)
 SETTER(soft_cuTexRefSetBorderColor, (CUtexref handle, float *color), color,
-       memcpy(t->desc.borderColor, color, sizeof t->desc.borderColor))
-SETTER(soft_cuTexRefSetFlags, (CUtexref handle, unsigned int flags), !(flags & ~KNOWN_FLAGS),
-       t->desc.flags = flags)
+	memcpy(t->desc.borderColor, color, sizeof t->desc.borderColor))
+SETTER(soft_cuTexRefSetFlags, (CUtexref handle, unsigned int flags), !(flags & ~KNOWN_FLAGS), t->desc.flags = flags)
 
 GETTER(soft_cuTexRefGetFilterMode, CUfilter_mode, t->desc.filterMode)
 GETTER(soft_cuTexRefGetMipmapFilterMode, CUfilter_mode, t->desc.mipmapFilterMode)
@@ -150,7 +148,6 @@ CUresult soft_cuTexRefGetAddress_v2(CUdeviceptr *out, CUtexref handle)
 		return r;
 	bool has = t->bound && !texref_is_array(&t->res);
 	if (has)
-		*out = t->res.resType == CU_RESOURCE_TYPE_LINEAR ? t->res.res.linear.devPtr
-								 : t->res.res.pitch2D.devPtr;
+		*out = t->res.resType == CU_RESOURCE_TYPE_LINEAR ? t->res.res.linear.devPtr : t->res.res.pitch2D.devPtr;
 	return texref_leave(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

@@ -35,16 +35,15 @@ static const struct {
 static bool find_program(const struct doctor *d, const struct unit *u, char path[PATH_MAX])
 {
 	static const char *const places[] = {"/usr/local/bin/ollama", "/usr/bin/ollama", "/bin/ollama",
-					     "/opt/ollama/bin/ollama", "/snap/ollama/current/bin/ollama"};
+		"/opt/ollama/bin/ollama", "/snap/ollama/current/bin/ollama"};
 	const char *list = world_env(&d->world, "PATH");
 
 	snprintf(path, PATH_MAX, "%s", u->program);
 	if (*path && world_is_file(&d->world, path))
 		return true;
 	for (; list && *list; list += strcspn(list, ":"), list += *list == ':')
-		if (*list == '/' &&
-		    snprintf(path, PATH_MAX, "%.*s/ollama", (int)strcspn(list, ":"), list) < PATH_MAX &&
-		    world_is_file(&d->world, path))
+		if (*list == '/' && snprintf(path, PATH_MAX, "%.*s/ollama", (int)strcspn(list, ":"), list) < PATH_MAX &&
+			world_is_file(&d->world, path))
 			return true;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		snprintf(path, PATH_MAX, "%s", places[i]);
@@ -105,7 +104,7 @@ static void find_backends(const struct doctor *d, struct ollama *o)
 		if (e->d_name[0] == '.')
 			continue;
 		if (snprintf(path, PATH_MAX, "%s/%s/libggml-cuda.so", o->folder, e->d_name) < PATH_MAX &&
-		    world_is_file(&d->world, path))
+			world_is_file(&d->world, path))
 			o->nbackends++;
 	}
 	if (list)
@@ -116,8 +115,8 @@ static void find_backends(const struct doctor *d, struct ollama *o)
 /* ---- fixes ---- */
 
 /* A line for the service, in a file of its own that is named after the variable and read last. */
-#define DROP_IN(line)                                                                                        \
-	"sudo sh -c 'cd /etc/systemd/system && mkdir -p ollama.service.d && printf \"[Service]\\n" line      \
+#define DROP_IN(line) \
+	"sudo sh -c 'cd /etc/systemd/system && mkdir -p ollama.service.d && printf \"[Service]\\n" line \
 	"\\n\" >ollama.service.d/zz-gangway-%s.conf && systemctl daemon-reload && systemctl restart ollama'"
 
 void ollama_set(const struct doctor *d, struct finding *f, const char *variable, const char *value)
@@ -170,8 +169,7 @@ static void check_environment(struct doctor *d)
 	}
 	if (there)
 		return;
-	struct finding *f =
-		say(d, WRONG, "OLLAMA_LLM_LIBRARY=%s keeps it from every folder that has CUDA", library);
+	struct finding *f = say(d, WRONG, "OLLAMA_LLM_LIBRARY=%s keeps it from every folder that has CUDA", library);
 	fix_unset(d, f, "OLLAMA_LLM_LIBRARY");
 }
 
@@ -180,15 +178,9 @@ static void check_environment(struct doctor *d)
 /* Generation A's own list; what it finds first it takes. */
 static bool find_by_list(const struct doctor *d, char found[PATH_MAX], const char **how)
 {
-	static const char *const globs[] = {"/usr/local/cuda*/targets/*/lib",
-					    "/usr/lib/*-linux-gnu/nvidia/current",
-					    "/usr/lib/*-linux-gnu",
-					    "/usr/lib/wsl/lib",
-					    "/usr/lib/wsl/drivers/*",
-					    "/opt/cuda/lib*",
-					    "/usr/local/cuda/lib*",
-					    "/usr/lib*",
-					    "/usr/local/lib*"};
+	static const char *const globs[] = {"/usr/local/cuda*/targets/*/lib", "/usr/lib/*-linux-gnu/nvidia/current",
+		"/usr/lib/*-linux-gnu", "/usr/lib/wsl/lib", "/usr/lib/wsl/drivers/*", "/opt/cuda/lib*",
+		"/usr/local/cuda/lib*", "/usr/lib*", "/usr/local/lib*"};
 	const char *list = world_env(&d->world, "LD_LIBRARY_PATH");
 	size_t root = strlen(d->world.root), next = 0;
 	char pattern[2 * PATH_MAX];
@@ -214,10 +206,9 @@ static bool find_by_list(const struct doctor *d, char found[PATH_MAX], const cha
 	}
 }
 
-static const char *const names_a[] = {"cuInit",          "cuDriverGetVersion",   "cuDeviceGetCount",
-				      "cuDeviceGet",     "cuDeviceGetAttribute", "cuDeviceGetUuid",
-				      "cuDeviceGetName", "cuCtxCreate_v3",       "cuMemGetInfo_v2",
-				      "cuCtxDestroy"};
+static const char *const names_a[] = {"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet",
+	"cuDeviceGetAttribute", "cuDeviceGetUuid", "cuDeviceGetName", "cuCtxCreate_v3", "cuMemGetInfo_v2",
+	"cuCtxDestroy"};
 
 static void check_names(struct doctor *d, const char *path)
 {
@@ -229,9 +220,8 @@ static void check_names(struct doctor *d, const char *path)
 	if (!object_open(&o, fd)) {
 		for (size_t i = 0; i < sizeof names_a / sizeof *names_a; i++)
 			if (!object_exports(&o, names_a[i])) {
-				fix_way(d, say(d, WRONG,
-					       "%s has no %s, and this Ollama wants all of its %zu names",
-					       path, names_a[i], sizeof names_a / sizeof *names_a));
+				fix_way(d, say(d, WRONG, "%s has no %s, and this Ollama wants all of its %zu names",
+						   path, names_a[i], sizeof names_a / sizeof *names_a));
 				break;
 			}
 		object_close(&o);
@@ -271,9 +261,9 @@ static void check_way_a(struct doctor *d)
 	}
 	if (!find_by_list(d, path, &how)) {
 		fix_way(d, say(d, WRONG,
-			       "no libcuda.so is where this Ollama looks: LD_LIBRARY_PATH and a list of its "
-			       "own, not "
-			       "the loader's cache"));
+				   "no libcuda.so is where this Ollama looks: LD_LIBRARY_PATH and a list of its "
+				   "own, not "
+				   "the loader's cache"));
 		return;
 	}
 	judge_libcuda(d, path, how);
@@ -289,14 +279,12 @@ static void check_way_bc(struct doctor *d, const char *backend)
 	struct found found;
 
 	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(backend, '/') - backend), backend);
-	snprintf(list, sizeof list, "%s:%s%s%s", d->ollama->folder, dir, user && *user ? ":" : "",
-		 user ? user : "");
+	snprintf(list, sizeof list, "%s:%s%s%s", d->ollama->folder, dir, user && *user ? ":" : "", user ? user : "");
 	struct search s = world_search(&d->world);
 	s.library_path = list;
 	int fd = world_open(&d->world, backend);
 	if (fd < 0 || object_open(&o, fd)) {
-		fix(say(d, WRONG, "%s cannot be read", backend),
-		    "curl -fsSL https://ollama.com/install.sh | sh");
+		fix(say(d, WRONG, "%s cannot be read", backend), "curl -fsSL https://ollama.com/install.sh | sh");
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -312,15 +300,13 @@ static void check_way_bc(struct doctor *d, const char *backend)
 				judge_libcuda(d, found.path, found_by_name(found.by));
 		} else if (driver) {
 			struct finding *f =
-				say(d, WRONG, "%s needs libcuda.so.1, which is nowhere on Ollama's path",
-				    backend);
+				say(d, WRONG, "%s needs libcuda.so.1, which is nowhere on Ollama's path", backend);
 			more(f, "So the backend does not load, without a word, and Ollama goes on with the "
 				"processor.");
 			fix_way(d, f);
 		} else if (is_cuda_library(name)) {
-			fix(say(d, WRONG, "%s needs %s, which Ollama's own folders do not have", backend,
-				name),
-			    "curl -fsSL https://ollama.com/install.sh | sh");
+			fix(say(d, WRONG, "%s needs %s, which Ollama's own folders do not have", backend, name),
+				"curl -fsSL https://ollama.com/install.sh | sh");
 		}
 	}
 	object_close(&o);
@@ -348,15 +334,13 @@ void ollama_find(struct doctor *d)
 static int running(const struct doctor *d)
 {
 	char path[64], exe[PATH_MAX], real[PATH_MAX];
-	DIR *list =
-		d->world.root[0] || world_real(&d->world, d->ollama->program, real) ? NULL : opendir("/proc");
+	DIR *list = d->world.root[0] || world_real(&d->world, d->ollama->program, real) ? NULL : opendir("/proc");
 	struct dirent *e;
 	int pid = 0;
 
 	while (list && !pid && (e = readdir(list))) {
 		snprintf(path, sizeof path, "/proc/%.20s/exe", e->d_name);
-		ssize_t n =
-			e->d_name[0] >= '1' && e->d_name[0] <= '9' ? readlink(path, exe, sizeof exe - 1) : -1;
+		ssize_t n = e->d_name[0] >= '1' && e->d_name[0] <= '9' ? readlink(path, exe, sizeof exe - 1) : -1;
 		exe[n > 0 ? n : 0] = 0;
 		if (n > 0 && !strcmp(exe, real))
 			pid = atoi(e->d_name);
@@ -369,8 +353,7 @@ static int running(const struct doctor *d)
 /* Was it started before the service's files became what they are? */
 static void check_running(struct doctor *d, int pid)
 {
-	static const char *const names[] = {"LD_LIBRARY_PATH", "LD_AUDIT", "GANGWAY_DEVICE",
-					    "CUDA_VISIBLE_DEVICES"};
+	static const char *const names[] = {"LD_LIBRARY_PATH", "LD_AUDIT", "GANGWAY_DEVICE", "CUDA_VISIBLE_DEVICES"};
 	struct world w;
 
 	if (!pid || !d->ollama->unit.file[0] || world_init_process(&w, pid))
@@ -381,10 +364,10 @@ static void check_running(struct doctor *d, int pid)
 		if (!strcmp(now ? now : "", then ? then : ""))
 			continue;
 		fix(say(d, WRONG,
-			"the Ollama that runs (process %d) was started with another %s than its service has "
-			"now",
-			pid, names[i]),
-		    "sudo systemctl daemon-reload && sudo systemctl restart ollama");
+			    "the Ollama that runs (process %d) was started with another %s than its service has "
+			    "now",
+			    pid, names[i]),
+			"sudo systemctl daemon-reload && sudo systemctl restart ollama");
 		break;
 	}
 	world_finish(&w);
@@ -396,16 +379,15 @@ void probe_ollama(struct doctor *d)
 
 	if (!o->there) {
 		fix(say(d, WRONG, "there is no ollama on this machine"),
-		    "curl -fsSL https://ollama.com/install.sh | sh");
+			"curl -fsSL https://ollama.com/install.sh | sh");
 		return;
 	}
 	struct finding *f = say(d, FACT, "%s, %s", o->program,
-				o->generation == OLLAMA_UNKNOWN ? "of a generation that we do not know"
-								: generations[o->generation].name);
+		o->generation == OLLAMA_UNKNOWN ? "of a generation that we do not know"
+						: generations[o->generation].name);
 	tell(f, "generation", "%c", o->generation == OLLAMA_UNKNOWN ? '?' : "ABC"[o->generation]);
 	if (o->unit.file[0])
-		more(f, "It is a service: %s, user %s.", o->unit.file,
-		     o->unit.user[0] ? o->unit.user : "root");
+		more(f, "It is a service: %s, user %s.", o->unit.file, o->unit.user[0] ? o->unit.user : "root");
 	for (unsigned i = 0; i < o->nbackends; i++)
 		more(f, "CUDA backend: %s.", o->backends[i]);
 	if (running(d))
@@ -413,8 +395,8 @@ void probe_ollama(struct doctor *d)
 	check_running(d, running(d));
 	if (!o->nbackends) {
 		fix(say(d, WRONG, "no CUDA backend is installed: %s has no folder with a libggml-cuda.so",
-			o->folder[0] ? o->folder : "it has no lib/ollama, which"),
-		    "curl -fsSL https://ollama.com/install.sh | sh");
+			    o->folder[0] ? o->folder : "it has no lib/ollama, which"),
+			"curl -fsSL https://ollama.com/install.sh | sh");
 		return;
 	}
 	check_environment(d);

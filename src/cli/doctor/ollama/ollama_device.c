@@ -57,10 +57,9 @@ static bool check_architecture(struct doctor *d, const char *backend)
 	object_close(&o);
 	if (a.found || (!a.n && !a.found))
 		return true;
-	struct finding *f = say(
-		d, WRONG,
-		"%s was not built for compute capability %d.%d, which %s has: Ollama passes over the device",
-		backend, dev->major, dev->minor, d->device.chosen);
+	struct finding *f = say(d, WRONG,
+		"%s was not built for compute capability %d.%d, which %s has: Ollama passes over the device", backend,
+		dev->major, dev->minor, d->device.chosen);
 	snprintf(value, sizeof value, "%u.%u", best_ptx(&a) / 10, best_ptx(&a) % 10);
 	if (processor && best_ptx(&a))
 		ollama_set(d, f, "GANGWAY_CPU_CC", value);
@@ -77,9 +76,9 @@ static void check_device(struct doctor *d)
 	if (!d->asked || !d->device.opened || !d->device.count)
 		return;
 	if (o->generation == OLLAMA_A && dev->major < 5)
-		fix(say(d, WRONG, "this Ollama wants compute capability 5.0, and %s has %d.%d",
-			d->device.chosen, dev->major, dev->minor),
-		    "gangway run --on cpu -- ollama serve");
+		fix(say(d, WRONG, "this Ollama wants compute capability 5.0, and %s has %d.%d", d->device.chosen,
+			    dev->major, dev->minor),
+			"gangway run --on cpu -- ollama serve");
 	for (unsigned i = 0; i < o->nbackends && o->generation != OLLAMA_A; i++)
 		if (check_architecture(d, o->backends[i]))
 			return; /* one is enough */

@@ -19,8 +19,7 @@ static bool find_person(const struct world *w, const char *name, struct person *
 
 	*p = (struct person){0};
 	if (text && *name && world_read(w, "/etc/passwd", text, 256 << 10) > 0)
-		for (char *line = strtok_r(text, "\n", &save); line && !p->known;
-		     line = strtok_r(NULL, "\n", &save))
+		for (char *line = strtok_r(text, "\n", &save); line && !p->known; line = strtok_r(NULL, "\n", &save))
 			if (!strncmp(line, name, n) && line[n] == ':')
 				p->known = sscanf(line + n, ":%*[^:]:%u:%u", &p->uid, &p->gid) == 2;
 	free(text);
@@ -35,8 +34,7 @@ static bool in_group(const struct world *w, const struct person *p, unsigned gid
 	bool found = p->gid == gid;
 
 	if (text && world_read(w, "/etc/group", text, 256 << 10) > 0)
-		for (char *line = strtok_r(text, "\n", &save); line && !found;
-		     line = strtok_r(NULL, "\n", &save)) {
+		for (char *line = strtok_r(text, "\n", &save); line && !found; line = strtok_r(NULL, "\n", &save)) {
 			unsigned id;
 			char *members = strrchr(line, ':');
 			if (!members || sscanf(line, "%*[^:]:%*[^:]:%u", &id) != 1 || id != gid)
@@ -89,13 +87,11 @@ void ollama_check_user(struct doctor *d)
 	if (!u->file[0] || !find_person(&d->world, u->user, &p))
 		return;
 	if (barred(&d->world, &p, d->ours, where)) {
-		f = say(d, WRONG,
-			"Ollama's user, %s, may not pass %s, and so not come to Gangway's libraries in %s",
+		f = say(d, WRONG, "Ollama's user, %s, may not pass %s, and so not come to Gangway's libraries in %s",
 			p.name, where, d->ours);
 		fix(f, "sudo make install PREFIX=/usr/local  # in Gangway's source");
 	} else if (u->protect_home && (!strncmp(d->ours, "/home/", 6) || !strncmp(d->ours, "/root/", 6))) {
-		f = say(d, WRONG, "ProtectHome in %s hides Gangway's libraries in %s from Ollama", u->file,
-			d->ours);
+		f = say(d, WRONG, "ProtectHome in %s hides Gangway's libraries in %s from Ollama", u->file, d->ours);
 		fix(f, "sudo make install PREFIX=/usr/local  # in Gangway's source");
 	}
 	if (!device || strncmp(device, "unix:", 5))
@@ -103,11 +99,10 @@ void ollama_check_user(struct doctor *d)
 	snprintf(socket, sizeof socket, "%s%s", d->world.root, device + 5);
 	if (stat(socket, &st) || may(&d->world, &p, &st, 6))
 		return;
-	f = say(d, WRONG, "Ollama's user, %s, may not use the server's socket %s (mode %o)", p.name,
-		device + 5, st.st_mode & 0777);
+	f = say(d, WRONG, "Ollama's user, %s, may not use the server's socket %s (mode %o)", p.name, device + 5,
+		st.st_mode & 0777);
 	if (st.st_gid && (st.st_mode & 060) == 060)
-		fix(f, "sudo usermod -aG %u %s && sudo systemctl restart ollama", (unsigned)st.st_gid,
-		    p.name);
+		fix(f, "sudo usermod -aG %u %s && sudo systemctl restart ollama", (unsigned)st.st_gid, p.name);
 	else
 		fix(f, "gangway serve --group %s  # as the server's owner", p.name);
 }

@@ -36,8 +36,7 @@ static void unset(struct unit *u, const char *what)
 		if (what[n] ? !strcmp(u->environment[i], what)
 			    : !strncmp(u->environment[i], what, n) && u->environment[i][n] == '=') {
 			free(u->environment[i]);
-			memmove(&u->environment[i], &u->environment[i + 1],
-				(u->n - i) * sizeof *u->environment);
+			memmove(&u->environment[i], &u->environment[i + 1], (u->n - i) * sizeof *u->environment);
 			u->n--;
 			return;
 		}
@@ -186,8 +185,7 @@ static unsigned list_folder(const struct world *w, const char *dir, struct drop_
 void unit_read(struct unit *u, const struct world *w, const char *name)
 {
 	static const char *const places[] = {"/etc/systemd/system", "/run/systemd/system",
-					     "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
-					     "/lib/systemd/system"};
+		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"};
 	char path[PATH_MAX];
 	size_t n = sizeof places / sizeof *places;
 

@@ -32,8 +32,7 @@ static void note_entry(struct reading *r, const struct image_entry *e)
 
 		if (k->kind != e->kind || k->sm != e->sm || k->suffix != suffix)
 			continue;
-		if (e->version_major > k->major ||
-		    (e->version_major == k->major && e->version_minor > k->minor))
+		if (e->version_major > k->major || (e->version_major == k->major && e->version_minor > k->minor))
 			k->major = e->version_major, k->minor = e->version_minor;
 		return;
 	}
@@ -152,12 +151,9 @@ static void write_text(struct reading *r)
 		last = k->kind;
 		if (used < size)
 			used += (size_t)snprintf(text + used, size - used,
-						 k->kind == IMAGE_ENTRY_PTX ? " compute_%u%.1s"
-									    : " sm_%u%.1s",
-						 k->sm, &k->suffix);
+				k->kind == IMAGE_ENTRY_PTX ? " compute_%u%.1s" : " sm_%u%.1s", k->sm, &k->suffix);
 		if (used < size && k->kind == IMAGE_ENTRY_PTX)
-			used += (size_t)snprintf(text + used, size - used, " (ISA %u.%u)", k->major,
-						 k->minor);
+			used += (size_t)snprintf(text + used, size - used, " (ISA %u.%u)", k->major, k->minor);
 	}
 	if (!r->n)
 		snprintf(text, size, "nothing that we know");

@@ -125,8 +125,9 @@ static void mend_name(const struct doctor *d, struct words *w)
 {
 	char path[PATH_MAX], *name = w->word[0];
 
-	if (name && *name && (strchr(name, '/') ? *name == '/' ? !access(name, X_OK) : is_there(w, name)
-						: on_path(world_env(&d->world, "PATH"), name, path)))
+	if (name && *name &&
+		(strchr(name, '/') ? *name == '/' ? !access(name, X_OK) : is_there(w, name)
+				   : on_path(world_env(&d->world, "PATH"), name, path)))
 		return;
 	if (!name)
 		w->word[1] = NULL;
@@ -185,8 +186,8 @@ void command_again(const struct doctor *d, const char *with, char text[COMMAND_M
 	user_of(d->world.pid, user);
 	command_quote(w.cwd, dir, sizeof dir);
 	bool folder = needs_folder(&w);
-	if (snprintf(text, COMMAND_MAX, "%s%s%s%s%s %s", folder ? "cd " : "", folder ? dir : "", folder ? " && " : "", user,
-		     with, words) >= COMMAND_MAX)
+	if (snprintf(text, COMMAND_MAX, "%s%s%s%s%s %s", folder ? "cd " : "", folder ? dir : "", folder ? " && " : "",
+		    user, with, words) >= COMMAND_MAX)
 		snprintf(text, COMMAND_MAX, "%s ...", with);
 }
 
@@ -269,7 +270,8 @@ void command_spell(const char *command, char text[COMMAND_MAX])
 			used += (size_t)sprintf(text + used, "%s", sudo && !s.no_sudo ? s.as_root : s.ours);
 			command += 7;
 		} else if (word && code && s.no_sudo && (n = user_word(command))) {
-			used += (size_t)sprintf(text + used, "runuser %s %.*s -- ", command[6] == 'u' ? "-u" : "-u root -g", (int)n, command + 8);
+			used += (size_t)sprintf(text + used, "runuser %s %.*s -- ",
+				command[6] == 'u' ? "-u" : "-u root -g", (int)n, command + 8);
 			command += 9 + n;
 			continue;
 		} else if (word && code && !strncmp(command, "sudo ", 5)) {

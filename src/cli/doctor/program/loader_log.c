@@ -13,8 +13,7 @@ static int split(const char *line, char fields[FIELDS][EVENT_TEXT])
 	while (n < FIELDS) {
 		size_t length = strcspn(line, "\t\n");
 
-		snprintf(fields[n++], EVENT_TEXT, "%.*s",
-			 (int)(length < EVENT_TEXT ? length : EVENT_TEXT - 1), line);
+		snprintf(fields[n++], EVENT_TEXT, "%.*s", (int)(length < EVENT_TEXT ? length : EVENT_TEXT - 1), line);
 		if (line[length] != '\t')
 			break;
 		line += length + 1;
@@ -113,8 +112,8 @@ bool events_loaded(const struct events *e, int pid, const char *name)
 {
 	for (size_t i = 0; i < e->nasked; i++)
 		if (e->asked[i].pid == pid && e->asked[i].loaded[0] &&
-		    (!strcmp(basename(e->asked[i].loaded), basename(name)) ||
-		     !strcmp(basename(e->asked[i].name), basename(name))))
+			(!strcmp(basename(e->asked[i].loaded), basename(name)) ||
+				!strcmp(basename(e->asked[i].name), basename(name))))
 			return true;
 	return false;
 }
@@ -124,10 +123,9 @@ bool events_loaded(const struct events *e, int pid, const char *name)
 /* Answers that a program reckons with: they are questions. */
 static bool is_question(const char *call)
 {
-	static const char *const names[] = {
-		"cuGetProcAddress",      "cuCtxGetDevice(", "cuCtxGetCurrent",  "cuStreamQuery",
-		"cuEventQuery",          "cuPointerGet",    "cuGetExportTable", "cuDeviceGetAttribute",
-		"cuDeviceCanAccessPeer", "cuCtxGetId"};
+	static const char *const names[] = {"cuGetProcAddress", "cuCtxGetDevice(", "cuCtxGetCurrent", "cuStreamQuery",
+		"cuEventQuery", "cuPointerGet", "cuGetExportTable", "cuDeviceGetAttribute", "cuDeviceCanAccessPeer",
+		"cuCtxGetId"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strncmp(call, names[i], strlen(names[i])))
@@ -147,7 +145,7 @@ void calls_line(struct calls *c, const char *line)
 		snprintf(c->device, sizeof c->device, "%s", call + sizeof device - 1);
 	} else if (call[0] == '#') {
 		if (strstr(call, "no device:") || strstr(call, "cannot run") || strstr(call, "failed:") ||
-		    strstr(call, "no code"))
+			strstr(call, "no code"))
 			snprintf(c->note, sizeof c->note, "%s", call + 2);
 	} else {
 		c->count++;

@@ -38,7 +38,7 @@ struct events {
 struct calls {
 	unsigned long count, failed;
 	char first[EVENT_TEXT], last[EVENT_TEXT]; /* calls that failed, as the trace has them; "" */
-	char note[EVENT_TEXT]; /* the last remark about something that cannot be done; "" */
+	char note[EVENT_TEXT];                    /* the last remark about something that cannot be done; "" */
 	char device[EVENT_TEXT];
 };
 

@@ -15,9 +15,8 @@ static const char *asker_name(const struct closure *c, const struct part *p)
 /* Where a library lies that no way leads to. */
 static bool look_around(const struct doctor *d, const char *name, char path[PATH_MAX])
 {
-	static const char *const places[] = {"/usr/local/cuda/lib64",
-					     "/usr/local/cuda/targets/x86_64-linux/lib", "/opt/cuda/lib64",
-					     "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/wsl/lib"};
+	static const char *const places[] = {"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib",
+		"/opt/cuda/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/wsl/lib"};
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		snprintf(path, PATH_MAX, "%s/%s", places[i], name);
@@ -31,12 +30,18 @@ static bool look_around(const struct doctor *d, const char *name, char path[PATH
 static const struct package {
 	const char *soname, *package, *folder;
 } packages[] = {
-	{"libcudart.so.12", "nvidia-cuda-runtime-cu12", "cuda_runtime"}, {"libcudart.so.13", "nvidia-cuda-runtime", "cu13"},
-	{"libcublas.so.12", "nvidia-cublas-cu12", "cublas"}, {"libcublas.so.13", "nvidia-cublas", "cu13"},
-	{"libcublasLt.so.12", "nvidia-cublas-cu12", "cublas"}, {"libcublasLt.so.13", "nvidia-cublas", "cu13"},
-	{"libnvrtc.so.12", "nvidia-cuda-nvrtc-cu12", "cuda_nvrtc"}, {"libnvrtc.so.13", "nvidia-cuda-nvrtc", "cu13"},
-	{"libnvJitLink.so.12", "nvidia-nvjitlink-cu12", "nvjitlink"}, {"libnvJitLink.so.13", "nvidia-nvjitlink", "cu13"},
-	{"libcufft.so.11", "nvidia-cufft-cu12", "cufft"}, {"libcufft.so.12", "nvidia-cufft", "cu13"},
+	{"libcudart.so.12", "nvidia-cuda-runtime-cu12", "cuda_runtime"},
+	{"libcudart.so.13", "nvidia-cuda-runtime", "cu13"},
+	{"libcublas.so.12", "nvidia-cublas-cu12", "cublas"},
+	{"libcublas.so.13", "nvidia-cublas", "cu13"},
+	{"libcublasLt.so.12", "nvidia-cublas-cu12", "cublas"},
+	{"libcublasLt.so.13", "nvidia-cublas", "cu13"},
+	{"libnvrtc.so.12", "nvidia-cuda-nvrtc-cu12", "cuda_nvrtc"},
+	{"libnvrtc.so.13", "nvidia-cuda-nvrtc", "cu13"},
+	{"libnvJitLink.so.12", "nvidia-nvjitlink-cu12", "nvjitlink"},
+	{"libnvJitLink.so.13", "nvidia-nvjitlink", "cu13"},
+	{"libcufft.so.11", "nvidia-cufft-cu12", "cufft"},
+	{"libcufft.so.12", "nvidia-cufft", "cu13"},
 };
 
 static const struct package *find_package(const char *name)
@@ -55,21 +60,24 @@ void fix_missing(const struct doctor *d, struct finding *f, const char *name)
 	if (look_around(d, name, path)) {
 		more(f, "It lies in %s.", path);
 		fix(f, "export LD_LIBRARY_PATH=%.*s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
-		    (int)(strrchr(path, '/') - path), path);
+			(int)(strrchr(path, '/') - path), path);
 	} else if (p) {
-		fix(f, "pip install --target ~/cuda %s && export LD_LIBRARY_PATH=~/cuda/nvidia/%s/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
-		    p->package, p->folder);
+		fix(f,
+			"pip install --target ~/cuda %s && export "
+			"LD_LIBRARY_PATH=~/cuda/nvidia/%s/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+			p->package, p->folder);
 	} else {
-		fix(f, "sudo apt install apt-file && sudo apt-file update && apt-file search %s  # and install what has it", name);
+		fix(f,
+			"sudo apt install apt-file && sudo apt-file update && apt-file search %s  # and install what "
+			"has it",
+			name);
 	}
 }
 
 static void say_missing(struct doctor *d, const struct closure *c, const struct part *p)
 {
-	fix_missing(d,
-		    say(d, WRONG, "%s, which %s needs, is nowhere on the loader's path", p->name,
-			asker_name(c, p)),
-		    p->name);
+	fix_missing(d, say(d, WRONG, "%s, which %s needs, is nowhere on the loader's path", p->name, asker_name(c, p)),
+		p->name);
 }
 
 static const struct part *find_part(const struct closure *c, const char *name)
@@ -97,11 +105,10 @@ static void check_nodes(struct doctor *d, const struct closure *c, const struct 
 		const struct object_want *want = &p->object.wants[i];
 		const struct part *from = find_part(c, want->file);
 
-		if (!from || !from->cuda || !from->is_open || *from->ours ||
-		    has_node(&from->object, want->node))
+		if (!from || !from->cuda || !from->is_open || *from->ours || has_node(&from->object, want->node))
 			continue;
-		struct finding *f = say(d, WRONG, "%s asks %s for version %s, which %s does not have",
-					p->name, want->file, want->node, from->path);
+		struct finding *f = say(d, WRONG, "%s asks %s for version %s, which %s does not have", p->name,
+			want->file, want->node, from->path);
 		undo_way(d, &from->found, command, sizeof command);
 		if (*command)
 			fix(f, "%s", command);
@@ -117,8 +124,8 @@ static bool is_driver_name(const char *name)
 }
 
 /* Names that a part leaves to the driver, and the driver it would get does not have. */
-static void check_names(struct doctor *d, const struct part *p, const struct part *driver,
-			const struct object *library, const char *path)
+static void check_names(struct doctor *d, const struct part *p, const struct part *driver, const struct object *library,
+	const char *path)
 {
 	bool ml = !strncmp(driver->name, "libnvidia-ml", 12);
 	unsigned missing = 0;
@@ -126,13 +133,12 @@ static void check_names(struct doctor *d, const struct part *p, const struct par
 	const char *name;
 
 	for (uint32_t at = 0; (name = object_undefined(&p->object, &at));)
-		if (is_driver_name(name) && (name[0] == 'n') == ml && !object_exports(library, name) &&
-		    !missing++)
+		if (is_driver_name(name) && (name[0] == 'n') == ml && !object_exports(library, name) && !missing++)
 			snprintf(first, sizeof first, "%s", name);
 	if (!missing)
 		return;
-	struct finding *f = say(d, WRONG, "%s lacks %u of the names that %s needs, such as %s", path, missing,
-				p->name, first);
+	struct finding *f =
+		say(d, WRONG, "%s lacks %u of the names that %s needs, such as %s", path, missing, p->name, first);
 	more(f, "The loader ends a program with \"undefined symbol\" when it comes to such a name.");
 	fix(f, "make install  # a Gangway that is as new as the program");
 }
@@ -171,9 +177,9 @@ static void say_needs(struct doctor *d, const struct closure *c)
 			table(f, columns);
 		}
 		row(f, (const char *[CELLS]){p->name, asker_name(c, p), *p->path ? p->path : "not found",
-					     *p->ours   ? p->ours
-					     : *p->path ? p->path
-							: "not found"});
+			       *p->ours   ? p->ours
+			       : *p->path ? p->path
+					  : "not found"});
 	}
 }
 

@@ -79,7 +79,7 @@ static void add_children(pid_t pid, pid_t *list, unsigned *n)
 	f = fopen(path, "re");
 	if (f && fgets(text, sizeof text, f))
 		for (char *save = NULL, *w = strtok_r(text, " \n", &save); w && *n < PROCESSES;
-		     w = strtok_r(NULL, " \n", &save))
+			w = strtok_r(NULL, " \n", &save))
 			list[(*n)++] = (pid_t)atoi(w);
 	if (f)
 		fclose(f);
@@ -136,8 +136,8 @@ static void say_table(struct doctor *d, const pid_t *list, unsigned n)
 				f = say(d, FACT, "libraries around CUDA that it has loaded:");
 				table(f, columns);
 			}
-			row(f, (const char *[CELLS]){name_of(list[i], name), m->file[j].path,
-						     is_what(&m->file[j], text), NULL});
+			row(f, (const char *[CELLS]){
+				       name_of(list[i], name), m->file[j].path, is_what(&m->file[j], text), NULL});
 		}
 	}
 	free(m);
@@ -161,7 +161,8 @@ static void fix_again(struct doctor *d, struct finding *f, const char *first)
 
 	if (container && (!strcmp(container, "podman") || !strcmp(container, "docker"))) {
 		command_shown(d, text);
-		fix(f, "%s run --device gangway.dev/gpu=0 IMAGE %s  # gangway cdi makes that device known", container, text);
+		fix(f, "%s run --device gangway.dev/gpu=0 IMAGE %s  # gangway cdi makes that device known", container,
+			text);
 	} else if (d->world.root[0]) {
 		command_shown(d, text);
 		fix(f, "gangway run -- %s  # in there, with Gangway installed in there", text);
@@ -190,20 +191,24 @@ static void say_libcuda(struct doctor *d, const struct mappings *m)
 	}
 	if (ours && ours->library.maker == MADE_BY_US)
 		say(d, FINE, "it runs with Gangway's %s%s%s", ours->path, other ? ", and that with " : "",
-		    other ? other->path : "");
+			other ? other->path : "");
 	else if (ours)
-		fix_again(d, say(d, LOOK, "it runs with a Gangway of another build: %s (%s)", ours->path,
-				 ours->library.build), "");
+		fix_again(d,
+			say(d, LOOK, "it runs with a Gangway of another build: %s (%s)", ours->path,
+				ours->library.build),
+			"");
 	else if (other && other->deleted) {
 		snprintf(text, sizeof text, "kill %d; ", (int)d->world.pid);
-		fix_again(d, say(d, LOOK, "its %s has been replaced since it started: it runs with the old file",
-				 other->path), text);
+		fix_again(d,
+			say(d, LOOK, "its %s has been replaced since it started: it runs with the old file",
+				other->path),
+			text);
 	} else if (other)
 		fix_again(d, say(d, WRONG, "it runs with %s, which is %s", other->path, is_what(other, text)), "");
 	else if (under_gangway(d, m))
 		say(d, LOOK,
-		    "it has not loaded libcuda.so.1, though gangway run started it: it has not asked yet, or "
-		    "found no reason to");
+			"it has not loaded libcuda.so.1, though gangway run started it: it has not asked yet, or "
+			"found no reason to");
 	else
 		fix_again(d, say(d, WRONG, "it has not loaded libcuda.so.1, and was not started by gangway run"), "");
 }
@@ -268,7 +273,7 @@ void probe_process(struct doctor *d)
 	int err = m ? read_maps(&d->world, d->world.pid, m) : -ENOMEM;
 	if (err) {
 		fix(say(d, WRONG, "process %d may not be looked into: %s", (int)d->world.pid, strerror(-err)),
-		    "sudo gangway doctor --pid %d", (int)d->world.pid);
+			"sudo gangway doctor --pid %d", (int)d->world.pid);
 	} else {
 		unsigned n = family(d->world.pid, list);
 

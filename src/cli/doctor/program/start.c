@@ -111,7 +111,7 @@ static int start(const struct doctor *d, struct run *r)
 }
 
 static void read_lines(const char *path, struct run *r, const char *ours,
-		       void (*take)(struct run *r, const char *line, const char *ours))
+	void (*take)(struct run *r, const char *line, const char *ours))
 {
 	FILE *f = fopen(path, "re");
 	char *line = NULL;
@@ -163,7 +163,7 @@ static bool seen(const struct events *e, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
 		if (e->asked[j].pid == e->asked[i].pid && !strcmp(e->asked[j].name, e->asked[i].name) &&
-		    !strcmp(e->asked[j].by, e->asked[i].by))
+			!strcmp(e->asked[j].by, e->asked[i].by))
 			return true;
 	return false;
 }
@@ -184,8 +184,7 @@ static void say_asked(struct doctor *d, const struct events *e)
 			table(f, columns);
 		}
 		row(f, (const char *[CELLS]){program_of(e, a->pid, text), a->name,
-					     !strcmp(a->by, "-") ? "the program" : basename(a->by),
-					     outcome(e, a)});
+			       !strcmp(a->by, "-") ? "the program" : basename(a->by), outcome(e, a)});
 	}
 }
 
@@ -204,7 +203,7 @@ static bool had_other(const struct events *e, const struct asked *a)
 		const struct asked *b = &e->asked[i];
 
 		if (b->pid == a->pid && same_library(a->name, b->name) &&
-		    (b->loaded[0] || events_loaded(e, b->pid, b->answer)))
+			(b->loaded[0] || events_loaded(e, b->pid, b->answer)))
 			return true;
 		if (b < a && b->pid == a->pid && same_library(a->name, b->name)) /* said of an earlier name */
 			return true;
@@ -220,11 +219,10 @@ static void say_missing(struct doctor *d, const struct events *e)
 		const struct asked *a = &e->asked[i];
 
 		if (is_cuda_library(a->name) && !a->loaded[0] && !events_loaded(e, a->pid, a->answer) &&
-		    !had_other(e, a))
+			!had_other(e, a))
 			fix_missing(d,
-				    say(d, LOOK, "%s asked for %s and found none",
-					program_of(e, a->pid, text), a->name),
-				    basename(a->name));
+				say(d, LOOK, "%s asked for %s and found none", program_of(e, a->pid, text), a->name),
+				basename(a->name));
 	}
 }
 
@@ -246,14 +244,13 @@ static void say_reached(struct doctor *d, const struct events *e)
 		reached = reached || s->ours;
 		if (s->ours > 1)
 			fix(say(d, LOOK,
-				"%s loaded libcuda.so.1 %u times: in namespaces of its own (dlmopen), each "
-				"with a device of its own",
-				program_of(e, s->pid, text), s->ours),
-			    "LD_DEBUG=files gangway run -- %s", command);
+				    "%s loaded libcuda.so.1 %u times: in namespaces of its own (dlmopen), each "
+				    "with a device of its own",
+				    program_of(e, s->pid, text), s->ours),
+				"LD_DEBUG=files gangway run -- %s", command);
 		else if (s->others && !s->ours)
-			fix(say(d, WRONG, "%s loaded a libcuda that is not Gangway's",
-				program_of(e, s->pid, text)),
-			    "unset GANGWAY_KEEP");
+			fix(say(d, WRONG, "%s loaded a libcuda that is not Gangway's", program_of(e, s->pid, text)),
+				"unset GANGWAY_KEEP");
 		else if (s->ours)
 			say(d, FINE, "%s reached Gangway's libcuda.so.1", program_of(e, s->pid, text));
 	}
@@ -261,8 +258,9 @@ static void say_reached(struct doctor *d, const struct events *e)
 		doctor_settle(&d->findings[d->static_finding - 1]);
 	if (reached || (!e->nstarted && !d->go))
 		return;
-	struct finding *f = say(d, LOOK, "none of its processes%s asked for libcuda.so.1: it ended before, or found no reason to",
-				count_text(e->nstarted, text));
+	struct finding *f =
+		say(d, LOOK, "none of its processes%s asked for libcuda.so.1: it ended before, or found no reason to",
+			count_text(e->nstarted, text));
 	if (!d->go)
 		return;
 	more(f, "Or it gives the programs that it starts an environment of its own, past the C library, as Go can.");
@@ -284,10 +282,11 @@ static void say_tls(struct doctor *d, const struct events *e)
 		if (wanted <= room)
 			continue;
 		fix(say(d, WRONG,
-			"%s could not start (\"cannot allocate memory in static TLS block\"): its libraries want %zu bytes, "
-			"and programs that %s starts have %zu",
-			program_of(e, e->started[i].pid, text), wanted, d->argv[0], room),
-		    "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=%zu gangway run -- %s", wanted + room, command);
+			    "%s could not start (\"cannot allocate memory in static TLS block\"): its libraries want "
+			    "%zu bytes, "
+			    "and programs that %s starts have %zu",
+			    program_of(e, e->started[i].pid, text), wanted, d->argv[0], room),
+			"GLIBC_TUNABLES=glibc.rtld.optional_static_tls=%zu gangway run -- %s", wanted + room, command);
 		return;
 	}
 }
@@ -298,13 +297,12 @@ static void say_end(struct doctor *d, const struct run *r)
 	int s = r->status;
 
 	if (r->late)
-		say(d, FACT,
-		    "it was still running after %u seconds and was ended; --seconds N watches longer",
-		    d->seconds);
+		say(d, FACT, "it was still running after %u seconds and was ended; --seconds N watches longer",
+			d->seconds);
 	else if (WIFSIGNALED(s)) {
 		command_words(d->argv, command);
 		fix(say(d, WRONG, "it died of signal %d (%s)", WTERMSIG(s), strsignal(WTERMSIG(s))),
-		    "gangway run --trace -- %s  # shows its last call", command);
+			"gangway run --trace -- %s  # shows its last call", command);
 	} else if (WEXITSTATUS(s))
 		say(d, LOOK, "it ended with status %d", WEXITSTATUS(s));
 	else
@@ -320,18 +318,18 @@ static void say_calls(struct doctor *d, const struct calls *c)
 	bool known = d->server_wrong && strstr(c->note, "no device:"); /* why has been said already */
 
 	if (strstr(c->note, "no code") && strstr(c->note, "Kernels: cupy_"))
-		fix(say(d, WRONG, "%s", c->note), "CUPY_COMPILE_WITH_PTX=1 CUPY_ACCELERATORS= gangway run -- %s", command);
+		fix(say(d, WRONG, "%s", c->note), "CUPY_COMPILE_WITH_PTX=1 CUPY_ACCELERATORS= gangway run -- %s",
+			command);
 	else if (strstr(c->note, "no code") && d->device.count)
 		fix(say(d, WRONG, "%s", c->note), "nvcc -gencode arch=compute_%d%d,code=compute_%d%d ...",
-		    d->device.device[0].major, d->device.device[0].minor, d->device.device[0].major,
-		    d->device.device[0].minor);
+			d->device.device[0].major, d->device.device[0].minor, d->device.device[0].major,
+			d->device.device[0].minor);
 	else if (c->note[0] && !known)
-		fix(say(d, WRONG, "%s", c->note), "gangway run --trace -- %s  # shows the calls around it",
-		    command);
+		fix(say(d, WRONG, "%s", c->note), "gangway run --trace -- %s  # shows the calls around it", command);
 	if (!c->count)
 		return;
-	f = say(d, c->failed ? LOOK : FINE, "%lu CUDA call%s%s%s, %lu failed", c->count,
-		c->count == 1 ? "" : "s", c->device[0] ? " on " : "", c->device, c->failed);
+	f = say(d, c->failed ? LOOK : FINE, "%lu CUDA call%s%s%s, %lu failed", c->count, c->count == 1 ? "" : "s",
+		c->device[0] ? " on " : "", c->device, c->failed);
 	if (c->failed)
 		more(f, "The first: %s", c->first);
 	if (c->failed > 1)

@@ -21,9 +21,9 @@ static void find_in_path(const struct world *w, const char *name, char path[PATH
 	for (list = strchr(name, '/') ? NULL
 		    : list            ? list
 				      : "/usr/bin:/bin";
-	     list && *list; list += strcspn(list, ":"), list += *list == ':')
+		list && *list; list += strcspn(list, ":"), list += *list == ':')
 		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)strcspn(list, ":"), list, name) < PATH_MAX &&
-		    world_is_file(w, path))
+			world_is_file(w, path))
 			return;
 	snprintf(path, PATH_MAX, "%s", name);
 }
@@ -55,8 +55,7 @@ static void look_inside(const struct world *w, const char *name, struct program 
 	}
 	if (*p->loader && world_stat(w, p->loader, &st))
 		p->kind = PROGRAM_NO_LOADER;
-	p->secure = !world_stat(w, p->path, &st) && (st.st_mode & (S_ISUID | S_ISGID)) &&
-		    p->kind == PROGRAM_DYNAMIC;
+	p->secure = !world_stat(w, p->path, &st) && (st.st_mode & (S_ISUID | S_ISGID)) && p->kind == PROGRAM_DYNAMIC;
 }
 
 static void find_subject(const struct doctor *d, struct program *p)
@@ -94,8 +93,8 @@ static bool cannot_start(struct doctor *d, const struct program *p)
 			fix(f, "sudo apt install libc6  # on Alpine: apk add gcompat");
 		return true;
 	case PROGRAM_FOREIGN:
-		f = say(d, WRONG, "%s is a program for %s: Gangway's libraries are for this machine, 64 bits",
-			p->path, p->bits == 64 ? "another processor" : "32 bits");
+		f = say(d, WRONG, "%s is a program for %s: Gangway's libraries are for this machine, 64 bits", p->path,
+			p->bits == 64 ? "another processor" : "32 bits");
 		fix(f, "cc -m64 ...  # build it for this machine");
 		return true;
 	default:
@@ -110,7 +109,8 @@ static bool may_not_start(struct doctor *d, const struct program *p)
 	char quoted[PATH_MAX + 16], made[PATH_MAX], to[PATH_MAX + 16];
 	struct stat st;
 
-	if (d->subject != ON_PROGRAM || d->world.root[0] || stat(name, &st) || (!S_ISDIR(st.st_mode) && !access(name, X_OK)))
+	if (d->subject != ON_PROGRAM || d->world.root[0] || stat(name, &st) ||
+		(!S_ISDIR(st.st_mode) && !access(name, X_OK)))
 		return false;
 	command_quote(name, quoted, sizeof quoted);
 	if (S_ISDIR(st.st_mode))
@@ -122,7 +122,8 @@ static bool may_not_start(struct doctor *d, const struct program *p)
 		command_quote(made, to, sizeof to);
 		fix(say(d, WRONG, "%s is a source, and no program", name), "nvcc -o %s %s", to, quoted);
 	} else
-		fix(say(d, WRONG, "%s is no program: neither an ELF file nor a script, and not to be executed", name), "file %s", quoted);
+		fix(say(d, WRONG, "%s is no program: neither an ELF file nor a script, and not to be executed", name),
+			"file %s", quoted);
 	d->start = false;
 	return true;
 }
@@ -146,7 +147,8 @@ static void no_libraries(struct doctor *d, const struct program *p, const struct
 		more(f, "Programs that it starts can be given libraries.");
 		d->static_finding = d->nfindings;
 		if (is_go(o))
-			fix(f, "CGO_ENABLED=1 go build -ldflags=-linkmode=external ...  # with the C library, and so with a loader");
+			fix(f, "CGO_ENABLED=1 go build -ldflags=-linkmode=external ...  # with the C library, and so "
+			       "with a loader");
 		else
 			fix(f, "nvcc -cudart static ...  # build it without -static: CUDA's runtime may be static, "
 			       "the C library not");
@@ -210,8 +212,8 @@ static void find_bundled(const struct doctor *d, const char *dir, struct strings
 	struct dirent *e;
 
 	while (list && (e = readdir(list)))
-		if (is_cuda_library(e->d_name) && strncmp(e->d_name, "libggml", 7) &&
-		    strstr(e->d_name, ".so") && s->n < STRINGS_MAX)
+		if (is_cuda_library(e->d_name) && strncmp(e->d_name, "libggml", 7) && strstr(e->d_name, ".so") &&
+			s->n < STRINGS_MAX)
 			snprintf(s->name[s->n++], sizeof *s->name, "%.120s/%.120s", dir, e->d_name);
 	if (list)
 		closedir(list);
@@ -242,24 +244,22 @@ static void say_what(struct doctor *d, const struct program *p, const struct clo
 	const struct object *o = &c->parts[0]->object;
 	struct strings copies = {0};
 	char dir[PATH_MAX], text[2048];
-	struct finding *f =
-		say(d, FACT, "%s%s%s", shown(p), *p->script ? ", run by " : "", *p->script ? p->path : "");
+	struct finding *f = say(d, FACT, "%s%s%s", shown(p), *p->script ? ", run by " : "", *p->script ? p->path : "");
 
 	tell(f, "path", "%s", p->path);
 	if (language(p, o))
 		more(f, "%s%s.", language(p, o), "");
 	for (unsigned i = 0; i < c->n; i++)
-		if (c->parts[i]->is_open && (!i || c->parts[i]->cuda) &&
-		    has_static_runtime(&c->parts[i]->object))
+		if (c->parts[i]->is_open && (!i || c->parts[i]->cuda) && has_static_runtime(&c->parts[i]->object))
 			more(f,
-			     "%s holds CUDA's runtime inside (static cudart): only libcuda.so.1 is asked "
-			     "for, once it runs.",
-			     c->parts[i]->name);
+				"%s holds CUDA's runtime inside (static cudart): only libcuda.so.1 is asked "
+				"for, once it runs.",
+				c->parts[i]->name);
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->parts[i]->is_open && !c->parts[i]->cuda)
 			say_names(f, c->parts[i]);
-	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(c->parts[0]->path, '/') - c->parts[0]->path),
-		 c->parts[0]->path);
+	snprintf(
+		dir, sizeof dir, "%.*s", (int)(strrchr(c->parts[0]->path, '/') - c->parts[0]->path), c->parts[0]->path);
 	if (strcmp(dir, "/usr/bin") && strcmp(dir, "/bin") && strcmp(dir, "/usr/local/bin"))
 		find_bundled(d, dir, &copies);
 	if (copies.n) {
@@ -278,7 +278,7 @@ static struct code_device chosen_device(const struct doctor *d)
 	if (!d->asked || !f->opened || !f->count)
 		return (struct code_device){0};
 	return (struct code_device){true, (unsigned)f->device[0].major, (unsigned)f->device[0].minor,
-				    !strncmp(f->device[0].name, "Gangway CPU", 11)};
+		!strncmp(f->device[0].name, "Gangway CPU", 11)};
 }
 
 /* NVIDIA's own libraries, and what came built with a package: whoever uses them cannot build them anew. */
@@ -289,13 +289,12 @@ static bool is_vendors(const char *name, const char *path)
 }
 
 static struct finding *say_no_code(struct doctor *d, const char *name, const char *path, const struct code_device *dev,
-				   const struct code_facts *code)
+	const struct code_facts *code)
 {
 	bool vendors = is_vendors(name, path);
 	struct finding *f = say(d, code->suitable || vendors ? LOOK : WRONG,
-				"%s has %scode for %s (%u.%u%s): it holds %s", name,
-				code->suitable ? "not all its " : "no ", d->device.chosen, dev->major,
-				dev->minor, dev->ptx_only ? ", PTX only" : "", code->text);
+		"%s has %scode for %s (%u.%u%s): it holds %s", name, code->suitable ? "not all its " : "no ",
+		d->device.chosen, dev->major, dev->minor, dev->ptx_only ? ", PTX only" : "", code->text);
 
 	if (code->suitable)
 		more(f, "%u of %u pieces can run there.", code->suitable, code->fatbins);
@@ -303,13 +302,13 @@ static struct finding *say_no_code(struct doctor *d, const char *name, const cha
 	if (vendors)
 		fix(f, "gangway run --on tcp://HOST:PORT -- PROGRAM  # where gangway serve offers a GPU");
 	else
-		fix(f, "nvcc -gencode arch=compute_%u%u,code=compute_%u%u ...  # or an older compute_",
-		    dev->major, dev->minor, dev->major, dev->minor);
+		fix(f, "nvcc -gencode arch=compute_%u%u,code=compute_%u%u ...  # or an older compute_", dev->major,
+			dev->minor, dev->major, dev->minor);
 	return f;
 }
 
 static void say_code(struct doctor *d, const char *name, const char *path, const struct code_device *dev,
-		     const struct code_facts *code)
+	const struct code_facts *code)
 {
 	const char *s = code->fatbins == 1 ? "" : "s";
 	struct finding *f;
@@ -320,8 +319,8 @@ static void say_code(struct doctor *d, const char *name, const char *path, const
 		f = say_no_code(d, name, path, dev, code);
 	} else {
 		f = say(d, FINE, "%s: %s", name, code->text);
-		more(f, "All of it (%u piece%s) can run on %s (%u.%u).", code->fatbins, s, d->device.chosen,
-		     dev->major, dev->minor);
+		more(f, "All of it (%u piece%s) can run on %s (%u.%u).", code->fatbins, s, d->device.chosen, dev->major,
+			dev->minor);
 	}
 	if (code->malformed)
 		more(f, "A piece of it is malformed.");

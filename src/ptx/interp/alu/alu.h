@@ -11,15 +11,14 @@
  * CMakeLists.txt) and alu_select picks at run time.  So every kernel is
  * static, and each file's one external name goes through LEVEL().
  */
-#ifndef PTX_INTERP_ALU_H
-#define PTX_INTERP_ALU_H
+#pragma once
 
 #include "ptx/interp/alu/num.h"
 #include "ptx/interp/warp.h"
 #include "ptx/ptx.h"
 
 #define CAT_(a, b) a##_##b
-#define CAT(a, b) CAT_(a, b)
+#define CAT(a, b)  CAT_(a, b)
 #ifndef ALU_LEVEL
 #define ALU_LEVEL base
 #endif
@@ -27,19 +26,19 @@
 
 /* Each answers NULL for a form that is not its own. */
 typedef exec_fn alu_chooser(const struct ptx_inst *in);
-#define alu_int LEVEL(alu_int)
-#define alu_carry LEVEL(alu_carry)
-#define alu_bits LEVEL(alu_bits)
-#define alu_float LEVEL(alu_float)
-#define alu_approx LEVEL(alu_approx)
-#define alu_half LEVEL(alu_half)
+#define alu_int     LEVEL(alu_int)
+#define alu_carry   LEVEL(alu_carry)
+#define alu_bits    LEVEL(alu_bits)
+#define alu_float   LEVEL(alu_float)
+#define alu_approx  LEVEL(alu_approx)
+#define alu_half    LEVEL(alu_half)
 #define alu_compare LEVEL(alu_compare)
-#define alu_cvt LEVEL(alu_cvt)
-#define alu_video LEVEL(alu_video)
-#define alu_mma LEVEL(alu_mma)
-#define alu_wmma LEVEL(alu_wmma)
-alu_chooser alu_int, alu_carry, alu_bits, alu_float, alu_approx, alu_half, alu_compare, alu_cvt, alu_video,
-	alu_mma, alu_wmma;
+#define alu_cvt     LEVEL(alu_cvt)
+#define alu_video   LEVEL(alu_video)
+#define alu_mma     LEVEL(alu_mma)
+#define alu_wmma    LEVEL(alu_wmma)
+alu_chooser alu_int, alu_carry, alu_bits, alu_float, alu_approx, alu_half, alu_compare, alu_cvt, alu_video, alu_mma,
+	alu_wmma;
 
 typedef int8_t s8;
 typedef int16_t s16;
@@ -54,48 +53,48 @@ typedef double f64;
 
 /* ---- kernels: one, two and three sources; expr is over a, b and c ----------------------------- */
 
-#define KERNEL(name) static void name(struct warp *w, const struct xinst *x)
-#define K1(name, D, A, expr) K1_(name, MAP, D, A, expr)
-#define K2(name, D, A, B, expr) K2_(name, MAP, D, A, B, expr)
+#define KERNEL(name)               static void name(struct warp *w, const struct xinst *x)
+#define K1(name, D, A, expr)       K1_(name, MAP, D, A, expr)
+#define K2(name, D, A, B, expr)    K2_(name, MAP, D, A, B, expr)
 #define K3(name, D, A, B, C, expr) K3_(name, MAP, D, A, B, C, expr)
-#define K1_(name, MAP, D, A, expr)                                                                            \
-	KERNEL(name)                                                                                          \
-	{                                                                                                     \
-		const A *pa = SRC(w, x, 0, A);                                                                \
-		D *d = DST(w, x, D);                                                                          \
-                                                                                                              \
-		MAP(w, d, D, ({                                                                               \
-			    const A a = pa[i];                                                                \
-			    (expr);                                                                           \
-		    }));                                                                                      \
+#define K1_(name, MAP, D, A, expr) \
+	KERNEL(name) \
+	{ \
+		const A *pa = SRC(w, x, 0, A); \
+		D *d = DST(w, x, D); \
+\
+		MAP(w, d, D, ({ \
+			const A a = pa[i]; \
+			(expr); \
+		})); \
 	}
-#define K2_(name, MAP, D, A, B, expr)                                                                         \
-	KERNEL(name)                                                                                          \
-	{                                                                                                     \
-		const A *pa = SRC(w, x, 0, A);                                                                \
-		const B *pb = SRC(w, x, 1, B);                                                                \
-		D *d = DST(w, x, D);                                                                          \
-                                                                                                              \
-		MAP(w, d, D, ({                                                                               \
-			    const A a = pa[i];                                                                \
-			    const B b = pb[i];                                                                \
-			    (expr);                                                                           \
-		    }));                                                                                      \
+#define K2_(name, MAP, D, A, B, expr) \
+	KERNEL(name) \
+	{ \
+		const A *pa = SRC(w, x, 0, A); \
+		const B *pb = SRC(w, x, 1, B); \
+		D *d = DST(w, x, D); \
+\
+		MAP(w, d, D, ({ \
+			const A a = pa[i]; \
+			const B b = pb[i]; \
+			(expr); \
+		})); \
 	}
-#define K3_(name, MAP, D, A, B, C, expr)                                                                      \
-	KERNEL(name)                                                                                          \
-	{                                                                                                     \
-		const A *pa = SRC(w, x, 0, A);                                                                \
-		const B *pb = SRC(w, x, 1, B);                                                                \
-		const C *pc = SRC(w, x, 2, C);                                                                \
-		D *d = DST(w, x, D);                                                                          \
-                                                                                                              \
-		MAP(w, d, D, ({                                                                               \
-			    const A a = pa[i];                                                                \
-			    const B b = pb[i];                                                                \
-			    const C c = pc[i];                                                                \
-			    (expr);                                                                           \
-		    }));                                                                                      \
+#define K3_(name, MAP, D, A, B, C, expr) \
+	KERNEL(name) \
+	{ \
+		const A *pa = SRC(w, x, 0, A); \
+		const B *pb = SRC(w, x, 1, B); \
+		const C *pc = SRC(w, x, 2, C); \
+		D *d = DST(w, x, D); \
+\
+		MAP(w, d, D, ({ \
+			const A a = pa[i]; \
+			const B b = pb[i]; \
+			const C c = pc[i]; \
+			(expr); \
+		})); \
 	}
 
 /* ---- rows: which kernel serves which form ------------------------------------------------------- */
@@ -144,12 +143,10 @@ static inline uint32_t mxcsr_of(const struct ptx_mods *m)
 }
 
 /* name_controlled: the kernel under the instruction's rounding and flushing. */
-#define CONTROLLED(name)                                                                                      \
-	KERNEL(name##_controlled)                                                                             \
-	{                                                                                                     \
-		mxcsr_set(mxcsr_of(&x->in->m));                                                               \
-		name(w, x);                                                                                   \
-		mxcsr_set(MXCSR_DEFAULT);                                                                     \
+#define CONTROLLED(name) \
+	KERNEL(name##_controlled) \
+	{ \
+		mxcsr_set(mxcsr_of(&x->in->m)); \
+		name(w, x); \
+		mxcsr_set(MXCSR_DEFAULT); \
 	}
-
-#endif

@@ -37,11 +37,9 @@ K1(rcp_f64_upper, f64, f64, round_upper(1.0 / upper(a)))
 K1(rsqrt_f64_upper, f64, f64, round_upper(1.0 / sqrt(upper(a))))
 
 #define ROW(op, type, fn, controlled) {PTX_OP_##op, PTX_##type, 0, fn, controlled},
-#define F32(op) ROW(op, F32, op##_f32, op##_f32_controlled)
+#define F32(op)                       ROW(op, F32, op##_f32, op##_f32_controlled)
 static const struct alu_row rows[] = {
-	F32(rsqrt) F32(ex2) F32(lg2) F32(tanh) F32(sin) F32(cos)
-	ROW(rsqrt, F64, rsqrt_f64, rsqrt_f64_upper)
-};
+	F32(rsqrt) F32(ex2) F32(lg2) F32(tanh) F32(sin) F32(cos) ROW(rsqrt, F64, rsqrt_f64, rsqrt_f64_upper)};
 
 exec_fn alu_approx(const struct ptx_inst *in)
 {

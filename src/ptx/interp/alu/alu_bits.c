@@ -1,23 +1,23 @@
 /* Bits: logic, shifts, fields, counting, permutation. */
 #include "ptx/interp/alu/alu.h"
 
-#define LOGIC(T)                                                                                              \
-	K2(and_##T, T, T, T, a &b)                                                                            \
-	K2(or_##T, T, T, T, a | b)                                                                            \
-	K2(xor_##T, T, T, T, a ^ b)                                                                           \
-	K1(not_##T, T, T, ~a)                                                                                 \
+#define LOGIC(T) \
+	K2(and_##T, T, T, T, a &b) \
+	K2(or_##T, T, T, T, a | b) \
+	K2(xor_##T, T, T, T, a ^ b) \
+	K1(not_##T, T, T, ~a) \
 	K1(cnot_##T, T, T, a == 0)
 LOGIC(u16)
 LOGIC(u32)
 LOGIC(u64)
 
 /* Predicates are one word a warp. */
-#define PRED2(name, expr)                                                                                     \
-	KERNEL(name##_pred)                                                                                   \
-	{                                                                                                     \
-		u32 a = pred_src(w, x, 0), b = pred_src(w, x, 1);                                             \
-                                                                                                              \
-		pred_store(w, x->dst, expr);                                                                  \
+#define PRED2(name, expr) \
+	KERNEL(name##_pred) \
+	{ \
+		u32 a = pred_src(w, x, 0), b = pred_src(w, x, 1); \
+\
+		pred_store(w, x->dst, expr); \
 	}
 PRED2(and, a &b)
 PRED2(or, a | b)
@@ -28,9 +28,9 @@ KERNEL(not_pred)
 }
 
 /* Shifts: an amount of the width or more shifts everything out. */
-#define SHIFTS(T, S, N)                                                                                       \
-	K2(shl_##T, T, T, u32, b < N ? (T)(a << (b & (N - 1))) : 0)                                           \
-	K2(shr_##T, T, T, u32, b < N ? a >> (b & (N - 1)) : 0)                                                \
+#define SHIFTS(T, S, N) \
+	K2(shl_##T, T, T, u32, b < N ? (T)(a << (b & (N - 1))) : 0) \
+	K2(shr_##T, T, T, u32, b < N ? a >> (b & (N - 1)) : 0) \
 	K2(shr_##S, S, S, u32, a >> (b < N ? b : N - 1))
 SHIFTS(u16, s16, 16)
 SHIFTS(u32, s32, 32)
@@ -65,8 +65,8 @@ static inline u32 top_shift(u64 v, u32 msb)
 {
 	return v ? msb - top_bit(v) : UINT32_MAX;
 }
-#define BFIND(T, value, msb)                                                                                  \
-	K1(bfind_##T, u32, T, top_bit(value))                                                                 \
+#define BFIND(T, value, msb) \
+	K1(bfind_##T, u32, T, top_bit(value)) \
 	K1(bfindshift_##T, u32, T, top_shift(value, msb))
 BFIND(u32, a, 31)
 BFIND(u64, a, 63)
@@ -133,14 +133,14 @@ static inline u64 insert(u64 v, u64 into, u32 pos, u32 len)
 
 	return pos < 64 ? (into & ~mask) | (v << pos & mask) : into;
 }
-#define BFI(T)                                                                                                \
-	KERNEL(bfi_##T)                                                                                       \
-	{                                                                                                     \
-		const T *v = SRC(w, x, 0, T), *into = SRC(w, x, 1, T);                                        \
-		const u32 *pos = SRC(w, x, 2, u32), *len = SRC(w, x, 3, u32);                                 \
-		T *d = DST(w, x, T);                                                                          \
-                                                                                                              \
-		MAP(w, d, T, insert(v[i], into[i], pos[i] & 0xff, len[i] & 0xff));                            \
+#define BFI(T) \
+	KERNEL(bfi_##T) \
+	{ \
+		const T *v = SRC(w, x, 0, T), *into = SRC(w, x, 1, T); \
+		const u32 *pos = SRC(w, x, 2, u32), *len = SRC(w, x, 3, u32); \
+		T *d = DST(w, x, T); \
+\
+		MAP(w, d, T, insert(v[i], into[i], pos[i] & 0xff, len[i] & 0xff)); \
 	}
 BFI(u32)
 BFI(u64)
@@ -251,18 +251,15 @@ KERNEL(prmt_mode)
 }
 
 #define ROW(op, type, fn) {PTX_OP_##op, PTX_##type, 0, fn, NULL},
-#define WIDTHS(op, fn) ROW(op, B16, fn##_u16) ROW(op, B32, fn##_u32) ROW(op, B64, fn##_u64)
-#define WIDTHS2(op, fn) ROW(op, B32, fn##_u32) ROW(op, B64, fn##_u64)
-#define SIGNS(op, fn)                                                                                         \
-	ROW(op, U32, fn##_u32) ROW(op, U64, fn##_u64) ROW(op, S32, fn##_s32) ROW(op, S64, fn##_s64)
+#define WIDTHS(op, fn)    ROW(op, B16, fn##_u16) ROW(op, B32, fn##_u32) ROW(op, B64, fn##_u64)
+#define WIDTHS2(op, fn)   ROW(op, B32, fn##_u32) ROW(op, B64, fn##_u64)
+#define SIGNS(op, fn)     ROW(op, U32, fn##_u32) ROW(op, U64, fn##_u64) ROW(op, S32, fn##_s32) ROW(op, S64, fn##_s64)
 
-static const struct alu_row rows[] = {
-	WIDTHS(and, and) WIDTHS(or, or) WIDTHS(xor, xor) WIDTHS(not, not) WIDTHS(cnot, cnot)
-	ROW(and, PRED, and_pred) ROW(or, PRED, or_pred) ROW(xor, PRED, xor_pred) ROW(not, PRED, not_pred)
-	WIDTHS(shl, shl) WIDTHS(shr, shr) SIGNS(shr, shr) ROW(shr, U16, shr_u16) ROW(shr, S16, shr_s16)
-	WIDTHS2(popc, popc) WIDTHS2(clz, clz) WIDTHS2(brev, brev) WIDTHS2(bfi, bfi)
-	SIGNS(bfe, bfe) ROW(fns, B32, fns)
-};
+static const struct alu_row rows[] = {WIDTHS(and, and) WIDTHS(or, or) WIDTHS(xor, xor) WIDTHS(not, not)
+		WIDTHS(cnot, cnot) ROW(and, PRED, and_pred) ROW(or, PRED, or_pred) ROW(xor, PRED, xor_pred)
+			ROW(not, PRED, not_pred) WIDTHS(shl, shl) WIDTHS(shr, shr) SIGNS(shr, shr)
+				ROW(shr, U16, shr_u16) ROW(shr, S16, shr_s16) WIDTHS2(popc, popc) WIDTHS2(clz, clz)
+					WIDTHS2(brev, brev) WIDTHS2(bfi, bfi) SIGNS(bfe, bfe) ROW(fns, B32, fns)};
 
 exec_fn alu_bits(const struct ptx_inst *in)
 {

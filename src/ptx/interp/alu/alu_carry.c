@@ -5,56 +5,56 @@
  * For sub the flag is the borrow's opposite on some machines; here, as PTX
  * describes it, subc computes a - (b + CC) and CC is the borrow.
  */
-#define CARRY_LOOP(T, carry_in, compute)                                                                     \
-	const bool in = (carry_in), out = x->in->m.cc;                                                       \
-	T *d = DST(w, x, T);                                                                                 \
-                                                                                                             \
-	FOR_ACTIVE(w, i)                                                                                     \
-	{                                                                                                    \
-		T c0 = in ? w->cc >> i & 1 : 0, r;                                                           \
-		bool c1, c2;                                                                                 \
-                                                                                                             \
-		compute;                                                                                     \
-		d[i] = r;                                                                                    \
-		if (out)                                                                                     \
-			w->cc = (w->cc & ~(1u << i)) | (u32)(c1 | c2) << i;                                  \
+#define CARRY_LOOP(T, carry_in, compute) \
+	const bool in = (carry_in), out = x->in->m.cc; \
+	T *d = DST(w, x, T); \
+\
+	FOR_ACTIVE(w, i) \
+	{ \
+		T c0 = in ? w->cc >> i & 1 : 0, r; \
+		bool c1, c2; \
+\
+		compute; \
+		d[i] = r; \
+		if (out) \
+			w->cc = (w->cc & ~(1u << i)) | (u32)(c1 | c2) << i; \
 	}
 
-#define FAMILY(T, S, W, V, N)                                                                                \
-	KERNEL(add_##T)                                                                                      \
-	{                                                                                                    \
-		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T);                                          \
-                                                                                                             \
-		CARRY_LOOP(T, x->in->op == PTX_OP_addc, {                                                    \
-			c1 = __builtin_add_overflow(a[i], b[i], &r);                                         \
-			c2 = __builtin_add_overflow(r, c0, &r);                                              \
-		})                                                                                           \
-	}                                                                                                    \
-	KERNEL(sub_##T)                                                                                      \
-	{                                                                                                    \
-		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T);                                          \
-                                                                                                             \
-		CARRY_LOOP(T, x->in->op == PTX_OP_subc, {                                                    \
-			c1 = __builtin_sub_overflow(a[i], b[i], &r);                                         \
-			c2 = __builtin_sub_overflow(r, c0, &r);                                              \
-		})                                                                                           \
-	}                                                                                                    \
-	static inline T product_##T(T a, T b, bool high, bool sign)                                          \
-	{                                                                                                    \
-		if (!high)                                                                                   \
-			return a * b;                                                                        \
-		return sign ? (T)((V)(S)a * (S)b >> N) : (T)((W)a * b >> N);                                 \
-	}                                                                                                    \
-	KERNEL(mad_##T)                                                                                      \
-	{                                                                                                    \
-		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T), *c = SRC(w, x, 2, T);                    \
-		const bool high = x->in->m.half == PTX_HI;                                                   \
-		const bool sign = x->in->m.type[0] == PTX_S32 || x->in->m.type[0] == PTX_S64;                \
-                                                                                                             \
-		CARRY_LOOP(T, x->in->op == PTX_OP_madc, {                                                    \
-			c1 = __builtin_add_overflow(product_##T(a[i], b[i], high, sign), c[i], &r);          \
-			c2 = __builtin_add_overflow(r, c0, &r);                                              \
-		})                                                                                           \
+#define FAMILY(T, S, W, V, N) \
+	KERNEL(add_##T) \
+	{ \
+		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T); \
+\
+		CARRY_LOOP(T, x->in->op == PTX_OP_addc, { \
+			c1 = __builtin_add_overflow(a[i], b[i], &r); \
+			c2 = __builtin_add_overflow(r, c0, &r); \
+		}) \
+	} \
+	KERNEL(sub_##T) \
+	{ \
+		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T); \
+\
+		CARRY_LOOP(T, x->in->op == PTX_OP_subc, { \
+			c1 = __builtin_sub_overflow(a[i], b[i], &r); \
+			c2 = __builtin_sub_overflow(r, c0, &r); \
+		}) \
+	} \
+	static inline T product_##T(T a, T b, bool high, bool sign) \
+	{ \
+		if (!high) \
+			return a * b; \
+		return sign ? (T)((V)(S)a * (S)b >> N) : (T)((W)a * b >> N); \
+	} \
+	KERNEL(mad_##T) \
+	{ \
+		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T), *c = SRC(w, x, 2, T); \
+		const bool high = x->in->m.half == PTX_HI; \
+		const bool sign = x->in->m.type[0] == PTX_S32 || x->in->m.type[0] == PTX_S64; \
+\
+		CARRY_LOOP(T, x->in->op == PTX_OP_madc, { \
+			c1 = __builtin_add_overflow(product_##T(a[i], b[i], high, sign), c[i], &r); \
+			c2 = __builtin_add_overflow(r, c0, &r); \
+		}) \
 	}
 
 typedef unsigned __int128 u128;

@@ -6,9 +6,8 @@ alu_chooser alu_choose;
 
 exec_fn alu_choose(const struct ptx_inst *in)
 {
-	static alu_chooser *const choosers[] = {alu_int,   alu_carry, alu_bits, alu_compare, alu_approx,
-						alu_float, alu_half,  alu_cvt,  alu_video,   alu_mma,
-						alu_wmma};
+	static alu_chooser *const choosers[] = {alu_int, alu_carry, alu_bits, alu_compare, alu_approx, alu_float,
+		alu_half, alu_cvt, alu_video, alu_mma, alu_wmma};
 
 	for (unsigned i = 0; i < sizeof choosers / sizeof choosers[0]; i++) {
 		exec_fn fn = choosers[i](in);

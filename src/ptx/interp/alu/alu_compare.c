@@ -17,16 +17,16 @@ static inline u32 gather_bits(const u32 *t)
 	return r;
 }
 
-#define TEST(name, T, expr)                                                                                  \
-	static u32 name(const T *pa, const T *pb)                                                            \
-	{                                                                                                    \
-		_Alignas(64) u32 t[LANES];                                                                   \
-                                                                                                             \
-		for (int i = 0; i < LANES; i++) {                                                            \
-			T a = pa[i], b = pb[i];                                                              \
-			t[i] = (expr) ? ~0u : 0;                                                             \
-		}                                                                                            \
-		return gather_bits(t);                                                                       \
+#define TEST(name, T, expr) \
+	static u32 name(const T *pa, const T *pb) \
+	{ \
+		_Alignas(64) u32 t[LANES]; \
+\
+		for (int i = 0; i < LANES; i++) { \
+			T a = pa[i], b = pb[i]; \
+			t[i] = (expr) ? ~0u : 0; \
+		} \
+		return gather_bits(t); \
 	}
 #define TESTS(T) TEST(eq_##T, T, a == b) TEST(lt_##T, T, a < b) TEST(le_##T, T, a <= b)
 TESTS(u16)
@@ -41,26 +41,26 @@ TEST(nan_f32, f32, a != a || b != b)
 TEST(nan_f64, f64, a != a || b != b)
 
 /* The rest by exchanging operands and turning the answer round. */
-#define COMPARE_INT(T)                                                                                       \
-	static u32 compare_##T(unsigned cmp, const T *a, const T *b)                                         \
-	{                                                                                                    \
-		switch (cmp) {                                                                               \
-		case PTX_EQ:                                                                                 \
-			return eq_##T(a, b);                                                                 \
-		case PTX_NE:                                                                                 \
-			return ~eq_##T(a, b);                                                                \
-		case PTX_LT:                                                                                 \
-		case PTX_CMP_LO:                                                                             \
-			return lt_##T(a, b);                                                                 \
-		case PTX_LE:                                                                                 \
-		case PTX_CMP_LS:                                                                             \
-			return le_##T(a, b);                                                                 \
-		case PTX_GT:                                                                                 \
-		case PTX_CMP_HI:                                                                             \
-			return lt_##T(b, a);                                                                 \
-		default:                                                                                     \
-			return le_##T(b, a);                                                                 \
-		}                                                                                            \
+#define COMPARE_INT(T) \
+	static u32 compare_##T(unsigned cmp, const T *a, const T *b) \
+	{ \
+		switch (cmp) { \
+		case PTX_EQ: \
+			return eq_##T(a, b); \
+		case PTX_NE: \
+			return ~eq_##T(a, b); \
+		case PTX_LT: \
+		case PTX_CMP_LO: \
+			return lt_##T(a, b); \
+		case PTX_LE: \
+		case PTX_CMP_LS: \
+			return le_##T(a, b); \
+		case PTX_GT: \
+		case PTX_CMP_HI: \
+			return lt_##T(b, a); \
+		default: \
+			return le_##T(b, a); \
+		} \
 	}
 COMPARE_INT(u16)
 COMPARE_INT(s16)
@@ -69,39 +69,39 @@ COMPARE_INT(s32)
 COMPARE_INT(u64)
 COMPARE_INT(s64)
 
-#define COMPARE_FLOAT(T)                                                                                     \
-	static u32 compare_##T(unsigned cmp, const T *a, const T *b)                                         \
-	{                                                                                                    \
-		switch (cmp) {                                                                               \
-		case PTX_EQ:                                                                                 \
-			return eq_##T(a, b);                                                                 \
-		case PTX_NE:                                                                                 \
-			return ~(eq_##T(a, b) | nan_##T(a, b));                                              \
-		case PTX_LT:                                                                                 \
-			return lt_##T(a, b);                                                                 \
-		case PTX_LE:                                                                                 \
-			return le_##T(a, b);                                                                 \
-		case PTX_GT:                                                                                 \
-			return lt_##T(b, a);                                                                 \
-		case PTX_GE:                                                                                 \
-			return le_##T(b, a);                                                                 \
-		case PTX_EQU:                                                                                \
-			return eq_##T(a, b) | nan_##T(a, b);                                                 \
-		case PTX_NEU:                                                                                \
-			return ~eq_##T(a, b);                                                                \
-		case PTX_LTU:                                                                                \
-			return ~le_##T(b, a);                                                                \
-		case PTX_LEU:                                                                                \
-			return ~lt_##T(b, a);                                                                \
-		case PTX_GTU:                                                                                \
-			return ~le_##T(a, b);                                                                \
-		case PTX_GEU:                                                                                \
-			return ~lt_##T(a, b);                                                                \
-		case PTX_NAN:                                                                                \
-			return nan_##T(a, b);                                                                \
-		default:                                                                                     \
-			return ~nan_##T(a, b);                                                               \
-		}                                                                                            \
+#define COMPARE_FLOAT(T) \
+	static u32 compare_##T(unsigned cmp, const T *a, const T *b) \
+	{ \
+		switch (cmp) { \
+		case PTX_EQ: \
+			return eq_##T(a, b); \
+		case PTX_NE: \
+			return ~(eq_##T(a, b) | nan_##T(a, b)); \
+		case PTX_LT: \
+			return lt_##T(a, b); \
+		case PTX_LE: \
+			return le_##T(a, b); \
+		case PTX_GT: \
+			return lt_##T(b, a); \
+		case PTX_GE: \
+			return le_##T(b, a); \
+		case PTX_EQU: \
+			return eq_##T(a, b) | nan_##T(a, b); \
+		case PTX_NEU: \
+			return ~eq_##T(a, b); \
+		case PTX_LTU: \
+			return ~le_##T(b, a); \
+		case PTX_LEU: \
+			return ~lt_##T(b, a); \
+		case PTX_GTU: \
+			return ~le_##T(a, b); \
+		case PTX_GEU: \
+			return ~lt_##T(a, b); \
+		case PTX_NAN: \
+			return nan_##T(a, b); \
+		default: \
+			return ~nan_##T(a, b); \
+		} \
 	}
 COMPARE_FLOAT(f32)
 COMPARE_FLOAT(f64)
@@ -189,19 +189,19 @@ KERNEL(setp)
 }
 
 /* The common forms, without the way through the tables. */
-#define SETP(T, name, expr)                                                                                  \
-	KERNEL(setp_##name##_##T)                                                                            \
-	{                                                                                                    \
-		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T);                                          \
-                                                                                                             \
-		pred_store(w, x->dst, expr);                                                                 \
+#define SETP(T, name, expr) \
+	KERNEL(setp_##name##_##T) \
+	{ \
+		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T); \
+\
+		pred_store(w, x->dst, expr); \
 	}
-#define SETPS(T)                                                                                             \
-	SETP(T, eq, eq_##T(a, b))                                                                            \
-	SETP(T, ne, ~eq_##T(a, b))                                                                           \
-	SETP(T, lt, lt_##T(a, b))                                                                            \
-	SETP(T, le, le_##T(a, b))                                                                            \
-	SETP(T, gt, lt_##T(b, a))                                                                            \
+#define SETPS(T) \
+	SETP(T, eq, eq_##T(a, b)) \
+	SETP(T, ne, ~eq_##T(a, b)) \
+	SETP(T, lt, lt_##T(a, b)) \
+	SETP(T, le, le_##T(a, b)) \
+	SETP(T, gt, lt_##T(b, a)) \
 	SETP(T, ge, le_##T(b, a))
 SETPS(u32)
 SETPS(s32)
@@ -259,58 +259,61 @@ KERNEL(set)
 	}
 }
 
-#define SELECT(T)                                                                                            \
-	KERNEL(selp_##T)                                                                                     \
-	{                                                                                                    \
-		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T);                                          \
-		const u32 p = pred_src(w, x, 2);                                                             \
-		T *d = DST(w, x, T);                                                                         \
-                                                                                                             \
-		MAP(w, d, T, p &LANE_BIT(i, T) ? a[i] : b[i]);                                               \
-	}                                                                                                    \
-	K3(slct_##T, T, T, T, s32, c >= 0 ? a : b)                                                           \
-	K3(slctf_##T, T, T, T, f32, c >= 0.0f ? a : b)                                                       \
+#define SELECT(T) \
+	KERNEL(selp_##T) \
+	{ \
+		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T); \
+		const u32 p = pred_src(w, x, 2); \
+		T *d = DST(w, x, T); \
+\
+		MAP(w, d, T, p &LANE_BIT(i, T) ? a[i] : b[i]); \
+	} \
+	K3(slct_##T, T, T, T, s32, c >= 0 ? a : b) \
+	K3(slctf_##T, T, T, T, f32, c >= 0.0f ? a : b) \
 	CONTROLLED(slctf_##T)
 SELECT(u16)
 SELECT(u32)
 SELECT(u64)
 
-#define CLASSIFY(T, F, ABS, INF, MIN)                                                                        \
-	static inline bool is_##F(T v, unsigned mode)                                                        \
-	{                                                                                                    \
-		T m = v & ABS;                                                                               \
-                                                                                                             \
-		switch (mode) {                                                                              \
-		case PTX_TESTP_FINITE:                                                                       \
-			return m < INF;                                                                      \
-		case PTX_TESTP_INFINITE:                                                                     \
-			return m == INF;                                                                     \
-		case PTX_TESTP_NUMBER:                                                                       \
-			return m <= INF;                                                                     \
-		case PTX_TESTP_NOTANUMBER:                                                                   \
-			return m > INF;                                                                      \
-		case PTX_TESTP_NORMAL: /* zero counts */                                                     \
-			return m == 0 || (m >= MIN && m < INF);                                              \
-		default:                                                                                     \
-			return m && m < MIN;                                                                 \
-		}                                                                                            \
-	}                                                                                                    \
-	KERNEL(testp_##F)                                                                                    \
-	{                                                                                                    \
-		const T *a = SRC(w, x, 0, T);                                                                \
-		u32 p = 0;                                                                                   \
-                                                                                                             \
-		FOR_ACTIVE(w, i)                                                                             \
-		p |= (u32)is_##F(a[i], x->in->m.mode) << i;                                                  \
-		pred_store(w, x->dst, p);                                                                    \
+#define CLASSIFY(T, F, ABS, INF, MIN) \
+	static inline bool is_##F(T v, unsigned mode) \
+	{ \
+		T m = v & ABS; \
+\
+		switch (mode) { \
+		case PTX_TESTP_FINITE: \
+			return m < INF; \
+		case PTX_TESTP_INFINITE: \
+			return m == INF; \
+		case PTX_TESTP_NUMBER: \
+			return m <= INF; \
+		case PTX_TESTP_NOTANUMBER: \
+			return m > INF; \
+		case PTX_TESTP_NORMAL: /* zero counts */ \
+			return m == 0 || (m >= MIN && m < INF); \
+		default: \
+			return m && m < MIN; \
+		} \
+	} \
+	KERNEL(testp_##F) \
+	{ \
+		const T *a = SRC(w, x, 0, T); \
+		u32 p = 0; \
+\
+		FOR_ACTIVE(w, i) \
+		p |= (u32)is_##F(a[i], x->in->m.mode) << i; \
+		pred_store(w, x->dst, p); \
 	}
 CLASSIFY(u32, f32, 0x7fffffffu, 0x7f800000u, 0x00800000u)
 CLASSIFY(u64, f64, 0x7fffffffffffffffull, 0x7ff0000000000000ull, 0x0010000000000000ull)
 
-#define BY_CMP(T)                                                                                            \
-	static const exec_fn setp_##T[] = {                                                                  \
-		[PTX_EQ] = setp_eq_##T, [PTX_NE] = setp_ne_##T, [PTX_LT] = setp_lt_##T,                      \
-		[PTX_LE] = setp_le_##T, [PTX_GT] = setp_gt_##T, [PTX_GE] = setp_ge_##T}
+#define BY_CMP(T) \
+	static const exec_fn setp_##T[] = {[PTX_EQ] = setp_eq_##T, \
+		[PTX_NE] = setp_ne_##T, \
+		[PTX_LT] = setp_lt_##T, \
+		[PTX_LE] = setp_le_##T, \
+		[PTX_GT] = setp_gt_##T, \
+		[PTX_GE] = setp_ge_##T}
 BY_CMP(u32);
 BY_CMP(s32);
 BY_CMP(u64);

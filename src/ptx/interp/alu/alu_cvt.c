@@ -168,8 +168,7 @@ static u64 cvt_lane(const struct ptx_mods *m, u64 bits)
 	if (m->ftz && m->type[1] == PTX_F32)
 		bits = flush_u32((u32)bits);
 	if (!df)
-		return extend(float_to_int(m, num_unpack(bits, sf)), ptx_type_bits(m->type[0]),
-			      is_signed(m->type[0]));
+		return extend(float_to_int(m, num_unpack(bits, sf)), ptx_type_bits(m->type[0]), is_signed(m->type[0]));
 	return float_to_float(m, bits, sf);
 }
 
@@ -287,23 +286,23 @@ static inline u32 trunc_u32(f32 a)
 
 #define WIDTH(T) (sizeof(T) == 2 ? W16 : sizeof(T) == 4 ? W32 : W64)
 /* Slots may be wider than the types: then the slow way. */
-#define FAST(name, D, A, expr)                                                                               \
-	K1(name##_lanes, D, A, expr)                                                                         \
-	KERNEL(name)                                                                                         \
-	{                                                                                                    \
-		if (x->dst_width == WIDTH(D) && x->src_width[0] == WIDTH(A))                                 \
-			name##_lanes(w, x);                                                                  \
-		else                                                                                         \
-			cvt_any(w, x);                                                                       \
+#define FAST(name, D, A, expr) \
+	K1(name##_lanes, D, A, expr) \
+	KERNEL(name) \
+	{ \
+		if (x->dst_width == WIDTH(D) && x->src_width[0] == WIDTH(A)) \
+			name##_lanes(w, x); \
+		else \
+			cvt_any(w, x); \
 	}
-#define FAST_INT(name, D, A)                                                                                 \
-	K1(name##_lanes, D, A, (D)a)                                                                         \
-	KERNEL(name)                                                                                         \
-	{                                                                                                    \
-		if (x->dst_width == WIDTH(D) && x->src_width[0] == WIDTH(A))                                 \
-			name##_lanes(w, x);                                                                  \
-		else                                                                                         \
-			cvt_int(w, x);                                                                       \
+#define FAST_INT(name, D, A) \
+	K1(name##_lanes, D, A, (D)a) \
+	KERNEL(name) \
+	{ \
+		if (x->dst_width == WIDTH(D) && x->src_width[0] == WIDTH(A)) \
+			name##_lanes(w, x); \
+		else \
+			cvt_int(w, x); \
 	}
 
 FAST_INT(u64_u32, u64, u32)
@@ -410,8 +409,8 @@ exec_fn alu_cvt(const struct ptx_inst *in)
 	if (in->op != PTX_OP_cvt || m->rnd == PTX_RS)
 		return NULL;
 	for (unsigned i = 0; i < sizeof fast / sizeof fast[0]; i++)
-		if (fast[i].to == to && fast[i].from == from && fast[i].rnd == m->rnd &&
-		    fast[i].sat == m->sat && !m->relu && (!m->ftz || fast[i].any_ftz))
+		if (fast[i].to == to && fast[i].from == from && fast[i].rnd == m->rnd && fast[i].sat == m->sat &&
+			!m->relu && (!m->ftz || fast[i].any_ftz))
 			return fast[i].fn;
 	if (is_pair(to))
 		return is_pair(from) ? cvt_pair : from == PTX_F32 ? cvt_two : NULL;

@@ -14,8 +14,8 @@
 
 /* A kernel, its twin under another rounding, and both again with .sat. */
 #define ARITH(K, name, ...) K(name, __VA_ARGS__) CONTROLLED(name)
-#define ARITH_SAT(K, name, T, ARGS, expr)                                                                     \
-	ARITH(K, name, T, UNPACK ARGS, canon_##T(expr))                                                       \
+#define ARITH_SAT(K, name, T, ARGS, expr) \
+	ARITH(K, name, T, UNPACK ARGS, canon_##T(expr)) \
 	ARITH(K, name##_sat, T, UNPACK ARGS, saturate_##T(expr))
 #define UNPACK(...) __VA_ARGS__
 
@@ -43,7 +43,7 @@ ARITH(K1, rcp_f64, f64, f64, 1.0 / a)
 ARITH(K1, sqrt_f64, f64, f64, sqrt(a))
 
 /* Two f32 in a 64-bit register. */
-#define LOW(v) bits_f32((u32)(v))
+#define LOW(v)  bits_f32((u32)(v))
 #define HIGH(v) bits_f32((u32)((v) >> 32))
 static inline u64 join(f32 lo, f32 hi)
 {
@@ -59,11 +59,11 @@ static inline u32 canon_u32(u32 v)
 {
 	return (v & F32_ABS) > 0x7f800000 ? NAN_f32 : v;
 }
-K1(abs_f32, u32, u32, canon_u32(a & F32_ABS))
+K1(abs_f32, u32, u32, canon_u32(a &F32_ABS))
 K1(neg_f32, u32, u32, canon_u32(a ^ ~F32_ABS))
 K1(absftz_f32, u32, u32, canon_u32(flush_u32(a) & F32_ABS))
 K1(negftz_f32, u32, u32, canon_u32(flush_u32(a) ^ ~F32_ABS))
-K1(abs_f64, u64, u64, a & F64_ABS)
+K1(abs_f64, u64, u64, a &F64_ABS)
 K1(neg_f64, u64, u64, a ^ ~F64_ABS)
 K2(copysign_f32, u32, u32, u32, (a & ~F32_ABS) | (b & F32_ABS))
 K2(copysign_f64, u64, u64, u64, (a & ~F64_ABS) | (b & F64_ABS))
@@ -73,23 +73,23 @@ K2(copysign_f64, u64, u64, u64, (a & ~F64_ABS) | (b & F64_ABS))
  * number wins, or with .NaN the NaN.  .xorsign.abs: of the magnitudes, with the
  * product's sign.
  */
-#define PICK(T, F, name)                                                                                 \
-	static inline T name##_##F(T a, T b, bool max)                                                        \
-	{                                                                                                     \
-		F fa = bits_##F(a), fb = bits_##F(b);                                                         \
-		T low = fa < fb ? a : fb < fa ? b : a | b;                                                    \
-		T high = fa < fb ? b : fb < fa ? a : a & b;                                                   \
-		T r = max ? high : low;                                                                       \
-                                                                                                              \
-		r = fa != fa ? b : r;                                                                         \
-		r = fb != fb ? a : r;                                                                         \
-		return fa != fa && fb != fb ? NAN_##F : r;                                                    \
-	}                                                                                                     \
-	static inline T name##nan_##F(T a, T b, bool max)                                                     \
-	{                                                                                                     \
-		T r = name##_##F(a, b, max);                                                                  \
-                                                                                                              \
-		return bits_##F(a) != bits_##F(a) || bits_##F(b) != bits_##F(b) ? NAN_##F : r;                \
+#define PICK(T, F, name) \
+	static inline T name##_##F(T a, T b, bool max) \
+	{ \
+		F fa = bits_##F(a), fb = bits_##F(b); \
+		T low = fa < fb ? a : fb < fa ? b : a | b; \
+		T high = fa < fb ? b : fb < fa ? a : a & b; \
+		T r = max ? high : low; \
+\
+		r = fa != fa ? b : r; \
+		r = fb != fb ? a : r; \
+		return fa != fa && fb != fb ? NAN_##F : r; \
+	} \
+	static inline T name##nan_##F(T a, T b, bool max) \
+	{ \
+		T r = name##_##F(a, b, max); \
+\
+		return bits_##F(a) != bits_##F(a) || bits_##F(b) != bits_##F(b) ? NAN_##F : r; \
 	}
 PICK(u32, f32, pick)
 PICK(u64, f64, pick)
@@ -101,50 +101,34 @@ static inline u32 xorsign(u32 r, u32 a, u32 b)
 	return nan ? NAN_f32 : (r & F32_ABS) | ((a ^ b) & ~F32_ABS);
 }
 #define FLUSH(v) (x->in->m.ftz ? flush_u32(v) : (v))
-#define MINMAX(name, max)                                                                                     \
-	K2(name##_f32, u32, u32, u32, pick_f32(a, b, max))                                                    \
-	K2(name##ftz_f32, u32, u32, u32, pick_f32(flush_u32(a), flush_u32(b), max))                           \
-	K2(name##nan_f32, u32, u32, u32, picknan_f32(FLUSH(a), FLUSH(b), max))                                \
-	K2(name##xor_f32, u32, u32, u32,                                                                      \
-	   xorsign(pick_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), a, b))                              \
-	K2(name##nanxor_f32, u32, u32, u32,                                                                   \
-	   xorsign(picknan_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), a, b))                           \
-	K3(name##3_f32, u32, u32, u32, u32, pick_f32(pick_f32(FLUSH(a), FLUSH(b), max), FLUSH(c), max))       \
-	K3(name##3abs_f32, u32, u32, u32, u32,                                                                \
-	   pick_f32(pick_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), FLUSH(c) & F32_ABS, max))          \
-	K3(name##3nan_f32, u32, u32, u32, u32,                                                                \
-	   picknan_f32(picknan_f32(FLUSH(a), FLUSH(b), max), FLUSH(c), max))                                  \
+#define MINMAX(name, max) \
+	K2(name##_f32, u32, u32, u32, pick_f32(a, b, max)) \
+	K2(name##ftz_f32, u32, u32, u32, pick_f32(flush_u32(a), flush_u32(b), max)) \
+	K2(name##nan_f32, u32, u32, u32, picknan_f32(FLUSH(a), FLUSH(b), max)) \
+	K2(name##xor_f32, u32, u32, u32, xorsign(pick_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), a, b)) \
+	K2(name##nanxor_f32, u32, u32, u32, xorsign(picknan_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), a, b)) \
+	K3(name##3_f32, u32, u32, u32, u32, pick_f32(pick_f32(FLUSH(a), FLUSH(b), max), FLUSH(c), max)) \
+	K3(name##3abs_f32, u32, u32, u32, u32, \
+		pick_f32(pick_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), FLUSH(c) & F32_ABS, max)) \
+	K3(name##3nan_f32, u32, u32, u32, u32, picknan_f32(picknan_f32(FLUSH(a), FLUSH(b), max), FLUSH(c), max)) \
 	K2(name##_f64, u64, u64, u64, pick_f64(a, b, max))
 MINMAX(min, false)
 MINMAX(max, true)
 
-#define ROW(op, type, fn, sat, nan, xor)                                                                      \
-	{PTX_OP_##op, PTX_##type, VARIANT(0, sat, 0, nan, xor), fn, fn##_controlled},
-#define BOTH(op, fn) ROW(op, F32, fn##_f32, 0, 0, 0) ROW(op, F64, fn##_f64, 0, 0, 0)
-#define ALL(op, fn) BOTH(op, fn) ROW(op, F32, fn##_f32_sat, PTX_SAT, 0, 0) ROW(op, F32X2, fn##_f32x2, 0, 0, 0)
+#define ROW(op, type, fn, sat, nan, xor)   {PTX_OP_##op, PTX_##type, VARIANT(0, sat, 0, nan, xor), fn, fn##_controlled},
+#define BOTH(op, fn)                       ROW(op, F32, fn##_f32, 0, 0, 0) ROW(op, F64, fn##_f64, 0, 0, 0)
+#define ALL(op, fn)                        BOTH(op, fn) ROW(op, F32, fn##_f32_sat, PTX_SAT, 0, 0) ROW(op, F32X2, fn##_f32x2, 0, 0, 0)
 #define PLAIN(op, type, fn, ftz, nan, xor) {PTX_OP_##op, PTX_##type, VARIANT(0, 0, 0, nan, xor), fn, ftz},
 
-static const struct alu_row rows[] = {
-	ALL(add, add) ALL(sub, sub) ALL(mul, mul) ALL(fma, fma)
-	BOTH(mad, fma) ROW(mad, F32, fma_f32_sat, PTX_SAT, 0, 0)
-	BOTH(div, div) BOTH(rcp, rcp) BOTH(sqrt, sqrt)
-	PLAIN(abs, F32, abs_f32, absftz_f32, 0, 0)
-	PLAIN(neg, F32, neg_f32, negftz_f32, 0, 0)
-	PLAIN(abs, F64, abs_f64, NULL, 0, 0)
-	PLAIN(neg, F64, neg_f64, NULL, 0, 0)
-	PLAIN(copysign, F32, copysign_f32, NULL, 0, 0)
-	PLAIN(copysign, F64, copysign_f64, NULL, 0, 0)
-	PLAIN(min, F32, min_f32, minftz_f32, 0, 0)
-	PLAIN(max, F32, max_f32, maxftz_f32, 0, 0)
-	PLAIN(min, F32, minnan_f32, NULL, 1, 0)
-	PLAIN(max, F32, maxnan_f32, NULL, 1, 0)
-	PLAIN(min, F32, minxor_f32, NULL, 0, 1)
-	PLAIN(max, F32, maxxor_f32, NULL, 0, 1)
-	PLAIN(min, F32, minnanxor_f32, NULL, 1, 1)
-	PLAIN(max, F32, maxnanxor_f32, NULL, 1, 1)
-	PLAIN(min, F64, min_f64, NULL, 0, 0)
-	PLAIN(max, F64, max_f64, NULL, 0, 0)
-};
+static const struct alu_row rows[] = {ALL(add, add) ALL(sub, sub) ALL(mul, mul) ALL(fma, fma) BOTH(mad, fma) ROW(
+	mad, F32, fma_f32_sat, PTX_SAT, 0, 0) BOTH(div, div) BOTH(rcp, rcp) BOTH(sqrt, sqrt) PLAIN(abs, F32, abs_f32,
+	absftz_f32, 0, 0) PLAIN(neg, F32, neg_f32, negftz_f32, 0, 0) PLAIN(abs, F64, abs_f64, NULL, 0, 0) PLAIN(neg,
+	F64, neg_f64, NULL, 0, 0) PLAIN(copysign, F32, copysign_f32, NULL, 0, 0) PLAIN(copysign, F64, copysign_f64,
+	NULL, 0, 0) PLAIN(min, F32, min_f32, minftz_f32, 0, 0) PLAIN(max, F32, max_f32, maxftz_f32, 0, 0)
+		PLAIN(min, F32, minnan_f32, NULL, 1, 0) PLAIN(max, F32, maxnan_f32, NULL, 1, 0)
+			PLAIN(min, F32, minxor_f32, NULL, 0, 1) PLAIN(max, F32, maxxor_f32, NULL, 0, 1)
+				PLAIN(min, F32, minnanxor_f32, NULL, 1, 1) PLAIN(max, F32, maxnanxor_f32, NULL, 1, 1)
+					PLAIN(min, F64, min_f64, NULL, 0, 0) PLAIN(max, F64, max_f64, NULL, 0, 0)};
 
 exec_fn alu_float(const struct ptx_inst *in)
 {

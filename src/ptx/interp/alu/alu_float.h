@@ -1,8 +1,7 @@
 /*
  * alu_float.h - small functions on float lanes, for kernels.
  */
-#ifndef PTX_INTERP_ALU_FLOAT_H
-#define PTX_INTERP_ALU_FLOAT_H
+#pragma once
 
 #include "ptx/interp/alu/alu.h"
 
@@ -37,5 +36,3 @@ static inline f32 flush_f32(f32 v)
 {
 	return bits_f32(flush_u32(f32_bits(v)));
 }
-
-#endif

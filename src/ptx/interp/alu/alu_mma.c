@@ -71,8 +71,7 @@ static s32 int_element(unsigned type, const void *reg, unsigned lane, unsigned j
 /* Elements of A by row, of B by column. */
 static void load(const struct warp *w, const struct xinst *x, int src, struct tile *t)
 {
-	const unsigned type = x->in->m.type[1 + src], bits = ptx_type_bits(type),
-		       e = bits < 32 ? 32 / bits : 1;
+	const unsigned type = x->in->m.type[1 + src], bits = ptx_type_bits(type), e = bits < 32 ? 32 / bits : 1;
 	const bool tall = src == 0 && x->in->m.mma_m == 16;
 
 	for (unsigned r = 0; r < registers(x, src); r++) {
@@ -102,8 +101,7 @@ static inline unsigned out_col(unsigned lane, unsigned n)
 	return 2 * (lane % 4) + n % 2;
 }
 
-static u32 dot_int(const struct xinst *x, const struct tile *a, const struct tile *b, unsigned row,
-		   unsigned col, u32 c)
+static u32 dot_int(const struct xinst *x, const struct tile *a, const struct tile *b, unsigned row, unsigned col, u32 c)
 {
 	s64 sum = (s32)c;
 
@@ -114,8 +112,8 @@ static u32 dot_int(const struct xinst *x, const struct tile *a, const struct til
 	return (u32)sum;
 }
 
-static f64 dot_float(const struct xinst *x, const struct tile *a, const struct tile *b, unsigned row,
-		     unsigned col, f64 c)
+static f64 dot_float(
+	const struct xinst *x, const struct tile *a, const struct tile *b, unsigned row, unsigned col, f64 c)
 {
 	f64 sum = c;
 
@@ -204,14 +202,12 @@ static unsigned count(const struct ptx_inst *in, unsigned op)
 static bool fits(const struct ptx_inst *in)
 {
 	const struct ptx_mods *m = &in->m;
-	unsigned bits = ptx_type_bits(m->type[1]), e = bits < 32 ? 32 / bits : 1,
-		 half = m->type[0] == PTX_F16 ? 2 : 1;
+	unsigned bits = ptx_type_bits(m->type[1]), e = bits < 32 ? 32 / bits : 1, half = m->type[0] == PTX_F16 ? 2 : 1;
 	unsigned out = (m->mma_m == 16 ? 4 : 2), c = m->type[3] == PTX_F16 ? 2 : 1;
 
-	return (m->mma_m == 16 || m->mma_m == 8) && m->mma_n == 8 && m->mma_k <= MAX_K &&
-	       m->mma_k % (4 * e) == 0 && count(in, 1) == m->mma_m / 8 * m->mma_k / (4 * e) &&
-	       count(in, 2) == m->mma_k / (4 * e) && count(in, 0) == out / half && count(in, 3) == out / c &&
-	       ptx_type_bits(m->type[2]) == bits;
+	return (m->mma_m == 16 || m->mma_m == 8) && m->mma_n == 8 && m->mma_k <= MAX_K && m->mma_k % (4 * e) == 0 &&
+	       count(in, 1) == m->mma_m / 8 * m->mma_k / (4 * e) && count(in, 2) == m->mma_k / (4 * e) &&
+	       count(in, 0) == out / half && count(in, 3) == out / c && ptx_type_bits(m->type[2]) == bits;
 }
 
 static bool known_types(const struct ptx_mods *m)

@@ -1,9 +1,9 @@
 /* Which instruction set this processor has, and so which copy of the kernels runs. */
 #include "ptx/interp/core.h"
 
-#define CHOICES(level)                                                                                       \
-	exec_fn alu_choose_##level(const struct ptx_inst *in);                                               \
-	exec_fn access_load_##level(const struct ptx_inst *in, unsigned width, const struct xinst *x);                                          \
+#define CHOICES(level) \
+	exec_fn alu_choose_##level(const struct ptx_inst *in); \
+	exec_fn access_load_##level(const struct ptx_inst *in, unsigned width, const struct xinst *x); \
 	exec_fn access_store_##level(const struct ptx_inst *in, unsigned width, const struct xinst *x);
 CHOICES(base)
 CHOICES(avx2)
@@ -17,8 +17,8 @@ static bool has_avx512(void)
 
 static bool has_avx2(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+	       __builtin_cpu_supports("popcnt");
 }
 
 exec_fn alu_select(const struct ptx_inst *in)

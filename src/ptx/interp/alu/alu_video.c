@@ -148,8 +148,8 @@ static u32 scalar(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 {
 	unsigned dsel = in->ops[0].comp, bits = !dsel ? 32 : dsel < PTX_SEL_H0 ? 8 : 16, shift;
 	bool sign = is_signed(in, 0);
-	s64 t = operate(in, selected(a, in->ops[1].comp, is_signed(in, 1)),
-			selected(b, in->ops[2].comp, is_signed(in, 2)));
+	s64 t = operate(
+		in, selected(a, in->ops[1].comp, is_signed(in, 1)), selected(b, in->ops[2].comp, is_signed(in, 2)));
 	u32 mask;
 
 	if (in->m.sat)
@@ -177,8 +177,7 @@ static bool is_written(const struct ptx_operand *d, unsigned i, unsigned bits)
 }
 
 /* Selectors count the elements of a, and then those of b; without one operand o has its own, from `first` on. */
-static s64 picked(const struct ptx_operand *o, u32 a, u32 b, unsigned i, unsigned first, unsigned bits,
-		  bool sign)
+static s64 picked(const struct ptx_operand *o, u32 a, u32 b, unsigned i, unsigned first, unsigned bits, bool sign)
 {
 	unsigned n = o->comp ? o->n >> 4 * i & 15 : first + i, each = 32 / bits;
 
@@ -192,7 +191,7 @@ static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
 	for (unsigned i = 0, each = 32 / bits; i < each; i++) {
 		bool on = is_written(&in->ops[0], i, bits);
 		s64 t = operate(in, picked(&in->ops[1], a, b, i, 0, bits, is_signed(in, 1)),
-				picked(&in->ops[2], a, b, i, each, bits, is_signed(in, 2)));
+			picked(&in->ops[2], a, b, i, each, bits, is_signed(in, 2)));
 
 		if (in->m.sat)
 			t = clamp_to(t, bits, is_signed(in, 0));
@@ -224,14 +223,14 @@ static u32 multiply_add(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 	return (u32)(in->m.sat ? clamp_to(t, 32, sign) : t);
 }
 
-#define VIDEO(name, expr)                                                                                    \
-	KERNEL(name)                                                                                         \
-	{                                                                                                    \
-		const u32 *a = SRC(w, x, 0, u32), *b = SRC(w, x, 1, u32);                                    \
-		const u32 *c = x->src[2] == NO_SLOT ? NULL : SRC(w, x, 2, u32);                              \
-		u32 *d = DST(w, x, u32);                                                                     \
-                                                                                                             \
-		MAP_ACTIVE(w, d, u32, expr);                                                                 \
+#define VIDEO(name, expr) \
+	KERNEL(name) \
+	{ \
+		const u32 *a = SRC(w, x, 0, u32), *b = SRC(w, x, 1, u32); \
+		const u32 *c = x->src[2] == NO_SLOT ? NULL : SRC(w, x, 2, u32); \
+		u32 *d = DST(w, x, u32); \
+\
+		MAP_ACTIVE(w, d, u32, expr); \
 	}
 VIDEO(video_scalar, scalar(x->in, a[i], b[i], c ? c[i] : 0))
 VIDEO(video_mad, multiply_add(x->in, a[i], b[i], c ? c[i] : 0))

@@ -23,33 +23,33 @@ typedef s32 s32x8 __attribute__((vector_size(32)));
  * processor can (this file is compiled so): f64 wants it, and the products of narrower floats are exact anyway.
  * Integers are of a few bits, and their sums far from overflow.
  */
-#define PRODUCT(name, T, N)                                                                                  \
-	static void name##_##N(T *c, const T *a, const T *b, unsigned m, unsigned k)                         \
-	{                                                                                                    \
-		for (unsigned row = 0; row < m; row++) {                                                     \
-			T##x8 *to = (T##x8 *)(c + row * N), sum[N / 8];                                      \
-                                                                                                             \
-			for (unsigned j = 0; j < N / 8; j++)                                                 \
-				sum[j] = to[j];                                                              \
-			for (unsigned i = 0; i < k; i++)                                                     \
-				for (unsigned j = 0; j < N / 8; j++)                                         \
-					sum[j] += a[row * k + i] * ((const T##x8 *)(b + i * N))[j];          \
-			for (unsigned j = 0; j < N / 8; j++)                                                 \
-				to[j] = sum[j];                                                              \
-		}                                                                                            \
+#define PRODUCT(name, T, N) \
+	static void name##_##N(T *c, const T *a, const T *b, unsigned m, unsigned k) \
+	{ \
+		for (unsigned row = 0; row < m; row++) { \
+			T##x8 *to = (T##x8 *)(c + row * N), sum[N / 8]; \
+\
+			for (unsigned j = 0; j < N / 8; j++) \
+				sum[j] = to[j]; \
+			for (unsigned i = 0; i < k; i++) \
+				for (unsigned j = 0; j < N / 8; j++) \
+					sum[j] += a[row * k + i] * ((const T##x8 *)(b + i * N))[j]; \
+			for (unsigned j = 0; j < N / 8; j++) \
+				to[j] = sum[j]; \
+		} \
 	}
-#define PRODUCTS(name, T)                                                                                    \
-	PRODUCT(name, T, 8)                                                                                  \
-	PRODUCT(name, T, 16)                                                                                 \
-	PRODUCT(name, T, 32)                                                                                 \
-	static void name(T *c, const T *a, const T *b, const struct ptx_mods *m)                             \
-	{                                                                                                    \
-		if (m->mma_n == 8)                                                                           \
-			name##_8(c, a, b, m->mma_m, m->mma_k);                                               \
-		else if (m->mma_n == 16)                                                                     \
-			name##_16(c, a, b, m->mma_m, m->mma_k);                                              \
-		else                                                                                         \
-			name##_32(c, a, b, m->mma_m, m->mma_k);                                              \
+#define PRODUCTS(name, T) \
+	PRODUCT(name, T, 8) \
+	PRODUCT(name, T, 16) \
+	PRODUCT(name, T, 32) \
+	static void name(T *c, const T *a, const T *b, const struct ptx_mods *m) \
+	{ \
+		if (m->mma_n == 8) \
+			name##_8(c, a, b, m->mma_m, m->mma_k); \
+		else if (m->mma_n == 16) \
+			name##_16(c, a, b, m->mma_m, m->mma_k); \
+		else \
+			name##_32(c, a, b, m->mma_m, m->mma_k); \
 	}
 PRODUCTS(product, f64)
 PRODUCTS(product_int, s32)
@@ -189,8 +189,7 @@ static void read_ints(const struct warp *w, const struct xinst *x, unsigned oper
 	}
 	for (unsigned run = 0; run < m.runs; run++)
 		for (unsigned i = 0; i < m.run; i++)
-			to[m.columns ? i * m.runs + run : run * m.run + i] =
-				nibble(e.b + run * m.run / 2, m.type, i);
+			to[m.columns ? i * m.runs + run : run * m.run + i] = nibble(e.b + run * m.run / 2, m.type, i);
 }
 
 KERNEL(wmma_int)

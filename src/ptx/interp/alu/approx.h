@@ -4,8 +4,7 @@
  * PTX asks for some 22 correct bits; these have 28 or more before the last
  * rounding.  Being nearer to the truth than the hardware is allowed.
  */
-#ifndef PTX_INTERP_APPROX_H
-#define PTX_INTERP_APPROX_H
+#pragma once
 
 #include "ptx/interp/alu/num.h"
 
@@ -74,5 +73,3 @@ static inline float approx_tanh(float a)
 	p = q < 0.01 ? series : p;
 	return a != a ? bits_f32(0x7fffffff) : (float)p;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * done in f64 and to odd: truncated, with the last bit set if anything was
  * lost, so that the last rounding sees on which side of a tie it stands.
  */
-#ifndef PTX_INTERP_HALF_H
-#define PTX_INTERP_HALF_H
+#pragma once
 
 #include "ptx/interp/alu/num.h"
 
@@ -81,5 +80,3 @@ static inline float half_mul(float a, float b)
 {
 	return f64_to_odd((double)a * b);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * once, correctly, to every format PTX has.  Slow and simple: the ALU has
  * vector code for the common conversions and comes here for the rest.
  */
-#ifndef PTX_INTERP_NUM_H
-#define PTX_INTERP_NUM_H
+#pragma once
 
 #include "ptx/ptx.h"
 #include <string.h>
@@ -35,8 +34,8 @@ struct num_format {
 	uint64_t canonical_nan; /* what arithmetic answers for a NaN */
 };
 
-extern const struct num_format num_f16, num_bf16, num_f32, num_f64, num_tf32, num_e4m3, num_e5m2, num_e2m1,
-	num_e2m3, num_e3m2;
+extern const struct num_format num_f16, num_bf16, num_f32, num_f64, num_tf32, num_e4m3, num_e5m2, num_e2m1, num_e2m3,
+	num_e3m2;
 /* NULL: not a float format with sign, exponent and fraction. A packed type answers for its element. */
 const struct num_format *num_format_of(unsigned type);
 
@@ -90,5 +89,3 @@ static inline double num_value(uint64_t bits, const struct num_format *f)
 {
 	return bits_f64(num_pack(num_unpack(bits, f), &num_f64, PTX_RN, 0));
 }
-
-#endif

@@ -7,8 +7,7 @@
  * byte lie so that a dot product finds them in a row: B, of which only .col exists, column by column.  Where
  * there are more registers than the matrix fills, they repeat it.
  */
-#ifndef PTX_INTERP_WMMA_H
-#define PTX_INTERP_WMMA_H
+#pragma once
 
 #include <string.h>
 
@@ -70,13 +69,11 @@ static inline void wmma_gather(const uint8_t *regs, const uint32_t *list, const 
 		memcpy((uint8_t *)to + at, regs + list[at / slot], slot);
 }
 
-static inline void wmma_scatter(uint8_t *regs, const uint32_t *list, unsigned n, const struct wmma_matrix *x,
-				const void *from)
+static inline void wmma_scatter(
+	uint8_t *regs, const uint32_t *list, unsigned n, const struct wmma_matrix *x, const void *from)
 {
 	unsigned slot = wmma_slot(x);
 
 	for (unsigned i = 0; i < n; i++)
 		memcpy(regs + list[i], (const uint8_t *)from + i * slot % wmma_bytes(x), slot);
 }
-
-#endif

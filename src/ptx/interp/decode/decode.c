@@ -73,8 +73,8 @@ struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst 
 }
 
 /* Something computed before the instruction. Temporaries hold 64 bits or less. */
-static uint32_t emit_temp(struct decoder *d, exec_fn run, const struct ptx_inst *in, unsigned width,
-			  uint32_t aux, int64_t imm)
+static uint32_t emit_temp(
+	struct decoder *d, exec_fn run, const struct ptx_inst *in, unsigned width, uint32_t aux, int64_t imm)
 {
 	uint32_t slot = decode_temporary(d);
 	struct xinst *x = decode_emit(d, run, in);
@@ -91,8 +91,7 @@ static bool in_range(const struct ptx_var *v, int64_t imm)
 	return imm >= -(1LL << 31) && imm < 1LL << 31 && v->offset < 1u << 30;
 }
 
-uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm,
-		    unsigned width)
+uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm, unsigned width)
 {
 	if (v->defined_by)
 		v = v->defined_by;
@@ -125,8 +124,7 @@ uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct p
 	return 0;
 }
 
-uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
-			uint8_t *width)
+uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, uint8_t *width)
 {
 	*width = (uint8_t)slot_width(o->type);
 	switch (o->kind) {
@@ -158,7 +156,7 @@ static uint32_t decode_list(struct decoder *d, const struct ptx_inst *in, const 
 		uint32_t slot = decode_operand(d, in, &o->elem[i], &width), cap = d->lists_cap;
 
 		if (!decode_grow(d, (void **)&d->lists, d->nlists, &d->lists_cap, sizeof(*d->lists)) ||
-		    !decode_grow(d, (void **)&d->list_widths, d->nlists, &cap, 1))
+			!decode_grow(d, (void **)&d->list_widths, d->nlists, &cap, 1))
 			return 0;
 		d->lists[d->nlists] = slot;
 		d->list_widths[d->nlists++] = width;
@@ -174,8 +172,8 @@ struct address {
 	int64_t imm;
 };
 
-static struct address decode_address(struct decoder *d, const struct ptx_inst *in,
-				     const struct ptx_operand *o, unsigned space)
+static struct address decode_address(
+	struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, unsigned space)
 {
 	struct address a = {NO_SLOT, W64, (uint8_t)space, o->imm};
 
@@ -205,8 +203,7 @@ static void x_sum(struct warp *w, const struct xinst *x)
 	uint64_t *d = DST(w, x, uint64_t);
 
 	FOR_ACTIVE(w, i)
-	d[i] = (x->src_width[0] == W64 ? SRC(w, x, 0, uint64_t)[i] : SRC(w, x, 0, uint32_t)[i]) +
-	       (uint64_t)x->imm;
+	d[i] = (x->src_width[0] == W64 ? SRC(w, x, 0, uint64_t)[i] : SRC(w, x, 0, uint32_t)[i]) + (uint64_t)x->imm;
 }
 
 static uint32_t address_temp(struct decoder *d, const struct ptx_inst *in, struct address a)
@@ -306,8 +303,7 @@ static void unsupported(struct decoder *d, const struct ptx_inst *in)
 		*c = *c == '_' ? '.' : *c; /* as it is written */
 	for (unsigned i = 0; i < in->m.ntypes && n < sizeof(types); i++)
 		n += (size_t)snprintf(types + n, sizeof(types) - n, ".%s", ptx_type_name(in->m.type[i]));
-	decode_fail(d, -ENOTSUP, in, "%s%s in this form is not supported by the interpreter",
-		    name, types);
+	decode_fail(d, -ENOTSUP, in, "%s%s in this form is not supported by the interpreter", name, types);
 }
 
 static void decode_plain(struct decoder *d, const struct ptx_inst *in)

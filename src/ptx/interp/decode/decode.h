@@ -1,7 +1,6 @@
 /* decode.h - the state of decoding one function.  Shared by decode*.c and slots.c, of nobody else's
  * interest. */
-#ifndef PTX_INTERP_DECODE_H
-#define PTX_INTERP_DECODE_H
+#pragma once
 
 #include "ptx/interp/core.h"
 
@@ -43,12 +42,10 @@ struct decoder {
 };
 
 /* decode.c */
-__attribute__((format(printf, 4, 5))) void decode_fail(struct decoder *d, int err, const struct ptx_inst *in,
-						       const char *fmt, ...);
-uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm,
-		    unsigned width);
-uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
-			uint8_t *width);
+__attribute__((format(printf, 4, 5))) void decode_fail(
+	struct decoder *d, int err, const struct ptx_inst *in, const char *fmt, ...);
+uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct ptx_var *v, int64_t imm, unsigned width);
+uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, uint8_t *width);
 void decode_guard(struct decoder *d, const struct ptx_inst *in, struct xinst *x);
 struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst *in);
 
@@ -76,5 +73,3 @@ void decode_bra(struct decoder *d, uint32_t i);
 void decode_brx(struct decoder *d, uint32_t i);
 void decode_call(struct decoder *d, const struct ptx_inst *in);
 void decode_signature(struct decoder *d);
-
-#endif

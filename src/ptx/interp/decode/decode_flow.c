@@ -48,16 +48,14 @@ void decode_brx(struct decoder *d, uint32_t i)
 
 /* ---- calls ------------------------------------------------------------------------------------------ */
 
-static bool decode_arg(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
-		       struct call_arg *a)
+static bool decode_arg(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, struct call_arg *a)
 {
 	const struct ptx_var *v = o->var;
 
 	if (o->kind == PTX_O_VAR && v->space == PTX_PARAM && v->reg == PTX_NOREG) {
 		if (v->offset > d->fn->param_frame_size || v->size > d->fn->param_frame_size - v->offset)
 			return false;
-		*a = (struct call_arg){
-			.offset = (uint32_t)v->offset, .slot = NO_SLOT, .size = (uint32_t)v->size};
+		*a = (struct call_arg){.offset = (uint32_t)v->offset, .slot = NO_SLOT, .size = (uint32_t)v->size};
 		return true;
 	}
 	a->offset = NO_SLOT;
@@ -66,8 +64,8 @@ static bool decode_arg(struct decoder *d, const struct ptx_inst *in, const struc
 	return a->slot != NO_SLOT && a->width != WPRED;
 }
 
-static struct call_arg *decode_args(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o,
-				    uint32_t *n)
+static struct call_arg *decode_args(
+	struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, uint32_t *n)
 {
 	uint32_t count = o->kind == PTX_O_VEC ? o->n : o->kind == PTX_O_NONE ? 0 : 1;
 	struct call_arg *args = calloc(count + 1u, sizeof(*args));
@@ -148,8 +146,7 @@ static struct call_arg *decode_own(struct decoder *d, struct ptx_var **vars, uin
 			a[i].slot = d->regs[v->reg];
 			a[i].width = (uint8_t)slot_width(d->fn->regs[v->reg].type);
 			a[i].size = a[i].width == WPRED ? 0 : 1u << a[i].width;
-		} else if (v->offset > d->fn->param_frame_size ||
-			   v->size > d->fn->param_frame_size - v->offset) {
+		} else if (v->offset > d->fn->param_frame_size || v->size > d->fn->param_frame_size - v->offset) {
 			decode_fail(d, -EINVAL, NULL, "%s: parameter %s has no place", d->fn->name, v->name);
 		} else {
 			a[i].offset = (uint32_t)v->offset;

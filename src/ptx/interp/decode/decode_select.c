@@ -15,8 +15,8 @@ static void check_param(struct decoder *d, const struct ptx_inst *in, const stru
 	if (d->fn->is_entry && at < d->fn->param_size)
 		end = d->fn->param_size;
 	if (x->imm < 0 || at > end || size > end - at || at % (ptx_type_bits(in->m.type[0]) / 8))
-		decode_fail(d, -EINVAL, in, "%s of %llu bytes at %lld lies outside the parameters",
-			    ptx_op_name(in->op), (unsigned long long)size, (long long)x->imm);
+		decode_fail(d, -EINVAL, in, "%s of %llu bytes at %lld lies outside the parameters", ptx_op_name(in->op),
+			(unsigned long long)size, (long long)x->imm);
 	if (in->op == PTX_OP_st && d->fn->is_entry && at < d->fn->param_size)
 		decode_fail(d, -EINVAL, in, "a kernel's parameters cannot be written");
 }
@@ -113,9 +113,8 @@ bool decode_fragments_good(const struct decoder *d, const struct ptx_inst *in, c
 
 exec_fn decode_select(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
 {
-	static exec_fn (*const ask[])(const struct ptx_inst *) = {mov_select,   collect_select, atomic_select,
-								  async_select, matrix_select,  tex_select,
-								  stack_select, alu_select};
+	static exec_fn (*const ask[])(const struct ptx_inst *) = {mov_select, collect_select, atomic_select,
+		async_select, matrix_select, tex_select, stack_select, alu_select};
 	exec_fn run;
 
 	switch (in->op) {

@@ -120,8 +120,7 @@ uint32_t decode_const(struct decoder *d, unsigned width, uint64_t v)
 uint32_t decode_temporary(struct decoder *d)
 {
 	if (d->temps_used == MAX_TEMPS) {
-		decode_fail(d, -ENOTSUP, NULL, "%s: too many special registers in one instruction",
-			    d->fn->name);
+		decode_fail(d, -ENOTSUP, NULL, "%s: too many special registers in one instruction", d->fn->name);
 		return 0;
 	}
 	if (!d->temps[d->temps_used])

@@ -87,8 +87,7 @@ void x_bar(struct warp *w, const struct xinst *x)
 	unsigned op = x->in->op;
 
 	if (id >= MAX_BARS || count > MAX_WARPS * LANES) {
-		warp_fault(w, INTERP_ILLEGAL_INSTRUCTION, "line %u: barrier %u of %u threads", x->in->line,
-			   id, count);
+		warp_fault(w, INTERP_ILLEGAL_INSTRUCTION, "line %u: barrier %u of %u threads", x->in->line, id, count);
 		return;
 	}
 	bar = &b->bars[id];

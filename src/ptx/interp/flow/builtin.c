@@ -15,9 +15,10 @@ void builtin_bytes(struct warp *w, const struct call_site *s, unsigned n, unsign
 		return;
 	a = &s->args[n];
 	have = a->offset != NO_SLOT ? a->size : (size_t)1 << a->width;
-	memcpy(to, a->offset != NO_SLOT ? frame_param(w, w->frame, lane, a->offset)
-					: w->regs + a->slot + ((size_t)lane << a->width),
-	       have < size ? have : size);
+	memcpy(to,
+		a->offset != NO_SLOT ? frame_param(w, w->frame, lane, a->offset)
+				     : w->regs + a->slot + ((size_t)lane << a->width),
+		have < size ? have : size);
 }
 
 uint64_t builtin_arg(struct warp *w, const struct call_site *s, unsigned n, unsigned lane)
@@ -38,8 +39,7 @@ void builtin_result(struct warp *w, const struct call_site *s, unsigned lane, ui
 	if (a->offset != NO_SLOT)
 		memcpy(frame_param(w, w->frame, lane, a->offset), &v, a->size < 8 ? a->size : 8);
 	else
-		memcpy(w->regs + a->slot + ((size_t)lane << a->width), &v,
-		       1u << (a->width < W64 ? a->width : W64));
+		memcpy(w->regs + a->slot + ((size_t)lane << a->width), &v, 1u << (a->width < W64 ? a->width : W64));
 }
 
 static void b_vprintf(struct warp *w, const struct xinst *x)
@@ -112,22 +112,21 @@ static void b_assertfail(struct warp *w, const struct xinst *x)
 		int n;
 
 		if (!mem_string(w, builtin_arg(w, s, 0, i), what, sizeof(what)) ||
-		    !mem_string(w, builtin_arg(w, s, 1, i), file, sizeof(file)) ||
-		    !mem_string(w, builtin_arg(w, s, 3, i), function, sizeof(function)))
+			!mem_string(w, builtin_arg(w, s, 1, i), file, sizeof(file)) ||
+			!mem_string(w, builtin_arg(w, s, 3, i), function, sizeof(function)))
 			return;
 		n = snprintf(line, sizeof(line),
-			     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
-			     file, (uint32_t)builtin_arg(w, s, 2, i), function, c[0], c[1], c[2], w->tid[0][i],
-			     w->tid[1][i], w->tid[2][i], what);
+			"%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
+			(uint32_t)builtin_arg(w, s, 2, i), function, c[0], c[1], c[2], w->tid[0][i], w->tid[1][i],
+			w->tid[2][i], what);
 		pthread_mutex_lock(&g->lock);
 		if (h->assertion)
 			h->assertion(h->arg, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
 		pthread_mutex_unlock(&g->lock);
 		pthread_mutex_lock(&g->lock);
 		if (!atomic_exchange(&g->asserted, true) && !atomic_load(&g->fault))
-			snprintf(w->launch->message, sizeof(w->launch->message),
-				 "assertion %.100s failed at %.100s:%u", what, file,
-				 (uint32_t)builtin_arg(w, s, 2, i));
+			snprintf(w->launch->message, sizeof(w->launch->message), "assertion %.100s failed at %.100s:%u",
+				what, file, (uint32_t)builtin_arg(w, s, 2, i));
 		pthread_mutex_unlock(&g->lock);
 	}
 	/* Others may have something to say, too: the grid goes on as long as nobody has to wait. */

@@ -24,7 +24,7 @@ static uint8_t *arg_at(struct warp *w, struct frame *f, const struct call_arg *a
 }
 
 static void pass(struct warp *w, struct frame *to, const struct call_arg *d, struct frame *from,
-		 const struct call_arg *s, uint32_t lanes)
+	const struct call_arg *s, uint32_t lanes)
 {
 	uint32_t n = d->size < s->size ? d->size : s->size;
 
@@ -33,8 +33,8 @@ static void pass(struct warp *w, struct frame *to, const struct call_arg *d, str
 }
 
 /* A frame for `lanes`, which return to j. NULL: a fault was raised. */
-static struct frame *enter(struct warp *w, const struct call_site *s, const struct xfunc *fn, uint32_t lanes,
-			   struct join j)
+static struct frame *enter(
+	struct warp *w, const struct call_site *s, const struct xfunc *fn, uint32_t lanes, struct join j)
 {
 	struct frame *f = frame_get(w->block->worker, fn);
 	uint32_t n = s->nargs < fn->fn->nparams ? s->nargs : fn->fn->nparams;
@@ -49,9 +49,9 @@ static struct frame *enter(struct warp *w, const struct call_site *s, const stru
 	f->local_base = (w->frame->local_base + w->frame->fn->fn->local_size + 15) & ~15ULL;
 	f->stack_used = w->frame->stack_used + fn->stack_use;
 	if (f->stack_used > w->block->grid->stack_size ||
-	    f->local_base + fn->fn->local_size > w->block->grid->calls_size) {
-		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "calling %s: the stack of %llu bytes is used up",
-			   fn->fn->name, (unsigned long long)w->block->grid->stack_size);
+		f->local_base + fn->fn->local_size > w->block->grid->calls_size) {
+		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "calling %s: the stack of %llu bytes is used up", fn->fn->name,
+			(unsigned long long)w->block->grid->stack_size);
 		frame_put(w->block->worker, f);
 		return NULL;
 	}
@@ -74,8 +74,7 @@ static void run_in(struct warp *w, struct frame *f, uint32_t lanes)
 static void call_all(struct warp *w, const struct call_site *s, const struct xfunc *fn)
 {
 	uint32_t lanes = w->active;
-	struct frame *f =
-		enter(w, s, fn, lanes, (struct join){w->pc, w->frame, w->mask, w->mask & ~lanes, w->join});
+	struct frame *f = enter(w, s, fn, lanes, (struct join){w->pc, w->frame, w->mask, w->mask & ~lanes, w->join});
 
 	if (f)
 		run_in(w, f, lanes);
@@ -98,7 +97,7 @@ static void call_each(struct warp *w, const struct call_site *s, const uint64_t 
 		if (addr[i] == to)
 			lanes |= 1u << i;
 		f = enter(w, s, kernel_func_at(w->block->grid->kernel, to), lanes,
-			  (struct join){w->pc, w->frame, lanes, 0, outer});
+			(struct join){w->pc, w->frame, lanes, 0, outer});
 		if (!f)
 			return;
 		warp_push_ready(w, f->fn->insts, f, &f->join, lanes);
@@ -117,8 +116,8 @@ static void call_indirect(struct warp *w, const struct xinst *x, const struct ca
 	FOR_ACTIVE(w, i)
 	{
 		if (!kernel_func_at(w->block->grid->kernel, addr[i])) {
-			warp_fault(w, INTERP_INVALID_PC, "line %u: call of 0x%llx, which is no function",
-				   x->in->line, (unsigned long long)addr[i]);
+			warp_fault(w, INTERP_INVALID_PC, "line %u: call of 0x%llx, which is no function", x->in->line,
+				(unsigned long long)addr[i]);
 			return;
 		}
 		same &= addr[i] == first;
@@ -157,7 +156,7 @@ void x_ret(struct warp *w, const struct xinst *x)
 		pass(w, f->parent, &f->site->rets[i], f, &f->fn->rets[i], lanes);
 	if (w->block->grid->kernel->allocas)
 		FOR_MASK(lanes, i)
-		w->stack_top[i] = f->stack_top[i];
+	w->stack_top[i] = f->stack_top[i];
 	warp_joins_leave(w, w->join, &f->join, lanes);
 	w->mask &= ~lanes;
 	f->join.arrived |= lanes;

@@ -101,11 +101,12 @@ void x_mapa(struct warp *w, const struct xinst *x)
 	FOR_ACTIVE(w, i)
 	{
 		uint64_t a = operand(w, x, 0, i), rank = SRC(w, x, 1, uint32_t)[i], r;
-		const struct block *to = find_rank(w->block, rank), *from = generic ? cluster_owner(w->block, a) : w->block;
+		const struct block *to = find_rank(w->block, rank),
+				   *from = generic ? cluster_owner(w->block, a) : w->block;
 
 		if (!to || !from) {
-			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: mapa of 0x%llx to block %llu of the cluster", x->in->line,
-				   (unsigned long long)a, (unsigned long long)rank);
+			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: mapa of 0x%llx to block %llu of the cluster",
+				x->in->line, (unsigned long long)a, (unsigned long long)rank);
 			return;
 		}
 		r = generic ? (uint64_t)(uintptr_t)to->shared + (a - (uint64_t)(uintptr_t)from->shared)

@@ -20,11 +20,11 @@ void warp_suspend(struct warp *w, const struct xinst *x, enum split_state state,
 
 	warp_push_ready(w, w->pc, w->frame, w->join, rest);
 	warp_push(w, &(struct split){.pc = x,
-				     .frame = w->frame,
-				     .join = w->join,
-				     .mask = w->active,
-				     .state = state,
-				     .bar = (uint8_t)bar});
+			     .frame = w->frame,
+			     .join = w->join,
+			     .mask = w->active,
+			     .state = state,
+			     .bar = (uint8_t)bar});
 	w->mask = 0;
 	w->event |= EV_NEXT;
 }
@@ -107,7 +107,7 @@ static void absorb(struct warp *w, const struct xinst *x)
 		struct split *s = &w->splits[i];
 
 		if (s->state == SPLIT_READY && (s->pc == x || s->pc == x + 1) && s->frame == w->frame &&
-		    s->join == w->join) {
+			s->join == w->join) {
 			w->mask |= s->mask;
 			memmove(s, s + 1, (w->nsplits - i - 1) * sizeof(*s));
 			w->nsplits--;
@@ -132,7 +132,7 @@ static void let_others_catch_up(struct warp *w, const struct xinst *x)
 		struct split *s = &w->splits[i];
 
 		if (s->state == SPLIT_READY && s->frame == w->frame && s->join == w->join && s->pc < x &&
-		    (!behind || s->pc < behind->pc))
+			(!behind || s->pc < behind->pc))
 			behind = s;
 	}
 	if (!behind)

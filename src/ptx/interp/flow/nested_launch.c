@@ -105,9 +105,9 @@ static bool geometry_good(const struct work *w)
 {
 	uint64_t threads = (uint64_t)w->block[0] * w->block[1] * w->block[2];
 
-	return w->grid[0] && w->grid[0] <= INT32_MAX && w->grid[1] && w->grid[1] <= 65535 && w->grid[2] && w->grid[2] <= 65535 &&
-	       threads && threads <= MAX_THREADS && w->block[0] <= 1024 && w->block[1] <= 1024 && w->block[2] <= 64 &&
-	       w->shared <= 227 << 10;
+	return w->grid[0] && w->grid[0] <= INT32_MAX && w->grid[1] && w->grid[1] <= 65535 && w->grid[2] &&
+	       w->grid[2] <= 65535 && threads && threads <= MAX_THREADS && w->block[0] <= 1024 && w->block[1] <= 1024 &&
+	       w->block[2] <= 64 && w->shared <= 227 << 10;
 }
 
 /* (function, dim3 grid, dim3 block, unsigned shared) -> buffer */
@@ -127,7 +127,10 @@ static void b_buffer(struct warp *w, const struct xinst *x)
 			builtin_bytes(w, s, 1, i, b->grid, sizeof(b->grid));
 			builtin_bytes(w, s, 2, i, b->block, sizeof(b->block));
 			b->shared = (uint32_t)builtin_arg(w, s, 3, i);
-			error = !b->fn ? INVALID_FUNCTION : !geometry_good(b) ? INVALID_VALUE : g->depth >= MAX_DEPTH ? TOO_DEEP : 0;
+			error = !b->fn                  ? INVALID_FUNCTION
+				: !geometry_good(b)     ? INVALID_VALUE
+				: g->depth >= MAX_DEPTH ? TOO_DEEP
+							: 0;
 			b->params = error || !h->alloc || !h->kernel ? 0 : h->alloc(h->arg, b->fn->param_size + 16);
 		}
 		if (!b || !b->params) {
@@ -183,10 +186,10 @@ static void transfer(struct warp *w, const struct xinst *x, enum kind kind)
 	FOR_ACTIVE(w, i)
 	{
 		struct work t = {.kind = kind,
-				 .to = builtin_arg(w, s, 0, i),
-				 .params = builtin_arg(w, s, 1, i),
-				 .value = (uint32_t)builtin_arg(w, s, 1, i),
-				 .size = builtin_arg(w, s, 2, i)};
+			.to = builtin_arg(w, s, 0, i),
+			.params = builtin_arg(w, s, 1, i),
+			.value = (uint32_t)builtin_arg(w, s, 1, i),
+			.size = builtin_arg(w, s, 2, i)};
 		bool tail = builtin_arg(w, s, kind == WORK_COPY ? 4 : 3, i) == TAIL_STREAM;
 
 		if (!can_transfer(w->launch->host, &t))
@@ -297,7 +300,7 @@ static void b_error_text(struct warp *w, const struct xinst *x)
 	{
 		pthread_mutex_lock(&g->lock);
 		snprintf((char *)g->workspace + sizeof(g->workspace) / 2, sizeof(g->workspace) / 2, "CUDA error %u",
-			 (unsigned)builtin_arg(w, s, 0, i));
+			(unsigned)builtin_arg(w, s, 0, i));
 		pthread_mutex_unlock(&g->lock);
 		builtin_result(w, s, i, (uint64_t)(uintptr_t)g->workspace + sizeof(g->workspace) / 2);
 	}
@@ -309,15 +312,24 @@ exec_fn nested_find(const char *name)
 		const char *name;
 		exec_fn run;
 	} all[] = {
-		{"GetParameterBufferV2", b_buffer}, {"LaunchDeviceV2", b_launch},
-		{"MemcpyAsync", b_copy},            {"MemsetAsync", b_set},
-		{"StreamCreateWithFlags", b_create}, {"StreamDestroy", b_nothing},
-		{"StreamWaitEvent", b_nothing},     {"EventCreateWithFlags", b_create},
-		{"EventDestroy", b_nothing},        {"EventRecord", b_nothing},
-		{"EventRecordWithFlags", b_nothing}, {"GetDevice", b_device},
-		{"Malloc", b_allocate},             {"Free", b_release},
-		{"GetLastError", b_last_error},     {"PeekAtLastError", b_peek_error},
-		{"GetErrorString", b_error_text},   {"GetErrorName", b_error_text},
+		{"GetParameterBufferV2", b_buffer},
+		{"LaunchDeviceV2", b_launch},
+		{"MemcpyAsync", b_copy},
+		{"MemsetAsync", b_set},
+		{"StreamCreateWithFlags", b_create},
+		{"StreamDestroy", b_nothing},
+		{"StreamWaitEvent", b_nothing},
+		{"EventCreateWithFlags", b_create},
+		{"EventDestroy", b_nothing},
+		{"EventRecord", b_nothing},
+		{"EventRecordWithFlags", b_nothing},
+		{"GetDevice", b_device},
+		{"Malloc", b_allocate},
+		{"Free", b_release},
+		{"GetLastError", b_last_error},
+		{"PeekAtLastError", b_peek_error},
+		{"GetErrorString", b_error_text},
+		{"GetErrorName", b_error_text},
 	};
 	static const char prefix[] = "__cudaCDP2";
 	size_t n;

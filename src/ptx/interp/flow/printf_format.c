@@ -232,7 +232,7 @@ char *format_device(struct warp *w, const char *fmt, uint64_t args, size_t *len,
 	}
 	if (r.failed)
 		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "printf arguments at 0x%llx cannot be read",
-			   (unsigned long long)args);
+			(unsigned long long)args);
 	if (r.failed || o.failed) {
 		free(o.text);
 		return NULL;

@@ -29,8 +29,8 @@ static void x_alloca(struct warp *w, const struct xinst *x)
 
 		if (at > end || size > end - at) {
 			/* What an H200 answers; it has no word of its own for it. */
-			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: alloca of %llu bytes: the stack is used up", x->in->line,
-				   (unsigned long long)size);
+			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: alloca of %llu bytes: the stack is used up",
+				x->in->line, (unsigned long long)size);
 			return;
 		}
 		w->stack_top[i] = at + size;
@@ -53,7 +53,8 @@ static void x_restore(struct warp *w, const struct xinst *x)
 		uint64_t top = value(w, x, 0, i);
 
 		if (top < g->calls_size || top > g->local_size) {
-			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: no stacksave gave 0x%llx", x->in->line, (unsigned long long)top);
+			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: no stacksave gave 0x%llx", x->in->line,
+				(unsigned long long)top);
 			return;
 		}
 		w->stack_top[i] = top;

@@ -27,14 +27,14 @@ static void sync_groups(struct warp *w, const struct xinst *x, const uint32_t *n
 		uint32_t mask = named[__builtin_ctz(todo)], lanes = 0;
 
 		FOR_MASK(todo, i)
-			lanes |= (uint32_t)(named[i] == mask) << i;
+		lanes |= (uint32_t)(named[i] == mask) << i;
 		todo &= ~lanes;
 		if (mask & w->live & ~lanes) {
 			warp_push(w, &(struct split){.pc = x,
-						     .frame = w->frame,
-						     .join = w->join,
-						     .mask = lanes,
-						     .state = SPLIT_SYNC});
+					     .frame = w->frame,
+					     .join = w->join,
+					     .mask = lanes,
+					     .state = SPLIT_SYNC});
 			waiting |= lanes;
 		} else {
 			w->active = lanes;
@@ -65,7 +65,7 @@ void x_sync(struct warp *w, const struct xinst *x)
 static bool same_sync(const struct split *a, const struct split *b)
 {
 	if (b->state != SPLIT_SYNC ||
-	    members(a->pc, a->frame->regs, a->mask) != members(b->pc, b->frame->regs, b->mask))
+		members(a->pc, a->frame->regs, a->mask) != members(b->pc, b->frame->regs, b->mask))
 		return false;
 	return (a->pc == b->pc && a->frame == b->frame) ||
 	       (a->pc->in->op == PTX_OP_bar_warp_sync && b->pc->in->op == PTX_OP_bar_warp_sync);
@@ -91,7 +91,7 @@ static void merge(struct warp *w)
 			struct split *b = &w->splits[k];
 
 			if (a->state == SPLIT_READY && b->state == SPLIT_READY && a->pc == b->pc &&
-			    a->frame == b->frame && a->join == b->join) {
+				a->frame == b->frame && a->join == b->join) {
 				a->mask |= b->mask;
 				memmove(b, b + 1, (w->nsplits - k - 1) * sizeof(*b));
 				w->nsplits--;

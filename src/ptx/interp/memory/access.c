@@ -8,33 +8,33 @@
 #define LEVEL(name) CAT(name, ALU_LEVEL)
 
 /* For every active lane i. */
-#define EACH(w, statement)                                                                                   \
-	do {                                                                                                 \
-		if ((w)->active == ALL_LANES)                                                                \
-			for (unsigned i = 0; i < LANES; i++)                                                 \
-				statement;                                                                   \
-		else                                                                                         \
-			FOR_ACTIVE(w, i) statement;                                                          \
+#define EACH(w, statement) \
+	do { \
+		if ((w)->active == ALL_LANES) \
+			for (unsigned i = 0; i < LANES; i++) \
+				statement; \
+		else \
+			FOR_ACTIVE(w, i) statement; \
 	} while (0)
 
 /* Two or four elements of every lane, in one loop: such a loop vectorises. */
-#define GROUP(n, i, a2, b2, a4, b4, c4, d4)                                                                  \
-	do {                                                                                                 \
-		if ((n) == 2) {                                                                              \
-			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++)                            \
-			{                                                                                    \
-				a2;                                                                          \
-				b2;                                                                          \
-			}                                                                                    \
-		} else {                                                                                     \
-			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++)                            \
-			{                                                                                    \
-				a4;                                                                          \
-				b4;                                                                          \
-				c4;                                                                          \
-				d4;                                                                          \
-			}                                                                                    \
-		}                                                                                            \
+#define GROUP(n, i, a2, b2, a4, b4, c4, d4) \
+	do { \
+		if ((n) == 2) { \
+			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++) \
+			{ \
+				a2; \
+				b2; \
+			} \
+		} else { \
+			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++) \
+			{ \
+				a4; \
+				b4; \
+				c4; \
+				d4; \
+			} \
+		} \
 	} while (0)
 
 static inline bool is_group(const struct warp *w, const struct xinst *x, const struct where *p)
@@ -51,16 +51,16 @@ static bool is_ordered(const struct xinst *x)
 /* ---- loads and stores ------------------------------------------------------------------------------- */
 
 /* Plain accesses of one element: name_shared, name_global. */
-#define QUICK(name, space, M, registers)                                                                     \
-	static void name##_##space(struct warp *w, const struct xinst *x)                                    \
-	{                                                                                                    \
-		uint64_t at = 0;                                                                             \
-		enum how how = quick_##space(w, x, sizeof(M), &at);                                          \
-                                                                                                             \
-		if (how != TABLE)                                                                            \
-			name##_quick(w, how, at, registers, 1);                                              \
-		else                                                                                         \
-			name(w, x);                                                                          \
+#define QUICK(name, space, M, registers) \
+	static void name##_##space(struct warp *w, const struct xinst *x) \
+	{ \
+		uint64_t at = 0; \
+		enum how how = quick_##space(w, x, sizeof(M), &at); \
+\
+		if (how != TABLE) \
+			name##_quick(w, how, at, registers, 1); \
+		else \
+			name(w, x); \
 	}
 
 /*
@@ -68,84 +68,83 @@ static bool is_ordered(const struct xinst *x)
  * accesses of one element.  An ordered load is an acquire: on our hosts it costs nothing, and it is what a
  * spinning kernel waits with.
  */
-#define LOAD(name, M, D)                                                                                     \
-	static inline void name##_quick(struct warp *w, enum how how, uint64_t at, D *d, unsigned n)         \
-	{                                                                                                    \
-		const M *from = (const M *)(uintptr_t)at;                                                    \
-                                                                                                             \
-		if (how == SAME) {                                                                           \
-			M v = *from;                                                                         \
-			MAP(w, d, D, v);                                                                     \
-		} else if (w->active == ALL_LANES) {                                                         \
-			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++) d[i] = (D)from[i * n];     \
-		} else {                                                                                     \
-			FOR_ACTIVE(w, i) d[i] = (D)from[i * n];                                              \
-		}                                                                                            \
-	}                                                                                                    \
+#define LOAD(name, M, D) \
+	static inline void name##_quick(struct warp *w, enum how how, uint64_t at, D *d, unsigned n) \
+	{ \
+		const M *from = (const M *)(uintptr_t)at; \
+\
+		if (how == SAME) { \
+			M v = *from; \
+			MAP(w, d, D, v); \
+		} else if (w->active == ALL_LANES) { \
+			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++) d[i] = (D)from[i * n]; \
+		} else { \
+			FOR_ACTIVE(w, i) d[i] = (D)from[i * n]; \
+		} \
+	} \
 	static void name##_element(struct warp *w, const struct xinst *x, const struct where *p, D *d, unsigned e) \
-	{                                                                                                    \
-		const uint32_t *offset = p->lane, imm = (uint32_t)x->imm;                                    \
-		const uint64_t *address = p->lane, imm64 = (uint64_t)x->imm;                                 \
-                                                                                                             \
-		switch (p->how) {                                                                            \
-		case DENSE:                                                                                  \
-		case SAME:                                                                                   \
-			name##_quick(w, p->how, p->at + e * sizeof(M), d, x->n);                             \
-			break;                                                                               \
-		case STEPS:                                                                                  \
-			EACH(w, d[i] = (D)((const M *)(uintptr_t)(p->at + i * p->step))[e]);                 \
-			break;                                                                               \
-		case OFFSETS:                                                                                \
-			EACH(w, d[i] = (D)((const M *)(uintptr_t)(p->at + (offset[i] + imm)))[e]);           \
-			break;                                                                               \
-		case ADDRESSES:                                                                              \
-			EACH(w, d[i] = (D)((const M *)(uintptr_t)(address[i] + imm64))[e]);                  \
-			break;                                                                               \
-		default:                                                                                     \
-			EACH(w, d[i] = (D)((const M *)(uintptr_t)p->a[i])[e]);                               \
-		}                                                                                            \
-	}                                                                                                    \
-	static bool name##_group(struct warp *w, const struct xinst *x, const struct where *p)               \
-	{                                                                                                    \
-		const M *from = (const M *)(uintptr_t)p->at;                                                 \
-		D *d[4];                                                                                     \
-                                                                                                             \
-		if (!is_group(w, x, p))                                                                      \
-			return false;                                                                        \
-		for (unsigned e = 0; e < x->n; e++)                                                          \
-			d[e] = SLOT(w, x->list[x->dst + e], D);                                              \
-		GROUP(x->n, i, d[0][i] = (D)from[2 * i], d[1][i] = (D)from[2 * i + 1],                       \
-		      d[0][i] = (D)from[4 * i], d[1][i] = (D)from[4 * i + 1], d[2][i] = (D)from[4 * i + 2],  \
-		      d[3][i] = (D)from[4 * i + 3]);                                                         \
-		return true;                                                                                 \
-	}                                                                                                    \
-	static void name(struct warp *w, const struct xinst *x)                                              \
-	{                                                                                                    \
-		bool vector = x->in->ops[0].kind == PTX_O_VEC, ordered = is_ordered(x);                      \
-		uint64_t size = x->n * sizeof(M);                                                            \
-		struct where p;                                                                              \
-                                                                                                             \
-		if (x->in->m.sem > PTX_WEAK)                                                                 \
-			warp_spin(w);                                                                        \
-		find(w, x, size, &p);                                                                        \
-		if (vector && !ordered && name##_group(w, x, &p))                                            \
-			return;                                                                              \
-		for (unsigned e = 0; p.how != NOWHERE && e < x->n; e++) {                                    \
-			D *d = (D *)(w->regs + (vector ? x->list[x->dst + e] : x->dst));                     \
-                                                                                                             \
-			if (ordered)                                                                         \
-				EACH(w, d[i] = (D)__atomic_load_n(LANE_AT(const M, x, size, &p, i) + e,      \
-								  __ATOMIC_ACQUIRE));                        \
-			else                                                                                 \
-				name##_element(w, x, &p, d, e);                                              \
-		}                                                                                            \
-	}                                                                                                    \
-	QUICK(name, shared, M, DST(w, x, D))                                                                 \
-	static void name##_spin(struct warp *w, const struct xinst *x)                                       \
-	{                                                                                                    \
-		warp_spin(w);                                                                                \
-		name##_shared(w, x);                                                                         \
-	}                                                                                                    \
+	{ \
+		const uint32_t *offset = p->lane, imm = (uint32_t)x->imm; \
+		const uint64_t *address = p->lane, imm64 = (uint64_t)x->imm; \
+\
+		switch (p->how) { \
+		case DENSE: \
+		case SAME: \
+			name##_quick(w, p->how, p->at + e * sizeof(M), d, x->n); \
+			break; \
+		case STEPS: \
+			EACH(w, d[i] = (D)((const M *)(uintptr_t)(p->at + i * p->step))[e]); \
+			break; \
+		case OFFSETS: \
+			EACH(w, d[i] = (D)((const M *)(uintptr_t)(p->at + (offset[i] + imm)))[e]); \
+			break; \
+		case ADDRESSES: \
+			EACH(w, d[i] = (D)((const M *)(uintptr_t)(address[i] + imm64))[e]); \
+			break; \
+		default: \
+			EACH(w, d[i] = (D)((const M *)(uintptr_t)p->a[i])[e]); \
+		} \
+	} \
+	static bool name##_group(struct warp *w, const struct xinst *x, const struct where *p) \
+	{ \
+		const M *from = (const M *)(uintptr_t)p->at; \
+		D *d[4]; \
+\
+		if (!is_group(w, x, p)) \
+			return false; \
+		for (unsigned e = 0; e < x->n; e++) \
+			d[e] = SLOT(w, x->list[x->dst + e], D); \
+		GROUP(x->n, i, d[0][i] = (D)from[2 * i], d[1][i] = (D)from[2 * i + 1], d[0][i] = (D)from[4 * i], \
+			d[1][i] = (D)from[4 * i + 1], d[2][i] = (D)from[4 * i + 2], d[3][i] = (D)from[4 * i + 3]); \
+		return true; \
+	} \
+	static void name(struct warp *w, const struct xinst *x) \
+	{ \
+		bool vector = x->in->ops[0].kind == PTX_O_VEC, ordered = is_ordered(x); \
+		uint64_t size = x->n * sizeof(M); \
+		struct where p; \
+\
+		if (x->in->m.sem > PTX_WEAK) \
+			warp_spin(w); \
+		find(w, x, size, &p); \
+		if (vector && !ordered && name##_group(w, x, &p)) \
+			return; \
+		for (unsigned e = 0; p.how != NOWHERE && e < x->n; e++) { \
+			D *d = (D *)(w->regs + (vector ? x->list[x->dst + e] : x->dst)); \
+\
+			if (ordered) \
+				EACH(w, d[i] = (D)__atomic_load_n( \
+						LANE_AT(const M, x, size, &p, i) + e, __ATOMIC_ACQUIRE)); \
+			else \
+				name##_element(w, x, &p, d, e); \
+		} \
+	} \
+	QUICK(name, shared, M, DST(w, x, D)) \
+	static void name##_spin(struct warp *w, const struct xinst *x) \
+	{ \
+		warp_spin(w); \
+		name##_shared(w, x); \
+	} \
 	QUICK(name, global, M, DST(w, x, D))
 
 LOAD(ld_u8_16, uint8_t, uint16_t)
@@ -183,75 +182,74 @@ static void ld_128(struct warp *w, const struct xinst *x)
 }
 
 /* M: the type in memory, S: the slot's element. */
-#define STORE(name, M, S)                                                                                    \
-	static inline void name##_quick(struct warp *w, enum how how, uint64_t at, const S *v, unsigned n)   \
-	{                                                                                                    \
-		M *to = (M *)(uintptr_t)at;                                                                  \
-                                                                                                             \
-		if (how == SAME) /* the last lane wins */                                                    \
-			*to = (M)v[LANES - 1 - __builtin_clz(w->active)];                                    \
-		else if (w->active == ALL_LANES)                                                             \
-			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++) to[i * n] = (M)v[i];       \
-		else                                                                                         \
-			FOR_ACTIVE(w, i) to[i * n] = (M)v[i];                                                \
-	}                                                                                                    \
-	static void name##_element(struct warp *w, const struct xinst *x, const struct where *p, const S *v, \
-				   unsigned e)                                                               \
-	{                                                                                                    \
-		const uint32_t *offset = p->lane, imm = (uint32_t)x->imm;                                    \
-		const uint64_t *address = p->lane, imm64 = (uint64_t)x->imm;                                 \
-                                                                                                             \
-		switch (p->how) {                                                                            \
-		case DENSE:                                                                                  \
-		case SAME:                                                                                   \
-			name##_quick(w, p->how, p->at + e * sizeof(M), v, x->n);                             \
-			break;                                                                               \
-		case STEPS:                                                                                  \
-			EACH(w, ((M *)(uintptr_t)(p->at + i * p->step))[e] = (M)v[i]);                       \
-			break;                                                                               \
-		case OFFSETS:                                                                                \
-			EACH(w, ((M *)(uintptr_t)(p->at + (offset[i] + imm)))[e] = (M)v[i]);                 \
-			break;                                                                               \
-		case ADDRESSES:                                                                              \
-			EACH(w, ((M *)(uintptr_t)(address[i] + imm64))[e] = (M)v[i]);                        \
-			break;                                                                               \
-		default:                                                                                     \
-			EACH(w, ((M *)(uintptr_t)p->a[i])[e] = (M)v[i]);                                     \
-		}                                                                                            \
-	}                                                                                                    \
-	static bool name##_group(struct warp *w, const struct xinst *x, const struct where *p)               \
-	{                                                                                                    \
-		M *to = (M *)(uintptr_t)p->at;                                                               \
-		const S *v[4];                                                                               \
-                                                                                                             \
-		if (!is_group(w, x, p))                                                                      \
-			return false;                                                                        \
-		for (unsigned e = 0; e < x->n; e++)                                                          \
-			v[e] = SLOT(w, x->list[x->src[1] + e], S);                                           \
-		GROUP(x->n, i, to[2 * i] = (M)v[0][i], to[2 * i + 1] = (M)v[1][i], to[4 * i] = (M)v[0][i],   \
-		      to[4 * i + 1] = (M)v[1][i], to[4 * i + 2] = (M)v[2][i], to[4 * i + 3] = (M)v[3][i]);   \
-		return true;                                                                                 \
-	}                                                                                                    \
-	static void name(struct warp *w, const struct xinst *x)                                              \
-	{                                                                                                    \
-		bool vector = x->in->ops[1].kind == PTX_O_VEC, ordered = is_ordered(x);                      \
-		uint64_t size = x->n * sizeof(M);                                                            \
-		struct where p;                                                                              \
-                                                                                                             \
-		find(w, x, size, &p);                                                                        \
-		if (vector && !ordered && name##_group(w, x, &p))                                            \
-			return;                                                                              \
-		for (unsigned e = 0; p.how != NOWHERE && e < x->n; e++) {                                    \
-			const S *v = (const S *)(w->regs + (vector ? x->list[x->src[1] + e] : x->src[1]));   \
-                                                                                                             \
-			if (ordered)                                                                         \
-				EACH(w, __atomic_store_n(LANE_AT(M, x, size, &p, i) + e, (M)v[i],            \
-							 __ATOMIC_RELEASE));                                 \
-			else                                                                                 \
-				name##_element(w, x, &p, v, e);                                              \
-		}                                                                                            \
-	}                                                                                                    \
-	QUICK(name, shared, M, SRC(w, x, 1, S))                                                              \
+#define STORE(name, M, S) \
+	static inline void name##_quick(struct warp *w, enum how how, uint64_t at, const S *v, unsigned n) \
+	{ \
+		M *to = (M *)(uintptr_t)at; \
+\
+		if (how == SAME) /* the last lane wins */ \
+			*to = (M)v[LANES - 1 - __builtin_clz(w->active)]; \
+		else if (w->active == ALL_LANES) \
+			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++) to[i * n] = (M)v[i]; \
+		else \
+			FOR_ACTIVE(w, i) to[i * n] = (M)v[i]; \
+	} \
+	static void name##_element( \
+		struct warp *w, const struct xinst *x, const struct where *p, const S *v, unsigned e) \
+	{ \
+		const uint32_t *offset = p->lane, imm = (uint32_t)x->imm; \
+		const uint64_t *address = p->lane, imm64 = (uint64_t)x->imm; \
+\
+		switch (p->how) { \
+		case DENSE: \
+		case SAME: \
+			name##_quick(w, p->how, p->at + e * sizeof(M), v, x->n); \
+			break; \
+		case STEPS: \
+			EACH(w, ((M *)(uintptr_t)(p->at + i * p->step))[e] = (M)v[i]); \
+			break; \
+		case OFFSETS: \
+			EACH(w, ((M *)(uintptr_t)(p->at + (offset[i] + imm)))[e] = (M)v[i]); \
+			break; \
+		case ADDRESSES: \
+			EACH(w, ((M *)(uintptr_t)(address[i] + imm64))[e] = (M)v[i]); \
+			break; \
+		default: \
+			EACH(w, ((M *)(uintptr_t)p->a[i])[e] = (M)v[i]); \
+		} \
+	} \
+	static bool name##_group(struct warp *w, const struct xinst *x, const struct where *p) \
+	{ \
+		M *to = (M *)(uintptr_t)p->at; \
+		const S *v[4]; \
+\
+		if (!is_group(w, x, p)) \
+			return false; \
+		for (unsigned e = 0; e < x->n; e++) \
+			v[e] = SLOT(w, x->list[x->src[1] + e], S); \
+		GROUP(x->n, i, to[2 * i] = (M)v[0][i], to[2 * i + 1] = (M)v[1][i], to[4 * i] = (M)v[0][i], \
+			to[4 * i + 1] = (M)v[1][i], to[4 * i + 2] = (M)v[2][i], to[4 * i + 3] = (M)v[3][i]); \
+		return true; \
+	} \
+	static void name(struct warp *w, const struct xinst *x) \
+	{ \
+		bool vector = x->in->ops[1].kind == PTX_O_VEC, ordered = is_ordered(x); \
+		uint64_t size = x->n * sizeof(M); \
+		struct where p; \
+\
+		find(w, x, size, &p); \
+		if (vector && !ordered && name##_group(w, x, &p)) \
+			return; \
+		for (unsigned e = 0; p.how != NOWHERE && e < x->n; e++) { \
+			const S *v = (const S *)(w->regs + (vector ? x->list[x->src[1] + e] : x->src[1])); \
+\
+			if (ordered) \
+				EACH(w, __atomic_store_n(LANE_AT(M, x, size, &p, i) + e, (M)v[i], __ATOMIC_RELEASE)); \
+			else \
+				name##_element(w, x, &p, v, e); \
+		} \
+	} \
+	QUICK(name, shared, M, SRC(w, x, 1, S)) \
 	QUICK(name, global, M, SRC(w, x, 1, S))
 
 STORE(st_8_16, uint8_t, uint16_t)
@@ -293,18 +291,9 @@ exec_fn LEVEL(access_store)(const struct ptx_inst *in, unsigned width, const str
 struct forms {
 	exec_fn any, shared, spin, global;
 };
-#define LOADS(name)                                                                                          \
-	{                                                                                                    \
-		name, name##_shared, name##_spin, name##_global                                              \
-	}
-#define STORES(name)                                                                                         \
-	{                                                                                                    \
-		name, name##_shared, name##_shared, name##_global                                            \
-	}
-#define NONE                                                                                                 \
-	{                                                                                                    \
-		NULL, NULL, NULL, NULL                                                                       \
-	}
+#define LOADS(name)  {name, name##_shared, name##_spin, name##_global}
+#define STORES(name) {name, name##_shared, name##_shared, name##_global}
+#define NONE         {NULL, NULL, NULL, NULL}
 
 /* One element with no order to keep can go the quick ways. */
 static exec_fn form(const struct forms *f, const struct xinst *x, bool vector, bool ordered)
@@ -321,11 +310,10 @@ exec_fn LEVEL(access_load)(const struct ptx_inst *in, unsigned width, const stru
 	/* By log2 of the bytes in memory, signed or not, and the slot's width. */
 	static const struct forms table[4][2][W64 + 1] = {
 		{{NONE, LOADS(ld_u8_16), LOADS(ld_u8_32), LOADS(ld_u8_64)},
-		 {NONE, LOADS(ld_s8_16), LOADS(ld_s8_32), LOADS(ld_s8_64)}},
+			{NONE, LOADS(ld_s8_16), LOADS(ld_s8_32), LOADS(ld_s8_64)}},
 		{{NONE, LOADS(ld_u16_16), LOADS(ld_u16_32), LOADS(ld_u16_64)},
-		 {NONE, LOADS(ld_u16_16), LOADS(ld_s16_32), LOADS(ld_s16_64)}},
-		{{NONE, NONE, LOADS(ld_u32_32), LOADS(ld_u32_64)},
-		 {NONE, NONE, LOADS(ld_u32_32), LOADS(ld_s32_64)}},
+			{NONE, LOADS(ld_u16_16), LOADS(ld_s16_32), LOADS(ld_s16_64)}},
+		{{NONE, NONE, LOADS(ld_u32_32), LOADS(ld_u32_64)}, {NONE, NONE, LOADS(ld_u32_32), LOADS(ld_s32_64)}},
 		{{NONE, NONE, NONE, LOADS(ld_u64_64)}, {NONE, NONE, NONE, LOADS(ld_u64_64)}},
 	};
 	unsigned type = in->m.type[0], bytes = ptx_type_bits(type) / 8;
@@ -335,7 +323,7 @@ exec_fn LEVEL(access_load)(const struct ptx_inst *in, unsigned width, const stru
 	if (bytes < 1 || bytes > 8 || width > W64)
 		return NULL;
 	return form(&table[__builtin_ctz(bytes)][is_signed(type)][width], x, in->ops[0].kind == PTX_O_VEC,
-		    in->m.sem > PTX_WEAK);
+		in->m.sem > PTX_WEAK);
 }
 
 exec_fn LEVEL(access_store)(const struct ptx_inst *in, unsigned width, const struct xinst *x)

@@ -54,8 +54,7 @@ static bool granted(struct warp *w, uint64_t lo, uint64_t n)
 static bool in_frames(const struct warp *w, uint64_t lo, uint64_t n)
 {
 	for (const struct frame *f = w->frame; f; f = f->parent)
-		if (f->params &&
-		    inside((uint64_t)(uintptr_t)f->params, (uint64_t)f->fn->param_stride * LANES, lo, n))
+		if (f->params && inside((uint64_t)(uintptr_t)f->params, (uint64_t)f->fn->param_stride * LANES, lo, n))
 			return true;
 	return false;
 }
@@ -70,7 +69,7 @@ static bool range_ok(struct warp *w, uint64_t lo, uint64_t n)
 	if (inside(hot->base, hot->end - hot->base, lo, n))
 		return true;
 	if (inside((uint64_t)(uintptr_t)b->shared, g->shared_size, lo, n) ||
-	    inside((uint64_t)(uintptr_t)w->local, g->local_size * LANES, lo, n))
+		inside((uint64_t)(uintptr_t)w->local, g->local_size * LANES, lo, n))
 		return true;
 	return granted(w, lo, n) || inside((uint64_t)(uintptr_t)g->params, g->params_size, lo, n) ||
 	       in_frames(w, lo, n) || inside((uint64_t)(uintptr_t)g->workspace, sizeof(g->workspace), lo, n) ||
@@ -89,7 +88,7 @@ bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size)
 	for (; n + 1 < size; n++) {
 		if (!mem_ok(w, addr + n, 1)) {
 			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "a string at 0x%llx cannot be read",
-				   (unsigned long long)addr);
+				(unsigned long long)addr);
 			buf[n] = 0;
 			return false;
 		}
@@ -103,15 +102,15 @@ bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size)
 
 /* ---- one access of a warp --------------------------------------------------------------------------- */
 
-static enum shape bad(struct warp *w, const struct xinst *x, enum interp_fault fault, unsigned lane,
-		      uint64_t a, uint64_t size)
+static enum shape bad(
+	struct warp *w, const struct xinst *x, enum interp_fault fault, unsigned lane, uint64_t a, uint64_t size)
 {
 	const uint32_t *c = w->block->ctaid;
 
-	warp_fault(w, fault, "line %u: %s of %llu bytes at 0x%llx%s, block (%u,%u,%u), thread (%u,%u,%u)",
-		   x->in->line, ptx_op_name(x->in->op), (unsigned long long)size, (unsigned long long)a,
-		   fault == INTERP_MISALIGNED_ADDRESS ? " (misaligned)" : "", c[0], c[1], c[2],
-		   w->tid[0][lane], w->tid[1][lane], w->tid[2][lane]);
+	warp_fault(w, fault, "line %u: %s of %llu bytes at 0x%llx%s, block (%u,%u,%u), thread (%u,%u,%u)", x->in->line,
+		ptx_op_name(x->in->op), (unsigned long long)size, (unsigned long long)a,
+		fault == INTERP_MISALIGNED_ADDRESS ? " (misaligned)" : "", c[0], c[1], c[2], w->tid[0][lane],
+		w->tid[1][lane], w->tid[2][lane]);
 	return SHAPE_FAULT;
 }
 
@@ -147,8 +146,8 @@ static void cover_inactive(struct warp *w, uint64_t a[LANES])
 }
 
 /* Offsets in a window of `limit` bytes. */
-static enum shape check_offsets(struct warp *w, const struct xinst *x, uint64_t size, uint64_t limit,
-				const uint64_t a[LANES])
+static enum shape check_offsets(
+	struct warp *w, const struct xinst *x, uint64_t size, uint64_t limit, const uint64_t a[LANES])
 {
 	uint64_t high = 0, low_bits = 0;
 	uint64_t last = size <= limit ? limit - size : 0;
@@ -223,8 +222,8 @@ static enum shape resolve_cluster(struct warp *w, const struct xinst *x, uint64_
 	return SHAPE_LOOSE;
 }
 
-enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size,
-		       uint64_t a[LANES])
+enum shape mem_resolve(
+	struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size, uint64_t a[LANES])
 {
 	uint64_t base;
 	bool dense;
@@ -253,7 +252,7 @@ enum shape mem_resolve(struct warp *w, const struct xinst *x, unsigned src, unsi
 		return SHAPE_LOOSE;
 	default:
 		if (dense && !(a[0] & (size - 1)) && a[0] < UINT64_MAX - LANES * size &&
-		    range_ok(w, a[0], LANES * size))
+			range_ok(w, a[0], LANES * size))
 			return SHAPE_DENSE;
 		return check_generic(w, x, size, a);
 	}

@@ -128,8 +128,7 @@ static void x_mbar_arrive(struct warp *w, const struct xinst *x)
 
 static void x_mbar_test(struct warp *w, const struct xinst *x)
 {
-	bool parity =
-		x->in->op == PTX_OP_mbarrier_test_wait_parity || x->in->op == PTX_OP_mbarrier_try_wait_parity;
+	bool parity = x->in->op == PTX_OP_mbarrier_test_wait_parity || x->in->op == PTX_OP_mbarrier_try_wait_parity;
 	uint64_t a[LANES];
 	uint32_t done = 0;
 

@@ -131,8 +131,7 @@ static uint64_t update(unsigned op, unsigned type, uint64_t a, uint64_t b)
 	case PTX_F32:
 		if (op == PTX_A_ADD)
 			return of_f32(as_f32(a) + as_f32(b));
-		return of_f32(op == PTX_A_MIN ? min_f32(as_f32(a), as_f32(b))
-					      : max_f32(as_f32(a), as_f32(b)));
+		return of_f32(op == PTX_A_MIN ? min_f32(as_f32(a), as_f32(b)) : max_f32(as_f32(a), as_f32(b)));
 	case PTX_F64:
 		return of_f64(as_f64(a) + as_f64(b));
 	case PTX_F16:
@@ -147,21 +146,20 @@ static uint64_t update(unsigned op, unsigned type, uint64_t a, uint64_t b)
 	}
 }
 
-#define RMW(T)                                                                                               \
-	static uint64_t rmw_##T(uint64_t at, unsigned op, unsigned type, uint64_t b)                         \
-	{                                                                                                    \
-		T *p = (T *)(uintptr_t)at, old, new;                                                         \
-                                                                                                             \
-		if (op == PTX_A_ADD && ptx_type_kind(type) != PTX_KIND_FLOAT)                                \
-			return __atomic_fetch_add(p, (T)b, __ATOMIC_SEQ_CST);                                \
-		if (op == PTX_A_EXCH)                                                                        \
-			return __atomic_exchange_n(p, (T)b, __ATOMIC_SEQ_CST);                               \
-		old = __atomic_load_n(p, __ATOMIC_ACQUIRE);                                                  \
-		do                                                                                           \
-			new = (T)update(op, type, old, b);                                                   \
-		while (!__atomic_compare_exchange_n(p, &old, new, true, __ATOMIC_SEQ_CST,                    \
-						    __ATOMIC_ACQUIRE));                                      \
-		return old;                                                                                  \
+#define RMW(T) \
+	static uint64_t rmw_##T(uint64_t at, unsigned op, unsigned type, uint64_t b) \
+	{ \
+		T *p = (T *)(uintptr_t)at, old, new; \
+\
+		if (op == PTX_A_ADD && ptx_type_kind(type) != PTX_KIND_FLOAT) \
+			return __atomic_fetch_add(p, (T)b, __ATOMIC_SEQ_CST); \
+		if (op == PTX_A_EXCH) \
+			return __atomic_exchange_n(p, (T)b, __ATOMIC_SEQ_CST); \
+		old = __atomic_load_n(p, __ATOMIC_ACQUIRE); \
+		do \
+			new = (T)update(op, type, old, b); \
+		while (!__atomic_compare_exchange_n(p, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)); \
+		return old; \
 	}
 
 RMW(uint16_t)
@@ -266,16 +264,16 @@ static uint64_t cas(uint64_t at, unsigned bytes, uint64_t compare, uint64_t valu
 
 	switch (bytes) {
 	case 2:
-		__atomic_compare_exchange_n((uint16_t *)(uintptr_t)at, &c16, (uint16_t)value, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(
+			(uint16_t *)(uintptr_t)at, &c16, (uint16_t)value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 		return c16;
 	case 4:
-		__atomic_compare_exchange_n((uint32_t *)(uintptr_t)at, &c32, (uint32_t)value, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(
+			(uint32_t *)(uintptr_t)at, &c32, (uint32_t)value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 		return c32;
 	default:
-		__atomic_compare_exchange_n((uint64_t *)(uintptr_t)at, &compare, value, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(
+			(uint64_t *)(uintptr_t)at, &compare, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 		return compare;
 	}
 }
@@ -291,8 +289,7 @@ static void x_cas(struct warp *w, const struct xinst *x)
 	warp_spin(w);
 	FOR_ACTIVE(w, i)
 	{
-		uint64_t old =
-			cas(a[i], bytes, read_lane(b, x->src_width[1], i), read_lane(c, x->src_width[2], i));
+		uint64_t old = cas(a[i], bytes, read_lane(b, x->src_width[1], i), read_lane(c, x->src_width[2], i));
 
 		write_lane(w->regs + x->dst, x->dst_width, i, old);
 	}
@@ -311,9 +308,9 @@ static bool cas128(uint64_t at, struct pair *old, struct pair value)
 	bool ok;
 
 	__asm__ volatile("lock cmpxchg16b %1"
-			 : "=@ccz"(ok), "+m"(*(struct pair *)(uintptr_t)at), "+a"(old->lo), "+d"(old->hi)
-			 : "b"(value.lo), "c"(value.hi)
-			 : "memory");
+		: "=@ccz"(ok), "+m"(*(struct pair *)(uintptr_t)at), "+a"(old->lo), "+d"(old->hi)
+		: "b"(value.lo), "c"(value.hi)
+		: "memory");
 	return ok;
 }
 

@@ -65,8 +65,8 @@ static void copy_line(const struct transfer *t, unsigned l, uint8_t *memory, uin
 static bool copy_lines(struct warp *w, const struct xinst *x, const struct transfer *t, uint8_t *matrix, bool store)
 {
 	for (unsigned l = 0; l < t->lines; l++) {
-		uint8_t *memory = mem_bytes(w, x, (unsigned)__builtin_ctz(w->active), l * t->pitch,
-					    t->line * t->matrix.bits / 8);
+		uint8_t *memory =
+			mem_bytes(w, x, (unsigned)__builtin_ctz(w->active), l * t->pitch, t->line * t->matrix.bits / 8);
 
 		if (!memory)
 			return false;

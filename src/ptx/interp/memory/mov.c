@@ -339,8 +339,7 @@ void x_local_addr(struct warp *w, const struct xinst *x)
 void x_param_addr(struct warp *w, const struct xinst *x)
 {
 	FOR_ACTIVE(w, i)
-	put(w->regs + x->dst, x->dst_width, i,
-	    (uint64_t)(uintptr_t)frame_param(w, w->frame, i, (uint64_t)x->imm));
+	put(w->regs + x->dst, x->dst_width, i, (uint64_t)(uintptr_t)frame_param(w, w->frame, i, (uint64_t)x->imm));
 }
 
 /* What is added to an address of this space to make it generic, in one lane. */

@@ -6,8 +6,7 @@
  * most others stay in shared memory, in one allocation, or at one place of every lane's local memory: these are
  * found and checked as a whole.  What is left, faults too, goes to mem_resolve.
  */
-#ifndef PTX_INTERP_WHERE_H
-#define PTX_INTERP_WHERE_H
+#pragma once
 
 #include "ptx/interp/core.h"
 
@@ -22,8 +21,8 @@ static inline bool affine32(const uint32_t *b, uint32_t on, uint32_t first, uint
 {
 #ifdef __AVX512F__
 	const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-	__m512i at = _mm512_add_epi32(_mm512_set1_epi32((int)first),
-				      _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)step)));
+	__m512i at =
+		_mm512_add_epi32(_mm512_set1_epi32((int)first), _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)step)));
 	uint32_t off = _mm512_mask_cmpneq_epi32_mask((__mmask16)on, _mm512_load_si512(b), at);
 
 	at = _mm512_add_epi32(at, _mm512_set1_epi32((int)(16 * step)));
@@ -42,8 +41,8 @@ static inline bool affine64(const uint64_t *b, uint32_t on, uint64_t first, uint
 {
 #ifdef __AVX512F__
 	const __m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
-	__m512i at = _mm512_add_epi64(_mm512_set1_epi64((long long)first),
-				      _mm512_mullo_epi64(lane, _mm512_set1_epi64((long long)step)));
+	__m512i at = _mm512_add_epi64(
+		_mm512_set1_epi64((long long)first), _mm512_mullo_epi64(lane, _mm512_set1_epi64((long long)step)));
 	uint32_t off = 0;
 
 	for (unsigned i = 0; i < LANES; i += 8) {
@@ -61,14 +60,14 @@ static inline bool affine64(const uint64_t *b, uint32_t on, uint64_t first, uint
 }
 
 /* Two lanes tell what the shape can be, and one pass over all whether it is. */
-#define SHAPE_OF(name, affine, T)                                                                            \
-	static inline enum shape name(const T *b, uint32_t on, T size)                                       \
-	{                                                                                                    \
+#define SHAPE_OF(name, affine, T) \
+	static inline enum shape name(const T *b, uint32_t on, T size) \
+	{ \
 		T lo = (T)__builtin_ctz(on), hi = (T)(LANES - 1 - __builtin_clz(on)), span = b[hi] - b[lo]; \
-                                                                                                             \
-		if (span == (T)((hi - lo) * size))                                                           \
-			return affine(b, on, b[lo] - lo * size, size) ? SHAPE_DENSE : SHAPE_LOOSE;           \
-		return !span && affine(b, on, b[lo], 0) ? SHAPE_UNIFORM : SHAPE_LOOSE;                       \
+\
+		if (span == (T)((hi - lo) * size)) \
+			return affine(b, on, b[lo] - lo * size, size) ? SHAPE_DENSE : SHAPE_LOOSE; \
+		return !span && affine(b, on, b[lo], 0) ? SHAPE_UNIFORM : SHAPE_LOOSE; \
 	}
 SHAPE_OF(shape32, affine32, uint32_t)
 SHAPE_OF(shape64, affine64, uint64_t)
@@ -253,7 +252,7 @@ static uint64_t lane_at(const struct xinst *x, uint64_t size, const struct where
 static void tabulate(struct warp *w, const struct xinst *x, struct where *p)
 {
 	FOR_ACTIVE(w, i)
-		p->a[i] = lane_at(x, 0, p, i);
+	p->a[i] = lane_at(x, 0, p, i);
 	p->how = TABLE;
 }
 
@@ -283,5 +282,3 @@ static inline void find(struct warp *w, const struct xinst *x, uint64_t size, st
 }
 
 #define LANE_AT(M, x, size, p, i) ((M *)(uintptr_t)lane_at(x, size, p, i))
-
-#endif

@@ -24,8 +24,7 @@ struct tex_geometry tex_geometry(unsigned geom)
 	}
 }
 
-uint32_t tex_word(const struct warp *w, const struct xinst *x, unsigned n, unsigned op, unsigned e,
-		  unsigned i)
+uint32_t tex_word(const struct warp *w, const struct xinst *x, unsigned n, unsigned op, unsigned e, unsigned i)
 {
 	const struct ptx_operand *o = &x->in->ops[op];
 
@@ -42,7 +41,7 @@ const struct texture *tex_lookup(struct warp *w, uint64_t want, uint64_t *handle
 	*t = warp_texture(w, want);
 	if (!*t)
 		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "no texture or surface has the handle 0x%llx",
-			   (unsigned long long)want);
+			(unsigned long long)want);
 	return *t;
 }
 
@@ -67,8 +66,7 @@ static struct place place_of(const struct warp *w, const struct xinst *x, struct
 	return p;
 }
 
-static float lod_of(const struct warp *w, const struct xinst *x, const struct texture *t, unsigned dims,
-		    unsigned i)
+static float lod_of(const struct warp *w, const struct xinst *x, const struct texture *t, unsigned dims, unsigned i)
 {
 	float dx[3], dy[3];
 
@@ -83,8 +81,8 @@ static float lod_of(const struct warp *w, const struct xinst *x, const struct te
 	return tex_lod(t, dims, dx, dy);
 }
 
-static inline struct texel read_lane(const struct warp *w, const struct xinst *x, const struct texture *t,
-				     struct tex_geometry g, unsigned i)
+static inline struct texel read_lane(
+	const struct warp *w, const struct xinst *x, const struct texture *t, struct tex_geometry g, unsigned i)
 {
 	struct place p = place_of(w, x, g, i);
 
@@ -145,7 +143,7 @@ static void tex(struct warp *w, const struct xinst *x)
 	struct texel v[LANES];
 
 	if (!one_for_all(w, handles) || !tex_lookup(w, handles[__builtin_ctz(w->active)], &handle, &t) ||
-	    !tex_plain(w, x, t, g, v)) {
+		!tex_plain(w, x, t, g, v)) {
 		FOR_ACTIVE(w, i)
 		{
 			if (!tex_lookup(w, handles[i], &handle, &t))
@@ -201,9 +199,8 @@ static void txq(struct warp *w, const struct xinst *x)
 /* The values of these are not in the texture, or their numbers are not documented. */
 static bool answerable(unsigned query)
 {
-	return query == PTX_Q_WIDTH || query == PTX_Q_HEIGHT || query == PTX_Q_DEPTH ||
-	       query == PTX_Q_ARRAY_SIZE || query == PTX_Q_NUM_MIPMAP_LEVELS ||
-	       query == PTX_Q_NORMALIZED_COORDS || query == PTX_Q_NUM_SAMPLES;
+	return query == PTX_Q_WIDTH || query == PTX_Q_HEIGHT || query == PTX_Q_DEPTH || query == PTX_Q_ARRAY_SIZE ||
+	       query == PTX_Q_NUM_MIPMAP_LEVELS || query == PTX_Q_NORMALIZED_COORDS || query == PTX_Q_NUM_SAMPLES;
 }
 
 exec_fn tex_choose(const struct ptx_inst *in)
@@ -213,8 +210,7 @@ exec_fn tex_choose(const struct ptx_inst *in)
 	switch (in->op) {
 	case PTX_OP_tex:
 		/* Offsets and depth comparison come after the coordinates and their level. */
-		if (in->nops >
-		    TEX_OP_COORDS + 1 + (in->m.lod == PTX_LOD_GRAD ? 2 : in->m.lod == PTX_LOD_LEVEL))
+		if (in->nops > TEX_OP_COORDS + 1 + (in->m.lod == PTX_LOD_GRAD ? 2 : in->m.lod == PTX_LOD_LEVEL))
 			return NULL;
 		return g.dims ? tex : NULL;
 	case PTX_OP_tld4:

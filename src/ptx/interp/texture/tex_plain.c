@@ -71,8 +71,8 @@ static inline int32_t wrapped(int32_t i, int32_t n)
 static void find_texels(const double *p, int32_t n, bool linear, bool wrap, struct plain_axis *a)
 {
 	for (int i = 0; i < LANES; i++) {
-		int32_t fixed = linear ? (int32_t)((p[i] + 3) * 256 + 0.5) - 3 * 256 - 128
-				       : ((int32_t)(p[i] + 3) - 3) * 256;
+		int32_t fixed =
+			linear ? (int32_t)((p[i] + 3) * 256 + 0.5) - 3 * 256 - 128 : ((int32_t)(p[i] + 3) - 3) * 256;
 		int32_t at = fixed >> 8;
 
 		a->weight[i] = (uint32_t)fixed & 255;
@@ -97,8 +97,8 @@ static void place_axis(const struct texture *t, unsigned axis, const float *c, u
 }
 
 /* The first channel of four texels, or all: weights as corner_weights has them when there is no z. */
-static void mix4(const struct texture *t, const struct plain_axis *x, const struct plain_axis *y, unsigned i,
-		 struct texel *r)
+static void mix4(
+	const struct texture *t, const struct plain_axis *x, const struct plain_axis *y, unsigned i, struct texel *r)
 {
 	const struct tex_level *l = &t->level[0];
 	const unsigned wx = x->weight[i], wy = y->weight[i], left = 256 - wx;
@@ -122,7 +122,7 @@ static void mix4(const struct texture *t, const struct plain_axis *x, const stru
 }
 
 static void read_lanes(struct warp *w, const struct texture *t, const struct plain_axis *x, const struct plain_axis *y,
-		       struct texel *r)
+	struct texel *r)
 {
 	const struct tex_level *l = &t->level[0];
 	const bool linear = tex_is_linear(t), words = !linear && tex_texel_size(t) == 4 && t->channels == 1;

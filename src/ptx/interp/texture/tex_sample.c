@@ -97,8 +97,8 @@ static struct texel border(const struct texture *t)
 	return r;
 }
 
-static struct texel texel_or_border(const struct texture *t, const struct tex_level *l, uint32_t x,
-				    uint32_t y, uint32_t z)
+static struct texel texel_or_border(
+	const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y, uint32_t z)
 {
 	if (x == OUTSIDE || y == OUTSIDE || z == OUTSIDE)
 		return border(t);
@@ -139,8 +139,7 @@ static float to_half(float v)
 {
 	uint32_t u = f32_bits(v);
 
-	return (u & 0x7fffffff) < 0x38800000 ? f16_to_f32(f32_to_f16(v))
-					     : bits_f32((u + 0x1000) & 0xffffe000);
+	return (u & 0x7fffffff) < 0x38800000 ? f16_to_f32(f32_to_f16(v)) : bits_f32((u + 0x1000) & 0xffffe000);
 }
 
 /* A sum as the texture answers it: integers are rounded. */
@@ -152,8 +151,8 @@ static uint32_t answer(const struct texture *t, double sum)
 }
 
 /* Adds the corners of a box; corners of weight 0 are not read. */
-static void mix(const struct texture *t, const struct tex_level *l, const struct axis a[3], unsigned total,
-		double sum[4])
+static void mix(
+	const struct texture *t, const struct tex_level *l, const struct axis a[3], unsigned total, double sum[4])
 {
 	unsigned weights[8];
 
@@ -178,7 +177,7 @@ static uint32_t slice_of(const struct texture *t, uint32_t layer)
 
 /* The two texels and the weight along each axis. */
 static void place_all(const struct texture *t, const struct tex_level *l, unsigned dims, uint32_t layer,
-		      const float *xyz, struct axis a[3])
+	const float *xyz, struct axis a[3])
 {
 	const uint32_t size[3] = {l->width, l->height ? l->height : 1, l->depth ? l->depth : 1};
 
@@ -192,8 +191,8 @@ static void place_all(const struct texture *t, const struct tex_level *l, unsign
 		a[2] = (struct axis){{slice_of(t, layer), 0}, 0};
 }
 
-static struct texel point_level(const struct texture *t, unsigned level, unsigned dims, uint32_t layer,
-				const float *xyz)
+static struct texel point_level(
+	const struct texture *t, unsigned level, unsigned dims, uint32_t layer, const float *xyz)
 {
 	const struct tex_level *l = &t->level[level];
 	struct axis a[3];
@@ -213,8 +212,8 @@ static struct texel one_texel(const struct texture *t, const struct tex_level *l
 }
 
 /* Both levels share the 256ths. */
-static struct texel linear_levels(const struct texture *t, unsigned level, unsigned next, unsigned dims,
-				  uint32_t layer, const float *xyz)
+static struct texel linear_levels(
+	const struct texture *t, unsigned level, unsigned next, unsigned dims, uint32_t layer, const float *xyz)
 {
 	double sum[4] = {0, 0, 0, 0};
 	struct axis a[3];
@@ -272,8 +271,7 @@ struct texel tex_sample(const struct texture *t, unsigned dims, uint32_t layer, 
 	return r;
 }
 
-struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, const int32_t *xyz,
-		       int32_t lod)
+struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, const int32_t *xyz, int32_t lod)
 {
 	unsigned level = lod < 0 ? 0 : (uint32_t)lod >= t->levels ? t->levels - 1 : (unsigned)lod;
 	const struct tex_level *l = &t->level[level];

@@ -17,8 +17,8 @@ static int64_t clamp(int64_t v, int64_t top)
  * The bytes lane i touches: n of them.  NULL for an access outside that reads
  * zero or writes nothing; .trap has then faulted.
  */
-static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struct texture *t, unsigned src,
-			      unsigned op, unsigned i, unsigned n, unsigned scale)
+static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struct texture *t, unsigned src, unsigned op,
+	unsigned i, unsigned n, unsigned scale)
 {
 	const struct tex_geometry g = tex_geometry(x->in->m.geom);
 	const struct tex_level *l = &t->level[0];
@@ -34,7 +34,7 @@ static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struc
 		return p;
 	if (p) {
 		warp_fault(w, INTERP_MISALIGNED_ADDRESS, "surface access at byte %lld is not aligned to %u",
-			   (long long)c[0], n);
+			(long long)c[0], n);
 		return NULL;
 	}
 	if (x->in->m.bound == PTX_BOUND_CLAMP) {
@@ -45,9 +45,8 @@ static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struc
 		return surf_at(t, c[0], c[1], c[2], layer, n);
 	}
 	if (x->in->m.bound != PTX_BOUND_ZERO)
-		warp_fault(w, INTERP_TRAP,
-			   "surface access outside the surface: x %lld, y %lld, z %lld, layer %u",
-			   (long long)c[0], (long long)c[1], (long long)c[2], layer);
+		warp_fault(w, INTERP_TRAP, "surface access outside the surface: x %lld, y %lld, z %lld, layer %u",
+			(long long)c[0], (long long)c[1], (long long)c[2], layer);
 	return NULL;
 }
 
@@ -98,8 +97,8 @@ static void suld(struct warp *w, const struct xinst *x)
 	}
 	FOR_ACTIVE(w, i)
 	for (unsigned e = 0; e < vec && e < 4; e++)
-		put(w, list ? x->list[x->dst + e] : x->dst, list ? x->list_width[x->dst + e] : x->dst_width,
-		    i, v[i][e]);
+		put(w, list ? x->list[x->dst + e] : x->dst, list ? x->list_width[x->dst + e] : x->dst_width, i,
+			v[i][e]);
 }
 
 /* Element e of the value that is stored. */
@@ -211,14 +210,14 @@ static void reduce_at(uint8_t *p, unsigned op, unsigned type, uint64_t v)
 	if (ptx_type_bits(type) == 64) {
 		uint64_t old = __atomic_load_n((uint64_t *)p, __ATOMIC_RELAXED);
 
-		while (!__atomic_compare_exchange_n((uint64_t *)p, &old, reduce(op, type, old, v), true,
-						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		while (!__atomic_compare_exchange_n(
+			(uint64_t *)p, &old, reduce(op, type, old, v), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			;
 	} else {
 		uint32_t old = __atomic_load_n((uint32_t *)p, __ATOMIC_RELAXED);
 
-		while (!__atomic_compare_exchange_n((uint32_t *)p, &old, (uint32_t)reduce(op, type, old, v),
-						    true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		while (!__atomic_compare_exchange_n((uint32_t *)p, &old, (uint32_t)reduce(op, type, old, v), true,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			;
 	}
 }

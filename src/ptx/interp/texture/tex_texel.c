@@ -83,8 +83,7 @@ static uint32_t channel(const struct texture *t, const uint8_t *p, unsigned n)
 	}
 }
 
-struct texel tex_read(const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y,
-		      uint32_t slice)
+struct texel tex_read(const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y, uint32_t slice)
 {
 	const uint8_t *p = l->base + slice * l->slice + y * l->pitch + (size_t)x * tex_texel_size(t);
 	struct texel r = {{0, 0, 0, 0}};

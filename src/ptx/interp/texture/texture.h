@@ -15,22 +15,21 @@
  * copy its fields.  Coordinates come from kernels and may be anything; the
  * description itself is trusted.
  */
-#ifndef PTX_INTERP_TEXTURE_H
-#define PTX_INTERP_TEXTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum tex_format { /* CUarray_format */
-		  TEX_U8 = 1,
-		  TEX_U16 = 2,
-		  TEX_U32 = 3,
-		  TEX_S8 = 8,
-		  TEX_S16 = 9,
-		  TEX_S32 = 10,
-		  TEX_F16 = 16,
-		  TEX_F32 = 32
+	TEX_U8 = 1,
+	TEX_U16 = 2,
+	TEX_U32 = 3,
+	TEX_S8 = 8,
+	TEX_S16 = 9,
+	TEX_S32 = 10,
+	TEX_F16 = 16,
+	TEX_F32 = 32
 };
 enum tex_address { TEX_WRAP, TEX_CLAMP, TEX_MIRROR, TEX_BORDER }; /* CUaddress_mode */
 enum tex_filter { TEX_POINT, TEX_LINEAR };                        /* CUfilter_mode */
@@ -76,13 +75,11 @@ bool tex_is_float(const struct texture *t);       /* what reading it gives */
 bool tex_is_linear(const struct texture *t);
 
 /* The texel at (x, y, slice) of a level, which must lie inside. */
-struct texel tex_read(const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y,
-		      uint32_t slice);
+struct texel tex_read(const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y, uint32_t slice);
 
 /* dims 1, 2 or 3; layer: of an array, else 0. x, y, z as the instruction has them. */
 struct texel tex_sample(const struct texture *t, unsigned dims, uint32_t layer, const float *xyz, float lod);
-struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, const int32_t *xyz,
-		       int32_t lod);
+struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, const int32_t *xyz, int32_t lod);
 struct texel tex_sample_cube(const struct texture *t, uint32_t layer, const float *xyz, float lod);
 /* Component comp (0..3) of the four texels that a linear filter would mix: from lower left, anticlockwise. */
 struct texel tex_gather(const struct texture *t, uint32_t layer, const float *xy, unsigned comp);
@@ -92,5 +89,3 @@ float tex_lod(const struct texture *t, unsigned dims, const float *dx, const flo
 
 /* Where a surface access lies, or NULL outside. x counts bytes; n bytes are touched. */
 uint8_t *surf_at(const struct texture *t, int64_t x, int64_t y, int64_t z, uint32_t layer, unsigned n);
-
-#endif
