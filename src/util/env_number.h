@@ -12,5 +12,5 @@ unsigned setting_number(const char *variable, unsigned most, unsigned otherwise)
 #define SETTING_CONNECTIONS     "GANGWAY_CONNECTIONS"
 #define SETTING_CONNECTIONS_MAX 9
 
-/* 0: each question about a device is asked when it comes, by itself, of the server and of the vendor: GANGWAY_NVML_AHEAD. */
+/* GANGWAY_NVML_AHEAD=0: a client of a server sends each NVML query in a frame of its own instead of batching a poll. */
 #define SETTING_AHEAD "GANGWAY_NVML_AHEAD"

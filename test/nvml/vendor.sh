@@ -92,11 +92,11 @@ for over in unix tcp; do
 		"$gangway" nvidia $over "$polls" >"$dir/out" 2>&1 || fail "a vendor's calls, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
 	# Together, and each answered from the device, but for those that grew old on a busy machine.
 	rm -f "$dir/counted"
-	SERVE="--spares 0" GANGWAY_NVML_AHEAD=0 COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
-		"$gangway" nvidia $over env GANGWAY_NVML_AHEAD=1 "$polls" 2 >"$dir/out" 2>&1 ||
+	SERVE="--spares 0" COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
+		"$gangway" nvidia $over "$polls" 2 >"$dir/out" 2>&1 ||
 		fail "a vendor's calls together, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
 done
-# Together, while the server reads some of them ahead.
+# A monitor's polls, batched.
 for over in unix tcp; do
 	COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" \
 		"$here/together.sh" "${gangway%/bin/gangway}" nvidia $over "$watch" >"$dir/out" 2>&1 ||

@@ -8,7 +8,6 @@
 #include "backend/nvml/machine.h"
 #include "backend/nvml/vendor.h"
 #include "server/session/message.h"
-#include "server/nvml/nvml_ahead.h"
 #include "server/nvml/nvml_processes.h"
 #include "server/nvml/nvml_quota.h"
 #include "server/nvml/nvml_batch.h"
@@ -286,14 +285,6 @@ static void serve_plain(struct msg *m)
 	by_number[m->frame.op - WIRE_NVML]->serve(&table, m);
 }
 
-static void serve_now_or_ahead(struct msg *m)
-{
-	if (vendor)
-		nvml_ahead(m, serve_plain);
-	else
-		serve_plain(m);
-}
-
 static void serve_own(struct msg *m)
 {
 	switch (m->frame.op) {
@@ -307,7 +298,7 @@ static void serve_own(struct msg *m)
 		serve_hidden(m);
 		break;
 	case WIRE_NVML_TOGETHER:
-		nvml_together(m, serve_now_or_ahead);
+		nvml_together(m, serve_plain);
 		break;
 	}
 }
@@ -365,7 +356,7 @@ static void serve_nvml(const struct cuda_ops *ops, struct msg *m)
 		msg_out(m, true, sizeof(struct wire_nvml_devices));
 		m->value = r;
 	} else if (op < WIRE_NVML_PLAIN) {
-		serve_now_or_ahead(m);
+		serve_plain(m);
 	} else {
 		serve_own(m);
 	}
