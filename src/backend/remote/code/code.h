@@ -7,16 +7,8 @@
 #pragma once
 
 #include "backend/remote/session/remote.h"
+#include "backend/remote/session/records.h"
 #include "image/image.h"
-
-/* ---- fetch.c: calls whose answer has no fixed size ---- */
-
-/*
- * Sends args and `in`; the answer begins with a head of head_size bytes, and what is behind it is
- * the caller's to free.  CUDA_SUCCESS, or the call's error.
- */
-CUresult fetch(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin, void *head,
-	size_t head_size, uint8_t **rest, size_t *rest_size);
 
 /* ---- upload.c: images and the options they are loaded with ---- */
 
@@ -134,48 +126,3 @@ bool listen_forget(uint64_t id); /* false: it is not known any more, one that is
 /* As cuUserObjectCreate; after a failure the destructor is not called, *destroyed if it was. */
 CUresult listen_object(
 	CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed);
-
-/* ---- capture.c ---- */
-
-/* A stream that waits for an event of a capture joins it. */
-void capture_join(struct stream *s, uint64_t capture);
-/* The context is gone, and what was captured in it. */
-void captures_drop(struct context *c);
-
-/* ---- node.c: one node of a graph ---- */
-
-struct node_target {
-	uint32_t how; /* enum wire_node_how */
-	uint64_t graph, node;
-	const CUgraphNode *dependencies;
-	const CUgraphEdgeData *edges;
-	size_t count;
-};
-
-CUresult node_send(
-	const struct node_target *t, struct wire_node *a, const void *extra, size_t size, struct wire_node_made *made);
-
-/* graph.c: a graph's nodes, the caller's to free. */
-CUresult graph_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count);
-
-/* graph.c: the application sees a copy where the graph has something else (pageable_node.c). */
-CUresult node_set_copy(uint64_t node, const CUDA_MEMCPY3D *p);
-bool node_copy(uint64_t node, CUDA_MEMCPY3D *p); /* p may be NULL */
-
-/* ---- pageable_node.c: copies to and from memory that is the application's own, made when a graph gets there ---- */
-
-CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made);
-/* As the next node of the stream's capture. */
-CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c);
-void pageable_forget(CUgraphExec exec); /* it is destroyed */
-
-/* ---- later.c: copies of pinned memory that only we see, behind what may fill or read it ---- */
-
-/* Is it such memory, and is there a function or a wait for a value that may come first? */
-bool later_must(const void *host);
-CUresult later_copy(struct stream *s, const CUDA_MEMCPY3D *c);
-
-/* ---- event.c ---- */
-
-/* It is recorded by a graph, or by another process: only the server knows its state. */
-void event_foreign(CUevent handle);

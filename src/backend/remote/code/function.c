@@ -1,6 +1,8 @@
 /* Functions and kernels: what is known of them without asking. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/session/fetch.h"
+#include "backend/remote/session/records.h"
 #include "util/handle.h"
 
 _Atomic(uint32_t) code_epoch;

@@ -1,6 +1,7 @@
 /* Launches: parameters are packed as the kernel will see them, and posted. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/wait/wait.h"
 
 struct shape {
 	unsigned grid[3], block[3], shared;

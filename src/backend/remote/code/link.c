@@ -1,6 +1,8 @@
 /* Linking: the server's linker, our files and logs. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/session/fetch.h"
+#include "backend/remote/session/records.h"
 #include "util/handle.h"
 
 struct linking {

@@ -1,6 +1,7 @@
 /* Modules: images go over once per content, and what they hold is remembered until they are unloaded. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/session/records.h"
 #include "util/handle.h"
 
 struct module {

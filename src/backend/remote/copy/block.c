@@ -8,6 +8,8 @@
 #include <sched.h>
 #include "backend/remote/copy/block.h"
 #include "backend/remote/code/code.h"
+#include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/graph/graph.h"
 
 /* ---- what the application said ---- */
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "backend/remote/session/remote.h"
+#include "backend/remote/wait/wait.h"
 
 enum { SIDE_PAGEABLE = 100 }; /* the application's own: never on the wire */
 

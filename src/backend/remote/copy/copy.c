@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/graph/graph.h"
 
 #define SOME  (256u << 10) /* chunks of copies that one thread makes: the device starts early; so does a network */
 #define MUCH  (2u << 20)   /* from here on several threads, with chunks of */

@@ -1,5 +1,6 @@
 /* Copies in batches.  Their order among themselves is free; we keep the one they are given in. */
 #include "backend/remote/copy/block.h"
+#include "backend/remote/wait/wait.h"
 #include "cuda/batch.h"
 
 static void fail_at(size_t *out, size_t index)

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include "backend/remote/session/remote.h"
+#include "backend/remote/copy/staged_copy.h"
 
 #define HELPERS 3
 

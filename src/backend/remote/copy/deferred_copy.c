@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include "backend/remote/memory/hostmem.h"
 #include "backend/remote/copy/pageable.h"
+#include "backend/remote/copy/staged_copy.h"
 
 /* What one function has to do. */
 struct step {

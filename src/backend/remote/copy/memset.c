@@ -2,7 +2,7 @@
  * Memsets.  Of device memory they return before they are done, in CUDA too; of memory that the application
  * sees itself, the synchronous ones wait.
  */
-#include "backend/remote/session/remote.h"
+#include "backend/remote/wait/wait.h"
 
 static CUresult seen(CUresult r, CUdeviceptr dst)
 {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include "backend/remote/memory/hostmem.h"
+#include "backend/remote/graph/graph.h"
 
 #define LARGEST BLOCK_PIECE
 #define PARTS   256

@@ -17,6 +17,7 @@
 
 #include "backend/remote/copy/block.h"
 #include "backend/remote/code/code.h"
+#include "backend/remote/graph/graph.h"
 
 #define PIECE_LEAST (BLOCK_PIECE / 64)
 

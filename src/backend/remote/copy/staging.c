@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include "backend/remote/session/remote.h"
+#include "backend/remote/copy/staged_copy.h"
 
 #define SEGMENTS 4
 #define SEGMENT  (256u << 10)

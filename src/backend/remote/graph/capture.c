@@ -7,6 +7,8 @@
  */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/graph/graph.h"
+#include "backend/remote/session/fetch.h"
 
 struct capture {
 	struct list link;

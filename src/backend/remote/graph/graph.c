@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/graph/graph.h"
+#include "backend/remote/session/fetch.h"
 #include "util/handle.h"
 
 /*

@@ -1,6 +1,8 @@
 /* Graphs that can be launched. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/graph/graph.h"
+#include "backend/remote/session/fetch.h"
 #include "util/handle.h"
 
 struct exec {

@@ -1,6 +1,7 @@
 /* Nodes of graphs: parameters in our own form (wire/graph.h), with what their pointers show behind. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/graph/graph.h"
 
 CUresult node_send(
 	const struct node_target *t, struct wire_node *a, const void *extra, size_t size, struct wire_node_made *made)

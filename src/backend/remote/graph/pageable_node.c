@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include "backend/remote/memory/hostmem.h"
+#include "backend/remote/graph/graph.h"
 
 static CUresult empty(CUgraph graph)
 {

@@ -3,6 +3,7 @@
  * nobody else's word counts, and an array that it did not make so (a plane of one) is not copied so.
  */
 #include "backend/remote/session/remote.h"
+#include "backend/remote/wait/wait.h"
 #include "cuda/format.h"
 
 /* The number itself is the record. */

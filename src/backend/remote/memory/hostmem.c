@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/graph/graph.h"
 #include "host/machine.h"
 
 #define PAGE (2ull << 20) /* so that the kernel may use large pages */

@@ -3,6 +3,7 @@
  * client of the same server can open it.
  */
 #include "backend/remote/session/remote.h"
+#include "backend/remote/wait/wait.h"
 
 CUresult remote_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr dptr)
 {

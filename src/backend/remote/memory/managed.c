@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "backend/remote/memory/hostmem.h"
+#include "backend/remote/wait/wait.h"
 #include "cuda/advice.h"
 
 struct advised {

@@ -1,6 +1,7 @@
 /* Device memory: the server's addresses, and which of them are ours. */
 #include <stdlib.h>
 #include "backend/remote/memory/hostmem.h"
+#include "backend/remote/graph/graph.h"
 
 struct range {
 	struct map_node node;

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/memory/hostmem.h"
+#include "backend/remote/session/fetch.h"
 #include "util/diff.h"
 #include "host/machine.h"
 

@@ -6,6 +6,7 @@
  * Everything else that is sent sends the free before it, by any thread (call_reserve), so that nobody can tell.
  */
 #include "backend/remote/session/remote.h"
+#include "backend/remote/wait/wait.h"
 #include "util/tsan_order.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,6 +4,7 @@
  */
 #include <unistd.h>
 #include "backend/remote/memory/share.h"
+#include "backend/remote/wait/wait.h"
 
 #define FD_WAIT_MS 5000
 

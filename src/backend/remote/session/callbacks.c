@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/wait/wait.h"
 #include "util/futex.h"
 #include "util/handle.h"
 #include "util/tsan_order.h"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "backend/remote/backend.h"
 #include "backend/remote/code/code.h"
+#include "backend/remote/graph/graph.h"
 
 #define DEPTH 64
 

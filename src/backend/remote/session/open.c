@@ -7,6 +7,7 @@
 #include "backend/complete.h"
 #include "backend/remote/session/remote.h"
 #include "backend/remote/backend.h"
+#include "backend/remote/wait/wait.h"
 #include "util/build_note.h"
 #include "util/env_number.h"
 #include "wire/protocol.h"

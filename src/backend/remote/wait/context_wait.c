@@ -1,5 +1,6 @@
 /* Waiting for a whole context, and events of one: everything that was posted has a stream. */
 #include "backend/remote/code/code.h"
+#include "backend/remote/graph/graph.h"
 
 #define BUSY 64
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/graph/graph.h"
 
 /* Its lock is held while it is recorded, so that what is known here is what was recorded last. */
 struct event {

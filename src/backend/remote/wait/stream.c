@@ -1,6 +1,6 @@
 /* Streams: which there are, what has been posted to them, and what is known of them without asking. */
 #include <stdlib.h>
-#include "backend/remote/session/remote.h"
+#include "backend/remote/copy/staged_copy.h"
 #include "cuda/per_thread.h"
 
 /* Each thread's default streams, one a context. */

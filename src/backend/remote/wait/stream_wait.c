@@ -1,6 +1,6 @@
 /* Waiting for streams: what has been posted, what is known to be done, and words that tell of the difference. */
 #include <errno.h>
-#include "backend/remote/session/remote.h"
+#include "backend/remote/copy/staged_copy.h"
 
 void stream_word_begin(struct stream *s, uint32_t *value)
 {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/wait/wait.h"
 
 #define LOOK_MS 50 /* at what other threads have written */
 

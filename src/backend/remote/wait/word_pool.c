@@ -3,7 +3,7 @@
  * anybody else before it has: it would tell them what is not so.
  */
 #include <stdlib.h>
-#include "backend/remote/session/remote.h"
+#include "backend/remote/wait/wait.h"
 
 struct left {
 	struct left *next;

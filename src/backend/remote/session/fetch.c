@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/session/fetch.h"
 
 static size_t all_bytes(size_t size, const struct wire_piece *in, unsigned nin)
 {

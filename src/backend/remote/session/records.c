@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include "backend/remote/session/remote.h"
+#include "backend/remote/session/records.h"
 #include "util/handle.h"
 
 /* A handle's slot is in bits 4 to 27: util/handle.h. */

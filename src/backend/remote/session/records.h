@@ -1,0 +1,31 @@
+/* records.h - what the client knows of a handle. */
+#pragma once
+
+#include <pthread.h>
+#include "wire/call.h"
+
+/* ---- records.c: handle -> what we know ---- */
+
+void *record_find(uint64_t handle, enum handle_kind kind); /* or NULL */
+/* What the server gave, which says itself what kind it is: another kind is nonsense, and no record is taken for one. */
+CUresult record_put(uint64_t handle, enum handle_kind kind, void *record);
+void *record_take(uint64_t handle); /* forgets it; NULL: there was none */
+
+/*
+ * What has ended is not freed, because another thread may be looking at it, but used again for another of its
+ * kind: the one that has lain on the shelf longest, once there are more than SHELF_REST.
+ */
+#define SHELF_REST 256
+
+struct shelved {
+	struct shelved *next;
+};
+
+struct shelf {
+	pthread_mutex_t lock;
+	struct shelved *first, *last;
+	unsigned count;
+};
+
+void *shelf_take(struct shelf *s); /* as it was left; NULL: there is none */
+void shelf_put(struct shelf *s, struct shelved *r);
