@@ -1,6 +1,7 @@
+/* The ordered map: a treap, whose random ranks keep it balanced. */
 #include "util/map.h"
 
-#include <stddef.h>
+#include <string.h>
 
 static uint32_t random_rank(struct map *m)
 {
@@ -12,8 +13,8 @@ static uint32_t random_rank(struct map *m)
 	return m->seed = x;
 }
 
-/* Hang the tree t's keys below and above key onto *low and *high. */
-static void split(struct map_node *t, uint64_t key, struct map_node **low, struct map_node **high)
+/* Divide tree t: nodes with keys below `key` go to *low, the others to *high. */
+static void treap_split(struct map_node *t, uint64_t key, struct map_node **low, struct map_node **high)
 {
 	while (t) {
 		if (t->key < key) {
@@ -29,8 +30,8 @@ static void split(struct map_node *t, uint64_t key, struct map_node **low, struc
 	*low = *high = NULL;
 }
 
-/* All keys of a are below those of b. */
-static void merge(struct map_node **to, struct map_node *a, struct map_node *b)
+/* Join trees a and b into *to. Every key of a is below every key of b. */
+static void treap_merge(struct map_node **to, struct map_node *a, struct map_node *b)
 {
 	while (a && b) {
 		if (a->rank > b->rank) {
@@ -55,7 +56,7 @@ void map_insert(struct map *m, struct map_node *n)
 		p = n->key < (*p)->key ? &(*p)->left : &(*p)->right;
 	struct map_node *below = *p;
 	*p = n;
-	split(below, n->key, &n->left, &n->right);
+	treap_split(below, n->key, &n->left, &n->right);
 }
 
 void map_remove(struct map *m, struct map_node *n)
@@ -65,7 +66,7 @@ void map_remove(struct map *m, struct map_node *n)
 	while (*p && *p != n)
 		p = n->key < (*p)->key ? &(*p)->left : &(*p)->right;
 	if (*p)
-		merge(p, n->left, n->right);
+		treap_merge(p, n->left, n->right);
 }
 
 struct map_node *map_below(const struct map *m, uint64_t key)
@@ -81,6 +82,25 @@ struct map_node *map_below(const struct map *m, uint64_t key)
 		}
 	}
 	return best;
+}
+
+struct map_node *map_find(const struct map *m, uint64_t key)
+{
+	struct map_node *n = map_below(m, key);
+
+	return n && n->key == key ? n : NULL;
+}
+
+void *map_entry_holding(const struct map *m, uint64_t address, size_t node_offset, size_t size_offset)
+{
+	struct map_node *n = map_below(m, address);
+	uint64_t size;
+
+	if (!n)
+		return NULL;
+	char *entry = (char *)n - node_offset;
+	memcpy(&size, entry + size_offset, sizeof size);
+	return address - n->key < size ? entry : NULL;
 }
 
 struct map_node *map_above(const struct map *m, uint64_t key)

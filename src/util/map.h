@@ -1,13 +1,11 @@
 /*
- * map.h - an ordered map from 64-bit keys, whose nodes live inside the things it maps to (a treap).
+ * map.h - an ordered map from 64-bit keys to entries (a treap). Each entry embeds its struct map_node.
  *
- *	map_below(m, k)   the node with the greatest key <= k: who owns this address?
- *	map_above(m, k)   the node with the least key >= k: who comes next?
- *
- * Expected depth is logarithmic whatever the keys.  The caller locks; lookups change nothing.
+ * The expected depth is logarithmic for any sequence of keys. The caller locks; lookups do not modify the map.
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct map_node {
@@ -21,7 +19,20 @@ struct map {
 	uint32_t seed;
 };
 
-void map_insert(struct map *m, struct map_node *n); /* n->key is set, and not in the map */
+/* The caller has set n->key, which must not be in the map yet. */
+void map_insert(struct map *m, struct map_node *n);
 void map_remove(struct map *m, struct map_node *n);
-struct map_node *map_below(const struct map *m, uint64_t key); /* or NULL */
-struct map_node *map_above(const struct map *m, uint64_t key);
+
+/* These return NULL if no node qualifies. */
+struct map_node *map_find(const struct map *m, uint64_t key);  /* the node with this key */
+struct map_node *map_below(const struct map *m, uint64_t key); /* the node with the greatest key <= key */
+struct map_node *map_above(const struct map *m, uint64_t key); /* the node with the least key >= key */
+
+/*
+ * For a map of address intervals that do not overlap: the entry whose interval contains the address, or NULL.
+ * The interval of an entry starts at the key of its member `node`; its length is the 64-bit member `size`.
+ */
+#define map_holding(m, address, type, node, size) \
+	((type *)map_entry_holding(m, address, offsetof(type, node), \
+		offsetof(type, size) + 0 * sizeof(char[sizeof(((type *)0)->size) == sizeof(uint64_t) ? 1 : -1])))
+void *map_entry_holding(const struct map *m, uint64_t address, size_t node_offset, size_t size_offset);

@@ -109,7 +109,29 @@ static void ordered_map(void)
 		CHECK(map_below(&m, 10 * i) == (low < 0 ? NULL : &node[low]));
 		CHECK(map_above(&m, 10 * i) == (high == N ? NULL : &node[high]));
 		CHECK(map_below(&m, 10 * i + 9) == (low < 0 ? NULL : &node[low]));
+		CHECK(map_find(&m, 10 * i) == (in[i] ? &node[i] : NULL));
+		CHECK(!map_find(&m, 10 * i + 1));
 	}
+}
+
+static void interval_map(void)
+{
+	struct interval {
+		uint64_t size;
+		struct map_node node;
+	} a = {.size = 10, .node.key = 100}, b = {.size = 1, .node.key = 110}, c = {.size = 2, .node.key = -2ull};
+	struct map m = {0};
+
+	CHECK(!map_holding(&m, 100, struct interval, node, size));
+	map_insert(&m, &a.node);
+	map_insert(&m, &b.node);
+	map_insert(&m, &c.node);
+	CHECK(!map_holding(&m, 99, struct interval, node, size));
+	CHECK(map_holding(&m, 100, struct interval, node, size) == &a);
+	CHECK(map_holding(&m, 109, struct interval, node, size) == &a);
+	CHECK(map_holding(&m, 110, struct interval, node, size) == &b);
+	CHECK(!map_holding(&m, 111, struct interval, node, size));
+	CHECK(map_holding(&m, -1ull, struct interval, node, size) == &c);
 }
 
 static void visible(const char *list, const char *want)
@@ -156,6 +178,7 @@ int main(void)
 	handles();
 	races();
 	ordered_map();
+	interval_map();
 	visibility();
 	return RESULT();
 }

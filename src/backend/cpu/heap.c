@@ -167,8 +167,8 @@ static void join(struct heap *h, struct piece *p, struct piece *next)
 void heap_free(struct heap *h, uint64_t addr)
 {
 	pthread_mutex_lock(&h->lock);
-	struct piece *p = piece_of(map_below(&h->pieces, addr));
-	if (p && p->node.key == addr && p->used) {
+	struct piece *p = piece_of(map_find(&h->pieces, addr));
+	if (p && p->used) {
 		struct piece *next = piece_of(map_above(&h->pieces, addr + 1));
 		struct piece *before = piece_of(map_below(&h->pieces, addr - 1));
 

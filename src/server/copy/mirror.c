@@ -34,9 +34,9 @@ bool mirrors_ever(void)
 
 static struct mirror *holder(uint64_t address, uint64_t size)
 {
-	struct mirror *r = (struct mirror *)map_below(&mirrors, address);
+	struct mirror *r = map_holding(&mirrors, address, struct mirror, node, size);
 
-	return r && address - r->node.key < r->size && size <= r->size - (address - r->node.key) ? r : NULL;
+	return r && size <= r->size - (address - r->node.key) ? r : NULL;
 }
 
 static bool overlaps(uint64_t address, uint64_t size)

@@ -29,9 +29,7 @@ struct host_range {
 
 static struct host_range *holder(struct session *s, uint64_t address)
 {
-	struct host_range *r = (struct host_range *)map_below(&s->host, address);
-
-	return r && address - r->node.key < r->size ? r : NULL;
+	return map_holding(&s->host, address, struct host_range, node, size);
 }
 
 bool hostmem_holds(struct session *s, uint64_t address, uint64_t size)
@@ -103,9 +101,9 @@ static void leave_empty(struct session *s, uint64_t from, uint64_t to)
 /* An empty range that has an address of [from, to). */
 static struct host_range *empty_in(struct session *s, uint64_t from, uint64_t to)
 {
-	struct host_range *r = (struct host_range *)map_below(&s->empty, from);
+	struct host_range *r = map_holding(&s->empty, from, struct host_range, node, size);
 
-	if (!r || from - r->node.key >= r->size)
+	if (!r)
 		r = (struct host_range *)map_above(&s->empty, from);
 	return r && r->node.key < to ? r : NULL;
 }

@@ -12,9 +12,9 @@ struct object {
 
 static struct object *find(struct msg *m, uint64_t value, bool surface)
 {
-	struct object *o = (struct object *)map_below(&m->session->textures, value);
+	struct object *o = (struct object *)map_find(&m->session->textures, value);
 
-	if (o && o->node.key == value && o->surface == surface)
+	if (o && o->surface == surface)
 		return o;
 	m->error = CUDA_ERROR_INVALID_VALUE;
 	return NULL;
@@ -63,8 +63,8 @@ void serve_texture(const struct cuda_ops *ops, struct msg *m)
 		free(o);
 		return;
 	}
-	struct map_node *same = map_below(&m->session->textures, *out);
-	if (same && same->key == *out) { /* a value that the driver uses again: its object went with a context */
+	struct map_node *same = map_find(&m->session->textures, *out);
+	if (same) { /* a value that the driver uses again: its object went with a context */
 		map_remove(&m->session->textures, same);
 		free(same);
 	}

@@ -71,9 +71,7 @@ struct mapped {
 
 static struct held *find_held(struct session *s, uint64_t id)
 {
-	struct held *h = (struct held *)map_below(&s->retained, id);
-
-	return h && h->node.key == id ? h : NULL;
+	return (struct held *)map_find(&s->retained, id);
 }
 
 static struct held *make_held(struct session *s, uint64_t id)

@@ -82,9 +82,7 @@ CUresult account_room(uint64_t size)
 
 static struct item *find(enum account_kind kind, uint64_t key)
 {
-	struct map_node *n = map_below(&items[kind], key);
-
-	return n && n->key == key ? (struct item *)n : NULL;
+	return (struct item *)map_find(&items[kind], key);
 }
 
 static void drop(struct item *i)

@@ -30,9 +30,7 @@ static struct {
 
 static struct exec *find(CUgraphExec handle)
 {
-	struct map_node *n = map_below(&execs, (uintptr_t)handle);
-
-	return n && n->key == (uintptr_t)handle ? (struct exec *)n : NULL;
+	return (struct exec *)map_find(&execs, (uintptr_t)handle);
 }
 
 /* ---- what a graph needs ---- */

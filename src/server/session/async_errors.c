@@ -20,9 +20,7 @@ static uint32_t elsewhere;
 
 static struct late *find(CUcontext context)
 {
-	struct late *l = (struct late *)map_below(&lates, (uintptr_t)context);
-
-	return l && l->node.key == (uintptr_t)context ? l : NULL;
+	return (struct late *)map_find(&lates, (uintptr_t)context);
 }
 
 uint64_t session_life(CUcontext context)

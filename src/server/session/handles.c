@@ -30,9 +30,7 @@ struct handles *handles_create(void)
 
 static struct entry *lookup(struct handles *h, enum handle_kind kind, void *real)
 {
-	struct map_node *n = map_below(&h->by_real[kind], (uintptr_t)real);
-
-	return n && n->key == (uintptr_t)real ? (struct entry *)n : NULL;
+	return (struct entry *)map_find(&h->by_real[kind], (uintptr_t)real);
 }
 
 static struct entry *add(struct handles *h, enum handle_kind kind, void *real)

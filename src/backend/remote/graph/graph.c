@@ -34,9 +34,7 @@ static uint64_t slot_of(uint64_t id)
 
 static struct node *lookup(uint64_t id)
 {
-	struct node *n = (struct node *)map_below(&nodes, slot_of(id));
-
-	return n && n->at.key == slot_of(id) ? n : NULL;
+	return (struct node *)map_find(&nodes, slot_of(id));
 }
 
 static struct node *node_of(uint64_t id)

@@ -269,9 +269,7 @@ CUresult hostmem_allocate(size_t size, unsigned flags, enum host_kind kind, uint
 
 static struct host *holder(uint64_t address)
 {
-	struct host *h = (struct host *)map_below(&hosts, address);
-
-	return h && address - h->node.key < h->info.size ? h : NULL;
+	return map_holding(&hosts, address, struct host, node, info.size);
 }
 
 static bool maybe(uint64_t address)

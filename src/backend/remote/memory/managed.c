@@ -17,9 +17,7 @@ static struct map advised;
 
 static struct advised *advised_of(uint64_t base)
 {
-	struct advised *a = (struct advised *)map_below(&advised, base);
-
-	return a && a->node.key == base ? a : NULL;
+	return (struct advised *)map_find(&advised, base);
 }
 
 static struct advised *advised_make(uint64_t base)

@@ -13,9 +13,7 @@ static struct map mappings;
 
 static struct mapping *holder(uint64_t address)
 {
-	struct mapping *m = (struct mapping *)map_below(&mappings, address);
-
-	return m && address - m->node.key < m->size ? m : NULL;
+	return map_holding(&mappings, address, struct mapping, node, size);
 }
 
 /* Whole mappings, as the server has just agreed. */

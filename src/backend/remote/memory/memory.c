@@ -15,9 +15,7 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 
 static struct range *holder(uint64_t address)
 {
-	struct range *r = (struct range *)map_below(&ranges, address);
-
-	return r && address - r->node.key < r->size ? r : NULL;
+	return map_holding(&ranges, address, struct range, node, size);
 }
 
 /* The part of an old range that a new one leaves, from `from` to `to`. */

@@ -116,9 +116,7 @@ static bool apply(const uint8_t *rest, size_t size, uint32_t runs)
 
 static struct mirror *holder(uint64_t address)
 {
-	struct mirror *m = (struct mirror *)map_below(&mirrors, address);
-
-	return m && address - m->node.key < m->size ? m : NULL;
+	return map_holding(&mirrors, address, struct mirror, node, size);
 }
 
 static CUresult pull_locked(void)
@@ -199,9 +197,7 @@ static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
 
 static struct mirror *find(uint64_t address)
 {
-	struct mirror *m = (struct mirror *)map_below(&mirrors, address);
-
-	return m && m->node.key == address ? m : NULL;
+	return (struct mirror *)map_find(&mirrors, address);
 }
 
 static void leave(struct mirror *m)
@@ -295,9 +291,7 @@ void mirror_remove(uint64_t address)
 
 static struct page *page_of(uint64_t address)
 {
-	struct page *p = (struct page *)map_below(&pages, address);
-
-	return p && p->node.key == address ? p : NULL;
+	return (struct page *)map_find(&pages, address);
 }
 
 /* A page of ours where the server has the variable, if nothing else is there. */

@@ -202,8 +202,7 @@ static uint64_t make_staying(CUhostFn fn, void *data)
 	uint64_t id;
 
 	pthread_mutex_lock(&lock);
-	first = (struct callback *)map_below(&staying, key);
-	first = first && first->node.key == key ? first : NULL;
+	first = (struct callback *)map_find(&staying, key);
 	for (c = first; c && (c->fn != fn || c->data != data); c = c->same)
 		;
 	id = c ? c->id : enter(HOST, (struct callback){.fn = fn, .data = data});

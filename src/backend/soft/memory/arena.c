@@ -252,9 +252,9 @@ CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr)
 
 static struct moved *moved_at(uint64_t addr)
 {
-	struct map_node *n = map_below(&moved, addr);
+	struct map_node *n = map_find(&moved, addr);
 
-	return n && n->key == addr ? container_of(n, struct moved, node) : NULL;
+	return n ? container_of(n, struct moved, node) : NULL;
 }
 
 static int share_large(uint64_t addr, uint64_t size, uint64_t *offset)

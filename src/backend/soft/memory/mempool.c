@@ -130,9 +130,9 @@ static void block_free(struct pool *p, struct block *b)
 
 struct block *pool_block(struct pool *p, uint64_t addr)
 {
-	struct map_node *n = map_below(&p->blocks, addr);
+	struct map_node *n = map_find(&p->blocks, addr);
 
-	return n && n->key == addr ? container_of(n, struct block, node) : NULL;
+	return n ? container_of(n, struct block, node) : NULL;
 }
 
 void pool_give(struct pool *p, struct block *b)

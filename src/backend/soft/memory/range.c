@@ -10,9 +10,9 @@ static struct range *range_of(struct map_node *n)
 	return n ? container_of(n, struct range, node) : NULL;
 }
 
-static struct range *below(uint64_t addr)
+static struct range *range_holding(uint64_t addr)
 {
-	return range_of(map_below(&ranges, addr));
+	return map_holding(&ranges, addr, struct range, node, size);
 }
 
 int range_insert(struct range *r)
@@ -21,8 +21,8 @@ int range_insert(struct range *r)
 	int err = 0;
 
 	pthread_rwlock_wrlock(&lock);
-	struct range *before = below(addr), *after = range_of(map_above(&ranges, addr));
-	if ((before && addr - range_addr(before) < before->size) || (after && range_addr(after) - addr < r->size)) {
+	struct range *after = range_of(map_above(&ranges, addr));
+	if (range_holding(addr) || (after && range_addr(after) - addr < r->size)) {
 		err = -EEXIST;
 	} else if (r->ctx && atomic_load(&r->ctx->closed)) {
 		err = -ECANCELED; /* nobody would ever free it */
@@ -38,8 +38,8 @@ int range_insert(struct range *r)
 struct range *range_take(uint64_t addr, unsigned mask)
 {
 	pthread_rwlock_wrlock(&lock);
-	struct range *r = below(addr);
-	if (r && (range_addr(r) != addr || !(mask & 1u << r->kind)))
+	struct range *r = range_of(map_find(&ranges, addr));
+	if (r && !(mask & 1u << r->kind))
 		r = NULL;
 	if (r)
 		map_remove(&ranges, &r->node);
@@ -50,8 +50,8 @@ struct range *range_take(uint64_t addr, unsigned mask)
 struct range *range_take_id(uint64_t addr, unsigned long long id)
 {
 	pthread_rwlock_wrlock(&lock);
-	struct range *r = below(addr);
-	if (r && (range_addr(r) != addr || r->id != id))
+	struct range *r = range_of(map_find(&ranges, addr));
+	if (r && r->id != id)
 		r = NULL;
 	if (r)
 		map_remove(&ranges, &r->node);
@@ -59,18 +59,11 @@ struct range *range_take_id(uint64_t addr, unsigned long long id)
 	return r;
 }
 
-static bool holds(const struct range *r, uint64_t addr, uint64_t size)
-{
-	uint64_t offset = addr - range_addr(r);
-
-	return offset < r->size && size <= r->size - offset;
-}
-
 bool range_find(uint64_t addr, uint64_t size, struct range *copy)
 {
 	pthread_rwlock_rdlock(&lock);
-	struct range *r = below(addr);
-	bool found = r && holds(r, addr, size ? size : 1);
+	struct range *r = range_holding(addr);
+	bool found = r && size <= r->size - (addr - range_addr(r));
 	if (found)
 		*copy = *r;
 	pthread_rwlock_unlock(&lock);
@@ -89,9 +82,9 @@ static bool covered(uint64_t addr, uint64_t size, bool write)
 
 	pthread_rwlock_rdlock(&lock);
 	while (size && ok) {
-		struct range *r = below(addr);
+		struct range *r = range_holding(addr);
 
-		ok = r && addr - range_addr(r) < r->size && accessible(r) && !(write && r->read_only);
+		ok = r && accessible(r) && !(write && r->read_only);
 		if (!ok)
 			break;
 		uint64_t here = r->size - (addr - range_addr(r));
@@ -118,12 +111,11 @@ bool range_writable(uint64_t addr, uint64_t size)
 bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *arg)
 {
 	pthread_rwlock_wrlock(&lock);
-	struct range *r = below(addr);
-	bool found = r && holds(r, addr, 1);
-	if (found)
+	struct range *r = range_holding(addr);
+	if (r)
 		f(r, arg);
 	pthread_rwlock_unlock(&lock);
-	return found;
+	return r;
 }
 
 bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size)

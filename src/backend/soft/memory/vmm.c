@@ -35,10 +35,9 @@ static void *at(uint64_t addr)
 
 static struct reservation *reservation_of(uint64_t addr, uint64_t size)
 {
-	struct map_node *n = map_below(&reservations, addr);
-	struct reservation *r = n ? container_of(n, struct reservation, node) : NULL;
+	struct reservation *r = map_holding(&reservations, addr, struct reservation, node, size);
 
-	return r && addr - n->key < r->size && size <= r->size - (addr - n->key) ? r : NULL;
+	return r && size <= r->size - (addr - r->node.key) ? r : NULL;
 }
 
 bool vmm_reservation(uint64_t addr, uint64_t *base, uint64_t *size)
@@ -106,9 +105,9 @@ static struct mapping *mapping_of(struct map_node *n)
 /* The first mapping that has something of [addr, addr + size). */
 static struct mapping *first_in(uint64_t addr, uint64_t size)
 {
-	struct mapping *m = mapping_of(map_below(&mappings, addr));
+	struct mapping *m = map_holding(&mappings, addr, struct mapping, node, range.size);
 
-	if (m && addr - m->node.key < m->range.size)
+	if (m)
 		return m;
 	m = mapping_of(map_above(&mappings, addr));
 	return m && m->node.key - addr < size ? m : NULL;
@@ -220,9 +219,9 @@ static bool unmap(struct mapping *m)
 
 static bool cuts_none(uint64_t addr, uint64_t size)
 {
-	struct mapping *m = mapping_of(map_below(&mappings, addr));
+	struct mapping *m = map_holding(&mappings, addr, struct mapping, node, range.size);
 
-	if (m && m->node.key < addr && addr - m->node.key < m->range.size)
+	if (m && m->node.key < addr)
 		return false;
 	m = mapping_of(map_below(&mappings, addr + size - 1));
 	return !m || m->node.key < addr || m->node.key - addr + m->range.size <= size;

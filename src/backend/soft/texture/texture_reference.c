@@ -16,9 +16,9 @@ static struct map refs;
 
 static struct texref *ref_at(uint64_t addr)
 {
-	struct map_node *n = map_below(&refs, addr);
+	struct map_node *n = map_find(&refs, addr);
 
-	return n && n->key == addr ? container_of(n, struct texref, node) : NULL;
+	return n ? container_of(n, struct texref, node) : NULL;
 }
 
 const struct texture *texref_at(uint64_t addr)
