@@ -40,12 +40,12 @@ static void parallel(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), 
 /* The context's heap; as large as its limit says when it is first asked for. */
 static struct heap *heap_make(const struct launch *l)
 {
-	struct heap *h = atomic_load(l->own), *mine;
+	struct heap *h = atomic_load(l->engine_data), *mine;
 	void *none = NULL;
 
 	if (h || !(mine = heap_create(l->heap_limit)))
 		return h;
-	if (atomic_compare_exchange_strong(l->own, &none, mine))
+	if (atomic_compare_exchange_strong(l->engine_data, &none, mine))
 		return mine;
 	heap_destroy(mine);
 	return none;
@@ -53,7 +53,7 @@ static struct heap *heap_make(const struct launch *l)
 
 static bool accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
 {
-	const struct heap *h = atomic_load(((const struct run *)arg)->launch->own);
+	const struct heap *h = atomic_load(((const struct run *)arg)->launch->engine_data);
 
 	return soft_accessible(addr, base, size) || (h && heap_holds(h, addr, base, size));
 }
@@ -92,7 +92,7 @@ static uint64_t alloc(void *arg, uint64_t size)
 
 static void release(void *arg, uint64_t addr)
 {
-	struct heap *h = atomic_load(((const struct run *)arg)->launch->own);
+	struct heap *h = atomic_load(((const struct run *)arg)->launch->engine_data);
 
 	if (h)
 		heap_free(h, addr);
@@ -185,9 +185,9 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 	return r;
 }
 
-static void leave(void *own)
+static void heap_release(void *engine_data)
 {
-	heap_destroy(own);
+	heap_destroy(engine_data);
 }
 
 static void note(const char *text)
@@ -205,5 +205,5 @@ const struct engine cpu_engine = {
 	.unload = cpu_unload,
 	.init_globals = cpu_init_globals,
 	.launch = launch,
-	.leave = leave,
+	.destroy_context_data = heap_release,
 };

@@ -17,7 +17,7 @@ struct soft_config {
 	size_t memory;         /* bytes a device has; 0: what the machine has */
 	unsigned end_grace_ms; /* a context that ends stops its work after this; 0: ten seconds */
 	unsigned watchdog_ms;  /* longest a kernel may run; 0: for ever */
-	bool told;             /* other processes see what we use, and we count what they do (host/usage.h) */
+	bool report_usage;     /* other processes see what we use, and we count what they do (host/usage.h) */
 
 	/* A context is about to lose all that is in it: destroy, reset, last release.  It is still whole
 	 * then. */

@@ -82,7 +82,7 @@ struct launch {
 	size_t stack_limit, heap_limit, printf_limit; /* CU_LIMIT_* of the context; stack is bytes a thread */
 	uint64_t grid_id;                             /* unique in the process: %gridid */
 	struct prints *prints;                        /* for soft_print */
-	_Atomic(void *) *own; /* the engine's, of this context: NULL at first, and leave() ends it */
+	_Atomic(void *) *engine_data; /* the engine's, of this context: NULL at first, and leave() ends it */
 	int device;
 	const atomic_bool *stop; /* set: nobody wants the result any more; return soon, with any error */
 	uint64_t deadline;       /* CLOCK_MONOTONIC, ns: then CUDA_ERROR_LAUNCH_TIMEOUT; 0: never */
@@ -115,7 +115,7 @@ struct engine {
 	CUresult (*launch)(struct code *code, const struct image_kernel *kernel, const struct launch *l);
 
 	/* A context has ended that had something of the engine's, and none of its kernels runs.  May be NULL. */
-	void (*leave)(void *own);
+	void (*destroy_context_data)(void *engine_data);
 };
 
 /*

@@ -20,7 +20,7 @@ CUresult soft_backend_open(const struct engine *e, const char *device, struct cu
 		.devices = s.devices,
 		.memory = s.memory,
 		.watchdog_ms = s.watchdog_ms,
-		.told = true,
+		.report_usage = true,
 		.visible = getenv("CUDA_VISIBLE_DEVICES"),
 		.context_ending = ending,
 	};

@@ -16,9 +16,9 @@ static CUresult run_launch(struct command *c)
 		.params = k->params,
 		.params_size = k->params_size,
 		.globals = m->globals,
-		.grid_id = soft_id(),
+		.grid_id = soft_next_id(),
 		.prints = &ctx->prints,
-		.own = &ctx->own,
+		.engine_data = &ctx->engine_data,
 		.device = ctx->device->ordinal,
 		.stop = &ctx->stop,
 	};

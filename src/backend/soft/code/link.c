@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct linker {
-	struct object object;
+	struct driver_object object;
 	pthread_mutex_t lock; /* all below */
 	struct jit jit;
 	struct image_span *parts; /* our own copies */

@@ -18,7 +18,7 @@ static void free_globals(struct module *m)
 		struct range *r = NULL;
 
 		if (m->globals[i] && !m->program->managed[i])
-			r = range_take(m->globals[i], 1u << RANGE_VARIABLE);
+			r = range_remove(m->globals[i], 1u << RANGE_VARIABLE);
 		if (r)
 			r->release(r);
 	}
@@ -47,7 +47,7 @@ static CUresult place(struct module *m, struct context *ctx)
 		m->globals[i] = m->program->managed[i];
 		if (g->external || !g->size || m->globals[i])
 			continue;
-		CUresult r = memory_alloc_owned(ctx->device, RANGE_VARIABLE, g->size, &m->globals[i]);
+		CUresult r = memory_alloc_without_context(ctx->device, RANGE_VARIABLE, g->size, &m->globals[i]);
 		if (r)
 			return r;
 		memset((void *)(uintptr_t)m->globals[i], 0, g->size);

@@ -31,7 +31,7 @@ struct tuning {
 };
 
 struct module {
-	struct object object;
+	struct driver_object object;
 	struct program *program;
 	uint64_t *globals;           /* addresses, one a variable of the code */
 	_Atomic uint64_t *functions; /* handles, one a kernel of the code; 0: not asked for yet */
@@ -45,7 +45,7 @@ struct old_launch {
 };
 
 struct function {
-	struct object object;
+	struct driver_object object;
 	struct module *module; /* referenced */
 	const struct image_kernel *kernel;
 	struct kernel *owner;  /* the CUkernel behind it, referenced, or NULL */
@@ -56,7 +56,7 @@ struct function {
 };
 
 struct library {
-	struct object object;
+	struct driver_object object;
 	const void *image; /* the application's, if it promised to keep it; NULL once loaded */
 	pthread_mutex_t lock;
 	struct program *program;
@@ -70,7 +70,7 @@ struct library {
 };
 
 struct kernel {
-	struct object object;
+	struct driver_object object;
 	struct library *library; /* referenced */
 	unsigned index;          /* in code->kernels */
 	const struct image_kernel *kernel;

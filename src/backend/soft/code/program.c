@@ -13,7 +13,7 @@
 static void free_managed(struct program *p)
 {
 	for (size_t i = 0; p->managed && i < p->code->nglobals; i++) {
-		struct range *r = p->managed[i] ? range_take(p->managed[i], 1u << RANGE_MANAGED) : NULL;
+		struct range *r = p->managed[i] ? range_remove(p->managed[i], 1u << RANGE_MANAGED) : NULL;
 
 		if (r)
 			r->release(r);
@@ -35,7 +35,7 @@ static CUresult place_managed(struct program *p)
 
 		if (!g->managed || g->external || !g->size)
 			continue;
-		CUresult r = memory_alloc_owned(&soft.devices[0], RANGE_MANAGED, g->size, &p->managed[i]);
+		CUresult r = memory_alloc_without_context(&soft.devices[0], RANGE_MANAGED, g->size, &p->managed[i]);
 		if (r)
 			return r;
 		memset((void *)(uintptr_t)p->managed[i], 0, g->size);

@@ -37,7 +37,7 @@ static CUresult check(uint64_t dst, uint64_t src, size_t size, unsigned how)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (how & DST_DEVICE && !range_writable(dst, size))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (how & SRC_DEVICE && !range_device(src, size))
+	if (how & SRC_DEVICE && !range_accessible(src, size))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -66,8 +66,8 @@ static struct command *make(uint64_t dst, uint64_t src, size_t size, bool stage)
 static CUresult submit(struct stream *s, uint64_t dst, uint64_t src, size_t size, unsigned how)
 {
 	bool captured = atomic_load(&s->capture);
-	bool dst_pageable = !captured && !(how & DST_DEVICE) && !range_device(dst, size);
-	bool src_pageable = !captured && !(how & SRC_DEVICE) && !range_device(src, size);
+	bool dst_pageable = !captured && !(how & DST_DEVICE) && !range_accessible(dst, size);
+	bool src_pageable = !captured && !(how & SRC_DEVICE) && !range_accessible(src, size);
 	bool wait = !(how & ASYNC) || dst_pageable || (src_pageable && size > COPY_QUICK);
 	struct command *c = make(dst, src, size, src_pageable && !wait && !stream_idle(s));
 

@@ -15,8 +15,8 @@ struct copy {
 	unsigned char staged[]; /* where src points, if the application may change its own at once */
 };
 
-/* Payload of COMMAND_SET. */
-struct set {
+/* Payload of COMMAND_FILL. */
+struct fill {
 	uint64_t dst;
 	size_t pitch;         /* bytes from row to row */
 	size_t width, height; /* elements, rows */
@@ -24,11 +24,11 @@ struct set {
 	uint32_t value;
 };
 
-extern const struct command_ops command_copy, command_set;
+extern const struct command_ops command_copy, command_fill;
 
 /* What another COMMAND_COPY does, in the words of cuMemcpy3D; false: it cannot be said.  Not there: there are
  * none. */
 bool copy_params(const struct command *c, CUDA_MEMCPY3D *m) __attribute__((weak));
 
 /* The last byte of a pitched block counted from its first, + 1; false: the sizes make no sense. */
-bool set_extent(const struct set *s, uint64_t *bytes);
+bool fill_extent(const struct fill *s, uint64_t *bytes);

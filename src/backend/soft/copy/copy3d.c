@@ -95,7 +95,7 @@ static CUresult linear(struct copy_side *side, const struct operand *o, const st
 		__builtin_add_overflow(offset, o->x, &offset) || __builtin_add_overflow(base, offset, &side->addr) ||
 		!reaches(side, c, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (o->write ? range_writable(side->addr, bytes) : range_device(side->addr, bytes))
+	if (o->write ? range_writable(side->addr, bytes) : range_accessible(side->addr, bytes))
 		return CUDA_SUCCESS;
 	/* Not all the device's: then it is pageable host memory, or wrong. */
 	bool known = range_find(side->addr, 1, &r);

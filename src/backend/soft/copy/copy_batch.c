@@ -18,7 +18,7 @@ static bool reachable(uint64_t addr, size_t size, bool write)
 
 	if (!addr || addr + size < addr)
 		return false;
-	return (write ? range_writable(addr, size) : range_device(addr, size)) || !range_find(addr, 1, &r) ||
+	return (write ? range_writable(addr, size) : range_accessible(addr, size)) || !range_find(addr, 1, &r) ||
 	       r.kind == RANGE_REGISTERED;
 }
 

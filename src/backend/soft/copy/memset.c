@@ -4,7 +4,7 @@
 
 #include "backend/soft/memory/range.h"
 
-static void fill(unsigned char *dst, const struct set *s)
+static void fill(unsigned char *dst, const struct fill *s)
 {
 	uint16_t *d16 = (uint16_t *)dst;
 	uint32_t *d32 = (uint32_t *)dst;
@@ -19,16 +19,16 @@ static void fill(unsigned char *dst, const struct set *s)
 
 static CUresult run_set(struct command *c)
 {
-	struct set *s = c->data;
+	struct fill *s = c->data;
 
 	for (size_t y = 0; y < s->height; y++)
 		fill((unsigned char *)(uintptr_t)s->dst + y * s->pitch, s);
 	return CUDA_SUCCESS;
 }
 
-const struct command_ops command_set = {COMMAND_SET, run_set, NULL, false};
+const struct command_ops command_fill = {COMMAND_FILL, run_set, NULL, false};
 
-bool set_extent(const struct set *s, uint64_t *bytes)
+bool fill_extent(const struct fill *s, uint64_t *bytes)
 {
 	uint64_t row, rows;
 
@@ -41,27 +41,27 @@ bool set_extent(const struct set *s, uint64_t *bytes)
 	return !__builtin_add_overflow(rows, row, bytes);
 }
 
-static CUresult check(const struct set *s, uint64_t *bytes)
+static CUresult check(const struct fill *s, uint64_t *bytes)
 {
 	if (!s->dst || s->dst % s->element || (s->height > 1 && s->pitch % s->element))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!set_extent(s, bytes) || s->dst + *bytes < s->dst || !range_writable(s->dst, *bytes))
+	if (!fill_extent(s, bytes) || s->dst + *bytes < s->dst || !range_writable(s->dst, *bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
 
-static CUresult submit(const struct set *set, uint64_t bytes, struct stream *s)
+static CUresult submit(const struct fill *set, uint64_t bytes, struct stream *s)
 {
-	struct command *c = command_create(&command_set, sizeof *set);
+	struct command *c = command_create(&command_fill, sizeof *set);
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*(struct set *)c->data = *set;
+	*(struct fill *)c->data = *set;
 	return bytes <= COPY_QUICK ? stream_submit_quick(s, c) : stream_submit(s, c, NULL);
 }
 
 /* Even the synchronous forms need not wait: what follows in the stream does. */
-static CUresult set(struct set set, CUstream stream)
+static CUresult set(struct fill set, CUstream stream)
 {
 	struct stream *s;
 	uint64_t bytes = 0;
@@ -80,7 +80,7 @@ static CUresult set(struct set set, CUstream stream)
 
 static CUresult set1(CUdeviceptr dst, uint32_t value, unsigned element, size_t n, CUstream stream)
 {
-	return set((struct set){dst, 0, n, 1, element, value}, stream);
+	return set((struct fill){dst, 0, n, 1, element, value}, stream);
 }
 
 /* ---- entry points ---- */
@@ -96,12 +96,12 @@ static CUresult set1(CUdeviceptr dst, uint32_t value, unsigned element, size_t n
 	} \
 	CUresult soft_cuMemsetD2D##bits##_v2(CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h) \
 	{ \
-		return set((struct set){dst, pitch, w, h, bits / 8, value}, NULL); \
+		return set((struct fill){dst, pitch, w, h, bits / 8, value}, NULL); \
 	} \
 	CUresult soft_cuMemsetD2D##bits##Async( \
 		CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h, CUstream stream) \
 	{ \
-		return set((struct set){dst, pitch, w, h, bits / 8, value}, stream); \
+		return set((struct fill){dst, pitch, w, h, bits / 8, value}, stream); \
 	}
 
 MEMSET(8, unsigned char)

@@ -47,7 +47,7 @@ struct context *context_create(struct device *dev, unsigned flags, bool primary)
 	ctx->primary = primary;
 	atomic_init(&ctx->flags, flags);
 	ctx->api_version = 3020;
-	ctx->id = soft_id();
+	ctx->id = soft_next_id();
 	if (object_init(&ctx->object, KIND_CONTEXT, NULL, release_context)) {
 		release_context(ctx);
 		return NULL;
@@ -65,24 +65,24 @@ CUresult context_activate(struct context *ctx)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	legacy->legacy = true;
 	default_limits(ctx);
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	ctx->legacy = legacy;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	atomic_store(&ctx->error, CUDA_SUCCESS);
 	atomic_store(&ctx->stop, false);
 	atomic_store(&ctx->active, true);
-	tell_context(ctx->device, 1);
+	usage_report_context(ctx->device, 1);
 	return CUDA_SUCCESS;
 }
 
 /* Close the first thing on the list; false when there is none. */
 static bool close_one(struct context *ctx)
 {
-	struct object *o = NULL, *mine = NULL;
+	struct driver_object *o = NULL, *mine = NULL;
 
 	pthread_mutex_lock(&ctx->lock);
 	if (!list_empty(&ctx->objects)) {
-		o = container_of(ctx->objects.next, struct object, link);
+		o = container_of(ctx->objects.next, struct driver_object, link);
 		mine = object_find64(o->handle, o->kind);
 		if (!mine)
 			list_remove(&o->link); /* somebody else is closing it */
@@ -119,16 +119,16 @@ void context_end(struct context *ctx)
 	while (close_one(ctx))
 		;
 	range_end_context(ctx);
-	void *own = atomic_exchange(&ctx->own, NULL);
-	if (own && soft.engine->leave)
-		soft.engine->leave(own);
-	pthread_mutex_lock(&soft.lock);
+	void *engine_data = atomic_exchange(&ctx->engine_data, NULL);
+	if (engine_data && soft.engine->destroy_context_data)
+		soft.engine->destroy_context_data(engine_data);
+	pthread_mutex_lock(&soft.queue_lock);
 	struct stream *legacy = ctx->legacy, *gate = ctx->gate;
 	ctx->legacy = ctx->gate = NULL;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	object_put(legacy);
 	object_put(gate);
-	tell_context(ctx->device, -1);
+	usage_report_context(ctx->device, -1);
 }
 
 void context_fail(struct context *ctx, CUresult error)
@@ -151,7 +151,7 @@ CUresult context_current(struct context **ctx)
 {
 	if (soft_in_callback)
 		return CUDA_ERROR_NOT_PERMITTED;
-	*ctx = thread_top();
+	*ctx = thread_context();
 	if (!*ctx)
 		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_INITIALIZED;
 	return atomic_load(&(*ctx)->active) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -171,7 +171,7 @@ CUresult context_find(CUcontext handle, struct context **ctx)
 	if (handle) {
 		*ctx = object_find(handle, KIND_CONTEXT);
 	} else {
-		*ctx = thread_top();
+		*ctx = thread_context();
 		if (*ctx)
 			object_ref(*ctx);
 	}
@@ -201,7 +201,7 @@ static CUresult create_current(CUcontext *pctx, unsigned flags, CUdevice dev)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult r = context_activate(ctx);
 	if (!r)
-		r = thread_push(ctx);
+		r = thread_push_context(ctx);
 	if (r) {
 		context_end(ctx);
 		object_close(ctx);
@@ -250,8 +250,8 @@ CUresult soft_cuCtxDestroy_v2(CUcontext handle)
 	}
 	context_end(ctx);
 	object_close(ctx);
-	if (thread_top() == ctx)
-		object_put(thread_pop());
+	if (thread_context() == ctx)
+		object_put(thread_pop_context());
 	object_put(ctx);
 	return r;
 }
@@ -292,14 +292,14 @@ CUresult soft_cuCtxPushCurrent_v2(CUcontext handle)
 
 	if (r)
 		return r;
-	r = thread_push(ctx);
+	r = thread_push_context(ctx);
 	object_put(ctx);
 	return r;
 }
 
 CUresult soft_cuCtxPopCurrent_v2(CUcontext *pctx)
 {
-	struct context *ctx = thread_pop();
+	struct context *ctx = thread_pop_context();
 
 	if (!ctx)
 		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_INITIALIZED;
@@ -316,18 +316,18 @@ CUresult soft_cuCtxSetCurrent(CUcontext handle)
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!handle)
-		return thread_set(NULL);
+		return thread_set_context(NULL);
 	CUresult r = context_find(handle, &ctx);
 	if (r)
 		return r;
-	r = thread_set(ctx);
+	r = thread_set_context(ctx);
 	object_put(ctx);
 	return r;
 }
 
 CUcontext soft_current(void)
 {
-	struct context *ctx = thread_top();
+	struct context *ctx = thread_context();
 
 	return ctx ? object_handle(CUcontext, ctx) : NULL;
 }

@@ -18,7 +18,7 @@ CUresult soft_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
 
 CUresult soft_cuCtxGetDevice(CUdevice *device)
 {
-	struct context *ctx = thread_top();
+	struct context *ctx = thread_context();
 
 	if (!ctx)
 		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_INITIALIZED;

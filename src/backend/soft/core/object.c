@@ -4,7 +4,7 @@
 
 static void release_object(void *object)
 {
-	struct object *o = object;
+	struct driver_object *o = object;
 	struct context *ctx = o->ctx;
 
 	o->release(object);
@@ -12,7 +12,7 @@ static void release_object(void *object)
 }
 
 /* A context that has ended takes nothing in: nobody would ever close it. */
-static int join_context(struct object *o, struct context *ctx, bool held)
+static int join_context(struct driver_object *o, struct context *ctx, bool held)
 {
 	int err = 0;
 
@@ -31,7 +31,8 @@ static int join_context(struct object *o, struct context *ctx, bool held)
 	return err;
 }
 
-static int init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object), bool held)
+static int init(
+	struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object), bool held)
 {
 	int err = 0;
 
@@ -48,41 +49,41 @@ static int init(struct object *o, enum kind kind, struct context *ctx, void (*re
 	return err ? err : o->handle ? 0 : -ENOMEM;
 }
 
-int object_init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object))
+int object_init(struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object))
 {
 	return init(o, kind, ctx, release, false);
 }
 
-int object_init_held(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object))
+int object_init_held(struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object))
 {
 	return init(o, kind, ctx, release, true);
 }
 
-void *object_find64(uint64_t handle, enum kind kind)
+void *object_find64(uint64_t handle, enum object_kind kind)
 {
 	return handle_get(&soft.handles, handle, kind);
 }
 
-void *object_find(const void *handle, enum kind kind)
+void *object_find(const void *handle, enum object_kind kind)
 {
 	return object_find64((uintptr_t)handle, kind);
 }
 
 void object_ref(void *object)
 {
-	handle_ref(&soft.handles, ((struct object *)object)->handle);
+	handle_ref(&soft.handles, ((struct driver_object *)object)->handle);
 }
 
 void object_put(void *object)
 {
 	if (object)
-		handle_put(&soft.handles, ((struct object *)object)->handle);
+		handle_put(&soft.handles, ((struct driver_object *)object)->handle);
 }
 
 /* The caller holds a reference of its own. */
 bool object_close(void *object)
 {
-	struct object *o = object;
+	struct driver_object *o = object;
 
 	if (o->ctx) {
 		pthread_mutex_lock(&o->ctx->lock);

@@ -10,10 +10,10 @@
 
 struct soft soft = {
 	.handles = HANDLE_TABLE_INIT,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.queue_lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-unsigned long long soft_id(void)
+unsigned long long soft_next_id(void)
 {
 	return atomic_fetch_add_explicit(&soft.next_id, 1, memory_order_relaxed) + 1;
 }

@@ -1,7 +1,7 @@
 /*
  * soft.h - the inside of the software driver: objects, contexts, streams, commands, memory ranges.
  *
- * Objects.  Everything the application has a handle for starts with a struct object.  object_find() checks a
+ * Objects.  Everything the application has a handle for starts with a struct driver_object.  object_find() checks a
  * handle and takes a reference, object_put() gives it back; object_close() makes the handle unknown.  A
  * context lists what it owns, and closes all of it when it ends.
  *
@@ -14,7 +14,7 @@
  * An event is such a pair.  The rules of the legacy default stream are pairs added when a command is
  *submitted.
  *
- * Locks, in the order in which they may be taken: context.lock, memory lock (range.c), soft.lock (the
+ * Locks, in the order in which they may be taken: context.lock, memory lock (range.c), soft.queue_lock (the
  *queues). None is held while a command runs, while an engine is called, or while the application is called.
  *
  * Entry points are functions named soft_<exported name>; ops.h declares them.
@@ -43,7 +43,7 @@ struct stream;
 
 /* ---- objects ------------------------------------------------------------------------------------------- */
 
-enum kind {
+enum object_kind {
 	KIND_NONE,
 	KIND_CONTEXT,
 	KIND_STREAM,
@@ -62,16 +62,16 @@ enum kind {
 	KIND_POOL,
 	KIND_PHYSICAL, /* cuMemCreate */
 	KIND_GRAPH,
-	KIND_NODE,
-	KIND_EXEC,
-	KIND_USER,
-	KIND_GREEN,
+	KIND_GRAPH_NODE,
+	KIND_GRAPH_EXEC,
+	KIND_USER_OBJECT,
+	KIND_GREEN_CONTEXT,
 	KIND_CALLBACK,
 };
 
-struct object {
+struct driver_object {
 	uint64_t handle;
-	enum kind kind;
+	enum object_kind kind;
 	struct context *ctx; /* referenced; NULL for what belongs to no context */
 	struct list link;    /* in ctx->objects */
 	void (*release)(void *object);
@@ -79,16 +79,17 @@ struct object {
 
 /* Give a zeroed object its handle.  release(object) frees it.  -ENOMEM, -ECANCELED (ctx has ended): the
  * caller frees. */
-int object_init(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object));
+int object_init(struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object));
 
 /*
  * The same, with a reference for the caller besides the handle's.  What belongs to a context can be closed by
  * another thread, with the context, as soon as it exists: who still looks at it after this wants a reference.
  */
-int object_init_held(struct object *o, enum kind kind, struct context *ctx, void (*release)(void *object));
+int object_init_held(
+	struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object));
 
-void *object_find(const void *handle, enum kind kind); /* referenced, or NULL */
-void *object_find64(uint64_t handle, enum kind kind);
+void *object_find(const void *handle, enum object_kind kind); /* referenced, or NULL */
+void *object_find64(uint64_t handle, enum object_kind kind);
 void object_ref(void *object);
 void object_put(void *object);    /* NULL is fine */
 bool object_close(void *object);  /* true for exactly one caller */
@@ -119,20 +120,20 @@ struct soft {
 	struct device devices[MAX_DEVICES];
 	struct handle_table handles;
 	_Atomic unsigned long long next_id; /* contexts, streams, buffers, grids: never 0, never reused */
-	pthread_mutex_t lock;               /* the queues: see queue.c */
+	pthread_mutex_t queue_lock;         /* streams and their commands: stream/queue.c */
 };
 
 extern struct soft soft;
 
 struct device *device_find(CUdevice dev); /* or NULL */
-unsigned long long soft_id(void);
+unsigned long long soft_next_id(void);
 
 /* ---- contexts ------------------------------------------------------------------------------------------ */
 
 #define LIMITS 16
 
 struct context {
-	struct object object;
+	struct driver_object object;
 	struct device *device;
 	bool primary;
 	atomic_bool active;        /* false: destroyed, or a primary context nobody retains */
@@ -150,13 +151,13 @@ struct context {
 
 	pthread_mutex_t lock; /* objects, limits */
 	size_t limits[LIMITS];
-	struct prints prints; /* what its kernels have printed */
-	_Atomic(void *) own;  /* the engine's */
+	struct prints prints;        /* what its kernels have printed */
+	_Atomic(void *) engine_data; /* the engine's */
 	struct list objects;
 	struct stream *legacy;
 
-	struct stream *gate;     /* soft.lock: all others wait for it, see ctxevent.c; or NULL */
-	struct list busy;        /* soft.lock: streams with unfinished commands */
+	struct stream *gate;     /* soft.queue_lock: all others wait for it, see ctxevent.c; or NULL */
+	struct list busy;        /* soft.queue_lock: streams with unfinished commands */
 	_Atomic(void *) capture; /* for graphs: not NULL while a stream of it is being captured */
 };
 
@@ -187,22 +188,22 @@ CUresult context_activate(struct context *ctx);
 void context_end(struct context *ctx); /* closes all it owns; the struct itself stays */
 
 /* Put a context on, and take it off, the thread's stack. */
-CUresult thread_push(struct context *ctx);
-struct context *thread_pop(void);         /* its reference is now the caller's; NULL: none */
-CUresult thread_set(struct context *ctx); /* NULL: pop */
-struct context *thread_top(void);
+CUresult thread_push_context(struct context *ctx);
+struct context *thread_pop_context(void);         /* its reference is now the caller's; NULL: none */
+CUresult thread_set_context(struct context *ctx); /* NULL: pop */
+struct context *thread_context(void);
 struct stream *thread_stream(struct context *ctx); /* the thread's own, not referenced; NULL: memory */
 
 /* ---- streams and commands ------------------------------------------------------------------------------ */
 
 struct stream {
-	struct object object;
+	struct driver_object object;
 	unsigned flags; /* CU_STREAM_* */
-	int priority;   /* soft.lock */
+	int priority;   /* soft.queue_lock */
 	unsigned long long id;
 	bool legacy; /* the context's stream 0 */
 
-	/* soft.lock, except that completed and submitted may be read at any time */
+	/* soft.queue_lock, except that completed and submitted may be read at any time */
 	struct command *head, *tail; /* head may be running */
 	_Atomic uint64_t submitted, completed;
 	struct list blocked; /* streams whose head waits for us */
@@ -213,7 +214,7 @@ struct stream {
 	_Atomic uint32_t waiters, wake; /* threads asleep in stream_wait */
 
 	_Atomic(void *) capture;         /* for graphs: not NULL while the stream is being captured */
-	CUstreamAttrValue attributes[5]; /* soft.lock; see streamattr.c */
+	CUstreamAttrValue attributes[5]; /* soft.queue_lock; see streamattr.c */
 };
 
 struct dep {
@@ -226,7 +227,7 @@ enum command_kind {
 	COMMAND_EMPTY,
 	COMMAND_LAUNCH,
 	COMMAND_COPY,
-	COMMAND_SET,
+	COMMAND_FILL,
 	COMMAND_HOST,
 	COMMAND_RECORD,
 	COMMAND_MEMOP,
@@ -240,7 +241,7 @@ struct command_ops {
 };
 
 /*
- * A piece of work.  The payload is what ops understand: struct copy, struct set, struct kernel_node ... It is
+ * A piece of work.  The payload is what ops understand: struct copy, struct fill, struct kernel_node ... It is
  * a plain value, so that a graph can keep it, look at it, change it, and run it as often as it likes.
  */
 #define COMMAND_INLINE 512
@@ -255,9 +256,9 @@ struct command {
 	bool released;
 	unsigned ndeps, max_deps;
 	struct dep *deps;
-	struct dep few[COMMAND_DEPS];
+	struct dep inline_deps[COMMAND_DEPS];
 	void *data; /* the payload, zeroed: here or on the heap */
-	_Alignas(16) unsigned char room[COMMAND_INLINE];
+	_Alignas(16) unsigned char inline_payload[COMMAND_INLINE];
 };
 
 extern const struct command_ops command_empty; /* does nothing; for its place and its dependencies */
@@ -321,11 +322,11 @@ void capture_end_context(struct context *ctx); /* ends what is being captured th
 
 /* ---- what others are told (tell.c) -------------------------------------------------------------------- */
 
-void tell_context(struct device *d, int more);    /* one more, or -1: one less */
-void tell_memory(struct device *d, int64_t more); /* bytes */
-size_t tell_others(struct device *d);             /* bytes that other processes hold of the device */
+void usage_report_context(struct device *d, int more);    /* one more, or -1: one less */
+void usage_report_memory(struct device *d, int64_t more); /* bytes */
+size_t usage_of_others(struct device *d);                 /* bytes that other processes hold of the device */
 
 /* ---- worker threads ------------------------------------------------------------------------------------ */
 
-void queue_ready(struct stream *s); /* soft.lock held: its head can run */
-uint64_t soft_now(void);            /* CLOCK_MONOTONIC, ns */
+void workers_add_ready(struct stream *s); /* soft.queue_lock held: its head can run */
+uint64_t soft_now(void);                  /* CLOCK_MONOTONIC, ns */

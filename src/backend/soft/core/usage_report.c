@@ -11,28 +11,28 @@ static void open_page(void)
 }
 
 /* The page is made with the first context: who only asks what devices there are uses none. */
-void tell_context(struct device *d, int more)
+void usage_report_context(struct device *d, int more)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (more > 0 && soft.config.told)
+	if (more > 0 && soft.config.report_usage)
 		pthread_once(&once, open_page);
 	usage_contexts(atomic_load(&soft.usage), d->physical, more);
 }
 
-void tell_memory(struct device *d, int64_t more)
+void usage_report_memory(struct device *d, int64_t more)
 {
 	usage_memory(atomic_load_explicit(&soft.usage, memory_order_relaxed), d->physical, more);
 }
 
-size_t tell_others(struct device *d)
+size_t usage_of_others(struct device *d)
 {
-	return soft.config.told ? usage_total(soft.engine->name, d->physical, getpid()) : 0;
+	return soft.config.report_usage ? usage_total(soft.engine->name, d->physical, getpid()) : 0;
 }
 
 static bool is_work(enum command_kind kind)
 {
-	return kind == COMMAND_LAUNCH || kind == COMMAND_COPY || kind == COMMAND_SET;
+	return kind == COMMAND_LAUNCH || kind == COMMAND_COPY || kind == COMMAND_FILL;
 }
 
 CUresult command_run(struct command *c)

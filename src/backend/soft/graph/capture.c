@@ -90,7 +90,7 @@ struct capture *capture_create(CUstreamCaptureMode mode)
 	c->refs = 1;
 	c->mode = mode;
 	c->thread = pthread_self();
-	c->id = soft_id();
+	c->id = soft_next_id();
 	list_init(&c->strands);
 	list_append(&captures, &c->link);
 	atomic_fetch_add(&ncaptures, 1);
@@ -119,10 +119,10 @@ static bool captured_in(const struct context *ctx, bool blocking)
 static void update_context(struct context *ctx)
 {
 	atomic_store(&ctx->capture, captured_in(ctx, false) ? &in_the_way : NULL);
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	if (ctx->legacy)
 		atomic_store(&ctx->legacy->capture, captured_in(ctx, true) ? &in_the_way : NULL);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 }
 
 CUresult strand_begin(struct capture *c, struct stream *s, const struct tips *tips, struct strand **out)
@@ -397,9 +397,9 @@ CUresult capture_record(struct event *e, struct stream *s, bool external)
 /* A captured stream waits for an event recorded outside, or in another capture, or never. */
 static CUresult wait_outside(struct event *e, struct strand *t, struct mark *m)
 {
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	bool never = !e->stream;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	if (!m && never)
 		return CUDA_SUCCESS;
 	capture_invalidate(t);

@@ -22,7 +22,7 @@ struct graph *graph_create(bool named)
 		return NULL;
 	list_init(&g->nodes);
 	list_init(&g->conditions);
-	g->id = soft_id();
+	g->id = soft_next_id();
 	if (named && object_init(&g->object, KIND_GRAPH, NULL, release_memory)) {
 		free(g);
 		return NULL;
@@ -31,7 +31,7 @@ struct graph *graph_create(bool named)
 }
 
 /* Close the handle, and free what it stands for as soon as nobody looks at it. */
-static void discard(struct object *o)
+static void discard(struct driver_object *o)
 {
 	if (o->handle)
 		object_close(o);
@@ -61,7 +61,7 @@ struct graph *graph_find(CUgraph handle)
 
 struct node *node_find(CUgraphNode handle)
 {
-	struct node *n = object_find(handle, KIND_NODE);
+	struct node *n = object_find(handle, KIND_GRAPH_NODE);
 
 	object_put(n);
 	return n;
@@ -87,7 +87,7 @@ CUresult graph_add(
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	list_init(&n->link);
 	n->step = NO_STEP;
-	if (named && object_init(&n->object, KIND_NODE, NULL, release_memory)) {
+	if (named && object_init(&n->object, KIND_GRAPH_NODE, NULL, release_memory)) {
 		free(n);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}

@@ -30,7 +30,7 @@ extern pthread_mutex_t graph_lock;
 /* ---- user objects ---- */
 
 struct user {
-	struct object object;
+	struct driver_object object;
 	_Atomic unsigned count; /* references of the application's and of graphs */
 	CUhostFn destroy;
 	void *arg;
@@ -157,7 +157,7 @@ struct edges {
 };
 
 struct node {
-	struct object object; /* no handle inside an exec */
+	struct driver_object object; /* no handle inside an exec */
 	struct graph *graph;
 	struct list link;      /* in graph->nodes: in order of creation */
 	unsigned id;           /* in its graph */
@@ -175,8 +175,8 @@ struct node {
 #define NO_STEP (~0u)
 
 struct graph {
-	struct object object; /* no handle inside an exec */
-	struct node *owner;   /* the node whose child or body it is, or NULL */
+	struct driver_object object; /* no handle inside an exec */
+	struct node *owner;          /* the node whose child or body it is, or NULL */
 	struct list nodes;
 	unsigned nnodes, next_id;
 	unsigned long long id;
@@ -275,7 +275,7 @@ void step_set(struct step *s, const struct node *n); /* its work: bodies stay */
 CUresult plan_run(struct plan *p, struct stream *s); /* all of it, here */
 
 struct exec {
-	struct object object;
+	struct driver_object object;
 	unsigned long long flags;
 	struct graph *graph; /* private; under graph_lock */
 	struct node **index; /* its nodes and those within, by origin */

@@ -259,7 +259,7 @@ void content_finish(struct content *c, struct users *dead)
 
 static CUmemorytype type_of(uint64_t addr, size_t size)
 {
-	return range_device(addr, size) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+	return range_accessible(addr, size) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
 static void show_copy(struct content *c, const struct command *command)
@@ -285,9 +285,9 @@ static void show_copy(struct content *c, const struct command *command)
 static void show_set(struct content *c, const struct command *command)
 {
 	CUDA_MEMSET_NODE_PARAMS_v2 *m = &c->params.memset;
-	const struct set *s = command->data;
+	const struct fill *s = command->data;
 
-	c->opaque = command->ops != &command_set;
+	c->opaque = command->ops != &command_fill;
 	if (c->opaque)
 		return;
 	m->dst = s->dst;
@@ -311,7 +311,7 @@ static void show_memops(struct content *c, const struct command *command)
 /* A callback with a status has no node of its own kind, and CUDA forbids it while capturing. */
 static CUresult show_host(struct content *c, const struct command *command)
 {
-	const struct host *h = command->data;
+	const struct host_call *h = command->data;
 
 	if (!h->fn)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -330,7 +330,7 @@ static CUresult show(struct content *c, const struct command *command)
 		c->params.type = CU_GRAPH_NODE_TYPE_MEMCPY;
 		show_copy(c, command);
 		return CUDA_SUCCESS;
-	case COMMAND_SET:
+	case COMMAND_FILL:
 		c->params.type = CU_GRAPH_NODE_TYPE_MEMSET;
 		show_set(c, command);
 		return CUDA_SUCCESS;

@@ -202,7 +202,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, unsigned long long 
 	pthread_mutex_init(&x->lock, NULL);
 	x->flags = flags;
 	CUresult r = fill(x, graph, result);
-	if (!r && object_init(&x->object, KIND_EXEC, NULL, release_exec)) {
+	if (!r && object_init(&x->object, KIND_GRAPH_EXEC, NULL, release_exec)) {
 		finish_memory(x);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -271,7 +271,7 @@ CUresult soft_cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph, CUDA
 
 CUresult soft_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 {
-	struct exec *x = flags ? object_find(handle, KIND_EXEC) : NULL;
+	struct exec *x = flags ? object_find(handle, KIND_GRAPH_EXEC) : NULL;
 
 	if (!x)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -282,7 +282,7 @@ CUresult soft_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 
 CUresult soft_cuGraphExecDestroy(CUgraphExec handle)
 {
-	struct exec *x = object_find(handle, KIND_EXEC);
+	struct exec *x = object_find(handle, KIND_GRAPH_EXEC);
 	CUresult r = CUDA_SUCCESS;
 
 	if (!x)

@@ -51,10 +51,10 @@ static void run_record(struct event *e, const struct command *segment)
 {
 	uint64_t now = soft_now();
 
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	if (segment && e->stream == segment->stream && e->number == segment->number)
 		e->time = now;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 }
 
 static CUresult run_step(struct plan *p, const struct step *s, struct stream *stream, const struct command *segment)
@@ -143,7 +143,7 @@ static struct command *make_segment(struct plan *p, unsigned i)
 	return c;
 }
 
-/* ---- launching: soft.lock held ---- */
+/* ---- launching: soft.queue_lock held ---- */
 
 static struct stream *lane_of(struct exec *x, struct stream *s, unsigned lane)
 {
@@ -172,7 +172,7 @@ static CUresult submit_segment(struct exec *x, struct stream *s, unsigned i, con
 	}
 	CUresult r = queue_submit(lane, c);
 	if (!r && g->records)
-		object_put(event_aim(p->steps[g->first + g->n - 1].work->event, lane, c->number));
+		object_put(event_set_point(p->steps[g->first + g->n - 1].work->event, lane, c->number));
 	return r;
 }
 
@@ -318,9 +318,9 @@ static CUresult launch(struct exec *x, struct stream *s)
 	r = memory_launch(&x->plan->memory, x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
 	if (r)
 		return undo(x, r, head, tail);
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	r = submit_all(x, s, head, tail, &begun);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	if (r)
 		return begun ? r : undo(x, r, head, tail);
 	remember(x, s);
@@ -343,7 +343,7 @@ static CUresult both_enter(CUgraphExec exec, CUstream stream, struct exec **x, s
 
 	if (r)
 		return r;
-	*x = object_find(exec, KIND_EXEC);
+	*x = object_find(exec, KIND_GRAPH_EXEC);
 	if (*x)
 		return CUDA_SUCCESS;
 	object_put(*s);

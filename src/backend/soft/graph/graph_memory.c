@@ -47,7 +47,7 @@ static void destroy(struct graph_memory *m)
 	list_remove(&m->link);
 	unreserve(m);
 	pthread_mutex_unlock(&memory.lock);
-	arena_give(m->device, m->addr, m->size);
+	device_memory_free(m->device, m->addr, m->size);
 	free(m);
 }
 
@@ -55,7 +55,7 @@ void graph_memory_put(struct graph_memory *m)
 {
 	if (!m || atomic_fetch_sub(&m->refs, 1) != 1)
 		return;
-	struct range *r = range_take(m->addr, 1u << RANGE_GRAPH);
+	struct range *r = range_remove(m->addr, 1u << RANGE_GRAPH);
 	free(r);
 	destroy(m);
 }
@@ -78,7 +78,7 @@ static void set_live(struct graph_memory *m, bool live)
  */
 static void release_range(struct range *r)
 {
-	struct graph_memory *m = r->owner;
+	struct graph_memory *m = r->private_data;
 
 	pthread_mutex_lock(&memory.lock);
 	set_live(m, false);
@@ -95,7 +95,7 @@ static CUresult create(struct device *d, uint64_t size, struct graph_memory **ou
 {
 	struct graph_memory *m = calloc(1, sizeof *m);
 	struct range *r = calloc(1, sizeof *r);
-	CUresult e = m && r ? arena_take(d, size, &m->addr) : CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult e = m && r ? device_memory_alloc(d, size, &m->addr) : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (e) {
 		free(m);
@@ -109,7 +109,7 @@ static CUresult create(struct device *d, uint64_t size, struct graph_memory **ou
 	r->size = size;
 	r->kind = RANGE_GRAPH;
 	r->device = d;
-	r->owner = m;
+	r->private_data = m;
 	r->release = release_range;
 	pthread_mutex_lock(&memory.lock);
 	list_append(&memory.all, &m->link);
@@ -158,7 +158,7 @@ CUresult content_alloc(struct content *c, CUgraphNodeParams *p)
 /* Runs under the map's lock: the range is there, so the memory is; it may be on its way out. */
 static void take_ref(struct range *r, void *arg)
 {
-	struct graph_memory **out = arg, *m = r->owner;
+	struct graph_memory **out = arg, *m = r->private_data;
 	unsigned refs;
 
 	if (r->kind != RANGE_GRAPH)

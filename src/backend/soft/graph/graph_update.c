@@ -40,7 +40,7 @@ static CUresult exec_find(CUgraphExec handle, struct exec **x)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	*x = object_find(handle, KIND_EXEC);
+	*x = object_find(handle, KIND_GRAPH_EXEC);
 	return *x ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

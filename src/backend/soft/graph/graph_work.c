@@ -49,7 +49,7 @@ CUresult work_run(struct work *w, struct stream *s)
 	c.next = NULL;
 	c.number = 0;
 	c.ndeps = c.max_deps = 0;
-	c.deps = c.few;
+	c.deps = c.inline_deps;
 	c.data = w->command->data;
 	return command_run(&c);
 }
@@ -62,7 +62,7 @@ CUresult collect_begin(struct collector *b, CUcontext handle)
 
 	if (r)
 		return r;
-	r = thread_push(b->ctx);
+	r = thread_push_context(b->ctx);
 	if (r) {
 		object_put(b->ctx);
 		return r;
@@ -76,7 +76,7 @@ CUresult collect_begin(struct collector *b, CUcontext handle)
 	}
 	if (b->stream)
 		object_close(b->stream);
-	object_put(thread_pop());
+	object_put(thread_pop_context());
 	object_put(b->ctx);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -88,7 +88,7 @@ CUresult collect_end(struct collector *b, CUresult r, struct work **out)
 
 	object_close(b->stream);
 	object_put(b->stream);
-	object_put(thread_pop());
+	object_put(thread_pop_context());
 	if (!w) {
 		command_destroy(c);
 		object_put(b->ctx);

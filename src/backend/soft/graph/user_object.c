@@ -83,7 +83,7 @@ CUresult soft_cuUserObjectCreate(CUuserObject *out, void *arg, CUhostFn destroy,
 	u->count = count;
 	u->destroy = destroy;
 	u->arg = arg;
-	if (object_init(&u->object, KIND_USER, NULL, release_user)) {
+	if (object_init(&u->object, KIND_USER_OBJECT, NULL, release_user)) {
 		free(u);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -97,7 +97,7 @@ static CUresult user_enter(CUuserObject handle, unsigned count, struct user **u)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!count || count > INT_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	*u = object_find(handle, KIND_USER);
+	*u = object_find(handle, KIND_USER_OBJECT);
 	return *u ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -126,7 +126,7 @@ CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 	if (!out || !range_find(ptr, 1, &r) || r.kind != RANGE_DEVICE || r.freeing)
 		return CUDA_ERROR_INVALID_VALUE;
 	context_wait(ctx); /* the memory may have to move */
-	if (arena_share(range_addr(&r), r.size, &offset) || ipc_handle(out, IPC_MEMORY, offset, r.size))
+	if (device_memory_share(range_addr(&r), r.size, &offset) || ipc_handle(out, IPC_MEMORY, offset, r.size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
 }
@@ -237,7 +237,7 @@ CUresult soft_cuIpcCloseMemHandle(CUdeviceptr ptr)
 	pthread_mutex_unlock(&lock);
 	if (!mine)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct range *taken = last ? range_take(ptr, 1u << RANGE_IPC) : NULL;
+	struct range *taken = last ? range_remove(ptr, 1u << RANGE_IPC) : NULL;
 	if (taken)
 		taken->release(taken);
 	return CUDA_SUCCESS;

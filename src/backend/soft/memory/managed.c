@@ -15,8 +15,8 @@
 
 static void free_range(struct range *r)
 {
-	advice_free(r->owner);
-	free(r->owner);
+	advice_free(r->private_data);
+	free(r->private_data);
 	free(r);
 }
 
@@ -31,8 +31,8 @@ static struct range *new_range(void)
 	struct range *r = calloc(1, sizeof *r);
 
 	if (r)
-		r->owner = calloc(1, sizeof(struct advice)); /* under the memory lock */
-	if (r && !r->owner) {
+		r->private_data = calloc(1, sizeof(struct advice)); /* under the memory lock */
+	if (r && !r->private_data) {
 		free(r);
 		return NULL;
 	}
@@ -96,7 +96,7 @@ static void apply(struct range *r, void *arg)
 
 	if (!inside(r, c->addr, c->size))
 		return;
-	c->result = advice_change(r->owner, r->size, c->addr - range_addr(r), c->size, c->advice, c->location)
+	c->result = advice_change(r->private_data, r->size, c->addr - range_addr(r), c->size, c->advice, c->location)
 			    ? CUDA_ERROR_OUT_OF_MEMORY
 			    : CUDA_SUCCESS;
 }
@@ -317,7 +317,7 @@ static void look(struct range *r, void *arg)
 
 	q->found = inside(r, q->addr, q->size);
 	if (q->found)
-		q->state = advice_look(r->owner, r->size, q->addr - range_addr(r), q->size);
+		q->state = advice_look(r->private_data, r->size, q->addr - range_addr(r), q->size);
 }
 
 CUresult soft_cuMemRangeGetAttributes(

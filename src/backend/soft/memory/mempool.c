@@ -128,14 +128,14 @@ static void block_free(struct pool *p, struct block *b)
 	list_append(p->bins[bin_of(b->size)].next, &b->bin);
 }
 
-struct block *pool_block(struct pool *p, uint64_t addr)
+struct block *pool_block_find(struct pool *p, uint64_t addr)
 {
 	struct map_node *n = map_find(&p->blocks, addr);
 
 	return n ? container_of(n, struct block, node) : NULL;
 }
 
-void pool_give(struct pool *p, struct block *b)
+void pool_block_free(struct pool *p, struct block *b)
 {
 	struct map_node *n = map_above(&p->blocks, b->node.key + 1);
 	struct block *next = n ? container_of(n, struct block, node) : NULL;
@@ -221,7 +221,7 @@ static void revive(struct range *r, void *arg)
 	r->size = v->size;
 	r->ctx = v->ctx;
 	r->ctx_handle = v->ctx->object.handle;
-	r->id = soft_id();
+	r->id = soft_next_id();
 	r->freeing = false;
 	r->sync_memops = true;
 }
@@ -247,7 +247,7 @@ static struct block *take_pending(
 	return NULL;
 }
 
-CUresult pool_take(struct pool *p, uint64_t bytes, struct stream *s, struct block **out, struct dep *after)
+CUresult pool_block_alloc(struct pool *p, uint64_t bytes, struct stream *s, struct block **out, struct dep *after)
 {
 	uint64_t size = (bytes + POOL_UNIT - 1) & -(uint64_t)POOL_UNIT;
 	struct block *b;

@@ -39,8 +39,8 @@ struct block {
 };
 
 struct pool {
-	struct object object; /* of no context */
-	struct list link;     /* in the list of all pools */
+	struct driver_object object; /* of no context */
+	struct list link;            /* in the list of all pools */
 	struct device *device;
 	CUmemPoolProps props;
 	bool builtin; /* a default pool: it stays */
@@ -70,11 +70,11 @@ bool pool_on_device(const struct pool *p);
  * pair is complete; its range is in the map, and the reference to the stream is the caller's.  Else its range
  * is not.
  */
-CUresult pool_take(struct pool *p, uint64_t size, struct stream *s, struct block **b, struct dep *after);
-void pool_give(struct pool *p, struct block *b);         /* its range is out of the map; lock held */
-void pool_trim(struct pool *p, uint64_t keep);           /* lock held */
-struct block *pool_block(struct pool *p, uint64_t addr); /* lock held; or NULL */
-void pool_unuse(struct pool *p, uint64_t bytes);         /* lock held: count what was freed */
+CUresult pool_block_alloc(struct pool *p, uint64_t size, struct stream *s, struct block **b, struct dep *after);
+void pool_block_free(struct pool *p, struct block *b);        /* its range is out of the map; lock held */
+void pool_trim(struct pool *p, uint64_t keep);                /* lock held */
+struct block *pool_block_find(struct pool *p, uint64_t addr); /* lock held; or NULL */
+void pool_unuse(struct pool *p, uint64_t bytes);              /* lock held: count what was freed */
 
 /* Every synchronising call says so: pools then keep no more than their threshold. */
 void pools_synchronized(void);

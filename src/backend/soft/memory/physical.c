@@ -19,7 +19,7 @@ static void release_physical(void *object)
 	if (p->fd >= 0)
 		close(p->fd);
 	else
-		store_give(p->offset, p->size);
+		store_free(p->offset, p->size);
 	if (p->device)
 		memory_uncharge(p->device, p->size);
 	free(p);
@@ -82,7 +82,7 @@ static int back(const CUmemAllocationProp *prop, uint64_t size, int *fd, uint64_
 	*fd = -1;
 	*offset = 0;
 	if (!prop->requestedHandleTypes)
-		return store_take(size, offset);
+		return store_alloc(size, offset);
 	*fd = store_create("physical",
 		prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? soft.devices[prop->location.id].physical : -1,
 		size);

@@ -27,7 +27,7 @@ int range_insert(struct range *r)
 	} else if (r->ctx && atomic_load(&r->ctx->closed)) {
 		err = -ECANCELED; /* nobody would ever free it */
 	} else {
-		r->id = soft_id();
+		r->id = soft_next_id();
 		r->ctx_handle = r->ctx ? r->ctx->object.handle : 0;
 		map_insert(&ranges, &r->node);
 	}
@@ -35,7 +35,7 @@ int range_insert(struct range *r)
 	return err;
 }
 
-struct range *range_take(uint64_t addr, unsigned mask)
+struct range *range_remove(uint64_t addr, unsigned mask)
 {
 	pthread_rwlock_wrlock(&lock);
 	struct range *r = range_of(map_find(&ranges, addr));
@@ -47,7 +47,7 @@ struct range *range_take(uint64_t addr, unsigned mask)
 	return r;
 }
 
-struct range *range_take_id(uint64_t addr, unsigned long long id)
+struct range *range_remove_id(uint64_t addr, unsigned long long id)
 {
 	pthread_rwlock_wrlock(&lock);
 	struct range *r = range_of(map_find(&ranges, addr));
@@ -98,7 +98,7 @@ static bool covered(uint64_t addr, uint64_t size, bool write)
 	return ok;
 }
 
-bool range_device(uint64_t addr, uint64_t size)
+bool range_accessible(uint64_t addr, uint64_t size)
 {
 	return covered(addr, size, false);
 }

@@ -39,12 +39,12 @@ struct range {
 	struct context *ctx;   /* who frees it at its end; NULL: nobody.  To compare, not to follow */
 	uint64_t ctx_handle;   /* of ctx; set by range_insert */
 	unsigned long long id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
-	void *owner;           /* for whoever made it */
+	void *private_data;    /* for whoever made it */
 	/* What only pools (POOL) and mappings (MAPPED, RESERVED) have */
-	uint64_t handle;                  /* the pool, the physical memory */
-	uint64_t whole, whole_size;       /* the stretch it is part of: of the pool, the reservation */
-	unsigned shareable;               /* CU_MEM_HANDLE_TYPE_* */
-	void (*release)(struct range *r); /* give the memory back and free r; called without locks */
+	uint64_t handle;                    /* the pool, the physical memory */
+	uint64_t enclosing, enclosing_size; /* the stretch it is part of: of the pool, the reservation */
+	unsigned shareable;                 /* CU_MEM_HANDLE_TYPE_* */
+	void (*release)(struct range *r);   /* give the memory back and free r; called without locks */
 };
 
 static inline uint64_t range_addr(const struct range *r)
@@ -57,8 +57,8 @@ static inline uint64_t range_addr(const struct range *r)
 int range_insert(struct range *r);
 
 /* Take out the range that starts at addr, if its kind is in mask (1 << kind).  NULL: there is none. */
-struct range *range_take(uint64_t addr, unsigned mask);
-struct range *range_take_id(uint64_t addr, unsigned long long id); /* if it is still this one */
+struct range *range_remove(uint64_t addr, unsigned mask);
+struct range *range_remove_id(uint64_t addr, unsigned long long id); /* if it is still this one */
 
 /* A copy of the range that holds [addr, addr + size); false: none does. */
 bool range_find(uint64_t addr, uint64_t size, struct range *copy);
@@ -67,7 +67,7 @@ bool range_find(uint64_t addr, uint64_t size, struct range *copy);
  * May a kernel or copy engine touch [addr, addr + size)?  It may span adjacent mapped ranges.  Size 0: yes.
  * Host memory for which this is false is pageable: the driver must be done with it when the call returns.
  */
-bool range_device(uint64_t addr, uint64_t size);
+bool range_accessible(uint64_t addr, uint64_t size);
 bool range_writable(uint64_t addr, uint64_t size); /* and write to it? */
 
 /* Change the range that holds addr: f runs with the lock held, is quick, takes no lock.  false: none. */
@@ -84,12 +84,12 @@ void range_each(void (*f)(const struct range *r, void *arg), void *arg);
  */
 /* And its range; the second form belongs to no context. */
 CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr);
-CUresult memory_alloc_owned(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr);
+CUresult memory_alloc_without_context(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr);
 
-CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr);
+CUresult device_memory_alloc(struct device *d, uint64_t size, uint64_t *addr);
 /* Have it lie in the store, where other processes can be shown it; the address stays.  Nothing may use it meanwhile. */
-int arena_share(uint64_t addr, uint64_t size, uint64_t *offset); /* 0 or -errno */
-void arena_give(struct device *d, uint64_t addr, uint64_t size); /* the size that was asked for */
+int device_memory_share(uint64_t addr, uint64_t size, uint64_t *offset); /* 0 or -errno */
+void device_memory_free(struct device *d, uint64_t addr, uint64_t size); /* the size that was asked for */
 
 /* For memory that comes from elsewhere and is the device's all the same; false: the device has no more. */
 bool memory_charge(struct device *d, uint64_t size);

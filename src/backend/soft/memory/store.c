@@ -37,7 +37,7 @@ static int make(const char *name, uint64_t size)
 	return fd;
 }
 
-int store_take(uint64_t size, uint64_t *offset)
+int store_alloc(uint64_t size, uint64_t *offset)
 {
 	int err = 0;
 
@@ -58,7 +58,7 @@ int store_take(uint64_t size, uint64_t *offset)
 	return err;
 }
 
-void store_give(uint64_t offset, uint64_t size)
+void store_free(uint64_t offset, uint64_t size)
 {
 	fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size);
 }

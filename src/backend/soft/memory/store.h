@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-int store_take(uint64_t size, uint64_t *offset); /* 0 or -errno; size in whole pages */
-void store_give(uint64_t offset, uint64_t size);
+int store_alloc(uint64_t size, uint64_t *offset); /* 0 or -errno; size in whole pages */
+void store_free(uint64_t offset, uint64_t size);
 int store_fd(void); /* for mmap and for handles; -1: nothing was taken yet */
 
 /* A file for one thing: kind ("pool", "physical") and the device it is on are part of its name.  fd or

@@ -9,20 +9,20 @@
 /* The range is out of the map, the pool's lock held.  Returns a stream to put. */
 static struct stream *give_back(struct pool *p, struct range *r)
 {
-	struct block *b = pool_block(p, range_addr(r));
+	struct block *b = pool_block_find(p, range_addr(r));
 	struct stream *s = b->stream;
 
 	if (b->state == BLOCK_USED)
 		pool_unuse(p, b->wanted);
 	b->stream = NULL;
 	b->range = r; /* kept for the next time */
-	pool_give(p, b);
+	pool_block_free(p, b);
 	return s;
 }
 
 static void release_block(struct range *r)
 {
-	struct pool *p = r->owner;
+	struct pool *p = r->private_data;
 
 	pthread_mutex_lock(&p->lock);
 	struct stream *s = give_back(p, r);
@@ -41,13 +41,13 @@ static bool enter_range(struct pool *p, struct block *b, struct context *ctx)
 		.kind = RANGE_POOL,
 		.device = p->device,
 		.ctx = ctx,
-		.owner = p,
+		.private_data = p,
 		.sync_memops = true,
 		.release = release_block};
 	r->node.key = b->node.key;
 	r->handle = p->object.handle;
-	r->whole = p->base + (b->node.key - p->base) / POOL_CHUNK * POOL_CHUNK;
-	r->whole_size = (b->node.key + b->size - r->whole + POOL_CHUNK - 1) / POOL_CHUNK * POOL_CHUNK;
+	r->enclosing = p->base + (b->node.key - p->base) / POOL_CHUNK * POOL_CHUNK;
+	r->enclosing_size = (b->node.key + b->size - r->enclosing + POOL_CHUNK - 1) / POOL_CHUNK * POOL_CHUNK;
 	r->shareable = p->props.handleTypes;
 	r->flags = p->props.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 0 : RANGE_ON_HOST;
 	b->range = NULL;
@@ -78,7 +78,7 @@ static CUresult alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr
 {
 	struct dep after = {0};
 	struct block *b;
-	CUresult r = pool_take(p, size, s, &b, &after);
+	CUresult r = pool_block_alloc(p, size, s, &b, &after);
 
 	if (r)
 		return r;
@@ -97,7 +97,7 @@ static CUresult alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr
 	}
 	pthread_mutex_lock(&p->lock);
 	pool_unuse(p, b->wanted);
-	pool_give(p, b);
+	pool_block_free(p, b);
 	pthread_mutex_unlock(&p->lock);
 	object_put(p);
 	return CUDA_ERROR_OUT_OF_MEMORY;
@@ -160,7 +160,7 @@ static void free_block(const struct freeing *f)
 	struct stream *s = NULL;
 
 	pthread_mutex_lock(&p->lock);
-	struct range *r = range_take_id(f->addr, f->id);
+	struct range *r = range_remove_id(f->addr, f->id);
 	if (r)
 		s = give_back(p, r);
 	pthread_mutex_unlock(&p->lock);
@@ -176,7 +176,7 @@ static CUresult run_free(struct command *c)
 
 	if (f->pool)
 		free_block(f);
-	else if ((r = range_take_id(f->addr, f->id)))
+	else if ((r = range_remove_id(f->addr, f->id)))
 		r->release(r);
 	return CUDA_SUCCESS;
 }
@@ -205,13 +205,13 @@ static void claim(struct range *r, void *arg)
 		return;
 	r->freeing = true;
 	c->id = r->id;
-	c->pool = r->kind == RANGE_POOL && r->release == release_block ? r->owner : NULL;
+	c->pool = r->kind == RANGE_POOL && r->release == release_block ? r->private_data : NULL;
 	c->ok = true;
 }
 
 static void set_pending(struct pool *p, uint64_t addr, struct stream *s, uint64_t number)
 {
-	struct block *b = pool_block(p, addr);
+	struct block *b = pool_block_find(p, addr);
 
 	pool_unuse(p, b->wanted);
 	b->state = BLOCK_PENDING;
@@ -235,8 +235,8 @@ static CUresult free_in(struct stream *s, const struct claim *f)
 	if (!p || stream_idle(s))
 		return stream_submit_quick(s, c);
 	/*
-	 * The block must be pending before its free can run: the free waits for this lock.  soft.lock comes
-	 * after it here, and nobody takes a pool's lock with soft.lock held.
+	 * The block must be pending before its free can run: the free waits for this lock.  soft.queue_lock comes
+	 * after it here, and nobody takes a pool's lock with soft.queue_lock held.
 	 */
 	object_ref(p);
 	pthread_mutex_lock(&p->lock);

@@ -161,8 +161,8 @@ static struct mapping *new_mapping(struct physical *p, uint64_t addr, const stru
 	m->range.device = p->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &soft.devices[p->prop.location.id]
 									       : &soft.devices[0];
 	m->range.handle = p->object.handle;
-	m->range.whole = in->node.key;
-	m->range.whole_size = in->size;
+	m->range.enclosing = in->node.key;
+	m->range.enclosing_size = in->size;
 	m->range.shareable = p->prop.requestedHandleTypes;
 	m->range.release = never;
 	return m;
@@ -209,7 +209,7 @@ static bool unmap(struct mapping *m)
 {
 	struct physical *p = m->physical;
 
-	range_take(m->node.key, ~0u);
+	range_remove(m->node.key, ~0u);
 	map_remove(&mappings, &m->node);
 	mmap(at(m->node.key), m->range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	free(m);
@@ -230,7 +230,7 @@ static bool cuts_none(uint64_t addr, uint64_t size)
 /* Nothing that was submitted in this context may find the memory gone. */
 static void settle(void)
 {
-	struct context *ctx = thread_top();
+	struct context *ctx = thread_context();
 
 	if (ctx && atomic_load(&ctx->active))
 		context_wait(ctx);

@@ -15,8 +15,8 @@
 #define VMM_GRANULARITY (2ull << 20)
 
 struct physical {
-	struct object object;  /* of no context; its handle is known while it has names or mappings */
-	struct device *device; /* charged for it, or NULL: host memory, or another process's */
+	struct driver_object object; /* of no context; its handle is known while it has names or mappings */
+	struct device *device;       /* charged for it, or NULL: host memory, or another process's */
 	CUmemAllocationProp prop;
 	uint64_t size;
 	int fd; /* its own file, or -1: a piece of the store */

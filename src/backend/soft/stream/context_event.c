@@ -21,20 +21,20 @@ static int depend_on_all(struct command *c, struct context *ctx)
 
 static CUresult submit_record(struct event *e, struct context *ctx, struct stream *s)
 {
-	struct command *c = command_create(&command_record, sizeof(struct record));
+	struct command *c = command_create(&command_record, sizeof(struct record_payload));
 	struct stream *old = NULL;
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (!c)
 		return r;
 	object_ref(e);
-	((struct record *)c->data)->event = e;
-	pthread_mutex_lock(&soft.lock);
+	((struct record_payload *)c->data)->event = e;
+	pthread_mutex_lock(&soft.queue_lock);
 	if (!depend_on_all(c, ctx))
 		r = queue_submit(s, c);
 	if (!r)
-		old = event_aim(e, s, atomic_load(&s->submitted));
-	pthread_mutex_unlock(&soft.lock);
+		old = event_set_point(e, s, atomic_load(&s->submitted));
+	pthread_mutex_unlock(&soft.queue_lock);
 	object_put(old);
 	if (r)
 		command_destroy(c);
@@ -64,11 +64,11 @@ static struct stream *gate_of(struct context *ctx)
 
 	if (!fresh)
 		return NULL;
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	gate = ctx->gate;
 	if (!gate)
 		gate = ctx->gate = fresh;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	if (gate != fresh) {
 		object_close(fresh);
 		object_put(fresh);

@@ -16,17 +16,17 @@ static void release_event(void *object)
 	free(e);
 }
 
-struct dep event_dep(struct event *e)
+struct dep event_point(struct event *e)
 {
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	struct dep d = {e->stream, e->number};
 	if (d.stream)
 		object_ref(d.stream);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return d;
 }
 
-struct stream *event_aim(struct event *e, struct stream *s, uint64_t number)
+struct stream *event_set_point(struct event *e, struct stream *s, uint64_t number)
 {
 	struct stream *old = e->stream;
 
@@ -38,19 +38,19 @@ struct stream *event_aim(struct event *e, struct stream *s, uint64_t number)
 
 static CUresult run_record(struct command *c)
 {
-	struct record *r = c->data;
+	struct record_payload *r = c->data;
 	uint64_t now = soft_now();
 
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	if (r->event->stream == c->stream && r->event->number == c->number)
 		r->event->time = now;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return CUDA_SUCCESS;
 }
 
 static void release_record(struct command *c)
 {
-	struct record *r = c->data;
+	struct record_payload *r = c->data;
 
 	object_put(r->event);
 }
@@ -62,13 +62,13 @@ static bool record_idle(struct event *e, struct stream *s)
 {
 	struct stream *old = NULL;
 
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	bool idle = queue_idle(s);
 	if (idle) {
-		old = event_aim(e, s, atomic_load(&s->submitted));
+		old = event_set_point(e, s, atomic_load(&s->submitted));
 		e->time = soft_now();
 	}
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	object_put(old);
 	return idle;
 }
@@ -86,15 +86,15 @@ CUresult event_record(struct event *e, struct stream *s)
 		capture_drop(e);
 	if (record_idle(e, s))
 		return CUDA_SUCCESS;
-	c = command_create(&command_record, sizeof(struct record));
+	c = command_create(&command_record, sizeof(struct record_payload));
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	object_ref(e);
-	((struct record *)c->data)->event = e;
-	pthread_mutex_lock(&soft.lock);
+	((struct record_payload *)c->data)->event = e;
+	pthread_mutex_lock(&soft.queue_lock);
 	CUresult r = queue_submit(s, c);
-	old = r ? NULL : event_aim(e, s, atomic_load(&s->submitted));
-	pthread_mutex_unlock(&soft.lock);
+	old = r ? NULL : event_set_point(e, s, atomic_load(&s->submitted));
+	pthread_mutex_unlock(&soft.queue_lock);
 	object_put(old);
 	if (r)
 		command_destroy(c);
@@ -109,7 +109,7 @@ CUresult event_wait(struct event *e, struct stream *s)
 		return shared_event_wait(e, s);
 	if (atomic_load(&s->capture) || atomic_load(&e->capture))
 		return capture_wait(e, s, false);
-	struct dep d = event_dep(e);
+	struct dep d = event_point(e);
 	if (!d.stream)
 		return CUDA_SUCCESS;
 	if (d.stream != s && !stream_done(d.stream, d.number)) {
@@ -266,7 +266,7 @@ CUresult soft_cuEventQuery(CUevent handle)
 		object_put(e);
 		return r;
 	}
-	struct dep d = event_dep(e);
+	struct dep d = event_point(e);
 	if (e->shared ? !shared_event_done(e->shared) : d.stream && !stream_done(d.stream, d.number))
 		r = CUDA_ERROR_NOT_READY;
 	object_put(d.stream);
@@ -286,7 +286,7 @@ CUresult soft_cuEventSynchronize(CUevent handle)
 		object_put(e);
 		return r;
 	}
-	struct dep d = event_dep(e);
+	struct dep d = event_point(e);
 	if (e->shared)
 		shared_event_sync(e->shared);
 	else if (d.stream)
@@ -305,13 +305,13 @@ static CUresult passed(struct event *e, uint64_t *time)
 
 	if (r)
 		return r;
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	if (!e->stream || e->flags & CU_EVENT_DISABLE_TIMING)
 		r = CUDA_ERROR_INVALID_HANDLE;
 	else if (!stream_done(e->stream, e->number))
 		r = CUDA_ERROR_NOT_READY;
 	*time = e->time;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return r;
 }
 

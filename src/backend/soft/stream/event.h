@@ -6,10 +6,10 @@
 #include "backend/soft/core/soft.h"
 
 struct event {
-	struct object object;
+	struct driver_object object;
 	unsigned flags;
 	struct shared_event *shared; /* with another process: see ipc.h; then the rest is not used */
-	/* soft.lock */
+	/* soft.queue_lock */
 	struct stream *stream; /* referenced; NULL: never recorded */
 	uint64_t number;
 	uint64_t time;           /* ns; valid once the number is complete */
@@ -17,7 +17,7 @@ struct event {
 };
 
 /* Payload of COMMAND_RECORD. */
-struct record {
+struct record_payload {
 	struct event *event; /* referenced */
 };
 
@@ -29,11 +29,11 @@ struct event *event_create(struct context *ctx, unsigned flags, struct shared_ev
 /* The event, referenced, its context without a sticky error. */
 CUresult event_enter(CUevent handle, struct event **e);
 
-/* Set what the event stands for; soft.lock held.  object_put what it returns, unlocked. */
-struct stream *event_aim(struct event *e, struct stream *s, uint64_t number);
+/* Set what the event stands for; soft.queue_lock held.  object_put what it returns, unlocked. */
+struct stream *event_set_point(struct event *e, struct stream *s, uint64_t number);
 
 /* The pair an event stands for now, the stream referenced (NULL: never recorded, counts as complete). */
-struct dep event_dep(struct event *e);
+struct dep event_point(struct event *e);
 CUresult event_record(struct event *e, struct stream *s);
 CUresult event_wait(struct event *e, struct stream *s); /* make s wait for e */
 

@@ -51,7 +51,7 @@ struct shared_event *shared_event_create(void)
 {
 	uint64_t offset;
 
-	return store_take(PAGE, &offset) ? NULL : map_state(store_fd(), offset, true);
+	return store_alloc(PAGE, &offset) ? NULL : map_state(store_fd(), offset, true);
 }
 
 /* A process that waits there still finds a page of zeros, recorded by nobody, and goes on. */
@@ -61,7 +61,7 @@ void shared_event_destroy(struct shared_event *e)
 		return;
 	munmap(e->state, PAGE);
 	if (e->own)
-		store_give(e->offset, PAGE);
+		store_free(e->offset, PAGE);
 	free(e);
 }
 

@@ -2,7 +2,7 @@
 
 static CUresult run_host(struct command *c)
 {
-	struct host *h = c->data;
+	struct host_call *h = c->data;
 
 	prints_show(&c->ctx->prints);
 	soft_in_callback = true;
@@ -17,7 +17,7 @@ static CUresult run_host(struct command *c)
 const struct command_ops command_host = {COMMAND_HOST, run_host, NULL, false};
 const struct command_ops command_callback = {COMMAND_HOST, run_host, NULL, true};
 
-static CUresult submit(CUstream stream, const struct command_ops *ops, const struct host *h)
+static CUresult submit(CUstream stream, const struct command_ops *ops, const struct host_call *h)
 {
 	struct stream *s;
 	CUresult r = stream_enter(stream, &s);
@@ -27,7 +27,7 @@ static CUresult submit(CUstream stream, const struct command_ops *ops, const str
 	struct command *c = command_create(ops, sizeof *h);
 	r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (c) {
-		*(struct host *)c->data = *h;
+		*(struct host_call *)c->data = *h;
 		r = stream_submit(s, c, NULL);
 	}
 	object_put(s);
@@ -38,12 +38,13 @@ CUresult soft_cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *arg)
 {
 	if (!fn)
 		return CUDA_ERROR_INVALID_VALUE;
-	return submit(stream, &command_host, &(struct host){.fn = fn, .arg = arg});
+	return submit(stream, &command_host, &(struct host_call){.fn = fn, .arg = arg});
 }
 
 CUresult soft_cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *arg, unsigned int flags)
 {
 	if (!callback || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return submit(stream, &command_callback, &(struct host){.callback = callback, .handle = stream, .arg = arg});
+	return submit(
+		stream, &command_callback, &(struct host_call){.callback = callback, .handle = stream, .arg = arg});
 }

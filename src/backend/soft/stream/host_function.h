@@ -6,7 +6,7 @@
 #include "backend/soft/core/soft.h"
 
 /* Payload of COMMAND_HOST: fn, or a callback that also wants the stream and the status. */
-struct host {
+struct host_call {
 	CUhostFn fn;
 	CUstreamCallback callback;
 	CUstream handle;

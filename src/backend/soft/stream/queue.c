@@ -1,6 +1,6 @@
 /*
  * Streams as timelines: submitting commands, deciding what can run, completing them, waiting for them.
- * Everything here happens under soft.lock and is short; the work itself is done by pool.c's threads.
+ * Everything here happens under soft.queue_lock and is short; the work itself is done by pool.c's threads.
  */
 #include "backend/soft/core/soft.h"
 #include "util/futex.h"
@@ -57,13 +57,13 @@ struct command *command_create(const struct command_ops *ops, size_t payload)
 		c = malloc(sizeof *c);
 	if (!c)
 		return NULL;
-	memset(c, 0, offsetof(struct command, room));
+	memset(c, 0, offsetof(struct command, inline_payload));
 	c->ops = ops;
-	c->deps = c->few;
+	c->deps = c->inline_deps;
 	c->max_deps = COMMAND_DEPS;
-	c->data = c->room;
-	if (payload <= sizeof c->room) {
-		memset(c->room, 0, payload);
+	c->data = c->inline_payload;
+	if (payload <= sizeof c->inline_payload) {
+		memset(c->inline_payload, 0, payload);
 		return c;
 	}
 	c->data = calloc(1, payload);
@@ -78,9 +78,9 @@ static void drop_deps(struct command *c)
 {
 	while (c->ndeps)
 		object_put(c->deps[--c->ndeps].stream);
-	if (c->deps != c->few)
+	if (c->deps != c->inline_deps)
 		free(c->deps);
-	c->deps = c->few;
+	c->deps = c->inline_deps;
 	c->max_deps = COMMAND_DEPS;
 }
 
@@ -97,7 +97,7 @@ void command_destroy(struct command *c)
 		return;
 	command_release(c);
 	drop_deps(c);
-	if (c->data != c->room)
+	if (c->data != c->inline_payload)
 		free(c->data);
 	give_spare(c);
 }
@@ -113,7 +113,7 @@ int command_depend(struct command *c, struct stream *s, uint64_t number)
 		if (!deps)
 			return -ENOMEM;
 		memcpy(deps, c->deps, c->ndeps * sizeof *deps);
-		if (c->deps != c->few)
+		if (c->deps != c->inline_deps)
 			free(c->deps);
 		c->deps = deps;
 		c->max_deps = max;
@@ -175,9 +175,9 @@ bool queue_idle(struct stream *s)
 
 bool stream_idle(struct stream *s)
 {
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	bool idle = queue_idle(s);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return idle;
 }
 
@@ -196,7 +196,7 @@ static void advance(struct stream *s)
 		object_put(d->stream);
 		c->ndeps--;
 	}
-	queue_ready(s);
+	workers_add_ready(s);
 }
 
 /* The next of s; true: it is the first. */
@@ -230,11 +230,11 @@ CUresult stream_submit(struct stream *s, struct command *c, uint64_t *number)
 {
 	if (capture_command && atomic_load_explicit(&s->capture, memory_order_acquire))
 		return capture_command(s, c);
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	CUresult r = queue_submit(s, c);
 	if (!r && number)
 		*number = c->number;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	if (r)
 		command_destroy(c);
 	return r;
@@ -288,11 +288,11 @@ static void queue_complete(struct stream *s)
  */
 static bool claim(struct stream *s, struct command *c)
 {
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	bool mine = !c->ndeps && queue_idle(s);
 	if (mine)
 		append(s, c);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return mine;
 }
 
@@ -306,10 +306,10 @@ CUresult queue_run_head(struct stream *s, struct command *c)
 	if (r)
 		context_fail(ctx, r);
 	command_release(c);
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	queue_complete(s);
 	bool drained = !s->head;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	command_destroy(c);
 	if (drained)
 		object_put(s);
@@ -366,7 +366,7 @@ static bool wait_until(struct stream *s, uint64_t number, bool spin, uint64_t de
 {
 	bool late = false;
 
-	while (deadline == FOREVER && !stream_done(s, number) && pool_run_for(s))
+	while (deadline == FOREVER && !stream_done(s, number) && workers_run_stream(s))
 		;
 	for (int i = 0; spin && i < 2000 && soft_parallelism() > 1; i++) {
 		if (stream_done(s, number))
@@ -379,7 +379,7 @@ static bool wait_until(struct stream *s, uint64_t number, bool spin, uint64_t de
 
 		if (stream_done(s, number) || late)
 			break;
-		if (pool_run_alone())
+		if (workers_run_one())
 			continue;
 		uint64_t now = deadline == FOREVER ? 0 : soft_now();
 		late = now >= deadline;
@@ -401,7 +401,7 @@ static size_t snapshot(struct context *ctx, struct dep *deps, size_t room, size_
 	size_t n = 0;
 
 	*all = 0;
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	list_each(it, &ctx->busy)
 	{
 		struct stream *s = container_of(it, struct stream, busy);
@@ -411,7 +411,7 @@ static size_t snapshot(struct context *ctx, struct dep *deps, size_t room, size_
 		object_ref(s);
 		deps[n++] = (struct dep){s, atomic_load(&s->submitted)};
 	}
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return n;
 }
 

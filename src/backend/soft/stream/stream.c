@@ -26,7 +26,7 @@ struct stream *stream_create_held(struct context *ctx, unsigned flags, int prior
 		return NULL;
 	s->flags = flags;
 	s->priority = stream_priority(priority);
-	s->id = soft_id();
+	s->id = soft_next_id();
 	list_init(&s->blocked);
 	list_init(&s->wait);
 	list_init(&s->busy);
@@ -57,11 +57,11 @@ static CUresult special(struct context *ctx, uintptr_t value, struct stream **s)
 		object_ref(*s);
 		return CUDA_SUCCESS;
 	}
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	*s = ctx->legacy;
 	if (*s)
 		object_ref(*s);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return *s ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 

@@ -48,13 +48,13 @@ CUresult soft_cuStreamGetAttribute(CUstream handle, CUstreamAttrID id, CUstreamA
 	CUresult r = stream_enter(handle, &s);
 	if (r)
 		return r;
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	*value = s->attributes[slot];
 	if (id == CU_STREAM_ATTRIBUTE_PRIORITY)
 		value->priority = s->priority;
 	else if (id == CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY && !value->syncPolicy)
 		value->syncPolicy = CU_SYNC_POLICY_AUTO;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	object_put(s);
 	return CUDA_SUCCESS;
 }
@@ -69,11 +69,11 @@ CUresult soft_cuStreamSetAttribute(CUstream handle, CUstreamAttrID id, const CUs
 	CUresult r = stream_enter(handle, &s);
 	if (r)
 		return r;
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	s->attributes[slot] = *value;
 	if (id == CU_STREAM_ATTRIBUTE_PRIORITY)
 		s->priority = stream_priority(value->priority);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	object_put(s);
 	return CUDA_SUCCESS;
 }
@@ -87,10 +87,10 @@ CUresult soft_cuStreamCopyAttributes(CUstream dst, CUstream src)
 		return r;
 	r = stream_enter(src, &from);
 	if (!r) {
-		pthread_mutex_lock(&soft.lock);
+		pthread_mutex_lock(&soft.queue_lock);
 		memmove(to->attributes, from->attributes, sizeof to->attributes);
 		to->priority = from->priority;
-		pthread_mutex_unlock(&soft.lock);
+		pthread_mutex_unlock(&soft.queue_lock);
 		object_put(from);
 	}
 	object_put(to);

@@ -27,11 +27,11 @@ struct job {
 	void *arg;
 	uint64_t n, batch;
 	_Atomic uint64_t next;
-	unsigned joined, active; /* soft.lock */
+	unsigned joined, active; /* soft.queue_lock */
 	pthread_cond_t done;
 };
 
-/* All under soft.lock. */
+/* All under soft.queue_lock. */
 static struct {
 	bool started;
 	struct list ready[PRIORITIES];
@@ -98,9 +98,9 @@ static void run_head(struct stream *s)
 {
 	struct command *c = s->head;
 
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	queue_run_head(s, c);
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 }
 
 static void work_on(struct job *j, unsigned who)
@@ -138,9 +138,9 @@ static bool help(void)
 		return false;
 	unsigned who = j->joined++;
 	j->active++;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	work_on(j, who);
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	if (--j->active == 0)
 		pthread_cond_signal(&j->done);
 	return true;
@@ -154,11 +154,11 @@ static bool look_out(void)
 	if (pool.spinning || soft_parallelism() == 1)
 		return false;
 	pool.spinning = true;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	for (uint64_t until = soft_now() + SPIN_NS; atomic_load(&pool.news) == seen && soft_now() < until;)
 		for (int i = 0; i < 32 && atomic_load_explicit(&pool.news, memory_order_relaxed) == seen; i++)
 			cpu_relax();
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	pool.spinning = false;
 	return pool.nready || joinable();
 }
@@ -174,7 +174,7 @@ static bool rest(void)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += IDLE_SECONDS;
 	pool.idle++;
-	err = pthread_cond_timedwait(&pool.work, &soft.lock, &until);
+	err = pthread_cond_timedwait(&pool.work, &soft.queue_lock, &until);
 	pool.idle--;
 	return err && !pool.nready && pool.workers > soft_parallelism();
 }
@@ -217,16 +217,16 @@ static void call_another(void)
 		start_worker();
 }
 
-bool pool_run_alone(void)
+bool workers_run_one(void)
 {
 	struct stream *s = NULL;
 
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	if (pool.started && !pool.workers && (s = take_ready()))
 		run_head(s);
 	else if (pool.started)
 		call_another();
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return s;
 }
 
@@ -253,20 +253,20 @@ static bool roomy(void)
 	return here > low && here < high;
 }
 
-bool pool_run_for(struct stream *s)
+bool workers_run_stream(struct stream *s)
 {
-	const unsigned kinds = 1u << COMMAND_EMPTY | 1u << COMMAND_LAUNCH | 1u << COMMAND_COPY | 1u << COMMAND_SET;
+	const unsigned kinds = 1u << COMMAND_EMPTY | 1u << COMMAND_LAUNCH | 1u << COMMAND_COPY | 1u << COMMAND_FILL;
 	bool mine;
 
 	if (!roomy())
 		return false;
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	mine = s->ready && kinds >> s->head->ops->kind & 1;
 	if (mine) {
 		take(s);
 		run_head(s);
 	}
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return mine;
 }
 
@@ -275,7 +275,7 @@ static void *worker(void *arg)
 	struct stream *s;
 
 	(void)arg;
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	for (;;) {
 		if ((s = take_ready()))
 			run_head(s);
@@ -283,7 +283,7 @@ static void *worker(void *arg)
 			break;
 	}
 	pool.workers--;
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	queue_thread_exit();
 	return NULL;
 }
@@ -300,7 +300,7 @@ static void summon(unsigned things, unsigned limit)
 		start_worker();
 }
 
-void queue_ready(struct stream *s)
+void workers_add_ready(struct stream *s)
 {
 	pool_start();
 	list_append(&pool.ready[-s->priority], &s->wait);
@@ -319,17 +319,17 @@ void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), 
 		work_on(&j, 0);
 		return;
 	}
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	pool_start();
 	list_append(&pool.jobs, &j.link);
 	for (unsigned i = 1; i < width && i < n; i++)
 		summon(i, width + 1);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	work_on(&j, 0);
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	list_remove(&j.link);
 	while (j.active)
-		pthread_cond_wait(&j.done, &soft.lock);
-	pthread_mutex_unlock(&soft.lock);
+		pthread_cond_wait(&j.done, &soft.queue_lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	pthread_cond_destroy(&j.done);
 }

@@ -114,7 +114,7 @@ static CUresult check(const CUstreamBatchMemOpParams *op)
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	uint64_t addr = op->waitValue.address;
-	if (!addr || addr % width || !range_device(addr, width))
+	if (!addr || addr % width || !range_accessible(addr, width))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }

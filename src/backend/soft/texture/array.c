@@ -113,7 +113,7 @@ static void release_array(void *object)
 	if (a->owner)
 		object_put(a->owner);
 	else if (a->addr)
-		arena_give(a->object.ctx->device, a->addr, a->size);
+		device_memory_free(a->object.ctx->device, a->addr, a->size);
 	free(a);
 }
 
@@ -134,9 +134,9 @@ static CUresult create(struct context *ctx, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
 	a->desc = *desc;
 	lay_out(a);
-	r = arena_take(ctx->device, a->size, &a->addr);
+	r = device_memory_alloc(ctx->device, a->size, &a->addr);
 	if (!r && object_init_held(&a->object, KIND_ARRAY, ctx, release_array)) {
-		arena_give(ctx->device, a->addr, a->size);
+		device_memory_free(ctx->device, a->addr, a->size);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (r) {
@@ -241,7 +241,7 @@ static void release_mipmap(void *object)
 	struct mipmap *m = object;
 
 	if (m->addr)
-		arena_give(m->object.ctx->device, m->addr, m->size);
+		device_memory_free(m->object.ctx->device, m->addr, m->size);
 	free(m);
 }
 
@@ -346,7 +346,7 @@ CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_D
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	each_level(m, &m->size);
-	r = arena_take(ctx->device, m->size, &m->addr);
+	r = device_memory_alloc(ctx->device, m->size, &m->addr);
 	if (r)
 		m->addr = 0;
 	else

@@ -12,7 +12,7 @@
 #define ARRAY_LEVELS 18 /* of 131072 texels */
 
 struct array {
-	struct object object;
+	struct driver_object object;
 	CUDA_ARRAY3D_DESCRIPTOR desc;
 	unsigned element; /* bytes: all channels */
 	size_t pitch, slice;
@@ -21,7 +21,7 @@ struct array {
 };
 
 struct mipmap {
-	struct object object;
+	struct driver_object object;
 	CUDA_ARRAY3D_DESCRIPTOR desc;
 	unsigned levels;
 	uint64_t addr, size;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct texobj {
-	struct object object; /* TEXTURE or SURFACE */
+	struct driver_object object; /* TEXTURE or SURFACE */
 	CUDA_RESOURCE_DESC res;
 	CUDA_TEXTURE_DESC desc;
 	CUDA_RESOURCE_VIEW_DESC view; /* format NONE: none */
@@ -63,7 +63,7 @@ const struct texture *soft_texture(uint64_t handle)
 }
 
 /* The handle of an object made from o's descriptions; o is gone if it fails. */
-static CUresult finish(struct texobj *o, enum kind kind, struct context *ctx, unsigned long long *out)
+static CUresult finish(struct texobj *o, enum object_kind kind, struct context *ctx, unsigned long long *out)
 {
 	if (object_init_held(&o->object, kind, ctx, release_texobj)) {
 		release_texobj(o);
@@ -120,7 +120,7 @@ CUresult soft_cuSurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC *re
 	return r;
 }
 
-static CUresult destroy(unsigned long long handle, enum kind kind)
+static CUresult destroy(unsigned long long handle, enum object_kind kind)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -144,7 +144,7 @@ CUresult soft_cuSurfObjectDestroy(CUsurfObject handle)
 	return destroy(handle, KIND_SURFACE);
 }
 
-static CUresult find(unsigned long long handle, enum kind kind, const void *out, struct texobj **o)
+static CUresult find(unsigned long long handle, enum object_kind kind, const void *out, struct texobj **o)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;

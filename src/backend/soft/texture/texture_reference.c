@@ -42,7 +42,7 @@ static void release_texref(void *object)
 	free(t);
 }
 
-static CUresult texref_create(struct context *ctx, enum kind kind, struct texref **out)
+static CUresult texref_create(struct context *ctx, enum object_kind kind, struct texref **out)
 {
 	struct texref *t = calloc(1, sizeof *t);
 
@@ -79,7 +79,7 @@ CUresult soft_cuTexRefCreate(CUtexref *out)
 /* ---- a module's ---- */
 
 /* The reference at addr, made if need be.  One that another module left there is forgotten. */
-static CUresult at_variable(struct module *m, uint64_t addr, enum kind kind, uint64_t *handle)
+static CUresult at_variable(struct module *m, uint64_t addr, enum object_kind kind, uint64_t *handle)
 {
 	struct texref *fresh, *old = NULL;
 	CUresult r = texref_create(m->object.ctx, kind, &fresh);
@@ -115,7 +115,7 @@ static CUresult at_variable(struct module *m, uint64_t addr, enum kind kind, uin
 	return r;
 }
 
-static CUresult get(CUmodule module, const char *name, enum kind kind, uint64_t *handle)
+static CUresult get(CUmodule module, const char *name, enum object_kind kind, uint64_t *handle)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -154,7 +154,7 @@ CUresult soft_cuModuleGetSurfRef(CUsurfref *out, CUmodule module, const char *na
 
 /* ---- binding ---- */
 
-CUresult texref_enter(const void *handle, enum kind kind, struct texref **t)
+CUresult texref_enter(const void *handle, enum object_kind kind, struct texref **t)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;

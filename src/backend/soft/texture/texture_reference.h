@@ -5,8 +5,8 @@
 #include "util/map.h"
 
 struct texref {
-	struct object object; /* TEXREF or SURFREF */
-	struct map_node node; /* in refs, if it is a variable's; key: the address */
+	struct driver_object object; /* TEXREF or SURFREF */
+	struct map_node node;        /* in refs, if it is a variable's; key: the address */
 	bool entered;
 	uint64_t module; /* handle */
 	/* Under the lock: */
@@ -25,7 +25,7 @@ static inline bool texref_is_array(const CUDA_RESOURCE_DESC *res)
 }
 
 /* Finds one and locks all of them; an error otherwise. */
-CUresult texref_enter(const void *handle, enum kind kind, struct texref **t);
+CUresult texref_enter(const void *handle, enum object_kind kind, struct texref **t);
 CUresult texref_leave(struct texref *t, CUresult r); /* r */
 
 /* Makes the view anew from what is bound and set.  Between the two above. */

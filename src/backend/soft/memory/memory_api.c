@@ -51,7 +51,7 @@ CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 	if (!range_find(ptr, 1, &r) || range_addr(&r) != ptr || r.freeing || !(kinds & 1u << r.kind))
 		return CUDA_ERROR_INVALID_VALUE;
 	wait_for(&r, ctx);
-	struct range *taken = range_take(ptr, kinds);
+	struct range *taken = range_remove(ptr, kinds);
 	if (!taken)
 		return CUDA_ERROR_INVALID_VALUE;
 	taken->release(taken);
@@ -66,7 +66,7 @@ CUresult soft_cuMemGetInfo_v2(size_t *free, size_t *total)
 	if (r)
 		return r;
 	size_t all = ctx->device->memory, left = all - atomic_load(&ctx->device->memory_used);
-	size_t others = free ? tell_others(ctx->device) : 0;
+	size_t others = free ? usage_of_others(ctx->device) : 0;
 	if (total)
 		*total = all;
 	if (free)

@@ -92,7 +92,7 @@ static CUresult retire(struct context *ctx, void *p, enum range_kind kind)
 	if (range_addr(&copy) != (uintptr_t)p || copy.kind != kind)
 		return CUDA_ERROR_INVALID_VALUE;
 	context_wait(ctx);
-	range = range_take((uintptr_t)p, 1u << kind);
+	range = range_remove((uintptr_t)p, 1u << kind);
 	if (!range)
 		return CUDA_ERROR_INVALID_VALUE;
 	range->release(range);

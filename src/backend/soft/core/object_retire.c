@@ -15,7 +15,7 @@ static CUresult run_nothing(struct command *c)
 
 static void release_retire(struct command *c)
 {
-	struct object *o = *(struct object **)c->data;
+	struct driver_object *o = *(struct driver_object **)c->data;
 
 	object_close(o);
 	object_put(o);
@@ -27,7 +27,7 @@ static bool submit(struct context *ctx, struct stream *s, struct command *c)
 {
 	bool ok = true;
 
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	list_each(it, &ctx->busy)
 	{
 		struct stream *ahead = container_of(it, struct stream, busy);
@@ -35,20 +35,20 @@ static bool submit(struct context *ctx, struct stream *s, struct command *c)
 		ok = ok && !command_depend(c, ahead, atomic_load(&ahead->submitted));
 	}
 	ok = ok && !queue_submit(s, c);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return ok;
 }
 
 static bool idle(struct context *ctx)
 {
-	pthread_mutex_lock(&soft.lock);
+	pthread_mutex_lock(&soft.queue_lock);
 	bool idle = list_empty(&ctx->busy);
-	pthread_mutex_unlock(&soft.lock);
+	pthread_mutex_unlock(&soft.queue_lock);
 	return idle;
 }
 
 /* On a stream of its own, gone when it is done.  False: no memory. */
-static bool retire_later(struct object *o)
+static bool retire_later(struct driver_object *o)
 {
 	struct stream *s = stream_create_held(o->ctx, CU_STREAM_NON_BLOCKING, 0);
 	struct command *c = s ? command_create(&command_retire, sizeof o) : NULL;
@@ -56,7 +56,7 @@ static bool retire_later(struct object *o)
 
 	if (c) {
 		object_ref(o);
-		*(struct object **)c->data = o;
+		*(struct driver_object **)c->data = o;
 		ok = submit(o->ctx, s, c);
 	}
 	if (c && !ok) {
@@ -72,7 +72,7 @@ static bool retire_later(struct object *o)
 
 void object_retire(void *object)
 {
-	struct object *o = object;
+	struct driver_object *o = object;
 
 	if (!idle(o->ctx) && retire_later(o))
 		return;

@@ -96,7 +96,7 @@ static uint64_t back_by_store(void *p, size_t size, bool keep)
 	uint64_t offset;
 	void *q;
 
-	if (store_take(size, &offset))
+	if (store_alloc(size, &offset))
 		return NOWHERE;
 	q = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, store_fd(), (off_t)offset);
 	if (q != MAP_FAILED && keep)
@@ -105,7 +105,7 @@ static uint64_t back_by_store(void *p, size_t size, bool keep)
 		return offset;
 	if (q != MAP_FAILED)
 		munmap(q, size);
-	store_give(offset, size);
+	store_free(offset, size);
 	return NOWHERE;
 }
 
@@ -201,7 +201,7 @@ static void give_units(uint64_t addr, unsigned n)
 	map_remove(&chunks, &c->node);
 	munmap((void *)(uintptr_t)c->node.key, CHUNK);
 	if (c->offset != NOWHERE)
-		store_give(c->offset, CHUNK);
+		store_free(c->offset, CHUNK);
 	free(c);
 }
 
@@ -220,17 +220,17 @@ bool memory_charge(struct device *d, uint64_t size)
 		if (size > d->memory || used > d->memory - size)
 			return false;
 	} while (!atomic_compare_exchange_weak(&d->memory_used, &used, used + size));
-	tell_memory(d, (int64_t)size);
+	usage_report_memory(d, (int64_t)size);
 	return true;
 }
 
 void memory_uncharge(struct device *d, uint64_t size)
 {
 	atomic_fetch_sub(&d->memory_used, size);
-	tell_memory(d, -(int64_t)size);
+	usage_report_memory(d, -(int64_t)size);
 }
 
-CUresult arena_take(struct device *d, uint64_t size, uint64_t *addr)
+CUresult device_memory_alloc(struct device *d, uint64_t size, uint64_t *addr)
 {
 	if (size > d->memory)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -278,7 +278,7 @@ static int share_large(uint64_t addr, uint64_t size, uint64_t *offset)
 	return 0;
 }
 
-int arena_share(uint64_t addr, uint64_t size, uint64_t *offset)
+int device_memory_share(uint64_t addr, uint64_t size, uint64_t *offset)
 {
 	int err = 0;
 
@@ -304,11 +304,11 @@ static void give_large(uint64_t addr, uint64_t n)
 	pthread_mutex_unlock(&lock);
 	munmap((void *)(uintptr_t)addr, n);
 	if (m)
-		store_give(m->offset, m->size);
+		store_free(m->offset, m->size);
 	free(m);
 }
 
-void arena_give(struct device *d, uint64_t addr, uint64_t size)
+void device_memory_free(struct device *d, uint64_t addr, uint64_t size)
 {
 	uint64_t n = rounded(size);
 
@@ -324,7 +324,7 @@ void arena_give(struct device *d, uint64_t addr, uint64_t size)
 
 static void release_range(struct range *r)
 {
-	arena_give(r->device, range_addr(r), r->size);
+	device_memory_free(r->device, range_addr(r), r->size);
 	free(r);
 }
 
@@ -334,7 +334,7 @@ static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kin
 
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult e = arena_take(d, size, addr);
+	CUresult e = device_memory_alloc(d, size, addr);
 	if (e) {
 		free(r);
 		return e;
@@ -357,7 +357,7 @@ CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, 
 	return alloc(ctx->device, ctx, kind, size, addr);
 }
 
-CUresult memory_alloc_owned(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr)
+CUresult memory_alloc_without_context(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr)
 {
 	return alloc(d, NULL, kind, size, addr);
 }

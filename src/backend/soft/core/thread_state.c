@@ -58,12 +58,12 @@ static struct thread *thread_self(void)
 	return self;
 }
 
-struct context *thread_top(void)
+struct context *thread_context(void)
 {
 	return self && self->depth ? self->stack[self->depth - 1] : NULL;
 }
 
-CUresult thread_push(struct context *ctx)
+CUresult thread_push_context(struct context *ctx)
 {
 	struct thread *t = thread_self();
 
@@ -83,20 +83,20 @@ CUresult thread_push(struct context *ctx)
 	return CUDA_SUCCESS;
 }
 
-struct context *thread_pop(void)
+struct context *thread_pop_context(void)
 {
 	return self && self->depth ? self->stack[--self->depth] : NULL;
 }
 
-CUresult thread_set(struct context *ctx)
+CUresult thread_set_context(struct context *ctx)
 {
-	if (!ctx || !thread_top()) {
+	if (!ctx || !thread_context()) {
 		if (ctx)
-			return thread_push(ctx);
-		object_put(thread_pop());
+			return thread_push_context(ctx);
+		object_put(thread_pop_context());
 		return CUDA_SUCCESS;
 	}
-	struct context *old = thread_top();
+	struct context *old = thread_context();
 	if (old != ctx) {
 		object_ref(ctx);
 		self->stack[self->depth - 1] = ctx;

@@ -38,9 +38,9 @@ static void mapping(const struct range *r, uint64_t *base, uint64_t *size)
 {
 	*base = range_addr(r);
 	*size = r->size;
-	if (in_pool(r) && r->whole) {
-		*base = r->whole;
-		*size = r->whole_size;
+	if (in_pool(r) && r->enclosing) {
+		*base = r->enclosing;
+		*size = r->enclosing_size;
 	} else if (r->kind == RANGE_DEVICE || r->kind == RANGE_VARIABLE) {
 		*base &= -(uint64_t)MAPPING;
 		*size = (range_addr(r) + r->size - *base + MAPPING - 1) & -(uint64_t)MAPPING;
@@ -60,7 +60,7 @@ static void put64(void *data, uint64_t value)
 /* 0, or 1: the attribute exists, but this pointer has none.  Then, too, something is written. */
 static CUresult known(void *data, CUpointer_attribute attribute, uint64_t ptr, const struct range *r)
 {
-	bool whole = is_mapping(r) && r->whole;
+	bool whole = is_mapping(r) && r->enclosing;
 	CUresult result = CUDA_SUCCESS;
 	uint64_t base, size;
 
@@ -102,10 +102,10 @@ static CUresult known(void *data, CUpointer_attribute attribute, uint64_t ptr, c
 		put32(data, r->kind == RANGE_DEVICE);
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		put64(data, whole ? r->whole : range_addr(r));
+		put64(data, whole ? r->enclosing : range_addr(r));
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-		put64(data, whole ? r->whole_size : r->size);
+		put64(data, whole ? r->enclosing_size : r->size);
 		break;
 	case CU_POINTER_ATTRIBUTE_MAPPED:
 		put32(data, 1);
