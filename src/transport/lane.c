@@ -150,11 +150,6 @@ static int publish(
 	return 0;
 }
 
-uint64_t link_sent(struct link *l)
-{
-	return load_relaxed(&l->ticket);
-}
-
 int lane_post(
 	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket)
 {

@@ -181,9 +181,6 @@ int lane_post(
 int lane_call(
 	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket);
 
-/* How many tickets have been drawn. */
-uint64_t link_sent(struct link *link);
-
 /* Wait for the next reply; timeout_ms < 0: for ever, else -ETIMEDOUT.  Release it before the next wait. */
 int lane_wait_reply(struct lane *lane, struct frame *reply, int timeout_ms);
 void lane_release(struct lane *lane);

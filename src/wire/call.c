@@ -16,7 +16,6 @@ static atomic_bool lost_told;
 __thread const _Atomic(uint64_t) *call_context;
 __thread struct late *call_here;
 static __thread struct lane *my_lane __attribute__((tls_model("initial-exec")));
-__thread uint64_t call_ticket;
 
 /* GANGWAY_STATS: what went over, by number; NULL: nobody asked. */
 _Atomic(uint64_t) (*call_counts)[2];
@@ -185,16 +184,11 @@ CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct pie
 {
 	COUNT(op, false);
 	ORDER_BEFORE(posted);
-	if (lane_post(lane, op, sizeof(struct wire_request) + size, pieces, npieces, &call_ticket))
+	if (lane_post(lane, op, sizeof(struct wire_request) + size, pieces, npieces, NULL))
 		return call_lost();
 	if (__builtin_expect(atomic_load_explicit(&call_careful, memory_order_relaxed), 0) && can_fail(op))
 		return call_flush();
 	return CUDA_SUCCESS;
-}
-
-uint64_t call_sent(void)
-{
-	return link_sent(the_link);
 }
 
 CUresult call_ask(

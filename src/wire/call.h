@@ -65,10 +65,6 @@ void *call_reserve_now(struct lane *lane, size_t size);
 void call_in(void *room, uint64_t context);
 CUresult call_send(struct lane *lane, unsigned op, size_t size, const struct piece *pieces, unsigned npieces);
 
-/* The thread's latest call_send: its place among all that was sent.  Nothing has been sent since if call_sent() is one more. */
-extern __thread uint64_t call_ticket __attribute__((tls_model("initial-exec")));
-uint64_t call_sent(void);
-
 /*
  * A call is held back, for it may turn out not to be needed: whoever sends the next one sends this before it, by this
  * function (backend/remote/memory/stream_alloc.c).  It clears call_held when it has.

@@ -1,6 +1,6 @@
 /*
  * Memory in the order of a stream: what is freed and allocated again at once goes nowhere (ordered.sh counts), and
- * nobody can tell; an event that is recorded again at once is not sent again either.
+ * nobody can tell.  An event that is recorded several times completes with its last record.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -98,7 +98,7 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-static void records(CUstream s)
+static void repeated_records(CUstream s)
 {
 	unsigned char back = 0;
 	CUdeviceptr p = 0;
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
 	again_and_again(s, true);
-	records(s);
+	repeated_records(s);
 	if (argc > 1) /* to be counted */
 		return failures != 0;
 	gone(s, other);

@@ -13,7 +13,6 @@ struct event {
 	uint64_t id;
 	struct context *ctx; /* made in, when that had ended so often */
 	uint32_t ended;
-	unsigned flags;
 	pthread_mutex_t lock;
 	bool foreign;           /* recorded by a graph, or by another process */
 	bool over;              /* it is done */
@@ -22,7 +21,6 @@ struct event {
 	uint64_t work;          /* done when so many are */
 	uint64_t capture;       /* recorded while capturing: by this one */
 	uint64_t times;         /* how often it was recorded */
-	uint64_t sent;          /* frames sent by then, it the last of them */
 	struct wire_tell watch; /* a word that will say that it is done; 0: nobody has asked since it was recorded */
 };
 
@@ -107,7 +105,7 @@ static struct event *find(CUevent handle)
 	return e && (!e->ctx || e->ctx->times == e->ended) ? e : NULL;
 }
 
-static CUresult add(CUevent handle, unsigned flags, bool foreign)
+static CUresult add(CUevent handle, bool foreign)
 {
 	struct event *e = shelf_take(&shelf);
 
@@ -119,7 +117,6 @@ static CUresult add(CUevent handle, unsigned flags, bool foreign)
 	e->id = (uintptr_t)handle;
 	e->ctx = context_current();
 	e->ended = e->ctx ? e->ctx->times : 0;
-	e->flags = flags;
 	e->foreign = foreign;
 	e->over = false;
 	e->stream = NULL;
@@ -136,14 +133,14 @@ CUresult remote_cuEventCreate(CUevent *phEvent, unsigned int flags)
 {
 	CUresult r = call_cuEventCreate(phEvent, flags);
 
-	return r ? r : add(*phEvent, flags, flags & CU_EVENT_INTERPROCESS);
+	return r ? r : add(*phEvent, flags & CU_EVENT_INTERPROCESS);
 }
 
 CUresult remote_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
 	CUresult r = call_cuIpcOpenEventHandle(phEvent, handle);
 
-	return r ? r : add(*phEvent, CU_EVENT_INTERPROCESS, true);
+	return r ? r : add(*phEvent, true);
 }
 
 CUresult remote_cuEventDestroy_v2(CUevent handle)
@@ -188,13 +185,6 @@ static void recorded(struct event *e, struct stream *s, uint64_t before, unsigne
 	e->work = s->work;
 }
 
-/* Recorded just now, and nothing has been sent since: once more would change nothing, but for the time. */
-static bool same_again(const struct event *e, const struct stream *s, unsigned flags)
-{
-	return e->stream == s && !flags && e->sent == call_sent() && e->flags & CU_EVENT_DISABLE_TIMING &&
-	       !e->foreign && !e->capture && !s->capturing && !call_broken();
-}
-
 CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int flags)
 {
 	CUresult r;
@@ -209,16 +199,10 @@ CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned
 	if (flags & CU_EVENT_RECORD_EXTERNAL && !s->capturing)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	pthread_mutex_lock(&e->lock);
-	if (same_again(e, s, flags)) {
-		pthread_mutex_unlock(&e->lock);
-		return CUDA_SUCCESS;
-	}
 	before = s->work;
 	r = flags ? call_cuEventRecordWithFlags(handle, stream, flags) : call_cuEventRecord(handle, stream);
-	if (!r) {
+	if (!r)
 		recorded(e, s, before, flags);
-		e->sent = call_ticket + 1;
-	}
 	pthread_mutex_unlock(&e->lock);
 	return r;
 }
