@@ -1,28 +1,33 @@
-# The front door: sets up what is missing, then builds, shows and tests. CMake does the work.
+# The front door. `make` builds and installs nothing; `make setup`, `demo` and `test` install what is missing first.
 PREFIX ?= /usr/local
 BUILD  := build
 JOBS   := $(shell nproc)
 
-.PHONY: all setup build demo test bench release install package clean
+.PHONY: all setup build demo test bench release install package format clean
 all: build
 
 setup:
-	@tools/setup.sh
+	@tools/setup.sh build nvcc test
 
-build: setup
+build:
+	@tools/setup.sh --check
 	@cmake --preset dev >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@cmake --build $(BUILD) -j$(JOBS)
 
-demo: build
+demo:
+	@tools/setup.sh build nvcc
+	@cmake --preset dev >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD) -j$(JOBS) --target runtime
 	@tools/demo.sh $(BUILD)
 
-test: build
+test: setup build
 	@tools/test.sh $(BUILD) -LE exhaustive
 
 bench: build
 	@bench/run.sh $(BUILD)
 
-release: setup
+release:
+	@tools/setup.sh --check
 	@cmake --preset package >$(BUILD)-package.log 2>&1 || { cat $(BUILD)-package.log; exit 1; }
 	@cmake --build build-package -j$(JOBS)
 
@@ -31,6 +36,9 @@ install: release
 
 package: release
 	@tools/package.sh build-package dist
+
+format:
+	@tools/format.sh
 
 clean:
 	rm -rf build build-asan build-tsan build-release build-package dist *.log

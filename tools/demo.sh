@@ -1,26 +1,66 @@
 #!/bin/sh
-# make demo: an unmodified CUDA program through Gangway, and what it asked for.
-build=$1
+# demo.sh BUILD: an unmodified CUDA program draws a picture through Gangway: on the processor, then through a server over
+# shared memory and over TCP.
+build=$(cd "$1" && pwd) || exit 1
+gangway=$build/bin/gangway
+out=$build/demo
+mkdir -p "$out"
 work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-PATH=$PATH:/usr/local/cuda/bin
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 
-if command -v nvcc >/dev/null; then
-	echo "Building demo/vectoradd.cu with $(nvcc --version | sed -n 's/.*release \([0-9.]*\).*/nvcc \1/p'): runtime API, static cudart."
-	nvcc -o "$work/vectoradd" demo/vectoradd.cu || exit 1
-	program=$work/vectoradd
-else
-	echo "No nvcc here: taking demo/vectoradd.c, which loads PTX through the driver API."
-	program=$build/test/gpu/gpu-driver
+bold=$([ -t 1 ] && printf '\033[1m') plain=$([ -t 1 ] && printf '\033[0m')
+title() { printf '\n%s%s%s\n' "$bold" "$1" "$plain"; }
+shell() { # what to show, then the command
+	printf '$ %s\n' "$1"
+	shift
+	"$@"
+}
+
+toolkit=$(tools/toolkit.sh "$build/toolkit")
+if [ -z "$toolkit" ]; then
+	title "No nvcc: running demo/vectoradd.c, which loads PTX through the driver API"
+	cmake --build "$build" --target gangway-smoke >/dev/null || exit 1
+	shell "gangway run --on cpu vectoradd" "$gangway" run --on cpu -- "$build/lib/gangway/vectoradd"
+	exit
 fi
 
-echo
-echo "\$ gangway run --on cpu $(basename "$program")"
-GANGWAY_TRACE=$work/trace "$build/bin/gangway" run --on cpu -- "$program"
-status=$?
-echo
-echo "It made $(wc -l <"$work/trace") driver calls; the ones that moved data or started work:"
-grep -E '\] cu(MemAlloc|Memcpy|Memset|LaunchKernel|MemFree)' "$work/trace" | sed 's/^\[[^]]*\]/ /' | cut -c1-110
-echo
-echo "The kernel ran on this machine's processor, from the PTX in the program. No GPU was involved."
-exit $status
+title "nvcc builds demo/picture.cu, an ordinary CUDA program"
+shell "nvcc -o picture demo/picture.cu" "$toolkit/bin/nvcc" -Wno-deprecated-gpu-targets -o "$work/picture" demo/picture.cu || exit 1
+
+title "1. On this machine's processor, from the PTX in the program"
+shell "gangway run --on cpu ./picture -o picture.png" \
+	"$gangway" run --on cpu -- "$work/picture" -o "$out/picture.png" || exit 1
+
+# Starts a server for the clients below; port 0 is any free port, and the log says which.
+"$gangway" serve --on cpu --listen "unix:$work/gangway.sock" --listen tcp://127.0.0.1:0 2>"$work/log" &
+server=$!
+tries=0
+until tcp=$(sed -n 's,.*\(tcp://[0-9.:]*\).*,\1,p' "$work/log" | head -n 1) && [ -n "$tcp" ] && [ -S "$work/gangway.sock" ]; do
+	tries=$((tries + 1))
+	[ $tries -lt 100 ] && kill -0 $server 2>/dev/null || { cat "$work/log"; exit 1; }
+	sleep 0.1
+done
+
+again() { # number, how, address
+	title "$1. $2"
+	printf '$ gangway run --on %s ./picture -o picture.png\n' "$3"
+	"$gangway" run --on "$3" -- "$work/picture" -o "$work/$1.png" >"$work/text" || { cat "$work/text"; exit 1; }
+	tail -n 1 "$work/text"
+	if cmp -s "$out/picture.png" "$work/$1.png"; then
+		echo "The same picture, byte for byte."
+	else
+		echo "The picture differs from the first one." && exit 1
+	fi
+}
+again 2 "Through a server, over shared memory" "unix:$work/gangway.sock"
+again 3 "Through the same server, over TCP" "$tcp"
+
+title "4. The device while a client uses it"
+"$gangway" run --on "$tcp" -- "$work/picture" -s 2 >/dev/null &
+client=$!
+sleep 1
+shell "gangway smi --on $tcp" "$gangway" smi --on "$tcp"
+wait $client
+
+printf '\nThe picture is in %s. No GPU was involved.\n' "$out/picture.png"

@@ -1,16 +1,48 @@
 #!/bin/sh
-# Installs the Debian packages that building and testing need and that are not there yet.
-packages="gcc libc6-dev binutils cmake ninja-build liblz4-dev libzstd-dev libncurses-dev clang-format-19"
+# setup.sh --check      says what building needs and this machine lacks; installs nothing
+# setup.sh PART...      installs it, with apt-get: build, nvcc (what nvcc and its installation from PyPI need), test
+check() { # package, then a command that shows that its content is there
+	package=$1
+	shift
+	"$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+header() { echo "#include <$1>" | ${CC:-cc} -E -x c -; }
 
 missing=
-for p in $packages; do
-	dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
+for part in "${@:---check}"; do
+	case $part in
+	build | --check)
+		check gcc command -v "${CC:-cc}"
+		check binutils command -v ld
+		check cmake command -v cmake
+		check ninja-build command -v ninja
+		check libc6-dev header stdio.h
+		check liblz4-dev header lz4.h
+		check libzstd-dev header zstd.h
+		check libncurses-dev header ncurses.h
+		;;
+	nvcc)
+		check g++ command -v g++
+		command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || check python3-venv python3 -c 'import ensurepip, venv'
+		;;
+	test)
+		check clang-format-19 command -v clang-format-19
+		;;
+	*)
+		echo "setup.sh: unknown part $part: build, nvcc or test" >&2
+		exit 2
+		;;
+	esac
 done
 [ -n "$missing" ] || exit 0
 
+if [ "${1:---check}" = --check ]; then
+	echo "Missing:$missing" >&2
+	echo "Install these Debian packages, or what they hold: 'make setup' does it." >&2
+	exit 1
+fi
 if ! command -v apt-get >/dev/null; then
-	echo "This machine has no apt-get. Please install what these Debian packages hold:$missing" >&2
-	command -v cmake >/dev/null && command -v ninja >/dev/null && command -v cc >/dev/null && exit 0
+	echo "This machine has no apt-get. Install what these Debian packages hold, then run this again:$missing" >&2
 	exit 1
 fi
 if [ "$(id -u)" = 0 ]; then
@@ -18,10 +50,10 @@ if [ "$(id -u)" = 0 ]; then
 elif command -v sudo >/dev/null; then
 	sudo=sudo
 else
-	echo "Please run as root: apt-get install$missing" >&2
+	echo "Run as root: apt-get install$missing" >&2
 	exit 1
 fi
-echo "Installing:$missing"
+echo "Installing with apt-get:$missing"
 log=$(mktemp)
 if ! { $sudo apt-get update -qq && $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
 	cat "$log" >&2

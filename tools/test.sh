@@ -3,6 +3,11 @@
 # said; and ends in ctest's own summary.
 build=$1
 shift
+# Tests that compile CUDA programs look for nvcc and the toolkit by these names.
+toolkit=$("$(dirname "$0")/toolkit.sh" "$(pwd)/build/toolkit")
+if [ -n "$toolkit" ]; then
+	export CUDA_HOME="$toolkit" PATH="$PATH:$toolkit/bin"
+fi
 out=$build/ctest.out
 # Tests count memory, and are not alone: each sees itself only.
 GANGWAY_USAGE=${GANGWAY_USAGE:-0}
