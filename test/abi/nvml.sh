@@ -4,7 +4,7 @@
 #	nvml.sh SOURCE_DIR CC
 #
 # The header is that of CUDA 13.0: the toolkit's, if it is of that release, or it comes from a wheel when the test
-# is run (test/clients/wheels.sh).  Six names are not in it: three are later, three were never in any.
+# is run (test/helper/wheels.sh).  Six names are not in it: three are later, three were never in any.
 set -eu
 src=$1
 cc=$2
@@ -16,7 +16,7 @@ for home in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
 done
 if [ -z "$inc" ]; then
 	status=0
-	inc=$(sh "$src/test/clients/wheels.sh" nvidia-nvml-dev 13.0.87 2>&1) || status=$?
+	inc=$(sh "$src/test/helper/wheels.sh" nvidia-nvml-dev 13.0.87 2>&1) || status=$?
 	[ $status -eq 0 ] || { echo "$inc"; exit $status; }
 fi
 tmp=$(mktemp -d)

@@ -23,11 +23,11 @@ python3)
 	set -- python3 -c 'import os, sys, threading, subprocess, socket; print(sorted(os.listdir("/proc/self/fd"))); print(subprocess.check_output(["echo", "a"], env={})); print(1/0)'
 	;;
 node)
-	"$here/../real/package.sh" node nodejs || exit
+	"$here/../helper/package.sh" node nodejs || exit
 	set -- node -e 'const fs = require("fs"); console.log(fs.readdirSync("/proc/self/fd").join(" ")); require("child_process").execSync("true"); console.error("e"); process.exitCode = 4'
 	;;
 sshd)
-	"$here/../real/package.sh" sshd openssh-server || exit
+	"$here/../helper/package.sh" sshd openssh-server || exit
 	ssh-keygen -q -t ed25519 -N '' -f key || exit 1
 	echo "HostKey $work/key" >config
 	set -- "$(command -v sshd)" -t -f "$work/config"

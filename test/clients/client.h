@@ -16,7 +16,7 @@
 #include "abi/cuda.h"
 #include "gen/cuda_protos.h"
 #include "test/check.h"
-#include "test/load/launches.h"
+#include "test/process/launches.h"
 
 static void *client_open(const char *soname)
 {

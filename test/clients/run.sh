@@ -9,7 +9,7 @@ library=$3
 shift 3
 here=$(dirname "$0")
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
-	dir=$("$here/wheels.sh" "${1%%==*}" "${1##*==}") || exit
+	dir=$("$here/../helper/wheels.sh" "${1%%==*}" "${1##*==}") || exit
 	LD_LIBRARY_PATH=$dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	shift
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # runtime.sh PROGRAM: with NVIDIA's CUDA runtime, of which the properties of devices are compared as well.
 status=0
-dir=$(sh "$(dirname "$0")/../clients/wheels.sh" nvidia-cuda-runtime 13.0.96 2>&1) || status=$?
+dir=$(sh "$(dirname "$0")/../helper/wheels.sh" nvidia-cuda-runtime 13.0.96 2>&1) || status=$?
 [ $status -eq 0 ] || { echo "$dir"; exit $status; }
 exec "$1" "$dir/libcudart.so.13"

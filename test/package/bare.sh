@@ -3,7 +3,7 @@
 #
 # Prints its path. 77, having said why, where it cannot be made.
 [ "$(id -u)" = 0 ] || { echo "skipped: only root can make a chroot" >&2; exit 77; }
-sh "$(dirname "$0")/../real/package.sh" debootstrap debootstrap || exit
+sh "$(dirname "$0")/../helper/package.sh" debootstrap debootstrap || exit
 cache=${GANGWAY_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gangway-test}
 release=$(. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}")
 mkdir -p "$cache"

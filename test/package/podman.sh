@@ -8,7 +8,7 @@ prefix=$1
 here=$(cd "$(dirname "$0")" && pwd)
 [ "$(id -u)" = 0 ] || { echo "skipped: only root can write /etc/cdi"; exit 77; }
 for pair in 'podman podman' 'runc runc'; do
-	sh "$here/../real/package.sh" $pair || exit
+	sh "$here/../helper/package.sh" $pair || exit
 done
 base=$("$here/bare.sh") || exit
 out=$(mktemp -d) || exit 1

@@ -6,7 +6,7 @@
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
 for pair in 'podman podman' 'runc runc'; do
-	sh "$here/../real/package.sh" $pair || exit
+	sh "$here/../helper/package.sh" $pair || exit
 done
 base=$("$here/bare.sh" systemd systemd-sysv dbus) || exit
 out=$(mktemp -d) || exit 1

@@ -7,7 +7,7 @@
 gangway=$1
 case=$2
 here=$(dirname "$0")
-sh "$here/package.sh" ffmpeg ffmpeg || exit
+sh "$here/../helper/package.sh" ffmpeg ffmpeg || exit
 for filter in scale_cuda yadif_cuda; do
 	ffmpeg -hide_banner -filters 2>/dev/null | grep -q " $filter " || {
 		echo "skipped: this ffmpeg was built without $filter"

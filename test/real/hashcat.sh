@@ -5,8 +5,8 @@
 # doc/hashcat.md says which of its options are needed, and why.
 gangway=$1
 here=$(dirname "$0")
-nvrtc=$(sh "$here/../clients/wheels.sh" nvidia-cuda-nvrtc-cu12 12.1.105) || exit
-sh "$here/package.sh" hashcat hashcat || exit
+nvrtc=$(sh "$here/../helper/wheels.sh" nvidia-cuda-nvrtc-cu12 12.1.105) || exit
+sh "$here/../helper/package.sh" hashcat hashcat || exit
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

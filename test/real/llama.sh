@@ -16,8 +16,8 @@ modules=$cache/node-llama-cpp-$version
 [ "$(uname -m)" = x86_64 ] || skip "node-llama-cpp has CUDA for x86_64"
 [ "$(node -p 'process.versions.node.split(".")[0] >= 20' 2>/dev/null)" = true ] || skip "node-llama-cpp needs node 20"
 command -v npm >/dev/null || skip "no npm to fetch node-llama-cpp with"
-runtime=$("$here/../clients/wheels.sh" nvidia-cuda-runtime 13.2.86) || exit
-cublas=$("$here/../clients/wheels.sh" nvidia-cublas 13.1.0.3) || exit
+runtime=$("$here/../helper/wheels.sh" nvidia-cuda-runtime 13.2.86) || exit
+cublas=$("$here/../helper/wheels.sh" nvidia-cublas 13.1.0.3) || exit
 if [ ! -e "$modules/complete" ]; then
 	[ "${GANGWAY_TEST_INSTALL:-1}" != 0 ] || skip "GANGWAY_TEST_INSTALL=0 forbids to fetch node-llama-cpp"
 	mkdir -p "$modules" || skip "cannot write to $cache"

@@ -7,7 +7,7 @@
 gangway=$1
 out=$2
 here=$(cd "$(dirname "$0")" && pwd)
-"$here/../real/package.sh" go golang-go || exit
+"$here/../helper/package.sh" go golang-go || exit
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 unset LD_LIBRARY_PATH LD_AUDIT LD_PRELOAD GANGWAY_FOLLOW GANGWAY_KEEP GANGWAY_AUDIT_LOG

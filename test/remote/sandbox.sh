@@ -6,7 +6,7 @@
 # that this one made (the way of Flatpak and browsers).
 . "$(dirname "$0")/faults.sh"
 program=$client
-"$(dirname "$0")/../real/package.sh" bwrap bubblewrap || exit
+"$(dirname "$0")/../helper/package.sh" bwrap bubblewrap || exit
 [ "$(id -u)" = 0 ] || { echo "skipped: only root can be somebody else"; exit 77; }
 nobody='setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all'
 $nobody true || { echo "skipped: setpriv does not work here"; exit 77; }

@@ -9,9 +9,9 @@ fail() {
 
 linker() {
 	case $1 in
-	bfd | gold) sh "$here/../real/package.sh" "ld.$1" binutils || exit ;;
-	lld) sh "$here/../real/package.sh" ld.lld lld || exit ;;
-	mold) sh "$here/../real/package.sh" mold mold || exit ;;
+	bfd | gold) sh "$here/../helper/package.sh" "ld.$1" binutils || exit ;;
+	lld) sh "$here/../helper/package.sh" ld.lld lld || exit ;;
+	mold) sh "$here/../helper/package.sh" mold mold || exit ;;
 	esac
 	use=-fuse-ld=$1
 	echo 'int main(void) { return 0; }' >"$out/try.c"

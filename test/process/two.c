@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "test/check.h"
-#include "test/load/launches.h"
+#include "test/process/launches.h"
 
 struct plugin {
 	void *library;

@@ -7,7 +7,7 @@
 #include "abi/cuda.h"
 #include "gen/cuda_protos.h"
 #include "test/check.h"
-#include "test/load/launches.h"
+#include "test/process/launches.h"
 
 #define FUNCTIONS(X) \
 	X(cuInit, cuInit, 2000) \

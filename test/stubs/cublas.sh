@@ -7,7 +7,7 @@ prefix=$1 major=$2
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 . "$(dirname "$0")/linker.sh"
-sh "$here/../real/package.sh" pkg-config pkg-config || exit
+sh "$here/../helper/package.sh" pkg-config pkg-config || exit
 linker bfd
 unset LD_LIBRARY_PATH LD_RUN_PATH LIBRARY_PATH LDFLAGS
 lib=$prefix/lib/gangway

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A stub library, installed: stub.sh PREFIX FOLDER STUBS SONAME LINKNAME CALLS NUMBER [TEXT-FUNCTION...]
+# A stub library, installed: exports.sh PREFIX FOLDER STUBS SONAME LINKNAME CALLS NUMBER [TEXT-FUNCTION...]
 #
 # It is there under both names, exports exactly what the real library does, with the same kinds, sizes and
 # version nodes, and every function says that it is a stub: by NUMBER, or by a text.

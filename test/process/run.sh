@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds a program of this folder (load-*: CMake has done so) and runs it on a device: run.sh GANGWAY FOLDER PROGRAM [ARGUMENTS].
+# Builds a program of this folder (process-*: CMake has done so) and runs it on a device: run.sh GANGWAY FOLDER PROGRAM [ARGUMENTS].
 #
 # DEVICE (null without it) says which.  On null the launches are compared with what it recorded; set
 # EXPECT_RESULTS=1 where kernels really run, and the programs compare what they computed.
@@ -8,7 +8,7 @@ out=$2
 program=$3
 shift 3
 here=$(dirname "$0")
-[ "${program#load-}" != "$program" ] || sh "$here/build.sh" "$program" "$out" || exit
+[ "${program#process-}" != "$program" ] || sh "$here/build.sh" "$program" "$out" || exit
 if [ "${DEVICE:-null}" = null ]; then
 	GANGWAY_NULL_LOG=$(mktemp) || exit 1
 	export GANGWAY_NULL_LOG

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A program that is linked with a stub and run on it is told so, by every library that we ship: says.sh PREFIX
+# A program that is linked with a stub and run on it is told so, by every library that we ship: answers.sh PREFIX
 #
 # By a number, and by a text where the library has texts: nothing is ever said to have been done.
 prefix=$1

@@ -8,7 +8,7 @@
 
 #include <cuda_runtime.h>
 #include "test/check.h"
-#include "test/load/launches.h"
+#include "test/process/launches.h"
 
 #define OK(call) \
 	do { \

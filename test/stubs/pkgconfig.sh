@@ -4,7 +4,7 @@ prefix=$1
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 . "$(dirname "$0")/linker.sh"
-sh "$here/../real/package.sh" pkg-config pkg-config || exit
+sh "$here/../helper/package.sh" pkg-config pkg-config || exit
 linker bfd
 
 # Moved: nothing in it may hold on to where it was made.
