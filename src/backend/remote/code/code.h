@@ -49,7 +49,7 @@ struct answer;
 struct old_launch;
 
 struct function {
-	struct shelved shelved;
+	struct recycled recycled;
 	uint64_t id;
 	bool kernel;
 	_Atomic(bool) silent; /* it does not print */

@@ -7,7 +7,7 @@
 
 _Atomic(uint32_t) code_epoch;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* making records, owners' lists, twins */
-static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
+static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
 
 /* What is left of the one it was before. */
 static void clear(struct function *f)
@@ -26,7 +26,7 @@ static void clear(struct function *f)
 
 static struct function *make(uint64_t id)
 {
-	struct function *f = shelf_take(&shelf);
+	struct function *f = recycle_take(&recycled);
 
 	if (f)
 		clear(f);
@@ -36,9 +36,9 @@ static struct function *make(uint64_t id)
 		return NULL;
 	f->id = id;
 	f->kernel = handle_kind(id) == HANDLE_CUkernel;
-	if (!record_put(id, f->kernel ? HANDLE_CUkernel : HANDLE_CUfunction, f))
+	if (!record_add(id, f->kernel ? HANDLE_CUkernel : HANDLE_CUfunction, f))
 		return f;
-	shelf_put(&shelf, &f->shelved);
+	recycle_put(&recycled, &f->recycled);
 	return NULL;
 }
 
@@ -133,10 +133,10 @@ static void part(struct function *f)
 
 static void drop(struct function *f)
 {
-	if (!record_take(f->id))
+	if (!record_remove(f->id))
 		return;
 	f->gone = true;
-	shelf_put(&shelf, &f->shelved);
+	recycle_put(&recycled, &f->recycled);
 }
 
 static void drop_twins(struct function *kernel)
@@ -191,7 +191,7 @@ static CUresult ask_info(struct function *f)
 	struct context *c = context_current();
 	uint8_t *rest;
 	size_t size;
-	CUresult r = fetch(WIRE_FUNCTION, &f->id, sizeof f->id, NULL, 0, &head, sizeof head, &rest, &size);
+	CUresult r = call_fetch(WIRE_FUNCTION, &f->id, sizeof f->id, NULL, 0, &head, sizeof head, &rest, &size);
 
 	if (r)
 		return r;

@@ -149,7 +149,7 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 	if (!launch_pack(i, params, extra, to + attributes, &a->params))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = call_send(lane, WIRE_LAUNCH, room, NULL, 0);
-	stream_posted(s);
+	stream_note_posted(s);
 	return r || !large_cluster(shape) ? r : call_flush();
 }
 
@@ -176,9 +176,9 @@ static CUresult look_at_attributes(const CUlaunchConfig *c, bool *cooperative)
 	for (unsigned i = 0; i < c->numAttrs; i++) {
 		const CUlaunchAttribute *a = &c->attrs[i];
 		if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
-			event_foreign(a->value.programmaticEvent.event);
+			event_set_foreign(a->value.programmaticEvent.event);
 		else if (a->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
-			event_foreign(a->value.launchCompletionEvent.event);
+			event_set_foreign(a->value.launchCompletionEvent.event);
 		else if (a->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE &&
 			 a->value.deviceUpdatableKernelNode.deviceUpdatable)
 			return CUDA_ERROR_NOT_SUPPORTED;

@@ -56,10 +56,10 @@ CUresult remote_cuLinkCreate_v2(unsigned int n, CUjit_option *option, void **val
 		l->value[i] = value[i];
 	}
 	upload_options(&l->options, jit);
-	r = fetch(WIRE_LINK_CREATE, &a, sizeof a, &(struct wire_piece){jit, n * sizeof *jit}, 1, &head, sizeof head,
-		&rest, &size);
+	r = call_fetch(WIRE_LINK_CREATE, &a, sizeof a, &(struct wire_piece){jit, n * sizeof *jit}, 1, &head,
+		sizeof head, &rest, &size);
 	if (!r) {
-		r = head.result ? (CUresult)head.result : record_put(head.id, HANDLE_CUlinkState, l);
+		r = head.result ? (CUresult)head.result : record_add(head.id, HANDLE_CUlinkState, l);
 		free(rest);
 	}
 	if (r)
@@ -93,7 +93,7 @@ CUresult remote_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *d
 		return r;
 	a.name = name ? wire_text(name) : 0;
 	struct wire_piece in[] = {{(void *)name, a.name}, {jit, n * sizeof *jit}};
-	r = fetch(WIRE_LINK_ADD, &a, sizeof a, in, 2, &head, sizeof head, &rest, &got);
+	r = call_fetch(WIRE_LINK_ADD, &a, sizeof a, in, 2, &head, sizeof head, &rest, &got);
 	if (r)
 		return r;
 	r = results(l, rest, got, &head) ? (CUresult)head.result : call_nonsense();
@@ -128,7 +128,7 @@ static CUresult take(struct linking *l, uint64_t state, uint64_t size)
 	while (a.offset < size && !r) {
 		uint8_t *rest;
 		size_t got;
-		r = fetch(WIRE_LINK_TAKE, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &got);
+		r = call_fetch(WIRE_LINK_TAKE, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &got);
 		if (r)
 			break;
 		if (!head.bytes || head.bytes > got || head.bytes > size - a.offset)
@@ -154,7 +154,7 @@ CUresult remote_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!l)
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = fetch(WIRE_LINK_COMPLETE, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &got);
+	r = call_fetch(WIRE_LINK_COMPLETE, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &got);
 	if (r)
 		return r;
 	r = results(l, rest, got, &head) ? (CUresult)head.result : call_nonsense();
@@ -171,7 +171,7 @@ CUresult remote_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 
 CUresult remote_cuLinkDestroy(CUlinkState state)
 {
-	struct linking *l = find(state) ? record_take((uintptr_t)state) : NULL;
+	struct linking *l = find(state) ? record_remove((uintptr_t)state) : NULL;
 
 	if (!l)
 		return CUDA_ERROR_INVALID_HANDLE;

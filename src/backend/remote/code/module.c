@@ -5,7 +5,7 @@
 #include "util/handle.h"
 
 struct module {
-	struct shelved shelved;
+	struct recycled recycled;
 	uint64_t id;
 	struct context *ctx; /* loaded in, when that had ended so often */
 	uint32_t ended;
@@ -14,7 +14,7 @@ struct module {
 	struct global *globals;
 };
 
-static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
+static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
 
 static void drop(struct module *m)
 {
@@ -24,7 +24,7 @@ static void drop(struct module *m)
 
 static struct module *new_record(void)
 {
-	struct module *m = shelf_take(&shelf);
+	struct module *m = recycle_take(&recycled);
 
 	if (m)
 		drop(m); /* what a thread has asked of it while another unloaded it */
@@ -42,9 +42,9 @@ static CUresult load(CUmodule *module, const struct image *im, const struct opti
 	m->ended = m->ctx->times;
 	r = upload_load(im, WIRE_MODULE, o, &m->id, &m->silent);
 	if (!r)
-		r = record_put(m->id, HANDLE_CUmodule, m);
+		r = record_add(m->id, HANDLE_CUmodule, m);
 	if (r) {
-		shelf_put(&shelf, &m->shelved);
+		recycle_put(&recycled, &m->recycled);
 		return r;
 	}
 	*module = (CUmodule)(uintptr_t)m->id;
@@ -106,11 +106,11 @@ CUresult remote_cuModuleLoad(CUmodule *module, const char *path)
 
 CUresult remote_cuModuleUnload(CUmodule module)
 {
-	struct module *m = handle_kind((uintptr_t)module) == HANDLE_CUmodule ? record_take((uintptr_t)module) : NULL;
+	struct module *m = handle_kind((uintptr_t)module) == HANDLE_CUmodule ? record_remove((uintptr_t)module) : NULL;
 
 	if (m) {
 		drop(m);
-		shelf_put(&shelf, &m->shelved);
+		recycle_put(&recycled, &m->recycled);
 	}
 	return call_cuModuleUnload(module);
 }

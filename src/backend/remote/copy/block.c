@@ -81,7 +81,7 @@ static CUresult side(
 	}
 }
 
-CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
+CUresult block_init(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
 {
 	CUresult r;
 
@@ -112,7 +112,7 @@ CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
 /* ---- parts ---- */
 
 /* Rows of a slice, or whole slices, or some of one row. */
-void block_cut(const struct block *b, struct part *p)
+void block_cut_part(const struct block *b, struct part *p)
 {
 	size_t rows = b->piece / b->width, slices;
 
@@ -126,7 +126,7 @@ void block_cut(const struct block *b, struct part *p)
 		p->depth = b->depth - p->z < slices ? b->depth - p->z : slices;
 }
 
-bool block_next(const struct block *b, struct part *p)
+bool block_next_part(const struct block *b, struct part *p)
 {
 	p->x += p->width;
 	if (p->x < b->width)
@@ -186,7 +186,7 @@ static struct wire_side moved(struct wire_side s, const struct part *p)
 	return s;
 }
 
-struct wire_side block_packed(enum wire_side_kind kind, const struct part *p, uint64_t offset, uint64_t context)
+struct wire_side block_packed_side(enum wire_side_kind kind, const struct part *p, uint64_t offset, uint64_t context)
 {
 	return (struct wire_side){
 		.kind = kind, .what = offset, .pitch = p->width, .height = p->height, .context = context};
@@ -209,13 +209,13 @@ static CUresult part_up(const struct block *b, const struct part *p, struct stre
 {
 	struct wire_block a = block_frame(b, p, s);
 	struct piece piece;
-	CUresult r = stage_take(s, p->width * p->height * p->depth, &piece);
+	CUresult r = staging_take(s, p->width * p->height * p->depth, &piece);
 
 	if (r)
 		return r;
 	block_step(b, p, piece, true);
-	a.src = block_packed(WIRE_SIDE_BULK, p, piece.offset, b->src.context);
-	return stage_post(s, WIRE_BLOCK, &a, sizeof a, piece);
+	a.src = block_packed_side(WIRE_SIDE_BULK, p, piece.offset, b->src.context);
+	return staging_post(s, WIRE_BLOCK, &a, sizeof a, piece);
 }
 
 static CUresult part_down(const struct block *b, const struct part *p, struct stream *s)
@@ -232,13 +232,13 @@ static CUresult part_down(const struct block *b, const struct part *p, struct st
 		sched_yield(); /* other threads' copies: they end */
 	if (e)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	a.dst = block_packed(WIRE_SIDE_BULK, p, piece.offset, b->dst.context);
-	r = stream_ask(s, WIRE_BLOCK, &a, sizeof a, &value);
+	a.dst = block_packed_side(WIRE_SIDE_BULK, p, piece.offset, b->dst.context);
+	r = stream_post_with_signal(s, WIRE_BLOCK, &a, sizeof a, &value);
 	if (!r)
 		r = stream_word_wait(s, value);
 	if (!r) {
-		stream_came(s, work);
-		r = stream_late(s);
+		stream_note_completed(s, work);
+		r = stream_async_error(s);
 	}
 	if (!r)
 		block_step(b, p, piece, false);
@@ -253,9 +253,9 @@ static CUresult by_parts(const struct block *b, struct stream *s,
 	CUresult r;
 
 	do {
-		block_cut(b, &p);
+		block_cut_part(b, &p);
 		r = one(b, &p, s);
-	} while (!r && block_next(b, &p));
+	} while (!r && block_next_part(b, &p));
 	return r;
 }
 
@@ -269,7 +269,7 @@ CUresult block_post(const struct wire_block *what, struct stream *s)
 		return call_lost();
 	*a = *what;
 	r = call_send(lane, WIRE_BLOCK, sizeof *a, NULL, 0);
-	stream_posted(s);
+	stream_note_posted(s);
 	return r;
 }
 
@@ -284,12 +284,12 @@ static CUresult straight(const struct block *b, struct stream *s)
 /* Ours both: the stream comes to here, and we copy. */
 static CUresult at_home(const struct block *b, struct stream *s)
 {
-	CUresult r = stream_settle(s);
+	CUresult r = stream_synchronize(s);
 
 	if (r)
 		return r;
 	move(b);
-	return stream_late(s);
+	return stream_async_error(s);
 }
 
 static bool ours(const struct wire_side *s)
@@ -310,14 +310,14 @@ static CUresult run(const struct block *b, struct stream *s, bool wait)
 		r = by_parts(b, s, part_up);
 		if (!r && b->unknown)
 			r = call_flush();
-		return !r && wait && hostmem_pinned(row(&b->src, 0, 0, 0)) ? stream_settle(s) : r;
+		return !r && wait && hostmem_pinned(row(&b->src, 0, 0, 0)) ? stream_synchronize(s) : r;
 	}
 	r = straight(b, s);
 	if (!r && b->unknown)
 		r = call_flush();
 	if (!r && wait && (ours(&b->src) || ours(&b->dst)))
-		r = stream_settle(s);
-	return r || !wait ? r : stream_late(s);
+		r = stream_synchronize(s);
+	return r || !wait ? r : stream_async_error(s);
 }
 
 static bool pageable(const struct wire_side *side)
@@ -327,7 +327,7 @@ static bool pageable(const struct wire_side *side)
 
 static bool later(const struct wire_side *side)
 {
-	return pageable(side) && later_must((const void *)(uintptr_t)side->what);
+	return pageable(side) && deferred_copy_needed((const void *)(uintptr_t)side->what);
 }
 
 CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, bool wait)
@@ -339,7 +339,7 @@ CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, boo
 	if (!s)
 		return r;
 	call_work(false);
-	r = block_make(&b, p, peer);
+	r = block_init(&b, p, peer);
 	if (r || !b.width || !b.height || !b.depth)
 		return r;
 	if (s->capturing ? pageable(&b.src) || pageable(&b.dst) : later(&b.src) || later(&b.dst)) {
@@ -347,10 +347,10 @@ CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, boo
 		memcpy(&c, p, sizeof c); /* the same layout: copy3d.c */
 		c.reserved0 = c.reserved1 = NULL;
 		if (s->capturing)
-			return pageable_capture(s, &c);
+			return copy_node_capture(s, &c);
 		if (!wait)
-			return later_copy(s, &c);
-		r = stream_settle(s);
+			return deferred_copy_post(s, &c);
+		r = stream_synchronize(s);
 		if (r)
 			return r;
 	}

@@ -27,12 +27,12 @@ struct part {
 
 #define BLOCK_PIECE (4u << 20)
 
-CUresult block_make(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer);
-void block_cut(const struct block *b, struct part *p);  /* the part that starts at p's place */
-bool block_next(const struct block *b, struct part *p); /* to the place of the next one; false: there is none */
+CUresult block_init(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer);
+void block_cut_part(const struct block *b, struct part *p);  /* the part that starts at p's place */
+bool block_next_part(const struct block *b, struct part *p); /* to the place of the next one; false: there is none */
 struct wire_block block_frame(const struct block *b, const struct part *p, struct stream *s);
 /* A side of it in bulk memory: WIRE_SIDE_BULK, or WIRE_SIDE_LATER. */
-struct wire_side block_packed(enum wire_side_kind kind, const struct part *p, uint64_t offset, uint64_t context);
+struct wire_side block_packed_side(enum wire_side_kind kind, const struct part *p, uint64_t offset, uint64_t context);
 /* Our rows of a part: up, one after another into the piece; down, from it; without one both sides are ours. */
 void block_step(const struct block *b, const struct part *p, struct piece piece, bool up);
 

@@ -27,7 +27,7 @@ static CUresult post_shared(unsigned op, CUdeviceptr device, const void *host, s
 		return call_lost();
 	*a = (struct wire_copy){.device = device, .host = (uintptr_t)host, .size = size, .stream = s->id};
 	r = call_send(lane, op, sizeof *a, NULL, 0);
-	stream_posted(s);
+	stream_note_posted(s);
 	return r;
 }
 
@@ -61,12 +61,12 @@ static CUresult chunk_up(struct copy_job *j, unsigned index)
 	uint32_t n = length(u->size, u->chunk, index);
 	struct wire_copy a = {.device = u->dst + from, .size = n, .stream = u->s->id};
 	struct piece piece;
-	CUresult r = stage_take(u->s, n, &piece);
+	CUresult r = staging_take(u->s, n, &piece);
 
 	if (r)
 		return r;
 	memcpy((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, u->src + from, n);
-	return stage_post(u->s, WIRE_COPY_UP, &a, sizeof a, piece);
+	return staging_post(u->s, WIRE_COPY_UP, &a, sizeof a, piece);
 }
 
 static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
@@ -78,7 +78,7 @@ static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct s
 	u.job.chunk = chunk_up;
 	u.job.count = chunks(size, u.chunk);
 	if (size >= MUCH)
-		return copier_run(&u.job);
+		return copy_threads_run(&u.job);
 	for (unsigned i = 0; i < u.job.count && !r; i++)
 		r = chunk_up(&u.job, i);
 	return r;
@@ -87,14 +87,14 @@ static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct s
 /* In a capture; or not yet, because a function that is ahead of it may fill or read the memory, or a wait lets it. */
 static CUresult defer(struct stream *s, const CUDA_MEMCPY3D *c)
 {
-	return s->capturing ? pageable_capture(s, c) : later_copy(s, c);
+	return s->capturing ? copy_node_capture(s, c) : deferred_copy_post(s, c);
 }
 
 /* `now`: the source is the application's again when the call returns. */
 static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s, bool now)
 {
-	bool shared = hostmem_shared(src, size), later = !shared && later_must(src);
-	CUresult r = now && later ? stream_settle(s) : CUDA_SUCCESS;
+	bool shared = hostmem_shared(src, size), later = !shared && deferred_copy_needed(src);
+	CUresult r = now && later ? stream_synchronize(s) : CUDA_SUCCESS;
 
 	if (r)
 		return r;
@@ -111,7 +111,7 @@ static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct st
 	if (shared)
 		r = post_shared(WIRE_COPY_UP, dst, src, size, s);
 	else
-		r = size <= STAGE_SMALL ? stage_small(s, dst, src, size) : large_up(dst, src, size, s);
+		r = size <= STAGING_SMALL ? staging_post_small(s, dst, src, size) : large_up(dst, src, size, s);
 	pthread_mutex_unlock(&s->whole);
 	return r;
 }
@@ -123,7 +123,7 @@ static CUresult post_down(CUdeviceptr src, struct piece piece, struct stream *s,
 {
 	struct wire_copy a = {.device = src, .size = piece.size, .stream = s->id, .offset = piece.offset};
 
-	return stream_ask(s, WIRE_COPY_DOWN, &a, sizeof a, value);
+	return stream_post_with_signal(s, WIRE_COPY_DOWN, &a, sizeof a, value);
 }
 
 static void free_perch(void *p)
@@ -154,23 +154,23 @@ static const struct piece *perch(void)
 }
 
 /* The stream has come to `value`; everything posted before it is done, and may have failed. */
-static CUresult arrived(struct stream *s, uint32_t value, const struct stream_point *point)
+static CUresult arrived(struct stream *s, uint32_t value, const struct stream_mark *point)
 {
 	CUresult r = stream_word_wait(s, value);
 
 	if (!r)
-		stream_reached(s, point);
+		stream_mark_reached(s, point);
 	mirror_pull();
-	return r ? r : stream_late(s);
+	return r ? r : stream_async_error(s);
 }
 
 static CUresult small_down(void *dst, CUdeviceptr src, struct piece piece, struct stream *s)
 {
-	struct stream_point point;
+	struct stream_mark point;
 	uint32_t value;
 	CUresult r;
 
-	stream_point(s, &point);
+	stream_mark_take(s, &point);
 	pthread_mutex_lock(&s->whole);
 	r = post_down(src, piece, s, &value);
 	pthread_mutex_unlock(&s->whole);
@@ -265,14 +265,14 @@ static CUresult large_down(void *dst, CUdeviceptr src, size_t size, struct strea
 	for (unsigned i = 0; i < d.slots && !r; i++)
 		r = order_chunk(&d, i);
 	if (!r)
-		r = copier_run(&d.job);
+		r = copy_threads_run(&d.job);
 	if (r && !link_error(call_link(), NULL))
-		stream_settle(s); /* nothing may still be on its way into our pieces */
+		stream_synchronize(s); /* nothing may still be on its way into our pieces */
 	for (unsigned i = 0; i < d.slots; i++)
 		bulk_free(call_link(), BULK_DOWN, d.slot[i].piece);
 	if (!r)
-		stream_came(s, work);
-	return r ? r : stream_late(s);
+		stream_note_completed(s, work);
+	return r ? r : stream_async_error(s);
 }
 
 /* `now`: the bytes are there when the call returns. */
@@ -282,7 +282,7 @@ static CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream
 	const struct piece *mine;
 	CUresult r;
 
-	if (!shared && (s->capturing || (!now && later_must(dst))))
+	if (!shared && (s->capturing || (!now && deferred_copy_needed(dst))))
 		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
 					.srcDevice = src,
 					.dstMemoryType = CU_MEMORYTYPE_HOST,
@@ -404,7 +404,8 @@ static CUresult either(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream h
 	struct stream *s = stream_find(handle, &r);
 	if (!s)
 		return r;
-	if (s->capturing || (!now && (later_must((void *)(uintptr_t)src) || later_must((void *)(uintptr_t)dst))))
+	if (s->capturing || (!now && (deferred_copy_needed((void *)(uintptr_t)src) ||
+					     deferred_copy_needed((void *)(uintptr_t)dst))))
 		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
 					.srcHost = (void *)(uintptr_t)src,
 					.dstMemoryType = CU_MEMORYTYPE_HOST,

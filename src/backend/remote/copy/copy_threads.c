@@ -91,7 +91,7 @@ static void finish(struct copy_job *j)
 	pthread_mutex_unlock(&lock);
 }
 
-CUresult copier_run(struct copy_job *j)
+CUresult copy_threads_run(struct copy_job *j)
 {
 	bool shared = j->count > 1 && remote.local;
 

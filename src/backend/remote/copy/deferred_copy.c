@@ -21,11 +21,11 @@ struct step {
 	bool up;
 };
 
-bool later_must(const void *host)
+bool deferred_copy_needed(const void *host)
 {
 	struct host_info info;
 
-	return (listen_pending() || values_pending()) && hostmem_find((uintptr_t)host, &info) && !info.shared;
+	return (listen_pending() || value_waits_pending()) && hostmem_find((uintptr_t)host, &info) && !info.shared;
 }
 
 static void move(void *arg)
@@ -50,7 +50,7 @@ static CUresult post_copy(struct stream *s, const struct step *t)
 {
 	struct wire_block a = block_frame(&t->block, &t->part, s);
 
-	*(t->up ? &a.src : &a.dst) = block_packed(WIRE_SIDE_LATER, &t->part, t->piece.offset, 0);
+	*(t->up ? &a.src : &a.dst) = block_packed_side(WIRE_SIDE_LATER, &t->part, t->piece.offset, 0);
 	return block_post(&a, s);
 }
 
@@ -73,23 +73,23 @@ static CUresult post_parts(struct stream *s, struct step *t)
 		return r;
 	t->block.piece = piece.size;
 	do {
-		block_cut(&t->block, &t->part);
+		block_cut_part(&t->block, &t->part);
 		t->piece = (struct piece){piece.offset, t->part.width * t->part.height * t->part.depth};
 		r = t->up ? post_step(s, t) : post_copy(s, t);
 		if (!r)
 			r = t->up ? post_copy(s, t) : post_step(s, t);
-	} while (!r && block_next(&t->block, &t->part));
+	} while (!r && block_next_part(&t->block, &t->part));
 	return r;
 }
 
-CUresult later_copy(struct stream *s, const CUDA_MEMCPY3D *c)
+CUresult deferred_copy_post(struct stream *s, const CUDA_MEMCPY3D *c)
 {
 	struct step t = {0};
 	CUDA_MEMCPY3D_PEER p;
 	CUresult r;
 
 	memcpy(&p, c, sizeof p); /* the same layout: copy3d.c */
-	r = block_make(&t.block, &p, false);
+	r = block_init(&t.block, &p, false);
 	if (r)
 		return r;
 	t.up = t.block.src.kind == SIDE_PAGEABLE;
@@ -103,7 +103,7 @@ CUresult later_copy(struct stream *s, const CUDA_MEMCPY3D *c)
 	return r || !t.block.unknown ? r : call_flush();
 }
 
-void later_drop(struct stream *s)
+void deferred_copy_drop(struct stream *s)
 {
 	for (int up = 0; up < 2; up++) {
 		if (s->later[up].size)

@@ -85,11 +85,11 @@ SET_ROWS(D2D32, unsigned int, 4)
 	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
 	{ \
 		enum known k = check(addr, 1, sizeof(type)); \
-		struct stream *s = k == KNOWN_BAD ? NULL : values_begin(stream); \
+		struct stream *s = k == KNOWN_BAD ? NULL : value_wait_begin(stream); \
 \
-		return k == KNOWN_BAD \
-			       ? CUDA_ERROR_INVALID_VALUE \
-			       : values_end(s, memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k)); \
+		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
+				      : value_wait_end(s, \
+						memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k)); \
 	}
 
 WAIT(WaitValue32, cuuint32_t)

@@ -102,9 +102,9 @@ static unsigned parts_of(const struct block *b)
 	if (ours(&b->src) && ours(&b->dst))
 		return 1;
 	do {
-		block_cut(b, &p);
+		block_cut_part(b, &p);
 		n++;
-	} while (block_next(b, &p));
+	} while (block_next_part(b, &p));
 	return n;
 }
 
@@ -323,7 +323,7 @@ CUresult row_fill(struct row *row, struct whole *w, uint64_t ctx, int wanted)
 		return put_part(row, w, &p, ctx, HOSTS, wanted);
 	do {
 		if (w->count)
-			block_cut(&w->block, &p);
+			block_cut_part(&w->block, &p);
 		else
 			p = (struct part){.width = w->block.width, .height = w->block.height, .depth = w->block.depth};
 		if (w->up)
@@ -332,7 +332,7 @@ CUresult row_fill(struct row *row, struct whole *w, uint64_t ctx, int wanted)
 			r = put_part(row, w, &p, ctx, COPIES, wanted);
 		if (!r && w->count && !w->up)
 			r = put_part(row, w, &p, ctx, HOSTS, wanted);
-	} while (!r && w->count && block_next(&w->block, &p));
+	} while (!r && w->count && block_next_part(&w->block, &p));
 	return r;
 }
 
@@ -384,7 +384,7 @@ void whole_give(struct whole *w, uint64_t exec, uint64_t node)
 	pthread_mutex_unlock(&lock);
 }
 
-void pageable_forget(CUgraphExec exec)
+void copy_node_forget(CUgraphExec exec)
 {
 	pthread_mutex_lock(&lock);
 	list_each_safe(l, &given) if (container_of(l, struct whole, link)->exec == (uintptr_t)exec) list_remove(l);

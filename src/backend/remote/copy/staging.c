@@ -19,7 +19,7 @@
 #define HELD     64
 #define LINE     64u
 
-struct stage {
+struct staging {
 	struct piece slab; /* size 0: there is none */
 	uint32_t at;       /* next free byte of the slab */
 	bool sealed[SEGMENTS];
@@ -32,9 +32,9 @@ struct stage {
 	_Atomic(unsigned) count; /* changed under the lock; looked at without it to see that there is nothing */
 };
 
-static struct stage *stage_of(struct stream *s)
+static struct staging *stage_of(struct stream *s)
 {
-	struct stage *t = atomic_load_explicit(&s->stage, memory_order_acquire), *fresh;
+	struct staging *t = atomic_load_explicit(&s->stage, memory_order_acquire), *fresh;
 
 	if (t)
 		return t;
@@ -50,7 +50,7 @@ static bool passed(struct stream *s, uint32_t value)
 	return word_reached(call_link(), s->tell.word, value);
 }
 
-static void reclaim_locked(struct stream *s, struct stage *t)
+static void reclaim_locked(struct stream *s, struct staging *t)
 {
 	while (t->count && passed(s, t->held[t->first].value)) {
 		bulk_free(call_link(), BULK_UP, t->held[t->first].piece);
@@ -59,9 +59,9 @@ static void reclaim_locked(struct stream *s, struct stage *t)
 	}
 }
 
-void stage_reclaim(struct stream *s)
+void staging_reclaim(struct stream *s)
 {
-	struct stage *t = s->stage;
+	struct staging *t = s->stage;
 
 	if (!t || !t->count)
 		return;
@@ -73,7 +73,7 @@ void stage_reclaim(struct stream *s)
 /* Lets the device come past the oldest held piece, if there is one. */
 static CUresult wait_oldest(struct stream *s, bool *was)
 {
-	struct stage *t = s->stage;
+	struct staging *t = s->stage;
 	CUresult r = CUDA_SUCCESS;
 
 	*was = false;
@@ -82,10 +82,10 @@ static CUresult wait_oldest(struct stream *s, bool *was)
 	pthread_mutex_lock(&s->lock);
 	*was = t->count != 0;
 	if (*was)
-		r = stream_word_end_wait(s, t->held[t->first].value);
+		r = stream_word_unlock_wait(s, t->held[t->first].value);
 	else
 		pthread_mutex_unlock(&s->lock);
-	stage_reclaim(s);
+	staging_reclaim(s);
 	return r;
 }
 
@@ -98,7 +98,7 @@ static struct stream *holding(struct context *c)
 	list_each(l, &c->streams)
 	{
 		struct stream *s = container_of(l, struct stream, link);
-		struct stage *t = s->stage;
+		struct staging *t = s->stage;
 
 		if (t && t->count) {
 			found = s;
@@ -126,19 +126,19 @@ static CUresult make_room(struct stream *s)
 	return r ? r : link_error(call_link(), NULL) ? call_lost() : CUDA_SUCCESS;
 }
 
-CUresult stage_take(struct stream *s, uint32_t size, struct piece *piece)
+CUresult staging_take(struct stream *s, uint32_t size, struct piece *piece)
 {
 	CUresult r = CUDA_SUCCESS;
 	int e;
 
-	stage_reclaim(s);
+	staging_reclaim(s);
 	while ((e = bulk_alloc(call_link(), BULK_UP, size, piece)) == -EAGAIN && !r)
 		r = make_room(s);
 	return r ? r : e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 /* Lock held: the frame, and the word that says when its piece is free. */
-static CUresult post_locked(struct stream *s, struct stage *t, unsigned op, const void *args, size_t size,
+static CUresult post_locked(struct stream *s, struct staging *t, unsigned op, const void *args, size_t size,
 	struct piece piece, uint32_t value)
 {
 	struct lane *lane = call_lane();
@@ -152,31 +152,31 @@ static CUresult post_locked(struct stream *s, struct stage *t, unsigned op, cons
 	memcpy(room, args, size);
 	*(struct wire_tell *)room = (struct wire_tell){s->tell.word, value};
 	r = call_send(lane, op, size, &piece, 1);
-	stream_posted(s);
+	stream_note_posted(s);
 	t->held[last].piece = piece;
 	t->held[last].value = value;
 	t->count++;
 	return r;
 }
 
-CUresult stage_post(struct stream *s, unsigned op, const void *args, size_t size, struct piece piece)
+CUresult staging_post(struct stream *s, unsigned op, const void *args, size_t size, struct piece piece)
 {
-	struct stage *t = stage_of(s);
+	struct staging *t = stage_of(s);
 	CUresult r = t ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	uint32_t value;
 	bool some;
 
 	while (!r) {
-		stream_word_begin(s, &value);
+		stream_word_next_locked(s, &value);
 		if (!s->tell.word)
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		else if (t->count < HELD) {
 			r = post_locked(s, t, op, args, size, piece, value);
-			stream_word_end(s);
+			stream_word_unlock(s);
 			return r;
 		}
 		s->tell.value--; /* not asked for after all */
-		stream_word_end(s);
+		stream_word_unlock(s);
 		if (!r)
 			r = wait_oldest(s, &some);
 	}
@@ -187,16 +187,16 @@ CUresult stage_post(struct stream *s, unsigned op, const void *args, size_t size
 /* ---- small copies ---- */
 
 /* Lock held.  Nothing more goes into this segment; the next one must be free. */
-static CUresult next_segment(struct stream *s, struct stage *t)
+static CUresult next_segment(struct stream *s, struct staging *t)
 {
 	unsigned now = t->at / SEGMENT, next = (now + 1) % SEGMENTS;
 	CUresult r;
 
-	if (!s->tell.word && !words_take(&s->tell))
+	if (!s->tell.word && !word_pool_take(&s->tell))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t->value[now] = ++s->tell.value;
 	t->sealed[now] = true;
-	r = stream_post_sync(s, WIRE_SYNC, t->value[now]);
+	r = stream_post_signal(s, WIRE_SYNC, t->value[now]);
 	if (!r && t->sealed[next])
 		r = stream_word_wait(s, t->value[next]);
 	t->sealed[next] = false;
@@ -205,7 +205,7 @@ static CUresult next_segment(struct stream *s, struct stage *t)
 }
 
 /* Lock held. */
-static CUresult take_small(struct stream *s, struct stage *t, uint32_t size, struct piece *piece)
+static CUresult take_small(struct stream *s, struct staging *t, uint32_t size, struct piece *piece)
 {
 	uint32_t left = SEGMENT - t->at % SEGMENT, need = (size + LINE - 1) & ~(LINE - 1);
 	CUresult r = CUDA_SUCCESS;
@@ -217,7 +217,7 @@ static CUresult take_small(struct stream *s, struct stage *t, uint32_t size, str
 	return r;
 }
 
-static CUresult send_small(struct stream *s, struct stage *t, CUdeviceptr dst, const void *src, uint32_t size)
+static CUresult send_small(struct stream *s, struct staging *t, CUdeviceptr dst, const void *src, uint32_t size)
 {
 	struct lane *lane = call_lane();
 	struct wire_copy *a;
@@ -233,13 +233,13 @@ static CUresult send_small(struct stream *s, struct stage *t, CUdeviceptr dst, c
 	call_in(a, s->ctx->id);
 	*a = (struct wire_copy){.device = dst, .size = size, .stream = s->id};
 	r = call_send(lane, WIRE_COPY_UP, sizeof *a, &piece, 1);
-	stream_posted(s);
+	stream_note_posted(s);
 	return r;
 }
 
-CUresult stage_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size)
+CUresult staging_post_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size)
 {
-	struct stage *t = stage_of(s);
+	struct staging *t = stage_of(s);
 	CUresult r = CUDA_ERROR_NOT_FOUND;
 	struct piece piece;
 
@@ -252,18 +252,18 @@ CUresult stage_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_
 	if (r != CUDA_ERROR_NOT_FOUND)
 		return r;
 	/* too many streams for slabs of their own */
-	r = stage_take(s, size, &piece);
+	r = staging_take(s, size, &piece);
 	if (r)
 		return r;
 	memcpy((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, src, size);
-	return stage_post(s, WIRE_COPY_UP, &(struct wire_copy){.device = dst, .size = size, .stream = s->id},
+	return staging_post(s, WIRE_COPY_UP, &(struct wire_copy){.device = dst, .size = size, .stream = s->id},
 		sizeof(struct wire_copy), piece);
 }
 
 /* Nothing is on its way any more: the stream's context is gone, or it has come past everything. */
-void stage_drop(struct stream *s)
+void staging_drop(struct stream *s)
 {
-	struct stage *t = s->stage;
+	struct staging *t = s->stage;
 
 	if (!t)
 		return;

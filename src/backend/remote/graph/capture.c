@@ -101,12 +101,12 @@ static CUresult spoil_all(const struct context *in)
 	return r;
 }
 
-CUresult capture_forbids(void)
+CUresult capture_invalidate_protected(void)
 {
 	return spoil_all(NULL);
 }
 
-CUresult capture_forbids_in(struct context *c)
+CUresult capture_check_synchronize(struct context *c)
 {
 	return call_careful ? spoil_all(c) : CUDA_SUCCESS;
 }
@@ -244,7 +244,7 @@ static CUresult ask(struct stream *s, struct wire_captured *head, uint8_t **rest
 {
 	struct wire_capture_info a = {.stream = s->id};
 	size_t size;
-	CUresult r = fetch(WIRE_CAPTURE_INFO, &a, sizeof a, NULL, 0, head, sizeof *head, rest, &size);
+	CUresult r = call_fetch(WIRE_CAPTURE_INFO, &a, sizeof a, NULL, 0, head, sizeof *head, rest, &size);
 
 	if (r)
 		return r;

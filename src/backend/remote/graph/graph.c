@@ -84,7 +84,7 @@ static bool room(uint64_t id, size_t size, unsigned count, uint8_t **bytes, void
 	return *bytes && *pointers;
 }
 
-CUresult node_set_copy(uint64_t id, const CUDA_MEMCPY3D *p)
+CUresult node_copy_set(uint64_t id, const CUDA_MEMCPY3D *p)
 {
 	struct node *n;
 
@@ -98,7 +98,7 @@ CUresult node_set_copy(uint64_t id, const CUDA_MEMCPY3D *p)
 	return n ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-bool node_copy(uint64_t id, CUDA_MEMCPY3D *p)
+bool node_copy_find(uint64_t id, CUDA_MEMCPY3D *p)
 {
 	struct node *n;
 	bool is;
@@ -114,7 +114,7 @@ bool node_copy(uint64_t id, CUDA_MEMCPY3D *p)
 
 CUresult remote_cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 {
-	if (!type || !node_copy((uintptr_t)node, NULL))
+	if (!type || !node_copy_find((uintptr_t)node, NULL))
 		return call_cuGraphNodeGetType(node, type);
 	CUresult r = call_cuGraphNodeGetType(node, type); /* it may be gone */
 	if (!r)
@@ -124,12 +124,12 @@ CUresult remote_cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 
 CUresult remote_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 {
-	return node_copy((uintptr_t)node, NULL) ? CUDA_ERROR_INVALID_VALUE
-						: call_cuGraphChildGraphNodeGetGraph(node, graph);
+	return node_copy_find((uintptr_t)node, NULL) ? CUDA_ERROR_INVALID_VALUE
+						     : call_cuGraphChildGraphNodeGetGraph(node, graph);
 }
 
 /* How many there are is the server's word: memory is taken for as many as an answer can hold. */
-CUresult graph_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count)
+CUresult graph_list_nodes(CUgraph graph, CUgraphNode **nodes, size_t *count)
 {
 	struct lane *lane = call_lane();
 	CUresult r = call_cuGraphGetNodes(graph, NULL, count);
@@ -157,11 +157,11 @@ static void know_clone(CUgraph original, CUgraph clone)
 	CUDA_MEMCPY3D copy;
 	size_t n = 0;
 
-	if (graph_nodes(original, &nodes, &n))
+	if (graph_list_nodes(original, &nodes, &n))
 		n = 0;
 	for (size_t i = 0; i < n; i++)
-		if (node_copy((uintptr_t)nodes[i], &copy) && !call_cuGraphNodeFindInClone(&twin, nodes[i], clone))
-			node_set_copy((uintptr_t)twin, &copy);
+		if (node_copy_find((uintptr_t)nodes[i], &copy) && !call_cuGraphNodeFindInClone(&twin, nodes[i], clone))
+			node_copy_set((uintptr_t)twin, &copy);
 	free(nodes);
 }
 
@@ -180,7 +180,7 @@ static CUresult ask(CUgraphNode node, CUgraphNodeType type, struct wire_node *a,
 
 	if (handle_kind((uintptr_t)node) != HANDLE_CUgraphNode)
 		return CUDA_ERROR_INVALID_VALUE;
-	return fetch(WIRE_NODE_GET, &get, sizeof get, NULL, 0, a, sizeof *a, rest, size);
+	return call_fetch(WIRE_NODE_GET, &get, sizeof get, NULL, 0, a, sizeof *a, rest, size);
 }
 
 static CUresult show_params(
@@ -265,7 +265,7 @@ CUresult remote_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *p)
 	struct wire_node a;
 	CUresult r;
 
-	if (p && node_copy((uintptr_t)node, p))
+	if (p && node_copy_find((uintptr_t)node, p))
 		return CUDA_SUCCESS;
 	r = p ? ask(node, CU_GRAPH_NODE_TYPE_MEMCPY, &a, NULL, NULL) : CUDA_ERROR_INVALID_VALUE;
 	if (r)
@@ -385,7 +385,7 @@ CUresult remote_cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned i
 	if (!path)
 		return CUDA_ERROR_INVALID_VALUE;
 	while (!r && a.offset < head.size) {
-		r = fetch(WIRE_DOT, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &size);
+		r = call_fetch(WIRE_DOT, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &size);
 		if (r)
 			break;
 		if (!f && !(f = fopen(path, "we")))

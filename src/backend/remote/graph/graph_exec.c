@@ -6,11 +6,11 @@
 #include "util/handle.h"
 
 struct exec {
-	struct shelved shelved;
+	struct recycled recycled;
 	bool memory; /* it allocates or frees: whether it can be launched now is the server's to say */
 };
 
-static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
+static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
 
 static struct exec *find(CUgraphExec handle)
 {
@@ -19,7 +19,7 @@ static struct exec *find(CUgraphExec handle)
 
 static CUresult made(CUgraphExec *exec, const struct wire_instantiated *done)
 {
-	struct exec *x = shelf_take(&shelf);
+	struct exec *x = recycle_take(&recycled);
 	CUresult r;
 
 	if (!x)
@@ -27,9 +27,9 @@ static CUresult made(CUgraphExec *exec, const struct wire_instantiated *done)
 	if (!x)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	x->memory = done->memory;
-	r = record_put(done->exec, HANDLE_CUgraphExec, x);
+	r = record_add(done->exec, HANDLE_CUgraphExec, x);
 	if (r)
-		shelf_put(&shelf, &x->shelved);
+		recycle_put(&recycled, &x->recycled);
 	else
 		*exec = (CUgraphExec)(uintptr_t)done->exec;
 	return r;
@@ -47,7 +47,7 @@ static CUresult instantiate(
 		return CUDA_ERROR_INVALID_VALUE;
 	if (log)
 		a.log = size < WIRE_GRAPH_LOG ? size : WIRE_GRAPH_LOG;
-	r = fetch(WIRE_INSTANTIATE, &a, sizeof a, NULL, 0, done, sizeof *done, &rest, &got);
+	r = call_fetch(WIRE_INSTANTIATE, &a, sizeof a, NULL, 0, done, sizeof *done, &rest, &got);
 	if (r)
 		return r;
 	if (log && a.log) {
@@ -95,10 +95,10 @@ CUresult remote_cuGraphExecDestroy(CUgraphExec exec)
 {
 	struct exec *x = find(exec);
 
-	if (!x || !record_take((uintptr_t)exec))
+	if (!x || !record_remove((uintptr_t)exec))
 		return CUDA_ERROR_INVALID_VALUE;
-	shelf_put(&shelf, &x->shelved);
-	pageable_forget(exec);
+	recycle_put(&recycled, &x->recycled);
+	copy_node_forget(exec);
 	return call_cuGraphExecDestroy(exec);
 }
 

@@ -64,8 +64,8 @@ static CUresult put_copy(
 
 	if (!travels(c->srcMemoryType, c->srcHost, c->srcDevice) ||
 		!travels(c->dstMemoryType, c->dstHost, c->dstDevice) ||
-		(t->how != WIRE_NODE_ADD && node_copy(t->node, NULL)))
-		return pageable_put(t, c, ctx, made);
+		(t->how != WIRE_NODE_ADD && node_copy_find(t->node, NULL)))
+		return copy_node_put(t, c, ctx, made);
 	a.u.copy = (struct wire_copy_node){.copy = *c,
 		.source = (uintptr_t)c->srcArray,
 		.target = (uintptr_t)c->dstArray,
@@ -122,7 +122,7 @@ static CUresult put_memop(
 
 	if (p->count && !p->paramArray)
 		return CUDA_ERROR_INVALID_VALUE;
-	values_in_graph(p->paramArray, p->count);
+	value_waits_note_graph(p->paramArray, p->count);
 	a.u.memop = (struct wire_memop_node){(uintptr_t)p->ctx, p->count, p->flags};
 	return node_send(t, &a, p->paramArray, wire_bytes(p->count, sizeof *p->paramArray), made);
 }
@@ -183,7 +183,7 @@ static CUresult put_any(const struct node_target *t, CUgraphNodeParams *p, struc
 		return put_plain(t, p->type, (uintptr_t)p->graph.graph, made);
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		event_foreign(p->eventRecord.event);
+		event_set_foreign(p->eventRecord.event);
 		return put_plain(t, p->type, (uintptr_t)p->eventRecord.event, made);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return put_plain(t, p->type, 0, made);
@@ -291,7 +291,7 @@ CUresult remote_cuGraphAddBatchMemOpNode(
 CUresult remote_cuGraphAddEventRecordNode(
 	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUevent event)
 {
-	event_foreign(event);
+	event_set_foreign(event);
 	return call_cuGraphAddEventRecordNode(node, graph, deps, n, event);
 }
 

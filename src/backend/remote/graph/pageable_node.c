@@ -9,7 +9,7 @@ static CUresult empty(CUgraph graph)
 {
 	CUgraphNode *nodes = NULL;
 	size_t n = 0;
-	CUresult r = graph_nodes(graph, &nodes, &n);
+	CUresult r = graph_list_nodes(graph, &nodes, &n);
 
 	for (size_t i = 0; i < n && !r; i++)
 		r = call_cuGraphDestroyNode(nodes[i]);
@@ -20,7 +20,7 @@ static CUresult empty(CUgraph graph)
 /* The nodes of a graph of ours, in the order in which they run. */
 static CUresult find_row(CUgraph graph, struct row *row)
 {
-	CUresult r = graph_nodes(graph, &row->there, &row->count);
+	CUresult r = graph_list_nodes(graph, &row->there, &row->count);
 	size_t n = 1;
 
 	if (!r && !row->count)
@@ -112,7 +112,7 @@ static CUresult change_node(const struct node_target *t, const struct block *b, 
 	return r;
 }
 
-CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)
+CUresult copy_node_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 	CUDA_MEMCPY3D_PEER p;
@@ -122,14 +122,14 @@ CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcon
 
 	memcpy(&p, c, sizeof p); /* the same layout: copy3d.c */
 	if (!r)
-		r = block_make(&b, &p, false);
+		r = block_init(&b, &p, false);
 	if (r)
 		return r;
-	if (!b.width || !b.height || !b.depth || (t->how != WIRE_NODE_ADD && !node_copy(t->node, NULL)))
+	if (!b.width || !b.height || !b.depth || (t->how != WIRE_NODE_ADD && !node_copy_find(t->node, NULL)))
 		return b.width && b.height && b.depth ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 	if (t->how != WIRE_NODE_ADD) {
 		r = change_node(t, &b, (uintptr_t)ctx);
-		return r || t->how == WIRE_NODE_EXEC_SET ? r : node_set_copy(t->node, c);
+		return r || t->how == WIRE_NODE_EXEC_SET ? r : node_copy_set(t->node, c);
 	}
 	r = as_graph(&graph, &b, (uintptr_t)ctx);
 	if (r)
@@ -137,10 +137,10 @@ CUresult pageable_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUcon
 	a.u.child = (uintptr_t)graph;
 	r = node_send(t, &a, NULL, 0, made);
 	call_cuGraphDestroy(graph);
-	return r ? r : node_set_copy(made->node, c);
+	return r ? r : node_copy_set(made->node, c);
 }
 
-CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c)
+CUresult copy_node_capture(struct stream *s, const CUDA_MEMCPY3D *c)
 {
 	CUstream handle = (CUstream)(uintptr_t)s->id;
 	CUstreamCaptureStatus status;
@@ -157,7 +157,7 @@ CUresult pageable_capture(struct stream *s, const CUDA_MEMCPY3D *c)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	t.graph = (uintptr_t)graph;
 	t.edges = t.count ? edges : NULL;
-	r = pageable_put(&t, c, (CUcontext)(uintptr_t)s->ctx->id, &made);
+	r = copy_node_put(&t, c, (CUcontext)(uintptr_t)s->ctx->id, &made);
 	if (r)
 		return r;
 	node = (CUgraphNode)(uintptr_t)made.node;

@@ -9,13 +9,13 @@
 /* The number itself is the record. */
 static CUresult made(CUresult r, uint64_t handle, enum handle_kind kind, size_t texel)
 {
-	return r ? r : record_put(handle, kind, (void *)(uintptr_t)texel);
+	return r ? r : record_add(handle, kind, (void *)(uintptr_t)texel);
 }
 
 static void forget(uint64_t handle, enum handle_kind kind)
 {
 	if (record_find(handle, kind))
-		record_take(handle);
+		record_remove(handle);
 }
 
 size_t array_texel(CUarray array)
@@ -57,14 +57,14 @@ CUresult remote_cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray of, un
 /* As CUDA does: nothing may still be using it. */
 CUresult remote_cuArrayDestroy(CUarray array)
 {
-	context_quiet();
+	context_drain();
 	forget((uintptr_t)array, HANDLE_CUarray);
 	return call_cuArrayDestroy(array);
 }
 
 CUresult remote_cuMipmappedArrayDestroy(CUmipmappedArray array)
 {
-	context_quiet();
+	context_drain();
 	forget((uintptr_t)array, HANDLE_CUmipmappedArray);
 	return call_cuMipmappedArrayDestroy(array);
 }

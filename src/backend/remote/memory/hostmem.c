@@ -239,7 +239,7 @@ CUresult hostmem_allocate(size_t size, unsigned flags, enum host_kind kind, uint
 		return context_none();
 	if (size > machine_memory())
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = capture_unsafe();
+	r = capture_check_unsafe();
 	if (r)
 		return r;
 	h = new_host(size, kind, flags);
@@ -359,11 +359,11 @@ static CUresult quiet(uint64_t address, enum host_kind kind)
 
 	if (!context_current())
 		return context_none();
-	r = capture_unsafe();
+	r = capture_check_unsafe();
 	if (r)
 		return r;
 	if (hostmem_find(address, &info) && info.base == address && info.kind == kind && (info.shared || listen_used()))
-		context_quiet();
+		context_drain();
 	return CUDA_SUCCESS;
 }
 

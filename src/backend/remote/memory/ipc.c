@@ -37,7 +37,7 @@ CUresult remote_cuIpcCloseMemHandle(CUdeviceptr dptr)
 
 	if (call_cuMemGetAddressRange_v2(&base, &size, dptr))
 		return CUDA_ERROR_INVALID_VALUE;
-	context_quiet();
+	context_drain();
 	r = call_cuIpcCloseMemHandle(dptr);
 	if (!r && call_cuMemGetAddressRange_v2(NULL, &size, dptr))
 		memory_drop(base, RANGE_FOREIGN);

@@ -197,7 +197,7 @@ enum place memory_place(uint64_t address)
 
 CUresult remote_cuMemAlloc_v2(CUdeviceptr *dptr, size_t size)
 {
-	CUresult r = capture_unsafe();
+	CUresult r = capture_check_unsafe();
 
 	if (!r)
 		r = call_cuMemAlloc_v2(dptr, size);
@@ -206,7 +206,7 @@ CUresult remote_cuMemAlloc_v2(CUdeviceptr *dptr, size_t size)
 
 CUresult remote_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t height, unsigned int element)
 {
-	CUresult r = capture_unsafe();
+	CUresult r = capture_check_unsafe();
 	size_t size;
 
 	if (!r)
@@ -222,7 +222,7 @@ CUresult remote_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t widt
 /* As CUDA does: nothing may still be using it.  Waited for here, the server's one dispatcher need not wait. */
 CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 {
-	CUresult r = dptr ? capture_unsafe() : CUDA_SUCCESS;
+	CUresult r = dptr ? capture_check_unsafe() : CUDA_SUCCESS;
 
 	if (!dptr || r)
 		return r ? r : call_sticks();
@@ -230,13 +230,13 @@ CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 		r = call_cuMemFree_v2(dptr);
 		return r ? r : call_flush();
 	}
-	context_quiet();
+	context_drain();
 	r = call_sticks();
 	if (r)
 		return r;
 	if (memory_drop(dptr, RANGE_POOL)) {
 		r = call_cuMemFree_v2(dptr);
-		context_posted(context_current()); /* the next one who waits lets the pool give it back */
+		context_note_posted(context_current()); /* the next one who waits lets the pool give it back */
 		return r;
 	}
 	if (memory_remove(dptr))

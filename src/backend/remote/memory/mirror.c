@@ -129,7 +129,7 @@ static CUresult pull_locked(void)
 	fetching = true;
 	while (!r && head.more) {
 		uint64_t cursor = head.cursor;
-		r = fetch(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, NULL, 0, &head, sizeof head, &rest, &size);
+		r = call_fetch(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, NULL, 0, &head, sizeof head, &rest, &size);
 		if (r)
 			break;
 		/* more, but no further than before, or nowhere: that would never end */

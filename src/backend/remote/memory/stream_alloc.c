@@ -110,7 +110,7 @@ static CUresult allocated(CUresult r, CUdeviceptr *dptr, size_t size, uint64_t p
 	if (r)
 		return r;
 	if (s)
-		stream_posted(s);
+		stream_note_posted(s);
 	return memory_note_pool(*dptr, size, s && s->capturing ? RANGE_GRAPH : RANGE_POOL, pool);
 }
 
@@ -153,6 +153,6 @@ CUresult remote_cuMemFreeAsync(CUdeviceptr dptr, CUstream handle)
 		return memory_remove(dptr) ? call_cuMemFreeAsync(dptr, handle) : CUDA_ERROR_INVALID_VALUE;
 	if (range.context != call_context_id() || !plain(s) || !hold(&range, s))
 		return call_cuMemFreeAsync(dptr, handle);
-	stream_posted(s);
+	stream_note_posted(s);
 	return CUDA_SUCCESS;
 }

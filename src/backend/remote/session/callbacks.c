@@ -287,7 +287,7 @@ static CUresult post(struct stream *s, struct wire_host_call what, bool counts)
 	*a = what;
 	a->stream = s->id;
 	r = call_send(lane, WIRE_HOST_CALL, sizeof *a, NULL, 0);
-	stream_posted(s);
+	stream_note_posted(s);
 	return r;
 }
 

@@ -51,7 +51,7 @@ static void tell_word(struct context *c, bool ended)
 /* Without one its failures are told to whoever asks first. */
 static void take_word(struct context *c)
 {
-	if (words_take(&c->late_word)) {
+	if (word_pool_take(&c->late_word)) {
 		c->late.seen = c->late_word.value;
 		c->late.word = word_address(call_link(), c->late_word.word);
 	}
@@ -69,7 +69,7 @@ static void leave_word(struct context *c)
 static void give_word(struct context *c)
 {
 	c->late_word.value = c->late_word.word ? *word_address(call_link(), c->late_word.word) : 0;
-	words_leave(c->late_word);
+	word_pool_give(c->late_word);
 	c->late_word.word = 0;
 }
 
@@ -96,9 +96,9 @@ static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool prim
 	c->number = atomic_fetch_add(&numbers, 1) + 1;
 	pthread_mutex_init(&c->lock, NULL);
 	list_init(&c->streams);
-	c->legacy = stream_legacy(c);
-	if (!c->legacy || record_put(id, HANDLE_CUcontext, c)) {
-		streams_gone(c, true);
+	c->legacy = stream_create_legacy(c);
+	if (!c->legacy || record_add(id, HANDLE_CUcontext, c)) {
+		streams_drop(c, true);
 		free(c);
 		return NULL;
 	}
@@ -181,7 +181,7 @@ static CUresult reset(CUdevice dev)
 	memory_forget(c->id);
 	leave_word(c);
 	r = call_cuDevicePrimaryCtxReset_v2(dev);
-	streams_gone(c, false);
+	streams_drop(c, false);
 	code_epoch++;
 	give_word(c);
 	set_active(c, false);
@@ -294,7 +294,7 @@ CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 	struct context *c = ctx ? context_find(ctx) : NULL;
 	CUresult r;
 
-	if (!c || c->primary || !record_take(c->id))
+	if (!c || c->primary || !record_remove(c->id))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	remote.ending(ctx);
 	if (context_current() == c)
@@ -306,7 +306,7 @@ CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 	r = call_cuCtxDestroy_v2(ctx);
 	set_active(c, false);
 	give_word(c);
-	streams_gone(c, true);
+	streams_drop(c, true);
 	hostmem_gone(c->id);
 	keep(c);
 	return r;

@@ -29,7 +29,7 @@ static CUresult take(const struct frame *f, void *head, size_t head_size, uint8_
 	return CUDA_SUCCESS;
 }
 
-CUresult fetch(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin, void *head,
+CUresult call_fetch(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin, void *head,
 	size_t head_size, uint8_t **rest, size_t *rest_size)
 {
 	struct lane *lane = call_lane();

@@ -45,7 +45,7 @@ void *record_find(uint64_t handle, enum handle_kind kind)
 }
 
 /* What had the slot before is gone, whether or not anybody told us. */
-CUresult record_put(uint64_t handle, enum handle_kind kind, void *record)
+CUresult record_add(uint64_t handle, enum handle_kind kind, void *record)
 {
 	struct slot *s;
 
@@ -62,7 +62,7 @@ CUresult record_put(uint64_t handle, enum handle_kind kind, void *record)
 	return CUDA_SUCCESS;
 }
 
-void *record_take(uint64_t handle)
+void *record_remove(uint64_t handle)
 {
 	struct slot *s = slot(handle, false);
 	void *record = NULL;
@@ -78,12 +78,12 @@ void *record_take(uint64_t handle)
 	return record;
 }
 
-void *shelf_take(struct shelf *s)
+void *recycle_take(struct recycle_pool *s)
 {
-	struct shelved *r = NULL;
+	struct recycled *r = NULL;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->count > SHELF_REST) {
+	if (s->count > RECYCLE_DELAY) {
 		r = s->first;
 		s->first = r->next;
 		s->count--;
@@ -92,7 +92,7 @@ void *shelf_take(struct shelf *s)
 	return r;
 }
 
-void shelf_put(struct shelf *s, struct shelved *r)
+void recycle_put(struct recycle_pool *s, struct recycled *r)
 {
 	pthread_mutex_lock(&s->lock);
 	r->next = NULL;

@@ -8,24 +8,24 @@
 
 void *record_find(uint64_t handle, enum handle_kind kind); /* or NULL */
 /* What the server gave, which says itself what kind it is: another kind is nonsense, and no record is taken for one. */
-CUresult record_put(uint64_t handle, enum handle_kind kind, void *record);
-void *record_take(uint64_t handle); /* forgets it; NULL: there was none */
+CUresult record_add(uint64_t handle, enum handle_kind kind, void *record);
+void *record_remove(uint64_t handle); /* forgets it; NULL: there was none */
 
 /*
  * What has ended is not freed, because another thread may be looking at it, but used again for another of its
- * kind: the one that has lain on the shelf longest, once there are more than SHELF_REST.
+ * kind: the one that has lain on the shelf longest, once there are more than RECYCLE_DELAY.
  */
-#define SHELF_REST 256
+#define RECYCLE_DELAY 256
 
-struct shelved {
-	struct shelved *next;
+struct recycled {
+	struct recycled *next;
 };
 
-struct shelf {
+struct recycle_pool {
 	pthread_mutex_t lock;
-	struct shelved *first, *last;
+	struct recycled *first, *last;
 	unsigned count;
 };
 
-void *shelf_take(struct shelf *s); /* as it was left; NULL: there is none */
-void shelf_put(struct shelf *s, struct shelved *r);
+void *recycle_take(struct recycle_pool *s); /* as it was left; NULL: there is none */
+void recycle_put(struct recycle_pool *s, struct recycled *r);

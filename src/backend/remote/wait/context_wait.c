@@ -9,12 +9,12 @@ static int busy_streams(struct context *c, struct stream **busy, bool captured)
 {
 	int n = 0;
 
-	streams_reap(c);
+	streams_free_drained(c);
 	pthread_mutex_lock(&c->lock);
 	list_each(l, &c->streams)
 	{
 		struct stream *s = container_of(l, struct stream, link);
-		if (n < BUSY && !stream_settled(s) && (captured || !s->capturing))
+		if (n < BUSY && !stream_idle(s) && (captured || !s->capturing))
 			busy[n++] = s;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -31,7 +31,7 @@ static CUresult settle(struct context *c, bool captured)
 	do {
 		n = busy_streams(c, busy, captured);
 		for (int i = 0; i < n && !r; i++)
-			r = stream_settle(busy[i]);
+			r = stream_synchronize(busy[i]);
 	} while (n == BUSY && !r);
 	return r;
 }
@@ -42,14 +42,14 @@ static CUresult synchronize(struct context *c)
 
 	if (!c)
 		return context_none();
-	r = context_ended(c) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : capture_forbids_in(c);
+	r = context_ended(c) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : capture_check_synchronize(c);
 	if (!r)
 		r = settle(c, true);
 	return r ? r : call_late_in(&c->late);
 }
 
 /* As synchronizing, but what has failed meanwhile is left for others to tell. */
-void context_quiet(void)
+void context_drain(void)
 {
 	struct context *c = context_current();
 
@@ -67,10 +67,10 @@ CUresult remote_cuCtxSynchronize_v2(CUcontext ctx)
 	return synchronize(context_find(ctx));
 }
 
-void context_posted(struct context *c)
+void context_note_posted(struct context *c)
 {
 	pthread_mutex_lock(&c->lock);
-	list_each(l, &c->streams) stream_posted(container_of(l, struct stream, link));
+	list_each(l, &c->streams) stream_note_posted(container_of(l, struct stream, link));
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -81,7 +81,7 @@ CUresult remote_cuCtxRecordEvent(CUcontext ctx, CUevent event)
 	CUresult r = ctx ? call_cuCtxRecordEvent(ctx, event) : CUDA_ERROR_INVALID_CONTEXT; /* not the current one */
 
 	if (!r)
-		event_foreign(event);
+		event_set_foreign(event);
 	return r;
 }
 
@@ -91,6 +91,6 @@ CUresult remote_cuCtxWaitEvent(CUcontext ctx, CUevent event)
 	CUresult r = ctx ? call_cuCtxWaitEvent(ctx, event) : CUDA_ERROR_INVALID_CONTEXT;
 
 	if (!r && c)
-		context_posted(c);
+		context_note_posted(c);
 	return r;
 }

@@ -9,7 +9,7 @@
 
 /* Its lock is held while it is recorded, so that what is known here is what was recorded last. */
 struct event {
-	struct shelved shelved;
+	struct recycled recycled;
 	uint64_t id;
 	struct context *ctx; /* made in, when that had ended so often */
 	uint32_t ended;
@@ -24,7 +24,7 @@ struct event {
 	struct wire_tell watch; /* a word that will say that it is done; 0: nobody has asked since it was recorded */
 };
 
-static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
+static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- watching ---- */
 
@@ -50,7 +50,7 @@ static void unwatch(struct event *e)
 {
 	if (!e->watch.word)
 		return;
-	words_leave(e->watch);
+	word_pool_give(e->watch);
 	atomic_fetch_sub(&watches, 1);
 	e->watch.word = 0;
 }
@@ -61,7 +61,7 @@ static struct wire_tell watch(struct event *e, CUresult *why)
 	*why = CUDA_SUCCESS;
 	if (e->watch.word)
 		return e->watch;
-	if (atomic_fetch_add(&watches, 1) >= WATCHES || !words_take(&e->watch)) {
+	if (atomic_fetch_add(&watches, 1) >= WATCHES || !word_pool_take(&e->watch)) {
 		atomic_fetch_sub(&watches, 1);
 		return (struct wire_tell){0};
 	}
@@ -90,7 +90,7 @@ static void reached(struct event *e, uint64_t times)
 		e->over = true;
 		unwatch(e);
 		if (!e->foreign && e->stream)
-			stream_came(e->stream, e->before);
+			stream_note_completed(e->stream, e->before);
 	}
 	pthread_mutex_unlock(&e->lock);
 }
@@ -107,7 +107,7 @@ static struct event *find(CUevent handle)
 
 static CUresult add(CUevent handle, bool foreign)
 {
-	struct event *e = shelf_take(&shelf);
+	struct event *e = recycle_take(&recycled);
 
 	if (!e && (e = calloc(1, sizeof *e)))
 		pthread_mutex_init(&e->lock, NULL);
@@ -123,9 +123,9 @@ static CUresult add(CUevent handle, bool foreign)
 	e->capture = 0;
 	e->times++;
 	pthread_mutex_unlock(&e->lock);
-	CUresult r = record_put((uintptr_t)handle, HANDLE_CUevent, e);
+	CUresult r = record_add((uintptr_t)handle, HANDLE_CUevent, e);
 	if (r)
-		shelf_put(&shelf, &e->shelved);
+		recycle_put(&recycled, &e->recycled);
 	return r;
 }
 
@@ -147,18 +147,18 @@ CUresult remote_cuEventDestroy_v2(CUevent handle)
 {
 	struct event *e = find(handle);
 
-	if (!e || !record_take((uintptr_t)handle))
+	if (!e || !record_remove((uintptr_t)handle))
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&e->lock);
 	unwatch(e);
 	pthread_mutex_unlock(&e->lock);
-	shelf_put(&shelf, &e->shelved);
+	recycle_put(&recycled, &e->recycled);
 	return call_cuEventDestroy_v2(handle);
 }
 
 /* ---- recording ---- */
 
-void event_foreign(CUevent handle)
+void event_set_foreign(CUevent handle)
 {
 	struct event *e = find(handle);
 
@@ -227,7 +227,7 @@ CUresult remote_cuEventQuery(CUevent handle)
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&e->lock);
 	ask = e->foreign || e->capture;
-	if (!ask && (r = capture_unsafe())) {
+	if (!ask && (r = capture_check_unsafe())) {
 		pthread_mutex_unlock(&e->lock);
 		return r;
 	}
@@ -242,7 +242,7 @@ CUresult remote_cuEventQuery(CUevent handle)
 	if (r)
 		return r;
 	if (!ready)
-		values_push();
+		value_waits_push();
 	if (ask)
 		return call_cuEventQuery(handle);
 	if (!ready && word_reached(call_link(), w.word, w.value)) {
@@ -251,7 +251,7 @@ CUresult remote_cuEventQuery(CUevent handle)
 	}
 	if (ready)
 		mirror_pull();
-	r = s ? stream_late(s) : call_late();
+	r = s ? stream_async_error(s) : call_late();
 	return r || ready ? r : CUDA_ERROR_NOT_READY;
 }
 
@@ -288,8 +288,8 @@ static CUresult wait_event(struct event *e)
 	if (r)
 		return r;
 	if (!z.watch.word)
-		return s ? stream_settle(s) : CUDA_ERROR_OUT_OF_MEMORY;
-	if (values_word_wait(z.watch.word, z.watch.value, remote.local ? ask_wake : NULL, &z))
+		return s ? stream_synchronize(s) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (value_waits_word_wait(z.watch.word, z.watch.value, remote.local ? ask_wake : NULL, &z))
 		return call_lost();
 	reached(e, times);
 	return CUDA_SUCCESS;
@@ -313,7 +313,7 @@ CUresult remote_cuEventSynchronize(CUevent handle)
 		return call_cuEventSynchronize(handle);
 	r = ready ? CUDA_SUCCESS : wait_event(e);
 	mirror_pull();
-	return r ? r : s ? stream_late(s) : call_late();
+	return r ? r : s ? stream_async_error(s) : call_late();
 }
 
 /* A stream that waits for an event of a capture becomes part of it. */

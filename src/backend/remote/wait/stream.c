@@ -11,13 +11,13 @@ struct own {
 };
 
 static __thread struct own *owns;
-static struct shelf shelf = {PTHREAD_MUTEX_INITIALIZER};
+static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- beginning and end ---- */
 
 static struct stream *new_record(void)
 {
-	struct stream *s = shelf_take(&shelf);
+	struct stream *s = recycle_take(&recycled);
 
 	if (!s && (s = calloc(1, sizeof *s))) {
 		pthread_mutex_init(&s->whole, NULL);
@@ -37,8 +37,8 @@ static struct stream *add_stream(struct context *c, uint64_t id, unsigned flags,
 	s->flags = flags;
 	s->priority = priority;
 	s->ended = false;
-	if (record_put(id, HANDLE_CUstream, s)) {
-		shelf_put(&shelf, &s->shelved);
+	if (record_add(id, HANDLE_CUstream, s)) {
+		recycle_put(&recycled, &s->recycled);
 		return NULL;
 	}
 	pthread_mutex_lock(&c->lock);
@@ -52,9 +52,9 @@ static void bury(struct stream *s)
 {
 	struct wire_tell word;
 
-	stream_came(s, s->work);
-	stage_drop(s);
-	later_drop(s);
+	stream_note_completed(s, s->work);
+	staging_drop(s);
+	deferred_copy_drop(s);
 	list_remove(&s->link);
 	pthread_mutex_lock(&s->lock);
 	word = s->tell;
@@ -64,11 +64,11 @@ static void bury(struct stream *s)
 	s->capturing = false;
 	s->capture = 0;
 	pthread_mutex_unlock(&s->lock);
-	words_leave(word);
-	shelf_put(&shelf, &s->shelved);
+	word_pool_give(word);
+	recycle_put(&recycled, &s->recycled);
 }
 
-bool stream_passed(struct stream *s)
+bool stream_drained(struct stream *s)
 {
 	struct wire_tell t;
 
@@ -78,29 +78,29 @@ bool stream_passed(struct stream *s)
 	return !t.word || word_reached(call_link(), t.word, t.value) || link_error(call_link(), NULL);
 }
 
-void streams_reap(struct context *c)
+void streams_free_drained(struct context *c)
 {
 	pthread_mutex_lock(&c->lock);
 	list_each_safe(l, &c->streams)
 	{
 		struct stream *s = container_of(l, struct stream, link);
-		if (s->ended && stream_passed(s))
+		if (s->ended && stream_drained(s))
 			bury(s);
 	}
 	pthread_mutex_unlock(&c->lock);
 }
 
-void streams_gone(struct context *c, bool all)
+void streams_drop(struct context *c, bool all)
 {
 	pthread_mutex_lock(&c->lock);
 	list_each_safe(l, &c->streams)
 	{
 		struct stream *s = container_of(l, struct stream, link);
 		if (s == c->legacy && !all) {
-			stream_came(s, s->work);
-			stage_drop(s); /* what was to say that the device is past it may not come any more */
-			later_drop(s);
-		} else if (!s->id || record_take(s->id) ||
+			stream_note_completed(s, s->work);
+			staging_drop(s); /* what was to say that the device is past it may not come any more */
+			deferred_copy_drop(s);
+		} else if (!s->id || record_remove(s->id) ||
 			   s->ended) { /* else another thread is destroying it right now */
 			bury(s);
 		}
@@ -108,7 +108,7 @@ void streams_gone(struct context *c, bool all)
 	pthread_mutex_unlock(&c->lock);
 }
 
-struct stream *stream_legacy(struct context *c)
+struct stream *stream_create_legacy(struct context *c)
 {
 	struct stream *s = new_record();
 
@@ -132,14 +132,14 @@ static void say_last(struct stream *s)
 	uint32_t value;
 	bool idle;
 
-	stream_word_begin(s, &value);
+	stream_word_next_locked(s, &value);
 	/* Another thread may have asked for the value before, and not yet gone to sleep: it counts on us. */
 	idle = s->capturing ||
-	       (stream_settled(s) && (!s->tell.word || word_reached(call_link(), s->tell.word, value - 1)));
-	if (idle || !s->tell.word || stream_post_sync(s, WIRE_WAKE, value))
+	       (stream_idle(s) && (!s->tell.word || word_reached(call_link(), s->tell.word, value - 1)));
+	if (idle || !s->tell.word || stream_post_signal(s, WIRE_WAKE, value))
 		s->tell.value--;
 	s->ended = true;
-	stream_word_end(s);
+	stream_word_unlock(s);
 }
 
 CUresult remote_cuStreamDestroy_v2(CUstream handle)
@@ -151,13 +151,13 @@ CUresult remote_cuStreamDestroy_v2(CUstream handle)
 
 	if (captured && (r = call_cuStreamDestroy_v2(handle)))
 		return r; /* the one that the capture began in */
-	if (!s || !record_take((uintptr_t)handle))
+	if (!s || !record_remove((uintptr_t)handle))
 		return CUDA_ERROR_INVALID_HANDLE;
 	c = s->ctx;
 	say_last(s);
 	if (!captured)
 		r = call_cuStreamDestroy_v2(handle);
-	streams_reap(c);
+	streams_free_drained(c);
 	return r;
 }
 
@@ -240,7 +240,7 @@ bool call_posted(void)
 	bool nowhere = posting_nowhere;
 
 	if (posting)
-		stream_posted(posting);
+		stream_note_posted(posting);
 	posting = NULL;
 	posting_nowhere = false;
 	return !nowhere;
@@ -373,7 +373,7 @@ CUresult remote_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *stat
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!s)
 		return r;
-	if (stream_in_the_way(s))
+	if (stream_maybe_captured(s))
 		return call_cuStreamIsCapturing(handle, status);
 	*status = CU_STREAM_CAPTURE_STATUS_NONE;
 	return CUDA_SUCCESS;

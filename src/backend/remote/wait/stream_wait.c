@@ -2,15 +2,15 @@
 #include <errno.h>
 #include "backend/remote/copy/staged_copy.h"
 
-void stream_word_begin(struct stream *s, uint32_t *value)
+void stream_word_next_locked(struct stream *s, uint32_t *value)
 {
 	pthread_mutex_lock(&s->lock);
-	if (!s->tell.word && !words_take(&s->tell))
+	if (!s->tell.word && !word_pool_take(&s->tell))
 		s->tell.word = 0;
 	*value = ++s->tell.value;
 }
 
-void stream_word_end(struct stream *s)
+void stream_word_unlock(struct stream *s)
 {
 	pthread_mutex_unlock(&s->lock);
 }
@@ -38,7 +38,7 @@ static CUresult post_sync(const struct sleeper *z, unsigned op)
 	return call_send(lane, op, sizeof *a, NULL, 0);
 }
 
-CUresult stream_post_sync(struct stream *s, unsigned op, uint32_t value)
+CUresult stream_post_signal(struct stream *s, unsigned op, uint32_t value)
 {
 	struct sleeper z = sleeper_of(s, value);
 
@@ -52,7 +52,7 @@ static int ask_wake(void *arg)
 
 static CUresult sleep_until(struct sleeper *z)
 {
-	return values_word_wait(z->word, z->value, remote.local ? ask_wake : NULL, z) ? call_lost() : CUDA_SUCCESS;
+	return value_waits_word_wait(z->word, z->value, remote.local ? ask_wake : NULL, z) ? call_lost() : CUDA_SUCCESS;
 }
 
 CUresult stream_word_wait(struct stream *s, uint32_t value)
@@ -62,21 +62,21 @@ CUresult stream_word_wait(struct stream *s, uint32_t value)
 	return sleep_until(&z);
 }
 
-CUresult stream_word_end_wait(struct stream *s, uint32_t value)
+CUresult stream_word_unlock_wait(struct stream *s, uint32_t value)
 {
 	struct sleeper z = sleeper_of(s, value);
 
-	stream_word_end(s);
+	stream_word_unlock(s);
 	return sleep_until(&z);
 }
 
-CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value)
+CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value)
 {
 	struct lane *lane = call_lane();
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 	void *room = NULL;
 
-	stream_word_begin(s, value);
+	stream_word_next_locked(s, value);
 	if (s->tell.word) {
 		room = call_reserve(lane, size);
 		r = call_lost();
@@ -89,7 +89,7 @@ CUresult stream_ask(struct stream *s, unsigned op, const void *args, size_t size
 	}
 	if (!room)
 		--s->tell.value; /* nobody will set it */
-	stream_word_end(s);
+	stream_word_unlock(s);
 	if (r &&
 		room) /* sent, and then told of another's failure: nothing of it is on its way any more when we return */
 		stream_word_wait(s, *value);
@@ -104,10 +104,10 @@ static CUresult wait_ended(struct stream *s)
 	pthread_mutex_lock(&s->lock);
 	t = s->tell;
 	pthread_mutex_unlock(&s->lock);
-	return t.word && values_word_wait(t.word, t.value, NULL, NULL) ? call_lost() : CUDA_SUCCESS;
+	return t.word && value_waits_word_wait(t.word, t.value, NULL, NULL) ? call_lost() : CUDA_SUCCESS;
 }
 
-bool stream_settled(struct stream *s)
+bool stream_idle(struct stream *s)
 {
 	return atomic_load_explicit(&s->settled, memory_order_acquire) ==
 	       atomic_load_explicit(&s->work, memory_order_relaxed);
@@ -116,7 +116,7 @@ bool stream_settled(struct stream *s)
 /* The legacy stream waits for the blocking streams of its context too. */
 static bool nothing_ahead(struct stream *s)
 {
-	bool idle = stream_settled(s);
+	bool idle = stream_idle(s);
 
 	if (s->id || !idle)
 		return idle;
@@ -124,13 +124,13 @@ static bool nothing_ahead(struct stream *s)
 	list_each(l, &s->ctx->streams)
 	{
 		struct stream *o = container_of(l, struct stream, link);
-		idle &= (o->flags & CU_STREAM_NON_BLOCKING) || stream_settled(o) || (o->ended && stream_passed(o));
+		idle &= (o->flags & CU_STREAM_NON_BLOCKING) || stream_idle(o) || (o->ended && stream_drained(o));
 	}
 	pthread_mutex_unlock(&s->ctx->lock);
 	return idle;
 }
 
-void stream_point(struct stream *s, struct stream_point *p)
+void stream_mark_take(struct stream *s, struct stream_mark *p)
 {
 	p->work = atomic_load(&s->work);
 	p->ahead = 0;
@@ -141,7 +141,7 @@ void stream_point(struct stream *s, struct stream_point *p)
 	{
 		struct stream *o = container_of(l, struct stream, link);
 
-		if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !stream_settled(o) && p->ahead < POINT_STREAMS) {
+		if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !stream_idle(o) && p->ahead < MARK_STREAMS) {
 			p->of[p->ahead].stream = o;
 			p->of[p->ahead++].work = atomic_load(&o->work);
 		}
@@ -150,45 +150,45 @@ void stream_point(struct stream *s, struct stream_point *p)
 }
 
 /* Records are used again, and their counts go on: an old count changes nothing. */
-void stream_reached(struct stream *s, const struct stream_point *p)
+void stream_mark_reached(struct stream *s, const struct stream_mark *p)
 {
-	stream_came(s, p->work);
+	stream_note_completed(s, p->work);
 	for (unsigned i = 0; i < p->ahead; i++)
-		stream_came(p->of[i].stream, p->of[i].work);
+		stream_note_completed(p->of[i].stream, p->of[i].work);
 }
 
-CUresult stream_settle(struct stream *s)
+CUresult stream_synchronize(struct stream *s)
 {
-	struct stream_point point;
+	struct stream_mark point;
 	struct sleeper z;
 	uint32_t value;
 	CUresult r;
 
 	if (s->capturing) /* a word's writing would be captured, too */
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	stream_point(s, &point);
-	stream_word_begin(s, &value);
+	stream_mark_take(s, &point);
+	stream_word_next_locked(s, &value);
 	if (s->ended) {
 		s->tell.value--;
-		stream_word_end(s);
+		stream_word_unlock(s);
 		r = wait_ended(s);
 		mirror_pull();
 		return r;
 	}
 	z = sleeper_of(s, value);
 	r = z.word ? post_sync(&z, WIRE_SYNC) : CUDA_ERROR_OUT_OF_MEMORY;
-	stream_word_end(s);
+	stream_word_unlock(s);
 	if (!r)
 		r = sleep_until(&z);
 	if (r)
 		return r;
-	stream_reached(s, &point);
-	stage_reclaim(s);
+	stream_mark_reached(s, &point);
+	staging_reclaim(s);
 	mirror_pull();
 	return CUDA_SUCCESS;
 }
 
-void stream_came(struct stream *s, uint64_t work)
+void stream_note_completed(struct stream *s, uint64_t work)
 {
 	uint64_t settled = atomic_load(&s->settled);
 
@@ -213,15 +213,15 @@ CUresult remote_cuStreamSynchronize(CUstream handle)
 		return r;
 	if (s->capturing) /* the capture becomes invalid */
 		return call_cuStreamSynchronize(handle);
-	if (stream_in_the_way(s) && legacy_forbidden(handle))
+	if (stream_maybe_captured(s) && legacy_forbidden(handle))
 		return call_cuStreamSynchronize(handle);
 	if (!nothing_ahead(s)) {
-		r = stream_settle(s);
+		r = stream_synchronize(s);
 		if (r)
 			return r;
 	}
 	mirror_pull();
-	return stream_late(s);
+	return stream_async_error(s);
 }
 
 /* A word will say when all that is posted now is done; asked for once per new work. */
@@ -232,18 +232,18 @@ static bool look(struct stream *s, CUresult *why)
 
 	*why = CUDA_SUCCESS;
 	if (s->asked != work) {
-		stream_word_begin(s, &value);
-		*why = s->tell.word ? stream_post_sync(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
+		stream_word_next_locked(s, &value);
+		*why = s->tell.word ? stream_post_signal(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 		if (!*why) {
 			s->asked_tell = (uint64_t)s->tell.word << 32 | value;
 			s->asked = work;
 		}
-		stream_word_end(s);
+		stream_word_unlock(s);
 	}
 	tell = s->asked_tell;
 	if (*why || !word_reached(call_link(), tell >> 32, (uint32_t)tell))
 		return false;
-	stream_came(s, work);
+	stream_note_completed(s, work);
 	mirror_pull();
 	return true;
 }
@@ -255,16 +255,16 @@ CUresult remote_cuStreamQuery(CUstream handle)
 
 	if (!s)
 		return r;
-	if (stream_in_the_way(s))
+	if (stream_maybe_captured(s))
 		return call_cuStreamQuery(handle);
 	if (nothing_ahead(s))
-		return stream_late(s);
-	values_push();
+		return stream_async_error(s);
+	value_waits_push();
 	if (!s->id) /* the legacy stream waits for others, too */
 		return call_cuStreamQuery(handle);
 	bool ready = look(s, &r);
 	if (r)
 		return r;
-	r = stream_late(s);
+	r = stream_async_error(s);
 	return r ? r : ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }

@@ -40,7 +40,7 @@ static void forget_past(void)
 	pthread_mutex_unlock(&lock);
 }
 
-bool values_pending(void)
+bool value_waits_pending(void)
 {
 	if (atomic_load(&at_any_time))
 		return true;
@@ -57,23 +57,23 @@ static bool ask(struct stream *s, struct wire_tell *past)
 {
 	bool asked;
 
-	stream_word_begin(s, &past->value);
+	stream_word_next_locked(s, &past->value);
 	past->word = s->tell.word;
 	asked = past->word && !s->ended;
 	if (asked)
-		stream_post_sync(s, WIRE_SYNC, past->value);
+		stream_post_signal(s, WIRE_SYNC, past->value);
 	else
 		s->tell.value--;
-	stream_word_end(s);
+	stream_word_unlock(s);
 	return asked;
 }
 
-struct stream *values_begin(CUstream handle)
+struct stream *value_wait_begin(CUstream handle)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
 
-	if (s && stream_in_the_way(s)) {
+	if (s && stream_maybe_captured(s)) {
 		at_any_time = true;
 		return NULL;
 	}
@@ -83,7 +83,7 @@ struct stream *values_begin(CUstream handle)
 }
 
 /* Whatever the call says: it may tell of another one's failure. */
-CUresult values_end(struct stream *s, CUresult r)
+CUresult value_wait_end(struct stream *s, CUresult r)
 {
 	struct waiting *w = s ? malloc(sizeof *w) : NULL;
 
@@ -116,12 +116,12 @@ static bool waits(const CUstreamBatchMemOpParams *p, unsigned count)
 CUresult remote_cuStreamBatchMemOp_v2(
 	CUstream stream, unsigned int count, CUstreamBatchMemOpParams *p, unsigned int flags)
 {
-	struct stream *s = p && waits(p, count) ? values_begin(stream) : NULL;
+	struct stream *s = p && waits(p, count) ? value_wait_begin(stream) : NULL;
 
-	return values_end(s, call_cuStreamBatchMemOp_v2(stream, count, p, flags));
+	return value_wait_end(s, call_cuStreamBatchMemOp_v2(stream, count, p, flags));
 }
 
-void values_in_graph(const CUstreamBatchMemOpParams *p, unsigned count)
+void value_waits_note_graph(const CUstreamBatchMemOpParams *p, unsigned count)
 {
 	if (waits(p, count))
 		at_any_time = true;
@@ -129,9 +129,9 @@ void values_in_graph(const CUstreamBatchMemOpParams *p, unsigned count)
 
 /* ---- waiting for what waits ---- */
 
-bool values_push(void)
+bool value_waits_push(void)
 {
-	bool some = atomic_load_explicit(&call_before_work, memory_order_relaxed) && values_pending();
+	bool some = atomic_load_explicit(&call_before_work, memory_order_relaxed) && value_waits_pending();
 
 	if (some)
 		call_work(false);
@@ -153,12 +153,12 @@ static int wake(void *arg)
 	return ask ? ask(w->arg) : 0;
 }
 
-int values_word_wait(uint32_t word, uint32_t value, int (*on_sleep)(void *arg), void *arg)
+int value_waits_word_wait(uint32_t word, uint32_t value, int (*on_sleep)(void *arg), void *arg)
 {
 	struct wake w = {on_sleep, arg};
 	int e = -ETIMEDOUT;
 
-	while (e == -ETIMEDOUT && values_push())
+	while (e == -ETIMEDOUT && value_waits_push())
 		e = word_wait(call_link(), word, value, LOOK_MS, wake, &w);
 	return e == -ETIMEDOUT ? word_wait(call_link(), word, value, -1, w.ask, arg) : e;
 }

@@ -27,7 +27,7 @@ static bool reuse(struct wire_tell *w)
 	return false;
 }
 
-bool words_take(struct wire_tell *w)
+bool word_pool_take(struct wire_tell *w)
 {
 	bool found;
 
@@ -40,7 +40,7 @@ bool words_take(struct wire_tell *w)
 	return false;
 }
 
-void words_leave(struct wire_tell w)
+void word_pool_give(struct wire_tell w)
 {
 	struct left *l;
 
