@@ -8,22 +8,42 @@
 
 #include "backend/soft/core/device.h"
 
+/* An empty list at file scope. */
+#define LIST_INIT(head) {&(head), &(head)}
+
 struct soft soft = {
+	.open_lock = PTHREAD_MUTEX_INITIALIZER,
+	.usage_once = PTHREAD_ONCE_INIT,
+	.thread_key_once = PTHREAD_ONCE_INIT,
 	.handles = HANDLE_TABLE_INIT,
 	.queue_lock = PTHREAD_MUTEX_INITIALIZER,
+	.memory =
+		{
+			.ranges.lock = PTHREAD_RWLOCK_INITIALIZER,
+			.device.lock = PTHREAD_MUTEX_INITIALIZER,
+			.store = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1},
+			.ipc = {PTHREAD_MUTEX_INITIALIZER, LIST_INIT(soft.memory.ipc.mappings)},
+			.pools =
+				{
+					.list_lock = PTHREAD_MUTEX_INITIALIZER,
+					.list = LIST_INIT(soft.memory.pools.list),
+					.defaults_lock = PTHREAD_MUTEX_INITIALIZER,
+					.current_lock = PTHREAD_MUTEX_INITIALIZER,
+				},
+			.vmm.lock = PTHREAD_MUTEX_INITIALIZER,
+		},
 };
 
 unsigned long long soft_next_id(void)
 {
-	return atomic_fetch_add_explicit(&soft.next_id, 1, memory_order_relaxed) + 1;
+	return atomic_fetch_add_explicit(&soft.last_id, 1, memory_order_relaxed) + 1;
 }
 
 CUresult soft_open(const struct engine *engine, const struct soft_config *config)
 {
-	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 	CUresult r = CUDA_SUCCESS;
 
-	pthread_mutex_lock(&opening);
+	pthread_mutex_lock(&soft.open_lock);
 	if (!atomic_load(&soft.ready)) {
 		soft.engine = engine;
 		if (config)
@@ -32,7 +52,7 @@ CUresult soft_open(const struct engine *engine, const struct soft_config *config
 		if (!r)
 			atomic_store(&soft.ready, true);
 	}
-	pthread_mutex_unlock(&opening);
+	pthread_mutex_unlock(&soft.open_lock);
 	return r;
 }
 

@@ -32,10 +32,10 @@
 #include "backend/soft/engine.h"
 #include "backend/soft/ops.h"
 #include "backend/soft/code/kernel_printf.h"
+#include "backend/soft/memory/memory_state.h"
+#include "backend/soft/stream/worker_state.h"
 #include "util/handle.h"
 #include "util/list.h"
-
-#define PRIORITIES 6 /* 0 .. -5 */
 
 struct context;
 struct command;
@@ -112,15 +112,24 @@ struct device {
 struct usage;
 
 struct soft {
-	atomic_bool ready;
-	_Atomic(struct usage *) usage; /* what other processes see of us: tell.c; NULL until there is something */
+	atomic_bool ready; /* soft_open has succeeded */
+	pthread_mutex_t open_lock;
 	const struct engine *engine;
 	struct soft_config config;
 	int ndevices;
 	struct device devices[MAX_DEVICES];
 	struct handle_table handles;
-	_Atomic unsigned long long next_id; /* contexts, streams, buffers, grids: never 0, never reused */
-	pthread_mutex_t queue_lock;         /* streams and their commands: stream/queue.c */
+	_Atomic unsigned long long last_id; /* of contexts, streams, buffers, grids: never 0, never reused */
+	pthread_once_t usage_once;
+	_Atomic(struct usage *)
+		usage; /* published to other processes by usage_report.c; NULL until the first context */
+	pthread_once_t thread_key_once;
+	pthread_key_t thread_key;                 /* its destructor frees a thread's state: thread_state.c */
+	pthread_mutex_t queue_lock;               /* streams and their commands: stream/queue.c */
+	_Atomic(struct command *) spare_commands; /* taken as a whole list, so there is no ABA problem */
+	_Atomic unsigned parallelism;             /* processors the process may use; 0: not counted yet */
+	struct worker_state workers;
+	struct memory_state memory;
 };
 
 extern struct soft soft;
@@ -320,11 +329,15 @@ CUresult capture_unsafe(void);
 CUresult capture_context(struct context *ctx); /* for calls that wait for all of a context */
 void capture_end_context(struct context *ctx); /* ends what is being captured there */
 
-/* ---- what others are told (tell.c) -------------------------------------------------------------------- */
+/* ---- device usage, published to other processes (usage_report.c) -------------------------------------- */
 
-void usage_report_context(struct device *d, int more);    /* one more, or -1: one less */
-void usage_report_memory(struct device *d, int64_t more); /* bytes */
-size_t usage_of_others(struct device *d);                 /* bytes that other processes hold of the device */
+void usage_report_context(struct device *d, int change);    /* +1 or -1 contexts */
+void usage_report_memory(struct device *d, int64_t change); /* bytes */
+size_t usage_of_others(struct device *d);                   /* bytes of the device's memory that other processes hold */
+
+/* Count the device as busy while c runs.  The result, which may be NULL, goes to usage_report_end. */
+struct usage *usage_report_begin(const struct command *c);
+void usage_report_end(struct usage *u, const struct command *c);
 
 /* ---- worker threads ------------------------------------------------------------------------------------ */
 

@@ -19,8 +19,6 @@ struct thread {
 };
 
 static __thread struct thread *self __attribute__((tls_model("initial-exec")));
-static pthread_key_t key;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
 static void thread_exit(void *arg)
 {
@@ -42,18 +40,18 @@ static void thread_exit(void *arg)
 	free(t);
 }
 
-static void make_key(void)
+static void create_thread_key(void)
 {
-	pthread_key_create(&key, thread_exit);
+	pthread_key_create(&soft.thread_key, thread_exit);
 }
 
 static struct thread *thread_self(void)
 {
 	if (!self) {
-		pthread_once(&key_once, make_key);
+		pthread_once(&soft.thread_key_once, create_thread_key);
 		self = calloc(1, sizeof *self);
 		if (self)
-			pthread_setspecific(key, self);
+			pthread_setspecific(soft.thread_key, self);
 	}
 	return self;
 }

@@ -5,7 +5,7 @@
 
 #include "host/usage.h"
 
-static void open_page(void)
+static void open_usage_page(void)
 {
 	atomic_store(&soft.usage, usage_open(soft.engine->name));
 }
@@ -13,10 +13,8 @@ static void open_page(void)
 /* The page is made with the first context: who only asks what devices there are uses none. */
 void usage_report_context(struct device *d, int more)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 	if (more > 0 && soft.config.report_usage)
-		pthread_once(&once, open_page);
+		pthread_once(&soft.usage_once, open_usage_page);
 	usage_contexts(atomic_load(&soft.usage), d->physical, more);
 }
 
@@ -30,23 +28,31 @@ size_t usage_of_others(struct device *d)
 	return soft.config.report_usage ? usage_total(soft.engine->name, d->physical, getpid()) : 0;
 }
 
-static bool is_work(enum command_kind kind)
+/* The commands that count as use of the device. */
+static bool is_device_work(enum command_kind kind)
 {
 	return kind == COMMAND_LAUNCH || kind == COMMAND_COPY || kind == COMMAND_FILL;
 }
 
-CUresult command_run(struct command *c)
+struct usage *usage_report_begin(const struct command *c)
 {
-	struct usage *u = is_work(c->ops->kind) ? atomic_load_explicit(&soft.usage, memory_order_relaxed) : NULL;
-	int device = u && c->ctx ? c->ctx->device->physical : -1;
-	bool kernel = c->ops->kind == COMMAND_LAUNCH;
+	struct usage *u = NULL;
 
-	usage_begin(u, device, USAGE_MEMORY);
-	if (kernel)
-		usage_begin(u, device, USAGE_KERNELS);
-	CUresult r = c->ops->run(c);
-	if (kernel)
-		usage_end(u, device, USAGE_KERNELS);
-	usage_end(u, device, USAGE_MEMORY);
-	return r;
+	if (is_device_work(c->ops->kind) && c->ctx)
+		u = atomic_load_explicit(&soft.usage, memory_order_relaxed);
+	if (!u)
+		return NULL;
+	usage_begin(u, c->ctx->device->physical, USAGE_MEMORY);
+	if (c->ops->kind == COMMAND_LAUNCH)
+		usage_begin(u, c->ctx->device->physical, USAGE_KERNELS);
+	return u;
+}
+
+void usage_report_end(struct usage *u, const struct command *c)
+{
+	if (!u)
+		return;
+	if (c->ops->kind == COMMAND_LAUNCH)
+		usage_end(u, c->ctx->device->physical, USAGE_KERNELS);
+	usage_end(u, c->ctx->device->physical, USAGE_MEMORY);
 }

@@ -33,14 +33,11 @@ struct chunk {
 
 #define NOWHERE (~0ull)
 
-struct moved {                /* a large block that lies in the store */
+/* A large block that was moved into the store to be shared. */
+struct shared_block {
 	struct map_node node; /* key: the address */
 	uint64_t offset, size;
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map chunks, moved;
-static struct chunk *current; /* where the last block came from */
 
 /*
  * Far from where programs and libraries are loaded, if the system agrees: a client of a server sees the managed
@@ -51,8 +48,8 @@ static struct chunk *current; /* where the last block came from */
 
 static void *map_pages(size_t size)
 {
-	static _Atomic(uintptr_t) used;
-	uintptr_t at = atomic_fetch_add(&used, (size + LARGE_ALIGN - 1) & ~(uintptr_t)(LARGE_ALIGN - 1));
+	uintptr_t at = atomic_fetch_add(
+		&soft.memory.device.hint_offset, (size + LARGE_ALIGN - 1) & ~(uintptr_t)(LARGE_ALIGN - 1));
 	void *hint = (void *)(uintptr_t)(SOMEWHERE_ELSE + at % SO_MUCH);
 	void *p = mmap(hint, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -161,13 +158,13 @@ static struct chunk *new_chunk(void)
 	c->node.key = (uintptr_t)p;
 	c->free = c->longest = UNITS;
 	c->offset = back_by_store(p, CHUNK, false);
-	map_insert(&chunks, &c->node);
+	map_insert(&soft.memory.device.chunks, &c->node);
 	return c;
 }
 
 static struct chunk *next_chunk(const struct chunk *c)
 {
-	struct map_node *n = map_above(&chunks, c ? c->node.key + 1 : 0);
+	struct map_node *n = map_above(&soft.memory.device.chunks, c ? c->node.key + 1 : 0);
 
 	return n ? container_of(n, struct chunk, node) : NULL;
 }
@@ -175,7 +172,7 @@ static struct chunk *next_chunk(const struct chunk *c)
 /* Called with the lock held; 0: no memory. */
 static uint64_t take_units(unsigned n)
 {
-	struct chunk *c = current;
+	struct chunk *c = soft.memory.device.current;
 	unsigned at = c ? search(c, n) : UNITS;
 
 	for (c = at < UNITS ? c : next_chunk(NULL); c && at == UNITS; c = at < UNITS ? c : next_chunk(c))
@@ -187,18 +184,18 @@ static uint64_t take_units(unsigned n)
 	if (!c)
 		return 0;
 	mark(c, at, n, true);
-	current = c;
+	soft.memory.device.current = c;
 	return c->node.key + (uint64_t)at * UNIT;
 }
 
 static void give_units(uint64_t addr, unsigned n)
 {
-	struct chunk *c = container_of(map_below(&chunks, addr), struct chunk, node);
+	struct chunk *c = container_of(map_below(&soft.memory.device.chunks, addr), struct chunk, node);
 
 	mark(c, (addr - c->node.key) / UNIT, n, false);
-	if (c->free < UNITS || c == current)
+	if (c->free < UNITS || c == soft.memory.device.current)
 		return;
-	map_remove(&chunks, &c->node);
+	map_remove(&soft.memory.device.chunks, &c->node);
 	munmap((void *)(uintptr_t)c->node.key, CHUNK);
 	if (c->offset != NOWHERE)
 		store_free(c->offset, CHUNK);
@@ -238,9 +235,9 @@ CUresult device_memory_alloc(struct device *d, uint64_t size, uint64_t *addr)
 	if (!memory_charge(d, n) && !(pools_reclaim(d) && memory_charge(d, n)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (size <= SMALL) {
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&soft.memory.device.lock);
 		*addr = take_units(n / UNIT);
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&soft.memory.device.lock);
 	} else {
 		*addr = (uintptr_t)map_aligned(n);
 	}
@@ -250,16 +247,16 @@ CUresult device_memory_alloc(struct device *d, uint64_t size, uint64_t *addr)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static struct moved *moved_at(uint64_t addr)
+static struct shared_block *shared_block_find(uint64_t addr)
 {
-	struct map_node *n = map_find(&moved, addr);
+	struct map_node *n = map_find(&soft.memory.device.shared_blocks, addr);
 
-	return n ? container_of(n, struct moved, node) : NULL;
+	return n ? container_of(n, struct shared_block, node) : NULL;
 }
 
 static int share_large(uint64_t addr, uint64_t size, uint64_t *offset)
 {
-	struct moved *m = moved_at(addr);
+	struct shared_block *m = shared_block_find(addr);
 
 	if (!m) {
 		m = calloc(1, sizeof *m);
@@ -272,7 +269,7 @@ static int share_large(uint64_t addr, uint64_t size, uint64_t *offset)
 			free(m);
 			return -ENOMEM;
 		}
-		map_insert(&moved, &m->node);
+		map_insert(&soft.memory.device.shared_blocks, &m->node);
 	}
 	*offset = m->offset;
 	return 0;
@@ -282,26 +279,26 @@ int device_memory_share(uint64_t addr, uint64_t size, uint64_t *offset)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&soft.memory.device.lock);
 	if (size <= SMALL) {
-		struct chunk *c = container_of(map_below(&chunks, addr), struct chunk, node);
+		struct chunk *c = container_of(map_below(&soft.memory.device.chunks, addr), struct chunk, node);
 
 		*offset = c->offset + (addr - c->node.key);
 		err = c->offset == NOWHERE ? -ENOTSUP : 0;
 	} else {
 		err = share_large(addr, rounded(size), offset);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.device.lock);
 	return err;
 }
 
 static void give_large(uint64_t addr, uint64_t n)
 {
-	pthread_mutex_lock(&lock);
-	struct moved *m = moved_at(addr);
+	pthread_mutex_lock(&soft.memory.device.lock);
+	struct shared_block *m = shared_block_find(addr);
 	if (m)
-		map_remove(&moved, &m->node); /* before somebody else gets the address */
-	pthread_mutex_unlock(&lock);
+		map_remove(&soft.memory.device.shared_blocks, &m->node); /* before somebody else gets the address */
+	pthread_mutex_unlock(&soft.memory.device.lock);
 	munmap((void *)(uintptr_t)addr, n);
 	if (m)
 		store_free(m->offset, m->size);
@@ -313,9 +310,9 @@ void device_memory_free(struct device *d, uint64_t addr, uint64_t size)
 	uint64_t n = rounded(size);
 
 	if (size <= SMALL) {
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&soft.memory.device.lock);
 		give_units(addr, n / UNIT);
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&soft.memory.device.lock);
 	} else {
 		give_large(addr, n);
 	}

@@ -130,18 +130,18 @@ static bool resident(const void *p, size_t size)
  */
 static bool usable(const void *p, size_t size, bool write)
 {
-	static _Atomic int known; /* 1: the kernel can populate, -1: it cannot */
 	size_t page = sysconf(_SC_PAGESIZE);
 	uintptr_t first = (uintptr_t)p & -page, last = ((uintptr_t)p + size - 1) & -page;
 
 	if (!resident(p, size))
 		return false;
-	if (!atomic_load(&known)) {
+	if (!atomic_load(&soft.memory.host.populate)) {
 		char probe;
 
-		atomic_store(&known, madvise((void *)((uintptr_t)&probe & -page), page, MADV_POPULATE_READ) ? -1 : 1);
+		atomic_store(&soft.memory.host.populate,
+			madvise((void *)((uintptr_t)&probe & -page), page, MADV_POPULATE_READ) ? -1 : 1);
 	}
-	if (atomic_load(&known) < 0)
+	if (atomic_load(&soft.memory.host.populate) < 0)
 		return true;
 	int how = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 	return !madvise((void *)first, page, how) && !madvise((void *)last, page, how);

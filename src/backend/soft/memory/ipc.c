@@ -100,7 +100,7 @@ int ipc_open(const void *handle, enum ipc_kind kind, struct ipc_place *place)
 
 /* ---- memory ---- */
 
-struct opened {
+struct ipc_mapping {
 	struct range range;
 	struct list link;
 	int pid;
@@ -110,9 +110,6 @@ struct opened {
 	void *base;
 	size_t size;
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list all = {&all, &all};
 
 CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 {
@@ -132,22 +129,22 @@ CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 }
 
 /* Taken out of the map: by cuIpcCloseMemHandle, or at the end of its context. */
-static void release_opened(struct range *r)
+static void ipc_mapping_release(struct range *r)
 {
-	struct opened *o = container_of(r, struct opened, range);
+	struct ipc_mapping *o = container_of(r, struct ipc_mapping, range);
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&soft.memory.ipc.lock);
 	list_remove(&o->link);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.ipc.lock);
 	munmap(o->base, o->size);
 	free(o);
 }
 
-static struct opened *opened_before(const struct ipc_place *p, const struct context *ctx)
+static struct ipc_mapping *ipc_mapping_find(const struct ipc_place *p, const struct context *ctx)
 {
-	list_each(it, &all)
+	list_each(it, &soft.memory.ipc.mappings)
 	{
-		struct opened *o = container_of(it, struct opened, link);
+		struct ipc_mapping *o = container_of(it, struct ipc_mapping, link);
 
 		if (o->pid == p->pid && o->inode == p->inode && o->offset == p->offset && o->ctx == ctx)
 			return o;
@@ -155,10 +152,10 @@ static struct opened *opened_before(const struct ipc_place *p, const struct cont
 	return NULL;
 }
 
-static struct opened *map_place(const struct ipc_place *p, struct context *ctx)
+static struct ipc_mapping *ipc_mapping_create(const struct ipc_place *p, struct context *ctx)
 {
 	uint64_t from = p->offset & -(uint64_t)PAGE, to = (p->offset + p->size + PAGE - 1) & -(uint64_t)PAGE;
-	struct opened *o = calloc(1, sizeof *o);
+	struct ipc_mapping *o = calloc(1, sizeof *o);
 
 	if (!o)
 		return NULL;
@@ -178,7 +175,7 @@ static struct opened *map_place(const struct ipc_place *p, struct context *ctx)
 		.device = ctx->device,
 		.ctx = ctx,
 		.sync_memops = true,
-		.release = release_opened};
+		.release = ipc_mapping_release};
 	o->range.node.key = (uintptr_t)o->base + (p->offset - from);
 	return o;
 }
@@ -196,17 +193,17 @@ CUresult soft_cuIpcOpenMemHandle_v2(CUdeviceptr *out, CUipcMemHandle handle, uns
 	int err = ipc_open(&handle, IPC_MEMORY, &p);
 	if (err)
 		return err == -EDEADLK ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&lock);
-	struct opened *o = opened_before(&p, ctx);
+	pthread_mutex_lock(&soft.memory.ipc.lock);
+	struct ipc_mapping *o = ipc_mapping_find(&p, ctx);
 	if (o) {
 		o->opens++;
-	} else if ((o = map_place(&p, ctx))) {
-		list_append(&all, &o->link);
+	} else if ((o = ipc_mapping_create(&p, ctx))) {
+		list_append(&soft.memory.ipc.mappings, &o->link);
 		range_insert(&o->range);
 	}
 	if (o)
 		*out = range_addr(&o->range);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.ipc.lock);
 	close(p.fd);
 	return o ? CUDA_SUCCESS : CUDA_ERROR_MAP_FAILED;
 }
@@ -219,22 +216,22 @@ CUresult soft_cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsign
 CUresult soft_cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
 	struct context *ctx;
-	struct opened *mine = NULL;
+	struct ipc_mapping *mine = NULL;
 	CUresult r = context_enter(&ctx);
 
 	if (r)
 		return r;
 	context_wait(ctx);
-	pthread_mutex_lock(&lock);
-	list_each(it, &all)
+	pthread_mutex_lock(&soft.memory.ipc.lock);
+	list_each(it, &soft.memory.ipc.mappings)
 	{
-		struct opened *o = container_of(it, struct opened, link);
+		struct ipc_mapping *o = container_of(it, struct ipc_mapping, link);
 
 		if (range_addr(&o->range) == ptr)
 			mine = o;
 	}
 	bool last = mine && --mine->opens == 0;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.ipc.lock);
 	if (!mine)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct range *taken = last ? range_remove(ptr, 1u << RANGE_IPC) : NULL;

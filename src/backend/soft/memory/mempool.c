@@ -12,10 +12,6 @@
 
 #include "backend/soft/memory/store.h"
 
-static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list pools = {&pools, &pools};
-static atomic_bool stale; /* something was freed since pools_synchronized looked last */
-
 bool pool_on_device(const struct pool *p)
 {
 	return p->props.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
@@ -154,7 +150,7 @@ void pool_block_free(struct pool *p, struct block *b)
 		b = prev;
 	}
 	block_free(p, b);
-	atomic_store_explicit(&stale, true, memory_order_relaxed);
+	atomic_store_explicit(&soft.memory.pools.trim_due, true, memory_order_relaxed);
 }
 
 static bool pool_map(struct pool *p)
@@ -280,20 +276,15 @@ CUresult pool_block_alloc(struct pool *p, uint64_t bytes, struct stream *s, stru
 	return b ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void pool_unuse(struct pool *p, uint64_t bytes)
-{
-	p->used -= bytes;
-}
-
 /* ---- all pools ---- */
 
 static void release_pool(void *object)
 {
 	struct pool *p = object;
 
-	pthread_mutex_lock(&pools_lock);
+	pthread_mutex_lock(&soft.memory.pools.list_lock);
 	list_remove(&p->link);
-	pthread_mutex_unlock(&pools_lock);
+	pthread_mutex_unlock(&soft.memory.pools.list_lock);
 	if (p->base) {
 		if (pool_on_device(p))
 			memory_uncharge(p->device, p->reserved);
@@ -340,9 +331,9 @@ struct pool *pool_create(struct device *d, const CUmemPoolProps *props, bool bui
 		release_pool(p);
 		return NULL;
 	}
-	pthread_mutex_lock(&pools_lock);
-	list_append(&pools, &p->link);
-	pthread_mutex_unlock(&pools_lock);
+	pthread_mutex_lock(&soft.memory.pools.list_lock);
+	list_append(&soft.memory.pools.list, &p->link);
+	pthread_mutex_unlock(&soft.memory.pools.list_lock);
 	return p;
 }
 
@@ -351,8 +342,8 @@ static bool trim_all(struct device *d, bool all)
 {
 	bool any = false;
 
-	pthread_mutex_lock(&pools_lock);
-	list_each(it, &pools)
+	pthread_mutex_lock(&soft.memory.pools.list_lock);
+	list_each(it, &soft.memory.pools.list)
 	{
 		struct pool *p = container_of(it, struct pool, link);
 
@@ -364,13 +355,14 @@ static bool trim_all(struct device *d, bool all)
 		any |= p->reserved < before;
 		pthread_mutex_unlock(&p->lock);
 	}
-	pthread_mutex_unlock(&pools_lock);
+	pthread_mutex_unlock(&soft.memory.pools.list_lock);
 	return any;
 }
 
 void pools_synchronized(void)
 {
-	if (atomic_load_explicit(&stale, memory_order_relaxed) && atomic_exchange(&stale, false))
+	if (atomic_load_explicit(&soft.memory.pools.trim_due, memory_order_relaxed) &&
+		atomic_exchange(&soft.memory.pools.trim_due, false))
 		trim_all(NULL, false);
 }
 
@@ -383,18 +375,18 @@ bool pools_reclaim(struct device *d)
 
 struct pool *pool_default(CUmemLocation location, CUmemAllocationType type)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct pool *of_device[MAX_DEVICES], *managed[MAX_DEVICES], *of_host[2];
 	CUmemPoolProps props = {.allocType = type, .location = location};
 	bool host = location.type != CU_MEM_LOCATION_TYPE_DEVICE, pinned = type == CU_MEM_ALLOCATION_TYPE_PINNED;
 	struct device *d = device_find(host ? 0 : location.id);
 
 	if (!d)
 		return NULL;
-	struct pool **p = host ? &of_host[pinned] : pinned ? &of_device[d->ordinal] : &managed[d->ordinal];
-	pthread_mutex_lock(&lock);
+	struct pool **p = host     ? &soft.memory.pools.host_defaults[pinned]
+			  : pinned ? &soft.memory.pools.device_defaults[d->ordinal]
+				   : &soft.memory.pools.managed_defaults[d->ordinal];
+	pthread_mutex_lock(&soft.memory.pools.defaults_lock);
 	if (!*p)
 		*p = pool_create(d, &props, true);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.pools.defaults_lock);
 	return *p;
 }

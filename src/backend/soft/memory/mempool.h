@@ -74,7 +74,6 @@ CUresult pool_block_alloc(struct pool *p, uint64_t size, struct stream *s, struc
 void pool_block_free(struct pool *p, struct block *b);        /* its range is out of the map; lock held */
 void pool_trim(struct pool *p, uint64_t keep);                /* lock held */
 struct block *pool_block_find(struct pool *p, uint64_t addr); /* lock held; or NULL */
-void pool_unuse(struct pool *p, uint64_t bytes);              /* lock held: count what was freed */
 
 /* Every synchronising call says so: pools then keep no more than their threshold. */
 void pools_synchronized(void);

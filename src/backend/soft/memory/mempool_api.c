@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-/* The pool each device allocates from, if it is not the default; referenced. */
-static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pool *current[MAX_DEVICES];
-
 static struct pool *device_default(const struct device *d)
 {
 	return pool_default((CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, d->ordinal}, CU_MEM_ALLOCATION_TYPE_PINNED);
@@ -16,11 +12,11 @@ static struct pool *device_default(const struct device *d)
 
 struct pool *pool_current(struct device *d)
 {
-	pthread_mutex_lock(&current_lock);
-	struct pool *p = current[d->ordinal];
+	pthread_mutex_lock(&soft.memory.pools.current_lock);
+	struct pool *p = soft.memory.pools.current[d->ordinal];
 	if (p)
 		object_ref(p);
-	pthread_mutex_unlock(&current_lock);
+	pthread_mutex_unlock(&soft.memory.pools.current_lock);
 	if (p)
 		return p;
 	p = device_default(d);
@@ -32,10 +28,10 @@ struct pool *pool_current(struct device *d)
 /* p: referenced for us, or NULL for the default. */
 static void set_current(struct device *d, struct pool *p)
 {
-	pthread_mutex_lock(&current_lock);
-	struct pool *old = current[d->ordinal];
-	current[d->ordinal] = p;
-	pthread_mutex_unlock(&current_lock);
+	pthread_mutex_lock(&soft.memory.pools.current_lock);
+	struct pool *old = soft.memory.pools.current[d->ordinal];
+	soft.memory.pools.current[d->ordinal] = p;
+	pthread_mutex_unlock(&soft.memory.pools.current_lock);
 	object_put(old);
 }
 
@@ -43,12 +39,12 @@ static void forget_current(struct pool *p)
 {
 	bool was = false;
 
-	pthread_mutex_lock(&current_lock);
-	if (current[p->device->ordinal] == p) {
-		current[p->device->ordinal] = NULL;
+	pthread_mutex_lock(&soft.memory.pools.current_lock);
+	if (soft.memory.pools.current[p->device->ordinal] == p) {
+		soft.memory.pools.current[p->device->ordinal] = NULL;
 		was = true;
 	}
-	pthread_mutex_unlock(&current_lock);
+	pthread_mutex_unlock(&soft.memory.pools.current_lock);
 	if (was)
 		object_put(p);
 }

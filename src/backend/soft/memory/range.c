@@ -2,9 +2,6 @@
 
 #include <errno.h>
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct map ranges;
-
 static struct range *range_of(struct map_node *n)
 {
 	return n ? container_of(n, struct range, node) : NULL;
@@ -12,7 +9,7 @@ static struct range *range_of(struct map_node *n)
 
 static struct range *range_holding(uint64_t addr)
 {
-	return map_holding(&ranges, addr, struct range, node, size);
+	return map_holding(&soft.memory.ranges.map, addr, struct range, node, size);
 }
 
 int range_insert(struct range *r)
@@ -20,8 +17,8 @@ int range_insert(struct range *r)
 	uint64_t addr = range_addr(r);
 	int err = 0;
 
-	pthread_rwlock_wrlock(&lock);
-	struct range *after = range_of(map_above(&ranges, addr));
+	pthread_rwlock_wrlock(&soft.memory.ranges.lock);
+	struct range *after = range_of(map_above(&soft.memory.ranges.map, addr));
 	if (range_holding(addr) || (after && range_addr(after) - addr < r->size)) {
 		err = -EEXIST;
 	} else if (r->ctx && atomic_load(&r->ctx->closed)) {
@@ -29,44 +26,44 @@ int range_insert(struct range *r)
 	} else {
 		r->id = soft_next_id();
 		r->ctx_handle = r->ctx ? r->ctx->object.handle : 0;
-		map_insert(&ranges, &r->node);
+		map_insert(&soft.memory.ranges.map, &r->node);
 	}
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	return err;
 }
 
 struct range *range_remove(uint64_t addr, unsigned mask)
 {
-	pthread_rwlock_wrlock(&lock);
-	struct range *r = range_of(map_find(&ranges, addr));
+	pthread_rwlock_wrlock(&soft.memory.ranges.lock);
+	struct range *r = range_of(map_find(&soft.memory.ranges.map, addr));
 	if (r && !(mask & 1u << r->kind))
 		r = NULL;
 	if (r)
-		map_remove(&ranges, &r->node);
-	pthread_rwlock_unlock(&lock);
+		map_remove(&soft.memory.ranges.map, &r->node);
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	return r;
 }
 
 struct range *range_remove_id(uint64_t addr, unsigned long long id)
 {
-	pthread_rwlock_wrlock(&lock);
-	struct range *r = range_of(map_find(&ranges, addr));
+	pthread_rwlock_wrlock(&soft.memory.ranges.lock);
+	struct range *r = range_of(map_find(&soft.memory.ranges.map, addr));
 	if (r && r->id != id)
 		r = NULL;
 	if (r)
-		map_remove(&ranges, &r->node);
-	pthread_rwlock_unlock(&lock);
+		map_remove(&soft.memory.ranges.map, &r->node);
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	return r;
 }
 
 bool range_find(uint64_t addr, uint64_t size, struct range *copy)
 {
-	pthread_rwlock_rdlock(&lock);
+	pthread_rwlock_rdlock(&soft.memory.ranges.lock);
 	struct range *r = range_holding(addr);
 	bool found = r && size <= r->size - (addr - range_addr(r));
 	if (found)
 		*copy = *r;
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	return found;
 }
 
@@ -80,7 +77,7 @@ static bool covered(uint64_t addr, uint64_t size, bool write)
 {
 	bool ok = true;
 
-	pthread_rwlock_rdlock(&lock);
+	pthread_rwlock_rdlock(&soft.memory.ranges.lock);
 	while (size && ok) {
 		struct range *r = range_holding(addr);
 
@@ -94,7 +91,7 @@ static bool covered(uint64_t addr, uint64_t size, bool write)
 		size -= here;
 		ok = r->kind == RANGE_MAPPED;
 	}
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	return ok;
 }
 
@@ -110,11 +107,11 @@ bool range_writable(uint64_t addr, uint64_t size)
 
 bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *arg)
 {
-	pthread_rwlock_wrlock(&lock);
+	pthread_rwlock_wrlock(&soft.memory.ranges.lock);
 	struct range *r = range_holding(addr);
 	if (r)
 		f(r, arg);
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	return r;
 }
 
@@ -136,13 +133,14 @@ static struct range *take_of(struct context *ctx, uint64_t from)
 {
 	struct range *r;
 
-	pthread_rwlock_wrlock(&lock);
-	for (r = range_of(map_above(&ranges, from)); r; r = range_of(map_above(&ranges, range_addr(r) + 1)))
+	pthread_rwlock_wrlock(&soft.memory.ranges.lock);
+	for (r = range_of(map_above(&soft.memory.ranges.map, from)); r;
+		r = range_of(map_above(&soft.memory.ranges.map, range_addr(r) + 1)))
 		if (r->ctx == ctx)
 			break;
 	if (r)
-		map_remove(&ranges, &r->node);
-	pthread_rwlock_unlock(&lock);
+		map_remove(&soft.memory.ranges.map, &r->node);
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	return r;
 }
 
@@ -158,8 +156,9 @@ void range_end_context(struct context *ctx)
 
 void range_each(void (*f)(const struct range *r, void *arg), void *arg)
 {
-	pthread_rwlock_rdlock(&lock);
-	for (struct range *r = range_of(map_above(&ranges, 0)); r; r = range_of(map_above(&ranges, range_addr(r) + 1)))
+	pthread_rwlock_rdlock(&soft.memory.ranges.lock);
+	for (struct range *r = range_of(map_above(&soft.memory.ranges.map, 0)); r;
+		r = range_of(map_above(&soft.memory.ranges.map, range_addr(r) + 1)))
 		f(r, arg);
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 }

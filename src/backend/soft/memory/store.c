@@ -2,12 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "backend/soft/core/soft.h"
 
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS   1033
@@ -17,12 +18,8 @@
 
 #define PREFIX "gangway-"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int file = -1;
-static uint64_t end;
-
 /* Whoever maps the file may count on its length. */
-static int make(const char *name, uint64_t size)
+static int memfd_create_sealed(const char *name, uint64_t size)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -41,33 +38,34 @@ int store_alloc(uint64_t size, uint64_t *offset)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
-	if (file < 0) {
-		int fd = make(PREFIX "memory", 0);
+	pthread_mutex_lock(&soft.memory.store.lock);
+	uint64_t end = soft.memory.store.end;
+	if (soft.memory.store.fd < 0) {
+		int fd = memfd_create_sealed(PREFIX "memory", 0);
 
 		err = fd < 0 ? fd : 0;
-		file = fd < 0 ? -1 : fd;
+		soft.memory.store.fd = fd < 0 ? -1 : fd;
 	}
-	if (!err && (end + size < end || ftruncate(file, (off_t)(end + size))))
+	if (!err && (end + size < end || ftruncate(soft.memory.store.fd, (off_t)(end + size))))
 		err = errno ? -errno : -EFBIG;
 	if (!err) {
 		*offset = end;
-		end += size;
+		soft.memory.store.end = end + size;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.store.lock);
 	return err;
 }
 
 void store_free(uint64_t offset, uint64_t size)
 {
-	fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size);
+	fallocate(soft.memory.store.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size);
 }
 
 int store_fd(void)
 {
-	pthread_mutex_lock(&lock);
-	int fd = file;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&soft.memory.store.lock);
+	int fd = soft.memory.store.fd;
+	pthread_mutex_unlock(&soft.memory.store.lock);
 	return fd;
 }
 
@@ -76,7 +74,7 @@ int store_create(const char *kind, int device, uint64_t size)
 	char name[64];
 
 	snprintf(name, sizeof name, PREFIX "%s-%d", kind, device);
-	return make(name, size);
+	return memfd_create_sealed(name, size);
 }
 
 int store_check(int fd, const char *kind, int *device, uint64_t *size)

@@ -13,7 +13,7 @@ static struct stream *give_back(struct pool *p, struct range *r)
 	struct stream *s = b->stream;
 
 	if (b->state == BLOCK_USED)
-		pool_unuse(p, b->wanted);
+		p->used -= b->wanted;
 	b->stream = NULL;
 	b->range = r; /* kept for the next time */
 	pool_block_free(p, b);
@@ -96,7 +96,7 @@ static CUresult alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr
 		return CUDA_SUCCESS;
 	}
 	pthread_mutex_lock(&p->lock);
-	pool_unuse(p, b->wanted);
+	p->used -= b->wanted;
 	pool_block_free(p, b);
 	pthread_mutex_unlock(&p->lock);
 	object_put(p);
@@ -213,7 +213,7 @@ static void set_pending(struct pool *p, uint64_t addr, struct stream *s, uint64_
 {
 	struct block *b = pool_block_find(p, addr);
 
-	pool_unuse(p, b->wanted);
+	p->used -= b->wanted;
 	b->state = BLOCK_PENDING;
 	object_ref(s);
 	b->stream = s;

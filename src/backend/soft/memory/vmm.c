@@ -23,9 +23,6 @@ struct mapping {
 	unsigned char host;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map reservations, mappings;
-
 static void *at(uint64_t addr)
 {
 	return (void *)(uintptr_t)addr;
@@ -35,20 +32,20 @@ static void *at(uint64_t addr)
 
 static struct reservation *reservation_of(uint64_t addr, uint64_t size)
 {
-	struct reservation *r = map_holding(&reservations, addr, struct reservation, node, size);
+	struct reservation *r = map_holding(&soft.memory.vmm.reservations, addr, struct reservation, node, size);
 
 	return r && size <= r->size - (addr - r->node.key) ? r : NULL;
 }
 
 bool vmm_reservation(uint64_t addr, uint64_t *base, uint64_t *size)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&soft.memory.vmm.lock);
 	struct reservation *r = reservation_of(addr, 1);
 	if (r) {
 		*base = r->node.key;
 		*size = r->size;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	return r;
 }
 
@@ -90,9 +87,9 @@ CUresult soft_cuMemAddressReserve(
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	r->size = size;
-	pthread_mutex_lock(&lock);
-	map_insert(&reservations, &r->node);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&soft.memory.vmm.lock);
+	map_insert(&soft.memory.vmm.reservations, &r->node);
+	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	*out = r->node.key;
 	return CUDA_SUCCESS;
 }
@@ -105,11 +102,11 @@ static struct mapping *mapping_of(struct map_node *n)
 /* The first mapping that has something of [addr, addr + size). */
 static struct mapping *first_in(uint64_t addr, uint64_t size)
 {
-	struct mapping *m = map_holding(&mappings, addr, struct mapping, node, range.size);
+	struct mapping *m = map_holding(&soft.memory.vmm.mappings, addr, struct mapping, node, range.size);
 
 	if (m)
 		return m;
-	m = mapping_of(map_above(&mappings, addr));
+	m = mapping_of(map_above(&soft.memory.vmm.mappings, addr));
 	return m && m->node.key - addr < size ? m : NULL;
 }
 
@@ -119,15 +116,15 @@ CUresult soft_cuMemAddressFree(CUdeviceptr addr, size_t size)
 
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&soft.memory.vmm.lock);
 	struct reservation *r = reservation_of(addr, 1);
 	if (r && r->node.key == addr && r->size == size && !first_in(addr, size)) {
-		map_remove(&reservations, &r->node);
+		map_remove(&soft.memory.vmm.reservations, &r->node);
 		munmap(at(addr), size);
 		free(r);
 		result = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	return result;
 }
 
@@ -180,7 +177,7 @@ static CUresult map_at(uint64_t addr, struct physical *p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	object_ref(p);
 	p->mappings++;
-	map_insert(&mappings, &m->node);
+	map_insert(&soft.memory.vmm.mappings, &m->node);
 	range_insert(&m->range);
 	return CUDA_SUCCESS;
 }
@@ -196,9 +193,9 @@ CUresult soft_cuMemMap(
 	if (offset || size != p->size) {
 		r = CUDA_ERROR_NOT_SUPPORTED; /* all of it or nothing, says CUDA */
 	} else {
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&soft.memory.vmm.lock);
 		r = map_at(addr, p);
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&soft.memory.vmm.lock);
 	}
 	object_put(p);
 	return r;
@@ -210,7 +207,7 @@ static bool unmap(struct mapping *m)
 	struct physical *p = m->physical;
 
 	range_remove(m->node.key, ~0u);
-	map_remove(&mappings, &m->node);
+	map_remove(&soft.memory.vmm.mappings, &m->node);
 	mmap(at(m->node.key), m->range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	free(m);
 	p->mappings--;
@@ -219,11 +216,11 @@ static bool unmap(struct mapping *m)
 
 static bool cuts_none(uint64_t addr, uint64_t size)
 {
-	struct mapping *m = map_holding(&mappings, addr, struct mapping, node, range.size);
+	struct mapping *m = map_holding(&soft.memory.vmm.mappings, addr, struct mapping, node, range.size);
 
 	if (m && m->node.key < addr)
 		return false;
-	m = mapping_of(map_below(&mappings, addr + size - 1));
+	m = mapping_of(map_below(&soft.memory.vmm.mappings, addr + size - 1));
 	return !m || m->node.key < addr || m->node.key - addr + m->range.size <= size;
 }
 
@@ -244,7 +241,7 @@ CUresult soft_cuMemUnmap(CUdeviceptr addr, size_t size)
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	settle();
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&soft.memory.vmm.lock);
 	if (!size || !reservation_of(addr, size) || !cuts_none(addr, size))
 		r = CUDA_ERROR_INVALID_VALUE;
 	while (!r && (m = first_in(addr, size))) {
@@ -254,7 +251,7 @@ CUresult soft_cuMemUnmap(CUdeviceptr addr, size_t size)
 			object_close(p);
 		object_put(p);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	return r;
 }
 
@@ -267,12 +264,12 @@ CUresult soft_cuMemRelease(CUmemGenericAllocationHandle handle)
 
 	if (r)
 		return r;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&soft.memory.vmm.lock);
 	if (!p->names)
 		r = CUDA_ERROR_INVALID_VALUE;
 	else if (--p->names == 0 && unreferenced(p))
 		object_close(p);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	object_put(p);
 	return r;
 }
@@ -283,13 +280,13 @@ CUresult soft_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, voi
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&soft.memory.vmm.lock);
 	struct mapping *m = first_in((uintptr_t)addr, 1);
 	if (m) {
 		m->physical->names++;
 		*out = m->physical->object.handle;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -401,9 +398,9 @@ CUresult soft_cuMemSetAccess(CUdeviceptr addr, size_t size, const CUmemAccessDes
 		r = access_check(&desc[i]);
 	if (r)
 		return r;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&soft.memory.vmm.lock);
 	r = set_access(addr, size, desc, count);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	return r;
 }
 
@@ -415,11 +412,11 @@ CUresult soft_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loc
 		(location->type == CU_MEM_LOCATION_TYPE_DEVICE ? !device_find(location->id)
 							       : location->type != CU_MEM_LOCATION_TYPE_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&soft.memory.vmm.lock);
 	struct mapping *m = first_in(addr, 1);
 	if (m)
 		*flags = location->type == CU_MEM_LOCATION_TYPE_DEVICE ? m->access[location->id] : m->host;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -14,7 +14,6 @@
 
 /* ---- commands ---- */
 
-static _Atomic(struct command *) spare; /* one list for the process; popped whole, so no ABA */
 static __thread struct command *own __attribute__((tls_model("initial-exec")));
 
 static struct command *take_spare(void)
@@ -22,7 +21,7 @@ static struct command *take_spare(void)
 	struct command *c = own;
 
 	if (!c)
-		c = atomic_exchange_explicit(&spare, NULL, memory_order_acquire);
+		c = atomic_exchange_explicit(&soft.spare_commands, NULL, memory_order_acquire);
 	if (c)
 		own = c->next;
 	return c;
@@ -34,8 +33,9 @@ static void give_spare(struct command *c)
 	free(c); /* let the sanitizer see who uses it too long */
 	return;
 #endif
-	c->next = atomic_load_explicit(&spare, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&spare, &c->next, c, memory_order_release, memory_order_relaxed))
+	c->next = atomic_load_explicit(&soft.spare_commands, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(
+		&soft.spare_commands, &c->next, c, memory_order_release, memory_order_relaxed))
 		;
 }
 
@@ -294,6 +294,15 @@ static bool claim(struct stream *s, struct command *c)
 		append(s, c);
 	pthread_mutex_unlock(&soft.queue_lock);
 	return mine;
+}
+
+CUresult command_run(struct command *c)
+{
+	struct usage *u = usage_report_begin(c);
+	CUresult r = c->ops->run(c);
+
+	usage_report_end(u, c);
+	return r;
 }
 
 CUresult queue_run_head(struct stream *s, struct command *c)

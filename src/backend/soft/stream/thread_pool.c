@@ -31,28 +31,15 @@ struct job {
 	pthread_cond_t done;
 };
 
-/* All under soft.queue_lock. */
-static struct {
-	bool started;
-	struct list ready[PRIORITIES];
-	unsigned nready;
-	struct list jobs;
-	pthread_cond_t work;
-	unsigned workers, idle;
-	bool spinning;
-	_Atomic unsigned news; /* counts what there is to do; read by the one who spins, without the lock */
-} pool;
-
 unsigned soft_parallelism(void)
 {
-	static _Atomic unsigned known;
-	unsigned n = atomic_load_explicit(&known, memory_order_relaxed);
+	unsigned n = atomic_load_explicit(&soft.parallelism, memory_order_relaxed);
 
 	if (!n) {
 		cpu_set_t set;
 
 		n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-		atomic_store_explicit(&known, n, memory_order_relaxed);
+		atomic_store_explicit(&soft.parallelism, n, memory_order_relaxed);
 	}
 	return n;
 }
@@ -61,15 +48,15 @@ static void pool_start(void)
 {
 	pthread_condattr_t attr;
 
-	if (pool.started)
+	if (soft.workers.started)
 		return;
-	pool.started = true;
+	soft.workers.started = true;
 	for (int i = 0; i < PRIORITIES; i++)
-		list_init(&pool.ready[i]);
-	list_init(&pool.jobs);
+		list_init(&soft.workers.ready[i]);
+	list_init(&soft.workers.jobs);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&pool.work, &attr);
+	pthread_cond_init(&soft.workers.work, &attr);
 	pthread_condattr_destroy(&attr);
 }
 
@@ -77,15 +64,15 @@ static void take(struct stream *s)
 {
 	list_remove(&s->wait);
 	s->ready = false;
-	pool.nready--;
+	soft.workers.nready--;
 }
 
 static struct stream *take_ready(void)
 {
 	for (int i = PRIORITIES - 1; i >= 0; i--) {
-		if (list_empty(&pool.ready[i]))
+		if (list_empty(&soft.workers.ready[i]))
 			continue;
-		struct stream *s = container_of(pool.ready[i].next, struct stream, wait);
+		struct stream *s = container_of(soft.workers.ready[i].next, struct stream, wait);
 
 		take(s);
 		return s;
@@ -118,7 +105,7 @@ static void work_on(struct job *j, unsigned who)
 /* A job that can use one more, or NULL. */
 static struct job *joinable(void)
 {
-	list_each(it, &pool.jobs)
+	list_each(it, &soft.workers.jobs)
 	{
 		struct job *j = container_of(it, struct job, link);
 
@@ -149,18 +136,18 @@ static bool help(void)
 /* Look out for something new for a moment; true: there is work.  One worker at a time does so. */
 static bool look_out(void)
 {
-	unsigned seen = atomic_load(&pool.news);
+	unsigned seen = atomic_load(&soft.workers.news);
 
-	if (pool.spinning || soft_parallelism() == 1)
+	if (soft.workers.spinning || soft_parallelism() == 1)
 		return false;
-	pool.spinning = true;
+	soft.workers.spinning = true;
 	pthread_mutex_unlock(&soft.queue_lock);
-	for (uint64_t until = soft_now() + SPIN_NS; atomic_load(&pool.news) == seen && soft_now() < until;)
-		for (int i = 0; i < 32 && atomic_load_explicit(&pool.news, memory_order_relaxed) == seen; i++)
+	for (uint64_t until = soft_now() + SPIN_NS; atomic_load(&soft.workers.news) == seen && soft_now() < until;)
+		for (int i = 0; i < 32 && atomic_load_explicit(&soft.workers.news, memory_order_relaxed) == seen; i++)
 			cpu_relax();
 	pthread_mutex_lock(&soft.queue_lock);
-	pool.spinning = false;
-	return pool.nready || joinable();
+	soft.workers.spinning = false;
+	return soft.workers.nready || joinable();
 }
 
 /* True: time to go home. */
@@ -173,10 +160,10 @@ static bool rest(void)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += IDLE_SECONDS;
-	pool.idle++;
-	err = pthread_cond_timedwait(&pool.work, &soft.queue_lock, &until);
-	pool.idle--;
-	return err && !pool.nready && pool.workers > soft_parallelism();
+	soft.workers.idle++;
+	err = pthread_cond_timedwait(&soft.workers.work, &soft.queue_lock, &until);
+	soft.workers.idle--;
+	return err && !soft.workers.nready && soft.workers.workers > soft_parallelism();
 }
 
 static void *worker(void *arg);
@@ -199,7 +186,7 @@ static bool start_worker(void)
 	int err = pthread_create(&t, &attr, worker, NULL);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pool.workers += !err;
+	soft.workers.workers += !err;
 	return !err;
 }
 
@@ -209,11 +196,11 @@ static bool start_worker(void)
  */
 static void call_another(void)
 {
-	if (!pool.nready || !pool.spinning)
+	if (!soft.workers.nready || !soft.workers.spinning)
 		return;
-	if (pool.idle)
-		pthread_cond_signal(&pool.work);
-	else if (pool.workers < MAX_WORKERS)
+	if (soft.workers.idle)
+		pthread_cond_signal(&soft.workers.work);
+	else if (soft.workers.workers < MAX_WORKERS)
 		start_worker();
 }
 
@@ -222,9 +209,9 @@ bool workers_run_one(void)
 	struct stream *s = NULL;
 
 	pthread_mutex_lock(&soft.queue_lock);
-	if (pool.started && !pool.workers && (s = take_ready()))
+	if (soft.workers.started && !soft.workers.workers && (s = take_ready()))
 		run_head(s);
-	else if (pool.started)
+	else if (soft.workers.started)
 		call_another();
 	pthread_mutex_unlock(&soft.queue_lock);
 	return s;
@@ -282,7 +269,7 @@ static void *worker(void *arg)
 		else if (!help() && rest())
 			break;
 	}
-	pool.workers--;
+	soft.workers.workers--;
 	pthread_mutex_unlock(&soft.queue_lock);
 	queue_thread_exit();
 	return NULL;
@@ -291,22 +278,22 @@ static void *worker(void *arg)
 /* One more thing to do: see that somebody comes. */
 static void summon(unsigned things, unsigned limit)
 {
-	atomic_fetch_add(&pool.news, 1);
-	if (things <= pool.spinning)
+	atomic_fetch_add(&soft.workers.news, 1);
+	if (things <= soft.workers.spinning)
 		return;
-	if (pool.idle)
-		pthread_cond_signal(&pool.work);
-	if (pool.idle + pool.spinning < things && pool.workers < limit)
+	if (soft.workers.idle)
+		pthread_cond_signal(&soft.workers.work);
+	if (soft.workers.idle + soft.workers.spinning < things && soft.workers.workers < limit)
 		start_worker();
 }
 
 void workers_add_ready(struct stream *s)
 {
 	pool_start();
-	list_append(&pool.ready[-s->priority], &s->wait);
+	list_append(&soft.workers.ready[-s->priority], &s->wait);
 	s->ready = true;
-	pool.nready++;
-	summon(pool.nready, MAX_WORKERS);
+	soft.workers.nready++;
+	summon(soft.workers.nready, MAX_WORKERS);
 }
 
 void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), void *arg)
@@ -321,7 +308,7 @@ void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), 
 	}
 	pthread_mutex_lock(&soft.queue_lock);
 	pool_start();
-	list_append(&pool.jobs, &j.link);
+	list_append(&soft.workers.jobs, &j.link);
 	for (unsigned i = 1; i < width && i < n; i++)
 		summon(i, width + 1);
 	pthread_mutex_unlock(&soft.queue_lock);
