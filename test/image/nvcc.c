@@ -2,7 +2,7 @@
  * What nvcc makes of kernels with many kinds of parameters is read back with the layout that C gives the same
  * parameters as a structure: from cubins and from PTX, for several architectures, however it was packed.
  *
- *	nvcc path-of-nvcc signatures.cu
+ *	nvcc signatures.cu
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ ALL_SIGNATURES
 #undef F
 #undef P
 
-static const char *nvcc, *source;
+static const char *source;
 static char folder[] = "/tmp/image-XXXXXX", file[64];
 
 static void check_params(const struct image_code *code, const char *name, const struct image_param *want, size_t n)
@@ -101,7 +101,7 @@ static char *compile(const char *options, size_t *size)
 	char command[1024];
 	FILE *f;
 
-	snprintf(command, sizeof command, "%s -std=c++17 %s -o %s %s >&2", nvcc, options, file, source);
+	snprintf(command, sizeof command, "nvcc -std=c++17 %s -o %s %s >&2", options, file, source);
 	if (system(command) || !(f = fopen(file, "rb"))) {
 		printf("nvcc %s fails\n", options);
 		failures++;
@@ -143,12 +143,11 @@ static void check(const char *options, unsigned entries, enum image_packing pack
 
 int main(int argc, char **argv)
 {
-	if (argc < 3 || access(argv[1], X_OK)) {
-		printf("skipped: no nvcc\n");
+	if (argc < 2 || system("command -v nvcc >/dev/null")) {
+		printf("skipped: no nvcc on the PATH\n");
 		return 77;
 	}
-	nvcc = argv[1];
-	source = argv[2];
+	source = argv[1];
 	if (!mkdtemp(folder))
 		return perror(folder), 1;
 	snprintf(file, sizeof file, "%s/out", folder);
