@@ -1,15 +1,30 @@
-/* check.h - for test programs: say what failed and where, go on, and return 1 at the end. */
+/*
+ * check.h - the checks of all test programs: a failure is printed with its place, the program goes on, and RESULT() is
+ * its exit status. Threads may check, too.
+ *
+ * CHECK_STOPS in the environment: the first failure ends the program. For programs whose server lies to them, which
+ * could do anything with values they never got.
+ */
 #pragma once
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static int failures;
+
+static inline void check_failed(void)
+{
+	__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED);
+	if (getenv("CHECK_STOPS"))
+		exit(1);
+}
 
 #define CHECK(cond) \
 	do { \
 		if (!(cond)) { \
 			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond); \
-			__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED); /* threads check, too */ \
+			check_failed(); \
 		} \
 	} while (0)
 
@@ -18,9 +33,12 @@ static int failures;
 		long long got_ = (long long)(expr), want_ = (long long)(want); \
 		if (got_ != want_) { \
 			fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #expr, got_, want_); \
-			__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED); /* threads check, too */ \
+			check_failed(); \
 		} \
 	} while (0)
+
+/* A call of the driver, the runtime or NVML succeeds: all of them return 0 then. */
+#define OK(call) CHECK_EQ(call, 0)
 
 #define RESULT() (failures ? 1 : 0)
 #define SKIP     77

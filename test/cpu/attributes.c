@@ -10,12 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../check.h"
+#include "test/check.h"
 #include "abi/cuda.h"
 #include "gen/cuda_protos.h"
 #include "host/machine.h"
 
-#define OK(call)   CHECK_EQ(call, CUDA_SUCCESS)
 #define REGISTERED (256 << 10)
 #define HAS(name)  (attribute(CU_DEVICE_ATTRIBUTE_##name))
 

@@ -12,8 +12,6 @@
 #include "gen/cuda_protos.h"
 #include "test/check.h"
 
-#define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
-
 /* What every PTX text of these tests starts with. */
 #define PTX ".version 7.0\n.target sm_50\n.address_size 64\n"
 

@@ -3,15 +3,7 @@
  * how often (WHILE), and a capture into a body ends without asking for the graph.
  */
 #include <cstdio>
-
-#define OK(call) \
-	do { \
-		cudaError_t e_ = (call); \
-		if (e_) { \
-			printf("line %d: %s: %s\n", __LINE__, #call, cudaGetErrorString(e_)); \
-			return 1; \
-		} \
-	} while (0)
+#include "../check.h"
 
 __global__ void decide(const int *p, cudaGraphConditionalHandle handle)
 {
@@ -96,5 +88,5 @@ int main()
 	int *d;
 
 	OK(cudaMalloc(&d, 2 * sizeof *d));
-	return once(d) || loop(d);
+	return once(d) || loop(d) || RESULT();
 }

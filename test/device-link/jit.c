@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "test/check.h"
 #include "abi/cuda.h"
 #include "gen/cuda_protos.h"
 #include "image/image.h"
 
-#define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
-#define HEAD     "\n.version 7.0\n.target sm_70\n.address_size 64\n"
+#define HEAD "\n.version 7.0\n.target sm_70\n.address_size 64\n"
 
 static const char kernel[] = HEAD ".extern .func (.param .b32 r) triple (.param .b32 a);\n"
 				  ".extern .global .u32 bias;\n"

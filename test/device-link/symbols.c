@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
+#include "test/check.h"
 #include "ptx/ptx.h"
 
 #define HEAD                      ".version 7.0\n.target sm_70\n.address_size 64\n"

@@ -7,7 +7,7 @@
 
 #include "abi/fatbin.h"
 #include "image/image.h"
-#include "check.h"
+#include "test/check.h"
 #include "make.h"
 
 static const char ptx[] = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u32 n)\n{ ret; }\n";

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "image/image.h"
-#include "check.h"
+#include "test/check.h"
 #include "make.h"
 
 static void check_kernel(const struct image_code *code)

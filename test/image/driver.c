@@ -9,7 +9,7 @@
 
 #include "abi/cuda.h"
 #include "image/image.h"
-#include "check.h"
+#include "test/check.h"
 
 static CUresult (*init)(unsigned);
 static CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);

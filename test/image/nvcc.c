@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "image/image.h"
-#include "check.h"
+#include "test/check.h"
 #include "signatures.h"
 
 #define K(name, members) \

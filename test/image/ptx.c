@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "image/image.h"
-#include "check.h"
+#include "test/check.h"
 
 #define HEAD ".version 8.4\n.target sm_90a, debug\n.address_size 64\n"
 

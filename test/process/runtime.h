@@ -10,16 +10,6 @@
 #include "test/check.h"
 #include "test/process/launches.h"
 
-#define OK(call) \
-	do { \
-		cudaError_t e_ = (call); \
-		if (e_ != cudaSuccess) { \
-			fprintf(stderr, "%s:%d: %s: %d %s\n", __FILE__, __LINE__, #call, (int)e_, \
-				cudaGetErrorString(e_)); \
-			failures++; \
-		} \
-	} while (0)
-
 struct mixed {
 	char tag;
 	short half;

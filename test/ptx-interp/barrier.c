@@ -1,5 +1,5 @@
 /* Barriers of a block: all threads, named and counted ones, reductions, exits, and divergent code. */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 static const char text[] = PTX_HEAD

@@ -1,5 +1,5 @@
 /* Calls: arguments and results in both spaces, recursion, tables of functions, divergent calls, and a stack that ends. */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Clusters: their barrier, their registers, and shared memory of other blocks, by every kind of address. */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include <string.h>

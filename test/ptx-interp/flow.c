@@ -1,5 +1,5 @@
 /* Lanes that go different ways do what each would do alone, and meet again. */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 /* out[i] = f(i), each lane on a path of its own. */

@@ -2,7 +2,7 @@
  * Matrix instructions that go through memory: wmma of every shape, type and layout against products in C, ldmatrix
  * and stmatrix, and the ways in which they can be wrong.
  */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include <stdlib.h>

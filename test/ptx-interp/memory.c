@@ -1,5 +1,5 @@
 /* Memory of all spaces, by name and by generic address; atomics; and what happens where there is none. */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * Kernels that launch kernels, as nvcc writes it: order, depth, copies and fills in between, the tail stream, and
  * what becomes of launches that cannot be.
  */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include <string.h>

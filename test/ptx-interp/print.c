@@ -1,5 +1,5 @@
 /* What kernels say: printf as C would print it, assertions as CUDA words them, and memory they ask for. */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include <string.h>

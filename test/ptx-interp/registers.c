@@ -5,7 +5,7 @@
  *
  *	interp-registers [SEED [PROGRAMS]]
  */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * anyhow, by all lanes and by some, of every width, one element and several; in global, shared and local
  * memory, and as parameters of a call.
  */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include <stdlib.h>

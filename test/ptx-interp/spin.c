@@ -1,5 +1,5 @@
 /* Whoever waits by spinning gets what it waits for: from a lane of its warp, from another warp, from another block. */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * tex by a whole warp gives what the same lanes get one by one: every filter, address mode, format and odd
  * coordinate, with the sampler itself (which ptx-texture compares with a GPU's answers) as the measure.
  */
-#include "check.h"
+#include "test/check.h"
 #include "rig.h"
 
 #include "ptx/interp/texture/texture.h"

@@ -1,7 +1,7 @@
 /* Textures without a GPU: a few readings whose results are plain. */
 #include "ptx/interp/alu/half.h"
 #include "ptx/interp/texture/texture.h"
-#include "../check.h"
+#include "test/check.h"
 #include <math.h>
 
 static float data[4] = {1, 2, 4, 8};

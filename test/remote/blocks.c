@@ -2,7 +2,7 @@
  * Copies of rows, slices and arrays arrive byte by byte where they belong, whatever the kinds of memory, and
  * leave everything beside them alone.
  */
-#include "check.h"
+#include "application.h"
 
 enum { HOST, DEVICE, ARRAY, PINNED, UNIFIED_HOST, UNIFIED_DEVICE, KINDS };
 
@@ -241,8 +241,8 @@ static void pitched(void)
 	OK(cuMemcpy2DUnaligned_v2(&p));
 	CHECK(!memcmp(a, b, sizeof a));
 	p.WidthInBytes = 49;
-	EXPECT(cuMemcpy2D_v2(&p), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemcpy2D_v2(NULL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemcpy2D_v2(&p), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemcpy2D_v2(NULL), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemFree_v2(d));
 }
 
@@ -298,7 +298,7 @@ static void batches(void)
 	OK(cuStreamSynchronize(s));
 	CHECK(!memcmp(a, b, sizeof a));
 	sizes[1] = 0;
-	EXPECT(cuMemcpyBatchAsync(to, from, sizes, 3, &attr, &index, 1, &failed, s), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemcpyBatchAsync(to, from, sizes, 3, &attr, &index, 1, &failed, s), CUDA_ERROR_INVALID_VALUE);
 	CHECK(failed == 1);
 	OK(cuMemFree_v2(d));
 	OK(cuStreamDestroy_v2(s));

@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include "check.h"
+#include "application.h"
 
 #define SIZE (8u << 20)
 

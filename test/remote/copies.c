@@ -3,7 +3,7 @@
  * from several, in order with other work of their stream.
  */
 #include <pthread.h>
-#include "check.h"
+#include "application.h"
 
 static const size_t sizes[] = {1, 4, 63, 64, 4095, 4097, 32767, 32768, 32769, 65535, 65536, 65537, 262143, 1 << 20,
 	(2 << 20) - 1, 2 << 20, (5 << 20) + 13, (100 << 20) + 7};
@@ -105,8 +105,8 @@ static void wrong(void)
 
 	OK(cuMemAlloc_v2(&d, 4096));
 	OK(cuMemcpyHtoD_v2(d, NULL, 0));
-	EXPECT(cuMemcpyHtoD_v2(0, c, 4), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemcpyDtoH_v2(c, d + 4090, 16), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemcpyHtoD_v2(0, c, 4), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemcpyDtoH_v2(c, d + 4090, 16), CUDA_ERROR_INVALID_VALUE);
 	r = cuMemcpyHtoD_v2(d + 4090, c, 16); /* a posted copy's failure may show later */
 	if (!r)
 		r = cuCtxSynchronize();

@@ -8,17 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../check.h"
+#include "test/check.h"
 #include "abi/cuda.h"
 #include "gen/cuda_protos.h"
-
-/* CHECK_STOPS: for those who are lied to.  A program that goes on with what it did not get does itself no good. */
-#define OK(call) \
-	do { \
-		CHECK_EQ(call, CUDA_SUCCESS); \
-		if (failures && getenv("CHECK_STOPS")) \
-			exit(1); \
-	} while (0)
 
 static const char ptx[] =
 	".version 8.0\n.target sm_80\n.address_size 64\n"

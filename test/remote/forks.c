@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "check.h"
+#include "application.h"
 #include "test/fork.h"
 
 #define SIZE (1u << 20)
@@ -63,10 +63,10 @@ static void inherited(void)
 	CUdeviceptr d = 0;
 	CUcontext c = NULL;
 
-	EXPECT(cuMemAlloc_v2(&d, 16), CUDA_ERROR_NOT_INITIALIZED);
-	EXPECT(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
-	EXPECT(cuCtxGetCurrent(&c), CUDA_ERROR_NOT_INITIALIZED);
-	EXPECT(cuInit(0), CUDA_ERROR_NOT_INITIALIZED);
+	CHECK_EQ(cuMemAlloc_v2(&d, 16), CUDA_ERROR_NOT_INITIALIZED);
+	CHECK_EQ(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
+	CHECK_EQ(cuCtxGetCurrent(&c), CUDA_ERROR_NOT_INITIALIZED);
+	CHECK_EQ(cuInit(0), CUDA_ERROR_NOT_INITIALIZED);
 }
 
 static void inherited_twice(void)

@@ -1,7 +1,7 @@
 /* The hash that names images is BLAKE2b: the RFC's own vector, other lengths, and pieces of any size. */
 #include <stdlib.h>
 #include <string.h>
-#include "../check.h"
+#include "test/check.h"
 #include "util/hash.h"
 
 static void hex(const uint8_t *b, unsigned n, char *out)

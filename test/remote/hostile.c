@@ -11,20 +11,11 @@
 #include <unistd.h>
 #include "abi/fatbin.h"
 #include "wire/call.h"
+#include "test/check.h"
 #include "wire/protocol.h"
 #include "wire/trace.h"
 
 #define OP(name) NR_##name
-
-static int failures;
-
-#define CHECK(x) \
-	do { \
-		if (!(x)) { \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #x); \
-			failures++; \
-		} \
-	} while (0)
 
 uint64_t call_stream(CUstream stream, bool work)
 {

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "check.h"
+#include "application.h"
 
 static char own[1 << 20] __attribute__((aligned(4096)));
 
@@ -17,26 +17,27 @@ static void pinned(void)
 	unsigned f = 0;
 
 	OK(cuMemFreeHost(NULL));
-	EXPECT(cuMemFreeHost(own), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemFreeHost(own), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemHostAlloc(&h, 0, 0));
 	CHECK(!h);
-	EXPECT(cuMemHostAlloc(&h, 16, 8), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemHostAlloc(NULL, 16, 0), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemHostAlloc(&h, 1ull << 63, 0), CUDA_ERROR_OUT_OF_MEMORY);
-	EXPECT(cuMemHostAlloc(&h, 1ull << 45, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemHostAlloc(&h, 16, 8), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostAlloc(NULL, 16, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostAlloc(&h, 1ull << 63, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemHostAlloc(&h, 1ull << 45, 0), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemAllocHost_v2(&h, 5000));
 	for (unsigned flags = 0; flags < 8; flags++) {
 		OK(cuMemHostAlloc(&h2, 100, flags));
 		OK(cuMemHostGetFlags(&f, (char *)h2 + 5));
 		CHECK(f == ((flags & 4 ? flags & 5 : 0) | 2)); /* that all memory is portable is said of some */
-		EXPECT(cuMemFreeHost((char *)h2 + 64), CUDA_ERROR_INVALID_VALUE);
+		CHECK_EQ(cuMemFreeHost((char *)h2 + 64), CUDA_ERROR_INVALID_VALUE);
 		OK(cuMemFreeHost(h2));
-		EXPECT(cuMemFreeHost(h2), CUDA_ERROR_INVALID_VALUE);
+		CHECK_EQ(cuMemFreeHost(h2), CUDA_ERROR_INVALID_VALUE);
 	}
-	EXPECT(cuMemHostGetDevicePointer_v2(&mapped, (char *)h + 8, 0), check_shares() ? 0 : CUDA_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(
+		cuMemHostGetDevicePointer_v2(&mapped, (char *)h + 8, 0), check_shares() ? 0 : CUDA_ERROR_NOT_SUPPORTED);
 	if (check_shares())
 		CHECK(mapped == (CUdeviceptr)(uintptr_t)h + 8);
-	EXPECT(cuMemHostGetDevicePointer_v2(&d, own, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostGetDevicePointer_v2(&d, own, 0), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemAlloc_v2(&d, 5000));
 	fill_bytes(h, 5000, 1);
 	OK(cuMemcpyHtoDAsync_v2(d, h, 5000, NULL));
@@ -140,12 +141,12 @@ static void registered_plain(char *p, size_t size)
 
 	fill_bytes(p, size, 5);
 	if (check_remote())
-		EXPECT(cuMemHostRegister_v2(p, size, CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
+		CHECK_EQ(cuMemHostRegister_v2(p, size, CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
 	OK(cuMemHostRegister_v2(p, size, CU_MEMHOSTREGISTER_PORTABLE));
-	EXPECT(cuMemHostRegister_v2(p, size, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	CHECK_EQ(cuMemHostRegister_v2(p, size, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 	OK(cuMemHostGetFlags(&f, p));
 	CHECK(f == (CU_MEMHOSTREGISTER_PORTABLE | (check_remote() ? 0 : CU_MEMHOSTREGISTER_DEVICEMAP)));
-	EXPECT(cuMemHostGetDevicePointer_v2(&d, p, 0), check_remote() ? CUDA_ERROR_NOT_SUPPORTED : 0);
+	CHECK_EQ(cuMemHostGetDevicePointer_v2(&d, p, 0), check_remote() ? CUDA_ERROR_NOT_SUPPORTED : 0);
 	OK(cuMemAlloc_v2(&d, size));
 	OK(cuMemcpyHtoDAsync_v2(d, p, size, NULL));
 	OK(cuMemsetD8Async(d, 9, 10, NULL));
@@ -154,7 +155,7 @@ static void registered_plain(char *p, size_t size)
 	fill_bytes(back, size, 5);
 	CHECK(p[0] == 9 && p[9] == 9 && !memcmp(p + 10, back + 10, size - 10));
 	OK(cuMemHostUnregister(p));
-	EXPECT(cuMemHostUnregister(p), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	CHECK_EQ(cuMemHostUnregister(p), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	CHECK(!memcmp(p + 10, back + 10, size - 10));
 	OK(cuMemFree_v2(d));
 	free(back);
@@ -168,11 +169,11 @@ static void registered(void)
 	char *hole = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	munmap(hole + 8192, 4096);
-	EXPECT(cuMemHostRegister_v2(own, 0, 0), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemHostRegister_v2(NULL, 4096, 0), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemHostRegister_v2(own, 4096, 16), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemHostRegister_v2(hole, 1 << 20, 0), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemHostRegister_v2((void *)0x10000, 1 << 20, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostRegister_v2(own, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostRegister_v2(NULL, 4096, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostRegister_v2(own, 4096, 16), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostRegister_v2(hole, 1 << 20, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostRegister_v2((void *)0x10000, 1 << 20, 0), CUDA_ERROR_INVALID_VALUE);
 	registered_plain(own + 8, 1000);
 	if (!check_shares()) {
 		registered_plain(own, sizeof own);
@@ -180,14 +181,14 @@ static void registered(void)
 	}
 	fill_bytes(own, sizeof own, 4);
 	OK(cuMemHostRegister_v2(own + 100, sizeof own - 200, 0));
-	EXPECT(cuMemHostRegister_v2(own + 100, 8192, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-	EXPECT(cuMemHostRegister_v2(own + 4096, 8192, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	CHECK_EQ(cuMemHostRegister_v2(own + 100, 8192, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	CHECK_EQ(cuMemHostRegister_v2(own + 4096, 8192, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 	OK(cuMemHostGetFlags(&f, own + 8192));
 	CHECK(f == 2);
 	OK(cuMemHostGetDevicePointer_v2(&d, own + 300, 0));
 	CHECK(d == (uintptr_t)own + 300);
-	EXPECT(cuMemFreeHost(own + 100), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemHostUnregister(own + 108), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemFreeHost(own + 100), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostUnregister(own + 108), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemAlloc_v2(&d, 5000));
 	OK(cuMemcpyHtoD_v2(d, own + 300, 5000));
 	OK(cuMemcpyDtoH_v2(back, d, 5000));
@@ -195,8 +196,8 @@ static void registered(void)
 	OK(cuMemsetD8_v2((uintptr_t)own + 300, 7, 16));
 	CHECK(own[300] == 7 && own[315] == 7);
 	OK(cuMemHostUnregister(own + 100));
-	EXPECT(cuMemHostUnregister(own + 100), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
-	EXPECT(cuMemHostUnregister(NULL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemHostUnregister(own + 100), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	CHECK_EQ(cuMemHostUnregister(NULL), CUDA_ERROR_INVALID_VALUE);
 	CHECK(own[300] == 7 && !memcmp(back + 16, own + 316, 4000)); /* as it was left */
 	OK(cuMemFree_v2(d));
 	munmap(hole, 1 << 20);
@@ -221,7 +222,7 @@ static void advised(CUdeviceptr m, CUstream s)
 	OK(cuMemAdvise_v2(m, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
 	CHECK(ask(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 4096) == 1);
 	CHECK(ask(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 65536) == 0);
-	EXPECT(cuMemAdvise_v2(m, 2 << 20, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemAdvise_v2(m, 2 << 20, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemAdvise_v2(m, 1 << 20, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
 	OK(cuMemRangeGetAttribute(by, sizeof by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m, 1 << 20));
 	CHECK(by[0] == 0 && by[1] == CU_DEVICE_INVALID);
@@ -229,10 +230,10 @@ static void advised(CUdeviceptr m, CUstream s)
 	CHECK(ask(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 8192) == CU_DEVICE_INVALID);
 	CHECK(ask(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 4096) == 0);
 	OK(cuMemPrefetchBatchAsync(list, sizes, 2, &device, &first, 1, 0, s));
-	EXPECT(cuMemPrefetchBatchAsync(list, sizes, 2, &device, &second, 1, 0, s), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemPrefetchBatchAsync(list, sizes, 2, &device, &second, 1, 0, s), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemDiscardBatchAsync(list, sizes, 2, 0, s));
 	OK(cuStreamAttachMemAsync(s, m, 0, CU_MEM_ATTACH_SINGLE));
-	EXPECT(cuStreamAttachMemAsync(s, m, 4096, CU_MEM_ATTACH_SINGLE), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuStreamAttachMemAsync(s, m, 4096, CU_MEM_ATTACH_SINGLE), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void managed(void)
@@ -240,9 +241,9 @@ static void managed(void)
 	CUdeviceptr m = 0, d = 0;
 	CUstream s = NULL;
 
-	EXPECT(cuMemAllocManaged(&m, 0, 1), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemAllocManaged(&m, 16, 4), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemAllocManaged(&m, 1ull << 60, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemAllocManaged(&m, 0, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemAllocManaged(&m, 16, 4), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemAllocManaged(&m, 1ull << 60, 1), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemAllocManaged(&m, 1 << 20, 1));
 	OK(cuMemAlloc_v2(&d, 4096));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
@@ -253,12 +254,13 @@ static void managed(void)
 	OK(cuMemcpy(m, d, 64));
 	CHECK(*(unsigned *)m != 0x01020304);
 	advised(m, s);
-	EXPECT(cuMemAdvise_v2(d, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 0}),
+	CHECK_EQ(
+		cuMemAdvise_v2(d, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 0}),
 		CUDA_ERROR_INVALID_VALUE);
 	OK(cuStreamDestroy_v2(s));
 	OK(cuMemFree_v2(d));
 	OK(cuMemFree_v2(m));
-	EXPECT(cuMemFree_v2(m), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemFree_v2(m), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* What a pointer answers to a single question; -1 - error for an error. */
@@ -320,8 +322,8 @@ static void device_pointers(CUcontext ctx)
 	CHECK(one(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d) == 0);
 	OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d));
 	CHECK(one(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d) == 1);
-	EXPECT(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_IS_MANAGED, d), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)&stack),
+	CHECK_EQ(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_IS_MANAGED, d), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)&stack),
 		CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemGetAddressRange_v2(&base, &size, d + 999));
 	CHECK(base == d && size == 1000);
@@ -329,8 +331,8 @@ static void device_pointers(CUcontext ctx)
 	CHECK(type == 0 && (int)device == CU_DEVICE_INVALID && where == &stack);
 	OK(cuPointerGetAttributes(3, which, data, d));
 	CHECK(type == CU_MEMORYTYPE_DEVICE && device == 0 && where == NULL);
-	EXPECT(cuPointerGetAttributes(0, which, data, d), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemGetHandleForAddressRange(&stack, d, 4096, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(cuPointerGetAttributes(0, which, data, d), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemGetHandleForAddressRange(&stack, d, 4096, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
 	OK(cuMemFree_v2(d));
 	CHECK(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d) == -2);
 }

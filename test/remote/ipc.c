@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "check.h"
+#include "application.h"
 
 struct news {
 	CUipcMemHandle memory;
@@ -103,7 +103,7 @@ static void first(int sock)
 	OK(cuMemsetD32_v2(block, 33, 1));
 	OK(cuCtxSynchronize());
 	OK(cuIpcGetMemHandle(&n.memory, d));
-	EXPECT(cuIpcGetMemHandle(&n.memory, (uintptr_t)&n), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuIpcGetMemHandle(&n.memory, (uintptr_t)&n), CUDA_ERROR_INVALID_VALUE);
 	OK(cuIpcGetMemHandle(&n.memory, d));
 	if (check_shares()) {
 		OK(cuMemPoolExportToShareableHandle(&fd, pool, 1, 0));

@@ -2,7 +2,7 @@
  * What is read back through the legacy stream comes after all that blocking streams had, so waiting afterwards asks
  * nothing: legacy.sh counts.  And it is so even when there are more of them than are remembered.
  */
-#include "check.h"
+#include "application.h"
 
 #define STREAMS 12
 #define READS   50

@@ -81,7 +81,7 @@ static void context_nowhere(void)
 	CUcontext ctx;
 
 	OK(cuInit(0));
-	EXPECT(cuCtxCreate_v2(&ctx, 0, 5), CUDA_ERROR_INVALID_DEVICE);
+	CHECK_EQ(cuCtxCreate_v2(&ctx, 0, 5), CUDA_ERROR_INVALID_DEVICE);
 }
 
 /* ---- memory ---- */
@@ -99,7 +99,7 @@ static void get_nothing(void)
 	CUdeviceptr p;
 
 	check_start();
-	EXPECT(cuMemAlloc_v2(&p, 4096), LOST);
+	CHECK_EQ(cuMemAlloc_v2(&p, 4096), LOST);
 }
 
 /* The second over the first one's beginning. */
@@ -135,7 +135,7 @@ static void get_rows(void)
 	size_t pitch;
 
 	check_start();
-	EXPECT(cuMemAllocPitch_v2(&p, &pitch, 64, 64, 4), LOST);
+	CHECK_EQ(cuMemAllocPitch_v2(&p, &pitch, 64, 64, 4), LOST);
 }
 
 static bool foreign_nowhere(struct server *s, const struct frame *f)
@@ -256,7 +256,7 @@ static void use_variable(void)
 
 	check_start();
 	OK(cuModuleLoadData(&module, code));
-	EXPECT(cuModuleGetGlobal_v2(&p, NULL, module, "v"), CUDA_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(cuModuleGetGlobal_v2(&p, NULL, module, "v"), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 static bool never_through(struct server *s, const struct frame *f)
@@ -276,7 +276,7 @@ static void fetch_variable(void)
 
 	check_start();
 	OK(cuModuleLoadData(&module, code));
-	EXPECT(cuModuleGetGlobal_v2(&p, NULL, module, "v"), LOST);
+	CHECK_EQ(cuModuleGetGlobal_v2(&p, NULL, module, "v"), LOST);
 }
 
 /* ---- code ---- */
@@ -326,7 +326,7 @@ static void launch(void)
 	void *params[] = {&a, &b};
 	CUfunction f = function();
 
-	EXPECT(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL), LOST);
+	CHECK_EQ(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL), LOST);
 }
 
 static bool huge_occupancy(struct server *s, const struct frame *f)
@@ -346,7 +346,7 @@ static void occupancy(void)
 	CUfunction f = function();
 	int grid, block;
 
-	EXPECT(cuOccupancyMaxPotentialBlockSize(&grid, &block, f, NULL, 0, 0), LOST);
+	CHECK_EQ(cuOccupancyMaxPotentialBlockSize(&grid, &block, f, NULL, 0, 0), LOST);
 }
 
 /* ---- graphs ---- */
@@ -367,7 +367,7 @@ static void get_nodes(void)
 
 	check_start();
 	OK(cuGraphCreate(&graph, 0));
-	EXPECT(cuGraphGetNodes(graph, nodes, &n), LOST);
+	CHECK_EQ(cuGraphGetNodes(graph, nodes, &n), LOST);
 	CHECK(n <= 4);
 }
 
@@ -413,7 +413,7 @@ static void look_at_copy(void)
 	CUDA_MEMCPY3D p;
 
 	check_start();
-	EXPECT(cuGraphMemcpyNodeGetParams((CUgraphNode)number_of(HANDLE_CUgraphNode, 1), &p), LOST);
+	CHECK_EQ(cuGraphMemcpyNodeGetParams((CUgraphNode)number_of(HANDLE_CUgraphNode, 1), &p), LOST);
 }
 
 /* What a graph uses ends while the graph is being made. */
@@ -452,7 +452,7 @@ static void copy_in_graph(void)
 	OK(cuMemAlloc_v2(&at, 4096));
 	OK(cuGraphCreate(&graph, 0));
 	OK(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &p, ctx));
-	EXPECT(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &p, ctx), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &p, ctx), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 /* An event that is none: then nobody listens any more, and the link is not kept up as if somebody did. */
@@ -478,7 +478,7 @@ static void wait_for_events(void)
 	CUuserObject object;
 
 	check_start();
-	EXPECT(cuUserObjectCreate(&object, NULL, nothing, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), LOST);
+	CHECK_EQ(cuUserObjectCreate(&object, NULL, nothing, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), LOST);
 }
 
 static const struct lie lies[] = {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "check.h"
+#include "application.h"
 #include "transport/private.h"
 #include "util/build_note.h"
 #include "wire/call.h"

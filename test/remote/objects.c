@@ -3,7 +3,7 @@
  * one process; what is not theirs is refused.
  */
 #include <unistd.h>
-#include "check.h"
+#include "application.h"
 
 static const CUmemLocation here = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
 
@@ -25,7 +25,7 @@ static void arrays(void)
 	CHECK(level && level == again);
 	OK(cuArray3DGetDescriptor_v2(&back, level));
 	CHECK(back.Width == 32 && back.Height == 16);
-	EXPECT(cuMipmappedArrayGetLevel(&level, mip, 3), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMipmappedArrayGetLevel(&level, mip, 3), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMipmappedArrayDestroy(mip));
 }
 
@@ -60,7 +60,7 @@ static void textures(void)
 	CHECK(cuTexObjectDestroy(t) != CUDA_SUCCESS);
 	res.res.array.hArray = (CUarray)0x40;
 	CHECK(cuTexObjectCreate(&t, &res, &tex, NULL) != CUDA_SUCCESS);
-	EXPECT(cuTexObjectCreate(&t, NULL, &tex, NULL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuTexObjectCreate(&t, NULL, &tex, NULL), CUDA_ERROR_INVALID_VALUE);
 	OK(cuArrayDestroy(a));
 }
 
@@ -87,8 +87,8 @@ static void pools(void)
 	big = 0;
 	OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &big));
 	CHECK(big == 1ull << 33);
-	EXPECT(cuMemPoolGetAttribute(pool, 99, &big), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, NULL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemPoolGetAttribute(pool, 99, &big), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, NULL), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemAllocFromPoolAsync(&d, 4096, pool, s));
 	OK(cuMemAllocAsync(&e, 4096, s));
 	OK(cuMemsetD32Async(d, 77, 16, s));
@@ -100,7 +100,7 @@ static void pools(void)
 	CHECK(big >= 4096);
 	OK(cuMemFreeAsync(d, s));
 	OK(cuMemFreeAsync(e, s));
-	EXPECT(cuMemFreeAsync(e, s), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemFreeAsync(e, s), CUDA_ERROR_INVALID_VALUE);
 	OK(cuStreamSynchronize(s));
 	OK(cuDeviceGetDefaultMemPool(&usual, 0));
 	CHECK(usual);
@@ -148,7 +148,7 @@ static void mapped(void)
 	OK(cuMemAddressFree(v, 2 * g));
 	prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
 	if (check_remote())
-		EXPECT(cuMemCreate(&h, g, &prop, 0), CUDA_ERROR_NOT_SUPPORTED);
+		CHECK_EQ(cuMemCreate(&h, g, &prop, 0), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 /* One memory at two addresses, by way of a file descriptor. */
@@ -164,7 +164,7 @@ static void shared(void)
 	int fd = -1, word = 0;
 
 	OK(cuMemCreate(&a, g, &prop, 0));
-	EXPECT(cuMemExportToShareableHandle(&fd, a, 1, 0), check_shares() ? 0 : CUDA_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(cuMemExportToShareableHandle(&fd, a, 1, 0), check_shares() ? 0 : CUDA_ERROR_NOT_SUPPORTED);
 	if (check_shares()) {
 		CHECK(fd >= 0);
 		OK(cuMemImportFromShareableHandle(&b, (void *)(intptr_t)fd, 1));

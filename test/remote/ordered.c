@@ -4,7 +4,7 @@
  */
 #include <pthread.h>
 #include <stdbool.h>
-#include "check.h"
+#include "application.h"
 
 #define TIMES 100
 #define SIZE  (1 << 20)
@@ -22,7 +22,7 @@ static void again_and_again(CUstream s, bool alone)
 		CHECK(p);
 		OK(cuMemFreeAsync(p, s));
 		if (alone)
-			EXPECT(cuMemFreeAsync(p, s), CUDA_ERROR_INVALID_VALUE);
+			CHECK_EQ(cuMemFreeAsync(p, s), CUDA_ERROR_INVALID_VALUE);
 	}
 	OK(cuMemAllocAsync(&p, SIZE, s));
 	OK(cuMemsetD8Async(p, 7, SIZE, s));
@@ -42,9 +42,9 @@ static void gone(CUstream s, CUstream other)
 
 	OK(cuMemAllocAsync(&p, SIZE, s));
 	OK(cuMemFreeAsync(p, s));
-	EXPECT(cuMemGetAddressRange_v2(&base, &size, p), CUDA_ERROR_NOT_FOUND);
-	EXPECT(cuMemsetD8Async(p, 0, 1, s), CUDA_ERROR_INVALID_VALUE);
-	EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemGetAddressRange_v2(&base, &size, p), CUDA_ERROR_NOT_FOUND);
+	CHECK_EQ(cuMemsetD8Async(p, 0, 1, s), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemAllocAsync(&p, SIZE, s)); /* not the same: each of these is sent, and the free before it */
 	OK(cuMemFreeAsync(p, s));
 	OK(cuMemAllocAsync(&q, SIZE / 2, s));

@@ -76,8 +76,8 @@ static void globals(void)
 		quota / 2 + MB);
 	OK(cuModuleLoadData(&a, text));
 	LEFT(quota / 2 - MB);
-	EXPECT(cuModuleLoadData(&b, text), CUDA_ERROR_OUT_OF_MEMORY);
-	EXPECT(cuLibraryLoadData(&l, text, NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuModuleLoadData(&b, text), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuLibraryLoadData(&l, text, NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuModuleUnload(a));
 	LEFT(quota);
 	OK(cuLibraryLoadData(&l, text, NULL, NULL, 0, NULL, NULL, 0));
@@ -91,7 +91,7 @@ static void limits(void)
 	size_t usual = 0;
 
 	OK(cuCtxGetLimit(&usual, CU_LIMIT_MALLOC_HEAP_SIZE));
-	EXPECT(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, usual + quota + 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, usual + quota + 1), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, usual + quota / 2));
 	LEFT(quota / 2);
 	OK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, usual));
@@ -107,7 +107,7 @@ static void contexts(void)
 
 	OK(cuCtxCreate_v2(&other, 0, device));
 	OK(cuMemAlloc_v2(&p, quota));
-	EXPECT(cuMemAlloc_v2(&p, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemAlloc_v2(&p, 1), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuCtxDestroy_v2(other));
 	OK(cuCtxSetCurrent(context));
 	LEFT(quota);
@@ -174,15 +174,15 @@ static void devices(void)
 	OK(cuMemPoolCreate(&other, &props));
 	OK(cuMemAlloc_v2(&a, quota));
 	OK(cuMemCreate(&h, quota / 2, &prop, 0));
-	EXPECT(cuMemCreate(&h, quota, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemCreate(&h, quota, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuDevicePrimaryCtxRetain(&second, 1));
 	OK(cuCtxSetCurrent(second));
 	OK(cuStreamCreate(&there, CU_STREAM_NON_BLOCKING));
 	OK(cuMemGetInfo_v2(&free, NULL));
 	CHECK(free == quota / 2);
-	EXPECT(cuMemAllocFromPoolAsync(&b, quota / 2 + 1, other, there), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemAllocFromPoolAsync(&b, quota / 2 + 1, other, there), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemAllocFromPoolAsync(&b, quota / 2, other, there));
-	EXPECT(cuMemAlloc_v2(&c, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemAlloc_v2(&c, 1), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemFreeAsync(b, there));
 	OK(cuStreamSynchronize(there));
 	OK(cuMemPoolDestroy(other));

@@ -1,7 +1,7 @@
 /* quota.h - one program in three files: quota.c begins it and adds up what the others have found wrong. */
 #pragma once
 
-#include "check.h"
+#include "application.h"
 
 #define MB ((size_t)1 << 20)
 

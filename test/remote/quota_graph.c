@@ -27,15 +27,15 @@ static void graph_nodes(void)
 		    c = graph_exec(quota + 1, 1, &q);
 
 	LEFT(quota); /* only launching takes memory */
-	EXPECT(cuGraphLaunch(c, stream), CUDA_ERROR_OUT_OF_MEMORY);
-	EXPECT(cuGraphUpload(c, stream), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuGraphLaunch(c, stream), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuGraphUpload(c, stream), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuGraphLaunch(b, stream));
 	OK(cuStreamSynchronize(stream));
 	OK(cuGraphLaunch(a, stream)); /* b keeps nothing that a needs */
 	OK(cuStreamSynchronize(stream));
 	LEFT(quota / 2);
-	EXPECT(cuGraphLaunch(b, stream), CUDA_ERROR_OUT_OF_MEMORY);
-	EXPECT(cuMemAlloc_v2(&d, quota / 2 + 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuGraphLaunch(b, stream), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemAlloc_v2(&d, quota / 2 + 1), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemAlloc_v2(&d, quota / 2));
 	LEFT(0);
 	OK(cuMemFree_v2(d));
@@ -68,7 +68,7 @@ static void graph_captured(void)
 	LEFT(quota);
 	OK(cuGraphInstantiateWithFlags(&exec, g, 0));
 	OK(cuMemAlloc_v2(&d, quota / 2 + MB));
-	EXPECT(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemFree_v2(d));
 	OK(cuMemAlloc_v2(&d, quota / 2));
 	OK(cuGraphLaunch(exec, stream));
@@ -98,7 +98,7 @@ static void graph_left(void)
 	OK(cuStreamSynchronize(stream));
 	OK(cuGraphExecDestroy(exec)); /* what it has allocated stays */
 	LEFT(quota / 2);
-	EXPECT(cuMemAlloc_v2(&d, quota / 2 + 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemAlloc_v2(&d, quota / 2 + 1), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemFree_v2(p));
 	OK(cuDeviceGraphMemTrim(device));
 	LEFT(quota);
@@ -107,9 +107,9 @@ static void graph_left(void)
 	OK(cuMemFreeAsync(p, stream));
 	OK(cuStreamEndCapture(stream, &g));
 	OK(cuGraphInstantiateWithFlags(&exec, g, 0));
-	EXPECT(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuGraphExecDestroy(exec));
-	EXPECT(cuGraphInstantiateWithFlags(&exec, g, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuGraphInstantiateWithFlags(&exec, g, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuGraphDestroy(g));
 	LEFT(quota);
 }

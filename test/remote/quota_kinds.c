@@ -110,16 +110,16 @@ static void one_kind(const struct kind *k)
 	unsigned long long a = 0, b = 0, c = 0;
 	int before = failures;
 
-	EXPECT(k->take(quota + 1, &a), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(k->take(quota + 1, &a), CUDA_ERROR_OUT_OF_MEMORY);
 	LEFT(quota);
 	OK(k->take(quota / 2, &a));
 	LEFT(quota / 2);
-	EXPECT(k->take(quota / 2 + 1, &b), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(k->take(quota / 2 + 1, &b), CUDA_ERROR_OUT_OF_MEMORY);
 	LEFT(quota / 2);
 	OK(k->take(quota / 2, &b));
 	LEFT(0);
-	EXPECT(k->take(1, &c), CUDA_ERROR_OUT_OF_MEMORY);
-	EXPECT(cuMemAlloc_v2(&c, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(k->take(1, &c), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemAlloc_v2(&c, 1), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(k->give(a));
 	OK(cuCtxSynchronize());
 	LEFT(quota / 2);
@@ -215,7 +215,7 @@ static void pools_gone(void)
 			break;
 	} while (++n < 64);
 	CHECK(n > 0 && (size_t)n <= quota / (32 * MB));
-	EXPECT(cuMemAlloc_v2(&big, quota), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(cuMemAlloc_v2(&big, quota), CUDA_ERROR_OUT_OF_MEMORY);
 	while (n--)
 		OK(cuMemFreeAsync(a[n], stream));
 	OK(cuStreamSynchronize(stream));

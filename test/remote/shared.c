@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "../check.h"
+#include "test/check.h"
 #include "server/session/message.h"
 #include "test/null_device.h"
-
-#define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
 
 static struct session session;
 static struct stats stats;

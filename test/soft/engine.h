@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../check.h"
+#include "test/check.h"
 #ifdef APPLICATION
 #include "public.h"
 #else
@@ -79,8 +79,6 @@ static const struct engine test_engine = {
 };
 
 #endif
-
-#define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
 
 /* The device is in another process. */
 static inline bool served(void)

@@ -5,11 +5,9 @@
 #include <unistd.h>
 #include "backend/null/null.h"
 #include "backend/soft/backend.h"
-#include "../check.h"
+#include "test/check.h"
 #include <stdlib.h>
 #include <string.h>
-
-#define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
 			  ".visible .global .align 4 .b8 table[64];\n"

@@ -8,7 +8,7 @@
 #include "util/handle.h"
 #include "util/map.h"
 #include "cuda/visible.h"
-#include "../check.h"
+#include "test/check.h"
 
 static struct handle_table table = HANDLE_TABLE_INIT;
 static _Atomic int released;

@@ -1,35 +1,11 @@
-/* check.h - what the programs here share: they are applications, and see only the CUDA driver API. */
+/* application.h - for tests that are ordinary applications: they see only the CUDA driver API. */
 #pragma once
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "abi/cuda.h"
 #include "gen/cuda_protos.h"
-
-static int failures;
-
-#define CHECK(x) \
-	do { \
-		if (!(x)) { \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #x); \
-			failures++; \
-		} \
-	} while (0)
-
-/* CHECK_STOPS: for those who are lied to.  A program that goes on with what it did not get does itself no good. */
-#define EXPECT(call, want) \
-	do { \
-		CUresult r_ = (call), w_ = (want); \
-		if (r_ != w_) { \
-			printf("%s:%d: %s is %d, not %d\n", __FILE__, __LINE__, #call, r_, w_); \
-			failures++; \
-			if (getenv("CHECK_STOPS")) \
-				exit(1); \
-		} \
-	} while (0)
-
-#define OK(call) EXPECT(call, CUDA_SUCCESS)
+#include "test/check.h"
 
 static inline CUcontext check_start(void)
 {
