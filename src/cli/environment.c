@@ -75,21 +75,21 @@ static int set_audit(const char *dir)
 /* No more than a sanitizer does. */
 size_t surround_tls_wanted(const struct program *program)
 {
-	struct world world;
+	struct sysroot sysroot;
 	struct closure closure;
 	size_t sum = 0;
 
-	if (program->kind != PROGRAM_DYNAMIC || world_init(&world, NULL))
+	if (program->kind != PROGRAM_DYNAMIC || sysroot_init(&sysroot, NULL))
 		return 0;
-	if (!closure_init(&closure, &world, program->path, ""))
+	if (!closure_init(&closure, &sysroot, program->path, ""))
 		for (unsigned i = 1; i < closure.n; i++) {
-			const struct object *o = &closure.parts[i]->object;
+			const struct elf_object *o = &closure.parts[i]->object;
 
 			if (closure.parts[i]->is_open && o->static_tls && o->tls < TLS_MOST)
 				sum += o->tls + 64; /* and its alignment */
 		}
 	closure_finish(&closure);
-	world_finish(&world);
+	sysroot_finish(&sysroot);
 	return sum < TLS_MOST ? sum : TLS_MOST;
 }
 

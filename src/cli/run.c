@@ -152,7 +152,7 @@ static int start(char **argv, bool follow)
 
 	if (!cli_library_dir(dir, sizeof dir))
 		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
-	program_look(argv[0], &program);
+	program_inspect(argv[0], &program);
 	int r = refuse(&program, argv[0]);
 	if (r)
 		return r;

@@ -1,3 +1,4 @@
+/* Build the closure of a program: breadth first, in the order in which the loader loads libraries. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ bool is_cuda_library(const char *name)
 	return false;
 }
 
-static bool known(const struct closure *c, const char *name)
+static bool closure_has(const struct closure *c, const char *name)
 {
 	for (unsigned i = 0; i < c->n; i++)
 		if (!strcmp(c->parts[i]->name, name) || (c->parts[i]->is_open && c->parts[i]->object.soname &&
@@ -27,70 +28,69 @@ static bool known(const struct closure *c, const char *name)
 	return false;
 }
 
-static int open_part(const struct world *w, struct part *p)
+static int part_open(const struct sysroot *sys, struct closure_part *p)
 {
-	int fd = world_open(w, p->path), err;
+	int fd = sysroot_open(sys, p->path), err;
 
 	if (fd < 0)
 		return fd;
-	err = object_open(&p->object, fd);
+	err = elf_object_open(&p->object, fd);
 	close(fd);
 	p->is_open = !err;
-	p->asker.object = p->is_open ? &p->object : NULL;
-	p->asker.path = p->path;
+	p->requester.object = p->is_open ? &p->object : NULL;
+	p->requester.path = p->path;
 	return err;
 }
 
-static struct part *add(struct closure *c, const char *name, int by)
+static struct closure_part *closure_add(struct closure *c, const char *name, int needed_by)
 {
-	struct part *p = c->n < CLOSURE_MAX ? calloc(1, sizeof *p) : NULL;
+	struct closure_part *p = c->n < CLOSURE_MAX ? calloc(1, sizeof *p) : NULL;
 
 	if (!p) {
 		c->cut = true;
 		return NULL;
 	}
 	snprintf(p->name, sizeof p->name, "%s", name);
-	p->by = by;
-	p->asker.by = by >= 0 ? &c->parts[by]->asker : NULL;
+	p->needed_by = needed_by;
+	p->requester.by = needed_by >= 0 ? &c->parts[needed_by]->requester : NULL;
 	c->parts[c->n++] = p;
 	return p;
 }
 
-static void find_part(struct closure *c, struct part *p, const char *dir)
+static void part_locate(struct closure *c, struct closure_part *p, const char *dir)
 {
-	static const struct world here;
-	struct search s = world_search(c->world);
+	static const struct sysroot this_machine;
+	struct library_search s = library_search_from(c->sysroot);
 
 	p->cuda = is_cuda_library(p->name);
-	library_of_ours(&here, dir, &s, p->name, p->ours);
-	if (!library_find(&s, p->name, p->asker.by, &p->found))
+	library_replacement(&this_machine, dir, &s, p->name, p->ours);
+	if (!library_find(&s, p->name, p->requester.by, &p->found))
 		return;
 	snprintf(p->path, sizeof p->path, "%s", p->found.path);
-	open_part(c->world, p);
+	part_open(c->sysroot, p);
 }
 
-int closure_init(struct closure *c, const struct world *w, const char *program, const char *dir)
+int closure_init(struct closure *c, const struct sysroot *sys, const char *program, const char *dir)
 {
-	struct part *p;
+	struct closure_part *p;
 	int err;
 
-	*c = (struct closure){.world = w, .parts = calloc(CLOSURE_MAX, sizeof *c->parts)};
-	p = c->parts ? add(c, basename(program), -1) : NULL;
+	*c = (struct closure){.sysroot = sys, .parts = calloc(CLOSURE_MAX, sizeof *c->parts)};
+	p = c->parts ? closure_add(c, basename(program), -1) : NULL;
 	if (!p)
 		return -ENOMEM;
-	err = world_real(w, program, p->path);
-	err = err ? err : open_part(w, p);
+	err = sysroot_real(sys, program, p->path);
+	err = err ? err : part_open(sys, p);
 	if (err)
 		return err;
-	/* In the loader's order: first all that the first needs. */
 	for (unsigned i = 0; i < c->n; i++)
 		for (unsigned j = 0; c->parts[i]->is_open && j < c->parts[i]->object.nneeded; j++) {
 			const char *name = c->parts[i]->object.needed[j];
-			if (known(c, name))
+			if (closure_has(c, name))
 				continue;
-			p = add(c, name, (int)i);
+			p = closure_add(c, name, (int)i);
 			if (p)
-				find_part(c, p, dir);
+				part_locate(c, p, dir);
 		}
 	return 0;
 }
@@ -98,7 +98,7 @@ int closure_init(struct closure *c, const struct world *w, const char *program, 
 void closure_finish(struct closure *c)
 {
 	for (unsigned i = 0; c->parts && i < c->n; i++) {
-		object_close(&c->parts[i]->object);
+		elf_object_close(&c->parts[i]->object);
 		free(c->parts[i]);
 	}
 	free(c->parts);

@@ -1,18 +1,18 @@
-/* strings.h - names of CUDA's libraries that lie in a file as text. */
+/* dlopen_names.h - names of CUDA libraries that a file contains as text, and may therefore pass to dlopen(). */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define STRINGS_MAX 24
+#define DLOPEN_NAMES_MAX 24
 
-struct strings {
+struct dlopen_names {
 	unsigned n;
-	char name[STRINGS_MAX][256]; /* with the path before it, where there is one */
+	char name[DLOPEN_NAMES_MAX][256]; /* with the path in front of it, if the file has one */
 };
 
-/* Takes one out again: what is linked in is no secret. */
-void strings_drop(struct strings *s, const char *name);
+/* Add the names found in the bytes of a file, each once. */
+void dlopen_names_scan(const char *data, size_t size, struct dlopen_names *names);
 
-/* Adds those of a file to the list, each once. */
-void strings_find(const char *data, size_t size, struct strings *s);
+/* Remove a name, for example one that the file also lists as DT_NEEDED. */
+void dlopen_names_remove(struct dlopen_names *names, const char *name);

@@ -1,3 +1,4 @@
+/* Read the dynamic section, version tables, notes and symbol names of an ELF file. */
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,18 +14,18 @@
 #define OUR_MACHINE EM_X86_64
 #endif
 
-#define CHAIN 100000 /* steps along a list in a file: versions, or symbols of one hash */
+#define CHAIN_MAX 100000 /* longest list in a file that is followed: versions, symbols of one hash */
 
-/* size bytes at an offset of the file, or NULL. */
-static const char *at(const struct object *o, uint64_t offset, uint64_t size)
+/* Returns the bytes at a file offset, or NULL if they are not all inside the file. */
+static const char *file_bytes(const struct elf_object *o, uint64_t offset, uint64_t size)
 {
 	return offset <= o->size && size <= o->size - offset ? o->data + offset : NULL;
 }
 
-static bool header(const struct object *o, unsigned i, Elf64_Phdr *ph)
+static bool read_program_header(const struct elf_object *o, unsigned i, Elf64_Phdr *ph)
 {
-	const Elf64_Ehdr *eh = (const void *)o->data; /* mapped, or malloc'ed: aligned */
-	const char *p = at(o, eh->e_phoff + (uint64_t)i * sizeof *ph, sizeof *ph);
+	const Elf64_Ehdr *eh = (const void *)o->data; /* mapped or from malloc, so aligned */
+	const char *p = file_bytes(o, eh->e_phoff + (uint64_t)i * sizeof *ph, sizeof *ph);
 
 	if (i >= eh->e_phnum || eh->e_phentsize != sizeof *ph || !p)
 		return false;
@@ -32,17 +33,17 @@ static bool header(const struct object *o, unsigned i, Elf64_Phdr *ph)
 	return true;
 }
 
-static void keep_load(struct object *o, const Elf64_Phdr *ph)
+static void add_load_segment(struct elf_object *o, const Elf64_Phdr *ph)
 {
-	if (o->nloads < sizeof o->loads / sizeof *o->loads && at(o, ph->p_offset, ph->p_filesz)) {
+	if (o->nloads < sizeof o->loads / sizeof *o->loads && file_bytes(o, ph->p_offset, ph->p_filesz)) {
 		o->loads[o->nloads].address = ph->p_vaddr;
 		o->loads[o->nloads].offset = ph->p_offset;
 		o->loads[o->nloads++].size = ph->p_filesz;
 	}
 }
 
-/* Where in the file lies what is loaded at this address, and how much may follow. */
-static const char *loaded(const struct object *o, uint64_t address, uint64_t *left)
+/* Returns the file's bytes for a virtual address; *left is how many follow in the same segment. */
+static const char *loaded_bytes(const struct elf_object *o, uint64_t address, uint64_t *left)
 {
 	for (unsigned i = 0; i < o->nloads; i++) {
 		uint64_t into = address - o->loads[i].address;
@@ -55,11 +56,11 @@ static const char *loaded(const struct object *o, uint64_t address, uint64_t *le
 	return NULL;
 }
 
-/* size bytes that are loaded there. */
-static bool load(const struct object *o, uint64_t address, void *to, size_t size)
+/* Copy bytes from a virtual address. Returns false if the file does not contain all of them. */
+static bool read_loaded(const struct elf_object *o, uint64_t address, void *to, size_t size)
 {
 	uint64_t left;
-	const char *p = loaded(o, address, &left);
+	const char *p = loaded_bytes(o, address, &left);
 
 	if (!p || left < size)
 		return false;
@@ -67,10 +68,10 @@ static bool load(const struct object *o, uint64_t address, void *to, size_t size
 	return true;
 }
 
-static const char *string(const struct object *o, uint64_t offset)
+static const char *dynamic_string(const struct elf_object *o, uint64_t offset)
 {
 	uint64_t left;
-	const char *p = offset < o->strings_size ? loaded(o, o->strings + offset, &left) : NULL;
+	const char *p = offset < o->strings_size ? loaded_bytes(o, o->strings + offset, &left) : NULL;
 
 	if (p && left > o->strings_size - offset)
 		left = o->strings_size - offset;
@@ -79,9 +80,9 @@ static const char *string(const struct object *o, uint64_t offset)
 
 /* ---- notes ---- */
 
-static void find_build_id(struct object *o, const Elf64_Phdr *ph)
+static void read_build_id(struct elf_object *o, const Elf64_Phdr *ph)
 {
-	const char *p = at(o, ph->p_offset, ph->p_filesz);
+	const char *p = file_bytes(o, ph->p_offset, ph->p_filesz);
 	uint64_t left = p ? ph->p_filesz : 0;
 	Elf64_Nhdr h;
 
@@ -99,15 +100,15 @@ static void find_build_id(struct object *o, const Elf64_Phdr *ph)
 	}
 }
 
-/* ---- the dynamic section ---- */
+/* ---- dynamic section ---- */
 
-struct places {
+struct dynamic_info {
 	uint64_t verdef, nverdef, verneed, nverneed, flags, static_tls;
 };
 
-static void take_tag(struct object *o, const Elf64_Dyn *d, struct places *p, int pass)
+static void read_dynamic_tag(struct elf_object *o, const Elf64_Dyn *d, struct dynamic_info *p, int pass)
 {
-	if (!pass) { /* where the strings are has to be known before they can be read */
+	if (!pass) { /* the first pass finds the string table, which the second one reads */
 		if (d->d_tag == DT_STRTAB)
 			o->strings = d->d_un.d_ptr;
 		else if (d->d_tag == DT_STRSZ)
@@ -118,7 +119,7 @@ static void take_tag(struct object *o, const Elf64_Dyn *d, struct places *p, int
 			o->hash = d->d_un.d_ptr;
 		return;
 	}
-	const char *text = string(o, d->d_un.d_val);
+	const char *text = dynamic_string(o, d->d_un.d_val);
 	switch (d->d_tag) {
 	case DT_SONAME:
 		o->soname = text;
@@ -130,7 +131,7 @@ static void take_tag(struct object *o, const Elf64_Dyn *d, struct places *p, int
 		o->runpath = text;
 		break;
 	case DT_NEEDED:
-		if (text && o->nneeded < OBJECT_NAMES)
+		if (text && o->nneeded < ELF_NAMES_MAX)
 			o->needed[o->nneeded++] = text;
 		break;
 	case DT_FLAGS:
@@ -154,46 +155,47 @@ static void take_tag(struct object *o, const Elf64_Dyn *d, struct places *p, int
 	}
 }
 
-static void read_defined(struct object *o, uint64_t where, uint64_t n)
+static void read_version_definitions(struct elf_object *o, uint64_t where, uint64_t n)
 {
 	Elf64_Verdef v;
 	Elf64_Verdaux a;
 
-	for (uint64_t i = 0; i < n && i < CHAIN && load(o, where, &v, sizeof v); i++, where += v.vd_next) {
-		if (!(v.vd_flags & VER_FLG_BASE) && load(o, where + v.vd_aux, &a, sizeof a) &&
-			o->nnodes < OBJECT_NAMES && string(o, a.vda_name))
-			o->nodes[o->nnodes++] = string(o, a.vda_name);
+	for (uint64_t i = 0; i < n && i < CHAIN_MAX && read_loaded(o, where, &v, sizeof v); i++, where += v.vd_next) {
+		if (!(v.vd_flags & VER_FLG_BASE) && read_loaded(o, where + v.vd_aux, &a, sizeof a) &&
+			o->nnodes < ELF_NAMES_MAX && dynamic_string(o, a.vda_name))
+			o->nodes[o->nnodes++] = dynamic_string(o, a.vda_name);
 		if (!v.vd_next)
 			return;
 	}
 }
 
-static void read_wanted(struct object *o, uint64_t where, uint64_t n)
+static void read_version_needs(struct elf_object *o, uint64_t where, uint64_t n)
 {
 	Elf64_Verneed v;
 	Elf64_Vernaux a;
 	unsigned steps = 0;
 
-	for (uint64_t i = 0; i < n && steps < CHAIN && load(o, where, &v, sizeof v); i++, steps++, where += v.vn_next) {
+	for (uint64_t i = 0; i < n && steps < CHAIN_MAX && read_loaded(o, where, &v, sizeof v);
+		i++, steps++, where += v.vn_next) {
 		uint64_t aux = where + v.vn_aux;
-		for (unsigned j = 0; j < v.vn_cnt && steps < CHAIN && load(o, aux, &a, sizeof a);
+		for (unsigned j = 0; j < v.vn_cnt && steps < CHAIN_MAX && read_loaded(o, aux, &a, sizeof a);
 			j++, steps++, aux += a.vna_next) {
-			const char *file = string(o, v.vn_file), *node = string(o, a.vna_name);
-			if (file && node && !(a.vna_flags & VER_FLG_WEAK) && o->nwants < OBJECT_NAMES)
-				o->wants[o->nwants++] = (struct object_want){file, node};
-			if (!a.vna_next || o->nwants == OBJECT_NAMES)
+			const char *file = dynamic_string(o, v.vn_file), *node = dynamic_string(o, a.vna_name);
+			if (file && node && !(a.vna_flags & VER_FLG_WEAK) && o->nwants < ELF_NAMES_MAX)
+				o->wants[o->nwants++] = (struct elf_version_want){file, node};
+			if (!a.vna_next || o->nwants == ELF_NAMES_MAX)
 				break;
 		}
-		if (!v.vn_next || o->nwants == OBJECT_NAMES)
+		if (!v.vn_next || o->nwants == ELF_NAMES_MAX)
 			return;
 	}
 }
 
-static void read_dynamic(struct object *o, const Elf64_Phdr *ph)
+static void read_dynamic(struct elf_object *o, const Elf64_Phdr *ph)
 {
-	struct places p = {0};
+	struct dynamic_info p = {0};
 	Elf64_Dyn d;
-	const char *data = at(o, ph->p_offset, ph->p_filesz);
+	const char *data = file_bytes(o, ph->p_offset, ph->p_filesz);
 
 	if (!data)
 		return;
@@ -203,37 +205,37 @@ static void read_dynamic(struct object *o, const Elf64_Phdr *ph)
 			memcpy(&d, data + i * sizeof d, sizeof d);
 			if (d.d_tag == DT_NULL)
 				break;
-			take_tag(o, &d, &p, pass);
+			read_dynamic_tag(o, &d, &p, pass);
 		}
 	o->library = o->type == ET_DYN && !(p.flags & DF_1_PIE);
 	o->static_tls = p.static_tls;
 	if (p.verdef)
-		read_defined(o, p.verdef, p.nverdef);
+		read_version_definitions(o, p.verdef, p.nverdef);
 	if (p.verneed)
-		read_wanted(o, p.verneed, p.nverneed);
+		read_version_needs(o, p.verneed, p.nverneed);
 }
 
 /* ---- opening ---- */
 
-int object_init(struct object *o, const void *data, size_t size)
+int elf_object_init(struct elf_object *o, const void *data, size_t size)
 {
 	Elf64_Ehdr eh = {0};
 	Elf64_Phdr ph;
 
-	*o = (struct object){.data = data, .size = size};
+	*o = (struct elf_object){.data = data, .size = size};
 	memcpy(&eh, data, size < sizeof eh ? size : sizeof eh);
 	if (size < sizeof(Elf32_Ehdr) || memcmp(eh.e_ident, ELFMAG, SELFMAG))
 		return -EINVAL;
 	o->bits64 = eh.e_ident[EI_CLASS] == ELFCLASS64;
-	o->machine = eh.e_machine; /* at the same place in both */
+	o->machine = eh.e_machine; /* same offset in ELF32 and ELF64 */
 	o->type = eh.e_type;
 	o->native = o->bits64 && eh.e_ident[EI_DATA] == ELFDATA2LSB && eh.e_machine == OUR_MACHINE && size >= sizeof eh;
-	for (unsigned i = 0; o->native && header(o, i, &ph); i++)
+	for (unsigned i = 0; o->native && read_program_header(o, i, &ph); i++)
 		if (ph.p_type == PT_LOAD)
-			keep_load(o, &ph);
-	for (unsigned i = 0; o->native && header(o, i, &ph); i++) {
+			add_load_segment(o, &ph);
+	for (unsigned i = 0; o->native && read_program_header(o, i, &ph); i++) {
 		if (ph.p_type == PT_NOTE && !*o->build_id)
-			find_build_id(o, &ph);
+			read_build_id(o, &ph);
 		else if (ph.p_type == PT_TLS)
 			o->tls = ph.p_memsz;
 		else if (ph.p_type == PT_DYNAMIC && !o->dynamic)
@@ -242,11 +244,11 @@ int object_init(struct object *o, const void *data, size_t size)
 	return 0;
 }
 
-int object_open(struct object *o, int fd)
+int elf_object_open(struct elf_object *o, int fd)
 {
 	struct stat st;
 
-	*o = (struct object){0};
+	*o = (struct elf_object){0};
 	if (fstat(fd, &st))
 		return -errno;
 	if (st.st_size <= 0)
@@ -254,29 +256,29 @@ int object_open(struct object *o, int fd)
 	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
-	int err = object_init(o, p, (size_t)st.st_size);
+	int err = elf_object_init(o, p, (size_t)st.st_size);
 	o->mapped = true;
 	if (err)
-		object_close(o);
+		elf_object_close(o);
 	return err;
 }
 
-void object_close(struct object *o)
+void elf_object_close(struct elf_object *o)
 {
 	if (o->mapped)
 		munmap((void *)o->data, o->size);
-	*o = (struct object){0};
+	*o = (struct elf_object){0};
 }
 
-/* ---- names of functions ---- */
+/* ---- symbols ---- */
 
-struct hash_head {
+struct gnu_hash_head {
 	uint32_t nbuckets, first, nbloom, shift;
 };
 
-static bool symbol(const struct object *o, uint32_t i, Elf64_Sym *s)
+static bool read_symbol(const struct elf_object *o, uint32_t i, Elf64_Sym *s)
 {
-	return o->symbols && load(o, o->symbols + (uint64_t)i * sizeof *s, s, sizeof *s);
+	return o->symbols && read_loaded(o, o->symbols + (uint64_t)i * sizeof *s, s, sizeof *s);
 }
 
 static uint32_t gnu_hash(const char *name)
@@ -288,21 +290,22 @@ static uint32_t gnu_hash(const char *name)
 	return h;
 }
 
-bool object_exports(const struct object *o, const char *name)
+bool elf_object_exports(const struct elf_object *o, const char *name)
 {
-	struct hash_head h;
+	struct gnu_hash_head h;
 	uint32_t want = gnu_hash(name), i, chain;
 	Elf64_Sym s;
 
-	if (!o->hash || !load(o, o->hash, &h, sizeof h) || !h.nbuckets)
+	if (!o->hash || !read_loaded(o, o->hash, &h, sizeof h) || !h.nbuckets)
 		return false;
 	uint64_t buckets = o->hash + sizeof h + (uint64_t)h.nbloom * 8, chains = buckets + (uint64_t)h.nbuckets * 4;
-	if (!load(o, buckets + want % h.nbuckets * 4ull, &i, sizeof i) || i < h.first)
+	if (!read_loaded(o, buckets + want % h.nbuckets * 4ull, &i, sizeof i) || i < h.first)
 		return false;
-	for (unsigned steps = 0; steps < CHAIN && load(o, chains + (i - h.first) * 4ull, &chain, sizeof chain);
+	for (unsigned steps = 0;
+		steps < CHAIN_MAX && read_loaded(o, chains + (i - h.first) * 4ull, &chain, sizeof chain);
 		steps++, i++) {
-		if ((chain | 1) == (want | 1) && symbol(o, i, &s) && s.st_shndx != SHN_UNDEF) {
-			const char *text = string(o, s.st_name);
+		if ((chain | 1) == (want | 1) && read_symbol(o, i, &s) && s.st_shndx != SHN_UNDEF) {
+			const char *text = dynamic_string(o, s.st_name);
 			if (text && !strcmp(text, name))
 				return true;
 		}
@@ -313,39 +316,40 @@ bool object_exports(const struct object *o, const char *name)
 }
 
 /*
- * How many symbols there are is said nowhere.  Those that a file leaves to others stand before the ones its
- * hash table has, and linkers put the strings behind the symbols.
+ * ELF files do not record the number of dynamic symbols. Undefined symbols come before those in the hash table, and
+ * linkers place the string table behind the symbol table; the larger of the two bounds is used.
  */
-static uint64_t count_symbols(const struct object *o)
+static uint64_t count_symbols(const struct elf_object *o)
 {
 	uint64_t between = o->strings > o->symbols ? (o->strings - o->symbols) / sizeof(Elf64_Sym) : 0;
-	struct hash_head h;
+	struct gnu_hash_head h;
 
-	if (o->hash && load(o, o->hash, &h, sizeof h) && h.first > between)
+	if (o->hash && read_loaded(o, o->hash, &h, sizeof h) && h.first > between)
 		return h.first;
-	return between < CHAIN ? between : CHAIN;
+	return between < CHAIN_MAX ? between : CHAIN_MAX;
 }
 
-const char *object_undefined(const struct object *o, uint32_t *i)
+const char *elf_object_undefined(const struct elf_object *o, uint32_t *i)
 {
 	uint64_t n = count_symbols(o);
 	Elf64_Sym s;
 
-	while (++*i < n && symbol(o, *i, &s)) {
-		const char *text =
-			s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) == STB_GLOBAL ? string(o, s.st_name) : NULL;
+	while (++*i < n && read_symbol(o, *i, &s)) {
+		const char *text = s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) == STB_GLOBAL
+					   ? dynamic_string(o, s.st_name)
+					   : NULL;
 		if (text && *text)
 			return text;
 	}
 	return NULL;
 }
 
-bool object_contains(const struct object *o, const char *text)
+bool elf_object_contains(const struct elf_object *o, const char *text)
 {
 	return memmem(o->data, o->size, text, strlen(text) + 1);
 }
 
-bool object_has_section(const struct object *o, const char *name)
+bool elf_object_has_section(const struct elf_object *o, const char *name)
 {
 	struct elf elf;
 	struct elf_section s;

@@ -1,10 +1,10 @@
 /*
- * object.h - what a program or a shared library says of itself to the loader: names it needs and names it
- * has.
+ * elf_object.h - the properties of a program or shared library that matter to the loader: the names it needs, the
+ * names it defines, its search paths.
  *
- * 64-bit files of either byte order's own machine are read as the loader reads them, by segments: sections
- * may be gone.  Nothing in the file is believed; what does not lie inside it is not there.  An object borrows
- * nothing: it keeps the file mapped.
+ * Files are read by segments, as the loader reads them; sections may be missing. File contents are untrusted: every
+ * offset is checked against the size of the file, and data outside the file is treated as absent. Strings point into
+ * the mapped file and stay valid until elf_object_close.
  */
 #pragma once
 
@@ -12,54 +12,54 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OBJECT_NAMES 256
+#define ELF_NAMES_MAX 256
 
-/* "this file of mine has this node": libcudart.so.12 wanted from libcudart.so.12. */
-struct object_want {
+/* A version node that must exist in a library: node libcudart.so.12 of file libcudart.so.12. */
+struct elf_version_want {
 	const char *file, *node;
 };
 
-struct object {
+struct elf_object {
 	const char *data;
 	size_t size;
 	bool mapped;
-	bool native; /* this machine's: 64 bits, its processor; the rest is only read then */
+	bool native; /* 64-bit and for this processor; otherwise only bits64, machine and type are set */
 	bool bits64;
 	uint16_t machine, type;
 	bool dynamic;
-	bool library;                         /* made to be loaded, not to be started */
-	const char *soname, *rpath, *runpath; /* NULL: none */
-	const char *needed[OBJECT_NAMES];
+	bool library;                         /* a shared library, not a (position-independent) program */
+	const char *soname, *rpath, *runpath; /* NULL if absent */
+	const char *needed[ELF_NAMES_MAX];
 	unsigned nneeded;
-	const char *nodes[OBJECT_NAMES]; /* version nodes it defines, without the one that names the file */
+	const char *nodes[ELF_NAMES_MAX]; /* version nodes that it defines, without the base node */
 	unsigned nnodes;
-	struct object_want wants[OBJECT_NAMES];
+	struct elf_version_want wants[ELF_NAMES_MAX];
 	unsigned nwants;
 	uint64_t tls;      /* bytes of thread-local storage */
-	bool static_tls;   /* which must be in the block that threads start with */
-	char build_id[64]; /* in hex; "": none */
+	bool static_tls;   /* DF_STATIC_TLS: the storage must be in the static TLS block */
+	char build_id[64]; /* in hexadecimal; "" if absent */
 	struct {
 		uint64_t address, offset, size;
-	} loads[16]; /* more than anybody's linker makes */
+	} loads[16]; /* PT_LOAD segments; no linker produces more */
 	unsigned nloads;
-	/* For names of functions. */
+	/* Addresses of the dynamic string table, symbol table and GNU hash table. */
 	uint64_t strings, strings_size, symbols, hash;
 };
 
-/* 0, -EINVAL: no ELF file at all, or -errno.  From bytes, which are borrowed, or from a descriptor, which is
- * not kept. */
-int object_init(struct object *o, const void *data, size_t size);
-int object_open(struct object *o, int fd);
-void object_close(struct object *o);
+/* Read an ELF file from memory, which must outlive the object. Returns 0, or -EINVAL if the bytes are not ELF. */
+int elf_object_init(struct elf_object *o, const void *data, size_t size);
 
-/* Has the library a function or a variable of this name? */
-bool object_exports(const struct object *o, const char *name);
+/* Map a file; the descriptor may be closed afterwards. Returns 0, -EINVAL if the file is not ELF, or -errno. */
+int elf_object_open(struct elf_object *o, int fd);
+void elf_object_close(struct elf_object *o);
 
-/* Names it leaves to others, one after another; *at starts as 0.  NULL: no more. */
-const char *object_undefined(const struct object *o, uint32_t *at);
+/* Does the library define a dynamic symbol of this name? */
+bool elf_object_exports(const struct elf_object *o, const char *name);
 
-/* Does the file hold these bytes, a NUL included? */
-bool object_contains(const struct object *o, const char *text);
+/* Iterate over the undefined dynamic symbols. *at starts as 0. Returns NULL at the end. */
+const char *elf_object_undefined(const struct elf_object *o, uint32_t *at);
 
-/* Is there a section of this name? */
-bool object_has_section(const struct object *o, const char *name);
+/* Does the file contain this text, followed by a NUL? */
+bool elf_object_contains(const struct elf_object *o, const char *text);
+
+bool elf_object_has_section(const struct elf_object *o, const char *name);

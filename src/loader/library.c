@@ -1,3 +1,4 @@
+/* Inspect a library file: who built it, and what it says about itself. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,22 +7,21 @@
 #include "loader/library.h"
 #include "util/build_note.h"
 
-/* Nobody's driver is smaller, and nobody's stub is larger. */
+/* Every known driver is larger than this, and every known stub is smaller. */
 #define STUB_BYTES (256 << 10)
 
-/* .../stubs/libcuda.so.1 */
-static bool in_stubs(const char *path)
+static bool is_in_stubs_folder(const char *path)
 {
 	return strstr(path, "/stubs/");
 }
 
-static bool is_driver(const char *name)
+static bool is_driver_name(const char *name)
 {
 	return !strncmp(name, "libcuda.so", 10) || !strncmp(name, "libnvidia-ml.so", 15);
 }
 
-/* libcuda.so.580.65.06, but not libcuda.so.1 */
-static void version_of(const char *real, char version[64])
+/* The version in libcuda.so.580.65.06; "" for libcuda.so.1. */
+static void version_from_name(const char *real, char version[64])
 {
 	const char *so = strstr(basename(real), ".so.");
 
@@ -30,19 +30,19 @@ static void version_of(const char *real, char version[64])
 		snprintf(version, 64, "%s", so + 4);
 }
 
-static enum maker maker_of(const struct library *l)
+static enum library_maker library_find_maker(const struct library *l)
 {
 	const char *name = l->soname[0] ? l->soname : basename(l->real);
 
 	if (strstr(l->build, "stub") ||
-		(!l->build[0] && is_driver(name) && (in_stubs(l->real) || l->size < STUB_BYTES)))
-		return MADE_FOR_LINKING;
+		(!l->build[0] && is_driver_name(name) && (is_in_stubs_folder(l->real) || l->size < STUB_BYTES)))
+		return MAKER_STUB;
 	if (!l->build[0])
-		return MADE_BY_VENDOR;
-	return strcmp(l->build, note_build) ? MADE_BY_OTHER_BUILD : MADE_BY_US;
+		return MAKER_VENDOR;
+	return strcmp(l->build, note_build) ? MAKER_OTHER_BUILD : MAKER_THIS_BUILD;
 }
 
-static void read_object(struct library *l, const struct object *o)
+static void library_copy_facts(struct library *l, const struct elf_object *o)
 {
 	size_t used = 0;
 
@@ -53,50 +53,50 @@ static void read_object(struct library *l, const struct object *o)
 	l->size = o->size;
 }
 
-int library_look(const struct world *w, const char *path, struct library *l)
+int library_inspect(const struct sysroot *sys, const char *path, struct library *l)
 {
 	char outside[PATH_MAX];
-	struct object o;
-	int err = world_real(w, path, l->real), fd;
+	struct elf_object o;
+	int err, fd;
 
 	*l = (struct library){0};
-	err = world_real(w, path, l->real);
+	err = sysroot_real(sys, path, l->real);
 	if (err)
 		return err;
-	fd = world_open(w, path);
+	fd = sysroot_open(sys, path);
 	if (fd < 0)
 		return fd;
-	err = object_open(&o, fd);
+	err = elf_object_open(&o, fd);
 	close(fd);
 	if (err)
 		return err;
 	if (o.native && o.dynamic)
-		read_object(l, &o);
+		library_copy_facts(l, &o);
 	else
 		err = o.native ? -EINVAL : -ENOEXEC;
-	object_close(&o);
+	elf_object_close(&o);
 	if (err)
 		return err;
-	if (world_outside(w, path, outside) || !note_read(outside, l->build, sizeof l->build))
+	if (sysroot_outside(sys, path, outside) || !note_read(outside, l->build, sizeof l->build))
 		l->build[0] = 0;
-	version_of(l->real, l->version);
-	l->maker = maker_of(l);
+	version_from_name(l->real, l->version);
+	l->maker = library_find_maker(l);
 	return 0;
 }
 
 char *library_describe(const struct library *l, char *text, size_t size)
 {
 	switch (l->maker) {
-	case MADE_BY_US:
+	case MAKER_THIS_BUILD:
 		snprintf(text, size, "ours, this build");
 		break;
-	case MADE_BY_OTHER_BUILD:
+	case MAKER_OTHER_BUILD:
 		snprintf(text, size, "ours, another build: %s", l->build);
 		break;
-	case MADE_FOR_LINKING:
+	case MAKER_STUB:
 		snprintf(text, size, "a stub, for linking only");
 		break;
-	case MADE_BY_VENDOR:
+	case MAKER_VENDOR:
 		snprintf(text, size, "not ours%s%s", l->version[0] ? ": " : "", l->version);
 		break;
 	}

@@ -1,81 +1,96 @@
 /*
- * library.h - which file the loader takes for a name, from where, and whose it is.
+ * library.h - which file the dynamic loader takes for a library name, by which rule, and who built that file.
  *
- * ld.so is not asked, it is retraced: the environment and the files may be another's.  Its order is RPATH (of
- * the object that asks, and of those that led to it, unless it has a RUNPATH), LD_LIBRARY_PATH, RUNPATH, the
- * cache, the usual folders; in a folder first what glibc-hwcaps has for this processor.
+ * The search repeats the rules of ld.so instead of asking it, because the files and the environment may be those of
+ * another system. The order is: RPATH (of the requesting object and of the objects that led to it, unless the
+ * requesting object has a RUNPATH), LD_LIBRARY_PATH, RUNPATH, ld.so.cache, the default folders. In each folder the
+ * glibc-hwcaps subfolders for this processor come first.
  */
 #pragma once
 
 #include <limits.h>
 #include <stdbool.h>
 #include "loader/elf_object.h"
-#include "loader/world.h"
+#include "loader/sysroot.h"
 
-enum found_by { BY_NOBODY, BY_AUDIT, BY_PATH, BY_RPATH, BY_ENVIRONMENT, BY_RUNPATH, BY_CACHE, BY_DEFAULT };
+enum found_by {
+	FOUND_NOWHERE,
+	FOUND_BY_AUDIT,
+	FOUND_BY_PATH,
+	FOUND_BY_RPATH,
+	FOUND_BY_ENVIRONMENT,
+	FOUND_BY_RUNPATH,
+	FOUND_BY_CACHE,
+	FOUND_BY_DEFAULT
+};
 
-struct found {
+struct found_library {
 	enum found_by by;
-	char path[PATH_MAX];  /* "": not found */
-	char entry[PATH_MAX]; /* the entry of the list that led there: a folder as it is written */
-	int error;            /* -errno: it is there, but the loader will choke on it */
+	char path[PATH_MAX];  /* "" if not found */
+	char entry[PATH_MAX]; /* the entry of the search list that led to it, unexpanded */
+	int error;            /* -errno if the file exists but the loader cannot load it */
 };
 
-const char *found_by_name(enum found_by by); /* "LD_LIBRARY_PATH" */
+const char *found_by_name(enum found_by by); /* for messages: "LD_LIBRARY_PATH" */
 
-/* The object that asks for a library, and the one that asked for it. */
-struct asker {
-	const struct object *object; /* NULL: nobody in particular */
-	const char *path;            /* of the file, for $ORIGIN */
-	const struct asker *by;
+/* The object that requests a library, and the chain of objects that led to it. */
+struct requester {
+	const struct elf_object *object; /* may be NULL */
+	const char *path;                /* of the file, for $ORIGIN */
+	const struct requester *by;
 };
 
-struct search {
-	const struct world *world;
-	const char *library_path; /* LD_LIBRARY_PATH; NULL: unset */
-	const char *audit;        /* LD_AUDIT: where gangway run has set it, ours is the answer to some names */
-	const char *keep;         /* GANGWAY_KEEP: but not to these */
-	const char *device;       /* GANGWAY_DEVICE: some are ours on one device only */
+struct library_search {
+	const struct sysroot *sysroot;
+	const char *library_path; /* LD_LIBRARY_PATH, or NULL */
+	const char *audit;        /* LD_AUDIT: under gangway run, some names are redirected to our files */
+	const char *keep;         /* GANGWAY_KEEP: names that are not redirected */
+	const char *device;       /* GANGWAY_DEVICE: some names are redirected on one device only */
 };
 
-struct search world_search(const struct world *w);
-
-/* One that gangway run answers for, as `keep` and `device` of s are: the file in `dir`.  False: left alone, or not shipped. */
-bool library_of_ours(
-	const struct world *w, const char *dir, const struct search *s, const char *name, char path[PATH_MAX]);
+/* A search with the variables of the system's environment. */
+struct library_search library_search_from(const struct sysroot *sys);
 
 /*
- * All files that the loader could take, in its order, until `take` answers true.  A file of another machine's
- * kind is passed over as the loader does; one that is no library at all is handed over with an error, for the
- * loader stops at it.
+ * The file in `dir` that gangway run provides for a name, given the `keep` and `device` of the search. Returns false
+ * if gangway run leaves the name alone or this build does not contain the file.
  */
-typedef bool take_fn(void *arg, const struct found *found);
-void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take, void *arg);
+bool library_replacement(const struct sysroot *sys, const char *dir, const struct library_search *s, const char *name,
+	char path[PATH_MAX]);
 
-/* The first of them.  False: none. */
-bool library_find(const struct search *s, const char *name, const struct asker *asker, struct found *found);
+/*
+ * Visit all files that the loader would consider, in its order, until `visit` returns true. Files for another
+ * processor are skipped, as the loader skips them. A file that is not a library is visited with an error, because the
+ * loader stops there.
+ */
+typedef bool library_visit_fn(void *arg, const struct found_library *found);
+void library_search_each(const struct library_search *s, const char *name, const struct requester *requester,
+	library_visit_fn *visit, void *arg);
 
-enum maker {
-	MADE_BY_US, /* this very build */
-	MADE_BY_OTHER_BUILD,
-	MADE_FOR_LINKING, /* a stub */
-	MADE_BY_VENDOR,   /* or whoever: not ours */
+/* Find the file that the loader takes. Returns false if there is none. */
+bool library_find(const struct library_search *s, const char *name, const struct requester *requester,
+	struct found_library *found);
+
+enum library_maker {
+	MAKER_THIS_BUILD, /* Gangway, exactly this build */
+	MAKER_OTHER_BUILD,
+	MAKER_STUB,   /* for linking only */
+	MAKER_VENDOR, /* anybody but Gangway */
 };
 
 struct library {
-	enum maker maker;
+	enum library_maker maker;
 	char real[PATH_MAX];
-	char build[128];  /* our note, where it is ours */
-	char version[64]; /* libcuda.so.580.65.06: what the file's name says; "" */
-	char soname[256]; /* "": none */
-	char nodes[256];  /* version nodes it defines, with blanks between; "" */
+	char build[128];  /* the build note, if the file is Gangway's */
+	char version[64]; /* from the file name: 580.65.06 of libcuda.so.580.65.06; or "" */
+	char soname[256]; /* "" if absent */
+	char nodes[256];  /* the version nodes that it defines, separated by blanks; or "" */
 	char build_id[64];
 	uint64_t size;
 };
 
-/* What there is to know of the file at `path`; 0 or -errno: -EINVAL no library, -ENOEXEC another machine's.
- */
-int library_look(const struct world *w, const char *path, struct library *l);
+/* Inspect a file. Returns 0, -EINVAL if it is not a library, -ENOEXEC if it is for another processor, or -errno. */
+int library_inspect(const struct sysroot *sys, const char *path, struct library *l);
 
-/* "ours, this build", "a vendor's 580.65.06", ... */
+/* Describe the maker for a message: "ours, this build", "not ours: 580.65.06". Returns `text`. */
 char *library_describe(const struct library *l, char *text, size_t size);

@@ -1,4 +1,4 @@
-/* search.c - the loader's way to a library; see library.h. */
+/* Repeat ld.so's search for a library. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,54 +16,54 @@
 #define PLATFORM  "x86_64"
 #endif
 
-struct walk {
-	const struct search *search;
+struct search_walk {
+	const struct library_search *search;
 	const char *name;
-	take_fn *take;
+	library_visit_fn *visit;
 	void *arg;
 };
 
 const char *found_by_name(enum found_by by)
 {
-	static const char *const names[] = {[BY_NOBODY] = "",
-		[BY_AUDIT] = "LD_AUDIT",
-		[BY_PATH] = "its path",
-		[BY_RPATH] = "RPATH",
-		[BY_ENVIRONMENT] = "LD_LIBRARY_PATH",
-		[BY_RUNPATH] = "RUNPATH",
-		[BY_CACHE] = "ld.so.cache",
-		[BY_DEFAULT] = "the usual folders"};
+	static const char *const names[] = {[FOUND_NOWHERE] = "",
+		[FOUND_BY_AUDIT] = "LD_AUDIT",
+		[FOUND_BY_PATH] = "its path",
+		[FOUND_BY_RPATH] = "RPATH",
+		[FOUND_BY_ENVIRONMENT] = "LD_LIBRARY_PATH",
+		[FOUND_BY_RUNPATH] = "RUNPATH",
+		[FOUND_BY_CACHE] = "ld.so.cache",
+		[FOUND_BY_DEFAULT] = "the usual folders"};
 
 	return names[by];
 }
 
-/* What the loader would say to the file: it goes on, it takes it, or it stops there. */
-static bool offer(const struct walk *w, struct found *f)
+/* Visit a file if it exists and is for this processor. Returns true if the search ends here. */
+static bool walk_visit(const struct search_walk *w, struct found_library *f)
 {
-	struct object o;
+	struct elf_object o;
 	struct stat st;
-	int err = world_stat(w->search->world, f->path, &st);
+	int err = sysroot_stat(w->search->sysroot, f->path, &st);
 
 	if ((err && err != -EACCES && err != -EPERM) || (!err && !S_ISREG(st.st_mode)))
 		return false;
-	int fd = err ? err : world_open(w->search->world, f->path);
-	if (fd < 0) { /* there, and not to be had: the loader tries the next place */
+	int fd = err ? err : sysroot_open(w->search->sysroot, f->path);
+	if (fd < 0) { /* exists but is unreadable: the loader tries the next place */
 		f->error = fd;
-		return w->take(w->arg, f);
+		return w->visit(w->arg, f);
 	}
-	err = object_open(&o, fd);
+	err = elf_object_open(&o, fd);
 	close(fd);
 	bool other = !err && !o.native;
 	f->error = !err && !o.dynamic ? -EINVAL : err;
 	if (!err)
-		object_close(&o);
-	return !other && w->take(w->arg, f);
+		elf_object_close(&o);
+	return !other && w->visit(w->arg, f);
 }
 
 /* ---- folders ---- */
 
-/* For the processor we run on, best first. */
-static unsigned hwcaps(const char *list[4])
+/* The glibc-hwcaps subfolders for this processor, best first. */
+static unsigned processor_hwcaps(const char *list[4])
 {
 	unsigned n = 0;
 
@@ -80,25 +80,25 @@ static unsigned hwcaps(const char *list[4])
 	return n;
 }
 
-static bool in_folder(const struct walk *w, const char *dir, enum found_by by, const char *entry)
+static bool walk_folder(const struct search_walk *w, const char *dir, enum found_by by, const char *entry)
 {
-	struct found f = {.by = by};
+	struct found_library f = {.by = by};
 	const char *caps[4];
-	unsigned n = hwcaps(caps);
+	unsigned n = processor_hwcaps(caps);
 
 	snprintf(f.entry, sizeof f.entry, "%s", entry);
 	for (unsigned i = 0; i <= n; i++) {
 		int len = i < n ? snprintf(f.path, sizeof f.path, "%s/glibc-hwcaps/%s/%s", dir, caps[i], w->name)
 				: snprintf(f.path, sizeof f.path, "%s/%s", dir, w->name);
 		f.error = 0;
-		if (len < (int)sizeof f.path && offer(w, &f))
+		if (len < (int)sizeof f.path && walk_visit(w, &f))
 			return true;
 	}
 	return false;
 }
 
-/* $ORIGIN, $LIB, $PLATFORM, with or without braces.  False: it does not fit, or nobody knows the origin. */
-static bool expand(const char *from, size_t n, const char *origin, char out[PATH_MAX])
+/* Expand $ORIGIN, $LIB and $PLATFORM, with or without braces. Returns false if the result does not fit. */
+static bool expand_tokens(const char *from, size_t n, const char *origin, char out[PATH_MAX])
 {
 	const struct token {
 		const char *name, *value;
@@ -129,17 +129,17 @@ static bool expand(const char *from, size_t n, const char *origin, char out[PATH
 	return true;
 }
 
-static bool in_list(
-	const struct walk *w, const char *list, const char *separators, const char *origin, enum found_by by)
+static bool walk_list(
+	const struct search_walk *w, const char *list, const char *separators, const char *origin, enum found_by by)
 {
 	char dir[PATH_MAX], entry[PATH_MAX];
 
 	while (list) {
 		size_t n = strcspn(list, separators);
 
-		if (n < sizeof entry && expand(list, n, origin, dir)) {
+		if (n < sizeof entry && expand_tokens(list, n, origin, dir)) {
 			snprintf(entry, sizeof entry, "%.*s", (int)n, list);
-			if (in_folder(w, n ? dir : ".", by, n ? entry : "(an empty entry: the current folder)"))
+			if (walk_folder(w, n ? dir : ".", by, n ? entry : "(an empty entry: the current folder)"))
 				return true;
 		}
 		list = list[n] ? list + n + 1 : NULL;
@@ -149,10 +149,10 @@ static bool in_list(
 
 /* ---- the cache ---- */
 
-static bool suits(const char *caps)
+static bool hwcaps_supported(const char *caps)
 {
 	const char *list[4];
-	unsigned n = hwcaps(list);
+	unsigned n = processor_hwcaps(list);
 
 	for (unsigned i = 0; caps && i < n; i++)
 		if (!strcmp(caps, list[i]))
@@ -160,31 +160,31 @@ static bool suits(const char *caps)
 	return !caps || !*caps;
 }
 
-static bool in_cache(const struct walk *w)
+static bool walk_cache(const struct search_walk *w)
 {
 	char outside[PATH_MAX];
 	struct ldcache cache;
 	struct ldcache_entry e;
-	bool taken = false;
+	bool done = false;
 
-	if (world_outside(w->search->world, LDCACHE_FILE, outside) || ldcache_open(&cache, outside))
+	if (sysroot_outside(w->search->sysroot, LDCACHE_FILE, outside) || ldcache_open(&cache, outside))
 		return false;
-	for (uint32_t at = 0; !taken && ldcache_next(&cache, &at, &e);) {
-		struct found f = {.by = BY_CACHE};
+	for (uint32_t at = 0; !done && ldcache_next(&cache, &at, &e);) {
+		struct found_library f = {.by = FOUND_BY_CACHE};
 
-		if (strcmp(e.name, w->name) || !ldcache_native(&e) || !suits(e.hwcaps) ||
+		if (strcmp(e.name, w->name) || !ldcache_native(&e) || !hwcaps_supported(e.hwcaps) ||
 			snprintf(f.path, sizeof f.path, "%s", e.path) >= (int)sizeof f.path)
 			continue;
 		snprintf(f.entry, sizeof f.entry, "%s", e.path);
-		taken = offer(w, &f);
+		done = walk_visit(w, &f);
 	}
 	ldcache_close(&cache);
-	return taken;
+	return done;
 }
 
 /* ---- our audit library ---- */
 
-/* GANGWAY_KEEP=libcudart:libcublas: left to the application. */
+/* Is the library named in GANGWAY_KEEP ("libcudart:libcublas")? */
 static bool is_kept(const char *list, const char *stem)
 {
 	size_t n = strlen(stem) - 3; /* without ".so" */
@@ -195,21 +195,22 @@ static bool is_kept(const char *list, const char *stem)
 	return false;
 }
 
-static bool has_file(const struct world *w, const char *dir, const char *name, size_t n, char path[PATH_MAX])
+static bool find_versioned_file(
+	const struct sysroot *sys, const char *dir, const char *name, size_t n, char path[PATH_MAX])
 {
-	return snprintf(path, PATH_MAX, "%s/%.*s", dir, (int)n, name) < PATH_MAX && world_is_file(w, path);
+	return snprintf(path, PATH_MAX, "%s/%.*s", dir, (int)n, name) < PATH_MAX && sysroot_is_file(sys, path);
 }
 
-static bool folder_of(const struct ours *o, const char *dir, const char *device, char folder[PATH_MAX])
+static bool replacement_folder(const struct ours *o, const char *dir, const char *device, char folder[PATH_MAX])
 {
 	if (o->device && (!device || strcmp(device, o->device)))
 		return false;
 	return snprintf(folder, PATH_MAX, "%s%s%s", dir, o->device ? "/" : "", o->device ? o->device : "") < PATH_MAX;
 }
 
-/* As audit/redirect.c does it: libcudart.so.12.8.90 may be there under this name, as .so.12.8 or .so.12. */
-bool library_of_ours(
-	const struct world *w, const char *dir, const struct search *s, const char *name, char path[PATH_MAX])
+/* The rules of audit/redirect.c: libcudart.so.12.8.90 is matched under this name, as .so.12.8 or as .so.12. */
+bool library_replacement(const struct sysroot *sys, const char *dir, const struct library_search *s, const char *name,
+	char path[PATH_MAX])
 {
 	const char *last = basename(name);
 	char folder[PATH_MAX];
@@ -218,20 +219,20 @@ bool library_of_ours(
 		size_t stem = strlen(ours[i].stem);
 
 		if (strncmp(last, ours[i].stem, stem) || (last[stem] && last[stem] != '.') ||
-			is_kept(s->keep, ours[i].stem) || !folder_of(&ours[i], dir, s->device, folder))
+			is_kept(s->keep, ours[i].stem) || !replacement_folder(&ours[i], dir, s->device, folder))
 			continue;
-		if (ours[i].soname && has_file(w, folder, ours[i].soname, strlen(ours[i].soname), path))
+		if (ours[i].soname && find_versioned_file(sys, folder, ours[i].soname, strlen(ours[i].soname), path))
 			return true;
 		for (size_t n = strlen(last); !ours[i].soname && n >= stem; n--)
 			if ((!last[n] || last[n] == '.') && (n > stem || !last[stem]) &&
-				has_file(w, folder, last, n, path))
+				find_versioned_file(sys, folder, last, n, path))
 				return true;
 	}
 	*path = 0;
 	return false;
 }
 
-/* The folder of our audit library, where LD_AUDIT has it. */
+/* Find our audit library in LD_AUDIT; its folder is the folder of our libraries. */
 static bool audit_folder(const char *list, char dir[PATH_MAX])
 {
 	static const char name[] = "/" AUDIT_REDIRECT;
@@ -247,90 +248,92 @@ static bool audit_folder(const char *list, char dir[PATH_MAX])
 	return false;
 }
 
-static bool by_audit(const struct walk *w)
+static bool walk_audit(const struct search_walk *w)
 {
-	struct found f = {.by = BY_AUDIT};
+	struct found_library f = {.by = FOUND_BY_AUDIT};
 
 	return audit_folder(w->search->audit, f.entry) &&
-	       library_of_ours(w->search->world, f.entry, w->search, w->name, f.path) && offer(w, &f);
+	       library_replacement(w->search->sysroot, f.entry, w->search, w->name, f.path) && walk_visit(w, &f);
 }
 
-struct search world_search(const struct world *w)
+struct library_search library_search_from(const struct sysroot *sys)
 {
-	return (struct search){w, world_env(w, "LD_LIBRARY_PATH"), world_env(w, "LD_AUDIT"),
-		world_env(w, "GANGWAY_KEEP"), world_env(w, "GANGWAY_DEVICE")};
+	return (struct library_search){sys, sysroot_env(sys, "LD_LIBRARY_PATH"), sysroot_env(sys, "LD_AUDIT"),
+		sysroot_env(sys, "GANGWAY_KEEP"), sysroot_env(sys, "GANGWAY_DEVICE")};
 }
 
-/* ---- all of it ---- */
+/* ---- the whole search ---- */
 
-/* What a distribution built into its loader. */
-static bool in_default(const struct walk *w)
+/* The folders built into the loader: Debian's multiarch folders, or lib64. */
+static bool walk_default_folders(const struct search_walk *w)
 {
 	static const char *const debian[] = {"/lib/" MULTIARCH, "/usr/lib/" MULTIARCH, "/lib", "/usr/lib"};
 	static const char *const others[] = {"/lib64", "/usr/lib64"};
-	bool multiarch = world_is_dir(w->search->world, debian[1]);
+	bool multiarch = sysroot_is_dir(w->search->sysroot, debian[1]);
 	const char *const *list = multiarch ? debian : others;
 
 	for (unsigned i = 0; i < (multiarch ? 4 : 2); i++)
-		if (in_folder(w, list[i], BY_DEFAULT, list[i]))
+		if (walk_folder(w, list[i], FOUND_BY_DEFAULT, list[i]))
 			return true;
 	return false;
 }
 
-static void origin_of(const char *path, char origin[PATH_MAX])
+static void origin_folder(const char *path, char origin[PATH_MAX])
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 
 	snprintf(origin, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 0, path ? path : "");
 }
 
-static bool in_object(const struct walk *w, const struct asker *a, enum found_by by)
+static bool walk_object_path(const struct search_walk *w, const struct requester *a, enum found_by by)
 {
-	const char *list = !a->object ? NULL : by == BY_RPATH ? a->object->rpath : a->object->runpath;
+	const char *list = !a->object ? NULL : by == FOUND_BY_RPATH ? a->object->rpath : a->object->runpath;
 	char origin[PATH_MAX];
 
-	origin_of(a->path, origin);
-	return list && *list && in_list(w, list, ":", origin, by);
+	origin_folder(a->path, origin);
+	return list && *list && walk_list(w, list, ":", origin, by);
 }
 
-void library_search(const struct search *s, const char *name, const struct asker *asker, take_fn *take, void *arg)
+void library_search_each(const struct library_search *s, const char *name, const struct requester *requester,
+	library_visit_fn *visit, void *arg)
 {
-	struct walk w = {s, name, take, arg};
-	struct found f = {.by = BY_PATH};
+	struct search_walk w = {s, name, visit, arg};
+	struct found_library f = {.by = FOUND_BY_PATH};
 	char origin[PATH_MAX] = "";
 
-	if (by_audit(&w))
+	if (walk_audit(&w))
 		return;
 	if (strchr(name, '/')) {
 		if (snprintf(f.path, sizeof f.path, "%s", name) < (int)sizeof f.path)
-			offer(&w, &f);
+			walk_visit(&w, &f);
 		return;
 	}
-	for (const struct asker *a = asker; a && !(asker->object && asker->object->runpath); a = a->by)
-		if (!(a->object && a->object->runpath) && in_object(&w, a, BY_RPATH))
+	for (const struct requester *a = requester; a && !(requester->object && requester->object->runpath); a = a->by)
+		if (!(a->object && a->object->runpath) && walk_object_path(&w, a, FOUND_BY_RPATH))
 			return;
-	if (asker)
-		for (const struct asker *a = asker; a; a = a->by)
-			origin_of(a->path, origin); /* the program's, in the end */
-	if (s->library_path && *s->library_path && in_list(&w, s->library_path, ":;", origin, BY_ENVIRONMENT))
+	if (requester)
+		for (const struct requester *a = requester; a; a = a->by)
+			origin_folder(a->path, origin); /* the last one is the program's */
+	if (s->library_path && *s->library_path && walk_list(&w, s->library_path, ":;", origin, FOUND_BY_ENVIRONMENT))
 		return;
-	if (asker && in_object(&w, asker, BY_RUNPATH))
+	if (requester && walk_object_path(&w, requester, FOUND_BY_RUNPATH))
 		return;
-	if (!in_cache(&w))
-		in_default(&w);
+	if (!walk_cache(&w))
+		walk_default_folders(&w);
 }
 
-static bool take_first(void *arg, const struct found *found)
+static bool visit_first(void *arg, const struct found_library *found)
 {
 	if (found->error == -EACCES || found->error == -EPERM)
 		return false;
-	*(struct found *)arg = *found;
+	*(struct found_library *)arg = *found;
 	return true;
 }
 
-bool library_find(const struct search *s, const char *name, const struct asker *asker, struct found *found)
+bool library_find(const struct library_search *s, const char *name, const struct requester *requester,
+	struct found_library *found)
 {
-	*found = (struct found){0};
-	library_search(s, name, asker, take_first, found);
+	*found = (struct found_library){0};
+	library_search_each(s, name, requester, visit_first, found);
 	return found->path[0];
 }

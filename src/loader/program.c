@@ -1,3 +1,4 @@
+/* Find out how a program is started: its loader, its interpreter, its privileges. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 #include "loader/program.h"
 
-#define SCRIPTS 4 /* as the kernel counts */
+#define SCRIPT_DEPTH 4 /* the kernel's limit */
 
 #if defined(__aarch64__)
 #define OUR_MACHINE EM_AARCH64
@@ -20,8 +21,8 @@
 #define OUR_MACHINE EM_X86_64
 #endif
 
-/* A loader's path, or "" where the file has none; false: not what a loader would accept. */
-static bool read_loader(int fd, const Elf64_Ehdr *eh, char loader[PATH_MAX])
+/* Read PT_INTERP: the loader's path, or "" if there is none. Returns false for a malformed file. */
+static bool read_interp(int fd, const Elf64_Ehdr *eh, char loader[PATH_MAX])
 {
 	Elf64_Phdr ph;
 
@@ -52,12 +53,12 @@ bool program_read_elf(int fd, struct program *p)
 	if (n < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(eh.e_ident, ELFMAG, SELFMAG))
 		return false;
 	p->bits = eh.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
-	p->machine = eh.e_machine; /* at the same place in both */
+	p->machine = eh.e_machine; /* same offset in ELF32 and ELF64 */
 	p->kind = PROGRAM_FOREIGN;
 	if (p->bits != 64 || eh.e_ident[EI_DATA] != ELFDATA2LSB || p->machine != OUR_MACHINE)
 		return true;
 	p->kind = PROGRAM_UNKNOWN;
-	if (n != sizeof eh || !read_loader(fd, &eh, p->loader))
+	if (n != sizeof eh || !read_interp(fd, &eh, p->loader))
 		return true;
 	if (!*p->loader)
 		p->kind = PROGRAM_STATIC;
@@ -82,8 +83,8 @@ bool program_read_script(int fd, char interpreter[PATH_MAX], char rest[256])
 	return *interpreter;
 }
 
-/* The file that execvp would take, in PATH if the name has no slash; else errno. */
-static int search(const char *name, char path[PATH_MAX])
+/* Find the file that execvp would start, in PATH if the name has no slash. Returns 0 or an errno. */
+static int find_executable(const char *name, char path[PATH_MAX])
 {
 	const char *list = getenv("PATH");
 	struct stat st;
@@ -108,8 +109,8 @@ static int search(const char *name, char path[PATH_MAX])
 	return why;
 }
 
-/* env's first word that is neither an option nor an assignment; "": none. */
-static void env_word(char *rest, char word[PATH_MAX])
+/* The program that env starts: its first word that is neither an option nor an assignment, or "". */
+static void env_program(char *rest, char word[PATH_MAX])
 {
 	char *save, *w = strtok_r(rest, " \t", &save);
 
@@ -118,8 +119,8 @@ static void env_word(char *rest, char word[PATH_MAX])
 	snprintf(word, PATH_MAX, "%s", w ? w : "");
 }
 
-/* As the kernel sets AT_SECURE when it executes the file for us. */
-static bool is_secure(const char *path)
+/* Would the kernel set AT_SECURE for this file, so that the loader ignores the environment? */
+static bool runs_secure(const char *path)
 {
 	struct stat st;
 	struct statvfs fs;
@@ -135,7 +136,7 @@ static bool is_secure(const char *path)
 	return getuid() && getxattr(path, "security.capability", caps, sizeof caps) > 0;
 }
 
-/* Started by hand, ld.so has no interpreter of its own, but the program behind it has libraries. */
+/* ld.so has no interpreter itself, but a program that is started through it does load libraries. */
 static bool is_loader(const char *path)
 {
 	char real[PATH_MAX];
@@ -145,17 +146,17 @@ static bool is_loader(const char *path)
 	       (!strncmp(name, "ld-", 3) && strstr(name, ".so"));
 }
 
-static void finish(struct program *p)
+static void program_classify(struct program *p)
 {
 	if (p->kind == PROGRAM_STATIC && is_loader(p->path))
 		p->kind = PROGRAM_DYNAMIC;
 	if ((p->kind == PROGRAM_DYNAMIC || p->kind == PROGRAM_MUSL) && *p->loader && access(p->loader, F_OK))
 		p->kind = PROGRAM_NO_LOADER;
-	p->secure = is_secure(p->path);
+	p->secure = runs_secure(p->path);
 }
 
-/* One step: what p->path is.  True: a script, and `next` is what interprets it. */
-static bool step(struct program *p, char next[PATH_MAX])
+/* Classify p->path. Returns true if it is a script; `next` is then its interpreter. */
+static bool program_step(struct program *p, char next[PATH_MAX])
 {
 	char interpreter[PATH_MAX], rest[256];
 	int fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -163,7 +164,7 @@ static bool step(struct program *p, char next[PATH_MAX])
 
 	p->kind = PROGRAM_UNKNOWN;
 	if (fd < 0)
-		return false; /* may be executed, but not read */
+		return false; /* executable, but not readable */
 	if (!program_read_elf(fd, p))
 		script = program_read_script(fd, interpreter, rest);
 	close(fd);
@@ -172,25 +173,25 @@ static bool step(struct program *p, char next[PATH_MAX])
 	snprintf(next, PATH_MAX, "%s", interpreter);
 	const char *slash = strrchr(interpreter, '/');
 	if (slash && !strcmp(slash + 1, "env"))
-		env_word(rest, next);
+		env_program(rest, next);
 	return *next;
 }
 
-void program_look(const char *name, struct program *p)
+void program_inspect(const char *name, struct program *p)
 {
 	char next[PATH_MAX];
 
 	memset(p, 0, sizeof *p);
 	p->kind = PROGRAM_MISSING;
-	p->error = search(name, p->path);
-	for (int i = 0; !p->error && i <= SCRIPTS; i++) {
-		if (!step(p, next)) {
-			finish(p);
+	p->error = find_executable(name, p->path);
+	for (int i = 0; !p->error && i <= SCRIPT_DEPTH; i++) {
+		if (!program_step(p, next)) {
+			program_classify(p);
 			return;
 		}
 		if (!i)
 			memcpy(p->script, p->path, sizeof p->script);
-		if (search(next, p->path)) {
+		if (find_executable(next, p->path)) {
 			p->kind = PROGRAM_NO_LOADER;
 			memcpy(p->path, p->script, sizeof p->path);
 			memcpy(p->loader, next, sizeof p->loader);
@@ -199,4 +200,49 @@ void program_look(const char *name, struct program *p)
 	}
 	if (!p->error)
 		p->kind = PROGRAM_UNKNOWN;
+}
+
+/* Find a program in the PATH of another system; a name that is not found stays as it is. */
+static void find_in_path(const struct sysroot *sys, const char *name, char path[PATH_MAX])
+{
+	const char *list = sysroot_env(sys, "PATH");
+
+	for (list = strchr(name, '/') ? NULL
+		    : list            ? list
+				      : "/usr/bin:/bin";
+		list && *list; list += strcspn(list, ":"), list += *list == ':')
+		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)strcspn(list, ":"), list, name) < PATH_MAX &&
+			sysroot_is_file(sys, path))
+			return;
+	snprintf(path, PATH_MAX, "%s", name);
+}
+
+void program_inspect_in(const struct sysroot *sys, const char *name, struct program *p)
+{
+	char interpreter[PATH_MAX], rest[256];
+	struct stat st;
+
+	memset(p, 0, sizeof *p);
+	p->kind = PROGRAM_MISSING;
+	find_in_path(sys, name, p->path);
+	for (int i = 0; i < 2; i++) {
+		int fd = sysroot_open(sys, p->path);
+		if (fd < 0) {
+			p->error = -fd;
+			p->kind = i ? PROGRAM_NO_LOADER : PROGRAM_MISSING;
+			snprintf(p->loader, sizeof p->loader, "%s", p->path);
+			return;
+		}
+		p->kind = PROGRAM_UNKNOWN;
+		bool script = !program_read_elf(fd, p) && program_read_script(fd, interpreter, rest);
+		close(fd);
+		if (!script)
+			break;
+		snprintf(p->script, sizeof p->script, "%s", p->path);
+		snprintf(p->path, sizeof p->path, "%s", interpreter);
+	}
+	if (*p->loader && sysroot_stat(sys, p->loader, &st))
+		p->kind = PROGRAM_NO_LOADER;
+	p->secure =
+		!sysroot_stat(sys, p->path, &st) && (st.st_mode & (S_ISUID | S_ISGID)) && p->kind == PROGRAM_DYNAMIC;
 }

@@ -26,14 +26,14 @@ static void read_lines(char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
-	struct strings names = {0};
+	struct dlopen_names names = {0};
 	struct unit unit = {0};
 
 	if (!text)
 		abort();
-	strings_find((const char *)data, size, &names);
+	dlopen_names_scan((const char *)data, size, &names);
 	for (unsigned i = 0; i < names.n; i++)
-		strings_drop(&names, names.name[i]);
+		dlopen_names_remove(&names, names.name[i]);
 	memcpy(text, data, size);
 	text[size] = 0;
 	unit_parse(&unit, text);

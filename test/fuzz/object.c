@@ -14,10 +14,10 @@ static void touch(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct object o;
+	struct elf_object o;
 	const char *name;
 
-	if (object_init(&o, data, size))
+	if (elf_object_init(&o, data, size))
 		return 0;
 	touch(o.soname);
 	touch(o.rpath);
@@ -29,8 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		touch(o.nodes[i]);
 	for (unsigned i = 0; i < o.nwants; i++)
 		touch(o.wants[i].file), touch(o.wants[i].node);
-	for (uint32_t at = 0; (name = object_undefined(&o, &at));)
+	for (uint32_t at = 0; (name = elf_object_undefined(&o, &at));)
 		touch(name);
-	sink += object_exports(&o, "cuInit") + object_exports(&o, "cudaMalloc") + object_has_section(&o, ".nv_fatbin");
+	sink += elf_object_exports(&o, "cuInit") + elf_object_exports(&o, "cudaMalloc") +
+		elf_object_has_section(&o, ".nv_fatbin");
 	return 0;
 }

@@ -79,14 +79,14 @@ static void ask_all(const char *path, struct device_facts *f)
 
 /* The child: facts in memory that both see, the library's own remarks in the file `notes`. */
 __attribute__((noreturn)) static void ask_in_child(
-	const struct world *w, const char *path, const char *device, struct device_facts *f, int notes)
+	const struct sysroot *sys, const char *path, const char *device, struct device_facts *f, int notes)
 {
 	char to[64];
 
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, 0), dup2(null, 1), dup2(null, 2);
-	environ = w->environment;
+	environ = sys->environment;
 	snprintf(to, sizeof to, "/proc/self/fd/%d", notes);
 	setenv("GANGWAY_TRACE", to, 1);
 	if (*device)
@@ -156,7 +156,7 @@ static void judge(struct device_facts *f, int status, bool late)
 	f->opened = false;
 }
 
-void device_ask(const struct world *w, const char *library, const char *device, struct device_facts *facts)
+void device_ask(const struct sysroot *sys, const char *library, const char *device, struct device_facts *facts)
 {
 	struct device_facts *f = mmap(NULL, sizeof *f, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int notes = memfd_create("gangway-doctor", 0), alive[2] = {-1, -1};
@@ -165,7 +165,7 @@ void device_ask(const struct world *w, const char *library, const char *device, 
 	*facts = (struct device_facts){0};
 	pid_t child = f == MAP_FAILED || notes < 0 || pipe2(alive, O_CLOEXEC) ? -1 : fork();
 	if (!child)
-		ask_in_child(w, library, device, f, notes);
+		ask_in_child(sys, library, device, f, notes);
 	if (alive[1] >= 0)
 		close(alive[1]);
 	if (child < 0) {

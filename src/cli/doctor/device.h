@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "loader/world.h"
+#include "loader/sysroot.h"
 
 #define DEVICE_MAX 16
 
@@ -27,4 +27,4 @@ struct device_facts {
 
 /* `library` is our libcuda.so.1; the environment is the world's, but GANGWAY_DEVICE is `device`, "" if unset.
  */
-void device_ask(const struct world *w, const char *library, const char *device, struct device_facts *facts);
+void device_ask(const struct sysroot *sys, const char *library, const char *device, struct device_facts *facts);

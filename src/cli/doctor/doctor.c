@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "cli/doctor/program/command.h"
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/ollama/ollama.h"
 #include "cli/environment.h"
@@ -126,7 +126,7 @@ static int enter(struct doctor *d, const struct wish *w)
 		device = surround_device(); /* what gangway run would say */
 	if (device && setenv("GANGWAY_DEVICE", device, 1))
 		return cli_fail("out of memory");
-	err = w->pid ? world_init_process(&d->world, (pid_t)w->pid) : world_init(&d->world, w->root);
+	err = w->pid ? sysroot_init_process(&d->sysroot, (pid_t)w->pid) : sysroot_init(&d->sysroot, w->root);
 	if (err == -EACCES && w->pid)
 		return cli_fail("process %ld may not be looked into by this user: sudo %s doctor --pid %ld", w->pid,
 			program_invocation_name, w->pid);
@@ -148,7 +148,7 @@ static void leave(struct doctor *d)
 	closure_finish(&d->closure);
 	ollama_finish(d);
 	free(d->ollama);
-	world_finish(&d->world);
+	sysroot_finish(&d->sysroot);
 }
 
 /* For commands that are typed here. */
@@ -173,7 +173,7 @@ static int run(const struct wish *w)
 		leave(&d);
 		return r;
 	}
-	environ = d.world.environment; /* from here on getenv is that of whoever is in question */
+	environ = d.sysroot.environment; /* from here on getenv is that of whoever is in question */
 	examine(&d);
 	environ = own;
 	if (!w->root)

@@ -19,7 +19,7 @@
 #include "loader/closure.h"
 #include "cli/doctor/device.h"
 #include "loader/library.h"
-#include "loader/world.h"
+#include "loader/sysroot.h"
 
 enum status {
 	WRONG, /* it will not work like this */
@@ -53,7 +53,7 @@ enum subject {
 };
 
 struct doctor {
-	struct world world;
+	struct sysroot sysroot;
 	enum subject subject;
 	char **argv;            /* ON_PROGRAM: the program and its arguments */
 	char program[4096];     /* the file in question, as its world names it; "" if there is none */
@@ -100,14 +100,7 @@ void print_json(const struct doctor *d);
 /* ---- What several probes need ---- */
 
 /* The command that takes the way to a file off the loader's path; "" if there is no such command. */
-void undo_way(const struct doctor *d, const struct found *found, char *command, size_t size);
-
-/* The file under /etc/ld.so.conf.d (or ld.so.conf) that names a folder; false: none does. */
-bool conf_naming(const struct world *w, const char *dir, char file[PATH_MAX]);
-
-/* Calls `each` for every folder that /etc/ld.so.conf and the files it includes name. */
-typedef void conf_fn(void *arg, const char *file, const char *dir);
-void conf_each(const struct world *w, conf_fn *each, void *arg);
+void search_path_command(const struct doctor *d, const struct found_library *found, char *command, size_t size);
 
 /* The command that brings a library that is nowhere. */
 void fix_missing(const struct doctor *d, struct finding *f, const char *name);
@@ -116,7 +109,7 @@ void fix_missing(const struct doctor *d, struct finding *f, const char *name);
 void fix_unset(const struct doctor *d, struct finding *f, const char *variable);
 
 /* "podman", "docker", ...; NULL: in none. */
-const char *container_kind(const struct world *w);
+const char *container_kind(const struct sysroot *sys);
 
 /* "1.5 GiB" into text, which is returned. */
 char *bytes_text(unsigned long long bytes, char text[32]);

@@ -78,7 +78,7 @@ void probe_install(struct doctor *d)
 
 static void cache_path(const struct doctor *d, char path[PATH_MAX])
 {
-	const char *cache = world_env(&d->world, "XDG_CACHE_HOME"), *home = world_env(&d->world, "HOME");
+	const char *cache = sysroot_env(&d->sysroot, "XDG_CACHE_HOME"), *home = sysroot_env(&d->sysroot, "HOME");
 
 	path[0] = 0;
 	if (cache && *cache == '/')
@@ -101,7 +101,7 @@ void probe_cache_folder(struct doctor *d)
 		fix(f, "export HOME=~");
 		return;
 	}
-	if (snprintf(outside, sizeof outside, "%s%s", d->world.root, path) >= (int)sizeof outside ||
+	if (snprintf(outside, sizeof outside, "%s%s", d->sysroot.root, path) >= (int)sizeof outside ||
 		lstat(outside, &st)) {
 		say(d, FACT, "%s is not there yet; gangway serve makes it", path);
 		return;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cli/doctor/doctor.h"
 #include "loader/ldcache.h"
+#include "loader/ldconf.h"
 
 static const char *const names[] = {"libcuda.so.1", "libnvidia-ml.so.1", "libcudart.so.12", "libcudart.so.13"};
 
@@ -14,21 +15,21 @@ static const char *const names[] = {"libcuda.so.1", "libnvidia-ml.so.1", "libcud
 
 /* All files there are for one name, in the loader's order. */
 struct copies {
-	const struct world *world;
+	const struct sysroot *sysroot;
 	unsigned n;
 	struct copy {
-		struct found found;
+		struct found_library found;
 		struct library library;
 	} copy[COPIES];
 };
 
-static bool keep(void *arg, const struct found *found)
+static bool keep(void *arg, const struct found_library *found)
 {
 	struct copies *c = arg;
 	struct copy *new = &c->copy[c->n];
 
 	new->found = *found;
-	int err = library_look(c->world, found->path, &new->library);
+	int err = library_inspect(c->sysroot, found->path, &new->library);
 	if (!new->found.error)
 		new->found.error = err;
 	for (unsigned i = 0; i < c->n; i++) /* another way to the same file */
@@ -40,12 +41,12 @@ static bool keep(void *arg, const struct found *found)
 static struct copies *find_copies(const struct doctor *d, const char *name)
 {
 	struct copies *c = calloc(1, sizeof *c);
-	struct search s = world_search(&d->world);
+	struct library_search s = library_search_from(&d->sysroot);
 
 	if (!c)
 		exit(1);
-	c->world = &d->world;
-	library_search(&s, name, NULL, keep, c);
+	c->sysroot = &d->sysroot;
+	library_search_each(&s, name, NULL, keep, c);
 	return c;
 }
 
@@ -89,7 +90,7 @@ static void say_stub(struct doctor *d, const struct copy *c, const struct stub *
 		c->found.path, found_by_name(c->found.by), first ? "" : ", though another comes before it");
 
 	more(f, "A stub answers %s to every call; its folder belongs on no run-time path.", stub->answer);
-	undo_way(d, &c->found, command, sizeof command);
+	search_path_command(d, &c->found, command, sizeof command);
 	fix(f, "%s", command);
 	tell(f, "path", "%s", c->found.path);
 }
@@ -100,7 +101,7 @@ void probe_stubs(struct doctor *d)
 		struct copies *c = find_copies(d, stubs[i].name);
 
 		for (unsigned j = 0; j < c->n; j++)
-			if (!c->copy[j].found.error && c->copy[j].library.maker == MADE_FOR_LINKING) {
+			if (!c->copy[j].found.error && c->copy[j].library.maker == MAKER_STUB) {
 				say_stub(d, &c->copy[j], &stubs[i], taken(c) == &c->copy[j]);
 				break;
 			}
@@ -112,22 +113,22 @@ void probe_stubs(struct doctor *d)
 
 static void look_at_preload(struct doctor *d, const char *path, const char *where, const char *command)
 {
-	struct search s = world_search(&d->world);
-	struct found found;
+	struct library_search s = library_search_from(&d->sysroot);
+	struct found_library found;
 	struct library l;
-	struct object o;
+	struct elf_object o;
 
 	if (!library_find(&s, path, NULL, &found)) {
 		struct finding *f = say(d, LOOK, "%s names %s, which is not there", where, path);
 		fix(f, "%s", command);
 		return;
 	}
-	int fd = world_open(&d->world, found.path);
-	if (fd < 0 || object_open(&o, fd))
+	int fd = sysroot_open(&d->sysroot, found.path);
+	if (fd < 0 || elf_object_open(&o, fd))
 		return;
-	bool answers = object_exports(&o, "cuInit") || object_exports(&o, "cuMemAlloc_v2");
-	object_close(&o);
-	if (!answers || library_look(&d->world, found.path, &l) || l.maker == MADE_BY_US)
+	bool answers = elf_object_exports(&o, "cuInit") || elf_object_exports(&o, "cuMemAlloc_v2");
+	elf_object_close(&o);
+	if (!answers || library_inspect(&d->sysroot, found.path, &l) || l.maker == MAKER_THIS_BUILD)
 		return;
 	struct finding *f = say(d, WRONG,
 		"%s brings %s into every program, and it answers CUDA calls before Gangway can", where, found.path);
@@ -144,14 +145,14 @@ static void look_at_list(struct doctor *d, char *list, const char *where, const 
 
 void probe_preload(struct doctor *d)
 {
-	const char *preload = world_env(&d->world, "LD_PRELOAD");
+	const char *preload = sysroot_env(&d->sysroot, "LD_PRELOAD");
 	char text[PATH_MAX];
 
 	if (preload && *preload) {
 		snprintf(text, sizeof text, "%s", preload);
 		look_at_list(d, text, "LD_PRELOAD", "unset LD_PRELOAD");
 	}
-	if (world_read(&d->world, "/etc/ld.so.preload", text, sizeof text) > 0)
+	if (sysroot_read(&d->sysroot, "/etc/ld.so.preload", text, sizeof text) > 0)
 		look_at_list(d, text, "/etc/ld.so.preload", "sudo rm /etc/ld.so.preload");
 }
 
@@ -191,7 +192,7 @@ static void describe(struct finding *f, const char *name, const struct copies *a
 
 static bool is_ours(const struct copy *c)
 {
-	return !c->found.error && (c->library.maker == MADE_BY_US || c->library.maker == MADE_BY_OTHER_BUILD);
+	return !c->found.error && (c->library.maker == MAKER_THIS_BUILD || c->library.maker == MAKER_OTHER_BUILD);
 }
 
 /* Ours has been put on the path, but another copy comes before it. */
@@ -209,7 +210,7 @@ static void say_shadowed(
 	char dir[PATH_MAX], command[2 * PATH_MAX];
 	struct finding *f = say(d, WRONG, "%s: %s, found by %s, comes before Gangway's %s", name, c->found.path,
 		found_by_name(c->found.by), ours->found.path);
-	const char *list = world_env(&d->world, "LD_LIBRARY_PATH");
+	const char *list = sysroot_env(&d->sysroot, "LD_LIBRARY_PATH");
 
 	describe(f, name, all, c);
 	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(ours->found.path, '/') - ours->found.path), ours->found.path);
@@ -224,7 +225,7 @@ static void say_choke(struct doctor *d, const char *name, const struct copy *c)
 	struct finding *f = say(d, WRONG, "%s: the loader stops at %s, found by %s, which %s", name, c->found.path,
 		found_by_name(c->found.by), error_words(c->found.error));
 
-	undo_way(d, &c->found, command, sizeof command);
+	search_path_command(d, &c->found, command, sizeof command);
 	fix(f, "%s", command);
 }
 
@@ -242,9 +243,9 @@ static bool lacks_node(const char *name, const struct library *l)
 
 static enum status judge(const struct copy *c)
 {
-	if (c->library.maker == MADE_BY_US)
+	if (c->library.maker == MAKER_THIS_BUILD)
 		return FINE;
-	return c->library.maker == MADE_BY_OTHER_BUILD ? LOOK : FACT;
+	return c->library.maker == MAKER_OTHER_BUILD ? LOOK : FACT;
 }
 
 static void say_library(struct doctor *d, const char *name, const struct copies *all)
@@ -257,7 +258,7 @@ static void say_library(struct doctor *d, const char *name, const struct copies 
 		return;
 	if (c->found.error)
 		return say_choke(d, name, c);
-	if (c->library.maker == MADE_FOR_LINKING)
+	if (c->library.maker == MAKER_STUB)
 		return; /* said already */
 	if (ours)
 		return say_shadowed(d, name, all, c, ours);
@@ -265,13 +266,13 @@ static void say_library(struct doctor *d, const char *name, const struct copies 
 		f = say(d, WRONG, "%s: %s, found by %s, has no version node %s", name, c->found.path,
 			found_by_name(c->found.by), name);
 		more(f, "Programs linked with NVIDIA's runtime ask for it: \"version `%s' not found\".", name);
-		undo_way(d, &c->found, command, sizeof command);
+		search_path_command(d, &c->found, command, sizeof command);
 		fix(f, "%s", command);
 		return;
 	}
 	f = say(d, judge(c), "%s: %s, found by %s", name, c->found.path, found_by_name(c->found.by));
 	describe(f, name, all, c);
-	if (c->library.maker == MADE_BY_OTHER_BUILD) {
+	if (c->library.maker == MAKER_OTHER_BUILD) {
 		more(f, "This gangway is another build, and the two may not understand each other's servers.");
 		fix(f, "gangway run -- PROGRAM  # takes the libraries of this build");
 	}
@@ -279,27 +280,28 @@ static void say_library(struct doctor *d, const char *name, const struct copies 
 		more(f, "Without a SONAME ldconfig makes no link to it, and preloaded it answers to no name.");
 }
 
-static enum maker maker_of(const struct doctor *d, const char *name, bool *found)
+static enum library_maker maker_of(const struct doctor *d, const char *name, bool *found)
 {
 	struct copies *c = find_copies(d, name);
 	const struct copy *first = taken(c);
-	enum maker maker = first && !first->found.error ? first->library.maker : MADE_BY_VENDOR;
+	enum library_maker maker = first && !first->found.error ? first->library.maker : MAKER_VENDOR;
 
 	*found = first && !first->found.error;
 	free(c);
-	return maker == MADE_BY_OTHER_BUILD ? MADE_BY_US : maker;
+	return maker == MAKER_OTHER_BUILD ? MAKER_THIS_BUILD : maker;
 }
 
 /* Programs ask the one for devices and look the other up by what it said. */
 static void check_pair(struct doctor *d)
 {
 	bool cuda, ml;
-	enum maker a = maker_of(d, names[0], &cuda), b = maker_of(d, names[1], &ml);
+	enum library_maker a = maker_of(d, names[0], &cuda), b = maker_of(d, names[1], &ml);
 
-	if (!cuda || !ml || a == b || a == MADE_FOR_LINKING || b == MADE_FOR_LINKING)
+	if (!cuda || !ml || a == b || a == MAKER_STUB || b == MAKER_STUB)
 		return;
 	struct finding *f = say(d, LOOK, "%s is %s and %s is %s: they will not speak of the same devices", names[0],
-		a == MADE_BY_US ? "Gangway's" : "a vendor's", names[1], b == MADE_BY_US ? "Gangway's" : "a vendor's");
+		a == MAKER_THIS_BUILD ? "Gangway's" : "a vendor's", names[1],
+		b == MAKER_THIS_BUILD ? "Gangway's" : "a vendor's");
 	fix(f, "gangway run -- PROGRAM  # takes both from one place");
 }
 
@@ -354,7 +356,7 @@ static void look_at_folder(void *arg, const char *file, const char *dir)
 
 	for (size_t i = 0; i < NAMES && !s->said; i++) {
 		snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-		if (!world_is_file(&s->d->world, path) || in_cache(s->cache, path))
+		if (!sysroot_is_file(&s->d->sysroot, path) || in_cache(s->cache, path))
 			continue;
 		fix(say(s->d, WRONG, "%s is in a folder that %s names, but not in the loader's cache", path, file),
 			"sudo ldconfig");
@@ -367,7 +369,7 @@ static void look_for_gone(struct doctor *d, const struct ldcache *cache)
 	struct ldcache_entry e;
 
 	for (uint32_t at = 0; ldcache_next(cache, &at, &e);)
-		if (is_cuda(e.name) && ldcache_native(&e) && !world_is_file(&d->world, e.path))
+		if (is_cuda(e.name) && ldcache_native(&e) && !sysroot_is_file(&d->sysroot, e.path))
 			fix(say(d, WRONG, "the loader's cache says that %s is %s, which is not there", e.name, e.path),
 				"sudo ldconfig");
 }
@@ -376,7 +378,7 @@ void probe_cache(struct doctor *d)
 {
 	char outside[PATH_MAX];
 	struct ldcache cache;
-	int err = world_outside(&d->world, LDCACHE_FILE, outside);
+	int err = sysroot_outside(&d->sysroot, LDCACHE_FILE, outside);
 
 	err = err ? err : ldcache_open(&cache, outside);
 	if (err == -ENOENT) {
@@ -392,6 +394,6 @@ void probe_cache(struct doctor *d)
 	}
 	look_for_gone(d, &cache);
 	struct stale s = {d, &cache, false};
-	conf_each(&d->world, look_at_folder, &s);
+	ldconf_each(&d->sysroot, look_at_folder, &s);
 	ldcache_close(&cache);
 }

@@ -15,6 +15,18 @@
 #define FEW_FILES 256
 #define SMALL_SHM (64ull << 20)
 
+char *bytes_text(unsigned long long bytes, char text[32])
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double n = (double)bytes;
+	int u = 0;
+
+	while (n >= 1024 && u < 4)
+		n /= 1024, u++;
+	snprintf(text, 32, u && n < 10 ? "%.1f %s" : "%.0f %s", n, units[u]);
+	return text;
+}
+
 static char *limit_text(rlim_t n, bool bytes, char text[32])
 {
 	if (n == RLIM_INFINITY)
@@ -31,7 +43,7 @@ static rlim_t soft_limit(const struct doctor *d, int which)
 {
 	struct rlimit l = {RLIM_INFINITY, RLIM_INFINITY};
 
-	if (prlimit(d->world.pid, which, NULL, &l))
+	if (prlimit(d->sysroot.pid, which, NULL, &l))
 		return RLIM_INFINITY;
 	return l.rlim_cur;
 }
@@ -41,7 +53,7 @@ static unsigned long long shm_size(const struct doctor *d)
 	char outside[PATH_MAX];
 	struct statvfs fs;
 
-	if (world_outside(&d->world, "/dev/shm", outside) || statvfs(outside, &fs))
+	if (sysroot_outside(&d->sysroot, "/dev/shm", outside) || statvfs(outside, &fs))
 		return 0;
 	return (unsigned long long)fs.f_blocks * fs.f_frsize;
 }
@@ -91,38 +103,39 @@ void probe_limits(struct doctor *d)
 
 /* ---- containers ---- */
 
-const char *container_kind(const struct world *w)
+const char *container_kind(const struct sysroot *sys)
 {
 	static char kind[64];
-	const char *said = world_env(w, "container");
+	const char *said = sysroot_env(sys, "container");
 	char text[4096];
 
-	if (world_is_file(w, "/run/.containerenv"))
+	if (sysroot_is_file(sys, "/run/.containerenv"))
 		return "podman";
-	if (world_is_file(w, "/.dockerenv"))
+	if (sysroot_is_file(sys, "/.dockerenv"))
 		return "docker";
-	if (world_read(w, "/run/systemd/container", kind, sizeof kind) > 0) {
+	if (sysroot_read(sys, "/run/systemd/container", kind, sizeof kind) > 0) {
 		kind[strcspn(kind, "\n")] = 0;
 		return kind;
 	}
-	if (world_read(w, "/proc/1/cgroup", text, sizeof text) > 0 &&
+	if (sysroot_read(sys, "/proc/1/cgroup", text, sizeof text) > 0 &&
 		(strstr(text, "kubepods") || strstr(text, "/docker/") || strstr(text, "/lxc/")))
 		return strstr(text, "kubepods") ? "kubernetes" : strstr(text, "/lxc/") ? "lxc" : "docker";
 	if (said && *said)
 		return said;
-	if (world_read(w, "/proc/version", text, sizeof text) > 0 && strstr(text, "microsoft"))
+	if (sysroot_read(sys, "/proc/version", text, sizeof text) > 0 && strstr(text, "microsoft"))
 		return "wsl";
 	return NULL;
 }
 
 void probe_container(struct doctor *d)
 {
-	const char *kind = container_kind(&d->world), *visible = world_env(&d->world, "NVIDIA_VISIBLE_DEVICES");
+	const char *kind = container_kind(&d->sysroot), *visible = sysroot_env(&d->sysroot, "NVIDIA_VISIBLE_DEVICES");
 	struct stat st;
 
 	if (!kind)
 		return;
-	bool gpu = !world_stat(&d->world, "/dev/nvidiactl", &st), server = !world_stat(&d->world, PLACE_SYSTEM, &st);
+	bool gpu = !sysroot_stat(&d->sysroot, "/dev/nvidiactl", &st),
+	     server = !sysroot_stat(&d->sysroot, PLACE_SYSTEM, &st);
 	struct finding *f = say(d, FACT, "in a container (%s), into which %s passed", kind,
 		gpu && server ? "a GPU and a server's socket were"
 		: gpu         ? "a GPU was"
@@ -139,13 +152,13 @@ void probe_container(struct doctor *d)
 
 /* ---- virtual machines ---- */
 
-static const char *virtual_kind(const struct world *w)
+static const char *virtual_kind(const struct sysroot *sys)
 {
 	static char vendor[64];
 	char text[8192];
 
-	if (world_read(w, "/sys/hypervisor/type", vendor, sizeof vendor) > 0 ||
-		world_read(w, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor) > 0) {
+	if (sysroot_read(sys, "/sys/hypervisor/type", vendor, sizeof vendor) > 0 ||
+		sysroot_read(sys, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor) > 0) {
 		vendor[strcspn(vendor, "\n")] = 0;
 		static const char *const known[] = {"QEMU", "VMware", "Xen", "xen", "Microsoft", "Amazon EC2", "Google",
 			"innotek", "Parallels", "OpenStack"};
@@ -153,26 +166,26 @@ static const char *virtual_kind(const struct world *w)
 			if (!strncmp(vendor, known[i], strlen(known[i])))
 				return vendor;
 	}
-	if (world_read(w, "/proc/cpuinfo", text, sizeof text) > 0 && strstr(text, " hypervisor"))
+	if (sysroot_read(sys, "/proc/cpuinfo", text, sizeof text) > 0 && strstr(text, " hypervisor"))
 		return "a hypervisor that does not say its name";
 	return NULL;
 }
 
 /* QEMU's shared memory between host and guest: 1af4:1110. */
-static bool has_ivshmem(const struct world *w)
+static bool has_ivshmem(const struct sysroot *sys)
 {
-	DIR *list = world_list(w, "/sys/bus/pci/devices");
+	DIR *list = sysroot_list(sys, "/sys/bus/pci/devices");
 	char path[PATH_MAX], vendor[32], device[32];
 	struct dirent *e;
 	bool found = false;
 
 	while (list && !found && (e = readdir(list))) {
 		snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/vendor", e->d_name);
-		if (e->d_name[0] == '.' || world_read(w, path, vendor, sizeof vendor) <= 0 ||
+		if (e->d_name[0] == '.' || sysroot_read(sys, path, vendor, sizeof vendor) <= 0 ||
 			strncmp(vendor, "0x1af4", 6))
 			continue;
 		snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/device", e->d_name);
-		found = world_read(w, path, device, sizeof device) > 0 && !strncmp(device, "0x1110", 6);
+		found = sysroot_read(sys, path, device, sizeof device) > 0 && !strncmp(device, "0x1110", 6);
 	}
 	if (list)
 		closedir(list);
@@ -181,17 +194,17 @@ static bool has_ivshmem(const struct world *w)
 
 void probe_virtual(struct doctor *d)
 {
-	const char *kind = virtual_kind(&d->world);
+	const char *kind = virtual_kind(&d->sysroot);
 	char text[128] = "", *open, *close;
 	struct finding *f;
 
-	world_read(&d->world, "/sys/kernel/security/lockdown", text, sizeof text);
+	sysroot_read(&d->sysroot, "/sys/kernel/security/lockdown", text, sizeof text);
 	open = strchr(text, '[');
 	close = open ? strchr(open, ']') : NULL;
 	if (close)
 		*close = 0;
 	bool locked = close && strcmp(open + 1, "none");
-	if (locked && has_ivshmem(&d->world)) {
+	if (locked && has_ivshmem(&d->sysroot)) {
 		f = say(d, LOOK,
 			"the kernel is locked down (%s): no program may map the memory that this machine "
 			"shares with its host",

@@ -28,8 +28,8 @@ static bool is_address(const char *device)
 /* An address of the world's, as we name it. */
 static void outside(const struct doctor *d, const char *address, char out[ADDRESS])
 {
-	if (is_unix(address) && d->world.root[0])
-		snprintf(out, ADDRESS, "unix:%s%s", d->world.root, address + 5);
+	if (is_unix(address) && d->sysroot.root[0])
+		snprintf(out, ADDRESS, "unix:%s%s", d->sysroot.root, address + 5);
 	else
 		snprintf(out, ADDRESS, "%s", address);
 }
@@ -37,9 +37,9 @@ static void outside(const struct doctor *d, const char *address, char out[ADDRES
 /* The socket where a server of this machine's listens by itself. */
 static void usual_address(const struct doctor *d, char *address, size_t size)
 {
-	const char *given = world_env(&d->world, "GANGWAY_SOCKET");
+	const char *given = sysroot_env(&d->sysroot, "GANGWAY_SOCKET");
 
-	if (d->world.root[0])
+	if (d->sysroot.root[0])
 		snprintf(address, size, "unix:%s", given && *given ? given : PLACE_SYSTEM);
 	else if (!place_find(address, size))
 		place_socket(address, size);
@@ -47,9 +47,9 @@ static void usual_address(const struct doctor *d, char *address, size_t size)
 
 static bool has_unit(const struct doctor *d)
 {
-	return world_is_file(&d->world, "/etc/systemd/system/gangway.service") ||
-	       world_is_file(&d->world, "/lib/systemd/system/gangway.service") ||
-	       world_is_file(&d->world, "/usr/lib/systemd/system/gangway.service");
+	return sysroot_is_file(&d->sysroot, "/etc/systemd/system/gangway.service") ||
+	       sysroot_is_file(&d->sysroot, "/lib/systemd/system/gangway.service") ||
+	       sysroot_is_file(&d->sysroot, "/usr/lib/systemd/system/gangway.service");
 }
 
 /* ---- what is wrong with it ---- */
@@ -57,7 +57,7 @@ static bool has_unit(const struct doctor *d)
 static void fix_start(struct doctor *d, struct finding *f, const char *address)
 {
 	char usual[PATH_MAX];
-	const char *container = container_kind(&d->world);
+	const char *container = container_kind(&d->sysroot);
 
 	usual_address(d, usual, sizeof usual);
 	if (container && is_unix(address) && strcmp(container, "wsl"))
@@ -223,7 +223,7 @@ static void look_for_server(struct doctor *d)
 
 void probe_server(struct doctor *d)
 {
-	const char *device = world_env(&d->world, "GANGWAY_DEVICE");
+	const char *device = sysroot_env(&d->sysroot, "GANGWAY_DEVICE");
 
 	if (device && is_address(device))
 		ask_server(d, device);
@@ -235,7 +235,7 @@ void probe_server(struct doctor *d)
 
 static void fix_device(const struct doctor *d, struct finding *f)
 {
-	const char *device = world_env(&d->world, "GANGWAY_DEVICE");
+	const char *device = sysroot_env(&d->sysroot, "GANGWAY_DEVICE");
 
 	if (device && *device)
 		fix_unset(d, f, "GANGWAY_DEVICE");
@@ -271,19 +271,19 @@ static void say_devices(struct doctor *d)
 
 void probe_device(struct doctor *d)
 {
-	const char *visible = world_env(&d->world, "CUDA_VISIBLE_DEVICES"),
-		   *asked = world_env(&d->world, "GANGWAY_DEVICE");
+	const char *visible = sysroot_env(&d->sysroot, "CUDA_VISIBLE_DEVICES"),
+		   *asked = sysroot_env(&d->sysroot, "GANGWAY_DEVICE");
 	char library[PATH_MAX + 32], address[ADDRESS] = "";
 
 	if (!d->ours[0] || d->server_wrong)
 		return;
-	if (d->world.root[0] &&
+	if (d->sysroot.root[0] &&
 		(!asked || !*asked || !strcmp(asked, "nvidia"))) /* no driver of another system's is started here */
 		return;
 	if (asked)
 		outside(d, asked, address);
 	snprintf(library, sizeof library, "%s/libcuda.so.1", d->ours);
-	device_ask(&d->world, library, address, &d->device);
+	device_ask(&d->sysroot, library, address, &d->device);
 	d->asked = true;
 	if (d->device.opened && d->device.count)
 		say_devices(d);

@@ -16,35 +16,35 @@ struct gpu {
 	char path[PATH_MAX]; /* of the library; "": none */
 };
 
-static bool read_word(const struct world *w, const char *path, char *text, size_t size)
+static bool read_word(const struct sysroot *sys, const char *path, char *text, size_t size)
 {
-	if (world_read(w, path, text, size) <= 0)
+	if (sysroot_read(sys, path, text, size) <= 0)
 		return false;
 	text[strcspn(text, " \n")] = 0;
 	return *text;
 }
 
 /* Display controllers of vendor 10de on the PCI bus. */
-static void find_gpus(const struct world *w, struct gpu *g)
+static void find_gpus(const struct sysroot *sys, struct gpu *g)
 {
 	char path[PATH_MAX], text[64], real[PATH_MAX];
-	DIR *list = world_list(w, "/sys/bus/pci/devices");
+	DIR *list = sysroot_list(sys, "/sys/bus/pci/devices");
 	struct dirent *e;
 
 	while (list && (e = readdir(list))) {
 		if (e->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/vendor", e->d_name);
-		if (!read_word(w, path, text, sizeof text) || strcmp(text, "0x10de"))
+		if (!read_word(sys, path, text, sizeof text) || strcmp(text, "0x10de"))
 			continue;
 		snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/class", e->d_name);
-		if (!read_word(w, path, text, sizeof text) || strncmp(text, "0x03", 4) || g->count++)
+		if (!read_word(sys, path, text, sizeof text) || strncmp(text, "0x03", 4) || g->count++)
 			continue;
 		snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/device", e->d_name);
-		if (read_word(w, path, text, sizeof text))
+		if (read_word(sys, path, text, sizeof text))
 			snprintf(g->id, sizeof g->id, "10de:%.8s", text + (strncmp(text, "0x", 2) ? 0 : 2));
 		snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/driver", e->d_name);
-		if (!world_real(w, path, real) && world_is_dir(w, path))
+		if (!sysroot_real(sys, path, real) && sysroot_is_dir(sys, path))
 			snprintf(g->driver, sizeof g->driver, "%s", strrchr(real, '/') + 1);
 	}
 	if (list)
@@ -52,13 +52,13 @@ static void find_gpus(const struct world *w, struct gpu *g)
 }
 
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul ..." */
-static void find_module(const struct world *w, struct gpu *g)
+static void find_module(const struct sysroot *sys, struct gpu *g)
 {
 	char text[512], *p = text;
 
-	if (read_word(w, "/sys/module/nvidia/version", g->module, sizeof g->module))
+	if (read_word(sys, "/sys/module/nvidia/version", g->module, sizeof g->module))
 		return;
-	if (world_read(w, "/proc/driver/nvidia/version", text, sizeof text) <= 0)
+	if (sysroot_read(sys, "/proc/driver/nvidia/version", text, sizeof text) <= 0)
 		return;
 	text[strcspn(text, "\n")] = 0;
 	for (char *save = NULL; (p = strtok_r(p, " ", &save)); p = NULL)
@@ -68,15 +68,15 @@ static void find_module(const struct world *w, struct gpu *g)
 		}
 }
 
-static bool take_vendor(void *arg, const struct found *found)
+static bool take_vendor(void *arg, const struct found_library *found)
 {
 	struct {
-		const struct world *world;
+		const struct sysroot *sysroot;
 		struct gpu *gpu;
 	} *a = arg;
 
-	if (found->error || library_look(a->world, found->path, &a->gpu->library) ||
-		a->gpu->library.maker != MADE_BY_VENDOR)
+	if (found->error || library_inspect(a->sysroot, found->path, &a->gpu->library) ||
+		a->gpu->library.maker != MAKER_VENDOR)
 		return false;
 	snprintf(a->gpu->path, sizeof a->gpu->path, "%s", found->path);
 	return true;
@@ -84,28 +84,28 @@ static bool take_vendor(void *arg, const struct found *found)
 
 static void find_library(struct doctor *d, struct gpu *g)
 {
-	struct search s = world_search(&d->world);
+	struct library_search s = library_search_from(&d->sysroot);
 	struct {
-		const struct world *world;
+		const struct sysroot *sysroot;
 		struct gpu *gpu;
-	} arg = {&d->world, g};
+	} arg = {&d->sysroot, g};
 
-	library_search(&s, "libcuda.so.1", NULL, take_vendor, &arg);
+	library_search_each(&s, "libcuda.so.1", NULL, take_vendor, &arg);
 }
 
 /* Who means to use another device is only told. */
 static enum status serious(const struct doctor *d)
 {
-	const char *device = world_env(&d->world, "GANGWAY_DEVICE");
+	const char *device = sysroot_env(&d->sysroot, "GANGWAY_DEVICE");
 
 	return !device || !*device || !strcmp(device, "nvidia") ? WRONG : FACT;
 }
 
-static bool locked_down(const struct world *w)
+static bool locked_down(const struct sysroot *sys)
 {
 	char text[128];
 
-	return world_read(w, "/sys/kernel/security/lockdown", text, sizeof text) > 0 && !strstr(text, "[none]");
+	return sysroot_read(sys, "/sys/kernel/security/lockdown", text, sizeof text) > 0 && !strstr(text, "[none]");
 }
 
 static void say_no_module(struct doctor *d, const struct gpu *g)
@@ -118,7 +118,7 @@ static void say_no_module(struct doctor *d, const struct gpu *g)
 		       "update-initramfs -u && sudo reboot");
 	} else if (!strcmp(g->driver, "vfio-pci")) {
 		say(d, FACT, "the GPU (%s) is set aside for a virtual machine (vfio-pci)", g->id);
-	} else if (locked_down(&d->world)) {
+	} else if (locked_down(&d->sysroot)) {
 		f = say(d, serious(d),
 			"the GPU (%s) has no driver: the kernel is locked down (Secure Boot) and takes only "
 			"modules that are signed",
@@ -135,7 +135,7 @@ static void say_no_library(struct doctor *d, const struct gpu *g)
 	struct finding *f = say(d, serious(d),
 		"the kernel module %s is loaded, but no vendor's libcuda.so.1 is on the loader's path", g->module);
 
-	if (container_kind(&d->world))
+	if (container_kind(&d->sysroot))
 		fix(f, "docker run --gpus all ...  # NVIDIA's container toolkit mounts it; or podman run "
 		       "--device nvidia.com/gpu=all");
 	else
@@ -152,7 +152,7 @@ static bool look_at_node(struct doctor *d, const char *node)
 	struct stat st;
 	struct finding *f;
 
-	if (world_outside(&d->world, node, outside) || stat(outside, &st)) {
+	if (sysroot_outside(&d->sysroot, node, outside) || stat(outside, &st)) {
 		f = say(d, serious(d), "%s is not there, though the kernel module is loaded", node);
 		fix(f, "sudo nvidia-modprobe -c 0 -u");
 		return false;
@@ -173,8 +173,8 @@ void probe_vendor(struct doctor *d)
 {
 	struct gpu g = {0};
 
-	find_gpus(&d->world, &g);
-	find_module(&d->world, &g);
+	find_gpus(&d->sysroot, &g);
+	find_module(&d->sysroot, &g);
 	find_library(d, &g);
 	if (!g.count && !g.module[0] && !g.path[0]) {
 		say(d, FACT, "no NVIDIA GPU and no driver of NVIDIA's on this machine");

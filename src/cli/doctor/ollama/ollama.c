@@ -36,18 +36,18 @@ static bool find_program(const struct doctor *d, const struct unit *u, char path
 {
 	static const char *const places[] = {"/usr/local/bin/ollama", "/usr/bin/ollama", "/bin/ollama",
 		"/opt/ollama/bin/ollama", "/snap/ollama/current/bin/ollama"};
-	const char *list = world_env(&d->world, "PATH");
+	const char *list = sysroot_env(&d->sysroot, "PATH");
 
 	snprintf(path, PATH_MAX, "%s", u->program);
-	if (*path && world_is_file(&d->world, path))
+	if (*path && sysroot_is_file(&d->sysroot, path))
 		return true;
 	for (; list && *list; list += strcspn(list, ":"), list += *list == ':')
 		if (*list == '/' && snprintf(path, PATH_MAX, "%.*s/ollama", (int)strcspn(list, ":"), list) < PATH_MAX &&
-			world_is_file(&d->world, path))
+			sysroot_is_file(&d->sysroot, path))
 			return true;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		snprintf(path, PATH_MAX, "%s", places[i]);
-		if (world_is_file(&d->world, path))
+		if (sysroot_is_file(&d->sysroot, path))
 			return true;
 	}
 	return false;
@@ -55,17 +55,17 @@ static bool find_program(const struct doctor *d, const struct unit *u, char path
 
 static enum generation find_generation(const struct doctor *d, const char *path)
 {
-	struct object o;
+	struct elf_object o;
 	enum generation g = OLLAMA_UNKNOWN;
-	int fd = world_open(&d->world, path);
+	int fd = sysroot_open(&d->sysroot, path);
 
 	if (fd < 0)
 		return g;
-	if (!object_open(&o, fd)) {
+	if (!elf_object_open(&o, fd)) {
 		for (int i = OLLAMA_C; i >= OLLAMA_A && g == OLLAMA_UNKNOWN; i--)
 			if (memmem(o.data, o.size, generations[i].word, strlen(generations[i].word)))
 				g = (enum generation)i;
-		object_close(&o);
+		elf_object_close(&o);
 	}
 	close(fd);
 	return g;
@@ -76,12 +76,12 @@ static bool find_folder(const struct doctor *d, const char *program, char dir[PA
 {
 	char real[PATH_MAX], path[PATH_MAX + 32];
 
-	if (world_real(&d->world, program, real))
+	if (sysroot_real(&d->sysroot, program, real))
 		return false;
 	*strrchr(real, '/') = 0;
 	for (int i = 0; i < 2; i++) {
 		snprintf(path, sizeof path, i ? "%s/lib/ollama" : "%s/../lib/ollama", real);
-		if (world_is_dir(&d->world, path) && !world_real(&d->world, path, dir))
+		if (sysroot_is_dir(&d->sysroot, path) && !sysroot_real(&d->sysroot, path, dir))
 			return true;
 	}
 	return false;
@@ -95,7 +95,7 @@ static int by_name(const void *a, const void *b)
 /* lib/ollama/cuda_v12/libggml-cuda.so, ... */
 static void find_backends(const struct doctor *d, struct ollama *o)
 {
-	DIR *list = world_list(&d->world, o->folder);
+	DIR *list = sysroot_list(&d->sysroot, o->folder);
 	struct dirent *e;
 
 	while (list && (e = readdir(list)) && o->nbackends < OLLAMA_BACKENDS) {
@@ -104,7 +104,7 @@ static void find_backends(const struct doctor *d, struct ollama *o)
 		if (e->d_name[0] == '.')
 			continue;
 		if (snprintf(path, PATH_MAX, "%s/%s/libggml-cuda.so", o->folder, e->d_name) < PATH_MAX &&
-			world_is_file(&d->world, path))
+			sysroot_is_file(&d->sysroot, path))
 			o->nbackends++;
 	}
 	if (list)
@@ -138,13 +138,13 @@ void fix_unset(const struct doctor *d, struct finding *f, const char *variable)
 /* gangway install knows the service; what a person has set for it comes after that, and is set anew. */
 static void fix_way(const struct doctor *d, struct finding *f)
 {
-	const char *set = world_env(&d->world, "LD_LIBRARY_PATH");
+	const char *set = sysroot_env(&d->sysroot, "LD_LIBRARY_PATH");
 
 	if (!d->ollama->unit.file[0])
 		fix(f, "gangway run -- ollama serve");
 	else if (set && *set)
 		ollama_set(d, f, "LD_LIBRARY_PATH", d->ours);
-	else if (world_is_file(&d->world, MANIFEST_FILE))
+	else if (sysroot_is_file(&d->sysroot, MANIFEST_FILE))
 		fix(f, "sudo gangway uninstall --yes && sudo gangway install --system --yes && sudo "
 		       "systemctl restart "
 		       "ollama");
@@ -156,7 +156,7 @@ static void fix_way(const struct doctor *d, struct finding *f)
 
 static void check_environment(struct doctor *d)
 {
-	const char *library = world_env(&d->world, "OLLAMA_LLM_LIBRARY");
+	const char *library = sysroot_env(&d->sysroot, "OLLAMA_LLM_LIBRARY");
 	const struct ollama *o = d->ollama;
 	bool there = false;
 
@@ -181,19 +181,19 @@ static bool find_by_list(const struct doctor *d, char found[PATH_MAX], const cha
 	static const char *const globs[] = {"/usr/local/cuda*/targets/*/lib", "/usr/lib/*-linux-gnu/nvidia/current",
 		"/usr/lib/*-linux-gnu", "/usr/lib/wsl/lib", "/usr/lib/wsl/drivers/*", "/opt/cuda/lib*",
 		"/usr/local/cuda/lib*", "/usr/lib*", "/usr/local/lib*"};
-	const char *list = world_env(&d->world, "LD_LIBRARY_PATH");
-	size_t root = strlen(d->world.root), next = 0;
+	const char *list = sysroot_env(&d->sysroot, "LD_LIBRARY_PATH");
+	size_t root = strlen(d->sysroot.root), next = 0;
 	char pattern[2 * PATH_MAX];
 	glob_t g;
 
 	for (;;) {
 		if (list && *list) {
 			size_t n = strcspn(list, ":");
-			snprintf(pattern, sizeof pattern, "%s%.*s/libcuda.so*", d->world.root, (int)n, list);
+			snprintf(pattern, sizeof pattern, "%s%.*s/libcuda.so*", d->sysroot.root, (int)n, list);
 			list += n + (list[n] == ':');
 			*how = "LD_LIBRARY_PATH";
 		} else if (next < sizeof globs / sizeof *globs) {
-			snprintf(pattern, sizeof pattern, "%s%s/libcuda.so*", d->world.root, globs[next++]);
+			snprintf(pattern, sizeof pattern, "%s%s/libcuda.so*", d->sysroot.root, globs[next++]);
 			*how = "its list of folders";
 		} else {
 			return false;
@@ -212,19 +212,19 @@ static const char *const names_a[] = {"cuInit", "cuDriverGetVersion", "cuDeviceG
 
 static void check_names(struct doctor *d, const char *path)
 {
-	struct object o;
-	int fd = world_open(&d->world, path);
+	struct elf_object o;
+	int fd = sysroot_open(&d->sysroot, path);
 
 	if (fd < 0)
 		return;
-	if (!object_open(&o, fd)) {
+	if (!elf_object_open(&o, fd)) {
 		for (size_t i = 0; i < sizeof names_a / sizeof *names_a; i++)
-			if (!object_exports(&o, names_a[i])) {
+			if (!elf_object_exports(&o, names_a[i])) {
 				fix_way(d, say(d, WRONG, "%s has no %s, and this Ollama wants all of its %zu names",
 						   path, names_a[i], sizeof names_a / sizeof *names_a));
 				break;
 			}
-		object_close(&o);
+		elf_object_close(&o);
 	}
 	close(fd);
 }
@@ -233,15 +233,15 @@ static void judge_libcuda(struct doctor *d, const char *path, const char *how)
 {
 	struct library l;
 	struct finding *f;
-	int err = library_look(&d->world, path, &l);
+	int err = library_inspect(&d->sysroot, path, &l);
 
 	if (err) {
 		fix_way(d, say(d, WRONG, "Ollama takes %s, found by %s, which is no library", path, how));
-	} else if (l.maker == MADE_FOR_LINKING) {
+	} else if (l.maker == MAKER_STUB) {
 		f = say(d, WRONG, "Ollama takes a stub for linking: %s, found by %s", path, how);
 		more(f, "It answers CUDA_ERROR_STUB_LIBRARY, and Ollama goes on with the processor.");
 		fix_way(d, f);
-	} else if (l.maker == MADE_BY_VENDOR) {
+	} else if (l.maker == MAKER_VENDOR) {
 		say(d, FACT, "Ollama takes a vendor's %s, found by %s: Gangway is not in its way", path, how);
 	} else {
 		say(d, FINE, "Ollama takes Gangway's %s, found by %s", path, how);
@@ -250,12 +250,12 @@ static void judge_libcuda(struct doctor *d, const char *path, const char *how)
 
 static void check_way_a(struct doctor *d)
 {
-	struct search s = world_search(&d->world);
-	struct found found;
+	struct library_search s = library_search_from(&d->sysroot);
+	struct found_library found;
 	char path[PATH_MAX];
 	const char *how;
 
-	if (library_find(&s, "libcuda.so.1", NULL, &found) && found.by == BY_AUDIT) { /* whatever it finds */
+	if (library_find(&s, "libcuda.so.1", NULL, &found) && found.by == FOUND_BY_AUDIT) { /* whatever it finds */
 		judge_libcuda(d, found.path, found_by_name(found.by));
 		return;
 	}
@@ -273,29 +273,29 @@ static void check_way_a(struct doctor *d)
 /* Generations B and C: the loader, with the folders of Ollama before the user's. */
 static void check_way_bc(struct doctor *d, const char *backend)
 {
-	const char *user = world_env(&d->world, "LD_LIBRARY_PATH");
+	const char *user = sysroot_env(&d->sysroot, "LD_LIBRARY_PATH");
 	char list[3 * PATH_MAX], dir[PATH_MAX];
-	struct object o = {0};
-	struct found found;
+	struct elf_object o = {0};
+	struct found_library found;
 
 	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(backend, '/') - backend), backend);
 	snprintf(list, sizeof list, "%s:%s%s%s", d->ollama->folder, dir, user && *user ? ":" : "", user ? user : "");
-	struct search s = world_search(&d->world);
+	struct library_search s = library_search_from(&d->sysroot);
 	s.library_path = list;
-	int fd = world_open(&d->world, backend);
-	if (fd < 0 || object_open(&o, fd)) {
+	int fd = sysroot_open(&d->sysroot, backend);
+	if (fd < 0 || elf_object_open(&o, fd)) {
 		fix(say(d, WRONG, "%s cannot be read", backend), "curl -fsSL https://ollama.com/install.sh | sh");
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
 	close(fd);
-	struct asker asker = {&o, backend, NULL};
+	struct requester requester = {&o, backend, NULL};
 	for (unsigned i = 0; i < o.nneeded; i++) {
 		const char *name = o.needed[i];
 		bool driver = !strcmp(name, "libcuda.so.1");
 
-		if (library_find(&s, name, &asker, &found)) {
+		if (library_find(&s, name, &requester, &found)) {
 			if (driver)
 				judge_libcuda(d, found.path, found_by_name(found.by));
 		} else if (driver) {
@@ -309,7 +309,7 @@ static void check_way_bc(struct doctor *d, const char *backend)
 				"curl -fsSL https://ollama.com/install.sh | sh");
 		}
 	}
-	object_close(&o);
+	elf_object_close(&o);
 }
 
 /* ---- the probes ---- */
@@ -319,7 +319,7 @@ void ollama_find(struct doctor *d)
 {
 	struct ollama *o = d->ollama;
 
-	unit_read(&o->unit, &d->world, "ollama.service");
+	unit_read(&o->unit, &d->sysroot, "ollama.service");
 	o->there = find_program(d, &o->unit, o->program);
 	if (o->there) {
 		o->generation = find_generation(d, o->program);
@@ -327,14 +327,14 @@ void ollama_find(struct doctor *d)
 			find_backends(d, o);
 	}
 	if (o->unit.file[0])
-		d->world.environment = o->unit.environment;
+		d->sysroot.environment = o->unit.environment;
 }
 
 /* The server itself, if it runs: a process whose program is this one. */
 static int running(const struct doctor *d)
 {
 	char path[64], exe[PATH_MAX], real[PATH_MAX];
-	DIR *list = d->world.root[0] || world_real(&d->world, d->ollama->program, real) ? NULL : opendir("/proc");
+	DIR *list = d->sysroot.root[0] || sysroot_real(&d->sysroot, d->ollama->program, real) ? NULL : opendir("/proc");
 	struct dirent *e;
 	int pid = 0;
 
@@ -354,12 +354,12 @@ static int running(const struct doctor *d)
 static void check_running(struct doctor *d, int pid)
 {
 	static const char *const names[] = {"LD_LIBRARY_PATH", "LD_AUDIT", "GANGWAY_DEVICE", "CUDA_VISIBLE_DEVICES"};
-	struct world w;
+	struct sysroot sys;
 
-	if (!pid || !d->ollama->unit.file[0] || world_init_process(&w, pid))
+	if (!pid || !d->ollama->unit.file[0] || sysroot_init_process(&sys, pid))
 		return;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		const char *now = world_env(&w, names[i]), *then = world_env(&d->world, names[i]);
+		const char *now = sysroot_env(&sys, names[i]), *then = sysroot_env(&d->sysroot, names[i]);
 
 		if (!strcmp(now ? now : "", then ? then : ""))
 			continue;
@@ -370,7 +370,7 @@ static void check_running(struct doctor *d, int pid)
 			"sudo systemctl daemon-reload && sudo systemctl restart ollama");
 		break;
 	}
-	world_finish(&w);
+	sysroot_finish(&sys);
 }
 
 void probe_ollama(struct doctor *d)

@@ -46,15 +46,15 @@ static bool check_architecture(struct doctor *d, const char *backend)
 	const struct device_fact *dev = &d->device.device[0];
 	struct architectures a = {.want = (unsigned)(dev->major * 10 + dev->minor)};
 	bool processor = !strncmp(dev->name, "Gangway CPU", 11);
-	struct object o;
+	struct elf_object o;
 	char value[16];
-	int fd = world_open(&d->world, backend);
+	int fd = sysroot_open(&d->sysroot, backend);
 
-	if (fd < 0 || object_open(&o, fd))
+	if (fd < 0 || elf_object_open(&o, fd))
 		return true;
 	close(fd);
 	image_objects(o.data, o.size, look_for, &a);
-	object_close(&o);
+	elf_object_close(&o);
 	if (a.found || (!a.n && !a.found))
 		return true;
 	struct finding *f = say(d, WRONG,

@@ -131,10 +131,10 @@ void unit_parse(struct unit *u, char *text)
 	}
 }
 
-static bool read_file(struct unit *u, const struct world *w, const char *path)
+static bool read_file(struct unit *u, const struct sysroot *sys, const char *path)
 {
 	char *text = malloc(TEXT);
-	bool there = text && world_read(w, path, text, TEXT) > 0;
+	bool there = text && sysroot_read(sys, path, text, TEXT) > 0;
 
 	if (there)
 		unit_parse(u, text);
@@ -161,9 +161,9 @@ static bool is_conf(const char *name)
 }
 
 /* Of two with one name the first folder's counts. */
-static unsigned list_folder(const struct world *w, const char *dir, struct drop_in *list, unsigned n)
+static unsigned list_folder(const struct sysroot *sys, const char *dir, struct drop_in *list, unsigned n)
 {
-	DIR *d = world_list(w, dir);
+	DIR *d = sysroot_list(sys, dir);
 	struct dirent *e;
 
 	while (d && n < DROP_INS && (e = readdir(d))) {
@@ -182,7 +182,7 @@ static unsigned list_folder(const struct world *w, const char *dir, struct drop_
 	return n;
 }
 
-void unit_read(struct unit *u, const struct world *w, const char *name)
+void unit_read(struct unit *u, const struct sysroot *sys, const char *name)
 {
 	static const char *const places[] = {"/etc/systemd/system", "/run/systemd/system",
 		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"};
@@ -192,19 +192,19 @@ void unit_read(struct unit *u, const struct world *w, const char *name)
 	*u = (struct unit){0};
 	for (size_t i = 0; i < n && !u->file[0]; i++) {
 		snprintf(path, sizeof path, "%s/%s", places[i], name);
-		if (read_file(u, w, path))
+		if (read_file(u, sys, path))
 			snprintf(u->file, sizeof u->file, "%s", path);
 	}
 	struct drop_in *list = u->file[0] ? calloc(DROP_INS, sizeof *list) : NULL;
 	unsigned found = 0;
 	for (size_t i = 0; list && i < n; i++) {
 		snprintf(path, sizeof path, "%s/%s.d", places[i], name);
-		found = list_folder(w, path, list, found);
+		found = list_folder(sys, path, list, found);
 	}
 	if (list)
 		qsort(list, found, sizeof *list, by_name); /* the last one counts */
 	for (unsigned i = 0; i < found; i++)
-		read_file(u, w, list[i].path);
+		read_file(u, sys, list[i].path);
 	free(list);
 }
 

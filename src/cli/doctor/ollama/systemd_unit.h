@@ -5,7 +5,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include "loader/world.h"
+#include "loader/sysroot.h"
 
 #define UNIT_VARIABLES 64
 
@@ -19,7 +19,7 @@ struct unit {
 };
 
 /* "ollama.service" */
-void unit_read(struct unit *u, const struct world *w, const char *name);
+void unit_read(struct unit *u, const struct sysroot *sys, const char *name);
 
 /* One file's text, which is changed; for unit_read, and for fuzzing. */
 void unit_parse(struct unit *u, char *text);

@@ -7,9 +7,9 @@
 #include "loader/closure.h"
 #include "cli/doctor/doctor.h"
 
-static const char *asker_name(const struct closure *c, const struct part *p)
+static const char *requester_name(const struct closure *c, const struct closure_part *p)
 {
-	return p->by < 0 ? "" : c->parts[p->by]->name;
+	return p->needed_by < 0 ? "" : c->parts[p->needed_by]->name;
 }
 
 /* Where a library lies that no way leads to. */
@@ -20,7 +20,7 @@ static bool look_around(const struct doctor *d, const char *name, char path[PATH
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		snprintf(path, PATH_MAX, "%s/%s", places[i], name);
-		if (world_is_file(&d->world, path))
+		if (sysroot_is_file(&d->sysroot, path))
 			return true;
 	}
 	return false;
@@ -74,13 +74,14 @@ void fix_missing(const struct doctor *d, struct finding *f, const char *name)
 	}
 }
 
-static void say_missing(struct doctor *d, const struct closure *c, const struct part *p)
+static void say_missing(struct doctor *d, const struct closure *c, const struct closure_part *p)
 {
-	fix_missing(d, say(d, WRONG, "%s, which %s needs, is nowhere on the loader's path", p->name, asker_name(c, p)),
+	fix_missing(d,
+		say(d, WRONG, "%s, which %s needs, is nowhere on the loader's path", p->name, requester_name(c, p)),
 		p->name);
 }
 
-static const struct part *find_part(const struct closure *c, const char *name)
+static const struct closure_part *find_part(const struct closure *c, const char *name)
 {
 	for (unsigned i = 0; i < c->n; i++)
 		if (!strcmp(c->parts[i]->name, name))
@@ -88,7 +89,7 @@ static const struct part *find_part(const struct closure *c, const char *name)
 	return NULL;
 }
 
-static bool has_node(const struct object *o, const char *node)
+static bool has_node(const struct elf_object *o, const char *node)
 {
 	for (unsigned i = 0; i < o->nnodes; i++)
 		if (!strcmp(o->nodes[i], node))
@@ -97,19 +98,19 @@ static bool has_node(const struct object *o, const char *node)
 }
 
 /* Nodes that a part asks others for, of the libraries that this is about. */
-static void check_nodes(struct doctor *d, const struct closure *c, const struct part *p)
+static void check_nodes(struct doctor *d, const struct closure *c, const struct closure_part *p)
 {
 	char command[2 * PATH_MAX];
 
 	for (unsigned i = 0; i < p->object.nwants; i++) {
-		const struct object_want *want = &p->object.wants[i];
-		const struct part *from = find_part(c, want->file);
+		const struct elf_version_want *want = &p->object.wants[i];
+		const struct closure_part *from = find_part(c, want->file);
 
 		if (!from || !from->cuda || !from->is_open || *from->ours || has_node(&from->object, want->node))
 			continue;
 		struct finding *f = say(d, WRONG, "%s asks %s for version %s, which %s does not have", p->name,
 			want->file, want->node, from->path);
-		undo_way(d, &from->found, command, sizeof command);
+		search_path_command(d, &from->found, command, sizeof command);
 		if (*command)
 			fix(f, "%s", command);
 		else
@@ -124,16 +125,16 @@ static bool is_driver_name(const char *name)
 }
 
 /* Names that a part leaves to the driver, and the driver it would get does not have. */
-static void check_names(struct doctor *d, const struct part *p, const struct part *driver, const struct object *library,
-	const char *path)
+static void check_names(struct doctor *d, const struct closure_part *p, const struct closure_part *driver,
+	const struct elf_object *library, const char *path)
 {
 	bool ml = !strncmp(driver->name, "libnvidia-ml", 12);
 	unsigned missing = 0;
 	char first[128] = "";
 	const char *name;
 
-	for (uint32_t at = 0; (name = object_undefined(&p->object, &at));)
-		if (is_driver_name(name) && (name[0] == 'n') == ml && !object_exports(library, name) && !missing++)
+	for (uint32_t at = 0; (name = elf_object_undefined(&p->object, &at));)
+		if (is_driver_name(name) && (name[0] == 'n') == ml && !elf_object_exports(library, name) && !missing++)
 			snprintf(first, sizeof first, "%s", name);
 	if (!missing)
 		return;
@@ -143,14 +144,14 @@ static void check_names(struct doctor *d, const struct part *p, const struct par
 	fix(f, "make install  # a Gangway that is as new as the program");
 }
 
-static void check_driver(struct doctor *d, const struct closure *c, const struct part *driver)
+static void check_driver(struct doctor *d, const struct closure *c, const struct closure_part *driver)
 {
-	struct world here = {.environment = d->world.environment};
+	struct sysroot here = {.environment = d->sysroot.environment};
 	const char *path = *driver->ours ? driver->ours : driver->path;
-	struct object o;
-	int fd = *path ? world_open(*driver->ours ? &here : &d->world, path) : -1;
+	struct elf_object o;
+	int fd = *path ? sysroot_open(*driver->ours ? &here : &d->sysroot, path) : -1;
 
-	if (fd < 0 || object_open(&o, fd)) {
+	if (fd < 0 || elf_object_open(&o, fd)) {
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -159,7 +160,7 @@ static void check_driver(struct doctor *d, const struct closure *c, const struct
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->parts[i]->is_open && c->parts[i] != driver)
 			check_names(d, c->parts[i], driver, &o, path);
-	object_close(&o);
+	elf_object_close(&o);
 }
 
 static void say_needs(struct doctor *d, const struct closure *c)
@@ -168,7 +169,7 @@ static void say_needs(struct doctor *d, const struct closure *c)
 	struct finding *f = NULL;
 
 	for (unsigned i = 1; i < c->n; i++) {
-		const struct part *p = c->parts[i];
+		const struct closure_part *p = c->parts[i];
 
 		if (!p->cuda)
 			continue;
@@ -176,7 +177,7 @@ static void say_needs(struct doctor *d, const struct closure *c)
 			f = say(d, FACT, "libraries that are linked in:");
 			table(f, columns);
 		}
-		row(f, (const char *[CELLS]){p->name, asker_name(c, p), *p->path ? p->path : "not found",
+		row(f, (const char *[CELLS]){p->name, requester_name(c, p), *p->path ? p->path : "not found",
 			       *p->ours   ? p->ours
 			       : *p->path ? p->path
 					  : "not found"});
@@ -188,7 +189,7 @@ void probe_needs(struct doctor *d)
 	const struct closure *c = &d->closure;
 
 	for (unsigned i = 1; i < c->n; i++) {
-		const struct part *p = c->parts[i];
+		const struct closure_part *p = c->parts[i];
 
 		if (!*p->path && !*p->ours)
 			say_missing(d, c, p);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "audit/files.h"
-#include "cli/doctor/program/command.h"
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 
 #define FILES     1024
@@ -26,7 +26,7 @@ struct mappings {
 
 /* ---- /proc/PID/maps ---- */
 
-static void keep(struct mappings *m, const struct world *w, const char *path)
+static void keep(struct mappings *m, const struct sysroot *sys, const char *path)
 {
 	static const char gone[] = " (deleted)";
 	struct mapped *f = &m->file[m->n];
@@ -34,19 +34,19 @@ static void keep(struct mappings *m, const struct world *w, const char *path)
 
 	*f = (struct mapped){.deleted = n > sizeof gone && !strcmp(path + n - sizeof gone + 1, gone)};
 	snprintf(f->path, sizeof f->path, "%.*s", (int)(f->deleted ? n - sizeof gone + 1 : n), path);
-	world_from_proc(w, f->path);
+	sysroot_from_proc(sys, f->path);
 	if (!strstr(basename(f->path), ".so"))
 		return;
 	for (unsigned i = 0; i < m->n; i++)
 		if (!strcmp(m->file[i].path, f->path))
 			return;
 	f->cuda = is_cuda_library(f->path);
-	f->known = f->cuda && !f->deleted && !library_look(w, f->path, &f->library);
+	f->known = f->cuda && !f->deleted && !library_inspect(sys, f->path, &f->library);
 	m->n++;
 }
 
 /* "7f12-7f34 r-xp 00000000 08:01 1234   /usr/lib/libcuda.so.1" */
-static int read_maps(const struct world *w, pid_t pid, struct mappings *m)
+static int read_maps(const struct sysroot *sys, pid_t pid, struct mappings *m)
 {
 	char path[64], *line = NULL, *slash;
 	size_t size = 0;
@@ -60,7 +60,7 @@ static int read_maps(const struct world *w, pid_t pid, struct mappings *m)
 		line[strcspn(line, "\n")] = 0;
 		slash = strchr(line, '/');
 		if (slash)
-			keep(m, w, slash);
+			keep(m, sys, slash);
 	}
 	int err = ferror(f) ? -EACCES : 0;
 	free(line);
@@ -123,12 +123,12 @@ static void say_table(struct doctor *d, const pid_t *list, unsigned n)
 	char name[64], text[256];
 
 	for (unsigned i = 0; m && i < n; i++) {
-		struct world w;
+		struct sysroot sys;
 
-		if (world_init_process(&w, list[i]))
+		if (sysroot_init_process(&sys, list[i]))
 			continue;
-		read_maps(&w, list[i], m);
-		world_finish(&w);
+		read_maps(&sys, list[i], m);
+		sysroot_finish(&sys);
 		for (unsigned j = 0; j < m->n; j++) {
 			if (!m->file[j].cuda)
 				continue;
@@ -145,7 +145,7 @@ static void say_table(struct doctor *d, const pid_t *list, unsigned n)
 
 static bool under_gangway(const struct doctor *d, const struct mappings *m)
 {
-	const char *path = world_env(&d->world, "LD_LIBRARY_PATH");
+	const char *path = sysroot_env(&d->sysroot, "LD_LIBRARY_PATH");
 
 	for (unsigned i = 0; i < m->n; i++)
 		if (!strcmp(basename(m->file[i].path), AUDIT_REDIRECT))
@@ -156,14 +156,14 @@ static bool under_gangway(const struct doctor *d, const struct mappings *m)
 /* It has to be started anew: by whoever did, in a place of its own, or by hand, `first` before that. */
 static void fix_again(struct doctor *d, struct finding *f, const char *first)
 {
-	const char *container = d->world.root[0] ? container_kind(&d->world) : NULL;
+	const char *container = d->sysroot.root[0] ? container_kind(&d->sysroot) : NULL;
 	char text[COMMAND_MAX], service[64];
 
 	if (container && (!strcmp(container, "podman") || !strcmp(container, "docker"))) {
 		command_shown(d, text);
 		fix(f, "%s run --device gangway.dev/gpu=0 IMAGE %s  # gangway cdi makes that device known", container,
 			text);
-	} else if (d->world.root[0]) {
+	} else if (d->sysroot.root[0]) {
 		command_shown(d, text);
 		fix(f, "gangway run -- %s  # in there, with Gangway installed in there", text);
 	} else if (command_service(d, service)) {
@@ -184,12 +184,12 @@ static void say_libcuda(struct doctor *d, const struct mappings *m)
 
 		if (strncmp(basename(f->path), "libcuda.so", 10))
 			continue;
-		if (f->known && (f->library.maker == MADE_BY_US || f->library.maker == MADE_BY_OTHER_BUILD))
+		if (f->known && (f->library.maker == MAKER_THIS_BUILD || f->library.maker == MAKER_OTHER_BUILD))
 			ours = f;
 		else
 			other = f;
 	}
-	if (ours && ours->library.maker == MADE_BY_US)
+	if (ours && ours->library.maker == MAKER_THIS_BUILD)
 		say(d, FINE, "it runs with Gangway's %s%s%s", ours->path, other ? ", and that with " : "",
 			other ? other->path : "");
 	else if (ours)
@@ -198,7 +198,7 @@ static void say_libcuda(struct doctor *d, const struct mappings *m)
 				ours->library.build),
 			"");
 	else if (other && other->deleted) {
-		snprintf(text, sizeof text, "kill %d; ", (int)d->world.pid);
+		snprintf(text, sizeof text, "kill %d; ", (int)d->sysroot.pid);
 		fix_again(d,
 			say(d, LOOK, "its %s has been replaced since it started: it runs with the old file",
 				other->path),
@@ -219,7 +219,7 @@ static void say_environment(struct doctor *d)
 	static const char *const starts[] = {"GANGWAY_", "LD_", "CUDA_", "NVIDIA_", "OLLAMA_LLM", "GGML_"};
 	struct finding *f = NULL;
 
-	for (char **e = d->world.environment; e && *e; e++)
+	for (char **e = d->sysroot.environment; e && *e; e++)
 		for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
 			const char *equals = strchr(*e, '=');
 			char name[256];
@@ -241,10 +241,10 @@ static void find_exe(struct doctor *d)
 	static const char gone[] = " (deleted)";
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)d->world.pid);
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)d->sysroot.pid);
 	ssize_t n = readlink(path, d->program, sizeof d->program - 1);
 	d->program[n > 0 ? n : 0] = 0;
-	world_from_proc(&d->world, d->program);
+	sysroot_from_proc(&d->sysroot, d->program);
 	size_t length = strlen(d->program);
 	if (length <= sizeof gone || strcmp(d->program + length - sizeof gone + 1, gone))
 		return;
@@ -256,7 +256,7 @@ void process_each(struct doctor *d, void (*each)(struct doctor *d, const char *p
 {
 	struct mappings *m = calloc(1, sizeof *m);
 
-	if (m && !read_maps(&d->world, d->world.pid, m))
+	if (m && !read_maps(&d->sysroot, d->sysroot.pid, m))
 		for (unsigned i = 0; i < m->n; i++)
 			if (!m->file[i].deleted)
 				each(d, m->file[i].path);
@@ -270,14 +270,14 @@ void probe_process(struct doctor *d)
 	char command[COMMAND_MAX], name[64];
 
 	command_shown(d, command);
-	int err = m ? read_maps(&d->world, d->world.pid, m) : -ENOMEM;
+	int err = m ? read_maps(&d->sysroot, d->sysroot.pid, m) : -ENOMEM;
 	if (err) {
-		fix(say(d, WRONG, "process %d may not be looked into: %s", (int)d->world.pid, strerror(-err)),
-			"sudo gangway doctor --pid %d", (int)d->world.pid);
+		fix(say(d, WRONG, "process %d may not be looked into: %s", (int)d->sysroot.pid, strerror(-err)),
+			"sudo gangway doctor --pid %d", (int)d->sysroot.pid);
 	} else {
-		unsigned n = family(d->world.pid, list);
+		unsigned n = family(d->sysroot.pid, list);
 
-		say(d, FACT, "%s: %s", name_of(d->world.pid, name), command);
+		say(d, FACT, "%s: %s", name_of(d->sysroot.pid, name), command);
 		find_exe(d);
 		say_libcuda(d, m);
 		say_table(d, list, n);

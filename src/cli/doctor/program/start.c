@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "cli/doctor/program/command.h"
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/program/loader_log.h"
 #include "cli/environment.h"
@@ -43,7 +43,7 @@ __attribute__((noreturn)) static void become(const struct doctor *d, const struc
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	setenv("GANGWAY_AUDIT_LOG", r->log, 1);
 	setenv("GANGWAY_TRACE", r->trace, 1);
-	program_look(d->argv[0], &program);
+	program_inspect(d->argv[0], &program);
 	if (surround(d->ours, &program))
 		_exit(126);
 	execvp(d->argv[0], d->argv);
@@ -274,10 +274,10 @@ static void say_tls(struct doctor *d, const struct events *e)
 	char text[64], command[COMMAND_MAX];
 
 	command_words(d->argv, command);
-	program_look(d->argv[0], &first);
+	program_inspect(d->argv[0], &first);
 	size_t room = surround_tls_room(&first);
 	for (size_t i = 1; i < e->nstarted; i++) {
-		program_look(e->started[i].program, &p);
+		program_inspect(e->started[i].program, &p);
 		size_t wanted = surround_tls_wanted(&p);
 		if (wanted <= room)
 			continue;

@@ -7,63 +7,19 @@
 #include <unistd.h>
 #include "loader/closure.h"
 #include "cli/doctor/program/code.h"
-#include "cli/doctor/program/command.h"
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 #include "loader/dlopen_names.h"
 #include "loader/program.h"
 
 /* ---- which file it is ---- */
 
-static void find_in_path(const struct world *w, const char *name, char path[PATH_MAX])
-{
-	const char *list = world_env(w, "PATH");
-
-	for (list = strchr(name, '/') ? NULL
-		    : list            ? list
-				      : "/usr/bin:/bin";
-		list && *list; list += strcspn(list, ":"), list += *list == ':')
-		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)strcspn(list, ":"), list, name) < PATH_MAX &&
-			world_is_file(w, path))
-			return;
-	snprintf(path, PATH_MAX, "%s", name);
-}
-
-/* In a world of its own: through one #! line. */
-static void look_inside(const struct world *w, const char *name, struct program *p)
-{
-	char interpreter[PATH_MAX], rest[256];
-	struct stat st;
-
-	memset(p, 0, sizeof *p);
-	p->kind = PROGRAM_MISSING;
-	find_in_path(w, name, p->path);
-	for (int i = 0; i < 2; i++) {
-		int fd = world_open(w, p->path);
-		if (fd < 0) {
-			p->error = -fd;
-			p->kind = i ? PROGRAM_NO_LOADER : PROGRAM_MISSING;
-			snprintf(p->loader, sizeof p->loader, "%s", p->path);
-			return;
-		}
-		p->kind = PROGRAM_UNKNOWN;
-		bool script = !program_read_elf(fd, p) && program_read_script(fd, interpreter, rest);
-		close(fd);
-		if (!script)
-			break;
-		snprintf(p->script, sizeof p->script, "%s", p->path);
-		snprintf(p->path, sizeof p->path, "%s", interpreter);
-	}
-	if (*p->loader && world_stat(w, p->loader, &st))
-		p->kind = PROGRAM_NO_LOADER;
-	p->secure = !world_stat(w, p->path, &st) && (st.st_mode & (S_ISUID | S_ISGID)) && p->kind == PROGRAM_DYNAMIC;
-}
-
 static void find_subject(const struct doctor *d, struct program *p)
 {
-	if (d->world.root[0] || d->subject != ON_PROGRAM)
-		look_inside(&d->world, d->program, p);
+	if (d->sysroot.root[0] || d->subject != ON_PROGRAM)
+		program_inspect_in(&d->sysroot, d->program, p);
 	else
-		program_look(d->program, p);
+		program_inspect(d->program, p);
 }
 
 static const char *shown(const struct program *p)
@@ -109,7 +65,7 @@ static bool may_not_start(struct doctor *d, const struct program *p)
 	char quoted[PATH_MAX + 16], made[PATH_MAX], to[PATH_MAX + 16];
 	struct stat st;
 
-	if (d->subject != ON_PROGRAM || d->world.root[0] || stat(name, &st) ||
+	if (d->subject != ON_PROGRAM || d->sysroot.root[0] || stat(name, &st) ||
 		(!S_ISDIR(st.st_mode) && !access(name, X_OK)))
 		return false;
 	command_quote(name, quoted, sizeof quoted);
@@ -128,12 +84,12 @@ static bool may_not_start(struct doctor *d, const struct program *p)
 	return true;
 }
 
-static bool is_go(const struct object *o)
+static bool is_go(const struct elf_object *o)
 {
-	return object_has_section(o, ".go.buildinfo");
+	return elf_object_has_section(o, ".go.buildinfo");
 }
 
-static void no_libraries(struct doctor *d, const struct program *p, const struct object *o)
+static void no_libraries(struct doctor *d, const struct program *p, const struct elf_object *o)
 {
 	char command[COMMAND_MAX], user[64];
 	struct finding *f;
@@ -161,7 +117,7 @@ static void no_libraries(struct doctor *d, const struct program *p, const struct
 			command_words(d->argv, command);
 		else
 			command_quote(shown(p), command, sizeof command);
-		if (world_stat(&d->world, p->path, &st))
+		if (sysroot_stat(&d->sysroot, p->path, &st))
 			st = (struct stat){0};
 		command_gains(&st, user);
 		fix(f, "%sgangway run -- %s", user, command);
@@ -173,7 +129,7 @@ static void no_libraries(struct doctor *d, const struct program *p, const struct
 
 /* ---- what it is ---- */
 
-static const char *language(const struct program *p, const struct object *o)
+static const char *language(const struct program *p, const struct elf_object *o)
 {
 	if (!strncmp(basename(p->path), "python", 6) || !strncmp(basename(p->path), "pypy", 4))
 		return "Python: its packages bring CUDA libraries, which only a start shows";
@@ -182,21 +138,21 @@ static const char *language(const struct program *p, const struct object *o)
 	if (is_go(o))
 		return "written in Go: programs that it starts are reached if it passes its environment on; with one "
 		       "made anew, with gangway run --follow-all or after gangway install --system";
-	if (object_has_section(o, ".nv_fatbin") || object_has_section(o, "__nv_relfatbin"))
+	if (elf_object_has_section(o, ".nv_fatbin") || elf_object_has_section(o, "__nv_relfatbin"))
 		return "CUDA C++";
 	return NULL;
 }
 
 /* NVIDIA's runtime inside of a file: it has the runtime's own texts, and asks for the driver by hand. */
-static bool has_static_runtime(const struct object *o)
+static bool has_static_runtime(const struct elf_object *o)
 {
 	if (o->soname && !strncmp(o->soname, "libcudart", 9))
 		return false;
-	return object_contains(o, "cudaErrorInvalidValue") && object_contains(o, "libcuda.so.1") &&
-	       object_contains(o, "cuGetProcAddress");
+	return elf_object_contains(o, "cudaErrorInvalidValue") && elf_object_contains(o, "libcuda.so.1") &&
+	       elf_object_contains(o, "cuGetProcAddress");
 }
 
-static void list_names(const struct strings *s, char *text, size_t size)
+static void list_names(const struct dlopen_names *s, char *text, size_t size)
 {
 	size_t used = 0;
 
@@ -206,43 +162,43 @@ static void list_names(const struct strings *s, char *text, size_t size)
 }
 
 /* Copies beside the program: in its own folder, in lib, and where its RUNPATH leads. */
-static void find_bundled(const struct doctor *d, const char *dir, struct strings *s)
+static void find_bundled(const struct doctor *d, const char *dir, struct dlopen_names *s)
 {
-	DIR *list = world_list(&d->world, dir);
+	DIR *list = sysroot_list(&d->sysroot, dir);
 	struct dirent *e;
 
 	while (list && (e = readdir(list)))
 		if (is_cuda_library(e->d_name) && strncmp(e->d_name, "libggml", 7) && strstr(e->d_name, ".so") &&
-			s->n < STRINGS_MAX)
+			s->n < DLOPEN_NAMES_MAX)
 			snprintf(s->name[s->n++], sizeof *s->name, "%.120s/%.120s", dir, e->d_name);
 	if (list)
 		closedir(list);
 }
 
 /* What the file may ask for once it runs, besides what is linked in. */
-static void say_names(struct finding *f, const struct part *p)
+static void say_names(struct finding *f, const struct closure_part *p)
 {
-	const struct object *o = &p->object;
-	struct strings names = {0};
+	const struct elf_object *o = &p->object;
+	struct dlopen_names names = {0};
 	char text[2048];
 
-	strings_find(o->data, o->size, &names);
+	dlopen_names_scan(o->data, o->size, &names);
 	for (unsigned i = 0; i < o->nneeded; i++)
-		strings_drop(&names, o->needed[i]);
+		dlopen_names_remove(&names, o->needed[i]);
 	if (o->soname)
-		strings_drop(&names, o->soname);
+		dlopen_names_remove(&names, o->soname);
 	if (!names.n)
 		return;
 	list_names(&names, text, sizeof text);
 	more(f, "Names in %s that it may ask for: %s.", p->name, text);
-	if (p->by < 0)
+	if (p->needed_by < 0)
 		tell(f, "names", "%s", text);
 }
 
 static void say_what(struct doctor *d, const struct program *p, const struct closure *c)
 {
-	const struct object *o = &c->parts[0]->object;
-	struct strings copies = {0};
+	const struct elf_object *o = &c->parts[0]->object;
+	struct dlopen_names copies = {0};
 	char dir[PATH_MAX], text[2048];
 	struct finding *f = say(d, FACT, "%s%s%s", shown(p), *p->script ? ", run by " : "", *p->script ? p->path : "");
 
@@ -333,13 +289,13 @@ static void look_at_mapped(struct doctor *d, const char *path)
 {
 	struct code_device dev = chosen_device(d);
 	struct code_facts code;
-	struct object o;
+	struct elf_object o;
 
 	for (unsigned i = 0; i < d->closure.n; i++)
 		if (!strcmp(d->closure.parts[i]->path, path))
 			return;
-	int fd = world_open(&d->world, path);
-	if (fd < 0 || object_open(&o, fd)) {
+	int fd = sysroot_open(&d->sysroot, path);
+	if (fd < 0 || elf_object_open(&o, fd)) {
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -348,7 +304,7 @@ static void look_at_mapped(struct doctor *d, const char *path)
 	code_read(o.data, o.size, &dev, &code);
 	if (code.fatbins)
 		say_code(d, basename(path), path, &dev, &code);
-	object_close(&o);
+	elf_object_close(&o);
 }
 
 void probe_code(struct doctor *d)
@@ -357,7 +313,7 @@ void probe_code(struct doctor *d)
 	struct code_facts code;
 
 	for (unsigned i = 0; i < d->closure.n; i++) {
-		const struct part *p = d->closure.parts[i];
+		const struct closure_part *p = d->closure.parts[i];
 
 		if (!p->is_open || !p->object.native || *p->ours)
 			continue;
@@ -382,7 +338,7 @@ void probe_program(struct doctor *d)
 		d->start = false;
 		return;
 	}
-	if (closure_init(&d->closure, &d->world, p.path, d->ours)) {
+	if (closure_init(&d->closure, &d->sysroot, p.path, d->ours)) {
 		closure_finish(&d->closure);
 		may_not_start(d, &p);
 		return;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cli/doctor/program/command.h"
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 
 #define WORDS 128  /* of a process */
@@ -127,7 +127,7 @@ static void mend_name(const struct doctor *d, struct words *w)
 
 	if (name && *name &&
 		(strchr(name, '/') ? *name == '/' ? !access(name, X_OK) : is_there(w, name)
-				   : on_path(world_env(&d->world, "PATH"), name, path)))
+				   : on_path(sysroot_env(&d->sysroot, "PATH"), name, path)))
 		return;
 	if (!name)
 		w->word[1] = NULL;
@@ -171,7 +171,7 @@ void command_shown(const struct doctor *d, char text[COMMAND_MAX])
 {
 	struct words w;
 
-	read_words(d->world.pid, &w);
+	read_words(d->sysroot.pid, &w);
 	command_words(w.word, text);
 }
 
@@ -180,10 +180,10 @@ void command_again(const struct doctor *d, const char *with, char text[COMMAND_M
 	char words[COMMAND_MAX], dir[PATH_MAX + 16], user[64];
 	struct words w;
 
-	read_words(d->world.pid, &w);
+	read_words(d->sysroot.pid, &w);
 	mend_name(d, &w);
 	command_words(w.word, words);
-	user_of(d->world.pid, user);
+	user_of(d->sysroot.pid, user);
 	command_quote(w.cwd, dir, sizeof dir);
 	bool folder = needs_folder(&w);
 	if (snprintf(text, COMMAND_MAX, "%s%s%s%s%s %s", folder ? "cd " : "", folder ? dir : "", folder ? " && " : "",
@@ -197,7 +197,7 @@ bool command_service(const struct doctor *d, char name[64])
 	char path[64], line[512];
 	bool found = false;
 
-	snprintf(path, sizeof path, "/proc/%d/cgroup", (int)d->world.pid);
+	snprintf(path, sizeof path, "/proc/%d/cgroup", (int)d->sysroot.pid);
 	FILE *f = fopen(path, "re");
 	while (f && !found && fgets(line, sizeof line, f)) {
 		char *at = strstr(line, "/system.slice/");
