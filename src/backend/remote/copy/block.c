@@ -222,7 +222,7 @@ static CUresult part_down(const struct block *b, const struct part *p, struct st
 {
 	struct wire_block a = block_frame(b, p, s);
 	struct piece piece;
-	uint64_t work = s->work;
+	uint64_t work = s->posted;
 	uint32_t value;
 	CUresult r;
 	int e;
@@ -354,8 +354,8 @@ CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, boo
 		if (r)
 			return r;
 	}
-	pthread_mutex_lock(&s->whole);
+	pthread_mutex_lock(&s->copy_lock);
 	r = run(&b, s, wait);
-	pthread_mutex_unlock(&s->whole);
+	pthread_mutex_unlock(&s->copy_lock);
 	return r;
 }

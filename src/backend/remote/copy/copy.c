@@ -107,12 +107,12 @@ static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct st
 					.Height = 1,
 					.Depth = 1});
 	call_work(false);
-	pthread_mutex_lock(&s->whole);
+	pthread_mutex_lock(&s->copy_lock);
 	if (shared)
 		r = post_shared(WIRE_COPY_UP, dst, src, size, s);
 	else
 		r = size <= STAGING_SMALL ? staging_post_small(s, dst, src, size) : large_up(dst, src, size, s);
-	pthread_mutex_unlock(&s->whole);
+	pthread_mutex_unlock(&s->copy_lock);
 	return r;
 }
 
@@ -171,9 +171,9 @@ static CUresult small_down(void *dst, CUdeviceptr src, struct piece piece, struc
 	CUresult r;
 
 	stream_mark_take(s, &point);
-	pthread_mutex_lock(&s->whole);
+	pthread_mutex_lock(&s->copy_lock);
 	r = post_down(src, piece, s, &value);
-	pthread_mutex_unlock(&s->whole);
+	pthread_mutex_unlock(&s->copy_lock);
 	if (!r)
 		r = arrived(s, value, &point);
 	if (!r)
@@ -256,7 +256,7 @@ static CUresult take_slots(struct down *d)
 static CUresult large_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
 {
 	struct down d = {.dst = dst, .src = src, .size = size, .chunk = size < MUCH ? SOME : CHUNK, .s = s};
-	uint64_t work = s->work;
+	uint64_t work = s->posted;
 	CUresult r;
 
 	d.job.chunk = chunk_down;
@@ -294,9 +294,9 @@ static CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream
 	mine = !shared && size <= PERCH ? perch() : NULL;
 	if (mine)
 		return small_down(dst, src, (struct piece){mine->offset, size}, s);
-	pthread_mutex_lock(&s->whole);
+	pthread_mutex_lock(&s->copy_lock);
 	r = shared ? post_shared(WIRE_COPY_DOWN, src, dst, size, s) : large_down(dst, src, size, s);
-	pthread_mutex_unlock(&s->whole);
+	pthread_mutex_unlock(&s->copy_lock);
 	return r;
 }
 

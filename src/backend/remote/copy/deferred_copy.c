@@ -57,10 +57,10 @@ static CUresult post_copy(struct stream *s, const struct step *t)
 /* `whole` held, as in what follows. */
 static CUresult piece_of(struct stream *s, bool up, struct piece *piece)
 {
-	for (size_t size = piece_good(up); !s->later[up].size && size >= PIECE_LEAST; size /= 4)
-		if (!piece_take(up, size, &s->later[up]))
-			s->later[up].size = 0;
-	*piece = s->later[up];
+	for (size_t size = piece_good(up); !s->deferred_piece[up].size && size >= PIECE_LEAST; size /= 4)
+		if (!piece_take(up, size, &s->deferred_piece[up]))
+			s->deferred_piece[up].size = 0;
+	*piece = s->deferred_piece[up];
 	return piece->size ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -94,20 +94,20 @@ CUresult deferred_copy_post(struct stream *s, const CUDA_MEMCPY3D *c)
 		return r;
 	t.up = t.block.src.kind == SIDE_PAGEABLE;
 	call_work(false);
-	pthread_mutex_lock(&s->whole);
+	pthread_mutex_lock(&s->copy_lock);
 	if (t.up && t.block.dst.kind == SIDE_PAGEABLE)
 		r = post_step(s, &t);
 	else
 		r = post_parts(s, &t);
-	pthread_mutex_unlock(&s->whole);
+	pthread_mutex_unlock(&s->copy_lock);
 	return r || !t.block.unknown ? r : call_flush();
 }
 
 void deferred_copy_drop(struct stream *s)
 {
 	for (int up = 0; up < 2; up++) {
-		if (s->later[up].size)
-			piece_give(up, s->later[up]);
-		s->later[up] = (struct piece){0};
+		if (s->deferred_piece[up].size)
+			piece_give(up, s->deferred_piece[up]);
+		s->deferred_piece[up] = (struct piece){0};
 	}
 }

@@ -34,12 +34,12 @@ struct staging {
 
 static struct staging *stage_of(struct stream *s)
 {
-	struct staging *t = atomic_load_explicit(&s->stage, memory_order_acquire), *fresh;
+	struct staging *t = atomic_load_explicit(&s->staging, memory_order_acquire), *fresh;
 
 	if (t)
 		return t;
 	fresh = calloc(1, sizeof *fresh);
-	if (fresh && atomic_compare_exchange_strong(&s->stage, &t, fresh))
+	if (fresh && atomic_compare_exchange_strong(&s->staging, &t, fresh))
 		return fresh;
 	free(fresh);
 	return t;
@@ -47,7 +47,7 @@ static struct staging *stage_of(struct stream *s)
 
 static bool passed(struct stream *s, uint32_t value)
 {
-	return word_reached(call_link(), s->tell.word, value);
+	return word_reached(call_link(), s->signal.word, value);
 }
 
 static void reclaim_locked(struct stream *s, struct staging *t)
@@ -61,7 +61,7 @@ static void reclaim_locked(struct stream *s, struct staging *t)
 
 void staging_reclaim(struct stream *s)
 {
-	struct staging *t = s->stage;
+	struct staging *t = s->staging;
 
 	if (!t || !t->count)
 		return;
@@ -73,7 +73,7 @@ void staging_reclaim(struct stream *s)
 /* Lets the device come past the oldest held piece, if there is one. */
 static CUresult wait_oldest(struct stream *s, bool *was)
 {
-	struct staging *t = s->stage;
+	struct staging *t = s->staging;
 	CUresult r = CUDA_SUCCESS;
 
 	*was = false;
@@ -98,7 +98,7 @@ static struct stream *holding(struct context *c)
 	list_each(l, &c->streams)
 	{
 		struct stream *s = container_of(l, struct stream, link);
-		struct staging *t = s->stage;
+		struct staging *t = s->staging;
 
 		if (t && t->count) {
 			found = s;
@@ -150,7 +150,7 @@ static CUresult post_locked(struct stream *s, struct staging *t, unsigned op, co
 		return call_lost();
 	call_in(room, s->ctx->id);
 	memcpy(room, args, size);
-	*(struct wire_tell *)room = (struct wire_tell){s->tell.word, value};
+	*(struct wire_tell *)room = (struct wire_tell){s->signal.word, value};
 	r = call_send(lane, op, size, &piece, 1);
 	stream_note_posted(s);
 	t->held[last].piece = piece;
@@ -168,14 +168,14 @@ CUresult staging_post(struct stream *s, unsigned op, const void *args, size_t si
 
 	while (!r) {
 		stream_word_next_locked(s, &value);
-		if (!s->tell.word)
+		if (!s->signal.word)
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		else if (t->count < HELD) {
 			r = post_locked(s, t, op, args, size, piece, value);
 			stream_word_unlock(s);
 			return r;
 		}
-		s->tell.value--; /* not asked for after all */
+		s->signal.value--; /* not asked for after all */
 		stream_word_unlock(s);
 		if (!r)
 			r = wait_oldest(s, &some);
@@ -192,9 +192,9 @@ static CUresult next_segment(struct stream *s, struct staging *t)
 	unsigned now = t->at / SEGMENT, next = (now + 1) % SEGMENTS;
 	CUresult r;
 
-	if (!s->tell.word && !word_pool_take(&s->tell))
+	if (!s->signal.word && !word_pool_take(&s->signal))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t->value[now] = ++s->tell.value;
+	t->value[now] = ++s->signal.value;
 	t->sealed[now] = true;
 	r = stream_post_signal(s, WIRE_SYNC, t->value[now]);
 	if (!r && t->sealed[next])
@@ -263,7 +263,7 @@ CUresult staging_post_small(struct stream *s, CUdeviceptr dst, const void *src, 
 /* Nothing is on its way any more: the stream's context is gone, or it has come past everything. */
 void staging_drop(struct stream *s)
 {
-	struct staging *t = s->stage;
+	struct staging *t = s->staging;
 
 	if (!t)
 		return;

@@ -35,7 +35,7 @@ static struct capture *find(uint64_t id)
 
 static void enter(struct stream *s, struct capture *c)
 {
-	s->capture = c->id;
+	s->capture_id = c->id;
 	s->capturing = true;
 }
 
@@ -146,9 +146,9 @@ static void ended(uint64_t id)
 	list_each(l, &c->origin->ctx->streams)
 	{
 		struct stream *s = container_of(l, struct stream, link);
-		if (s->capture == id) {
+		if (s->capture_id == id) {
 			s->capturing = false;
-			s->capture = 0;
+			s->capture_id = 0;
 		}
 	}
 	pthread_mutex_unlock(&c->origin->ctx->lock);
@@ -229,7 +229,7 @@ CUresult remote_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 		return r;
 	if (graph)
 		*graph = NULL;
-	id = s->capture;
+	id = s->capture_id;
 	if (id && wrong_thread(id))
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 	r = call_cuStreamEndCapture(handle, graph ? graph : &unwanted);

@@ -1,11 +1,11 @@
-/* Waiting for a whole context, and events of one: everything that was posted has a stream. */
+/* Waiting for all streams of a context, and its events. */
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
 
-#define BUSY 64
+#define BUSY_STREAMS 64
 
-/* Up to BUSY streams with something to wait for.  Their records outlive them, so the lock need not be held. */
-static int busy_streams(struct context *c, struct stream **busy, bool captured)
+/* Up to BUSY_STREAMS streams that are not idle.  Stream records are never freed, so the lock need not be held after. */
+static int context_busy_streams(struct context *c, struct stream **busy, bool captured)
 {
 	int n = 0;
 
@@ -14,29 +14,29 @@ static int busy_streams(struct context *c, struct stream **busy, bool captured)
 	list_each(l, &c->streams)
 	{
 		struct stream *s = container_of(l, struct stream, link);
-		if (n < BUSY && !stream_idle(s) && (captured || !s->capturing))
+		if (n < BUSY_STREAMS && !stream_idle(s) && (captured || !s->capturing))
 			busy[n++] = s;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return n;
 }
 
-/* A stream that is captured cannot be waited for. */
-static CUresult settle(struct context *c, bool captured)
+/* `captured`: a captured stream counts too, and is an error, because it cannot be waited for. */
+static CUresult context_wait_streams(struct context *c, bool captured)
 {
-	struct stream *busy[BUSY];
+	struct stream *busy[BUSY_STREAMS];
 	CUresult r = CUDA_SUCCESS;
 	int n;
 
 	do {
-		n = busy_streams(c, busy, captured);
+		n = context_busy_streams(c, busy, captured);
 		for (int i = 0; i < n && !r; i++)
 			r = stream_synchronize(busy[i]);
-	} while (n == BUSY && !r);
+	} while (n == BUSY_STREAMS && !r);
 	return r;
 }
 
-static CUresult synchronize(struct context *c)
+static CUresult context_synchronize(struct context *c)
 {
 	CUresult r;
 
@@ -44,27 +44,26 @@ static CUresult synchronize(struct context *c)
 		return context_none();
 	r = context_ended(c) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : capture_check_synchronize(c);
 	if (!r)
-		r = settle(c, true);
+		r = context_wait_streams(c, true);
 	return r ? r : call_late_in(&c->late);
 }
 
-/* As synchronizing, but what has failed meanwhile is left for others to tell. */
 void context_drain(void)
 {
 	struct context *c = context_current();
 
 	if (c && !context_ended(c))
-		settle(c, false);
+		context_wait_streams(c, false);
 }
 
 CUresult remote_cuCtxSynchronize(void)
 {
-	return synchronize(context_current());
+	return context_synchronize(context_current());
 }
 
 CUresult remote_cuCtxSynchronize_v2(CUcontext ctx)
 {
-	return synchronize(context_find(ctx));
+	return context_synchronize(context_find(ctx));
 }
 
 void context_note_posted(struct context *c)
@@ -78,7 +77,8 @@ void context_note_posted(struct context *c)
 
 CUresult remote_cuCtxRecordEvent(CUcontext ctx, CUevent event)
 {
-	CUresult r = ctx ? call_cuCtxRecordEvent(ctx, event) : CUDA_ERROR_INVALID_CONTEXT; /* not the current one */
+	/* NULL does not mean the current context here */
+	CUresult r = ctx ? call_cuCtxRecordEvent(ctx, event) : CUDA_ERROR_INVALID_CONTEXT;
 
 	if (!r)
 		event_set_foreign(event);

@@ -1,111 +1,108 @@
 /*
- * Events: recorded by posting.  One that is known to be done needs no question; for others the server is
- * told once to set a word when they are, and then everybody looks at the word.
+ * Events.  A record is posted.  An event whose stream is known to be past the record needs no question; for any other
+ * event the worker is asked once to set a word when the device gets there, and every query and wait reads that word.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
 
-/* Its lock is held while it is recorded, so that what is known here is what was recorded last. */
+/* The lock is held while the event is recorded, so that the fields describe the latest record. */
 struct event {
 	struct recycled recycled;
 	uint64_t id;
-	struct context *ctx; /* made in, when that had ended so often */
-	uint32_t ended;
+	struct context *ctx; /* in which it was created, */
+	uint32_t ctx_times;  /* when that had ended so often: the event ends with its context */
 	pthread_mutex_t lock;
-	bool foreign;           /* recorded by a graph, or by another process */
-	bool over;              /* it is done */
-	struct stream *stream;  /* recorded in; NULL: never */
-	uint64_t before;        /* commands of the stream that came before it */
-	uint64_t work;          /* done when so many are */
-	uint64_t capture;       /* recorded while capturing: by this one */
-	uint64_t times;         /* how often it was recorded */
-	struct wire_tell watch; /* a word that will say that it is done; 0: nobody has asked since it was recorded */
+	bool foreign;           /* recorded by a graph or another process */
+	bool completed;         /* known from its watch */
+	struct stream *stream;  /* in which it was recorded; NULL: never recorded */
+	uint64_t posted_before; /* the stream's commands ahead of the record */
+	uint64_t posted;        /* and with it: the event is complete when so many are */
+	uint64_t capture_id;    /* the capture in which it was recorded; 0: none */
+	uint64_t records;       /* how often it was recorded */
+	struct wire_tell watch; /* reached when the event is complete; word 0: not asked for since the last record */
 };
 
 static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- watching ---- */
+/* ---- watches ---- */
 
-#define WATCHES 1024 /* most of the link's words are for streams */
+#define WATCHES_MAX 1024 /* the other words of the link are for streams */
 
-static atomic_uint watches;
+static atomic_uint watch_count;
 
-/* `s`: recorded in; NULL: not known. */
-static CUresult post_sync(uint64_t event, struct stream *s, struct wire_tell w, unsigned op)
+static struct wait_target event_wait_target(const struct event *e)
 {
-	struct lane *lane = call_lane();
-	struct wire_sync *a = call_reserve(lane, sizeof *a);
-
-	if (!a)
-		return call_lost();
-	if (s)
-		call_in(a, s->ctx->id);
-	*a = (struct wire_sync){.kind = WIRE_SYNC_EVENT, .word = w.word, .value = w.value, .what = event};
-	return call_send(lane, op, sizeof *a, NULL, 0);
+	return (struct wait_target){.kind = WIRE_SYNC_EVENT,
+		.handle = e->id,
+		.context = e->stream ? e->stream->ctx->id : 0,
+		.signal = e->watch};
 }
 
-static void unwatch(struct event *e)
+static void event_unwatch_locked(struct event *e)
 {
 	if (!e->watch.word)
 		return;
 	word_pool_give(e->watch);
-	atomic_fetch_sub(&watches, 1);
+	atomic_fetch_sub(&watch_count, 1);
 	e->watch.word = 0;
 }
 
-/* Sets one up if nobody has.  Lock held.  word 0: none are left. */
-static struct wire_tell watch(struct event *e, CUresult *why)
+/* Sets up the watch unless there is one.  e->watch.word stays 0 if no word is left. */
+static CUresult event_watch_locked(struct event *e)
 {
-	*why = CUDA_SUCCESS;
+	struct wait_target t;
+	CUresult r;
+
 	if (e->watch.word)
-		return e->watch;
-	if (atomic_fetch_add(&watches, 1) >= WATCHES || !word_pool_take(&e->watch)) {
-		atomic_fetch_sub(&watches, 1);
-		return (struct wire_tell){0};
+		return CUDA_SUCCESS;
+	if (atomic_fetch_add(&watch_count, 1) >= WATCHES_MAX || !word_pool_take(&e->watch)) {
+		atomic_fetch_sub(&watch_count, 1);
+		e->watch.word = 0;
+		return CUDA_SUCCESS;
 	}
 	e->watch.value++;
-	*why = post_sync(e->id, e->stream, e->watch, WIRE_SYNC);
-	if (*why) { /* nobody will set it */
+	t = event_wait_target(e);
+	r = wait_post(&t, WIRE_SYNC);
+	if (r) { /* the value will never be written */
 		e->watch.value--;
-		unwatch(e);
+		event_unwatch_locked(e);
 	}
-	return e->watch;
+	return r;
 }
 
-static bool done(const struct event *e)
+static bool event_known_complete(const struct event *e)
 {
-	return !e->foreign && (!e->stream || e->over || e->stream->settled >= e->work);
+	return !e->foreign && (!e->stream || e->completed || e->stream->completed >= e->posted);
 }
 
 /*
- * The watch has told.  A foreign event may be recorded again behind our back, so that is good for one look
- * only; else the stream has come to the event, so to all before it.
+ * The watch of the given record was reached.  A foreign event may be recorded again without our knowledge, so that this
+ * holds for one query only; for any other event the stream has also completed everything ahead of the record.
  */
-static void reached(struct event *e, uint64_t times)
+static void event_watch_reached(struct event *e, uint64_t record)
 {
 	pthread_mutex_lock(&e->lock);
-	if (e->times == times) {
-		e->over = true;
-		unwatch(e);
+	if (e->records == record) {
+		e->completed = true;
+		event_unwatch_locked(e);
 		if (!e->foreign && e->stream)
-			stream_note_completed(e->stream, e->before);
+			stream_note_completed(e->stream, e->posted_before);
 	}
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* ---- beginning and end ---- */
+/* ---- creation and destruction ---- */
 
-/* One that went with its context is none. */
-static struct event *find(CUevent handle)
+/* NULL: not an event, or it ended with its context. */
+static struct event *event_find(CUevent handle)
 {
 	struct event *e = record_find((uintptr_t)handle, HANDLE_CUevent);
 
-	return e && (!e->ctx || e->ctx->times == e->ended) ? e : NULL;
+	return e && (!e->ctx || e->ctx->times == e->ctx_times) ? e : NULL;
 }
 
-static CUresult add(CUevent handle, bool foreign)
+static CUresult event_add(CUevent handle, bool foreign)
 {
 	struct event *e = recycle_take(&recycled);
 
@@ -116,12 +113,12 @@ static CUresult add(CUevent handle, bool foreign)
 	pthread_mutex_lock(&e->lock);
 	e->id = (uintptr_t)handle;
 	e->ctx = context_current();
-	e->ended = e->ctx ? e->ctx->times : 0;
+	e->ctx_times = e->ctx ? e->ctx->times : 0;
 	e->foreign = foreign;
-	e->over = false;
+	e->completed = false;
 	e->stream = NULL;
-	e->capture = 0;
-	e->times++;
+	e->capture_id = 0;
+	e->records++;
 	pthread_mutex_unlock(&e->lock);
 	CUresult r = record_add((uintptr_t)handle, HANDLE_CUevent, e);
 	if (r)
@@ -133,34 +130,34 @@ CUresult remote_cuEventCreate(CUevent *phEvent, unsigned int flags)
 {
 	CUresult r = call_cuEventCreate(phEvent, flags);
 
-	return r ? r : add(*phEvent, flags & CU_EVENT_INTERPROCESS);
+	return r ? r : event_add(*phEvent, flags & CU_EVENT_INTERPROCESS);
 }
 
 CUresult remote_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
 	CUresult r = call_cuIpcOpenEventHandle(phEvent, handle);
 
-	return r ? r : add(*phEvent, true);
+	return r ? r : event_add(*phEvent, true);
 }
 
 CUresult remote_cuEventDestroy_v2(CUevent handle)
 {
-	struct event *e = find(handle);
+	struct event *e = event_find(handle);
 
 	if (!e || !record_remove((uintptr_t)handle))
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&e->lock);
-	unwatch(e);
+	event_unwatch_locked(e);
 	pthread_mutex_unlock(&e->lock);
 	recycle_put(&recycled, &e->recycled);
 	return call_cuEventDestroy_v2(handle);
 }
 
-/* ---- recording ---- */
+/* ---- records ---- */
 
 void event_set_foreign(CUevent handle)
 {
-	struct event *e = find(handle);
+	struct event *e = event_find(handle);
 
 	if (!e)
 		return;
@@ -169,28 +166,27 @@ void event_set_foreign(CUevent handle)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Lock held.  What was recorded before does not matter any more. */
-static void recorded(struct event *e, struct stream *s, uint64_t before, unsigned flags)
+static void event_note_record_locked(struct event *e, struct stream *s, uint64_t posted_before, unsigned flags)
 {
-	unwatch(e);
-	e->times++;
-	e->over = false;
+	event_unwatch_locked(e);
+	e->records++;
+	e->completed = false;
 	if (s->capturing && flags & CU_EVENT_RECORD_EXTERNAL) {
 		e->foreign = true;
 		return;
 	}
-	e->capture = s->capturing ? s->capture : 0;
+	e->capture_id = s->capturing ? s->capture_id : 0;
 	e->stream = s;
-	e->before = before;
-	e->work = s->work;
+	e->posted_before = posted_before;
+	e->posted = s->posted;
 }
 
 CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int flags)
 {
 	CUresult r;
-	struct event *e = find(handle);
+	struct event *e = event_find(handle);
 	struct stream *s = e ? stream_find(stream, &r) : NULL;
-	uint64_t before;
+	uint64_t posted_before;
 
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -199,10 +195,10 @@ CUresult remote_cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned
 	if (flags & CU_EVENT_RECORD_EXTERNAL && !s->capturing)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	pthread_mutex_lock(&e->lock);
-	before = s->work;
+	posted_before = s->posted;
 	r = flags ? call_cuEventRecordWithFlags(handle, stream, flags) : call_cuEventRecord(handle, stream);
 	if (!r)
-		recorded(e, s, before, flags);
+		event_note_record_locked(e, s, posted_before, flags);
 	pthread_mutex_unlock(&e->lock);
 	return r;
 }
@@ -212,41 +208,42 @@ CUresult remote_cuEventRecord(CUevent handle, CUstream stream)
 	return remote_cuEventRecordWithFlags(handle, stream, 0);
 }
 
-/* ---- asking ---- */
+/* ---- queries and waits ---- */
 
 CUresult remote_cuEventQuery(CUevent handle)
 {
-	struct event *e = find(handle);
-	struct wire_tell w = {0};
+	struct event *e = event_find(handle);
+	struct wire_tell watch = {0};
 	CUresult r = CUDA_SUCCESS;
+	bool ask_server, ready;
 	struct stream *s;
-	bool ask, ready;
-	uint64_t times;
+	uint64_t record;
 
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&e->lock);
-	ask = e->foreign || e->capture;
-	if (!ask && (r = capture_check_unsafe())) {
+	ask_server = e->foreign || e->capture_id;
+	if (!ask_server && (r = capture_check_unsafe())) {
 		pthread_mutex_unlock(&e->lock);
 		return r;
 	}
-	ready = !ask && done(e);
-	if (!ask && !ready) {
-		w = watch(e, &r);
-		ask = !w.word;
+	ready = !ask_server && event_known_complete(e);
+	if (!ask_server && !ready) {
+		r = event_watch_locked(e);
+		watch = e->watch;
+		ask_server = !watch.word;
 	}
-	times = e->times;
+	record = e->records;
 	s = e->stream;
 	pthread_mutex_unlock(&e->lock);
 	if (r)
 		return r;
 	if (!ready)
 		value_waits_push();
-	if (ask)
+	if (ask_server)
 		return call_cuEventQuery(handle);
-	if (!ready && word_reached(call_link(), w.word, w.value)) {
-		reached(e, times);
+	if (!ready && word_reached(call_link(), watch.word, watch.value)) {
+		event_watch_reached(e, record);
 		ready = true;
 	}
 	if (ready)
@@ -255,50 +252,38 @@ CUresult remote_cuEventQuery(CUevent handle)
 	return r || ready ? r : CUDA_ERROR_NOT_READY;
 }
 
-struct sleeper {
-	uint64_t event;
-	struct stream *stream;
-	struct wire_tell watch;
-};
-
-static int ask_wake(void *arg)
+/* Waits for the event's watch; or for its stream, if nothing was posted behind the event or no word is left. */
+static CUresult event_wait(struct event *e)
 {
-	struct sleeper *z = arg;
-
-	return post_sync(z->event, z->stream, z->watch, WIRE_WAKE) ? -EPIPE : 0;
-}
-
-/* Waits with a watch, or with the stream where there is nothing behind the event or no word is left. */
-static CUresult wait_event(struct event *e)
-{
-	struct sleeper z = {.event = e->id};
+	struct wait_target t = {0};
 	CUresult r = CUDA_SUCCESS;
 	struct stream *s;
-	uint64_t times;
-	bool whole;
+	uint64_t record;
+	bool last_in_stream;
 
 	pthread_mutex_lock(&e->lock);
-	z.stream = e->stream;
 	s = e->foreign ? NULL : e->stream;
-	times = e->times;
-	whole = s && s->work == e->work && !s->ended;
-	if (!whole)
-		z.watch = watch(e, &r);
+	record = e->records;
+	last_in_stream = s && s->posted == e->posted && !s->destroyed;
+	if (!last_in_stream) {
+		r = event_watch_locked(e);
+		t = event_wait_target(e);
+	}
 	pthread_mutex_unlock(&e->lock);
 	if (r)
 		return r;
-	if (!z.watch.word)
+	if (!t.signal.word)
 		return s ? stream_synchronize(s) : CUDA_ERROR_OUT_OF_MEMORY;
-	if (value_waits_word_wait(z.watch.word, z.watch.value, remote.local ? ask_wake : NULL, &z))
-		return call_lost();
-	reached(e, times);
-	return CUDA_SUCCESS;
+	r = wait_reached(&t);
+	if (!r)
+		event_watch_reached(e, record);
+	return r;
 }
 
 CUresult remote_cuEventSynchronize(CUevent handle)
 {
-	struct event *e = find(handle);
-	bool captured, ready;
+	struct event *e = event_find(handle);
+	bool captured, complete;
 	struct stream *s;
 	CUresult r;
 
@@ -306,23 +291,23 @@ CUresult remote_cuEventSynchronize(CUevent handle)
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&e->lock);
 	s = e->stream;
-	captured = e->capture;
-	ready = done(e);
+	captured = e->capture_id;
+	complete = event_known_complete(e);
 	pthread_mutex_unlock(&e->lock);
 	if (captured)
 		return call_cuEventSynchronize(handle);
-	r = ready ? CUDA_SUCCESS : wait_event(e);
+	r = complete ? CUDA_SUCCESS : event_wait(e);
 	mirror_pull();
 	return r ? r : s ? stream_async_error(s) : call_late();
 }
 
-/* A stream that waits for an event of a capture becomes part of it. */
+/* A stream that waits for an event of a capture becomes part of the capture. */
 CUresult remote_cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int flags)
 {
 	CUresult r;
-	struct event *e = find(handle);
+	struct event *e = event_find(handle);
 	struct stream *s = e ? stream_find(stream, &r) : NULL;
-	uint64_t capture;
+	uint64_t capture_id;
 
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -331,12 +316,12 @@ CUresult remote_cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int 
 	if (flags & CU_EVENT_WAIT_EXTERNAL && !s->capturing)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	pthread_mutex_lock(&e->lock);
-	capture = e->capture;
+	capture_id = e->capture_id;
 	pthread_mutex_unlock(&e->lock);
 	r = call_cuStreamWaitEvent(stream, handle, flags);
-	if (!r && capture && !call_careful)
-		r = call_flush(); /* that capture has ended, and the event is good for nothing */
-	if (!r && capture && !s->capturing)
-		capture_join(s, capture);
+	if (!r && capture_id && !call_careful)
+		r = call_flush(); /* the capture has ended, and its event cannot be waited for: report that now */
+	if (!r && capture_id && !s->capturing)
+		capture_join(s, capture_id);
 	return r;
 }

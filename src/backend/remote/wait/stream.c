@@ -1,42 +1,44 @@
-/* Streams: which there are, what has been posted to them, and what is known of them without asking. */
+/* Streams: their records from creation to reuse, the calling thread's default stream, and attributes kept here. */
 #include <stdlib.h>
 #include "backend/remote/copy/staged_copy.h"
 #include "cuda/per_thread.h"
 
-/* Each thread's default streams, one a context. */
-struct own {
-	struct own *next;
+/* A default stream of the calling thread (cudaStreamPerThread); a thread has one in each context. */
+struct thread_stream {
+	struct thread_stream *next;
 	struct stream *stream;
-	uint64_t id; /* the stream's: another one if it went with its context */
+	uint64_t id; /* the record has another id once the stream has ended with its context */
 };
 
-static __thread struct own *owns;
+static __thread struct thread_stream *thread_streams;
 static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- beginning and end ---- */
+/* ---- creation ---- */
 
-static struct stream *new_record(void)
+static struct stream *stream_record_take(struct context *c, uint64_t id, unsigned flags, int priority)
 {
 	struct stream *s = recycle_take(&recycled);
 
 	if (!s && (s = calloc(1, sizeof *s))) {
-		pthread_mutex_init(&s->whole, NULL);
+		pthread_mutex_init(&s->copy_lock, NULL);
 		pthread_mutex_init(&s->lock, NULL);
 	}
-	return s;
-}
-
-static struct stream *add_stream(struct context *c, uint64_t id, unsigned flags, int priority)
-{
-	struct stream *s = new_record();
-
 	if (!s)
 		return NULL;
 	s->id = id;
 	s->ctx = c;
 	s->flags = flags;
 	s->priority = priority;
-	s->ended = false;
+	s->destroyed = false;
+	return s;
+}
+
+static struct stream *stream_add(struct context *c, uint64_t id, unsigned flags, int priority)
+{
+	struct stream *s = stream_record_take(c, id, flags, priority);
+
+	if (!s)
+		return NULL;
 	if (record_add(id, HANDLE_CUstream, s)) {
 		recycle_put(&recycled, &s->recycled);
 		return NULL;
@@ -47,35 +49,64 @@ static struct stream *add_stream(struct context *c, uint64_t id, unsigned flags,
 	return s;
 }
 
-/* Nothing of it is on its way any more.  The context's lock held. */
-static void bury(struct stream *s)
+struct stream *stream_create_legacy(struct context *c)
+{
+	struct stream *s = stream_record_take(c, 0, 0, 0);
+
+	if (s)
+		list_append(&c->streams, &s->link);
+	return s;
+}
+
+/* The device clamps a priority that it does not have. */
+static int priority_clamp(int priority)
+{
+	int least, greatest;
+
+	if (!priority || remote_cuCtxGetStreamPriorityRange(&least, &greatest))
+		return priority;
+	return priority < greatest ? greatest : priority > least ? least : priority;
+}
+
+CUresult remote_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+	struct context *c = context_current();
+	CUresult r;
+
+	if (!c)
+		return context_none();
+	r = call_cuStreamCreateWithPriority(phStream, flags, priority);
+	if (!r && !stream_add(c, (uintptr_t)*phStream, flags, priority_clamp(priority)))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	return r;
+}
+
+CUresult remote_cuStreamCreate(CUstream *phStream, unsigned int flags)
+{
+	return remote_cuStreamCreateWithPriority(phStream, flags, 0);
+}
+
+/* ---- destruction ---- */
+
+/* Gives back everything a stream holds whose commands are no longer in flight.  The context's lock is held. */
+static void stream_record_retire(struct stream *s)
 {
 	struct wire_tell word;
 
-	stream_note_completed(s, s->work);
+	stream_note_completed(s, s->posted);
 	staging_drop(s);
 	deferred_copy_drop(s);
 	list_remove(&s->link);
 	pthread_mutex_lock(&s->lock);
-	word = s->tell;
-	s->tell = (struct wire_tell){0};
+	word = s->signal;
+	s->signal = (struct wire_tell){0};
 	s->id = 0;
-	s->asked = 0;
+	s->query_posted = 0;
 	s->capturing = false;
-	s->capture = 0;
+	s->capture_id = 0;
 	pthread_mutex_unlock(&s->lock);
 	word_pool_give(word);
 	recycle_put(&recycled, &s->recycled);
-}
-
-bool stream_drained(struct stream *s)
-{
-	struct wire_tell t;
-
-	pthread_mutex_lock(&s->lock);
-	t = s->tell;
-	pthread_mutex_unlock(&s->lock);
-	return !t.word || word_reached(call_link(), t.word, t.value) || link_error(call_link(), NULL);
 }
 
 void streams_free_drained(struct context *c)
@@ -84,61 +115,46 @@ void streams_free_drained(struct context *c)
 	list_each_safe(l, &c->streams)
 	{
 		struct stream *s = container_of(l, struct stream, link);
-		if (s->ended && stream_drained(s))
-			bury(s);
+		if (s->destroyed && stream_drained(s))
+			stream_record_retire(s);
 	}
 	pthread_mutex_unlock(&c->lock);
 }
 
-void streams_drop(struct context *c, bool all)
+void streams_drop(struct context *c, bool legacy_too)
 {
 	pthread_mutex_lock(&c->lock);
 	list_each_safe(l, &c->streams)
 	{
 		struct stream *s = container_of(l, struct stream, link);
-		if (s == c->legacy && !all) {
-			stream_note_completed(s, s->work);
-			staging_drop(s); /* what was to say that the device is past it may not come any more */
+		if (s == c->legacy && !legacy_too) {
+			stream_note_completed(s, s->posted);
+			staging_drop(s); /* the values that would release its pieces may never be written */
 			deferred_copy_drop(s);
-		} else if (!s->id || record_remove(s->id) ||
-			   s->ended) { /* else another thread is destroying it right now */
-			bury(s);
-		}
+		} else if (!s->id || record_remove(s->id) || s->destroyed) {
+			stream_record_retire(s);
+		} /* else another thread is destroying the stream right now */
 	}
 	pthread_mutex_unlock(&c->lock);
 }
 
-struct stream *stream_create_legacy(struct context *c)
-{
-	struct stream *s = new_record();
-
-	if (!s)
-		return NULL;
-	s->id = 0;
-	s->ctx = c;
-	s->flags = 0;
-	s->priority = 0;
-	s->ended = false;
-	list_append(&c->streams, &s->link);
-	return s;
-}
-
 /*
- * The last value tells when all that was posted is done; what is captured is not waited for.  A thread of the
- * server's sets it and wakes whoever sleeps until then: there will be no stream any more to ask that of.
+ * Posts the word's last value, which says that the destroyed stream's work is done; captured commands are not waited
+ * for.  WIRE_WAKE, not WIRE_SYNC: a thread of the worker sets the value and wakes all sleepers, because they cannot ask
+ * for that any more once the stream is destroyed.
  */
-static void say_last(struct stream *s)
+static void stream_post_last_signal(struct stream *s)
 {
 	uint32_t value;
 	bool idle;
 
 	stream_word_next_locked(s, &value);
-	/* Another thread may have asked for the value before, and not yet gone to sleep: it counts on us. */
+	/* A thread may have drawn the value before and not yet gone to sleep: it relies on this wake-up. */
 	idle = s->capturing ||
-	       (stream_idle(s) && (!s->tell.word || word_reached(call_link(), s->tell.word, value - 1)));
-	if (idle || !s->tell.word || stream_post_signal(s, WIRE_WAKE, value))
-		s->tell.value--;
-	s->ended = true;
+	       (stream_idle(s) && (!s->signal.word || word_reached(call_link(), s->signal.word, value - 1)));
+	if (idle || !s->signal.word || stream_post_signal(s, WIRE_WAKE, value))
+		s->signal.value--;
+	s->destroyed = true;
 	stream_word_unlock(s);
 }
 
@@ -150,54 +166,54 @@ CUresult remote_cuStreamDestroy_v2(CUstream handle)
 	CUresult r = CUDA_SUCCESS;
 
 	if (captured && (r = call_cuStreamDestroy_v2(handle)))
-		return r; /* the one that the capture began in */
+		return r; /* the origin of a capture cannot be destroyed */
 	if (!s || !record_remove((uintptr_t)handle))
 		return CUDA_ERROR_INVALID_HANDLE;
 	c = s->ctx;
-	say_last(s);
+	stream_post_last_signal(s);
 	if (!captured)
 		r = call_cuStreamDestroy_v2(handle);
 	streams_free_drained(c);
 	return r;
 }
 
-/* ---- the thread's own ---- */
+/* ---- the calling thread's default stream ---- */
 
-static void end_own(void *arg)
+static void thread_stream_destroy(void *arg)
 {
-	struct own *o = arg;
+	struct thread_stream *t = arg;
 
-	if (o->stream->id == o->id)
-		remote_cuStreamDestroy_v2((CUstream)(uintptr_t)o->id);
-	free(o);
+	if (t->stream->id == t->id)
+		remote_cuStreamDestroy_v2((CUstream)(uintptr_t)t->id);
+	free(t);
 }
 
-static struct stream *make_own(struct context *c, CUresult *why)
+static struct stream *thread_stream_create(struct context *c, CUresult *why)
 {
-	struct own *o = calloc(1, sizeof *o);
+	struct thread_stream *t = calloc(1, sizeof *t);
 	CUstream handle = NULL;
 
-	*why = o ? call_cuStreamCreate(&handle, CU_STREAM_DEFAULT) : CUDA_ERROR_OUT_OF_MEMORY;
-	if (!*why &&
-		(!(o->stream = add_stream(c, (uintptr_t)handle, CU_STREAM_DEFAULT, 0)) || !thread_at_end(end_own, o)))
+	*why = t ? call_cuStreamCreate(&handle, CU_STREAM_DEFAULT) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!*why && (!(t->stream = stream_add(c, (uintptr_t)handle, CU_STREAM_DEFAULT, 0)) ||
+			     !thread_at_end(thread_stream_destroy, t)))
 		*why = CUDA_ERROR_OUT_OF_MEMORY;
 	if (*why) {
-		free(o);
+		free(t);
 		return NULL;
 	}
-	o->id = (uintptr_t)handle;
-	o->next = owns;
-	owns = o;
-	return o->stream;
+	t->id = (uintptr_t)handle;
+	t->next = thread_streams;
+	thread_streams = t;
+	return t->stream;
 }
 
-/* One dispatcher serves all our threads, so "the thread's own stream" is an ordinary one made for it. */
-static struct stream *own_stream(struct context *c, CUresult *why)
+/* The worker has one dispatcher for all threads, so a per-thread default stream is an ordinary stream made for it. */
+static struct stream *thread_stream_find(struct context *c, CUresult *why)
 {
-	for (struct own *o = owns; o; o = o->next)
-		if (o->stream->ctx == c && o->stream->id == o->id)
-			return o->stream;
-	return make_own(c, why);
+	for (struct thread_stream *t = thread_streams; t; t = t->next)
+		if (t->stream->ctx == c && t->stream->id == t->id)
+			return t->stream;
+	return thread_stream_create(c, why);
 }
 
 struct stream *stream_find(CUstream handle, CUresult *why)
@@ -216,67 +232,41 @@ struct stream *stream_find(CUstream handle, CUresult *why)
 		*why = context_none();
 		return NULL;
 	}
-	return h == 2 || (h == 0 && per_thread_default) ? own_stream(c, why) : c->legacy;
+	return h == 2 || (h == 0 && per_thread_default) ? thread_stream_find(c, why) : c->legacy;
 }
 
-static __thread struct stream *posting;
-static __thread bool posting_nowhere;
+/* ---- the stream of a generated call: wire/call.h ---- */
 
-/* A handle that is nobody's goes over as it is: the server says so, and is asked. */
+static __thread struct stream *posting_stream;
+static __thread bool posting_invalid; /* the handle of the call in progress is no stream */
+
+/* An invalid handle goes over as it is, and the server reports it. */
 uint64_t call_stream(CUstream handle, bool work)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
 
 	if (work) {
-		posting = s;
-		posting_nowhere = !s;
+		posting_stream = s;
+		posting_invalid = !s;
 	}
 	return s ? s->id : (uintptr_t)handle;
 }
 
 bool call_posted(void)
 {
-	bool nowhere = posting_nowhere;
+	bool invalid = posting_invalid;
 
-	if (posting)
-		stream_note_posted(posting);
-	posting = NULL;
-	posting_nowhere = false;
-	return !nowhere;
+	if (posting_stream)
+		stream_note_posted(posting_stream);
+	posting_stream = NULL;
+	posting_invalid = false;
+	return !invalid;
 }
 
-/* What a device makes of a priority that it does not have. */
-static int possible(int priority)
-{
-	int least, greatest;
+/* ---- attributes that are answered here ---- */
 
-	if (!priority || remote_cuCtxGetStreamPriorityRange(&least, &greatest))
-		return priority;
-	return priority < greatest ? greatest : priority > least ? least : priority;
-}
-
-CUresult remote_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
-{
-	struct context *c = context_current();
-	CUresult r;
-
-	if (!c)
-		return context_none();
-	r = call_cuStreamCreateWithPriority(phStream, flags, priority);
-	if (!r && !add_stream(c, (uintptr_t)*phStream, flags, possible(priority)))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	return r;
-}
-
-CUresult remote_cuStreamCreate(CUstream *phStream, unsigned int flags)
-{
-	return remote_cuStreamCreateWithPriority(phStream, flags, 0);
-}
-
-/* ---- what is known without asking ---- */
-
-static void learn_priority(CUstream handle)
+static void priority_refresh(CUstream handle)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
@@ -291,7 +281,7 @@ CUresult remote_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, 
 	CUresult r = call_cuStreamSetAttribute(handle, attribute, value);
 
 	if (!r && attribute == CU_STREAM_ATTRIBUTE_PRIORITY)
-		learn_priority(handle);
+		priority_refresh(handle);
 	return r;
 }
 
@@ -300,7 +290,7 @@ CUresult remote_cuStreamCopyAttributes(CUstream to, CUstream from)
 	CUresult r = call_cuStreamCopyAttributes(to, from);
 
 	if (!r)
-		learn_priority(to);
+		priority_refresh(to);
 	return r;
 }
 

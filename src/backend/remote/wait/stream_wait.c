@@ -1,13 +1,14 @@
-/* Waiting for streams: what has been posted, what is known to be done, and words that tell of the difference. */
-#include <errno.h>
+/* Waiting for streams: commands posted, commands known to have completed, and the word in between. */
 #include "backend/remote/copy/staged_copy.h"
+
+/* ---- the stream's word ---- */
 
 void stream_word_next_locked(struct stream *s, uint32_t *value)
 {
 	pthread_mutex_lock(&s->lock);
-	if (!s->tell.word && !word_pool_take(&s->tell))
-		s->tell.word = 0;
-	*value = ++s->tell.value;
+	if (!s->signal.word && !word_pool_take(&s->signal))
+		s->signal.word = 0;
+	*value = ++s->signal.value;
 }
 
 void stream_word_unlock(struct stream *s)
@@ -15,59 +16,32 @@ void stream_word_unlock(struct stream *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What a wait is for: a copy, since the stream may be destroyed, and its record used again, before the wait is over. */
-struct sleeper {
-	uint64_t id, context;
-	uint32_t word, value;
-};
-
-static struct sleeper sleeper_of(const struct stream *s, uint32_t value)
+static struct wait_target stream_wait_target(const struct stream *s, uint32_t value)
 {
-	return (struct sleeper){s->id, s->ctx->id, s->tell.word, value};
-}
-
-static CUresult post_sync(const struct sleeper *z, unsigned op)
-{
-	struct lane *lane = call_lane();
-	struct wire_sync *a = call_reserve(lane, sizeof *a);
-
-	if (!a)
-		return call_lost();
-	call_in(a, z->context);
-	*a = (struct wire_sync){.kind = WIRE_SYNC_STREAM, .word = z->word, .value = z->value, .what = z->id};
-	return call_send(lane, op, sizeof *a, NULL, 0);
+	return (struct wait_target){
+		.kind = WIRE_SYNC_STREAM, .handle = s->id, .context = s->ctx->id, .signal = {s->signal.word, value}};
 }
 
 CUresult stream_post_signal(struct stream *s, unsigned op, uint32_t value)
 {
-	struct sleeper z = sleeper_of(s, value);
+	struct wait_target t = stream_wait_target(s, value);
 
-	return post_sync(&z, op);
-}
-
-static int ask_wake(void *arg)
-{
-	return post_sync(arg, WIRE_WAKE) ? -EPIPE : 0;
-}
-
-static CUresult sleep_until(struct sleeper *z)
-{
-	return value_waits_word_wait(z->word, z->value, remote.local ? ask_wake : NULL, z) ? call_lost() : CUDA_SUCCESS;
+	return wait_post(&t, op);
 }
 
 CUresult stream_word_wait(struct stream *s, uint32_t value)
 {
-	struct sleeper z = sleeper_of(s, value);
+	struct wait_target t = stream_wait_target(s, value);
 
-	return sleep_until(&z);
+	return wait_reached(&t);
 }
 
 CUresult stream_word_unlock_wait(struct stream *s, uint32_t value)
 {
-	struct sleeper z = sleeper_of(s, value);
+	struct wait_target t = stream_wait_target(s, value);
 
 	stream_word_unlock(s);
-	return sleep_until(&z);
+	return wait_reached(&t);
 }
 
 CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value)
@@ -77,44 +51,52 @@ CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args
 	void *room = NULL;
 
 	stream_word_next_locked(s, value);
-	if (s->tell.word) {
+	if (s->signal.word) {
 		room = call_reserve(lane, size);
 		r = call_lost();
 	}
 	if (room) {
 		call_in(room, s->ctx->id);
 		memcpy(room, args, size);
-		*(struct wire_tell *)room = (struct wire_tell){s->tell.word, *value};
+		*(struct wire_tell *)room = (struct wire_tell){s->signal.word, *value};
 		r = call_send(lane, op, size, NULL, 0);
 	}
 	if (!room)
-		--s->tell.value; /* nobody will set it */
+		--s->signal.value; /* never posted */
 	stream_word_unlock(s);
-	if (r &&
-		room) /* sent, and then told of another's failure: nothing of it is on its way any more when we return */
+	if (r && room) /* posted, and another call's error came back: the command must not be in flight on return */
 		stream_word_wait(s, *value);
 	return r;
 }
 
-/* One that is destroyed and not yet through.  It may be gone and forgotten by now. */
-static CUresult wait_ended(struct stream *s)
-{
-	struct wire_tell t;
-
-	pthread_mutex_lock(&s->lock);
-	t = s->tell;
-	pthread_mutex_unlock(&s->lock);
-	return t.word && value_waits_word_wait(t.word, t.value, NULL, NULL) ? call_lost() : CUDA_SUCCESS;
-}
+/* ---- posted and completed ---- */
 
 bool stream_idle(struct stream *s)
 {
-	return atomic_load_explicit(&s->settled, memory_order_acquire) ==
-	       atomic_load_explicit(&s->work, memory_order_relaxed);
+	return atomic_load_explicit(&s->completed, memory_order_acquire) ==
+	       atomic_load_explicit(&s->posted, memory_order_relaxed);
 }
 
-/* The legacy stream waits for the blocking streams of its context too. */
-static bool nothing_ahead(struct stream *s)
+bool stream_drained(struct stream *s)
+{
+	struct wire_tell last;
+
+	pthread_mutex_lock(&s->lock);
+	last = s->signal;
+	pthread_mutex_unlock(&s->lock);
+	return !last.word || word_reached(call_link(), last.word, last.value) || link_error(call_link(), NULL);
+}
+
+void stream_note_completed(struct stream *s, uint64_t posted)
+{
+	uint64_t completed = atomic_load(&s->completed);
+
+	while (completed < posted && !atomic_compare_exchange_weak(&s->completed, &completed, posted))
+		;
+}
+
+/* The legacy stream also waits for its context's blocking streams. */
+static bool stream_nothing_ahead(struct stream *s)
 {
 	bool idle = stream_idle(s);
 
@@ -124,16 +106,16 @@ static bool nothing_ahead(struct stream *s)
 	list_each(l, &s->ctx->streams)
 	{
 		struct stream *o = container_of(l, struct stream, link);
-		idle &= (o->flags & CU_STREAM_NON_BLOCKING) || stream_idle(o) || (o->ended && stream_drained(o));
+		idle &= (o->flags & CU_STREAM_NON_BLOCKING) || stream_idle(o) || (o->destroyed && stream_drained(o));
 	}
 	pthread_mutex_unlock(&s->ctx->lock);
 	return idle;
 }
 
-void stream_mark_take(struct stream *s, struct stream_mark *p)
+void stream_mark_take(struct stream *s, struct stream_mark *m)
 {
-	p->work = atomic_load(&s->work);
-	p->ahead = 0;
+	m->posted = atomic_load(&s->posted);
+	m->ahead = 0;
 	if (s->id)
 		return;
 	pthread_mutex_lock(&s->ctx->lock);
@@ -141,63 +123,67 @@ void stream_mark_take(struct stream *s, struct stream_mark *p)
 	{
 		struct stream *o = container_of(l, struct stream, link);
 
-		if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !stream_idle(o) && p->ahead < MARK_STREAMS) {
-			p->of[p->ahead].stream = o;
-			p->of[p->ahead++].work = atomic_load(&o->work);
+		if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !stream_idle(o) && m->ahead < MARK_STREAMS) {
+			m->of[m->ahead].stream = o;
+			m->of[m->ahead++].posted = atomic_load(&o->posted);
 		}
 	}
 	pthread_mutex_unlock(&s->ctx->lock);
 }
 
-/* Records are used again, and their counts go on: an old count changes nothing. */
-void stream_mark_reached(struct stream *s, const struct stream_mark *p)
+void stream_mark_reached(struct stream *s, const struct stream_mark *m)
 {
-	stream_note_completed(s, p->work);
-	for (unsigned i = 0; i < p->ahead; i++)
-		stream_note_completed(p->of[i].stream, p->of[i].work);
+	stream_note_completed(s, m->posted);
+	for (unsigned i = 0; i < m->ahead; i++)
+		stream_note_completed(m->of[i].stream, m->of[i].posted);
+}
+
+/* ---- waiting for a whole stream ---- */
+
+/* The last value is posted already, with a wake-up.  The record may have been recycled meanwhile. */
+static CUresult stream_wait_destroyed(struct stream *s)
+{
+	struct wait_target t = {.wake_posted = true};
+
+	pthread_mutex_lock(&s->lock);
+	t.signal = s->signal;
+	pthread_mutex_unlock(&s->lock);
+	return t.signal.word ? wait_reached(&t) : CUDA_SUCCESS;
 }
 
 CUresult stream_synchronize(struct stream *s)
 {
-	struct stream_mark point;
-	struct sleeper z;
+	struct stream_mark mark;
+	struct wait_target t;
 	uint32_t value;
 	CUresult r;
 
-	if (s->capturing) /* a word's writing would be captured, too */
+	if (s->capturing) /* setting the word would be captured, too */
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	stream_mark_take(s, &point);
+	stream_mark_take(s, &mark);
 	stream_word_next_locked(s, &value);
-	if (s->ended) {
-		s->tell.value--;
+	if (s->destroyed) {
+		s->signal.value--;
 		stream_word_unlock(s);
-		r = wait_ended(s);
+		r = stream_wait_destroyed(s);
 		mirror_pull();
 		return r;
 	}
-	z = sleeper_of(s, value);
-	r = z.word ? post_sync(&z, WIRE_SYNC) : CUDA_ERROR_OUT_OF_MEMORY;
+	t = stream_wait_target(s, value);
+	r = t.signal.word ? wait_post(&t, WIRE_SYNC) : CUDA_ERROR_OUT_OF_MEMORY;
 	stream_word_unlock(s);
 	if (!r)
-		r = sleep_until(&z);
+		r = wait_reached(&t);
 	if (r)
 		return r;
-	stream_mark_reached(s, &point);
+	stream_mark_reached(s, &mark);
 	staging_reclaim(s);
 	mirror_pull();
 	return CUDA_SUCCESS;
 }
 
-void stream_note_completed(struct stream *s, uint64_t work)
-{
-	uint64_t settled = atomic_load(&s->settled);
-
-	while (settled < work && !atomic_compare_exchange_weak(&s->settled, &settled, work))
-		;
-}
-
-/* It would wait for streams that are being captured; asking for it makes those captures invalid. */
-static bool legacy_forbidden(CUstream handle)
+/* The legacy stream would wait for streams that are being captured; asking the server invalidates those captures. */
+static bool stream_legacy_forbidden(CUstream handle)
 {
 	CUstreamCaptureStatus status;
 
@@ -211,11 +197,11 @@ CUresult remote_cuStreamSynchronize(CUstream handle)
 
 	if (!s)
 		return r;
-	if (s->capturing) /* the capture becomes invalid */
+	if (s->capturing) /* the server invalidates the capture */
 		return call_cuStreamSynchronize(handle);
-	if (stream_maybe_captured(s) && legacy_forbidden(handle))
+	if (stream_maybe_captured(s) && stream_legacy_forbidden(handle))
 		return call_cuStreamSynchronize(handle);
-	if (!nothing_ahead(s)) {
+	if (!stream_nothing_ahead(s)) {
 		r = stream_synchronize(s);
 		if (r)
 			return r;
@@ -224,26 +210,26 @@ CUresult remote_cuStreamSynchronize(CUstream handle)
 	return stream_async_error(s);
 }
 
-/* A word will say when all that is posted now is done; asked for once per new work. */
-static bool look(struct stream *s, CUresult *why)
+/* Has everything posted by now completed?  Posts one WIRE_SYNC for each new amount of work. */
+static bool stream_query_word(struct stream *s, CUresult *why)
 {
-	uint64_t work = atomic_load(&s->work), tell;
+	uint64_t posted = atomic_load(&s->posted), signal;
 	uint32_t value;
 
 	*why = CUDA_SUCCESS;
-	if (s->asked != work) {
+	if (s->query_posted != posted) {
 		stream_word_next_locked(s, &value);
-		*why = s->tell.word ? stream_post_signal(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
+		*why = s->signal.word ? stream_post_signal(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 		if (!*why) {
-			s->asked_tell = (uint64_t)s->tell.word << 32 | value;
-			s->asked = work;
+			s->query_signal = (uint64_t)s->signal.word << 32 | value;
+			s->query_posted = posted;
 		}
 		stream_word_unlock(s);
 	}
-	tell = s->asked_tell;
-	if (*why || !word_reached(call_link(), tell >> 32, (uint32_t)tell))
+	signal = s->query_signal;
+	if (*why || !word_reached(call_link(), signal >> 32, (uint32_t)signal))
 		return false;
-	stream_note_completed(s, work);
+	stream_note_completed(s, posted);
 	mirror_pull();
 	return true;
 }
@@ -257,12 +243,12 @@ CUresult remote_cuStreamQuery(CUstream handle)
 		return r;
 	if (stream_maybe_captured(s))
 		return call_cuStreamQuery(handle);
-	if (nothing_ahead(s))
+	if (stream_nothing_ahead(s))
 		return stream_async_error(s);
 	value_waits_push();
-	if (!s->id) /* the legacy stream waits for others, too */
+	if (!s->id) /* the legacy stream also waits for others, which its word does not tell */
 		return call_cuStreamQuery(handle);
-	bool ready = look(s, &r);
+	bool ready = stream_query_word(s, &r);
 	if (r)
 		return r;
 	r = stream_async_error(s);

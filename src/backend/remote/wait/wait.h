@@ -1,117 +1,159 @@
-/* wait.h - streams, events, words and values. */
+/*
+ * wait.h - what a thread of the client can wait for, and the functions that wait.
+ *
+ * Every wait ends at a word: a counter that the worker or its GPU raises to a value agreed on beforehand.  A thread that
+ * waits asks nothing; it polls the word for a while, then sleeps until the worker wakes it.
+ *
+ *	waits for		word				how its value gets there
+ *	-----------------------	-------------------------------	-------------------------------------------------
+ *	stream			the stream's own		WIRE_SYNC posted behind the work, with the next value
+ *	part of a staged copy	the stream's own		the next value travels in the copy's frame
+ *	event			one of the event's own, taken	WIRE_SYNC posted at the first query or wait after a
+ *				from the pool			record; the event keeps the word until the next record
+ *	context			those of its streams		one stream after another
+ *
+ *	client thread			worker				GPU
+ *	draw the next value (lock held)
+ *	post work, WIRE_SYNC ─────────▶	queue "set word = value" ──────▶ stream gets there: word = value
+ *	poll the word ◀───────────────────────────────────────────────── (one host; over TCP the link updates it)
+ *	post WIRE_WAKE, sleep ────────▶	wait, then wake sleepers
+ *
+ * A value in memory (cuStreamWaitValue32 and its like) blocks a stream, not a thread: value waits are only tracked here,
+ * because the host may have to write the value that the stream waits for.
+ *
+ * Records of streams are recycled and never freed, so that a pointer to one stays valid without a lock.  The counters
+ * `posted` and `completed` never go back, not even when a record is recycled: an old count is always complete.
+ */
 #pragma once
 
 #include "backend/remote/session/records.h"
 #include "backend/remote/session/remote.h"
 
-/* ---- words.c: the link's words, for streams and events ---- */
+/* ---- word_pool.c: words of the link that are free ---- */
 
-/* The value is the last one that was asked for. */
-bool word_pool_take(struct wire_tell *w); /* false: all are in use */
-void word_pool_give(struct wire_tell w);  /* it may still be set, up to its value */
+/* The value is the last one that was drawn.  False: all words are in use. */
+bool word_pool_take(struct wire_tell *w);
+/* The worker may still raise the word up to w.value: the pool waits for that before it hands out the word again. */
+void word_pool_give(struct wire_tell w);
 
-/* ---- streams ---- */
+/* ---- wait.c: waiting for a word ---- */
 
-/*
- * One that is destroyed stays in its context's list until what was posted to it is done: a context's
- * synchronizing waits for that, too.  Then its record is used again.  work and settled go on counting, so that
- * an event which was recorded in it before stays what it is: done.
- */
+/* A copy of everything a wait needs: the stream or event may be destroyed before the wait is over. */
+struct wait_target {
+	enum wire_sync_kind kind; /* WIRE_SYNC_STREAM or WIRE_SYNC_EVENT */
+	uint64_t handle;
+	uint64_t context; /* in which the frame is posted; 0: the current one */
+	struct wire_tell signal;
+	bool wake_posted; /* WIRE_WAKE has been posted already */
+};
+
+/* Posts op, WIRE_SYNC or WIRE_WAKE: the worker sets the word once the stream or event gets there. */
+CUresult wait_post(const struct wait_target *t, unsigned op);
+/* Returns when the word has reached its value.  While value waits are pending, mirrored memory is pushed meanwhile. */
+CUresult wait_reached(const struct wait_target *t);
+
+/* ---- stream.c ---- */
+
+/* A destroyed stream stays in its context's list until its work is done: synchronizing the context waits for it, too. */
 struct stream {
 	struct recycled recycled;
-	_Atomic(uint64_t) id; /* as the server knows it: 0 is the context's legacy stream */
+	_Atomic(uint64_t) id; /* the server's handle; 0: the context's legacy stream */
 	_Atomic(struct context *) ctx;
 	struct list link; /* in ctx->streams */
 	_Atomic(unsigned) flags;
 	_Atomic(int) priority;
-	pthread_mutex_t whole;     /* held from a copy's first piece to its last: other copies are not in between */
-	pthread_mutex_t lock;      /* the word's next value is asked for in order */
-	struct wire_tell tell;     /* the stream's word, and the last value asked for */
-	_Atomic(bool) ended;       /* destroyed: done when the word has it */
-	_Atomic(uint64_t) work;    /* commands posted; counted when they are in the ring */
-	_Atomic(uint64_t) settled; /* commands known to be done */
+	pthread_mutex_t copy_lock;   /* held from a copy's first part to its last: parts of two copies never mix */
+	pthread_mutex_t lock;        /* protects signal and staging */
+	struct wire_tell signal;     /* the stream's word (0: none yet), and the last value drawn */
+	_Atomic(bool) destroyed;     /* by the application; drained when the word has reached the last value */
+	_Atomic(uint64_t) posted;    /* commands; counted once they are in the ring */
+	_Atomic(uint64_t) completed; /* commands known to have completed */
 	_Atomic(bool) capturing;
-	_Atomic(struct staging *) stage; /* bulk memory that the device may still read */
-	struct piece later[2]; /* of copies that are made later, down and up; size 0: none yet.  By who has `whole` */
-	_Atomic(uint64_t) capture;    /* which: capture.c */
-	_Atomic(uint64_t) asked;      /* when so much is done, */
-	_Atomic(uint64_t) asked_tell; /* the word (above) has the value (below) */
+	_Atomic(uint64_t) capture_id;      /* which capture (graph/capture.c); 0: none */
+	_Atomic(struct staging *) staging; /* pieces of the up arena that the device may still read */
+	struct piece deferred_piece[2];    /* of deferred copies, down and up; size 0: none yet.  Under copy_lock */
+	_Atomic(uint64_t) query_posted;    /* cuStreamQuery: when so many commands have completed, */
+	_Atomic(uint64_t) query_signal;    /* the word (high half) has the value (low half) */
 };
 
-struct stream *stream_create_legacy(struct context *c); /* a new context's; NULL: no memory */
-void streams_free_drained(struct context *c);           /* those that have ended, if they are through */
-void streams_drop(struct context *c, bool all); /* the context has ended, or been emptied: not its legacy stream then */
-
-/* The stream a handle means, 0, 1 and 2 included; NULL: none. */
+/* The stream of a handle, CUDA's 0, 1 and 2 included; NULL: *why. */
 struct stream *stream_find(CUstream handle, CUresult *why);
+struct stream *stream_create_legacy(struct context *c); /* NULL: no memory */
+void streams_free_drained(struct context *c);           /* destroyed streams whose work is done */
+/* The context has ended, or was reset and keeps its legacy stream: nothing is in flight any more. */
+void streams_drop(struct context *c, bool legacy_too);
 
+/* Call it after the command is in the ring: no thread may believe to have waited for a command that was not yet there. */
 static inline void stream_note_posted(struct stream *s)
 {
-	atomic_fetch_add_explicit(&s->work, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->posted, 1, memory_order_relaxed);
 }
 
-/* What has failed in its context. */
+/* The async error of the stream's context, if there is one to report. */
 static inline CUresult stream_async_error(struct stream *s)
 {
 	return call_late_in(&s->ctx->late);
 }
 
-CUresult stream_synchronize(struct stream *s); /* waits until all posted so far is done; late errors too */
-bool stream_idle(struct stream *s);
-bool stream_drained(struct stream *s); /* of one that has ended: is it through? */
-
-/* The word and the value it will have when what is posted next, with them, is done.  Lock held from begin to end. */
-void stream_word_next_locked(struct stream *s, uint32_t *value);
-void stream_word_unlock(struct stream *s);
-CUresult stream_word_wait(struct stream *s, uint32_t value);
-/* The same, which ends with letting the lock go: the stream may be destroyed meanwhile. */
-CUresult stream_word_unlock_wait(struct stream *s, uint32_t value);
-
-CUresult stream_post_signal(struct stream *s, unsigned op, uint32_t value); /* WIRE_SYNC, or WIRE_WAKE */
-/* Post args, which start with a wire_tell, and learn what the stream's word has when they are done. */
-CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value);
-void stream_note_completed(struct stream *s, uint64_t work); /* so much of it is known to be done */
-
-/*
- * What is done when the next thing posted is: taken before it is posted, told when it is done.  What the legacy
- * stream does comes after all that its context's blocking streams had.
- */
-#define MARK_STREAMS 8
-struct stream_mark {
-	uint64_t work;
-	unsigned ahead;
-	struct {
-		struct stream *stream;
-		uint64_t work;
-	} of[MARK_STREAMS];
-};
-void stream_mark_take(struct stream *s, struct stream_mark *p);
-void stream_mark_reached(struct stream *s, const struct stream_mark *p);
-
-/* The legacy stream would wait for streams that are being captured: only the server knows. */
+/* The stream is captured, or it is the legacy stream and another one is: only the server knows what is allowed. */
 static inline bool stream_maybe_captured(const struct stream *s)
 {
 	return s->capturing || (!s->id && atomic_load_explicit(&call_careful, memory_order_relaxed));
 }
 
-/* ---- value.c: waits for values in memory ---- */
+/* ---- stream_wait.c ---- */
 
-/* Around the posting of one; NULL: nothing to keep of it.  The end gives r on. */
-struct stream *value_wait_begin(CUstream handle);
-CUresult value_wait_end(struct stream *s, CUresult r);
-bool value_waits_pending(void); /* a stream may have yet to come past one */
-void value_waits_note_graph(const CUstreamBatchMemOpParams *p, unsigned count); /* these come with a graph's launches */
-bool value_waits_push(
-	void); /* is there one, and something that the host may have written for it?  The server has it then. */
-/* As word_wait for as long as it takes, with value_waits_push meanwhile. */
-int value_waits_word_wait(uint32_t word, uint32_t value, int (*on_sleep)(void *arg), void *arg);
+bool stream_idle(struct stream *s);            /* everything posted has completed, as far as we know */
+bool stream_drained(struct stream *s);         /* of a destroyed stream: has its work completed? */
+CUresult stream_synchronize(struct stream *s); /* waits for everything posted so far; reports no async error */
+void stream_note_completed(struct stream *s, uint64_t posted); /* the first `posted` commands */
 
-/* ---- contexts ---- */
+/*
+ * Draws the word's next value, for a frame that is posted with it; returns with s->lock held, so that values are posted
+ * in order.  Without a free word s->signal.word is 0.  A value that is not posted after all is handed back:
+ * --s->signal.value.
+ */
+void stream_word_next_locked(struct stream *s, uint32_t *value);
+void stream_word_unlock(struct stream *s);
+CUresult stream_word_unlock_wait(struct stream *s, uint32_t value); /* unlocks, then waits for the value */
+CUresult stream_word_wait(struct stream *s, uint32_t value);
 
-void context_note_posted(struct context *c); /* something was posted that all its streams may have to do with */
-void context_drain(void);                    /* waits until nothing of the current one is on its way */
+CUresult stream_post_signal(struct stream *s, unsigned op, uint32_t value); /* WIRE_SYNC or WIRE_WAKE */
+/* Posts args, which start with a wire_tell; the stream's word has *value when the command has completed. */
+CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value);
+
+/*
+ * What has completed once the next command has: taken before that command is posted, applied when it has completed.  The
+ * legacy stream runs its commands behind those that its context's blocking streams had.
+ */
+#define MARK_STREAMS 8
+struct stream_mark {
+	uint64_t posted;
+	unsigned ahead;
+	struct {
+		struct stream *stream;
+		uint64_t posted;
+	} of[MARK_STREAMS];
+};
+void stream_mark_take(struct stream *s, struct stream_mark *m);
+void stream_mark_reached(struct stream *s, const struct stream_mark *m);
 
 /* ---- event.c ---- */
 
-/* It is recorded by a graph, or by another process: only the server knows its state. */
+/* A graph or another process records the event: only the server knows its state. */
 void event_set_foreign(CUevent handle);
+
+/* ---- context_wait.c ---- */
+
+void context_note_posted(struct context *c); /* a command that concerns all of its streams */
+void context_drain(void); /* waits for the current context's streams, except captured ones; reports no error */
+
+/* ---- wait_value.c: streams that wait for a value in memory ---- */
+
+/* Around the posting of a wait: begin before, end after, which returns r.  NULL: nothing to keep track of. */
+struct stream *value_wait_begin(CUstream handle);
+CUresult value_wait_end(struct stream *s, CUresult r);
+bool value_waits_pending(void); /* a stream may be blocked by one, or will be */
+void value_waits_note_graph(const CUstreamBatchMemOpParams *p, unsigned count); /* a graph's launches contain these */
+/* While value waits are pending: sends what the host has written to mirrored memory.  False: nothing to do. */
+bool value_waits_push(void);

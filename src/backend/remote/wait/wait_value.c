@@ -1,35 +1,36 @@
 /*
- * Waits for a value in memory, which the host may have to write, or a call that comes later: until a stream is past one
- * no call that need not wait may wait for it, as copies of pinned memory would (pageable.h).  Which streams come
- * behind it, by way of events, only the server knows: as long as there is one, it counts for all.
+ * Streams that wait for a value in memory (cuStreamWaitValue32 and its like).
  *
- * What the host writes to memory that is in two places goes up with the next work.  While there is such a wait, it goes up
- * when the host waits or asks, too, and while it waits: another thread may write it.
+ * The host may have to write that value, or a call made later may.  Until the stream is past the wait, a call that need
+ * not block must not block behind it; copies of pinned memory over TCP therefore become deferred copies
+ * (copy/deferred_copy.c).  Which other streams are blocked behind the wait, by way of events, only the server knows: a
+ * pending wait counts for all streams.
+ *
+ * Writes of the host to mirrored memory normally travel with the next work.  While a wait is pending, they also travel when
+ * the host queries or waits, and every few milliseconds while it waits, because another thread may write the value.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/wait/wait.h"
 
-#define LOOK_MS 50 /* at what other threads have written */
-
-struct waiting {
-	struct waiting *next;
-	struct wire_tell past;     /* the stream's word says that it is */
-	const struct context *ctx; /* when that had ended so often */
-	uint32_t ended;
+struct value_wait {
+	struct value_wait *next;
+	struct wire_tell past;     /* the stream's word; reached when the stream is past the wait */
+	const struct context *ctx; /* the stream's, */
+	uint32_t ctx_times;        /* when that had ended so often */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct waiting *first;
-static atomic_uint pending;     /* in the list, or about to be */
-static atomic_bool at_any_time; /* in graphs; or no word is left that would tell */
+static struct value_wait *value_waits;
+static atomic_uint pending; /* in the list, or about to be */
+static atomic_bool
+	any_moment; /* graphs contain waits, or no word was left to follow one: they never stop to be pending */
 
-static void forget_past(void)
+static void value_waits_remove_passed(void)
 {
 	pthread_mutex_lock(&lock);
-	for (struct waiting **p = &first, *w; (w = *p);) {
-		if (w->ctx->times == w->ended && !word_reached(call_link(), w->past.word, w->past.value)) {
+	for (struct value_wait **p = &value_waits, *w; (w = *p);) {
+		if (w->ctx->times == w->ctx_times && !word_reached(call_link(), w->past.word, w->past.value)) {
 			p = &w->next;
 			continue;
 		}
@@ -42,30 +43,30 @@ static void forget_past(void)
 
 bool value_waits_pending(void)
 {
-	if (atomic_load(&at_any_time))
+	if (atomic_load(&any_moment))
 		return true;
 	if (!atomic_load(&pending))
 		return false;
-	forget_past();
+	value_waits_remove_passed();
 	return atomic_load(&pending) != 0;
 }
 
-/* ---- while they are posted ---- */
+/* ---- posting ---- */
 
-/* The word's next value comes when the stream is past what was posted last. */
-static bool ask(struct stream *s, struct wire_tell *past)
+/* Posts a signal behind what was posted last.  False: no word is left, or the stream is destroyed. */
+static bool value_wait_post_signal(struct stream *s, struct wire_tell *past)
 {
-	bool asked;
+	bool posted;
 
 	stream_word_next_locked(s, &past->value);
-	past->word = s->tell.word;
-	asked = past->word && !s->ended;
-	if (asked)
+	past->word = s->signal.word;
+	posted = past->word && !s->destroyed;
+	if (posted)
 		stream_post_signal(s, WIRE_SYNC, past->value);
 	else
-		s->tell.value--;
+		s->signal.value--;
 	stream_word_unlock(s);
-	return asked;
+	return posted;
 }
 
 struct stream *value_wait_begin(CUstream handle)
@@ -74,7 +75,7 @@ struct stream *value_wait_begin(CUstream handle)
 	struct stream *s = stream_find(handle, &r);
 
 	if (s && stream_maybe_captured(s)) {
-		at_any_time = true;
+		any_moment = true;
 		return NULL;
 	}
 	if (s)
@@ -82,29 +83,29 @@ struct stream *value_wait_begin(CUstream handle)
 	return s;
 }
 
-/* Whatever the call says: it may tell of another one's failure. */
+/* The wait may have been posted even if r is an error: that may be another call's async error. */
 CUresult value_wait_end(struct stream *s, CUresult r)
 {
-	struct waiting *w = s ? malloc(sizeof *w) : NULL;
+	struct value_wait *w = s ? malloc(sizeof *w) : NULL;
 
-	if (w && ask(s, &w->past)) {
+	if (w && value_wait_post_signal(s, &w->past)) {
 		w->ctx = s->ctx;
-		w->ended = w->ctx->times;
+		w->ctx_times = w->ctx->times;
 		pthread_mutex_lock(&lock);
-		w->next = first;
-		first = w;
+		w->next = value_waits;
+		value_waits = w;
 		pthread_mutex_unlock(&lock);
 		return r;
 	}
 	free(w);
 	if (s) {
-		at_any_time = true;
+		any_moment = true;
 		atomic_fetch_sub(&pending, 1);
 	}
 	return r;
 }
 
-static bool waits(const CUstreamBatchMemOpParams *p, unsigned count)
+static bool memop_batch_waits(const CUstreamBatchMemOpParams *p, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
@@ -116,18 +117,18 @@ static bool waits(const CUstreamBatchMemOpParams *p, unsigned count)
 CUresult remote_cuStreamBatchMemOp_v2(
 	CUstream stream, unsigned int count, CUstreamBatchMemOpParams *p, unsigned int flags)
 {
-	struct stream *s = p && waits(p, count) ? value_wait_begin(stream) : NULL;
+	struct stream *s = p && memop_batch_waits(p, count) ? value_wait_begin(stream) : NULL;
 
 	return value_wait_end(s, call_cuStreamBatchMemOp_v2(stream, count, p, flags));
 }
 
 void value_waits_note_graph(const CUstreamBatchMemOpParams *p, unsigned count)
 {
-	if (waits(p, count))
-		at_any_time = true;
+	if (memop_batch_waits(p, count))
+		any_moment = true;
 }
 
-/* ---- waiting for what waits ---- */
+/* ---- mirrored memory ---- */
 
 bool value_waits_push(void)
 {
@@ -136,29 +137,4 @@ bool value_waits_push(void)
 	if (some)
 		call_work(false);
 	return some;
-}
-
-struct wake {
-	int (*ask)(void *arg);
-	void *arg;
-};
-
-/* Once is enough. */
-static int wake(void *arg)
-{
-	struct wake *w = arg;
-	int (*ask)(void *) = w->ask;
-
-	w->ask = NULL;
-	return ask ? ask(w->arg) : 0;
-}
-
-int value_waits_word_wait(uint32_t word, uint32_t value, int (*on_sleep)(void *arg), void *arg)
-{
-	struct wake w = {on_sleep, arg};
-	int e = -ETIMEDOUT;
-
-	while (e == -ETIMEDOUT && value_waits_push())
-		e = word_wait(call_link(), word, value, LOOK_MS, wake, &w);
-	return e == -ETIMEDOUT ? word_wait(call_link(), word, value, -1, w.ask, arg) : e;
 }

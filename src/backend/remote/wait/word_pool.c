@@ -1,27 +1,28 @@
 /*
- * Words that streams and events have done with.  One that the server is still to set cannot be given to
- * anybody else before it has: it would tell them what is not so.
+ * The pool of words for streams and events.  A word that the worker has still to set is not handed out before the worker
+ * has done so: its next owner would take that value for its own.
  */
 #include <stdlib.h>
 #include "backend/remote/wait/wait.h"
 
-struct left {
-	struct left *next;
+struct pending_word {
+	struct pending_word *next;
 	struct wire_tell word;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct left *leaving, *spare; /* spare: nodes without a word */
+static struct pending_word *pending;     /* given back, and not yet seen to have reached their last value */
+static struct pending_word *spare_nodes; /* without a word */
 
-/* The first one that has come to its last value.  Lock held. */
-static bool reuse(struct wire_tell *w)
+/* Takes the first pending word that has reached its last value.  Lock held. */
+static bool word_pool_reuse(struct wire_tell *w)
 {
-	for (struct left **p = &leaving, *l; (l = *p); p = &l->next)
-		if (word_reached(call_link(), l->word.word, l->word.value)) {
-			*p = l->next;
-			*w = l->word;
-			l->next = spare;
-			spare = l;
+	for (struct pending_word **p = &pending, *n; (n = *p); p = &n->next)
+		if (word_reached(call_link(), n->word.word, n->word.value)) {
+			*p = n->next;
+			*w = n->word;
+			n->next = spare_nodes;
+			spare_nodes = n;
 			return true;
 		}
 	return false;
@@ -32,7 +33,7 @@ bool word_pool_take(struct wire_tell *w)
 	bool found;
 
 	pthread_mutex_lock(&lock);
-	found = reuse(w);
+	found = word_pool_reuse(w);
 	pthread_mutex_unlock(&lock);
 	if (found || !word_alloc(call_link(), &w->word, &w->value))
 		return true;
@@ -42,7 +43,7 @@ bool word_pool_take(struct wire_tell *w)
 
 void word_pool_give(struct wire_tell w)
 {
-	struct left *l;
+	struct pending_word *n;
 
 	if (!w.word)
 		return;
@@ -51,14 +52,15 @@ void word_pool_give(struct wire_tell w)
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	l = spare;
-	if (l)
-		spare = l->next;
+	n = spare_nodes;
+	if (n)
+		spare_nodes = n->next;
 	else
-		l = malloc(sizeof *l); /* without memory the word is lost, which is better than told wrong */
-	if (l) {
-		*l = (struct left){leaving, w};
-		leaving = l;
+		n = malloc(
+			sizeof *n); /* without memory the word is lost: better than a wrong value for its next owner */
+	if (n) {
+		*n = (struct pending_word){pending, w};
+		pending = n;
 	}
 	pthread_mutex_unlock(&lock);
 }

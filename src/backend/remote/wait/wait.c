@@ -1,0 +1,42 @@
+/* Waiting for a word: the request that sets it, the request to be woken, and the wait itself. */
+#include <errno.h>
+#include "backend/remote/wait/wait.h"
+
+#define PUSH_INTERVAL_MS 50 /* how often a waiting thread sends what other threads have written */
+
+CUresult wait_post(const struct wait_target *t, unsigned op)
+{
+	struct lane *lane = call_lane();
+	struct wire_sync *a = call_reserve(lane, sizeof *a);
+
+	if (!a)
+		return call_lost();
+	if (t->context)
+		call_in(a, t->context);
+	*a = (struct wire_sync){.kind = t->kind, .word = t->signal.word, .value = t->signal.value, .what = t->handle};
+	return call_send(lane, op, sizeof *a, NULL, 0);
+}
+
+/* The thread is about to sleep on the word. */
+static int post_wake_once(void *arg)
+{
+	struct wait_target *t = arg;
+
+	if (t->wake_posted)
+		return 0;
+	t->wake_posted = true;
+	return wait_post(t, WIRE_WAKE) ? -EPIPE : 0;
+}
+
+CUresult wait_reached(const struct wait_target *target)
+{
+	struct wait_target t = *target;
+	int e = -ETIMEDOUT;
+
+	t.wake_posted |= !remote.local; /* over TCP the link wakes sleepers itself */
+	while (e == -ETIMEDOUT && value_waits_push())
+		e = word_wait(call_link(), t.signal.word, t.signal.value, PUSH_INTERVAL_MS, post_wake_once, &t);
+	if (e == -ETIMEDOUT)
+		e = word_wait(call_link(), t.signal.word, t.signal.value, -1, post_wake_once, &t);
+	return e ? call_lost() : CUDA_SUCCESS;
+}
