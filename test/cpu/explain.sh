@@ -12,7 +12,7 @@ case $said in
 *) echo "FAIL: it does not say what the image has, and what to do: $said"; exit 1 ;;
 esac
 case $(GANGWAY_WATCHDOG_MS=soon "$1" run --on cpu -- "$2" 2>&1) in
-*'no device: GANGWAY_WATCHDOG_MS=soon: want a number'*) ;;
+*'no device: GANGWAY_WATCHDOG_MS=soon is invalid: set a number'*) ;;
 *) echo "FAIL: it does not say which setting is wrong"; exit 1 ;;
 esac
 [ -z "$(GANGWAY_EXPLAIN=0 "$1" run --on cpu -- "$2" 2>&1)" ] || { echo "FAIL: not silent"; exit 1; }

@@ -30,7 +30,7 @@ GANGWAY_TRACE=1 GANGWAY_DEVICE=nosuchdevice "$probe" 2>&1 | grep -q 'nosuchdevic
 	fail "the trace does not say why"
 for setting in GANGWAY_WATCHDOG_MS=soon GANGWAY_WATCHDOG_MS=-1 GANGWAY_DEVICE_MEMORY=16E GANGWAY_DEVICE_COUNT=65; do
 	env "$setting" GANGWAY_DEVICE=cpu "$probe" 2>/dev/null | grep -qx 0 && fail "$setting is taken"
-	env "$setting" GANGWAY_TRACE=1 GANGWAY_DEVICE=cpu "$probe" 2>&1 | grep -q "${setting%=*}.*want a number" ||
+	env "$setting" GANGWAY_TRACE=1 GANGWAY_DEVICE=cpu "$probe" 2>&1 | grep -q "${setting%=*}.*is invalid: set a number" ||
 		fail "the trace does not say what is wrong with $setting"
 done
 "$gangway" run --on nosuchdevice -- true 2>/dev/null && fail "run --on nosuchdevice started the program"

@@ -1,3 +1,4 @@
+/* Opening the software driver over an engine, with the settings from the environment. */
 #include "backend/soft/open.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 CUresult soft_backend_open(const struct engine *e, const char *device, struct cuda_ops *table,
 	void (*ending)(CUcontext ctx), char *why, size_t size)
 {
-	static struct cuda_ops full;
+	static struct cuda_ops completed; /* the per-thread twins call through this table: see complete.h */
 	struct describe_settings s;
 
 	(void)device;
@@ -26,12 +27,12 @@ CUresult soft_backend_open(const struct engine *e, const char *device, struct cu
 	};
 	CUresult r = soft_open(e, &config);
 	if (r) {
-		snprintf(why, size, "the %s device could not be set up", e->name);
+		snprintf(why, size, "cannot set up the %s device: out of memory", e->name);
 		return r;
 	}
-	full = soft_ops;
-	complete_table(&full);
-	*table = full;
+	completed = soft_ops;
+	complete_table(&completed);
+	*table = completed;
 	return r;
 }
 

@@ -1,7 +1,7 @@
 /*
- * open.h - what the backends made of the software driver and an engine have in common.
+ * open.h - functions that the cpu and null backends share: both are the software driver over an engine.
  *
- * The environment: CUDA_VISIBLE_DEVICES, and what describe.h reads.
+ * Environment: CUDA_VISIBLE_DEVICES, and the variables that describe.h reads.
  */
 #pragma once
 

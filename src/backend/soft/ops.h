@@ -1,6 +1,6 @@
 /*
- * ops.h - the prototypes of the entry points, soft_cuInit and so on, and their table, soft_ops: made from
- * api/cuda.api.  All are weak: what nobody defines is NULL in the table.
+ * ops.h - prototypes of the entry points (soft_cuInit and so on) and their ops table, soft_ops; generated from
+ * api/cuda.api.  The prototypes are weak: an entry point that no file defines is NULL in the table.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What libgangway-soft.so offers to libcuda.so.1. */
+/* The symbol that libcuda.so.1 looks up in libgangway-soft.so: the list of its backends. */
 #include "backend/plugin.h"
 #include "util/build_note.h"
 

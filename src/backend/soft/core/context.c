@@ -1,5 +1,5 @@
 /*
- * Contexts: their life, and which of them is current.
+ * Contexts: creating, ending and synchronising them, and the thread's current context.
  */
 #include "backend/soft/core/soft.h"
 
@@ -8,7 +8,7 @@
 #include "backend/soft/memory/mempool.h"
 #include "backend/soft/memory/range.h"
 
-static void release_context(void *object)
+static void context_release(void *object)
 {
 	struct context *ctx = object;
 
@@ -17,8 +17,8 @@ static void release_context(void *object)
 	free(ctx);
 }
 
-/* With the lock: a launch that was submitted just before the context last ended may look at them only now. */
-static void default_limits(struct context *ctx)
+/* A primary context is activated repeatedly: a launch from before its last end may still read the limits. */
+static void context_set_default_limits(struct context *ctx)
 {
 	pthread_mutex_lock(&ctx->lock);
 	ctx->limits[CU_LIMIT_STACK_SIZE] = 1024;
@@ -48,8 +48,8 @@ struct context *context_create(struct device *dev, unsigned flags, bool primary)
 	atomic_init(&ctx->flags, flags);
 	ctx->api_version = 3020;
 	ctx->id = soft_next_id();
-	if (object_init(&ctx->object, KIND_CONTEXT, NULL, release_context)) {
-		release_context(ctx);
+	if (object_init(&ctx->object, KIND_CONTEXT, NULL, context_release)) {
+		context_release(ctx);
 		return NULL;
 	}
 	return ctx;
@@ -64,7 +64,7 @@ CUresult context_activate(struct context *ctx)
 	if (!legacy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	legacy->legacy = true;
-	default_limits(ctx);
+	context_set_default_limits(ctx);
 	pthread_mutex_lock(&soft.queue_lock);
 	ctx->legacy = legacy;
 	pthread_mutex_unlock(&soft.queue_lock);
@@ -75,27 +75,27 @@ CUresult context_activate(struct context *ctx)
 	return CUDA_SUCCESS;
 }
 
-/* Close the first thing on the list; false when there is none. */
-static bool close_one(struct context *ctx)
+/* Close the first object in the list; false: the list is empty. */
+static bool context_close_object(struct context *ctx)
 {
-	struct driver_object *o = NULL, *mine = NULL;
+	struct driver_object *o = NULL, *held = NULL;
 
 	pthread_mutex_lock(&ctx->lock);
 	if (!list_empty(&ctx->objects)) {
 		o = container_of(ctx->objects.next, struct driver_object, link);
-		mine = object_find64(o->handle, o->kind);
-		if (!mine)
-			list_remove(&o->link); /* somebody else is closing it */
+		held = object_find64(o->handle, o->kind);
+		if (!held)
+			list_remove(&o->link); /* another thread is closing it */
 	}
 	pthread_mutex_unlock(&ctx->lock);
-	if (mine)
-		object_close(mine);
-	object_put(mine);
+	if (held)
+		object_close(held);
+	object_put(held);
 	return o;
 }
 
-/* How long work may go on that its own context no longer waits for. */
-static unsigned grace(void)
+/* Time that running work gets to finish when its context ends. */
+static unsigned context_end_grace_ms(void)
 {
 	return soft.config.end_grace_ms ? soft.config.end_grace_ms : 10000;
 }
@@ -107,16 +107,16 @@ void context_end(struct context *ctx)
 	if (soft.config.context_ending)
 		soft.config.context_ending(object_handle(CUcontext, ctx));
 	capture_end_context(ctx);
-	if (!context_wait_until(ctx, soft_now() + grace() * 1000000ull))
-		atomic_store(&ctx->stop, true); /* a kernel that never ends would keep the program from ending */
+	if (!context_wait_until(ctx, soft_now() + context_end_grace_ms() * 1000000ull))
+		atomic_store(&ctx->stop, true); /* an endless kernel must not keep the program from exiting */
 	context_wait(ctx);
 	atomic_store(&ctx->active, false);
 	pthread_mutex_lock(&ctx->lock);
 	atomic_store(&ctx->closed, true);
 	pthread_mutex_unlock(&ctx->lock);
-	context_wait(ctx); /* for what came in meanwhile */
+	context_wait(ctx); /* for work submitted meanwhile */
 	prints_show(&ctx->prints);
-	while (close_one(ctx))
+	while (context_close_object(ctx))
 		;
 	range_end_context(ctx);
 	void *engine_data = atomic_exchange(&ctx->engine_data, NULL);
@@ -135,7 +135,7 @@ void context_fail(struct context *ctx, CUresult error)
 {
 	int none = CUDA_SUCCESS;
 
-	prints_show(&ctx->prints); /* calls that wait will not get as far as showing it */
+	prints_show(&ctx->prints); /* synchronising calls fail from now on, and do not show it */
 	atomic_compare_exchange_strong(&ctx->error, &none, error);
 }
 
@@ -180,19 +180,20 @@ CUresult context_find(CUcontext handle, struct context **ctx)
 
 /* ---- entry points ---- */
 
-static bool bad_flags(unsigned flags)
+/* At most one scheduling flag may be set. */
+bool context_flags_ok(unsigned flags)
 {
 	unsigned sched = flags & CU_CTX_SCHED_MASK;
 
-	return flags & ~CU_CTX_FLAGS_MASK || (sched & (sched - 1));
+	return !(flags & ~CU_CTX_FLAGS_MASK) && !(sched & (sched - 1));
 }
 
-static CUresult create_current(CUcontext *pctx, unsigned flags, CUdevice dev)
+static CUresult context_create_current(CUcontext *pctx, unsigned flags, CUdevice dev)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	struct device *d = device_find(dev);
-	if (!pctx || bad_flags(flags))
+	if (!pctx || !context_flags_ok(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -213,15 +214,15 @@ static CUresult create_current(CUcontext *pctx, unsigned flags, CUdevice dev)
 
 CUresult soft_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-	return create_current(pctx, flags, dev);
+	return context_create_current(pctx, flags, dev);
 }
 
-/* Affinity to some multiprocessors is a thing of MPS, which we are not. */
+/* Execution affinity exists only under MPS, which the software driver does not implement. */
 CUresult soft_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *params, int n, unsigned int flags, CUdevice dev)
 {
 	if (n < 0 || (n && !params))
 		return CUDA_ERROR_INVALID_VALUE;
-	return n ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : create_current(pctx, flags, dev);
+	return n ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : context_create_current(pctx, flags, dev);
 }
 
 CUresult soft_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
@@ -230,7 +231,7 @@ CUresult soft_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigne
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (params && params->numExecAffinityParams)
 		return soft_cuCtxCreate_v3(pctx, params->execAffinityParams, params->numExecAffinityParams, flags, dev);
-	return create_current(pctx, flags, dev);
+	return context_create_current(pctx, flags, dev);
 }
 
 CUresult soft_cuCtxDestroy_v2(CUcontext handle)
@@ -245,7 +246,7 @@ CUresult soft_cuCtxDestroy_v2(CUcontext handle)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	}
 	if (atomic_exchange(&ctx->ending, true)) {
-		object_put(ctx); /* another thread destroys it */
+		object_put(ctx); /* another thread is destroying it */
 		return CUDA_ERROR_INVALID_CONTEXT;
 	}
 	context_end(ctx);
@@ -256,7 +257,7 @@ CUresult soft_cuCtxDestroy_v2(CUcontext handle)
 	return r;
 }
 
-/* Counting users of a context, as was done before there were primary contexts. */
+/* Reference counts of ordinary contexts, deprecated since primary contexts exist. */
 CUresult soft_cuCtxAttach(CUcontext *pctx, unsigned int flags)
 {
 	struct context *ctx;

@@ -1,9 +1,9 @@
 /*
- * What a context can be asked and told: device, flags, limits, preferences, peers.
+ * Properties of a context: device, flags, limits, cache preferences, peer access.
  */
 #include "backend/soft/core/soft.h"
 
-/* The device even of a primary context that is not active: runtimes ask early. */
+/* Also answers for an inactive primary context: the CUDA runtime asks before it retains one. */
 CUresult soft_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
 {
 	struct context *ctx;
@@ -45,11 +45,10 @@ CUresult soft_cuCtxSetFlags(unsigned int flags)
 {
 	struct context *ctx;
 	CUresult r = context_current(&ctx);
-	unsigned sched = flags & CU_CTX_SCHED_MASK;
 
 	if (r)
 		return r;
-	if (flags & ~CU_CTX_FLAGS_MASK || (sched & (sched - 1)))
+	if (!context_flags_ok(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	atomic_store(&ctx->flags, flags);
 	return CUDA_SUCCESS;
@@ -100,7 +99,7 @@ CUresult soft_cuCtxGetLimit(size_t *value, CUlimit limit)
 		return r;
 	if (!value || (int)limit < 0 || limit >= CU_LIMIT_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (limit >= CU_LIMIT_CIG_ENABLED) { /* sharing the device with a graphics queue: never on */
+	if (limit >= CU_LIMIT_CIG_ENABLED) { /* CUDA in graphics: never enabled */
 		*value = 0;
 		return CUDA_SUCCESS;
 	}
@@ -112,8 +111,8 @@ CUresult soft_cuCtxGetLimit(size_t *value, CUlimit limit)
 	return CUDA_SUCCESS;
 }
 
-/* As the vendor's driver: a limit is clamped to what is possible, and read back to see. */
-static size_t clamp_limit(CUlimit limit, size_t value)
+/* As the vendor driver does: clamp a limit to the possible values; the application reads it back. */
+static size_t limit_clamp(CUlimit limit, size_t value)
 {
 	switch (limit) {
 	case CU_LIMIT_STACK_SIZE:
@@ -123,7 +122,7 @@ static size_t clamp_limit(CUlimit limit, size_t value)
 	case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
 		return value > 128 ? 128 : value;
 	case CU_LIMIT_PERSISTING_L2_CACHE_SIZE:
-		return 0; /* there is none to set aside */
+		return 0; /* no cache can be set aside */
 	default:
 		return value;
 	}
@@ -143,12 +142,12 @@ CUresult soft_cuCtxSetLimit(CUlimit limit, size_t value)
 	if (value > ctx->device->memory)
 		return limit == CU_LIMIT_STACK_SIZE ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&ctx->lock);
-	ctx->limits[limit] = clamp_limit(limit, value);
+	ctx->limits[limit] = limit_clamp(limit, value);
 	pthread_mutex_unlock(&ctx->lock);
 	return CUDA_SUCCESS;
 }
 
-/* ---- preferences: remembered, and true to have no effect on memory that has no banks or carve-out ---- */
+/* ---- preferences: stored, but without effect, because host memory has no banks and no carve-out ---- */
 
 CUresult soft_cuCtxGetCacheConfig(CUfunc_cache *config)
 {
@@ -185,7 +184,7 @@ CUresult soft_cuCtxGetSharedMemConfig(CUsharedconfig *config)
 		return r;
 	if (!config)
 		return CUDA_ERROR_INVALID_VALUE;
-	*config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* not changeable since compute capability 5 */
+	*config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* fixed since compute capability 5 */
 	return CUDA_SUCCESS;
 }
 
@@ -214,7 +213,7 @@ CUresult soft_cuCtxGetStreamPriorityRange(int *least, int *greatest)
 	return CUDA_SUCCESS;
 }
 
-/* No line of our cache is persisting, so all of them are normal now. */
+/* No cache line is ever persisting, so there is nothing to reset. */
 CUresult soft_cuCtxResetPersistingL2Cache(void)
 {
 	struct context *ctx;
@@ -234,7 +233,7 @@ CUresult soft_cuCtxGetExecAffinity(CUexecAffinityParam *affinity, CUexecAffinity
 	return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }
 
-/* ---- peers: our devices share one memory, so this is bookkeeping ---- */
+/* ---- peer access: all devices share host memory, so this is only bookkeeping ---- */
 
 static CUresult peer_enter(CUcontext handle, struct context **ctx, struct context **peer)
 {
@@ -276,7 +275,7 @@ CUresult soft_cuCtxDisablePeerAccess(CUcontext handle)
 	return r;
 }
 
-/* ---- the profiler: none is attached, so there is nothing to start or stop ---- */
+/* ---- the profiler: never attached, so these calls only check the context ---- */
 
 CUresult soft_cuProfilerStart(void)
 {
@@ -292,9 +291,9 @@ CUresult soft_cuProfilerStop(void)
 	return context_enter(&ctx);
 }
 
-/* ---- atomics that hold between a device and the host, or another device: it is all one memory ---- */
+/* ---- atomics between a device and the host or another device: native, because all memory is host memory ---- */
 
-static CUresult capabilities(unsigned *out, const CUatomicOperation *ops, unsigned n)
+static CUresult atomic_capabilities(unsigned *out, const CUatomicOperation *ops, unsigned n)
 {
 	const unsigned words = CU_ATOMIC_CAPABILITY_SCALAR_32 | CU_ATOMIC_CAPABILITY_SCALAR_64;
 
@@ -313,12 +312,12 @@ static CUresult capabilities(unsigned *out, const CUatomicOperation *ops, unsign
 CUresult soft_cuDeviceGetHostAtomicCapabilities(
 	unsigned int *out, const CUatomicOperation *ops, unsigned int n, CUdevice dev)
 {
-	return device_find(dev) ? capabilities(out, ops, n) : CUDA_ERROR_INVALID_DEVICE;
+	return device_find(dev) ? atomic_capabilities(out, ops, n) : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult soft_cuDeviceGetP2PAtomicCapabilities(
 	unsigned int *out, const CUatomicOperation *ops, unsigned int n, CUdevice src, CUdevice dst)
 {
-	return device_find(src) && device_find(dst) && src != dst ? capabilities(out, ops, n)
+	return device_find(src) && device_find(dst) && src != dst ? atomic_capabilities(out, ops, n)
 								  : CUDA_ERROR_INVALID_DEVICE;
 }

@@ -1,3 +1,4 @@
+/* Properties of the software devices, from the environment, the machine and the engine. */
 #include "backend/soft/core/describe.h"
 
 #include <ctype.h>
@@ -6,8 +7,8 @@
 
 #include "host/machine.h"
 
-/* A number with an optional K, M or G behind it; 0: not one. */
-static unsigned long long number(const char *text)
+/* Parse a number with an optional suffix K, M or G; 0: invalid. */
+static unsigned long long parse_size(const char *text)
 {
 	char *end;
 
@@ -20,18 +21,18 @@ static unsigned long long number(const char *text)
 	return v << shift;
 }
 
-/* An environment variable that must be a number from 1 to max; false: it is something else. */
-static bool setting(const char *name, unsigned long long max, unsigned long long *value, char *why, size_t size)
+/* Read an environment variable that must be a number from 1 to max, or empty (0); false: invalid. */
+static bool read_setting(const char *name, unsigned long long max, unsigned long long *value, char *why, size_t size)
 {
 	const char *text = getenv(name);
 
 	*value = 0;
 	if (!text || !*text)
 		return true;
-	*value = number(text);
+	*value = parse_size(text);
 	if (*value && *value <= max)
 		return true;
-	snprintf(why, size, "%s=%s: want a number from 1 to %llu", name, text, max);
+	snprintf(why, size, "%s=%s is invalid: set a number from 1 to %llu", name, text, max);
 	return false;
 }
 
@@ -39,9 +40,9 @@ bool describe_settings(struct describe_settings *s, char *why, size_t size)
 {
 	unsigned long long devices, memory, watchdog;
 
-	if (!setting("GANGWAY_DEVICE_COUNT", MAX_DEVICES, &devices, why, size) ||
-		!setting("GANGWAY_DEVICE_MEMORY", 1ull << 48, &memory, why, size) ||
-		!setting("GANGWAY_WATCHDOG_MS", 1u << 31, &watchdog, why, size))
+	if (!read_setting("GANGWAY_DEVICE_COUNT", MAX_DEVICES, &devices, why, size) ||
+		!read_setting("GANGWAY_DEVICE_MEMORY", 1ull << 48, &memory, why, size) ||
+		!read_setting("GANGWAY_WATCHDOG_MS", 1u << 31, &watchdog, why, size))
 		return false;
 	*s = (struct describe_settings){(int)devices, memory, (unsigned)watchdog};
 	return true;

@@ -1,5 +1,5 @@
 /*
- * Devices: how many there are, and what they are called.
+ * Devices: initialising them, and the entry points that describe them.
  */
 #include "backend/soft/core/soft.h"
 
@@ -60,7 +60,7 @@ CUresult devices_open(void)
 
 /* ---- entry points ---- */
 
-static CUresult device_enter(CUdevice dev, const void *out, struct device **d)
+CUresult device_enter(CUdevice dev, const void *out, struct device **d)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -198,7 +198,7 @@ CUresult soft_cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 		return r;
 	if (!device_find(peer))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*can = dev != peer; /* all our devices share the host's memory */
+	*can = dev != peer; /* all devices share host memory */
 	return CUDA_SUCCESS;
 }
 
@@ -209,9 +209,7 @@ CUresult soft_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, 
 
 	if (r)
 		return r;
-	if (!device_find(dst))
-		return CUDA_ERROR_INVALID_DEVICE;
-	if (src == dst)
+	if (!device_find(dst) || src == dst)
 		return CUDA_ERROR_INVALID_DEVICE;
 	switch (attrib) {
 	case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
@@ -219,8 +217,6 @@ CUresult soft_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, 
 		return CUDA_SUCCESS;
 	case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
 	case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
-		*value = 1;
-		return CUDA_SUCCESS;
 	case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
 		*value = 1;
 		return CUDA_SUCCESS;

@@ -1,8 +1,11 @@
 /*
- * device.h - making the devices when the driver is opened.
+ * device.h - initialising the devices when the driver is opened, and finding one for an entry point.
  */
 #pragma once
 
-#include "abi/cuda.h"
+#include "backend/soft/core/soft.h"
 
 CUresult devices_open(void);
+
+/* Start of a call that asks about device dev and writes to out.  Errors: 3 (no cuInit), 1 (out is NULL), 101. */
+CUresult device_enter(CUdevice dev, const void *out, struct device **d);

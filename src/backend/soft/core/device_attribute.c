@@ -1,15 +1,17 @@
 /*
- * Device attributes.  What depends on the device is asked of it; the rest are limits of the interface we
- * keep, with the values a device of that kind would have.
+ * Device attributes.  Attributes that depend on the device come from its description; all others are constants: limits
+ * of the API, with the values of a GPU of that compute capability.
  */
 #include "backend/soft/core/soft.h"
 
 #include <limits.h>
 
-#define ATTRIBUTE_END 148 /* the first number that is no attribute */
+#include "backend/soft/core/device.h"
 
-/* Constants; 0 where not listed. */
-static const int fixed[ATTRIBUTE_END] = {
+#define ATTRIBUTE_END 148 /* the first number that is not an attribute */
+
+/* Constant attributes; 0 if not listed. */
+static const int constant_attributes[ATTRIBUTE_END] = {
 	[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X] = 1024,
 	[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y] = 1024,
 	[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z] = 64,
@@ -96,7 +98,7 @@ static const int fixed[ATTRIBUTE_END] = {
 	[CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID] = 0,
 };
 
-static int attribute(const struct device *d, CUdevice_attribute a)
+static int device_attribute(const struct device *d, CUdevice_attribute a)
 {
 	const struct engine_device *i = &d->info;
 
@@ -143,7 +145,7 @@ static int attribute(const struct device *d, CUdevice_attribute a)
 	case CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID:
 		return d->physical;
 	default:
-		return fixed[a];
+		return constant_attributes[a];
 	}
 }
 
@@ -158,21 +160,17 @@ CUresult soft_cuDeviceGetAttribute(int *value, CUdevice_attribute a, CUdevice de
 	d = device_find(dev);
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*value = attribute(d, a);
+	*value = device_attribute(d, a);
 	return CUDA_SUCCESS;
 }
 
 CUresult soft_cuDeviceGetProperties(CUdevprop *p, CUdevice dev)
 {
 	struct device *d;
+	CUresult r = device_enter(dev, p, &d);
 
-	if (!atomic_load(&soft.ready))
-		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	d = device_find(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
+	if (r)
+		return r;
 	*p = (CUdevprop){
 		.maxThreadsPerBlock = d->info.max_threads_per_block,
 		.maxThreadsDim = {1024, 1024, 64},

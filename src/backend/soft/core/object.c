@@ -1,8 +1,9 @@
+/* Objects: handles, references, and the list of objects that a context owns. */
 #include "backend/soft/core/soft.h"
 
 #include <errno.h>
 
-static void release_object(void *object)
+static void object_release(void *object)
 {
 	struct driver_object *o = object;
 	struct context *ctx = o->ctx;
@@ -11,8 +12,8 @@ static void release_object(void *object)
 	object_put(ctx);
 }
 
-/* A context that has ended takes nothing in: nobody would ever close it. */
-static int join_context(struct driver_object *o, struct context *ctx, bool held)
+/* A context that has ended accepts no object, because it would never close the object. */
+static int object_join_context(struct driver_object *o, struct context *ctx, bool held)
 {
 	int err = 0;
 
@@ -20,7 +21,7 @@ static int join_context(struct driver_object *o, struct context *ctx, bool held)
 	if (atomic_load(&ctx->closed))
 		err = -ECANCELED;
 	else
-		o->handle = handle_create(&soft.handles, o->kind, o, release_object);
+		o->handle = handle_create(&soft.handles, o->kind, o, object_release);
 	if (o->handle) {
 		object_ref(ctx);
 		list_append(&ctx->objects, &o->link);
@@ -31,7 +32,7 @@ static int join_context(struct driver_object *o, struct context *ctx, bool held)
 	return err;
 }
 
-static int init(
+static int object_init_with(
 	struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object), bool held)
 {
 	int err = 0;
@@ -41,22 +42,22 @@ static int init(
 	o->ctx = ctx;
 	list_init(&o->link);
 	if (ctx)
-		err = join_context(o, ctx, held);
+		err = object_join_context(o, ctx, held);
 	else
-		o->handle = handle_create(&soft.handles, kind, o, release_object);
+		o->handle = handle_create(&soft.handles, kind, o, object_release);
 	if (!ctx && held && o->handle)
-		object_ref(o); /* nobody knows the handle yet */
+		object_ref(o); /* no other thread knows the handle yet */
 	return err ? err : o->handle ? 0 : -ENOMEM;
 }
 
 int object_init(struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object))
 {
-	return init(o, kind, ctx, release, false);
+	return object_init_with(o, kind, ctx, release, false);
 }
 
 int object_init_held(struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object))
 {
-	return init(o, kind, ctx, release, true);
+	return object_init_with(o, kind, ctx, release, true);
 }
 
 void *object_find64(uint64_t handle, enum object_kind kind)
@@ -80,7 +81,7 @@ void object_put(void *object)
 		handle_put(&soft.handles, ((struct driver_object *)object)->handle);
 }
 
-/* The caller holds a reference of its own. */
+/* The caller holds its own reference. */
 bool object_close(void *object)
 {
 	struct driver_object *o = object;

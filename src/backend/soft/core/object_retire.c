@@ -1,13 +1,13 @@
 /*
- * Closing an object once everything its context has been given is complete.
+ * object_retire: closing an object once all work submitted to its context is complete.
  *
- * Some objects are named by kernels in ways that no launch shows: a texture's handle lies in a parameter or
- * in memory.  An application may destroy one as soon as the launch call has returned, and the kernel, queued
- * or running, still has to find it.
+ * Kernels reach some objects in ways that no launch shows: the handle of a texture is in a parameter or in memory.
+ * An application may destroy the texture as soon as the launch call has returned, and the kernel, queued or running,
+ * must still find it.
  */
 #include "backend/soft/stream/queue.h"
 
-static CUresult run_nothing(struct command *c)
+static CUresult run_retire(struct command *c)
 {
 	(void)c;
 	return CUDA_SUCCESS;
@@ -21,25 +21,18 @@ static void release_retire(struct command *c)
 	object_put(o);
 }
 
-static const struct command_ops command_retire = {COMMAND_OTHER, run_nothing, release_retire, true};
+static const struct command_ops command_retire = {COMMAND_OTHER, run_retire, release_retire, true};
 
-static bool submit(struct context *ctx, struct stream *s, struct command *c)
+/* Submit c to s, to run after all work of the context; false: no memory. */
+static bool submit_after_context(struct context *ctx, struct stream *s, struct command *c)
 {
-	bool ok = true;
-
 	pthread_mutex_lock(&soft.queue_lock);
-	list_each(it, &ctx->busy)
-	{
-		struct stream *ahead = container_of(it, struct stream, busy);
-
-		ok = ok && !command_depend(c, ahead, atomic_load(&ahead->submitted));
-	}
-	ok = ok && !queue_submit(s, c);
+	bool ok = !command_depend_on_context(c, ctx) && !queue_submit(s, c);
 	pthread_mutex_unlock(&soft.queue_lock);
 	return ok;
 }
 
-static bool idle(struct context *ctx)
+static bool context_idle(struct context *ctx)
 {
 	pthread_mutex_lock(&soft.queue_lock);
 	bool idle = list_empty(&ctx->busy);
@@ -47,8 +40,8 @@ static bool idle(struct context *ctx)
 	return idle;
 }
 
-/* On a stream of its own, gone when it is done.  False: no memory. */
-static bool retire_later(struct driver_object *o)
+/* Close o from a command in a new stream, which is closed with it.  False: no memory. */
+static bool object_retire_later(struct driver_object *o)
 {
 	struct stream *s = stream_create_held(o->ctx, CU_STREAM_NON_BLOCKING, 0);
 	struct command *c = s ? command_create(&command_retire, sizeof o) : NULL;
@@ -57,11 +50,11 @@ static bool retire_later(struct driver_object *o)
 	if (c) {
 		object_ref(o);
 		*(struct driver_object **)c->data = o;
-		ok = submit(o->ctx, s, c);
+		ok = submit_after_context(o->ctx, s, c);
 	}
 	if (c && !ok) {
 		context_wait(o->ctx);
-		command_destroy(c); /* closes it */
+		command_destroy(c); /* closes o */
 		ok = true;
 	}
 	if (s)
@@ -74,7 +67,7 @@ void object_retire(void *object)
 {
 	struct driver_object *o = object;
 
-	if (!idle(o->ctx) && retire_later(o))
+	if (!context_idle(o->ctx) && object_retire_later(o))
 		return;
 	context_wait(o->ctx);
 	object_close(o);

@@ -1,5 +1,5 @@
 /*
- * Primary contexts: one a device, whose handle is there before anybody retains it and never changes.
+ * Primary contexts: one per device.  The handle exists before the context is retained, and never changes.
  */
 #include "backend/soft/core/soft.h"
 
@@ -75,11 +75,10 @@ CUresult soft_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	struct device *d;
 	CUresult r = primary_enter(dev, &d);
-	unsigned sched = flags & CU_CTX_SCHED_MASK;
 
 	if (r)
 		return r;
-	if (flags & ~CU_CTX_FLAGS_MASK || (sched & (sched - 1)))
+	if (!context_flags_ok(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	atomic_store(&d->primary->flags, flags);
 	return CUDA_SUCCESS;

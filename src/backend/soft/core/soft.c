@@ -1,5 +1,5 @@
 /*
- * The driver's one state, and opening it.
+ * The driver's state, and opening the driver.
  */
 #include "backend/soft/core/soft.h"
 

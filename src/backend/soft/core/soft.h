@@ -1,9 +1,9 @@
 /*
- * soft.h - the inside of the software driver: objects, contexts, streams, commands, memory ranges.
+ * soft.h - the internals of the software driver: objects, contexts, streams, commands.
  *
- * Objects.  Everything the application has a handle for starts with a struct driver_object.  object_find() checks a
- * handle and takes a reference, object_put() gives it back; object_close() makes the handle unknown.  A
- * context lists what it owns, and closes all of it when it ends.
+ * Objects.  Everything that has a handle starts with a struct driver_object.  object_find() checks a handle and
+ * takes a reference, object_put() drops a reference, object_close() invalidates the handle.  A context lists the
+ * objects it owns, and closes all of them when it ends.
  *
  * Streams are timelines: command number n is complete when stream->completed >= n.  A command runs when it is
  * at the head of its stream and all (stream, number) pairs it depends on are complete.
@@ -11,11 +11,10 @@
  *	stream A   1 ── 2 ── 3		completed = 1: 2 runs, 3 waits
  *	stream B   1 ── 2		2 depends on (A, 3): an event recorded in A, awaited in B
  *
- * An event is such a pair.  The rules of the legacy default stream are pairs added when a command is
- *submitted.
+ * An event is such a pair.  The rules of the legacy default stream are pairs, too, added when a command is submitted.
  *
- * Locks, in the order in which they may be taken: context.lock, memory lock (range.c), soft.queue_lock (the
- *queues). None is held while a command runs, while an engine is called, or while the application is called.
+ * Locks, in the order in which a thread may take them: context.lock, the memory lock (range.c), soft.queue_lock.
+ * No thread holds one of them while it runs a command, calls an engine, or calls the application.
  *
  * Entry points are functions named soft_<exported name>; ops.h declares them.
  */
@@ -55,9 +54,9 @@ enum object_kind {
 	KIND_LINK,
 	KIND_ARRAY,
 	KIND_MIPMAP,
-	KIND_TEXTURE, /* objects */
+	KIND_TEXTURE, /* texture and surface objects */
 	KIND_SURFACE,
-	KIND_TEXREF, /* references, the old way */
+	KIND_TEXREF, /* texture and surface references, deprecated in CUDA */
 	KIND_SURFREF,
 	KIND_POOL,
 	KIND_PHYSICAL, /* cuMemCreate */
@@ -72,18 +71,20 @@ enum object_kind {
 struct driver_object {
 	uint64_t handle;
 	enum object_kind kind;
-	struct context *ctx; /* referenced; NULL for what belongs to no context */
+	struct context *ctx; /* referenced; NULL: belongs to no context */
 	struct list link;    /* in ctx->objects */
 	void (*release)(void *object);
 };
 
-/* Give a zeroed object its handle.  release(object) frees it.  -ENOMEM, -ECANCELED (ctx has ended): the
- * caller frees. */
+/*
+ * Give a zeroed object its handle and one reference, which belongs to the handle.  release(object) frees the object.
+ * On failure (-ENOMEM; -ECANCELED: ctx has ended) the caller frees it.
+ */
 int object_init(struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object));
 
 /*
- * The same, with a reference for the caller besides the handle's.  What belongs to a context can be closed by
- * another thread, with the context, as soon as it exists: who still looks at it after this wants a reference.
+ * As object_init, with a second reference for the caller.  Another thread may end the context, and with it close the
+ * new object, at any time: a caller that uses the object after creating it needs its own reference.
  */
 int object_init_held(
 	struct driver_object *o, enum object_kind kind, struct context *ctx, void (*release)(void *object));
@@ -91,22 +92,22 @@ int object_init_held(
 void *object_find(const void *handle, enum object_kind kind); /* referenced, or NULL */
 void *object_find64(uint64_t handle, enum object_kind kind);
 void object_ref(void *object);
-void object_put(void *object);    /* NULL is fine */
-bool object_close(void *object);  /* true for exactly one caller */
-void object_retire(void *object); /* close when all is complete that its context has been given so far */
+void object_put(void *object);    /* drop a reference; NULL is allowed */
+bool object_close(void *object);  /* invalidate the handle and drop its reference; true for exactly one caller */
+void object_retire(void *object); /* close the object when all work submitted to its context so far is complete */
 #define object_handle(type, o) ((type)(uintptr_t)(o)->object.handle)
 
 /* ---- the driver, devices ------------------------------------------------------------------------------- */
 
 struct device {
-	int ordinal;  /* as the application counts: the CUdevice */
-	int physical; /* before CUDA_VISIBLE_DEVICES */
+	int ordinal;  /* the application's number for it: the CUdevice */
+	int physical; /* number before CUDA_VISIBLE_DEVICES is applied */
 	struct engine_device info;
 	CUuuid uuid;
-	size_t memory; /* bytes in all */
+	size_t memory; /* bytes, total */
 	_Atomic size_t memory_used;
-	struct context *primary;      /* always there, active or not */
-	pthread_mutex_t primary_lock; /* retain, release, reset; recursive, for config.context_ending */
+	struct context *primary;      /* exists always, active or not */
+	pthread_mutex_t primary_lock; /* for retain, release, reset; recursive: config.context_ending may call CUDA */
 };
 
 struct usage;
@@ -134,7 +135,7 @@ struct soft {
 
 extern struct soft soft;
 
-struct device *device_find(CUdevice dev); /* or NULL */
+struct device *device_find(CUdevice dev); /* NULL: no such device */
 unsigned long long soft_next_id(void);
 
 /* ---- contexts ------------------------------------------------------------------------------------------ */
@@ -145,63 +146,64 @@ struct context {
 	struct driver_object object;
 	struct device *device;
 	bool primary;
-	atomic_bool active;        /* false: destroyed, or a primary context nobody retains */
-	atomic_bool ending;        /* somebody has called cuCtxDestroy */
-	atomic_bool closed;        /* ended: takes in no objects (under lock) and no memory (under its lock) */
-	atomic_bool stop;          /* being destroyed: running kernels may give up */
-	_Atomic int error;         /* the sticky one, a CUresult */
-	unsigned retained;         /* primary_lock */
+	atomic_bool active; /* false: destroyed, or a primary context that is not retained */
+	atomic_bool ending; /* cuCtxDestroy was called */
+	atomic_bool closed; /* ended: accepts no objects (checked under lock) and no ranges (under the memory lock) */
+	atomic_bool stop;   /* ending, grace time over: running kernels give up */
+	_Atomic int error;  /* the sticky error, a CUresult */
+	unsigned retained;  /* primary_lock */
 	_Atomic unsigned attached; /* cuCtxAttach, beyond the first */
 	_Atomic unsigned flags;
 	unsigned api_version;
 	unsigned long long id;
 	_Atomic int cache_config; /* CUfunc_cache */
-	_Atomic uint64_t peers;   /* devices whose contexts this one may access */
+	_Atomic uint64_t peers;   /* bit mask of devices with peer access enabled */
 
 	pthread_mutex_t lock; /* objects, limits */
 	size_t limits[LIMITS];
-	struct prints prints;        /* what its kernels have printed */
-	_Atomic(void *) engine_data; /* the engine's */
+	struct prints prints;        /* output of its kernels */
+	_Atomic(void *) engine_data; /* see engine.h */
 	struct list objects;
 	struct stream *legacy;
 
-	struct stream *gate;     /* soft.queue_lock: all others wait for it, see ctxevent.c; or NULL */
+	struct stream *gate;     /* soft.queue_lock: all other streams wait for it, see context_event.c; or NULL */
 	struct list busy;        /* soft.queue_lock: streams with unfinished commands */
-	_Atomic(void *) capture; /* for graphs: not NULL while a stream of it is being captured */
+	_Atomic(void *) capture; /* not NULL while one of its streams is being captured: graph/ */
 };
 
-/* Set while a thread of ours runs a function of the application's: calls that need a context are refused. */
+/* Set while a worker runs a function of the application, which must not make calls that need a context. */
 extern __thread bool soft_in_callback __attribute__((tls_model("initial-exec")));
 
 /*
  * Every call that needs a context starts with one of these.
- *	context_current: the thread's context, or 201 (none) / 709 (destroyed, not initialised), 3 (no cuInit)
- *	context_enter:   and its sticky error, if it has one
- * The thread's stack keeps the context alive for the length of the call.
+ *	context_current: the thread's context; errors 201 (none), 709 (destroyed or inactive), 3 (no cuInit)
+ *	context_enter:   the same; a sticky error of the context is an error, too
+ * The reference of the thread's context stack keeps the context alive during the call.
  */
 CUresult context_current(struct context **ctx);
 CUresult context_enter(struct context **ctx);
 
-/* ctx by handle (NULL: current), referenced: object_put it. */
+/* Find a context by handle (NULL: the current one).  The caller drops the reference with object_put. */
 CUresult context_find(CUcontext handle, struct context **ctx);
 
-void context_fail(struct context *ctx, CUresult error);          /* it sticks, unless one already does */
-bool context_wait_until(struct context *ctx, uint64_t deadline); /* ns; false: not all of it */
-void context_wait(struct context *ctx);                          /* for everything submitted so far */
+void context_fail(struct context *ctx, CUresult error);          /* set the sticky error, unless there is one already */
+bool context_wait_until(struct context *ctx, uint64_t deadline); /* false: the deadline (ns) passed first */
+void context_wait(struct context *ctx);                          /* until everything submitted so far is complete */
 
-/* A synchronising call has waited: show what kernels printed, give back what pools need not keep. */
+/* Called after a synchronising call has waited: shows the output of kernels and trims the memory pools. */
 void context_synchronized(struct context *ctx);
 
+bool context_flags_ok(unsigned flags); /* CU_CTX_* as cuCtxCreate accepts them */
 struct context *context_create(struct device *dev, unsigned flags, bool primary);
 CUresult context_activate(struct context *ctx);
-void context_end(struct context *ctx); /* closes all it owns; the struct itself stays */
+void context_end(struct context *ctx); /* closes all objects it owns; the struct itself remains */
 
-/* Put a context on, and take it off, the thread's stack. */
+/* The calling thread's stack of contexts. */
 CUresult thread_push_context(struct context *ctx);
-struct context *thread_pop_context(void);         /* its reference is now the caller's; NULL: none */
-CUresult thread_set_context(struct context *ctx); /* NULL: pop */
+struct context *thread_pop_context(void);         /* the caller gets the reference; NULL: the stack is empty */
+CUresult thread_set_context(struct context *ctx); /* replace the top; NULL: pop */
 struct context *thread_context(void);
-struct stream *thread_stream(struct context *ctx); /* the thread's own, not referenced; NULL: memory */
+struct stream *thread_stream(struct context *ctx); /* its per-thread default stream, not referenced; NULL: no memory */
 
 /* ---- streams and commands ------------------------------------------------------------------------------ */
 
@@ -210,22 +212,23 @@ struct stream {
 	unsigned flags; /* CU_STREAM_* */
 	int priority;   /* soft.queue_lock */
 	unsigned long long id;
-	bool legacy; /* the context's stream 0 */
+	bool legacy; /* this is the context's stream 0 */
 
-	/* soft.queue_lock, except that completed and submitted may be read at any time */
-	struct command *head, *tail; /* head may be running */
+	/* Protected by soft.queue_lock; completed and submitted may be read without it. */
+	struct command *head, *tail; /* the head may be running */
 	_Atomic uint64_t submitted, completed;
-	struct list blocked; /* streams whose head waits for us */
-	struct list wait;    /* our place in such a list, or in the list of ready streams */
-	bool ready;          /* in the latter: nobody has begun with its head */
-	struct list busy;    /* in context.busy */
+	struct list blocked; /* streams whose head waits for this one */
+	struct list wait;    /* link in another stream's `blocked`, or in the list of ready streams */
+	bool ready;          /* in the list of ready streams: no thread has taken its head yet */
+	struct list busy;    /* link in context.busy */
 
-	_Atomic uint32_t waiters, wake; /* threads asleep in stream_wait */
+	_Atomic uint32_t waiters, wake; /* threads that sleep in stream_wait; the futex word they sleep on */
 
-	_Atomic(void *) capture;         /* for graphs: not NULL while the stream is being captured */
-	CUstreamAttrValue attributes[5]; /* soft.queue_lock; see streamattr.c */
+	_Atomic(void *) capture;         /* not NULL while the stream is being captured: graph/ */
+	CUstreamAttrValue attributes[5]; /* soft.queue_lock; see stream_attribute.c */
 };
 
+/* A point on a timeline: command `number` of `stream`. */
 struct dep {
 	struct stream *stream; /* referenced */
 	uint64_t number;
@@ -244,14 +247,14 @@ enum command_kind {
 
 struct command_ops {
 	enum command_kind kind;
-	CUresult (*run)(struct command *c); /* may run more than once: it must not use the payload up */
+	CUresult (*run)(struct command *c); /* may be called more than once: must not consume the payload */
 	void (*release)(struct command *c); /* may be NULL */
-	bool always;                        /* run even when the context has failed */
+	bool always;                        /* runs even if the context has a sticky error */
 };
 
 /*
- * A piece of work.  The payload is what ops understand: struct copy, struct fill, struct kernel_node ... It is
- * a plain value, so that a graph can keep it, look at it, change it, and run it as often as it likes.
+ * A command.  Its payload (struct copy, struct fill, struct kernel_node ...) is a plain value that ops understand, so
+ * that a graph can keep it, read it, change it, and run it repeatedly.
  */
 #define COMMAND_INLINE 512
 #define COMMAND_DEPS   4
@@ -266,68 +269,68 @@ struct command {
 	unsigned ndeps, max_deps;
 	struct dep *deps;
 	struct dep inline_deps[COMMAND_DEPS];
-	void *data; /* the payload, zeroed: here or on the heap */
+	void *data; /* the payload, initially zero: inline_payload, or on the heap */
 	_Alignas(16) unsigned char inline_payload[COMMAND_INLINE];
 };
 
-extern const struct command_ops command_empty; /* does nothing; for its place and its dependencies */
+extern const struct command_ops command_empty; /* does nothing: for its place in the stream and its dependencies */
 
-struct command *command_create(const struct command_ops *ops, size_t payload); /* NULL: no memory */
-void command_release(struct command *c); /* what the payload holds; before completion is told */
-void command_destroy(struct command *c); /* release, and back to the free list; NULL is fine */
+struct command *command_create(const struct command_ops *ops, size_t payload); /* NULL: no memory; payload in bytes */
+void command_release(struct command *c); /* drop what the payload references; before the command completes */
+void command_destroy(struct command *c); /* release and free; NULL is allowed */
 int command_depend(struct command *c, struct stream *s, uint64_t number); /* 0 or -ENOMEM */
-CUresult command_run(struct command *c);                                  /* does it, here and now */
+int command_depend_on_context(struct command *c, struct context *ctx);    /* on all its work; soft.queue_lock held */
+CUresult command_run(struct command *c);                                  /* on this thread, at once */
 
 /*
- * Hand a command over.  This is the one place where a captured stream diverts it into its graph.
- * Takes the command in any case.  *number (may be NULL) is what to wait for.
+ * Append a command to a stream.  If the stream is being captured, the command goes into the graph: this is the only
+ * place that decides so.  Takes the command, even on failure.  *number (may be NULL) is the command's number.
  */
 CUresult stream_submit(struct stream *s, struct command *c, uint64_t *number);
 
-/* Submit, and wait until it is done; runs on this thread when nothing is ahead of it. */
+/* Submit a command and wait until it is complete.  Runs it on this thread if nothing is ahead of it. */
 CUresult stream_run(struct stream *s, struct command *c);
 
-/* As stream_submit, but a command that is quick is run here and now if nothing is ahead of it. */
+/* As stream_submit, for a short command: runs it on this thread at once if nothing is ahead of it. */
 CUresult stream_submit_quick(struct stream *s, struct command *c);
 
 void stream_wait(struct stream *s, uint64_t number, bool spin);
 bool stream_done(struct stream *s, uint64_t number);
-bool stream_idle(struct stream *s);           /* nothing it would wait for, by rule either */
-bool stream_blocking(const struct stream *s); /* takes part in the legacy stream's rules */
+bool stream_idle(struct stream *s);           /* no command pending in it or, by the rules of CUDA, ahead of it */
+bool stream_blocking(const struct stream *s); /* synchronises with the legacy stream */
 
-/* With one reference, the handle's: object_close drops it. */
+/* Create a stream with one reference, the handle's: object_close drops it. */
 struct stream *stream_create(struct context *ctx, unsigned flags, int priority);
-struct stream *stream_create_held(struct context *ctx, unsigned flags, int priority); /* and the caller's */
+struct stream *stream_create_held(struct context *ctx, unsigned flags, int priority); /* and one for the caller */
 
-int stream_priority(int wanted); /* the nearest we have */
+int stream_priority(int wanted); /* clamped to the supported range */
 
 /*
- * The stream an application means, referenced, and its context, alive and without a sticky error.
- * 0 is the legacy stream, or the thread's own while per_thread_default is set; 1 and 2 name the two.
+ * Find the stream that a handle means, referenced; fails if a context is missing, inactive or has a sticky error.
+ * Handle 0 is the legacy stream, or the per-thread stream while per_thread_default is set; 1 and 2 are these two.
  */
 CUresult stream_enter(CUstream handle, struct stream **s);
 
-/* ---- graphs: what capture.c provides ---- */
+/* ---- graphs (capture.c, graph_memory.c) --------------------------------------------------------------- */
 
 CUresult capture_command(struct stream *s, struct command *c) __attribute__((weak)); /* takes the command */
-CUresult capture_forbids(struct stream *s) __attribute__((weak)); /* for calls a capturing stream may not see */
-/* s is about to be destroyed: a stream that joined a capture leaves its work behind, the first one may not go. */
+/* The error for calls that a capturing stream does not allow. */
+CUresult capture_forbids(struct stream *s) __attribute__((weak));
+/* Called before s is destroyed.  A stream that joined a capture leaves its nodes there; the origin stream fails. */
 CUresult capture_leave(struct stream *s) __attribute__((weak));
 
-/* Memory in stream order, of a captured stream. */
+/* Stream-ordered allocation in a captured stream. */
 CUresult capture_alloc(struct stream *s, struct device *d, size_t size, CUdeviceptr *out);
 CUresult capture_free(struct stream *s, CUdeviceptr ptr);
 
-/* Free what a graph's alloc node allocated, in stream order, *r saying how it went; false: it is no such
- * thing. */
+/* Free memory of a graph's alloc node in stream order, with the result in *r.  False: ptr is no such memory. */
 bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r);
 
-/* For calls that may be unsafe while anything is captured (cuMemAlloc ...): an error if a capture forbids
- * them. */
+/* The error for calls that CUDA calls potentially unsafe during capture (cuMemAlloc ...), if a capture forbids them. */
 CUresult capture_unsafe(void);
 
-CUresult capture_context(struct context *ctx); /* for calls that wait for all of a context */
-void capture_end_context(struct context *ctx); /* ends what is being captured there */
+CUresult capture_context(struct context *ctx); /* the same, for calls that wait for a whole context */
+void capture_end_context(struct context *ctx); /* ends all captures in ctx */
 
 /* ---- device usage, published to other processes (usage_report.c) -------------------------------------- */
 
@@ -339,7 +342,4 @@ size_t usage_of_others(struct device *d);                   /* bytes of the devi
 struct usage *usage_report_begin(const struct command *c);
 void usage_report_end(struct usage *u, const struct command *c);
 
-/* ---- worker threads ------------------------------------------------------------------------------------ */
-
-void workers_add_ready(struct stream *s); /* soft.queue_lock held: its head can run */
-uint64_t soft_now(void);                  /* CLOCK_MONOTONIC, ns */
+uint64_t soft_now(void); /* CLOCK_MONOTONIC, ns */

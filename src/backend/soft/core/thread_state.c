@@ -1,6 +1,5 @@
 /*
- * What each application thread has of its own: the stack of current contexts, and its default stream in each
- * context it has used one in.
+ * State of an application thread: the stack of current contexts, and its per-thread default stream in each context.
  */
 #include "backend/soft/core/soft.h"
 #include "backend/soft/stream/queue.h"
@@ -18,13 +17,13 @@ struct thread {
 	struct own_stream *streams;
 };
 
-static __thread struct thread *self __attribute__((tls_model("initial-exec")));
+static __thread struct thread *this_thread __attribute__((tls_model("initial-exec")));
 
 static void thread_exit(void *arg)
 {
 	struct thread *t = arg;
 
-	self = NULL;
+	this_thread = NULL;
 	while (t->depth)
 		object_put(t->stack[--t->depth]);
 	while (t->streams) {
@@ -45,25 +44,25 @@ static void create_thread_key(void)
 	pthread_key_create(&soft.thread_key, thread_exit);
 }
 
-static struct thread *thread_self(void)
+static struct thread *thread_get(void)
 {
-	if (!self) {
+	if (!this_thread) {
 		pthread_once(&soft.thread_key_once, create_thread_key);
-		self = calloc(1, sizeof *self);
-		if (self)
-			pthread_setspecific(soft.thread_key, self);
+		this_thread = calloc(1, sizeof *this_thread);
+		if (this_thread)
+			pthread_setspecific(soft.thread_key, this_thread);
 	}
-	return self;
+	return this_thread;
 }
 
 struct context *thread_context(void)
 {
-	return self && self->depth ? self->stack[self->depth - 1] : NULL;
+	return this_thread && this_thread->depth ? this_thread->stack[this_thread->depth - 1] : NULL;
 }
 
 CUresult thread_push_context(struct context *ctx)
 {
-	struct thread *t = thread_self();
+	struct thread *t = thread_get();
 
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -83,7 +82,7 @@ CUresult thread_push_context(struct context *ctx)
 
 struct context *thread_pop_context(void)
 {
-	return self && self->depth ? self->stack[--self->depth] : NULL;
+	return this_thread && this_thread->depth ? this_thread->stack[--this_thread->depth] : NULL;
 }
 
 CUresult thread_set_context(struct context *ctx)
@@ -97,14 +96,14 @@ CUresult thread_set_context(struct context *ctx)
 	struct context *old = thread_context();
 	if (old != ctx) {
 		object_ref(ctx);
-		self->stack[self->depth - 1] = ctx;
+		this_thread->stack[this_thread->depth - 1] = ctx;
 		object_put(old);
 	}
 	return CUDA_SUCCESS;
 }
 
-/* Streams of contexts that have ended are closed already; forget them. */
-static void forget_ended(struct thread *t)
+/* Drop the streams of contexts that have ended: those are closed already. */
+static void forget_ended_streams(struct thread *t)
 {
 	for (struct own_stream **p = &t->streams; *p;) {
 		struct own_stream *o = *p;
@@ -123,11 +122,11 @@ static void forget_ended(struct thread *t)
 
 struct stream *thread_stream(struct context *ctx)
 {
-	struct thread *t = thread_self();
+	struct thread *t = thread_get();
 
 	if (!t)
 		return NULL;
-	forget_ended(t);
+	forget_ended_streams(t);
 	for (struct own_stream *o = t->streams; o; o = o->next)
 		if (o->stream->object.ctx == ctx)
 			return o->stream;

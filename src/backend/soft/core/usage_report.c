@@ -1,4 +1,4 @@
-/* What other processes see of this one: contexts, memory, and when something runs.  NVML shows it. */
+/* Device usage of this process, for NVML in all processes: contexts, memory, and the time the device is busy. */
 #include "backend/soft/core/soft.h"
 
 #include <unistd.h>
@@ -10,17 +10,17 @@ static void open_usage_page(void)
 	atomic_store(&soft.usage, usage_open(soft.engine->name));
 }
 
-/* The page is made with the first context: who only asks what devices there are uses none. */
-void usage_report_context(struct device *d, int more)
+/* The page is created with the first context: a process that only lists devices uses none of them. */
+void usage_report_context(struct device *d, int change)
 {
-	if (more > 0 && soft.config.report_usage)
+	if (change > 0 && soft.config.report_usage)
 		pthread_once(&soft.usage_once, open_usage_page);
-	usage_contexts(atomic_load(&soft.usage), d->physical, more);
+	usage_contexts(atomic_load(&soft.usage), d->physical, change);
 }
 
-void usage_report_memory(struct device *d, int64_t more)
+void usage_report_memory(struct device *d, int64_t change)
 {
-	usage_memory(atomic_load_explicit(&soft.usage, memory_order_relaxed), d->physical, more);
+	usage_memory(atomic_load_explicit(&soft.usage, memory_order_relaxed), d->physical, change);
 }
 
 size_t usage_of_others(struct device *d)

@@ -1,23 +1,8 @@
 /*
- * Events of whole contexts: a point that all its streams have passed, or that none of them passes before.
+ * Events of a whole context: recording an event after all its streams, and making all its streams wait for one.
  */
 #include "backend/soft/stream/event.h"
 #include "backend/soft/stream/queue.h"
-
-/* What a context's streams have been given so far, as dependencies of c. */
-static int depend_on_all(struct command *c, struct context *ctx)
-{
-	int err = 0;
-
-	list_each(it, &ctx->busy)
-	{
-		struct stream *s = container_of(it, struct stream, busy);
-
-		if (!err)
-			err = command_depend(c, s, atomic_load(&s->submitted));
-	}
-	return err;
-}
 
 static CUresult submit_record(struct event *e, struct context *ctx, struct stream *s)
 {
@@ -30,7 +15,7 @@ static CUresult submit_record(struct event *e, struct context *ctx, struct strea
 	object_ref(e);
 	((struct record_payload *)c->data)->event = e;
 	pthread_mutex_lock(&soft.queue_lock);
-	if (!depend_on_all(c, ctx))
+	if (!command_depend_on_context(c, ctx))
 		r = queue_submit(s, c);
 	if (!r)
 		old = event_set_point(e, s, atomic_load(&s->submitted));
@@ -41,8 +26,8 @@ static CUresult submit_record(struct event *e, struct context *ctx, struct strea
 	return r;
 }
 
-/* A stream of its own, gone when it is done, passes the point where all the others have been. */
-static CUresult record_all(struct event *e, struct context *ctx)
+/* Record e in a new stream, whose one command depends on all other streams; the stream is closed at once. */
+static CUresult context_record(struct event *e, struct context *ctx)
 {
 	struct stream *s;
 
@@ -57,8 +42,8 @@ static CUresult record_all(struct event *e, struct context *ctx)
 	return r;
 }
 
-/* The context's gate, made at first use; referenced by the context. */
-static struct stream *gate_of(struct context *ctx)
+/* The context's gate, created on first use: the stream that all its other streams wait for. */
+static struct stream *context_gate(struct context *ctx)
 {
 	struct stream *fresh = stream_create_held(ctx, CU_STREAM_NON_BLOCKING, 0), *gate;
 
@@ -76,19 +61,21 @@ static struct stream *gate_of(struct context *ctx)
 	return gate;
 }
 
-static CUresult wait_all(struct event *e, struct context *ctx)
+static CUresult context_wait_event(struct event *e, struct context *ctx)
 {
 	if (!atomic_load(&ctx->active))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	struct stream *gate = gate_of(ctx);
+	struct stream *gate = context_gate(ctx);
 	return gate ? event_wait(e, gate) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult with_both(CUcontext handle, CUevent event, CUresult (*f)(struct event *e, struct context *ctx))
+static CUresult with_context_and_event(
+	CUcontext handle, CUevent event, CUresult (*f)(struct event *e, struct context *ctx))
 {
 	struct context *ctx;
 	struct event *e;
-	CUresult r = handle ? context_find(handle, &ctx) : CUDA_ERROR_INVALID_CONTEXT; /* not the current one */
+	CUresult r = handle ? context_find(handle, &ctx)
+			    : CUDA_ERROR_INVALID_CONTEXT; /* NULL does not mean the current one */
 
 	if (r)
 		return r;
@@ -103,10 +90,10 @@ static CUresult with_both(CUcontext handle, CUevent event, CUresult (*f)(struct 
 
 CUresult soft_cuCtxRecordEvent(CUcontext ctx, CUevent event)
 {
-	return with_both(ctx, event, record_all);
+	return with_context_and_event(ctx, event, context_record);
 }
 
 CUresult soft_cuCtxWaitEvent(CUcontext ctx, CUevent event)
 {
-	return with_both(ctx, event, wait_all);
+	return with_context_and_event(ctx, event, context_wait_event);
 }

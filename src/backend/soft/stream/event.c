@@ -1,3 +1,4 @@
+/* Events: recording, waiting, querying, timing. */
 #include "backend/soft/stream/event.h"
 #include "backend/soft/memory/ipc.h"
 #include "backend/soft/memory/mempool.h"
@@ -5,7 +6,7 @@
 
 #include <stdlib.h>
 
-static void release_event(void *object)
+static void event_release(void *object)
 {
 	struct event *e = object;
 
@@ -57,8 +58,8 @@ static void release_record(struct command *c)
 
 const struct command_ops command_record = {COMMAND_RECORD, run_record, release_record, true};
 
-/* Nothing is ahead of it: it is complete as soon as it is recorded. */
-static bool record_idle(struct event *e, struct stream *s)
+/* Record e in an idle stream, where it is complete at once; false: s is not idle. */
+static bool event_record_idle(struct event *e, struct stream *s)
 {
 	struct stream *old = NULL;
 
@@ -84,7 +85,7 @@ CUresult event_record(struct event *e, struct stream *s)
 		return capture_record(e, s, false);
 	if (atomic_load(&e->capture))
 		capture_drop(e);
-	if (record_idle(e, s))
+	if (event_record_idle(e, s))
 		return CUDA_SUCCESS;
 	c = command_create(&command_record, sizeof(struct record_payload));
 	if (!c)
@@ -134,7 +135,7 @@ struct event *event_create(struct context *ctx, unsigned flags, struct shared_ev
 		return NULL;
 	e->flags = flags;
 	e->shared = shared;
-	if (object_init_held(&e->object, KIND_EVENT, ctx, release_event)) {
+	if (object_init_held(&e->object, KIND_EVENT, ctx, event_release)) {
 		free(e);
 		return NULL;
 	}
@@ -195,7 +196,7 @@ CUresult soft_cuEventDestroy_v2(CUevent handle)
 	return r;
 }
 
-static CUresult both_enter(CUevent event, CUstream stream, struct event **e, struct stream **s)
+static CUresult event_and_stream_enter(CUevent event, CUstream stream, struct event **e, struct stream **s)
 {
 	CUresult r = stream_enter(stream, s);
 
@@ -214,7 +215,7 @@ CUresult soft_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned in
 
 	if (flags & ~CU_EVENT_RECORD_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult r = both_enter(event, stream, &e, &s);
+	CUresult r = event_and_stream_enter(event, stream, &e, &s);
 	if (r)
 		return r;
 	if (e->object.ctx != s->object.ctx)
@@ -240,7 +241,7 @@ CUresult soft_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int fla
 
 	if (flags & ~CU_EVENT_WAIT_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult r = both_enter(event, stream, &e, &s);
+	CUresult r = event_and_stream_enter(event, stream, &e, &s);
 	if (r)
 		return r;
 	if (flags & CU_EVENT_WAIT_EXTERNAL)
@@ -298,8 +299,8 @@ CUresult soft_cuEventSynchronize(CUevent handle)
 	return r;
 }
 
-/* When e was passed: 0, 400 (not one to ask), 600 (not yet). */
-static CUresult passed(struct event *e, uint64_t *time)
+/* The time at which the stream passed e.  Errors: 400 (never recorded, or timing is disabled), 600 (not passed yet). */
+static CUresult event_time(struct event *e, uint64_t *time)
 {
 	CUresult r = capture_event(e);
 
@@ -330,8 +331,8 @@ CUresult soft_cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 		object_put(a);
 		return r;
 	}
-	r = passed(a, &from);
-	CUresult r2 = passed(b, &to);
+	r = event_time(a, &from);
+	CUresult r2 = event_time(b, &to);
 	if (r == CUDA_SUCCESS || r2 == CUDA_ERROR_INVALID_HANDLE || r2 == CUDA_ERROR_CAPTURED_EVENT)
 		r = r2;
 	if (!r)

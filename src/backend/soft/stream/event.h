@@ -1,5 +1,5 @@
 /*
- * event.h - events: a place on a timeline, and when it was passed.
+ * event.h - events: a point on a timeline, and the time at which the stream passed it.
  */
 #pragma once
 
@@ -8,12 +8,12 @@
 struct event {
 	struct driver_object object;
 	unsigned flags;
-	struct shared_event *shared; /* with another process: see ipc.h; then the rest is not used */
-	/* soft.queue_lock */
+	struct shared_event *shared; /* an interprocess event, see ipc.h: the fields below are unused; or NULL */
+	/* Protected by soft.queue_lock. */
 	struct stream *stream; /* referenced; NULL: never recorded */
 	uint64_t number;
 	uint64_t time;           /* ns; valid once the number is complete */
-	_Atomic(void *) capture; /* for graphs: recorded in a captured stream */
+	_Atomic(void *) capture; /* not NULL: recorded in a captured stream */
 };
 
 /* Payload of COMMAND_RECORD. */
@@ -23,22 +23,22 @@ struct record_payload {
 
 extern const struct command_ops command_record;
 
-/* With a reference for the caller; NULL: no memory, and `shared` is the caller's still. */
+/* Create an event with a reference for the caller.  NULL: no memory; then the caller still owns `shared`. */
 struct event *event_create(struct context *ctx, unsigned flags, struct shared_event *shared);
 
-/* The event, referenced, its context without a sticky error. */
+/* Find an event, referenced; fails if its context has a sticky error. */
 CUresult event_enter(CUevent handle, struct event **e);
 
-/* Set what the event stands for; soft.queue_lock held.  object_put what it returns, unlocked. */
+/* Set the event to a point; soft.queue_lock held.  The caller calls object_put on the result after unlocking. */
 struct stream *event_set_point(struct event *e, struct stream *s, uint64_t number);
 
-/* The pair an event stands for now, the stream referenced (NULL: never recorded, counts as complete). */
+/* The point at which the event was last recorded, stream referenced (NULL: never recorded, counts as complete). */
 struct dep event_point(struct event *e);
 CUresult event_record(struct event *e, struct stream *s);
 CUresult event_wait(struct event *e, struct stream *s); /* make s wait for e */
 
-/* The same where the stream, or the event, is being captured (capture.c); external: as a node of its own. */
+/* The same if the stream or the event is captured (capture.c).  external: add a node of its own. */
 CUresult capture_record(struct event *e, struct stream *s, bool external);
 CUresult capture_wait(struct event *e, struct stream *s, bool external);
-CUresult capture_event(struct event *e); /* for calls that ask about an event: an error if it was captured */
-void capture_drop(struct event *e);      /* it is recorded elsewhere, or ends */
+CUresult capture_event(struct event *e); /* the error for queries of a captured event */
+void capture_drop(struct event *e);      /* the event is recorded again, or destroyed */

@@ -1,6 +1,6 @@
 /*
- * Events of two processes.  The state is a page of the store that both map: how often the event was recorded,
- * and up to which of those times the work before it is done.
+ * Interprocess events.  Their state is a page of the store that both processes map: the number of records, and the
+ * number of the last record whose preceding work is complete.
  */
 #include "backend/soft/memory/ipc.h"
 
@@ -18,20 +18,20 @@
 
 #define PAGE 4096u
 
-/* Trust: the other process may write anything here.  The worst it can do is make us wait, or not wait. */
-struct state {
+/* Trust: the other process may write anything here.  At worst a wait in this process is too long or too short. */
+struct event_state {
 	_Atomic uint64_t recorded, completed;
 	_Atomic uint32_t wake;
-	_Atomic int32_t pid; /* who recorded last */
+	_Atomic int32_t pid; /* the process of the last record */
 };
 
 struct shared_event {
-	struct state *state;
+	struct event_state *state;
 	uint64_t offset;
-	bool own; /* the page is of our store */
+	bool own; /* the page belongs to this process's store */
 };
 
-static struct shared_event *map_state(int fd, uint64_t offset, bool own)
+static struct shared_event *shared_event_map(int fd, uint64_t offset, bool own)
 {
 	struct shared_event *e = calloc(1, sizeof *e);
 
@@ -51,10 +51,10 @@ struct shared_event *shared_event_create(void)
 {
 	uint64_t offset;
 
-	return store_alloc(PAGE, &offset) ? NULL : map_state(store_fd(), offset, true);
+	return store_alloc(PAGE, &offset) ? NULL : shared_event_map(store_fd(), offset, true);
 }
 
-/* A process that waits there still finds a page of zeros, recorded by nobody, and goes on. */
+/* A process that still waits sees a page of zeros (record 0, process 0) and continues. */
 void shared_event_destroy(struct shared_event *e)
 {
 	if (!e)
@@ -67,27 +67,27 @@ void shared_event_destroy(struct shared_event *e)
 
 /* ---- waiting ---- */
 
-static bool reached(struct state *s, uint64_t number)
+static bool record_complete(struct event_state *s, uint64_t number)
 {
 	return atomic_load(&s->completed) >= number;
 }
 
 bool shared_event_done(struct shared_event *e)
 {
-	return reached(e->state, atomic_load(&e->state->recorded));
+	return record_complete(e->state, atomic_load(&e->state->recorded));
 }
 
-/* Until the number is reached; a process that is gone has nothing more to do, so nobody waits for it. */
-static void wait_for(struct state *s, uint64_t number, const atomic_bool *stop)
+/* Wait until record `number` is complete, the recording process has exited, or *stop is set (stop may be NULL). */
+static void record_wait(struct event_state *s, uint64_t number, const atomic_bool *stop)
 {
-	const struct timespec while_ = {.tv_nsec = 100000000};
+	const struct timespec poll_interval = {.tv_nsec = 100000000};
 
-	while (!reached(s, number) && !(stop && atomic_load(stop))) {
+	while (!record_complete(s, number) && !(stop && atomic_load(stop))) {
 		uint32_t seen = atomic_load(&s->wake);
 
-		if (reached(s, number))
+		if (record_complete(s, number))
 			return;
-		if (syscall(SYS_futex, &s->wake, FUTEX_WAIT, seen, &while_, NULL, 0) && errno == ETIMEDOUT) {
+		if (syscall(SYS_futex, &s->wake, FUTEX_WAIT, seen, &poll_interval, NULL, 0) && errno == ETIMEDOUT) {
 			int pid = atomic_load(&s->pid);
 
 			if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
@@ -98,25 +98,26 @@ static void wait_for(struct state *s, uint64_t number, const atomic_bool *stop)
 
 void shared_event_sync(struct shared_event *e)
 {
-	wait_for(e->state, atomic_load(&e->state->recorded), NULL);
+	record_wait(e->state, atomic_load(&e->state->recorded), NULL);
 }
 
 /* ---- commands ---- */
 
-struct passing {
+/* Payload of both commands. */
+struct shared_record {
 	struct event *event; /* referenced */
 	uint64_t number;
 };
 
-static void release_passing(struct command *c)
+static void release_shared_record(struct command *c)
 {
-	object_put(((struct passing *)c->data)->event);
+	object_put(((struct shared_record *)c->data)->event);
 }
 
-static CUresult run_record(struct command *c)
+static CUresult run_shared_record(struct command *c)
 {
-	struct passing *p = c->data;
-	struct state *s = p->event->shared->state;
+	struct shared_record *p = c->data;
+	struct event_state *s = p->event->shared->state;
 	uint64_t seen = atomic_load(&s->completed);
 
 	while (seen < p->number && !atomic_compare_exchange_weak(&s->completed, &seen, p->number))
@@ -126,32 +127,32 @@ static CUresult run_record(struct command *c)
 	return CUDA_SUCCESS;
 }
 
-static CUresult run_wait(struct command *c)
+static CUresult run_shared_wait(struct command *c)
 {
-	struct passing *p = c->data;
+	struct shared_record *p = c->data;
 
-	wait_for(p->event->shared->state, p->number, &c->ctx->stop);
+	record_wait(p->event->shared->state, p->number, &c->ctx->stop);
 	return CUDA_SUCCESS;
 }
 
-static const struct command_ops command_pass = {COMMAND_OTHER, run_record, release_passing, true};
-static const struct command_ops command_await = {COMMAND_OTHER, run_wait, release_passing, true};
+static const struct command_ops command_shared_record = {COMMAND_OTHER, run_shared_record, release_shared_record, true};
+static const struct command_ops command_shared_wait = {COMMAND_OTHER, run_shared_wait, release_shared_record, true};
 
-static struct command *make(const struct command_ops *ops, struct event *e, uint64_t number)
+static struct command *record_command(const struct command_ops *ops, struct event *e, uint64_t number)
 {
-	struct command *c = command_create(ops, sizeof(struct passing));
+	struct command *c = command_create(ops, sizeof(struct shared_record));
 
 	if (!c)
 		return NULL;
 	object_ref(e);
-	*(struct passing *)c->data = (struct passing){e, number};
+	*(struct shared_record *)c->data = (struct shared_record){e, number};
 	return c;
 }
 
 CUresult shared_event_record(struct event *e, struct stream *s)
 {
-	struct state *state = e->shared->state;
-	struct command *c = make(&command_pass, e, 0);
+	struct event_state *state = e->shared->state;
+	struct command *c = record_command(&command_shared_record, e, 0);
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -160,7 +161,7 @@ CUresult shared_event_record(struct event *e, struct stream *s)
 		return capture_forbids(s);
 	}
 	atomic_store(&state->pid, getpid());
-	((struct passing *)c->data)->number = atomic_fetch_add(&state->recorded, 1) + 1;
+	((struct shared_record *)c->data)->number = atomic_fetch_add(&state->recorded, 1) + 1;
 	return stream_submit_quick(s, c);
 }
 
@@ -169,11 +170,11 @@ CUresult shared_event_wait(struct event *e, struct stream *s)
 	uint64_t number = atomic_load(&e->shared->state->recorded);
 	struct command *c;
 
-	if (reached(e->shared->state, number))
+	if (record_complete(e->shared->state, number))
 		return CUDA_SUCCESS;
 	if (capture_forbids && atomic_load(&s->capture))
 		return capture_forbids(s);
-	c = make(&command_await, e, number);
+	c = record_command(&command_shared_wait, e, number);
 	return c ? stream_submit(s, c, NULL) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -209,7 +210,8 @@ CUresult soft_cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 	int err = ipc_open(&handle, IPC_EVENT, &p);
 	if (err)
 		return err == -EDEADLK ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_MAP_FAILED;
-	struct shared_event *shared = p.offset % PAGE || p.size != PAGE ? NULL : map_state(p.fd, p.offset, false);
+	struct shared_event *shared =
+		p.offset % PAGE || p.size != PAGE ? NULL : shared_event_map(p.fd, p.offset, false);
 	close(p.fd);
 	if (!shared)
 		return CUDA_ERROR_MAP_FAILED;

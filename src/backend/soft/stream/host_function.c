@@ -1,3 +1,4 @@
+/* Host functions and callbacks, as commands. */
 #include "backend/soft/stream/host_function.h"
 
 static CUresult run_host(struct command *c)
@@ -17,7 +18,7 @@ static CUresult run_host(struct command *c)
 const struct command_ops command_host = {COMMAND_HOST, run_host, NULL, false};
 const struct command_ops command_callback = {COMMAND_HOST, run_host, NULL, true};
 
-static CUresult submit(CUstream stream, const struct command_ops *ops, const struct host_call *h)
+static CUresult submit_host_call(CUstream stream, const struct command_ops *ops, const struct host_call *h)
 {
 	struct stream *s;
 	CUresult r = stream_enter(stream, &s);
@@ -38,13 +39,13 @@ CUresult soft_cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *arg)
 {
 	if (!fn)
 		return CUDA_ERROR_INVALID_VALUE;
-	return submit(stream, &command_host, &(struct host_call){.fn = fn, .arg = arg});
+	return submit_host_call(stream, &command_host, &(struct host_call){.fn = fn, .arg = arg});
 }
 
 CUresult soft_cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *arg, unsigned int flags)
 {
 	if (!callback || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return submit(
+	return submit_host_call(
 		stream, &command_callback, &(struct host_call){.callback = callback, .handle = stream, .arg = arg});
 }

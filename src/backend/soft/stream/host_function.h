@@ -1,11 +1,11 @@
 /*
- * host.h - functions of the application's that run in the order of a stream.
+ * host_function.h - functions of the application that run in stream order.
  */
 #pragma once
 
 #include "backend/soft/core/soft.h"
 
-/* Payload of COMMAND_HOST: fn, or a callback that also wants the stream and the status. */
+/* Payload of COMMAND_HOST: fn, or a callback that also gets the stream and the status. */
 struct host_call {
 	CUhostFn fn;
 	CUstreamCallback callback;
@@ -13,5 +13,5 @@ struct host_call {
 	void *arg;
 };
 
-extern const struct command_ops command_host;     /* not called once the context has failed */
-extern const struct command_ops command_callback; /* called all the same, and told */
+extern const struct command_ops command_host;     /* skipped if the context has a sticky error */
+extern const struct command_ops command_callback; /* runs always, and gets the sticky error */

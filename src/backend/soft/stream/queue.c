@@ -1,6 +1,6 @@
 /*
- * Streams as timelines: submitting commands, deciding what can run, completing them, waiting for them.
- * Everything here happens under soft.queue_lock and is short; the work itself is done by pool.c's threads.
+ * Streams as timelines: submitting commands, deciding which can run, completing them, and waiting for them.
+ * The queues change only under soft.queue_lock, briefly; the threads of thread_pool.c run the commands.
  */
 #include "backend/soft/core/soft.h"
 #include "util/futex.h"
@@ -14,23 +14,24 @@
 
 /* ---- commands ---- */
 
-static __thread struct command *own __attribute__((tls_model("initial-exec")));
+/* Spare commands of this thread, refilled from soft.spare_commands. */
+static __thread struct command *own_spares __attribute__((tls_model("initial-exec")));
 
-static struct command *take_spare(void)
+static struct command *spare_command_take(void)
 {
-	struct command *c = own;
+	struct command *c = own_spares;
 
 	if (!c)
 		c = atomic_exchange_explicit(&soft.spare_commands, NULL, memory_order_acquire);
 	if (c)
-		own = c->next;
+		own_spares = c->next;
 	return c;
 }
 
-static void give_spare(struct command *c)
+static void spare_command_give(struct command *c)
 {
 #ifdef __SANITIZE_ADDRESS__
-	free(c); /* let the sanitizer see who uses it too long */
+	free(c); /* let the sanitizer find a use after free */
 	return;
 #endif
 	c->next = atomic_load_explicit(&soft.spare_commands, memory_order_relaxed);
@@ -41,17 +42,17 @@ static void give_spare(struct command *c)
 
 void queue_thread_exit(void)
 {
-	while (own) {
-		struct command *c = own;
+	while (own_spares) {
+		struct command *c = own_spares;
 
-		own = c->next;
-		give_spare(c);
+		own_spares = c->next;
+		spare_command_give(c);
 	}
 }
 
 struct command *command_create(const struct command_ops *ops, size_t payload)
 {
-	struct command *c = take_spare();
+	struct command *c = spare_command_take();
 
 	if (!c)
 		c = malloc(sizeof *c);
@@ -68,13 +69,13 @@ struct command *command_create(const struct command_ops *ops, size_t payload)
 	}
 	c->data = calloc(1, payload);
 	if (!c->data) {
-		give_spare(c);
+		spare_command_give(c);
 		return NULL;
 	}
 	return c;
 }
 
-static void drop_deps(struct command *c)
+static void command_drop_deps(struct command *c)
 {
 	while (c->ndeps)
 		object_put(c->deps[--c->ndeps].stream);
@@ -96,10 +97,10 @@ void command_destroy(struct command *c)
 	if (!c)
 		return;
 	command_release(c);
-	drop_deps(c);
+	command_drop_deps(c);
 	if (c->data != c->inline_payload)
 		free(c->data);
-	give_spare(c);
+	spare_command_give(c);
 }
 
 int command_depend(struct command *c, struct stream *s, uint64_t number)
@@ -123,30 +124,30 @@ int command_depend(struct command *c, struct stream *s, uint64_t number)
 	return 0;
 }
 
-/* ---- what waits for what ---- */
+/* ---- dependencies ---- */
 
 bool stream_blocking(const struct stream *s)
 {
 	return s->legacy || !(s->flags & CU_STREAM_NON_BLOCKING);
 }
 
-static bool pending(struct stream *s)
+static bool stream_pending(struct stream *s)
 {
 	return s->head != NULL;
 }
 
-/* Calls f for each stream that others put in front of s by rule; stops when f returns non-zero. */
-static int each_ahead(struct stream *s, int (*f)(struct command *c, struct stream *ahead), struct command *c)
+/* Call f for each busy stream that s must wait for by the rules of the gate and the legacy stream; stop if f fails. */
+static int each_stream_ahead(struct stream *s, int (*f)(struct command *c, struct stream *ahead), struct command *c)
 {
 	struct context *ctx = s->object.ctx;
 	int err = 0;
 
-	if (ctx->gate && s != ctx->gate && pending(ctx->gate) && (err = f(c, ctx->gate)))
+	if (ctx->gate && s != ctx->gate && stream_pending(ctx->gate) && (err = f(c, ctx->gate)))
 		return err;
 	if (!stream_blocking(s))
 		return 0;
 	if (!s->legacy)
-		return ctx->legacy && pending(ctx->legacy) ? f(c, ctx->legacy) : 0;
+		return ctx->legacy && stream_pending(ctx->legacy) ? f(c, ctx->legacy) : 0;
 	list_each(it, &ctx->busy)
 	{
 		struct stream *ahead = container_of(it, struct stream, busy);
@@ -157,12 +158,24 @@ static int each_ahead(struct stream *s, int (*f)(struct command *c, struct strea
 	return err;
 }
 
-static int depend_on(struct command *c, struct stream *ahead)
+static int depend_on_stream(struct command *c, struct stream *ahead)
 {
 	return command_depend(c, ahead, atomic_load(&ahead->submitted));
 }
 
-static int any(struct command *c, struct stream *ahead)
+int command_depend_on_context(struct command *c, struct context *ctx)
+{
+	int err = 0;
+
+	list_each(it, &ctx->busy)
+	{
+		if (!err)
+			err = depend_on_stream(c, container_of(it, struct stream, busy));
+	}
+	return err;
+}
+
+static int stop_at_first(struct command *c, struct stream *ahead)
 {
 	(void)c, (void)ahead;
 	return 1;
@@ -170,7 +183,7 @@ static int any(struct command *c, struct stream *ahead)
 
 bool queue_idle(struct stream *s)
 {
-	return !pending(s) && !each_ahead(s, any, NULL);
+	return !stream_pending(s) && !each_stream_ahead(s, stop_at_first, NULL);
 }
 
 bool stream_idle(struct stream *s)
@@ -181,8 +194,8 @@ bool stream_idle(struct stream *s)
 	return idle;
 }
 
-/* The head of s is new, or something it waited for is complete: find out whether it can run. */
-static void advance(struct stream *s)
+/* Called when s has a new head, or a dependency of its head is complete: make s ready, or wait for the next one. */
+static void stream_advance(struct stream *s)
 {
 	struct command *c = s->head;
 
@@ -199,8 +212,8 @@ static void advance(struct stream *s)
 	workers_add_ready(s);
 }
 
-/* The next of s; true: it is the first. */
-static bool append(struct stream *s, struct command *c)
+/* Append c to s; true: c is the head. */
+static bool stream_append(struct stream *s, struct command *c)
 {
 	c->stream = s;
 	c->ctx = s->object.ctx;
@@ -212,17 +225,17 @@ static bool append(struct stream *s, struct command *c)
 		return false;
 	}
 	s->head = s->tail = c;
-	object_ref(s); /* while it has commands */
+	object_ref(s); /* for as long as the stream has commands */
 	list_append(&c->ctx->busy, &s->busy);
 	return true;
 }
 
 CUresult queue_submit(struct stream *s, struct command *c)
 {
-	if (each_ahead(s, depend_on, c))
+	if (each_stream_ahead(s, depend_on_stream, c))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (append(s, c))
-		advance(s);
+	if (stream_append(s, c))
+		stream_advance(s);
 	return CUDA_SUCCESS;
 }
 
@@ -240,15 +253,15 @@ CUresult stream_submit(struct stream *s, struct command *c, uint64_t *number)
 	return r;
 }
 
-static CUresult run_nothing(struct command *c)
+static CUresult run_empty(struct command *c)
 {
 	(void)c;
 	return CUDA_SUCCESS;
 }
 
-const struct command_ops command_empty = {COMMAND_EMPTY, run_nothing, NULL, true};
+const struct command_ops command_empty = {COMMAND_EMPTY, run_empty, NULL, true};
 
-/* The head of s has run.  The caller destroys it, without the lock. */
+/* Complete the head of s, which has run.  The caller then destroys the command, without the lock. */
 static void queue_complete(struct stream *s)
 {
 	struct command *c = s->head;
@@ -260,7 +273,7 @@ static void queue_complete(struct stream *s)
 		atomic_fetch_add(&s->wake, 1);
 		futex_wake_all(&s->wake);
 	}
-	/* Take the whole list first: advance() may put a stream back on it for a later number. */
+	/* Take the whole list first: stream_advance() may put a stream back on it for a later number. */
 	list_init(&ready);
 	while (!list_empty(&s->blocked)) {
 		struct list *l = s->blocked.next;
@@ -272,10 +285,10 @@ static void queue_complete(struct stream *s)
 		struct list *l = ready.next;
 
 		list_remove(l);
-		advance(container_of(l, struct stream, wait));
+		stream_advance(container_of(l, struct stream, wait));
 	}
 	if (s->head) {
-		advance(s);
+		stream_advance(s);
 	} else {
 		s->tail = NULL;
 		list_remove(&s->busy);
@@ -283,15 +296,14 @@ static void queue_complete(struct stream *s)
 }
 
 /*
- * Take a place at the head of an idle stream for this thread, which runs the command itself.  Others see a
- * stream that is busy, and queue up behind it.
+ * If s is idle, make c its head for this thread to run.  Other threads see a busy stream, and queue behind it.
  */
-static bool claim(struct stream *s, struct command *c)
+static bool stream_claim(struct stream *s, struct command *c)
 {
 	pthread_mutex_lock(&soft.queue_lock);
 	bool mine = !c->ndeps && queue_idle(s);
 	if (mine)
-		append(s, c);
+		stream_append(s, c);
 	pthread_mutex_unlock(&soft.queue_lock);
 	return mine;
 }
@@ -325,8 +337,8 @@ CUresult queue_run_head(struct stream *s, struct command *c)
 	return r;
 }
 
-/* Of a claimed stream, for a caller who holds a reference to it. */
-static CUresult run_here(struct stream *s, struct command *c)
+/* Run c at the head of a stream that the caller has claimed and holds a reference to. */
+static CUresult run_claimed(struct stream *s, struct command *c)
 {
 	CUresult r = queue_run_head(s, c);
 
@@ -342,8 +354,8 @@ CUresult stream_run(struct stream *s, struct command *c)
 		command_destroy(c);
 		return capture_forbids(s);
 	}
-	if (claim(s, c)) {
-		CUresult r = run_here(s, c);
+	if (stream_claim(s, c)) {
+		CUresult r = run_claimed(s, c);
 
 		prints_show(&ctx->prints);
 		return r;
@@ -358,8 +370,8 @@ CUresult stream_run(struct stream *s, struct command *c)
 
 CUresult stream_submit_quick(struct stream *s, struct command *c)
 {
-	if (!atomic_load_explicit(&s->capture, memory_order_acquire) && claim(s, c))
-		return run_here(s, c);
+	if (!atomic_load_explicit(&s->capture, memory_order_acquire) && stream_claim(s, c))
+		return run_claimed(s, c);
 	return stream_submit(s, c, NULL);
 }
 
@@ -370,10 +382,10 @@ bool stream_done(struct stream *s, uint64_t number)
 	return atomic_load(&s->completed) >= number;
 }
 
-/* False: the time (CLOCK_MONOTONIC, ns) came first. */
-static bool wait_until(struct stream *s, uint64_t number, bool spin, uint64_t deadline)
+/* False: the deadline (CLOCK_MONOTONIC, ns) passed first. */
+static bool stream_wait_until(struct stream *s, uint64_t number, bool spin, uint64_t deadline)
 {
-	bool late = false;
+	bool expired = false;
 
 	while (deadline == FOREVER && !stream_done(s, number) && workers_run_stream(s))
 		;
@@ -386,13 +398,13 @@ static bool wait_until(struct stream *s, uint64_t number, bool spin, uint64_t de
 	for (;;) {
 		uint32_t seen = atomic_load(&s->wake);
 
-		if (stream_done(s, number) || late)
+		if (stream_done(s, number) || expired)
 			break;
 		if (workers_run_one())
 			continue;
 		uint64_t now = deadline == FOREVER ? 0 : soft_now();
-		late = now >= deadline;
-		if (!late)
+		expired = now >= deadline;
+		if (!expired)
 			futex_wait(&s->wake, seen, deadline == FOREVER ? FOREVER : deadline - now);
 	}
 	atomic_fetch_sub(&s->waiters, 1);
@@ -401,11 +413,11 @@ static bool wait_until(struct stream *s, uint64_t number, bool spin, uint64_t de
 
 void stream_wait(struct stream *s, uint64_t number, bool spin)
 {
-	wait_until(s, number, spin, FOREVER);
+	stream_wait_until(s, number, spin, FOREVER);
 }
 
-/* What busy streams of a context have been given: as many as there is room for, of *all.  The caller puts them. */
-static size_t snapshot(struct context *ctx, struct dep *deps, size_t room, size_t *all)
+/* The last command of each busy stream of ctx, at most `room`; *all counts the streams.  The caller drops them. */
+static size_t busy_points(struct context *ctx, struct dep *deps, size_t room, size_t *all)
 {
 	size_t n = 0;
 
@@ -424,30 +436,30 @@ static size_t snapshot(struct context *ctx, struct dep *deps, size_t room, size_
 	return n;
 }
 
-static bool wait_all(const struct dep *deps, size_t n, uint64_t deadline)
+static bool wait_for_points(const struct dep *deps, size_t n, uint64_t deadline)
 {
 	bool done = true;
 
 	for (size_t i = 0; i < n; i++) {
-		done = wait_until(deps[i].stream, deps[i].number, true, deadline) && done;
+		done = stream_wait_until(deps[i].stream, deps[i].number, true, deadline) && done;
 		object_put(deps[i].stream);
 	}
 	return done;
 }
 
-/* Where there is no memory for a list of all, some are waited for at a time, until none but they are busy. */
+/* Without memory for a list of all busy streams, wait for some at a time until no others are busy. */
 bool context_wait_until(struct context *ctx, uint64_t deadline)
 {
 	struct dep few[32], *many;
 	size_t room = sizeof few / sizeof *few, all, n;
 	bool done;
 
-	snapshot(ctx, NULL, 0, &all);
+	busy_points(ctx, NULL, 0, &all);
 	many = all > room ? malloc(all * sizeof *many) : NULL;
 	room = many ? all : room;
 	do {
-		n = snapshot(ctx, many ? many : few, room, &all);
-		done = wait_all(many ? many : few, n, deadline);
+		n = busy_points(ctx, many ? many : few, room, &all);
+		done = wait_for_points(many ? many : few, n, deadline);
 	} while (done && n < all);
 	free(many);
 	return done;

@@ -1,13 +1,19 @@
 /*
- * queue.h - between the queues and the threads that empty them.  Called with soft.queue_lock held unless noted.
+ * queue.h - the interface between the stream queues (queue.c) and the worker threads that empty them (thread_pool.c).
  */
 #pragma once
 
 #include "backend/soft/core/soft.h"
 
-CUresult queue_submit(struct stream *s, struct command *c);   /* if it fails, c is still the caller's */
-bool queue_idle(struct stream *s);                            /* as stream_idle */
-CUresult queue_run_head(struct stream *s, struct command *c); /* without the lock: run c, its head, and go on */
-bool workers_run_one(void); /* without the lock: if there are no workers, run one command here; true: done */
-bool workers_run_stream(struct stream *s); /* without the lock, who waits for it: run its head if nobody has begun */
-void queue_thread_exit(void);              /* without the lock: give spare commands back */
+/* ---- soft.queue_lock held ---- */
+
+CUresult queue_submit(struct stream *s, struct command *c); /* on failure the caller still owns c */
+bool queue_idle(struct stream *s);                          /* as stream_idle */
+void workers_add_ready(struct stream *s);                   /* the head of s can run */
+
+/* ---- soft.queue_lock not held ---- */
+
+CUresult queue_run_head(struct stream *s, struct command *c); /* run c, the head of s, and complete it */
+bool workers_run_one(void);                /* if there are no workers, run one ready command; false: none was run */
+bool workers_run_stream(struct stream *s); /* for waiting threads: run the head of s unless a thread has taken it */
+void queue_thread_exit(void);              /* give the calling thread's spare commands back */

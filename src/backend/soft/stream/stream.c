@@ -1,5 +1,5 @@
 /*
- * Streams as the application sees them.
+ * Streams: creating, finding, synchronising and querying them.
  */
 #include "backend/soft/core/soft.h"
 
@@ -8,7 +8,7 @@
 #include "backend/soft/memory/mempool.h"
 #include "cuda/per_thread.h"
 
-static void release_stream(void *object)
+static void stream_release(void *object)
 {
 	free(object);
 }
@@ -30,7 +30,7 @@ struct stream *stream_create_held(struct context *ctx, unsigned flags, int prior
 	list_init(&s->blocked);
 	list_init(&s->wait);
 	list_init(&s->busy);
-	if (object_init_held(&s->object, KIND_STREAM, ctx, release_stream)) {
+	if (object_init_held(&s->object, KIND_STREAM, ctx, stream_release)) {
 		free(s);
 		return NULL;
 	}
@@ -45,8 +45,8 @@ struct stream *stream_create(struct context *ctx, unsigned flags, int priority)
 	return s;
 }
 
-/* The stream a special value means in ctx, referenced. */
-static CUresult special(struct context *ctx, uintptr_t value, struct stream **s)
+/* The stream that handle 0, 1 or 2 means in ctx, referenced. */
+static CUresult special_stream(struct context *ctx, uintptr_t value, struct stream **s)
 {
 	bool own = value == 2 || (value == 0 && per_thread_default);
 
@@ -73,7 +73,7 @@ CUresult stream_enter(CUstream handle, struct stream **s)
 	if (r)
 		return r;
 	if ((uintptr_t)handle <= 2)
-		return special(ctx, (uintptr_t)handle, s);
+		return special_stream(ctx, (uintptr_t)handle, s);
 	*s = object_find(handle, KIND_STREAM);
 	if (!*s)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -107,7 +107,7 @@ CUresult soft_cuStreamCreate(CUstream *out, unsigned int flags)
 	return soft_cuStreamCreateWithPriority(out, flags, 0);
 }
 
-/* Work already submitted still runs; only the name goes. */
+/* Only the handle becomes invalid: commands already submitted still run. */
 CUresult soft_cuStreamDestroy_v2(CUstream handle)
 {
 	struct stream *s;
@@ -125,8 +125,8 @@ CUresult soft_cuStreamDestroy_v2(CUstream handle)
 	return r;
 }
 
-/* What must be complete before a synchronising call on s returns: s itself, and what is ahead of it. */
-static void wait_ahead(struct stream *s)
+/* Wait until all commands of s are complete; for the legacy stream also those of all blocking streams. */
+static void stream_synchronize(struct stream *s)
 {
 	struct command *c;
 	uint64_t number;
@@ -138,7 +138,7 @@ static void wait_ahead(struct stream *s)
 		stream_wait(s, number, true);
 		return;
 	}
-	/* The legacy stream waits for the others: let an empty command do so. */
+	/* An empty command in the legacy stream waits for the other streams. */
 	c = command_create(&command_empty, 0);
 	if (c && !stream_submit(s, c, &number))
 		stream_wait(s, number, true);
@@ -156,7 +156,7 @@ CUresult soft_cuStreamSynchronize(CUstream handle)
 	if (capture_forbids && atomic_load(&s->capture))
 		r = capture_forbids(s);
 	if (!r) {
-		wait_ahead(s);
+		stream_synchronize(s);
 		context_synchronized(s->object.ctx);
 		r = atomic_load(&s->object.ctx->error);
 	}
@@ -182,7 +182,7 @@ CUresult soft_cuStreamQuery(CUstream handle)
 	return r;
 }
 
-/* Each of the getters: find the stream, let it answer, put it back. */
+/* An entry point that returns one property of a stream. */
 #define STREAM_GETTER(name, type, value) \
 	CUresult name(CUstream handle, type *out) \
 	{ \
@@ -222,7 +222,7 @@ CUresult soft_stream_identity(CUcontext handle, CUstream stream, int per_thread,
 	if ((uintptr_t)stream > 2)
 		s = object_find(stream, KIND_STREAM);
 	else
-		r = special(ctx, per_thread && !stream ? 2 : (uintptr_t)stream, &s);
+		r = special_stream(ctx, per_thread && !stream ? 2 : (uintptr_t)stream, &s);
 	object_put(ctx);
 	if (!s)
 		return r ? r : CUDA_ERROR_INVALID_HANDLE;

@@ -1,12 +1,12 @@
 /*
- * Attributes of streams.  The priority decides; how to wait, cache windows and memory domains are remembered,
- * and are hints that nothing here can make use of.
+ * Stream attributes.  Only the priority has an effect; the synchronisation policy, cache windows and memory domains
+ * are hints that the driver stores and does not use.
  */
 #include "backend/soft/core/soft.h"
 
 #include <string.h>
 
-static int slot_of(CUstreamAttrID id)
+static int attribute_slot(CUstreamAttrID id)
 {
 	switch (id) {
 	case CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW:
@@ -24,7 +24,7 @@ static int slot_of(CUstreamAttrID id)
 	}
 }
 
-static bool sensible(CUstreamAttrID id, const CUstreamAttrValue *v)
+static bool attribute_ok(CUstreamAttrID id, const CUstreamAttrValue *v)
 {
 	switch (id) {
 	case CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW:
@@ -40,7 +40,7 @@ static bool sensible(CUstreamAttrID id, const CUstreamAttrValue *v)
 
 CUresult soft_cuStreamGetAttribute(CUstream handle, CUstreamAttrID id, CUstreamAttrValue *value)
 {
-	int slot = slot_of(id);
+	int slot = attribute_slot(id);
 	struct stream *s;
 
 	if (slot < 0 || !value)
@@ -61,10 +61,10 @@ CUresult soft_cuStreamGetAttribute(CUstream handle, CUstreamAttrID id, CUstreamA
 
 CUresult soft_cuStreamSetAttribute(CUstream handle, CUstreamAttrID id, const CUstreamAttrValue *value)
 {
-	int slot = slot_of(id);
+	int slot = attribute_slot(id);
 	struct stream *s;
 
-	if (slot < 0 || !value || !sensible(id, value))
+	if (slot < 0 || !value || !attribute_ok(id, value))
 		return CUDA_ERROR_INVALID_VALUE;
 	CUresult r = stream_enter(handle, &s);
 	if (r)

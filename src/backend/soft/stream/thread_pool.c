@@ -1,11 +1,10 @@
 /*
- * The worker threads.  A worker takes the first stream whose head can run, runs that command, completes it,
- * and goes on; one that finds no stream helps with a soft_parallel() job, and sleeps when there is none
- * either.
+ * The worker threads.  A worker takes the first stream whose head can run, runs that command, completes it, and
+ * repeats.  A worker that finds no stream helps with a soft_parallel() job; without one it sleeps.
  *
- * Threads are started when there is work and nobody idle.  A command may block for long (a host function, a
- * kernel that waits for another stream), so their number is bounded by the streams that are ready, not by
- * the processors; those beyond the processors go home after a while.
+ * A thread starts when there is work and no idle worker.  A command may block for long (a host function, a kernel
+ * that waits for another stream), so the number of workers is bounded by the ready streams, not by the processors.
+ * Workers beyond the number of processors exit after IDLE_SECONDS without work.
  */
 #include "backend/soft/core/soft.h"
 
@@ -18,8 +17,10 @@
 
 #define MAX_WORKERS  256
 #define IDLE_SECONDS 5
-#define ROOM         (512u << 10) /* bytes of stack */
-#define SPIN_NS      50000 /* one idle worker looks out so long before it sleeps: waking takes longer than a launch */
+#define STACK_NEEDED (512u << 10) /* bytes, to run a command on a thread of the application */
+
+/* One idle worker spins for this long before it sleeps, because waking a thread takes longer than a launch. */
+#define SPIN_NS 50000
 
 struct job {
 	struct list link;
@@ -44,7 +45,7 @@ unsigned soft_parallelism(void)
 	return n;
 }
 
-static void pool_start(void)
+static void workers_init(void)
 {
 	pthread_condattr_t attr;
 
@@ -60,28 +61,28 @@ static void pool_start(void)
 	pthread_condattr_destroy(&attr);
 }
 
-static void take(struct stream *s)
+static void ready_remove(struct stream *s)
 {
 	list_remove(&s->wait);
 	s->ready = false;
 	soft.workers.nready--;
 }
 
-static struct stream *take_ready(void)
+static struct stream *ready_take(void)
 {
 	for (int i = PRIORITIES - 1; i >= 0; i--) {
 		if (list_empty(&soft.workers.ready[i]))
 			continue;
 		struct stream *s = container_of(soft.workers.ready[i].next, struct stream, wait);
 
-		take(s);
+		ready_remove(s);
 		return s;
 	}
 	return NULL;
 }
 
-/* Lock held on entry and exit. */
-static void run_head(struct stream *s)
+/* The lock is held on entry and on return, and released while the command runs. */
+static void stream_run_head(struct stream *s)
 {
 	struct command *c = s->head;
 
@@ -90,7 +91,7 @@ static void run_head(struct stream *s)
 	pthread_mutex_lock(&soft.queue_lock);
 }
 
-static void work_on(struct job *j, unsigned who)
+static void job_work(struct job *j, unsigned who)
 {
 	for (;;) {
 		uint64_t i = atomic_fetch_add_explicit(&j->next, j->batch, memory_order_relaxed);
@@ -102,8 +103,8 @@ static void work_on(struct job *j, unsigned who)
 	}
 }
 
-/* A job that can use one more, or NULL. */
-static struct job *joinable(void)
+/* A job that another worker can join, or NULL. */
+static struct job *job_find_joinable(void)
 {
 	list_each(it, &soft.workers.jobs)
 	{
@@ -117,24 +118,25 @@ static struct job *joinable(void)
 	return NULL;
 }
 
-static bool help(void)
+/* Join a job, if there is one; the lock is released meanwhile.  False: there is none. */
+static bool job_help(void)
 {
-	struct job *j = joinable();
+	struct job *j = job_find_joinable();
 
 	if (!j)
 		return false;
 	unsigned who = j->joined++;
 	j->active++;
 	pthread_mutex_unlock(&soft.queue_lock);
-	work_on(j, who);
+	job_work(j, who);
 	pthread_mutex_lock(&soft.queue_lock);
 	if (--j->active == 0)
 		pthread_cond_signal(&j->done);
 	return true;
 }
 
-/* Look out for something new for a moment; true: there is work.  One worker at a time does so. */
-static bool look_out(void)
+/* Spin until new work arrives or SPIN_NS have passed; true: there is work.  One worker at a time spins. */
+static bool spin_for_work(void)
 {
 	unsigned seen = atomic_load(&soft.workers.news);
 
@@ -147,29 +149,29 @@ static bool look_out(void)
 			cpu_relax();
 	pthread_mutex_lock(&soft.queue_lock);
 	soft.workers.spinning = false;
-	return soft.workers.nready || joinable();
+	return soft.workers.nready || job_find_joinable();
 }
 
-/* True: time to go home. */
-static bool rest(void)
+/* Sleep until there is work; true: the worker is superfluous and exits. */
+static bool worker_sleep(void)
 {
 	struct timespec until;
 	int err;
 
-	if (look_out())
+	if (spin_for_work())
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += IDLE_SECONDS;
 	soft.workers.idle++;
 	err = pthread_cond_timedwait(&soft.workers.work, &soft.queue_lock, &until);
 	soft.workers.idle--;
-	return err && !soft.workers.nready && soft.workers.workers > soft_parallelism();
+	return err && !soft.workers.nready && soft.workers.count > soft_parallelism();
 }
 
-static void *worker(void *arg);
+static void *worker_main(void *arg);
 
-/* The application's signals are not for our threads; what an engine's own faults raise is. */
-static bool start_worker(void)
+/* Workers block all signals, which are for the application, except those that an engine's own faults raise. */
+static bool worker_start(void)
 {
 	sigset_t all, old;
 	pthread_attr_t attr;
@@ -183,25 +185,25 @@ static bool start_worker(void)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	int err = pthread_create(&t, &attr, worker, NULL);
+	int err = pthread_create(&t, &attr, worker_main, NULL);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	soft.workers.workers += !err;
+	soft.workers.count += !err;
 	return !err;
 }
 
 /*
- * Somebody is about to sleep until work is done.  The worker it was left to may have looked out for it, and
- * been put aside by the system while it did: let another one come.
+ * Called before a thread sleeps until work is complete.  The spinning worker, to which the work was left, may have
+ * been preempted: wake or start another one.
  */
-static void call_another(void)
+static void wake_another_worker(void)
 {
 	if (!soft.workers.nready || !soft.workers.spinning)
 		return;
 	if (soft.workers.idle)
 		pthread_cond_signal(&soft.workers.work);
-	else if (soft.workers.workers < MAX_WORKERS)
-		start_worker();
+	else if (soft.workers.count < MAX_WORKERS)
+		worker_start();
 }
 
 bool workers_run_one(void)
@@ -209,19 +211,19 @@ bool workers_run_one(void)
 	struct stream *s = NULL;
 
 	pthread_mutex_lock(&soft.queue_lock);
-	if (soft.workers.started && !soft.workers.workers && (s = take_ready()))
-		run_head(s);
+	if (soft.workers.started && !soft.workers.count && (s = ready_take()))
+		stream_run_head(s);
 	else if (soft.workers.started)
-		call_another();
+		wake_another_worker();
 	pthread_mutex_unlock(&soft.queue_lock);
 	return s;
 }
 
 /*
- * Whether a command can run on this thread's stack.  An application's threads may have little, and may be
- * somewhere else than on their own.
+ * Whether a command can run on the current stack.  Threads of the application may have small stacks, and may have
+ * switched to another stack.
  */
-static bool roomy(void)
+static bool stack_is_sufficient(void)
 {
 	static __thread uintptr_t low __attribute__((tls_model("initial-exec")));
 	static __thread uintptr_t high __attribute__((tls_model("initial-exec")));
@@ -232,7 +234,7 @@ static bool roomy(void)
 
 	if (!high && !pthread_getattr_np(pthread_self(), &attr)) {
 		if (!pthread_attr_getstack(&attr, &stack, &size)) {
-			low = (uintptr_t)stack + ROOM;
+			low = (uintptr_t)stack + STACK_NEEDED;
 			high = (uintptr_t)stack + size;
 		}
 		pthread_attr_destroy(&attr);
@@ -245,55 +247,55 @@ bool workers_run_stream(struct stream *s)
 	const unsigned kinds = 1u << COMMAND_EMPTY | 1u << COMMAND_LAUNCH | 1u << COMMAND_COPY | 1u << COMMAND_FILL;
 	bool mine;
 
-	if (!roomy())
+	if (!stack_is_sufficient())
 		return false;
 	pthread_mutex_lock(&soft.queue_lock);
 	mine = s->ready && kinds >> s->head->ops->kind & 1;
 	if (mine) {
-		take(s);
-		run_head(s);
+		ready_remove(s);
+		stream_run_head(s);
 	}
 	pthread_mutex_unlock(&soft.queue_lock);
 	return mine;
 }
 
-static void *worker(void *arg)
+static void *worker_main(void *arg)
 {
 	struct stream *s;
 
 	(void)arg;
 	pthread_mutex_lock(&soft.queue_lock);
 	for (;;) {
-		if ((s = take_ready()))
-			run_head(s);
-		else if (!help() && rest())
+		if ((s = ready_take()))
+			stream_run_head(s);
+		else if (!job_help() && worker_sleep())
 			break;
 	}
-	soft.workers.workers--;
+	soft.workers.count--;
 	pthread_mutex_unlock(&soft.queue_lock);
 	queue_thread_exit();
 	return NULL;
 }
 
-/* One more thing to do: see that somebody comes. */
-static void summon(unsigned things, unsigned limit)
+/* Called when there is new work: wake a worker, or start one if fewer than `limit` exist. */
+static void wake_workers(unsigned pending, unsigned limit)
 {
 	atomic_fetch_add(&soft.workers.news, 1);
-	if (things <= soft.workers.spinning)
+	if (pending <= soft.workers.spinning)
 		return;
 	if (soft.workers.idle)
 		pthread_cond_signal(&soft.workers.work);
-	if (soft.workers.idle + soft.workers.spinning < things && soft.workers.workers < limit)
-		start_worker();
+	if (soft.workers.idle + soft.workers.spinning < pending && soft.workers.count < limit)
+		worker_start();
 }
 
 void workers_add_ready(struct stream *s)
 {
-	pool_start();
+	workers_init();
 	list_append(&soft.workers.ready[-s->priority], &s->wait);
 	s->ready = true;
 	soft.workers.nready++;
-	summon(soft.workers.nready, MAX_WORKERS);
+	wake_workers(soft.workers.nready, MAX_WORKERS);
 }
 
 void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), void *arg)
@@ -303,16 +305,16 @@ void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), 
 
 	j.batch = n / (width * 16) + 1;
 	if (width == 1 || n == 1) {
-		work_on(&j, 0);
+		job_work(&j, 0);
 		return;
 	}
 	pthread_mutex_lock(&soft.queue_lock);
-	pool_start();
+	workers_init();
 	list_append(&soft.workers.jobs, &j.link);
 	for (unsigned i = 1; i < width && i < n; i++)
-		summon(i, width + 1);
+		wake_workers(i, width + 1);
 	pthread_mutex_unlock(&soft.queue_lock);
-	work_on(&j, 0);
+	job_work(&j, 0);
 	pthread_mutex_lock(&soft.queue_lock);
 	list_remove(&j.link);
 	while (j.active)

@@ -1,5 +1,5 @@
 /*
- * Streams that wait for a word in memory, or write one.
+ * Stream memory operations: commands that wait for a value in memory, or write one.
  */
 #include "backend/soft/stream/wait_value.h"
 
@@ -9,7 +9,7 @@
 #include "backend/soft/memory/range.h"
 #include "util/tsan_order.h"
 
-static bool satisfied32(uint32_t now, uint32_t want, unsigned how)
+static bool condition_holds32(uint32_t now, uint32_t want, unsigned how)
 {
 	switch (how & 3) {
 	case CU_STREAM_WAIT_VALUE_GEQ:
@@ -23,7 +23,7 @@ static bool satisfied32(uint32_t now, uint32_t want, unsigned how)
 	}
 }
 
-static bool satisfied64(uint64_t now, uint64_t want, unsigned how)
+static bool condition_holds64(uint64_t now, uint64_t want, unsigned how)
 {
 	switch (how & 3) {
 	case CU_STREAM_WAIT_VALUE_GEQ:
@@ -37,21 +37,21 @@ static bool satisfied64(uint64_t now, uint64_t want, unsigned how)
 	}
 }
 
-static bool satisfied(const CUstreamBatchMemOpParams *op)
+static bool wait_satisfied(const CUstreamBatchMemOpParams *op)
 {
 	uintptr_t addr = op->waitValue.address;
 
 	if (op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
-		return satisfied64(__atomic_load_n((uint64_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value64,
+		return condition_holds64(__atomic_load_n((uint64_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value64,
 			op->waitValue.flags);
-	return satisfied32(
+	return condition_holds32(
 		__atomic_load_n((uint32_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value, op->waitValue.flags);
 }
 
-/* Poll, ever more lazily; the writer may be anybody. */
-static void await(const CUstreamBatchMemOpParams *op, struct context *ctx)
+/* Poll at growing intervals: any thread, kernel or process may write the value. */
+static void wait_for_value(const CUstreamBatchMemOpParams *op, struct context *ctx)
 {
-	for (unsigned tries = 0; !satisfied(op); tries++) {
+	for (unsigned tries = 0; !wait_satisfied(op); tries++) {
 		if (atomic_load(&ctx->stop) || atomic_load(&ctx->error))
 			return;
 		if (tries > 100)
@@ -59,12 +59,12 @@ static void await(const CUstreamBatchMemOpParams *op, struct context *ctx)
 	}
 }
 
-static void do_op(const CUstreamBatchMemOpParams *op, struct context *ctx)
+static void run_memop(const CUstreamBatchMemOpParams *op, struct context *ctx)
 {
 	switch (op->operation) {
 	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
 	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-		await(op, ctx);
+		wait_for_value(op, ctx);
 		break;
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
 		ORDER_BEFORE(told);
@@ -74,7 +74,7 @@ static void do_op(const CUstreamBatchMemOpParams *op, struct context *ctx)
 		__atomic_store_n(
 			(uint64_t *)(uintptr_t)op->writeValue.address, op->writeValue.value64, __ATOMIC_RELEASE);
 		break;
-	default: /* barriers and flushes: memory is coherent, and a write releases what came before it */
+	default: /* barriers and flushes: memory is coherent, and a write has release semantics */
 		break;
 	}
 }
@@ -84,13 +84,13 @@ static CUresult run_memops(struct command *c)
 	struct memops *m = c->data;
 
 	for (unsigned i = 0; i < m->n; i++)
-		do_op(&m->ops[i], c->ctx);
+		run_memop(&m->ops[i], c->ctx);
 	return CUDA_SUCCESS;
 }
 
 static const struct command_ops command_memops = {COMMAND_MEMOP, run_memops, NULL, false};
 
-static CUresult check(const CUstreamBatchMemOpParams *op)
+static CUresult memop_check(const CUstreamBatchMemOpParams *op)
 {
 	unsigned width = 4;
 
@@ -130,7 +130,7 @@ CUresult soft_cuStreamBatchMemOp_v2(
 	if (r)
 		return r;
 	for (unsigned i = 0; i < count && !r; i++)
-		r = check(&ops[i]);
+		r = memop_check(&ops[i]);
 	if (!r && count) {
 		size_t bytes = count * sizeof *ops;
 		struct command *c = command_create(&command_memops, sizeof(struct memops) + bytes);
@@ -153,12 +153,13 @@ CUresult soft_cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBa
 	return soft_cuStreamBatchMemOp_v2(stream, count, ops, flags);
 }
 
-static CUresult one(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr addr, uint64_t value, unsigned flags)
+static CUresult submit_memop(
+	CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr addr, uint64_t value, unsigned flags)
 {
 	CUstreamBatchMemOpParams op;
 
 	memset(&op, 0, sizeof op);
-	op.waitValue.operation = type; /* waiting and writing are laid out alike */
+	op.waitValue.operation = type; /* waitValue and writeValue have the same layout */
 	op.waitValue.address = addr;
 	op.waitValue.value64 = value;
 	op.waitValue.flags = flags;
@@ -169,12 +170,12 @@ static CUresult one(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr ad
 	CUresult soft_cuStream##name##bits##_v2( \
 		CUstream stream, CUdeviceptr addr, cuuint##bits##_t value, unsigned int flags) \
 	{ \
-		return one(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags); \
+		return submit_memop(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags); \
 	} \
 	CUresult soft_cuStream##name##bits( \
 		CUstream stream, CUdeviceptr addr, cuuint##bits##_t value, unsigned int flags) \
 	{ \
-		return one(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags); \
+		return submit_memop(stream, CU_STREAM_MEM_OP_##type##_VALUE_##bits, addr, value, flags); \
 	}
 
 MEMOP(WaitValue, WAIT, 32)

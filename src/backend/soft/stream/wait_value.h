@@ -1,5 +1,5 @@
 /*
- * memop.h - waiting for and writing words of memory in stream order, as commands.
+ * wait_value.h - commands that wait for or write a value in memory, in stream order.
  */
 #pragma once
 

@@ -18,7 +18,7 @@ struct worker_state {
 	unsigned nready;
 	struct list jobs; /* soft_parallel() calls that idle workers can join */
 	pthread_cond_t work;
-	unsigned workers, idle;
+	unsigned count, idle;  /* workers in all, and those asleep */
 	bool spinning;         /* one idle worker spins before it sleeps */
 	_Atomic unsigned news; /* counts new work; the spinning worker reads it without the lock */
 };
