@@ -1,3 +1,4 @@
+/* Implements arena.h as a list of chunks, from the first of which small allocations are taken. */
 #include "ptx/arena.h"
 
 #include <stdint.h>
@@ -43,7 +44,7 @@ static struct chunk *chunk_create(size_t size)
 	return c;
 }
 
-/* A large piece gets a chunk of its own, behind the first, so that the rest of the first stays in use. */
+/* A large allocation gets its own chunk, behind the first, so that the rest of the first chunk stays in use. */
 static void *alloc_large(struct ptx_arena *a, size_t n)
 {
 	struct chunk *c = chunk_create(n);

@@ -1,7 +1,7 @@
 /*
- * arena.h - memory of one module: taken in small pieces, given back all at once.
+ * arena.h - an allocator for the memory of one module: many small allocations, freed all at once.
  *
- * Not thread-safe.  What arena_alloc returns is zeroed and aligned to 16.
+ * Not thread-safe.  Allocations are zeroed and aligned to 16 bytes.
  */
 #pragma once
 
@@ -15,8 +15,7 @@ void *arena_alloc(struct ptx_arena *a, size_t count, size_t size); /* NULL: no m
 char *arena_strndup(struct ptx_arena *a, const char *s, size_t len);
 
 /*
- * Makes room for one more element in an array of n; grows by doubling, so the
- * capacity is the power of two above n and need not be kept.  Returns the array,
- * or NULL (the old one is still good).
+ * Makes room for one more element in an array of n elements.  The capacity follows from n (the next power of two, at
+ * least 4), so the caller keeps only n.  Returns the array, perhaps moved, or NULL; the old array then stays valid.
  */
 void *arena_push(struct ptx_arena *a, void *array, size_t n, size_t size);

@@ -1,4 +1,4 @@
-/* Text of a function after a pass, for people and for tests. */
+/* Prints a module, or a function after a pass, as text for people and tests. */
 #include "ptx/parse/parse.h"
 
 #include <inttypes.h>
@@ -58,7 +58,7 @@ static void dump_sreg(FILE *o, const struct ptx_operand *x)
 
 static void dump_selector(FILE *o, const struct ptx_operand *x)
 {
-	if (x->comp >= PTX_SEL_BYTES) /* behind the 1 that marks where digits begin */
+	if (x->comp >= PTX_SEL_BYTES) /* the digits follow a leading 1 */
 		fprintf(o, ".%c%0*" PRIx32, x->comp == PTX_SEL_BYTES ? 'b' : 'h', (31 - __builtin_clz(x->n)) / 4,
 			x->n & ((1u << (31 - __builtin_clz(x->n))) - 1));
 	else if (x->comp)
@@ -269,7 +269,7 @@ char *ptx_module_dump(const struct ptx_module *m)
 	return text;
 }
 
-static int prepare(struct ptx_function *f, char letter)
+static int dump_prepare(struct ptx_function *f, char letter)
 {
 	switch (letter) {
 	case 'p':
@@ -298,7 +298,7 @@ char *ptx_dump(struct ptx_function *f, char letter)
 	size_t size;
 	FILE *o;
 
-	if (prepare(f, letter))
+	if (dump_prepare(f, letter))
 		return NULL;
 	o = open_memstream(&text, &size);
 	if (!o)

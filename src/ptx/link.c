@@ -1,7 +1,6 @@
 /*
- * Several modules, one program.  All names that others may see are put into
- * one list, sorted; each run of equal names is one symbol, with a definition
- * chosen for it and everything else made to point there.
+ * Links modules to one program (ptx_link).  All names with external linkage go into one sorted list; each run of equal
+ * names is one symbol.  The linker chooses a definition for it and makes all other declarations point to that.
  */
 #include "ptx/parse/parse.h"
 
@@ -10,21 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct symbol {
+struct link_symbol {
 	const char *name;
-	size_t order; /* of the command line, then of the source: the first of equals wins */
-	struct ptx_function *fn;
-	struct ptx_var *var; /* one of the two */
+	size_t order; /* by module, then by place in the source: the first of several equal definitions wins */
+	struct ptx_function *fn; /* either this */
+	struct ptx_var *var;     /* or this */
 };
 
-struct linker {
-	struct symbol *list;
+struct ptx_linker {
+	struct link_symbol *list;
 	size_t n;
 	char *why;
 	size_t size;
 };
 
-/* An alias of an alias is rare, and one that leads nowhere is cut off. */
+/* Aliases of aliases are rare; the limit ends a cycle. */
 struct ptx_function *ptx_function_definition(struct ptx_function *f)
 {
 	for (int i = 0; f->alias_of && i < 8; i++)
@@ -39,9 +38,9 @@ struct ptx_var *ptx_var_definition(struct ptx_var *v)
 
 /* ---- collecting ------------------------------------------------------------------------------------ */
 
-static bool add(struct linker *l, struct ptx_function *f, struct ptx_var *v)
+static bool symbol_add(struct ptx_linker *l, struct ptx_function *f, struct ptx_var *v)
 {
-	struct symbol *list;
+	struct link_symbol *list;
 
 	if (!(l->n & (l->n - 1))) {
 		list = realloc(l->list, (l->n ? l->n * 2 : 1) * sizeof *list);
@@ -49,31 +48,31 @@ static bool add(struct linker *l, struct ptx_function *f, struct ptx_var *v)
 			return false;
 		l->list = list;
 	}
-	l->list[l->n] = (struct symbol){.name = f ? f->name : v->name, .order = l->n, .fn = f, .var = v};
+	l->list[l->n] = (struct link_symbol){.name = f ? f->name : v->name, .order = l->n, .fn = f, .var = v};
 	l->n++;
 	return true;
 }
 
-/* A block's dynamic shared memory has many names and one place. */
-static bool dynamic(const struct ptx_var *v)
+/* Dynamic shared memory: all names for it denote the same place. */
+static bool is_dynamic_shared(const struct ptx_var *v)
 {
 	return v->space == PTX_SHARED && v->unsized;
 }
 
-static bool collect(struct linker *l, struct ptx_module *m)
+static bool collect_symbols(struct ptx_linker *l, struct ptx_module *m)
 {
 	for (struct ptx_function *f = m->functions; f; f = f->next)
-		if (f->linkage != PTX_LINK_STATIC && !add(l, f, NULL))
+		if (f->linkage != PTX_LINK_STATIC && !symbol_add(l, f, NULL))
 			return false;
 	for (struct ptx_var *v = m->vars; v; v = v->next)
-		if (v->linkage != PTX_LINK_STATIC && !add(l, NULL, v))
+		if (v->linkage != PTX_LINK_STATIC && !symbol_add(l, NULL, v))
 			return false;
 	return true;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_symbols(const void *a, const void *b)
 {
-	const struct symbol *x = a, *y = b;
+	const struct link_symbol *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
 
 	return r ? r : x->order < y->order ? -1 : 1;
@@ -81,8 +80,8 @@ static int by_name(const void *a, const void *b)
 
 /* ---- one symbol -------------------------------------------------------------------------------------- */
 
-/* 0: a declaration. */
-static int strength(const struct symbol *s)
+/* Precedence among definitions of one name; 0: a mere declaration. */
+static int symbol_strength(const struct link_symbol *s)
 {
 	unsigned linkage = s->fn ? s->fn->linkage : s->var->linkage;
 
@@ -90,8 +89,7 @@ static int strength(const struct symbol *s)
 		return 0;
 	switch (linkage) {
 	case PTX_LINK_EXTERN:
-		/* Sized shared memory that everybody declares and nobody defines: the first gives it a
-		 * place. */
+		/* Sized shared memory may be declared everywhere and defined nowhere: the first one defines it. */
 		return s->var && s->var->space == PTX_SHARED && !s->var->unsized ? 1 : 0;
 	case PTX_LINK_WEAK:
 		return 2;
@@ -102,7 +100,7 @@ static int strength(const struct symbol *s)
 	}
 }
 
-static int refuse(struct linker *l, const char *name, const char *what)
+static int link_refuse(struct ptx_linker *l, const char *name, const char *what)
 {
 	snprintf(l->why, l->size, "%s: %s", name, what);
 	return -EINVAL;
@@ -129,37 +127,37 @@ static bool same_size(const struct ptx_var *a, const struct ptx_var *b)
 	return a->space == b->space && (loose || a->size == b->size);
 }
 
-static int choose(struct linker *l, struct symbol *s, size_t n, struct symbol **best)
+static int choose_definition(struct ptx_linker *l, struct link_symbol *s, size_t n, struct link_symbol **best)
 {
 	*best = NULL;
 	for (size_t i = 0; i < n; i++) {
-		int a = strength(&s[i]), b = *best ? strength(*best) : 0;
+		int a = symbol_strength(&s[i]), b = *best ? symbol_strength(*best) : 0;
 
 		if ((s[i].fn == NULL) != (s[0].fn == NULL))
-			return refuse(l, s->name, "a function here and a variable there");
+			return link_refuse(l, s->name, "declared as a function and as a variable");
 		if (a == 4 && b == 4)
-			return refuse(l, s->name, "multiple definition");
+			return link_refuse(l, s->name, "multiple definition");
 		if (a > b || (a == 3 && b == 3 && s[i].var && s[i].var->size > (*best)->var->size))
 			*best = &s[i];
 	}
 	return 0;
 }
 
-static int join(struct linker *l, struct symbol *s, size_t n)
+static int symbol_resolve(struct ptx_linker *l, struct link_symbol *s, size_t n)
 {
-	struct symbol *best;
-	int err = choose(l, s, n, &best);
+	struct link_symbol *best;
+	int err = choose_definition(l, s, n, &best);
 
 	for (size_t i = 0; i < n && best && !err; i++) {
 		if (&s[i] == best)
 			continue;
 		if (s[i].fn && !same_signature(ptx_function_definition(s[i].fn), ptx_function_definition(best->fn)))
-			err = refuse(l, s->name, "declared with different signatures");
+			err = link_refuse(l, s->name, "declared with different signatures");
 		else if (s[i].fn)
 			s[i].fn->alias_of = best->fn;
 		else if (!same_size(s[i].var, best->var))
-			err = refuse(l, s->name, "declared with different sizes or state spaces");
-		else if (!dynamic(s[i].var) || !dynamic(best->var))
+			err = link_refuse(l, s->name, "declared with different sizes or state spaces");
+		else if (!is_dynamic_shared(s[i].var) || !is_dynamic_shared(best->var))
 			s[i].var->defined_by = best->var;
 	}
 	return err;
@@ -167,54 +165,54 @@ static int join(struct linker *l, struct symbol *s, size_t n)
 
 /* ---- all of them ------------------------------------------------------------------------------------- */
 
-/* Two modules may be each other's aliases; nobody is then the function. */
-static int check_aliases(struct linker *l)
+/* Aliases of two modules may form a cycle without a definition. */
+static int check_aliases(struct ptx_linker *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->list[i].fn && ptx_function_definition(l->list[i].fn)->alias_of)
-			return refuse(l, l->list[i].name, "an alias of itself");
+			return link_refuse(l, l->list[i].name, "an alias of itself");
 	return 0;
 }
 
-static int join_all(struct linker *l)
+static int resolve_symbols(struct ptx_linker *l)
 {
 	int err = 0;
 
 	if (l->n)
-		qsort(l->list, l->n, sizeof *l->list, by_name);
+		qsort(l->list, l->n, sizeof *l->list, compare_symbols);
 	for (size_t i = 0, k; i < l->n && !err; i = k) {
 		for (k = i + 1; k < l->n && !strcmp(l->list[k].name, l->list[i].name); k++)
 			;
-		err = join(l, &l->list[i], k - i);
+		err = symbol_resolve(l, &l->list[i], k - i);
 	}
 	return err ? err : check_aliases(l);
 }
 
 int ptx_link(struct ptx_module **modules, unsigned n, char *why, size_t size)
 {
-	struct linker l = {.why = why, .size = size};
+	struct ptx_linker l = {.why = why, .size = size};
 	int err = 0;
 
 	for (unsigned i = 0; i < n && !err; i++) {
 		modules[i]->head = modules[0];
 		modules[i]->peer = i + 1 < n ? modules[i + 1] : NULL;
-		if (!collect(&l, modules[i]))
+		if (!collect_symbols(&l, modules[i]))
 			err = -ENOMEM;
 	}
 	if (!err)
-		err = join_all(&l);
+		err = resolve_symbols(&l);
 	free(l.list);
 	return err;
 }
 
-void ptx_link_missing(struct ptx_module *head, void (*tell)(void *arg, const char *name, bool function), void *arg)
+void ptx_link_missing(struct ptx_module *head, void (*report)(void *arg, const char *name, bool function), void *arg)
 {
 	for (struct ptx_module *m = head; m; m = m->peer) {
 		for (struct ptx_function *f = m->functions; f; f = f->next)
 			if ((f->called || f->address_taken) && !ptx_function_definition(f)->is_defined)
-				tell(arg, f->name, true);
+				report(arg, f->name, true);
 		for (struct ptx_var *v = m->vars; v; v = v->next)
 			if (v->used && !v->defined_by && v->linkage == PTX_LINK_EXTERN && v->space != PTX_SHARED)
-				tell(arg, v->name, false);
+				report(arg, v->name, false);
 	}
 }

@@ -1,11 +1,12 @@
 /*
- * ptx.h - PTX text in, typed instructions out.
+ * ptx.h - the PTX front end: text in, typed and analysed instructions out.  doc/ptx.md describes the passes.
  *
- *	text --ptx_module_create--> module: variables, signatures, body ranges
- *	     --ptx_link--> several modules that know each other (or left out: one that stands alone)
- *	     --ptx_function_body--> one function's instructions, registers, frame
- *	     --ptx_function_analyze--> blocks, dominators, liveness
- *	     --ptx_function_shapes--> which registers are uniform, affine, varying
+ *	text --ptx_module_create--> module: variables, signatures, where each body lies in the text
+ *	     --ptx_link--> several modules joined to one program (optional)
+ *	     --ptx_kernel_layout--> an entry's shared memory and local frames, and the bodies it can reach
+ *	     --ptx_function_body--> one function's instructions, registers and frame, checked
+ *	     --ptx_function_analyze--> its basic blocks, dominators and liveness
+ *	     --ptx_function_shapes--> its uniform, affine and varying registers
  *
  * A function is a flat array of instructions over numbered virtual registers:
  *
@@ -14,17 +15,16 @@
  *	inst { op PTX_OP_mad, m { type {PTX_S32}, half PTX_LO }, guard 17, guard_not 1,
  *	       ops { REG 4, REG 5, IMM 4, REG 9 } }
  *
- * Everything hangs off one arena per module and goes at once with
- * ptx_module_destroy.  Nothing is shared between modules that are not linked, and linked ones
- * go together; there is no global state.  Bodies are parsed on first use; the caller holds a lock of its
- * own around any two calls on the same module (reading finished functions needs
- * none).
+ * Ownership: a module owns everything that its pointers reach, in one arena that ptx_module_destroy frees.  Linked
+ * modules point into each other and are destroyed together.  There is no global state.
  *
- * The text is hostile: it need not end in NUL, and whatever it holds the worst
- * outcome is an error with line and column, after time and memory in
- * proportion to its length.  What this header says of a finished body (operand
- * counts and kinds, register types, label targets inside the function) has
- * been checked, and an engine may rely on it.
+ * Locking: bodies are parsed on first use, so the caller serialises all calls on one module (on one program, once
+ * linked).  Reading the results of a finished pass needs no lock.
+ *
+ * Trust: the text is hostile.  Text of any content, NUL-terminated or not, ends at worst in an error with line and
+ * column, after time and memory in proportion to its length.  An engine may rely on every statement of this header
+ * about a finished body (operand counts and kinds, register types, label targets inside the function): the parser has
+ * checked them.
  */
 #pragma once
 
@@ -45,7 +45,7 @@ enum ptx_type {
 	PTX_NTYPES
 };
 
-/* What a type is, for PTX's rules on which register may stand where. */
+/* The kind of a type: PTX's rules on which register fits which operand go by kind and width. */
 enum ptx_kind { PTX_KIND_NONE, PTX_KIND_PRED, PTX_KIND_BITS, PTX_KIND_INT, PTX_KIND_FLOAT, PTX_KIND_OPAQUE };
 
 enum ptx_opcode {
@@ -73,7 +73,7 @@ enum ptx_space {
 	PTX_CONST,
 	PTX_PARAM, /* a kernel's or function's parameter, or a call's argument block */
 	PTX_REGSPACE,
-	PTX_TEX /* the old .tex space: a texref */
+	PTX_TEX /* the deprecated .tex space: a texref */
 };
 
 /* ---- modifiers, decoded ---------------------------------------------------------------------- */
@@ -88,14 +88,14 @@ enum ptx_round {
 	PTX_RZI,
 	PTX_RMI,
 	PTX_RPI,
-	PTX_RNA, /* nearest, ties away */
+	PTX_RNA, /* nearest, ties away from zero */
 	PTX_RS,  /* stochastic */
 	PTX_APPROX,
 	PTX_FULL
 };
 enum ptx_sat { PTX_SAT_NONE, PTX_SAT, PTX_SATFINITE };
 enum ptx_half { PTX_HALF_NONE, PTX_LO, PTX_HI, PTX_WIDE };
-/* Comparisons. CMP_LO LS HI HS are unsigned; EQU and after are true when an operand is a NaN. */
+/* Comparisons. CMP_LO, LS, HI and HS are unsigned; EQU to GEU are true when an operand is a NaN. */
 enum ptx_cmp {
 	PTX_CMP_NONE,
 	PTX_EQ,
@@ -117,7 +117,7 @@ enum ptx_cmp {
 	PTX_NUM, /* neither is a NaN */
 	PTX_NAN  /* at least one is */
 };
-/* atom, red, redux, bar.red, and the boolean that combines setp, set and lop3 with a predicate. */
+/* The operation of atom, red, redux and bar.red, and the boolean by which setp, set and lop3 combine a predicate. */
 enum ptx_aop {
 	PTX_A_NONE,
 	PTX_A_ADD,
@@ -134,7 +134,7 @@ enum ptx_aop {
 };
 enum ptx_sem { PTX_SEM_NONE, PTX_WEAK, PTX_VOLATILE, PTX_RELAXED, PTX_ACQUIRE, PTX_RELEASE, PTX_ACQ_REL, PTX_SC };
 enum ptx_scope { PTX_SCOPE_NONE, PTX_CTA, PTX_CLUSTER, PTX_GPU, PTX_SYS }; /* membar.gl is PTX_GPU */
-/* One word that says which variant of an opcode this is; each row allows its own few. */
+/* The variant of an opcode that has several; each row of ops.def allows its own few. */
 enum ptx_mode {
 	PTX_MODE_NONE,
 	PTX_SHFL_UP,
@@ -187,21 +187,20 @@ enum ptx_query {
 enum ptx_layout { PTX_LAYOUT_NONE, PTX_ROW, PTX_COL };
 
 /*
- * The fields of struct ptx_mods, in order; each is one byte and zero when the
- * text does not say.  The table of modifier words (mods.def) writes into them
- * by name.
+ * The fields of struct ptx_mods, in order; each is one byte, and zero if the instruction has no such modifier.  The
+ * table of modifier words (mods.def) names the field that each word sets.
  *
  *	rnd sat cmp op half sem scope mode wrap geom lod bound query	an enum above
  *	ftz relu nan xorsign cc uni sync aligned to shiftamt trans nc po	flags
- *	space	enum ptx_space; cp.async: the destination's, space2 the source's
+ *	space	enum ptx_space; of cp.async: the destination's, with the source's in space2
  *	vec	2, 4 or 8 for .v2 .v4 .v8; 0 is scalar
  *	comp	tld4: 1..4 for .r .g .b .a
  *	num	ldmatrix: 1, 2, 4 for .x1 .x2 .x4
  *	layout_a, layout_b   enum ptx_layout; wmma.load and .store have only the first
  *	mma_m mma_n mma_k    .m16n8k16 is 16, 8, 16; a k of 256 is 0
  *	hint	.L2::cache_hint: the last operand is a cache policy
- *	cache	some cache operator stood there; an engine may ignore it
- *	word	a qualifier that changes nothing here
+ *	cache	set by any cache operator; an engine may ignore it
+ *	word	a qualifier without a field of its own: .noinc, .abs, .oob, or one without effect here
  */
 #define PTX_MOD_FIELDS(F) \
 	F(rnd) \
@@ -245,7 +244,7 @@ enum ptx_layout { PTX_LAYOUT_NONE, PTX_ROW, PTX_COL };
 	F(word)
 
 struct ptx_mods {
-	uint8_t type[4]; /* enum ptx_type, in the order written: type[0] is what results have */
+	uint8_t type[4]; /* enum ptx_type, in the order written: type[0] is the result's */
 	uint8_t ntypes;
 #define F(name) uint8_t name;
 	PTX_MOD_FIELDS(F)
@@ -257,26 +256,26 @@ struct ptx_mods {
 #define PTX_NOREG UINT32_MAX
 
 enum ptx_operand_kind {
-	PTX_O_NONE,   /* an optional operand that was not written, where a later one may be */
+	PTX_O_NONE,   /* an absent optional operand that others may follow */
 	PTX_O_REG,    /* reg */
 	PTX_O_IMM,    /* imm: the bits of the value in `type`, zero-extended to 64 */
-	PTX_O_SREG,   /* reg = enum ptx_sreg, comp = 0..3 for .x .y .z .w, or the number in its family */
+	PTX_O_SREG,   /* reg = enum ptx_sreg, comp = 0..3 for .x .y .z .w, or the number of %envreg1, %pm3 ... */
 	PTX_O_SINK,   /* _ */
 	PTX_O_VEC,    /* n elements at elem */
 	PTX_O_ADDR,   /* [reg + imm], [var + imm], [imm]; reg or PTX_NOREG, var or NULL */
 	PTX_O_VAR,    /* the address of var, plus imm */
-	PTX_O_FUNC,   /* fn: a function's address, or what is called */
-	PTX_O_LABEL,  /* reg = index of the instruction it names */
+	PTX_O_FUNC,   /* fn: a function's address, or the callee of a direct call */
+	PTX_O_LABEL,  /* reg = index of the target instruction */
 	PTX_O_LABELS, /* n LABEL operands at elem (brx.idx) */
 	PTX_O_PROTO   /* proto: signature of an indirect call, or its possible targets */
 };
 
 struct ptx_operand {
 	uint8_t kind; /* enum ptx_operand_kind */
-	uint8_t type; /* what the instruction uses the value as; its register may be wider (ld, st, cvt) */
+	uint8_t type; /* the type the instruction uses; the register may be wider (ld, st, cvt) */
 	uint8_t neg;  /* predicate source written with ! */
 	uint8_t comp; /* SREG: component. Video instructions: PTX_SEL_* */
-	uint32_t n;   /* how many elements. PTX_SEL_BYTES, _HALVES: .b7654 is 0x17654, .h10 0x110 */
+	uint32_t n;   /* number of elements. PTX_SEL_BYTES, _HALVES: .b7654 is 0x17654, .h10 is 0x110 */
 	uint32_t reg;
 	uint32_t pos; /* offset in the text, for messages */
 	int64_t imm;
@@ -288,7 +287,7 @@ struct ptx_operand {
 	};
 };
 
-/* Selectors of the video instructions, as in %r1.b2. BYTES, HALVES: several (.b7654), their digits in n. */
+/* Selectors of the video instructions, as in %r1.b2. BYTES and HALVES select several elements: n has the digits. */
 enum {
 	PTX_SEL_NONE,
 	PTX_SEL_B0,
@@ -304,8 +303,8 @@ enum {
 #define PTX_MAX_OPERANDS 12
 
 /*
- * What stands at ops[0], ops[1], ... is fixed per opcode (the signature in
- * ops.def): destinations first, then sources in source order.
+ * The opcode fixes the meaning of ops[0], ops[1], ... (the operand letters in ops.def): destinations first, then
+ * sources in source order.
  *
  *   d|p (setp p|q, shfl d|p, match, elect, lop3)   ops[1] is the second destination, NONE if absent
  *   ld          d, addr            st     addr, value      (d and value are VEC when m.vec)
@@ -317,7 +316,7 @@ enum {
  */
 struct ptx_inst {
 	uint16_t op;       /* enum ptx_opcode */
-	uint8_t nops;      /* operands present; absent trailing ones are not counted */
+	uint8_t nops;      /* length of ops; absent trailing operands are not counted */
 	uint8_t guard_not; /* @! */
 	uint32_t guard;    /* predicate register, or PTX_NOREG */
 	uint32_t line;     /* in the PTX text */
@@ -331,14 +330,14 @@ struct ptx_inst {
 
 enum ptx_linkage { PTX_LINK_STATIC, PTX_LINK_EXTERN, PTX_LINK_VISIBLE, PTX_LINK_WEAK, PTX_LINK_COMMON };
 
-/* An address in an initialiser: `size` bytes at `offset` get (address of name + addend) >> shift. */
+/* An address in an initialiser: the loader stores (address of name + addend) >> shift in `size` bytes at `offset`. */
 struct ptx_reloc {
 	uint64_t offset;
 	uint8_t size;
 	uint8_t shift; /* mask(0xFF00)(sym): 8; 0 when there is no mask */
 	bool generic;  /* generic(sym): the generic address */
 	int64_t addend;
-	const char *name; /* by name: a function may be defined after the table that holds it */
+	const char *name; /* not a pointer: a function may be defined after the table that holds its address */
 };
 
 struct ptx_var {
@@ -357,25 +356,25 @@ struct ptx_var {
 	uint32_t line;
 	uint64_t size; /* bytes; 0 if unsized */
 	/*
-	 * Where it lies: in a kernel's argument block or a function's parameter frame (.param), in
-	 * the function's local frame (.local), in the block's shared memory (.shared; an unsized one
-	 * lies at the kernel's shared_static).  For .global and .const the loader decides.
+	 * The offset in the kernel's argument block or the function's parameter frame (.param), in the function's local
+	 * frame (.local), or in the block's shared memory (.shared; an unsized variable lies at the kernel's
+	 * shared_static).  The loader places .global and .const variables.
 	 */
 	uint64_t offset;
-	const uint8_t *init; /* init_size leading bytes, the rest is zero; NULL without initialiser */
+	const uint8_t *init; /* the first init_size bytes; the rest is zero. NULL: no initialiser */
 	uint64_t init_size;
 	const struct ptx_reloc *relocs;
 	uint32_t nrelocs;
 	struct ptx_function *owner; /* NULL: module scope */
-	struct ptx_var *defined_by; /* after ptx_link: what a declaration stands for; NULL: itself */
-	bool used;                  /* named by a body parsed so far, or by an initialiser */
+	struct ptx_var *defined_by; /* after ptx_link: the definition behind this declaration; NULL: none, or itself */
+	bool used;                  /* named by an initialiser or by a body parsed so far */
 	struct ptx_var *next;       /* in m->vars or f->vars, in source order */
 };
 
 /* .callprototype: params and rets. .calltargets: targets. */
 struct ptx_proto {
 	const char *name;
-	struct ptx_var **params, **rets; /* only sizes matter; names are usually _ */
+	struct ptx_var **params, **rets; /* only their sizes and types matter; the names are usually _ */
 	uint32_t nparams, nrets;
 	struct ptx_function **targets;
 	uint32_t ntargets;
@@ -383,7 +382,7 @@ struct ptx_proto {
 };
 
 struct ptx_reg {
-	const char *name; /* for dumps; not unique, inner scopes may shadow */
+	const char *name; /* for dumps; not unique: inner scopes may shadow it */
 	uint8_t type;
 };
 
@@ -394,23 +393,23 @@ struct ptx_error {
 	uint32_t text_len;
 };
 
-/* A straight run of instructions [first, end). Only the last one may jump. */
+/* A basic block: instructions [first, end). Only the last one may jump. */
 struct ptx_block {
 	uint32_t first, end;
-	uint32_t *succ, *pred; /* block numbers; a fall-through comes first in succ */
+	uint32_t *succ, *pred; /* block numbers, each once; a fall-through comes first in succ */
 	uint32_t nsucc, npred;
 	uint32_t rpo;                 /* position in reverse post order; PTX_NOREG: unreachable */
-	uint32_t idom;                /* immediate dominator; itself for the entry */
+	uint32_t idom;                /* immediate dominator; itself for the entry, PTX_NOREG if unreachable */
 	uint32_t ipdom;               /* immediate post-dominator; PTX_NOREG: only the function's end */
-	uint64_t *live_in, *live_out; /* bit sets over registers; NULL in absurdly large functions */
+	uint64_t *live_in, *live_out; /* bit sets over registers; NULL if the function was too large to analyse */
 };
 
-/* How a register's value varies over the lanes of a warp. */
+/* How a register's value differs between the lanes of a warp. */
 enum ptx_shape_kind {
 	PTX_SHAPE_NONE,    /* never written on a reachable path */
 	PTX_SHAPE_CONST,   /* uniform, and the value is base */
 	PTX_SHAPE_UNIFORM, /* the same in all active lanes */
-	PTX_SHAPE_AFFINE,  /* something uniform + stride * lane */
+	PTX_SHAPE_AFFINE,  /* a uniform value + stride * lane */
 	PTX_SHAPE_VARYING
 };
 struct ptx_shape {
@@ -426,40 +425,40 @@ struct ptx_function {
 	bool is_defined; /* has a body in this module */
 	bool noreturn;
 	bool address_taken; /* named by an initialiser, a mov or a target list: indirect calls may reach it */
-	bool called;        /* directly, by a body parsed so far */
+	bool called;        /* called directly by a body parsed so far */
 	uint8_t linkage;
 	uint32_t maxntid[3], reqntid[3]; /* 0: not given */
 	uint32_t minnctapersm, maxnctapersm, maxnreg;
 	struct ptx_var **params;
 	struct ptx_var **rets;
 	uint32_t nparams, nrets;
-	struct ptx_function *alias_of; /* .alias, or after ptx_link the definition; NULL otherwise */
-	/* All .param variables of a function lie in one frame: parameters from 0, then returns, then the
-	 * argument blocks of its calls. */
-	uint64_t param_size;       /* of the parameters alone: a kernel's argument block */
-	uint64_t param_frame_size; /* of the whole frame; final once the body is parsed */
+	struct ptx_function *alias_of; /* the target of .alias, or after ptx_link the definition; NULL otherwise */
+	/* All .param variables of a function lie in one frame: parameters from offset 0, then returns, then the
+	 * argument blocks of the calls it makes. */
+	uint64_t param_size;       /* size of the parameters alone: a kernel's argument block */
+	uint64_t param_frame_size; /* size of the whole frame; final once the body is parsed */
 	uint32_t line;
 	struct ptx_function *next; /* in m->functions, in source order */
 
 	/* After ptx_function_body: */
-	struct ptx_inst *insts; /* ends with an instruction that ends the function or jumps back */
+	struct ptx_inst *insts; /* control never runs past the last one: the parser appends a ret if needed */
 	uint32_t ninsts;
 	struct ptx_reg *regs;
 	uint32_t nregs;
-	struct ptx_var *vars; /* .local .shared .param declared inside, all scopes */
-	uint64_t local_size;  /* local frame */
+	struct ptx_var *vars; /* .local, .shared and .param variables of all scopes */
+	uint64_t local_size;  /* size of the local frame */
 	uint32_t local_align;
 	struct ptx_function **callees; /* direct callees, each once */
 	uint32_t ncallees;
 	struct ptx_var **shared_used; /* .shared variables named in the body, each once */
 	uint32_t nshared_used;
 	bool has_indirect_call;
-	bool has_barrier; /* some bar or barrier (not bar.warp) */
+	bool has_barrier; /* contains a bar or barrier (not bar.warp) */
 
 	/* After ptx_kernel_layout, for entries: */
-	uint64_t shared_static; /* static shared memory, 16-aligned: unsized variables start here */
-	uint64_t local_total;   /* this frame and the deepest chain of callees */
-	bool local_unbounded;   /* recursion or indirect calls: the depth is not known */
+	uint64_t shared_static; /* size of static shared memory, 16-aligned: unsized variables start here */
+	uint64_t local_total;   /* local bytes of this function and its deepest chain of callees */
+	bool local_unbounded;   /* recursion or indirect calls: local_total is only a lower bound */
 
 	/* After ptx_function_analyze: */
 	struct ptx_block *blocks; /* in source order */
@@ -470,11 +469,13 @@ struct ptx_function {
 
 	/* After ptx_function_shapes: */
 	struct ptx_shape *shapes; /* per register */
-	bool *divergent;          /* per block: its last instruction may send lanes different ways */
+	bool *divergent;          /* per block: lanes may take different ways at its last instruction */
 
-	struct ptx_error error; /* of the body; the first one */
-	int state;              /* private: what has been done */
-	uint32_t index;         /* private: in a walk over functions */
+	struct ptx_error error; /* the first error of the body */
+
+	/* Private. */
+	int state;      /* STATE_* flags: the passes done */
+	uint32_t index; /* number in a walk over functions */
 	size_t body_start, body_end;
 	uint32_t body_line, body_column;
 };
@@ -486,23 +487,23 @@ struct ptx_module {
 	unsigned address_size; /* 32 or 64 */
 	struct ptx_function *functions;
 	struct ptx_var *vars;
-	struct ptx_error error; /* of the module level; the first one */
-	/* After ptx_link: the first module of the program and the next one; NULL in a module on its own. */
+	struct ptx_error error; /* the first error outside bodies */
+	/* After ptx_link: the first module of the program, and the next one. Both are NULL if not linked. */
 	struct ptx_module *head, *peer;
 
 	/* Private. */
 	struct ptx_arena *arena;
-	const char *text; /* our own copy */
+	const char *text; /* a copy in the arena */
 	size_t text_len;
 	struct ptx_names *names;
-	uint64_t shared_common; /* end of the shared variables that several kernels may use */
+	uint64_t shared_common; /* of the head: end of the shared variables that several kernels may use */
 	struct ptx_function **functions_end;
 	struct ptx_var **vars_end;
 };
 
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
-/* Copies the text. NULL only for want of memory; look at m->error.line for failure. */
+/* Copies the text. NULL: out of memory. All other failures are in m->error (line != 0). */
 struct ptx_module *ptx_module_create(const char *text, size_t len);
 void ptx_module_destroy(struct ptx_module *m); /* NULL is fine */
 /* The definition if there is one, else the declaration; aliases are followed. NULL: no such name. */
@@ -510,66 +511,69 @@ struct ptx_function *ptx_function_find(const struct ptx_module *m, const char *n
 struct ptx_var *ptx_var_find(const struct ptx_module *m, const char *name);
 
 /*
- * Makes one program of n modules, in place: what one declares and another defines is joined (alias_of,
- * defined_by), shared memory is laid out for all of them, and indirect calls reach into all.  A strong
- * definition wins over a .common and that over a .weak; static names stay with their module.  Call it once,
- * before the first body is parsed.  -EINVAL with a sentence in `why`: two strong definitions, or two that do
- * not fit each other.  -ENOMEM.  What stays undefined is ptx_link_missing's to tell, and the engine's to judge.
+ * Joins n modules to one program, in place: declarations point to their definitions in other modules (alias_of,
+ * defined_by), shared memory has one layout, and indirect calls reach the functions of all modules.  A strong
+ * definition wins over a .common one, and that over a .weak one; static names stay private to their module.  Call
+ * once, before the first body is parsed.  Returns 0, -ENOMEM, or -EINVAL with a sentence in `why`: two strong
+ * definitions of a name, or declarations that contradict each other.  Undefined names are no error here: see
+ * ptx_link_missing.
  */
 int ptx_link(struct ptx_module **modules, unsigned n, char *why, size_t size);
-/* Calls tell() for every name that parsed bodies and initialisers use and no module defines. */
-void ptx_link_missing(struct ptx_module *head, void (*tell)(void *arg, const char *name, bool function), void *arg);
+/* Calls report() for every name that initialisers and the bodies parsed so far use and no module defines. */
+void ptx_link_missing(struct ptx_module *head, void (*report)(void *arg, const char *name, bool function), void *arg);
 struct ptx_var *ptx_var_definition(struct ptx_var *v);
 struct ptx_function *ptx_function_definition(struct ptx_function *f); /* behind all aliases */
 
-/* Each returns 0, -EINVAL with f->error set, -ENOENT for a function without body, -E2BIG for one made to
- * exhaust an analysis, or -ENOMEM.
- * All may be called again; the second call costs nothing and answers the same. */
+/*
+ * Each returns 0, -EINVAL with f->error set, -ENOENT for a function without a body, -E2BIG if an analysis would exceed
+ * its limit, or -ENOMEM.  Repeated calls are cheap and return the same result.
+ */
 int ptx_function_body(struct ptx_function *f);
 int ptx_function_analyze(struct ptx_function *f); /* body, blocks, dominators, liveness */
 
 /*
- * Entries: parses the body and everything it can reach, gives every .shared
- * variable an offset, and adds up the local frames.  An error in a callee is
- * copied to f->error with its own line and column.  Callees without a body
- * (vprintf, malloc) are the engine's business.
+ * For entries: parses the body and every body it can reach, gives each .shared variable an offset, and adds up the
+ * local frames.  An error in a callee is copied to f->error with its own line and column.  Callees without a body
+ * (vprintf, malloc) are left to the engine.
  *
- * Offsets hold for the whole program, one module or several linked: variables of module scope and of .func
- * bodies each have one of their own; an entry's own variables come after the
- * last of these that the entry can reach (usually there are none).
+ * Offsets hold for the whole program.  Shared variables of module scope and of .func bodies each have one offset for
+ * all kernels; an entry's own variables follow the last of those that the entry can reach (usually there are none).
  */
 int ptx_kernel_layout(struct ptx_function *f);
 
 /*
- * Uniformity.  tid_affine: blockDim.x is a multiple of 32, so %tid.x is base +
- * lane and the other components are uniform.  Affine means modulo the width of the
- * register: wrap-around inside a warp is not ruled out.
+ * Uniformity: fills f->shapes and f->divergent.  tid_affine: blockDim.x is a multiple of 32, so that %tid.x is affine
+ * with stride 1 and the other components are uniform.  Affine means modulo the width of the register: the value may
+ * wrap around inside a warp.  Caution: cvt and mul.wide pass the stride of a 32-bit register on to a 64-bit one,
+ * which is right only if the 32-bit value does not wrap inside the warp.  The result depends on tid_affine and is not
+ * cached: every call computes it again and takes memory from the module's arena.
  */
 int ptx_function_shapes(struct ptx_function *f, bool tid_affine);
 
-/* line:column: message, the source line, and a caret. Returns what snprintf would. */
+/* Formats "line:column: message", the source line, and a caret. Returns the same value as snprintf. */
 int ptx_error_format(const struct ptx_error *e, char *buf, size_t size);
 
 /*
- * Text after a pass, malloc'ed: 'p' the instructions as parsed, 'c' blocks and
- * edges, 'd' dominators, 'l' liveness, 'u' shapes, 'f' frames and parameters.
- * NULL if the letter is unknown, the pass failed or memory ran out.
+ * The result of a pass as text, for people and tests; the caller frees it.  Letters: 'p' the parsed instructions,
+ * 'c' blocks and edges, 'd' dominators, 'l' liveness, 'u' shapes, 'f' frames and parameters.  NULL if the letter is
+ * unknown, the pass failed, or memory ran out.
  */
 char *ptx_dump(struct ptx_function *f, char letter);
-char *ptx_module_dump(const struct ptx_module *m); /* variables with initialisers, functions; malloc'ed */
+char *ptx_module_dump(const struct ptx_module *m); /* variables with initialisers, and functions; the caller frees it */
 
 const char *ptx_type_name(unsigned type);
 unsigned ptx_type_bits(unsigned type); /* 1 for a predicate, 64 for opaque handles */
 enum ptx_kind ptx_type_kind(unsigned type);
 const char *ptx_op_name(unsigned op);
 const char *ptx_sreg_name(unsigned sreg);
-/* How many leading operands the instruction writes (call: 0, its returns are ops[1]). */
+/* Number of leading operands that the instruction writes (0 for call, whose returns are in ops[1]). */
 unsigned ptx_inst_ndest(const struct ptx_inst *in);
-/* Calls use(reg) and def(reg) on everything the instruction touches. A guarded write is no def that kills. */
+/* Calls use() for each register the instruction reads, and def() for each it writes; either may be NULL. A guarded
+ * write is reported, but does not end the life of the old value. */
 typedef void ptx_reg_visitor(void *data, uint32_t reg);
 void ptx_inst_regs(const struct ptx_inst *in, ptx_reg_visitor *use, ptx_reg_visitor *def, void *data);
-/* Control never passes to the next instruction: unguarded bra, brx, ret, exit, trap. */
+/* True if control never passes to the next instruction: an unguarded bra, brx, ret, exit or trap. */
 bool ptx_inst_ends(const struct ptx_inst *in);
 
-/* For tests and tools: does the table take this mnemonic, e.g. "ld.global.nc.v4.f32"? If not, why. */
+/* For tests and tools: true if the table has this mnemonic, e.g. "ld.global.nc.v4.f32"; if not, `why` says why. */
 bool ptx_mnemonic_known(const char *mnemonic, char *why, size_t size);

@@ -1,6 +1,6 @@
 /*
- * The tables: types, special registers, modifiers, opcodes; and the one
- * function that fits a mnemonic to a row.
+ * The tables of types, special registers, modifiers and opcodes, made from the .def files, and table_match, which finds
+ * the row for a mnemonic.
  */
 #include "ptx/parse/parse.h"
 
@@ -36,11 +36,11 @@
 #define S_LDST (C(SEM) | C(SCOPE) | C(SPACE) | C(VEC) | C(HINT) | C(CACHE))
 #define S_MBAR (C(SEM) | C(SCOPE) | C(SPACE) | C(WORD))
 
-/* FORM rows belong to the OP above them: table_match walks back to it. */
-enum { SAME = 0xffff };
+/* FORM rows belong to the OP row above them: table_opcode walks back to it. */
+enum { SAME_OPCODE = 0xffff };
 static const struct op_row rows[] = {
 #define OP(name, base, words, operands, types, must, may) {PTX_OP_##name, base, words, operands, types, must, may},
-#define FORM(base, words, operands, types, must, may)     {SAME, base, words, operands, types, must, may},
+#define FORM(base, words, operands, types, must, may)     {SAME_OPCODE, base, words, operands, types, must, may},
 #include "ptx/ops.def"
 #undef OP
 #undef FORM
@@ -136,7 +136,6 @@ unsigned ptx_inst_ndest(const struct ptx_inst *in)
 	return n < in->nops ? n : in->nops;
 }
 
-/* The word that sets a field to a value, for dumps. */
 const char *table_mod_text(unsigned field, unsigned value)
 {
 	for (int i = 0; i < NMODS; i++)
@@ -145,8 +144,8 @@ const char *table_mod_text(unsigned field, unsigned value)
 	return "?";
 }
 
-/* strcmp of text that has a length with text that ends in NUL. */
-static int compare(const char *s, size_t len, const char *t)
+/* strcmp of s, which has a length, with t, which ends in NUL. */
+static int compare_text(const char *s, size_t len, const char *t)
 {
 	int c = strncmp(s, t, len);
 
@@ -156,12 +155,12 @@ static int compare(const char *s, size_t len, const char *t)
 int table_type(const char *s, size_t len)
 {
 	for (int t = 1; len && t < PTX_NTYPES; t++)
-		if (s[0] == types[t].text[0] && !compare(s, len, types[t].text))
+		if (s[0] == types[t].text[0] && !compare_text(s, len, types[t].text))
 			return t;
 	return -1;
 }
 
-static bool family(const char *s, size_t len, const char *prefix, unsigned limit, uint8_t *number)
+static bool match_sreg_family(const char *s, size_t len, const char *prefix, unsigned limit, uint8_t *number)
 {
 	size_t n = strlen(prefix);
 	unsigned v = 0;
@@ -185,52 +184,52 @@ int table_sreg(const char *s, size_t len, uint8_t *comp, bool *dims)
 		return -1;
 	s++, len--;
 	for (int i = 0; i < PTX_NSREGS; i++) {
-		if (!compare(s, len, sregs[i].text)) {
+		if (!compare_text(s, len, sregs[i].text)) {
 			*dims = sregs[i].dims > 1;
 			return i;
 		}
 	}
-	if (family(s, len, "envreg", 32, comp))
+	if (match_sreg_family(s, len, "envreg", 32, comp))
 		return PTX_SR_envreg;
-	if (family(s, len, "reserved_smem_offset_", 2, comp))
+	if (match_sreg_family(s, len, "reserved_smem_offset_", 2, comp))
 		return PTX_SR_reserved_smem_offset;
-	if (len == 6 && !memcmp(s + 3, "_64", 3) && family(s, 3, "pm", 8, comp))
+	if (len == 6 && !memcmp(s + 3, "_64", 3) && match_sreg_family(s, 3, "pm", 8, comp))
 		return PTX_SR_pm64;
-	return family(s, len, "pm", 8, comp) ? PTX_SR_pm : -1;
+	return match_sreg_family(s, len, "pm", 8, comp) ? PTX_SR_pm : -1;
 }
 
-static const struct op_row *find_base(const struct token *t)
+static const struct op_row *find_first_row(const struct token *t)
 {
 	int lo = 0, hi = NROWS;
 
 	while (lo < hi) {
 		int mid = (lo + hi) / 2;
 
-		if (compare(t->s, t->len, rows[mid].base) > 0)
+		if (compare_text(t->s, t->len, rows[mid].base) > 0)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < NROWS && !compare(t->s, t->len, rows[lo].base) ? &rows[lo] : NULL;
+	return lo < NROWS && !compare_text(t->s, t->len, rows[lo].base) ? &rows[lo] : NULL;
 }
 
-static const struct mod_row *find_mod(const struct token *t)
+static const struct mod_row *find_mod_row(const struct token *t)
 {
 	int lo = 0, hi = NMODS;
 
 	while (lo < hi) {
 		int mid = (lo + hi) / 2;
 
-		if (compare(t->s, t->len, mods[mid].text) > 0)
+		if (compare_text(t->s, t->len, mods[mid].text) > 0)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < NMODS && !compare(t->s, t->len, mods[lo].text) ? &mods[lo] : NULL;
+	return lo < NMODS && !compare_text(t->s, t->len, mods[lo].text) ? &mods[lo] : NULL;
 }
 
-/* .m16n8k16, .m8n8: numbers of at most three digits that fit a byte, or 256 written as 0. */
-static bool parse_shape(const struct token *t, struct ptx_mods *m)
+/* .m16n8k16, .m8n8: up to 256 each, where 256 is stored as 0. */
+static bool parse_mma_shape(const struct token *t, struct ptx_mods *m)
 {
 	static const char letters[] = "mnk";
 	unsigned v[3] = {0}, n = 0;
@@ -253,23 +252,23 @@ static bool parse_shape(const struct token *t, struct ptx_mods *m)
 	return true;
 }
 
-struct match {
+struct row_match {
 	const struct op_row *row;
 	struct ptx_mods m;
-	uint64_t seen;     /* classes */
-	uint64_t consumed; /* modifiers that a word of the row asked for */
-	unsigned done;     /* modifiers decoded: how far this row got */
+	uint64_t seen;     /* set of classes */
+	uint64_t consumed; /* set of modifiers, by index, that the row's words require */
+	unsigned done;     /* number of modifiers decoded before the row refused */
 	const struct token *where;
 	char why[128];
 };
 
-static bool set_field(struct match *x, const struct mod_row *r, const struct token *t)
+static bool set_field(struct row_match *x, const struct mod_row *r, const struct token *t)
 {
 	uint8_t *field = &x->m.rnd + r->field;
 	bool repeats = r->class == CLASS_CACHE || r->class == CLASS_WORD || r->class == CLASS_XORSIGN;
 
 	if (*field && !repeats) {
-		snprintf(x->why, sizeof x->why, "'.%s' stands beside another modifier of its kind", r->text);
+		snprintf(x->why, sizeof x->why, "'.%s' conflicts with another modifier of its kind", r->text);
 		x->where = t;
 		return false;
 	}
@@ -278,7 +277,7 @@ static bool set_field(struct match *x, const struct mod_row *r, const struct tok
 	return true;
 }
 
-static bool take_type(struct match *x, const struct token *t, int type)
+static bool take_type(struct row_match *x, const struct token *t, int type)
 {
 	const struct op_row *row = x->row;
 	unsigned n = x->m.ntypes;
@@ -300,17 +299,16 @@ static bool is_cache_hint(const struct token *t)
 	return t->len > 4 && (!memcmp(t->s, "L1::", 4) || !memcmp(t->s, "L2::", 4));
 }
 
-static bool take_mod(struct match *x, const struct token *t, bool consumed)
+static bool take_mod(struct row_match *x, const struct token *t, bool consumed)
 {
 	uint64_t allowed = x->row->must | x->row->may;
-	const struct mod_row *r = find_mod(t);
+	const struct mod_row *r = find_mod_row(t);
 	int type = table_type(t->s, t->len);
 	const struct mod_row *pick = NULL;
 	bool known = r != NULL;
 
-	/* .row.col, .shared.global: the second word of a kind goes to the second field, if the row has one.
-	 */
-	for (; r && r < mods + NMODS && !compare(t->s, t->len, r->text); r++) {
+	/* .row.col, .shared.global: the second word of a kind sets the second field, if the row has one. */
+	for (; r && r < mods + NMODS && !compare_text(t->s, t->len, r->text); r++) {
 		if (!(allowed >> r->class & 1))
 			continue;
 		pick = r;
@@ -328,7 +326,7 @@ static bool take_mod(struct match *x, const struct token *t, bool consumed)
 		x->seen |= C(CACHE);
 		return true;
 	}
-	if ((allowed & C(SHAPE)) && !x->m.mma_m && parse_shape(t, &x->m)) {
+	if ((allowed & C(SHAPE)) && !x->m.mma_m && parse_mma_shape(t, &x->m)) {
 		x->seen |= C(SHAPE);
 		return true;
 	}
@@ -339,8 +337,8 @@ static bool take_mod(struct match *x, const struct token *t, bool consumed)
 	return false;
 }
 
-/* Every word of the row must be among the modifiers, each its own. */
-static bool take_words(struct match *x, const struct mnemonic *mn)
+/* Each word of the row must match a modifier of its own. */
+static bool take_words(struct row_match *x, const struct mnemonic *mn)
 {
 	const char *w = x->row->words;
 
@@ -399,7 +397,7 @@ static const char *class_name(unsigned class)
 	return names[class];
 }
 
-static bool complete(struct match *x, const struct mnemonic *mn)
+static bool match_complete(struct row_match *x, const struct mnemonic *mn)
 {
 	const struct op_row *row = x->row;
 	uint64_t missing = row->must & ~x->seen;
@@ -417,9 +415,9 @@ static bool complete(struct match *x, const struct mnemonic *mn)
 	return true;
 }
 
-static bool match_row(struct match *x, const struct op_row *row, const struct mnemonic *mn)
+static bool match_row(struct row_match *x, const struct op_row *row, const struct mnemonic *mn)
 {
-	*x = (struct match){.row = row};
+	*x = (struct row_match){.row = row};
 	if (!take_words(x, mn))
 		return false;
 	x->done = 1;
@@ -427,10 +425,10 @@ static bool match_row(struct match *x, const struct op_row *row, const struct mn
 		if (!take_mod(x, &mn->mods[i], x->consumed >> i & 1))
 			return false;
 	x->done++;
-	return complete(x, mn);
+	return match_complete(x, mn);
 }
 
-/* Of several rows that all refuse, the one with the right types gives the reason people understand. */
+/* Of several rows that refuse, the one with matching types gives the most helpful reason. */
 static bool types_fit(const struct op_row *row, const struct mnemonic *mn)
 {
 	unsigned n = 0;
@@ -447,8 +445,8 @@ static bool types_fit(const struct op_row *row, const struct mnemonic *mn)
 const struct op_row *table_match(
 	const struct mnemonic *mn, struct ptx_mods *m, const struct token **where, char *why, size_t size)
 {
-	const struct op_row *row = find_base(&mn->base);
-	struct match x, best = {.where = &mn->base};
+	const struct op_row *row = find_first_row(&mn->base);
+	struct row_match x, best = {.where = &mn->base};
 
 	if (!row) {
 		*where = &mn->base;
@@ -469,15 +467,14 @@ const struct op_row *table_match(
 	return NULL;
 }
 
-/* The opcode of a row: its own, or that of the OP row above. */
-unsigned table_op(const struct op_row *row)
+unsigned table_opcode(const struct op_row *row)
 {
-	while (row->op == SAME)
+	while (row->op == SAME_OPCODE)
 		row--;
 	return row->op;
 }
 
-static unsigned split(const char *s, struct mnemonic *mn)
+static unsigned mnemonic_split(const char *s, struct mnemonic *mn)
 {
 	size_t len = strcspn(s, ".");
 
@@ -496,6 +493,6 @@ bool ptx_mnemonic_known(const char *mnemonic, char *why, size_t size)
 	const struct token *where;
 	struct ptx_mods m;
 
-	split(mnemonic, &mn);
+	mnemonic_split(mnemonic, &mn);
 	return table_match(&mn, &m, &where, why, size) != NULL;
 }

@@ -79,7 +79,7 @@ static void functions(void)
 	finish();
 	refused(FUNC(".visible", "f", BODY), FUNC(".visible", "f", BODY), "f: multiple definition");
 	refused(FUNC(".extern", "f", ";"), ".visible .func f() { ret; }", "f: declared");
-	refused(FUNC(".extern", "f", ";"), ".visible .global .u32 f;", "f: a function");
+	refused(FUNC(".extern", "f", ";"), ".visible .global .u32 f;", "f: declared as a function");
 	/* Each is the other's alias. */
 	refused(FUNC(".extern", "b", ";") ".visible .func (.param .b32 r) a (.param .b32 a);\n.alias a, b;",
 		FUNC(".extern", "a", ";") ".visible .func (.param .b32 r) b (.param .b32 a);\n.alias b, a;", "alias");

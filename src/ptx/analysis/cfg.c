@@ -1,4 +1,4 @@
-/* Basic blocks, edges, and the reverse post order of what the entry reaches. */
+/* Builds the control flow graph: basic blocks, edges, and the reverse post order of the reachable blocks. */
 #include "ptx/parse/parse.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@ static bool ends_block(const struct ptx_inst *in)
 	       in->op == PTX_OP_trap;
 }
 
-/* Where an instruction may jump, as operands of kind LABEL. */
-static const struct ptx_operand *targets(const struct ptx_inst *in, uint32_t *n)
+/* The targets of a jump, as operands of kind PTX_O_LABEL. */
+static const struct ptx_operand *jump_targets(const struct ptx_inst *in, uint32_t *n)
 {
 	*n = 0;
 	if (in->op == PTX_OP_bra) {
@@ -40,13 +40,13 @@ static const struct ptx_operand *targets(const struct ptx_inst *in, uint32_t *n)
 	return NULL;
 }
 
-static void find_starts(struct ptx_function *f, uint32_t *mark)
+static void mark_block_starts(struct ptx_function *f, uint32_t *mark)
 {
 	uint32_t n;
 
 	mark[0] = 1;
 	for (uint32_t i = 0; i < f->ninsts; i++) {
-		const struct ptx_operand *t = targets(&f->insts[i], &n);
+		const struct ptx_operand *t = jump_targets(&f->insts[i], &n);
 
 		for (uint32_t k = 0; k < n; k++)
 			mark[t[k].reg] = 1;
@@ -55,7 +55,7 @@ static void find_starts(struct ptx_function *f, uint32_t *mark)
 	}
 }
 
-static int make_blocks(struct ptx_function *f)
+static int cfg_make_blocks(struct ptx_function *f)
 {
 	struct ptx_arena *a = f->module->arena;
 	uint32_t n = 0;
@@ -63,7 +63,7 @@ static int make_blocks(struct ptx_function *f)
 	f->block_of = arena_alloc(a, f->ninsts, sizeof *f->block_of);
 	if (!f->block_of)
 		return -ENOMEM;
-	find_starts(f, f->block_of);
+	mark_block_starts(f, f->block_of);
 	for (uint32_t i = 0; i < f->ninsts; i++)
 		n += f->block_of[i];
 	f->blocks = arena_alloc(a, n, sizeof *f->blocks);
@@ -78,7 +78,7 @@ static int make_blocks(struct ptx_function *f)
 	return 0;
 }
 
-/* A block keeps each successor once: rpo serves as a stamp until the order is known. */
+/* Adds each successor once: until the order is known, rpo holds the block that last added an edge here. */
 static void add_succ(struct ptx_function *f, struct ptx_block *b, uint32_t to)
 {
 	uint32_t stamp = b - f->blocks + 1;
@@ -92,7 +92,7 @@ static void add_succ(struct ptx_function *f, struct ptx_block *b, uint32_t to)
 
 enum { MAX_EDGES = 1 << 24 };
 
-static int make_edges(struct ptx_function *f)
+static int cfg_make_edges(struct ptx_function *f)
 {
 	struct ptx_arena *a = f->module->arena;
 	uint64_t room = 0;
@@ -101,9 +101,9 @@ static int make_edges(struct ptx_function *f)
 	for (uint32_t b = 0; b < f->nblocks; b++) {
 		struct ptx_block *k = &f->blocks[b];
 		const struct ptx_inst *last = &f->insts[k->end - 1];
-		const struct ptx_operand *t = targets(last, &n);
+		const struct ptx_operand *t = jump_targets(last, &n);
 
-		/* Many jumps through one long list of labels: memory must stay in proportion to the text. */
+		/* Many brx through one long list of labels would use memory out of proportion to the text. */
 		room += n + 1;
 		if (room > MAX_EDGES)
 			return -E2BIG;
@@ -131,12 +131,12 @@ static int make_edges(struct ptx_function *f)
 	return 0;
 }
 
-/* Depth first without recursion: hostile text may hold a million blocks in a row. */
-static int order(struct ptx_function *f)
+/* Depth first, without recursion: hostile text may have a million blocks in a row. */
+static int order_blocks(struct ptx_function *f)
 {
 	struct ptx_arena *a = f->module->arena;
 	uint32_t *stack = arena_alloc(a, f->nblocks, sizeof *stack);
-	uint32_t *at = arena_alloc(a, f->nblocks, sizeof *at); /* next successor to look at */
+	uint32_t *at = arena_alloc(a, f->nblocks, sizeof *at); /* by block: successors visited so far */
 	uint32_t top = 0, n = f->nblocks;
 
 	f->rpo = arena_alloc(a, f->nblocks, sizeof *f->rpo);
@@ -155,7 +155,7 @@ static int order(struct ptx_function *f)
 			top--;
 			continue;
 		}
-		/* The last successor first, so that a fall-through comes early in the order. */
+		/* Visit the last successor first, so that a fall-through comes early in the order. */
 		b = k->succ[k->nsucc - ++at[b]];
 		if (f->blocks[b].rpo == PTX_NOREG) {
 			f->blocks[b].rpo = 0;
@@ -171,16 +171,15 @@ static int order(struct ptx_function *f)
 
 int ptx_pass_cfg(struct ptx_function *f)
 {
-	int err = make_blocks(f);
+	int err = cfg_make_blocks(f);
 
 	if (!err)
-		err = make_edges(f);
+		err = cfg_make_edges(f);
 	if (!err)
-		err = order(f);
+		err = order_blocks(f);
 	return err;
 }
 
-/* The passes in their order; none but the parser can fail on input. */
 int ptx_function_analyze(struct ptx_function *f)
 {
 	int err = ptx_function_body(f);

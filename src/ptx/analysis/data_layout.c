@@ -1,40 +1,37 @@
-/*
- * What a kernel needs at run time: shared memory and local frames over
- * everything it can call.
- */
+/* Lays out the memory of a kernel (ptx_kernel_layout): shared variables and local frames of all functions it reaches. */
 #include "ptx/parse/parse.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Variables of module scope and of .func bodies keep one offset for all kernels. */
-static void place_common(struct ptx_module *m, struct ptx_var *v)
+/* Shared variables of module scope and of .func bodies have one offset in all kernels. */
+static void place_common_var(struct ptx_module *m, struct ptx_var *v)
 {
 	if (m->head)
 		m = m->head;
 	if (v->placed || v->unsized)
 		return;
-	v->offset = align_up(m->shared_common, v->align);
+	v->offset = ptx_align_up(m->shared_common, v->align);
 	m->shared_common = v->offset + v->size;
 	v->placed = true;
 }
 
-struct walk {
+struct call_walk {
 	struct ptx_function *entry;
-	struct ptx_function **list; /* reached, the entry first */
+	struct ptx_function **list; /* functions reached, the entry first */
 	uint32_t n;
 	bool indirect;
-	uint64_t common_end;
+	uint64_t common_end; /* of the common shared variables that the kernel reaches */
 };
 
-static int reach(struct walk *w, struct ptx_function *f)
+static int walk_reach(struct call_walk *w, struct ptx_function *f)
 {
 	struct ptx_function **l;
 
 	f = ptx_function_definition(f);
 	if (f->state & STATE_BUSY || !f->is_defined)
 		return 0;
-	/* Not from the arena: a module of many entries would keep as many lists. */
+	/* Not from the arena, which would keep one list for each entry of the module. */
 	if (!(w->n & (w->n - 1))) {
 		l = realloc(w->list, (w->n ? w->n * 2 : 1) * sizeof *l);
 		if (!l)
@@ -47,8 +44,8 @@ static int reach(struct walk *w, struct ptx_function *f)
 	return 0;
 }
 
-/* Anything whose address is taken anywhere may be what an indirect call calls. */
-static int reach_indirect(struct walk *w)
+/* An indirect call may reach any function whose address is taken. */
+static int walk_reach_indirect(struct call_walk *w)
 {
 	struct ptx_module *m = w->entry->module;
 	int err = 0;
@@ -56,11 +53,11 @@ static int reach_indirect(struct walk *w)
 	for (m = m->head ? m->head : m; m; m = m->peer)
 		for (struct ptx_function *f = m->functions; f && !err; f = f->next)
 			if (f->address_taken)
-				err = reach(w, f);
+				err = walk_reach(w, f);
 	return err;
 }
 
-static int visit(struct walk *w, struct ptx_function *f)
+static int walk_visit(struct call_walk *w, struct ptx_function *f)
 {
 	int err = ptx_function_body(f);
 
@@ -70,60 +67,60 @@ static int visit(struct walk *w, struct ptx_function *f)
 		return err;
 	}
 	for (uint32_t i = 0; i < f->ncallees && !err; i++)
-		err = reach(w, f->callees[i]);
+		err = walk_reach(w, f->callees[i]);
 	w->indirect |= f->has_indirect_call;
 	for (uint32_t i = 0; i < f->nshared_used; i++) {
 		struct ptx_var *v = ptx_var_definition(f->shared_used[i]);
 
 		if (v->owner && v->owner->is_entry)
 			continue;
-		place_common(f->module, v);
+		place_common_var(f->module, v);
 		if (v->placed && v->offset + v->size > w->common_end)
 			w->common_end = v->offset + v->size;
 	}
 	return err;
 }
 
-/* Everything the entry can reach, breadth first. */
-static int walk(struct walk *w)
+/* Collects all functions that the entry can reach, breadth first. */
+static int walk_callees(struct call_walk *w)
 {
-	int err = reach(w, w->entry);
+	int err = walk_reach(w, w->entry);
 
 	for (uint32_t i = 0; i < w->n && !err; i++) {
-		err = visit(w, w->list[i]);
+		err = walk_visit(w, w->list[i]);
 		if (!err && w->indirect && i + 1 == w->n)
-			err = reach_indirect(w);
+			err = walk_reach_indirect(w);
 	}
 	for (uint32_t i = 0; i < w->n; i++)
 		w->list[i]->state &= ~STATE_BUSY;
 	return err;
 }
 
-static void place_own(struct ptx_function *f, uint64_t start)
+static void place_entry_vars(struct ptx_function *f, uint64_t start)
 {
 	uint64_t end = start;
 
 	for (struct ptx_var *v = f->vars; v; v = v->next) {
 		if (v->space != PTX_SHARED || v->unsized)
 			continue;
-		v->offset = align_up(end, v->align);
+		v->offset = ptx_align_up(end, v->align);
 		v->placed = true;
 		end = v->offset + v->size;
 	}
-	f->shared_static = align_up(end, 16);
+	f->shared_static = ptx_align_up(end, 16);
 }
 
 /*
- * The deepest chain of frames: functions are taken in the order "all my
- * callees are done"; those that never come up call each other in circles.
+ * The call graph by callee, to find the deepest chain of frames: a function is done when all its callees are; functions
+ * that are never done are recursive.
  */
-struct callers {
-	uint32_t *first; /* per function: head of its list of edges; 0 ends, else edge + 1 */
-	uint32_t *next, *caller;
-	uint32_t *left; /* per function: callees that are not done */
+struct caller_lists {
+	uint32_t *first;         /* by function: the first edge from a caller, plus 1; 0: none */
+	uint32_t *next, *caller; /* by edge */
+	uint32_t *left;          /* by function: callees that are not done */
 };
 
-static int find_callers(struct walk *w, struct callers *c)
+static int caller_lists_init(struct call_walk *w, struct caller_lists *c)
 {
 	uint32_t edges = 1, e = 0;
 
@@ -152,7 +149,7 @@ static int find_callers(struct walk *w, struct callers *c)
 	return 0;
 }
 
-static void free_callers(struct callers *c)
+static void caller_lists_finish(struct caller_lists *c)
 {
 	free(c->first);
 	free(c->left);
@@ -160,8 +157,8 @@ static void free_callers(struct callers *c)
 	free(c->caller);
 }
 
-/* below: per function, the deepest chain under it; ready: room for the order. Returns how many came up. */
-static uint32_t take_in_order(struct walk *w, struct callers *c, uint64_t *below, uint32_t *ready)
+/* below: by function, the size of its deepest chain of callees. ready: scratch. Returns the number of functions done. */
+static uint32_t sum_frames(struct call_walk *w, struct caller_lists *c, uint64_t *below, uint32_t *ready)
 {
 	uint32_t n = 0;
 
@@ -170,7 +167,7 @@ static uint32_t take_in_order(struct walk *w, struct callers *c, uint64_t *below
 			ready[n++] = i;
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t i = ready[k];
-		uint64_t deep = below[i] + align_up(w->list[i]->local_size, 16);
+		uint64_t deep = below[i] + ptx_align_up(w->list[i]->local_size, 16);
 
 		for (uint32_t e = c->first[i]; e; e = c->next[e - 1]) {
 			uint32_t caller = c->caller[e - 1];
@@ -184,21 +181,21 @@ static uint32_t take_in_order(struct walk *w, struct callers *c, uint64_t *below
 	return n;
 }
 
-static int add_frames(struct walk *w)
+static int compute_local_total(struct call_walk *w)
 {
 	uint64_t *below = calloc(w->n, sizeof *below);
 	uint32_t *ready = calloc(w->n, sizeof *ready);
-	struct callers c = {0};
+	struct caller_lists c = {0};
 	int err = -ENOMEM;
 
-	if (below && ready && !find_callers(w, &c)) {
-		uint32_t n = take_in_order(w, &c, below, ready);
+	if (below && ready && !caller_lists_init(w, &c)) {
+		uint32_t n = sum_frames(w, &c, below, ready);
 
-		w->entry->local_total = below[0] + align_up(w->entry->local_size, 16);
+		w->entry->local_total = below[0] + ptx_align_up(w->entry->local_size, 16);
 		w->entry->local_unbounded = n < w->n || w->indirect;
 		err = 0;
 	}
-	free_callers(&c);
+	caller_lists_finish(&c);
 	free(below);
 	free(ready);
 	return err;
@@ -206,7 +203,7 @@ static int add_frames(struct walk *w)
 
 int ptx_kernel_layout(struct ptx_function *f)
 {
-	struct walk w = {.entry = f};
+	struct call_walk w = {.entry = f};
 	int err;
 
 	if (f->state & STATE_LAYOUT)
@@ -214,10 +211,10 @@ int ptx_kernel_layout(struct ptx_function *f)
 	err = ptx_function_body(f);
 	if (err)
 		return err;
-	err = walk(&w);
+	err = walk_callees(&w);
 	if (!err) {
-		place_own(f, w.common_end);
-		err = add_frames(&w);
+		place_entry_vars(f, w.common_end);
+		err = compute_local_total(&w);
 	}
 	free(w.list);
 	if (!err)

@@ -1,23 +1,23 @@
 /*
- * Immediate dominators and post-dominators, by the iteration of Cooper, Harvey
- * and Kennedy over the reverse post order.  For post-dominators the graph is
- * turned round and a virtual block behind every end of the function is its entry.
+ * Computes immediate dominators and post-dominators, by the iterative algorithm of Cooper, Harvey and Kennedy over the
+ * reverse post order.  For post-dominators the graph is reversed, with a virtual block after every end of the function
+ * as its entry.
  */
 #include "ptx/parse/parse.h"
 
 #include <errno.h>
 
-/* A graph in some order: node 0 is the entry, nodes come in reverse post order. */
-struct graph {
+/* Nodes are numbered in reverse post order; node 0 is the entry. */
+struct dom_graph {
 	uint32_t n;
 	uint32_t *first, *pred; /* predecessors of node i: pred[first[i] .. first[i + 1]) */
 	uint32_t *idom;
 };
 
-/* Steps after which a graph is refused: only one made to be slow needs so many. */
+/* Limit against graphs that are built to make the iteration slow. */
 enum { MAX_STEPS = 1 << 30 };
 
-static uint32_t meet(const uint32_t *idom, uint32_t a, uint32_t b, uint32_t *steps)
+static uint32_t common_dominator(const uint32_t *idom, uint32_t a, uint32_t b, uint32_t *steps)
 {
 	while (a != b) {
 		for (; a > b; ++*steps)
@@ -28,7 +28,7 @@ static uint32_t meet(const uint32_t *idom, uint32_t a, uint32_t b, uint32_t *ste
 	return a;
 }
 
-static int solve(struct graph *g)
+static int solve_dominators(struct dom_graph *g)
 {
 	uint32_t steps = 0;
 	bool changed = true;
@@ -45,7 +45,7 @@ static int solve(struct graph *g)
 				uint32_t p = g->pred[k];
 
 				if (g->idom[p] != PTX_NOREG)
-					d = d == PTX_NOREG ? p : meet(g->idom, d, p, &steps);
+					d = d == PTX_NOREG ? p : common_dominator(g->idom, d, p, &steps);
 			}
 			if (d != g->idom[i]) {
 				g->idom[i] = d;
@@ -58,9 +58,9 @@ static int solve(struct graph *g)
 	return 0;
 }
 
-static int graph_init(struct graph *g, struct ptx_arena *a, uint32_t n, uint32_t edges)
+static int dom_graph_init(struct dom_graph *g, struct ptx_arena *a, uint32_t n, uint32_t edges)
 {
-	*g = (struct graph){.n = n};
+	*g = (struct dom_graph){.n = n};
 	g->first = arena_alloc(a, n + 1, sizeof *g->first);
 	g->pred = arena_alloc(a, edges, sizeof *g->pred);
 	g->idom = arena_alloc(a, n, sizeof *g->idom);
@@ -76,12 +76,12 @@ static uint32_t count_edges(const struct ptx_function *f)
 	return n;
 }
 
-static int dominators(struct ptx_function *f)
+static int compute_dominators(struct ptx_function *f)
 {
-	struct graph g;
+	struct dom_graph g;
 	uint32_t e = 0;
 
-	if (graph_init(&g, f->module->arena, f->nrpo, count_edges(f)))
+	if (dom_graph_init(&g, f->module->arena, f->nrpo, count_edges(f)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->nrpo; i++) {
 		const struct ptx_block *b = &f->blocks[f->rpo[i]];
@@ -92,7 +92,7 @@ static int dominators(struct ptx_function *f)
 				g.pred[e++] = f->blocks[b->pred[k]].rpo;
 	}
 	g.first[f->nrpo] = e;
-	if (solve(&g))
+	if (solve_dominators(&g))
 		return -E2BIG;
 	for (uint32_t b = 0; b < f->nblocks; b++) {
 		struct ptx_block *k = &f->blocks[b];
@@ -102,15 +102,15 @@ static int dominators(struct ptx_function *f)
 	return 0;
 }
 
-/* Blocks numbered 1.. in reverse post order of the turned graph; 0 is the virtual end. */
-struct turned {
+/* The reversed graph: blocks have numbers from 1 in its reverse post order; number 0 is the virtual end. */
+struct reversed_cfg {
 	uint32_t *number; /* block -> number, 0: not visited */
 	uint32_t *block;  /* number -> block */
 	uint32_t *stack, *at;
 	uint32_t n;
 };
 
-static void visit(struct ptx_function *f, struct turned *t, uint32_t root, uint32_t *post)
+static void reversed_visit(struct ptx_function *f, struct reversed_cfg *t, uint32_t root, uint32_t *post)
 {
 	uint32_t top = 0;
 
@@ -133,33 +133,33 @@ static void visit(struct ptx_function *f, struct turned *t, uint32_t root, uint3
 	}
 }
 
-static bool is_end(const struct ptx_function *f, const struct ptx_block *b)
+static bool block_ends_function(const struct ptx_function *f, const struct ptx_block *b)
 {
 	const struct ptx_inst *last = &f->insts[b->end - 1];
 
 	return !b->nsucc || last->op == PTX_OP_ret || last->op == PTX_OP_exit || last->op == PTX_OP_trap;
 }
 
-/* A guarded ret or exit may end some lanes and let others on: such a block is both an end and not. */
-static int turn(struct ptx_function *f, struct turned *t)
+/* A block with a guarded ret or exit both ends the function (for some lanes) and has a successor. */
+static int reversed_init(struct ptx_function *f, struct reversed_cfg *t)
 {
 	struct ptx_arena *a = f->module->arena;
 	uint32_t *post = arena_alloc(a, f->nblocks, sizeof *post);
 
-	*t = (struct turned){0};
+	*t = (struct reversed_cfg){0};
 	t->number = arena_alloc(a, f->nblocks, sizeof *t->number);
 	t->block = arena_alloc(a, f->nblocks + 1, sizeof *t->block);
 	t->stack = arena_alloc(a, f->nblocks, sizeof *t->stack);
 	t->at = arena_alloc(a, f->nblocks, sizeof *t->at);
 	if (!post || !t->number || !t->block || !t->stack || !t->at)
 		return -ENOMEM;
-	/* Loops without end reach no exit: their blocks get a root of their own, the last first. */
+	/* Endless loops reach no end: each gets a root of its own, from the last block backwards. */
 	for (uint32_t i = 0; i < f->nrpo; i++)
-		if (is_end(f, &f->blocks[f->rpo[i]]) && !t->number[f->rpo[i]])
-			visit(f, t, f->rpo[i], post);
+		if (block_ends_function(f, &f->blocks[f->rpo[i]]) && !t->number[f->rpo[i]])
+			reversed_visit(f, t, f->rpo[i], post);
 	for (uint32_t i = f->nrpo; i-- > 0;)
 		if (!t->number[f->rpo[i]])
-			visit(f, t, f->rpo[i], post);
+			reversed_visit(f, t, f->rpo[i], post);
 	for (uint32_t i = 0; i < t->n; i++) {
 		t->block[t->n - i] = post[i];
 		t->number[post[i]] = t->n - i;
@@ -167,13 +167,13 @@ static int turn(struct ptx_function *f, struct turned *t)
 	return 0;
 }
 
-static int post_dominators(struct ptx_function *f)
+static int compute_post_dominators(struct ptx_function *f)
 {
-	struct turned t;
-	struct graph g;
+	struct reversed_cfg t;
+	struct dom_graph g;
 	uint32_t e = 0;
 
-	if (turn(f, &t) || graph_init(&g, f->module->arena, t.n + 1, count_edges(f) + t.n))
+	if (reversed_init(f, &t) || dom_graph_init(&g, f->module->arena, t.n + 1, count_edges(f) + t.n))
 		return -ENOMEM;
 	for (uint32_t i = 1; i <= t.n; i++) {
 		const struct ptx_block *b = &f->blocks[t.block[i]];
@@ -184,11 +184,11 @@ static int post_dominators(struct ptx_function *f)
 			g.pred[e++] = t.number[b->succ[k]];
 			ahead |= t.number[b->succ[k]] < i;
 		}
-		if (is_end(f, b) || !ahead)
+		if (block_ends_function(f, b) || !ahead)
 			g.pred[e++] = 0;
 	}
 	g.first[t.n + 1] = e;
-	if (solve(&g))
+	if (solve_dominators(&g))
 		return -E2BIG;
 	for (uint32_t b = 0; b < f->nblocks; b++) {
 		uint32_t d = t.number[b] ? g.idom[t.number[b]] : 0;
@@ -200,7 +200,7 @@ static int post_dominators(struct ptx_function *f)
 
 int ptx_pass_dom(struct ptx_function *f)
 {
-	int err = dominators(f);
+	int err = compute_dominators(f);
 
-	return err ? err : post_dominators(f);
+	return err ? err : compute_post_dominators(f);
 }

@@ -1,6 +1,6 @@
 /*
- * Which registers are live at the borders of a block.  A guarded write does not kill: lanes
- * whose guard is false keep the old value.
+ * Computes the registers that are live on entry to and exit from each block.  A guarded write does not end the life of
+ * the old value: lanes whose guard is false keep it.
  */
 #include "ptx/parse/parse.h"
 
@@ -31,43 +31,43 @@ void ptx_inst_regs(const struct ptx_inst *in, ptx_reg_visitor *use, ptx_reg_visi
 	}
 }
 
-/* Beyond these a function is not analysed: no compiler writes such, and memory must stay bounded. */
+/* Limits for memory and time; no compiler's output reaches them. Larger functions have no liveness sets. */
 enum { MAX_WORDS = 1 << 23, MAX_WORK = 1 << 30 };
 
-struct sets {
+struct block_sets {
 	uint64_t *use, *def; /* use: read before any write in the block */
 	bool guarded;
 };
 
-static void see_use(void *data, uint32_t r)
+static void note_use(void *data, uint32_t r)
 {
-	struct sets *s = data;
+	struct block_sets *s = data;
 
 	if (!(s->def[r / 64] >> r % 64 & 1))
 		s->use[r / 64] |= UINT64_C(1) << r % 64;
 }
 
-static void see_def(void *data, uint32_t r)
+static void note_def(void *data, uint32_t r)
 {
-	struct sets *s = data;
+	struct block_sets *s = data;
 
 	if (!s->guarded)
 		s->def[r / 64] |= UINT64_C(1) << r % 64;
 }
 
-/* In place: live_in starts as the uses, `def` is scratch of its own. */
-static void scan_block(const struct ptx_function *f, const struct ptx_block *b, struct sets *s)
+/* s->use is the block's live_in, which starts as the set of its uses. */
+static void scan_block_sets(const struct ptx_function *f, const struct ptx_block *b, struct block_sets *s)
 {
 	for (uint32_t i = b->first; i < b->end; i++) {
 		const struct ptx_inst *in = &f->insts[i];
 
 		s->guarded = in->guard != PTX_NOREG;
-		ptx_inst_regs(in, see_use, NULL, s);
-		ptx_inst_regs(in, NULL, see_def, s);
+		ptx_inst_regs(in, note_use, NULL, s);
+		ptx_inst_regs(in, NULL, note_def, s);
 	}
 }
 
-static bool flow(struct ptx_function *f, struct ptx_block *b, const uint64_t *def, size_t words)
+static bool propagate_liveness(struct ptx_function *f, struct ptx_block *b, const uint64_t *def, size_t words)
 {
 	bool changed = false;
 
@@ -96,17 +96,17 @@ int ptx_pass_live(struct ptx_function *f)
 	if (!all)
 		return -ENOMEM;
 	for (uint32_t b = 0; b < f->nblocks; b++) {
-		struct sets s = {.use = all + b * 3 * words, .def = all + (b * 3 + 2) * words};
+		struct block_sets s = {.use = all + b * 3 * words, .def = all + (b * 3 + 2) * words};
 
 		f->blocks[b].live_in = s.use;
 		f->blocks[b].live_out = all + (b * 3 + 1) * words;
-		scan_block(f, &f->blocks[b], &s);
+		scan_block_sets(f, &f->blocks[b], &s);
 	}
 	while (changed && budget > sweep) {
 		changed = false;
 		budget -= sweep;
 		for (uint32_t b = f->nblocks; b-- > 0;)
-			changed |= flow(f, &f->blocks[b], all + (b * 3 + 2) * words, words);
+			changed |= propagate_liveness(f, &f->blocks[b], all + (b * 3 + 2) * words, words);
 	}
 	for (uint32_t b = 0; changed && b < f->nblocks; b++)
 		f->blocks[b].live_in = f->blocks[b].live_out = NULL;

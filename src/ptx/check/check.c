@@ -1,10 +1,10 @@
-/* Fits operands to a row of the table: one letter of the signature, one operand. */
+/* Checks the operands of an instruction against the operand letters of its row in ops.def. */
 #include "ptx/check/check.h"
 
 #include <string.h>
 
-/* Under .v2 .v4 .v8 as many elements; else one, braces or not. */
-static bool maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
+/* With .v2, .v4 or .v8 a vector of that size; else one value, with or without braces. */
+static bool check_maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
 {
 	unsigned n = c->in->m.vec, type = c->in->m.type[0];
 
@@ -21,7 +21,7 @@ static bool maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
 	return true;
 }
 
-static bool fragment(struct check *c, struct ptx_operand *o, bool is_result)
+static bool check_fragment(struct check *c, struct ptx_operand *o, bool is_result)
 {
 	if (o->kind != PTX_O_VEC)
 		return check_value(c, o, o->kind == PTX_O_REG ? c->p->f->regs[o->reg].type : PTX_B32, false, is_result);
@@ -50,13 +50,13 @@ static unsigned double_width(unsigned type)
 	return PTX_NONE;
 }
 
-static bool predicate(struct check *c, struct ptx_operand *o)
+static bool check_predicate(struct check *c, struct ptx_operand *o)
 {
 	return check_source(c, o, PTX_PRED, false);
 }
 
-/* A base register of 32 bits is right in every space but is needed to be an integer. */
-static bool memory(struct check *c, struct ptx_operand *o)
+/* The base register has 32 or 64 bits, in any state space, and is no float. */
+static bool check_memory(struct check *c, struct ptx_operand *o)
 {
 	const struct ptx_reg *r;
 
@@ -70,8 +70,8 @@ static bool memory(struct check *c, struct ptx_operand *o)
 	return check_refuse(c, o, "has the base register '%.40s' of type .%s", r->name, ptx_type_name(r->type));
 }
 
-/* Texture and surface handles: a 64-bit register, or the name of a texref. */
-static bool handle(struct check *c, struct ptx_operand *o)
+/* A texture or surface handle: a 64-bit register, or the name of a texref. */
+static bool check_handle(struct check *c, struct ptx_operand *o)
 {
 	if (o->kind == PTX_O_NONE)
 		return true;
@@ -86,7 +86,7 @@ static bool handle(struct check *c, struct ptx_operand *o)
 	return check_reg(c, o, PTX_U64, false);
 }
 
-static bool coordinates(struct check *c, struct ptx_operand *o)
+static bool check_coordinates(struct check *c, struct ptx_operand *o)
 {
 	static const uint8_t needed[] = {[PTX_1D] = 1,
 		[PTX_2D] = 2,
@@ -101,11 +101,11 @@ static bool coordinates(struct check *c, struct ptx_operand *o)
 
 	if (o->kind != PTX_O_VEC || (o->n != n && !(n == 3 && o->n == 4)))
 		return check_refuse(c, o, "must be %u coordinates", n);
-	return fragment(c, o, false);
+	return check_fragment(c, o, false);
 }
 
-/* The parts of a packed register are equal and fill it. */
-static bool pack(struct check *c, struct ptx_operand *o, bool is_result)
+/* A vector in a mov: equal parts that fill the register. */
+static bool check_pack(struct check *c, struct ptx_operand *o, bool is_result)
 {
 	static const uint8_t parts[] = {[8] = PTX_B8, [16] = PTX_B16, [32] = PTX_B32, [64] = PTX_B64};
 	unsigned bits = ptx_type_bits(c->in->m.type[0]), part = o->n ? bits / o->n : 0;
@@ -119,17 +119,17 @@ static bool pack(struct check *c, struct ptx_operand *o, bool is_result)
 	return true;
 }
 
-static bool mov_source(struct check *c, struct ptx_operand *o)
+static bool check_mov_source(struct check *c, struct ptx_operand *o)
 {
 	unsigned type = c->in->m.type[0], t;
 
 	o->type = type;
 	switch (o->kind) {
 	case PTX_O_VEC:
-		return pack(c, o, false);
+		return check_pack(c, o, false);
 	case PTX_O_SREG:
 		t = table_sreg_type(o->reg);
-		/* Old code reads 64-bit clocks and ids as 32 bits, and the other way round. */
+		/* Older code reads 64-bit clocks and ids as 32 bits, and vice versa. */
 		if (ptx_type_bits(t) == ptx_type_bits(type) || (ptx_type_bits(type) >= 16 && t != PTX_PRED))
 			return true;
 		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t), ptx_type_name(type));
@@ -142,7 +142,7 @@ static bool mov_source(struct check *c, struct ptx_operand *o)
 	return check_source(c, o, type, false);
 }
 
-static bool cvta_source(struct check *c, struct ptx_operand *o)
+static bool check_cvta_source(struct check *c, struct ptx_operand *o)
 {
 	if (o->kind == PTX_O_VAR) {
 		o->type = c->in->m.type[0];
@@ -151,7 +151,7 @@ static bool cvta_source(struct check *c, struct ptx_operand *o)
 	return check_source(c, o, c->in->m.type[0], false);
 }
 
-static bool check_letter(struct check *c, char letter, struct ptx_operand *o)
+static bool check_source_operand(struct check *c, char letter, struct ptx_operand *o)
 {
 	const uint8_t *type = c->in->m.type;
 
@@ -165,7 +165,7 @@ static bool check_letter(struct check *c, char letter, struct ptx_operand *o)
 	case 'z':
 		return check_source(c, o, double_width(type[0]), false);
 	case 'g':
-		return maybe_vector(c, o, false);
+		return check_maybe_vector(c, o, false);
 	case 'h':
 		return check_source(c, o, type[1], true);
 	case 'w':
@@ -173,7 +173,7 @@ static bool check_letter(struct check *c, char letter, struct ptx_operand *o)
 		return check_source(c, o, PTX_U32, false);
 	case 'e':
 		return o->kind == PTX_O_REG && c->p->f->regs[o->reg].type == PTX_PRED
-			       ? predicate(c, o)
+			       ? check_predicate(c, o)
 			       : check_source(c, o, PTX_U32, false);
 	case 'u':
 		return check_source(c, o, o->kind == PTX_O_IMM && o->n != T_INT ? PTX_F32 : PTX_B32, false);
@@ -184,26 +184,26 @@ static bool check_letter(struct check *c, char letter, struct ptx_operand *o)
 	case 'o':
 		return check_source(c, o, PTX_B32, false);
 	case 'p':
-		return predicate(c, o);
+		return check_predicate(c, o);
 	case 'n':
 		return c->in->op == PTX_OP_mov
-			       ? mov_source(c, o)
+			       ? check_mov_source(c, o)
 			       : o->kind == PTX_O_IMM || o->kind == PTX_O_REG || check_refuse(c, o, "must be a number");
 	case 'v':
-		return cvta_source(c, o);
+		return check_cvta_source(c, o);
 	case 'i':
 		return o->kind == PTX_O_IMM && o->n == T_INT ? check_literal(c, o, PTX_S32)
 							     : check_refuse(c, o, "must be an integer constant");
 	case 'm':
 	case 'q':
-		return memory(c, o);
+		return check_memory(c, o);
 	case 'f':
-		return fragment(c, o, false);
+		return check_fragment(c, o, false);
 	}
-	return true; /* l L k: right by the way they were parsed */
+	return true; /* l, L and k: the parser has checked them */
 }
 
-static bool check_one(struct check *c, char letter, struct ptx_operand *o)
+static bool check_operand(struct check *c, char letter, struct ptx_operand *o)
 {
 	const uint8_t *type = c->in->m.type;
 
@@ -217,7 +217,7 @@ static bool check_one(struct check *c, char letter, struct ptx_operand *o)
 	case 'Z':
 		return check_result(c, o, double_width(type[0]), false);
 	case 'G':
-		return maybe_vector(c, o, true);
+		return check_maybe_vector(c, o, true);
 	case 'H':
 		return check_result(c, o, type[0], true);
 	case 'W':
@@ -229,15 +229,15 @@ static bool check_one(struct check *c, char letter, struct ptx_operand *o)
 	case 'V':
 		return check_result(c, o, PTX_B32, false);
 	case 'M':
-		return o->kind == PTX_O_VEC ? pack(c, o, true) : check_result(c, o, type[0], false);
+		return o->kind == PTX_O_VEC ? check_pack(c, o, true) : check_result(c, o, type[0], false);
 	case 'F':
-		return fragment(c, o, true);
+		return check_fragment(c, o, true);
 	}
-	return check_letter(c, letter, o);
+	return check_source_operand(c, letter, o);
 }
 
-/* How many operands the letters stand for: at least and at most. 't' and 's' are several. */
-static void count(const char *s, unsigned *min, unsigned *max)
+/* The smallest and largest number of operands that the letters allow. 't' and 's' stand for several. */
+static void count_operands(const char *s, unsigned *min, unsigned *max)
 {
 	bool optional = false;
 
@@ -261,24 +261,24 @@ static void insert_none(struct operands *ops, unsigned at)
 	ops->n++;
 }
 
-/* Gives absent operands in the middle their empty slots. */
-static bool place(struct check *c, struct operands *ops, const struct token *at)
+/* Inserts PTX_O_NONE for absent operands that others follow, and checks the number of operands. */
+static bool place_operands(struct check *c, struct operands *ops, const struct token *at)
 {
 	const char *s = c->row->operands, *bar = strchr(s, '|'), *j = strchr(s, 'j');
 	unsigned min, max, written = ops->n;
 
 	if (ops->bar && !bar) {
-		fail(c->p, at, "'%s' has no second result", c->row->base);
+		parse_fail(c->p, at, "'%s' has no second result", c->row->base);
 		return false;
 	}
 	if (bar && !ops->bar && ops->n)
 		insert_none(ops, 1);
-	count(s, &min, &max);
+	count_operands(s, &min, &max);
 	if (j && ops->n == min - 1)
 		insert_none(ops, j - s);
 	if (ops->n >= min && ops->n <= max)
 		return true;
-	fail(c->p, at, "'%s' takes %s%u operands, not %u", c->row->base, min == max ? "" : "at least ",
+	parse_fail(c->p, at, "'%s' takes %s%u operands, not %u", c->row->base, min == max ? "" : "at least ",
 		min - (bar != NULL) - (strchr(s, 't') != NULL), written);
 	return false;
 }
@@ -288,7 +288,7 @@ static bool is_scalar_float(unsigned t)
 	return t == PTX_F16 || t == PTX_BF16 || t == PTX_F32 || t == PTX_F64;
 }
 
-/* Between floats, narrowing needs a rounding mode and widening has none (fp8 pairs apart). */
+/* Between scalar floats, narrowing requires a rounding mode and widening forbids one. */
 static bool check_cvt(struct check *c, const struct token *at)
 {
 	const struct ptx_mods *m = &c->in->m;
@@ -298,13 +298,13 @@ static bool check_cvt(struct check *c, const struct token *at)
 	if (c->in->op != PTX_OP_cvt || !floats || d == s)
 		return true;
 	if (d > s && m->rnd) {
-		fail(c->p, at, "'cvt' from .%s to .%s takes no rounding mode", ptx_type_name(m->type[1]),
+		parse_fail(c->p, at, "'cvt' from .%s to .%s takes no rounding mode", ptx_type_name(m->type[1]),
 			ptx_type_name(m->type[0]));
 		return false;
 	}
 	if (d > s || m->rnd)
 		return true;
-	fail(c->p, at, "'cvt' from .%s to .%s needs a rounding mode", ptx_type_name(m->type[1]),
+	parse_fail(c->p, at, "'cvt' from .%s to .%s needs a rounding mode", ptx_type_name(m->type[1]),
 		ptx_type_name(m->type[0]));
 	return false;
 }
@@ -318,7 +318,7 @@ bool check_operands(
 
 	if (*s == 'k')
 		return check_call(&c, ops, at);
-	if (!place(&c, ops, at) || !check_cvt(&c, at))
+	if (!place_operands(&c, ops, at) || !check_cvt(&c, at))
 		return false;
 	for (; *s && i < ops->n; s++) {
 		struct ptx_operand *o = &ops->op[i];
@@ -329,11 +329,12 @@ bool check_operands(
 		c.index += o->kind != PTX_O_NONE;
 		if (*s == 't' || *s == 's') {
 			i += *s == 't' ? 2 : 1;
-			if (!handle(&c, o) || (*s == 't' && !handle(&c, o + 1)) || !coordinates(&c, &ops->op[i - 1]))
+			if (!check_handle(&c, o) || (*s == 't' && !check_handle(&c, o + 1)) ||
+				!check_coordinates(&c, &ops->op[i - 1]))
 				return false;
 		} else if (o->kind == PTX_O_NONE && (*s == '|' || *s == 'j')) {
 			continue;
-		} else if (!check_one(&c, *s == '|' ? 'P' : *s, o)) {
+		} else if (!check_operand(&c, *s == '|' ? 'P' : *s, o)) {
 			return false;
 		}
 	}

@@ -1,12 +1,13 @@
 /*
- * check.h - fitting operands to a row of the table of instructions; for the files check*.c alone.
+ * check.h - checks the parsed operands of an instruction against its row of ops.def.  Private to check*.c; the parser
+ * calls check_operands (parse.h).
  *
- *	check.c		letter by letter of a row
+ *	check.c		the operands, one letter of the row after the other
  *	check_value.c	one value against a type
- *	check_call.c	what a call passes against what the function takes
- *	check_video.c	what only the video instructions have
+ *	check_call.c	the arguments and results of a call against the callee's signature
+ *	check_video.c	selectors and modifiers of the video instructions
  *
- * The module is hostile: what does not fit is refused at its place, with a sentence.
+ * Each check returns false after recording an error at the operand's place in the text.
  */
 #pragma once
 
@@ -16,14 +17,14 @@ struct check {
 	struct parser *p;
 	const struct op_row *row;
 	struct ptx_inst *in;
-	unsigned index; /* of the operand, from 1, for messages */
+	unsigned index; /* number of the operand, from 1, for messages */
 };
 
-/* Says why at the operand's place; false. */
+/* Records an error at the operand's place; returns false. */
 __attribute__((format(printf, 3, 4))) bool check_refuse(
 	struct check *c, const struct ptx_operand *o, const char *fmt, ...);
 
-/* A register, a number or a name as a value of this type; `wider`: a wider register will do. */
+/* Check an operand as a value of this type, and set its type; `wider` allows a wider register. */
 bool check_reg(struct check *c, struct ptx_operand *o, unsigned type, bool wider);
 bool check_literal(struct check *c, struct ptx_operand *o, unsigned type);
 bool check_source(struct check *c, struct ptx_operand *o, unsigned type, bool wider);

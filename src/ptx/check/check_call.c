@@ -1,7 +1,4 @@
-/*
- * A call: results and arguments against the function, or against the
- * prototype where the function is known only when it runs.
- */
+/* Checks the results and arguments of a call against the function or, in an indirect call, the prototype. */
 #include "ptx/check/check.h"
 
 static bool check_argument(struct check *c, struct ptx_operand *o, const struct ptx_var *param, bool is_result)
@@ -23,12 +20,12 @@ static bool check_argument(struct check *c, struct ptx_operand *o, const struct 
 static bool check_list(struct check *c, struct ptx_operand *list, struct ptx_var **params, uint32_t n, bool is_result,
 	const struct token *at)
 {
-	/* The last parameter of a variadic function is an array without size; it may be left out. */
+	/* The last parameter of a variadic function is an unsized array; the call may omit it. */
 	bool variadic = n && params[n - 1]->unsized;
 
 	if (list->n != n && !(variadic && list->n == n - 1)) {
-		fail(c->p, at, "this call has %u %s%s, the function %u", list->n, is_result ? "result" : "argument",
-			list->n == 1 ? "" : "s", n);
+		parse_fail(c->p, at, "this call has %u %s%s, the function %u", list->n,
+			is_result ? "result" : "argument", list->n == 1 ? "" : "s", n);
 		return false;
 	}
 	for (uint32_t i = 0; i < list->n; i++)
@@ -43,7 +40,7 @@ bool check_call(struct check *c, struct operands *ops, const struct token *at)
 	const struct ptx_proto *proto = ops->n == 4 ? ops->op[3].proto : NULL;
 
 	if (!f && !proto) {
-		fail(c->p, at, "an indirect call needs a prototype or a list of targets");
+		parse_fail(c->p, at, "an indirect call needs a prototype or a list of targets");
 		return false;
 	}
 	c->index = 1;

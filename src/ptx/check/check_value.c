@@ -1,7 +1,7 @@
 /*
- * One value against the type it is used as.  The rules are PTX's: a register
- * has exactly the width of the type, and the same kind (bits go with
- * everything, signed with unsigned); ld, st and cvt also take wider registers.
+ * Checks one value against the type that the instruction uses.  PTX's rules: a register has exactly the width of the
+ * type and a compatible kind (bits fit every kind but predicates, signed fits unsigned); ld, st and cvt also take wider
+ * registers.
  */
 #include "ptx/check/check.h"
 
@@ -11,14 +11,14 @@
 
 bool check_refuse(struct check *c, const struct ptx_operand *o, const char *fmt, ...)
 {
-	struct token at = at_pos(c->p, o->pos);
+	struct token at = parse_token_at(c->p, o->pos);
 	char text[160];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	fail(c->p, &at, "operand %u of '%s' %s", c->index, c->row->base, text);
+	parse_fail(c->p, &at, "operand %u of '%s' %s", c->index, c->row->base, text);
 	return false;
 }
 
@@ -33,7 +33,7 @@ static bool same_kind(unsigned reg, unsigned use)
 	return a == PTX_KIND_BITS || b == PTX_KIND_BITS || a == b;
 }
 
-static bool fits(unsigned reg, unsigned use, bool wider)
+static bool register_fits(unsigned reg, unsigned use, bool wider)
 {
 	unsigned a = ptx_type_bits(reg), b = ptx_type_bits(use);
 
@@ -41,7 +41,7 @@ static bool fits(unsigned reg, unsigned use, bool wider)
 		return same_kind(reg, use);
 	if (!wider || a < b || ptx_type_kind(reg) == PTX_KIND_PRED || ptx_type_kind(use) == PTX_KIND_PRED)
 		return false;
-	/* A float is never found inside a wider register, but for the small types in plain bits. */
+	/* A wider register must not be a float, and holds no float but those of 16 bits or less. */
 	return ptx_type_kind(reg) != PTX_KIND_FLOAT && (ptx_type_kind(use) != PTX_KIND_FLOAT || b <= 16);
 }
 
@@ -52,7 +52,7 @@ bool check_reg(struct check *c, struct ptx_operand *o, unsigned type, bool wider
 	if (o->comp && c->row->operands[0] != 'V')
 		return check_refuse(c, o, "must be a whole register");
 	o->type = type;
-	if (fits(r->type, type, wider))
+	if (register_fits(r->type, type, wider))
 		return true;
 	return check_refuse(c, o, "is '%.40s' of type .%s where .%s is needed", r->name, ptx_type_name(r->type),
 		ptx_type_name(type));
@@ -81,7 +81,7 @@ static bool float_literal(struct check *c, struct ptx_operand *o, unsigned type)
 	return true;
 }
 
-/* Turns the literal into the bits of its type. */
+/* Converts the literal to the bits of its type. */
 bool check_literal(struct check *c, struct ptx_operand *o, unsigned type)
 {
 	unsigned bits = ptx_type_bits(type);
@@ -102,8 +102,8 @@ bool check_literal(struct check *c, struct ptx_operand *o, unsigned type)
 }
 
 /*
- * Special registers and addresses may stand in any integer place; an engine
- * sees them only in mov, for here they get a register and a mov of their own.
+ * Special registers and addresses are allowed as any integer source.  Outside of mov they get a temporary register
+ * and a mov before the instruction, so that engines see them only in mov.
  */
 static bool through_mov(struct check *c, struct ptx_operand *o, unsigned type)
 {
@@ -113,20 +113,21 @@ static bool through_mov(struct check *c, struct ptx_operand *o, unsigned type)
 	struct ptx_inst in = {.op = PTX_OP_mov, .nops = 2, .guard = PTX_NOREG, .line = c->in->line};
 	struct ptx_operand *ops;
 
-	if (!fits(t, type, c->in->op == PTX_OP_cvt || c->in->op == PTX_OP_st))
+	if (!register_fits(t, type, c->in->op == PTX_OP_cvt || c->in->op == PTX_OP_st))
 		return check_refuse(c, o, "has type .%s where .%s is needed", ptx_type_name(t), ptx_type_name(type));
 	ops = in.ops = arena_alloc(c->p->m->arena, 2, sizeof *ops);
 	if (!ops)
-		return fail_memory(c->p), false;
+		return parse_fail_memory(c->p), false;
 	in.m.type[0] = t;
 	in.m.ntypes = 1;
-	ops[0] = (struct ptx_operand){.kind = PTX_O_REG, .type = t, .reg = new_reg(c->p, "%tmp", t), .pos = o->pos};
+	ops[0] = (struct ptx_operand){
+		.kind = PTX_O_REG, .type = t, .reg = parse_new_reg(c->p, "%tmp", t), .pos = o->pos};
 	ops[1] = *o;
 	ops[1].type = t;
-	emit(c->p, &in);
+	parse_emit(c->p, &in);
 	*o = ops[0];
 	o->type = type;
-	return !failed(c->p);
+	return !parse_failed(c->p);
 }
 
 bool check_source(struct check *c, struct ptx_operand *o, unsigned type, bool wider)

@@ -1,29 +1,29 @@
 /*
- * What only the video instructions have: selectors, secondary operations, signs of vmad.
+ * Checks the selectors, second operations and signs of the video instructions.
  *
- *	vadd	one element of a and of b: .b0 to .b3, .h0, .h1; as many places for the result
- *	vadd2	two halves, .h10, out of the four of a and b; a mask for the result: .h0, .h1, .h10
- *	vadd4	four bytes, .b3210, out of eight; a mask for the result: .b0 ... .b320 ...
+ *	vadd	selects one element of a and one of b: .b0 to .b3, .h0, .h1; likewise for the result
+ *	vadd2	selects two halves (.h10) of the four in a and b; the result has a mask: .h0, .h1, .h10
+ *	vadd4	selects four bytes (.b3210) of the eight; the result has a mask: .b0 ... .b320 ...
  */
 #include "ptx/check/check.h"
 
 #include <string.h>
 
-/* Elements of a word that an instruction works on at once: 1, 2 or 4. */
-static unsigned elements(const struct op_row *row)
+/* Number of elements of a word that the instruction processes: 1, 2 or 4, by the digit at the end of its name. */
+static unsigned video_elements(const struct op_row *row)
 {
 	char last = row->base[strlen(row->base) - 1];
 
 	return last == '2' ? 2 : last == '4' ? 4 : 1;
 }
 
-static bool single(const struct ptx_operand *o)
+static bool selector_is_single(const struct ptx_operand *o)
 {
 	return o->comp < PTX_SEL_BYTES;
 }
 
-/* How many digits a selector of several elements has. */
-static unsigned digits(const struct ptx_operand *o)
+/* Number of digits of a selector with several elements. */
+static unsigned selector_digits(const struct ptx_operand *o)
 {
 	unsigned n = 0;
 
@@ -32,14 +32,14 @@ static unsigned digits(const struct ptx_operand *o)
 	return n;
 }
 
-/* Which elements are written: each at most once, the highest first. */
+/* A mask names each written element at most once, the highest first. */
 static bool mask_fits(const struct ptx_operand *o, unsigned n)
 {
 	unsigned last = 0;
 
 	if (!o->comp)
 		return true;
-	if (single(o))
+	if (selector_is_single(o))
 		return (o->comp >= PTX_SEL_H0) == (n == 2);
 	if (o->comp != (n == 2 ? PTX_SEL_HALVES : PTX_SEL_BYTES))
 		return false;
@@ -54,17 +54,17 @@ static bool mask_fits(const struct ptx_operand *o, unsigned n)
 static bool source_fits(const struct ptx_operand *o, unsigned n)
 {
 	if (n == 1)
-		return single(o);
-	return !o->comp || (o->comp == (n == 2 ? PTX_SEL_HALVES : PTX_SEL_BYTES) && digits(o) == n);
+		return selector_is_single(o);
+	return !o->comp || (o->comp == (n == 2 ? PTX_SEL_HALVES : PTX_SEL_BYTES) && selector_digits(o) == n);
 }
 
-/* Words of why an operand or modifier cannot be as it is, or NULL. */
+/* Each returns the second half of an error message, or NULL. */
 static const char *scalar_fault(const struct ptx_inst *in, const struct operands *ops)
 {
 	const struct ptx_operand *o = ops->op;
 	bool minus = o[1].neg != o[2].neg;
 
-	if (o[0].comp && (in->op == PTX_OP_vmad || ops->n < 4 || in->m.op || !single(&o[0])))
+	if (o[0].comp && (in->op == PTX_OP_vmad || ops->n < 4 || in->m.op || !selector_is_single(&o[0])))
 		return "cannot have this selector on its result";
 	if (in->m.op && ops->n < 4)
 		return "needs a third source for its second operation";
@@ -88,7 +88,7 @@ static const char *simd_fault(const struct ptx_inst *in, const struct operands *
 	return NULL;
 }
 
-static bool plain_comparison(unsigned cmp)
+static bool is_plain_comparison(unsigned cmp)
 {
 	return cmp == PTX_EQ || cmp == PTX_NE || cmp == PTX_LT || cmp == PTX_LE || cmp == PTX_GT || cmp == PTX_GE;
 }
@@ -96,14 +96,14 @@ static bool plain_comparison(unsigned cmp)
 bool check_video(struct parser *p, const struct op_row *row, const struct ptx_inst *in, const struct operands *ops,
 	const struct token *at)
 {
-	unsigned n = elements(row);
+	unsigned n = video_elements(row);
 	const char *fault = n == 1 ? scalar_fault(in, ops) : simd_fault(in, ops, n);
 
 	if (!fault && (!source_fits(&ops->op[1], n) || !source_fits(&ops->op[2], n) || (ops->n > 3 && ops->op[3].comp)))
 		fault = "cannot have this selector on a source";
-	if (!fault && in->m.cmp && !plain_comparison(in->m.cmp))
+	if (!fault && in->m.cmp && !is_plain_comparison(in->m.cmp))
 		fault = "compares with .eq .ne .lt .le .gt .ge only";
 	if (fault)
-		fail(p, at, "'%s' %s", row->base, fault);
+		parse_fail(p, at, "'%s' %s", row->base, fault);
 	return !fault;
 }

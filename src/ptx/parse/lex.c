@@ -1,4 +1,4 @@
-/* Tokens of PTX, and the one place where an error is recorded. */
+/* The lexer of PTX: tokens, positions to come back to, and the recording of the parser's first error. */
 #include "ptx/parse/parse.h"
 
 #include <locale.h>
@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool failed(const struct parser *p)
+bool parse_failed(const struct parser *p)
 {
 	return p->error->line != 0 || p->nomem;
 }
 
-static void record(struct parser *p, uint32_t line, uint32_t column, const char *fmt, va_list ap)
+static void error_record(struct parser *p, uint32_t line, uint32_t column, const char *fmt, va_list ap)
 {
 	struct ptx_error *e = p->error;
 	const char *s = p->m->text, *end = s + p->m->text_len, *nl;
@@ -28,20 +28,20 @@ static void record(struct parser *p, uint32_t line, uint32_t column, const char 
 	vsnprintf(e->message, sizeof e->message, fmt, ap);
 }
 
-void fail(struct parser *p, const struct token *at, const char *fmt, ...)
+void parse_fail(struct parser *p, const struct token *at, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (failed(p))
+	if (parse_failed(p))
 		return;
 	va_start(ap, fmt);
-	record(p, at->line, at->column, fmt, ap);
+	error_record(p, at->line, at->column, fmt, ap);
 	va_end(ap);
 	p->cur = p->end;
 	p->tok.kind = T_EOF;
 }
 
-struct token at_pos(const struct parser *p, uint32_t pos)
+struct token parse_token_at(const struct parser *p, uint32_t pos)
 {
 	struct token t = {.line = 1, .column = 1};
 
@@ -55,7 +55,7 @@ struct token at_pos(const struct parser *p, uint32_t pos)
 	return t;
 }
 
-void fail_memory(struct parser *p)
+void parse_fail_memory(struct parser *p)
 {
 	p->nomem = true;
 	p->cur = p->end;
@@ -77,7 +77,7 @@ static bool is_ident(int c)
 	return is_ident_start(c) || is_digit(c);
 }
 
-static void newline(struct parser *p)
+static void lex_newline(struct parser *p)
 {
 	p->line++;
 	p->line_start = p->cur + 1;
@@ -98,9 +98,9 @@ static void skip_block_comment(struct parser *p)
 			return;
 		}
 		if (*p->cur == '\n')
-			newline(p);
+			lex_newline(p);
 	}
-	fail(p, &at, "comment is not closed");
+	parse_fail(p, &at, "comment is not closed");
 }
 
 static void skip_space(struct parser *p)
@@ -109,10 +109,10 @@ static void skip_space(struct parser *p)
 		int c = *p->cur;
 
 		if (c == '\n') {
-			newline(p);
+			lex_newline(p);
 			p->cur++;
 		} else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v' || c == 0) {
-			p->cur++; /* NUL: some images pad their text with it */
+			p->cur++; /* some images pad their text with NUL */
 		} else if (c == '/' && p->end - p->cur > 1 && p->cur[1] == '/') {
 			const char *nl = memchr(p->cur, '\n', p->end - p->cur);
 
@@ -147,9 +147,9 @@ static void lex_digits(struct parser *p, int base)
 		over |= __builtin_add_overflow(t->u, (uint64_t)digit_value(*p->cur), &t->u);
 	}
 	if (over)
-		fail(p, t, "integer does not fit in 64 bits");
+		parse_fail(p, t, "integer does not fit in 64 bits");
 	else if (p->cur == from)
-		fail(p, t, "number without digits");
+		parse_fail(p, t, "number without digits");
 }
 
 static void lex_hex_float(struct parser *p, int kind, int digits)
@@ -158,11 +158,11 @@ static void lex_hex_float(struct parser *p, int kind, int digits)
 
 	lex_digits(p, 16);
 	p->tok.kind = kind;
-	if (!failed(p) && p->cur - from != digits)
-		fail(p, &p->tok, "expected %d hexadecimal digits", digits);
+	if (!parse_failed(p) && p->cur - from != digits)
+		parse_fail(p, &p->tok, "expected %d hexadecimal digits", digits);
 }
 
-/* strtod depends on the program's locale, so it gets one of its own; these literals are rare. */
+/* strtod depends on the locale of the program: use the C locale. Such literals are rare, so that this may be slow. */
 static void lex_decimal_float(struct parser *p)
 {
 	char buf[64];
@@ -171,14 +171,14 @@ static void lex_decimal_float(struct parser *p)
 	double d;
 
 	if (n >= sizeof buf) {
-		fail(p, &p->tok, "floating-point literal is too long");
+		parse_fail(p, &p->tok, "floating-point literal is too long");
 		return;
 	}
 	memcpy(buf, p->tok.s, n);
 	buf[n] = 0;
 	c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	if (!c) {
-		fail_memory(p);
+		parse_fail_memory(p);
 		return;
 	}
 	d = strtod_l(buf, NULL, c);
@@ -187,7 +187,7 @@ static void lex_decimal_float(struct parser *p)
 	memcpy(&p->tok.u, &d, sizeof d);
 }
 
-/* At a decimal number: takes the longest fraction or exponent; false if it is an integer. */
+/* At a decimal number: moves past it if it has a fraction or an exponent; false for an integer. */
 static bool scan_fraction(struct parser *p)
 {
 	const char *s = p->cur;
@@ -239,8 +239,8 @@ static void lex_number(struct parser *p)
 	}
 	if (t->kind == T_INT && p->cur < p->end && *p->cur == 'U')
 		p->cur++;
-	if (!failed(p) && p->cur < p->end && is_ident(*p->cur))
-		fail(p, t, "malformed number");
+	if (!parse_failed(p) && p->cur < p->end && is_ident(*p->cur))
+		parse_fail(p, t, "malformed number");
 }
 
 static void lex_word(struct parser *p)
@@ -258,7 +258,7 @@ static void lex_word(struct parser *p)
 			break;
 	}
 	if (p->cur == t->s)
-		fail(p, t, "expected a word after '.'");
+		parse_fail(p, t, "expected a word after '.'");
 }
 
 static void lex_string(struct parser *p)
@@ -270,7 +270,7 @@ static void lex_string(struct parser *p)
 	while (p->cur < p->end && *p->cur != '"' && *p->cur != '\n')
 		p->cur += *p->cur == '\\' && p->end - p->cur > 1 && p->cur[1] != '\n' ? 2 : 1;
 	if (p->cur >= p->end || *p->cur != '"') {
-		fail(p, t, "string is not closed");
+		parse_fail(p, t, "string is not closed");
 		return;
 	}
 	t->len = p->cur++ - t->s;
@@ -294,7 +294,7 @@ static void lex_punctuation(struct parser *p)
 	}
 	t->kind = (unsigned char)*p->cur;
 	if (t->kind < '!' || t->kind > '~') {
-		fail(p, t, "unexpected character 0x%02x", t->kind);
+		parse_fail(p, t, "unexpected character 0x%02x", t->kind);
 		return;
 	}
 	p->cur++;
@@ -325,46 +325,46 @@ static void lex_token(struct parser *p)
 	t->len = p->cur - t->s;
 }
 
-void next(struct parser *p)
+void parse_next(struct parser *p)
 {
-	if (!failed(p))
+	if (!parse_failed(p))
 		lex_token(p);
-	if (failed(p))
+	if (parse_failed(p))
 		p->tok.kind = T_EOF;
 }
 
-void lex_start(struct parser *p, struct ptx_module *m, struct ptx_error *e, size_t from, size_t to, uint32_t line,
+void parse_start(struct parser *p, struct ptx_module *m, struct ptx_error *e, size_t from, size_t to, uint32_t line,
 	uint32_t column)
 {
 	*p = (struct parser){.m = m, .error = e, .line = line};
 	p->cur = m->text + from;
 	p->line_start = p->cur - (column - 1);
 	p->end = m->text + to;
-	next(p);
+	parse_next(p);
 }
 
-bool tok_is(const struct token *t, int kind, const char *text)
+bool token_is(const struct token *t, int kind, const char *text)
 {
 	return t->kind == kind && strlen(text) == t->len && !memcmp(t->s, text, t->len);
 }
 
-bool accept(struct parser *p, int kind)
+bool parse_accept(struct parser *p, int kind)
 {
 	if (p->tok.kind != kind)
 		return false;
-	next(p);
+	parse_next(p);
 	return true;
 }
 
-bool accept_word(struct parser *p, const char *word)
+bool parse_accept_word(struct parser *p, const char *word)
 {
-	if (!tok_is(&p->tok, T_DOT, word))
+	if (!token_is(&p->tok, T_DOT, word))
 		return false;
-	next(p);
+	parse_next(p);
 	return true;
 }
 
-const char *tok_text(const struct token *t, char *buf, size_t size)
+const char *token_text(const struct token *t, char *buf, size_t size)
 {
 	if (t->kind == T_EOF)
 		snprintf(buf, size, "end of text");
@@ -373,27 +373,27 @@ const char *tok_text(const struct token *t, char *buf, size_t size)
 	return buf;
 }
 
-bool expect(struct parser *p, int kind, const char *what)
+bool parse_expect(struct parser *p, int kind, const char *what)
 {
 	char buf[80];
 
-	if (accept(p, kind))
+	if (parse_accept(p, kind))
 		return true;
-	fail(p, &p->tok, "expected %s before %s", what, tok_text(&p->tok, buf, sizeof buf));
+	parse_fail(p, &p->tok, "expected %s before %s", what, token_text(&p->tok, buf, sizeof buf));
 	return false;
 }
 
-char *tok_name(struct parser *p, const struct token *t)
+char *token_copy(struct parser *p, const struct token *t)
 {
 	char *s = arena_strndup(p->m->arena, t->s, t->len);
 
 	if (!s)
-		fail_memory(p);
+		parse_fail_memory(p);
 	return s;
 }
 
-/* Braces inside comments and strings do not count. */
-bool skip_braces(struct parser *p)
+/* Ignores braces inside comments and strings. */
+bool parse_skip_braces(struct parser *p)
 {
 	struct token open = p->tok;
 	unsigned depth = 1;
@@ -415,20 +415,20 @@ bool skip_braces(struct parser *p)
 		}
 	}
 	if (depth)
-		fail(p, &open, "'{' is not closed");
+		parse_fail(p, &open, "'{' is not closed");
 	else
-		next(p);
-	return !failed(p);
+		parse_next(p);
+	return !parse_failed(p);
 }
 
-void mark(const struct parser *p, struct mark *k)
+void parse_mark(const struct parser *p, struct parse_mark *k)
 {
-	*k = (struct mark){p->cur, p->line_start, p->line, p->tok};
+	*k = (struct parse_mark){p->cur, p->line_start, p->line, p->tok};
 }
 
-void back(struct parser *p, const struct mark *k)
+void parse_rewind(struct parser *p, const struct parse_mark *k)
 {
-	if (failed(p))
+	if (parse_failed(p))
 		return;
 	p->cur = k->cur;
 	p->line_start = k->line_start;

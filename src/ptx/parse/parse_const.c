@@ -1,47 +1,47 @@
-/* Constant integer expressions, with C's operators and precedences, on 64 bits. */
+/* Parses constant integer expressions, with the operators and precedences of C, in 64 bits. */
 #include "ptx/parse/parse.h"
 
-static bool expression(struct parser *p, int64_t *v, int min_prec, unsigned depth);
+static bool parse_expression(struct parser *p, int64_t *v, int min_prec, unsigned depth);
 
-static bool primary(struct parser *p, int64_t *v, unsigned depth)
+static bool parse_primary(struct parser *p, int64_t *v, unsigned depth)
 {
 	char buf[80];
 
 	if (depth > MAX_DEPTH) {
-		fail(p, &p->tok, "expression is nested too deeply");
+		parse_fail(p, &p->tok, "expression is nested too deeply");
 		return false;
 	}
 	if (p->tok.kind == T_INT) {
 		*v = (int64_t)p->tok.u;
-		next(p);
+		parse_next(p);
 		return true;
 	}
-	if (tok_is(&p->tok, T_IDENT, "WARP_SZ")) {
+	if (token_is(&p->tok, T_IDENT, "WARP_SZ")) {
 		*v = 32;
-		next(p);
+		parse_next(p);
 		return true;
 	}
-	if (accept(p, '(')) {
-		if (accept_word(p, "s64") || accept_word(p, "u64")) /* a cast changes nothing on 64 bits */
-			return expect(p, ')', "')'") && primary(p, v, depth + 1);
-		return expression(p, v, 0, depth + 1) && expect(p, ')', "')'");
+	if (parse_accept(p, '(')) {
+		if (parse_accept_word(p, "s64") || parse_accept_word(p, "u64")) /* a cast changes nothing on 64 bits */
+			return parse_expect(p, ')', "')'") && parse_primary(p, v, depth + 1);
+		return parse_expression(p, v, 0, depth + 1) && parse_expect(p, ')', "')'");
 	}
-	fail(p, &p->tok, "expected an integer before %s", tok_text(&p->tok, buf, sizeof buf));
+	parse_fail(p, &p->tok, "expected an integer before %s", token_text(&p->tok, buf, sizeof buf));
 	return false;
 }
 
-static bool unary(struct parser *p, int64_t *v, unsigned depth)
+static bool parse_unary(struct parser *p, int64_t *v, unsigned depth)
 {
 	int op = p->tok.kind;
 
 	if (op != '-' && op != '+' && op != '~' && op != '!')
-		return primary(p, v, depth);
+		return parse_primary(p, v, depth);
 	if (depth > MAX_DEPTH) {
-		fail(p, &p->tok, "expression is nested too deeply");
+		parse_fail(p, &p->tok, "expression is nested too deeply");
 		return false;
 	}
-	next(p);
-	if (!unary(p, v, depth + 1))
+	parse_next(p);
+	if (!parse_unary(p, v, depth + 1))
 		return false;
 	if (op == '-')
 		*v = (int64_t)(0 - (uint64_t)*v);
@@ -52,7 +52,7 @@ static bool unary(struct parser *p, int64_t *v, unsigned depth)
 	return true;
 }
 
-static int precedence(int op)
+static int operator_precedence(int op)
 {
 	switch (op) {
 	case '*':
@@ -87,10 +87,10 @@ static int precedence(int op)
 	return 0;
 }
 
-static bool divide(struct parser *p, const struct token *at, int op, int64_t a, int64_t b, int64_t *v)
+static bool const_divide(struct parser *p, const struct token *at, int op, int64_t a, int64_t b, int64_t *v)
 {
 	if (!b) {
-		fail(p, at, "division by zero");
+		parse_fail(p, at, "division by zero");
 		return false;
 	}
 	if (b == -1)
@@ -100,7 +100,7 @@ static bool divide(struct parser *p, const struct token *at, int op, int64_t a, 
 	return true;
 }
 
-static bool apply(struct parser *p, const struct token *at, int op, int64_t a, int64_t b, int64_t *v)
+static bool const_apply(struct parser *p, const struct token *at, int op, int64_t a, int64_t b, int64_t *v)
 {
 	uint64_t x = a, y = b;
 
@@ -110,7 +110,7 @@ static bool apply(struct parser *p, const struct token *at, int op, int64_t a, i
 		break;
 	case '/':
 	case '%':
-		return divide(p, at, op, a, b, v);
+		return const_divide(p, at, op, a, b, v);
 	case '+':
 		*v = x + y;
 		break;
@@ -160,33 +160,34 @@ static bool apply(struct parser *p, const struct token *at, int op, int64_t a, i
 	return true;
 }
 
-static bool expression(struct parser *p, int64_t *v, int min_prec, unsigned depth)
+static bool parse_expression(struct parser *p, int64_t *v, int min_prec, unsigned depth)
 {
 	struct token at;
 	int prec;
 
-	if (!unary(p, v, depth))
+	if (!parse_unary(p, v, depth))
 		return false;
-	while ((prec = precedence(p->tok.kind)) > min_prec) {
+	while ((prec = operator_precedence(p->tok.kind)) > min_prec) {
 		int64_t right;
 
 		at = p->tok;
-		next(p);
-		if (!expression(p, &right, prec, depth + 1) || !apply(p, &at, at.kind, *v, right, v))
+		parse_next(p);
+		if (!parse_expression(p, &right, prec, depth + 1) || !const_apply(p, &at, at.kind, *v, right, v))
 			return false;
 	}
-	if (min_prec == 0 && accept(p, '?')) {
+	if (min_prec == 0 && parse_accept(p, '?')) {
 		int64_t yes, no;
 
-		if (!expression(p, &yes, 0, depth + 1) || !expect(p, ':', "':'") || !expression(p, &no, 0, depth + 1))
+		if (!parse_expression(p, &yes, 0, depth + 1) || !parse_expect(p, ':', "':'") ||
+			!parse_expression(p, &no, 0, depth + 1))
 			return false;
 		*v = *v ? yes : no;
 	}
-	return !failed(p);
+	return !parse_failed(p);
 }
 
 bool parse_const(struct parser *p, int64_t *value)
 {
 	*value = 0;
-	return expression(p, value, 0, 0);
+	return parse_expression(p, value, 0, 0);
 }

@@ -1,15 +1,15 @@
-/* One instruction: guard, mnemonic, operands. */
+/* Parses one instruction: guard, mnemonic and operands. */
 #include "ptx/parse/parse.h"
 
 #include <string.h>
 
-struct ptx_inst *emit(struct parser *p, const struct ptx_inst *in)
+struct ptx_inst *parse_emit(struct parser *p, const struct ptx_inst *in)
 {
 	struct ptx_function *f = p->f;
 	struct ptx_inst *l = arena_push(p->m->arena, f->insts, f->ninsts, sizeof *l);
 
 	if (!l || f->ninsts == UINT32_MAX / 2) {
-		fail_memory(p);
+		parse_fail_memory(p);
 		return NULL;
 	}
 	f->insts = l;
@@ -25,18 +25,18 @@ static bool parse_guard(struct parser *p, struct ptx_inst *in)
 	struct token at;
 
 	in->guard = PTX_NOREG;
-	if (!accept(p, '@'))
+	if (!parse_accept(p, '@'))
 		return true;
-	in->guard_not = accept(p, '!');
+	in->guard_not = parse_accept(p, '!');
 	at = p->tok;
 	if (at.kind != T_IDENT) {
-		fail(p, &at, "expected a predicate after '@'");
+		parse_fail(p, &at, "expected a predicate after '@'");
 		return false;
 	}
 	if (!parse_operand(p, &o))
 		return false;
 	if (o.kind != PTX_O_REG || p->f->regs[o.reg].type != PTX_PRED) {
-		fail(p, &at, "a guard must be a predicate register");
+		parse_fail(p, &at, "a guard must be a predicate register");
 		return false;
 	}
 	in->guard = o.reg;
@@ -50,28 +50,28 @@ static bool parse_mnemonic(struct parser *p, struct mnemonic *mn)
 	mn->nmods = 0;
 	mn->base = p->tok;
 	if (p->tok.kind != T_IDENT) {
-		fail(p, &p->tok, "expected an instruction before %s", tok_text(&p->tok, buf, sizeof buf));
+		parse_fail(p, &p->tok, "expected an instruction before %s", token_text(&p->tok, buf, sizeof buf));
 		return false;
 	}
-	next(p);
+	parse_next(p);
 	while (p->tok.kind == T_DOT) {
 		if (mn->nmods == MAX_MODS) {
-			fail(p, &p->tok, "too many modifiers");
+			parse_fail(p, &p->tok, "too many modifiers");
 			return false;
 		}
 		mn->mods[mn->nmods++] = p->tok;
-		next(p);
+		parse_next(p);
 	}
-	return !failed(p);
+	return !parse_failed(p);
 }
 
-/* The checked operands move to their final place; labels are told where that is. */
-static bool keep_operands(struct parser *p, struct ptx_inst *in, const struct operands *ops)
+/* Copies the checked operands to their final place, where the fixups will fill in the labels. */
+static bool store_operands(struct parser *p, struct ptx_inst *in, const struct operands *ops)
 {
 	in->nops = ops->n;
 	in->ops = arena_alloc(p->m->arena, ops->n, sizeof *in->ops);
 	if (!in->ops) {
-		fail_memory(p);
+		parse_fail_memory(p);
 		return false;
 	}
 	memcpy(in->ops, ops->op, ops->n * sizeof *in->ops);
@@ -81,7 +81,7 @@ static bool keep_operands(struct parser *p, struct ptx_inst *in, const struct op
 	return true;
 }
 
-static void note(struct ptx_function *f, const struct ptx_inst *in)
+static void note_barrier(struct ptx_function *f, const struct ptx_inst *in)
 {
 	switch (in->op) {
 	case PTX_OP_bar_sync:
@@ -107,14 +107,14 @@ void parse_instruction(struct parser *p)
 		return;
 	row = table_match(&mn, &in.m, &where, why, sizeof why);
 	if (!row) {
-		fail(p, where, "%s", why);
+		parse_fail(p, where, "%s", why);
 		return;
 	}
-	in.op = table_op(row);
+	in.op = table_opcode(row);
 	if (!parse_operands(p, row, &ops) || !check_operands(p, row, &in, &ops, &mn.base))
 		return;
-	if (!expect(p, ';', "';'") || !keep_operands(p, &in, &ops))
+	if (!parse_expect(p, ';', "';'") || !store_operands(p, &in, &ops))
 		return;
-	note(p->f, &in);
-	emit(p, &in);
+	note_barrier(p->f, &in);
+	parse_emit(p, &in);
 }

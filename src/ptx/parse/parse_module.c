@@ -1,6 +1,6 @@
 /*
- * The module level: directives, variables, signatures.  Bodies are only
- * stepped over; ptx_function_body comes back for them.
+ * Parses a module: directives, variables and signatures.  Bodies are only skipped here; ptx_function_body parses each
+ * on first use.
  */
 #include "ptx/parse/parse.h"
 
@@ -8,36 +8,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ptx_function *function_declare(struct parser *p, const struct token *name)
+struct ptx_function *parse_declare_function(struct parser *p, const struct token *name)
 {
-	struct name *n = names_find(p->m->names, 0, name->s, name->len);
+	struct ptx_name *n = names_find(p->m->names, 0, name->s, name->len);
 	struct ptx_function *f;
 
 	if (n && n->kind == NAME_FUNC)
 		return n->fn;
-	n = declare(p, name, NAME_FUNC);
+	n = parse_declare(p, name, NAME_FUNC);
 	f = n ? arena_alloc(p->m->arena, 1, sizeof *f) : NULL;
 	if (!f) {
 		if (n)
-			fail_memory(p);
+			parse_fail_memory(p);
 		return NULL;
 	}
 	n->fn = f;
 	f->module = p->m;
-	f->name = tok_name(p, name);
+	f->name = token_copy(p, name);
 	f->line = name->line;
 	*p->m->functions_end = f;
 	p->m->functions_end = &f->next;
 	return f;
 }
 
-/* Parameters from offset 0 in order, each at its alignment. */
+/* Places parameters in order, each at its alignment; returns the end. */
 static uint64_t place_params(struct ptx_var **list, uint32_t n, uint64_t offset)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (list[i]->space == PTX_REGSPACE)
 			continue;
-		offset = align_up(offset, list[i]->align);
+		offset = ptx_align_up(offset, list[i]->align);
 		list[i]->offset = offset;
 		offset += list[i]->size;
 	}
@@ -46,16 +46,16 @@ static uint64_t place_params(struct ptx_var **list, uint32_t n, uint64_t offset)
 
 static void parse_three(struct parser *p, uint32_t v[3])
 {
-	for (int i = 0; i < 3 && !failed(p); i++) {
+	for (int i = 0; i < 3 && !parse_failed(p); i++) {
 		struct token at = p->tok;
 		int64_t n;
 
 		v[i] = 1;
-		if (i && !accept(p, ','))
+		if (i && !parse_accept(p, ','))
 			continue;
 		if (parse_const(p, &n)) {
 			if (n < 0 || n > INT32_MAX)
-				fail(p, &at, "dimension is out of range");
+				parse_fail(p, &at, "dimension is out of range");
 			v[i] = n;
 		}
 	}
@@ -67,43 +67,44 @@ static uint32_t parse_count(struct parser *p)
 	int64_t n = 0;
 
 	if (parse_const(p, &n) && (n < 0 || n > INT32_MAX))
-		fail(p, &at, "number is out of range");
+		parse_fail(p, &at, "number is out of range");
 	return n;
 }
 
-/* What stands between a signature and its body. False at the first thing that is something else. */
-static bool parse_attribute_of(struct parser *p, struct ptx_function *f)
+/* Parses one directive between a signature and its body; false if the next token starts none. */
+static bool parse_function_attribute(struct parser *p, struct ptx_function *f)
 {
 	uint32_t ignored[3];
 
-	if (accept_word(p, "maxntid"))
+	if (parse_accept_word(p, "maxntid"))
 		parse_three(p, f->maxntid);
-	else if (accept_word(p, "reqntid"))
+	else if (parse_accept_word(p, "reqntid"))
 		parse_three(p, f->reqntid);
-	else if (accept_word(p, "minnctapersm"))
+	else if (parse_accept_word(p, "minnctapersm"))
 		f->minnctapersm = parse_count(p);
-	else if (accept_word(p, "maxnctapersm"))
+	else if (parse_accept_word(p, "maxnctapersm"))
 		f->maxnctapersm = parse_count(p);
-	else if (accept_word(p, "maxnreg"))
+	else if (parse_accept_word(p, "maxnreg"))
 		f->maxnreg = parse_count(p);
-	else if (accept_word(p, "noreturn"))
+	else if (parse_accept_word(p, "noreturn"))
 		f->noreturn = true;
-	else if (accept_word(p, "reqnctapercluster"))
+	else if (parse_accept_word(p, "reqnctapercluster"))
 		parse_three(p, ignored);
-	else if (accept_word(p, "maxclusterrank"))
+	else if (parse_accept_word(p, "maxclusterrank"))
 		parse_count(p);
-	else if (accept_word(p, "abi_preserve") || accept_word(p, "abi_preserve_control"))
+	else if (parse_accept_word(p, "abi_preserve") || parse_accept_word(p, "abi_preserve_control"))
 		parse_count(p);
-	else if (accept_word(p, "explicitcluster") || accept_word(p, "blocksareclusters") || accept_word(p, "unified"))
+	else if (parse_accept_word(p, "explicitcluster") || parse_accept_word(p, "blocksareclusters") ||
+		 parse_accept_word(p, "unified"))
 		return true;
-	else if (accept_word(p, "attribute")) {
+	else if (parse_accept_word(p, "attribute")) {
 		while (p->tok.kind != ')' && p->tok.kind != T_EOF)
-			next(p);
-		expect(p, ')', "')'");
-	} else if (accept_word(p, "pragma")) {
+			parse_next(p);
+		parse_expect(p, ')', "')'");
+	} else if (parse_accept_word(p, "pragma")) {
 		while (p->tok.kind == T_STRING || p->tok.kind == ',')
-			next(p);
-		accept(p, ';');
+			parse_next(p);
+		parse_accept(p, ';');
 	} else {
 		return false;
 	}
@@ -123,12 +124,11 @@ static bool same_signature(const struct ptx_function *f, struct ptx_var **params
 static void parse_function_body_range(struct parser *p, struct ptx_function *f)
 {
 	f->is_defined = true;
-	f->body_start = p->cur - p->m->text; /* behind the brace, which is p->tok */
+	f->body_start = p->cur - p->m->text; /* p->tok is the opening brace, p->cur lies behind it */
 	f->body_line = p->line;
 	f->body_column = p->cur - p->line_start + 1;
-	if (!skip_braces(p))
+	if (!parse_skip_braces(p))
 		return;
-	/* Behind skip_braces stands the next token; the body ends at its own closing brace. */
 	f->body_end = p->body_end - p->m->text;
 }
 
@@ -140,26 +140,26 @@ static void parse_function(struct parser *p, bool entry, unsigned linkage)
 	struct token name;
 	char buf[80];
 
-	while (accept_word(p, "attribute")) {
+	while (parse_accept_word(p, "attribute")) {
 		while (p->tok.kind != ')' && p->tok.kind != T_EOF)
-			next(p);
-		expect(p, ')', "')'");
+			parse_next(p);
+		parse_expect(p, ')', "')'");
 	}
 	if (!entry && p->tok.kind == '(' && !parse_signature(p, &rets, &nrets))
 		return;
 	name = p->tok;
-	if (!expect(p, T_IDENT, "a function name"))
+	if (!parse_expect(p, T_IDENT, "a function name"))
 		return;
 	if (p->tok.kind == '(' && !parse_signature(p, &params, &nparams))
 		return;
-	f = function_declare(p, &name);
-	if (!f || failed(p))
+	f = parse_declare_function(p, &name);
+	if (!f || parse_failed(p))
 		return;
 	if ((f->params || f->rets) && !same_signature(f, params, nparams, nrets)) {
-		fail(p, &name, "%s was declared with another signature", tok_text(&name, buf, sizeof buf));
+		parse_fail(p, &name, "%s was declared with another signature", token_text(&name, buf, sizeof buf));
 		return;
 	}
-	while (parse_attribute_of(p, f))
+	while (parse_function_attribute(p, f))
 		;
 	if (p->tok.kind != '{' || !f->is_defined) {
 		if (p->tok.kind == '{' || !f->params) {
@@ -172,46 +172,44 @@ static void parse_function(struct parser *p, bool entry, unsigned linkage)
 		if (linkage != PTX_LINK_STATIC)
 			f->linkage = linkage;
 		f->param_size = place_params(f->params, f->nparams, 0);
-		f->param_frame_size = place_params(f->rets, f->nrets, align_up(f->param_size, 16));
+		f->param_frame_size = place_params(f->rets, f->nrets, ptx_align_up(f->param_size, 16));
 	} else {
-		fail(p, &name, "%s already has a body", tok_text(&name, buf, sizeof buf));
+		parse_fail(p, &name, "%s already has a body", token_text(&name, buf, sizeof buf));
 		return;
 	}
 	if (p->tok.kind == '{')
 		parse_function_body_range(p, f);
 	else
-		accept(p, ';');
+		parse_accept(p, ';');
 }
 
-static void append_var(struct parser *p, struct ptx_var *v)
+static void append_module_var(struct parser *p, struct ptx_var *v)
 {
 	*p->m->vars_end = v;
 	p->m->vars_end = &v->next;
 }
 
-/* An .extern or .weak declaration may be followed by the definition: the later one wins. */
-static void declare_var(struct parser *p, struct ptx_var *v, const struct token *name)
+/* The definition of a variable replaces an earlier .extern declaration, and an .extern after it is ignored. */
+static void declare_module_var(struct parser *p, struct ptx_var *v, const struct token *name)
 {
-	struct name *n = names_find(p->m->names, 0, name->s, name->len);
+	struct ptx_name *n = names_find(p->m->names, 0, name->s, name->len);
 
 	if (n && n->kind == NAME_VAR && n->var->linkage != PTX_LINK_STATIC) {
 		if (v->linkage == PTX_LINK_EXTERN)
 			return;
 		if (n->var->linkage == PTX_LINK_EXTERN) {
 			struct ptx_var *next = n->var->next;
-			struct ptx_var **end = p->m->vars_end == &n->var->next ? &n->var->next : p->m->vars_end;
 
 			*n->var = *v;
 			n->var->next = next;
-			p->m->vars_end = end;
 			return;
 		}
 	}
-	n = declare(p, name, NAME_VAR);
+	n = parse_declare(p, name, NAME_VAR);
 	if (!n)
 		return;
 	n->var = v;
-	append_var(p, v);
+	append_module_var(p, v);
 }
 
 static void parse_variable(struct parser *p, unsigned space, unsigned linkage)
@@ -219,22 +217,22 @@ static void parse_variable(struct parser *p, unsigned space, unsigned linkage)
 	struct ptx_var *v, first = {0};
 	struct token name;
 
-	if (accept(p, '[')) { /* .const[3]: a bank */
+	if (parse_accept(p, '[')) { /* .const[3]: a bank number, ignored */
 		parse_count(p);
-		expect(p, ']', "']'");
+		parse_expect(p, ']', "']'");
 	}
 	do {
 		v = parse_var_like(p, space, linkage, &name, &first);
 		if (!v)
 			return;
-		if (accept(p, '='))
+		if (parse_accept(p, '='))
 			parse_init(p, v);
 		if (v->unsized)
 			v->size = 0;
-		if (!failed(p))
-			declare_var(p, v, &name);
-	} while (accept(p, ','));
-	expect(p, ';', "';'");
+		if (!parse_failed(p))
+			declare_module_var(p, v, &name);
+	} while (parse_accept(p, ','));
+	parse_expect(p, ';', "';'");
 }
 
 static void parse_version(struct parser *p)
@@ -251,10 +249,10 @@ static void parse_version(struct parser *p)
 	}
 	p->m->version = v[0] * 10 + v[1];
 	if (t.kind != T_F64 && t.kind != T_INT)
-		fail(p, &t, "expected a version such as 8.0");
+		parse_fail(p, &t, "expected a version such as 8.0");
 	else if (p->m->version < 10 || p->m->version > 199)
-		fail(p, &t, "version %u.%u is not known", v[0], v[1]);
-	next(p);
+		parse_fail(p, &t, "unknown version %u.%u", v[0], v[1]);
+	parse_next(p);
 }
 
 static void parse_target(struct parser *p)
@@ -262,15 +260,15 @@ static void parse_target(struct parser *p)
 	do {
 		struct token t = p->tok;
 
-		if (!expect(p, T_IDENT, "a target"))
+		if (!parse_expect(p, T_IDENT, "a target"))
 			return;
 		if (t.len < 4 || memcmp(t.s, "sm_", 3))
-			continue; /* texmode_independent, debug, map_f64_to_f32 */
-		p->m->target = tok_name(p, &t);
+			continue; /* texmode_independent, debug, map_f64_to_f32: ignored */
+		p->m->target = token_copy(p, &t);
 		p->m->sm = 0;
 		for (uint32_t i = 3; i < t.len && i < 6 && t.s[i] >= '0' && t.s[i] <= '9'; i++)
 			p->m->sm = p->m->sm * 10 + (t.s[i] - '0');
-	} while (accept(p, ','));
+	} while (parse_accept(p, ','));
 }
 
 static void parse_alias(struct parser *p)
@@ -278,35 +276,35 @@ static void parse_alias(struct parser *p)
 	struct token a = p->tok, b;
 	struct ptx_function *fa, *fb;
 
-	if (!expect(p, T_IDENT, "a name") || !expect(p, ',', "','"))
+	if (!parse_expect(p, T_IDENT, "a name") || !parse_expect(p, ',', "','"))
 		return;
 	b = p->tok;
-	if (!expect(p, T_IDENT, "a name"))
+	if (!parse_expect(p, T_IDENT, "a name"))
 		return;
-	fa = function_declare(p, &a);
-	fb = function_declare(p, &b);
+	fa = parse_declare_function(p, &a);
+	fb = parse_declare_function(p, &b);
 	if (fa && fb && !fa->is_defined && !fa->alias_of && ptx_function_definition(fb) != fa)
 		fa->alias_of = fb;
 	else if (fa && fb)
-		fail(p, &a, "an alias needs a name of its own");
-	expect(p, ';', "';'");
+		parse_fail(p, &a, "the name of an alias is already in use");
+	parse_expect(p, ';', "';'");
 }
 
-/* .file 1 "x.cu", 123, 456 / .loc 1 2 3: to the end of the line, for there is no semicolon. */
+/* .file 1 "x.cu", 123, 456 and .loc 1 2 3 end with the line, not with a semicolon. */
 static void skip_line(struct parser *p)
 {
 	uint32_t line = p->tok.line;
 
 	while (p->tok.kind != T_EOF && p->tok.line == line)
-		next(p);
+		parse_next(p);
 }
 
 static void skip_section(struct parser *p)
 {
 	while (p->tok.kind != '{' && p->tok.kind != T_EOF)
-		next(p);
+		parse_next(p);
 	if (p->tok.kind == '{')
-		skip_braces(p);
+		parse_skip_braces(p);
 }
 
 static unsigned parse_linkage(struct parser *p)
@@ -314,13 +312,13 @@ static unsigned parse_linkage(struct parser *p)
 	unsigned linkage = PTX_LINK_STATIC;
 
 	for (;;) {
-		if (accept_word(p, "extern"))
+		if (parse_accept_word(p, "extern"))
 			linkage = PTX_LINK_EXTERN;
-		else if (accept_word(p, "visible"))
+		else if (parse_accept_word(p, "visible"))
 			linkage = PTX_LINK_VISIBLE;
-		else if (accept_word(p, "weak"))
+		else if (parse_accept_word(p, "weak"))
 			linkage = PTX_LINK_WEAK;
-		else if (accept_word(p, "common"))
+		else if (parse_accept_word(p, "common"))
 			linkage = PTX_LINK_COMMON;
 		else
 			return linkage;
@@ -333,39 +331,39 @@ static void parse_directive(struct parser *p)
 	struct token t = p->tok;
 	char buf[80];
 
-	if (accept_word(p, "entry"))
+	if (parse_accept_word(p, "entry"))
 		parse_function(p, true, linkage);
-	else if (accept_word(p, "func"))
+	else if (parse_accept_word(p, "func"))
 		parse_function(p, false, linkage);
-	else if (accept_word(p, "global"))
+	else if (parse_accept_word(p, "global"))
 		parse_variable(p, PTX_GLOBAL, linkage);
-	else if (accept_word(p, "const"))
+	else if (parse_accept_word(p, "const"))
 		parse_variable(p, PTX_CONST, linkage);
-	else if (accept_word(p, "shared"))
+	else if (parse_accept_word(p, "shared"))
 		parse_variable(p, PTX_SHARED, linkage);
-	else if (accept_word(p, "local"))
+	else if (parse_accept_word(p, "local"))
 		parse_variable(p, PTX_LOCAL, linkage);
-	else if (accept_word(p, "tex"))
+	else if (parse_accept_word(p, "tex"))
 		parse_variable(p, PTX_TEX, linkage);
-	else if (accept_word(p, "version"))
+	else if (parse_accept_word(p, "version"))
 		parse_version(p);
-	else if (accept_word(p, "target"))
+	else if (parse_accept_word(p, "target"))
 		parse_target(p);
-	else if (accept_word(p, "address_size"))
+	else if (parse_accept_word(p, "address_size"))
 		p->m->address_size = parse_count(p);
-	else if (accept_word(p, "alias"))
+	else if (parse_accept_word(p, "alias"))
 		parse_alias(p);
-	else if (tok_is(&t, T_DOT, "file") || tok_is(&t, T_DOT, "loc") || t.kind == '@')
+	else if (token_is(&t, T_DOT, "file") || token_is(&t, T_DOT, "loc") || t.kind == '@')
 		skip_line(p);
-	else if (accept_word(p, "section"))
+	else if (parse_accept_word(p, "section"))
 		skip_section(p);
-	else if (accept_word(p, "pragma"))
+	else if (parse_accept_word(p, "pragma"))
 		skip_line(p);
-	else if (!accept(p, ';'))
-		fail(p, &t, "%s is not expected at module level", tok_text(&t, buf, sizeof buf));
+	else if (!parse_accept(p, ';'))
+		parse_fail(p, &t, "%s is not expected at module level", token_text(&t, buf, sizeof buf));
 }
 
-/* Functions whose address an initialiser takes may be called through it. */
+/* Marks the functions and variables whose address an initialiser takes. */
 static void mark_addresses(struct ptx_module *m)
 {
 	for (struct ptx_var *v = m->vars; v; v = v->next) {
@@ -385,19 +383,19 @@ static void check_header(struct parser *p)
 	struct ptx_module *m = p->m;
 	struct token at = {.line = 1, .column = 1};
 
-	if (failed(p))
+	if (parse_failed(p))
 		return;
 	if (!m->version)
-		fail(p, &at, "no .version directive");
+		parse_fail(p, &at, "no .version directive");
 	else if (m->address_size != 32 && m->address_size != 64)
-		fail(p, &at, "address size must be 32 or 64");
+		parse_fail(p, &at, "address size must be 32 or 64");
 }
 
 static void parse_module(struct ptx_module *m)
 {
 	struct parser p;
 
-	lex_start(&p, m, &m->error, 0, m->text_len, 1, 1);
+	parse_start(&p, m, &m->error, 0, m->text_len, 1, 1);
 	while (p.tok.kind != T_EOF)
 		parse_directive(&p);
 	check_header(&p);
@@ -417,7 +415,7 @@ struct ptx_module *ptx_module_create(const char *text, size_t len)
 	if (!m)
 		goto fail;
 	m->arena = a;
-	m->address_size = 32; /* what the manual says of a module that does not say */
+	m->address_size = 32; /* the default of the PTX manual */
 	m->functions_end = &m->functions;
 	m->vars_end = &m->vars;
 	m->target = "";
@@ -437,13 +435,13 @@ void ptx_module_destroy(struct ptx_module *m)
 {
 	if (!m)
 		return;
-	names_free(m->names);
+	names_destroy(m->names);
 	arena_destroy(m->arena);
 }
 
 struct ptx_function *ptx_function_find(const struct ptx_module *m, const char *name)
 {
-	struct name *n = names_find(m->names, 0, name, strlen(name));
+	struct ptx_name *n = names_find(m->names, 0, name, strlen(name));
 	struct ptx_function *f = n && n->kind == NAME_FUNC ? n->fn : NULL;
 
 	return f ? ptx_function_definition(f) : NULL;
@@ -451,7 +449,7 @@ struct ptx_function *ptx_function_find(const struct ptx_module *m, const char *n
 
 struct ptx_var *ptx_var_find(const struct ptx_module *m, const char *name)
 {
-	struct name *n = names_find(m->names, 0, name, strlen(name));
+	struct ptx_name *n = names_find(m->names, 0, name, strlen(name));
 
 	return n && n->kind == NAME_VAR ? n->var : NULL;
 }

@@ -1,23 +1,23 @@
-/* Operands: registers, literals, addresses, vectors, names. */
+/* Parses operands: registers, literals, addresses, vectors and names. */
 #include "ptx/parse/parse.h"
 
 #include <string.h>
 
-static uint32_t pos_of(const struct parser *p, const struct token *t)
+static uint32_t token_pos(const struct parser *p, const struct token *t)
 {
 	return t->s - p->m->text;
 }
 
-static bool undeclared(struct parser *p, const struct token *t)
+static bool fail_undeclared(struct parser *p, const struct token *t)
 {
 	char buf[80];
 
-	fail(p, t, "%s is not declared", tok_text(t, buf, sizeof buf));
+	parse_fail(p, t, "%s is not declared", token_text(t, buf, sizeof buf));
 	return false;
 }
 
-/* Each function and shared variable is listed once per body; the lists are short. */
-void use_function(struct parser *p, struct ptx_function *callee, bool called)
+/* callees and shared_used hold each entry once; the lists are short. */
+void parse_use_function(struct parser *p, struct ptx_function *callee, bool called)
 {
 	struct ptx_function *f = p->f, **l;
 
@@ -31,14 +31,14 @@ void use_function(struct parser *p, struct ptx_function *callee, bool called)
 			return;
 	l = arena_push(p->m->arena, f->callees, f->ncallees, sizeof *l);
 	if (!l) {
-		fail_memory(p);
+		parse_fail_memory(p);
 		return;
 	}
 	f->callees = l;
 	l[f->ncallees++] = callee;
 }
 
-void use_var(struct parser *p, struct ptx_var *v)
+void parse_use_var(struct parser *p, struct ptx_var *v)
 {
 	struct ptx_function *f = p->f;
 	struct ptx_var **l;
@@ -51,15 +51,15 @@ void use_var(struct parser *p, struct ptx_var *v)
 			return;
 	l = arena_push(p->m->arena, f->shared_used, f->nshared_used, sizeof *l);
 	if (!l) {
-		fail_memory(p);
+		parse_fail_memory(p);
 		return;
 	}
 	f->shared_used = l;
 	l[f->nshared_used++] = v;
 }
 
-/* .x .y .z .w, and for registers the .r .g .b .a that mean the same. -1: no component. */
-static int component(const struct token *t)
+/* The index of .x .y .z .w or, with the same meaning, .r .g .b .a; -1: not a component. */
+static int register_component(const struct token *t)
 {
 	static const char names[] = "xyzwrgba";
 	const char *c;
@@ -70,8 +70,8 @@ static int component(const struct token *t)
 	return c ? (c - names) % 4 : -1;
 }
 
-/* .b0 .h1 .b7654 .h10: parts of a register, for the video instructions. */
-static void selector(struct parser *p, struct ptx_operand *o)
+/* .b0 .h1 .b7654 .h10: selects parts of a register, for the video instructions. */
+static void parse_selector(struct parser *p, struct ptx_operand *o)
 {
 	const struct token *t = &p->tok;
 	bool byte = t->kind == T_DOT && t->s[0] == 'b', half = t->kind == T_DOT && t->s[0] == 'h';
@@ -89,19 +89,19 @@ static void selector(struct parser *p, struct ptx_operand *o)
 		return;
 	o->comp = t->len == 2 ? (byte ? PTX_SEL_B0 : PTX_SEL_H0) + last : byte ? PTX_SEL_BYTES : PTX_SEL_HALVES;
 	o->n = t->len == 2 ? 0 : digits;
-	next(p);
+	parse_next(p);
 }
 
-static bool vector_register(struct parser *p, struct ptx_operand *o, const struct name *n)
+static bool parse_vector_register(struct parser *p, struct ptx_operand *o, const struct ptx_name *n)
 {
-	int c = component(&p->tok);
+	int c = register_component(&p->tok);
 
 	if (c >= 0) {
 		if (c >= n->vec) {
-			fail(p, &p->tok, "the vector has only %u elements", n->vec);
+			parse_fail(p, &p->tok, "the vector has only %u elements", n->vec);
 			return false;
 		}
-		next(p);
+		parse_next(p);
 		o->kind = PTX_O_REG;
 		o->reg = n->regs[c];
 		return true;
@@ -110,7 +110,7 @@ static bool vector_register(struct parser *p, struct ptx_operand *o, const struc
 	o->n = n->vec;
 	o->elem = arena_alloc(p->m->arena, n->vec, sizeof *o->elem);
 	if (!o->elem) {
-		fail_memory(p);
+		parse_fail_memory(p);
 		return false;
 	}
 	for (unsigned i = 0; i < n->vec; i++)
@@ -118,95 +118,95 @@ static bool vector_register(struct parser *p, struct ptx_operand *o, const struc
 	return true;
 }
 
-static bool special_register(struct parser *p, struct ptx_operand *o, const struct token *t)
+static bool parse_special_register(struct parser *p, struct ptx_operand *o, const struct token *t)
 {
 	bool dims;
 	int sreg = table_sreg(t->s, t->len, &o->comp, &dims);
-	int c = component(&p->tok);
+	int c = register_component(&p->tok);
 
 	if (sreg < 0)
-		return undeclared(p, t);
+		return fail_undeclared(p, t);
 	o->kind = PTX_O_SREG;
 	o->reg = sreg;
 	if (!dims)
 		return true;
 	if (c < 0) {
-		fail(p, t, "a component such as .x is needed");
+		parse_fail(p, t, "a component such as .x is needed");
 		return false;
 	}
 	o->comp = c;
-	next(p);
+	parse_next(p);
 	return true;
 }
 
-/* What a name stands for, without any offset. */
-static bool named(struct parser *p, struct ptx_operand *o)
+/* An operand that starts with a name, without a following offset. */
+static bool parse_named_operand(struct parser *p, struct ptx_operand *o)
 {
 	struct token t = p->tok;
-	struct name *n;
+	struct ptx_name *n;
 
-	next(p);
+	parse_next(p);
 	if (t.len == 1 && *t.s == '_') {
 		o->kind = PTX_O_SINK;
 		return true;
 	}
-	n = lookup(p, t.s, t.len);
-	if (failed(p))
+	n = parse_lookup(p, t.s, t.len);
+	if (parse_failed(p))
 		return false;
 	if (!n)
-		return special_register(p, o, &t);
+		return parse_special_register(p, o, &t);
 	switch (n->kind) {
 	case NAME_REG:
 		if (n->vec)
-			return vector_register(p, o, n);
+			return parse_vector_register(p, o, n);
 		o->kind = PTX_O_REG;
 		o->reg = n->n;
-		selector(p, o);
+		parse_selector(p, o);
 		return true;
 	case NAME_VAR:
 		o->kind = PTX_O_VAR;
 		o->var = n->var;
-		use_var(p, n->var);
-		return !failed(p);
+		parse_use_var(p, n->var);
+		return !parse_failed(p);
 	case NAME_FUNC:
 		o->kind = PTX_O_FUNC;
 		o->fn = n->fn;
-		use_function(p, n->fn, false);
-		return !failed(p);
+		parse_use_function(p, n->fn, false);
+		return !parse_failed(p);
 	}
-	fail(p, &t, "a label cannot stand here");
+	parse_fail(p, &t, "a label is not allowed here");
 	return false;
 }
 
-/* + 4, - 4, +-4 behind a name. */
-static bool offset(struct parser *p, int64_t *imm)
+/* The + 4, - 4 or +-4 after a name; absent, *imm stays as it is. */
+static bool parse_offset(struct parser *p, int64_t *imm)
 {
 	if (p->tok.kind != '+' && p->tok.kind != '-')
 		return true;
 	return parse_const(p, imm);
 }
 
-static bool literal(struct parser *p, struct ptx_operand *o)
+static bool parse_literal(struct parser *p, struct ptx_operand *o)
 {
-	struct mark k;
+	struct parse_mark k;
 	bool negative;
 
 	o->kind = PTX_O_IMM;
-	mark(p, &k);
-	negative = accept(p, '-');
+	parse_mark(p, &k);
+	negative = parse_accept(p, '-');
 	if (p->tok.kind == T_F32 || p->tok.kind == T_F64) {
 		o->n = p->tok.kind;
 		o->imm = p->tok.u ^ (negative ? UINT64_C(1) << (p->tok.kind == T_F32 ? 31 : 63) : 0);
-		next(p);
+		parse_next(p);
 		return true;
 	}
-	back(p, &k);
+	parse_rewind(p, &k);
 	o->n = T_INT;
 	return parse_const(p, &o->imm);
 }
 
-/* The inside of [ ] up to its end or a comma: register, variable or number, with an offset. */
-static bool address(struct parser *p, struct ptx_operand *o)
+/* The inside of [ ] up to its end or a comma: a register, variable or number, with an offset. */
+static bool parse_address(struct parser *p, struct ptx_operand *o)
 {
 	struct token at = p->tok;
 
@@ -215,106 +215,106 @@ static bool address(struct parser *p, struct ptx_operand *o)
 		o->kind = PTX_O_ADDR;
 		return parse_const(p, &o->imm);
 	}
-	if (!named(p, o))
+	if (!parse_named_operand(p, o))
 		return false;
 	if (o->kind != PTX_O_REG && o->kind != PTX_O_VAR) {
-		fail(p, &at, "an address needs a register, a variable or a number");
+		parse_fail(p, &at, "an address needs a register, a variable or a number");
 		return false;
 	}
 	if (o->kind == PTX_O_VAR)
 		o->reg = PTX_NOREG;
 	o->kind = PTX_O_ADDR;
-	return offset(p, &o->imm);
+	return parse_offset(p, &o->imm);
 }
 
-static bool vector(struct parser *p, struct ptx_operand *o)
+static bool parse_vector(struct parser *p, struct ptx_operand *o)
 {
 	struct ptx_operand *e;
 
 	o->kind = PTX_O_VEC;
-	next(p);
+	parse_next(p);
 	while (p->tok.kind != '}') {
 		struct token at = p->tok;
 
 		e = arena_push(p->m->arena, o->elem, o->n, sizeof *e);
 		if (!e) {
-			fail_memory(p);
+			parse_fail_memory(p);
 			return false;
 		}
 		o->elem = e;
 		e += o->n++;
-		*e = (struct ptx_operand){.pos = pos_of(p, &at)};
+		*e = (struct ptx_operand){.pos = token_pos(p, &at)};
 		if (o->n > 256 || p->tok.kind == '{' || p->tok.kind == '[') {
-			fail(p, &at, "not possible inside a vector");
+			parse_fail(p, &at, "not allowed inside a vector");
 			return false;
 		}
 		if (!parse_operand(p, e))
 			return false;
-		if (!accept(p, ','))
+		if (!parse_accept(p, ','))
 			break;
 	}
-	return expect(p, '}', "'}'");
+	return parse_expect(p, '}', "'}'");
 }
 
-/* -%r1 (vmad): steps over the sign if a name stands behind it. */
-static bool negated_name(struct parser *p)
+/* -%r1 (vmad): consumes the sign if a name follows it. */
+static bool parse_negated_name(struct parser *p)
 {
-	struct mark k;
+	struct parse_mark k;
 
-	mark(p, &k);
-	next(p);
-	if (p->tok.kind == T_IDENT && !tok_is(&p->tok, T_IDENT, "WARP_SZ"))
+	parse_mark(p, &k);
+	parse_next(p);
+	if (p->tok.kind == T_IDENT && !token_is(&p->tok, T_IDENT, "WARP_SZ"))
 		return true;
-	back(p, &k);
+	parse_rewind(p, &k);
 	return false;
 }
 
 bool parse_operand(struct parser *p, struct ptx_operand *o)
 {
-	*o = (struct ptx_operand){.pos = pos_of(p, &p->tok)};
+	*o = (struct ptx_operand){.pos = token_pos(p, &p->tok)};
 	switch (p->tok.kind) {
 	case '{':
-		return vector(p, o);
+		return parse_vector(p, o);
 	case '[':
-		next(p);
-		return address(p, o) && expect(p, ']', "']'");
+		parse_next(p);
+		return parse_address(p, o) && parse_expect(p, ']', "']'");
 	case '-':
-		if (negated_name(p)) {
+		if (parse_negated_name(p)) {
 			o->neg = 1;
-			return named(p, o);
+			return parse_named_operand(p, o);
 		}
 		break;
 	case '!':
-		next(p);
+		parse_next(p);
 		if (p->tok.kind != T_IDENT) {
-			fail(p, &p->tok, "expected a predicate after '!'");
+			parse_fail(p, &p->tok, "expected a predicate after '!'");
 			return false;
 		}
 		o->neg = 1;
-		return named(p, o);
+		return parse_named_operand(p, o);
 	case T_IDENT:
-		if (tok_is(&p->tok, T_IDENT, "WARP_SZ"))
-			return literal(p, o);
-		if (!named(p, o))
+		if (token_is(&p->tok, T_IDENT, "WARP_SZ"))
+			return parse_literal(p, o);
+		if (!parse_named_operand(p, o))
 			return false;
-		return o->kind != PTX_O_VAR || offset(p, &o->imm);
+		return o->kind != PTX_O_VAR || parse_offset(p, &o->imm);
 	}
-	return literal(p, o);
+	return parse_literal(p, o);
 }
 
-static bool push(struct parser *p, struct operands *ops, struct ptx_operand **o)
+static bool operand_push(struct parser *p, struct operands *ops, struct ptx_operand **o)
 {
 	if (ops->n == PTX_MAX_OPERANDS) {
-		fail(p, &p->tok, "too many operands");
+		parse_fail(p, &p->tok, "too many operands");
 		return false;
 	}
 	*o = &ops->op[ops->n++];
-	**o = (struct ptx_operand){.pos = pos_of(p, &p->tok)};
+	**o = (struct ptx_operand){.pos = token_pos(p, &p->tok)};
 	return true;
 }
 
-/* Coordinates may be one register; an engine always sees a vector. */
-static bool coordinates(struct parser *p, struct ptx_operand *o)
+/* Coordinates written as one register become a vector of one element: engines see only vectors. */
+static bool parse_coordinates(struct parser *p, struct ptx_operand *o)
 {
 	struct ptx_operand *e;
 
@@ -324,7 +324,7 @@ static bool coordinates(struct parser *p, struct ptx_operand *o)
 		return true;
 	e = arena_alloc(p->m->arena, 1, sizeof *e);
 	if (!e) {
-		fail_memory(p);
+		parse_fail_memory(p);
 		return false;
 	}
 	*e = *o;
@@ -333,77 +333,76 @@ static bool coordinates(struct parser *p, struct ptx_operand *o)
 }
 
 /* [texture, coordinates], [texture, sampler, coordinates], [surface, coordinates]. */
-static bool texture_address(struct parser *p, struct operands *ops, bool texture)
+static bool parse_texture_address(struct parser *p, struct operands *ops, bool texture)
 {
 	struct ptx_operand *handle, *sampler = NULL, *coords;
 
-	if (!push(p, ops, &handle) || (texture && !push(p, ops, &sampler)) || !push(p, ops, &coords))
+	if (!operand_push(p, ops, &handle) || (texture && !operand_push(p, ops, &sampler)) ||
+		!operand_push(p, ops, &coords))
 		return false;
-	if (!expect(p, '[', "'['"))
+	if (!parse_expect(p, '[', "'['"))
 		return false;
-	if (!address(p, handle) || !expect(p, ',', "','"))
+	if (!parse_address(p, handle) || !parse_expect(p, ',', "','"))
 		return false;
 	if (texture && p->tok.kind == T_IDENT) {
-		struct mark k;
+		struct parse_mark k;
 		bool more;
 
-		mark(p, &k);
-		if (!address(p, sampler))
+		parse_mark(p, &k);
+		if (!parse_address(p, sampler))
 			return false;
-		more = accept(p, ',');
+		more = parse_accept(p, ',');
 		if (!more) {
-			back(p, &k);
+			parse_rewind(p, &k);
 			*sampler = (struct ptx_operand){0};
 		}
 	}
-	return coordinates(p, coords) && expect(p, ']', "']'");
+	return parse_coordinates(p, coords) && parse_expect(p, ']', "']'");
 }
 
-static bool label(struct parser *p, struct ptx_operand *o)
+static bool parse_label(struct parser *p, struct ptx_operand *o)
 {
-	struct fixup *f = arena_push(p->m->arena, p->fixups, p->nfixups, sizeof *f);
+	struct label_fixup *f = arena_push(p->m->arena, p->fixups, p->nfixups, sizeof *f);
 
 	if (!f) {
-		fail_memory(p);
+		parse_fail_memory(p);
 		return false;
 	}
 	p->fixups = f;
-	f[p->nfixups] = (struct fixup){.op = NULL, .name = p->tok, .scope = p->scope};
-	*o = (struct ptx_operand){.kind = PTX_O_LABEL, .n = p->nfixups++, .pos = pos_of(p, &p->tok)};
-	return expect(p, T_IDENT, "a label");
+	f[p->nfixups] = (struct label_fixup){.op = NULL, .name = p->tok, .scope = p->scope};
+	*o = (struct ptx_operand){.kind = PTX_O_LABEL, .n = p->nfixups++, .pos = token_pos(p, &p->tok)};
+	return parse_expect(p, T_IDENT, "a label");
 }
 
-static bool label_list(struct parser *p, struct ptx_operand *o)
+static bool parse_label_list(struct parser *p, struct ptx_operand *o)
 {
 	struct token t = p->tok;
-	struct name *n;
+	struct ptx_name *n;
 
-	if (!expect(p, T_IDENT, "the name of a list of labels"))
+	if (!parse_expect(p, T_IDENT, "the name of a list of labels"))
 		return false;
-	n = lookup(p, t.s, t.len);
+	n = parse_lookup(p, t.s, t.len);
 	if (!n || n->kind != NAME_LABELS)
-		return n ? (fail(p, &t, "not a list of labels"), false) : undeclared(p, &t);
-	*o = (struct ptx_operand){.kind = PTX_O_LABELS, .n = n->n, .elem = n->targets, .pos = pos_of(p, &t)};
+		return n ? (parse_fail(p, &t, "not a list of labels"), false) : fail_undeclared(p, &t);
+	*o = (struct ptx_operand){.kind = PTX_O_LABELS, .n = n->n, .elem = n->targets, .pos = token_pos(p, &t)};
 	return true;
 }
 
-static bool one(struct parser *p, const char *letter, struct operands *ops)
+static bool parse_one_operand(struct parser *p, const char *letter, struct operands *ops)
 {
 	struct ptx_operand *o;
 
 	if (*letter == 't' || *letter == 's')
-		return texture_address(p, ops, *letter == 't');
-	if (!push(p, ops, &o))
+		return parse_texture_address(p, ops, *letter == 't');
+	if (!operand_push(p, ops, &o))
 		return false;
 	if (*letter == 'l')
-		return label(p, o);
+		return parse_label(p, o);
 	if (*letter == 'L')
-		return label_list(p, o);
+		return parse_label_list(p, o);
 	return parse_operand(p, o);
 }
 
-/* All operands up to the semicolon. The row is needed only where the same text would mean different things.
- */
 bool parse_operands(struct parser *p, const struct op_row *row, struct operands *ops)
 {
 	const char *letter = row->operands;
@@ -412,25 +411,25 @@ bool parse_operands(struct parser *p, const struct op_row *row, struct operands 
 	ops->bar = false;
 	if (*letter == 'k')
 		return parse_call(p, ops);
-	while (p->tok.kind != ';' && !failed(p)) {
+	while (p->tok.kind != ';' && !parse_failed(p)) {
 		while (*letter == '?' || *letter == '|')
 			letter++;
-		if (!one(p, letter, ops))
+		if (!parse_one_operand(p, letter, ops))
 			return false;
 		if (*letter)
 			letter++;
 		if (p->tok.kind == '|') {
 			if (ops->n != 1) {
-				fail(p, &p->tok, "'|' is possible only behind the first operand");
+				parse_fail(p, &p->tok, "'|' is allowed only after the first operand");
 				return false;
 			}
-			next(p);
+			parse_next(p);
 			ops->bar = true;
-			if (!one(p, "P", ops))
+			if (!parse_one_operand(p, "P", ops))
 				return false;
 		}
-		if (!accept(p, ','))
+		if (!parse_accept(p, ','))
 			break;
 	}
-	return !failed(p);
+	return !parse_failed(p);
 }

@@ -1,9 +1,9 @@
-/* Declarations of variables and parameters: type, size, alignment. */
+/* Parses declarations of variables and parameters: type, size and alignment. */
 #include "ptx/parse/parse.h"
 
 #include <string.h>
 
-uint64_t align_up(uint64_t n, uint64_t align)
+uint64_t ptx_align_up(uint64_t n, uint64_t align)
 {
 	return (n + align - 1) & ~(align - 1);
 }
@@ -16,24 +16,24 @@ static void parse_align(struct parser *p, uint32_t *align)
 	if (!parse_const(p, &n))
 		return;
 	if (n < 1 || n > 4096 || (n & (n - 1)))
-		fail(p, &at, "alignment must be a power of two up to 4096");
+		parse_fail(p, &at, "alignment must be a power of two up to 4096");
 	else
 		*align = n;
 }
 
 static void parse_attribute(struct parser *p, struct ptx_var *v)
 {
-	if (!expect(p, '(', "'('"))
+	if (!parse_expect(p, '(', "'('"))
 		return;
 	while (p->tok.kind != ')' && p->tok.kind != T_EOF) {
-		if (tok_is(&p->tok, T_DOT, "managed"))
+		if (token_is(&p->tok, T_DOT, "managed"))
 			v->managed = true;
-		next(p); /* .unified(uuid, uuid) and others are hints */
+		parse_next(p); /* .unified(uuid, uuid) and others are hints */
 		if (p->tok.kind == '(')
 			while (p->tok.kind != ')' && p->tok.kind != T_EOF)
-				next(p);
+				parse_next(p);
 	}
-	expect(p, ')', "')'");
+	parse_expect(p, ')', "')'");
 }
 
 static int space_word(const struct token *t)
@@ -45,7 +45,7 @@ static int space_word(const struct token *t)
 		{"param", PTX_PARAM}, {"reg", PTX_REGSPACE}, {"tex", PTX_TEX}};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (tok_is(t, T_DOT, words[i].text))
+		if (token_is(t, T_DOT, words[i].text))
 			return words[i].space;
 	return -1;
 }
@@ -57,13 +57,13 @@ static void parse_ptr(struct parser *p, struct ptx_var *v)
 	v->ptr_align = 1;
 	if (space >= 0) {
 		v->ptr_space = space;
-		next(p);
+		parse_next(p);
 	}
-	if (accept_word(p, "align"))
+	if (parse_accept_word(p, "align"))
 		parse_align(p, &v->ptr_align);
 }
 
-/* Everything between the space and the name, in any order. */
+/* The qualifiers between the state space and the name, in any order. */
 static void parse_qualifiers(struct parser *p, struct ptx_var *v)
 {
 	while (p->tok.kind == T_DOT) {
@@ -71,19 +71,19 @@ static void parse_qualifiers(struct parser *p, struct ptx_var *v)
 		int type = table_type(t.s, t.len);
 		char buf[80];
 
-		next(p);
+		parse_next(p);
 		if (type > 0 && !v->type)
 			v->type = type;
 		else if (t.len == 2 && t.s[0] == 'v' && (t.s[1] == '2' || t.s[1] == '4') && !v->vec)
 			v->vec = t.s[1] - '0';
-		else if (tok_is(&t, T_DOT, "align"))
+		else if (token_is(&t, T_DOT, "align"))
 			parse_align(p, &v->align);
-		else if (tok_is(&t, T_DOT, "attribute"))
+		else if (token_is(&t, T_DOT, "attribute"))
 			parse_attribute(p, v);
-		else if (tok_is(&t, T_DOT, "ptr"))
+		else if (token_is(&t, T_DOT, "ptr"))
 			parse_ptr(p, v);
 		else
-			fail(p, &t, "%s is not expected in a declaration", tok_text(&t, buf, sizeof buf));
+			parse_fail(p, &t, "%s is not expected in a declaration", token_text(&t, buf, sizeof buf));
 	}
 }
 
@@ -95,21 +95,21 @@ static bool parse_dimensions(struct parser *p, struct ptx_var *v, struct token *
 
 	memset(p->spans, 0, sizeof p->spans);
 	v->size = elem;
-	for (i = 0; accept(p, '['); i++) {
+	for (i = 0; parse_accept(p, '['); i++) {
 		struct token at = p->tok;
 
 		if (i >= MAX_DIMENSIONS) {
-			fail(p, &at, "too many dimensions");
+			parse_fail(p, &at, "too many dimensions");
 			return false;
 		}
-		if (!i && accept(p, ']')) {
+		if (!i && parse_accept(p, ']')) {
 			v->unsized = true;
 			continue;
 		}
-		if (!parse_const(p, &n) || !expect(p, ']', "']'"))
+		if (!parse_const(p, &n) || !parse_expect(p, ']', "']'"))
 			return false;
 		if (n < 0 || __builtin_mul_overflow(v->size, (uint64_t)n, &v->size) || v->size >> 40) {
-			fail(p, &at, "array is too large");
+			parse_fail(p, &at, "array is too large");
 			return false;
 		}
 		for (unsigned k = 0; k < i; k++)
@@ -118,7 +118,7 @@ static bool parse_dimensions(struct parser *p, struct ptx_var *v, struct token *
 	if (i && v->vec)
 		p->spans[i - 1] = v->vec;
 	if (v->space != PTX_GLOBAL && v->space != PTX_CONST && v->size >> 31) {
-		fail(p, name, "variable is too large for its state space");
+		parse_fail(p, name, "variable is too large for its state space");
 		return false;
 	}
 	if (!v->align)
@@ -128,18 +128,13 @@ static bool parse_dimensions(struct parser *p, struct ptx_var *v, struct token *
 	return true;
 }
 
-/*
- * One declarator of a list: the qualifiers stand only before the first one and
- * are kept in `first` for the others.  For an unsized array size is that of an
- * element until an initialiser says more.
- */
 struct ptx_var *parse_var_like(
 	struct parser *p, unsigned space, unsigned linkage, struct token *name, struct ptx_var *first)
 {
 	struct ptx_var *v = arena_alloc(p->m->arena, 1, sizeof *v);
 
 	if (!v) {
-		fail_memory(p);
+		parse_fail_memory(p);
 		return NULL;
 	}
 	if (!first->type) {
@@ -149,16 +144,16 @@ struct ptx_var *parse_var_like(
 	*v = *first;
 	*name = p->tok;
 	v->line = name->line;
-	if (!expect(p, T_IDENT, "a name"))
+	if (!parse_expect(p, T_IDENT, "a name"))
 		return NULL;
 	if (!v->type) {
-		fail(p, name, "declaration has no type");
+		parse_fail(p, name, "declaration has no type");
 		return NULL;
 	}
-	v->name = tok_name(p, name);
+	v->name = token_copy(p, name);
 	if (!parse_dimensions(p, v, name))
 		return NULL;
-	return failed(p) ? NULL : v;
+	return parse_failed(p) ? NULL : v;
 }
 
 struct ptx_var *parse_var(struct parser *p, unsigned space, unsigned linkage, struct token *name)
@@ -173,28 +168,28 @@ bool parse_signature(struct parser *p, struct ptx_var ***list, uint32_t *n)
 {
 	*list = NULL;
 	*n = 0;
-	if (!expect(p, '(', "'('"))
+	if (!parse_expect(p, '(', "'('"))
 		return false;
-	while (p->tok.kind != ')' && !failed(p)) {
+	while (p->tok.kind != ')' && !parse_failed(p)) {
 		int space = space_word(&p->tok);
 		struct ptx_var **l, *v;
 		struct token name;
 
 		if (space != PTX_PARAM && space != PTX_REGSPACE) {
-			fail(p, &p->tok, "expected .param or .reg");
+			parse_fail(p, &p->tok, "expected .param or .reg");
 			return false;
 		}
-		next(p);
+		parse_next(p);
 		v = parse_var(p, space, PTX_LINK_STATIC, &name);
 		l = arena_push(p->m->arena, *list, *n, sizeof *l);
 		if (!v || !l)
-			return l ? false : (fail_memory(p), false);
+			return l ? false : (parse_fail_memory(p), false);
 		if (v->unsized)
 			v->size = 0;
 		*list = l;
 		l[(*n)++] = v;
-		if (!accept(p, ','))
+		if (!parse_accept(p, ','))
 			break;
 	}
-	return expect(p, ')', "')'");
+	return parse_expect(p, ')', "')'");
 }

@@ -1,51 +1,49 @@
 /*
- * Uniformity: which registers hold the same value in all active lanes, which
- * base + stride * lane, which neither.
+ * Computes uniformity: which registers hold the same value in all active lanes, which hold base + stride * lane, and
+ * which neither.
  *
- * One shape per register, joined over all its definitions, so an engine may keep
- * a uniform register in one scalar for the whole function.  That needs care where
- * lanes part: at a branch that only some lanes take, whatever one side writes
- * must not be a value that the lanes waiting on another side, or at the point
- * where the sides meet, still want or disagree on.  Such registers vary (see
- * part_lanes); nothing else in a divergent region does.
+ * A register has one shape, joined over all its definitions, so that an engine may keep a uniform register in one
+ * scalar for the whole function.  Divergent branches need care: a register that one side writes must not be uniform
+ * if it is live on another side, or where the sides meet, because the lanes there may need different values.
+ * diverge_block makes such registers varying; divergence affects no others.
  */
 #include "ptx/parse/parse.h"
 
 #include <errno.h>
 #include <string.h>
 
-struct uniform {
+struct uniformity {
 	struct ptx_function *f;
 	bool tid_affine;
 	bool changed;
 	size_t words;
-	uint64_t *defs;   /* per block, a set of registers */
-	uint64_t *side;   /* scratch: what the sides of a branch define, two sets */
-	uint8_t *reached; /* scratch: per block, by how many sides (at most 2) */
+	uint64_t *defs;   /* by block: the set of registers it writes */
+	uint64_t *side;   /* scratch: the sets of registers that two sides of a branch write */
+	uint8_t *reached; /* scratch, by block: bit 0, 1: reached from the first, the other side */
 	uint32_t *queue;
-	uint64_t budget; /* hostile functions: when it is spent, everything varies */
+	uint64_t budget; /* limit for hostile functions: when it is spent, all registers are varying */
 };
 
-static const struct ptx_shape varying = {.kind = PTX_SHAPE_VARYING};
-static const struct ptx_shape none = {.kind = PTX_SHAPE_NONE};
-static const struct ptx_shape uniform = {.kind = PTX_SHAPE_UNIFORM};
+static const struct ptx_shape shape_varying = {.kind = PTX_SHAPE_VARYING};
+static const struct ptx_shape shape_none = {.kind = PTX_SHAPE_NONE};
+static const struct ptx_shape shape_uniform = {.kind = PTX_SHAPE_UNIFORM};
 
-static bool is_uniform(struct ptx_shape s)
+static bool shape_is_uniform(struct ptx_shape s)
 {
 	return s.kind <= PTX_SHAPE_UNIFORM;
 }
 
-static struct ptx_shape affine(int64_t stride)
+static struct ptx_shape shape_affine(int64_t stride)
 {
-	return stride ? (struct ptx_shape){.kind = PTX_SHAPE_AFFINE, .stride = stride} : uniform;
+	return stride ? (struct ptx_shape){.kind = PTX_SHAPE_AFFINE, .stride = stride} : shape_uniform;
 }
 
-static int64_t stride_of(struct ptx_shape s)
+static int64_t shape_stride(struct ptx_shape s)
 {
 	return s.kind == PTX_SHAPE_AFFINE ? s.stride : 0;
 }
 
-static struct ptx_shape join(struct ptx_shape a, struct ptx_shape b)
+static struct ptx_shape shape_join(struct ptx_shape a, struct ptx_shape b)
 {
 	if (a.kind == PTX_SHAPE_NONE)
 		return b;
@@ -53,12 +51,12 @@ static struct ptx_shape join(struct ptx_shape a, struct ptx_shape b)
 		return a;
 	if (a.kind == b.kind && a.stride == b.stride && a.base == b.base)
 		return a;
-	return is_uniform(a) && is_uniform(b) ? uniform : varying;
+	return shape_is_uniform(a) && shape_is_uniform(b) ? shape_uniform : shape_varying;
 }
 
-static void set_shape(struct uniform *u, uint32_t reg, struct ptx_shape s)
+static void set_shape(struct uniformity *u, uint32_t reg, struct ptx_shape s)
 {
-	struct ptx_shape *old = &u->f->shapes[reg], new = join(*old, s);
+	struct ptx_shape *old = &u->f->shapes[reg], new = shape_join(*old, s);
 
 	if (new.kind != old->kind || new.stride != old->stride) {
 		*old = new;
@@ -66,31 +64,31 @@ static void set_shape(struct uniform *u, uint32_t reg, struct ptx_shape s)
 	}
 }
 
-static struct ptx_shape sreg_shape(const struct uniform *u, const struct ptx_operand *o)
+static struct ptx_shape sreg_shape(const struct uniformity *u, const struct ptx_operand *o)
 {
 	switch (o->reg) {
 	case PTX_SR_tid:
-		return !u->tid_affine ? varying : o->comp == 0 ? affine(1) : uniform;
+		return !u->tid_affine ? shape_varying : o->comp == 0 ? shape_affine(1) : shape_uniform;
 	case PTX_SR_laneid:
-		return affine(1);
+		return shape_affine(1);
 	case PTX_SR_lanemask_eq:
 	case PTX_SR_lanemask_ge:
 	case PTX_SR_lanemask_gt:
 	case PTX_SR_lanemask_le:
 	case PTX_SR_lanemask_lt:
-		return varying;
+		return shape_varying;
 	}
-	return uniform;
+	return shape_uniform;
 }
 
-static struct ptx_shape operand_shape(const struct uniform *u, const struct ptx_operand *o)
+static struct ptx_shape operand_shape(const struct uniformity *u, const struct ptx_operand *o)
 {
 	struct ptx_shape s = {0};
 
 	switch (o->kind) {
 	case PTX_O_IMM:
 		if (ptx_type_kind(o->type) == PTX_KIND_FLOAT)
-			return uniform;
+			return shape_uniform;
 		s.kind = PTX_SHAPE_CONST;
 		s.base = ptx_type_bits(o->type) == 32 ? (int32_t)o->imm : o->imm;
 		return s;
@@ -99,57 +97,57 @@ static struct ptx_shape operand_shape(const struct uniform *u, const struct ptx_
 	case PTX_O_SREG:
 		return sreg_shape(u, o);
 	case PTX_O_ADDR:
-		return o->reg == PTX_NOREG ? uniform : u->f->shapes[o->reg];
+		return o->reg == PTX_NOREG ? shape_uniform : u->f->shapes[o->reg];
 	case PTX_O_VEC:
 		for (uint32_t i = 0; i < o->n; i++)
-			s = join(s, operand_shape(u, &o->elem[i]));
-		return is_uniform(s) ? uniform : varying;
+			s = shape_join(s, operand_shape(u, &o->elem[i]));
+		return shape_is_uniform(s) ? shape_uniform : shape_varying;
 	}
-	return uniform;
+	return shape_uniform;
 }
 
-/* What has no rule of its own: uniform in, uniform out. NONE in: not known yet, so say nothing. */
-static struct ptx_shape by_sources(const struct uniform *u, const struct ptx_inst *in)
+/* The default rule: uniform sources give a uniform result. */
+static struct ptx_shape sources_shape(const struct uniformity *u, const struct ptx_inst *in)
 {
 	for (unsigned i = ptx_inst_ndest(in); i < in->nops; i++)
-		if (!is_uniform(operand_shape(u, &in->ops[i])))
-			return varying;
-	return uniform;
+		if (!shape_is_uniform(operand_shape(u, &in->ops[i])))
+			return shape_varying;
+	return shape_uniform;
 }
 
-static struct ptx_shape add(struct ptx_shape a, struct ptx_shape b, int sign)
+static struct ptx_shape shape_add(struct ptx_shape a, struct ptx_shape b, int sign)
 {
 	if (a.kind == PTX_SHAPE_VARYING || b.kind == PTX_SHAPE_VARYING)
-		return varying;
+		return shape_varying;
 	if (a.kind == PTX_SHAPE_NONE || b.kind == PTX_SHAPE_NONE)
-		return none;
+		return shape_none;
 	if (a.kind == PTX_SHAPE_CONST && b.kind == PTX_SHAPE_CONST)
 		return (struct ptx_shape){.kind = PTX_SHAPE_CONST,
 			.base = (int64_t)((uint64_t)a.base + (uint64_t)b.base * (uint64_t)sign)};
-	return affine((int64_t)((uint64_t)stride_of(a) + (uint64_t)stride_of(b) * (uint64_t)sign));
+	return shape_affine((int64_t)((uint64_t)shape_stride(a) + (uint64_t)shape_stride(b) * (uint64_t)sign));
 }
 
-static struct ptx_shape scale(struct ptx_shape a, int64_t k)
+static struct ptx_shape shape_scale(struct ptx_shape a, int64_t k)
 {
 	if (a.kind == PTX_SHAPE_CONST)
 		return (struct ptx_shape){.kind = PTX_SHAPE_CONST, .base = (int64_t)((uint64_t)a.base * (uint64_t)k)};
 	if (a.kind == PTX_SHAPE_AFFINE)
-		return affine((int64_t)((uint64_t)a.stride * (uint64_t)k));
+		return shape_affine((int64_t)((uint64_t)a.stride * (uint64_t)k));
 	return a;
 }
 
-static struct ptx_shape multiply(struct ptx_shape a, struct ptx_shape b)
+static struct ptx_shape shape_multiply(struct ptx_shape a, struct ptx_shape b)
 {
 	if (a.kind == PTX_SHAPE_NONE || b.kind == PTX_SHAPE_NONE)
-		return none;
+		return shape_none;
 	if (b.kind == PTX_SHAPE_CONST)
-		return scale(a, b.base);
+		return shape_scale(a, b.base);
 	if (a.kind == PTX_SHAPE_CONST)
-		return scale(b, a.base);
-	return is_uniform(a) && is_uniform(b) ? uniform : varying;
+		return shape_scale(b, a.base);
+	return shape_is_uniform(a) && shape_is_uniform(b) ? shape_uniform : shape_varying;
 }
 
-static struct ptx_shape load_shape(const struct uniform *u, const struct ptx_inst *in)
+static struct ptx_shape load_shape(const struct uniformity *u, const struct ptx_inst *in)
 {
 	const struct ptx_operand *a = &in->ops[1];
 	const struct ptx_function *f = u->f;
@@ -157,14 +155,14 @@ static struct ptx_shape load_shape(const struct uniform *u, const struct ptx_ins
 	if (in->m.space == PTX_PARAM)
 		return f->is_entry && a->reg == PTX_NOREG && a->var && a->var->owner == f &&
 				       a->var->offset < f->param_size
-			       ? uniform
-			       : varying;
+			       ? shape_uniform
+			       : shape_varying;
 	if (in->m.space == PTX_LOCAL || (a->reg == PTX_NOREG && a->var && a->var->space == PTX_LOCAL))
-		return varying;
-	return is_uniform(operand_shape(u, a)) ? uniform : varying;
+		return shape_varying;
+	return shape_is_uniform(operand_shape(u, a)) ? shape_uniform : shape_varying;
 }
 
-static bool is_int(const struct ptx_inst *in)
+static bool is_plain_int(const struct ptx_inst *in)
 {
 	enum ptx_kind k = ptx_type_kind(in->m.type[0]);
 	unsigned bits = ptx_type_bits(in->m.type[0]);
@@ -173,39 +171,39 @@ static bool is_int(const struct ptx_inst *in)
 	       in->m.type[0] != PTX_S16X2 && !in->m.sat && in->m.half != PTX_HI;
 }
 
-static struct ptx_shape arithmetic(const struct uniform *u, const struct ptx_inst *in)
+static struct ptx_shape arithmetic_shape(const struct uniformity *u, const struct ptx_inst *in)
 {
 	struct ptx_shape a = operand_shape(u, &in->ops[1]), b, c;
 
-	if (!is_int(in) || a.kind == PTX_SHAPE_NONE)
-		return by_sources(u, in);
-	b = in->nops > 2 ? operand_shape(u, &in->ops[2]) : uniform;
+	if (!is_plain_int(in) || a.kind == PTX_SHAPE_NONE)
+		return sources_shape(u, in);
+	b = in->nops > 2 ? operand_shape(u, &in->ops[2]) : shape_uniform;
 	if (in->m.half == PTX_WIDE && in->m.type[0] == PTX_U32) {
 		a.base = (uint32_t)a.base;
 		b.base = (uint32_t)b.base;
 	}
 	switch (in->op) {
 	case PTX_OP_add:
-		return add(a, b, 1);
+		return shape_add(a, b, 1);
 	case PTX_OP_sub:
-		return add(a, b, -1);
+		return shape_add(a, b, -1);
 	case PTX_OP_neg:
-		return scale(a, -1);
+		return shape_scale(a, -1);
 	case PTX_OP_mul:
 	case PTX_OP_mul_wide:
-		return multiply(a, b);
+		return shape_multiply(a, b);
 	case PTX_OP_mad:
 	case PTX_OP_mad_wide:
 		c = operand_shape(u, &in->ops[3]);
-		return add(multiply(a, b), c, 1);
+		return shape_add(shape_multiply(a, b), c, 1);
 	case PTX_OP_shl:
 		if (b.kind == PTX_SHAPE_CONST && b.base >= 0 && b.base < 32)
-			return scale(a, INT64_C(1) << b.base);
+			return shape_scale(a, INT64_C(1) << b.base);
 	}
-	return by_sources(u, in);
+	return sources_shape(u, in);
 }
 
-static struct ptx_shape convert(const struct uniform *u, const struct ptx_inst *in)
+static struct ptx_shape convert_shape(const struct uniformity *u, const struct ptx_inst *in)
 {
 	struct ptx_shape a = operand_shape(u, &in->ops[1]);
 	bool ints = ptx_type_kind(in->m.type[0]) == PTX_KIND_INT && ptx_type_kind(in->m.type[1]) == PTX_KIND_INT;
@@ -213,17 +211,17 @@ static struct ptx_shape convert(const struct uniform *u, const struct ptx_inst *
 
 	if (ints && d >= 32 && s >= 32 && !in->m.sat && a.kind != PTX_SHAPE_CONST)
 		return a;
-	return is_uniform(a) ? uniform : varying;
+	return shape_is_uniform(a) ? shape_uniform : shape_varying;
 }
 
-static struct ptx_shape result_shape(const struct uniform *u, const struct ptx_inst *in)
+static struct ptx_shape result_shape(const struct uniformity *u, const struct ptx_inst *in)
 {
 	struct ptx_shape a;
 
 	switch (in->op) {
 	case PTX_OP_mov:
 		a = operand_shape(u, &in->ops[1]);
-		return in->ops[0].kind == PTX_O_VEC && !is_uniform(a) ? varying : a;
+		return in->ops[0].kind == PTX_O_VEC && !shape_is_uniform(a) ? shape_varying : a;
 	case PTX_OP_add:
 	case PTX_OP_sub:
 	case PTX_OP_neg:
@@ -232,11 +230,11 @@ static struct ptx_shape result_shape(const struct uniform *u, const struct ptx_i
 	case PTX_OP_mad:
 	case PTX_OP_mad_wide:
 	case PTX_OP_shl:
-		return arithmetic(u, in);
+		return arithmetic_shape(u, in);
 	case PTX_OP_cvt:
-		return convert(u, in);
-	case PTX_OP_cvta: /* a generic local address differs from lane to lane */
-		return in->m.space == PTX_LOCAL && !in->m.to ? varying : operand_shape(u, &in->ops[1]);
+		return convert_shape(u, in);
+	case PTX_OP_cvta: /* the generic address of local memory differs between lanes */
+		return in->m.space == PTX_LOCAL && !in->m.to ? shape_varying : operand_shape(u, &in->ops[1]);
 	case PTX_OP_ld:
 	case PTX_OP_ldu:
 		return load_shape(u, in);
@@ -246,9 +244,9 @@ static struct ptx_shape result_shape(const struct uniform *u, const struct ptx_i
 	case PTX_OP_redux:
 	case PTX_OP_bar_red:
 	case PTX_OP_barrier_red:
-		return uniform;
-	case PTX_OP_shfl: /* the predicate says whether the source lane was in range: it varies */
-		return in->ops[1].kind == PTX_O_REG ? varying : by_sources(u, in);
+		return shape_uniform;
+	case PTX_OP_shfl: /* the predicate result (source lane in range) is varying */
+		return in->ops[1].kind == PTX_O_REG ? shape_varying : sources_shape(u, in);
 	case PTX_OP_addc: /* the carry is not tracked */
 	case PTX_OP_subc:
 	case PTX_OP_madc:
@@ -269,20 +267,20 @@ static struct ptx_shape result_shape(const struct uniform *u, const struct ptx_i
 	case PTX_OP_mbarrier_arrive:
 	case PTX_OP_mbarrier_arrive_drop:
 	case PTX_OP_mbarrier_arrive_expect_tx:
-		return varying;
+		return shape_varying;
 	}
-	return in->m.cc ? varying : by_sources(u, in);
+	return in->m.cc ? shape_varying : sources_shape(u, in);
 }
 
-static void set_operand(struct uniform *u, const struct ptx_operand *o, struct ptx_shape s)
+static void set_operand_shape(struct uniformity *u, const struct ptx_operand *o, struct ptx_shape s)
 {
 	if (o->kind == PTX_O_REG)
 		set_shape(u, o->reg, s);
 	for (uint32_t i = 0; o->kind == PTX_O_VEC && i < o->n; i++)
-		set_operand(u, &o->elem[i], s);
+		set_operand_shape(u, &o->elem[i], s);
 }
 
-static void transfer(struct uniform *u, const struct ptx_inst *in)
+static void transfer_inst(struct uniformity *u, const struct ptx_inst *in)
 {
 	unsigned ndest = ptx_inst_ndest(in);
 	struct ptx_shape s;
@@ -290,37 +288,37 @@ static void transfer(struct uniform *u, const struct ptx_inst *in)
 	if (!ndest && in->op != PTX_OP_call)
 		return;
 	s = result_shape(u, in);
-	/* In a 32-bit register all counting is modulo 2^32; kept sign-extended, so that -4 counts down. */
+	/* 32-bit registers count modulo 2^32; strides are kept sign-extended, so that -4 counts down. */
 	if (ptx_type_bits(in->m.type[0]) == 32 && in->m.half != PTX_WIDE) {
 		s.base = (int32_t)s.base;
-		s = s.kind == PTX_SHAPE_AFFINE ? affine((int32_t)s.stride) : s;
+		s = s.kind == PTX_SHAPE_AFFINE ? shape_affine((int32_t)s.stride) : s;
 	}
-	if (in->guard != PTX_NOREG && !is_uniform(u->f->shapes[in->guard]))
-		s = varying;
+	if (in->guard != PTX_NOREG && !shape_is_uniform(u->f->shapes[in->guard]))
+		s = shape_varying;
 	for (unsigned i = 0; i < ndest; i++)
-		set_operand(u, &in->ops[i], s);
+		set_operand_shape(u, &in->ops[i], s);
 	if (in->op == PTX_OP_call)
-		set_operand(u, &in->ops[1], varying);
+		set_operand_shape(u, &in->ops[1], shape_varying);
 }
 
-static bool parts(const struct uniform *u, const struct ptx_block *b)
+static bool block_diverges(const struct uniformity *u, const struct ptx_block *b)
 {
 	const struct ptx_inst *last = &u->f->insts[b->end - 1];
 
 	if (last->guard != PTX_NOREG && (last->op == PTX_OP_bra || last->op == PTX_OP_ret || last->op == PTX_OP_exit ||
 						last->op == PTX_OP_brx_idx || last->op == PTX_OP_trap))
-		if (!is_uniform(u->f->shapes[last->guard]))
+		if (!shape_is_uniform(u->f->shapes[last->guard]))
 			return true;
-	return last->op == PTX_OP_brx_idx && !is_uniform(operand_shape(u, &last->ops[0]));
+	return last->op == PTX_OP_brx_idx && !shape_is_uniform(operand_shape(u, &last->ops[0]));
 }
 
-static void spend(struct uniform *u, uint64_t n)
+static void spend_budget(struct uniformity *u, uint64_t n)
 {
 	u->budget -= u->budget > n ? n : u->budget;
 }
 
-/* Marks what is reachable from a side before the sides meet, and collects what it defines. */
-static void walk_side(struct uniform *u, uint32_t from, uint32_t stop, uint8_t side_bit, uint64_t *defs)
+/* Marks the blocks reachable from one side of a branch before `stop`, and collects the registers they write. */
+static void walk_branch_side(struct uniformity *u, uint32_t from, uint32_t stop, uint8_t side_bit, uint64_t *defs)
 {
 	struct ptx_function *f = u->f;
 	uint32_t head = 0, tail = 0;
@@ -345,64 +343,64 @@ static void walk_side(struct uniform *u, uint32_t from, uint32_t stop, uint8_t s
 			u->queue[tail++] = s;
 		}
 	}
-	spend(u, tail * (u->words + 1));
+	spend_budget(u, tail * (u->words + 1));
 }
 
-static void vary(struct uniform *u, const uint64_t *defs, const uint64_t *wanted)
+static void make_varying(struct uniformity *u, const uint64_t *defs, const uint64_t *wanted)
 {
 	for (size_t w = 0; w < u->words; w++)
 		for (uint64_t bits = defs[w] & wanted[w]; bits; bits &= bits - 1)
-			set_shape(u, w * 64 + __builtin_ctzll(bits), varying);
+			set_shape(u, w * 64 + __builtin_ctzll(bits), shape_varying);
 }
 
-/* One side against all the others together. */
-static void part_side(struct uniform *u, const struct ptx_block *k, uint32_t i)
+/* Makes registers varying that side i and any other side of the branch could disagree on. */
+static void diverge_side(struct uniformity *u, const struct ptx_block *k, uint32_t i)
 {
 	struct ptx_function *f = u->f;
 	uint64_t *mine = u->side, *theirs = u->side + u->words;
 
 	memset(u->reached, 0, f->nblocks);
-	walk_side(u, k->succ[i], k->ipdom, 1, mine);
+	walk_branch_side(u, k->succ[i], k->ipdom, 1, mine);
 	for (uint32_t j = 0; j < k->nsucc && u->budget; j++) {
 		if (j == i)
 			continue;
-		vary(u, mine, f->blocks[k->succ[j]].live_in);
-		walk_side(u, k->succ[j], k->ipdom, 2, theirs);
-		vary(u, theirs, f->blocks[k->succ[i]].live_in);
+		make_varying(u, mine, f->blocks[k->succ[j]].live_in);
+		walk_branch_side(u, k->succ[j], k->ipdom, 2, theirs);
+		make_varying(u, theirs, f->blocks[k->succ[i]].live_in);
 		if (k->ipdom != PTX_NOREG)
-			vary(u, theirs, f->blocks[k->ipdom].live_in);
-		/* Where the sides meet before all of them do. */
-		spend(u, f->nblocks);
+			make_varying(u, theirs, f->blocks[k->ipdom].live_in);
+		/* Two sides may meet before the post-dominator. */
+		spend_budget(u, f->nblocks);
 		for (uint32_t b = 0; b < f->nblocks; b++) {
 			if (u->reached[b] != 3 || f->blocks[b].npred < 2)
 				continue;
-			vary(u, mine, f->blocks[b].live_in);
-			vary(u, theirs, f->blocks[b].live_in);
+			make_varying(u, mine, f->blocks[b].live_in);
+			make_varying(u, theirs, f->blocks[b].live_in);
 		}
 	}
 	if (k->ipdom != PTX_NOREG)
-		vary(u, mine, f->blocks[k->ipdom].live_in);
+		make_varying(u, mine, f->blocks[k->ipdom].live_in);
 }
 
-static void part_lanes(struct uniform *u, uint32_t b)
+static void diverge_block(struct uniformity *u, uint32_t b)
 {
 	const struct ptx_block *k = &u->f->blocks[b];
 
 	u->f->divergent[b] = true;
 	u->changed = true;
-	/* Each side against the rest covers the last one too. */
+	/* Each side is compared with all others, which covers the last one. */
 	for (uint32_t i = 0; i + 1 < k->nsucc && u->budget; i++)
-		part_side(u, k, i);
+		diverge_side(u, k, i);
 }
 
-static void see_def(void *data, uint32_t r)
+static void note_def(void *data, uint32_t r)
 {
 	uint64_t *set = data;
 
 	set[r / 64] |= UINT64_C(1) << r % 64;
 }
 
-static int prepare(struct uniform *u)
+static int uniformity_init(struct uniformity *u)
 {
 	struct ptx_function *f = u->f;
 	struct ptx_arena *a = f->module->arena;
@@ -419,28 +417,28 @@ static int prepare(struct uniform *u)
 		return -ENOMEM;
 	for (uint32_t b = 0; b < f->nblocks; b++)
 		for (uint32_t i = f->blocks[b].first; i < f->blocks[b].end; i++)
-			ptx_inst_regs(&f->insts[i], NULL, see_def, u->defs + b * u->words);
+			ptx_inst_regs(&f->insts[i], NULL, note_def, u->defs + b * u->words);
 	for (uint32_t i = 0; i < f->nparams; i++)
 		if (f->params[i]->reg != PTX_NOREG)
-			f->shapes[f->params[i]->reg] = varying;
+			f->shapes[f->params[i]->reg] = shape_varying;
 	return 0;
 }
 
-static void give_up(struct ptx_function *f)
+static void assume_all_varying(struct ptx_function *f)
 {
 	for (uint32_t r = 0; r < f->nregs; r++)
-		f->shapes[r] = varying;
+		f->shapes[r] = shape_varying;
 	for (uint32_t b = 0; b < f->nblocks; b++)
 		f->divergent[b] = true;
 }
 
 int ptx_function_shapes(struct ptx_function *f, bool tid_affine)
 {
-	struct uniform u = {.f = f, .tid_affine = tid_affine, .changed = true};
+	struct uniformity u = {.f = f, .tid_affine = tid_affine, .changed = true};
 	int err = ptx_function_analyze(f);
 
 	if (!err)
-		err = prepare(&u);
+		err = uniformity_init(&u);
 	if (err)
 		return err;
 	if (!f->blocks[0].live_in)
@@ -451,13 +449,13 @@ int ptx_function_shapes(struct ptx_function *f, bool tid_affine)
 			uint32_t b = f->rpo[k];
 
 			for (uint32_t i = f->blocks[b].first; i < f->blocks[b].end; i++)
-				transfer(&u, &f->insts[i]);
-			if (!f->divergent[b] && parts(&u, &f->blocks[b]))
-				part_lanes(&u, b);
+				transfer_inst(&u, &f->insts[i]);
+			if (!f->divergent[b] && block_diverges(&u, &f->blocks[b]))
+				diverge_block(&u, b);
 		}
-		spend(&u, f->ninsts);
+		spend_budget(&u, f->ninsts);
 	}
 	if (!u.budget)
-		give_up(f);
+		assume_all_varying(f);
 	return 0;
 }
