@@ -1,20 +1,10 @@
-/*
- * Copies of blocks.
- *
- * Rows in the application's own memory are packed into bulk memory, or unpacked from it, as many at a time
- * as a piece holds; a device address, an array or shared host memory goes over as it is.
- */
-#include <errno.h>
-#include <sched.h>
+/* The shape of a copy: translation of CUDA's parameters, parts, and the host side's rows. */
 #include "backend/remote/copy/block.h"
-#include "backend/remote/code/code.h"
-#include "backend/remote/copy/staged_copy.h"
-#include "backend/remote/graph/graph.h"
 
-/* ---- what the application said ---- */
+/* ---- translation ---- */
 
-/* Memory by rows: bytes from the first to the last that the copy touches; false: makes no sense. */
-static bool extent(const struct wire_side *s, const struct block *b, uint64_t *from, uint64_t *size)
+/* Address and size of what the copy touches in memory with rows; false: they overflow. */
+static bool side_extent(const struct wire_side *s, const struct block *b, uint64_t *from, uint64_t *size)
 {
 	uint64_t row, rows, first, last;
 
@@ -29,8 +19,8 @@ static bool extent(const struct wire_side *s, const struct block *b, uint64_t *f
 	return *from + *size >= *from;
 }
 
-/* Pitch and height may be left out where nothing depends on them. */
-static bool shape(struct wire_side *s, const struct block *b)
+/* Fills in pitch and height where the application may leave them out; false: the rows do not fit. */
+static bool side_complete_pitch(struct wire_side *s, const struct block *b)
 {
 	if (!s->pitch && b->height == 1 && b->depth == 1 && !s->y && !s->z)
 		s->pitch = s->x + b->width;
@@ -41,12 +31,12 @@ static bool shape(struct wire_side *s, const struct block *b)
 	return b->depth == 1 || (s->height >= b->height && s->height - b->height >= s->y);
 }
 
-static CUresult linear(struct wire_side *s, struct block *b, bool host)
+static CUresult side_init_memory(struct wire_side *s, struct block *b, bool host)
 {
 	enum known k = KNOWN_GOOD;
 	uint64_t from, size;
 
-	if (!s->what || !shape(s, b) || !extent(s, b, &from, &size))
+	if (!s->what || !side_complete_pitch(s, b) || !side_extent(s, b, &from, &size))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (hostmem_shared((void *)(uintptr_t)from, size)) {
 		s->kind = WIRE_SIDE_SHARED;
@@ -58,23 +48,23 @@ static CUresult linear(struct wire_side *s, struct block *b, bool host)
 	return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult side(
+static CUresult side_init(
 	struct wire_side *s, struct block *b, CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
 {
 	switch (type) {
 	case CU_MEMORYTYPE_HOST:
 		s->what = (uintptr_t)host;
-		return linear(s, b, true);
+		return side_init_memory(s, b, true);
 	case CU_MEMORYTYPE_DEVICE:
 		s->what = device;
-		return linear(s, b, false);
+		return side_init_memory(s, b, false);
 	case CU_MEMORYTYPE_UNIFIED:
 		s->what = device;
-		return linear(s, b, memory_place(device) == PLACE_HOST);
+		return side_init_memory(s, b, memory_place(device) == PLACE_HOST);
 	case CU_MEMORYTYPE_ARRAY:
 		s->what = (uintptr_t)array;
 		s->kind = WIRE_SIDE_ARRAY;
-		b->unknown = true; /* how large it is */
+		b->unknown = true; /* its size */
 		return array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -85,8 +75,11 @@ CUresult block_init(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
 {
 	CUresult r;
 
-	*b = (struct block){
-		.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth, .peer = peer, .piece = BLOCK_PIECE};
+	*b = (struct block){.width = p->WidthInBytes,
+		.height = p->Height,
+		.depth = p->Depth,
+		.peer = peer,
+		.part_max = BLOCK_PART_MAX};
 	b->src = (struct wire_side){.lod = p->srcLOD,
 		.x = p->srcXInBytes,
 		.y = p->srcY,
@@ -103,20 +96,47 @@ CUresult block_init(struct block *b, const CUDA_MEMCPY3D_PEER *p, bool peer)
 		.context = peer ? (uintptr_t)p->dstContext : 0};
 	if (p->srcLOD || p->dstLOD)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!b->width || !b->height || !b->depth)
+	if (block_empty(b))
 		return CUDA_SUCCESS;
-	r = side(&b->src, b, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray);
-	return r ? r : side(&b->dst, b, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray);
+	r = side_init(&b->src, b, p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray);
+	return r ? r : side_init(&b->dst, b, p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray);
+}
+
+CUresult block_init_3d(struct block *b, const CUDA_MEMCPY3D *p)
+{
+	CUDA_MEMCPY3D_PEER peer;
+
+	_Static_assert(sizeof peer == sizeof *p, "the same layout, with contexts in place of the reserved fields");
+	memcpy(&peer, p, sizeof peer);
+	return block_init(b, &peer, false);
+}
+
+void block_init_linear(struct block *b, bool up, CUdeviceptr device, const void *host, size_t size, size_t part_max)
+{
+	struct wire_side on_device = {.kind = WIRE_SIDE_DEVICE, .what = device, .pitch = size, .height = 1};
+	struct wire_side on_host = {.kind = SIDE_PAGEABLE, .what = (uintptr_t)host, .pitch = size, .height = 1};
+
+	*b = (struct block){.src = up ? on_host : on_device,
+		.dst = up ? on_device : on_host,
+		.width = size,
+		.height = 1,
+		.depth = 1,
+		.part_max = part_max,
+		.linear = true};
+}
+
+bool block_empty(const struct block *b)
+{
+	return !b->width || !b->height || !b->depth;
 }
 
 /* ---- parts ---- */
 
-/* Rows of a slice, or whole slices, or some of one row. */
 void block_cut_part(const struct block *b, struct part *p)
 {
-	size_t rows = b->piece / b->width, slices;
+	size_t rows = b->part_max / b->width, slices;
 
-	p->width = b->width - p->x < b->piece ? b->width - p->x : b->piece;
+	p->width = b->width - p->x < b->part_max ? b->width - p->x : b->part_max;
 	p->height = p->depth = 1;
 	if (!rows || p->x)
 		return;
@@ -140,45 +160,54 @@ bool block_next_part(const struct block *b, struct part *p)
 	return p->z < b->depth;
 }
 
-static char *row(const struct wire_side *s, size_t x, size_t y, size_t z)
+unsigned block_count_parts(const struct block *b)
+{
+	struct part p = {0};
+	unsigned n = 0;
+
+	do {
+		block_cut_part(b, &p);
+		n++;
+	} while (block_next_part(b, &p));
+	return n;
+}
+
+size_t part_bytes(const struct part *p)
+{
+	return p->width * p->height * p->depth;
+}
+
+/* ---- rows of host memory ---- */
+
+char *block_row(const struct wire_side *s, size_t x, size_t y, size_t z)
 {
 	return (char *)(uintptr_t)s->what + ((s->z + z) * s->height + s->y + y) * s->pitch + s->x + x;
 }
 
-static void pack(char *to, const struct wire_side *s, const struct part *p)
+void block_pack(char *to, const struct wire_side *s, const struct part *p)
 {
 	for (size_t z = 0; z < p->depth; z++)
 		for (size_t y = 0; y < p->height; y++, to += p->width)
-			memcpy(to, row(s, p->x, p->y + y, p->z + z), p->width);
+			memcpy(to, block_row(s, p->x, p->y + y, p->z + z), p->width);
 }
 
-static void unpack(const char *from, const struct wire_side *s, const struct part *p)
+void block_unpack(const char *from, const struct wire_side *s, const struct part *p)
 {
 	for (size_t z = 0; z < p->depth; z++)
 		for (size_t y = 0; y < p->height; y++, from += p->width)
-			memcpy(row(s, p->x, p->y + y, p->z + z), from, p->width);
+			memcpy(block_row(s, p->x, p->y + y, p->z + z), from, p->width);
 }
 
-static void move(const struct block *b)
+void block_move(const struct block *b)
 {
 	for (size_t z = 0; z < b->depth; z++)
 		for (size_t y = 0; y < b->height; y++)
-			memmove(row(&b->dst, 0, y, z), row(&b->src, 0, y, z), b->width);
+			memmove(block_row(&b->dst, 0, y, z), block_row(&b->src, 0, y, z), b->width);
 }
 
-void block_step(const struct block *b, const struct part *p, struct piece piece, bool up)
-{
-	char *bulk = (char *)bulk_base(call_link(), up ? BULK_UP : BULK_DOWN, NULL) + piece.offset;
+/* ---- frames ---- */
 
-	if (!piece.size)
-		move(b);
-	else if (up)
-		pack(bulk, &b->src, p);
-	else
-		unpack(bulk, &b->dst, p);
-}
-
-static struct wire_side moved(struct wire_side s, const struct part *p)
+static struct wire_side side_at_part(struct wire_side s, const struct part *p)
 {
 	s.x += p->x;
 	s.y += p->y;
@@ -194,8 +223,8 @@ struct wire_side block_packed_side(enum wire_side_kind kind, const struct part *
 
 struct wire_block block_frame(const struct block *b, const struct part *p, struct stream *s)
 {
-	return (struct wire_block){.src = moved(b->src, p),
-		.dst = moved(b->dst, p),
+	return (struct wire_block){.src = side_at_part(b->src, p),
+		.dst = side_at_part(b->dst, p),
 		.width = p->width,
 		.height = p->height,
 		.depth = p->depth,
@@ -203,63 +232,7 @@ struct wire_block block_frame(const struct block *b, const struct part *p, struc
 		.peer = b->peer};
 }
 
-/* ---- the four ways ---- */
-
-static CUresult part_up(const struct block *b, const struct part *p, struct stream *s)
-{
-	struct wire_block a = block_frame(b, p, s);
-	struct piece piece;
-	CUresult r = staging_take(s, p->width * p->height * p->depth, &piece);
-
-	if (r)
-		return r;
-	block_step(b, p, piece, true);
-	a.src = block_packed_side(WIRE_SIDE_BULK, p, piece.offset, b->src.context);
-	return staging_post(s, WIRE_BLOCK, &a, sizeof a, piece);
-}
-
-static CUresult part_down(const struct block *b, const struct part *p, struct stream *s)
-{
-	struct wire_block a = block_frame(b, p, s);
-	struct piece piece;
-	uint64_t work = s->posted;
-	uint32_t value;
-	CUresult r;
-	int e;
-
-	while ((e = bulk_alloc(call_link(), BULK_DOWN, p->width * p->height * p->depth, &piece)) == -EAGAIN &&
-		!link_error(call_link(), NULL))
-		sched_yield(); /* other threads' copies: they end */
-	if (e)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	a.dst = block_packed_side(WIRE_SIDE_BULK, p, piece.offset, b->dst.context);
-	r = stream_post_with_signal(s, WIRE_BLOCK, &a, sizeof a, &value);
-	if (!r)
-		r = stream_word_wait(s, value);
-	if (!r) {
-		stream_note_completed(s, work);
-		r = stream_async_error(s);
-	}
-	if (!r)
-		block_step(b, p, piece, false);
-	bulk_free(call_link(), BULK_DOWN, piece);
-	return r;
-}
-
-static CUresult by_parts(const struct block *b, struct stream *s,
-	CUresult (*one)(const struct block *b, const struct part *p, struct stream *s))
-{
-	struct part p = {0};
-	CUresult r;
-
-	do {
-		block_cut_part(b, &p);
-		r = one(b, &p, s);
-	} while (!r && block_next_part(b, &p));
-	return r;
-}
-
-CUresult block_post(const struct wire_block *what, struct stream *s)
+CUresult block_post(const struct wire_block *frame, struct stream *s)
 {
 	struct lane *lane = call_lane();
 	struct wire_block *a = call_reserve(lane, sizeof *a);
@@ -267,95 +240,8 @@ CUresult block_post(const struct wire_block *what, struct stream *s)
 
 	if (!a)
 		return call_lost();
-	*a = *what;
+	*a = *frame;
 	r = call_send(lane, WIRE_BLOCK, sizeof *a, NULL, 0);
 	stream_note_posted(s);
-	return r;
-}
-
-static CUresult straight(const struct block *b, struct stream *s)
-{
-	struct part whole = {.width = b->width, .height = b->height, .depth = b->depth};
-	struct wire_block a = block_frame(b, &whole, s);
-
-	return block_post(&a, s);
-}
-
-/* Ours both: the stream comes to here, and we copy. */
-static CUresult at_home(const struct block *b, struct stream *s)
-{
-	CUresult r = stream_synchronize(s);
-
-	if (r)
-		return r;
-	move(b);
-	return stream_async_error(s);
-}
-
-static bool ours(const struct wire_side *s)
-{
-	return s->kind == SIDE_PAGEABLE || s->kind == WIRE_SIDE_SHARED;
-}
-
-static CUresult run(const struct block *b, struct stream *s, bool wait)
-{
-	bool from = b->src.kind == SIDE_PAGEABLE, to = b->dst.kind == SIDE_PAGEABLE;
-	CUresult r;
-
-	if (ours(&b->src) && ours(&b->dst) && (from || to))
-		return at_home(b, s);
-	if (to)
-		return by_parts(b, s, part_down);
-	if (from) {
-		r = by_parts(b, s, part_up);
-		if (!r && b->unknown)
-			r = call_flush();
-		return !r && wait && hostmem_pinned(row(&b->src, 0, 0, 0)) ? stream_synchronize(s) : r;
-	}
-	r = straight(b, s);
-	if (!r && b->unknown)
-		r = call_flush();
-	if (!r && wait && (ours(&b->src) || ours(&b->dst)))
-		r = stream_synchronize(s);
-	return r || !wait ? r : stream_async_error(s);
-}
-
-static bool pageable(const struct wire_side *side)
-{
-	return side->kind == SIDE_PAGEABLE;
-}
-
-static bool later(const struct wire_side *side)
-{
-	return pageable(side) && deferred_copy_needed((const void *)(uintptr_t)side->what);
-}
-
-CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, bool wait)
-{
-	struct block b;
-	CUresult r;
-	struct stream *s = stream_find(handle, &r);
-
-	if (!s)
-		return r;
-	call_work(false);
-	r = block_init(&b, p, peer);
-	if (r || !b.width || !b.height || !b.depth)
-		return r;
-	if (s->capturing ? pageable(&b.src) || pageable(&b.dst) : later(&b.src) || later(&b.dst)) {
-		CUDA_MEMCPY3D c;
-		memcpy(&c, p, sizeof c); /* the same layout: copy3d.c */
-		c.reserved0 = c.reserved1 = NULL;
-		if (s->capturing)
-			return copy_node_capture(s, &c);
-		if (!wait)
-			return deferred_copy_post(s, &c);
-		r = stream_synchronize(s);
-		if (r)
-			return r;
-	}
-	pthread_mutex_lock(&s->copy_lock);
-	r = run(&b, s, wait);
-	pthread_mutex_unlock(&s->copy_lock);
 	return r;
 }

@@ -1,22 +1,21 @@
 /*
- * Copies.  Up from pageable memory: through bulk memory, and done with the application's buffer when the
- * call returns, as CUDA has it.  Down to pageable memory: done when the call returns.
+ * Copies of one run of bytes.  From pageable memory: the bytes are staged during the call, and the application's buffer is
+ * its own again when the call returns, as CUDA specifies.  To pageable memory: done when the call returns.
  */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
-#include "backend/remote/graph/graph.h"
 
-#define SOME  (256u << 10) /* chunks of copies that one thread makes: the device starts early; so does a network */
-#define MUCH  (2u << 20)   /* from here on several threads, with chunks of */
-#define CHUNK (1u << 20)
-#define AHEAD 8           /* chunks that the device may be ahead of us, on the way down */
-#define PERCH (64u << 10) /* a thread's own piece of the down arena */
+#define THREADED_MIN   (2u << 20)   /* from this size on several threads make the copy */
+#define CHUNK_SINGLE   (256u << 10) /* chunk of a copy by one thread, or over TCP: device and network start early */
+#define CHUNK_THREADED (1u << 20)   /* chunk of a copy by several threads */
+#define DOWN_SLOTS     8            /* chunks that the device may be ahead of the copying threads, on the way down */
+#define THREAD_PIECE   (64u << 10)  /* a thread's own piece of the down arena */
 
-/* Shared host memory: the device reads or writes it itself, whenever it gets there. */
-static CUresult post_shared(unsigned op, CUdeviceptr device, const void *host, size_t size, struct stream *s)
+/* Shared host memory: the device reads or writes it itself when the stream gets there. */
+static CUresult copy_post_shared(unsigned op, CUdeviceptr device, const void *host, size_t size, struct stream *s)
 {
 	struct lane *lane = call_lane();
 	struct wire_copy *a;
@@ -31,63 +30,54 @@ static CUresult post_shared(unsigned op, CUdeviceptr device, const void *host, s
 	return r;
 }
 
+static void linear_copy_init(
+	struct staged_copy *c, bool up, CUdeviceptr device, const void *host, size_t size, uint32_t chunk)
+{
+	struct block b;
+
+	block_init_linear(&b, up, device, host, size, chunk);
+	staged_copy_init(c, &b);
+}
+
+static struct part linear_chunk(const struct staged_copy *c, unsigned index)
+{
+	struct part p = {.x = index * c->block.part_max};
+
+	block_cut_part(&c->block, &p);
+	return p;
+}
+
+static unsigned linear_chunk_count(const struct staged_copy *c)
+{
+	return (c->block.width + c->block.part_max - 1) / c->block.part_max;
+}
+
 /* ---- up ---- */
 
-struct up {
+struct copy_up_job {
 	struct copy_job job;
-	CUdeviceptr dst;
-	const char *src;
-	size_t size;
-	uint32_t chunk;
+	struct staged_copy copy;
 	struct stream *s;
 };
 
-static uint32_t length(size_t size, uint32_t chunk, unsigned index)
+static CUresult copy_up_chunk(struct copy_job *j, unsigned index)
 {
-	size_t from = (size_t)index * chunk;
+	struct copy_up_job *u = container_of(j, struct copy_up_job, job);
+	struct part p = linear_chunk(&u->copy, index);
 
-	return size - from < chunk ? size - from : chunk;
+	return staged_part_up(&u->copy, &p, u->s);
 }
 
-static unsigned chunks(size_t size, uint32_t chunk)
+static CUresult copy_up_large(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
 {
-	return (size + chunk - 1) / chunk;
-}
+	struct copy_up_job u = {.s = s, .job.chunk = copy_up_chunk};
 
-static CUresult chunk_up(struct copy_job *j, unsigned index)
-{
-	struct up *u = container_of(j, struct up, job);
-	size_t from = (size_t)index * u->chunk;
-	uint32_t n = length(u->size, u->chunk, index);
-	struct wire_copy a = {.device = u->dst + from, .size = n, .stream = u->s->id};
-	struct piece piece;
-	CUresult r = staging_take(u->s, n, &piece);
-
-	if (r)
-		return r;
-	memcpy((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, u->src + from, n);
-	return staging_post(u->s, WIRE_COPY_UP, &a, sizeof a, piece);
-}
-
-static CUresult large_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s)
-{
-	struct up u = {
-		.dst = dst, .src = src, .size = size, .chunk = size < MUCH || !remote.local ? SOME : CHUNK, .s = s};
-	CUresult r = CUDA_SUCCESS;
-
-	u.job.chunk = chunk_up;
-	u.job.count = chunks(size, u.chunk);
-	if (size >= MUCH)
-		return copy_threads_run(&u.job);
-	for (unsigned i = 0; i < u.job.count && !r; i++)
-		r = chunk_up(&u.job, i);
-	return r;
-}
-
-/* In a capture; or not yet, because a function that is ahead of it may fill or read the memory, or a wait lets it. */
-static CUresult defer(struct stream *s, const CUDA_MEMCPY3D *c)
-{
-	return s->capturing ? copy_node_capture(s, c) : deferred_copy_post(s, c);
+	linear_copy_init(
+		&u.copy, true, dst, src, size, size < THREADED_MIN || !remote.local ? CHUNK_SINGLE : CHUNK_THREADED);
+	if (size < THREADED_MIN)
+		return staged_copy_up(&u.copy, s);
+	u.job.count = linear_chunk_count(&u.copy);
+	return copy_threads_run(&u.job);
 }
 
 /* `now`: the source is the application's again when the call returns. */
@@ -99,34 +89,26 @@ static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct st
 	if (r)
 		return r;
 	if (!shared && (s->capturing || (!now && later)))
-		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
-					.srcHost = src,
-					.dstMemoryType = CU_MEMORYTYPE_DEVICE,
-					.dstDevice = dst,
-					.WidthInBytes = size,
-					.Height = 1,
-					.Depth = 1});
+		return staged_copy_defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+						    .srcHost = src,
+						    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+						    .dstDevice = dst,
+						    .WidthInBytes = size,
+						    .Height = 1,
+						    .Depth = 1});
 	call_work(false);
 	pthread_mutex_lock(&s->copy_lock);
 	if (shared)
-		r = post_shared(WIRE_COPY_UP, dst, src, size, s);
+		r = copy_post_shared(WIRE_COPY_UP, dst, src, size, s);
 	else
-		r = size <= STAGING_SMALL ? staging_post_small(s, dst, src, size) : large_up(dst, src, size, s);
+		r = size <= STAGING_SMALL ? staging_copy_small(s, dst, src, size) : copy_up_large(dst, src, size, s);
 	pthread_mutex_unlock(&s->copy_lock);
 	return r;
 }
 
 /* ---- down ---- */
 
-/* Post a copy to a piece of the down arena; *value is what the stream's word has when it is there. */
-static CUresult post_down(CUdeviceptr src, struct piece piece, struct stream *s, uint32_t *value)
-{
-	struct wire_copy a = {.device = src, .size = piece.size, .stream = s->id, .offset = piece.offset};
-
-	return stream_post_with_signal(s, WIRE_COPY_DOWN, &a, sizeof a, value);
-}
-
-static void free_perch(void *p)
+static void thread_piece_destroy(void *p)
 {
 	struct piece *piece = p;
 
@@ -134,85 +116,87 @@ static void free_perch(void *p)
 	free(piece);
 }
 
-/* The thread's own piece, used by one copy at a time because a copy down is done when it returns. */
-static const struct piece *perch(void)
+/* The thread's own piece; a copy down has completed when it returns, so that the thread's next copy can use it again. */
+static const struct piece *thread_piece(void)
 {
 	static __thread struct piece *mine;
 
 	if (mine)
 		return mine;
 	mine = malloc(sizeof *mine);
-	if (!mine || bulk_alloc(call_link(), BULK_DOWN, PERCH, mine)) {
+	if (!mine || bulk_alloc(call_link(), BULK_DOWN, THREAD_PIECE, mine)) {
 		free(mine);
 		return mine = NULL;
 	}
-	if (!thread_at_end(free_perch, mine)) {
-		free_perch(mine);
+	if (!thread_at_end(thread_piece_destroy, mine)) {
+		thread_piece_destroy(mine);
 		mine = NULL;
 	}
 	return mine;
 }
 
-/* The stream has come to `value`; everything posted before it is done, and may have failed. */
-static CUresult arrived(struct stream *s, uint32_t value, const struct stream_mark *point)
+/* Waits for the value; everything posted before has then completed, and may have failed. */
+static CUresult copy_down_wait(struct stream *s, uint32_t value, const struct stream_mark *mark)
 {
 	CUresult r = stream_word_wait(s, value);
 
 	if (!r)
-		stream_mark_reached(s, point);
+		stream_mark_reached(s, mark);
 	mirror_pull();
 	return r ? r : stream_async_error(s);
 }
 
-static CUresult small_down(void *dst, CUdeviceptr src, struct piece piece, struct stream *s)
+static CUresult copy_down_small(void *dst, CUdeviceptr src, struct piece piece, struct stream *s)
 {
-	struct stream_mark point;
+	struct stream_mark mark;
+	struct staged_copy c;
+	struct part all;
 	uint32_t value;
 	CUresult r;
 
-	stream_mark_take(s, &point);
+	linear_copy_init(&c, false, src, dst, piece.size, piece.size);
+	all = linear_chunk(&c, 0);
+	stream_mark_take(s, &mark);
 	pthread_mutex_lock(&s->copy_lock);
-	r = post_down(src, piece, s, &value);
+	r = staged_part_post_down(&c, &all, piece, s, &value);
 	pthread_mutex_unlock(&s->copy_lock);
 	if (!r)
-		r = arrived(s, value, &point);
+		r = copy_down_wait(s, value, &mark);
 	if (!r)
-		memcpy(dst, (char *)bulk_base(call_link(), BULK_DOWN, NULL) + piece.offset, piece.size);
+		staged_copy_move(&c, &all, piece);
 	return r;
 }
 
-struct down {
+/* The device fills the slots in turn, ahead of the threads that unpack them. */
+struct copy_down_job {
 	struct copy_job job;
-	char *dst;
-	CUdeviceptr src;
-	size_t size;
-	uint32_t chunk;
+	struct staged_copy copy;
 	struct stream *s;
 	unsigned slots;
 	struct {
 		struct piece piece;
-		_Atomic(unsigned) index; /* the chunk that comes here, and */
-		uint32_t value;          /* the word's value when it has */
-	} slot[AHEAD];
+		_Atomic(unsigned) index; /* the chunk that the device was told to put here, and */
+		uint32_t value;          /* the word's value when it is there */
+	} slot[DOWN_SLOTS];
 };
 
-static CUresult order_chunk(struct down *d, unsigned index)
+static CUresult copy_down_post_chunk(struct copy_down_job *d, unsigned index)
 {
 	unsigned at = index % d->slots;
-	struct piece piece = d->slot[at].piece;
+	struct part p;
 	CUresult r;
 
 	if (index >= d->job.count)
 		return CUDA_SUCCESS;
-	piece.size = length(d->size, d->chunk, index);
-	r = post_down(d->src + (size_t)index * d->chunk, piece, d->s, &d->slot[at].value);
+	p = linear_chunk(&d->copy, index);
+	r = staged_part_post_down(&d->copy, &p, d->slot[at].piece, d->s, &d->slot[at].value);
 	if (!r)
 		atomic_store_explicit(&d->slot[at].index, index, memory_order_release);
 	return r;
 }
 
-/* The thread that has the chunk before ours in this place may still be copying it. */
-static bool ordered(struct down *d, unsigned index)
+/* The thread that unpacks the slot's previous chunk posts this one when it is done.  False: another chunk has failed. */
+static bool copy_down_wait_posted(struct copy_down_job *d, unsigned index)
 {
 	while (atomic_load_explicit(&d->slot[index % d->slots].index, memory_order_acquire) != index) {
 		if (d->job.error)
@@ -222,56 +206,54 @@ static bool ordered(struct down *d, unsigned index)
 	return true;
 }
 
-/* Take what has come, and let the device fill the place again. */
-static CUresult chunk_down(struct copy_job *j, unsigned index)
+/* Unpacks a chunk, then lets the device fill its slot again. */
+static CUresult copy_down_chunk(struct copy_job *j, unsigned index)
 {
-	struct down *d = container_of(j, struct down, job);
+	struct copy_down_job *d = container_of(j, struct copy_down_job, job);
 	unsigned at = index % d->slots;
-	CUresult r = ordered(d, index) ? stream_word_wait(d->s, d->slot[at].value) : d->job.error;
+	struct part p = linear_chunk(&d->copy, index);
+	CUresult r = copy_down_wait_posted(d, index) ? stream_word_wait(d->s, d->slot[at].value) : d->job.error;
 
 	if (r)
 		return r;
-	memcpy(d->dst + (size_t)index * d->chunk,
-		(char *)bulk_base(call_link(), BULK_DOWN, NULL) + d->slot[at].piece.offset,
-		length(d->size, d->chunk, index));
-	return order_chunk(d, index + d->slots);
+	staged_copy_move(&d->copy, &p, d->slot[at].piece);
+	return copy_down_post_chunk(d, index + d->slots);
 }
 
-/* As many pieces as there are, one at least. */
-static CUresult take_slots(struct down *d)
+/* Takes as many pieces as there are, but at least one. */
+static CUresult copy_down_take_slots(struct copy_down_job *d)
 {
-	unsigned want = d->job.count < AHEAD ? d->job.count : AHEAD;
-	int e = 0;
+	unsigned want = d->job.count < DOWN_SLOTS ? d->job.count : DOWN_SLOTS;
+	uint32_t chunk = d->copy.block.part_max;
+	CUresult r = staged_piece_take_down(chunk, &d->slot[0].piece);
 
-	while (d->slots < want && !e) {
-		e = bulk_alloc(call_link(), BULK_DOWN, d->chunk, &d->slot[d->slots].piece);
-		if (!e)
-			d->slots++;
-		else if (e == -EAGAIN && !d->slots && !link_error(call_link(), NULL))
-			e = sched_yield(); /* other threads' copies: they end */
-	}
-	return d->slots ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (r)
+		return r;
+	d->slots = 1;
+	while (d->slots < want && !bulk_alloc(call_link(), BULK_DOWN, chunk, &d->slot[d->slots].piece))
+		d->slots++;
+	return CUDA_SUCCESS;
 }
 
-static CUresult large_down(void *dst, CUdeviceptr src, size_t size, struct stream *s)
+static CUresult copy_down_large(void *dst, CUdeviceptr src, size_t size, struct stream *s)
 {
-	struct down d = {.dst = dst, .src = src, .size = size, .chunk = size < MUCH ? SOME : CHUNK, .s = s};
-	uint64_t work = s->posted;
+	struct copy_down_job d = {.s = s, .job.chunk = copy_down_chunk};
+	uint64_t posted = s->posted;
 	CUresult r;
 
-	d.job.chunk = chunk_down;
-	d.job.count = chunks(size, d.chunk);
-	r = take_slots(&d);
+	linear_copy_init(&d.copy, false, src, dst, size, size < THREADED_MIN ? CHUNK_SINGLE : CHUNK_THREADED);
+	d.job.count = linear_chunk_count(&d.copy);
+	r = copy_down_take_slots(&d);
 	for (unsigned i = 0; i < d.slots && !r; i++)
-		r = order_chunk(&d, i);
+		r = copy_down_post_chunk(&d, i);
 	if (!r)
 		r = copy_threads_run(&d.job);
 	if (r && !link_error(call_link(), NULL))
-		stream_synchronize(s); /* nothing may still be on its way into our pieces */
+		stream_synchronize(s); /* the device may still write to the pieces */
 	for (unsigned i = 0; i < d.slots; i++)
 		bulk_free(call_link(), BULK_DOWN, d.slot[i].piece);
 	if (!r)
-		stream_note_completed(s, work);
+		stream_note_completed(s, posted);
 	return r ? r : stream_async_error(s);
 }
 
@@ -283,26 +265,26 @@ static CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream
 	CUresult r;
 
 	if (!shared && (s->capturing || (!now && deferred_copy_needed(dst))))
-		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-					.srcDevice = src,
-					.dstMemoryType = CU_MEMORYTYPE_HOST,
-					.dstHost = dst,
-					.WidthInBytes = size,
-					.Height = 1,
-					.Depth = 1});
+		return staged_copy_defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+						    .srcDevice = src,
+						    .dstMemoryType = CU_MEMORYTYPE_HOST,
+						    .dstHost = dst,
+						    .WidthInBytes = size,
+						    .Height = 1,
+						    .Depth = 1});
 	call_work(false);
-	mine = !shared && size <= PERCH ? perch() : NULL;
+	mine = !shared && size <= THREAD_PIECE ? thread_piece() : NULL;
 	if (mine)
-		return small_down(dst, src, (struct piece){mine->offset, size}, s);
+		return copy_down_small(dst, src, (struct piece){mine->offset, size}, s);
 	pthread_mutex_lock(&s->copy_lock);
-	r = shared ? post_shared(WIRE_COPY_DOWN, src, dst, size, s) : large_down(dst, src, size, s);
+	r = shared ? copy_post_shared(WIRE_COPY_DOWN, src, dst, size, s) : copy_down_large(dst, src, size, s);
 	pthread_mutex_unlock(&s->copy_lock);
 	return r;
 }
 
 /* ---- entry points ---- */
 
-static CUresult up(CUdeviceptr dst, const void *src, size_t size, CUstream handle, bool now)
+static CUresult copy_host_to_device(CUdeviceptr dst, const void *src, size_t size, CUstream handle, bool now)
 {
 	enum known k;
 	CUresult r;
@@ -320,10 +302,10 @@ static CUresult up(CUdeviceptr dst, const void *src, size_t size, CUstream handl
 
 CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t size, CUstream handle)
 {
-	return up(dst, src, size, handle, false);
+	return copy_host_to_device(dst, src, size, handle, false);
 }
 
-static CUresult down(void *dst, CUdeviceptr src, size_t size, CUstream handle, bool now)
+static CUresult copy_device_to_host(void *dst, CUdeviceptr src, size_t size, CUstream handle, bool now)
 {
 	enum known k;
 	CUresult r;
@@ -341,13 +323,13 @@ static CUresult down(void *dst, CUdeviceptr src, size_t size, CUstream handle, b
 
 CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CUstream handle)
 {
-	return down(dst, src, size, handle, false);
+	return copy_device_to_host(dst, src, size, handle, false);
 }
 
-/* The synchronous ones are the same on the default stream; what the device still does they wait for. */
+/* The synchronous copies use the default stream, and wait for it where the device copies shared or pinned memory. */
 CUresult remote_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 {
-	CUresult r = up(dst, src, size, NULL, true);
+	CUresult r = copy_host_to_device(dst, src, size, NULL, true);
 
 	if (!r && (hostmem_pinned(src) || memory_place(dst) == PLACE_SHARED))
 		return remote_cuStreamSynchronize(NULL);
@@ -356,7 +338,7 @@ CUresult remote_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 
 CUresult remote_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t size)
 {
-	CUresult r = down(dst, src, size, NULL, true);
+	CUresult r = copy_device_to_host(dst, src, size, NULL, true);
 
 	if (!r && hostmem_shared(dst, size))
 		return remote_cuStreamSynchronize(NULL);
@@ -379,7 +361,7 @@ CUresult remote_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t si
 	return memory_told(call_cuMemcpyDtoDAsync_v2(dst, src, size, handle), to == UNKNOWN ? to : from);
 }
 
-/* Device to device returns before it is done, in CUDA too; but what the application can see it may look at. */
+/* Device to device returns before it has completed, in CUDA too; but the application can look at shared memory. */
 CUresult remote_cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
 	CUresult r = remote_cuMemcpyDtoDAsync_v2(dst, src, size, NULL);
@@ -387,46 +369,53 @@ CUresult remote_cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t size)
 	return r || memory_place(dst) != PLACE_SHARED ? r : remote_cuStreamSynchronize(NULL);
 }
 
-/* Unified addresses: each side is ours or the device's. */
-static CUresult either(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream handle, bool now)
+/* Both sides are host memory, and the server cannot reach both. */
+static CUresult copy_host_to_host(void *dst, void *src, size_t size, CUstream handle, bool now)
 {
-	bool to = memory_place(dst) == PLACE_DEVICE, from = memory_place(src) == PLACE_DEVICE;
-
-	if (to && from)
-		return remote_cuMemcpyDtoDAsync_v2(dst, src, size, handle);
-	if (to)
-		return up(dst, (void *)(uintptr_t)src, size, handle, now);
-	if (from)
-		return down((void *)(uintptr_t)dst, src, size, handle, now);
-	if (memory_place(dst) == PLACE_SHARED && memory_place(src) == PLACE_SHARED)
-		return call_cuMemcpyAsync(dst, src, size, handle);
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
+
 	if (!s)
 		return r;
-	if (s->capturing || (!now && (deferred_copy_needed((void *)(uintptr_t)src) ||
-					     deferred_copy_needed((void *)(uintptr_t)dst))))
-		return defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
-					.srcHost = (void *)(uintptr_t)src,
-					.dstMemoryType = CU_MEMORYTYPE_HOST,
-					.dstHost = (void *)(uintptr_t)dst,
-					.WidthInBytes = size,
-					.Height = 1,
-					.Depth = 1});
+	if (s->capturing || (!now && (deferred_copy_needed(src) || deferred_copy_needed(dst))))
+		return staged_copy_defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+						    .srcHost = src,
+						    .dstMemoryType = CU_MEMORYTYPE_HOST,
+						    .dstHost = dst,
+						    .WidthInBytes = size,
+						    .Height = 1,
+						    .Depth = 1});
 	r = remote_cuStreamSynchronize(handle);
 	if (!r)
-		memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);
+		memmove(dst, src, size);
 	return r;
+}
+
+/* Unified addresses: each side is the host's or the device's. */
+static CUresult copy_unified(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream handle, bool now)
+{
+	void *to = (void *)(uintptr_t)dst, *from = (void *)(uintptr_t)src;
+	enum place dst_place = memory_place(dst), src_place = memory_place(src);
+
+	if (dst_place == PLACE_DEVICE && src_place == PLACE_DEVICE)
+		return remote_cuMemcpyDtoDAsync_v2(dst, src, size, handle);
+	if (dst_place == PLACE_DEVICE)
+		return copy_host_to_device(dst, from, size, handle, now);
+	if (src_place == PLACE_DEVICE)
+		return copy_device_to_host(to, src, size, handle, now);
+	if (dst_place == PLACE_SHARED && src_place == PLACE_SHARED)
+		return call_cuMemcpyAsync(dst, src, size, handle);
+	return copy_host_to_host(to, from, size, handle, now);
 }
 
 CUresult remote_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream handle)
 {
-	return either(dst, src, size, handle, false);
+	return copy_unified(dst, src, size, handle, false);
 }
 
 CUresult remote_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
-	CUresult r = either(dst, src, size, NULL, true);
+	CUresult r = copy_unified(dst, src, size, NULL, true);
 
 	if (!r && (memory_place(dst) == PLACE_SHARED || hostmem_pinned((void *)(uintptr_t)src)))
 		return remote_cuStreamSynchronize(NULL);

@@ -1,16 +1,7 @@
-/* The entry points that copy blocks and arrays: each says what it means as one block. */
-#include "backend/remote/copy/block.h"
+/* The entry points that copy blocks and arrays: each describes its copy as one block. */
+#include "backend/remote/copy/staged_copy.h"
 
-CUresult block_copy3d(const CUDA_MEMCPY3D *p, CUstream stream, bool wait)
-{
-	CUDA_MEMCPY3D_PEER b;
-
-	_Static_assert(sizeof b == sizeof *p, "the same layout, with contexts where the other has nothing");
-	memcpy(&b, p, sizeof b);
-	return block_copy(&b, false, stream, wait);
-}
-
-static CUresult copy2d(const CUDA_MEMCPY2D *p, CUstream stream, bool wait)
+static CUresult block_copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool wait)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -39,27 +30,27 @@ static CUresult copy2d(const CUDA_MEMCPY2D *p, CUstream stream, bool wait)
 
 CUresult remote_cuMemcpy2D_v2(const CUDA_MEMCPY2D *p)
 {
-	return copy2d(p, NULL, true);
+	return block_copy_2d(p, NULL, true);
 }
 
 CUresult remote_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *p)
 {
-	return copy2d(p, NULL, true);
+	return block_copy_2d(p, NULL, true);
 }
 
 CUresult remote_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *p, CUstream stream)
 {
-	return copy2d(p, stream, false);
+	return block_copy_2d(p, stream, false);
 }
 
 CUresult remote_cuMemcpy3D_v2(const CUDA_MEMCPY3D *p)
 {
-	return p ? block_copy3d(p, NULL, true) : CUDA_ERROR_INVALID_VALUE;
+	return p ? block_copy_3d(p, NULL, true) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *p, CUstream stream)
 {
-	return p ? block_copy3d(p, stream, false) : CUDA_ERROR_INVALID_VALUE;
+	return p ? block_copy_3d(p, stream, false) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *p)
@@ -72,93 +63,94 @@ CUresult remote_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *p, CUstream stream
 	return p ? block_copy(p, true, stream, false) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- arrays of one dimension: a row ---- */
+/* ---- arrays of one dimension: one row ---- */
 
-static CUDA_MEMCPY3D_PEER one_row(size_t size)
+static CUDA_MEMCPY3D_PEER block_one_row(size_t size)
 {
 	return (CUDA_MEMCPY3D_PEER){.WidthInBytes = size, .Height = 1, .Depth = 1};
 }
 
-static void from_array(CUDA_MEMCPY3D_PEER *p, CUarray array, size_t offset)
+static void block_from_array(CUDA_MEMCPY3D_PEER *p, CUarray array, size_t offset)
 {
 	p->srcMemoryType = CU_MEMORYTYPE_ARRAY;
 	p->srcArray = array;
 	p->srcXInBytes = offset;
 }
 
-static void to_array(CUDA_MEMCPY3D_PEER *p, CUarray array, size_t offset)
+static void block_to_array(CUDA_MEMCPY3D_PEER *p, CUarray array, size_t offset)
 {
 	p->dstMemoryType = CU_MEMORYTYPE_ARRAY;
 	p->dstArray = array;
 	p->dstXInBytes = offset;
 }
 
-static CUresult host_to_array(CUarray array, size_t offset, const void *src, size_t size, CUstream stream, bool wait)
+static CUresult copy_host_to_array(
+	CUarray array, size_t offset, const void *src, size_t size, CUstream stream, bool wait)
 {
-	CUDA_MEMCPY3D_PEER p = one_row(size);
+	CUDA_MEMCPY3D_PEER p = block_one_row(size);
 
 	p.srcMemoryType = CU_MEMORYTYPE_HOST;
 	p.srcHost = src;
-	to_array(&p, array, offset);
+	block_to_array(&p, array, offset);
 	return block_copy(&p, false, stream, wait);
 }
 
-static CUresult array_to_host(void *dst, CUarray array, size_t offset, size_t size, CUstream stream, bool wait)
+static CUresult copy_array_to_host(void *dst, CUarray array, size_t offset, size_t size, CUstream stream, bool wait)
 {
-	CUDA_MEMCPY3D_PEER p = one_row(size);
+	CUDA_MEMCPY3D_PEER p = block_one_row(size);
 
 	p.dstMemoryType = CU_MEMORYTYPE_HOST;
 	p.dstHost = dst;
-	from_array(&p, array, offset);
+	block_from_array(&p, array, offset);
 	return block_copy(&p, false, stream, wait);
 }
 
 CUresult remote_cuMemcpyHtoA_v2(CUarray array, size_t offset, const void *src, size_t size)
 {
-	return host_to_array(array, offset, src, size, NULL, true);
+	return copy_host_to_array(array, offset, src, size, NULL, true);
 }
 
 CUresult remote_cuMemcpyHtoAAsync_v2(CUarray array, size_t offset, const void *src, size_t size, CUstream stream)
 {
-	return host_to_array(array, offset, src, size, stream, false);
+	return copy_host_to_array(array, offset, src, size, stream, false);
 }
 
 CUresult remote_cuMemcpyAtoH_v2(void *dst, CUarray array, size_t offset, size_t size)
 {
-	return array_to_host(dst, array, offset, size, NULL, true);
+	return copy_array_to_host(dst, array, offset, size, NULL, true);
 }
 
 CUresult remote_cuMemcpyAtoHAsync_v2(void *dst, CUarray array, size_t offset, size_t size, CUstream stream)
 {
-	return array_to_host(dst, array, offset, size, stream, false);
+	return copy_array_to_host(dst, array, offset, size, stream, false);
 }
 
 CUresult remote_cuMemcpyDtoA_v2(CUarray array, size_t offset, CUdeviceptr src, size_t size)
 {
-	CUDA_MEMCPY3D_PEER p = one_row(size);
+	CUDA_MEMCPY3D_PEER p = block_one_row(size);
 
 	p.srcMemoryType = CU_MEMORYTYPE_DEVICE;
 	p.srcDevice = src;
-	to_array(&p, array, offset);
+	block_to_array(&p, array, offset);
 	return block_copy(&p, false, NULL, true);
 }
 
 CUresult remote_cuMemcpyAtoD_v2(CUdeviceptr dst, CUarray array, size_t offset, size_t size)
 {
-	CUDA_MEMCPY3D_PEER p = one_row(size);
+	CUDA_MEMCPY3D_PEER p = block_one_row(size);
 
 	p.dstMemoryType = CU_MEMORYTYPE_DEVICE;
 	p.dstDevice = dst;
-	from_array(&p, array, offset);
+	block_from_array(&p, array, offset);
 	return block_copy(&p, false, NULL, true);
 }
 
 CUresult remote_cuMemcpyAtoA_v2(CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t size)
 {
-	CUDA_MEMCPY3D_PEER p = one_row(size);
+	CUDA_MEMCPY3D_PEER p = block_one_row(size);
 
-	from_array(&p, src, src_offset);
-	to_array(&p, dst, dst_offset);
+	block_from_array(&p, src, src_offset);
+	block_to_array(&p, dst, dst_offset);
 	return block_copy(&p, false, NULL, true);
 }
 

@@ -1,21 +1,21 @@
 /*
- * Threads that help with large copies.  One thread copies at 7 to 10 GB/s, the device fetches at 50 and more:
- * a few together keep it busy.  They are started when first needed, and sleep between copies.
+ * Threads that help with large copies.  One thread copies at 7 to 10 GB/s, the device fetches at 50 and more: a few
+ * threads together keep it busy.  They are started by the first large copy, and sleep between copies.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include "backend/remote/copy/staged_copy.h"
 
-#define HELPERS 3
+#define COPY_THREADS_MAX 3
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t more = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t job_added = PTHREAD_COND_INITIALIZER, helper_left = PTHREAD_COND_INITIALIZER;
 static struct copy_job *jobs;
-static int helpers = -1; /* not started */
+static int thread_count = -1; /* not started */
 
-/* As long as there are chunks; an error ends it for all. */
-static void work(struct copy_job *j)
+/* Runs chunks until none is left, or one has failed. */
+static void copy_job_work(struct copy_job *j)
 {
 	unsigned i;
 
@@ -26,35 +26,35 @@ static void work(struct copy_job *j)
 	}
 }
 
-static bool has_more(struct copy_job *j)
+static bool copy_job_has_work(struct copy_job *j)
 {
 	return !j->error && j->taken < j->count;
 }
 
-static void *help(void *arg)
+static void *copy_thread_run(void *arg)
 {
 	struct copy_job *j;
 
 	pthread_mutex_lock(&lock);
 	for (;;) {
-		for (j = jobs; j && !has_more(j); j = j->next)
+		for (j = jobs; j && !copy_job_has_work(j); j = j->next)
 			;
 		if (!j) {
-			pthread_cond_wait(&more, &lock);
+			pthread_cond_wait(&job_added, &lock);
 			continue;
 		}
-		j->inside++;
+		j->helpers++;
 		pthread_mutex_unlock(&lock);
 		call_context = j->context;
-		work(j);
+		copy_job_work(j);
 		pthread_mutex_lock(&lock);
-		if (!--j->inside)
-			pthread_cond_broadcast(&left);
+		if (!--j->helpers)
+			pthread_cond_broadcast(&helper_left);
 	}
 	return arg;
 }
 
-static int processors(void)
+static int processors_usable(void)
 {
 	cpu_set_t set;
 
@@ -62,23 +62,35 @@ static int processors(void)
 }
 
 /* Lock held. */
-static void start(void)
+static void copy_threads_start(void)
 {
-	int want = processors() - 1;
+	int want = processors_usable() - 1;
 	sigset_t all, old;
 	pthread_t thread;
 
-	sigfillset(&all); /* the application's handlers run on its own threads */
+	sigfillset(&all); /* signal handlers of the application run on its own threads */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	for (helpers = 0; helpers < want && helpers < HELPERS; helpers++) {
-		if (pthread_create(&thread, NULL, help, NULL))
+	for (thread_count = 0; thread_count < want && thread_count < COPY_THREADS_MAX; thread_count++) {
+		if (pthread_create(&thread, NULL, copy_thread_run, NULL))
 			break;
 		pthread_detach(thread);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void finish(struct copy_job *j)
+static void copy_job_add(struct copy_job *j)
+{
+	pthread_mutex_lock(&lock);
+	if (thread_count < 0)
+		copy_threads_start();
+	j->next = jobs;
+	jobs = j;
+	pthread_cond_broadcast(&job_added);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Returns when no thread works on the job any more. */
+static void copy_job_remove(struct copy_job *j)
 {
 	struct copy_job **p = &jobs;
 
@@ -86,27 +98,20 @@ static void finish(struct copy_job *j)
 	while (*p != j)
 		p = &(*p)->next;
 	*p = j->next;
-	while (j->inside)
-		pthread_cond_wait(&left, &lock);
+	while (j->helpers)
+		pthread_cond_wait(&helper_left, &lock);
 	pthread_mutex_unlock(&lock);
 }
 
 CUresult copy_threads_run(struct copy_job *j)
 {
-	bool shared = j->count > 1 && remote.local;
+	bool shared = j->count > 1 && remote.local; /* a network is slower than one thread */
 
 	j->context = call_context;
-	if (shared) {
-		pthread_mutex_lock(&lock);
-		if (helpers < 0)
-			start();
-		j->next = jobs;
-		jobs = j;
-		pthread_cond_broadcast(&more);
-		pthread_mutex_unlock(&lock);
-	}
-	work(j);
 	if (shared)
-		finish(j);
+		copy_job_add(j);
+	copy_job_work(j);
+	if (shared)
+		copy_job_remove(j);
 	return j->error;
 }

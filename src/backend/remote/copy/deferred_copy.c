@@ -1,24 +1,22 @@
 /*
- * Copies of pinned memory that only we see, in a stream, behind a function of the application's or a wait for a value:
- * whatever fills or reads the memory may be ahead of them, so it is looked at when the device gets there.
+ * Deferred copies: of pinned memory that the worker cannot reach, in a stream, behind a host function or a value wait.
+ * What comes first may fill or read the memory, so its bytes move when the stream gets there:
  *
- *	up	a function of ours packs a part into bulk memory ─▶ the device copies it from there ─▶ the next part
- *	down	the device copies a part to bulk memory ─▶ a function of ours unpacks it ─▶ the next part
+ *	up	a callback packs a part into the arena ─▶ the device copies it from there ─▶ the next part
+ *	down	the device copies a part to the arena ─▶ a callback unpacks it ─▶ the next part
  *
- * A stream does one thing after another, so all of its copies share a piece for each way, and no more is posted than a
- * function and a copy for each 4 MiB: a driver lets so many things wait, about a thousand, and no more.
+ * A stream runs one command after another, so all of its deferred copies share a piece for each direction.  No more is
+ * posted than a callback and a copy for each 4 MiB, because a driver lets only about a thousand commands wait.
  */
 #include <stdlib.h>
-#include "backend/remote/memory/hostmem.h"
-#include "backend/remote/copy/pageable.h"
+#include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/memory/hostmem.h"
 
-/* What one function has to do. */
-struct step {
-	struct block block;
+/* What one callback has to do; freed when it has run. */
+struct deferred_part {
+	struct staged_copy copy;
 	struct part part;
-	struct piece piece; /* size 0: both sides are ours */
-	bool up;
 };
 
 bool deferred_copy_needed(const void *host)
@@ -28,86 +26,86 @@ bool deferred_copy_needed(const void *host)
 	return (listen_pending() || value_waits_pending()) && hostmem_find((uintptr_t)host, &info) && !info.shared;
 }
 
-static void move(void *arg)
+static void deferred_part_run(void *arg)
 {
-	const struct step *t = arg;
+	const struct deferred_part *d = arg;
 
-	block_step(&t->block, &t->part, t->piece, t->up);
+	staged_copy_move(&d->copy, &d->part, d->copy.piece);
 }
 
-static CUresult post_step(struct stream *s, const struct step *what)
+static CUresult deferred_part_post_callback(struct stream *s, const struct staged_copy *c, const struct part *p)
 {
-	struct step *t = malloc(sizeof *t);
+	struct deferred_part *d = malloc(sizeof *d);
+	struct piece none = {0};
 
-	if (!t)
+	if (!d)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*t = *what;
-	return listen_step(
-		s, move, t, what->up ? what->piece : (struct piece){0}, what->up ? (struct piece){0} : what->piece);
+	*d = (struct deferred_part){*c, *p};
+	return listen_step(s, deferred_part_run, d, c->up ? c->piece : none, c->up ? none : c->piece);
 }
 
-static CUresult post_copy(struct stream *s, const struct step *t)
+static CUresult deferred_part_post_copy(struct stream *s, const struct staged_copy *c, const struct part *p)
 {
-	struct wire_block a = block_frame(&t->block, &t->part, s);
+	struct wire_block frame = block_frame(&c->block, p, s);
 
-	*(t->up ? &a.src : &a.dst) = block_packed_side(WIRE_SIDE_LATER, &t->part, t->piece.offset, 0);
-	return block_post(&a, s);
+	*(c->up ? &frame.src : &frame.dst) = block_packed_side(WIRE_SIDE_LATER, p, c->piece.offset, 0);
+	return block_post(&frame, s);
 }
 
-/* `whole` held, as in what follows. */
-static CUresult piece_of(struct stream *s, bool up, struct piece *piece)
+/* The stream's piece for this direction.  copy_lock held. */
+static CUresult deferred_piece_take(struct stream *s, bool up, struct piece *piece)
 {
-	for (size_t size = piece_good(up); !s->deferred_piece[up].size && size >= PIECE_LEAST; size /= 4)
-		if (!piece_take(up, size, &s->deferred_piece[up]))
-			s->deferred_piece[up].size = 0;
-	*piece = s->deferred_piece[up];
+	struct piece *kept = &s->deferred_piece[up];
+
+	for (size_t size = kept_piece_size(up); !kept->size && size >= KEPT_PIECE_MIN; size /= 4)
+		if (!kept_piece_take(up, size, kept))
+			kept->size = 0;
+	*piece = *kept;
 	return piece->size ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult post_parts(struct stream *s, struct step *t)
+/* copy_lock held. */
+static CUresult deferred_copy_post_parts(struct stream *s, struct staged_copy *c)
 {
+	struct part p = {0};
 	struct piece piece;
-	CUresult r = piece_of(s, t->up, &piece);
+	CUresult r = deferred_piece_take(s, c->up, &piece);
 
 	if (r)
 		return r;
-	t->block.piece = piece.size;
+	c->block.part_max = piece.size;
 	do {
-		block_cut_part(&t->block, &t->part);
-		t->piece = (struct piece){piece.offset, t->part.width * t->part.height * t->part.depth};
-		r = t->up ? post_step(s, t) : post_copy(s, t);
+		block_cut_part(&c->block, &p);
+		c->piece = (struct piece){piece.offset, part_bytes(&p)};
+		r = c->up ? deferred_part_post_callback(s, c, &p) : deferred_part_post_copy(s, c, &p);
 		if (!r)
-			r = t->up ? post_copy(s, t) : post_step(s, t);
-	} while (!r && block_next_part(&t->block, &t->part));
+			r = c->up ? deferred_part_post_copy(s, c, &p) : deferred_part_post_callback(s, c, &p);
+	} while (!r && block_next_part(&c->block, &p));
 	return r;
 }
 
-CUresult deferred_copy_post(struct stream *s, const CUDA_MEMCPY3D *c)
+CUresult deferred_copy_post(struct stream *s, const CUDA_MEMCPY3D *p)
 {
-	struct step t = {0};
-	CUDA_MEMCPY3D_PEER p;
-	CUresult r;
+	struct part all = {0};
+	struct staged_copy c;
+	struct block b;
+	CUresult r = block_init_3d(&b, p);
 
-	memcpy(&p, c, sizeof p); /* the same layout: copy3d.c */
-	r = block_init(&t.block, &p, false);
-	if (r)
+	if (r || block_empty(&b))
 		return r;
-	t.up = t.block.src.kind == SIDE_PAGEABLE;
+	staged_copy_init(&c, &b);
 	call_work(false);
 	pthread_mutex_lock(&s->copy_lock);
-	if (t.up && t.block.dst.kind == SIDE_PAGEABLE)
-		r = post_step(s, &t);
-	else
-		r = post_parts(s, &t);
+	r = staged_copy_is_local(&c) ? deferred_part_post_callback(s, &c, &all) : deferred_copy_post_parts(s, &c);
 	pthread_mutex_unlock(&s->copy_lock);
-	return r || !t.block.unknown ? r : call_flush();
+	return r || !b.unknown ? r : call_flush();
 }
 
 void deferred_copy_drop(struct stream *s)
 {
 	for (int up = 0; up < 2; up++) {
 		if (s->deferred_piece[up].size)
-			piece_give(up, s->deferred_piece[up]);
+			kept_piece_give(up, s->deferred_piece[up]);
 		s->deferred_piece[up] = (struct piece){0};
 	}
 }

@@ -1,17 +1,17 @@
 /*
- * Memsets.  Of device memory they return before they are done, in CUDA too; of memory that the application
- * sees itself, the synchronous ones wait.
+ * Memsets, and the single-word writes and waits of a stream.  A memset of device memory returns before it has completed, in
+ * CUDA too; a synchronous memset of memory that the application can look at waits.
  */
 #include "backend/remote/wait/wait.h"
 
-static CUresult seen(CUresult r, CUdeviceptr dst)
+static CUresult memset_wait_if_visible(CUresult r, CUdeviceptr dst)
 {
 	if (!r && memory_place(dst) == PLACE_SHARED)
 		return remote_cuStreamSynchronize(NULL);
 	return r;
 }
 
-static enum known check(CUdeviceptr dst, size_t n, size_t element)
+static enum known memset_check(CUdeviceptr dst, size_t n, size_t element)
 {
 	size_t bytes;
 
@@ -22,7 +22,7 @@ static enum known check(CUdeviceptr dst, size_t n, size_t element)
 	return memory_known(dst, bytes, true);
 }
 
-static enum known check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t height, size_t element)
+static enum known memset_check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t height, size_t element)
 {
 	size_t row, before;
 
@@ -38,21 +38,21 @@ static enum known check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t
 #define SET(name, type, element) \
 	CUresult remote_cuMemset##name##Async(CUdeviceptr dst, type v, size_t n, CUstream stream) \
 	{ \
-		enum known k = check(dst, n, element); \
+		enum known k = memset_check(dst, n, element); \
 \
 		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
 				      : memory_told(call_cuMemset##name##Async(dst, v, n, stream), k); \
 	} \
 	CUresult remote_cuMemset##name##_v2(CUdeviceptr dst, type v, size_t n) \
 	{ \
-		return seen(remote_cuMemset##name##Async(dst, v, n, NULL), dst); \
+		return memset_wait_if_visible(remote_cuMemset##name##Async(dst, v, n, NULL), dst); \
 	}
 
 #define SET_ROWS(name, type, element) \
 	CUresult remote_cuMemset##name##Async( \
 		CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height, CUstream stream) \
 	{ \
-		enum known k = check_rows(dst, pitch, width, height, element); \
+		enum known k = memset_check_rows(dst, pitch, width, height, element); \
 \
 		return k == KNOWN_BAD \
 			       ? CUDA_ERROR_INVALID_VALUE \
@@ -60,7 +60,7 @@ static enum known check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t
 	} \
 	CUresult remote_cuMemset##name##_v2(CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height) \
 	{ \
-		return seen(remote_cuMemset##name##Async(dst, pitch, v, width, height, NULL), dst); \
+		return memset_wait_if_visible(remote_cuMemset##name##Async(dst, pitch, v, width, height, NULL), dst); \
 	}
 
 SET(D8, unsigned char, 1)
@@ -70,12 +70,12 @@ SET_ROWS(D2D8, unsigned char, 1)
 SET_ROWS(D2D16, unsigned short, 2)
 SET_ROWS(D2D32, unsigned int, 4)
 
-/* ---- single words, in the order of a stream ---- */
+/* ---- single words, in stream order ---- */
 
 #define WRITE(name, type) \
 	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
 	{ \
-		enum known k = check(addr, 1, sizeof(type)); \
+		enum known k = memset_check(addr, 1, sizeof(type)); \
 \
 		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
 				      : memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k); \
@@ -84,7 +84,7 @@ SET_ROWS(D2D32, unsigned int, 4)
 #define WAIT(name, type) \
 	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
 	{ \
-		enum known k = check(addr, 1, sizeof(type)); \
+		enum known k = memset_check(addr, 1, sizeof(type)); \
 		struct stream *s = k == KNOWN_BAD ? NULL : value_wait_begin(stream); \
 \
 		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \

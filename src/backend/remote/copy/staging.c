@@ -1,38 +1,38 @@
 /*
- * Bulk memory on its way up: the application's bytes are copied here, and the device fetches them when it
- * gets there.
+ * Pieces of the up arena that hold staged bytes until the device has read them, for each stream:
  *
- *	slab	| segment | segment | segment | segment |	small pieces one after another; a segment
- *								is used again when its last copy is done
- *	held	piece, value   piece, value   ...		larger ones, oldest first: free when the
- *								stream's word has come to the value
+ *	slab		| segment | segment | segment | segment |	small copies, one after another; a segment is used
+ *									again when its last copy has completed
+ *	in_flight	piece, value   piece, value   ...		larger copies, oldest first; a piece is free when
+ *									the stream's word has reached the value
  *
- * Nothing here walks a list: what is done is always at the front.
+ * No list is searched: the oldest piece always completes first.
  */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include "backend/remote/copy/staged_copy.h"
 
-#define SEGMENTS 4
-#define SEGMENT  (256u << 10)
-#define HELD     64
-#define LINE     64u
+#define SEGMENTS      4
+#define SEGMENT_SIZE  (256u << 10)
+#define IN_FLIGHT_MAX 64
+#define CACHE_LINE    64u
 
+/* Under the stream's lock. */
 struct staging {
-	struct piece slab; /* size 0: there is none */
-	uint32_t at;       /* next free byte of the slab */
+	struct piece slab; /* size 0: none */
+	uint32_t slab_end; /* next free byte of the slab */
 	bool sealed[SEGMENTS];
-	uint32_t value[SEGMENTS]; /* sealed: of the word when the segment is free */
+	uint32_t sealed_value[SEGMENTS]; /* the segment is free when the stream's word has reached it */
 	struct {
 		struct piece piece;
 		uint32_t value;
-	} held[HELD];
-	unsigned first;
-	_Atomic(unsigned) count; /* changed under the lock; looked at without it to see that there is nothing */
+	} in_flight[IN_FLIGHT_MAX]; /* a ring */
+	unsigned oldest;
+	_Atomic(unsigned) count; /* in flight; read without the lock to see that there is none */
 };
 
-static struct staging *stage_of(struct stream *s)
+static struct staging *staging_of(struct stream *s)
 {
 	struct staging *t = atomic_load_explicit(&s->staging, memory_order_acquire), *fresh;
 
@@ -45,18 +45,18 @@ static struct staging *stage_of(struct stream *s)
 	return t;
 }
 
-static bool passed(struct stream *s, uint32_t value)
+static void *staged_bytes(struct piece piece)
 {
-	return word_reached(call_link(), s->signal.word, value);
+	return (char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset;
 }
 
-static void reclaim_locked(struct stream *s, struct staging *t)
+/* ---- pieces in flight ---- */
+
+static void staging_free_oldest_locked(struct staging *t)
 {
-	while (t->count && passed(s, t->held[t->first].value)) {
-		bulk_free(call_link(), BULK_UP, t->held[t->first].piece);
-		t->first = (t->first + 1) % HELD;
-		t->count--;
-	}
+	bulk_free(call_link(), BULK_UP, t->in_flight[t->oldest].piece);
+	t->oldest = (t->oldest + 1) % IN_FLIGHT_MAX;
+	t->count--;
 }
 
 void staging_reclaim(struct stream *s)
@@ -66,31 +66,32 @@ void staging_reclaim(struct stream *s)
 	if (!t || !t->count)
 		return;
 	pthread_mutex_lock(&s->lock);
-	reclaim_locked(s, t);
+	while (t->count && word_reached(call_link(), s->signal.word, t->in_flight[t->oldest].value))
+		staging_free_oldest_locked(t);
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Lets the device come past the oldest held piece, if there is one. */
-static CUresult wait_oldest(struct stream *s, bool *was)
+/* Waits until the device has read the oldest piece.  *waited: there was one. */
+static CUresult staging_wait_oldest(struct stream *s, bool *waited)
 {
 	struct staging *t = s->staging;
 	CUresult r = CUDA_SUCCESS;
 
-	*was = false;
+	*waited = false;
 	if (!t)
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&s->lock);
-	*was = t->count != 0;
-	if (*was)
-		r = stream_word_unlock_wait(s, t->held[t->first].value);
+	*waited = t->count != 0;
+	if (*waited)
+		r = stream_word_unlock_wait(s, t->in_flight[t->oldest].value);
 	else
 		pthread_mutex_unlock(&s->lock);
 	staging_reclaim(s);
 	return r;
 }
 
-/* A stream that holds something, or NULL.  Its record outlives it, so that nobody waits with the context's lock. */
-static struct stream *holding(struct context *c)
+/* A stream with a piece in flight, or NULL.  Stream records are never freed, so the lock need not be held after. */
+static struct stream *staging_find_busy_stream(struct context *c)
 {
 	struct stream *found = NULL;
 
@@ -109,19 +110,19 @@ static struct stream *holding(struct context *c)
 	return found;
 }
 
-/* The arena is full: of what our stream holds, or another one, or of what other threads are filling now. */
-static CUresult make_room(struct stream *s)
+/* The arena is full of this stream's pieces, of another stream's, or of pieces that other threads are filling now. */
+static CUresult staging_make_room(struct stream *s)
 {
 	struct stream *other;
-	bool some;
-	CUresult r = wait_oldest(s, &some);
+	bool waited;
+	CUresult r = staging_wait_oldest(s, &waited);
 
-	if (r || some)
+	if (r || waited)
 		return r;
-	other = holding(s->ctx);
+	other = staging_find_busy_stream(s->ctx);
 	if (other)
-		r = wait_oldest(other, &some);
-	if (!some)
+		r = staging_wait_oldest(other, &waited);
+	if (!waited)
 		sched_yield();
 	return r ? r : link_error(call_link(), NULL) ? call_lost() : CUDA_SUCCESS;
 }
@@ -133,17 +134,17 @@ CUresult staging_take(struct stream *s, uint32_t size, struct piece *piece)
 
 	staging_reclaim(s);
 	while ((e = bulk_alloc(call_link(), BULK_UP, size, piece)) == -EAGAIN && !r)
-		r = make_room(s);
+		r = staging_make_room(s);
 	return r ? r : e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-/* Lock held: the frame, and the word that says when its piece is free. */
-static CUresult post_locked(struct stream *s, struct staging *t, unsigned op, const void *args, size_t size,
+/* The stream's lock is held; there is room for one more piece. */
+static CUresult staging_post_locked(struct stream *s, struct staging *t, unsigned op, const void *args, size_t size,
 	struct piece piece, uint32_t value)
 {
 	struct lane *lane = call_lane();
 	void *room = call_reserve(lane, size);
-	unsigned last = (t->first + t->count) % HELD;
+	unsigned newest = (t->oldest + t->count) % IN_FLIGHT_MAX;
 	CUresult r;
 
 	if (!room)
@@ -153,32 +154,32 @@ static CUresult post_locked(struct stream *s, struct staging *t, unsigned op, co
 	*(struct wire_tell *)room = (struct wire_tell){s->signal.word, value};
 	r = call_send(lane, op, size, &piece, 1);
 	stream_note_posted(s);
-	t->held[last].piece = piece;
-	t->held[last].value = value;
+	t->in_flight[newest].piece = piece;
+	t->in_flight[newest].value = value;
 	t->count++;
 	return r;
 }
 
 CUresult staging_post(struct stream *s, unsigned op, const void *args, size_t size, struct piece piece)
 {
-	struct staging *t = stage_of(s);
+	struct staging *t = staging_of(s);
 	CUresult r = t ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	uint32_t value;
-	bool some;
+	bool waited;
 
 	while (!r) {
 		stream_word_next_locked(s, &value);
 		if (!s->signal.word)
 			r = CUDA_ERROR_OUT_OF_MEMORY;
-		else if (t->count < HELD) {
-			r = post_locked(s, t, op, args, size, piece, value);
+		else if (t->count < IN_FLIGHT_MAX) {
+			r = staging_post_locked(s, t, op, args, size, piece, value);
 			stream_word_unlock(s);
 			return r;
 		}
-		s->signal.value--; /* not asked for after all */
+		s->signal.value--; /* not posted after all */
 		stream_word_unlock(s);
 		if (!r)
-			r = wait_oldest(s, &some);
+			r = staging_wait_oldest(s, &waited);
 	}
 	bulk_free(call_link(), BULK_UP, piece);
 	return r;
@@ -186,47 +187,49 @@ CUresult staging_post(struct stream *s, unsigned op, const void *args, size_t si
 
 /* ---- small copies ---- */
 
-/* Lock held.  Nothing more goes into this segment; the next one must be free. */
-static CUresult next_segment(struct stream *s, struct staging *t)
+/* Seals the current segment, and waits until the next one is free.  The stream's lock is held. */
+static CUresult slab_next_segment(struct stream *s, struct staging *t)
 {
-	unsigned now = t->at / SEGMENT, next = (now + 1) % SEGMENTS;
+	unsigned now = t->slab_end / SEGMENT_SIZE, next = (now + 1) % SEGMENTS;
 	CUresult r;
 
 	if (!s->signal.word && !word_pool_take(&s->signal))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t->value[now] = ++s->signal.value;
+	t->sealed_value[now] = ++s->signal.value;
 	t->sealed[now] = true;
-	r = stream_post_signal(s, WIRE_SYNC, t->value[now]);
+	r = stream_post_signal(s, WIRE_SYNC, t->sealed_value[now]);
 	if (!r && t->sealed[next])
-		r = stream_word_wait(s, t->value[next]);
+		r = stream_word_wait(s, t->sealed_value[next]);
 	t->sealed[next] = false;
-	t->at = next * SEGMENT;
+	t->slab_end = next * SEGMENT_SIZE;
 	return r;
 }
 
-/* Lock held. */
-static CUresult take_small(struct stream *s, struct staging *t, uint32_t size, struct piece *piece)
+/* The stream's lock is held. */
+static CUresult slab_take(struct stream *s, struct staging *t, uint32_t size, struct piece *piece)
 {
-	uint32_t left = SEGMENT - t->at % SEGMENT, need = (size + LINE - 1) & ~(LINE - 1);
+	uint32_t left = SEGMENT_SIZE - t->slab_end % SEGMENT_SIZE;
+	uint32_t need = (size + CACHE_LINE - 1) & ~(CACHE_LINE - 1);
 	CUresult r = CUDA_SUCCESS;
 
-	if (need >= left) /* never quite full, so that `at` tells the segment */
-		r = next_segment(s, t);
-	*piece = (struct piece){t->slab.offset + t->at, size};
-	t->at += need;
+	if (need >= left) /* a segment is never quite full, so that slab_end tells which one is in use */
+		r = slab_next_segment(s, t);
+	*piece = (struct piece){t->slab.offset + t->slab_end, size};
+	t->slab_end += need;
 	return r;
 }
 
-static CUresult send_small(struct stream *s, struct staging *t, CUdeviceptr dst, const void *src, uint32_t size)
+/* The stream's lock is held. */
+static CUresult slab_copy(struct stream *s, struct staging *t, CUdeviceptr dst, const void *src, uint32_t size)
 {
 	struct lane *lane = call_lane();
 	struct wire_copy *a;
 	struct piece piece;
-	CUresult r = take_small(s, t, size, &piece);
+	CUresult r = slab_take(s, t, size, &piece);
 
 	if (r)
 		return r;
-	memcpy((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, src, size);
+	memcpy(staged_bytes(piece), src, size);
 	a = call_reserve(lane, sizeof *a);
 	if (!a)
 		return call_lost();
@@ -237,30 +240,30 @@ static CUresult send_small(struct stream *s, struct staging *t, CUdeviceptr dst,
 	return r;
 }
 
-CUresult staging_post_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size)
+CUresult staging_copy_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size)
 {
-	struct staging *t = stage_of(s);
-	CUresult r = CUDA_ERROR_NOT_FOUND;
-	struct piece piece;
+	struct staging *t = staging_of(s);
+	struct part all = {.width = size, .height = 1, .depth = 1};
+	struct staged_copy c;
+	struct block b;
+	CUresult r = CUDA_SUCCESS;
+	bool slab;
 
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&s->lock);
-	if (t->slab.size || !bulk_alloc(call_link(), BULK_UP, SEGMENTS * SEGMENT, &t->slab))
-		r = send_small(s, t, dst, src, size);
+	slab = t->slab.size || !bulk_alloc(call_link(), BULK_UP, SEGMENTS * SEGMENT_SIZE, &t->slab);
+	if (slab)
+		r = slab_copy(s, t, dst, src, size);
 	pthread_mutex_unlock(&s->lock);
-	if (r != CUDA_ERROR_NOT_FOUND)
+	if (slab)
 		return r;
-	/* too many streams for slabs of their own */
-	r = staging_take(s, size, &piece);
-	if (r)
-		return r;
-	memcpy((char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset, src, size);
-	return staging_post(s, WIRE_COPY_UP, &(struct wire_copy){.device = dst, .size = size, .stream = s->id},
-		sizeof(struct wire_copy), piece);
+	/* there are more streams than the arena has room for slabs */
+	block_init_linear(&b, true, dst, src, size, size);
+	staged_copy_init(&c, &b);
+	return staged_part_up(&c, &all, s);
 }
 
-/* Nothing is on its way any more: the stream's context is gone, or it has come past everything. */
 void staging_drop(struct stream *s)
 {
 	struct staging *t = s->staging;
@@ -268,15 +271,37 @@ void staging_drop(struct stream *s)
 	if (!t)
 		return;
 	pthread_mutex_lock(&s->lock);
-	while (t->count) {
-		bulk_free(call_link(), BULK_UP, t->held[t->first].piece);
-		t->first = (t->first + 1) % HELD;
-		t->count--;
-	}
+	while (t->count)
+		staging_free_oldest_locked(t);
 	if (t->slab.size)
 		bulk_free(call_link(), BULK_UP, t->slab);
 	t->slab.size = 0;
-	t->at = 0;
+	t->slab_end = 0;
 	memset(t->sealed, 0, sizeof t->sealed);
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- pieces that are kept ---- */
+
+static _Atomic(unsigned) kept_pieces[2]; /* down and up */
+
+size_t kept_piece_size(bool up)
+{
+	unsigned n = kept_pieces[up];
+
+	return n < 8 ? BLOCK_PART_MAX : n < 16 ? BLOCK_PART_MAX / 4 : n < 32 ? BLOCK_PART_MAX / 16 : KEPT_PIECE_MIN;
+}
+
+bool kept_piece_take(bool up, size_t size, struct piece *piece)
+{
+	if (bulk_alloc(call_link(), up ? BULK_UP : BULK_DOWN, (uint32_t)size, piece))
+		return false;
+	kept_pieces[up]++;
+	return true;
+}
+
+void kept_piece_give(bool up, struct piece piece)
+{
+	bulk_free(call_link(), up ? BULK_UP : BULK_DOWN, piece);
+	kept_pieces[up]--;
 }
