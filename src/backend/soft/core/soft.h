@@ -294,6 +294,9 @@ CUresult stream_run(struct stream *s, struct command *c);
 /* As stream_submit, for a short command: runs it on this thread at once if nothing is ahead of it. */
 CUresult stream_submit_quick(struct stream *s, struct command *c);
 
+/* Make the commands that follow in s wait until a point is complete.  Takes the reference to the point's stream. */
+CUresult stream_wait_point(struct stream *s, struct dep point);
+
 void stream_wait(struct stream *s, uint64_t number, bool spin);
 bool stream_done(struct stream *s, uint64_t number);
 bool stream_idle(struct stream *s);           /* no command pending in it or, by the rules of CUDA, ahead of it */

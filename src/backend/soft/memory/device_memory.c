@@ -1,11 +1,11 @@
 /*
- * Where device memory comes from.  Small blocks are runs of 512-byte units in 2 MiB chunks; large ones are
- * mappings of their own.  Pages nobody has touched cost nothing, so the count against the device's total is
- * what keeps an application from being promised more than there is.
+ * The allocator of device memory.  Small blocks are runs of 512-byte units in 2 MiB chunks; a large block is a mapping
+ * of its own.  Untouched pages cost nothing, so it is the count against the device's total (memory_charge) that limits
+ * what an application gets.
  *
- * Other processes can be shown memory only if it lies in the store.  Chunks do from the start: moving one
- * would disturb the neighbours.  A large block moves there when somebody asks; until then it is plain memory,
- * for which the system has huge pages.
+ * Only memory in the store can be shared with other processes.  Chunks are in the store from the start: moving one
+ * later would disturb the blocks of other allocations in it.  A large block moves to the store when it is shared;
+ * until then it is anonymous memory, for which the kernel has huge pages.
  */
 #include "backend/soft/memory/mempool.h"
 #include "backend/soft/memory/range.h"
@@ -20,18 +20,18 @@
 #define UNIT        512u
 #define CHUNK       (2u << 20)
 #define UNITS       (CHUNK / UNIT)
-#define SMALL       (CHUNK / 4) /* the largest block that shares a chunk */
+#define SMALL       (CHUNK / 4) /* the largest block that comes from a chunk */
 #define LARGE_ALIGN (2u << 20)
 
 struct chunk {
 	struct map_node node; /* key: the address */
 	unsigned free;        /* units */
-	unsigned longest;     /* no free run is longer: an upper bound that a failed search lowers */
+	unsigned longest;     /* upper bound of the longest free run; a failed search lowers it */
 	uint64_t used[UNITS / 64];
-	uint64_t offset; /* in the store; NOWHERE: plain memory */
+	uint64_t offset; /* in the store, or NOT_IN_STORE */
 };
 
-#define NOWHERE (~0ull)
+#define NOT_IN_STORE (~0ull)
 
 /* A large block that was moved into the store to be shared. */
 struct shared_block {
@@ -40,23 +40,23 @@ struct shared_block {
 };
 
 /*
- * Far from where programs and libraries are loaded, if the system agrees: a client of a server sees the managed
- * variables of its modules at the addresses that they have here.
+ * Ask for addresses far from those of programs and libraries: if this driver runs in a worker, the client maps the
+ * managed variables of its modules at the addresses that they have here.
  */
-#define SOMEWHERE_ELSE 0x500000000000ull
-#define SO_MUCH        (1ull << 42) /* of it, and then from the start again */
+#define HINT_BASE 0x500000000000ull
+#define HINT_SPAN (1ull << 42) /* then the hints start again at HINT_BASE */
 
 static void *map_pages(size_t size)
 {
 	uintptr_t at = atomic_fetch_add(
 		&soft.memory.device.hint_offset, (size + LARGE_ALIGN - 1) & ~(uintptr_t)(LARGE_ALIGN - 1));
-	void *hint = (void *)(uintptr_t)(SOMEWHERE_ELSE + at % SO_MUCH);
+	void *hint = (void *)(uintptr_t)(HINT_BASE + at % HINT_SPAN);
 	void *p = mmap(hint, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Pages at a multiple of 2 MiB, as the vendor's driver gives them, and huge ones if the system likes. */
+/* Pages at a multiple of 2 MiB, as from the vendor driver; the kernel can use huge pages for them. */
 static void *map_aligned(size_t size)
 {
 	char *p = map_pages(size + LARGE_ALIGN);
@@ -71,22 +71,24 @@ static void *map_aligned(size_t size)
 	return p + head;
 }
 
-#define STRIDE 65536u
+#define SPARSE_STRIDE 65536u
 
-/* Copy what is not zero: what nobody wrote to stays a hole. */
+/* Copy all blocks that are not zero, so that untouched pages stay holes. */
 static void copy_sparse(char *to, const char *from, size_t size)
 {
-	static const char zeros[STRIDE];
+	static const char zeros[SPARSE_STRIDE];
 
-	for (size_t i = 0; i < size; i += STRIDE) {
-		size_t n = size - i < STRIDE ? size - i : STRIDE;
+	for (size_t i = 0; i < size; i += SPARSE_STRIDE) {
+		size_t n = size - i < SPARSE_STRIDE ? size - i : SPARSE_STRIDE;
 
 		if (memcmp(from + i, zeros, n) != 0)
 			memcpy(to + i, from + i, n);
 	}
 }
 
-/* Put the store's memory in place of the plain memory at p.  Where in the store; NOWHERE: it stays as it is.
+/*
+ * Replace the anonymous memory at p by memory of the store, with the same contents if `keep` is set.  Returns the
+ * offset in the store; NOT_IN_STORE: failed, the memory is unchanged.
  */
 static uint64_t back_by_store(void *p, size_t size, bool keep)
 {
@@ -94,7 +96,7 @@ static uint64_t back_by_store(void *p, size_t size, bool keep)
 	void *q;
 
 	if (store_alloc(size, &offset))
-		return NOWHERE;
+		return NOT_IN_STORE;
 	q = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, store_fd(), (off_t)offset);
 	if (q != MAP_FAILED && keep)
 		copy_sparse(q, p, size);
@@ -103,15 +105,15 @@ static uint64_t back_by_store(void *p, size_t size, bool keep)
 	if (q != MAP_FAILED)
 		munmap(q, size);
 	store_free(offset, size);
-	return NOWHERE;
+	return NOT_IN_STORE;
 }
 
-static bool unit_used(const struct chunk *c, unsigned i)
+static bool chunk_unit_used(const struct chunk *c, unsigned i)
 {
 	return c->used[i / 64] >> (i % 64) & 1;
 }
 
-static void mark(struct chunk *c, unsigned first, unsigned n, bool used)
+static void chunk_mark(struct chunk *c, unsigned first, unsigned n, bool used)
 {
 	for (unsigned i = first; i < first + n; i++) {
 		if (used)
@@ -124,8 +126,8 @@ static void mark(struct chunk *c, unsigned first, unsigned n, bool used)
 		c->longest = UNITS;
 }
 
-/* First run of n free units, or UNITS. */
-static unsigned search(struct chunk *c, unsigned n)
+/* The first unit of the first free run of n units; UNITS: there is none. */
+static unsigned chunk_search(struct chunk *c, unsigned n)
 {
 	unsigned run = 0, longest = 0;
 
@@ -137,7 +139,7 @@ static unsigned search(struct chunk *c, unsigned n)
 			i += 63;
 			continue;
 		}
-		run = unit_used(c, i) ? 0 : run + 1;
+		run = chunk_unit_used(c, i) ? 0 : run + 1;
 		if (run == n)
 			return i + 1 - n;
 		longest = run > longest ? run : longest;
@@ -146,7 +148,7 @@ static unsigned search(struct chunk *c, unsigned n)
 	return UNITS;
 }
 
-static struct chunk *new_chunk(void)
+static struct chunk *chunk_create(void)
 {
 	struct chunk *c = calloc(1, sizeof *c);
 	void *p = c ? map_aligned(CHUNK) : NULL;
@@ -162,47 +164,49 @@ static struct chunk *new_chunk(void)
 	return c;
 }
 
-static struct chunk *next_chunk(const struct chunk *c)
+/* The chunk after c in address order; c NULL: the first. */
+static struct chunk *chunk_next(const struct chunk *c)
 {
 	struct map_node *n = map_above(&soft.memory.device.chunks, c ? c->node.key + 1 : 0);
 
 	return n ? container_of(n, struct chunk, node) : NULL;
 }
 
-/* Called with the lock held; 0: no memory. */
-static uint64_t take_units(unsigned n)
+/* Lock held.  0: no memory. */
+static uint64_t units_alloc(unsigned n)
 {
 	struct chunk *c = soft.memory.device.current;
-	unsigned at = c ? search(c, n) : UNITS;
+	unsigned at = c ? chunk_search(c, n) : UNITS;
 
-	for (c = at < UNITS ? c : next_chunk(NULL); c && at == UNITS; c = at < UNITS ? c : next_chunk(c))
-		at = search(c, n);
+	for (c = at < UNITS ? c : chunk_next(NULL); c && at == UNITS; c = at < UNITS ? c : chunk_next(c))
+		at = chunk_search(c, n);
 	if (!c) {
-		c = new_chunk();
+		c = chunk_create();
 		at = 0;
 	}
 	if (!c)
 		return 0;
-	mark(c, at, n, true);
+	chunk_mark(c, at, n, true);
 	soft.memory.device.current = c;
 	return c->node.key + (uint64_t)at * UNIT;
 }
 
-static void give_units(uint64_t addr, unsigned n)
+static void units_free(uint64_t addr, unsigned n)
 {
 	struct chunk *c = container_of(map_below(&soft.memory.device.chunks, addr), struct chunk, node);
 
-	mark(c, (addr - c->node.key) / UNIT, n, false);
+	chunk_mark(c, (addr - c->node.key) / UNIT, n, false);
 	if (c->free < UNITS || c == soft.memory.device.current)
 		return;
 	map_remove(&soft.memory.device.chunks, &c->node);
 	munmap((void *)(uintptr_t)c->node.key, CHUNK);
-	if (c->offset != NOWHERE)
+	if (c->offset != NOT_IN_STORE)
 		store_free(c->offset, CHUNK);
 	free(c);
 }
 
-static uint64_t rounded(uint64_t size)
+/* The bytes that a block of this size occupies. */
+static uint64_t rounded_size(uint64_t size)
 {
 	uint64_t to = size <= SMALL ? UNIT : 65536;
 
@@ -231,12 +235,12 @@ CUresult device_memory_alloc(struct device *d, uint64_t size, uint64_t *addr)
 {
 	if (size > d->memory)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	uint64_t n = rounded(size);
+	uint64_t n = rounded_size(size);
 	if (!memory_charge(d, n) && !(pools_reclaim(d) && memory_charge(d, n)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (size <= SMALL) {
 		pthread_mutex_lock(&soft.memory.device.lock);
-		*addr = take_units(n / UNIT);
+		*addr = units_alloc(n / UNIT);
 		pthread_mutex_unlock(&soft.memory.device.lock);
 	} else {
 		*addr = (uintptr_t)map_aligned(n);
@@ -254,24 +258,24 @@ static struct shared_block *shared_block_find(uint64_t addr)
 	return n ? container_of(n, struct shared_block, node) : NULL;
 }
 
-static int share_large(uint64_t addr, uint64_t size, uint64_t *offset)
+static int large_block_share(uint64_t addr, uint64_t size, uint64_t *offset)
 {
-	struct shared_block *m = shared_block_find(addr);
+	struct shared_block *b = shared_block_find(addr);
 
-	if (!m) {
-		m = calloc(1, sizeof *m);
-		if (!m)
+	if (!b) {
+		b = calloc(1, sizeof *b);
+		if (!b)
 			return -ENOMEM;
-		m->node.key = addr;
-		m->size = size;
-		m->offset = back_by_store((void *)(uintptr_t)addr, size, true);
-		if (m->offset == NOWHERE) {
-			free(m);
+		b->node.key = addr;
+		b->size = size;
+		b->offset = back_by_store((void *)(uintptr_t)addr, size, true);
+		if (b->offset == NOT_IN_STORE) {
+			free(b);
 			return -ENOMEM;
 		}
-		map_insert(&soft.memory.device.shared_blocks, &m->node);
+		map_insert(&soft.memory.device.shared_blocks, &b->node);
 	}
-	*offset = m->offset;
+	*offset = b->offset;
 	return 0;
 }
 
@@ -284,48 +288,50 @@ int device_memory_share(uint64_t addr, uint64_t size, uint64_t *offset)
 		struct chunk *c = container_of(map_below(&soft.memory.device.chunks, addr), struct chunk, node);
 
 		*offset = c->offset + (addr - c->node.key);
-		err = c->offset == NOWHERE ? -ENOTSUP : 0;
+		err = c->offset == NOT_IN_STORE ? -ENOTSUP : 0;
 	} else {
-		err = share_large(addr, rounded(size), offset);
+		err = large_block_share(addr, rounded_size(size), offset);
 	}
 	pthread_mutex_unlock(&soft.memory.device.lock);
 	return err;
 }
 
-static void give_large(uint64_t addr, uint64_t n)
+static void large_block_free(uint64_t addr, uint64_t n)
 {
 	pthread_mutex_lock(&soft.memory.device.lock);
-	struct shared_block *m = shared_block_find(addr);
-	if (m)
-		map_remove(&soft.memory.device.shared_blocks, &m->node); /* before somebody else gets the address */
+	struct shared_block *b = shared_block_find(addr);
+	if (b) /* before munmap, after which another thread may get the address */
+		map_remove(&soft.memory.device.shared_blocks, &b->node);
 	pthread_mutex_unlock(&soft.memory.device.lock);
 	munmap((void *)(uintptr_t)addr, n);
-	if (m)
-		store_free(m->offset, m->size);
-	free(m);
+	if (b)
+		store_free(b->offset, b->size);
+	free(b);
 }
 
 void device_memory_free(struct device *d, uint64_t addr, uint64_t size)
 {
-	uint64_t n = rounded(size);
+	uint64_t n = rounded_size(size);
 
 	if (size <= SMALL) {
 		pthread_mutex_lock(&soft.memory.device.lock);
-		give_units(addr, n / UNIT);
+		units_free(addr, n / UNIT);
 		pthread_mutex_unlock(&soft.memory.device.lock);
 	} else {
-		give_large(addr, n);
+		large_block_free(addr, n);
 	}
 	memory_uncharge(d, n);
 }
 
-static void release_range(struct range *r)
+static void memory_release(struct range *r)
 {
 	device_memory_free(r->device, range_addr(r), r->size);
 	free(r);
 }
 
-static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr)
+/* Allocate device memory and enter its range. */
+static CUresult memory_alloc_on(
+	struct device *d, struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr)
 {
 	struct range *r = calloc(1, sizeof *r);
 
@@ -341,9 +347,9 @@ static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kin
 	r->kind = kind;
 	r->device = d;
 	r->ctx = ctx;
-	r->release = release_range;
+	r->release = memory_release;
 	if (range_insert(r)) {
-		release_range(r);
+		memory_release(r);
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	}
 	return CUDA_SUCCESS;
@@ -351,10 +357,10 @@ static CUresult alloc(struct device *d, struct context *ctx, enum range_kind kin
 
 CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr)
 {
-	return alloc(ctx->device, ctx, kind, size, addr);
+	return memory_alloc_on(ctx->device, ctx, kind, size, addr);
 }
 
 CUresult memory_alloc_without_context(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr)
 {
-	return alloc(d, NULL, kind, size, addr);
+	return memory_alloc_on(d, NULL, kind, size, addr);
 }

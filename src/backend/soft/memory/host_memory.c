@@ -1,6 +1,6 @@
 /*
- * Host memory the device can reach: allocated here, or the application's own, registered.  Host and device
- * see it at one address, so there is nothing to map; what matters is that the driver knows it.
+ * Pinned host memory: allocated here, or the application's own memory, registered.  Host and device use one address,
+ * so there is nothing to map; the driver only enters the memory as a range.
  */
 #include "backend/soft/memory/range.h"
 
@@ -17,20 +17,20 @@
 		CU_MEMHOSTREGISTER_READ_ONLY)
 #define HOST_KINDS  (1u << RANGE_HOST | 1u << RANGE_REGISTERED)
 #define FLAGS_KINDS (HOST_KINDS | 1u << RANGE_MANAGED)
-#define PLENTY      (1u << 30) /* less than this is not worth asking the machine for its memory */
+#define UNCHECKED   (1u << 30) /* sizes up to this are not compared with the machine's memory */
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static void release_host(struct range *r)
+static void host_range_release(struct range *r)
 {
 	munmap((void *)(uintptr_t)range_addr(r), r->size);
 	free(r);
 }
 
-static void release_registered(struct range *r)
+static void registered_range_release(struct range *r)
 {
 	free(r);
 }
@@ -48,7 +48,7 @@ static CUresult host_alloc(struct context *ctx, void **pp, size_t size, unsigned
 	*pp = NULL;
 	if (!size)
 		return CUDA_SUCCESS;
-	if ((size > PLENTY && size > machine_memory()) || !(r = calloc(1, sizeof *r)))
+	if ((size > UNCHECKED && size > machine_memory()) || !(r = calloc(1, sizeof *r)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED) {
@@ -59,11 +59,12 @@ static CUresult host_alloc(struct context *ctx, void **pp, size_t size, unsigned
 	r->size = size;
 	r->kind = RANGE_HOST;
 	r->flags = CU_MEMHOSTALLOC_DEVICEMAP;
-	if (flags & CU_MEMHOSTALLOC_WRITECOMBINED) /* of others portable goes without saying, as on an H200 */
+	/* As on an H200, cuMemHostGetFlags reports the portable flag for write-combined memory only. */
+	if (flags & CU_MEMHOSTALLOC_WRITECOMBINED)
 		r->flags |= flags & (CU_MEMHOSTALLOC_WRITECOMBINED | CU_MEMHOSTALLOC_PORTABLE);
 	r->device = ctx->device;
 	r->ctx = ctx;
-	r->release = release_host;
+	r->release = host_range_release;
 	range_insert(r); /* fresh pages overlap nothing */
 	*pp = p;
 	return CUDA_SUCCESS;
@@ -82,8 +83,8 @@ CUresult soft_cuMemAllocHost_v2(void **pp, size_t size)
 	return soft_cuMemHostAlloc(pp, size, 0);
 }
 
-/* Take out the range that starts at p, once nothing that was submitted can still use it. */
-static CUresult retire(struct context *ctx, void *p, enum range_kind kind)
+/* Wait until no submitted work can use the range that starts at p, then remove and release it. */
+static CUresult host_range_remove(struct context *ctx, void *p, enum range_kind kind)
 {
 	struct range *range, copy;
 
@@ -106,11 +107,11 @@ CUresult soft_cuMemFreeHost(void *p)
 
 	if (!r && p)
 		r = capture_unsafe();
-	return r || !p ? r : retire(ctx, p, RANGE_HOST);
+	return r || !p ? r : host_range_remove(ctx, p, RANGE_HOST);
 }
 
-/* Is every page of [p, p + size) there? */
-static bool resident(const void *p, size_t size)
+/* Is every page of [p, p + size) mapped? */
+static bool pages_exist(const void *p, size_t size)
 {
 	unsigned char seen[4096];
 	size_t page = sysconf(_SC_PAGESIZE), step = sizeof seen * page;
@@ -125,15 +126,15 @@ static bool resident(const void *p, size_t size)
 }
 
 /*
- * May the device use [p, p + size)?  Reading the first and the last page in is how the kernel tells whether
- * they may be written to; one that does not know how says EINVAL, and then presence has to do.
+ * May the device access [p, p + size)?  Populating the first and the last page shows whether the process may read
+ * or write them.  A kernel without MADV_POPULATE_* returns EINVAL; then it must suffice that the pages exist.
  */
-static bool usable(const void *p, size_t size, bool write)
+static bool memory_is_usable(const void *p, size_t size, bool write)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	uintptr_t first = (uintptr_t)p & -page, last = ((uintptr_t)p + size - 1) & -page;
 
-	if (!resident(p, size))
+	if (!pages_exist(p, size))
 		return false;
 	if (!atomic_load(&soft.memory.host.populate)) {
 		char probe;
@@ -143,8 +144,8 @@ static bool usable(const void *p, size_t size, bool write)
 	}
 	if (atomic_load(&soft.memory.host.populate) < 0)
 		return true;
-	int how = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
-	return !madvise((void *)first, page, how) && !madvise((void *)last, page, how);
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+	return !madvise((void *)first, page, advice) && !madvise((void *)last, page, advice);
 }
 
 CUresult soft_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
@@ -161,7 +162,7 @@ CUresult soft_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 	if (range_find((uintptr_t)p, 1, &known))
 		return known.kind == RANGE_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
 						      : CUDA_ERROR_INVALID_VALUE;
-	if (!usable(p, size, !read_only))
+	if (!memory_is_usable(p, size, !read_only))
 		return CUDA_ERROR_INVALID_VALUE;
 	struct range *r = calloc(1, sizeof *r);
 	if (!r)
@@ -173,7 +174,7 @@ CUresult soft_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 	r->read_only = read_only;
 	r->device = ctx->device;
 	r->ctx = ctx;
-	r->release = release_registered;
+	r->release = registered_range_release;
 	if (range_insert(r)) {
 		free(r);
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -188,10 +189,10 @@ CUresult soft_cuMemHostUnregister(void *p)
 
 	if (r)
 		return r;
-	return p ? retire(ctx, p, RANGE_REGISTERED) : CUDA_ERROR_INVALID_VALUE;
+	return p ? host_range_remove(ctx, p, RANGE_REGISTERED) : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult host_find(const void *p, unsigned kinds, struct range *copy)
+static CUresult host_range_find(const void *p, unsigned kinds, struct range *copy)
 {
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
@@ -206,7 +207,7 @@ static CUresult host_find(const void *p, unsigned kinds, struct range *copy)
 CUresult soft_cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *p, unsigned int flags)
 {
 	struct range copy;
-	CUresult r = out && !flags ? host_find(p, HOST_KINDS, &copy) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out && !flags ? host_range_find(p, HOST_KINDS, &copy) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
 		*out = (uintptr_t)p;
@@ -216,7 +217,7 @@ CUresult soft_cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *p, unsigned i
 CUresult soft_cuMemHostGetFlags(unsigned int *flags, void *p)
 {
 	struct range copy;
-	CUresult r = flags ? host_find(p, FLAGS_KINDS, &copy) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = flags ? host_range_find(p, FLAGS_KINDS, &copy) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
 		*flags = copy.flags;

@@ -1,3 +1,4 @@
+/* IPC handles, and device memory that another process shares with them. */
 #include "backend/soft/memory/ipc.h"
 
 #include <errno.h>
@@ -15,22 +16,22 @@
 #define MAGIC 0x49574147u
 #define PAGE  4096u
 
-struct handle {
+struct handle_data {
 	uint32_t magic, kind;
 	int32_t pid, fd;
 	uint64_t dev, inode, offset, size;
 	uint32_t rest[3], sum;
 };
 
-_Static_assert(sizeof(struct handle) == CU_IPC_HANDLE_SIZE, "CUDA says how large it is");
+_Static_assert(sizeof(struct handle_data) == CU_IPC_HANDLE_SIZE, "CUDA defines the size of a handle");
 
-/* FNV-1a: tells a mangled handle from a good one; it keeps nobody from making one up. */
-static uint32_t sum_of(const struct handle *h)
+/* FNV-1a.  Detects damaged handles, not forged ones. */
+static uint32_t handle_checksum(const struct handle_data *h)
 {
 	const unsigned char *p = (const unsigned char *)h;
 	uint32_t sum = 2166136261u;
 
-	for (size_t i = 0; i < offsetof(struct handle, sum); i++)
+	for (size_t i = 0; i < offsetof(struct handle_data, sum); i++)
 		sum = (sum ^ p[i]) * 16777619u;
 	return sum;
 }
@@ -42,7 +43,7 @@ int ipc_handle(void *out, enum ipc_kind kind, uint64_t offset, uint64_t size)
 
 	if (fd < 0 || fstat(fd, &st))
 		return -EBADF;
-	struct handle h = {.magic = MAGIC,
+	struct handle_data h = {.magic = MAGIC,
 		.kind = kind,
 		.pid = getpid(),
 		.fd = fd,
@@ -50,20 +51,20 @@ int ipc_handle(void *out, enum ipc_kind kind, uint64_t offset, uint64_t size)
 		.inode = st.st_ino,
 		.offset = offset,
 		.size = size};
-	h.sum = sum_of(&h);
+	h.sum = handle_checksum(&h);
 	memcpy(out, &h, sizeof h);
 	return 0;
 }
 
-/* The file a handle means, if it is there and all it should be; a descriptor or -ESRCH. */
-static int open_file(const struct handle *h)
+/* Open the file that a handle names, if it exists and passes all checks.  A descriptor or -ESRCH. */
+static int handle_open_file(const struct handle_data *h)
 {
 	char path[64];
 	struct stat st;
 	uint64_t length;
 	int device;
 
-	/* O_PATH first: opening something that is not ours must have no effect on it. */
+	/* O_PATH first: opening a file of another kind must have no side effect. */
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", h->pid, h->fd);
 	int probe = open(path, O_PATH | O_CLOEXEC);
 	if (probe < 0)
@@ -84,14 +85,14 @@ static int open_file(const struct handle *h)
 
 int ipc_open(const void *handle, enum ipc_kind kind, struct ipc_place *place)
 {
-	struct handle h;
+	struct handle_data h;
 
 	memcpy(&h, handle, sizeof h);
-	if (h.magic != MAGIC || h.kind != kind || h.sum != sum_of(&h) || h.pid <= 0 || h.fd < 0 || !h.size)
+	if (h.magic != MAGIC || h.kind != kind || h.sum != handle_checksum(&h) || h.pid <= 0 || h.fd < 0 || !h.size)
 		return -EINVAL;
 	if (h.pid == getpid())
 		return -EDEADLK;
-	int fd = open_file(&h);
+	int fd = handle_open_file(&h);
 	if (fd < 0)
 		return fd;
 	*place = (struct ipc_place){fd, h.pid, h.inode, h.offset, h.size};
@@ -100,6 +101,7 @@ int ipc_open(const void *handle, enum ipc_kind kind, struct ipc_place *place)
 
 /* ---- memory ---- */
 
+/* Memory of another process that cuIpcOpenMemHandle mapped. */
 struct ipc_mapping {
 	struct range range;
 	struct list link;
@@ -122,13 +124,13 @@ CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 		return e;
 	if (!out || !range_find(ptr, 1, &r) || r.kind != RANGE_DEVICE || r.freeing)
 		return CUDA_ERROR_INVALID_VALUE;
-	context_wait(ctx); /* the memory may have to move */
+	context_wait(ctx); /* device_memory_share may move the memory */
 	if (device_memory_share(range_addr(&r), r.size, &offset) || ipc_handle(out, IPC_MEMORY, offset, r.size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
 }
 
-/* Taken out of the map: by cuIpcCloseMemHandle, or at the end of its context. */
+/* Called after cuIpcCloseMemHandle, or the end of the context, has removed the range. */
 static void ipc_mapping_release(struct range *r)
 {
 	struct ipc_mapping *o = container_of(r, struct ipc_mapping, range);
@@ -216,7 +218,7 @@ CUresult soft_cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsign
 CUresult soft_cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
 	struct context *ctx;
-	struct ipc_mapping *mine = NULL;
+	struct ipc_mapping *found = NULL;
 	CUresult r = context_enter(&ctx);
 
 	if (r)
@@ -228,14 +230,14 @@ CUresult soft_cuIpcCloseMemHandle(CUdeviceptr ptr)
 		struct ipc_mapping *o = container_of(it, struct ipc_mapping, link);
 
 		if (range_addr(&o->range) == ptr)
-			mine = o;
+			found = o;
 	}
-	bool last = mine && --mine->opens == 0;
+	bool last = found && --found->opens == 0;
 	pthread_mutex_unlock(&soft.memory.ipc.lock);
-	if (!mine)
+	if (!found)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct range *taken = last ? range_remove(ptr, 1u << RANGE_IPC) : NULL;
-	if (taken)
-		taken->release(taken);
+	struct range *removed = last ? range_remove(ptr, 1u << RANGE_IPC) : NULL;
+	if (removed)
+		removed->release(removed);
 	return CUDA_SUCCESS;
 }

@@ -1,6 +1,6 @@
 /*
- * Managed memory, and the advice applications give about it.  All of it is host memory, so nothing ever
- * moves; but what was advised can be asked back, and so it is kept.
+ * Managed memory, and the advice that applications give about it.  Managed memory is host memory and never moves, but
+ * applications can query the advice, so the driver stores it.
  */
 #include "backend/soft/memory/range.h"
 
@@ -13,25 +13,25 @@
 
 #define PAGE 4096u
 
-static void free_range(struct range *r)
+static void managed_range_free(struct range *r)
 {
 	advice_free(r->private_data);
 	free(r->private_data);
 	free(r);
 }
 
-static void release_managed(struct range *r)
+static void managed_range_release(struct range *r)
 {
 	munmap((void *)(uintptr_t)range_addr(r), r->size);
-	free_range(r);
+	managed_range_free(r);
 }
 
-static struct range *new_range(void)
+static struct range *managed_range_create(void)
 {
 	struct range *r = calloc(1, sizeof *r);
 
 	if (r)
-		r->private_data = calloc(1, sizeof(struct advice)); /* under the memory lock */
+		r->private_data = calloc(1, sizeof(struct advice)); /* protected by the memory lock */
 	if (r && !r->private_data) {
 		free(r);
 		return NULL;
@@ -53,7 +53,7 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 		return e;
 	if (size > machine_memory())
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	struct range *r = new_range();
+	struct range *r = managed_range_create();
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -64,9 +64,9 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 	r->sync_memops = true;
 	r->device = ctx->device;
 	r->ctx = ctx;
-	r->release = release_managed;
+	r->release = managed_range_release;
 	if (p == MAP_FAILED) {
-		free_range(r);
+		managed_range_free(r);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	range_insert(r);
@@ -76,46 +76,47 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 
 /* ---- advice ---- */
 
-struct change {
+/* Argument of range_advise. */
+struct advice_request {
 	uint64_t addr, size;
-	int advice; /* CUmem_advise; 0: prefetched to location */
+	int advice; /* CUmem_advise; 0: prefetch to location */
 	CUmemLocation location;
 	CUresult result;
 };
 
-static bool inside(const struct range *r, uint64_t addr, uint64_t size)
+static bool managed_contains(const struct range *r, uint64_t addr, uint64_t size)
 {
 	uint64_t from = addr - range_addr(r), to = from + size;
 
 	return r->kind == RANGE_MANAGED && to <= r->size && to >= from;
 }
 
-static void apply(struct range *r, void *arg)
+static void range_advise(struct range *r, void *arg)
 {
-	struct change *c = arg;
+	struct advice_request *c = arg;
 
-	if (!inside(r, c->addr, c->size))
+	if (!managed_contains(r, c->addr, c->size))
 		return;
 	c->result = advice_change(r->private_data, r->size, c->addr - range_addr(r), c->size, c->advice, c->location)
 			    ? CUDA_ERROR_OUT_OF_MEMORY
 			    : CUDA_SUCCESS;
 }
 
-static CUresult change(CUdeviceptr addr, size_t size, int advice, CUmemLocation location)
+static CUresult managed_advise(CUdeviceptr addr, size_t size, int advice, CUmemLocation location)
 {
-	struct change c = {addr, size, advice, location, CUDA_ERROR_INVALID_VALUE};
+	struct advice_request c = {addr, size, advice, location, CUDA_ERROR_INVALID_VALUE};
 
 	if (size)
-		range_change(addr, apply, &c);
+		range_change(addr, range_advise, &c);
 	return c.result;
 }
 
-static bool location_ok(CUmemLocation *l)
+static bool location_normalize(CUmemLocation *l)
 {
 	return advice_location(l, soft.ndevices);
 }
 
-static bool location_of(CUdevice dev, CUmemLocation *l)
+static bool device_location(CUdevice dev, CUmemLocation *l)
 {
 	return advice_location_of(dev, soft.ndevices, l);
 }
@@ -128,22 +129,22 @@ CUresult soft_cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice,
 	if (r)
 		return r;
 	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY ||
-		!location_ok(&location))
+		!location_normalize(&location))
 		return CUDA_ERROR_INVALID_VALUE;
-	return change(addr, size, advice, location);
+	return managed_advise(addr, size, advice, location);
 }
 
 CUresult soft_cuMemAdvise(CUdeviceptr addr, size_t size, CUmem_advise advice, CUdevice dev)
 {
 	CUmemLocation l;
 
-	if (!location_of(advice_has_location(advice) ? dev : CU_DEVICE_CPU, &l))
+	if (!device_location(advice_has_location(advice) ? dev : CU_DEVICE_CPU, &l))
 		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_INITIALIZED;
 	return soft_cuMemAdvise_v2(addr, size, advice, l);
 }
 
-/* There is nothing to move, but the stream must be one that could take the command. */
-static CUresult enter_for_hint(CUstream handle)
+/* Prefetching moves nothing, but the stream must be valid and, if it is captured, allow the call. */
+static CUresult stream_enter_for_hint(CUstream handle)
 {
 	struct stream *s;
 	CUresult r = stream_enter(handle, &s);
@@ -159,30 +160,30 @@ static CUresult enter_for_hint(CUstream handle)
 CUresult soft_cuMemPrefetchAsync_v2(
 	CUdeviceptr addr, size_t size, CUmemLocation location, unsigned int flags, CUstream stream)
 {
-	CUresult r = enter_for_hint(stream);
+	CUresult r = stream_enter_for_hint(stream);
 
 	if (r)
 		return r;
-	if (flags || !location_ok(&location))
+	if (flags || !location_normalize(&location))
 		return CUDA_ERROR_INVALID_VALUE;
-	return change(addr, size, 0, location);
+	return managed_advise(addr, size, 0, location);
 }
 
 CUresult soft_cuMemPrefetchAsync(CUdeviceptr addr, size_t size, CUdevice dev, CUstream stream)
 {
 	CUmemLocation l;
 
-	if (!location_of(dev, &l))
+	if (!device_location(dev, &l))
 		return atomic_load(&soft.ready) ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_INITIALIZED;
 	return soft_cuMemPrefetchAsync_v2(addr, size, l, 0, stream);
 }
 
-/* Memory attached to a stream is a promise of the application's; ours is visible everywhere at all times. */
+/* Attaching memory to a stream restricts only the application: this memory is accessible everywhere at all times. */
 CUresult soft_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t length, unsigned int flags)
 {
 	bool one = flags == CU_MEM_ATTACH_SINGLE;
 	struct range range;
-	CUresult r = enter_for_hint(stream);
+	CUresult r = stream_enter_for_hint(stream);
 
 	if (r)
 		return r;
@@ -196,23 +197,24 @@ CUresult soft_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t le
 
 /* ---- batches ---- */
 
-static bool managed(CUdeviceptr addr, size_t size)
+static bool is_managed(CUdeviceptr addr, size_t size)
 {
 	struct range r;
 
 	return size && range_find(addr, size, &r) && r.kind == RANGE_MANAGED;
 }
 
-static CUresult batch_check(CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags, CUstream stream)
+static CUresult managed_batch_check(
+	CUdeviceptr *addrs, size_t *sizes, size_t count, unsigned long long flags, CUstream stream)
 {
-	CUresult r = enter_for_hint(stream);
+	CUresult r = stream_enter_for_hint(stream);
 
 	if (r)
 		return r;
 	if (!addrs || !sizes || !count || flags || (uintptr_t)stream <= 2)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++)
-		if (!managed(addrs[i], sizes[i]))
+		if (!is_managed(addrs[i], sizes[i]))
 			return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -220,7 +222,7 @@ static CUresult batch_check(CUdeviceptr *addrs, size_t *sizes, size_t count, uns
 CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count, CUmemLocation *locations,
 	size_t *indices, size_t n, unsigned long long flags, CUstream stream)
 {
-	CUresult r = batch_check(addrs, sizes, count, flags, stream);
+	CUresult r = managed_batch_check(addrs, sizes, count, flags, stream);
 
 	if (r)
 		return r;
@@ -230,12 +232,13 @@ CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t 
 		at += at + 1 < n && indices[at + 1] == i;
 		CUmemLocation l = locations[at];
 
-		location_ok(&l);
-		r = change(addrs[i], sizes[i], 0, l);
+		location_normalize(&l);
+		r = managed_advise(addrs[i], sizes[i], 0, l);
 	}
 	return r;
 }
 
+/* Payload of command_discard. */
 struct discard {
 	size_t n;
 	struct {
@@ -243,8 +246,7 @@ struct discard {
 	} range[];
 };
 
-/* What nobody needs any more goes back to the system; it reads as zeros then, which is as good as anything.
- */
+/* Return whole discarded pages to the kernel.  They read as zeros afterwards; CUDA leaves the contents undefined. */
 static CUresult run_discard(struct command *c)
 {
 	struct discard *d = c->data;
@@ -253,7 +255,7 @@ static CUresult run_discard(struct command *c)
 		uint64_t from = (d->range[i].addr + PAGE - 1) & -(uint64_t)PAGE;
 		uint64_t to = (d->range[i].addr + d->range[i].size) & -(uint64_t)PAGE;
 
-		if (to > from && managed(from, to - from))
+		if (to > from && is_managed(from, to - from))
 			madvise((void *)(uintptr_t)from, to - from, MADV_DONTNEED);
 	}
 	return CUDA_SUCCESS;
@@ -266,7 +268,7 @@ CUresult soft_cuMemDiscardBatchAsync(
 {
 	struct stream *s;
 	struct command *c;
-	CUresult r = batch_check(addrs, sizes, count, flags, stream);
+	CUresult r = managed_batch_check(addrs, sizes, count, flags, stream);
 
 	if (r)
 		return r;
@@ -294,7 +296,7 @@ CUresult soft_cuMemDiscardBatchAsync(
 CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_t count,
 	CUmemLocation *locations, size_t *indices, size_t n, unsigned long long flags, CUstream stream)
 {
-	CUresult r = batch_check(addrs, sizes, count, flags, stream);
+	CUresult r = managed_batch_check(addrs, sizes, count, flags, stream);
 
 	if (!r && !advice_locations_ok(locations, indices, n, count, soft.ndevices))
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -303,19 +305,20 @@ CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addrs, size_t *size
 	return r ? r : soft_cuMemPrefetchBatchAsync(addrs, sizes, count, locations, indices, n, flags, stream);
 }
 
-/* ---- asking back ---- */
+/* ---- queries ---- */
 
-struct question {
+/* Argument and result of range_read_advice. */
+struct advice_query {
 	uint64_t addr, size;
 	bool found;
 	struct advice_state state;
 };
 
-static void look(struct range *r, void *arg)
+static void range_read_advice(struct range *r, void *arg)
 {
-	struct question *q = arg;
+	struct advice_query *q = arg;
 
-	q->found = inside(r, q->addr, q->size);
+	q->found = managed_contains(r, q->addr, q->size);
 	if (q->found)
 		q->state = advice_look(r->private_data, r->size, q->addr - range_addr(r), q->size);
 }
@@ -323,7 +326,7 @@ static void look(struct range *r, void *arg)
 CUresult soft_cuMemRangeGetAttributes(
 	void **data, size_t *sizes, CUmem_range_attribute *attributes, size_t n, CUdeviceptr addr, size_t size)
 {
-	struct question q = {.addr = addr, .size = size};
+	struct advice_query q = {.addr = addr, .size = size};
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
 
@@ -331,7 +334,7 @@ CUresult soft_cuMemRangeGetAttributes(
 		return r;
 	if (!data || !sizes || !attributes || !n || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	range_change(addr, look, &q);
+	range_change(addr, range_read_advice, &q);
 	if (!q.found)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n && !r; i++)

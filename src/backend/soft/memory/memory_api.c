@@ -1,5 +1,5 @@
 /*
- * cuMemAlloc and what belongs to it.
+ * cuMemAlloc, cuMemFree, cuMemGetInfo and cuMemGetAddressRange.
  */
 #include "backend/soft/memory/range.h"
 
@@ -22,8 +22,8 @@ CUresult soft_cuMemAlloc_v2(CUdeviceptr *out, size_t size)
 	return r;
 }
 
-/* Wait for whoever may be using a range: its own context and the calling one. */
-static void wait_for(const struct range *r, struct context *ctx)
+/* Wait for the contexts that may be using a range: its own and the calling one. */
+static void wait_for_range(const struct range *r, struct context *ctx)
 {
 	struct context *owner = r->ctx == ctx ? NULL : object_find64(r->ctx_handle, KIND_CONTEXT);
 
@@ -33,7 +33,7 @@ static void wait_for(const struct range *r, struct context *ctx)
 	object_put(owner);
 }
 
-/* What a kernel in flight may still touch stays until it is done: programs rely on free waiting. */
+/* Waits for running kernels, which may still use the memory: programs rely on cuMemFree to synchronise. */
 CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 {
 	const unsigned kinds = 1u << RANGE_DEVICE | 1u << RANGE_MANAGED | 1u << RANGE_POOL | 1u << RANGE_GRAPH;
@@ -50,11 +50,11 @@ CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 		return e;
 	if (!range_find(ptr, 1, &r) || range_addr(&r) != ptr || r.freeing || !(kinds & 1u << r.kind))
 		return CUDA_ERROR_INVALID_VALUE;
-	wait_for(&r, ctx);
-	struct range *taken = range_remove(ptr, kinds);
-	if (!taken)
+	wait_for_range(&r, ctx);
+	struct range *removed = range_remove(ptr, kinds);
+	if (!removed)
 		return CUDA_ERROR_INVALID_VALUE;
-	taken->release(taken);
+	removed->release(removed);
 	return CUDA_SUCCESS;
 }
 
@@ -65,10 +65,10 @@ CUresult soft_cuMemGetInfo_v2(size_t *free, size_t *total)
 
 	if (r)
 		return r;
-	size_t all = ctx->device->memory, left = all - atomic_load(&ctx->device->memory_used);
+	size_t size = ctx->device->memory, left = size - atomic_load(&ctx->device->memory_used);
 	size_t others = free ? usage_of_others(ctx->device) : 0;
 	if (total)
-		*total = all;
+		*total = size;
 	if (free)
 		*free = left > others ? left - others : 0;
 	return CUDA_SUCCESS;

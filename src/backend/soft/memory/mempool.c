@@ -1,5 +1,5 @@
 /*
- * Blocks and chunks of a pool; the list of all pools.
+ * Memory pools: their chunks and blocks, the list of all pools, the default pools.
  */
 #include "backend/soft/memory/mempool.h"
 
@@ -20,7 +20,7 @@ bool pool_on_device(const struct pool *p)
 
 /* ---- chunks ---- */
 
-static bool back(struct pool *p, uint64_t chunk)
+static bool chunk_back(struct pool *p, uint64_t chunk)
 {
 	if (p->backed[chunk])
 		return true;
@@ -38,7 +38,7 @@ static bool back(struct pool *p, uint64_t chunk)
 	return true;
 }
 
-static void unback(struct pool *p, uint64_t chunk)
+static void chunk_unback(struct pool *p, uint64_t chunk)
 {
 	uint64_t offset = chunk * POOL_CHUNK;
 
@@ -53,13 +53,13 @@ static void unback(struct pool *p, uint64_t chunk)
 }
 
 /* Back all of [addr, addr + size). */
-static bool back_range(struct pool *p, uint64_t addr, uint64_t size)
+static bool chunks_back(struct pool *p, uint64_t addr, uint64_t size)
 {
 	uint64_t first = (addr - p->base) / POOL_CHUNK, last = (addr + size - 1 - p->base) / POOL_CHUNK;
 
 	for (uint64_t i = first; i <= last; i++)
-		if (!back(p, i))
-			return false; /* what is backed by now is free, and trimmed by who asked */
+		if (!chunk_back(p, i))
+			return false; /* the chunks backed so far are free; the caller trims the pool */
 	return true;
 }
 
@@ -78,21 +78,21 @@ void pool_trim(struct pool *p, uint64_t keep)
 				continue;
 			if (p->reserved - POOL_CHUNK < keep)
 				return;
-			unback(p, i);
+			chunk_unback(p, i);
 		}
 	}
 }
 
 /* ---- blocks ---- */
 
-static unsigned bin_of(uint64_t size)
+static unsigned block_bin(uint64_t size)
 {
 	unsigned bin = 63 - __builtin_clzll(size / POOL_UNIT);
 
 	return bin < POOL_BINS ? bin : POOL_BINS - 1;
 }
 
-static struct block *block_new(struct pool *p)
+static struct block *block_create(struct pool *p)
 {
 	struct block *b = p->spare;
 
@@ -109,7 +109,7 @@ static struct block *block_new(struct pool *p)
 	return b;
 }
 
-static void block_drop(struct pool *p, struct block *b)
+static void block_remove(struct pool *p, struct block *b)
 {
 	map_remove(&p->blocks, &b->node);
 	list_remove(&b->bin);
@@ -117,11 +117,11 @@ static void block_drop(struct pool *p, struct block *b)
 	p->spare = b;
 }
 
-static void block_free(struct pool *p, struct block *b)
+static void block_insert_free(struct pool *p, struct block *b)
 {
 	b->state = BLOCK_FREE;
-	/* at the front: what was used last is warm */
-	list_append(p->bins[bin_of(b->size)].next, &b->bin);
+	/* at the front: the block used last is warm in the cache */
+	list_append(p->bins[block_bin(b->size)].next, &b->bin);
 }
 
 struct block *pool_block_find(struct pool *p, uint64_t addr)
@@ -141,21 +141,22 @@ void pool_block_free(struct pool *p, struct block *b)
 	list_remove(&b->bin);
 	if (next && next->state == BLOCK_FREE) {
 		b->size += next->size;
-		block_drop(p, next);
+		block_remove(p, next);
 	}
 	if (prev && prev->state == BLOCK_FREE) {
 		list_remove(&prev->bin);
 		prev->size += b->size;
-		block_drop(p, b);
+		block_remove(p, b);
 		b = prev;
 	}
-	block_free(p, b);
+	block_insert_free(p, b);
 	atomic_store_explicit(&soft.memory.pools.trim_due, true, memory_order_relaxed);
 }
 
+/* Reserve the addresses of the pool, as one free block. */
 static bool pool_map(struct pool *p)
 {
-	struct block *b = block_new(p);
+	struct block *b = block_create(p);
 	int flags = p->fd >= 0 ? MAP_SHARED | MAP_NORESERVE : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 	p->backed = p->backed ? p->backed : calloc(1, p->cap / POOL_CHUNK);
@@ -167,14 +168,14 @@ static bool pool_map(struct pool *p)
 	p->base = b->node.key = (uintptr_t)at;
 	b->size = p->cap;
 	map_insert(&p->blocks, &b->node);
-	block_free(p, b);
+	block_insert_free(p, b);
 	return true;
 }
 
-/* The first free block that is large enough, from the smallest bin up. */
-static struct block *find_free(struct pool *p, uint64_t size)
+/* The first free block that is large enough, searching from the smallest bin. */
+static struct block *free_block_find(struct pool *p, uint64_t size)
 {
-	for (unsigned i = bin_of(size); i < POOL_BINS; i++)
+	for (unsigned i = block_bin(size); i < POOL_BINS; i++)
 		list_each(it, &p->bins[i])
 		{
 			struct block *b = container_of(it, struct block, bin);
@@ -185,13 +186,14 @@ static struct block *find_free(struct pool *p, uint64_t size)
 	return NULL;
 }
 
-static struct block *take_free(struct pool *p, uint64_t size)
+/* Back and split off a block of `size` bytes; the caller sets its state. */
+static struct block *free_block_take(struct pool *p, uint64_t size)
 {
-	struct block *b = find_free(p, size), *rest = NULL;
+	struct block *b = free_block_find(p, size), *rest = NULL;
 
-	if (!b || !back_range(p, b->node.key, size))
+	if (!b || !chunks_back(p, b->node.key, size))
 		return NULL;
-	if (b->size > size && !(rest = block_new(p)))
+	if (b->size > size && !(rest = block_create(p)))
 		return NULL;
 	list_remove(&b->bin);
 	if (rest) {
@@ -199,20 +201,20 @@ static struct block *take_free(struct pool *p, uint64_t size)
 		rest->size = b->size - size;
 		b->size = size;
 		map_insert(&p->blocks, &rest->node);
-		block_free(p, rest);
+		block_insert_free(p, rest);
 	}
 	return b;
 }
 
-struct revival {
+struct range_reuse {
 	uint64_t size;
 	struct context *ctx;
 };
 
-/* The same address again, while the old range is still in the map: the free on its way no longer means it. */
-static void revive(struct range *r, void *arg)
+/* Reuse a range that is still in the map.  The new id makes the pending free skip it. */
+static void range_reuse(struct range *r, void *arg)
 {
-	struct revival *v = arg;
+	struct range_reuse *v = arg;
 
 	r->size = v->size;
 	r->ctx = v->ctx;
@@ -222,11 +224,11 @@ static void revive(struct range *r, void *arg)
 	r->sync_memops = true;
 }
 
-/* A block of exactly this size that is on its way back: in this stream, or in one it may wait for. */
-static struct block *take_pending(
+/* A pending block of exactly this size: freed in s, or, if `any` is set, in any stream. */
+static struct block *pending_block_take(
 	struct pool *p, uint64_t bytes, uint64_t size, struct stream *s, bool any, struct dep *after)
 {
-	struct revival v = {bytes, s->object.ctx};
+	struct range_reuse v = {bytes, s->object.ctx};
 
 	list_each(it, &p->pending)
 	{
@@ -235,7 +237,7 @@ static struct block *take_pending(
 		if (b->size != size || (b->stream != s && !any))
 			continue;
 		list_remove(&b->bin);
-		range_change(b->node.key, revive, &v);
+		range_change(b->node.key, range_reuse, &v);
 		*after = (struct dep){b->stream, b->number};
 		b->stream = NULL;
 		return b;
@@ -251,16 +253,16 @@ CUresult pool_block_alloc(struct pool *p, uint64_t bytes, struct stream *s, stru
 	if (bytes > p->cap || size > p->cap)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&p->lock);
-	b = take_pending(p, bytes, size, s, false, after);
+	b = pending_block_take(p, bytes, size, s, false, after);
 	if (!b && (p->base || pool_map(p)))
-		b = take_free(p, size);
+		b = free_block_take(p, size);
 	if (!b && p->reuse[2])
-		b = take_pending(p, bytes, size, s, true, after);
+		b = pending_block_take(p, bytes, size, s, true, after);
 	if (!b && p->base && pool_on_device(p)) {
 		pthread_mutex_unlock(&p->lock);
 		pools_reclaim(p->device);
 		pthread_mutex_lock(&p->lock);
-		b = take_free(p, size);
+		b = free_block_take(p, size);
 	}
 	if (b) {
 		b->state = BLOCK_USED;
@@ -269,7 +271,7 @@ CUresult pool_block_alloc(struct pool *p, uint64_t bytes, struct stream *s, stru
 		if (p->used > p->used_high)
 			p->used_high = p->used;
 	} else {
-		pool_trim(p, p->threshold); /* what was backed before there was no more */
+		pool_trim(p, p->threshold); /* unback chunks that were backed before memory ran out */
 	}
 	pthread_mutex_unlock(&p->lock);
 	*out = b;
@@ -278,7 +280,7 @@ CUresult pool_block_alloc(struct pool *p, uint64_t bytes, struct stream *s, stru
 
 /* ---- all pools ---- */
 
-static void release_pool(void *object)
+static void pool_release(void *object)
 {
 	struct pool *p = object;
 
@@ -291,9 +293,9 @@ static void release_pool(void *object)
 		munmap((void *)(uintptr_t)p->base, p->cap);
 	}
 	for (struct map_node *n; (n = map_above(&p->blocks, 0));)
-		block_drop(p, container_of(n, struct block, node));
+		block_remove(p, container_of(n, struct block, node));
 	while (p->spare) {
-		struct block *b = block_new(p);
+		struct block *b = block_create(p);
 
 		free(b->range);
 		free(b);
@@ -327,8 +329,8 @@ struct pool *pool_create(struct device *d, const CUmemPoolProps *props, bool bui
 		list_init(&p->bins[i]);
 	if (props->handleTypes)
 		p->fd = store_create("pool", d->physical, p->cap);
-	if ((props->handleTypes && p->fd < 0) || object_init(&p->object, KIND_POOL, NULL, release_pool)) {
-		release_pool(p);
+	if ((props->handleTypes && p->fd < 0) || object_init(&p->object, KIND_POOL, NULL, pool_release)) {
+		pool_release(p);
 		return NULL;
 	}
 	pthread_mutex_lock(&soft.memory.pools.list_lock);
@@ -337,8 +339,8 @@ struct pool *pool_create(struct device *d, const CUmemPoolProps *props, bool bui
 	return p;
 }
 
-/* Calls trim for each pool that has more than it should keep. */
-static bool trim_all(struct device *d, bool all)
+/* Trim all pools (of d, unless NULL) to their thresholds, or to 0; true: something was freed. */
+static bool pools_trim(struct device *d, bool completely)
 {
 	bool any = false;
 
@@ -351,7 +353,7 @@ static bool trim_all(struct device *d, bool all)
 			continue;
 		pthread_mutex_lock(&p->lock);
 		uint64_t before = p->reserved;
-		pool_trim(p, all ? 0 : p->threshold);
+		pool_trim(p, completely ? 0 : p->threshold);
 		any |= p->reserved < before;
 		pthread_mutex_unlock(&p->lock);
 	}
@@ -363,15 +365,15 @@ void pools_synchronized(void)
 {
 	if (atomic_load_explicit(&soft.memory.pools.trim_due, memory_order_relaxed) &&
 		atomic_exchange(&soft.memory.pools.trim_due, false))
-		trim_all(NULL, false);
+		pools_trim(NULL, false);
 }
 
 bool pools_reclaim(struct device *d)
 {
-	return trim_all(d, true);
+	return pools_trim(d, true);
 }
 
-/* ---- default pools: made when first asked for, and never gone ---- */
+/* ---- default pools: created on first use, never destroyed ---- */
 
 struct pool *pool_default(CUmemLocation location, CUmemAllocationType type)
 {

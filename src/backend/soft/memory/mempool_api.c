@@ -1,11 +1,13 @@
 /*
- * Pools as the application sees them: which there are, and what they are set to.
+ * Entry points for memory pools: creating them, choosing a device's pool, attributes, access.
  */
 #include "backend/soft/memory/mempool.h"
 
 #include <string.h>
 
-static struct pool *device_default(const struct device *d)
+#include "backend/soft/core/device.h"
+
+static struct pool *device_default_pool(const struct device *d)
 {
 	return pool_default((CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, d->ordinal}, CU_MEM_ALLOCATION_TYPE_PINNED);
 }
@@ -19,14 +21,14 @@ struct pool *pool_current(struct device *d)
 	pthread_mutex_unlock(&soft.memory.pools.current_lock);
 	if (p)
 		return p;
-	p = device_default(d);
+	p = device_default_pool(d);
 	if (p)
 		object_ref(p);
 	return p;
 }
 
-/* p: referenced for us, or NULL for the default. */
-static void set_current(struct device *d, struct pool *p)
+/* Takes the reference to p. */
+static void device_set_pool(struct device *d, struct pool *p)
 {
 	pthread_mutex_lock(&soft.memory.pools.current_lock);
 	struct pool *old = soft.memory.pools.current[d->ordinal];
@@ -35,23 +37,24 @@ static void set_current(struct device *d, struct pool *p)
 	object_put(old);
 }
 
-static void forget_current(struct pool *p)
+/* Return to the default pool if the device allocates from p. */
+static void device_forget_pool(struct pool *p)
 {
-	bool was = false;
+	bool was_current = false;
 
 	pthread_mutex_lock(&soft.memory.pools.current_lock);
 	if (soft.memory.pools.current[p->device->ordinal] == p) {
 		soft.memory.pools.current[p->device->ordinal] = NULL;
-		was = true;
+		was_current = true;
 	}
 	pthread_mutex_unlock(&soft.memory.pools.current_lock);
-	if (was)
+	if (was_current)
 		object_put(p);
 }
 
 /* ---- create, destroy ---- */
 
-static CUresult pool_enter(CUmemoryPool handle, struct pool **p)
+CUresult pool_enter(CUmemoryPool handle, struct pool **p)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -73,7 +76,7 @@ static struct device *location_device(const CUmemLocation *l)
 	}
 }
 
-static bool type_ok(CUmemAllocationType type)
+static bool allocation_type_ok(CUmemAllocationType type)
 {
 	return type == CU_MEM_ALLOCATION_TYPE_PINNED || type == CU_MEM_ALLOCATION_TYPE_MANAGED;
 }
@@ -82,7 +85,7 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!out || !props || !type_ok(props->allocType) || props->win32SecurityAttributes)
+	if (!out || !props || !allocation_type_ok(props->allocType) || props->win32SecurityAttributes)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct device *d = location_device(&props->location);
 	if (!d)
@@ -96,7 +99,7 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 	return CUDA_SUCCESS;
 }
 
-/* Its blocks live on until they are freed. */
+/* The blocks of a destroyed pool remain valid until they are freed. */
 CUresult soft_cuMemPoolDestroy(CUmemoryPool handle)
 {
 	struct pool *p;
@@ -107,7 +110,7 @@ CUresult soft_cuMemPoolDestroy(CUmemoryPool handle)
 	if (p->builtin || !object_close(p)) {
 		r = CUDA_ERROR_INVALID_VALUE;
 	} else {
-		forget_current(p);
+		device_forget_pool(p);
 		pthread_mutex_lock(&p->lock);
 		p->threshold = 0;
 		pool_trim(p, 0);
@@ -119,22 +122,11 @@ CUresult soft_cuMemPoolDestroy(CUmemoryPool handle)
 
 /* ---- which pool ---- */
 
-/* The device that is asked for its pool, if there is room for the answer. */
-static CUresult asked(CUmemoryPool *out, CUdevice dev, struct device **d)
-{
-	if (!atomic_load(&soft.ready))
-		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	*d = device_find(dev);
-	return *d ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
 CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice dev)
 {
 	struct device *d;
-	CUresult r = asked(out, dev, &d);
-	struct pool *p = r ? NULL : device_default(d);
+	CUresult r = device_enter(dev, out, &d);
+	struct pool *p = r ? NULL : device_default_pool(d);
 
 	if (!p)
 		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
@@ -145,7 +137,7 @@ CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice dev)
 CUresult soft_cuDeviceGetMemPool(CUmemoryPool *out, CUdevice dev)
 {
 	struct device *d;
-	CUresult r = asked(out, dev, &d);
+	CUresult r = device_enter(dev, out, &d);
 	struct pool *p = r ? NULL : pool_current(d);
 
 	if (!p)
@@ -170,15 +162,15 @@ CUresult soft_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 	if (r)
 		object_put(p);
 	else
-		set_current(d, p);
+		device_set_pool(d, p);
 	return r;
 }
 
-static CUresult find_default(CUmemLocation *location, CUmemAllocationType type, struct pool **p)
+static CUresult default_pool_find(CUmemLocation *location, CUmemAllocationType type, struct pool **p)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!location || !type_ok(type) || !location_device(location))
+	if (!location || !allocation_type_ok(type) || !location_device(location))
 		return CUDA_ERROR_INVALID_VALUE;
 	*p = pool_default(*location, type);
 	return *p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -187,7 +179,7 @@ static CUresult find_default(CUmemLocation *location, CUmemAllocationType type, 
 CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *out, CUmemLocation *location, CUmemAllocationType type)
 {
 	struct pool *p;
-	CUresult r = out ? find_default(location, type, &p) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? default_pool_find(location, type, &p) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
 		*out = object_handle(CUmemoryPool, p);
@@ -203,11 +195,11 @@ CUresult soft_cuMemGetMemPool(CUmemoryPool *out, CUmemLocation *location, CUmemA
 	return r;
 }
 
-/* Only what cuMemAllocAsync takes by default can be changed: the pool of a device. */
+/* Only the pool that cuMemAllocAsync uses can be changed, that of a device. */
 CUresult soft_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
 	struct pool *p;
-	CUresult r = find_default(location, type, &p);
+	CUresult r = default_pool_find(location, type, &p);
 
 	if (r)
 		return r;
@@ -218,7 +210,7 @@ CUresult soft_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
 
 /* ---- attributes ---- */
 
-static CUresult get_attribute(struct pool *p, CUmemPool_attribute attr, void *value)
+static CUresult pool_get_attribute(struct pool *p, CUmemPool_attribute attr, void *value)
 {
 	uint64_t number;
 
@@ -250,8 +242,8 @@ static CUresult get_attribute(struct pool *p, CUmemPool_attribute attr, void *va
 	return CUDA_SUCCESS;
 }
 
-/* A high-water mark can only be set back. */
-static CUresult set_attribute(struct pool *p, CUmemPool_attribute attr, const void *value)
+/* A high-water mark can only be reset, by writing 0. */
+static CUresult pool_set_attribute(struct pool *p, CUmemPool_attribute attr, const void *value)
 {
 	uint64_t number = 0;
 	int on;
@@ -282,7 +274,7 @@ CUresult soft_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute att
 	if (r)
 		return r;
 	pthread_mutex_lock(&p->lock);
-	r = get_attribute(p, attr, value);
+	r = pool_get_attribute(p, attr, value);
 	pthread_mutex_unlock(&p->lock);
 	object_put(p);
 	return r;
@@ -296,7 +288,7 @@ CUresult soft_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute att
 	if (r)
 		return r;
 	pthread_mutex_lock(&p->lock);
-	r = set_attribute(p, attr, value);
+	r = pool_set_attribute(p, attr, value);
 	pthread_mutex_unlock(&p->lock);
 	object_put(p);
 	return r;
@@ -316,9 +308,9 @@ CUresult soft_cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 	return CUDA_SUCCESS;
 }
 
-/* ---- access by other devices: they all share one memory, so it is only written down ---- */
+/* ---- access by other devices: all devices share host memory, so this is only bookkeeping ---- */
 
-static CUresult access_check(const struct pool *p, const CUmemAccessDesc *a)
+static CUresult pool_access_check(const struct pool *p, const CUmemAccessDesc *a)
 {
 	if (a->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -337,7 +329,7 @@ CUresult soft_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map
 	if (r)
 		return r;
 	for (size_t i = 0; i < count && !r; i++)
-		r = access_check(p, &map[i]);
+		r = pool_access_check(p, &map[i]);
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < count && !r; i++) {
 		uint64_t bit = 1ull << map[i].location.id;

@@ -1,9 +1,9 @@
 /*
- * Pools in two processes.  A pool made for sharing is one file; the other process maps the pieces of it that
- * it is told of.
+ * Memory pools shared between two processes.  A shareable pool is one file; the importing process maps the parts of the
+ * file that it gets pointers to.
  *
- * Trust: descriptor and pointer data come from elsewhere, and may be forged.  The file is checked by store.c;
- * offset and size are held against its length.
+ * Trust: descriptor and pointer data come from another process and may be forged.  store.c checks the file; offset and
+ * size are compared with its length.
  */
 #include "backend/soft/memory/mempool.h"
 
@@ -17,43 +17,37 @@
 
 #include "backend/soft/memory/store.h"
 
-#define MAGIC 0x504f4f4c59415747ull /* what CUmemPoolPtrExportData starts with */
+#define MAGIC 0x504f4f4c59415747ull /* start of CUmemPoolPtrExportData */
 #define PAGE  4096u
 
-struct exported {
+/* Contents of CUmemPoolPtrExportData. */
+struct pool_pointer {
 	uint64_t magic, inode, offset, size;
 	unsigned char rest[32];
 };
 
-_Static_assert(sizeof(struct exported) == sizeof(CUmemPoolPtrExportData), "CUDA says how large it is");
+_Static_assert(sizeof(struct pool_pointer) == sizeof(CUmemPoolPtrExportData), "CUDA defines the size of the data");
 
-struct imported {
+/* A mapped part of an imported pool. */
+struct imported_range {
 	struct range range;
 	struct pool *pool; /* referenced */
 	void *base;
 	size_t size;
 };
 
-static uint64_t inode(int fd)
+static uint64_t file_inode(int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-static CUresult find(CUmemoryPool handle, struct pool **p)
-{
-	if (!atomic_load(&soft.ready))
-		return CUDA_ERROR_NOT_INITIALIZED;
-	*p = object_find(handle, KIND_POOL);
-	return *p ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
 CUresult soft_cuMemPoolExportToShareableHandle(
 	void *out, CUmemoryPool handle, CUmemAllocationHandleType type, unsigned long long flags)
 {
 	struct pool *p;
-	CUresult r = out && !flags ? find(handle, &p) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out && !flags ? pool_enter(handle, &p) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -68,7 +62,8 @@ CUresult soft_cuMemPoolExportToShareableHandle(
 	return r;
 }
 
-static struct device *device_of(int physical)
+/* The device with this physical number; if it is not visible, the first device. */
+static struct device *device_find_physical(int physical)
 {
 	for (int i = 0; i < soft.ndevices; i++)
 		if (soft.devices[i].physical == physical)
@@ -89,7 +84,7 @@ CUresult soft_cuMemPoolImportFromShareableHandle(
 	int err = store_check(fd, "pool", &physical, &size);
 	if (err)
 		return err == -EBADF ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_INVALID_VALUE;
-	struct device *d = device_of(physical);
+	struct device *d = device_find_physical(physical);
 	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
 		.location = {CU_MEM_LOCATION_TYPE_DEVICE, d ? d->ordinal : 0}};
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -117,25 +112,25 @@ CUresult soft_cuMemPoolExportPointer(CUmemPoolPtrExportData *out, CUdeviceptr pt
 	struct pool *p = object_find64(r.handle, KIND_POOL);
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct exported x = {.magic = MAGIC, .inode = inode(p->fd), .offset = ptr - p->base, .size = r.size};
+	struct pool_pointer x = {.magic = MAGIC, .inode = file_inode(p->fd), .offset = ptr - p->base, .size = r.size};
 	object_put(p);
 	memcpy(out, &x, sizeof x);
 	return CUDA_SUCCESS;
 }
 
-static void release_import(struct range *r)
+static void imported_range_release(struct range *r)
 {
-	struct imported *i = container_of(r, struct imported, range);
+	struct imported_range *i = container_of(r, struct imported_range, range);
 
 	munmap(i->base, i->size);
 	object_put(i->pool);
 	free(i);
 }
 
-static CUresult map_import(struct pool *p, const struct exported *x, struct context *ctx, CUdeviceptr *out)
+static CUresult imported_range_map(struct pool *p, const struct pool_pointer *x, struct context *ctx, CUdeviceptr *out)
 {
 	uint64_t from = x->offset & -(uint64_t)PAGE, to = (x->offset + x->size + PAGE - 1) & -(uint64_t)PAGE;
-	struct imported *i = calloc(1, sizeof *i);
+	struct imported_range *i = calloc(1, sizeof *i);
 
 	if (!i)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -153,7 +148,7 @@ static CUresult map_import(struct pool *p, const struct exported *x, struct cont
 		.ctx = ctx,
 		.sync_memops = true,
 		.handle = p->object.handle,
-		.release = release_import};
+		.release = imported_range_release};
 	i->range.node.key = (uintptr_t)i->base + (x->offset - from);
 	*out = i->range.node.key;
 	range_insert(&i->range);
@@ -163,21 +158,21 @@ static CUresult map_import(struct pool *p, const struct exported *x, struct cont
 CUresult soft_cuMemPoolImportPointer(CUdeviceptr *out, CUmemoryPool handle, CUmemPoolPtrExportData *data)
 {
 	struct context *ctx;
-	struct exported x;
+	struct pool_pointer x;
 	struct pool *p;
 	CUresult r = context_enter(&ctx);
 
 	if (r)
 		return r;
-	r = out && data ? find(handle, &p) : CUDA_ERROR_INVALID_VALUE;
+	r = out && data ? pool_enter(handle, &p) : CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
 	memcpy(&x, data, sizeof x);
-	if (!p->imported || x.magic != MAGIC || x.inode != inode(p->fd) || !x.size || x.size > p->cap ||
+	if (!p->imported || x.magic != MAGIC || x.inode != file_inode(p->fd) || !x.size || x.size > p->cap ||
 		x.offset > p->cap - x.size)
 		r = CUDA_ERROR_INVALID_VALUE;
 	else
-		r = map_import(p, &x, ctx, out);
+		r = imported_range_map(p, &x, ctx, out);
 	object_put(p);
 	return r;
 }

@@ -1,5 +1,5 @@
 /*
- * Physical memory: made, named, shared with other processes as a file descriptor.
+ * Physical memory (cuMemCreate): allocating it, and sharing it with other processes as a file descriptor.
  */
 #include "backend/soft/memory/vmm.h"
 
@@ -12,7 +12,7 @@
 #include "backend/soft/memory/store.h"
 #include "host/machine.h"
 
-static void release_physical(void *object)
+static void physical_release(void *object)
 {
 	struct physical *p = object;
 
@@ -37,7 +37,7 @@ struct physical *physical_create(
 	p->fd = fd;
 	p->offset = offset;
 	p->names = 1;
-	if (object_init(&p->object, KIND_PHYSICAL, NULL, release_physical)) {
+	if (object_init(&p->object, KIND_PHYSICAL, NULL, physical_release)) {
 		free(p);
 		return NULL;
 	}
@@ -53,7 +53,8 @@ CUresult physical_find(CUmemGenericAllocationHandle handle, struct physical **p)
 	return *p ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult check_prop(const CUmemAllocationProp *prop, struct device **charged)
+/* *charged is the device that the memory counts against; NULL: host memory. */
+static CUresult physical_check_prop(const CUmemAllocationProp *prop, struct device **charged)
 {
 	*charged = NULL;
 	if (prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || prop->win32HandleMetaData)
@@ -76,8 +77,8 @@ static CUresult check_prop(const CUmemAllocationProp *prop, struct device **char
 	return CUDA_SUCCESS;
 }
 
-/* Memory for it: in the store, or in a file of its own if it may be exported. */
-static int back(const CUmemAllocationProp *prop, uint64_t size, int *fd, uint64_t *offset)
+/* Allocate the memory: in the store, or in a file of its own if it may be exported. */
+static int physical_back(const CUmemAllocationProp *prop, uint64_t size, int *fd, uint64_t *offset)
 {
 	*fd = -1;
 	*offset = 0;
@@ -89,7 +90,7 @@ static int back(const CUmemAllocationProp *prop, uint64_t size, int *fd, uint64_
 	return *fd < 0 ? *fd : 0;
 }
 
-static CUresult create(struct physical **p, size_t size, const CUmemAllocationProp *prop, struct device *d)
+static CUresult physical_alloc(struct physical **p, size_t size, const CUmemAllocationProp *prop, struct device *d)
 {
 	CUmemAllocationProp granted = *prop;
 	uint64_t offset;
@@ -99,10 +100,17 @@ static CUresult create(struct physical **p, size_t size, const CUmemAllocationPr
 	granted.allocFlags.gpuDirectRDMACapable = 0;
 	if (d ? !memory_charge(d, size) && !(pools_reclaim(d) && memory_charge(d, size)) : size > machine_memory())
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*p = back(prop, size, &fd, &offset) ? NULL : physical_create(&granted, size, fd, offset, d);
-	if (!*p && d)
+	bool backed = !physical_back(prop, size, &fd, &offset);
+	*p = backed ? physical_create(&granted, size, fd, offset, d) : NULL;
+	if (*p)
+		return CUDA_SUCCESS;
+	if (backed && fd >= 0)
+		close(fd);
+	else if (backed)
+		store_free(offset, size);
+	if (d)
 		memory_uncharge(d, size);
-	return *p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult soft_cuMemCreate(
@@ -115,9 +123,9 @@ CUresult soft_cuMemCreate(
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!out || !prop || flags || !size || size % VMM_GRANULARITY)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult r = check_prop(prop, &d);
+	CUresult r = physical_check_prop(prop, &d);
 	if (!r)
-		r = create(&p, size, prop, d);
+		r = physical_alloc(&p, size, prop, d);
 	if (!r)
 		*out = p->object.handle;
 	return r;

@@ -1,6 +1,6 @@
 /*
- * What an application can ask about a pointer.  A single question about an unknown pointer is an error; in a
- * list of questions it has an answer, the one that says "unknown".
+ * Pointer attributes.  Querying one attribute of an unknown pointer is an error; querying a list of attributes gives
+ * the values that mean "unknown".
  */
 #include "backend/soft/memory/range.h"
 
@@ -8,20 +8,20 @@
 
 #include "backend/soft/memory/vmm.h"
 
-#define MAPPING 0x200000u /* the vendor's driver maps in pieces of 2 MiB; so, to the eye, do we */
+#define MAPPING_UNIT 0x200000u /* the vendor driver maps multiples of 2 MiB, and so these attributes say */
 
-static bool on_host(const struct range *r)
+static bool range_on_host(const struct range *r)
 {
 	return r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED ||
 	       (r->kind == RANGE_POOL && r->flags & RANGE_ON_HOST);
 }
 
-static bool in_pool(const struct range *r)
+static bool range_in_pool(const struct range *r)
 {
 	return r->kind == RANGE_POOL;
 }
 
-static bool is_mapping(const struct range *r)
+static bool range_is_mapping(const struct range *r)
 {
 	return r->kind == RANGE_MAPPED || r->kind == RANGE_RESERVED;
 }
@@ -33,17 +33,17 @@ static unsigned access_flags(const struct range *r)
 	return r->read_only ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
 }
 
-/* Where the memory is mapped: the range, or the larger thing it is a part of. */
-static void mapping(const struct range *r, uint64_t *base, uint64_t *size)
+/* The mapping that the range is in: the range itself, or the larger block it is part of. */
+static void mapping_bounds(const struct range *r, uint64_t *base, uint64_t *size)
 {
 	*base = range_addr(r);
 	*size = r->size;
-	if (in_pool(r) && r->enclosing) {
+	if (range_in_pool(r) && r->enclosing) {
 		*base = r->enclosing;
 		*size = r->enclosing_size;
 	} else if (r->kind == RANGE_DEVICE || r->kind == RANGE_VARIABLE) {
-		*base &= -(uint64_t)MAPPING;
-		*size = (range_addr(r) + r->size - *base + MAPPING - 1) & -(uint64_t)MAPPING;
+		*base &= -(uint64_t)MAPPING_UNIT;
+		*size = (range_addr(r) + r->size - *base + MAPPING_UNIT - 1) & -(uint64_t)MAPPING_UNIT;
 	}
 }
 
@@ -57,20 +57,20 @@ static void put64(void *data, uint64_t value)
 	memcpy(data, &value, sizeof value);
 }
 
-/* 0, or 1: the attribute exists, but this pointer has none.  Then, too, something is written. */
-static CUresult known(void *data, CUpointer_attribute attribute, uint64_t ptr, const struct range *r)
+/* CUDA_ERROR_INVALID_VALUE: this pointer lacks the attribute; a value is written all the same. */
+static CUresult range_attribute(void *data, CUpointer_attribute attribute, uint64_t ptr, const struct range *r)
 {
-	bool whole = is_mapping(r) && r->enclosing;
+	bool reserved = range_is_mapping(r) && r->enclosing;
 	CUresult result = CUDA_SUCCESS;
 	uint64_t base, size;
 
-	mapping(r, &base, &size);
+	mapping_bounds(r, &base, &size);
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		put64(data, in_pool(r) || is_mapping(r) ? 0 : r->ctx_handle);
+		put64(data, range_in_pool(r) || range_is_mapping(r) ? 0 : r->ctx_handle);
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		put32(data, on_host(r) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+		put32(data, range_on_host(r) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
 		if (r->kind == RANGE_RESERVED)
@@ -78,13 +78,13 @@ static CUresult known(void *data, CUpointer_attribute attribute, uint64_t ptr, c
 		put64(data, result ? 0 : ptr);
 		break;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		if (!on_host(r) && r->kind != RANGE_MANAGED)
+		if (!range_on_host(r) && r->kind != RANGE_MANAGED)
 			result = CUDA_ERROR_INVALID_VALUE;
 		put64(data, result ? 0 : ptr);
 		break;
 	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
 		memset(data, 0, sizeof(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS));
-		return on_host(r) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+		return range_on_host(r) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 		put32(data, r->sync_memops);
 		break;
@@ -102,10 +102,10 @@ static CUresult known(void *data, CUpointer_attribute attribute, uint64_t ptr, c
 		put32(data, r->kind == RANGE_DEVICE);
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		put64(data, whole ? r->enclosing : range_addr(r));
+		put64(data, reserved ? r->enclosing : range_addr(r));
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-		put64(data, whole ? r->enclosing_size : r->size);
+		put64(data, reserved ? r->enclosing_size : r->size);
 		break;
 	case CU_POINTER_ATTRIBUTE_MAPPED:
 		put32(data, 1);
@@ -121,7 +121,7 @@ static CUresult known(void *data, CUpointer_attribute attribute, uint64_t ptr, c
 		put32(data, access_flags(r));
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		put64(data, in_pool(r) ? r->handle : 0);
+		put64(data, range_in_pool(r) ? r->handle : 0);
 		break;
 	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
 		put64(data, size);
@@ -135,8 +135,8 @@ static CUresult known(void *data, CUpointer_attribute attribute, uint64_t ptr, c
 	return result;
 }
 
-/* For a list of questions: what an unknown pointer has. */
-static void unknown(void *data, CUpointer_attribute attribute, uint64_t ptr)
+/* The value of an attribute in a list, for an unknown pointer. */
+static void unknown_pointer_attribute(void *data, CUpointer_attribute attribute, uint64_t ptr)
 {
 	uint64_t base, size;
 
@@ -172,7 +172,7 @@ static bool attribute_ok(CUpointer_attribute attribute)
 	return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT && attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
 }
 
-static bool find(uint64_t ptr, struct range *r)
+static bool pointer_find(uint64_t ptr, struct range *r)
 {
 	return range_find(ptr, 1, r) && r->kind != RANGE_ARRAY;
 }
@@ -183,9 +183,9 @@ CUresult soft_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, C
 
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!data || !attribute_ok(attribute) || !find(ptr, &r))
+	if (!data || !attribute_ok(attribute) || !pointer_find(ptr, &r))
 		return CUDA_ERROR_INVALID_VALUE;
-	return known(data, attribute, ptr, &r);
+	return range_attribute(data, attribute, ptr, &r);
 }
 
 CUresult soft_cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
@@ -199,17 +199,17 @@ CUresult soft_cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrib
 	for (unsigned i = 0; i < n; i++)
 		if (!attribute_ok(attributes[i]) || attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[i])
 			return CUDA_ERROR_INVALID_VALUE;
-	bool found = find(ptr, &r);
+	bool found = pointer_find(ptr, &r);
 	for (unsigned i = 0; i < n; i++) {
 		if (found)
-			known(data[i], attributes[i], ptr, &r);
+			range_attribute(data[i], attributes[i], ptr, &r);
 		else
-			unknown(data[i], attributes[i], ptr);
+			unknown_pointer_attribute(data[i], attributes[i], ptr);
 	}
 	return CUDA_SUCCESS;
 }
 
-static void set_sync(struct range *r, void *arg)
+static void range_set_sync_memops(struct range *r, void *arg)
 {
 	r->sync_memops = *(const bool *)arg;
 }
@@ -223,10 +223,10 @@ CUresult soft_cuPointerSetAttribute(const void *value, CUpointer_attribute attri
 	uint32_t word;
 	memcpy(&word, value, sizeof word);
 	bool on = word;
-	return range_change(ptr, set_sync, &on) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return range_change(ptr, range_set_sync_memops, &on) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* A dma-buf is for other devices' drivers; the memory of this one is no device's. */
+/* A dma-buf is for drivers of other devices; host memory cannot be exported as one. */
 CUresult soft_cuMemGetHandleForAddressRange(
 	void *handle, CUdeviceptr ptr, size_t size, CUmemRangeHandleType type, unsigned long long flags)
 {
@@ -234,7 +234,7 @@ CUresult soft_cuMemGetHandleForAddressRange(
 
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!handle || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags & ~1ull || !find(ptr, &r) || !size)
+	if (!handle || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags & ~1ull || !pointer_find(ptr, &r) || !size)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -1,3 +1,4 @@
+/* The map of all ranges, behind one reader-writer lock. */
 #include "backend/soft/memory/range.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@ static struct range *range_of(struct map_node *n)
 	return n ? container_of(n, struct range, node) : NULL;
 }
 
+/* The range that contains addr, or NULL; lock held. */
 static struct range *range_holding(uint64_t addr)
 {
 	return map_holding(&soft.memory.ranges.map, addr, struct range, node, size);
@@ -22,7 +24,7 @@ int range_insert(struct range *r)
 	if (range_holding(addr) || (after && range_addr(after) - addr < r->size)) {
 		err = -EEXIST;
 	} else if (r->ctx && atomic_load(&r->ctx->closed)) {
-		err = -ECANCELED; /* nobody would ever free it */
+		err = -ECANCELED; /* the context would never free it */
 	} else {
 		r->id = soft_next_id();
 		r->ctx_handle = r->ctx ? r->ctx->object.handle : 0;
@@ -67,13 +69,13 @@ bool range_find(uint64_t addr, uint64_t size, struct range *copy)
 	return found;
 }
 
-static bool accessible(const struct range *r)
+static bool is_accessible(const struct range *r)
 {
 	return r->kind != RANGE_RESERVED && r->kind != RANGE_ARRAY;
 }
 
-/* Walk neighbours until the end of the stretch; mapped memory may consist of several. */
-static bool covered(uint64_t addr, uint64_t size, bool write)
+/* Whether accessible ranges cover the interval.  Only mapped memory may continue in the next range. */
+static bool ranges_cover(uint64_t addr, uint64_t size, bool write)
 {
 	bool ok = true;
 
@@ -81,7 +83,7 @@ static bool covered(uint64_t addr, uint64_t size, bool write)
 	while (size && ok) {
 		struct range *r = range_holding(addr);
 
-		ok = r && accessible(r) && !(write && r->read_only);
+		ok = r && is_accessible(r) && !(write && r->read_only);
 		if (!ok)
 			break;
 		uint64_t here = r->size - (addr - range_addr(r));
@@ -97,12 +99,12 @@ static bool covered(uint64_t addr, uint64_t size, bool write)
 
 bool range_accessible(uint64_t addr, uint64_t size)
 {
-	return covered(addr, size, false);
+	return ranges_cover(addr, size, false);
 }
 
 bool range_writable(uint64_t addr, uint64_t size)
 {
-	return covered(addr, size, true);
+	return ranges_cover(addr, size, true);
 }
 
 bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *arg)
@@ -119,7 +121,7 @@ bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size)
 {
 	struct range r;
 
-	if (!range_find(addr, 1, &r) || !accessible(&r))
+	if (!range_find(addr, 1, &r) || !is_accessible(&r))
 		return false;
 	if (base)
 		*base = range_addr(&r);
@@ -128,8 +130,8 @@ bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size)
 	return true;
 }
 
-/* The next range of ctx from an address on, taken out. */
-static struct range *take_of(struct context *ctx, uint64_t from)
+/* Remove the first range of ctx at or above an address. */
+static struct range *range_remove_of_context(struct context *ctx, uint64_t from)
 {
 	struct range *r;
 
@@ -148,7 +150,7 @@ void range_end_context(struct context *ctx)
 {
 	struct range *r;
 
-	for (uint64_t from = 0; (r = take_of(ctx, from));) {
+	for (uint64_t from = 0; (r = range_remove_of_context(ctx, from));) {
 		from = range_addr(r);
 		r->release(r);
 	}

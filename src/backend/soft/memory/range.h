@@ -1,10 +1,10 @@
 /*
- * range.h - every stretch of memory that the driver knows: who owns it, what kind it is.
+ * range.h - the address intervals that the driver knows, with their kinds and owners.
  *
  *	| range | ......... | range | range | ....	ordered by address, never overlapping
  *
- * A device address is a host address, so this map is all that tells device memory from the rest.  Copies are
- * checked against it; freeing goes through it.  Ranges are values: found under the map's lock, copied out.
+ * A device address is a host address, so only this map distinguishes device memory from other memory.  Copies are
+ * checked against the map, and freeing goes through it.  range_find copies a range out of the map under the lock.
  */
 #pragma once
 
@@ -13,38 +13,38 @@
 
 enum range_kind {
 	RANGE_DEVICE,     /* cuMemAlloc */
-	RANGE_VARIABLE,   /* a module's, freed with it */
+	RANGE_VARIABLE,   /* variables of a module, freed with it */
 	RANGE_HOST,       /* cuMemHostAlloc */
 	RANGE_REGISTERED, /* cuMemHostRegister */
 	RANGE_MANAGED,
 	RANGE_POOL,     /* cuMemAllocAsync, cuMemAllocFromPoolAsync */
 	RANGE_GRAPH,    /* a graph's alloc node */
 	RANGE_MAPPED,   /* cuMemMap */
-	RANGE_RESERVED, /* cuMemMap, but no access yet */
-	RANGE_IPC,      /* another process's */
-	RANGE_ARRAY,    /* behind a CUarray: not for linear copies */
+	RANGE_RESERVED, /* cuMemMap, without access for any device yet */
+	RANGE_IPC,      /* memory of another process */
+	RANGE_ARRAY,    /* of a CUarray: not for linear copies */
 };
 
-#define RANGE_ON_HOST 0x10000u /* a flag of POOL ranges: host memory */
+#define RANGE_ON_HOST 0x10000u /* flag of RANGE_POOL: the memory is on the host */
 
 struct range {
 	struct map_node node; /* key: the address */
-	uint64_t size;        /* as asked for */
+	uint64_t size;        /* bytes, as the application requested */
 	enum range_kind kind;
-	unsigned flags;   /* of the call that made it */
-	bool read_only;   /* for the device, too */
+	unsigned flags;   /* of the call that created it */
+	bool read_only;   /* the device must not write it */
 	bool sync_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
-	bool freeing;     /* cuMemFreeAsync is on its way: nobody else may free it */
+	bool freeing;     /* cuMemFreeAsync was called: it must not be freed again */
 	struct device *device;
-	struct context *ctx;   /* who frees it at its end; NULL: nobody.  To compare, not to follow */
+	struct context *ctx;   /* its end frees the range; NULL: none.  For comparison only: it may be gone */
 	uint64_t ctx_handle;   /* of ctx; set by range_insert */
 	unsigned long long id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
-	void *private_data;    /* for whoever made it */
-	/* What only pools (POOL) and mappings (MAPPED, RESERVED) have */
-	uint64_t handle;                    /* the pool, the physical memory */
-	uint64_t enclosing, enclosing_size; /* the stretch it is part of: of the pool, the reservation */
+	void *private_data;    /* of the code that created the range */
+	/* Only for POOL, MAPPED and RESERVED: */
+	uint64_t handle;                    /* of the pool, or of the physical memory */
+	uint64_t enclosing, enclosing_size; /* the chunks of the pool, or the reservation, around it */
 	unsigned shareable;                 /* CU_MEM_HANDLE_TYPE_* */
-	void (*release)(struct range *r);   /* give the memory back and free r; called without locks */
+	void (*release)(struct range *r);   /* free the memory and r; called without locks */
 };
 
 static inline uint64_t range_addr(const struct range *r)
@@ -52,45 +52,45 @@ static inline uint64_t range_addr(const struct range *r)
 	return r->node.key;
 }
 
-/* Enter a range; the struct is the map's from now on.  -EEXIST: it would overlap another.
- * -ECANCELED: its context has ended. */
+/* Add a range; the map then owns the struct.  -EEXIST: overlaps another range; -ECANCELED: its context has ended. */
 int range_insert(struct range *r);
 
-/* Take out the range that starts at addr, if its kind is in mask (1 << kind).  NULL: there is none. */
+/* Remove the range that starts at addr if its kind is in mask (1 << kind).  NULL: there is none. */
 struct range *range_remove(uint64_t addr, unsigned mask);
-struct range *range_remove_id(uint64_t addr, unsigned long long id); /* if it is still this one */
+struct range *range_remove_id(uint64_t addr, unsigned long long id); /* if it still has this id */
 
-/* A copy of the range that holds [addr, addr + size); false: none does. */
+/* Copy the range that contains [addr, addr + size); false: there is none. */
 bool range_find(uint64_t addr, uint64_t size, struct range *copy);
 
 /*
- * May a kernel or copy engine touch [addr, addr + size)?  It may span adjacent mapped ranges.  Size 0: yes.
- * Host memory for which this is false is pageable: the driver must be done with it when the call returns.
+ * Whether kernels and copies may access [addr, addr + size), which may span adjacent mapped ranges.  Size 0: yes.
+ * Host memory for which this is false is pageable: the driver must not use it after the call has returned.
  */
 bool range_accessible(uint64_t addr, uint64_t size);
-bool range_writable(uint64_t addr, uint64_t size); /* and write to it? */
+bool range_writable(uint64_t addr, uint64_t size); /* may also write it */
 
-/* Change the range that holds addr: f runs with the lock held, is quick, takes no lock.  false: none. */
+/* Call f for the range that contains addr, with the lock held: f must be short and take no lock.  False: no range. */
 bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *arg);
 
-void range_end_context(struct context *ctx); /* release all that is ctx's */
+void range_end_context(struct context *ctx); /* release all ranges of ctx */
 
-/* Calls f for each range in ascending order, with the lock held: f must be quick and take no lock. */
+/* Call f for each range in ascending order, with the lock held: f must be short and take no lock. */
 void range_each(void (*f)(const struct range *r, void *arg), void *arg);
 
-/*
- * Device memory (arena.c): readable and writable, 512-byte aligned, contents undefined.  What is given out
- * counts against the device's total; CUDA_ERROR_OUT_OF_MEMORY beyond it.
- */
-/* And its range; the second form belongs to no context. */
+/* Allocate device memory and enter its range, which belongs to ctx, or to no context. */
 CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, uint64_t *addr);
 CUresult memory_alloc_without_context(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr);
 
+/*
+ * Allocate device memory without a range (device_memory.c): readable, writable, 512-byte aligned, contents undefined.
+ * The memory counts against the device's total; CUDA_ERROR_OUT_OF_MEMORY beyond it.
+ */
 CUresult device_memory_alloc(struct device *d, uint64_t size, uint64_t *addr);
-/* Have it lie in the store, where other processes can be shown it; the address stays.  Nothing may use it meanwhile. */
-int device_memory_share(uint64_t addr, uint64_t size, uint64_t *offset); /* 0 or -errno */
-void device_memory_free(struct device *d, uint64_t addr, uint64_t size); /* the size that was asked for */
+void device_memory_free(struct device *d, uint64_t addr, uint64_t size); /* size as allocated */
 
-/* For memory that comes from elsewhere and is the device's all the same; false: the device has no more. */
+/* Move the memory to the store, at the same address, so that it can be shared.  It must not be in use.  0 or -errno. */
+int device_memory_share(uint64_t addr, uint64_t size, uint64_t *offset);
+
+/* Count memory from another source against the device's total; false: exceeds it. */
 bool memory_charge(struct device *d, uint64_t size);
 void memory_uncharge(struct device *d, uint64_t size);

@@ -1,3 +1,4 @@
+/* The store: the memfd behind memory that other processes may map. */
 #include "backend/soft/memory/store.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 #define PREFIX "gangway-"
 
-/* Whoever maps the file may count on its length. */
+/* The seal guarantees to other processes that their mappings stay backed. */
 static int memfd_create_sealed(const char *name, uint64_t size)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -1,23 +1,22 @@
 /*
- * store.h - memory that can be mapped more than once, also by another process: files without a name.
+ * store.h - memory that can be mapped more than once, also by other processes: files without a name (memfd).
  *
- *	the store	one file a process: | piece | hole | piece | ...	offsets are never used twice
- *	a file of its own for what the application exports by descriptor
+ *	the store	one file per process: | piece | hole | piece | ...	offsets are never reused
+ *	a file of its own for each object that the application exports by descriptor
  *
- * Trust: a descriptor from elsewhere may be anything.  store_check accepts only files made here, of the right
- * kind, that nobody can make shorter under our feet; what is in them is the peer's, and only ever data.
+ * Trust: a descriptor from another process may be of any file.  store_check accepts only files that store_create made,
+ * of the right kind, that cannot shrink.  Their contents belong to the other process and are used only as data.
  */
 #pragma once
 
 #include <stdint.h>
 
-int store_alloc(uint64_t size, uint64_t *offset); /* 0 or -errno; size in whole pages */
+int store_alloc(uint64_t size, uint64_t *offset); /* 0 or -errno; size is a multiple of the page size */
 void store_free(uint64_t offset, uint64_t size);
-int store_fd(void); /* for mmap and for handles; -1: nothing was taken yet */
+int store_fd(void); /* for mmap and for handles; -1: nothing is allocated yet */
 
-/* A file for one thing: kind ("pool", "physical") and the device it is on are part of its name.  fd or
- * -errno. */
+/* Create a file for one object, named after its kind ("pool", "physical") and device.  A descriptor or -errno. */
 int store_create(const char *kind, int device, uint64_t size);
 
-/* Is this such a file?  Its device and size.  -EBADF: not even a descriptor; -EINVAL: something else. */
+/* Check for such a file, and get its device and size.  -EBADF: not a descriptor; -EINVAL: another file. */
 int store_check(int fd, const char *kind, int *device, uint64_t *size);

@@ -1,13 +1,13 @@
 /*
- * Memory in stream order: cuMemAllocAsync, cuMemFreeAsync.  An address is known, and good in every call, as
- * soon as it is asked for; it goes back to its pool when the stream gets to the free.
+ * Stream-ordered allocation: cuMemAllocAsync, cuMemFreeAsync.  The address of new memory is valid at once in all calls.
+ * The memory goes back to its pool when the stream reaches the free.
  */
 #include "backend/soft/memory/mempool.h"
 
 #include <stdlib.h>
 
-/* The range is out of the map, the pool's lock held.  Returns a stream to put. */
-static struct stream *give_back(struct pool *p, struct range *r)
+/* Free the block of a range that was removed from the map; pool lock held.  The caller drops the returned reference. */
+static struct stream *block_give_back(struct pool *p, struct range *r)
 {
 	struct block *b = pool_block_find(p, range_addr(r));
 	struct stream *s = b->stream;
@@ -15,23 +15,23 @@ static struct stream *give_back(struct pool *p, struct range *r)
 	if (b->state == BLOCK_USED)
 		p->used -= b->wanted;
 	b->stream = NULL;
-	b->range = r; /* kept for the next time */
+	b->range = r; /* for reuse */
 	pool_block_free(p, b);
 	return s;
 }
 
-static void release_block(struct range *r)
+static void block_release(struct range *r)
 {
 	struct pool *p = r->private_data;
 
 	pthread_mutex_lock(&p->lock);
-	struct stream *s = give_back(p, r);
+	struct stream *s = block_give_back(p, r);
 	pthread_mutex_unlock(&p->lock);
 	object_put(s);
 	object_put(p);
 }
 
-static bool enter_range(struct pool *p, struct block *b, struct context *ctx)
+static bool block_enter_range(struct pool *p, struct block *b, struct context *ctx)
 {
 	struct range *r = b->range ? b->range : malloc(sizeof *r);
 
@@ -43,7 +43,7 @@ static bool enter_range(struct pool *p, struct block *b, struct context *ctx)
 		.ctx = ctx,
 		.private_data = p,
 		.sync_memops = true,
-		.release = release_block};
+		.release = block_release};
 	r->node.key = b->node.key;
 	r->handle = p->object.handle;
 	r->enclosing = p->base + (b->node.key - p->base) / POOL_CHUNK * POOL_CHUNK;
@@ -55,26 +55,7 @@ static bool enter_range(struct pool *p, struct block *b, struct context *ctx)
 	return true;
 }
 
-/* Make s wait until `after` is past; its stream's reference goes. */
-static CUresult wait_for_free(struct stream *s, struct dep after)
-{
-	CUresult r = CUDA_SUCCESS;
-
-	if (after.stream != s && !stream_done(after.stream, after.number)) {
-		struct command *c = command_create(&command_empty, 0);
-
-		if (!c || command_depend(c, after.stream, after.number)) {
-			command_destroy(c);
-			r = CUDA_ERROR_OUT_OF_MEMORY;
-		} else {
-			r = stream_submit(s, c, NULL);
-		}
-	}
-	object_put(after.stream);
-	return r;
-}
-
-static CUresult alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr *out)
+static CUresult pool_alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr *out)
 {
 	struct dep after = {0};
 	struct block *b;
@@ -82,16 +63,16 @@ static CUresult alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr
 
 	if (r)
 		return r;
-	if (after.stream) { /* it never left: its range is in the map, its reference to the pool taken */
-		r = wait_for_free(s, after);
+	if (after.stream) { /* it was pending: its range is in the map, and it holds its reference to the pool */
+		r = stream_wait_point(s, after);
 		if (r)
 			soft_cuMemFree_v2(b->node.key);
 		else
 			*out = b->node.key;
 		return r;
 	}
-	object_ref(p); /* while the block is out */
-	if (enter_range(p, b, s->object.ctx)) {
+	object_ref(p); /* for as long as the block is used */
+	if (block_enter_range(p, b, s->object.ctx)) {
 		*out = b->node.key;
 		return CUDA_SUCCESS;
 	}
@@ -103,7 +84,7 @@ static CUresult alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult alloc_from(struct pool *p, struct stream *s, size_t size, CUdeviceptr *out)
+static CUresult alloc_from_pool(struct pool *p, struct stream *s, size_t size, CUdeviceptr *out)
 {
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -113,7 +94,7 @@ static CUresult alloc_from(struct pool *p, struct stream *s, size_t size, CUdevi
 	}
 	if (atomic_load(&s->capture))
 		return capture_alloc(s, p->device, size, out);
-	return p->imported ? CUDA_ERROR_INVALID_VALUE : alloc(p, s, size, out);
+	return p->imported ? CUDA_ERROR_INVALID_VALUE : pool_alloc(p, s, size, out);
 }
 
 CUresult soft_cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream)
@@ -124,7 +105,7 @@ CUresult soft_cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream)
 	if (r)
 		return r;
 	struct pool *p = pool_current(s->object.ctx->device); /* referenced */
-	r = p ? alloc_from(p, s, size, out) : CUDA_ERROR_OUT_OF_MEMORY;
+	r = p ? alloc_from_pool(p, s, size, out) : CUDA_ERROR_OUT_OF_MEMORY;
 	object_put(p);
 	object_put(s);
 	return r;
@@ -138,7 +119,7 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPoo
 	if (r)
 		return r;
 	struct pool *p = object_find(pool, KIND_POOL);
-	r = p ? alloc_from(p, s, size, out) : CUDA_ERROR_INVALID_VALUE;
+	r = p ? alloc_from_pool(p, s, size, out) : CUDA_ERROR_INVALID_VALUE;
 	object_put(p);
 	object_put(s);
 	return r;
@@ -146,15 +127,15 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPoo
 
 /* ---- freeing ---- */
 
-/* Payload: what to free when the stream gets here, unless it was given out again meanwhile. */
-struct freeing {
+/* Payload of command_free: the memory to free when the stream gets here, unless it was reused meanwhile. */
+struct free_payload {
 	uint64_t addr;
-	unsigned long long id; /* of the range, as it was */
+	unsigned long long id; /* the id of the range when cuMemFreeAsync was called */
 	struct pool *pool;     /* referenced; NULL: not from a pool */
 };
 
-/* With the pool's lock held a pending block either comes back here or goes to somebody else, not both. */
-static void free_block(const struct freeing *f)
+/* The pool's lock decides whether a pending block is freed here or reused, never both. */
+static void block_free_in_order(const struct free_payload *f)
 {
 	struct pool *p = f->pool;
 	struct stream *s = NULL;
@@ -162,20 +143,20 @@ static void free_block(const struct freeing *f)
 	pthread_mutex_lock(&p->lock);
 	struct range *r = range_remove_id(f->addr, f->id);
 	if (r)
-		s = give_back(p, r);
+		s = block_give_back(p, r);
 	pthread_mutex_unlock(&p->lock);
 	object_put(s);
 	if (r)
-		object_put(p); /* the block's own reference */
+		object_put(p); /* the reference that the block held */
 }
 
 static CUresult run_free(struct command *c)
 {
-	struct freeing *f = c->data;
+	struct free_payload *f = c->data;
 	struct range *r;
 
 	if (f->pool)
-		free_block(f);
+		block_free_in_order(f);
 	else if ((r = range_remove_id(f->addr, f->id)))
 		r->release(r);
 	return CUDA_SUCCESS;
@@ -183,20 +164,21 @@ static CUresult run_free(struct command *c)
 
 static void release_free(struct command *c)
 {
-	object_put(((struct freeing *)c->data)->pool);
+	object_put(((struct free_payload *)c->data)->pool);
 }
 
 static const struct command_ops command_free = {COMMAND_OTHER, run_free, release_free, true};
 
+/* Argument and result of range_claim. */
 struct claim {
 	uint64_t addr;
 	unsigned long long id;
-	struct pool *pool; /* of a block */
+	struct pool *pool; /* if the memory is a block of a pool */
 	bool ok;
 };
 
-/* From here on it counts as freed: nobody else can free it. */
-static void claim(struct range *r, void *arg)
+/* Mark the memory as freed, so that no other call can free it. */
+static void range_claim(struct range *r, void *arg)
 {
 	const unsigned kinds = 1u << RANGE_DEVICE | 1u << RANGE_POOL | 1u << RANGE_MANAGED;
 	struct claim *c = arg;
@@ -205,11 +187,11 @@ static void claim(struct range *r, void *arg)
 		return;
 	r->freeing = true;
 	c->id = r->id;
-	c->pool = r->kind == RANGE_POOL && r->release == release_block ? r->private_data : NULL;
+	c->pool = r->kind == RANGE_POOL && r->release == block_release ? r->private_data : NULL;
 	c->ok = true;
 }
 
-static void set_pending(struct pool *p, uint64_t addr, struct stream *s, uint64_t number)
+static void block_set_pending(struct pool *p, uint64_t addr, struct stream *s, uint64_t number)
 {
 	struct block *b = pool_block_find(p, addr);
 
@@ -221,29 +203,29 @@ static void set_pending(struct pool *p, uint64_t addr, struct stream *s, uint64_
 	list_append(&p->pending, &b->bin);
 }
 
-static CUresult free_in(struct stream *s, const struct claim *f)
+static CUresult submit_free(struct stream *s, const struct claim *f)
 {
-	struct command *c = command_create(&command_free, sizeof(struct freeing));
+	struct command *c = command_create(&command_free, sizeof(struct free_payload));
 	struct pool *p = f->pool;
 	CUresult r;
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*(struct freeing *)c->data = (struct freeing){f->addr, f->id, p};
+	*(struct free_payload *)c->data = (struct free_payload){f->addr, f->id, p};
 	if (p)
 		object_ref(p);
 	if (!p || stream_idle(s))
 		return stream_submit_quick(s, c);
 	/*
-	 * The block must be pending before its free can run: the free waits for this lock.  soft.queue_lock comes
-	 * after it here, and nobody takes a pool's lock with soft.queue_lock held.
+	 * The block must be pending before the free runs: the free waits for this lock.  soft.queue_lock comes after
+	 * the pool's lock here; no thread takes a pool's lock while it holds soft.queue_lock.
 	 */
 	object_ref(p);
 	pthread_mutex_lock(&p->lock);
 	uint64_t number = 0;
 	r = stream_submit(s, c, &number);
 	if (!r && number)
-		set_pending(p, f->addr, s, number);
+		block_set_pending(p, f->addr, s, number);
 	pthread_mutex_unlock(&p->lock);
 	object_put(p);
 	return r;
@@ -260,8 +242,8 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 	if (atomic_load(&s->capture)) {
 		r = ptr ? capture_free(s, ptr) : CUDA_SUCCESS;
 	} else if (ptr && !graph_free(s, ptr, &r)) {
-		range_change(ptr, claim, &c);
-		r = c.ok ? free_in(s, &c) : CUDA_ERROR_INVALID_VALUE;
+		range_change(ptr, range_claim, &c);
+		r = c.ok ? submit_free(s, &c) : CUDA_ERROR_INVALID_VALUE;
 	}
 	object_put(s);
 	return r;

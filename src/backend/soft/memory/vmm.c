@@ -1,5 +1,5 @@
 /*
- * Reserving addresses, mapping memory there, and saying who may touch it.
+ * Virtual memory management: reserving addresses, mapping physical memory, granting access.
  */
 #include "backend/soft/memory/vmm.h"
 
@@ -17,20 +17,21 @@ struct reservation {
 
 struct mapping {
 	struct range range;
-	struct map_node node;              /* in `mappings`; key: the address */
+	struct map_node node;              /* in soft.memory.vmm.mappings; key: the address */
 	struct physical *physical;         /* referenced */
 	unsigned char access[MAX_DEVICES]; /* CU_MEM_ACCESS_FLAGS_* */
-	unsigned char host;
+	unsigned char host_access;
 };
 
-static void *at(uint64_t addr)
+static void *to_pointer(uint64_t addr)
 {
 	return (void *)(uintptr_t)addr;
 }
 
 /* ---- reservations ---- */
 
-static struct reservation *reservation_of(uint64_t addr, uint64_t size)
+/* The reservation that contains [addr, addr + size), or NULL.  Lock held. */
+static struct reservation *reservation_find(uint64_t addr, uint64_t size)
 {
 	struct reservation *r = map_holding(&soft.memory.vmm.reservations, addr, struct reservation, node, size);
 
@@ -40,7 +41,7 @@ static struct reservation *reservation_of(uint64_t addr, uint64_t size)
 bool vmm_reservation(uint64_t addr, uint64_t *base, uint64_t *size)
 {
 	pthread_mutex_lock(&soft.memory.vmm.lock);
-	struct reservation *r = reservation_of(addr, 1);
+	struct reservation *r = reservation_find(addr, 1);
 	if (r) {
 		*base = r->node.key;
 		*size = r->size;
@@ -49,15 +50,15 @@ bool vmm_reservation(uint64_t addr, uint64_t *base, uint64_t *size)
 	return r;
 }
 
-/* Addresses at a multiple of align, with nothing behind them: 0 if there are none. */
-static uint64_t reserve(uint64_t size, uint64_t align, uint64_t hint)
+/* Reserve addresses at a multiple of align, without memory; 0: failed. */
+static uint64_t reserve_addresses(uint64_t size, uint64_t align, uint64_t hint)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	char *p;
 
 	if (hint && hint % align == 0) {
-		p = mmap(at(hint), size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
-		if (p == at(hint))
+		p = mmap(to_pointer(hint), size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+		if (p == to_pointer(hint))
 			return hint;
 		if (p != MAP_FAILED)
 			munmap(p, size);
@@ -81,7 +82,7 @@ CUresult soft_cuMemAddressReserve(
 		return CUDA_ERROR_INVALID_VALUE;
 	struct reservation *r = calloc(1, sizeof *r);
 	if (r)
-		r->node.key = reserve(size, align < VMM_GRANULARITY ? VMM_GRANULARITY : align, hint);
+		r->node.key = reserve_addresses(size, align < VMM_GRANULARITY ? VMM_GRANULARITY : align, hint);
 	if (!r || !r->node.key) {
 		free(r);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -94,19 +95,19 @@ CUresult soft_cuMemAddressReserve(
 	return CUDA_SUCCESS;
 }
 
-static struct mapping *mapping_of(struct map_node *n)
+static struct mapping *node_mapping(struct map_node *n)
 {
 	return n ? container_of(n, struct mapping, node) : NULL;
 }
 
-/* The first mapping that has something of [addr, addr + size). */
-static struct mapping *first_in(uint64_t addr, uint64_t size)
+/* The first mapping that overlaps [addr, addr + size), or NULL.  Lock held. */
+static struct mapping *mapping_first(uint64_t addr, uint64_t size)
 {
 	struct mapping *m = map_holding(&soft.memory.vmm.mappings, addr, struct mapping, node, range.size);
 
 	if (m)
 		return m;
-	m = mapping_of(map_above(&soft.memory.vmm.mappings, addr));
+	m = node_mapping(map_above(&soft.memory.vmm.mappings, addr));
 	return m && m->node.key - addr < size ? m : NULL;
 }
 
@@ -117,10 +118,10 @@ CUresult soft_cuMemAddressFree(CUdeviceptr addr, size_t size)
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	pthread_mutex_lock(&soft.memory.vmm.lock);
-	struct reservation *r = reservation_of(addr, 1);
-	if (r && r->node.key == addr && r->size == size && !first_in(addr, size)) {
+	struct reservation *r = reservation_find(addr, 1);
+	if (r && r->node.key == addr && r->size == size && !mapping_first(addr, size)) {
 		map_remove(&soft.memory.vmm.reservations, &r->node);
-		munmap(at(addr), size);
+		munmap(to_pointer(addr), size);
 		free(r);
 		result = CUDA_SUCCESS;
 	}
@@ -130,23 +131,24 @@ CUresult soft_cuMemAddressFree(CUdeviceptr addr, size_t size)
 
 /* ---- mappings ---- */
 
-/* The handle stays known while anything refers to it.  Lock held; true: the caller closes it. */
-static bool unreferenced(const struct physical *p)
+/* Whether the handle has become invalid: nothing refers to p any more.  Lock held; the caller closes p. */
+static bool physical_unreferenced(const struct physical *p)
 {
 	return !p->names && !p->mappings;
 }
 
-static void never(struct range *r)
+static void mapping_release(struct range *r)
 {
-	(void)r; /* only cuMemUnmap takes a mapping out */
+	(void)r; /* never called: only cuMemUnmap removes a mapping */
 }
 
-static struct mapping *new_mapping(struct physical *p, uint64_t addr, const struct reservation *in)
+static struct mapping *mapping_create(struct physical *p, uint64_t addr, const struct reservation *in)
 {
 	struct mapping *m = calloc(1, sizeof *m);
 	int fd = p->fd >= 0 ? p->fd : store_fd();
 
-	if (!m || mmap(at(addr), p->size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, (off_t)p->offset) == MAP_FAILED) {
+	if (!m || mmap(to_pointer(addr), p->size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, (off_t)p->offset) ==
+			  MAP_FAILED) {
 		free(m);
 		return NULL;
 	}
@@ -161,18 +163,18 @@ static struct mapping *new_mapping(struct physical *p, uint64_t addr, const stru
 	m->range.enclosing = in->node.key;
 	m->range.enclosing_size = in->size;
 	m->range.shareable = p->prop.requestedHandleTypes;
-	m->range.release = never;
+	m->range.release = mapping_release;
 	return m;
 }
 
 /* Lock held. */
-static CUresult map_at(uint64_t addr, struct physical *p)
+static CUresult physical_map(uint64_t addr, struct physical *p)
 {
-	struct reservation *in = reservation_of(addr, p->size);
+	struct reservation *in = reservation_find(addr, p->size);
 
-	if (!in || addr % VMM_GRANULARITY || first_in(addr, p->size))
+	if (!in || addr % VMM_GRANULARITY || mapping_first(addr, p->size))
 		return CUDA_ERROR_INVALID_VALUE;
-	struct mapping *m = new_mapping(p, addr, in);
+	struct mapping *m = mapping_create(p, addr, in);
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	object_ref(p);
@@ -191,41 +193,43 @@ CUresult soft_cuMemMap(
 	if (r)
 		return r;
 	if (offset || size != p->size) {
-		r = CUDA_ERROR_NOT_SUPPORTED; /* all of it or nothing, says CUDA */
+		r = CUDA_ERROR_NOT_SUPPORTED; /* CUDA maps physical memory only as a whole */
 	} else {
 		pthread_mutex_lock(&soft.memory.vmm.lock);
-		r = map_at(addr, p);
+		r = physical_map(addr, p);
 		pthread_mutex_unlock(&soft.memory.vmm.lock);
 	}
 	object_put(p);
 	return r;
 }
 
-/* Lock held; true: the physical's handle is to be closed. */
-static bool unmap(struct mapping *m)
+/* Lock held.  True: the caller closes the handle of the physical memory. */
+static bool mapping_remove(struct mapping *m)
 {
 	struct physical *p = m->physical;
 
 	range_remove(m->node.key, ~0u);
 	map_remove(&soft.memory.vmm.mappings, &m->node);
-	mmap(at(m->node.key), m->range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	mmap(to_pointer(m->node.key), m->range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+		-1, 0);
 	free(m);
 	p->mappings--;
-	return unreferenced(p);
+	return physical_unreferenced(p);
 }
 
-static bool cuts_none(uint64_t addr, uint64_t size)
+/* Whether no mapping lies partly inside [addr, addr + size) and partly outside. */
+static bool cuts_no_mapping(uint64_t addr, uint64_t size)
 {
 	struct mapping *m = map_holding(&soft.memory.vmm.mappings, addr, struct mapping, node, range.size);
 
 	if (m && m->node.key < addr)
 		return false;
-	m = mapping_of(map_below(&soft.memory.vmm.mappings, addr + size - 1));
+	m = node_mapping(map_below(&soft.memory.vmm.mappings, addr + size - 1));
 	return !m || m->node.key < addr || m->node.key - addr + m->range.size <= size;
 }
 
-/* Nothing that was submitted in this context may find the memory gone. */
-static void settle(void)
+/* Submitted work of the current context may still use the memory. */
+static void wait_for_current_context(void)
 {
 	struct context *ctx = thread_context();
 
@@ -240,14 +244,14 @@ CUresult soft_cuMemUnmap(CUdeviceptr addr, size_t size)
 
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	settle();
+	wait_for_current_context();
 	pthread_mutex_lock(&soft.memory.vmm.lock);
-	if (!size || !reservation_of(addr, size) || !cuts_none(addr, size))
+	if (!size || !reservation_find(addr, size) || !cuts_no_mapping(addr, size))
 		r = CUDA_ERROR_INVALID_VALUE;
-	while (!r && (m = first_in(addr, size))) {
+	while (!r && (m = mapping_first(addr, size))) {
 		struct physical *p = m->physical;
 
-		if (unmap(m))
+		if (mapping_remove(m))
 			object_close(p);
 		object_put(p);
 	}
@@ -267,7 +271,7 @@ CUresult soft_cuMemRelease(CUmemGenericAllocationHandle handle)
 	pthread_mutex_lock(&soft.memory.vmm.lock);
 	if (!p->names)
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (--p->names == 0 && unreferenced(p))
+	else if (--p->names == 0 && physical_unreferenced(p))
 		object_close(p);
 	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	object_put(p);
@@ -281,7 +285,7 @@ CUresult soft_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, voi
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&soft.memory.vmm.lock);
-	struct mapping *m = first_in((uintptr_t)addr, 1);
+	struct mapping *m = mapping_first((uintptr_t)addr, 1);
 	if (m) {
 		m->physical->names++;
 		*out = m->physical->object.handle;
@@ -292,7 +296,7 @@ CUresult soft_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, voi
 
 /* ---- access ---- */
 
-static CUresult access_check(const CUmemAccessDesc *d)
+static CUresult access_desc_check(const CUmemAccessDesc *d)
 {
 	if (d->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && d->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
 		d->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
@@ -308,8 +312,8 @@ static CUresult access_check(const CUmemAccessDesc *d)
 	}
 }
 
-/* The host may touch what is the host's. */
-static CUresult access_fits(const struct mapping *m, const CUmemAccessDesc *d)
+/* The host gets access only to host memory. */
+static CUresult access_check_mapping(const struct mapping *m, const CUmemAccessDesc *d)
 {
 	bool host = d->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
 
@@ -317,51 +321,53 @@ static CUresult access_fits(const struct mapping *m, const CUmemAccessDesc *d)
 										      : CUDA_SUCCESS;
 }
 
-static unsigned granted(const struct mapping *m)
+/* The access of all devices and the host together. */
+static unsigned mapping_access(const struct mapping *m)
 {
-	unsigned all = m->host;
+	unsigned access = m->host_access;
 
 	for (int i = 0; i < soft.ndevices; i++)
-		all |= m->access[i];
-	return all;
+		access |= m->access[i];
+	return access;
 }
 
-static void set_kind(struct range *r, void *arg)
+static void range_set_access(struct range *r, void *arg)
 {
-	unsigned all = *(unsigned *)arg;
+	unsigned access = *(unsigned *)arg;
 
-	r->kind = all ? RANGE_MAPPED : RANGE_RESERVED;
-	r->read_only = all == CU_MEM_ACCESS_FLAGS_PROT_READ;
+	r->kind = access ? RANGE_MAPPED : RANGE_RESERVED;
+	r->read_only = access == CU_MEM_ACCESS_FLAGS_PROT_READ;
 }
 
-/* Nobody may think it can be touched while it cannot: say so first when access goes, last when it comes. */
-static CUresult apply(struct mapping *m, const CUmemAccessDesc *d)
+/* The range never claims more access than the pages have: it changes first when access shrinks, last when it grows. */
+static CUresult mapping_set_access(struct mapping *m, const CUmemAccessDesc *d)
 {
-	unsigned before = granted(m), after;
-	unsigned char *slot = d->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &m->access[d->location.id] : &m->host;
+	unsigned before = mapping_access(m), after;
+	unsigned char *slot =
+		d->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &m->access[d->location.id] : &m->host_access;
 	unsigned char old = *slot;
 
 	*slot = d->flags;
-	after = granted(m);
+	after = mapping_access(m);
 	int prot = (after & 1 ? PROT_READ : 0) | (after & 2 ? PROT_WRITE : 0);
 	if (after < before)
-		range_change(m->node.key, set_kind, &after);
-	if (mprotect(at(m->node.key), m->range.size, prot)) {
+		range_change(m->node.key, range_set_access, &after);
+	if (mprotect(to_pointer(m->node.key), m->range.size, prot)) {
 		*slot = old;
-		range_change(m->node.key, set_kind, &before);
+		range_change(m->node.key, range_set_access, &before);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	range_change(m->node.key, set_kind, &after);
+	range_change(m->node.key, range_set_access, &after);
 	return CUDA_SUCCESS;
 }
 
-/* Is [addr, addr + size) all mapped, and no mapping cut? */
-static bool tiled(uint64_t addr, uint64_t size)
+/* Whether mappings cover [addr, addr + size) exactly. */
+static bool fully_mapped(uint64_t addr, uint64_t size)
 {
-	if (!cuts_none(addr, size))
+	if (!cuts_no_mapping(addr, size))
 		return false;
 	while (size) {
-		struct mapping *m = first_in(addr, 1);
+		struct mapping *m = mapping_first(addr, 1);
 
 		if (!m)
 			return false;
@@ -371,18 +377,18 @@ static bool tiled(uint64_t addr, uint64_t size)
 	return true;
 }
 
-static CUresult set_access(uint64_t addr, uint64_t size, const CUmemAccessDesc *desc, size_t count)
+static CUresult vmm_set_access(uint64_t addr, uint64_t size, const CUmemAccessDesc *desc, size_t count)
 {
 	CUresult r = CUDA_SUCCESS;
 
-	if (!size || addr + size < addr || !tiled(addr, size))
+	if (!size || addr + size < addr || !fully_mapped(addr, size))
 		return CUDA_ERROR_INVALID_VALUE;
-	for (uint64_t a = addr; a < addr + size && !r; a += first_in(a, 1)->range.size)
+	for (uint64_t a = addr; a < addr + size && !r; a += mapping_first(a, 1)->range.size)
 		for (size_t i = 0; i < count && !r; i++)
-			r = access_fits(first_in(a, 1), &desc[i]);
-	for (uint64_t a = addr; a < addr + size && !r; a += first_in(a, 1)->range.size)
+			r = access_check_mapping(mapping_first(a, 1), &desc[i]);
+	for (uint64_t a = addr; a < addr + size && !r; a += mapping_first(a, 1)->range.size)
 		for (size_t i = 0; i < count && !r; i++)
-			r = apply(first_in(a, 1), &desc[i]);
+			r = mapping_set_access(mapping_first(a, 1), &desc[i]);
 	return r;
 }
 
@@ -395,11 +401,11 @@ CUresult soft_cuMemSetAccess(CUdeviceptr addr, size_t size, const CUmemAccessDes
 	if (!desc || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count && !r; i++)
-		r = access_check(&desc[i]);
+		r = access_desc_check(&desc[i]);
 	if (r)
 		return r;
 	pthread_mutex_lock(&soft.memory.vmm.lock);
-	r = set_access(addr, size, desc, count);
+	r = vmm_set_access(addr, size, desc, count);
 	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	return r;
 }
@@ -413,14 +419,14 @@ CUresult soft_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loc
 							       : location->type != CU_MEM_LOCATION_TYPE_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&soft.memory.vmm.lock);
-	struct mapping *m = first_in(addr, 1);
+	struct mapping *m = mapping_first(addr, 1);
 	if (m)
-		*flags = location->type == CU_MEM_LOCATION_TYPE_DEVICE ? m->access[location->id] : m->host;
+		*flags = location->type == CU_MEM_LOCATION_TYPE_DEVICE ? m->access[location->id] : m->host_access;
 	pthread_mutex_unlock(&soft.memory.vmm.lock);
 	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Sparse arrays do not exist here, so there is none to map into. */
+/* The driver has no sparse arrays, so there is no array to map memory into. */
 CUresult soft_cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUstream stream)
 {
 	struct stream *s;

@@ -104,27 +104,12 @@ CUresult event_record(struct event *e, struct stream *s)
 
 CUresult event_wait(struct event *e, struct stream *s)
 {
-	CUresult r = CUDA_SUCCESS;
-
 	if (e->shared)
 		return shared_event_wait(e, s);
 	if (atomic_load(&s->capture) || atomic_load(&e->capture))
 		return capture_wait(e, s, false);
 	struct dep d = event_point(e);
-	if (!d.stream)
-		return CUDA_SUCCESS;
-	if (d.stream != s && !stream_done(d.stream, d.number)) {
-		struct command *c = command_create(&command_empty, 0);
-
-		if (!c || command_depend(c, d.stream, d.number)) {
-			command_destroy(c);
-			r = CUDA_ERROR_OUT_OF_MEMORY;
-		} else {
-			r = stream_submit(s, c, NULL);
-		}
-	}
-	object_put(d.stream);
-	return r;
+	return d.stream ? stream_wait_point(s, d) : CUDA_SUCCESS;
 }
 
 struct event *event_create(struct context *ctx, unsigned flags, struct shared_event *shared)

@@ -253,6 +253,24 @@ CUresult stream_submit(struct stream *s, struct command *c, uint64_t *number)
 	return r;
 }
 
+CUresult stream_wait_point(struct stream *s, struct dep point)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (point.stream != s && !stream_done(point.stream, point.number)) {
+		struct command *c = command_create(&command_empty, 0);
+
+		if (!c || command_depend(c, point.stream, point.number)) {
+			command_destroy(c);
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+		} else {
+			r = stream_submit(s, c, NULL);
+		}
+	}
+	object_put(point.stream);
+	return r;
+}
+
 static CUresult run_empty(struct command *c)
 {
 	(void)c;
