@@ -278,7 +278,7 @@ int cmd_cdi(int argc, char **argv)
 	}
 	if (optind < argc)
 		return cli_usage("cdi", "what is %s for?", argv[optind]);
-	if ((!d.device || !*d.device) && !place_find(place, sizeof place))
+	if ((!d.device || !*d.device) && !default_socket_find(place, sizeof place))
 		return cli_fail(
 			"no gangway serve runs here: start one, or say which device with --on (cpu needs none)");
 	if (!d.device || !*d.device)

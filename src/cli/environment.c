@@ -133,7 +133,7 @@ const char *surround_device(void)
 {
 	char server[PATH_MAX + 16];
 
-	return !place_find(server, sizeof server) && !vendor_has_device() ? "cpu" : NULL;
+	return !default_socket_find(server, sizeof server) && !vendor_has_device() ? "cpu" : NULL;
 }
 
 static bool is_first(const char *list, const char *dir)

@@ -122,7 +122,7 @@ int cmd_serve(int argc, char **argv)
 	char place[256];
 	int c, r, n = 0;
 
-	place_socket(place, sizeof place);
+	default_socket_address(place, sizeof place);
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		if (c == ':')

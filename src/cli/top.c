@@ -75,7 +75,7 @@ static int find_server(const struct request *q, char *server, size_t size, char 
 {
 	if (q->server)
 		snprintf(server, size, "%s", q->server);
-	else if (!place_find(server, size))
+	else if (!default_socket_find(server, size))
 		return cli_fail("no server of this user's or the system's is running: gangway serve, or --on ADDRESS");
 	snprintf(address, address_size, "%s%s", server, strncmp(server, "unix:", 5) ? "" : ".status");
 	return 0;

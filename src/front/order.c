@@ -21,7 +21,7 @@ static const struct choice {
 	const char *kind; /* GANGWAY_DEVICE, or what stands in it before a colon */
 	bool (*automatic)(char *device, size_t size);
 } choices[] = {
-	{"unix", place_find}, /* a daemon that runs here */
+	{"unix", default_socket_find}, /* a daemon that runs here */
 	{"nvidia", has_gpu},
 	{"cpu", always},
 	{"null", NULL},

@@ -1,4 +1,4 @@
-/* address.c - unix:PATH and tcp://HOST:PORT: listening, accepting, connecting before a deadline. */
+/* address.c - unix:PATH and tcp://HOST:PORT: listening, accepting, and connecting before a deadline. */
 #include "transport/private.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static int unix_name(const char *path, struct sockaddr_un *name, char error[LINK
 	return 0;
 }
 
-/* tcp://HOST:PORT, HOST perhaps in brackets. */
+/* Resolves tcp://HOST:PORT; HOST may be in brackets. */
 static int tcp_names(const char *address, bool passive, struct addrinfo **list, char error[LINK_ERROR_TEXT])
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = passive ? AI_PASSIVE : 0};
@@ -41,7 +41,7 @@ static int tcp_names(const char *address, bool passive, struct addrinfo **list, 
 	int err;
 
 	if (strncmp(address, "tcp://", 6) || !(colon = strrchr(host, ':')) || !colon[1])
-		return error_text(error, -EINVAL, "'%s' is no address: use unix:PATH or tcp://HOST:PORT", address);
+		return error_text(error, -EINVAL, "'%s' is not an address: use unix:PATH or tcp://HOST:PORT", address);
 	end = colon;
 	if (*host == '[' && end > host && end[-1] == ']')
 		host++, end--;
@@ -64,10 +64,10 @@ bool socket_is_unix(int fd)
 }
 
 /*
- * The kernel finds the size of a connection's buffers by itself, until it is told one: then it takes that, or what the
- * machine allows at most, which is often far less than it would find.
+ * The kernel sizes a connection's buffers automatically until a size is set. A size above the machine's limit is cut to
+ * the limit, which is often far below what the kernel would have chosen.
  */
-static bool allows(const char *file, int bytes)
+static bool limit_allows(const char *file, int bytes)
 {
 	FILE *f = fopen(file, "re");
 	int most = 0;
@@ -79,16 +79,16 @@ static bool allows(const char *file, int bytes)
 	return most >= bytes;
 }
 
-/* Small frames leave at once, bulk finds room, and a peer whose machine is gone is noticed in the end. */
+/* Sends small frames at once, enlarges the buffers, and lets keep-alive detect a machine that is gone. */
 int socket_tune(int fd)
 {
 	int on = 1, bytes = SOCKET_BYTES, idle = 10, every = 5, count = 3;
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
 		return -errno;
-	if (allows("/proc/sys/net/core/wmem_max", bytes))
+	if (limit_allows("/proc/sys/net/core/wmem_max", bytes))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-	if (allows("/proc/sys/net/core/rmem_max", bytes))
+	if (limit_allows("/proc/sys/net/core/rmem_max", bytes))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
@@ -97,7 +97,7 @@ int socket_tune(int fd)
 	return 0;
 }
 
-/* A path that only a dead server has used may be taken; anything else there is not ours to remove. */
+/* Removes a socket file whose server is gone; never anything else. */
 static void unlink_stale(const struct sockaddr_un *name)
 {
 	struct stat st;
@@ -105,7 +105,7 @@ static void unlink_stale(const struct sockaddr_un *name)
 
 	if (lstat(name->sun_path, &st) || !S_ISSOCK(st.st_mode))
 		return;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); /* a server that lives is not disturbed: see probe_unix */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); /* does not disturb a running server: see probe_unix */
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) && errno == ECONNREFUSED)
 		unlink(name->sun_path);
 	if (fd >= 0)
@@ -121,7 +121,7 @@ static int listen_unix(const char *path, int type, mode_t mode, char error[LINK_
 		return err;
 	unlink_stale(&name);
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-	/* The mode is set before the name exists: at no time may others connect. */
+	/* Set the mode before the name exists, so that at no time others can connect. */
 	if (fd >= 0 && !fchmod(fd, mode) && !bind(fd, (struct sockaddr *)&name, sizeof name) && !chmod(path, mode) &&
 		!listen(fd, BACKLOG))
 		return fd;
@@ -131,8 +131,8 @@ static int listen_unix(const char *path, int type, mode_t mode, char error[LINK_
 	return err;
 }
 
-/* A client speaks first: one that says nothing, a scanner or a probe, is not worth a process. */
-static int defer(int fd)
+/* Clients send first: silent connections of scanners and probes are not accepted. */
+static int defer_accept(int fd)
 {
 	int seconds = 5;
 
@@ -149,7 +149,7 @@ static int listen_tcp(const char *address, char error[LINK_ERROR_TEXT])
 	for (a = list; a; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
-			!bind(fd, a->ai_addr, a->ai_addrlen) && !defer(fd) && !listen(fd, BACKLOG))
+			!bind(fd, a->ai_addr, a->ai_addrlen) && !defer_accept(fd) && !listen(fd, BACKLOG))
 			break;
 		err = -errno;
 		if (fd >= 0)
@@ -174,8 +174,8 @@ int text_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT])
 	return path ? listen_unix(path, SOCK_STREAM, mode, error) : listen_tcp(address, error);
 }
 
-/* It has gone without a word, as a probe does: what defer() waits for may be the end, too. */
-static bool gone(int fd)
+/* The peer closed without sending anything, as a probe does; that also ends the wait of defer_accept. */
+static bool peer_gone(int fd)
 {
 	char byte;
 	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -190,7 +190,7 @@ int link_accept(int listener)
 	do
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
-	if (fd >= 0 && gone(fd)) {
+	if (fd >= 0 && peer_gone(fd)) {
 		close(fd);
 		return -ECONNABORTED;
 	}
@@ -217,14 +217,13 @@ int link_address(int listener, char *text, size_t size)
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-static int left_ms(uint64_t deadline)
+static int deadline_left_ms(uint64_t deadline)
 {
 	uint64_t now = wait_now();
 
 	return now >= deadline ? 0 : (int)((deadline - now) / 1000000 + 1);
 }
 
-/* The socket does not block while it connects. */
 static int finish_connect(int fd, uint64_t deadline)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -232,7 +231,7 @@ static int finish_connect(int fd, uint64_t deadline)
 	socklen_t size = sizeof err;
 
 	do
-		n = poll(&p, 1, left_ms(deadline));
+		n = poll(&p, 1, deadline_left_ms(deadline));
 	while (n < 0 && errno == EINTR);
 	if (n == 0)
 		return -ETIMEDOUT;
@@ -241,7 +240,7 @@ static int finish_connect(int fd, uint64_t deadline)
 	return -err;
 }
 
-static int connect_one(int fd, const struct sockaddr *name, socklen_t size, uint64_t deadline)
+static int connect_before(int fd, const struct sockaddr *name, socklen_t size, uint64_t deadline)
 {
 	int flags, err;
 
@@ -249,8 +248,8 @@ static int connect_one(int fd, const struct sockaddr *name, socklen_t size, uint
 		err = connect(fd, name, size) ? -errno : 0;
 		if (err == -EINPROGRESS)
 			err = finish_connect(fd, deadline);
-		/* unix: the server's queue is full */
-		if (err != -EAGAIN || !left_ms(deadline))
+		/* a unix socket whose backlog is full */
+		if (err != -EAGAIN || !deadline_left_ms(deadline))
 			break;
 		poll(NULL, 0, 1);
 	}
@@ -271,18 +270,18 @@ int address_again(int fd, uint64_t deadline)
 	again = socket(name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (again < 0)
 		return -errno;
-	err = connect_one(again, (struct sockaddr *)&name, size, deadline);
+	err = connect_before(again, (struct sockaddr *)&name, size, deadline);
 	err = err ? err : socket_tune(again);
 	if (err)
 		close(again);
 	return err ? err : again;
 }
 
-static const char *hint(int err)
+static const char *connect_hint(int err)
 {
 	return err == -ECONNREFUSED || err == -ENOENT ? " (no server is listening there)"
-	       : err == -EACCES                       ? " (the socket is for other users)"
-						      : "";
+	       : err == -EACCES ? " (the socket belongs to other users; ask to be added to its group)"
+				: "";
 }
 
 static int connect_unix(const char *path, int type, uint64_t deadline, char error[LINK_ERROR_TEXT])
@@ -293,15 +292,15 @@ static int connect_unix(const char *path, int type, uint64_t deadline, char erro
 	if (err)
 		return err;
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	err = fd < 0 ? -errno : connect_one(fd, (struct sockaddr *)&name, sizeof name, deadline);
+	err = fd < 0 ? -errno : connect_before(fd, (struct sockaddr *)&name, sizeof name, deadline);
 	if (!err)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return error_text(error, err, "unix:%s: %s%s", path, strerror(-err), hint(err));
+	return error_text(error, err, "unix:%s: %s%s", path, strerror(-err), connect_hint(err));
 }
 
-static int connect_to(const char *address, int type, uint64_t deadline, char error[LINK_ERROR_TEXT])
+static int connect_address(const char *address, int type, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
 	const char *path = unix_path(address);
 	struct addrinfo *list, *a;
@@ -314,7 +313,7 @@ static int connect_to(const char *address, int type, uint64_t deadline, char err
 		return err;
 	for (a = list; a; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		err = fd < 0 ? -errno : connect_one(fd, a->ai_addr, a->ai_addrlen, deadline);
+		err = fd < 0 ? -errno : connect_before(fd, a->ai_addr, a->ai_addrlen, deadline);
 		if (!err)
 			break;
 		if (fd >= 0)
@@ -322,20 +321,20 @@ static int connect_to(const char *address, int type, uint64_t deadline, char err
 		fd = -1;
 	}
 	freeaddrinfo(list);
-	return fd >= 0 ? fd : error_text(error, err, "%s: %s%s", address, strerror(-err), hint(err));
+	return fd >= 0 ? fd : error_text(error, err, "%s: %s%s", address, strerror(-err), connect_hint(err));
 }
 
 int address_connect(const char *address, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
-	return connect_to(address, SOCK_SEQPACKET, deadline, error);
+	return connect_address(address, SOCK_SEQPACKET, deadline, error);
 }
 
 int text_connect(const char *address, unsigned timeout_ms, char error[LINK_ERROR_TEXT])
 {
-	return connect_to(address, SOCK_STREAM, wait_now() + timeout_ms * 1000000ull, error);
+	return connect_address(address, SOCK_STREAM, wait_now() + timeout_ms * 1000000ull, error);
 }
 
-/* A socket of another type finds out who is there and cannot connect to it. */
+/* connect() with the wrong socket type fails with EPROTOTYPE if a server listens, without reaching it. */
 static int probe_unix(const char *path, char error[LINK_ERROR_TEXT])
 {
 	struct sockaddr_un name;
@@ -349,7 +348,7 @@ static int probe_unix(const char *path, char error[LINK_ERROR_TEXT])
 		close(fd);
 	if (err == -EPROTOTYPE || !err)
 		return 0;
-	return error_text(error, err, "unix:%s: %s%s", path, strerror(-err), hint(err));
+	return error_text(error, err, "unix:%s: %s%s", path, strerror(-err), connect_hint(err));
 }
 
 int link_probe(const char *address, char error[LINK_ERROR_TEXT])

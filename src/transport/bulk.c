@@ -1,7 +1,6 @@
 /*
- * bulk.c - pieces of the arenas, given out by the client: one bit a page.  Always the lowest that are free, so that
- * no more of an arena is touched than is in use at once: a page costs memory, time to come and time to go when the
- * process ends.
+ * bulk.c - allocates pieces of the arenas: one bit for each page. Always takes the lowest free pages, so that an arena's
+ * touched part stays small: a touched page costs memory, and time when it is first used and when the process ends.
  */
 #include "transport/private.h"
 
@@ -17,17 +16,17 @@ void *bulk_base(struct link *l, enum bulk which, size_t *size)
 	return l->arena[which].base;
 }
 
-static bool is_used(const struct arena *a, size_t page)
+static bool arena_page_used(const struct arena *a, size_t page)
 {
 	return a->used[page / 64] >> page % 64 & 1;
 }
 
-static void mark(struct arena *a, size_t page, size_t n, bool used)
+static void arena_mark(struct arena *a, size_t page, size_t n, bool used)
 {
 	for (size_t end = page + n; page < end; page++) {
 		size_t bit = page % 64;
 
-		/* whole words at once */
+		/* 64 pages at once */
 		if (!bit && end - page >= 64) {
 			a->used[page / 64] = used ? ~0ull : 0;
 			page += 63;
@@ -39,20 +38,20 @@ static void mark(struct arena *a, size_t page, size_t n, bool used)
 	}
 }
 
-/* The first of n free pages in a row within [from, to), or to. */
-static size_t find(const struct arena *a, size_t from, size_t to, size_t n)
+/* First page of a free run of n pages within [from, to); `to` if there is none. */
+static size_t arena_find_free(const struct arena *a, size_t from, size_t to, size_t n)
 {
 	size_t run = 0;
 
 	for (size_t page = from; page < to; page++) {
 		uint64_t used = a->used[page / 64];
 
-		/* whole words at once */
+		/* 64 pages at once */
 		if (page % 64 == 0 && page + 64 <= to && (used == ~0ull || !used)) {
 			run = used ? 0 : run + 64;
 			page += 63;
 		} else {
-			run = is_used(a, page) ? 0 : run + 1;
+			run = arena_page_used(a, page) ? 0 : run + 1;
 		}
 		if (run >= n)
 			return page + 1 - run;
@@ -70,14 +69,14 @@ int bulk_alloc(struct link *l, enum bulk which, uint32_t size, struct piece *pie
 		return -EINVAL;
 	if (size > a->size)
 		return -EMSGSIZE;
-	if (l->tcp && size >= SIDE_LEAST)
-		side_want(l);
+	if (l->tcp && size >= EXTRA_MIN_BYTES)
+		extra_request(l);
 	pthread_mutex_lock(&a->lock);
-	at = find(a, a->lowest, a->pages, n);
+	at = arena_find_free(a, a->lowest, a->pages, n);
 	if (at == a->pages)
 		err = -EAGAIN;
 	if (!err) {
-		mark(a, at, n, true);
+		arena_mark(a, at, n, true);
 		if (at == a->lowest)
 			a->lowest = at + n;
 		*piece = (struct piece){(uint32_t)(at * page), size};
@@ -92,7 +91,7 @@ void bulk_free(struct link *l, enum bulk which, struct piece piece)
 	size_t page = memory_page(), at = piece.offset / page;
 
 	pthread_mutex_lock(&a->lock);
-	mark(a, at, ((size_t)piece.size + page - 1) / page, false);
+	arena_mark(a, at, ((size_t)piece.size + page - 1) / page, false);
 	if (at < a->lowest)
 		a->lowest = at;
 	pthread_mutex_unlock(&a->lock);

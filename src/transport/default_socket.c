@@ -4,22 +4,22 @@
 #include <unistd.h>
 #include "transport/default_socket.h"
 
-void place_socket(char *address, size_t size)
+void default_socket_address(char *address, size_t size)
 {
 	const char *given = getenv("GANGWAY_SOCKET"), *run = getenv("XDG_RUNTIME_DIR");
 
 	if (given && *given)
 		snprintf(address, size, "unix:%s", given);
 	else if (geteuid() == 0)
-		snprintf(address, size, "unix:" PLACE_SYSTEM);
+		snprintf(address, size, "unix:" SYSTEM_SOCKET);
 	else if (run && *run)
 		snprintf(address, size, "unix:%s/gangway.sock", run);
 	else
 		snprintf(address, size, "unix:/run/user/%u/gangway.sock", (unsigned)geteuid());
 }
 
-/* The name counts, which may be a link: who made it decides who listens. */
-static bool trusted(const char *address)
+/* The owner of the name, which may be a link, decides who listens. */
+static bool socket_owner_trusted(const char *address)
 {
 	struct stat name, there;
 
@@ -27,13 +27,13 @@ static bool trusted(const char *address)
 	       !stat(address + 5, &there) && S_ISSOCK(there.st_mode);
 }
 
-bool place_find(char *address, size_t size)
+bool default_socket_find(char *address, size_t size)
 {
-	place_socket(address, size);
-	if (trusted(address))
+	default_socket_address(address, size);
+	if (socket_owner_trusted(address))
 		return true;
 	if (getenv("GANGWAY_SOCKET"))
 		return false;
-	snprintf(address, size, "unix:" PLACE_SYSTEM);
-	return trusted(address);
+	snprintf(address, size, "unix:" SYSTEM_SOCKET);
+	return socket_owner_trusted(address);
 }

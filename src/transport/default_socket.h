@@ -1,16 +1,16 @@
-/* place.h - where a local server listens when nobody says otherwise. */
+/* default_socket.h - the socket that a local server listens on, and that clients look for, by default. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PLACE_SYSTEM "/run/gangway.sock" /* root's */
+#define SYSTEM_SOCKET "/run/gangway.sock" /* root's */
 
 /* "unix:/run/user/1000/gangway.sock", or "unix:/run/gangway.sock" for root; GANGWAY_SOCKET overrides the path. */
-void place_socket(char *address, size_t size);
+void default_socket_address(char *address, size_t size);
 
 /*
- * For clients: the first such socket that is there, our own user's or the system's.  Somebody may have
- * listened on it once and not any more.  A socket that another user could have put there is not taken.
+ * For clients: the first default socket that exists: GANGWAY_SOCKET, the user's own, or the system's. Its server may be
+ * gone. Sockets that another user could have placed there are skipped.
  */
-bool place_find(char *address, size_t size);
+bool default_socket_find(char *address, size_t size);

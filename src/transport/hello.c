@@ -26,14 +26,14 @@ void hello_make(struct hello *h, const struct link_config *config)
 		.down_size = (uint32_t)memory_round(config->down_size),
 		.ring_size = config->ring_size,
 		.words = config->words,
-		.side.count = config->sides,
+		.extra.count = config->extras,
 	};
 	memcpy(h->magic, MAGIC, sizeof h->magic);
 	snprintf(h->build, sizeof h->build, "%s", config->build ? config->build : "");
 }
 
-/* A text of the peer's goes to terminals and logs: printable characters only. */
-static void clean(char *out, size_t room, const char *in, size_t n)
+/* The peer's text goes to terminals and logs: replaces everything unprintable. */
+static void text_copy_printable(char *out, size_t room, const char *in, size_t n)
 {
 	size_t i;
 
@@ -42,34 +42,36 @@ static void clean(char *out, size_t room, const char *in, size_t n)
 	out[i] = 0;
 }
 
-/* "gangway 1.2.3 ..." as a number that grows with the version; 0: unknown. */
-static unsigned long version_of(const char *build)
+/* A number that grows with the version in "gangway 1.2.3 ..."; 0: not a version. */
+static unsigned long version_number(const char *build)
 {
 	unsigned a, b, c;
 
 	return sscanf(build, "gangway %3u.%3u.%3u", &a, &b, &c) == 3 ? (a * 1000ul + b) * 1000 + c + 1 : 0;
 }
 
-static const char *remedy(const char *theirs, const char *ours, bool server)
+static const char *version_remedy(const char *theirs, const char *ours, bool server)
 {
-	unsigned long t = version_of(theirs), o = version_of(ours);
+	unsigned long t = version_number(theirs), o = version_number(ours);
 
 	if (!t || !o || t == o)
 		return "install the same version on both sides";
 	return (t < o) == server ? "upgrade the client" : "upgrade the server";
 }
 
-static int mismatch(const struct hello *theirs, const struct hello *ours, bool server, char error[LINK_ERROR_TEXT])
+static int hello_mismatch(
+	const struct hello *theirs, const struct hello *ours, bool server, char error[LINK_ERROR_TEXT])
 {
 	char name[LINK_BUILD_TEXT];
 
-	clean(name, sizeof name, theirs->build, sizeof theirs->build);
+	text_copy_printable(name, sizeof name, theirs->build, sizeof theirs->build);
 	return error_text(error, -EPROTO,
 		"the %s is %s (protocol %u.%012llx), this %s is %.64s (protocol %u.%012llx): "
 		"%s",
 		server ? "client" : "server", name, theirs->version,
 		(unsigned long long)theirs->protocol & 0xffffffffffff, server ? "server" : "client", ours->build,
-		ours->version, (unsigned long long)ours->protocol & 0xffffffffffff, remedy(name, ours->build, server));
+		ours->version, (unsigned long long)ours->protocol & 0xffffffffffff,
+		version_remedy(name, ours->build, server));
 }
 
 int hello_check(const struct hello *theirs, const struct hello *ours, bool server, char error[LINK_ERROR_TEXT])
@@ -81,15 +83,15 @@ int hello_check(const struct hello *theirs, const struct hello *ours, bool serve
 	if (theirs->order != ORDER || theirs->page != ours->page)
 		return error_text(error, -EPROTO, "the other side has another byte order or page size");
 	if (theirs->version != ours->version || theirs->bytes != ours->bytes || theirs->protocol != ours->protocol)
-		return mismatch(theirs, ours, server, error);
+		return hello_mismatch(theirs, ours, server, error);
 	if (!server && theirs->status) {
-		clean(text, sizeof text, theirs->text, sizeof theirs->text);
+		text_copy_printable(text, sizeof text, theirs->text, sizeof theirs->text);
 		return error_text(error, -ECONNREFUSED, "the server refuses: %s", text);
 	}
 	return 0;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
@@ -98,21 +100,20 @@ void hello_grant(struct hello *answer, const struct hello *asked)
 {
 	uint32_t page = answer->page;
 
-	answer->up_size = least(answer->up_size, asked->up_size) & ~(page - 1);
-	answer->down_size = least(answer->down_size, asked->down_size) & ~(page - 1);
-	answer->ring_size = least(answer->ring_size, asked->ring_size);
-	answer->words = least(answer->words, asked->words);
-	answer->side.count = least(answer->side.count, asked->side.count);
+	answer->up_size = min_u32(answer->up_size, asked->up_size) & ~(page - 1);
+	answer->down_size = min_u32(answer->down_size, asked->down_size) & ~(page - 1);
+	answer->ring_size = min_u32(answer->ring_size, asked->ring_size);
+	answer->words = min_u32(answer->words, asked->words);
+	answer->extra.count = min_u32(answer->extra.count, asked->extra.count);
 }
 
-/* Both sides ask this of what the server granted. */
 int hello_sizes_fit(const struct hello *answer, const struct hello *asked)
 {
 	uint32_t ring = answer->ring_size, page = answer->page;
 
 	if (answer->up_size > asked->up_size || answer->down_size > asked->down_size || ring > asked->ring_size ||
-		answer->words > asked->words || answer->side.count > asked->side.count ||
-		answer->side.count > SIDES_MAX)
+		answer->words > asked->words || answer->extra.count > asked->extra.count ||
+		answer->extra.count > EXTRAS_MAX)
 		return -EPROTO;
 	if (!answer->up_size || !answer->down_size || answer->up_size % page || answer->down_size % page)
 		return -EPROTO;
@@ -121,7 +122,7 @@ int hello_sizes_fit(const struct hello *answer, const struct hello *asked)
 	return answer->words < 1 || answer->words > WORDS_MAX ? -EPROTO : 0;
 }
 
-static int await(int fd, short what, uint64_t deadline)
+static int socket_await(int fd, short what, uint64_t deadline)
 {
 	struct pollfd p = {.fd = fd, .events = what};
 	uint64_t now = wait_now();
@@ -143,7 +144,7 @@ int hello_send(int fd, const struct hello *h, uint64_t deadline)
 			at += n, left -= (size_t)n;
 		else if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		else if ((err = await(fd, POLLOUT, deadline)))
+		else if ((err = socket_await(fd, POLLOUT, deadline)))
 			return err;
 	}
 	return 0;
@@ -164,7 +165,7 @@ int hello_receive(int fd, struct hello *h, uint64_t deadline)
 			return -ECONNRESET;
 		else if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		else if ((err = await(fd, POLLIN, deadline)))
+		else if ((err = socket_await(fd, POLLIN, deadline)))
 			return err;
 	}
 	return 0;

@@ -1,20 +1,20 @@
 /*
- * hello.h - the first record each way: who we are, what we speak, how much memory.
+ * hello.h - the first record each way on a new connection: version, protocol, sizes.
  *
- * The client says hello; the server answers with a hello of its own, the sizes it grants, and where it
- * refuses a status and a sentence.  The first 64 bytes keep their meaning in every version.
+ * The client sends a hello. The server answers with its own, which holds the granted sizes, or a status and the reason
+ * for a refusal. The first 64 bytes keep their meaning in every version.
  *
- * The peer is not trusted: hello_check believes nothing, and texts end where their field does.
+ * Trust: none. hello_check verifies every field, and texts end where their field ends.
  */
 #pragma once
 
 #include "transport/transport.h"
 
 #define HELLO_VERSION 2
-#define SIDES_MAX     8 /* further connections of a TCP link: side.h */
-#define SIDE_KEY      16
+#define EXTRAS_MAX    8 /* extra connections of a TCP link: tcp/extra_connections.h */
+#define EXTRA_KEY     16
 
-enum hello_flags { HELLO_SIDE = 1 }; /* a further connection of the link that `side` names */
+enum hello_flags { HELLO_EXTRA = 1 }; /* this is an extra connection of the link named in `extra` */
 
 struct hello {
 	char magic[8];
@@ -22,29 +22,29 @@ struct hello {
 	uint32_t version;  /* of the transport */
 	uint32_t order;    /* 0x01020304 */
 	uint32_t page;     /* size of a page */
-	uint64_t protocol; /* of what travels in frames: the caller's */
+	uint64_t protocol; /* version of the frames' content, chosen by the caller */
 	uint64_t pid;
-	int32_t status; /* the server's answer: 0 or -errno */
+	int32_t status; /* in the server's hello: 0 or -errno */
 	uint32_t flags;
 	uint32_t up_size, down_size, ring_size, words;
 	char build[LINK_BUILD_TEXT];
 	union {
-		char text[128]; /* why the server refuses; else: */
+		char text[128]; /* reason for a refusal */
 		struct {
-			uint64_t name; /* of the link, given by the server, and what proves that one was told */
-			uint8_t key[SIDE_KEY];
-			uint32_t count, index; /* how many, asked and granted; on one of them, which */
-		} side;
+			uint64_t name;          /* names the link; chosen by the server */
+			uint8_t key[EXTRA_KEY]; /* proves that the sender got the server's hello */
+			uint32_t count, index;  /* extra connections asked for or granted; index of this one */
+		} extra;
 	};
 };
 _Static_assert(sizeof(struct hello) == 256, "the hello is part of the protocol");
 
 void hello_make(struct hello *h, const struct link_config *config);
 
-/* Do we understand it, and do both speak the same?  Else -EPROTO and a sentence. */
+/* -EPROTO and a reason in `error` if the two sides cannot work together. */
 int hello_check(const struct hello *theirs, const struct hello *ours, bool server, char error[LINK_ERROR_TEXT]);
 
-/* Server: what the client gets of what it asks for.  Client: is that something we can work with? */
+/* Server: reduces the sizes in `answer` to what the client asked for. Both sides then check the result. */
 void hello_grant(struct hello *answer, const struct hello *asked);
 int hello_sizes_fit(const struct hello *answer, const struct hello *asked);
 

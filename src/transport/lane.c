@@ -1,4 +1,4 @@
-/* lane.c - the client's lanes: reserve, fill, draw a ticket, publish; and the replies. */
+/* lane.c - the client's side of lanes: reserve, fill, draw a ticket, publish; and take replies. */
 #include "transport/private.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "transport/memory.h"
 
-static int new_lane(struct link *l, struct lane **lane)
+static int lane_create(struct link *l, struct lane **lane)
 {
 	unsigned number = l->nlanes;
 	int fd, err;
@@ -18,7 +18,7 @@ static int new_lane(struct link *l, struct lane **lane)
 	if (fd < 0)
 		return fd;
 	err = link_map_lane(l, number, fd);
-	/* The server must know of the lane before a frame comes by it. */
+	/* Announce the lane before the first frame uses it. */
 	if (!err && !l->tcp_link && (err = unix_send(l->fd, UNIX_LANE, number, &fd, 1)))
 		err = link_break(l, -EPIPE, "a lane could not be sent: %s", strerror(-err));
 	close(fd);
@@ -37,7 +37,7 @@ int lane_open(struct link *l, struct lane **lane)
 	if (*lane)
 		l->free_lanes = (*lane)->next_free;
 	else
-		err = new_lane(l, lane);
+		err = lane_create(l, lane);
 	pthread_mutex_unlock(&l->lane_lock);
 	return err;
 }
@@ -64,7 +64,7 @@ uint32_t lane_payload_max(const struct lane *lane)
 
 /* ---- Up ---- */
 
-static bool room_seen(struct lane *lane, uint32_t need)
+static bool ring_has_room(struct lane *lane, uint32_t need)
 {
 	struct link *l = lane->link;
 
@@ -72,34 +72,34 @@ static bool room_seen(struct lane *lane, uint32_t need)
 	       load_relaxed(&l->ticket) + LINK_LANES - load_relaxed(&l->done_seen) <= BOARD_SLOTS;
 }
 
-/* Look at the reader's cursors again; they only grow, and never pass ours. */
-static int room_look(struct lane *lane, uint32_t need)
+/* Reads the reader's cursors: they only grow, and never pass the client's own. */
+static int ring_read_cursors(struct lane *lane, uint32_t need)
 {
 	struct link *l = lane->link;
 	uint64_t done = load_ordered(&l->control->done), head = load_ordered(&lane->control->up_head);
 
-	/* ticket after done: the reader can have taken no more than was drawn by now */
+	/* Load ticket after done: the reader cannot have taken more than was drawn by then. */
 	if (done > load_ordered(&l->ticket) || head > lane->up_tail || head < lane->up_head_seen)
-		return link_break(l, -EPROTO, "the server's cursors make no sense");
+		return link_break(l, -EPROTO, "the server wrote impossible cursors");
 	lane->up_head_seen = head;
 	store_relaxed(&l->done_seen, done);
-	return room_seen(lane, need) ? 0 : -EAGAIN;
+	return ring_has_room(lane, need) ? 0 : -EAGAIN;
 }
 
-static int wait_room(struct lane *lane, uint32_t need)
+static int ring_wait_room(struct lane *lane, uint32_t need)
 {
 	struct link *l = lane->link;
 	struct wait w;
 	int err;
 
 	wait_init(&w, l->spin_us, -1);
-	while ((err = room_look(lane, need)) == -EAGAIN) {
+	while ((err = ring_read_cursors(lane, need)) == -EAGAIN) {
 		if ((err = link_broken(l)))
 			return err;
 		if (wait_spin(&w))
 			continue;
 		wait_flag(&w, &l->control->space_sleep);
-		if ((err = room_look(lane, need)) != -EAGAIN)
+		if ((err = ring_read_cursors(lane, need)) != -EAGAIN)
 			break;
 		if ((err = link_sleep(l, &w, &l->control->space_sleep)))
 			return err;
@@ -118,14 +118,14 @@ int lane_reserve(struct lane *lane, uint32_t size, void **payload)
 	if ((err = link_broken(l)))
 		return err;
 	need = record_bytes(size, LINK_PIECES);
-	if (!room_seen(lane, need) && (err = wait_room(lane, need)))
+	if (!ring_has_room(lane, need) && (err = ring_wait_room(lane, need)))
 		return err;
 	lane->reserved = size;
 	*payload = lane->up + (lane->up_tail & (l->ring_size - 1)) + sizeof(struct frame_head);
 	return 0;
 }
 
-static int publish(
+static int lane_publish(
 	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket)
 {
 	struct link *l = lane->link;
@@ -153,7 +153,7 @@ static int publish(
 int lane_post(
 	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket)
 {
-	int err = publish(lane, op, size, pieces, npieces, ticket);
+	int err = lane_publish(lane, op, size, pieces, npieces, ticket);
 
 	if (!err)
 		wait_wake(&lane->link->control->reader_sleep);
@@ -164,7 +164,7 @@ int lane_call(
 	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket)
 {
 	struct link *l = lane->link;
-	int err = publish(lane, op, size, pieces, npieces, &lane->asked);
+	int err = lane_publish(lane, op, size, pieces, npieces, &lane->asked);
 
 	lane->asking |= !err;
 	if (!err && ticket)
@@ -178,7 +178,7 @@ int lane_call(
 
 /* ---- Down ---- */
 
-static int take_reply(struct lane *lane, struct frame *reply)
+static int reply_take(struct lane *lane, struct frame *reply)
 {
 	struct link *l = lane->link;
 	uint64_t ready = load_ordered(&lane->control->down_tail) - lane->down_head;
@@ -188,13 +188,13 @@ static int take_reply(struct lane *lane, struct frame *reply)
 	if (!ready)
 		return -EAGAIN;
 	if (ready > l->ring_size || ready < LINE)
-		return link_break(l, -EPROTO, "the server's cursors make no sense");
+		return link_break(l, -EPROTO, "the server wrote impossible cursors");
 	memcpy(&head, at, sizeof head);
 	if (head.payload > l->ring_size / 2 || head.npieces > LINK_PIECES || head.kind != FRAME_PLAIN ||
 		record_bytes(head.payload, head.npieces) > ready)
 		return link_break(l, -EPROTO, "a reply of impossible size");
 	if (lane->asking && head.ticket != lane->asked)
-		return link_break(l, -EPROTO, "a reply to something else than was asked");
+		return link_break(l, -EPROTO, "a reply that does not belong to the call");
 	lane->asking = false;
 	reply->lane = lane;
 	reply->payload = at + sizeof head;
@@ -212,7 +212,7 @@ int lane_wait_reply(struct lane *lane, struct frame *reply, int timeout_ms)
 	if (lane->taken)
 		return -EBUSY;
 	wait_init(&w, l->spin_us, timeout_ms);
-	while ((err = take_reply(lane, reply)) == -EAGAIN) {
+	while ((err = reply_take(lane, reply)) == -EAGAIN) {
 		if ((err = link_broken(l)))
 			return err;
 		if (wait_spin(&w)) {
@@ -222,14 +222,14 @@ int lane_wait_reply(struct lane *lane, struct frame *reply, int timeout_ms)
 		}
 		flagged = true;
 		wait_flag(&w, &lane->control->reply_sleep);
-		if ((err = take_reply(lane, reply)) != -EAGAIN)
+		if ((err = reply_take(lane, reply)) != -EAGAIN)
 			break;
 		if (l->tcp_link)
 			tcp_rely(l);
 		if ((err = link_sleep(l, &w, &lane->control->reply_sleep)) == -ETIMEDOUT)
 			break;
 	}
-	/* The server looks at this line after each reply: leave it alone unless it was touched. */
+	/* The server reads this cache line after each reply: write it only if the flag was set. */
 	if (flagged)
 		store_relaxed(&lane->control->reply_sleep, 0);
 	return err;

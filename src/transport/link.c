@@ -1,4 +1,4 @@
-/* link.c - making, breaking and ending a link. */
+/* link.c - connecting, breaking and ending a link. */
 #include "transport/private.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct link_config link_defaults(bool server)
 		.down_size = 64u << 20,
 		.ring_size = 256u << 10,
 		.words = 4096,
-		.sides = server ? SIDES_MAX : 0,
+		.extras = server ? EXTRAS_MAX : 0,
 	};
 }
 
@@ -45,7 +45,7 @@ int error_text(char error[LINK_ERROR_TEXT], int err, const char *format, ...)
 
 /* ---- Breaking ---- */
 
-static void wake_all(struct link *l)
+static void link_wake_all(struct link *l)
 {
 	unsigned n = load_acquire(&l->nlanes);
 
@@ -64,19 +64,19 @@ static void wake_all(struct link *l)
 	for (unsigned i = 0; l->words && !l->server && i < l->nwords; i++)
 		wait_wake_always(&l->words[i].sleep);
 	if (l->tcp)
-		side_wake(l);
+		extra_wake_all(l);
 }
 
 /*
- * A sleeper counts itself before it looks whether the link is broken, so none comes after the count is 0.
- * Repeated, since one may be between its look and its sleep, or the peer may set flags we clear.
+ * A sleeper increments the count before it checks whether the link is broken, so none appears after the count is 0. The
+ * loop repeats because a thread may be between its check and its sleep, or the peer may set flags again.
  */
 void link_wake_sleepers(struct link *l)
 {
 	struct pollfd stop = {.fd = l->stop, .events = POLLIN};
 
 	while (atomic_load(&l->sleepers)) {
-		wake_all(l);
+		link_wake_all(l);
 		if (poll(&stop, 1, 1) > 0)
 			break;
 	}
@@ -94,7 +94,7 @@ int link_sleep(struct link *l, struct wait *w, _Atomic uint32_t *flag)
 	return err;
 }
 
-/* The first reason stays.  Shutting the socket down ends what blocks in it on both sides. */
+/* Keeps the first reason. Shutting the socket down ends the calls that block in it on both sides. */
 int link_break(struct link *l, int err, const char *format, ...)
 {
 	va_list args;
@@ -112,9 +112,9 @@ int link_break(struct link *l, int err, const char *format, ...)
 	if (first) {
 		shutdown(l->fd, SHUT_RDWR);
 		if (l->tcp)
-			side_shut(l);
+			extra_shutdown_all(l);
 		if (atomic_load(&l->sleepers))
-			wake_all(l);
+			link_wake_all(l);
 	}
 	return link_broken(l);
 }
@@ -151,7 +151,7 @@ const struct link_peer *link_peer(const struct link *l)
 	return &l->peer;
 }
 
-/* Helping threads take no signals: those are for the program's own. */
+/* Blocks all signals in the new thread: they are meant for the application's threads. */
 int link_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 {
 	sigset_t all, old;
@@ -212,7 +212,7 @@ int link_map_lane(struct link *l, unsigned number, int fd)
 
 /* ---- Beginning and end ---- */
 
-static struct link *new_link(int fd, bool server, const struct link_config *config)
+static struct link *link_alloc(int fd, bool server, const struct link_config *config)
 {
 	struct link *l = aligned_alloc(LINE, sizeof *l);
 	pthread_condattr_t attr;
@@ -243,8 +243,8 @@ static struct link *new_link(int fd, bool server, const struct link_config *conf
 	return l;
 }
 
-/* The sizes both agreed on, and who the other says it is. */
-static void agree(struct link *l, const struct hello *granted, const struct hello *theirs)
+/* Stores the sizes that both sides agreed on, and the identity that the peer claims. */
+static void link_agree(struct link *l, const struct hello *granted, const struct hello *theirs)
 {
 	l->ring_size = granted->ring_size;
 	l->nwords = granted->words;
@@ -256,8 +256,8 @@ static void agree(struct link *l, const struct hello *granted, const struct hell
 		l->peer.build[i] = theirs->build[i] >= ' ' && theirs->build[i] < 127 ? theirs->build[i] : '?';
 }
 
-/* Both arenas need a bit a page, and words a bit each, in the client alone. */
-static int new_allocators(struct link *l)
+/* The client's allocators: a bit for each page of the arenas and for each word. */
+static int link_create_allocators(struct link *l)
 {
 	for (int i = 0; i < 2; i++) {
 		l->arena[i].pages = l->arena[i].size / memory_page();
@@ -269,53 +269,54 @@ static int new_allocators(struct link *l)
 	return l->words_used ? 0 : -ENOMEM;
 }
 
-static struct link_memory wanted(const struct link *l)
+static struct link_memory link_memory_request(const struct link *l)
 {
 	return (struct link_memory){.fds = {-1, -1, -1},
 		.nwords = l->nwords,
 		.size = {(uint32_t)l->arena[0].size, (uint32_t)l->arena[1].size}};
 }
 
-static bool is_wanted(const struct link_memory *m, const struct link *l)
+static bool link_memory_fits(const struct link_memory *m, const struct link *l)
 {
 	return m && m->nwords == l->nwords && m->size[0] == l->arena[0].size && m->size[1] == l->arena[1].size;
 }
 
-/* Memory of our own: over TCP no other process maps it, else we send it. */
-static int own_memory(struct link *l, struct link_memory *ready)
+/* Makes the link's memory. Over a unix socket the peer maps it, too. */
+static int link_make_memory(struct link *l, struct link_memory *ready)
 {
-	struct link_memory fresh = wanted(l), *m = is_wanted(ready, l) ? ready : &fresh;
-	int err = m == &fresh ? made_fresh(m) : 0;
+	struct link_memory fresh = link_memory_request(l), *m = link_memory_fits(ready, l) ? ready : &fresh;
+	int err = m == &fresh ? link_memory_create_fds(m) : 0;
 
 	if (err) {
-		made_drop(m);
+		link_memory_discard(m);
 		return err;
 	}
-	made_give(m, l);
+	link_memory_give(m, l);
 	err = l->tcp_link ? 0 : unix_offer(l, m->fds);
-	made_close(m);
+	link_memory_close_fds(m);
 	return err;
 }
 
-static int their_memory(struct link *l, uint64_t deadline)
+static int link_receive_memory(struct link *l, uint64_t deadline)
 {
-	struct link_memory m = wanted(l);
+	struct link_memory m = link_memory_request(l);
 	int err = unix_take(l, &m, deadline);
 
 	if (err)
-		made_drop(&m);
+		link_memory_discard(&m);
 	else
-		made_give(&m, l);
-	made_close(&m);
+		link_memory_give(&m, l);
+	link_memory_close_fds(&m);
 	return err;
 }
 
-static int start(struct link *l)
+static int link_start(struct link *l)
 {
 	return l->tcp_link ? tcp_start(l) : unix_watch(l);
 }
 
-static int say_hello(struct link *l, const struct link_config *config, uint64_t deadline, char error[LINK_ERROR_TEXT])
+static int link_say_hello(
+	struct link *l, const struct link_config *config, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
 	struct hello ours, theirs;
 	int err;
@@ -329,12 +330,12 @@ static int say_hello(struct link *l, const struct link_config *config, uint64_t 
 	if (err)
 		return err;
 	if (hello_sizes_fit(&theirs, &ours))
-		return error_text(error, -EPROTO, "the server grants sizes that cannot be");
-	agree(l, &theirs, &theirs);
+		return error_text(error, -EPROTO, "the server granted impossible sizes");
+	link_agree(l, &theirs, &theirs);
 	if (l->tcp) {
-		l->tcp->sides.hello = ours;
-		l->tcp->sides.hello.side = theirs.side;
-		l->tcp->sides.granted = theirs.side.count;
+		l->tcp->extras.hello = ours;
+		l->tcp->extras.hello.extra = theirs.extra;
+		l->tcp->extras.granted = theirs.extra.count;
 	}
 	return 0;
 }
@@ -348,20 +349,20 @@ int link_connect(struct link **link, const char *address, const struct link_conf
 	*link = NULL;
 	if (fd < 0)
 		return fd;
-	l = new_link(fd, false, config);
+	l = link_alloc(fd, false, config);
 	if (!l) {
 		close(fd);
 		return error_text(error, -ENOMEM, "out of memory");
 	}
-	/* Somebody listens; a worker that opens a device first may take its time, with others beside it. */
+	/* The connection is accepted; a worker that has to open its device first may take long. */
 	deadline = wait_now() + config->patience_ms * 1000000ull;
 	err = l->tcp_link ? socket_tune(fd) : 0;
-	err = err ? err : say_hello(l, config, deadline, error);
+	err = err ? err : link_say_hello(l, config, deadline, error);
 	if (err)
 		goto fail;
-	err = l->tcp_link ? own_memory(l, NULL) : their_memory(l, deadline);
-	err = err ? err : new_allocators(l);
-	err = err ? err : start(l);
+	err = l->tcp_link ? link_make_memory(l, NULL) : link_receive_memory(l, deadline);
+	err = err ? err : link_create_allocators(l);
+	err = err ? err : link_start(l);
 	if (err) {
 		error_text(error, err, "%s: setting up the link: %s", address, strerror(-err));
 		goto fail;
@@ -373,7 +374,7 @@ fail:
 	return err;
 }
 
-static int answer_hello(
+static int link_answer_hello(
 	struct link *l, const struct link_config *config, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
 	struct hello ours, theirs, granted;
@@ -381,7 +382,7 @@ static int answer_hello(
 
 	err = hello_receive(l->fd, &theirs, deadline);
 	if (err)
-		return error_text(error, err, "the client said no hello: %s", strerror(-err));
+		return error_text(error, err, "the client sent no hello: %s", strerror(-err));
 	hello_make(&ours, config);
 	err = hello_check(&theirs, &ours, true, error);
 	if (memcmp(theirs.magic, ours.magic, sizeof ours.magic))
@@ -389,27 +390,27 @@ static int answer_hello(
 	granted = ours;
 	hello_grant(&granted, &theirs);
 	if (!err && hello_sizes_fit(&granted, &theirs))
-		err = error_text(error, -EPROTO, "the client asks for sizes that cannot be");
-	if (!err && theirs.flags & HELLO_SIDE)
-		err = error_text(error, -EPROTO, "a further connection came for a link that is not here");
+		err = error_text(error, -EPROTO, "the client asked for impossible sizes");
+	if (!err && theirs.flags & HELLO_EXTRA)
+		err = error_text(error, -EPROTO, "an extra connection for an unknown link");
 	if (l->tcp && !err)
-		side_offer(l, &granted);
+		extra_offer(l, &granted);
 	else
-		memset(&granted.side, 0, sizeof granted.side);
+		memset(&granted.extra, 0, sizeof granted.extra);
 	granted.status = err;
 	if (err)
 		snprintf(granted.text, sizeof granted.text, "%.*s", (int)sizeof granted.text - 1, error);
 	sent = hello_send(l->fd, &granted, deadline);
 	if (!err && sent)
 		return error_text(error, sent, "the client went away: %s", strerror(-sent));
-	agree(l, &granted, &theirs);
+	link_agree(l, &granted, &theirs);
 	return err;
 }
 
 int link_serve(struct link **link, int fd, const struct link_config *config, char error[LINK_ERROR_TEXT])
 {
 	uint64_t deadline = wait_now() + config->timeout_ms * 1000000ull;
-	struct link *l = new_link(fd, true, config);
+	struct link *l = link_alloc(fd, true, config);
 	char unwanted[LINK_ERROR_TEXT];
 	int err;
 
@@ -420,11 +421,11 @@ int link_serve(struct link **link, int fd, const struct link_config *config, cha
 		return error_text(error, -ENOMEM, "out of memory");
 	}
 	err = l->tcp_link ? socket_tune(fd) : 0;
-	err = err ? err : answer_hello(l, config, deadline, error);
+	err = err ? err : link_answer_hello(l, config, deadline, error);
 	if (err)
 		goto fail;
-	err = own_memory(l, config->memory);
-	err = err ? err : start(l);
+	err = link_make_memory(l, config->memory);
+	err = err ? err : link_start(l);
 	if (err) {
 		error_text(error, err, "setting up the link: %s", strerror(-err));
 		goto fail;
@@ -436,7 +437,7 @@ fail:
 	return err;
 }
 
-/* Answered only after the client's hello was read: closing with something unread would lose the answer. */
+/* Reads the client's hello first: closing a socket with unread bytes discards the answer. */
 void link_refuse(int fd, const struct link_config *config, const char *why)
 {
 	uint64_t deadline = wait_now() + config->timeout_ms * 1000000ull;
@@ -451,7 +452,7 @@ void link_refuse(int fd, const struct link_config *config, const char *why)
 	close(fd);
 }
 
-static void destroy_lanes(struct link *l, bool mapped)
+static void link_destroy_lanes(struct link *l, bool mapped)
 {
 	for (unsigned i = 0; i < l->nlanes; i++) {
 		struct lane *lane = load_relaxed(&l->lanes[i]);
@@ -466,8 +467,8 @@ static void destroy_lanes(struct link *l, bool mapped)
 }
 
 /*
- * A forked child has neither our threads nor our mappings (what lies at those addresses now is not ours), and
- * the connection is its parent's.
+ * A forked child has neither the threads nor the mappings of the link (something else may be mapped at those addresses),
+ * and the connection belongs to its parent.
  */
 void link_destroy(struct link *l)
 {
@@ -484,7 +485,7 @@ void link_destroy(struct link *l)
 	}
 	for (unsigned i = 0; i < l->nfds; i++)
 		close(l->fds[i].fd);
-	destroy_lanes(l, ours);
+	link_destroy_lanes(l, ours);
 	if (ours)
 		memory_unmap(l->control, l->control_size);
 	for (int i = 0; i < 2; i++) {

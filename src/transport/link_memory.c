@@ -1,4 +1,4 @@
-/* made.c - the memory of a link: control, words and the arenas; made by the server, or over TCP by each side. */
+/* link_memory.c - the memory of a link: control, words and arenas; made by the server, or over TCP by each side. */
 #include "transport/private.h"
 
 #include <errno.h>
@@ -17,22 +17,22 @@ size_t control_bytes(uint32_t nwords)
 	return words_offset() + memory_round((size_t)nwords * WORD_STRIDE);
 }
 
-static uint8_t *map_whole(int fd, size_t size, size_t *mapped)
+static uint8_t *map_file(int fd, size_t size, size_t *mapped)
 {
 	struct memory_range all = {0, size, 1};
 
 	return memory_map(fd, &all, 1, mapped);
 }
 
-int made_map(struct link_memory *m)
+int link_memory_map(struct link_memory *m)
 {
-	m->control = map_whole(m->fds[0], control_bytes(m->nwords), &m->control_map);
+	m->control = map_file(m->fds[0], control_bytes(m->nwords), &m->control_map);
 	for (int i = 0; i < 2 && m->control; i++)
-		m->base[i] = map_whole(m->fds[1 + i], m->size[i], &m->map[i]);
+		m->base[i] = map_file(m->fds[1 + i], m->size[i], &m->map[i]);
 	return m->control && m->base[0] && m->base[1] ? 0 : -ENOMEM;
 }
 
-int made_fresh(struct link_memory *m)
+int link_memory_create_fds(struct link_memory *m)
 {
 	m->fds[0] = memory_create("gangway-control", control_bytes(m->nwords));
 	m->fds[1] = memory_create("gangway-up", m->size[BULK_UP]);
@@ -40,10 +40,10 @@ int made_fresh(struct link_memory *m)
 	for (int i = 0; i < 3; i++)
 		if (m->fds[i] < 0)
 			return m->fds[i];
-	return made_map(m);
+	return link_memory_map(m);
 }
 
-void made_close(struct link_memory *m)
+void link_memory_close_fds(struct link_memory *m)
 {
 	for (int i = 0; i < 3; i++) {
 		if (m->fds[i] >= 0)
@@ -52,15 +52,15 @@ void made_close(struct link_memory *m)
 	}
 }
 
-void made_drop(struct link_memory *m)
+void link_memory_discard(struct link_memory *m)
 {
-	made_close(m);
+	link_memory_close_fds(m);
 	memory_unmap(m->control, m->control_map);
 	for (int i = 0; i < 2; i++)
 		memory_unmap(m->base[i], m->map[i]);
 }
 
-void made_give(struct link_memory *m, struct link *l)
+void link_memory_give(struct link_memory *m, struct link *l)
 {
 	l->control = (struct control *)m->control;
 	l->control_size = m->control_map;
@@ -72,7 +72,7 @@ void made_give(struct link_memory *m, struct link *l)
 	}
 }
 
-int link_memory_make(struct link_memory **memory, const struct link_config *config)
+int link_memory_create(struct link_memory **memory, const struct link_config *config)
 {
 	struct link_memory *m = calloc(1, sizeof *m);
 	int err;
@@ -83,9 +83,9 @@ int link_memory_make(struct link_memory **memory, const struct link_config *conf
 	m->nwords = config->words;
 	m->size[BULK_UP] = (uint32_t)memory_round(config->up_size);
 	m->size[BULK_DOWN] = (uint32_t)memory_round(config->down_size);
-	err = made_fresh(m);
+	err = link_memory_create_fds(m);
 	if (err) {
-		made_drop(m);
+		link_memory_discard(m);
 		free(m);
 		return err;
 	}

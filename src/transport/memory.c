@@ -34,7 +34,7 @@ int memory_create(const char *name, size_t size)
 	return err;
 }
 
-static int look(int fd, uint64_t *size)
+static int memory_inspect(int fd, uint64_t *size)
 {
 	struct stat st;
 	struct statfs fs;
@@ -51,7 +51,7 @@ static int look(int fd, uint64_t *size)
 int memory_check(int fd, size_t size)
 {
 	uint64_t has = 0;
-	int err = look(fd, &has);
+	int err = memory_inspect(fd, &has);
 
 	return err ? err : has == size ? 0 : -EINVAL;
 }
@@ -59,7 +59,7 @@ int memory_check(int fd, size_t size)
 int memory_holds(int fd, size_t size)
 {
 	uint64_t has = 0;
-	int err = look(fd, &has);
+	int err = memory_inspect(fd, &has);
 
 	return err ? err : has >= size ? 0 : -EINVAL;
 }

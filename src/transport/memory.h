@@ -1,20 +1,20 @@
 /*
  * memory.h - memory that two processes map: sealed memfds.
  *
- * Memory from the other side is taken only if it can never be smaller than it is now (else touching it could
- * kill us by SIGBUS), has the size that was agreed on, and is plain memory, not a file or huge pages.
+ * Memory from the peer is accepted only if it is sealed against shrinking (otherwise an access could raise SIGBUS), has
+ * the agreed size, and is plain memory: neither a file nor huge pages.
  */
 #pragma once
 
 #include <stddef.h>
 
 int memory_create(const char *name, size_t size); /* a descriptor, or -errno */
-int memory_check(int fd, size_t size);            /* is what came from the other side fit to be mapped? */
-int memory_holds(int fd, size_t size);            /* the same if there may be more */
+int memory_check(int fd, size_t size);            /* 0 if the peer's descriptor may be mapped and has this size */
+int memory_holds(int fd, size_t size);            /* the same, but it may be larger */
 
 /*
- * Map ranges of fd one after the other, each count times in a row; NULL if that fails.  Children made by fork
- * do not inherit it.
+ * Maps ranges of fd one after another, each `count` times in a row; NULL on failure. Forked children do not inherit the
+ * mapping.
  */
 struct memory_range {
 	size_t offset, size;
@@ -24,4 +24,4 @@ void *memory_map(int fd, const struct memory_range *ranges, unsigned n, size_t *
 void memory_unmap(void *base, size_t total);
 
 size_t memory_page(void);
-size_t memory_round(size_t size); /* up to whole pages */
+size_t memory_round(size_t size); /* up to a multiple of the page size */

@@ -1,4 +1,4 @@
-/* serve.c - the server's calls: frames in order, and replies. */
+/* serve.c - the server's side of lanes: frames in ticket order, and replies. */
 #include "transport/private.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "transport/tcp/tcp.h"
 
-static int take(struct link *l, struct frame *frame)
+static int frame_take(struct link *l, struct frame *frame)
 {
 	struct frame_head head;
 	const uint8_t *at;
@@ -22,10 +22,10 @@ static int take(struct link *l, struct frame *frame)
 }
 
 /*
- * The client is ahead of us: what it has written next comes over from its processor's cache while this frame is
- * being served.  Most of the time that is the same lane's next frame.
+ * Prefetches the frame that the client has probably written next, on the same lane, from the client's cache while the
+ * present frame is being served.
  */
-static void fetch_next(struct link *l, const struct lane *lane)
+static void frame_prefetch_next(struct link *l, const struct lane *lane)
 {
 	const uint8_t *at = lane->up + (lane->up_head & (l->ring_size - 1));
 
@@ -34,15 +34,15 @@ static void fetch_next(struct link *l, const struct lane *lane)
 		__builtin_prefetch(at + i * LINE);
 }
 
-static void release(struct link *l)
+static void frame_release(struct link *l)
 {
 	if (l->current)
 		board_release(l, l->current);
 	l->current = NULL;
 }
 
-/* -EPIPE only after what was published has been taken; a peer that lies is not listened to any longer. */
-static int ended(struct link *l)
+/* -EPIPE only after all published frames have been taken; a protocol error ends the link at once. */
+static int link_ended(struct link *l)
 {
 	int err = link_broken(l);
 
@@ -51,7 +51,7 @@ static int ended(struct link *l)
 	return err == -EPIPE && board_ready(l) ? 0 : err;
 }
 
-static int wait_frame(struct link *l, struct frame *frame, int timeout_ms)
+static int frame_wait(struct link *l, struct frame *frame, int timeout_ms)
 {
 	_Atomic uint32_t *flag = &l->control->reader_sleep;
 	bool flagged = false;
@@ -60,8 +60,8 @@ static int wait_frame(struct link *l, struct frame *frame, int timeout_ms)
 
 	board_settle(l);
 	wait_init(&w, l->spin_us, timeout_ms);
-	while ((err = take(l, frame)) == -EAGAIN) {
-		if ((err = ended(l)))
+	while ((err = frame_take(l, frame)) == -EAGAIN) {
+		if ((err = link_ended(l)))
 			break;
 		if (wait_spin(&w))
 			continue;
@@ -86,21 +86,21 @@ int link_next(struct link *l, struct frame *frame, int timeout_ms)
 	err = link_broken(l);
 	if (err && err != -EPIPE)
 		return err;
-	release(l);
-	err = take(l, frame);
+	frame_release(l);
+	err = frame_take(l, frame);
 	if (err == -EAGAIN)
-		return wait_frame(l, frame, timeout_ms);
+		return frame_wait(l, frame, timeout_ms);
 	if (!err)
-		fetch_next(l, frame->lane);
+		frame_prefetch_next(l, frame->lane);
 	return err;
 }
 
-static bool published(struct link *l, uint64_t ticket)
+static bool ticket_published(struct link *l, uint64_t ticket)
 {
 	return load_relaxed(&l->board[ticket % BOARD_SLOTS]) >> LANE_BITS == ticket + 1;
 }
 
-/* Tickets are published nearly in order: by halves. */
+/* Binary search: tickets are published nearly in order. */
 bool link_newest(struct link *l, uint64_t *ticket)
 {
 	uint64_t next = load_relaxed(&l->next), low = 0, high = BOARD_SLOTS;
@@ -110,7 +110,7 @@ bool link_newest(struct link *l, uint64_t *ticket)
 	while (high - low > 1) {
 		uint64_t middle = (low + high) / 2;
 
-		if (published(l, next - 1 + middle))
+		if (ticket_published(l, next - 1 + middle))
 			low = middle;
 		else
 			high = middle;
@@ -119,7 +119,7 @@ bool link_newest(struct link *l, uint64_t *ticket)
 	return true;
 }
 
-/* The next frame of the lane lies behind this one.  What is compared may change meanwhile: the client's own loss. */
+/* The client may change the compared bytes meanwhile, and harms only itself. */
 bool link_repeats(struct link *l, const struct frame *f)
 {
 	uint64_t next = load_relaxed(&l->next);
@@ -145,9 +145,9 @@ void link_interrupt(struct link *l)
 		wait_wake(&l->control->reader_sleep);
 		return;
 	}
-	side_wake(l);
+	extra_wake_all(l);
 	if (write(l->stop, &one, sizeof one) < 0)
-		return; /* already signalled */
+		return; /* the eventfd is signalled already */
 }
 
 void lane_set_data(struct lane *lane, void *data)

@@ -3,29 +3,29 @@
  *
  *	client process                                       worker process
  *	thread A -- lane 0 === frames up ==================> link_next: one thread takes the frames
- *	                   <== replies down ================ of all lanes in the order of their tickets
+ *	                   <== replies down ================ of all lanes in ticket order
  *	thread B -- lane 1 === ...
- *	            bulk up   (the client writes)            large payloads lie here; a frame names
- *	            bulk down (the worker writes)            the pieces that belong to it
- *	            words     (the worker or its GPU writes) "this much is done": one u32 a thing
+ *	            up arena   (the client writes)           large payloads; a frame names the pieces
+ *	            down arena (the worker writes)           of the arena that belong to it
+ *	            words      (the worker or its GPU writes) "done up to here": one u32 for each stream or event
  *
- * One link joins one client process to one worker.  On one host (unix:PATH) everything above is memory that
- * both map, and the socket stays open for descriptors and to notice a death.  Over tcp://HOST:PORT the same
- * calls move the same bytes: pieces named by a frame are in place before the frame can be seen, pieces
- * named by a reply or by a word before those can be seen.
+ * One link joins one client process to one worker. On one host (unix:PATH) everything above is memory that both
+ * processes map; the socket stays open to pass descriptors and to notice the peer's death. Over tcp://HOST:PORT the same
+ * calls move the same bytes: a frame, reply or word becomes visible only after the pieces that it names are in place.
  *
- * Every frame has a ticket, drawn from one counter of the client process as it is published; the worker sees
- * them without gaps and in order.  So what one thread did before it woke another comes first.
+ * Every frame has a ticket, drawn from one counter of the client process when the frame is published. The worker takes
+ * frames without gaps and in order. So if thread A publishes a frame and then wakes thread B, the worker takes A's frame
+ * before B's.
  *
- * Waiting spins for a bounded time, then sleeps in the kernel; an idle link costs no processor time on
- * either side.  A peer that dies ends every wait with -EPIPE, within milliseconds.
+ * A wait spins for a bounded time, then sleeps in the kernel; an idle link uses no processor time on either side. When
+ * the peer dies, every wait ends with -EPIPE within milliseconds.
  *
- * Trust: none, either way.  The other side may write anything into shared memory at any time.  Heads are
- * copied before they are checked, each side keeps its own cursors, and what makes no sense breaks the link
- * for good (-EPROTO, with a sentence in link_error).  A payload stays where the peer can change it: copy what
- * you check.  Shared memory cannot shrink under us.
+ * Trust: none, either way. The peer may write anything into shared memory at any time. So heads are copied before they
+ * are checked, each side keeps its own cursors, and a violation of the protocol breaks the link for good (-EPROTO, with
+ * the reason in link_error). A payload stays where the peer can change it: copy it, then check the copy. Shared memory
+ * cannot shrink.
  *
- * Functions return 0 or -errno.  A link that is broken stays so; all its calls then return the same error.
+ * Functions return 0 or -errno. A broken link stays broken: all its calls return the same error.
  */
 #pragma once
 
@@ -34,20 +34,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define LINK_ERROR_TEXT 256 /* room for a sentence */
+#define LINK_ERROR_TEXT 256 /* size of the buffer for an error message */
 #define LINK_BUILD_TEXT 64
-#define LINK_LANES      1024 /* at most, a link */
-#define LINK_PIECES     16   /* at most, a frame */
+#define LINK_LANES      1024 /* most lanes of a link */
+#define LINK_PIECES     16   /* most pieces of a frame */
 
 struct link;
 struct lane;
 
-/* A range of a bulk arena. */
+/* A range of an arena. */
 struct piece {
 	uint32_t offset, size;
 };
 
-/* A frame that was received.  payload stays valid until it is released, and the peer may change it. */
+/* A received frame. payload stays valid until the frame is released; the peer may change it meanwhile. */
 struct frame {
 	uint32_t op;
 	uint32_t size; /* of the payload */
@@ -61,96 +61,96 @@ struct frame {
 struct link_memory;
 
 struct link_config {
-	const char *build;    /* who we are, for the other side's messages: "gangway 0.1.0 (c7f9283)" */
+	const char *build;    /* shown in the peer's messages: "gangway 0.1.0 (c7f9283)" */
 	uint64_t protocol;    /* must be equal on both sides */
-	unsigned spin_us;     /* how long a wait spins before it sleeps; 0: not at all */
-	unsigned timeout_ms;  /* for connecting, and for a client's hello */
-	unsigned patience_ms; /* client: for the answer of a server that was reached */
-	/* The client asks for these; the server grants no more than its own. */
-	uint32_t up_size; /* bulk arenas, in bytes */
+	unsigned spin_us;     /* spinning time of a wait before it sleeps */
+	unsigned timeout_ms;  /* for connecting, and for the client's hello */
+	unsigned patience_ms; /* client: for the answer of a server that accepted the connection */
+	/* The client asks for these sizes; the server grants at most its own. */
+	uint32_t up_size; /* bytes of the arenas */
 	uint32_t down_size;
-	uint32_t ring_size; /* of each lane, each way: a power of two */
+	uint32_t ring_size; /* of each ring of a lane: a power of two */
 	uint32_t words;
-	uint32_t sides;             /* over TCP: connections beside the first, for bulk bytes */
-	struct link_memory *memory; /* server: made before; used if it has the sizes that were agreed on */
+	uint32_t extras;            /* over TCP: extra connections for large payloads */
+	struct link_memory *memory; /* server: made in advance; used if it has the sizes that were agreed on */
 };
 
 /*
- * The usual values: 50 us (client) or 200 us (server), 5 s, 30 s, 64 MiB, 64 MiB, 256 KiB, 4096, and none (client)
- * or as many as there can be (server).
+ * Defaults: spin 50 us (client) or 200 us (server), timeouts 5 s and 30 s, arenas 64 MiB each, rings 256 KiB, 4096 words,
+ * no extra connections (client) or as many as possible (server).
  */
 struct link_config link_defaults(bool server);
 
 /* ---- Making and ending a link ---- */
 
 /*
- * Listen on "unix:PATH" or "tcp://HOST:PORT" (port 0: any, see link_address).  A socket file that nobody
- * listens on any more is replaced; mode is the permission of a new one.  Returns the descriptor or -errno.
+ * Listens on "unix:PATH" or "tcp://HOST:PORT" (port 0: any, see link_address). Replaces a socket file whose server is
+ * gone; `mode` is the permission of the new one. Returns the descriptor or -errno.
  */
 int link_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT]);
 
 /*
- * A connected descriptor, to be given to link_serve, here or in another process.  It blocks; poll first.
- * -ECONNABORTED: whoever it was has gone again.
+ * Accepts a connection: a descriptor for link_serve, in this or another process. Blocks; poll first.
+ * -ECONNABORTED: the client has disconnected already.
  */
 int link_accept(int listener);
 
 /*
- * Is this one of the further connections of a link that is served already, here or in another process of this user
- * on this machine?  Then it has been given there, and the descriptor is closed.  Does not wait.
+ * If the connection is an extra connection of an existing link, hands it to the worker that serves the link, closes the
+ * descriptor and returns true. Does not block.
  */
-bool link_side(int fd);
+bool link_hand_in_extra(int fd);
 
-/* How many connections a link has by now. */
+/* Number of TCP connections of the link. */
 unsigned link_connections(struct link *link);
 
-/* What a listening descriptor is called, in the form that link_connect understands. */
+/* The address of a listening descriptor, in the form that link_connect takes. */
 int link_address(int listener, char *text, size_t size);
 
-/* The same addresses for a plain stream of bytes, which is no link: a descriptor or -errno. */
+/* The same addresses for a plain byte stream instead of a link: a descriptor or -errno. */
 int text_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT]);
 int text_connect(const char *address, unsigned timeout_ms, char error[LINK_ERROR_TEXT]);
 
-/* Does anybody listen there?  Without disturbing a server on this machine.  0 or -errno and a sentence. */
+/* 0 if a server listens there, else -errno and the reason. Does not disturb a server on this machine. */
 int link_probe(const char *address, char error[LINK_ERROR_TEXT]);
 
 /*
- * The memory of a link that does not exist yet: words and arenas as large as the config says.  So a server can let a
- * device take it in, for milliseconds, before anybody waits.  It is not freed.
+ * Makes the memory of a future link: words and arenas of the config's sizes. A server can then register it with its
+ * device, which takes milliseconds, before a client waits for it. It is never freed.
  */
-int link_memory_make(struct link_memory **memory, const struct link_config *config);
+int link_memory_create(struct link_memory **memory, const struct link_config *config);
 void *link_memory_words(const struct link_memory *memory, size_t *size);
 
 /* Client. */
 int link_connect(
 	struct link **link, const char *address, const struct link_config *config, char error[LINK_ERROR_TEXT]);
 
-/* Server, on a connected descriptor, which is the link's from now on (closed on failure too). */
+/* Server: takes over a connected descriptor; closes it on failure, too. */
 int link_serve(struct link **link, int fd, const struct link_config *config, char error[LINK_ERROR_TEXT]);
 
-/* Server, instead of link_serve: tells the client why not, and closes the descriptor. */
+/* Server, instead of link_serve: sends the client the reason for the refusal and closes the descriptor. */
 void link_refuse(int fd, const struct link_config *config, const char *why);
 
-/* No other thread may be inside a call on this link.  In a forked child it lets go without disturbing the
- * parent's link.  NULL is fine. */
+/* No other thread may be inside a call on this link. In a forked child, frees the child's copy and leaves the parent's
+ * link alone. */
 void link_destroy(struct link *link);
 
-/* Break the link from any thread: every wait on both sides ends. */
+/* Breaks the link, from any thread: every wait on both sides ends. */
 void link_shutdown(struct link *link);
 
-/* What the other side said makes no sense to those above: broken with -EPROTO, which is returned. */
+/* Breaks the link because the peer violated the caller's protocol; returns -EPROTO. */
 int link_reject(struct link *link, const char *why);
 
-/* 0 while the link works, else what broke it; text (may be NULL) receives a sentence. */
+/* 0 while the link works, else the error that broke it; `text` (may be NULL) receives the reason. */
 int link_error(struct link *link, char text[LINK_ERROR_TEXT]);
 
-/* The same 0 or error, to be looked at often. */
+/* The address of that 0 or error, for callers that check it often. */
 const _Atomic int *link_state(const struct link *link);
 
 struct link_peer {
-	bool local; /* shared memory: words and arenas are the very memory that the other side sees */
-	bool known; /* pid, uid and gid come from the kernel (unix sockets, as seen by the server) */
-	pid_t pid;  /* else: what the peer says */
+	bool local; /* shared memory: both sides map the same words and arenas */
+	bool known; /* pid, uid and gid come from the kernel (server of a unix socket) */
+	pid_t pid;  /* otherwise claimed by the peer */
 	uid_t uid;
 	gid_t gid;
 	char build[LINK_BUILD_TEXT];
@@ -158,114 +158,111 @@ struct link_peer {
 
 const struct link_peer *link_peer(const struct link *link);
 
-/* ---- Client: lanes.  One thread at a time uses a lane. ---- */
+/* ---- Client: lanes. A lane is used by one thread at a time. ---- */
 
-/* A lane nobody uses, or a new one.  Closing gives it back; all its replies must have been taken. */
+/* An unused lane, or a new one. lane_close returns it; all its replies must have been taken. */
 int lane_open(struct link *link, struct lane **lane);
 void lane_close(struct lane *lane);
 
-/* The most a payload may have; more goes through a bulk arena. */
+/* Largest payload; anything larger goes through an arena. */
 uint32_t lane_payload_max(const struct lane *lane);
 
-/* Room for a payload of up to size bytes, waiting for it if need be.  -EMSGSIZE: too large, ever. */
+/* Reserves space for a payload of up to `size` bytes; waits while the ring is full. -EMSGSIZE: larger than the maximum. */
 int lane_reserve(struct lane *lane, uint32_t size, void **payload);
 
 /*
- * Publish what was reserved: size bytes of it, and the pieces of the up arena that go with it.  lane_post:
- * nobody waits for it.  lane_call: the caller is about to wait for the reply, which is the next that comes, and
- * carries its ticket: another one breaks the link.  ticket may be NULL.
- * A reservation that is not wanted is simply not published.
+ * Publishes `size` bytes of the reservation, with the pieces of the up arena that belong to it. lane_post: no reply
+ * follows. lane_call: the caller is about to wait for the reply, which must be the next one on the lane and carry the
+ * same ticket; any other breaks the link. `ticket` may be NULL. A reservation may be abandoned.
  */
 int lane_post(
 	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket);
 int lane_call(
 	struct lane *lane, uint32_t op, uint32_t size, const struct piece *pieces, unsigned npieces, uint64_t *ticket);
 
-/* Wait for the next reply; timeout_ms < 0: for ever, else -ETIMEDOUT.  Release it before the next wait. */
+/* Waits for the next reply; timeout_ms < 0: no timeout. Release the reply before the next wait. */
 int lane_wait_reply(struct lane *lane, struct frame *reply, int timeout_ms);
 void lane_release(struct lane *lane);
 
 /* ---- Server: frames and replies ---- */
 
 /*
- * The frame with the next ticket, whichever lane it came by.  It is released by the next call.  One thread.
- * Frames published before the client went away are still delivered; then -EPIPE.  -ETIMEDOUT; once no frame
- * is there, -EINTR after link_interrupt.
+ * Takes the frame with the next ticket, from whichever lane; the next call releases it. For one thread. Frames that the
+ * client published before it ended are still delivered, then -EPIPE. -ETIMEDOUT, or -EINTR after link_interrupt, once no
+ * frame is left.
  */
 int link_next(struct link *link, struct frame *frame, int timeout_ms);
 void link_interrupt(struct link *link);
 
-/* The newest ticket that the client has published by now, as far as a glance tells.  Shared memory only: false. */
+/* Estimates the newest ticket that the client has published. Shared memory only; false otherwise. */
 bool link_newest(struct link *link, uint64_t *ticket);
 
 /*
- * Is the very next frame there already, the same call by the same lane, byte for byte?  For calls of which only
- * the last counts.  A guess: false when it would take more than a look.
+ * True if the next frame is already there and repeats this one byte for byte on the same lane, for calls of which only
+ * the last one counts. May be false although it does.
  */
 bool link_repeats(struct link *link, const struct frame *frame);
 
-/* Lanes are numbered from 0 by the client; what the server keeps for one hangs here. */
+/* The client numbers lanes from 0. The server can attach data to a lane. */
 unsigned lane_number(const struct lane *lane);
 void lane_set_data(struct lane *lane, void *data);
 void *lane_data(const struct lane *lane);
 
 /*
- * A reply, from any thread, one at a time for a lane; ticket is passed through.  Also without a request:
- * a client thread that only waits on a lane receives events there.
+ * Sends a reply, from any thread, but from one at a time for each lane; `ticket` is passed through. A reply without a
+ * request is an event for a client thread that only waits on its lane.
  */
 int lane_reply_reserve(struct lane *lane, uint32_t size, void **payload);
 int lane_reply(
 	struct lane *lane, uint32_t op, uint64_t ticket, uint32_t size, const struct piece *pieces, unsigned npieces);
 
-/* ---- Bulk arenas: the client allocates in both, the server only uses what it was told ---- */
+/* ---- Arenas: the client allocates pieces in both; the server uses the pieces that frames name ---- */
 
 enum bulk { BULK_UP, BULK_DOWN };
 
-/* Where an arena lies in this process: page-aligned; size is a multiple of the page size. */
+/* Address of an arena in this process: page-aligned; the size is a multiple of the page size. */
 void *bulk_base(struct link *link, enum bulk which, size_t *size);
 void *link_memory_bulk(const struct link_memory *memory, enum bulk which, size_t *size);
 
-/* A page-aligned piece of at least size bytes (piece.size is size).  -EAGAIN: none free now;
- * -EMSGSIZE: larger than the arena. */
+/* Allocates a page-aligned piece; piece.size is `size`. -EAGAIN: none free now; -EMSGSIZE: larger than the arena. */
 int bulk_alloc(struct link *link, enum bulk which, uint32_t size, struct piece *piece);
 void bulk_free(struct link *link, enum bulk which, struct piece piece);
 
-/* ---- Words: what is done, as numbers that only grow (and wrap) ---- */
+/* ---- Words: progress counters that only grow, and wrap around ---- */
 
 #define WORD_STRIDE 64 /* bytes from one word to the next */
 
-/* Where the words lie in this process: page-aligned.  A local server may let its GPU write them. */
+/* Address of the words in this process: page-aligned. The GPU of a local server may write them. */
 void *word_base(struct link *link, size_t *size);
 uint32_t *word_address(struct link *link, unsigned index);
 
-/* Client. A word starts with the value it has, which word_alloc tells. -EAGAIN: all are taken. */
+/* Client: allocates a word and returns its present value. -EAGAIN: all words are in use. */
 int word_alloc(struct link *link, unsigned *index, uint32_t *value);
 void word_free(struct link *link, unsigned index);
 
-/* Has the word reached value, counting around? */
+/* True if the word has reached `value`, modulo 2^32. */
 bool word_reached(struct link *link, unsigned index, uint32_t value);
 
 /*
- * Wait until it has.  Before it sleeps for the first time it calls on_sleep(arg), if there is one, to ask the
- * server for a word_wake: a GPU that writes the word wakes nobody.  on_sleep's error ends the wait.
+ * Waits until the word has reached `value`. Before it sleeps for the first time it calls on_sleep(arg), if not NULL, which
+ * asks the server for a word_wake: a GPU that writes the word cannot wake a sleeper. An error of on_sleep ends the wait.
  */
 int word_wait(struct link *link, unsigned index, uint32_t value, int timeout_ms, int (*on_sleep)(void *arg), void *arg);
 
-/* Server.  Set the word and wake who sleeps on it; pieces of the down arena are there before it changes. */
+/* Server: sets the word and wakes its sleepers. The named pieces of the down arena are in place before the word changes. */
 int word_set(struct link *link, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces);
 
-/* As word_set, but a word that has come further already, because somebody else (the GPU) writes it too, stays there. */
+/* As word_set, but never lowers a word that the GPU writes, too. */
 int word_raise(struct link *link, unsigned index, uint32_t value, const struct piece *pieces, unsigned npieces);
 
-/* The word was written here by somebody else (the GPU): wake who sleeps on it; over TCP, as word_set of
- * the value it has. */
+/* Wakes the sleepers of a word that the GPU has written; over TCP, sends the word's present value. */
 int word_wake(struct link *link, unsigned index, const struct piece *pieces, unsigned npieces);
 
 /* ---- Descriptors: unix only (-ENOTSUP over TCP) ---- */
 
-/* id names it: send it before the frame that speaks of it.  The descriptor stays the caller's.  It waits
- * while the other side has some hundreds of them that it has not asked for. */
+/* Sends a descriptor under the name `id`; send it before the frame that mentions it. The descriptor stays the caller's.
+ * Waits while the peer has hundreds of descriptors that it has not asked for. */
 int link_send_fd(struct link *link, uint64_t id, int fd);
 
-/* The descriptor that was sent with id, now the caller's; -ETIMEDOUT. */
+/* Receives the descriptor that was sent as `id`; the caller owns it. */
 int link_recv_fd(struct link *link, uint64_t id, int timeout_ms);

@@ -1,12 +1,12 @@
 /*
- * unix.c - beside shared memory: the socket, which carries descriptors and ends when the other side does.
+ * unix.c - the socket beside shared memory: carries descriptors, and shows when the peer ends.
  *
- * A thread sleeps on the socket.  It takes what arrives, so that a sender never waits for a busy receiver,
- * and notices when the peer is gone; who needs something now takes it itself.  A process that forked before
- * it died leaves its socket open in the child; so the process itself is watched too, where we have a pidfd.
+ * A watching thread sleeps on the socket. It receives what arrives, so that a sender never waits for a busy receiver, and
+ * notices when the peer is gone. A thread that needs a message now receives it itself. A process that forked before it
+ * died leaves its socket open in the child, so the process is watched through a pidfd, too.
  *
- * Descriptors that nobody has asked for are kept, up to a number.  Then the thread leaves the rest in the
- * socket, and the sender waits; only who looks for something reads on until it is found, up to twice as many.
+ * Descriptors are kept until link_recv_fd asks for them, up to FDS_MAX. Then the thread leaves the rest in the socket and
+ * the sender waits. Only a thread that looks for a certain descriptor reads on, up to twice as many.
  */
 #include "transport/private.h"
 
@@ -25,8 +25,8 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define FDS_A_MESSAGE 3
-#define FULL_MS       20
+#define FDS_PER_MESSAGE 3
+#define FULL_MS         20
 
 struct message {
 	uint32_t kind, zero;
@@ -35,7 +35,7 @@ struct message {
 
 union fd_space {
 	struct cmsghdr head;
-	char bytes[CMSG_SPACE(FDS_A_MESSAGE * sizeof(int))];
+	char bytes[CMSG_SPACE(FDS_PER_MESSAGE * sizeof(int))];
 };
 
 int unix_send(int fd, uint32_t kind, uint64_t id, const int *fds, unsigned nfds)
@@ -61,17 +61,17 @@ int unix_send(int fd, uint32_t kind, uint64_t id, const int *fds, unsigned nfds)
 	while (n < 0 && errno == EINTR);
 	if (n >= 0)
 		return 0;
-	return errno == ECONNRESET ? -EPIPE : -errno; /* gone, with messages of ours unread */
+	return errno == ECONNRESET ? -EPIPE : -errno; /* reset: the peer ended with unread messages */
 }
 
-static void close_all(const int *fds, unsigned n)
+static void fds_close(const int *fds, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		close(fds[i]);
 }
 
-/* What is more than a message may have is closed: the kernel fills padding, too, and so can bring one too many. */
-static bool keep_some(const struct cmsghdr *c, int fds[FDS_A_MESSAGE], unsigned *nfds)
+/* Closes descriptors beyond the maximum of a message; the kernel also fills the padding of the control buffer. */
+static bool fds_keep(const struct cmsghdr *c, int fds[FDS_PER_MESSAGE], unsigned *nfds)
 {
 	unsigned n = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 	bool many = false;
@@ -79,7 +79,7 @@ static bool keep_some(const struct cmsghdr *c, int fds[FDS_A_MESSAGE], unsigned 
 
 	for (unsigned i = 0; i < n; i++) {
 		memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-		if (*nfds < FDS_A_MESSAGE) {
+		if (*nfds < FDS_PER_MESSAGE) {
 			fds[(*nfds)++] = fd;
 		} else {
 			close(fd);
@@ -89,8 +89,8 @@ static bool keep_some(const struct cmsghdr *c, int fds[FDS_A_MESSAGE], unsigned 
 	return many;
 }
 
-/* One message, without waiting.  -EAGAIN: none; -EPIPE: the other side has closed. */
-static int receive(int fd, struct message *m, int fds[FDS_A_MESSAGE], unsigned *nfds)
+/* Receives one message without blocking. -EAGAIN: none; -EPIPE: the peer has closed. */
+static int message_receive(int fd, struct message *m, int fds[FDS_PER_MESSAGE], unsigned *nfds)
 {
 	struct iovec iov = {m, sizeof *m};
 	union fd_space space;
@@ -107,10 +107,10 @@ static int receive(int fd, struct message *m, int fds[FDS_A_MESSAGE], unsigned *
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			many |= keep_some(c, fds, nfds);
+			many |= fds_keep(c, fds, nfds);
 	if (n == sizeof *m && !many && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return 0;
-	close_all(fds, *nfds);
+	fds_close(fds, *nfds);
 	*nfds = 0;
 	return n ? -EPROTO : -EPIPE;
 }
@@ -119,10 +119,10 @@ int unix_receive_fd(int fd, uint64_t *id, uint64_t deadline)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct message m;
-	int fds[FDS_A_MESSAGE], err;
+	int fds[FDS_PER_MESSAGE], err;
 	unsigned nfds;
 
-	while ((err = receive(fd, &m, fds, &nfds)) == -EAGAIN) {
+	while ((err = message_receive(fd, &m, fds, &nfds)) == -EAGAIN) {
 		uint64_t now = wait_now();
 
 		if (now >= deadline)
@@ -135,68 +135,68 @@ int unix_receive_fd(int fd, uint64_t *id, uint64_t deadline)
 		*id = m.id;
 		return fds[0];
 	}
-	close_all(fds, nfds);
+	fds_close(fds, nfds);
 	return -EPROTO;
 }
 
-static int keep_fd(struct link *l, uint64_t id, int fd)
+static int fd_keep(struct link *l, uint64_t id, int fd)
 {
 	if (l->nfds == 2 * FDS_MAX) {
 		close(fd);
-		return link_break(l, -EPROTO, "the other side sent %d descriptors that it did not name", 2 * FDS_MAX);
+		return link_break(l, -EPROTO, "the peer sent %d descriptors that no frame mentions", 2 * FDS_MAX);
 	}
 	l->fds[l->nfds++] = (struct waiting_fd){id, fd};
 	return 0;
 }
 
-static int take_lane(struct link *l, uint64_t number, int fd)
+static int lane_take(struct link *l, uint64_t number, int fd)
 {
 	int err;
 
 	if (!l->server || number != l->nlanes || number >= LINK_LANES || memory_check(fd, lane_bytes(l->ring_size)))
-		err = link_break(l, -EPROTO, "the client offered a lane that cannot be");
+		err = link_break(l, -EPROTO, "the client announced an impossible lane");
 	else if ((err = link_map_lane(l, (unsigned)number, fd)))
 		link_break(l, err, "a lane could not be mapped: %s", strerror(-err));
 	close(fd);
 	return err;
 }
 
-static int take_message(struct link *l, const struct message *m, int *fds, unsigned nfds)
+static int message_take(struct link *l, const struct message *m, int *fds, unsigned nfds)
 {
 	if (nfds == 1 && m->kind == UNIX_FD)
-		return keep_fd(l, m->id, fds[0]);
+		return fd_keep(l, m->id, fds[0]);
 	if (nfds == 1 && m->kind == UNIX_LANE)
-		return take_lane(l, m->id, fds[0]);
-	close_all(fds, nfds);
+		return lane_take(l, m->id, fds[0]);
+	fds_close(fds, nfds);
 	return link_break(l, -EPROTO, "a control message of an unknown kind arrived");
 }
 
-/* -EAGAIN: nothing there.  The caller locks. */
-static int take_one(struct link *l)
+/* -EAGAIN: no message. The caller holds unix_lock. */
+static int message_take_next(struct link *l)
 {
 	struct message m;
-	int fds[FDS_A_MESSAGE], err;
+	int fds[FDS_PER_MESSAGE], err;
 	unsigned nfds;
 
 	if (l->hung_up)
 		return -EPIPE;
-	err = receive(l->fd, &m, fds, &nfds);
+	err = message_receive(l->fd, &m, fds, &nfds);
 	if (!err)
-		err = take_message(l, &m, fds, nfds);
+		err = message_take(l, &m, fds, nfds);
 	if (!err || err == -EAGAIN)
 		return err;
 	l->hung_up = true;
 	return err == -EPROTO ? link_break(l, err, "a control message was cut off") : -EPIPE;
 }
 
-/* The watching thread's share: all that may be kept. */
-static int take_all(struct link *l, bool *full)
+/* For the watching thread: receives messages until FDS_MAX descriptors are kept. */
+static int messages_take_all(struct link *l, bool *full)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&l->unix_lock);
 	while (!err && l->nfds < FDS_MAX)
-		err = take_one(l);
+		err = message_take_next(l);
 	*full = l->nfds >= FDS_MAX;
 	pthread_cond_broadcast(&l->unix_cond);
 	pthread_mutex_unlock(&l->unix_lock);
@@ -206,29 +206,29 @@ static int take_all(struct link *l, bool *full)
 void unix_find_lane(struct link *l, unsigned number)
 {
 	pthread_mutex_lock(&l->unix_lock);
-	while (!load_relaxed(&l->lanes[number]) && !take_one(l))
+	while (!load_relaxed(&l->lanes[number]) && !message_take_next(l))
 		;
 	pthread_cond_broadcast(&l->unix_cond);
 	pthread_mutex_unlock(&l->unix_lock);
 }
 
-static void *watch(void *arg)
+static void *socket_watch(void *arg)
 {
 	struct link *l = arg;
 	struct pollfd p[] = {{l->fd, POLLIN | POLLRDHUP, 0}, {l->stop, POLLIN, 0}, {l->pidfd, POLLIN, 0}};
 	bool full = false;
 
 	for (;;) {
-		/* Full: do not wake up for what we would not take; look now and then. */
+		/* When full, do not wake up for messages; check now and then. */
 		p[0].events = full ? POLLRDHUP : POLLIN | POLLRDHUP;
 		if (poll(p, 3, full ? FULL_MS : -1) < 0 && errno != EINTR)
 			break;
 		if (p[1].revents)
 			return NULL;
-		if (take_all(l, &full) || p[2].revents || p[0].revents & (POLLRDHUP | POLLHUP | POLLERR))
+		if (messages_take_all(l, &full) || p[2].revents || p[0].revents & (POLLRDHUP | POLLHUP | POLLERR))
 			break;
 	}
-	take_all(l, &full);
+	messages_take_all(l, &full);
 	link_break(l, -EPIPE, "the %s went away", l->server ? "client" : "server's worker process");
 	pthread_mutex_lock(&l->unix_lock);
 	pthread_cond_broadcast(&l->unix_cond);
@@ -239,7 +239,7 @@ static void *watch(void *arg)
 
 int unix_watch(struct link *l)
 {
-	int err = link_thread(&l->watcher, watch, l);
+	int err = link_thread(&l->watcher, socket_watch, l);
 
 	l->watching = !err;
 	return err;
@@ -256,8 +256,8 @@ void unix_unwatch(struct link *l)
 	l->watching = false;
 }
 
-/* A peer on a unix socket: who connected, and a descriptor for its process. */
-static void who_is_it(struct link *l)
+/* Stores the peer's credentials and a descriptor for its process. */
+static void peer_identify(struct link *l)
 {
 	struct ucred c;
 	socklen_t size = sizeof c;
@@ -273,13 +273,13 @@ static void who_is_it(struct link *l)
 		l->pidfd = c.pid > 0 ? (int)syscall(SYS_pidfd_open, c.pid, 0) : -1;
 }
 
-static int wait_message(struct link *l, struct message *m, int fds[FDS_A_MESSAGE], unsigned *nfds, uint64_t deadline)
+static int message_wait(struct link *l, struct message *m, int fds[FDS_PER_MESSAGE], unsigned *nfds, uint64_t deadline)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLIN};
 	uint64_t now;
 	int err;
 
-	while ((err = receive(l->fd, m, fds, nfds)) == -EAGAIN) {
+	while ((err = message_receive(l->fd, m, fds, nfds)) == -EAGAIN) {
 		now = wait_now();
 		if (now >= deadline)
 			return -ETIMEDOUT;
@@ -288,12 +288,12 @@ static int wait_message(struct link *l, struct message *m, int fds[FDS_A_MESSAGE
 	return err;
 }
 
-/* What the client sees as its peer is whoever listened: it is told which process to watch. */
+/* The client's SO_PEERCRED shows the process that called listen(), so the worker sends its own pidfd. */
 int unix_offer(struct link *l, const int fds[3])
 {
 	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), err;
 
-	who_is_it(l);
+	peer_identify(l);
 	err = unix_send(l->fd, UNIX_MEMORY, 0, fds, 3);
 	err = err ? err : unix_send(l->fd, UNIX_READY, 0, &self, self >= 0);
 	if (self >= 0)
@@ -301,40 +301,40 @@ int unix_offer(struct link *l, const int fds[3])
 	return err;
 }
 
-static int take_memory(struct link *l, struct link_memory *m, uint64_t deadline)
+static int memory_take(struct link *l, struct link_memory *m, uint64_t deadline)
 {
 	size_t sizes[3] = {control_bytes(m->nwords), m->size[BULK_UP], m->size[BULK_DOWN]};
 	struct message text;
-	int fds[FDS_A_MESSAGE], err;
+	int fds[FDS_PER_MESSAGE], err;
 	unsigned nfds;
 
-	err = wait_message(l, &text, fds, &nfds, deadline);
+	err = message_wait(l, &text, fds, &nfds, deadline);
 	if (err)
 		return err;
 	if (text.kind != UNIX_MEMORY || nfds != 3) {
-		close_all(fds, nfds);
+		fds_close(fds, nfds);
 		return -EPROTO;
 	}
 	memcpy(m->fds, fds, sizeof m->fds);
 	for (int i = 0; i < 3; i++)
 		if (memory_check(fds[i], sizes[i]))
 			return -EPROTO;
-	return made_map(m);
+	return link_memory_map(m);
 }
 
 int unix_take(struct link *l, struct link_memory *m, uint64_t deadline)
 {
-	int fds[FDS_A_MESSAGE], err = take_memory(l, m, deadline);
+	int fds[FDS_PER_MESSAGE], err = memory_take(l, m, deadline);
 	struct message text;
 	unsigned nfds;
 
-	err = err ? err : wait_message(l, &text, fds, &nfds, deadline);
+	err = err ? err : message_wait(l, &text, fds, &nfds, deadline);
 	if (err)
 		return err;
 	if (nfds == 1)
 		l->pidfd = fds[0];
 	else
-		close_all(fds, nfds);
+		fds_close(fds, nfds);
 	return text.kind == UNIX_READY && nfds <= 1 ? 0 : -EPROTO;
 }
 
@@ -348,7 +348,7 @@ int link_send_fd(struct link *l, uint64_t id, int fd)
 	return err && link_broken(l) ? link_broken(l) : err;
 }
 
-static int find_fd(struct link *l, uint64_t id)
+static int fd_find(struct link *l, uint64_t id)
 {
 	for (unsigned i = 0; i < l->nfds; i++)
 		if (l->fds[i].id == id) {
@@ -360,11 +360,11 @@ static int find_fd(struct link *l, uint64_t id)
 	return -EAGAIN;
 }
 
-static int look_for_fd(struct link *l, uint64_t id)
+static int fd_find_or_receive(struct link *l, uint64_t id)
 {
 	int fd;
 
-	while ((fd = find_fd(l, id)) == -EAGAIN && !take_one(l))
+	while ((fd = fd_find(l, id)) == -EAGAIN && !message_take_next(l))
 		;
 	return fd;
 }
@@ -382,7 +382,7 @@ int link_recv_fd(struct link *l, uint64_t id, int timeout_ms)
 	if (end.tv_nsec >= 1000000000l)
 		end.tv_sec++, end.tv_nsec -= 1000000000l;
 	pthread_mutex_lock(&l->unix_lock);
-	while ((fd = look_for_fd(l, id)) == -EAGAIN && !late && !link_broken(l))
+	while ((fd = fd_find_or_receive(l, id)) == -EAGAIN && !late && !link_broken(l))
 		late = timeout_ms < 0 ? pthread_cond_wait(&l->unix_cond, &l->unix_lock)
 				      : pthread_cond_timedwait(&l->unix_cond, &l->unix_lock, &end);
 	pthread_mutex_unlock(&l->unix_lock);

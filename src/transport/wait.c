@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TURNS_FREE   16    /* misses before the clock is started */
-#define TURNS_A_LOOK 16    /* misses between two looks at it */
-#define KEEP_NS      10000 /* how long the processor is kept */
+#define TURNS_BEFORE_CLOCK    16    /* misses before the clock is first read */
+#define TURNS_PER_CLOCK_READ  16    /* misses between two reads of the clock */
+#define SPIN_WITHOUT_YIELD_NS 10000 /* spinning time before the first sched_yield */
 
 uint64_t wait_now(void)
 {
@@ -25,7 +25,7 @@ void wait_init(struct wait *w, unsigned spin_us, int timeout_ms)
 	*w = (struct wait){.spin_us = spin_us, .timeout_ms = timeout_ms};
 }
 
-static void start_clock(struct wait *w)
+static void wait_start_clock(struct wait *w)
 {
 	uint64_t now = wait_now();
 
@@ -36,8 +36,8 @@ static void start_clock(struct wait *w)
 }
 
 /*
- * Who we wait for may be waiting for this processor: after a few microseconds others may have it in between.
- * Where there are processors enough, that costs a short system call now and then.
+ * The thread that is waited for may need this processor: after a few microseconds, yields in between. Where processors are
+ * free, that costs a short system call now and then.
  */
 bool wait_spin(struct wait *w)
 {
@@ -46,15 +46,16 @@ bool wait_spin(struct wait *w)
 	if (!w->spin_us || !w->timeout_ms)
 		return false;
 	wait_pause();
-	if (++w->turns < TURNS_FREE)
+	if (++w->turns < TURNS_BEFORE_CLOCK)
 		return true;
 	if (!w->spin_until) {
-		start_clock(w);
-	} else if (w->turns % TURNS_A_LOOK == 0) {
+		wait_start_clock(w);
+	} else if (w->turns % TURNS_PER_CLOCK_READ == 0) {
 		now = wait_now();
 		if (now >= w->spin_until)
 			return false;
-		if (w->spin_until - now < w->spin_us * 1000ull - KEEP_NS || w->spin_us * 1000ull < KEEP_NS)
+		if (w->spin_until - now < w->spin_us * 1000ull - SPIN_WITHOUT_YIELD_NS ||
+			w->spin_us * 1000ull < SPIN_WITHOUT_YIELD_NS)
 			sched_yield();
 	}
 	return true;
@@ -72,7 +73,7 @@ int wait_left_ms(struct wait *w)
 
 	if (w->timeout_ms <= 0)
 		return w->timeout_ms;
-	start_clock(w);
+	wait_start_clock(w);
 	now = wait_now();
 	return now >= w->deadline ? 0 : (int)((w->deadline - now + 999999) / 1000000);
 }
@@ -90,7 +91,7 @@ int wait_sleep(struct wait *w, _Atomic uint32_t *flag)
 	if (w->timeout_ms == 0)
 		return -ETIMEDOUT;
 	if (w->timeout_ms > 0) {
-		start_clock(w);
+		wait_start_clock(w);
 		now = wait_now();
 		if (now >= w->deadline)
 			return -ETIMEDOUT;

@@ -1,5 +1,5 @@
 /*
- * wait.h - spin for a while, then sleep on a flag that may lie in memory shared with another process.
+ * wait.h - spin for a while, then sleep on a flag, which may lie in memory shared with another process.
  *
  *	wait_init(&w, spin_us, timeout_ms);
  *	while (!ready()) {
@@ -10,11 +10,11 @@
  *			break;
  *	}
  *
- * A flag is odd while somebody sleeps on it, or is about to.  Who wakes makes it another even number, so that it never
- * again is what a sleeper has seen: one that has not quite fallen asleep when all are woken stays awake, though another
- * may have set the flag anew.  (Two who wake at once may leave it odd, which costs a needless wake.)
+ * A flag is odd while a thread sleeps on it or is about to. The waker changes it to a new even number, which differs from
+ * what any sleeper has seen: a thread that was about to sleep when the others were woken stays awake, even if another
+ * sleeper has set the flag again. (Two simultaneous wakers may leave it odd, which costs one needless wake.)
  *
- * The clock is not looked at before the first misses, so a wait that need not wait costs nothing.
+ * The clock is not read before the first few misses, so a wait whose condition is already true costs nothing.
  */
 #pragma once
 
@@ -23,35 +23,35 @@
 #include <stdint.h>
 
 struct wait {
-	uint64_t spin_until, deadline; /* ns; deadline 0: none */
+	uint64_t spin_until, deadline; /* ns; 0: not started, or no deadline */
 	unsigned spin_us, turns;
 	int timeout_ms;
-	uint32_t seen; /* the flag, when we set it */
+	uint32_t seen; /* the flag as wait_flag left it */
 };
 
 uint64_t wait_now(void); /* ns, monotonic */
 
 void wait_init(struct wait *w, unsigned spin_us, int timeout_ms);
 
-/* A short pause; false when the time for spinning is over. */
+/* Pauses briefly; false when the spinning time is over. */
 bool wait_spin(struct wait *w);
 
-/* Spin anew: something happened. */
+/* Restarts the spinning time. */
 void wait_again(struct wait *w);
 
-/* Somebody is about to sleep, and looks once more before that. */
+/* Announces that the caller is about to sleep; check the condition once more after this. */
 void wait_flag(struct wait *w, _Atomic uint32_t *flag);
 
-/* Sleep while *flag is as we set it.  -ETIMEDOUT, or 0 for any other reason to look again. */
+/* Sleeps while *flag is unchanged since wait_flag. -ETIMEDOUT, or 0: check the condition again. */
 int wait_sleep(struct wait *w, _Atomic uint32_t *flag);
 
-/* Sleep while *flag is 1, so many microseconds at most: -ETIMEDOUT.  For a flag that only one ever sleeps on. */
+/* Sleeps while *flag is 1, for at most `us` microseconds (-ETIMEDOUT). For a flag with a single sleeper. */
 int wait_sleep_us(_Atomic uint32_t *flag, unsigned us);
 
-/* Milliseconds left for poll: -1 without a deadline. */
+/* Remaining time for poll, in ms; -1: no deadline. */
 int wait_left_ms(struct wait *w);
 
-/* Clear the flag and wake all who sleep on it, if anybody does. */
+/* Clears the flag and wakes its sleepers, if the flag is set; the second function does so in any case. */
 void wait_wake(_Atomic uint32_t *flag);
 void wait_wake_always(_Atomic uint32_t *flag);
 

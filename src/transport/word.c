@@ -1,4 +1,4 @@
-/* word.c - words: what is done. */
+/* word.c - words: progress counters that the client waits on. */
 #include "transport/private.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ void word_free(struct link *l, unsigned index)
 	pthread_mutex_unlock(&l->lane_lock);
 }
 
-static bool reached(struct word *word, uint32_t value)
+static bool word_value_reached(struct word *word, uint32_t value)
 {
 	bool is = (int32_t)(load_ordered(&word->value) - value) >= 0;
 
@@ -52,7 +52,7 @@ static bool reached(struct word *word, uint32_t value)
 
 bool word_reached(struct link *l, unsigned index, uint32_t value)
 {
-	return reached(&l->words[index], value);
+	return word_value_reached(&l->words[index], value);
 }
 
 int word_wait(struct link *l, unsigned index, uint32_t value, int timeout_ms, int (*on_sleep)(void *arg), void *arg)
@@ -62,9 +62,9 @@ int word_wait(struct link *l, unsigned index, uint32_t value, int timeout_ms, in
 	int err;
 
 	wait_init(&w, l->spin_us, timeout_ms);
-	while (!reached(word, value)) {
+	while (!word_value_reached(word, value)) {
 		if ((err = link_broken(l)))
-			return reached(word, value) ? 0 : err;
+			return word_value_reached(word, value) ? 0 : err;
 		if (wait_spin(&w)) {
 			if (l->tcp_link)
 				tcp_assist(l);
@@ -73,9 +73,9 @@ int word_wait(struct link *l, unsigned index, uint32_t value, int timeout_ms, in
 		if (on_sleep && (err = on_sleep(arg)))
 			return err;
 		on_sleep = NULL;
-		/* Several may wait for one word: the flag is cleared by who wakes, never by who waited. */
+		/* Several threads may wait for one word: only the waker clears the flag. */
 		wait_flag(&w, &word->sleep);
-		if (reached(word, value))
+		if (word_value_reached(word, value))
 			break;
 		if (l->tcp_link)
 			tcp_rely(l);

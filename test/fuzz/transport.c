@@ -85,9 +85,9 @@ static void fuzz_stream(const uint8_t *data, size_t size)
 	if (!(l->tcp = tcp_new(l)) || tcp_start(l))
 		abort();
 	/* Two sides that have brought a little, and bring no more. */
-	l->tcp->sides.joined = 2;
-	l->tcp->sides.side[0].came = l->tcp->sides.side[1].came = 4096;
-	l->tcp->sides.side[1].ended = true;
+	l->tcp->extras.joined = 2;
+	l->tcp->extras.extra[0].received = l->tcp->extras.extra[1].received = 4096;
+	l->tcp->extras.extra[1].ended = true;
 	while (!tcp_next(l, &f, 0))
 		touch(&f, l->arena[BULK_UP].base);
 	close(pair[0]);
@@ -108,9 +108,9 @@ static struct link *shared_link(void)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
 		abort();
 	l = new_link(pair[0], false);
-	if (made_fresh(&m))
+	if (link_memory_create_fds(&m))
 		abort();
-	made_give(&m, l);
+	link_memory_give(&m, l);
 	fd = memory_create("lane", lane_bytes(RING));
 	if (fd < 0 || link_map_lane(l, 0, fd))
 		abort();

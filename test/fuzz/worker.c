@@ -40,7 +40,7 @@ static struct link *join(int which)
 	config.protocol = wire_protocol();
 	config.timeout_ms = config.patience_ms = 5000;
 	config.up_size = config.down_size = 1 << 20;
-	config.sides = roll() % 4;
+	config.extras = roll() % 4;
 	if (link_connect(&l, served.address[which], &config, NULL))
 		_exit(2); /* the server does not serve any more */
 	return l;
@@ -160,17 +160,17 @@ static void forge_descriptors(void)
 static void lie_aside(void)
 {
 	struct link *l = join(1);
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 	struct lane *lane;
 
 	if (!all->granted || lane_open(l, &lane))
 		_exit(0);
-	odd_bytes((uint8_t *)&all->hello.side, roll() % 8 ? 0 : sizeof all->hello.side);
-	side_want(l);
+	odd_bytes((uint8_t *)&all->hello.extra, roll() % 8 ? 0 : sizeof all->hello.extra);
+	extra_request(l);
 	for (int patience = roll() % 4 ? 400 : 0; patience && link_connections(l) == 1; patience--)
 		usleep(500);
 	for (int i = 0; i < 200; i++) {
-		struct side *s = &all->side[roll() % all->granted];
+		struct extra *s = &all->extra[roll() % all->granted];
 		uint64_t v[32];
 
 		odd_bytes((uint8_t *)v, sizeof v);
@@ -178,7 +178,7 @@ static void lie_aside(void)
 			((struct piece *)v)->size = (uint32_t)(roll() % sizeof v);
 		if (s->fd >= 0)
 			send(s->fd, v, roll() % 3 ? sizeof v : roll() % sizeof v, MSG_NOSIGNAL | MSG_DONTWAIT);
-		s->given += roll() % 8 ? 0 : odd_value();
+		s->queued += roll() % 8 ? 0 : odd_value();
 		if (roll() % 2)
 			send_one(lane, false);
 		if (roll() % 32 == 0)

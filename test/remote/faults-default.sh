@@ -39,5 +39,5 @@ release
 wait "$held"
 [ "$(tail -n 1 "$dir/out")" = 0 ] || fail "the same process, once the server is up: $(cat "$dir/out")"
 "$gangway" run --on "$GANGWAY_DEVICE" -- "$client" once >"$dir/out" 2>&1 || fail "run --on a server: $(cat "$dir/out")"
-logged 'said no hello' && fail "looking whether a server is there disturbs it"
+logged 'sent no hello' && fail "looking whether a server is there disturbs it"
 finish

@@ -221,10 +221,10 @@ static void exhaust(void)
 	}
 }
 
-static bool all_used(struct sides *all, unsigned n)
+static bool all_used(struct extras *all, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (!all->side[i].given || !all->side[i].came)
+		if (!all->extra[i].queued || !all->extra[i].received)
 			return false;
 	return true;
 }
@@ -235,11 +235,11 @@ static void check_sides(struct link *l, struct lane *lane, unsigned n)
 	uint64_t seed = 99, end = wait_now() + LIMIT * 1000000ull;
 	uint32_t value = 0;
 
-	while (n && !failures && !all_used(&l->tcp->sides, n) && wait_now() < end) {
+	while (n && !failures && !all_used(&l->tcp->extras, n) && wait_now() < end) {
 		up(lane, &seed);
 		down(lane, &seed, 0, &value, false);
 	}
-	CHECK(!n || all_used(&l->tcp->sides, n));
+	CHECK(!n || all_used(&l->tcp->extras, n));
 }
 
 static void run(bool tcp, unsigned sides)
@@ -251,7 +251,7 @@ static void run(bool tcp, unsigned sides)
 	void *to;
 
 	mine.up_size = mine.down_size = 8u << 20;
-	mine.sides = sides;
+	mine.extras = sides;
 	if (pair_start(&p, tcp, serve, &mine, NULL)) {
 		failures++;
 		return;

@@ -111,10 +111,10 @@ static void lies(void)
 	lie(listener, p.address + 5, 0, "HTTP/1.1", 8, "does not speak Gangway");
 	lie(listener, p.address + 5, offsetof(struct hello, order), &odd, 4, "byte order");
 	lie(listener, p.address + 5, offsetof(struct hello, version), &odd, 4, "install the same version");
-	lie(listener, p.address + 5, offsetof(struct hello, ring_size), &odd, 4, "sizes that cannot be");
-	lie(listener, p.address + 5, offsetof(struct hello, ring_size), &zero, 4, "sizes that cannot be");
-	lie(listener, p.address + 5, offsetof(struct hello, up_size), &zero, 4, "sizes that cannot be");
-	lie(listener, p.address + 5, offsetof(struct hello, words), &zero, 4, "sizes that cannot be");
+	lie(listener, p.address + 5, offsetof(struct hello, ring_size), &odd, 4, "impossible sizes");
+	lie(listener, p.address + 5, offsetof(struct hello, ring_size), &zero, 4, "impossible sizes");
+	lie(listener, p.address + 5, offsetof(struct hello, up_size), &zero, 4, "impossible sizes");
+	lie(listener, p.address + 5, offsetof(struct hello, words), &zero, 4, "impossible sizes");
 	/* Too much is cut down to what there is. */
 	lie(listener, p.address + 5, offsetof(struct hello, up_size), &huge, 4, "");
 	pair_unlisten(&p, listener);

@@ -34,7 +34,7 @@ static inline void *pair_porter(void *arg)
 	int fd;
 
 	while ((fd = link_accept(p->listener)) >= 0 || fd == -ECONNABORTED)
-		if (fd >= 0 && !link_side(fd))
+		if (fd >= 0 && !link_hand_in_extra(fd))
 			close(fd);
 	return NULL;
 }
@@ -93,7 +93,7 @@ static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link 
 		config.timeout_ms = 60000; /* whoever is busy */
 		if (pair_ahead && client)
 			config.up_size = client->up_size, config.down_size = client->down_size;
-		err = pair_ahead ? link_memory_make(&config.memory, &config) : 0;
+		err = pair_ahead ? link_memory_create(&config.memory, &config) : 0;
 		err = err ? err : link_serve(&l, link_accept(listener), &config, error);
 		if (err)
 			fprintf(stderr, "link_serve: %s\n", error), _exit(2);
@@ -106,7 +106,7 @@ static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link 
 	if (err)
 		fprintf(stderr, "link_connect %s: %d %s\n", p->address, err, error);
 	p->listener = listener;
-	p->porting = !err && client && client->sides && !pthread_create(&p->porter, NULL, pair_porter, p);
+	p->porting = !err && client && client->extras && !pthread_create(&p->porter, NULL, pair_porter, p);
 	if (!p->porting)
 		pair_unlisten(p, listener);
 	return err;

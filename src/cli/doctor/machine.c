@@ -135,7 +135,7 @@ void probe_container(struct doctor *d)
 	if (!kind)
 		return;
 	bool gpu = !sysroot_stat(&d->sysroot, "/dev/nvidiactl", &st),
-	     server = !sysroot_stat(&d->sysroot, PLACE_SYSTEM, &st);
+	     server = !sysroot_stat(&d->sysroot, SYSTEM_SOCKET, &st);
 	struct finding *f = say(d, FACT, "in a container (%s), into which %s passed", kind,
 		gpu && server ? "a GPU and a server's socket were"
 		: gpu         ? "a GPU was"
@@ -143,7 +143,7 @@ void probe_container(struct doctor *d)
 			      : "neither a GPU nor a server's socket was");
 
 	if (!gpu && !server)
-		more(f, "The host's device: gangway serve there, and -v " PLACE_SYSTEM ":" PLACE_SYSTEM " here.");
+		more(f, "The host's device: gangway serve there, and -v " SYSTEM_SOCKET ":" SYSTEM_SOCKET " here.");
 	if (visible)
 		more(f, "NVIDIA_VISIBLE_DEVICES=%s%s", visible,
 			!strcmp(visible, "void") || !strcmp(visible, "none") ? ": NVIDIA's own hook passes no GPU in."

@@ -40,9 +40,9 @@ static void usual_address(const struct doctor *d, char *address, size_t size)
 	const char *given = sysroot_env(&d->sysroot, "GANGWAY_SOCKET");
 
 	if (d->sysroot.root[0])
-		snprintf(address, size, "unix:%s", given && *given ? given : PLACE_SYSTEM);
-	else if (!place_find(address, size))
-		place_socket(address, size);
+		snprintf(address, size, "unix:%s", given && *given ? given : SYSTEM_SOCKET);
+	else if (!default_socket_find(address, size))
+		default_socket_address(address, size);
 }
 
 static bool has_unit(const struct doctor *d)

@@ -62,7 +62,7 @@ static void accept_client(struct source *source, void *server)
 	struct door *d = (struct door *)source;
 	int client = link_accept(d->listener.fd);
 
-	if (client < 0 || link_side(client))
+	if (client < 0 || link_hand_in_extra(client))
 		return;
 	s->status.connections++;
 	pool_take(&s->pool, client);

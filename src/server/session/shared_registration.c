@@ -43,7 +43,7 @@ struct link_memory *share_ahead(const struct cuda_ops *ops, const struct link_co
 	size_t size;
 	void *p;
 
-	if (link_memory_make(&ahead.memory, config))
+	if (link_memory_create(&ahead.memory, config))
 		return NULL;
 	settle(ops);
 	p = link_memory_words(ahead.memory, &size);

@@ -1,3 +1,4 @@
+/* extra_connections.c - moves stripes of large payloads over extra TCP connections. */
 #include "transport/tcp/extra_connections.h"
 
 #include <errno.h>
@@ -8,101 +9,101 @@
 
 #include "transport/tcp/tcp.h"
 
-/* ---- Giving ---- */
+/* ---- Queueing ---- */
 
-static bool has_room(struct side *s)
+static bool queue_has_room(struct extra *s)
 {
-	return load_relaxed(&s->tail) - load_ordered(&s->head) < SIDE_QUEUE;
+	return load_relaxed(&s->tail) - load_ordered(&s->head) < EXTRA_QUEUE;
 }
 
-static int wait_room(struct side *s)
+static int queue_wait_room(struct extra *s)
 {
 	struct link *l = s->link;
 	struct wait w;
 	int err = 0;
 
 	wait_init(&w, l->spin_us, -1);
-	while (!has_room(s) && !(err = link_broken(l))) {
+	while (!queue_has_room(s) && !(err = link_broken(l))) {
 		if (wait_spin(&w))
 			continue;
 		wait_flag(&w, &s->full);
-		if (!has_room(s))
+		if (!queue_has_room(s))
 			err = link_sleep(l, &w, &s->full);
 	}
 	return err;
 }
 
-static void give(struct side *s, struct piece stripe)
+static void queue_stripe(struct extra *s, struct piece stripe)
 {
 	unsigned tail = load_relaxed(&s->tail);
 
-	if (wait_room(s))
-		return; /* broken: nobody will miss it */
-	s->queue[tail % SIDE_QUEUE] = stripe;
-	s->given += stripe.size;
+	if (queue_wait_room(s))
+		return; /* the link is broken */
+	s->queue[tail % EXTRA_QUEUE] = stripe;
+	s->queued += stripe.size;
 	store_ordered(&s->tail, tail + 1);
 	wait_wake(&s->idle);
 }
 
-unsigned side_give(struct link *l, const struct piece *pieces, unsigned n, uint64_t *marks)
+unsigned extra_queue_pieces(struct link *l, const struct piece *pieces, unsigned n, uint64_t *marks)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 	unsigned count = load_acquire(&all->count);
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		bytes += pieces[i].size;
-	if (!count || bytes < SIDE_LEAST)
+	if (!count || bytes < EXTRA_MIN_BYTES)
 		return 0;
 	for (unsigned i = 0; i < n; i++)
-		for (uint32_t at = 0; at < pieces[i].size; at += SIDE_STRIPE) {
+		for (uint32_t at = 0; at < pieces[i].size; at += EXTRA_STRIPE) {
 			uint32_t left = pieces[i].size - at;
 
-			give(&all->side[all->next++ % count],
-				(struct piece){pieces[i].offset + at, left < SIDE_STRIPE ? left : SIDE_STRIPE});
+			queue_stripe(&all->extra[all->next++ % count],
+				(struct piece){pieces[i].offset + at, left < EXTRA_STRIPE ? left : EXTRA_STRIPE});
 		}
 	for (unsigned i = 0; i < count; i++)
-		marks[i] = all->side[i].given;
+		marks[i] = all->extra[i].queued;
 	return count;
 }
 
-/* ---- Taking ---- */
+/* ---- Arrival ---- */
 
-int side_look(struct link *l, const uint64_t *marks, unsigned n)
+int extra_arrived(struct link *l, const uint64_t *marks, unsigned n)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 
 	for (unsigned i = 0; i < n; i++) {
-		/* ended first: what came before the end was counted before it */
-		bool ended = load_ordered(&all->side[i].ended);
+		/* Load `ended` first: bytes before the end are counted before it is set. */
+		bool ended = load_ordered(&all->extra[i].ended);
 
-		if (load_ordered(&all->side[i].came) >= marks[i])
+		if (load_ordered(&all->extra[i].received) >= marks[i])
 			continue;
-		return ended ? link_break(l, -EPIPE, "a connection for bulk bytes ended") : -EINPROGRESS;
+		return ended ? link_break(l, -EPIPE, "an extra connection ended") : -EINPROGRESS;
 	}
 	return 0;
 }
 
-int side_wait(struct link *l, const uint64_t *marks, unsigned n, struct wait *w)
+int extra_wait(struct link *l, const uint64_t *marks, unsigned n, struct wait *w)
 {
-	_Atomic uint32_t *flag = &l->tcp->sides.arrived;
+	_Atomic uint32_t *flag = &l->tcp->extras.arrived;
 	int err;
 
 	if (wait_spin(w))
-		return side_look(l, marks, n);
+		return extra_arrived(l, marks, n);
 	wait_flag(w, flag);
-	err = side_look(l, marks, n);
+	err = extra_arrived(l, marks, n);
 	if (err != -EINPROGRESS || load_ordered(&l->interrupted))
 		return err;
 	err = link_sleep(l, w, flag);
-	return err ? err : side_look(l, marks, n);
+	return err ? err : extra_arrived(l, marks, n);
 }
 
 /* ---- The threads ---- */
 
-static int receive_all(struct side *s, void *to, size_t size, bool counted)
+static int extra_receive(struct extra *s, void *to, size_t size, bool counted)
 {
-	struct sides *all = &s->link->tcp->sides;
+	struct extras *all = &s->link->tcp->extras;
 	uint8_t *at = to;
 	ssize_t n;
 
@@ -116,68 +117,68 @@ static int receive_all(struct side *s, void *to, size_t size, bool counted)
 		size -= (size_t)n;
 		if (!counted)
 			continue;
-		atomic_fetch_add(&s->came, (uint64_t)n);
+		atomic_fetch_add(&s->received, (uint64_t)n);
 		wait_wake(&all->arrived);
 	}
 	return 0;
 }
 
-static int receive_piece(struct side *s)
+static int extra_receive_piece(struct extra *s)
 {
 	struct link *l = s->link;
 	struct arena *a = &l->arena[l->server ? BULK_UP : BULK_DOWN];
 	struct piece p;
-	int err = receive_all(s, &p, sizeof p, false);
+	int err = extra_receive(s, &p, sizeof p, false);
 
 	if (err)
 		return err;
 	if (!p.size && l->server && !s->ready) {
 		s->ready = true;
-		side_heard(s);
+		extra_confirmed(s);
 		return 0;
 	}
 	if (!p.size || !(s->ready || !l->server) || p.offset > a->size || p.size > a->size - p.offset)
-		return link_break(l, -EPROTO, "a connection for bulk bytes names none of its arena's");
-	return receive_all(s, a->base + p.offset, p.size, true);
+		return link_break(l, -EPROTO, "an extra connection names bytes outside the arena");
+	return extra_receive(s, a->base + p.offset, p.size, true);
 }
 
-/* It may end before what the link's own connection has brought is used: that one says when it is over. */
-static void *receive(void *arg)
+/* Does not break the link at its end: frames already received on the first connection are still delivered. */
+static void *extra_receive_run(void *arg)
 {
-	struct side *s = arg;
+	struct extra *s = arg;
 
-	while (!receive_piece(s))
+	while (!extra_receive_piece(s))
 		;
 	store_ordered(&s->ended, true);
-	wait_wake(&s->link->tcp->sides.arrived);
+	wait_wake(&s->link->tcp->extras.arrived);
 	return NULL;
 }
 
-static bool has_work(struct side *s)
+static bool queue_has_work(struct extra *s)
 {
 	return load_ordered(&s->tail) != load_relaxed(&s->head);
 }
 
-static int wait_work(struct side *s)
+static int queue_wait_work(struct extra *s)
 {
 	struct link *l = s->link;
 	struct wait w;
 	int err = 0;
 
 	wait_init(&w, 0, -1);
-	while (!has_work(s) && !(err = link_broken(l))) {
+	while (!queue_has_work(s) && !(err = link_broken(l))) {
 		wait_flag(&w, &s->idle);
-		if (!has_work(s))
+		if (!queue_has_work(s))
 			err = link_sleep(l, &w, &s->idle);
 	}
 	return err;
 }
 
-static int send_next(struct side *s)
+static int queue_send_next(struct extra *s)
 {
 	struct link *l = s->link;
 	unsigned head = load_relaxed(&s->head);
-	struct piece p = s->queue[head % SIDE_QUEUE];
+	struct piece p = s->queue[head % EXTRA_QUEUE];
 	struct iovec parts[] = {{&p, sizeof p}, {l->arena[l->server ? BULK_DOWN : BULK_UP].base + p.offset, p.size}};
 
 	store_ordered(&s->head, head + 1);
@@ -185,52 +186,52 @@ static int send_next(struct side *s)
 	return stream_send(l, s->fd, parts, 2);
 }
 
-static void *send_queue(void *arg)
+static void *extra_send_run(void *arg)
 {
-	struct side *s = arg;
+	struct extra *s = arg;
 
-	while (!wait_work(s) && !send_next(s))
+	while (!queue_wait_work(s) && !queue_send_next(s))
 		;
 	return NULL;
 }
 
 /* ---- Beginning and end ---- */
 
-void side_wake(struct link *l)
+void extra_wake_all(struct link *l)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 
 	wait_wake_always(&all->arrived);
-	for (unsigned i = 0; i < SIDES_MAX; i++) {
-		wait_wake_always(&all->side[i].idle);
-		wait_wake_always(&all->side[i].full);
+	for (unsigned i = 0; i < EXTRAS_MAX; i++) {
+		wait_wake_always(&all->extra[i].idle);
+		wait_wake_always(&all->extra[i].full);
 	}
 }
 
-int side_begin(struct side *s)
+int extra_start(struct extra *s)
 {
-	int err = link_thread(&s->in, receive, s);
+	int err = link_thread(&s->in, extra_receive_run, s);
 
 	s->receiving = !err;
 	if (err)
 		return err;
-	err = link_thread(&s->out, send_queue, s);
+	err = link_thread(&s->out, extra_send_run, s);
 	s->sending = !err;
 	return err;
 }
 
-void side_shut(struct link *l)
+void extra_shutdown_all(struct link *l)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 
 	if (all->door >= 0)
 		shutdown(all->door, SHUT_RDWR);
-	for (unsigned i = 0; i < SIDES_MAX; i++)
-		if (all->side[i].fd >= 0)
-			shutdown(all->side[i].fd, SHUT_RDWR);
+	for (unsigned i = 0; i < EXTRAS_MAX; i++)
+		if (all->extra[i].fd >= 0)
+			shutdown(all->extra[i].fd, SHUT_RDWR);
 }
 
-void side_end(struct side *s)
+void extra_finish(struct extra *s)
 {
 	if (s->fd >= 0)
 		shutdown(s->fd, SHUT_RDWR);
@@ -246,25 +247,25 @@ void side_end(struct side *s)
 	s->fd = -1;
 }
 
-void side_stop(struct link *l)
+void extra_finish_all(struct link *l)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 
 	if (all->joining)
 		pthread_join(all->joiner, NULL);
-	for (unsigned i = 0; i < SIDES_MAX; i++)
-		side_end(&all->side[i]);
+	for (unsigned i = 0; i < EXTRAS_MAX; i++)
+		extra_finish(&all->extra[i]);
 	if (all->door >= 0)
 		close(all->door);
 }
 
-void side_forget(struct link *l)
+void extra_forget_all(struct link *l)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 
-	for (unsigned i = 0; i < SIDES_MAX; i++)
-		if (all->side[i].fd >= 0)
-			close(all->side[i].fd);
+	for (unsigned i = 0; i < EXTRAS_MAX; i++)
+		if (all->extra[i].fd >= 0)
+			close(all->extra[i].fd);
 	if (all->door >= 0)
 		close(all->door);
 }

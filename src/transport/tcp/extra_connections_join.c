@@ -1,13 +1,13 @@
 /*
- * side_join.c - how a link comes by its further connections.
+ * extra_connections_join.c - opens the extra connections of a link.
  *
- *	client: connects to where it reached the server, says hello with the link's name and key
- *	parent: link_side looks at what came, and hands the connection in at the door of that name
- *	worker: takes it in if the key is right, and answers
- *	client: when all are answered, says on each that it will be used
+ *	client: connects to the server's address again, sends a hello with the link's name and key
+ *	parent: link_hand_in_extra recognises the hello and passes the descriptor to the door of that name
+ *	worker: admits the connection if the key is right, and answers
+ *	client: after all answers, announces on each connection that it will be used
  *
- * The door is a unix socket in the abstract namespace, where everybody can see its name: only processes of the same
- * user, or root's, get in, and what they bring still needs the key, which was told to the client alone.
+ * The door is a unix socket in the abstract namespace, where every process can see its name. Only processes of the same
+ * user or root's may pass descriptors, and each connection still needs the key, which only the client knows.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static socklen_t door_name(struct sockaddr_un *to, uint64_t name)
 
 /* ---- The parent ---- */
 
-static int hand_in(int fd, uint64_t name)
+static int door_hand_in(int fd, uint64_t name)
 {
 	struct sockaddr_un to;
 	socklen_t size = door_name(&to, name);
@@ -47,27 +47,27 @@ static int hand_in(int fd, uint64_t name)
 	return err;
 }
 
-bool link_side(int fd)
+bool link_hand_in_extra(int fd)
 {
 	struct hello h, pattern;
 
 	hello_make(&pattern, &(struct link_config){0});
 	if (recv(fd, &h, sizeof h, MSG_PEEK | MSG_DONTWAIT) != sizeof h || socket_is_unix(fd) ||
-		memcmp(h.magic, pattern.magic, sizeof h.magic) || h.flags != HELLO_SIDE)
+		memcmp(h.magic, pattern.magic, sizeof h.magic) || h.flags != HELLO_EXTRA)
 		return false;
-	hand_in(fd, h.side.name); /* else the client goes on without it */
+	door_hand_in(fd, h.extra.name); /* on failure the client works without it */
 	close(fd);
 	return true;
 }
 
 unsigned link_connections(struct link *l)
 {
-	return 1 + (l->tcp ? load_acquire(&l->tcp->sides.joined) : 0);
+	return 1 + (l->tcp ? load_acquire(&l->tcp->extras.joined) : 0);
 }
 
 /* ---- The worker ---- */
 
-static int open_door(uint64_t name)
+static int door_open(uint64_t name)
 {
 	struct sockaddr_un at;
 	socklen_t size = door_name(&at, name);
@@ -80,62 +80,62 @@ static int open_door(uint64_t name)
 	return -1;
 }
 
-static bool draw(void *to, size_t size)
+static bool random_bytes(void *to, size_t size)
 {
 	return getrandom(to, size, GRND_NONBLOCK) == (ssize_t)size;
 }
 
-/* Without a door, or a secret, there are none. */
-void side_offer(struct link *l, struct hello *answer)
+/* Offers none if the door or the key cannot be made. */
+void extra_offer(struct link *l, struct hello *answer)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 
-	if (answer->side.count && draw(&answer->side.name, sizeof answer->side.name) &&
-		draw(answer->side.key, sizeof answer->side.key))
-		all->door = open_door(answer->side.name);
+	if (answer->extra.count && random_bytes(&answer->extra.name, sizeof answer->extra.name) &&
+		random_bytes(answer->extra.key, sizeof answer->extra.key))
+		all->door = door_open(answer->extra.name);
 	if (all->door < 0)
-		memset(&answer->side, 0, sizeof answer->side);
-	all->granted = answer->side.count;
+		memset(&answer->extra, 0, sizeof answer->extra);
+	all->granted = answer->extra.count;
 	all->hello = *answer;
 }
 
-static bool same_key(const uint8_t *a, const uint8_t *b)
+static bool key_equal(const uint8_t *a, const uint8_t *b)
 {
 	unsigned differ = 0;
 
-	for (unsigned i = 0; i < SIDE_KEY; i++)
+	for (unsigned i = 0; i < EXTRA_KEY; i++)
 		differ |= a[i] ^ b[i];
 	return !differ;
 }
 
-/* The first one says how many there will be. */
-static struct side *place_for(struct sides *all, const struct hello *h)
+/* The first connection determines how many there will be. */
+static struct extra *extra_find_place(struct extras *all, const struct hello *h)
 {
-	if (hello_check(h, &all->hello, true, NULL) || h->flags != HELLO_SIDE ||
-		!same_key(h->side.key, all->hello.side.key))
+	if (hello_check(h, &all->hello, true, NULL) || h->flags != HELLO_EXTRA ||
+		!key_equal(h->extra.key, all->hello.extra.key))
 		return NULL;
-	if (!all->asked && h->side.count <= all->granted)
-		all->asked = h->side.count;
-	if (h->side.count != all->asked || h->side.index >= all->asked || all->side[h->side.index].fd >= 0)
+	if (!all->asked && h->extra.count <= all->granted)
+		all->asked = h->extra.count;
+	if (h->extra.count != all->asked || h->extra.index >= all->asked || all->extra[h->extra.index].fd >= 0)
 		return NULL;
-	return &all->side[h->side.index];
+	return &all->extra[h->extra.index];
 }
 
-/* Whether it came in, as one more than those that are. */
-static bool admit(struct link *l, int fd, unsigned in)
+/* `in` connections are admitted already. */
+static bool extra_admit(struct link *l, int fd, unsigned in)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 	uint64_t deadline = wait_now() + HAND_NS;
 	struct hello h;
-	struct side *s = hello_receive(fd, &h, deadline) ? NULL : place_for(all, &h);
+	struct extra *s = hello_receive(fd, &h, deadline) ? NULL : extra_find_place(all, &h);
 
 	if (!s || socket_tune(fd)) {
 		close(fd);
 		return false;
 	}
 	s->fd = fd;
-	if (side_begin(s)) {
-		side_end(s);
+	if (extra_start(s)) {
+		extra_finish(s);
 		return false;
 	}
 	if (in + 1 == all->asked)
@@ -144,7 +144,7 @@ static bool admit(struct link *l, int fd, unsigned in)
 	return true;
 }
 
-static bool may_enter(int visitor)
+static bool visitor_allowed(int visitor)
 {
 	struct ucred who;
 	socklen_t size = sizeof who;
@@ -152,10 +152,10 @@ static bool may_enter(int visitor)
 	return !getsockopt(visitor, SOL_SOCKET, SO_PEERCRED, &who, &size) && (!who.uid || who.uid == geteuid());
 }
 
-static void *attend(void *arg)
+static void *door_run(void *arg)
 {
 	struct link *l = arg;
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 	unsigned in = 0;
 	uint64_t name;
 
@@ -164,28 +164,28 @@ static void *attend(void *arg)
 
 		if (visitor < 0 && errno != EINTR && errno != ECONNABORTED)
 			break;
-		if (visitor >= 0 && may_enter(visitor))
+		if (visitor >= 0 && visitor_allowed(visitor))
 			fd = unix_receive_fd(visitor, &name, wait_now() + HAND_NS);
 		if (visitor >= 0)
 			close(visitor);
-		in += fd >= 0 && admit(l, fd, in);
+		in += fd >= 0 && extra_admit(l, fd, in);
 	}
-	shutdown(all->door, SHUT_RDWR); /* nobody is let in any more, nor left waiting */
+	shutdown(all->door, SHUT_RDWR); /* refuses and ends pending visitors */
 	return NULL;
 }
 
-int side_attend(struct link *l)
+int extra_start_joining(struct link *l)
 {
-	struct sides *all = &l->tcp->sides;
-	int err = all->door < 0 ? 0 : link_thread(&all->joiner, attend, l);
+	struct extras *all = &l->tcp->extras;
+	int err = all->door < 0 ? 0 : link_thread(&all->joiner, door_run, l);
 
 	all->joining = all->door >= 0 && !err;
 	return err;
 }
 
-void side_heard(struct side *s)
+void extra_confirmed(struct extra *s)
 {
-	struct sides *all = &s->link->tcp->sides;
+	struct extras *all = &s->link->tcp->extras;
 
 	if (atomic_fetch_add(&all->ready, 1) + 1 == all->asked)
 		store_release(&all->count, all->asked);
@@ -193,15 +193,15 @@ void side_heard(struct side *s)
 
 /* ---- The client ---- */
 
-static int open_side(struct link *l, unsigned index, uint64_t deadline)
+static int extra_connect(struct link *l, unsigned index, uint64_t deadline)
 {
-	struct hello ours = l->tcp->sides.hello, theirs;
+	struct hello ours = l->tcp->extras.hello, theirs;
 	int fd = address_again(l->fd, deadline), err;
 
 	if (fd < 0)
 		return fd;
-	ours.flags = HELLO_SIDE;
-	ours.side.index = index;
+	ours.flags = HELLO_EXTRA;
+	ours.extra.index = index;
 	err = hello_send(fd, &ours, deadline);
 	err = err ? err : hello_receive(fd, &theirs, deadline);
 	err = err ? err : hello_check(&theirs, &ours, false, NULL);
@@ -210,56 +210,56 @@ static int open_side(struct link *l, unsigned index, uint64_t deadline)
 	return err ? err : fd;
 }
 
-static int open_all(struct link *l)
+static int extra_connect_all(struct link *l)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 	uint64_t deadline = wait_now() + JOIN_NS;
 	int err = 0;
 
 	for (unsigned i = 0; i < all->granted && !err; i++) {
-		int fd = open_side(l, i, deadline);
+		int fd = extra_connect(l, i, deadline);
 
-		all->side[i].fd = fd < 0 ? -1 : fd;
+		all->extra[i].fd = fd < 0 ? -1 : fd;
 		err = fd < 0 ? fd : link_broken(l);
 	}
 	for (unsigned i = 0; i < all->granted && !err; i++)
-		err = side_begin(&all->side[i]);
+		err = extra_start(&all->extra[i]);
 	return err;
 }
 
-/* From here on there is no way back. */
-static void use_all(struct link *l)
+/* After this the link depends on the extra connections. */
+static void extra_announce_use(struct link *l)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 	struct piece ready = {0};
 	int err = 0;
 
 	store_release(&all->joined, all->granted);
 	for (unsigned i = 0; i < all->granted && !err; i++)
-		err = stream_send(l, all->side[i].fd, &(struct iovec){&ready, sizeof ready}, 1);
+		err = stream_send(l, all->extra[i].fd, &(struct iovec){&ready, sizeof ready}, 1);
 	if (!err)
 		store_release(&all->count, all->granted);
 }
 
-static void *join(void *arg)
+static void *extra_join_run(void *arg)
 {
 	struct link *l = arg;
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 
-	if (!open_all(l)) {
-		use_all(l);
+	if (!extra_connect_all(l)) {
+		extra_announce_use(l);
 		return NULL;
 	}
 	for (unsigned i = 0; i < all->granted; i++)
-		side_end(&all->side[i]);
+		extra_finish(&all->extra[i]);
 	return NULL;
 }
 
-void side_want(struct link *l)
+void extra_request(struct link *l)
 {
-	struct sides *all = &l->tcp->sides;
+	struct extras *all = &l->tcp->extras;
 
 	if (!all->granted || load_relaxed(&all->wanted) || atomic_exchange(&all->wanted, true))
 		return;
-	all->joining = !link_thread(&all->joiner, join, l);
+	all->joining = !link_thread(&all->joiner, extra_join_run, l);
 }

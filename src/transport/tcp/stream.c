@@ -8,11 +8,11 @@
 
 #include "transport/tcp/tcp.h"
 
-#define FILL 32768 /* read ahead at most so much: bulk should not come through the buffer */
+#define READ_AHEAD 32768 /* bytes at most, so that bytes of pieces bypass the buffer */
 
 /*
- * What the peer sends comes after what it answers: that orders our threads where no lock does, and
- * ThreadSanitizer cannot see it.  It is told, and does not look at what the kernel reads and writes.
+ * A message of the peer follows the message that it answers. That orders threads of this process without a lock, which
+ * ThreadSanitizer cannot see; the annotations tell it. The raw system calls keep it from checking the buffers.
  */
 #if defined(__SANITIZE_THREAD__)
 #include <sys/syscall.h>
@@ -50,7 +50,7 @@ static ssize_t socket_send(struct link *l, int fd, const struct msghdr *msg)
 
 int stream_init(struct stream *s, struct link *l, enum bulk which)
 {
-	*s = (struct stream){.link = l, .which = which, .room = l->ring_size / 2 + 2 * FILL};
+	*s = (struct stream){.link = l, .which = which, .room = l->ring_size / 2 + 2 * READ_AHEAD};
 	s->buffer = malloc(s->room);
 	return s->buffer ? 0 : -ENOMEM;
 }
@@ -61,7 +61,7 @@ void stream_finish(struct stream *s)
 	s->buffer = NULL;
 }
 
-static int receive_error(struct stream *s, ssize_t n)
+static int stream_receive_error(struct stream *s, ssize_t n)
 {
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
@@ -69,33 +69,33 @@ static int receive_error(struct stream *s, ssize_t n)
 		n ? ": " : "", n ? strerror(errno) : "");
 }
 
-static int check_head(struct stream *s)
+static int stream_check_head(struct stream *s)
 {
 	const struct frame_head *h = &s->head;
 	uint32_t most = s->link->ring_size / 2;
 
 	if (h->payload > most || h->npieces > LINK_PIECES || h->lane >= LINK_LANES ||
-		h->marks > load_acquire(&s->link->tcp->sides.joined) ||
+		h->marks > load_acquire(&s->link->tcp->extras.joined) ||
 		(h->kind != FRAME_PLAIN && (s->link->server || h->kind != FRAME_WORD)) ||
 		record_bytes(h->payload, h->npieces) > most)
-		return link_break(s->link, -EPROTO, "a frame's head makes no sense");
+		return link_break(s->link, -EPROTO, "an invalid frame head");
 	return 0;
 }
 
-static void compact(struct stream *s)
+static void stream_compact(struct stream *s)
 {
 	memmove(s->buffer, s->buffer + s->start, s->end - s->start);
 	s->end -= s->start;
 	s->start = 0;
 }
 
-static size_t whole_bytes(const struct frame_head *h)
+static size_t frame_stream_bytes(const struct frame_head *h)
 {
 	return frame_bytes(h->payload, h->npieces) + h->marks * sizeof(uint64_t);
 }
 
-/* Is a whole frame, without its pieces' bytes, in the buffer? */
-static int find_frame(struct stream *s)
+/* Looks for a complete frame, without the bytes of its pieces, in the buffer. */
+static int stream_find_frame(struct stream *s)
 {
 	size_t ready = s->end - s->start;
 	int err;
@@ -104,20 +104,20 @@ static int find_frame(struct stream *s)
 		return -EAGAIN;
 	/* Payloads are 8-byte aligned; pieces of odd sizes move what comes after them. */
 	if (s->start % 8)
-		compact(s);
+		stream_compact(s);
 	memcpy(&s->head, s->buffer + s->start, sizeof s->head);
-	err = check_head(s);
+	err = stream_check_head(s);
 	if (err)
 		return err;
-	if (ready < whole_bytes(&s->head))
+	if (ready < frame_stream_bytes(&s->head))
 		return -EAGAIN;
-	/* Before anybody can take it for a frame: this one may be looked at again. */
+	/* Checked before s->have is set: find_frame may see this head again. */
 	err = frame_check(
 		s->link, &s->head, s->buffer + s->start + frame_bytes(s->head.payload, 0), s->which, &s->frame);
 	if (err)
 		return err;
 	s->at = s->start;
-	s->start += whole_bytes(&s->head);
+	s->start += frame_stream_bytes(&s->head);
 	memcpy(s->marks, s->buffer + s->start - s->head.marks * sizeof *s->marks, s->head.marks * sizeof *s->marks);
 	s->frame.payload = s->buffer + s->at + sizeof s->head;
 	s->piece = s->filled = 0;
@@ -125,22 +125,22 @@ static int find_frame(struct stream *s)
 	return 0;
 }
 
-static int fill(struct stream *s)
+static int stream_fill(struct stream *s)
 {
 	ssize_t n;
 
 	if (s->start)
-		compact(s);
-	n = stream_recv(
-		s->link, s->link->fd, s->buffer + s->end, s->end < FILL ? FILL : s->room - s->end, MSG_DONTWAIT);
+		stream_compact(s);
+	n = stream_recv(s->link, s->link->fd, s->buffer + s->end, s->end < READ_AHEAD ? READ_AHEAD : s->room - s->end,
+		MSG_DONTWAIT);
 	if (n <= 0)
-		return receive_error(s, n);
+		return stream_receive_error(s, n);
 	s->end += (size_t)n;
 	return 0;
 }
 
-/* Bytes of the pieces: first what the buffer holds, then the socket, straight to where they belong. */
-static int fill_piece(struct stream *s)
+/* Bytes of the pieces: first from the buffer, then from the socket straight into the arena. */
+static int stream_fill_piece(struct stream *s)
 {
 	struct piece *p = &s->frame.pieces[s->piece];
 	uint8_t *to = s->link->arena[s->which].base + p->offset + s->filled;
@@ -153,7 +153,7 @@ static int fill_piece(struct stream *s)
 	} else {
 		got = stream_recv(s->link, s->link->fd, to, left, MSG_DONTWAIT);
 		if (got <= 0)
-			return receive_error(s, got);
+			return stream_receive_error(s, got);
 		n = (size_t)got;
 	}
 	s->filled += (uint32_t)n;
@@ -165,19 +165,19 @@ int stream_receive(struct stream *s)
 	int err;
 
 	while (!s->have) {
-		err = find_frame(s);
+		err = stream_find_frame(s);
 		if (err == -EAGAIN)
-			err = fill(s);
+			err = stream_fill(s);
 		if (err)
 			return err;
 	}
 	if (s->head.marks)
-		return side_look(s->link, s->marks, s->head.marks);
+		return extra_arrived(s->link, s->marks, s->head.marks);
 	while (s->piece < s->frame.npieces) {
 		if (s->filled == s->frame.pieces[s->piece].size) {
 			s->piece++;
 			s->filled = 0;
-		} else if ((err = fill_piece(s))) {
+		} else if ((err = stream_fill_piece(s))) {
 			return err;
 		}
 	}

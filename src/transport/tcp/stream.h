@@ -1,13 +1,13 @@
 /*
- * stream.h - frames on a TCP stream: head, payload, pieces, and then the bytes of the pieces, or marks (side.h).
+ * stream.h - frames on a TCP stream: head, payload, pieces, then the bytes of the pieces, or marks (extra_connections.h).
  *
- * The receiving side works without blocking, in steps: it keeps what has come of a frame and goes on later.
- * Bytes of pieces go from the socket straight to their place in the arena.
+ * Receiving never blocks: an incomplete frame is kept and continued later. Bytes of pieces go from the socket straight to
+ * their place in the arena.
  *
- *	buffer:	| old | frame | what came after it | free |
+ *	buffer:	| old | frame | bytes behind it    | free |
  *			      start               end	   room
  *
- * The stream is not trusted: a head is checked before anything is done with what it says.
+ * Trust: none. A head is checked before any of its fields is used.
  */
 #pragma once
 
@@ -16,36 +16,36 @@
 
 struct stream {
 	struct link *link;
-	enum bulk which; /* where received pieces belong */
+	enum bulk which; /* arena of the received pieces */
 	uint8_t *buffer;
 	size_t room, start, end;
-	bool have; /* a frame is in the buffer, at `at`; perhaps not yet all its pieces */
+	bool have; /* a frame is in the buffer, at `at`; its pieces may be incomplete */
 	size_t at;
 	struct frame_head head;
 	struct frame frame;
-	unsigned piece;            /* pieces before this one are complete */
-	uint32_t filled;           /* bytes of this one that are */
-	uint64_t marks[SIDES_MAX]; /* or all of them come by other ways, and are there when those have come to this */
+	unsigned piece;             /* pieces before this one are complete */
+	uint32_t filled;            /* bytes of this one that have arrived */
+	uint64_t marks[EXTRAS_MAX]; /* if extra connections carry the pieces: complete when each has reached its mark */
 };
 
 int stream_init(struct stream *s, struct link *l, enum bulk which);
 void stream_finish(struct stream *s);
 
 /*
- * The next whole frame is in s->head, s->frame: 0.  Not yet: -EAGAIN, or -EINPROGRESS if only what comes by the sides
- * is missing.  The same until stream_done.
+ * 0: the next complete frame is in s->head and s->frame, until stream_done. -EAGAIN: not yet. -EINPROGRESS: only bytes on
+ * extra connections are missing.
  */
 int stream_receive(struct stream *s);
 void stream_done(struct stream *s);
 
-/* Has it bytes that were received and not yet used? */
+/* True if received bytes are left in the buffer. */
 bool stream_holds(const struct stream *s);
 
-/* What is sent together.  Everything, waiting for room; the caller serialises. */
+/* Sends all parts; blocks while the socket is full. The caller holds the lock of the connection. */
 #define BATCH_FRAMES 64
 #define BATCH_PARTS  256
 struct iovec;
 int stream_send(struct link *l, int fd, struct iovec *parts, unsigned n);
 
-/* recv, for what belongs to the link. */
+/* recv(), with an annotation for ThreadSanitizer. */
 ssize_t stream_recv(struct link *l, int fd, void *to, size_t size, int flags);

@@ -1,4 +1,4 @@
-/* tcp.c - both sides' common part, and the server's: see tcp.h. */
+/* tcp.c - the common part of both sides, and the server's side: see tcp.h. */
 #include "transport/tcp/tcp.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@ struct tcp *tcp_new(struct link *l)
 		return NULL;
 	pthread_mutex_init(&t->in_lock, NULL);
 	pthread_mutex_init(&t->out_lock, NULL);
-	t->called = t->sides.door = -1;
-	for (unsigned i = 0; i < SIDES_MAX; i++) {
-		t->sides.side[i].link = l;
-		t->sides.side[i].fd = -1;
+	t->called = t->extras.door = -1;
+	for (unsigned i = 0; i < EXTRAS_MAX; i++) {
+		t->extras.extra[i].link = l;
+		t->extras.extra[i].fd = -1;
 	}
 	return t;
 }
@@ -34,10 +34,10 @@ int tcp_start(struct link *l)
 		return -errno;
 	if (stream_init(&t->in, l, l->server ? BULK_UP : BULK_DOWN))
 		return -ENOMEM;
-	return l->server ? side_attend(l) : tcp_client_start(l);
+	return l->server ? extra_start_joining(l) : tcp_client_start(l);
 }
 
-/* The link is broken: the threads are on their way out. */
+/* The link is broken, so the threads are about to end. */
 void tcp_stop(struct link *l)
 {
 	struct tcp *t = l->tcp;
@@ -53,7 +53,7 @@ void tcp_stop(struct link *l)
 		pthread_join(t->sender, NULL);
 	if (write(l->stop, &one, sizeof one) == sizeof one && t->receiving)
 		pthread_join(t->receiver, NULL);
-	side_stop(l);
+	extra_finish_all(l);
 	stream_finish(&t->in);
 	if (t->called >= 0)
 		close(t->called);
@@ -68,7 +68,7 @@ void tcp_forget(struct link *l)
 	if (!l->tcp)
 		return;
 	stream_finish(&l->tcp->in);
-	side_forget(l);
+	extra_forget_all(l);
 	if (l->tcp->called >= 0)
 		close(l->tcp->called);
 	free(l->tcp);
@@ -77,7 +77,7 @@ void tcp_forget(struct link *l)
 
 /* ---- The server ---- */
 
-static int accept_frame(struct link *l, struct frame *frame)
+static int frame_accept(struct link *l, struct frame *frame)
 {
 	struct stream *s = &l->tcp->in;
 	unsigned number = s->head.lane;
@@ -93,7 +93,7 @@ static int accept_frame(struct link *l, struct frame *frame)
 	return 0;
 }
 
-static int wait_socket(struct link *l, struct wait *w)
+static int socket_wait(struct link *l, struct wait *w)
 {
 	struct pollfd p[] = {{l->fd, POLLIN, 0}, {l->stop, POLLIN, 0}};
 	uint64_t count;
@@ -122,18 +122,19 @@ int tcp_next(struct link *l, struct frame *frame, int timeout_ms)
 			return err;
 		if (atomic_exchange(&l->interrupted, false))
 			return -EINTR;
-		if (aside && (err = side_wait(l, s->marks, s->head.marks, &w)) && err != -EINPROGRESS)
+		if (aside && (err = extra_wait(l, s->marks, s->head.marks, &w)) && err != -EINPROGRESS)
 			return err;
-		if (!aside && !wait_spin(&w) && (err = wait_socket(l, &w)))
+		if (!aside && !wait_spin(&w) && (err = socket_wait(l, &w)))
 			return err;
 	}
-	err = err ? err : accept_frame(l, frame);
+	err = err ? err : frame_accept(l, frame);
 	if (!err)
 		l->current = frame->lane;
 	return err;
 }
 
-static unsigned add_pieces(struct link *l, enum bulk which, struct iovec *parts, const struct piece *pieces, unsigned n)
+static unsigned parts_add_pieces(
+	struct link *l, enum bulk which, struct iovec *parts, const struct piece *pieces, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		parts[i] = (struct iovec){l->arena[which].base + pieces[i].offset, pieces[i].size};
@@ -151,23 +152,23 @@ static bool pieces_fit(struct link *l, const struct piece *pieces, unsigned n)
 }
 
 /*
- * parts: the head, what is between, the pieces' places; room for their bytes, or for the marks instead.  word: NULL, or
- * whose value it is to bring; looked at only now, so that of two who send it the later one brings no older value.
+ * `parts` holds the head, the payload and the pieces, and has room for the pieces' bytes or the marks. `word` is NULL, or
+ * the word to send: its value is read under the lock, so that a later frame never carries an older value.
  */
-static int send_frame(struct link *l, struct frame_head *head, struct iovec *parts, unsigned n,
+static int frame_send(struct link *l, struct frame_head *head, struct iovec *parts, unsigned n,
 	const struct piece *pieces, struct word *word)
 {
-	uint64_t marks[SIDES_MAX];
+	uint64_t marks[EXTRAS_MAX];
 	int err;
 
 	pthread_mutex_lock(&l->tcp->out_lock);
 	if (word)
 		head->ticket = load_ordered(&word->value);
-	head->marks = side_give(l, pieces, head->npieces, marks);
+	head->marks = extra_queue_pieces(l, pieces, head->npieces, marks);
 	if (head->marks)
 		parts[n++] = (struct iovec){marks, head->marks * sizeof *marks};
 	else
-		n += add_pieces(l, BULK_DOWN, parts + n, pieces, head->npieces);
+		n += parts_add_pieces(l, BULK_DOWN, parts + n, pieces, head->npieces);
 	err = stream_send(l, l->fd, parts, n);
 	pthread_mutex_unlock(&l->tcp->out_lock);
 	return err;
@@ -185,7 +186,7 @@ int tcp_reply(struct lane *lane, const struct frame_head *head, const struct pie
 	if (head->npieces)
 		memcpy(record + frame_bytes(head->payload, 0), pieces, head->npieces * sizeof *pieces);
 	parts[0] = (struct iovec){record, frame_bytes(head->payload, head->npieces)};
-	return send_frame(l, (struct frame_head *)record, parts, 1, pieces, NULL);
+	return frame_send(l, (struct frame_head *)record, parts, 1, pieces, NULL);
 }
 
 int tcp_word(struct link *l, unsigned index, const struct piece *pieces, unsigned npieces)
@@ -193,5 +194,5 @@ int tcp_word(struct link *l, unsigned index, const struct piece *pieces, unsigne
 	struct frame_head head = {.op = index, .npieces = (uint8_t)npieces, .kind = FRAME_WORD};
 	struct iovec parts[2 + LINK_PIECES] = {{&head, sizeof head}, {(void *)pieces, npieces * sizeof *pieces}};
 
-	return pieces_fit(l, pieces, npieces) ? send_frame(l, &head, parts, 2, pieces, &l->words[index]) : -EINVAL;
+	return pieces_fit(l, pieces, npieces) ? frame_send(l, &head, parts, 2, pieces, &l->words[index]) : -EINVAL;
 }

@@ -1,14 +1,14 @@
 /*
- * tcp.h - who moves bytes over TCP.
+ * tcp.h - the threads that move bytes over TCP.
  *
  *	client: board ── sending thread, or a caller that is about to wait ──> socket
  *	        down rings, words <── receiving thread, or a caller that spins ── socket
- *	server: link_next reads the socket itself; replies are sent by who makes them
- *	both: pieces of many bytes go by connections of their own (side.h)
+ *	server: link_next reads the socket itself; the thread that makes a reply sends it
+ *	both: large pieces use extra connections (extra_connections.h)
  *
- * The two threads are there for what nobody waits for.  A caller that waits moves the bytes itself, under the
- * same locks: two changes of thread less on each round trip.  While callers receive, the receiving thread
- * stays away from the socket; it looks again after a fraction of a millisecond, or when one goes to sleep.
+ * The two threads move frames that no caller waits for. A caller that waits moves the bytes itself, under the same locks,
+ * which saves two thread switches for each round trip. While callers receive, the receiving thread stays away from the
+ * socket; it checks again after a fraction of a millisecond, or when a caller goes to sleep.
  */
 #pragma once
 
@@ -20,10 +20,10 @@ struct tcp {
 	pthread_mutex_t in_lock, out_lock;
 	pthread_t sender, receiver;
 	bool sending, receiving;
-	int called;                 /* eventfd, the client's: the receiving thread has something to do */
-	_Atomic uint32_t away;      /* a flag: the receiving thread stays away */
-	_Atomic unsigned assisting; /* callers' visits, ever: has there been one lately? */
-	struct sides sides;
+	int called;                 /* client: eventfd that wakes the receiving thread */
+	_Atomic uint32_t away;      /* flag: the receiving thread stays away from the socket */
+	_Atomic unsigned assisting; /* counts calls of tcp_assist, to see whether one came lately */
+	struct extras extras;
 };
 
 struct tcp *tcp_new(struct link *l);

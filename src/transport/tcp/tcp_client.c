@@ -1,4 +1,4 @@
-/* tcp_client.c - from the board to the socket, and from the socket to rings and words: see tcp.h. */
+/* tcp_client.c - the client's side: sends the board's frames, and delivers replies and words: see tcp.h. */
 #include "transport/tcp/tcp.h"
 
 #include <errno.h>
@@ -15,11 +15,11 @@
 struct batch {
 	struct iovec parts[BATCH_PARTS];
 	struct lane *lanes[BATCH_FRAMES];
-	uint64_t marks[BATCH_FRAMES][SIDES_MAX];
+	uint64_t marks[BATCH_FRAMES][EXTRAS_MAX];
 	unsigned nparts, nframes;
 };
 
-static int add_frame(struct link *l, struct batch *b)
+static int batch_add_frame(struct link *l, struct batch *b)
 {
 	uint64_t *marks = b->marks[b->nframes];
 	struct frame_head head;
@@ -33,9 +33,9 @@ static int add_frame(struct link *l, struct batch *b)
 		return err;
 	b->nframes++;
 	b->parts[b->nparts++] = (struct iovec){(void *)at, frame_bytes(head.payload, head.npieces)};
-	head.marks = side_give(l, frame.pieces, frame.npieces, marks);
+	head.marks = extra_queue_pieces(l, frame.pieces, frame.npieces, marks);
 	if (head.marks) {
-		memcpy((void *)at, &head, sizeof head); /* the ring is our own */
+		memcpy((void *)at, &head, sizeof head); /* over TCP no other process maps the ring */
 		b->parts[b->nparts++] = (struct iovec){marks, head.marks * sizeof *marks};
 		return 0;
 	}
@@ -45,8 +45,8 @@ static int add_frame(struct link *l, struct batch *b)
 	return 0;
 }
 
-/* All that is on the board.  Room is given back only once the bytes are the kernel's. */
-static int send_board(struct link *l)
+/* Sends all frames on the board. Frees their room in the rings only after the kernel has the bytes. */
+static int board_send(struct link *l)
 {
 	struct batch b;
 	int err, sent = 0;
@@ -54,7 +54,7 @@ static int send_board(struct link *l)
 	do {
 		b.nparts = b.nframes = 0;
 		do
-			err = add_frame(l, &b);
+			err = batch_add_frame(l, &b);
 		while (!err && b.nframes < BATCH_FRAMES && b.nparts + 1 + LINK_PIECES <= BATCH_PARTS);
 		if (b.nframes)
 			sent = stream_send(l, l->fd, b.parts, b.nparts);
@@ -71,14 +71,14 @@ void tcp_flush(struct link *l)
 		wait_wake(&l->control->reader_sleep);
 		return;
 	}
-	send_board(l);
+	board_send(l);
 	pthread_mutex_unlock(&l->tcp->out_lock);
-	/* Somebody may have published after our last look, and found us holding the lock. */
+	/* Another thread may have published after the last check and found the lock held. */
 	if (board_ready(l))
 		wait_wake(&l->control->reader_sleep);
 }
 
-static int wait_board(struct link *l)
+static int board_wait(struct link *l)
 {
 	_Atomic uint32_t *flag = &l->control->reader_sleep;
 	bool flagged = false;
@@ -99,14 +99,14 @@ static int wait_board(struct link *l)
 	return err;
 }
 
-static void *sender(void *arg)
+static void *sender_run(void *arg)
 {
 	struct link *l = arg;
 	int err = 0;
 
-	while (!err && !(err = wait_board(l))) {
+	while (!err && !(err = board_wait(l))) {
 		pthread_mutex_lock(&l->tcp->out_lock);
-		err = send_board(l);
+		err = board_send(l);
 		pthread_mutex_unlock(&l->tcp->out_lock);
 	}
 	return NULL;
@@ -114,7 +114,7 @@ static void *sender(void *arg)
 
 /* ---- In ---- */
 
-static int deliver_word(struct link *l)
+static int word_deliver(struct link *l)
 {
 	const struct frame_head *h = &l->tcp->in.head;
 
@@ -126,7 +126,7 @@ static int deliver_word(struct link *l)
 }
 
 /* -EBUSY: the lane's ring has no room. */
-static int deliver_reply(struct link *l)
+static int reply_deliver(struct link *l)
 {
 	struct stream *s = &l->tcp->in;
 	uint32_t bytes = frame_bytes(s->head.payload, s->head.npieces);
@@ -147,21 +147,21 @@ static int deliver_reply(struct link *l)
 	return 0;
 }
 
-static int deliver(struct link *l)
+static int frame_deliver(struct link *l)
 {
 	struct stream *s = &l->tcp->in;
 	int err = stream_receive(s);
 
 	if (err)
 		return err;
-	err = s->head.kind == FRAME_WORD ? deliver_word(l) : deliver_reply(l);
+	err = s->head.kind == FRAME_WORD ? word_deliver(l) : reply_deliver(l);
 	if (!err)
 		stream_done(s);
 	return err;
 }
 
-/* The receiving thread has to go on: what is left in the buffer does not make the socket readable. */
-static void call_receiver(struct link *l)
+/* Wakes the receiving thread: bytes left in the buffer do not make the socket readable. */
+static void receiver_call(struct link *l)
 {
 	uint64_t one = 1;
 
@@ -170,8 +170,8 @@ static void call_receiver(struct link *l)
 }
 
 /*
- * All that came at once: behind our own frame there may be one for a thread that sleeps.  A frame whose lane
- * is full, or whose bytes come by the sides, is left to the receiving thread, which can wait.
+ * Delivers everything that has arrived: behind the caller's own reply there may be one for a sleeping thread. Leaves a
+ * frame whose ring is full, or whose bytes use extra connections, to the receiving thread, which can wait.
  */
 void tcp_assist(struct link *l)
 {
@@ -181,22 +181,21 @@ void tcp_assist(struct link *l)
 	if (pthread_mutex_trylock(&t->in_lock))
 		return;
 	do
-		err = deliver(l);
+		err = frame_deliver(l);
 	while (!err && stream_holds(&t->in));
 	pthread_mutex_unlock(&t->in_lock);
 	if (err == -EBUSY || err == -EINPROGRESS)
-		call_receiver(l);
+		receiver_call(l);
 	atomic_fetch_add_explicit(&t->assisting, 1, memory_order_relaxed);
 }
 
-/* A caller goes to sleep: from now on the receiving thread is needed at once. */
 void tcp_rely(struct link *l)
 {
 	wait_wake(&l->tcp->away);
 }
 
-/* Callers receive: keep away, for 0.2 ms at a time, until none has for that long. */
-static void stay_away(struct link *l, unsigned *seen)
+/* Stays away from the socket, 0.2 ms at a time, while callers receive. */
+static void receiver_stay_away(struct link *l, unsigned *seen)
 {
 	struct tcp *t = l->tcp;
 	unsigned now = load_relaxed(&t->assisting);
@@ -205,13 +204,13 @@ static void stay_away(struct link *l, unsigned *seen)
 		*seen = now;
 		store_ordered(&t->away, 1);
 		if (!wait_sleep_us(&t->away, AWAY_US))
-			break; /* called */
+			break; /* woken by tcp_rely or receiver_call */
 		now = load_relaxed(&t->assisting);
 	}
 }
 
-/* Somebody does not take what comes for it, or nobody ever will.  An end of the connection is behind that. */
-static int wait_room(struct link *l)
+/* A ring is full: its thread does not take replies, or has ended. Meanwhile watches for the end of the connection. */
+static int reply_wait_room(struct link *l)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLRDHUP};
 
@@ -220,21 +219,21 @@ static int wait_room(struct link *l)
 	return link_broken(l);
 }
 
-/* What it was that kept a frame back has passed: 0. */
-static int wait_kept(struct link *l, int why)
+/* Waits until the frame that could not be delivered can be: 0. */
+static int frame_wait_deliverable(struct link *l, int why)
 {
 	struct stream *s = &l->tcp->in;
 	struct wait w;
 
 	wait_init(&w, l->spin_us, -1);
 	if (why == -EBUSY)
-		return wait_room(l);
+		return reply_wait_room(l);
 	while (why == -EINPROGRESS && !(why = link_broken(l)))
-		why = side_wait(l, s->marks, s->head.marks, &w);
+		why = extra_wait(l, s->marks, s->head.marks, &w);
 	return why;
 }
 
-static void *receiver(void *arg)
+static void *receiver_run(void *arg)
 {
 	struct link *l = arg;
 	struct tcp *t = l->tcp;
@@ -250,11 +249,11 @@ static void *receiver(void *arg)
 			continue;
 		pthread_mutex_lock(&t->in_lock);
 		do
-			err = deliver(l);
-		while (!err || !(err = wait_kept(l, err)));
+			err = frame_deliver(l);
+		while (!err || !(err = frame_wait_deliverable(l, err)));
 		pthread_mutex_unlock(&t->in_lock);
 		err = err == -EAGAIN ? 0 : err;
-		stay_away(l, &seen);
+		receiver_stay_away(l, &seen);
 	}
 	link_wake_sleepers(l);
 	return NULL;
@@ -263,12 +262,12 @@ static void *receiver(void *arg)
 int tcp_client_start(struct link *l)
 {
 	struct tcp *t = l->tcp;
-	int err = link_thread(&t->sender, sender, l);
+	int err = link_thread(&t->sender, sender_run, l);
 
 	t->sending = !err;
 	if (err)
 		return err;
-	err = link_thread(&t->receiver, receiver, l);
+	err = link_thread(&t->receiver, receiver_run, l);
 	t->receiving = !err;
 	return err;
 }

@@ -71,7 +71,7 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 	if (sysconf(_SC_NPROCESSORS_ONLN) >= 4)
 		config.spin_us = 10000;
 	config.spin_us = setting_number(SETTING_SPIN, SETTING_SPIN_MAX, config.spin_us);
-	config.sides = further_connections();
+	config.extras = further_connections();
 	if (link_connect(&link, address, &config, error)) {
 		if (strncmp(error, address, strlen(address)))
 			snprintf(why, size, "%s: %s", address, error);

@@ -104,7 +104,7 @@ static bool start(struct pair *p, struct lane **lane)
 {
 	struct link_config mine = link_defaults(false);
 
-	mine.sides = SIDES;
+	mine.extras = SIDES;
 	if (!pair_start(p, true, serve, &mine, NULL) && !lane_open(p->link, lane))
 		return true;
 	failures++;
@@ -114,15 +114,15 @@ static bool start(struct pair *p, struct lane **lane)
 /* Until they are there, both ways. */
 static void use_sides(struct pair *p, struct lane *lane)
 {
-	struct sides *all = &p->link->tcp->sides;
+	struct extras *all = &p->link->tcp->extras;
 	uint64_t end = wait_now() + LIMIT * 1000000ull;
 
-	while (wait_now() < end && !failures && !(all->side[0].given && all->side[SIDES - 1].came)) {
+	while (wait_now() < end && !failures && !(all->extra[0].queued && all->extra[SIDES - 1].received)) {
 		CHECK_EQ(up(p->link, lane), 0);
 		CHECK_EQ(down(p->link, lane), 0);
 	}
 	CHECK_EQ(all->count, SIDES);
-	CHECK(all->side[SIDES - 1].came > 0);
+	CHECK(all->extra[SIDES - 1].received > 0);
 }
 
 static void stop_porter(struct pair *p)
@@ -146,7 +146,7 @@ static void without(void)
 		CHECK_EQ(up(p.link, lane), 0);
 		CHECK_EQ(down(p.link, lane), 0);
 	}
-	CHECK_EQ(p.link->tcp->sides.count, 0);
+	CHECK_EQ(p.link->tcp->extras.count, 0);
 	end(lane);
 	CHECK_EQ(pair_wait(&p), 0);
 	link_destroy(p.link);
@@ -172,15 +172,15 @@ static void strangers(void)
 
 	if (!start(&p, &lane))
 		return;
-	struct hello right = p.link->tcp->sides.hello, h;
-	right.flags = HELLO_SIDE;
-	h = right, h.side.key[3] ^= 1;
+	struct hello right = p.link->tcp->extras.hello, h;
+	right.flags = HELLO_EXTRA;
+	h = right, h.extra.key[3] ^= 1;
 	CHECK(!answered(p.link, &h));
-	h = right, h.side.name ^= 1;
+	h = right, h.extra.name ^= 1;
 	CHECK(!answered(p.link, &h));
-	h = right, h.side.index = SIDES;
+	h = right, h.extra.index = SIDES;
 	CHECK(!answered(p.link, &h));
-	h = right, h.side.count = SIDES_MAX + 1;
+	h = right, h.extra.count = EXTRAS_MAX + 1;
 	CHECK(!answered(p.link, &h));
 	h = right, h.protocol ^= 1;
 	CHECK(!answered(p.link, &h));
@@ -203,7 +203,7 @@ static void lies(void)
 		if (!start(&p, &lane))
 			return;
 		use_sides(&p, lane);
-		CHECK_EQ(send(p.link->tcp->sides.side[0].fd, &none[i], sizeof none[i], MSG_NOSIGNAL), sizeof none[i]);
+		CHECK_EQ(send(p.link->tcp->extras.extra[0].fd, &none[i], sizeof none[i], MSG_NOSIGNAL), sizeof none[i]);
 		CHECK_EQ(pair_wait(&p), 3);
 		link_destroy(p.link);
 	}
@@ -219,7 +219,7 @@ static void cut(void)
 	if (!start(&p, &lane))
 		return;
 	use_sides(&p, lane);
-	shutdown(p.link->tcp->sides.side[1].fd, SHUT_RDWR);
+	shutdown(p.link->tcp->extras.extra[1].fd, SHUT_RDWR);
 	for (int i = 0; i < 10 && !err; i++)
 		err = up(p.link, lane);
 	CHECK_EQ(err, -EPIPE);
@@ -258,7 +258,7 @@ static void killed_client(void)
 	struct link_config theirs = link_defaults(true), mine = link_defaults(false);
 
 	CHECK(!pair_listen(&p, true, &listener));
-	mine.sides = SIDES;
+	mine.extras = SIDES;
 	fflush(NULL);
 	p.child = fork();
 	if (!p.child) {
