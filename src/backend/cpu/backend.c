@@ -1,4 +1,4 @@
-/* cpu as a backend: the software driver over the engine that interprets. */
+/* The cpu backend: the software driver over the PTX interpreter. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static CUresult open_cpu(
 	int major, minor;
 
 	if (!cpu_capability(&major, &minor)) {
-		snprintf(why, size, "GANGWAY_CPU_CC=%.20s is no compute capability, such as 8.0",
+		snprintf(why, size, "GANGWAY_CPU_CC=%.20s is not a compute capability: set one such as 8.0",
 			getenv("GANGWAY_CPU_CC"));
 		return CUDA_ERROR_INVALID_VALUE;
 	}

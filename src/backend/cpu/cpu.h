@@ -1,11 +1,10 @@
 /*
- * cpu.h - the engine that runs kernels on this machine's processors: the software driver over the PTX
- *interpreter.
+ * cpu.h - the engine that runs kernels on this machine's processors, by interpreting their PTX.
  *
  *	load	PTX texts -> declarations (image), modules, linked (ptx), program (interp)
- *	launch	pre-decode the kernel if it is new, then one grid over soft's threads
+ *	launch	decode the kernel on its first launch, then run one grid on the driver's threads
  *
- * GANGWAY_CPU_CC (as in 8.0 or 80) sets the compute capability that the device claims.
+ * GANGWAY_CPU_CC (8.0 or 80, for example) sets the compute capability that the device reports.
  */
 #pragma once
 
@@ -16,19 +15,19 @@
 
 extern const struct engine cpu_engine;
 
-/* device.c: false if GANGWAY_CPU_CC names no device that there ever was. */
+/* device.c: the compute capability; false: GANGWAY_CPU_CC is not a known one. */
 bool cpu_capability(int *major, int *minor);
 void cpu_describe(int ordinal, struct engine_device *dev);
 
-/* load.c: from texts to something that can be launched. */
+/* load.c: from PTX texts to a program. */
 struct cpu_code {
 	struct code code;
 	unsigned npieces;
-	struct ptx_module **modules; /* one a text; linked if there are several */
-	struct image_code **pieces;  /* likewise: what each declares */
-	struct image_code *info;     /* and what the program does. A variable's offset is its index here. */
+	struct ptx_module **modules; /* one per text, linked */
+	struct image_code **pieces;  /* the declarations of each text */
+	struct image_code *info;     /* the declarations of the program; ptx_var.offset is an index into its globals */
 	struct interp_program *program;
-	pthread_mutex_t lock; /* of modules and program while something is parsed or decoded */
+	pthread_mutex_t lock; /* protects modules and program while a kernel is parsed or decoded */
 };
 
 CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,

@@ -1,7 +1,6 @@
 /*
- * What the CPU device says of itself.  What the machine has is asked of the machine; what a machine of ours
- * lacks (shared memory, blocks a multiprocessor) is as large as a device of that compute capability has it,
- * for programs are tuned to these.
+ * Properties of the CPU device.  Some are those of the machine.  Properties that a processor lacks (shared memory,
+ * blocks per multiprocessor) have the values of a GPU of that compute capability, because programs are tuned to these.
  */
 #include "backend/cpu/cpu.h"
 
@@ -13,9 +12,9 @@
 
 static const struct capability {
 	int major, minor;
-	int shared_kib; /* a block may have, opted in */
+	int shared_kib; /* per block, with opt-in */
 	int reserved_kib;
-	int threads, blocks; /* a multiprocessor */
+	int threads, blocks; /* per multiprocessor */
 } capabilities[] = {
 	{5, 0, 48, 0, 2048, 32},
 	{5, 2, 48, 0, 2048, 32},
@@ -38,8 +37,8 @@ static const struct capability {
 	{12, 1, 99, 1, 1536, 24},
 };
 
-/* GANGWAY_CPU_CC: 8.0, or 80. */
-static const struct capability *wanted(void)
+/* The capability that GANGWAY_CPU_CC (8.0 or 80) names, by default 8.0; NULL: unknown. */
+static const struct capability *capability_wanted(void)
 {
 	const char *s = getenv("GANGWAY_CPU_CC");
 
@@ -59,7 +58,7 @@ static const struct capability *wanted(void)
 
 bool cpu_capability(int *major, int *minor)
 {
-	const struct capability *c = wanted();
+	const struct capability *c = capability_wanted();
 
 	if (c) {
 		*major = c->major;
@@ -70,12 +69,12 @@ bool cpu_capability(int *major, int *minor)
 
 void cpu_describe(int ordinal, struct engine_device *dev)
 {
-	const struct capability *c = wanted();
+	const struct capability *c = capability_wanted();
 	char cpu[128];
 
 	(void)ordinal;
 	snprintf(dev->name, sizeof dev->name, "Gangway CPU (%s)", machine_cpu_name(cpu, sizeof cpu));
-	/* The kernel tells nobody but root how memory is attached. */
+	/* Only root can read how the memory is attached. */
 	dev->memory_khz = dev->memory_bits = 0;
 	dev->integrated = true;
 	if (!c)

@@ -1,3 +1,4 @@
+/* Launching a grid: the functions that the interpreter calls, and the engine table. */
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/heap.h"
 
@@ -12,33 +13,33 @@
 
 /* ---- launching -------------------------------------------------------------------------------------- */
 
-/* A grid as the interpreter's host sees it. */
-struct run {
+/* A running grid: the argument of the host functions below. */
+struct grid_run {
 	struct cpu_code *code;
 	const struct launch *launch;
 	void (*fn)(void *data, uint64_t i);
 	void *data;
 };
 
-static void run_one(void *arg, uint64_t i, unsigned who)
+static void run_index(void *arg, uint64_t i, unsigned who)
 {
-	struct run *r = arg;
+	struct grid_run *r = arg;
 
 	(void)who;
 	r->fn(r->data, i);
 }
 
-static void parallel(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), void *data)
+static void host_parallel(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), void *data)
 {
-	struct run r = *(struct run *)arg;
+	struct grid_run r = *(struct grid_run *)arg;
 
 	r.fn = fn;
 	r.data = data;
-	soft_parallel(n, run_one, &r);
+	soft_parallel(n, run_index, &r);
 }
 
-/* The context's heap; as large as its limit says when it is first asked for. */
-static struct heap *heap_make(const struct launch *l)
+/* The context's heap, created at the first allocation with the limit of that time; NULL: no memory. */
+static struct heap *context_heap(const struct launch *l)
 {
 	struct heap *h = atomic_load(l->engine_data), *mine;
 	void *none = NULL;
@@ -51,63 +52,63 @@ static struct heap *heap_make(const struct launch *l)
 	return none;
 }
 
-static bool accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
+static bool host_accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
 {
-	const struct heap *h = atomic_load(((const struct run *)arg)->launch->engine_data);
+	const struct heap *h = atomic_load(((const struct grid_run *)arg)->launch->engine_data);
 
 	return soft_accessible(addr, base, size) || (h && heap_holds(h, addr, base, size));
 }
 
-static const struct texture *texture(void *arg, uint64_t handle)
+static const struct texture *host_texture(void *arg, uint64_t handle)
 {
 	(void)arg;
 	return soft_texture(handle);
 }
 
-static uint64_t address(void *arg, const struct ptx_var *v)
+static uint64_t host_address(void *arg, const struct ptx_var *v)
 {
-	const struct run *r = arg;
+	const struct grid_run *r = arg;
 
 	return r->launch->globals[v->offset];
 }
 
-static void print(void *arg, const char *text, size_t len)
+static void host_print(void *arg, const char *text, size_t len)
 {
-	soft_print(((const struct run *)arg)->launch, text, len);
+	soft_print(((const struct grid_run *)arg)->launch, text, len);
 }
 
-/* Where CUDA's own driver lets it end up.  At once: the kernel, and its context with it, has failed. */
-static void assertion(void *arg, const char *text, size_t len)
+/* As in the vendor driver, the message goes to stderr, at once: the kernel and its context have failed. */
+static void host_assertion(void *arg, const char *text, size_t len)
 {
 	(void)arg;
 	fwrite(text, 1, len, stderr);
 }
 
-static uint64_t alloc(void *arg, uint64_t size)
+static uint64_t host_alloc(void *arg, uint64_t size)
 {
-	struct heap *h = heap_make(((const struct run *)arg)->launch);
+	struct heap *h = context_heap(((const struct grid_run *)arg)->launch);
 
 	return h ? heap_alloc(h, size) : 0;
 }
 
-static void release(void *arg, uint64_t addr)
+static void host_release(void *arg, uint64_t addr)
 {
-	struct heap *h = atomic_load(((const struct run *)arg)->launch->engine_data);
+	struct heap *h = atomic_load(((const struct grid_run *)arg)->launch->engine_data);
 
 	if (h)
 		heap_free(h, addr);
 }
 
-static void condition(void *arg, uint64_t handle, uint32_t value)
+static void host_condition(void *arg, uint64_t handle, uint32_t value)
 {
 	(void)arg;
 	soft_set_condition(handle, value);
 }
 
-/* One that a kernel launches. */
-static int nested_kernel(void *arg, struct ptx_function *f, struct interp_kernel **k, char *why, size_t size)
+/* Decode a kernel, for the host or for a kernel that launches it. */
+static int host_kernel(void *arg, struct ptx_function *f, struct interp_kernel **k, char *why, size_t size)
 {
-	struct cpu_code *c = ((const struct run *)arg)->code;
+	struct cpu_code *c = ((const struct grid_run *)arg)->code;
 	int r;
 
 	pthread_mutex_lock(&c->lock);
@@ -116,16 +117,16 @@ static int nested_kernel(void *arg, struct ptx_function *f, struct interp_kernel
 	return r;
 }
 
-static CUresult find_kernel(struct cpu_code *c, const struct image_kernel *kernel, struct interp_kernel **k)
+static CUresult kernel_find(struct cpu_code *c, const struct image_kernel *kernel, struct interp_kernel **k)
 {
 	struct ptx_function *f = ptx_function_find(c->modules[kernel->piece], kernel->name);
 	char why[512] = "";
-	struct run run = {.code = c};
+	struct grid_run run = {.code = c};
 	int r;
 
 	if (!f)
 		return CUDA_ERROR_NOT_FOUND;
-	r = nested_kernel(&run, f, k, why, sizeof why);
+	r = host_kernel(&run, f, k, why, sizeof why);
 	if (r)
 		soft_explain("kernel %s cannot run: %s", kernel->name, why);
 	switch (r) {
@@ -141,22 +142,22 @@ static CUresult find_kernel(struct cpu_code *c, const struct image_kernel *kerne
 	}
 }
 
-static CUresult launch(struct code *code, const struct image_kernel *kernel, const struct launch *l)
+static CUresult cpu_launch(struct code *code, const struct image_kernel *kernel, const struct launch *l)
 {
-	struct run run = {.code = (struct cpu_code *)code, .launch = l};
+	struct grid_run run = {.code = (struct cpu_code *)code, .launch = l};
 	struct interp_host host = {
 		.arg = &run,
-		.parallel = parallel,
+		.parallel = host_parallel,
 		.threads = soft_parallelism(),
-		.accessible = accessible,
-		.address = address,
-		.texture = texture,
-		.print = print,
-		.assertion = assertion,
-		.alloc = alloc,
-		.release = release,
-		.kernel = nested_kernel,
-		.condition = condition,
+		.accessible = host_accessible,
+		.address = host_address,
+		.texture = host_texture,
+		.print = host_print,
+		.assertion = host_assertion,
+		.alloc = host_alloc,
+		.release = host_release,
+		.kernel = host_kernel,
+		.condition = host_condition,
 	};
 	struct interp_launch il = {
 		.host = &host,
@@ -173,13 +174,13 @@ static CUresult launch(struct code *code, const struct image_kernel *kernel, con
 		.deadline = l->deadline,
 	};
 	struct interp_kernel *k;
-	CUresult r = find_kernel(run.code, kernel, &k);
+	CUresult r = kernel_find(run.code, kernel, &k);
 
 	if (r)
 		return r;
 	r = (CUresult)interp_launch(k, &il);
 	if (r == CUDA_ERROR_NOT_SUPPORTED)
-		soft_explain("a kernel that kernel %s launched cannot run: %s", kernel->name, il.message);
+		soft_explain("a kernel launched by kernel %s cannot run: %s", kernel->name, il.message);
 	else if (r)
 		trace_note("kernel %s failed: %s", kernel->name, il.message);
 	return r;
@@ -190,7 +191,7 @@ static void heap_release(void *engine_data)
 	heap_destroy(engine_data);
 }
 
-static void note(const char *text)
+static void cpu_note(const char *text)
 {
 	trace_note("%s", text);
 }
@@ -199,11 +200,11 @@ const struct engine cpu_engine = {
 	.name = "cpu",
 	.accepts = IMAGE_WANT_PTX,
 	.capability = "GANGWAY_CPU_CC",
-	.note = note,
+	.note = cpu_note,
 	.describe = cpu_describe,
 	.load = cpu_load,
 	.unload = cpu_unload,
 	.init_globals = cpu_init_globals,
-	.launch = launch,
+	.launch = cpu_launch,
 	.destroy_context_data = heap_release,
 };

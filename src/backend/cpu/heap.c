@@ -1,9 +1,8 @@
 /*
- * The heap of in-kernel malloc.  What is where is written down outside of it: kernels may overwrite all of
- *it.
+ * The heap of in-kernel malloc.  Its bookkeeping is outside the heap, because kernels may overwrite all of the heap.
  *
- *	pieces	| used | free | used | used | free            |		without gaps, no two neighbours both
- *free bins	free pieces of 2^i units and more, below 2^(i+1)
+ *	pieces	| used | free | used | used | free            |		without gaps; no two free pieces are adjacent
+ *	bins	free pieces of 2^i units and more, below 2^(i+1)
  */
 #include "backend/cpu/heap.h"
 
@@ -14,13 +13,13 @@
 #include "util/list.h"
 #include "util/map.h"
 
-enum { UNIT = 16, BINS = 48, LOOKS = 8 };
+enum { UNIT = 16, BINS = 48, BIN_TRIES = 8 };
 
 struct piece {
 	struct map_node node; /* key: the address */
 	uint64_t size;
 	bool used;
-	struct list bin; /* where it is free */
+	struct list bin; /* link in heap->bins, if free */
 };
 
 struct heap {
@@ -35,20 +34,20 @@ static struct piece *piece_of(struct map_node *n)
 	return n ? container_of(n, struct piece, node) : NULL;
 }
 
-static unsigned bin_of(uint64_t size)
+static unsigned piece_bin(uint64_t size)
 {
 	unsigned bin = 63 - (unsigned)__builtin_clzll(size / UNIT);
 
 	return bin < BINS ? bin : BINS - 1;
 }
 
-static void set_free(struct heap *h, struct piece *p)
+static void piece_set_free(struct heap *h, struct piece *p)
 {
 	p->used = false;
-	list_append(&h->bins[bin_of(p->size)], &p->bin);
+	list_append(&h->bins[piece_bin(p->size)], &p->bin);
 }
 
-static struct piece *add_piece(struct heap *h, uint64_t at, uint64_t size)
+static struct piece *piece_add(struct heap *h, uint64_t at, uint64_t size)
 {
 	struct piece *p = calloc(1, sizeof *p);
 
@@ -57,11 +56,11 @@ static struct piece *add_piece(struct heap *h, uint64_t at, uint64_t size)
 	p->node.key = at;
 	p->size = size;
 	map_insert(&h->pieces, &p->node);
-	set_free(h, p);
+	piece_set_free(h, p);
 	return p;
 }
 
-static void drop_piece(struct heap *h, struct piece *p)
+static void piece_drop(struct heap *h, struct piece *p)
 {
 	map_remove(&h->pieces, &p->node);
 	list_remove(&p->bin);
@@ -83,7 +82,7 @@ struct heap *heap_create(size_t size)
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	h->base = (uintptr_t)p;
 	h->size = size;
-	if (p == MAP_FAILED || !add_piece(h, h->base, size)) {
+	if (p == MAP_FAILED || !piece_add(h, h->base, size)) {
 		if (p != MAP_FAILED)
 			munmap(p, size);
 		free(h);
@@ -100,19 +99,19 @@ void heap_destroy(struct heap *h)
 	if (!h)
 		return;
 	while ((p = piece_of(map_above(&h->pieces, 0))))
-		drop_piece(h, p);
+		piece_drop(h, p);
 	munmap((void *)(uintptr_t)h->base, h->size);
 	pthread_mutex_destroy(&h->lock);
 	free(h);
 }
 
 /*
- * One that is large enough.  In the bin where the size itself belongs some are too small: a few are looked
- * at, then a larger bin is as good, and all of them only if there is nothing else.
+ * A free piece that is large enough, or NULL.  Pieces in the bin of the size itself may be too small: try a few of
+ * them, then any larger bin, and the rest of the first bin only if the larger ones are empty.
  */
-static struct piece *find(struct heap *h, uint64_t size)
+static struct piece *piece_find(struct heap *h, uint64_t size)
 {
-	unsigned bin = bin_of(size), looks = 0;
+	unsigned bin = piece_bin(size), tries = 0;
 
 	list_each(it, &h->bins[bin])
 	{
@@ -120,7 +119,7 @@ static struct piece *find(struct heap *h, uint64_t size)
 
 		if (p->size >= size)
 			return p;
-		if (++looks == LOOKS)
+		if (++tries == BIN_TRIES)
 			break;
 	}
 	for (unsigned i = bin + 1; i < BINS; i++)
@@ -144,8 +143,8 @@ uint64_t heap_alloc(struct heap *h, uint64_t size)
 		return 0;
 	size = (size + UNIT - 1) & ~(uint64_t)(UNIT - 1);
 	pthread_mutex_lock(&h->lock);
-	struct piece *p = find(h, size);
-	if (p && (p->size == size || add_piece(h, p->node.key + size, p->size - size))) {
+	struct piece *p = piece_find(h, size);
+	if (p && (p->size == size || piece_add(h, p->node.key + size, p->size - size))) {
 		list_remove(&p->bin);
 		p->size = size;
 		p->used = true;
@@ -155,13 +154,13 @@ uint64_t heap_alloc(struct heap *h, uint64_t size)
 	return at;
 }
 
-/* p and what follows it, both free, are one. */
-static void join(struct heap *h, struct piece *p, struct piece *next)
+/* Merge p with the free piece that follows it. */
+static void pieces_join(struct heap *h, struct piece *p, struct piece *next)
 {
 	list_remove(&p->bin);
 	p->size += next->size;
-	drop_piece(h, next);
-	set_free(h, p);
+	piece_drop(h, next);
+	piece_set_free(h, p);
 }
 
 void heap_free(struct heap *h, uint64_t addr)
@@ -172,11 +171,11 @@ void heap_free(struct heap *h, uint64_t addr)
 		struct piece *next = piece_of(map_above(&h->pieces, addr + 1));
 		struct piece *before = piece_of(map_below(&h->pieces, addr - 1));
 
-		set_free(h, p);
+		piece_set_free(h, p);
 		if (next && !next->used)
-			join(h, p, next);
+			pieces_join(h, p, next);
 		if (before && !before->used)
-			join(h, before, p);
+			pieces_join(h, before, p);
 	}
 	pthread_mutex_unlock(&h->lock);
 }

@@ -1,8 +1,8 @@
 /*
- * heap.h - the heap of in-kernel malloc, one of a context: pointers outlive the kernel that made them, and
- * any kernel of the context may use and free them.
+ * heap.h - the heap of in-kernel malloc, one per context: pointers outlive the kernel that allocated them, and any
+ * kernel of the context may use and free them.
  *
- * Kernels mean no good: an address to be freed is one that was given out, or is left alone, as on a GPU.
+ * Trust: kernels may be malicious.  heap_free ignores an address that heap_alloc did not return, as a GPU does.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 struct heap;
 
 struct heap *heap_create(size_t size); /* NULL: no memory */
-void heap_destroy(struct heap *h);     /* NULL is fine */
+void heap_destroy(struct heap *h);     /* NULL is allowed */
 
-uint64_t heap_alloc(struct heap *h, uint64_t size); /* 0: there is no room */
+uint64_t heap_alloc(struct heap *h, uint64_t size); /* 0: no memory */
 void heap_free(struct heap *h, uint64_t addr);
 bool heap_holds(const struct heap *h, uint64_t addr, uint64_t *base, uint64_t *size);

@@ -1,11 +1,11 @@
-/* From PTX texts to a program: parsing, linking, and what variables start with. */
+/* From PTX texts to a program: parsing, linking, and initial values of variables. */
 #include "backend/cpu/cpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs up to this size are parsed whole when they are loaded, so that errors come where CUDA has them. */
+/* Programs up to this size are parsed completely when loaded, so that errors appear in the same call as with CUDA. */
 enum { EAGER_TEXT = 1 << 20 };
 
 void cpu_unload(struct code *code)
@@ -34,7 +34,7 @@ static void log_ptx(struct engine_log *log, const struct ptx_error *e)
 	engine_log(log, "%s\n", text);
 }
 
-static CUresult read_text(struct cpu_code *c, unsigned i, const struct engine_piece *p, struct engine_log *log)
+static CUresult piece_read(struct cpu_code *c, unsigned i, const struct engine_piece *p, struct engine_log *log)
 {
 	struct image_error err = {.text = ""};
 	int r;
@@ -54,8 +54,8 @@ static CUresult read_text(struct cpu_code *c, unsigned i, const struct engine_pi
 
 /* ---- linking ---------------------------------------------------------------------------------------- */
 
-/* Of what is declared more than once, the program keeps the linker's choice. */
-static bool keep(void *arg, unsigned piece, const char *name, bool kernel)
+/* Whether the program keeps this declaration of a name: the one that the linker chose. */
+static bool keep_declaration(void *arg, unsigned piece, const char *name, bool kernel)
 {
 	const struct cpu_code *c = arg;
 	const struct ptx_module *m = c->modules[piece];
@@ -77,10 +77,10 @@ static CUresult link_pieces(struct cpu_code *c, struct engine_log *log)
 	if (r == -EINVAL)
 		engine_log(log, "error: %s\n", why);
 	if (!r)
-		r = image_code_join(&c->info, c->pieces, c->npieces, keep, c);
+		r = image_code_join(&c->info, c->pieces, c->npieces, keep_declaration, c);
 	if (r)
 		return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_PTX;
-	/* Backwards: a definition comes before declarations of the same name, and is to stay. */
+	/* Backwards: a definition precedes the declarations of the same name, and must win. */
 	for (size_t i = c->info->nglobals; i-- > 0;) {
 		const struct image_global *g = &c->info->globals[i];
 
@@ -90,7 +90,7 @@ static CUresult link_pieces(struct cpu_code *c, struct engine_log *log)
 	return c->program ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Every kernel's body, and with it what it needs of shared and local memory. */
+/* Parse the body of every kernel, which tells its shared and local memory. */
 static CUresult parse_kernels(struct cpu_code *c, struct engine_log *log)
 {
 	for (size_t i = 0; i < c->info->nkernels; i++) {
@@ -111,31 +111,33 @@ static CUresult parse_kernels(struct cpu_code *c, struct engine_log *log)
 	return CUDA_SUCCESS;
 }
 
-struct missing {
+struct missing_symbols {
 	struct engine_log *log;
 	unsigned n;
 };
 
-/* Functions of NVIDIA's device runtime, which launches grids from grids.  Most programs that name one have
- * kernels that do not: those run, and a launch of the others fails. */
-static bool device_runtime(const char *name)
+/*
+ * Functions of NVIDIA's device runtime, for launching grids from kernels.  Most programs that refer to one also have
+ * kernels that do not: those can run, and launching the others fails.
+ */
+static bool is_device_runtime(const char *name)
 {
 	return !strncmp(name, "cuda", 4) || !strncmp(name, "__cuda", 6);
 }
 
-static void tell_missing(void *arg, const char *name, bool function)
+static void report_missing(void *arg, const char *name, bool function)
 {
-	struct missing *m = arg;
+	struct missing_symbols *m = arg;
 
-	if (function && (interp_provides(name) || device_runtime(name)))
+	if (function && (interp_provides(name) || is_device_runtime(name)))
 		return;
 	m->n++;
 	engine_log(m->log, "error: undefined reference to '%s'\n", name);
 }
 
-static CUresult read_all(struct cpu_code *c, const struct engine_piece *pieces, struct engine_log *log)
+static CUresult pieces_load(struct cpu_code *c, const struct engine_piece *pieces, struct engine_log *log)
 {
-	struct missing missing = {.log = log};
+	struct missing_symbols missing = {.log = log};
 	size_t size = 0;
 	CUresult r = CUDA_SUCCESS;
 
@@ -144,7 +146,7 @@ static CUresult read_all(struct cpu_code *c, const struct engine_piece *pieces, 
 	if (!c->modules || !c->pieces)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned i = 0; i < c->npieces && !r; i++) {
-		r = pieces[i].kind == IMAGE_PTX ? read_text(c, i, &pieces[i], log) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+		r = pieces[i].kind == IMAGE_PTX ? piece_read(c, i, &pieces[i], log) : CUDA_ERROR_NO_BINARY_FOR_GPU;
 		size += pieces[i].size;
 	}
 	if (!r)
@@ -152,7 +154,7 @@ static CUresult read_all(struct cpu_code *c, const struct engine_piece *pieces, 
 	if (!r && size <= EAGER_TEXT)
 		r = parse_kernels(c, log);
 	if (!r)
-		ptx_link_missing(c->modules[0], tell_missing, &missing);
+		ptx_link_missing(c->modules[0], report_missing, &missing);
 	return !r && missing.n ? CUDA_ERROR_INVALID_PTX : r;
 }
 
@@ -167,7 +169,7 @@ CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct en
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_init(&c->lock, NULL);
 	c->npieces = n;
-	r = read_all(c, pieces, log);
+	r = pieces_load(c, pieces, log);
 	if (r) {
 		cpu_unload(&c->code);
 		return r;
@@ -187,7 +189,7 @@ CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct en
 
 /* ---- variables -------------------------------------------------------------------------------------- */
 
-/* What a name in an initialiser stands for: something of the same module, or what that declares. */
+/* The address of a name in an initialiser: a function or variable that the module defines or declares. */
 static uint64_t named_address(const struct ptx_module *m, const char *name, const uint64_t *addresses)
 {
 	const struct ptx_function *f = ptx_function_find(m, name);

@@ -1,4 +1,4 @@
-/* null as a backend: the software driver over the engine that runs nothing. */
+/* The null backend: the software driver over the engine that runs nothing. */
 #include "backend/backend.h"
 #include "backend/null/null.h"
 #include "backend/soft/open.h"

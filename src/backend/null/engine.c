@@ -1,3 +1,4 @@
+/* The null engine: reads code, initialises variables, logs launches. */
 #include "backend/null/null.h"
 
 #include <errno.h>
@@ -13,12 +14,12 @@ struct null_code {
 	struct code code;
 	unsigned npieces;
 	struct image_code **pieces;
-	struct ptx_module **texts; /* PTX: read for first values; NULL if a piece is none */
+	struct ptx_module **texts; /* for initial values; NULL: the piece is not PTX */
 	struct image_code *info;
-	void **init; /* cubin: first values of variables that have them, one a variable */
+	void **init; /* cubin: initial value of each variable, or NULL */
 };
 
-static void unload(struct code *code)
+static void null_unload(struct code *code)
 {
 	struct null_code *n = (struct null_code *)code;
 
@@ -37,8 +38,8 @@ static void unload(struct code *code)
 	free(n);
 }
 
-/* The image goes away after loading: keep what variables start with. */
-static bool keep_values(struct null_code *n)
+/* Copy the initial values of variables, because the image is valid only during loading. */
+static bool copy_initial_values(struct null_code *n)
 {
 	n->init = calloc(n->info->nglobals + 1, sizeof *n->init);
 	for (size_t i = 0; n->init && i < n->info->nglobals; i++) {
@@ -83,12 +84,12 @@ static CUresult read_pieces(struct null_code *n, const struct engine_piece *piec
 		if (r)
 			return r;
 	}
-	if (image_code_join(&n->info, n->pieces, n->npieces, NULL, NULL) || !keep_values(n))
+	if (image_code_join(&n->info, n->pieces, n->npieces, NULL, NULL) || !copy_initial_values(n))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
 }
 
-static CUresult load(const struct engine_piece *pieces, unsigned count, const struct engine_device *dev,
+static CUresult null_load(const struct engine_piece *pieces, unsigned count, const struct engine_device *dev,
 	struct engine_log *log, struct code **code)
 {
 	struct null_code *n = calloc(1, sizeof *n);
@@ -100,7 +101,7 @@ static CUresult load(const struct engine_piece *pieces, unsigned count, const st
 	n->npieces = count;
 	r = read_pieces(n, pieces, log);
 	if (r) {
-		unload(&n->code);
+		null_unload(&n->code);
 		return r;
 	}
 	n->code = (struct code){
@@ -116,15 +117,15 @@ static CUresult load(const struct engine_piece *pieces, unsigned count, const st
 	return CUDA_SUCCESS;
 }
 
-static uint64_t address_of(const struct code *code, const uint64_t *addresses, const char *name)
+static uint64_t variable_address(const struct code *code, const uint64_t *addresses, const char *name)
 {
 	for (size_t i = 0; i < code->nglobals; i++)
 		if (!strcmp(code->globals[i].name, name))
 			return addresses[i];
-	return 0; /* a function's: nobody here could call it */
+	return 0; /* a function: cannot be called here */
 }
 
-/* What a PTX variable starts with, addresses of others included. */
+/* Write the initial value of a PTX variable, with the addresses of other variables in it. */
 static void init_from_text(const struct null_code *n, size_t i, const uint64_t *addresses)
 {
 	const struct ptx_var *v = ptx_var_find(n->texts[n->code.globals[i].piece], n->code.globals[i].name);
@@ -136,14 +137,14 @@ static void init_from_text(const struct null_code *n, size_t i, const uint64_t *
 	memcpy(to, v->init, v->init_size < size ? v->init_size : size);
 	for (uint32_t k = 0; k < v->nrelocs; k++) {
 		const struct ptx_reloc *r = &v->relocs[k];
-		uint64_t value = (address_of(&n->code, addresses, r->name) + r->addend) >> r->shift;
+		uint64_t value = (variable_address(&n->code, addresses, r->name) + r->addend) >> r->shift;
 
 		if (r->offset <= size && r->size <= size - r->offset && r->size <= sizeof value)
 			memcpy(to + r->offset, &value, r->size);
 	}
 }
 
-static CUresult init_globals(struct code *code, const uint64_t *addresses, bool managed)
+static CUresult null_init_globals(struct code *code, const uint64_t *addresses, bool managed)
 {
 	struct null_code *n = (struct null_code *)code;
 
@@ -175,8 +176,8 @@ static char *describe_launch(const struct image_kernel *k, const struct launch *
 	return line;
 }
 
-/* One write a line, so that lines of several threads and processes stay whole. */
-static CUresult launch(struct code *code, const struct image_kernel *k, const struct launch *l)
+/* One write per line keeps the lines of several threads and processes apart. */
+static CUresult null_launch(struct code *code, const struct image_kernel *k, const struct launch *l)
 {
 	const char *path = getenv("GANGWAY_NULL_LOG");
 	int len, fd;
@@ -198,8 +199,8 @@ const struct engine null_engine = {
 	.name = "null",
 	.accepts = IMAGE_WANT_CUBIN | IMAGE_WANT_PTX,
 	.describe = null_describe,
-	.load = load,
-	.unload = unload,
-	.init_globals = init_globals,
-	.launch = launch,
+	.load = null_load,
+	.unload = null_unload,
+	.init_globals = null_init_globals,
+	.launch = null_launch,
 };

@@ -1,11 +1,12 @@
+/* Copies of linear memory. */
 #include "backend/soft/copy/copy.h"
 
 #include <string.h>
 
 #include "backend/soft/memory/range.h"
 
-enum {
-	DST_DEVICE = 1, /* the caller says so: it must be true */
+enum copy_flags {
+	DST_DEVICE = 1, /* the call requires the destination to be device memory */
 	SRC_DEVICE = 2,
 	ASYNC = 4,
 };
@@ -14,7 +15,7 @@ enum {
 	__atomic_store_n((type *)(uintptr_t)(dst), __atomic_load_n((const type *)(uintptr_t)(src), __ATOMIC_RELAXED), \
 		__ATOMIC_RELAXED)
 
-/* A word goes in one piece: a kernel in another stream may wait for it. */
+/* An aligned word is copied atomically: a kernel in another stream may poll it. */
 static CUresult run_copy(struct command *c)
 {
 	struct copy *p = c->data;
@@ -31,18 +32,18 @@ static CUresult run_copy(struct command *c)
 
 const struct command_ops command_copy = {COMMAND_COPY, run_copy, NULL, false};
 
-static CUresult check(uint64_t dst, uint64_t src, size_t size, unsigned how)
+static CUresult copy_check(uint64_t dst, uint64_t src, size_t size, unsigned flags)
 {
 	if (!dst || !src || dst + size < dst || src + size < src)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (how & DST_DEVICE && !range_writable(dst, size))
+	if (flags & DST_DEVICE && !range_writable(dst, size))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (how & SRC_DEVICE && !range_accessible(src, size))
+	if (flags & SRC_DEVICE && !range_accessible(src, size))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
 
-static struct command *make(uint64_t dst, uint64_t src, size_t size, bool stage)
+static struct command *copy_command_create(uint64_t dst, uint64_t src, size_t size, bool stage)
 {
 	struct command *c = command_create(&command_copy, sizeof(struct copy) + (stage ? size : 0));
 
@@ -60,16 +61,16 @@ static struct command *make(uint64_t dst, uint64_t src, size_t size, bool stage)
 }
 
 /*
- * Asynchronous copies return at once only if they leave the application's pageable memory alone afterwards:
- * a small source is staged, a larger one and any destination are waited for.
+ * An asynchronous copy returns at once only if it does not access pageable memory of the application afterwards: a
+ * small source is staged; with a larger source, or a pageable destination, the call waits.
  */
-static CUresult submit(struct stream *s, uint64_t dst, uint64_t src, size_t size, unsigned how)
+static CUresult copy_submit(struct stream *s, uint64_t dst, uint64_t src, size_t size, unsigned flags)
 {
 	bool captured = atomic_load(&s->capture);
-	bool dst_pageable = !captured && !(how & DST_DEVICE) && !range_accessible(dst, size);
-	bool src_pageable = !captured && !(how & SRC_DEVICE) && !range_accessible(src, size);
-	bool wait = !(how & ASYNC) || dst_pageable || (src_pageable && size > COPY_QUICK);
-	struct command *c = make(dst, src, size, src_pageable && !wait && !stream_idle(s));
+	bool dst_pageable = !captured && !(flags & DST_DEVICE) && !range_accessible(dst, size);
+	bool src_pageable = !captured && !(flags & SRC_DEVICE) && !range_accessible(src, size);
+	bool wait = !(flags & ASYNC) || dst_pageable || (src_pageable && size > COPY_QUICK);
+	struct command *c = copy_command_create(dst, src, size, src_pageable && !wait && !stream_idle(s));
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -78,7 +79,7 @@ static CUresult submit(struct stream *s, uint64_t dst, uint64_t src, size_t size
 	return size <= COPY_QUICK ? stream_submit_quick(s, c) : stream_submit(s, c, NULL);
 }
 
-static CUresult copy(uint64_t dst, uint64_t src, size_t size, CUstream stream, unsigned how)
+static CUresult copy_linear(uint64_t dst, uint64_t src, size_t size, CUstream stream, unsigned flags)
 {
 	struct stream *s;
 	CUresult r = stream_enter(stream, &s);
@@ -86,9 +87,9 @@ static CUresult copy(uint64_t dst, uint64_t src, size_t size, CUstream stream, u
 	if (r)
 		return r;
 	if (size) {
-		r = check(dst, src, size, how);
+		r = copy_check(dst, src, size, flags);
 		if (!r)
-			r = submit(s, dst, src, size, how);
+			r = copy_submit(s, dst, src, size, flags);
 	}
 	object_put(s);
 	return r;
@@ -98,52 +99,52 @@ static CUresult copy(uint64_t dst, uint64_t src, size_t size, CUstream stream, u
 
 CUresult soft_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
-	return copy(dst, src, size, NULL, 0);
+	return copy_linear(dst, src, size, NULL, 0);
 }
 
 CUresult soft_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
 {
-	return copy(dst, src, size, stream, ASYNC);
+	return copy_linear(dst, src, size, stream, ASYNC);
 }
 
 CUresult soft_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 {
-	return copy(dst, (uintptr_t)src, size, NULL, DST_DEVICE);
+	return copy_linear(dst, (uintptr_t)src, size, NULL, DST_DEVICE);
 }
 
 CUresult soft_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t size, CUstream stream)
 {
-	return copy(dst, (uintptr_t)src, size, stream, DST_DEVICE | ASYNC);
+	return copy_linear(dst, (uintptr_t)src, size, stream, DST_DEVICE | ASYNC);
 }
 
 CUresult soft_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t size)
 {
-	return copy((uintptr_t)dst, src, size, NULL, SRC_DEVICE);
+	return copy_linear((uintptr_t)dst, src, size, NULL, SRC_DEVICE);
 }
 
 CUresult soft_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CUstream stream)
 {
-	return copy((uintptr_t)dst, src, size, stream, SRC_DEVICE | ASYNC);
+	return copy_linear((uintptr_t)dst, src, size, stream, SRC_DEVICE | ASYNC);
 }
 
-/* Between devices even the synchronous form need not wait. */
+/* Between device memory, the synchronous form need not wait either. */
 CUresult soft_cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
-	return copy(dst, src, size, NULL, DST_DEVICE | SRC_DEVICE | ASYNC);
+	return copy_linear(dst, src, size, NULL, DST_DEVICE | SRC_DEVICE | ASYNC);
 }
 
 CUresult soft_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
 {
-	return copy(dst, src, size, stream, DST_DEVICE | SRC_DEVICE | ASYNC);
+	return copy_linear(dst, src, size, stream, DST_DEVICE | SRC_DEVICE | ASYNC);
 }
 
-/* Both contexts must exist; where their memory lies makes no difference. */
-static CUresult peers(CUcontext a, CUcontext b)
+CUresult copy_contexts_check(CUcontext dst, CUcontext src)
 {
+	const CUcontext handles[] = {dst, src};
 	struct context *ctx;
 
 	for (int i = 0; i < 2; i++) {
-		CUresult r = context_find(i ? b : a, &ctx);
+		CUresult r = context_find(handles[i], &ctx);
 
 		if (r)
 			return r;
@@ -154,7 +155,7 @@ static CUresult peers(CUcontext a, CUcontext b)
 
 CUresult soft_cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t size)
 {
-	CUresult r = peers(dst_ctx, src_ctx);
+	CUresult r = copy_contexts_check(dst_ctx, src_ctx);
 
 	return r ? r : soft_cuMemcpyDtoD_v2(dst, src, size);
 }
@@ -162,7 +163,7 @@ CUresult soft_cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, 
 CUresult soft_cuMemcpyPeerAsync(
 	CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t size, CUstream stream)
 {
-	CUresult r = peers(dst_ctx, src_ctx);
+	CUresult r = copy_contexts_check(dst_ctx, src_ctx);
 
 	return r ? r : soft_cuMemcpyDtoDAsync_v2(dst, src, size, stream);
 }

@@ -1,24 +1,24 @@
 /*
- * copy.h - copies and fills of linear memory, as commands.
+ * copy.h - commands that copy or fill linear memory.
  */
 #pragma once
 
 #include "backend/soft/core/soft.h"
 
-/* Up to here a copy on an idle stream is quicker done than handed over, and pageable memory is staged. */
+/* Copies up to this size run on the calling thread if the stream is idle, and have their pageable source staged. */
 #define COPY_QUICK (64u << 10)
 
-/* Payload of COMMAND_COPY by command_copy. */
+/* Payload of command_copy. */
 struct copy {
 	uint64_t dst, src;
 	size_t size;
-	unsigned char staged[]; /* where src points, if the application may change its own at once */
+	unsigned char staged[]; /* a copy of the source, which src then points to, if the source is pageable */
 };
 
-/* Payload of COMMAND_FILL. */
+/* Payload of command_fill. */
 struct fill {
 	uint64_t dst;
-	size_t pitch;         /* bytes from row to row */
+	size_t pitch;         /* bytes from one row to the next */
 	size_t width, height; /* elements, rows */
 	unsigned element;     /* 1, 2 or 4 bytes */
 	uint32_t value;
@@ -26,9 +26,11 @@ struct fill {
 
 extern const struct command_ops command_copy, command_fill;
 
-/* What another COMMAND_COPY does, in the words of cuMemcpy3D; false: it cannot be said.  Not there: there are
- * none. */
+/* The parameters of a COMMAND_COPY that is not command_copy, as for cuMemcpy3D; false: it has none. */
 bool copy_params(const struct command *c, CUDA_MEMCPY3D *m) __attribute__((weak));
 
-/* The last byte of a pitched block counted from its first, + 1; false: the sizes make no sense. */
+/* The bytes from the first to the last byte of a pitched block; false: the sizes are invalid. */
 bool fill_extent(const struct fill *s, uint64_t *bytes);
+
+/* For copies between contexts: both must exist.  Where their memory is makes no difference. */
+CUresult copy_contexts_check(CUcontext dst, CUcontext src);

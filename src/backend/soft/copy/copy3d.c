@@ -1,3 +1,4 @@
+/* Copies of 2D and 3D blocks, between linear memory and arrays: checking and running them. */
 #include "backend/soft/copy/copy3d.h"
 
 #include <string.h>
@@ -5,7 +6,7 @@
 #include "backend/soft/copy/copy.h"
 #include "backend/soft/memory/range.h"
 
-static void *at(uint64_t addr)
+static void *to_pointer(uint64_t addr)
 {
 	return (void *)(uintptr_t)addr;
 }
@@ -14,37 +15,29 @@ static CUresult run_copy3d(struct command *command)
 {
 	const struct copy3d *c = command->data;
 	const struct copy_side *d = &c->dst, *s = &c->src;
-	bool rows = d->pitch == c->width && s->pitch == c->width;
-	size_t height = rows ? 1 : c->height, width = rows ? c->width * c->height : c->width;
+	bool contiguous = d->pitch == c->width && s->pitch == c->width;
+	size_t height = contiguous ? 1 : c->height, width = contiguous ? c->width * c->height : c->width;
 
 	for (size_t z = 0; z < c->depth; z++)
 		for (size_t y = 0; y < height; y++)
-			memmove(at(d->addr + z * d->slice + y * d->pitch), at(s->addr + z * s->slice + y * s->pitch),
-				width);
+			memmove(to_pointer(d->addr + z * d->slice + y * d->pitch),
+				to_pointer(s->addr + z * s->slice + y * s->pitch), width);
 	return CUDA_SUCCESS;
 }
 
-void copy3d_hold(struct copy3d *c)
-{
-	if (c->dst.array)
-		object_ref(c->dst.array);
-	if (c->src.array)
-		object_ref(c->src.array);
-}
-
-void copy3d_release(struct copy3d *c)
+void copy3d_finish(struct copy3d *c)
 {
 	object_put(c->dst.array);
 	object_put(c->src.array);
 	c->dst.array = c->src.array = NULL;
 }
 
-static void release_command(struct command *c)
+static void release_copy3d(struct command *c)
 {
-	copy3d_release(c->data);
+	copy3d_finish(c->data);
 }
 
-const struct command_ops command_copy3d = {COMMAND_COPY, run_copy3d, release_command, false};
+const struct command_ops command_copy3d = {COMMAND_COPY, run_copy3d, release_copy3d, false};
 
 bool copy_params(const struct command *c, CUDA_MEMCPY3D *m)
 {
@@ -65,7 +58,8 @@ struct operand {
 	bool write;
 };
 
-static bool reaches(const struct copy_side *side, const struct copy3d *c, uint64_t *bytes)
+/* The bytes from the first to the last byte of a side; false: overflow. */
+static bool side_extent(const struct copy_side *side, const struct copy3d *c, uint64_t *bytes)
 {
 	uint64_t slices, rows;
 
@@ -75,7 +69,7 @@ static bool reaches(const struct copy_side *side, const struct copy3d *c, uint64
 	       side->addr + *bytes >= side->addr;
 }
 
-static CUresult linear(struct copy_side *side, const struct operand *o, const struct copy3d *c)
+static CUresult side_init_linear(struct copy_side *side, const struct operand *o, const struct copy3d *c)
 {
 	uint64_t base = o->type == CU_MEMORYTYPE_HOST ? o->host : o->device, bytes, offset, row, skip;
 	struct range r;
@@ -93,11 +87,11 @@ static CUresult linear(struct copy_side *side, const struct operand *o, const st
 		__builtin_mul_overflow(o->z, side->slice, &offset) ||
 		__builtin_mul_overflow(o->y, side->pitch, &skip) || __builtin_add_overflow(offset, skip, &offset) ||
 		__builtin_add_overflow(offset, o->x, &offset) || __builtin_add_overflow(base, offset, &side->addr) ||
-		!reaches(side, c, &bytes))
+		!side_extent(side, c, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (o->write ? range_writable(side->addr, bytes) : range_accessible(side->addr, bytes))
 		return CUDA_SUCCESS;
-	/* Not all the device's: then it is pageable host memory, or wrong. */
+	/* Not fully accessible to the device: pageable host memory, or an error. */
 	bool known = range_find(side->addr, 1, &r);
 	if (o->type == CU_MEMORYTYPE_DEVICE || (known && r.kind != RANGE_REGISTERED && r.kind != RANGE_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -105,7 +99,7 @@ static CUresult linear(struct copy_side *side, const struct operand *o, const st
 	return CUDA_SUCCESS;
 }
 
-static CUresult in_array(struct copy_side *side, const struct operand *o, const struct copy3d *c)
+static CUresult side_init_array(struct copy_side *side, const struct operand *o, const struct copy3d *c)
 {
 	struct array *a = object_find(o->array, KIND_ARRAY);
 
@@ -125,21 +119,21 @@ static CUresult in_array(struct copy_side *side, const struct operand *o, const 
 	return CUDA_SUCCESS;
 }
 
-static CUresult make_side(struct copy_side *side, const struct operand *o, const struct copy3d *c)
+static CUresult side_init(struct copy_side *side, const struct operand *o, const struct copy3d *c)
 {
 	switch (o->type) {
 	case CU_MEMORYTYPE_HOST:
 	case CU_MEMORYTYPE_DEVICE:
 	case CU_MEMORYTYPE_UNIFIED:
-		return linear(side, o, c);
+		return side_init_linear(side, o, c);
 	case CU_MEMORYTYPE_ARRAY:
-		return in_array(side, o, c);
+		return side_init_array(side, o, c);
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
-CUresult copy3d_make(struct copy3d *c, const CUDA_MEMCPY3D *p)
+CUresult copy3d_init(struct copy3d *c, const CUDA_MEMCPY3D *p)
 {
 	struct operand src = {p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight, p->srcMemoryType,
 		(uintptr_t)p->srcHost, p->srcDevice, p->srcArray, false};
@@ -152,11 +146,11 @@ CUresult copy3d_make(struct copy3d *c, const CUDA_MEMCPY3D *p)
 	c->width = p->WidthInBytes;
 	c->height = p->Height;
 	c->depth = p->Depth;
-	CUresult r = make_side(&c->src, &src, c);
+	CUresult r = side_init(&c->src, &src, c);
 	if (!r)
-		r = make_side(&c->dst, &dst, c);
+		r = side_init(&c->dst, &dst, c);
 	if (r)
-		copy3d_release(c);
+		copy3d_finish(c);
 	return r;
 }
 
@@ -168,7 +162,7 @@ CUresult copy3d_submit(struct copy3d *c, struct stream *s, bool async)
 	if (!command) {
 		CUresult r = c->width ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 
-		copy3d_release(c);
+		copy3d_finish(c);
 		return r;
 	}
 	*(struct copy3d *)command->data = *c;

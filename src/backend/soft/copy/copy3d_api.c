@@ -1,9 +1,11 @@
 /*
- * The entry points that copy blocks: 2D, 3D, and to and from arrays.
+ * Entry points for 2D and 3D copies, and for copies to and from arrays.
  */
 #include "backend/soft/copy/copy3d.h"
 
-static CUresult copy(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
+#include "backend/soft/copy/copy.h"
+
+static CUresult copy_block(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
 {
 	struct copy3d c;
 	struct stream *s;
@@ -11,8 +13,8 @@ static CUresult copy(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
 
 	if (r)
 		return r;
-	r = copy3d_make(&c, p);
-	if (!r) /* between devices even the synchronous form need not wait */
+	r = copy3d_init(&c, p);
+	if (!r) /* between device memory, the synchronous form need not wait either */
 		r = copy3d_submit(&c, s,
 			async || (p->srcMemoryType != CU_MEMORYTYPE_HOST && p->dstMemoryType != CU_MEMORYTYPE_HOST &&
 					 p->srcMemoryType != CU_MEMORYTYPE_UNIFIED &&
@@ -21,7 +23,7 @@ static CUresult copy(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
 	return r;
 }
 
-static CUDA_MEMCPY3D flat(const CUDA_MEMCPY2D *p)
+static CUDA_MEMCPY3D copy2d_params(const CUDA_MEMCPY2D *p)
 {
 	return (CUDA_MEMCPY3D){
 		.srcXInBytes = p->srcXInBytes,
@@ -48,16 +50,16 @@ CUresult soft_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *p, CUstream stream)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUDA_MEMCPY3D c = flat(p);
-	return copy(&c, stream, true);
+	CUDA_MEMCPY3D c = copy2d_params(p);
+	return copy_block(&c, stream, true);
 }
 
 CUresult soft_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *p)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUDA_MEMCPY3D c = flat(p);
-	return copy(&c, NULL, false);
+	CUDA_MEMCPY3D c = copy2d_params(p);
+	return copy_block(&c, NULL, false);
 }
 
 CUresult soft_cuMemcpy2D_v2(const CUDA_MEMCPY2D *p)
@@ -67,29 +69,22 @@ CUresult soft_cuMemcpy2D_v2(const CUDA_MEMCPY2D *p)
 
 CUresult soft_cuMemcpy3D_v2(const CUDA_MEMCPY3D *p)
 {
-	return p ? copy(p, NULL, false) : CUDA_ERROR_INVALID_VALUE;
+	return p ? copy_block(p, NULL, false) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *p, CUstream stream)
 {
-	return p ? copy(p, stream, true) : CUDA_ERROR_INVALID_VALUE;
+	return p ? copy_block(p, stream, true) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- between contexts: the memory is one, but they must exist ---- */
+/* ---- between contexts ---- */
 
-static CUresult peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
+static CUresult copy_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
 {
-	struct context *ctx;
+	CUresult r = p ? copy_contexts_check(p->dstContext, p->srcContext) : CUDA_ERROR_INVALID_VALUE;
 
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (int i = 0; i < 2; i++) {
-		CUresult r = context_find(i ? p->srcContext : p->dstContext, &ctx);
-
-		if (r)
-			return r;
-		object_put(ctx);
-	}
+	if (r)
+		return r;
 	CUDA_MEMCPY3D c = {
 		.srcXInBytes = p->srcXInBytes,
 		.srcY = p->srcY,
@@ -113,20 +108,20 @@ static CUresult peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
 		.Height = p->Height,
 		.Depth = p->Depth,
 	};
-	return copy(&c, stream, async);
+	return copy_block(&c, stream, async);
 }
 
 CUresult soft_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *p)
 {
-	return peer(p, NULL, false);
+	return copy_peer(p, NULL, false);
 }
 
 CUresult soft_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *p, CUstream stream)
 {
-	return peer(p, stream, true);
+	return copy_peer(p, stream, true);
 }
 
-/* ---- bytes of the first row of an array ---- */
+/* ---- linear memory to or from the first row of an array ---- */
 
 static CUDA_MEMCPY3D to_array(CUarray dst, size_t offset, size_t size)
 {
@@ -154,7 +149,7 @@ CUresult soft_cuMemcpyDtoA_v2(CUarray dst, size_t offset, CUdeviceptr src, size_
 
 	c.srcMemoryType = CU_MEMORYTYPE_DEVICE;
 	c.srcDevice = src;
-	return copy(&c, NULL, false);
+	return copy_block(&c, NULL, false);
 }
 
 CUresult soft_cuMemcpyAtoD_v2(CUdeviceptr dst, CUarray src, size_t offset, size_t size)
@@ -163,7 +158,7 @@ CUresult soft_cuMemcpyAtoD_v2(CUdeviceptr dst, CUarray src, size_t offset, size_
 
 	c.dstMemoryType = CU_MEMORYTYPE_DEVICE;
 	c.dstDevice = dst;
-	return copy(&c, NULL, false);
+	return copy_block(&c, NULL, false);
 }
 
 static CUresult host_to_array(CUarray dst, size_t offset, const void *src, size_t size, CUstream stream, bool async)
@@ -172,7 +167,7 @@ static CUresult host_to_array(CUarray dst, size_t offset, const void *src, size_
 
 	c.srcMemoryType = CU_MEMORYTYPE_HOST;
 	c.srcHost = src;
-	return copy(&c, stream, async);
+	return copy_block(&c, stream, async);
 }
 
 static CUresult array_to_host(void *dst, CUarray src, size_t offset, size_t size, CUstream stream, bool async)
@@ -181,7 +176,7 @@ static CUresult array_to_host(void *dst, CUarray src, size_t offset, size_t size
 
 	c.dstMemoryType = CU_MEMORYTYPE_HOST;
 	c.dstHost = dst;
-	return copy(&c, stream, async);
+	return copy_block(&c, stream, async);
 }
 
 CUresult soft_cuMemcpyHtoA_v2(CUarray dst, size_t offset, const void *src, size_t size)
@@ -211,7 +206,7 @@ CUresult soft_cuMemcpyAtoA_v2(CUarray dst, size_t dst_offset, CUarray src, size_
 	c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
 	c.srcArray = src;
 	c.srcXInBytes = src_offset;
-	return copy(&c, NULL, false);
+	return copy_block(&c, NULL, false);
 }
 
 /* ---- pitched memory ---- */

@@ -1,18 +1,18 @@
 /*
- * Copies in batches.  Their order among themselves is free; we keep the one they are given in.
+ * Batches of copies.  CUDA leaves their order open; the driver runs them in the given order.
  */
 #include "backend/soft/copy/copy3d.h"
 #include "backend/soft/memory/range.h"
 #include "cuda/batch.h"
 
-static void fail_at(size_t *out, size_t index)
+static void report_failed_index(size_t *out, size_t index)
 {
 	if (out)
 		*out = index;
 }
 
-/* Known memory must be there to its end; unknown memory is the application's own. */
-static bool reachable(uint64_t addr, size_t size, bool write)
+/* A known range must be accessible to its end; unknown memory is pageable memory of the application. */
+static bool memory_reachable(uint64_t addr, size_t size, bool write)
 {
 	struct range r;
 
@@ -22,8 +22,8 @@ static bool reachable(uint64_t addr, size_t size, bool write)
 	       r.kind == RANGE_REGISTERED;
 }
 
-/* The application may change a source at once if it was to be read during the call. */
-static CUresult settle(CUstream stream, CUmemcpySrcAccessOrder order)
+/* If the source is to be read during the call, wait until it has been read. */
+static CUresult wait_for_source_read(CUstream stream, CUmemcpySrcAccessOrder order)
 {
 	struct stream *s;
 
@@ -39,13 +39,13 @@ static CUresult settle(CUstream stream, CUmemcpySrcAccessOrder order)
 	return r;
 }
 
-static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs,
+static CUresult copy_batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs,
 	size_t *indices, size_t n, size_t *fail, CUstream stream)
 {
 	struct stream *s;
 	CUresult r = stream_enter(stream, &s);
 
-	fail_at(fail, SIZE_MAX);
+	report_failed_index(fail, SIZE_MAX);
 	if (r)
 		return r;
 	object_put(s);
@@ -53,17 +53,18 @@ static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_
 		!batch_attributes_ok(attrs, indices, n, count))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++)
-		if (!sizes[i] || !reachable(dsts[i], sizes[i], true) || !reachable(srcs[i], sizes[i], false)) {
-			fail_at(fail, i);
+		if (!sizes[i] || !memory_reachable(dsts[i], sizes[i], true) ||
+			!memory_reachable(srcs[i], sizes[i], false)) {
+			report_failed_index(fail, i);
 			return CUDA_ERROR_INVALID_VALUE;
 		}
 	for (size_t i = 0, at = 0; i < count && !r; i++) {
 		at += at + 1 < n && indices[at + 1] == i;
 		r = soft_cuMemcpyAsync(dsts[i], srcs[i], sizes[i], stream);
 		if (!r)
-			r = settle(stream, attrs[at].srcAccessOrder);
+			r = wait_for_source_read(stream, attrs[at].srcAccessOrder);
 		if (r)
-			fail_at(fail, i);
+			report_failed_index(fail, i);
 	}
 	return r;
 }
@@ -71,18 +72,18 @@ static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_
 CUresult soft_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
 	CUmemcpyAttributes *attrs, size_t *indices, size_t n, size_t *fail, CUstream stream)
 {
-	return batch(dsts, srcs, sizes, count, attrs, indices, n, fail, stream);
+	return copy_batch(dsts, srcs, sizes, count, attrs, indices, n, fail, stream);
 }
 
 CUresult soft_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
 	CUmemcpyAttributes *attrs, size_t *indices, size_t n, CUstream stream)
 {
-	return batch(dsts, srcs, sizes, count, attrs, indices, n, NULL, stream);
+	return copy_batch(dsts, srcs, sizes, count, attrs, indices, n, NULL, stream);
 }
 
-/* ---- blocks: extents count texels if an array takes part, else bytes ---- */
+/* ---- blocks: extents are in texels if one side is an array, otherwise in bytes ---- */
 
-static unsigned texel(const CUmemcpy3DOperand *o)
+static unsigned texel_size(const CUmemcpy3DOperand *o)
 {
 	unsigned element = 1;
 	struct array *a;
@@ -94,12 +95,12 @@ static unsigned texel(const CUmemcpy3DOperand *o)
 	return element;
 }
 
-static bool translate(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
+static bool batch_op_to_copy(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
 {
 	const CUmemcpy3DOperand *src = &op->src, *dst = &op->dst;
 	bool src_array = src->type == CU_MEMCPY_OPERAND_TYPE_ARRAY,
 	     dst_array = dst->type == CU_MEMCPY_OPERAND_TYPE_ARRAY;
-	size_t unit = src_array ? texel(src) : texel(dst);
+	size_t unit = src_array ? texel_size(src) : texel_size(dst);
 
 	*p = (CUDA_MEMCPY3D){.Height = op->extent.height, .Depth = op->extent.depth};
 	if ((!src_array && src->type != CU_MEMCPY_OPERAND_TYPE_POINTER) ||
@@ -113,7 +114,7 @@ static bool translate(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
 		p->srcArray = src->op.array.array;
 		p->srcY = src->op.array.offset.y;
 		p->srcZ = src->op.array.offset.z;
-		if (__builtin_mul_overflow(src->op.array.offset.x, texel(src), &p->srcXInBytes))
+		if (__builtin_mul_overflow(src->op.array.offset.x, texel_size(src), &p->srcXInBytes))
 			return false;
 	} else {
 		p->srcDevice = src->op.ptr.ptr;
@@ -125,47 +126,48 @@ static bool translate(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
 		p->dstArray = dst->op.array.array;
 		p->dstY = dst->op.array.offset.y;
 		p->dstZ = dst->op.array.offset.z;
-		return !__builtin_mul_overflow(dst->op.array.offset.x, texel(dst), &p->dstXInBytes);
+		return !__builtin_mul_overflow(dst->op.array.offset.x, texel_size(dst), &p->dstXInBytes);
 	}
 	p->dstDevice = dst->op.ptr.ptr;
 	p->dstHeight = dst->op.ptr.layerHeight;
 	return !__builtin_mul_overflow(dst->op.ptr.rowLength, unit, &p->dstPitch);
 }
 
-static CUresult check3d(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
+static CUresult batch_op_check(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *p)
 {
 	struct copy3d c;
-	CUresult r = translate(op, p) ? copy3d_make(&c, p) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = batch_op_to_copy(op, p) ? copy3d_init(&c, p) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
-		copy3d_release(&c);
+		copy3d_finish(&c);
 	return r;
 }
 
-static CUresult batch3d(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsigned long long flags, CUstream stream)
+static CUresult copy3d_batch(
+	size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsigned long long flags, CUstream stream)
 {
 	CUDA_MEMCPY3D p;
 	struct stream *s;
 	CUresult r = stream_enter(stream, &s);
 
-	fail_at(fail, SIZE_MAX);
+	report_failed_index(fail, SIZE_MAX);
 	if (r)
 		return r;
 	object_put(s);
 	if (!n || !ops || flags || (uintptr_t)stream <= 2)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n; i++)
-		if ((r = check3d(&ops[i], &p))) {
-			fail_at(fail, i);
+		if ((r = batch_op_check(&ops[i], &p))) {
+			report_failed_index(fail, i);
 			return r;
 		}
 	for (size_t i = 0; i < n && !r; i++) {
-		translate(&ops[i], &p);
+		batch_op_to_copy(&ops[i], &p);
 		r = soft_cuMemcpy3DAsync_v2(&p, stream);
 		if (!r)
-			r = settle(stream, ops[i].srcAccessOrder);
+			r = wait_for_source_read(stream, ops[i].srcAccessOrder);
 		if (r)
-			fail_at(fail, i);
+			report_failed_index(fail, i);
 	}
 	return r;
 }
@@ -173,10 +175,10 @@ static CUresult batch3d(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, uns
 CUresult soft_cuMemcpy3DBatchAsync(
 	size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsigned long long flags, CUstream stream)
 {
-	return batch3d(n, ops, fail, flags, stream);
+	return copy3d_batch(n, ops, fail, flags, stream);
 }
 
 CUresult soft_cuMemcpy3DBatchAsync_v2(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream stream)
 {
-	return batch3d(n, ops, NULL, flags, stream);
+	return copy3d_batch(n, ops, NULL, flags, stream);
 }

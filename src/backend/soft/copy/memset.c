@@ -1,10 +1,11 @@
+/* Fills: cuMemset*. */
 #include "backend/soft/copy/copy.h"
 
 #include <string.h>
 
 #include "backend/soft/memory/range.h"
 
-static void fill(unsigned char *dst, const struct fill *s)
+static void fill_row(unsigned char *dst, const struct fill *s)
 {
 	uint16_t *d16 = (uint16_t *)dst;
 	uint32_t *d32 = (uint32_t *)dst;
@@ -17,16 +18,16 @@ static void fill(unsigned char *dst, const struct fill *s)
 		d32[i] = s->value;
 }
 
-static CUresult run_set(struct command *c)
+static CUresult run_fill(struct command *c)
 {
 	struct fill *s = c->data;
 
 	for (size_t y = 0; y < s->height; y++)
-		fill((unsigned char *)(uintptr_t)s->dst + y * s->pitch, s);
+		fill_row((unsigned char *)(uintptr_t)s->dst + y * s->pitch, s);
 	return CUDA_SUCCESS;
 }
 
-const struct command_ops command_fill = {COMMAND_FILL, run_set, NULL, false};
+const struct command_ops command_fill = {COMMAND_FILL, run_fill, NULL, false};
 
 bool fill_extent(const struct fill *s, uint64_t *bytes)
 {
@@ -41,7 +42,7 @@ bool fill_extent(const struct fill *s, uint64_t *bytes)
 	return !__builtin_add_overflow(rows, row, bytes);
 }
 
-static CUresult check(const struct fill *s, uint64_t *bytes)
+static CUresult fill_check(const struct fill *s, uint64_t *bytes)
 {
 	if (!s->dst || s->dst % s->element || (s->height > 1 && s->pitch % s->element))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -50,18 +51,18 @@ static CUresult check(const struct fill *s, uint64_t *bytes)
 	return CUDA_SUCCESS;
 }
 
-static CUresult submit(const struct fill *set, uint64_t bytes, struct stream *s)
+static CUresult fill_submit(const struct fill *fill, uint64_t bytes, struct stream *s)
 {
-	struct command *c = command_create(&command_fill, sizeof *set);
+	struct command *c = command_create(&command_fill, sizeof *fill);
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*(struct fill *)c->data = *set;
+	*(struct fill *)c->data = *fill;
 	return bytes <= COPY_QUICK ? stream_submit_quick(s, c) : stream_submit(s, c, NULL);
 }
 
-/* Even the synchronous forms need not wait: what follows in the stream does. */
-static CUresult set(struct fill set, CUstream stream)
+/* The synchronous forms need not wait either: later work in the stream does. */
+static CUresult fill_memory(struct fill fill, CUstream stream)
 {
 	struct stream *s;
 	uint64_t bytes = 0;
@@ -69,18 +70,18 @@ static CUresult set(struct fill set, CUstream stream)
 
 	if (r)
 		return r;
-	if (set.width && set.height) {
-		r = check(&set, &bytes);
+	if (fill.width && fill.height) {
+		r = fill_check(&fill, &bytes);
 		if (!r)
-			r = submit(&set, bytes, s);
+			r = fill_submit(&fill, bytes, s);
 	}
 	object_put(s);
 	return r;
 }
 
-static CUresult set1(CUdeviceptr dst, uint32_t value, unsigned element, size_t n, CUstream stream)
+static CUresult fill_linear(CUdeviceptr dst, uint32_t value, unsigned element, size_t n, CUstream stream)
 {
-	return set((struct fill){dst, 0, n, 1, element, value}, stream);
+	return fill_memory((struct fill){dst, 0, n, 1, element, value}, stream);
 }
 
 /* ---- entry points ---- */
@@ -88,20 +89,20 @@ static CUresult set1(CUdeviceptr dst, uint32_t value, unsigned element, size_t n
 #define MEMSET(bits, type) \
 	CUresult soft_cuMemsetD##bits##_v2(CUdeviceptr dst, type value, size_t n) \
 	{ \
-		return set1(dst, value, bits / 8, n, NULL); \
+		return fill_linear(dst, value, bits / 8, n, NULL); \
 	} \
 	CUresult soft_cuMemsetD##bits##Async(CUdeviceptr dst, type value, size_t n, CUstream stream) \
 	{ \
-		return set1(dst, value, bits / 8, n, stream); \
+		return fill_linear(dst, value, bits / 8, n, stream); \
 	} \
 	CUresult soft_cuMemsetD2D##bits##_v2(CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h) \
 	{ \
-		return set((struct fill){dst, pitch, w, h, bits / 8, value}, NULL); \
+		return fill_memory((struct fill){dst, pitch, w, h, bits / 8, value}, NULL); \
 	} \
 	CUresult soft_cuMemsetD2D##bits##Async( \
 		CUdeviceptr dst, size_t pitch, type value, size_t w, size_t h, CUstream stream) \
 	{ \
-		return set((struct fill){dst, pitch, w, h, bits / 8, value}, stream); \
+		return fill_memory((struct fill){dst, pitch, w, h, bits / 8, value}, stream); \
 	}
 
 MEMSET(8, unsigned char)
