@@ -1,10 +1,11 @@
-/* null_device.h - for tests of a worker's inside: the null device as a worker has it open, counted and complete. */
+/* null_device.h - for tests of a worker's internals: a session with the null device open, complete and accounted. */
 #pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
 #include "backend/plugin.h"
 #include "server/quota/account.h"
+#include "server/session/session.h"
 
 static CUresult null_unsupported(void)
 {
@@ -16,8 +17,8 @@ static void null_storage(CUcontext ctx)
 	(void)ctx;
 }
 
-/* Exits with 77 where the device does not open. */
-static const struct cuda_ops *null_open(struct stats *stats)
+/* Prepares the session as a worker does before its client connects.  Exits with 77 if the device does not open. */
+static void null_session_init(struct session *s, struct stats *stats)
 {
 	static struct cuda_ops table;
 	char why[512] = "";
@@ -36,6 +37,9 @@ static const struct cuda_ops *null_open(struct stats *stats)
 		abort();
 	stats->info[0].memory = memory;
 	stats->ndevices = 1;
-	account_wrap(&table, stats);
-	return &table;
+	session_init(s);
+	s->account = account_create(&table, stats);
+	s->ops = &table;
+	if (!s->account)
+		abort();
 }

@@ -40,6 +40,6 @@ while kill -0 $server 2>/dev/null; do
 done
 wait $server || fail "the server returned $?"
 grep -q ' connected (' "$dir/log" || fail "nobody came to the server"
-if grep -q 'ended by signal\|broke the rules\|refused\|Sanitizer\|runtime error' "$dir/log"; then
+if grep -q 'ended by signal\|violated the protocol\|refused\|Sanitizer\|runtime error' "$dir/log"; then
 	fail "something went wrong in the server"
 fi

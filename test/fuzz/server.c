@@ -73,7 +73,7 @@ static void connect_session(void)
 	close(listener);
 	if (link_new_lane(session.link, 0)) /* the client's first frame would have made it */
 		abort();
-	session.ops = null_open(&stats);
+	null_session_init(&session, &stats);
 	if (session_start(&session))
 		abort();
 }
@@ -250,7 +250,8 @@ static void play(uint64_t seed)
 	stats.info[0].quota = seed % 2 ? 0 : QUOTA;
 	connect_session();
 	list_ops();
-	nvml_device("null");
+	if (!nvml_init(&session, "null"))
+		abort();
 	if (chdir(folder))
 		abort();
 #ifndef __SANITIZE_ADDRESS__

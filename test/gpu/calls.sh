@@ -42,7 +42,7 @@ for device; do
 		try "$device" "$program" env DEVICE="$address" GANGWAY_DEVICE="$address" "$gangway" run --on "$address" --
 		judge "$device" "$program"
 	done
-	if grep 'ended by signal\|broke the rules' "$out/log"; then
+	if grep 'ended by signal\|violated the protocol' "$out/log"; then
 		echo "FAIL  $device: a worker died"
 		failed=1
 	fi

@@ -7,7 +7,7 @@ export GANGWAY_CONNECTIONS=4
 for turn in 1 2 3 4 5 6 7 8 9 10; do
 	timeout 500 "$client" >"$dir/out" 2>&1 || fail "$(cat "$dir/out")"
 	until_true 60 alone
-	logged ', by 4 connections' && finish
+	logged ', over 4 connections' && finish
 done
 fail "no program had more than one connection"
 finish

@@ -43,8 +43,8 @@ hold second hold
 second=$held
 GANGWAY_TRACE=1 timeout 60 "$client" init </dev/null >"$dir/third" 2>&1
 says "$dir/third" '^100$' || fail "a third client is not refused: $(cat "$dir/third")"
-says "$dir/third" 'has 2 clients and takes no more' || fail "it is not told why: $(cat "$dir/third")"
-until_true 60 logged 'client refused: it has 2 clients' || fail "the refusal is not in the log"
+says "$dir/third" '2 clients are connected, which is its limit' || fail "it is not told why: $(cat "$dir/third")"
+until_true 60 logged 'client refused: 2 clients are connected' || fail "the refusal is not in the log"
 
 # Workers hold what they need: the sockets of others are not among it.
 worker=$(worker_of "$first")
@@ -59,7 +59,7 @@ grep -qi 'nvidia\|libgangway-soft' "/proc/$server/maps" && fail "the parent has 
 
 # Drained: nobody new, those inside go on.
 kill -TERM "$server"
-until_true 60 logged 'no new clients; 2 to go' || fail "SIGTERM is not heard"
+until_true 60 logged 'no new clients; waiting for 2' || fail "SIGTERM is not heard"
 [ ! -e "$dir/socket" ] || fail "the socket outlives the server"
 timeout 60 "$client" init </dev/null >"$dir/late" 2>&1
 says "$dir/late" '^100$' || fail "a late client gets $(cat "$dir/late")"
@@ -75,7 +75,7 @@ wait "$server" || fail "the drained server's status is $?"
 serve
 hold third lost
 kill -TERM "$server"
-until_true 60 logged 'no new clients; 1 to go' || fail "the second server does not drain"
+until_true 60 logged 'no new clients; waiting for 1' || fail "the second server does not drain"
 kill -TERM "$server"
 until_true 60 gone "$server" || fail "asked twice, the server goes on"
 wait "$server"

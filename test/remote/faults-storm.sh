@@ -26,5 +26,5 @@ until_true 60 alone_but_one || fail "workers stay: $(children "$server" | wc -w)
 release
 wait "$other" || fail "an innocent client was hurt: $(tail -n 3 "$dir/other.out")"
 echo "$n programs, $ended of them killed on the way; $(grep -c copied "$dir/other.out") copies of one beside them"
-grep 'ended by signal\|broke the rules\|could not be served' "$dir/log" && fail "workers did not just end"
+grep 'ended by signal\|violated the protocol\|was disconnected' "$dir/log" && fail "workers did not just end"
 finish

@@ -63,7 +63,7 @@ static void enter(CUcontext context, bool works)
 	if (context)
 		OK(session.ops->cuCtxSetCurrent(context));
 	session.context = context;
-	session_share_again(&session, works);
+	registration_renew(&session, works);
 }
 
 static bool registered(void *p)
@@ -78,12 +78,12 @@ static void reaches_everything(void)
 	uint32_t *word;
 	size_t size;
 
-	CHECK(session.words != 0);
+	CHECK(session.shared.words != 0);
 	CHECK(registered(bulk_base(session.link, BULK_UP, &size)));
 	CHECK(registered((char *)bulk_base(session.link, BULK_DOWN, &size) + size - 1));
 	for (uint32_t value = 1; value < 3; value++) {
 		word = word_address(session.link, 20);
-		OK(session.ops->cuStreamWriteValue32_v2(NULL, session.words + 20 * WORD_STRIDE, value, 0));
+		OK(session.ops->cuStreamWriteValue32_v2(NULL, session.shared.words + 20 * WORD_STRIDE, value, 0));
 		OK(session.ops->cuCtxSynchronize());
 		CHECK_EQ(*word, value);
 	}
@@ -93,20 +93,20 @@ int main(void)
 {
 	CUcontext context, other = NULL;
 
-	session.ops = null_open(&stats);
+	null_session_init(&session, &stats);
 	connect_session();
 	context = primary();
-	session_share(&session);
+	registration_start(&session);
 	enter(context, true);
 	reaches_everything();
 	for (int i = 0; i < 3; i++) { /* reset, as often as one likes */
 		OK(session.ops->cuDevicePrimaryCtxReset_v2(0));
 		enter(context, true); /* a thread that has not heard of it */
-		CHECK_EQ(session.words, 0);
+		CHECK_EQ(session.shared.words, 0);
 		enter(NULL, true);
-		CHECK_EQ(session.words, 0);
+		CHECK_EQ(session.shared.words, 0);
 		enter(primary(), false);
-		CHECK_EQ(session.words, 0);
+		CHECK_EQ(session.shared.words, 0);
 		enter(context, true);
 		reaches_everything();
 	}

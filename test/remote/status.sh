@@ -72,7 +72,7 @@ exec 9>&-
 if [ "$transport" = unix ]; then
 	hold victim lost
 	answer POST "/clients/$(worker_of "$held")/end" 200
-	until_true 60 logged 'is ended by request' || fail "that a client was ended is not in the log"
+	until_true 60 logged 'ending client [0-9]* by request' || fail "that a client was ended is not in the log"
 	release
 	wait "$held" || fail "a client that was ended: $? $(cat "$dir/victim.out")"
 else

@@ -1,8 +1,4 @@
-/*
- * code.h - images, functions, launches, host functions and graphs on the server's side.
- *
- * Each of these serves one of our own messages (wire/code.h, wire/graph.h); code.c lists them.
- */
+/* code.h - images, functions, launches and linking in the worker. */
 #pragma once
 
 #include "server/session/message.h"
@@ -31,66 +27,38 @@ void serve_graph_launch(const struct cuda_ops *ops, struct msg *m);
 void serve_update(const struct cuda_ops *ops, struct msg *m);
 void serve_dot(const struct cuda_ops *ops, struct msg *m);
 
-/* Numbers in launch attributes become objects.  False: one is unknown, or is of a kind that cannot travel. */
+/* Replaces the handles in launch attributes by objects.  False: one is unknown, or of a kind that cannot travel. */
 bool attributes_in(struct msg *m, CUlaunchAttribute *a, unsigned count);
 
-/* ---- images.c: bytes by name, for as long as the session ---- */
+/* ---- images.c: the session's images, by hash ---- */
 
-/* NUL behind them; NULL: we do not have them. */
+/* The bytes of an image, with a NUL behind them; NULL: the worker does not have it. */
 const void *images_find(struct session *s, const struct wire_image *name);
 
-/* Bytes that came with a frame: false if they are not what the name says. */
+/* Adds bytes that came with a frame.  False: their hash is not the one in the name, or there is no memory. */
 bool images_add(struct session *s, const struct wire_image *name, const void *bytes);
 
-/* ---- store.c: the same across sessions, in a folder of ours ---- */
+/* ---- image_store.c: images kept for later sessions, in a folder of the server's user ---- */
 
-void *store_find(const struct wire_image *name); /* mapped, with a NUL behind; NULL: not there */
-void store_add(const struct wire_image *name, const void *bytes);
+#define IMAGE_FOLDER_UNOPENED (-2)
 
-/* ---- jit.c: options of a load or link ---- */
+void *image_store_find(struct session *s, const struct wire_image *name); /* mapped, with a NUL behind; or NULL */
+void image_store_add(struct session *s, const struct wire_image *name, const void *bytes);
 
-struct jit {
+/* ---- jit_options.c: options of a load or link ---- */
+
+struct jit_options {
 	unsigned count;
 	CUjit_option option[WIRE_JIT_OPTIONS];
 	void *value[WIRE_JIT_OPTIONS];
-	char *info, *error;             /* logs; NULL: not asked for */
-	uint32_t info_size, error_size; /* their room */
+	char *info, *error;             /* logs; NULL: the client did not ask for one */
+	uint32_t info_size, error_size; /* their size in bytes */
 };
 
-/* False: an option that cannot travel, or no memory; the message says so. */
-bool jit_in(struct msg *m, struct jit *j, unsigned count);
-void jit_finish(struct jit *j);
+/* Unpacks the options.  False: an option cannot travel, or there is no memory; the message says which. */
+bool jit_options_init(struct msg *m, struct jit_options *j, unsigned count);
+void jit_options_finish(struct jit_options *j);
 
-/* After the call: values and logs, behind what has been put into the answer. */
-size_t jit_room(const struct jit *j);
-uint8_t *jit_out(const struct jit *j, uint8_t *to, uint32_t *info, uint32_t *error);
-
-/* ---- events.c: what the client does for us ---- */
-
-/* A host function for the device's streams and graphs: `id` is the client's number for what it runs. */
-void events_host(void *id);
-
-/* The same, with a piece of the down arena that the client gets.  NULL: there is no such piece, and the message says so. */
-struct events_given;
-
-struct events_given *events_give(struct msg *m, uint64_t id, uint64_t offset, uint64_t size);
-void events_host_piece(void *given);
-void events_callback(CUstream stream, CUresult status, void *id);
-void events_destroy(void *id);
-
-/* WIRE_CALLED has come: whoever waits for it goes on. */
-void events_called(const struct frame *f);
-bool events_expected(void); /* does anybody? */
-
-/* Text for the client's stdout or stderr; it is there when this returns. */
-void events_text(struct session *s, bool errors, const void *text, size_t size);
-
-/* Text that kernels have printed goes to the client, and is there when this returns. */
-void events_flush(struct session *s);
-
-/* Something that may print has been launched; and: must we look for it when this stream has come to here?  The dispatcher's. */
-void output_due(struct session *s, CUstream stream);
-bool output_look(struct session *s, CUstream stream);
-
-/* The worker's own stdout and stderr: what a device prints is kept apart from our log. */
-void events_capture_output(void);
+/* The largest size of values and logs in a reply; and packing them after the call, returning the end. */
+size_t jit_options_reply_size(const struct jit_options *j);
+uint8_t *jit_options_reply(const struct jit_options *j, uint8_t *to, uint32_t *info, uint32_t *error);

@@ -1,8 +1,8 @@
-/* What a client knows of a function without asking again, and what it is called. */
+/* Describes functions: their parameters, attributes and names. */
 #include "server/code/code.h"
 
-/* The function behind a number that may be a kernel's. */
-static CUresult resolve(const struct cuda_ops *ops, struct msg *m, uint64_t id, CUfunction *f)
+/* The handle of a function may be a kernel's: finds its function. */
+static CUresult kernel_resolve(const struct cuda_ops *ops, struct msg *m, uint64_t id, CUfunction *f)
 {
 	void *kernel;
 
@@ -11,7 +11,8 @@ static CUresult resolve(const struct cuda_ops *ops, struct msg *m, uint64_t id, 
 	return ops->cuKernelGetFunction(f, kernel);
 }
 
-static void layout(const struct cuda_ops *ops, CUfunction f, struct wire_function *head, struct wire_param *out)
+static void params_describe(
+	const struct cuda_ops *ops, CUfunction f, struct wire_function *head, struct wire_param *out)
 {
 	size_t offset, size;
 
@@ -33,14 +34,14 @@ void serve_function(const struct cuda_ops *ops, struct msg *m)
 	uint8_t *out = msg_out(m, true, sizeof head + WIRE_PARAMS * sizeof(struct wire_param));
 	if (msg_bad(m))
 		return;
-	msg_result(m, resolve(ops, m, id, &f));
+	msg_result(m, kernel_resolve(ops, m, id, &f));
 	if (m->result)
 		return;
-	/* Every function has the first one; without it there is none, its module having gone. */
+	/* Every function has the first attribute.  Without it the function is gone, with its module. */
 	msg_result(m, ops->cuFuncGetAttribute(&head.attribute[0], 0, f));
 	if (m->result)
 		return;
-	layout(ops, f, &head, (struct wire_param *)(out + sizeof head));
+	params_describe(ops, f, &head, (struct wire_param *)(out + sizeof head));
 	for (int a = 0; a < WIRE_FUNC_ATTRS; a++)
 		head.known[a] = ops->cuFuncGetAttribute(&head.attribute[a], a, f) == CUDA_SUCCESS;
 	memcpy(out, &head, sizeof head);

@@ -1,9 +1,9 @@
 /*
- * Images that clients have sent, kept for the next client: one file a content, named by its hash.
+ * Keeps images that clients have sent for later clients: one file for each content, named by its hash.
  *
- * The folder is ours alone (0700, our own, no link), so what lies there under a name has been hashed by
- * a worker of ours before it was put there; files appear whole, by rename.  Without such a folder nothing
- * is kept, and everything still works.
+ * The folder belongs to the server's user alone (0700, not a link), so a worker of this user has hashed each file
+ * before it was stored; files appear complete, by rename.  Without such a folder no image is kept, and everything
+ * still works.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define STORE_MAX  (8ull << 30)
 #define NAME_CHARS (2 * HASH_BYTES)
 
-static int open_folder(void)
+static int folder_open(void)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	char path[4096];
@@ -47,39 +47,37 @@ static int open_folder(void)
 	return fd;
 }
 
-/* Only the dispatcher comes here. */
-static int folder(void)
+static int folder_get(struct session *s)
 {
-	static int fd = -2;
-
-	if (fd == -2)
-		fd = open_folder();
-	return fd;
+	if (s->image_folder == IMAGE_FOLDER_UNOPENED)
+		s->image_folder = folder_open();
+	return s->image_folder;
 }
 
-static void name_of(const struct wire_image *image, char name[NAME_CHARS + 1])
+static void image_file_name(const struct wire_image *image, char name[NAME_CHARS + 1])
 {
 	for (int i = 0; i < HASH_BYTES; i++)
 		snprintf(name + 2 * i, 3, "%02x", image->hash[i]);
 }
 
-/* The file has one NUL more than the image, for text. */
-void *store_find(const struct wire_image *image)
+/* A file holds one NUL more than its image, for PTX text. */
+void *image_store_find(struct session *s, const struct wire_image *image)
 {
 	char name[NAME_CHARS + 1];
 	struct stat st;
 	void *p = MAP_FAILED;
+	int folder = folder_get(s);
 
-	if (folder() < 0)
+	if (folder < 0)
 		return NULL;
-	name_of(image, name);
-	int fd = openat(folder(), name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	image_file_name(image, name);
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == image->size + 1)
 		p = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p != MAP_FAILED)
-		futimens(fd, NULL); /* the oldest goes first */
+		futimens(fd, NULL); /* folder_make_room() removes the file used longest ago */
 	close(fd);
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -98,10 +96,10 @@ static bool write_all(int fd, const uint8_t *bytes, size_t size)
 	return true;
 }
 
-/* The file that was used longest ago, and how much all of them take. */
-static uint64_t total(char oldest[NAME_MAX + 1])
+/* The size of all files, and the name of the one used longest ago. */
+static uint64_t folder_size(int folder, char oldest[NAME_MAX + 1])
 {
-	int fd = openat(folder(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct timespec least = {0};
 	uint64_t sum = 0;
@@ -126,29 +124,30 @@ static uint64_t total(char oldest[NAME_MAX + 1])
 	return sum;
 }
 
-static void make_room(uint64_t size)
+static void folder_make_room(int folder, uint64_t size)
 {
 	char oldest[NAME_MAX + 1];
 
-	while (total(oldest) + size > STORE_MAX && *oldest)
-		if (unlinkat(folder(), oldest, 0))
+	while (folder_size(folder, oldest) + size > STORE_MAX && *oldest)
+		if (unlinkat(folder, oldest, 0))
 			return;
 }
 
-void store_add(const struct wire_image *image, const void *bytes)
+void image_store_add(struct session *s, const struct wire_image *image, const void *bytes)
 {
 	char name[NAME_CHARS + 1], draft[32];
+	int folder = folder_get(s);
 
-	if (folder() < 0)
+	if (folder < 0)
 		return;
-	make_room(image->size);
-	name_of(image, name);
+	folder_make_room(folder, image->size);
+	image_file_name(image, name);
 	snprintf(draft, sizeof draft, "draft.%d", getpid());
-	int fd = openat(folder(), draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = openat(folder, draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	bool whole = write_all(fd, bytes, image->size) && write_all(fd, (const uint8_t *)"", 1);
+	bool complete = write_all(fd, bytes, image->size) && write_all(fd, (const uint8_t *)"", 1);
 	close(fd);
-	if (!whole || renameat(folder(), draft, folder(), name))
-		unlinkat(folder(), draft, 0);
+	if (!complete || renameat(folder, draft, folder, name))
+		unlinkat(folder, draft, 0);
 }

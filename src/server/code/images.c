@@ -1,32 +1,32 @@
-/* Images of this session: on their way, or whole and named by a hash that we have computed. */
+/* Images of this session: arriving in parts, or complete and checked against the hash that names them. */
 #include <stdlib.h>
 #include "server/code/code.h"
 
-struct images {
-	struct images *next;
+struct session_image {
+	struct session_image *next;
 	struct wire_image name;
-	const void *whole; /* NULL: still arriving */
+	const void *complete; /* the bytes; NULL: still arriving */
 	uint8_t *bytes;
 	uint64_t used;
 };
 
-static bool same(const struct wire_image *a, const struct wire_image *b)
+static bool names_equal(const struct wire_image *a, const struct wire_image *b)
 {
 	return a->size == b->size && !memcmp(a->hash, b->hash, sizeof a->hash);
 }
 
-static struct images *lookup(struct session *s, const struct wire_image *name)
+static struct session_image *image_find(struct session *s, const struct wire_image *name)
 {
-	struct images *i = s->images;
+	struct session_image *i = s->images;
 
-	while (i && !same(&i->name, name))
+	while (i && !names_equal(&i->name, name))
 		i = i->next;
 	return i;
 }
 
-static struct images *add(struct session *s, const struct wire_image *name)
+static struct session_image *image_add(struct session *s, const struct wire_image *name)
 {
-	struct images *i = calloc(1, sizeof *i);
+	struct session_image *i = calloc(1, sizeof *i);
 
 	if (!i)
 		return NULL;
@@ -36,9 +36,9 @@ static struct images *add(struct session *s, const struct wire_image *name)
 	return i;
 }
 
-static void forget(struct session *s, struct images *i)
+static void image_forget(struct session *s, struct session_image *i)
 {
-	struct images **p = &s->images;
+	struct session_image **p = &s->images;
 
 	while (*p != i)
 		p = &(*p)->next;
@@ -49,21 +49,21 @@ static void forget(struct session *s, struct images *i)
 
 const void *images_find(struct session *s, const struct wire_image *name)
 {
-	struct images *i = lookup(s, name);
+	struct session_image *i = image_find(s, name);
 	void *stored;
 
 	if (i)
-		return i->whole;
-	stored = store_find(name);
+		return i->complete;
+	stored = image_store_find(s, name);
 	if (!stored)
 		return NULL;
-	i = add(s, name);
+	i = image_add(s, name);
 	if (i)
-		i->whole = stored;
+		i->complete = stored;
 	return stored;
 }
 
-static bool true_name(const struct wire_image *name, const void *bytes)
+static bool hash_matches(const struct wire_image *name, const void *bytes)
 {
 	uint8_t hash[HASH_BYTES];
 
@@ -71,46 +71,46 @@ static bool true_name(const struct wire_image *name, const void *bytes)
 	return !memcmp(hash, name->hash, sizeof hash);
 }
 
-/* Whole: is it what its name says? */
-static bool complete(struct session *s, struct images *i)
+/* All bytes are there.  False: their hash is not the one in the name. */
+static bool image_complete(struct session *s, struct session_image *i)
 {
-	if (!true_name(&i->name, i->bytes)) {
-		forget(s, i);
+	if (!hash_matches(&i->name, i->bytes)) {
+		image_forget(s, i);
 		return false;
 	}
-	i->whole = i->bytes;
-	store_add(&i->name, i->bytes);
+	i->complete = i->bytes;
+	image_store_add(s, &i->name, i->bytes);
 	return true;
 }
 
-/* The bytes lie where the client can change them: they are copied first. */
+/* Copies the bytes before it hashes them: the client can still change the original. */
 bool images_add(struct session *s, const struct wire_image *name, const void *bytes)
 {
-	struct images *i = lookup(s, name);
+	struct session_image *i = image_find(s, name);
 
-	if (i && i->whole)
+	if (i && i->complete)
 		return true;
 	if (!i)
-		i = add(s, name);
+		i = image_add(s, name);
 	if (i && !i->bytes)
 		i->bytes = calloc(1, name->size + 1);
 	if (!i || !i->bytes)
 		return false;
 	memcpy(i->bytes, bytes, name->size);
-	return complete(s, i);
+	return image_complete(s, i);
 }
 
-/* Bytes of images that are on their way: who begins and does not end takes no more than this. */
-static uint64_t arriving(struct session *s)
+/* Memory for images that are still arriving, which a client that never completes them must not exceed. */
+static uint64_t arriving_bytes(struct session *s)
 {
 	uint64_t sum = 0;
 
-	for (struct images *i = s->images; i; i = i->next)
-		sum += i->whole ? 0 : i->name.size;
+	for (struct session_image *i = s->images; i; i = i->next)
+		sum += i->complete ? 0 : i->name.size;
 	return sum;
 }
 
-static bool append(struct msg *m, struct images *i)
+static bool pieces_append(struct msg *m, struct session_image *i)
 {
 	size_t room;
 	const uint8_t *base = bulk_base(m->session->link, BULK_UP, &room);
@@ -125,7 +125,7 @@ static bool append(struct msg *m, struct images *i)
 	return true;
 }
 
-/* Threads that send the same image at the same time do so one after the other, or again. */
+/* Threads that send the same image at the same time send it in turn, or again. */
 void serve_image(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_upload a;
@@ -137,11 +137,11 @@ void serve_image(const struct cuda_ops *ops, struct msg *m)
 		m->broken = true;
 	if (msg_bad(m))
 		return;
-	struct images *i = lookup(m->session, &a.image);
-	if (i && i->whole)
+	struct session_image *i = image_find(m->session, &a.image);
+	if (i && i->complete)
 		return;
-	if (!i && arriving(m->session) + a.image.size <= 2 * (uint64_t)WIRE_IMAGE_MAX)
-		i = add(m->session, &a.image);
+	if (!i && arriving_bytes(m->session) + a.image.size <= 2 * (uint64_t)WIRE_IMAGE_MAX)
+		i = image_add(m->session, &a.image);
 	if (i && !i->bytes)
 		i->bytes = calloc(1, a.image.size + 1);
 	if (!i || !i->bytes) {
@@ -150,8 +150,8 @@ void serve_image(const struct cuda_ops *ops, struct msg *m)
 	}
 	if (a.offset == 0)
 		i->used = 0;
-	if (a.offset != i->used || !append(m, i))
+	if (a.offset != i->used || !pieces_append(m, i))
 		msg_result(m, CUDA_ERROR_INVALID_IMAGE);
-	else if (i->used == a.image.size && !complete(m->session, i))
+	else if (i->used == a.image.size && !image_complete(m->session, i))
 		msg_result(m, CUDA_ERROR_INVALID_IMAGE);
 }

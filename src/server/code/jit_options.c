@@ -1,15 +1,15 @@
-/* Options of a load or a link: numbers travel, logs are written here and sent back. */
+/* Options of a load or link: numbers travel as they are, logs are written here and sent back. */
 #include <stdlib.h>
 #include "server/code/code.h"
 
-static bool is_pointer(uint64_t option)
+static bool option_is_pointer(uint64_t option)
 {
 	switch (option) {
 	case CU_JIT_GLOBAL_SYMBOL_NAMES:
 	case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
 	case CU_JIT_REFERENCED_KERNEL_NAMES:
 	case CU_JIT_REFERENCED_VARIABLE_NAMES:
-	case CU_JIT_GLOBAL_SYMBOL_COUNT: /* of what does not come */
+	case CU_JIT_GLOBAL_SYMBOL_COUNT: /* counts of the arrays above */
 	case CU_JIT_REFERENCED_KERNEL_COUNT:
 	case CU_JIT_REFERENCED_VARIABLE_COUNT:
 		return true;
@@ -18,12 +18,12 @@ static bool is_pointer(uint64_t option)
 	}
 }
 
-static uint32_t log_room(uint64_t asked)
+static uint32_t log_size(uint64_t asked)
 {
 	return asked < WIRE_JIT_LOG ? asked : WIRE_JIT_LOG;
 }
 
-static bool make_logs(struct jit *j)
+static bool logs_allocate(struct jit_options *j)
 {
 	bool info = false, error = false;
 
@@ -40,8 +40,8 @@ static bool make_logs(struct jit *j)
 	return (!info || j->info) && (!error || j->error);
 }
 
-/* However often it is said: one buffer, and its one size. */
-static void put_logs(struct jit *j)
+/* However often an option is repeated, there is one buffer and one size. */
+static void logs_attach(struct jit_options *j)
 {
 	for (unsigned i = 0; i < j->count; i++)
 		switch (j->option[i]) {
@@ -62,7 +62,7 @@ static void put_logs(struct jit *j)
 		}
 }
 
-bool jit_in(struct msg *m, struct jit *j, unsigned count)
+bool jit_options_init(struct msg *m, struct jit_options *j, unsigned count)
 {
 	struct wire_jit *in;
 
@@ -73,53 +73,53 @@ bool jit_in(struct msg *m, struct jit *j, unsigned count)
 	if (m->broken)
 		return false;
 	for (unsigned i = 0; i < count; i++) {
-		if (is_pointer(in[i].option)) {
+		if (option_is_pointer(in[i].option)) {
 			m->error = CUDA_ERROR_NOT_SUPPORTED;
 			return false;
 		}
 		j->option[i] = (CUjit_option)in[i].option;
 		j->value[i] = (void *)(uintptr_t)in[i].value;
 		if (in[i].option == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES)
-			j->info_size = log_room(in[i].value);
+			j->info_size = log_size(in[i].value);
 		if (in[i].option == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
-			j->error_size = log_room(in[i].value);
+			j->error_size = log_size(in[i].value);
 	}
 	j->count = count;
-	if (!make_logs(j)) {
+	if (!logs_allocate(j)) {
 		m->error = CUDA_ERROR_OUT_OF_MEMORY;
-		jit_finish(j);
+		jit_options_finish(j);
 		return false;
 	}
-	put_logs(j);
+	logs_attach(j);
 	return true;
 }
 
-void jit_finish(struct jit *j)
+void jit_options_finish(struct jit_options *j)
 {
 	free(j->info);
 	free(j->error);
 	j->info = j->error = NULL;
 }
 
-size_t jit_room(const struct jit *j)
+size_t jit_options_reply_size(const struct jit_options *j)
 {
 	return j->count * sizeof(uint64_t) + wire_pad(j->info_size) + wire_pad(j->error_size);
 }
 
-static uint8_t *put_log(uint8_t *to, const char *log, uint32_t size, uint32_t *used)
+static uint8_t *log_reply(uint8_t *to, const char *log, uint32_t size, uint32_t *used)
 {
 	*used = log ? strnlen(log, size) : 0;
 	memcpy(to, log ? log : "", *used);
 	return to + wire_pad(*used);
 }
 
-uint8_t *jit_out(const struct jit *j, uint8_t *to, uint32_t *info, uint32_t *error)
+uint8_t *jit_options_reply(const struct jit_options *j, uint8_t *to, uint32_t *info, uint32_t *error)
 {
 	for (unsigned i = 0; i < j->count; i++, to += sizeof(uint64_t)) {
 		bool log = j->option[i] == CU_JIT_INFO_LOG_BUFFER || j->option[i] == CU_JIT_ERROR_LOG_BUFFER;
-		uint64_t v = log ? 0 : (uintptr_t)j->value[i]; /* no address of ours leaves */
+		uint64_t v = log ? 0 : (uintptr_t)j->value[i]; /* addresses of the worker stay in the worker */
 		memcpy(to, &v, sizeof v);
 	}
-	to = put_log(to, j->info, j->info_size, info);
-	return put_log(to, j->error, j->error_size, error);
+	to = log_reply(to, j->info, j->info_size, info);
+	return log_reply(to, j->error, j->error_size, error);
 }

@@ -1,16 +1,16 @@
-/* Launches: the parameters come as the bytes the kernel will see. */
+/* Launches kernels: parameters arrive as the bytes that the kernel reads. */
 #include "server/code/code.h"
 
-#define ATTRIBUTES 32
+#define LAUNCH_ATTRIBUTES 32
 
-/* An event inside an attribute is a number, like any other handle. */
-static bool translate(struct msg *m, CUlaunchAttribute *a)
+/* Replaces the handle of an event in an attribute by the event. */
+static bool attribute_in(struct msg *m, CUlaunchAttribute *a)
 {
 	void *event;
 
 	if (a->id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE &&
 		a->value.deviceUpdatableKernelNode.deviceUpdatable) {
-		m->error = CUDA_ERROR_NOT_SUPPORTED; /* its handle would be used by code on the device */
+		m->error = CUDA_ERROR_NOT_SUPPORTED; /* code on the device would use its handle */
 		return false;
 	}
 	if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) {
@@ -25,20 +25,20 @@ static bool translate(struct msg *m, CUlaunchAttribute *a)
 
 bool attributes_in(struct msg *m, CUlaunchAttribute *a, unsigned count)
 {
-	if (count > ATTRIBUTES)
+	if (count > LAUNCH_ATTRIBUTES)
 		m->broken = true;
 	for (unsigned i = 0; i < count && !m->broken && a; i++)
-		if (!translate(m, &a[i])) {
+		if (!attribute_in(m, &a[i])) {
 			msg_bad(m);
 			return false;
 		}
 	return true;
 }
 
-static CUresult launch_ex(const struct cuda_ops *ops, const struct wire_launch *a, CUfunction f, CUstream stream,
-	const CUlaunchAttribute *attributes, void **extra)
+static CUresult launch_with_attributes(const struct cuda_ops *ops, const struct wire_launch *a, CUfunction f,
+	CUstream stream, const CUlaunchAttribute *attributes, void **extra)
 {
-	CUlaunchAttribute all[ATTRIBUTES + 1];
+	CUlaunchAttribute all[LAUNCH_ATTRIBUTES + 1];
 	CUlaunchConfig c = {
 		.gridDimX = a->grid[0],
 		.gridDimY = a->grid[1],
@@ -73,7 +73,7 @@ void serve_launch(const struct cuda_ops *ops, struct msg *m)
 	if (!attributes_in(m, attributes, a.attributes) || msg_bad(m))
 		return;
 	if (a.prints)
-		output_due(m->session, stream);
+		kernel_output_expect(m->session, stream);
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER,
 		params,
@@ -82,7 +82,7 @@ void serve_launch(const struct cuda_ops *ops, struct msg *m)
 		CU_LAUNCH_PARAM_END,
 	};
 	if (a.attributes || a.cooperative)
-		msg_result(m, launch_ex(ops, &a, f, stream, attributes, extra));
+		msg_result(m, launch_with_attributes(ops, &a, f, stream, attributes, extra));
 	else
 		msg_result(m, ops->cuLaunchKernel(f, a.grid[0], a.grid[1], a.grid[2], a.block[0], a.block[1],
 				      a.block[2], a.shared, stream, NULL, extra));

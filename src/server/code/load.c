@@ -1,11 +1,14 @@
-/* Modules and libraries: loaded from images that the client names by their hash. */
+/* Loads modules and libraries from images that the client names by their hash. */
 #include <stdlib.h>
 #include "abi/fatbin.h"
 #include "image/image.h"
 #include "server/code/code.h"
 
-/* A linked program's parts, as the driver knows them: a wrapper in our own memory.  It stays, as they do. */
-static const void *wrap(const void *const *parts, unsigned count)
+/*
+ * A wrapper around the parts of a linked program, as the driver expects it.  Lives as long as the session, like the
+ * parts.
+ */
+static const void *parts_wrap(const void *const *parts, unsigned count)
 {
 	struct fatbin_wrapper *w = malloc(sizeof *w + count * sizeof(void *));
 	const void **more = (const void **)(w + 1);
@@ -19,8 +22,8 @@ static const void *wrap(const void *const *parts, unsigned count)
 	return w;
 }
 
-/* The bytes of the only part, sent along because they are few. */
-static void take_piece(struct msg *m, const struct wire_image *names, unsigned count)
+/* A small image of one part comes with the call itself. */
+static void inline_image_add(struct msg *m, const struct wire_image *names, unsigned count)
 {
 	size_t room;
 	const uint8_t *base = bulk_base(m->session->link, BULK_UP, &room);
@@ -33,22 +36,23 @@ static void take_piece(struct msg *m, const struct wire_image *names, unsigned c
 		m->error = CUDA_ERROR_INVALID_IMAGE;
 }
 
-static unsigned find_parts(struct msg *m, const struct wire_image *names, unsigned count, const void **parts)
+/* The number of missing parts. */
+static unsigned parts_find(struct msg *m, const struct wire_image *names, unsigned count, const void **parts)
 {
 	unsigned missing = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		parts[i] = images_find(m->session, &names[i]);
 		missing += !parts[i];
-		/* the driver believes what headers say of sizes, and follows the pointers of a wrapper */
+		/* the driver trusts the sizes in headers, and follows the pointers of a wrapper */
 		if (parts[i] && !image_within(parts[i], names[i].size))
 			m->error = CUDA_ERROR_INVALID_IMAGE;
 	}
 	return missing;
 }
 
-static CUresult load(
-	const struct cuda_ops *ops, struct msg *m, const void *image, uint32_t library, struct jit *j, uint64_t *id)
+static CUresult image_load(const struct cuda_ops *ops, struct msg *m, const void *image, uint32_t library,
+	struct jit_options *j, uint64_t *id)
 {
 	CUlibraryOption preserved = CU_LIBRARY_BINARY_IS_PRESERVED;
 	void *yes = (void *)1, *loaded = NULL;
@@ -72,7 +76,7 @@ void serve_load(const struct cuda_ops *ops, struct msg *m)
 {
 	const void *parts[WIRE_IMAGE_PARTS];
 	struct wire_load a;
-	struct jit j;
+	struct jit_options j;
 
 	msg_args(m, &a, sizeof a);
 	if (a.library)
@@ -80,25 +84,26 @@ void serve_load(const struct cuda_ops *ops, struct msg *m)
 	if (!a.parts || a.parts > WIRE_IMAGE_PARTS)
 		m->broken = true;
 	const struct wire_image *names = msg_in(m, true, wire_bytes(a.parts, sizeof *names));
-	if (!jit_in(m, &j, a.options)) {
+	if (!jit_options_init(m, &j, a.options)) {
 		msg_bad(m);
 		return;
 	}
-	uint8_t *out = msg_out(m, true, sizeof(struct wire_loaded) + jit_room(&j));
+	uint8_t *out = msg_out(m, true, sizeof(struct wire_loaded) + jit_options_reply_size(&j));
 	if (m->frame.npieces && !m->broken)
-		take_piece(m, names, a.parts);
+		inline_image_add(m, names, a.parts);
 	if (!out || msg_bad(m)) {
-		jit_finish(&j);
+		jit_options_finish(&j);
 		return;
 	}
-	struct wire_loaded done = {.missing = find_parts(m, names, a.parts, parts)};
+	struct wire_loaded done = {.missing = parts_find(m, names, a.parts, parts)};
 	if (m->error)
 		done.result = m->error;
 	else if (!done.missing)
-		done.result = load(ops, m, a.parts > 1 ? wrap(parts, a.parts) : parts[0], a.library, &j, &done.id);
-	m->session->prints |= a.prints * !done.result;
-	uint8_t *end = jit_out(&j, out + sizeof done, &done.info, &done.error);
+		done.result = image_load(
+			ops, m, a.parts > 1 ? parts_wrap(parts, a.parts) : parts[0], a.library, &j, &done.id);
+	m->session->output.kinds |= a.prints * !done.result;
+	uint8_t *end = jit_options_reply(&j, out + sizeof done, &done.info, &done.error);
 	memcpy(out, &done, sizeof done);
 	m->out_used = wire_pad(end - m->out);
-	jit_finish(&j);
+	jit_options_finish(&j);
 }

@@ -1,9 +1,9 @@
-/* Copies of rows and slices: each side is looked at by itself, then the driver gets one CUDA_MEMCPY3D. */
+/* Copies of boxes: each side is checked by itself, then the driver gets one CUDA_MEMCPY3D. */
 #include "server/copy/copy.h"
 #include "server/memory/hostmem.h"
 
-/* One side, checked. */
-struct checked {
+/* A side of the copy after its check. */
+struct checked_side {
 	CUmemorytype type;
 	void *host;
 	CUdeviceptr device;
@@ -11,25 +11,26 @@ struct checked {
 	CUcontext context;
 };
 
-/* Memory by rows: the bytes from the first to the last that the copy touches; false: too large for any memory. */
-static bool extent(const struct wire_side *s, const struct wire_block *a, uint64_t *from, uint64_t *size)
+/* The addresses from the first to the last byte that the copy touches.  False: overflow. */
+static bool side_extent(const struct wire_side *s, const struct wire_block *a, uint64_t *from, uint64_t *size)
 {
 	struct copy_rows r = {s->x, s->y, s->z, s->pitch, s->height, a->width, a->height, a->depth};
 
 	return copy_extent(&r, from, size) && !__builtin_add_overflow(*from, s->what, from) && *from + *size >= *from;
 }
 
-static bool total(const struct wire_block *a, uint64_t *size)
+/* False: overflow. */
+static bool block_size(const struct wire_block *a, uint64_t *size)
 {
 	return !__builtin_mul_overflow(a->width, a->height, size) && !__builtin_mul_overflow(*size, a->depth, size);
 }
 
-/* Bulk memory holds rows without gaps, and nothing else. */
-static void *bulk(struct msg *m, const struct wire_side *s, const struct wire_block *a, bool source)
+/* In an arena the box lies without gaps. */
+static void *side_in_arena(struct msg *m, const struct wire_side *s, const struct wire_block *a, bool source)
 {
 	uint64_t size;
 
-	if (s->x || s->y || s->z || s->pitch != a->width || s->height != a->height || !total(a, &size)) {
+	if (s->x || s->y || s->z || s->pitch != a->width || s->height != a->height || !block_size(a, &size)) {
 		m->broken = true;
 		return NULL;
 	}
@@ -38,10 +39,10 @@ static void *bulk(struct msg *m, const struct wire_side *s, const struct wire_bl
 	return copy_piece(m, source ? BULK_UP : BULK_DOWN, s->what, size);
 }
 
-static void memory(struct msg *m, const struct wire_side *s, const struct wire_block *a, struct checked *c)
+static void side_in_memory(struct msg *m, const struct wire_side *s, const struct wire_block *a, struct checked_side *c)
 {
 	uint64_t from, size;
-	bool fine = extent(s, a, &from, &size);
+	bool fine = side_extent(s, a, &from, &size);
 
 	if (s->kind == WIRE_SIDE_SHARED) {
 		fine = fine && hostmem_holds(m->session, from, size);
@@ -56,14 +57,14 @@ static void memory(struct msg *m, const struct wire_side *s, const struct wire_b
 		m->error = CUDA_ERROR_INVALID_VALUE;
 }
 
-static struct checked side(struct msg *m, const struct wire_side *s, const struct wire_block *a, bool source)
+static struct checked_side side_check(struct msg *m, const struct wire_side *s, const struct wire_block *a, bool source)
 {
-	struct checked c = {0};
+	struct checked_side c = {0};
 
 	switch (s->kind) {
 	case WIRE_SIDE_DEVICE:
 	case WIRE_SIDE_SHARED:
-		memory(m, s, a, &c);
+		side_in_memory(m, s, a, &c);
 		break;
 	case WIRE_SIDE_ARRAY:
 		c.type = CU_MEMORYTYPE_ARRAY;
@@ -72,7 +73,7 @@ static struct checked side(struct msg *m, const struct wire_side *s, const struc
 	case WIRE_SIDE_BULK:
 	case WIRE_SIDE_LATER:
 		c.type = CU_MEMORYTYPE_HOST;
-		c.host = bulk(m, s, a, source);
+		c.host = side_in_arena(m, s, a, source);
 		break;
 	default:
 		m->broken = true;
@@ -82,13 +83,13 @@ static struct checked side(struct msg *m, const struct wire_side *s, const struc
 	return c;
 }
 
-static bool staged(const struct wire_side *s)
+static bool side_is_staged(const struct wire_side *s)
 {
 	return s->kind == WIRE_SIDE_BULK || s->kind == WIRE_SIDE_LATER;
 }
 
-static CUresult copy(const struct cuda_ops *ops, const struct wire_block *a, const struct checked *src,
-	const struct checked *dst, CUstream stream)
+static CUresult block_copy(const struct cuda_ops *ops, const struct wire_block *a, const struct checked_side *src,
+	const struct checked_side *dst, CUstream stream)
 {
 	CUDA_MEMCPY3D_PEER p = {
 		.srcXInBytes = a->src.x,
@@ -121,7 +122,8 @@ static CUresult copy(const struct cuda_ops *ops, const struct wire_block *a, con
 
 	if (a->peer)
 		return ops->cuMemcpy3DPeerAsync(&p, stream);
-	_Static_assert(sizeof plain == sizeof p, "the same layout, with contexts where the other has nothing");
+	_Static_assert(
+		sizeof plain == sizeof p, "the same layout: contexts are where CUDA_MEMCPY3D has reserved fields");
 	memcpy(&plain, &p, sizeof plain);
 	return ops->cuMemcpy3DAsync_v2(&plain, stream);
 }
@@ -129,7 +131,7 @@ static CUresult copy(const struct cuda_ops *ops, const struct wire_block *a, con
 void serve_block(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_block a;
-	struct checked src, dst;
+	struct checked_side src, dst;
 	struct piece piece = {0};
 	uint64_t size;
 
@@ -139,13 +141,13 @@ void serve_block(const struct cuda_ops *ops, struct msg *m)
 		m->broken = true;
 		return;
 	}
-	src = side(m, &a.src, &a, true);
-	dst = side(m, &a.dst, &a, false);
-	if (staged(&a.src) || staged(&a.dst) || a.done.word)
+	src = side_check(m, &a.src, &a, true);
+	dst = side_check(m, &a.dst, &a, false);
+	if (side_is_staged(&a.src) || side_is_staged(&a.dst) || a.done.word)
 		copy_not_captured(ops, m, stream);
 	if (!msg_bad(m))
-		msg_result(m, copy(ops, &a, &src, &dst, stream));
-	if (a.dst.kind == WIRE_SIDE_BULK && !m->broken && total(&a, &size))
+		msg_result(m, block_copy(ops, &a, &src, &dst, stream));
+	if (a.dst.kind == WIRE_SIDE_BULK && !m->broken && block_size(&a, &size))
 		piece = (struct piece){a.dst.what, size};
-	copy_tell(m, stream, a.done, piece.size ? &piece : NULL);
+	copy_signal(m, stream, a.done, piece.size ? &piece : NULL);
 }

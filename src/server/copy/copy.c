@@ -1,4 +1,4 @@
-/* Copies between the device and memory that client and server share: bulk memory, or host memory both map. */
+/* Linear copies between the device and memory that client and worker share: arenas, or host memory that both map. */
 #include "server/quota/account.h"
 #include "server/copy/copy.h"
 #include "server/memory/hostmem.h"
@@ -27,8 +27,8 @@ void *copy_piece(struct msg *m, enum bulk which, uint64_t offset, uint64_t size)
 	return base + offset;
 }
 
-/* Host memory that both sides map at the same address: ours to use only where we have mapped it ourselves. */
-static void *shared(struct msg *m, uint64_t address, uint64_t size)
+/* Host memory at an address that both sides use: only where hostmem.c has mapped it. */
+static void *shared_host_memory(struct msg *m, uint64_t address, uint64_t size)
 {
 	if (!hostmem_holds(m->session, address, size))
 		m->error = CUDA_ERROR_INVALID_VALUE;
@@ -43,16 +43,16 @@ void copy_not_captured(const struct cuda_ops *ops, struct msg *m, CUstream strea
 		m->error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-void copy_tell(struct msg *m, CUstream stream, struct wire_tell done, const struct piece *piece)
+void copy_signal(struct msg *m, CUstream stream, struct wire_tell done, const struct piece *piece)
 {
 	if (!done.word || m->broken)
 		return;
 	if (m->result)
-		msg_late(m, m->result);
-	if (m->error && m->error != CUDA_ERROR_INVALID_VALUE) /* no stream to wait for, or a captured one */
-		session_word_now(m->session, done.word, done.value);
-	else /* in its turn even then, or an earlier value would come after it */
-		session_word(m->session, stream, done.word, done.value, piece);
+		msg_report_async(m, m->result);
+	if (m->error && m->error != CUDA_ERROR_INVALID_VALUE) /* the stream is unknown, or being captured */
+		signal_now(m->session, done.word, done.value);
+	else /* in stream order even then: an earlier value of this word may be pending */
+		signal_stream(m->session, stream, done.word, done.value, piece);
 	m->result = CUDA_SUCCESS;
 }
 
@@ -62,12 +62,12 @@ void serve_copy_up(const struct cuda_ops *ops, struct msg *m)
 
 	msg_args(m, &a, sizeof a);
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.stream);
-	void *from = a.host ? shared(m, a.host, a.size) : copy_piece_up(m, a.size);
+	void *from = a.host ? shared_host_memory(m, a.host, a.size) : copy_piece_up(m, a.size);
 	if (!a.host || a.done.word)
 		copy_not_captured(ops, m, stream);
 	if (!msg_bad(m))
 		msg_result(m, ops->cuMemcpyHtoDAsync_v2(a.device, from, a.size, stream));
-	copy_tell(m, stream, a.done, NULL);
+	copy_signal(m, stream, a.done, NULL);
 }
 
 void serve_copy_down(const struct cuda_ops *ops, struct msg *m)
@@ -77,24 +77,25 @@ void serve_copy_down(const struct cuda_ops *ops, struct msg *m)
 
 	msg_args(m, &a, sizeof a);
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.stream);
-	void *to = a.host ? shared(m, a.host, a.size) : copy_piece(m, BULK_DOWN, a.offset, a.size);
+	void *to = a.host ? shared_host_memory(m, a.host, a.size) : copy_piece(m, BULK_DOWN, a.offset, a.size);
 	if (!a.host || a.done.word)
 		copy_not_captured(ops, m, stream);
 	if (!msg_bad(m))
 		msg_result(m, ops->cuMemcpyDtoHAsync_v2(to, a.device, a.size, stream));
 	piece = (struct piece){a.offset, a.size};
-	copy_tell(m, stream, a.done, a.host ? NULL : &piece);
+	copy_signal(m, stream, a.done, a.host ? NULL : &piece);
 }
 
-static void count_unified(struct session *s, const struct wire_cuMemcpyAsync *a)
+static void unified_copy_count(struct session *s, const struct wire_cuMemcpyAsync *a)
 {
 	bool from_host = hostmem_holds(s, a->src, a->ByteCount), to_host = hostmem_holds(s, a->dst, a->ByteCount);
 
 	if (from_host != to_host)
-		stats_add(from_host ? &account_device()->up : &account_device()->down, a->ByteCount);
+		stats_add(
+			from_host ? &account_device(s->account)->up : &account_device(s->account)->down, a->ByteCount);
 }
 
-/* Between unified addresses, which must be the device's or shared: others would be memory of this process. */
+/* Both addresses must be the device's or shared: any other is private memory of this process. */
 void serve_unified(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuMemcpyAsync a;
@@ -104,20 +105,20 @@ void serve_unified(const struct cuda_ops *ops, struct msg *m)
 	if (!copy_reachable(m, a.dst, a.ByteCount) || !copy_reachable(m, a.src, a.ByteCount))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (!msg_bad(m))
-		count_unified(m->session, &a);
+		unified_copy_count(m->session, &a);
 	if (!m->error)
 		msg_result(m, ops->cuMemcpyAsync(a.dst, a.src, a.ByteCount, stream));
 }
 
-static bool add(uint64_t *sum, uint64_t n)
+static bool sum_add(uint64_t *sum, uint64_t n)
 {
 	return !__builtin_add_overflow(*sum, n, sum);
 }
 
-/* The offset of row y of slice z. */
-static bool offset(uint64_t z, uint64_t y, uint64_t height, uint64_t pitch, uint64_t *at)
+/* The offset of row y in slice z.  False: overflow. */
+static bool row_offset(uint64_t z, uint64_t y, uint64_t height, uint64_t pitch, uint64_t *at)
 {
-	return !__builtin_mul_overflow(z, height, at) && add(at, y) && !__builtin_mul_overflow(*at, pitch, at);
+	return !__builtin_mul_overflow(z, height, at) && sum_add(at, y) && !__builtin_mul_overflow(*at, pitch, at);
 }
 
 bool copy_extent(const struct copy_rows *r, uint64_t *first, uint64_t *size)
@@ -127,20 +128,20 @@ bool copy_extent(const struct copy_rows *r, uint64_t *first, uint64_t *size)
 	*first = *size = 0;
 	if (!r->width || !r->rows || !r->slices)
 		return true;
-	if (!pitch && (pitch = r->x, !add(&pitch, r->width)))
+	if (!pitch && (pitch = r->x, !sum_add(&pitch, r->width)))
 		return false;
-	if (!height && (height = r->y, !add(&height, r->rows)))
+	if (!height && (height = r->y, !sum_add(&height, r->rows)))
 		return false;
-	if (!offset(z, y, height, pitch, first) || !add(first, r->x))
+	if (!row_offset(z, y, height, pitch, first) || !sum_add(first, r->x))
 		return false;
-	if (!add(&z, r->slices - 1) || !add(&y, r->rows - 1) || !offset(z, y, height, pitch, &end) ||
-		!add(&end, r->x) || !add(&end, r->width) || end >> 63)
+	if (!sum_add(&z, r->slices - 1) || !sum_add(&y, r->rows - 1) || !row_offset(z, y, height, pitch, &end) ||
+		!sum_add(&end, r->x) || !sum_add(&end, r->width) || end >> 63)
 		return false;
 	*size = end - *first;
 	return true;
 }
 
-static bool on_device(struct msg *m, uint64_t address)
+static bool address_on_device(struct msg *m, uint64_t address)
 {
 	CUmemorytype type = 0;
 
@@ -152,5 +153,6 @@ bool copy_reachable(struct msg *m, uint64_t address, uint64_t size)
 {
 	if (!size || address + size < address)
 		return false;
-	return hostmem_holds(m->session, address, size) || (on_device(m, address) && on_device(m, address + size - 1));
+	return hostmem_holds(m->session, address, size) ||
+	       (address_on_device(m, address) && address_on_device(m, address + size - 1));
 }

@@ -1,62 +1,51 @@
-/*
- * Memory that the client sees at the same address in a copy of its own: over TCP all that is managed or mapped, and the variables
- * of modules in any case, because the driver decides where they lie.  Both sides keep what they last agreed on, and
- * tell each other what has changed since: the client before it posts work, we when it has waited for some.
- *
- * Trust: a range is host memory that this client has had mapped here, or managed memory of the driver's in this process;
- * nothing else is ever read or written for it.
- */
+/* Keeps memory that client and worker see in a copy each up to date on both sides. */
+#include "server/copy/mirror.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include "server/memory/hostmem.h"
-#include "server/copy/mirror.h"
 #include "server/session/message.h"
 #include "util/diff.h"
 
 struct mirror {
 	struct map_node node; /* key: the address */
 	uint64_t size;
-	bool variable;
-	CUcontext context; /* in which the client asked for it */
-	uint8_t *agreed;
+	bool variable;     /* of a module */
+	CUcontext context; /* current when the client asked for the mirror */
+	uint8_t *agreed;   /* the bytes that both sides had last */
 };
 
-/* The dispatcher adds and drops; those who wait for the device compare, and a pump serves what is asked while it waits. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map mirrors;
-static bool ever;
-
-bool mirrors_ever(void)
+/* The mirror that holds all of the range. */
+static struct mirror *mirror_holding(const struct mirrors *m, uint64_t address, uint64_t size)
 {
-	return ever;
-}
-
-static struct mirror *holder(uint64_t address, uint64_t size)
-{
-	struct mirror *r = map_holding(&mirrors, address, struct mirror, node, size);
+	struct mirror *r = map_holding(&m->by_address, address, struct mirror, node, size);
 
 	return r && size <= r->size - (address - r->node.key) ? r : NULL;
 }
 
-static bool overlaps(uint64_t address, uint64_t size)
+static struct mirror *mirror_above(const struct mirrors *m, uint64_t address)
 {
-	struct map_node *above = map_above(&mirrors, address);
-
-	return holder(address, 1) || (above && above->key - address < size);
+	return (struct mirror *)map_above(&m->by_address, address);
 }
 
-static void drop(struct mirror *r)
+static bool mirror_overlaps(const struct mirrors *m, uint64_t address, uint64_t size)
 {
-	pthread_mutex_lock(&lock);
-	map_remove(&mirrors, &r->node);
-	pthread_mutex_unlock(&lock);
+	struct mirror *above = mirror_above(m, address);
+
+	return mirror_holding(m, address, 1) || (above && above->node.key - address < size);
+}
+
+static void mirror_drop(struct mirrors *m, struct mirror *r)
+{
+	pthread_mutex_lock(&m->lock);
+	map_remove(&m->by_address, &r->node);
+	pthread_mutex_unlock(&m->lock);
 	free(r->agreed);
 	free(r);
 }
 
-/* Is all of it a variable that host and device may use at the same time?  Also without a context. */
-static bool is_variable(const struct cuda_ops *ops, uint64_t address, uint64_t size)
+/* Is all of the range managed memory that host and device may use at the same time?  Needs no context. */
+static bool is_managed_variable(const struct cuda_ops *ops, uint64_t address, uint64_t size)
 {
 	CUdeviceptr base = 0;
 	unsigned managed = 0;
@@ -77,15 +66,16 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 	struct mirror *r;
 
 	msg_args(m, &a, sizeof a);
-	if (!m->error && !m->broken && (!a.size || overlaps(a.address, a.size)))
+	if (!m->error && !m->broken && (!a.size || mirror_overlaps(&m->session->mirrors, a.address, a.size)))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (!m->error && !m->broken &&
-		(a.variable ? !is_variable(ops, a.address, a.size) : !hostmem_holds(m->session, a.address, a.size)))
+		(a.variable ? !is_managed_variable(ops, a.address, a.size)
+			    : !hostmem_holds(m->session, a.address, a.size)))
 		m->error = CUDA_ERROR_NOT_SUPPORTED;
 	if (msg_bad(m))
 		return;
 	r = calloc(1, sizeof *r);
-	if (!r || !(r->agreed = calloc(1, a.size))) { /* where nothing is written nothing is used */
+	if (!r || !(r->agreed = calloc(1, a.size))) { /* zeroed pages cost nothing until written */
 		free(r);
 		msg_result(m, CUDA_ERROR_OUT_OF_MEMORY);
 		return;
@@ -94,10 +84,10 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 	r->size = a.size;
 	r->variable = a.variable;
 	r->context = m->session->context;
-	ever = true;
-	pthread_mutex_lock(&lock);
-	map_insert(&mirrors, &r->node);
-	pthread_mutex_unlock(&lock);
+	m->session->mirrors.used = true;
+	pthread_mutex_lock(&m->session->mirrors.lock);
+	map_insert(&m->session->mirrors.by_address, &r->node);
+	pthread_mutex_unlock(&m->session->mirrors.lock);
 }
 
 void serve_mirror_drop(const struct cuda_ops *ops, struct msg *m)
@@ -107,69 +97,70 @@ void serve_mirror_drop(const struct cuda_ops *ops, struct msg *m)
 
 	(void)ops;
 	msg_args(m, &a, sizeof a);
-	m->error = CUDA_SUCCESS; /* its context may be gone */
-	r = holder(a.address, 1);
-	if (!m->broken && (!r || r->node.key != a.address))
+	m->error = CUDA_SUCCESS; /* its context may have ended */
+	r = (struct mirror *)map_find(&m->session->mirrors.by_address, a.address);
+	if (!m->broken && !r)
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (!msg_bad(m))
-		drop(r);
+		mirror_drop(&m->session->mirrors, r);
 }
 
-void mirrors_unmapped(uint64_t address, uint64_t size)
+void mirrors_unmapped(struct session *s, uint64_t address, uint64_t size)
 {
 	struct mirror *r;
 
-	while ((r = (struct mirror *)map_above(&mirrors, address)) && r->node.key - address < size)
-		drop(r);
+	while ((r = mirror_above(&s->mirrors, address)) && r->node.key - address < size)
+		mirror_drop(&s->mirrors, r);
 }
 
-void mirrors_ending(CUcontext context)
+void mirrors_context_ending(struct session *s, CUcontext context)
 {
 	struct mirror *r;
 	uint64_t at = 0;
 
-	while ((r = (struct mirror *)map_above(&mirrors, at))) {
+	while ((r = mirror_above(&s->mirrors, at))) {
 		at = r->node.key + 1;
 		if (r->variable && r->context == context)
-			drop(r);
+			mirror_drop(&s->mirrors, r);
 	}
 }
 
-void mirrors_unloaded(const struct cuda_ops *ops)
+void mirrors_unloaded(struct session *s)
 {
 	struct mirror *r;
 	uint64_t at = 0;
 
-	while ((r = (struct mirror *)map_above(&mirrors, at))) {
+	while ((r = mirror_above(&s->mirrors, at))) {
 		at = r->node.key + 1;
-		if (r->variable && !is_variable(ops, r->node.key, r->size))
-			drop(r);
+		if (r->variable && !is_managed_variable(s->ops, r->node.key, r->size))
+			mirror_drop(&s->mirrors, r);
 	}
 }
 
-/* ---- what has changed ---- */
+/* ---- Exchanging changes ---- */
 
-/* Nothing is lost with bytes for memory that is no mirror any more. */
+/* Bytes for memory that is no longer a mirror are dropped: nobody can read them. */
 void serve_mirror_up(const struct cuda_ops *ops, struct msg *m)
 {
+	struct mirrors *all = &m->session->mirrors;
 	struct wire_mirror a;
 	struct mirror *r;
 
 	(void)ops;
-	m->error = CUDA_SUCCESS; /* wherever they were written: in a host function, too */
+	m->error = CUDA_SUCCESS; /* valid in any context: a host function may have written the bytes */
 	msg_args(m, &a, sizeof a);
 	const void *bytes = msg_in(m, true, a.size);
 	if (msg_bad(m) || !a.size)
 		return;
-	pthread_mutex_lock(&lock); /* or it would look like the device's doing */
-	r = holder(a.address, a.size);
+	pthread_mutex_lock(&all->lock); /* a comparison in between would take these bytes for the device's */
+	r = mirror_holding(all, a.address, a.size);
 	if (r)
 		diff_apply((void *)(uintptr_t)a.address, r->agreed + (a.address - r->node.key), bytes, a.size);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&all->lock);
 }
 
-/* As many runs as fit; false: there are more. */
-static bool put_runs(struct mirror *r, uint64_t *cursor, uint8_t *out, size_t *used, uint32_t *runs)
+/* Appends as many changed runs as fit, from the cursor on.  False: there are more. */
+static bool changed_runs_put(struct mirror *r, uint64_t *cursor, uint8_t *out, size_t *used, uint32_t *runs)
 {
 	const uint8_t *now = (const uint8_t *)(uintptr_t)r->node.key;
 	size_t at = *cursor > r->node.key ? *cursor - r->node.key : 0, length;
@@ -182,7 +173,7 @@ static bool put_runs(struct mirror *r, uint64_t *cursor, uint8_t *out, size_t *u
 		}
 		memcpy(out + *used, &run, sizeof run);
 		*used += sizeof run;
-		memcpy(r->agreed + at, now + at, length); /* once: the device may be writing */
+		memcpy(r->agreed + at, now + at, length); /* read once: the device may be writing */
 		memcpy(out + *used, r->agreed + at, length);
 		*used += wire_pad(length);
 		++*runs;
@@ -194,6 +185,7 @@ static bool put_runs(struct mirror *r, uint64_t *cursor, uint8_t *out, size_t *u
 
 void serve_mirror_down(const struct cuda_ops *ops, struct msg *m)
 {
+	struct mirrors *mirrors = &m->session->mirrors;
 	struct wire_mirrored head = {0};
 	struct mirror *r;
 	size_t used = 0;
@@ -205,46 +197,48 @@ void serve_mirror_down(const struct cuda_ops *ops, struct msg *m)
 	uint8_t *out = msg_out(m, true, sizeof head + WIRE_MIRROR_BYTES);
 	if (msg_bad(m))
 		return;
-	pthread_mutex_lock(&lock);
-	r = holder(head.cursor, 1);
+	pthread_mutex_lock(&mirrors->lock);
+	r = mirror_holding(mirrors, head.cursor, 1);
 	if (!r)
-		r = (struct mirror *)map_above(&mirrors, head.cursor);
-	for (; r && all; r = (struct mirror *)map_above(&mirrors, head.cursor))
-		all = put_runs(r, &head.cursor, out + sizeof head, &used, &head.runs);
-	pthread_mutex_unlock(&lock);
+		r = mirror_above(mirrors, head.cursor);
+	for (; r && all; r = mirror_above(mirrors, head.cursor))
+		all = changed_runs_put(r, &head.cursor, out + sizeof head, &used, &head.runs);
+	pthread_mutex_unlock(&mirrors->lock);
 	head.more = !all;
 	memcpy(out, &head, sizeof head);
 	m->out_used = out - m->out + sizeof head + used;
 }
 
-int mirrors_now(struct session *s, const struct frame *f)
+int mirrors_serve_in_pump(struct session *s, const struct frame *f)
 {
-	static struct msg m; /* of the pump, which is one */
+	struct msg *m = s->mirrors.pump_msg;
 
-	if (!msg_init(&m, s, f))
+	if (!m)
+		m = s->mirrors.pump_msg = calloc(1, sizeof *m);
+	if (!m)
+		return -ENOMEM;
+	if (!msg_init(m, s, f))
 		return -EPROTO;
 	if (f->op == WIRE_MIRROR_UP)
-		serve_mirror_up(NULL, &m);
+		serve_mirror_up(NULL, m);
 	else
-		serve_mirror_down(NULL, &m);
-	return msg_finish(&m, f->op == WIRE_MIRROR_DOWN);
+		serve_mirror_down(NULL, m);
+	return msg_finish(m, f->op == WIRE_MIRROR_DOWN);
 }
 
-/* Everybody who is told something is told of this first; nobody is told twice of the same. */
-void mirrors_tell(struct session *s)
+/* Changes are announced before any other signal.  Fetching them makes both copies equal, so each is announced once. */
+void mirrors_announce(struct session *s)
 {
-	static uint32_t times;
-	struct map_node *n;
+	struct mirrors *m = &s->mirrors;
+	struct mirror *r;
 	bool changed = false;
 
 	if (link_peer(s->link)->local)
 		return;
-	pthread_mutex_lock(&lock);
-	for (uint64_t at = 0; !changed && (n = map_above(&mirrors, at)); at = n->key + 1) {
-		struct mirror *r = (struct mirror *)n;
-		changed = memcmp((const void *)(uintptr_t)n->key, r->agreed, r->size) != 0;
-	}
+	pthread_mutex_lock(&m->lock);
+	for (uint64_t at = 0; !changed && (r = mirror_above(m, at)); at = r->node.key + 1)
+		changed = memcmp((const void *)(uintptr_t)r->node.key, r->agreed, r->size) != 0;
 	if (changed)
-		word_set(s->link, WIRE_MIRROR_WORD, ++times, NULL, 0);
-	pthread_mutex_unlock(&lock);
+		word_set(s->link, WIRE_MIRROR_WORD, ++m->changes, NULL, 0);
+	pthread_mutex_unlock(&m->lock);
 }

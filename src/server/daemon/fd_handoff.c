@@ -1,20 +1,20 @@
-/* Between parent and worker: a client's socket one way, a word and a text the other. */
+/* Passes a client's socket from the parent to a worker, and messages back. */
+#include "server/daemon/fd_handoff.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include "server/daemon/fd_handoff.h"
-#include "server/daemon/worker.h"
 
-union control {
+union fd_control {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-int worker_give(int worker, int client)
+int handoff_send_client(int worker, int client)
 {
 	char byte = 0;
 	struct iovec iov = {&byte, 1};
-	union control control = {0};
+	union fd_control control = {0};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
@@ -25,11 +25,11 @@ int worker_give(int worker, int client)
 	return sendmsg(worker, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -errno;
 }
 
-int give_take(int parent)
+int handoff_receive_client(int parent)
 {
 	char byte;
 	struct iovec iov = {&byte, 1};
-	union control control;
+	union fd_control control;
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
 	struct cmsghdr *c;
 	ssize_t n;
@@ -45,23 +45,23 @@ int give_take(int parent)
 	return fd;
 }
 
-void give_say(int parent, enum worker_word word, const char *text)
+void handoff_send_message(int parent, enum handoff_message message, const char *text)
 {
-	char message[1 + WORKER_TEXT] = {(char)word};
-	size_t n = strnlen(text, WORKER_TEXT - 1);
+	char bytes[1 + HANDOFF_TEXT] = {(char)message};
+	size_t n = strnlen(text, HANDOFF_TEXT - 1);
 
-	memcpy(message + 1, text, n);
-	send(parent, message, 1 + n, MSG_NOSIGNAL);
+	memcpy(bytes + 1, text, n);
+	send(parent, bytes, 1 + n, MSG_NOSIGNAL);
 }
 
-int worker_heard(int worker, enum worker_word *word, char text[WORKER_TEXT])
+int handoff_receive_message(int worker, enum handoff_message *message, char text[HANDOFF_TEXT])
 {
-	char message[1 + WORKER_TEXT] = {0};
-	ssize_t n = recv(worker, message, WORKER_TEXT, MSG_DONTWAIT);
+	char bytes[1 + HANDOFF_TEXT] = {0};
+	ssize_t n = recv(worker, bytes, HANDOFF_TEXT, MSG_DONTWAIT);
 
 	if (n <= 0)
 		return n < 0 && (errno == EAGAIN || errno == EINTR) ? -EAGAIN : -EPIPE;
-	*word = (enum worker_word)message[0];
-	memcpy(text, message + 1, WORKER_TEXT);
+	*message = (enum handoff_message)bytes[0];
+	memcpy(text, bytes + 1, HANDOFF_TEXT);
 	return 0;
 }

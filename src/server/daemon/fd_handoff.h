@@ -1,8 +1,25 @@
-/* give.h - the worker's end of the socket to its parent: see worker.h. */
+/*
+ * fd_handoff.h - the socket between parent and worker: the client's socket one way, messages the other.
+ *
+ *	parent ─ fork ─▶ worker opens the device ─ READY or FAILED ─▶ parent
+ *	       ─ the client's socket ─▶ worker ─ TAKEN ─▶ parent
+ */
 #pragma once
 
-#include "server/daemon/worker.h"
+#define HANDOFF_TEXT 256
 
-/* A client's socket; -1: the parent is gone, or does not need us. */
-int give_take(int parent);
-void give_say(int parent, enum worker_word word, const char *text);
+enum handoff_message {
+	HANDOFF_READY = 'r',
+	HANDOFF_FAILED = 'f', /* the device could not be opened; the text says why */
+	HANDOFF_TAKEN = 't',  /* the client belongs to the worker now */
+};
+
+/* Parent: 0 or -errno. */
+int handoff_send_client(int worker, int client);
+
+/* Parent: 0, -EAGAIN if there is no message, -EPIPE if the worker is gone. */
+int handoff_receive_message(int worker, enum handoff_message *message, char text[HANDOFF_TEXT]);
+
+/* Worker: the client's socket; -1 if the parent is gone or has no client for this worker. */
+int handoff_receive_client(int parent);
+void handoff_send_message(int parent, enum handoff_message message, const char *text);

@@ -1,3 +1,4 @@
+/* A small HTTP server for status requests. */
 #include "server/daemon/http.h"
 
 #include <errno.h>
@@ -8,9 +9,9 @@
 #include <unistd.h>
 #include "transport/transport.h"
 
-static void end(struct http_connection *c)
+static void connection_end(struct http_connection *c)
 {
-	if (!c->http || c->fd < 0) /* never begun, or free */
+	if (!c->http || c->fd < 0) /* before http_init(), or free */
 		return;
 	epoll_ctl(c->http->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	close(c->fd);
@@ -19,9 +20,9 @@ static void end(struct http_connection *c)
 	c->reply = NULL;
 }
 
-/* ---- Out ---- */
+/* ---- Replies ---- */
 
-static void push(struct http_connection *c)
+static void reply_push(struct http_connection *c)
 {
 	struct epoll_event event = {.events = EPOLLOUT, .data.ptr = &c->source};
 
@@ -37,10 +38,10 @@ static void push(struct http_connection *c)
 	}
 	if (c->sent == c->size)
 		shutdown(c->fd, SHUT_WR);
-	end(c);
+	connection_end(c);
 }
 
-static const char *phrase(int status)
+static const char *status_phrase(int status)
 {
 	switch (status) {
 	case 200:
@@ -58,8 +59,8 @@ static const char *phrase(int status)
 	}
 }
 
-/* The body first, since the head says how long it is. */
-static void reply(struct http_connection *c, const struct http_request *request, void *server)
+/* The body is written first, because the head states its length. */
+static void reply_make(struct http_connection *c, const struct http_request *request, void *server)
 {
 	const char *type = "text/plain; charset=utf-8";
 	char *body = NULL;
@@ -72,22 +73,22 @@ static void reply(struct http_connection *c, const struct http_request *request,
 	f = open_memstream(&c->reply, &c->size);
 	if (f) {
 		fprintf(f, "HTTP/1.0 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-			status, phrase(status), type, size);
+			status, status_phrase(status), type, size);
 		fwrite(body, 1, size, f);
 	}
 	free(body);
 	if (!f || fclose(f)) {
-		end(c);
+		connection_end(c);
 		return;
 	}
 	c->sent = 0;
-	push(c);
+	reply_push(c);
 }
 
-/* ---- In ---- */
+/* ---- Requests ---- */
 
-/* METHOD SP PATH SP HTTP/1.x, taken apart in place. */
-static bool parse(struct http_connection *c, struct http_request *r)
+/* Splits "METHOD SP PATH SP HTTP/1.x" in place. */
+static bool request_parse(struct http_connection *c, struct http_request *r)
 {
 	char *line = c->request, *space = strpbrk(line, " \r\n"), *path, *end;
 
@@ -102,37 +103,37 @@ static bool parse(struct http_connection *c, struct http_request *r)
 	return true;
 }
 
-static bool complete(const struct http_connection *c)
+static bool request_complete(const struct http_connection *c)
 {
 	return strstr(c->request, "\r\n\r\n") || strstr(c->request, "\n\n");
 }
 
-static void hear(struct source *source, void *server)
+static void connection_ready(struct source *source, void *server)
 {
 	struct http_connection *c = (struct http_connection *)source;
 	struct http_request request;
 	ssize_t n;
 
 	if (c->reply) {
-		push(c);
+		reply_push(c);
 		return;
 	}
 	n = recv(c->fd, c->request + c->used, HTTP_REQUEST - c->used, MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n <= 0) {
-		end(c);
+		connection_end(c);
 		return;
 	}
 	c->used += (size_t)n;
 	c->request[c->used] = 0;
-	if (complete(c))
-		reply(c, parse(c, &request) ? &request : NULL, server);
+	if (request_complete(c))
+		reply_make(c, request_parse(c, &request) ? &request : NULL, server);
 	else if (c->used == HTTP_REQUEST || strlen(c->request) < c->used)
-		reply(c, NULL, server);
+		reply_make(c, NULL, server);
 }
 
-static struct http_connection *room(struct http *h)
+static struct http_connection *connection_take_slot(struct http *h)
 {
 	struct http_connection *oldest = &h->connections[0];
 
@@ -142,26 +143,26 @@ static struct http_connection *room(struct http *h)
 		if (h->connections[i].age < oldest->age)
 			oldest = &h->connections[i];
 	}
-	end(oldest);
+	connection_end(oldest);
 	return oldest;
 }
 
-static bool from_owner(int fd)
+static bool peer_is_owner(int fd)
 {
 	struct ucred c;
 	socklen_t size = sizeof c;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &size) || c.pid <= 0) /* TCP has none */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &size) || c.pid <= 0) /* no credentials over TCP */
 		return false;
 	return c.uid == geteuid() || c.uid == 0;
 }
 
-static void come_in(struct source *source, void *server)
+static void listener_ready(struct source *source, void *server)
 {
-	struct http_door *d = (struct http_door *)source;
-	struct http *h = d->http;
-	int fd = link_accept(d->listener.fd);
-	struct http_connection *c = fd < 0 ? NULL : room(h);
+	struct http_listener *l = (struct http_listener *)source;
+	struct http *h = l->http;
+	int fd = link_accept(l->listener.fd);
+	struct http_connection *c = fd < 0 ? NULL : connection_take_slot(h);
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
 
 	(void)server;
@@ -171,7 +172,7 @@ static void come_in(struct source *source, void *server)
 	c->age = ++h->count;
 	c->used = 0;
 	c->request[0] = 0;
-	c->owner = from_owner(fd);
+	c->owner = peer_is_owner(fd);
 	epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
@@ -179,30 +180,30 @@ void http_init(struct http *h, int epoll, http_answer answer)
 {
 	*h = (struct http){.epoll = epoll, .answer = answer};
 	for (int i = 0; i < HTTP_CONNECTIONS; i++)
-		h->connections[i] = (struct http_connection){.source.ready = hear, .http = h, .fd = -1};
+		h->connections[i] = (struct http_connection){.source.ready = connection_ready, .http = h, .fd = -1};
 }
 
 int http_listen(struct http *h, const char *address, gid_t group)
 {
-	struct http_door *d = &h->doors[h->ndoors];
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = d};
+	struct http_listener *l = &h->listeners[h->nlisteners];
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = l};
 	int err;
 
-	if (h->ndoors == HTTP_DOORS)
+	if (h->nlisteners == HTTP_LISTENERS)
 		return -E2BIG;
-	*d = (struct http_door){.source.ready = come_in, .http = h};
-	err = listener_init(&d->listener, address, group, true);
+	*l = (struct http_listener){.source.ready = listener_ready, .http = h};
+	err = listener_init(&l->listener, address, group, true);
 	if (err)
 		return err;
-	h->ndoors++;
-	epoll_ctl(h->epoll, EPOLL_CTL_ADD, d->listener.fd, &event);
+	h->nlisteners++;
+	epoll_ctl(h->epoll, EPOLL_CTL_ADD, l->listener.fd, &event);
 	return 0;
 }
 
 void http_finish(struct http *h)
 {
 	for (int i = 0; i < HTTP_CONNECTIONS; i++)
-		end(&h->connections[i]);
-	while (h->ndoors)
-		listener_finish(&h->doors[--h->ndoors].listener);
+		connection_end(&h->connections[i]);
+	while (h->nlisteners)
+		listener_finish(&h->listeners[--h->nlisteners].listener);
 }

@@ -1,9 +1,11 @@
 /*
- * http.h - the parent's answers to GET and POST: one request a connection, then it is closed.
+ * http.h - HTTP in the parent: one GET or POST for each connection.
  *
- * It lives in the parent's epoll loop and never waits: a request is collected, answered by `answer` into
- * memory, and sent as the socket takes it.  The other side is not trusted: requests are short, there are few
- * connections, and who comes when all are taken ends the oldest.
+ * The code runs in the parent's epoll loop and never blocks: it collects a request, lets `answer` write the body into
+ * memory, and sends the reply as the socket accepts it.
+ *
+ * Trust: none in the peer.  Requests are short and connections few; a new connection beyond the limit closes the
+ * oldest.
  */
 #pragma once
 
@@ -13,31 +15,31 @@
 #include "server/daemon/listen.h"
 #include "server/daemon/worker_pool.h"
 
-#define HTTP_DOORS       8
+#define HTTP_LISTENERS   8
 #define HTTP_CONNECTIONS 16
-#define HTTP_REQUEST     4096 /* bytes of a request, head and all */
+#define HTTP_REQUEST     4096 /* bytes of a request, including its head */
 
 struct http_request {
 	const char *method, *path;
-	bool owner; /* comes from our own user or root, says the kernel */
+	bool owner; /* the kernel says that the peer is root or the server's user */
 };
 
-/* Writes the body and returns the status, 200 or another; *type is the body's, text/plain unless changed. */
+/* Writes the body and returns the HTTP status.  *type is the content type: text/plain unless changed. */
 typedef int (*http_answer)(void *server, const struct http_request *request, FILE *body, const char **type);
 
 struct http_connection {
 	struct source source;
 	struct http *http;
-	int fd; /* -1: free */
-	uint64_t age;
+	int fd;       /* -1: free */
+	uint64_t age; /* the number of the connection: the lowest is the oldest */
 	bool owner;
 	size_t used;
 	char request[HTTP_REQUEST + 1];
-	char *reply; /* NULL: still asking */
+	char *reply; /* NULL: the request is not complete yet */
 	size_t size, sent;
 };
 
-struct http_door {
+struct http_listener {
 	struct source source;
 	struct http *http;
 	struct listener listener;
@@ -47,12 +49,12 @@ struct http {
 	int epoll;
 	http_answer answer;
 	uint64_t count;
-	unsigned ndoors;
-	struct http_door doors[HTTP_DOORS];
+	unsigned nlisteners;
+	struct http_listener listeners[HTTP_LISTENERS];
 	struct http_connection connections[HTTP_CONNECTIONS];
 };
 
 void http_init(struct http *h, int epoll, http_answer answer);
-/* 0 or -errno, having said why. */
+/* 0, or -errno after logging why. */
 int http_listen(struct http *h, const char *address, gid_t group);
 void http_finish(struct http *h);

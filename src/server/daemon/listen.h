@@ -1,8 +1,8 @@
 /*
- * listen.h - where clients come in.
+ * listen.h - sockets on which clients connect.
  *
- * A unix socket is its owner's alone, or a group's as well; its file goes away with the server, if it is
- * still the one that the server has made.
+ * Only the owner may use a unix socket, or a group as well.  Its file is removed with the server if it is still the
+ * file that the server created.
  */
 #pragma once
 
@@ -13,11 +13,11 @@
 
 struct listener {
 	int fd;
-	char name[256]; /* as clients write it */
-	dev_t device;   /* of the socket's file; inode 0: there is none */
+	char name[256]; /* the address as clients write it */
+	dev_t device;   /* of the socket's file; inode 0: no file */
 	ino_t inode;
 };
 
-/* For clients, or for text (http.h).  0 or -errno, having said why. */
+/* For clients, or if `text` for HTTP.  0, or -errno after logging why. */
 int listener_init(struct listener *l, const char *address, gid_t group, bool text);
 void listener_finish(struct listener *l);

@@ -1,9 +1,11 @@
+/* Writes log lines: one write() each, so that lines of several processes do not mix. */
+#include "server/daemon/log.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "server/daemon/log.h"
 
-static int log_fd = 2;
+static int log_fd = STDERR_FILENO; /* process-wide, like the log itself */
 
 void log_to(int fd)
 {

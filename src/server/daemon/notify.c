@@ -1,3 +1,6 @@
+/* Sends state changes to systemd. */
+#include "server/daemon/notify.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -6,9 +9,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "server/daemon/notify.h"
 
-void notify(const char *format, ...)
+void systemd_notify(const char *format, ...)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un to = {.sun_family = AF_UNIX};

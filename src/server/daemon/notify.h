@@ -1,5 +1,5 @@
-/* notify.h - what systemd is told, if it started us: ready, stopping, and how many clients there are. */
+/* notify.h - the systemd notification protocol (sd_notify). */
 #pragma once
 
-/* "READY=1", "STATUS=..."; nothing happens without NOTIFY_SOCKET. */
-void notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Sends "READY=1", "STATUS=..." and the like; does nothing without NOTIFY_SOCKET. */
+void systemd_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,3 +1,6 @@
+/* The parent's event loop: accepts clients, listens to workers and signals, answers status requests. */
+#include "server/daemon/server.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -12,153 +15,154 @@
 #include "server/daemon/listen.h"
 #include "server/daemon/log.h"
 #include "server/daemon/notify.h"
-#include "server/daemon/worker_pool.h"
-#include "server/daemon/server.h"
 #include "server/daemon/status.h"
+#include "server/daemon/worker_pool.h"
 #include "transport/transport.h"
 
-#define END_MS       2000 /* after the second SIGTERM: then SIGKILL */
-#define PATIENCE_MIN 10
+#define KILL_MS     2000 /* from the second SIGTERM to SIGKILL */
+#define TIMEOUT_MIN 10   /* ms: epoll_wait is not called in a busy loop */
 
-struct door {
+struct client_listener {
 	struct source source;
 	struct listener listener;
 };
 
 struct server {
 	const struct server_config *config;
-	struct pool pool;
+	struct worker_pool pool;
 	struct status status;
 	struct http http;
 	struct source signals;
 	int signal_fd;
-	struct door doors[LISTENERS];
-	unsigned ndoors;
+	struct client_listener listeners[LISTENERS];
+	unsigned nlisteners;
 	bool started;  /* a worker has opened the device */
 	bool draining; /* no new clients */
 	bool over;
-	uint64_t kill_at; /* ms; 0: never */
+	uint64_t kill_at; /* monotonic_ms(); 0: never */
 	int result;
 };
 
-static void watch(struct server *s, int fd, struct source *source)
+static void source_watch(struct server *s, int fd, struct source *source)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
 
 	epoll_ctl(s->pool.epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void tell_status(struct server *s)
+static void systemd_notify_status(struct server *s)
 {
 	if (s->started && !s->draining)
-		notify("STATUS=%u of at most %u clients on %s", s->pool.busy, s->config->clients, s->config->device);
+		systemd_notify(
+			"STATUS=%u of at most %u clients on %s", s->pool.busy, s->config->clients, s->config->device);
 }
 
-/* ---- Coming ---- */
+/* ---- Clients and workers ---- */
 
-static void accept_client(struct source *source, void *server)
+static void client_ready(struct source *source, void *server)
 {
 	struct server *s = server;
-	struct door *d = (struct door *)source;
-	int client = link_accept(d->listener.fd);
+	struct client_listener *l = (struct client_listener *)source;
+	int client = link_accept(l->listener.fd);
 
 	if (client < 0 || link_hand_in_extra(client))
 		return;
 	s->status.connections++;
-	pool_take(&s->pool, client);
-	pool_fill(&s->pool);
-	tell_status(s);
+	worker_pool_accept(&s->pool, client);
+	worker_pool_fill(&s->pool);
+	systemd_notify_status(s);
 }
 
-static bool is_loopback(const char *name)
+static bool address_is_loopback(const char *name)
 {
 	return !strncmp(name, "tcp://127.", 10) || !strncmp(name, "tcp://[::1]", 11);
 }
 
-/* Said each time, where the administrator looks. */
-static void warn(const char *name)
+/* Logged at every start. */
+static void listener_warn(const char *name)
 {
 	if (strncmp(name, "tcp:", 4))
 		return;
-	log_event("%s is not encrypted, and whoever reaches it may use the device; it is %s", name,
-		is_loopback(name) ? "for this machine only" : "reachable from other machines");
+	log_event("warning: %s is not encrypted or authenticated: whoever reaches it may use the device; it is "
+		  "reachable %s",
+		name, address_is_loopback(name) ? "from this machine only" : "from other machines");
 }
 
-static void start_serving(struct server *s)
+static void serving_start(struct server *s)
 {
 	s->started = true;
-	for (unsigned i = 0; i < s->ndoors; i++) {
-		watch(s, s->doors[i].listener.fd, &s->doors[i].source);
-		log_event("listening on %s", s->doors[i].listener.name);
-		warn(s->doors[i].listener.name);
+	for (unsigned i = 0; i < s->nlisteners; i++) {
+		source_watch(s, s->listeners[i].listener.fd, &s->listeners[i].source);
+		log_event("listening on %s", s->listeners[i].listener.name);
+		listener_warn(s->listeners[i].listener.name);
 	}
-	pool_fill(&s->pool);
-	notify("READY=1");
-	tell_status(s);
+	worker_pool_fill(&s->pool);
+	systemd_notify("READY=1");
+	systemd_notify_status(s);
 }
 
-static void give_up(struct server *s, const char *why)
+static void serving_give_up(struct server *s, const char *why)
 {
 	log_event("cannot serve %s: %s", s->config->device, why);
 	s->result = -ENODEV;
 	s->over = true;
 }
 
-static void hear_worker(struct source *source, void *server)
+static void worker_message_ready(struct source *source, void *server)
 {
 	struct server *s = server;
 	struct worker *w = (struct worker *)source;
-	char text[WORKER_TEXT];
-	enum worker_word word;
+	char text[HANDOFF_TEXT];
+	enum handoff_message message;
 
-	if (!pool_hear(&s->pool, w, &word, text) || word == WORKER_TAKEN)
+	if (!worker_pool_receive(&s->pool, w, &message, text) || message == HANDOFF_TAKEN)
 		return;
-	if (word == WORKER_READY && !s->started && !s->draining)
-		start_serving(s);
-	else if (word == WORKER_FAILED && !s->started)
-		give_up(s, text);
-	else if (word == WORKER_FAILED)
-		log_event("worker %d: device %s could not be opened: %s", w->pid, s->config->device, text);
+	if (message == HANDOFF_READY && !s->started && !s->draining)
+		serving_start(s);
+	else if (message == HANDOFF_FAILED && !s->started)
+		serving_give_up(s, text);
+	else if (message == HANDOFF_FAILED)
+		log_event("worker %d cannot open device %s: %s", w->pid, s->config->device, text);
 }
 
-/* ---- Going ---- */
+/* ---- Ending ---- */
 
-static void close_doors(struct server *s)
+static void listeners_close(struct server *s)
 {
-	while (s->ndoors)
-		listener_finish(&s->doors[--s->ndoors].listener);
+	while (s->nlisteners)
+		listener_finish(&s->listeners[--s->nlisteners].listener);
 }
 
-static void drain(struct server *s)
+static void server_drain(struct server *s)
 {
 	s->draining = s->status.draining = true;
-	close_doors(s);
-	pool_end_spares(&s->pool);
-	log_event("no new clients; %u to go", s->pool.busy);
-	notify("STOPPING=1\nSTATUS=waiting for %u clients to end", s->pool.busy);
+	listeners_close(s);
+	worker_pool_end_spares(&s->pool);
+	log_event("draining: no new clients; waiting for %u", s->pool.busy);
+	systemd_notify("STOPPING=1\nSTATUS=waiting for %u clients to end", s->pool.busy);
 }
 
-static void end_now(struct server *s)
+static void server_end_now(struct server *s)
 {
-	log_event("ending at once, with %u clients", s->pool.busy);
-	pool_kill(&s->pool, SIGTERM);
-	s->kill_at = pool_now() + END_MS;
+	log_event("second signal: ending %u clients now", s->pool.busy);
+	worker_pool_kill(&s->pool, SIGTERM);
+	s->kill_at = monotonic_ms() + KILL_MS;
 }
 
-static void reap(struct server *s)
+static void children_reap(struct server *s)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (pool_reap(&s->pool, pid, status) && !s->started && !s->draining && !s->over)
-			give_up(s, "the process that opens the device died");
+		if (worker_pool_reap(&s->pool, pid, status) && !s->started && !s->draining && !s->over)
+			serving_give_up(s, "the worker process died while it opened the device");
 	if (!s->draining && s->started)
-		pool_fill(&s->pool);
-	tell_status(s);
+		worker_pool_fill(&s->pool);
+	systemd_notify_status(s);
 }
 
-static void take_signals(struct source *source, void *server)
+static void signals_ready(struct source *source, void *server)
 {
 	struct server *s = server;
 	struct signalfd_siginfo i;
@@ -166,36 +170,37 @@ static void take_signals(struct source *source, void *server)
 	(void)source;
 	while (read(s->signal_fd, &i, sizeof i) == sizeof i) {
 		if (i.ssi_signo == SIGCHLD)
-			reap(s);
+			children_reap(s);
 		else if (i.ssi_signo == SIGHUP)
-			log_event("SIGHUP: nothing to read again; %u clients go on", s->pool.busy);
+			log_event(
+				"SIGHUP ignored: there is no configuration to reload; %u clients go on", s->pool.busy);
 		else if (!s->draining)
-			drain(s);
+			server_drain(s);
 		else if (!s->kill_at)
-			end_now(s);
+			server_end_now(s);
 	}
 }
 
-/* ---- Running ---- */
+/* ---- Starting ---- */
 
-static int open_doors(struct server *s)
+static int listeners_open(struct server *s)
 {
-	for (; s->config->listen[s->ndoors]; s->ndoors++) {
-		struct door *d = &s->doors[s->ndoors];
-		if (s->ndoors == LISTENERS) {
-			log_event("more than %d addresses to listen on", LISTENERS);
+	for (; s->config->listen[s->nlisteners]; s->nlisteners++) {
+		struct client_listener *l = &s->listeners[s->nlisteners];
+		if (s->nlisteners == LISTENERS) {
+			log_event("cannot listen on more than %d addresses", LISTENERS);
 			return -E2BIG;
 		}
-		int err = listener_init(&d->listener, s->config->listen[s->ndoors], s->config->group, false);
+		int err = listener_init(&l->listener, s->config->listen[s->nlisteners], s->config->group, false);
 		if (err)
 			return err;
-		d->source.ready = accept_client;
+		l->source.ready = client_ready;
 	}
 	return 0;
 }
 
-/* "/clients/123/end": 123, else 0. */
-static int client_to_end(const char *path)
+/* 123 for "/clients/123/end", else 0. */
+static int client_end_path(const char *path)
 {
 	char *end;
 	long pid = strncmp(path, "/clients/", 9) ? 0 : strtol(path + 9, &end, 10);
@@ -203,27 +208,27 @@ static int client_to_end(const char *path)
 	return pid > 0 && pid <= INT_MAX && !strcmp(end, "/end") ? (int)pid : 0;
 }
 
-static int end_client(struct server *s, const struct http_request *q, FILE *body)
+static int client_end(struct server *s, const struct http_request *q, FILE *body)
 {
-	const struct worker *w = status_worker(&s->status, client_to_end(q->path));
+	const struct worker *w = status_worker(&s->status, client_end_path(q->path));
 
 	if (!q->owner)
 		return fputs("Only the server's user and root may end clients, over the unix socket.\n", body), 403;
 	if (!w)
 		return fputs("There is no such client.\n", body), 404;
-	log_event("client %d is ended by request", w->client_pid ? w->client_pid : w->stats->client.pid);
+	log_event("ending client %d by request", w->client_pid ? w->client_pid : w->stats->client.pid);
 	kill(w->pid, SIGTERM);
 	return fputs("ended\n", body), 200;
 }
 
-static int answer(void *server, const struct http_request *q, FILE *body, const char **type)
+static int http_answer_request(void *server, const struct http_request *q, FILE *body, const char **type)
 {
 	struct server *s = server;
 
-	if (!strcmp(q->method, "POST") && client_to_end(q->path))
-		return end_client(s, q, body);
+	if (!strcmp(q->method, "POST") && client_end_path(q->path))
+		return client_end(s, q, body);
 	if (strcmp(q->method, "GET"))
-		return fputs("GET /metrics or /status.\n", body), 405;
+		return fputs("Use GET /metrics or GET /status.\n", body), 405;
 	if (!strcmp(q->path, "/metrics")) {
 		*type = "text/plain; version=0.0.4; charset=utf-8";
 		return status_metrics(&s->status, body), 200;
@@ -234,30 +239,30 @@ static int answer(void *server, const struct http_request *q, FILE *body, const 
 	}
 	if (!strcmp(q->path, "/status.txt"))
 		return status_text(&s->status, body), 200;
-	return fputs("There is /metrics and /status here.\n", body), 404;
+	return fputs("Not found. This server has /metrics and /status.\n", body), 404;
 }
 
-/* What is told beside the clients' sockets is a convenience: without it the server still serves. */
-static int open_status(struct server *s)
+/* The status sockets beside the clients' sockets are a convenience: without them the server still serves. */
+static int status_open(struct server *s)
 {
-	char address[sizeof s->doors[0].listener.name + 8];
+	char address[sizeof s->listeners[0].listener.name + 8];
 
-	http_init(&s->http, s->pool.epoll, answer);
-	for (unsigned i = 0; i < s->ndoors; i++)
-		if (!strncmp(s->doors[i].listener.name, "unix:", 5)) {
-			snprintf(address, sizeof address, "%s.status", s->doors[i].listener.name);
+	http_init(&s->http, s->pool.epoll, http_answer_request);
+	for (unsigned i = 0; i < s->nlisteners; i++)
+		if (!strncmp(s->listeners[i].listener.name, "unix:", 5)) {
+			snprintf(address, sizeof address, "%s.status", s->listeners[i].listener.name);
 			http_listen(&s->http, address, s->config->group);
 		}
 	if (!s->config->metrics)
 		return 0;
 	int err = http_listen(&s->http, s->config->metrics, s->config->group);
 	if (!err)
-		log_event("metrics on %s", s->http.doors[s->http.ndoors - 1].listener.name);
+		log_event("serving metrics on %s", s->http.listeners[s->http.nlisteners - 1].listener.name);
 	return err;
 }
 
-/* Each client takes a few descriptors of its worker, and two of ours for a moment. */
-static void raise_limits(void)
+/* Each client takes a few descriptors in its worker, and two in the parent for a moment. */
+static void descriptor_limit_raise(void)
 {
 	struct rlimit l;
 
@@ -267,51 +272,51 @@ static void raise_limits(void)
 	}
 }
 
-static int open_signals(struct server *s)
+static int signals_open(struct server *s)
 {
-	static const int taken[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+	static const int handled[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-		sigaddset(&set, taken[i]);
+	for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
+		sigaddset(&set, handled[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	s->signals.ready = take_signals;
+	s->signals.ready = signals_ready;
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->pool.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->signal_fd < 0 || s->pool.epoll < 0) {
 		log_event("cannot start: %s", strerror(errno));
 		return -errno;
 	}
-	watch(s, s->signal_fd, &s->signals);
+	source_watch(s, s->signal_fd, &s->signals);
 	return 0;
 }
 
-/* How long epoll may sleep: until spares are due, or the axe. */
-static int patience(const struct server *s)
+/* How long epoll may sleep, in ms: until the next spare or SIGKILL is due; -1: for ever. */
+static int loop_timeout(const struct server *s)
 {
 	bool wants = s->started && !s->draining && s->pool.spares < s->config->spares && s->pool.fill_at;
-	uint64_t at = s->kill_at ? s->kill_at : wants ? s->pool.fill_at : 0, now = pool_now();
+	uint64_t at = s->kill_at ? s->kill_at : wants ? s->pool.fill_at : 0, now = monotonic_ms();
 
-	return !at ? -1 : at > now ? (int)(at - now) + 1 : PATIENCE_MIN;
+	return !at ? -1 : at > now ? (int)(at - now) + 1 : TIMEOUT_MIN;
 }
 
-static void after_sleep(struct server *s)
+static void loop_timers(struct server *s)
 {
-	if (s->kill_at && pool_now() >= s->kill_at) {
-		pool_kill(&s->pool, SIGKILL);
-		s->kill_at = pool_now() + END_MS;
+	if (s->kill_at && monotonic_ms() >= s->kill_at) {
+		worker_pool_kill(&s->pool, SIGKILL);
+		s->kill_at = monotonic_ms() + KILL_MS;
 	}
 	if (s->started && !s->draining)
-		pool_fill(&s->pool);
+		worker_pool_fill(&s->pool);
 }
 
-static void loop(struct server *s)
+static void server_loop(struct server *s)
 {
 	while (!s->over && (!s->draining || s->pool.workers)) {
 		struct epoll_event event;
-		int n = epoll_wait(s->pool.epoll, &event, 1, patience(s));
+		int n = epoll_wait(s->pool.epoll, &event, 1, loop_timeout(s));
 
 		if (n < 0 && errno != EINTR)
 			return;
@@ -319,37 +324,48 @@ static void loop(struct server *s)
 			struct source *source = event.data.ptr;
 			source->ready(source, s);
 		}
-		after_sleep(s);
+		loop_timers(s);
 	}
+}
+
+/*
+ * The first worker shows whether the device can be opened; only then the server starts the others and accepts
+ * clients.
+ */
+static int first_worker_start(struct server *s)
+{
+	struct server_config first = *s->config;
+
+	first.spares = 1;
+	s->pool.config = &first;
+	worker_pool_fill(&s->pool);
+	s->pool.config = s->config;
+	return s->pool.spares ? 0 : -EAGAIN;
 }
 
 int server_run(const struct server_config *config)
 {
-	static struct server s; /* large, and one a process */
-	struct server_config first = *config;
+	struct server *s = calloc(1, sizeof *s);
 	int r;
 
-	s = (struct server){.config = config, .pool.config = config, .pool.ready = hear_worker};
-	s.status.pool = &s.pool;
-	r = open_signals(&s);
-
-	raise_limits();
-	r = r ? r : open_doors(&s);
-	r = r ? r : open_status(&s);
-	if (!r) {
-		first.spares = 1; /* the first one shows whether the device can be opened */
-		s.pool.config = &first;
-		pool_fill(&s.pool);
-		s.pool.config = config;
-		if (!s.pool.spares)
-			r = -EAGAIN;
-	}
+	if (!s)
+		return -ENOMEM;
+	s->config = s->pool.config = config;
+	s->pool.ready = worker_message_ready;
+	s->status.pool = &s->pool;
+	r = signals_open(s);
+	descriptor_limit_raise();
+	r = r ? r : listeners_open(s);
+	r = r ? r : status_open(s);
+	r = r ? r : first_worker_start(s);
 	if (!r)
-		loop(&s);
-	close_doors(&s);
-	http_finish(&s.http);
-	pool_finish(&s.pool);
-	if (!r && !s.result)
-		log_event("all clients have ended");
-	return r ? r : s.result;
+		server_loop(s);
+	listeners_close(s);
+	http_finish(&s->http);
+	worker_pool_finish(&s->pool);
+	r = r ? r : s->result;
+	if (!r)
+		log_event("all clients have ended; exiting");
+	free(s);
+	return r;
 }

@@ -1,13 +1,13 @@
 /*
  * server.h - the parent: listens, and gives each client a worker.
  *
- *	listen ─ accept ─▶ a worker that is ready ─▶ serves one client, exits
- *	                   and the next one is started
+ *	listen ─ accept ─▶ a spare worker ─▶ serves one client, exits
+ *	                   and the parent starts the next spare
  *
- * Beside each unix socket PATH lies PATH.status, where the server tells what it does: see status.h.
+ * Beside each unix socket PATH is PATH.status, where the parent reports what it does: see status.h.
  *
- * The parent never touches CUDA, so nothing a GPU or a client does can take it along.  If it is killed,
- * clients that have a worker keep it; new ones find nobody until a server is started again.
+ * The parent never calls CUDA, so neither a GPU nor a client can crash it.  If it is killed, clients that have a
+ * worker keep it; new clients cannot connect until a server is started again.
  */
 #pragma once
 
@@ -18,15 +18,15 @@
 #define SERVER_SPARES  1
 
 struct server_config {
-	const char *device;        /* what the workers open: "nvidia", "cpu", "null" */
-	const char *const *listen; /* addresses, up to NULL */
-	gid_t group;               /* may use the unix sockets, too; (gid_t)-1: only the owner */
-	unsigned clients;          /* at one time, at most */
+	const char *device;        /* the device that workers open: "nvidia", "cpu", "null" */
+	const char *const *listen; /* addresses, ended by NULL */
+	gid_t group;               /* its members may use the unix sockets, too; (gid_t)-1: only the owner */
+	unsigned clients;          /* the largest number at one time */
 	unsigned spares;           /* workers that wait for a client */
 	unsigned spin_us;          /* how long a worker spins before it sleeps */
-	struct quota_size memory;  /* of each device, for each client */
-	const char *metrics;       /* where status.h is told, too; NULL: only beside the unix sockets */
+	struct quota_size memory;  /* quota of each client on each device */
+	const char *metrics;       /* a further address for status.h; NULL: only beside the unix sockets */
 };
 
-/* Until SIGTERM or SIGINT, then until the last client has ended.  0 or -errno, having said why. */
+/* Runs until SIGTERM or SIGINT, then until the last client has ended.  0, or -errno after logging why. */
 int server_run(const struct server_config *config);

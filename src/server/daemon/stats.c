@@ -1,3 +1,4 @@
+/* Allocates the counters of a worker, and sorts times into buckets. */
 #include "server/daemon/stats.h"
 
 #include <stddef.h>
@@ -26,7 +27,7 @@ void stats_time(struct stats_times *t, uint64_t ns, uint64_t calls)
 	uint64_t us = ns / 1000;
 	unsigned bucket = us ? 64 - (unsigned)__builtin_clzll(us) : 0;
 
-	if (ns && ns % 1000 == 0 && (us & (us - 1)) == 0) /* a bucket's end is its own */
+	if (ns && ns % 1000 == 0 && (us & (us - 1)) == 0) /* the upper bound belongs to the bucket */
 		bucket--;
 	stats_add(&t->bucket[bucket < STATS_BUCKETS ? bucket : STATS_BUCKETS], calls);
 	stats_add(&t->sum_ns, ns * calls);

@@ -1,12 +1,12 @@
 /*
- * stats.h - what a worker has done for its client: a few pages of numbers that its parent reads.
+ * stats.h - what a worker has done for its client: a few pages of counters that its parent reads.
  *
- *	dispatcher ── adds ──▶ pages made before the fork ──▶ parent: /metrics, /status
+ *	dispatcher ── adds ──▶ pages mapped before the fork ──▶ parent: /metrics, /status
  *
- * One thread writes, the worker's dispatcher; adding costs an addition.  Times are taken of one call in
- * STATS_SAMPLE, and counted as often as they stand for.
+ * One thread writes, the worker's dispatcher; adding costs an addition.  One call in STATS_SAMPLE is timed and counts
+ * for all of them.
  *
- * Trust: a worker is as trustworthy as its client.  To the parent these are numbers and bytes, nothing more.
+ * Trust: a worker is as trustworthy as its client.  The parent treats the pages as numbers and bytes, nothing more.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define STATS_DEVICES 16 /* what comes behind counts as the last */
-#define STATS_BUCKETS 24 /* 1 us, 2 us, ... 8 s; and one for the rest */
+#define STATS_DEVICES 16 /* further devices count as the last one */
+#define STATS_BUCKETS 24 /* 1 us, 2 us, ... 8 s, and one for longer times */
 #define STATS_SAMPLE  16
 #define STATS_TEXT    64
 
@@ -29,11 +29,11 @@ struct stats_device {
 	_Atomic uint64_t calls, answers, launches, errors;
 	_Atomic uint64_t up, down;     /* bytes copied to the device, and from it */
 	_Atomic uint64_t memory, peak; /* bytes allocated now, and at most */
-	struct stats_times wait;       /* published, not yet taken: over shared memory only */
+	struct stats_times wait;       /* in the ring, before the dispatcher took the call: over shared memory only */
 	struct stats_times run;        /* in the driver */
 };
 
-/* The client, as the kernel tells or, over TCP, as it says itself. */
+/* The client as the kernel identifies it or, over TCP, as it reports itself. */
 struct stats_client {
 	int pid, uid; /* -1: not known */
 	bool local;
@@ -46,16 +46,19 @@ struct stats {
 	struct {
 		char name[STATS_TEXT];
 		uint8_t uuid[16];
-		uint64_t memory, quota; /* quota: for this client; 0: there is none */
-		_Atomic bool looked;    /* the worker was asked how much all of them use; only where there is a quota */
-		_Atomic uint64_t used;  /* then */
+		uint64_t memory, quota; /* quota of this client; 0: none */
+		_Atomic bool looked;    /* `used` is set; only with a quota */
+		_Atomic uint64_t used;  /* bytes in use on the whole device, when the client last asked NVML */
 	} info[STATS_DEVICES];
-	_Atomic bool connected; /* client is filled in */
+	_Atomic bool connected; /* `client` is filled in */
 	struct stats_client client;
 	struct stats_device device[STATS_DEVICES];
 };
 
-/* Parent: NULL without memory.  Called before the fork; stats_keep after it, so that no later child has them. */
+/*
+ * Parent: stats_create() before the fork (NULL: no memory), stats_keep() after it, so that no later child inherits
+ * the pages.
+ */
 struct stats *stats_create(void);
 void stats_keep(struct stats *s);
 void stats_destroy(struct stats *s);
@@ -70,8 +73,8 @@ static inline uint64_t stats_read(const _Atomic uint64_t *n)
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-/* A time of `ns`, for so many calls. */
+/* Adds a time of `ns` that stands for `calls` calls. */
 void stats_time(struct stats_times *t, uint64_t ns, uint64_t calls);
 
-/* The end of a bucket in seconds; the last has none. */
+/* The upper bound of a bucket in seconds; the last bucket has none. */
 double stats_bucket_end(unsigned bucket);

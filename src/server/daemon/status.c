@@ -1,3 +1,4 @@
+/* Formats the parent's status as Prometheus text, JSON, and plain text. */
 #include "server/daemon/status.h"
 
 #include <inttypes.h>
@@ -5,7 +6,7 @@
 #include "util/json.h"
 #include "util/build_note.h"
 
-static bool serves(const struct worker *w)
+static bool worker_serves(const struct worker *w)
 {
 	return w->state == WORKER_BUSY && w->stats && atomic_load(&w->stats->connected);
 }
@@ -14,19 +15,19 @@ const struct worker *status_worker(const struct status *s, int pid)
 {
 	const struct worker *w = s->pool->workers;
 
-	while (w && (w->pid != pid || !serves(w)))
+	while (w && (w->pid != pid || !worker_serves(w)))
 		w = w->next;
 	return w;
 }
 
-/* A worker's text may lack its end. */
-static const char *text_of(const char from[STATS_TEXT], char to[STATS_TEXT])
+/* A copy of a worker's text, which may lack its NUL. */
+static const char *worker_text(const char from[STATS_TEXT], char to[STATS_TEXT])
 {
 	snprintf(to, STATS_TEXT, "%.*s", STATS_TEXT - 1, from);
 	return to;
 }
 
-static struct stats_client client_of(const struct worker *w)
+static struct stats_client worker_client(const struct worker *w)
 {
 	struct stats_client c = w->stats->client;
 
@@ -41,15 +42,15 @@ static unsigned device_count(const struct stats *s)
 	return n < STATS_DEVICES ? n : STATS_DEVICES;
 }
 
-static void print_uuid(FILE *out, const uint8_t uuid[16])
+static void uuid_print(FILE *out, const uint8_t uuid[16])
 {
 	fputs("GPU-", out);
 	for (int i = 0; i < 16; i++)
 		fprintf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }
 
-/* Any worker that has opened the device knows what it is. */
-static const struct stats *knowing(const struct status *s)
+/* Any worker that has opened the device describes it. */
+static const struct stats *stats_with_devices(const struct status *s)
 {
 	const struct worker *w = s->pool->workers;
 
@@ -60,8 +61,8 @@ static const struct stats *knowing(const struct status *s)
 
 /* ---- Prometheus ---- */
 
-/* A label's value: backslash, quotation mark and line feed are escaped, the rest of what is odd is a point. */
-static void label(FILE *out, const char *text)
+/* The value of a label: backslash and quotation mark are escaped, control and non-ASCII characters become a point. */
+static void label_print(FILE *out, const char *text)
 {
 	for (; *text; text++)
 		if (*text == '\\' || *text == '"')
@@ -70,17 +71,17 @@ static void label(FILE *out, const char *text)
 			fputc((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f ? '.' : *text, out);
 }
 
-/* name{client="…",device="0"…  and no closing brace. */
-static void series(FILE *out, const char *name, const struct worker *w, unsigned device)
+/* Prints name{worker="…",…,device="0" without the closing brace. */
+static void series_print(FILE *out, const char *name, const struct worker *w, unsigned device)
 {
-	struct stats_client c = client_of(w);
+	struct stats_client c = worker_client(w);
 
 	fprintf(out, "gangway_%s{worker=\"%d\",client=\"%d\",user=\"%d\",program=\"", name, w->pid, c.pid, c.uid);
-	label(out, c.program);
+	label_print(out, c.program);
 	fprintf(out, "\",device=\"%u\"", device);
 }
 
-static void describe(FILE *out, const char *name, const char *type, const char *help)
+static void family_describe(FILE *out, const char *name, const char *type, const char *help)
 {
 	fprintf(out, "# HELP gangway_%s %s\n# TYPE gangway_%s %s\n", name, help, name, type);
 }
@@ -88,7 +89,7 @@ static void describe(FILE *out, const char *name, const char *type, const char *
 #define FIELD(f) offsetof(struct stats_device, f)
 
 static const struct family {
-	const char *name, *type, *extra, *help; /* help NULL: another series of the one before */
+	const char *name, *type, *extra, *help; /* help NULL: a further series of the family before it */
 	size_t field;
 } families[] = {
 	{"calls_total", "counter", "", "Calls that the client has made", FIELD(calls)},
@@ -99,96 +100,99 @@ static const struct family {
 		FIELD(up)},
 	{"copied_bytes_total", "counter", ",direction=\"down\"", NULL, FIELD(down)},
 	{"memory_bytes", "gauge", "", "Device memory that the client holds", FIELD(memory)},
-	{"memory_peak_bytes", "gauge", "", "The most it has held", FIELD(peak)},
+	{"memory_peak_bytes", "gauge", "", "The most device memory that the client has held", FIELD(peak)},
 };
 
 static const struct times_family {
 	const char *name, *help;
 	size_t field;
 } times_families[] = {
-	{"queue_wait_seconds", "From a call's arrival until it is taken (sampled; shared memory only)", FIELD(wait)},
-	{"execution_seconds", "In the driver, for one call (sampled)", FIELD(run)},
+	{"queue_wait_seconds",
+		"Time from the arrival of a call until the worker takes it (sampled; shared memory only)", FIELD(wait)},
+	{"execution_seconds", "Time in the driver for one call (sampled)", FIELD(run)},
 };
 
-/* Devices that the client has used: the first, and others it has called. */
-static bool used(const struct worker *w, unsigned device)
+/* A client uses the first device, and others if it has made calls there. */
+static bool worker_uses_device(const struct worker *w, unsigned device)
 {
 	return device < device_count(w->stats) && (!device || stats_read(&w->stats->device[device].calls));
 }
 
-static const void *field(const struct worker *w, unsigned device, size_t at)
+static const void *counter_address(const struct worker *w, unsigned device, size_t at)
 {
 	return (const char *)&w->stats->device[device] + at;
 }
 
-static void print_times(FILE *out, const struct times_family *f, const struct worker *w, unsigned device)
+static void times_print(FILE *out, const struct times_family *f, const struct worker *w, unsigned device)
 {
-	const struct stats_times *t = field(w, device, f->field);
+	const struct stats_times *t = counter_address(w, device, f->field);
 	char name[64];
 	uint64_t count = 0;
 
 	snprintf(name, sizeof name, "%s_bucket", f->name);
 	for (unsigned i = 0; i < STATS_BUCKETS; i++) {
 		count += stats_read(&t->bucket[i]);
-		series(out, name, w, device);
+		series_print(out, name, w, device);
 		fprintf(out, ",le=\"%g\"} %" PRIu64 "\n", stats_bucket_end(i), count);
 	}
 	count += stats_read(&t->bucket[STATS_BUCKETS]);
-	series(out, name, w, device);
+	series_print(out, name, w, device);
 	fprintf(out, ",le=\"+Inf\"} %" PRIu64 "\n", count);
 	snprintf(name, sizeof name, "%s_sum", f->name);
-	series(out, name, w, device);
+	series_print(out, name, w, device);
 	fprintf(out, "} %.9g\n", stats_read(&t->sum_ns) / 1e9);
 	snprintf(name, sizeof name, "%s_count", f->name);
-	series(out, name, w, device);
+	series_print(out, name, w, device);
 	fprintf(out, "} %" PRIu64 "\n", count);
 }
 
-static void print_family(FILE *out, const struct status *s, const struct family *f)
+static void family_print(FILE *out, const struct status *s, const struct family *f)
 {
 	if (f->help)
-		describe(out, f->name, f->type, f->help);
+		family_describe(out, f->name, f->type, f->help);
 	for (const struct worker *w = s->pool->workers; w; w = w->next)
-		for (unsigned d = 0; serves(w) && d < STATS_DEVICES; d++)
-			if (used(w, d)) {
-				series(out, f->name, w, d);
-				fprintf(out, "%s} %" PRIu64 "\n", f->extra, stats_read(field(w, d, f->field)));
+		for (unsigned d = 0; worker_serves(w) && d < STATS_DEVICES; d++)
+			if (worker_uses_device(w, d)) {
+				series_print(out, f->name, w, d);
+				fprintf(out, "%s} %" PRIu64 "\n", f->extra,
+					stats_read(counter_address(w, d, f->field)));
 			}
 }
 
-static void print_quotas(FILE *out, const struct status *s)
+static void quotas_print(FILE *out, const struct status *s)
 {
-	describe(out, "memory_quota_bytes", "gauge", "Device memory that the client may hold (gangway serve --memory)");
+	family_describe(
+		out, "memory_quota_bytes", "gauge", "Device memory that the client may hold (gangway serve --memory)");
 	for (const struct worker *w = s->pool->workers; w; w = w->next)
-		for (unsigned d = 0; serves(w) && d < STATS_DEVICES; d++)
-			if (used(w, d) && w->stats->info[d].quota) {
-				series(out, "memory_quota_bytes", w, d);
+		for (unsigned d = 0; worker_serves(w) && d < STATS_DEVICES; d++)
+			if (worker_uses_device(w, d) && w->stats->info[d].quota) {
+				series_print(out, "memory_quota_bytes", w, d);
 				fprintf(out, "} %" PRIu64 "\n", w->stats->info[d].quota);
 			}
 }
 
-static void single(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
+static void gauge_print(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
-	describe(out, name, type, help);
+	family_describe(out, name, type, help);
 	fprintf(out, "gangway_%s %" PRIu64 "\n", name, value);
 }
 
 void status_metrics(const struct status *s, FILE *out)
 {
-	single(out, "clients", "gauge", "Clients that are being served", s->pool->busy);
-	single(out, "clients_max", "gauge", "How many there may be at one time", s->pool->config->clients);
-	single(out, "spare_workers", "gauge", "Workers that wait for a client", s->pool->spares);
-	single(out, "connections_total", "counter", "Clients that have come", s->connections);
-	single(out, "draining", "gauge", "1: no new clients are taken", s->draining);
+	gauge_print(out, "clients", "gauge", "Clients that are being served", s->pool->busy);
+	gauge_print(out, "clients_max", "gauge", "The largest number of clients at one time", s->pool->config->clients);
+	gauge_print(out, "spare_workers", "gauge", "Workers that wait for a client", s->pool->spares);
+	gauge_print(out, "connections_total", "counter", "Clients that have connected", s->connections);
+	gauge_print(out, "draining", "gauge", "1 if no new clients are accepted", s->draining);
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-		print_family(out, s, &families[i]);
-	print_quotas(out, s);
+		family_print(out, s, &families[i]);
+	quotas_print(out, s);
 	for (size_t i = 0; i < sizeof times_families / sizeof *times_families; i++) {
-		describe(out, times_families[i].name, "histogram", times_families[i].help);
+		family_describe(out, times_families[i].name, "histogram", times_families[i].help);
 		for (const struct worker *w = s->pool->workers; w; w = w->next)
-			for (unsigned d = 0; serves(w) && d < STATS_DEVICES; d++)
-				if (used(w, d))
-					print_times(out, &times_families[i], w, d);
+			for (unsigned d = 0; worker_serves(w) && d < STATS_DEVICES; d++)
+				if (worker_uses_device(w, d))
+					times_print(out, &times_families[i], w, d);
 	}
 }
 
@@ -200,14 +204,14 @@ static void json_devices(FILE *out, const struct stats *s)
 
 	for (unsigned i = 0; i < device_count(s); i++) {
 		fprintf(out, "%s\n    {\"index\": %u, \"name\": ", i ? "," : "", i);
-		json_text(out, text_of(s->info[i].name, name));
+		json_text(out, worker_text(s->info[i].name, name));
 		fprintf(out, ", \"uuid\": \"");
-		print_uuid(out, s->info[i].uuid);
+		uuid_print(out, s->info[i].uuid);
 		fprintf(out, "\", \"memory\": %" PRIu64 "}", s->info[i].memory);
 	}
 }
 
-static void json_use(FILE *out, const struct worker *w, unsigned device)
+static void json_device_use(FILE *out, const struct worker *w, unsigned device)
 {
 	const struct stats_device *d = &w->stats->device[device];
 
@@ -226,7 +230,7 @@ static void json_use(FILE *out, const struct worker *w, unsigned device)
 
 static void json_client(FILE *out, const struct worker *w)
 {
-	struct stats_client c = client_of(w);
+	struct stats_client c = worker_client(w);
 	const char *comma = "";
 
 	fprintf(out, "\n    {\"worker\": %d, \"pid\": %d, \"user\": %d, \"program\": ", w->pid, c.pid, c.uid);
@@ -236,9 +240,9 @@ static void json_client(FILE *out, const struct worker *w)
 	fprintf(out, ", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"use\": [", c.local ? "shared memory" : "tcp",
 		c.since);
 	for (unsigned d = 0; d < STATS_DEVICES; d++)
-		if (used(w, d)) {
+		if (worker_uses_device(w, d)) {
 			fputs(comma, out);
-			json_use(out, w, d);
+			json_device_use(out, w, d);
 			comma = ",";
 		}
 	fprintf(out, "]}");
@@ -257,11 +261,11 @@ void status_json(const struct status *s, FILE *out)
 		", \"clients\": %u, \"clients_max\": %u, \"connections\": %" PRIu64
 		", \"draining\": %s},\n  \"devices\": [",
 		s->pool->busy, c->clients, s->connections, s->draining ? "true" : "false");
-	if (knowing(s))
-		json_devices(out, knowing(s));
+	if (stats_with_devices(s))
+		json_devices(out, stats_with_devices(s));
 	fprintf(out, "],\n  \"clients\": [");
 	for (const struct worker *w = s->pool->workers; w; w = w->next)
-		if (serves(w)) {
+		if (worker_serves(w)) {
 			fputs(comma, out);
 			json_client(out, w);
 			comma = ",";
@@ -271,15 +275,15 @@ void status_json(const struct status *s, FILE *out)
 
 /* ---- Text ---- */
 
-/* A field's value: no tab, no line end. */
-static void plain(FILE *out, const char *name, const char *text)
+/* Prints a field: control characters become a point. */
+static void field_text(FILE *out, const char *name, const char *text)
 {
 	fprintf(out, "\t%s=", name);
 	for (; *text; text++)
 		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '.' : *text, out);
 }
 
-static void number(FILE *out, const char *name, uint64_t value)
+static void field_number(FILE *out, const char *name, uint64_t value)
 {
 	fprintf(out, "\t%s=%" PRIu64, name, value);
 }
@@ -290,12 +294,12 @@ static void text_devices(FILE *out, const struct stats *s)
 
 	for (unsigned i = 0; i < device_count(s); i++) {
 		fputs("device", out);
-		number(out, "index", i);
-		plain(out, "name", text_of(s->info[i].name, name));
+		field_number(out, "index", i);
+		field_text(out, "name", worker_text(s->info[i].name, name));
 		fputs("\tuuid=", out);
-		print_uuid(out, s->info[i].uuid);
-		number(out, "memory", s->info[i].memory);
-		number(out, "quota", s->info[i].quota);
+		uuid_print(out, s->info[i].uuid);
+		field_number(out, "memory", s->info[i].memory);
+		field_number(out, "quota", s->info[i].quota);
 		fputc('\n', out);
 	}
 }
@@ -303,39 +307,39 @@ static void text_devices(FILE *out, const struct stats *s)
 static void text_client(FILE *out, const struct worker *w, unsigned device)
 {
 	const struct stats_device *d = &w->stats->device[device];
-	struct stats_client c = client_of(w);
+	struct stats_client c = worker_client(w);
 
 	fprintf(out, "client\tworker=%d\tpid=%d\tuser=%d", w->pid, c.pid, c.uid);
-	plain(out, "program", c.program);
-	number(out, "local", c.local);
-	number(out, "since", c.since);
-	number(out, "device", device);
-	number(out, "calls", stats_read(&d->calls));
-	number(out, "trips", stats_read(&d->answers));
-	number(out, "launches", stats_read(&d->launches));
-	number(out, "errors", stats_read(&d->errors));
-	number(out, "up", stats_read(&d->up));
-	number(out, "down", stats_read(&d->down));
-	number(out, "memory", stats_read(&d->memory));
-	number(out, "quota", w->stats->info[device].quota);
-	number(out, "looked", atomic_load(&w->stats->info[device].looked));
-	number(out, "seen", stats_read(&w->stats->info[device].used));
+	field_text(out, "program", c.program);
+	field_number(out, "local", c.local);
+	field_number(out, "since", c.since);
+	field_number(out, "device", device);
+	field_number(out, "calls", stats_read(&d->calls));
+	field_number(out, "trips", stats_read(&d->answers));
+	field_number(out, "launches", stats_read(&d->launches));
+	field_number(out, "errors", stats_read(&d->errors));
+	field_number(out, "up", stats_read(&d->up));
+	field_number(out, "down", stats_read(&d->down));
+	field_number(out, "memory", stats_read(&d->memory));
+	field_number(out, "quota", w->stats->info[device].quota);
+	field_number(out, "looked", atomic_load(&w->stats->info[device].looked));
+	field_number(out, "seen", stats_read(&w->stats->info[device].used));
 	fputc('\n', out);
 }
 
 void status_text(const struct status *s, FILE *out)
 {
 	fputs("server", out);
-	plain(out, "build", note_build);
-	plain(out, "device", s->pool->config->device);
-	number(out, "clients", s->pool->busy);
-	number(out, "most", s->pool->config->clients);
-	number(out, "draining", s->draining);
+	field_text(out, "build", note_build);
+	field_text(out, "device", s->pool->config->device);
+	field_number(out, "clients", s->pool->busy);
+	field_number(out, "most", s->pool->config->clients);
+	field_number(out, "draining", s->draining);
 	fputc('\n', out);
-	if (knowing(s))
-		text_devices(out, knowing(s));
+	if (stats_with_devices(s))
+		text_devices(out, stats_with_devices(s));
 	for (const struct worker *w = s->pool->workers; w; w = w->next)
-		for (unsigned d = 0; serves(w) && d < STATS_DEVICES; d++)
-			if (used(w, d))
+		for (unsigned d = 0; worker_serves(w) && d < STATS_DEVICES; d++)
+			if (worker_uses_device(w, d))
 				text_client(out, w, d);
 }

@@ -1,10 +1,10 @@
 /*
- * status.h - what the parent tells about itself and its clients.
+ * status.h - what the parent reports about itself and its clients.
  *
- *	GET /metrics	Prometheus' text, for collectors
- *	GET /status	JSON, for scripts
- *	GET /status.txt	the same for `gangway top`: a record a line, a field behind each tab, name=value
- *	POST /clients/PID/end	ends the worker PID and with it its client's session: the server's user and root only
+ *	GET /metrics	Prometheus text format
+ *	GET /status	JSON
+ *	GET /status.txt	the same for `gangway top`: one record a line, fields after tabs as name=value
+ *	POST /clients/PID/end	ends worker PID and its client's session; for the server's user and root only
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "server/daemon/worker_pool.h"
 
 struct status {
-	const struct pool *pool;
+	const struct worker_pool *pool;
 	uint64_t connections; /* since the start */
 	bool draining;
 };
@@ -21,5 +21,5 @@ void status_metrics(const struct status *s, FILE *out);
 void status_json(const struct status *s, FILE *out);
 void status_text(const struct status *s, FILE *out);
 
-/* The worker that serves a client, by its own number or NULL. */
+/* The worker with this process id, if it serves a client; else NULL. */
 const struct worker *status_worker(const struct status *s, int pid);

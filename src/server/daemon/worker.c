@@ -1,3 +1,6 @@
+/* A worker's life: opens the device, waits for a client, serves it, exits. */
+#include "server/daemon/worker.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,42 +13,40 @@
 #include <unistd.h>
 #include "backend/backend.h"
 #include "backend/plugin.h"
-#include "server/quota/account.h"
-#include "server/code/code.h"
+#include "cuda/errors.h"
 #include "server/daemon/fd_handoff.h"
 #include "server/daemon/log.h"
+#include "server/daemon/worker_pool.h"
 #include "server/nvml/nvml.h"
 #include "server/nvml/nvml_processes.h"
-#include "server/daemon/worker_pool.h"
+#include "server/quota/account.h"
 #include "server/session/session.h"
-#include "server/daemon/worker.h"
-#include "cuda/errors.h"
 #include "util/build_note.h"
 #include "wire/protocol.h"
 
-#define FIRST_FD 3 /* behind stdin, stdout and stderr */
+#define FIRST_FD 3 /* after stdin, stdout and stderr */
 
-static void no_storage(CUcontext ctx)
+static void context_storage_ignore(CUcontext ctx)
 {
 	(void)ctx;
 }
 
-static CUresult unsupported(void)
+static CUresult call_unsupported(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* So that no call of a client's can find a hole. */
-static void fill(struct cuda_ops *table)
+/* No call of a client may find a NULL entry. */
+static void table_fill(struct cuda_ops *table)
 {
 	CUresult (**f)(void) = (CUresult (**)(void))table;
 
 	for (int i = 0; i < cuda_OP_COUNT; i++)
 		if (!f[i])
-			f[i] = unsupported;
+			f[i] = call_unsupported;
 }
 
-static void describe_devices(const struct cuda_ops *ops, const struct quota_size *quota, struct stats *stats)
+static void stats_describe_devices(const struct cuda_ops *ops, const struct quota_size *quota, struct stats *stats)
 {
 	int n = 0;
 
@@ -64,8 +65,8 @@ static void describe_devices(const struct cuda_ops *ops, const struct quota_size
 	atomic_store(&stats->ndevices, (uint32_t)n);
 }
 
-/* Of a process on this machine, as far as we may look. */
-static void program_of(pid_t pid, char *name, size_t size)
+/* The name of a process on this machine; empty if it cannot be read. */
+static void program_name(pid_t pid, char *name, size_t size)
 {
 	char path[32];
 	ssize_t n;
@@ -80,7 +81,7 @@ static void program_of(pid_t pid, char *name, size_t size)
 	name[n > 0 ? n : 0] = 0;
 }
 
-static void describe_client(const struct link_peer *peer, struct stats *stats)
+static void stats_describe_client(const struct link_peer *peer, struct stats *stats)
 {
 	struct stats_client *c = &stats->client;
 
@@ -90,92 +91,99 @@ static void describe_client(const struct link_peer *peer, struct stats *stats)
 	c->since = (uint64_t)time(NULL);
 	snprintf(c->build, sizeof c->build, "%s", peer->build);
 	if (peer->known)
-		program_of(peer->pid, c->program, sizeof c->program);
+		program_name(peer->pid, c->program, sizeof c->program);
 	atomic_store(&stats->connected, true);
 }
 
-static const struct cuda_ops *open_device(const struct server_config *set, struct stats *stats, char *why, size_t size)
+/* Sets s->ops and s->account.  False: `why` says why not. */
+static bool device_open(
+	struct session *s, const struct server_config *config, struct stats *stats, char *why, size_t size)
 {
-	static struct cuda_ops table;
-	const char *device = set->device;
+	struct cuda_ops *table = calloc(1, sizeof *table);
+	const char *device = config->device;
 	const struct backend *b = !strcmp(device, "nvidia") ? &nvidia_backend : plugin_backend(device, why, size);
-	CUresult r = b ? b->open(device, &table, no_storage, why, size) : CUDA_ERROR_NO_DEVICE;
+	CUresult r = b && table ? b->open(device, table, context_storage_ignore, why, size) : CUDA_ERROR_NO_DEVICE;
 
 	if (!r) {
-		fill(&table);
-		r = table.cuInit(0);
+		table_fill(table);
+		r = table->cuInit(0);
 		if (r)
-			snprintf(why, size, "its driver does not start: %s",
-				result_name(r) ? result_name(r) : "an unknown error");
+			snprintf(why, size, "cuInit failed: %s", result_name(r) ? result_name(r) : "an unknown error");
 	}
-	if (!r) {
-		describe_devices(&table, &set->memory, stats);
-		account_wrap(&table, stats);
+	if (r) {
+		free(table);
+		return false;
 	}
-	return r ? NULL : &table;
+	stats_describe_devices(table, &config->memory, stats);
+	s->account = account_create(table, stats);
+	s->ops = table;
+	if (!s->account)
+		snprintf(why, size, "out of memory");
+	return s->account;
 }
 
 /*
- * The first device's context, and memory that both it and a client reach, cost most of a start: made now, while nobody
- * waits for them.
+ * The first device's context, and memory that both the device and a client reach, take most of the time of a start:
+ * they are made while no client waits.
  */
-static struct link_memory *warm_up(const struct cuda_ops *ops)
+static struct link_memory *device_warm_up(struct session *s)
 {
 	struct link_config config = link_defaults(true);
 	CUcontext ctx;
 
-	if (ops->cuDevicePrimaryCtxRetain(&ctx, 0) || ops->cuCtxSetCurrent(ctx))
+	if (s->ops->cuDevicePrimaryCtxRetain(&ctx, 0) || s->ops->cuCtxSetCurrent(ctx))
 		return NULL;
-	return share_ahead(ops, &config);
+	return registration_prepare(s, &config);
 }
 
-static void serve(int client, const struct cuda_ops *ops, const struct server_config *set, struct stats *stats,
-	struct link_memory *memory)
+static void client_log_end(struct session *s, int r, uint64_t start_ms)
+{
+	const char *how = !r ? "ended" : r == -EPROTO ? "violated the protocol" : "was disconnected";
+	unsigned connections = link_connections(s->link);
+	char error[LINK_ERROR_TEXT] = "", over[32] = "";
+
+	if (r == -EPROTO && !link_error(s->link, error))
+		snprintf(error, sizeof error, "malformed arguments of call %u", s->op);
+	else if (r != -EPROTO)
+		snprintf(error, sizeof error, "%s", strerror(-r));
+	if (connections > 1)
+		snprintf(over, sizeof over, ", over %u connections", connections);
+	log_event("client %d %s after %.1f s and %llu calls, %llu of them answered%s%s%s", link_peer(s->link)->pid, how,
+		(monotonic_ms() - start_ms) / 1e3, (unsigned long long)s->calls, (unsigned long long)s->answers, over,
+		r ? ": " : "", r ? error : "");
+}
+
+static void client_serve(
+	struct session *s, int client, const struct server_config *set, struct stats *stats, struct link_memory *memory)
 {
 	struct link_config config = link_defaults(true);
-	uint64_t start = pool_now();
-	char error[LINK_ERROR_TEXT];
-	static struct session s; /* threads that wait for the device still look at it when the client has ended */
+	uint64_t start = monotonic_ms();
+	char error[LINK_ERROR_TEXT], from[USAGE_TEXT];
 
-	s.ops = ops;
-	s.look_us = strcmp(set->device, "nvidia") ? 0 : set->spin_us;
+	s->spin_us = strcmp(set->device, "nvidia") ? 0 : set->spin_us;
 	config.spin_us = set->spin_us;
 	config.build = note_build;
 	config.protocol = wire_protocol();
 	config.memory = memory;
-	char from[USAGE_TEXT];
-	nvml_list_address(client, from);
-	int r = link_serve(&s.link, client, &config, error);
+	nvml_client_address(client, from);
+	int r = link_serve(&s->link, client, &config, error);
 	if (r) {
 		log_event("client refused: %s", error);
 		return;
 	}
-	const struct link_peer *peer = link_peer(s.link);
+	const struct link_peer *peer = link_peer(s->link);
 	log_event("client %d of user %d connected (%s, %s)", peer->pid, peer->known ? (int)peer->uid : -1,
 		peer->local ? "shared memory" : "tcp", peer->build);
-	describe_client(peer, stats);
-	nvml_list_client(peer, from);
-	r = session_start(&s);
+	stats_describe_client(peer, stats);
+	nvml_client_publish(s->nvml, peer, from);
+	r = session_start(s);
 	if (!r)
-		r = session_run(&s);
-	if (r == -EPROTO && !link_error(s.link, error))
-		snprintf(error, sizeof error, "what came for call %u makes no sense", s.op);
-	else if (r != -EPROTO)
-		snprintf(error, sizeof error, "%s", strerror(-r));
-	unsigned n = link_connections(s.link);
-	char by[32] = "";
-	if (n > 1)
-		snprintf(by, sizeof by, ", by %u connections", n);
-	log_event("client %d %s after %.1f s and %llu calls, %llu of them answered%s%s%s", peer->pid,
-		!r             ? "ended"
-		: r == -EPROTO ? "broke the rules"
-			       : "could not be served any longer",
-		(pool_now() - start) / 1e3, (unsigned long long)s.calls, (unsigned long long)s.answers, by,
-		r ? ": " : "", r ? error : "");
+		r = session_run(s);
+	client_log_end(s, r, start);
 }
 
-/* What the parent holds is none of a worker's business. */
-static void keep_only(int fd)
+/* Closes every descriptor of the parent's except stdin, stdout, stderr and this one, which becomes FIRST_FD. */
+static void descriptors_close_except(int fd)
 {
 	if (fd != FIRST_FD)
 		dup3(fd, FIRST_FD, O_CLOEXEC);
@@ -184,7 +192,7 @@ static void keep_only(int fd)
 			close((int)i);
 }
 
-static void refuse(int client, const char *why)
+static void client_refuse(int client, const char *why)
 {
 	struct link_config config = link_defaults(true);
 
@@ -195,49 +203,63 @@ static void refuse(int client, const char *why)
 
 _Noreturn void worker_refuse(int client, const char *why)
 {
-	keep_only(client);
-	refuse(FIRST_FD, why);
+	descriptors_close_except(client);
+	client_refuse(FIRST_FD, why);
 	_exit(0);
 }
 
-/* A spare ends with its parent; a client's own worker goes on until the client ends. */
-static void set_signals(void)
+/* A spare ends with its parent; a worker with a client goes on until the client ends. */
+static void signals_init(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	signal(SIGTERM, SIG_DFL);
-	signal(SIGINT, SIG_IGN); /* from the terminal it means the parent, which drains */
+	signal(SIGINT, SIG_IGN); /* Ctrl-C in a terminal is for the parent, which drains */
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 }
 
+static struct session *session_create(const char *device)
+{
+	struct session *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	session_init(s);
+	return nvml_init(s, device) ? s : NULL;
+}
+
+/* Every exit status but 0 means a fault of the worker, whatever the client did. */
 _Noreturn void worker_main(int parent, const struct server_config *config, struct stats *stats)
 {
-	char why[WORKER_TEXT] = "";
+	char why[HANDOFF_TEXT] = "";
 	struct link_memory *memory = NULL;
-	const struct cuda_ops *ops;
+	struct session *s; /* never freed: threads that wait for the device use it after the client has ended */
+	bool opened;
 	int client;
 
-	keep_only(parent);
-	set_signals();
-	events_capture_output();
-	nvml_device(config->device);
-	ops = open_device(config, stats, why, sizeof why);
-	if (ops) {
-		memory = warm_up(ops);
-		nvml_warm_up(ops);
+	descriptors_close_except(parent);
+	signals_init();
+	s = session_create(config->device);
+	if (!s)
+		_exit(1);
+	kernel_output_capture(s);
+	opened = device_open(s, config, stats, why, sizeof why);
+	if (opened) {
+		memory = device_warm_up(s);
+		nvml_warm_up(s);
 	}
-	give_say(FIRST_FD, ops ? WORKER_READY : WORKER_FAILED, why);
-	client = give_take(FIRST_FD);
+	handoff_send_message(FIRST_FD, opened ? HANDOFF_READY : HANDOFF_FAILED, why);
+	client = handoff_receive_client(FIRST_FD);
 	if (client < 0)
 		_exit(0);
 	prctl(PR_SET_PDEATHSIG, 0);
-	give_say(FIRST_FD, WORKER_TAKEN, "");
+	handoff_send_message(FIRST_FD, HANDOFF_TAKEN, "");
 	close(FIRST_FD);
-	if (!ops && !(ops = open_device(config, stats, why, sizeof why))) { /* it may have come by now */
+	if (!opened && !device_open(s, config, stats, why, sizeof why)) { /* the device may have appeared meanwhile */
 		log_event("client refused: device %s: %s", config->device, why);
-		refuse(client, why);
+		client_refuse(client, why);
 		_exit(0);
 	}
-	serve(client, ops, config, stats, memory);
-	_exit(0); /* whatever the client did, we have not failed: any other status is a fault of ours */
+	client_serve(s, client, config, stats, memory);
+	_exit(0);
 }

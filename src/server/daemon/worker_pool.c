@@ -1,3 +1,6 @@
+/* Starts workers, hands clients to them, and reaps them. */
+#include "server/daemon/worker_pool.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,13 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 #include "server/daemon/log.h"
-#include "server/daemon/worker_pool.h"
 
-#define TRIES    3    /* workers that may die before a client is told that it has none */
-#define REFUSERS 16   /* at one time; beyond that a client just finds the door shut */
-#define PAUSE_MS 1000 /* after a spare has died: a driver that crashes at start must not keep us busy */
+#define CLIENT_TRIES  3    /* workers that may die with a client before it is refused */
+#define REFUSERS      16   /* processes that refuse a client, at one time; beyond that its socket is just closed */
+#define FILL_PAUSE_MS 1000 /* after a spare has died: a driver that crashes at start must not keep the parent busy */
 
-uint64_t pool_now(void)
+uint64_t monotonic_ms(void)
 {
 	struct timespec t;
 
@@ -23,7 +25,7 @@ uint64_t pool_now(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static struct worker *add(struct pool *p, pid_t pid, int fd, enum worker_state state, struct stats *stats)
+static struct worker *worker_add(struct worker_pool *p, pid_t pid, int fd, enum worker_state state, struct stats *stats)
 {
 	struct worker *w = calloc(1, sizeof *w);
 
@@ -42,8 +44,8 @@ static struct worker *add(struct pool *p, pid_t pid, int fd, enum worker_state s
 	return w;
 }
 
-/* Signals as a program finds them; the worker says itself which ones it ignores. */
-static void clear_signals(void)
+/* The parent blocks signals for its signalfd; a child must not inherit that. */
+static void signals_unblock(void)
 {
 	sigset_t none;
 
@@ -51,7 +53,7 @@ static void clear_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static struct worker *start(struct pool *p)
+static struct worker *worker_start(struct worker_pool *p)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct stats *stats = stats_create();
@@ -60,23 +62,23 @@ static struct worker *start(struct pool *p)
 	pid_t pid;
 
 	if (!stats || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		log_event("cannot start a worker: %s", strerror(errno));
+		log_event("cannot start a worker process: %s", strerror(errno));
 		stats_destroy(stats);
 		return NULL;
 	}
 	pid = fork();
 	if (!pid) {
-		clear_signals();
+		signals_unblock();
 		worker_main(pair[1], p->config, stats);
 	}
 	int err = errno;
 	close(pair[1]);
 	stats_keep(stats);
-	w = pid > 0 ? add(p, pid, pair[0], WORKER_OPENING, stats) : NULL;
+	w = pid > 0 ? worker_add(p, pid, pair[0], WORKER_OPENING, stats) : NULL;
 	if (!w) {
 		stats_destroy(stats);
-		log_event("cannot start a worker: %s", strerror(pid > 0 ? ENOMEM : err));
-		close(pair[0]); /* if it runs, it ends by this */
+		log_event("cannot start a worker process: %s", strerror(pid > 0 ? ENOMEM : err));
+		close(pair[0]); /* a child that runs all the same ends when its socket closes */
 		return NULL;
 	}
 	event.data.ptr = &w->source;
@@ -84,32 +86,32 @@ static struct worker *start(struct pool *p)
 	return w;
 }
 
-void pool_fill(struct pool *p)
+void worker_pool_fill(struct worker_pool *p)
 {
-	if (pool_now() < p->fill_at)
+	if (monotonic_ms() < p->fill_at)
 		return;
 	while (p->spares < p->config->spares && p->spares + p->busy < p->config->clients)
-		if (!start(p)) {
-			p->fill_at = pool_now() + PAUSE_MS;
+		if (!worker_start(p)) {
+			p->fill_at = monotonic_ms() + FILL_PAUSE_MS;
 			return;
 		}
 }
 
-static void refuse(struct pool *p, int client, const char *why)
+static void client_refuse(struct worker_pool *p, int client, const char *why)
 {
 	pid_t pid = p->refusing < REFUSERS ? fork() : -1;
 
 	if (!pid) {
-		clear_signals();
+		signals_unblock();
 		worker_refuse(client, why);
 	}
 	close(client);
 	if (pid > 0)
-		add(p, pid, -1, WORKER_REFUSING, NULL);
+		worker_add(p, pid, -1, WORKER_REFUSING, NULL);
 	log_event("client refused: %s", why);
 }
 
-static struct worker *find(struct pool *p, enum worker_state state)
+static struct worker *worker_find(struct worker_pool *p, enum worker_state state)
 {
 	struct worker *w = p->workers;
 
@@ -118,8 +120,10 @@ static struct worker *find(struct pool *p, enum worker_state state)
 	return w;
 }
 
-/* Out of epoll by hand: a child that has just been forked may hold the same socket for a moment. */
-static void hush(struct pool *p, struct worker *w)
+/*
+ * Removes the socket from epoll explicitly: a child that was just forked may still hold it, so closing is not enough.
+ */
+static void worker_disconnect(struct worker_pool *p, struct worker *w)
 {
 	if (w->fd < 0)
 		return;
@@ -128,17 +132,18 @@ static void hush(struct pool *p, struct worker *w)
 	w->fd = -1;
 }
 
-/* 0: it is on its way to a worker. */
-static int hand_over(struct pool *p, int client, unsigned tries)
+/* 0: the client is on its way to a worker. */
+static int client_hand_over(struct worker_pool *p, int client, unsigned tries)
 {
 	struct worker *w = NULL;
 
-	for (unsigned i = 0; i < TRIES; i++) {
-		if (!(w = find(p, WORKER_SPARE)) && !(w = find(p, WORKER_OPENING)) && !(w = start(p)))
+	for (unsigned i = 0; i < CLIENT_TRIES; i++) {
+		if (!(w = worker_find(p, WORKER_SPARE)) && !(w = worker_find(p, WORKER_OPENING)) &&
+			!(w = worker_start(p)))
 			return -EAGAIN;
-		if (!worker_give(w->fd, client))
+		if (!handoff_send_client(w->fd, client))
 			break;
-		hush(p, w); /* dead; its end will be told */
+		worker_disconnect(p, w); /* the worker is dead; reaping it logs that */
 		w = NULL;
 	}
 	if (!w)
@@ -154,38 +159,40 @@ static int hand_over(struct pool *p, int client, unsigned tries)
 	return 0;
 }
 
-void pool_take(struct pool *p, int client)
+void worker_pool_accept(struct worker_pool *p, int client)
 {
-	char why[WORKER_TEXT];
+	char why[HANDOFF_TEXT];
 
 	if (p->busy >= p->config->clients) {
-		snprintf(why, sizeof why, "it has %u clients and takes no more (gangway serve --clients)", p->busy);
-		refuse(p, client, why);
-	} else if (hand_over(p, client, 0)) {
-		refuse(p, client, "it cannot start a worker process");
+		snprintf(why, sizeof why, "%u clients are connected, which is its limit (gangway serve --clients)",
+			p->busy);
+		client_refuse(p, client, why);
+	} else if (client_hand_over(p, client, 0)) {
+		client_refuse(p, client, "it cannot start a worker process");
 	}
 }
 
-bool pool_hear(struct pool *p, struct worker *w, enum worker_word *word, char text[WORKER_TEXT])
+bool worker_pool_receive(
+	struct worker_pool *p, struct worker *w, enum handoff_message *message, char text[HANDOFF_TEXT])
 {
-	int r = worker_heard(w->fd, word, text);
+	int r = handoff_receive_message(w->fd, message, text);
 
 	if (r == -EPIPE)
-		hush(p, w);
+		worker_disconnect(p, w);
 	if (r)
 		return false;
-	if (*word == WORKER_TAKEN) {
+	if (*message == HANDOFF_TAKEN) {
 		close(w->client);
 		w->client = -1;
 		w->state = WORKER_BUSY;
-		hush(p, w);
+		worker_disconnect(p, w);
 	} else if (w->state == WORKER_OPENING) {
 		w->state = WORKER_SPARE;
 	}
 	return true;
 }
 
-static struct worker *take_out(struct pool *p, pid_t pid)
+static struct worker *worker_remove(struct worker_pool *p, pid_t pid)
 {
 	struct worker **at = &p->workers, *w;
 
@@ -196,14 +203,14 @@ static struct worker *take_out(struct pool *p, pid_t pid)
 	return w;
 }
 
-/* Its client has waited in our hands: another worker gets it. */
-static void again(struct pool *p, int client, unsigned tries)
+/* The worker died before it took the client: another worker gets it. */
+static void client_hand_over_again(struct worker_pool *p, int client, unsigned tries)
 {
-	if (tries + 1 >= TRIES || hand_over(p, client, tries + 1))
-		refuse(p, client, "its worker processes die before they can serve");
+	if (tries + 1 >= CLIENT_TRIES || client_hand_over(p, client, tries + 1))
+		client_refuse(p, client, "its worker processes die before they can serve");
 }
 
-static void tell_end(const struct worker *w, int status)
+static void worker_log_end(const struct worker *w, int status)
 {
 	const char *whose = w->client_pid ? " of client " : "";
 	char pid[16] = "";
@@ -217,52 +224,52 @@ static void tell_end(const struct worker *w, int status)
 		log_event("worker %d%s%s failed: exit status %d", w->pid, whose, pid, WEXITSTATUS(status));
 }
 
-bool pool_reap(struct pool *p, pid_t pid, int status)
+bool worker_pool_reap(struct worker_pool *p, pid_t pid, int status)
 {
-	struct worker *w = take_out(p, pid);
-	enum worker_word word;
-	char text[WORKER_TEXT];
+	struct worker *w = worker_remove(p, pid);
+	enum handoff_message message;
+	char text[HANDOFF_TEXT];
 	bool unused;
 
 	if (!w)
 		return false;
-	while (w->fd >= 0 && pool_hear(p, w, &word, text)) /* its last words may not have been heard yet */
+	while (w->fd >= 0 && worker_pool_receive(p, w, &message, text)) /* messages that arrived before the end */
 		;
-	tell_end(w, status);
+	worker_log_end(w, status);
 	unused = w->state <= WORKER_SPARE;
 	p->spares -= unused;
 	p->refusing -= w->state == WORKER_REFUSING;
 	p->busy -= w->state == WORKER_GIVEN || w->state == WORKER_BUSY;
 	if (unused)
-		p->fill_at = pool_now() + PAUSE_MS;
+		p->fill_at = monotonic_ms() + FILL_PAUSE_MS;
 	if (w->client >= 0)
-		again(p, w->client, w->tries);
-	hush(p, w);
+		client_hand_over_again(p, w->client, w->tries);
+	worker_disconnect(p, w);
 	stats_destroy(w->stats);
 	free(w);
 	return unused;
 }
 
-void pool_finish(struct pool *p)
+void worker_pool_finish(struct worker_pool *p)
 {
 	struct worker *w;
 
 	while ((w = p->workers)) {
 		p->workers = w->next;
-		hush(p, w);
+		worker_disconnect(p, w);
 		stats_destroy(w->stats);
 		free(w);
 	}
 }
 
-void pool_end_spares(struct pool *p)
+void worker_pool_end_spares(struct worker_pool *p)
 {
 	for (struct worker *w = p->workers; w; w = w->next)
 		if (w->state <= WORKER_SPARE)
 			kill(w->pid, SIGTERM);
 }
 
-void pool_kill(struct pool *p, int signal)
+void worker_pool_kill(struct worker_pool *p, int signal)
 {
 	for (struct worker *w = p->workers; w; w = w->next)
 		kill(w->pid, signal);

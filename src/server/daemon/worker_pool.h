@@ -1,21 +1,22 @@
 /*
- * pool.h - the parent's workers, from fork to wait.
+ * worker_pool.h - the parent's workers, from fork to wait.
  *
  *	OPENING ─▶ SPARE ─▶ GIVEN ─▶ BUSY ─▶ reaped
  *
- * A client is held here until its worker has said that it has taken it: if the worker died before, the
- * client goes to another one and notices nothing.
+ * The parent keeps a client's socket until the worker has confirmed that it has taken the client: if the worker dies
+ * before, the client goes to another worker and notices nothing.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "server/daemon/fd_handoff.h"
 #include "server/daemon/server.h"
 #include "server/daemon/stats.h"
 #include "server/daemon/worker.h"
 
-/* What epoll calls back: first in everything the parent listens to. */
+/* What epoll reports: the first member of everything that the parent listens to. */
 struct source {
 	void (*ready)(struct source *s, void *server);
 };
@@ -27,36 +28,38 @@ struct worker {
 	struct worker *next;
 	enum worker_state state;
 	pid_t pid;
-	int fd; /* to the worker; -1: nothing is expected from it any more */
-	int client;
+	int fd;           /* to the worker; -1: no further message is expected */
+	int client;       /* the socket of the client, until the worker has taken it; or -1 */
 	pid_t client_pid; /* for the log; 0: unknown */
-	unsigned tries;
+	unsigned tries;   /* workers that died with this client */
 	struct stats *stats;
 };
 
-struct pool {
+struct worker_pool {
 	const struct server_config *config;
 	int epoll;
 	struct worker *workers;
 	unsigned spares, busy, refusing;
-	uint64_t fill_at; /* ms; not before */
+	uint64_t fill_at; /* monotonic_ms(); no spare is started before */
 	void (*ready)(struct source *s, void *server);
 };
 
-/* As many spares as there should be. */
-void pool_fill(struct pool *p);
+/* Starts spares until there are as many as configured. */
+void worker_pool_fill(struct worker_pool *p);
 
-/* A client that has connected: a worker's from now on, or refused; the descriptor is the pool's. */
-void pool_take(struct pool *p, int client);
+/* Hands a new client to a worker, or refuses it.  The pool owns the descriptor. */
+void worker_pool_accept(struct worker_pool *p, int client);
 
-/* A worker has something to say: true, and what it was; TAKEN has been attended to already. */
-bool pool_hear(struct pool *p, struct worker *w, enum worker_word *word, char text[WORKER_TEXT]);
+/* Reads a message of a worker; HANDOFF_TAKEN has been handled already.  False: there was none. */
+bool worker_pool_receive(
+	struct worker_pool *p, struct worker *w, enum handoff_message *message, char text[HANDOFF_TEXT]);
 
 /* A child has ended.  True: it was a worker that had not taken a client. */
-bool pool_reap(struct pool *p, pid_t pid, int status);
+bool worker_pool_reap(struct worker_pool *p, pid_t pid, int status);
 
-void pool_end_spares(struct pool *p);
-void pool_kill(struct pool *p, int signal); /* all of them */
-void pool_finish(struct pool *p);           /* those that wait for us end by this */
+void worker_pool_end_spares(struct worker_pool *p);
+void worker_pool_kill(struct worker_pool *p, int signal); /* all workers */
+void worker_pool_finish(struct worker_pool *p);           /* spares end when their socket closes */
 
-uint64_t pool_now(void); /* ms */
+/* CLOCK_MONOTONIC in milliseconds. */
+uint64_t monotonic_ms(void);

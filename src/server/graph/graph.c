@@ -1,4 +1,4 @@
-/* Graphs as a whole: instantiating, updating, what a capture has so far, and a picture. */
+/* Graphs as a whole: instantiating, updating, launching, the state of a capture, and drawing. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ void serve_node_attribute(const struct cuda_ops *ops, struct msg *m)
 	CUkernelNodeAttrValue *out = msg_out(m, true, sizeof *out);
 	if (a.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT || a.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT ||
 		a.id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
-		m->error = CUDA_ERROR_NOT_SUPPORTED; /* not a node's, or not ours to give */
+		m->error = CUDA_ERROR_NOT_SUPPORTED; /* no node attribute, or its handle is for device code */
 	one.id = a.id;
 	one.value = a.value;
 	if (!attributes_in(m, &one, a.set ? 1 : 0) || msg_bad(m))
@@ -28,8 +28,8 @@ void serve_node_attribute(const struct cuda_ops *ops, struct msg *m)
 		msg_result(m, ops->cuGraphKernelNodeGetAttribute(node, a.id, out));
 }
 
-/* Has it nodes that allocate or free?  Those are not in the bodies of conditional ones. */
-static bool has_memory(const struct cuda_ops *ops, CUgraph graph, int depth)
+/* Does the graph allocate or free memory?  Bodies of conditional nodes cannot. */
+static bool graph_has_memory_nodes(const struct cuda_ops *ops, CUgraph graph, int depth)
 {
 	CUgraphNode *nodes;
 	size_t n = 0;
@@ -47,13 +47,13 @@ static bool has_memory(const struct cuda_ops *ops, CUgraph graph, int depth)
 			continue;
 		found = type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE;
 		if (type == CU_GRAPH_NODE_TYPE_GRAPH && !ops->cuGraphChildGraphNodeGetGraph(nodes[i], &child))
-			found = has_memory(ops, child, depth + 1);
+			found = graph_has_memory_nodes(ops, child, depth + 1);
 	}
 	free(nodes);
 	return found;
 }
 
-static void instantiate(const struct cuda_ops *ops, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p, uint32_t log,
+static void graph_instantiate(const struct cuda_ops *ops, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p, uint32_t log,
 	struct wire_instantiated *out, CUgraphExec *exec)
 {
 	char *text = (char *)(out + 1);
@@ -77,9 +77,9 @@ void serve_instantiate(const struct cuda_ops *ops, struct msg *m)
 	struct wire_instantiated *out = msg_out(m, true, sizeof *out + a.log);
 	if (msg_bad(m))
 		return;
-	instantiate(ops, graph, &p, a.log, out, &exec);
+	graph_instantiate(ops, graph, &p, a.log, out, &exec);
 	m->out_used = (uint8_t *)(out + 1) - m->out + wire_pad(strnlen((char *)(out + 1), a.log));
-	out->memory = !out->result && has_memory(ops, graph, 0);
+	out->memory = !out->result && graph_has_memory_nodes(ops, graph, 0);
 	out->why = p.result_out;
 	out->node = handles_give(m->session->handles, HANDLE_CUgraphNode, p.hErrNode_out);
 	if (!out->result)
@@ -103,7 +103,7 @@ void serve_update(const struct cuda_ops *ops, struct msg *m)
 	out->from = handles_give(m->session->handles, HANDLE_CUgraphNode, info.errorFromNode);
 }
 
-static CUresult ask_capture(const struct cuda_ops *ops, CUstream stream, struct wire_captured *c, CUgraph *graph,
+static CUresult capture_query(const struct cuda_ops *ops, CUstream stream, struct wire_captured *c, CUgraph *graph,
 	const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *n)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -131,7 +131,7 @@ void serve_capture_info(const struct cuda_ops *ops, struct msg *m)
 	uint8_t *out = msg_out(m, true, sizeof head + WIRE_DEPENDENCIES * 16);
 	if (msg_bad(m))
 		return;
-	msg_result(m, ask_capture(ops, stream, &head, &graph, &nodes, &edges, &n));
+	msg_result(m, capture_query(ops, stream, &head, &graph, &nodes, &edges, &n));
 	if (!m->result && n > WIRE_DEPENDENCIES)
 		msg_result(m, CUDA_ERROR_NOT_SUPPORTED);
 	if (m->result)
@@ -152,8 +152,8 @@ void serve_capture_info(const struct cuda_ops *ops, struct msg *m)
 	m->out_used = wire_pad(to - m->out);
 }
 
-/* Drawn into memory, then read from where the client says. */
-static CUresult draw(const struct cuda_ops *ops, CUgraph graph, unsigned flags, int *fd)
+/* Draws the graph into a memfd, which the client then reads in parts. */
+static CUresult graph_draw(const struct cuda_ops *ops, CUgraph graph, unsigned flags, int *fd)
 {
 	char path[64];
 
@@ -168,7 +168,6 @@ static CUresult draw(const struct cuda_ops *ops, CUgraph graph, unsigned flags, 
 
 void serve_dot(const struct cuda_ops *ops, struct msg *m)
 {
-	static int fd = -1;
 	struct wire_dotted head = {0};
 	struct wire_dot a;
 	struct stat st;
@@ -180,11 +179,11 @@ void serve_dot(const struct cuda_ops *ops, struct msg *m)
 	if (msg_bad(m))
 		return;
 	if (!a.offset)
-		msg_result(m, draw(ops, graph, a.flags, &fd));
+		msg_result(m, graph_draw(ops, graph, a.flags, &m->session->dot_fd));
 	if (m->result)
 		return;
-	n = a.offset >> 62 ? -1 : pread(fd, out + sizeof head, WIRE_DOT_BYTES, a.offset);
-	if (n < 0 || fstat(fd, &st)) {
+	n = a.offset >> 62 ? -1 : pread(m->session->dot_fd, out + sizeof head, WIRE_DOT_BYTES, a.offset);
+	if (n < 0 || fstat(m->session->dot_fd, &st)) {
 		msg_result(m, CUDA_ERROR_INVALID_VALUE);
 		return;
 	}
@@ -194,7 +193,7 @@ void serve_dot(const struct cuda_ops *ops, struct msg *m)
 	m->out_used = (out - m->out) + wire_pad(sizeof head + n);
 }
 
-/* What its kernels are is long forgotten: any of them may print, if anything here does. */
+/* The session does not remember the kernels of a graph: if any loaded code prints, any graph may. */
 void serve_graph_launch(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuGraphLaunch a;
@@ -204,7 +203,7 @@ void serve_graph_launch(const struct cuda_ops *ops, struct msg *m)
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.hStream);
 	if (msg_bad(m))
 		return;
-	if (m->session->prints & WIRE_PRINTS)
-		output_due(m->session, stream);
+	if (m->session->output.kinds & WIRE_PRINTS)
+		kernel_output_expect(m->session, stream);
 	msg_result(m, ops->cuGraphLaunch(exec, stream));
 }

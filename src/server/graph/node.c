@@ -1,11 +1,12 @@
-/* Nodes of graphs: added and changed, with parameters in our own form (wire/graph.h). */
+/* Adds and changes nodes of graphs, with parameters in the form of wire/graph.h. */
 #include <stdlib.h>
 #include "server/code/code.h"
 #include "server/copy/copy.h"
 #include "server/memory/hostmem.h"
+#include "server/wait/callbacks.h"
 
-/* One side of a copy: host memory only where we share it; what may be either must be one or the other. */
-static bool reachable(
+/* May the client name this side of a copy?  Host memory must be shared, unified memory shared or the device's. */
+static bool side_reachable(
 	struct msg *m, CUmemorytype type, const void *host, CUdeviceptr device, uint64_t first, uint64_t bytes)
 {
 	uint64_t address = type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device;
@@ -18,8 +19,8 @@ static bool reachable(
 					     : hostmem_holds(m->session, address, bytes);
 }
 
-/* An offset in an arena becomes the address it has here; false: it is not all in there. */
-static bool in_bulk(struct msg *m, enum bulk which, const void **host, uint64_t first, uint64_t bytes)
+/* Replaces an offset in an arena by its address here.  False: the bytes are not all inside. */
+static bool arena_address(struct msg *m, enum bulk which, const void **host, uint64_t first, uint64_t bytes)
 {
 	size_t room;
 	uint8_t *base = bulk_base(m->session->link, which, &room);
@@ -31,7 +32,7 @@ static bool in_bulk(struct msg *m, enum bulk which, const void **host, uint64_t 
 	return true;
 }
 
-static bool source_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
+static bool copy_source_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
 {
 	struct copy_rows s = {
 		c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch, c->srcHeight, c->WidthInBytes, c->Height, c->Depth};
@@ -40,12 +41,12 @@ static bool source_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
 	if (!copy_extent(&s, &first, &size))
 		return false;
 	if (!bulk)
-		return reachable(m, c->srcMemoryType, c->srcHost, c->srcDevice, first, size);
+		return side_reachable(m, c->srcMemoryType, c->srcHost, c->srcDevice, first, size);
 	c->srcMemoryType = CU_MEMORYTYPE_HOST;
-	return in_bulk(m, BULK_UP, &c->srcHost, first, size);
+	return arena_address(m, BULK_UP, &c->srcHost, first, size);
 }
 
-static bool target_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
+static bool copy_target_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
 {
 	struct copy_rows d = {
 		c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight, c->WidthInBytes, c->Height, c->Depth};
@@ -54,12 +55,12 @@ static bool target_in(struct msg *m, CUDA_MEMCPY3D *c, bool bulk)
 	if (!copy_extent(&d, &first, &size))
 		return false;
 	if (!bulk)
-		return reachable(m, c->dstMemoryType, c->dstHost, c->dstDevice, first, size);
+		return side_reachable(m, c->dstMemoryType, c->dstHost, c->dstDevice, first, size);
 	c->dstMemoryType = CU_MEMORYTYPE_HOST;
-	return in_bulk(m, BULK_DOWN, (const void **)&c->dstHost, first, size);
+	return arena_address(m, BULK_DOWN, (const void **)&c->dstHost, first, size);
 }
 
-static void copy_in(struct msg *m, const struct wire_copy_node *w, CUDA_MEMCPY_NODE_PARAMS *p)
+static void copy_node_in(struct msg *m, const struct wire_copy_node *w, CUDA_MEMCPY_NODE_PARAMS *p)
 {
 	CUDA_MEMCPY3D *c = &p->copyParams;
 
@@ -67,39 +68,45 @@ static void copy_in(struct msg *m, const struct wire_copy_node *w, CUDA_MEMCPY_N
 	c->srcArray = msg_handle(m, HANDLE_CUarray, w->source);
 	c->dstArray = msg_handle(m, HANDLE_CUarray, w->target);
 	p->copyCtx = msg_handle(m, HANDLE_CUcontext, w->context);
-	if (!source_in(m, c, w->bulk == WIRE_COPY_FROM_BULK) || !target_in(m, c, w->bulk == WIRE_COPY_TO_BULK))
+	if (!copy_source_in(m, c, w->bulk == WIRE_COPY_FROM_BULK) ||
+		!copy_target_in(m, c, w->bulk == WIRE_COPY_TO_BULK))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 }
 
-/* What the driver calls with stays for as long as the session: nobody tells when the last copy of a graph is gone. */
-static void host_in(struct msg *m, const struct wire_host_node *w, CUDA_HOST_NODE_PARAMS_v2 *p)
+/*
+ * The argument of the host function lives as long as the session: no call reports that the last copy of a graph is
+ * gone.
+ */
+static void host_node_in(struct msg *m, const struct wire_host_node *w, CUDA_HOST_NODE_PARAMS_v2 *p)
 {
-	*p = (CUDA_HOST_NODE_PARAMS_v2){events_host, (void *)(uintptr_t)w->id};
-	if (!m->session->events)
+	*p = (CUDA_HOST_NODE_PARAMS_v2){callback_host_function, (void *)(uintptr_t)w->id};
+	if (!m->session->callbacks)
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (w->size)
-		*p = (CUDA_HOST_NODE_PARAMS_v2){events_host_piece, events_give(m, w->id, w->offset, w->size)};
+		*p = (CUDA_HOST_NODE_PARAMS_v2){
+			callback_host_function_piece, callback_piece_create(m, w->id, w->offset, w->size)};
 }
 
-/* `room` holds what the driver reads through pointers while the call lasts. */
-struct room {
+/* Memory that the driver reads through pointers during the call. */
+struct kernel_extra {
 	void *extra[5];
 	size_t size;
 };
 
-static void kernel_in(struct msg *m, const struct wire_kernel_node *w, CUDA_KERNEL_NODE_PARAMS_v3 *p, struct room *room)
+static void kernel_node_in(
+	struct msg *m, const struct wire_kernel_node *w, CUDA_KERNEL_NODE_PARAMS_v3 *p, struct kernel_extra *kernel)
 {
 	void *params = msg_in(m, true, w->params);
 
-	room->size = w->params;
+	kernel->size = w->params;
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER,
 		params,
 		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&room->size,
+		&kernel->size,
 		CU_LAUNCH_PARAM_END,
 	};
-	memcpy(room->extra, extra, sizeof extra);
+	memcpy(kernel->extra, extra, sizeof extra);
 	*p = (CUDA_KERNEL_NODE_PARAMS_v3){
 		.func = msg_handle(m, HANDLE_CUfunction, w->function),
 		.gridDimX = w->grid[0],
@@ -109,25 +116,25 @@ static void kernel_in(struct msg *m, const struct wire_kernel_node *w, CUDA_KERN
 		.blockDimY = w->block[1],
 		.blockDimZ = w->block[2],
 		.sharedMemBytes = w->shared,
-		.extra = room->extra,
+		.extra = kernel->extra,
 		.ctx = msg_handle(m, HANDLE_CUcontext, w->context),
 	};
 }
 
-static void memset_in(struct msg *m, const struct wire_set_node *w, CUDA_MEMSET_NODE_PARAMS_v2 *p)
+static void memset_node_in(struct msg *m, const struct wire_set_node *w, CUDA_MEMSET_NODE_PARAMS_v2 *p)
 {
 	memcpy(p, &w->set, sizeof w->set); /* the second form only adds the context */
 	p->ctx = msg_handle(m, HANDLE_CUcontext, w->context);
 }
 
-static void alloc_in(struct msg *m, const struct wire_alloc_node *w, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
+static void alloc_node_in(struct msg *m, const struct wire_alloc_node *w, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
 {
 	*p = (CUDA_MEM_ALLOC_NODE_PARAMS_v2){.poolProps = w->pool, .bytesize = w->bytes, .accessDescCount = w->access};
 	p->poolProps.win32SecurityAttributes = NULL;
 	p->accessDescs = msg_in(m, w->access, wire_bytes(w->access, sizeof *p->accessDescs));
 }
 
-static void branch_in(struct msg *m, const struct wire_branch_node *w, CUDA_CONDITIONAL_NODE_PARAMS *p)
+static void conditional_node_in(struct msg *m, const struct wire_branch_node *w, CUDA_CONDITIONAL_NODE_PARAMS *p)
 {
 	*p = (CUDA_CONDITIONAL_NODE_PARAMS){.handle = w->handle, .type = w->type, .size = w->size};
 	p->ctx = msg_handle(m, HANDLE_CUcontext, w->context);
@@ -135,29 +142,29 @@ static void branch_in(struct msg *m, const struct wire_branch_node *w, CUDA_COND
 		m->error = CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static void memop_in(struct msg *m, const struct wire_memop_node *w, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p)
+static void memop_node_in(struct msg *m, const struct wire_memop_node *w, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p)
 {
 	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){
 		.ctx = msg_handle(m, HANDLE_CUcontext, w->context), .count = w->count, .flags = w->flags};
 	p->paramArray = msg_in(m, w->count, wire_bytes(w->count, sizeof *p->paramArray));
 }
 
-static void params_in(struct msg *m, const struct wire_node *a, CUgraphNodeParams *p, struct room *room)
+static void node_params_in(struct msg *m, const struct wire_node *a, CUgraphNodeParams *p, struct kernel_extra *kernel)
 {
 	memset(p, 0, sizeof *p);
 	p->type = a->type;
 	switch (a->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
-		kernel_in(m, &a->u.kernel, &p->kernel, room);
+		kernel_node_in(m, &a->u.kernel, &p->kernel, kernel);
 		break;
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		copy_in(m, &a->u.copy, &p->memcpy);
+		copy_node_in(m, &a->u.copy, &p->memcpy);
 		break;
 	case CU_GRAPH_NODE_TYPE_MEMSET:
-		memset_in(m, &a->u.set, &p->memset);
+		memset_node_in(m, &a->u.set, &p->memset);
 		break;
 	case CU_GRAPH_NODE_TYPE_HOST:
-		host_in(m, &a->u.host, &p->host);
+		host_node_in(m, &a->u.host, &p->host);
 		break;
 	case CU_GRAPH_NODE_TYPE_GRAPH:
 		p->graph.graph = msg_handle(m, HANDLE_CUgraph, a->u.child);
@@ -171,24 +178,24 @@ static void params_in(struct msg *m, const struct wire_node *a, CUgraphNodeParam
 		p->eventRecord.event = msg_handle(m, HANDLE_CUevent, a->u.event);
 		break;
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-		alloc_in(m, &a->u.alloc, &p->alloc);
+		alloc_node_in(m, &a->u.alloc, &p->alloc);
 		break;
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 		p->free.dptr = a->u.address;
 		break;
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		memop_in(m, &a->u.memop, &p->memOp);
+		memop_node_in(m, &a->u.memop, &p->memOp);
 		break;
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-		branch_in(m, &a->u.branch, &p->conditional);
+		conditional_node_in(m, &a->u.branch, &p->conditional);
 		break;
 	default:
 		m->error = CUDA_ERROR_NOT_SUPPORTED;
 	}
 }
 
-/* By the calls that every driver with graphs has; the general one for what came with it. */
-static CUresult add(const struct cuda_ops *ops, CUgraphNode *node, CUgraph g, const CUgraphNode *deps,
+/* Uses the calls that every driver with graphs has, and cuGraphAddNode for newer kinds of nodes. */
+static CUresult node_add(const struct cuda_ops *ops, CUgraphNode *node, CUgraph g, const CUgraphNode *deps,
 	const CUgraphEdgeData *edges, size_t n, CUgraphNodeParams *p)
 {
 	if (edges)
@@ -222,7 +229,7 @@ static CUresult add(const struct cuda_ops *ops, CUgraphNode *node, CUgraph g, co
 	}
 }
 
-static CUresult set(const struct cuda_ops *ops, CUgraphNode node, CUgraphNodeParams *p)
+static CUresult node_set_params(const struct cuda_ops *ops, CUgraphNode node, CUgraphNodeParams *p)
 {
 	switch (p->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
@@ -244,7 +251,8 @@ static CUresult set(const struct cuda_ops *ops, CUgraphNode node, CUgraphNodePar
 	}
 }
 
-static CUresult exec_set(const struct cuda_ops *ops, CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
+static CUresult exec_node_set_params(
+	const struct cuda_ops *ops, CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
 {
 	switch (p->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
@@ -269,7 +277,7 @@ static CUresult exec_set(const struct cuda_ops *ops, CUgraphExec exec, CUgraphNo
 	}
 }
 
-static void made(struct msg *m, CUgraphNode node, const CUgraphNodeParams *p, struct wire_node_made *out)
+static void node_added_reply(struct msg *m, CUgraphNode node, const CUgraphNodeParams *p, struct wire_node_made *out)
 {
 	struct handles *h = m->session->handles;
 
@@ -286,7 +294,7 @@ void serve_node(const struct cuda_ops *ops, struct msg *m)
 	CUgraphNodeParams p;
 	CUgraphNode made_node = NULL;
 	struct wire_node a;
-	struct room room;
+	struct kernel_extra kernel;
 
 	msg_args(m, &a, sizeof a);
 	bool exec = a.how == WIRE_NODE_EXEC_SET;
@@ -295,15 +303,15 @@ void serve_node(const struct cuda_ops *ops, struct msg *m)
 	CUgraphNode *deps = msg_in_handles(m, a.dependencies, HANDLE_CUgraphNode, a.dependencies);
 	CUgraphEdgeData *edges = msg_in(m, a.edges, wire_bytes(a.dependencies, sizeof *edges));
 	struct wire_node_made *out = msg_out(m, true, sizeof *out);
-	params_in(m, &a, &p, &room);
+	node_params_in(m, &a, &p, &kernel);
 	if (a.how > WIRE_NODE_EXEC_SET)
 		m->broken = true;
 	if (msg_bad(m))
 		return;
 	if (a.how == WIRE_NODE_ADD)
-		msg_result(m, add(ops, &made_node, graph, deps, edges, a.dependencies, &p));
+		msg_result(m, node_add(ops, &made_node, graph, deps, edges, a.dependencies, &p));
 	else
-		msg_result(m, exec ? exec_set(ops, graph, node, &p) : set(ops, node, &p));
+		msg_result(m, exec ? exec_node_set_params(ops, graph, node, &p) : node_set_params(ops, node, &p));
 	if (!m->result && a.how == WIRE_NODE_ADD)
-		made(m, made_node, &p, out);
+		node_added_reply(m, made_node, &p, out);
 }

@@ -1,8 +1,9 @@
-/* What a node was given, told back. */
+/* Reports the parameters of a node to the client. */
 #include "server/code/code.h"
+#include "server/wait/callbacks.h"
 
-/* A kernel may stand where a function does: the client gets the number it used. */
-static uint64_t function_number(struct handles *h, void *func, void *kern)
+/* A kernel may stand in place of a function: the client gets the handle that it used. */
+static uint64_t function_handle(struct handles *h, void *func, void *kern)
 {
 	uint64_t id = handles_known(h, HANDLE_CUkernel, func ? func : kern);
 
@@ -11,7 +12,7 @@ static uint64_t function_number(struct handles *h, void *func, void *kern)
 	return func ? handles_give(h, HANDLE_CUfunction, func) : handles_give(h, HANDLE_CUkernel, kern);
 }
 
-static uint32_t buffer_bytes(void **extra, uint8_t *to)
+static uint32_t extra_params_copy(void **extra, uint8_t *to)
 {
 	const void *buffer = NULL;
 	size_t size = 0;
@@ -28,7 +29,7 @@ static uint32_t buffer_bytes(void **extra, uint8_t *to)
 	return size;
 }
 
-static uint32_t params_bytes(const struct cuda_ops *ops, CUfunction f, void **params, uint8_t *to)
+static uint32_t kernel_params_copy(const struct cuda_ops *ops, CUfunction f, void **params, uint8_t *to)
 {
 	size_t offset, size;
 	uint32_t end = 0;
@@ -42,7 +43,7 @@ static uint32_t params_bytes(const struct cuda_ops *ops, CUfunction f, void **pa
 	return end;
 }
 
-static CUresult get_kernel(
+static CUresult kernel_params_get(
 	const struct cuda_ops *ops, struct msg *m, CUgraphNode node, struct wire_kernel_node *w, uint8_t *to)
 {
 	struct handles *h = m->session->handles;
@@ -53,7 +54,7 @@ static CUresult get_kernel(
 	if (r)
 		return r;
 	*w = (struct wire_kernel_node){
-		.function = function_number(h, k.func, k.kern),
+		.function = function_handle(h, k.func, k.kern),
 		.context = handles_known(h, HANDLE_CUcontext, k.ctx),
 		.grid = {k.gridDimX, k.gridDimY, k.gridDimZ},
 		.block = {k.blockDimX, k.blockDimY, k.blockDimZ},
@@ -62,13 +63,13 @@ static CUresult get_kernel(
 	if (!f || handles_known(h, HANDLE_CUkernel, f))
 		r = ops->cuKernelGetFunction(&f, f ? (CUkernel)f : k.kern);
 	if (!r && k.kernelParams)
-		w->params = params_bytes(ops, f, k.kernelParams, to);
+		w->params = kernel_params_copy(ops, f, k.kernelParams, to);
 	else if (!r && k.extra)
-		w->params = buffer_bytes(k.extra, to);
+		w->params = extra_params_copy(k.extra, to);
 	return r;
 }
 
-static CUresult get_copy(const struct cuda_ops *ops, struct msg *m, CUgraphNode node, struct wire_copy_node *w)
+static CUresult copy_params_get(const struct cuda_ops *ops, struct msg *m, CUgraphNode node, struct wire_copy_node *w)
 {
 	CUresult r = ops->cuGraphMemcpyNodeGetParams(node, &w->copy);
 
@@ -80,16 +81,17 @@ static CUresult get_copy(const struct cuda_ops *ops, struct msg *m, CUgraphNode 
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_host(const struct cuda_ops *ops, CUgraphNode node, uint64_t *id)
+static CUresult host_params_get(const struct cuda_ops *ops, CUgraphNode node, uint64_t *id)
 {
 	CUDA_HOST_NODE_PARAMS p;
 	CUresult r = ops->cuGraphHostNodeGetParams(node, &p);
 
-	*id = r || p.fn != events_host ? 0 : (uintptr_t)p.userData;
+	*id = r || p.fn != callback_host_function ? 0 : (uintptr_t)p.userData;
 	return r;
 }
 
-static CUresult get_alloc(const struct cuda_ops *ops, CUgraphNode node, struct wire_node *w, uint8_t *to, size_t *extra)
+static CUresult alloc_params_get(
+	const struct cuda_ops *ops, CUgraphNode node, struct wire_node *w, uint8_t *to, size_t *extra)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS p = {0};
 	CUresult r = ops->cuGraphMemAllocNodeGetParams(node, &p);
@@ -107,7 +109,7 @@ static CUresult get_alloc(const struct cuda_ops *ops, CUgraphNode node, struct w
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_memop(const struct cuda_ops *ops, struct msg *m, CUgraphNode node, struct wire_memop_node *w,
+static CUresult memop_params_get(const struct cuda_ops *ops, struct msg *m, CUgraphNode node, struct wire_memop_node *w,
 	uint8_t *to, size_t *extra)
 {
 	CUDA_BATCH_MEM_OP_NODE_PARAMS p = {0};
@@ -139,20 +141,20 @@ void serve_node_get(const struct cuda_ops *ops, struct msg *m)
 	out->type = a.type;
 	switch (a.type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
-		msg_result(m, get_kernel(ops, m, node, &out->u.kernel, to));
+		msg_result(m, kernel_params_get(ops, m, node, &out->u.kernel, to));
 		extra = out->u.kernel.params;
 		break;
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		msg_result(m, get_copy(ops, m, node, &out->u.copy));
+		msg_result(m, copy_params_get(ops, m, node, &out->u.copy));
 		break;
 	case CU_GRAPH_NODE_TYPE_HOST:
-		msg_result(m, get_host(ops, node, &out->u.host.id));
+		msg_result(m, host_params_get(ops, node, &out->u.host.id));
 		break;
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-		msg_result(m, get_alloc(ops, node, out, to, &extra));
+		msg_result(m, alloc_params_get(ops, node, out, to, &extra));
 		break;
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		msg_result(m, get_memop(ops, m, node, &out->u.memop, to, &extra));
+		msg_result(m, memop_params_get(ops, m, node, &out->u.memop, to, &extra));
 		break;
 	default:
 		msg_result(m, CUDA_ERROR_NOT_SUPPORTED);

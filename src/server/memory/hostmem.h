@@ -6,5 +6,5 @@
 
 struct session;
 
-/* Is all of it memory that this session shares with its client? */
+/* Is all of the range memory that this session shares with its client? */
 bool hostmem_holds(struct session *s, uint64_t address, uint64_t size);

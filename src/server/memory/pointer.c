@@ -1,10 +1,11 @@
-/* What the driver knows of an address: every attribute, each with its own result. */
+/* Reports everything that the driver knows of an address: each attribute with its own result. */
 #include "server/session/message.h"
 
-_Static_assert(CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE < WIRE_POINTER_ATTRS, "room for all");
+_Static_assert(
+	CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE < WIRE_POINTER_ATTRS, "an attribute without room on the wire");
 
-/* Handles among the values become numbers of this session. */
-static void hide_handles(struct msg *m, struct wire_pointer *out)
+/* Replaces the driver's objects among the values by handles. */
+static void objects_to_handles(struct msg *m, struct wire_pointer *out)
 {
 	struct handles *h = m->session->handles;
 	uint64_t *v = out->value;
@@ -29,8 +30,8 @@ void serve_pointer(const struct cuda_ops *ops, struct msg *m)
 		return;
 	}
 	for (int i = CU_POINTER_ATTRIBUTE_CONTEXT; i <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE; i++)
-		if (i != CU_POINTER_ATTRIBUTE_P2P_TOKENS) /* wider than a value, and for drivers on this machine */
+		if (i != CU_POINTER_ATTRIBUTE_P2P_TOKENS) /* larger than a value */
 			out->result[i] = ops->cuPointerGetAttribute(&out->value[i], i, a.address);
-	hide_handles(m, out);
+	objects_to_handles(m, out);
 	msg_result(m, CUDA_SUCCESS);
 }

@@ -1,7 +1,7 @@
-/* Tensor maps: computed by the driver from numbers alone; nothing that the client names is looked at here. */
+/* Tensor maps: the driver computes them from numbers alone and does not touch the memory that they name. */
 #include "server/session/message.h"
 
-static CUresult encode(const struct cuda_ops *ops, const struct wire_tensor *a, CUtensorMap *map)
+static CUresult tensor_map_encode(const struct cuda_ops *ops, const struct wire_tensor *a, CUtensorMap *map)
 {
 	void *address = (void *)(uintptr_t)a->address;
 	const cuuint64_t *strides = a->has_strides ? a->stride : NULL;
@@ -35,7 +35,7 @@ void serve_tensor(const struct cuda_ops *ops, struct msg *m)
 		m->broken = true;
 	if (msg_bad(m))
 		return;
-	msg_result(m, encode(ops, &a, &map));
+	msg_result(m, tensor_map_encode(ops, &a, &map));
 	if (!m->result)
 		memcpy(out, &map, sizeof map);
 }

@@ -1,18 +1,18 @@
 /*
- * Texture and surface objects.  Kernels use them as they are, so the client gets the driver's own values; what
- * comes back is looked up among those that this session has made before the driver sees it.
+ * Texture and surface objects.  Kernels use their values directly, so the client gets the driver's own; a value that
+ * comes back is looked up among the objects of this session before the driver sees it.
  */
 #include <stdlib.h>
 #include "server/session/message.h"
 
-struct object {
+struct texture_object {
 	struct map_node node; /* key: the driver's value */
 	bool surface;
 };
 
-static struct object *find(struct msg *m, uint64_t value, bool surface)
+static struct texture_object *texture_find(struct msg *m, uint64_t value, bool surface)
 {
-	struct object *o = (struct object *)map_find(&m->session->textures, value);
+	struct texture_object *o = (struct texture_object *)map_find(&m->session->textures, value);
 
 	if (o && o->surface == surface)
 		return o;
@@ -20,8 +20,8 @@ static struct object *find(struct msg *m, uint64_t value, bool surface)
 	return NULL;
 }
 
-/* Numbers in a description become the driver's handles. */
-static void resource_in(struct msg *m, CUDA_RESOURCE_DESC *d)
+/* Replaces handles in a description by the driver's objects; resource_handles_out() does the reverse. */
+static void resource_handles_in(struct msg *m, CUDA_RESOURCE_DESC *d)
 {
 	if (d->resType == CU_RESOURCE_TYPE_ARRAY)
 		d->res.array.hArray = msg_handle(m, HANDLE_CUarray, (uintptr_t)d->res.array.hArray);
@@ -30,7 +30,7 @@ static void resource_in(struct msg *m, CUDA_RESOURCE_DESC *d)
 			msg_handle(m, HANDLE_CUmipmappedArray, (uintptr_t)d->res.mipmap.hMipmappedArray);
 }
 
-static void resource_out(struct msg *m, CUDA_RESOURCE_DESC *d)
+static void resource_handles_out(struct msg *m, CUDA_RESOURCE_DESC *d)
 {
 	struct handles *h = m->session->handles;
 
@@ -44,11 +44,11 @@ static void resource_out(struct msg *m, CUDA_RESOURCE_DESC *d)
 void serve_texture(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_texture a;
-	struct object *o;
+	struct texture_object *o;
 
 	msg_args(m, &a, sizeof a);
 	uint64_t *out = msg_out(m, true, sizeof *out);
-	resource_in(m, &a.resource);
+	resource_handles_in(m, &a.resource);
 	if (msg_bad(m))
 		return;
 	o = calloc(1, sizeof *o);
@@ -73,18 +73,18 @@ void serve_texture(const struct cuda_ops *ops, struct msg *m)
 	map_insert(&m->session->textures, &o->node);
 }
 
-static void destroy(struct msg *m, CUresult (*end)(unsigned long long value), bool surface)
+static void texture_destroy(struct msg *m, CUresult (*destroy)(unsigned long long value), bool surface)
 {
 	uint64_t value;
 	struct wire_cuTexObjectDestroy a;
 
 	msg_args(m, &a, sizeof a);
 	value = a.texObject;
-	struct object *o =
-		m->broken || !value ? NULL : find(m, value, surface); /* 0 is none: the driver's own answer */
+	struct texture_object *o =
+		m->broken || !value ? NULL : texture_find(m, value, surface); /* 0 is none: the driver's own answer */
 	if (msg_bad(m))
 		return;
-	msg_result(m, end(value));
+	msg_result(m, destroy(value));
 	if (m->result || !o)
 		return;
 	map_remove(&m->session->textures, &o->node);
@@ -93,14 +93,14 @@ static void destroy(struct msg *m, CUresult (*end)(unsigned long long value), bo
 
 void serve_texture_destroy(const struct cuda_ops *ops, struct msg *m)
 {
-	destroy(m, ops->cuTexObjectDestroy, false);
+	texture_destroy(m, ops->cuTexObjectDestroy, false);
 }
 
 void serve_surface_destroy(const struct cuda_ops *ops, struct msg *m)
 {
-	_Static_assert(
-		sizeof(struct wire_cuSurfObjectDestroy) == sizeof(struct wire_cuTexObjectDestroy), "the same frame");
-	destroy(m, ops->cuSurfObjectDestroy, true);
+	_Static_assert(sizeof(struct wire_cuSurfObjectDestroy) == sizeof(struct wire_cuTexObjectDestroy),
+		"texture_destroy() unpacks both");
+	texture_destroy(m, ops->cuSurfObjectDestroy, true);
 }
 
 void serve_resource(const struct cuda_ops *ops, struct msg *m)
@@ -113,13 +113,13 @@ void serve_resource(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	CUDA_RESOURCE_DESC *out = msg_out(m, true, sizeof *out);
 	if (!m->broken)
-		find(m, a.object, a.surface);
+		texture_find(m, a.object, a.surface);
 	if (msg_bad(m))
 		return;
 	msg_result(m, a.surface ? ops->cuSurfObjectGetResourceDesc(out, a.object)
 				: ops->cuTexObjectGetResourceDesc(out, a.object));
 	if (!m->result)
-		resource_out(m, out);
+		resource_handles_out(m, out);
 }
 
 void serve_texture_desc(const struct cuda_ops *ops, struct msg *m)
@@ -129,7 +129,7 @@ void serve_texture_desc(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	CUDA_TEXTURE_DESC *out = msg_out(m, true, sizeof *out);
 	if (!m->broken)
-		find(m, a.texObject, false);
+		texture_find(m, a.texObject, false);
 	if (!msg_bad(m))
 		msg_result(m, ops->cuTexObjectGetTextureDesc(out, a.texObject));
 }
@@ -141,7 +141,7 @@ void serve_view_desc(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	CUDA_RESOURCE_VIEW_DESC *out = msg_out(m, true, sizeof *out);
 	if (!m->broken)
-		find(m, a.texObject, false);
+		texture_find(m, a.texObject, false);
 	if (!msg_bad(m))
 		msg_result(m, ops->cuTexObjectGetResourceViewDesc(out, a.texObject));
 }

@@ -1,14 +1,14 @@
 /*
- * Physical memory and pools, as descriptors between processes and as numbers here.
+ * Physical memory and pools: exported and imported as descriptors, and counted handles.
  *
- * A descriptor that a client sends is the driver's to judge; we only pass it on, and close it.
+ * The driver judges a descriptor that a client sends; the worker passes it on and closes it.
  */
 #include <stdlib.h>
 #include <unistd.h>
 #include "server/session/message.h"
 
 #define FD_WAIT_MS 2000
-#define KEEPS      (1ull << 40) /* a threshold that is never reached */
+#define POOL_KEEPS (1ull << 40) /* bytes: a release threshold that is never reached */
 
 void serve_share_out(const struct cuda_ops *ops, struct msg *m)
 {
@@ -56,27 +56,28 @@ void serve_share_in(const struct cuda_ops *ops, struct msg *m)
 	msg_give_handles(m, a.pool ? HANDLE_CUmemoryPool : HANDLE_CUmemGenericAllocationHandle, out, 1);
 }
 
-/* ---- one number for an allocation, however often it is held, and for as long as it is mapped ---- */
+/* ---- One handle for an allocation, however often it is retained, and for as long as it is mapped ---- */
 
-struct held {
-	struct map_node node; /* key: the number */
-	unsigned more;        /* than once */
-	bool left;            /* not held any more, but mapped: whoever retains it gets the same number */
+/* An allocation that is not held exactly once. */
+struct retained_allocation {
+	struct map_node node; /* key: the handle */
+	unsigned extra;       /* references beyond the first */
+	bool released;        /* no reference left, but still mapped: retaining it yields the same handle */
 };
 
-struct mapped {
+struct allocation_mapping {
 	struct map_node node; /* key: the address */
 	uint64_t size, real;
 };
 
-static struct held *find_held(struct session *s, uint64_t id)
+static struct retained_allocation *retained_find(struct session *s, uint64_t id)
 {
-	return (struct held *)map_find(&s->retained, id);
+	return (struct retained_allocation *)map_find(&s->retained, id);
 }
 
-static struct held *make_held(struct session *s, uint64_t id)
+static struct retained_allocation *retained_get(struct session *s, uint64_t id)
 {
-	struct held *h = find_held(s, id);
+	struct retained_allocation *h = retained_find(s, id);
 
 	if (!h && (h = calloc(1, sizeof *h))) {
 		h->node.key = id;
@@ -85,17 +86,17 @@ static struct held *make_held(struct session *s, uint64_t id)
 	return h;
 }
 
-static void drop_held(struct session *s, struct held *h)
+static void retained_drop(struct session *s, struct retained_allocation *h)
 {
 	map_remove(&s->retained, &h->node);
 	free(h);
 }
 
-static bool is_mapped(struct session *s, uint64_t real)
+static bool allocation_is_mapped(struct session *s, uint64_t real)
 {
-	struct mapped *m;
+	struct allocation_mapping *m;
 
-	for (uint64_t at = 0; (m = (struct mapped *)map_above(&s->mapped, at)); at = m->node.key + 1)
+	for (uint64_t at = 0; (m = (struct allocation_mapping *)map_above(&s->mapped, at)); at = m->node.key + 1)
 		if (m->real == real)
 			return true;
 	return false;
@@ -104,7 +105,7 @@ static bool is_mapped(struct session *s, uint64_t real)
 void serve_map(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuMemMap a;
-	struct mapped *p = calloc(1, sizeof *p);
+	struct allocation_mapping *p = calloc(1, sizeof *p);
 
 	msg_args(m, &a, sizeof a);
 	uint64_t real = (uintptr_t)msg_handle(m, HANDLE_CUmemGenericAllocationHandle, a.handle);
@@ -116,37 +117,37 @@ void serve_map(const struct cuda_ops *ops, struct msg *m)
 		free(p);
 		return;
 	}
-	*p = (struct mapped){.node.key = a.ptr, .size = a.size, .real = real};
+	*p = (struct allocation_mapping){.node.key = a.ptr, .size = a.size, .real = real};
 	map_insert(&m->session->mapped, &p->node);
 }
 
-/* Nobody has it any more. */
-static void gone(struct session *s, uint64_t real)
+/* Drops the handle of an allocation whose last mapping is gone and that nobody holds. */
+static void allocation_drop_unused(struct session *s, uint64_t real)
 {
 	uint64_t id = handles_known(s->handles, HANDLE_CUmemGenericAllocationHandle, (void *)(uintptr_t)real);
-	struct held *h = id ? find_held(s, id) : NULL;
+	struct retained_allocation *h = id ? retained_find(s, id) : NULL;
 
-	if (!h || !h->left || is_mapped(s, real))
+	if (!h || !h->released || allocation_is_mapped(s, real))
 		return;
-	drop_held(s, h);
+	retained_drop(s, h);
 	handles_drop(s->handles, HANDLE_CUmemGenericAllocationHandle, id);
 }
 
 void serve_unmap(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuMemUnmap a;
-	struct mapped *p;
+	struct allocation_mapping *p;
 
 	msg_args(m, &a, sizeof a);
 	if (msg_bad(m))
 		return;
 	msg_result(m, ops->cuMemUnmap(a.ptr, a.size));
-	while (!m->result && (p = (struct mapped *)map_above(&m->session->mapped, a.ptr)) &&
+	while (!m->result && (p = (struct allocation_mapping *)map_above(&m->session->mapped, a.ptr)) &&
 		p->node.key - a.ptr < a.size) {
 		uint64_t real = p->real;
 		map_remove(&m->session->mapped, &p->node);
 		free(p);
-		gone(m->session, real);
+		allocation_drop_unused(m->session, real);
 	}
 }
 
@@ -154,7 +155,7 @@ void serve_retain(const struct cuda_ops *ops, struct msg *m)
 {
 	struct handles *all = m->session->handles;
 	CUmemGenericAllocationHandle real = 0;
-	struct held *h = NULL;
+	struct retained_allocation *h = NULL;
 	uint64_t address;
 	bool known;
 
@@ -169,27 +170,27 @@ void serve_retain(const struct cuda_ops *ops, struct msg *m)
 	*out = handles_give(all, HANDLE_CUmemGenericAllocationHandle, (void *)(uintptr_t)real);
 	if (*out && !known)
 		return;
-	h = *out ? make_held(m->session, *out) : NULL;
+	h = *out ? retained_get(m->session, *out) : NULL;
 	if (!h) {
 		ops->cuMemRelease(real);
 		msg_result(m, CUDA_ERROR_OUT_OF_MEMORY);
-	} else if (h->left) {
-		drop_held(m->session, h);
+	} else if (h->released) {
+		retained_drop(m->session, h);
 	} else {
-		h->more++;
+		h->extra++;
 	}
 }
 
-/* One that is still mapped keeps its number. */
-static void let_go(struct msg *m, uint64_t id, uint64_t real)
+/* An allocation that is still mapped keeps its handle. */
+static void allocation_release(struct msg *m, uint64_t id, uint64_t real)
 {
 	struct session *s = m->session;
-	struct held *h = find_held(s, id);
+	struct retained_allocation *h = retained_find(s, id);
 
-	if (h && --h->more == 0)
-		drop_held(s, h);
-	else if (!h && is_mapped(s, real) && (h = make_held(s, id)))
-		h->left = true;
+	if (h && --h->extra == 0)
+		retained_drop(s, h);
+	else if (!h && allocation_is_mapped(s, real) && (h = retained_get(s, id)))
+		h->released = true;
 	else if (!h)
 		msg_drop(m, HANDLE_CUmemGenericAllocationHandle, id);
 }
@@ -197,21 +198,21 @@ static void let_go(struct msg *m, uint64_t id, uint64_t real)
 void serve_release(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuMemRelease a;
-	struct held *h;
+	struct retained_allocation *h;
 
 	msg_args(m, &a, sizeof a);
 	uint64_t real = (uintptr_t)msg_handle(m, HANDLE_CUmemGenericAllocationHandle, a.handle);
-	h = find_held(m->session, a.handle);
-	if (h && h->left)
+	h = retained_find(m->session, a.handle);
+	if (h && h->released)
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (msg_bad(m))
 		return;
 	msg_result(m, ops->cuMemRelease(real));
 	if (!m->result)
-		let_go(m, a.handle, real);
+		allocation_release(m, a.handle, real);
 }
 
-/* ---- pools ---- */
+/* ---- Pools ---- */
 
 void serve_pool(const struct cuda_ops *ops, struct msg *m)
 {
@@ -228,5 +229,5 @@ void serve_pool(const struct cuda_ops *ops, struct msg *m)
 	msg_result(m, a.set ? ops->cuMemPoolSetAttribute(pool, a.attribute, &out->value)
 			    : ops->cuMemPoolGetAttribute(pool, a.attribute, &out->value));
 	if (!m->result && a.set && a.attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-		m->session->keeps = a.value >= KEEPS;
+		m->session->pool_keeps = a.value >= POOL_KEEPS;
 }

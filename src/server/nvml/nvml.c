@@ -1,115 +1,112 @@
+/*
+ * Serves NVML calls: opens the device's NVML, translates device handles, and answers the calls that are not
+ * generated.
+ */
 #include "server/nvml/nvml.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "backend/nvml/machine.h"
 #include "backend/nvml/vendor.h"
-#include "server/session/message.h"
-#include "server/nvml/nvml_processes.h"
-#include "server/nvml/nvml_quota.h"
-#include "server/nvml/nvml_batch.h"
 #include "cuda/slots.h"
 #include "cuda/uuid.h"
-#include "wire/nvml.h"
+#include "server/nvml/nvml_batch.h"
+#include "server/nvml/nvml_processes.h"
+#include "server/nvml/nvml_quota.h"
+#include "server/session/message.h"
 
-#define PARTS 64 /* of devices (MIG) that a client may name, beyond the devices themselves */
-
-static const char *kind = "nvidia";
-static struct nvml_ops table; /* complete once opened is set */
-static bool opened, vendor;
-static nvmlReturn_t failed;
-static unsigned ndevices;
-static nvmlDevice_t devices[WIRE_NVML_DEVICES_MAX], parts[PARTS];
-static unsigned nparts;
-static struct wire_nvml_devices identity; /* of these devices: never changes */
-
-void nvml_device(const char *device)
+bool nvml_init(struct session *s, const char *device)
 {
-	kind = device;
+	s->nvml = calloc(1, sizeof *s->nvml);
+	if (!s->nvml)
+		return false;
+	s->nvml->device = device;
+	return true;
 }
 
-/* ---- opening: at the first call, or before it where that takes time ---- */
+/* ---- Opening ---- */
 
-static nvmlReturn_t unsupported(void)
+static nvmlReturn_t call_unsupported(void)
 {
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
-static nvmlReturn_t open_machine(void)
+static nvmlReturn_t machine_nvml_open(struct nvml_state *n)
 {
 	char why[256];
-	nvmlReturn_t r = machine_open(kind, getenv("CUDA_VISIBLE_DEVICES"), why, sizeof why);
+	nvmlReturn_t r = machine_open(n->device, getenv("CUDA_VISIBLE_DEVICES"), why, sizeof why);
 
-	table = machine_ops;
+	n->ops = machine_ops;
 	for (int i = 0; i < machine.count && i < WIRE_NVML_DEVICES_MAX; i++)
-		devices[ndevices++] = NVML_HANDLE(i);
+		n->devices[n->ndevices++] = NVML_HANDLE(i);
 	return r;
 }
 
-/* The vendor's handle for each device that CUDA has, by its UUID. */
-static nvmlReturn_t open_vendor(const struct cuda_ops *ops)
+/* Finds the vendor's handle for each of CUDA's devices by its UUID. */
+static nvmlReturn_t vendor_nvml_open(struct nvml_state *n, const struct cuda_ops *ops)
 {
 	char why[256], text[UUID_TEXT];
-	nvmlReturn_t r = nvml_vendor_open(&table, why, sizeof why);
+	nvmlReturn_t r = nvml_vendor_open(&n->ops, why, sizeof why);
 	int count = 0;
 	CUuuid uuid;
 
 	if (!r)
-		r = table.nvmlInit_v2();
+		r = n->ops.nvmlInit_v2();
 	if (!r && ops->cuDeviceGetCount(&count))
 		r = NVML_ERROR_UNKNOWN;
 	for (int i = 0; !r && i < count && i < WIRE_NVML_DEVICES_MAX; i++) {
 		if (ops->cuDeviceGetUuid_v2(&uuid, i))
 			return NVML_ERROR_UNKNOWN;
 		uuid_text((const unsigned char *)uuid.bytes, text);
-		r = table.nvmlDeviceGetHandleByUUID(text, &devices[i]);
+		r = n->ops.nvmlDeviceGetHandleByUUID(text, &n->devices[i]);
 		memcpy(text, "MIG", 3);
 		if (r == NVML_ERROR_NOT_FOUND)
-			r = table.nvmlDeviceGetHandleByUUID(text, &devices[i]);
-		ndevices = (unsigned)i + 1;
+			r = n->ops.nvmlDeviceGetHandleByUUID(text, &n->devices[i]);
+		n->ndevices = (unsigned)i + 1;
 	}
-	vendor = true;
+	n->vendor = true;
 	return r;
 }
 
-static nvmlReturn_t describe(void)
+static nvmlReturn_t devices_describe(struct nvml_state *n)
 {
-	memset(&identity, 0, sizeof identity);
-	identity.count = ndevices;
-	for (unsigned i = 0; i < ndevices; i++) {
-		struct wire_nvml_device *d = &identity.device[i];
-		table.nvmlDeviceGetName(devices[i], d->name, sizeof d->name);
-		table.nvmlDeviceGetUUID(devices[i], d->uuid, sizeof d->uuid);
-		table.nvmlDeviceGetPciInfo_v3(devices[i], &d->pci);
+	struct wire_nvml_devices *identity = &n->identity;
+
+	memset(identity, 0, sizeof *identity);
+	identity->count = n->ndevices;
+	for (unsigned i = 0; i < n->ndevices; i++) {
+		struct wire_nvml_device *d = &identity->device[i];
+		n->ops.nvmlDeviceGetName(n->devices[i], d->name, sizeof d->name);
+		n->ops.nvmlDeviceGetUUID(n->devices[i], d->uuid, sizeof d->uuid);
+		n->ops.nvmlDeviceGetPciInfo_v3(n->devices[i], &d->pci);
 	}
-	return table.nvmlSystemGetDriverVersion(identity.driver, sizeof identity.driver);
+	return n->ops.nvmlSystemGetDriverVersion(identity->driver, sizeof identity->driver);
 }
 
-static nvmlReturn_t open_once(const struct cuda_ops *ops)
+static nvmlReturn_t nvml_open_once(struct nvml_state *n, const struct cuda_ops *ops)
 {
-	if (opened)
-		return failed;
-	opened = true;
-	failed = strcmp(kind, "nvidia") ? open_machine() : open_vendor(ops);
-	slots_fill(&table, (slot_fn)unsupported, nvml_OP_COUNT);
-	nvml_quota_wrap(&table, devices, ndevices);
-	if (!failed)
-		failed = describe();
-	return failed;
+	if (n->opened)
+		return n->open_result;
+	n->opened = true;
+	n->open_result = strcmp(n->device, "nvidia") ? machine_nvml_open(n) : vendor_nvml_open(n, ops);
+	slots_fill(&n->ops, (slot_fn)call_unsupported, nvml_OP_COUNT);
+	nvml_quota_wrap(n);
+	if (!n->open_result)
+		n->open_result = devices_describe(n);
+	return n->open_result;
 }
 
-void nvml_warm_up(const struct cuda_ops *ops)
+void nvml_warm_up(struct session *s)
 {
-	if (strcmp(kind, "nvidia") || !open_once(ops))
+	if (strcmp(s->nvml->device, "nvidia") || !nvml_open_once(s->nvml, s->ops))
 		return;
-	opened = false; /* a client may have more luck */
-	ndevices = 0;
+	s->nvml->opened = false; /* tried again for the client */
+	s->nvml->ndevices = 0;
 }
 
-/* ---- the plain calls: generated, with what is ours in place of CUDA's ---- */
+/* ---- The generated calls, with these functions in place of CUDA's ---- */
 
 struct nvml_served {
 	unsigned op;
@@ -117,53 +114,54 @@ struct nvml_served {
 	bool waits;
 };
 
-static nvmlDevice_t find_device(uint64_t id)
+static nvmlDevice_t device_find(const struct nvml_state *n, uint64_t id)
 {
-	int i = nvml_handle_index((nvmlDevice_t)(uintptr_t)id, WIRE_NVML_DEVICES_MAX + PARTS);
+	int i = nvml_handle_index((nvmlDevice_t)(uintptr_t)id, WIRE_NVML_DEVICES_MAX + NVML_PARTS);
 
-	if (i >= 0 && (unsigned)i < ndevices)
-		return devices[i];
+	if (i >= 0 && (unsigned)i < n->ndevices)
+		return n->devices[i];
 	i -= WIRE_NVML_DEVICES_MAX;
-	return i >= 0 && (unsigned)i < nparts ? parts[i] : NULL;
+	return i >= 0 && (unsigned)i < n->nparts ? n->parts[i] : NULL;
 }
 
-static void *handle(struct msg *m, enum nvml_handle_kind kind, uint64_t id)
+static void *nvml_msg_handle(struct msg *m, enum nvml_handle_kind kind, uint64_t id)
 {
-	void *real = kind == HANDLE_nvmlDevice_t ? find_device(id) : NULL;
+	void *real = kind == HANDLE_nvmlDevice_t ? device_find(m->session->nvml, id) : NULL;
 
 	if (!real)
 		m->error = (CUresult)NVML_ERROR_INVALID_ARGUMENT;
 	return real;
 }
 
-/* The number of a device that is shown; a part of one may be named from now on. */
-static uint64_t give_device(nvmlDevice_t real, bool part)
+/* The handle of a device that the client may see, or 0.  A part (MIG device) gets a handle when it is first seen. */
+static uint64_t device_handle(struct nvml_state *n, nvmlDevice_t real, bool part)
 {
-	for (unsigned i = 0; i < ndevices; i++)
-		if (devices[i] == real)
+	for (unsigned i = 0; i < n->ndevices; i++)
+		if (n->devices[i] == real)
 			return (uintptr_t)NVML_HANDLE(i);
-	for (unsigned i = 0; i < nparts; i++)
-		if (parts[i] == real)
+	for (unsigned i = 0; i < n->nparts; i++)
+		if (n->parts[i] == real)
 			return (uintptr_t)NVML_HANDLE(WIRE_NVML_DEVICES_MAX + i);
-	if (!part || nparts == PARTS)
+	if (!part || n->nparts == NVML_PARTS)
 		return 0;
-	parts[nparts] = real;
-	return (uintptr_t)NVML_HANDLE(WIRE_NVML_DEVICES_MAX + nparts++);
+	n->parts[n->nparts] = real;
+	return (uintptr_t)NVML_HANDLE(WIRE_NVML_DEVICES_MAX + n->nparts++);
 }
 
-static void give_handles(struct msg *m, enum nvml_handle_kind kind, void *real, size_t count)
+static void nvml_msg_give_handles(struct msg *m, enum nvml_handle_kind kind, void *real, size_t count)
 {
 	nvmlDevice_t *d = real;
 
 	if (m->value || kind != HANDLE_nvmlDevice_t || count != 1)
 		return;
-	uint64_t id = give_device(*d, m->frame.op == WIRE_NVML + NR_nvmlDeviceGetMigDeviceHandleByIndex);
+	bool part = m->frame.op == WIRE_NVML + NR_nvmlDeviceGetMigDeviceHandleByIndex;
+	uint64_t id = device_handle(m->session->nvml, *d, part);
 	memcpy(d, &id, sizeof id);
 	if (!id)
 		m->value = NVML_ERROR_NOT_FOUND;
 }
 
-static bool bad(struct msg *m)
+static bool nvml_msg_bad(struct msg *m)
 {
 	if (m->error)
 		m->value = (int32_t)m->error;
@@ -171,13 +169,13 @@ static bool bad(struct msg *m)
 	return m->broken || m->value;
 }
 
-static void result(struct msg *m, nvmlReturn_t r)
+static void nvml_msg_result(struct msg *m, nvmlReturn_t r)
 {
 	m->value = r;
 }
 
-/* A struct that says its own size: one of a size that we do not know is no vendor's to fill. */
-static void *inout_sized(struct msg *m, bool present, size_t ours)
+/* A versioned struct, which states its own size: the vendor must not fill one of an unknown size. */
+static void *nvml_msg_inout_sized(struct msg *m, bool present, size_t ours)
 {
 	uint32_t version = 0;
 
@@ -190,11 +188,11 @@ static void *inout_sized(struct msg *m, bool present, size_t ours)
 	return p;
 }
 
-#define msg_handle       handle
-#define msg_give_handles give_handles
-#define msg_bad          bad
-#define msg_result       result
-#define msg_inout_sized  inout_sized
+#define msg_handle       nvml_msg_handle
+#define msg_give_handles nvml_msg_give_handles
+#define msg_bad          nvml_msg_bad
+#define msg_result       nvml_msg_result
+#define msg_inout_sized  nvml_msg_inout_sized
 #include "gen/nvml_server.inc"
 #undef msg_handle
 #undef msg_give_handles
@@ -202,14 +200,14 @@ static void *inout_sized(struct msg *m, bool present, size_t ours)
 #undef msg_result
 #undef msg_inout_sized
 
-/* ---- our own ---- */
+/* ---- Calls written by hand ---- */
 
-static void serve_devices_of(struct msg *m)
+static void serve_nvml_devices(struct msg *m)
 {
 	struct wire_nvml_devices *all = msg_out(m, true, sizeof *all);
 
 	if (all)
-		*all = identity;
+		*all = m->session->nvml->identity;
 }
 
 static void serve_processes(struct msg *m)
@@ -219,20 +217,21 @@ static void serve_processes(struct msg *m)
 	nvmlDevice_t real;
 
 	msg_args(m, &ask, sizeof ask);
-	real = page ? handle(m, HANDLE_nvmlDevice_t, ask.device) : NULL;
-	if (!bad(m) && real)
-		m->value = nvml_list(&table, real, &ask, link_peer(m->session->link), page);
+	real = page ? nvml_msg_handle(m, HANDLE_nvmlDevice_t, ask.device) : NULL;
+	if (!nvml_msg_bad(m) && real)
+		m->value = nvml_processes_list(m->session->nvml, real, &ask, link_peer(m->session->link), page);
 }
 
 /*
- * Values that only the vendor's own tool asks for, by places in a table that are known of one release
- * (doc/private-tables.md): these places, and no others.
+ * Values that only the vendor's own tool asks for, through slots of a private table that are known for one release
+ * (doc/private-tables.md).  The client may ask for these slots and no others.
  */
-static const struct hidden {
-	unsigned slot, length; /* of the text; 0: it is a number */
+static const struct hidden_slot {
+	unsigned slot;
+	unsigned length; /* of a text; 0: the value is a number */
 } hidden_slots[] = {{230, 0}, {231, 80}, {232, 0}, {237, 20}, {249, 0}};
 
-static const struct hidden *find_hidden(unsigned slot)
+static const struct hidden_slot *hidden_slot_find(unsigned slot)
 {
 	for (size_t i = 0; i < sizeof hidden_slots / sizeof *hidden_slots; i++)
 		if (hidden_slots[i].slot == slot)
@@ -240,16 +239,17 @@ static const struct hidden *find_hidden(unsigned slot)
 	return NULL;
 }
 
-static nvmlReturn_t read_hidden(nvmlDevice_t real, const struct hidden *h, struct wire_nvml_hidden *value)
+static nvmlReturn_t hidden_slot_read(
+	struct nvml_state *n, nvmlDevice_t real, const struct hidden_slot *h, struct wire_nvml_hidden *value)
 {
 	static const unsigned char id[16] = "\xc4\xfe\x3e\x6c\xc9\x8f\x6c\x4e\xa3\x27\xee\x69\x6e\x12\xf7\xc4";
-	char version[80] = "", text[256] = ""; /* roomier than what it is told */
+	char version[80] = "", text[256] = ""; /* larger than the length that the vendor is given */
 	const void *private;
 	unsigned number = 0;
 	nvmlReturn_t r;
 
-	if (!vendor || !h || table.nvmlSystemGetDriverVersion(version, sizeof version) || strncmp(version, "580.", 4) ||
-		table.nvmlInternalGetExportTable(&private, id))
+	if (!n->vendor || !h || n->ops.nvmlSystemGetDriverVersion(version, sizeof version) ||
+		strncmp(version, "580.", 4) || n->ops.nvmlInternalGetExportTable(&private, id))
 		return NVML_ERROR_NOT_SUPPORTED;
 	const uintptr_t *words = private;
 	if (words[0] < (h->slot + 1) * sizeof *words || !words[h->slot])
@@ -271,25 +271,25 @@ static void serve_hidden(struct msg *m)
 	struct wire_nvml_ask ask;
 
 	msg_args(m, &ask, sizeof ask);
-	nvmlDevice_t real = handle(m, HANDLE_nvmlDevice_t, ask.device);
-	if (!bad(m) && real && value)
-		m->value = read_hidden(real, find_hidden(ask.what), value);
+	nvmlDevice_t real = nvml_msg_handle(m, HANDLE_nvmlDevice_t, ask.device);
+	if (!nvml_msg_bad(m) && real && value)
+		m->value = hidden_slot_read(m->session->nvml, real, hidden_slot_find(ask.what), value);
 }
 
-/* ---- one call ---- */
+/* ---- Dispatch ---- */
 
-static const struct nvml_served *by_number[WIRE_NVML_PLAIN];
+static const struct nvml_served *nvml_calls[WIRE_NVML_PLAIN]; /* filled by nvml_find() */
 
-static void serve_plain(struct msg *m)
+static void serve_generated(struct msg *m)
 {
-	by_number[m->frame.op - WIRE_NVML]->serve(&table, m);
+	nvml_calls[m->frame.op - WIRE_NVML]->serve(&m->session->nvml->ops, m);
 }
 
-static void serve_own(struct msg *m)
+static void serve_by_hand(struct msg *m)
 {
 	switch (m->frame.op) {
 	case WIRE_NVML_DEVICES:
-		serve_devices_of(m);
+		serve_nvml_devices(m);
 		break;
 	case WIRE_NVML_PROCESSES:
 		serve_processes(m);
@@ -298,57 +298,59 @@ static void serve_own(struct msg *m)
 		serve_hidden(m);
 		break;
 	case WIRE_NVML_TOGETHER:
-		nvml_together(m, serve_plain);
+		nvml_batch_serve(m, serve_generated);
 		break;
 	}
 }
 
 /*
- * ---- who only looks at the device needs no context on it: that one was for a program ----
+ * ---- The context of a client that uses NVML only ----
  *
- * Giving it up takes the vendor's driver a tenth of a second or more: a thread does that, and not before the client
- * has its first answers.  A client that wants no more than those is gone by then.
+ * A spare worker has made a context for a CUDA program.  A client that starts with NVML does not need it, and giving
+ * it up takes the vendor's driver 100 ms or more: a thread does that, after the client has had its first answers.  A
+ * client that wants no more than those is gone by then.
  */
 
-#define GIVE_UP_AFTER_US 20000
+#define RELEASE_DELAY_US 20000
 
-static pthread_t giving_up;
-static bool gives_up;
-
-static void *give_up(void *ops)
+static void *context_release_run(void *ops)
 {
-	usleep(GIVE_UP_AFTER_US);
+	usleep(RELEASE_DELAY_US);
 	((const struct cuda_ops *)ops)->cuDevicePrimaryCtxRelease_v2(0);
 	return NULL;
 }
 
-static void give_context_up(struct session *s)
+static void context_release(struct session *s)
 {
+	struct nvml_state *n = s->nvml;
+
 	if (s->calls != 1)
 		return;
-	gives_up = !pthread_create(&giving_up, NULL, give_up, (void *)s->ops);
-	if (!gives_up)
+	n->context_releasing = !pthread_create(&n->context_releaser, NULL, context_release_run, (void *)s->ops);
+	if (!n->context_releasing)
 		s->ops->cuDevicePrimaryCtxRelease_v2(0);
-	nvml_list_onlooker(true);
+	nvml_client_set_onlooker(n, true);
 	serve_nvml_only();
 }
 
 void nvml_settle(void)
 {
-	if (gives_up)
-		pthread_join(giving_up, NULL);
-	gives_up = false;
-	nvml_list_onlooker(false);
+	struct nvml_state *n = worker_session->nvml;
+
+	if (n->context_releasing)
+		pthread_join(n->context_releaser, NULL);
+	n->context_releasing = false;
+	nvml_client_set_onlooker(n, false);
 }
 
 static void serve_nvml(const struct cuda_ops *ops, struct msg *m)
 {
 	unsigned op = m->frame.op - WIRE_NVML;
-	nvmlReturn_t r = open_once(ops);
+	nvmlReturn_t r = nvml_open_once(m->session->nvml, ops);
 
 	m->error = CUDA_SUCCESS; /* needs no context */
-	give_context_up(m->session);
-	if (r && m->frame.op != WIRE_NVML_DEVICES) { /* a client that did not begin as clients do */
+	context_release(m->session);
+	if (r && m->frame.op != WIRE_NVML_DEVICES) { /* our clients ask for the devices first */
 		m->broken = true;
 		return;
 	}
@@ -356,9 +358,9 @@ static void serve_nvml(const struct cuda_ops *ops, struct msg *m)
 		msg_out(m, true, sizeof(struct wire_nvml_devices));
 		m->value = r;
 	} else if (op < WIRE_NVML_PLAIN) {
-		serve_plain(m);
+		serve_generated(m);
 	} else {
-		serve_own(m);
+		serve_by_hand(m);
 	}
 }
 
@@ -367,10 +369,10 @@ const struct served *nvml_find(unsigned op)
 	static const struct served served = {WIRE_NVML, serve_nvml, true};
 	unsigned number = op - WIRE_NVML;
 
-	if (!by_number[plain[0].op])
+	if (!nvml_calls[plain[0].op])
 		for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-			by_number[plain[i].op] = &plain[i];
-	if (op < WIRE_NVML || op >= WIRE_NVML_END || (number < WIRE_NVML_PLAIN && !by_number[number]))
+			nvml_calls[plain[i].op] = &plain[i];
+	if (op < WIRE_NVML || op >= WIRE_NVML_END || (number < WIRE_NVML_PLAIN && !nvml_calls[number]))
 		return NULL;
 	return &served;
 }

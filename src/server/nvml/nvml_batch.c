@@ -1,22 +1,23 @@
+/* Takes a batch of NVML queries apart and packs their answers. */
 #include "server/nvml/nvml_batch.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "backend/nvml/sensor.h"
 #include "server/nvml/nvml.h"
-#include "wire/nvml.h"
 
-/* As it would have come by itself. */
-struct alone {
+/* A query as it would have come in a frame of its own. */
+struct single_query {
 	struct wire_request head;
 	uint8_t args[WIRE_NVML_TOGETHER_ARGS];
 };
 
-_Static_assert(sizeof(struct alone) <= sizeof((struct msg *)0)->few_in, "nothing to free");
+_Static_assert(sizeof(struct single_query) <= sizeof((struct msg *)0)->few_in, "msg_init() must not allocate");
 
-/* The next question, as a message of its own. */
-static bool take(struct msg *m, struct msg *one)
+/* Unpacks the next query into a message of its own.  False: protocol error. */
+static bool query_take(struct msg *m, struct msg *one)
 {
-	struct alone bytes = {.head.context = m->context};
+	struct single_query bytes = {.head.context = m->context};
 	struct wire_nvml_one ask;
 	const void *args;
 
@@ -31,8 +32,8 @@ static bool take(struct msg *m, struct msg *one)
 	return msg_init(one, m->session, &f);
 }
 
-/* Its answer, behind those before it. */
-static bool put(struct msg *m, const struct msg *one)
+/* Appends an answer to the reply.  False: no room, or a protocol error. */
+static bool answer_put(struct msg *m, const struct msg *one)
 {
 	size_t size = one->out_used - sizeof(struct wire_reply);
 	struct wire_nvml_said said = {.value = one->value, .size = (uint32_t)size};
@@ -45,17 +46,20 @@ static bool put(struct msg *m, const struct msg *one)
 	return true;
 }
 
-void nvml_together(struct msg *m, together_fn *serve)
+void nvml_batch_serve(struct msg *m, nvml_batch_fn *serve)
 {
-	static struct msg one; /* large, and one dispatcher a process */
-	unsigned n = 0;
+	struct nvml_state *n = m->session->nvml;
+	struct msg *one = n->batch_msg;
+	unsigned count = 0;
 
+	if (!one)
+		one = n->batch_msg = calloc(1, sizeof *one);
 	do {
-		if (n++ == WIRE_NVML_TOGETHER_MOST || !take(m, &one)) {
+		if (!one || count++ == WIRE_NVML_TOGETHER_MOST || !query_take(m, one)) {
 			m->broken = true;
 			return;
 		}
-		serve(&one);
-		m->broken |= !put(m, &one);
+		serve(one);
+		m->broken |= !answer_put(m, one);
 	} while (!m->broken && m->in < m->in_end);
 }

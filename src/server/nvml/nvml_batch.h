@@ -1,14 +1,14 @@
 /*
- * nvml_together.h - a poll's questions in one frame (WIRE_NVML_TOGETHER), each answered as if it had come by itself.
+ * nvml_batch.h - the queries of a poll in one frame (WIRE_NVML_TOGETHER), each answered as if it had come by itself.
  *
- * Trust: none in the client.  A frame that holds anything but sensors (backend/nvml/sensor.h), more of them than it may,
- * none at all, or less than it says, is no client's of ours: the session ends.
+ * Trust: none in the client.  A frame with anything but sensors (backend/nvml/sensor.h), with too many of them, with
+ * none, or with less than it announces is a protocol error.
  */
 #pragma once
 
 #include "server/session/message.h"
 
-/* How one of them is answered. */
-typedef void together_fn(struct msg *one);
+/* Answers one query. */
+typedef void nvml_batch_fn(struct msg *one);
 
-void nvml_together(struct msg *m, together_fn *serve);
+void nvml_batch_serve(struct msg *m, nvml_batch_fn *serve);

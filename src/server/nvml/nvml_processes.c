@@ -1,3 +1,4 @@
+/* Lists the processes on a device as one client may see them. */
 #include "server/nvml/nvml_processes.h"
 
 #include <arpa/inet.h>
@@ -12,11 +13,21 @@
 #include <unistd.h>
 #include "backend/nvml/process.h"
 
-/* ---- telling for whom we work ---- */
+/* Scratch memory for one list. */
+struct visible_processes {
+	nvmlProcessInfo_t infos[WIRE_NVML_PROCESSES_MAX];
+	nvmlProcessUtilizationSample_t samples[WIRE_NVML_PROCESSES_MAX];
+	unsigned nworkers;
+	struct {
+		pid_t pid;
+		struct usage_client client;
+	} workers[WIRE_NVML_PROCESSES_MAX];
+	int asking_depth; /* pid namespaces between the worker and the asking client; 0: not known yet */
+};
 
-static struct usage_client our_client; /* from "": this machine, over a unix socket */
+/* ---- The client of this worker ---- */
 
-void nvml_list_address(int fd, char text[USAGE_TEXT])
+void nvml_client_address(int fd, char text[USAGE_TEXT])
 {
 	struct sockaddr_storage a;
 	socklen_t size = sizeof a;
@@ -30,48 +41,52 @@ void nvml_list_address(int fd, char text[USAGE_TEXT])
 		inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a)->sin6_addr, text, USAGE_TEXT);
 }
 
-void nvml_list_client(const struct link_peer *peer, const char *from)
+void nvml_client_publish(struct nvml_state *n, const struct link_peer *peer, const char *from)
 {
-	our_client = (struct usage_client){.pid = peer->pid, .uid = peer->uid, .known = peer->known};
-	snprintf(our_client.from, sizeof our_client.from, "%s", from);
-	usage_client(usage_open("served"), &our_client);
+	n->client = (struct usage_client){.pid = peer->pid, .uid = peer->uid, .known = peer->known};
+	snprintf(n->client.from, sizeof n->client.from, "%s", from);
+	usage_client(usage_open("served"), &n->client);
 }
 
-void nvml_list_onlooker(bool is)
+void nvml_client_set_onlooker(struct nvml_state *n, bool onlooker)
 {
-	our_client.onlooker = is;
-	usage_client(usage_open("served"), &our_client);
+	n->client.onlooker = onlooker;
+	usage_client(usage_open("served"), &n->client);
 }
 
-struct holding {
+struct client_holding {
+	const struct usage_client *client;
 	unsigned device;
 	uint64_t bytes;
 };
 
-static bool add_held(const struct usage_page *p, void *arg)
+static bool page_add_held(const struct usage_page *p, void *arg)
 {
-	const struct usage_client *c = &p->client;
-	struct holding *h = arg;
+	struct client_holding *h = arg;
+	const struct usage_client *c = &p->client, *ours = h->client;
 
-	if (c->pid == our_client.pid && c->uid == our_client.uid && c->known == our_client.known &&
-		!strncmp(c->from, our_client.from, sizeof c->from))
+	if (c->pid == ours->pid && c->uid == ours->uid && c->known == ours->known &&
+		!strncmp(c->from, ours->from, sizeof c->from))
 		h->bytes += atomic_load_explicit(&p->device[h->device].memory, memory_order_relaxed);
 	return true;
 }
 
-uint64_t nvml_list_held(unsigned device)
+uint64_t nvml_client_held(const struct nvml_state *n, unsigned device)
 {
-	struct holding h = {device, 0};
+	struct client_holding h = {&n->client, device, 0};
 
 	if (device < USAGE_DEVICES)
-		usage_each("served", add_held, &h);
+		usage_each("served", page_add_held, &h);
 	return h.bytes;
 }
 
-/* ---- numbers of processes ---- */
+/* ---- Process ids ---- */
 
-/* Its numbers from our namespace inwards: how many, and the innermost; 0: there is no such process. */
-static int namespaces(pid_t pid, pid_t *innermost)
+/*
+ * How many pid namespaces a process is in, from the worker's inwards, and its innermost id.  0: there is no such
+ * process.
+ */
+static int namespace_depth(pid_t pid, pid_t *innermost)
 {
 	char path[64], line[256];
 	int n = 0;
@@ -92,34 +107,31 @@ static int namespaces(pid_t pid, pid_t *innermost)
 	return n;
 }
 
-static ino_t namespace_of(pid_t pid)
+static ino_t pid_namespace(pid_t pid)
 {
 	char path[64];
 	struct stat st;
 
 	snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
-	return stat(path, &st) ? 0 : st.st_ino; /* not ours to look at */
+	return stat(path, &st) ? 0 : st.st_ino; /* 0: no permission */
 }
 
-/* What the one who asks calls a process that we call `pid`; 0: nothing. */
-static pid_t number_for(pid_t pid, pid_t asks)
+/* The id of a process in the pid namespace of the asking client; 0: it has none. */
+static pid_t pid_for_client(struct visible_processes *l, pid_t pid, pid_t asking)
 {
-	static pid_t asked; /* one client a process: where it is does not change */
-	static int depth_asks;
-	pid_t inner, inner_asks;
+	pid_t inner, asking_inner;
 
-	if (asked != asks)
-		depth_asks = namespaces(asks, &inner_asks);
-	asked = asks;
-	if (depth_asks == 1) /* it is in ours */
+	if (!l->asking_depth)
+		l->asking_depth = namespace_depth(asking, &asking_inner);
+	if (l->asking_depth == 1) /* the worker's own namespace */
 		return kill(pid, 0) && errno == ESRCH ? 0 : pid;
-	if (!depth_asks || !namespaces(pid, &inner))
+	if (!l->asking_depth || !namespace_depth(pid, &inner))
 		return 0;
-	ino_t space = namespace_of(pid), space_asks = namespace_of(asks);
-	return space && space == space_asks ? inner : 0;
+	ino_t space = pid_namespace(pid), asking_space = pid_namespace(asking);
+	return space && space == asking_space ? inner : 0;
 }
 
-static bool owner_of(pid_t pid, uid_t *uid)
+static bool process_owner(pid_t pid, uid_t *uid)
 {
 	char path[64];
 	struct stat st;
@@ -131,8 +143,8 @@ static bool owner_of(pid_t pid, uid_t *uid)
 	return true;
 }
 
-/* A worker of our own server that has no client: of interest to nobody. */
-static bool is_spare(pid_t pid)
+/* A child of the parent that has published no client: a spare, which no client sees. */
+static bool process_is_spare(pid_t pid)
 {
 	char path[64], line[512], *behind;
 	int parent = 0;
@@ -147,56 +159,50 @@ static bool is_spare(pid_t pid)
 	return parent == getppid();
 }
 
-/* ---- who sees what ---- */
+/* ---- Visibility ---- */
 
-/* Workers and their clients, as they were when the list was asked for. */
-static struct {
-	unsigned count;
-	struct {
-		pid_t worker;
-		struct usage_client client;
-	} by[WIRE_NVML_PROCESSES_MAX];
-} served;
-
-static bool add_worker(const struct usage_page *p, void *arg)
+static bool page_add_worker(const struct usage_page *p, void *arg)
 {
-	(void)arg;
-	served.by[served.count].worker = (pid_t)p->pid;
-	served.by[served.count++].client = p->client;
-	return served.count < WIRE_NVML_PROCESSES_MAX;
+	struct visible_processes *l = arg;
+
+	l->workers[l->nworkers].pid = (pid_t)p->pid;
+	l->workers[l->nworkers++].client = p->client;
+	return l->nworkers < WIRE_NVML_PROCESSES_MAX;
 }
 
-static const struct usage_client *client_of(pid_t worker)
+static const struct usage_client *worker_client(const struct visible_processes *l, pid_t worker)
 {
-	for (unsigned i = 0; i < served.count; i++)
-		if (served.by[i].worker == worker)
-			return &served.by[i].client;
+	for (unsigned i = 0; i < l->nworkers; i++)
+		if (l->workers[i].pid == worker)
+			return &l->workers[i].client;
 	return NULL;
 }
 
-static bool may_see(const struct link_peer *asks, uid_t owner)
+static bool user_visible(const struct link_peer *asking, uid_t owner)
 {
-	return asks->known && (asks->uid == owner || asks->uid == 0 || asks->uid == geteuid());
+	return asking->known && (asking->uid == owner || asking->uid == 0 || asking->uid == geteuid());
 }
 
-/* The number under which the one who asks sees a process on the device; 0: not at all. */
-static pid_t seen_as(pid_t pid, const struct link_peer *asks)
+/* The id under which the asking client sees a process on the device; 0: not at all. */
+static pid_t visible_pid(struct nvml_state *n, pid_t pid, const struct link_peer *asking)
 {
-	const struct usage_client *c = client_of(pid);
+	const struct usage_client *c = worker_client(n->processes, pid);
 	uid_t owner;
 
 	if (c && c->onlooker)
 		return 0;
-	if (c && !c->known) /* over TCP: its number is what it says itself, on its own machine */
-		return !asks->known && !strcmp(c->from, our_client.from) ? c->pid : 0;
+	if (c && !c->known) /* over TCP: the id is the one that the client reports, on its own machine */
+		return !asking->known && !strcmp(c->from, n->client.from) ? c->pid : 0;
 	if (c)
-		return may_see(asks, c->uid) ? number_for(c->pid, asks->pid) : 0;
-	return owner_of(pid, &owner) && may_see(asks, owner) && !is_spare(pid) ? number_for(pid, asks->pid) : 0;
+		return user_visible(asking, c->uid) ? pid_for_client(n->processes, c->pid, asking->pid) : 0;
+	if (!process_owner(pid, &owner) || !user_visible(asking, owner) || process_is_spare(pid))
+		return 0;
+	return pid_for_client(n->processes, pid, asking->pid);
 }
 
-/* ---- the list ---- */
+/* ---- The list ---- */
 
-static nvmlReturn_t read_list(
+static nvmlReturn_t driver_list(
 	const struct nvml_ops *ops, nvmlDevice_t device, unsigned kind, unsigned *n, nvmlProcessInfo_t *infos)
 {
 	switch (kind) {
@@ -212,7 +218,8 @@ static nvmlReturn_t read_list(
 	}
 }
 
-static void add_load(struct wire_nvml_process *p, pid_t pid, const nvmlProcessUtilizationSample_t *s, unsigned n)
+static void process_set_load(
+	struct wire_nvml_process *p, pid_t pid, const nvmlProcessUtilizationSample_t *s, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (s[i].pid == (unsigned)pid) {
@@ -221,37 +228,40 @@ static void add_load(struct wire_nvml_process *p, pid_t pid, const nvmlProcessUt
 		}
 }
 
-/* ~0 where the device is whole. */
-static uint32_t part(unsigned instance)
+/* On the wire an instance is its number plus 1; 0: the device is not divided. */
+static uint32_t wire_instance(unsigned instance)
 {
 	return instance == ~0u ? 0 : instance + 1;
 }
 
-nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, const struct wire_nvml_ask *ask,
-	const struct link_peer *asks, struct wire_nvml_processes *page)
+nvmlReturn_t nvml_processes_list(struct nvml_state *n, nvmlDevice_t device, const struct wire_nvml_ask *ask,
+	const struct link_peer *asking, struct wire_nvml_processes *page)
 {
-	static nvmlProcessInfo_t infos[WIRE_NVML_PROCESSES_MAX]; /* one dispatcher a process */
-	static nvmlProcessUtilizationSample_t samples[WIRE_NVML_PROCESSES_MAX];
-	unsigned n = WIRE_NVML_PROCESSES_MAX, nsamples = WIRE_NVML_PROCESSES_MAX;
-	nvmlReturn_t r = read_list(ops, device, ask->what, &n, infos);
+	unsigned count = WIRE_NVML_PROCESSES_MAX, nsamples = WIRE_NVML_PROCESSES_MAX;
+	struct visible_processes *l = n->processes;
+	nvmlReturn_t r;
 
+	if (!l)
+		l = n->processes = calloc(1, sizeof *l);
+	r = l ? driver_list(&n->ops, device, ask->what, &count, l->infos) : NVML_ERROR_MEMORY;
 	if (r)
 		return r;
-	if (!n || ask->what != PROCESS_LOAD || ops->nvmlDeviceGetProcessUtilization(device, samples, &nsamples, 0))
+	if (!count || ask->what != PROCESS_LOAD ||
+		n->ops.nvmlDeviceGetProcessUtilization(device, l->samples, &nsamples, 0))
 		nsamples = 0;
-	served.count = 0;
-	if (n)
-		usage_each("served", add_worker, NULL);
-	for (unsigned i = 0; i < n && i < WIRE_NVML_PROCESSES_MAX; i++) {
-		pid_t as = seen_as((pid_t)infos[i].pid, asks);
-		if (as <= 0 || page->count++ < ask->first || page->here == WIRE_NVML_PAGE)
+	l->nworkers = 0;
+	if (count)
+		usage_each("served", page_add_worker, l);
+	for (unsigned i = 0; i < count && i < WIRE_NVML_PROCESSES_MAX; i++) {
+		pid_t pid = visible_pid(n, (pid_t)l->infos[i].pid, asking);
+		if (pid <= 0 || page->count++ < ask->first || page->here == WIRE_NVML_PAGE)
 			continue;
 		struct wire_nvml_process *p = &page->process[page->here++];
-		*p = (struct wire_nvml_process){.pid = (uint32_t)as,
-			.memory = infos[i].usedGpuMemory,
-			.instance = part(infos[i].gpuInstanceId),
-			.compute_instance = part(infos[i].computeInstanceId)};
-		add_load(p, (pid_t)infos[i].pid, samples, nsamples);
+		*p = (struct wire_nvml_process){.pid = (uint32_t)pid,
+			.memory = l->infos[i].usedGpuMemory,
+			.instance = wire_instance(l->infos[i].gpuInstanceId),
+			.compute_instance = wire_instance(l->infos[i].computeInstanceId)};
+		process_set_load(p, (pid_t)l->infos[i].pid, l->samples, nsamples);
 	}
 	return NVML_SUCCESS;
 }

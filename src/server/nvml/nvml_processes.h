@@ -1,31 +1,28 @@
 /*
- * nvml_list.h - which processes on a device a client is shown, and by which number.
+ * nvml_processes.h - which processes on a device a client sees, and under which process id.
  *
- * On the device are workers of ours, each for a client, and programs that do not come through us.  A worker is shown as
- * its client.  Who asks over a unix socket is known by the kernel's word, and sees what is its own user's; root and
- * the server's own user see all that is on this machine.  Over TCP nobody is known: it sees clients that come from the
- * same address.  Numbers of processes are those of the one who asks: what has no number there is left out.
+ * On a device are workers of Gangway servers, each for one client, and other programs.  A worker appears as its
+ * client.  The kernel vouches for a client on a unix socket: it sees the processes of its own user; root and the
+ * server's user see all processes of this machine.  A client over TCP has no identity: it sees clients from the same
+ * address.  Process ids are those of the asking client's pid namespace; a process without an id there is left out.
  */
 #pragma once
 
 #include <stdbool.h>
-#include "gen/nvml_ops.h"
-#include "transport/transport.h"
-#include "host/usage.h"
-#include "wire/nvml.h"
+#include "server/nvml/nvml.h"
 
-/* Where a client's socket comes from; "": from this machine. */
-void nvml_list_address(int socket, char from[USAGE_TEXT]);
+/* The address that a client's socket comes from; "": this machine. */
+void nvml_client_address(int socket, char from[USAGE_TEXT]);
 
-/* So that others may know for whom this worker works. */
-void nvml_list_client(const struct link_peer *peer, const char *from);
+/* Publishes for whom this worker works, for other workers to read. */
+void nvml_client_publish(struct nvml_state *n, const struct link_peer *peer, const char *from);
 
-/* Whether the client only looks at the device: its worker is shown to nobody then. */
-void nvml_list_onlooker(bool is);
+/* A client that only watches the device: no other client sees its worker. */
+void nvml_client_set_onlooker(struct nvml_state *n, bool onlooker);
 
-/* What the client holds of a device, by all of its workers that tell it. */
-uint64_t nvml_list_held(unsigned device);
+/* The bytes that the client holds on a device, in all of its workers. */
+uint64_t nvml_client_held(const struct nvml_state *n, unsigned device);
 
-/* `ask` is the client's word, but for the device. */
-nvmlReturn_t nvml_list(const struct nvml_ops *ops, nvmlDevice_t device, const struct wire_nvml_ask *ask,
-	const struct link_peer *asks, struct wire_nvml_processes *page);
+/* One page of the list.  `ask` comes from the client; `device` has been checked. */
+nvmlReturn_t nvml_processes_list(struct nvml_state *n, nvmlDevice_t device, const struct wire_nvml_ask *ask,
+	const struct link_peer *asking, struct wire_nvml_processes *page);

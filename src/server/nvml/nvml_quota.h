@@ -1,12 +1,12 @@
 /*
- * nvml_quota.h - the memory of a device as a client with a quota sees it through NVML: as cuMemGetInfo tells it.
+ * nvml_quota.h - the memory of a device as NVML reports it to a client with a quota: the same as cuMemGetInfo reports.
  *
- * NVML and CUDA of one client have a worker each; the worker of CUDA's tells what it holds on a page (host/usage.h).
- * Where there are no such pages (GANGWAY_USAGE=0) what it holds is not known here, and all of the quota seems free.
+ * NVML and CUDA of one client have a worker each; the CUDA worker publishes what the client holds (host/usage.h).
+ * Without usage pages (GANGWAY_USAGE=0) the NVML worker does not know it, and reports the whole quota as free.
  */
 #pragma once
 
-#include "gen/nvml_ops.h"
+struct nvml_state;
 
-/* From now on the table tells the quotas of these devices, in CUDA's order. */
-void nvml_quota_wrap(struct nvml_ops *table, const nvmlDevice_t *devices, unsigned count);
+/* Wraps the memory queries of n->ops if n->devices have a quota. */
+void nvml_quota_wrap(struct nvml_state *n);

@@ -1,17 +1,22 @@
 /*
- * account.h - how much of the device's memory a client holds, and what it copies.
+ * account.h - how much of the device's memory a client holds, and how much it copies.
  *
- * The worker's table of functions is wrapped where memory comes and goes, so that whoever allocates on the
- * client's behalf is counted without knowing of it.  Memory is counted where it was allocated and for as long
- * as the driver keeps it: physical memory until it is neither held nor mapped, everything until its context
- * ends.  Only the dispatcher allocates: no locks.  Where there is a quota (quota.h), it is kept to here.
+ * account_create() wraps the entry points of the worker's ops table through which memory comes and goes, so that
+ * every allocation on the client's behalf is counted.  Memory counts on the device where it was allocated and for as
+ * long as the driver keeps it: physical memory until it is neither held nor mapped, everything else until its context
+ * ends.  Only the dispatcher allocates: no locks.  Where there is a quota (quota.h), the wrapped entry points enforce
+ * it.
  */
 #pragma once
 
 #include "backend/backend.h"
 #include "server/daemon/stats.h"
+#include "util/map.h"
 
-/* What is counted, by an address or a handle; up to ACCOUNT_LIMIT it ends with its context. */
+struct quota_pool;
+struct usage;
+
+/* What an item is, and what its key is the address or handle of.  Items up to ACCOUNT_LIMIT end with their context. */
 enum account_kind {
 	ACCOUNT_PLAIN,
 	ACCOUNT_ARRAY,
@@ -23,28 +28,67 @@ enum account_kind {
 	ACCOUNT_KINDS
 };
 
-/* From now on the table counts into `stats`, and keeps to the quotas there, if there are any. */
-void account_wrap(struct cuda_ops *table, struct stats *stats);
+struct account {
+	struct cuda_ops real; /* the device's table before it was wrapped */
+	struct stats *stats;
+	bool has_quota;              /* on at least one device */
+	CUcontext context;           /* current in the dispatcher */
+	struct stats_device *device; /* the counters of its device */
+	struct map items[ACCOUNT_KINDS];
+	CUcontext primary[STATS_DEVICES]; /* each device's primary context, as retained last */
 
-/* The dispatcher has made another context current; device: its number, or where it is not known 0. */
-void account_enter(CUcontext context, int device);
+	/* This client's NVML has a worker of its own, which reads these numbers (host/usage.h). */
+	struct usage *usage_page;
+	bool usage_opened;
+	uint64_t usage_kept[STATS_DEVICES];
 
-/* The device's numbers to add to: those of the current context's. */
-struct stats_device *account_device(void);
+	struct quota_pool *pools;
+	struct map graph_execs; /* graphs that allocate, by CUgraphExec */
+	struct {
+		uint64_t counted; /* bytes of the graphs that count */
+		uint64_t round;   /* a graph counts if it was counted in this round */
+		bool asked;       /* a graph has allocated here: the driver may keep memory that does not count */
+	} graphs[STATS_DEVICES];
+};
 
-/* So much more on the current device: CUDA_ERROR_OUT_OF_MEMORY if that is beyond a quota. */
-CUresult account_room(uint64_t size);
-uint64_t account_times(uint64_t a, uint64_t b); /* more than there is, if it is more than can be said */
+/*
+ * Wraps the table: from now on it counts into `stats` and enforces the quotas there.  NULL: no memory.  The account
+ * lives as long as the process.
+ */
+struct account *account_create(struct cuda_ops *table, struct stats *stats);
 
-/* Something was allocated on the current device, or freed if `r` is no error. */
-CUresult account_made(enum account_kind kind, uint64_t key, uint64_t size);
-CUresult account_freed(CUresult r, enum account_kind kind, uint64_t key);
+/* The account of worker_session, for wrapped entry points. */
+struct account *worker_account(void);
+
+/* The dispatcher has made a context current on a device (0 if its number is not known). */
+void account_enter(struct account *a, CUcontext context, int device);
+
+/* The counters of the current context's device. */
+static inline struct stats_device *account_device(const struct account *a)
+{
+	return a->device;
+}
+
+static inline unsigned account_device_number(const struct account *a, const struct stats_device *d)
+{
+	return (unsigned)(d - a->stats->device);
+}
+
+/* May the current device give the client `size` more bytes?  CUDA_ERROR_OUT_OF_MEMORY if that exceeds a quota. */
+CUresult account_room(struct account *a, uint64_t size);
+
+/* The product, or UINT64_MAX if it overflows. */
+uint64_t account_times(uint64_t x, uint64_t y);
+
+/* The client has allocated something on the current device; or freed it, if `r` is CUDA_SUCCESS.  The result is `r`. */
+CUresult account_made(struct account *a, enum account_kind kind, uint64_t key, uint64_t size);
+CUresult account_freed(struct account *a, CUresult r, enum account_kind kind, uint64_t key);
 
 /* account_array.c */
-void account_arrays_wrap(struct cuda_ops *table, const struct cuda_ops *real);
+void account_arrays_wrap(struct cuda_ops *table);
 
-/* So much more of a device is held, or less. */
-void account_hold(struct stats_device *d, int64_t more);
+/* The client holds this many bytes more on a device. */
+void account_hold(struct account *a, struct stats_device *d, int64_t more);
 
-/* What is kept beside that: told to this client's NVML, which has another worker. */
-void account_kept(const struct stats_device *d, uint64_t bytes);
+/* The bytes that pools and graphs keep on a device beside what the client holds. */
+void account_kept(struct account *a, const struct stats_device *d, uint64_t bytes);

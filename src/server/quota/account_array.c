@@ -1,10 +1,8 @@
-/* Arrays: their memory is where the driver puts it, and as much as their shape says. */
+/* Counts CUDA arrays: as many bytes as their shape needs. */
 #include "server/quota/account.h"
 #include "cuda/format.h"
 
-static const struct cuda_ops *real;
-
-/* What is not made of channels counts as if it were of the widest. */
+/* A format that is not made of channels counts like the widest one. */
 static unsigned format_bytes(CUarray_format f)
 {
 	unsigned bytes = format_channel(f);
@@ -12,7 +10,7 @@ static unsigned format_bytes(CUarray_format f)
 	return bytes ? bytes : 4;
 }
 
-static uint64_t at_least_1(uint64_t n)
+static uint64_t at_least_one(uint64_t n)
 {
 	return n ? n : 1;
 }
@@ -22,35 +20,37 @@ static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	uint64_t row = account_times(d->Width, (uint64_t)d->NumChannels * format_bytes(d->Format));
 
 	if (d->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
-		return 0; /* somebody else's memory will be mapped there */
-	return account_times(account_times(row, at_least_1(d->Height)), at_least_1(d->Depth));
+		return 0; /* the array has no memory of its own: the client maps some later */
+	return account_times(account_times(row, at_least_one(d->Height)), at_least_one(d->Depth));
 }
 
-/* What is asked for is a client's word, and may be missing: then the driver says so. */
+/* The descriptor comes from the client and may be NULL: the driver then reports the error. */
 static CUresult array_create(CUarray *a, const CUDA_ARRAY_DESCRIPTOR *d)
 {
+	struct account *account = worker_account();
 	CUDA_ARRAY3D_DESCRIPTOR as3d = {0};
 	CUresult r;
 
 	if (d)
 		as3d = (CUDA_ARRAY3D_DESCRIPTOR){
 			.Width = d->Width, .Height = d->Height, .Format = d->Format, .NumChannels = d->NumChannels};
-	r = account_room(array_bytes(&as3d));
+	r = account_room(account, array_bytes(&as3d));
 	if (!r)
-		r = real->cuArrayCreate_v2(a, d);
-	return r ? r : account_made(ACCOUNT_ARRAY, (uintptr_t)*a, array_bytes(&as3d));
+		r = account->real.cuArrayCreate_v2(a, d);
+	return r ? r : account_made(account, ACCOUNT_ARRAY, (uintptr_t)*a, array_bytes(&as3d));
 }
 
 static CUresult array3d_create(CUarray *a, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-	CUresult r = d ? account_room(array_bytes(d)) : CUDA_SUCCESS;
+	struct account *account = worker_account();
+	CUresult r = d ? account_room(account, array_bytes(d)) : CUDA_SUCCESS;
 
 	if (!r)
-		r = real->cuArray3DCreate_v2(a, d);
-	return r ? r : account_made(ACCOUNT_ARRAY, (uintptr_t)*a, array_bytes(d));
+		r = account->real.cuArray3DCreate_v2(a, d);
+	return r ? r : account_made(account, ACCOUNT_ARRAY, (uintptr_t)*a, array_bytes(d));
 }
 
-/* Each level has half the extent of the one before, at least 1. */
+/* Each level has half the extent of the one before it, at least 1. */
 static uint64_t mipmap_bytes(CUDA_ARRAY3D_DESCRIPTOR d, unsigned levels)
 {
 	uint64_t bytes = 0;
@@ -59,7 +59,7 @@ static uint64_t mipmap_bytes(CUDA_ARRAY3D_DESCRIPTOR d, unsigned levels)
 		uint64_t level = array_bytes(&d);
 		if (__builtin_add_overflow(bytes, level, &bytes))
 			return UINT64_MAX;
-		d.Width = at_least_1(d.Width / 2);
+		d.Width = at_least_one(d.Width / 2);
 		d.Height /= 2;
 		if (!(d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)))
 			d.Depth /= 2;
@@ -69,26 +69,30 @@ static uint64_t mipmap_bytes(CUDA_ARRAY3D_DESCRIPTOR d, unsigned levels)
 
 static CUresult mipmap_create(CUmipmappedArray *a, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
 {
-	CUresult r = d ? account_room(mipmap_bytes(*d, levels)) : CUDA_SUCCESS;
+	struct account *account = worker_account();
+	CUresult r = d ? account_room(account, mipmap_bytes(*d, levels)) : CUDA_SUCCESS;
 
 	if (!r)
-		r = real->cuMipmappedArrayCreate(a, d, levels);
-	return r ? r : account_made(ACCOUNT_ARRAY, (uintptr_t)*a, mipmap_bytes(*d, levels));
+		r = account->real.cuMipmappedArrayCreate(a, d, levels);
+	return r ? r : account_made(account, ACCOUNT_ARRAY, (uintptr_t)*a, mipmap_bytes(*d, levels));
 }
 
 static CUresult array_destroy(CUarray a)
 {
-	return account_freed(real->cuArrayDestroy(a), ACCOUNT_ARRAY, (uintptr_t)a);
+	struct account *account = worker_account();
+
+	return account_freed(account, account->real.cuArrayDestroy(a), ACCOUNT_ARRAY, (uintptr_t)a);
 }
 
 static CUresult mipmap_destroy(CUmipmappedArray a)
 {
-	return account_freed(real->cuMipmappedArrayDestroy(a), ACCOUNT_ARRAY, (uintptr_t)a);
+	struct account *account = worker_account();
+
+	return account_freed(account, account->real.cuMipmappedArrayDestroy(a), ACCOUNT_ARRAY, (uintptr_t)a);
 }
 
-void account_arrays_wrap(struct cuda_ops *t, const struct cuda_ops *ops)
+void account_arrays_wrap(struct cuda_ops *t)
 {
-	real = ops;
 	t->cuArrayCreate_v2 = array_create;
 	t->cuArray3DCreate_v2 = array3d_create;
 	t->cuArrayDestroy = array_destroy;

@@ -1,12 +1,12 @@
+/* Enforces the memory quota of a client, and shows it the quota as the device's memory. */
 #include "server/quota/quota.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include "server/quota/account.h"
 
-/* ---- as it is given ---- */
+/* ---- Parsing ---- */
 
-static bool unit(const char *text, uint64_t *bytes)
+static bool unit_read(const char *text, uint64_t *bytes)
 {
 	static const char units[] = "KMGT";
 	const char *at = *text ? strchr(units, *text) : NULL;
@@ -31,7 +31,7 @@ bool quota_read(const char *text, struct quota_size *size)
 		size->percent = n <= 100 ? (unsigned)n : 0;
 		return n <= 100;
 	}
-	return unit(end, &one) && !__builtin_mul_overflow(n, one, &size->bytes);
+	return unit_read(end, &one) && !__builtin_mul_overflow(n, one, &size->bytes);
 }
 
 uint64_t quota_of(const struct quota_size *size, uint64_t memory)
@@ -42,87 +42,81 @@ uint64_t quota_of(const struct quota_size *size, uint64_t memory)
 	return quota < memory ? quota : memory;
 }
 
-/* ---- keeping to it ---- */
+/* ---- Enforcing ---- */
 
-static const struct cuda_ops *real;
-static struct stats *stats; /* NULL: there is no quota */
-
-static unsigned number(const struct stats_device *d)
+uint64_t quota_limit(const struct account *a, unsigned device)
 {
-	return (unsigned)(d - stats->device);
+	return a->has_quota && device < STATS_DEVICES ? a->stats->info[device].quota : 0;
 }
 
-uint64_t quota_limit(unsigned device)
+void quota_device_used(struct account *a, unsigned device, uint64_t used)
 {
-	return stats && device < STATS_DEVICES ? stats->info[device].quota : 0;
-}
-
-void quota_device_used(unsigned device, uint64_t used)
-{
-	if (!stats || device >= STATS_DEVICES)
+	if (!a->has_quota || device >= STATS_DEVICES)
 		return;
-	atomic_store_explicit(&stats->info[device].used, used, memory_order_relaxed);
-	atomic_store(&stats->info[device].looked, true);
+	atomic_store_explicit(&a->stats->info[device].used, used, memory_order_relaxed);
+	atomic_store(&a->stats->info[device].looked, true);
 }
 
-uint64_t quota_left(unsigned device)
+uint64_t quota_left(struct account *a, unsigned device)
 {
-	const struct stats_device *d = &stats->device[device];
-	uint64_t keep = quota_pools_keep(d) + quota_graphs_keep(d), used = stats_read(&d->memory) + keep;
-	uint64_t limit = quota_limit(device);
+	const struct stats_device *d = &a->stats->device[device];
+	uint64_t keep = quota_pools_keep(a, d) + quota_graphs_keep(a, d), used = stats_read(&d->memory) + keep;
+	uint64_t limit = quota_limit(a, device);
 
-	account_kept(d, keep);
+	account_kept(a, d, keep);
 	return used < limit ? limit - used : 0;
 }
 
-CUresult quota_room(const struct stats_device *d, uint64_t size)
+CUresult quota_room(struct account *a, const struct stats_device *d, uint64_t size)
 {
-	if (!stats || !quota_limit(number(d)) || size <= quota_left(number(d)))
+	unsigned device = account_device_number(a, d);
+
+	if (!quota_limit(a, device) || size <= quota_left(a, device))
 		return CUDA_SUCCESS;
-	quota_pools_trim(d);
-	quota_graphs_trim(d);
-	return size <= quota_left(number(d)) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	quota_pools_trim(a, d);
+	quota_graphs_trim(a, d);
+	return size <= quota_left(a, device) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* ---- telling it ---- */
+/* ---- Reporting ---- */
 
-static CUresult total(size_t *bytes, CUdevice device)
+static CUresult device_total_mem(size_t *bytes, CUdevice device)
 {
-	CUresult r = real->cuDeviceTotalMem_v2(bytes, device);
-	uint64_t limit = r || device < 0 ? 0 : quota_limit((unsigned)device);
+	struct account *a = worker_account();
+	CUresult r = a->real.cuDeviceTotalMem_v2(bytes, device);
+	uint64_t limit = r || device < 0 ? 0 : quota_limit(a, (unsigned)device);
 
 	if (limit && limit < *bytes)
 		*bytes = limit;
 	return r;
 }
 
-static CUresult info(size_t *free, size_t *all)
+static CUresult mem_get_info(size_t *free, size_t *total)
 {
-	size_t device_free, device_all;
-	CUresult r = real->cuMemGetInfo_v2(&device_free, &device_all);
-	unsigned device = number(account_device());
+	struct account *a = worker_account();
+	size_t device_free, device_total;
+	CUresult r = a->real.cuMemGetInfo_v2(&device_free, &device_total);
+	unsigned device = account_device_number(a, a->device);
 
 	if (r)
 		return r;
-	if (quota_limit(device)) {
-		uint64_t left = quota_left(device);
-		device_all = quota_limit(device) < device_all ? quota_limit(device) : device_all;
+	if (quota_limit(a, device)) {
+		uint64_t left = quota_left(a, device), limit = quota_limit(a, device);
+		device_total = limit < device_total ? limit : device_total;
 		device_free = left < device_free ? left : device_free;
 	}
 	if (free)
 		*free = device_free;
-	if (all)
-		*all = device_all;
+	if (total)
+		*total = device_total;
 	return r;
 }
 
-void quota_wrap(struct cuda_ops *table, const struct cuda_ops *ops, struct stats *s)
+void quota_wrap(struct cuda_ops *table)
 {
-	real = ops;
-	stats = s;
-	table->cuDeviceTotalMem_v2 = total;
-	table->cuMemGetInfo_v2 = info;
-	quota_pools_wrap(table, ops, s);
-	quota_graphs_wrap(table, ops, s);
-	quota_code_wrap(table, ops, s);
+	table->cuDeviceTotalMem_v2 = device_total_mem;
+	table->cuMemGetInfo_v2 = mem_get_info;
+	quota_pools_wrap(table);
+	quota_graphs_wrap(table);
+	quota_code_wrap(table);
 }

@@ -1,70 +1,69 @@
 /*
- * quota.h - how much of a device's memory one client may hold, and what it is told of it.
+ * quota.h - how much of a device's memory one client may hold.
  *
- *	account.c ── is there room? ──▶ quota_room: what is counted, and what pools and graphs keep beside that
- *	                                  └─ too much: pools and graphs give back what they can, and again
+ *	account.c ── is there room? ──▶ quota_room: what is counted, plus what pools and graphs keep
+ *	                                  └─ too much: pools and graphs are trimmed, then checked again
  *
- * One client is one worker, and its dispatcher alone allocates: between asking and counting nothing can come, whatever
- * the client's threads do, and the count ends with the worker.  Without a quota nothing here is called.
+ * Each client has its own worker, whose dispatcher alone allocates: no other allocation can come between the check
+ * and the count, and the count ends with the worker.  Without a quota nothing here is called.
  *
- * Counted is what was asked for, and of pools what they have taken from the device; not what the driver adds to it:
- * contexts, code, local memory, and the rounding of what is allocated without a pool.
+ * The sizes that the client asked for count, and for pools what they have taken from the device.  Contexts, code,
+ * local memory and the driver's rounding of plain allocations do not count.
  */
 #pragma once
 
 #include "backend/backend.h"
 #include "server/daemon/stats.h"
+#include "server/quota/account.h"
 
-/* As it is given: bytes, or a part of the device; neither: there is none. */
+/* A quota as the user wrote it: bytes, or a percentage of the device; both 0: no quota. */
 struct quota_size {
 	uint64_t bytes;
 	unsigned percent;
 };
 
-/* "8G", "512M", "50%": false if it is nothing of the kind. */
+/* Parses "8G", "512M" or "50%".  False if the text is none of these. */
 bool quota_read(const char *text, struct quota_size *size);
 
-/* Of a device that has `memory` bytes: 0 if there is none. */
+/* The quota in bytes on a device with `memory` bytes; 0: no quota. */
 uint64_t quota_of(const struct quota_size *size, uint64_t memory);
 
-/* From now on the table keeps to stats' quotas and tells them; `real` is what it calls. */
-void quota_wrap(struct cuda_ops *table, const struct cuda_ops *real, struct stats *stats);
+/* Wraps the entry points that report memory, and those of pools, graphs and code. */
+void quota_wrap(struct cuda_ops *table);
 
-/* Of a device of this worker; 0: there is none. */
-uint64_t quota_limit(unsigned device);
+/* The quota on a device of this worker; 0: no quota. */
+uint64_t quota_limit(const struct account *a, unsigned device);
 
-/* What is left of it for the client, counting what pools and graphs keep. */
-uint64_t quota_left(unsigned device);
+/* What the client may still allocate; memory that pools and graphs keep counts as used. */
+uint64_t quota_left(struct account *a, unsigned device);
 
-/* So much more for the client: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult quota_room(const struct stats_device *d, uint64_t size);
+/* May the device give the client `size` more bytes?  CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult quota_room(struct account *a, const struct stats_device *d, uint64_t size);
 
-/* The device as a whole, as somebody has just asked: for `gangway top`. */
-void quota_device_used(unsigned device, uint64_t used);
+/* Notes how much of a device all its users hold, as the driver has just reported it: for `gangway top`. */
+void quota_device_used(struct account *a, unsigned device, uint64_t used);
 
 /* Variables of loaded code, and limits of contexts: quota_code.c. */
-void quota_code_wrap(struct cuda_ops *table, const struct cuda_ops *real, struct stats *stats);
+void quota_code_wrap(struct cuda_ops *table);
 
-/* ---- pools: quota_pool.c ---- */
+/* ---- Pools: quota_pool.c ---- */
 
-struct quota_pool;
-
-/* Of cuMemAllocAsync (NULL), or a named one; NULL: there is no quota for it. */
-struct quota_pool *quota_pool(CUmemoryPool pool);
-CUresult quota_pool_room(const struct quota_pool *p, uint64_t size);
-/* It was given out; false: with what the pool has taken for that it is too much. */
-bool quota_pool_gave(struct quota_pool *p, uint64_t size);
-bool quota_pool_gone(const struct quota_pool *p); /* destroyed: what it has given out is all that we know of it */
-void quota_pool_back(struct quota_pool *p, uint64_t size);
+/* The account of a pool (NULL: the pool of cuMemAllocAsync); NULL: the pool has no quota. */
+struct quota_pool *quota_pool(struct account *a, CUmemoryPool pool);
+CUresult quota_pool_room(struct account *a, const struct quota_pool *p, uint64_t size);
+/* The pool has given out `size` bytes.  False: with what it took from the device for that, the quota is exceeded. */
+bool quota_pool_gave(struct account *a, struct quota_pool *p, uint64_t size);
+bool quota_pool_gone(const struct quota_pool *p); /* destroyed, with allocations left */
+void quota_pool_back(struct account *a, struct quota_pool *p, uint64_t size);
 struct stats_device *quota_pool_device(const struct quota_pool *p);
 
-void quota_pools_wrap(struct cuda_ops *table, const struct cuda_ops *real, struct stats *stats);
-uint64_t quota_pools_keep(const struct stats_device *d); /* beyond what was given out */
-void quota_pools_trim(const struct stats_device *d);
+void quota_pools_wrap(struct cuda_ops *table);
+uint64_t quota_pools_keep(struct account *a, const struct stats_device *d); /* beyond what they have given out */
+void quota_pools_trim(struct account *a, const struct stats_device *d);
 
-/* ---- graphs that allocate: quota_graph.c ---- */
+/* ---- Graphs that allocate: quota_graph.c ---- */
 
-void quota_graphs_wrap(struct cuda_ops *table, const struct cuda_ops *real, struct stats *stats);
-uint64_t quota_graphs_keep(const struct stats_device *d); /* beyond what is counted */
-void quota_graphs_trim(const struct stats_device *d);
-void quota_graphs_settle(void); /* a context has ended, and graphs with it */
+void quota_graphs_wrap(struct cuda_ops *table);
+uint64_t quota_graphs_keep(struct account *a, const struct stats_device *d); /* beyond what is counted */
+void quota_graphs_trim(struct account *a, const struct stats_device *d);
+void quota_graphs_settle(struct account *a); /* a context has ended, and graphs with it */

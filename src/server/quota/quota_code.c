@@ -1,17 +1,14 @@
 /*
- * Memory that a context gets beside what is allocated: variables of code that is loaded, the heap from which kernels
+ * Memory that a context gets beside what is allocated: variables of loaded code, the heap from which kernels
  * allocate, and the buffer into which they print.
  */
 #include "image/image.h"
 #include "server/quota/account.h"
 #include "server/quota/quota.h"
 
-static const struct cuda_ops *real;
-static struct stats *stats;
+/* ---- Variables ---- */
 
-/* ---- variables ---- */
-
-static uint64_t variables(const struct image_entry *entry)
+static uint64_t entry_variable_bytes(const struct image_entry *entry)
 {
 	struct image_blob blob;
 	struct image_code *code = NULL;
@@ -31,10 +28,10 @@ static uint64_t variables(const struct image_entry *entry)
 	return bytes;
 }
 
-/* What the device would run of it.  What we cannot read is not counted. */
-static uint64_t image_variables(const void *data)
+/* Bytes of the variables in the code that the device would run.  An image that cannot be read counts as 0. */
+static uint64_t image_variable_bytes(struct account *a, const void *data)
 {
-	CUdevice device = (CUdevice)(account_device() - stats->device);
+	CUdevice device = (CUdevice)account_device_number(a, a->device);
 	struct image_want want = {.kinds = IMAGE_WANT_CUBIN | IMAGE_WANT_PTX};
 	struct image_entry entry;
 	struct image image;
@@ -43,99 +40,106 @@ static uint64_t image_variables(const void *data)
 
 	if (image_init_local(&image, data))
 		return 0;
-	real->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-	real->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+	a->real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+	a->real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
 	want.major = (unsigned)major;
 	want.minor = (unsigned)minor;
 	if (!image_select(&image, 0, &want, &entry))
-		bytes = variables(&entry);
+		bytes = entry_variable_bytes(&entry);
 	else
-		for (unsigned i = 1; i < image.nparts; i++) /* it is linked as it is loaded */
+		for (unsigned i = 1; i < image.nparts; i++) /* a program whose parts are linked when it is loaded */
 			if (!image_select(&image, i, &want, &entry) &&
-				__builtin_add_overflow(bytes, variables(&entry), &bytes))
+				__builtin_add_overflow(bytes, entry_variable_bytes(&entry), &bytes))
 				bytes = UINT64_MAX;
 	image_finish(&image);
 	return bytes;
 }
 
-static CUresult load(CUmodule *module, const void *image)
+static CUresult module_load_data(CUmodule *module, const void *image)
 {
-	uint64_t bytes = image_variables(image);
-	CUresult r = quota_room(account_device(), bytes);
+	struct account *a = worker_account();
+	uint64_t bytes = image_variable_bytes(a, image);
+	CUresult r = quota_room(a, a->device, bytes);
 
 	if (!r)
-		r = real->cuModuleLoadData(module, image);
-	return r ? r : account_made(ACCOUNT_MODULE, (uintptr_t)*module, bytes);
+		r = a->real.cuModuleLoadData(module, image);
+	return r ? r : account_made(a, ACCOUNT_MODULE, (uintptr_t)*module, bytes);
 }
 
-static CUresult load_ex(CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values)
+static CUresult module_load_data_ex(
+	CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values)
 {
-	uint64_t bytes = image_variables(image);
-	CUresult r = quota_room(account_device(), bytes);
+	struct account *a = worker_account();
+	uint64_t bytes = image_variable_bytes(a, image);
+	CUresult r = quota_room(a, a->device, bytes);
 
 	if (!r)
-		r = real->cuModuleLoadDataEx(module, image, count, options, values);
-	return r ? r : account_made(ACCOUNT_MODULE, (uintptr_t)*module, bytes);
+		r = a->real.cuModuleLoadDataEx(module, image, count, options, values);
+	return r ? r : account_made(a, ACCOUNT_MODULE, (uintptr_t)*module, bytes);
 }
 
-/* Its variables are in each context that uses it; counted are those on the device that is current now. */
-static CUresult load_library(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned njit,
-	CUlibraryOption *options, void **values, unsigned count)
+/* A library has variables in each context that uses it; only those on the current device count. */
+static CUresult library_load_data(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
+	unsigned njit, CUlibraryOption *options, void **values, unsigned count)
 {
-	uint64_t bytes = image_variables(code);
-	CUresult r = quota_room(account_device(), bytes);
+	struct account *a = worker_account();
+	uint64_t bytes = image_variable_bytes(a, code);
+	CUresult r = quota_room(a, a->device, bytes);
 
 	if (!r)
-		r = real->cuLibraryLoadData(library, code, jit, jit_values, njit, options, values, count);
-	return r ? r : account_made(ACCOUNT_LIBRARY, (uintptr_t)*library, bytes);
+		r = a->real.cuLibraryLoadData(library, code, jit, jit_values, njit, options, values, count);
+	return r ? r : account_made(a, ACCOUNT_LIBRARY, (uintptr_t)*library, bytes);
 }
 
-static CUresult unload(CUmodule module)
+static CUresult module_unload(CUmodule module)
 {
-	return account_freed(real->cuModuleUnload(module), ACCOUNT_MODULE, (uintptr_t)module);
+	struct account *a = worker_account();
+
+	return account_freed(a, a->real.cuModuleUnload(module), ACCOUNT_MODULE, (uintptr_t)module);
 }
 
-static CUresult unload_library(CUlibrary library)
+static CUresult library_unload(CUlibrary library)
 {
-	return account_freed(real->cuLibraryUnload(library), ACCOUNT_LIBRARY, (uintptr_t)library);
+	struct account *a = worker_account();
+
+	return account_freed(a, a->real.cuLibraryUnload(library), ACCOUNT_LIBRARY, (uintptr_t)library);
 }
 
-/* ---- limits ---- */
+/* ---- Limits ---- */
 
-/* Counted is what is more than a context has by itself: what kernels may allocate and print. */
+/* Only what exceeds the default of a context counts. */
 static const struct {
 	CUlimit limit;
-	size_t usual;
-} counted[] = {{CU_LIMIT_PRINTF_FIFO_SIZE, 8u << 20}, {CU_LIMIT_MALLOC_HEAP_SIZE, 8u << 20}};
+	size_t by_default;
+} counted_limits[] = {{CU_LIMIT_PRINTF_FIFO_SIZE, 8u << 20}, {CU_LIMIT_MALLOC_HEAP_SIZE, 8u << 20}};
 
-static CUresult set_limit(CUlimit limit, size_t value)
+static CUresult context_set_limit(CUlimit limit, size_t value)
 {
+	struct account *a = worker_account();
 	CUcontext context = NULL;
 	size_t before = 0, more;
 	unsigned i = 0;
 	CUresult r;
 
-	while (i < sizeof counted / sizeof *counted && counted[i].limit != limit)
+	while (i < sizeof counted_limits / sizeof *counted_limits && counted_limits[i].limit != limit)
 		i++;
-	if (i == sizeof counted / sizeof *counted || real->cuCtxGetCurrent(&context) ||
-		real->cuCtxGetLimit(&before, limit))
-		return real->cuCtxSetLimit(limit, value);
-	before = before > counted[i].usual ? before - counted[i].usual : 0;
-	more = value > counted[i].usual ? value - counted[i].usual : 0;
-	r = more > before ? quota_room(account_device(), more - before) : CUDA_SUCCESS;
+	if (i == sizeof counted_limits / sizeof *counted_limits || a->real.cuCtxGetCurrent(&context) ||
+		a->real.cuCtxGetLimit(&before, limit))
+		return a->real.cuCtxSetLimit(limit, value);
+	before = before > counted_limits[i].by_default ? before - counted_limits[i].by_default : 0;
+	more = value > counted_limits[i].by_default ? value - counted_limits[i].by_default : 0;
+	r = more > before ? quota_room(a, a->device, more - before) : CUDA_SUCCESS;
 	if (!r)
-		r = real->cuCtxSetLimit(limit, value);
-	return r ? r : account_made(ACCOUNT_LIMIT, (uintptr_t)context + i, more);
+		r = a->real.cuCtxSetLimit(limit, value);
+	return r ? r : account_made(a, ACCOUNT_LIMIT, (uintptr_t)context + i, more);
 }
 
-void quota_code_wrap(struct cuda_ops *table, const struct cuda_ops *ops, struct stats *s)
+void quota_code_wrap(struct cuda_ops *table)
 {
-	real = ops;
-	stats = s;
-	table->cuModuleLoadData = load;
-	table->cuModuleLoadDataEx = load_ex;
-	table->cuModuleUnload = unload;
-	table->cuLibraryLoadData = load_library;
-	table->cuLibraryUnload = unload_library;
-	table->cuCtxSetLimit = set_limit;
+	table->cuModuleLoadData = module_load_data;
+	table->cuModuleLoadDataEx = module_load_data_ex;
+	table->cuModuleUnload = module_unload;
+	table->cuLibraryLoadData = library_load_data;
+	table->cuLibraryUnload = library_unload;
+	table->cuCtxSetLimit = context_set_limit;
 }

@@ -1,6 +1,6 @@
 /*
- * What memory pools have taken from the device.  A pool takes more than it gives out and keeps what was freed, and only
- * it can say how much that is: it is asked when that matters.
+ * Memory that pools have taken from the device.  A pool takes more than it gives out and keeps what was freed, and
+ * only the driver knows how much: it is asked when the answer matters.
  */
 #include <stdlib.h>
 #include "server/quota/account.h"
@@ -10,37 +10,33 @@ struct quota_pool {
 	struct quota_pool *next;
 	CUmemoryPool pool;
 	struct stats_device *device;
-	uint64_t given; /* out, and not yet freed */
-	uint64_t left;  /* destroyed: what it had then, and has until the last of it is freed */
+	uint64_t given; /* bytes allocated from the pool and not yet freed */
+	uint64_t left;  /* of a destroyed pool: bytes that it holds until its last allocation is freed */
 	bool destroyed;
 };
 
-static const struct cuda_ops *real;
-static struct stats *stats;
-static struct quota_pool *pools;
-
-static struct quota_pool *find(CUmemoryPool pool)
+static struct quota_pool *pool_find(struct account *a, CUmemoryPool pool)
 {
-	struct quota_pool *p = pools;
+	struct quota_pool *p = a->pools;
 
 	while (p && (p->pool != pool || p->destroyed))
 		p = p->next;
 	return p;
 }
 
-static struct quota_pool *add(CUmemoryPool pool, unsigned device)
+static struct quota_pool *pool_add(struct account *a, CUmemoryPool pool, unsigned device)
 {
 	struct quota_pool *p = calloc(1, sizeof *p);
 
 	if (!p)
 		return NULL;
-	*p = (struct quota_pool){.next = pools, .pool = pool, .device = &stats->device[device]};
-	return pools = p;
+	*p = (struct quota_pool){.next = a->pools, .pool = pool, .device = &a->stats->device[device]};
+	return a->pools = p;
 }
 
-static void remove_it(struct quota_pool *p)
+static void pool_remove(struct account *a, struct quota_pool *p)
 {
-	struct quota_pool **at = &pools;
+	struct quota_pool **at = &a->pools;
 
 	while (*at != p)
 		at = &(*at)->next;
@@ -48,55 +44,56 @@ static void remove_it(struct quota_pool *p)
 	free(p);
 }
 
-static uint64_t taken(const struct quota_pool *p)
+/* Bytes that the pool has taken from the device. */
+static uint64_t pool_taken(struct account *a, const struct quota_pool *p)
 {
 	cuuint64_t bytes = 0;
 
 	if (p->destroyed)
 		return p->left;
-	return real->cuMemPoolGetAttribute(p->pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) ? 0 : bytes;
+	return a->real.cuMemPoolGetAttribute(p->pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) ? 0 : bytes;
 }
 
-static uint64_t keeps(const struct quota_pool *p)
+static uint64_t pool_keeps(struct account *a, const struct quota_pool *p)
 {
-	uint64_t all = taken(p);
+	uint64_t taken = pool_taken(a, p);
 
-	return all > p->given ? all - p->given : 0;
+	return taken > p->given ? taken - p->given : 0;
 }
 
-uint64_t quota_pools_keep(const struct stats_device *d)
+uint64_t quota_pools_keep(struct account *a, const struct stats_device *d)
 {
 	uint64_t bytes = 0;
 
-	for (const struct quota_pool *p = pools; p; p = p->next)
+	for (const struct quota_pool *p = a->pools; p; p = p->next)
 		if (p->device == d)
-			bytes += keeps(p);
+			bytes += pool_keeps(a, p);
 	return bytes;
 }
 
-void quota_pools_trim(const struct stats_device *d)
+void quota_pools_trim(struct account *a, const struct stats_device *d)
 {
-	for (const struct quota_pool *p = pools; p; p = p->next)
+	for (const struct quota_pool *p = a->pools; p; p = p->next)
 		if (p->device == d && !p->destroyed)
-			real->cuMemPoolTrimTo(p->pool, 0);
+			a->real.cuMemPoolTrimTo(p->pool, 0);
 }
 
-/* ---- giving out ---- */
+/* ---- Allocations ---- */
 
-/* Pools that devices have from the start are seen when something is allocated from them. */
-struct quota_pool *quota_pool(CUmemoryPool pool)
+/* A device's default pools are added when something is allocated from them. */
+struct quota_pool *quota_pool(struct account *a, CUmemoryPool pool)
 {
-	unsigned device = (unsigned)(account_device() - stats->device);
+	unsigned device = account_device_number(a, a->device);
 	struct quota_pool *p;
 
-	if (!pool && real->cuDeviceGetMemPool(&pool, (CUdevice)device))
+	if (!pool && a->real.cuDeviceGetMemPool(&pool, (CUdevice)device))
 		return NULL;
-	if ((p = find(pool)))
+	if ((p = pool_find(a, pool)))
 		return p;
-	for (unsigned i = 0; i < atomic_load(&stats->ndevices); i++) {
-		CUmemoryPool theirs;
-		if (!real->cuDeviceGetDefaultMemPool(&theirs, (CUdevice)i) && theirs == pool)
-			return add(pool, i);
+	for (unsigned i = 0; i < atomic_load(&a->stats->ndevices); i++) {
+		CUmemoryPool default_pool;
+		if (!a->real.cuDeviceGetDefaultMemPool(&default_pool, (CUdevice)i) && default_pool == pool)
+			return pool_add(a, pool, i);
 	}
 	return NULL;
 }
@@ -106,16 +103,16 @@ struct stats_device *quota_pool_device(const struct quota_pool *p)
 	return p->device;
 }
 
-/* What fits into what it keeps needs nothing of the device; quota_pool_gave sees whether it did. */
-CUresult quota_pool_room(const struct quota_pool *p, uint64_t size)
+/* What fits into the kept memory probably needs nothing of the device; quota_pool_gave() checks. */
+CUresult quota_pool_room(struct account *a, const struct quota_pool *p, uint64_t size)
 {
-	return size <= keeps(p) ? CUDA_SUCCESS : quota_room(p->device, size);
+	return size <= pool_keeps(a, p) ? CUDA_SUCCESS : quota_room(a, p->device, size);
 }
 
-bool quota_pool_gave(struct quota_pool *p, uint64_t size)
+bool quota_pool_gave(struct account *a, struct quota_pool *p, uint64_t size)
 {
 	p->given += size;
-	return quota_room(p->device, size) == CUDA_SUCCESS;
+	return quota_room(a, p->device, size) == CUDA_SUCCESS;
 }
 
 bool quota_pool_gone(const struct quota_pool *p)
@@ -123,51 +120,51 @@ bool quota_pool_gone(const struct quota_pool *p)
 	return p->destroyed;
 }
 
-void quota_pool_back(struct quota_pool *p, uint64_t size)
+void quota_pool_back(struct account *a, struct quota_pool *p, uint64_t size)
 {
 	p->given -= size;
 	if (p->destroyed && !p->given)
-		remove_it(p);
+		pool_remove(a, p);
 }
 
-/* ---- coming and going ---- */
+/* ---- Wrapped entry points ---- */
 
-static CUresult create(CUmemoryPool *pool, const CUmemPoolProps *props)
+static CUresult pool_create(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
-	CUresult r = real->cuMemPoolCreate(pool, props);
+	struct account *a = worker_account();
+	CUresult r = a->real.cuMemPoolCreate(pool, props);
 	int device = r ? -1 : props->location.id;
 
 	if (r || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE || device < 0 || device >= STATS_DEVICES)
 		return r;
-	if (add(*pool, (unsigned)device))
+	if (pool_add(a, *pool, (unsigned)device))
 		return CUDA_SUCCESS;
-	real->cuMemPoolDestroy(*pool);
+	a->real.cuMemPoolDestroy(*pool);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* What it has given out stays, and the memory around that with it. */
-static CUresult destroy(CUmemoryPool pool)
+/* Allocations survive their pool, and with them the memory around them. */
+static CUresult pool_destroy(CUmemoryPool pool)
 {
-	struct quota_pool *p = find(pool);
+	struct account *a = worker_account();
+	struct quota_pool *p = pool_find(a, pool);
 	uint64_t left = 0;
 	CUresult r;
 
-	if (p && !real->cuMemPoolTrimTo(pool, 0))
-		left = taken(p);
-	r = real->cuMemPoolDestroy(pool);
+	if (p && !a->real.cuMemPoolTrimTo(pool, 0))
+		left = pool_taken(a, p);
+	r = a->real.cuMemPoolDestroy(pool);
 	if (r || !p)
 		return r;
 	p->left = left;
 	p->destroyed = true;
 	if (!p->given)
-		remove_it(p);
+		pool_remove(a, p);
 	return r;
 }
 
-void quota_pools_wrap(struct cuda_ops *table, const struct cuda_ops *ops, struct stats *s)
+void quota_pools_wrap(struct cuda_ops *table)
 {
-	real = ops;
-	stats = s;
-	table->cuMemPoolCreate = create;
-	table->cuMemPoolDestroy = destroy;
+	table->cuMemPoolCreate = pool_create;
+	table->cuMemPoolDestroy = pool_destroy;
 }

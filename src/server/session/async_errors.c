@@ -1,66 +1,59 @@
-/*
- * Failures of calls that nobody waits for: counted in a word of the context in which they were made, so that the
- * client tells them to those who use that context.  Those of a context that has ended are told to nobody: not to
- * another context, nor to the same primary one after it was reset.  Without a context: WIRE_LATE_WORD.
- */
-#include <pthread.h>
+/* Reports failures of posted calls to the client: one counting word for each context. */
+#include "server/session/async_errors.h"
+
 #include <stdlib.h>
 #include "server/session/message.h"
 
-struct late {
+struct context_errors {
 	struct map_node node; /* key: the context */
 	uint64_t life;
 	uint32_t word, failures;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the dispatcher and those who wait for the device */
-static struct map lates;
-static uint64_t lives;
-static uint32_t elsewhere;
-
-static struct late *find(CUcontext context)
+/* Lock held.  NULL: the client has not named a word for this context. */
+static struct context_errors *context_errors_find(struct async_errors *e, CUcontext context)
 {
-	return (struct late *)map_find(&lates, (uintptr_t)context);
+	return context ? (struct context_errors *)map_find(&e->contexts, (uintptr_t)context) : NULL;
 }
 
-uint64_t session_life(CUcontext context)
+uint64_t async_error_life(struct session *s, CUcontext context)
 {
-	struct late *l;
+	struct context_errors *c;
 	uint64_t life;
 
-	pthread_mutex_lock(&lock);
-	l = context ? find(context) : NULL;
-	life = l ? l->life : 0;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&s->errors.lock);
+	c = context_errors_find(&s->errors, context);
+	life = c ? c->life : 0;
+	pthread_mutex_unlock(&s->errors.lock);
 	return life;
 }
 
 /* Lock held. */
-static void tell(struct session *s, struct late *l, CUresult r)
+static void failure_post(struct session *s, struct context_errors *c, CUresult r)
 {
-	if (l && l->word != WIRE_LATE_WORD)
-		word_set(s->link, l->word, WIRE_LATE(++l->failures, r), NULL, 0);
+	if (c && c->word != WIRE_LATE_WORD)
+		word_set(s->link, c->word, WIRE_LATE(++c->failures, r), NULL, 0);
 	else
-		word_set(s->link, WIRE_LATE_WORD, WIRE_LATE(++elsewhere, r), NULL, 0);
+		word_set(s->link, WIRE_LATE_WORD, WIRE_LATE(++s->errors.orphans, r), NULL, 0);
 }
 
-void session_late_in(struct session *s, CUcontext context, uint64_t life, CUresult r)
+void async_error_report_in(struct session *s, CUcontext context, uint64_t life, CUresult r)
 {
-	struct late *l;
+	struct context_errors *c;
 
-	pthread_mutex_lock(&lock);
-	l = context ? find(context) : NULL;
-	if (!context || (l && l->life == life))
-		tell(s, l, r);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&s->errors.lock);
+	c = context_errors_find(&s->errors, context);
+	if (!context || (c && c->life == life))
+		failure_post(s, c, r);
+	pthread_mutex_unlock(&s->errors.lock);
 }
 
-void session_late(struct session *s, CUcontext context, CUresult r)
+void async_error_report(struct session *s, CUcontext context, CUresult r)
 {
-	session_late_in(s, context, session_life(context), r);
+	async_error_report_in(s, context, async_error_life(s, context), r);
 }
 
-/* What came before it has been made, and has failed or not. */
+/* The reply tells the client that every call before it has been made, and has reported its failure if it had one. */
 void serve_flush(const struct cuda_ops *ops, struct msg *m)
 {
 	(void)ops;
@@ -68,35 +61,36 @@ void serve_flush(const struct cuda_ops *ops, struct msg *m)
 }
 
 /* Lock held. */
-static void begin(struct session *s, CUcontext context, uint32_t word)
+static void context_errors_begin(struct session *s, CUcontext context, uint32_t word)
 {
-	struct late *l = find(context);
+	struct context_errors *c = context_errors_find(&s->errors, context);
 
-	if (!l && (l = calloc(1, sizeof *l))) {
-		l->node.key = (uintptr_t)context;
-		map_insert(&lates, &l->node);
+	if (!c && (c = calloc(1, sizeof *c))) {
+		c->node.key = (uintptr_t)context;
+		map_insert(&s->errors.contexts, &c->node);
 	}
-	if (!l) {
-		tell(s, NULL, CUDA_ERROR_OUT_OF_MEMORY);
+	if (!c) {
+		failure_post(s, NULL, CUDA_ERROR_OUT_OF_MEMORY);
 		return;
 	}
-	l->life = ++lives;
-	l->word = word;
-	l->failures = __atomic_load_n(word_address(s->link, word), __ATOMIC_RELAXED) >> 16;
+	c->life = ++s->errors.lives;
+	c->word = word;
+	c->failures = __atomic_load_n(word_address(s->link, word), __ATOMIC_RELAXED) >> 16;
 }
 
 /* Lock held. */
-static void end(CUcontext context)
+static void context_errors_end(struct session *s, CUcontext context)
 {
-	struct late *l = find(context);
+	struct context_errors *c = context_errors_find(&s->errors, context);
 
-	if (l)
-		map_remove(&lates, &l->node);
-	free(l);
+	if (c)
+		map_remove(&s->errors.contexts, &c->node);
+	free(c);
 }
 
 void serve_context(const struct cuda_ops *ops, struct msg *m)
 {
+	struct session *s = m->session;
 	struct wire_context a;
 	CUcontext context;
 
@@ -104,16 +98,16 @@ void serve_context(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	m->error = CUDA_SUCCESS;
 	context = msg_handle(m, HANDLE_CUcontext, a.context);
-	if (!context || (a.word != WIRE_LATE_WORD && !session_has_word(m->session, a.word)))
+	if (!context || (a.word != WIRE_LATE_WORD && !signal_word_valid(s, a.word)))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (msg_bad(m))
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&s->errors.lock);
 	if (a.ended) {
-		end(context);
-		handles_end(m->session->handles, HANDLE_CUstream, context);
+		context_errors_end(s, context);
+		handles_end(s->handles, HANDLE_CUstream, context);
 	} else {
-		begin(m->session, context, a.word);
+		context_errors_begin(s, context, a.word);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&s->errors.lock);
 }

@@ -1,8 +1,8 @@
-/* What never changes about the devices, told once: the client answers from it ever after. */
+/* Describes the devices once: the client answers questions about their constant properties itself. */
 #include "server/session/message.h"
 #include "wire/devices.h"
 
-static CUresult describe(const struct cuda_ops *ops, CUdevice dev, struct wire_device *d, struct handles *h)
+static CUresult device_describe(const struct cuda_ops *ops, CUdevice dev, struct wire_device *d)
 {
 	CUresult r = ops->cuDeviceGetName(d->name, sizeof d->name - 1, dev);
 
@@ -15,7 +15,6 @@ static CUresult describe(const struct cuda_ops *ops, CUdevice dev, struct wire_d
 		r = ops->cuDeviceGetPCIBusId(d->pci, sizeof d->pci - 1, dev);
 	for (int a = 1; a < WIRE_ATTRIBUTES && !r; a++)
 		d->known[a] = ops->cuDeviceGetAttribute(&d->attribute[a], a, dev) == CUDA_SUCCESS;
-	(void)h;
 	return r;
 }
 
@@ -29,11 +28,11 @@ void serve_devices(const struct cuda_ops *ops, struct msg *m)
 		return;
 	CUresult r = ops->cuInit(0);
 	if (ops->cuDriverGetVersion(&all->version))
-		all->version = 0; /* a device of ours: the front knows */
+		all->version = 0; /* one of our devices: the client's front has its version */
 	if (!r)
 		r = ops->cuDeviceGetCount(&count);
 	all->count = count < WIRE_DEVICES_MAX ? count : WIRE_DEVICES_MAX;
 	for (int i = 0; i < all->count && !r; i++)
-		r = describe(ops, i, &all->device[i], m->session->handles);
+		r = device_describe(ops, i, &all->device[i]);
 	msg_result(m, r);
 }

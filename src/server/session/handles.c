@@ -1,20 +1,23 @@
-#include <stdlib.h>
+/* A table of handles, and for each kind a map from the driver's objects to them. */
 #include "server/session/handles.h"
+
+#include <stdlib.h>
 #include "util/handle.h"
 #include "util/map.h"
 
-struct entry {
+struct handle_entry {
 	struct map_node node; /* key: the object's address */
 	uint64_t id;
-	void *real, *context;
-	bool ended;
+	void *real;    /* the driver's object */
+	void *context; /* the context that the object belongs to */
+	bool ended;    /* with its context */
 };
 
 struct handles {
 	struct handle_table table;
 	struct map by_real[HANDLE_KINDS];
-	pthread_mutex_t lock;
-	void *context; /* what is given out now belongs to it */
+	pthread_mutex_t lock; /* by_real */
+	void *context;        /* of handles created from now on */
 };
 
 struct handles *handles_create(void)
@@ -28,14 +31,16 @@ struct handles *handles_create(void)
 	return h;
 }
 
-static struct entry *lookup(struct handles *h, enum handle_kind kind, void *real)
+/* Lock held. */
+static struct handle_entry *entry_find(struct handles *h, enum handle_kind kind, void *real)
 {
-	return (struct entry *)map_find(&h->by_real[kind], (uintptr_t)real);
+	return (struct handle_entry *)map_find(&h->by_real[kind], (uintptr_t)real);
 }
 
-static struct entry *add(struct handles *h, enum handle_kind kind, void *real)
+/* Lock held. */
+static struct handle_entry *entry_add(struct handles *h, enum handle_kind kind, void *real)
 {
-	struct entry *e = calloc(1, sizeof *e);
+	struct handle_entry *e = calloc(1, sizeof *e);
 
 	if (!e)
 		return NULL;
@@ -53,14 +58,14 @@ static struct entry *add(struct handles *h, enum handle_kind kind, void *real)
 
 uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real)
 {
-	struct entry *e;
+	struct handle_entry *e;
 
 	if (!real)
 		return 0;
 	pthread_mutex_lock(&h->lock);
-	e = lookup(h, kind, real);
+	e = entry_find(h, kind, real);
 	if (!e)
-		e = add(h, kind, real);
+		e = entry_add(h, kind, real);
 	pthread_mutex_unlock(&h->lock);
 	return e ? e->id : 0;
 }
@@ -70,24 +75,24 @@ bool handles_has(struct handles *h, enum handle_kind kind, void *real)
 	bool has;
 
 	pthread_mutex_lock(&h->lock);
-	has = lookup(h, kind, real) != NULL;
+	has = entry_find(h, kind, real) != NULL;
 	pthread_mutex_unlock(&h->lock);
 	return has;
 }
 
 uint64_t handles_known(struct handles *h, enum handle_kind kind, void *real)
 {
-	struct entry *e;
+	struct handle_entry *e;
 
 	pthread_mutex_lock(&h->lock);
-	e = real ? lookup(h, kind, real) : NULL;
+	e = real ? entry_find(h, kind, real) : NULL;
 	pthread_mutex_unlock(&h->lock);
 	return e ? e->id : 0;
 }
 
 bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **real)
 {
-	struct entry *e;
+	struct handle_entry *e;
 
 	*real = NULL;
 	if (!id)
@@ -101,7 +106,7 @@ bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **
 
 bool handles_ended(struct handles *h, enum handle_kind kind, uint64_t id)
 {
-	struct entry *e = id ? handle_peek(&h->table, id, kind) : NULL;
+	struct handle_entry *e = id ? handle_peek(&h->table, id, kind) : NULL;
 
 	return e && e->ended;
 }
@@ -118,7 +123,7 @@ void handles_end(struct handles *h, enum handle_kind kind, void *context)
 
 	pthread_mutex_lock(&h->lock);
 	while ((n = map_above(&h->by_real[kind], at))) {
-		struct entry *e = (struct entry *)n;
+		struct handle_entry *e = (struct handle_entry *)n;
 		at = n->key + 1;
 		if (e->context != context)
 			continue;
@@ -130,26 +135,16 @@ void handles_end(struct handles *h, enum handle_kind kind, void *context)
 
 void handles_drop(struct handles *h, enum handle_kind kind, uint64_t id)
 {
-	struct entry *e = id ? handle_get(&h->table, id, kind) : NULL;
+	struct handle_entry *e = id ? handle_get(&h->table, id, kind) : NULL;
 
 	if (!e)
 		return;
 	pthread_mutex_lock(&h->lock);
-	if (lookup(h, kind, e->real) == e)
+	if (entry_find(h, kind, e->real) == e)
 		map_remove(&h->by_real[kind], &e->node);
 	pthread_mutex_unlock(&h->lock);
 	handle_close(&h->table, id, kind);
 	handle_put(&h->table, id);
-}
-
-void handles_each(struct handles *h, enum handle_kind kind, void (*f)(void *real, void *arg), void *arg)
-{
-	struct map_node *n = map_above(&h->by_real[kind], 0);
-
-	while (n) {
-		f(((struct entry *)n)->real, arg);
-		n = n->key == UINT64_MAX ? NULL : map_above(&h->by_real[kind], n->key + 1);
-	}
 }
 
 void handles_destroy(struct handles *h)
@@ -159,7 +154,7 @@ void handles_destroy(struct handles *h)
 	for (int k = 0; k < HANDLE_KINDS; k++) {
 		struct map_node *n;
 		while ((n = map_above(&h->by_real[k], 0)))
-			handles_drop(h, k, ((struct entry *)n)->id);
+			handles_drop(h, k, ((struct handle_entry *)n)->id);
 	}
 	free(h);
 }

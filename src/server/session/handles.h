@@ -1,9 +1,9 @@
 /*
- * handles.h - what a client holds in place of the device's handles.
+ * handles.h - the handles that a client holds in place of the driver's objects.
  *
- * A client never sees a handle of the driver underneath, and what it sends is never followed: it is
- * looked up among the handles that this session has given out.  The same object always has the same
- * number, so that cuStreamGetCtx gives the context that cuCtxCreate gave.
+ * A client never sees an object of the driver's, and the worker never dereferences a value that a client sends: it
+ * looks the value up among the handles of this session.  The same object always has the same handle, so that
+ * cuStreamGetCtx returns the context that cuCtxCreate returned.
  */
 #pragma once
 
@@ -14,30 +14,30 @@
 struct handles;
 
 struct handles *handles_create(void);
-void handles_destroy(struct handles *h); /* NULL is fine */
+void handles_destroy(struct handles *h);
 
-/* The number for an object of the driver's, given out now if it has none.  0 for NULL and for want of memory. */
+/* The handle for an object of the driver's, created if the object has none.  0 for NULL and if there is no memory. */
 uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real);
 
-/* Has it one already? */
+/* Does the object have a handle? */
 bool handles_has(struct handles *h, enum handle_kind kind, void *real);
 
-/* The number that was given out for an object; 0: none was. */
+/* The object's handle; 0: it has none. */
 uint64_t handles_known(struct handles *h, enum handle_kind kind, void *real);
 
-/* For the dispatcher, which alone ends handles.  The object behind a number.  False: never given out, or ended.  0 is NULL and always there. */
+/*
+ * Dispatcher only, because it alone ends handles.  The object behind a handle; 0 stands for NULL.  False: unknown or
+ * ended.
+ */
 bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **real);
 
-/* The object is gone. */
+/* The object is gone: its handle becomes invalid. */
 void handles_drop(struct handles *h, enum handle_kind kind, uint64_t id);
 
 /*
- * What is given out from now on belongs to a context, and ends with it: its number finds nothing any more, but is
- * known as one that has ended, and is never another object's.
+ * Handles created after handles_enter() belong to `context`.  handles_end() ends those of one kind with their
+ * context: they no longer find an object, handles_ended() recognises them, and their values are never used again.
  */
 void handles_enter(struct handles *h, void *context);
 void handles_end(struct handles *h, enum handle_kind kind, void *context);
 bool handles_ended(struct handles *h, enum handle_kind kind, uint64_t id);
-
-/* Calls f for each object of a kind, for cleaning up. */
-void handles_each(struct handles *h, enum handle_kind kind, void (*f)(void *real, void *arg), void *arg);

@@ -1,6 +1,8 @@
+/* Unpacks requests, looks up handles and packs replies. */
+#include "server/session/message.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include "server/session/message.h"
 
 bool msg_init(struct msg *m, struct session *s, const struct frame *f)
 {
@@ -28,7 +30,7 @@ bool msg_init(struct msg *m, struct session *s, const struct frame *f)
 	return true;
 }
 
-static void *take(struct msg *m, size_t size)
+static void *request_take(struct msg *m, size_t size)
 {
 	size_t left = m->in_end - m->in;
 	uint8_t *p = m->in;
@@ -43,7 +45,7 @@ static void *take(struct msg *m, size_t size)
 
 void msg_args(struct msg *m, void *args, size_t size)
 {
-	void *p = take(m, size);
+	void *p = request_take(m, size);
 
 	if (p)
 		memcpy(args, p, size);
@@ -51,8 +53,8 @@ void msg_args(struct msg *m, void *args, size_t size)
 		memset(args, 0, size);
 }
 
-/* What CUDA says of a handle that is none. */
-static CUresult unknown(enum handle_kind kind)
+/* CUDA's error code for an invalid handle. */
+static CUresult invalid_handle_error(enum handle_kind kind)
 {
 	switch (kind) {
 	case HANDLE_CUcontext:
@@ -73,19 +75,19 @@ void *msg_handle(struct msg *m, enum handle_kind kind, uint64_t id)
 {
 	void *real = NULL;
 
-	if (kind == HANDLE_CUstream && id <= 2) /* the default streams are numbers everywhere */
+	if (kind == HANDLE_CUstream && id <= 2) /* default streams have the same value in every process */
 		return (void *)(uintptr_t)id;
 	if (m->broken || handles_find(m->session->handles, kind, id, &real))
 		return real;
-	/* where CUDA takes a function it takes a kernel too */
+	/* CUDA accepts a kernel in place of a function */
 	if (kind != HANDLE_CUfunction || !handles_find(m->session->handles, HANDLE_CUkernel, id, &real))
-		m->error = unknown(kind);
+		m->error = invalid_handle_error(kind);
 	return real;
 }
 
 void *msg_in(struct msg *m, bool present, size_t size)
 {
-	return present ? take(m, size) : NULL;
+	return present ? request_take(m, size) : NULL;
 }
 
 void *msg_in_text(struct msg *m, bool present, size_t size)
@@ -164,7 +166,7 @@ void msg_drop(struct msg *m, enum handle_kind kind, uint64_t id)
 		handles_drop(m->session->handles, kind, id);
 }
 
-static int answer(struct msg *m)
+static int reply_send(struct msg *m)
 {
 	struct wire_reply head = {.result = m->result, .value = m->value};
 	size_t size = m->result ? sizeof head : m->out_used;
@@ -172,7 +174,7 @@ static int answer(struct msg *m)
 	int r;
 
 	if (size > lane_payload_max(m->frame.lane)) {
-		head.result = CUDA_ERROR_OUT_OF_MEMORY; /* of the ring */
+		head.result = CUDA_ERROR_OUT_OF_MEMORY; /* the ring is too small for this reply */
 		size = sizeof head;
 	}
 	r = lane_reply_reserve(m->frame.lane, size, &room);
@@ -183,13 +185,13 @@ static int answer(struct msg *m)
 	return lane_reply(m->frame.lane, m->frame.op, m->frame.ticket, size, NULL, 0);
 }
 
-void msg_late(struct msg *m, CUresult r)
+void msg_report_async(struct msg *m, CUresult r)
 {
 	void *context;
 
 	if (!handles_find(m->session->handles, HANDLE_CUcontext, m->context, &context))
-		return; /* it has ended, and the client knows */
-	session_late(m->session, context, r);
+		return; /* the context has ended, and the client knows */
+	async_error_report(m->session, context, r);
 }
 
 int msg_finish(struct msg *m, bool waits)
@@ -199,9 +201,9 @@ int msg_finish(struct msg *m, bool waits)
 	if (m->broken)
 		r = -EPROTO;
 	else if (waits)
-		r = answer(m);
+		r = reply_send(m);
 	else if (m->result)
-		msg_late(m, m->result);
+		msg_report_async(m, m->result);
 	free(m->heap_in);
 	return r;
 }

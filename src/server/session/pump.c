@@ -1,20 +1,21 @@
+/* Queues frames for the dispatcher, and serves those that it may be blocked on. */
+#include "server/session/pump.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "server/code/code.h"
-#include "server/copy/mirror.h"
-#include "server/session/pump.h"
+#include "server/wait/callbacks.h"
 #include "util/tsan_order.h"
 #include "wire/wire.h"
 
-#define MOST    (64u << 20) /* bytes of frames that wait here */
-#define EVER    (1u << 30)  /* while an answer is expected, which comes behind them */
-#define LOOK_NS 10000000
+#define QUEUE_BYTES         (64u << 20) /* of frames, before the pump stops reading */
+#define QUEUE_BYTES_AWAITED (1u << 30)  /* the same while a callback is awaited: its answer comes after these frames */
+#define QUEUE_CHECK_NS      10000000    /* a callback may become awaited meanwhile */
 
-struct held {
-	struct held *next;
+struct queued_frame {
+	struct queued_frame *next;
 	struct frame frame;
 	_Alignas(16) uint8_t payload[];
 };
@@ -22,69 +23,70 @@ struct held {
 struct pump {
 	struct session *session;
 	pthread_mutex_t lock;
-	pthread_cond_t more, less;
-	struct held *first, **last, *current;
+	pthread_cond_t frame_added, frame_taken;
+	struct queued_frame *first, **last;
+	struct queued_frame *current; /* the dispatcher's */
 	size_t bytes;
 	int error;
 };
 
-static void stop(struct pump *p, int error)
+static void pump_stop(struct pump *p, int error)
 {
 	pthread_mutex_lock(&p->lock);
 	p->error = error;
-	pthread_cond_signal(&p->more);
+	pthread_cond_signal(&p->frame_added);
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Not for long: an event may go out meanwhile. */
-static void wait_less(struct pump *p)
+/* Lock held.  Returns after QUEUE_CHECK_NS at the latest. */
+static void queue_wait_room(struct pump *p)
 {
 	struct timespec end;
 
 	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_nsec += LOOK_NS;
+	end.tv_nsec += QUEUE_CHECK_NS;
 	if (end.tv_nsec >= 1000000000)
 		end.tv_sec++, end.tv_nsec -= 1000000000;
-	pthread_cond_timedwait(&p->less, &p->lock, &end);
+	pthread_cond_timedwait(&p->frame_taken, &p->lock, &end);
 }
 
-static int hold(struct pump *p, const struct frame *f)
+static int frame_queue(struct pump *p, const struct frame *f)
 {
-	struct held *h = malloc(sizeof *h + f->size);
+	struct queued_frame *q = malloc(sizeof *q + f->size);
 
-	if (!h)
+	if (!q)
 		return -ENOMEM;
-	h->next = NULL;
-	h->frame = *f;
-	h->frame.payload = h->payload;
-	memcpy(h->payload, f->payload, f->size);
+	q->next = NULL;
+	q->frame = *f;
+	q->frame.payload = q->payload;
+	memcpy(q->payload, f->payload, f->size);
 	pthread_mutex_lock(&p->lock);
-	while (p->bytes > MOST && (p->bytes > EVER || !events_expected()))
-		wait_less(p);
-	p->bytes += sizeof *h + f->size;
-	*p->last = h;
-	p->last = &h->next;
-	pthread_cond_signal(&p->more);
+	while (p->bytes > QUEUE_BYTES && (p->bytes > QUEUE_BYTES_AWAITED || !callbacks_awaited(p->session)))
+		queue_wait_room(p);
+	p->bytes += sizeof *q + f->size;
+	*p->last = q;
+	p->last = &q->next;
+	pthread_cond_signal(&p->frame_added);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
 }
 
-/* What the dispatcher may be waiting for goes past it. */
-static int take(struct pump *p, const struct frame *f)
+/* Some frames bypass the queue: the dispatcher may be blocked waiting for them. */
+static int frame_handle(struct pump *p, const struct frame *f)
 {
 	switch (f->op) {
 	case WIRE_CALLED:
-		events_called(f);
+		callback_returned(p->session, f);
 		return 0;
 	case WIRE_MIRROR_UP:
 	case WIRE_MIRROR_DOWN:
-		return mirrors_now(p->session, f);
+		return mirrors_serve_in_pump(p->session, f);
 	default:
-		return hold(p, f);
+		return frame_queue(p, f);
 	}
 }
 
-static void *run(void *arg)
+static void *pump_run(void *arg)
 {
 	struct pump *p = arg;
 	struct frame f;
@@ -92,11 +94,11 @@ static void *run(void *arg)
 
 	do {
 		r = link_next(p->session->link, &f, -1);
-		ORDER_AFTER(told); /* an answer to this may be on a lane on which the dispatcher has answered */
+		ORDER_AFTER(told); /* the reply may go out on a lane on which the dispatcher has replied before */
 		if (!r)
-			r = take(p, &f);
+			r = frame_handle(p, &f);
 	} while (!r || r == -EINTR);
-	stop(p, r);
+	pump_stop(p, r);
 	return NULL;
 }
 
@@ -110,9 +112,9 @@ struct pump *pump_create(struct session *s)
 	p->session = s;
 	p->last = &p->first;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->more, NULL);
-	pthread_cond_init(&p->less, NULL);
-	if (pthread_create(&thread, NULL, run, p)) {
+	pthread_cond_init(&p->frame_added, NULL);
+	pthread_cond_init(&p->frame_taken, NULL);
+	if (pthread_create(&thread, NULL, pump_run, p)) {
 		free(p);
 		return NULL;
 	}
@@ -122,23 +124,23 @@ struct pump *pump_create(struct session *s)
 
 int pump_next(struct pump *p, struct frame *frame)
 {
-	struct held *h;
+	struct queued_frame *q;
 
 	free(p->current);
 	pthread_mutex_lock(&p->lock);
 	while (!p->first && !p->error)
-		pthread_cond_wait(&p->more, &p->lock);
-	h = p->current = p->first;
-	if (h) {
-		p->first = h->next;
+		pthread_cond_wait(&p->frame_added, &p->lock);
+	q = p->current = p->first;
+	if (q) {
+		p->first = q->next;
 		if (!p->first)
 			p->last = &p->first;
-		p->bytes -= sizeof *h + h->frame.size;
-		pthread_cond_signal(&p->less);
+		p->bytes -= sizeof *q + q->frame.size;
+		pthread_cond_signal(&p->frame_taken);
 	}
 	pthread_mutex_unlock(&p->lock);
-	if (!h)
+	if (!q)
 		return p->error;
-	*frame = h->frame;
+	*frame = q->frame;
 	return 0;
 }

@@ -1,10 +1,10 @@
 /*
- * pump.h - frames taken off a link by a thread of their own.
+ * pump.h - a thread that takes frames off the link for the dispatcher.
  *
- * The dispatcher may stand in the driver until a host function has run in the client, and the client says
- * so by a frame; and before that asks for the memory that the function reads.  On one host that is memory both see, but for
- * variables of modules; over a network somebody must go on reading.  So from the moment a client listens for events its
- * frames come through here, on one host if it has had such variables.
+ * The dispatcher may block in the driver until a host function has run in the client.  The client reports that by a
+ * frame, and before it fetches the memory that the function reads.  On one host both processes see that memory,
+ * except for variables of modules; over a network some thread must go on reading.  So frames come through a pump from
+ * the moment a client listens for callbacks: always over TCP, on one host if the client has had mirrors.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct pump;
 
-struct pump *pump_create(struct session *s); /* NULL: no memory, or no thread */
+struct pump *pump_create(struct session *s); /* NULL: no memory, or no thread.  Lives as long as the process */
 
-/* As link_next without a timeout. */
+/* As link_next() without a timeout. */
 int pump_next(struct pump *p, struct frame *frame);

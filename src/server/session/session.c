@@ -1,6 +1,10 @@
+/* The dispatcher: takes the client's frames in order, makes the calls, counts and times them. */
+#include "server/session/session.h"
+
 #include <errno.h>
+#include <stdlib.h>
+#include "server/code/code.h"
 #include "server/quota/account.h"
-#include "server/copy/mirror.h"
 #include "server/session/message.h"
 #include "server/session/pump.h"
 #include "server/wait/wait_threads.h"
@@ -8,7 +12,9 @@
 #include "util/tsan_order.h"
 #include "wire/nvml.h"
 
-static void note_context(struct session *s, CUcontext context)
+struct session *worker_session;
+
+static void context_note(struct session *s, CUcontext context)
 {
 	CUdevice device = 0;
 
@@ -16,7 +22,7 @@ static void note_context(struct session *s, CUcontext context)
 	handles_enter(s->handles, context);
 	if (context && s->ops->cuCtxGetDevice(&device))
 		device = 0;
-	account_enter(context, device);
+	account_enter(s->account, context, device);
 }
 
 CUresult session_enter(struct session *s, uint64_t id)
@@ -31,22 +37,30 @@ CUresult session_enter(struct session *s, uint64_t id)
 		return CUDA_SUCCESS;
 	CUresult r = s->ops->cuCtxSetCurrent(real);
 	if (!r)
-		note_context(s, real);
+		context_note(s, real);
 	return r;
 }
 
-static bool frees(unsigned op)
+void session_context_ended(struct session *s, CUcontext context)
+{
+	registration_context_ended(s, context);
+	signal_context_ended(s, context);
+}
+
+/* ---- Properties of calls ---- */
+
+static bool op_frees_memory(unsigned op)
 {
 	return op == NR_cuMemFreeAsync || op == NR_cuMemFree_v2;
 }
 
-static bool unloads(unsigned op)
+static bool op_unloads_code(unsigned op)
 {
 	return op == NR_cuModuleUnload || op == NR_cuLibraryUnload;
 }
 
-/* Calls that change which context is current in the thread that makes them. */
-static bool moves_context(unsigned op)
+/* Calls that change which context is current in the calling thread. */
+static bool op_changes_context(unsigned op)
 {
 	switch (op) {
 	case NR_cuCtxCreate_v2:
@@ -61,8 +75,8 @@ static bool moves_context(unsigned op)
 	}
 }
 
-/* They name a context or a device, or make one: a current context that has ended is none of their business. */
-static bool needs_no_context(unsigned op)
+/* These calls name or create a context: they work although the current one has ended. */
+static bool op_needs_no_context(unsigned op)
 {
 	switch (op) {
 	case NR_cuDevicePrimaryCtxRetain:
@@ -70,30 +84,30 @@ static bool needs_no_context(unsigned op)
 	case NR_cuDevicePrimaryCtxGetState:
 		return true;
 	default:
-		return moves_context(op);
+		return op_changes_context(op);
 	}
 }
 
-static void note_current(struct session *s)
+static void context_note_current(struct session *s)
 {
 	CUcontext context;
 
-	note_context(s, s->ops->cuCtxGetCurrent(&context) ? NULL : context);
+	context_note(s, s->ops->cuCtxGetCurrent(&context) ? NULL : context);
 }
 
-/* An event that is recorded again at once, in the same stream: of the two nobody can see the first. */
-static bool is_repeated(struct session *s, const struct frame *f)
+/* The same event is recorded again at once in the same stream: nobody can observe the first record. */
+static bool record_is_repeated(struct session *s, const struct frame *f)
 {
 	if (f->op != NR_cuEventRecord || s->pumped || !link_repeats(s->link, f))
 		return false;
 	s->calls++;
-	stats_add(&account_device()->calls, 1);
+	stats_add(&account_device(s->account)->calls, 1);
 	return true;
 }
 
 /* ---- Counting ---- */
 
-static bool is_launch(unsigned op)
+static bool op_launches(unsigned op)
 {
 	switch (op) {
 	case WIRE_LAUNCH:
@@ -107,41 +121,43 @@ static bool is_launch(unsigned op)
 	}
 }
 
-static void count_call(const struct frame *f, bool waits, CUresult r)
+static void call_count(struct session *s, const struct frame *f, bool waits, CUresult r)
 {
-	struct stats_device *d = account_device();
+	struct stats_device *d = account_device(s->account);
 
 	stats_add(&d->calls, 1);
 	stats_add(&d->answers, waits);
-	stats_add(&d->launches, is_launch(f->op));
+	stats_add(&d->launches, op_launches(f->op));
 	stats_add(&d->errors, r && r != CUDA_ERROR_NOT_READY);
 }
 
 /*
- * How long calls wait for us: the newest one there is now has only just been published, so its time begins
- * here and ends when it is taken.  It stands for all that were taken meanwhile.
+ * Samples how long calls wait in the ring: the newest published call has only just arrived, so its wait begins now
+ * and ends when it is served.  The sample stands for all calls served in between.
  */
-static void time_wait(struct session *s, uint64_t ticket, bool due)
+static void queue_wait_sample(struct session *s, uint64_t ticket, bool due)
 {
-	struct stats_times *t = &account_device()->wait;
+	struct stats_times *t = &account_device(s->account)->wait;
 	uint64_t newest;
 
-	if (s->watched && ticket >= s->watched) {
-		stats_time(t, wait_now() - s->watched_at, s->watched - s->watched_from);
-		s->watched = 0;
+	if (s->queue_sample.ticket && ticket >= s->queue_sample.ticket) {
+		stats_time(t, wait_now() - s->queue_sample.began, s->queue_sample.ticket - s->queue_sample.first);
+		s->queue_sample.ticket = 0;
 	}
-	if (!due || s->watched || !link_newest(s->link, &newest))
+	if (!due || s->queue_sample.ticket || !link_newest(s->link, &newest))
 		return;
 	if (newest <= ticket) {
 		stats_time(t, 0, STATS_SAMPLE);
 		return;
 	}
-	s->watched = newest;
-	s->watched_from = ticket;
-	s->watched_at = wait_now();
+	s->queue_sample.ticket = newest;
+	s->queue_sample.first = ticket;
+	s->queue_sample.began = wait_now();
 }
 
-static int serve_one(struct session *s, struct msg *m, const struct frame *f)
+/* ---- Serving ---- */
+
+static int frame_serve(struct session *s, struct msg *m, const struct frame *f)
 {
 	const struct served *call = serve_find(f->op);
 	uint64_t start;
@@ -151,44 +167,55 @@ static int serve_one(struct session *s, struct msg *m, const struct frame *f)
 	s->op = f->op;
 	if (!call)
 		return -EPROTO;
-	if (is_repeated(s, f))
+	if (record_is_repeated(s, f))
 		return 0;
 	if (!msg_init(m, s, f))
 		return -EPROTO;
 	timed = ++s->calls % STATS_SAMPLE == 0;
 	s->answers += call->waits;
-	time_wait(s, f->ticket, timed);
+	queue_wait_sample(s, f->ticket, timed);
 	start = timed ? wait_now() : 0;
 	m->error = session_enter(s, m->context);
-	session_share_again(s, !m->error);
-	if (m->error == CUDA_ERROR_CONTEXT_IS_DESTROYED && needs_no_context(f->op))
+	registration_renew(s, !m->error);
+	if (m->error == CUDA_ERROR_CONTEXT_IS_DESTROYED && op_needs_no_context(f->op))
 		m->error = CUDA_SUCCESS;
 	call->serve(s->ops, m);
-	/* Retained: after a reset it is only now that it knows its device again. */
-	if (moves_context(f->op) || f->op == NR_cuDevicePrimaryCtxRetain)
-		note_current(s);
-	s->freed |= frees(f->op) && !s->keeps;
-	if (unloads(f->op) || moves_context(f->op))
-		mirrors_unloaded(s->ops);
+	/* After a reset, only retaining a primary context tells its device again. */
+	if (op_changes_context(f->op) || f->op == NR_cuDevicePrimaryCtxRetain)
+		context_note_current(s);
+	s->pool_freed |= op_frees_memory(f->op) && !s->pool_keeps;
+	if (op_unloads_code(f->op) || op_changes_context(f->op))
+		mirrors_unloaded(s);
 	if (timed)
-		stats_time(&account_device()->run, wait_now() - start, STATS_SAMPLE);
-	count_call(f, call->waits, m->result);
+		stats_time(&account_device(s->account)->run, wait_now() - start, STATS_SAMPLE);
+	call_count(s, f, call->waits, m->result);
 	return msg_finish(m, call->waits);
+}
+
+void session_init(struct session *s)
+{
+	pthread_mutex_init(&s->errors.lock, NULL);
+	pthread_mutex_init(&s->mirrors.lock, NULL);
+	pthread_mutex_init(&s->output.lock, NULL);
+	s->output.captured[0].fd = s->output.captured[1].fd = -1;
+	s->image_folder = IMAGE_FOLDER_UNOPENED;
+	s->dot_fd = -1;
+	worker_session = s;
 }
 
 int session_start(struct session *s)
 {
 	s->handles = handles_create();
-	s->waiters = waiters_create(s);
-	if (!s->handles || !s->waiters)
+	s->wait_threads = wait_threads_create(s);
+	if (!s->handles || !s->wait_threads)
 		return -ENOMEM;
-	note_current(s);
+	context_note_current(s);
 	serve_init();
 	return 0;
 }
 
-/* Sharing memory with the device takes milliseconds, which a client that only asks about it need not wait for. */
-static int run_first(struct session *s, struct msg *m)
+/* Registering memory takes milliseconds; a client that only uses NVML does not pay for it. */
+static int first_frame_serve(struct session *s, struct msg *m)
 {
 	struct frame f;
 	int r = link_next(s->link, &f, -1);
@@ -196,32 +223,34 @@ static int run_first(struct session *s, struct msg *m)
 	if (r)
 		return r;
 	if (f.op < WIRE_NVML)
-		session_share(s);
-	return serve_one(s, m, &f);
+		registration_start(s);
+	return frame_serve(s, m, &f);
 }
 
-static bool wants_pump(struct session *s)
+static bool pump_needed(struct session *s)
 {
-	return s->events && (!link_peer(s->link)->local || mirrors_ever());
+	return s->callbacks && (!link_peer(s->link)->local || s->mirrors.used);
 }
 
 int session_run(struct session *s)
 {
-	static struct msg m; /* large, and one dispatcher a process */
+	struct msg *m = calloc(1, sizeof *m); /* lives as long as the process */
 	struct pump *pump = NULL;
 	struct frame f;
 	int r;
 
+	if (!m)
+		return -ENOMEM;
 	do
-		r = run_first(s, &m);
+		r = first_frame_serve(s, m);
 	while (r == -EINTR);
 	while (!r || r == -EINTR) {
-		if (!pump && wants_pump(s) && !(pump = pump_create(s)))
+		if (!pump && pump_needed(s) && !(pump = pump_create(s)))
 			return -ENOMEM;
 		s->pumped = pump != NULL;
 		r = pump ? pump_next(pump, &f) : link_next(s->link, &f, -1);
 		if (!r)
-			r = serve_one(s, &m, &f);
+			r = frame_serve(s, m, &f);
 	}
 	return r == -EPIPE ? 0 : r;
 }

@@ -1,65 +1,94 @@
 /*
- * session.h - one client process, in a worker process of its own.
+ * session.h - everything that a worker knows of its client.
  *
- *	link_next ─▶ msg ─▶ serve_cuX ─▶ the device's table ─▶ answer
+ *	link_next ─▶ msg ─▶ serve_cuX ─▶ the device's ops table ─▶ reply
  *
- * One thread, the dispatcher, takes the client's calls in the order in which they were issued.  A
- * session ends with its client, and with it everything the client had: contexts are destroyed, memory
- * is freed, and the process exits.
+ * One thread, the dispatcher, takes the client's calls in ticket order.  A session ends with its client: contexts are
+ * destroyed, memory is freed, and the process exits.  doc/threads.md lists the worker's other threads and its locks.
  */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include "backend/backend.h"
+#include "server/copy/mirror.h"
+#include "server/session/async_errors.h"
 #include "server/session/handles.h"
+#include "server/session/shared_registration.h"
+#include "server/wait/kernel_output.h"
+#include "server/wait/stream_signal.h"
 #include "transport/transport.h"
 #include "util/map.h"
 #include "wire/wire.h"
 
-struct images;
-struct events;
-struct waiters;
+struct account;
+struct callbacks;
+struct linker;
+struct nvml_state;
+struct session_image;
+struct wait_threads;
 
-#define SESSION_PRINTING 8
-#define MSG_FEW          4096        /* bytes that need no allocation */
-#define MSG_OUT          (16u << 20) /* the largest answer: memory that is not used until then */
+#define MSG_FEW 4096        /* bytes of a request that need no allocation */
+#define MSG_OUT (16u << 20) /* the largest reply; its pages stay untouched until a reply needs them */
 
 struct session {
 	struct link *link;
-	const struct cuda_ops *ops;
+	const struct cuda_ops *ops; /* the device's table, as wrapped by quota/account.h */
+	struct account *account;
 	struct handles *handles;
 	CUcontext context; /* current in the dispatcher */
-	uint64_t words;    /* where the device sees the link's words; 0: it does not */
-	struct waiters *waiters;
-	unsigned look_us;      /* how long they look at a device before they sleep; 0: it wakes them at once */
-	struct images *images; /* what the client has sent: images.c */
-	_Atomic(struct events *) events; /* where the client listens: events.c; NULL: it does not */
-	bool freed;               /* to a pool: it gives back what it need not keep when somebody waits by a call */
-	bool keeps;               /* pools keep everything */
-	bool pumped;              /* frames come through a pump: the link's next one is not the next */
-	_Atomic(unsigned) prints; /* what loaded code may do: enum wire_prints */
-	CUstream printing[SESSION_PRINTING]; /* where something may have printed since the client last waited there */
-	unsigned nprinting;                  /* more than there is room for: anywhere */
-	struct map host;                     /* memory shared with the client, by address: hostmem.c */
-	struct map empty;                    /* addresses that were, and stay empty */
-	uint64_t window, window_size;
-	struct map textures; /* texture and surface objects: texture.c */
-	struct map retained; /* allocations that are not held just once: vmm.c */
-	struct map mapped;   /* and where they are, by address */
-	uint64_t calls, answers;
-	uint64_t watched, watched_from, watched_at; /* tickets and a time: how long calls wait */
-	unsigned op;                                /* the latest call */
+	struct async_errors errors;
+
+	struct shared_registration shared; /* words and arenas as the device sees them */
+	struct wait_threads *wait_threads;
+	unsigned spin_us; /* how long a wait thread polls the device before it sleeps; 0: the device wakes it at once */
+	struct followers followers;
+	_Atomic(struct callbacks *) callbacks; /* NULL until the client listens for callbacks */
+	atomic_uint callbacks_awaited;         /* callbacks that a driver thread waits for */
+	struct kernel_output output;
+	bool pool_freed; /* memory went back to a pool: the next wait lets the driver trim its pools */
+	bool pool_keeps; /* the client told its pools to keep everything */
+	bool pumped;     /* frames arrive through a pump, so link_repeats() does not see the next one */
+
+	struct session_image *images; /* images that the client has sent */
+	struct linker *linkers;       /* cuLink states in progress */
+	int image_folder;             /* the image store; -1: none, IMAGE_FOLDER_UNOPENED: not opened yet */
+	int dot_fd;                   /* the graph drawn last, for cuGraphDebugDotPrint; -1: none */
+
+	struct mirrors mirrors;
+	struct map host;              /* host memory shared with the client, by address */
+	struct map vacated;           /* address ranges that the client gave back and that stay unused */
+	uint64_t window, window_size; /* addresses reserved in both processes */
+	struct map textures;          /* texture and surface objects, by the driver's value */
+	struct map retained;          /* allocation handles that are not held exactly once, by handle */
+	struct map mapped;            /* mappings of allocations, by address */
+	struct nvml_state *nvml;
+
+	uint64_t calls, answers; /* calls served; calls that the client waited for */
+	unsigned op;             /* the latest call */
+
+	/* How long calls wait in the ring: one sample at a time. */
+	struct {
+		uint64_t ticket; /* the call being timed; 0: none */
+		uint64_t first;  /* the ticket served when the sample began */
+		uint64_t began;  /* ns */
+	} queue_sample;
 };
+
+/*
+ * The worker's only session.  For functions whose signature CUDA or NVML fixes: entry points that quota/ and nvml/
+ * wrap, and callbacks of the driver.  All others get the session as an argument.
+ */
+extern struct session *worker_session;
 
 struct msg {
 	struct session *session;
 	struct frame frame;
 	uint64_t context;
-	bool broken;    /* the frame makes no sense: the session ends */
-	CUresult error; /* why the call is not made */
+	bool broken;    /* protocol error: the session ends */
+	CUresult error; /* why the call must not be made */
 	CUresult result;
-	int32_t value; /* of an NVML call: what it returned */
+	int32_t value; /* result of an NVML call */
 	uint8_t *in, *in_end;
 	size_t out_used;
 	void *heap_in;
@@ -68,11 +97,11 @@ struct msg {
 
 typedef void (*serve_fn)(const struct cuda_ops *ops, struct msg *m);
 
-/* Who serves a call, and whether its client waits for an answer. */
+/* One line of the dispatch table. */
 struct served {
 	unsigned op;
 	serve_fn serve;
-	bool waits;
+	bool waits; /* the client waits for a reply */
 };
 
 void serve_init(void);                        /* once, before serve_find */
@@ -117,41 +146,17 @@ void serve_surface_destroy(const struct cuda_ops *ops, struct msg *m);
 void serve_texture_desc(const struct cuda_ops *ops, struct msg *m);
 void serve_view_desc(const struct cuda_ops *ops, struct msg *m);
 
-/*
- * Lets the device see the link's words and bulk memory, where they are shared.  The context must be current.  That takes
- * milliseconds, so a worker does it before its client comes, if it can: memory for link_serve, or NULL.
- */
-struct link_memory *share_ahead(const struct cuda_ops *ops, const struct link_config *config);
-void session_share(struct session *s);
-void session_unshared(CUcontext context); /* it has ended: maybe it was the one that all this was registered in */
-void session_share_again(struct session *s, bool now); /* if it was; now: the current context will do */
+/* Prepares a zeroed session for everything that happens before a client connects, and makes it worker_session. */
+void session_init(struct session *s);
 
-/* With link and ops set: everything else.  0 or -ENOMEM. */
+/* With link, ops and account set: prepares the rest.  0 or -ENOMEM. */
 int session_start(struct session *s);
 
-/* Runs until the client is gone; 0, or -errno if it broke the rules. */
+/* Serves the client until it is gone.  0, or -errno if the client violated the protocol. */
 int session_run(struct session *s);
 
-/*
- * Sets a word when `stream` has come to here: the device writes it itself where it can see it, else a
- * thread of ours waits for it.  `piece` (may be NULL) of the down arena is then in place.
- */
-void session_word(struct session *s, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece);
-
-/* The word is set now, whatever happened: the client must not wait for ever. */
-void session_word_now(struct session *s, uint32_t word, uint32_t value);
-
-/* Streams of ours that were in a context are gone with it. */
-void session_context_gone(CUcontext context);
-
-/* A call that nobody waits for has failed in a context (NULL: in none): the client is told by a word. */
-void session_late(struct session *s, CUcontext context, CUresult r);
-/* The same by a thread to which that comes later: told only if the context still lives the same life as then. */
-uint64_t session_life(CUcontext context);
-void session_late_in(struct session *s, CUcontext context, uint64_t life, CUresult r);
-
-/* A word that a client may name. */
-bool session_has_word(struct session *s, uint32_t word);
-
-/* Makes the client's context current; a CUDA error otherwise. */
+/* Makes the client's context current. */
 CUresult session_enter(struct session *s, uint64_t context);
+
+/* The context has been destroyed or reset: drops what the session had in it. */
+void session_context_ended(struct session *s, CUcontext context);

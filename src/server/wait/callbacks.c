@@ -1,175 +1,169 @@
-/*
- * What the client does for us: host functions, callbacks, destructors, and showing what kernels printed.
- *
- * The client listens on a lane of its own.  Who needs it done before going on (a thread of the driver's,
- * never the dispatcher) takes a slot, sends the event and waits for the slot's word, which lies in memory
- * that the client writes: it does not come through the dispatcher, which may itself be waiting in the
- * driver for this very function.
- */
+/* Runs host functions, callbacks and destructors in the client. */
+#include "server/wait/callbacks.h"
+
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include "server/code/code.h"
 #include "server/copy/copy.h"
-#include "server/copy/mirror.h"
 #include "util/futex.h"
 
-#define LOOK_NS 100000000
+#define LINK_CHECK_NS 100000000 /* a broken link does not wake these waits: look at it this often */
 
-struct events {
+struct callbacks {
 	struct session *session;
 	struct lane *lane;
-	uint32_t *words; /* the client's, or our own that events_called sets; one a slot */
+	uint32_t *words; /* one for each slot: in the client's memory, or `own`, which callback_returned() sets */
 	uint32_t own[WIRE_SLOTS];
-	pthread_mutex_t lock;
-	pthread_cond_t freed;
+	pthread_mutex_t lock; /* the lane and the slots */
+	pthread_cond_t slot_freed;
 	bool busy[WIRE_SLOTS];
 	uint32_t value[WIRE_SLOTS];
 };
 
-/* The driver calls back with one word only, and there is one session a process. */
-static _Atomic(struct events *) the_events;
-static atomic_uint expected; /* events that somebody waits for */
-
 void serve_listen(const struct cuda_ops *ops, struct msg *m)
 {
 	struct session *s = m->session;
-	struct events *e;
+	struct callbacks *c;
 	size_t room;
 	uint8_t *base = bulk_base(s->link, BULK_UP, &room);
 
 	(void)ops;
 	m->error = CUDA_SUCCESS;
-	if (m->frame.npieces != 1 || m->frame.pieces[0].size < WIRE_SLOTS * sizeof *e->words ||
-		m->frame.pieces[0].offset % sizeof *e->words)
+	if (m->frame.npieces != 1 || m->frame.pieces[0].size < WIRE_SLOTS * sizeof *c->words ||
+		m->frame.pieces[0].offset % sizeof *c->words)
 		m->broken = true;
 	if (msg_bad(m))
 		return;
-	e = s->events ? NULL : calloc(1, sizeof *e);
-	if (!e) {
-		msg_result(m, s->events ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
+	c = s->callbacks ? NULL : calloc(1, sizeof *c);
+	if (!c) {
+		msg_result(m, s->callbacks ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
 		return;
 	}
-	e->session = s;
-	e->lane = m->frame.lane;
-	e->words = link_peer(s->link)->local ? (uint32_t *)(base + m->frame.pieces[0].offset) : e->own;
-	pthread_mutex_init(&e->lock, NULL);
-	pthread_cond_init(&e->freed, NULL);
-	s->events = the_events = e;
+	c->session = s;
+	c->lane = m->frame.lane;
+	c->words = link_peer(s->link)->local ? (uint32_t *)(base + m->frame.pieces[0].offset) : c->own;
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->slot_freed, NULL);
+	s->callbacks = c;
 }
 
-bool events_expected(void)
+bool callbacks_awaited(struct session *s)
 {
-	return atomic_load(&expected) != 0;
+	return atomic_load(&s->callbacks_awaited) != 0;
 }
 
-void events_called(const struct frame *f)
+void callback_returned(struct session *s, const struct frame *f)
 {
-	struct events *e = the_events;
+	struct callbacks *c = s->callbacks;
 	struct wire_called a;
 
-	if (!e || f->size < sizeof(struct wire_request) + sizeof a)
+	if (!c || f->size < sizeof(struct wire_request) + sizeof a)
 		return;
 	memcpy(&a, (const uint8_t *)f->payload + sizeof(struct wire_request), sizeof a);
 	if (a.slot >= WIRE_SLOTS)
 		return;
-	__atomic_store_n(&e->words[a.slot], a.value, __ATOMIC_RELEASE);
-	futex_wake_shared(&e->words[a.slot]);
+	__atomic_store_n(&c->words[a.slot], a.value, __ATOMIC_RELEASE);
+	futex_wake_shared(&c->words[a.slot]);
 }
 
 void serve_called(const struct cuda_ops *ops, struct msg *m)
 {
 	(void)ops;
-	events_called(&m->frame);
+	callback_returned(m->session, &m->frame);
 	m->result = CUDA_SUCCESS;
 }
 
-static unsigned take_slot(struct events *e, uint32_t *value)
+/* Lock held; waits for a free slot. */
+static unsigned slot_take(struct callbacks *c, uint32_t *value)
 {
 	unsigned i;
 
 	for (;;) {
-		for (i = 0; i < WIRE_SLOTS && e->busy[i]; i++)
+		for (i = 0; i < WIRE_SLOTS && c->busy[i]; i++)
 			;
 		if (i < WIRE_SLOTS)
 			break;
-		pthread_cond_wait(&e->freed, &e->lock);
+		pthread_cond_wait(&c->slot_freed, &c->lock);
 	}
-	e->busy[i] = true;
-	if (!++e->value[i])
-		e->value[i] = 1;
-	*value = e->value[i];
+	c->busy[i] = true;
+	if (!++c->value[i])
+		c->value[i] = 1;
+	*value = c->value[i];
 	return i;
 }
 
-static int send_event(
-	struct events *e, const struct wire_event *v, const void *text, size_t size, const struct piece *piece)
+/* Lock held. */
+static int event_send(
+	struct callbacks *c, const struct wire_event *v, const void *text, size_t size, const struct piece *piece)
 {
 	void *room;
-	int r = lane_reply_reserve(e->lane, sizeof *v + size, &room);
+	int r = lane_reply_reserve(c->lane, sizeof *v + size, &room);
 
 	if (r)
 		return r;
 	memcpy(room, v, sizeof *v);
 	if (size)
 		memcpy((uint8_t *)room + sizeof *v, text, size);
-	return lane_reply(e->lane, WIRE_LISTEN, 0, sizeof *v + size, piece, piece != NULL);
+	return lane_reply(c->lane, WIRE_LISTEN, 0, sizeof *v + size, piece, piece != NULL);
 }
 
-static void wait_word(struct events *e, unsigned slot, uint32_t value)
+static void slot_wait(struct callbacks *c, unsigned slot, uint32_t value)
 {
 	uint32_t now;
 
 	for (int spin = 0; spin < 2000; spin++)
-		if (__atomic_load_n(&e->words[slot], __ATOMIC_ACQUIRE) == value)
+		if (__atomic_load_n(&c->words[slot], __ATOMIC_ACQUIRE) == value)
 			return;
-	while ((now = __atomic_load_n(&e->words[slot], __ATOMIC_ACQUIRE)) != value) {
-		if (link_error(e->session->link, NULL))
+	while ((now = __atomic_load_n(&c->words[slot], __ATOMIC_ACQUIRE)) != value) {
+		if (link_error(c->session->link, NULL))
 			return;
-		futex_wait_shared(
-			&e->words[slot], now, LOOK_NS); /* the link may break meanwhile, and wakes nobody here */
+		futex_wait_shared(&c->words[slot], now, LINK_CHECK_NS);
 	}
 }
 
-static void do_there(struct events *e, struct wire_event *v, const void *text, size_t size, const struct piece *piece)
+/* Sends the event and waits until the client has handled it. */
+static void event_run(
+	struct callbacks *c, struct wire_event *v, const void *text, size_t size, const struct piece *piece)
 {
-	pthread_mutex_lock(&e->lock);
-	v->slot = take_slot(e, &v->value);
-	int r = send_event(e, v, text, size, piece);
-	pthread_mutex_unlock(&e->lock);
-	atomic_fetch_add(&expected, 1);
+	pthread_mutex_lock(&c->lock);
+	v->slot = slot_take(c, &v->value);
+	int r = event_send(c, v, text, size, piece);
+	pthread_mutex_unlock(&c->lock);
+	atomic_fetch_add(&c->session->callbacks_awaited, 1);
 	if (!r)
-		wait_word(e, v->slot, v->value);
-	atomic_fetch_sub(&expected, 1);
-	pthread_mutex_lock(&e->lock);
-	e->busy[v->slot] = false;
-	pthread_cond_signal(&e->freed);
-	pthread_mutex_unlock(&e->lock);
+		slot_wait(c, v->slot, v->value);
+	atomic_fetch_sub(&c->session->callbacks_awaited, 1);
+	pthread_mutex_lock(&c->lock);
+	c->busy[v->slot] = false;
+	pthread_cond_signal(&c->slot_freed);
+	pthread_mutex_unlock(&c->lock);
 }
 
-/* A function of the application's: it may read what the device has written before. */
-static void run_there(struct wire_event v)
+/* An application's function may read what the device has written: mirrors first. */
+static void application_function_run(struct wire_event v)
 {
-	if (!the_events)
+	struct session *s = worker_session;
+
+	if (!s->callbacks)
 		return;
-	mirrors_tell(the_events->session);
-	do_there(the_events, &v, NULL, 0, NULL);
+	mirrors_announce(s);
+	event_run(s->callbacks, &v, NULL, 0, NULL);
 }
 
-void events_host(void *id)
+void callback_host_function(void *id)
 {
-	run_there((struct wire_event){.kind = WIRE_EVENT_HOST, .id = (uintptr_t)id});
+	application_function_run((struct wire_event){.kind = WIRE_EVENT_HOST, .id = (uintptr_t)id});
 }
 
-struct events_given {
+struct callback_piece {
 	uint64_t id;
 	struct piece piece;
 };
 
-struct events_given *events_give(struct msg *m, uint64_t id, uint64_t offset, uint64_t size)
+struct callback_piece *callback_piece_create(struct msg *m, uint64_t id, uint64_t offset, uint64_t size)
 {
-	struct events_given *g;
+	struct callback_piece *p;
 	size_t room;
 
 	bulk_base(m->session->link, BULK_DOWN, &room);
@@ -177,67 +171,69 @@ struct events_given *events_give(struct msg *m, uint64_t id, uint64_t offset, ui
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (m->error || m->broken)
 		return NULL;
-	g = malloc(sizeof *g);
-	if (g)
-		*g = (struct events_given){id, {offset, size}};
+	p = malloc(sizeof *p);
+	if (p)
+		*p = (struct callback_piece){id, {offset, size}};
 	else
 		m->error = CUDA_ERROR_OUT_OF_MEMORY;
-	return g;
+	return p;
 }
 
-void events_host_piece(void *given)
+void callback_host_function_piece(void *piece)
 {
-	const struct events_given *g = given;
-	struct wire_event v = {.kind = WIRE_EVENT_HOST, .id = g->id};
+	const struct callback_piece *p = piece;
+	struct wire_event v = {.kind = WIRE_EVENT_HOST, .id = p->id};
 
-	if (the_events)
-		do_there(the_events, &v, NULL, 0, &g->piece);
+	if (worker_session->callbacks)
+		event_run(worker_session->callbacks, &v, NULL, 0, &p->piece);
 }
 
-/* In a stream it is run one time. */
-static void host_piece_once(void *given)
+/* A stream runs its host function once, unlike a graph. */
+static void host_function_piece_once(void *piece)
 {
-	events_host_piece(given);
-	free(given);
+	callback_host_function_piece(piece);
+	free(piece);
 }
 
-void events_callback(CUstream stream, CUresult status, void *id)
+void callback_stream(CUstream stream, CUresult status, void *id)
 {
 	(void)stream; /* the client knows which */
-	run_there((struct wire_event){.kind = WIRE_EVENT_CALLBACK, .status = status, .id = (uintptr_t)id});
+	application_function_run(
+		(struct wire_event){.kind = WIRE_EVENT_CALLBACK, .status = status, .id = (uintptr_t)id});
 }
 
-void events_destroy(void *id)
+void callback_destructor(void *id)
 {
 	struct wire_event v = {.kind = WIRE_EVENT_DESTROY, .id = (uintptr_t)id};
-	struct events *e = the_events;
+	struct callbacks *c = worker_session->callbacks;
 
-	if (!e)
+	if (!c)
 		return;
-	pthread_mutex_lock(&e->lock);
-	send_event(e, &v, NULL, 0, NULL);
-	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_lock(&c->lock);
+	event_send(c, &v, NULL, 0, NULL);
+	pthread_mutex_unlock(&c->lock);
 }
 
-void events_text(struct session *s, bool errors, const void *text, size_t size)
+void callback_print(struct session *s, bool errors, const void *text, size_t size)
 {
 	struct wire_event v = {.kind = errors ? WIRE_EVENT_ERRORS : WIRE_EVENT_OUTPUT};
 
-	if (s->events)
-		do_there(s->events, &v, text, size, NULL);
+	if (s->callbacks)
+		event_run(s->callbacks, &v, text, size, NULL);
 }
 
-static void host_with_piece(const struct cuda_ops *ops, struct msg *m, CUstream stream, const struct wire_host_call *a)
+static void host_function_piece_launch(
+	const struct cuda_ops *ops, struct msg *m, CUstream stream, const struct wire_host_call *a)
 {
-	struct events_given *g;
+	struct callback_piece *p;
 
-	copy_not_captured(ops, m, stream); /* or it would be run again */
-	g = m->error ? NULL : events_give(m, a->id, a->offset, a->size);
+	copy_not_captured(ops, m, stream); /* a graph would run it more than once */
+	p = m->error ? NULL : callback_piece_create(m, a->id, a->offset, a->size);
 	if (msg_bad(m))
 		return;
-	msg_result(m, ops->cuLaunchHostFunc(stream, host_piece_once, g));
+	msg_result(m, ops->cuLaunchHostFunc(stream, host_function_piece_once, p));
 	if (m->result)
-		free(g);
+		free(p);
 }
 
 void serve_host_call(const struct cuda_ops *ops, struct msg *m)
@@ -246,16 +242,16 @@ void serve_host_call(const struct cuda_ops *ops, struct msg *m)
 
 	msg_args(m, &a, sizeof a);
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.stream);
-	if (!m->session->events)
+	if (!m->session->callbacks)
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (msg_bad(m))
 		return;
 	if (a.kind == WIRE_EVENT_HOST && a.size)
-		host_with_piece(ops, m, stream, &a);
+		host_function_piece_launch(ops, m, stream, &a);
 	else if (a.kind == WIRE_EVENT_HOST)
-		msg_result(m, ops->cuLaunchHostFunc(stream, events_host, (void *)(uintptr_t)a.id));
+		msg_result(m, ops->cuLaunchHostFunc(stream, callback_host_function, (void *)(uintptr_t)a.id));
 	else
-		msg_result(m, ops->cuStreamAddCallback(stream, events_callback, (void *)(uintptr_t)a.id, a.flags));
+		msg_result(m, ops->cuStreamAddCallback(stream, callback_stream, (void *)(uintptr_t)a.id, a.flags));
 }
 
 void serve_object(const struct cuda_ops *ops, struct msg *m)
@@ -266,11 +262,11 @@ void serve_object(const struct cuda_ops *ops, struct msg *m)
 	m->error = CUDA_SUCCESS;
 	msg_args(m, &a, sizeof a);
 	uint64_t *out = msg_out(m, true, sizeof *out);
-	if (!m->session->events)
+	if (!m->session->callbacks)
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (msg_bad(m))
 		return;
-	msg_result(m, ops->cuUserObjectCreate(&object, (void *)(uintptr_t)a.id, events_destroy, a.count, a.flags));
+	msg_result(m, ops->cuUserObjectCreate(&object, (void *)(uintptr_t)a.id, callback_destructor, a.count, a.flags));
 	if (!m->result)
 		*out = handles_give(m->session->handles, HANDLE_CUuserObject, object);
 }

@@ -1,35 +1,28 @@
-/*
- * What kernels print.  A driver writes it to this process's stdout, and what a failed assertion says to
- * stderr; both are files in memory here, and go to the client whenever it waits for the device.
- */
+/* Captures the text that kernels print and forwards it to the client. */
+#include "server/wait/kernel_output.h"
+
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "server/code/code.h"
 #include "server/daemon/log.h"
+#include "server/session/session.h"
+#include "server/wait/callbacks.h"
 #include "server/wait/wait_threads.h"
 
-static struct {
-	int fd;
-	off_t told;
-} kept[2] = {{-1, 0}, {-1, 0}};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-static int keep(int fd)
+/* Puts a memfd in place of stdout or stderr.  -1 on failure. */
+static int descriptor_capture(int fd)
 {
-	int memory = memfd_create(fd == 1 ? "stdout" : "stderr", MFD_CLOEXEC);
+	int memory = memfd_create(fd == STDOUT_FILENO ? "stdout" : "stderr", MFD_CLOEXEC);
 
 	if (memory < 0 || fcntl(memory, F_SETFL, O_APPEND) || dup2(memory, fd) < 0)
 		return -1;
 	return memory;
 }
 
-/* What a sanitizer finds is about us, not for the client. */
-static void sanitizer_to(int fd)
+/* A sanitizer's report is about the worker, not for the client. */
+static void sanitizer_report_to(int fd)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	void __sanitizer_set_report_fd(void *fd);
@@ -40,67 +33,73 @@ static void sanitizer_to(int fd)
 #endif
 }
 
-void events_capture_output(void)
+void kernel_output_capture(struct session *s)
 {
-	int log = fcntl(2, F_DUPFD_CLOEXEC, 3);
+	int log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
 	fflush(NULL);
 	if (log < 0)
 		return;
 	log_to(log);
-	sanitizer_to(log);
-	kept[0].fd = keep(1);
-	kept[1].fd = keep(2);
+	sanitizer_report_to(log);
+	s->output.captured[0].fd = descriptor_capture(STDOUT_FILENO);
+	s->output.captured[1].fd = descriptor_capture(STDERR_FILENO);
 }
 
-static void tell(struct session *s, int which)
+/* Lock held. */
+static void captured_forward(struct session *s, int which)
 {
+	int fd = s->output.captured[which].fd;
+	off_t *sent = &s->output.captured[which].sent, from = *sent;
 	char text[16384];
-	off_t from = kept[which].told;
 	ssize_t n;
 
-	while ((n = pread(kept[which].fd, text, sizeof text, kept[which].told)) > 0) {
-		events_text(s, which == 1, text, n);
-		kept[which].told += n;
+	while ((n = pread(fd, text, sizeof text, *sent)) > 0) {
+		callback_print(s, which == 1, text, n);
+		*sent += n;
 	}
-	if (kept[which].told > from) /* it need not be kept any longer */
-		fallocate(kept[which].fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, kept[which].told - from);
+	if (*sent > from)
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, *sent - from);
 }
 
-void events_flush(struct session *s)
+void kernel_output_flush(struct session *s)
 {
-	if (!s->prints || !s->events)
+	if (!s->output.kinds || !s->callbacks)
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&s->output.lock);
 	fflush(stdout);
 	for (int i = 0; i < 2; i++)
-		if (kept[i].fd >= 0)
-			tell(s, i);
-	pthread_mutex_unlock(&lock);
+		if (s->output.captured[i].fd >= 0)
+			captured_forward(s, i);
+	pthread_mutex_unlock(&s->output.lock);
 }
 
-void output_due(struct session *s, CUstream stream)
+void kernel_output_expect(struct session *s, CUstream stream)
 {
-	for (unsigned i = 0; i < s->nprinting && i < SESSION_PRINTING; i++)
-		if (s->printing[i] == stream)
+	struct kernel_output *o = &s->output;
+
+	for (unsigned i = 0; i < o->nstreams && i < KERNEL_OUTPUT_STREAMS; i++)
+		if (o->stream[i] == stream)
 			return;
-	if (s->nprinting < SESSION_PRINTING)
-		s->printing[s->nprinting] = stream;
-	if (s->nprinting <= SESSION_PRINTING)
-		s->nprinting++;
+	if (o->nstreams < KERNEL_OUTPUT_STREAMS)
+		o->stream[o->nstreams] = stream;
+	if (o->nstreams <= KERNEL_OUTPUT_STREAMS)
+		o->nstreams++;
 }
 
 /*
- * Others may finish meanwhile, and what they print is shown as soon; but they are waited for in their turn.  While
- * somebody is still to show what was waited for before, nobody overtakes it.
+ * Other streams may finish meanwhile, and their output is forwarded as soon; but the client waits for each of them in
+ * turn.  While a wait thread still has output to forward for an earlier wait, no later signal may overtake it.
  */
-bool output_look(struct session *s, CUstream stream)
+bool kernel_output_wanted(struct session *s, CUstream stream)
 {
-	if (!s->nprinting)
-		return s->prints && waiters_busy(s->waiters);
-	for (unsigned i = 0; i < s->nprinting && s->nprinting <= SESSION_PRINTING; i++)
-		if (s->printing[i] == stream) {
-			s->printing[i] = s->printing[--s->nprinting];
+	struct kernel_output *o = &s->output;
+
+	if (!o->nstreams)
+		return o->kinds && wait_threads_busy(s->wait_threads);
+	for (unsigned i = 0; i < o->nstreams && o->nstreams <= KERNEL_OUTPUT_STREAMS; i++)
+		if (o->stream[i] == stream) {
+			o->stream[i] = o->stream[--o->nstreams];
 			break;
 		}
 	return true;

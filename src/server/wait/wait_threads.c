@@ -1,123 +1,125 @@
+/* Threads that wait for events of the device and set the client's words. */
+#include "server/wait/wait_threads.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
-#include "server/code/code.h"
-#include "server/copy/mirror.h"
-#include "server/wait/wait_threads.h"
+#include "server/session/session.h"
 #include "transport/wait.h"
 
-struct item {
-	struct item *next;
-	CUcontext ctx;
-	uint64_t life; /* the context's: session_life */
+/* One event to wait for, one word to set. */
+struct queued_wait {
+	struct queued_wait *next;
+	CUcontext context;
+	uint64_t life; /* of the context: async_error_life() */
 	CUevent event;
-	CUresult failed; /* there is nothing to wait for: why */
+	CUresult failed; /* the event could not be recorded: why */
 	uint32_t word, value;
 	bool has_piece;
 	struct piece piece;
 };
 
-struct turn {
-	unsigned queued;
-	bool busy; /* a thread of ours waits for its next value */
+struct word_queue {
+	unsigned queued; /* waits for this word that no thread has taken */
+	bool busy;       /* a thread waits for its next value */
 };
 
-/* Values of one word are told in the order in which they were asked for: a word never goes back. */
-struct waiters {
+/* Values of one word are set in the order in which they were asked for: a word never goes back. */
+struct wait_threads {
 	struct session *session;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	struct item *first, **last;
-	unsigned idle, ready;      /* threads with nothing to do; words that want one */
-	_Atomic(unsigned) pending; /* what nobody has been told of yet */
+	struct queued_wait *first, **last;
+	unsigned idle;             /* threads with nothing to do */
+	unsigned ready;            /* words with queued waits and no thread */
+	_Atomic(unsigned) pending; /* waits whose word has not been set yet */
 	unsigned nwords;
-	struct turn *turn; /* by word */
+	struct word_queue *words;
 };
 
-bool waiters_busy(struct waiters *w)
+bool wait_threads_busy(struct wait_threads *t)
 {
-	return atomic_load(&w->pending) != 0;
+	return atomic_load(&t->pending) != 0;
 }
 
-struct waiters *waiters_create(struct session *s)
+struct wait_threads *wait_threads_create(struct session *s)
 {
-	struct waiters *w = calloc(1, sizeof *w);
+	struct wait_threads *t = calloc(1, sizeof *t);
 	size_t size;
 
-	if (!w)
+	if (!t)
 		return NULL;
 	word_base(s->link, &size);
-	w->nwords = size / WORD_STRIDE;
-	w->turn = calloc(w->nwords, sizeof *w->turn);
-	if (!w->turn) {
-		free(w);
+	t->nwords = size / WORD_STRIDE;
+	t->words = calloc(t->nwords, sizeof *t->words);
+	if (!t->words) {
+		free(t);
 		return NULL;
 	}
-	w->session = s;
-	w->last = &w->first;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->more, NULL);
+	t->session = s;
+	t->last = &t->first;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->more, NULL);
+	return t;
+}
+
+/* Lock held.  The first wait whose word has no thread, or NULL. */
+static struct queued_wait *wait_take(struct wait_threads *t)
+{
+	struct queued_wait **p = &t->first, *w;
+
+	while ((w = *p) && t->words[w->word].busy)
+		p = &w->next;
+	if (!w)
+		return NULL;
+	*p = w->next;
+	if (t->last == &w->next)
+		t->last = p;
+	t->words[w->word].busy = true;
+	t->words[w->word].queued--;
+	t->ready--;
 	return w;
 }
 
-/* The first one whose word nobody waits for, or NULL.  Lock held. */
-static struct item *take_item(struct waiters *w)
+static struct queued_wait *wait_next(struct wait_threads *t)
 {
-	struct item **p = &w->first, *i;
+	struct queued_wait *w;
 
-	while ((i = *p) && w->turn[i->word].busy)
-		p = &i->next;
-	if (!i)
-		return NULL;
-	*p = i->next;
-	if (w->last == &i->next)
-		w->last = p;
-	w->turn[i->word].busy = true;
-	w->turn[i->word].queued--;
-	w->ready--;
-	return i;
+	pthread_mutex_lock(&t->lock);
+	t->idle++;
+	while (!(w = wait_take(t)))
+		pthread_cond_wait(&t->more, &t->lock);
+	t->idle--;
+	pthread_mutex_unlock(&t->lock);
+	return w;
 }
 
-static struct item *next_item(struct waiters *w)
+static void word_done(struct wait_threads *t, uint32_t word)
 {
-	struct item *i;
-
-	pthread_mutex_lock(&w->lock);
-	w->idle++;
-	while (!(i = take_item(w)))
-		pthread_cond_wait(&w->more, &w->lock);
-	w->idle--;
-	pthread_mutex_unlock(&w->lock);
-	return i;
+	pthread_mutex_lock(&t->lock);
+	t->words[word].busy = false;
+	t->ready += t->words[word].queued != 0;
+	pthread_mutex_unlock(&t->lock);
+	atomic_fetch_sub(&t->pending, 1);
 }
 
-static void told(struct waiters *w, uint32_t word)
-{
-	pthread_mutex_lock(&w->lock);
-	w->turn[word].busy = false;
-	w->ready += w->turn[word].queued != 0;
-	pthread_mutex_unlock(&w->lock);
-	atomic_fetch_sub(&w->pending, 1);
-}
-
-#define LOOK_NS 20000000 /* so long it is worth looking now and then */
-
-#define GAP_NS 3000 /* between two looks, at least: the dispatcher wants the driver, too */
+#define POLL_NS     20000000 /* a wait longer than this sleeps in the driver */
+#define POLL_GAP_NS 3000     /* between two polls, at least: the dispatcher needs the driver, too */
 
 /*
- * A driver that sleeps until the device interrupts it wakes up a tenth of a millisecond late or more.  So we look
- * for a while, then ever more seldom, at a cost that never shows beside what was waited for, and then we sleep.
- * In the end a driver is asked to wait in any case: only then it prints what kernels have printed, and lets pools go.
+ * A driver that sleeps until the device interrupts it wakes up 100 us late or more.  So this thread polls for a
+ * while, then less and less often, at a cost that stays small beside the time waited for, and then sleeps.  It calls
+ * cuEventSynchronize in any case: only then the driver prints what kernels have printed, and trims its pools.
  */
-static CUresult wait_event(const struct session *s, CUevent event)
+static CUresult event_wait(const struct session *s, CUevent event)
 {
 	uint64_t start = wait_now(), passed = 0, until;
 	CUresult r = CUDA_ERROR_NOT_READY;
 
-	while (s->look_us && passed < LOOK_NS && (r = s->ops->cuEventQuery(event)) == CUDA_ERROR_NOT_READY) {
-		if (passed > s->look_us * 1000ull)
+	while (s->spin_us && passed < POLL_NS && (r = s->ops->cuEventQuery(event)) == CUDA_ERROR_NOT_READY) {
+		if (passed > s->spin_us * 1000ull)
 			nanosleep(&(struct timespec){.tv_nsec = (long)passed / 32}, NULL);
-		for (until = wait_now() + GAP_NS; (passed = wait_now()) < until;)
+		for (until = wait_now() + POLL_GAP_NS; (passed = wait_now()) < until;)
 			wait_pause();
 		passed -= start;
 	}
@@ -125,87 +127,82 @@ static CUresult wait_event(const struct session *s, CUevent event)
 }
 
 /*
- * What went wrong on the device shows here first: the client learns it before it is let go.  A context that
- * the client has destroyed meanwhile is nothing to tell it of.
+ * Everything that the client must know is published before its word is set: the failure, the output of kernels, changed
+ * mirrors.  A context that the client has destroyed meanwhile is no failure.
  */
-static void wait_for(struct session *s, struct item *i)
+static void wait_complete(struct session *s, struct queued_wait *w)
 {
 	const struct cuda_ops *ops = s->ops;
-	CUresult r = i->failed ? i->failed : ops->cuCtxSetCurrent(i->ctx);
-	bool gone = r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	CUresult r = w->failed ? w->failed : ops->cuCtxSetCurrent(w->context);
+	bool ended = r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 
 	if (!r)
-		r = wait_event(s, i->event);
-	if (r && !gone)
-		session_late_in(s, i->ctx, i->life, r);
-	events_flush(s);
-	mirrors_tell(s);
-	word_raise(
-		s->link, i->word, i->value, &i->piece, i->has_piece); /* the device may have written it, and gone on */
-	if (i->event)
-		ops->cuEventDestroy_v2(i->event);
-	free(i);
+		r = event_wait(s, w->event);
+	if (r && !ended)
+		async_error_report_in(s, w->context, w->life, r);
+	kernel_output_flush(s);
+	mirrors_announce(s);
+	/* raise, not set: the device may have written this value already, and a later one */
+	word_raise(s->link, w->word, w->value, &w->piece, w->has_piece);
+	if (w->event)
+		ops->cuEventDestroy_v2(w->event);
+	free(w);
 }
 
-static void *run(void *arg)
+static void *wait_thread_run(void *arg)
 {
-	struct waiters *w = arg;
+	struct wait_threads *t = arg;
 
 	for (;;) {
-		struct item *i = next_item(w);
-		uint32_t word = i->word;
-		wait_for(w->session, i);
-		told(w, word); /* and we look for its next value ourselves */
+		struct queued_wait *w = wait_next(t);
+		uint32_t word = w->word;
+		wait_complete(t->session, w);
+		word_done(t, word); /* this thread takes the word's next wait itself, if no other does */
 	}
 	return NULL;
 }
 
-static void hand_over(struct waiters *w, struct item *i)
+static void wait_queue(struct wait_threads *t, struct queued_wait *w)
 {
-	struct turn *t = &w->turn[i->word];
+	struct word_queue *q = &t->words[w->word];
 	pthread_t thread;
-	bool need;
+	bool need_thread;
 
-	atomic_fetch_add(&w->pending, 1);
-	pthread_mutex_lock(&w->lock);
-	*w->last = i;
-	w->last = &i->next;
-	w->ready += !t->busy && !t->queued;
-	t->queued++;
-	need = w->ready > w->idle;
-	pthread_cond_signal(&w->more);
-	pthread_mutex_unlock(&w->lock);
-	if (need && !pthread_create(&thread, NULL, run, w))
+	atomic_fetch_add(&t->pending, 1);
+	pthread_mutex_lock(&t->lock);
+	*t->last = w;
+	t->last = &w->next;
+	t->ready += !q->busy && !q->queued;
+	q->queued++;
+	need_thread = t->ready > t->idle;
+	pthread_cond_signal(&t->more);
+	pthread_mutex_unlock(&t->lock);
+	if (need_thread && !pthread_create(&thread, NULL, wait_thread_run, t))
 		pthread_detach(thread);
 }
 
-CUresult waiters_stream(struct waiters *w, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece)
+CUresult wait_threads_add(
+	struct wait_threads *t, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece)
 {
-	const struct cuda_ops *ops = w->session->ops;
-	struct item *i;
+	const struct cuda_ops *ops = t->session->ops;
+	struct queued_wait *w;
 
-	if (word >= w->nwords)
+	if (word >= t->nwords)
 		return CUDA_ERROR_INVALID_VALUE;
-	i = calloc(1, sizeof *i);
-	if (!i)
+	w = calloc(1, sizeof *w);
+	if (!w)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	i->ctx = w->session->context;
-	i->life = session_life(i->ctx);
-	i->word = word;
-	i->value = value;
+	w->context = t->session->context;
+	w->life = async_error_life(t->session, w->context);
+	w->word = word;
+	w->value = value;
 	if (piece) {
-		i->has_piece = true;
-		i->piece = *piece;
+		w->has_piece = true;
+		w->piece = *piece;
 	}
-	i->failed = ops->cuEventCreate(&i->event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
-	if (!i->failed)
-		i->failed = ops->cuEventRecord(i->event, stream);
-	hand_over(w, i); /* a failure is told there, too: behind what the device has printed, and in the word's order */
+	w->failed = ops->cuEventCreate(&w->event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
+	if (!w->failed)
+		w->failed = ops->cuEventRecord(w->event, stream);
+	wait_queue(t, w); /* a failure goes through the queue, too: after earlier output, and in the word's order */
 	return CUDA_SUCCESS;
-}
-
-/* The process ends with the session; its threads may stand in the driver and are left there. */
-void waiters_destroy(struct waiters *w)
-{
-	(void)w;
 }

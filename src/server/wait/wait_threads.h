@@ -1,21 +1,25 @@
 /*
- * wait.h - threads that wait for the device where it cannot tell the client itself.
+ * wait_threads.h - threads that wait for the device where it cannot signal the client itself.
  *
- * The dispatcher never waits.  It records an event where it stands and hands it over; a thread sleeps
- * on the event and then sets the client's word.  As many threads as waits at one time, none while
- * there are none to wait for.
+ * The dispatcher never blocks on the device.  It records an event in the stream and queues a wait; a thread sleeps on
+ * the event and then sets the client's word.  There are as many threads as waits at one time.
  */
 #pragma once
 
-#include "server/session/session.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "abi/cuda.h"
 
-struct waiters;
+struct piece;
+struct session;
+struct wait_threads;
 
-struct waiters *waiters_create(struct session *s);
-void waiters_destroy(struct waiters *w); /* NULL is fine; the contexts must be gone */
+/* The threads live as long as the process: they may be blocked in the driver. */
+struct wait_threads *wait_threads_create(struct session *s);
 
-/* Is anything on its way that they will tell? */
-bool waiters_busy(struct waiters *w);
+/* Is a wait queued or in progress? */
+bool wait_threads_busy(struct wait_threads *t);
 
-/* Set the word, with its piece if there is one, when `stream` of the current context has come to here. */
-CUresult waiters_stream(struct waiters *w, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece);
+/* Set the word, with its piece if there is one, when `stream` of the current context reaches this point. */
+CUresult wait_threads_add(
+	struct wait_threads *t, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece);
