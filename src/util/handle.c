@@ -20,11 +20,6 @@ static uint64_t word_of(uint32_t generation, unsigned kind)
 	return (uint64_t)generation << 40 | (uint64_t)(kind & 0xff) << 32;
 }
 
-static uint32_t index_of(uint64_t handle)
-{
-	return handle >> 4 & 0xffffff;
-}
-
 static struct handle_slot *slot_at(struct handle_table *t, uint32_t index)
 {
 	struct handle_slot *chunk = atomic_load_explicit(&t->chunk[index / HANDLE_CHUNK], memory_order_acquire);
@@ -81,7 +76,7 @@ static struct handle_slot *find(struct handle_table *t, uint64_t handle, uint64_
 	if (handle & 0xf || handle >> 60)
 		return NULL;
 	*want = word_of(handle >> 36 & GENERATIONS, handle_kind(handle));
-	return slot_at(t, index_of(handle));
+	return slot_at(t, handle_index(handle));
 }
 
 void *handle_peek(struct handle_table *t, uint64_t handle, unsigned kind)
@@ -129,12 +124,12 @@ bool handle_close(struct handle_table *t, uint64_t handle, unsigned kind)
 
 void handle_ref(struct handle_table *t, uint64_t handle)
 {
-	atomic_fetch_add_explicit(&slot_at(t, index_of(handle))->word, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&slot_at(t, handle_index(handle))->word, 1, memory_order_relaxed);
 }
 
 void handle_put(struct handle_table *t, uint64_t handle)
 {
-	uint32_t index = index_of(handle);
+	uint32_t index = handle_index(handle);
 	struct handle_slot *s = slot_at(t, index);
 
 	if ((atomic_fetch_sub_explicit(&s->word, 1, memory_order_acq_rel) & REFS) != 1)

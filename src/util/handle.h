@@ -40,6 +40,12 @@ void *handle_get(struct handle_table *t, uint64_t handle, unsigned kind);
 /* The same without a reference: only for a thread that alone closes handles of this table. */
 void *handle_peek(struct handle_table *t, uint64_t handle, unsigned kind);
 
+/* The index of its slot. */
+static inline uint32_t handle_index(uint64_t handle)
+{
+	return handle >> 4 & 0xffffff;
+}
+
 /* The kind a value claims to be; only handle_get() tells whether it is true. */
 static inline unsigned handle_kind(uint64_t handle)
 {

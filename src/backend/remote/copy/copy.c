@@ -30,15 +30,6 @@ static CUresult copy_post_shared(unsigned op, CUdeviceptr device, const void *ho
 	return r;
 }
 
-static void linear_copy_init(
-	struct staged_copy *c, bool up, CUdeviceptr device, const void *host, size_t size, uint32_t chunk)
-{
-	struct block b;
-
-	block_init_linear(&b, up, device, host, size, chunk);
-	staged_copy_init(c, &b);
-}
-
 static struct part linear_chunk(const struct staged_copy *c, unsigned index)
 {
 	struct part p = {.x = index * c->block.part_max};
@@ -72,7 +63,7 @@ static CUresult copy_up_large(CUdeviceptr dst, const void *src, size_t size, str
 {
 	struct copy_up_job u = {.s = s, .job.chunk = copy_up_chunk};
 
-	linear_copy_init(
+	staged_copy_init_linear(
 		&u.copy, true, dst, src, size, size < THREADED_MIN || !remote.local ? CHUNK_SINGLE : CHUNK_THREADED);
 	if (size < THREADED_MIN)
 		return staged_copy_up(&u.copy, s);
@@ -154,7 +145,7 @@ static CUresult copy_down_small(void *dst, CUdeviceptr src, struct piece piece, 
 	uint32_t value;
 	CUresult r;
 
-	linear_copy_init(&c, false, src, dst, piece.size, piece.size);
+	staged_copy_init_linear(&c, false, src, dst, piece.size, piece.size);
 	all = linear_chunk(&c, 0);
 	stream_mark_take(s, &mark);
 	pthread_mutex_lock(&s->copy_lock);
@@ -241,7 +232,7 @@ static CUresult copy_down_large(void *dst, CUdeviceptr src, size_t size, struct 
 	uint64_t posted = s->posted;
 	CUresult r;
 
-	linear_copy_init(&d.copy, false, src, dst, size, size < THREADED_MIN ? CHUNK_SINGLE : CHUNK_THREADED);
+	staged_copy_init_linear(&d.copy, false, src, dst, size, size < THREADED_MIN ? CHUNK_SINGLE : CHUNK_THREADED);
 	d.job.count = linear_chunk_count(&d.copy);
 	r = copy_down_take_slots(&d);
 	for (unsigned i = 0; i < d.slots && !r; i++)

@@ -10,6 +10,14 @@ void staged_copy_init(struct staged_copy *c, const struct block *b)
 	*c = (struct staged_copy){.block = *b, .up = b->src.kind == SIDE_PAGEABLE};
 }
 
+void staged_copy_init_linear(
+	struct staged_copy *c, bool up, CUdeviceptr device, const void *host, size_t size, size_t part_max)
+{
+	block_init_linear(&c->block, up, device, host, size, part_max);
+	c->up = up;
+	c->piece = (struct piece){0};
+}
+
 bool staged_copy_is_local(const struct staged_copy *c)
 {
 	return c->block.src.kind == SIDE_PAGEABLE && c->block.dst.kind == SIDE_PAGEABLE;

@@ -45,6 +45,8 @@ struct staged_copy {
 };
 
 void staged_copy_init(struct staged_copy *c, const struct block *b);
+void staged_copy_init_linear(
+	struct staged_copy *c, bool up, CUdeviceptr device, const void *host, size_t size, size_t part_max);
 /* Both sides are host memory: nothing is staged. */
 bool staged_copy_is_local(const struct staged_copy *c);
 /* Moves the bytes of a part between host memory and the piece, in the copy's direction; or all bytes if it is local. */

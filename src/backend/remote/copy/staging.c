@@ -245,7 +245,6 @@ CUresult staging_copy_small(struct stream *s, CUdeviceptr dst, const void *src, 
 	struct staging *t = staging_of(s);
 	struct part all = {.width = size, .height = 1, .depth = 1};
 	struct staged_copy c;
-	struct block b;
 	CUresult r = CUDA_SUCCESS;
 	bool slab;
 
@@ -259,8 +258,7 @@ CUresult staging_copy_small(struct stream *s, CUdeviceptr dst, const void *src, 
 	if (slab)
 		return r;
 	/* there are more streams than the arena has room for slabs */
-	block_init_linear(&b, true, dst, src, size, size);
-	staged_copy_init(&c, &b);
+	staged_copy_init_linear(&c, true, dst, src, size, size);
 	return staged_part_up(&c, &all, s);
 }
 

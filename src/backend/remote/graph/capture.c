@@ -1,9 +1,8 @@
 /*
- * Captures.  Which streams are part of one is known here, because what is posted to them is no work and
- * nothing in them can be waited for.
+ * Stream captures: which streams take part in which capture, and the calls that a capture forbids.
  *
- * The server captures in relaxed mode: its one dispatcher serves all our threads, and what CUDA forbids a
- * thread in the other modes is that thread's business.
+ * The server captures in relaxed mode, because its one dispatcher serves all threads of the client; the client itself
+ * enforces what CUDA forbids the calling thread in the other modes.
  */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
@@ -20,9 +19,10 @@ struct capture {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list captures = {&captures, &captures};
-static uint64_t last;
+static uint64_t last_id;
 
-static struct capture *find(uint64_t id)
+/* Lock held. */
+static struct capture *capture_find(uint64_t id)
 {
 	list_each(l, &captures)
 	{
@@ -33,24 +33,24 @@ static struct capture *find(uint64_t id)
 	return NULL;
 }
 
-static void enter(struct stream *s, struct capture *c)
+static void stream_enter_capture(struct stream *s, struct capture *c)
 {
 	s->capture_id = c->id;
 	s->capturing = true;
 }
 
-void capture_join(struct stream *s, uint64_t capture)
+void capture_join(struct stream *s, uint64_t capture_id)
 {
 	struct capture *c;
 
 	pthread_mutex_lock(&lock);
-	c = find(capture);
+	c = capture_find(capture_id);
 	if (c && !s->capturing)
-		enter(s, c);
+		stream_enter_capture(s, c);
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- what must not be done meanwhile ---- */
+/* ---- calls that a capture forbids ---- */
 
 static __thread CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
@@ -65,8 +65,8 @@ CUresult remote_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 	return CUDA_SUCCESS;
 }
 
-/* Waiting for a captured stream makes the capture invalid, at the server as here. */
-static void spoil(struct stream *s)
+/* Waiting for a captured stream invalidates the capture, at the server as here. */
+static void capture_invalidate(struct stream *s)
 {
 	const _Atomic(uint64_t) *mine = call_context;
 
@@ -75,7 +75,8 @@ static void spoil(struct stream *s)
 	call_context = mine;
 }
 
-static bool protects(const struct capture *c)
+/* Does the capture forbid unsafe calls of this thread? */
+static bool capture_protected(const struct capture *c)
 {
 	if (c->mode == CU_STREAM_CAPTURE_MODE_RELAXED || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
 		return false;
@@ -83,8 +84,8 @@ static bool protects(const struct capture *c)
 	       (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-/* Of those that `in` says (NULL: that protect themselves from what this thread does). */
-static CUresult spoil_all(const struct context *in)
+/* Invalidates the captures in a context (NULL: those that forbid unsafe calls of this thread). */
+static CUresult captures_invalidate(const struct context *in)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -92,9 +93,9 @@ static CUresult spoil_all(const struct context *in)
 	list_each(l, &captures)
 	{
 		struct capture *c = container_of(l, struct capture, link);
-		if (in ? c->origin->ctx != in : !protects(c))
+		if (in ? c->origin->ctx != in : !capture_protected(c))
 			continue;
-		spoil(c->origin);
+		capture_invalidate(c->origin);
 		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}
 	pthread_mutex_unlock(&lock);
@@ -103,38 +104,38 @@ static CUresult spoil_all(const struct context *in)
 
 CUresult capture_invalidate_protected(void)
 {
-	return spoil_all(NULL);
+	return captures_invalidate(NULL);
 }
 
 CUresult capture_check_synchronize(struct context *c)
 {
-	return call_careful ? spoil_all(c) : CUDA_SUCCESS;
+	return call_careful ? captures_invalidate(c) : CUDA_SUCCESS;
 }
 
-/* ---- from begin to end ---- */
+/* ---- begin and end ---- */
 
-static CUresult began(struct stream *s, CUstreamCaptureMode mode)
+static CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode)
 {
 	struct capture *c = calloc(1, sizeof *c);
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&lock);
-	*c = (struct capture){.id = ++last, .origin = s, .mode = mode, .thread = pthread_self()};
+	*c = (struct capture){.id = ++last_id, .origin = s, .mode = mode, .thread = pthread_self()};
 	list_append(&captures, &c->link);
 	call_careful++;
-	enter(s, c);
+	stream_enter_capture(s, c);
 	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
 }
 
-/* All that took part are free again. */
-static void ended(uint64_t id)
+/* Releases all streams that took part. */
+static void capture_end(uint64_t id)
 {
 	struct capture *c;
 
 	pthread_mutex_lock(&lock);
-	c = find(id);
+	c = capture_find(id);
 	if (!c) {
 		pthread_mutex_unlock(&lock);
 		return;
@@ -170,7 +171,7 @@ void captures_drop(struct context *ctx)
 		}
 		pthread_mutex_unlock(&lock);
 		if (id)
-			ended(id);
+			capture_end(id);
 	} while (id);
 }
 
@@ -184,7 +185,7 @@ CUresult remote_cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mod
 	if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = call_cuStreamBeginCapture_v2(handle, CU_STREAM_CAPTURE_MODE_RELAXED);
-	return r ? r : began(s, mode);
+	return r ? r : capture_begin(s, mode);
 }
 
 CUresult remote_cuStreamBeginCapture(CUstream handle)
@@ -203,26 +204,27 @@ CUresult remote_cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph, cons
 	if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = call_cuStreamBeginCaptureToGraph(handle, graph, dependencies, data, n, CU_STREAM_CAPTURE_MODE_RELAXED);
-	return r ? r : began(s, mode);
+	return r ? r : capture_begin(s, mode);
 }
 
-static bool wrong_thread(uint64_t id)
+/* Only the thread that began a capture may end it, unless its mode is relaxed. */
+static bool capture_of_other_thread(uint64_t id)
 {
 	struct capture *c;
-	bool wrong;
+	bool other;
 
 	pthread_mutex_lock(&lock);
-	c = find(id);
-	wrong = c && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self());
+	c = capture_find(id);
+	other = c && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self());
 	pthread_mutex_unlock(&lock);
-	return wrong;
+	return other;
 }
 
 CUresult remote_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
-	CUgraph unwanted; /* by those who captured into a graph that they have */
+	CUgraph unwanted; /* graph may be NULL: the capture went into an existing graph */
 	uint64_t id;
 
 	if (!s)
@@ -230,17 +232,18 @@ CUresult remote_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 	if (graph)
 		*graph = NULL;
 	id = s->capture_id;
-	if (id && wrong_thread(id))
+	if (id && capture_of_other_thread(id))
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 	r = call_cuStreamEndCapture(handle, graph ? graph : &unwanted);
 	if (r == CUDA_SUCCESS || r == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || r == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
-		ended(id);
+		capture_end(id);
 	return r;
 }
 
-/* ---- what a capture has so far ---- */
+/* ---- capture info ---- */
 
-static CUresult ask(struct stream *s, struct wire_captured *head, uint8_t **rest)
+/* The nodes and edges that the stream's next node depends on are in *rest, which the caller frees. */
+static CUresult capture_ask_info(struct stream *s, struct wire_captured *head, uint8_t **rest)
 {
 	struct wire_capture_info a = {.stream = s->id};
 	size_t size;
@@ -259,8 +262,8 @@ static CUresult ask(struct stream *s, struct wire_captured *head, uint8_t **rest
 CUresult remote_cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
 	CUgraph *graph, const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *n)
 {
-	static __thread uint8_t *shown; /* valid until the thread asks again */
-	static const CUgraphEdgeData none[WIRE_DEPENDENCIES];
+	static __thread uint8_t *returned; /* valid until the thread asks again */
+	static const CUgraphEdgeData default_edges[WIRE_DEPENDENCIES];
 	struct wire_captured head;
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
@@ -274,11 +277,11 @@ CUresult remote_cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus
 		*status = CU_STREAM_CAPTURE_STATUS_NONE;
 		return CUDA_SUCCESS;
 	}
-	r = ask(s, &head, &rest);
+	r = capture_ask_info(s, &head, &rest);
 	if (r)
 		return r;
-	free(shown);
-	shown = rest;
+	free(returned);
+	returned = rest;
 	*status = head.status;
 	if (head.status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
 		return CUDA_SUCCESS;
@@ -289,7 +292,8 @@ CUresult remote_cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus
 	if (dependencies)
 		*dependencies = (const CUgraphNode *)rest;
 	if (edges)
-		*edges = head.edges ? (const CUgraphEdgeData *)(rest + head.dependencies * sizeof(CUgraphNode)) : none;
+		*edges = head.edges ? (const CUgraphEdgeData *)(rest + head.dependencies * sizeof(CUgraphNode))
+				    : default_edges;
 	if (n)
 		*n = head.dependencies;
 	return CUDA_SUCCESS;

@@ -119,7 +119,7 @@ void graph_copy_attach_exec(struct graph_copy *g, uint64_t exec, uint64_t node)
 }
 
 /* The copies stay allocated: a destroyed executable graph may still be running, and nothing tells when it has ended. */
-void copy_node_forget(CUgraphExec exec)
+void graph_copy_exec_destroyed(CUgraphExec exec)
 {
 	pthread_mutex_lock(&lock);
 	list_each_safe(l, &exec_copies) if (container_of(l, struct graph_copy, link)->exec == (uintptr_t)exec)

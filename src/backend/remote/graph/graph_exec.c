@@ -1,32 +1,32 @@
-/* Graphs that can be launched. */
+/* Executable graphs. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
 #include "backend/remote/session/fetch.h"
 #include "util/handle.h"
 
-struct exec {
+struct exec_record {
 	struct recycled recycled;
-	bool memory; /* it allocates or frees: whether it can be launched now is the server's to say */
+	bool allocates; /* has nodes that allocate or free: only the server knows whether it can be launched now */
 };
 
 static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
 
-static struct exec *find(CUgraphExec handle)
+static struct exec_record *exec_find(CUgraphExec handle)
 {
 	return record_find((uintptr_t)handle, HANDLE_CUgraphExec);
 }
 
-static CUresult made(CUgraphExec *exec, const struct wire_instantiated *done)
+static CUresult exec_add(CUgraphExec *exec, const struct wire_instantiated *done)
 {
-	struct exec *x = recycle_take(&recycled);
+	struct exec_record *x = recycle_take(&recycled);
 	CUresult r;
 
 	if (!x)
 		x = calloc(1, sizeof *x);
 	if (!x)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	x->memory = done->memory;
+	x->allocates = done->memory;
 	r = record_add(done->exec, HANDLE_CUgraphExec, x);
 	if (r)
 		recycle_put(&recycled, &x->recycled);
@@ -35,8 +35,8 @@ static CUresult made(CUgraphExec *exec, const struct wire_instantiated *done)
 	return r;
 }
 
-/* The log, if one is wanted, ends with a NUL. */
-static CUresult instantiate(
+/* `log` may be NULL; else it gets up to `size` bytes with a NUL at the end. */
+static CUresult exec_instantiate(
 	CUgraphExec *exec, struct wire_instantiate a, char *log, size_t size, struct wire_instantiated *done)
 {
 	uint8_t *rest;
@@ -56,7 +56,7 @@ static CUresult instantiate(
 		log[n] = '\0';
 	}
 	free(rest);
-	return done->result ? (CUresult)done->result : made(exec, done);
+	return done->result ? (CUresult)done->result : exec_add(exec, done);
 }
 
 CUresult remote_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
@@ -66,7 +66,7 @@ CUresult remote_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, C
 
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = instantiate(exec,
+	r = exec_instantiate(exec,
 		(struct wire_instantiate){(uintptr_t)graph, p->flags, call_stream(p->hUploadStream, true)}, NULL, 0,
 		&done);
 	p->hErrNode_out = (CUgraphNode)(uintptr_t)done.node;
@@ -78,13 +78,13 @@ CUresult remote_cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, un
 {
 	struct wire_instantiated done;
 
-	return instantiate(exec, (struct wire_instantiate){(uintptr_t)graph, flags}, NULL, 0, &done);
+	return exec_instantiate(exec, (struct wire_instantiate){(uintptr_t)graph, flags}, NULL, 0, &done);
 }
 
 CUresult remote_cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
 {
 	struct wire_instantiated done = {0};
-	CUresult r = instantiate(exec, (struct wire_instantiate){(uintptr_t)graph}, log, size, &done);
+	CUresult r = exec_instantiate(exec, (struct wire_instantiate){(uintptr_t)graph}, log, size, &done);
 
 	if (node)
 		*node = (CUgraphNode)(uintptr_t)done.node;
@@ -93,18 +93,18 @@ CUresult remote_cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphN
 
 CUresult remote_cuGraphExecDestroy(CUgraphExec exec)
 {
-	struct exec *x = find(exec);
+	struct exec_record *x = exec_find(exec);
 
 	if (!x || !record_remove((uintptr_t)exec))
 		return CUDA_ERROR_INVALID_VALUE;
 	recycle_put(&recycled, &x->recycled);
-	copy_node_forget(exec);
+	graph_copy_exec_destroyed(exec);
 	return call_cuGraphExecDestroy(exec);
 }
 
 CUresult remote_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	struct exec *x = find(exec);
+	struct exec_record *x = exec_find(exec);
 	CUresult r;
 
 	if (!x)
@@ -112,18 +112,18 @@ CUresult remote_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	r = call_late();
 	if (!r)
 		r = call_cuGraphLaunch(exec, stream);
-	return r || !x->memory ? r : call_flush();
+	return r || !x->allocates ? r : call_flush();
 }
 
 CUresult remote_cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-	struct exec *x = find(exec);
+	struct exec_record *x = exec_find(exec);
 	CUresult r = x ? call_cuGraphUpload(exec, stream) : CUDA_ERROR_INVALID_VALUE;
 
-	return r || !x->memory ? r : call_flush();
+	return r || !x->allocates ? r : call_flush();
 }
 
-/* ---- changing it as a whole ---- */
+/* ---- updates ---- */
 
 CUresult remote_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
 {
@@ -141,7 +141,7 @@ CUresult remote_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExe
 	return done.result;
 }
 
-/* As before CUDA 12: the same with less to tell, and told even when it fails. */
+/* The variant before CUDA 12: fills its results even if it fails. */
 CUresult remote_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *result)
 {
 	CUgraphExecUpdateResultInfo info = {0};

@@ -1,4 +1,4 @@
-/* Nodes of graphs: parameters in our own form (wire/graph.h), with what their pointers show behind. */
+/* Adding nodes to graphs and changing them: parameters as they travel (wire/graph.h), with the data they point to. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
@@ -22,7 +22,7 @@ CUresult node_send(
 	return call_sync(WIRE_NODE, a, sizeof *a, in, 3, &(struct wire_piece){made, sizeof *made}, 1);
 }
 
-static CUresult put_kernel(
+static CUresult node_put_kernel(
 	const struct node_target *t, const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct wire_node_made *made)
 {
 	CUresult r;
@@ -49,21 +49,20 @@ static CUresult put_kernel(
 	return r;
 }
 
-/* The graph runs when we may not be looking: host memory must be memory that the server sees, too. */
-static bool travels(CUmemorytype type, const void *host, CUdeviceptr device)
+bool copy_side_reachable(CUmemorytype type, const void *host, CUdeviceptr device)
 {
 	if (type == CU_MEMORYTYPE_HOST)
 		return hostmem_shared(host, 1);
 	return type != CU_MEMORYTYPE_UNIFIED || memory_place(device) != PLACE_HOST;
 }
 
-static CUresult put_copy(
+static CUresult node_put_copy(
 	const struct node_target *t, const CUDA_MEMCPY3D *c, CUcontext ctx, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
 
-	if (!travels(c->srcMemoryType, c->srcHost, c->srcDevice) ||
-		!travels(c->dstMemoryType, c->dstHost, c->dstDevice) ||
+	if (!copy_side_reachable(c->srcMemoryType, c->srcHost, c->srcDevice) ||
+		!copy_side_reachable(c->dstMemoryType, c->dstHost, c->dstDevice) ||
 		(t->how != WIRE_NODE_ADD && node_copy_find(t->node, NULL)))
 		return copy_node_put(t, c, ctx, made);
 	a.u.copy = (struct wire_copy_node){.copy = *c,
@@ -78,7 +77,7 @@ static CUresult put_copy(
 	return node_send(t, &a, NULL, 0, made);
 }
 
-static CUresult put_set(
+static CUresult node_put_memset(
 	const struct node_target *t, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .u.set = {*p, (uintptr_t)ctx}};
@@ -86,7 +85,8 @@ static CUresult put_set(
 	return node_send(t, &a, NULL, 0, made);
 }
 
-static CUresult put_host(const struct node_target *t, const CUDA_HOST_NODE_PARAMS_v2 *p, struct wire_node_made *made)
+static CUresult node_put_host(
+	const struct node_target *t, const CUDA_HOST_NODE_PARAMS_v2 *p, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_HOST};
 	CUresult r;
@@ -100,7 +100,8 @@ static CUresult put_host(const struct node_target *t, const CUDA_HOST_NODE_PARAM
 	return a.u.host.id ? node_send(t, &a, NULL, 0, made) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult put_alloc(const struct node_target *t, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct wire_node_made *made)
+static CUresult node_put_alloc(
+	const struct node_target *t, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
 	CUresult r;
@@ -115,7 +116,7 @@ static CUresult put_alloc(const struct node_target *t, CUDA_MEM_ALLOC_NODE_PARAM
 	return memory_note(made->address, p->bytesize, RANGE_GRAPH);
 }
 
-static CUresult put_memop(
+static CUresult node_put_memop(
 	const struct node_target *t, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
@@ -127,8 +128,9 @@ static CUresult put_memop(
 	return node_send(t, &a, p->paramArray, wire_bytes(p->count, sizeof *p->paramArray), made);
 }
 
-/* The graphs it shows are kept: nobody says when they are no longer looked at. */
-static CUresult put_branch(const struct node_target *t, CUDA_CONDITIONAL_NODE_PARAMS *p, struct wire_node_made *made)
+/* The array of bodies is never freed: the application may look at it at any time. */
+static CUresult node_put_conditional(
+	const struct node_target *t, CUDA_CONDITIONAL_NODE_PARAMS *p, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
 	CUgraph *bodies;
@@ -151,7 +153,7 @@ static CUresult put_branch(const struct node_target *t, CUDA_CONDITIONAL_NODE_PA
 	return CUDA_SUCCESS;
 }
 
-static CUresult put_plain(
+static CUresult node_put_value(
 	const struct node_target *t, CUgraphNodeType type, uint64_t value, struct wire_node_made *made)
 {
 	struct wire_node a = {.type = type, .u.child = value};
@@ -159,42 +161,42 @@ static CUresult put_plain(
 	return node_send(t, &a, NULL, 0, made);
 }
 
-static bool nothing_reserved(const CUgraphNodeParams *p)
+static bool node_params_reserved_zero(const CUgraphNodeParams *p)
 {
 	return !p->reserved0[0] && !p->reserved0[1] && !p->reserved0[2] && !p->reserved2;
 }
 
-static CUresult put_any(const struct node_target *t, CUgraphNodeParams *p, struct wire_node_made *made)
+static CUresult node_put(const struct node_target *t, CUgraphNodeParams *p, struct wire_node_made *made)
 {
-	if (!nothing_reserved(p))
+	if (!node_params_reserved_zero(p))
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (p->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
-		return put_kernel(t, &p->kernel, made);
+		return node_put_kernel(t, &p->kernel, made);
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return put_copy(t, &p->memcpy.copyParams, p->memcpy.copyCtx, made);
+		return node_put_copy(t, &p->memcpy.copyParams, p->memcpy.copyCtx, made);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
-		return put_set(t, (CUDA_MEMSET_NODE_PARAMS *)&p->memset, p->memset.ctx, made);
+		return node_put_memset(t, (CUDA_MEMSET_NODE_PARAMS *)&p->memset, p->memset.ctx, made);
 	case CU_GRAPH_NODE_TYPE_HOST:
-		return put_host(t, &p->host, made);
+		return node_put_host(t, &p->host, made);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
 		if (p->graph.ownership)
 			return CUDA_ERROR_NOT_SUPPORTED;
-		return put_plain(t, p->type, (uintptr_t)p->graph.graph, made);
+		return node_put_value(t, p->type, (uintptr_t)p->graph.graph, made);
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
 		event_set_foreign(p->eventRecord.event);
-		return put_plain(t, p->type, (uintptr_t)p->eventRecord.event, made);
+		return node_put_value(t, p->type, (uintptr_t)p->eventRecord.event, made);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
-		return put_plain(t, p->type, 0, made);
+		return node_put_value(t, p->type, 0, made);
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-		return put_alloc(t, &p->alloc, made);
+		return node_put_alloc(t, &p->alloc, made);
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
-		return put_plain(t, p->type, p->free.dptr, made);
+		return node_put_value(t, p->type, p->free.dptr, made);
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		return put_memop(t, &p->memOp, made);
+		return node_put_memop(t, &p->memOp, made);
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-		return put_branch(t, &p->conditional, made);
+		return node_put_conditional(t, &p->conditional, made);
 	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
 	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -205,31 +207,31 @@ static CUresult put_any(const struct node_target *t, CUgraphNodeParams *p, struc
 
 /* ---- adding ---- */
 
-static CUresult added(CUresult r, const struct wire_node_made *made, CUgraphNode *node)
+static CUresult node_added(CUresult r, const struct wire_node_made *made, CUgraphNode *node)
 {
 	if (!r)
 		*node = (CUgraphNode)(uintptr_t)made->node;
 	return r;
 }
 
-#define ADDING(graph, deps, edges, n) {WIRE_NODE_ADD, (uintptr_t)(graph), 0, deps, edges, n}
+#define TARGET_ADD(graph, deps, edges, n) {WIRE_NODE_ADD, (uintptr_t)(graph), 0, deps, edges, n}
 
 CUresult remote_cuGraphAddKernelNode_v2(
 	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_KERNEL_NODE_PARAMS *p)
 {
-	struct node_target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = TARGET_ADD(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
 		return CUDA_ERROR_INVALID_VALUE;
-	return added(put_kernel(&t, (const CUDA_KERNEL_NODE_PARAMS_v3 *)p, &made), &made, node);
+	return node_added(node_put_kernel(&t, (const CUDA_KERNEL_NODE_PARAMS_v3 *)p, &made), &made, node);
 }
 
-static CUDA_KERNEL_NODE_PARAMS widened(const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+static CUDA_KERNEL_NODE_PARAMS kernel_params_widen(const CUDA_KERNEL_NODE_PARAMS_v1 *p)
 {
 	CUDA_KERNEL_NODE_PARAMS wide = {0};
 
-	memcpy(&wide, p, sizeof *p); /* the second form only adds to it */
+	memcpy(&wide, p, sizeof *p); /* the newer struct only adds fields at the end */
 	return wide;
 }
 
@@ -240,52 +242,52 @@ CUresult remote_cuGraphAddKernelNode(
 
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	wide = widened(p);
+	wide = kernel_params_widen(p);
 	return remote_cuGraphAddKernelNode_v2(node, graph, deps, n, &wide);
 }
 
 CUresult remote_cuGraphAddMemcpyNode(
 	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
-	struct node_target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = TARGET_ADD(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
 		return CUDA_ERROR_INVALID_VALUE;
-	return added(put_copy(&t, p, ctx, &made), &made, node);
+	return node_added(node_put_copy(&t, p, ctx, &made), &made, node);
 }
 
 CUresult remote_cuGraphAddHostNode(
 	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_HOST_NODE_PARAMS *p)
 {
-	struct node_target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = TARGET_ADD(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
 		return CUDA_ERROR_INVALID_VALUE;
-	return added(put_host(&t, (const CUDA_HOST_NODE_PARAMS_v2 *)p, &made), &made, node);
+	return node_added(node_put_host(&t, (const CUDA_HOST_NODE_PARAMS_v2 *)p, &made), &made, node);
 }
 
 CUresult remote_cuGraphAddMemAllocNode(
 	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
-	struct node_target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = TARGET_ADD(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
 		return CUDA_ERROR_INVALID_VALUE;
-	return added(put_alloc(&t, (CUDA_MEM_ALLOC_NODE_PARAMS_v2 *)p, &made), &made, node);
+	return node_added(node_put_alloc(&t, (CUDA_MEM_ALLOC_NODE_PARAMS_v2 *)p, &made), &made, node);
 }
 
 CUresult remote_cuGraphAddBatchMemOpNode(
 	CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
-	struct node_target t = ADDING(graph, deps, NULL, n);
+	struct node_target t = TARGET_ADD(graph, deps, NULL, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
 		return CUDA_ERROR_INVALID_VALUE;
-	return added(put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made), &made, node);
+	return node_added(node_put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made), &made, node);
 }
 
 CUresult remote_cuGraphAddEventRecordNode(
@@ -298,12 +300,12 @@ CUresult remote_cuGraphAddEventRecordNode(
 CUresult remote_cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
 	const CUgraphEdgeData *edges, size_t n, CUgraphNodeParams *p)
 {
-	struct node_target t = ADDING(graph, deps, edges, n);
+	struct node_target t = TARGET_ADD(graph, deps, edges, n);
 	struct wire_node_made made;
 
 	if (!node || !p)
 		return CUDA_ERROR_INVALID_VALUE;
-	return added(put_any(&t, p, &made), &made, node);
+	return node_added(node_put(&t, p, &made), &made, node);
 }
 
 CUresult remote_cuGraphAddNode(
@@ -314,22 +316,22 @@ CUresult remote_cuGraphAddNode(
 
 /* ---- changing ---- */
 
-static struct node_target changing(CUgraphNode node)
+static struct node_target target_node(CUgraphNode node)
 {
 	return (struct node_target){.how = WIRE_NODE_SET, .node = (uintptr_t)node};
 }
 
-static struct node_target changing_exec(CUgraphExec exec, CUgraphNode node)
+static struct node_target target_exec_node(CUgraphExec exec, CUgraphNode node)
 {
 	return (struct node_target){.how = WIRE_NODE_EXEC_SET, .graph = (uintptr_t)exec, .node = (uintptr_t)node};
 }
 
 CUresult remote_cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
 {
-	struct node_target t = changing(node);
+	struct node_target t = target_node(node);
 	struct wire_node_made made;
 
-	return p ? put_kernel(&t, (const CUDA_KERNEL_NODE_PARAMS_v3 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put_kernel(&t, (const CUDA_KERNEL_NODE_PARAMS_v3 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
@@ -338,16 +340,16 @@ CUresult remote_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_N
 
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	wide = widened(p);
+	wide = kernel_params_widen(p);
 	return remote_cuGraphKernelNodeSetParams_v2(node, &wide);
 }
 
 CUresult remote_cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
 {
-	struct node_target t = changing_exec(exec, node);
+	struct node_target t = target_exec_node(exec, node);
 	struct wire_node_made made;
 
-	return p ? put_kernel(&t, (const CUDA_KERNEL_NODE_PARAMS_v3 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put_kernel(&t, (const CUDA_KERNEL_NODE_PARAMS_v3 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
@@ -356,72 +358,72 @@ CUresult remote_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode nod
 
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	wide = widened(p);
+	wide = kernel_params_widen(p);
 	return remote_cuGraphExecKernelNodeSetParams_v2(exec, node, &wide);
 }
 
 CUresult remote_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *p)
 {
-	struct node_target t = changing(node);
+	struct node_target t = target_node(node);
 	struct wire_node_made made;
 
-	return p ? put_copy(&t, p, NULL, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put_copy(&t, p, NULL, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphExecMemcpyNodeSetParams(
 	CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
-	struct node_target t = changing_exec(exec, node);
+	struct node_target t = target_exec_node(exec, node);
 	struct wire_node_made made;
 
-	return p ? put_copy(&t, p, ctx, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put_copy(&t, p, ctx, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *p)
 {
-	struct node_target t = changing(node);
+	struct node_target t = target_node(node);
 	struct wire_node_made made;
 
-	return p ? put_host(&t, (const CUDA_HOST_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put_host(&t, (const CUDA_HOST_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *p)
 {
-	struct node_target t = changing_exec(exec, node);
+	struct node_target t = target_exec_node(exec, node);
 	struct wire_node_made made;
 
-	return p ? put_host(&t, (const CUDA_HOST_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put_host(&t, (const CUDA_HOST_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
-	struct node_target t = changing(node);
+	struct node_target t = target_node(node);
 	struct wire_node_made made;
 
-	return p ? put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphExecBatchMemOpNodeSetParams(
 	CUgraphExec exec, CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
-	struct node_target t = changing_exec(exec, node);
+	struct node_target t = target_exec_node(exec, node);
 	struct wire_node_made made;
 
-	return p ? put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put_memop(&t, (const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *)p, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *p)
 {
-	struct node_target t = changing(node);
+	struct node_target t = target_node(node);
 	struct wire_node_made made;
 
-	return p ? put_any(&t, p, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put(&t, p, &made) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
 {
-	struct node_target t = changing_exec(exec, node);
+	struct node_target t = target_exec_node(exec, node);
 	struct wire_node_made made;
 
-	return p ? put_any(&t, p, &made) : CUDA_ERROR_INVALID_VALUE;
+	return p ? node_put(&t, p, &made) : CUDA_ERROR_INVALID_VALUE;
 }

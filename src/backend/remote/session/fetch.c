@@ -1,8 +1,10 @@
-#include <stdlib.h>
-#include "backend/remote/code/code.h"
+/* Calls whose reply has no fixed size. */
 #include "backend/remote/session/fetch.h"
 
-static size_t all_bytes(size_t size, const struct wire_piece *in, unsigned nin)
+#include <stdlib.h>
+#include "backend/remote/session/remote.h"
+
+static size_t request_bytes(size_t size, const struct wire_piece *in, unsigned nin)
 {
 	size = wire_pad(size);
 	for (unsigned i = 0; i < nin; i++)
@@ -10,7 +12,7 @@ static size_t all_bytes(size_t size, const struct wire_piece *in, unsigned nin)
 	return size;
 }
 
-static CUresult take(const struct frame *f, void *head, size_t head_size, uint8_t **rest, size_t *rest_size)
+static CUresult reply_copy(const struct frame *f, void *head, size_t head_size, uint8_t **rest, size_t *rest_size)
 {
 	const uint8_t *from = (const uint8_t *)f->payload + sizeof(struct wire_reply);
 	size_t left = f->size - sizeof(struct wire_reply);
@@ -33,7 +35,7 @@ CUresult call_fetch(unsigned op, const void *args, size_t size, const struct wir
 	size_t head_size, uint8_t **rest, size_t *rest_size)
 {
 	struct lane *lane = call_lane();
-	size_t all = all_bytes(size, in, nin);
+	size_t all = request_bytes(size, in, nin);
 	struct frame reply;
 	uint8_t *to;
 	CUresult r;
@@ -52,7 +54,7 @@ CUresult call_fetch(unsigned op, const void *args, size_t size, const struct wir
 			memcpy(to, in[i].data, in[i].size);
 	r = call_ask(lane, op, all, NULL, 0, &reply);
 	if (!r)
-		r = take(&reply, head, head_size, rest, rest_size);
+		r = reply_copy(&reply, head, head_size, rest, rest_size);
 	call_done(lane);
 	return r;
 }

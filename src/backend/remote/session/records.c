@@ -1,26 +1,25 @@
-#include <stdlib.h>
-#include "backend/remote/session/remote.h"
+/* The records of handles: a table by slot, and pools of records to use again. */
 #include "backend/remote/session/records.h"
+
+#include <stdlib.h>
 #include "util/handle.h"
 
-/* A handle's slot is in bits 4 to 27: util/handle.h. */
-#define SLOT(h) ((h) >> 4 & 0xffffff)
-#define CHUNK   4096
+#define CHUNK 4096 /* slots; and chunks in the table */
 
-struct slot {
+struct record_slot {
 	_Atomic(uint64_t) handle;
 	_Atomic(void *) record;
 };
 
-static _Atomic(struct slot *) chunks[CHUNK];
-static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct record_slot *) chunks[CHUNK];
+static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct slot *slot(uint64_t handle, bool make)
+static struct record_slot *record_slot_of(uint64_t handle, bool create)
 {
-	_Atomic(struct slot *) *at = &chunks[SLOT(handle) / CHUNK];
-	struct slot *c = atomic_load_explicit(at, memory_order_acquire), *fresh;
+	_Atomic(struct record_slot *) *at = &chunks[handle_index(handle) / CHUNK];
+	struct record_slot *c = atomic_load_explicit(at, memory_order_acquire), *fresh;
 
-	if (!c && make) {
+	if (!c && create) {
 		fresh = calloc(CHUNK, sizeof *fresh);
 		if (!fresh)
 			return NULL;
@@ -29,13 +28,13 @@ static struct slot *slot(uint64_t handle, bool make)
 		else
 			free(fresh);
 	}
-	return c ? &c[SLOT(handle) % CHUNK] : NULL;
+	return c ? &c[handle_index(handle) % CHUNK] : NULL;
 }
 
-/* Looked at twice: between the two it may have become another one's, even one of another kind. */
+/* Reads the handle twice: in between the slot may have got another record, even one of another kind. */
 void *record_find(uint64_t handle, enum handle_kind kind)
 {
-	struct slot *s = slot(handle, false);
+	struct record_slot *s = record_slot_of(handle, false);
 	void *record;
 
 	if (!s || handle_kind(handle) != kind || atomic_load_explicit(&s->handle, memory_order_acquire) != handle)
@@ -44,37 +43,37 @@ void *record_find(uint64_t handle, enum handle_kind kind)
 	return atomic_load_explicit(&s->handle, memory_order_relaxed) == handle ? record : NULL;
 }
 
-/* What had the slot before is gone, whether or not anybody told us. */
+/* A record that has the slot already belongs to an object that has ended. */
 CUresult record_add(uint64_t handle, enum handle_kind kind, void *record)
 {
-	struct slot *s;
+	struct record_slot *s;
 
 	if (handle_kind(handle) != kind)
 		return call_nonsense();
-	s = slot(handle, true);
+	s = record_slot_of(handle, true);
 	if (!s)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&changing);
+	pthread_mutex_lock(&write_lock);
 	atomic_store_explicit(&s->handle, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->record, record, memory_order_release);
 	atomic_store_explicit(&s->handle, handle, memory_order_release);
-	pthread_mutex_unlock(&changing);
+	pthread_mutex_unlock(&write_lock);
 	return CUDA_SUCCESS;
 }
 
 void *record_remove(uint64_t handle)
 {
-	struct slot *s = slot(handle, false);
+	struct record_slot *s = record_slot_of(handle, false);
 	void *record = NULL;
 
 	if (!s)
 		return NULL;
-	pthread_mutex_lock(&changing);
+	pthread_mutex_lock(&write_lock);
 	if (s->handle == handle) {
 		s->handle = 0;
 		record = atomic_exchange(&s->record, NULL);
 	}
-	pthread_mutex_unlock(&changing);
+	pthread_mutex_unlock(&write_lock);
 	return record;
 }
 

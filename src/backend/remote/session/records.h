@@ -1,31 +1,33 @@
-/* records.h - what the client knows of a handle. */
+/*
+ * records.h - what the client knows of a handle without asking the server.
+ *
+ * Handles are the server's numbers.  A record is found by the handle's slot and checked against the whole handle, without
+ * a lock.  Another thread may be using a record that was removed a moment ago, so records are never freed: those of one
+ * kind go to a pool, and are used again for a new object of that kind once RECYCLE_DELAY others have been put there after
+ * them.
+ */
 #pragma once
 
 #include <pthread.h>
 #include "wire/call.h"
 
-/* ---- records.c: handle -> what we know ---- */
-
-void *record_find(uint64_t handle, enum handle_kind kind); /* or NULL */
-/* What the server gave, which says itself what kind it is: another kind is nonsense, and no record is taken for one. */
+void *record_find(uint64_t handle, enum handle_kind kind); /* NULL: none */
+/* A handle that came from the server; one of another kind is a protocol error. */
 CUresult record_add(uint64_t handle, enum handle_kind kind, void *record);
-void *record_remove(uint64_t handle); /* forgets it; NULL: there was none */
+void *record_remove(uint64_t handle); /* NULL: there was none */
 
-/*
- * What has ended is not freed, because another thread may be looking at it, but used again for another of its
- * kind: the one that has lain on the shelf longest, once there are more than RECYCLE_DELAY.
- */
 #define RECYCLE_DELAY 256
 
+/* The first member of each record. */
 struct recycled {
 	struct recycled *next;
 };
 
 struct recycle_pool {
 	pthread_mutex_t lock;
-	struct recycled *first, *last;
+	struct recycled *first, *last; /* oldest first */
 	unsigned count;
 };
 
-void *recycle_take(struct recycle_pool *s); /* as it was left; NULL: there is none */
-void recycle_put(struct recycle_pool *s, struct recycled *r);
+void *recycle_take(struct recycle_pool *p); /* with the contents it was put with; NULL: allocate one */
+void recycle_put(struct recycle_pool *p, struct recycled *r);
