@@ -1,4 +1,4 @@
-/* Reads an .api file. */
+/* Reads an .api file into the tables of api.h and checks it. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ int nentries;
 static const char *file;
 static int line;
 
-/* "handle T ...", "struct T ..." and so on: what a type is that is not a plain number. */
+/* A line such as "handle T ..." or "struct T ...": types that are not plain numbers. */
 struct types {
 	const char *word;
 	char *names[MAX_TYPES];
@@ -45,7 +45,7 @@ char *api_copy(const char *s, size_t n)
 	return p;
 }
 
-static char *skip(char *s)
+static char *skip_blanks(char *s)
 {
 	while (*s == ' ' || *s == '\t')
 		s++;
@@ -60,9 +60,10 @@ void api_trim(char *s)
 		s[--n] = 0;
 }
 
-static char *word(char **s)
+/* The next word of the line as a copy, or NULL at its end; moves *s behind it. */
+static char *next_word(char **s)
 {
-	char *p = skip(*s), *q = p;
+	char *p = skip_blanks(*s), *q = p;
 
 	while (*q && !isspace((unsigned char)*q))
 		q++;
@@ -79,7 +80,7 @@ static bool is_ident(const char *s)
 	return !*s;
 }
 
-static int number(const char *s, const char *what)
+static int parse_number(const char *s, const char *what)
 {
 	char *end;
 	long v;
@@ -92,7 +93,7 @@ static int number(const char *s, const char *what)
 	return v;
 }
 
-/* "in?(count) " before the declaration; moves *s behind it. */
+/* Parses the direction before a declaration, "in?(count) "; moves *s behind it. */
 static void parse_dir(char **s, struct arg *a)
 {
 	static const struct {
@@ -108,7 +109,7 @@ static void parse_dir(char **s, struct arg *a)
 
 	if (!strncmp(p, "drop ", 5)) {
 		a->drop = true;
-		*s = skip(p + 5);
+		*s = skip_blanks(p + 5);
 		return;
 	}
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -128,7 +129,7 @@ static void parse_dir(char **s, struct arg *a)
 			a->len = api_copy(p + 1, q - p - 1);
 			p = q + 1;
 		}
-		*s = skip(p);
+		*s = skip_blanks(p);
 		return;
 	}
 }
@@ -138,7 +139,7 @@ static void parse_arg(char *s, struct entry *e)
 	struct arg *a = &e->args[e->nargs];
 	char *end, *p;
 
-	s = skip(s);
+	s = skip_blanks(s);
 	api_trim(s);
 	if (e->nargs == MAX_ARGS)
 		fail("%s has more than %d arguments", e->name, MAX_ARGS);
@@ -194,7 +195,7 @@ static void parse_twin(const char *s, struct entry *e)
 		e->twin = PTDS;
 	else
 		fail("twin must be -, ptsz:VERSION or ptds:VERSION, not %s", s);
-	e->twin_since = number(s + 5, "the twin's version");
+	e->twin_since = parse_number(s + 5, "the twin's version");
 }
 
 /* "name(args)", "name = target" */
@@ -202,9 +203,9 @@ static void parse_rest(char *s, struct entry *e)
 {
 	char *p, *close;
 
-	s = skip(s);
+	s = skip_blanks(s);
 	api_trim(s);
-	if (!strcmp(e->class, "alias")) {
+	if (e->route == ALIAS) {
 		p = strstr(s, " = ");
 		if (!p)
 			fail("an alias is written name = target");
@@ -228,18 +229,40 @@ static void parse_rest(char *s, struct entry *e)
 	if (!is_ident(e->name))
 		fail("not a name: %s", e->name);
 	*close = 0;
-	if (!strcmp(e->class, "data"))
+	if (e->route == DATA)
 		e->object = api_copy(p + 1, strlen(p + 1));
 	else
 		parse_args(p + 1, e);
 }
 
+/* "sync", "sync:client", "hand" and so on. */
+static void parse_class(char *s, struct entry *e)
+{
+	static const char *const routes[] = {"sync", "async", "hand", "local", "none", "owner", "alias", "data"};
+	const char *side = s ? strchr(s, ':') : NULL;
+	size_t i = 0, n = s ? strcspn(s, ":") : 0;
+
+	while (i < sizeof routes / sizeof *routes && (!s || strlen(routes[i]) != n || strncmp(s, routes[i], n)))
+		i++;
+	if (i == sizeof routes / sizeof *routes)
+		fail("class must be sync, async, hand, local, none, owner, alias or data, not %s", s ? s : "missing");
+	e->class = s;
+	e->route = (enum route)i;
+	e->client_by_hand = e->route == HAND;
+	if (!side++)
+		return;
+	e->client_by_hand = !strcmp(side, "client") || !strcmp(side, "both");
+	e->server_by_hand = !strcmp(side, "server") || !strcmp(side, "both");
+	if (!e->client_by_hand && !e->server_by_hand)
+		fail("the side written by hand must be client, server or both, not %s", side);
+	if (e->route > ASYNC && (e->route != LOCAL || e->server_by_hand))
+		fail("class %.*s takes no :%s", (int)n, s, side);
+}
+
 static void parse_entry(char *s)
 {
-	static const char *classes[] = {"sync", "async", "local", "alias", "none", "owner", "data"};
 	struct entry *e = &entries[nentries];
 	char *w;
-	bool known = false;
 
 	if (nentries == MAX_ENTRIES)
 		fail("more than %d entries", MAX_ENTRIES);
@@ -247,32 +270,27 @@ static void parse_entry(char *s)
 		fail("the library line must come first");
 	e->line = line;
 	e->result = result;
-	e->nr = number(word(&s), "the wire number");
+	e->nr = parse_number(next_word(&s), "the wire number");
 	if (nentries && e->nr <= entries[nentries - 1].nr)
 		fail("number %d is out of order", e->nr);
-	e->class = word(&s);
-	for (size_t i = 0; i < sizeof classes / sizeof *classes && e->class; i++)
-		known |= !strcmp(e->class, classes[i]);
-	if (!known)
-		fail("class must be sync, async, local, alias, none, owner or data, not %s",
-			e->class ? e->class : "missing");
-	w = word(&s);
-	e->since = w && !strcmp(w, "-") ? 0 : number(w, "the version since which it exists");
-	parse_twin(word(&s), e);
+	parse_class(next_word(&s), e);
+	w = next_word(&s);
+	e->since = w && !strcmp(w, "-") ? 0 : parse_number(w, "the version since which it exists");
+	parse_twin(next_word(&s), e);
 	parse_rest(s, e);
 	for (int i = 0; i < nentries; i++)
 		if (!strcmp(entries[i].name, e->name))
-			fail("%s stands already on line %d", e->name, entries[i].line);
+			fail("%s is already declared on line %d", e->name, entries[i].line);
 	nentries++;
 }
 
 static bool parse_types(char *p, struct types *t)
 {
-	char *w = word(&p);
+	char *w = next_word(&p);
 
 	if (strcmp(w, t->word))
 		return false;
-	while ((w = word(&p))) {
+	while ((w = next_word(&p))) {
 		if (t->count == MAX_TYPES)
 			fail("more than %d %s types", MAX_TYPES, t->word);
 		t->names[t->count++] = w;
@@ -280,7 +298,7 @@ static bool parse_types(char *p, struct types *t)
 	return true;
 }
 
-/* "stub VALUE", "node NAME": what is said once of the whole library */
+/* "stub VALUE" or "node NAME": a property of the whole library. */
 static bool parse_value(char *p, const char *key, char **value)
 {
 	size_t n = strlen(key);
@@ -288,26 +306,26 @@ static bool parse_value(char *p, const char *key, char **value)
 	if (strncmp(p, key, n) || p[n] != ' ')
 		return false;
 	p += n;
-	*value = word(&p);
-	if (!*value || *skip(p))
+	*value = next_word(&p);
+	if (!*value || *skip_blanks(p))
 		fail("%s takes one word", key);
 	return true;
 }
 
 static void parse_line(char *s)
 {
-	char *p = skip(s);
+	char *p = skip_blanks(s);
 
 	api_trim(p);
 	if (!*p || *p == '#')
 		return;
 	if (!strncmp(p, "library ", 8)) {
 		p += 8;
-		library = word(&p);
-		soname = word(&p);
-		result = word(&p);
-		bad_argument = word(&p);
-		unsupported = word(&p);
+		library = next_word(&p);
+		soname = next_word(&p);
+		result = next_word(&p);
+		bad_argument = next_word(&p);
+		unsupported = next_word(&p);
 		if (!unsupported)
 			fail("library needs a name, a SONAME, a result type and its names for a bad argument and for "
 			     "what is missing");
@@ -321,7 +339,7 @@ static void parse_line(char *s)
 	}
 }
 
-static struct entry *find(const char *name)
+const struct entry *api_find(const char *name)
 {
 	for (int i = 0; i < nentries; i++)
 		if (!strcmp(entries[i].name, name))
@@ -329,15 +347,15 @@ static struct entry *find(const char *name)
 	return NULL;
 }
 
-/* What can only be known when all lines are read: targets of aliases, names inside lengths. */
-static void resolve(void)
+/* Looks up the targets of aliases, which may be declared on a later line. */
+static void resolve_aliases(void)
 {
 	for (int i = 0; i < nentries; i++) {
 		struct entry *e = &entries[i];
 		line = e->line;
 		if (!e->target)
 			continue;
-		struct entry *t = find(e->target);
+		const struct entry *t = api_find(e->target);
 		if (!t || t->target || t->object)
 			fail("%s is an alias of %s, which is not a function here", e->name, e->target);
 		memcpy(e->args, t->args, sizeof e->args);
@@ -379,6 +397,42 @@ static void check_lengths(void)
 	}
 }
 
+bool api_has_message(const struct entry *e)
+{
+	return e->route == SYNC || e->route == ASYNC;
+}
+
+/* Can apigen print how this argument travels? */
+static bool is_plain(const struct arg *a)
+{
+	char t[128];
+
+	if (a->dir == BY_VALUE)
+		return !api_is_callback(a->type);
+	api_pointee(a->type, t, sizeof t);
+	if (a->dir == HOST || strchr(t, '*') || api_is_deep(t))
+		return false;
+	if (!a->len)
+		return true;
+	return strcmp(a->len, "image") && strcmp(a->len, "params") && (strcmp(a->len, "str") || a->dir == IN);
+}
+
+static void check_messages(void)
+{
+	for (int i = 0; i < nentries; i++) {
+		const struct entry *e = &entries[i];
+		line = e->line;
+		for (int k = 0; api_has_message(e) && k < e->nargs; k++) {
+			const struct arg *a = &e->args[k];
+			if (!is_plain(a))
+				fail("no message can be generated for %s of %s: use class hand", a->name, e->name);
+			if (e->route == ASYNC && (a->dir == OUT || a->dir == INOUT))
+				fail("a posted call has no reply for %s of %s: use class sync or hand", a->name,
+					e->name);
+		}
+	}
+}
+
 void api_parse(const char *path)
 {
 	static char buf[8192];
@@ -395,8 +449,9 @@ void api_parse(const char *path)
 	fclose(f);
 	if (!nentries)
 		fail("declares nothing");
-	resolve();
+	resolve_aliases();
 	check_lengths();
+	check_messages();
 }
 
 static bool is_one_of(const struct types *t, const char *type)

@@ -42,7 +42,7 @@ static bool implemented(int impl, const struct entry *e)
 
 static void coverage_line(const struct entry *e)
 {
-	printf("| %s%s%s | %s | ", e->name, e->twin ? ", " : "", e->twin ? suffix(e) : "", e->class);
+	printf("| %s%s%s | %s | ", e->name, e->twin ? ", " : "", e->twin ? twin_suffix(e) : "", e->class);
 	if (e->since)
 		printf("%d.%d |", e->since / 1000, e->since % 1000 / 10);
 	else

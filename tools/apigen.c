@@ -1,9 +1,9 @@
 /*
- * apigen - prints C from an .api file (api.h says what stands in one).
+ * apigen - prints C code from an .api file (api.h describes the file).
  *
  *	apigen MODE file.api [prefix | name=definitions ...]
  *
- * A mode is a function that prints; its output is compiled and never committed.
+ * Each mode is a function that prints one generated file.  src/CMakeLists.txt runs the modes during the build.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -11,12 +11,14 @@
 #include <string.h>
 #include "apigen.h"
 
-const char *suffix(const struct entry *e)
+const char *prefix;
+
+const char *twin_suffix(const struct entry *e)
 {
 	return e->twin == PTSZ ? "_ptsz" : e->twin == PTDS ? "_ptds" : "";
 }
 
-const char *returns(const struct entry *e)
+const char *result_type(const struct entry *e)
 {
 	static char text[128];
 
@@ -24,7 +26,7 @@ const char *returns(const struct entry *e)
 	return text;
 }
 
-void params(const struct entry *e)
+void print_params(const struct entry *e)
 {
 	for (int i = 0; i < e->nargs; i++) {
 		const char *t = e->args[i].type;
@@ -34,13 +36,13 @@ void params(const struct entry *e)
 		printf("void");
 }
 
-void names(const struct entry *e)
+void print_names(const struct entry *e)
 {
 	for (int i = 0; i < e->nargs; i++)
 		printf("%s%s", i ? ", " : "", e->args[i].name);
 }
 
-void head(const char *what)
+void print_head(const char *what)
 {
 	printf("/* Made from %s.api by apigen: %s */\n", library, what);
 }
@@ -52,170 +54,85 @@ void each_function(void (*f)(const struct entry *e, const char *twin))
 			continue;
 		f(&entries[i], "");
 		if (entries[i].twin)
-			f(&entries[i], suffix(&entries[i]));
+			f(&entries[i], twin_suffix(&entries[i]));
 	}
 }
 
-static void field(const struct entry *e, const char *twin)
+static void print_ops_field(const struct entry *e, const char *twin)
 {
-	printf("\t%s(*%s%s)(", returns(e), e->name, twin);
-	params(e);
+	printf("\t%s(*%s%s)(", result_type(e), e->name, twin);
+	print_params(e);
 	printf(");\n");
 }
 
-static int count;
+static int function_count;
 
-static void count_one(const struct entry *e, const char *twin)
+static void count_function(const struct entry *e, const char *twin)
 {
 	(void)e, (void)twin;
-	count++;
+	function_count++;
 }
 
-static void enumerator(const struct entry *e, const char *twin)
+static void print_enumerator(const struct entry *e, const char *twin)
 {
 	printf("\tOP_%s%s,\n", e->name, twin);
 }
 
 static void mode_ops(void)
 {
-	head("the table that everything able to execute calls fills");
+	print_head("the ops table: one function pointer for each entry point");
 	printf("#pragma once\n\n#include \"abi/%s.h\"\n\n", library);
 	printf("struct %s_ops {\n", library);
-	each_function(field);
+	each_function(print_ops_field);
 	printf("};\n\nenum %s_op {\n", library);
-	each_function(enumerator);
-	each_function(count_one);
-	printf("};\n\n#define %s_OP_COUNT %d\n", library, count);
+	each_function(print_enumerator);
+	each_function(count_function);
+	printf("};\n\n#define %s_OP_COUNT %d\n", library, function_count);
 }
 
-static void export_one(const struct entry *e, const char *twin)
+static void print_export(const struct entry *e, const char *twin)
 {
-	printf("\nPUBLIC %s%s%s(", returns(e), e->name, twin);
-	params(e);
+	printf("\nPUBLIC %s%s%s(", result_type(e), e->name, twin);
+	print_params(e);
 	printf(")\n{\n\treturn NOW->%s%s(", e->name, twin);
-	names(e);
+	print_names(e);
 	printf(");\n}\n");
 }
 
-static void boot_one(const struct entry *e, const char *twin)
+static void print_boot(const struct entry *e, const char *twin)
 {
-	printf("\nstatic %sboot_%s%s(", returns(e), e->name, twin);
-	params(e);
+	printf("\nstatic %sboot_%s%s(", result_type(e), e->name, twin);
+	print_params(e);
 	printf(")\n{\n\treturn START()->%s%s(", e->name, twin);
-	names(e);
+	print_names(e);
 	printf(");\n}\n");
 }
 
-static void boot_field(const struct entry *e, const char *twin)
+static void print_boot_field(const struct entry *e, const char *twin)
 {
 	printf("\t.%s%s = boot_%s%s,\n", e->name, twin, e->name, twin);
 }
 
-/* The exports go through one pointer, NOW; before the device is chosen it is the boot table. */
+/* Exported functions call through one pointer, NOW.  It points to the boot table until the device is chosen. */
 static void mode_exports(void)
 {
-	head("what the library exports, and the table that chooses the device at the first call");
+	print_head("the exported functions, and the boot table, which chooses the device at the first call");
 	for (int i = 0; i < nentries; i++)
 		if (entries[i].object)
 			printf("PUBLIC %s %s;\n", entries[i].object, entries[i].name);
-	each_function(export_one);
-	each_function(boot_one);
+	each_function(print_export);
+	each_function(print_boot);
 	printf("\nconst struct %s_ops %s_boot_ops = {\n", library, library);
-	each_function(boot_field);
+	each_function(print_boot_field);
 	printf("};\n");
 }
 
-const char *prefix;
-
-static void weak_one(const struct entry *e, const char *twin)
-{
-	printf("%s%s_%s%s(", returns(e), prefix, e->name, twin);
-	params(e);
-	printf(") __attribute__((weak));\n");
-}
-
-static void weak_field(const struct entry *e, const char *twin)
-{
-	printf("\t.%s%s = %s_%s%s,\n", e->name, twin, prefix, e->name, twin);
-}
-
-/* Hidden, so that the linker knows what nobody defines: left to ld.so, each is looked for in all libraries of a process. */
-static void mode_header(void)
-{
-	head("prototypes of one implementation; what it does not define is NULL in its table");
-	printf("#pragma once\n\n#include \"abi/%s.h\"\n#include \"gen/%s_ops.h\"\n\n", library, library);
-	printf("#pragma GCC visibility push(hidden)\n");
-	each_function(weak_one);
-	printf("#pragma GCC visibility pop\n");
-	printf("\nextern const struct %s_ops %s_ops;\n", library, prefix);
-}
-
-static void mode_table(void)
-{
-	head("the table of one implementation");
-	printf("const struct %s_ops %s_ops = {\n", library, prefix);
-	each_function(weak_field);
-	printf("};\n");
-}
-
-static bool takes_stream(const struct entry *e)
-{
-	for (int i = 0; i < e->nargs; i++)
-		if (!strcmp(e->args[i].type, "CUstream"))
-			return true;
-	return false;
-}
-
-/* A twin is its base with stream 0 read as the thread's own default stream. */
-static void twin_one(const struct entry *e, const char *twin)
-{
-	if (!*twin)
-		return;
-	printf("\nstatic %stwin_%s%s(", returns(e), e->name, twin);
-	params(e);
-	printf(")\n{\n");
-	if (!takes_stream(e))
-		printf("\tper_thread_default++;\n");
-	printf("\t%sr = BASE->%s(", returns(e), e->name);
-	for (int i = 0; i < e->nargs; i++) {
-		bool s = !strcmp(e->args[i].type, "CUstream");
-		printf(s ? "%sPER_THREAD(%s)" : "%s%s", i ? ", " : "", e->args[i].name);
-	}
-	printf(");\n");
-	if (!takes_stream(e))
-		printf("\tper_thread_default--;\n");
-	printf("\treturn r;\n}\n");
-}
-
-static void twin_row(const struct entry *e, const char *twin)
-{
-	if (*twin)
-		printf("\tif (!t->%s%s && t->%s)\n\t\tt->%s%s = twin_%s%s;\n", e->name, twin, e->name, e->name, twin,
-			e->name, twin);
-}
-
-static void alias_row(const struct entry *e, const char *twin)
-{
-	if (e->target)
-		printf("\tif (!t->%s%s)\n\t\tt->%s%s = t->%s%s;\n", e->name, twin, e->name, twin, e->target, twin);
-}
-
-static void mode_complete(void)
-{
-	head("what follows from a table's own functions: older names and per-thread twins");
-	each_function(twin_one);
-	printf("\nstatic void %s_ops_complete(struct %s_ops *t)\n{\n", library, library);
-	each_function(twin_row);
-	each_function(alias_row);
-	printf("}\n");
-}
-
-static void name_row(const struct entry *e, const char *twin)
+static void print_name_row(const struct entry *e, const char *twin)
 {
 	printf("\t\"%s%s\",\n", e->name, twin);
 }
 
-/* "cuMemAlloc" for cuMemAlloc_v2: what cuGetProcAddress is asked for. */
+/* Length of the base name, which cuGetProcAddress takes: "cuMemAlloc" for cuMemAlloc_v2. */
 static int base_length(const char *name)
 {
 	int n = strlen(name), k = n;
@@ -227,14 +144,14 @@ static int base_length(const char *name)
 	return n;
 }
 
-struct row {
+struct proc_row {
 	const struct entry *e;
 	bool twin;
 };
 
-static int by_base(const void *a, const void *b)
+static int compare_base_names(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct proc_row *x = a, *y = b;
 	int nx = base_length(x->e->name), ny = base_length(y->e->name);
 	int d = strncmp(x->e->name, y->e->name, nx < ny ? nx : ny);
 
@@ -249,77 +166,64 @@ static int by_base(const void *a, const void *b)
 
 static void mode_names(void)
 {
-	head("names in table order");
+	print_head("names in the order of the ops table");
 	printf("const char *const %s_names[] = {\n", library);
-	each_function(name_row);
+	each_function(print_name_row);
 	printf("};\n");
 }
 
 static void mode_procs(void)
 {
-	static struct row rows[2 * MAX_ENTRIES];
+	static struct proc_row rows[2 * MAX_ENTRIES];
 	int n = 0;
 
-	head("the versions of each base name, oldest first");
+	print_head("the versions of each base name, oldest first");
 	printf("const struct proc %s_procs[] = {\n", library);
 	for (int i = 0; i < nentries; i++) {
 		if (!entries[i].since)
 			continue;
-		rows[n++] = (struct row){&entries[i], false};
+		rows[n++] = (struct proc_row){&entries[i], false};
 		if (entries[i].twin)
-			rows[n++] = (struct row){&entries[i], true};
+			rows[n++] = (struct proc_row){&entries[i], true};
 	}
-	qsort(rows, n, sizeof *rows, by_base);
+	qsort(rows, n, sizeof *rows, compare_base_names);
 	for (int i = 0; i < n; i++) {
 		const struct entry *e = rows[i].e;
-		const char *s = rows[i].twin ? suffix(e) : "";
+		const char *s = rows[i].twin ? twin_suffix(e) : "";
 		printf("\t{\"%.*s\", %d, %d, (proc_fn)%s%s},\n", base_length(e->name), e->name,
 			rows[i].twin ? e->twin_since : e->since, rows[i].twin, e->name, s);
 	}
 	printf("};\nconst size_t %s_nprocs = %d;\n", library, n);
 }
 
-static void proto_one(const struct entry *e, const char *twin)
+static void print_prototype(const struct entry *e, const char *twin)
 {
-	printf("%s%s%s(", returns(e), e->name, twin);
-	params(e);
+	printf("%s%s%s(", result_type(e), e->name, twin);
+	print_params(e);
 	printf(");\n");
 }
 
 static void mode_protos(void)
 {
-	head("prototypes of the exported functions");
+	print_head("prototypes of the exported functions");
 	printf("#pragma once\n\n");
-	each_function(proto_one);
+	each_function(print_prototype);
 }
 
-static void class_one(const struct entry *e, const char *twin)
-{
-	printf("\t'%c', /* %s%s */\n", e->class[0], e->name, twin);
-}
-
-static void mode_classes(void)
-{
-	head("the first letter of each function's class, in table order");
-	printf("static const char %s_classes[] = {\n", library);
-	each_function(class_one);
-	printf("};\n");
-}
-
-static void list_one(const struct entry *e, const char *twin)
+static void print_list_line(const struct entry *e, const char *twin)
 {
 	printf("%s%s\n", e->name, twin);
 }
 
 static void mode_exportlist(void)
 {
-	each_function(list_one);
+	each_function(print_list_line);
 	for (int i = 0; i < nentries; i++)
 		if (entries[i].object)
 			printf("%s\n", entries[i].name);
 }
 
-static void map_one(const struct entry *e, const char *twin)
+static void print_map_line(const struct entry *e, const char *twin)
 {
 	printf("\t%s%s;\n", e->name, twin);
 }
@@ -327,70 +231,43 @@ static void map_one(const struct entry *e, const char *twin)
 static void mode_map(void)
 {
 	printf("%s%s{\nglobal:\n", node ? node : "", node ? " " : "");
-	each_function(map_one);
+	each_function(print_map_line);
 	for (int i = 0; i < nentries; i++)
 		if (entries[i].object)
 			printf("\t%s;\n", entries[i].name);
 	printf("local: *;\n};\n");
 }
 
-static void stub_one(const struct entry *e, const char *twin)
+static void print_stub(const struct entry *e, const char *twin)
 {
 	if (e->result == result)
 		printf("STUB(%s%s)\n", e->name, twin);
 	else if (!strcmp(e->result, "const char *"))
 		printf("STUB_TEXT(%s%s)\n", e->name, twin);
 	else {
-		fprintf(stderr, "apigen: what does a stub of %s answer, which returns %s?\n", e->name, e->result);
+		fprintf(stderr, "apigen: no stub is known for the result type of %s: %s\n", e->name, e->result);
 		exit(1);
 	}
 }
 
-/* Nobody calls these with a result in mind, so the arguments do not matter: one function under all names. */
+/* Every stub only returns an error code, so one function serves all names whatever their parameters. */
 static void mode_stub(void)
 {
 	if (!stub_result) {
 		fprintf(stderr, "apigen: %s.api has no line that begins with stub\n", library);
 		exit(1);
 	}
-	head("what a program is linked with where there is no driver: every name, no work");
+	print_head("a library to link with where no driver is installed: every name, each returns an error");
 	printf("#include \"abi/%s.h\"\n\n#define PUBLIC __attribute__((visibility(\"default\")))\n", library);
 	printf("#define STUB(name) PUBLIC %s name(void) __attribute__((alias(\"stub\")));\n", result);
 	printf("#define STUB_TEXT(name) PUBLIC const char *name(void) __attribute__((alias(\"stub_text\")));\n\n");
 	printf("static __attribute__((used)) %s stub(void)\n{\n\treturn %s;\n}\n\n", result, stub_result);
 	printf("static __attribute__((used)) const char *stub_text(void)\n{\n\treturn \"%s is a stub library\";\n}\n\n",
 		soname);
-	each_function(stub_one);
+	each_function(print_stub);
 	for (int i = 0; i < nentries; i++)
 		if (entries[i].object)
 			printf("PUBLIC %s %s;\n", entries[i].object, entries[i].name);
-}
-
-static void mode_wire(void)
-{
-	head("what a call looks like as bytes");
-	printf("#pragma once\n\n#include \"abi/%s.h\"\n\n", library);
-	const char *own = prefix ? prefix : ""; /* a second library's, beside the first one's */
-	printf("enum %shandle_kind {\n\t%sHANDLE_NONE,\n", own, own);
-	for (int i = 0; api_handle(i); i++)
-		printf("\tHANDLE_%s,\n", api_handle(i));
-	printf("\t%sHANDLE_KINDS\n};\n\nenum %s_number {\n", own, library);
-	for (int i = 0; i < nentries; i++)
-		printf("\tNR_%s = %d,\n", entries[i].name, entries[i].nr);
-	printf("};\n\n");
-	wire_structs();
-}
-
-static void mode_client(void)
-{
-	head("calls packed, sent and unpacked");
-	wire_client();
-}
-
-static void mode_server(void)
-{
-	head("calls checked, unpacked and made");
-	wire_server();
 }
 
 static const struct mode {
@@ -402,9 +279,10 @@ static const struct mode {
 	{"exports", mode_exports},
 	{"header", mode_header, true},
 	{"table", mode_table, true},
+	{"local-header", mode_local_header, true},
+	{"local-table", mode_local_table, true},
 	{"complete", mode_complete},
 	{"names", mode_names},
-	{"classes", mode_classes},
 	{"procs", mode_procs},
 	{"protos", mode_protos},
 	{"trace", mode_trace},
@@ -414,6 +292,9 @@ static const struct mode {
 	{"coverage-table", mode_coverage_table},
 	{"wire", mode_wire},
 	{"client", mode_client},
+	{"client-header", mode_client_header},
+	{"client-table", mode_client_table},
+	{"server-header", mode_server_header},
 	{"server", mode_server},
 	{"stub", mode_stub},
 };

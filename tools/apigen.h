@@ -1,26 +1,39 @@
-/* apigen.h - what modes of apigen print with, and the modes that have a file of their own. */
+/* apigen.h - helpers that the modes of apigen share, and the modes that are not in apigen.c. */
 #pragma once
 
 #include "api.h"
 
-const char *suffix(const struct entry *e);  /* of its twin's name */
-const char *returns(const struct entry *e); /* the type of its result, as it stands before a name */
-void params(const struct entry *e);         /* as a declaration has them */
-void names(const struct entry *e);          /* of the parameters, as a call has them */
-void head(const char *what);                /* the first line of what is printed */
-/* Calls f for each function that is exported: every line and its twin. */
+const char *twin_suffix(const struct entry *e); /* "_ptsz", "_ptds" or "" */
+const char *result_type(const struct entry *e); /* ready for a name behind it: "CUresult ", "const char *" */
+void print_params(const struct entry *e);       /* as a declaration has them */
+void print_names(const struct entry *e);        /* of the parameters, as a call has them */
+void print_head(const char *what);              /* the first line of a generated file */
+
+/* Calls f for each exported function: every line with an empty `twin`, then its twin with the suffix. */
 void each_function(void (*f)(const struct entry *e, const char *twin));
+
+/* The optional argument behind the file name: NULL, or a prefix for the names that a mode prints. */
+extern const char *prefix;
+
+/* apitable.c: ops tables and the prototypes of the functions in them */
+void mode_header(void);
+void mode_table(void);
+void mode_local_header(void);
+void mode_local_table(void);
+void mode_client_header(void);
+void mode_client_table(void);
+void mode_complete(void);
 
 /* apitrace.c */
 void mode_trace(void);
 
-/* apicoverage.c; after each list of functions, NAME=FILE, has been read. */
+/* apicoverage.c: coverage_read takes one NAME=FILE, a list of the functions that one device implements. */
 void coverage_read(const char *spec);
 void mode_coverage(void);
 void mode_coverage_table(void);
 
-/* apiwire.c; prefix is the argument behind the file, or NULL. */
-extern const char *prefix;
-void wire_structs(void);
-void wire_client(void);
-void wire_server(void);
+/* apiwire.c: messages */
+void mode_wire(void);
+void mode_client(void);
+void mode_server_header(void);
+void mode_server(void);

@@ -85,8 +85,8 @@ static void desc_row(const struct entry *e, const char *twin)
 
 static void trace_one(const struct entry *e, const char *twin)
 {
-	printf("\nstatic %strace_%s%s(", returns(e), e->name, twin);
-	params(e);
+	printf("\nstatic %strace_%s%s(", result_type(e), e->name, twin);
+	print_params(e);
 	printf(")\n{\n\tconst uint64_t a[] = {");
 	for (int i = 0; i < e->nargs; i++) {
 		const struct arg *a = &e->args[i];
@@ -95,8 +95,8 @@ static void trace_one(const struct entry *e, const char *twin)
 		printf(f ? "trace_float(%s), " : s ? "(uintptr_t)&%s, " : "(uint64_t)%s, ", a->name);
 	}
 	printf("0};\n\tuint64_t start = trace_enter(OP_%s%s, a);\n", e->name, twin);
-	printf("\t%sr = TRACED->%s%s(", returns(e), e->name, twin);
-	names(e);
+	printf("\t%sr = TRACED->%s%s(", result_type(e), e->name, twin);
+	print_names(e);
 	printf(");\n");
 	if (e->result == result)
 		printf("\treturn trace_leave(OP_%s%s, a, r, start);\n}\n", e->name, twin);
@@ -111,7 +111,7 @@ static void trace_field(const struct entry *e, const char *twin)
 
 void mode_trace(void)
 {
-	head("a table that prints each call and hands it on");
+	print_head("a table that prints each call and hands it on");
 	each_function(pool_one);
 	print_pool();
 	printf("\nstatic const struct trace_arg trace_args[] = {\n");

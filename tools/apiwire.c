@@ -1,52 +1,19 @@
 /*
- * apiwire - the modes of apigen that print how a call crosses the wire.
+ * apiwire - the modes of apigen that print the messages of the calls of class sync and async.
  *
- *	wire	what travels: one struct a call
- *	client	call_cuX: packs the arguments, sends them, and for class sync waits for the answer
- *	server	serve_cuX: checks and unpacks, calls the device's table, packs the answer
+ *	wire		struct wire_X: the fixed part of each request
+ *	client		call_X: packs the arguments and sends them; for class sync, waits for the reply and unpacks it
+ *	server		serve_X: checks and unpacks the request, calls the device's table, packs the reply; and the table of
+ *			all serve functions, by number
+ *	server-header	prototypes of the serve functions that are written by hand
  *
- * A call is printed when all of it is plain: numbers, handles, structs without pointers inside, and
- * arrays of those whose length is an argument.  The others are written by hand with the same
- * functions (wire/call.h, wire/msg.h).  Only one length of anything is on the wire, never two: what
- * follows from an argument is computed again on the other side.
+ * All arguments of these calls are plain: numbers, handles, structs without pointers inside, and arrays of those
+ * whose length is an argument.  Each length travels once; both sides compute the sizes that follow from it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "apigen.h"
-
-static bool plain_length(const char *len)
-{
-	return strcmp(len, "image") && strcmp(len, "params");
-}
-
-static bool plain_arg(const struct arg *a)
-{
-	char t[128];
-
-	if (a->dir == BY_VALUE)
-		return !api_is_callback(a->type);
-	api_pointee(a->type, t, sizeof t);
-	if (a->dir == HOST || strchr(t, '*') || api_is_deep(t))
-		return false;
-	if (a->len && (!plain_length(a->len) || (!strcmp(a->len, "str") && a->dir != IN)))
-		return false;
-	return true;
-}
-
-static bool plain(const struct entry *e)
-{
-	if (strcmp(e->class, "sync") && strcmp(e->class, "async"))
-		return false;
-	for (int i = 0; i < e->nargs; i++) {
-		if (!plain_arg(&e->args[i]))
-			return false;
-		/* a posted call has no answer to carry a result in */
-		if (!strcmp(e->class, "async") && (e->args[i].dir == OUT || e->args[i].dir == INOUT))
-			return false;
-	}
-	return true;
-}
 
 static bool goes_in(const struct arg *a)
 {
@@ -58,7 +25,7 @@ static bool comes_out(const struct arg *a)
 	return a->dir == OUT || a->dir == INOUT;
 }
 
-/* Lengths that are read through a pointer need it first: arguments that count room come before the rest. */
+/* Is argument i the (*n) length of another argument?  Such arguments precede the others in a message. */
 static bool counts_room(const struct entry *e, int i)
 {
 	for (int k = 0; k < e->nargs; k++)
@@ -67,8 +34,8 @@ static bool counts_room(const struct entry *e, int i)
 	return false;
 }
 
-/* The order in which both sides go through the arguments. */
-static int in_order(const struct entry *e, int *order)
+/* The order of the arguments in a message. */
+static int message_order(const struct entry *e, int *order)
 {
 	int n = 0;
 
@@ -79,11 +46,11 @@ static int in_order(const struct entry *e, int *order)
 	return n;
 }
 
-void wire_structs(void)
+static void print_structs(void)
 {
 	for (int k = 0; k < nentries; k++) {
 		const struct entry *e = &entries[k];
-		if (!plain(e))
+		if (!api_has_message(e))
 			continue;
 		printf("struct wire_%s {\n\tuint32_t present; /* pointers that are not NULL, by argument */\n",
 			e->name);
@@ -98,8 +65,8 @@ void wire_structs(void)
 	}
 }
 
-/* The length in elements as C, of argument a; `client` reads arguments, the server the struct `a`. */
-static void print_count(const struct entry *e, const struct arg *a, bool client)
+/* The length of argument a in elements, as a C expression: of the arguments (client) or of the struct (server). */
+static void print_count(const struct arg *a, bool client)
 {
 	const char *p = a->len;
 
@@ -111,21 +78,16 @@ static void print_count(const struct entry *e, const struct arg *a, bool client)
 		printf(client ? "wire_text(%s)" : "a.%s_size", a->name);
 		return;
 	}
-	if (*p == '*') { /* room is in what an inout argument points to */
-		printf(client ? "(%s ? *%s : 0)" : "(%s ? *%s : 0)", p + 1, p + 1);
+	if (*p == '*') { /* an inout argument points to the length */
+		printf("(%s ? *%s : 0)", p + 1, p + 1);
 		return;
 	}
 	for (bool first = true; *p; first = false) {
 		size_t n = strcspn(p, "*");
 		bool number = *p >= '0' && *p <= '9';
-		printf("%s%s%.*s", first ? "" : " * ",
-			number   ? "(size_t)"
-			: client ? "(size_t)"
-				 : "(size_t)a.",
-			(int)n, p);
+		printf("%s(size_t)%s%.*s", first ? "" : " * ", number || client ? "" : "a.", (int)n, p);
 		p += n + (p[n] == '*');
 	}
-	(void)e;
 }
 
 static bool is_sized(const struct arg *a)
@@ -133,29 +95,19 @@ static bool is_sized(const struct arg *a)
 	return a->len && !strcmp(a->len, "sized");
 }
 
-static void print_size(const struct entry *e, const struct arg *a, bool client)
+static void print_size(const struct arg *a, bool client)
 {
 	char t[128];
 
-	if (is_sized(a)) { /* says its own size */
+	if (is_sized(a)) { /* the first word of the struct has its size */
 		printf("wire_sized(%s, sizeof *%s)", a->name, a->name);
 		return;
 	}
 	api_pointee(a->type, t, sizeof t);
 	printf("wire_bytes(");
-	print_count(e, a, client);
+	print_count(a, client);
 	printf(", %s%s%s)", strcmp(t, "void") ? "sizeof(" : "1", strcmp(t, "void") ? t : "",
 		strcmp(t, "void") ? ")" : "");
-}
-
-static void print_params(const struct entry *e)
-{
-	for (int i = 0; i < e->nargs; i++) {
-		const char *t = e->args[i].type;
-		printf("%s%s%s%s", i ? ", " : "", t, t[strlen(t) - 1] == '*' ? "" : " ", e->args[i].name);
-	}
-	if (!e->nargs)
-		printf("void");
 }
 
 static int count_pieces(const struct entry *e, bool (*want)(const struct arg *a))
@@ -167,9 +119,9 @@ static int count_pieces(const struct entry *e, bool (*want)(const struct arg *a)
 	return n;
 }
 
-static void client_pieces(const struct entry *e, const char *name, bool (*want)(const struct arg *a))
+static void print_pieces(const struct entry *e, const char *name, bool (*want)(const struct arg *a))
 {
-	int order[MAX_ARGS], n = in_order(e, order);
+	int order[MAX_ARGS], n = message_order(e, order);
 
 	printf("\tconst struct wire_piece %s[] = {", name);
 	for (int i = 0; i < n; i++) {
@@ -177,13 +129,13 @@ static void client_pieces(const struct entry *e, const char *name, bool (*want)(
 		if (!want(a))
 			continue;
 		printf("\n\t\t{(void *)%s, %s ? ", a->name, a->name);
-		print_size(e, a, true);
+		print_size(a, true);
 		printf(" : 0},");
 	}
 	printf("%s{0}};\n", count_pieces(e, want) ? "\n\t\t" : "");
 }
 
-/* Bytes that an application takes for a text: all but a LUID. */
+/* Is the argument a buffer for a string?  The one char array that is no string is a LUID, of 8 bytes. */
 static bool is_text(const struct arg *a)
 {
 	char t[128];
@@ -192,8 +144,8 @@ static bool is_text(const struct arg *a)
 	return a->dir == OUT && a->len && a->len[0] != '*' && strcmp(a->len, "8") && !strcmp(t, "char");
 }
 
-/* The argument that counts what came, where that is an array's room, too; -1: none. */
-static int counting(const struct entry *e)
+/* The inout argument that has the capacity of an array before the call and the count after it; -1: none. */
+static int counting_arg(const struct entry *e)
 {
 	for (int i = 0; i < e->nargs; i++)
 		if (e->args[i].dir == INOUT && counts_room(e, i))
@@ -201,50 +153,53 @@ static int counting(const struct entry *e)
 	return -1;
 }
 
-/* Some answers would lead the application beyond its own memory: counts of what cannot be there, texts without an end. */
+/*
+ * The client checks replies that could make the application read beyond its own memory: counts larger than the array,
+ * strings without a NUL.
+ */
 static bool is_checked(const struct entry *e)
 {
 	for (int i = 0; i < e->nargs; i++)
 		if (is_text(&e->args[i]))
 			return true;
-	return counting(e) >= 0;
+	return counting_arg(e) >= 0;
 }
 
-static void client_room(const struct entry *e)
+static void print_capacity(const struct entry *e)
 {
-	int n = counting(e);
+	int n = counting_arg(e);
 
 	if (n >= 0)
-		printf("\tsize_t room = %s ? *%s : 0;\n", e->args[n].name, e->args[n].name);
+		printf("\tsize_t capacity = %s ? *%s : 0;\n", e->args[n].name, e->args[n].name);
 }
 
-static void client_checks(const struct entry *e)
+static void print_reply_checks(const struct entry *e)
 {
-	int n = counting(e);
+	int n = counting_arg(e);
 
 	if (n >= 0) {
-		printf("\tif (!r && *%s > room && (", e->args[n].name);
+		printf("\tif (!r && *%s > capacity && (", e->args[n].name);
 		for (int i = 0, more = 0; i < e->nargs; i++)
 			if (e->args[i].len && e->args[i].len[0] == '*')
 				printf("%s%s", more++ ? " || " : "", e->args[i].name);
-		printf(")) {\n\t\t*%s = room;\n\t\treturn call_nonsense();\n\t}\n", e->args[n].name);
+		printf(")) {\n\t\t*%s = capacity;\n\t\treturn call_nonsense();\n\t}\n", e->args[n].name);
 	}
 	for (int i = 0; i < e->nargs; i++) {
 		const struct arg *a = &e->args[i];
 		if (!is_text(a))
 			continue;
 		printf("\tif (!r && %s && ", a->name);
-		print_count(e, a, true);
+		print_count(a, true);
 		printf(" > 0)\n\t\t%s[", a->name);
-		print_count(e, a, true);
+		print_count(a, true);
 		printf(" - 1] = 0;\n");
 	}
 	printf("\treturn r;\n");
 }
 
-static void client_one(const struct entry *e)
+static void print_call(const struct entry *e)
 {
-	bool sync = !strcmp(e->class, "sync");
+	bool sync = e->route == SYNC;
 
 	printf("\n%s call_%s(", result, e->name);
 	print_params(e);
@@ -265,36 +220,53 @@ static void client_one(const struct entry *e)
 		if (a->len && !strcmp(a->len, "str"))
 			printf("\ta.%s_size = %s ? wire_text(%s) : 0;\n", a->name, a->name, a->name);
 	}
-	client_pieces(e, "in", goes_in);
+	print_pieces(e, "in", goes_in);
 	if (sync)
-		client_pieces(e, "out", comes_out);
+		print_pieces(e, "out", comes_out);
 	bool checked = sync && is_checked(e);
 	if (checked)
-		client_room(e);
+		print_capacity(e);
 	printf("\t%s%s%s(%d, &a, sizeof a, in, %d", checked ? result : "return", checked ? " r = " : " ",
 		sync ? "call_sync" : "call_post", e->nr, count_pieces(e, goes_in));
 	if (sync)
 		printf(", out, %d", count_pieces(e, comes_out));
 	printf(");\n");
 	if (checked)
-		client_checks(e);
+		print_reply_checks(e);
 	printf("}\n");
 }
 
-void wire_client(void)
+void mode_wire(void)
 {
+	const char *own = prefix ? prefix : ""; /* tells the enums of two libraries apart */
+
+	print_head("numbers and messages of the calls");
+	printf("#pragma once\n\n#include \"abi/%s.h\"\n\n", library);
+	printf("enum %shandle_kind {\n\t%sHANDLE_NONE,\n", own, own);
+	for (int i = 0; api_handle(i); i++)
+		printf("\tHANDLE_%s,\n", api_handle(i));
+	printf("\t%sHANDLE_KINDS\n};\n\nenum %s_number {\n", own, library);
+	for (int i = 0; i < nentries; i++)
+		printf("\tNR_%s = %d,\n", entries[i].name, entries[i].nr);
+	printf("};\n\n");
+	print_structs();
+}
+
+void mode_client(void)
+{
+	print_head("calls packed, sent and unpacked");
 	for (int k = 0; k < nentries; k++)
-		if (plain(&entries[k]))
-			client_one(&entries[k]);
+		if (api_has_message(&entries[k]))
+			print_call(&entries[k]);
 	printf("\nconst char *const call_names[] = {\n");
 	for (int k = 0; k < nentries; k++)
-		if (plain(&entries[k]))
+		if (api_has_message(&entries[k]))
 			printf("\t[%d] = \"%s\",\n", entries[k].nr, entries[k].name);
 	printf("};\nconst unsigned call_names_count = sizeof call_names / sizeof *call_names;\n");
 }
 
-/* One argument on the server: a local of its own type, checked. */
-static void server_arg(const struct entry *e, int i)
+/* Declares one argument in a serve function: a checked local variable of the argument's own type. */
+static void print_server_arg(const struct entry *e, int i)
 {
 	const struct arg *a = &e->args[i];
 	char t[128];
@@ -321,14 +293,15 @@ static void server_arg(const struct entry *e, int i)
 		i);
 	if (api_is_handle(t) && goes_in(a)) {
 		printf("HANDLE_%s, ", t);
-		print_count(e, a, false);
+		print_count(a, false);
 	} else {
-		print_size(e, a, false);
+		print_size(a, false);
 	}
 	printf(");\n");
 }
 
-static void server_results(const struct entry *e)
+/* After the call: destroyed handles leave the session's table, new ones become numbers in the reply. */
+static void print_server_results(const struct entry *e)
 {
 	char t[128];
 
@@ -339,21 +312,21 @@ static void server_results(const struct entry *e)
 		api_pointee(a->type, t, sizeof t);
 		if (a->dir != BY_VALUE && comes_out(a) && api_is_handle(t)) {
 			printf("\tmsg_give_handles(m, HANDLE_%s, %s, ", t, a->name);
-			print_count(e, a, false);
+			print_count(a, false);
 			printf(");\n");
 		}
 	}
 }
 
-static void server_one(const struct entry *e)
+static void print_serve(const struct entry *e)
 {
-	int order[MAX_ARGS], n = in_order(e, order);
+	int order[MAX_ARGS], n = message_order(e, order);
 
 	printf("\nstatic void serve_%s(const struct %s_ops *ops, struct msg *m)\n{\n\tstruct wire_%s a;\n\n", e->name,
 		library, e->name);
 	printf("\tmsg_args(m, &a, sizeof a);\n");
 	for (int i = 0; i < n; i++)
-		server_arg(e, order[i]);
+		print_server_arg(e, order[i]);
 	printf("\tif (msg_bad(m))\n\t\treturn;\n\tmsg_result(m, ops->%s(", e->name);
 	for (int i = 0; i < e->nargs; i++) {
 		const struct arg *a = &e->args[i];
@@ -361,19 +334,30 @@ static void server_one(const struct entry *e)
 		printf("%s%s%s", i ? ", " : "", direct ? "a." : "", a->name);
 	}
 	printf("));\n");
-	server_results(e);
+	print_server_results(e);
 	printf("}\n");
 }
 
-void wire_server(void)
+void mode_server_header(void)
 {
+	print_head("serve functions that are written by hand");
+	printf("#pragma once\n\nstruct %s_ops;\nstruct msg;\n\n", library);
 	for (int k = 0; k < nentries; k++)
-		if (plain(&entries[k]))
-			server_one(&entries[k]);
-	printf("\nstatic const struct %sserved plain[] = {\n", prefix ? prefix : "");
+		if (entries[k].server_by_hand)
+			printf("void serve_%s(const struct %s_ops *ops, struct msg *m);\n", entries[k].name, library);
+}
+
+void mode_server(void)
+{
+	print_head("calls checked, unpacked and made");
 	for (int k = 0; k < nentries; k++)
-		if (plain(&entries[k]))
-			printf("\t{%d, serve_%s, %s},\n", entries[k].nr, entries[k].name,
-				strcmp(entries[k].class, "sync") ? "false" : "true");
+		if (api_has_message(&entries[k]) && !entries[k].server_by_hand)
+			print_serve(&entries[k]);
+	printf("\n/* By number; the calls that a client sends, and no others. */\n");
+	printf("static const struct %sserved %s_served[] = {\n", prefix ? prefix : "", library);
+	for (int k = 0; k < nentries; k++)
+		if (api_has_message(&entries[k]))
+			printf("\t[%d] = {serve_%s, %s},\n", entries[k].nr, entries[k].name,
+				entries[k].route == SYNC ? "true" : "false");
 	printf("};\n");
 }

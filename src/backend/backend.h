@@ -2,7 +2,7 @@
  * backend.h - a thing that can execute CUDA calls, seen from the front.
  *
  * A backend fills a struct cuda_ops: the driver API itself.  A vendor's driver fills all of it.
- * Ours fill what they implement, with older names and per-thread twins (complete.h); the front adds
+ * Ours fill what they implement, with older names and per-thread twins; the front adds
  * what is answered in the application's process (front_ops), and CUDA_ERROR_NOT_SUPPORTED for the rest.
  */
 #pragma once

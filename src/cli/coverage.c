@@ -61,7 +61,7 @@ static void print_row(const struct row *r)
 
 	if (r->since)
 		snprintf(since, sizeof since, "%d.%d", r->since / 1000, r->since % 1000 / 10);
-	printf("%-56s %-6s %5s  nvidia%s%s\n", r->name, r->class, since, r->cpu ? " cpu" : "    ",
+	printf("%-56s %-12s %5s  nvidia%s%s\n", r->name, r->class, since, r->cpu ? " cpu" : "    ",
 		r->served ? " served" : "");
 }
 

@@ -1,5 +1,5 @@
 /* The plain calls, generated: call_cuX. */
-#include "gen/call_ops.h"
+#include "gen/cuda_client.h"
 #include "wire/call.h"
 
 #include "gen/cuda_client.inc"

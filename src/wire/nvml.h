@@ -14,16 +14,17 @@
 #include "abi/nvml.h"
 #include "gen/nvml_wire.h"
 
-#define WIRE_NVML       200000
-#define WIRE_NVML_PLAIN 1000
+#define WIRE_NVML       200000 /* op of a plain call: this and its number */
+#define WIRE_NVML_PLAIN 1000   /* the numbers in api/nvml.api are below this */
 
 enum wire_nvml_op {
-	WIRE_NVML_DEVICES = WIRE_NVML + WIRE_NVML_PLAIN, /* first: all devices with what never changes */
-	WIRE_NVML_PROCESSES,                             /* those that the client may see */
-	WIRE_NVML_HIDDEN,                                /* a value that only the vendor's own tool asks for */
-	WIRE_NVML_TOGETHER,                              /* plain calls, sensors all of them (backend/nvml/sensor.h) */
+#define OP(number, op, serve) op = number,
+#include "wire/nvml_ops.def"
+#undef OP
 	WIRE_NVML_END
 };
+
+#define WIRE_NVML_OPS_FIRST WIRE_NVML_DEVICES
 
 #define WIRE_NVML_DEVICES_MAX 16 /* as WIRE_DEVICES_MAX: the same ones */
 

@@ -43,56 +43,16 @@ struct wire_reply {
 #define WIRE_MIRROR_WORD     1 /* over TCP, grows when mirrored memory has changed: told before what was waited for */
 #define WIRE_LATE(n, result) ((uint32_t)(n) << 16 | (uint16_t)(result))
 
-/* Calls that are ours and not CUDA's, numbered where api/cuda.api will not go. */
+/* Operations beside the entry points of CUDA: ops.def lists them.  Smaller numbers are those of api/cuda.api. */
 enum wire_op {
-	WIRE_DEVICES = 100000, /* all devices with all that never changes (wire/devices.h) */
-	WIRE_FUNCTION,         /* parameter layout and attributes of a function or kernel */
-	WIRE_LOAD,             /* a module or library from images that are named by their hash */
-	WIRE_FLUSH,            /* answered when its turn has come: what failed before is known then */
-	WIRE_CONTEXT,          /* its word for posted calls that have failed */
-	WIRE_LAUNCH,
-	WIRE_COPY_UP,   /* bulk up, or shared host memory, to the device */
-	WIRE_COPY_DOWN, /* the device to bulk down, or to shared host memory */
-	WIRE_SYNC,      /* set a word when a stream, event or context has come to here */
-	WIRE_WAKE,      /* and wake the one who sleeps on it */
-	WIRE_WINDOW,    /* addresses that both sides keep free for host memory that they share */
-	WIRE_HOST_MAP,  /* such memory: a descriptor has been sent */
-	WIRE_HOST_UNMAP,
-	WIRE_MIRROR, /* managed memory of which both sides have a copy */
-	WIRE_MIRROR_DROP,
-	WIRE_MIRROR_UP,   /* what has changed here: bytes behind a wire_mirror */
-	WIRE_MIRROR_DOWN, /* what has changed there: from an address on */
-	WIRE_BLOCK,       /* a copy of rows and slices, between any two kinds of memory */
-	WIRE_POINTER,     /* attributes of an address, each with its own result */
-	WIRE_TEXTURE,     /* a texture or surface object */
-	WIRE_RESOURCE,    /* what such an object was made of */
-	WIRE_SHARE_OUT,   /* a descriptor of memory or of a pool, sent by the server */
-	WIRE_SHARE_IN,    /* and one that the client has sent */
-	WIRE_RETAIN,      /* the allocation that is mapped at an address */
-	WIRE_POOL,        /* an attribute of a pool: struct wire_pool both ways */
-	WIRE_TENSOR,      /* a tensor map: 128 bytes that kernels read */
-	/* code (wire/code.h) */
-	WIRE_IMAGE, /* bytes of an image that WIRE_LOAD found missing */
-	WIRE_NAME_OF,
-	WIRE_CLUSTER,
-	WIRE_LINK_CREATE,
-	WIRE_LINK_ADD,
-	WIRE_LINK_COMPLETE,
-	WIRE_LINK_TAKE,
-	WIRE_LISTEN,
-	WIRE_CALLED, /* an event has been dealt with: what its done-word gets */
-	WIRE_HOST_CALL,
-	WIRE_OBJECT, /* cuUserObjectCreate */
-	/* graphs (wire/graph.h) */
-	WIRE_NODE,
-	WIRE_NODE_GET,
-	WIRE_NODE_ATTRIBUTE,
-	WIRE_CAPTURE_INFO,
-	WIRE_INSTANTIATE,
-	WIRE_UPDATE,
-	WIRE_DOT,
+#define OP(number, op, serve, reply) op = number,
+#include "wire/ops.def"
+#undef OP
 	WIRE_OPS_END
 };
+
+#define WIRE_OPS_FIRST WIRE_DEVICES
+#define WIRE_OPS       (WIRE_OPS_END - WIRE_OPS_FIRST)
 
 /* ended: what fails in the context is nothing to tell any more; its word is not used again before it has a new one. */
 struct wire_context {

@@ -14,7 +14,7 @@ fail() {
 
 "$gangway" coverage >"$out/all" || fail "it ends with $?"
 # | cuMemAlloc_v2, _ptds | sync | 3.2 | yes | | and cuMemAlloc_v2 sync 3.2 nvidia cpu
-sed -n 's/^| \([cn][uv][A-Za-z0-9_]*\)[, _ptdsz]* | [a-z]* | [^|]* | *\(yes\)* *| *\(yes\)* *|$/\1 cpu\2 served\3/p' "$page" >"$out/page"
+sed -n 's/^| \([cn][uv][A-Za-z0-9_]*\)[, _ptdsz]* | [a-z:]* | [^|]* | *\(yes\)* *| *\(yes\)* *|$/\1 cpu\2 served\3/p' "$page" >"$out/page"
 awk '$4 == "nvidia" && $1 !~ /:/ {c = s = ""; for (i = 5; i <= NF; i++) {if ($i == "cpu") c = "yes"; if ($i == "served") s = "yes"}
 	print $1 " cpu" c " served" s}' "$out/all" >"$out/said"
 diff "$out/page" "$out/said" || fail "the command and the page differ"

@@ -317,7 +317,6 @@ int main(int argc, char **argv)
 	if (rmdir(folder))
 		return printf("a session has written files: %s\n", folder), 1;
 	unsigned kinds = 0, made = 0, worked = 0;
-	serve_init();
 	for (unsigned op = 0; op < WIRE_NVML_END; op++) {
 		kinds += serve_find(op) != NULL;
 		made += tally->made_op[op];

@@ -13,6 +13,7 @@ for golden in *.golden; do # API.MODE.golden
 	mode=${mode%.golden}
 	case $mode in
 	header | table) arg=soft ;;
+	local-*) arg=front ;;
 	coverage*) arg="soft=small.defs" ;;
 	*) arg= ;;
 	esac

@@ -499,7 +499,8 @@ static void nonsense(int which, uint64_t d)
 		.height = 4,
 		.depth = 1};
 	struct piece piece = {0, 32};
-	struct wire_cuMemcpy old = {.dst = d, .src = d, .ByteCount = 4};
+	const uint64_t unserved[] = {
+		0, d, d, 4}; /* arguments of cuMemcpy, which is of class hand: no client sends it */
 
 	switch (which) {
 	case 0:
@@ -524,7 +525,7 @@ static void nonsense(int which, uint64_t d)
 		CHECK(post(WIRE_BLOCK, &b, sizeof b, &piece, 1) == 999);
 		break;
 	case 6:
-		CHECK(post(OP(cuMemcpy), &old, sizeof old, NULL, 0) == 999);
+		CHECK(post(OP(cuMemcpy), unserved, sizeof unserved, NULL, 0) == 999);
 		break;
 	case 7:
 		CHECK(post(WIRE_BLOCK, &b, 16, NULL, 0) == 999);

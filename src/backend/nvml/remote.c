@@ -12,7 +12,6 @@
 #include "transport/transport.h"
 #include "util/build_note.h"
 #include "util/env_number.h"
-#include "cuda/slots.h"
 #include "wire/protocol.h"
 
 #define ANSWER_MS 20000 /* a device that does not answer for so long is lost */
@@ -207,25 +206,6 @@ bool remote_is_local(void)
 
 /* ---- opening ---- */
 
-static nvmlReturn_t not_ours(void)
-{
-	return NVML_ERROR_NO_PERMISSION;
-}
-
-#include "gen/nvml_classes.inc"
-
-/* What changes the machine is its owner's to do, not a client's. */
-static void fill_table(struct nvml_ops *table)
-{
-	slot_fn *slots = (slot_fn *)table;
-
-	*table = call_ops;
-	slots_put(table, &remote_ops, nvml_OP_COUNT);
-	for (int i = 0; i < nvml_OP_COUNT; i++)
-		if (nvml_classes[i] == 'o')
-			slots[i] = (slot_fn)not_ours;
-}
-
 static nvmlReturn_t open_remote(const char *device, struct nvml_ops *table, char *why, size_t size)
 {
 	pthread_mutex_lock(&server.lock);
@@ -236,7 +216,7 @@ static nvmlReturn_t open_remote(const char *device, struct nvml_ops *table, char
 	pthread_mutex_unlock(&server.lock);
 	if (err)
 		return NVML_ERROR_DRIVER_NOT_LOADED;
-	fill_table(table);
+	*table = nvml_remote_ops;
 	return NVML_SUCCESS;
 }
 

@@ -12,8 +12,7 @@
 
 #include <stdbool.h>
 #include "backend/nvml/backend.h"
-#include "gen/nvml_call.h"
-#include "gen/nvml_remote.h"
+#include "gen/nvml_client.h"
 #include "wire/nvml.h"
 #include "wire/pack.h"
 

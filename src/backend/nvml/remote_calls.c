@@ -1,17 +1,9 @@
-/* The calls: plain ones are generated (call_nvmlX); here are those that are known already, or are not plain. */
+/* The NVML calls of a client that are written by hand: values known since the link was made, lists, the local machine. */
 #include "backend/nvml/remote.h"
 
 #include <string.h>
 #include "backend/nvml/process.h"
 #include "host/pci.h"
-
-#define call_sync(op, ...) remote_ask(WIRE_NVML + (op), __VA_ARGS__)
-#define call_nonsense()    NVML_ERROR_UNKNOWN
-
-#include "gen/nvml_client.inc"
-
-#include "gen/nvml_call.inc"
-#include "gen/nvml_remote.inc"
 
 static nvmlReturn_t give_text(const char *text, char *to, unsigned size)
 {

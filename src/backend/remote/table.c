@@ -1,6 +1,7 @@
-/* The functions named remote_cuX, and those named call_cuX. */
-#include "backend/remote/session/remote.h"
-#include "gen/cuda_ops.h"
+/* The client's ops table, generated from the classes in api/cuda.api, with older names and per-thread twins. */
+#include "cuda/per_thread.h"
+#include "gen/cuda_client.h"
 
-#include "gen/call_table.inc"
-#include "gen/remote_table.inc"
+#define PER_THREAD(stream) ((stream) ? (stream) : CU_STREAM_PER_THREAD)
+
+#include "gen/cuda_client_table.inc"

@@ -4,14 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backend/complete.h"
 #include "backend/soft/backend.h"
 #include "backend/soft/core/describe.h"
+#include "backend/soft/ops.h"
 
 CUresult soft_backend_open(const struct engine *e, const char *device, struct cuda_ops *table,
 	void (*ending)(CUcontext ctx), char *why, size_t size)
 {
-	static struct cuda_ops completed; /* the per-thread twins call through this table: see complete.h */
 	struct describe_settings s;
 
 	(void)device;
@@ -30,9 +29,7 @@ CUresult soft_backend_open(const struct engine *e, const char *device, struct cu
 		snprintf(why, size, "cannot set up the %s device: out of memory", e->name);
 		return r;
 	}
-	completed = soft_ops;
-	complete_table(&completed);
-	*table = completed;
+	*table = *soft_complete_ops();
 	return r;
 }
 

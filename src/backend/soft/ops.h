@@ -7,3 +7,6 @@
 #include "abi/cuda.h"
 #include "gen/cuda_ops.h"
 #include "gen/soft_ops.h"
+
+/* The table with older names and per-thread twins. */
+const struct cuda_ops *soft_complete_ops(void);

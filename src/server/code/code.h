@@ -3,30 +3,6 @@
 
 #include "server/session/message.h"
 
-extern const struct served served_code[];
-extern const unsigned served_code_count;
-
-void serve_image(const struct cuda_ops *ops, struct msg *m);
-void serve_name(const struct cuda_ops *ops, struct msg *m);
-void serve_cluster(const struct cuda_ops *ops, struct msg *m);
-void serve_link_destroy(const struct cuda_ops *ops, struct msg *m);
-void serve_link_create(const struct cuda_ops *ops, struct msg *m);
-void serve_link_add(const struct cuda_ops *ops, struct msg *m);
-void serve_link_complete(const struct cuda_ops *ops, struct msg *m);
-void serve_link_take(const struct cuda_ops *ops, struct msg *m);
-void serve_listen(const struct cuda_ops *ops, struct msg *m);
-void serve_called(const struct cuda_ops *ops, struct msg *m);
-void serve_host_call(const struct cuda_ops *ops, struct msg *m);
-void serve_object(const struct cuda_ops *ops, struct msg *m);
-void serve_node(const struct cuda_ops *ops, struct msg *m);
-void serve_node_get(const struct cuda_ops *ops, struct msg *m);
-void serve_node_attribute(const struct cuda_ops *ops, struct msg *m);
-void serve_capture_info(const struct cuda_ops *ops, struct msg *m);
-void serve_instantiate(const struct cuda_ops *ops, struct msg *m);
-void serve_graph_launch(const struct cuda_ops *ops, struct msg *m);
-void serve_update(const struct cuda_ops *ops, struct msg *m);
-void serve_dot(const struct cuda_ops *ops, struct msg *m);
-
 /* Replaces the handles in launch attributes by objects.  False: one is unknown, or of a kind that cannot travel. */
 bool attributes_in(struct msg *m, CUlaunchAttribute *a, unsigned count);
 

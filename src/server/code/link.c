@@ -79,7 +79,7 @@ void serve_link_create(const struct cuda_ops *ops, struct msg *m)
 	m->session->linkers = l;
 }
 
-void serve_link_destroy(const struct cuda_ops *ops, struct msg *m)
+void serve_cuLinkDestroy(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuLinkDestroy a;
 

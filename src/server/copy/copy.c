@@ -96,7 +96,7 @@ static void unified_copy_count(struct session *s, const struct wire_cuMemcpyAsyn
 }
 
 /* Both addresses must be the device's or shared: any other is private memory of this process. */
-void serve_unified(const struct cuda_ops *ops, struct msg *m)
+void serve_cuMemcpyAsync(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuMemcpyAsync a;
 

@@ -194,7 +194,7 @@ void serve_dot(const struct cuda_ops *ops, struct msg *m)
 }
 
 /* The session does not remember the kernels of a graph: if any loaded code prints, any graph may. */
-void serve_graph_launch(const struct cuda_ops *ops, struct msg *m)
+void serve_cuGraphLaunch(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuGraphLaunch a;
 

@@ -91,12 +91,12 @@ static void texture_destroy(struct msg *m, CUresult (*destroy)(unsigned long lon
 	free(o);
 }
 
-void serve_texture_destroy(const struct cuda_ops *ops, struct msg *m)
+void serve_cuTexObjectDestroy(const struct cuda_ops *ops, struct msg *m)
 {
 	texture_destroy(m, ops->cuTexObjectDestroy, false);
 }
 
-void serve_surface_destroy(const struct cuda_ops *ops, struct msg *m)
+void serve_cuSurfObjectDestroy(const struct cuda_ops *ops, struct msg *m)
 {
 	_Static_assert(sizeof(struct wire_cuSurfObjectDestroy) == sizeof(struct wire_cuTexObjectDestroy),
 		"texture_destroy() unpacks both");
@@ -122,7 +122,7 @@ void serve_resource(const struct cuda_ops *ops, struct msg *m)
 		resource_handles_out(m, out);
 }
 
-void serve_texture_desc(const struct cuda_ops *ops, struct msg *m)
+void serve_cuTexObjectGetTextureDesc(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuTexObjectGetTextureDesc a;
 
@@ -134,7 +134,7 @@ void serve_texture_desc(const struct cuda_ops *ops, struct msg *m)
 		msg_result(m, ops->cuTexObjectGetTextureDesc(out, a.texObject));
 }
 
-void serve_view_desc(const struct cuda_ops *ops, struct msg *m)
+void serve_cuTexObjectGetResourceViewDesc(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuTexObjectGetResourceViewDesc a;
 

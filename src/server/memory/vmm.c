@@ -102,7 +102,7 @@ static bool allocation_is_mapped(struct session *s, uint64_t real)
 	return false;
 }
 
-void serve_map(const struct cuda_ops *ops, struct msg *m)
+void serve_cuMemMap(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuMemMap a;
 	struct allocation_mapping *p = calloc(1, sizeof *p);
@@ -133,7 +133,7 @@ static void allocation_drop_unused(struct session *s, uint64_t real)
 	handles_drop(s->handles, HANDLE_CUmemGenericAllocationHandle, id);
 }
 
-void serve_unmap(const struct cuda_ops *ops, struct msg *m)
+void serve_cuMemUnmap(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuMemUnmap a;
 	struct allocation_mapping *p;
@@ -195,7 +195,7 @@ static void allocation_release(struct msg *m, uint64_t id, uint64_t real)
 		msg_drop(m, HANDLE_CUmemGenericAllocationHandle, id);
 }
 
-void serve_release(const struct cuda_ops *ops, struct msg *m)
+void serve_cuMemRelease(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_cuMemRelease a;
 	struct retained_allocation *h;

@@ -109,7 +109,6 @@ void nvml_warm_up(struct session *s)
 /* ---- The generated calls, with these functions in place of CUDA's ---- */
 
 struct nvml_served {
-	unsigned op;
 	void (*serve)(const struct nvml_ops *ops, struct msg *m);
 	bool waits;
 };
@@ -210,7 +209,7 @@ static void serve_nvml_devices(struct msg *m)
 		*all = m->session->nvml->identity;
 }
 
-static void serve_processes(struct msg *m)
+static void serve_nvml_processes(struct msg *m)
 {
 	struct wire_nvml_processes *page = msg_out(m, true, sizeof *page);
 	struct wire_nvml_ask ask;
@@ -265,7 +264,7 @@ static nvmlReturn_t hidden_slot_read(
 	return NVML_SUCCESS;
 }
 
-static void serve_hidden(struct msg *m)
+static void serve_nvml_hidden(struct msg *m)
 {
 	struct wire_nvml_hidden *value = msg_out(m, true, sizeof *value);
 	struct wire_nvml_ask ask;
@@ -278,30 +277,21 @@ static void serve_hidden(struct msg *m)
 
 /* ---- Dispatch ---- */
 
-static const struct nvml_served *nvml_calls[WIRE_NVML_PLAIN]; /* filled by nvml_find() */
-
 static void serve_generated(struct msg *m)
 {
-	nvml_calls[m->frame.op - WIRE_NVML]->serve(&m->session->nvml->ops, m);
+	nvml_served[m->frame.op - WIRE_NVML].serve(&m->session->nvml->ops, m);
 }
 
-static void serve_by_hand(struct msg *m)
+static void serve_nvml_together(struct msg *m)
 {
-	switch (m->frame.op) {
-	case WIRE_NVML_DEVICES:
-		serve_nvml_devices(m);
-		break;
-	case WIRE_NVML_PROCESSES:
-		serve_processes(m);
-		break;
-	case WIRE_NVML_HIDDEN:
-		serve_hidden(m);
-		break;
-	case WIRE_NVML_TOGETHER:
-		nvml_batch_serve(m, serve_generated);
-		break;
-	}
+	nvml_batch_serve(m, serve_generated);
 }
+
+static void (*const own_served[])(struct msg *m) = {
+#define OP(number, op, serve) [op - WIRE_NVML_OPS_FIRST] = serve,
+#include "wire/nvml_ops.def"
+#undef OP
+};
 
 /*
  * ---- The context of a client that uses NVML only ----
@@ -360,19 +350,15 @@ static void serve_nvml(const struct cuda_ops *ops, struct msg *m)
 	} else if (op < WIRE_NVML_PLAIN) {
 		serve_generated(m);
 	} else {
-		serve_by_hand(m);
+		own_served[m->frame.op - WIRE_NVML_OPS_FIRST](m);
 	}
 }
 
 const struct served *nvml_find(unsigned op)
 {
-	static const struct served served = {WIRE_NVML, serve_nvml, true};
+	static const struct served served = {serve_nvml, true};
 	unsigned number = op - WIRE_NVML;
+	bool plain = number < sizeof nvml_served / sizeof *nvml_served && nvml_served[number].serve;
 
-	if (!nvml_calls[plain[0].op])
-		for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-			nvml_calls[plain[i].op] = &plain[i];
-	if (op < WIRE_NVML || op >= WIRE_NVML_END || (number < WIRE_NVML_PLAIN && !nvml_calls[number]))
-		return NULL;
-	return &served;
+	return plain || (op >= WIRE_NVML_OPS_FIRST && op < WIRE_NVML_END) ? &served : NULL;
 }

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include "gen/nvml_ops.h"
 #include "host/usage.h"
+#include "server/session/dispatch.h"
 #include "server/session/session.h"
 #include "wire/nvml.h"
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include "server/session/dispatch.h"
 #include "server/session/session.h"
 #include "transport/transport.h"
 #include "wire/wire.h"

@@ -210,7 +210,6 @@ int session_start(struct session *s)
 	if (!s->handles || !s->wait_threads)
 		return -ENOMEM;
 	context_note_current(s);
-	serve_init();
 	return 0;
 }
 

@@ -95,57 +95,6 @@ struct msg {
 	_Alignas(16) uint8_t few_in[MSG_FEW], out[MSG_OUT];
 };
 
-typedef void (*serve_fn)(const struct cuda_ops *ops, struct msg *m);
-
-/* One line of the dispatch table. */
-struct served {
-	unsigned op;
-	serve_fn serve;
-	bool waits; /* the client waits for a reply */
-};
-
-void serve_init(void);                        /* once, before serve_find */
-const struct served *serve_find(unsigned op); /* NULL: there is no such call */
-void serve_nvml_only(void);                   /* until a call of CUDA's comes, which then waits for nvml_settle */
-
-/* Calls of our own (enum wire_op), each in the file named by its subject. */
-void serve_devices(const struct cuda_ops *ops, struct msg *m);
-void serve_function(const struct cuda_ops *ops, struct msg *m);
-void serve_load(const struct cuda_ops *ops, struct msg *m);
-void serve_flush(const struct cuda_ops *ops, struct msg *m);
-void serve_context(const struct cuda_ops *ops, struct msg *m);
-void serve_launch(const struct cuda_ops *ops, struct msg *m);
-void serve_copy_up(const struct cuda_ops *ops, struct msg *m);
-void serve_copy_down(const struct cuda_ops *ops, struct msg *m);
-void serve_sync(const struct cuda_ops *ops, struct msg *m);
-void serve_wake(const struct cuda_ops *ops, struct msg *m);
-void serve_window(const struct cuda_ops *ops, struct msg *m);
-void serve_host_map(const struct cuda_ops *ops, struct msg *m);
-void serve_host_unmap(const struct cuda_ops *ops, struct msg *m);
-void serve_mirror(const struct cuda_ops *ops, struct msg *m);
-void serve_mirror_drop(const struct cuda_ops *ops, struct msg *m);
-void serve_mirror_up(const struct cuda_ops *ops, struct msg *m);
-void serve_mirror_down(const struct cuda_ops *ops, struct msg *m);
-void serve_block(const struct cuda_ops *ops, struct msg *m);
-void serve_pointer(const struct cuda_ops *ops, struct msg *m);
-void serve_texture(const struct cuda_ops *ops, struct msg *m);
-void serve_resource(const struct cuda_ops *ops, struct msg *m);
-void serve_share_out(const struct cuda_ops *ops, struct msg *m);
-void serve_share_in(const struct cuda_ops *ops, struct msg *m);
-void serve_retain(const struct cuda_ops *ops, struct msg *m);
-void serve_pool(const struct cuda_ops *ops, struct msg *m);
-void serve_tensor(const struct cuda_ops *ops, struct msg *m);
-
-/* And of CUDA's. */
-void serve_unified(const struct cuda_ops *ops, struct msg *m);
-void serve_map(const struct cuda_ops *ops, struct msg *m);
-void serve_unmap(const struct cuda_ops *ops, struct msg *m);
-void serve_release(const struct cuda_ops *ops, struct msg *m);
-void serve_texture_destroy(const struct cuda_ops *ops, struct msg *m);
-void serve_surface_destroy(const struct cuda_ops *ops, struct msg *m);
-void serve_texture_desc(const struct cuda_ops *ops, struct msg *m);
-void serve_view_desc(const struct cuda_ops *ops, struct msg *m);
-
 /* Prepares a zeroed session for everything that happens before a client connects, and makes it worker_session. */
 void session_init(struct session *s);
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "backend/backend.h"
-#include "backend/complete.h"
 #include "backend/remote/session/remote.h"
 #include "backend/remote/backend.h"
 #include "backend/remote/wait/wait.h"
@@ -92,29 +91,15 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 	return ask_devices(why, size);
 }
 
-static void put(struct cuda_ops *to, const struct cuda_ops *from)
-{
-	void (**t)(void) = (void (**)(void))to;
-	void (*const *f)(void) = (void (*const *)(void))from;
-
-	for (int i = 0; i < cuda_OP_COUNT; i++)
-		if (f[i])
-			t[i] = f[i];
-}
-
 static CUresult open_remote(
 	const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size)
 {
-	static struct cuda_ops full;
 	CUresult r = remote.devices ? CUDA_SUCCESS : connect_to(device, why, size);
 
 	if (r)
 		return r;
 	remote.ending = ending;
-	full = call_ops;
-	put(&full, &remote_ops);
-	complete_table(&full);
-	*table = full;
+	*table = cuda_remote_ops;
 	return CUDA_SUCCESS;
 }
 

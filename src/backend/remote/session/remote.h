@@ -3,7 +3,7 @@
  *
  * What CUDA defines as asynchronous is posted without an answer; what never changes is asked once; what
  * belongs to the thread (current contexts) never leaves the process.  The rest is a round trip, generated
- * (wire/call.h).  A function named remote_cuX is written by hand and wins over the generated call_cuX.
+ * (wire/call.h).  The class in api/cuda.api says which functions, named remote_cuX, are written by hand.
  *
  * Handles are the server's numbers.  For some of them we keep a record: what is known of a stream or
  * function without asking.  Records are found by the handle's slot and checked against all of it.
@@ -13,8 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include "gen/call_ops.h"
-#include "gen/remote_ops.h"
+#include "gen/cuda_client.h"
 #include "util/list.h"
 #include "util/map.h"
 #include "wire/call.h"
