@@ -1,11 +1,12 @@
 /*
- * cli.h - the gangway command: one subcommand a file, one row each in main.c.
+ * cli.h - the gangway command: one file or folder for each subcommand, and one row in the table of main.c.
  *
- * A subcommand gets its own name as argv[0].  It returns the exit status: 0, 1 for a failure it
- * has explained on stderr, 2 for words it does not understand.
+ * A subcommand gets its own name as argv[0] and returns the exit status: 0; 1 for a failure, explained on standard
+ * error; 2 for invalid arguments.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 int cmd_cdi(int argc, char **argv);
@@ -20,11 +21,14 @@ int cmd_top(int argc, char **argv);
 int cmd_uninstall(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
-/* "gangway: " and a sentence on stderr; returns 1. */
+/* Print "gangway: " and the message on standard error. Returns 1. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, with the command that shows the right words; returns 2. */
+/* Print the message and a hint at the command's --help. Returns 2. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Where our libraries are, found from where this program is: "../lib/gangway".  Not found: 0. */
-int cli_library_dir(char *dir, size_t size);
+/* Find the folder of our libraries: ../lib/gangway, seen from this program. Returns false if it does not exist. */
+bool cli_library_dir(char *dir, size_t size);
+
+/* The same, for commands that cannot do without: returns 0, or 1 after printing an error. */
+int cli_require_libraries(char *dir, size_t size);

@@ -1,3 +1,4 @@
+/* gangway config: prints flags and paths for builds. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,26 +8,29 @@
 
 static const char usage[] =
 	"usage: gangway config OPTION...\n\n"
-	"Prints what a build needs, on one line:\n\n"
-	"  --ldflags    for linking on a machine without a driver: where the stubs are, also for a linker that\n"
-	"               follows what a library in between needs\n"
-	"  --libs       -l for each library\n"
-	"  --cflags     where cuda.h is: CUDA_PATH, CUDA_HOME or /usr/local/cuda. Gangway brings no headers\n"
-	"  --stubs      the folder of the stubs, for linking only\n"
+	"Print flags and paths for building programs with Gangway, on one line:\n\n"
+	"  --ldflags    linker flags for machines without a CUDA driver: the folder of the stub libraries, also\n"
+	"               for a driver that is needed only by another library\n"
+	"  --libs       the -l flag of each library\n"
+	"  --cflags     the -I flag for cuda.h, from CUDA_PATH, CUDA_HOME or /usr/local/cuda. Gangway contains no\n"
+	"               headers\n"
+	"  --stubs      the folder of the stub libraries, which are for linking only\n"
 	"  --libdir     the folder of the libraries that programs run with\n"
-	"  --cmake      a folder for CMAKE_MODULE_PATH, with which find_package(CUDAToolkit) takes our stubs\n"
-	"  --pkgconfig  a folder for PKG_CONFIG_PATH; the packages are gangway and gangway-cuda\n"
-	"  --help       this text\n\n"
+	"  --cmake      a folder for CMAKE_MODULE_PATH; with it, find_package(CUDAToolkit) uses the stubs\n"
+	"  --pkgconfig  a folder for PKG_CONFIG_PATH, with packages such as gangway and gangway-cuda\n"
+	"  --help       show this text\n\n"
 	"    cc -o program program.o library.so $(gangway config --ldflags --libs)\n"
 	"    LDFLAGS=\"$(gangway config --ldflags)\" ./configure\n"
 	"    cmake -DCMAKE_MODULE_PATH=\"$(gangway config --cmake)\" ...\n";
 
-/* A shell takes our words apart at white space, and nothing could keep them together. */
+/* Our output is split into words by a shell, and quoting would not survive that. */
 static int check_path(const char *path)
 {
 	if (!path[strcspn(path, " \t\n'\"\\$`;&|<>*?()[]")])
 		return 0;
-	return cli_fail("%s has a character that a shell would not leave alone: use another folder, or CMake", path);
+	return cli_fail("%s contains a character that is special to the shell; install into another folder, or use the "
+			"CMake package",
+		path);
 }
 
 static int print_ldflags(const char *dir)
@@ -67,8 +71,9 @@ static int print_cflags(const char *dir)
 		printf("-I%s/include", places[i]);
 		return 0;
 	}
-	return cli_fail("no include/cuda.h in CUDA_PATH, CUDA_HOME or /usr/local/cuda: install a CUDA toolkit, Gangway "
-			"brings no headers");
+	return cli_fail(
+		"found no include/cuda.h in CUDA_PATH, CUDA_HOME or /usr/local/cuda; install a CUDA toolkit, because "
+		"Gangway contains no headers");
 }
 
 static int print_stubs(const char *dir)
@@ -95,10 +100,10 @@ static int print_pkgconfig(const char *dir)
 	return 0;
 }
 
-static const struct question {
+static const struct config_option {
 	const char *option;
-	int (*print)(const char *dir); /* dir: .../lib/gangway */
-} questions[] = {
+	int (*print)(const char *dir); /* dir is .../lib/gangway */
+} config_options[] = {
 	{"--ldflags", print_ldflags},
 	{"--libs", print_libs},
 	{"--cflags", print_cflags},
@@ -108,13 +113,13 @@ static const struct question {
 	{"--pkgconfig", print_pkgconfig},
 };
 
-#define COUNT (sizeof questions / sizeof *questions)
+#define OPTIONS (sizeof config_options / sizeof *config_options)
 
-static const struct question *find(const char *option)
+static const struct config_option *find_option(const char *option)
 {
-	for (size_t i = 0; i < COUNT; i++)
-		if (!strcmp(option, questions[i].option))
-			return &questions[i];
+	for (size_t i = 0; i < OPTIONS; i++)
+		if (!strcmp(option, config_options[i].option))
+			return &config_options[i];
 	return NULL;
 }
 
@@ -123,19 +128,19 @@ int cmd_config(int argc, char **argv)
 	char dir[PATH_MAX];
 
 	if (argc < 2)
-		return cli_usage("config", "what of it?");
+		return cli_usage("config", "no option given");
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--help")) {
 			fputs(usage, stdout);
 			return 0;
 		}
-		if (!find(argv[i]))
-			return cli_usage("config", "there is no option %s", argv[i]);
+		if (!find_option(argv[i]))
+			return cli_usage("config", "unknown option %s", argv[i]);
 	}
-	if (!cli_library_dir(dir, sizeof dir))
-		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
+	if (cli_require_libraries(dir, sizeof dir))
+		return 1;
 	for (int i = 1; i < argc; i++) {
-		int r = find(argv[i])->print(dir);
+		int r = find_option(argv[i])->print(dir);
 		if (r)
 			return r;
 		putchar(i + 1 < argc ? ' ' : '\n');

@@ -1,29 +1,29 @@
 /*
- * surround.h - the environment in which a program finds our libraries.
+ * environment.h - the environment in which a program finds our libraries.
  *
- *	LD_LIBRARY_PATH	our folder first, for everything that looks for a library by its name
- *	LD_AUDIT	libgangway-audit.so, for those that know better, and libgangway-follow.so, for children
- *			that get an environment of their program's making (glibc 2.35 or later)
- *	GLIBC_TUNABLES	optional_static_tls: with audit libraries, ld.so lays out the block of thread-local storage
- *			before it knows what the program's libraries want of it, and they must fit into what it
- *			leaves free.  It is told what they want, and some more, for programs that this one starts
+ *	LD_LIBRARY_PATH	our folder first, for programs that look up libraries by name
+ *	LD_AUDIT	libgangway-audit.so, for programs that use other ways, and libgangway-follow.so, for children that
+ *			get a new environment (glibc 2.35 or later)
+ *	GLIBC_TUNABLES	optional_static_tls. With audit libraries, ld.so lays out the static TLS block before it knows how
+ *			much of it the program's libraries need, and they must fit into the spare room. The tunable
+ *			makes that room large enough for them, and somewhat larger for the program's children
  */
 #pragma once
 
 #include "loader/program.h"
 
 /*
- * Which device a program has that nobody chose one for: "cpu" where there is neither a server nor a GPU, which ld.so's
- * helper must know before there is a driver (audit/names.h); else NULL, and the driver sees.
+ * The device for a program if the user chose none: "cpu" on a machine with neither a server nor a GPU, because the audit
+ * library must know this before the driver is loaded (audit/names.h); otherwise NULL, and the driver chooses.
  */
-const char *surround_device(void);
+const char *environment_default_device(void);
 
-/* Sets it for ourselves, to be inherited; 0, or it has been said why not. */
-int surround(const char *dir, const struct program *program);
+/* Change our own environment, for a program to inherit. Returns 0, or an exit status after printing an error. */
+int environment_set(const char *dir, const struct program *program);
 
 /*
- * Static thread-local storage, in bytes, of which ld.so has only so much when there are audit libraries: what a
- * program's libraries want, and what those that `program` starts find.
+ * Bytes of static thread-local storage that the libraries of a program need, and that the children of a program find
+ * free under environment_set.
  */
-size_t surround_tls_wanted(const struct program *program);
-size_t surround_tls_room(const struct program *program);
+size_t environment_tls_needed(const struct program *program);
+size_t environment_tls_room(const struct program *program);

@@ -1,3 +1,4 @@
+/* gangway run: start a program so that it loads our libraries. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -15,25 +16,30 @@
 
 static const char usage[] =
 	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--follow-all] [--] PROGRAM [ARGUMENTS]\n\n"
-	"Starts PROGRAM so that it finds Gangway's libcuda.so.1, and becomes it: its exit status, signals\n"
-	"and terminal are the program's own. Also found is it by programs and libraries that bundle another\n"
-	"one, name it by path or look elsewhere first, and by programs that PROGRAM starts.\n\n"
-	"  --on DEVICE     nvidia   the GPU driver of this machine, passed through\n"
-	"                  cpu      this machine's processor: kernels are run from their PTX\n"
-	"                  null     a test double: real memory, copies and streams; kernels are recorded,\n"
-	"                           not run (GANGWAY_NULL_LOG=FILE lists them)\n"
-	"                  unix:PATH, tcp://HOST:PORT   a device that gangway serve offers there\n"
-	"                  Without it: $GANGWAY_DEVICE; else a gangway serve that runs here for this user or for\n"
-	"                  all; else this machine's GPU; else cpu.\n"
-	"  --trace[=FILE]  print every CUDA call with arguments, result and microseconds\n"
-	"                  (GANGWAY_TRACE=1, 2 or FILE)\n"
-	"  --follow-all    stay, and lead there also what is started past the C library with an environment made anew\n"
-	"                  (children of Go programs; see gangway-run(1) for what that costs)\n"
-	"  --help          this text\n\n"
-	"GANGWAY_KEEP=libcudart:... leaves a runtime library to the program; GANGWAY_FOLLOW=0 leaves children\n"
-	"to their environment; GANGWAY_AUDIT_LOG=FILE lists every library that is asked for.\n"
-	"Programs that are linked statically or set-uid cannot be given libraries; they start, and it is said.\n\n"
-	"Exit status 127: PROGRAM was not found; 126: it could not be started.\n";
+	"Run PROGRAM with Gangway's libcuda.so.1 as its CUDA driver. gangway run replaces itself with PROGRAM, so\n"
+	"exit status, signals and terminal are those of PROGRAM. Programs that bundle their own driver, or load\n"
+	"one by its path, get Gangway's, too; so do the programs that PROGRAM starts.\n\n"
+	"  --on DEVICE     the device to use:\n"
+	"                    nvidia           this machine's GPU, through its vendor's driver\n"
+	"                    cpu              this machine's processor; runs kernels from their PTX\n"
+	"                    null             a test double: memory, copies and streams work, kernels are\n"
+	"                                     recorded but not run (GANGWAY_NULL_LOG=FILE lists them)\n"
+	"                    unix:PATH        a device that gangway serve shares on this machine\n"
+	"                    tcp://HOST:PORT  a device that gangway serve shares over the network\n"
+	"                  Default: $GANGWAY_DEVICE; if unset, a gangway serve of this user or of the system,\n"
+	"                  then this machine's GPU, then cpu.\n"
+	"  --trace[=FILE]  print every CUDA call with arguments, result and duration in microseconds, to\n"
+	"                  standard error or to FILE (same as GANGWAY_TRACE=1 or GANGWAY_TRACE=FILE)\n"
+	"  --follow-all    also reach programs that are started without the C library and with a new\n"
+	"                  environment, as Go programs can do. gangway run then stays as a supervisor;\n"
+	"                  gangway-run(1) lists the costs\n"
+	"  --help          show this text\n\n"
+	"Environment variables:\n"
+	"  GANGWAY_KEEP=libcudart:...  do not replace these libraries\n"
+	"  GANGWAY_FOLLOW=0            do not add Gangway to the new environments of child processes\n"
+	"  GANGWAY_AUDIT_LOG=FILE      log every library that is requested or loaded\n\n"
+	"Statically linked and set-uid programs cannot use Gangway; gangway run starts them with a warning.\n\n"
+	"Exit status: that of PROGRAM; 127 if PROGRAM was not found; 126 if it could not be started.\n";
 
 static int check_nvidia(const char *device)
 {
@@ -50,10 +56,10 @@ static int check_server(const char *device)
 	return link_probe(device, error) ? cli_fail("%s", error) : 0;
 }
 
-static const struct device {
+static const struct run_device {
 	const char *name;
-	int (*check)(const char *device); /* 0, or what is missing has been said */
-	bool prefix;                      /* the name is only how it begins */
+	int (*check)(const char *device); /* 0, or an exit status after printing an error */
+	bool prefix;                      /* `name` is a prefix */
 } devices[] = {
 	{"nvidia", check_nvidia},
 	{"cpu", NULL},
@@ -68,50 +74,51 @@ static int check_device(const char *device)
 		if (!strcmp(device, devices[i].name) ||
 			(devices[i].prefix && !strncmp(device, devices[i].name, strlen(devices[i].name))))
 			return devices[i].check ? devices[i].check(device) : 0;
-	return cli_usage("run", "there is no device called %s", device);
+	return cli_usage("run", "unknown device %s; use nvidia, cpu, null, unix:PATH or tcp://HOST:PORT", device);
 }
 
-/* Such programs cannot be started, or not with our libraries; 0: it may go on. */
-static int refuse(const struct program *p, const char *name)
+/* Returns 0 if the program can be started, or an exit status after printing an error. */
+static int check_program(const struct program *p, const char *name)
 {
 	switch (p->kind) {
 	case PROGRAM_MISSING:
 		cli_fail("cannot start %s: %s", name, strerror(p->error));
 		return p->error == ENOENT ? 127 : 126;
 	case PROGRAM_NO_LOADER:
-		cli_fail("cannot start %s: its %s %s is not here", p->path, *p->script ? "interpreter" : "loader",
+		cli_fail("cannot start %s: its %s %s does not exist", p->path, *p->script ? "interpreter" : "loader",
 			p->loader);
 		return 126;
 	case PROGRAM_FOREIGN:
-		cli_fail("%s is a program for %s: Gangway's libraries are for this machine, 64 bits", p->path,
-			p->bits == 64 ? "another processor" : "32 bits");
+		cli_fail("cannot start %s: it is %s, and Gangway's libraries are 64-bit and for this processor",
+			p->path, p->bits == 64 ? "for another processor" : "a 32-bit program");
 		return 126;
 	default:
 		return 0;
 	}
 }
 
-/* Programs that start, but that the loader gives no library of ours, or not all. */
-static void warn(const struct program *p)
+/* Warn about a program that starts, but does not load our libraries. */
+static void warn_unreachable(const struct program *p)
 {
 	const char *quiet = getenv("GANGWAY_EXPLAIN");
 
 	if (quiet && !strcmp(quiet, "0"))
 		return;
 	if (p->kind == PROGRAM_STATIC)
-		cli_fail("%s is linked statically and loads no library: it cannot use Gangway. Programs that it starts "
-			 "can",
+		cli_fail("warning: %s is linked statically: it loads no libraries and cannot use Gangway. Programs "
+			 "that it "
+			 "starts can",
 			p->path);
 	else if (p->secure)
-		cli_fail("%s is set-uid, set-gid or has capabilities: the loader gives it no library by its "
-			 "environment. Start "
-			 "gangway run inside of it (sudo gangway run ...), or let all programs have it: gangway "
-			 "install --system",
+		cli_fail("warning: %s is set-uid, set-gid or has capabilities: the loader ignores its environment, so "
+			 "it "
+			 "cannot use Gangway. Start gangway run inside it (sudo gangway run ...), or make Gangway the "
+			 "driver of all programs (gangway install --system)",
 			p->path);
 	else if (p->kind == PROGRAM_MUSL)
-		cli_fail("%s is started by musl's loader, which knows no LD_AUDIT: only LD_LIBRARY_PATH leads it to "
-			 "Gangway, whose "
-			 "libraries are made for glibc",
+		cli_fail("warning: %s uses musl's loader, which ignores LD_AUDIT: it finds Gangway's libraries only by "
+			 "name, "
+			 "and they are built for glibc",
 			p->path);
 }
 
@@ -130,8 +137,8 @@ static bool on_path(const char *program)
 	return false;
 }
 
-/* Scripts that call nvidia-smi find ours where there is no other: behind all that is on the path. */
-static int offer_smi(const char *dir)
+/* If PATH has no nvidia-smi, append the folder with gangway smi under that name. */
+static int path_add_smi(const char *dir)
 {
 	const char *old = getenv("PATH");
 	char *list;
@@ -145,22 +152,22 @@ static int offer_smi(const char *dir)
 	return r;
 }
 
-static int start(char **argv, bool follow)
+static int run_program(char **argv, bool follow)
 {
 	struct program program;
 	char dir[PATH_MAX];
 
-	if (!cli_library_dir(dir, sizeof dir))
-		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
+	if (cli_require_libraries(dir, sizeof dir))
+		return 1;
 	program_inspect(argv[0], &program);
-	int r = refuse(&program, argv[0]);
+	int r = check_program(&program, argv[0]);
 	if (r)
 		return r;
-	warn(&program);
-	r = surround(dir, &program);
+	warn_unreachable(&program);
+	r = environment_set(dir, &program);
 	if (r)
 		return r;
-	if (offer_smi(dir))
+	if (path_add_smi(dir))
 		return cli_fail("out of memory");
 	if (follow)
 		return follow_all(argv);
@@ -199,20 +206,20 @@ int cmd_run(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		case ':':
-			return cli_usage("run", "%s needs a value", argv[optind - 1]);
+			return cli_usage("run", "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage("run", "there is no option %s", argv[optind - 1]);
+			return cli_usage("run", "unknown option %s", argv[optind - 1]);
 		}
 	}
 	if (optind == argc)
-		return cli_usage("run", "which program?");
+		return cli_usage("run", "no program given");
 	if (!device || !*device)
-		device = surround_device();
+		device = environment_default_device();
 	if (device) {
 		r = check_device(device);
 		if (r)
 			return r;
 		setenv("GANGWAY_DEVICE", device, 1);
 	}
-	return start(argv + optind, follow);
+	return run_program(argv + optind, follow);
 }

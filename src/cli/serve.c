@@ -1,3 +1,4 @@
+/* gangway serve: reads the options and runs the server. */
 #include <getopt.h>
 #include <grp.h>
 #include <stdbool.h>
@@ -15,26 +16,26 @@
 static const char usage[] =
 	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N] [--spares N]\n"
 	"                     [--memory SIZE] [--spin-us N] [--metrics ADDRESS]\n\n"
-	"Offers this machine's device to other processes, containers and machines; each client gets a process\n"
-	"of its own. Runs in the foreground and logs to stderr, one line an event.\n\n"
-	"  --on DEVICE       nvidia (default), cpu or null: what the clients' programs run on\n"
-	"  --listen ADDRESS  unix:PATH, or tcp://HOST:PORT; may be given several times. Without it: %s\n"
-	"                    tcp://:PORT is this machine's loopback only. TCP is neither encrypted nor\n"
-	"                    authenticated yet: whoever reaches the port may use the device. Keep it on loopback,\n"
-	"                    in an ssh tunnel, or on a network where you trust everybody\n"
-	"  --group NAME      members of this group may use the unix sockets, too; else only their owner may\n"
-	"  --clients N       at one time, at most (%d); more are refused and told so\n"
-	"  --spares N        workers that have opened the device and wait for a client (%d)\n"
-	"  --memory SIZE     of each device for each client, at most: 8G, 512M, or 50%% of the device. A client that\n"
-	"                    wants more gets CUDA_ERROR_OUT_OF_MEMORY, and is told that the device has so much\n"
-	"  --spin-us N       how long a worker looks for work before it sleeps (GANGWAY_SPIN_US; else %u)\n"
-	"  --metrics ADDRESS unix:PATH or tcp://HOST:PORT: answers GET /metrics (Prometheus) and /status (JSON).\n"
-	"                    Beside a unix socket PATH that is always told on PATH.status\n"
-	"  --help            this text\n\n"
-	"SIGTERM takes no new clients and ends with the last one; a second SIGTERM ends at once.\n";
+	"Share this machine's device with other processes, containers and machines. Each client gets a worker\n"
+	"process of its own. The server runs in the foreground and logs to standard error, one line per event.\n\n"
+	"  --on DEVICE       the device to share: nvidia (default), cpu or null\n"
+	"  --listen ADDRESS  unix:PATH or tcp://HOST:PORT; repeat it for several addresses. Default: %s\n"
+	"                    tcp://:PORT listens on loopback only. TCP has no encryption and no authentication:\n"
+	"                    everyone who can reach the port can use the device. Use loopback, an ssh tunnel,\n"
+	"                    or a network that you trust\n"
+	"  --group NAME      let members of this group use the unix sockets. Default: only their owner\n"
+	"  --clients N       serve at most N clients at a time (default %d); refuse further ones\n"
+	"  --spares N        keep N workers ready that have already opened the device (default %d)\n"
+	"  --memory SIZE     limit each client to SIZE of each device's memory: 8G, 512M or 50%%. To the client,\n"
+	"                    the device has this size; it gets CUDA_ERROR_OUT_OF_MEMORY for more\n"
+	"  --spin-us N       poll for N microseconds before a worker sleeps (default $GANGWAY_SPIN_US, or %u)\n"
+	"  --metrics ADDRESS answer GET /metrics (Prometheus) and /status (JSON) on unix:PATH or tcp://HOST:PORT.\n"
+	"                    For each unix socket PATH, PATH.status always answers them\n"
+	"  --help            show this text\n\n"
+	"SIGTERM refuses new clients and ends the server after its last client; a second SIGTERM ends it at once.\n";
 
-/* tcp://:PORT is tcp://127.0.0.1:PORT. */
-static const char *complete(const char *address, char full[64])
+/* tcp://:PORT means tcp://127.0.0.1:PORT. */
+static const char *address_complete(const char *address, char full[64])
 {
 	if (strncmp(address, "tcp://:", 7))
 		return address;
@@ -42,7 +43,7 @@ static const char *complete(const char *address, char full[64])
 	return full;
 }
 
-static bool number(const char *text, unsigned least, unsigned most, unsigned *n)
+static bool parse_number(const char *text, unsigned least, unsigned most, unsigned *n)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
@@ -69,13 +70,13 @@ static int find_group(const char *name, gid_t *id)
 	struct group *g = getgrnam(name);
 
 	if (!g)
-		return cli_fail("there is no group %s", name);
+		return cli_fail("there is no group %s; create it with groupadd, or name another one", name);
 	*id = g->gr_gid;
 	return 0;
 }
 
-/* One option; 0, or the exit status. */
-static int take(int c, struct server_config *config, const char **listen, int *n)
+/* Read one option. Returns 0, or an exit status after printing an error. */
+static int parse_option(int c, struct server_config *config, const char **listen, int *n)
 {
 	static char full[LISTEN_MAX + 1][64];
 
@@ -85,27 +86,32 @@ static int take(int c, struct server_config *config, const char **listen, int *n
 		return 0;
 	case 'l':
 		if (*n == LISTEN_MAX)
-			return cli_usage("serve", "more than %d addresses", LISTEN_MAX);
-		listen[*n] = complete(optarg, full[*n]);
+			return cli_usage("serve", "more than %d addresses with --listen", LISTEN_MAX);
+		listen[*n] = address_complete(optarg, full[*n]);
 		(*n)++;
 		return 0;
 	case 'g':
 		return find_group(optarg, &config->group);
 	case 'm':
-		config->metrics = complete(optarg, full[LISTEN_MAX]);
+		config->metrics = address_complete(optarg, full[LISTEN_MAX]);
 		return 0;
 	case 'c':
-		return number(optarg, 1, 65536, &config->clients) ? 0 : cli_usage("serve", "--clients %s?", optarg);
+		return parse_number(optarg, 1, 65536, &config->clients)
+			       ? 0
+			       : cli_usage("serve", "--clients %s: not a number from 1 to 65536", optarg);
 	case 'M':
 		return quota_read(optarg, &config->memory)
 			       ? 0
-			       : cli_usage("serve", "--memory %s? Say 8G, 512M or 50%%", optarg);
+			       : cli_usage("serve", "--memory %s: not a size such as 8G, 512M or 50%%", optarg);
 	case 's':
-		return number(optarg, 0, 1024, &config->spares) ? 0 : cli_usage("serve", "--spares %s?", optarg);
-	default:
-		return number(optarg, 0, SETTING_SPIN_MAX, &config->spin_us)
+		return parse_number(optarg, 0, 1024, &config->spares)
 			       ? 0
-			       : cli_usage("serve", "--spin-us %s?", optarg);
+			       : cli_usage("serve", "--spares %s: not a number from 0 to 1024", optarg);
+	default:
+		return parse_number(optarg, 0, SETTING_SPIN_MAX, &config->spin_us)
+			       ? 0
+			       : cli_usage(
+					 "serve", "--spin-us %s: not a number from 0 to %d", optarg, SETTING_SPIN_MAX);
 	}
 }
 
@@ -126,21 +132,21 @@ int cmd_serve(int argc, char **argv)
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		if (c == ':')
-			return cli_usage("serve", "%s needs a value", argv[optind - 1]);
+			return cli_usage("serve", "option %s needs a value", argv[optind - 1]);
 		if (c == '?')
-			return cli_usage("serve", "there is no option %s", argv[optind - 1]);
+			return cli_usage("serve", "unknown option %s", argv[optind - 1]);
 		if (c == 'h') {
 			printf(usage, place, SERVER_CLIENTS, SERVER_SPARES, link_defaults(true).spin_us);
 			return 0;
 		}
-		r = take(c, &config, listen, &n);
+		r = parse_option(c, &config, listen, &n);
 		if (r)
 			return r;
 	}
 	if (optind < argc)
-		return cli_usage("serve", "what is %s for?", argv[optind]);
+		return cli_usage("serve", "unexpected argument %s", argv[optind]);
 	if (strcmp(config.device, "nvidia") && strcmp(config.device, "cpu") && strcmp(config.device, "null"))
-		return cli_usage("serve", "%s is no device that can be served", config.device);
+		return cli_usage("serve", "cannot share the device %s; use nvidia, cpu or null", config.device);
 	if (!n)
 		listen[0] = place;
 	return server_run(&config) ? 1 : 0;

@@ -1,3 +1,4 @@
+/* gangway top: reads the options, fetches the first status and starts the display. */
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,14 +12,16 @@
 
 static const char usage[] =
 	"usage: gangway top [--on ADDRESS] [--delay SECONDS] [--once [--json]]\n\n"
-	"Shows what a server's clients do, live: memory, calls, round trips, launches and bytes, a second.\n\n"
-	"  --on ADDRESS     unix:PATH, where the server listens, or tcp://HOST:PORT, where it tells its metrics\n"
-	"                   (gangway serve --metrics). Without it: this user's or the system's server\n"
-	"  --delay SECONDS  between two looks (1)\n"
-	"  --once           print it once, with numbers since each client has come\n"
-	"  --json           the same for scripts\n"
-	"  --help           this text\n\n"
-	"Keys: up and down choose a client, k ends it (the server's user and root only), s and r sort, q leaves.\n";
+	"Show the clients of a server: the device memory they hold, and their calls, round trips, launches and\n"
+	"copied bytes per second.\n\n"
+	"  --on ADDRESS     unix:PATH, the socket of the server; or tcp://HOST:PORT, the address given to\n"
+	"                   gangway serve --metrics. Default: the server of this user or of the system\n"
+	"  --delay SECONDS  the time between updates (default 1)\n"
+	"  --once           print once, with totals since each client connected\n"
+	"  --json           with --once: print JSON\n"
+	"  --help           show this text\n\n"
+	"Keys: up and down select a client, k ends its session (root and the server's user only), s and r sort,\n"
+	"h shows help, q quits.\n";
 
 static const struct option options[] = {
 	{"on", required_argument, NULL, 'o'},
@@ -29,13 +32,13 @@ static const struct option options[] = {
 	{0},
 };
 
-struct request {
+struct top_options {
 	const char *server;
 	double delay;
 	bool once, json, help;
 };
 
-static int parse(int argc, char **argv, struct request *q)
+static int parse_options(int argc, char **argv, struct top_options *q)
 {
 	char *end;
 	int c;
@@ -49,7 +52,7 @@ static int parse(int argc, char **argv, struct request *q)
 		case 'd':
 			q->delay = strtod(optarg, &end);
 			if (*end || !(q->delay >= 0.1 && q->delay <= 3600))
-				return cli_usage("top", "--delay %s? From 0.1 to 3600 seconds", optarg);
+				return cli_usage("top", "--delay %s: not a number of seconds from 0.1 to 3600", optarg);
 			break;
 		case '1':
 			q->once = true;
@@ -61,22 +64,23 @@ static int parse(int argc, char **argv, struct request *q)
 			q->help = true;
 			break;
 		case ':':
-			return cli_usage("top", "%s needs a value", argv[optind - 1]);
+			return cli_usage("top", "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage("top", "there is no option %s", argv[optind - 1]);
+			return cli_usage("top", "unknown option %s", argv[optind - 1]);
 		}
 	if (optind < argc)
-		return cli_usage("top", "what is %s for?", argv[optind]);
-	return q->json && !q->once ? cli_usage("top", "--json goes with --once") : 0;
+		return cli_usage("top", "unexpected argument %s", argv[optind]);
+	return q->json && !q->once ? cli_usage("top", "--json needs --once") : 0;
 }
 
-/* The server whose status is asked for, and where it tells it. */
-static int find_server(const struct request *q, char *server, size_t size, char *address, size_t address_size)
+/* Find the server and the address on which it reports its status. */
+static int find_server(const struct top_options *q, char *server, size_t size, char *address, size_t address_size)
 {
 	if (q->server)
 		snprintf(server, size, "%s", q->server);
 	else if (!default_socket_find(server, size))
-		return cli_fail("no server of this user's or the system's is running: gangway serve, or --on ADDRESS");
+		return cli_fail("found no running server of this user or of the system; start gangway serve, or use "
+				"--on ADDRESS");
 	snprintf(address, address_size, "%s%s", server, strncmp(server, "unix:", 5) ? "" : ".status");
 	return 0;
 }
@@ -89,7 +93,7 @@ static int read_status(struct top *t)
 		return cli_fail("%s", error);
 	int r = top_read(t, text);
 	free(text);
-	return r ? cli_fail("%s: this is no gangway server's status", t->address) : 0;
+	return r ? cli_fail("%s does not answer with the status of a Gangway server", t->address) : 0;
 }
 
 static bool has_quota(const struct top *t)
@@ -100,7 +104,7 @@ static bool has_quota(const struct top *t)
 	return false;
 }
 
-static int look(struct top *t, const char *server)
+static int top_init(struct top *t, const char *server)
 {
 	char dir[4096];
 	struct timespec now;
@@ -128,9 +132,9 @@ static int look(struct top *t, const char *server)
 int cmd_top(int argc, char **argv)
 {
 	static struct top t;
-	struct request q = {.delay = 1};
+	struct top_options q = {.delay = 1};
 	char server[256], error[TOP_ERROR];
-	int r = parse(argc, argv, &q);
+	int r = parse_options(argc, argv, &q);
 
 	if (r || q.help) {
 		if (!r)
@@ -138,12 +142,12 @@ int cmd_top(int argc, char **argv)
 		return r;
 	}
 	r = find_server(&q, server, sizeof server, t.address, sizeof t.address);
-	r = r ? r : look(&t, server);
+	r = r ? r : top_init(&t, server);
 	if (r)
 		return r;
 	if (q.once) {
 		(q.json ? once_json : once_text)(&t);
-		return fflush(stdout) ? cli_fail("cannot write") : 0;
+		return fflush(stdout) ? cli_fail("cannot write to standard output") : 0;
 	}
 	return view_run(&t, q.delay, error) ? cli_fail("%s", error) : 0;
 }

@@ -1,6 +1,7 @@
+/* gangway version: prints version, build and library paths. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <limits.h>
 #include "audit/files.h"
 #include "cli/cli.h"
 #include "gen/version.h"
@@ -8,8 +9,8 @@
 
 static const char usage[] =
 	"usage: gangway version\n\n"
-	"Prints the version, the build this program and each library of ours came from (the text is\n"
-	"also an ELF note in every file: readelf -p .note.gangway FILE), and where the libraries are.\n";
+	"Print the version, the build of this program and of each Gangway library, and the paths of the\n"
+	"libraries. The first line is also an ELF note in every file: readelf -p .note.gangway FILE\n";
 
 static void print_library(const char *dir, const char *name)
 {
@@ -19,7 +20,7 @@ static void print_library(const char *dir, const char *name)
 	if (!note_read(path, text, sizeof text))
 		printf("%-20s missing: %s\n", name, path);
 	else if (strcmp(text, note_build))
-		printf("%-20s of another build: %s\n", name, text);
+		printf("%-20s another build: %s\n", name, text);
 	else
 		printf("%-20s same build: %s\n", name, path);
 }
@@ -33,10 +34,10 @@ int cmd_version(int argc, char **argv)
 		return 0;
 	}
 	if (argc > 1)
-		return cli_usage("version", "version takes no argument: %s", argv[1]);
+		return cli_usage("version", "unexpected argument %s", argv[1]);
 	printf("%s\ndriver interface %s (CUDA 13.0)\n", note_build, GANGWAY_DRIVER_VERSION);
-	if (!cli_library_dir(dir, sizeof dir))
-		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
+	if (cli_require_libraries(dir, sizeof dir))
+		return 1;
 #define LIBRARY(name, soname, link) print_library(dir, soname);
 #include "gen/libraries.def"
 #undef LIBRARY

@@ -1,11 +1,11 @@
 #!/bin/sh
-# gangway cdi: what it prints keeps to the rules of CDI 0.5, names files that are there, and names the device as
-# the container will see it: cdi.sh PREFIX
+# Check that the output of gangway cdi is valid CDI 0.5, names existing files, and names the device as the container sees
+# it: cdi.sh PREFIX
 prefix=$1
 out=$(mktemp -d) || exit 1
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$out"' EXIT
-command -v python3 >/dev/null || { echo "skipped: no python3 to read JSON with"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: python3 is needed to read JSON"; exit 77; }
 gangway=$prefix/bin/gangway
 failed=0
 fail() {

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Completion in bash offers the subcommands, their options, devices, and programs: completion.sh GANGWAY
+# Check that bash completes subcommands, their options, devices and programs: completion.sh GANGWAY
 gangway=$1
 . "$(dirname "$0")/../../packaging/gangway.bash" || exit 1
 failed=0
 
-# offers WORD... : WANTED...: with the last WORD half typed, each WANTED is among the answers
+# offers WORD... : WANTED...: when the last WORD is incomplete, each WANTED is among the completions
 offers() {
 	local words=("$gangway") want
 	while [ "$1" != : ]; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# gangway coverage says what doc/coverage.md would say, and what it says is so: coverage.sh GANGWAY PAGE CALLS
+# Check that gangway coverage agrees with doc/coverage.md and with the driver: coverage.sh GANGWAY PAGE CALLS
 #
-# Every name that it calls missing on our own devices answers CUDA_ERROR_NOT_SUPPORTED there.
+# Every call that it reports as missing on cpu returns CUDA_ERROR_NOT_SUPPORTED there.
 gangway=$1 page=$2 calls=$3
 lib=$("$gangway" config --libdir) || exit 1
 out=$(mktemp -d) || exit 1
@@ -12,7 +12,7 @@ fail() {
 	failed=1
 }
 
-"$gangway" coverage >"$out/all" || fail "it ends with $?"
+"$gangway" coverage >"$out/all" || fail "exit status $?"
 # | cuMemAlloc_v2, _ptds | sync | 3.2 | yes | | and cuMemAlloc_v2 sync 3.2 nvidia cpu
 sed -n 's/^| \([cn][uv][A-Za-z0-9_]*\)[, _ptdsz]* | [a-z:]* | [^|]* | *\(yes\)* *| *\(yes\)* *|$/\1 cpu\2 served\3/p' "$page" >"$out/page"
 awk '$4 == "nvidia" && $1 !~ /:/ {c = s = ""; for (i = 5; i <= NF; i++) {if ($i == "cpu") c = "yes"; if ($i == "served") s = "yes"}
@@ -21,8 +21,8 @@ diff "$out/page" "$out/said" || fail "the command and the page differ"
 [ "$(wc -l <"$out/said")" -ge 900 ] || fail "only $(wc -l <"$out/said") names"
 "$gangway" coverage --totals | grep -q '^libcuda.so.1: [0-9]* names; nvidia [0-9]*, cpu [0-9]*, served [0-9]*$' || fail "--totals"
 [ "$("$gangway" coverage cuMemAlloc_v2 | wc -l)" = 2 ] || fail "one name"
-"$gangway" coverage nonsense 2>/dev/null && fail "a name that is not there"
+"$gangway" coverage nonsense 2>/dev/null && fail "an unknown name is accepted"
 
 "$gangway" coverage --missing cpu cu | awk '$1 ~ /^cu/ {print $1}' >"$out/missing"
-GANGWAY_DEVICE=null "$calls" "$lib/libcuda.so.1" "$out/missing" 801 || fail "missing ones do more, or less, than they should"
+GANGWAY_DEVICE=null "$calls" "$lib/libcuda.so.1" "$out/missing" 801 || fail "missing calls do not all return CUDA_ERROR_NOT_SUPPORTED"
 exit $failed

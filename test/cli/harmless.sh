@@ -1,7 +1,7 @@
 #!/bin/sh
-# A program that has nothing to do with CUDA does not notice us: harmless.sh GANGWAY PROGRAM
+# Check that our libraries do not disturb a program that does not use CUDA: harmless.sh GANGWAY PROGRAM
 #
-# Preloaded, or audited by gangway run, it prints the same, returns the same, and has the same descriptors.
+# With our libraries preloaded or under gangway run, output, exit status and open descriptors are the same.
 gangway=$1
 program=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +12,7 @@ unset LD_LIBRARY_PATH LD_AUDIT LD_PRELOAD
 PATH=$PATH:/usr/sbin:/sbin
 cd "$work" || exit 1
 
-# What to start, in "$@"; those that can, say which descriptors they have.
+# The command in "$@"; programs that can list their open descriptors print them.
 case $program in
 bash)
 	command -v bash >/dev/null || { echo "skipped: no bash"; exit 77; }
@@ -32,7 +32,7 @@ sshd)
 	echo "HostKey $work/key" >config
 	set -- "$(command -v sshd)" -t -f "$work/config"
 	;;
-*) echo "which program?" && exit 1 ;;
+*) echo "unknown program $program" && exit 1 ;;
 esac
 
 failed=0
@@ -52,14 +52,14 @@ compare "with libnvidia-ml.so.1 preloaded" $?
 LD_AUDIT=$lib/libgangway-follow.so:$lib/libgangway-audit.so LD_PRELOAD=$lib/libcuda.so.1:$lib/libnvidia-ml.so.1 "$@" >out 2>err </dev/null
 compare "with all of it" $?
 
-# Where the program does not say, strace counts: what was opened is closed, the files that the loader maps too.
+# sshd cannot list its descriptors: strace counts opened and closed ones, including the files that the loader maps.
 [ "$program" = sshd ] && command -v strace >/dev/null || exit $failed
 open_descriptors() { # strace's options
 	strace -f -o trace -e trace=openat,open,socket,pipe2,epoll_create1,eventfd2,memfd_create,close "$@" >/dev/null 2>&1 </dev/null
 	grep -q 'exited with' trace || return 1
 	grep -E '= [0-9]+$' trace | awk '/ close\(/ { n-- } !/ close\(/ { n++ } END { print n + 0 }'
 }
-native=$(open_descriptors "$@") || { echo "note: strace does not work here"; exit $failed; }
+native=$(open_descriptors "$@") || { echo "note: strace does not work here, descriptors were not counted"; exit $failed; }
 ours=$(open_descriptors -E "LD_AUDIT=$lib/libgangway-follow.so:$lib/libgangway-audit.so" -E "LD_PRELOAD=$lib/libcuda.so.1:$lib/libnvidia-ml.so.1" "$@")
 [ "$native" = "$ours" ] || { echo "FAIL: $program leaves $ours descriptors open, $native by itself"; failed=1; }
 exit $failed

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Every subcommand that --help lists has a manual page that is installed, named in gangway(1), and that
-# has every option of the subcommand's own --help and no other; every variable that the programs read is
-# explained: man.sh GANGWAY
+# Check the manual pages: man.sh GANGWAY
+#
+# Every subcommand has a page that is installed, listed in gangway(1), and has the same options as its --help. The pages
+# explain every environment variable that the sources read.
 gangway=$1
 man=$(cd "$(dirname "$0")/../../man" && pwd)
 failed=0
@@ -21,16 +22,16 @@ for command in $commands; do
 	[ -f "$page" ] || { fail "$command has no manual page"; continue; }
 	grep -q "gangway-$command.1" "$man/CMakeLists.txt" || fail "gangway-$command.1 is not installed"
 	grep -q "^\.BR gangway-$command (1)" "$man/gangway.1" || fail "gangway(1) does not name gangway-$command(1)"
-	"$gangway" "$command" --help >/dev/null || fail "gangway $command --help does not end with 0"
+	"$gangway" "$command" --help >/dev/null || fail "gangway $command --help fails"
 	"$gangway" "$command" --help | options >"$work/help"
 	sed 's/\\-/-/g' "$page" | options >"$work/page"
 	for option in $(comm -23 "$work/help" "$work/page"); do
-		fail "gangway-$command.1 says nothing of $option"
+		fail "gangway-$command.1 does not explain $option"
 	done
 	for option in $(comm -13 "$work/help" "$work/page"); do
 		case $command:$option in
-		cdi:--group-add) ;; # of podman
-		*) fail "gangway-$command.1 has $option, and gangway $command --help has not" ;;
+		cdi:--group-add) ;; # an option of podman
+		*) fail "gangway-$command.1 has $option, but gangway $command --help does not" ;;
 		esac
 	done
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What gangway run says of programs that it cannot give libraries to, and of files that are no programs:
-# program.sh GANGWAY
+# Check the errors and warnings of gangway run for files that are not programs and for programs that cannot load our
+# libraries: program.sh GANGWAY
 gangway=$1
 cc=${CC:-cc}
 work=$(mktemp -d) || exit 1
@@ -12,7 +12,7 @@ fail() {
 	echo "FAIL: $*"
 	failed=1
 }
-says() { # status, a piece of the one line on stderr ("" for none), command
+says() { # status, part of the single line on stderr ("" for no output), command
 	status=$1
 	piece=$2
 	shift 2
@@ -42,7 +42,7 @@ cd "$work" || exit 1
 echo 'int main(int n, char **v) { (void)v; return n == 2 ? 7 : 0; }' >program.c
 $cc -o dynamic program.c || exit 1
 
-# As it should be: nothing is said.
+# Ordinary programs: no message.
 run 7 "" ./dynamic x
 run 0 "" "$(readelf -lW dynamic | sed -n 's/.*interpreter: \(.*\)]/\1/p')" "$work/dynamic"
 script plain.sh '#!/bin/sh' 'exit 3'
@@ -50,7 +50,7 @@ run 3 "" ./plain.sh
 script bare.sh 'exit 4'
 run 4 "" ./bare.sh
 
-# No such file, not a program.
+# Missing files, and files that are not programs.
 run 127 "nosuchprogram: No such file" nosuchprogram
 run 127 "./nosuchprogram: No such file" ./nosuchprogram
 run 126 "Not a directory" ./program.c/plain.txt
@@ -60,7 +60,7 @@ run 126 "Permission denied" "$work"
 : >empty && chmod 755 empty
 run 0 "" ./empty
 
-# Static, started directly, by a script, by env.
+# A static program, started directly, by a script and by env.
 if $cc -static -o static program.c 2>/dev/null; then
 	run 7 "is linked statically" ./static x
 	script static.sh "#!$work/static"
@@ -77,27 +77,27 @@ else
 	echo "note: no static libc to test with"
 fi
 
-# Interpreters that are not there.
+# Missing interpreters.
 script lost.sh '#!/nosuch/interpreter'
-run 126 "interpreter /nosuch/interpreter is not here" ./lost.sh
+run 126 "interpreter /nosuch/interpreter does not exist" ./lost.sh
 script lost-env.sh '#!/usr/bin/env nosuchinterpreter'
-run 126 "interpreter nosuchinterpreter is not here" ./lost-env.sh
-$cc -o lost program.c -Wl,-dynamic-linker,/nosuch/ld.so.9 && run 126 "loader /nosuch/ld.so.9 is not here" ./lost
+run 126 "interpreter nosuchinterpreter does not exist" ./lost-env.sh
+$cc -o lost program.c -Wl,-dynamic-linker,/nosuch/ld.so.9 && run 126 "loader /nosuch/ld.so.9 does not exist" ./lost
 script loop.sh "#!$work/loop.sh"
 run 126 "Too many levels" ./loop.sh
 
-# musl: a loader by that name.
+# musl: a loader with musl's name.
 cp "$(readelf -lW dynamic | sed -n 's/.*interpreter: \(.*\)]/\1/p')" ld-musl-test.so.1
 $cc -o musl program.c "-Wl,-dynamic-linker,$work/ld-musl-test.so.1" && run 7 "musl's loader" ./musl x
 
-# Another machine, other bits.  The kernel would not start them either, but it would not say why.
+# Another processor, and 32 bits. The kernel refuses them, too, but does not say why.
 printf '\177ELF\1\1\1\0\0\0\0\0\0\0\0\0\2\0\3\0\1\0\0\0' >thirty-two && head -c 100 /dev/zero >>thirty-two
 printf '\177ELF\2\2\1\0\0\0\0\0\0\0\0\0\0\2\0\25\0\0\0\1' >big && head -c 100 /dev/zero >>big
 chmod 755 thirty-two big
-run 126 "is a program for 32 bits" ./thirty-two
-run 126 "is a program for another processor" ./big
+run 126 "it is a 32-bit program" ./thirty-two
+run 126 "it is for another processor" ./big
 
-# Set-id and capabilities count for users that gain something by them.
+# Set-id bits and capabilities matter only to users who gain privileges by them.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	mkdir -p prefix/bin prefix/lib/gangway
 	cp "$gangway" prefix/bin/ && cp "$(dirname "$gangway")"/../lib/gangway/libgangway-audit.so "$(dirname "$gangway")"/../lib/gangway/libgangway-follow.so prefix/lib/gangway/
@@ -112,7 +112,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		as_nobody 0 "is set-uid" ./setuid
 		cp dynamic setgid && chmod 2755 setgid
 		as_nobody 0 "is set-uid, set-gid" ./setgid
-		run 0 "" ./setuid # root gains nothing
+		run 0 "" ./setuid # root gains no privileges
 		cp dynamic capable && setcap cap_net_raw+ep capable 2>/dev/null && as_nobody 0 "has capabilities" ./capable
 		as_nobody 0 "" ./dynamic
 	fi
@@ -120,9 +120,9 @@ else
 	echo "note: set-uid programs were not tested: only root can"
 fi
 
-# An installation where no library path can lead.
+# An installation in a folder that cannot be in LD_LIBRARY_PATH, and one without libraries.
 mkdir -p "odd:name/bin" "odd:name/lib/gangway" && cp "$gangway" "odd:name/bin/"
-says 1 "takes no folder with" "$work/odd:name/bin/gangway" run --on null -- ./dynamic
+says 1 "contains : ; or" "$work/odd:name/bin/gangway" run --on null -- ./dynamic
 mkdir -p lonely/bin && cp "$gangway" lonely/bin/
-says 1 "is the installation complete" "$work/lonely/bin/gangway" run --on null -- ./dynamic
+says 1 "the installation is incomplete" "$work/lonely/bin/gangway" run --on null -- ./dynamic
 exit $failed

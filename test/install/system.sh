@@ -232,8 +232,8 @@ uninstall 0 "Done." --yes
 unchanged "a configuration without conf.d"
 
 does 2 "Say --system" install
-does 2 "what is x for" install --system x
-does 2 "no option --z" uninstall --z
+does 2 "unexpected argument x" install --system x
+does 2 "unknown option --z" uninstall --z
 does 1 "No such file" uninstall --root "$work/nosuch"
 does 1 "No such file" install --system --root "$work/nosuch"
 exit $failed

@@ -15,23 +15,20 @@
 extern char **environ;
 
 static const char usage[] =
-	"usage: gangway doctor [OPTIONS]                        this machine\n"
-	"       gangway doctor [OPTIONS] [--] PROGRAM [ARGUMENTS]  a program, which is started\n"
-	"       gangway doctor [OPTIONS] --pid N                a process that runs\n"
-	"       gangway doctor [OPTIONS] ollama                 why Ollama says library=cpu\n\n"
-	"Says what a CUDA program finds, and what is in its way. What is wrong comes first, each with the "
-	"command\n"
-	"that fixes it.\n\n"
-	"  --on DEVICE   as in gangway run: the device that is meant\n"
-	"  --no-start    look at PROGRAM, but do not start it\n"
-	"  --seconds N   how long PROGRAM may run before it is ended (%d)\n"
-	"  --json        for machines: one object, with the same findings in the same order\n"
-	"  --root DIR    look at the system in DIR (a chroot, an image) instead of this one; nothing in it "
-	"is started\n"
-	"  --help        this text\n\n"
-	"PROGRAM's output goes to standard error. Exit status 0: nothing is wrong; 1: something is; 2: words "
-	"that\n"
-	"are not understood.\n";
+	"usage: gangway doctor [OPTIONS]                           check this machine\n"
+	"       gangway doctor [OPTIONS] [--] PROGRAM [ARGUMENTS]  check a program; starts it\n"
+	"       gangway doctor [OPTIONS] --pid N                   check a running process\n"
+	"       gangway doctor [OPTIONS] ollama                    find out why Ollama reports library=cpu\n\n"
+	"Show which CUDA driver and device a program gets, and what is wrong. Problems come first, each with the\n"
+	"command that fixes it.\n\n"
+	"  --on DEVICE   check with this device; see gangway run --help\n"
+	"  --no-start    inspect PROGRAM, but do not start it\n"
+	"  --seconds N   end PROGRAM after N seconds (default %d)\n"
+	"  --json        print one JSON object with the same findings in the same order\n"
+	"  --root DIR    inspect the system in DIR (a chroot, an image) instead of this one; starts nothing in it\n"
+	"  --help        show this text\n\n"
+	"The output of PROGRAM goes to standard error.\n\n"
+	"Exit status: 0 if nothing is wrong; 1 if something is wrong; 2 for invalid arguments.\n";
 
 #define ANY (ON_MACHINE | ON_PROGRAM | ON_PROCESS | ON_OLLAMA)
 
@@ -123,7 +120,7 @@ static int enter(struct doctor *d, const struct wish *w)
 	int err;
 
 	if (!device && w->argv && !w->ollama && !w->pid && !w->root && !(theirs && *theirs))
-		device = surround_device(); /* what gangway run would say */
+		device = environment_default_device(); /* what gangway run would say */
 	if (device && setenv("GANGWAY_DEVICE", device, 1))
 		return cli_fail("out of memory");
 	err = w->pid ? sysroot_init_process(&d->sysroot, (pid_t)w->pid) : sysroot_init(&d->sysroot, w->root);
@@ -236,9 +233,9 @@ int cmd_doctor(int argc, char **argv)
 			printf(usage, SECONDS);
 			return 0;
 		case ':':
-			return cli_usage("doctor", "%s needs a value", argv[optind - 1]);
+			return cli_usage("doctor", "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage("doctor", "there is no option %s", argv[optind - 1]);
+			return cli_usage("doctor", "unknown option %s", argv[optind - 1]);
 		}
 	}
 	w.ollama = optind + 1 == argc && !strcmp(argv[optind], "ollama") && strcmp(argv[optind - 1], "--");

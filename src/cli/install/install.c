@@ -11,15 +11,16 @@
 
 static const char usage[] =
 	"usage: gangway install --system [--root DIR] [--yes]\n\n"
-	"Makes Gangway, where it is installed now, the CUDA driver of this machine: every program that asks\n"
-	"for libcuda.so.1 or libnvidia-ml.so.1 by name gets Gangway's, without gangway run. A vendor's driver\n"
-	"stays as it is and is passed through to. Shows what would be written; changes nothing without --yes.\n"
-	"No file that is there is replaced, and nothing is written through a symbolic link.\n\n"
-	"  --system    for all programs of the machine; there is no other way yet, so it must be said\n"
-	"  --yes       do it\n"
-	"  --root DIR  do it to the system in DIR, which must have Gangway itself\n"
-	"  --help      this text\n\n"
-	"gangway uninstall takes it back.\n";
+	"Make this installation of Gangway the CUDA driver of the machine: every program that loads libcuda.so.1\n"
+	"or libnvidia-ml.so.1 by name gets Gangway's, without gangway run. A vendor driver stays in place, and\n"
+	"Gangway passes calls through to it.\n\n"
+	"Without --yes, the command only shows what it would do. It never replaces a file that it did not write,\n"
+	"and never writes through a symbolic link.\n\n"
+	"  --system    install for all programs of the machine (required)\n"
+	"  --yes       make the changes\n"
+	"  --root DIR  change the system in DIR, which must contain Gangway\n"
+	"  --help      show this text\n\n"
+	"gangway uninstall undoes the installation.\n";
 
 static char prefix[PATH_MAX]; /* the installation, as its own system will see it: "/usr/local" */
 static struct plan plan;
@@ -32,8 +33,8 @@ static int find_prefix(struct site *s)
 	size_t root = site_is_here(s) ? 0 : strlen(s->root);
 	struct stat st;
 
-	if (!cli_library_dir(dir, sizeof dir))
-		return cli_fail("no ../lib/gangway beside this program: is the installation complete?");
+	if (cli_require_libraries(dir, sizeof dir))
+		return 1;
 	if (strncmp(dir, s->root, root) || dir[root] != '/')
 		root = 0;
 	size_t n = strlen(dir + root);

@@ -34,13 +34,13 @@ int site_open(struct site *s, int argc, char **argv, const char *usage, bool tak
 			fputs(usage, stdout);
 			return 0;
 		case ':':
-			return cli_usage(command, "%s needs a value", argv[optind - 1]);
+			return cli_usage(command, "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage(command, "there is no option %s", argv[optind - 1]);
+			return cli_usage(command, "unknown option %s", argv[optind - 1]);
 		}
 	}
 	if (optind < argc)
-		return cli_usage(command, "what is %s for?", argv[optind]);
+		return cli_usage(command, "unexpected argument %s", argv[optind]);
 	if (takes_system && !s->system)
 		return cli_usage(command, "for the whole machine? Say --system. For one program there is gangway run");
 	if (!realpath(root, s->root) || tree_open(&s->tree, s->root))

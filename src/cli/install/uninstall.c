@@ -10,12 +10,13 @@
 
 static const char usage[] =
 	"usage: gangway uninstall [--root DIR] [--yes]\n\n"
-	"Takes back what gangway install --system did: removes each file that it wrote and that is still as it\n"
-	"was written, each folder that it made and that is empty, and has ldconfig make its cache anew. Shows\n"
-	"what would be removed; changes nothing without --yes. Gangway itself stays where it is installed.\n\n"
-	"  --yes       do it\n"
-	"  --root DIR  do it to the system in DIR\n"
-	"  --help      this text\n";
+	"Undo gangway install --system: remove the files that it wrote, if they are unchanged, and the folders\n"
+	"that it created, if they are empty; then update the loader's cache with ldconfig. Gangway itself stays\n"
+	"installed.\n\n"
+	"Without --yes, the command only shows what it would do.\n\n"
+	"  --yes       make the changes\n"
+	"  --root DIR  change the system in DIR\n"
+	"  --help      show this text\n";
 
 enum state { STATE_GONE, STATE_OURS, STATE_CHANGED };
 

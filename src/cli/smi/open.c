@@ -15,10 +15,8 @@ static bool load(struct smi *s)
 	char dir[PATH_MAX], path[PATH_MAX + 32];
 	void **slots = (void **)&s->f, *library;
 
-	if (!cli_library_dir(dir, sizeof dir)) {
-		cli_fail("no ../lib/gangway beside this program: is the installation complete?");
+	if (cli_require_libraries(dir, sizeof dir))
 		return false;
-	}
 	snprintf(path, sizeof path, "%s/libnvidia-ml.so.1", dir);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {

@@ -10,25 +10,25 @@
 
 static const char usage[] =
 	"usage: gangway smi [--on DEVICE] [-i IDS] [-l SECONDS] [-f FILE] [WHAT]\n\n"
-	"Shows devices, as nvidia-smi does: this machine's, or the one that DEVICE names. Nothing is changed.\n\n"
-	"  (nothing)                  a table of devices and processes\n"
-	"  -L, --list-gpus            one line a device\n"
-	"  -q, --query                all there is to say; -x, --xml-format: as XML; -d, --display=SECTIONS: of these\n"
-	"                             (MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, COMPUTE, PIDS, "
-	"PERFORMANCE)\n"
+	"Show devices in the format of nvidia-smi. gangway smi changes no settings.\n\n"
+	"  (no WHAT)                  a table of devices and processes\n"
+	"  -L, --list-gpus            one line per device\n"
+	"  -q, --query                all values; -x, --xml-format: as XML; -d, --display=SECTIONS: some sections\n"
+	"                             (MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, COMPUTE, PIDS,\n"
+	"                             PERFORMANCE)\n"
 	"  --query-gpu=FIELDS --format=csv[,noheader][,nounits]\n"
-	"                             values with commas between; --help-query-gpu lists the fields\n"
+	"                             comma-separated values of devices; --help-query-gpu lists the fields\n"
 	"  --query-compute-apps=FIELDS --format=csv[,noheader][,nounits]\n"
-	"                             of processes; --help-query-compute-apps lists the fields\n"
-	"  dmon [-s pucm] [-d SECONDS] [-c COUNT]    a line for each device, every second\n"
-	"  pmon [-d SECONDS] [-c COUNT]              a line for each process\n"
-	"  --version                  of the driver, of NVML and of CUDA\n\n"
-	"  --on DEVICE                as gangway run takes it; without it GANGWAY_DEVICE, else what is found\n"
-	"  -i, --id=IDS               only these: indices, UUIDs or PCI addresses, with commas between\n"
-	"  -l, --loop=SECONDS         again and again; -lms, --loop-ms=MILLISECONDS\n"
-	"  -f, --filename=FILE        write there\n"
-	"  -h, --help                 this text\n\n"
-	"Exit status: 0; 2: words that it does not understand; 6: there is no such device; 9: there is none at all.\n";
+	"                             the same of processes; --help-query-compute-apps lists the fields\n"
+	"  dmon [-s pucm] [-d SECONDS] [-c COUNT]    one line per device, every second\n"
+	"  pmon [-d SECONDS] [-c COUNT]              one line per process, every second\n"
+	"  --version                  the versions of the driver, NVML and CUDA\n\n"
+	"  --on DEVICE                the device; see gangway run --help\n"
+	"  -i, --id=IDS               show only these devices: indices, UUIDs or PCI addresses, comma-separated\n"
+	"  -l, --loop=SECONDS         repeat at this interval; -lms, --loop-ms=MILLISECONDS\n"
+	"  -f, --filename=FILE        write to FILE\n"
+	"  -h, --help                 show this text\n\n"
+	"Exit status: 0; 2 for invalid arguments; 6 if -i names no device; 9 if there is no device at all.\n";
 
 struct wish {
 	const char *ids, *file, *fields, *apps, *format, *sections;
@@ -72,7 +72,7 @@ static int read_flag(const char *word, struct wish *w)
 	else if (!strcmp(word, "--version"))
 		w->version = true;
 	else
-		return cli_usage("smi", "there is no option %s", word);
+		return cli_usage("smi", "unknown option %s", word);
 	return 0;
 }
 

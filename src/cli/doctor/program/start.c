@@ -44,7 +44,7 @@ __attribute__((noreturn)) static void become(const struct doctor *d, const struc
 	setenv("GANGWAY_AUDIT_LOG", r->log, 1);
 	setenv("GANGWAY_TRACE", r->trace, 1);
 	program_inspect(d->argv[0], &program);
-	if (surround(d->ours, &program))
+	if (environment_set(d->ours, &program))
 		_exit(126);
 	execvp(d->argv[0], d->argv);
 	_exit(errno == ENOENT ? 127 : 126);
@@ -275,10 +275,10 @@ static void say_tls(struct doctor *d, const struct events *e)
 
 	command_words(d->argv, command);
 	program_inspect(d->argv[0], &first);
-	size_t room = surround_tls_room(&first);
+	size_t room = environment_tls_room(&first);
 	for (size_t i = 1; i < e->nstarted; i++) {
 		program_inspect(e->started[i].program, &p);
-		size_t wanted = surround_tls_wanted(&p);
+		size_t wanted = environment_tls_needed(&p);
 		if (wanted <= room)
 			continue;
 		fix(say(d, WRONG,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The environment that gangway run makes: surround.sh GANGWAY
+# Check the environment that gangway run sets: environment.sh GANGWAY
 gangway=$1
 lib=$(cd "$(dirname "$gangway")/../lib/gangway" && pwd)
 failed=0
@@ -22,9 +22,9 @@ expect "explain" "$(show printenv GANGWAY_EXPLAIN)" 1
 expect "a path before" "$(LD_LIBRARY_PATH=/a:/b show printenv LD_LIBRARY_PATH)" "$lib:/a:/b"
 expect "twice" "$(show "$gangway" run -- printenv LD_LIBRARY_PATH LD_AUDIT)" "$lib
 $ours"
-# Set behind the command, so that it is not audited itself.
+# LD_AUDIT is set by a shell, so that gangway itself is not audited.
 other='"$0" run -- printenv LD_AUDIT'
-GLIBC_TUNABLES=$tls=2000000 # where the command has a sanitizer in it
+GLIBC_TUNABLES=$tls=2000000 # for a gangway built with a sanitizer
 export GLIBC_TUNABLES
 expect "another's audit library" "$(sh -c "LD_AUDIT=/nosuch/other.so $other" "$gangway" 2>/dev/null)" "$ours:/nosuch/other.so"
 expect "another Gangway's" "$(sh -c "LD_AUDIT=/x/libgangway-audit.so:/nosuch/other.so:/x/libgangway-follow.so $other" "$gangway" 2>/dev/null)" "$ours:/nosuch/other.so"
