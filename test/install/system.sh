@@ -1,6 +1,6 @@
 #!/bin/sh
-# gangway install --system and uninstall, in trees that hold a vendor's driver, links, and what other people
-# wrote: system.sh STAGE PROGRAMS, an installation and what test/redirect/build.sh makes.
+# Check gangway install --system and uninstall in trees with a vendor driver, links and files of others:
+# system.sh STAGE PROGRAMS (an installation, and the output of test/redirect/build.sh)
 stage=$1
 programs=$2
 PATH=$PATH:/sbin:/usr/sbin
@@ -13,7 +13,7 @@ fail() {
 	failed=1
 }
 
-# What the command and the loader look at, and not the rest, which is large.
+# Copy only the files that the command and the loader need.
 slim=$work/slim
 mkdir -p "$slim/bin" "$slim/lib/gangway/stubs"
 cp -a "$stage/bin/gangway" "$slim/bin/"
@@ -23,7 +23,7 @@ cp -a "$stage/lib/systemd" "$stage/lib/sysusers.d" "$slim/lib/"
 echo 'int nvmlInit_v2(void) { return 4711; }' >"$work/nvml.c"
 ${CC:-cc} -shared -fPIC -Wl,-soname,libnvidia-ml.so.1 -o "$work/libnvidia-ml.so.1" "$work/nvml.c" || exit 1
 
-# A small system with a vendor's driver and its links, in $root; Gangway in $1 of it.
+# Create a small system in $root with a vendor driver and its links, and Gangway in $1 of it.
 new() { # prefix, extra: cache or bare
 	rm -rf "$work/root"
 	root=$work/root
@@ -33,7 +33,7 @@ new() { # prefix, extra: cache or bare
 	echo /usr/lib/x86_64-linux-gnu >"$root/etc/ld.so.conf.d/x86_64-linux-gnu.conf"
 	cp "$programs/decoy/libcuda.so.1" "$lib/libcuda.so.535.54.03"
 	cp "$programs/decoy/libcuda.so.1" "$lib/libcuda.so.470.42.01"
-	ln -s libcuda.so.470.42.01 "$lib/libcuda.so.1" # not the latest: ldconfig would like to change that
+	ln -s libcuda.so.470.42.01 "$lib/libcuda.so.1" # not the latest version: ldconfig without -X would change it
 	ln -s libcuda.so.1 "$lib/libcuda.so"
 	cp "$work/libnvidia-ml.so.1" "$lib/"
 	mkdir -p "$root/opt/app"
@@ -43,15 +43,15 @@ new() { # prefix, extra: cache or bare
 	[ "$2" = bare ] || ldconfig -X -r "$root" 2>/dev/null || { echo "skipped: ldconfig -r needs root"; exit 77; }
 	snapshot >"$work/before"
 }
-# Everything there is: kind, mode, owner, link, content; but for ldconfig's notes to itself, in
-# the order of what it saw when.
+# List type, mode, owner, link and content of everything. The content of aux-cache depends on the order of changes and
+# is left out.
 snapshot() {
 	(cd "$root" && find . -name aux-cache -printf '%p %y %m %U:%G\n' -o \( -type f -printf '%p %y %m %U:%G ' -exec sha1sum {} \; \) -o -printf '%p %y %m %U:%G %l\n' | sed 's/  .*//' | sort)
 }
 unchanged() { # when
-	snapshot | diff "$work/before" - >"$work/diff" || { fail "$1: the tree is another"; cat "$work/diff"; }
+	snapshot | diff "$work/before" - >"$work/diff" || { fail "$1: the tree has changed"; cat "$work/diff"; }
 }
-does() { # status, words it says, arguments
+does() { # status, part of the output, arguments
 	status=$1
 	words=$2
 	shift 2
@@ -69,9 +69,9 @@ new /usr/local
 vendor_hashes >"$work/vendor"
 install 0 "Nothing was changed"
 unchanged "a dry run"
-uninstall 0 "Nothing was installed here" --yes
+uninstall 0 "gangway install has not been used here" --yes
 install 0 "Done." --yes
-vendor_hashes | diff "$work/vendor" - || fail "the vendor's files are others"
+vendor_hashes | diff "$work/vendor" - || fail "the vendor's files have changed"
 ldconfig -r "$root" -p | grep -F 'libcuda.so.1 ' | head -n 1 | grep -q /usr/local/lib/gangway/libcuda.so.1 || fail "the loader would not take ours"
 ldconfig -r "$root" -p | grep -q /usr/lib/x86_64-linux-gnu/libcuda.so.1 || fail "the vendor's is not in the cache any more"
 ldconfig -r "$root" -p | grep -F libnvidia-ml.so.1 | head -n 1 | grep -q gangway || fail "the loader would not take our libnvidia-ml.so.1"
@@ -128,18 +128,18 @@ rm -r "$root/etc/systemd/system/multi-user.target.wants"
 uninstall 0 "Done." --yes
 unchanged "with unit, user and drop-in"
 
-# Another version writes another unit over its own; what somebody changed is left, and said.
+# Another version replaces its own unit; a changed unit is left alone and reported.
 install 0 "Done." --yes
 echo '# of the next version' >>"$root/opt/gangway/lib/systemd/system/gangway.service"
 install 0 "replace" --yes
 grep -q 'next version' "$root/etc/systemd/system/gangway.service" || fail "the unit was not replaced"
 echo '# mine' >>"$root/etc/systemd/system/gangway.service"
 snapshot >"$work/changed"
-install 1 "is there, and is not what gangway install wrote" --yes
+install 1 "exists, and gangway install did not write it" --yes
 uninstall 1 "CHANGED  /etc/systemd/system/gangway.service" --yes
-snapshot | cmp -s "$work/changed" - || fail "a changed unit was touched, or what lies beside it"
+snapshot | cmp -s "$work/changed" - || fail "a changed unit, or a file next to it, was touched"
 sed -i '$d' "$root/etc/systemd/system/gangway.service"
-rm "$root/etc/systemd/system/ollama.service.d/gangway.conf" # gone is no hindrance
+rm "$root/etc/systemd/system/ollama.service.d/gangway.conf" # a missing file is no problem
 echo mine >"$root/etc/systemd/system/ollama.service.d/mine.conf"
 uninstall 0 "Done." --yes
 [ "$(cat "$root/etc/systemd/system/ollama.service.d/mine.conf")" = mine ] || fail "another's drop-in is gone"
@@ -147,15 +147,15 @@ rm -r "$root/etc/systemd"
 sed -i '$d' "$root/opt/gangway/lib/systemd/system/gangway.service"
 unchanged "after a changed unit"
 
-# Where there was no cache there is none afterwards.
+# A system without a loader cache has none afterwards.
 new /usr/local bare
 install 0 "Done." --yes
 [ -e "$root/etc/ld.so.cache" ] || fail "there is no cache"
 uninstall 0 "Done." --yes
 unchanged "without a cache"
 
-# In the way: files that others wrote, links to them, links to folders.
-refuses() { # what is said
+# Refused: files of others, links to files, links to folders.
+refuses() { # message
 	snapshot >"$work/before"
 	install 1 "$1" --yes
 	unchanged "refused: $1"
@@ -164,7 +164,7 @@ refuses() { # what is said
 }
 new /usr/local
 echo /somewhere >"$root/etc/ld.so.conf.d/000-gangway.conf"
-refuses "000-gangway.conf is there, and is not what gangway install wrote"
+refuses "000-gangway.conf exists, and gangway install did not write it"
 new /usr/local
 ln -s ../../usr/lib/x86_64-linux-gnu/libcuda.so.1 "$root/etc/ld.so.conf.d/000-gangway.conf"
 refuses "000-gangway.conf is a symbolic link"
@@ -191,7 +191,7 @@ new /opt/gangway
 echo >"$root/etc/systemd"
 refuses "/etc/systemd"
 
-# Not a place for all programs' libraries.
+# Refused: libraries that other users can write to, or that are not in the system.
 new /usr/local
 chmod 777 "$root/usr/local/lib"
 refuses "can be written by others"
@@ -200,15 +200,15 @@ chown 65534 "$root/usr/local/lib/gangway" 2>/dev/null && refuses "can be written
 new /usr/local
 gangway=$stage/bin/gangway
 refuses "there is no $(realpath "$stage")/lib/gangway/libcuda.so.1 in $root"
-# But it may be at the same place in there.
+# Accepted: an installation at the same path in the system.
 new "$(realpath "$stage")"
 gangway=$stage/bin/gangway
 install 0 "Done." --yes
-grep -qx "$(realpath "$stage")/lib/gangway" "$root/etc/ld.so.conf.d/000-gangway.conf" || fail "the path in the snippet is another"
+grep -qx "$(realpath "$stage")/lib/gangway" "$root/etc/ld.so.conf.d/000-gangway.conf" || fail "wrong path in 000-gangway.conf"
 uninstall 0 "Done." --yes
 unchanged "an installation at the same place"
 
-# A manifest that somebody else wrote is not followed.
+# A manifest written by somebody else is rejected.
 for line in 'file 00 /etc/ld.so.conf' "file $(printf '%064d' 0) /etc/ld.so.conf" 'folder /etc' 'made /etc/ld.so.conf' \
 	'folder /usr/lib/x86_64-linux-gnu' 'nonsense' 'made /etc/ld.so.cache/../ld.so.conf' 'folder /'; do
 	new /usr/local
@@ -216,13 +216,13 @@ for line in 'file 00 /etc/ld.so.conf' "file $(printf '%064d' 0) /etc/ld.so.conf"
 	printf 'gangway manifest 1\n%s\n' "$line" >"$root/var/lib/gangway/installed"
 	snapshot >"$work/before"
 	case $line in
-	'folder /etc') uninstall 0 "Done." --yes # a folder of ours may be below it; it is not empty, and stays
+	'folder /etc') uninstall 0 "Done." --yes # valid, because we create folders below it; it is not empty and stays
 		[ -e "$root/etc/ld.so.conf" ] || fail "/etc is gone" ;;
-	*) uninstall 1 "is not what gangway install wrote" --yes; unchanged "a manifest with: $line" ;;
+	*) uninstall 1 "is not a list written by gangway install" --yes; unchanged "a manifest with: $line" ;;
 	esac
 done
 
-# A configuration that does not read the snippet: said.
+# An ld.so.conf that does not include our file is reported.
 new /usr/local
 echo /usr/lib/x86_64-linux-gnu >"$root/etc/ld.so.conf"
 ldconfig -X -r "$root"
@@ -231,7 +231,7 @@ install 1 "leads to /usr/lib/x86_64-linux-gnu/libcuda.so.1" --yes
 uninstall 0 "Done." --yes
 unchanged "a configuration without conf.d"
 
-does 2 "Say --system" install
+does 2 "--system is required" install
 does 2 "unexpected argument x" install --system x
 does 2 "unknown option --z" uninstall --z
 does 1 "No such file" uninstall --root "$work/nosuch"

@@ -1,3 +1,4 @@
+/* Read and write the list of installed files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,12 +6,12 @@
 #include "cli/install/manifest.h"
 #include "cli/install/plan.h"
 
-#define HEADER "gangway manifest 1\n"
-#define MOST   (64 * 1024)
+#define MANIFEST_HEADER "gangway manifest 1\n"
+#define MANIFEST_BYTES  (64 * 1024)
 
-static const char *const kinds[] = {"folder", "file", "made"};
+static const char *const kind_words[] = {"folder", "file", "made"};
 
-static bool read_hash(const char *text, uint8_t hash[HASH_BYTES])
+static bool parse_hash(const char *text, uint8_t hash[HASH_BYTES])
 {
 	for (int i = 0; i < HASH_BYTES; i++) {
 		unsigned byte;
@@ -23,7 +24,7 @@ static bool read_hash(const char *text, uint8_t hash[HASH_BYTES])
 	return *text == ' ';
 }
 
-static bool read_line(const char *line, size_t n, struct manifest *m)
+static bool parse_line(const char *line, size_t n, struct manifest *m)
 {
 	uint8_t hash[HASH_BYTES] = {0};
 	char text[512];
@@ -33,17 +34,17 @@ static bool read_line(const char *line, size_t n, struct manifest *m)
 	memcpy(text, line, n);
 	text[n] = 0;
 	for (int k = 0; k < 3; k++) {
-		size_t word = strlen(kinds[k]);
+		size_t word = strlen(kind_words[k]);
 		const char *path = text + word + 1;
 
-		if (strncmp(text, kinds[k], word) || text[word] != ' ')
+		if (strncmp(text, kind_words[k], word) || text[word] != ' ')
 			continue;
 		if (k == ENTRY_FILE) {
-			if (!read_hash(path, hash))
+			if (!parse_hash(path, hash))
 				return false;
 			path += 2 * HASH_BYTES + 1;
 		}
-		return plan_may_hold(k, path) && manifest_add(m, k, path, hash);
+		return plan_allows_entry(k, path) && manifest_add(m, k, path, hash);
 	}
 	return false;
 }
@@ -51,12 +52,12 @@ static bool read_line(const char *line, size_t n, struct manifest *m)
 bool manifest_parse(const char *text, struct manifest *m)
 {
 	m->count = 0;
-	if (strncmp(text, HEADER, strlen(HEADER)))
+	if (strncmp(text, MANIFEST_HEADER, strlen(MANIFEST_HEADER)))
 		return false;
-	for (text += strlen(HEADER); *text;) {
+	for (text += strlen(MANIFEST_HEADER); *text;) {
 		size_t n = strcspn(text, "\n");
 
-		if (!text[n] || !read_line(text, n, m))
+		if (!text[n] || !parse_line(text, n, m))
 			return false;
 		text += n + 1;
 	}
@@ -69,7 +70,7 @@ int manifest_read(struct tree *t, struct manifest *m)
 	size_t size;
 
 	m->count = 0;
-	int r = tree_read(t, MANIFEST_FILE, MOST, &text, &size);
+	int r = tree_read(t, MANIFEST_FILE, MANIFEST_BYTES, &text, &size);
 	if (r)
 		return r == -ENOTDIR ? -ENOENT : r;
 	bool good = strlen(text) == size && manifest_parse(text, m);
@@ -79,28 +80,28 @@ int manifest_read(struct tree *t, struct manifest *m)
 
 int manifest_write(struct tree *t, const struct manifest *m)
 {
-	char *text = calloc(1, MOST), *at = text;
+	char *text = calloc(1, MANIFEST_BYTES), *at = text;
 	struct stat st;
 
 	if (!text)
 		return -ENOMEM;
-	at += sprintf(at, HEADER);
+	at += sprintf(at, MANIFEST_HEADER);
 	for (unsigned i = 0; i < m->count; i++) {
-		const struct entry *e = &m->entries[i];
+		const struct manifest_entry *e = &m->entries[i];
 
-		at += sprintf(at, "%s ", kinds[e->kind]);
+		at += sprintf(at, "%s ", kind_words[e->kind]);
 		for (int b = 0; e->kind == ENTRY_FILE && b < HASH_BYTES; b++)
 			at += sprintf(at, "%02x", e->hash[b]);
 		at += sprintf(at, e->kind == ENTRY_FILE ? " %s\n" : "%s\n", e->path);
 	}
-	int r = tree_write(t, MANIFEST_FILE, text, (size_t)(at - text), !tree_look(t, MANIFEST_FILE, &st));
+	int r = tree_write(t, MANIFEST_FILE, text, (size_t)(at - text), !tree_lstat(t, MANIFEST_FILE, &st));
 	free(text);
 	return r;
 }
 
 bool manifest_add(struct manifest *m, enum entry_kind kind, const char *path, const uint8_t *hash)
 {
-	struct entry e = {.kind = kind};
+	struct manifest_entry e = {.kind = kind};
 
 	if (snprintf(e.path, sizeof e.path, "%s", path) >= (int)sizeof e.path)
 		return false;
@@ -110,7 +111,7 @@ bool manifest_add(struct manifest *m, enum entry_kind kind, const char *path, co
 		if (m->entries[i].kind == kind && !strcmp(m->entries[i].path, path) &&
 			!memcmp(m->entries[i].hash, e.hash, sizeof e.hash))
 			return true;
-	if (m->count == MANIFEST_MOST)
+	if (m->count == MANIFEST_ENTRIES_MAX)
 		return false;
 	m->entries[m->count++] = e;
 	return true;

@@ -1,14 +1,14 @@
 /*
- * manifest.h - what `gangway install` has written, so that `gangway uninstall` takes away that and no more.
+ * manifest.h - the list of what `gangway install` wrote, so that `gangway uninstall` removes exactly that.
  *
  *	gangway manifest 1
  *	folder /etc/systemd/system/ollama.service.d
  *	file 6b86b273... /etc/ld.so.conf.d/000-gangway.conf
  *	made /etc/ld.so.cache
  *
- * A folder is one that was not there before.  A file is known by its content: a changed one is not ours any
- * more.  `made` is what ldconfig made, where there was none.  It is written before what it tells of is done.
- * Not trusted: only paths that a plan can hold are taken from it.
+ * `folder` is a folder that did not exist before. `file` is identified by the hash of its content: a changed file is no
+ * longer ours. `made` is a cache that ldconfig created and that did not exist before. The list is written before the
+ * changes that it describes. Its content is untrusted: only paths that a plan can contain are accepted.
  */
 #pragma once
 
@@ -16,32 +16,32 @@
 #include "cli/install/tree.h"
 #include "util/hash.h"
 
-#define MANIFEST_FOLDER "/var/lib/gangway"
-#define MANIFEST_FILE   MANIFEST_FOLDER "/installed"
-#define MANIFEST_MOST   64
+#define MANIFEST_FOLDER      "/var/lib/gangway"
+#define MANIFEST_FILE        MANIFEST_FOLDER "/installed"
+#define MANIFEST_ENTRIES_MAX 64
 
 enum entry_kind { ENTRY_FOLDER, ENTRY_FILE, ENTRY_MADE };
 
-struct entry {
+struct manifest_entry {
 	enum entry_kind kind;
-	uint8_t hash[HASH_BYTES]; /* of a file */
+	uint8_t hash[HASH_BYTES]; /* for ENTRY_FILE */
 	char path[256];
 };
 
 struct manifest {
-	struct entry entries[MANIFEST_MOST];
+	struct manifest_entry entries[MANIFEST_ENTRIES_MAX];
 	unsigned count;
 };
 
-/* 0, -ENOENT: none, -EINVAL: not one of ours; or what reading it met. */
+/* Returns 0, -ENOENT if there is no list, -EINVAL if it is not a valid list, or another -errno. */
 int manifest_read(struct tree *t, struct manifest *m);
 int manifest_write(struct tree *t, const struct manifest *m);
 
-/* Text that came from anywhere; false: not a manifest. */
+/* Parse untrusted text. Returns false if it is not a valid list. */
 bool manifest_parse(const char *text, struct manifest *m);
 
-/* False: no room.  What is in it already is not added again. */
+/* Add an entry unless it is already in the list. Returns false if there is no room. */
 bool manifest_add(struct manifest *m, enum entry_kind kind, const char *path, const uint8_t *hash);
 
-/* We wrote this content there. */
+/* Did we write this content to this file? */
 bool manifest_has(const struct manifest *m, const char *path, const char *text, size_t size);

@@ -1,3 +1,4 @@
+/* Decide which files to create, replace or skip. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,34 +6,34 @@
 #include "audit/files.h"
 #include "cli/install/plan.h"
 
-#define TEXT_MOST (64 * 1024)
-#define SIGNED    "# Written by gangway install --system; gangway uninstall takes it away.\n"
+#define TEXT_MAX (64 * 1024)
+#define SIGNED   "# Written by gangway install --system; gangway uninstall removes it.\n"
 
 static const struct {
 	const char *path, *what;
-} kinds[ITEMS] = {
-	[ITEM_CONF] = {"/etc/ld.so.conf.d/000-gangway.conf", "programs find Gangway's libraries by their names"},
-	[ITEM_UNIT] = {"/etc/systemd/system/gangway.service", "gangway serve as a service, not enabled"},
-	[ITEM_USERS] = {"/etc/sysusers.d/gangway.conf", "the user that the service runs as, not made yet"},
-	[ITEM_OLLAMA] = {"/etc/systemd/system/ollama.service.d/gangway.conf",
-		"Ollama's runners find Gangway, whatever they look for"},
+} item_kinds[ITEMS] = {
+	[ITEM_CONF] = {"/etc/ld.so.conf.d/000-gangway.conf", "programs that load CUDA libraries by name get Gangway's"},
+	[ITEM_UNIT] = {"/etc/systemd/system/gangway.service", "the service gangway serve (not enabled)"},
+	[ITEM_USERS] = {"/etc/sysusers.d/gangway.conf", "the user of the service (not created yet)"},
+	[ITEM_OLLAMA] = {"/etc/systemd/system/ollama.service.d/gangway.conf", "Ollama and its runners use Gangway"},
 };
 
-/* Where systemd looks for what packages bring; /lib is a link to /usr/lib by now, or a folder of its own. */
+/* The folders in which systemd searches for units. /lib may be a link to /usr/lib or a folder of its own. */
 static const char *const systemd_places[] = {
 	"/etc/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd", "/lib/systemd"};
 static const char *const vendor_prefixes[] = {"/usr", "/usr/local"};
 
-bool plan_may_hold(enum entry_kind kind, const char *path)
+bool plan_allows_entry(enum entry_kind kind, const char *path)
 {
 	size_t n = strlen(path);
 
 	if (kind == ENTRY_MADE)
 		return !strcmp(path, LD_CACHE) || !strcmp(path, LD_AUX_CACHE);
 	for (int i = 0; i < ITEMS; i++) {
-		if (kind == ENTRY_FILE && !strcmp(path, kinds[i].path))
+		if (kind == ENTRY_FILE && !strcmp(path, item_kinds[i].path))
 			return true;
-		if (kind == ENTRY_FOLDER && n > 1 && !strncmp(path, kinds[i].path, n) && kinds[i].path[n] == '/')
+		if (kind == ENTRY_FOLDER && n > 1 && !strncmp(path, item_kinds[i].path, n) &&
+			item_kinds[i].path[n] == '/')
 			return true;
 	}
 	return kind == ENTRY_FOLDER && n > 1 &&
@@ -40,19 +41,19 @@ bool plan_may_hold(enum entry_kind kind, const char *path)
 		       (!strncmp(path, LD_AUX_CACHE, n) && LD_AUX_CACHE[n] == '/'));
 }
 
-/* A file that belongs to the installation: it was built with it, and says what its paths were. */
-static char *installed(struct tree *t, const char *prefix, const char *file)
+/* Read a file of the installation. Returns NULL if it does not exist. */
+static char *read_shipped_file(struct tree *t, const char *prefix, const char *file)
 {
 	char path[PATH_MAX], *text;
 	size_t size;
 
 	if (snprintf(path, sizeof path, "%s/%s", prefix, file) >= PATH_MAX ||
-		tree_read(t, path, TEXT_MOST, &text, &size))
+		tree_read(t, path, TEXT_MAX, &text, &size))
 		return NULL;
 	return text;
 }
 
-static bool in_systemds_places(const char *prefix)
+static bool systemd_searches_prefix(const char *prefix)
 {
 	for (size_t i = 0; i < sizeof vendor_prefixes / sizeof *vendor_prefixes; i++)
 		if (!strcmp(prefix, vendor_prefixes[i]))
@@ -60,10 +61,10 @@ static bool in_systemds_places(const char *prefix)
 	return false;
 }
 
-/* The unit with the command where it is now: the tarball may have been unpacked anywhere. */
+/* The unit with the present path of the command, because a tarball may have been unpacked anywhere. */
 static char *unit_text(struct tree *t, const char *prefix)
 {
-	char *shipped = installed(t, prefix, "lib/systemd/system/gangway.service"), *text = NULL;
+	char *shipped = read_shipped_file(t, prefix, "lib/systemd/system/gangway.service"), *text = NULL;
 	char *command = shipped ? strstr(shipped, "\nExecStart=/") : NULL;
 
 	if (command) {
@@ -79,7 +80,7 @@ static char *unit_text(struct tree *t, const char *prefix)
 
 static char *users_text(struct tree *t, const char *prefix)
 {
-	char *shipped = installed(t, prefix, "lib/sysusers.d/gangway.conf"), *text = NULL;
+	char *shipped = read_shipped_file(t, prefix, "lib/sysusers.d/gangway.conf"), *text = NULL;
 
 	if (shipped && asprintf(&text, SIGNED "%s", shipped) < 0)
 		text = NULL;
@@ -87,22 +88,23 @@ static char *users_text(struct tree *t, const char *prefix)
 	return text;
 }
 
-/* systemd has the service already, or the installation has none to give. */
-static void plan_service(struct item *i, struct tree *t, const char *prefix, char *(*make)(struct tree *, const char *))
+/* Skip the file if systemd finds the installation's own file, or if the installation has none. */
+static void item_plan_service(
+	struct plan_item *i, struct tree *t, const char *prefix, char *(*make)(struct tree *, const char *))
 {
-	if (in_systemds_places(prefix)) {
+	if (systemd_searches_prefix(prefix)) {
 		i->action = ACTION_SKIP;
-		snprintf(i->why, sizeof i->why, "systemd looks into %s/lib by itself", prefix);
+		snprintf(i->why, sizeof i->why, "systemd finds the file in %s/lib by itself", prefix);
 		return;
 	}
 	i->text = make(t, prefix);
 	if (!i->text) {
 		i->action = ACTION_SKIP;
-		snprintf(i->why, sizeof i->why, "this installation has none to copy");
+		snprintf(i->why, sizeof i->why, "this installation does not contain the file");
 	}
 }
 
-static void plan_ollama(struct item *item, struct tree *t, const char *prefix)
+static void item_plan_ollama(struct plan_item *item, struct tree *t, const char *prefix)
 {
 	char path[128];
 	struct stat st;
@@ -110,14 +112,14 @@ static void plan_ollama(struct item *item, struct tree *t, const char *prefix)
 
 	for (size_t i = 0; i < sizeof systemd_places / sizeof *systemd_places && !found; i++) {
 		snprintf(path, sizeof path, "%s/system/ollama.service", systemd_places[i]);
-		found = !tree_look(t, path, &st);
+		found = !tree_lstat(t, path, &st);
 	}
 	if (!found) {
 		item->action = ACTION_SKIP;
 		snprintf(item->why, sizeof item->why, "there is no ollama.service");
 		return;
 	}
-	/* Ollama up to 0.12 looks for files called libcuda.so* in LD_LIBRARY_PATH, and nowhere that we are. */
+	/* Ollama up to 0.12 finds us only through LD_LIBRARY_PATH: it searches folders for libcuda.so*. */
 	if (asprintf(&item->text,
 		    SIGNED "[Service]\nEnvironment=\"LD_LIBRARY_PATH=%s/lib/gangway\"\nEnvironment=\"LD_AUDIT=%s/lib/"
 			   "gangway/" AUDIT_FOLLOW ":%s/lib/gangway/" AUDIT_REDIRECT "\"\n",
@@ -125,51 +127,51 @@ static void plan_ollama(struct item *item, struct tree *t, const char *prefix)
 		item->text = NULL;
 }
 
-/* What is there already: ours, or somebody's. */
-static void compare(struct item *i, struct tree *t, const struct manifest *m)
+/* Compare with the existing file: create, keep or replace it, or refuse if it is not ours. */
+static void item_compare(struct plan_item *i, struct tree *t, const struct manifest *m)
 {
 	char *there;
 	size_t size;
-	int r = tree_read(t, i->path, TEXT_MOST, &there, &size);
+	int r = tree_read(t, i->path, TEXT_MAX, &there, &size);
 
 	if (r == -ENOENT) {
 		i->action = ACTION_CREATE;
 	} else if (r) {
 		i->action = ACTION_REFUSE;
-		tree_why(t, i->path, r, i->why, sizeof i->why);
+		tree_error_text(t, i->path, r, i->why, sizeof i->why);
 	} else if (!manifest_has(m, i->path, there, size)) {
 		i->action = ACTION_REFUSE;
-		snprintf(i->why, sizeof i->why, "%s is there, and is not what gangway install wrote", i->path);
+		snprintf(i->why, sizeof i->why, "%s exists, and gangway install did not write it", i->path);
 	} else {
 		i->action = strcmp(there, i->text) ? ACTION_REPLACE : ACTION_NONE;
 	}
 	free(there);
 }
 
-bool plan_make(struct plan *p, struct tree *t, const char *prefix, const struct manifest *m)
+bool plan_init(struct plan *p, struct tree *t, const char *prefix, const struct manifest *m)
 {
 	bool good = true;
 
 	memset(p, 0, sizeof *p);
 	for (int i = 0; i < ITEMS; i++)
-		p->items[i].path = kinds[i].path, p->items[i].what = kinds[i].what;
+		p->items[i].path = item_kinds[i].path, p->items[i].what = item_kinds[i].what;
 	if (asprintf(&p->items[ITEM_CONF].text, SIGNED "%s/lib/gangway\n", prefix) < 0)
 		p->items[ITEM_CONF].text = NULL;
-	plan_service(&p->items[ITEM_UNIT], t, prefix, unit_text);
-	plan_service(&p->items[ITEM_USERS], t, prefix, users_text);
-	plan_ollama(&p->items[ITEM_OLLAMA], t, prefix);
+	item_plan_service(&p->items[ITEM_UNIT], t, prefix, unit_text);
+	item_plan_service(&p->items[ITEM_USERS], t, prefix, users_text);
+	item_plan_ollama(&p->items[ITEM_OLLAMA], t, prefix);
 	for (int i = 0; i < ITEMS; i++) {
 		if (p->items[i].action == ACTION_SKIP)
 			continue;
 		if (p->items[i].text)
-			compare(&p->items[i], t, m);
+			item_compare(&p->items[i], t, m);
 		else
 			good = false;
 	}
 	return good;
 }
 
-void plan_free(struct plan *p)
+void plan_finish(struct plan *p)
 {
 	for (int i = 0; i < ITEMS; i++)
 		free(p->items[i].text);

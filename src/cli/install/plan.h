@@ -1,5 +1,5 @@
 /*
- * plan.h - the files that make Gangway this machine's CUDA driver, and what has to be done to have them there.
+ * plan.h - the files that make Gangway this machine's CUDA driver, and the action for each of them.
  */
 #pragma once
 
@@ -10,29 +10,29 @@
 #define UNIT_WANTS   "/etc/systemd/system/multi-user.target.wants/gangway.service"
 
 enum action {
-	ACTION_NONE, /* it is there, as we wrote it */
+	ACTION_NONE, /* exists with the right content */
 	ACTION_CREATE,
-	ACTION_REPLACE, /* it is ours, of another version */
-	ACTION_SKIP,    /* not needed here: `why` */
-	ACTION_REFUSE,  /* in the way: `why` */
+	ACTION_REPLACE, /* exists, written by another version of ours */
+	ACTION_SKIP,    /* not needed; `why` tells the reason */
+	ACTION_REFUSE,  /* something is in the way; `why` tells what */
 };
 
-struct item {
+struct plan_item {
 	const char *path, *what;
 	enum action action;
-	char *text; /* NULL where it is skipped */
+	char *text; /* NULL if skipped */
 	char why[PATH_MAX + 128];
 };
 
 enum { ITEM_CONF, ITEM_UNIT, ITEM_USERS, ITEM_OLLAMA, ITEMS };
 
 struct plan {
-	struct item items[ITEMS];
+	struct plan_item items[ITEMS];
 };
 
-/* `prefix` is the installation, as seen from the root ("/usr/local"); false: out of memory. */
-bool plan_make(struct plan *p, struct tree *t, const char *prefix, const struct manifest *m);
-void plan_free(struct plan *p);
+/* `prefix` is the installation as a path inside the system ("/usr/local"). Returns false if out of memory. */
+bool plan_init(struct plan *p, struct tree *t, const char *prefix, const struct manifest *m);
+void plan_finish(struct plan *p);
 
-/* Such a thing may stand in a manifest: a file of a plan, a folder on the way to one, a cache. */
-bool plan_may_hold(enum entry_kind kind, const char *path);
+/* May a manifest contain this entry? It must be a file of a plan, a folder on the way to one, or a loader cache. */
+bool plan_allows_entry(enum entry_kind kind, const char *path);

@@ -1,3 +1,4 @@
+/* Run ldconfig and systemctl after files were written or removed. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "cli/install/refresh.h"
 #include "loader/ldcache.h"
 
-static int start(char *const *argv)
+static int run_command(char *const *argv)
 {
 	char *env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL};
 	int status = 0, r;
@@ -25,13 +26,13 @@ static int start(char *const *argv)
 
 int refresh_loader(struct tree *t)
 {
-	/* -X: links stay as they are, those in a vendor's folder above all */
+	/* -X: keep all links unchanged, those in a vendor's folder above all */
 	char *here[] = {"/sbin/ldconfig", "-X", NULL}, *there[] = {"/sbin/ldconfig", "-X", "-r", (char *)t->root, NULL};
-	int r = start(strcmp(t->root, "/") ? there : here);
+	int r = run_command(strcmp(t->root, "/") ? there : here);
 
 	if (!r)
 		return 0;
-	return cli_fail("ldconfig failed%s%s: until it has run (ldconfig -X%s%s), the loader's cache is as it was",
+	return cli_fail("ldconfig failed%s%s, so the loader's cache is unchanged. Run ldconfig -X%s%s",
 		r > 0 ? ": " : "", r > 0 ? strerror(r) : "", strcmp(t->root, "/") ? " -r " : "",
 		strcmp(t->root, "/") ? t->root : "");
 }
@@ -45,11 +46,11 @@ void refresh_systemd(struct tree *t)
 {
 	char *reload[] = {"/usr/bin/systemctl", "daemon-reload", NULL};
 
-	if (refresh_has_systemd(t) && start(reload))
-		cli_fail("systemctl daemon-reload failed: systemd knows its units as they were");
+	if (refresh_has_systemd(t) && run_command(reload))
+		cli_fail("systemctl daemon-reload failed, so systemd does not know the new units. Run it again");
 }
 
-void refresh_cached(struct tree *t, const char *name, char *path, size_t size)
+void loader_cache_lookup(struct tree *t, const char *name, char *path, size_t size)
 {
 	char file[PATH_MAX + 32];
 	struct ldcache cache;

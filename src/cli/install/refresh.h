@@ -1,14 +1,14 @@
-/* refresh.h - what has to be told after files were written or removed: the loader's cache, and systemd. */
+/* refresh.h - update the loader's cache and systemd after files were written or removed. */
 #pragma once
 
 #include "cli/install/tree.h"
 
-/* ldconfig over the whole tree: 0, or 1 and it has been said why. */
+/* Run ldconfig for the tree. Returns 0, or 1 after printing an error. */
 int refresh_loader(struct tree *t);
 
-/* systemd reads its units again, if it runs this very system; that it does not is no failure. */
+/* Let systemd reload its units, if the tree is this machine and systemd runs it. */
 void refresh_systemd(struct tree *t);
 bool refresh_has_systemd(struct tree *t);
 
-/* The file that the cache of the tree has first for a name; "": none. */
-void refresh_cached(struct tree *t, const char *name, char *path, size_t size);
+/* Look up a library name in the loader's cache of the tree; "" if there is no entry. */
+void loader_cache_lookup(struct tree *t, const char *name, char *path, size_t size);

@@ -1,3 +1,4 @@
+/* Options and common steps of gangway install and gangway uninstall. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ int site_open(struct site *s, int argc, char **argv, const char *usage, bool tak
 	if (optind < argc)
 		return cli_usage(command, "unexpected argument %s", argv[optind]);
 	if (takes_system && !s->system)
-		return cli_usage(command, "for the whole machine? Say --system. For one program there is gangway run");
+		return cli_usage(command, "--system is required: it installs Gangway for all programs of the machine. "
+					  "For one program, use gangway run");
 	if (!realpath(root, s->root) || tree_open(&s->tree, s->root))
 		return cli_fail("%s: %s", root, strerror(errno));
 	return -1;
@@ -53,7 +55,7 @@ void site_close(struct site *s)
 	tree_close(&s->tree);
 }
 
-bool site_is_here(const struct site *s)
+bool site_is_this_machine(const struct site *s)
 {
 	return !strcmp(s->root, "/");
 }
@@ -63,35 +65,36 @@ int site_read_manifest(struct site *s)
 	int r = manifest_read(&s->tree, &s->manifest);
 
 	if (r == -EINVAL)
-		return cli_fail("%s is not what gangway install wrote: nothing was changed. Look at it, and remove it "
-				"if it is nothing",
+		return cli_fail("%s is not a list written by gangway install, so nothing was changed. Check it, and "
+				"remove it if "
+				"it is not needed",
 			MANIFEST_FILE);
 	return r && r != -ENOENT ? site_fail(s, MANIFEST_FILE, r) : r;
 }
 
 void site_show_run(const struct site *s, const char *more)
 {
-	bool here = site_is_here(s);
+	bool here = site_is_this_machine(s);
 
 	printf("  %-8s ldconfig -X%s%s%s\n", "run", here ? "" : " -r ", here ? "" : s->root, more);
 }
 
-int site_go_on(struct site *s, int (*apply)(struct site *s))
+int site_apply(struct site *s, int (*apply)(struct site *s))
 {
 	int r;
 
 	if (!s->yes) {
-		puts("\nNothing was changed. To do this: the same with --yes");
+		puts("\nNothing was changed. Repeat the command with --yes to make these changes.");
 		return 0;
 	}
 	r = tree_lock(&s->tree);
-	return r ? cli_fail("another gangway is installing: %s", strerror(-r)) : apply(s);
+	return r ? cli_fail("another gangway install or uninstall is running: %s", strerror(-r)) : apply(s);
 }
 
 int site_fail(const struct site *s, const char *path, int error)
 {
 	char why[PATH_MAX + 128];
 
-	return cli_fail(
-		"%s%s", tree_why(&s->tree, path, error, why, sizeof why), error == -EACCES ? ": are you root?" : "");
+	return cli_fail("%s%s", tree_error_text(&s->tree, path, error, why, sizeof why),
+		error == -EACCES ? "; run the command as root" : "");
 }

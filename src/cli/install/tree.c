@@ -1,3 +1,4 @@
+/* File operations below a root folder that follow no symbolic links. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,8 +27,8 @@ int tree_lock(struct tree *t)
 	return errno == EWOULDBLOCK ? -EBUSY : -errno;
 }
 
-/* One folder further; takes `at`. */
-static int step(struct tree *t, int at, const char *name, const char *path, size_t n)
+/* Open a subfolder and close `at`. */
+static int folder_enter(struct tree *t, int at, const char *name, const char *path, size_t n)
 {
 	struct stat st;
 	int next = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), error = errno;
@@ -40,8 +41,8 @@ static int step(struct tree *t, int at, const char *name, const char *path, size
 	return next < 0 ? -error : next;
 }
 
-/* The folder that holds the last component, which is put into `name`. */
-static int parent(struct tree *t, const char *path, char name[NAME_MAX + 1])
+/* Open the folder that contains the last component of a path, and copy that component to `name`. */
+static int parent_open(struct tree *t, const char *path, char name[NAME_MAX + 1])
 {
 	int at = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
 	const char *p = path;
@@ -61,13 +62,14 @@ static int parent(struct tree *t, const char *path, char name[NAME_MAX + 1])
 		p += n;
 		if (!*p)
 			return at;
-		at = step(t, at, name, path, (size_t)(p - path));
+		at = folder_enter(t, at, name, path, (size_t)(p - path));
 		if (at < 0)
 			return at;
 	}
 }
 
-static int done(int at, int result)
+/* Close the folder and turn -1 into -errno. */
+static int parent_close(int at, int result)
 {
 	int error = errno;
 
@@ -75,15 +77,15 @@ static int done(int at, int result)
 	return result < 0 ? -error : 0;
 }
 
-int tree_look(struct tree *t, const char *path, struct stat *st)
+int tree_lstat(struct tree *t, const char *path, struct stat *st)
 {
 	char name[NAME_MAX + 1];
-	int at = parent(t, path, name);
+	int at = parent_open(t, path, name);
 
-	return at < 0 ? at : done(at, fstatat(at, name, st, AT_SYMLINK_NOFOLLOW));
+	return at < 0 ? at : parent_close(at, fstatat(at, name, st, AT_SYMLINK_NOFOLLOW));
 }
 
-static int read_all(int fd, size_t most, char **text, size_t *size)
+static int file_read(int fd, size_t most, char **text, size_t *size)
 {
 	struct stat st;
 	ssize_t n = 1;
@@ -110,7 +112,7 @@ static int read_all(int fd, size_t most, char **text, size_t *size)
 int tree_read(struct tree *t, const char *path, size_t most, char **text, size_t *size)
 {
 	char name[NAME_MAX + 1];
-	int at = parent(t, path, name);
+	int at = parent_open(t, path, name);
 
 	*text = NULL, *size = 0;
 	if (at < 0)
@@ -118,15 +120,15 @@ int tree_read(struct tree *t, const char *path, size_t most, char **text, size_t
 	int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 && errno == ELOOP)
 		snprintf(t->link, sizeof t->link, "%s", path);
-	int r = done(at, fd);
+	int r = parent_close(at, fd);
 	if (r)
 		return r;
-	r = read_all(fd, most, text, size);
+	r = file_read(fd, most, text, size);
 	close(fd);
 	return r;
 }
 
-static int fill(int fd, const char *text, size_t size)
+static int file_fill(int fd, const char *text, size_t size)
 {
 	while (size) {
 		ssize_t n = write(fd, text, size);
@@ -139,8 +141,8 @@ static int fill(int fd, const char *text, size_t size)
 	return fchmod(fd, 0644) || fsync(fd) ? -errno : 0;
 }
 
-/* The name is taken only if nothing has it, whoever else is at work: link does not replace. */
-static int take_name(int at, const char *temporary, const char *name, bool replace)
+/* Give the file its final name. linkat fails if the name exists, even if another process creates it meanwhile. */
+static int file_publish(int at, const char *temporary, const char *name, bool replace)
 {
 	struct stat st;
 
@@ -154,18 +156,18 @@ static int take_name(int at, const char *temporary, const char *name, bool repla
 int tree_write(struct tree *t, const char *path, const char *text, size_t size, bool replace)
 {
 	char name[NAME_MAX + 1], temporary[64];
-	int at = parent(t, path, name);
+	int at = parent_open(t, path, name);
 
 	if (at < 0)
 		return at;
 	snprintf(temporary, sizeof temporary, ".gangway.%d", getpid());
 	int fd = openat(at, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return done(at, fd);
-	int r = fill(fd, text, size);
+		return parent_close(at, fd);
+	int r = file_fill(fd, text, size);
 	close(fd);
 	if (!r)
-		r = take_name(at, temporary, name, replace);
+		r = file_publish(at, temporary, name, replace);
 	unlinkat(at, temporary, 0);
 	fsync(at);
 	close(at);
@@ -175,39 +177,39 @@ int tree_write(struct tree *t, const char *path, const char *text, size_t size, 
 int tree_mkdir(struct tree *t, const char *path)
 {
 	char name[NAME_MAX + 1];
-	int at = parent(t, path, name);
+	int at = parent_open(t, path, name);
 
 	if (at < 0)
 		return at;
 	int r = mkdirat(at, name, 0755);
 	if (!r)
-		r = fchmodat(at, name, 0755, 0); /* whatever the umask is */
-	return done(at, r);
+		r = fchmodat(at, name, 0755, 0); /* independent of the umask */
+	return parent_close(at, r);
 }
 
 int tree_remove(struct tree *t, const char *path)
 {
 	char name[NAME_MAX + 1];
-	int at = parent(t, path, name);
+	int at = parent_open(t, path, name);
 
-	return at < 0 ? at : done(at, unlinkat(at, name, 0));
+	return at < 0 ? at : parent_close(at, unlinkat(at, name, 0));
 }
 
 int tree_rmdir(struct tree *t, const char *path)
 {
 	char name[NAME_MAX + 1];
-	int at = parent(t, path, name);
+	int at = parent_open(t, path, name);
 
-	return at < 0 ? at : done(at, unlinkat(at, name, AT_REMOVEDIR));
+	return at < 0 ? at : parent_close(at, unlinkat(at, name, AT_REMOVEDIR));
 }
 
-const char *tree_why(const struct tree *t, const char *path, int error, char *text, size_t size)
+const char *tree_error_text(const struct tree *t, const char *path, int error, char *text, size_t size)
 {
 	bool itself = !strcmp(path, t->link);
 
 	if (error == -ELOOP)
-		snprintf(text, size, "%s%s%s is a symbolic link, and Gangway writes through none", itself ? "" : path,
-			itself ? "" : ": ", t->link);
+		snprintf(text, size, "%s%s%s is a symbolic link, and gangway does not write through links",
+			itself ? "" : path, itself ? "" : ": ", t->link);
 	else
 		snprintf(text, size, "%s: %s", path, strerror(-error));
 	return text;

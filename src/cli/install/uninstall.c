@@ -1,4 +1,4 @@
-/* gangway uninstall: takes back what gangway install wrote, and nothing else.  Shows what it would do; --yes does it. */
+/* gangway uninstall: removes exactly what gangway install wrote. Shows the plan, and carries it out with --yes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,9 @@ static const char usage[] =
 	"  --root DIR  change the system in DIR\n"
 	"  --help      show this text\n";
 
-enum state { STATE_GONE, STATE_OURS, STATE_CHANGED };
+enum file_state { STATE_GONE, STATE_OURS, STATE_CHANGED };
 
-/* A file of ours that was changed is not ours any more. */
-static enum state state_of(struct site *s, const struct entry *e)
+static enum file_state entry_state(struct site *s, const struct manifest_entry *e)
 {
 	char *text;
 	size_t size;
@@ -34,8 +33,8 @@ static enum state state_of(struct site *s, const struct entry *e)
 	return ours ? STATE_OURS : STATE_CHANGED;
 }
 
-/* The same file may be listed with several contents. */
-static bool is_first(const struct manifest *m, unsigned i)
+/* A file may be listed several times, with different hashes. */
+static bool entry_is_first(const struct manifest *m, unsigned i)
 {
 	for (unsigned k = 0; k < i; k++)
 		if (m->entries[k].kind == ENTRY_FILE && !strcmp(m->entries[k].path, m->entries[i].path))
@@ -43,21 +42,21 @@ static bool is_first(const struct manifest *m, unsigned i)
 	return true;
 }
 
-/* Returns how many files are in the way. */
-static unsigned show(struct site *s)
+/* Returns the number of changed files. */
+static unsigned show_entries(struct site *s)
 {
-	static const char *const words[] = {"is gone", "remove", "CHANGED"};
+	static const char *const words[] = {"missing", "remove", "CHANGED"};
 	unsigned changed = 0;
 
 	for (unsigned i = 0; i < s->manifest.count; i++) {
-		const struct entry *e = &s->manifest.entries[i];
+		const struct manifest_entry *e = &s->manifest.entries[i];
 
 		if (e->kind == ENTRY_MADE) {
-			printf("  %-8s %s, which was not there before\n", "remove", e->path);
+			printf("  %-8s %s, which did not exist before\n", "remove", e->path);
 		} else if (e->kind == ENTRY_FOLDER) {
 			printf("  %-8s %s, if it is empty\n", "remove", e->path);
-		} else if (is_first(&s->manifest, i)) {
-			enum state state = state_of(s, e);
+		} else if (entry_is_first(&s->manifest, i)) {
+			enum file_state state = entry_state(s, e);
 
 			printf("  %-8s %s\n", words[state], e->path);
 			changed += state == STATE_CHANGED;
@@ -66,7 +65,7 @@ static unsigned show(struct site *s)
 	return changed;
 }
 
-static bool has_made(const struct manifest *m, const char *path)
+static bool manifest_has_made(const struct manifest *m, const char *path)
 {
 	for (unsigned i = 0; i < m->count; i++)
 		if (m->entries[i].kind == ENTRY_MADE && !strcmp(m->entries[i].path, path))
@@ -74,7 +73,7 @@ static bool has_made(const struct manifest *m, const char *path)
 	return false;
 }
 
-static int remove_entry(struct site *s, const struct entry *e)
+static int remove_entry(struct site *s, const struct manifest_entry *e)
 {
 	int r = tree_remove(&s->tree, e->path);
 
@@ -84,18 +83,18 @@ static int remove_entry(struct site *s, const struct entry *e)
 static int remove_files(struct site *s)
 {
 	for (unsigned i = 0; i < s->manifest.count; i++) {
-		const struct entry *e = &s->manifest.entries[i];
+		const struct manifest_entry *e = &s->manifest.entries[i];
 
-		if (e->kind == ENTRY_FILE && state_of(s, e) == STATE_OURS && remove_entry(s, e))
+		if (e->kind == ENTRY_FILE && entry_state(s, e) == STATE_OURS && remove_entry(s, e))
 			return 1;
 	}
 	return 0;
 }
 
-/* The caches: as ldconfig makes them now, or none where there was none. */
-static int put_caches_right(struct site *s)
+/* Let ldconfig update the loader's caches, or remove them if they did not exist before. */
+static int restore_caches(struct site *s)
 {
-	int r = has_made(&s->manifest, LD_CACHE) ? 0 : refresh_loader(&s->tree);
+	int r = manifest_has_made(&s->manifest, LD_CACHE) ? 0 : refresh_loader(&s->tree);
 
 	for (unsigned i = 0; i < s->manifest.count; i++)
 		if (s->manifest.entries[i].kind == ENTRY_MADE)
@@ -103,21 +102,21 @@ static int put_caches_right(struct site *s)
 	return r;
 }
 
-static int apply(struct site *s)
+static int uninstall_apply(struct site *s)
 {
-	static const struct entry list = {.kind = ENTRY_FILE, .path = MANIFEST_FILE};
+	static const struct manifest_entry list = {.kind = ENTRY_FILE, .path = MANIFEST_FILE};
 
-	if (remove_files(s) || put_caches_right(s) || remove_entry(s, &list))
+	if (remove_files(s) || restore_caches(s) || remove_entry(s, &list))
 		return 1;
 	for (unsigned i = s->manifest.count; i-- > 0;)
 		if (s->manifest.entries[i].kind == ENTRY_FOLDER)
-			tree_rmdir(&s->tree, s->manifest.entries[i].path); /* others may have put something there */
+			tree_rmdir(&s->tree, s->manifest.entries[i].path); /* fails if the folder is not empty */
 	refresh_systemd(&s->tree);
 	puts("\nDone.");
 	return 0;
 }
 
-static bool wrote_unit(struct site *s)
+static bool manifest_has_unit(struct site *s)
 {
 	for (unsigned i = 0; i < s->manifest.count; i++)
 		if (!strcmp(s->manifest.entries[i].path, "/etc/systemd/system/gangway.service"))
@@ -125,28 +124,29 @@ static bool wrote_unit(struct site *s)
 	return false;
 }
 
-static int uninstall(struct site *s)
+static int uninstall_system(struct site *s)
 {
 	struct stat st;
 	int r = site_read_manifest(s);
 
 	if (r == -ENOENT) {
-		puts("Nothing was installed here by gangway install.");
+		puts("gangway install has not been used here: there is nothing to undo.");
 		return 0;
 	}
 	if (r)
 		return r;
-	puts("What gangway install did is taken back:\n");
-	unsigned changed = show(s);
+	puts("Undo gangway install:\n");
+	unsigned changed = show_entries(s);
 	site_show_run(s, "");
 	fflush(stdout);
 	if (changed)
-		return cli_fail("nothing was changed: what was changed since it was written is not Gangway's to "
-				"remove. Move it away, "
-				"and do this again");
-	if (wrote_unit(s) && !tree_look(&s->tree, UNIT_WANTS, &st))
-		return cli_fail("nothing was changed: the service is enabled. First: systemctl disable --now gangway");
-	return site_go_on(s, apply);
+		return cli_fail("nothing was changed, because the files marked CHANGED differ from what gangway "
+				"install wrote. Move "
+				"them away and try again");
+	if (manifest_has_unit(s) && !tree_lstat(&s->tree, UNIT_WANTS, &st))
+		return cli_fail("nothing was changed, because the service is enabled. First run systemctl disable "
+				"--now gangway");
+	return site_apply(s, uninstall_apply);
 }
 
 int cmd_uninstall(int argc, char **argv)
@@ -156,7 +156,7 @@ int cmd_uninstall(int argc, char **argv)
 
 	if (r >= 0)
 		return r;
-	r = uninstall(&site);
+	r = uninstall_system(&site);
 	site_close(&site);
 	return r;
 }
