@@ -7,7 +7,7 @@ struct range {
 	struct map_node node;
 	size_t size;
 	enum range_kind kind;
-	uint64_t context, pool;
+	uint64_t context;
 };
 
 static struct map ranges;
@@ -48,11 +48,6 @@ static void make_way(uint64_t address, size_t size)
 
 CUresult memory_note(uint64_t address, size_t size, enum range_kind kind)
 {
-	return memory_note_pool(address, size, kind, 0);
-}
-
-CUresult memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint64_t pool)
-{
 	struct range *r;
 
 	if (!size)
@@ -65,7 +60,6 @@ CUresult memory_note_pool(uint64_t address, size_t size, enum range_kind kind, u
 	r->node.key = address;
 	r->size = size;
 	r->kind = kind;
-	r->pool = pool;
 	r->context = call_context_id();
 	pthread_rwlock_wrlock(&lock);
 	make_way(address, size);
@@ -74,8 +68,7 @@ CUresult memory_note_pool(uint64_t address, size_t size, enum range_kind kind, u
 	return CUDA_SUCCESS;
 }
 
-/* What starts here, out of the map. */
-static bool take(uint64_t address, enum range_kind kind, struct taken_range *out)
+bool memory_take(uint64_t address, enum range_kind kind, size_t *size)
 {
 	struct range *r;
 
@@ -86,27 +79,15 @@ static bool take(uint64_t address, enum range_kind kind, struct taken_range *out
 	if (r)
 		map_remove(&ranges, &r->node);
 	pthread_rwlock_unlock(&lock);
-	if (r)
-		*out = (struct taken_range){r->node.key, r->size, r->pool, r->context};
+	if (r && size)
+		*size = r->size;
 	free(r);
 	return r != NULL;
 }
 
 bool memory_drop(uint64_t address, enum range_kind kind)
 {
-	struct taken_range unwanted;
-
-	return take(address, kind, &unwanted);
-}
-
-bool memory_take_pool(uint64_t address, struct taken_range *out)
-{
-	return take(address, RANGE_POOL, out);
-}
-
-bool memory_take_reserved(uint64_t address, struct taken_range *out)
-{
-	return take(address, RANGE_RESERVED, out);
+	return memory_take(address, kind, NULL);
 }
 
 bool memory_remove(uint64_t address)

@@ -146,11 +146,11 @@ CUresult remote_cuMemAddressReserve(
 
 CUresult remote_cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
-	struct taken_range was;
-	bool ours = memory_take_reserved(ptr, &was); /* before another thread is given the same again */
+	size_t reserved;
+	bool ours = memory_take(ptr, RANGE_RESERVED, &reserved); /* before another thread is given the same again */
 	CUresult r = call_cuMemAddressFree(ptr, size);
 
 	if (r && ours)
-		memory_note(ptr, was.size, RANGE_RESERVED);
+		memory_note(ptr, reserved, RANGE_RESERVED);
 	return r;
 }

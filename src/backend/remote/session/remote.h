@@ -95,18 +95,11 @@ enum range_kind {
  * left of it stays the device's, for what is taken for host memory is touched.
  */
 CUresult memory_note(uint64_t address, size_t size, enum range_kind kind);
-CUresult memory_note_pool(uint64_t address, size_t size, enum range_kind kind, uint64_t pool);
 bool memory_remove(uint64_t address); /* what starts here and cuMemFree ends: true */
 bool memory_of_graph(uint64_t address);
 
-/* A range that starts here, ended. */
-struct taken_range {
-	uint64_t address;
-	size_t size;
-	uint64_t pool, context; /* pool: as it was noted */
-};
-bool memory_take_pool(uint64_t address, struct taken_range *out);
-bool memory_take_reserved(uint64_t address, struct taken_range *out);
+/* Removes the range of this kind that starts at `address`; *size (may be NULL) is its size.  False: there is none. */
+bool memory_take(uint64_t address, enum range_kind kind, size_t *size);
 
 /* Bytes that the device is to read or write. */
 enum known {
