@@ -21,7 +21,7 @@ allow wire transport cuda
 allow transport
 allow backend wire transport image ptx cuda host loader
 allow front wire backend cuda transport
-allow server wire transport backend image cuda host
+allow server wire transport backend image ptx cuda host
 allow top transport
 allow cli audit backend server wire transport image top cuda host loader
 exit $failed

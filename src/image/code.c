@@ -1,7 +1,4 @@
-/*
- * code.c - the list of kernels and variables that both readers fill: its memory, its order, looking things
- * up.
- */
+/* The memory, order and lookup of struct image_code, the list of kernels and variables. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,41 +9,50 @@
 
 #define CHUNK 65536
 
+/* Memory of one struct image_code: allocated in chunks, freed at once. */
 struct image_arena {
-	struct chunk {
-		struct chunk *next;
+	struct arena_chunk {
+		struct arena_chunk *next;
 		max_align_t data[];
 	} *chunks;
-	size_t budget; /* still to give */
-	char *at;
+	size_t budget; /* bytes that may still be allocated */
+	char *at;      /* free part of the newest chunk */
 	size_t left;
 };
 
-struct image_arena *image_arena_create(size_t budget)
+struct image_code *image_code_create(enum image_kind kind, size_t budget)
 {
-	struct image_arena *arena = calloc(1, sizeof *arena);
+	struct image_code *code = calloc(1, sizeof *code);
 
-	if (arena)
-		arena->budget = budget;
-	return arena;
+	if (!code)
+		return NULL;
+	code->kind = kind;
+	code->arena = calloc(1, sizeof *code->arena);
+	if (!code->arena) {
+		free(code);
+		return NULL;
+	}
+	code->arena->budget = budget < SIZE_MAX - CHUNK ? budget + CHUNK : SIZE_MAX;
+	return code;
 }
 
-void image_arena_destroy(struct image_arena *arena)
+void image_code_destroy(struct image_code *code)
 {
-	struct chunk *c, *next;
+	struct arena_chunk *c, *next;
 
-	if (!arena)
+	if (!code)
 		return;
-	for (c = arena->chunks; c; c = next) {
+	for (c = code->arena->chunks; c; c = next) {
 		next = c->next;
 		free(c);
 	}
-	free(arena);
+	free(code->arena);
+	free(code);
 }
 
-static bool grow(struct image_arena *arena, size_t size)
+static bool arena_grow(struct image_arena *arena, size_t size)
 {
-	struct chunk *c;
+	struct arena_chunk *c;
 
 	if (size < CHUNK)
 		size = CHUNK;
@@ -60,15 +66,16 @@ static bool grow(struct image_arena *arena, size_t size)
 	return true;
 }
 
-void *image_arena_alloc(struct image_arena *arena, size_t n, size_t size)
+void *image_code_alloc(struct image_code *code, size_t n, size_t size)
 {
+	struct image_arena *arena = code->arena;
 	size_t bytes;
 	void *p;
 
 	if (__builtin_mul_overflow(n, size, &bytes) || bytes > arena->budget)
 		return NULL;
 	bytes = bytes ? (bytes + sizeof(max_align_t) - 1) & -sizeof(max_align_t) : sizeof(max_align_t);
-	if (bytes > arena->left && !grow(arena, bytes))
+	if (bytes > arena->left && !arena_grow(arena, bytes))
 		return NULL;
 	arena->budget -= bytes < arena->budget ? bytes : arena->budget;
 	p = arena->at;
@@ -77,16 +84,16 @@ void *image_arena_alloc(struct image_arena *arena, size_t n, size_t size)
 	return p;
 }
 
-char *image_arena_text(struct image_arena *arena, const char *text, size_t size)
+char *image_code_text(struct image_code *code, const char *text, size_t size)
 {
-	char *p = size < SIZE_MAX ? image_arena_alloc(arena, size + 1, 1) : NULL;
+	char *p = size < SIZE_MAX ? image_code_alloc(code, size + 1, 1) : NULL;
 
 	if (p)
 		memcpy(p, text, size);
 	return p;
 }
 
-int image_fail(struct image_error *err, int code, unsigned line, const char *format, ...)
+int image_fail(struct image_error *err, int code, const char *format, ...)
 {
 	va_list args;
 
@@ -95,12 +102,11 @@ int image_fail(struct image_error *err, int code, unsigned line, const char *for
 	va_start(args, format);
 	vsnprintf(err->text, sizeof err->text, format, args);
 	va_end(args);
-	err->line = line;
 	return code;
 }
 
-/* Names first; of two with one name, the one that others can see. */
-static int by_kernel(const void *a, const void *b)
+/* By name; of equal names, the visible kernel first. */
+static int compare_kernels(const void *a, const void *b)
 {
 	const struct image_kernel *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
@@ -108,7 +114,8 @@ static int by_kernel(const void *a, const void *b)
 	return r ? r : x->local != y->local ? x->local - y->local : (int)x->piece - (int)y->piece;
 }
 
-static int by_global(const void *a, const void *b)
+/* By name; of equal names, definitions before declarations, and visible variables before static ones. */
+static int compare_globals(const void *a, const void *b)
 {
 	const struct image_global *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
@@ -121,59 +128,17 @@ static int by_global(const void *a, const void *b)
 void image_code_sort(struct image_code *code)
 {
 	if (code->nkernels)
-		qsort(code->kernels, code->nkernels, sizeof *code->kernels, by_kernel);
+		qsort(code->kernels, code->nkernels, sizeof *code->kernels, compare_kernels);
 	if (code->nglobals)
-		qsort(code->globals, code->nglobals, sizeof *code->globals, by_global);
+		qsort(code->globals, code->nglobals, sizeof *code->globals, compare_globals);
 }
 
-int image_code_read(struct image_code **out, const void *data, size_t size, struct image_error *err)
-{
-	struct image_code *code;
-	enum image_kind kind = image_sniff(data, size);
-	int r;
-
-	*out = NULL;
-	if (err)
-		memset(err, 0, sizeof *err);
-	if (kind != IMAGE_CUBIN && kind != IMAGE_PTX)
-		return image_fail(err, -ENOTSUP, 0, "neither a cubin nor PTX text");
-	if (size > IMAGE_MAX)
-		return image_fail(err, -E2BIG, 0, "%zu bytes of code are more than we read", size);
-	code = calloc(1, sizeof *code);
-	if (!code)
-		return -ENOMEM;
-	code->kind = kind;
-	/* What we keep of each thing is larger than its shortest declaration, but not by much. */
-	code->arena = image_arena_create(size * 16 + CHUNK);
-	if (!code->arena)
-		r = -ENOMEM;
-	else if (kind == IMAGE_CUBIN)
-		r = image_cubin_read(code, data, size, err);
-	else
-		r = image_ptx_read(code, data, size, err);
-	if (r) {
-		image_code_destroy(code);
-		return r;
-	}
-	image_code_sort(code);
-	*out = code;
-	return 0;
-}
-
-void image_code_destroy(struct image_code *code)
-{
-	if (!code)
-		return;
-	image_arena_destroy(code->arena);
-	free(code);
-}
-
-static int is_kernel(const void *key, const void *item)
+static int compare_kernel_name(const void *key, const void *item)
 {
 	return strcmp(key, ((const struct image_kernel *)item)->name);
 }
 
-static int is_global(const void *key, const void *item)
+static int compare_global_name(const void *key, const void *item)
 {
 	return strcmp(key, ((const struct image_global *)item)->name);
 }
@@ -183,7 +148,7 @@ const struct image_kernel *image_code_kernel(const struct image_code *code, cons
 	const struct image_kernel *k = NULL;
 
 	if (code->nkernels)
-		k = bsearch(name, code->kernels, code->nkernels, sizeof *k, is_kernel);
+		k = bsearch(name, code->kernels, code->nkernels, sizeof *k, compare_kernel_name);
 	while (k && k > code->kernels && !strcmp(k[-1].name, name))
 		k--;
 	return k;
@@ -194,7 +159,7 @@ const struct image_global *image_code_global(const struct image_code *code, cons
 	const struct image_global *g = NULL;
 
 	if (code->nglobals)
-		g = bsearch(name, code->globals, code->nglobals, sizeof *g, is_global);
+		g = bsearch(name, code->globals, code->nglobals, sizeof *g, compare_global_name);
 	while (g && g > code->globals && !strcmp(g[-1].name, name))
 		g--;
 	return g;

@@ -42,12 +42,12 @@ struct cubin {
 
 static int fail(struct cubin *c, const char *what)
 {
-	return image_fail(c->err, -EINVAL, 0, "cubin: %s", what);
+	return image_fail(c->err, -EINVAL, "cubin: %s", what);
 }
 
 static int no_memory(struct cubin *c)
 {
-	return image_fail(c->err, -ENOMEM, 0, "cubin: out of memory");
+	return image_fail(c->err, -ENOMEM, "cubin: out of memory");
 }
 
 static bool begins(const char *name, const char *with)
@@ -137,7 +137,7 @@ static char *name_of(struct cubin *c, const Elf64_Sym *s)
 {
 	const char *name = s->st_name < c->names_size ? c->names + s->st_name : "";
 
-	return image_arena_text(c->code->arena, name, strlen(name));
+	return image_code_text(c->code, name, strlen(name));
 }
 
 static int add_variable(struct cubin *c, const Elf64_Sym *s)
@@ -198,8 +198,8 @@ static int read_symbols(struct cubin *c)
 	}
 	c->kernel_of = calloc((size_t)c->nsymbols + 1, sizeof *c->kernel_of);
 	c->index = calloc(kernels + 1, sizeof *c->index);
-	c->code->kernels = image_arena_alloc(c->code->arena, kernels, sizeof *c->code->kernels);
-	c->code->globals = image_arena_alloc(c->code->arena, variables, sizeof *c->code->globals);
+	c->code->kernels = image_code_alloc(c->code, kernels, sizeof *c->code->kernels);
+	c->code->globals = image_code_alloc(c->code, variables, sizeof *c->code->globals);
 	if (!c->kernel_of || !c->index || !c->code->kernels || !c->code->globals)
 		return no_memory(c);
 	for (uint32_t i = 0; i < c->nsymbols && !r; i++) {
@@ -288,7 +288,7 @@ static int read_params(struct cubin *c, struct image_kernel *k, const struct elf
 		k->nparams += is_param(&rec);
 	if (r || !k->nparams)
 		return r;
-	k->params = image_arena_alloc(c->code->arena, k->nparams, sizeof *k->params);
+	k->params = image_code_alloc(c->code, k->nparams, sizeof *k->params);
 	have = calloc(k->nparams, 1);
 	if (!k->params || !have) {
 		free(have);
@@ -438,20 +438,37 @@ static int read_all(struct cubin *c, const void *data, size_t size)
 	if (image_elf_init(&c->elf, data, size))
 		return fail(c, "its sections make no sense");
 	c->code->relocatable = get16(data, offsetof(Elf64_Ehdr, e_type)) == ET_REL;
-	c->code->address_size = 64;
 	r = classify(c);
 	if (!r)
 		r = read_symbols(c);
 	return r ? r : read_sections(c);
 }
 
-int image_cubin_read(struct image_code *code, const void *data, size_t size, struct image_error *err)
+int image_cubin_read(struct image_code **code, const void *data, size_t size, struct image_error *err)
 {
-	struct cubin c = {.code = code, .err = err};
-	int r = read_all(&c, data, size);
+	struct cubin c = {.err = err};
+	int r;
 
+	*code = NULL;
+	if (err)
+		memset(err, 0, sizeof *err);
+	if (image_sniff(data, size) != IMAGE_CUBIN)
+		return image_fail(err, -ENOTSUP, "not a cubin");
+	if (size > IMAGE_MAX)
+		return image_fail(err, -E2BIG, "a cubin of %zu bytes is larger than the limit of %zu", size, IMAGE_MAX);
+	/* A list entry is larger than the symbol it describes, but not 16 times. Names may overlap in a hostile file. */
+	c.code = image_code_create(IMAGE_CUBIN, size * 16);
+	if (!c.code)
+		return no_memory(&c);
+	r = read_all(&c, data, size);
 	free(c.where);
 	free(c.kernel_of);
 	free(c.index);
-	return r;
+	if (r) {
+		image_code_destroy(c.code);
+		return r;
+	}
+	image_code_sort(c.code);
+	*code = c.code;
+	return 0;
 }

@@ -34,7 +34,7 @@ char *image_kernel_names(const struct image *image, char *text, size_t size)
 
 		if (e.kind != IMAGE_ENTRY_CUBIN || image_payload(&e, &blob))
 			continue;
-		if (!image_code_read(&code, blob.data, blob.size, NULL)) {
+		if (!image_cubin_read(&code, blob.data, blob.size, NULL)) {
 			add_names(n, code);
 			image_code_destroy(code);
 		}

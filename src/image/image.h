@@ -8,8 +8,8 @@
  *	set     =   a fatbin whose only entry holds fatbins, the parts 1, 2, ... of an image whose part 0 has
  *	            no code: what image_set_write makes, our own form of "linked, but not compiled yet"
  *
- * Three steps, each cheaper than the next: image_init finds the parts, image_next walks their entries without
- * unpacking anything, image_payload unpacks one entry and image_code_read lists its kernels and variables.
+ * Reading takes three steps, each more expensive than the one before: image_init finds the parts, image_next walks
+ * their entries without unpacking them, image_payload unpacks one entry, for image_cubin_read or for src/ptx.
  *
  * Trust: nothing. Every access is checked against the size given, and a lie gets -EINVAL. The one exception
  *is image_init_local, for a pointer that the application hands over in its own process and without a size:
@@ -164,8 +164,9 @@ int image_payload(const struct image_entry *entry, struct image_blob *blob);
 void image_blob_finish(struct image_blob *blob);
 
 /*
- * What a cubin or a PTX text declares, in one form for both, so that a module loader needs one loop. A number
- * that the code does not state is 0.
+ * The kernels and variables of a cubin or a PTX program, in one form for both. A number that the code does not state
+ * is 0. image_cubin_read fills this form from a cubin; PTX is read by src/ptx, and backend/soft/code/ptx_code.h
+ * converts its modules.
  */
 struct image_param {
 	uint32_t offset, size; /* bytes in the parameter buffer */
@@ -176,10 +177,9 @@ struct image_kernel {
 	struct image_param *params;
 	uint32_t nparams;
 	uint32_t param_bytes;    /* size of the parameter buffer */
-	uint32_t regs;           /* a thread; cubin only */
-	uint32_t shared_bytes;   /* static; for PTX a lower bound: what the kernel names itself, not its callees
-				*/
-	uint32_t local_bytes;    /* a thread; likewise */
+	uint32_t regs;           /* per thread; cubin only */
+	uint32_t shared_bytes;   /* static shared memory of a block */
+	uint32_t local_bytes;    /* per thread */
 	uint32_t max_threads[3]; /* .maxntid, __launch_bounds__ */
 	uint32_t req_threads[3]; /* .reqntid */
 	uint32_t min_blocks;     /* .minnctapersm; PTX only */
@@ -190,7 +190,8 @@ struct image_kernel {
 	bool explicit_cluster;    /* a launch must come in clusters */
 	bool blocks_are_clusters; /* the grid counts clusters */
 	bool local;               /* bound to its file: static */
-	uint32_t piece;           /* image_code_join: which of the codes it came from */
+	bool unmeasured;          /* PTX: shared_bytes and local_bytes are not known before the body is parsed */
+	uint32_t piece;           /* which of the linked pieces it came from */
 };
 
 enum image_space {
@@ -203,7 +204,7 @@ struct image_global {
 	uint64_t size;
 	uint32_t align;   /* 0: not stated */
 	uint64_t offset;  /* cubin: in its section, so that neighbours can stay neighbours */
-	const void *init; /* cubin: size bytes inside what was read; NULL: zeroes, or (PTX) not looked at */
+	const void *init; /* cubin: size bytes inside what was read, NULL: zeroes; PTX: NULL, see struct ptx_var */
 	enum image_space space;
 	bool managed;
 	bool external; /* declared, defined elsewhere */
@@ -215,34 +216,36 @@ struct image_global {
 struct image_code {
 	enum image_kind kind; /* IMAGE_CUBIN or IMAGE_PTX */
 	unsigned sm;
-	bool arch_specific, family;            /* PTX only */
-	bool relocatable;                      /* has to be linked, unless it names nothing outside itself */
-	unsigned version_major, version_minor; /* PTX ISA; 0 for a cubin */
-	unsigned address_size;                 /* 64 or 32 */
-	uint64_t const_bytes;                  /* user constants altogether */
+	bool relocatable;     /* cubin: has to be linked, unless it names nothing outside itself */
+	uint64_t const_bytes; /* user constants altogether */
 	struct image_kernel *kernels;
 	size_t nkernels; /* sorted by name */
 	struct image_global *globals;
 	size_t nglobals;           /* sorted by name */
-	struct image_arena *arena; /* holds all of the above, and the names */
+	struct image_arena *arena; /* holds the arrays, and a cubin's names */
 };
 
 struct image_error {
 	char text[160];
-	unsigned line; /* PTX only; from 1 */
 };
 
-/* Read a cubin or PTX text. err may be NULL. The code keeps pointers into data only in image_global.init. */
-int image_code_read(struct image_code **code, const void *data, size_t size, struct image_error *err);
+/* Reads a cubin. err may be NULL. The code keeps pointers into data only in image_global.init. */
+int image_cubin_read(struct image_code **code, const void *data, size_t size, struct image_error *err);
+
+/*
+ * For other readers: an empty code, whose arrays the reader allocates with image_code_alloc, fills and sorts. Memory
+ * from image_code_alloc is zeroed; NULL: out of memory, n * size overflows, or the code exceeds its budget of bytes.
+ */
+struct image_code *image_code_create(enum image_kind kind, size_t budget);
+void *image_code_alloc(struct image_code *code, size_t n, size_t size);
+void image_code_sort(struct image_code *code);
 void image_code_destroy(struct image_code *code); /* NULL is fine */
 
 /*
- * What a program linked from n pieces declares: of several that share a name, the one that `keep` wants, or
- * with NULL the first definition; static names all stay. The list borrows names and values from the pieces.
+ * The code of a program linked from n pieces: the first definition of each visible name, and all static ones. The
+ * code borrows names and initial values from the pieces.
  */
-typedef bool image_keep_fn(void *arg, unsigned piece, const char *name, bool kernel);
-int image_code_join(
-	struct image_code **code, struct image_code *const *pieces, unsigned n, image_keep_fn *keep, void *arg);
+int image_code_join(struct image_code **code, struct image_code *const *pieces, unsigned n);
 
 const struct image_kernel *image_code_kernel(const struct image_code *code, const char *name); /* or NULL */
 const struct image_global *image_code_global(const struct image_code *code, const char *name);

@@ -27,17 +27,13 @@ static void drop_repeated(struct image_code *c)
 	c->nglobals = n;
 }
 
-static void add(struct image_code *to, const struct image_code *from, unsigned piece, image_keep_fn *keep, void *arg)
+static void add_piece(struct image_code *to, const struct image_code *from, unsigned piece)
 {
 	for (size_t i = 0; i < from->nkernels; i++) {
-		if (keep && !keep(arg, piece, from->kernels[i].name, true))
-			continue;
 		to->kernels[to->nkernels] = from->kernels[i];
 		to->kernels[to->nkernels++].piece = piece;
 	}
 	for (size_t i = 0; i < from->nglobals; i++) {
-		if (keep && !keep(arg, piece, from->globals[i].name, false))
-			continue;
 		to->globals[to->nglobals] = from->globals[i];
 		to->globals[to->nglobals++].piece = piece;
 	}
@@ -46,10 +42,9 @@ static void add(struct image_code *to, const struct image_code *from, unsigned p
 		to->sm = from->sm;
 }
 
-int image_code_join(
-	struct image_code **out, struct image_code *const *pieces, unsigned n, image_keep_fn *keep, void *arg)
+int image_code_join(struct image_code **out, struct image_code *const *pieces, unsigned n)
 {
-	struct image_code *c = calloc(1, sizeof *c);
+	struct image_code *c = image_code_create(n ? pieces[0]->kind : IMAGE_PTX, SIZE_MAX);
 	size_t kernels = 0, globals = 0;
 
 	*out = NULL;
@@ -59,22 +54,16 @@ int image_code_join(
 		kernels += pieces[i]->nkernels;
 		globals += pieces[i]->nglobals;
 	}
-	c->kind = n ? pieces[0]->kind : IMAGE_PTX;
-	c->address_size = 64;
-	c->arena = image_arena_create(SIZE_MAX);
-	if (c->arena) {
-		c->kernels = image_arena_alloc(c->arena, kernels + 1, sizeof *c->kernels);
-		c->globals = image_arena_alloc(c->arena, globals + 1, sizeof *c->globals);
-	}
+	c->kernels = image_code_alloc(c, kernels, sizeof *c->kernels);
+	c->globals = image_code_alloc(c, globals, sizeof *c->globals);
 	if (!c->kernels || !c->globals) {
 		image_code_destroy(c);
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < n; i++)
-		add(c, pieces[i], i, keep, arg);
+		add_piece(c, pieces[i], i);
 	image_code_sort(c);
-	if (!keep)
-		drop_repeated(c);
+	drop_repeated(c);
 	*out = c;
 	return 0;
 }

@@ -15,26 +15,14 @@ size_t image_elf_extent(const void *data, size_t limit); /* 0: malformed, or it 
 /* elf.c: the architecture a cubin is for, without reading more than its header; -EINVAL if it is no cubin. */
 int image_cubin_target(const void *data, size_t size, unsigned *sm);
 
-/* ptxread.c: .version and .target of a PTX text. */
+/* ptx_target.c: version and architecture of a PTX text. -EINVAL: the text does not begin with them. */
 int image_ptx_target(const char *text, size_t size, struct image_entry *entry);
 
-/* Memory for a struct image_code, freed at once. It refuses (NULL) to grow beyond its budget: the names in a
- * hostile file may overlap, and so be much more than the file. */
-struct image_arena *image_arena_create(size_t budget);
-void image_arena_destroy(struct image_arena *arena);
-void *image_arena_alloc(struct image_arena *arena, size_t n, size_t size); /* zeroed; n * size may not wrap */
-char *image_arena_text(struct image_arena *arena, const char *text, size_t size);
-
-/* The readers proper. They fill code, whose arena is there; the caller sorts, and destroys on failure. */
-int image_cubin_read(struct image_code *code, const void *data, size_t size, struct image_error *err);
-int image_ptx_read(struct image_code *code, const char *text, size_t size, struct image_error *err);
-
-/* Kernels and variables in order of their names. */
-void image_code_sort(struct image_code *code);
+/* code.c: a NUL-terminated copy of the text in the memory of the code; NULL as image_code_alloc. */
+char *image_code_text(struct image_code *code, const char *text, size_t size);
 
 /* set.c: if the image is a set, its parts become those of the image. */
 int image_set_open(struct image *image);
 
 /* Put a sentence into err, if there is one, and return code. */
-int image_fail(struct image_error *err, int code, unsigned line, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+int image_fail(struct image_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -429,6 +429,8 @@ struct ptx_function {
 	uint8_t linkage;
 	uint32_t maxntid[3], reqntid[3]; /* 0: not given */
 	uint32_t minnctapersm, maxnctapersm, maxnreg;
+	uint32_t reqnctapercluster[3], maxclusterrank; /* 0: not given */
+	bool explicitcluster, blocksareclusters;
 	struct ptx_var **params;
 	struct ptx_var **rets;
 	uint32_t nparams, nrets;

@@ -211,7 +211,7 @@ static int walk(const void *data, size_t size)
 	struct image_iter it;
 	struct image_entry e;
 	struct image_blob blob;
-	struct image_code *code;
+	struct image_code *code = NULL;
 	int r;
 
 	memcpy(copy, data, size);
@@ -220,9 +220,10 @@ static int walk(const void *data, size_t size)
 		for (image_iter_init(&it, &image, 0); !r && image_next(&it, &e);) {
 			r = image_payload(&e, &blob);
 			if (!r)
-				r = image_code_read(&code, blob.data, blob.size, NULL);
-			if (!r)
-				image_code_destroy(code);
+				r = e.kind == IMAGE_ENTRY_CUBIN ? image_cubin_read(&code, blob.data, blob.size, NULL)
+								: 0;
+			image_code_destroy(code);
+			code = NULL;
 			image_blob_finish(&blob);
 		}
 		if (!r)

@@ -49,7 +49,7 @@ static void reads(const struct make_cubin *c)
 	b.size = 0;
 	make_cubin(&b, c);
 	CHECK(image_init_local(&image, b.data) == 0 && image.parts[0].size == b.size);
-	CHECK(image_code_read(&code, b.data, b.size, &err) == 0);
+	CHECK(image_cubin_read(&code, b.data, b.size, &err) == 0);
 	if (!code)
 		return (void)printf("%s\n", err.text);
 	CHECK(code->kind == IMAGE_CUBIN && code->sm == c->sm && !code->relocatable);
@@ -66,7 +66,7 @@ static int try_read(const void *data, size_t size)
 	int r;
 
 	memcpy(copy, data, size);
-	r = image_code_read(&code, copy, size, NULL);
+	r = image_cubin_read(&code, copy, size, NULL);
 	image_code_destroy(code);
 	free(copy);
 	return r;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "abi/cuda.h"
-#include "image/image.h"
 #include "test/check.h"
+#include "test/image/read_code.h"
 
 static CUresult (*init)(unsigned);
 static CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
@@ -118,23 +118,27 @@ static void compare_file(const char *path, const struct image_want *want)
 	struct image image;
 	struct image_entry e;
 	struct image_blob blob;
-	struct image_code *code;
+	struct read_code r;
 	CUmodule m;
-	int r;
+	int err;
 
 	if (f)
 		fclose(f);
 	data[size] = 0;
 	CHECK(image_init(&image, data, size) == 0);
-	r = image_select(&image, 0, want, &e);
-	same(path, "can be loaded", !r, load(&m, data) == CUDA_SUCCESS);
-	if (r || failures)
+	err = image_select(&image, 0, want, &e);
+	same(path, "can be loaded", !err, load(&m, data) == CUDA_SUCCESS);
+	if (err || failures)
 		return;
-	CHECK(image_payload(&e, &blob) == 0 && image_code_read(&code, blob.data, blob.size, NULL) == 0);
-	compare(code, m);
-	printf("%s: %s for sm_%u, %zu kernels, %zu variables\n", path, code->kind == IMAGE_PTX ? "PTX" : "cubin",
-		code->sm, code->nkernels, code->nglobals);
-	image_code_destroy(code);
+	CHECK(image_payload(&e, &blob) == 0);
+	r = read_code(blob.data, blob.size);
+	CHECK(r.code);
+	if (!r.code)
+		return (void)puts(r.error);
+	compare(r.code, m);
+	printf("%s: %s for sm_%u, %zu kernels, %zu variables\n", path, r.code->kind == IMAGE_PTX ? "PTX" : "cubin",
+		r.code->sm, r.code->nkernels, r.code->nglobals);
+	read_code_finish(&r);
 	image_blob_finish(&blob);
 }
 

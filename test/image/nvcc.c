@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "image/image.h"
 #include "test/check.h"
+#include "test/image/read_code.h"
 #include "signatures.h"
 
 #define K(name, members) \
@@ -71,12 +71,13 @@ static void check_limits(const struct image_code *code)
 
 static void check_code(const struct image_entry *e, const struct image_blob *blob)
 {
-	struct image_error err;
-	struct image_code *code;
+	struct read_code r = read_code(blob->data, blob->size);
+	const struct image_code *code = r.code;
 	const struct image_global *first;
 
-	if (image_code_read(&code, blob->data, blob->size, &err)) {
-		printf("sm_%u: line %u: %s\n", e->sm, err.line, err.text);
+	if (!code) {
+		printf("sm_%u: %s\n", e->sm, r.error);
+		read_code_finish(&r);
 		failures++;
 		return;
 	}
@@ -92,7 +93,7 @@ static void check_code(const struct image_entry *e, const struct image_blob *blo
 	CHECK(image_code_global(code, "counter") && !image_code_global(code, "counter")->init);
 	first = image_code_global(code, "first");
 	CHECK(first && (code->kind == IMAGE_PTX || (first->init && *(const char *)first->init == 7)));
-	image_code_destroy(code);
+	read_code_finish(&r);
 }
 
 static char *compile(const char *options, size_t *size)

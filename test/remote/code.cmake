@@ -40,7 +40,7 @@ set_tests_properties(remote-sent-once PROPERTIES TIMEOUT 300)
 
 # A worker from the inside; its device is found relative to the program.
 add_executable(remote-shared shared.c)
-target_link_libraries(remote-shared PRIVATE server image image_libs backend backend_nvml names names_nvml protocol transport vendor util)
+target_link_libraries(remote-shared PRIVATE server ptx image image_libs backend backend_nvml names names_nvml protocol transport vendor util)
 add_dependencies(remote-shared gen gangway-soft)
 set_target_properties(remote-shared PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 add_test(NAME remote-shared COMMAND remote-shared)

@@ -1,6 +1,6 @@
 /*
  * engine.h - an engine for tests: its kernels are C functions chosen by name, so a test can make a launch
- * wait, fail or look at its parameters.  Code is PTX text read by src/image.  With APPLICATION the tests are
+ * wait, fail or look at its parameters.  Code is PTX text.  With APPLICATION the tests are
  * applications instead, on the CPU device (public.h).
  */
 #pragma once
@@ -13,10 +13,12 @@
 #include "public.h"
 #else
 #include "backend/soft/backend.h"
+#include "backend/soft/code/ptx_code.h"
 #include "backend/soft/ops.h"
 
 struct test_code {
 	struct code code;
+	struct ptx_module *module;
 	struct image_code *info;
 };
 
@@ -27,14 +29,17 @@ static inline CUresult test_load(const struct engine_piece *pieces, unsigned n, 
 	struct engine_log *log, struct code **code)
 {
 	struct test_code *t = calloc(1, sizeof *t);
-	struct image_error err;
 
 	(void)dev;
-	if (n != 1 || image_code_read(&t->info, pieces->data, pieces->size, &err)) {
-		engine_log(log, "%s", err.text);
+	t->module = ptx_module_create(pieces->data, pieces->size);
+	if (n != 1 || t->module->error.line || ptx_code_create(&t->info, &t->module, 1)) {
+		engine_log(log, "%s", t->module->error.message);
+		ptx_module_destroy(t->module);
 		free(t);
 		return CUDA_ERROR_INVALID_PTX;
 	}
+	for (size_t i = 0; i < t->info->nkernels; i++)
+		ptx_code_measure(&t->info->kernels[i], ptx_function_find(t->module, t->info->kernels[i].name));
 	t->code.kernels = t->info->kernels;
 	t->code.nkernels = t->info->nkernels;
 	t->code.globals = t->info->globals;
@@ -48,6 +53,7 @@ static inline void test_unload(struct code *code)
 	struct test_code *t = (struct test_code *)code;
 
 	image_code_destroy(t->info);
+	ptx_module_destroy(t->module);
 	free(t);
 }
 

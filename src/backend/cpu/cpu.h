@@ -1,7 +1,7 @@
 /*
  * cpu.h - the engine that runs kernels on this machine's processors, by interpreting their PTX.
  *
- *	load	PTX texts -> declarations (image), modules, linked (ptx), program (interp)
+ *	load	PTX texts -> modules, linked (ptx) -> kernels and variables (ptx_code.h), program (interp)
  *	launch	decode the kernel on its first launch, then run one grid on the driver's threads
  *
  * GANGWAY_CPU_CC (8.0 or 80, for example) sets the compute capability that the device reports.
@@ -24,8 +24,7 @@ struct cpu_code {
 	struct code code;
 	unsigned npieces;
 	struct ptx_module **modules; /* one per text, linked */
-	struct image_code **pieces;  /* the declarations of each text */
-	struct image_code *info;     /* the declarations of the program; ptx_var.offset is an index into its globals */
+	struct image_code *info;     /* kernels and variables; ptx_var.offset is an index into its globals */
 	struct interp_program *program;
 	pthread_mutex_t lock; /* protects modules and program while a kernel is parsed or decoded */
 };
@@ -33,4 +32,5 @@ struct cpu_code {
 CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
 	struct engine_log *log, struct code **code);
 void cpu_unload(struct code *code);
+void cpu_measure(struct code *code, const struct image_kernel *kernel);
 CUresult cpu_init_globals(struct code *code, const uint64_t *addresses, bool managed);

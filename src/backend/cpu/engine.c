@@ -204,6 +204,7 @@ const struct engine cpu_engine = {
 	.describe = cpu_describe,
 	.load = cpu_load,
 	.unload = cpu_unload,
+	.measure = cpu_measure,
 	.init_globals = cpu_init_globals,
 	.launch = cpu_launch,
 	.destroy_context_data = heap_release,

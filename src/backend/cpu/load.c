@@ -1,5 +1,6 @@
 /* From PTX texts to a program: parsing, linking, and initial values of variables. */
 #include "backend/cpu/cpu.h"
+#include "backend/soft/code/ptx_code.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,14 +15,9 @@ void cpu_unload(struct code *code)
 
 	interp_destroy(c->program);
 	image_code_destroy(c->info);
-	for (unsigned i = 0; i < c->npieces; i++) {
-		if (c->modules)
-			ptx_module_destroy(c->modules[i]);
-		if (c->pieces)
-			image_code_destroy(c->pieces[i]);
-	}
+	for (unsigned i = 0; c->modules && i < c->npieces; i++)
+		ptx_module_destroy(c->modules[i]);
 	free(c->modules);
-	free(c->pieces);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -36,9 +32,6 @@ static void log_ptx(struct engine_log *log, const struct ptx_error *e)
 
 static CUresult piece_read(struct cpu_code *c, unsigned i, const struct engine_piece *p, struct engine_log *log)
 {
-	struct image_error err = {.text = ""};
-	int r;
-
 	c->modules[i] = ptx_module_create(p->data, p->size);
 	if (!c->modules[i])
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -46,28 +39,10 @@ static CUresult piece_read(struct cpu_code *c, unsigned i, const struct engine_p
 		log_ptx(log, &c->modules[i]->error);
 		return CUDA_ERROR_INVALID_PTX;
 	}
-	r = image_code_read(&c->pieces[i], p->data, p->size, &err);
-	if (r)
-		engine_log(log, "line %u: %s\n", err.line, err.text);
-	return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : r ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+	return CUDA_SUCCESS;
 }
 
 /* ---- linking ---------------------------------------------------------------------------------------- */
-
-/* Whether the program keeps this declaration of a name: the one that the linker chose. */
-static bool keep_declaration(void *arg, unsigned piece, const char *name, bool kernel)
-{
-	const struct cpu_code *c = arg;
-	const struct ptx_module *m = c->modules[piece];
-
-	if (kernel) {
-		const struct ptx_function *f = ptx_function_find(m, name);
-
-		return f && f->module == m && f->is_defined;
-	}
-	const struct ptx_var *v = ptx_var_find(m, name);
-	return v && !v->defined_by;
-}
 
 static CUresult link_pieces(struct cpu_code *c, struct engine_log *log)
 {
@@ -77,11 +52,10 @@ static CUresult link_pieces(struct cpu_code *c, struct engine_log *log)
 	if (r == -EINVAL)
 		engine_log(log, "error: %s\n", why);
 	if (!r)
-		r = image_code_join(&c->info, c->pieces, c->npieces, keep_declaration, c);
+		r = ptx_code_create(&c->info, c->modules, c->npieces);
 	if (r)
 		return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_PTX;
-	/* Backwards: a definition precedes the declarations of the same name, and must win. */
-	for (size_t i = c->info->nglobals; i-- > 0;) {
+	for (size_t i = 0; i < c->info->nglobals; i++) {
 		const struct image_global *g = &c->info->globals[i];
 
 		ptx_var_find(c->modules[g->piece], g->name)->offset = i;
@@ -90,13 +64,13 @@ static CUresult link_pieces(struct cpu_code *c, struct engine_log *log)
 	return c->program ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Parse the body of every kernel, which tells its shared and local memory. */
+/* Parses the bodies of all kernels and of their callees. */
 static CUresult parse_kernels(struct cpu_code *c, struct engine_log *log)
 {
 	for (size_t i = 0; i < c->info->nkernels; i++) {
 		struct image_kernel *k = &c->info->kernels[i];
 		struct ptx_function *f = ptx_function_find(c->modules[k->piece], k->name);
-		int r = f ? ptx_kernel_layout(f) : -ENOENT;
+		int r = ptx_code_measure(k, f);
 
 		if (r == -ENOMEM)
 			return CUDA_ERROR_OUT_OF_MEMORY;
@@ -105,10 +79,19 @@ static CUresult parse_kernels(struct cpu_code *c, struct engine_log *log)
 				log_ptx(log, &f->error);
 			return CUDA_ERROR_INVALID_PTX;
 		}
-		k->shared_bytes = (uint32_t)f->shared_static;
-		k->local_bytes = (uint32_t)f->local_total;
 	}
 	return CUDA_SUCCESS;
+}
+
+/* For kernels of programs too large for parse_kernels. The launch reports the error, if the body has one. */
+void cpu_measure(struct code *code, const struct image_kernel *kernel)
+{
+	struct cpu_code *c = (struct cpu_code *)code;
+
+	pthread_mutex_lock(&c->lock);
+	ptx_code_measure(&c->info->kernels[kernel - c->info->kernels],
+		ptx_function_find(c->modules[kernel->piece], kernel->name));
+	pthread_mutex_unlock(&c->lock);
 }
 
 struct missing_symbols {
@@ -142,8 +125,7 @@ static CUresult pieces_load(struct cpu_code *c, const struct engine_piece *piece
 	CUresult r = CUDA_SUCCESS;
 
 	c->modules = calloc(c->npieces, sizeof *c->modules);
-	c->pieces = calloc(c->npieces, sizeof *c->pieces);
-	if (!c->modules || !c->pieces)
+	if (!c->modules)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned i = 0; i < c->npieces && !r; i++) {
 		r = pieces[i].kind == IMAGE_PTX ? piece_read(c, i, &pieces[i], log) : CUDA_ERROR_NO_BINARY_FOR_GPU;

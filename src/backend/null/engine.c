@@ -3,18 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ptx/ptx.h"
+#include "backend/soft/code/ptx_code.h"
 
 struct null_code {
 	struct code code;
 	unsigned npieces;
 	struct image_code **pieces;
-	struct ptx_module **texts; /* for initial values; NULL: the piece is not PTX */
+	struct ptx_module **texts; /* NULL for a cubin */
+	pthread_mutex_t lock;      /* texts, while a body is parsed */
 	struct image_code *info;
 	void **init; /* cubin: initial value of each variable, or NULL */
 };
@@ -35,6 +37,7 @@ static void null_unload(struct code *code)
 	free(n->texts);
 	free(n->pieces);
 	image_code_destroy(n->info);
+	pthread_mutex_destroy(&n->lock);
 	free(n);
 }
 
@@ -55,21 +58,29 @@ static bool copy_initial_values(struct null_code *n)
 	return n->init != NULL;
 }
 
-static CUresult read_piece(struct null_code *n, unsigned i, const struct engine_piece *p, struct engine_log *log)
+static CUresult read_text(struct null_code *n, unsigned i, const struct engine_piece *p, struct engine_log *log)
 {
-	struct image_error err = {.text = ""};
-	int r = image_code_read(&n->pieces[i], p->data, p->size, &err);
+	char text[512];
 
-	if (r == -ENOMEM)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (r) {
-		engine_log(log, err.line ? "line %u: %s\n" : "%.0u%s\n", err.line, err.text);
-		return p->kind == IMAGE_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE;
-	}
-	if (p->kind != IMAGE_PTX)
-		return CUDA_SUCCESS;
 	n->texts[i] = ptx_module_create(p->data, p->size);
-	return n->texts[i] ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!n->texts[i])
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (n->texts[i]->error.line) {
+		ptx_error_format(&n->texts[i]->error, text, sizeof text);
+		engine_log(log, "%s\n", text);
+		return CUDA_ERROR_INVALID_PTX;
+	}
+	return ptx_code_create(&n->pieces[i], &n->texts[i], 1) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult read_cubin(struct null_code *n, unsigned i, const struct engine_piece *p, struct engine_log *log)
+{
+	struct image_error err;
+	int r = image_cubin_read(&n->pieces[i], p->data, p->size, &err);
+
+	if (r && r != -ENOMEM)
+		engine_log(log, "%s\n", err.text);
+	return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : r ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
 }
 
 static CUresult read_pieces(struct null_code *n, const struct engine_piece *pieces, struct engine_log *log)
@@ -79,12 +90,12 @@ static CUresult read_pieces(struct null_code *n, const struct engine_piece *piec
 	if (!n->pieces || !n->texts)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned i = 0; i < n->npieces; i++) {
-		CUresult r = read_piece(n, i, &pieces[i], log);
+		CUresult r = (pieces[i].kind == IMAGE_PTX ? read_text : read_cubin)(n, i, &pieces[i], log);
 
 		if (r)
 			return r;
 	}
-	if (image_code_join(&n->info, n->pieces, n->npieces, NULL, NULL) || !copy_initial_values(n))
+	if (image_code_join(&n->info, n->pieces, n->npieces) || !copy_initial_values(n))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
 }
@@ -98,6 +109,7 @@ static CUresult null_load(const struct engine_piece *pieces, unsigned count, con
 	(void)dev;
 	if (!n)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_init(&n->lock, NULL);
 	n->npieces = count;
 	r = read_pieces(n, pieces, log);
 	if (r) {
@@ -115,6 +127,16 @@ static CUresult null_load(const struct engine_piece *pieces, unsigned count, con
 	};
 	*code = &n->code;
 	return CUDA_SUCCESS;
+}
+
+static void null_measure(struct code *code, const struct image_kernel *kernel)
+{
+	struct null_code *n = (struct null_code *)code;
+
+	pthread_mutex_lock(&n->lock);
+	ptx_code_measure(
+		&n->info->kernels[kernel - n->info->kernels], ptx_function_find(n->texts[kernel->piece], kernel->name));
+	pthread_mutex_unlock(&n->lock);
 }
 
 static uint64_t variable_address(const struct code *code, const uint64_t *addresses, const char *name)
@@ -201,6 +223,7 @@ const struct engine null_engine = {
 	.describe = null_describe,
 	.load = null_load,
 	.unload = null_unload,
+	.measure = null_measure,
 	.init_globals = null_init_globals,
 	.launch = null_launch,
 };

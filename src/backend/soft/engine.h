@@ -105,6 +105,12 @@ struct engine {
 	void (*unload)(struct code *code);
 
 	/*
+	 * Sets the shared and local memory of an `unmeasured` kernel and clears that mark; the sizes stay 0 where they
+	 * cannot be found. May be NULL: load measures all kernels.
+	 */
+	void (*measure)(struct code *code, const struct image_kernel *kernel);
+
+	/*
 	 * Write the initial values of the managed variables (one instance for all contexts) or of all others (one
 	 * instance per context).  Memory at addresses[i] is zeroed and code->globals[i].size bytes long.  Address 0:
 	 * the variable does not exist, or not yet.

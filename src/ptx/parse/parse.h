@@ -186,8 +186,10 @@ struct ptx_var *parse_var(struct parser *p, unsigned space, unsigned linkage, st
  */
 struct ptx_var *parse_var_like(
 	struct parser *p, unsigned space, unsigned linkage, struct token *name, struct ptx_var *first);
-void parse_init(struct parser *p, struct ptx_var *v);                        /* the initialiser of v, after '=' */
-bool parse_const(struct parser *p, int64_t *value);                          /* a constant integer expression */
+void parse_init(struct parser *p, struct ptx_var *v); /* the initialiser of v, after '=' */
+bool parse_const(struct parser *p, int64_t *value);   /* a constant integer expression */
+/* .attribute(...), behind the word: true if .managed is among them; .unified(uuid, uuid) and others are hints. */
+bool parse_attribute(struct parser *p);
 bool parse_signature(struct parser *p, struct ptx_var ***list, uint32_t *n); /* ( .param ..., ... ) */
 void parse_instruction(struct parser *p);
 struct ptx_inst *parse_emit(struct parser *p, const struct ptx_inst *in); /* appends a copy to the body */

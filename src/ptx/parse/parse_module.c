@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Far beyond what any device takes; keeps offsets and sizes of kernel parameters in 32 bits. */
+#define MAX_KERNEL_PARAMS (1u << 20)
+
 struct ptx_function *parse_declare_function(struct parser *p, const struct token *name)
 {
 	struct ptx_name *n = names_find(p->m->names, 0, name->s, name->len);
@@ -74,8 +77,6 @@ static uint32_t parse_count(struct parser *p)
 /* Parses one directive between a signature and its body; false if the next token starts none. */
 static bool parse_function_attribute(struct parser *p, struct ptx_function *f)
 {
-	uint32_t ignored[3];
-
 	if (parse_accept_word(p, "maxntid"))
 		parse_three(p, f->maxntid);
 	else if (parse_accept_word(p, "reqntid"))
@@ -89,19 +90,20 @@ static bool parse_function_attribute(struct parser *p, struct ptx_function *f)
 	else if (parse_accept_word(p, "noreturn"))
 		f->noreturn = true;
 	else if (parse_accept_word(p, "reqnctapercluster"))
-		parse_three(p, ignored);
+		parse_three(p, f->reqnctapercluster);
 	else if (parse_accept_word(p, "maxclusterrank"))
-		parse_count(p);
+		f->maxclusterrank = parse_count(p);
+	else if (parse_accept_word(p, "explicitcluster"))
+		f->explicitcluster = true;
+	else if (parse_accept_word(p, "blocksareclusters"))
+		f->blocksareclusters = true;
 	else if (parse_accept_word(p, "abi_preserve") || parse_accept_word(p, "abi_preserve_control"))
 		parse_count(p);
-	else if (parse_accept_word(p, "explicitcluster") || parse_accept_word(p, "blocksareclusters") ||
-		 parse_accept_word(p, "unified"))
+	else if (parse_accept_word(p, "unified"))
 		return true;
-	else if (parse_accept_word(p, "attribute")) {
-		while (p->tok.kind != ')' && p->tok.kind != T_EOF)
-			parse_next(p);
-		parse_expect(p, ')', "')'");
-	} else if (parse_accept_word(p, "pragma")) {
+	else if (parse_accept_word(p, "attribute"))
+		parse_attribute(p);
+	else if (parse_accept_word(p, "pragma")) {
 		while (p->tok.kind == T_STRING || p->tok.kind == ',')
 			parse_next(p);
 		parse_accept(p, ';');
@@ -140,11 +142,8 @@ static void parse_function(struct parser *p, bool entry, unsigned linkage)
 	struct token name;
 	char buf[80];
 
-	while (parse_accept_word(p, "attribute")) {
-		while (p->tok.kind != ')' && p->tok.kind != T_EOF)
-			parse_next(p);
-		parse_expect(p, ')', "')'");
-	}
+	while (parse_accept_word(p, "attribute"))
+		parse_attribute(p);
 	if (!entry && p->tok.kind == '(' && !parse_signature(p, &rets, &nrets))
 		return;
 	name = p->tok;
@@ -172,6 +171,11 @@ static void parse_function(struct parser *p, bool entry, unsigned linkage)
 		if (linkage != PTX_LINK_STATIC)
 			f->linkage = linkage;
 		f->param_size = place_params(f->params, f->nparams, 0);
+		if (entry && f->param_size > MAX_KERNEL_PARAMS) {
+			parse_fail(p, &name, "the parameters of %s are larger than %u bytes",
+				token_text(&name, buf, sizeof buf), MAX_KERNEL_PARAMS);
+			return;
+		}
 		f->param_frame_size = place_params(f->rets, f->nrets, ptx_align_up(f->param_size, 16));
 	} else {
 		parse_fail(p, &name, "%s already has a body", token_text(&name, buf, sizeof buf));
@@ -387,6 +391,8 @@ static void check_header(struct parser *p)
 		return;
 	if (!m->version)
 		parse_fail(p, &at, "no .version directive");
+	else if (!m->sm)
+		parse_fail(p, &at, "no .target directive with an architecture");
 	else if (m->address_size != 32 && m->address_size != 64)
 		parse_fail(p, &at, "address size must be 32 or 64");
 }

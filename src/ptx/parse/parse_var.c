@@ -21,19 +21,22 @@ static void parse_align(struct parser *p, uint32_t *align)
 		*align = n;
 }
 
-static void parse_attribute(struct parser *p, struct ptx_var *v)
+bool parse_attribute(struct parser *p)
 {
+	bool managed = false;
+	unsigned depth = 0;
+
 	if (!parse_expect(p, '(', "'('"))
-		return;
-	while (p->tok.kind != ')' && p->tok.kind != T_EOF) {
-		if (token_is(&p->tok, T_DOT, "managed"))
-			v->managed = true;
-		parse_next(p); /* .unified(uuid, uuid) and others are hints */
+		return false;
+	for (; (p->tok.kind != ')' || depth) && p->tok.kind != T_EOF; parse_next(p)) {
+		managed |= token_is(&p->tok, T_DOT, "managed");
 		if (p->tok.kind == '(')
-			while (p->tok.kind != ')' && p->tok.kind != T_EOF)
-				parse_next(p);
+			depth++;
+		else if (p->tok.kind == ')')
+			depth--;
 	}
 	parse_expect(p, ')', "')'");
+	return managed;
 }
 
 static int space_word(const struct token *t)
@@ -79,7 +82,7 @@ static void parse_qualifiers(struct parser *p, struct ptx_var *v)
 		else if (token_is(&t, T_DOT, "align"))
 			parse_align(p, &v->align);
 		else if (token_is(&t, T_DOT, "attribute"))
-			parse_attribute(p, v);
+			v->managed |= parse_attribute(p);
 		else if (token_is(&t, T_DOT, "ptr"))
 			parse_ptr(p, v);
 		else

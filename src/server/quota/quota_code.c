@@ -3,27 +3,53 @@
  * allocate, and the buffer into which they print.
  */
 #include "image/image.h"
+#include "ptx/ptx.h"
 #include "server/quota/account.h"
 #include "server/quota/quota.h"
 
 /* ---- Variables ---- */
 
+static uint64_t saturating_add(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t cubin_variable_bytes(const struct image_blob *cubin)
+{
+	struct image_code *code;
+	uint64_t bytes = 0;
+
+	if (image_cubin_read(&code, cubin->data, cubin->size, NULL))
+		return 0;
+	for (size_t i = 0; i < code->nglobals; i++)
+		if (!code->globals[i].external)
+			bytes = saturating_add(bytes, code->globals[i].size);
+	image_code_destroy(code);
+	return bytes;
+}
+
+/* Of a text with an error, the variables in front of the error count. */
+static uint64_t ptx_variable_bytes(const struct image_blob *text)
+{
+	struct ptx_module *m = ptx_module_create(text->data, text->size);
+	uint64_t bytes = 0;
+
+	for (const struct ptx_var *v = m ? m->vars : NULL; v; v = v->next)
+		if ((v->space == PTX_GLOBAL || v->space == PTX_CONST) && v->linkage != PTX_LINK_EXTERN &&
+			ptx_type_kind(v->type) != PTX_KIND_OPAQUE)
+			bytes = saturating_add(bytes, v->size);
+	ptx_module_destroy(m);
+	return bytes;
+}
+
 static uint64_t entry_variable_bytes(const struct image_entry *entry)
 {
 	struct image_blob blob;
-	struct image_code *code = NULL;
-	uint64_t bytes = 0;
+	uint64_t bytes;
 
 	if (image_payload(entry, &blob))
 		return 0;
-	if (image_code_read(&code, blob.data, blob.size, NULL))
-		code = NULL;
-	for (size_t i = 0; code && i < code->nglobals; i++) {
-		const struct image_global *g = &code->globals[i];
-		if (!g->external && !g->opaque && __builtin_add_overflow(bytes, g->size, &bytes))
-			bytes = UINT64_MAX;
-	}
-	image_code_destroy(code);
+	bytes = entry->kind == IMAGE_ENTRY_PTX ? ptx_variable_bytes(&blob) : cubin_variable_bytes(&blob);
 	image_blob_finish(&blob);
 	return bytes;
 }
@@ -48,9 +74,8 @@ static uint64_t image_variable_bytes(struct account *a, const void *data)
 		bytes = entry_variable_bytes(&entry);
 	else
 		for (unsigned i = 1; i < image.nparts; i++) /* a program whose parts are linked when it is loaded */
-			if (!image_select(&image, i, &want, &entry) &&
-				__builtin_add_overflow(bytes, entry_variable_bytes(&entry), &bytes))
-				bytes = UINT64_MAX;
+			if (!image_select(&image, i, &want, &entry))
+				bytes = saturating_add(bytes, entry_variable_bytes(&entry));
 	image_finish(&image);
 	return bytes;
 }

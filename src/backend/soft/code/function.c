@@ -99,7 +99,7 @@ CUresult soft_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute a, int 
 
 	if (r)
 		return r;
-	r = tuning_set(f->kernel, f->tuning, f->object.ctx->device, a, value);
+	r = tuning_set(f->kernel, f->module->program->code, f->tuning, f->object.ctx->device, a, value);
 	object_put(f);
 	return r;
 }

@@ -22,32 +22,50 @@ unsigned kernel_max_threads(const struct image_kernel *k, const struct device *d
 	return (unsigned)n;
 }
 
-/* How much dynamic shared memory a launch may ask for. */
-size_t tuning_max_dynamic(const struct image_kernel *k, const struct tuning *t, const struct device *d)
+static void measure_kernel(struct code *code, const struct image_kernel *k)
 {
-	int set = atomic_load(&t->max_dynamic_shared);
-	size_t fits = d->info.shared_per_block;
-
-	fits = fits > k->shared_bytes ? fits - k->shared_bytes : 0;
-
-	return (size_t)set > fits ? (size_t)set : fits;
+	if (soft.engine->measure && __atomic_load_n(&k->unmeasured, __ATOMIC_ACQUIRE))
+		soft.engine->measure(code, k);
 }
 
-CUresult tuning_get(const struct image_kernel *k, const struct code *code, const struct tuning *t,
-	const struct device *d, CUfunction_attribute a, int *value)
+size_t kernel_shared_bytes(struct code *code, const struct image_kernel *k)
+{
+	measure_kernel(code, k);
+	return k->shared_bytes;
+}
+
+size_t kernel_local_bytes(struct code *code, const struct image_kernel *k)
+{
+	measure_kernel(code, k);
+	return k->local_bytes;
+}
+
+/* How much dynamic shared memory a launch may ask for. */
+size_t tuning_max_dynamic(
+	const struct image_kernel *k, struct code *code, const struct tuning *t, const struct device *d)
+{
+	size_t set = (size_t)atomic_load(&t->max_dynamic_shared), fits = d->info.shared_per_block;
+	size_t taken = kernel_shared_bytes(code, k);
+
+	fits = fits > taken ? fits - taken : 0;
+	return set > fits ? set : fits;
+}
+
+CUresult tuning_get(const struct image_kernel *k, struct code *code, const struct tuning *t, const struct device *d,
+	CUfunction_attribute a, int *value)
 {
 	switch (a) {
 	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
 		*value = kernel_max_threads(k, d);
 		break;
 	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-		*value = k->shared_bytes;
+		*value = (int)kernel_shared_bytes(code, k);
 		break;
 	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
 		*value = code->const_bytes;
 		break;
 	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-		*value = k->local_bytes;
+		*value = (int)kernel_local_bytes(code, k);
 		break;
 	case CU_FUNC_ATTRIBUTE_NUM_REGS:
 		*value = k->regs ? k->regs : 32; /* where registers are not a limit, a modest number */
@@ -62,7 +80,7 @@ CUresult tuning_get(const struct image_kernel *k, const struct code *code, const
 		*value = 0;
 		break;
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-		*value = tuning_max_dynamic(k, t, d);
+		*value = tuning_max_dynamic(k, code, t, d);
 		break;
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		*value = atomic_load(&t->carveout);
@@ -91,12 +109,12 @@ CUresult tuning_get(const struct image_kernel *k, const struct code *code, const
 	return CUDA_SUCCESS;
 }
 
-CUresult tuning_set(
-	const struct image_kernel *k, struct tuning *t, const struct device *d, CUfunction_attribute a, int value)
+CUresult tuning_set(const struct image_kernel *k, struct code *code, struct tuning *t, const struct device *d,
+	CUfunction_attribute a, int value)
 {
 	switch (a) {
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-		if (value < 0 || (size_t)value + k->shared_bytes > d->info.shared_optin)
+		if (value < 0 || (size_t)value + kernel_shared_bytes(code, k) > d->info.shared_optin)
 			return CUDA_ERROR_INVALID_VALUE;
 		atomic_store(&t->max_dynamic_shared, value);
 		return CUDA_SUCCESS;

@@ -98,7 +98,7 @@ CUresult soft_cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel h
 
 	if (r)
 		return r;
-	r = d ? tuning_set(k->kernel, &k->tuning[dev], d, a, value) : CUDA_ERROR_INVALID_DEVICE;
+	r = d ? tuning_set(k->kernel, k->program->code, &k->tuning[dev], d, a, value) : CUDA_ERROR_INVALID_DEVICE;
 	object_put(k);
 	return r;
 }

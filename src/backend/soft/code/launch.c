@@ -85,7 +85,7 @@ CUresult launch_check(const struct function *f, const struct kernel_launch *l)
 		return r;
 	if (!g[0] || !g[1] || !g[2] || g[0] > 2147483647u || g[1] > 65535 || g[2] > 65535)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (l->shared > tuning_max_dynamic(f->kernel, f->tuning, d))
+	if (l->shared && l->shared > tuning_max_dynamic(f->kernel, f->module->program->code, f->tuning, d))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = check_cluster(f, l);
 	if (r || !(l->flags & LAUNCH_COOPERATIVE))

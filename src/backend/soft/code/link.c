@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/ptx.h"
+
 struct linker {
 	struct driver_object object;
 	pthread_mutex_t lock; /* all below */
@@ -129,20 +131,20 @@ static int add_image(struct linker *l, const void *data, size_t size)
 
 static CUresult add_ptx(struct linker *l, const char *text, size_t size, const char *name)
 {
-	struct image_code *code = NULL;
-	struct image_error err = {.text = ""};
+	struct ptx_module *m;
+	bool valid;
 	int r;
 
 	size = strnlen(text, size);
-	r = image_sniff(text, size) == IMAGE_PTX ? image_code_read(&code, text, size, &err) : -EINVAL;
-	image_code_destroy(code);
-	if (r == -ENOMEM)
+	m = ptx_module_create(text, size);
+	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (r) {
-		engine_log(
-			&l->jit.error, "%s, line %u; error: %s\n", name, err.line, err.text[0] ? err.text : "not PTX");
+	valid = !m->error.line;
+	if (!valid)
+		engine_log(&l->jit.error, "%s, line %u; error: %s\n", name, m->error.line, m->error.message);
+	ptx_module_destroy(m);
+	if (!valid)
 		return CUDA_ERROR_INVALID_PTX;
-	}
 	r = add_image(l, text, size);
 	return r == -ENOENT || r == -EINVAL ? CUDA_ERROR_INVALID_PTX : result_of(r);
 }

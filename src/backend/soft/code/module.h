@@ -121,11 +121,16 @@ int module_read_file(const char *name, void **data, size_t *size); /* and a NUL 
 CUresult module_file_error(int err);
 
 void tuning_init(struct tuning *t);
-CUresult tuning_get(const struct image_kernel *k, const struct code *code, const struct tuning *t,
-	const struct device *d, CUfunction_attribute a, int *value);
-CUresult tuning_set(
-	const struct image_kernel *k, struct tuning *t, const struct device *d, CUfunction_attribute a, int value);
+CUresult tuning_get(const struct image_kernel *k, struct code *code, const struct tuning *t, const struct device *d,
+	CUfunction_attribute a, int *value);
+CUresult tuning_set(const struct image_kernel *k, struct code *code, struct tuning *t, const struct device *d,
+	CUfunction_attribute a, int value);
 /* Where parameter i lies; size may be NULL. */
 CUresult kernel_param(const struct image_kernel *k, size_t i, size_t *offset, size_t *size);
 unsigned kernel_max_threads(const struct image_kernel *k, const struct device *d);
-size_t tuning_max_dynamic(const struct image_kernel *k, const struct tuning *t, const struct device *d);
+size_t tuning_max_dynamic(
+	const struct image_kernel *k, struct code *code, const struct tuning *t, const struct device *d);
+
+/* Static shared and local memory; the first call may parse the kernel's body. */
+size_t kernel_shared_bytes(struct code *code, const struct image_kernel *k);
+size_t kernel_local_bytes(struct code *code, const struct image_kernel *k);

@@ -12,7 +12,7 @@ unsigned launch_occupancy(const struct function *f, unsigned threads, size_t dyn
 {
 	const struct engine_device *d = &f->object.ctx->device->info;
 	unsigned warps = (threads + 31) / 32;
-	size_t shared = f->kernel->shared_bytes + dynamic + d->shared_reserved;
+	size_t shared = kernel_shared_bytes(f->module->program->code, f->kernel) + dynamic + d->shared_reserved;
 	unsigned n = d->max_blocks_per_multiprocessor;
 
 	if (!threads || threads > kernel_max_threads(f->kernel, f->object.ctx->device))
@@ -90,8 +90,9 @@ CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunctio
 		return r;
 	const struct device *d = f->object.ctx->device;
 	size_t each = (d->info.shared_optin + d->info.shared_reserved) / blocks;
-	size_t taken = f->kernel->shared_bytes + d->info.shared_reserved;
-	size_t most = tuning_max_dynamic(f->kernel, f->tuning, d);
+	struct code *code = f->module->program->code;
+	size_t taken = kernel_shared_bytes(code, f->kernel) + d->info.shared_reserved;
+	size_t most = tuning_max_dynamic(f->kernel, code, f->tuning, d);
 
 	if (launch_occupancy(f, threads, 0) < (unsigned)blocks)
 		r = CUDA_ERROR_INVALID_VALUE;

@@ -66,7 +66,7 @@ static bool is_empty(const struct image *image)
 		empty = false;
 		if (e.kind != IMAGE_ENTRY_CUBIN || image_payload(&e, &blob))
 			continue;
-		if (!image_code_read(&code, blob.data, blob.size, NULL)) {
+		if (!image_cubin_read(&code, blob.data, blob.size, NULL)) {
 			empty = !code->nkernels && !code->nglobals;
 			image_code_destroy(code);
 		}
