@@ -226,7 +226,7 @@ int mirrors_serve_in_pump(struct session *s, const struct frame *f)
 	return msg_finish(m, f->op == WIRE_MIRROR_DOWN);
 }
 
-/* Changes are announced before any other signal.  Fetching them makes both copies equal, so each is announced once. */
+/* Changes are announced before any other signal, and again until the client has fetched them. */
 void mirrors_announce(struct session *s)
 {
 	struct mirrors *m = &s->mirrors;

@@ -16,7 +16,7 @@
 #include "server/daemon/stats.h"
 #include "server/daemon/worker.h"
 
-/* What epoll reports: the first member of everything that the parent listens to. */
+/* An epoll source: the first member of everything that the parent listens to. */
 struct source {
 	void (*ready)(struct source *s, void *server);
 };

@@ -64,7 +64,7 @@ void serve_texture(const struct cuda_ops *ops, struct msg *m)
 		return;
 	}
 	struct map_node *same = map_find(&m->session->textures, *out);
-	if (same) { /* a value that the driver uses again: its object went with a context */
+	if (same) { /* the driver has reused the value of an object that ended with its context */
 		map_remove(&m->session->textures, same);
 		free(same);
 	}
@@ -81,7 +81,7 @@ static void texture_destroy(struct msg *m, CUresult (*destroy)(unsigned long lon
 	msg_args(m, &a, sizeof a);
 	value = a.texObject;
 	struct texture_object *o =
-		m->broken || !value ? NULL : texture_find(m, value, surface); /* 0 is none: the driver's own answer */
+		m->broken || !value ? NULL : texture_find(m, value, surface); /* the driver itself answers for 0 */
 	if (msg_bad(m))
 		return;
 	msg_result(m, destroy(value));

@@ -16,7 +16,7 @@
 struct quota_pool;
 struct usage;
 
-/* What an item is, and what its key is the address or handle of.  Items up to ACCOUNT_LIMIT end with their context. */
+/* The kinds of items.  An item's key is an address or a handle; items up to ACCOUNT_LIMIT end with their context. */
 enum account_kind {
 	ACCOUNT_PLAIN,
 	ACCOUNT_ARRAY,

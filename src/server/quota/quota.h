@@ -34,7 +34,7 @@ void quota_wrap(struct cuda_ops *table);
 /* The quota on a device of this worker; 0: no quota. */
 uint64_t quota_limit(const struct account *a, unsigned device);
 
-/* What the client may still allocate; memory that pools and graphs keep counts as used. */
+/* The bytes that the client may still allocate; memory that pools and graphs keep counts as used. */
 uint64_t quota_left(struct account *a, unsigned device);
 
 /* May the device give the client `size` more bytes?  CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY. */

@@ -103,7 +103,7 @@ struct stats_device *quota_pool_device(const struct quota_pool *p)
 	return p->device;
 }
 
-/* What fits into the kept memory probably needs nothing of the device; quota_pool_gave() checks. */
+/* A size that fits into the kept memory probably needs no new memory of the device; quota_pool_gave() checks. */
 CUresult quota_pool_room(struct account *a, const struct quota_pool *p, uint64_t size)
 {
 	return size <= pool_keeps(a, p) ? CUDA_SUCCESS : quota_room(a, p->device, size);
