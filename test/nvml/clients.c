@@ -1,11 +1,11 @@
 /*
- * What real programs ask NVML for, each in its own way: every name they look up is there, every call has a defined
- * answer, and the answer is what libcuda says too.
+ * Makes the NVML calls of real programs: every function that they look up exists, every call has a defined result,
+ * and the values agree with libcuda's.
  *
  *	clients [CUDART]	on the device that GANGWAY_DEVICE names: cpu or null, in this process or served
  *
- * CUDART is a libcudart.so, whose properties must have the same UUID and name.  The calls are those of Ollama
- * (0.12.4 and 0.30; the one before does not use NVML), PyTorch, nvtop, btop, vLLM and NCCL.
+ * CUDART is a libcudart.so, whose device properties must have the same UUID and name.  The calls are those of Ollama
+ * (0.12.4 and 0.30; older versions do not use NVML), PyTorch, nvtop, btop, vLLM and NCCL.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -19,9 +19,9 @@
 #include "test/check.h"
 
 static void *library;
-static struct nvml_ops f; /* what this client has looked up */
+static struct nvml_ops f; /* the functions that the current client has looked up */
 
-/* A client's names; those behind a bar are looked for and done without if they are missing. */
+/* Looks up the functions that one client uses. */
 static void look_up(const char *client, const char *const *names)
 {
 #define SLOT(name) {#name, offsetof(struct nvml_ops, name)}
@@ -60,7 +60,7 @@ static void look_up(const char *client, const char *const *names)
 		size_t i = 0;
 
 		if (!p) {
-			fprintf(stderr, "%s looks for %s, which is not there\n", client, *names);
+			fprintf(stderr, "%s needs %s, which libnvidia-ml.so.1 does not export\n", client, *names);
 			failures++;
 		}
 		while (i < sizeof slots / sizeof *slots && strcmp(slots[i].name, *names))
@@ -72,7 +72,7 @@ static void look_up(const char *client, const char *const *names)
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* ---- what libcuda says ---- */
+/* ---- libcuda's values ---- */
 
 struct truth {
 	char name[256], uuid[41], pci[32];
@@ -107,7 +107,9 @@ static void ask_cuda(void)
 	is_cpu = !strncmp(truth[0].name, "Gangway CPU", 11);
 }
 
-/* The runtime's properties begin with the name and the UUID, in all versions since 10; of 12 and 13 we know where the memory is. */
+/*
+ * Device properties begin with name and UUID in all runtimes since 10; the offset of the memory is that of 12 and 13.
+ */
 static void ask_runtime(const char *path)
 {
 	void *runtime = dlopen(path, RTLD_NOW);
@@ -305,7 +307,7 @@ static void nvtop(void)
 		memset(&old, 0x55, sizeof old);
 		CHECK_EQ(f.nvmlDeviceGetPciInfo_v2(d, &old), 0);
 		CHECK(!strcasecmp(old.busIdLegacy, truth[i].pci) && old.bus == pci.bus);
-		CHECK_EQ(((unsigned char *)&old)[52], 0x55); /* it was shorter then */
+		CHECK_EQ(((unsigned char *)&old)[52], 0x55); /* the struct was shorter in that version */
 		memset(&old, 0x55, sizeof old);
 		CHECK_EQ(f.nvmlDeviceGetPciInfo(d, &old), 0);
 		CHECK(!strcasecmp(old.busIdLegacy, truth[i].pci));
@@ -437,7 +439,7 @@ static void nccl(void)
 	CHECK_EQ(f.nvmlShutdown(), 0);
 }
 
-/* ---- memory: the same in both, whoever holds it ---- */
+/* ---- NVML and CUDA report the same memory ---- */
 
 static void memory_agrees(void)
 {
@@ -445,7 +447,8 @@ static void memory_agrees(void)
 	nvmlMemory_t m;
 	nvmlDevice_t d;
 
-	look_up("we", NAMES("nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetMemoryInfo"));
+	look_up("this test",
+		NAMES("nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetMemoryInfo"));
 	CHECK_EQ(f.nvmlInit_v2(), 0);
 	CHECK_EQ(f.nvmlDeviceGetHandleByIndex_v2(0, &d), 0);
 	CHECK_EQ(cuMemGetInfo_v2(&left, &total), 0);

@@ -1,7 +1,4 @@
-/*
- * Event sets: made, waited for and freed as monitors do, on devices that have no events.  A handle that is none is
- * refused, in every call.
- */
+/* Event sets, created, waited for and freed as monitors do, on devices without events; invalid handles are refused. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -58,7 +55,7 @@ static void *make_and_free(void *arg)
 	return arg;
 }
 
-/* As many as there may be, and one more; all are gone with the last nvmlShutdown. */
+/* The largest number of sets, and one more; the last nvmlShutdown frees all of them. */
 static void check_many(void)
 {
 	static nvmlEventSet_t set[100000];
@@ -81,10 +78,12 @@ static void check_many(void)
 
 static void look_up(void *library)
 {
-#define LOOK(name) *(void **)&f.name = dlsym(library, #name)
-	LOOK(nvmlInit_v2), LOOK(nvmlShutdown), LOOK(nvmlDeviceGetHandleByIndex_v2), LOOK(nvmlEventSetCreate);
-	LOOK(nvmlEventSetFree), LOOK(nvmlEventSetWait), LOOK(nvmlEventSetWait_v2), LOOK(nvmlDeviceRegisterEvents);
-	LOOK(nvmlDeviceGetSupportedEventTypes);
+#define LOOK_UP(name) *(void **)&f.name = dlsym(library, #name)
+	LOOK_UP(nvmlInit_v2), LOOK_UP(nvmlShutdown), LOOK_UP(nvmlDeviceGetHandleByIndex_v2),
+		LOOK_UP(nvmlEventSetCreate);
+	LOOK_UP(nvmlEventSetFree), LOOK_UP(nvmlEventSetWait), LOOK_UP(nvmlEventSetWait_v2),
+		LOOK_UP(nvmlDeviceRegisterEvents);
+	LOOK_UP(nvmlDeviceGetSupportedEventTypes);
 }
 
 int main(void)

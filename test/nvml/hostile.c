@@ -1,9 +1,9 @@
 /*
- * Every exported function with arguments that make no sense: before nvmlInit, with NULLs one at a time and all at
- * once, with forged handles, with buffers of zeros and of ones.  Each returns a result that NVML defines, a NULL
- * where there must be something is never a success, and the process survives.
+ * Calls every exported function with invalid arguments: before nvmlInit, with each pointer NULL and with all of them
+ * NULL, with forged handles, with buffers of zeros and of ones.  Each call returns a result that NVML defines, a
+ * missing pointer is never a success, and the process survives.
  *
- * What the arguments are is taken from the description that the trace is made from.
+ * The arguments come from the description that the trace is generated from.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -42,40 +42,41 @@ typedef int (*any_fn)(
 	uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
 static char *room;
-static const char *now = "nothing";
+static const char *current_call = "nothing";
 static long calls, refusals;
 
 static void crashed(int signal)
 {
 	char text[200];
-	int n = snprintf(text, sizeof text, "signal %d in %s\n", signal, now);
+	int n = snprintf(text, sizeof text, "signal %d in %s\n", signal, current_call);
 
 	n = (int)write(2, text, (size_t)n);
 	_exit(n > 0 ? 1 : 2);
 }
 
-static bool is_text(const char *name) /* returns no result */
+/* Returns a text instead of a result. */
+static bool returns_text(const char *name)
 {
 	return !strcmp(name, "nvmlErrorString");
 }
 
 static int call(const struct trace_entry *c, any_fn f, const uint64_t *a)
 {
-	now = c->name;
+	current_call = c->name;
 	int r = f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]);
 	calls++;
-	if (is_text(c->name))
+	if (returns_text(c->name))
 		return 0;
 	if (!nvml_result_name(r)) {
-		fprintf(stderr, "%s returns %d, which is no result\n", c->name, r);
+		fprintf(stderr, "%s returns %d, which is no NVML result\n", c->name, r);
 		failures++;
 	}
 	refusals += r != 0;
 	return r;
 }
 
-/* Buffers for all that is pointed to; by value: the device, or numbers. */
-static void fill(const struct trace_entry *c, uint64_t *a, uint64_t handle, uint64_t number, int byte)
+/* A buffer for each pointer; values are the device handle or a number. */
+static void fill_arguments(const struct trace_entry *c, uint64_t *a, uint64_t handle, uint64_t number, int byte)
 {
 	for (int i = 0; i < ARGS; i++) {
 		a[i] = 0;
@@ -85,7 +86,7 @@ static void fill(const struct trace_entry *c, uint64_t *a, uint64_t handle, uint
 		memset(p, byte, ROOM);
 		p[ROOM - 1] = 0;
 		a[i] = c->args[i].dir != 'v' ? (uintptr_t)p : c->args[i].kind == 'h' ? handle : number;
-		/* counts that lead out of the buffer are the caller's own fault */
+		/* a count beyond the buffer would be the caller's own fault */
 		if (c->args[i].dir == 'x' && c->args[i].size == 4 && c->args[i].kind == 'u')
 			memset(p, 0, 4), p[0] = 3;
 	}
@@ -96,7 +97,7 @@ static bool initialises(const char *name)
 	return !strncmp(name, "nvmlInit", 8) || !strcmp(name, "nvmlShutdown");
 }
 
-static void for_all(void *library, void (*what)(const struct trace_entry *c, any_fn f))
+static void for_each_function(void *library, void (*what)(const struct trace_entry *c, any_fn f))
 {
 	for (int i = 0; i < nvml_OP_COUNT; i++) {
 		const struct trace_call *t = &trace_calls[i];
@@ -109,25 +110,25 @@ static void for_all(void *library, void (*what)(const struct trace_entry *c, any
 	}
 }
 
-static void early(const struct trace_entry *c, any_fn f)
+static void call_uninitialised(const struct trace_entry *c, any_fn f)
 {
 	uint64_t a[ARGS];
 
-	fill(c, a, (uintptr_t)room, 0, 0);
-	if (!is_text(c->name))
+	fill_arguments(c, a, (uintptr_t)room, 0, 0);
+	if (!returns_text(c->name))
 		CHECK_EQ(call(c, f, a), NVML_ERROR_UNINITIALIZED);
 }
 
 static uint64_t device;
 
-static void try(const struct trace_entry *c, any_fn f)
+static void call_with_bad_arguments(const struct trace_entry *c, any_fn f)
 {
 	static const uint64_t handles[] = {0, 1, 0x47570000, 0x47570099, ~0ull, 0xdeadbeef};
 	uint64_t a[ARGS] = {0};
 
 	call(c, f, a);
 	for (size_t h = 0; h < sizeof handles / sizeof *handles; h++) {
-		fill(c, a, handles[h], 0, 0);
+		fill_arguments(c, a, handles[h], 0, 0);
 		int r = call(c, f, a);
 		if (c->nargs && c->args[0].dir == 'v' && c->args[0].kind == 'h' && !r) {
 			fprintf(stderr, "%s succeeds on handle 0x%llx\n", c->name, (unsigned long long)handles[h]);
@@ -135,12 +136,12 @@ static void try(const struct trace_entry *c, any_fn f)
 		}
 	}
 	for (int missing = 0; missing < c->nargs; missing++) {
-		fill(c, a, device, 16, 0);
+		fill_arguments(c, a, device, 16, 0);
 		if (c->args[missing].dir == 'v')
 			continue;
 		a[missing] = 0;
 		int r = call(c, f, a);
-		/* lists may be asked for their length; the internal table is refused or not by itself */
+		/* NULL is valid for a list whose length is asked for; the private table has its own rules */
 		if (!r && c->args[missing].len != -2 &&
 			!(c->args[missing].len >= 0 && c->args[c->args[missing].len].dir == 'x')) {
 			fprintf(stderr, "%s succeeds without %s\n", c->name, c->names + c->args[missing].name);
@@ -148,8 +149,8 @@ static void try(const struct trace_entry *c, any_fn f)
 		}
 	}
 	for (int byte = 0; byte <= 0xff; byte += 0xff) {
-		fill(c, a, device, byte ? ~0u : 64, byte);
-		/* a length is the caller's word: one that leads out of the buffer is its own fault */
+		fill_arguments(c, a, device, byte ? ~0u : 64, byte);
+		/* a length beyond the buffer would be the caller's own fault */
 		for (int i = 0; i < c->nargs; i++)
 			if (c->args[i].dir == 'v' && c->args[i].kind != 'h')
 				a[i] = 16;
@@ -175,22 +176,22 @@ int main(void)
 	*(void **)&shutdown = dlsym(library, "nvmlShutdown");
 	*(void **)&get = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
 	CHECK_EQ(shutdown(), NVML_ERROR_UNINITIALIZED);
-	for_all(library, early);
+	for_each_function(library, call_uninitialised);
 	CHECK_EQ(flags(99), NVML_ERROR_INVALID_ARGUMENT);
 	CHECK_EQ(init(), 0);
-	CHECK_EQ(flags(NVML_INIT_FLAG_NO_GPUS), 0); /* once more: counted */
+	CHECK_EQ(flags(NVML_INIT_FLAG_NO_GPUS), 0); /* initialisations are counted */
 	nvmlDevice_t d = NULL;
 	CHECK_EQ(get(0, &d), 0);
 	device = (uintptr_t)d;
-	for_all(library, try);
+	for_each_function(library, call_with_bad_arguments);
 	CHECK_EQ(shutdown(), 0);
 	CHECK_EQ(get(0, &d), 0);
 	CHECK_EQ(shutdown(), 0);
 	CHECK_EQ(get(0, &d), NVML_ERROR_UNINITIALIZED);
-	for_all(library, early);
+	for_each_function(library, call_uninitialised);
 	CHECK_EQ(init(), 0);
 	CHECK_EQ(get(0, &d), 0);
-	CHECK_EQ((uintptr_t)d, device); /* a handle outlives a shutdown, as programs that keep it expect */
+	CHECK_EQ((uintptr_t)d, device); /* handles survive a shutdown: programs keep them */
 	CHECK_EQ(shutdown(), 0);
 	printf("%ld calls, %ld refused\n", calls, refusals);
 	return RESULT();

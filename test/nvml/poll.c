@@ -1,7 +1,7 @@
 /*
- * Questions that are asked before their turn (backend/nvml/poll.h), with a clock of our own and a server that counts:
- * each answer is given once, and never when it is old; what may not be asked ahead is not; and whatever is asked, the
- * server has at most twice as many questions, in no more exchanges.
+ * Batching of queries in the client (backend/nvml/poll.h), with a clock of the test's own and a server that counts:
+ * each answer is used once, and never when it is old; queries that may not be batched are not; the server gets at
+ * most twice as many queries, in no more round trips.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +13,18 @@
 #define PAUSE 20
 
 static uint64_t now = 1000000;
-static unsigned exchanges, questions; /* the server's */
-static int32_t number;                /* of an answer: no two have the same */
-static uint64_t asked_at[1 << 20];    /* by that number */
+static unsigned exchanges, questions; /* round trips and queries that the server has seen */
+static int32_t answer_number;         /* of the latest answer: unique */
+static uint64_t asked_at[1 << 20];    /* by answer_number */
 
-/* The arguments of all of them here. */
+/* The arguments of every query here. */
 struct args {
 	uint32_t present;
 	uint64_t device;
 	uint64_t which;
 };
 
-/* An answer is the question's own arguments. */
+/* Answers each query with its own arguments. */
 static void serve(struct poll_ask *ask)
 {
 	size_t in = 0, out = 0;
@@ -32,21 +32,21 @@ static void serve(struct poll_ask *ask)
 	exchanges++;
 	while (in < ask->size) {
 		struct wire_nvml_one one;
-		struct wire_nvml_said said = {.value = ++number, .size = sizeof(struct args)};
+		struct wire_nvml_said said = {.value = ++answer_number, .size = sizeof(struct args)};
 		memcpy(&one, ask->bytes + in, sizeof one);
 		CHECK_EQ(one.size, sizeof(struct args));
 		memcpy(ask->answer + out, &said, sizeof said);
 		memcpy(ask->answer + out + sizeof said, ask->bytes + in + sizeof one, one.size);
 		in += sizeof one + one.size;
 		out += sizeof said + said.size;
-		asked_at[number] = now;
+		asked_at[answer_number] = now;
 		questions++;
 	}
 	CHECK_EQ(in, ask->size);
 	CHECK_EQ(out, ask->expected);
 }
 
-/* As remote_ask does it: the number of the answer. */
+/* Asks as remote_ask() does; returns the number of the answer. */
 static int32_t ask(unsigned call, struct args a, unsigned nin)
 {
 	struct args answer = {0};
@@ -61,8 +61,8 @@ static int32_t ask(unsigned call, struct args a, unsigned nin)
 			CHECK(poll_take(now, &together) && poll_found(now, &out, 1, &result));
 		} else {
 			exchanges++, questions++;
-			result = ++number;
-			asked_at[number] = now;
+			result = ++answer_number;
+			asked_at[answer_number] = now;
 			answer = a;
 		}
 	}
@@ -70,7 +70,7 @@ static int32_t ask(unsigned call, struct args a, unsigned nin)
 	CHECK(!memcmp(&answer, &a, sizeof a));
 	CHECK(now - asked_at[result] < AGE);
 	CHECK(asked_at[result]);
-	asked_at[result] = 0; /* given */
+	asked_at[result] = 0; /* used */
 	return result;
 }
 
@@ -93,7 +93,7 @@ static void poll(unsigned from, unsigned to)
 		CHECK_EQ(questions, q); \
 	} while (0)
 
-static void by_pauses(void)
+static void check_polls_with_pauses(void)
 {
 	poll(0, 20);
 	COST(20, 20);
@@ -103,29 +103,29 @@ static void by_pauses(void)
 		COST(1, 20);
 	}
 	now += PAUSE;
-	poll(3, 9); /* less: the first time it does not know */
+	poll(3, 9); /* fewer queries: the first time the client does not know */
 	COST(1, 20);
 	now += PAUSE;
 	poll(3, 9);
 	COST(1, 6);
 	now += PAUSE;
-	poll(2, 11); /* more: what is new costs more, once */
+	poll(2, 11); /* more queries: new ones cost a round trip each, once */
 	COST(4, 9);
 	now += PAUSE;
 	poll(2, 11);
 	COST(1, 9);
 	now += PAUSE;
-	poll(40, 45); /* something else */
+	poll(40, 45); /* other queries */
 	COST(5, 5);
 	now += PAUSE;
-	poll(7, 8); /* which was not in the last one */
+	poll(7, 8); /* a query that was not in the last poll */
 	COST(1, 1);
 	now += PAUSE;
-	poll(7, 8); /* one is none */
+	poll(7, 8); /* a poll of one query is not batched */
 	COST(1, 1);
 }
 
-static void without_pauses(void)
+static void check_polls_without_pauses(void)
 {
 	poll_forget();
 	poll(0, 5);
@@ -134,14 +134,14 @@ static void without_pauses(void)
 		poll(0, 5);
 		COST(1, 5);
 	}
-	/* The same again is another answer, of another exchange. */
+	/* The same query again gets a new answer, in a new round trip. */
 	exchanges = questions = 0;
 	int32_t first = sensor(0), second = sensor(0);
 	CHECK(second > first);
-	COST(2, 6); /* five of the last poll, and the one of the next */
+	COST(2, 6); /* five of the last poll, and one of the next */
 }
 
-static void ages(void)
+static void check_age(void)
 {
 	poll_forget();
 	poll(0, 5);
@@ -151,14 +151,14 @@ static void ages(void)
 	CHECK_EQ(sensor(1), first + 1);
 	COST(1, 5);
 	now++;
-	CHECK(sensor(2) > first + 4); /* too old by now, and asked for by itself */
+	CHECK(sensor(2) > first + 4); /* too old: asked by itself */
 	COST(2, 6);
 	CHECK(sensor(3) > first + 4);
 	COST(3, 7);
 }
 
-/* More than fits: in several exchanges; and more than is remembered. */
-static void many(void)
+/* More queries than fit in a frame, and more than the client remembers. */
+static void check_many(void)
 {
 	poll_forget();
 	poll(0, 100);
@@ -172,7 +172,7 @@ static void many(void)
 	now += PAUSE;
 	poll(0, 300);
 	COST(256 / 32 + 44, 300);
-	/* There what is asked again is not known to be: it has another answer all the same. */
+	/* Beyond that the client does not notice repeated queries; each still gets a new answer. */
 	poll_forget();
 	poll(0, 10);
 	now += PAUSE;
@@ -182,7 +182,7 @@ static void many(void)
 	COST(256 + 3, 256 + 10 + 2);
 }
 
-static void never(void)
+static void check_unbatched(void)
 {
 	const struct args device = {.device = (uintptr_t)NVML_HANDLE(0)};
 	const struct args part = {.device = (uintptr_t)NVML_HANDLE(WIRE_NVML_DEVICES_MAX)};
@@ -216,8 +216,8 @@ static void never(void)
 	COST(5, 5);
 }
 
-/* Answers of a server that lies. */
-static void lies(void)
+/* Malformed answers of a server. */
+static void check_malformed_answers(void)
 {
 	static const uint32_t sizes[] = {
 		0, 8, sizeof(struct args) - 8, sizeof(struct args) + 8, POLL_ANSWER + 8, 1u << 31, ~0u};
@@ -244,7 +244,7 @@ static void lies(void)
 	CHECK(!poll_found(now, &out, 1, &result));
 }
 
-static void any(void)
+static void check_random(void)
 {
 	unsigned asked = 0;
 
@@ -252,7 +252,7 @@ static void any(void)
 	poll_forget();
 	exchanges = questions = 0;
 	for (int i = 0; i < 200000; i++) {
-		unsigned of = 1 + i / 2000; /* how many different ones */
+		unsigned of = 1 + i / 2000; /* different queries */
 		now += rand() % 4 ? 0 : rand() % 30 ? (unsigned)rand() % 4 : (unsigned)rand() % 40;
 		if (rand() % 8)
 			sensor((unsigned)rand() % of);
@@ -261,17 +261,17 @@ static void any(void)
 		asked++;
 		CHECK(exchanges <= asked && questions <= 2 * asked);
 	}
-	printf("%u questions at random: %u of the server's, in %u exchanges\n", asked, questions, exchanges);
+	printf("%u random queries: the server got %u, in %u round trips\n", asked, questions, exchanges);
 }
 
 int main(void)
 {
-	by_pauses();
-	without_pauses();
-	ages();
-	many();
-	never();
-	lies();
-	any();
+	check_polls_with_pauses();
+	check_polls_without_pauses();
+	check_age();
+	check_many();
+	check_unbatched();
+	check_malformed_answers();
+	check_random();
 	return RESULT();
 }

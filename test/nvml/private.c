@@ -1,8 +1,8 @@
 /*
- * The private table that nvidia-smi asks for: refused under any other name, every place can be called, and those that
- * are known answer what the public calls do.
+ * The private table that nvidia-smi asks for: it is refused under any other id, every slot can be called, and the
+ * known slots return what the public functions return.
  *
- *	private [served]	served: a stand-in for the vendor's NVML is behind a server (standin.c)
+ *	private [served]	served: a fake NVML of a vendor is behind a server (fake_vendor.c)
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -24,21 +24,23 @@ struct entry {
 typedef nvmlReturn_t (*any_fn)(uintptr_t, void *, void *, uintptr_t);
 
 static struct nvml_ops f;
-static const uintptr_t *word;
+static const uintptr_t *table_word;
 static nvmlDevice_t d;
 
-static nvmlReturn_t call(unsigned place, uintptr_t a, void *b, uintptr_t c)
+static nvmlReturn_t call(unsigned slot, uintptr_t a, void *b, uintptr_t c)
 {
-	return ((any_fn)word[place])(a, b, (void *)c, 0);
+	return ((any_fn)table_word[slot])(a, b, (void *)c, 0);
 }
 
 static void look_up(void *library)
 {
-#define LOOK(name) *(void **)&f.name = dlsym(library, #name)
-	LOOK(nvmlInit_v2), LOOK(nvmlInternalGetExportTable), LOOK(nvmlDeviceGetHandleByIndex_v2);
-	LOOK(nvmlDeviceGetPciInfo_v3), LOOK(nvmlDeviceGetEnforcedPowerLimit), LOOK(nvmlDeviceGetDriverModel_v2);
-	LOOK(nvmlDeviceGetGpuOperationMode), LOOK(nvmlDeviceValidateInforom), LOOK(nvmlDeviceGetAccountingPids);
-	LOOK(nvmlDeviceGetSupportedGraphicsClocks);
+#define LOOK_UP(name) *(void **)&f.name = dlsym(library, #name)
+	LOOK_UP(nvmlInit_v2), LOOK_UP(nvmlInternalGetExportTable), LOOK_UP(nvmlDeviceGetHandleByIndex_v2);
+	LOOK_UP(nvmlDeviceGetPciInfo_v3), LOOK_UP(nvmlDeviceGetEnforcedPowerLimit),
+		LOOK_UP(nvmlDeviceGetDriverModel_v2);
+	LOOK_UP(nvmlDeviceGetGpuOperationMode), LOOK_UP(nvmlDeviceValidateInforom),
+		LOOK_UP(nvmlDeviceGetAccountingPids);
+	LOOK_UP(nvmlDeviceGetSupportedGraphicsClocks);
 }
 
 static bool open_table(void)
@@ -54,7 +56,7 @@ static bool open_table(void)
 	CHECK_EQ(f.nvmlInternalGetExportTable(&table, NULL), NVML_ERROR_INVALID_ARGUMENT);
 	CHECK_EQ(f.nvmlInternalGetExportTable(&table, id), 0);
 	CHECK_EQ(f.nvmlDeviceGetHandleByIndex_v2(0, &d), 0);
-	word = table;
+	table_word = table;
 	return table && d;
 }
 
@@ -72,7 +74,7 @@ static void check_identity(void)
 	CHECK_EQ(call(81, 0, text, 12), NVML_ERROR_INSUFFICIENT_SIZE);
 	CHECK_EQ(call(81, 0, NULL, 34), NVML_ERROR_INVALID_ARGUMENT);
 	CHECK_EQ(call(81, 77, text, 34), NVML_ERROR_INVALID_ARGUMENT);
-	CHECK_EQ(((nvmlReturn_t(*)(const char *, const char *, const char *, ...))word[26])(
+	CHECK_EQ(((nvmlReturn_t(*)(const char *, const char *, const char *, ...))table_word[26])(
 			 "%s%s", "stdout", "a line", 7),
 		0);
 }
@@ -95,7 +97,7 @@ static void check_processes(struct entry *list)
 	}
 }
 
-/* What only a vendor's library has. */
+/* Values that only a vendor's library has. */
 static void check_hidden(void)
 {
 	static const unsigned numbers[] = {230, 232, 249}, texts[] = {231, 237};
@@ -113,7 +115,7 @@ static void check_hidden(void)
 	CHECK_EQ(call(108, (uintptr_t)d, &value, 0), f.nvmlDeviceGetEnforcedPowerLimit(d, &same));
 }
 
-/* And how it comes through a server. */
+/* The same values through a server. */
 static void check_served(void)
 {
 	char text[80];
@@ -130,12 +132,12 @@ static void check_served(void)
 	CHECK_EQ(text[12], '#');
 	CHECK_EQ(call(231, (uintptr_t)d, text, 11), NVML_ERROR_INSUFFICIENT_SIZE);
 	CHECK_EQ(call(231, 1, text, sizeof text), NVML_ERROR_INVALID_ARGUMENT);
-	CHECK_EQ(call(237, (uintptr_t)d, text, sizeof text), 0); /* without an end there: with one here */
+	CHECK_EQ(call(237, (uintptr_t)d, text, sizeof text), 0); /* the vendor omits the NUL, the client adds it */
 	CHECK_EQ(strlen(text), 20);
 	CHECK_EQ(call(237, (uintptr_t)d, text, 20), NVML_ERROR_INSUFFICIENT_SIZE);
 	CHECK_EQ(call(108, (uintptr_t)d, &value, 0), 0);
 	CHECK_EQ(value, 700000);
-	/* Public calls as the tool makes them: without what it does not want. */
+	/* Public calls as nvidia-smi makes them: NULL for values that it does not want. */
 	CHECK_EQ(f.nvmlDeviceGetDriverModel_v2(d, &value, NULL), NVML_ERROR_NOT_SUPPORTED);
 	CHECK_EQ(f.nvmlDeviceGetDriverModel_v2(d, NULL, NULL), NVML_ERROR_INVALID_ARGUMENT);
 	CHECK_EQ(f.nvmlDeviceGetGpuOperationMode(d, (void *)&value, NULL), 0);
@@ -148,7 +150,7 @@ static void check_served(void)
 	CHECK_EQ(value, 0);
 }
 
-/* The longest list that it makes room for; and the longest that there may be room for. */
+/* Lists of every length that fits, and beyond. */
 static void check_long_list(void)
 {
 	static unsigned clocks[65536];
@@ -164,7 +166,7 @@ static void check_long_list(void)
 		else
 			CHECK(r == NVML_ERROR_INSUFFICIENT_SIZE || r == NVML_ERROR_INVALID_ARGUMENT);
 	}
-	CHECK_EQ(f.nvmlDeviceValidateInforom(d), 0); /* and it goes on */
+	CHECK_EQ(f.nvmlDeviceValidateInforom(d), 0); /* the link still works */
 }
 
 int main(int argc, char **argv)
@@ -183,14 +185,14 @@ int main(int argc, char **argv)
 	struct entry *list = calloc(500, sizeof *list);
 	CHECK_EQ(cuInit(0), 0);
 	CHECK_EQ(cuCtxCreate_v2(&context, 0, 0), 0);
-	CHECK_EQ(word[0], 2160);
+	CHECK_EQ(table_word[0], 2160);
 	check_identity();
 	check_processes(list);
 	if (served)
 		check_served(), check_long_list();
 	else
 		check_hidden();
-	for (unsigned i = 1; i < word[0] / sizeof *word; i++) {
+	for (unsigned i = 1; i < table_word[0] / sizeof *table_word; i++) {
 		static const unsigned known[] = {26, 81, 108, 213, 214, 215, 230, 231, 232, 237, 249};
 		bool is = false;
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Programs in Python that look at GPUs, as people install them: nvidia-ml-py itself, gpustat, nvitop.
+# Python programs that show GPUs, from PyPI: nvidia-ml-py itself, gpustat, nvitop.
 #
 #	python.sh GANGWAY	on the device that GANGWAY_DEVICE names
 #
-# They are kept in $GANGWAY_TEST_CACHE, and fetched into it with pip if they are missing.
+# The packages are kept in $GANGWAY_TEST_CACHE; pip downloads them if they are missing.
 gangway=$1
 here=$(dirname "$0")
 cache=${GANGWAY_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gangway-test}
@@ -32,7 +32,7 @@ flock -u 9
 export PYTHONPATH="$site" TERM=xterm
 
 failed=0
-"$gangway" run --on "$GANGWAY_DEVICE" python3 "$here/ask.py" || failed=1
+"$gangway" run --on "$GANGWAY_DEVICE" python3 "$here/pynvml_calls.py" || failed=1
 out=$("$gangway" run --on "$GANGWAY_DEVICE" python3 -m gpustat --json) || failed=1
 echo "$out" | grep -q '"driver_version": "580' || { echo "gpustat: $out"; failed=1; }
 echo "$out" | grep -q '"memory.total": [1-9]' || { echo "gpustat: $out"; failed=1; }

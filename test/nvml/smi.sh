@@ -1,5 +1,5 @@
 #!/bin/sh
-# gangway smi, on the device that GANGWAY_DEVICE names: what it prints has the form of nvidia-smi's, and is true.
+# gangway smi on the device that GANGWAY_DEVICE names: its output has the form of nvidia-smi's, with correct values.
 #
 #	smi.sh GANGWAY HOLD
 gangway=$1 hold=$2
@@ -27,7 +27,7 @@ uuid='GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 # -L
 smi -L | grep -qE "^GPU 0: Gangway .* \(UUID: $uuid\)$" || fail "-L: $(smi -L)"
 
-# The table: all lines are as wide as each other, and it has the process.
+# The table: all lines have the same width, and the process is listed.
 smi >"$dir/table" || fail "the table ends with $?"
 awk 'NR > 1 && length($0) != 91 && length($0) != 0 {print FILENAME ": line " NR " is " length($0) " wide: " $0; bad = 1}
 	END {exit bad}' "$dir/table" || fail "the table is not straight"
@@ -35,7 +35,7 @@ grep -qE '^\| GANGWAY-SMI .* Driver Version: 580\.[0-9.]+ +CUDA Version: 13\.0 +
 grep -qE "^\|    0   N/A  N/A +$holder      C   .*hold +96MiB \|$" "$dir/table" || fail "the process: $(cat "$dir/table")"
 head -n 1 "$dir/table" | grep -qE '^[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} 2[0-9]{3} +$' || fail "the time"
 
-# CSV: headers by the newer names, units, N/A.
+# CSV: headers with the newer names, units, N/A.
 csv() { # fields, format, the lines as a pattern each
 	fields=$1 format=$2
 	shift 2
@@ -62,12 +62,12 @@ csv driver_version,count,compute_cap,compute_mode,pci.bus_id,pci.domain,pci.bus 
 csv timestamp csv,noheader '2[0-9]{3}/[0-9]{2}/[0-9]{2} [0-9:]{8}\.[0-9]{3}'
 csv 'name, uuid' csv,noheader "Gangway .*, $uuid"
 
-# Every field that it says it has, in one line; that is how exporters begin.
+# Every field of --help-query-gpu in one line, as exporters start.
 all=$(smi --help-query-gpu | sed -n 's/^"\([^"]*\)".*/\1/p' | paste -sd,)
 smi --query-gpu="$all" --format=csv >"$dir/all" || fail "all fields end with $?"
 [ "$(sed -n 1p "$dir/all" | awk -F', ' '{print NF}')" -eq "$(echo "$all" | tr , '\n' | wc -l)" ] || fail "all fields: the header"
 [ "$(sed -n 2p "$dir/all" | awk -F', ' '{print NF}')" -eq "$(echo "$all" | tr , '\n' | wc -l)" ] || fail "all fields: the values"
-[ "$(echo "$all" | tr , '\n' | wc -l)" -gt 190 ] || fail "few fields"
+[ "$(echo "$all" | tr , '\n' | wc -l)" -gt 190 ] || fail "--help-query-gpu lists fewer than 190 fields"
 
 # Processes.
 smi --query-compute-apps=pid,name,used_memory --format=csv >"$dir/apps"
@@ -76,7 +76,7 @@ grep -qE "^$holder, .*hold, 96 MiB$" "$dir/apps" || fail "compute-apps: $(cat "$
 smi --query-compute-apps=gpu_uuid,pid,used_gpu_memory --format=csv,noheader,nounits | grep -qE "^$uuid, $holder, 96$" ||
 	fail "compute-apps without header and units"
 
-# Mistakes.
+# Invalid arguments.
 status() { # wanted status, arguments
 	wanted=$1
 	shift
@@ -110,7 +110,7 @@ smi -q -d MEMORY,PIDS >"$dir/memory"
 grep -q 'FB Memory Usage' "$dir/memory" && grep -q 'Process ID' "$dir/memory" && ! grep -q 'Temperature' "$dir/memory" ||
 	fail "-d MEMORY,PIDS: $(cat "$dir/memory")"
 
-# XML: it is, and what collectors look for is there.
+# XML: well-formed, with the fields that collectors read.
 smi -q -x >"$dir/xml" || fail "-q -x ends with $?"
 if command -v python3 >/dev/null; then
 	python3 "$(dirname "$0")/smi_xml.py" "$holder" <"$dir/xml" || fail "-q -x: see above"
@@ -118,7 +118,7 @@ elif command -v xmllint >/dev/null; then
 	xmllint --noout "$dir/xml" || fail "-q -x is no XML"
 fi
 
-# dmon and pmon, and again and again.
+# dmon, pmon, and loops.
 smi dmon -c 2 -s um >"$dir/dmon"
 sed -n 1p "$dir/dmon" | grep -qx '# gpu     sm    mem    enc    dec    jpg    ofa     fb   bar1   ccpm ' || fail "dmon: $(cat "$dir/dmon")"
 [ "$(grep -cE '^    0 +[0-9]+ +[0-9]+ +- +- +- +- +96 +- +- $' "$dir/dmon")" -eq 2 ] || fail "dmon: $(cat "$dir/dmon")"
@@ -129,7 +129,7 @@ smi --query-gpu=memory.used --format=csv -lms 50 2>/dev/null | head -n 3 >"$dir/
 96 MiB' ] || fail "-lms: $(cat "$dir/loop")"
 smi -f "$dir/file" -L && grep -q '^GPU 0' "$dir/file" || fail "-f"
 
-# By its other name, where there is none; and not before one that there is.
+# As nvidia-smi inside gangway run, unless the machine has one.
 mkdir "$dir/bin"
 printf '#!/bin/sh\necho the machine has one\n' >"$dir/bin/nvidia-smi"
 chmod +x "$dir/bin/nvidia-smi"

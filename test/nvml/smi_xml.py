@@ -1,4 +1,4 @@
-"""nvidia-smi -q -x: well-formed, and what netdata's and telegraf's collectors look for is there, with units."""
+"""Checks nvidia-smi -q -x: well-formed XML with the fields, including units, that netdata and telegraf read."""
 import re
 import sys
 import xml.etree.ElementTree as tree
@@ -62,6 +62,6 @@ check("pci/pci_bus", "01")
 check("pci/pci_bus_id", "00000000:01:00.0")
 mine = [p for p in gpu.findall("processes/process_info") if p.find("pid").text == sys.argv[1]]
 if len(mine) != 1 or mine[0].find("used_memory").text != "96 MiB":
-    print("the process is not there, or not as it is")
+    print("the process is missing, or its memory is wrong")
     failed = True
 sys.exit(failed)

@@ -1,6 +1,4 @@
-/*
- * Many threads that begin, ask and end as they like, and children that go on with what their parent began.
- */
+/* Threads that initialise, ask and shut down in any order, and forked children that go on with their parent's NVML. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,7 +16,7 @@ static nvmlReturn_t (*init)(void), (*end)(void), (*count)(unsigned *), (*get)(un
 
 static char expected[96];
 
-static void ask(bool surely)
+static void ask_all(bool initialised)
 {
 	nvmlProcessInfo_t p[64];
 	nvmlMemory_t m;
@@ -28,38 +26,38 @@ static void ask(bool surely)
 	unsigned n;
 
 	nvmlReturn_t r = count(&n);
-	CHECK(!r || (!surely && r == NVML_ERROR_UNINITIALIZED));
+	CHECK(!r || (!initialised && r == NVML_ERROR_UNINITIALIZED));
 	r = get(0, &d);
 	if (r) {
-		CHECK(!surely && r == NVML_ERROR_UNINITIALIZED);
+		CHECK(!initialised && r == NVML_ERROR_UNINITIALIZED);
 		return;
 	}
 	r = name(d, text, sizeof text);
-	CHECK(r ? !surely && r == NVML_ERROR_UNINITIALIZED : !*expected || !strcmp(text, expected));
+	CHECK(r ? !initialised && r == NVML_ERROR_UNINITIALIZED : !*expected || !strcmp(text, expected));
 	r = memory(d, &m);
-	CHECK(r ? !surely && r == NVML_ERROR_UNINITIALIZED : m.total == m.free + m.used);
+	CHECK(r ? !initialised && r == NVML_ERROR_UNINITIALIZED : m.total == m.free + m.used);
 	r = load(d, &u);
-	CHECK(r ? !surely && r == NVML_ERROR_UNINITIALIZED : u.gpu <= 100);
+	CHECK(r ? !initialised && r == NVML_ERROR_UNINITIALIZED : u.gpu <= 100);
 	n = 64;
 	r = processes(d, &n, p);
-	CHECK(r ? !surely && r == NVML_ERROR_UNINITIALIZED : n < 64);
+	CHECK(r ? !initialised && r == NVML_ERROR_UNINITIALIZED : n < 64);
 }
 
-static void *run(void *arg)
+static void *thread_run(void *arg)
 {
-	bool surely = arg;
+	bool initialised = arg;
 
 	for (int i = 0; i < 40; i++) {
-		if (surely)
+		if (initialised)
 			CHECK_EQ(init(), 0);
-		ask(surely);
-		if (surely)
+		ask_all(initialised);
+		if (initialised)
 			CHECK_EQ(end(), 0);
 	}
 	return NULL;
 }
 
-static void child(bool inherited)
+static void ask_in_child(bool inherited)
 {
 	int status;
 	pid_t pid = calm_fork();
@@ -67,11 +65,11 @@ static void child(bool inherited)
 	if (!pid) {
 		if (!inherited)
 			CHECK_EQ(init(), 0);
-		ask(true);
+		ask_all(true);
 		CHECK_EQ(init(), 0);
-		ask(true);
+		ask_all(true);
 		CHECK_EQ(end(), 0);
-		ask(true);
+		ask_all(true);
 		CHECK_EQ(end(), 0);
 		_exit(RESULT());
 	}
@@ -96,21 +94,21 @@ int main(void)
 	*(void **)&memory = dlsym(library, "nvmlDeviceGetMemoryInfo");
 	*(void **)&load = dlsym(library, "nvmlDeviceGetUtilizationRates");
 	*(void **)&processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
-	child(false); /* before anything */
+	ask_in_child(false); /* before the parent has initialised NVML */
 	CHECK_EQ(init(), 0);
 	CHECK_EQ(get(0, &d), 0);
 	CHECK_EQ(name(d, expected, sizeof expected), 0);
-	child(true);
-	ask(true);
+	ask_in_child(true);
+	ask_all(true);
 	CHECK_EQ(end(), 0);
 	for (int i = 0; i < 8; i++)
-		pthread_create(&thread[i], NULL, run, i % 4 ? (void *)1 : NULL);
+		pthread_create(&thread[i], NULL, thread_run, i % 4 ? (void *)1 : NULL);
 	for (int i = 0; i < 8; i++)
 		pthread_join(thread[i], NULL);
 	CHECK_EQ(end(), NVML_ERROR_UNINITIALIZED);
 	CHECK_EQ(init(), 0);
-	child(true);
-	ask(true);
+	ask_in_child(true);
+	ask_all(true);
 	CHECK_EQ(end(), 0);
 	return RESULT();
 }

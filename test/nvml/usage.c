@@ -1,6 +1,6 @@
 /*
- * What processes tell of themselves (host/usage.h): others see it, it ends with them however they end, nobody else
- * can write it, and neither rubbish in the folder nor what the dead leave there hurts anybody.
+ * Usage pages of processes (host/usage.h): other processes see them, they end with their process however it ends, no
+ * other process can write them, and neither garbage in the folder nor leftovers of dead processes do any harm.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,14 +17,14 @@
 
 static char folder[] = "/tmp/gangway-usage-XXXXXX";
 
-struct seen {
+struct page_counts {
 	int count, mine, other;
 	uint64_t memory;
 };
 
-static bool look(const struct usage_page *p, void *arg)
+static bool page_count(const struct usage_page *p, void *arg)
 {
-	struct seen *s = arg;
+	struct page_counts *s = arg;
 
 	s->count++;
 	s->mine += p->pid == (uint32_t)getpid();
@@ -33,15 +33,15 @@ static bool look(const struct usage_page *p, void *arg)
 	return true;
 }
 
-static struct seen all(const char *kind)
+static struct page_counts pages_of_kind(const char *kind)
 {
-	struct seen s = {0};
+	struct page_counts s = {0};
 
-	usage_each(kind, look, &s);
+	usage_each(kind, page_count, &s);
 	return s;
 }
 
-static int entries(void)
+static int folder_entries(void)
 {
 	char command[128];
 	int n = -1;
@@ -55,7 +55,7 @@ static int entries(void)
 	return n;
 }
 
-/* Another process, which uses device 3 until it is killed. */
+/* Starts a process that uses device 3 until it is killed. */
 static pid_t start_other(uint64_t memory)
 {
 	int pair[2];
@@ -83,7 +83,7 @@ static void check_seen(struct usage *u)
 {
 	usage_memory(u, 3, 1000);
 	pid_t other = start_other(500);
-	struct seen s = all("cpu");
+	struct page_counts s = pages_of_kind("cpu");
 
 	CHECK_EQ(s.count, 2);
 	CHECK_EQ(s.mine, 1);
@@ -93,12 +93,12 @@ static void check_seen(struct usage *u)
 	CHECK_EQ(usage_total("cpu", 2, 0), 0);
 	CHECK_EQ(usage_total("cpu", -1, 0), 0);
 	CHECK_EQ(usage_total("cpu", USAGE_DEVICES, 0), 0);
-	CHECK_EQ(all("null").count, 0);
-	CHECK_EQ(entries(), 2);
+	CHECK_EQ(pages_of_kind("null").count, 0);
+	CHECK_EQ(folder_entries(), 2);
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
-	CHECK_EQ(all("cpu").count, 1);
-	CHECK_EQ(entries(), 1); /* who noticed has cleaned up */
+	CHECK_EQ(pages_of_kind("cpu").count, 1);
+	CHECK_EQ(folder_entries(), 1); /* the reader removes dead links */
 	usage_memory(u, 3, -1000);
 	CHECK_EQ(usage_total("cpu", 3, 0), 0);
 	CHECK(usage_open("cpu") == u);
@@ -108,7 +108,7 @@ static void check_seen(struct usage *u)
 	usage_memory(NULL, 0, 5);
 }
 
-/* ---- rubbish ---- */
+/* ---- Garbage ---- */
 
 static void make_link(const char *name, const char *target)
 {
@@ -119,15 +119,15 @@ static void make_link(const char *name, const char *target)
 	CHECK(!symlink(target, path));
 }
 
-static unsigned long long space(void)
+static unsigned long long pid_namespace(void)
 {
 	struct stat st;
 
 	return stat("/proc/self/ns/pid", &st) ? 0 : (unsigned long long)st.st_ino;
 }
 
-/* A page that says what it likes, by this process under another name than its own. */
-static void forge(pid_t pid, int seals, size_t size, const char *kind, uint64_t magic)
+/* A page with arbitrary contents, made by this process under another process id. */
+static void page_forge(pid_t pid, int seals, size_t size, const char *kind, uint64_t magic)
 {
 	struct usage_page *p = calloc(1, sizeof *p + 8192);
 	char name[64], target[64];
@@ -142,20 +142,20 @@ static void forge(pid_t pid, int seals, size_t size, const char *kind, uint64_t 
 	p->device[3].memory = ~0ull;
 	CHECK(write(fd, p, size) == (ssize_t)size);
 	CHECK(!seals || !fcntl(fd, F_ADD_SEALS, seals));
-	snprintf(name, sizeof name, "cpu-%d-%llu", pid, space());
+	snprintf(name, sizeof name, "cpu-%d-%llu", pid, pid_namespace());
 	snprintf(target, sizeof target, "/proc/%d/fd/%d", getpid(), fd);
 	make_link(name, target);
 	free(p);
 }
 
-static void check_rubbish(struct usage *u)
+static void check_garbage(struct usage *u)
 {
 	char path[256], name[64];
 	const uint64_t magic = 0x3165676173756767ull;
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 	usage_memory(u, 3, 7);
-	snprintf(path, sizeof path, "%s/cpu-77777777-%llu", folder, space());
+	snprintf(path, sizeof path, "%s/cpu-77777777-%llu", folder, pid_namespace());
 	CHECK(!mkfifo(path, 0600));
 	snprintf(path, sizeof path, "%s/a folder", folder);
 	CHECK(!mkdir(path, 0700));
@@ -163,69 +163,68 @@ static void check_rubbish(struct usage *u)
 	make_link("cpu-0-0", "/etc/passwd");
 	make_link("cpu--5-1", "/proc/1/fd/0");
 	make_link("cpu-99999999999999999999-1", "nowhere");
-	snprintf(name, sizeof name, "cpu-1-%llu", space());
+	snprintf(name, sizeof name, "cpu-1-%llu", pid_namespace());
 	make_link(name, "/etc/passwd"); /* leads out of /proc */
-	snprintf(name, sizeof name, "cpu-2-%llu", space());
+	snprintf(name, sizeof name, "cpu-2-%llu", pid_namespace());
 	make_link(name, "/proc/2/fd/../../../etc/passwd");
-	snprintf(name, sizeof name, "cpu-0000%d-%llu", getpid(), space());
+	snprintf(name, sizeof name, "cpu-0000%d-%llu", getpid(), pid_namespace());
 	make_link(name, "/proc/self/fd/0");
-	snprintf(name, sizeof name, "cpu-3-%llu", space());
+	snprintf(name, sizeof name, "cpu-3-%llu", pid_namespace());
 	make_link(name, "/proc/3/fd/99999999999999999999");
 	snprintf(name, sizeof name, "cpu-%d-1", getpid());
-	make_link(name, "/proc/self/fd/0");                   /* of another namespace: not ours to judge */
-	forge(5, 0, sizeof(struct usage_page), "cpu", magic); /* not sealed, and not its own */
-	struct seen s = all("cpu");
+	make_link(name, "/proc/self/fd/0");                        /* of another pid namespace: ignored */
+	page_forge(5, 0, sizeof(struct usage_page), "cpu", magic); /* not sealed, and of another process */
+	struct page_counts s = pages_of_kind("cpu");
 	CHECK_EQ(s.count, 1);
 	CHECK_EQ(s.memory, 7);
-	pid_t other = start_other(500); /* its own link is replaced by one to what we have made */
-	forge(other, seals, sizeof(struct usage_page), "cpu", magic);
-	forge(other, seals, 64, "cpu", magic);
-	forge(other, seals, sizeof(struct usage_page) + 4096, "cpu", magic);
-	forge(other, seals, sizeof(struct usage_page), "cpu", 0);
-	CHECK_EQ(all("cpu").count, 1); /* a link to another process than its name says leads nowhere */
+	pid_t other = start_other(500); /* its link is replaced by one to a forged page */
+	page_forge(other, seals, sizeof(struct usage_page), "cpu", magic);
+	page_forge(other, seals, 64, "cpu", magic);
+	page_forge(other, seals, sizeof(struct usage_page) + 4096, "cpu", magic);
+	page_forge(other, seals, sizeof(struct usage_page), "cpu", 0);
+	CHECK_EQ(pages_of_kind("cpu").count, 1); /* a link to another process than its name says is ignored */
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
 	CHECK_EQ(usage_total("cpu", 3, 0), 7);
 	usage_memory(u, 3, -7);
 }
 
-/* What the dead leave hides nobody, and does not stay: not if others are read, and not if nobody reads. */
+/* Leftovers of dead processes hide no live process, and are removed even if nobody reads pages of their kind. */
 static void check_leftovers(void)
 {
 	const int many = 5000, born = 300;
 	char name[64];
-	int before = entries();
+	int before = folder_entries();
 
 	for (int i = 0; i < many; i++) {
-		snprintf(
-			name, sizeof name, "served-%d-%llu", 1000000000 + i, space()); /* there are no such processes */
+		snprintf(name, sizeof name, "served-%d-%llu", 1000000000 + i, pid_namespace()); /* no such processes */
 		make_link(name, "/proc/1/fd/0");
 	}
-	CHECK_EQ(all("cpu").mine, 1);
-	CHECK(entries() < before + many);
+	CHECK_EQ(pages_of_kind("cpu").mine, 1);
+	CHECK(folder_entries() < before + many);
 	for (int i = 0; i < 16; i++)
-		all("cpu");
-	CHECK(entries() <= before);
+		pages_of_kind("cpu");
+	CHECK(folder_entries() <= before);
 	for (int i = 0; i < born; i++) {
 		pid_t pid = fork();
 		if (!pid)
 			_exit(!usage_open("null"));
 		waitpid(pid, NULL, 0);
 	}
-	CHECK(entries() < before + born / 2);
-	all("null");
-	CHECK(entries() <= before);
+	CHECK(folder_entries() < before + born / 2);
+	pages_of_kind("null");
+	CHECK(folder_entries() <= before);
 }
 
-/* A page can be forged for oneself, which is why its numbers are only numbers. */
+/* A process can forge its own page, so readers take its contents as plain numbers. */
 static void check_lies(void)
 {
 	pid_t pid = fork();
 
 	if (!pid) {
-		forge(getpid(), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, sizeof(struct usage_page), "cpu",
+		page_forge(getpid(), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, sizeof(struct usage_page), "cpu",
 			0x3165676173756767ull);
-		struct seen s = all("cpu");
+		struct page_counts s = pages_of_kind("cpu");
 		CHECK_EQ(s.count, 2);
 		CHECK_EQ(usage_total("cpu", 3, 0), ~0ull);
 		_exit(RESULT());
@@ -235,13 +234,13 @@ static void check_lies(void)
 	CHECK_EQ(status, 0);
 }
 
-/* Nobody else can write what we say. */
+/* No other process can write this process's page. */
 static void check_sealed(void)
 {
 	char path[256], target[64];
 	ssize_t n;
 
-	snprintf(path, sizeof path, "%s/cpu-%d-%llu", folder, getpid(), space());
+	snprintf(path, sizeof path, "%s/cpu-%d-%llu", folder, getpid(), pid_namespace());
 	n = readlink(path, target, sizeof target - 1);
 	CHECK(n > 0);
 	target[n > 0 ? n : 0] = 0;
@@ -275,13 +274,13 @@ static void check_folders(void)
 	setenv("GANGWAY_USAGE", folder, 1);
 }
 
-/* ---- time ---- */
+/* ---- Load ---- */
 
 struct load {
 	unsigned kernels, memory;
 };
 
-static bool take_load(const struct usage_page *p, void *arg)
+static bool page_load(const struct usage_page *p, void *arg)
 {
 	struct load *l = arg;
 
@@ -294,11 +293,11 @@ static struct load load(void)
 {
 	struct load l = {0};
 
-	usage_each("cpu", take_load, &l);
+	usage_each("cpu", page_load, &l);
 	return l;
 }
 
-static void rest(int ms)
+static void sleep_ms(int ms)
 {
 	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
 
@@ -313,29 +312,29 @@ static unsigned now_ms(void)
 	return (unsigned)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
 }
 
-/* What is seen of work that has ended is less the later one looks: a busy machine lets us wait. */
+/* The load of finished work falls with time, so the bounds allow for a busy machine. */
 static void check_time(struct usage *u)
 {
 	unsigned seen, end;
 
 	CHECK_EQ(load().kernels, 0);
 	usage_begin(u, 0, USAGE_KERNELS);
-	usage_begin(u, 0, USAGE_KERNELS); /* two at once are not twice as much */
-	rest(300);
+	usage_begin(u, 0, USAGE_KERNELS); /* concurrent work counts once */
+	sleep_ms(300);
 	unsigned running = load().kernels;
-	CHECK(running >= 15); /* 300 ms of a second, while it runs */
+	CHECK(running >= 15); /* 300 ms of the last second, still running */
 	usage_end(u, 0, USAGE_KERNELS);
-	rest(100);
+	sleep_ms(100);
 	CHECK(load().kernels >= running);
 	end = now_ms();
 	usage_end(u, 0, USAGE_KERNELS);
 	seen = load().kernels;
 	CHECK(seen > 0 || now_ms() - end > 400);
 	CHECK_EQ(load().memory, 0);
-	rest(1200);
+	sleep_ms(1200);
 	CHECK_EQ(load().kernels, 0);
 	usage_begin(u, 0, USAGE_MEMORY);
-	rest(1300);
+	sleep_ms(1300);
 	CHECK_EQ(load().memory, 100);
 	end = now_ms();
 	usage_end(u, 0, USAGE_MEMORY);
@@ -356,7 +355,7 @@ int main(void)
 		return SKIP;
 	}
 	check_seen(u);
-	check_rubbish(u);
+	check_garbage(u);
 	check_leftovers();
 	check_lies();
 	check_sealed();

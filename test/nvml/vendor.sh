@@ -1,9 +1,9 @@
 #!/bin/sh
-# The vendor's libraries passed through, and served: stand-ins for them are copies of our own that do not know who
-# they are.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE STANDIN SLOW FIRST COUNTED POLLS QUOTA WATCH
+# A vendor's libraries passed through, and served.  vendor.sh GANGWAY LIBRARIES CLIENTS PRIVATE FAKE_VENDOR SLOW_VENDOR
+# FIRST_ANSWERS COUNTING_VENDOR VENDOR_CALLS QUOTA MONITOR
 #
-# In a copy the note that makes a file ours has another owner, and the device comes from another variable: so it is
-# taken for a vendor's, and has the null device inside.
+# The vendor's libraries are patched copies of our own: another owner in the build note, and another variable in place of
+# GANGWAY_DEVICE.  So they are taken for a vendor's, with the null device inside.
 gangway=$1 lib=$2 clients=$3 private=$4 standin=$5 slow=$6 first=$7 counted=$8 polls=$9 quota=${10} watch=${11}
 here=$(cd "$(dirname "$0")" && pwd)
 failed=0
@@ -32,13 +32,13 @@ GANGWAY_DEVICE=nvidia GANGWAY_TRACE="$dir/trace" "$clients" >"$dir/out" 2>&1 || 
 grep -q 'nvmlDeviceGetMemoryInfo(.*) = NVML_SUCCESS' "$dir/trace" || fail "the trace has no nvmlDeviceGetMemoryInfo"
 GANGWAY_DEVICE=nvidia "$private" || fail "the private table, passed through"
 
-# Served: the devices that CUDA has, found again in NVML.
+# Served: NVML finds the devices that CUDA shows.
 for over in unix tcp; do
 	"$here/../served.sh" "$gangway" nvidia $over "$clients" >"$dir/out" 2>&1 || fail "served over $over: $(cat "$dir/out")"
 	GANGWAY_DEVICE_COUNT=3 "$here/../served.sh" "$gangway" nvidia $over "$clients" >"$dir/out" 2>&1 ||
 		fail "three served over $over: $(cat "$dir/out")"
 done
-# A vendor's library of release 580: what only its own tool asks for comes through.
+# A vendor's library of release 580: values that only nvidia-smi asks for reach the client.
 cp "$standin" "$dir/vendor/standin.so"
 for over in unix tcp; do
 	GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/standin.so" "$here/../served.sh" "$gangway" nvidia $over "$private" served \
@@ -47,12 +47,12 @@ done
 GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/standin.so" "$here/../served.sh" "$gangway" nvidia unix "$gangway" smi \
 	--query-gpu=enforced.power.limit,inforom.checksum_validation,accounting.mode --format=csv,noheader >"$dir/out" 2>&1
 grep -qx '700.00 W, valid, Disabled' "$dir/out" || fail "gangway smi of a served device: $(cat "$dir/out")"
-# Where a GPU is: in a chassis and in a fabric, by older versions of the structs too.
+# The place of a GPU in chassis and fabric, also with older versions of the structs.
 place=fabric.state,fabric.status,fabric.cliqueId,fabric.clusterUuid,fabric.health.summary,fabric.health.bandwidth
 place=$place,fabric.health.route_recovery_in_progress,fabric.health.route_unhealthy,fabric.health.access_timeout_recovery
 place=$place,fabric.health.incorrect_configuration,fabric.health.partition_assigned,platform.chassis_serial_number
 place=$place,platform.slot_number,platform.tray_index,platform.host_id,platform.peer_type,platform.gpu_fabric_guid
-ask() { # unix or tcp, then the words of gangway smi
+ask() { # unix or tcp, then the arguments of gangway smi
 	over=$1
 	shift
 	"$here/../served.sh" "$gangway" nvidia "$over" "$gangway" smi "$@" >"$dir/out" 2>&1
@@ -84,62 +84,62 @@ grep -q '<slot_number>N/A<' "$dir/out" && grep -q '<peer_type>N/A<' "$dir/out" |
 [ "$(grep -c '^				<supported_graphics_clock>[0-9]* MHz</supported_graphics_clock>$' "$dir/out")" -eq 110 ] &&
 	grep -qx '				<value>3201 MHz</value>' "$dir/out" || fail "the clocks of a GPU, -q -x: $(cat "$dir/out")"
 unset GANGWAY_NVIDIA_ML_LIBRARY
-# A question of the client's is one of the vendor's, and what never changes is asked once.  (No worker begins meanwhile.)
+# A query of the client is one call of the vendor's library, and constants are read once.  (No spare starts meanwhile.)
 cp "$counted" "$dir/vendor/counted.so"
 for over in unix tcp; do
 	rm -f "$dir/counted"
 	SERVE="--spares 0" GANGWAY_NVML_AHEAD=0 COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
 		"$gangway" nvidia $over "$polls" >"$dir/out" 2>&1 || fail "a vendor's calls, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
-	# Together, and each answered from the device, but for those that grew old on a busy machine.
+	# Batched: each query is still one call, but for answers that expired on a busy machine.
 	rm -f "$dir/counted"
 	SERVE="--spares 0" COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
 		"$gangway" nvidia $over "$polls" 2 >"$dir/out" 2>&1 ||
-		fail "a vendor's calls together, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
+		fail "a vendor's calls in batches, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
 done
 # A monitor's polls, batched.
 for over in unix tcp; do
 	COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" \
-		"$here/together.sh" "${gangway%/bin/gangway}" nvidia $over "$watch" >"$dir/out" 2>&1 ||
-		fail "a vendor's polls, together over $over: $(cat "$dir/out")"
+		"$here/batch.sh" "${gangway%/bin/gangway}" nvidia $over "$watch" >"$dir/out" 2>&1 ||
+		fail "a vendor's polls, batched over $over: $(cat "$dir/out")"
 done
-# A quota of a vendor's device.
+# A quota on a vendor's device.
 for over in unix tcp; do
 	SERVE="--memory 128M" QUOTA=134217728 GANGWAY_DEVICE_COUNT=2 "$here/../served.sh" "$gangway" nvidia $over "$quota" \
 		>"$dir/out" 2>&1 || fail "a quota of what is served over $over: $(cat "$dir/out")"
 done
-# A driver that gives a context up slowly does not keep anybody waiting.
+# A driver that gives up a context slowly does not delay the first answers.
 cp "$slow" "$dir/vendor/slow.so"
 GO="$dir/go" GANGWAY_NVIDIA_LIBRARY="$dir/vendor/slow.so" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/libnvidia-ml.so.1" \
 	"$here/../served.sh" "$gangway" nvidia unix "$first" >"$dir/out" 2>&1 || fail "the first answers: $(cat "$dir/out")"
-# A place that is not known says which it is.
+# The trace names unknown slots of the private table.
 GANGWAY_TRACE="$dir/trace" GANGWAY_DEVICE=null "$private" >"$dir/out" 2>&1 || fail "the private table: $(cat "$dir/out")"
 for place in 1 9 80 109 269; do
 	grep -q "place $place of NVML's private table" "$dir/trace" || fail "the trace has no place $place"
 done
-# What the server may use is what its clients see: two of three, in another order.
+# Clients see the devices that the server may use: two of three, in another order.
 GANGWAY_DEVICE_COUNT=3 CUDA_VISIBLE_DEVICES=2,0 "$here/../served.sh" "$gangway" nvidia unix \
 	env -u CUDA_VISIBLE_DEVICES "$gangway" smi --query-gpu=index,pci.bus_id --format=csv,noheader >"$dir/out" 2>&1
 printf '0, 00000000:03:00.0\n1, 00000000:01:00.0\n' | cmp -s - "$dir/out" || fail "visible devices of the server: $(cat "$dir/out")"
-# NVML does not heed CUDA_VISIBLE_DEVICES in a program, as NVIDIA's does not.
+# NVML in a program ignores CUDA_VISIBLE_DEVICES, as NVIDIA's does.
 n=$(GANGWAY_DEVICE=nvidia GANGWAY_DEVICE_COUNT=3 CUDA_VISIBLE_DEVICES=1 "$gangway" smi -L | wc -l)
 [ "$n" -eq 3 ] || fail "with CUDA_VISIBLE_DEVICES NVML shows $n devices of 3"
 
-# Without the vendor's NVML there is no answer, rather than another device's.
+# Without the vendor's NVML calls fail; they never show another device.
 cp "$dir/vendor/libcuda.so.1" "$dir/vendor/libgangway-soft.so" "$dir/cuda-only/"
 GANGWAY_DEVICE=nvidia GANGWAY_NVIDIA_LIBRARY="$dir/cuda-only/libcuda.so.1" "$gangway" smi -L >"$dir/out" 2>&1
 status=$?
 [ $status -eq 12 ] && grep -q 'Library Not Found' "$dir/out" || fail "without the vendor's NVML: $status, $(cat "$dir/out")"
-# Ourselves we never take for it.
+# Our own NVML is never taken for the vendor's.
 GANGWAY_DEVICE=nvidia GANGWAY_NVIDIA_ML_LIBRARY="$lib/libnvidia-ml.so.1" "$gangway" smi -L >"$dir/out" 2>&1
 status=$?
 [ $status -eq 12 ] || fail "our own NVML as the vendor's: $status, $(cat "$dir/out")"
 
-# Which device, when none is asked for: a server that runs here, else the processor; and one that is gone is passed over.
+# The default device: a server that runs here, else the processor; a dead server is skipped.
 unset GANGWAY_NVIDIA_LIBRARY
 export XDG_RUNTIME_DIR="$dir" GANGWAY_SOCKET="$dir/own.sock"
 unset GANGWAY_DEVICE
 "$gangway" smi -L | grep -q 'Gangway CPU' || fail "by itself: $("$gangway" smi -L)"
-# gangway run says so in the environment: cuBLAS is another on the processor.
+# gangway run sets GANGWAY_DEVICE=cpu on the processor, which has its own cuBLAS.
 started_on() { "$gangway" run sh -c 'echo "on ${GANGWAY_DEVICE-nothing named}"'; }
 [ "$(started_on)" = 'on cpu' ] || fail "gangway run by itself: $(started_on)"
 "$gangway" serve --on null --listen "unix:$dir/own.sock" 2>"$dir/log" &
@@ -153,8 +153,8 @@ done
 spares=$(cat "/proc/$server/task/$server/children")
 kill -9 $server
 wait $server 2>/dev/null
-for spare in $spares; do # one that has just begun still holds its parent's socket
+for spare in $spares; do # a spare that has just started still holds its parent's socket
 	while grep -qs gangway "/proc/$spare/cmdline"; do sleep 0.1; done
 done
-"$gangway" smi -L | grep -q 'Gangway CPU' || fail "beside what a server left: $("$gangway" smi -L)"
+"$gangway" smi -L | grep -q 'Gangway CPU' || fail "beside the socket of a dead server: $("$gangway" smi -L)"
 exit $failed

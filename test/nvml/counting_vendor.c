@@ -1,6 +1,6 @@
 /*
- * A vendor's NVML that counts: each call is a line with its name in the file COUNTED.  What it does not do itself the
- * library does that it is linked with, a copy of our own (vendor.sh).
+ * A fake NVML of a vendor that counts calls: each call appends its name as a line to the file COUNTED.  Functions
+ * that are not defined here come from the library that this one is linked with, a copy of our own (vendor.sh).
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-static void count(const char *name)
+static void count_call(const char *name)
 {
 	const char *path = getenv("COUNTED");
 	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
@@ -29,15 +29,15 @@ static void count(const char *name)
 	{ \
 		nvmlReturn_t(*real) parameters = (nvmlReturn_t(*) parameters)dlsym(RTLD_NEXT, #name); \
 \
-		count(#name); \
+		count_call(#name); \
 		return real ? real(__VA_ARGS__) : NVML_ERROR_FUNCTION_NOT_FOUND; \
 	}
 
-/* A number that it does have: 7. */
+/* A sensor whose value is 7. */
 #define SEVEN(name) \
 	nvmlReturn_t name(nvmlDevice_t device, unsigned *value) \
 	{ \
-		count(#name); \
+		count_call(#name); \
 		*value = device ? 7 : 0; \
 		return NVML_SUCCESS; \
 	}
@@ -74,17 +74,17 @@ SEVEN(nvmlDeviceGetNumGpuCores)
 
 nvmlReturn_t nvmlDeviceGetSerial(nvmlDevice_t device, char *serial, unsigned length)
 {
-	count("nvmlDeviceGetSerial");
+	count_call("nvmlDeviceGetSerial");
 	if (length < 5)
 		return NVML_ERROR_INSUFFICIENT_SIZE;
 	strcpy(serial, device ? "1234" : "");
 	return NVML_SUCCESS;
 }
 
-/* One process: whoever asks for it, the worker. */
+/* One process: the calling one, which is the worker. */
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *n, nvmlProcessInfo_t *infos)
 {
-	count("nvmlDeviceGetComputeRunningProcesses_v3");
+	count_call("nvmlDeviceGetComputeRunningProcesses_v3");
 	if (!device || *n < 1)
 		return NVML_ERROR_INSUFFICIENT_SIZE;
 	*n = 1;
@@ -96,7 +96,7 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
 nvmlReturn_t nvmlDeviceGetProcessUtilization(
 	nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned *n, unsigned long long since)
 {
-	count("nvmlDeviceGetProcessUtilization");
+	count_call("nvmlDeviceGetProcessUtilization");
 	if (!device || since || *n < 1)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*n = 1;

@@ -1,4 +1,4 @@
-/* hold MIB FILE: uses so much of device 0, makes FILE when it does, and waits to be ended. */
+/* hold_memory MIB FILE: allocates MIB MiB on device 0, creates FILE, and waits to be killed. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

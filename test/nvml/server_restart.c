@@ -1,8 +1,8 @@
 /*
- * A server that comes, goes and comes again under a program that watches it: what is asked meanwhile has a defined
- * answer, and afterwards everything is as before, handles too.
+ * A server starts, dies and starts again under a program that watches it: calls made meanwhile have a defined result,
+ * and afterwards everything works as before, including old handles.
  *
- *	life GANGWAY
+ *	server_restart GANGWAY
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -19,10 +19,12 @@ static nvmlReturn_t (*init)(void), (*end)(void), (*get)(unsigned, nvmlDevice_t *
 	(*memory)(nvmlDevice_t, nvmlMemory_t *), (*name)(nvmlDevice_t, char *, unsigned),
 	(*persist)(nvmlDevice_t, nvmlEnableState_t);
 
-static char folder[] = "/tmp/gangway-life-XXXXXX", address[64];
+static char folder[] = "/tmp/gangway-restart-XXXXXX", address[64];
+static const char *gangway;
+static pid_t server;
 
-/* A process group of its own: all of it can be killed. */
-static pid_t start_server(const char *gangway)
+/* In a process group of its own, so that the workers can be killed with it. */
+static void start_server(void)
 {
 	pid_t pid = fork();
 
@@ -34,13 +36,13 @@ static pid_t start_server(const char *gangway)
 		_exit(127);
 	}
 	setpgid(pid, pid);
-	return pid;
+	server = pid;
 }
 
-static void kill_server(pid_t pid)
+static void kill_server(void)
 {
-	kill(-pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	kill(-server, SIGKILL);
+	waitpid(server, NULL, 0);
 }
 
 static double now(void)
@@ -51,8 +53,18 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Tries until it works, for some minutes: a busy machine starts programs slowly. */
-static nvmlReturn_t soon(nvmlDevice_t d)
+/*
+ * A worker of the killed server may still hold its listening socket for a moment.  A new server then finds the
+ * address in use and exits: start it again.
+ */
+static void restart_if_exited(void)
+{
+	if (waitpid(server, NULL, WNOHANG) == server)
+		start_server();
+}
+
+/* Tries until the call succeeds, for some minutes: a busy machine starts programs slowly. */
+static nvmlReturn_t call_until_success(nvmlDevice_t d)
 {
 	struct timespec t = {.tv_nsec = 20000000};
 	nvmlReturn_t r = NVML_ERROR_UNKNOWN;
@@ -60,8 +72,10 @@ static nvmlReturn_t soon(nvmlDevice_t d)
 
 	for (double start = now(); r && now() < start + 200;) {
 		r = d ? memory(d, &m) : init();
-		if (r)
-			nanosleep(&t, NULL);
+		if (!r)
+			break;
+		restart_if_exited();
+		nanosleep(&t, NULL);
 	}
 	return r;
 }
@@ -75,6 +89,7 @@ int main(int argc, char **argv)
 
 	if (!library || argc < 2 || !mkdtemp(folder))
 		return 1;
+	gangway = argv[1];
 	snprintf(address, sizeof address, "unix:%s/socket", folder);
 	setenv("GANGWAY_DEVICE", address, 1);
 	*(void **)&init = dlsym(library, "nvmlInit_v2");
@@ -84,36 +99,36 @@ int main(int argc, char **argv)
 	*(void **)&name = dlsym(library, "nvmlDeviceGetName");
 	*(void **)&persist = dlsym(library, "nvmlDeviceSetPersistenceMode");
 
-	CHECK_EQ(init(), NVML_ERROR_DRIVER_NOT_LOADED); /* there is none yet */
+	CHECK_EQ(init(), NVML_ERROR_DRIVER_NOT_LOADED); /* no server yet */
 	CHECK_EQ(get(0, &d), NVML_ERROR_UNINITIALIZED);
-	pid_t server = start_server(argv[1]);
-	CHECK_EQ(soon(NULL), 0);
+	start_server();
+	CHECK_EQ(call_until_success(NULL), 0);
 	CHECK_EQ(get(0, &d), 0);
 	CHECK_EQ(name(d, before, sizeof before), 0);
 	CHECK_EQ(memory(d, &m), 0);
-	CHECK_EQ(persist(d, NVML_FEATURE_ENABLED), NVML_ERROR_NO_PERMISSION); /* not a client's to do */
+	CHECK_EQ(persist(d, NVML_FEATURE_ENABLED), NVML_ERROR_NO_PERMISSION); /* clients may not change a device */
 
-	kill_server(server);
+	kill_server();
 	CHECK_EQ(memory(d, &m), NVML_ERROR_GPU_IS_LOST);
 	double start = now();
 	for (int i = 0; i < 100; i++)
 		CHECK_EQ(memory(d, &m), NVML_ERROR_GPU_IS_LOST);
-	CHECK(now() - start < 30);                 /* it does not wait for each */
-	CHECK_EQ(name(d, after, sizeof after), 0); /* what never changes is known */
+	CHECK(now() - start < 30);                 /* calls do not wait for a server */
+	CHECK_EQ(name(d, after, sizeof after), 0); /* constants are cached */
 
-	server = start_server(argv[1]);
-	CHECK_EQ(soon(d), 0);
+	start_server();
+	CHECK_EQ(call_until_success(d), 0);
 	CHECK_EQ(get(0, &again), 0);
 	CHECK(again == d);
 	CHECK_EQ(name(d, after, sizeof after), 0);
 	CHECK(!strcmp(before, after));
-	/* once more, so quickly that nobody asks in between */
-	kill_server(server);
-	server = start_server(argv[1]);
-	CHECK_EQ(soon(d), 0);
+	/* a restart between two calls */
+	kill_server();
+	start_server();
+	CHECK_EQ(call_until_success(d), 0);
 	CHECK_EQ(end(), 0);
 	CHECK_EQ(memory(d, &m), NVML_ERROR_UNINITIALIZED);
-	kill_server(server);
+	kill_server();
 	unlink(address + 5);
 	rmdir(folder);
 	return RESULT();

@@ -1,8 +1,8 @@
 /*
- * A monitor of two devices: many polls of what moves by itself, without a pause.  Prints what each call of the last one
- * returned, and the values of those that stay the same; how many calls there were is told on standard error.
+ * A monitor of two devices: many polls of sensors, without a pause.  Prints the results of the last poll and the
+ * values that are constant; prints the number of calls on standard error.
  *
- *	nvml-watch POLLS
+ *	nvml-monitor POLLS
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -11,19 +11,19 @@
 #include "wire/names.h"
 
 static struct nvml_ops f;
-static bool telling;
+static bool printing;
 static unsigned calls;
 
-static void tell(const char *name, nvmlReturn_t r, bool stays, unsigned long long value)
+static void report(const char *name, nvmlReturn_t r, bool constant, unsigned long long value)
 {
 	calls++;
-	if (telling)
-		printf("%s %d %llu\n", name, r, stays && !r ? value : 0);
+	if (printing)
+		printf("%s %d %llu\n", name, r, constant && !r ? value : 0);
 }
 
-#define VALUE(name, stays, ...) (v = 0, r = f.name(__VA_ARGS__, &v), tell(#name, r, stays, v))
+#define VALUE(name, constant, ...) (v = 0, r = f.name(__VA_ARGS__, &v), report(#name, r, constant, v))
 
-static void poll(nvmlDevice_t d)
+static void poll_device(nvmlDevice_t d)
 {
 	nvmlUtilization_t u;
 	nvmlPstates_t state;
@@ -32,9 +32,9 @@ static void poll(nvmlDevice_t d)
 	unsigned long long l;
 	nvmlReturn_t r;
 
-	tell("utilisation", f.nvmlDeviceGetUtilizationRates(d, &u), false, 0);
+	report("utilisation", f.nvmlDeviceGetUtilizationRates(d, &u), false, 0);
 	VALUE(nvmlDeviceGetTemperature, false, d, NVML_TEMPERATURE_GPU);
-	VALUE(nvmlDeviceGetTemperature, false, d, 77); /* there is no such sensor */
+	VALUE(nvmlDeviceGetTemperature, false, d, 77); /* no such sensor */
 	VALUE(nvmlDeviceGetPowerUsage, false, d);
 	VALUE(nvmlDeviceGetFanSpeed, false, d);
 	VALUE(nvmlDeviceGetClockInfo, false, d, NVML_CLOCK_GRAPHICS);
@@ -44,10 +44,10 @@ static void poll(nvmlDevice_t d)
 	VALUE(nvmlDeviceGetMaxClockInfo, true, d, NVML_CLOCK_MEM);
 	VALUE(nvmlDeviceGetMaxClockInfo, true, d, 99);
 	VALUE(nvmlDeviceGetCurrPcieLinkWidth, true, d);
-	tell("state", f.nvmlDeviceGetPerformanceState(d, &state), false, 0);
-	tell("encoder", f.nvmlDeviceGetEncoderUtilization(d, &v, &w), false, 0);
-	tell("energy", f.nvmlDeviceGetTotalEnergyConsumption(d, &l), false, 0);
-	tell("violation", f.nvmlDeviceGetViolationStatus(d, 0, &violation), false, 0);
+	report("state", f.nvmlDeviceGetPerformanceState(d, &state), false, 0);
+	report("encoder", f.nvmlDeviceGetEncoderUtilization(d, &v, &w), false, 0);
+	report("energy", f.nvmlDeviceGetTotalEnergyConsumption(d, &l), false, 0);
+	report("violation", f.nvmlDeviceGetViolationStatus(d, 0, &violation), false, 0);
 }
 
 int main(int argc, char **argv)
@@ -62,9 +62,9 @@ int main(int argc, char **argv)
 		slot[i] = dlsym(library, nvml_names[i]);
 	CHECK_EQ(f.nvmlInit_v2(), 0);
 	for (int i = 0; i < polls; i++) {
-		telling = i == polls - 1;
-		for (int d = 0; d < 3; d++) /* of which the last is not there */
-			poll(NVML_HANDLE(d));
+		printing = i == polls - 1;
+		for (int d = 0; d < 3; d++) /* the last one does not exist */
+			poll_device(NVML_HANDLE(d));
 	}
 	CHECK_EQ(f.nvmlShutdown(), 0);
 	fprintf(stderr, "%u calls\n", calls);

@@ -1,7 +1,7 @@
 /*
- * The first answers of a served device: nobody waits until the worker's context is given up, which takes minutes here, or
- * until we make the file GO (slow.c).  But whoever goes on with CUDA's calls over the same link, as no library does, waits
- * for it, and is served.  On the server that DEVICE names.
+ * The first NVML answers of a served device do not wait until the worker has given up its context, which takes
+ * minutes here or until this test creates the file GO (slow_vendor.c).  A client that goes on with CUDA calls over
+ * the same link, as no library does, waits for that and is then served.  DEVICE names the server.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -19,16 +19,16 @@
 #include "wire/protocol.h"
 #include "wire/wire.h"
 
-#define SOON 100 /* seconds: less than a context takes */
+#define SOON 100 /* seconds: less than giving up the context takes */
 
 static const char *go;
-static atomic_bool gone;
+static atomic_bool context_gone;
 
-static void *give_up(void *arg)
+static void *let_context_go(void *arg)
 {
 	if (arg)
-		usleep(500000); /* time for the other to wait; if it does not, the test finds nothing, but is right */
-	atomic_store(&gone, true);
+		usleep(500000); /* time for the other thread to block; if it does not, the test passes without testing that */
+	atomic_store(&context_gone, true);
 	close(open(go, O_WRONLY | O_CREAT, 0600));
 	return NULL;
 }
@@ -54,21 +54,22 @@ static void check_library(void)
 		fprintf(stderr, "%s\n", dlerror());
 		exit(1);
 	}
-#define LOOK(name) *(void **)&f.name = dlsym(library, #name)
-	LOOK(nvmlInit_v2), LOOK(nvmlDeviceGetHandleByIndex_v2), LOOK(nvmlDeviceGetMemoryInfo), LOOK(nvmlShutdown);
-	LOOK(nvmlDeviceGetComputeRunningProcesses_v3);
+#define LOOK_UP(name) *(void **)&f.name = dlsym(library, #name)
+	LOOK_UP(nvmlInit_v2), LOOK_UP(nvmlDeviceGetHandleByIndex_v2), LOOK_UP(nvmlDeviceGetMemoryInfo),
+		LOOK_UP(nvmlShutdown);
+	LOOK_UP(nvmlDeviceGetComputeRunningProcesses_v3);
 	double start = now_s();
 	CHECK_EQ(f.nvmlInit_v2(), 0);
 	CHECK_EQ(f.nvmlDeviceGetHandleByIndex_v2(0, &d), 0);
 	CHECK_EQ(f.nvmlDeviceGetMemoryInfo(d, &m), 0);
 	CHECK_EQ(f.nvmlDeviceGetComputeRunningProcesses_v3(d, &n, list), 0);
-	CHECK_EQ(n, 0); /* the context that is still there is nobody's */
+	CHECK_EQ(n, 0); /* no client owns the context that still exists */
 	CHECK(now_s() - start < SOON);
-	give_up(NULL);
+	let_context_go(NULL);
 	CHECK_EQ(f.nvmlShutdown(), 0);
 }
 
-/* A call without arguments: what its answer begins with. */
+/* The result of a call without arguments. */
 static CUresult ask(struct lane *lane, unsigned op)
 {
 	struct wire_request *head;
@@ -105,9 +106,9 @@ static void check_mixed(const char *address)
 	double start = now_s();
 	CHECK_EQ(ask(lane, WIRE_NVML_DEVICES), 0);
 	CHECK(now_s() - start < SOON);
-	pthread_create(&thread, NULL, give_up, "later");
+	pthread_create(&thread, NULL, let_context_go, "later");
 	CHECK_EQ(ask(lane, WIRE_DEVICES), 0);
-	CHECK(gone);
+	CHECK(context_gone);
 	pthread_join(thread, NULL);
 	CHECK_EQ(ask(lane, WIRE_NVML_DEVICES), 0);
 	CHECK_EQ(ask(lane, WIRE_DEVICES), 0);
@@ -123,7 +124,7 @@ int main(void)
 		return 1;
 	check_library();
 	unlink(go);
-	gone = false;
+	context_gone = false;
 	check_mixed(address);
 	return RESULT();
 }

@@ -1,11 +1,11 @@
 /*
- * A vendor's NVML with a private table as release 580 has it, to be served: what it does not say itself, the library
- * that it is linked with says, a copy of our own (vendor.sh).
+ * A fake NVML of a vendor with a private table like that of release 580, for a server.  Functions that are not
+ * defined here come from the library that this one is linked with, a copy of our own (vendor.sh).
  *
- * nvmlDeviceGetDriverModel_v2 and nvmlDeviceGetGpuOperationMode are as NVIDIA's: they take NULLs for what is not wanted.
+ * nvmlDeviceGetDriverModel_v2 and nvmlDeviceGetGpuOperationMode accept NULL for unwanted values, as NVIDIA's do.
  *
- * Its GPU is in a rack: of what is said of that, STANDIN_OLD knows the older versions alone.  STANDIN_ARCH: the GPU's
- * own generation; STANDIN_STATE and STANDIN_HEALTH: of its fabric.
+ * The GPU is in a rack.  STANDIN_OLD: only older versions of the structs about that are known.  STANDIN_ARCH: the
+ * generation of the GPU; STANDIN_STATE and STANDIN_HEALTH: of its fabric.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-static nvmlReturn_t number(nvmlDevice_t device, unsigned *value)
+static nvmlReturn_t number_slot(nvmlDevice_t device, unsigned *value)
 {
 	if (!device || !value)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -24,12 +24,12 @@ static nvmlReturn_t number(nvmlDevice_t device, unsigned *value)
 	return NVML_SUCCESS;
 }
 
-static nvmlReturn_t no_number(nvmlDevice_t device, unsigned *value)
+static nvmlReturn_t unsupported_slot(nvmlDevice_t device, unsigned *value)
 {
 	return device && value ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-static nvmlReturn_t part(nvmlDevice_t device, char *text, unsigned length)
+static nvmlReturn_t part_number_slot(nvmlDevice_t device, char *text, unsigned length)
 {
 	if (!device || length != 80)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -37,8 +37,8 @@ static nvmlReturn_t part(nvmlDevice_t device, char *text, unsigned length)
 	return NVML_SUCCESS;
 }
 
-/* A text that fills its room, and has no end. */
-static nvmlReturn_t field_unit(nvmlDevice_t device, char *text, unsigned length)
+/* A text that fills its buffer, without a NUL. */
+static nvmlReturn_t field_unit_slot(nvmlDevice_t device, char *text, unsigned length)
 {
 	if (!device || length != 20)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -52,10 +52,10 @@ nvmlReturn_t nvmlInternalGetExportTable(const void **out, const void *id)
 
 	(void)id;
 	table[0] = (const void *)sizeof table;
-	table[230] = no_number;
-	table[231] = part;
-	table[232] = table[249] = number;
-	table[237] = field_unit;
+	table[230] = unsupported_slot;
+	table[231] = part_number_slot;
+	table[232] = table[249] = number_slot;
+	table[237] = field_unit_slot;
 	*out = table;
 	return NVML_SUCCESS;
 }
@@ -97,7 +97,7 @@ nvmlReturn_t nvmlDeviceGetAccountingMode(nvmlDevice_t device, nvmlEnableState_t 
 	return NVML_SUCCESS;
 }
 
-static unsigned setting(const char *name, unsigned otherwise)
+static unsigned environment_number(const char *name, unsigned otherwise)
 {
 	const char *text = getenv(name);
 
@@ -108,7 +108,7 @@ nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, nvmlDeviceArchitectu
 {
 	if (!device || !architecture)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*architecture = setting("STANDIN_ARCH", NVML_DEVICE_ARCH_BLACKWELL);
+	*architecture = environment_number("STANDIN_ARCH", NVML_DEVICE_ARCH_BLACKWELL);
 	return NVML_SUCCESS;
 }
 
@@ -118,7 +118,7 @@ nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo_t *
 
 	if (!device || !info)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (info->version != NVML_SIZED(nvmlPlatformInfo_t, setting("STANDIN_OLD", 0) ? 1 : 2))
+	if (info->version != NVML_SIZED(nvmlPlatformInfo_t, environment_number("STANDIN_OLD", 0) ? 1 : 2))
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
 	memcpy(info->ibGuid, &guid, sizeof guid);
 	memcpy(info->chassisSerialNumber, "1823825185529", 13);
@@ -131,7 +131,7 @@ nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo_t *
 
 nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *info)
 {
-	bool old = setting("STANDIN_OLD", 0);
+	bool old = environment_number("STANDIN_OLD", 0);
 
 	if (!device || !info)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -140,8 +140,8 @@ nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV
 	memset(info->clusterUuid, 0xab, sizeof info->clusterUuid);
 	info->status = NVML_ERROR_INSUFFICIENT_RESOURCES;
 	info->cliqueId = 32766;
-	info->state = (unsigned char)setting("STANDIN_STATE", NVML_GPU_FABRIC_STATE_COMPLETED);
-	info->healthMask = setting("STANDIN_HEALTH", 0x24a6); /* each question another answer */
+	info->state = (unsigned char)environment_number("STANDIN_STATE", NVML_GPU_FABRIC_STATE_COMPLETED);
+	info->healthMask = environment_number("STANDIN_HEALTH", 0x24a6); /* a different value in each field */
 	if (!old)
 		info->healthSummary = 3;
 	return NVML_SUCCESS;
@@ -159,7 +159,7 @@ nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned *c
 	return room ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
 }
 
-/* There are 110: those that do not fit are counted. */
+/* There are 110 clocks; *count reports that even if they do not fit. */
 nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(
 	nvmlDevice_t device, unsigned memory, unsigned *count, unsigned *clocks)
 {

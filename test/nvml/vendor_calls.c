@@ -1,8 +1,8 @@
 /*
- * A monitor of a served device whose vendor's library counts (counted.c): a poll of 20 values is 20 calls of the
- * vendor's, and what never changes is asked once.
+ * Counts the calls that a served device makes to its vendor's library (counting_vendor.c): a poll of 20 values is 20
+ * calls, and constants are read once.
  *
- *	polls [TIMES]	COUNTED: the file with a line for each call; TIMES: how many times as many the vendor may have
+ *	vendor_calls [TIMES]	COUNTED: the file with a line for each call; TIMES: the factor by which calls may be more
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 static struct nvml_ops f;
 
-static int calls(void)
+static int vendor_call_count(void)
 {
 	FILE *file = fopen(getenv("COUNTED"), "r");
 	char line[256];
@@ -34,7 +34,7 @@ static void look_up(void *library)
 		slot[i] = dlsym(library, nvml_names[i]);
 }
 
-/* As bench/nvml.c does it. */
+/* The values that bench/nvml.c reads. */
 static void poll_once(nvmlDevice_t d)
 {
 	nvmlUtilization_t u;
@@ -66,8 +66,8 @@ static void poll_once(nvmlDevice_t d)
 	CHECK(!f.nvmlDeviceGetGraphicsRunningProcesses_v3(d, &n, p));
 }
 
-/* Twelve constants: six that are told when the link is made, and six that are asked for. */
-static void constants(nvmlDevice_t d)
+/* Twelve constants: six come with the link, and six take a call each. */
+static void read_constants(nvmlDevice_t d)
 {
 	char text[128];
 	nvmlPciInfo_t pci;
@@ -104,23 +104,24 @@ int main(int argc, char **argv)
 		return printf("no NVML: %s\n", dlerror()), 1;
 	look_up(library);
 	CHECK(!f.nvmlInit_v2() && !f.nvmlDeviceGetHandleByIndex_v2(0, &d));
-	int before = calls();
+	int before = vendor_call_count();
 	CHECK(before > 0);
 	for (int i = 1; i <= 5; i++) {
 		poll_once(d);
-		CHECK(calls() >= before + 20 * i && calls() <= before + 20 * i * times);
+		CHECK(vendor_call_count() >= before + 20 * i && vendor_call_count() <= before + 20 * i * times);
 	}
-	before = calls();
+	before = vendor_call_count();
 	for (int i = 0; i < 5; i++)
-		constants(d);
-	CHECK(calls() == before + 6);
-	before = calls();
-	CHECK(f.nvmlDeviceGetSerial(d, text, sizeof text) == NVML_ERROR_INSUFFICIENT_SIZE); /* another question */
-	CHECK(calls() == before + 1);
-	/* How busy processes are is another question, too, asked only by those who want to know. */
-	before = calls();
+		read_constants(d);
+	CHECK(vendor_call_count() == before + 6);
+	before = vendor_call_count();
+	CHECK(f.nvmlDeviceGetSerial(d, text, sizeof text) ==
+		NVML_ERROR_INSUFFICIENT_SIZE); /* a different buffer size is a new query */
+	CHECK(vendor_call_count() == before + 1);
+	/* The load of processes takes a further call, made only for clients that ask for it. */
+	before = vendor_call_count();
 	f.nvmlDeviceGetProcessUtilization(d, samples, &n, 0);
-	CHECK(calls() == before + 2);
-	printf("%d calls of the vendor's in all\n", calls());
+	CHECK(vendor_call_count() == before + 2);
+	printf("%d calls of the vendor's library\n", vendor_call_count());
 	return failures != 0;
 }

@@ -1,6 +1,7 @@
 /*
- * What one process sees of others through NVML: their memory and their numbers, while they live.  They use the device
- * themselves, or are clients of one server; where root runs this over a unix socket, of different users.
+ * What one process sees of others through NVML: their memory and process ids, while they live.  The others use the
+ * device in their own process, or are clients of the same server; if root runs this over a unix socket, of different
+ * users.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -24,8 +25,8 @@ static nvmlReturn_t (*init)(void), (*end)(void), (*get)(unsigned, nvmlDevice_t *
 	(*memory)(nvmlDevice_t, nvmlMemory_t *), (*processes)(nvmlDevice_t, unsigned *, nvmlProcessInfo_t *),
 	(*name_of)(unsigned, char *, unsigned), (*device_name)(nvmlDevice_t, char *, unsigned);
 
-/* Uses device 0 as another user until its input ends; says when it does. */
-static void use(unsigned mib, uid_t user, int in, int out)
+/* Uses device 0 as another user; writes a byte when it does, and ends with its input. */
+static void use_device(unsigned mib, uid_t user, int in, int out)
 {
 	CUcontext context;
 	CUdeviceptr p;
@@ -41,15 +42,15 @@ static void use(unsigned mib, uid_t user, int in, int out)
 	_exit(1);
 }
 
-struct user {
+struct device_user {
 	pid_t pid;
 	int hold;
 };
 
-static struct user start(unsigned mib, uid_t user)
+static struct device_user start_user(unsigned mib, uid_t user)
 {
 	int up[2], down[2];
-	struct user u = {-1, -1};
+	struct device_user u = {-1, -1};
 	char c = 0;
 
 	if (pipe(up) || pipe(down))
@@ -57,7 +58,7 @@ static struct user start(unsigned mib, uid_t user)
 	u.pid = calm_fork();
 	if (!u.pid) {
 		close(down[1]);
-		use(mib, user, down[0], up[1]);
+		use_device(mib, user, down[0], up[1]);
 	}
 	close(up[1]);
 	close(down[0]);
@@ -67,7 +68,7 @@ static struct user start(unsigned mib, uid_t user)
 	return u;
 }
 
-static void stop(struct user u, bool kindly)
+static void stop_user(struct device_user u, bool kindly)
 {
 	if (!kindly)
 		kill(u.pid, SIGKILL);
@@ -75,7 +76,7 @@ static void stop(struct user u, bool kindly)
 	waitpid(u.pid, NULL, 0);
 }
 
-static unsigned long long used_by(pid_t pid)
+static unsigned long long memory_used_by(pid_t pid)
 {
 	nvmlProcessInfo_t p[256];
 	nvmlDevice_t d;
@@ -89,7 +90,7 @@ static unsigned long long used_by(pid_t pid)
 	return 0;
 }
 
-static unsigned long long used(void)
+static unsigned long long memory_used(void)
 {
 	nvmlDevice_t d;
 	nvmlMemory_t m = {0};
@@ -99,8 +100,8 @@ static unsigned long long used(void)
 	return m.used;
 }
 
-/* A server notices a client's end a moment later. */
-static bool soon_is(unsigned long long (*value)(void), unsigned long long want)
+/* Waits for a value: a server notices the end of a client a moment later. */
+static bool becomes(unsigned long long (*value)(void), unsigned long long want)
 {
 	struct timespec t = {.tv_nsec = 10000000};
 
@@ -114,29 +115,29 @@ static bool soon_is(unsigned long long (*value)(void), unsigned long long want)
 
 static void check_two(void)
 {
-	unsigned long long before = used();
-	struct user a = start(48, 0), b = start(64, 0);
+	unsigned long long before = memory_used();
+	struct device_user a = start_user(48, 0), b = start_user(64, 0);
 	char name[4096] = "";
 
-	CHECK_EQ(used(), before + 112 * MIB);
-	CHECK_EQ(used_by(a.pid), 48 * MIB);
-	CHECK_EQ(used_by(b.pid), 64 * MIB);
-	CHECK_EQ(used_by(getpid()), 0); /* it looks on, and uses nothing */
+	CHECK_EQ(memory_used(), before + 112 * MIB);
+	CHECK_EQ(memory_used_by(a.pid), 48 * MIB);
+	CHECK_EQ(memory_used_by(b.pid), 64 * MIB);
+	CHECK_EQ(memory_used_by(getpid()), 0); /* this process only watches */
 	CHECK_EQ(name_of((unsigned)a.pid, name, sizeof name), 0);
-	CHECK(strstr(name, "seen"));
+	CHECK(strstr(name, "nvml-processes"));
 	CHECK_EQ(name_of(0x7ffffff0, name, sizeof name), NVML_ERROR_NOT_FOUND);
-	stop(a, false);
-	CHECK(soon_is(used, before + 64 * MIB));
-	CHECK_EQ(used_by(a.pid), 0);
-	stop(b, true);
-	CHECK(soon_is(used, before));
-	CHECK_EQ(used_by(b.pid), 0);
+	stop_user(a, false);
+	CHECK(becomes(memory_used, before + 64 * MIB));
+	CHECK_EQ(memory_used_by(a.pid), 0);
+	stop_user(b, true);
+	CHECK(becomes(memory_used, before));
+	CHECK_EQ(memory_used_by(b.pid), 0);
 }
 
-/* The same as CUDA says, in a process that uses the device beside others. */
+/* NVML and CUDA agree in a process that shares the device with others. */
 static void check_agrees(void)
 {
-	struct user a = start(32, 0);
+	struct device_user a = start_user(32, 0);
 	pid_t pid = calm_fork();
 	int status;
 
@@ -160,37 +161,37 @@ static void check_agrees(void)
 		_exit(RESULT());
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
-	stop(a, true);
+	stop_user(a, true);
 }
 
-/* A stranger sees itself and how much is used, and nobody else; who is root sees both. */
+/* Another user sees its own processes and the total memory in use; root sees both processes. */
 static void check_strangers(void)
 {
-	struct user roots = start(24, 0), theirs = start(40, NOBODY);
+	struct device_user roots = start_user(24, 0), theirs = start_user(40, NOBODY);
 	int status;
 
-	CHECK_EQ(used_by(roots.pid), 24 * MIB);
-	CHECK_EQ(used_by(theirs.pid), 40 * MIB);
+	CHECK_EQ(memory_used_by(roots.pid), 24 * MIB);
+	CHECK_EQ(memory_used_by(theirs.pid), 40 * MIB);
 	pid_t pid = calm_fork();
 	if (!pid) {
 		if (setgid(NOBODY) || setuid(NOBODY))
 			_exit(1);
-		CHECK_EQ(used_by(roots.pid), 0);
-		CHECK_EQ(used_by(theirs.pid), 40 * MIB);
-		CHECK(used() >= 64 * MIB);
+		CHECK_EQ(memory_used_by(roots.pid), 0);
+		CHECK_EQ(memory_used_by(theirs.pid), 40 * MIB);
+		CHECK(memory_used() >= 64 * MIB);
 		_exit(RESULT());
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
-	stop(theirs, true); /* it has a copy of the other's pipe */
-	stop(roots, true);
+	stop_user(theirs, true); /* first: it inherited the other's pipe */
+	stop_user(roots, true);
 }
 
-/* More than one answer holds: processes beside the server that use the same device themselves. */
+/* More processes than one reply holds, which use the same device without the server. */
 static void check_many(void)
 {
 	enum { MANY = 80 };
 	char name[96] = "";
-	struct user u[MANY];
+	struct device_user u[MANY];
 	const char *served = getenv("GANGWAY_DEVICE");
 	nvmlDevice_t d;
 	unsigned seen = 0;
@@ -200,13 +201,13 @@ static void check_many(void)
 	char *keep = strdup(served);
 	setenv("GANGWAY_DEVICE", strstr(name, "null") ? "null" : "cpu", 1);
 	for (int i = 0; i < MANY; i++)
-		u[i] = start(1, 0);
+		u[i] = start_user(1, 0);
 	setenv("GANGWAY_DEVICE", keep, 1);
 	for (int i = 0; i < MANY; i++)
-		seen += used_by(u[i].pid) == MIB;
+		seen += memory_used_by(u[i].pid) == MIB;
 	CHECK_EQ(seen, MANY);
 	for (int i = MANY - 1; i >= 0; i--)
-		stop(u[i], false);
+		stop_user(u[i], false);
 	free(keep);
 }
 

@@ -1,4 +1,4 @@
-"""nvidia-ml-py, as vLLM, PyTorch and many others use it; and every function it has, for a defined answer."""
+"""Calls nvidia-ml-py as vLLM, PyTorch and others do, then every function of it: each must have a defined result."""
 import ctypes
 import inspect
 import os
@@ -30,12 +30,12 @@ for i in range(count.value):
     assert memory.total == total.value == memory.free + memory.used
     assert n.nvmlDeviceGetIndex(n.nvmlDeviceGetHandleByUUID(text)) == i
     assert n.nvmlDeviceGetIndex(n.nvmlDeviceGetHandleByPciBusId(n.nvmlDeviceGetPciInfo(h).busId)) == i
-    # A server has made a context for this process, which does not use it.
+    # A worker may have made a context for this process, which does not use it.
     assert all(p.pid == os.getpid() for p in n.nvmlDeviceGetComputeRunningProcesses(h))
     rates = n.nvmlDeviceGetUtilizationRates(h)
     assert 0 <= rates.gpu <= 100 and 0 <= rates.memory <= 100
 
-# All that needs a device and no more, or nothing at all: a value or an error of NVML's, never anything else.
+# Functions that need a device handle at most: each returns a value or raises an NVML error, nothing else.
 answered = refused = 0
 handle = n.nvmlDeviceGetHandleByIndex(0)
 for name, f in sorted(vars(n).items()):
@@ -49,7 +49,7 @@ for name, f in sorted(vars(n).items()):
         answered += 1
     except n.NVMLError:
         refused += 1
-    except (TypeError, AttributeError, ValueError, UnboundLocalError) as e:  # its own mistake: an argument it hides
+    except (TypeError, AttributeError, ValueError, UnboundLocalError) as e:  # a fault of nvidia-ml-py: a hidden argument
         print(name, repr(e))
 assert answered > 20, answered
 print(version, "answered:", answered, "refused:", refused, "pid", os.getpid())

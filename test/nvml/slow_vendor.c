@@ -1,6 +1,7 @@
 /*
- * A vendor's driver that takes its time to give up a context, as on a GPU: until there is the file GO, or for minutes.  The
- * rest is that of the library that it is linked with, a copy of our own (vendor.sh).
+ * A fake driver of a vendor that gives up a context slowly, as on a GPU: when the file GO exists, or after minutes.
+ * Functions that are not defined here come from the library that this one is linked with, a copy of our own
+ * (vendor.sh).
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 
 extern CUresult cuDevicePrimaryCtxReset_v2(CUdevice d);
 
-/* All that hold it are this one. */
+/* One release is enough: this worker is the only holder. */
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d)
 {
 	const char *go = getenv("GO");
