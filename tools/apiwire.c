@@ -182,7 +182,7 @@ static void print_reply_checks(const struct entry *e)
 		for (int i = 0, more = 0; i < e->nargs; i++)
 			if (e->args[i].len && e->args[i].len[0] == '*')
 				printf("%s%s", more++ ? " || " : "", e->args[i].name);
-		printf(")) {\n\t\t*%s = capacity;\n\t\treturn call_nonsense();\n\t}\n", e->args[n].name);
+		printf(")) {\n\t\t*%s = capacity;\n\t\treturn client_reject_reply();\n\t}\n", e->args[n].name);
 	}
 	for (int i = 0; i < e->nargs; i++) {
 		const struct arg *a = &e->args[i];

@@ -39,9 +39,9 @@ struct wire_reply {
  * word 0 for those without a context.  The others belong to streams and the like: what is done there, as a
  * number that grows.
  */
-#define WIRE_LATE_WORD       0
-#define WIRE_MIRROR_WORD     1 /* over TCP, grows when mirrored memory has changed: told before what was waited for */
-#define WIRE_LATE(n, result) ((uint32_t)(n) << 16 | (uint16_t)(result))
+#define WIRE_ERROR_WORD             0
+#define WIRE_MIRROR_WORD            1 /* over TCP, grows when mirrored memory has changed: told before what was waited for */
+#define WIRE_ERROR_COUNT(n, result) ((uint32_t)(n) << 16 | (uint16_t)(result))
 
 /* Operations beside the entry points of CUDA: ops.def lists them.  Smaller numbers are those of api/cuda.api. */
 enum wire_op {
@@ -57,7 +57,7 @@ enum wire_op {
 /* ended: what fails in the context is nothing to tell any more; its word is not used again before it has a new one. */
 struct wire_context {
 	uint64_t context;
-	uint32_t word; /* WIRE_LATE_WORD: it has none of its own */
+	uint32_t word; /* WIRE_ERROR_WORD: it has none of its own */
 	uint32_t ended;
 };
 

@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "abi/fatbin.h"
-#include "wire/call.h"
+#include "backend/remote/memory/mirror.h"
+#include "backend/remote/session/call.h"
 #include "test/check.h"
 #include "wire/protocol.h"
 #include "wire/trace.h"
@@ -28,10 +29,17 @@ bool call_posted(void)
 	return true;
 }
 
+void mirror_push(bool kernel)
+{
+	(void)kernel;
+}
+
 void trace_note(const char *format, ...)
 {
 	(void)format;
 }
+
+static struct client hostile_client;
 
 static void start(void)
 {
@@ -45,7 +53,8 @@ static void start(void)
 		printf("%s\n", error);
 		exit(1);
 	}
-	call_open(link);
+	client = &hostile_client;
+	call_attach(client, link);
 }
 
 static CUresult ask(unsigned op, const void *args, size_t size, void *out, size_t room)
@@ -68,7 +77,7 @@ static CUresult post(unsigned op, const void *args, size_t size, const struct pi
 			sizeof(struct wire_cuMemGetInfo_v2), NULL, 0))
 		return 999;
 	(void)info;
-	return call_late();
+	return async_error_take();
 }
 
 static uint64_t device_memory(size_t size)
@@ -156,7 +165,7 @@ static uint64_t event(struct lane *events)
 		return 0;
 	memcpy(&v, f.payload, sizeof v);
 	lane_release(events);
-	called = call_reserve_now(events, sizeof *called);
+	called = call_reserve(events, sizeof *called);
 	if (!called)
 		return 0;
 	*called = (struct wire_called){v.slot, v.value};
@@ -174,11 +183,11 @@ static void host_calls(void)
 	struct frame f;
 
 	CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_VALUE); /* nobody listens */
-	CHECK(!lane_open(call_link(), &events) &&
-		!bulk_alloc(call_link(), BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &page));
-	memset((char *)bulk_base(call_link(), BULK_UP, NULL) + page.offset, 0, page.size);
+	CHECK(!lane_open(client->link, &events) &&
+		!bulk_alloc(client->link, BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &page));
+	memset((char *)bulk_base(client->link, BULK_UP, NULL) + page.offset, 0, page.size);
 	CHECK(call_reserve(events, 0) && !call_ask(events, WIRE_LISTEN, 0, &page, 1, &f));
-	call_done(events);
+	call_release_reply(events);
 	for (size_t i = 0; i < WILD; i++) {
 		a.offset = (uint32_t)wild[i] | 1u << 31;
 		CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
@@ -209,7 +218,7 @@ static CUresult map(uint64_t address, uint64_t size, int fd)
 	static uint64_t ids = 1000;
 	struct wire_host a = {.address = address, .size = size, .id = ++ids};
 
-	if (fd >= 0 && link_send_fd(call_link(), a.id, fd))
+	if (fd >= 0 && link_send_fd(client->link, a.id, fd))
 		return 999;
 	return ask(WIRE_HOST_MAP, &a, sizeof a, NULL, 0);
 }
@@ -384,10 +393,10 @@ static void objects(void)
 	out.pool = 1;
 	CHECK(ask(WIRE_SHARE_OUT, &out, sizeof out, NULL, 0) != CUDA_SUCCESS);
 	CHECK(ask(WIRE_POOL, &pool, sizeof pool, &back, sizeof back) != CUDA_SUCCESS);
-	if (link_peer(call_link())->local) {
+	if (link_peer(client->link)->local) {
 		struct wire_share in = {.id = 77, .type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
 		int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-		CHECK(!link_send_fd(call_link(), in.id, fd));
+		CHECK(!link_send_fd(client->link, in.id, fd));
 		CHECK(ask(WIRE_SHARE_IN, &in, sizeof in, &value, sizeof value) != CUDA_SUCCESS);
 		close(fd);
 	}
@@ -412,9 +421,9 @@ static CUresult load(const void *bytes, uint32_t size, const struct wire_jit *op
 	hash_of(bytes, size, a.name.hash);
 	if (n)
 		memcpy(a.option, options, n * sizeof *options);
-	if (bulk_alloc(call_link(), BULK_UP, size, &piece))
+	if (bulk_alloc(client->link, BULK_UP, size, &piece))
 		return 999;
-	memcpy((char *)bulk_base(call_link(), BULK_UP, &room) + piece.offset, bytes, size);
+	memcpy((char *)bulk_base(client->link, BULK_UP, &room) + piece.offset, bytes, size);
 	to = call_reserve(lane, used);
 	if (!to)
 		return 999;
@@ -422,8 +431,8 @@ static CUresult load(const void *bytes, uint32_t size, const struct wire_jit *op
 	CUresult r = call_ask(lane, WIRE_LOAD, used, &piece, 1, &reply);
 	if (!r && reply.size >= sizeof(struct wire_reply) + sizeof done)
 		memcpy(&done, (const char *)reply.payload + sizeof(struct wire_reply), sizeof done);
-	call_done(lane);
-	bulk_free(call_link(), BULK_UP, piece);
+	call_release_reply(lane);
+	bulk_free(client->link, BULK_UP, piece);
 	return r ? r : (CUresult)done.result;
 }
 
@@ -442,16 +451,16 @@ static CUresult link_with(const void *bytes, uint32_t size, unsigned type)
 
 	hash_of(bytes, size, up.image.hash);
 	if (ask(WIRE_LINK_CREATE, &create, sizeof create, &made, sizeof made) ||
-		bulk_alloc(call_link(), BULK_UP, size, &piece))
+		bulk_alloc(client->link, BULK_UP, size, &piece))
 		return 999;
-	memcpy((char *)bulk_base(call_link(), BULK_UP, &room) + piece.offset, bytes, size);
+	memcpy((char *)bulk_base(client->link, BULK_UP, &room) + piece.offset, bytes, size);
 	to = call_reserve(lane, sizeof up);
 	if (!to)
 		return 999;
 	memcpy(to, &up, sizeof up);
 	CUresult r = call_ask(lane, WIRE_IMAGE, sizeof up, &piece, 1, &reply);
-	call_done(lane);
-	bulk_free(call_link(), BULK_UP, piece);
+	call_release_reply(lane);
+	bulk_free(client->link, BULK_UP, piece);
 	a.state = made.id;
 	a.image = up.image;
 	if (!r)
@@ -557,7 +566,7 @@ int main(int argc, char **argv)
 	CHECK(!ask(OP(cuDevicePrimaryCtxRetain), &retain, sizeof retain, &context, sizeof context));
 	current = context;
 	call_context = &current;
-	CHECK(!post(WIRE_CONTEXT, &(struct wire_context){.context = context, .word = WIRE_LATE_WORD},
+	CHECK(!post(WIRE_CONTEXT, &(struct wire_context){.context = context, .word = WIRE_ERROR_WORD},
 		sizeof(struct wire_context), NULL, 0));
 	d = device_memory(4096);
 	if (argc > 1) {
@@ -566,7 +575,7 @@ int main(int argc, char **argv)
 	}
 	copies(d);
 	blocks(d);
-	if (link_peer(call_link())->local)
+	if (link_peer(client->link)->local)
 		windows(d);
 	mirrors(d);
 	nodes(d);

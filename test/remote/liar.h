@@ -13,7 +13,7 @@
 #include "application.h"
 #include "transport/private.h"
 #include "util/build_note.h"
-#include "wire/call.h"
+#include "backend/remote/session/call.h"
 #include "wire/devices.h"
 #include "wire/protocol.h"
 

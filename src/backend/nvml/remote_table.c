@@ -1,8 +1,8 @@
 /* The generated part of the NVML client: call_nvmlX, which sends one call, and the ops table. */
 #include "backend/nvml/remote.h"
 
-#define call_sync(op, ...) remote_ask(WIRE_NVML + (op), __VA_ARGS__)
-#define call_nonsense()    NVML_ERROR_UNKNOWN
+#define call_sync(op, ...)    remote_ask(WIRE_NVML + (op), __VA_ARGS__)
+#define client_reject_reply() NVML_ERROR_UNKNOWN
 
 #include "gen/nvml_client.inc"
 

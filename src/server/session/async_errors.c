@@ -31,10 +31,10 @@ uint64_t async_error_life(struct session *s, CUcontext context)
 /* Lock held. */
 static void failure_post(struct session *s, struct context_errors *c, CUresult r)
 {
-	if (c && c->word != WIRE_LATE_WORD)
-		word_set(s->link, c->word, WIRE_LATE(++c->failures, r), NULL, 0);
+	if (c && c->word != WIRE_ERROR_WORD)
+		word_set(s->link, c->word, WIRE_ERROR_COUNT(++c->failures, r), NULL, 0);
 	else
-		word_set(s->link, WIRE_LATE_WORD, WIRE_LATE(++s->errors.orphans, r), NULL, 0);
+		word_set(s->link, WIRE_ERROR_WORD, WIRE_ERROR_COUNT(++s->errors.orphans, r), NULL, 0);
 }
 
 void async_error_report_in(struct session *s, CUcontext context, uint64_t life, CUresult r)
@@ -98,7 +98,7 @@ void serve_context(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	m->error = CUDA_SUCCESS;
 	context = msg_handle(m, HANDLE_CUcontext, a.context);
-	if (!context || (a.word != WIRE_LATE_WORD && !signal_word_valid(s, a.word)))
+	if (!context || (a.word != WIRE_ERROR_WORD && !signal_word_valid(s, a.word)))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (msg_bad(m))
 		return;

@@ -2,7 +2,7 @@
  * async_errors.h - failures of posted calls, reported to the client through words.
  *
  * Each context has a word that counts its failures; the client reports them to the threads that use the context.
- * Failures outside any context go to WIRE_LATE_WORD.  A failure of a context that has ended is dropped: neither
+ * Failures outside any context go to WIRE_ERROR_WORD.  A failure of a context that has ended is dropped: neither
  * another context nor the same primary context after a reset may see it.
  */
 #pragma once

@@ -79,7 +79,7 @@ void function_lives(uint64_t id, struct context *home, uint32_t ended);
 /* It can run there. */
 static inline bool function_fits(const struct function *f, const struct context *c)
 {
-	return !f->home || (f->home == c && f->home_ended == c->times);
+	return !f->home || (f->home == c && f->home_ended == c->times_ended);
 }
 
 /* The owner is gone. */
@@ -104,25 +104,3 @@ CUresult global_noted(CUresult r, const CUdeviceptr *address, const size_t *size
 
 /* kernelParams, or the buffer in extra; into `to`, which has room for the function's bytes. */
 bool launch_pack(const struct info *i, void **params, void **extra, uint8_t *to, uint32_t *size);
-
-/* ---- listen.c: what the server asks us to do ---- */
-
-CUresult listen_start(void); /* before anything that can call back */
-
-/* A number for the server.  `once`: it is used one time; else it stays, and the same gets the same. */
-uint64_t listen_host(CUhostFn fn, void *data, bool once);
-/* It stays until it is forgotten, and then is gone; `up` (or NULL) has been filled when it is done. */
-uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up, void (*gone)(void *data));
-/*
- * One function of ours in a stream, one time.  Up: it fills this piece; down: the piece that it finds filled (size 0: none).
- * Data is freed when it has run, or cannot.
- */
-CUresult listen_step(struct stream *s, CUhostFn fn, void *data, struct piece up, struct piece down);
-uint64_t listen_destructor(CUhostFn fn, void *data);
-bool listen_known(uint64_t id, CUhostFn *fn, void **data);
-bool listen_used(void);          /* anything may have been posted that runs here */
-bool listen_pending(void);       /* a function of the application's, or what writes its memory, may have yet to run */
-bool listen_forget(uint64_t id); /* false: it is not known any more, one that is used one time was called */
-/* As cuUserObjectCreate; after a failure the destructor is not called, *destroyed if it was. */
-CUresult listen_object(
-	CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed);

@@ -196,7 +196,7 @@ static CUresult ask_info(struct function *f)
 	if (r)
 		return r;
 	if (!layout_ok(&head, (const struct wire_param *)rest, size))
-		r = call_nonsense();
+		r = client_reject_reply();
 	else if (!(i = malloc(sizeof *i + head.params * sizeof *i->param)))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!r) {
@@ -360,7 +360,7 @@ CUresult remote_cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	}
 	r = call_cuKernelGetFunction(function, kernel);
 	if (!r && handle_kind((uintptr_t)*function) != HANDLE_CUfunction)
-		r = call_nonsense();
+		r = client_reject_reply();
 	twin = r ? NULL : function_record((uintptr_t)*function);
 	if (twin) {
 		pthread_mutex_lock(&lock);

@@ -1,6 +1,8 @@
 /* Variables in device memory: asked once, and known to be device memory while their module is loaded. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/memory/memory.h"
+#include "backend/remote/memory/mirror.h"
 
 struct global {
 	struct global *next;
@@ -47,7 +49,7 @@ static CUresult share(CUdeviceptr address, size_t size, bool *managed)
 		return r;
 	bool is = !all.result[CU_POINTER_ATTRIBUTE_IS_MANAGED] && (all.value[CU_POINTER_ATTRIBUTE_IS_MANAGED] & 0xff);
 	if (*managed && !is)
-		return call_nonsense();
+		return client_reject_reply();
 	*managed = is;
 	return is ? mirror_variable(address, size) : CUDA_SUCCESS;
 }

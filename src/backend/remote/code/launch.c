@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/wait/wait.h"
+#include "backend/remote/memory/mirror.h"
 
 struct shape {
 	unsigned grid[3], block[3], shared;
@@ -124,15 +125,15 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 		return CUDA_ERROR_INVALID_VALUE;
 	if (shape->together && !all_at_once(s->ctx, func, shape))
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-	r = call_late();
+	r = async_error_take();
 	if (r)
 		return r;
-	call_work(true);
+	mirror_before_work(true);
 	size_t attributes = wire_pad(shape->nattributes * sizeof *shape->attributes);
 	size_t room = wire_pad(sizeof *a) + attributes + wire_pad(i->head.bytes);
 	a = call_reserve(lane, room);
 	if (!a)
-		return call_lost();
+		return client_lost();
 	*a = (struct wire_launch){
 		.function = f->id,
 		.stream = s->id,

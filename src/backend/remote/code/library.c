@@ -270,7 +270,7 @@ CUresult remote_cuLibraryGetGlobal(CUdeviceptr *address, size_t *size, CUlibrary
 
 	if (!l)
 		return r;
-	if (remote.devices->count == 1 && context_current() && context_current()->primary)
+	if (client->devices->count == 1 && context_current() && context_current()->primary)
 		r = global_find(&l->globals, false, l->id, name, address, size, ask_global);
 	else
 		r = global_noted(call_cuLibraryGetGlobal(address, size, number(l), name), address, size);

@@ -96,7 +96,7 @@ CUresult remote_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *d
 	r = call_fetch(WIRE_LINK_ADD, &a, sizeof a, in, 2, &head, sizeof head, &rest, &got);
 	if (r)
 		return r;
-	r = results(l, rest, got, &head) ? (CUresult)head.result : call_nonsense();
+	r = results(l, rest, got, &head) ? (CUresult)head.result : client_reject_reply();
 	free(rest);
 	return r;
 }
@@ -132,7 +132,7 @@ static CUresult take(struct linking *l, uint64_t state, uint64_t size)
 		if (r)
 			break;
 		if (!head.bytes || head.bytes > got || head.bytes > size - a.offset)
-			r = call_nonsense();
+			r = client_reject_reply();
 		else
 			memcpy(l->cubin + a.offset, rest, head.bytes);
 		a.offset += head.bytes;
@@ -157,7 +157,7 @@ CUresult remote_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 	r = call_fetch(WIRE_LINK_COMPLETE, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &got);
 	if (r)
 		return r;
-	r = results(l, rest, got, &head) ? (CUresult)head.result : call_nonsense();
+	r = results(l, rest, got, &head) ? (CUresult)head.result : client_reject_reply();
 	free(rest);
 	if (!r)
 		r = take(l, a.state, head.size);

@@ -39,7 +39,7 @@ static CUresult load(CUmodule *module, const struct image *im, const struct opti
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->ctx = context_current();
-	m->ended = m->ctx->times;
+	m->ended = m->ctx->times_ended;
 	r = upload_load(im, WIRE_MODULE, o, &m->id, &m->silent);
 	if (!r)
 		r = record_add(m->id, HANDLE_CUmodule, m);

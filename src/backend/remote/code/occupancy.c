@@ -146,7 +146,7 @@ CUresult remote_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
 	*block = best_threads;
 	all = c ? best * device_find(c->device)->attribute[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] : best;
 	if (all < 0 || all > INT_MAX)
-		return call_nonsense();
+		return client_reject_reply();
 	*grid = (int)all;
 	return CUDA_SUCCESS;
 }

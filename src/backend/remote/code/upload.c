@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/session/callbacks.h"
 #include "util/explain.h"
 #include "wire/trace.h"
 
@@ -20,7 +21,7 @@ static CUresult arena(uint32_t size, struct piece *piece)
 	CUresult r = CUDA_SUCCESS;
 	int e;
 
-	while ((e = bulk_alloc(call_link(), BULK_UP, size, piece)) == -EAGAIN && !r)
+	while ((e = bulk_alloc(client->link, BULK_UP, size, piece)) == -EAGAIN && !r)
 		r = remote_cuCtxSynchronize();
 	return r ? r : e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -29,7 +30,7 @@ static void fill(const struct piece *piece, const void *bytes)
 {
 	size_t unused;
 
-	memcpy((char *)bulk_base(call_link(), BULK_UP, &unused) + piece->offset, bytes, piece->size);
+	memcpy((char *)bulk_base(client->link, BULK_UP, &unused) + piece->offset, bytes, piece->size);
 }
 
 static CUresult send_chunk(const uint8_t *bytes, uint32_t size, const struct wire_upload *a)
@@ -47,11 +48,11 @@ static CUresult send_chunk(const uint8_t *bytes, uint32_t size, const struct wir
 	if (room) {
 		*room = *a;
 		r = call_ask(lane, WIRE_IMAGE, sizeof *room, &piece, 1, &reply);
-		call_done(lane);
+		call_release_reply(lane);
 	} else {
-		r = call_lost();
+		r = client_lost();
 	}
-	bulk_free(call_link(), BULK_UP, piece);
+	bulk_free(client->link, BULK_UP, piece);
 	return r;
 }
 
@@ -201,22 +202,22 @@ static CUresult ask_load(
 	CUresult r;
 
 	if (!room)
-		return call_lost();
+		return client_lost();
 	put(put(put(room, &l->head, sizeof l->head), l->name, names), l->option, options);
 	r = call_ask(lane, WIRE_LOAD, size, piece, piece != NULL, &reply);
 	if (!r) {
 		const uint8_t *from = (const uint8_t *)reply.payload + sizeof(struct wire_reply);
 		size_t left = reply.size - sizeof(struct wire_reply);
 		if (left < sizeof *done) {
-			r = call_nonsense();
+			r = client_reject_reply();
 		} else {
 			memcpy(done, from, sizeof *done);
 			if (!done->missing &&
 				!upload_results(o, from + sizeof *done, left - sizeof *done, done->info, done->error))
-				r = call_nonsense();
+				r = client_reject_reply();
 		}
 	}
-	call_done(lane);
+	call_release_reply(lane);
 	return r;
 }
 
@@ -229,7 +230,7 @@ static CUresult load_small(const struct image *im, struct load *l, const struct 
 		return r;
 	fill(&piece, im->parts[0].data);
 	r = ask_load(l, &piece, o, done);
-	bulk_free(call_link(), BULK_UP, piece);
+	bulk_free(client->link, BULK_UP, piece);
 	return r;
 }
 
@@ -261,7 +262,7 @@ CUresult upload_load(
 	}
 	name_parts(im, l);
 	*silent = !(l->head.prints & WIRE_PRINTS);
-	r = l->head.prints ? listen_start() : CUDA_SUCCESS;
+	r = l->head.prints ? callbacks_start() : CUDA_SUCCESS;
 	if (!r && im->nparts == 1 && im->parts[0].size <= SMALL)
 		r = load_small(im, l, o, &done);
 	else if (!r)

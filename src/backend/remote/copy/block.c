@@ -1,5 +1,7 @@
 /* The shape of a copy: translation of CUDA's parameters, parts, and the host side's rows. */
 #include "backend/remote/copy/block.h"
+#include "backend/remote/memory/memory.h"
+#include "backend/remote/memory/hostmem.h"
 
 /* ---- translation ---- */
 
@@ -33,7 +35,7 @@ static bool side_complete_pitch(struct wire_side *s, const struct block *b)
 
 static CUresult side_init_memory(struct wire_side *s, struct block *b, bool host)
 {
-	enum known k = KNOWN_GOOD;
+	enum range_check k = RANGE_VALID;
 	uint64_t from, size;
 
 	if (!s->what || !side_complete_pitch(s, b) || !side_extent(s, b, &from, &size))
@@ -42,10 +44,10 @@ static CUresult side_init_memory(struct wire_side *s, struct block *b, bool host
 		s->kind = WIRE_SIDE_SHARED;
 	} else {
 		s->kind = host ? SIDE_PAGEABLE : WIRE_SIDE_DEVICE;
-		k = host ? KNOWN_GOOD : memory_known(from, size, s == &b->dst);
+		k = host ? RANGE_VALID : memory_check_range(from, size, s == &b->dst);
 	}
-	b->unknown |= k == UNKNOWN;
-	return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	b->unknown |= k == RANGE_UNKNOWN;
+	return k == RANGE_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 static CUresult side_init(
@@ -239,7 +241,7 @@ CUresult block_post(const struct wire_block *frame, struct stream *s)
 	CUresult r;
 
 	if (!a)
-		return call_lost();
+		return client_lost();
 	*a = *frame;
 	r = call_send(lane, WIRE_BLOCK, sizeof *a, NULL, 0);
 	stream_note_posted(s);

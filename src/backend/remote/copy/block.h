@@ -23,7 +23,7 @@ struct block {
 	size_t part_max; /* bytes of a part, at most */
 	bool linear;     /* one run of bytes between device and host memory: travels as struct wire_copy */
 	bool peer;       /* the contexts of the sides count */
-	bool unknown;    /* only the server can say whether there is memory everywhere: as in memory_known */
+	bool unknown;    /* only the server can say whether there is memory everywhere: as in memory_check_range */
 };
 
 /* Place and extent of a part. */

@@ -1,6 +1,8 @@
 /* Copies of blocks: chooses between a staged copy, a copy that the server makes alone, and one that is made here. */
 #include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/memory/mirror.h"
+#include "backend/remote/memory/hostmem.h"
 
 static bool side_pageable(const struct wire_side *s)
 {
@@ -68,7 +70,7 @@ CUresult block_copy(const CUDA_MEMCPY3D_PEER *p, bool peer, CUstream handle, boo
 
 	if (!s)
 		return r;
-	call_work(false);
+	mirror_before_work(false);
 	r = block_init(&b, p, peer);
 	if (r || block_empty(&b))
 		return r;

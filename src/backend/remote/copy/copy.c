@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/memory/memory.h"
+#include "backend/remote/memory/mirror.h"
+#include "backend/remote/memory/hostmem.h"
 
 #define THREADED_MIN   (2u << 20)   /* from this size on several threads make the copy */
 #define CHUNK_SINGLE   (256u << 10) /* chunk of a copy by one thread, or over TCP: device and network start early */
@@ -23,7 +26,7 @@ static CUresult copy_post_shared(unsigned op, CUdeviceptr device, const void *ho
 
 	a = call_reserve(lane, sizeof *a);
 	if (!a)
-		return call_lost();
+		return client_lost();
 	*a = (struct wire_copy){.device = device, .host = (uintptr_t)host, .size = size, .stream = s->id};
 	r = call_send(lane, op, sizeof *a, NULL, 0);
 	stream_note_posted(s);
@@ -64,7 +67,7 @@ static CUresult copy_up_large(CUdeviceptr dst, const void *src, size_t size, str
 	struct copy_up_job u = {.s = s, .job.chunk = copy_up_chunk};
 
 	staged_copy_init_linear(
-		&u.copy, true, dst, src, size, size < THREADED_MIN || !remote.local ? CHUNK_SINGLE : CHUNK_THREADED);
+		&u.copy, true, dst, src, size, size < THREADED_MIN || !client->local ? CHUNK_SINGLE : CHUNK_THREADED);
 	if (size < THREADED_MIN)
 		return staged_copy_up(&u.copy, s);
 	u.job.count = linear_chunk_count(&u.copy);
@@ -87,7 +90,7 @@ static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct st
 						    .WidthInBytes = size,
 						    .Height = 1,
 						    .Depth = 1});
-	call_work(false);
+	mirror_before_work(false);
 	pthread_mutex_lock(&s->copy_lock);
 	if (shared)
 		r = copy_post_shared(WIRE_COPY_UP, dst, src, size, s);
@@ -103,7 +106,7 @@ static void thread_piece_destroy(void *p)
 {
 	struct piece *piece = p;
 
-	bulk_free(call_link(), BULK_DOWN, *piece);
+	bulk_free(client->link, BULK_DOWN, *piece);
 	free(piece);
 }
 
@@ -115,7 +118,7 @@ static const struct piece *thread_piece(void)
 	if (mine)
 		return mine;
 	mine = malloc(sizeof *mine);
-	if (!mine || bulk_alloc(call_link(), BULK_DOWN, THREAD_PIECE, mine)) {
+	if (!mine || bulk_alloc(client->link, BULK_DOWN, THREAD_PIECE, mine)) {
 		free(mine);
 		return mine = NULL;
 	}
@@ -221,7 +224,7 @@ static CUresult copy_down_take_slots(struct copy_down_job *d)
 	if (r)
 		return r;
 	d->slots = 1;
-	while (d->slots < want && !bulk_alloc(call_link(), BULK_DOWN, chunk, &d->slot[d->slots].piece))
+	while (d->slots < want && !bulk_alloc(client->link, BULK_DOWN, chunk, &d->slot[d->slots].piece))
 		d->slots++;
 	return CUDA_SUCCESS;
 }
@@ -239,10 +242,10 @@ static CUresult copy_down_large(void *dst, CUdeviceptr src, size_t size, struct 
 		r = copy_down_post_chunk(&d, i);
 	if (!r)
 		r = copy_threads_run(&d.job);
-	if (r && !link_error(call_link(), NULL))
+	if (r && !link_error(client->link, NULL))
 		stream_synchronize(s); /* the device may still write to the pieces */
 	for (unsigned i = 0; i < d.slots; i++)
-		bulk_free(call_link(), BULK_DOWN, d.slot[i].piece);
+		bulk_free(client->link, BULK_DOWN, d.slot[i].piece);
 	if (!r)
 		stream_note_completed(s, posted);
 	return r ? r : stream_async_error(s);
@@ -263,7 +266,7 @@ static CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream
 						    .WidthInBytes = size,
 						    .Height = 1,
 						    .Depth = 1});
-	call_work(false);
+	mirror_before_work(false);
 	mine = !shared && size <= THREAD_PIECE ? thread_piece() : NULL;
 	if (mine)
 		return copy_down_small(dst, src, (struct piece){mine->offset, size}, s);
@@ -277,7 +280,7 @@ static CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream
 
 static CUresult copy_host_to_device(CUdeviceptr dst, const void *src, size_t size, CUstream handle, bool now)
 {
-	enum known k;
+	enum range_check k;
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
 
@@ -285,10 +288,10 @@ static CUresult copy_host_to_device(CUdeviceptr dst, const void *src, size_t siz
 		return r;
 	if (!size)
 		return CUDA_SUCCESS;
-	k = memory_known(dst, size, true);
-	if (!src || k == KNOWN_BAD)
+	k = memory_check_range(dst, size, true);
+	if (!src || k == RANGE_INVALID)
 		return CUDA_ERROR_INVALID_VALUE;
-	return memory_told(copy_up(dst, src, size, s, now), k);
+	return memory_confirm(copy_up(dst, src, size, s, now), k);
 }
 
 CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t size, CUstream handle)
@@ -298,7 +301,7 @@ CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t si
 
 static CUresult copy_device_to_host(void *dst, CUdeviceptr src, size_t size, CUstream handle, bool now)
 {
-	enum known k;
+	enum range_check k;
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
 
@@ -306,10 +309,10 @@ static CUresult copy_device_to_host(void *dst, CUdeviceptr src, size_t size, CUs
 		return r;
 	if (!size)
 		return CUDA_SUCCESS;
-	k = memory_known(src, size, false);
-	if (!dst || k == KNOWN_BAD)
+	k = memory_check_range(src, size, false);
+	if (!dst || k == RANGE_INVALID)
 		return CUDA_ERROR_INVALID_VALUE;
-	return memory_told(copy_down(dst, src, size, s, now), k);
+	return memory_confirm(copy_down(dst, src, size, s, now), k);
 }
 
 CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CUstream handle)
@@ -324,7 +327,7 @@ CUresult remote_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 
 	if (!r && (hostmem_pinned(src) || memory_place(dst) == PLACE_SHARED))
 		return remote_cuStreamSynchronize(NULL);
-	return r ? r : call_late();
+	return r ? r : async_error_take();
 }
 
 CUresult remote_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t size)
@@ -338,18 +341,18 @@ CUresult remote_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t size)
 
 CUresult remote_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream handle)
 {
-	enum known to, from;
+	enum range_check to, from;
 	CUresult r;
 
 	if (!stream_find(handle, &r))
 		return r;
 	if (!size)
 		return CUDA_SUCCESS;
-	to = memory_known(dst, size, true);
-	from = memory_known(src, size, false);
-	if (to == KNOWN_BAD || from == KNOWN_BAD)
+	to = memory_check_range(dst, size, true);
+	from = memory_check_range(src, size, false);
+	if (to == RANGE_INVALID || from == RANGE_INVALID)
 		return CUDA_ERROR_INVALID_VALUE;
-	return memory_told(call_cuMemcpyDtoDAsync_v2(dst, src, size, handle), to == UNKNOWN ? to : from);
+	return memory_confirm(call_cuMemcpyDtoDAsync_v2(dst, src, size, handle), to == RANGE_UNKNOWN ? to : from);
 }
 
 /* Device to device returns before it has completed, in CUDA too; but the application can look at shared memory. */

@@ -1,5 +1,6 @@
 /* The entry points that copy blocks and arrays: each describes its copy as one block. */
 #include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/memory/memory.h"
 
 static CUresult block_copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool wait)
 {

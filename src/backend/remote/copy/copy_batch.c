@@ -1,5 +1,6 @@
 /* Copies in batches.  CUDA leaves their order free; they are made in the order given. */
 #include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/memory/memory.h"
 #include "cuda/batch.h"
 
 static void batch_set_failed(size_t *out, size_t index)

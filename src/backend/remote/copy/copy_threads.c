@@ -105,7 +105,7 @@ static void copy_job_remove(struct copy_job *j)
 
 CUresult copy_threads_run(struct copy_job *j)
 {
-	bool shared = j->count > 1 && remote.local; /* a network is slower than one thread */
+	bool shared = j->count > 1 && client->local; /* a network is slower than one thread */
 
 	j->context = call_context;
 	if (shared)

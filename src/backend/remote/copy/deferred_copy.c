@@ -12,6 +12,8 @@
 #include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
 #include "backend/remote/memory/hostmem.h"
+#include "backend/remote/session/callbacks.h"
+#include "backend/remote/memory/mirror.h"
 
 /* What one callback has to do; freed when it has run. */
 struct deferred_part {
@@ -23,7 +25,7 @@ bool deferred_copy_needed(const void *host)
 {
 	struct host_info info;
 
-	return (listen_pending() || value_waits_pending()) && hostmem_find((uintptr_t)host, &info) && !info.shared;
+	return (callbacks_pending() || value_waits_pending()) && hostmem_find((uintptr_t)host, &info) && !info.shared;
 }
 
 static void deferred_part_run(void *arg)
@@ -41,7 +43,7 @@ static CUresult deferred_part_post_callback(struct stream *s, const struct stage
 	if (!d)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*d = (struct deferred_part){*c, *p};
-	return listen_step(s, deferred_part_run, d, c->up ? c->piece : none, c->up ? none : c->piece);
+	return callback_post(s, deferred_part_run, d, c->up ? c->piece : none, c->up ? none : c->piece);
 }
 
 static CUresult deferred_part_post_copy(struct stream *s, const struct staged_copy *c, const struct part *p)
@@ -94,7 +96,7 @@ CUresult deferred_copy_post(struct stream *s, const CUDA_MEMCPY3D *p)
 	if (r || block_empty(&b))
 		return r;
 	staged_copy_init(&c, &b);
-	call_work(false);
+	mirror_before_work(false);
 	pthread_mutex_lock(&s->copy_lock);
 	r = staged_copy_is_local(&c) ? deferred_part_post_callback(s, &c, &all) : deferred_copy_post_parts(s, &c);
 	pthread_mutex_unlock(&s->copy_lock);

@@ -3,6 +3,7 @@
  * CUDA too; a synchronous memset of memory that the application can look at waits.
  */
 #include "backend/remote/wait/wait.h"
+#include "backend/remote/memory/memory.h"
 
 static CUresult memset_wait_if_visible(CUresult r, CUdeviceptr dst)
 {
@@ -11,37 +12,37 @@ static CUresult memset_wait_if_visible(CUresult r, CUdeviceptr dst)
 	return r;
 }
 
-static enum known memset_check(CUdeviceptr dst, size_t n, size_t element)
+static enum range_check memset_check(CUdeviceptr dst, size_t n, size_t element)
 {
 	size_t bytes;
 
 	if (!n)
-		return KNOWN_GOOD;
+		return RANGE_VALID;
 	if (dst % element || __builtin_mul_overflow(n, element, &bytes))
-		return KNOWN_BAD;
-	return memory_known(dst, bytes, true);
+		return RANGE_INVALID;
+	return memory_check_range(dst, bytes, true);
 }
 
-static enum known memset_check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t height, size_t element)
+static enum range_check memset_check_rows(CUdeviceptr dst, size_t pitch, size_t width, size_t height, size_t element)
 {
 	size_t row, before;
 
 	if (!width || !height)
-		return KNOWN_GOOD;
+		return RANGE_VALID;
 	if (dst % element || (height > 1 && pitch % element) || __builtin_mul_overflow(width, element, &row) ||
 		(height > 1 && pitch < row) || __builtin_mul_overflow(pitch, height - 1, &before) ||
 		__builtin_add_overflow(before, row, &row))
-		return KNOWN_BAD;
-	return memory_known(dst, row, true);
+		return RANGE_INVALID;
+	return memory_check_range(dst, row, true);
 }
 
 #define SET(name, type, element) \
 	CUresult remote_cuMemset##name##Async(CUdeviceptr dst, type v, size_t n, CUstream stream) \
 	{ \
-		enum known k = memset_check(dst, n, element); \
+		enum range_check k = memset_check(dst, n, element); \
 \
-		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
-				      : memory_told(call_cuMemset##name##Async(dst, v, n, stream), k); \
+		return k == RANGE_INVALID ? CUDA_ERROR_INVALID_VALUE \
+					  : memory_confirm(call_cuMemset##name##Async(dst, v, n, stream), k); \
 	} \
 	CUresult remote_cuMemset##name##_v2(CUdeviceptr dst, type v, size_t n) \
 	{ \
@@ -52,11 +53,11 @@ static enum known memset_check_rows(CUdeviceptr dst, size_t pitch, size_t width,
 	CUresult remote_cuMemset##name##Async( \
 		CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height, CUstream stream) \
 	{ \
-		enum known k = memset_check_rows(dst, pitch, width, height, element); \
+		enum range_check k = memset_check_rows(dst, pitch, width, height, element); \
 \
-		return k == KNOWN_BAD \
+		return k == RANGE_INVALID \
 			       ? CUDA_ERROR_INVALID_VALUE \
-			       : memory_told(call_cuMemset##name##Async(dst, pitch, v, width, height, stream), k); \
+			       : memory_confirm(call_cuMemset##name##Async(dst, pitch, v, width, height, stream), k); \
 	} \
 	CUresult remote_cuMemset##name##_v2(CUdeviceptr dst, size_t pitch, type v, size_t width, size_t height) \
 	{ \
@@ -75,21 +76,22 @@ SET_ROWS(D2D32, unsigned int, 4)
 #define WRITE(name, type) \
 	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
 	{ \
-		enum known k = memset_check(addr, 1, sizeof(type)); \
+		enum range_check k = memset_check(addr, 1, sizeof(type)); \
 \
-		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
-				      : memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k); \
+		return k == RANGE_INVALID ? CUDA_ERROR_INVALID_VALUE \
+					  : memory_confirm(call_cuStream##name##_v2(stream, addr, value, flags), k); \
 	}
 
 #define WAIT(name, type) \
 	CUresult remote_cuStream##name##_v2(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
 	{ \
-		enum known k = memset_check(addr, 1, sizeof(type)); \
-		struct stream *s = k == KNOWN_BAD ? NULL : value_wait_begin(stream); \
+		enum range_check k = memset_check(addr, 1, sizeof(type)); \
+		struct stream *s = k == RANGE_INVALID ? NULL : value_wait_begin(stream); \
 \
-		return k == KNOWN_BAD ? CUDA_ERROR_INVALID_VALUE \
-				      : value_wait_end(s, \
-						memory_told(call_cuStream##name##_v2(stream, addr, value, flags), k)); \
+		return k == RANGE_INVALID \
+			       ? CUDA_ERROR_INVALID_VALUE \
+			       : value_wait_end( \
+					 s, memory_confirm(call_cuStream##name##_v2(stream, addr, value, flags), k)); \
 	}
 
 WAIT(WaitValue32, cuuint32_t)

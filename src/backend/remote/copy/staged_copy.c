@@ -25,7 +25,7 @@ bool staged_copy_is_local(const struct staged_copy *c)
 
 void staged_copy_move(const struct staged_copy *c, const struct part *p, struct piece piece)
 {
-	char *staged = (char *)bulk_base(call_link(), c->up ? BULK_UP : BULK_DOWN, NULL) + piece.offset;
+	char *staged = (char *)bulk_base(client->link, c->up ? BULK_UP : BULK_DOWN, NULL) + piece.offset;
 
 	if (!piece.size)
 		block_move(&c->block);
@@ -94,7 +94,7 @@ CUresult staged_piece_take_down(uint32_t size, struct piece *piece)
 {
 	int e;
 
-	while ((e = bulk_alloc(call_link(), BULK_DOWN, size, piece)) == -EAGAIN && !link_error(call_link(), NULL))
+	while ((e = bulk_alloc(client->link, BULK_DOWN, size, piece)) == -EAGAIN && !link_error(client->link, NULL))
 		sched_yield();
 	return e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -117,7 +117,7 @@ static CUresult staged_part_down(const struct staged_copy *c, const struct part 
 	}
 	if (!r)
 		staged_copy_move(c, p, piece);
-	bulk_free(call_link(), BULK_DOWN, piece);
+	bulk_free(client->link, BULK_DOWN, piece);
 	return r;
 }
 

@@ -47,14 +47,14 @@ static struct staging *staging_of(struct stream *s)
 
 static void *staged_bytes(struct piece piece)
 {
-	return (char *)bulk_base(call_link(), BULK_UP, NULL) + piece.offset;
+	return (char *)bulk_base(client->link, BULK_UP, NULL) + piece.offset;
 }
 
 /* ---- pieces in flight ---- */
 
 static void staging_free_oldest_locked(struct staging *t)
 {
-	bulk_free(call_link(), BULK_UP, t->in_flight[t->oldest].piece);
+	bulk_free(client->link, BULK_UP, t->in_flight[t->oldest].piece);
 	t->oldest = (t->oldest + 1) % IN_FLIGHT_MAX;
 	t->count--;
 }
@@ -66,7 +66,7 @@ void staging_reclaim(struct stream *s)
 	if (!t || !t->count)
 		return;
 	pthread_mutex_lock(&s->lock);
-	while (t->count && word_reached(call_link(), s->signal.word, t->in_flight[t->oldest].value))
+	while (t->count && word_reached(client->link, s->signal.word, t->in_flight[t->oldest].value))
 		staging_free_oldest_locked(t);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -124,7 +124,7 @@ static CUresult staging_make_room(struct stream *s)
 		r = staging_wait_oldest(other, &waited);
 	if (!waited)
 		sched_yield();
-	return r ? r : link_error(call_link(), NULL) ? call_lost() : CUDA_SUCCESS;
+	return r ? r : link_error(client->link, NULL) ? client_lost() : CUDA_SUCCESS;
 }
 
 CUresult staging_take(struct stream *s, uint32_t size, struct piece *piece)
@@ -133,7 +133,7 @@ CUresult staging_take(struct stream *s, uint32_t size, struct piece *piece)
 	int e;
 
 	staging_reclaim(s);
-	while ((e = bulk_alloc(call_link(), BULK_UP, size, piece)) == -EAGAIN && !r)
+	while ((e = bulk_alloc(client->link, BULK_UP, size, piece)) == -EAGAIN && !r)
 		r = staging_make_room(s);
 	return r ? r : e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -148,8 +148,8 @@ static CUresult staging_post_locked(struct stream *s, struct staging *t, unsigne
 	CUresult r;
 
 	if (!room)
-		return call_lost();
-	call_in(room, s->ctx->id);
+		return client_lost();
+	call_set_context(room, s->ctx->id);
 	memcpy(room, args, size);
 	*(struct wire_tell *)room = (struct wire_tell){s->signal.word, value};
 	r = call_send(lane, op, size, &piece, 1);
@@ -181,7 +181,7 @@ CUresult staging_post(struct stream *s, unsigned op, const void *args, size_t si
 		if (!r)
 			r = staging_wait_oldest(s, &waited);
 	}
-	bulk_free(call_link(), BULK_UP, piece);
+	bulk_free(client->link, BULK_UP, piece);
 	return r;
 }
 
@@ -232,8 +232,8 @@ static CUresult slab_copy(struct stream *s, struct staging *t, CUdeviceptr dst, 
 	memcpy(staged_bytes(piece), src, size);
 	a = call_reserve(lane, sizeof *a);
 	if (!a)
-		return call_lost();
-	call_in(a, s->ctx->id);
+		return client_lost();
+	call_set_context(a, s->ctx->id);
 	*a = (struct wire_copy){.device = dst, .size = size, .stream = s->id};
 	r = call_send(lane, WIRE_COPY_UP, sizeof *a, &piece, 1);
 	stream_note_posted(s);
@@ -251,7 +251,7 @@ CUresult staging_copy_small(struct stream *s, CUdeviceptr dst, const void *src, 
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&s->lock);
-	slab = t->slab.size || !bulk_alloc(call_link(), BULK_UP, SEGMENTS * SEGMENT_SIZE, &t->slab);
+	slab = t->slab.size || !bulk_alloc(client->link, BULK_UP, SEGMENTS * SEGMENT_SIZE, &t->slab);
 	if (slab)
 		r = slab_copy(s, t, dst, src, size);
 	pthread_mutex_unlock(&s->lock);
@@ -272,7 +272,7 @@ void staging_drop(struct stream *s)
 	while (t->count)
 		staging_free_oldest_locked(t);
 	if (t->slab.size)
-		bulk_free(call_link(), BULK_UP, t->slab);
+		bulk_free(client->link, BULK_UP, t->slab);
 	t->slab.size = 0;
 	t->slab_end = 0;
 	memset(t->sealed, 0, sizeof t->sealed);
@@ -292,7 +292,7 @@ size_t kept_piece_size(bool up)
 
 bool kept_piece_take(bool up, size_t size, struct piece *piece)
 {
-	if (bulk_alloc(call_link(), up ? BULK_UP : BULK_DOWN, (uint32_t)size, piece))
+	if (bulk_alloc(client->link, up ? BULK_UP : BULK_DOWN, (uint32_t)size, piece))
 		return false;
 	kept_pieces[up]++;
 	return true;
@@ -300,6 +300,6 @@ bool kept_piece_take(bool up, size_t size, struct piece *piece)
 
 void kept_piece_give(bool up, struct piece piece)
 {
-	bulk_free(call_link(), up ? BULK_UP : BULK_DOWN, piece);
+	bulk_free(client->link, up ? BULK_UP : BULK_DOWN, piece);
 	kept_pieces[up]--;
 }

@@ -70,7 +70,7 @@ static void capture_invalidate(struct stream *s)
 {
 	const _Atomic(uint64_t) *mine = call_context;
 
-	call_context = &s->ctx->wire;
+	call_context = &s->ctx->wire_id;
 	call_cuStreamSynchronize((CUstream)(uintptr_t)s->id);
 	call_context = mine;
 }
@@ -109,7 +109,7 @@ CUresult capture_invalidate_protected(void)
 
 CUresult capture_check_synchronize(struct context *c)
 {
-	return call_careful ? captures_invalidate(c) : CUDA_SUCCESS;
+	return client->captures ? captures_invalidate(c) : CUDA_SUCCESS;
 }
 
 /* ---- begin and end ---- */
@@ -123,7 +123,7 @@ static CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode)
 	pthread_mutex_lock(&lock);
 	*c = (struct capture){.id = ++last_id, .origin = s, .mode = mode, .thread = pthread_self()};
 	list_append(&captures, &c->link);
-	call_careful++;
+	client->captures++;
 	stream_enter_capture(s, c);
 	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
@@ -141,7 +141,7 @@ static void capture_end(uint64_t id)
 		return;
 	}
 	list_remove(&c->link);
-	call_careful--;
+	client->captures--;
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_lock(&c->origin->ctx->lock);
 	list_each(l, &c->origin->ctx->streams)
@@ -254,7 +254,7 @@ static CUresult capture_ask_info(struct stream *s, struct wire_captured *head, u
 	if (head->dependencies > WIRE_DEPENDENCIES ||
 		size < head->dependencies * (sizeof(CUgraphNode) + (head->edges ? sizeof(CUgraphEdgeData) : 0))) {
 		free(*rest);
-		return call_nonsense();
+		return client_reject_reply();
 	}
 	return CUDA_SUCCESS;
 }

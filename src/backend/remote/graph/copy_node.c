@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph_copy.h"
+#include "backend/remote/session/callbacks.h"
 
 static CUresult graph_remove_nodes(CUgraph graph)
 {
@@ -117,7 +118,7 @@ CUresult copy_node_put(const struct node_target *t, const CUDA_MEMCPY3D *c, CUco
 	struct wire_node a = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 	struct block b;
 	CUgraph graph;
-	CUresult r = listen_start();
+	CUresult r = callbacks_start();
 
 	if (!r)
 		r = block_init_3d(&b, c);

@@ -68,7 +68,7 @@ CUresult remote_cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned i
 		if (!f && !(f = fopen(path, "we")))
 			r = CUDA_ERROR_OPERATING_SYSTEM;
 		else if (head.bytes > size || (!head.bytes && a.offset < head.size))
-			r = call_nonsense();
+			r = client_reject_reply();
 		else if (fwrite(rest, 1, head.bytes, f) != head.bytes)
 			r = CUDA_ERROR_OPERATING_SYSTEM;
 		a.offset += head.bytes;

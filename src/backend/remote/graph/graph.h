@@ -21,7 +21,7 @@ CUresult capture_check_synchronize(struct context *c);
 /* At the start of each such call; costs one load while nothing is being captured. */
 static inline CUresult capture_check_unsafe(void)
 {
-	return __builtin_expect(atomic_load_explicit(&call_careful, memory_order_relaxed), 0)
+	return __builtin_expect(atomic_load_explicit(&client->captures, memory_order_relaxed), 0)
 		       ? capture_invalidate_protected()
 		       : CUDA_SUCCESS;
 }

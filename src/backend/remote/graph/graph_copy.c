@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/session/callbacks.h"
 
 #define PARTS_MAX 256
 
@@ -53,7 +54,7 @@ static void graph_copy_end(void *arg)
 	pthread_mutex_lock(&lock);
 	g->ended = true;
 	for (unsigned i = 0; i < g->parts_made; i++)
-		listen_forget(g->part[i].callback);
+		callback_forget(g->part[i].callback);
 	pthread_mutex_unlock(&lock);
 	graph_copy_unref(g);
 }
@@ -87,7 +88,7 @@ CUresult graph_copy_attach(CUgraph graph, struct graph_copy *g)
 	bool destroyed;
 
 	g->refs++;
-	r = listen_object(&object, g, graph_copy_end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, &destroyed);
+	r = user_object_create(&object, g, graph_copy_end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, &destroyed);
 	if (r) {
 		if (!destroyed)
 			graph_copy_unref(g);
@@ -237,8 +238,8 @@ static CUresult node_chain_put_host(struct node_chain *chain, struct graph_copy 
 
 	*part = (struct graph_copy_part){g, *p, 0};
 	g->refs++;
-	a.u.host.id =
-		listen_part(graph_copy_part_run, part, up && g->copy.piece.size ? &staged : NULL, graph_copy_part_gone);
+	a.u.host.id = callback_create(
+		graph_copy_part_run, part, up && g->copy.piece.size ? &staged : NULL, graph_copy_part_gone);
 	if (!a.u.host.id) {
 		graph_copy_unref(g);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -247,7 +248,7 @@ static CUresult node_chain_put_host(struct node_chain *chain, struct graph_copy 
 	part->callback = a.u.host.id;
 	g->parts_made++;
 	if (g->ended)
-		listen_forget(part->callback);
+		callback_forget(part->callback);
 	pthread_mutex_unlock(&lock);
 	if (g->copy.piece.size && !up) {
 		a.u.host.offset = staged.offset;

@@ -109,7 +109,7 @@ CUresult remote_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 
 	if (!x)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = call_late();
+	r = async_error_take();
 	if (!r)
 		r = call_cuGraphLaunch(exec, stream);
 	return r || !x->allocates ? r : call_flush();

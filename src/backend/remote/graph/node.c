@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
+#include "backend/remote/session/callbacks.h"
+#include "backend/remote/memory/memory.h"
+#include "backend/remote/memory/hostmem.h"
 
 CUresult node_send(
 	const struct node_target *t, struct wire_node *a, const void *extra, size_t size, struct wire_node_made *made)
@@ -93,10 +96,10 @@ static CUresult node_put_host(
 
 	if (!p->fn)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = listen_start();
+	r = callbacks_start();
 	if (r)
 		return r;
-	a.u.host.id = listen_host(p->fn, p->userData, false);
+	a.u.host.id = callback_host(p->fn, p->userData, false);
 	return a.u.host.id ? node_send(t, &a, NULL, 0, made) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -3,6 +3,8 @@
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
 #include "backend/remote/session/fetch.h"
+#include "backend/remote/session/callbacks.h"
+#include "backend/remote/memory/memory.h"
 #include "util/handle.h"
 
 /*
@@ -150,7 +152,7 @@ static CUresult kernel_params_store(
 	if (!f)
 		return r;
 	if (k->params > size || k->params > f->info->head.bytes)
-		return call_nonsense();
+		return client_reject_reply();
 	pthread_mutex_lock(&lock);
 	stored = node_storage_get((uintptr_t)node, f->info->head.bytes, f->info->head.params, &values, pointers);
 	if (stored) {
@@ -222,7 +224,7 @@ CUresult remote_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *p)
 	/* copies of memory that the server cannot reach are known here: any other answer with such memory is a lie */
 	if (!copy_side_reachable(a.u.copy.copy.srcMemoryType, a.u.copy.copy.srcHost, a.u.copy.copy.srcDevice) ||
 		!copy_side_reachable(a.u.copy.copy.dstMemoryType, a.u.copy.copy.dstHost, a.u.copy.copy.dstDevice))
-		return call_nonsense();
+		return client_reject_reply();
 	*p = a.u.copy.copy;
 	p->srcArray = (CUarray)(uintptr_t)a.u.copy.source;
 	p->dstArray = (CUarray)(uintptr_t)a.u.copy.target;
@@ -236,7 +238,7 @@ CUresult remote_cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS
 
 	if (r)
 		return r;
-	return listen_known(a.u.host.id, &p->fn, &p->userData) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return callback_find(a.u.host.id, &p->fn, &p->userData) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Stores the first `need` of the bytes that came. */
@@ -246,7 +248,7 @@ static CUresult params_store(CUgraphNode node, const uint8_t *bytes, size_t size
 	bool stored;
 
 	if (need > size)
-		return call_nonsense();
+		return client_reject_reply();
 	pthread_mutex_lock(&lock);
 	stored = node_storage_get((uintptr_t)node, need, 0, stored_bytes, &none);
 	if (stored)
@@ -267,7 +269,7 @@ CUresult remote_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NO
 		return r;
 	need = wire_bytes(a.u.alloc.access, sizeof *p->accessDescs);
 	r = memory_place(a.node) == PLACE_DEVICE ? params_store(node, rest, size, need, &stored_bytes)
-						 : call_nonsense();
+						 : client_reject_reply();
 	free(rest);
 	if (r)
 		return r;

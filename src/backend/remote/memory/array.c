@@ -4,6 +4,7 @@
  */
 #include "backend/remote/session/remote.h"
 #include "backend/remote/wait/wait.h"
+#include "backend/remote/memory/memory.h"
 #include "cuda/format.h"
 
 /* The number itself is the record. */

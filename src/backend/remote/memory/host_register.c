@@ -116,7 +116,7 @@ CUresult remote_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 	ours = replaceable(from, to);
 	if (ours < 0)
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (remote.local && ours && size >= LEAST)
+	else if (client->local && ours && size >= LEAST)
 		r = enter_shared((uintptr_t)p, size, from, to - from, flags);
 	else if (flags & CU_MEMHOSTREGISTER_DEVICEMAP)
 		r = CUDA_ERROR_NOT_SUPPORTED;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
+#include "backend/remote/session/callbacks.h"
+#include "backend/remote/memory/mirror.h"
 #include "host/machine.h"
 
 #define PAGE (2ull << 20) /* so that the kernel may use large pages */
@@ -119,8 +121,8 @@ CUresult hostmem_share(int fd, uint64_t at, size_t size)
 	static atomic_ullong ids;
 	struct wire_host a = {.address = at, .size = size, .id = atomic_fetch_add(&ids, 1) + 1};
 
-	if (link_send_fd(call_link(), a.id, fd))
-		return call_lost();
+	if (link_send_fd(client->link, a.id, fd))
+		return client_lost();
 	return call_sync(WIRE_HOST_MAP, &a, sizeof a, NULL, 0, NULL, 0);
 }
 
@@ -247,12 +249,12 @@ CUresult hostmem_allocate(size_t size, unsigned flags, enum host_kind kind, uint
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	h->mapped = (size + 4095) & ~(size_t)4095;
 	pthread_mutex_lock(&making);
-	if (!remote.local)
+	if (!client->local)
 		r = map_far(h);
 	else
 		r = open_window() ? map_shared(h) : map_plain(h);
-	if (r == CUDA_SUCCESS && link_error(call_link(), NULL)) /* no device, no memory for it */
-		r = call_lost();
+	if (r == CUDA_SUCCESS && link_error(client->link, NULL)) /* no device, no memory for it */
+		r = client_lost();
 	if (!r) {
 		*out = h->node.key;
 		enter(h);
@@ -362,7 +364,8 @@ static CUresult quiet(uint64_t address, enum host_kind kind)
 	r = capture_check_unsafe();
 	if (r)
 		return r;
-	if (hostmem_find(address, &info) && info.base == address && info.kind == kind && (info.shared || listen_used()))
+	if (hostmem_find(address, &info) && info.base == address && info.kind == kind &&
+		(info.shared || callbacks_used()))
 		context_drain();
 	return CUDA_SUCCESS;
 }

@@ -44,11 +44,11 @@ CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t map
 CUresult hostmem_leave(uint64_t address, bool ended, uint64_t *pages, size_t *mapped);
 CUresult register_end(uint64_t address, bool ended); /* register.c: as cuMemHostUnregister */
 
-/* ---- mirror.c: memory that is in two places ---- */
-
-/* Host memory that the server has at the same address; at_any_time: it may be written while the device is at work. */
-CUresult mirror_add(uint64_t address, size_t size, bool at_any_time);
-void mirror_remove(uint64_t address);
-void mirror_at_any_time(void);
+/* Whether the server maps all of it, too. */
+bool hostmem_shared(const void *p, size_t size);
+/* Whether it is pinned, managed or registered, shared or not: a synchronous copy of it is done when the call returns. */
+bool hostmem_pinned(const void *p);
+CUresult hostmem_free_managed(CUdeviceptr dptr);
+void hostmem_gone(uint64_t context); /* the context has ended: frees or unregisters all that belongs to it */
 
 void managed_forget(uint64_t base); /* managed.c: what was advised about it */

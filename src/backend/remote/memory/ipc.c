@@ -4,6 +4,7 @@
  */
 #include "backend/remote/session/remote.h"
 #include "backend/remote/wait/wait.h"
+#include "backend/remote/memory/memory.h"
 
 CUresult remote_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr dptr)
 {
@@ -25,7 +26,7 @@ CUresult remote_cuIpcOpenMemHandle_v2(CUdeviceptr *dptr, CUipcMemHandle handle, 
 		call_cuIpcCloseMemHandle(*dptr);
 		return r;
 	}
-	return *dptr - base < size ? memory_note(base, size, RANGE_FOREIGN) : call_nonsense();
+	return *dptr - base < size ? memory_note(base, size, RANGE_FOREIGN) : client_reject_reply();
 }
 
 /* Opened twice it has to be closed twice: it is gone when the driver no longer knows it. */

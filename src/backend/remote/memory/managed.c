@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "backend/remote/memory/hostmem.h"
 #include "backend/remote/wait/wait.h"
+#include "backend/remote/memory/mirror.h"
 #include "cuda/advice.h"
 
 struct advised {
@@ -69,12 +70,12 @@ static CUresult change(CUdeviceptr addr, size_t size, int what, CUmemLocation l)
 
 static bool location_ok(CUmemLocation *l)
 {
-	return advice_location(l, remote.devices->count);
+	return advice_location(l, client->devices->count);
 }
 
 static bool location_of(CUdevice dev, CUmemLocation *l)
 {
-	return advice_location_of(dev, remote.devices->count, l);
+	return advice_location_of(dev, client->devices->count, l);
 }
 
 CUresult remote_cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice, CUmemLocation location)
@@ -163,7 +164,7 @@ CUresult remote_cuMemPrefetchBatchAsync(CUdeviceptr *addrs, size_t *sizes, size_
 {
 	CUresult r = batch_check(addrs, sizes, count, flags, stream);
 
-	if (!r && !advice_locations_ok(locations, indices, n, count, remote.devices->count))
+	if (!r && !advice_locations_ok(locations, indices, n, count, client->devices->count))
 		r = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0, at = 0; i < count && !r; i++) {
 		at += at + 1 < n && indices[at + 1] == i;

@@ -1,6 +1,7 @@
 /* What is mapped at reserved addresses, and who may touch it: known here, so that a copy need not ask. */
 #include <stdlib.h>
 #include "backend/remote/session/remote.h"
+#include "backend/remote/memory/memory.h"
 
 struct mapping {
 	struct map_node node; /* key: the address */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "backend/remote/memory/hostmem.h"
 #include "backend/remote/graph/graph.h"
+#include "backend/remote/memory/memory.h"
 
 struct range {
 	struct map_node node;
@@ -27,7 +28,7 @@ static void leave(const struct range *old, uint64_t from, uint64_t to)
 		return;
 	r->node.key = from;
 	r->size = to - from;
-	r->kind = RANGE_LEFT;
+	r->kind = RANGE_REST;
 	r->context = old->context;
 	map_insert(&ranges, &r->node);
 }
@@ -53,7 +54,7 @@ CUresult memory_note(uint64_t address, size_t size, enum range_kind kind)
 	if (!size)
 		return CUDA_SUCCESS;
 	if (!address || address + size < address)
-		return call_nonsense();
+		return client_reject_reply();
 	r = calloc(1, sizeof *r);
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -110,30 +111,30 @@ bool memory_of_graph(uint64_t address)
 
 #define ADDRESSES (1ull << 47) /* of user space */
 
-static enum known known_in(const struct range *r, uint64_t address, size_t size)
+static enum range_check known_in(const struct range *r, uint64_t address, size_t size)
 {
 	switch (r->kind) {
 	case RANGE_ALLOC:
 	case RANGE_POOL:
 	case RANGE_GRAPH:
-		return size <= r->size - (address - r->node.key) ? KNOWN_GOOD : KNOWN_BAD;
+		return size <= r->size - (address - r->node.key) ? RANGE_VALID : RANGE_INVALID;
 	case RANGE_GLOBAL:
 	case RANGE_FOREIGN:
-		return size <= r->size - (address - r->node.key) ? KNOWN_GOOD : UNKNOWN;
+		return size <= r->size - (address - r->node.key) ? RANGE_VALID : RANGE_UNKNOWN;
 	default:
-		return UNKNOWN;
+		return RANGE_UNKNOWN;
 	}
 }
 
-enum known memory_known(uint64_t address, size_t size, bool write)
+enum range_check memory_check_range(uint64_t address, size_t size, bool write)
 {
 	struct context *c = context_current();
-	enum known k = UNKNOWN;
+	enum range_check k = RANGE_UNKNOWN;
 	bool reserved = false;
 	struct range *r;
 
 	if (!address || size > ADDRESSES)
-		return KNOWN_BAD;
+		return RANGE_INVALID;
 	pthread_rwlock_rdlock(&lock);
 	r = holder(address);
 	if (r) {
@@ -142,8 +143,8 @@ enum known memory_known(uint64_t address, size_t size, bool write)
 	}
 	pthread_rwlock_unlock(&lock);
 	if (reserved)
-		return c && mapping_allows(address, size, c->device, write) ? KNOWN_GOOD : KNOWN_BAD;
-	return r || !hostmem_shared((void *)(uintptr_t)address, size) ? k : KNOWN_GOOD;
+		return c && mapping_allows(address, size, c->device, write) ? RANGE_VALID : RANGE_INVALID;
+	return r || !hostmem_shared((void *)(uintptr_t)address, size) ? k : RANGE_VALID;
 }
 
 /* Reserved addresses belong to no context. */
@@ -196,7 +197,7 @@ CUresult remote_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t widt
 		return r;
 	/* rows that overlap, or are further apart than there is memory */
 	if (*pitch < width || __builtin_mul_overflow(*pitch, height, &size))
-		return call_nonsense();
+		return client_reject_reply();
 	return memory_note(*dptr, size, RANGE_ALLOC);
 }
 
@@ -206,13 +207,13 @@ CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 	CUresult r = dptr ? capture_check_unsafe() : CUDA_SUCCESS;
 
 	if (!dptr || r)
-		return r ? r : call_sticks();
+		return r ? r : sticky_error();
 	if (memory_of_graph(dptr)) { /* which may have freed it */
 		r = call_cuMemFree_v2(dptr);
 		return r ? r : call_flush();
 	}
 	context_drain();
-	r = call_sticks();
+	r = sticky_error();
 	if (r)
 		return r;
 	if (memory_drop(dptr, RANGE_POOL)) {

@@ -1,5 +1,6 @@
 /* Memory pools: attributes by the size of their value, and pools of other processes. */
 #include "backend/remote/memory/share.h"
+#include "backend/remote/memory/memory.h"
 
 /* The first ones are switches, the others count bytes; 0: there is no such attribute. */
 static size_t width(CUmemPool_attribute attribute)

@@ -16,6 +16,7 @@
 #include "backend/remote/code/code.h"
 #include "backend/remote/memory/hostmem.h"
 #include "backend/remote/session/fetch.h"
+#include "backend/remote/memory/mirror.h"
 #include "util/diff.h"
 #include "host/machine.h"
 
@@ -53,7 +54,7 @@ static CUresult send_run(struct lane *lane, reserve_fn *reserve, uint64_t addres
 	struct wire_mirror *a = reserve(lane, all);
 
 	if (!a)
-		return call_lost();
+		return client_lost();
 	*a = (struct wire_mirror){.address = address, .size = size};
 	memcpy(a + 1, bytes, size);
 	return call_send(lane, WIRE_MIRROR_UP, all, NULL, 0);
@@ -80,7 +81,7 @@ static void push_each(struct lane *lane, reserve_fn *reserve)
 }
 
 /* While a kernel runs the host leaves managed memory alone; during anything else it may go on writing there. */
-static void push_all(bool kernel)
+void mirror_push(bool kernel)
 {
 	pthread_mutex_lock(&lock);
 	if (host_wrote || always)
@@ -134,7 +135,7 @@ static CUresult pull_locked(void)
 			break;
 		/* more, but no further than before, or nowhere: that would never end */
 		if (!apply(rest, size, head.runs) || (head.more && (head.cursor <= cursor || !holder(head.cursor))))
-			r = call_nonsense();
+			r = client_reject_reply();
 		free(rest);
 	}
 	fetching = false;
@@ -148,8 +149,8 @@ static CUresult pull_locked(void)
  */
 static bool changed(uint32_t *now)
 {
-	*now = __atomic_load_n(word_address(call_link(), WIRE_MIRROR_WORD), __ATOMIC_ACQUIRE);
-	return remote.local || *now != atomic_load(&seen);
+	*now = __atomic_load_n(word_address(client->link, WIRE_MIRROR_WORD), __ATOMIC_ACQUIRE);
+	return client->local || *now != atomic_load(&seen);
 }
 
 /*
@@ -174,14 +175,12 @@ void mirror_pull(void)
 }
 
 /* Who answers is not the server's dispatcher, which may be waiting for the very function that is run next (pump.h). */
-bool mirror_push_there(struct lane *lane)
+bool mirror_push_on(struct lane *lane)
 {
-	bool some = atomic_load(&call_before_work) != NULL;
-
-	if (!some)
+	if (!atomic_load(&client->has_mirrors))
 		return false;
 	pthread_mutex_lock(&lock);
-	push_each(lane, call_reserve_now);
+	push_each(lane, call_reserve);
 	pthread_mutex_unlock(&lock);
 	return true;
 }
@@ -247,7 +246,7 @@ static CUresult add(uint64_t address, size_t size, bool variable)
 		leave(m);
 		return r;
 	}
-	call_before_work = push_all;
+	client->has_mirrors = true;
 	pthread_mutex_lock(&lock);
 	host_wrote = true;
 	r = pull_locked(); /* a variable has a value from the start */

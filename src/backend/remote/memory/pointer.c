@@ -4,6 +4,8 @@
  * answer, the one that says "unknown".
  */
 #include "backend/remote/memory/hostmem.h"
+#include "backend/remote/memory/memory.h"
+#include "backend/remote/memory/mirror.h"
 
 static void put(void *data, CUpointer_attribute attribute, uint64_t value)
 {

@@ -1,6 +1,7 @@
 /* Stream-ordered allocation: cuMemAllocAsync, cuMemFreeAsync and allocations from pools. */
 #include "backend/remote/session/remote.h"
 #include "backend/remote/wait/wait.h"
+#include "backend/remote/memory/memory.h"
 
 static CUresult pool_memory_note(CUresult r, const CUdeviceptr *dptr, size_t size, CUstream handle)
 {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "backend/remote/memory/share.h"
 #include "backend/remote/wait/wait.h"
+#include "backend/remote/memory/memory.h"
 
 #define FD_WAIT_MS 5000
 
@@ -28,14 +29,14 @@ CUresult share_out(void *fd, uint64_t object, bool pool, unsigned type, unsigned
 
 	if (!fd)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!remote.local)
+	if (!client->local)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	r = call_sync(WIRE_SHARE_OUT, &a, sizeof a, NULL, 0, NULL, 0);
 	if (r)
 		return r;
-	got = link_recv_fd(call_link(), a.id, FD_WAIT_MS);
+	got = link_recv_fd(client->link, a.id, FD_WAIT_MS);
 	if (got < 0)
-		return call_lost();
+		return client_lost();
 	memcpy(fd, &got, sizeof got);
 	return CUDA_SUCCESS;
 }
@@ -46,14 +47,14 @@ CUresult share_in(uint64_t *object, void *os, bool pool, unsigned type, unsigned
 
 	if (!object)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!remote.local || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+	if (!client->local || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if ((intptr_t)os <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (fcntl((int)(intptr_t)os, F_GETFD) < 0)
 		return CUDA_ERROR_UNKNOWN;
-	if (link_send_fd(call_link(), a.id, (int)(intptr_t)os))
-		return call_lost();
+	if (link_send_fd(client->link, a.id, (int)(intptr_t)os))
+		return client_lost();
 	return call_sync(WIRE_SHARE_IN, &a, sizeof a, NULL, 0, &(struct wire_piece){object, sizeof *object}, 1);
 }
 

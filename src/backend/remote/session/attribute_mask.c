@@ -36,7 +36,7 @@ static void deny(struct wire_device *d, const CUdevice_attribute *list, size_t n
 			d->attribute[list[i]] = 0;
 }
 
-void denied_apply(struct wire_device *d, bool local)
+void device_mask_attributes(struct wire_device *d, bool local)
 {
 	deny(d, never, sizeof never / sizeof *never);
 	if (!local)

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/wait/wait.h"
+#include "backend/remote/session/callbacks.h"
+#include "backend/remote/memory/mirror.h"
+#include "backend/remote/session/state.h"
 #include "util/futex.h"
 #include "util/handle.h"
 #include "util/tsan_order.h"
@@ -30,45 +33,41 @@ struct callback {
 	void (*gone)(void *data); /* or NULL: it is not running, and will not run any more */
 };
 
-static struct handle_table callbacks = HANDLE_TABLE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map staying;
-static struct lane *events;
-static struct piece page; /* of done-words */
-static CUresult state = CUDA_ERROR_NOT_INITIALIZED;
-static atomic_uint pending; /* functions that write what the application sees, or are its own; posted and not yet run */
-static atomic_bool graphs_have; /* such functions: they may run at any time */
+static struct callback_table *callbacks(void)
+{
+	return &client->session->callbacks;
+}
 
 /* ---- the thread ---- */
 
 /* Over TCP the bytes are in place when the server hears of it; as what was written to memory that is in two places. */
 static void done(const struct wire_event *v, struct piece up, bool behind)
 {
-	uint8_t *base = bulk_base(call_link(), BULK_UP, NULL);
-	uint32_t *words = (uint32_t *)(base + page.offset);
+	uint8_t *base = bulk_base(client->link, BULK_UP, NULL);
+	uint32_t *words = (uint32_t *)(base + callbacks()->done_words.offset);
 	struct wire_called *called;
 
 	if (!v->value || v->slot >= WIRE_SLOTS)
 		return;
-	if (remote.local && !behind) {
+	if (client->local && !behind) {
 		__atomic_store_n(&words[v->slot], v->value, __ATOMIC_RELEASE);
 		futex_wake_shared(&words[v->slot]);
-	} else if ((called = call_reserve_now(events, sizeof *called))) {
+	} else if ((called = call_reserve(callbacks()->lane, sizeof *called))) {
 		*called = (struct wire_called){v->slot, v->value};
-		call_send(events, WIRE_CALLED, sizeof *called, &up, up.size != 0);
+		call_send(callbacks()->lane, WIRE_CALLED, sizeof *called, &up, up.size != 0);
 	}
 }
 
 static struct piece run_callback(const struct wire_event *v, enum kind kind, bool *pushed)
 {
-	struct callback *c = handle_get(&callbacks, v->id, kind);
+	struct callback *c = handle_get(&callbacks()->handles, v->id, kind);
 	struct piece up = {0};
 	CUhostFn fn;
 
 	if (!c)
 		return up;
-	if (c->once && !handle_close(&callbacks, v->id, kind)) { /* somebody has just forgotten it */
-		handle_put(&callbacks, v->id);
+	if (c->once && !handle_close(&callbacks()->handles, v->id, kind)) { /* somebody has just forgotten it */
+		handle_put(&callbacks()->handles, v->id);
 		return up;
 	}
 	fn = c->fn;
@@ -79,11 +78,11 @@ static struct piece run_callback(const struct wire_event *v, enum kind kind, boo
 		c->callback(c->stream, (CUresult)v->status, c->data);
 	else
 		fn(c->data);
-	*pushed = mirror_push_there(events);
+	*pushed = mirror_push_on(callbacks()->lane);
 	if (c->once && kind != DESTROY && !c->reads)
-		atomic_fetch_sub(&pending, 1);
+		atomic_fetch_sub(&callbacks()->pending, 1);
 	ORDER_BEFORE(called);
-	handle_put(&callbacks, v->id);
+	handle_put(&callbacks()->handles, v->id);
 	return up;
 }
 
@@ -99,10 +98,10 @@ static void take_event(const struct frame *f)
 	case WIRE_EVENT_OUTPUT:
 	case WIRE_EVENT_ERRORS:
 		fwrite((const char *)f->payload + sizeof v, 1, text, v.kind == WIRE_EVENT_OUTPUT ? stdout : stderr);
-		lane_release(events);
+		lane_release(callbacks()->lane);
 		break;
 	default:
-		lane_release(events); /* what runs now may take long */
+		lane_release(callbacks()->lane); /* what runs now may take long */
 		if (v.kind == WIRE_EVENT_HOST || v.kind == WIRE_EVENT_CALLBACK || v.kind == WIRE_EVENT_DESTROY)
 			up = run_callback(&v,
 				v.kind == WIRE_EVENT_HOST       ? HOST
@@ -120,9 +119,9 @@ static void *run(void *unused)
 
 	(void)unused;
 	call_context = &no_calls;
-	while (!lane_wait_reply(events, &f, -1)) {
+	while (!lane_wait_reply(callbacks()->lane, &f, -1)) {
 		if (f.size < sizeof(struct wire_event)) {
-			call_nonsense(); /* or whoever waits for a function to run would wait for ever */
+			client_reject_reply(); /* or whoever waits for a function to run would wait for ever */
 			break;
 		}
 		take_event(&f);
@@ -138,13 +137,15 @@ static CUresult start(void)
 	size_t room;
 	CUresult r;
 
-	if (lane_open(call_link(), &events) || bulk_alloc(call_link(), BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &page))
+	if (lane_open(client->link, &callbacks()->lane) ||
+		bulk_alloc(client->link, BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &callbacks()->done_words))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	memset((char *)bulk_base(call_link(), BULK_UP, &room) + page.offset, 0, page.size);
-	if (!call_reserve(events, 0))
-		return call_lost();
-	r = call_ask(events, WIRE_LISTEN, 0, &page, 1, &reply);
-	call_done(events);
+	memset((char *)bulk_base(client->link, BULK_UP, &room) + callbacks()->done_words.offset, 0,
+		callbacks()->done_words.size);
+	if (!call_reserve(callbacks()->lane, 0))
+		return client_lost();
+	r = call_ask(callbacks()->lane, WIRE_LISTEN, 0, &callbacks()->done_words, 1, &reply);
+	call_release_reply(callbacks()->lane);
 	if (r)
 		return r;
 	sigfillset(&all); /* signals are for the application's own threads */
@@ -156,15 +157,15 @@ static CUresult start(void)
 	return r;
 }
 
-CUresult listen_start(void)
+CUresult callbacks_start(void)
 {
 	CUresult r;
 
-	pthread_mutex_lock(&lock);
-	if (state == CUDA_ERROR_NOT_INITIALIZED)
-		state = start();
-	r = state;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&callbacks()->lock);
+	if (callbacks()->started == CUDA_ERROR_NOT_INITIALIZED)
+		callbacks()->started = start();
+	r = callbacks()->started;
+	pthread_mutex_unlock(&callbacks()->lock);
 	return r;
 }
 
@@ -188,7 +189,7 @@ static uint64_t enter(enum kind kind, struct callback what)
 	if (!c)
 		return 0;
 	*c = what;
-	id = handle_create(&callbacks, kind, c, release);
+	id = handle_create(&callbacks()->handles, kind, c, release);
 	if (!id)
 		free(c);
 	return id;
@@ -201,77 +202,77 @@ static uint64_t make_staying(CUhostFn fn, void *data)
 	struct callback *c, *first;
 	uint64_t id;
 
-	pthread_mutex_lock(&lock);
-	first = (struct callback *)map_find(&staying, key);
+	pthread_mutex_lock(&callbacks()->lock);
+	first = (struct callback *)map_find(&callbacks()->host_functions, key);
 	for (c = first; c && (c->fn != fn || c->data != data); c = c->same)
 		;
 	id = c ? c->id : enter(HOST, (struct callback){.fn = fn, .data = data});
 	if (!c && id) {
-		c = handle_peek(&callbacks, id, HOST); /* it stays */
+		c = handle_peek(&callbacks()->handles, id, HOST); /* it stays */
 		c->id = id;
 		c->node.key = key;
-		graphs_have = true;
+		callbacks()->in_graphs = true;
 		if (first) {
 			c->same = first->same;
 			first->same = c;
 		} else {
-			map_insert(&staying, &c->node);
+			map_insert(&callbacks()->host_functions, &c->node);
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&callbacks()->lock);
 	return id;
 }
 
-uint64_t listen_host(CUhostFn fn, void *data, bool once)
+uint64_t callback_host(CUhostFn fn, void *data, bool once)
 {
 	return once ? enter(HOST, (struct callback){.fn = fn, .data = data, .once = true}) : make_staying(fn, data);
 }
 
-uint64_t listen_part(CUhostFn fn, void *data, const struct piece *up, void (*gone)(void *data))
+uint64_t callback_create(CUhostFn fn, void *data, const struct piece *up, void (*gone)(void *data))
 {
 	return enter(HOST, (struct callback){.fn = fn, .data = data, .up = up ? *up : (struct piece){0}, .gone = gone});
 }
 
-uint64_t listen_destructor(CUhostFn fn, void *data)
+uint64_t callback_destructor(CUhostFn fn, void *data)
 {
 	return enter(DESTROY, (struct callback){.fn = fn, .data = data, .once = true});
 }
 
-bool listen_known(uint64_t id, CUhostFn *fn, void **data)
+bool callback_find(uint64_t id, CUhostFn *fn, void **data)
 {
-	struct callback *c = handle_get(&callbacks, id, HOST);
+	struct callback *c = handle_get(&callbacks()->handles, id, HOST);
 
 	if (!c)
 		return false;
 	*fn = c->fn;
 	*data = c->data;
-	handle_put(&callbacks, id);
+	handle_put(&callbacks()->handles, id);
 	return true;
 }
 
-bool listen_forget(uint64_t id)
+bool callback_forget(uint64_t id)
 {
 	for (int k = HOST; k <= DESTROY; k++)
-		if (handle_close(&callbacks, id, k))
+		if (handle_close(&callbacks()->handles, id, k))
 			return true;
 	return false;
 }
 
 /* ---- the calls ---- */
 
-bool listen_used(void)
+bool callbacks_used(void)
 {
 	bool used;
 
-	pthread_mutex_lock(&lock);
-	used = state != CUDA_ERROR_NOT_INITIALIZED;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&callbacks()->lock);
+	used = callbacks()->started != CUDA_ERROR_NOT_INITIALIZED;
+	pthread_mutex_unlock(&callbacks()->lock);
 	return used;
 }
 
-bool listen_pending(void)
+bool callbacks_pending(void)
 {
-	return atomic_load(&pending) || atomic_load(&graphs_have);
+	return atomic_load(&callbacks()->pending) || atomic_load(&callbacks()->in_graphs);
 }
 
 static CUresult post(struct stream *s, struct wire_host_call what, bool counts)
@@ -281,9 +282,9 @@ static CUresult post(struct stream *s, struct wire_host_call what, bool counts)
 	CUresult r;
 
 	if (!a)
-		return what.id ? call_lost() : CUDA_ERROR_OUT_OF_MEMORY;
+		return what.id ? client_lost() : CUDA_ERROR_OUT_OF_MEMORY;
 	if (counts)
-		atomic_fetch_add(&pending, 1);
+		atomic_fetch_add(&callbacks()->pending, 1);
 	*a = what;
 	a->stream = s->id;
 	r = call_send(lane, WIRE_HOST_CALL, sizeof *a, NULL, 0);
@@ -291,11 +292,11 @@ static CUresult post(struct stream *s, struct wire_host_call what, bool counts)
 	return r;
 }
 
-CUresult listen_step(struct stream *s, CUhostFn fn, void *data, struct piece up, struct piece down)
+CUresult callback_post(struct stream *s, CUhostFn fn, void *data, struct piece up, struct piece down)
 {
 	struct callback c = {.fn = fn, .data = data, .once = true, .reads = up.size != 0, .up = up, .gone = free};
 	struct wire_host_call a = {.kind = WIRE_EVENT_HOST, .offset = down.offset, .size = down.size};
-	CUresult r = listen_start();
+	CUresult r = callbacks_start();
 
 	a.id = r ? 0 : enter(HOST, c);
 	if (!a.id) {
@@ -314,10 +315,10 @@ CUresult remote_cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!s)
 		return r;
-	r = listen_start();
+	r = callbacks_start();
 	if (r)
 		return r;
-	return post(s, (struct wire_host_call){.id = listen_host(fn, data, !s->capturing), .kind = WIRE_EVENT_HOST},
+	return post(s, (struct wire_host_call){.id = callback_host(fn, data, !s->capturing), .kind = WIRE_EVENT_HOST},
 		!s->capturing);
 }
 
@@ -331,13 +332,13 @@ CUresult remote_cuStreamAddCallback(CUstream handle, CUstreamCallback callback, 
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!s)
 		return r;
-	r = listen_start();
+	r = callbacks_start();
 	return r ? r
 		 : post(s, (struct wire_host_call){.id = enter(CALLBACK, c), .kind = WIRE_EVENT_CALLBACK},
 			   !s->capturing);
 }
 
-CUresult listen_object(
+CUresult user_object_create(
 	CUuserObject *object, void *ptr, CUhostFn destroy, unsigned count, unsigned flags, bool *destroyed)
 {
 	struct wire_object a = {.count = count, .flags = flags};
@@ -345,15 +346,15 @@ CUresult listen_object(
 	CUresult r;
 
 	*destroyed = false;
-	r = listen_start();
+	r = callbacks_start();
 	if (r)
 		return r;
-	a.id = listen_destructor(destroy, ptr);
+	a.id = callback_destructor(destroy, ptr);
 	if (!a.id)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = call_sync(WIRE_OBJECT, &a, sizeof a, NULL, 0, &(struct wire_piece){&number, sizeof number}, 1);
 	if (r)
-		*destroyed = !listen_forget(a.id);
+		*destroyed = !callback_forget(a.id);
 	else
 		*object = (CUuserObject)(uintptr_t)number;
 	return r;
@@ -364,6 +365,6 @@ CUresult remote_cuUserObjectCreate(
 {
 	bool destroyed;
 
-	return object && destroy ? listen_object(object, ptr, destroy, count, flags, &destroyed)
+	return object && destroy ? user_object_create(object, ptr, destroy, count, flags, &destroyed)
 				 : CUDA_ERROR_INVALID_VALUE;
 }

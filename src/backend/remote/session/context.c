@@ -1,22 +1,21 @@
 /* Contexts: which one is current is the thread's business and never leaves the process. */
 #include <stdlib.h>
 #include "backend/remote/backend.h"
+#include "backend/remote/session/state.h"
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
+#include "backend/remote/memory/memory.h"
+#include "backend/remote/memory/hostmem.h"
 
 #define DEPTH 64
 
 static __thread struct context *stack[DEPTH];
 static __thread int depth;
 
-static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Whoever retains waits for the end of a reset.  What is told of the end (remote.ending) may come back to us. */
-static pthread_mutex_t reset_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static struct {
-	struct context *ctx;
-	unsigned retained, flags;
-	bool held; /* in the server, by us */
-} primaries[WIRE_DEVICES_MAX];
+static struct context_table *contexts(void)
+{
+	return &client->session->contexts;
+}
 
 struct context *context_current(void)
 {
@@ -35,15 +34,15 @@ struct context *context_find(CUcontext handle)
 
 static void now_current(struct context *c)
 {
-	call_context = c ? &c->wire : NULL;
-	call_here = c ? &c->late : NULL;
+	call_context = c ? &c->wire_id : NULL;
+	async_errors_current = c ? &c->errors : NULL;
 }
 
 /* ---- the word in which the server counts what has failed in a context ---- */
 
 static void tell_word(struct context *c, bool ended)
 {
-	struct wire_context a = {.context = c->id, .word = c->late_word.word, .ended = ended};
+	struct wire_context a = {.context = c->id, .word = c->error_word.word, .ended = ended};
 
 	call_post(WIRE_CONTEXT, &a, sizeof a, NULL, 0);
 }
@@ -51,9 +50,9 @@ static void tell_word(struct context *c, bool ended)
 /* Without one its failures are told to whoever asks first. */
 static void take_word(struct context *c)
 {
-	if (word_pool_take(&c->late_word)) {
-		c->late.seen = c->late_word.value;
-		c->late.word = word_address(call_link(), c->late_word.word);
+	if (word_pool_take(&c->error_word)) {
+		c->errors.seen = c->error_word.value;
+		c->errors.word = word_address(client->link, c->error_word.word);
 	}
 	tell_word(c, false);
 }
@@ -61,16 +60,16 @@ static void take_word(struct context *c)
 /* No more from now on; and once the server has answered something, the word can be another's. */
 static void leave_word(struct context *c)
 {
-	c->late.sticks = CUDA_ERROR_CONTEXT_IS_DESTROYED; /* before: who waits in it hears one or the other */
-	c->late.word = NULL;
+	c->errors.sticky = CUDA_ERROR_CONTEXT_IS_DESTROYED; /* before: who waits in it hears one or the other */
+	c->errors.word = NULL;
 	tell_word(c, true);
 }
 
 static void give_word(struct context *c)
 {
-	c->late_word.value = c->late_word.word ? *word_address(call_link(), c->late_word.word) : 0;
-	word_pool_give(c->late_word);
-	c->late_word.word = 0;
+	c->error_word.value = c->error_word.word ? *word_address(client->link, c->error_word.word) : 0;
+	word_pool_give(c->error_word);
+	c->error_word.word = 0;
 }
 
 /* ---- making ---- */
@@ -78,22 +77,21 @@ static void give_word(struct context *c)
 /* Nobody can use a primary context that is not retained, nor one that is destroyed. */
 static void set_active(struct context *c, bool active)
 {
-	c->late.sticks = active ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	c->wire = active ? c->id : WIRE_CONTEXT_ENDED;
-	c->times += !active;
+	c->errors.sticky = active ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	c->wire_id = active ? c->id : WIRE_CONTEXT_ENDED;
+	c->times_ended += !active;
 }
 
 static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool primary)
 {
-	static atomic_ullong numbers;
 	struct context *c = calloc(1, sizeof *c);
 
 	if (!c)
 		return NULL;
-	*c = (struct context){.id = id, .wire = id, .device = dev, .flags = flags, .primary = primary};
+	*c = (struct context){.id = id, .wire_id = id, .device = dev, .flags = flags, .primary = primary};
 	if (primary)
 		set_active(c, false);
-	c->number = atomic_fetch_add(&numbers, 1) + 1;
+	c->number = atomic_fetch_add(&contexts()->numbers, 1) + 1;
 	pthread_mutex_init(&c->lock, NULL);
 	list_init(&c->streams);
 	c->legacy = stream_create_legacy(c);
@@ -114,34 +112,35 @@ CUresult remote_primary(CUdevice dev, CUcontext *ctx)
 
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&primary_lock);
-	if (!primaries[dev].ctx) {
+	pthread_mutex_lock(&contexts()->lock);
+	if (!contexts()->primary[dev].ctx) {
 		r = call_cuDevicePrimaryCtxRetain(&handle, dev);
-		if (!r && !(primaries[dev].ctx = make((uintptr_t)handle, dev, primaries[dev].flags, true)))
+		if (!r && !(contexts()->primary[dev].ctx =
+					  make((uintptr_t)handle, dev, contexts()->primary[dev].flags, true)))
 			r = CUDA_ERROR_OUT_OF_MEMORY;
-		primaries[dev].held = !r;
+		contexts()->primary[dev].held = !r;
 	}
 	if (!r)
-		*ctx = (CUcontext)(uintptr_t)primaries[dev].ctx->id;
-	pthread_mutex_unlock(&primary_lock);
+		*ctx = (CUcontext)(uintptr_t)contexts()->primary[dev].ctx->id;
+	pthread_mutex_unlock(&contexts()->lock);
 	return r;
 }
 
 /* reset_lock held. */
 static CUresult retain(CUdevice dev)
 {
-	struct context *c = primaries[dev].ctx;
+	struct context *c = contexts()->primary[dev].ctx;
 	CUresult r = CUDA_SUCCESS;
 	CUcontext handle; /* the same as ever, as CUDA has it */
 
-	pthread_mutex_lock(&primary_lock);
-	if (!primaries[dev].held && !(r = call_cuDevicePrimaryCtxRetain(&handle, dev))) {
-		primaries[dev].held = true;
+	pthread_mutex_lock(&contexts()->lock);
+	if (!contexts()->primary[dev].held && !(r = call_cuDevicePrimaryCtxRetain(&handle, dev))) {
+		contexts()->primary[dev].held = true;
 		take_word(c);
 	}
-	if (!r && !primaries[dev].retained++)
+	if (!r && !contexts()->primary[dev].retained++)
 		set_active(c, true);
-	pthread_mutex_unlock(&primary_lock);
+	pthread_mutex_unlock(&contexts()->lock);
 	return r;
 }
 
@@ -151,11 +150,11 @@ CUresult remote_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&reset_lock);
+	pthread_mutex_lock(&contexts()->reset_lock);
 	r = remote_primary(dev, pctx);
 	if (!r)
 		r = retain(dev);
-	pthread_mutex_unlock(&reset_lock);
+	pthread_mutex_unlock(&contexts()->reset_lock);
 	return r;
 }
 
@@ -168,15 +167,15 @@ static CUresult reset(CUdevice dev)
 	struct context *c;
 	CUresult r;
 
-	pthread_mutex_lock(&primary_lock);
-	c = primaries[dev].ctx;
-	pthread_mutex_unlock(&primary_lock);
+	pthread_mutex_lock(&contexts()->lock);
+	c = contexts()->primary[dev].ctx;
+	pthread_mutex_unlock(&contexts()->lock);
 	if (!c || context_ended(c))
 		return CUDA_SUCCESS; /* not active: nothing to lose */
-	remote.ending((CUcontext)(uintptr_t)c->id);
-	pthread_mutex_lock(&primary_lock);
-	primaries[dev].retained = 0;
-	pthread_mutex_unlock(&primary_lock);
+	client->context_ending((CUcontext)(uintptr_t)c->id);
+	pthread_mutex_lock(&contexts()->lock);
+	contexts()->primary[dev].retained = 0;
+	pthread_mutex_unlock(&contexts()->lock);
 	captures_drop(c);
 	memory_forget(c->id);
 	leave_word(c);
@@ -186,9 +185,9 @@ static CUresult reset(CUdevice dev)
 	give_word(c);
 	set_active(c, false);
 	hostmem_gone(c->id);
-	pthread_mutex_lock(&primary_lock);
-	primaries[dev].held = false;
-	pthread_mutex_unlock(&primary_lock);
+	pthread_mutex_lock(&contexts()->lock);
+	contexts()->primary[dev].held = false;
+	pthread_mutex_unlock(&contexts()->lock);
 	return r;
 }
 
@@ -198,9 +197,9 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&reset_lock);
+	pthread_mutex_lock(&contexts()->reset_lock);
 	r = reset(dev);
-	pthread_mutex_unlock(&reset_lock);
+	pthread_mutex_unlock(&contexts()->reset_lock);
 	return r;
 }
 
@@ -211,15 +210,15 @@ CUresult remote_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&reset_lock);
-	pthread_mutex_lock(&primary_lock);
-	retained = primaries[dev].retained;
+	pthread_mutex_lock(&contexts()->reset_lock);
+	pthread_mutex_lock(&contexts()->lock);
+	retained = contexts()->primary[dev].retained;
 	if (retained > 1)
-		primaries[dev].retained--;
-	pthread_mutex_unlock(&primary_lock);
+		contexts()->primary[dev].retained--;
+	pthread_mutex_unlock(&contexts()->lock);
 	if (retained <= 1)
 		r = retained ? reset(dev) : CUDA_ERROR_INVALID_CONTEXT;
-	pthread_mutex_unlock(&reset_lock);
+	pthread_mutex_unlock(&contexts()->reset_lock);
 	return r;
 }
 
@@ -229,10 +228,10 @@ CUresult remote_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, in
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&primary_lock);
-	*flags = primaries[dev].flags;
-	*active = primaries[dev].retained != 0;
-	pthread_mutex_unlock(&primary_lock);
+	pthread_mutex_lock(&contexts()->lock);
+	*flags = contexts()->primary[dev].flags;
+	*active = contexts()->primary[dev].retained != 0;
+	pthread_mutex_unlock(&contexts()->lock);
 	return CUDA_SUCCESS;
 }
 
@@ -241,9 +240,9 @@ CUresult remote_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	CUresult r = call_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
 
 	if (!r) {
-		pthread_mutex_lock(&primary_lock);
-		primaries[dev].flags = flags;
-		pthread_mutex_unlock(&primary_lock);
+		pthread_mutex_lock(&contexts()->lock);
+		contexts()->primary[dev].flags = flags;
+		pthread_mutex_unlock(&contexts()->lock);
 	}
 	return r;
 }
@@ -281,12 +280,10 @@ CUresult remote_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsig
 /* Another thread may still have it current. */
 static void keep(struct context *c)
 {
-	static struct context *ended;
-
-	pthread_mutex_lock(&primary_lock);
-	c->next_ended = ended;
-	ended = c;
-	pthread_mutex_unlock(&primary_lock);
+	pthread_mutex_lock(&contexts()->lock);
+	c->next_ended = contexts()->ended;
+	contexts()->ended = c;
+	pthread_mutex_unlock(&contexts()->lock);
 }
 
 CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
@@ -296,7 +293,7 @@ CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 
 	if (!c || c->primary || !record_remove(c->id))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	remote.ending(ctx);
+	client->context_ending(ctx);
 	if (context_current() == c)
 		depth--;
 	now_current(context_current());
@@ -381,9 +378,9 @@ CUresult remote_cuCtxGetFlags(unsigned int *flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	pthread_mutex_lock(&primary_lock);
-	*flags = c->primary ? primaries[c->device].flags : c->flags;
-	pthread_mutex_unlock(&primary_lock);
+	pthread_mutex_lock(&contexts()->lock);
+	*flags = c->primary ? contexts()->primary[c->device].flags : c->flags;
+	pthread_mutex_unlock(&contexts()->lock);
 	return CUDA_SUCCESS;
 }
 

@@ -47,14 +47,14 @@ CUresult remote_cuCtxGetStreamPriorityRange(int *least, int *greatest)
 		r = call_cuCtxGetStreamPriorityRange(&low, &high);
 		if (r)
 			return r;
-		c->least = low;
-		c->greatest = high;
+		c->least_priority = low;
+		c->greatest_priority = high;
 		c->priorities_known = true;
 	}
 	if (least)
-		*least = c->least;
+		*least = c->least_priority;
 	if (greatest)
-		*greatest = c->greatest;
+		*greatest = c->greatest_priority;
 	return CUDA_SUCCESS;
 }
 
@@ -62,8 +62,8 @@ CUresult remote_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
 {
 	if (!device || !id)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (int i = 0; i < remote.devices->count; i++)
-		if (!strcasecmp(remote.devices->device[i].pci, id)) {
+	for (int i = 0; i < client->devices->count; i++)
+		if (!strcasecmp(client->devices->device[i].pci, id)) {
 			*device = i;
 			return CUDA_SUCCESS;
 		}

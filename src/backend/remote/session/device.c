@@ -4,12 +4,12 @@
 
 const struct wire_device *device_find(CUdevice dev)
 {
-	return dev >= 0 && dev < remote.devices->count ? &remote.devices->device[dev] : NULL;
+	return dev >= 0 && dev < client->devices->count ? &client->devices->device[dev] : NULL;
 }
 
 CUresult remote_cuInit(unsigned int flags)
 {
-	return flags ? CUDA_ERROR_INVALID_VALUE : remote.devices->count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+	return flags ? CUDA_ERROR_INVALID_VALUE : client->devices->count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
 CUresult remote_cuDeviceGet(CUdevice *device, int ordinal)
@@ -26,7 +26,7 @@ CUresult remote_cuDeviceGetCount(int *count)
 {
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
-	*count = remote.devices->count;
+	*count = client->devices->count;
 	return CUDA_SUCCESS;
 }
 

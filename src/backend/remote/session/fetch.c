@@ -18,7 +18,7 @@ static CUresult reply_copy(const struct frame *f, void *head, size_t head_size, 
 	size_t left = f->size - sizeof(struct wire_reply);
 
 	if (left < head_size)
-		return call_nonsense();
+		return client_reject_reply();
 	memcpy(head, from, head_size);
 	left -= head_size;
 	if (!rest)
@@ -41,12 +41,12 @@ CUresult call_fetch(unsigned op, const void *args, size_t size, const struct wir
 	CUresult r;
 
 	if (!lane)
-		return call_lost();
+		return client_lost();
 	if (all > lane_payload_max(lane) - sizeof(struct wire_request))
 		return CUDA_ERROR_INVALID_VALUE;
 	to = call_reserve(lane, all);
 	if (!to)
-		return call_lost();
+		return client_lost();
 	memcpy(to, args, size);
 	to += wire_pad(size);
 	for (unsigned i = 0; i < nin; to += wire_pad(in[i].size), i++)
@@ -55,6 +55,6 @@ CUresult call_fetch(unsigned op, const void *args, size_t size, const struct wir
 	r = call_ask(lane, op, all, NULL, 0, &reply);
 	if (!r)
 		r = reply_copy(&reply, head, head_size, rest, rest_size);
-	call_done(lane);
+	call_release_reply(lane);
 	return r;
 }

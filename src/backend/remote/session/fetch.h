@@ -1,7 +1,7 @@
 /* fetch.h - calls whose reply has no fixed size. */
 #pragma once
 
-#include "wire/call.h"
+#include "backend/remote/session/call.h"
 
 /*
  * Sends args and the data of `in`.  The reply starts with a head of head_size bytes; the bytes behind it are copied to

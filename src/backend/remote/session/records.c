@@ -2,25 +2,21 @@
 #include "backend/remote/session/records.h"
 
 #include <stdlib.h>
+#include "backend/remote/session/state.h"
 #include "util/handle.h"
-
-#define CHUNK 4096 /* slots; and chunks in the table */
 
 struct record_slot {
 	_Atomic(uint64_t) handle;
 	_Atomic(void *) record;
 };
 
-static _Atomic(struct record_slot *) chunks[CHUNK];
-static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
-
 static struct record_slot *record_slot_of(uint64_t handle, bool create)
 {
-	_Atomic(struct record_slot *) *at = &chunks[handle_index(handle) / CHUNK];
+	_Atomic(struct record_slot *) *at = &client->session->records.chunks[handle_index(handle) / RECORD_CHUNK];
 	struct record_slot *c = atomic_load_explicit(at, memory_order_acquire), *fresh;
 
 	if (!c && create) {
-		fresh = calloc(CHUNK, sizeof *fresh);
+		fresh = calloc(RECORD_CHUNK, sizeof *fresh);
 		if (!fresh)
 			return NULL;
 		if (atomic_compare_exchange_strong(at, &c, fresh))
@@ -28,7 +24,7 @@ static struct record_slot *record_slot_of(uint64_t handle, bool create)
 		else
 			free(fresh);
 	}
-	return c ? &c[handle_index(handle) % CHUNK] : NULL;
+	return c ? &c[handle_index(handle) % RECORD_CHUNK] : NULL;
 }
 
 /* Reads the handle twice: in between the slot may have got another record, even one of another kind. */
@@ -49,15 +45,15 @@ CUresult record_add(uint64_t handle, enum handle_kind kind, void *record)
 	struct record_slot *s;
 
 	if (handle_kind(handle) != kind)
-		return call_nonsense();
+		return client_reject_reply();
 	s = record_slot_of(handle, true);
 	if (!s)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&write_lock);
+	pthread_mutex_lock(&client->session->records.write_lock);
 	atomic_store_explicit(&s->handle, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->record, record, memory_order_release);
 	atomic_store_explicit(&s->handle, handle, memory_order_release);
-	pthread_mutex_unlock(&write_lock);
+	pthread_mutex_unlock(&client->session->records.write_lock);
 	return CUDA_SUCCESS;
 }
 
@@ -68,12 +64,12 @@ void *record_remove(uint64_t handle)
 
 	if (!s)
 		return NULL;
-	pthread_mutex_lock(&write_lock);
+	pthread_mutex_lock(&client->session->records.write_lock);
 	if (s->handle == handle) {
 		s->handle = 0;
 		record = atomic_exchange(&s->record, NULL);
 	}
-	pthread_mutex_unlock(&write_lock);
+	pthread_mutex_unlock(&client->session->records.write_lock);
 	return record;
 }
 

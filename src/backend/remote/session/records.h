@@ -9,7 +9,7 @@
 #pragma once
 
 #include <pthread.h>
-#include "wire/call.h"
+#include "backend/remote/session/call.h"
 
 void *record_find(uint64_t handle, enum handle_kind kind); /* NULL: none */
 /* A handle that came from the server; one of another kind is a protocol error. */

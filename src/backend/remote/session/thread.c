@@ -17,7 +17,7 @@ static void end(void *list)
 
 	for (; e; e = next) {
 		next = e->next;
-		if (call_link())
+		if (client)
 			e->f(e->arg);
 		free(e);
 	}

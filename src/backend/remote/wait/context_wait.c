@@ -45,7 +45,7 @@ static CUresult context_synchronize(struct context *c)
 	r = context_ended(c) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : capture_check_synchronize(c);
 	if (!r)
 		r = context_wait_streams(c, true);
-	return r ? r : call_late_in(&c->late);
+	return r ? r : async_error_take_in(&c->errors);
 }
 
 void context_drain(void)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
+#include "backend/remote/memory/mirror.h"
 
 /* The lock is held while the event is recorded, so that the fields describe the latest record. */
 struct event {
@@ -99,7 +100,7 @@ static struct event *event_find(CUevent handle)
 {
 	struct event *e = record_find((uintptr_t)handle, HANDLE_CUevent);
 
-	return e && (!e->ctx || e->ctx->times == e->ctx_times) ? e : NULL;
+	return e && (!e->ctx || e->ctx->times_ended == e->ctx_times) ? e : NULL;
 }
 
 static CUresult event_add(CUevent handle, bool foreign)
@@ -113,7 +114,7 @@ static CUresult event_add(CUevent handle, bool foreign)
 	pthread_mutex_lock(&e->lock);
 	e->id = (uintptr_t)handle;
 	e->ctx = context_current();
-	e->ctx_times = e->ctx ? e->ctx->times : 0;
+	e->ctx_times = e->ctx ? e->ctx->times_ended : 0;
 	e->foreign = foreign;
 	e->completed = false;
 	e->stream = NULL;
@@ -242,13 +243,13 @@ CUresult remote_cuEventQuery(CUevent handle)
 		value_waits_push();
 	if (ask_server)
 		return call_cuEventQuery(handle);
-	if (!ready && word_reached(call_link(), watch.word, watch.value)) {
+	if (!ready && word_reached(client->link, watch.word, watch.value)) {
 		event_watch_reached(e, record);
 		ready = true;
 	}
 	if (ready)
 		mirror_pull();
-	r = s ? stream_async_error(s) : call_late();
+	r = s ? stream_async_error(s) : async_error_take();
 	return r || ready ? r : CUDA_ERROR_NOT_READY;
 }
 
@@ -298,7 +299,7 @@ CUresult remote_cuEventSynchronize(CUevent handle)
 		return call_cuEventSynchronize(handle);
 	r = complete ? CUDA_SUCCESS : event_wait(e);
 	mirror_pull();
-	return r ? r : s ? stream_async_error(s) : call_late();
+	return r ? r : s ? stream_async_error(s) : async_error_take();
 }
 
 /* A stream that waits for an event of a capture becomes part of the capture. */
@@ -319,7 +320,7 @@ CUresult remote_cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int 
 	capture_id = e->capture_id;
 	pthread_mutex_unlock(&e->lock);
 	r = call_cuStreamWaitEvent(stream, handle, flags);
-	if (!r && capture_id && !call_careful)
+	if (!r && capture_id && !client->captures)
 		r = call_flush(); /* the capture has ended, and its event cannot be waited for: report that now */
 	if (!r && capture_id && !s->capturing)
 		capture_join(s, capture_id);

@@ -151,7 +151,7 @@ static void stream_post_last_signal(struct stream *s)
 	stream_word_next_locked(s, &value);
 	/* A thread may have drawn the value before and not yet gone to sleep: it relies on this wake-up. */
 	idle = s->capturing ||
-	       (stream_idle(s) && (!s->signal.word || word_reached(call_link(), s->signal.word, value - 1)));
+	       (stream_idle(s) && (!s->signal.word || word_reached(client->link, s->signal.word, value - 1)));
 	if (idle || !s->signal.word || stream_post_signal(s, WIRE_WAKE, value))
 		s->signal.value--;
 	s->destroyed = true;
@@ -235,7 +235,7 @@ struct stream *stream_find(CUstream handle, CUresult *why)
 	return h == 2 || (h == 0 && per_thread_default) ? thread_stream_find(c, why) : c->legacy;
 }
 
-/* ---- the stream of a generated call: wire/call.h ---- */
+/* ---- the stream of a generated call: session/call.h ---- */
 
 static __thread struct stream *posting_stream;
 static __thread bool posting_invalid; /* the handle of the call in progress is no stream */

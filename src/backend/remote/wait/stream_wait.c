@@ -1,5 +1,6 @@
 /* Waiting for streams: commands posted, commands known to have completed, and the word in between. */
 #include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/memory/mirror.h"
 
 /* ---- the stream's word ---- */
 
@@ -53,10 +54,10 @@ CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args
 	stream_word_next_locked(s, value);
 	if (s->signal.word) {
 		room = call_reserve(lane, size);
-		r = call_lost();
+		r = client_lost();
 	}
 	if (room) {
-		call_in(room, s->ctx->id);
+		call_set_context(room, s->ctx->id);
 		memcpy(room, args, size);
 		*(struct wire_tell *)room = (struct wire_tell){s->signal.word, *value};
 		r = call_send(lane, op, size, NULL, 0);
@@ -84,7 +85,7 @@ bool stream_drained(struct stream *s)
 	pthread_mutex_lock(&s->lock);
 	last = s->signal;
 	pthread_mutex_unlock(&s->lock);
-	return !last.word || word_reached(call_link(), last.word, last.value) || link_error(call_link(), NULL);
+	return !last.word || word_reached(client->link, last.word, last.value) || link_error(client->link, NULL);
 }
 
 void stream_note_completed(struct stream *s, uint64_t posted)
@@ -227,7 +228,7 @@ static bool stream_query_word(struct stream *s, CUresult *why)
 		stream_word_unlock(s);
 	}
 	signal = s->query_signal;
-	if (*why || !word_reached(call_link(), signal >> 32, (uint32_t)signal))
+	if (*why || !word_reached(client->link, signal >> 32, (uint32_t)signal))
 		return false;
 	stream_note_completed(s, posted);
 	mirror_pull();

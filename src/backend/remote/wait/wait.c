@@ -10,9 +10,9 @@ CUresult wait_post(const struct wait_target *t, unsigned op)
 	struct wire_sync *a = call_reserve(lane, sizeof *a);
 
 	if (!a)
-		return call_lost();
+		return client_lost();
 	if (t->context)
-		call_in(a, t->context);
+		call_set_context(a, t->context);
 	*a = (struct wire_sync){.kind = t->kind, .word = t->signal.word, .value = t->signal.value, .what = t->handle};
 	return call_send(lane, op, sizeof *a, NULL, 0);
 }
@@ -33,10 +33,10 @@ CUresult wait_reached(const struct wait_target *target)
 	struct wait_target t = *target;
 	int e = -ETIMEDOUT;
 
-	t.wake_posted |= !remote.local; /* over TCP the link wakes sleepers itself */
+	t.wake_posted |= !client->local; /* over TCP the link wakes sleepers itself */
 	while (e == -ETIMEDOUT && value_waits_push())
-		e = word_wait(call_link(), t.signal.word, t.signal.value, PUSH_INTERVAL_MS, post_wake_once, &t);
+		e = word_wait(client->link, t.signal.word, t.signal.value, PUSH_INTERVAL_MS, post_wake_once, &t);
 	if (e == -ETIMEDOUT)
-		e = word_wait(call_link(), t.signal.word, t.signal.value, -1, post_wake_once, &t);
-	return e ? call_lost() : CUDA_SUCCESS;
+		e = word_wait(client->link, t.signal.word, t.signal.value, -1, post_wake_once, &t);
+	return e ? client_lost() : CUDA_SUCCESS;
 }

@@ -92,13 +92,13 @@ static inline void stream_note_posted(struct stream *s)
 /* The async error of the stream's context, if there is one to report. */
 static inline CUresult stream_async_error(struct stream *s)
 {
-	return call_late_in(&s->ctx->late);
+	return async_error_take_in(&s->ctx->errors);
 }
 
 /* The stream is captured, or it is the legacy stream and another one is: only the server knows what is allowed. */
 static inline bool stream_maybe_captured(const struct stream *s)
 {
-	return s->capturing || (!s->id && atomic_load_explicit(&call_careful, memory_order_relaxed));
+	return s->capturing || (!s->id && atomic_load_explicit(&client->captures, memory_order_relaxed));
 }
 
 /* ---- stream_wait.c ---- */

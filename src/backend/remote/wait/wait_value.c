@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/wait/wait.h"
+#include "backend/remote/memory/mirror.h"
 
 struct value_wait {
 	struct value_wait *next;
@@ -30,7 +31,7 @@ static void value_waits_remove_passed(void)
 {
 	pthread_mutex_lock(&lock);
 	for (struct value_wait **p = &value_waits, *w; (w = *p);) {
-		if (w->ctx->times == w->ctx_times && !word_reached(call_link(), w->past.word, w->past.value)) {
+		if (w->ctx->times_ended == w->ctx_times && !word_reached(client->link, w->past.word, w->past.value)) {
 			p = &w->next;
 			continue;
 		}
@@ -90,7 +91,7 @@ CUresult value_wait_end(struct stream *s, CUresult r)
 
 	if (w && value_wait_post_signal(s, &w->past)) {
 		w->ctx = s->ctx;
-		w->ctx_times = w->ctx->times;
+		w->ctx_times = w->ctx->times_ended;
 		pthread_mutex_lock(&lock);
 		w->next = value_waits;
 		value_waits = w;
@@ -132,9 +133,9 @@ void value_waits_note_graph(const CUstreamBatchMemOpParams *p, unsigned count)
 
 bool value_waits_push(void)
 {
-	bool some = atomic_load_explicit(&call_before_work, memory_order_relaxed) && value_waits_pending();
+	bool some = atomic_load_explicit(&client->has_mirrors, memory_order_relaxed) && value_waits_pending();
 
 	if (some)
-		call_work(false);
+		mirror_before_work(false);
 	return some;
 }

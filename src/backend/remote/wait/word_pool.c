@@ -18,7 +18,7 @@ static struct pending_word *spare_nodes; /* without a word */
 static bool word_pool_reuse(struct wire_tell *w)
 {
 	for (struct pending_word **p = &pending, *n; (n = *p); p = &n->next)
-		if (word_reached(call_link(), n->word.word, n->word.value)) {
+		if (word_reached(client->link, n->word.word, n->word.value)) {
 			*p = n->next;
 			*w = n->word;
 			n->next = spare_nodes;
@@ -35,7 +35,7 @@ bool word_pool_take(struct wire_tell *w)
 	pthread_mutex_lock(&lock);
 	found = word_pool_reuse(w);
 	pthread_mutex_unlock(&lock);
-	if (found || !word_alloc(call_link(), &w->word, &w->value))
+	if (found || !word_alloc(client->link, &w->word, &w->value))
 		return true;
 	w->word = 0;
 	return false;
@@ -47,8 +47,8 @@ void word_pool_give(struct wire_tell w)
 
 	if (!w.word)
 		return;
-	if (word_reached(call_link(), w.word, w.value)) {
-		word_free(call_link(), w.word);
+	if (word_reached(client->link, w.word, w.value)) {
+		word_free(client->link, w.word);
 		return;
 	}
 	pthread_mutex_lock(&lock);

@@ -5,7 +5,8 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "wire/call.h"
+#include "backend/remote/session/call.h"
+#include "backend/remote/session/stats.h"
 
 #define PLAIN 1024
 #define ALL   (PLAIN + WIRE_OPS_END - WIRE_DEVICES)
@@ -30,19 +31,21 @@ static unsigned slot(unsigned op)
 	return op < PLAIN ? op : op >= WIRE_DEVICES && op < WIRE_OPS_END ? PLAIN + op - WIRE_DEVICES : 0;
 }
 
-void call_counted(unsigned op, bool trip)
+_Atomic(uint64_t) (*stats_counts)[2];
+
+void stats_add(unsigned op, bool trip)
 {
-	atomic_fetch_add_explicit(&call_counts[slot(op)][trip], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&stats_counts[slot(op)][trip], 1, memory_order_relaxed);
 }
 
 static int by_trips(const void *a, const void *b)
 {
 	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
-	uint64_t tx = call_counts[x][1], ty = call_counts[y][1];
+	uint64_t tx = stats_counts[x][1], ty = stats_counts[y][1];
 
 	if (tx != ty)
 		return tx < ty ? 1 : -1;
-	tx = call_counts[x][0], ty = call_counts[y][0];
+	tx = stats_counts[x][0], ty = stats_counts[y][0];
 	return tx < ty ? 1 : tx > ty ? -1 : (x > y) - (x < y);
 }
 
@@ -52,16 +55,16 @@ __attribute__((destructor)) static void print(void)
 	unsigned order[ALL], n = 0;
 	uint64_t posted = 0, trips = 0;
 
-	if (!call_counts)
+	if (!stats_counts)
 		return;
 	for (unsigned i = 0; i < ALL; i++)
-		if (call_counts[i][0] || call_counts[i][1])
+		if (stats_counts[i][0] || stats_counts[i][1])
 			order[n++] = i;
 	qsort(order, n, sizeof *order, by_trips);
 	fprintf(stderr, "%12s %12s  call\n", "posted", "round trips");
 	for (unsigned k = 0; k < n; k++) {
 		unsigned i = order[k], op = i < PLAIN ? i : i - PLAIN + WIRE_DEVICES;
-		uint64_t p = call_counts[i][0], t = call_counts[i][1];
+		uint64_t p = stats_counts[i][0], t = stats_counts[i][1];
 		posted += p;
 		trips += t;
 		fprintf(stderr, "%12llu %12llu  %s\n", (unsigned long long)p, (unsigned long long)t, name_of(op));
@@ -69,9 +72,9 @@ __attribute__((destructor)) static void print(void)
 	fprintf(stderr, "%12llu %12llu  in all\n", (unsigned long long)posted, (unsigned long long)trips);
 }
 
-void call_stats(void)
+void stats_start(void)
 {
-	if (call_counts)
+	if (stats_counts)
 		return;
-	call_counts = calloc(ALL, sizeof *call_counts);
+	stats_counts = calloc(ALL, sizeof *stats_counts);
 }

@@ -1,5 +1,5 @@
 /* The plain calls, generated: call_cuX. */
+#include "backend/remote/session/call.h"
 #include "gen/cuda_client.h"
-#include "wire/call.h"
 
 #include "gen/cuda_client.inc"

@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "backend/remote/session/remote.h"
 #include "backend/remote/backend.h"
+#include "backend/remote/session/stats.h"
 #include "backend/remote/wait/wait.h"
 #include "util/build_note.h"
 #include "util/env_number.h"
@@ -13,8 +14,6 @@
 
 #define LEAST_ARENA (16u << 20)
 #define LEAST_WORDS 256
-
-struct remote remote;
 
 static CUresult ask_devices(char *why, size_t size)
 {
@@ -31,9 +30,9 @@ static CUresult ask_devices(char *why, size_t size)
 	}
 	for (int i = 0; i < d->count; i++) {
 		d->device[i].name[sizeof d->device[i].name - 1] = d->device[i].pci[sizeof d->device[i].pci - 1] = 0;
-		denied_apply(&d->device[i], remote.local);
+		device_mask_attributes(&d->device[i], client->local);
 	}
-	remote.devices = d;
+	client->devices = d;
 	return CUDA_SUCCESS;
 }
 
@@ -56,6 +55,14 @@ static bool roomy(struct link *link)
 	bulk_base(link, BULK_DOWN, &down);
 	word_base(link, &words);
 	return up >= LEAST_ARENA && down >= LEAST_ARENA && words >= LEAST_WORDS * WORD_STRIDE;
+}
+
+static void client_close(void)
+{
+	struct client *c = client;
+
+	client = NULL;
+	client_destroy(c);
 }
 
 static CUresult connect_to(const char *address, char *why, size_t size)
@@ -83,22 +90,29 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 		link_destroy(link);
 		return CUDA_ERROR_NO_DEVICE;
 	}
-	remote.local = link_peer(link)->local;
-	call_open(link);
+	client = client_create(link);
+	if (!client) {
+		snprintf(why, size, "%s: out of memory", address);
+		link_destroy(link);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	const char *stats = getenv("GANGWAY_STATS");
 	if (stats && *stats && strcmp(stats, "0"))
-		call_stats();
-	return ask_devices(why, size);
+		stats_start();
+	CUresult r = ask_devices(why, size);
+	if (r)
+		client_close();
+	return r;
 }
 
 static CUresult open_remote(
 	const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size)
 {
-	CUresult r = remote.devices ? CUDA_SUCCESS : connect_to(device, why, size);
+	CUresult r = client ? CUDA_SUCCESS : connect_to(device, why, size);
 
 	if (r)
 		return r;
-	remote.ending = ending;
+	client->context_ending = ending;
 	*table = cuda_remote_ops;
 	return CUDA_SUCCESS;
 }
@@ -109,9 +123,7 @@ static CUresult open_remote(
  */
 static void forget(void)
 {
-	free(remote.devices);
-	remote.devices = NULL;
-	call_forget();
+	client_close();
 }
 
 static CUresult stream_number(CUcontext ctx, CUstream handle, unsigned long long *id)

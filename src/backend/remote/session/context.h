@@ -1,0 +1,47 @@
+/* context.h - the client's record of a context. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "backend/remote/session/async_errors.h"
+#include "util/list.h"
+#include "wire/wire.h"
+
+struct stream;
+
+#define CONTEXT_LIMITS 16
+
+/* Never freed while the client lives: another thread may have it current after its end. */
+struct context {
+	struct context *next_ended;
+	uint64_t id;
+	_Atomic(uint32_t) times_ended; /* destroyed or reset: what was created before is gone */
+	_Atomic(uint64_t) wire_id;     /* the id, or WIRE_CONTEXT_ENDED: destroyed, or a primary context not retained */
+	CUdevice device;
+	bool primary;
+	unsigned flags;
+	unsigned long long number; /* cuCtxGetId */
+	struct stream *legacy;
+	struct async_errors errors; /* of calls posted in it */
+	struct wire_tell error_word;
+	pthread_mutex_t lock; /* of streams */
+	struct list streams;
+	/* Values asked for once: context_cache.c. */
+	_Atomic(uint32_t) limits_known; /* bit i: limits[i] */
+	_Atomic(uint64_t) limits[CONTEXT_LIMITS];
+	_Atomic(bool) priorities_known;
+	_Atomic(int) least_priority, greatest_priority;
+};
+
+/* The thread's current context, or NULL: the call then answers context_none(). */
+struct context *context_current(void);
+CUresult context_none(void);
+
+static inline bool context_ended(const struct context *c)
+{
+	return atomic_load_explicit(&c->wire_id, memory_order_relaxed) == WIRE_CONTEXT_ENDED;
+}
+
+/* The context of a handle, or the current one for NULL; NULL: there is none. */
+struct context *context_find(CUcontext ctx);
