@@ -1,12 +1,9 @@
-/*
- * Copies of rows, slices and arrays arrive byte by byte where they belong, whatever the kinds of memory, and
- * leave everything beside them alone.
- */
+/* Copies of rows, slices and arrays between all kinds of memory: every byte arrives, and no byte beside them changes. */
 #include "application.h"
 
 enum { HOST, DEVICE, ARRAY, PINNED, UNIFIED_HOST, UNIFIED_DEVICE, KINDS };
 
-/* A volume of W bytes x H rows x D slices somewhere; seen as plain memory through `image`. */
+/* W bytes x H rows x D slices in memory of some kind. */
 #define W      200
 #define H      37
 #define D      5
@@ -19,10 +16,10 @@ struct volume {
 	CUarray array;
 };
 
-static void put(struct volume *v, const void *image);
-static void get(struct volume *v, void *image);
+static void volume_write(struct volume *v, const void *image);
+static void volume_read(struct volume *v, void *image);
 
-static int make(struct volume *v, int kind)
+static int volume_create(struct volume *v, int kind)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d = {
 		.Width = W / 4, .Height = H, .Depth = D, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 4};
@@ -40,7 +37,7 @@ static int make(struct volume *v, int kind)
 	return 1;
 }
 
-static void drop(struct volume *v)
+static void volume_destroy(struct volume *v)
 {
 	if (v->kind == HOST || v->kind == UNIFIED_HOST)
 		free(v->host);
@@ -52,7 +49,7 @@ static void drop(struct volume *v)
 		OK(cuMemFree_v2(v->device));
 }
 
-static void as_src(CUDA_MEMCPY3D *p, const struct volume *v)
+static void volume_as_source(CUDA_MEMCPY3D *p, const struct volume *v)
 {
 	static const CUmemorytype type[] = {CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_ARRAY,
 		CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED};
@@ -65,11 +62,11 @@ static void as_src(CUDA_MEMCPY3D *p, const struct volume *v)
 	p->srcHeight = H;
 }
 
-static void as_dst(CUDA_MEMCPY3D *p, const struct volume *v)
+static void volume_as_target(CUDA_MEMCPY3D *p, const struct volume *v)
 {
 	CUDA_MEMCPY3D q = {0};
 
-	as_src(&q, v);
+	volume_as_source(&q, v);
 	p->dstMemoryType = q.srcMemoryType;
 	p->dstHost = v->host;
 	p->dstDevice = q.srcDevice;
@@ -78,36 +75,36 @@ static void as_dst(CUDA_MEMCPY3D *p, const struct volume *v)
 	p->dstHeight = H;
 }
 
-static void whole(CUDA_MEMCPY3D *p)
+static void copy_whole_volume(CUDA_MEMCPY3D *p)
 {
 	p->WidthInBytes = W;
 	p->Height = H;
 	p->Depth = D;
 }
 
-static void put(struct volume *v, const void *image)
+static void volume_write(struct volume *v, const void *image)
 {
 	struct volume here = {.kind = HOST, .host = (void *)image};
 	CUDA_MEMCPY3D p = {0};
 
-	as_src(&p, &here);
-	as_dst(&p, v);
-	whole(&p);
+	volume_as_source(&p, &here);
+	volume_as_target(&p, v);
+	copy_whole_volume(&p);
 	OK(cuMemcpy3D_v2(&p));
 }
 
-static void get(struct volume *v, void *image)
+static void volume_read(struct volume *v, void *image)
 {
 	struct volume here = {.kind = HOST, .host = image};
 	CUDA_MEMCPY3D p = {0};
 
-	as_src(&p, v);
-	as_dst(&p, &here);
-	whole(&p);
+	volume_as_source(&p, v);
+	volume_as_target(&p, &here);
+	copy_whole_volume(&p);
 	OK(cuMemcpy3D_v2(&p));
 }
 
-static void expect(unsigned char *image, const unsigned char *from, const CUDA_MEMCPY3D *p)
+static void image_copy_expected(unsigned char *image, const unsigned char *from, const CUDA_MEMCPY3D *p)
 {
 	for (size_t z = 0; z < p->Depth; z++)
 		for (size_t y = 0; y < p->Height; y++)
@@ -115,7 +112,7 @@ static void expect(unsigned char *image, const unsigned char *from, const CUDA_M
 				from + ((p->srcZ + z) * H + p->srcY + y) * W + p->srcXInBytes, p->WidthInBytes);
 }
 
-static void pair(int from, int to)
+static void test_pair(int from, int to)
 {
 	unsigned char *a = malloc(VOLUME), *b = malloc(VOLUME), *want = malloc(VOLUME);
 	CUDA_MEMCPY3D p = {.srcXInBytes = 8,
@@ -129,33 +126,33 @@ static void pair(int from, int to)
 		.Depth = 3};
 	struct volume src, dst;
 
-	if (!make(&src, from) || !make(&dst, to)) {
+	if (!volume_create(&src, from) || !volume_create(&dst, to)) {
 		free(a), free(b), free(want);
 		return;
 	}
 	fill_bytes(a, VOLUME, from);
 	fill_bytes(b, VOLUME, to + 100);
 	memcpy(want, b, VOLUME);
-	put(&src, a);
-	put(&dst, b);
-	as_src(&p, &src);
-	as_dst(&p, &dst);
+	volume_write(&src, a);
+	volume_write(&dst, b);
+	volume_as_source(&p, &src);
+	volume_as_target(&p, &dst);
 	OK(from % 2 ? cuMemcpy3D_v2(&p) : cuMemcpy3DAsync_v2(&p, NULL));
 	OK(cuCtxSynchronize());
-	expect(want, a, &p);
+	image_copy_expected(want, a, &p);
 	memset(b, 0, VOLUME);
-	get(&dst, b);
+	volume_read(&dst, b);
 	if (memcmp(b, want, VOLUME)) {
 		printf("from kind %d to kind %d: wrong bytes\n", from, to);
 		failures++;
 	}
-	drop(&src);
-	drop(&dst);
+	volume_destroy(&src);
+	volume_destroy(&dst);
 	free(a), free(b), free(want);
 }
 
-/* Larger than any piece, with rows wider than one. */
-static void large(size_t width, size_t height, size_t depth)
+/* Larger than a piece of the arena, with rows wider than a piece. */
+static void test_large(size_t width, size_t height, size_t depth)
 {
 	size_t pitch = width + 24, size = pitch * height * depth;
 	unsigned char *a = malloc(size), *b = malloc(size);
@@ -190,7 +187,7 @@ static void large(size_t width, size_t height, size_t depth)
 	OK(cuMemcpy3D_v2(&p));
 	for (size_t row = 0; row < height * depth; row++)
 		if (memcmp(a + row * pitch, b + row * pitch, width) || b[row * pitch + width] != 0x77) {
-			CHECK(!"a large block went wrong");
+			CHECK(!"a row of the large block differs");
 			break;
 		}
 	OK(cuMemFree_v2(d));
@@ -198,7 +195,7 @@ static void large(size_t width, size_t height, size_t depth)
 	free(b);
 }
 
-static void pitched(void)
+static void test_pitched(void)
 {
 	unsigned char a[48 * 20], b[48 * 20] = {0};
 	CUdeviceptr d = 0;
@@ -229,7 +226,7 @@ static void pitched(void)
 		CHECK(!memcmp(a + y * 48, b + y * 48, 40));
 		CHECK(b[y * 48 + 40] == 0x55 && b[y * 48 + 47] == 0x55);
 	}
-	/* home to home, as the runtime copies from host to host */
+	/* host to host */
 	p = (CUDA_MEMCPY2D){.dstMemoryType = CU_MEMORYTYPE_HOST,
 		.dstHost = b,
 		.dstPitch = 48,
@@ -246,7 +243,7 @@ static void pitched(void)
 	OK(cuMemFree_v2(d));
 }
 
-static void rows(void)
+static void test_rows(void)
 {
 	CUDA_ARRAY_DESCRIPTOR desc = {.Width = 100, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
 	unsigned char a[400], b[400] = {0};
@@ -272,7 +269,7 @@ static void rows(void)
 	OK(cuMemFree_v2(d));
 }
 
-static void batches(void)
+static void test_batch(void)
 {
 	unsigned char a[3000], b[3000] = {0};
 	CUmemcpyAttributes attr = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
@@ -304,7 +301,7 @@ static void batches(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
-static void batch_of_blocks(void)
+static void test_block_batch(void)
 {
 	CUDA_ARRAY3D_DESCRIPTOR desc = {.Width = 16, .Height = 8, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
 	unsigned char a[16 * 8 * 4], b[16 * 8 * 4] = {0};
@@ -335,7 +332,7 @@ static void batch_of_blocks(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
-static void peers(CUcontext ctx)
+static void test_peer_copies(CUcontext ctx)
 {
 	unsigned char a[500], b[500] = {0};
 	CUdeviceptr d = 0, e = 0;
@@ -374,15 +371,15 @@ int main(void)
 
 	for (int from = 0; from < KINDS; from++)
 		for (int to = 0; to < KINDS; to++)
-			pair(from, to);
-	large(5 << 20, 2, 2);
-	large(100000, 130, 1);
-	large(1000, 100, 130);
-	pitched();
-	rows();
-	batches();
-	batch_of_blocks();
-	peers(ctx);
+			test_pair(from, to);
+	test_large(5 << 20, 2, 2);
+	test_large(100000, 130, 1);
+	test_large(1000, 100, 130);
+	test_pitched();
+	test_rows();
+	test_batch();
+	test_block_batch();
+	test_peer_copies(ctx);
 	printf("blocks: %s\n", failures ? "FAILED" : "fine");
 	return failures != 0;
 }

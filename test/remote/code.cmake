@@ -1,32 +1,33 @@
-# Programs linked to libcuda.so.1 like an application: here, and through a server, on both devices.
+# Programs linked to libcuda.so.1 like an application: in one process, and through a server, on both devices.
 function(everywhere program)
+  string(REPLACE _ - name ${program})
   foreach(device null cpu)
     if(device STREQUAL null)
       set(env env NO_RESULTS=1)
     else()
       set(env env)
     endif()
-    add_test(NAME remote-here-${device}-${program} COMMAND ${env} GANGWAY_DEVICE=${device}
+    add_test(NAME remote-here-${device}-${name} COMMAND ${env} GANGWAY_DEVICE=${device}
       $<TARGET_FILE:remote-${program}>)
-    set_tests_properties(remote-here-${device}-${program} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+    set_tests_properties(remote-here-${device}-${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
     foreach(transport unix tcp)
-      add_test(NAME remote-${transport}-${device}-${program} COMMAND ${env} ${CMAKE_CURRENT_SOURCE_DIR}/through.sh
+      add_test(NAME remote-${transport}-${device}-${name} COMMAND ${env} ${CMAKE_CURRENT_SOURCE_DIR}/through.sh
         ${CMAKE_BINARY_DIR} ${device} ${transport} $<TARGET_FILE:remote-${program}>)
-      set_tests_properties(remote-${transport}-${device}-${program} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+      set_tests_properties(remote-${transport}-${device}-${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
     endforeach()
   endforeach()
 endfunction()
 
-foreach(program code endings events graphs later managed pageable prints resets values)
+foreach(program code endings events graphs graph_copies deferred_copies managed prints resets value_waits)
   add_executable(remote-${program} ${program}.c)
   add_dependencies(remote-${program} gen)
   target_link_libraries(remote-${program} PRIVATE cuda)
   everywhere(${program})
 endforeach()
 
-add_test(NAME remote-tcp-later-posts COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/later.sh ${CMAKE_BINARY_DIR} null tcp
-  $<TARGET_FILE:remote-later>)
-set_tests_properties(remote-tcp-later-posts PROPERTIES TIMEOUT 300)
+add_test(NAME remote-tcp-deferred-copies-posts COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/deferred-copies.sh ${CMAKE_BINARY_DIR} null tcp
+  $<TARGET_FILE:remote-deferred_copies>)
+set_tests_properties(remote-tcp-deferred-copies-posts PROPERTIES TIMEOUT 300)
 
 add_executable(remote-hash hash.c)
 target_link_libraries(remote-hash PRIVATE util)

@@ -1,7 +1,6 @@
 /*
- * What ends: streams that are destroyed while they still have work, events that were recorded in them, threads
- * with streams of their own, modules that come and go.  Work that was given is waited for, no handle means
- * something it is not, and nothing piles up.
+ * Destruction of streams with pending work, of events recorded in them, of threads with default streams of their own, and
+ * of modules: submitted work is waited for, a stale handle is never taken for another object, and no memory leaks.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -32,8 +31,8 @@ static void *open_gate(void *arg)
 	return arg;
 }
 
-/* A stream; nothing has run, and the gate is closed. */
-static CUstream begin(unsigned flags)
+/* A new stream; closes the gate. */
+static CUstream stream_with_closed_gate(unsigned flags)
 {
 	CUstream s = NULL;
 
@@ -42,11 +41,11 @@ static CUstream begin(unsigned flags)
 	return s;
 }
 
-/* A context waits for what a stream was given, though the stream is destroyed. */
-static void destroyed_stream(unsigned flags, CUresult (*wait)(void))
+/* Synchronizing the context waits for the work of a destroyed stream. */
+static void test_destroyed_stream(unsigned flags, CUresult (*wait)(void))
 {
 	pthread_t opener;
-	CUstream s = begin(flags);
+	CUstream s = stream_with_closed_gate(flags);
 
 	OK(cuLaunchHostFunc(s, wait_gate, NULL));
 	OK(cuStreamDestroy_v2(s));
@@ -64,11 +63,11 @@ static CUresult wait_legacy(void)
 	return cuStreamSynchronize(NULL);
 }
 
-/* An event outlives its stream, and is done when it is. */
-static void orphaned_event(void)
+/* An event outlives the stream in which it was recorded, and completes when the work does. */
+static void test_event_outlives_stream(void)
 {
 	pthread_t opener;
-	CUstream s = begin(CU_STREAM_NON_BLOCKING);
+	CUstream s = stream_with_closed_gate(CU_STREAM_NON_BLOCKING);
 	CUevent e = NULL;
 
 	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
@@ -84,7 +83,7 @@ static void orphaned_event(void)
 	OK(cuEventDestroy_v2(e));
 }
 
-static void wrong_kinds(void)
+static void test_wrong_handles(void)
 {
 	CUstream s = NULL;
 	CUevent e = NULL;
@@ -100,8 +99,8 @@ static void wrong_kinds(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
-/* One thread gives a stream work and waits for it, while another waits for everything there is. */
-static void *wait_all(void *arg)
+/* One thread submits work and waits for its stream, while another synchronizes the context. */
+static void *synchronize_in_thread(void *arg)
 {
 	OK(cuCtxSetCurrent(context));
 	while (!gate)
@@ -109,12 +108,12 @@ static void *wait_all(void *arg)
 	return arg;
 }
 
-static void two_waiters(void)
+static void test_two_waiters(void)
 {
 	pthread_t other;
-	CUstream s = begin(CU_STREAM_NON_BLOCKING);
+	CUstream s = stream_with_closed_gate(CU_STREAM_NON_BLOCKING);
 
-	pthread_create(&other, NULL, wait_all, NULL);
+	pthread_create(&other, NULL, synchronize_in_thread, NULL);
 	for (int i = 1; i <= 300; i++) {
 		OK(cuLaunchHostFunc(s, count, NULL));
 		OK(cuStreamSynchronize(s));
@@ -125,12 +124,12 @@ static void two_waiters(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
-/* Somebody looks at an event and later waits for it; that other contexts come and go meanwhile is nothing to it. */
-static void other_contexts(int destroyed)
+/* An event is queried and later waited for; other contexts that are created and destroyed meanwhile do not disturb it. */
+static void test_other_contexts(int destroyed)
 {
 	CUcontext other = NULL;
 	pthread_t opener;
-	CUstream s = begin(CU_STREAM_NON_BLOCKING);
+	CUstream s = stream_with_closed_gate(CU_STREAM_NON_BLOCKING);
 	CUevent e = NULL;
 
 	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
@@ -139,7 +138,7 @@ static void other_contexts(int destroyed)
 	OK(cuCtxSetCurrent(context));
 	OK(cuLaunchHostFunc(s, wait_gate, NULL));
 	OK(cuEventRecord(e, s));
-	OK(cuLaunchHostFunc(s, count, NULL)); /* so that waiting for the event is not waiting for the stream */
+	OK(cuLaunchHostFunc(s, count, NULL)); /* behind the event, so that its wait is not a wait for the stream */
 	CHECK_EQ(cuEventQuery(e), CUDA_ERROR_NOT_READY);
 	if (destroyed)
 		OK(cuCtxDestroy_v2(other));
@@ -157,7 +156,7 @@ static void other_contexts(int destroyed)
 	OK(cuStreamDestroy_v2(s));
 }
 
-static void *short_life(void *p)
+static void *use_per_thread_stream(void *p)
 {
 	unsigned v = 0, one = 1;
 
@@ -169,7 +168,7 @@ static void *short_life(void *p)
 	return NULL;
 }
 
-static void some_of_each(int n)
+static void create_and_destroy(int n)
 {
 	CUdeviceptr p = memory(4);
 
@@ -191,41 +190,41 @@ static void some_of_each(int n)
 		OK(cuModuleLoadData(&m, ptx));
 		OK(cuModuleGetFunction(&f, m, "fill"));
 		OK(cuModuleUnload(m));
-		pthread_create(&thread, NULL, short_life, &p);
+		pthread_create(&thread, NULL, use_per_thread_stream, &p);
 		pthread_join(thread, NULL);
 	}
 	OK(cuCtxSynchronize());
 	OK(cuMemFree_v2(p));
 }
 
-static size_t in_use(void)
+static size_t bytes_in_use(void)
 {
-	return mallinfo2().uordblks; /* 0 with a sanitizer's malloc */
+	return mallinfo2().uordblks; /* 0 with the malloc of a sanitizer */
 }
 
-static void nothing_piles_up(void)
+static void test_no_leaks(void)
 {
 	size_t before, after;
 
-	some_of_each(3000);
-	before = in_use();
-	some_of_each(6000);
-	after = in_use();
+	create_and_destroy(3000);
+	before = bytes_in_use();
+	create_and_destroy(6000);
+	after = bytes_in_use();
 	if (after > before + (256 << 10))
-		printf("%zu bytes in use, then %zu\n", before, after), failures++;
+		printf("memory leaks: %zu bytes in use after 3000 rounds, %zu after 9000\n", before, after), failures++;
 }
 
 int main(void)
 {
 	start();
-	destroyed_stream(CU_STREAM_NON_BLOCKING, cuCtxSynchronize);
-	destroyed_stream(0, cuCtxSynchronize);
-	destroyed_stream(0, wait_legacy);
-	orphaned_event();
-	wrong_kinds();
-	two_waiters();
-	other_contexts(0);
-	other_contexts(1);
-	nothing_piles_up();
+	test_destroyed_stream(CU_STREAM_NON_BLOCKING, cuCtxSynchronize);
+	test_destroyed_stream(0, cuCtxSynchronize);
+	test_destroyed_stream(0, wait_legacy);
+	test_event_outlives_stream();
+	test_wrong_handles();
+	test_two_waiters();
+	test_other_contexts(0);
+	test_other_contexts(1);
+	test_no_leaks();
 	return RESULT();
 }

@@ -1,7 +1,4 @@
-/*
- * Events, host functions and callbacks: in stream order, waited for one by one, and run in this process,
- * wherever the device is.
- */
+/* Events, host functions and callbacks: they run in stream order and in this process, wherever the device is. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,7 +26,7 @@ static void called(CUstream stream, CUresult status, void *data)
 	ran++;
 }
 
-static void in_order(void)
+static void test_order(void)
 {
 	CUstream s;
 
@@ -49,7 +46,7 @@ static void in_order(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
-/* What the device has copied is there when the host function behind it runs; what that writes the device copies then. */
+/* A host function sees the bytes of the copy ahead of it; the copy behind it sees what the function writes. */
 struct squares {
 	unsigned n, *from, *to;
 };
@@ -68,7 +65,7 @@ static void squared(CUstream stream, CUresult status, void *arg)
 	square(arg);
 }
 
-static void data(unsigned n, bool callback)
+static void test_data(unsigned n, bool callback)
 {
 	size_t bytes = n * sizeof(unsigned);
 	unsigned in[1000], out[1000], wrong = 0;
@@ -100,8 +97,8 @@ static void data(unsigned n, bool callback)
 	OK(cuStreamDestroy_v2(s));
 }
 
-/* Behind a function that waits for us: copies of pinned memory, flat or in rows, do not. */
-static void behind_a_gate(void)
+/* Copies of pinned memory, flat or in rows, return at once behind a host function that blocks. */
+static void test_copies_behind_gate(void)
 {
 	enum { SIDE = 64, BYTES = SIDE * SIDE };
 	unsigned char *up, *down;
@@ -127,7 +124,7 @@ static void behind_a_gate(void)
 	OK(cuMemcpy2DAsync_v2(&rows, s));
 	OK(cuMemcpyDtoHAsync_v2(down, p, BYTES, s));
 	CHECK_EQ(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
-	memset(up, 3, BYTES); /* it is ours until the gate opens */
+	memset(up, 3, BYTES); /* the copies read it only after the gate opens */
 	gate = 1;
 	OK(cuStreamSynchronize(s));
 	CHECK(down[0] == 3 && down[BYTES - 1] == 3);
@@ -137,8 +134,8 @@ static void behind_a_gate(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
-/* An event is done when its stream has come to it, and not when all behind it is done. */
-static void one_event(void)
+/* An event completes when its stream gets there, before the work behind it completes. */
+static void test_event(void)
 {
 	CUstream s;
 	CUevent first, second;
@@ -175,15 +172,15 @@ static void one_event(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
-/* Two waits at the same time: the later event is done first. */
-static void *wait_for(void *event)
+/* Two threads wait for two events; the event recorded last completes first. */
+static void *synchronize_event(void *event)
 {
 	OK(cuCtxSetCurrent(context));
 	OK(cuEventSynchronize(*(CUevent *)event));
 	return NULL;
 }
 
-static void two_waits(void)
+static void test_two_waits(void)
 {
 	CUstream a, b;
 	CUevent slow, quick;
@@ -197,8 +194,8 @@ static void two_waits(void)
 	ran = 0;
 	OK(cuLaunchHostFunc(a, wait_gate, NULL));
 	OK(cuEventRecord(slow, a));
-	OK(cuStreamWaitEvent(a, slow, 0)); /* so that there is something behind it */
-	CHECK(!pthread_create(&t, NULL, wait_for, &slow));
+	OK(cuStreamWaitEvent(a, slow, 0)); /* a command behind the event */
+	CHECK(!pthread_create(&t, NULL, synchronize_event, &slow));
 	usleep(20000);
 	OK(cuEventRecord(quick, b));
 	OK(cuMemsetD8Async(memory(16), 1, 16, b));
@@ -209,7 +206,7 @@ static void two_waits(void)
 	gate = 1;
 	pthread_join(t, NULL);
 	OK(cuEventQuery(slow));
-	OK(cuEventDestroy_v2(slow)); /* and one that is pending */
+	OK(cuEventDestroy_v2(slow)); /* destroy a pending event, too */
 	OK(cuEventCreate(&slow, 0));
 	OK(cuEventRecord(slow, a));
 	OK(cuEventDestroy_v2(slow));
@@ -217,8 +214,8 @@ static void two_waits(void)
 	OK(cuStreamDestroy_v2(b));
 }
 
-/* Calls that wait for the device in the driver must not keep the host function from being heard of. */
-static void implicit(void)
+/* A call that waits for the device inside the driver must not keep host functions from running. */
+static void test_implicit_wait(void)
 {
 	CUdeviceptr p = memory(64);
 	CUstream s;
@@ -236,7 +233,7 @@ static void implicit(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
-static void many(void)
+static void test_many_events(void)
 {
 	CUevent e[40];
 	CUstream s;
@@ -259,15 +256,15 @@ static void many(void)
 int main(void)
 {
 	start();
-	in_order();
-	data(1000, false);
-	data(1000, true);
-	data(100, false); /* so little that kernels could use it, too, over TCP */
-	data(100, true);
-	behind_a_gate();
-	one_event();
-	two_waits();
-	implicit();
-	many();
+	test_order();
+	test_data(1000, false);
+	test_data(1000, true);
+	test_data(100, false); /* small enough to be mirrored over TCP */
+	test_data(100, true);
+	test_copies_behind_gate();
+	test_event();
+	test_two_waits();
+	test_implicit_wait();
+	test_many_events();
 	return RESULT();
 }

@@ -1,6 +1,6 @@
 /*
- * Graphs: nodes of all kinds, what they were given told back, clones, updates, captures that fork and join,
- * host functions and destructors in this process, wherever the device is.
+ * Graphs: nodes of all kinds and their parameters, clones, updates, captures that fork and join; host functions and
+ * destructors run in this process, wherever the device is.
  */
 #include <stdatomic.h>
 #include "driver.h"
@@ -40,7 +40,7 @@ static CUDA_MEMCPY3D copy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 		.Depth = 1};
 }
 
-static void explicit_nodes(void)
+static void test_explicit_nodes(void)
 {
 	CUdeviceptr p = memory(64), q = memory(64);
 	unsigned five = 5, six = 6;
@@ -115,7 +115,7 @@ static void explicit_nodes(void)
 	OK(cuEventDestroy_v2(event));
 }
 
-static void general_nodes(void)
+static void test_general_nodes(void)
 {
 	CUdeviceptr p = memory(64);
 	unsigned value = 3;
@@ -168,7 +168,7 @@ static void general_nodes(void)
 	OK(cuGraphDestroy(inner));
 }
 
-static void capture(void)
+static void test_capture(void)
 {
 	CUdeviceptr p = memory(64);
 	unsigned value = 2;
@@ -215,7 +215,7 @@ static void capture(void)
 	CHECK_EQ(ran, 10);
 	if (results())
 		CHECK_EQ(word_at(p), 40);
-	/* Waiting for what is being captured makes the capture void. */
+	/* Synchronizing a captured stream invalidates the capture. */
 	OK(cuStreamBeginCapture_v2(a, CU_STREAM_CAPTURE_MODE_RELAXED));
 	CHECK(cuStreamSynchronize(a) != CUDA_SUCCESS);
 	CHECK_EQ(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -228,7 +228,7 @@ static void capture(void)
 	OK(cuStreamDestroy_v2(b));
 }
 
-static void user_objects(void)
+static void test_user_objects(void)
 {
 	CUuserObject object;
 	CUgraph g;
@@ -243,8 +243,8 @@ static void user_objects(void)
 	CHECK_EQ(destroyed, 7);
 }
 
-/* More than fits into a short answer. */
-static void many_nodes(void)
+/* More nodes than fit into a short reply. */
+static void test_many_nodes(void)
 {
 	static CUgraphNode nodes[2000], back[2000];
 	size_t count = 2000;
@@ -261,10 +261,10 @@ static void many_nodes(void)
 int main(void)
 {
 	start();
-	many_nodes();
-	explicit_nodes();
-	general_nodes();
-	capture();
-	user_objects();
+	test_many_nodes();
+	test_explicit_nodes();
+	test_general_nodes();
+	test_capture();
+	test_user_objects();
 	return RESULT();
 }

@@ -390,7 +390,10 @@ static CUresult copy_unified(CUdeviceptr dst, CUdeviceptr src, size_t size, CUst
 {
 	void *to = (void *)(uintptr_t)dst, *from = (void *)(uintptr_t)src;
 	enum place dst_place = memory_place(dst), src_place = memory_place(src);
+	CUresult r;
 
+	if (!size)
+		return stream_find(handle, &r) ? CUDA_SUCCESS : r;
 	if (dst_place == PLACE_DEVICE && src_place == PLACE_DEVICE)
 		return remote_cuMemcpyDtoDAsync_v2(dst, src, size, handle);
 	if (dst_place == PLACE_DEVICE)

@@ -1,8 +1,8 @@
 /*
- * Copies of pinned memory in streams, behind functions that fill it or read it: they see it as it is when the device gets
- * there, and none of them waits for that when it is given, however many there are.
+ * Copies of pinned memory behind host functions that fill or read it: the copies use the bytes that are there when the
+ * stream gets there, and no copy call blocks, however many copies are pending.
  *
- *	later [posts]		posts: only as many copies of one kind as a driver lets wait, for who counts messages
+ *	deferred_copies [posts]		posts: only test_many, for deferred-copies.sh, which counts frames
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@ enum { SIZE = 3 << 20 };
 static atomic_int gate, ran;
 static CUstream s;
 
-static unsigned char *pinned(size_t size)
+static unsigned char *pinned_alloc(size_t size)
 {
 	void *p = NULL;
 
@@ -22,7 +22,7 @@ static unsigned char *pinned(size_t size)
 	return p;
 }
 
-static void number(unsigned char *p, size_t n, unsigned seed)
+static void fill_pattern(unsigned char *p, size_t n, unsigned seed)
 {
 	for (size_t i = 0; i < n; i++)
 		p[i] = (i * 31 + i / 251 + seed) & 0xff;
@@ -44,19 +44,19 @@ static void fill_nine(void *p)
 static void fill_numbers(void *p)
 {
 	wait_gate(NULL);
-	number(p, SIZE, 5);
+	fill_pattern(p, SIZE, 5);
 }
 
-static void run(void *unused)
+static void set_ran(void *unused)
 {
 	(void)unused;
 	ran = 1;
 }
 
-/* So many copies behind a function that fills what they copy, and that waits for us to have given all of them. */
-static void crowd(void)
+/* Many copies behind a host function that fills their source once all of them are submitted. */
+static void test_many(void)
 {
-	unsigned char *in = pinned(SIZE), last = 0;
+	unsigned char *in = pinned_alloc(SIZE), last = 0;
 	CUdeviceptr p = memory(SIZE);
 
 	gate = 0;
@@ -71,14 +71,14 @@ static void crowd(void)
 	OK(cuMemFree_v2(p));
 }
 
-/* Up, down and from one to the other, one behind the other; more than one piece. */
-static void all_ways(void)
+/* Up, down and host to host, one behind the other, each larger than a piece; and an empty copy. */
+static void test_directions(void)
 {
 	enum { LARGE = 3 * SIZE + 12345 };
-	unsigned char *in = pinned(LARGE), *middle = pinned(LARGE), *out = pinned(LARGE);
+	unsigned char *in = pinned_alloc(LARGE), *middle = pinned_alloc(LARGE), *out = pinned_alloc(LARGE);
 	CUdeviceptr p = memory(LARGE), q = memory(LARGE);
 
-	number(in, LARGE, 3);
+	fill_pattern(in, LARGE, 3);
 	gate = 0;
 	OK(cuLaunchHostFunc(s, fill_numbers, in));
 	OK(cuMemcpyHtoDAsync_v2(p, in, LARGE, s));
@@ -86,6 +86,7 @@ static void all_ways(void)
 	OK(cuMemcpyHtoDAsync_v2(q, middle, LARGE, s));
 	OK(cuMemcpyDtoHAsync_v2(out, q, LARGE, s));
 	OK(cuMemcpyAsync((uintptr_t)in + LARGE - 100, (uintptr_t)out, 100, s));
+	OK(cuMemcpyAsync((uintptr_t)in, (uintptr_t)out, 0, s));
 	gate = 1;
 	OK(cuStreamSynchronize(s));
 	CHECK(!memcmp(in, out, LARGE - 100));
@@ -98,11 +99,11 @@ static void all_ways(void)
 	OK(cuMemFreeHost(out));
 }
 
-/* What is on its way down has not come yet, and no function of ours is ahead any more. */
-static void down_then_up(void)
+/* A copy up reads the bytes of a pending copy down, after all host functions have run. */
+static void test_down_then_up(void)
 {
 	enum { MUCH = 48 << 20 };
-	unsigned char *through = pinned(MUCH), last = 0;
+	unsigned char *through = pinned_alloc(MUCH), last = 0;
 	CUdeviceptr p = memory(MUCH), q = memory(16);
 
 	OK(cuMemsetD8_v2(p, 7, MUCH));
@@ -111,7 +112,7 @@ static void down_then_up(void)
 		memset(through, 1, MUCH);
 		ran = gate = 0;
 		OK(cuLaunchHostFunc(s, wait_gate, NULL));
-		OK(cuLaunchHostFunc(s, run, NULL));
+		OK(cuLaunchHostFunc(s, set_ran, NULL));
 		OK(cuMemcpyDtoHAsync_v2(through, p, MUCH, s));
 		gate = 1;
 		while (!ran)
@@ -127,11 +128,11 @@ static void down_then_up(void)
 	OK(cuMemFreeHost(through));
 }
 
-/* A copy that is not asynchronous is done when it returns, if it is of pinned memory: also for streams that wait for none. */
-static void now(void)
+/* A synchronous copy of pinned memory has completed when it returns, as non-blocking streams can see. */
+static void test_synchronous(void)
 {
 	enum { MUCH = 256 << 20, FEW = 16384 };
-	unsigned char *in = pinned(FEW), *out = pinned(FEW);
+	unsigned char *in = pinned_alloc(FEW), *out = pinned_alloc(FEW);
 	CUdeviceptr p = memory(MUCH), last = p + MUCH - FEW;
 	CUDA_MEMCPY2D two = {.srcMemoryType = CU_MEMORYTYPE_HOST,
 		.srcHost = in,
@@ -167,11 +168,11 @@ static void *open_gate(void *unused)
 	return unused;
 }
 
-/* What is still to be read or written is not given back before. */
-static void freed(void)
+/* Freeing or unregistering pinned memory waits for the pending copies of it. */
+static void test_free(void)
 {
 	static unsigned char own[SIZE];
-	unsigned char *in = pinned(SIZE), last = 0;
+	unsigned char *in = pinned_alloc(SIZE), last = 0;
 	CUdeviceptr p = memory(SIZE);
 	pthread_t thread;
 
@@ -192,10 +193,10 @@ static void freed(void)
 	OK(cuMemFree_v2(p));
 }
 
-static void rows(void)
+static void test_rows(void)
 {
 	enum { PITCH = 128, ROWS = 9, SLICES = 3 };
-	unsigned char *in = pinned(SIZE), *out = pinned(SIZE);
+	unsigned char *in = pinned_alloc(SIZE), *out = pinned_alloc(SIZE);
 	CUdeviceptr p = memory(PITCH * ROWS * SLICES);
 	CUDA_MEMCPY3D up = {.srcMemoryType = CU_MEMORYTYPE_HOST,
 		.srcHost = in,
@@ -249,7 +250,7 @@ struct side {
 	CUdeviceptr p;
 };
 
-static void *copies(void *arg)
+static void *submit_copies(void *arg)
 {
 	struct side *v = arg;
 
@@ -262,20 +263,20 @@ static void *copies(void *arg)
 	return NULL;
 }
 
-/* What they share in the stream is one thread's until its copy has been given. */
-static void two_threads(void)
+/* Two threads submit copies to one stream, which share its pieces. */
+static void test_two_threads(void)
 {
 	struct side side[2];
 
 	for (int i = 0; i < 2; i++) {
-		side[i] = (struct side){.in = pinned(ALL), .out = pinned(ALL), .p = memory(ALL)};
-		number(side[i].in, ALL, 77 * i);
+		side[i] = (struct side){.in = pinned_alloc(ALL), .out = pinned_alloc(ALL), .p = memory(ALL)};
+		fill_pattern(side[i].in, ALL, 77 * i);
 	}
 	pthread_barrier_init(&both, NULL, 2);
 	gate = 0;
 	OK(cuLaunchHostFunc(s, wait_gate, NULL));
 	for (int i = 0; i < 2; i++)
-		CHECK(!pthread_create(&side[i].thread, NULL, copies, &side[i]));
+		CHECK(!pthread_create(&side[i].thread, NULL, submit_copies, &side[i]));
 	for (int i = 0; i < 2; i++)
 		pthread_join(side[i].thread, NULL);
 	gate = 1;
@@ -288,11 +289,11 @@ static void two_threads(void)
 	}
 }
 
-/* Each has its own room; there is enough for what others copy meanwhile; what is destroyed does what it was given. */
-static void streams(void)
+/* Many streams with pending copies: ordinary copies still work, and destroyed streams complete their copies. */
+static void test_streams(void)
 {
 	enum { MANY = 40, SOME = 4096 };
-	unsigned char *in = pinned(SIZE), *out = pinned(MANY * SOME), *own = malloc(8 * SIZE);
+	unsigned char *in = pinned_alloc(SIZE), *out = pinned_alloc(MANY * SOME), *own = malloc(8 * SIZE);
 	CUdeviceptr p[MANY], q = memory(8 * SIZE);
 	CUstream t[MANY];
 	CUevent filled;
@@ -341,15 +342,15 @@ int main(int argc, char **argv)
 {
 	start();
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	crowd();
+	test_many();
 	if (argc == 1 || strcmp(argv[1], "posts")) {
-		all_ways();
-		down_then_up();
-		now();
-		freed();
-		rows();
-		two_threads();
-		streams();
+		test_directions();
+		test_down_then_up();
+		test_synchronous();
+		test_free();
+		test_rows();
+		test_two_threads();
+		test_streams();
 	}
 	OK(cuStreamDestroy_v2(s));
 	return RESULT();

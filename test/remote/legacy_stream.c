@@ -1,6 +1,6 @@
 /*
- * What is read back through the legacy stream comes after all that blocking streams had, so waiting afterwards asks
- * nothing: legacy.sh counts.  And it is so even when there are more of them than are remembered.
+ * A copy down through the legacy stream completes after all work of the blocking streams, so that a wait behind it needs no
+ * frame: legacy-stream.sh counts them.  The results are right also with more streams than the client keeps track of.
  */
 #include "application.h"
 
@@ -27,7 +27,7 @@ int main(void)
 		OK(cuStreamSynchronize(NULL));
 		OK(cuStreamQuery(NULL));
 	}
-	/* All at once: more than one look remembers, so some are left for the next. */
+	/* All at once: more streams than struct stream_mark holds. */
 	for (int i = 0; i < STREAMS; i++)
 		OK(cuMemsetD8Async(d + i * 4, (unsigned char)i, 4, streams[i]));
 	for (int i = 0; i < STREAMS; i++) {

@@ -1,6 +1,6 @@
 /*
- * Waits for a value in memory that the host writes later, or another stream: what comes behind them in a stream is
- * given without waiting, copies of pinned memory too, and happens when the value is there, with what the memory holds then.
+ * Streams that wait for a value in memory, which the host or another stream writes later: calls behind the wait return at
+ * once, copies of pinned memory too, and use the bytes that are there when the value has been written.
  */
 #include <pthread.h>
 #include "driver.h"
@@ -8,12 +8,12 @@
 enum { BYTES = 300000 };
 
 static CUstream s, other;
-static unsigned char *in, *out; /* pinned, not for kernels */
-static volatile unsigned *flag; /* for the device, too */
+static unsigned char *in, *out; /* pinned, not mapped for kernels */
+static volatile unsigned *flag; /* mapped for the device */
 static CUdeviceptr flag_there, memory_there, word;
 static unsigned turn;
 
-static void number(unsigned char *p, unsigned seed)
+static void fill_pattern(unsigned char *p, unsigned seed)
 {
 	for (unsigned i = 0; i < BYTES; i++)
 		p[i] = (i * 31 + i / 251 + seed) & 0xff;
@@ -24,7 +24,7 @@ static void set_flag(unsigned value)
 	__atomic_store_n(flag, value, __ATOMIC_RELEASE);
 }
 
-/* Up and down again, behind a wait; the host changes what is copied until it lets the stream go. */
+/* A copy up and a copy down behind a wait; the host changes the source until it writes the value. */
 static void copy_behind(CUstream stream)
 {
 	turn++;
@@ -33,7 +33,7 @@ static void copy_behind(CUstream stream)
 	OK(cuMemcpyHtoDAsync_v2(memory_there, in, BYTES, stream));
 	OK(cuMemcpyDtoHAsync_v2(out, memory_there, BYTES, stream));
 	CHECK_EQ(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
-	number(in, turn);
+	fill_pattern(in, turn);
 	CHECK_EQ(out[5], 0);
 }
 
@@ -42,7 +42,7 @@ static void check_copied(void)
 	CHECK(!memcmp(in, out, BYTES));
 }
 
-static void host_writes(void)
+static void test_host_writes(void)
 {
 	CUevent e = NULL;
 
@@ -68,28 +68,28 @@ static void host_writes(void)
 	set_flag(0);
 }
 
-/* Another thread writes it, while this one waits, and calls nobody. */
-static void *write_later(void *arg)
+/* Another thread writes the value while this one waits, without a CUDA call. */
+static void *write_flag_later(void *arg)
 {
 	usleep(100000);
 	set_flag(7);
 	return arg;
 }
 
-static void another_thread(void)
+static void test_other_thread(void)
 {
 	pthread_t thread;
 
 	OK(cuStreamWaitValue32_v2(s, flag_there, 7, CU_STREAM_WAIT_VALUE_EQ));
 	copy_behind(s);
-	pthread_create(&thread, NULL, write_later, NULL);
+	pthread_create(&thread, NULL, write_flag_later, NULL);
 	OK(cuCtxSynchronize());
 	check_copied();
 	pthread_join(thread, NULL);
 	set_flag(0);
 }
 
-static void another_stream(void)
+static void test_other_stream(void)
 {
 	CUstreamBatchMemOpParams two[2] = {{0}};
 
@@ -111,8 +111,8 @@ static void another_stream(void)
 	CHECK_EQ(word_at(word + 16), 1);
 }
 
-/* What waits for what waits. */
-static void behind_an_event(void)
+/* A stream that waits for an event behind a value wait. */
+static void test_event(void)
 {
 	CUevent e = NULL;
 
@@ -128,8 +128,8 @@ static void behind_an_event(void)
 	set_flag(0);
 }
 
-/* From pinned to pinned memory, and rows. */
-static void other_copies(void)
+/* Pinned to pinned memory, and rows. */
+static void test_other_copies(void)
 {
 	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
 		.srcDevice = memory_there,
@@ -143,7 +143,7 @@ static void other_copies(void)
 	OK(cuStreamWaitValue32_v2(s, flag_there, 3, CU_STREAM_WAIT_VALUE_EQ));
 	memset(out, 0, BYTES);
 	OK(cuMemcpyAsync((uintptr_t)out, (uintptr_t)in, BYTES, s));
-	number(in, 77);
+	fill_pattern(in, 77);
 	CHECK_EQ(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
 	set_flag(3);
 	OK(cuStreamSynchronize(s));
@@ -160,12 +160,12 @@ static void other_copies(void)
 }
 
 /*
- * What waits for the device to take what is on its way to it keeps nobody else in the context from going on.  How far the
- * two have come is not known: it may not show that somebody waits, but never that nobody does.
+ * An upload that waits for room in the arena behind a value wait must not block other streams of the context.  How far the
+ * threads get is a matter of timing: the test may miss a thread that blocks, but never fails without one.
  */
 enum { MUCH = 80 << 20, LITTLE = 4 << 20 };
 
-static void *upload(void *arg)
+static void *upload_in_thread(void *arg)
 {
 	CUstream *stream = arg;
 	size_t size = *stream == s ? MUCH : LITTLE;
@@ -181,17 +181,17 @@ static void *upload(void *arg)
 	return NULL;
 }
 
-static void others_go_on(void)
+static void test_full_arena(void)
 {
 	pthread_t much, little;
 	CUstream fresh = NULL;
 
 	OK(cuStreamWaitValue32_v2(s, flag_there, 2, CU_STREAM_WAIT_VALUE_EQ));
-	pthread_create(&much, NULL, upload, &s);
+	pthread_create(&much, NULL, upload_in_thread, &s);
 	for (int i = 0; i < 30; i++) {
 		usleep(10000);
 		if (i == 15)
-			pthread_create(&little, NULL, upload, &other);
+			pthread_create(&little, NULL, upload_in_thread, &other);
 		OK(cuStreamCreate(&fresh, CU_STREAM_NON_BLOCKING));
 		OK(cuStreamSynchronize(fresh));
 		OK(cuStreamDestroy_v2(fresh));
@@ -202,8 +202,8 @@ static void others_go_on(void)
 	set_flag(0);
 }
 
-/* Last, because a graph may be launched at any time. */
-static void in_a_graph(void)
+/* Last, because value waits in a graph count as pending for the rest of the process. */
+static void test_graph(void)
 {
 	CUgraphExec x = NULL;
 	CUgraph g = NULL;
@@ -228,7 +228,7 @@ int main(void)
 {
 	void *p = NULL;
 
-	alarm(230); /* a call that waits for ever */
+	alarm(230); /* ends a call that never returns */
 	start();
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
@@ -239,12 +239,12 @@ int main(void)
 	OK(cuMemHostGetDevicePointer_v2(&flag_there, p, 0));
 	memory_there = memory(BYTES);
 	word = memory(64);
-	host_writes();
-	another_thread();
-	another_stream();
-	behind_an_event();
-	other_copies();
-	others_go_on();
-	in_a_graph();
+	test_host_writes();
+	test_other_thread();
+	test_other_stream();
+	test_event();
+	test_other_copies();
+	test_full_arena();
+	test_graph();
 	return failures ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The application's own memory in graphs: read and written when the graph gets there, in rows and slices and in more
- * bytes than one piece holds; seen by host functions before and after; cloned, changed, and given back in the end.
+ * Copies of pageable memory in graphs: bytes move when the graph runs, also in rows and slices and in more bytes than a
+ * piece holds; host functions see them; graphs are cloned and changed; and all pieces are freed in the end.
  */
 #include <stdbool.h>
 #include "driver.h"
@@ -31,19 +31,19 @@ static CUDA_MEMCPY3D down(void *to, CUdeviceptr from, size_t bytes)
 		.Depth = 1};
 }
 
-static void number(unsigned char *p, size_t n, unsigned seed)
+static void fill_pattern(unsigned char *p, size_t n, unsigned seed)
 {
 	for (size_t i = 0; i < n; i++)
 		p[i] = (i * 31 + i / 251 + seed) & 0xff;
 }
 
-static void run(CUgraphExec x)
+static void launch_and_wait(CUgraphExec x)
 {
 	OK(cuGraphLaunch(x, s));
 	OK(cuStreamSynchronize(s));
 }
 
-static void large(void)
+static void test_large(void)
 {
 	unsigned char *in = malloc(LARGE), *out = calloc(1, LARGE);
 	CUdeviceptr p = memory(LARGE);
@@ -65,8 +65,8 @@ static void large(void)
 	CHECK(told.dstHost == out && told.srcDevice == p && told.WidthInBytes == LARGE);
 	OK(cuGraphInstantiateWithFlags(&x, g, 0));
 	for (unsigned i = 0; i < 3; i++) {
-		number(in, LARGE, i);
-		run(x);
+		fill_pattern(in, LARGE, i);
+		launch_and_wait(x);
 		CHECK(!memcmp(in, out, LARGE));
 	}
 	OK(cuGraphExecDestroy(x));
@@ -76,8 +76,8 @@ static void large(void)
 	free(out);
 }
 
-/* Rows 100 apart here and 128 there, from the third byte of the second row of the second slice on. */
-static void rows(bool captured)
+/* Row pitch 100 on the host and 128 on the device, from the third byte of the second row of the second slice on. */
+static void test_rows(bool captured)
 {
 	enum { PITCH = 100, ROWS = 7, SLICES = 3, DEVICE = 128 };
 	static unsigned char in[PITCH * ROWS * SLICES], out[PITCH * ROWS * SLICES];
@@ -115,7 +115,7 @@ static void rows(bool captured)
 	CUgraphExec x;
 	CUgraph g;
 
-	number(in, sizeof in, 7);
+	fill_pattern(in, sizeof in, 7);
 	memset(out, 0xee, sizeof out);
 	if (captured) {
 		OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -128,7 +128,7 @@ static void rows(bool captured)
 		OK(cuGraphAddMemcpyNode(&m, g, &n, 1, &b, context));
 	}
 	OK(cuGraphInstantiateWithFlags(&x, g, 0));
-	run(x);
+	launch_and_wait(x);
 	for (int z = 0; z < SLICES; z++)
 		for (int y = 0; y < ROWS; y++)
 			for (int i = 0; i < PITCH; i++) {
@@ -160,8 +160,8 @@ static void after(void *arg)
 	v->got = v->out[0];
 }
 
-/* A host function writes what is copied up; the next one reads what came down; and one copy stays at home. */
-static void host_functions(void)
+/* A host function writes the source of a copy up, another reads the target of a copy down; one copy is host to host. */
+static void test_host_functions(void)
 {
 	CUdeviceptr p = memory(64);
 	CUgraphExec x;
@@ -176,16 +176,16 @@ static void host_functions(void)
 	OK(cuLaunchHostFunc(s, after, &seen));
 	OK(cuStreamEndCapture(s, &g));
 	OK(cuGraphInstantiateWithFlags(&x, g, 0));
-	run(x);
+	launch_and_wait(x);
 	CHECK_EQ(seen.got, 41);
-	run(x);
+	launch_and_wait(x);
 	CHECK_EQ(seen.got, 42);
 	OK(cuGraphExecDestroy(x));
 	OK(cuGraphDestroy(g));
 	OK(cuMemFree_v2(p));
 }
 
-static void changes(void)
+static void test_changes(void)
 {
 	unsigned char one[300], two[300], three[300], out[300] = {0};
 	CUdeviceptr p = memory(300);
@@ -195,9 +195,9 @@ static void changes(void)
 	CUgraph g, clone;
 	CUgraphExec x, y;
 
-	number(one, 300, 1);
-	number(two, 300, 2);
-	number(three, 300, 3);
+	fill_pattern(one, 300, 1);
+	fill_pattern(two, 300, 2);
+	fill_pattern(three, 300, 3);
 	OK(cuGraphCreate(&g, 0));
 	OK(cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context));
 	OK(cuGraphInstantiateWithFlags(&x, g, 0));
@@ -212,27 +212,27 @@ static void changes(void)
 	OK(cuGraphMemcpyNodeGetParams(twin, &told));
 	CHECK(told.srcHost == one);
 	OK(cuGraphInstantiateWithFlags(&y, g, 0));
-	run(x);
+	launch_and_wait(x);
 	OK(cuMemcpyDtoH_v2(out, p, 300));
 	CHECK(!memcmp(out, one, 300));
-	run(y);
+	launch_and_wait(y);
 	OK(cuMemcpyDtoH_v2(out, p, 300));
 	CHECK(!memcmp(out, two, 300));
 	a.srcHost = three;
 	OK(cuGraphExecMemcpyNodeSetParams(y, n, &a, context));
-	run(y);
+	launch_and_wait(y);
 	OK(cuMemcpyDtoH_v2(out, p, 300));
 	CHECK(!memcmp(out, three, 300));
-	OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context)); /* it was made before the node was changed */
+	OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context)); /* instantiated before the node was changed */
 	OK(cuMemsetD8_v2(p, 0, 300));
-	run(x);
+	launch_and_wait(x);
 	OK(cuMemcpyDtoH_v2(out, p, 300));
 	CHECK(!memcmp(out, three, 300));
 	OK(cuGraphExecDestroy(x));
 	OK(cuGraphInstantiateWithFlags(&x, clone, 0));
 	OK(cuGraphDestroy(g));
 	OK(cuGraphDestroy(clone));
-	run(x); /* its pieces are there for as long as it is */
+	launch_and_wait(x); /* its pieces live as long as the executable graph */
 	OK(cuMemcpyDtoH_v2(out, p, 300));
 	CHECK(!memcmp(out, one, 300));
 	OK(cuGraphExecDestroy(x));
@@ -240,8 +240,8 @@ static void changes(void)
 	OK(cuMemFree_v2(p));
 }
 
-/* In several pieces, both ways; another size is another graph, as far as what was made of the first is concerned. */
-static void changes_large(void)
+/* In several parts, both ways; an executable graph cannot be changed to a size that needs another number of nodes. */
+static void test_large_changes(void)
 {
 	unsigned char *in = malloc(LARGE), *out = calloc(2, LARGE);
 	CUdeviceptr p = memory(LARGE);
@@ -250,7 +250,7 @@ static void changes_large(void)
 	CUgraphExec x;
 	CUgraph g;
 
-	number(in, LARGE, 7);
+	fill_pattern(in, LARGE, 7);
 	OK(cuGraphCreate(&g, 0));
 	OK(cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context));
 	OK(cuGraphAddMemcpyNode(&m, g, &n, 1, &b, context));
@@ -259,7 +259,7 @@ static void changes_large(void)
 	b.dstHost = out + LARGE;
 	OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context));
 	OK(cuGraphExecMemcpyNodeSetParams(x, m, &b, context));
-	run(x);
+	launch_and_wait(x);
 	CHECK(!memcmp(in, out + LARGE, LARGE) && !out[1]);
 	OK(cuGraphExecDestroy(x));
 	b.WidthInBytes = 500;
@@ -267,12 +267,12 @@ static void changes_large(void)
 	OK(cuGraphMemcpyNodeSetParams(m, &b));
 	OK(cuGraphMemcpyNodeSetParams(n, &a));
 	OK(cuGraphInstantiateWithFlags(&x, g, 0));
-	run(x);
+	launch_and_wait(x);
 	CHECK(!memcmp(in, out, 500) && !out[500]);
 	memset(out, 0, 500);
-	a.srcHost = out; /* what it copies to in the end */
+	a.srcHost = out; /* the target of the last copy */
 	OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context));
-	run(x);
+	launch_and_wait(x);
 	CHECK(!out[1] && !out[499]);
 	OK(cuGraphExecDestroy(x));
 	OK(cuGraphDestroy(g));
@@ -281,8 +281,8 @@ static void changes_large(void)
 	free(out);
 }
 
-/* More in all than there is bulk memory: what is gone has been given back. */
-static void many(void)
+/* More bytes in all than the arena has: the pieces of destroyed graphs are freed. */
+static void test_pieces_freed(void)
 {
 	enum { SIZE = 3 << 20, TIMES = 60 };
 	unsigned char *in = malloc(SIZE);
@@ -299,7 +299,7 @@ static void many(void)
 
 		OK(cuGraphCreate(&g, 0));
 		for (int k = 0; k < 10000 && r == CUDA_ERROR_OUT_OF_MEMORY;
-			k++) { /* a destructor's thread may be late */
+			k++) { /* destructors run on another thread, perhaps late */
 			r = cuGraphAddMemcpyNode(&n, g, NULL, 0, &a, context);
 			if (r == CUDA_ERROR_OUT_OF_MEMORY)
 				usleep(10000);
@@ -317,8 +317,8 @@ static void many(void)
 	free(in);
 }
 
-/* So, too, what an executable graph was given before, once it has run with something else. */
-static void many_changes(void)
+/* The piece of an executable graph's former parameters is freed once the graph has run with the new ones. */
+static void test_exec_pieces_freed(void)
 {
 	enum { SIZE = 3 << 20, TIMES = 60 };
 	unsigned char *in = malloc(SIZE), last = 0;
@@ -334,7 +334,7 @@ static void many_changes(void)
 	for (int i = 0; i < TIMES; i++) {
 		in[SIZE - 1] = i + 1;
 		OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context));
-		run(x);
+		launch_and_wait(x);
 		OK(cuMemcpyDtoH_v2(&last, p + SIZE - 1, 1));
 		CHECK_EQ(last, i + 1);
 	}
@@ -344,8 +344,8 @@ static void many_changes(void)
 	free(in);
 }
 
-/* More copies in one graph than bulk memory has room for at once; one of them is changed in the end. */
-static void crowd(void)
+/* More bytes in one graph than the arena has; then one of the copies is changed. */
+static void test_many_nodes(void)
 {
 	enum { SIZE = 3 << 20, NODES = 50 };
 	unsigned char *in = malloc(SIZE), *other = malloc(SIZE), *out = malloc(SIZE);
@@ -355,8 +355,8 @@ static void crowd(void)
 	CUgraphExec x;
 	CUgraph g;
 
-	number(in, SIZE, 5);
-	number(other, SIZE, 6);
+	fill_pattern(in, SIZE, 5);
+	fill_pattern(other, SIZE, 6);
 	OK(cuGraphCreate(&g, 0));
 	for (int i = 0; i < NODES; i++) {
 		a = up(p, in, SIZE);
@@ -364,12 +364,12 @@ static void crowd(void)
 		OK(cuGraphAddMemcpyNode(&n, g, &last, i > 0, &a, context));
 	}
 	OK(cuGraphInstantiateWithFlags(&x, g, 0));
-	run(x);
+	launch_and_wait(x);
 	OK(cuMemcpyDtoH_v2(out, p, SIZE));
 	CHECK(!memcmp(in, out, SIZE));
 	a.srcHost = other;
 	OK(cuGraphExecMemcpyNodeSetParams(x, n, &a, context));
-	run(x);
+	launch_and_wait(x);
 	OK(cuMemcpyDtoH_v2(out, p, SIZE));
 	CHECK(!memcmp(other, out, SIZE));
 	OK(cuGraphExecDestroy(x));
@@ -384,15 +384,15 @@ int main(void)
 {
 	start();
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	large();
-	rows(false);
-	rows(true);
-	host_functions();
-	changes();
-	changes_large();
-	many();
-	many_changes();
-	crowd();
+	test_large();
+	test_rows(false);
+	test_rows(true);
+	test_host_functions();
+	test_changes();
+	test_large_changes();
+	test_pieces_freed();
+	test_exec_pieces_freed();
+	test_many_nodes();
 	OK(cuStreamDestroy_v2(s));
 	return RESULT();
 }
