@@ -13,6 +13,8 @@ void cpu_unload(struct code *code)
 {
 	struct cpu_code *c = (struct cpu_code *)code;
 
+	if (!c)
+		return;
 	interp_destroy(c->program);
 	image_code_destroy(c->info);
 	for (unsigned i = 0; c->modules && i < c->npieces; i++)

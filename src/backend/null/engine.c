@@ -25,6 +25,8 @@ static void null_unload(struct code *code)
 {
 	struct null_code *n = (struct null_code *)code;
 
+	if (!n)
+		return;
 	for (size_t i = 0; n->init && i < n->info->nglobals; i++)
 		free(n->init[i]);
 	for (unsigned i = 0; i < n->npieces; i++) {

@@ -102,7 +102,7 @@ struct engine {
 	/* Load one image, or link several into one program.  The pieces are valid only during the call. */
 	CUresult (*load)(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
 		struct engine_log *log, struct code **code);
-	void (*unload)(struct code *code);
+	void (*unload)(struct code *code); /* NULL is allowed */
 
 	/*
 	 * Sets the shared and local memory of an `unmeasured` kernel and clears that mark; the sizes stay 0 where they

@@ -27,7 +27,7 @@ struct fill {
 extern const struct command_ops command_copy, command_fill;
 
 /* The parameters of a COMMAND_COPY that is not command_copy, as for cuMemcpy3D; false: it has none. */
-bool copy_params(const struct command *c, CUDA_MEMCPY3D *m) __attribute__((weak));
+bool copy3d_params(const struct command *c, CUDA_MEMCPY3D *m);
 
 /* The bytes from the first to the last byte of a pitched block; false: the sizes are invalid. */
 bool fill_extent(const struct fill *s, uint64_t *bytes);

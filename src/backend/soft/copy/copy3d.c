@@ -39,7 +39,7 @@ static void release_copy3d(struct command *c)
 
 const struct command_ops command_copy3d = {COMMAND_COPY, run_copy3d, release_copy3d, false};
 
-bool copy_params(const struct command *c, CUDA_MEMCPY3D *m)
+bool copy3d_params(const struct command *c, CUDA_MEMCPY3D *m)
 {
 	if (c->ops != &command_copy3d)
 		return false;

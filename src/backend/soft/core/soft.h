@@ -316,11 +316,19 @@ CUresult stream_enter(CUstream handle, struct stream **s);
 
 /* ---- graphs (capture.c, graph_memory.c) --------------------------------------------------------------- */
 
-CUresult capture_command(struct stream *s, struct command *c) __attribute__((weak)); /* takes the command */
-/* The error for calls that a capturing stream does not allow. */
-CUresult capture_forbids(struct stream *s) __attribute__((weak));
+CUresult capture_command(struct stream *s, struct command *c); /* takes the command */
+
+/* For calls that a captured stream does not allow: invalidates the capture of s and returns the error. */
+CUresult capture_forbids(struct stream *s);
+
+/* The same, and CUDA_SUCCESS if s is not being captured. */
+static inline CUresult stream_check_uncaptured(struct stream *s)
+{
+	return atomic_load_explicit(&s->capture, memory_order_acquire) ? capture_forbids(s) : CUDA_SUCCESS;
+}
+
 /* Called before s is destroyed.  A stream that joined a capture leaves its nodes there; the origin stream fails. */
-CUresult capture_leave(struct stream *s) __attribute__((weak));
+CUresult capture_leave(struct stream *s);
 
 /* Stream-ordered allocation in a captured stream. */
 CUresult capture_alloc(struct stream *s, struct device *d, size_t size, CUdeviceptr *out);

@@ -269,7 +269,7 @@ static void show_copy(struct content *c, const struct command *command)
 
 	c->params.memcpy.copyCtx = object_handle(CUcontext, command->ctx);
 	if (command->ops != &command_copy) {
-		c->opaque = !copy_params || !copy_params(command, m);
+		c->opaque = !copy3d_params(command, m);
 		return;
 	}
 	m->srcMemoryType = type_of(p->src, p->size);

@@ -65,7 +65,10 @@ static CUresult host_alloc(struct context *ctx, void **pp, size_t size, unsigned
 	r->device = ctx->device;
 	r->ctx = ctx;
 	r->release = host_range_release;
-	range_insert(r); /* fresh pages overlap nothing */
+	if (range_insert(r)) { /* new pages overlap nothing, so the context has ended */
+		host_range_release(r);
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	}
 	*pp = p;
 	return CUDA_SUCCESS;
 }

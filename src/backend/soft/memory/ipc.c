@@ -14,7 +14,6 @@
 #include "backend/soft/memory/store.h"
 
 #define MAGIC 0x49574147u
-#define PAGE  4096u
 
 struct handle_data {
 	uint32_t magic, kind;
@@ -154,16 +153,13 @@ static struct ipc_mapping *ipc_mapping_find(const struct ipc_place *p, const str
 	return NULL;
 }
 
+/* Map memory of another process and enter its range; ipc.lock held.  NULL: failed. */
 static struct ipc_mapping *ipc_mapping_create(const struct ipc_place *p, struct context *ctx)
 {
-	uint64_t from = p->offset & -(uint64_t)PAGE, to = (p->offset + p->size + PAGE - 1) & -(uint64_t)PAGE;
 	struct ipc_mapping *o = calloc(1, sizeof *o);
+	uint64_t addr = o ? store_map(p->fd, p->offset, p->size, &o->base, &o->size) : 0;
 
-	if (!o)
-		return NULL;
-	o->size = to - from;
-	o->base = mmap(NULL, o->size, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, (off_t)from);
-	if (o->base == MAP_FAILED) {
+	if (!addr) {
 		free(o);
 		return NULL;
 	}
@@ -178,7 +174,13 @@ static struct ipc_mapping *ipc_mapping_create(const struct ipc_place *p, struct 
 		.ctx = ctx,
 		.sync_memops = true,
 		.release = ipc_mapping_release};
-	o->range.node.key = (uintptr_t)o->base + (p->offset - from);
+	o->range.node.key = addr;
+	if (range_insert(&o->range)) { /* the context has ended */
+		munmap(o->base, o->size);
+		free(o);
+		return NULL;
+	}
+	list_append(&soft.memory.ipc.mappings, &o->link);
 	return o;
 }
 
@@ -197,12 +199,10 @@ CUresult soft_cuIpcOpenMemHandle_v2(CUdeviceptr *out, CUipcMemHandle handle, uns
 		return err == -EDEADLK ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&soft.memory.ipc.lock);
 	struct ipc_mapping *o = ipc_mapping_find(&p, ctx);
-	if (o) {
+	if (o)
 		o->opens++;
-	} else if ((o = ipc_mapping_create(&p, ctx))) {
-		list_append(&soft.memory.ipc.mappings, &o->link);
-		range_insert(&o->range);
-	}
+	else
+		o = ipc_mapping_create(&p, ctx);
 	if (o)
 		*out = range_addr(&o->range);
 	pthread_mutex_unlock(&soft.memory.ipc.lock);

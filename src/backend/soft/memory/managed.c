@@ -69,7 +69,10 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 		managed_range_free(r);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	range_insert(r);
+	if (range_insert(r)) {
+		managed_range_release(r);
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	}
 	*out = (uintptr_t)p;
 	return CUDA_SUCCESS;
 }
@@ -151,8 +154,7 @@ static CUresult stream_enter_for_hint(CUstream handle)
 
 	if (r)
 		return r;
-	if (capture_forbids && atomic_load(&s->capture))
-		r = capture_forbids(s);
+	r = stream_check_uncaptured(s);
 	object_put(s);
 	return r;
 }

@@ -18,7 +18,6 @@
 #include "backend/soft/memory/store.h"
 
 #define MAGIC 0x504f4f4c59415747ull /* start of CUmemPoolPtrExportData */
-#define PAGE  4096u
 
 /* Contents of CUmemPoolPtrExportData. */
 struct pool_pointer {
@@ -129,14 +128,12 @@ static void imported_range_release(struct range *r)
 
 static CUresult imported_range_map(struct pool *p, const struct pool_pointer *x, struct context *ctx, CUdeviceptr *out)
 {
-	uint64_t from = x->offset & -(uint64_t)PAGE, to = (x->offset + x->size + PAGE - 1) & -(uint64_t)PAGE;
 	struct imported_range *i = calloc(1, sizeof *i);
 
 	if (!i)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	i->size = to - from;
-	i->base = mmap(NULL, i->size, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, (off_t)from);
-	if (i->base == MAP_FAILED) {
+	uint64_t addr = store_map(p->fd, x->offset, x->size, &i->base, &i->size);
+	if (!addr) {
 		free(i);
 		return CUDA_ERROR_MAP_FAILED;
 	}
@@ -149,9 +146,12 @@ static CUresult imported_range_map(struct pool *p, const struct pool_pointer *x,
 		.sync_memops = true,
 		.handle = p->object.handle,
 		.release = imported_range_release};
-	i->range.node.key = (uintptr_t)i->base + (x->offset - from);
-	*out = i->range.node.key;
-	range_insert(&i->range);
+	i->range.node.key = addr;
+	if (range_insert(&i->range)) {
+		imported_range_release(&i->range);
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	}
+	*out = addr;
 	return CUDA_SUCCESS;
 }
 

@@ -18,6 +18,7 @@
 #endif
 
 #define PREFIX "gangway-"
+#define PAGE   4096u
 
 /* The seal guarantees to other processes that their mappings stay backed. */
 static int memfd_create_sealed(const char *name, uint64_t size)
@@ -98,4 +99,16 @@ int store_check(int fd, const char *kind, int *device, uint64_t *size)
 	sscanf(name + strlen(want), "-%d", device);
 	*size = (uint64_t)st.st_size;
 	return 0;
+}
+
+uint64_t store_map(int fd, uint64_t offset, uint64_t size, void **base, size_t *length)
+{
+	uint64_t from = offset & -(uint64_t)PAGE, to = (offset + size + PAGE - 1) & -(uint64_t)PAGE;
+	void *p = mmap(NULL, to - from, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)from);
+
+	if (p == MAP_FAILED)
+		return 0;
+	*base = p;
+	*length = to - from;
+	return (uintptr_t)p + (offset - from);
 }

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 int store_alloc(uint64_t size, uint64_t *offset); /* 0 or -errno; size is a multiple of the page size */
@@ -20,3 +21,9 @@ int store_create(const char *kind, int device, uint64_t size);
 
 /* Check for such a file, and get its device and size.  -EBADF: not a descriptor; -EINVAL: another file. */
 int store_check(int fd, const char *kind, int *device, uint64_t *size);
+
+/*
+ * Map the pages of a file that contain [offset, offset + size), shared and writable.  Returns the address of `offset`,
+ * or 0; *base and *length are for munmap.
+ */
+uint64_t store_map(int fd, uint64_t offset, uint64_t size, void **base, size_t *length);

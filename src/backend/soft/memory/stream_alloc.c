@@ -50,9 +50,8 @@ static bool block_enter_range(struct pool *p, struct block *b, struct context *c
 	r->enclosing_size = (b->node.key + b->size - r->enclosing + POOL_CHUNK - 1) / POOL_CHUNK * POOL_CHUNK;
 	r->shareable = p->props.handleTypes;
 	r->flags = p->props.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 0 : RANGE_ON_HOST;
-	b->range = NULL;
-	range_insert(r);
-	return true;
+	b->range = range_insert(r) ? r : NULL; /* fails if the context has ended */
+	return !b->range;
 }
 
 static CUresult pool_alloc(struct pool *p, struct stream *s, size_t size, CUdeviceptr *out)

@@ -152,14 +152,13 @@ static struct command *record_command(const struct command_ops *ops, struct even
 CUresult shared_event_record(struct event *e, struct stream *s)
 {
 	struct event_state *state = e->shared->state;
-	struct command *c = record_command(&command_shared_record, e, 0);
+	CUresult r = stream_check_uncaptured(s);
 
+	if (r)
+		return r;
+	struct command *c = record_command(&command_shared_record, e, 0);
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (capture_forbids && atomic_load(&s->capture)) {
-		command_destroy(c);
-		return capture_forbids(s);
-	}
 	atomic_store(&state->pid, getpid());
 	((struct shared_record *)c->data)->number = atomic_fetch_add(&state->recorded, 1) + 1;
 	return stream_submit_quick(s, c);
@@ -168,13 +167,13 @@ CUresult shared_event_record(struct event *e, struct stream *s)
 CUresult shared_event_wait(struct event *e, struct stream *s)
 {
 	uint64_t number = atomic_load(&e->shared->state->recorded);
-	struct command *c;
 
 	if (record_complete(e->shared->state, number))
 		return CUDA_SUCCESS;
-	if (capture_forbids && atomic_load(&s->capture))
-		return capture_forbids(s);
-	c = record_command(&command_shared_wait, e, number);
+	CUresult r = stream_check_uncaptured(s);
+	if (r)
+		return r;
+	struct command *c = record_command(&command_shared_wait, e, number);
 	return c ? stream_submit(s, c, NULL) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

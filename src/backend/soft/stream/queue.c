@@ -241,7 +241,7 @@ CUresult queue_submit(struct stream *s, struct command *c)
 
 CUresult stream_submit(struct stream *s, struct command *c, uint64_t *number)
 {
-	if (capture_command && atomic_load_explicit(&s->capture, memory_order_acquire))
+	if (atomic_load_explicit(&s->capture, memory_order_acquire))
 		return capture_command(s, c);
 	pthread_mutex_lock(&soft.queue_lock);
 	CUresult r = queue_submit(s, c);
@@ -368,17 +368,17 @@ CUresult stream_run(struct stream *s, struct command *c)
 	struct context *ctx = s->object.ctx;
 	uint64_t number = 0;
 
-	if (capture_forbids && atomic_load_explicit(&s->capture, memory_order_acquire)) {
+	CUresult r = stream_check_uncaptured(s);
+	if (r) {
 		command_destroy(c);
-		return capture_forbids(s);
+		return r;
 	}
 	if (stream_claim(s, c)) {
-		CUresult r = run_claimed(s, c);
-
+		r = run_claimed(s, c);
 		prints_show(&ctx->prints);
 		return r;
 	}
-	CUresult r = stream_submit(s, c, &number);
+	r = stream_submit(s, c, &number);
 	if (r)
 		return r;
 	stream_wait(s, number, true);

@@ -117,7 +117,7 @@ CUresult soft_cuStreamDestroy_v2(CUstream handle)
 	CUresult r = stream_enter(handle, &s);
 	if (r)
 		return r;
-	if (capture_leave && atomic_load(&s->capture))
+	if (atomic_load(&s->capture))
 		r = capture_leave(s);
 	if (!r && !object_close(s))
 		r = CUDA_ERROR_INVALID_HANDLE;
@@ -153,8 +153,7 @@ CUresult soft_cuStreamSynchronize(CUstream handle)
 
 	if (r)
 		return r;
-	if (capture_forbids && atomic_load(&s->capture))
-		r = capture_forbids(s);
+	r = stream_check_uncaptured(s);
 	if (!r) {
 		stream_synchronize(s);
 		context_synchronized(s->object.ctx);
@@ -171,9 +170,8 @@ CUresult soft_cuStreamQuery(CUstream handle)
 
 	if (r)
 		return r;
-	if (capture_forbids && atomic_load(&s->capture)) {
-		r = capture_forbids(s);
-	} else {
+	r = stream_check_uncaptured(s);
+	if (!r) {
 		bool idle = s->legacy ? stream_idle(s) : stream_done(s, atomic_load(&s->submitted));
 
 		r = idle ? (CUresult)atomic_load(&s->object.ctx->error) : CUDA_ERROR_NOT_READY;

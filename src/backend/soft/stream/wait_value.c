@@ -9,43 +9,30 @@
 #include "backend/soft/memory/range.h"
 #include "util/tsan_order.h"
 
-static bool condition_holds32(uint32_t now, uint32_t want, unsigned how)
+/* The condition of a wait, for values of 32 or 64 bits. */
+static bool condition_holds(uint64_t now, uint64_t want, unsigned bits, unsigned flags)
 {
-	switch (how & 3) {
-	case CU_STREAM_WAIT_VALUE_GEQ:
-		return (int32_t)(now - want) >= 0;
+	switch (flags & 3) {
+	case CU_STREAM_WAIT_VALUE_GEQ: /* cyclic comparison: the sign of the difference in `bits` bits */
+		return (int64_t)((now - want) << (64 - bits)) >= 0;
 	case CU_STREAM_WAIT_VALUE_EQ:
 		return now == want;
 	case CU_STREAM_WAIT_VALUE_AND:
 		return now & want;
-	default:
-		return ~(now | want);
-	}
-}
-
-static bool condition_holds64(uint64_t now, uint64_t want, unsigned how)
-{
-	switch (how & 3) {
-	case CU_STREAM_WAIT_VALUE_GEQ:
-		return (int64_t)(now - want) >= 0;
-	case CU_STREAM_WAIT_VALUE_EQ:
-		return now == want;
-	case CU_STREAM_WAIT_VALUE_AND:
-		return now & want;
-	default:
-		return ~(now | want);
+	default: /* CU_STREAM_WAIT_VALUE_NOR */
+		return ~(now | want) << (64 - bits);
 	}
 }
 
 static bool wait_satisfied(const CUstreamBatchMemOpParams *op)
 {
 	uintptr_t addr = op->waitValue.address;
+	unsigned flags = op->waitValue.flags;
 
 	if (op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
-		return condition_holds64(__atomic_load_n((uint64_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value64,
-			op->waitValue.flags);
-	return condition_holds32(
-		__atomic_load_n((uint32_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value, op->waitValue.flags);
+		return condition_holds(
+			__atomic_load_n((uint64_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value64, 64, flags);
+	return condition_holds(__atomic_load_n((uint32_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value, 32, flags);
 }
 
 /* Poll at growing intervals: any thread, kernel or process may write the value. */
