@@ -1,10 +1,10 @@
 /*
- * Arrays, copies of blocks, textures: shapes and errors are those of the vendor's driver; what is copied in
- * comes out again, row by row; a texture's view shows the texels where they are.
+ * Arrays, block copies, textures: shapes and errors are those of the vendor driver; data copied into an array comes
+ * out unchanged, row by row; the view of a texture points at the texels.
  */
 #include "engine.h"
 #ifdef APPLICATION
-#define INSIDE(...) /* an application cannot look there */
+#define INSIDE(...) /* an application cannot inspect the driver */
 #else
 #include "backend/soft/texture/texture.h"
 #define INSIDE(...) __VA_ARGS__
@@ -12,7 +12,8 @@
 
 static unsigned char host[1 << 20], back[1 << 20];
 
-static CUresult make(CUarray *a, size_t w, size_t h, size_t d, CUarray_format f, unsigned channels, unsigned flags)
+static CUresult array_create(
+	CUarray *a, size_t w, size_t h, size_t d, CUarray_format f, unsigned channels, unsigned flags)
 {
 	CUDA_ARRAY3D_DESCRIPTOR desc = {w, h, d, f, channels, flags};
 
@@ -60,9 +61,10 @@ static void shapes(void)
 		CUDA_ARRAY3D_DESCRIPTOR d;
 		CUarray a;
 
-		CUresult r = make(&a, t[i].w, t[i].h, t[i].d, t[i].format, t[i].channels, t[i].flags);
+		CUresult r = array_create(&a, t[i].w, t[i].h, t[i].d, t[i].format, t[i].channels, t[i].flags);
 		if (r != t[i].result)
-			fprintf(stderr, "shape %zu: %d, not %d\n", i, r, t[i].result), failures++;
+			fprintf(stderr, "shape %zu: cuArray3DCreate returned %d, expected %d\n", i, r, t[i].result),
+				failures++;
 		if (r)
 			continue;
 		OK(soft_cuArray3DGetDescriptor_v2(&d, a));
@@ -86,7 +88,7 @@ static void blocks(void)
 	CHECK_EQ(soft_cuMemAllocPitch_v2(&d, &pitch, 100, 10, 3), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuMemAllocPitch_v2(&d, &pitch, 513, 10, 4));
 	CHECK_EQ(pitch, 1024);
-	OK(make(&a, 32, 16, 4, CU_AD_FORMAT_UNSIGNED_INT32, 1, 0));
+	OK(array_create(&a, 32, 16, 4, CU_AD_FORMAT_UNSIGNED_INT32, 1, 0));
 
 	/* host -> array -> pitched device memory -> host, with offsets everywhere */
 	CUDA_MEMCPY3D in = {.srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -140,7 +142,7 @@ static void blocks(void)
 	OK(soft_cuMemcpy2D_v2(&out));
 	for (int y = 0; y < 5; y++)
 		CHECK(!memcmp(back + y * 64, host + 100 * (20 * 2 + 2 + y) + 3, 60));
-	OK(soft_cuMemcpy2DAsync_v2(&mid, NULL)); /* slice 0 was not written to */
+	OK(soft_cuMemcpy2DAsync_v2(&mid, NULL)); /* slice 0, which was not written */
 	in.dstZ = 2;
 	CHECK_EQ(soft_cuMemcpy3D_v2(&in), CUDA_ERROR_INVALID_VALUE);
 
@@ -244,7 +246,7 @@ static void textures(void)
 	CUdeviceptr d;
 	CUarray a;
 
-	OK(make(&a, 16, 8, 0, CU_AD_FORMAT_UNORM_INT8X4, 4, CUDA_ARRAY3D_SURFACE_LDST));
+	OK(array_create(&a, 16, 8, 0, CU_AD_FORMAT_UNORM_INT8X4, 4, CUDA_ARRAY3D_SURFACE_LDST));
 	res.res.array.hArray = a;
 	OK(soft_cuTexObjectCreate(&t, &res, &tex, NULL));
 	INSIDE(const struct texture *v = soft_texture(t));
@@ -310,7 +312,7 @@ static void references(void)
 	OK(soft_cuTexRefGetAddressMode(&mode, t, 0));
 	CHECK_EQ(mode, CU_TR_ADDRESS_MODE_CLAMP);
 	CHECK_EQ(soft_cuTexRefGetArray(&bound, t), CUDA_ERROR_INVALID_VALUE);
-	OK(make(&a, 16, 8, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0));
+	OK(array_create(&a, 16, 8, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0));
 	OK(soft_cuTexRefSetArray(t, a, CU_TRSA_OVERRIDE_FORMAT));
 	OK(soft_cuTexRefGetFormat(&format, &channels, t));
 	CHECK(format == CU_AD_FORMAT_UNSIGNED_INT8 && channels == 4);

@@ -1,7 +1,7 @@
 /*
- * Many threads do anything to anything: handles that others destroy, contexts reset under running work,
- * launches that fail.  No answer is checked here; nothing may crash, hang or leak, and the sanitizers look
- * on.
+ * Stress test: many threads make random calls on shared objects: handles that other threads destroy, contexts that
+ * are reset while work runs, launches that fail.  Results are not checked; nothing may crash, hang or leak, and the
+ * sanitizers must stay silent.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ static const char ptx[] =
 	"mov.u64 %a, 16; st.global.u32 [%a], %n; ret; }\n"
 	".visible .entry b()\n{ ret; }\n";
 
-/* What everybody shares and nobody owns. */
+/* Handles that all threads share and no thread owns. */
 static _Atomic uint64_t streams[SLOTS], events[SLOTS], modules[SLOTS], functions[SLOTS], libraries[SLOTS],
 	kernels[SLOTS], contexts[4];
 
@@ -30,12 +30,12 @@ static CUresult sometimes_fails(const struct image_kernel *k, const struct launc
 }
 #endif
 
-static void nothing(void *arg)
+static void host_function(void *arg)
 {
 	(void)arg;
 }
 
-static void heard(CUstream s, CUresult r, void *arg)
+static void callback(CUstream s, CUresult r, void *arg)
 {
 	(void)s, (void)r, (void)arg;
 }
@@ -89,17 +89,17 @@ static void streams_and_events(const unsigned *r)
 		soft_cuEventElapsedTime_v2(&ms, AS(CUevent, PICK(events)), AS(CUevent, events[r[2] % SLOTS]));
 		break;
 	case 10:
-		soft_cuLaunchHostFunc(any_stream(r), nothing, NULL);
+		soft_cuLaunchHostFunc(any_stream(r), host_function, NULL);
 		break;
 	case 11:
-		soft_cuStreamAddCallback(any_stream(r), heard, NULL, 0);
+		soft_cuStreamAddCallback(any_stream(r), callback, NULL, 0);
 		break;
 	}
 }
 
 /*
- * A thread copies in a context that is its own: to free memory that others use, or to reset the context it is
- * in, is an error that no driver catches.
+ * A thread copies in its own context: no driver detects that an application frees memory while another thread uses
+ * it, or resets the context of that memory.
  */
 static __thread CUcontext own;
 
@@ -119,7 +119,7 @@ static void memory_and_copies(const unsigned *r)
 	if (r[2] % 2)
 		OK(soft_cuMemFree_v2(p));
 	OK(soft_cuCtxPopCurrent_v2(NULL));
-	if (r[1] % 16 == 0) { /* and what was not freed goes with it */
+	if (r[1] % 16 == 0) { /* frees the memory that is still allocated */
 		OK(soft_cuCtxDestroy_v2(own));
 		own = NULL;
 	}
@@ -196,7 +196,7 @@ static void context(const unsigned *r)
 		soft_cuCtxSetCurrent(AS(CUcontext, contexts[r[2] % 4]));
 		break;
 	}
-	if (soft_cuCtxSynchronize()) { /* none, dead or failed: go on with the primary one */
+	if (soft_cuCtxSynchronize()) { /* none, destroyed or failed: continue with the primary one */
 		soft_cuDevicePrimaryCtxReset_v2(0);
 		OK(soft_cuDevicePrimaryCtxRetain(&c, 0));
 		OK(soft_cuCtxSetCurrent(c));
@@ -235,7 +235,7 @@ int main(void)
 		pthread_create(&t[i], NULL, thread, (void *)i);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
-	/* Everything can still be given back. */
+	/* Everything can still be freed. */
 	for (int i = 0; i < SLOTS; i++)
 		soft_cuLibraryUnload(AS(CUlibrary, libraries[i]));
 	for (int i = 0; i < 4; i++)

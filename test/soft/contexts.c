@@ -1,6 +1,6 @@
 /*
- * Contexts: the stack of each thread, primary contexts before and after they are retained, handles that are
- * stale or made up, what a destroyed context takes with it, errors that stick.
+ * Contexts: the stack of each thread, primary contexts before and after they are retained, stale and forged handles,
+ * objects that end with their context, sticky errors.
  */
 #include <pthread.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{ ret; }\n"
 			  ".visible .entry wild()\n{ .reg .u64 %a; mov.u64 %a, 16; st.global.u32 [%a], 1; ret; }\n";
 
-static void stack(void)
+static void context_stack(void)
 {
 	CUcontext a, b, got = (CUcontext)1;
 	CUdevice dev = -1;
@@ -50,7 +50,7 @@ static void stack(void)
 	CHECK_EQ(soft_cuCtxCreate_v2(NULL, 0, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void primary(void)
+static void primary_context(void)
 {
 	CUcontext early, ctx, again;
 	CUdeviceptr p;
@@ -58,14 +58,14 @@ static void primary(void)
 	int active = -1;
 
 #ifdef APPLICATION
-	OK(soft_cuDevicePrimaryCtxRetain(&early, 0)); /* its handle stays the same */
+	OK(soft_cuDevicePrimaryCtxRetain(&early, 0)); /* the handle must_not_run changes */
 	OK(soft_cuDevicePrimaryCtxRelease_v2(0));
 #else
 	OK(soft_primary_handle(&early, 0));
 #endif
 	OK(soft_cuDevicePrimaryCtxGetState(0, &flags, &active));
 	CHECK_EQ(active, 0);
-	OK(soft_cuCtxSetCurrent(early)); /* runtimes do so before they retain it */
+	OK(soft_cuCtxSetCurrent(early)); /* the CUDA runtime does this before it retains the context */
 	CHECK_EQ(soft_cuMemAlloc_v2(&p, 16), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	OK(soft_cuDevicePrimaryCtxRetain(&ctx, 0));
 	CHECK(ctx == early);
@@ -80,7 +80,7 @@ static void primary(void)
 	CHECK_EQ(soft_cuMemsetD8_v2(p, 0, 16), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	OK(soft_cuDevicePrimaryCtxRetain(&again, 0));
 	CHECK(again == ctx);
-	CHECK_EQ(soft_cuMemsetD8_v2(p, 0, 16), CUDA_ERROR_INVALID_VALUE); /* it went with the context */
+	CHECK_EQ(soft_cuMemsetD8_v2(p, 0, 16), CUDA_ERROR_INVALID_VALUE); /* freed with the context */
 	OK(soft_cuDevicePrimaryCtxSetFlags_v2(0, CU_CTX_SCHED_YIELD));
 	OK(soft_cuDevicePrimaryCtxGetState(0, &flags, &active));
 	CHECK(active == 1 && flags == CU_CTX_SCHED_YIELD);
@@ -104,18 +104,18 @@ static void handles(void)
 	OK(soft_cuEventCreate(&e, 0));
 	OK(soft_cuModuleLoadData(&m, ptx));
 	OK(soft_cuModuleGetFunction(&f, m, "k"));
-	CHECK_EQ(soft_cuStreamQuery((CUstream)e), CUDA_ERROR_INVALID_HANDLE); /* of another kind */
+	CHECK_EQ(soft_cuStreamQuery((CUstream)e), CUDA_ERROR_INVALID_HANDLE); /* a handle of another kind */
 	CHECK_EQ(soft_cuEventQuery((CUevent)s), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(soft_cuStreamQuery((CUstream)&s), CUDA_ERROR_INVALID_HANDLE); /* a pointer */
 	CHECK_EQ(soft_cuStreamQuery((CUstream)~0ull), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(soft_cuStreamQuery((CUstream)3), CUDA_ERROR_INVALID_HANDLE);
-	for (int bit = 0; bit < 64; bit++) /* anything a bit away */
+	for (int bit = 0; bit < 64; bit++) /* handles that differ in one bit */
 		CHECK_EQ(soft_cuEventQuery((CUevent)((uintptr_t)e ^ 1ull << bit)), CUDA_ERROR_INVALID_HANDLE);
 	OK(soft_cuStreamDestroy_v2(s));
 	OK(soft_cuStreamCreate(&reused, 0));
 	CHECK(reused != s);
-	CHECK_EQ(soft_cuStreamQuery(s), CUDA_ERROR_INVALID_HANDLE); /* stale, though its slot lives again */
-	OK(soft_cuCtxDestroy_v2(ctx));                              /* takes all of it along */
+	CHECK_EQ(soft_cuStreamQuery(s), CUDA_ERROR_INVALID_HANDLE); /* stale, although its slot is in use again */
+	OK(soft_cuCtxDestroy_v2(ctx));                              /* closes all of them */
 	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
 	CHECK_EQ(soft_cuStreamQuery(reused), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_INVALID_HANDLE);
@@ -131,10 +131,10 @@ static void *other_thread(void *arg)
 	CUdeviceptr p;
 	CUcontext got;
 
-	CHECK(!soft_current()); /* a thread starts with none */
+	CHECK(!soft_current()); /* a new thread has no context */
 	OK(soft_cuCtxSetCurrent(arg));
 	pthread_barrier_wait(&turn);
-	pthread_barrier_wait(&turn); /* destroyed meanwhile */
+	pthread_barrier_wait(&turn); /* the context is destroyed meanwhile */
 	CHECK_EQ(soft_cuMemAlloc_v2(&p, 16), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	CHECK_EQ(soft_cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	OK(soft_cuCtxGetCurrent(&got));
@@ -164,20 +164,20 @@ static CUresult fails(const struct image_kernel *k, const struct launch *l)
 }
 #endif
 
-static _Atomic int told;
+static _Atomic int callback_status;
 
-static void tell(CUstream s, CUresult status, void *arg)
+static void record_status(CUstream s, CUresult status, void *arg)
 {
 	(void)s, (void)arg;
-	told = status;
+	callback_status = status;
 }
 
-static void never(void *arg)
+static void must_not_run(void *arg)
 {
 	*(int *)arg = 1;
 }
 
-static void sticky(void)
+static void sticky_errors(void)
 {
 	CUcontext ctx, fresh;
 	CUmodule m;
@@ -194,18 +194,18 @@ static void sticky(void)
 	kernels_do(fails);
 	OK(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL)); /* an asynchronous failure */
 	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
-	CHECK_EQ(soft_cuMemAlloc_v2(&p, 16), CUDA_ERROR_ILLEGAL_ADDRESS); /* and it sticks */
+	CHECK_EQ(soft_cuMemAlloc_v2(&p, 16), CUDA_ERROR_ILLEGAL_ADDRESS); /* the error is sticky */
 	CHECK_EQ(soft_cuMemFree_v2(p), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK_EQ(soft_cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK_EQ(soft_cuStreamQuery(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK_EQ(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
-	OK(soft_cuCtxGetCurrent(&fresh)); /* but not to what is no business of the context's */
+	OK(soft_cuCtxGetCurrent(&fresh)); /* but calls that need no context succeed */
 	OK(soft_cuCtxCreate_v2(&fresh, 0, 0));
-	OK(soft_cuMemAlloc_v2(&p, 16)); /* another context is well */
+	OK(soft_cuMemAlloc_v2(&p, 16)); /* another context still works */
 	OK(soft_cuCtxDestroy_v2(fresh));
 	OK(soft_cuCtxDestroy_v2(ctx));
 
-	/* What is queued behind the failure does not run; a callback does, and is told. */
+	/* Work queued behind the failure does not run, except callbacks, which get the error. */
 	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
 	OK(soft_cuModuleLoadData(&m, ptx));
 	OK(soft_cuModuleGetFunction(&f, m, "wild"));
@@ -216,14 +216,15 @@ static void sticky(void)
 	OK(soft_cuMemsetD32_v2(p, 0, 1));
 	OK(soft_cuStreamWaitValue32_v2(s, p, 1, CU_STREAM_WAIT_VALUE_EQ));
 	OK(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL));
-	OK(soft_cuLaunchHostFunc(s, never, &called));
-	OK(soft_cuStreamAddCallback(s, tell, NULL, 0));
-	OK(soft_cuStreamWriteValue32_v2(opens, p, 1, 0)); /* and from then on anything may fail */
+	OK(soft_cuLaunchHostFunc(s, must_not_run, &called));
+	OK(soft_cuStreamAddCallback(s, record_status, NULL, 0));
+	OK(soft_cuStreamWriteValue32_v2(opens, p, 1, 0)); /* from now on, any call may return the error */
 	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK(!called);
-	for (int i = 0; i < 1000000 && !told; i++) /* who waits may hear of the error first */
+	for (int i = 0; i < 1000000 && !callback_status;
+		i++) /* the synchronising call may return before the callback has run */
 		usleep(100);
-	CHECK_EQ(told, CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK_EQ(callback_status, CUDA_ERROR_ILLEGAL_ADDRESS);
 	kernels_do(NULL);
 	OK(soft_cuCtxDestroy_v2(ctx));
 }
@@ -307,7 +308,7 @@ static void devices(void)
 }
 
 #ifndef APPLICATION
-/* Whoever keeps things per context is told while the context can still be used. */
+/* config.context_ending is called while the context is still usable. */
 static int endings;
 static CUcontext ended;
 
@@ -326,7 +327,7 @@ static void ending(CUcontext ctx)
 	OK(soft_cuDevicePrimaryCtxGetState(0, &flags, &active));
 }
 
-static void being_told(void)
+static void ending_hook(void)
 {
 	CUcontext a, b;
 
@@ -337,11 +338,11 @@ static void being_told(void)
 	OK(soft_cuDevicePrimaryCtxRetain(&b, 0));
 	OK(soft_cuDevicePrimaryCtxRelease_v2(0));
 	CHECK(endings == 2 && ended == b);
-	OK(soft_cuDevicePrimaryCtxReset_v2(0)); /* not active: nothing to lose */
+	OK(soft_cuDevicePrimaryCtxReset_v2(0)); /* not active: no call */
 	CHECK_EQ(endings, 2);
 }
 
-/* In a process of its own: CUDA_VISIBLE_DEVICES hides everything.  Runtimes crash if cuInit succeeds then. */
+/* In a child process: CUDA_VISIBLE_DEVICES hides all devices.  CUDA runtimes crash if cuInit succeeds then. */
 static void nothing_visible(void)
 {
 	int status = 0;
@@ -378,7 +379,7 @@ static void *allocate_until_reset(void *primary)
 	return NULL;
 }
 
-/* What a thread does in a primary context while another resets it is gone, or refused: nothing of it stays. */
+/* Allocations in a primary context that another thread resets are freed or refused; none leaks. */
 static void reset_while_used(void)
 {
 	size_t before, after, total;
@@ -410,16 +411,16 @@ int main(void)
 	OK(soft_open(&test_engine, &(struct soft_config){.devices = 2, .context_ending = ending}));
 #endif
 	devices();
-	stack();
-	primary();
+	context_stack();
+	primary_context();
 	handles();
 	destroyed_elsewhere();
 	reset_while_used();
-	sticky();
+	sticky_errors();
 	callbacks();
 	settings();
 #ifndef APPLICATION
-	being_told();
+	ending_hook();
 #endif
 	return RESULT();
 }

@@ -1,7 +1,7 @@
 /*
- * engine.h - an engine for tests: its kernels are C functions chosen by name, so a test can make a launch
- * wait, fail or look at its parameters.  Code is PTX text.  With APPLICATION the tests are
- * applications instead, on the CPU device (public.h).
+ * engine.h - an engine for tests: its kernels are C functions, so that a test can make a launch wait, fail or read its
+ * parameters.  Code is PTX text.  With APPLICATION defined, the tests are applications on the CPU
+ * device instead (public.h).
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct test_code {
 	struct image_code *info;
 };
 
-/* What a launch does; tests set it.  NULL: nothing. */
+/* The function that a launch calls, set by tests; NULL: none. */
 static CUresult (*test_launch_fn)(const struct image_kernel *k, const struct launch *l);
 
 static inline CUresult test_load(const struct engine_piece *pieces, unsigned n, const struct engine_device *dev,
@@ -63,7 +63,7 @@ static inline CUresult test_launch(struct code *code, const struct image_kernel 
 	return test_launch_fn ? test_launch_fn(k, l) : CUDA_SUCCESS;
 }
 
-/* A word of device memory, at any time. */
+/* Read a word of device memory, at any time. */
 static inline uint32_t peek(CUdeviceptr p)
 {
 	return __atomic_load_n((uint32_t *)(uintptr_t)p, __ATOMIC_SEQ_CST);
@@ -86,7 +86,7 @@ static const struct engine test_engine = {
 
 #endif
 
-/* The device is in another process. */
+/* Whether the device is behind a server. */
 static inline bool served(void)
 {
 	const char *device = getenv("GANGWAY_DEVICE");
@@ -94,7 +94,7 @@ static inline bool served(void)
 	return device && (!strncmp(device, "unix:", 5) || !strncmp(device, "tcp:", 4));
 }
 
-/* What a device on another machine cannot do it does not claim to. */
+/* Whether the device supports a feature: a device behind TCP lacks some. */
 static inline bool device_has(CUdevice_attribute a)
 {
 	int v = 0;

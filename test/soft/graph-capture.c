@@ -1,7 +1,6 @@
 /*
- * What is captured becomes the nodes it should, across streams forked and joined by events, and can be read
- * back and run; and everything that must not be done while capturing gets its own error and spoils the
- * capture.
+ * Captured work becomes the right nodes, across streams forked and joined by events, and can be read back and run.
+ * Each call that is not allowed during a capture returns its own error and invalidates the capture.
  */
 #include "graphs.h"
 
@@ -21,8 +20,8 @@ static void begin(CUstream s)
 	OK(soft_cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
 }
 
-/* The capture in s must have been spoiled. */
-static void end_spoiled(CUstream s)
+/* End the capture in s, which must be invalid. */
+static void end_invalidated(CUstream s)
 {
 	CUgraph g = (CUgraph)1;
 
@@ -59,7 +58,7 @@ static void kinds(void)
 	CUDA_HOST_NODE_PARAMS h;
 	CUDA_BATCH_MEM_OP_NODE_PARAMS mo;
 
-	forget();
+	reset_log();
 	OK(soft_cuMemAlloc_v2(&p, 64));
 	begin(s1);
 	CHECK_EQ(status(s1), CU_STREAM_CAPTURE_STATUS_ACTIVE);
@@ -91,7 +90,7 @@ static void kinds(void)
 	run_once(g, s2);
 	CHECK(called == 1 && runs(5) == 1);
 	CHECK(!memcmp(out, "capturedDCBA", 12));
-	memcpy(src, "again   ", 8); /* read when it runs, not when it was captured */
+	memcpy(src, "again   ", 8); /* the source is read at launch, not at capture */
 	run_once(g, s2);
 	CHECK(!memcmp(out, "again   DCBA", 12));
 	OK(soft_cuGraphDestroy(g));
@@ -108,7 +107,7 @@ static void fork_join(void)
 	const CUgraphNode *deps;
 	const CUgraphEdgeData *data;
 
-	forget();
+	reset_log();
 	begin(s1);
 	launch_step(s1, 1, 0);
 	OK(soft_cuEventRecord(e1, s1));
@@ -132,22 +131,23 @@ static void fork_join(void)
 	OK(soft_cuGraphNodeGetDependencies(n[3], d, &nd));
 	CHECK(nd == 2 && d[0] == n[1] && d[1] == n[2]);
 	run_once(g, s1);
-	CHECK(when(1) < when(2) && when(1) < when(3) && when(4) > when(2) && when(4) > when(3));
-	CHECK_EQ(soft_cuStreamWaitEvent(s2, e2, 0), CUDA_ERROR_INVALID_VALUE); /* as an H200's driver says */
+	CHECK(stamp_of(1) < stamp_of(2) && stamp_of(1) < stamp_of(3) && stamp_of(4) > stamp_of(2) &&
+		stamp_of(4) > stamp_of(3));
+	CHECK_EQ(soft_cuStreamWaitEvent(s2, e2, 0), CUDA_ERROR_INVALID_VALUE); /* as on an H200 */
 	CHECK_EQ(soft_cuEventQuery(e2), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuEventRecord(e2, s2)); /* an ordinary event again */
 	OK(soft_cuEventSynchronize(e2));
 	OK(soft_cuGraphDestroy(g));
 }
 
-/* A stream that was forked and joined again can go before the capture ends; the one it began in cannot. */
-static void forked_stream_goes(void)
+/* A forked stream can be destroyed after it was joined; the stream in which the capture began cannot. */
+static void destroy_forked_stream(void)
 {
 	CUstream side;
 	CUgraph g;
 	size_t count = 0;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
 	begin(s1);
 	launch_step(s1, 1, 0);
@@ -162,11 +162,11 @@ static void forked_stream_goes(void)
 	OK(soft_cuGraphGetNodes(g, NULL, &count));
 	CHECK_EQ(count, 3);
 	run_once(g, s1);
-	CHECK(when(1) < when(2) && when(2) < when(3));
+	CHECK(stamp_of(1) < stamp_of(2) && stamp_of(2) < stamp_of(3));
 	OK(soft_cuGraphDestroy(g));
 	begin(s1);
 	CHECK_EQ(soft_cuStreamDestroy_v2(s1), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	end_spoiled(s1);
+	end_invalidated(s1);
 }
 
 static void errors(void)
@@ -190,23 +190,23 @@ static void errors(void)
 	OK(soft_cuStreamEndCapture(s1, &g));
 	OK(soft_cuGraphDestroy(g));
 
-	begin(s1); /* synchronising what is captured */
+	begin(s1); /* synchronising a captured stream */
 	CHECK_EQ(soft_cuStreamSynchronize(s1), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	CHECK_EQ(soft_cuStreamQuery(s1), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-	end_spoiled(s1);
+	end_invalidated(s1);
 	begin(s1);
 	CHECK_EQ(soft_cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	end_spoiled(s1);
+	end_invalidated(s1);
 	begin(s1); /* unsafe calls */
 	CHECK_EQ(soft_cuMemAlloc_v2(&p, 16), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	end_spoiled(s1);
+	end_invalidated(s1);
 	begin(s1);
 	CHECK_EQ(soft_cuEventQuery(own), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	end_spoiled(s1);
+	end_invalidated(s1);
 	begin(s1);
 	OK(soft_cuThreadExchangeStreamCaptureMode(&mode));
 	CHECK_EQ(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
-	OK(soft_cuMemAlloc_v2(&p, 16)); /* this thread says it knows what it does */
+	OK(soft_cuMemAlloc_v2(&p, 16)); /* allowed: the thread is in relaxed mode */
 	OK(soft_cuMemFree_v2(p));
 	OK(soft_cuThreadExchangeStreamCaptureMode(&mode));
 	CHECK_EQ(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -222,10 +222,10 @@ static void errors(void)
 	launch_step(s1, 1, 0);
 	OK(soft_cuEventRecord(e1, s1));
 	CHECK_EQ(soft_cuEventSynchronize(e1), CUDA_ERROR_CAPTURED_EVENT);
-	end_spoiled(s1);
-	begin(s1); /* work from outside */
+	end_invalidated(s1);
+	begin(s1); /* a dependency on uncaptured work */
 	CHECK_EQ(soft_cuStreamWaitEvent(s1, own, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-	end_spoiled(s1);
+	end_invalidated(s1);
 
 	begin(s1); /* forked, not joined */
 	launch_step(s1, 1, 0);
@@ -235,36 +235,37 @@ static void errors(void)
 	CHECK_EQ(soft_cuStreamEndCapture(s1, &g), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
 	CHECK(status(s1) == CU_STREAM_CAPTURE_STATUS_NONE && status(s2) == CU_STREAM_CAPTURE_STATUS_NONE);
 
-	begin(s1); /* ended where it did not begin */
+	begin(s1); /* ended in another stream than it began in */
 	launch_step(s1, 1, 0);
 	OK(soft_cuEventRecord(e1, s1));
 	OK(soft_cuStreamWaitEvent(s2, e1, 0));
 	CHECK_EQ(soft_cuStreamEndCapture(s2, &g), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
-	end_spoiled(s1);
+	end_invalidated(s1);
 
 	begin(s1); /* two captures into one */
 	begin(s2);
 	launch_step(s1, 1, 0);
 	OK(soft_cuEventRecord(e1, s1));
 	CHECK_EQ(soft_cuStreamWaitEvent(s2, e1, 0), CUDA_ERROR_STREAM_CAPTURE_MERGE);
-	end_spoiled(s1);
-	end_spoiled(s2);
+	end_invalidated(s1);
+	end_invalidated(s2);
 
 	OK(soft_cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
 	begin(blocking); /* the legacy stream would wait for it */
 	CHECK_EQ(soft_cuStreamIsCapturing(NULL, &st), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-	CHECK_EQ(soft_cuMemsetD8_v2(0x1000, 0, 1), CUDA_ERROR_INVALID_VALUE); /* wrong anyway, and harmless */
+	CHECK_EQ(soft_cuMemsetD8_v2(0x1000, 0, 1),
+		CUDA_ERROR_INVALID_VALUE); /* an invalid address, so the call has no effect */
 	CHECK_EQ(status(blocking), CU_STREAM_CAPTURE_STATUS_ACTIVE);
 	CHECK_EQ(soft_cuLaunchHostFunc(NULL, host_fn, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-	end_spoiled(blocking);
+	end_invalidated(blocking);
 	begin(blocking);
 	CHECK_EQ(soft_cuEventRecord(e1, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-	end_spoiled(blocking);
+	end_invalidated(blocking);
 	begin(blocking);
 	CHECK_EQ(soft_cuStreamSynchronize(NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-	end_spoiled(blocking);
+	end_invalidated(blocking);
 	OK(soft_cuStreamSynchronize(NULL));
-	begin(s1); /* but not for one that does not block */
+	begin(s1); /* the legacy stream does not wait for a non-blocking stream */
 	launch_step(NULL, 1, 0);
 	OK(soft_cuStreamEndCapture(s1, &g));
 	OK(soft_cuGraphDestroy(g));
@@ -279,9 +280,9 @@ static void *other_thread(void *arg)
 
 	(void)arg;
 	OK(soft_cuCtxSetCurrent(ctx));
-	launch_step(s1, 7, 0); /* anybody may add to a capture */
+	launch_step(s1, 7, 0); /* any thread may add to a capture */
 	CHECK_EQ(soft_cuStreamEndCapture(s1, &g), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-	OK(soft_cuMemAlloc_v2(&p, 16)); /* thread-local mode is not about us */
+	OK(soft_cuMemAlloc_v2(&p, 16)); /* thread-local mode does not concern this thread */
 	OK(soft_cuMemFree_v2(p));
 	return NULL;
 }
@@ -347,7 +348,7 @@ static void into_graph(void)
 	OK(soft_cuStreamBeginCaptureToGraph(s1, g, &a, NULL, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	CHECK_EQ(soft_cuGraphDestroy(g), CUDA_ERROR_ILLEGAL_STATE);
 	launch_step(s1, 2, 0);
-	b = add_step(g, 3, 0, NULL, 0); /* by hand, meanwhile */
+	b = add_step(g, 3, 0, NULL, 0); /* added explicitly, during the capture */
 	OK(soft_cuStreamUpdateCaptureDependencies(s1, &b, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
 	launch_step(s1, 4, 0);
 	OK(soft_cuStreamUpdateCaptureDependencies(s1, &a, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
@@ -366,7 +367,7 @@ static void into_graph(void)
 	OK(soft_cuGraphDestroy(g));
 }
 
-/* A graph launched into a capture is a child; memory in stream order becomes alloc and free nodes. */
+/* A graph launched into a capture is a child node; stream-ordered allocations become alloc and free nodes. */
 static void children_and_memory(void)
 {
 	CUgraph g, h;
@@ -377,7 +378,7 @@ static void children_and_memory(void)
 	size_t count = 8;
 	uint32_t out = 0;
 
-	forget();
+	reset_log();
 	begin(s1);
 	launch_step(s1, 1, 0);
 	OK(soft_cuStreamEndCapture(s1, &g));
@@ -404,7 +405,7 @@ static void children_and_memory(void)
 	OK(soft_cuGraphDestroy(h));
 }
 
-/* A kernel launched by its context-less name is known by that name, as the runtime expects. */
+/* A node for a launch by CUkernel reports the CUkernel, as the CUDA runtime expects. */
 static void by_kernel(void)
 {
 	uint32_t id = 9;
@@ -418,7 +419,7 @@ static void by_kernel(void)
 	CUgraphNode n;
 	size_t count = 1;
 
-	forget();
+	reset_log();
 	OK(soft_cuLibraryLoadData(&lib, ptx, NULL, NULL, 0, NULL, NULL, 0));
 	OK(soft_cuLibraryGetKernel(&kern, lib, "step"));
 	begin(s1);
@@ -427,7 +428,7 @@ static void by_kernel(void)
 	OK(soft_cuGraphGetNodes(g, &n, &count));
 	OK(soft_cuGraphKernelNodeGetParams_v2(n, &k));
 	CHECK(k.kern == kern && !k.func && k.ctx == ctx && *(uint32_t *)k.kernelParams[0] == 9);
-	OK(soft_cuGraphKernelNodeSetParams_v2(n, &k)); /* what was read can be set */
+	OK(soft_cuGraphKernelNodeSetParams_v2(n, &k)); /* parameters that were read can be set */
 	OK(soft_cuGraphKernelNodeGetParams(n, &old));
 	CHECK(old.func);
 	OK(soft_cuGraphKernelNodeSetParams(n, &old));
@@ -437,8 +438,8 @@ static void by_kernel(void)
 	OK(soft_cuLibraryUnload(lib));
 }
 
-/* A context that ends takes its captures along. */
-static void abandoned(void)
+/* A context that ends also ends its captures. */
+static void context_destroyed(void)
 {
 	CUcontext c;
 	CUstream s;
@@ -463,14 +464,14 @@ int main(void)
 	OK(soft_cuEventCreate(&e2, 0));
 	kinds();
 	fork_join();
-	forked_stream_goes();
+	destroy_forked_stream();
 	errors();
 	threads();
 	external();
 	into_graph();
 	children_and_memory();
 	by_kernel();
-	abandoned();
+	context_destroyed();
 	OK(soft_cuEventDestroy_v2(e1));
 	OK(soft_cuEventDestroy_v2(e2));
 	OK(soft_cuStreamDestroy_v2(s1));

@@ -1,7 +1,6 @@
 /*
- * Graphs built node by node: their shape can be asked for and changed, they run in the order of their edges
- * with branches side by side, launches of one instance follow each other, and mistakes get the errors CUDA
- * documents.
+ * Graphs built node by node: their structure can be queried and changed; they run in the order of their edges, with
+ * branches in parallel; launches of one instance run one after the other; errors are those that CUDA documents.
  */
 #include "graphs.h"
 
@@ -41,7 +40,7 @@ static void shape(void)
 	OK(soft_cuGraphNodeGetType(a, &type));
 	CHECK_EQ(type, CU_GRAPH_NODE_TYPE_KERNEL);
 
-	CHECK_EQ(soft_cuGraphAddDependencies(g, &a, &b, 1), CUDA_ERROR_INVALID_VALUE); /* there already */
+	CHECK_EQ(soft_cuGraphAddDependencies(g, &a, &b, 1), CUDA_ERROR_INVALID_VALUE); /* exists already */
 	CHECK_EQ(soft_cuGraphAddDependencies(g, &a, &a, 1), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuGraphAddDependencies(g, &b, &c, 1));
 	OK(soft_cuGraphRemoveDependencies(g, &b, &c, 1));
@@ -62,7 +61,7 @@ static void shape(void)
 	CHECK(count == 1 && n[0] == c);
 	OK(soft_cuGraphDestroy(g));
 	CHECK_EQ(soft_cuGraphDestroy(g), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(soft_cuGraphNodeGetType(a, &type), CUDA_ERROR_INVALID_VALUE); /* gone with its graph */
+	CHECK_EQ(soft_cuGraphNodeGetType(a, &type), CUDA_ERROR_INVALID_VALUE); /* destroyed with its graph */
 }
 
 static void order(void)
@@ -72,7 +71,7 @@ static void order(void)
 	CUgraphExec x;
 	CUstream s;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuGraphCreate(&g, 0));
 	a = add_step(g, 1, 0, NULL, 0);
@@ -80,27 +79,27 @@ static void order(void)
 	c = add_step(g, 3, 0, &a, 1);
 	add_step(g, 4, 0, (CUgraphNode[]){b, c}, 2);
 	OK(soft_cuGraphInstantiateWithFlags(&x, g, 0));
-	shut(2); /* b waits, c does not: they are side by side */
+	shut_gate(2); /* b waits, c does not: they run in parallel */
 	launch_step(s, 10, 0);
 	OK(soft_cuGraphLaunch(x, s));
 	launch_step(s, 11, 0);
-	for (int i = 0; i < 1000000 && !when(3); i++)
+	for (int i = 0; i < 1000000 && !stamp_of(3); i++)
 		usleep(100);
-	CHECK(when(3) && !when(2) && !when(4) && !when(11));
+	CHECK(stamp_of(3) && !stamp_of(2) && !stamp_of(4) && !stamp_of(11));
 	open_gate(2);
 	OK(soft_cuStreamSynchronize(s));
-	CHECK(when(10) < when(1) && when(1) < when(2) && when(1) < when(3));
-	CHECK(when(4) > when(2) && when(4) > when(3) && when(11) > when(4));
-	OK(soft_cuGraphDestroy(g)); /* the instance is a thing of its own */
+	CHECK(stamp_of(10) < stamp_of(1) && stamp_of(1) < stamp_of(2) && stamp_of(1) < stamp_of(3));
+	CHECK(stamp_of(4) > stamp_of(2) && stamp_of(4) > stamp_of(3) && stamp_of(11) > stamp_of(4));
+	OK(soft_cuGraphDestroy(g)); /* the instance is independent of the graph */
 	OK(soft_cuGraphLaunch(x, s));
-	OK(soft_cuGraphExecDestroy(x)); /* and runs to its end */
+	OK(soft_cuGraphExecDestroy(x)); /* the launch completes all the same */
 	OK(soft_cuStreamSynchronize(s));
 	CHECK_EQ(runs(4), 2);
 	CHECK_EQ(soft_cuGraphLaunch(x, s), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuStreamDestroy_v2(s));
 }
 
-/* Any shape: each node runs once, after all it depends on. */
+/* Random graphs: each node runs once, after all its dependencies. */
 static void many(void)
 {
 	enum { N = 200 };
@@ -111,7 +110,7 @@ static void many(void)
 	for (int seed = 1; seed <= 8; seed++) {
 		unsigned rng = seed * 7919;
 
-		forget();
+		reset_log();
 		memset(edge, 0, sizeof edge);
 		OK(soft_cuGraphCreate(&g, 0));
 		for (int i = 0; i < N; i++) {
@@ -130,7 +129,7 @@ static void many(void)
 		for (int i = 0; i < N; i++) {
 			CHECK_EQ(runs(i), 1);
 			for (int k = 0; k < i; k++)
-				CHECK(!edge[k][i] || when(k) < when(i));
+				CHECK(!edge[k][i] || stamp_of(k) < stamp_of(i));
 		}
 		OK(soft_cuGraphDestroy(g));
 	}
@@ -144,14 +143,14 @@ static void serial(void)
 	CUgraphExec x;
 	CUstream s1, s2;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuGraphCreate(&g, 0));
 	a = add_step(g, 1, 0, NULL, 0);
 	add_step(g, 2, 0, &a, 1);
 	OK(soft_cuGraphInstantiateWithFlags(&x, g, 0));
-	shut(1);
+	shut_gate(1);
 	OK(soft_cuGraphLaunch(x, s1));
 	OK(soft_cuGraphLaunch(x, s2));
 	usleep(3000);
@@ -171,7 +170,7 @@ static void host_fn(void *arg)
 	atomic_fetch_add((_Atomic int *)arg, 1);
 }
 
-/* Copies, sets, host functions, memory operations, events; and reading all of it back. */
+/* Copies, fills, host functions, memory operations and events as nodes, and reading their parameters back. */
 static void kinds(void)
 {
 	CUdeviceptr p;
@@ -264,10 +263,10 @@ static void kernels(void)
 	CUgraphNode a, b;
 	CUgraph g;
 
-	forget();
+	reset_log();
 	OK(soft_cuGraphCreate(&g, 0));
 	OK(soft_cuGraphAddKernelNode(&a, g, NULL, 0, &p));
-	id = 8; /* the node has its own copy */
+	id = 8; /* the node has a copy of the parameters */
 	OK(soft_cuGraphKernelNodeGetParams_v2(a, &q));
 	CHECK(q.func == f_step && q.gridDimX == 2 && q.blockDimX == 32 && q.sharedMemBytes == 16 && q.ctx == ctx);
 	CHECK(q.kernelParams != params && *(uint32_t *)q.kernelParams[0] == 7 && !q.extra);
@@ -309,7 +308,7 @@ static void any_kind(void)
 	CUgraphNode n, m;
 	CUgraph g;
 
-	forget();
+	reset_log();
 	OK(soft_cuGraphCreate(&g, 0));
 	p.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){f_step, 1, 1, 1, 1, 1, 1, 0, args, NULL, NULL, NULL};
 	OK(soft_cuGraphAddNode_v2(&n, g, NULL, NULL, 0, &p));
@@ -317,7 +316,7 @@ static void any_kind(void)
 	id = 21;
 	OK(soft_cuGraphNodeSetParams(m, &p));
 	run_once(g, CU_STREAM_PER_THREAD);
-	CHECK(runs(20) == 1 && runs(21) == 1 && when(20) < when(21));
+	CHECK(runs(20) == 1 && runs(21) == 1 && stamp_of(20) < stamp_of(21));
 	p.reserved2 = 1;
 	CHECK_EQ(soft_cuGraphAddNode(&m, g, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
 	p.reserved2 = 0;
@@ -340,11 +339,11 @@ static void mistakes(void)
 	a = add_step(g, 1, 0, NULL, 0);
 	b = add_step(g, 2, 0, &a, 1);
 	c = add_step(h, 3, 0, NULL, 0);
-	CHECK_EQ(soft_cuGraphAddEmptyNode(&bad, g, &c, 1), CUDA_ERROR_INVALID_VALUE); /* a stranger */
+	CHECK_EQ(soft_cuGraphAddEmptyNode(&bad, g, &c, 1), CUDA_ERROR_INVALID_VALUE); /* a node of another graph */
 	CHECK_EQ(soft_cuGraphAddEmptyNode(&bad, g, (CUgraphNode[]){a, a}, 2), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuGraphAddEmptyNode(&bad, NULL, NULL, 0), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuGraphAddEmptyNode(NULL, g, NULL, 0), CUDA_ERROR_INVALID_VALUE);
-	OK(soft_cuGraphAddDependencies(g, &b, &a, 1)); /* a cycle is found when it matters */
+	OK(soft_cuGraphAddDependencies(g, &b, &a, 1)); /* a cycle is detected at instantiation */
 	CHECK_EQ(soft_cuGraphInstantiate_v2(&x, g, &bad, log, sizeof log), CUDA_ERROR_INVALID_VALUE);
 	CHECK(bad == a && log[0]);
 	CHECK_EQ(soft_cuGraphInstantiateWithParams(&x, g, &ip), CUDA_ERROR_INVALID_VALUE);
@@ -367,7 +366,7 @@ static void mistakes(void)
 	OK(soft_cuGraphDestroy(g));
 }
 
-/* Events recorded in the middle of a graph are seen from outside while the rest still runs. */
+/* An event recorded by a node is visible while the rest of the graph still runs. */
 static void events(void)
 {
 	CUgraph g;
@@ -376,7 +375,7 @@ static void events(void)
 	CUevent e, e2;
 	CUstream s, s2;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuEventCreate(&e, 0));
@@ -387,19 +386,20 @@ static void events(void)
 	OK(soft_cuGraphAddEventWaitNode(&w, g, &r, 1, e2));
 	add_step(g, 2, 0, &w, 1);
 	OK(soft_cuGraphInstantiateWithFlags(&x, g, 0));
-	shut(1);
-	shut(30);
+	shut_gate(1);
+	shut_gate(30);
 	launch_step(s2, 30, 0);
 	OK(soft_cuEventRecord(e2, s2));
 	OK(soft_cuGraphLaunch(x, s));
-	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY); /* this launch's, from the moment it is launched */
+	CHECK_EQ(soft_cuEventQuery(e),
+		CUDA_ERROR_NOT_READY); /* the event belongs to this launch from the time of the call */
 	open_gate(1);
 	OK(soft_cuEventSynchronize(e));
-	CHECK(when(1) && !when(2));
+	CHECK(stamp_of(1) && !stamp_of(2));
 	CHECK_EQ(soft_cuStreamQuery(s), CUDA_ERROR_NOT_READY);
 	open_gate(30);
 	OK(soft_cuStreamSynchronize(s));
-	CHECK(when(2) > when(30));
+	CHECK(stamp_of(2) > stamp_of(30));
 	OK(soft_cuGraphExecDestroy(x));
 	OK(soft_cuGraphDestroy(g));
 	OK(soft_cuEventDestroy_v2(e));
@@ -408,7 +408,7 @@ static void events(void)
 	OK(soft_cuStreamDestroy_v2(s2));
 }
 
-/* The legacy stream waits for a graph with branches, and a graph in it for others. */
+/* The legacy stream waits for a graph with branches, and a graph in the legacy stream waits for other streams. */
 static void legacy(void)
 {
 	CUgraph g;
@@ -416,23 +416,23 @@ static void legacy(void)
 	CUgraphExec x;
 	CUstream s;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&s, CU_STREAM_DEFAULT));
 	OK(soft_cuGraphCreate(&g, 0));
 	a = add_step(g, 1, 0, NULL, 0);
 	add_step(g, 2, 0, &a, 1);
 	add_step(g, 3, 0, &a, 1);
 	OK(soft_cuGraphInstantiateWithFlags(&x, g, 0));
-	shut(2);
+	shut_gate(2);
 	OK(soft_cuGraphLaunch(x, s));
 	launch_step(NULL, 10, 0);
 	launch_step(s, 11, 0);
 	OK(soft_cuGraphLaunch(x, NULL));
 	usleep(2000);
-	CHECK(!when(10) && !when(11));
+	CHECK(!stamp_of(10) && !stamp_of(11));
 	open_gate(2);
 	OK(soft_cuStreamSynchronize(NULL));
-	CHECK(runs(3) == 2 && when(10) < when(11) && when(11) < when(1));
+	CHECK(runs(3) == 2 && stamp_of(10) < stamp_of(11) && stamp_of(11) < stamp_of(1));
 	OK(soft_cuGraphExecDestroy(x));
 	OK(soft_cuGraphDestroy(g));
 	OK(soft_cuStreamDestroy_v2(s));
@@ -461,7 +461,7 @@ static void threads(void)
 	CUdeviceptr p;
 	uint32_t sum = 0;
 
-	forget();
+	reset_log();
 	OK(soft_cuMemAlloc_v2(&p, 4));
 	OK(soft_cuMemsetD32_v2(p, 0, 1));
 	OK(soft_cuGraphCreate(&g, 0));
@@ -481,7 +481,7 @@ static void threads(void)
 	OK(soft_cuMemFree_v2(p));
 }
 
-/* An error in a node is the context's, as for any launch. */
+/* An error in a node becomes the context's sticky error, as for any launch. */
 static void failure(void)
 {
 	CUDA_KERNEL_NODE_PARAMS p = {f_fail, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, NULL};
@@ -489,7 +489,7 @@ static void failure(void)
 	CUgraphNode n;
 	CUgraphExec x;
 
-	forget();
+	reset_log();
 	OK(soft_cuGraphCreate(&g, 0));
 	OK(soft_cuGraphAddKernelNode_v2(&n, g, NULL, 0, &p));
 	add_step(g, 1, 0, &n, 1);

@@ -1,6 +1,6 @@
 /*
- * Many threads build, capture, update, launch and destroy graphs at once, some of them the same instance, and
- * some break the rules about that: nothing is lost, and the driver survives.
+ * Many threads build, capture, update, launch and destroy graphs at once.  Some share one instance, and some break
+ * CUDA's rules about that: no work is lost, and the driver survives.
  */
 #include "graphs.h"
 
@@ -17,7 +17,7 @@ static void count(void *arg)
 	atomic_fetch_add(&shared_runs, 1);
 }
 
-/* A fork and a join, captured, launched, changed, launched. */
+/* Capture a fork and a join, launch it, change it, launch it again. */
 static void own_graph(CUstream s, CUstream side, CUevent e, CUevent back, CUdeviceptr p)
 {
 	uint32_t id = 3;
@@ -41,7 +41,7 @@ static void own_graph(CUstream s, CUstream side, CUevent e, CUevent back, CUdevi
 	OK(soft_cuGraphInstantiateWithFlags(&x, g, 0));
 	OK(soft_cuGraphLaunch(x, s));
 	OK(soft_cuGraphGetNodes(g, n, &nodes));
-	OK(soft_cuGraphExecKernelNodeSetParams_v2(x, n[1], &k)); /* with the launch in flight */
+	OK(soft_cuGraphExecKernelNodeSetParams_v2(x, n[1], &k)); /* while the launch runs */
 	OK(soft_cuGraphLaunch(x, s));
 	OK(soft_cuGraphExecUpdate_v2(x, g, &info));
 	OK(soft_cuGraphLaunch(x, side));
@@ -49,7 +49,7 @@ static void own_graph(CUstream s, CUstream side, CUevent e, CUevent back, CUdevi
 	OK(soft_cuGraphDestroy(g));
 }
 
-/* The shared instance is launched by all and changed by all; the shared graph is changed without any lock. */
+/* All threads launch and change the shared instance, and change the shared graph without a lock. */
 static void shared_things(CUstream s, int i)
 {
 	CUDA_HOST_NODE_PARAMS h = {count, NULL};

@@ -1,6 +1,6 @@
 /*
- * Instances can be changed node by node or as a whole without disturbing launches in flight; clones,
- * children, user objects, memory of alloc nodes, conditional nodes and drawings do what CUDA says of them.
+ * Changing instances node by node or as a whole, without disturbing running launches; clones, child graphs, user
+ * objects, memory of alloc nodes, conditional nodes and DOT output.
  */
 #include "graphs.h"
 
@@ -17,12 +17,12 @@ static void set_params(void)
 	CUgraphExec x;
 	unsigned enabled = 9;
 
-	forget();
+	reset_log();
 	OK(soft_cuGraphCreate(&g, 0));
 	a = add_step(g, 1, 0, NULL, 0);
 	b = add_step(g, 2, 0, &a, 1);
 	OK(soft_cuGraphInstantiateWithFlags(&x, g, 0));
-	shut(1);
+	shut_gate(1);
 	OK(soft_cuGraphLaunch(x, s));
 	OK(soft_cuGraphExecKernelNodeSetParams_v2(x, b, &p)); /* for later launches */
 	OK(soft_cuGraphLaunch(x, s));
@@ -30,10 +30,10 @@ static void set_params(void)
 	OK(soft_cuStreamSynchronize(s));
 	CHECK(runs(1) == 2 && runs(2) == 1 && runs(5) == 1);
 	id = 6;
-	OK(soft_cuGraphExecKernelNodeSetParams(x, a, (CUDA_KERNEL_NODE_PARAMS_v1 *)&p)); /* nothing in flight */
+	OK(soft_cuGraphExecKernelNodeSetParams(x, a, (CUDA_KERNEL_NODE_PARAMS_v1 *)&p)); /* no launch is running */
 	OK(soft_cuGraphLaunch(x, s));
 	OK(soft_cuStreamSynchronize(s));
-	CHECK(runs(6) == 1 && runs(5) == 2 && when(6) < when(5));
+	CHECK(runs(6) == 1 && runs(5) == 2 && stamp_of(6) < stamp_of(5));
 
 	OK(soft_cuGraphNodeGetEnabled(x, b, &enabled));
 	CHECK_EQ(enabled, 1);
@@ -66,7 +66,7 @@ static CUgraph diamond(int first, bool extra_edge)
 	return g;
 }
 
-static void whole(void)
+static void whole_update(void)
 {
 	CUgraph g = diamond(10, false), same = diamond(20, false), edge = diamond(30, true), more = diamond(40, false),
 		kind = diamond(50, false);
@@ -76,13 +76,13 @@ static void whole(void)
 	CUgraphNode n[4], extra, bad;
 	size_t count = 4;
 
-	forget();
+	reset_log();
 	OK(soft_cuGraphInstantiateWithFlags(&x, g, 0));
 	OK(soft_cuGraphExecUpdate_v2(x, same, &info));
 	CHECK_EQ(info.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
 	OK(soft_cuGraphLaunch(x, s));
 	OK(soft_cuStreamSynchronize(s));
-	CHECK(!runs(10) && runs(20) && runs(23) && when(20) < when(22) && when(22) < when(23));
+	CHECK(!runs(10) && runs(20) && runs(23) && stamp_of(20) < stamp_of(22) && stamp_of(22) < stamp_of(23));
 	CHECK_EQ(soft_cuGraphExecUpdate_v2(x, edge, &info), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 	OK(soft_cuGraphGetNodes(edge, n, &count));
 	CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED && info.errorNode == n[2] &&
@@ -95,7 +95,7 @@ static void whole(void)
 	OK(soft_cuGraphAddEmptyNode(&extra, kind, n + 1, 2));
 	CHECK_EQ(soft_cuGraphExecUpdate_v2(x, kind, &info), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 	CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED && info.errorNode == extra);
-	OK(soft_cuGraphLaunch(x, s)); /* as it was */
+	OK(soft_cuGraphLaunch(x, s)); /* unchanged */
 	OK(soft_cuStreamSynchronize(s));
 	CHECK(runs(20) == 2 && !runs(30) && !runs(50));
 	OK(soft_cuGraphExecDestroy(x));
@@ -114,7 +114,7 @@ static void clone_and_child(void)
 	void *args[] = {&id, &ptr};
 	CUDA_KERNEL_NODE_PARAMS p = {f_other, 1, 1, 1, 1, 1, 1, 0, args, NULL, NULL, NULL};
 
-	forget();
+	reset_log();
 	OK(soft_cuGraphGetNodes(g, n, &count));
 	OK(soft_cuGraphClone(&copy, g));
 	OK(soft_cuGraphNodeFindInClone(&found, n[2], copy));
@@ -122,24 +122,26 @@ static void clone_and_child(void)
 	CHECK_EQ(soft_cuGraphNodeFindInClone(&found, found, copy), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuGraphDestroy(g));
 	run_once(copy, s);
-	CHECK(runs(10) == 1 && when(13) > when(12) && when(13) > when(11) && when(10) < when(11));
+	CHECK(runs(10) == 1 && stamp_of(13) > stamp_of(12) && stamp_of(13) > stamp_of(11) &&
+		stamp_of(10) < stamp_of(11));
 
 	OK(soft_cuGraphCreate(&parent, 0));
 	before = add_step(parent, 1, 0, NULL, 0);
 	OK(soft_cuGraphAddChildGraphNode(&m, parent, &before, 1, copy));
 	add_step(parent, 2, 0, &m, 1);
 	add_step(parent, 3, 0, &before, 1);
-	OK(soft_cuGraphDestroy(copy)); /* the node has its own */
+	OK(soft_cuGraphDestroy(copy)); /* the node has a copy of the graph */
 	OK(soft_cuGraphChildGraphNodeGetGraph(m, &child));
 	CHECK_EQ(soft_cuGraphDestroy(child), CUDA_ERROR_INVALID_VALUE);
-	forget();
+	reset_log();
 	OK(soft_cuGraphInstantiateWithFlags(&x, parent, 0));
 	OK(soft_cuGraphLaunch(x, s));
 	OK(soft_cuStreamSynchronize(s));
-	CHECK(when(1) < when(10) && when(13) < when(2) && runs(11) == 1 && runs(12) == 1 && runs(3) == 1);
+	CHECK(stamp_of(1) < stamp_of(10) && stamp_of(13) < stamp_of(2) && runs(11) == 1 && runs(12) == 1 &&
+		runs(3) == 1);
 	count = 4;
 	OK(soft_cuGraphGetNodes(child, sub, &count));
-	OK(soft_cuGraphExecKernelNodeSetParams_v2(x, sub[1], &p)); /* a node inside */
+	OK(soft_cuGraphExecKernelNodeSetParams_v2(x, sub[1], &p)); /* a node of the child graph */
 	OK(soft_cuGraphLaunch(x, s));
 	OK(soft_cuStreamSynchronize(s));
 	CHECK(runs(70) == 1 && runs(11) == 1 && runs(12) == 2);
@@ -153,13 +155,13 @@ static void clone_and_child(void)
 	OK(soft_cuGraphDestroy(changed));
 }
 
-static void gone(void *arg)
+static void count_destruction(void *arg)
 {
 	atomic_fetch_add((_Atomic int *)arg, 1);
 }
 
-/* A destructor runs on a thread of the driver's, which another process's may have to be told first. */
-static void comes_to(_Atomic int *ended, int want)
+/* Wait for destructors, which run on a thread of the driver, possibly after a message from the server. */
+static void wait_for_destructions(_Atomic int *ended, int want)
 {
 	for (int i = 0; i < 1000000 && *ended < want; i++)
 		usleep(100);
@@ -173,9 +175,9 @@ static void user_objects(void)
 	CUgraph g, copy;
 	CUgraphExec x;
 
-	forget();
-	CHECK_EQ(soft_cuUserObjectCreate(&u, &ended, gone, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	OK(soft_cuUserObjectCreate(&u, &ended, gone, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+	reset_log();
+	CHECK_EQ(soft_cuUserObjectCreate(&u, &ended, count_destruction, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuUserObjectCreate(&u, &ended, count_destruction, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
 	OK(soft_cuUserObjectRetain(u, 2));
 	OK(soft_cuUserObjectRelease(u, 2));
 	CHECK_EQ(ended, 0);
@@ -187,16 +189,16 @@ static void user_objects(void)
 	OK(soft_cuGraphDestroy(g));
 	OK(soft_cuGraphDestroy(copy));
 	CHECK_EQ(ended, 0);
-	shut(1);
+	shut_gate(1);
 	OK(soft_cuGraphLaunch(x, s));
 	OK(soft_cuGraphExecDestroy(x));
 	CHECK_EQ(ended, 0); /* still running */
 	open_gate(1);
 	OK(soft_cuStreamSynchronize(s));
-	comes_to(&ended, 1);
+	wait_for_destructions(&ended, 1);
 	CHECK_EQ(soft_cuUserObjectRetain(u, 1), CUDA_ERROR_INVALID_VALUE);
 
-	OK(soft_cuUserObjectCreate(&v, &ended, gone, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+	OK(soft_cuUserObjectCreate(&v, &ended, count_destruction, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
 	OK(soft_cuGraphCreate(&g, 0));
 	OK(soft_cuGraphRetainUserObject(g, v, 3, 0));
 	OK(soft_cuUserObjectRelease(v, 1));
@@ -204,7 +206,7 @@ static void user_objects(void)
 	CHECK_EQ(ended, 1);
 	CHECK_EQ(soft_cuGraphReleaseUserObject(g, v, 3), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuGraphReleaseUserObject(g, v, 2));
-	comes_to(&ended, 2);
+	wait_for_destructions(&ended, 2);
 	OK(soft_cuGraphDestroy(g));
 }
 
@@ -226,7 +228,7 @@ static void memory(void)
 	uint32_t out = 0;
 	CUdeviceptr ptr;
 
-	forget();
+	reset_log();
 	p.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
 	p.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
 	OK(soft_cuGraphCreate(&g, 0));
@@ -243,7 +245,7 @@ static void memory(void)
 	CHECK_EQ(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0);
 	OK(soft_cuGraphLaunch(x, s));
 	CHECK_EQ(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 1 << 20);
-	OK(soft_cuMemcpyDtoHAsync_v2(&out, ptr + 4, 4, s)); /* in stream order it is ours to use */
+	OK(soft_cuMemcpyDtoHAsync_v2(&out, ptr + 4, 4, s)); /* valid in stream order */
 	OK(soft_cuStreamSynchronize(s));
 	CHECK_EQ(out, 3);
 	CHECK_EQ(soft_cuGraphLaunch(x, s), CUDA_ERROR_INVALID_VALUE); /* not freed yet */
@@ -277,12 +279,12 @@ static void memory(void)
 	OK(soft_cuGraphExecDestroy(x));
 	OK(soft_cuGraphDestroy(f));
 	OK(soft_cuGraphDestroy(g));
-	OK(soft_cuMemcpyDtoH_v2(&out, ptr, 4)); /* outlives its graph until it is freed */
+	OK(soft_cuMemcpyDtoH_v2(&out, ptr, 4)); /* the memory outlives its graph */
 	OK(soft_cuMemFree_v2(ptr));
 	CHECK_EQ(soft_cuMemFree_v2(ptr), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* set(handle, 1), counting down, as the condition's kernel. */
+/* A node with kernel set(handle, 1), which counts down. */
 static CUgraphNode add_set(CUgraph g, CUgraphConditionalHandle handle, uint32_t value, CUgraphNode *deps, size_t n)
 {
 	void *args[] = {&handle, &value};
@@ -316,7 +318,7 @@ static void conditions(void)
 	CUgraphExec x;
 	CUDA_GRAPH_INSTANTIATE_PARAMS ip = {0};
 
-	forget();
+	reset_log();
 	OK(soft_cuGraphCreate(&g, 0));
 	OK(soft_cuGraphConditionalHandleCreate(&h, g, ctx, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
 	CHECK_EQ(soft_cuGraphInstantiateWithParams(&x, g, &ip), CUDA_ERROR_INVALID_VALUE);
@@ -339,7 +341,8 @@ static void conditions(void)
 		OK(soft_cuGraphLaunch(x, s));
 		OK(soft_cuStreamSynchronize(s));
 		CHECK(runs(1) == 5 * i && runs(10) == 0 && runs(11) == i && runs(12) == 0);
-		CHECK(runs(20) == 0 && runs(21) == i && runs(30) == i && when(30) > when(21) && when(11) > when(1));
+		CHECK(runs(20) == 0 && runs(21) == i && runs(30) == i && stamp_of(30) > stamp_of(21) &&
+			stamp_of(11) > stamp_of(1));
 	}
 	OK(soft_cuGraphExecDestroy(x));
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
@@ -351,7 +354,7 @@ static void conditions(void)
 	OK(soft_cuGraphDestroy(g));
 }
 
-static void drawing(void)
+static void dot_output(void)
 {
 	char path[] = "/tmp/graph-dot-XXXXXX", text[8192] = {0};
 	int fd = mkstemp(path);
@@ -374,12 +377,12 @@ int main(void)
 	setup();
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	set_params();
-	whole();
+	whole_update();
 	clone_and_child();
 	user_objects();
 	memory();
 	conditions();
-	drawing();
+	dot_output();
 	OK(soft_cuStreamDestroy_v2(s));
 	OK(soft_cuCtxDestroy_v2(ctx));
 	return RESULT();

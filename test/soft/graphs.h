@@ -1,9 +1,8 @@
 /*
- * graphs.h - for tests of graphs: kernels that write down which of them ran, and when.
+ * graphs.h - for tests of graphs: kernels that log their execution.
  *
- * Kernel step(id, ptr): if id's gate is shut, waits at it; logs id; if ptr is not 0, adds id to the word
- * there. Kernel set(handle, value): what cudaGraphSetConditional does, but with 0 when it has counted down to
- * nothing (count_down).
+ * Kernel step(id, ptr): waits while id's gate is shut; logs id; adds id to the word at ptr, unless ptr is 0.
+ * Kernel set(handle, value): cudaGraphSetConditional, but with value 0 once the counter (count_down) has reached 0.
  */
 #pragma once
 
@@ -26,11 +25,11 @@ static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
 			  ".visible .entry fail() { ret; }\n"
 			  ".visible .entry set(.param .u64 handle, .param .u32 value) { ret; }\n";
 
-static atomic_bool gates[IDS]; /* shut */
+static atomic_bool gates[IDS]; /* true: shut */
 static _Atomic int stamps[IDS], counts[IDS], now;
 static _Atomic int counter;
 
-static inline void shut(int id)
+static inline void shut_gate(int id)
 {
 	atomic_store(&gates[id], true);
 }
@@ -40,7 +39,7 @@ static inline void open_gate(int id)
 	atomic_store(&gates[id], false);
 }
 
-static inline int when(int id)
+static inline int stamp_of(int id)
 {
 	return stamps[id];
 }
@@ -90,7 +89,7 @@ static CUresult graph_kernel(const struct image_kernel *k, const struct launch *
 	return strcmp(k->name, "set") ? do_step(l->params) : do_set(l->params);
 }
 
-static inline void forget(void)
+static inline void reset_log(void)
 {
 	atomic_store(&now, 0);
 	for (int i = 0; i < IDS; i++) {
@@ -137,7 +136,7 @@ static inline void launch_step(CUstream s, uint32_t id, CUdeviceptr ptr)
 	OK(soft_cuLaunchKernel(f_step, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
 }
 
-/* Instantiate, launch in s, wait, throw away. */
+/* Instantiate, launch in s, wait, destroy. */
 static inline void run_once(CUgraph g, CUstream s)
 {
 	CUgraphExec x;

@@ -1,15 +1,15 @@
 /*
- * graphs_public.h - graphs.h's kernels as PTX.  What they write down is in device memory, whose address is in the
- * text: all modules made of it share it.
+ * graphs_public.h - the kernels of graphs.h as PTX.  Their log is in device memory, whose address is part of the text,
+ * so that all modules share it.
  */
 #pragma once
 
-/* The words of each: IDS of gates, of order, of counts; then now, and the counter. */
+/* The log, in words: IDS gates, IDS time stamps, IDS run counts, the clock, the counter. */
 enum { GATES = 0, ORDER = 4 * IDS, COUNTS = 8 * IDS, NOW = 12 * IDS, COUNTER = 12 * IDS + 4, STATE = 12 * IDS + 8 };
 
 static char ptx[8192];
 static CUdeviceptr state;
-static CUcontext watcher; /* ours, while theirs waits or has failed */
+static CUcontext watcher; /* for reading the log while the context under test waits or has failed */
 static CUstream aside;
 
 #define STEP(name) \
@@ -36,7 +36,7 @@ static const char text[] =
 			 "st.param.b64 [a], %%h; st.param.b32 [b], %%v; call.uni cudaGraphSetConditional, (a, b); ret; "
 			 "}\n";
 
-/* At any time, also in the middle of a capture. */
+/* Works at any time, also during a capture. */
 static uint32_t word(size_t at, const uint32_t *set)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -54,7 +54,7 @@ static uint32_t word(size_t at, const uint32_t *set)
 	return value;
 }
 
-static inline void shut(int id)
+static inline void shut_gate(int id)
 {
 	word(GATES + 4 * id, &(uint32_t){1});
 }
@@ -64,7 +64,7 @@ static inline void open_gate(int id)
 	word(GATES + 4 * id, &(uint32_t){0});
 }
 
-static inline int when(int id)
+static inline int stamp_of(int id)
 {
 	return (int)word(ORDER + 4 * id, NULL);
 }
@@ -79,7 +79,7 @@ static inline void count_down(int from)
 	word(COUNTER, &(uint32_t){(uint32_t)from});
 }
 
-static inline void forget(void)
+static inline void reset_log(void)
 {
 	OK(cuCtxPushCurrent_v2(watcher));
 	OK(cuMemsetD8Async(state, 0, STATE, aside));
@@ -94,5 +94,5 @@ static inline void make_kernels(void)
 	OK(cuStreamCreate(&aside, CU_STREAM_NON_BLOCKING));
 	OK(cuCtxPopCurrent_v2(NULL));
 	snprintf(ptx, sizeof ptx, text, (unsigned long long)state);
-	forget();
+	reset_log();
 }

@@ -1,6 +1,5 @@
 /*
- * Host memory, managed memory and pointers: every answer here is one the vendor's driver (580, CUDA 13.0) gave
- * to the same call.
+ * Host memory, managed memory and pointers.  Every expected result is that of the vendor driver (580, CUDA 13.0).
  */
 #include <sys/mman.h>
 #include "engine.h"
@@ -46,8 +45,8 @@ static void host(void)
 	OK(soft_cuMemFreeHost(h));
 }
 
-/* A server takes over pages, and only so many that they are hardly ever shared with something else. */
-static size_t unit(void)
+/* A server maps whole pages, and only regions so large that hardly anything else shares their pages. */
+static size_t register_unit(void)
 {
 	const char *device = getenv("GANGWAY_DEVICE");
 
@@ -70,7 +69,7 @@ static void read_only(void)
 
 static void registered(void)
 {
-	size_t page = unit();
+	size_t page = register_unit();
 	unsigned f;
 	void *h;
 	char *hole = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -80,7 +79,7 @@ static void registered(void)
 	CHECK_EQ(soft_cuMemHostRegister_v2(NULL, page, 0), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemHostRegister_v2(own, page, 16), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemHostRegister_v2(h, 4096, 0), CUDA_ERROR_INVALID_VALUE);
-	munmap(hole + 8192, 4096); /* last, lest something else be mapped there */
+	munmap(hole + 8192, 4096); /* last, so that nothing else is mapped there */
 	CHECK_EQ(soft_cuMemHostRegister_v2(hole, 65536, 0), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemHostRegister_v2((void *)0x10000, 4096, 0), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuMemHostRegister_v2(own, 2 * page, 0));
@@ -88,7 +87,9 @@ static void registered(void)
 	CHECK_EQ(soft_cuMemHostRegister_v2(own + page, 2 * page, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 	OK(soft_cuMemHostRegister_v2(own + 2 * page, page - 100, 1));
 	OK(soft_cuMemHostGetFlags(&f, own + 2 * page));
-	CHECK_EQ(f, HAS(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) ? 3 : 1); /* over TCP it is for copies only */
+	CHECK_EQ(f, HAS(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM)
+			    ? 3
+			    : 1); /* over TCP, registered memory is for copies only */
 	CHECK_EQ(soft_cuMemFreeHost(own), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemHostUnregister(own + 8), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuMemHostUnregister(own));
@@ -101,7 +102,7 @@ static void registered(void)
 	OK(soft_cuMemHostUnregister(own + 2 * page));
 }
 
-static int ask(CUmem_range_attribute a, CUdeviceptr p, size_t n)
+static int range_attribute(CUmem_range_attribute a, CUdeviceptr p, size_t n)
 {
 	int v = -77;
 
@@ -124,13 +125,13 @@ static void managed(void)
 	OK(soft_cuMemAlloc_v2(&d, 4096));
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	memset((void *)m, 7, 1 << 20);
-	CHECK_EQ(ask(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m, 4096), CU_DEVICE_INVALID);
+	CHECK_EQ(range_attribute(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m, 4096), CU_DEVICE_INVALID);
 	OK(soft_cuMemAdvise_v2(m, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
-	CHECK_EQ(ask(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 4096), 1);
-	CHECK_EQ(ask(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 65536), 0);
+	CHECK_EQ(range_attribute(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 4096), 1);
+	CHECK_EQ(range_attribute(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 65536), 0);
 	OK(soft_cuMemAdvise(m, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_DEVICE_CPU));
-	CHECK_EQ(ask(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m, 4096), CU_DEVICE_CPU);
-	CHECK_EQ(ask(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m, 8192), CU_DEVICE_INVALID);
+	CHECK_EQ(range_attribute(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m, 4096), CU_DEVICE_CPU);
+	CHECK_EQ(range_attribute(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m, 8192), CU_DEVICE_INVALID);
 	CHECK_EQ(soft_cuMemAdvise(m, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 99), CUDA_ERROR_INVALID_DEVICE);
 	CHECK_EQ(soft_cuMemAdvise_v2(m, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, bad), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemAdvise_v2(d, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
@@ -142,8 +143,8 @@ static void managed(void)
 	CHECK_EQ(
 		soft_cuMemRangeGetAttribute(by, 6, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m, 4), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuMemPrefetchAsync(m + 100, 3900, 0, s));
-	CHECK_EQ(ask(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 8192), CU_DEVICE_INVALID);
-	CHECK_EQ(ask(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 4096), 0);
+	CHECK_EQ(range_attribute(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 8192), CU_DEVICE_INVALID);
+	CHECK_EQ(range_attribute(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, 4096), 0);
 	CHECK_EQ(soft_cuMemPrefetchAsync(m, 4096, 99, s), CUDA_ERROR_INVALID_DEVICE);
 	CHECK_EQ(soft_cuMemPrefetchAsync(d, 4096, 0, s), CUDA_ERROR_INVALID_VALUE);
 	CUdeviceptr list[2] = {m, m + 65536};
@@ -163,8 +164,8 @@ static void managed(void)
 	OK(soft_cuMemFree_v2(m));
 }
 
-/* The lower half of what a pointer answers to a single question; -1 - error for an error. */
-static long long one(CUpointer_attribute a, CUdeviceptr p)
+/* One attribute of a pointer; -1 - error for an error. */
+static long long attribute_of(CUpointer_attribute a, CUdeviceptr p)
 {
 	unsigned long long v = 0;
 	CUresult r = soft_cuPointerGetAttribute(&v, a, p);
@@ -183,26 +184,26 @@ static void pointers(void)
 	OK(soft_cuMemAlloc_v2(&d, 1000));
 	OK(soft_cuMemHostAlloc(&h, 5000, 0));
 	OK(soft_cuMemAllocManaged(&m, 5000, 1));
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_CONTEXT, d), (uintptr_t)ctx);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d), CU_MEMORYTYPE_DEVICE);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)h), CU_MEMORYTYPE_HOST);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, m), CU_MEMORYTYPE_DEVICE);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_IS_MANAGED, m), 1);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_HOST_POINTER, m + 7), m + 7);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_HOST_POINTER, d), -2);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, d + 8), d + 8);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, d + 8), d);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_RANGE_SIZE, d + 8), 1000);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, d), 0x200000);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, d), 3);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, d), 1);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, m), 0);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)&stack), -2);
-	CHECK_EQ(one(0, d), -2);
-	CHECK_EQ(one(22, d), -2);
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d), 0);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_CONTEXT, d), (uintptr_t)ctx);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d), CU_MEMORYTYPE_DEVICE);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)h), CU_MEMORYTYPE_HOST);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, m), CU_MEMORYTYPE_DEVICE);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_IS_MANAGED, m), 1);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_HOST_POINTER, m + 7), m + 7);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_HOST_POINTER, d), -2);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, d + 8), d + 8);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, d + 8), d);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_RANGE_SIZE, d + 8), 1000);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, d), 0x200000);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, d), 3);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, d), 1);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, m), 0);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)&stack), -2);
+	CHECK_EQ(attribute_of(0, d), -2);
+	CHECK_EQ(attribute_of(22, d), -2);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d), 0);
 	OK(soft_cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d));
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d), 1);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d), 1);
 	CHECK_EQ(soft_cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_IS_MANAGED, d), CUDA_ERROR_INVALID_VALUE);
 
 	unsigned type = 9, device = 9;
@@ -219,7 +220,7 @@ static void pointers(void)
 	OK(soft_cuMemFree_v2(m));
 	OK(soft_cuMemFreeHost(h));
 	OK(soft_cuMemFree_v2(d));
-	CHECK_EQ(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d), -2);
+	CHECK_EQ(attribute_of(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d), -2);
 }
 
 int main(void)

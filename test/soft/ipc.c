@@ -1,6 +1,6 @@
 /*
- * Two processes share device memory, an interprocess event, a pool and physical memory; forged, mangled and
- * stale handles are refused.
+ * Two processes share device memory, an interprocess event, a pool and physical memory.  Forged, damaged and stale
+ * handles are refused.
  */
 #include <signal.h>
 #include <sys/socket.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include "engine.h"
 
-/* What the first process tells the second. */
-struct news {
+/* The message from the first process to the second. */
+struct exports {
 	CUipcMemHandle small, large;
 	CUipcEventHandle event;
 	CUmemPoolPtrExportData block;
@@ -49,7 +49,7 @@ static int receive_fd(int sock)
 	return fd;
 }
 
-static int word(CUdeviceptr p)
+static int read_word(CUdeviceptr p)
 {
 	int v = 0;
 
@@ -57,8 +57,8 @@ static int word(CUdeviceptr p)
 	return v;
 }
 
-/* A pool and physical memory; the block of the pool is the caller's. */
-static CUdeviceptr by_descriptor(const struct news *n, int pool_fd, int memory_fd, CUmemoryPool *pool)
+/* Import a pool and physical memory; the caller frees the block of the pool. */
+static CUdeviceptr import_descriptors(const struct exports *n, int pool_fd, int memory_fd, CUmemoryPool *pool)
 {
 	CUmemAccessDesc rw = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUmemPoolPtrExportData data = n->block;
@@ -67,13 +67,13 @@ static CUdeviceptr by_descriptor(const struct news *n, int pool_fd, int memory_f
 
 	OK(soft_cuMemPoolImportFromShareableHandle(pool, (void *)(intptr_t)pool_fd, 1, 0));
 	OK(soft_cuMemPoolImportPointer(&block, *pool, &data));
-	CHECK_EQ(word(block), 33);
+	CHECK_EQ(read_word(block), 33);
 	for (size_t i = 0; i < 32; i++) {
 		CUmemPoolPtrExportData bad = n->block;
 
 		bad.reserved[i] ^= 0x80;
 		CUresult r = soft_cuMemPoolImportPointer(&v, *pool, &bad);
-		CHECK(r == CUDA_ERROR_INVALID_VALUE || r == CUDA_SUCCESS); /* another place in the pool is one */
+		CHECK(r == CUDA_ERROR_INVALID_VALUE || r == CUDA_SUCCESS); /* a different offset in the pool is valid */
 		if (!r)
 			OK(soft_cuMemFree_v2(v));
 	}
@@ -81,18 +81,18 @@ static CUdeviceptr by_descriptor(const struct news *n, int pool_fd, int memory_f
 	OK(soft_cuMemAddressReserve(&v, 2 << 20, 0, 0, 0));
 	OK(soft_cuMemMap(v, 2 << 20, 0, h, 0));
 	OK(soft_cuMemSetAccess(v, 2 << 20, &rw, 1));
-	CHECK_EQ(word(v + 4), 44);
+	CHECK_EQ(read_word(v + 4), 44);
 	return block;
 }
 
-static int second(int sock)
+static int run_importer(int sock)
 {
 	CUcontext ctx;
 	CUdeviceptr a, b, again, block, v;
 	CUmemoryPool pool;
 	CUstream s;
 	CUevent e;
-	struct news n;
+	struct exports n;
 
 	start(&ctx);
 	CHECK_EQ(recv(sock, &n, sizeof n, MSG_WAITALL), sizeof n);
@@ -103,12 +103,12 @@ static int second(int sock)
 	OK(soft_cuIpcOpenMemHandle_v2(&again, n.small, 1));
 	CHECK_EQ(a, again);
 	OK(soft_cuIpcOpenMemHandle_v2(&b, n.large, 1));
-	CHECK_EQ(word(a), 11);
-	CHECK_EQ(word(b + (5 << 20)), 22);
+	CHECK_EQ(read_word(a), 11);
+	CHECK_EQ(read_word(b + (5 << 20)), 22);
 	CHECK_EQ(soft_cuMemFree_v2(a), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemcpyDtoH_v2(&n.block, b + (6 << 20) - 2, 4), CUDA_ERROR_INVALID_VALUE);
 
-	/* Mangled in any byte: refused. */
+	/* A handle with any byte changed is refused. */
 	for (size_t i = 0; i < sizeof n.small; i++) {
 		CUipcMemHandle bad = n.small;
 
@@ -119,9 +119,9 @@ static int second(int sock)
 	memcpy(&mixed, &n.event, sizeof mixed);
 	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, mixed, 1), CUDA_ERROR_INVALID_VALUE);
 
-	block = fds ? by_descriptor(&n, pool_fd, memory_fd, &pool) : 0;
+	block = fds ? import_descriptors(&n, pool_fd, memory_fd, &pool) : 0;
 
-	/* The first process opens its gate, and records the event behind it, only when we say so. */
+	/* The event in the first process is behind a gate, which opens when this process sends a byte. */
 	OK(soft_cuIpcOpenEventHandle(&e, n.event));
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY);
@@ -132,23 +132,23 @@ static int second(int sock)
 	OK(soft_cuEventSynchronize(e));
 	OK(soft_cuStreamSynchronize(s));
 	OK(soft_cuEventQuery(e));
-	CHECK_EQ(word(a), 66); /* written before the event */
+	CHECK_EQ(read_word(a), 66); /* written before the event was recorded */
 	OK(soft_cuIpcCloseMemHandle(a));
-	CHECK_EQ(word(a + 4), 55); /* opened twice */
+	CHECK_EQ(read_word(a + 4), 55); /* still open: it was opened twice */
 	OK(soft_cuIpcCloseMemHandle(a));
 	CHECK_EQ(soft_cuIpcCloseMemHandle(a), CUDA_ERROR_INVALID_VALUE);
 	if (fds) {
 		OK(soft_cuMemFree_v2(block));
 		OK(soft_cuMemPoolDestroy(pool));
 	}
-	OK(soft_cuCtxDestroy_v2(ctx)); /* closes what is still open */
+	OK(soft_cuCtxDestroy_v2(ctx)); /* closes the handles that are still open */
 	CHECK_EQ(send(sock, "b", 1, 0), 1);
 	return RESULT();
 }
 
 static int sock_of_gate;
 
-static void wait_for_word(void *arg)
+static void wait_for_go(void *arg)
 {
 	char byte;
 
@@ -156,7 +156,7 @@ static void wait_for_word(void *arg)
 	CHECK_EQ(recv(sock_of_gate, &byte, 1, 0), 1);
 }
 
-static int first(int sock, pid_t child)
+static int run_exporter(int sock, pid_t child)
 {
 	CUcontext ctx;
 	CUdeviceptr small, large, managed, out, block;
@@ -173,7 +173,7 @@ static int first(int sock, pid_t child)
 	CUstream s;
 	CUevent plain, e, e2;
 	CUipcEventHandle eh;
-	struct news n;
+	struct exports n;
 	char byte;
 	int pool_fd, memory_fd, status;
 
@@ -181,7 +181,7 @@ static int first(int sock, pid_t child)
 	bool fds = HAS(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
 	if (!fds)
 		props.handleTypes = prop.requestedHandleTypes = 0;
-	OK(soft_cuMemAlloc_v2(&v, 512)); /* a neighbour */
+	OK(soft_cuMemAlloc_v2(&v, 512)); /* a block before it in the same chunk */
 	OK(soft_cuMemAlloc_v2(&small, 512));
 	OK(soft_cuMemAlloc_v2(&large, 6 << 20));
 	OK(soft_cuMemAllocManaged(&managed, 4096, 1));
@@ -191,7 +191,7 @@ static int first(int sock, pid_t child)
 	CHECK_EQ(soft_cuIpcGetMemHandle(NULL, small), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuIpcGetMemHandle(&n.small, small + 100));
 	OK(soft_cuIpcGetMemHandle(&n.large, large));
-	CHECK_EQ(word(large + (5 << 20)), 22); /* it moved, and kept its contents */
+	CHECK_EQ(read_word(large + (5 << 20)), 22); /* moved to the store, with its contents */
 	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&out, n.small, 1), CUDA_ERROR_INVALID_CONTEXT);
 	CUipcMemHandle zero = {{0}};
 	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&out, zero, 1), CUDA_ERROR_INVALID_VALUE);
@@ -223,7 +223,7 @@ static int first(int sock, pid_t child)
 	CHECK_EQ(soft_cuIpcOpenEventHandle(&e2, eh), CUDA_ERROR_MAP_FAILED);
 	OK(soft_cuEventQuery(e));
 	sock_of_gate = sock;
-	OK(soft_cuLaunchHostFunc(s, wait_for_word, NULL));
+	OK(soft_cuLaunchHostFunc(s, wait_for_go, NULL));
 	OK(soft_cuMemsetD32Async(small, 66, 1, s));
 	OK(soft_cuEventRecord(e, s));
 	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY);
@@ -235,7 +235,7 @@ static int first(int sock, pid_t child)
 	OK(soft_cuStreamSynchronize(s));
 	OK(soft_cuEventQuery(e));
 	CHECK_EQ(recv(sock, &byte, 1, 0), 1);
-	CHECK_EQ(word(small + 4), 55);
+	CHECK_EQ(read_word(small + 4), 55);
 	CHECK_EQ(waitpid(child, &status, 0), child);
 	CHECK_EQ(status, 0);
 	OK(soft_cuMemFree_v2(small));
@@ -254,8 +254,8 @@ int main(void)
 	pid_t child = fork();
 	if (child == 0) {
 		close(pair[0]);
-		return second(pair[1]);
+		return run_importer(pair[1]);
 	}
 	close(pair[1]);
-	return first(pair[0], child);
+	return run_exporter(pair[0], child);
 }

@@ -1,6 +1,6 @@
 /*
- * Device memory: addresses and limits, copies and fills that put the right bytes in the right order, and
- * refuse what is not theirs; many threads at once.
+ * Device memory: addresses and limits; copies and fills write the right bytes in the right order, and refuse other
+ * memory; many threads at once.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static void allocation(void)
 	CHECK_EQ(soft_cuMemAlloc_v2(&p, 1ull << 63), CUDA_ERROR_OUT_OF_MEMORY);
 	CHECK_EQ(soft_cuMemAlloc_v2(&p, ~0ull), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(soft_cuMemAlloc_v2(&p, 200 * MIB));
-	CHECK_EQ(soft_cuMemAlloc_v2(&q, 100 * MIB), CUDA_ERROR_OUT_OF_MEMORY); /* and life goes on */
+	CHECK_EQ(soft_cuMemAlloc_v2(&q, 100 * MIB), CUDA_ERROR_OUT_OF_MEMORY); /* refused, without side effects */
 	OK(soft_cuMemGetInfo_v2(&free1, &total));
 	CHECK_EQ(free0 - free1, 200 * MIB);
 	OK(soft_cuMemGetAddressRange_v2(&base, &size, p + 12345));
@@ -44,7 +44,7 @@ static unsigned char byte_at(CUdeviceptr p)
 	return byte;
 }
 
-/* Many small blocks of mixed sizes, freed out of order: aligned, apart, and all given back. */
+/* Many small blocks of mixed sizes, freed out of order: aligned, disjoint, and all freed in the end. */
 static void small_blocks(void)
 {
 	enum { N = 4000 };
@@ -63,7 +63,7 @@ static void small_blocks(void)
 		OK(soft_cuMemFree_v2(p[i]));
 	for (int i = 0; i < N; i += 2)
 		OK(soft_cuMemAlloc_v2(&p[i], 700));
-	for (int i = 1; i < N; i += 2) /* untouched by all that */
+	for (int i = 1; i < N; i += 2) /* unchanged */
 		CHECK_EQ(byte_at(p[i]), i & 0xff);
 	for (int i = 0; i < N; i++)
 		OK(soft_cuMemFree_v2(p[i]));
@@ -88,9 +88,9 @@ static void copies(void)
 	CHECK(!memcmp(in, out, MIB));
 	memset(out, 0, MIB);
 	OK(soft_cuMemcpy(p, (uintptr_t)in, MIB));
-	OK(soft_cuStreamSynchronize(NULL)); /* it may have to be written yet, and s does not wait for that */
+	OK(soft_cuStreamSynchronize(NULL)); /* the copy may still be pending, and s does not wait for it */
 	OK(soft_cuMemcpyAsync(q, p, MIB, s));
-	OK(soft_cuMemcpyDtoHAsync_v2(out, q, MIB, s)); /* pageable: done when it returns */
+	OK(soft_cuMemcpyDtoHAsync_v2(out, q, MIB, s)); /* pageable: complete when the call returns */
 	CHECK(!memcmp(in, out, MIB));
 	OK(soft_cuMemcpyPeer(q, soft_current(), p, soft_current(), MIB));
 	CHECK_EQ(soft_cuMemcpyHtoD_v2(p, NULL, 4), CUDA_ERROR_INVALID_VALUE);
@@ -99,14 +99,14 @@ static void copies(void)
 	CHECK_EQ(soft_cuMemcpyHtoD_v2(p, in, MIB + 1), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemcpyHtoD_v2(p + MIB - 1, in, 2), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemcpyDtoH_v2(out, p, 1ull << 63), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(soft_cuMemcpyHtoD_v2((uintptr_t)out, in, 4), CUDA_ERROR_INVALID_VALUE); /* not a device's */
+	CHECK_EQ(soft_cuMemcpyHtoD_v2((uintptr_t)out, in, 4), CUDA_ERROR_INVALID_VALUE); /* not device memory */
 	OK(soft_cuMemFree_v2(q));
 	CHECK_EQ(soft_cuMemcpyDtoH_v2(out, q, 4), CUDA_ERROR_INVALID_VALUE); /* freed */
 	OK(soft_cuMemFree_v2(p));
 	OK(soft_cuStreamDestroy_v2(s));
 }
 
-/* A source in pageable memory may be reused as soon as an asynchronous copy returns, however late it runs. */
+/* A pageable source may be reused as soon as the asynchronous copy returns, however late it runs. */
 static void staging(void)
 {
 	CUdeviceptr flag, p;
@@ -169,7 +169,7 @@ static void fills(void)
 /* One thread launches and wakes another, which synchronizes and reads what the launch wrote. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static int turn; /* even: the launcher's */
+static int turn; /* even: the launching thread's */
 static CUcontext shared;
 static CUdeviceptr cell;
 enum { ROUNDS = 2000 };
@@ -207,7 +207,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-static void handing_over(void)
+static void launch_and_read_in_two_threads(void)
 {
 	static const char ptx[] =
 		".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
@@ -238,7 +238,7 @@ static void handing_over(void)
 	OK(soft_cuMemFree_v2(cell));
 }
 
-/* Sixteen threads, a stream each. */
+/* Sixteen threads, each with its own stream. */
 static void *worker(void *arg)
 {
 	unsigned char in[3000], out[3000];
@@ -285,7 +285,7 @@ int main(void)
 	copies();
 	staging();
 	fills();
-	handing_over();
+	launch_and_read_in_two_threads();
 	threads();
 	OK(soft_cuCtxDestroy_v2(ctx));
 	return RESULT();

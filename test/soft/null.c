@@ -1,6 +1,6 @@
 /*
- * The null device: modules show their real kernels and parameter layouts, launches are checked as a device
- * would and written down with the right parameters, in order; memory is real.
+ * The null device: modules have their real kernels and parameter layouts; launches are checked as on a device, and
+ * logged with their parameters, in order; memory works.
  */
 #include <unistd.h>
 #include "backend/null/null.h"
@@ -22,7 +22,7 @@ static CUmodule mod;
 static CUfunction scale, bounded, exact;
 static char log_name[] = "/tmp/gangway-null-XXXXXX";
 
-static CUresult go(
+static CUresult launch(
 	CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared)
 {
 	unsigned long long p = 1, q = 2;
@@ -84,38 +84,38 @@ static void geometry(void)
 {
 	int v = 0;
 
-	OK(go(scale, 1, 1, 1, 1024, 1, 1, 0));
-	CHECK_EQ(go(scale, 1, 1, 1, 1025, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(scale, 1, 1, 1, 32, 64, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(scale, 0, 1, 1, 32, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(scale, 1, 1, 1, 0, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(scale, 1, 65536, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(scale, 1, 1, 65536, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(scale, 1, 1, 1, 1, 1, 65, 0), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(scale, 1, 1, 1, 65536, 65536, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(scale, 1, 1, 1, 1, 1, 1, 1 << 20), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(scale, 1, 1, 1, 1, 1, 1, 64 << 10), CUDA_ERROR_INVALID_VALUE);
+	OK(launch(scale, 1, 1, 1, 1024, 1, 1, 0));
+	CHECK_EQ(launch(scale, 1, 1, 1, 1025, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(launch(scale, 1, 1, 1, 32, 64, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(launch(scale, 0, 1, 1, 32, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(launch(scale, 1, 1, 1, 0, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(launch(scale, 1, 65536, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(launch(scale, 1, 1, 65536, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(launch(scale, 1, 1, 1, 1, 1, 65, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(launch(scale, 1, 1, 1, 65536, 65536, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(launch(scale, 1, 1, 1, 1, 1, 1, 1 << 20), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(launch(scale, 1, 1, 1, 1, 1, 1, 64 << 10), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuFuncSetAttribute(scale, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 64 << 10));
-	OK(go(scale, 1, 1, 1, 1, 1, 1, 64 << 10));
+	OK(launch(scale, 1, 1, 1, 1, 1, 1, 64 << 10));
 	CHECK_EQ(soft_cuFuncSetAttribute(scale, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 20),
 		CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuFuncSetAttribute(scale, CU_FUNC_ATTRIBUTE_NUM_REGS, 1), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(bounded, 1, 1, 1, 65, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	OK(go(bounded, 1, 1, 1, 64, 1, 1, 0));
-	CHECK_EQ(go(exact, 1, 1, 1, 64, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	OK(go(exact, 1, 1, 1, 32, 2, 1, 0));
+	CHECK_EQ(launch(bounded, 1, 1, 1, 65, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(launch(bounded, 1, 1, 1, 64, 1, 1, 0));
+	CHECK_EQ(launch(exact, 1, 1, 1, 64, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(launch(exact, 1, 1, 1, 32, 2, 1, 0));
 	OK(soft_cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, bounded));
 	CHECK_EQ(v, 64);
 	CHECK_EQ(soft_cuFuncGetAttribute(&v, 99, bounded), CUDA_ERROR_INVALID_VALUE);
-	CHECK_EQ(go(NULL, 1, 1, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
-	CHECK_EQ(go((CUfunction)(void *)&go, 1, 1, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
+	CHECK_EQ(launch(NULL, 1, 1, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
+	CHECK_EQ(launch((CUfunction)(void *)&launch, 1, 1, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(soft_cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, (CUstream)0x1234560, NULL, NULL),
 		CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* The log, once everything has run. */
-static void logged(const char *want)
+/* Compare the log, once everything has run. */
+static void check_log(const char *want)
 {
 	char got[4096] = "";
 	FILE *f = fopen(log_name, "r");
@@ -124,7 +124,7 @@ static void logged(const char *want)
 	size_t n = f ? fread(got, 1, sizeof got - 1, f) : 0;
 	got[n] = 0;
 	if (strcmp(got, want))
-		fprintf(stderr, "the log is\n%snot\n%s", got, want), failures++;
+		fprintf(stderr, "the log is\n%sexpected\n%s", got, want), failures++;
 	if (f)
 		fclose(f);
 }
@@ -141,7 +141,7 @@ static void recorded(void)
 
 	OK(soft_cuCtxSynchronize());
 	setenv("GANGWAY_NULL_LOG", log_name, 1);
-	OK(go(scale, 3, 2, 1, 64, 2, 1, 128));
+	OK(launch(scale, 3, 2, 1, 64, 2, 1, 128));
 	OK(soft_cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, CU_STREAM_PER_THREAD, NULL, extra));
 	OK(soft_cuLaunchKernelEx(&config, bounded, NULL, NULL));
 	OK(soft_cuFuncSetBlockShape(scale, 16, 1, 1));
@@ -150,13 +150,13 @@ static void recorded(void)
 	OK(soft_cuParamSetf(scale, 8, 1));
 	OK(soft_cuParamSetv(scale, 16, &q, 8));
 	OK(soft_cuLaunchGrid(scale, 2, 3));
-	logged("launch scale grid=3,2,1 block=64,2,1 shared=128 "
-	       "params=01000000000000000000803f030000000200000000000000\n"
-	       "launch scale grid=1,1,1 block=1,1,1 shared=0 "
-	       "params=01000000000000000000803f030000000200000000000000\n"
-	       "launch bounded grid=4,1,1 block=8,1,1 shared=0 params=\n"
-	       "launch scale grid=2,3,1 block=16,1,1 shared=0 "
-	       "params=07000000000000000000803f000000000200000000000000\n");
+	check_log("launch scale grid=3,2,1 block=64,2,1 shared=128 "
+		  "params=01000000000000000000803f030000000200000000000000\n"
+		  "launch scale grid=1,1,1 block=1,1,1 shared=0 "
+		  "params=01000000000000000000803f030000000200000000000000\n"
+		  "launch bounded grid=4,1,1 block=8,1,1 shared=0 params=\n"
+		  "launch scale grid=2,3,1 block=16,1,1 shared=0 "
+		  "params=07000000000000000000803f000000000200000000000000\n");
 	unsetenv("GANGWAY_NULL_LOG");
 	size = 8;
 	CHECK_EQ(soft_cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra), CUDA_ERROR_INVALID_VALUE);
@@ -178,9 +178,9 @@ static void libraries(void)
 	OK(soft_cuLibraryGetKernel(&again, lib, "bounded"));
 	CHECK(k == again);
 	CHECK_EQ(soft_cuLibraryGetKernel(&again, lib, "nosuch"), CUDA_ERROR_NOT_FOUND);
-	OK(go((CUfunction)k, 1, 1, 1, 64, 1, 1, 0)); /* a kernel where a function is wanted */
+	OK(launch((CUfunction)k, 1, 1, 1, 64, 1, 1, 0)); /* a CUkernel in place of a CUfunction */
 	OK(soft_cuKernelGetFunction(&f, k));
-	OK(go(f, 1, 1, 1, 64, 1, 1, 0));
+	OK(launch(f, 1, 1, 1, 64, 1, 1, 0));
 	OK(soft_cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000, k, 0));
 	OK(soft_cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, f));
 	CHECK_EQ(v, 100000);
@@ -193,10 +193,10 @@ static void libraries(void)
 	OK(soft_cuCtxSynchronize());
 	OK(soft_cuLibraryUnload(lib));
 	CHECK_EQ(soft_cuLibraryUnload(lib), CUDA_ERROR_INVALID_HANDLE);
-	CHECK_EQ(go((CUfunction)k, 1, 1, 1, 64, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
-	CHECK_EQ(go(f, 1, 1, 1, 64, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
+	CHECK_EQ(launch((CUfunction)k, 1, 1, 1, 64, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
+	CHECK_EQ(launch(f, 1, 1, 1, 64, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(soft_cuMemsetD8_v2(addr, 5, 64), CUDA_ERROR_INVALID_VALUE);
-	/* Nothing is looked at before it is needed. */
+	/* Lazy loading: the image is not read before it is needed. */
 	OK(soft_cuLibraryLoadData(&broken, "hello", NULL, NULL, 0, &option, &yes, 1));
 	CHECK_EQ(soft_cuLibraryGetKernel(&k, broken, "x"), CUDA_ERROR_INVALID_IMAGE);
 	OK(soft_cuLibraryUnload(broken));
@@ -216,7 +216,7 @@ int main(void)
 	recorded();
 	libraries();
 	OK(soft_cuModuleUnload(mod));
-	CHECK_EQ(go(scale, 1, 1, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
+	CHECK_EQ(launch(scale, 1, 1, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
 	OK(soft_cuDevicePrimaryCtxRelease_v2(0));
 	close(fd);
 	unlink(log_name);

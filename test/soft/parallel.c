@@ -1,7 +1,7 @@
 /*
- * What engines get from the driver: soft_parallel does every index once, shares them out, and several
- * launches may use it at the same time; a launch that wants to run for ever is stopped by the watchdog's
- * deadline, or when its context ends.  Where no thread can be started, work is done by those who wait for it.
+ * Services of the driver for engines: soft_parallel calls the function once for each index, on several threads, also
+ * for several launches at once; the deadline of the watchdog, or the end of its context, stops an endless launch.  If
+ * no thread can be started, the waiting thread runs the work.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -68,7 +68,7 @@ static void sharing(CUfunction f)
 	}
 }
 
-static CUresult until_told(const struct image_kernel *k, const struct launch *l)
+static CUresult runs_until_stopped(const struct image_kernel *k, const struct launch *l)
 {
 	(void)k;
 	while (!atomic_load(l->stop))
@@ -96,7 +96,7 @@ static CUresult mark(const struct image_kernel *k, const struct launch *l)
 	return CUDA_SUCCESS;
 }
 
-/* In a process of its own: no room for another thread's stack. */
+/* In a child process: there is no memory for the stack of another thread. */
 static int without_threads(void)
 {
 	struct rlimit tight = {1, 1};
@@ -141,7 +141,7 @@ int main(void)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	in_child(without_threads);
 #else
-	(void)in_child, (void)without_threads; /* the sanitizers need more room themselves */
+	(void)in_child, (void)without_threads; /* sanitizers need more address space */
 #endif
 	OK(soft_open(&test_engine, &(struct soft_config){.watchdog_ms = 100, .end_grace_ms = 50}));
 	ctx = start(&f);
@@ -151,7 +151,7 @@ int main(void)
 	CHECK_EQ(soft_cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
 	OK(soft_cuCtxDestroy_v2(ctx));
 	ctx = start(&f);
-	test_launch_fn = until_told;
+	test_launch_fn = runs_until_stopped;
 	OK(soft_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	OK(soft_cuCtxDestroy_v2(ctx));
 	return RESULT();

@@ -1,6 +1,6 @@
 /*
- * Pools: their numbers are those of the vendor's driver for the same calls; a block comes back to its stream at
- * once and to others when it may; many threads at once lose nothing.
+ * Memory pools: their statistics are those of the vendor driver for the same calls; a freed block is reused in its
+ * stream at once, and in other streams when it may be; many threads at once lose nothing.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #define MB (1ull << 20)
 
-static unsigned long long get(CUmemoryPool p, CUmemPool_attribute a)
+static unsigned long long pool_attribute(CUmemoryPool p, CUmemPool_attribute a)
 {
 	unsigned long long v = 0;
 
@@ -18,13 +18,13 @@ static unsigned long long get(CUmemoryPool p, CUmemPool_attribute a)
 
 #define STATS(p, res, res_high, use, use_high) \
 	do { \
-		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), res); \
-		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), res_high); \
-		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), use); \
-		CHECK_EQ(get(p, CU_MEMPOOL_ATTR_USED_MEM_HIGH), use_high); \
+		CHECK_EQ(pool_attribute(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), res); \
+		CHECK_EQ(pool_attribute(p, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), res_high); \
+		CHECK_EQ(pool_attribute(p, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), use); \
+		CHECK_EQ(pool_attribute(p, CU_MEMPOOL_ATTR_USED_MEM_HIGH), use_high); \
 	} while (0)
 
-static void numbers(CUstream s)
+static void statistics(CUstream s)
 {
 	CUmemoryPool p, q;
 	CUdeviceptr a, b, c;
@@ -64,9 +64,9 @@ static void numbers(CUstream s)
 	OK(soft_cuMemAllocAsync(&a, MB, s));
 	OK(soft_cuMemFreeAsync(a, s));
 	OK(soft_cuStreamSynchronize(s));
-	CHECK_EQ(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 32 * MB);
+	CHECK_EQ(pool_attribute(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 32 * MB);
 	OK(soft_cuMemPoolTrimTo(p, 0));
-	CHECK_EQ(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+	CHECK_EQ(pool_attribute(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
 	OK(soft_cuMemPoolSetAttribute(p, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &zero));
 	CHECK_EQ(soft_cuMemPoolSetAttribute(p, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &five), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemPoolSetAttribute(p, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &zero), CUDA_ERROR_INVALID_VALUE);
@@ -76,7 +76,7 @@ static void numbers(CUstream s)
 	CHECK_EQ(soft_cuMemFree_v2(a), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* From here on the stream waits until somebody pokes a 1 there. */
+/* Make the stream wait until the returned word is 1. */
 static CUdeviceptr gate(CUstream s)
 {
 	CUdeviceptr word;
@@ -88,8 +88,8 @@ static CUdeviceptr gate(CUstream s)
 	return word;
 }
 
-/* What is freed in a stream that is busy: its own at once, another's only in another place. */
-static void order(CUstream s)
+/* A block freed in a busy stream is reused by that stream at once, and not by another stream. */
+static void reuse_order(CUstream s)
 {
 	CUdeviceptr a, b, c, open;
 	CUstream other;
@@ -119,7 +119,7 @@ static void order(CUstream s)
 	OK(soft_cuStreamDestroy_v2(other));
 }
 
-static void created(CUstream s)
+static void created_pool(CUstream s)
 {
 	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
 		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
@@ -156,7 +156,7 @@ static void created(CUstream s)
 	props.location.id = 9;
 	CHECK_EQ(soft_cuMemPoolCreate(&p, &props), CUDA_ERROR_INVALID_VALUE);
 	props.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST, 0};
-	if (!served()) { /* the memory would be the server's, and nobody could touch it */
+	if (!served()) { /* behind a server, host memory of the pool would be out of reach */
 		OK(soft_cuMemPoolCreate(&p, &props));
 		OK(soft_cuMemPoolDestroy(p));
 	} else {
@@ -172,7 +172,7 @@ static void created(CUstream s)
 	CHECK_EQ(soft_cuMemAllocFromPoolAsync(&a, 4096, NULL, s), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* What a pool keeps is not lost to cuMemAlloc; when all is gone the answer is 2, and life goes on. */
+/* cuMemAlloc gets the memory that a pool keeps; without memory the error is 2, without side effects. */
 static void out_of_memory(CUstream s)
 {
 	unsigned long long keep = ~0ull;
@@ -187,7 +187,7 @@ static void out_of_memory(CUstream s)
 	CHECK_EQ(soft_cuMemAlloc_v2(&b, 600 * MB), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(soft_cuMemFreeAsync(a, s));
 	OK(soft_cuStreamSynchronize(s));
-	CHECK(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 600 * MB);
+	CHECK(pool_attribute(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 600 * MB);
 	OK(soft_cuMemAlloc_v2(&b, 600 * MB));
 	OK(soft_cuMemFree_v2(b));
 	keep = 0;
@@ -213,7 +213,7 @@ static void *hammer(void *arg)
 		size_t size = 1 + (seed >> 8) % (i % 50 ? 5000 : 3000000);
 
 		if (p[at]) {
-			if (i % 3 == 0) /* what s2 frees, s must be done with */
+			if (i % 3 == 0) /* s must have finished with a block that s2 frees */
 				OK(soft_cuStreamSynchronize(s));
 			OK(soft_cuMemFreeAsync(p[at], i % 3 ? s : s2));
 			p[at] = 0;
@@ -246,9 +246,9 @@ static void threads(void)
 		pthread_join(t[i], NULL);
 	OK(soft_cuCtxSynchronize());
 	OK(soft_cuDeviceGetDefaultMemPool(&p, 0));
-	CHECK_EQ(get(p, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
+	CHECK_EQ(pool_attribute(p, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
 	OK(soft_cuMemPoolTrimTo(p, 0));
-	CHECK_EQ(get(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+	CHECK_EQ(pool_attribute(p, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
 	OK(soft_cuMemGetInfo_v2(&free_, &total));
 	CHECK_EQ(free_, total);
 }
@@ -262,9 +262,9 @@ int main(void)
 	OK(soft_open(&test_engine, &config));
 	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	numbers(s);
-	order(s);
-	created(s);
+	statistics(s);
+	reuse_order(s);
+	created_pool(s);
 	out_of_memory(s);
 	threads();
 	OK(soft_cuCtxDestroy_v2(ctx));

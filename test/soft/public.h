@@ -1,8 +1,8 @@
 /*
- * public.h - the same tests as an application: soft_cuX is cuX of libcuda.so.1, on whatever device that finds.
+ * public.h - the same tests as an application: soft_cuX is cuX of libcuda.so.1, on the device that it chooses.
  *
- * What engine.h offers besides has no counterpart here: the device is set up by GANGWAY_DEVICE_COUNT and
- * GANGWAY_DEVICE_MEMORY, and kernels are PTX.
+ * The other features of engine.h have no counterpart: GANGWAY_DEVICE_COUNT and GANGWAY_DEVICE_MEMORY configure the
+ * device, and kernels are PTX.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ static inline CUcontext soft_current(void)
 
 #define kernels_do(fn) ((void)0)
 
-/* A word of device memory, at any time: through a stream that waits for no other. */
+/* Read a word of device memory at any time, through a stream that waits for no other. */
 static inline uint32_t peek(CUdeviceptr p)
 {
 	uint32_t value = 0;

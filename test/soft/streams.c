@@ -1,13 +1,13 @@
 /*
- * Streams keep their order, run side by side, wait for each other through events, and follow the rules of the
- * legacy default stream.
+ * Streams keep their order, run in parallel, wait for each other through events, and follow the rules of the legacy
+ * default stream.
  */
 #include <pthread.h>
 #include <unistd.h>
 #ifdef APPLICATION
 #include "graphs.h"
 
-/* A kernel that waits at its gate, if that is shut, then writes down when it ran. */
+/* Submit a kernel that waits while its gate is shut, then logs its time. */
 static void submit(CUstream stream, int id)
 {
 	launch_step(stream, id, 0);
@@ -23,14 +23,14 @@ static void prepare(void)
 #include "backend/soft/core/soft.h"
 #include "engine.h"
 
-/* A command that waits at its gate, if that is shut, then writes down when it ran. */
+/* A command that waits while its gate is shut, then logs its time. */
 #define IDS 256
 
 static CUcontext ctx;
-static atomic_bool gates[IDS]; /* shut */
+static atomic_bool gates[IDS]; /* true: shut */
 static _Atomic int stamps[IDS], now;
 
-static void shut(int id)
+static void shut_gate(int id)
 {
 	atomic_store(&gates[id], true);
 }
@@ -40,12 +40,12 @@ static void open_gate(int id)
 	atomic_store(&gates[id], false);
 }
 
-static int when(int id)
+static int stamp_of(int id)
 {
 	return stamps[id];
 }
 
-static void forget(void)
+static void reset_log(void)
 {
 	for (int i = 0; i < IDS; i++)
 		stamps[i] = gates[i] = 0;
@@ -85,13 +85,13 @@ static void order_in_a_stream(void)
 {
 	CUstream s;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	for (int i = 0; i < IDS; i++)
 		submit(s, i);
 	OK(soft_cuStreamSynchronize(s));
 	for (int i = 1; i < IDS; i++)
-		CHECK(when(i) > when(i - 1));
+		CHECK(stamp_of(i) > stamp_of(i - 1));
 	OK(soft_cuStreamDestroy_v2(s));
 	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(soft_cuStreamDestroy_v2(s), CUDA_ERROR_INVALID_HANDLE);
@@ -101,18 +101,18 @@ static void side_by_side(void)
 {
 	CUstream s1, s2;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
-	shut(A);
+	shut_gate(A);
 	submit(s1, A);
 	submit(s2, B);
 	OK(soft_cuStreamSynchronize(s2));
-	CHECK(when(B) && !when(A));
+	CHECK(stamp_of(B) && !stamp_of(A));
 	CHECK_EQ(soft_cuStreamQuery(s1), CUDA_ERROR_NOT_READY);
 	open_gate(A);
 	OK(soft_cuCtxSynchronize());
-	CHECK(when(A));
+	CHECK(stamp_of(A));
 	OK(soft_cuStreamQuery(s1));
 	OK(soft_cuStreamDestroy_v2(s1));
 	OK(soft_cuStreamDestroy_v2(s2));
@@ -124,14 +124,14 @@ static void events(void)
 	CUevent e, e2;
 	float ms = -1;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuEventCreate(&e, 0));
 	OK(soft_cuEventCreate(&e2, 0));
 	OK(soft_cuEventQuery(e)); /* never recorded: complete */
 	CHECK_EQ(soft_cuEventElapsedTime_v2(&ms, e, e2), CUDA_ERROR_INVALID_HANDLE);
-	shut(A);
+	shut_gate(A);
 	submit(s1, A);
 	OK(soft_cuEventRecord(e, s1));
 	OK(soft_cuStreamWaitEvent(s2, e, 0));
@@ -140,10 +140,10 @@ static void events(void)
 	CHECK_EQ(soft_cuEventQuery(e), CUDA_ERROR_NOT_READY);
 	CHECK_EQ(soft_cuEventElapsedTime_v2(&ms, e, e2), CUDA_ERROR_NOT_READY);
 	usleep(2000);
-	CHECK(!when(B));
+	CHECK(!stamp_of(B));
 	open_gate(A);
 	OK(soft_cuEventSynchronize(e2));
-	CHECK(when(A) && when(B) > when(A));
+	CHECK(stamp_of(A) && stamp_of(B) > stamp_of(A));
 	OK(soft_cuEventElapsedTime_v2(&ms, e, e2));
 	CHECK(ms >= 0 && ms < 100000);
 	OK(soft_cuEventDestroy_v2(e));
@@ -158,45 +158,45 @@ static void legacy(void)
 {
 	CUstream blocking, other, free_running;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
 	OK(soft_cuStreamCreate(&other, CU_STREAM_DEFAULT));
 	OK(soft_cuStreamCreate(&free_running, CU_STREAM_NON_BLOCKING));
-	shut(A);
-	shut(E);
+	shut_gate(A);
+	shut_gate(E);
 	submit(blocking, A);
 	submit(NULL, B);         /* waits for blocking */
 	submit(other, C);        /* waits for the legacy stream */
-	submit(free_running, D); /* waits for nobody */
+	submit(free_running, D); /* waits for no stream */
 	submit(CU_STREAM_PER_THREAD, E);
 	OK(soft_cuStreamSynchronize(free_running));
-	CHECK(when(D) && !when(A) && !when(B) && !when(C));
+	CHECK(stamp_of(D) && !stamp_of(A) && !stamp_of(B) && !stamp_of(C));
 	CHECK_EQ(soft_cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
 	CHECK_EQ(soft_cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
 	open_gate(A);
 	OK(soft_cuStreamSynchronize(other));
-	CHECK(when(A) && when(B) > when(A) && when(C) > when(B));
-	CHECK(!when(E));
+	CHECK(stamp_of(A) && stamp_of(B) > stamp_of(A) && stamp_of(C) > stamp_of(B));
+	CHECK(!stamp_of(E));
 	open_gate(E);
 	OK(soft_cuStreamSynchronize(NULL)); /* waits for the per-thread stream, too */
-	CHECK(when(E));
+	CHECK(stamp_of(E));
 	OK(soft_cuStreamDestroy_v2(blocking));
 	OK(soft_cuStreamDestroy_v2(other));
 	OK(soft_cuStreamDestroy_v2(free_running));
 }
 
-/* An event of a whole context waits for all its streams; a context that waits holds up all of them. */
+/* An event of a whole context waits for all its streams; a waiting context delays all its streams. */
 static void whole_context(void)
 {
 	CUstream s1, s2;
 	CUcontext ctx;
 	CUevent e;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
-	shut(A);
+	shut_gate(A);
 	submit(s1, A);
 	OK(soft_cuCtxGetCurrent(&ctx));
 	CHECK_EQ(soft_cuCtxRecordEvent(NULL, e), CUDA_ERROR_INVALID_CONTEXT);
@@ -206,18 +206,18 @@ static void whole_context(void)
 	OK(soft_cuCtxWaitEvent(ctx, e));
 	submit(s2, B);
 	usleep(2000);
-	CHECK(!when(B));
+	CHECK(!stamp_of(B));
 	CHECK_EQ(soft_cuStreamQuery(s2), CUDA_ERROR_NOT_READY);
 	open_gate(A);
 	OK(soft_cuStreamSynchronize(s2));
-	CHECK(when(A) && when(B) > when(A));
+	CHECK(stamp_of(A) && stamp_of(B) > stamp_of(A));
 	OK(soft_cuEventSynchronize(e));
 	OK(soft_cuEventDestroy_v2(e));
 	OK(soft_cuStreamDestroy_v2(s1));
 	OK(soft_cuStreamDestroy_v2(s2));
 }
 
-/* Freeing waits for what may still use the memory: programs launch and free without a word between. */
+/* cuMemFree waits for work that may still use the memory: programs launch and free without synchronising. */
 static CUcontext shared;
 
 static void *open_later(void *arg)
@@ -234,15 +234,15 @@ static void free_waits(void)
 	CUstream s;
 	pthread_t t;
 
-	forget();
+	reset_log();
 	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(soft_cuMemAlloc_v2(&p, 64));
 	OK(soft_cuCtxGetCurrent(&shared));
-	shut(A);
+	shut_gate(A);
 	submit(s, A);
 	pthread_create(&t, NULL, open_later, NULL);
 	OK(soft_cuMemFree_v2(p));
-	CHECK(when(A));
+	CHECK(stamp_of(A));
 	pthread_join(t, NULL);
 	OK(soft_cuStreamDestroy_v2(s));
 }
@@ -278,10 +278,10 @@ static void many_blocked(void)
 	enum { N = 40 };
 	CUstream s[N];
 
-	forget();
+	reset_log();
 	for (int i = 0; i < N; i++) {
 		OK(soft_cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
-		shut(i);
+		shut_gate(i);
 		submit(s[i], i);
 	}
 	for (int i = N - 1; i >= 0; i--) {
@@ -310,7 +310,7 @@ static void *hammer(void *arg)
 		if (i % 7 == 0)
 			OK(soft_cuEventSynchronize(e));
 	}
-	OK(soft_cuStreamDestroy_v2(s)); /* its work still runs */
+	OK(soft_cuStreamDestroy_v2(s)); /* the submitted work still runs */
 	OK(soft_cuEventDestroy_v2(e));
 	OK(soft_cuCtxSynchronize());
 	return NULL;
@@ -321,7 +321,7 @@ static void threads(void)
 	pthread_t t[8];
 
 	OK(soft_cuCtxGetCurrent(&shared));
-	forget();
+	reset_log();
 	for (int i = 0; i < 8; i++)
 		pthread_create(&t[i], NULL, hammer, (void *)(intptr_t)i);
 	for (int i = 0; i < 8; i++)
@@ -330,7 +330,7 @@ static void threads(void)
 
 int main(void)
 {
-#ifndef APPLICATION /* libcuda.so.1 opens its device by itself */
+#ifndef APPLICATION /* libcuda.so.1 opens the device on the first call */
 	CHECK_EQ(soft_cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
 #endif
 	OK(soft_open(&test_engine, NULL));

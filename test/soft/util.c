@@ -1,6 +1,6 @@
 /*
- * The small parts below the driver: handles under attack and from many threads, the ordered map against a
- * plain array, and CUDA_VISIBLE_DEVICES as NVIDIA documents it.
+ * Parts below the driver: handles (forged, and used by many threads), the ordered map against a plain array, and
+ * CUDA_VISIBLE_DEVICES as NVIDIA documents it.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -31,22 +31,22 @@ static void handles(void)
 	CHECK(handle_close(&table, ha, 1));
 	CHECK(!handle_close(&table, ha, 1));
 	CHECK(!handle_get(&table, ha, 1));
-	CHECK_EQ(released, 0); /* we still have a reference */
+	CHECK_EQ(released, 0); /* this function holds a reference */
 	handle_put(&table, ha);
 	CHECK_EQ(released, 1);
-	hc = handle_create(&table, 1, &a, release); /* the same slot again */
+	hc = handle_create(&table, 1, &a, release); /* reuses the slot */
 	CHECK(hc != ha && !handle_get(&table, ha, 1));
 	CHECK(handle_close(&table, hc, 1));
 	CHECK(handle_close(&table, hb, 2));
 	CHECK_EQ(released, 3);
-	for (int i = 0; i < 100000; i++) /* noise is never a handle */
+	for (int i = 0; i < 100000; i++) /* random numbers are never handles */
 		CHECK(!handle_get(&table, (uint64_t)random() << 33 ^ (uint64_t)random() << 12 ^ random(), i % 8));
 }
 
 static _Atomic uint64_t target;
 static _Atomic int stop;
 
-static void *look(void *arg)
+static void *use_target(void *arg)
 {
 	(void)arg;
 	while (!stop) {
@@ -54,7 +54,7 @@ static void *look(void *arg)
 		int *x = handle_get(&table, h, 3);
 
 		if (x) {
-			CHECK_EQ(*x, 77); /* alive as long as we hold it */
+			CHECK_EQ(*x, 77); /* alive while the reference is held */
 			handle_put(&table, h);
 		}
 	}
@@ -72,7 +72,7 @@ static void races(void)
 	pthread_t t[3];
 
 	for (int i = 0; i < 3; i++)
-		pthread_create(&t[i], NULL, look, NULL);
+		pthread_create(&t[i], NULL, use_target, NULL);
 	for (int i = 0; i < 20000; i++) {
 		int *x = malloc(sizeof *x);
 
@@ -145,7 +145,8 @@ static void visible(const char *list, const char *want)
 		got[i] = '0' + out[i];
 	got[n] = 0;
 	if (strcmp(got, want))
-		fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s shows %s, not %s\n", list ? list : "(unset)", got, want),
+		fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s makes devices \"%s\" visible, expected \"%s\"\n",
+			list ? list : "(unset)", got, want),
 			failures++;
 }
 
@@ -156,15 +157,15 @@ static void visibility(void)
 	visible("0", "0");
 	visible("2,1", "21");
 	visible(" 3 , 0 ", "30");
-	visible("0,9,1", "0"); /* ends at the first that is none */
+	visible("0,9,1", "0"); /* ends at the first invalid entry */
 	visible("-1", "");
 	visible("1,-1,2", "1");
 	visible("NoDevFiles", "");
-	visible("0,0", ""); /* twice: none at all */
+	visible("0,0", ""); /* a duplicate: no device */
 	visible("1,2,1", "");
 	visible("GPU-1030", "1");
 	visible("gpu-1020,3", "03");
-	visible("GPU-10", ""); /* fits two */
+	visible("GPU-10", ""); /* ambiguous */
 	visible("GPU-abcdef", "3");
 	visible("GPU-abcd00", "2");
 	visible("2,GPU-ffff,1", "2");

@@ -1,6 +1,6 @@
 /*
- * Virtual memory: the round trip that llama.cpp makes, with the errors of the vendor's driver on the way; what
- * is mapped without access cannot be copied to, and does not crash.
+ * Virtual memory management: the sequence of calls that llama.cpp makes, with the errors of the vendor driver; copying
+ * to memory that is mapped without access fails, and does not crash.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ static void round_trip(void)
 	CHECK_EQ(before - after, 3 * g);
 	CHECK_EQ(soft_cuMemMap(v, g, 0, h, 0), CUDA_ERROR_NOT_SUPPORTED);
 	CHECK_EQ(soft_cuMemMap(v + 3 * g, 2 * g, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
-	OK(soft_cuMemUnmap(v, g)); /* nothing is there */
+	OK(soft_cuMemUnmap(v, g)); /* nothing is mapped there */
 	OK(soft_cuMemMap(v, 2 * g, 0, h, 0));
 	CHECK_EQ(soft_cuMemMap(v, 2 * g, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemMap(v + 2 * g, 2 * g, 0, h, 1), CUDA_ERROR_INVALID_VALUE);
@@ -109,7 +109,7 @@ static void round_trip(void)
 	CHECK_EQ(before, after);
 }
 
-/* One memory at two addresses, by way of a file descriptor. */
+/* One physical memory at two addresses, through a file descriptor. */
 static void shared(void)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -123,7 +123,7 @@ static void shared(void)
 	OK(soft_cuMemCreate(&a, g, &prop, 0));
 	CHECK_EQ(soft_cuMemExportToShareableHandle(&fd, a, 1, 1), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuMemExportToShareableHandle(&fd, a, 1, 0));
-	CHECK(ftruncate(fd, 0)); /* nobody can take the memory away */
+	CHECK(ftruncate(fd, 0)); /* the file cannot shrink */
 	OK(soft_cuMemImportFromShareableHandle(&b, (void *)(intptr_t)fd, 1));
 	CHECK(a != b);
 	close(fd);
