@@ -10,7 +10,7 @@
 
 #include "transport/transport.h"
 
-#define HELLO_VERSION 2
+#define HELLO_VERSION 3
 #define EXTRAS_MAX    8 /* extra connections of a TCP link: tcp/extra_connections.h */
 #define EXTRA_KEY     16
 

@@ -27,7 +27,11 @@
 #define RING_MAX    (16u << 20)
 #define WORDS_MAX   65536u
 
-enum frame_kind { FRAME_PLAIN = 1, FRAME_WORD }; /* FRAME_WORD: op is the index of the word, ticket its value */
+enum frame_kind {
+	FRAME_PLAIN = 1,
+	FRAME_WORD, /* op is the index of the word, ticket its value */
+	FRAME_BEAT, /* over TCP: a heartbeat, nothing but a head */
+};
 
 struct frame_head {
 	uint32_t payload; /* bytes; the only length in the head */

@@ -28,6 +28,9 @@ struct link_config link_defaults(bool server)
 		.ring_size = 256u << 10,
 		.words = 4096,
 		.extras = server ? EXTRAS_MAX : 0,
+		.beat_ms = 5000,
+		.notice_ms = 25000,
+		.silence_ms = server ? 600000 : 25000,
 	};
 }
 
@@ -223,7 +226,7 @@ static struct link *link_alloc(int fd, bool server, const struct link_config *co
 	l->fd = fd;
 	l->server = server;
 	l->tcp_link = !socket_is_unix(fd);
-	if (l->tcp_link && !(l->tcp = tcp_new(l))) {
+	if (l->tcp_link && !(l->tcp = tcp_new(l, config))) {
 		free(l);
 		return NULL;
 	}

@@ -71,13 +71,21 @@ struct link_config {
 	uint32_t down_size;
 	uint32_t ring_size; /* of each ring of a lane: a power of two */
 	uint32_t words;
-	uint32_t extras;            /* over TCP: extra connections for large payloads */
+	uint32_t extras; /* over TCP: extra connections for large payloads */
+	/*
+	 * Over TCP: the interval of heartbeats (0: none), the silence after which on_silence(arg, true) is called, if not
+	 * NULL, and the silence that breaks the link. on_silence(arg, false) follows when the peer is heard again.
+	 */
+	unsigned beat_ms, notice_ms, silence_ms;
+	void (*on_silence)(void *arg, bool silent);
+	void *on_silence_arg;
 	struct link_memory *memory; /* server: made in advance; used if it has the sizes that were agreed on */
 };
 
 /*
  * Defaults: spin 50 us (client) or 200 us (server), timeouts 5 s and 30 s, arenas 64 MiB each, rings 256 KiB, 4096 words,
- * no extra connections (client) or as many as possible (server).
+ * no extra connections (client) or as many as possible (server). Heartbeats every 5 s; a client gives a silent server up
+ * after 25 s. A server notices a silent client then, too, but keeps it for 10 min: it may be stopped in a debugger.
  */
 struct link_config link_defaults(bool server);
 

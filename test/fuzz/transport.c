@@ -82,7 +82,7 @@ static void fuzz_stream(const uint8_t *data, size_t size)
 	l = new_link(pair[1], true);
 	l->arena[BULK_UP].base = malloc(ARENA);
 	l->arena[BULK_UP].size = ARENA;
-	if (!(l->tcp = tcp_new(l)) || tcp_start(l))
+	if (!(l->tcp = tcp_new(l, &(struct link_config){0})) || tcp_start(l))
 		abort();
 	/* Two sides that have brought a little, and bring no more. */
 	l->tcp->extras.joined = 2;

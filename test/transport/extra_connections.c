@@ -195,7 +195,7 @@ static void strangers(void)
 /* Bytes that are none of the arena's, and none at all. */
 static void lies(void)
 {
-	static const struct piece none[] = {{0xfffff000, SIZE}, {64u << 20, 1}, {0, 0xffffffff}, {0, 0}};
+	static const struct piece none[] = {{0xfffff000, SIZE}, {64u << 20, 1}, {0, 0xffffffff}, {8, 0}};
 	struct lane *lane;
 	struct pair p;
 

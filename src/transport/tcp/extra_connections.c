@@ -67,6 +67,16 @@ unsigned extra_queue_pieces(struct link *l, const struct piece *pieces, unsigned
 	return count;
 }
 
+void extra_queue_beats(struct link *l)
+{
+	struct extras *all = &l->tcp->extras;
+	unsigned count = load_acquire(&all->count);
+
+	for (unsigned i = 0; i < count; i++)
+		if (queue_has_room(&all->extra[i]))
+			queue_stripe(&all->extra[i], (struct piece){0, 0});
+}
+
 /* ---- Arrival ---- */
 
 int extra_arrived(struct link *l, const uint64_t *marks, unsigned n)
@@ -137,6 +147,8 @@ static int extra_receive_piece(struct extra *s)
 		extra_confirmed(s);
 		return 0;
 	}
+	if (!p.size && !p.offset && (s->ready || !l->server))
+		return 0; /* a heartbeat */
 	if (!p.size || !(s->ready || !l->server) || p.offset > a->size || p.size > a->size - p.offset)
 		return link_break(l, -EPROTO, "an extra connection names bytes outside the arena");
 	return extra_receive(s, a->base + p.offset, p.size, true);

@@ -72,6 +72,9 @@ struct link;
  */
 unsigned extra_queue_pieces(struct link *l, const struct piece *pieces, unsigned n, uint64_t *marks);
 
+/* Queues a heartbeat on every extra connection in use, under the connection's lock: a piece of no bytes. */
+void extra_queue_beats(struct link *l);
+
 /* 0: every connection has reached its mark; -EINPROGRESS: not yet; or the link's error. */
 int extra_arrived(struct link *l, const uint64_t *marks, unsigned n);
 /* Waits for that, once, as `w` allows; -EINPROGRESS: check and call again. */

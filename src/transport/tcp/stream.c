@@ -74,6 +74,8 @@ static int stream_check_head(struct stream *s)
 	const struct frame_head *h = &s->head;
 	uint32_t most = s->link->ring_size / 2;
 
+	if (h->kind == FRAME_BEAT && !h->payload && !h->npieces && !h->marks)
+		return 0;
 	if (h->payload > most || h->npieces > LINK_PIECES || h->lane >= LINK_LANES ||
 		h->marks > load_acquire(&s->link->tcp->extras.joined) ||
 		(h->kind != FRAME_PLAIN && (s->link->server || h->kind != FRAME_WORD)) ||
@@ -97,19 +99,22 @@ static size_t frame_stream_bytes(const struct frame_head *h)
 /* Looks for a complete frame, without the bytes of its pieces, in the buffer. */
 static int stream_find_frame(struct stream *s)
 {
-	size_t ready = s->end - s->start;
 	int err;
 
-	if (ready < sizeof s->head)
-		return -EAGAIN;
-	/* Payloads are 8-byte aligned; pieces of odd sizes move what comes after them. */
-	if (s->start % 8)
-		stream_compact(s);
-	memcpy(&s->head, s->buffer + s->start, sizeof s->head);
-	err = stream_check_head(s);
-	if (err)
-		return err;
-	if (ready < frame_stream_bytes(&s->head))
+	do {
+		if (s->end - s->start < sizeof s->head)
+			return -EAGAIN;
+		/* Payloads are 8-byte aligned; pieces of odd sizes move what comes after them. */
+		if (s->start % 8)
+			stream_compact(s);
+		memcpy(&s->head, s->buffer + s->start, sizeof s->head);
+		err = stream_check_head(s);
+		if (err)
+			return err;
+		if (s->head.kind == FRAME_BEAT)
+			s->start += sizeof s->head;
+	} while (s->head.kind == FRAME_BEAT);
+	if (s->end - s->start < frame_stream_bytes(&s->head))
 		return -EAGAIN;
 	/* Checked before s->have is set: find_frame may see this head again. */
 	err = frame_check(

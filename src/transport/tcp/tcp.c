@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-struct tcp *tcp_new(struct link *l)
+struct tcp *tcp_new(struct link *l, const struct link_config *config)
 {
 	struct tcp *t = calloc(1, sizeof *t);
 
@@ -18,6 +18,7 @@ struct tcp *tcp_new(struct link *l)
 	pthread_mutex_init(&t->in_lock, NULL);
 	pthread_mutex_init(&t->out_lock, NULL);
 	t->called = t->extras.door = -1;
+	heartbeat_init(&t->heartbeat, config);
 	for (unsigned i = 0; i < EXTRAS_MAX; i++) {
 		t->extras.extra[i].link = l;
 		t->extras.extra[i].fd = -1;
@@ -28,13 +29,15 @@ struct tcp *tcp_new(struct link *l)
 int tcp_start(struct link *l)
 {
 	struct tcp *t = l->tcp;
+	int err;
 
 	t->called = l->server ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!l->server && t->called < 0)
 		return -errno;
 	if (stream_init(&t->in, l, l->server ? BULK_UP : BULK_DOWN))
 		return -ENOMEM;
-	return l->server ? extra_start_joining(l) : tcp_client_start(l);
+	err = l->server ? extra_start_joining(l) : tcp_client_start(l);
+	return err ? err : heartbeat_start(l);
 }
 
 /* The link is broken, so the threads are about to end. */
@@ -45,6 +48,7 @@ void tcp_stop(struct link *l)
 
 	if (!t)
 		return;
+	heartbeat_finish(l);
 	if (t->receiving)
 		wait_wake_always(&t->away);
 	else
@@ -67,6 +71,7 @@ void tcp_forget(struct link *l)
 {
 	if (!l->tcp)
 		return;
+	heartbeat_finish(l);
 	stream_finish(&l->tcp->in);
 	extra_forget_all(l);
 	if (l->tcp->called >= 0)

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "transport/tcp/extra_connections.h"
+#include "transport/tcp/heartbeat.h"
 #include "transport/tcp/stream.h"
 
 struct tcp {
@@ -24,7 +25,8 @@ struct tcp {
 	_Atomic uint32_t away;      /* flag: the receiving thread stays away from the socket */
 	_Atomic unsigned assisting; /* counts calls of tcp_assist, to see whether one came lately */
 	struct extras extras;
+	struct heartbeat heartbeat;
 };
 
-struct tcp *tcp_new(struct link *l);
+struct tcp *tcp_new(struct link *l, const struct link_config *config);
 int tcp_client_start(struct link *l);
