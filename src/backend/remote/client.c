@@ -1,8 +1,11 @@
 /* Creates and destroys a client: the link and the state of every room. */
 #include "backend/remote/client.h"
 #include <stdlib.h>
+#include "backend/remote/copy/state.h"
+#include "backend/remote/graph/state.h"
 #include "backend/remote/session/call.h"
 #include "backend/remote/session/state.h"
+#include "backend/remote/wait/state.h"
 
 struct client *client_create(struct link *link)
 {
@@ -11,7 +14,10 @@ struct client *client_create(struct link *link)
 	if (!c)
 		return NULL;
 	c->session = session_state_create();
-	if (!c->session) {
+	c->wait = wait_state_create();
+	c->copy = copy_state_create();
+	c->graph = graph_state_create();
+	if (!c->session || !c->wait || !c->copy || !c->graph) {
 		client_destroy(c);
 		return NULL;
 	}
@@ -24,6 +30,9 @@ void client_destroy(struct client *c)
 	if (!c)
 		return;
 	call_detach(c);
+	graph_state_destroy(c->graph);
+	copy_state_destroy(c->copy);
+	wait_state_destroy(c->wait);
 	session_state_destroy(c->session);
 	free(c->devices);
 	free(c);

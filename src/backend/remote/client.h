@@ -26,6 +26,9 @@ struct client {
 	_Atomic(bool) has_mirrors;  /* mirrored memory exists: mirror_before_work */
 
 	struct session_state *session;
+	struct wait_state *wait;
+	struct copy_state *copy;
+	struct graph_state *graph;
 };
 
 /* NULL before the first device is opened, and in a forked child. */

@@ -5,14 +5,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/copy/state.h"
 
 #define COPY_THREADS_MAX 3
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t job_added = PTHREAD_COND_INITIALIZER, helper_left = PTHREAD_COND_INITIALIZER;
-static struct copy_job *jobs;
-static int thread_count = -1; /* not started */
 
 /* Runs chunks until none is left, or one has failed. */
 static void copy_job_work(struct copy_job *j)
@@ -33,25 +28,26 @@ static bool copy_job_has_work(struct copy_job *j)
 
 static void *copy_thread_run(void *arg)
 {
+	struct copy_threads *t = arg;
 	struct copy_job *j;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&t->lock);
 	for (;;) {
-		for (j = jobs; j && !copy_job_has_work(j); j = j->next)
+		for (j = t->jobs; j && !copy_job_has_work(j); j = j->next)
 			;
 		if (!j) {
-			pthread_cond_wait(&job_added, &lock);
+			pthread_cond_wait(&t->job_added, &t->lock);
 			continue;
 		}
 		j->helpers++;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&t->lock);
 		call_context = j->context;
 		copy_job_work(j);
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&t->lock);
 		if (!--j->helpers)
-			pthread_cond_broadcast(&helper_left);
+			pthread_cond_broadcast(&t->helper_left);
 	}
-	return arg;
+	return NULL;
 }
 
 static int processors_usable(void)
@@ -62,7 +58,7 @@ static int processors_usable(void)
 }
 
 /* Lock held. */
-static void copy_threads_start(void)
+static void copy_threads_start(struct copy_threads *t)
 {
 	int want = processors_usable() - 1;
 	sigset_t all, old;
@@ -70,37 +66,37 @@ static void copy_threads_start(void)
 
 	sigfillset(&all); /* signal handlers of the application run on its own threads */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	for (thread_count = 0; thread_count < want && thread_count < COPY_THREADS_MAX; thread_count++) {
-		if (pthread_create(&thread, NULL, copy_thread_run, NULL))
+	for (t->count = 0; t->count < want && t->count < COPY_THREADS_MAX; t->count++) {
+		if (pthread_create(&thread, NULL, copy_thread_run, t))
 			break;
 		pthread_detach(thread);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void copy_job_add(struct copy_job *j)
+static void copy_job_add(struct copy_threads *t, struct copy_job *j)
 {
-	pthread_mutex_lock(&lock);
-	if (thread_count < 0)
-		copy_threads_start();
-	j->next = jobs;
-	jobs = j;
-	pthread_cond_broadcast(&job_added);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&t->lock);
+	if (t->count < 0)
+		copy_threads_start(t);
+	j->next = t->jobs;
+	t->jobs = j;
+	pthread_cond_broadcast(&t->job_added);
+	pthread_mutex_unlock(&t->lock);
 }
 
 /* Returns when no thread works on the job any more. */
-static void copy_job_remove(struct copy_job *j)
+static void copy_job_remove(struct copy_threads *t, struct copy_job *j)
 {
-	struct copy_job **p = &jobs;
+	struct copy_job **p = &t->jobs;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&t->lock);
 	while (*p != j)
 		p = &(*p)->next;
 	*p = j->next;
 	while (j->helpers)
-		pthread_cond_wait(&helper_left, &lock);
-	pthread_mutex_unlock(&lock);
+		pthread_cond_wait(&t->helper_left, &t->lock);
+	pthread_mutex_unlock(&t->lock);
 }
 
 CUresult copy_threads_run(struct copy_job *j)
@@ -109,9 +105,9 @@ CUresult copy_threads_run(struct copy_job *j)
 
 	j->context = call_context;
 	if (shared)
-		copy_job_add(j);
+		copy_job_add(&client->copy->threads, j);
 	copy_job_work(j);
 	if (shared)
-		copy_job_remove(j);
+		copy_job_remove(&client->copy->threads, j);
 	return j->error;
 }

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/copy/state.h"
 
 #define SEGMENTS      4
 #define SEGMENT_SIZE  (256u << 10)
@@ -281,11 +281,9 @@ void staging_drop(struct stream *s)
 
 /* ---- pieces that are kept ---- */
 
-static _Atomic(unsigned) kept_pieces[2]; /* down and up */
-
 size_t kept_piece_size(bool up)
 {
-	unsigned n = kept_pieces[up];
+	unsigned n = client->copy->kept_pieces[up];
 
 	return n < 8 ? BLOCK_PART_MAX : n < 16 ? BLOCK_PART_MAX / 4 : n < 32 ? BLOCK_PART_MAX / 16 : KEPT_PIECE_MIN;
 }
@@ -294,12 +292,12 @@ bool kept_piece_take(bool up, size_t size, struct piece *piece)
 {
 	if (bulk_alloc(client->link, up ? BULK_UP : BULK_DOWN, (uint32_t)size, piece))
 		return false;
-	kept_pieces[up]++;
+	client->copy->kept_pieces[up]++;
 	return true;
 }
 
 void kept_piece_give(bool up, struct piece piece)
 {
 	bulk_free(client->link, up ? BULK_UP : BULK_DOWN, piece);
-	kept_pieces[up]--;
+	client->copy->kept_pieces[up]--;
 }

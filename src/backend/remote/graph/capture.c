@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
-#include "backend/remote/graph/graph.h"
+#include "backend/remote/graph/state.h"
 #include "backend/remote/session/fetch.h"
 
 struct capture {
@@ -17,14 +17,10 @@ struct capture {
 	pthread_t thread;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list captures = {&captures, &captures};
-static uint64_t last_id;
-
 /* Lock held. */
 static struct capture *capture_find(uint64_t id)
 {
-	list_each(l, &captures)
+	list_each(l, &client->graph->captures.active)
 	{
 		struct capture *c = container_of(l, struct capture, link);
 		if (c->id == id)
@@ -43,11 +39,11 @@ void capture_join(struct stream *s, uint64_t capture_id)
 {
 	struct capture *c;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->graph->captures.lock);
 	c = capture_find(capture_id);
 	if (c && !s->capturing)
 		stream_enter_capture(s, c);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->captures.lock);
 }
 
 /* ---- calls that a capture forbids ---- */
@@ -89,8 +85,8 @@ static CUresult captures_invalidate(const struct context *in)
 {
 	CUresult r = CUDA_SUCCESS;
 
-	pthread_mutex_lock(&lock);
-	list_each(l, &captures)
+	pthread_mutex_lock(&client->graph->captures.lock);
+	list_each(l, &client->graph->captures.active)
 	{
 		struct capture *c = container_of(l, struct capture, link);
 		if (in ? c->origin->ctx != in : !capture_protected(c))
@@ -98,7 +94,7 @@ static CUresult captures_invalidate(const struct context *in)
 		capture_invalidate(c->origin);
 		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->captures.lock);
 	return r;
 }
 
@@ -120,12 +116,13 @@ static CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode)
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&lock);
-	*c = (struct capture){.id = ++last_id, .origin = s, .mode = mode, .thread = pthread_self()};
-	list_append(&captures, &c->link);
+	pthread_mutex_lock(&client->graph->captures.lock);
+	*c = (struct capture){
+		.id = ++client->graph->captures.last_id, .origin = s, .mode = mode, .thread = pthread_self()};
+	list_append(&client->graph->captures.active, &c->link);
 	client->captures++;
 	stream_enter_capture(s, c);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->captures.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -134,15 +131,15 @@ static void capture_end(uint64_t id)
 {
 	struct capture *c;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->graph->captures.lock);
 	c = capture_find(id);
 	if (!c) {
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&client->graph->captures.lock);
 		return;
 	}
 	list_remove(&c->link);
 	client->captures--;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->captures.lock);
 	pthread_mutex_lock(&c->origin->ctx->lock);
 	list_each(l, &c->origin->ctx->streams)
 	{
@@ -162,14 +159,14 @@ void captures_drop(struct context *ctx)
 
 	do {
 		id = 0;
-		pthread_mutex_lock(&lock);
-		list_each(l, &captures)
+		pthread_mutex_lock(&client->graph->captures.lock);
+		list_each(l, &client->graph->captures.active)
 		{
 			struct capture *c = container_of(l, struct capture, link);
 			if (c->origin->ctx == ctx)
 				id = c->id;
 		}
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&client->graph->captures.lock);
 		if (id)
 			capture_end(id);
 	} while (id);
@@ -213,10 +210,10 @@ static bool capture_of_other_thread(uint64_t id)
 	struct capture *c;
 	bool other;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->graph->captures.lock);
 	c = capture_find(id);
 	other = c && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self());
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->captures.lock);
 	return other;
 }
 
@@ -238,6 +235,11 @@ CUresult remote_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 	if (r == CUDA_SUCCESS || r == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || r == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
 		capture_end(id);
 	return r;
+}
+
+void captures_finish(struct capture_table *t)
+{
+	list_each_safe(l, &t->active) free(container_of(l, struct capture, link));
 }
 
 /* ---- capture info ---- */

@@ -1,5 +1,6 @@
 /* Staged copies in graphs: the copy, its parts, and the nodes that make it. */
 #include "backend/remote/graph/graph_copy.h"
+#include "backend/remote/graph/state.h"
 
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
@@ -27,9 +28,6 @@ struct graph_copy {
 	struct graph_copy_part part[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects exec_copies, and parts_made with ended */
-static struct list exec_copies = {&exec_copies, &exec_copies};
-
 /* ---- life ---- */
 
 void graph_copy_unref(struct graph_copy *g)
@@ -51,11 +49,11 @@ static void graph_copy_end(void *arg)
 {
 	struct graph_copy *g = arg;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->graph->copies.lock);
 	g->ended = true;
 	for (unsigned i = 0; i < g->parts_made; i++)
 		callback_forget(g->part[i].callback);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->copies.lock);
 	graph_copy_unref(g);
 }
 
@@ -105,8 +103,8 @@ void graph_copy_attach_exec(struct graph_copy *g, uint64_t exec, uint64_t node)
 	g->exec = exec;
 	g->exec_node = node;
 	g->refs++;
-	pthread_mutex_lock(&lock);
-	list_each(l, &exec_copies)
+	pthread_mutex_lock(&client->graph->copies.lock);
+	list_each(l, &client->graph->copies.exec_copies)
 	{
 		struct graph_copy *old = container_of(l, struct graph_copy, link);
 		if (old->exec != exec || old->exec_node != node)
@@ -115,17 +113,17 @@ void graph_copy_attach_exec(struct graph_copy *g, uint64_t exec, uint64_t node)
 		atomic_store(&g->older, old);
 		break;
 	}
-	list_append(&exec_copies, &g->link);
-	pthread_mutex_unlock(&lock);
+	list_append(&client->graph->copies.exec_copies, &g->link);
+	pthread_mutex_unlock(&client->graph->copies.lock);
 }
 
 /* The copies stay allocated: a destroyed executable graph may still be running, and nothing tells when it has ended. */
 void graph_copy_exec_destroyed(CUgraphExec exec)
 {
-	pthread_mutex_lock(&lock);
-	list_each_safe(l, &exec_copies) if (container_of(l, struct graph_copy, link)->exec == (uintptr_t)exec)
-		list_remove(l);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&client->graph->copies.lock);
+	list_each_safe(l, &client->graph->copies.exec_copies) if (container_of(l, struct graph_copy, link)->exec ==
+								  (uintptr_t)exec) list_remove(l);
+	pthread_mutex_unlock(&client->graph->copies.lock);
 }
 
 /* ---- parts ---- */
@@ -244,12 +242,12 @@ static CUresult node_chain_put_host(struct node_chain *chain, struct graph_copy 
 		graph_copy_unref(g);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->graph->copies.lock);
 	part->callback = a.u.host.id;
 	g->parts_made++;
 	if (g->ended)
 		callback_forget(part->callback);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->copies.lock);
 	if (g->copy.piece.size && !up) {
 		a.u.host.offset = staged.offset;
 		a.u.host.size = staged.size;

@@ -1,7 +1,7 @@
 /* Executable graphs. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
-#include "backend/remote/graph/graph.h"
+#include "backend/remote/graph/state.h"
 #include "backend/remote/session/fetch.h"
 #include "util/handle.h"
 
@@ -10,8 +10,6 @@ struct exec_record {
 	bool allocates; /* has nodes that allocate or free: only the server knows whether it can be launched now */
 };
 
-static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
-
 static struct exec_record *exec_find(CUgraphExec handle)
 {
 	return record_find((uintptr_t)handle, HANDLE_CUgraphExec);
@@ -19,17 +17,17 @@ static struct exec_record *exec_find(CUgraphExec handle)
 
 static CUresult exec_add(CUgraphExec *exec, const struct wire_instantiated *done)
 {
-	struct exec_record *x = recycle_take(&recycled);
+	struct exec_record *x = recycle_take(&client->graph->execs);
 	CUresult r;
 
 	if (!x)
-		x = calloc(1, sizeof *x);
+		x = recycle_create(&client->graph->execs, sizeof *x);
 	if (!x)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	x->allocates = done->memory;
 	r = record_add(done->exec, HANDLE_CUgraphExec, x);
 	if (r)
-		recycle_put(&recycled, &x->recycled);
+		recycle_put(&client->graph->execs, &x->recycled);
 	else
 		*exec = (CUgraphExec)(uintptr_t)done->exec;
 	return r;
@@ -97,7 +95,7 @@ CUresult remote_cuGraphExecDestroy(CUgraphExec exec)
 
 	if (!x || !record_remove((uintptr_t)exec))
 		return CUDA_ERROR_INVALID_VALUE;
-	recycle_put(&recycled, &x->recycled);
+	recycle_put(&client->graph->execs, &x->recycled);
 	graph_copy_exec_destroyed(exec);
 	return call_cuGraphExecDestroy(exec);
 }

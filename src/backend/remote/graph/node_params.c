@@ -1,7 +1,7 @@
 /* Parameters of graph nodes, as the application reads them back; and the nodes that look like copies to it. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
-#include "backend/remote/graph/graph.h"
+#include "backend/remote/graph/state.h"
 #include "backend/remote/session/fetch.h"
 #include "backend/remote/session/callbacks.h"
 #include "backend/remote/memory/memory.h"
@@ -26,13 +26,10 @@ struct node_record {
 	CUDA_MEMCPY3D copy;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map node_records;
-
 /* The record of the node's slot, which may describe an earlier node.  Lock held. */
 static struct node_record *node_record_find(uint64_t id)
 {
-	return (struct node_record *)map_find(&node_records, handle_index(id));
+	return (struct node_record *)map_find(&client->graph->nodes.records, handle_index(id));
 }
 
 /* The record of the node, created if there is none; NULL: no memory.  Lock held. */
@@ -42,7 +39,7 @@ static struct node_record *node_record_get(uint64_t id)
 
 	if (!n && (n = calloc(1, sizeof *n))) {
 		n->by_slot.key = handle_index(id);
-		map_insert(&node_records, &n->by_slot);
+		map_insert(&client->graph->nodes.records, &n->by_slot);
 	}
 	if (n && n->id != id) {
 		n->id = id;
@@ -83,19 +80,40 @@ static bool node_storage_get(uint64_t id, size_t size, unsigned count, uint8_t *
 	return *bytes && *pointers;
 }
 
+static void param_storage_free(struct param_storage *p)
+{
+	while (p) {
+		struct param_storage *older = p->older;
+		free(p);
+		p = older;
+	}
+}
+
+void node_table_finish(struct node_table *t)
+{
+	struct node_record *n;
+
+	while ((n = (struct node_record *)t->records.root)) {
+		map_remove(&t->records, &n->by_slot);
+		param_storage_free(n->values);
+		param_storage_free(n->pointers);
+		free(n);
+	}
+}
+
 /* ---- nodes that look like copies ---- */
 
 CUresult node_copy_set(uint64_t id, const CUDA_MEMCPY3D *p)
 {
 	struct node_record *n;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->graph->nodes.lock);
 	n = node_record_get(id);
 	if (n) {
 		n->is_copy = true;
 		n->copy = *p;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->nodes.lock);
 	return n ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -104,12 +122,12 @@ bool node_copy_find(uint64_t id, CUDA_MEMCPY3D *p)
 	struct node_record *n;
 	bool found;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->graph->nodes.lock);
 	n = node_record_find(id);
 	found = n && n->id == id && n->is_copy;
 	if (found && p)
 		*p = n->copy;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->nodes.lock);
 	return found;
 }
 
@@ -153,14 +171,14 @@ static CUresult kernel_params_store(
 		return r;
 	if (k->params > size || k->params > f->info->head.bytes)
 		return client_reject_reply();
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->graph->nodes.lock);
 	stored = node_storage_get((uintptr_t)node, f->info->head.bytes, f->info->head.params, &values, pointers);
 	if (stored) {
 		memcpy(values, bytes, k->params);
 		for (unsigned i = 0; i < f->info->head.params; i++)
 			(*pointers)[i] = values + f->info->param[i].offset;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->nodes.lock);
 	return stored ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -249,11 +267,11 @@ static CUresult params_store(CUgraphNode node, const uint8_t *bytes, size_t size
 
 	if (need > size)
 		return client_reject_reply();
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->graph->nodes.lock);
 	stored = node_storage_get((uintptr_t)node, need, 0, stored_bytes, &none);
 	if (stored)
 		memcpy(*stored_bytes, bytes, need);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->graph->nodes.lock);
 	return stored ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

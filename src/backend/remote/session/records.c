@@ -73,28 +73,60 @@ void *record_remove(uint64_t handle)
 	return record;
 }
 
-void *recycle_take(struct recycle_pool *s)
+/* ---- records to use again ---- */
+
+void recycle_pool_init(struct recycle_pool *p)
+{
+	*p = (struct recycle_pool){0};
+	pthread_mutex_init(&p->lock, NULL);
+}
+
+void recycle_pool_finish(struct recycle_pool *p, void (*finish)(void *record))
+{
+	for (struct recycled *r = p->created, *next; r; r = next) {
+		next = r->created;
+		if (finish)
+			finish(r);
+		free(r);
+	}
+	*p = (struct recycle_pool){0};
+}
+
+void *recycle_take(struct recycle_pool *p)
 {
 	struct recycled *r = NULL;
 
-	pthread_mutex_lock(&s->lock);
-	if (s->count > RECYCLE_DELAY) {
-		r = s->first;
-		s->first = r->next;
-		s->count--;
+	pthread_mutex_lock(&p->lock);
+	if (p->count > RECYCLE_DELAY) {
+		r = p->first;
+		p->first = r->next;
+		p->count--;
 	}
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&p->lock);
 	return r;
 }
 
-void recycle_put(struct recycle_pool *s, struct recycled *r)
+void *recycle_create(struct recycle_pool *p, size_t size)
 {
-	pthread_mutex_lock(&s->lock);
+	struct recycled *r = calloc(1, size);
+
+	if (!r)
+		return NULL;
+	pthread_mutex_lock(&p->lock);
+	r->created = p->created;
+	p->created = r;
+	pthread_mutex_unlock(&p->lock);
+	return r;
+}
+
+void recycle_put(struct recycle_pool *p, struct recycled *r)
+{
+	pthread_mutex_lock(&p->lock);
 	r->next = NULL;
-	if (s->count++)
-		s->last->next = r;
+	if (p->count++)
+		p->last->next = r;
 	else
-		s->first = r;
-	s->last = r;
-	pthread_mutex_unlock(&s->lock);
+		p->first = r;
+	p->last = r;
+	pthread_mutex_unlock(&p->lock);
 }

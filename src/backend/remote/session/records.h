@@ -20,14 +20,21 @@ void *record_remove(uint64_t handle); /* NULL: there was none */
 
 /* The first member of each record. */
 struct recycled {
-	struct recycled *next;
+	struct recycled *next;    /* in the pool */
+	struct recycled *created; /* the record created before it */
 };
 
 struct recycle_pool {
 	pthread_mutex_t lock;
 	struct recycled *first, *last; /* oldest first */
 	unsigned count;
+	struct recycled *created; /* all records, in use or not */
 };
 
-void *recycle_take(struct recycle_pool *p); /* with the contents it was put with; NULL: allocate one */
+void recycle_pool_init(struct recycle_pool *p);
+/* Frees all records, each after a call of `finish` (or NULL).  No thread may use one any more. */
+void recycle_pool_finish(struct recycle_pool *p, void (*finish)(void *record));
+
+void *recycle_take(struct recycle_pool *p);                /* with the contents it was put with; NULL: create one */
+void *recycle_create(struct recycle_pool *p, size_t size); /* zeroed; NULL: no memory */
 void recycle_put(struct recycle_pool *p, struct recycled *r);

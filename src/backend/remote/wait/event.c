@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
+#include "backend/remote/wait/state.h"
 #include "backend/remote/memory/mirror.h"
 
 /* The lock is held while the event is recorded, so that the fields describe the latest record. */
@@ -24,13 +25,9 @@ struct event {
 	struct wire_tell watch; /* reached when the event is complete; word 0: not asked for since the last record */
 };
 
-static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
-
 /* ---- watches ---- */
 
 #define WATCHES_MAX 1024 /* the other words of the link are for streams */
-
-static atomic_uint watch_count;
 
 static struct wait_target event_wait_target(const struct event *e)
 {
@@ -45,7 +42,7 @@ static void event_unwatch_locked(struct event *e)
 	if (!e->watch.word)
 		return;
 	word_pool_give(e->watch);
-	atomic_fetch_sub(&watch_count, 1);
+	atomic_fetch_sub(&client->wait->events.watch_count, 1);
 	e->watch.word = 0;
 }
 
@@ -57,8 +54,8 @@ static CUresult event_watch_locked(struct event *e)
 
 	if (e->watch.word)
 		return CUDA_SUCCESS;
-	if (atomic_fetch_add(&watch_count, 1) >= WATCHES_MAX || !word_pool_take(&e->watch)) {
-		atomic_fetch_sub(&watch_count, 1);
+	if (atomic_fetch_add(&client->wait->events.watch_count, 1) >= WATCHES_MAX || !word_pool_take(&e->watch)) {
+		atomic_fetch_sub(&client->wait->events.watch_count, 1);
 		e->watch.word = 0;
 		return CUDA_SUCCESS;
 	}
@@ -105,9 +102,10 @@ static struct event *event_find(CUevent handle)
 
 static CUresult event_add(CUevent handle, bool foreign)
 {
-	struct event *e = recycle_take(&recycled);
+	struct recycle_pool *records = &client->wait->events.records;
+	struct event *e = recycle_take(records);
 
-	if (!e && (e = calloc(1, sizeof *e)))
+	if (!e && (e = recycle_create(records, sizeof *e)))
 		pthread_mutex_init(&e->lock, NULL);
 	if (!e)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -123,7 +121,7 @@ static CUresult event_add(CUevent handle, bool foreign)
 	pthread_mutex_unlock(&e->lock);
 	CUresult r = record_add((uintptr_t)handle, HANDLE_CUevent, e);
 	if (r)
-		recycle_put(&recycled, &e->recycled);
+		recycle_put(records, &e->recycled);
 	return r;
 }
 
@@ -150,7 +148,7 @@ CUresult remote_cuEventDestroy_v2(CUevent handle)
 	pthread_mutex_lock(&e->lock);
 	event_unwatch_locked(e);
 	pthread_mutex_unlock(&e->lock);
-	recycle_put(&recycled, &e->recycled);
+	recycle_put(&client->wait->events.records, &e->recycled);
 	return call_cuEventDestroy_v2(handle);
 }
 

@@ -1,6 +1,7 @@
 /* Streams: their records from creation to reuse, the calling thread's default stream, and attributes kept here. */
 #include <stdlib.h>
 #include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/wait/state.h"
 #include "cuda/per_thread.h"
 
 /* A default stream of the calling thread (cudaStreamPerThread); a thread has one in each context. */
@@ -11,15 +12,14 @@ struct thread_stream {
 };
 
 static __thread struct thread_stream *thread_streams;
-static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- creation ---- */
 
 static struct stream *stream_record_take(struct context *c, uint64_t id, unsigned flags, int priority)
 {
-	struct stream *s = recycle_take(&recycled);
+	struct stream *s = recycle_take(&client->wait->streams);
 
-	if (!s && (s = calloc(1, sizeof *s))) {
+	if (!s && (s = recycle_create(&client->wait->streams, sizeof *s))) {
 		pthread_mutex_init(&s->copy_lock, NULL);
 		pthread_mutex_init(&s->lock, NULL);
 	}
@@ -40,7 +40,7 @@ static struct stream *stream_add(struct context *c, uint64_t id, unsigned flags,
 	if (!s)
 		return NULL;
 	if (record_add(id, HANDLE_CUstream, s)) {
-		recycle_put(&recycled, &s->recycled);
+		recycle_put(&client->wait->streams, &s->recycled);
 		return NULL;
 	}
 	pthread_mutex_lock(&c->lock);
@@ -106,7 +106,7 @@ static void stream_record_retire(struct stream *s)
 	s->capture_id = 0;
 	pthread_mutex_unlock(&s->lock);
 	word_pool_give(word);
-	recycle_put(&recycled, &s->recycled);
+	recycle_put(&client->wait->streams, &s->recycled);
 }
 
 void streams_free_drained(struct context *c)

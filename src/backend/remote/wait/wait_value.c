@@ -11,7 +11,7 @@
  */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
-#include "backend/remote/wait/wait.h"
+#include "backend/remote/wait/state.h"
 #include "backend/remote/memory/mirror.h"
 
 struct value_wait {
@@ -21,35 +21,31 @@ struct value_wait {
 	uint32_t ctx_times;        /* when that had ended so often */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct value_wait *value_waits;
-static atomic_uint pending; /* in the list, or about to be */
-static atomic_bool
-	any_moment; /* graphs contain waits, or no word was left to follow one: they never stop to be pending */
-
-static void value_waits_remove_passed(void)
+static void value_waits_remove_passed(struct value_wait_table *t)
 {
-	pthread_mutex_lock(&lock);
-	for (struct value_wait **p = &value_waits, *w; (w = *p);) {
+	pthread_mutex_lock(&t->lock);
+	for (struct value_wait **p = &t->first, *w; (w = *p);) {
 		if (w->ctx->times_ended == w->ctx_times && !word_reached(client->link, w->past.word, w->past.value)) {
 			p = &w->next;
 			continue;
 		}
 		*p = w->next;
 		free(w);
-		atomic_fetch_sub(&pending, 1);
+		atomic_fetch_sub(&t->pending, 1);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&t->lock);
 }
 
 bool value_waits_pending(void)
 {
-	if (atomic_load(&any_moment))
+	struct value_wait_table *t = &client->wait->value_waits;
+
+	if (atomic_load(&t->any_moment))
 		return true;
-	if (!atomic_load(&pending))
+	if (!atomic_load(&t->pending))
 		return false;
-	value_waits_remove_passed();
-	return atomic_load(&pending) != 0;
+	value_waits_remove_passed(t);
+	return atomic_load(&t->pending) != 0;
 }
 
 /* ---- posting ---- */
@@ -76,32 +72,33 @@ struct stream *value_wait_begin(CUstream handle)
 	struct stream *s = stream_find(handle, &r);
 
 	if (s && stream_maybe_captured(s)) {
-		any_moment = true;
+		client->wait->value_waits.any_moment = true;
 		return NULL;
 	}
 	if (s)
-		atomic_fetch_add(&pending, 1);
+		atomic_fetch_add(&client->wait->value_waits.pending, 1);
 	return s;
 }
 
 /* The wait may have been posted even if r is an error: that may be another call's async error. */
 CUresult value_wait_end(struct stream *s, CUresult r)
 {
+	struct value_wait_table *t = &client->wait->value_waits;
 	struct value_wait *w = s ? malloc(sizeof *w) : NULL;
 
 	if (w && value_wait_post_signal(s, &w->past)) {
 		w->ctx = s->ctx;
 		w->ctx_times = w->ctx->times_ended;
-		pthread_mutex_lock(&lock);
-		w->next = value_waits;
-		value_waits = w;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_lock(&t->lock);
+		w->next = t->first;
+		t->first = w;
+		pthread_mutex_unlock(&t->lock);
 		return r;
 	}
 	free(w);
 	if (s) {
-		any_moment = true;
-		atomic_fetch_sub(&pending, 1);
+		t->any_moment = true;
+		atomic_fetch_sub(&t->pending, 1);
 	}
 	return r;
 }
@@ -126,7 +123,7 @@ CUresult remote_cuStreamBatchMemOp_v2(
 void value_waits_note_graph(const CUstreamBatchMemOpParams *p, unsigned count)
 {
 	if (memop_batch_waits(p, count))
-		any_moment = true;
+		client->wait->value_waits.any_moment = true;
 }
 
 /* ---- mirrored memory ---- */
@@ -138,4 +135,12 @@ bool value_waits_push(void)
 	if (some)
 		mirror_before_work(false);
 	return some;
+}
+
+void value_waits_finish(struct value_wait_table *t)
+{
+	for (struct value_wait *w = t->first, *next; w; w = next) {
+		next = w->next;
+		free(w);
+	}
 }

@@ -3,26 +3,22 @@
  * has done so: its next owner would take that value for its own.
  */
 #include <stdlib.h>
-#include "backend/remote/wait/wait.h"
+#include "backend/remote/wait/state.h"
 
 struct pending_word {
 	struct pending_word *next;
 	struct wire_tell word;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pending_word *pending;     /* given back, and not yet seen to have reached their last value */
-static struct pending_word *spare_nodes; /* without a word */
-
 /* Takes the first pending word that has reached its last value.  Lock held. */
-static bool word_pool_reuse(struct wire_tell *w)
+static bool word_pool_reuse(struct word_pool *pool, struct wire_tell *w)
 {
-	for (struct pending_word **p = &pending, *n; (n = *p); p = &n->next)
+	for (struct pending_word **p = &pool->pending, *n; (n = *p); p = &n->next)
 		if (word_reached(client->link, n->word.word, n->word.value)) {
 			*p = n->next;
 			*w = n->word;
-			n->next = spare_nodes;
-			spare_nodes = n;
+			n->next = pool->spare_nodes;
+			pool->spare_nodes = n;
 			return true;
 		}
 	return false;
@@ -30,11 +26,12 @@ static bool word_pool_reuse(struct wire_tell *w)
 
 bool word_pool_take(struct wire_tell *w)
 {
+	struct word_pool *pool = &client->wait->words;
 	bool found;
 
-	pthread_mutex_lock(&lock);
-	found = word_pool_reuse(w);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&pool->lock);
+	found = word_pool_reuse(pool, w);
+	pthread_mutex_unlock(&pool->lock);
 	if (found || !word_alloc(client->link, &w->word, &w->value))
 		return true;
 	w->word = 0;
@@ -43,6 +40,7 @@ bool word_pool_take(struct wire_tell *w)
 
 void word_pool_give(struct wire_tell w)
 {
+	struct word_pool *pool = &client->wait->words;
 	struct pending_word *n;
 
 	if (!w.word)
@@ -51,16 +49,31 @@ void word_pool_give(struct wire_tell w)
 		word_free(client->link, w.word);
 		return;
 	}
-	pthread_mutex_lock(&lock);
-	n = spare_nodes;
+	pthread_mutex_lock(&pool->lock);
+	n = pool->spare_nodes;
 	if (n)
-		spare_nodes = n->next;
+		pool->spare_nodes = n->next;
 	else
 		n = malloc(
 			sizeof *n); /* without memory the word is lost: better than a wrong value for its next owner */
 	if (n) {
-		*n = (struct pending_word){pending, w};
-		pending = n;
+		*n = (struct pending_word){pool->pending, w};
+		pool->pending = n;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void pending_words_free(struct pending_word *n)
+{
+	while (n) {
+		struct pending_word *next = n->next;
+		free(n);
+		n = next;
+	}
+}
+
+void word_pool_finish(struct word_pool *p)
+{
+	pending_words_free(p->pending);
+	pending_words_free(p->spare_nodes);
 }
