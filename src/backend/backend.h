@@ -1,9 +1,9 @@
 /*
- * backend.h - a thing that can execute CUDA calls, seen from the front.
+ * backend.h - the interface between the front and an implementation of CUDA.
  *
- * A backend fills a struct cuda_ops: the driver API itself.  A vendor's driver fills all of it.
- * Ours fill what they implement, with older names and per-thread twins; the front adds
- * what is answered in the application's process (front_ops), and CUDA_ERROR_NOT_SUPPORTED for the rest.
+ * A backend fills a struct cuda_ops, the ops table of the driver API.  A vendor driver fills all of it.  Our own backends
+ * fill the functions that they implement, with older names and per-thread twins; the front adds the calls of class local
+ * (front_ops), and CUDA_ERROR_NOT_SUPPORTED for the rest.
  */
 #pragma once
 
@@ -14,21 +14,22 @@
 
 struct backend {
 	const char *name; /* GANGWAY_DEVICE: "null", or the scheme before the colon of "unix:..." */
-	bool vendor;
+	bool vendor;      /* the table is the vendor driver's and stays as it is */
 
 	/*
-	 * Opens the device that `device` names and fills `table` (all NULL before).  Not CUDA_SUCCESS:
-	 * what cuInit will answer, and `why` says it in a sentence.  May be called again.  A backend of
-	 * ours calls `ending` when a context is about to lose all that is in it.
+	 * Opens the device named `device` and fills `table`, which has only NULLs before.  On failure, returns the error
+	 * that cuInit is to return, with the reason in `why`; may be called again.  A backend of ours calls `ending`
+	 * before it destroys or resets a context.
 	 */
 	CUresult (*open)(
 		const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size);
 
-	/* In a forked child, where nothing of the device can be used: lets go.  `open` may follow.  May be NULL. */
+	/* In a forked child, which cannot use the device: closes what the child inherited.  `open` may follow.  May be NULL. */
 	void (*forked)(void);
 
-	/* For NVIDIA's private tables; a vendor's driver answers those itself. */
-	CUresult (*primary)(CUdevice dev, CUcontext *ctx); /* the handle, not retained, not active */
+	/* For NVIDIA's private tables, which a vendor driver implements itself. */
+	CUresult (*primary)(
+		CUdevice dev, CUcontext *ctx); /* the primary context's handle; neither retained nor active */
 	CUresult (*stream_id)(CUcontext ctx, CUstream stream, unsigned long long *id);
 };
 

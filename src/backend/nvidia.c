@@ -1,4 +1,4 @@
-/* The vendor's own driver, passed through: a table of its functions, and nothing in between. */
+/* The backend nvidia: the vendor driver's own functions, with nothing in between. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -10,7 +10,7 @@
 #include "util/build_note.h"
 #include "wire/names.h"
 
-/* An audit library may answer with another file than the one asked for; ours, and we would call ourselves. */
+/* An audit library (LD_AUDIT) may redirect the path to a library of ours, which would then call itself. */
 static bool is_ourselves(void *library)
 {
 	struct link_map *map = NULL;
@@ -22,8 +22,8 @@ static bool is_ourselves(void *library)
 static CUresult open_nvidia(
 	const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size)
 {
-	static void *library; /* stays open: its threads and handlers do */
-	char path[PATH_MAX];
+	static void *library;                      /* never closed: its threads and handlers stay */
+	char path[PATH_MAX] = "the vendor driver"; /* opened before */
 	void **slots = (void **)table;
 
 	(void)device, (void)ending;
@@ -32,11 +32,11 @@ static CUresult open_nvidia(
 	if (!library)
 		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		snprintf(why, size, "the vendor's library does not load: %s", dlerror());
+		snprintf(why, size, "cannot load the vendor driver: %s", dlerror());
 		return CUDA_ERROR_NO_DEVICE;
 	}
 	if (is_ourselves(library)) {
-		snprintf(why, size, "the loader gives Gangway in place of the vendor's library: LD_AUDIT=%s",
+		snprintf(why, size, "the loader redirects the vendor driver to Gangway; unset LD_AUDIT, which is %s",
 			getenv("LD_AUDIT") ? getenv("LD_AUDIT") : "");
 		library = NULL;
 		return CUDA_ERROR_NO_DEVICE;

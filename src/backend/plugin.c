@@ -1,3 +1,4 @@
+/* Finds and loads libgangway-soft.so. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,34 +8,34 @@
 #include "backend/plugin.h"
 #include "util/build_note.h"
 
-#define FILE_NAME "libgangway-soft.so"
+#define PLUGIN_FILE "libgangway-soft.so"
 
-/* Our own folder, whatever link or bundled name we were loaded by; from bin/gangway: its library folder. */
-static bool beside_us(char *path, size_t size)
+/* The plug-in in the folder of this library, links resolved; for bin/gangway, in its library folder. */
+static bool plugin_path(char *path, size_t size)
 {
-	Dl_info us;
+	Dl_info self;
 	char real[PATH_MAX];
 
-	/* For a program's own code the name is what it was called by, perhaps found in PATH. */
-	if (!dladdr((void *)beside_us, &us) ||
-		!realpath(strchr(us.dli_fname, '/') ? us.dli_fname : "/proc/self/exe", real))
+	/* In a program, dladdr returns argv[0], which may be a bare name found in PATH. */
+	if (!dladdr((void *)plugin_path, &self) ||
+		!realpath(strchr(self.dli_fname, '/') ? self.dli_fname : "/proc/self/exe", real))
 		return false;
 	char *slash = strrchr(real, '/');
 	*slash = 0;
-	if (snprintf(path, size, "%s/" FILE_NAME, real) >= (int)size)
+	if (snprintf(path, size, "%s/" PLUGIN_FILE, real) >= (int)size)
 		return false;
-	return !access(path, R_OK) || snprintf(path, size, "%s/../lib/gangway/" FILE_NAME, real) < (int)size;
+	return !access(path, R_OK) || snprintf(path, size, "%s/../lib/gangway/" PLUGIN_FILE, real) < (int)size;
 }
 
-static const struct plugin *load(char *why, size_t size)
+static const struct plugin *plugin_load(char *why, size_t size)
 {
 	static const struct plugin *loaded;
 	char path[PATH_MAX];
 
 	if (loaded)
 		return loaded;
-	if (!beside_us(path, sizeof path)) {
-		snprintf(why, size, "cannot tell where libcuda.so.1 is, so not where " FILE_NAME " is");
+	if (!plugin_path(path, sizeof path)) {
+		snprintf(why, size, "cannot find the folder of libcuda.so.1, which should contain " PLUGIN_FILE);
 		return NULL;
 	}
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -42,7 +43,8 @@ static const struct plugin *load(char *why, size_t size)
 	if (!p)
 		snprintf(why, size, "%s", dlerror());
 	else if (strcmp(p->build, note_build))
-		snprintf(why, size, "%s is of another build (%s) than libcuda.so.1 (%s)", path, p->build, note_build);
+		snprintf(why, size, "%s is of build %s but libcuda.so.1 of build %s; install both from one package",
+			path, p->build, note_build);
 	else
 		loaded = p;
 	return loaded;
@@ -50,7 +52,7 @@ static const struct plugin *load(char *why, size_t size)
 
 const struct backend *plugin_backend(const char *name, char *why, size_t size)
 {
-	const struct plugin *p = load(why, size);
+	const struct plugin *p = plugin_load(why, size);
 
 	for (int i = 0; p && p->backends[i]; i++)
 		if (!strcmp(p->backends[i]->name, name))

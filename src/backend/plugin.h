@@ -1,20 +1,18 @@
 /*
- * plugin.h - the devices that we drive ourselves, in a library of their own: libgangway-soft.so,
- * beside libcuda.so.1.
+ * plugin.h - loads the devices cpu and null from a library of their own, libgangway-soft.so beside libcuda.so.1.
  *
- * libcuda.so.1 is in every CUDA program, also in those that use a vendor's driver or a remote one;
- * it stays small and depends on libc alone.  The software driver, the code that reads images and
- * the compilers come in only when such a device is chosen.
+ * Every CUDA program loads libcuda.so.1, also one that uses a vendor driver or a server.  So libcuda.so.1 stays small
+ * and needs libc alone; the software driver, the image code and the compilers are loaded when such a device is chosen.
  */
 #pragma once
 
 #include "backend/backend.h"
 
-/* What libgangway-soft.so exports, under the name gangway_plugin. */
+/* The symbol gangway_plugin of libgangway-soft.so. */
 struct plugin {
-	const char *build; /* note_build: the two libraries are of one build, or do not work together */
-	const struct backend *const *backends; /* up to NULL */
+	const char *build;                     /* must equal note_build: both libraries are of one build */
+	const struct backend *const *backends; /* NULL-terminated */
 };
 
-/* The backend called `name`, or NULL, and `why` says what is wrong. */
+/* The backend called `name`, or NULL with the reason in `why`. */
 const struct backend *plugin_backend(const char *name, char *why, size_t size);

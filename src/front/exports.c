@@ -1,4 +1,4 @@
-/* What libcuda.so.1 exports: generated, one indirect jump each. */
+/* The exported functions of libcuda.so.1: generated, one indirect jump each. */
 #include "front/front.h"
 
 #define PUBLIC __attribute__((visibility("default")))

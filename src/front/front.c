@@ -1,154 +1,159 @@
-/* Choosing the device: once, at the first call, and again in a child that forked before it was used. */
+/*
+ * Opens the device at the first call and completes its ops table.  A child that forks before cuInit chooses its device
+ * anew; a child that forks later gets CUDA_ERROR_NOT_INITIALIZED.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda/slots.h"
+#include "front/device_choice.h"
 #include "front/front.h"
-#include "front/choose.h"
-#include "front/table.h"
 #include "util/explain.h"
 #include "wire/trace.h"
 #include "wire/trace_cuda.h"
 
+_Static_assert(sizeof(struct cuda_ops) == cuda_OP_COUNT * sizeof(slot_fn), "an ops table has nothing but functions");
+
 _Atomic(const struct cuda_ops *) front_now = &cuda_boot_ops;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct backend *backend;
-static union table behind;  /* the chosen backend's own functions */
-static union table device;  /* and those of the front: complete */
-static union table refused; /* while none can be opened */
-static union table forked;  /* in a child of an initialised process */
-static _Atomic(int) refusal = CUDA_ERROR_NO_DEVICE;
+static struct cuda_ops backend_ops;   /* filled by the backend */
+static struct cuda_ops device_ops;    /* the same with the front's own functions; no entry is NULL */
+static struct cuda_ops no_device_ops; /* used for the calls during which no device can be opened */
+static struct cuda_ops forked_ops;    /* used in the child of an initialised process */
+static _Atomic(int) open_error = CUDA_ERROR_NO_DEVICE;
 static atomic_bool initialised;
 
 CUresult (*front_vendor_proc_address)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
 
-static CUresult unsupported(void)
+static CUresult answer_unsupported(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static CUresult refuse(void)
+static CUresult answer_no_device(void)
 {
-	return refusal;
+	return open_error;
 }
 
-static CUresult refuse_forked(void)
+static CUresult answer_forked(void)
 {
 	return CUDA_ERROR_NOT_INITIALIZED;
 }
 
-/*
- * Functions of any type in one table of refusals: they take no argument and return an int, which
- * every ABI we run on allows (caller cleans up, result in a register).
- */
-static void make_refusals(union table *t, CUresult (*answer)(void))
+/* Fills a table with `answer`, but for the calls that need no device. */
+static void fill_without_device(struct cuda_ops *t, CUresult (*answer)(void))
 {
-	memset(t, 0, sizeof *t);
-	t->ops.cuDriverGetVersion = front_cuDriverGetVersion;
-	t->ops.cuGetErrorName = front_cuGetErrorName;
-	t->ops.cuGetErrorString = front_cuGetErrorString;
-	t->ops.cuGetProcAddress = front_cuGetProcAddress;
-	t->ops.cuGetProcAddress_v2 = front_cuGetProcAddress_v2;
-	table_fill(t, (proc_fn)answer);
+	*t = (struct cuda_ops){
+		.cuDriverGetVersion = front_cuDriverGetVersion,
+		.cuGetErrorName = front_cuGetErrorName,
+		.cuGetErrorString = front_cuGetErrorString,
+		.cuGetProcAddress = front_cuGetProcAddress,
+		.cuGetProcAddress_v2 = front_cuGetProcAddress_v2,
+	};
+	slots_fill(t, (slot_fn)answer, cuda_OP_COUNT);
 }
 
-static void before_fork(void)
+static void lock_before_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&start_lock);
 }
 
-static void after_fork(void)
+static void unlock_after_fork(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&start_lock);
 }
 
-/* The vendor's driver looks after itself. */
-static void in_child(void)
+/* A vendor driver handles forks itself. */
+static void after_fork_in_child(void)
 {
 	const struct backend *b = backend;
 
-	pthread_mutex_init(&lock, NULL);
-	if (!b || b->vendor || front_now == &forked.ops)
+	pthread_mutex_init(&start_lock, NULL);
+	if (!b || b->vendor || front_now == &forked_ops)
 		return;
 	if (b->forked)
 		b->forked();
 	if (initialised) {
-		make_refusals(&forked, refuse_forked);
-		atomic_store_explicit(&front_now, &forked.ops, memory_order_release);
-	} else if (b->forked) { /* chosen, but not used: the child may choose for itself */
+		fill_without_device(&forked_ops, answer_forked);
+		atomic_store_explicit(&front_now, &forked_ops, memory_order_release);
+	} else if (b->forked) { /* open, but not initialised: the child opens its own device */
 		atomic_store_explicit(&front_now, &cuda_boot_ops, memory_order_release);
 	}
 }
 
-/* A program that asks the vendor for an address would get one that no trace sees. */
+/* The vendor would return its own addresses, and calls to those bypass the trace. */
 static void trace_vendor_addresses(void)
 {
-	front_vendor_proc_address = device.ops.cuGetProcAddress_v2;
+	front_vendor_proc_address = device_ops.cuGetProcAddress_v2;
 	if (front_vendor_proc_address)
-		device.ops.cuGetProcAddress_v2 = front_traced_proc_address;
+		device_ops.cuGetProcAddress_v2 = front_traced_proc_address;
 }
 
-static const struct cuda_ops *finish_table(void)
+/* The backend has filled device_ops: completes it, and returns the table that the exported functions use. */
+static const struct cuda_ops *complete_device_ops(void)
 {
-	static bool watching;
+	static bool fork_handled;
 	bool traced = trace_on();
 
-	trace_behind = &device.ops;
+	trace_behind = &device_ops;
 	if (backend->vendor && traced)
 		trace_vendor_addresses();
-	behind = device;
+	backend_ops = device_ops;
 	if (!backend->vendor) {
-		table_put(&device, &front_ops);
-		front_block_launches(&device.ops);
+		slots_put(&device_ops, &front_ops, cuda_OP_COUNT);
+		front_block_launches(&device_ops);
 	}
-	table_fill(&device, (proc_fn)unsupported);
-	if (!watching && !pthread_atfork(before_fork, after_fork, in_child))
-		watching = true;
-	return traced ? &cuda_trace_ops : &device.ops;
+	slots_fill(&device_ops, (slot_fn)answer_unsupported, cuda_OP_COUNT);
+	if (!fork_handled && !pthread_atfork(lock_before_fork, unlock_after_fork, after_fork_in_child))
+		fork_handled = true;
+	return traced ? &cuda_trace_ops : &device_ops;
 }
 
+/* With start_lock held. */
 static const struct cuda_ops *open_device(void)
 {
 	char why[256] = "", text[sizeof why + 16];
 	const char *name = getenv("GANGWAY_DEVICE");
 
-	memset(&device, 0, sizeof device);
-	CUresult r = choose_device(name, &backend, &device.ops, why, sizeof why);
+	memset(&device_ops, 0, sizeof device_ops);
+	CUresult r = choose_device(name, &backend, &device_ops, why, sizeof why);
 	if (r == CUDA_SUCCESS) {
-		const struct cuda_ops *t = finish_table();
+		const struct cuda_ops *t = complete_device_ops();
 		atomic_store_explicit(&front_now, t, memory_order_release);
 		return t;
 	}
-	/* The boot table stays: the next call tries again, a daemon may be up by then. */
-	refusal = r;
+	/* The boot table stays in use, so that the next call tries again: a server may have started by then. */
+	open_error = r;
 	snprintf(text, sizeof text, "no device: %s", why);
 	trace_note("%s", text);
 	tell_user(text);
-	make_refusals(&refused, refuse);
-	return &refused.ops;
+	fill_without_device(&no_device_ops, answer_no_device);
+	return &no_device_ops;
 }
 
 const struct cuda_ops *front_start(void)
 {
 	const struct cuda_ops *t;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&start_lock);
 	t = atomic_load_explicit(&front_now, memory_order_acquire);
 	if (t == &cuda_boot_ops)
 		t = open_device();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&start_lock);
 	return t;
 }
 
 const struct cuda_ops *front_device(void)
 {
-	return &device.ops;
+	return &device_ops;
 }
 
-const struct cuda_ops *front_behind(void)
+const struct cuda_ops *front_backend_ops(void)
 {
-	return &behind.ops;
+	return &backend_ops;
 }
 
 const struct backend *front_backend(void)

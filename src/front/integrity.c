@@ -1,6 +1,6 @@
 /*
- * The answer by which NVIDIA's runtimes (12 and later) convince themselves that driver and tables
- * belong together: HMAC (RFC 2104) with MD2 (RFC 1319) over what both sides can see.
+ * The integrity check of NVIDIA's runtimes (12 and later), which verifies that driver and private tables belong
+ * together: HMAC (RFC 2104) with MD2 (RFC 1319) over values that both sides know.
  */
 #include <pthread.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct md2 {
 	unsigned used;
 };
 
-/* RFC 1319's permutation of 0..255, made of the digits of pi. */
+/* The permutation of 0..255 in RFC 1319, derived from the digits of pi. */
 /* clang-format off */
 static const uint8_t pi[256] = {
 	 41,  46,  67, 201, 162, 216, 124,   1,  61,  54,  84, 161, 236, 240,   6,  19,
@@ -78,36 +78,20 @@ static void md2_end(struct md2 *m, uint8_t out[BLOCK])
 	memcpy(out, m->state, BLOCK);
 }
 
-static const uint8_t key[BLOCK] = {
-	0x14,
-	0x6a,
-	0xdd,
-	0xae,
-	0x53,
-	0xa9,
-	0xa7,
-	0x52,
-	0xaa,
-	0x08,
-	0x41,
-	0x36,
-	0x0b,
-	0xf5,
-	0x5a,
-	0x9f,
-};
+static const uint8_t hmac_key[BLOCK] = {
+	0x14, 0x6a, 0xdd, 0xae, 0x53, 0xa9, 0xa7, 0x52, 0xaa, 0x08, 0x41, 0x36, 0x0b, 0xf5, 0x5a, 0x9f};
 
-static void hmac_begin(struct md2 *m, uint8_t flip)
+static void hmac_begin(struct md2 *m, uint8_t pad)
 {
 	memset(m, 0, sizeof *m);
 	for (int i = 0; i < BLOCK; i++) {
-		uint8_t b = key[i] ^ flip;
+		uint8_t b = hmac_key[i] ^ pad;
 		md2_add(m, &b, 1);
 	}
 }
 
-/* Everything that the runtime will hash itself, in its order. */
-static CUresult add_facts(struct md2 *m, uint32_t version, uint64_t seconds)
+/* Adds the values that the runtime hashes, too, in the same order. */
+static CUresult md2_add_values(struct md2 *m, uint32_t version, uint64_t seconds)
 {
 	int count = 0;
 	struct {
@@ -148,23 +132,7 @@ static CUresult add_facts(struct md2 *m, uint32_t version, uint64_t seconds)
 CUresult front_integrity_answer(uint32_t version, uint64_t seconds, uint8_t out[16])
 {
 	static const uint8_t fixed[BLOCK] = {
-		0x5c,
-		0x67,
-		0xcb,
-		0x03,
-		0x1c,
-		0x18,
-		0x41,
-		0x33,
-		0xe8,
-		0xd1,
-		0x4c,
-		0x1f,
-		0xaa,
-		0x83,
-		0xd3,
-		0x8e,
-	};
+		0x5c, 0x67, 0xcb, 0x03, 0x1c, 0x18, 0x41, 0x33, 0xe8, 0xd1, 0x4c, 0x1f, 0xaa, 0x83, 0xd3, 0x8e};
 	struct md2 m;
 	uint8_t inner[BLOCK];
 
@@ -178,7 +146,7 @@ CUresult front_integrity_answer(uint32_t version, uint64_t seconds, uint8_t out[
 		return CUDA_SUCCESS;
 	}
 	hmac_begin(&m, 0x36);
-	CUresult r = add_facts(&m, version, seconds);
+	CUresult r = md2_add_values(&m, version, seconds);
 	md2_end(&m, inner);
 	hmac_begin(&m, 0x5c);
 	md2_add(&m, inner, BLOCK);

@@ -1,12 +1,12 @@
-/* cuGetProcAddress: from a base name, a version and a kind of default stream to one of our exports. */
+/* cuGetProcAddress: finds an exported function by base name, version and kind of default stream. */
 #include <string.h>
 #include "front/front.h"
 
 /* cuda_procs: generated from api/cuda.api. */
 #include "gen/cuda_procs.inc"
 
-/* First row of the name, or NULL. */
-static const struct proc *find_base(const char *base)
+/* The first row of the name, or NULL. */
+static const struct proc *find_first_row(const char *base)
 {
 	size_t low = 0, high = cuda_nprocs;
 
@@ -20,10 +20,10 @@ static const struct proc *find_base(const char *base)
 	return low < cuda_nprocs && !strcmp(cuda_procs[low].base, base) ? &cuda_procs[low] : NULL;
 }
 
-/* Where a name has per-thread twins, only those answer a per-thread question. */
+/* If a name has per-thread twins, `twin` selects among those only. */
 const struct proc *front_find_proc(const char *base, int version, bool twin, bool *known)
 {
-	const struct proc *first = find_base(base), *best = NULL;
+	const struct proc *first = find_first_row(base), *best = NULL;
 	bool has_twin = false;
 
 	*known = first != NULL;
@@ -38,7 +38,7 @@ const struct proc *front_find_proc(const char *base, int version, bool twin, boo
 	return best;
 }
 
-static CUresult lookup(
+static CUresult find_address(
 	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
 	bool known;
@@ -58,26 +58,23 @@ CUresult front_cuGetProcAddress_v2(
 	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
 {
 	CUdriverProcAddressQueryResult status;
-	CUresult r = lookup(symbol, pfn, version, flags, &status);
+	CUresult r = find_address(symbol, pfn, version, flags, &status);
 
 	if (r == CUDA_SUCCESS && symbolStatus)
 		*symbolStatus = status;
 	return r;
 }
 
-/* The first version says NOT_FOUND where the second says success and NULL. */
+/* Unlike version 2, which succeeds with NULL, this version returns CUDA_ERROR_NOT_FOUND. */
 CUresult front_cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
 	CUdriverProcAddressQueryResult status;
-	CUresult r = lookup(symbol, pfn, version, flags, &status);
+	CUresult r = find_address(symbol, pfn, version, flags, &status);
 
 	return r == CUDA_SUCCESS && !*pfn ? CUDA_ERROR_NOT_FOUND : r;
 }
 
-/*
- * A traced vendor's driver: it decides, and where the answer is a function we export too, the
- * program gets ours, so that the call is seen.
- */
+/* The vendor driver decides what the program gets.  If we export the same function, ours replaces it, for the trace. */
 CUresult front_traced_proc_address(
 	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {

@@ -146,7 +146,7 @@ static void text_calls(const struct nvml_ops *t)
 	if (!t->nvmlSystemGetDriverVersion(text, 96) && strlen(text) >= 96)
 		abort();
 	struct wire_nvml_hidden h;
-	if (!nvml_remote_backend.hidden(NVML_HANDLE(0), 231, &h) && strlen(h.text) >= sizeof h.text)
+	if (!nvml_remote_backend.private_value(NVML_HANDLE(0), 231, &h) && strlen(h.text) >= sizeof h.text)
 		abort();
 	t->nvmlDeviceGetHandleByUUID("GPU-0", &d);
 	t->nvmlDeviceGetHandleByPciBusId_v2("0000:01:00.0", &d);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The queries of a poll go to the server as a batch (backend/nvml/poll.h): far fewer round trips, and the same answers.
+# The queries of a poll go to the server as a batch (backend/nvml/sensor_poll.h): far fewer round trips, and the same answers.
 # batch.sh BUILD SERVED TRANSPORT MONITOR
 . "$(dirname "$0")/../remote/faults.sh"
 export LD_LIBRARY_PATH="$build/lib/gangway" GANGWAY_DEVICE_COUNT=2

@@ -1,12 +1,12 @@
 /*
- * Batching of queries in the client (backend/nvml/poll.h), with a clock of the test's own and a server that counts:
+ * Batching of queries in the client (backend/nvml/sensor_poll.h), with a clock of the test's own and a server that counts:
  * each answer is used once, and never when it is old; queries that may not be batched are not; the server gets at
  * most twice as many queries, in no more round trips.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "backend/nvml/backend.h"
-#include "backend/nvml/poll.h"
+#include "backend/nvml/sensor_poll.h"
 #include "test/check.h"
 
 #define AGE   10
@@ -25,7 +25,7 @@ struct args {
 };
 
 /* Answers each query with its own arguments. */
-static void serve(struct poll_ask *ask)
+static void serve(struct sensor_batch *ask)
 {
 	size_t in = 0, out = 0;
 
@@ -51,14 +51,14 @@ static int32_t ask(unsigned call, struct args a, unsigned nin)
 {
 	struct args answer = {0};
 	const struct wire_piece out = {&answer, sizeof answer};
-	struct poll_ask together;
+	struct sensor_batch together;
 	int result = 0;
 
-	if (!poll_find(now, WIRE_NVML + call, &a, sizeof a, nin, &out, 1, &result)) {
-		poll_together(&together);
+	if (!sensor_poll_find(now, WIRE_NVML + call, &a, sizeof a, nin, &out, 1, &result)) {
+		sensor_poll_collect(&together);
 		if (together.size) {
 			serve(&together);
-			CHECK(poll_take(now, &together) && poll_found(now, &out, 1, &result));
+			CHECK(sensor_poll_store(now, &together) && sensor_poll_result(now, &out, 1, &result));
 		} else {
 			exchanges++, questions++;
 			result = ++answer_number;
@@ -66,7 +66,7 @@ static int32_t ask(unsigned call, struct args a, unsigned nin)
 			answer = a;
 		}
 	}
-	poll_done(now);
+	sensor_poll_done(now);
 	CHECK(!memcmp(&answer, &a, sizeof a));
 	CHECK(now - asked_at[result] < AGE);
 	CHECK(asked_at[result]);
@@ -127,7 +127,7 @@ static void check_polls_with_pauses(void)
 
 static void check_polls_without_pauses(void)
 {
-	poll_forget();
+	sensor_poll_clear();
 	poll(0, 5);
 	COST(5, 5);
 	for (int i = 0; i < 10; i++) {
@@ -143,7 +143,7 @@ static void check_polls_without_pauses(void)
 
 static void check_age(void)
 {
-	poll_forget();
+	sensor_poll_clear();
 	poll(0, 5);
 	exchanges = questions = 0;
 	int32_t first = sensor(0);
@@ -160,20 +160,20 @@ static void check_age(void)
 /* More queries than fit in a frame, and more than the client remembers. */
 static void check_many(void)
 {
-	poll_forget();
+	sensor_poll_clear();
 	poll(0, 100);
 	for (int i = 0; i < 3; i++) {
 		now += PAUSE;
 		poll(0, 100);
 		COST(4, 100);
 	}
-	poll_forget();
+	sensor_poll_clear();
 	poll(0, 300);
 	now += PAUSE;
 	poll(0, 300);
 	COST(256 / 32 + 44, 300);
 	/* Beyond that the client does not notice repeated queries; each still gets a new answer. */
-	poll_forget();
+	sensor_poll_clear();
 	poll(0, 10);
 	now += PAUSE;
 	poll(300, 556);
@@ -187,7 +187,7 @@ static void check_unbatched(void)
 	const struct args device = {.device = (uintptr_t)NVML_HANDLE(0)};
 	const struct args part = {.device = (uintptr_t)NVML_HANDLE(WIRE_NVML_DEVICES_MAX)};
 
-	poll_forget();
+	sensor_poll_clear();
 	for (int i = 0; i < 4; i++) {
 		now += PAUSE;
 		exchanges = questions = 0;
@@ -201,16 +201,16 @@ static void check_unbatched(void)
 		ask(NR_nvmlDeviceGetProcessUtilization, device, 0);
 		COST(i ? 6 : 7, 7);
 	}
-	poll_forget();
-	poll_use(false);
+	sensor_poll_clear();
+	sensor_poll_enable(false);
 	for (int i = 0; i < 4; i++) {
 		now += PAUSE;
 		poll(0, 5);
 		COST(5, 5);
 	}
-	poll_use(true);
+	sensor_poll_enable(true);
 	poll(0, 5);
-	poll_forget();
+	sensor_poll_clear();
 	now += PAUSE;
 	poll(0, 5);
 	COST(5, 5);
@@ -220,28 +220,28 @@ static void check_unbatched(void)
 static void check_malformed_answers(void)
 {
 	static const uint32_t sizes[] = {
-		0, 8, sizeof(struct args) - 8, sizeof(struct args) + 8, POLL_ANSWER + 8, 1u << 31, ~0u};
+		0, 8, sizeof(struct args) - 8, sizeof(struct args) + 8, SENSOR_VALUE_MAX + 8, 1u << 31, ~0u};
 	struct args a = {.device = (uintptr_t)NVML_HANDLE(0)}, answer;
 	const struct wire_piece out = {&answer, sizeof answer};
-	struct poll_ask together;
+	struct sensor_batch together;
 	int result;
 
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		for (size_t k = 0; k < 3; k++) {
-			poll_forget();
+			sensor_poll_clear();
 			poll(0, 3);
-			CHECK(!poll_find(
+			CHECK(!sensor_poll_find(
 				now, WIRE_NVML + NR_nvmlDeviceGetClockInfo, &a, sizeof a, 0, &out, 1, &result));
-			poll_together(&together);
+			sensor_poll_collect(&together);
 			CHECK(together.size);
 			serve(&together);
 			struct wire_nvml_said said = {.size = sizes[i]};
 			memcpy(together.answer + k * (sizeof said + sizeof a), &said, sizeof said);
-			CHECK(!poll_take(now, &together));
+			CHECK(!sensor_poll_store(now, &together));
 		}
 	}
-	poll_forget();
-	CHECK(!poll_found(now, &out, 1, &result));
+	sensor_poll_clear();
+	CHECK(!sensor_poll_result(now, &out, 1, &result));
 }
 
 static void check_random(void)
@@ -249,7 +249,7 @@ static void check_random(void)
 	unsigned asked = 0;
 
 	srand(1);
-	poll_forget();
+	sensor_poll_clear();
 	exchanges = questions = 0;
 	for (int i = 0; i < 200000; i++) {
 		unsigned of = 1 + i / 2000; /* different queries */

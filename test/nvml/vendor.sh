@@ -113,8 +113,8 @@ GO="$dir/go" GANGWAY_NVIDIA_LIBRARY="$dir/vendor/slow.so" GANGWAY_NVIDIA_ML_LIBR
 	"$here/../served.sh" "$gangway" nvidia unix "$first" >"$dir/out" 2>&1 || fail "the first answers: $(cat "$dir/out")"
 # The trace names unknown slots of the private table.
 GANGWAY_TRACE="$dir/trace" GANGWAY_DEVICE=null "$private" >"$dir/out" 2>&1 || fail "the private table: $(cat "$dir/out")"
-for place in 1 9 80 109 269; do
-	grep -q "place $place of NVML's private table" "$dir/trace" || fail "the trace has no place $place"
+for slot in 1 9 80 109 269; do
+	grep -q "slot $slot of NVML's private table" "$dir/trace" || fail "the trace has no slot $slot"
 done
 # Clients see the devices that the server may use: two of three, in another order.
 GANGWAY_DEVICE_COUNT=3 CUDA_VISIBLE_DEVICES=2,0 "$here/../served.sh" "$gangway" nvidia unix \

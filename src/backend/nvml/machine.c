@@ -1,4 +1,4 @@
-/* Which devices there are, what they are called, and how they are found. */
+/* The devices cpu and null in NVML: the list of devices, their names, and finding one. */
 #include "backend/nvml/machine.h"
 
 #include <stdio.h>
@@ -16,8 +16,8 @@
 
 struct machine machine;
 
-_Static_assert(NVML_DEVICES_MAX == MAX_DEVICES, "all that the driver may have");
-_Static_assert(USAGE_DEVICES == MAX_DEVICES, "all that the driver may have");
+_Static_assert(NVML_DEVICES_MAX == MAX_DEVICES, "as many devices as the software driver may have");
+_Static_assert(USAGE_DEVICES == MAX_DEVICES, "as many devices as the software driver may have");
 
 nvmlReturn_t machine_open(const char *kind, const char *visible, char *why, size_t size)
 {
@@ -30,7 +30,7 @@ nvmlReturn_t machine_open(const char *kind, const char *visible, char *why, size
 	if (!describe_settings(&s, why, size))
 		return NVML_ERROR_DRIVER_NOT_LOADED;
 	if (cpu && !cpu_capability(&major, &minor)) {
-		snprintf(why, size, "GANGWAY_CPU_CC is no compute capability");
+		snprintf(why, size, "GANGWAY_CPU_CC is not a compute capability, such as 9.0");
 		return NVML_ERROR_DRIVER_NOT_LOADED;
 	}
 	snprintf(m.kind, sizeof m.kind, "%s", kind);
@@ -46,7 +46,7 @@ nvmlReturn_t machine_open(const char *kind, const char *visible, char *why, size
 		d->memory = describe_memory(s.memory);
 		describe_device(cpu ? cpu_describe : null_describe, d->physical, &d->info);
 	}
-	if (memcmp(&machine, &m, sizeof m)) /* somebody may still be looking at it */
+	if (memcmp(&machine, &m, sizeof m)) /* a late call may still read it: written only if it differs */
 		machine = m;
 	return NVML_SUCCESS;
 }
@@ -69,17 +69,7 @@ const struct machine_device *machine_find(nvmlDevice_t handle)
 	return i < 0 ? NULL : &machine.device[i];
 }
 
-nvmlReturn_t machine_text(const char *text, char *to, unsigned size)
-{
-	if (!to)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (strlen(text) >= size)
-		return NVML_ERROR_INSUFFICIENT_SIZE;
-	strcpy(to, text);
-	return NVML_SUCCESS;
-}
-
-/* ---- finding ---- */
+/* ---- Finding a device ---- */
 
 nvmlReturn_t machine_nvmlDeviceGetCount_v2(unsigned *count)
 {
@@ -128,7 +118,7 @@ nvmlReturn_t machine_nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/* ---- identity ---- */
+/* ---- Identity ---- */
 
 nvmlReturn_t machine_nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *index)
 {
@@ -144,7 +134,7 @@ nvmlReturn_t machine_nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned
 {
 	const struct machine_device *d = machine_find(device);
 
-	return d ? machine_text(d->info.name, name, length) : NVML_ERROR_INVALID_ARGUMENT;
+	return d ? nvml_copy_text(d->info.name, name, length) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t machine_nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned length)
@@ -155,10 +145,10 @@ nvmlReturn_t machine_nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned
 	if (!d)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	uuid_text(d->uuid, text);
-	return machine_text(text, uuid, length);
+	return nvml_copy_text(text, uuid, length);
 }
 
-/* Where libcuda says that it is; there is no such thing on the bus, so no maker's numbers either. */
+/* The bus number that libcuda reports.  No such device is on the PCI bus, so vendor and device ids are 0. */
 nvmlReturn_t machine_nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
 	const struct machine_device *d = machine_find(device);
@@ -174,5 +164,5 @@ nvmlReturn_t machine_nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t 
 
 nvmlReturn_t machine_nvmlSystemGetDriverVersion(char *version, unsigned length)
 {
-	return machine_text(GANGWAY_DRIVER_VERSION, version, length);
+	return nvml_copy_text(GANGWAY_DRIVER_VERSION, version, length);
 }

@@ -1,9 +1,9 @@
 /*
- * machine.h - NVML for the devices that we drive ourselves: cpu and null.
+ * machine.h - NVML for the devices of the software driver: cpu and null.
  *
- * What is said is true or not said: identity is the driver's own (soft/describe.h), memory, time and processes come
- * from those who use the device (host/usage.h), clocks and temperature from the kernel.  Everything else is
- * NVML_ERROR_NOT_SUPPORTED.  Nothing is opened, and no state kept but what the devices are.
+ * Every answer is true: the identity is the one that the software driver reports (soft/core/describe.h), memory,
+ * utilisation and processes come from the usage pages of the processes that use the device (host/usage.h), clocks and
+ * temperature from the kernel.  Everything else is NVML_ERROR_NOT_SUPPORTED.  The only state is the list of devices.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "host/usage.h"
 
 struct machine_device {
-	int physical; /* as its users count it */
+	int physical; /* index among all devices of this kind, as in struct usage_page */
 	unsigned char uuid[16];
 	unsigned long long memory;
 	struct engine_device info;
@@ -28,16 +28,13 @@ struct machine {
 extern struct machine machine;
 
 /*
- * Which devices there are.  `visible` is CUDA_VISIBLE_DEVICES where it counts, in a server, and NULL elsewhere:
- * NVML shows all.
+ * Fills the list of devices.  `visible` is CUDA_VISIBLE_DEVICES in a server, whose clients see the devices of CUDA.
+ * Elsewhere it is NULL: NVML shows all devices.
  */
 nvmlReturn_t machine_open(const char *kind, const char *visible, char *why, size_t size);
 
-/* Its functions, NULL where it has none. */
+/* NULL where there is no true answer. */
 extern const struct nvml_ops machine_ops;
 
 /* The device of a handle, or NULL. */
 const struct machine_device *machine_find(nvmlDevice_t handle);
-
-/* Copies a text where it fits with its end: NVML_ERROR_INSUFFICIENT_SIZE otherwise. */
-nvmlReturn_t machine_text(const char *text, char *to, unsigned size);

@@ -1,16 +1,16 @@
-/* Processes that use a device, as they say themselves. */
+/* Processes on the devices cpu and null, from their usage pages. */
 #include "backend/nvml/machine.h"
 
-#include "backend/nvml/process.h"
+#include "backend/nvml/process_list.h"
 
-struct collect {
+struct process_collector {
 	int physical;
 	struct process_list *list;
 };
 
-static bool add_process(const struct usage_page *p, void *arg)
+static bool process_collect(const struct usage_page *p, void *arg)
 {
-	struct collect *c = arg;
+	struct process_collector *c = arg;
 	const struct usage_device *d = &p->device[c->physical];
 
 	if (!d->contexts && !d->memory)
@@ -23,16 +23,16 @@ static bool add_process(const struct usage_page *p, void *arg)
 					 });
 }
 
-/* Of programs that draw, and of those behind a multiplexer, there are none. */
+/* These devices have no graphics and no MPS processes. */
 static nvmlReturn_t list_processes(nvmlDevice_t device, enum process_kind kind, struct process_list *list)
 {
 	const struct machine_device *d = machine_find(device);
 
 	if (!d)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	struct collect c = {d->physical, list};
+	struct process_collector c = {d->physical, list};
 	if (kind == PROCESS_COMPUTE || kind == PROCESS_LOAD)
-		usage_each(machine.kind, add_process, &c);
+		usage_each(machine.kind, process_collect, &c);
 	process_list_sort(list);
 	return NVML_SUCCESS;
 }

@@ -1,13 +1,13 @@
-/* What changes: memory, utilisation, clocks, temperature; and a few things that are so because there is no GPU. */
+/* Values of the devices cpu and null in NVML: memory, utilisation, clocks, temperature, and constants. */
 #include "backend/nvml/machine.h"
 
 #include <string.h>
 
 #include "host/sensors.h"
 
-/* ---- memory ---- */
+/* ---- Memory ---- */
 
-static void read_memory(const struct machine_device *d, nvmlMemory_t *m)
+static void memory_read(const struct machine_device *d, nvmlMemory_t *m)
 {
 	uint64_t used = usage_total(machine.kind, d->physical, 0);
 
@@ -22,7 +22,7 @@ nvmlReturn_t machine_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *
 
 	if (!d || !memory)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	read_memory(d, memory);
+	memory_read(d, memory);
 	return NVML_SUCCESS;
 }
 
@@ -35,9 +35,9 @@ nvmlReturn_t machine_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (memory->version != NVML_SIZED(nvmlMemory_v2_t, 2))
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	read_memory(d, &m);
+	memory_read(d, &m);
 	memory->total = m.total;
-	memory->reserved = 0; /* we keep nothing back */
+	memory->reserved = 0; /* the software driver reserves nothing */
 	memory->free = m.free;
 	memory->used = m.used;
 	return NVML_SUCCESS;
@@ -55,16 +55,16 @@ nvmlReturn_t machine_nvmlDeviceGetMemoryBusWidth(nvmlDevice_t device, unsigned *
 	return NVML_SUCCESS;
 }
 
-/* ---- utilisation: of the past second, by all processes ---- */
+/* ---- Utilisation in the past second, by all processes ---- */
 
-struct load {
+struct utilisation {
 	int physical;
 	unsigned kernels, memory;
 };
 
-static bool add_load(const struct usage_page *p, void *arg)
+static bool utilisation_add(const struct usage_page *p, void *arg)
 {
-	struct load *l = arg;
+	struct utilisation *l = arg;
 
 	l->kernels += usage_percent(&p->device[l->physical], USAGE_KERNELS);
 	l->memory += usage_percent(&p->device[l->physical], USAGE_MEMORY);
@@ -77,30 +77,30 @@ nvmlReturn_t machine_nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtil
 
 	if (!d || !rates)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	struct load l = {.physical = d->physical};
-	usage_each(machine.kind, add_load, &l);
+	struct utilisation l = {.physical = d->physical};
+	usage_each(machine.kind, utilisation_add, &l);
 	rates->gpu = l.kernels < 100 ? l.kernels : 100;
 	rates->memory = l.memory < 100 ? l.memory : 100;
 	return NVML_SUCCESS;
 }
 
-/* ---- clocks: one, that of the processor ---- */
+/* ---- Clocks: only that of the CPU ---- */
 
-static bool is_processor(nvmlClockType_t type)
+static bool is_core_clock(nvmlClockType_t type)
 {
 	return type == NVML_CLOCK_GRAPHICS || type == NVML_CLOCK_SM;
 }
 
-static bool is_cpu(void)
+static bool is_cpu_device(void)
 {
 	return !strcmp(machine.kind, "cpu");
 }
 
-static nvmlReturn_t give_clock(nvmlDevice_t device, nvmlClockType_t type, int khz, unsigned *mhz)
+static nvmlReturn_t return_clock(nvmlDevice_t device, nvmlClockType_t type, int khz, unsigned *mhz)
 {
 	if (!machine_find(device) || !mhz || (unsigned)type >= NVML_CLOCK_COUNT)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!is_processor(type) || !is_cpu() || khz <= 0)
+	if (!is_core_clock(type) || !is_cpu_device() || khz <= 0)
 		return NVML_ERROR_NOT_SUPPORTED;
 	*mhz = (unsigned)khz / 1000;
 	return NVML_SUCCESS;
@@ -108,30 +108,30 @@ static nvmlReturn_t give_clock(nvmlDevice_t device, nvmlClockType_t type, int kh
 
 nvmlReturn_t machine_nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned *mhz)
 {
-	return give_clock(device, type, sensors_clock_khz(), mhz);
+	return return_clock(device, type, sensors_clock_khz(), mhz);
 }
 
 nvmlReturn_t machine_nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned *mhz)
 {
 	const struct machine_device *d = machine_find(device);
 
-	return give_clock(device, type, d ? d->info.clock_khz : 0, mhz);
+	return return_clock(device, type, d ? d->info.clock_khz : 0, mhz);
 }
 
 nvmlReturn_t machine_nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t type, nvmlClockId_t id, unsigned *mhz)
 {
 	if ((unsigned)id >= NVML_CLOCK_ID_COUNT)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	return give_clock(device, type, id == NVML_CLOCK_ID_CURRENT ? sensors_clock_khz() : 0, mhz);
+	return return_clock(device, type, id == NVML_CLOCK_ID_CURRENT ? sensors_clock_khz() : 0, mhz);
 }
 
-/* ---- temperature ---- */
+/* ---- Temperature ---- */
 
 nvmlReturn_t machine_nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor, unsigned *celsius)
 {
 	if (!machine_find(device) || !celsius || sensor != NVML_TEMPERATURE_GPU)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	int t = is_cpu() ? sensors_temperature() : 0;
+	int t = is_cpu_device() ? sensors_temperature() : 0;
 	if (t <= 0)
 		return NVML_ERROR_NOT_SUPPORTED;
 	*celsius = (unsigned)t;
@@ -152,9 +152,9 @@ nvmlReturn_t machine_nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperat
 	return r;
 }
 
-/* ---- what never changes ---- */
+/* ---- Constants ---- */
 
-static nvmlReturn_t give(nvmlDevice_t device, unsigned *to, unsigned value)
+static nvmlReturn_t return_number(nvmlDevice_t device, unsigned *to, unsigned value)
 {
 	if (!machine_find(device) || !to)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -175,27 +175,27 @@ nvmlReturn_t machine_nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int
 
 nvmlReturn_t machine_nvmlDeviceGetBrand(nvmlDevice_t device, nvmlBrandType_t *brand)
 {
-	return give(device, brand, 0); /* unknown */
+	return return_number(device, brand, 0); /* unknown */
 }
 
 nvmlReturn_t machine_nvmlDeviceGetArchitecture(nvmlDevice_t device, nvmlDeviceArchitecture_t *arch)
 {
-	return give(device, arch, NVML_DEVICE_ARCH_UNKNOWN);
+	return return_number(device, arch, NVML_DEVICE_ARCH_UNKNOWN);
 }
 
 nvmlReturn_t machine_nvmlDeviceGetComputeMode(nvmlDevice_t device, nvmlComputeMode_t *mode)
 {
-	return give(device, mode, NVML_COMPUTEMODE_DEFAULT);
+	return return_number(device, mode, NVML_COMPUTEMODE_DEFAULT);
 }
 
-nvmlReturn_t machine_nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned *is)
+nvmlReturn_t machine_nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned *is_mig)
 {
-	return give(device, is, 0);
+	return return_number(device, is_mig, 0);
 }
 
 nvmlReturn_t machine_nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned *count)
 {
-	return give(device, count, 0);
+	return return_number(device, count, 0);
 }
 
 nvmlReturn_t machine_nvmlUnitGetCount(unsigned *count)
@@ -211,20 +211,20 @@ nvmlReturn_t machine_nvmlGetExcludedDeviceCount(unsigned *count)
 	return machine_nvmlUnitGetCount(count);
 }
 
-/* They share the machine's memory, as cuDeviceGetP2PAttribute says; there is no link between them. */
+/* All devices share the machine's memory, as cuDeviceGetP2PAttribute says; no NVLink connects them. */
 nvmlReturn_t machine_nvmlDeviceGetP2PStatus(
 	nvmlDevice_t device, nvmlDevice_t other, nvmlGpuP2PCapsIndex_t index, nvmlGpuP2PStatus_t *status)
 {
-	bool memory = index == NVML_P2P_CAPS_INDEX_READ || index == NVML_P2P_CAPS_INDEX_WRITE ||
-		      index == NVML_P2P_CAPS_INDEX_ATOMICS;
+	bool shares_memory = index == NVML_P2P_CAPS_INDEX_READ || index == NVML_P2P_CAPS_INDEX_WRITE ||
+			     index == NVML_P2P_CAPS_INDEX_ATOMICS;
 
 	if (!machine_find(device) || !machine_find(other) || !status || (unsigned)index >= NVML_P2P_CAPS_INDEX_UNKNOWN)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*status = memory && device != other ? NVML_P2P_STATUS_OK : NVML_P2P_STATUS_NOT_SUPPORTED;
+	*status = shares_memory && device != other ? NVML_P2P_STATUS_OK : NVML_P2P_STATUS_NOT_SUPPORTED;
 	return NVML_SUCCESS;
 }
 
-/* A result for each; the call itself succeeds. */
+/* Each value has its own result; the call itself succeeds. */
 nvmlReturn_t machine_nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
 {
 	if (!machine_find(device) || !values || count <= 0)

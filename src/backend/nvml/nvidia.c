@@ -1,4 +1,4 @@
-/* The vendor's own NVML, passed through: a table of its functions, and nothing in between. */
+/* The backend nvidia of NVML: the functions of the vendor's library, with nothing in between. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 nvmlReturn_t nvml_vendor_open(struct nvml_ops *table, char *why, size_t size)
 {
-	static void *library; /* stays open, as programs expect of it */
+	static void *library; /* never closed, as programs expect */
 	char path[PATH_MAX];
 	void **slots = (void **)table;
 
@@ -18,18 +18,18 @@ nvmlReturn_t nvml_vendor_open(struct nvml_ops *table, char *why, size_t size)
 	if (!library)
 		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		snprintf(why, size, "the vendor's library does not load: %s", dlerror());
+		snprintf(why, size, "cannot load the vendor's NVML: %s", dlerror());
 		return NVML_ERROR_LIBRARY_NOT_FOUND;
 	}
 	for (int i = 0; i < nvml_OP_COUNT; i++)
 		slots[i] = dlsym(library, nvml_names[i]);
 	if (table->nvmlInit_v2)
 		return NVML_SUCCESS;
-	snprintf(why, size, "the vendor's library has no nvmlInit_v2: not NVML");
+	snprintf(why, size, "the vendor's library has no nvmlInit_v2, so it is not NVML");
 	return NVML_ERROR_LIBRARY_NOT_FOUND;
 }
 
-/* Where libcuda.so.1 passes over this device, so do we; where it takes it, another one would be a lie. */
+/* Follows libcuda.so.1: this device is skipped if and only if libcuda.so.1 finds no vendor driver. */
 static nvmlReturn_t open_nvidia(const char *device, struct nvml_ops *table, char *why, size_t size)
 {
 	char path[PATH_MAX];

@@ -1,6 +1,7 @@
+/* The link of the NVML client: connecting, one request at a time, connecting again after a failure. */
 #include "backend/nvml/remote.h"
-#include "backend/nvml/known.h"
-#include "backend/nvml/poll.h"
+#include "backend/nvml/constant_cache.h"
+#include "backend/nvml/sensor_poll.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,17 +15,17 @@
 #include "util/env_number.h"
 #include "wire/protocol.h"
 
-#define ANSWER_MS 20000 /* a device that does not answer for so long is lost */
-#define PAUSE_MS  1000  /* between tries to reach a server that was not there */
-#define SPIN_US   1000  /* where processors are free: a vendor's answer takes a good part of that */
+#define ANSWER_MS 20000 /* a server that does not answer for this long is lost */
+#define RETRY_MS  1000  /* between attempts to connect */
+#define SPIN_US   1000  /* with 4 processors or more: a vendor's NVML answers within that */
 
 static struct {
 	pthread_mutex_t lock;
 	bool open; /* between nvmlInit and nvmlShutdown */
 	char address[256];
-	struct link *link; /* NULL: to be made */
+	struct link *link; /* NULL: not connected */
 	struct lane *lane;
-	uint64_t not_before; /* ms: when to try again */
+	uint64_t retry_at; /* ms: time of the next attempt to connect */
 	struct wire_nvml_devices devices;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -36,21 +37,21 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Forgotten first: a thread may fork while another one is in here, and the child must not do it again. */
-static void let_go(void)
+/* Clears the pointers first: if another thread forks meanwhile, the child must not destroy the link again. */
+static void link_drop(void)
 {
 	struct link *link = server.link;
 
 	server.lane = NULL;
 	server.link = NULL;
-	known_forget();
-	poll_forget();
+	constant_cache_clear();
+	sensor_poll_clear();
 	atomic_signal_fence(memory_order_seq_cst);
 	link_destroy(link);
 }
 
-/* With the lock and a link: 0 or -errno; the caller lets go of a link that fails. */
-static int exchange(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
+/* Sends a request and waits for its reply.  0 or -errno; the caller drops a link that fails.  With the lock and a link. */
+static int link_exchange(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
 	const struct wire_piece *out, unsigned nout, int *value)
 {
 	size_t all = sizeof(struct wire_request) + pack_size(size, in, nin);
@@ -74,14 +75,14 @@ static int exchange(unsigned op, const void *args, size_t size, const struct wir
 	return err;
 }
 
-static int ask_devices(char *why, size_t size)
+static int devices_ask(char *why, size_t size)
 {
 	struct wire_nvml_devices d;
 	const struct wire_piece out = {&d, sizeof d};
-	int value = 0, err = exchange(WIRE_NVML_DEVICES, NULL, 0, NULL, 0, &out, 1, &value);
+	int value = 0, err = link_exchange(WIRE_NVML_DEVICES, NULL, 0, NULL, 0, &out, 1, &value);
 
 	if (!err && (value || d.count > WIRE_NVML_DEVICES_MAX)) {
-		snprintf(why, size, "the server says nothing of its devices (nvmlReturn_t %d)", value);
+		snprintf(why, size, "the server cannot list its devices (nvmlReturn_t %d)", value);
 		err = -ENODEV;
 	}
 	if (err)
@@ -96,8 +97,8 @@ static int ask_devices(char *why, size_t size)
 	return 0;
 }
 
-/* With the lock. */
-static int connect_now(char *why, size_t size)
+/* With the lock held. */
+static int link_connect_now(char *why, size_t size)
 {
 	struct link_config config = link_defaults(false);
 	char error[LINK_ERROR_TEXT] = "";
@@ -105,43 +106,44 @@ static int connect_now(char *why, size_t size)
 
 	config.build = note_build;
 	config.protocol = wire_protocol();
-	config.up_size = config.down_size = 65536; /* nothing large goes over */
+	config.up_size = config.down_size = 65536; /* no payload is large */
 	config.words = 8;
 	config.spin_us = setting_number(
 		SETTING_SPIN, SETTING_SPIN_MAX, sysconf(_SC_NPROCESSORS_ONLN) >= 4 ? SPIN_US : config.spin_us);
-	poll_use(setting_number(SETTING_AHEAD, 1, 1));
+	sensor_poll_enable(setting_number(SETTING_AHEAD, 1, 1));
 	snprintf(why, size, "the server does not answer");
 	err = link_connect(&server.link, server.address, &config, error);
 	if (err) {
 		server.link = NULL;
 		snprintf(why, size, "%s", error);
 	} else if (!(err = lane_open(server.link, &server.lane))) {
-		err = ask_devices(why, size);
+		err = devices_ask(why, size);
 	}
 	if (err)
-		let_go();
-	server.not_before = err ? now_ms() + PAUSE_MS : 0;
+		link_drop();
+	server.retry_at = err ? now_ms() + RETRY_MS : 0;
 	return err;
 }
 
-/* With others of its poll, or by itself: the same. */
-static int ask_now(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
+/* Asks for one value: with the other sensors of a poll if it belongs to one, otherwise alone. */
+static int value_ask(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
 	const struct wire_piece *out, unsigned nout, int *value)
 {
-	struct poll_ask ask;
-	int said = 0, err;
+	struct sensor_batch batch;
+	int value_of_batch = 0, err;
 
-	ask.size = 0;
-	if (lane_payload_max(server.lane) >= sizeof(struct wire_reply) + sizeof ask.answer)
-		poll_together(&ask);
-	if (!ask.size)
-		return exchange(op, args, size, in, nin, out, nout, value);
-	err = exchange(WIRE_NVML_TOGETHER, ask.bytes, ask.size, NULL, 0, &(struct wire_piece){ask.answer, ask.expected},
-		1, &said);
+	batch.size = 0;
+	if (lane_payload_max(server.lane) >= sizeof(struct wire_reply) + sizeof batch.answer)
+		sensor_poll_collect(&batch);
+	if (!batch.size)
+		return link_exchange(op, args, size, in, nin, out, nout, value);
+	err = link_exchange(WIRE_NVML_TOGETHER, batch.bytes, batch.size, NULL, 0,
+		&(struct wire_piece){batch.answer, batch.expected}, 1, &value_of_batch);
 	if (err)
 		return err;
 	uint64_t now = now_ms();
-	return !said && poll_take(now, &ask) && poll_found(now, out, nout, value) ? 0 : -EPROTO;
+	return !value_of_batch && sensor_poll_store(now, &batch) && sensor_poll_result(now, out, nout, value) ? 0
+													      : -EPROTO;
 }
 
 nvmlReturn_t remote_ask(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
@@ -153,26 +155,26 @@ nvmlReturn_t remote_ask(unsigned op, const void *args, size_t size, const struct
 	pthread_mutex_lock(&server.lock);
 	if (!server.open)
 		result = NVML_ERROR_UNINITIALIZED;
-	else if (poll_find(now_ms(), op, args, size, nin, out, nout, &result))
+	else if (sensor_poll_find(now_ms(), op, args, size, nin, out, nout, &result))
 		err = 0;
-	else if (server.link && known_find(op, args, size, out, nout, &result))
+	else if (server.link && constant_cache_find(op, args, size, out, nout, &result))
 		err = 0;
 	for (int tries = 0; server.open && err && tries < 2; tries++) {
-		if (!server.link && (now_ms() < server.not_before || connect_now(why, sizeof why)))
+		if (!server.link && (now_ms() < server.retry_at || link_connect_now(why, sizeof why)))
 			break;
-		uint32_t most = lane_payload_max(server.lane);
-		if (pack_size(size, in, nin) > most - sizeof(struct wire_request) ||
-			pack_size(0, out, nout) > most - sizeof(struct wire_reply)) {
+		uint32_t payload_max = lane_payload_max(server.lane);
+		if (pack_size(size, in, nin) > payload_max - sizeof(struct wire_request) ||
+			pack_size(0, out, nout) > payload_max - sizeof(struct wire_reply)) {
 			result = NVML_ERROR_INVALID_ARGUMENT;
 			break;
 		}
-		err = ask_now(op, args, size, in, nin, out, nout, &result);
+		err = value_ask(op, args, size, in, nin, out, nout, &result);
 		if (!err)
-			known_keep(op, args, size, out, nout, result);
+			constant_cache_add(op, args, size, out, nout, result);
 		else
-			let_go(), result = NVML_ERROR_GPU_IS_LOST;
+			link_drop(), result = NVML_ERROR_GPU_IS_LOST;
 	}
-	poll_done(now_ms());
+	sensor_poll_done(now_ms());
 	pthread_mutex_unlock(&server.lock);
 	return (nvmlReturn_t)result;
 }
@@ -181,9 +183,9 @@ bool remote_devices(struct wire_nvml_devices *all)
 {
 	pthread_mutex_lock(&server.lock);
 	*all = server.devices;
-	bool there = server.open;
+	bool open = server.open;
 	pthread_mutex_unlock(&server.lock);
-	return there;
+	return open;
 }
 
 bool remote_device(nvmlDevice_t handle, struct wire_nvml_device *d)
@@ -204,14 +206,14 @@ bool remote_is_local(void)
 	return local;
 }
 
-/* ---- opening ---- */
+/* ---- The backend ---- */
 
-static nvmlReturn_t open_remote(const char *device, struct nvml_ops *table, char *why, size_t size)
+static nvmlReturn_t remote_open(const char *device, struct nvml_ops *table, char *why, size_t size)
 {
 	pthread_mutex_lock(&server.lock);
-	let_go();
+	link_drop();
 	snprintf(server.address, sizeof server.address, "%s", device);
-	int err = connect_now(why, size);
+	int err = link_connect_now(why, size);
 	server.open = !err;
 	pthread_mutex_unlock(&server.lock);
 	if (err)
@@ -220,24 +222,24 @@ static nvmlReturn_t open_remote(const char *device, struct nvml_ops *table, char
 	return NVML_SUCCESS;
 }
 
-static void close_remote(void)
+static void remote_close(void)
 {
 	pthread_mutex_lock(&server.lock);
 	server.open = false;
-	let_go();
+	link_drop();
 	pthread_mutex_unlock(&server.lock);
 }
 
-/* Whoever held the lock is not here; the link is the parent's. */
-static void forked(void)
+/* The thread that held the lock does not exist in the child, and the link belongs to the parent. */
+static void remote_forked(void)
 {
 	pthread_mutex_init(&server.lock, NULL);
-	let_go();
+	link_drop();
 }
 
 const struct nvml_backend nvml_remote_backend = {
-	.open = open_remote,
-	.close = close_remote,
-	.forked = forked,
-	.hidden = remote_hidden,
+	.open = remote_open,
+	.close = remote_close,
+	.forked = remote_forked,
+	.private_value = remote_private_value,
 };

@@ -1,12 +1,12 @@
 /*
- * remote.h - NVML asked of a server.
+ * remote.h - the NVML client of a server.
  *
- * One link and one lane for the process, a call at a time: questions are short, and nobody waits for a device here.
- * What never changes is asked once, when the link is made or when somebody wants it (known.h), and what a monitor asks
- * again and again it asks together (poll.h).  A link that breaks is made anew by the next call, which is then asked again:
- * all of them only read.  So a server may be restarted under a program that watches it.
+ * The process has one link with one lane and makes one call at a time: calls are short.  Constant values are asked once,
+ * when the link is made or at their first use (constant_cache.h); the sensors that a monitor polls travel in one request
+ * (sensor_poll.h).  If the link breaks, the next call connects again and repeats its request, which is safe because
+ * all calls only read.  So a server can be restarted while a monitor runs.
  *
- * Trust: none in the server: answers are copied out, and are as long as we expect or the link is given up.
+ * Trust: the server is not trusted.  Replies are copied out; one of unexpected length breaks the link.
  */
 #pragma once
 
@@ -16,14 +16,14 @@
 #include "wire/nvml.h"
 #include "wire/pack.h"
 
-/* One question: the generated calls' way to the server. NVML_ERROR_GPU_IS_LOST: there is none. */
+/* Sends one request and waits for the reply; the generated calls use it.  NVML_ERROR_GPU_IS_LOST: no server. */
 nvmlReturn_t remote_ask(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,
 	const struct wire_piece *out, unsigned nout);
 
-/* What the server said of its devices when the link was made: a copy.  False: there is no server. */
+/* Copies of the device descriptions that the server sent at the start.  False: no such device; no server. */
 bool remote_device(nvmlDevice_t handle, struct wire_nvml_device *d);
 bool remote_devices(struct wire_nvml_devices *all);
 bool remote_is_local(void);
 
-/* remote_calls.c: for the vendor's own tool. */
-nvmlReturn_t remote_hidden(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value);
+/* remote_calls.c: a value of NVIDIA's private table, by its slot. */
+nvmlReturn_t remote_private_value(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value);

@@ -2,26 +2,16 @@
 #include "backend/nvml/remote.h"
 
 #include <string.h>
-#include "backend/nvml/process.h"
+#include "backend/nvml/process_list.h"
 #include "host/pci.h"
 
-static nvmlReturn_t give_text(const char *text, char *to, unsigned size)
-{
-	if (!to)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (strlen(text) >= size)
-		return NVML_ERROR_INSUFFICIENT_SIZE;
-	strcpy(to, text);
-	return NVML_SUCCESS;
-}
-
-/* ---- known since the link was made ---- */
+/* ---- Values that the server sent when the link was made ---- */
 
 nvmlReturn_t remote_nvmlSystemGetDriverVersion(char *version, unsigned length)
 {
 	struct wire_nvml_devices all;
 
-	return remote_devices(&all) ? give_text(all.driver, version, length) : NVML_ERROR_UNINITIALIZED;
+	return remote_devices(&all) ? nvml_copy_text(all.driver, version, length) : NVML_ERROR_UNINITIALIZED;
 }
 
 nvmlReturn_t remote_nvmlDeviceGetCount_v2(unsigned *count)
@@ -92,12 +82,12 @@ nvmlReturn_t remote_nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *index)
 	return NVML_SUCCESS;
 }
 
-/* A part of a device (MIG) has a handle of the server's: it is asked. */
+/* A MIG device is not in that list: the server is asked. */
 nvmlReturn_t remote_nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned length)
 {
 	struct wire_nvml_device d;
 
-	return remote_device(device, &d) ? give_text(d.name, name, length)
+	return remote_device(device, &d) ? nvml_copy_text(d.name, name, length)
 					 : call_nvmlDeviceGetName(device, name, length);
 }
 
@@ -105,7 +95,7 @@ nvmlReturn_t remote_nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned 
 {
 	struct wire_nvml_device d;
 
-	return remote_device(device, &d) ? give_text(d.uuid, uuid, length)
+	return remote_device(device, &d) ? nvml_copy_text(d.uuid, uuid, length)
 					 : call_nvmlDeviceGetUUID(device, uuid, length);
 }
 
@@ -124,32 +114,32 @@ nvmlReturn_t remote_nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
 	return NVML_SUCCESS;
 }
 
-/* ---- texts inside of structs ---- */
+/* ---- Strings inside structs: ended with a NUL, whatever the server sent ---- */
 
 nvmlReturn_t remote_nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_t *pci)
 {
-	size_t room = pci ? wire_sized(pci, sizeof *pci) : 0; /* by the application's word: the answer has one, too */
+	size_t size = pci ? wire_sized(pci, sizeof *pci) : 0; /* before the call: the reply overwrites the version */
 	nvmlReturn_t r = call_nvmlDeviceGetPciInfoExt(device, pci);
 
-	if (!r && room >= sizeof *pci)
+	if (!r && size >= sizeof *pci)
 		pci->busId[sizeof pci->busId - 1] = 0;
 	return r;
 }
 
 nvmlReturn_t remote_nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_t *info, unsigned length)
 {
-	size_t room = info ? wire_sized(info, sizeof *info) : 0;
+	size_t size = info ? wire_sized(info, sizeof *info) : 0;
 	nvmlReturn_t r = call_nvmlSystemGetDriverBranch(info, length);
 
-	if (!r && room >= sizeof *info)
+	if (!r && size >= sizeof *info)
 		info->branch[sizeof info->branch - 1] = 0;
 	return r;
 }
 
-/* ---- processes: those that the server lets us see ---- */
+/* ---- Processes that the server shows to this client ---- */
 
-/* One page of them; 0: that was all. */
-static unsigned add_page(const struct wire_nvml_processes *page, struct process_list *list)
+/* Adds one page to the list; returns the number of processes on it. */
+static unsigned process_page_add(const struct wire_nvml_processes *page, struct process_list *list)
 {
 	unsigned n = page->here < WIRE_NVML_PAGE ? page->here : WIRE_NVML_PAGE;
 
@@ -170,14 +160,14 @@ static nvmlReturn_t list_processes(nvmlDevice_t device, enum process_kind kind, 
 	struct wire_nvml_ask ask = {(uintptr_t)device, kind, 0};
 	struct wire_nvml_processes page;
 	const struct wire_piece out = {&page, sizeof page};
-	unsigned more;
+	unsigned added;
 	nvmlReturn_t r;
 
 	do {
 		r = remote_ask(WIRE_NVML_PROCESSES, &ask, sizeof ask, NULL, 0, &out, 1);
-		more = r ? 0 : add_page(&page, list);
-		ask.first += more;
-	} while (more && ask.first < page.count && ask.first < WIRE_NVML_PROCESSES_MAX);
+		added = r ? 0 : process_page_add(&page, list);
+		ask.first += added;
+	} while (added && ask.first < page.count && ask.first < WIRE_NVML_PROCESSES_MAX);
 	process_list_sort(list);
 	return r;
 }
@@ -185,7 +175,7 @@ static nvmlReturn_t list_processes(nvmlDevice_t device, enum process_kind kind, 
 #define PROCESSES_OF remote
 #include "backend/nvml/process_calls.inc"
 
-/* Which processes there were is not for every client to know.  Where none is counted the list is empty: that is. */
+/* The list of past processes is not shown to clients.  Without accounting it is known to be empty. */
 nvmlReturn_t remote_nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned *count, unsigned *pids)
 {
 	nvmlEnableState_t on = 0;
@@ -198,7 +188,7 @@ nvmlReturn_t remote_nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned *c
 	return NVML_SUCCESS;
 }
 
-/* ---- of the server's machine: no use elsewhere ---- */
+/* ---- Processors and memory nodes of the server's machine: useless on another machine ---- */
 
 nvmlReturn_t remote_nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned size, unsigned long *set)
 {
@@ -219,9 +209,9 @@ nvmlReturn_t remote_nvmlDeviceGetMemoryAffinity(
 				 : NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* ---- what only the vendor's own tool asks for ---- */
+/* ---- Private table ---- */
 
-nvmlReturn_t remote_hidden(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value)
+nvmlReturn_t remote_private_value(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value)
 {
 	const struct wire_nvml_ask ask = {(uintptr_t)device, slot, 0};
 	const struct wire_piece out = {value, sizeof *value};

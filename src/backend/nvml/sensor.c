@@ -1,3 +1,4 @@
+/* The list of sensor calls. */
 #include "backend/nvml/sensor.h"
 
 #include <stdint.h>
@@ -5,7 +6,7 @@
 #include "backend/nvml/backend.h"
 #include "wire/nvml.h"
 
-static const unsigned sensors[] = {
+static const unsigned sensor_calls[] = {
 	NR_nvmlDeviceGetApplicationsClock,
 	NR_nvmlDeviceGetClock,
 	NR_nvmlDeviceGetClockInfo,
@@ -36,14 +37,15 @@ static const unsigned sensors[] = {
 	NR_nvmlDeviceGetViolationStatus,
 };
 
-struct head { /* of the arguments of each call whose first is a device */
+/* The first members of struct wire_nvmlX for each call whose first argument is a device. */
+struct args_head {
 	uint32_t present;
 	uint64_t device;
 };
 
-bool nvml_of_device(const void *args, size_t size)
+bool nvml_names_device(const void *args, size_t size)
 {
-	struct head h;
+	struct args_head h;
 
 	if (size < sizeof h)
 		return false;
@@ -53,8 +55,8 @@ bool nvml_of_device(const void *args, size_t size)
 
 bool nvml_is_sensor(unsigned op, const void *args, size_t size)
 {
-	for (size_t i = 0; i < sizeof sensors / sizeof *sensors; i++)
-		if (op == WIRE_NVML + sensors[i])
-			return nvml_of_device(args, size);
+	for (size_t i = 0; i < sizeof sensor_calls / sizeof *sensor_calls; i++)
+		if (op == WIRE_NVML + sensor_calls[i])
+			return nvml_names_device(args, size);
 	return false;
 }

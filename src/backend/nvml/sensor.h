@@ -1,17 +1,17 @@
 /*
- * sensor.h - questions whose answers move by themselves: sensors and counters of a device.
+ * sensor.h - the calls that read sensors and counters of a device.
  *
- * An answer to one of these may be a few milliseconds old, and nobody can tell.  What a program's own doing changes at
- * once (memory, processes) is none of them.  Both sides of a link go by this list: the worker, which may read them
- * before they are asked for, and the client, which may ask for several of them together.
+ * The values change by themselves, so an answer may be a few milliseconds old.  Values that the program's own calls
+ * change at once (memory, processes) are not sensors.  A client may read several sensors in one request
+ * (sensor_poll.h), and the worker accepts no other calls in such a request.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A plain call's arguments begin with a whole device: parts of devices (MIG) come and go. */
-bool nvml_of_device(const void *args, size_t size);
+/* Is the first argument of a generated call a whole device?  MIG devices are excluded: they come and go. */
+bool nvml_names_device(const void *args, size_t size);
 
-/* op: WIRE_NVML and the call's number. */
+/* `op` is WIRE_NVML plus the number of the call. */
 bool nvml_is_sensor(unsigned op, const void *args, size_t size);

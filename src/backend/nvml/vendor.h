@@ -1,8 +1,8 @@
-/* vendor.h - the vendor's NVML in this process: for the pass-through, and for a server that answers from it. */
+/* vendor.h - opens the vendor's NVML: for the backend nvidia, and for a worker that answers its client's calls. */
 #pragma once
 
 #include <stddef.h>
 #include "gen/nvml_ops.h"
 
-/* All its functions, NULL where it has none; NVML_ERROR_LIBRARY_NOT_FOUND and a sentence if there is none. */
+/* Fills the table, NULL where the library has no such function.  NVML_ERROR_LIBRARY_NOT_FOUND: `why` has the reason. */
 nvmlReturn_t nvml_vendor_open(struct nvml_ops *table, char *why, size_t size);

@@ -113,7 +113,7 @@ static void read_notes(int fd, struct device_facts *f)
 
 	while (file && fgets(line, sizeof line, file)) {
 		line[strcspn(line, "\n")] = 0;
-		if (note(line, "# gangway: passing over ", text, sizeof text) &&
+		if (note(line, "# gangway: skipping ", text, sizeof text) &&
 			strlen(f->passed) + strlen(text) + 2 < sizeof f->passed)
 			strcat(strcat(f->passed, text), "\n");
 		else if (!f->why[0])

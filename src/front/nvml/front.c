@@ -1,4 +1,4 @@
-/* From the first nvmlInit to the last nvmlShutdown, and again. */
+/* nvmlInit and nvmlShutdown: opens the device, counts its users, and switches the table of the exported functions. */
 #include <pthread.h>
 #include <string.h>
 #include "front/nvml/front.h"
@@ -7,91 +7,91 @@
 #include "wire/trace.h"
 #include "wire/trace_nvml.h"
 
-_Static_assert(sizeof(struct nvml_ops) == nvml_OP_COUNT * sizeof(slot_fn), "a table is nothing but functions");
+_Static_assert(sizeof(struct nvml_ops) == nvml_OP_COUNT * sizeof(slot_fn), "an ops table has nothing but functions");
 
 #include "gen/nvml_complete.inc"
 
 _Atomic(const struct nvml_ops *) nvml_now = &nvml_boot_ops;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const struct nvml_backend *backend; /* of the device in use, or of the last one */
-static struct nvml_ops idle, device;
-static unsigned users; /* nvmlInit without nvmlShutdown */
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t start_once = PTHREAD_ONCE_INIT;
+static const struct nvml_backend *backend; /* of the open device, or of the last one that was open */
+static struct nvml_ops idle_ops, device_ops;
+static unsigned users; /* calls of nvmlInit without their nvmlShutdown */
 
-static nvmlReturn_t uninitialised(void)
+static nvmlReturn_t answer_uninitialised(void)
 {
 	return NVML_ERROR_UNINITIALIZED;
 }
 
-static nvmlReturn_t unsupported(void)
+static nvmlReturn_t answer_unsupported(void)
 {
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
-static nvmlReturn_t missing(void)
+static nvmlReturn_t answer_not_found(void)
 {
 	return NVML_ERROR_FUNCTION_NOT_FOUND;
 }
 
-/* From now on calls go there. */
-static void use(const struct nvml_ops *table)
+/* From now on the exported functions call through this table. */
+static void use_table(const struct nvml_ops *table)
 {
 	nvml_trace_behind = table;
 	atomic_store_explicit(&nvml_now, trace_on() ? &nvml_trace_ops : table, memory_order_release);
 }
 
-static void before_fork(void)
+static void lock_before_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&init_lock);
 }
 
-static void after_fork(void)
+static void unlock_after_fork(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&init_lock);
 }
 
-/* What was initialised stays so in a child, as with the vendor's; a connection is made anew. */
-static void in_child(void)
+/* A child stays initialised, as with the vendor's library; the backend connects anew. */
+static void after_fork_in_child(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&init_lock, NULL);
 	if (backend && backend->forked)
 		backend->forked();
 }
 
-static void begin(void)
+static void start(void)
 {
-	idle.nvmlErrorString = ml_nvmlErrorString;
-	idle.nvmlInit = ml_nvmlInit;
-	idle.nvmlInit_v2 = ml_nvmlInit_v2;
-	idle.nvmlInitWithFlags = ml_nvmlInitWithFlags;
-	slots_fill(&idle, (slot_fn)uninitialised, nvml_OP_COUNT);
-	pthread_atfork(before_fork, after_fork, in_child);
-	use(&idle);
+	idle_ops.nvmlErrorString = ml_nvmlErrorString;
+	idle_ops.nvmlInit = ml_nvmlInit;
+	idle_ops.nvmlInit_v2 = ml_nvmlInit_v2;
+	idle_ops.nvmlInitWithFlags = ml_nvmlInitWithFlags;
+	slots_fill(&idle_ops, (slot_fn)answer_uninitialised, nvml_OP_COUNT);
+	pthread_atfork(lock_before_fork, unlock_after_fork, after_fork_in_child);
+	use_table(&idle_ops);
 }
 
 const struct nvml_ops *nvml_start(void)
 {
-	pthread_once(&once, begin);
+	pthread_once(&start_once, start);
 	return atomic_load_explicit(&nvml_now, memory_order_acquire);
 }
 
 const struct nvml_ops *nvml_device(void)
 {
-	return &device;
+	return &device_ops;
 }
 
-nvmlReturn_t nvml_hidden(nvmlDevice_t handle, unsigned slot, struct wire_nvml_hidden *value)
+nvmlReturn_t nvml_private_value(nvmlDevice_t handle, unsigned slot, struct wire_nvml_hidden *value)
 {
-	return backend->hidden ? backend->hidden(handle, slot, value) : NVML_ERROR_NOT_SUPPORTED;
+	return backend->private_value ? backend->private_value(handle, slot, value) : NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* With the lock: device is filled. */
+/* Opens the device and fills device_ops.  With init_lock held. */
 static nvmlReturn_t open_device(void)
 {
 	static struct nvml_ops table;
 	char why[256] = "";
-	nvmlReturn_t r = nvml_choose(&backend, &table, why, sizeof why);
+	nvmlReturn_t r = nvml_choose_device(&backend, &table, why, sizeof why);
 
 	if (r) {
 		trace_note("no device: %s", why);
@@ -103,15 +103,16 @@ static nvmlReturn_t open_device(void)
 	} else if (!table.nvmlErrorString) {
 		table.nvmlErrorString = ml_nvmlErrorString;
 	}
-	slots_fill(&table, (slot_fn)(backend->vendor ? missing : unsupported), nvml_OP_COUNT);
-	if (memcmp(&device, &table, sizeof device)) /* somebody may still be in it */
-		device = table;
+	slots_fill(&table, (slot_fn)(backend->vendor ? answer_not_found : answer_unsupported), nvml_OP_COUNT);
+	if (memcmp(&device_ops, &table,
+		    sizeof device_ops)) /* a late call may still read it: written only if it differs */
+		device_ops = table;
 	return NVML_SUCCESS;
 }
 
 static nvmlReturn_t vendor_init(unsigned flags)
 {
-	return flags ? device.nvmlInitWithFlags(flags) : device.nvmlInit_v2();
+	return flags ? device_ops.nvmlInitWithFlags(flags) : device_ops.nvmlInit_v2();
 }
 
 nvmlReturn_t ml_nvmlInitWithFlags(unsigned flags)
@@ -120,16 +121,16 @@ nvmlReturn_t ml_nvmlInitWithFlags(unsigned flags)
 
 	if (flags & ~(unsigned)(NVML_INIT_FLAG_NO_GPUS | NVML_INIT_FLAG_NO_ATTACH))
 		return NVML_ERROR_INVALID_ARGUMENT;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&init_lock);
 	if (!users)
 		r = open_device();
 	if (!r) {
 		users++;
-		use(&device);
+		use_table(&device_ops);
 	}
 	bool vendor = !r && backend->vendor;
-	pthread_mutex_unlock(&lock);
-	return vendor ? vendor_init(flags) : r; /* it counts for itself: this function is not called again */
+	pthread_mutex_unlock(&init_lock);
+	return vendor ? vendor_init(flags) : r; /* the vendor's library counts its users itself: later calls go there */
 }
 
 nvmlReturn_t ml_nvmlInit_v2(void)
@@ -146,16 +147,16 @@ nvmlReturn_t ml_nvmlShutdown(void)
 {
 	nvmlReturn_t r = NVML_SUCCESS;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&init_lock);
 	if (!users)
 		r = NVML_ERROR_UNINITIALIZED;
 	else if (--users == 0) {
-		use(&idle);
-		nvml_events_end();
+		use_table(&idle_ops);
+		nvml_event_sets_end();
 		if (backend->close)
 			backend->close();
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&init_lock);
 	return r;
 }
 

@@ -1,12 +1,12 @@
 /*
- * front.h - the library that a program loads to look at GPUs, up to the table of a device.
+ * front.h - the part of libnvidia-ml.so.1 between the exported functions and the ops table of a device.
  *
- *	exported nvmlX ──now──▶ boot table     nothing has been called yet
- *	                  └──▶ idle table      not initialised: refuses, but for nvmlInit, which chooses the device
- *	                  └──▶ device's table  until the last nvmlShutdown; a vendor's for good
+ *	exported nvmlX ──nvml_now──▶ boot table      before the first call
+ *	                        └──▶ idle table      before nvmlInit: every other call returns NVML_ERROR_UNINITIALIZED
+ *	                        └──▶ device's table  until the last nvmlShutdown; a vendor's table stays
  *
- * With GANGWAY_TRACE the traced table stands before the latter two.  Nothing is opened, read or started
- * before the first nvmlInit; loading the library does no work at all.
+ * With GANGWAY_TRACE the trace table precedes the latter two.  Loading the library does no work: it opens no file and
+ * starts no thread before the first nvmlInit.
  */
 #pragma once
 
@@ -18,18 +18,18 @@
 extern _Atomic(const struct nvml_ops *) nvml_now;
 extern const struct nvml_ops nvml_boot_ops;
 
-/* The table in use after a first call; never NULL. */
+/* The first call: replaces the boot table by the idle table.  Returns the table in use, never NULL. */
 const struct nvml_ops *nvml_start(void);
 
-/* The device in use: valid for ml_nvmlX functions, but for the four that come before it. */
+/* The device's table.  Valid in ml_nvmlX functions, except in nvmlInit (three versions) and nvmlErrorString. */
 const struct nvml_ops *nvml_device(void);
 
-/* Which device GANGWAY_DEVICE, or the order of order.h, means: as for libcuda.so.1. */
-nvmlReturn_t nvml_choose(const struct nvml_backend **backend, struct nvml_ops *table, char *why, size_t size);
+/* Opens the same device as libcuda.so.1: GANGWAY_DEVICE, or the first that works in the order of device_order.h. */
+nvmlReturn_t nvml_choose_device(const struct nvml_backend **backend, struct nvml_ops *table, char *why, size_t size);
 
-/* What only the vendor's own tool asks for, by its place in the private table; NVML_ERROR_NOT_SUPPORTED where it is not. */
+/* A value of NVIDIA's private table, by its slot; NVML_ERROR_NOT_SUPPORTED if the device has no such table. */
 struct wire_nvml_hidden;
-nvmlReturn_t nvml_hidden(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value);
+nvmlReturn_t nvml_private_value(nvmlDevice_t device, unsigned slot, struct wire_nvml_hidden *value);
 
-/* The last nvmlShutdown: no event set is one any longer (events.c). */
-void nvml_events_end(void);
+/* The last nvmlShutdown: invalidates all event sets (event_sets.c). */
+void nvml_event_sets_end(void);

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "backend/nvml/process.h"
+#include "backend/nvml/process_list.h"
 
 /* Scratch memory for one list. */
 struct visible_processes {

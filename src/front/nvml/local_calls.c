@@ -1,10 +1,12 @@
-/* What every device of ours answers alike. */
+/* Calls of class local that give the same answer on every device of ours; and the table of all calls of that class. */
 #include <stdio.h>
 #include <string.h>
-#include "backend/nvml/process.h"
+#include "backend/nvml/process_list.h"
 #include "front/nvml/front.h"
 #include "gen/version.h"
 #include "cuda/uuid.h"
+
+#include "gen/nvml_ml.inc"
 
 nvmlReturn_t ml_nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
@@ -33,7 +35,7 @@ nvmlReturn_t ml_nvmlSystemGetNVMLVersion(char *version, unsigned length)
 	return NVML_SUCCESS;
 }
 
-/* The processes that a device of ours shows are numbered as on this machine, from wherever they are. */
+/* Process ids of all our devices are those of this machine: a server translates them for its clients. */
 nvmlReturn_t ml_nvmlSystemGetProcessName(unsigned pid, char *name, unsigned length)
 {
 	char text[4096];
@@ -46,7 +48,7 @@ nvmlReturn_t ml_nvmlSystemGetProcessName(unsigned pid, char *name, unsigned leng
 	return NVML_SUCCESS;
 }
 
-/* ---- older shapes of what nvmlDeviceGetPciInfo_v3 tells: they end earlier ---- */
+/* ---- Older versions of nvmlDeviceGetPciInfo_v3, whose structs are shorter ---- */
 
 struct pci_v1 {
 	char id[NVML_DEVICE_PCI_BUS_ID_BUFFER_V2_SIZE];
@@ -82,7 +84,7 @@ nvmlReturn_t ml_nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t *pci)
 	return r;
 }
 
-/* ---- a newer shape of nvmlDeviceGetHandleByUUID ---- */
+/* ---- A newer version of nvmlDeviceGetHandleByUUID ---- */
 
 nvmlReturn_t ml_nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *device)
 {

@@ -1,4 +1,5 @@
-#include "backend/nvml/process.h"
+/* Converts lists of processes into the formats of NVML. */
+#include "backend/nvml/process_list.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NOBODY (~0u) /* no part of a device: it is whole */
+#define NO_INSTANCE (~0u) /* not a MIG device */
 
 bool process_list_add(struct process_list *list, struct process p)
 {
@@ -16,7 +17,7 @@ bool process_list_add(struct process_list *list, struct process p)
 	return list->count < PROCESSES;
 }
 
-static int by_pid(const void *a, const void *b)
+static int compare_pids(const void *a, const void *b)
 {
 	const struct process *x = a, *y = b;
 
@@ -25,11 +26,14 @@ static int by_pid(const void *a, const void *b)
 
 void process_list_sort(struct process_list *list)
 {
-	qsort(list->process, list->count, sizeof *list->process, by_pid);
+	qsort(list->process, list->count, sizeof *list->process, compare_pids);
 }
 
-/* A list to be freed, and how many of it fit; *count becomes how many there are. */
-static nvmlReturn_t collect(nvmlDevice_t device, enum process_kind kind, unsigned *count, const void *to,
+/*
+ * Makes a list, which the caller frees also after an error.  *count is the capacity of the array `to`, and becomes the
+ * number of processes.
+ */
+static nvmlReturn_t process_list_create(nvmlDevice_t device, enum process_kind kind, unsigned *count, const void *to,
 	process_source source, struct process_list **list)
 {
 	*list = NULL;
@@ -41,21 +45,21 @@ static nvmlReturn_t collect(nvmlDevice_t device, enum process_kind kind, unsigne
 	nvmlReturn_t r = source(device, kind, *list);
 	if (r)
 		return r;
-	unsigned room = *count;
+	unsigned capacity = *count;
 	*count = (*list)->count;
-	return room < *count ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+	return capacity < *count ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-static unsigned part(uint32_t p)
+static unsigned instance_id(uint32_t p)
 {
-	return p ? p - 1 : NOBODY;
+	return p ? p - 1 : NO_INSTANCE;
 }
 
 nvmlReturn_t process_give_v1(nvmlDevice_t device, enum process_kind kind, unsigned *count, nvmlProcessInfo_v1_t *infos,
 	process_source source)
 {
 	struct process_list *l;
-	nvmlReturn_t r = collect(device, kind, count, infos, source, &l);
+	nvmlReturn_t r = process_list_create(device, kind, count, infos, source, &l);
 
 	for (unsigned i = 0; !r && i < l->count; i++)
 		infos[i] = (nvmlProcessInfo_v1_t){l->process[i].pid, l->process[i].memory};
@@ -67,11 +71,12 @@ nvmlReturn_t process_give(
 	nvmlDevice_t device, enum process_kind kind, unsigned *count, nvmlProcessInfo_t *infos, process_source source)
 {
 	struct process_list *l;
-	nvmlReturn_t r = collect(device, kind, count, infos, source, &l);
+	nvmlReturn_t r = process_list_create(device, kind, count, infos, source, &l);
 
 	for (unsigned i = 0; !r && i < l->count; i++) {
 		const struct process *p = &l->process[i];
-		infos[i] = (nvmlProcessInfo_t){p->pid, p->memory, part(p->instance), part(p->compute_instance)};
+		infos[i] = (nvmlProcessInfo_t){
+			p->pid, p->memory, instance_id(p->instance), instance_id(p->compute_instance)};
 	}
 	free(l);
 	return r;
@@ -87,11 +92,12 @@ nvmlReturn_t process_give_details(nvmlDevice_t device, nvmlProcessDetailList_t *
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
 	if (list->mode >= PROCESS_KINDS)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	nvmlReturn_t r = collect(device, list->mode, &list->numProcArrayEntries, list->procArray, source, &l);
+	nvmlReturn_t r =
+		process_list_create(device, list->mode, &list->numProcArrayEntries, list->procArray, source, &l);
 	for (unsigned i = 0; !r && i < l->count; i++) {
 		const struct process *p = &l->process[i];
-		list->procArray[i] =
-			(nvmlProcessDetail_v1_t){p->pid, p->memory, part(p->instance), part(p->compute_instance), 0};
+		list->procArray[i] = (nvmlProcessDetail_v1_t){
+			p->pid, p->memory, instance_id(p->instance), instance_id(p->compute_instance), 0};
 	}
 	free(l);
 	return r;
@@ -105,17 +111,17 @@ static unsigned long long now_us(void)
 	return (unsigned long long)t.tv_sec * 1000000 + (unsigned long long)t.tv_nsec / 1000;
 }
 
-/* One sample each, of now.  That there are none is an error of its own. */
+/* One sample for each process, taken now.  An empty list is NVML_ERROR_NOT_FOUND. */
 nvmlReturn_t process_give_samples(nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned *count,
 	unsigned long long last_seen, process_source source)
 {
 	unsigned long long time = now_us();
 	struct process_list *l;
-	unsigned room = count && samples ? *count : 0;
+	unsigned capacity = count && samples ? *count : 0;
 
 	if (count)
-		*count = room;
-	nvmlReturn_t r = collect(device, PROCESS_LOAD, count, samples, source, &l);
+		*count = capacity;
+	nvmlReturn_t r = process_list_create(device, PROCESS_LOAD, count, samples, source, &l);
 	if (!r && (!l->count || last_seen >= time)) {
 		*count = 0;
 		r = NVML_ERROR_NOT_FOUND;
@@ -140,6 +146,6 @@ bool process_name(unsigned pid, char *name, size_t size)
 		return false;
 	n = read(fd, name, size - 1);
 	close(fd);
-	name[n > 0 ? n : 0] = 0; /* its first word: they end with NUL */
+	name[n > 0 ? n : 0] = 0; /* argv[0]: the arguments are NUL-terminated */
 	return n > 0;
 }

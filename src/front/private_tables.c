@@ -1,9 +1,9 @@
 /*
- * cuGetExportTable: private tables of functions that NVIDIA's own libraries ask a driver for.
+ * cuGetExportTable: private tables of functions that NVIDIA's own libraries request from a driver.
  *
- * A table is an array of words; the first is its size in bytes, except for context-local storage.
- * Every slot is callable: those nobody was seen to use answer CUDA_ERROR_NOT_SUPPORTED.  Nothing
- * here needs the device itself.  doc/private-tables.md says who asks for what.
+ * A table is an array of words; the first is its size in bytes, except for context-local storage.  Every slot is
+ * callable: slots that no known library uses return CUDA_ERROR_NOT_SUPPORTED.  doc/private-tables.md lists which
+ * library uses which slot.
  */
 #include <string.h>
 #include "front/front.h"
@@ -11,21 +11,21 @@
 
 #define WORD(n)     ((const void *)(uintptr_t)(n))
 #define SIZE(n)     WORD((n) * sizeof(void *))
-#define STUB        ((const void *)stub)
+#define STUB        ((const void *)unknown_slot)
 #define STUBS(a, b) [a... b] = STUB
 
-static CUresult stub(void)
+static CUresult unknown_slot(void)
 {
-	trace_note("a slot of a private table was called that nobody was seen to use: CUDA_ERROR_NOT_SUPPORTED");
+	trace_note("the program called an unknown slot of a private table: CUDA_ERROR_NOT_SUPPORTED");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static CUresult done(void)
+static CUresult return_success(void)
 {
 	return CUDA_SUCCESS;
 }
 
-/* ---- the runtime's own interface ---- */
+/* ---- The runtime: modules, primary contexts, launches ---- */
 
 static CUresult load_wrapper(CUmodule *module, const void *wrapper)
 {
@@ -42,8 +42,8 @@ static CUresult primary_context(CUcontext *ctx, CUdevice dev)
 	return ctx ? front_backend()->primary(dev, ctx) : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-	unsigned shared, CUstream stream, void **extra)
+static CUresult launch_packed(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+	unsigned bz, unsigned shared, CUstream stream, void **extra)
 {
 	return front_device()->cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, NULL, extra);
 }
@@ -56,15 +56,15 @@ const void *const front_runtime_table[] = {
 	STUB,
 	STUB,
 	load_wrapper,
-	done,
+	return_success,
 	load_fatbin,
-	launch,
+	launch_packed,
 	STUB,
 	STUB,
-	done,
+	return_success,
 };
 
-/* ---- hooks of profilers: flags that stay zero, so that nothing is ever called ---- */
+/* ---- Hooks of profilers: the flags stay zero, so that no hook is called ---- */
 
 static uint32_t call_flags[4096], event_flags[64];
 
@@ -82,7 +82,7 @@ static void get_event_flags(uint32_t **flags, size_t *count)
 
 static const void *const hooks_table[] = {SIZE(7), STUB, get_call_flags, STUB, STUB, STUB, get_event_flags};
 
-/* ---- the thread's context, as tools see it ---- */
+/* ---- The current context, for tools ---- */
 
 static CUresult thread_context(CUcontext *ctx)
 {
@@ -95,7 +95,7 @@ static const void *const thread_table[] = {SIZE(4), STUB, thread_context, STUB};
 
 static const void *const storage_table[] = {front_storage_put, front_storage_delete, front_storage_get, NULL};
 
-/* ---- is this context one that wraps another?  Ours never do. ---- */
+/* ---- Does a context wrap another one?  Ours never do ---- */
 
 static CUresult context_is_wrapped(CUcontext ctx, uint32_t *wrapped, CUcontext *inner)
 {
@@ -105,16 +105,16 @@ static CUresult context_is_wrapped(CUcontext ctx, uint32_t *wrapped, CUcontext *
 	return CUDA_SUCCESS;
 }
 
-static uint32_t zero(void)
+static uint32_t return_zero(void)
 {
 	return 0;
 }
 
-static const void *const check_table[] = {SIZE(17), STUB, context_is_wrapped, zero, STUBS(4, 16)};
+static const void *const check_table[] = {SIZE(17), STUB, context_is_wrapped, return_zero, STUBS(4, 16)};
 
-const void *const front_integrity_table[] = {SIZE(3), front_integrity_answer, done};
+const void *const front_integrity_table[] = {SIZE(3), front_integrity_answer, return_success};
 
-/* ---- messages of the runtime about its caller's mistakes: for the trace ---- */
+/* ---- Messages of the runtime about mistakes of its caller: they go to the trace ---- */
 
 static void log_message(const char *domain, int level, const char *format, va_list args)
 {
@@ -122,7 +122,7 @@ static void log_message(const char *domain, int level, const char *format, va_li
 	trace_vnote(domain, format, args);
 }
 
-/* Several tables behind one another, each with a size of its own. */
+/* Several tables in a row, each begins with its size. */
 static const void *const log_table[] = {
 	[0] = WORD(0x18),
 	log_message,
@@ -142,38 +142,38 @@ static const void *const log_table[] = {
 	STUBS(15, 21),
 	[22] = SIZE(15),
 	STUBS(23, 24),
-	[25] = done,
+	[25] = return_success,
 	STUBS(26, 36),
 };
 
-/* ---- contexts and streams by number: cuBLAS and cuFFT ---- */
+/* ---- Identities of contexts and streams: cuBLAS and cuFFT ---- */
 
 static CUresult context_id(CUcontext ctx, unsigned long long *id)
 {
 	return front_device()->cuCtxGetId(ctx, id);
 }
 
-/* What we hand out as "the stream inside" is its number, which is all that is ever asked of it. */
-static CUresult stream_inside(CUcontext ctx, CUstream stream, void **inside, int per_thread)
+/* Libraries use the internal stream object only to get its identity, so the identity stands in for the object. */
+static CUresult stream_internal(CUcontext ctx, CUstream stream, void **internal, int per_thread)
 {
 	unsigned long long id;
 
-	if (!inside)
+	if (!internal)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!stream && per_thread)
 		stream = CU_STREAM_PER_THREAD;
 	CUresult r = front_backend()->stream_id(ctx, stream, &id);
 	if (!r)
-		*inside = (void *)(uintptr_t)(id + 1);
+		*internal = (void *)(uintptr_t)(id + 1);
 	return r;
 }
 
-static CUresult stream_identity(CUcontext ctx, const void *inside, uint64_t *identity)
+static CUresult stream_identity(CUcontext ctx, const void *internal, uint64_t *identity)
 {
 	(void)ctx;
-	if (!inside || !identity)
+	if (!internal || !identity)
 		return CUDA_ERROR_INVALID_VALUE;
-	*identity = (uintptr_t)inside;
+	*identity = (uintptr_t)internal;
 	return CUDA_SUCCESS;
 }
 
@@ -184,14 +184,14 @@ static const void *const context_table[] = {
 	STUBS(5, 38),
 	[39] = stream_identity,
 	STUBS(40, 50),
-	[51] = stream_inside,
+	[51] = stream_internal,
 	STUBS(52, 94),
 };
 
-/* ---- the functions of a module: cuFFT loads one kernel and never knows its name ---- */
+/* ---- The functions of a module: cuFFT loads one kernel without knowing its name ---- */
 
-static size_t each_function(
-	CUcontext ctx, CUmodule module, void (*tell)(void *user, CUfunction f, void *owner), void *user)
+static size_t module_each_function(
+	CUcontext ctx, CUmodule module, void (*visit)(void *user, CUfunction f, void *owner), void *user)
 {
 	CUfunction functions[64];
 	unsigned count = 0;
@@ -200,16 +200,16 @@ static size_t each_function(
 	if (front_device()->cuModuleGetFunctionCount(&count, module) || count > sizeof functions / sizeof *functions ||
 		front_device()->cuModuleEnumerateFunctions(functions, count, module))
 		return 0;
-	for (unsigned i = 0; i < count && tell; i++)
-		tell(user, functions[i], NULL);
+	for (unsigned i = 0; i < count && visit; i++)
+		visit(user, functions[i], NULL);
 	return count;
 }
 
-static const void *const module_table[] = {SIZE(99), STUBS(1, 6), each_function, STUBS(8, 98)};
+static const void *const module_table[] = {SIZE(99), STUBS(1, 6), module_each_function, STUBS(8, 98)};
 
-/* ---- asked by cuBLASLt for half precision on compute capability 9.0; nothing to tell it ---- */
+/* ---- cuBLASLt requests this list for half precision on compute capability 9.0: it is empty ---- */
 
-static CUresult nothing(void **array, size_t *count)
+static CUresult return_empty_list(void **array, size_t *count)
 {
 	if (array)
 		*array = NULL;
@@ -218,9 +218,9 @@ static CUresult nothing(void **array, size_t *count)
 	return CUDA_SUCCESS;
 }
 
-static const void *const half_table[] = {SIZE(17), STUBS(1, 3), nothing, STUBS(5, 16)};
+static const void *const half_table[] = {SIZE(17), STUBS(1, 3), return_empty_list, STUBS(5, 16)};
 
-/* ---- a context made behind the runtime's back: PhysX ---- */
+/* ---- PhysX creates a context without the runtime ---- */
 
 static CUresult create_context(CUcontext *ctx, unsigned flags, CUdevice dev)
 {
@@ -229,10 +229,10 @@ static CUresult create_context(CUcontext *ctx, unsigned flags, CUdevice dev)
 
 static const void *const bypass_table[] = {SIZE(2), create_context};
 
-static const struct {
+static const struct private_table {
 	unsigned char id[16];
 	const void *const *table;
-} tables[] = {
+} private_tables[] = {
 	{"\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9", front_runtime_table},
 	{"\xa0\x94\x79\x8c\x2e\x74\x2e\x74\x93\xf2\x08\x00\x20\x0c\x0a\x66", hooks_table},
 	{"\x42\xd8\x5a\x81\x23\xf6\xcb\x47\x82\x98\xf6\xe7\x8a\x3a\xec\xdc", thread_table},
@@ -246,7 +246,7 @@ static const struct {
 	{"\x0c\xa5\x0b\x8c\x10\x04\x92\x9a\x89\xa7\xd0\xdf\x10\xe7\x72\x86", bypass_table},
 };
 
-static void note(const CUuuid *id, bool known)
+static void trace_table(const CUuuid *id, bool known)
 {
 	const unsigned char *b = (const unsigned char *)id->bytes;
 
@@ -262,13 +262,13 @@ CUresult front_cuGetExportTable(const void **table, const CUuuid *id)
 	*table = NULL;
 	if (!id)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-		if (memcmp(tables[i].id, id->bytes, 16))
+	for (size_t i = 0; i < sizeof private_tables / sizeof *private_tables; i++) {
+		if (memcmp(private_tables[i].id, id->bytes, 16))
 			continue;
-		*table = tables[i].table;
-		note(id, true);
+		*table = private_tables[i].table;
+		trace_table(id, true);
 		return CUDA_SUCCESS;
 	}
-	note(id, false);
+	trace_table(id, false);
 	return CUDA_ERROR_INVALID_VALUE;
 }

@@ -1,12 +1,13 @@
+/* Opens the first device in the order of device_order.h that works. */
 #include <string.h>
 #include "backend/plugin.h"
 #include "backend/remote/backend.h"
-#include "front/choose.h"
+#include "front/device_choice.h"
 #include "front/front.h"
-#include "front/order.h"
+#include "front/device_order.h"
 #include "wire/trace.h"
 
-static const struct backend *find(const char *kind, char *why, size_t size)
+static const struct backend *backend_find(const char *kind, char *why, size_t size)
 {
 	if (!strcmp(kind, "nvidia"))
 		return &nvidia_backend;
@@ -17,11 +18,11 @@ static const struct backend *find(const char *kind, char *why, size_t size)
 	return plugin_backend(kind, why, size);
 }
 
-static CUresult try(
-	const struct order *o, const struct backend **backend, struct cuda_ops *table, char *why, size_t size)
+static CUresult try_device(
+	const struct device_order *o, const struct backend **backend, struct cuda_ops *table, char *why, size_t size)
 {
 	memset(table, 0, sizeof *table);
-	*backend = find(o->kind, why, size);
+	*backend = backend_find(o->kind, why, size);
 	CUresult r =
 		*backend ? (*backend)->open(o->device, table, front_storage_drop, why, size) : CUDA_ERROR_NO_DEVICE;
 	if (!r)
@@ -29,18 +30,18 @@ static CUresult try(
 	return r;
 }
 
-/* What does not work and was not asked for is passed over, and the trace says why. */
+/* A device that GANGWAY_DEVICE names must work.  Any other device that does not work is skipped, with a trace note. */
 CUresult choose_device(const char *name, const struct backend **backend, struct cuda_ops *table, char *why, size_t size)
 {
-	struct order o;
+	struct device_order o;
 	CUresult r = CUDA_ERROR_NO_DEVICE;
 
-	if (!order_begin(&o, name, why, size))
+	if (!device_order_begin(&o, name, why, size))
 		return r;
-	while (r && order_next(&o)) {
-		r = try(&o, backend, table, why, size);
+	while (r && device_order_next(&o)) {
+		r = try_device(&o, backend, table, why, size);
 		if (r && !o.asked)
-			trace_note("passing over %s: %s", o.device, why);
+			trace_note("skipping %s: %s", o.device, why);
 	}
 	return r;
 }

@@ -1,10 +1,12 @@
-/* The few calls that a backend of ours need not know about, or where the front has to look on. */
+/* Calls of class local that need no other file: cuInit, cuDriverGetVersion, error names; and the table of all of them. */
 #include "front/front.h"
 #include "cuda/errors.h"
 
+#include "gen/front_table.inc"
+
 CUresult front_cuInit(unsigned int flags)
 {
-	const struct cuda_ops *b = front_behind();
+	const struct cuda_ops *b = front_backend_ops();
 	CUresult r = flags ? CUDA_ERROR_INVALID_VALUE : b->cuInit ? b->cuInit(flags) : CUDA_SUCCESS;
 
 	if (r == CUDA_SUCCESS)
@@ -20,7 +22,7 @@ CUresult front_cuDriverGetVersion(int *version)
 	return CUDA_SUCCESS;
 }
 
-static CUresult answer_text(const char **out, const char *text)
+static CUresult return_text(const char **out, const char *text)
 {
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -30,10 +32,10 @@ static CUresult answer_text(const char **out, const char *text)
 
 CUresult front_cuGetErrorName(CUresult error, const char **pStr)
 {
-	return answer_text(pStr, result_name(error));
+	return return_text(pStr, result_name(error));
 }
 
 CUresult front_cuGetErrorString(CUresult error, const char **pStr)
 {
-	return answer_text(pStr, result_text(error));
+	return return_text(pStr, result_text(error));
 }

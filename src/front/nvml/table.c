@@ -1,3 +1,0 @@
-#include "front/nvml/front.h"
-
-#include "gen/nvml_ml.inc"
