@@ -1,6 +1,6 @@
 /*
- * The CPU device says of itself what is true: of the machine, and of what its driver does.  For each attribute
- * that says "supported" the call behind it is made, and for the limits the largest and one more.
+ * The attributes of the CPU device are true.  For each attribute that says "supported" the test makes the call behind
+ * it; for each limit it tries the largest value and one more.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -21,15 +21,15 @@
 static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
 			  ".visible .entry add(.param .u64 p) { .reg .b64 a; .reg .b32 x;\n"
 			  "ld.param.u64 a, [p]; atom.global.add.u32 x, [a], 1; ret; }\n"
-			  /* One thread a block waits for the word to become 1. */
+			  /* One thread per block waits for the word to become 1. */
 			  ".visible .entry await(.param .u64 p) { .reg .b64 a; .reg .b32 x; .reg .pred q;\n"
 			  "ld.param.u64 a, [p];\nl: ld.volatile.global.u32 x, [a]; setp.eq.u32 q, x, 1; @!q bra l;\n"
 			  "st.volatile.global.u32 [a+4], 1; ret; }\n";
 
 static CUfunction add, await;
 
-/* Behind a server on another machine, or on what might be one: there is no memory that host and device both see. */
-static bool far_away(void)
+/* Whether the device is behind TCP: host and device then share no memory. */
+static bool over_tcp(void)
 {
 	const char *device = getenv("GANGWAY_DEVICE");
 
@@ -104,25 +104,25 @@ static void limits(CUdeviceptr d)
 	CHECK_EQ(HAS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR), optin + HAS(RESERVED_SHARED_MEMORY_PER_BLOCK));
 }
 
-/* As many blocks as can be there at once wait for a word; the host writes it while they run. */
+/* As many blocks as can be resident wait for a word; the host writes it while they run. */
 static void managed(void)
 {
-	_Atomic unsigned *words; /* the kernel reads and writes them meanwhile */
+	_Atomic unsigned *words; /* read and written by the running kernel */
 	CUdeviceptr p = 0;
 	int blocks = 0;
 	void *params[] = {&p};
 
 	CHECK(HAS(MANAGED_MEMORY) && HAS(UNIFIED_ADDRESSING));
-	CHECK_EQ(HAS(CONCURRENT_MANAGED_ACCESS), !far_away());
-	CHECK_EQ(HAS(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST), !far_away());
+	CHECK_EQ(HAS(CONCURRENT_MANAGED_ACCESS), !over_tcp());
+	CHECK_EQ(HAS(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST), !over_tcp());
 	OK(cuMemAllocManaged(&p, 8, CU_MEM_ATTACH_GLOBAL));
 	words = (_Atomic unsigned *)(uintptr_t)p;
-	words[0] = far_away(); /* nobody can wait for us to write it */
+	words[0] = over_tcp(); /* over TCP, the kernel does not see a later write */
 	words[1] = 0;
 	OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, await, 1, 0));
 	CHECK_EQ(HAS(COOPERATIVE_LAUNCH), 1);
 	OK(cuLaunchCooperativeKernel(await, blocks * HAS(MULTIPROCESSOR_COUNT), 1, 1, 1, 1, 1, 0, NULL, params));
-	if (!far_away()) {
+	if (!over_tcp()) {
 		CHECK_EQ(words[1], 0);
 		words[0] = 1;
 	}
@@ -148,20 +148,20 @@ static void host(void)
 	void *mine;
 
 	CHECK_EQ(HAS(CAN_MAP_HOST_MEMORY), 1);
-	CHECK_EQ(HAS(HOST_NATIVE_ATOMIC_SUPPORTED), !far_away());
+	CHECK_EQ(HAS(HOST_NATIVE_ATOMIC_SUPPORTED), !over_tcp());
 	CHECK_EQ(HAS(HOST_REGISTER_SUPPORTED), 1);
-	CHECK_EQ(HAS(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM), !far_away());
+	CHECK_EQ(HAS(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM), !over_tcp());
 	OK(cuMemHostAlloc((void **)&word, 4, CU_MEMHOSTALLOC_DEVICEMAP));
 	OK(cuMemHostGetDevicePointer_v2(&p, word, 0));
 	*word = 0;
-	if (far_away()) { /* in turns, not at the same time */
+	if (over_tcp()) { /* host and device alternate */
 		for (unsigned i = 1; i <= 20; i++) {
 			OK(launch(add, p, 1, 32, 0));
 			CHECK_EQ(*word, 33 * i - 1);
 			++*word;
 		}
 		OK(cuMemFreeHost(word));
-		OK(cuMemHostRegister_v2(&p, 4, 0)); /* for copies */
+		OK(cuMemHostRegister_v2(&p, 4, 0)); /* allowed, for copies */
 		OK(cuMemHostUnregister(&p));
 		CHECK_EQ(cuMemHostRegister_v2(&p, 4, CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
 		return;
@@ -171,7 +171,7 @@ static void host(void)
 	pthread_join(t, NULL);
 	CHECK_EQ(*word, 200000);
 	OK(cuMemFreeHost(word));
-	/* Pages of its own, and so many that a server takes them, too: what is smaller shares pages with others. */
+	/* Whole pages, and enough of them for a server to map: smaller memory shares pages with other data. */
 	mine = mmap(NULL, REGISTERED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	OK(cuMemHostRegister_v2(mine, REGISTERED, CU_MEMHOSTREGISTER_DEVICEMAP));
 	OK(launch(add, (CUdeviceptr)(uintptr_t)mine, 1, 32, 0));
@@ -192,12 +192,13 @@ static void memory(void)
 	int fd = -1;
 
 	CHECK_EQ(HAS(VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED), 1);
-	CHECK_EQ(HAS(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED), !far_away()); /* they stay in one machine */
-	if (far_away())
+	CHECK_EQ(HAS(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED),
+		!over_tcp()); /* descriptors work on one machine only */
+	if (over_tcp())
 		prop.requestedHandleTypes = 0;
 	OK(cuMemGetAllocationGranularity(&step, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
 	OK(cuMemCreate(&h, step, &prop, 0));
-	if (!far_away()) {
+	if (!over_tcp()) {
 		OK(cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
 		CHECK(fd >= 0 && !close(fd));
 	}
@@ -240,7 +241,7 @@ static void ipc(CUdeviceptr d)
 	OK(cuIpcGetMemHandle(&memory, d));
 }
 
-/* Clusters, where we say that there are any: four blocks in pairs, each counting in the first one's shared memory. */
+/* Clusters, if supported: four blocks in pairs, each counting in the shared memory of the pair's first block. */
 static void clusters(CUdeviceptr d)
 {
 	static const char text[] =
@@ -276,12 +277,12 @@ static void clusters(CUdeviceptr d)
 	OK(cuLaunchKernelEx(&config, f, params, NULL));
 	OK(cuMemcpyDtoH_v2(got, d, sizeof got));
 	CHECK(got[0] == 80 && got[1] == 80);
-	config.gridDimX = 3; /* no pairs */
+	config.gridDimX = 3; /* not a multiple of the cluster size */
 	CHECK(cuLaunchKernelEx(&config, f, params, NULL) != CUDA_SUCCESS);
 	OK(cuModuleUnload(m));
 }
 
-/* What we do not say that we can is refused, not attempted. */
+/* Unsupported features are refused. */
 static void refused(CUdeviceptr d)
 {
 	static unsigned plain;
@@ -303,7 +304,7 @@ static void refused(CUdeviceptr d)
 	cluster.value.clusterDim.x = 32;
 	config.gridDimX = 32;
 	CHECK(cuLaunchKernelEx(&config, add, params, NULL) != CUDA_SUCCESS);
-	/* Last, for it sticks. */
+	/* Last, because the error is sticky. */
 	CHECK_EQ(launch(add, (CUdeviceptr)(uintptr_t)&plain, 1, 1, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK_EQ(plain, 0);
 }

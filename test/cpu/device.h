@@ -1,7 +1,7 @@
 /*
- * device.h - for programs of the driver API that run their kernels, given as PTX, on the CPU device.
+ * device.h - for test programs of the driver API whose kernels are PTX, on the CPU device.
  *
- * They link libcuda.so.1 as an application would; ctest sets GANGWAY_DEVICE=cpu.
+ * The programs link libcuda.so.1 as an application does; ctest sets GANGWAY_DEVICE=cpu.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "gen/cuda_protos.h"
 #include "test/check.h"
 
-/* What every PTX text of these tests starts with. */
+/* The first lines of every PTX text in these tests. */
 #define PTX ".version 7.0\n.target sm_50\n.address_size 64\n"
 
 static inline CUcontext device_start(void)
@@ -28,7 +28,7 @@ static inline CUcontext device_start(void)
 	return ctx;
 }
 
-/* A kernel of a text; the module stays loaded as long as the context. */
+/* Load a text and find a kernel in it; the module stays loaded as long as the context exists. */
 static inline CUfunction device_kernel(const char *text, const char *name)
 {
 	char log[1024] = "";

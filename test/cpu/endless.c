@@ -1,6 +1,6 @@
 /*
- * Kernels that never end, each in its own way.  With a watchdog (ctest sets GANGWAY_WATCHDOG_MS) each ends with
- * CUDA_ERROR_LAUNCH_TIMEOUT, soon, and takes only its own context along.  Without one a program can still end.
+ * Endless kernels of several kinds.  With a watchdog (ctest sets GANGWAY_WATCHDOG_MS) each fails soon with
+ * CUDA_ERROR_LAUNCH_TIMEOUT, in its own context only.  Without a watchdog the program can still exit.
  */
 #include <sys/wait.h>
 #include <time.h>
@@ -12,30 +12,32 @@
 	".visible .entry " name "(.param .u64 at)\n{ .reg .u64 %a, %m; .reg .u32 %v, %t; .reg .pred %p;\n" \
 	"ld.param.u64 %a, [at]; mov.u32 %t, %tid.x;\n" body "ret; }\n"
 
+/* clang-format off */
 static const char text[] = PTX
 	".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
 	".extern .func (.param .b64 r) malloc(.param .b64 s);\n"
 	".extern .func free(.param .b64 p);\n"
-	".global .align 1 .b8 line[7] = {108, 105, 110, 101, 33, 10, 0};\n" SIMPLE("put", "st.global.u32 [%a], 7;\n")
-		SIMPLE("nothing", "") SIMPLE("loop", "AGAIN: bra AGAIN;\n")
+	".global .align 1 .b8 line[7] = {108, 105, 110, 101, 33, 10, 0};\n"
+	SIMPLE("put", "st.global.u32 [%a], 7;\n")
+	SIMPLE("nothing", "")
+	SIMPLE("loop", "AGAIN: bra AGAIN;\n")
 	/* Half of the block waits for the other half. */
 	SIMPLE("half", "setp.lt.u32 %p, %t, 32; @%p bra WAIT; AGAIN: bra AGAIN; WAIT: bar.sync 0;\n")
-	/* A barrier for more threads than there are: nobody moves. */
-	SIMPLE("nobody", "bar.sync 1, 1024;\n")
-	/* Block 0 waits for what no block writes. */
-	SIMPLE("flag", "AGAIN: ld.acquire.gpu.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 0; @%p bra AGAIN;\n") SIMPLE(
-		"lock",
-		"AGAIN: atom.global.cas.b32 %v, [%a], 1, 1; setp.ne.u32 %p, %v, 1; @%p bra AGAIN;\n") SIMPLE("sleep",
-		"AGAIN: nanosleep.u32 4000000000; bra AGAIN;\n") SIMPLE("talk",
-		"{ .reg .u64 %s; .param .b64 f; .param .b64 g; .param .b32 r;\n"
-		"mov.u64 %s, line; cvta.global.u64 %s, %s;\n"
-		"MORE: { st.param.b64 [f], %s; st.param.b64 [g], 0; call.uni (r), vprintf, (f, g); } bra MORE; }\n")
-		SIMPLE("hoard", "{ .param .b64 s; .param .b64 r;\n"
-				"MORE: { st.param.b64 [s], 64; call.uni (r), malloc, (s); ld.param.b64 %m, [r]; } bra "
-				"MORE; }\n") SIMPLE("churn",
-			"{ .param .b64 s; .param .b64 r; .param .b64 q;\n"
+	/* A barrier for more threads than the block has. */
+	SIMPLE("barrier", "bar.sync 1, 1024;\n")
+	/* Waits for a value that no block writes. */
+	SIMPLE("flag", "AGAIN: ld.acquire.gpu.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 0; @%p bra AGAIN;\n")
+	SIMPLE("lock", "AGAIN: atom.global.cas.b32 %v, [%a], 1, 1; setp.ne.u32 %p, %v, 1; @%p bra AGAIN;\n")
+	SIMPLE("sleep", "AGAIN: nanosleep.u32 4000000000; bra AGAIN;\n")
+	SIMPLE("talk", "{ .reg .u64 %s; .param .b64 f; .param .b64 g; .param .b32 r;\n"
+		       "mov.u64 %s, line; cvta.global.u64 %s, %s;\n"
+		       "MORE: { st.param.b64 [f], %s; st.param.b64 [g], 0; call.uni (r), vprintf, (f, g); } bra MORE; }\n")
+	SIMPLE("hoard", "{ .param .b64 s; .param .b64 r;\n"
+			"MORE: { st.param.b64 [s], 64; call.uni (r), malloc, (s); ld.param.b64 %m, [r]; } bra MORE; }\n")
+	SIMPLE("churn", "{ .param .b64 s; .param .b64 r; .param .b64 q;\n"
 			"MORE: { st.param.b64 [s], 64; call.uni (r), malloc, (s); ld.param.b64 %m, [r];\n"
 			"st.param.b64 [q], %m; call.uni free, (q); } bra MORE; }\n");
+/* clang-format on */
 
 static double now(void)
 {
@@ -45,11 +47,11 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-static CUcontext other; /* in which nothing goes wrong */
+static CUcontext other; /* a context in which no kernel fails */
 static CUdeviceptr other_cell;
 static CUfunction other_put;
 
-static void others_live(const char *name)
+static void other_context_works(const char *name)
 {
 	CUcontext old;
 	void *args[] = {&other_cell};
@@ -60,7 +62,7 @@ static void others_live(const char *name)
 	OK(device_launch(other_put, 1, 1, NULL, args));
 	OK(cuMemcpyDtoH_v2(&value, other_cell, 4));
 	if (value != 7)
-		fprintf(stderr, "while %s ran\n", name);
+		fprintf(stderr, "other context, while kernel %s runs:\n", name);
 	CHECK_EQ(value, 7);
 	OK(cuCtxPopCurrent_v2(&old));
 }
@@ -108,23 +110,23 @@ static void times_out(const struct shape *s)
 	OK(cuMemAlloc_v2(&cell, 64));
 	OK(cuMemsetD8_v2(cell, 0, 64));
 	OK(launch(device_kernel(text, s->name), s, cell));
-	others_live(s->name);
+	other_context_works(s->name);
 	CUresult r = cuCtxSynchronize();
 	if (r != CUDA_ERROR_LAUNCH_TIMEOUT)
-		fprintf(stderr, "%s, %u blocks of %u\n", s->name, s->grid[0], s->block);
+		fprintf(stderr, "kernel %s, %u blocks of %u threads:\n", s->name, s->grid[0], s->block);
 	CHECK_EQ(r, CUDA_ERROR_LAUNCH_TIMEOUT);
-	if (now() - begin > 30) { /* a hundred times what the watchdog allows */
-		fprintf(stderr, "%s, %u blocks of %u: ended after %.0f s\n", s->name, s->grid[0], s->block,
-			now() - begin);
+	if (now() - begin > 30) { /* far longer than the watchdog allows */
+		fprintf(stderr, "kernel %s, %u blocks of %u threads: stopped after %.0f s, expected less than 30\n",
+			s->name, s->grid[0], s->block, now() - begin);
 		failures++;
 	}
 	CHECK_EQ(cuMemAlloc_v2(&cell, 64), CUDA_ERROR_LAUNCH_TIMEOUT);
 	OK(cuCtxDestroy_v2(ctx));
-	others_live(s->name);
+	other_context_works(s->name);
 }
 
-/* A program whose kernel runs on, and that ends: from main, or having waited for as long as it liked. */
-static int in_passing(void)
+/* A program that returns from main while its kernel runs. */
+static int exit_while_running(void)
 {
 	CUdeviceptr cell = 0;
 	void *args[] = {&cell};
@@ -137,14 +139,14 @@ static int in_passing(void)
 	return RESULT();
 }
 
-static void unwatched(void)
+static void without_watchdog(void)
 {
 	pid_t child = calm_fork();
 	int status = -1;
 
 	if (!child) {
 		alarm(200);
-		execl("/proc/self/exe", "cpu-endless", "in-passing", (char *)NULL);
+		execl("/proc/self/exe", "cpu-endless", "exit-while-running", (char *)NULL);
 		_exit(127);
 	}
 	CHECK_EQ(waitpid(child, &status, 0), child);
@@ -158,8 +160,8 @@ int main(int argc, char **argv)
 		{"loop", {1000, 1, 1}, 256, 0, 0},
 		{"loop", {4, 1, 1}, 32, 0, 1},
 		{"half", {3, 1, 1}, 64, 0, 0},
-		{"nobody", {1, 1, 1}, 64, 0, 0},
-		{"nobody", {64, 1, 1}, 64, 0, 0},
+		{"barrier", {1, 1, 1}, 64, 0, 0},
+		{"barrier", {64, 1, 1}, 64, 0, 0},
 		{"flag", {2, 1, 1}, 32, 0, 0},
 		{"flag", {4, 1, 1}, 32, 1, 0},
 		{"lock", {4, 1, 1}, 64, 0, 0},
@@ -172,9 +174,9 @@ int main(int argc, char **argv)
 
 	(void)argv;
 	if (argc > 1)
-		return in_passing();
-	unwatched();
-	if (!freopen("/dev/null", "w", stdout)) /* for the one that talks */
+		return exit_while_running();
+	without_watchdog();
+	if (!freopen("/dev/null", "w", stdout)) /* for the kernel that prints */
 		return 1;
 	other = device_start();
 	other_put = device_kernel(text, "put");

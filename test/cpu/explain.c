@@ -1,6 +1,7 @@
 /*
- * A kernel with an instruction that the device does not run: the launch fails, and it is said which one it is.  An image
- * with nothing for the device: loading it fails, and it is said what it has, and what to do.
+ * Messages for code that cannot run.  A kernel with an unsupported instruction: the launch fails, and the message names
+ * the instruction.  An image without code for the device: loading fails, and the message says what the image contains
+ * and what to do.
  */
 #include "test/cpu/device.h"
 #include "test/image/make.h"
@@ -24,7 +25,7 @@ static void no_binary(void)
 	CHECK_EQ(cuModuleLoadData(&m, b.data), CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
-/* explain [image]: one thing at a time, because a user is told of the first one only. */
+/* explain [image]: one failure per run, because only the first one is reported to the user. */
 int main(int argc, char **argv)
 {
 	CUfunction f;

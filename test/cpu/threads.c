@@ -1,6 +1,6 @@
 /*
- * Order across threads: what one launches, another that it tells about it can wait for and read; threads with
- * a stream each do not disturb one another; and one stream used by several does one thing at a time.
+ * Order across threads: one thread launches, another waits and reads the result; threads with their own streams do not
+ * disturb each other; a stream used by several threads runs one command at a time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ static const char text[] =
 static CUcontext ctx;
 static CUfunction put, add;
 
-/* ---- one launches, one waits ---- */
+/* ---- one thread launches, another waits ---- */
 
 enum { TURNS = 10000 };
 
@@ -53,7 +53,7 @@ static void *launcher(void *arg)
 	return NULL;
 }
 
-/* Each way to wait in its turn; the last reads in stream order. */
+/* Use each way to wait in turn; the last one reads in stream order. */
 static unsigned wait_and_read(unsigned i)
 {
 	unsigned value = 0;
@@ -78,7 +78,7 @@ static unsigned wait_and_read(unsigned i)
 	return value;
 }
 
-static void handing_over(void)
+static void launch_and_wait(void)
 {
 	unsigned stale = 0;
 	pthread_t t;
@@ -105,7 +105,7 @@ static void handing_over(void)
 	OK(cuStreamDestroy_v2(hand.stream));
 }
 
-/* ---- a stream each ---- */
+/* ---- one stream per thread ---- */
 
 enum { THREADS = 16, ROUNDS = 100, CELLS = 256 };
 
@@ -122,7 +122,7 @@ static void *streamer(void *arg)
 		unsigned value = me * round;
 		void *args[] = {&cells, &value};
 
-		OK(cuMemAllocHost_v2((void **)&host, CELLS * 4)); /* others wait for theirs meanwhile */
+		OK(cuMemAllocHost_v2((void **)&host, CELLS * 4)); /* while other threads wait for theirs */
 		OK(cuMemsetD32Async(cells, round, CELLS, s));
 		OK(device_launch(add, CELLS / 64, 64, s, args));
 		OK(device_launch(add, CELLS / 64, 64, s, args));
@@ -138,7 +138,7 @@ static void *streamer(void *arg)
 	return NULL;
 }
 
-static void a_stream_each(void)
+static void stream_per_thread(void)
 {
 	pthread_t t[THREADS];
 
@@ -148,14 +148,14 @@ static void a_stream_each(void)
 		pthread_join(t[i], NULL);
 }
 
-/* ---- one stream for all ---- */
+/* ---- one stream for all threads ---- */
 
 enum { BYTES = 512 << 10, COPIES = 100 };
 
 static CUdeviceptr shared;
 static _Atomic unsigned mixed;
 
-/* Every copy is there whole or not at all: they are the same stream's. */
+/* Every copy is complete or not started, because all are in one stream. */
 static void *copier(void *arg)
 {
 	unsigned char *bytes = malloc(BYTES);
@@ -171,7 +171,7 @@ static void *copier(void *arg)
 	return NULL;
 }
 
-static void one_stream_for_all(void)
+static void shared_stream(void)
 {
 	pthread_t t[4];
 
@@ -190,9 +190,9 @@ int main(void)
 	ctx = device_start();
 	put = device_kernel(text, "put");
 	add = device_kernel(text, "add");
-	handing_over();
-	a_stream_each();
-	one_stream_for_all();
+	launch_and_wait();
+	stream_per_thread();
+	shared_stream();
 	OK(cuCtxDestroy_v2(ctx));
 	return RESULT();
 }

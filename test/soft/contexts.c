@@ -58,7 +58,7 @@ static void primary_context(void)
 	int active = -1;
 
 #ifdef APPLICATION
-	OK(soft_cuDevicePrimaryCtxRetain(&early, 0)); /* the handle must_not_run changes */
+	OK(soft_cuDevicePrimaryCtxRetain(&early, 0)); /* the handle never changes */
 	OK(soft_cuDevicePrimaryCtxRelease_v2(0));
 #else
 	OK(soft_primary_handle(&early, 0));
@@ -221,8 +221,8 @@ static void sticky_errors(void)
 	OK(soft_cuStreamWriteValue32_v2(opens, p, 1, 0)); /* from now on, any call may return the error */
 	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK(!called);
-	for (int i = 0; i < 1000000 && !callback_status;
-		i++) /* the synchronising call may return before the callback has run */
+	/* The synchronising call may return before the callback has run. */
+	for (int i = 0; i < 1000000 && !callback_status; i++)
 		usleep(100);
 	CHECK_EQ(callback_status, CUDA_ERROR_ILLEGAL_ADDRESS);
 	kernels_do(NULL);

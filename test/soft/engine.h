@@ -1,7 +1,7 @@
 /*
  * engine.h - an engine for tests: its kernels are C functions, so that a test can make a launch wait, fail or read its
- * parameters.  Code is PTX text.  With APPLICATION defined, the tests are applications on the CPU
- * device instead (public.h).
+ * parameters.  Code is PTX text.  With APPLICATION defined, the tests are applications on the CPU device instead
+ * (public.h).
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * Calls that make no sense, from an application that means no harm: null pointers, no size and far too much,
- * handles that are gone or are something else, absurd grids, more memory than there is.  Each is refused with
- * CUDA's error, and what made sense before still does.
+ * Invalid calls of a careless application: null pointers, sizes of 0 and far too large, invalid handles, impossible
+ * grids, more memory than there is.  Each is refused with CUDA's error, and later valid calls still work.
  */
 #include "test/cpu/device.h"
 
@@ -103,7 +102,7 @@ static void handles(void)
 	REFUSED(cuMemFree_v2((CUdeviceptr)(uintptr_t)&value));
 	REFUSED(cuMemFree_v2(cell + 1));
 
-	/* Of another context. */
+	/* A function of another context. */
 	OK(cuCtxCreate_v2(&second, 0, 0));
 	CHECK_EQ(device_launch(put, 1, 1, NULL, NULL) == CUDA_SUCCESS, 0);
 	OK(cuCtxDestroy_v2(second));
@@ -145,7 +144,7 @@ static void grids(void)
 	still_works();
 }
 
-/* All there is, and then some; when it has been given back there is as much again. */
+/* Allocate until memory runs out; after freeing, as much is available again. */
 static void memory(void)
 {
 	enum { MOST = 4096 };
@@ -188,7 +187,7 @@ static void texts(void)
 		CUresult r = cuModuleLoadData(&m, bad[i]);
 
 		if (!r)
-			fprintf(stderr, "was loaded: %s\n", bad[i]);
+			fprintf(stderr, "cuModuleLoadData accepted invalid PTX: %s\n", bad[i]);
 		CHECK(r == CUDA_ERROR_INVALID_IMAGE || r == CUDA_ERROR_INVALID_PTX ||
 			r == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
 	}

@@ -1,6 +1,6 @@
 /*
- * Running out of memory, of the device and of the process, in every way there is to ask for it: the answer is
- * CUDA_ERROR_OUT_OF_MEMORY, nothing is lost by it, and life goes on.
+ * Running out of device memory and of process memory, through every call that allocates: the error is
+ * CUDA_ERROR_OUT_OF_MEMORY, nothing leaks, and later calls succeed.
  *
  * ctest gives the device 512 MiB (GANGWAY_DEVICE_MEMORY).
  */
@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include "test/cpu/device.h"
 
-#define MB         (1ull << 20)
-#define NONE(call) CHECK_EQ(call, CUDA_ERROR_OUT_OF_MEMORY)
+#define MB                  (1ull << 20)
+#define OUT_OF_MEMORY(call) CHECK_EQ(call, CUDA_ERROR_OUT_OF_MEMORY)
 
 static const char text[] = PTX ".visible .entry put(.param .u64 to)\n"
 			       "{ .reg .u64 %a; ld.param.u64 %a, [to]; st.global.u32 [%a], 7; ret; }\n";
@@ -23,7 +23,7 @@ static const char large[] = PTX ".visible .global .align 8 .b8 big[1073741824];\
 static CUfunction put;
 static CUdeviceptr cell;
 static CUstream stream;
-static size_t before; /* free memory when nothing of this test holds any */
+static size_t before; /* free memory before the test allocates any */
 
 static size_t available(void)
 {
@@ -33,8 +33,8 @@ static size_t available(void)
 	return n;
 }
 
-/* A kernel runs, and what was refused is not counted as used. */
-static void life_goes_on(void)
+/* A kernel runs, and the refused allocations are not counted as used. */
+static void still_works(void)
 {
 	void *args[] = {&cell};
 	unsigned value = 0;
@@ -47,8 +47,8 @@ static void life_goes_on(void)
 	CHECK_EQ(available(), before);
 }
 
-/* Takes all there is in such pieces; then asks once more. */
-static void all_of_it(void (*once_more)(void))
+/* Allocate all device memory, then call once_more, whose allocations must fail. */
+static void exhaust_memory(void (*once_more)(void))
 {
 	enum { PIECES = 64 };
 	CUdeviceptr piece[PIECES];
@@ -64,7 +64,7 @@ static void all_of_it(void (*once_more)(void))
 	once_more();
 	while (n)
 		OK(cuMemFree_v2(piece[--n]));
-	life_goes_on();
+	still_works();
 }
 
 static void plain(void)
@@ -72,15 +72,15 @@ static void plain(void)
 	CUdeviceptr p = 0;
 	size_t pitch = 0;
 
-	NONE(cuMemAlloc_v2(&p, 2 * MB));
-	NONE(cuMemAllocPitch_v2(&p, &pitch, 4096, 1024, 4));
+	OUT_OF_MEMORY(cuMemAlloc_v2(&p, 2 * MB));
+	OUT_OF_MEMORY(cuMemAllocPitch_v2(&p, &pitch, 4096, 1024, 4));
 }
 
 static void ordered(void)
 {
 	CUdeviceptr p = 0;
 
-	NONE(cuMemAllocAsync(&p, 2 * MB, stream));
+	OUT_OF_MEMORY(cuMemAllocAsync(&p, 2 * MB, stream));
 	OK(cuStreamSynchronize(stream));
 }
 
@@ -91,9 +91,9 @@ static void arrays(void)
 	CUmipmappedArray levels = NULL;
 	CUarray a = NULL;
 
-	NONE(cuArrayCreate_v2(&a, &flat));
-	NONE(cuArray3DCreate_v2(&a, &deep));
-	NONE(cuMipmappedArrayCreate(&levels, &deep, 4));
+	OUT_OF_MEMORY(cuArrayCreate_v2(&a, &flat));
+	OUT_OF_MEMORY(cuArray3DCreate_v2(&a, &deep));
+	OUT_OF_MEMORY(cuMipmappedArrayCreate(&levels, &deep, 4));
 }
 
 static void physical(void)
@@ -102,14 +102,14 @@ static void physical(void)
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 	CUmemGenericAllocationHandle h = 0;
 
-	NONE(cuMemCreate(&h, 16 * MB, &prop, 0));
+	OUT_OF_MEMORY(cuMemCreate(&h, 16 * MB, &prop, 0));
 }
 
 static void variables(void)
 {
 	CUmodule m = NULL;
 
-	NONE(cuModuleLoadData(&m, large));
+	OUT_OF_MEMORY(cuModuleLoadData(&m, large));
 }
 
 static void graphs(void)
@@ -121,7 +121,7 @@ static void graphs(void)
 	CUgraphNode node;
 	CUgraph g;
 
-	/* Which of the three finds out is up to the driver. */
+	/* Any of the three calls may fail. */
 	OK(cuGraphCreate(&g, 0));
 	CUresult r = cuGraphAddMemAllocNode(&node, g, NULL, 0, &p);
 	if (!r)
@@ -134,45 +134,45 @@ static void graphs(void)
 	OK(cuGraphDestroy(g));
 }
 
-/* Not the device's but the machine's: more than it has. */
+/* More host memory than the machine has. */
 static void host_memory(void)
 {
 	CUdeviceptr p = 0;
 	void *host = NULL;
 
-	NONE(cuMemAllocHost_v2(&host, 1ull << 50));
-	NONE(cuMemHostAlloc(&host, 1ull << 50, CU_MEMHOSTALLOC_DEVICEMAP));
-	NONE(cuMemAllocManaged(&p, 1ull << 50, CU_MEM_ATTACH_GLOBAL));
-	NONE(cuMemAllocHost_v2(&host, 1ull << 63));
-	NONE(cuMemAllocManaged(&p, 1ull << 63, CU_MEM_ATTACH_GLOBAL));
-	life_goes_on();
+	OUT_OF_MEMORY(cuMemAllocHost_v2(&host, 1ull << 50));
+	OUT_OF_MEMORY(cuMemHostAlloc(&host, 1ull << 50, CU_MEMHOSTALLOC_DEVICEMAP));
+	OUT_OF_MEMORY(cuMemAllocManaged(&p, 1ull << 50, CU_MEM_ATTACH_GLOBAL));
+	OUT_OF_MEMORY(cuMemAllocHost_v2(&host, 1ull << 63));
+	OUT_OF_MEMORY(cuMemAllocManaged(&p, 1ull << 63, CU_MEM_ATTACH_GLOBAL));
+	still_works();
 }
 
-/* All of the pool is given back; then it is there for others. */
+/* Memory that a pool has freed is available to cuMemAlloc. */
 static void pool_and_plain(void)
 {
 	CUdeviceptr p = 0, q = 0;
 
 	OK(cuMemAllocAsync(&p, 400 * MB, stream));
-	NONE(cuMemAlloc_v2(&q, 400 * MB));
-	NONE(cuMemAllocAsync(&q, 400 * MB, stream));
+	OUT_OF_MEMORY(cuMemAlloc_v2(&q, 400 * MB));
+	OUT_OF_MEMORY(cuMemAllocAsync(&q, 400 * MB, stream));
 	OK(cuMemFreeAsync(p, stream));
 	OK(cuStreamSynchronize(stream));
 	OK(cuMemAlloc_v2(&q, 400 * MB));
-	NONE(cuMemAllocAsync(&p, 400 * MB, stream));
+	OUT_OF_MEMORY(cuMemAllocAsync(&p, 400 * MB, stream));
 	OK(cuMemFree_v2(q));
-	life_goes_on();
+	still_works();
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* The process itself may have no more: what the device would give, the system refuses. */
-static bool tighten(struct rlimit *old)
+/* Limit the address space of the process, so that the system refuses memory that the device has. */
+static bool limit_address_space(struct rlimit *old)
 {
 	struct rlimit tight;
 
 	getrlimit(RLIMIT_AS, old);
 	tight = *old;
-	tight.rlim_cur = 16 * MB; /* less than there is already: nothing more can be mapped */
+	tight.rlim_cur = 16 * MB; /* less than is mapped already: nothing more can be mapped */
 	if (old->rlim_max != RLIM_INFINITY && old->rlim_max < tight.rlim_cur)
 		return false;
 	CHECK_EQ(setrlimit(RLIMIT_AS, &tight), 0);
@@ -181,7 +181,7 @@ static bool tighten(struct rlimit *old)
 
 static atomic_int go, ran;
 
-static void hold(void *unused)
+static void wait_at_gate(void *unused)
 {
 	(void)unused;
 	while (!atomic_load(&go))
@@ -189,9 +189,9 @@ static void hold(void *unused)
 	atomic_fetch_add(&ran, 1);
 }
 
-static void *let_go(void *unused)
+static void *open_gate(void *unused)
 {
-	usleep(50000); /* time for the other to wait; if it does not, the test finds nothing, but is right */
+	usleep(50000); /* gives the main thread time to wait; without it the test passes but checks less */
 	atomic_store(&go, 1);
 	return unused;
 }
@@ -208,10 +208,10 @@ static void many_streams(void)
 
 	for (int i = 0; i < STREAMS; i++) {
 		OK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
-		OK(cuLaunchHostFunc(streams[i], hold, NULL));
+		OK(cuLaunchHostFunc(streams[i], wait_at_gate, NULL));
 	}
-	CHECK_EQ(pthread_create(&other, NULL, let_go, NULL), 0);
-	if (!tighten(&old))
+	CHECK_EQ(pthread_create(&other, NULL, open_gate, NULL), 0);
+	if (!limit_address_space(&old))
 		return;
 	for (size_t size = 64 << 10; size >= LEAST; size /= 2)
 		while (held < sizeof hoard / sizeof *hoard && (hoard[held] = malloc(size)))
@@ -237,14 +237,15 @@ static void address_space(void)
 	void *host = NULL, *hoard[4096];
 	int n = 0, held = 0;
 
-	life_goes_on();
-	if (!tighten(&old))
+	still_works();
+	if (!limit_address_space(&old))
 		return;
-	while (held < 4096 && (hoard[held] = malloc(64 << 10))) /* what malloc has in stock */
+	while (held < 4096 && (hoard[held] = malloc(64 << 10))) /* use up the free memory of malloc */
 		held++;
-	NONE(cuMemAllocHost_v2(&host, 64 * MB));
+	OUT_OF_MEMORY(cuMemAllocHost_v2(&host, 64 * MB));
 	r = cuMemAllocManaged(&p, 64 * MB, CU_MEM_ATTACH_GLOBAL);
-	CHECK(r == CUDA_ERROR_OUT_OF_MEMORY || r == CUDA_ERROR_NOT_SUPPORTED); /* served, it takes a window first */
+	CHECK(r == CUDA_ERROR_OUT_OF_MEMORY ||
+		r == CUDA_ERROR_NOT_SUPPORTED); /* behind a server, the client reserves addresses first */
 	r = cuModuleLoadData(&m, text);
 	CHECK(r == CUDA_SUCCESS || r == CUDA_ERROR_OUT_OF_MEMORY);
 	while (n < MOST && !(r = cuEventCreate(&events[n], 0)))
@@ -257,10 +258,10 @@ static void address_space(void)
 		OK(cuEventDestroy_v2(events[--n]));
 	if (m)
 		OK(cuModuleUnload(m));
-	life_goes_on();
+	still_works();
 }
 #else
-static void address_space(void) /* a sanitizer's own is beyond any limit */
+static void address_space(void) /* sanitizers need more address space than any limit */
 {
 }
 
@@ -279,12 +280,12 @@ int main(void)
 	OK(cuMemAlloc_v2(&cell, 4));
 	OK(cuMemGetInfo_v2(&before, &total));
 	CHECK_EQ(total, 512 * MB);
-	all_of_it(plain);
-	all_of_it(ordered);
-	all_of_it(arrays);
-	all_of_it(physical);
-	all_of_it(variables);
-	all_of_it(graphs);
+	exhaust_memory(plain);
+	exhaust_memory(ordered);
+	exhaust_memory(arrays);
+	exhaust_memory(physical);
+	exhaust_memory(variables);
+	exhaust_memory(graphs);
 	host_memory();
 	pool_and_plain();
 	address_space();

@@ -1,6 +1,6 @@
 /*
- * An error belongs to the context that it was made in, and ends with it.  Several threads wait for a kernel that goes
- * wrong; as soon as one of them has heard of it, the context is destroyed and another one made, which is well.
+ * A sticky error belongs to one context and ends with it.  Several threads wait for a kernel that fails; as soon as one
+ * of them has the error, the context is destroyed, and a new one works.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -13,7 +13,7 @@ static const char text[] =
 	PTX ".visible .entry fine()\n{ ret; }\n"
 	    ".visible .entry wild()\n{ .reg .u64 %a; mov.u64 %a, 16; st.global.u32 [%a], 1; ret; }\n";
 
-static sem_t gate, heard;
+static sem_t gate, error_seen;
 static CUcontext failing;
 static CUstream streams[WAITERS];
 
@@ -23,8 +23,8 @@ static void wait_at_gate(void *arg)
 	sem_wait(&gate);
 }
 
-/* The others may find their stream or context gone by the time they wait for it. */
-static void *wait_for(void *arg)
+/* The stream or the context may be destroyed before a thread waits for it. */
+static void *wait_for_error(void *arg)
 {
 	CUresult r;
 
@@ -32,12 +32,12 @@ static void *wait_for(void *arg)
 	r = cuStreamSynchronize(*(CUstream *)arg);
 	if (r != CUDA_ERROR_CONTEXT_IS_DESTROYED && r != CUDA_ERROR_INVALID_HANDLE && r != CUDA_ERROR_INVALID_CONTEXT)
 		CHECK_EQ(r, CUDA_ERROR_ILLEGAL_ADDRESS);
-	sem_post(&heard);
+	sem_post(&error_seen);
 	return NULL;
 }
 
-/* In the current context: something goes wrong, and somebody has heard of it. */
-static void go_wrong(pthread_t *threads)
+/* Make a kernel fail in the current context; return when one thread has the error. */
+static void fail_kernel(pthread_t *threads)
 {
 	CUfunction wild;
 	CUevent after;
@@ -57,12 +57,12 @@ static void go_wrong(pthread_t *threads)
 		CHECK_EQ(cuStreamQuery(streams[i]), CUDA_ERROR_NOT_READY);
 	}
 	for (int i = 0; i < WAITERS; i++)
-		pthread_create(&threads[i], NULL, wait_for, &streams[i]);
+		pthread_create(&threads[i], NULL, wait_for_error, &streams[i]);
 	sem_post(&gate);
-	sem_wait(&heard);
+	sem_wait(&error_seen);
 }
 
-static void go_well(void)
+static void check_context_works(void)
 {
 	CUfunction fine;
 	CUmodule m;
@@ -75,41 +75,41 @@ static void go_well(void)
 	OK(cuStreamSynchronize(NULL));
 }
 
-static void all_heard(pthread_t *threads)
+static void join_waiters(pthread_t *threads)
 {
 	for (int i = 0; i < WAITERS; i++)
 		pthread_join(threads[i], NULL);
 	for (int i = 1; i < WAITERS; i++)
-		sem_wait(&heard);
+		sem_wait(&error_seen);
 }
 
-static void another_context(void)
+static void destroy_and_create(void)
 {
 	pthread_t threads[WAITERS];
 	CUcontext ctx, next;
 
 	OK(cuCtxCreate_v2(&ctx, 0, 0));
-	go_wrong(threads);
+	fail_kernel(threads);
 	OK(cuCtxDestroy_v2(ctx));
 	OK(cuCtxCreate_v2(&next, 0, 0));
-	go_well();
-	all_heard(threads);
-	go_well();
+	check_context_works();
+	join_waiters(threads);
+	check_context_works();
 	OK(cuCtxDestroy_v2(next));
 }
 
-static void the_same_again(void)
+static void reset_primary(void)
 {
 	pthread_t threads[WAITERS];
 	CUcontext ctx;
 
 	OK(cuDevicePrimaryCtxRetain(&ctx, 0));
 	OK(cuCtxSetCurrent(ctx));
-	go_wrong(threads);
+	fail_kernel(threads);
 	OK(cuDevicePrimaryCtxReset_v2(0));
-	all_heard(threads);
+	join_waiters(threads);
 	OK(cuDevicePrimaryCtxRetain(&ctx, 0));
-	go_well();
+	check_context_works();
 	OK(cuDevicePrimaryCtxRelease_v2(0));
 }
 
@@ -117,10 +117,10 @@ int main(void)
 {
 	OK(cuInit(0));
 	sem_init(&gate, 0, 0);
-	sem_init(&heard, 0, 0);
+	sem_init(&error_seen, 0, 0);
 	for (int i = 0; i < ROUNDS && !failures; i++) {
-		another_context();
-		the_same_again();
+		destroy_and_create();
+		reset_primary();
 	}
 	return RESULT();
 }

@@ -1,14 +1,13 @@
 /*
- * The thread that waits for a kernel may be the one that runs it.  Neither shows: a kernel computes as CUDA says on a
- * thread that rounds, flushes and traps in its own way, and the thread goes on in that way; and a thread whose stack is
- * small is asked for none of it.
+ * The thread that waits for a kernel may run it.  The floating-point environment of the thread (rounding, denormals,
+ * traps) does not affect the kernel and is unchanged afterwards; a thread with a small stack never runs kernels.
  */
 #include <fenv.h>
 #include <limits.h>
 #include <pthread.h>
 #include "test/cpu/device.h"
 
-/* to[i] = in[0] / in[1], to[n + i] = in[2] + in[3]: of every thread of every block. */
+/* Each thread i: to[i] = in[0] / in[1], to[n + i] = in[2] + in[3]. */
 static const char text[] =
 	PTX ".visible .entry floats(.param .u64 to, .param .u64 in)\n"
 	    "{ .reg .u64 %t, %i, %o; .reg .f32 %a, %b; .reg .u32 %x, %c, %n, %g;\n"
@@ -25,8 +24,8 @@ static CUcontext ctx;
 static CUfunction floats;
 static CUdeviceptr to, in;
 
-/* How many of the results are not what IEEE 754 says. */
-static unsigned wrong(void)
+/* The number of results that differ from IEEE 754. */
+static unsigned count_wrong(void)
 {
 	static uint32_t got[2 * N];
 	void *args[] = {&to, &in};
@@ -47,14 +46,14 @@ static void environments(void)
 {
 	fenv_t env;
 
-	CHECK_EQ(wrong(), 0);
+	CHECK_EQ(count_wrong(), 0);
 	CHECK_EQ(fesetround(FE_TOWARDZERO), 0);
 	feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_UNDERFLOW | FE_INEXACT);
 #ifdef __x86_64__
-	__builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040); /* as -ffast-math does */
+	__builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040); /* flush denormals to zero, as -ffast-math does */
 #endif
 	fegetenv(&env);
-	CHECK_EQ(wrong(), 0);
+	CHECK_EQ(count_wrong(), 0);
 	CHECK_EQ(fegetround(), FE_TOWARDZERO);
 	CHECK_EQ(fegetexcept(), FE_INVALID | FE_DIVBYZERO | FE_UNDERFLOW | FE_INEXACT);
 #ifdef __x86_64__
@@ -63,10 +62,10 @@ static void environments(void)
 	fesetenv(FE_DFL_ENV);
 }
 
-static void *waits(void *arg)
+static void *count_in_thread(void *arg)
 {
 	OK(cuCtxSetCurrent(ctx));
-	*(unsigned *)arg = wrong();
+	*(unsigned *)arg = count_wrong();
 	return NULL;
 }
 
@@ -78,7 +77,7 @@ static void small_stack(void)
 
 	pthread_attr_init(&attr);
 	CHECK_EQ(pthread_attr_setstacksize(&attr, 64 << 10), 0);
-	CHECK_EQ(pthread_create(&t, &attr, waits, &n), 0);
+	CHECK_EQ(pthread_create(&t, &attr, count_in_thread, &n), 0);
 	pthread_join(t, NULL);
 	CHECK_EQ(n, 0);
 	pthread_attr_destroy(&attr);

@@ -1,13 +1,13 @@
 /*
- * Memory, arrays and copies of no size, and of sizes whose products and sums do not fit into 64 bits: each is refused,
- * and nothing is written beyond what there is.
+ * Memory, arrays and copies of size 0, and of sizes whose products or sums exceed 64 bits: each is refused, and nothing
+ * is written out of bounds.
  */
 #include "test/cpu/device.h"
 
 #define HUGE_SIZE     (1ull << 63)
 #define REFUSED(call) CHECK_EQ(call, CUDA_ERROR_INVALID_VALUE)
 
-static CUdeviceptr cell; /* the last of what there is */
+static CUdeviceptr cell; /* the last word of the allocation */
 
 static void allocations(void)
 {

@@ -1,4 +1,4 @@
-/* CUDA_LAUNCH_BLOCKING=1: a launch has ended when it returns, and says what went wrong in it; captures go on. */
+/* CUDA_LAUNCH_BLOCKING=1: a launch call returns when the kernel is complete, with its error; captures still work. */
 #include "test/cpu/device.h"
 
 static const char text[] =

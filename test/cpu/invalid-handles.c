@@ -1,14 +1,14 @@
 /*
- * Handles that are gone, that are of another kind, that never were: each call that takes one refuses it, with the code
- * that CUDA has for it, and what is really there is not harmed.
+ * Destroyed handles, handles of another kind, and forged handles: every call refuses them with CUDA's error code, and
+ * valid objects remain usable.
  */
 #include "test/cpu/device.h"
 
 static const char text[] = PTX ".visible .global .u32 g;\n.visible .entry put(.param .u64 to)\n"
 			       "{ .reg .u64 %a; ld.param.u64 %a, [to]; st.global.u32 [%a], 7; ret; }\n";
 
-/* One of each, made twice: the first set is destroyed, the second is not. */
-struct set {
+/* One object of each kind.  The test creates two sets, and destroys the first. */
+struct handles {
 	CUstream stream;
 	CUevent event;
 	CUmodule module;
@@ -33,7 +33,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-static void make(struct set *s)
+static void create_all(struct handles *s)
 {
 	CUDA_ARRAY3D_DESCRIPTOR deep = {16, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0};
 	CUDA_ARRAY_DESCRIPTOR flat = {16, 16, CU_AD_FORMAT_FLOAT, 1};
@@ -62,8 +62,8 @@ static void make(struct set *s)
 	OK(cuMemAllocHost_v2(&s->host, 4096));
 }
 
-/* Each at its first destruction succeeds and at its second does not. */
-static void destroy(const struct set *s, CUresult wanted, CUresult memory)
+/* The first destruction succeeds, the second fails. */
+static void destroy_all(const struct handles *s, CUresult wanted, CUresult memory)
 {
 	CHECK_EQ(cuGraphExecDestroy(s->exec), wanted ? CUDA_ERROR_INVALID_VALUE : 0);
 	CHECK_EQ(cuGraphDestroy(s->graph), wanted ? CUDA_ERROR_INVALID_VALUE : 0);
@@ -86,12 +86,14 @@ static void destroy(const struct set *s, CUresult wanted, CUresult memory)
 		CUresult refused_r = (call); \
 		if (refused_r != CUDA_ERROR_INVALID_HANDLE && refused_r != CUDA_ERROR_INVALID_VALUE && \
 			refused_r != CUDA_ERROR_INVALID_CONTEXT && refused_r != CUDA_ERROR_CONTEXT_IS_DESTROYED) \
-			fprintf(stderr, "%s:%d: with %s: " #call " is %d\n", __FILE__, __LINE__, what, refused_r), \
+			fprintf(stderr, \
+				"%s:%d: with %s: " #call " returned %d, expected an error for invalid handles\n", \
+				__FILE__, __LINE__, what, refused_r), \
 				failures++; \
 	} while (0)
 
-/* Every handle of s means nothing where it is given; `good` is what is given beside it. */
-static void refuse(const char *what, const struct set *s, const struct set *good)
+/* Every call refuses the handles of s; the other arguments are from `good`. */
+static void check_refused(const char *what, const struct handles *s, const struct handles *good)
 {
 	CUDA_ARRAY_DESCRIPTOR flat;
 	CUDA_RESOURCE_DESC res;
@@ -146,8 +148,8 @@ static void refuse(const char *what, const struct set *s, const struct set *good
 	REFUSED(cuUserObjectRetain(s->user, 1));
 }
 
-/* The handles of a set, in another order: none is of the kind it is given as. */
-static void shuffle(struct set *s, const struct set *good)
+/* Permute the handles of a set so that none is of the right kind. */
+static void shuffle(struct handles *s, const struct handles *good)
 {
 	s->stream = (CUstream)good->event;
 	s->event = (CUevent)good->stream;
@@ -166,8 +168,8 @@ static void shuffle(struct set *s, const struct set *good)
 	s->user = (CUuserObject)good->link;
 }
 
-/* The same number for all of them. */
-static void forge(struct set *s, uintptr_t number)
+/* Set all handles to one number. */
+static void forge(struct handles *s, uintptr_t number)
 {
 	s->stream = (CUstream)number;
 	s->event = (CUevent)number;
@@ -186,7 +188,7 @@ static void forge(struct set *s, uintptr_t number)
 	s->user = (CUuserObject)number;
 }
 
-static void still_works(const struct set *good)
+static void still_works(const struct handles *good)
 {
 	CUdeviceptr at = good->memory;
 	void *args[] = {&at};
@@ -206,29 +208,29 @@ int main(void)
 {
 	static const uintptr_t numbers[] = {3, 0x12345678, 0xdeadbeef00, (uintptr_t)1 << 63, UINTPTR_MAX};
 	CUcontext ctx = device_start(), second;
-	struct set gone, good, bad;
+	struct handles gone, good, bad;
 
-	make(&gone);
-	make(&good);
-	destroy(&gone, CUDA_SUCCESS, CUDA_SUCCESS);
-	destroy(&gone, CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE);
-	refuse("what is gone", &gone, &good);
+	create_all(&gone);
+	create_all(&good);
+	destroy_all(&gone, CUDA_SUCCESS, CUDA_SUCCESS);
+	destroy_all(&gone, CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE);
+	check_refused("destroyed handles", &gone, &good);
 	still_works(&good);
 	shuffle(&bad, &good);
-	refuse("what is something else", &bad, &good);
+	check_refused("handles of another kind", &bad, &good);
 	still_works(&good);
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		forge(&bad, numbers[i]);
-		refuse("what never was", &bad, &good);
+		check_refused("forged handles", &bad, &good);
 	}
-	forge(&bad, (uintptr_t)&gone); /* an address of the application's own */
-	refuse("an address", &bad, &good);
+	forge(&bad, (uintptr_t)&gone); /* an address of the application */
+	check_refused("addresses", &bad, &good);
 	still_works(&good);
 
-	/* What went with its context. */
+	/* Objects closed with their context. */
 	OK(cuCtxCreate_v2(&second, 0, 0));
-	make(&gone);
-	OK(cuUserObjectRelease(gone.user, 1)); /* these belong to no context */
+	create_all(&gone);
+	OK(cuUserObjectRelease(gone.user, 1)); /* the following objects belong to no context */
 	OK(cuGraphExecDestroy(gone.exec));
 	OK(cuGraphDestroy(gone.graph));
 	OK(cuMemPoolDestroy(gone.pool));
@@ -236,9 +238,9 @@ int main(void)
 	OK(cuLibraryUnload(gone.library));
 	OK(cuCtxDestroy_v2(second));
 	OK(cuCtxSetCurrent(ctx));
-	refuse("what went with its context", &gone, &good);
+	check_refused("handles of a destroyed context", &gone, &good);
 	still_works(&good);
-	destroy(&good, CUDA_SUCCESS, CUDA_SUCCESS);
+	destroy_all(&good, CUDA_SUCCESS, CUDA_SUCCESS);
 	OK(cuCtxDestroy_v2(ctx));
 	return RESULT();
 }

@@ -1,6 +1,6 @@
 /*
- * What an application lets go of as soon as its launch has returned is still there when the kernel comes to
- * run: a texture object, the module itself, the stream.  New objects meanwhile do not take its place.
+ * Objects destroyed right after the launch call still exist when the kernel runs: a texture object, the module, the
+ * stream.  New objects do not take their place meanwhile.
  */
 #include <semaphore.h>
 #include "test/cpu/device.h"
@@ -68,7 +68,7 @@ int main(void)
 	OK(cuMemcpyDtoH_v2(&value, out, 4));
 	CHECK_EQ(value, 40);
 
-	/* Now it is gone: a kernel that names it goes wrong. */
+	/* Now the texture is gone: a kernel that uses its handle fails. */
 	OK(cuModuleLoadData(&m, text));
 	OK(cuModuleGetFunction(&fetch, m, "fetch"));
 	OK(device_launch(fetch, 1, 1, NULL, fetch_args));

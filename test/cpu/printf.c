@@ -1,6 +1,6 @@
 /*
- * What kernels print: it is on stdout when CUDA says so and not before, the latest of it when there was more than
- * CU_LIMIT_PRINTF_FIFO_SIZE, and nothing of it when nobody waited.
+ * Output of kernels: it appears on stdout when CUDA says so and not before; only the latest output if there is more
+ * than CU_LIMIT_PRINTF_FIFO_SIZE; none if the program exits without waiting.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "test/cpu/device.h"
 #include "test/fork.h"
 
-/* Every thread prints " n" so many times, n counting up from the first argument. */
+/* Every thread prints " n" `times` times, n counting up from `from`; then traps if `then` is set. */
 static const char text[] =
 	PTX ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
 	    ".global .align 1 .b8 form[4] = {32, 37, 100, 0};\n"
@@ -23,7 +23,7 @@ static const char text[] =
 	    "add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n; @%p bra MORE;\n"
 	    "setp.ne.u32 %p, %t, 0; @%p trap; ret; }\n";
 
-static int out = -1; /* what stdout is now */
+static int out = -1; /* the file that stdout is redirected to */
 static CUfunction count;
 
 static void print(unsigned from, unsigned times, bool fail, CUstream s)
@@ -34,8 +34,8 @@ static void print(unsigned from, unsigned times, bool fail, CUstream s)
 	OK(device_launch(count, 1, 1, s, args));
 }
 
-/* What came since the last time. */
-static const char *said(void)
+/* The output since the last call. */
+static const char *read_output(void)
 {
 	static char got[1 << 16];
 	static off_t from;
@@ -48,26 +48,26 @@ static const char *said(void)
 
 static void expect(const char *what, const char *wanted)
 {
-	const char *got = said();
+	const char *got = read_output();
 
 	if (strcmp(got, wanted))
-		fprintf(stderr, "%s: stdout has \"%s\", not \"%s\"\n", what, got, wanted);
+		fprintf(stderr, "%s: stdout has \"%s\", expected \"%s\"\n", what, got, wanted);
 	CHECK(!strcmp(got, wanted));
 }
 
-/* Done, as a query tells, which shows nothing. */
-static void done(CUstream s)
+/* Wait with cuStreamQuery, which does not show output. */
+static void wait_by_query(CUstream s)
 {
 	while (cuStreamQuery(s) == CUDA_ERROR_NOT_READY)
 		usleep(100);
 }
 
-static void look(void *arg)
+static void copy_output(void *arg)
 {
-	strcpy(arg, said());
+	strcpy(arg, read_output());
 }
 
-static void where_it_shows(CUstream s)
+static void when_output_appears(CUstream s)
 {
 	char seen[64] = "";
 	CUdeviceptr cell;
@@ -77,7 +77,7 @@ static void where_it_shows(CUstream s)
 	OK(cuMemAlloc_v2(&cell, 4));
 	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 	print(1, 1, false, s);
-	done(s);
+	wait_by_query(s);
 	expect("after a query", "");
 	print(2, 1, false, s);
 	expect("after a launch", " 1");
@@ -94,23 +94,23 @@ static void where_it_shows(CUstream s)
 	OK(cuMemcpyHtoD_v2(cell, "abcd", 4));
 	expect("after cuMemcpyHtoD", " 5");
 	print(6, 1, false, s);
-	OK(cuLaunchHostFunc(s, look, seen));
-	done(s);
+	OK(cuLaunchHostFunc(s, copy_output, seen));
+	wait_by_query(s);
 	CHECK(!strcmp(seen, " 6"));
 	print(7, 1, false, s);
-	done(s);
+	wait_by_query(s);
 	OK(cuModuleLoadData(&m, text));
 	expect("after cuModuleLoadData", " 7");
 	print(8, 1, false, s);
-	done(s);
+	wait_by_query(s);
 	OK(cuModuleUnload(m));
 	expect("after cuModuleUnload", " 8");
 	OK(cuEventDestroy_v2(e));
 	OK(cuMemFree_v2(cell));
 }
 
-/* The last of it, whole texts and no more than fit; then all again. */
-static void more_than_fits(CUstream s)
+/* With a small buffer the last whole texts that fit appear; with the old size all of them. */
+static void buffer_overflow(CUstream s)
 {
 	enum { ROOM = 1000, TIMES = 10000 };
 	const char *got;
@@ -122,7 +122,7 @@ static void more_than_fits(CUstream s)
 	OK(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, ROOM));
 	print(10000, TIMES, false, s);
 	OK(cuStreamSynchronize(s));
-	got = said();
+	got = read_output();
 	CHECK(strlen(got) > ROOM / 3 && strlen(got) <= ROOM && strlen(got) % 6 == 0);
 	n = 10000 + TIMES - (unsigned)strlen(got) / 6;
 	for (const char *p = got; *p; p += 6)
@@ -135,10 +135,10 @@ static void more_than_fits(CUstream s)
 	OK(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, size));
 	print(10000, TIMES, false, s);
 	OK(cuStreamSynchronize(s));
-	CHECK_EQ(strlen(said()), 6 * TIMES);
+	CHECK_EQ(strlen(read_output()), 6 * TIMES);
 }
 
-static void at_an_end(void)
+static void at_context_end(void)
 {
 	CUcontext ctx = device_start();
 
@@ -155,28 +155,28 @@ static void at_an_end(void)
 	OK(cuCtxDestroy_v2(ctx));
 }
 
-/* Run again as a process that prints and ends without having waited. */
-static int in_passing(void)
+/* A process that prints and exits without waiting. */
+static int print_and_exit(void)
 {
 	device_start();
 	count = device_kernel(text, "count");
 	print(1, 3, false, NULL);
-	done(NULL);
+	wait_by_query(NULL);
 	return RESULT();
 }
 
-static void nobody_waited(void)
+static void exit_without_waiting(void)
 {
 	pid_t child = calm_fork();
 	int status = 0;
 
 	if (!child) {
-		execl("/proc/self/exe", "cpu-prints", "in-passing", (char *)NULL);
+		execl("/proc/self/exe", "cpu-printf", "print-and-exit", (char *)NULL);
 		_exit(127);
 	}
 	CHECK_EQ(waitpid(child, &status, 0), child);
 	CHECK_EQ(status, 0);
-	expect("when nobody waited", "");
+	expect("after exit without waiting", "");
 }
 
 int main(int argc, char **argv)
@@ -187,17 +187,17 @@ int main(int argc, char **argv)
 
 	(void)argv;
 	if (argc > 1)
-		return in_passing();
+		return print_and_exit();
 	out = mkstemp(path);
 	unlink(path);
 	dup2(out, 1);
-	nobody_waited();
+	exit_without_waiting();
 	ctx = device_start();
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	count = device_kernel(text, "count");
-	where_it_shows(s);
-	more_than_fits(s);
+	when_output_appears(s);
+	buffer_overflow(s);
 	OK(cuCtxDestroy_v2(ctx));
-	at_an_end();
+	at_context_end();
 	return RESULT();
 }
