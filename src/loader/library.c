@@ -88,16 +88,16 @@ char *library_describe(const struct library *l, char *text, size_t size)
 {
 	switch (l->maker) {
 	case MAKER_THIS_BUILD:
-		snprintf(text, size, "ours, this build");
+		snprintf(text, size, "Gangway's, from this build");
 		break;
 	case MAKER_OTHER_BUILD:
-		snprintf(text, size, "ours, another build: %s", l->build);
+		snprintf(text, size, "Gangway's, from another build: %s", l->build);
 		break;
 	case MAKER_STUB:
 		snprintf(text, size, "a stub, for linking only");
 		break;
 	case MAKER_VENDOR:
-		snprintf(text, size, "not ours%s%s", l->version[0] ? ": " : "", l->version);
+		snprintf(text, size, "not Gangway's%s%s", l->version[0] ? ", version " : "", l->version);
 		break;
 	}
 	return text;

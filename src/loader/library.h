@@ -92,5 +92,5 @@ struct library {
 /* Inspect a file. Returns 0, -EINVAL if it is not a library, -ENOEXEC if it is for another processor, or -errno. */
 int library_inspect(const struct sysroot *sys, const char *path, struct library *l);
 
-/* Describe the maker for a message: "ours, this build", "not ours: 580.65.06". Returns `text`. */
+/* Describe the maker for a message: "Gangway's, from this build", "not Gangway's, version 580.65.06". Returns `text`. */
 char *library_describe(const struct library *l, char *text, size_t size);

@@ -32,7 +32,7 @@ const char *found_by_name(enum found_by by)
 		[FOUND_BY_ENVIRONMENT] = "LD_LIBRARY_PATH",
 		[FOUND_BY_RUNPATH] = "RUNPATH",
 		[FOUND_BY_CACHE] = "ld.so.cache",
-		[FOUND_BY_DEFAULT] = "the usual folders"};
+		[FOUND_BY_DEFAULT] = "the default folders"};
 
 	return names[by];
 }
@@ -139,7 +139,7 @@ static bool walk_list(
 
 		if (n < sizeof entry && expand_tokens(list, n, origin, dir)) {
 			snprintf(entry, sizeof entry, "%.*s", (int)n, list);
-			if (walk_folder(w, n ? dir : ".", by, n ? entry : "(an empty entry: the current folder)"))
+			if (walk_folder(w, n ? dir : ".", by, n ? entry : "(an empty entry, the current folder)"))
 				return true;
 		}
 		list = list[n] ? list + n + 1 : NULL;

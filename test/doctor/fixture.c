@@ -1,10 +1,10 @@
 /*
- * Stand-ins for libraries of others, made of names alone; what is built from this is set in CMakeLists.txt.
+ * Stand-ins for libraries of others, which define names and do nothing. CMakeLists.txt builds several variants:
  *
- *	BULK		as large as a driver: stubs are told by their size
- *	NOTE		our build note, of another build
+ *	BULK		as large as a driver, because stubs are recognised by their size
+ *	NOTE		the build note of another build of ours
  *	RUNTIME		the names of a CUDA runtime
- *	NEWER		a name that our driver does not have
+ *	NEWER		a function that our driver does not have
  */
 #define EXPORT __attribute__((visibility("default")))
 

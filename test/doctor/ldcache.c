@@ -1,5 +1,5 @@
 /*
- * The machine's /etc/ld.so.cache, read by us, says what ldconfig -p says: ldcache [FILE] prints it in that form.
+ * Print ld.so.cache in a form that can be compared with ldconfig -p: ldcache [FILE]
  */
 #include <stdio.h>
 #include <string.h>

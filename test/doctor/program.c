@@ -1,8 +1,8 @@
 /*
- * Programs for the cases: they are looked at, not run, so that there is nothing in them but names.
+ * Programs for the cases. They are inspected, not run, and contain only names:
  *
- *	CALLS		functions of other libraries that it leaves undefined: CALL(cuInit) CALL(cudaMalloc)
- *	WORD		a text that it holds
+ *	CALLS		functions of other libraries: CALL(cuInit) CALL(cudaMalloc)
+ *	WORD		a text in the file
  */
 #define CALL(name) extern int name(void);
 CALLS

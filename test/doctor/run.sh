@@ -1,8 +1,8 @@
 #!/bin/sh
-# A set-up that is broken on purpose, and what doctor says of it: run.sh BUILD CASE
+# Check what doctor reports for a set-up with a known problem: run.sh BUILD CASE
 #
-# cases/CASE.sh builds the set-up under $root with the words below and calls doctor; cases/CASE.golden is what is said.
-# Environment: only what the case sets. UPDATE=1 writes the golden anew: read what changed before you keep it.
+# cases/CASE.sh builds the set-up under $root with the functions below and calls doctor. cases/CASE.golden is the expected
+# output. doctor gets only the environment that the case sets. UPDATE=1 rewrites the golden file; check the difference.
 build=$1 case=$2
 here=$(cd "$(dirname "$0")" && pwd)
 lib=$build/lib/gangway
@@ -10,7 +10,7 @@ made=$build/test/doctor/made # fixtures, see CMakeLists.txt
 dir=$(mktemp -d) || exit 1
 root=$dir/root
 gangway=$build/bin/gangway
-bin=$dir/bin # on the PATH of whoever asks
+bin=$dir/bin # first on the PATH of doctor
 mkdir "$bin"
 ln -s "$gangway" "$bin/gangway"
 printf '#!/bin/sh\nexec "$@"\n' >"$bin/sudo"
@@ -27,11 +27,11 @@ fail() {
 	echo "FAIL: $*"
 	exit 1
 }
-put() { # FIXTURE PATH: a copy of what was built
+put() { # FIXTURE PATH: copy a built fixture
 	mkdir -p "$root$(dirname "$2")"
 	cp "$1" "$root$2" || fail "no $1"
 }
-text() { # PATH LINE...: a file of these lines
+text() { # PATH LINE...: write a file
 	path=$root$1
 	shift
 	mkdir -p "$(dirname "$path")"
@@ -45,7 +45,7 @@ cache() { # NAME PATH [FLAGS]...: lines on stdin become the loader's cache
 	mkdir -p "$root/etc"
 	"$made/../doctor-mkcache" >"$root/etc/ld.so.cache"
 }
-# A machine like Debian's, with nothing of CUDA in it.
+# A Debian-like machine without CUDA.
 machine() {
 	mkdir -p "$root/usr/lib/x86_64-linux-gnu" "$root/lib" "$root/dev/shm" "$root/home/user" "$root/proc" "$root/sys/bus/pci/devices"
 	text /etc/ld.so.conf 'include /etc/ld.so.conf.d/*.conf'
@@ -61,7 +61,7 @@ gpu() { # DRIVER ("" for none): one on the PCI bus
 	mkdir -p "$root/sys/bus/pci/drivers/$1"
 	link "../../drivers/$1" $pci/driver
 }
-# waiter NAME=VALUE... -- COMMAND...: in the background until the test ends; $waiting is its process.
+# waiter NAME=VALUE... -- COMMAND...: run in the background until the test ends; $waiting is its pid.
 waiter() {
 	mkfifo "$dir/in"
 	variables=
@@ -77,17 +77,17 @@ waiter() {
 	tries=600
 	until grep -qs ready "$dir/ready"; do
 		tries=$((tries - 1))
-		[ $tries -gt 0 ] || fail "it does not start: $(cat "$dir/ready")"
+		[ $tries -gt 0 ] || fail "the waiter does not start: $(cat "$dir/ready")"
 		sleep 0.1
 	done
 }
-# A program that the loader starts, in the set-up: what it is started by is there, too.
+# Put a dynamically linked program, and its loader, into the set-up.
 program() { # FIXTURE PATH
 	put "$made/$1" "$2"
 	mkdir -p "$root/lib64"
 	: >"$root/lib64/ld-linux-x86-64.so.2"
 }
-ollama() { # a, b or c: as its installer leaves it, with a service
+ollama() { # a, b or c: an Ollama of this generation, installed as a service
 	program "ollama-$1" /usr/local/bin/ollama
 	put "$made/ggml-cuda.so" /usr/local/lib/ollama/cuda_v12/libggml-cuda.so
 	put "$made/cudart12.so" /usr/local/lib/ollama/cuda_v12/libcudart.so.12
@@ -96,7 +96,7 @@ ollama() { # a, b or c: as its installer leaves it, with a service
 		'User=root' 'Environment="PATH=/usr/bin:/bin"' '' '[Install]' 'WantedBy=default.target'
 	[ $# = 0 ] || text /etc/systemd/system/ollama.service.d/override.conf '[Service]' "$@"
 }
-serve() { # PATH in $root, further options: a server, ready
+serve() { # PATH in $root, further options: start a server and wait until it listens
 	mkdir -p "$root$(dirname "$1")"
 	path=$1
 	shift
@@ -110,7 +110,7 @@ serve() { # PATH in $root, further options: a server, ready
 		sleep 0.1
 	done
 }
-# doctor NAME=VALUE... -- ARGUMENTS: in the set-up, with this environment.
+# doctor NAME=VALUE... -- ARGUMENTS: run doctor with this environment.
 doctor() {
 	variables=
 	while [ "$1" != -- ]; do
@@ -122,7 +122,7 @@ doctor() {
 		>"$dir/out" 2>"$dir/err"
 	status=$?
 }
-# look NAME=VALUE... -- ARGUMENTS: in the folder alone, nothing started.
+# look NAME=VALUE... -- ARGUMENTS: run doctor --root on the set-up.
 look() {
 	words=
 	while [ "$1" != -- ]; do
@@ -146,8 +146,8 @@ if [ -n "$UPDATE" ]; then
 	cat "$dir/said"
 	exit 0
 fi
-diff -u "$here/cases/$case.golden" "$dir/said" || fail "doctor says something else of $case"
+diff -u "$here/cases/$case.golden" "$dir/said" || fail "doctor reports something else for $case"
 grep -q '^wrong' "$dir/said" || exit 0
-# What is wrong ends in a command.
+# Every problem has a command that fixes it.
 awk '/^(wrong|look|fine|fact)  / { if (wrong && !fixed) exit 1; wrong = /^wrong/; fixed = 0 } /^ *fix: ./ { fixed = 1 }
-	END { if (wrong && !fixed) exit 1 }' "$dir/said" || fail "something is wrong and nothing is said to fix it"
+	END { if (wrong && !fixed) exit 1 }' "$dir/said" || fail "a problem has no command that fixes it"

@@ -1,4 +1,4 @@
-# What varies from one machine or run to the next. The folders and this build's name are dealt with in run.sh.
+# Replace what differs between machines and runs. run.sh replaces folders and the build name.
 /^ERROR: ld.so/d
 /^fine   vendor/d
 s|protocol [0-9]*\.[0-9a-f]*|protocol N|g
@@ -11,7 +11,7 @@ s|user [0-9]*,|user N,|
 s|[0-9][0-9]* libraries of this build|N libraries of this build|
 /^fine   device /s|, [0-9.]* [KMGT]iB|, ...|
 /^fact   limits /s|limits .*|limits     ...|
-# A sanitizer's library asks in the program's name.
+# A sanitizer's library makes requests for the program.
 s|lib[at]san.so.[0-9]*|the program|
-# Columns of tables are as wide as what stands in them.
+# The width of table columns depends on their content.
 /^ \{18\}/s|\([^ ]\)  *|\1 |g

@@ -1,11 +1,11 @@
 /*
- * Writes an /etc/ld.so.cache, as ldconfig would, from lines on standard input:
+ * Write an ld.so.cache, as ldconfig does, from lines on standard input:
  *
  *	NAME PATH [FLAGS [HWCAPS]]	libcuda.so.1 /usr/lib/libcuda.so.1 0x303 x86-64-v3
  *
- *	mkcache [--compat] >FILE	--compat: behind the format of old, with no entries in it
+ *	mkcache [--compat] >FILE	--compat: behind an empty cache in the old format
  *
- * The tests' set-ups live in folders, and ldconfig -r would want to be root.
+ * Tests cannot use ldconfig -r, which needs root.
  */
 #include <stdint.h>
 #include <stdio.h>

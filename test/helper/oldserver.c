@@ -1,4 +1,4 @@
-/* A server of another build: listens on a socket and answers as one whose protocol is not ours. oldserver PATH */
+/* A server of another build, with another protocol: oldserver SOCKET */
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,8 +1,7 @@
 #!/bin/sh
-# Sees to it that a program of the distribution is there: package.sh PROGRAM PACKAGE
+# Install a Debian package if its program is missing: package.sh PROGRAM PACKAGE
 #
-# Installs the package with apt-get if the program is missing, root runs this, and an archive answers.  77,
-# having said why, where that cannot be done, or is not wanted (GANGWAY_TEST_INSTALL=0).
+# Exits with 77 and a reason if the package cannot be installed, or if GANGWAY_TEST_INSTALL=0 forbids it.
 program=$1
 package=$2
 

@@ -1,6 +1,6 @@
 /*
- * Loads libcuda.so.1 by its name, calls cuInit, says so and waits for its standard input to end: waiter [STATUS]
- * With "quiet" it loads nothing.
+ * Load libcuda.so.1 by name, call cuInit, print "ready" and wait for the end of standard input: waiter [STATUS]
+ * With "quiet", load nothing.
  */
 #include <dlfcn.h>
 #include <stdio.h>

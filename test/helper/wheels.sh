@@ -1,9 +1,9 @@
 #!/bin/sh
-# Provides NVIDIA libraries from their PyPI wheels: wheels.sh PACKAGE VERSION
+# Provide NVIDIA libraries from their PyPI wheels: wheels.sh PACKAGE VERSION
 #
-# Prints the folder where the wheel's shared libraries lie, flat: only those the tests use.  They are kept
-# in $GANGWAY_TEST_CACHE, and fetched into it with pip if they are missing.  Returns 77, having said why
-# on stderr, where that cannot be done: no python3, no pip, no package index, no room.
+# Prints the folder with the shared libraries of the wheel that the tests use. The libraries are kept in
+# $GANGWAY_TEST_CACHE; pip downloads missing ones. Exits with 77 and a reason on stderr if that fails: no python3, no pip,
+# no package index, no room.
 set -u
 package=$1
 version=$2
@@ -28,7 +28,7 @@ mkdir -p "$cache" 2>/dev/null || skip "cannot write to $cache"
 command -v python3 >/dev/null || skip "no python3 to fetch it with"
 python3 -m pip --version >/dev/null 2>&1 || skip "python3 has no pip to fetch it with"
 
-# One download at a time; the others of a parallel run wait for it and find what they need.
+# One download at a time; parallel tests wait and then find the files.
 exec 9>"$cache/lock"
 flock 9
 [ -e "$dir/complete" ] && { echo "$dir"; exit 0; }

@@ -1,7 +1,7 @@
 /*
- * command.c - commands for people to type: words that a shell takes as they were, and names that are found.
+ * Build shell commands for the user to copy: quoted words, and names that the user's shell finds.
  *
- * What a process was started with is its own to write; here it is only quoted and shown.
+ * A process can change its own command line, so these words are untrusted: they are quoted and shown, never executed.
  */
 #include <ctype.h>
 #include <grp.h>
@@ -15,8 +15,8 @@
 #include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 
-#define WORDS 128  /* of a process */
-#define LONG  2000 /* characters: nobody types more */
+#define WORDS_MAX  128  /* of a process's command line */
+#define LENGTH_MAX 2000 /* characters of a command */
 
 void command_quote(const char *text, char *out, size_t size)
 {
@@ -45,7 +45,7 @@ void command_words(char *const *words, char text[COMMAND_MAX])
 	*text = 0;
 	for (char *const *w = words; *w; w++) {
 		command_quote(*w, quoted, sizeof quoted);
-		if (used + strlen(quoted) > LONG) {
+		if (used + strlen(quoted) > LENGTH_MAX) {
 			snprintf(text + used, COMMAND_MAX - used, "%s...", used ? " " : "");
 			return;
 		}
@@ -53,13 +53,13 @@ void command_words(char *const *words, char text[COMMAND_MAX])
 	}
 }
 
-/* ---- a process, to be started again ---- */
+/* ---- restarting a process ---- */
 
-struct words {
-	char text[COMMAND_MAX], *word[WORDS + 1], exe[PATH_MAX], cwd[PATH_MAX];
+struct process_words {
+	char text[COMMAND_MAX], *word[WORDS_MAX + 1], exe[PATH_MAX], cwd[PATH_MAX];
 };
 
-static void link_of(pid_t pid, const char *name, char to[PATH_MAX])
+static void read_proc_link(pid_t pid, const char *name, char to[PATH_MAX])
 {
 	char path[64];
 
@@ -68,7 +68,7 @@ static void link_of(pid_t pid, const char *name, char to[PATH_MAX])
 	to[n > 0 ? n : 0] = 0;
 }
 
-static void read_words(pid_t pid, struct words *w)
+static void read_process_words(pid_t pid, struct process_words *w)
 {
 	char path[64];
 	size_t n, used = 0;
@@ -80,14 +80,14 @@ static void read_words(pid_t pid, struct words *w)
 	w->text[size] = 0;
 	if (f)
 		fclose(f);
-	for (n = 0; n < WORDS && used < size; used += strlen(w->text + used) + 1)
+	for (n = 0; n < WORDS_MAX && used < size; used += strlen(w->text + used) + 1)
 		w->word[n++] = w->text + used;
 	w->word[n] = NULL;
-	link_of(pid, "exe", w->exe);
-	link_of(pid, "cwd", w->cwd);
+	read_proc_link(pid, "exe", w->exe);
+	read_proc_link(pid, "cwd", w->cwd);
 }
 
-static bool on_path(const char *list, const char *name, char path[PATH_MAX])
+static bool find_on_path(const char *list, const char *name, char path[PATH_MAX])
 {
 	while (list && *list) {
 		size_t n = strcspn(list, ":");
@@ -99,7 +99,7 @@ static bool on_path(const char *list, const char *name, char path[PATH_MAX])
 	return false;
 }
 
-static bool is_there(const struct words *w, const char *name)
+static bool exists_in_cwd(const struct process_words *w, const char *name)
 {
 	char path[2 * PATH_MAX];
 
@@ -107,34 +107,34 @@ static bool is_there(const struct words *w, const char *name)
 	return *name && *name != '/' && !access(path, F_OK);
 }
 
-/* A word of it means something only where it was started. */
-static bool needs_folder(const struct words *w)
+/* Does a word of the command line name a file relative to the process's working folder, which is not ours? */
+static bool needs_folder(const struct process_words *w)
 {
 	char here[PATH_MAX];
 
 	if (getcwd(here, sizeof here) && !strcmp(here, w->cwd))
 		return false;
 	for (int i = 0; w->word[i]; i++)
-		if ((i || strchr(w->word[i], '/')) && is_there(w, w->word[i]))
+		if ((i || strchr(w->word[i], '/')) && exists_in_cwd(w, w->word[i]))
 			return true;
 	return false;
 }
 
-/* Some write a title where their name was. */
-static void mend_name(const struct doctor *d, struct words *w)
+/* Use the executable's path if the process has replaced its name by a title. */
+static void repair_program_name(const struct doctor *d, struct process_words *w)
 {
 	char path[PATH_MAX], *name = w->word[0];
 
 	if (name && *name &&
-		(strchr(name, '/') ? *name == '/' ? !access(name, X_OK) : is_there(w, name)
-				   : on_path(sysroot_env(&d->sysroot, "PATH"), name, path)))
+		(strchr(name, '/') ? *name == '/' ? !access(name, X_OK) : exists_in_cwd(w, name)
+				   : find_on_path(sysroot_env(&d->sysroot, "PATH"), name, path)))
 		return;
 	if (!name)
 		w->word[1] = NULL;
 	w->word[0] = w->exe;
 }
 
-static void user_word_for(unsigned id, char text[64])
+static void format_sudo_user(unsigned id, char text[64])
 {
 	struct passwd *p = getpwuid(id);
 
@@ -144,7 +144,7 @@ static void user_word_for(unsigned id, char text[64])
 		snprintf(text, 64, "sudo -u '#%u' ", id);
 }
 
-static void user_of(pid_t pid, char text[64])
+static void process_sudo_prefix(pid_t pid, char text[64])
 {
 	char path[64];
 	struct stat st;
@@ -152,38 +152,38 @@ static void user_of(pid_t pid, char text[64])
 	*text = 0;
 	snprintf(path, sizeof path, "/proc/%d", (int)pid);
 	if (!stat(path, &st) && st.st_uid != getuid())
-		user_word_for(st.st_uid, text);
+		format_sudo_user(st.st_uid, text);
 }
 
-void command_gains(const struct stat *st, char text[64])
+void command_sudo_prefix(const struct stat *st, char text[64])
 {
 	struct group *g = getgrgid(st->st_gid);
 
 	if ((st->st_mode & S_ISUID) && st->st_uid)
-		user_word_for(st->st_uid, text);
+		format_sudo_user(st->st_uid, text);
 	else if ((st->st_mode & S_ISGID) && !(st->st_mode & S_ISUID) && g)
 		snprintf(text, 64, "sudo -g %.40s ", g->gr_name);
 	else
 		strcpy(text, "sudo ");
 }
 
-void command_shown(const struct doctor *d, char text[COMMAND_MAX])
+void command_of_process(const struct doctor *d, char text[COMMAND_MAX])
 {
-	struct words w;
+	struct process_words w;
 
-	read_words(d->sysroot.pid, &w);
+	read_process_words(d->sysroot.pid, &w);
 	command_words(w.word, text);
 }
 
-void command_again(const struct doctor *d, const char *with, char text[COMMAND_MAX])
+void command_to_restart(const struct doctor *d, const char *with, char text[COMMAND_MAX])
 {
 	char words[COMMAND_MAX], dir[PATH_MAX + 16], user[64];
-	struct words w;
+	struct process_words w;
 
-	read_words(d->sysroot.pid, &w);
-	mend_name(d, &w);
+	read_process_words(d->sysroot.pid, &w);
+	repair_program_name(d, &w);
 	command_words(w.word, words);
-	user_of(d->sysroot.pid, user);
+	process_sudo_prefix(d->sysroot.pid, user);
 	command_quote(w.cwd, dir, sizeof dir);
 	bool folder = needs_folder(&w);
 	if (snprintf(text, COMMAND_MAX, "%s%s%s%s%s %s", folder ? "cd " : "", folder ? dir : "", folder ? " && " : "",
@@ -191,8 +191,8 @@ void command_again(const struct doctor *d, const char *with, char text[COMMAND_M
 		snprintf(text, COMMAND_MAX, "%s ...", with);
 }
 
-/* "0::/system.slice/ollama.service" */
-bool command_service(const struct doctor *d, char name[64])
+/* Parses "0::/system.slice/ollama.service". */
+bool command_find_service(const struct doctor *d, char name[64])
 {
 	char path[64], line[512];
 	bool found = false;
@@ -209,21 +209,21 @@ bool command_service(const struct doctor *d, char name[64])
 	return found;
 }
 
-/* ---- the names in a command ---- */
+/* ---- names in a command ---- */
 
-struct spelling {
+struct name_resolution {
 	char ours[PATH_MAX + 16], as_root[PATH_MAX + 16];
-	bool no_sudo; /* there is none, and we need none */
+	bool no_sudo; /* sudo does not exist, and we are root */
 };
 
-static bool is_file(const char *path, const char *other)
+static bool is_same_file(const char *path, const char *other)
 {
 	struct stat a, b;
 
 	return !stat(path, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static void learn(struct spelling *s)
+static void name_resolution_init(struct name_resolution *s)
 {
 	static const char usual[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"; /* sudo's */
 	char exe[PATH_MAX], path[PATH_MAX];
@@ -232,14 +232,14 @@ static void learn(struct spelling *s)
 	exe[n > 0 ? n : 0] = 0;
 	command_quote(exe, s->ours, sizeof s->ours);
 	memcpy(s->as_root, s->ours, sizeof s->ours);
-	if (!*exe || (on_path(getenv("PATH"), "gangway", path) && is_file(path, exe)))
+	if (!*exe || (find_on_path(getenv("PATH"), "gangway", path) && is_same_file(path, exe)))
 		strcpy(s->ours, "gangway");
-	if (!*exe || (on_path(usual, "gangway", path) && is_file(path, exe)))
+	if (!*exe || (find_on_path(usual, "gangway", path) && is_same_file(path, exe)))
 		strcpy(s->as_root, "gangway");
-	s->no_sudo = !geteuid() && !on_path(getenv("PATH"), "sudo", path);
+	s->no_sudo = !geteuid() && !find_on_path(getenv("PATH"), "sudo", path);
 }
 
-static bool is_ours(const char *at)
+static bool is_gangway_command(const char *at)
 {
 	static const char *const known[] = {"run ", "doctor ", "serve", "install ", "uninstall ", "cdi"};
 
@@ -251,25 +251,25 @@ static bool is_ours(const char *at)
 	return false;
 }
 
-static size_t user_word(const char *at) /* "sudo -u NAME ", "sudo -g NAME ": how long NAME is */
+static size_t sudo_user_length(const char *at) /* length of NAME in "sudo -u NAME " or "sudo -g NAME "; else 0 */
 {
 	return strncmp(at, "sudo -u ", 8) && strncmp(at, "sudo -g ", 8) ? 0 : strcspn(at + 8, " ");
 }
 
-void command_spell(const char *command, char text[COMMAND_MAX])
+void command_resolve_names(const char *command, char text[COMMAND_MAX])
 {
-	struct spelling s;
+	struct name_resolution s;
 	bool word = true, sudo = false, code = true;
 	size_t used = 0, n;
 
-	learn(&s);
+	name_resolution_init(&s);
 	while (*command && used + PATH_MAX + 64 < COMMAND_MAX) {
 		if (!strncmp(command, "# ", 2))
-			code = false; /* what follows is for the reader */
-		if (word && code && is_ours(command)) {
+			code = false; /* a comment follows */
+		if (word && code && is_gangway_command(command)) {
 			used += (size_t)sprintf(text + used, "%s", sudo && !s.no_sudo ? s.as_root : s.ours);
 			command += 7;
-		} else if (word && code && s.no_sudo && (n = user_word(command))) {
+		} else if (word && code && s.no_sudo && (n = sudo_user_length(command))) {
 			used += (size_t)sprintf(text + used, "runuser %s %.*s -- ",
 				command[6] == 'u' ? "-u" : "-u root -g", (int)n, command + 8);
 			command += 9 + n;

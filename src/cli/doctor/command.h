@@ -1,5 +1,5 @@
 /*
- * command.h - commands for people to type: quoted for a shell, and with names that are found where they stand.
+ * command.h - shell commands for the user to copy: quoted, and with names that the user's shell finds.
  */
 #pragma once
 
@@ -11,23 +11,23 @@
 struct doctor;
 struct stat;
 
-/* Quoted for a shell where it has to be. */
+/* Quote a word for a shell, if needed. */
 void command_quote(const char *text, char *out, size_t size);
 
-/* All of them, ended by NULL; what is longer than anybody types ends in "...". */
+/* Quote and join words, a list terminated by NULL. A very long command is cut and ends in "...". */
 void command_words(char *const *words, char text[COMMAND_MAX]);
 
-/* The words of the process in question, as it shows them. */
-void command_shown(const struct doctor *d, char text[COMMAND_MAX]);
+/* The command line of the examined process. */
+void command_of_process(const struct doctor *d, char text[COMMAND_MAX]);
 
-/* What starts it again behind the words `with`: in its folder and as its user, where that matters. */
-void command_again(const struct doctor *d, const char *with, char text[COMMAND_MAX]);
+/* The command that restarts the process behind the words `with`, in its folder and as its user if that matters. */
+void command_to_restart(const struct doctor *d, const char *with, char text[COMMAND_MAX]);
 
-/* "sudo " and whatever it takes to be, before, what a set-uid or set-gid program becomes: then it gains nothing by it. */
-void command_gains(const struct stat *st, char text[64]);
+/* "sudo " with the user or group that a set-uid or set-gid file switches to, so that starting it gains nothing more. */
+void command_sudo_prefix(const struct stat *st, char text[64]);
 
-/* It belongs to this service of systemd's. */
-bool command_service(const struct doctor *d, char name[64]);
+/* Find the systemd service that the process belongs to. Returns false if there is none. */
+bool command_find_service(const struct doctor *d, char name[64]);
 
-/* By the names that work here: this program by its path where no PATH leads to it, sudo only where it is needed. */
-void command_spell(const char *command, char text[COMMAND_MAX]);
+/* Replace names that do not work here: gangway by its path if PATH does not lead to it; sudo is omitted for root. */
+void command_resolve_names(const char *command, char text[COMMAND_MAX]);

@@ -1,3 +1,4 @@
+/* Load our libcuda.so.1 in a child process and query its devices. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +14,11 @@
 #include "cli/doctor/device.h"
 #include "cuda/errors.h"
 
-#define SECONDS 45 /* a server may take half a minute to answer, and says so itself */
+#define TIMEOUT_SECONDS 45 /* a server may take half a minute to answer, and then reports that itself */
 
 extern char **environ;
 
-struct driver {
+struct driver_calls {
 	CUresult (*init)(unsigned flags);
 	CUresult (*version)(int *version);
 	CUresult (*count)(int *count);
@@ -27,7 +28,7 @@ struct driver {
 	CUresult (*memory)(size_t *bytes, CUdevice dev);
 };
 
-static bool bind_all(void *library, struct driver *d)
+static bool driver_bind(void *library, struct driver_calls *d)
 {
 	static const char *const names[] = {"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet",
 		"cuDeviceGetName", "cuDeviceGetAttribute", "cuDeviceTotalMem_v2"};
@@ -41,7 +42,7 @@ static bool bind_all(void *library, struct driver *d)
 	return true;
 }
 
-static CUresult ask_one(const struct driver *d, int i, struct device_fact *f)
+static CUresult query_device(const struct driver_calls *d, int i, struct device_fact *f)
 {
 	CUdevice dev;
 	CUresult r = d->get(&dev, i);
@@ -55,14 +56,14 @@ static CUresult ask_one(const struct driver *d, int i, struct device_fact *f)
 	return r ? r : d->memory(&f->memory, dev);
 }
 
-static void ask_all(const char *path, struct device_facts *f)
+static void query_driver(const char *path, struct device_facts *f)
 {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	struct driver d;
+	struct driver_calls d;
 
-	if (!library || !bind_all(library, &d)) {
-		const char *said = dlerror();
-		snprintf(f->why, sizeof f->why, "%s", said ? said : "it does not load");
+	if (!library || !driver_bind(library, &d)) {
+		const char *error = dlerror();
+		snprintf(f->why, sizeof f->why, "%s", error ? error : "cannot load the library");
 		return;
 	}
 	f->result = d.init(0);
@@ -73,12 +74,12 @@ static void ask_all(const char *path, struct device_facts *f)
 	if (f->count > DEVICE_MAX)
 		f->count = DEVICE_MAX;
 	for (int i = 0; i < f->count && !f->result; i++)
-		f->result = ask_one(&d, i, &f->device[i]);
+		f->result = query_device(&d, i, &f->device[i]);
 	f->opened = !f->result;
 }
 
-/* The child: facts in memory that both see, the library's own remarks in the file `notes`. */
-__attribute__((noreturn)) static void ask_in_child(
+/* The child: writes the facts to shared memory; the library's trace notes go to the file `notes`. */
+__attribute__((noreturn)) static void query_in_child(
 	const struct sysroot *sys, const char *path, const char *device, struct device_facts *f, int notes)
 {
 	char to[64];
@@ -91,12 +92,12 @@ __attribute__((noreturn)) static void ask_in_child(
 	setenv("GANGWAY_TRACE", to, 1);
 	if (*device)
 		setenv("GANGWAY_DEVICE", device, 1);
-	ask_all(path, f);
+	query_driver(path, f);
 	_exit(0);
 }
 
-/* What stands behind `mark` in a line of the notes. */
-static bool note(const char *line, const char *mark, char *text, size_t size)
+/* Copy the text behind `mark` in a line of the trace. */
+static bool read_note(const char *line, const char *mark, char *text, size_t size)
 {
 	const char *p = strstr(line, mark);
 
@@ -106,31 +107,31 @@ static bool note(const char *line, const char *mark, char *text, size_t size)
 	return true;
 }
 
-static void read_notes(int fd, struct device_facts *f)
+static void read_trace_notes(int fd, struct device_facts *f)
 {
 	FILE *file = lseek(fd, 0, SEEK_SET) ? NULL : fdopen(dup(fd), "r");
 	char line[2048], text[1024];
 
 	while (file && fgets(line, sizeof line, file)) {
 		line[strcspn(line, "\n")] = 0;
-		if (note(line, "# gangway: skipping ", text, sizeof text) &&
+		if (read_note(line, "# gangway: skipping ", text, sizeof text) &&
 			strlen(f->passed) + strlen(text) + 2 < sizeof f->passed)
 			strcat(strcat(f->passed, text), "\n");
 		else if (!f->why[0])
-			note(line, "# gangway: no device: ", f->why, sizeof f->why);
-		note(line, "# gangway: device ", f->chosen, sizeof f->chosen);
+			read_note(line, "# gangway: no device: ", f->why, sizeof f->why);
+		read_note(line, "# gangway: device ", f->chosen, sizeof f->chosen);
 	}
 	if (file)
 		fclose(file);
 }
 
-/* Waits for the child, but not for ever: its end of the pipe closes when it dies.  Its status. */
-static int wait_for(pid_t child, int pipe, bool *late)
+/* Wait for the child with a timeout; its end of the pipe closes when it ends. Returns its wait status. */
+static int wait_for_child(pid_t child, int pipe, bool *late)
 {
 	struct pollfd p = {.fd = pipe, .events = POLLIN};
 	int status = 0, r;
 
-	while ((r = poll(&p, 1, SECONDS * 1000)) < 0 && errno == EINTR)
+	while ((r = poll(&p, 1, TIMEOUT_SECONDS * 1000)) < 0 && errno == EINTR)
 		;
 	*late = !r;
 	if (!r)
@@ -139,24 +140,25 @@ static int wait_for(pid_t child, int pipe, bool *late)
 	return status;
 }
 
-static void judge(struct device_facts *f, int status, bool late)
+static void explain_failure(struct device_facts *f, int status, bool late)
 {
 	const char *name = result_name(f->result);
 
 	if (late)
-		snprintf(f->why, sizeof f->why, "cuInit and what follows it did not come back within %d seconds",
-			SECONDS);
+		snprintf(f->why, sizeof f->why, "the driver did not answer cuInit and device queries within %d seconds",
+			TIMEOUT_SECONDS);
 	else if (WIFSIGNALED(status))
-		snprintf(f->why, sizeof f->why, "the driver died of signal %d (%s) while it was asked for its devices",
-			WTERMSIG(status), strsignal(WTERMSIG(status)));
+		snprintf(f->why, sizeof f->why,
+			"the driver crashed with signal %d (%s) when it was asked for its devices", WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
 	else if (!f->opened && !f->why[0])
-		snprintf(f->why, sizeof f->why, "it answers %s", name ? name : "an unknown error");
+		snprintf(f->why, sizeof f->why, "the driver returns %s", name ? name : "an unknown error");
 	else
 		return;
 	f->opened = false;
 }
 
-void device_ask(const struct sysroot *sys, const char *library, const char *device, struct device_facts *facts)
+void device_query(const struct sysroot *sys, const char *library, const char *device, struct device_facts *facts)
 {
 	struct device_facts *f = mmap(NULL, sizeof *f, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int notes = memfd_create("gangway-doctor", 0), alive[2] = {-1, -1};
@@ -165,15 +167,16 @@ void device_ask(const struct sysroot *sys, const char *library, const char *devi
 	*facts = (struct device_facts){0};
 	pid_t child = f == MAP_FAILED || notes < 0 || pipe2(alive, O_CLOEXEC) ? -1 : fork();
 	if (!child)
-		ask_in_child(sys, library, device, f, notes);
+		query_in_child(sys, library, device, f, notes);
 	if (alive[1] >= 0)
 		close(alive[1]);
 	if (child < 0) {
-		snprintf(facts->why, sizeof facts->why, "no process to ask it in: %s", strerror(errno));
+		snprintf(facts->why, sizeof facts->why, "cannot start a process to query the driver: %s",
+			strerror(errno));
 	} else {
-		int status = wait_for(child, alive[0], &late);
-		read_notes(notes, f);
-		judge(f, status, late);
+		int status = wait_for_child(child, alive[0], &late);
+		read_trace_notes(notes, f);
+		explain_failure(f, status, late);
 		*facts = *f;
 	}
 	if (f != MAP_FAILED)

@@ -1,6 +1,6 @@
 /*
- * device.h - the device that a program would get, asked in the way a program asks: our libcuda.so.1 is loaded
- * and called, in a process of its own, so that a driver that crashes or hangs takes nothing with it.
+ * device.h - the device that a program would get. Our libcuda.so.1 is loaded and called in a separate process, so that a
+ * driver that crashes or hangs does no harm.
  */
 #pragma once
 
@@ -11,10 +11,10 @@
 #define DEVICE_MAX 16
 
 struct device_facts {
-	bool opened;       /* cuInit answered CUDA_SUCCESS */
+	bool opened;       /* cuInit and all queries succeeded */
 	char chosen[256];  /* "cpu", "unix:/run/gangway.sock"; "" if unknown */
-	char why[512];     /* not opened: a sentence */
-	char passed[1024]; /* devices that came first and were passed over, a line each */
+	char why[512];     /* the reason if not opened */
+	char passed[1024]; /* devices that were tried first and passed over, one line each */
 	int result;        /* CUresult of the call that failed, or 0 */
 	int version;       /* cuDriverGetVersion */
 	int count;
@@ -25,6 +25,8 @@ struct device_facts {
 	} device[DEVICE_MAX];
 };
 
-/* `library` is our libcuda.so.1; the environment is the world's, but GANGWAY_DEVICE is `device`, "" if unset.
+/*
+ * Query the devices through `library`, our libcuda.so.1, in the environment of the sysroot with GANGWAY_DEVICE set to
+ * `device` (unless that is "").
  */
-void device_ask(const struct sysroot *sys, const char *library, const char *device, struct device_facts *facts);
+void device_query(const struct sysroot *sys, const char *library, const char *device, struct device_facts *facts);

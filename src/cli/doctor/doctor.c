@@ -1,3 +1,4 @@
+/* gangway doctor: reads the options, runs the probes and prints their findings. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "cli/doctor/ollama/ollama.h"
 #include "cli/environment.h"
 
-#define SECONDS 20
+#define DEFAULT_SECONDS 20
 
 extern char **environ;
 
@@ -32,7 +33,7 @@ static const char usage[] =
 
 #define ANY (ON_MACHINE | ON_PROGRAM | ON_PROCESS | ON_OLLAMA)
 
-/* In the order of causes: what stands above makes what stands below useless to know. */
+/* Sorted by cause: a problem found by one probe makes those below it pointless. */
 static const struct probe probes[] = {
 	{"process", ON_PROCESS, 0, probe_process},
 	{"program", ON_PROGRAM | ON_PROCESS, 0, probe_program},
@@ -55,22 +56,22 @@ static const struct probe probes[] = {
 	{"machine", ON_MACHINE, 0, probe_virtual},
 };
 
-static void examine(struct doctor *d)
+static void run_probes(struct doctor *d)
 {
 	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
 		if (probes[i].subjects & d->subject) {
 			size_t before = d->nfindings;
 
 			d->probe = probes[i].name;
-			probes[i].look(d);
+			probes[i].check(d);
 			if (probes[i].brief & d->subject)
 				doctor_drop_facts(d, before);
 		}
 }
 
-/* ---- what it is about ---- */
+/* ---- the subject ---- */
 
-struct wish {
+struct doctor_options {
 	const char *root, *device;
 	long pid;
 	bool json, no_start;
@@ -79,14 +80,14 @@ struct wish {
 	bool ollama;
 };
 
-static bool coloured(void)
+static bool use_colour(void)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
-static int set_subject(struct doctor *d, const struct wish *w)
+static int set_subject(struct doctor *d, const struct doctor_options *w)
 {
 	if (w->pid) {
 		d->subject = ON_PROCESS;
@@ -99,14 +100,14 @@ static int set_subject(struct doctor *d, const struct wish *w)
 	} else if (w->argv) {
 		d->subject = ON_PROGRAM;
 		d->argv = w->argv;
-		d->start = !w->no_start && !w->root;
+		d->may_start = !w->no_start && !w->root;
 		d->seconds = w->seconds;
 		snprintf(d->program, sizeof d->program, "%s", w->argv[0]);
 	}
 	return 0;
 }
 
-static bool is_listed(long pid)
+static bool process_exists(long pid)
 {
 	char path[64];
 
@@ -114,32 +115,31 @@ static bool is_listed(long pid)
 	return !access(path, F_OK);
 }
 
-static int enter(struct doctor *d, const struct wish *w)
+static int doctor_init(struct doctor *d, const struct doctor_options *w)
 {
 	const char *device = w->device, *theirs = getenv("GANGWAY_DEVICE");
 	int err;
 
 	if (!device && w->argv && !w->ollama && !w->pid && !w->root && !(theirs && *theirs))
-		device = environment_default_device(); /* what gangway run would say */
+		device = environment_default_device(); /* as gangway run */
 	if (device && setenv("GANGWAY_DEVICE", device, 1))
 		return cli_fail("out of memory");
 	err = w->pid ? sysroot_init_process(&d->sysroot, (pid_t)w->pid) : sysroot_init(&d->sysroot, w->root);
 	if (err == -EACCES && w->pid)
-		return cli_fail("process %ld may not be looked into by this user: sudo %s doctor --pid %ld", w->pid,
+		return cli_fail("this user may not read process %ld. Run sudo %s doctor --pid %ld", w->pid,
 			program_invocation_name, w->pid);
 	if (err && w->pid)
-		return is_listed(w->pid)
-			       ? cli_fail("process %ld has ended, and only its parent has not noticed yet", w->pid)
-			       : cli_fail("there is no process %ld: it has ended, or never was", w->pid);
+		return process_exists(w->pid) ? cli_fail("process %ld has ended (it is a zombie)", w->pid)
+					      : cli_fail("there is no process %ld", w->pid);
 	if (err)
 		return cli_usage("doctor", "--root %s: %s", w->root, strerror(-err));
-	if (!cli_library_dir(d->ours, sizeof d->ours))
-		d->ours[0] = 0;
-	d->colour = coloured();
+	if (!cli_library_dir(d->library_dir, sizeof d->library_dir))
+		d->library_dir[0] = 0;
+	d->colour = use_colour();
 	return set_subject(d, w);
 }
 
-static void leave(struct doctor *d)
+static void doctor_finish(struct doctor *d)
 {
 	doctor_free_findings(d);
 	closure_finish(&d->closure);
@@ -148,40 +148,40 @@ static void leave(struct doctor *d)
 	sysroot_finish(&d->sysroot);
 }
 
-/* For commands that are typed here. */
-static void spell(struct doctor *d)
+/* Make the fix commands work in the user's shell: see command_resolve_names. */
+static void resolve_fix_names(struct doctor *d)
 {
 	char text[COMMAND_MAX];
 
 	for (size_t i = 0; i < d->nfindings; i++)
 		if (d->findings[i].fix) {
-			command_spell(d->findings[i].fix, text);
-			fix(&d->findings[i], "%s", text);
+			command_resolve_names(d->findings[i].fix, text);
+			finding_fix(&d->findings[i], "%s", text);
 		}
 }
 
-static int run(const struct wish *w)
+static int run_doctor(const struct doctor_options *w)
 {
 	struct doctor d = {.subject = ON_MACHINE};
 	char **own = environ;
-	int r = enter(&d, w);
+	int r = doctor_init(&d, w);
 
 	if (r) {
-		leave(&d);
+		doctor_finish(&d);
 		return r;
 	}
-	environ = d.sysroot.environment; /* from here on getenv is that of whoever is in question */
-	examine(&d);
+	environ = d.sysroot.environment; /* getenv now reads the examined environment */
+	run_probes(&d);
 	environ = own;
 	if (!w->root)
-		spell(&d);
-	(w->json ? print_json : print_text)(&d);
+		resolve_fix_names(&d);
+	(w->json ? doctor_print_json : doctor_print_text)(&d);
 	r = doctor_is_wrong(&d) ? 1 : 0;
-	leave(&d);
+	doctor_finish(&d);
 	return r;
 }
 
-static bool number(const char *text, long most, long *n)
+static bool parse_number(const char *text, long most, long *n)
 {
 	char *end;
 
@@ -201,7 +201,7 @@ int cmd_doctor(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	struct wish w = {.seconds = SECONDS};
+	struct doctor_options w = {.seconds = DEFAULT_SECONDS};
 	long n;
 	int c;
 
@@ -212,15 +212,15 @@ int cmd_doctor(int argc, char **argv)
 			w.device = optarg;
 			break;
 		case 'p':
-			if (!number(optarg, 1L << 30, &w.pid))
-				return cli_usage("doctor", "--pid %s?", optarg);
+			if (!parse_number(optarg, 1L << 30, &w.pid))
+				return cli_usage("doctor", "--pid %s: not a process number", optarg);
 			break;
 		case 'n':
 			w.no_start = true;
 			break;
 		case 's':
-			if (!number(optarg, 86400, &n))
-				return cli_usage("doctor", "--seconds %s?", optarg);
+			if (!parse_number(optarg, 86400, &n))
+				return cli_usage("doctor", "--seconds %s: not a number from 1 to 86400", optarg);
 			w.seconds = (unsigned)n;
 			break;
 		case 'j':
@@ -230,7 +230,7 @@ int cmd_doctor(int argc, char **argv)
 			w.root = optarg;
 			break;
 		case 'h':
-			printf(usage, SECONDS);
+			printf(usage, DEFAULT_SECONDS);
 			return 0;
 		case ':':
 			return cli_usage("doctor", "option %s needs a value", argv[optind - 1]);
@@ -242,6 +242,6 @@ int cmd_doctor(int argc, char **argv)
 	if (optind < argc && !w.ollama)
 		w.argv = argv + optind;
 	if (w.pid && (optind < argc || w.root))
-		return cli_usage("doctor", "--pid stands alone: a process has a program and a root");
-	return run(&w);
+		return cli_usage("doctor", "--pid cannot be combined with PROGRAM or --root");
+	return run_doctor(&w);
 }

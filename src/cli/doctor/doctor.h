@@ -1,16 +1,16 @@
 /*
- * doctor.h - gangway doctor: a table of probes, each a small function that looks at one thing and says what
- *it found.
+ * doctor.h - gangway doctor: a table of probes. Each probe is a small function that checks one thing and reports its
+ * findings.
  *
- *	probes[] ─ look(d) ─► findings ─► text, most important first, or JSON
+ *	probes[] ─ check(d) ─► findings ─► text, most important first, or JSON
  *	             │
- *	           world: files, environment and process of whoever is in question
+ *	           sysroot: the files, environment and process that are examined
  *
- * A probe says nothing about what does not concern it: one cause is one finding, said by the probe that is
- *nearest to it.  What is wrong ends with the one command that fixes it.
+ * A probe is silent about causes that another probe reports: each cause leads to one finding, of the probe closest to
+ * it. A finding with status "wrong" has a command that fixes it.
  *
- * Trust: none in what is read.  Files, environments and programs belong to whoever has the problem; their
- *bytes are checked before use, and made printable before they are printed.
+ * Files, environments and programs are untrusted: their bytes are checked before use, and made printable before they
+ * are printed.
  */
 #pragma once
 
@@ -21,32 +21,31 @@
 #include "loader/library.h"
 #include "loader/sysroot.h"
 
-enum status {
-	WRONG, /* it will not work like this */
-	LOOK,  /* it may not do what you want */
-	FINE,
-	FACT, /* neither good nor bad */
+enum finding_status {
+	STATUS_WRONG, /* programs will fail */
+	STATUS_LOOK,  /* programs may not do what the user expects */
+	STATUS_FINE,
+	STATUS_FACT, /* neither good nor bad */
 };
 
-/* Rows of a table: the cells, in the order of its columns. */
-#define CELLS 4
+#define TABLE_COLUMNS 4
 
 struct finding {
 	const char *probe;
-	enum status status;
+	enum finding_status status;
 	char *text;
-	char **more; /* further sentences */
+	char **more; /* further lines of text */
 	size_t nmore;
-	char *fix;         /* a command */
-	char *(*facts)[2]; /* for machines: a word and what it is */
+	char *fix;         /* a shell command */
+	char *(*facts)[2]; /* for JSON: key and value */
 	size_t nfacts;
-	const char *const *columns; /* CELLS of them, NULL where there are fewer; or NULL: no table */
-	char *(*rows)[CELLS];
+	const char *const *columns; /* TABLE_COLUMNS titles, NULL for unused ones; NULL without a table */
+	char *(*rows)[TABLE_COLUMNS];
 	size_t nrows;
 };
 
 enum subject {
-	ON_MACHINE = 1, /* no program is in question */
+	ON_MACHINE = 1, /* no particular program */
 	ON_PROGRAM = 2,
 	ON_PROCESS = 4,
 	ON_OLLAMA = 8,
@@ -56,65 +55,65 @@ struct doctor {
 	struct sysroot sysroot;
 	enum subject subject;
 	char **argv;            /* ON_PROGRAM: the program and its arguments */
-	char program[4096];     /* the file in question, as its world names it; "" if there is none */
-	bool start;             /* a program may be started */
+	char program[4096];     /* the examined program, as a path inside the sysroot; or "" */
+	bool may_start;         /* the program may be started */
 	unsigned seconds;       /* how long it may run */
-	char ours[4096];        /* where our libraries are; "" if that is not known */
-	struct closure closure; /* of the program, once it has been looked at */
+	char library_dir[4096]; /* the folder of our libraries; "" if unknown */
+	struct closure closure; /* of the program; empty before probe_program */
 	struct device_facts device;
-	bool asked;            /* device has been asked; otherwise nothing of it is known */
-	bool server_wrong;     /* the server is what keeps the device from opening */
-	bool go;               /* the program is made by Go */
-	size_t static_finding; /* from 1: the one that says that it can be given no library; 0: there is none */
+	bool device_known;     /* `device` is valid */
+	bool server_wrong;     /* the device does not open because of its server */
+	bool is_go;            /* the program is written in Go */
+	size_t static_finding; /* 1 + index of the finding about a static program; 0 if there is none */
 	struct ollama *ollama; /* ON_OLLAMA */
 	bool colour;
-	const char *probe; /* that is looking now */
+	const char *probe; /* the probe that runs now */
 	struct finding *findings;
 	size_t nfindings;
 };
 
 struct probe {
 	const char *name;
-	unsigned subjects; /* whom it concerns */
-	unsigned brief;    /* for whom bare facts are left out */
-	void (*look)(struct doctor *d);
+	unsigned subjects; /* the subjects for which it runs: ON_... */
+	unsigned brief;    /* the subjects for which its facts are dropped */
+	void (*check)(struct doctor *d);
 };
 
-/* A finding of the probe that is looking; it is valid until the next one. */
-struct finding *say(struct doctor *d, enum status status, const char *format, ...)
+/* Add a finding of the current probe. The pointer is valid until the next call. */
+struct finding *finding_add(struct doctor *d, enum finding_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void more(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void fix(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void tell(struct finding *f, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void table(struct finding *f, const char *const columns[CELLS]);
-void row(struct finding *f, const char *const cells[CELLS]); /* copied; NULL is an empty one */
+void finding_detail(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void finding_fix(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void finding_fact(struct finding *f, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void finding_table(struct finding *f, const char *const columns[TABLE_COLUMNS]);
+void finding_row(struct finding *f, const char *const cells[TABLE_COLUMNS]); /* copied; NULL is an empty cell */
 
-bool doctor_is_wrong(const struct doctor *d);
-void doctor_settle(struct finding *f);                 /* nothing has to be done about it */
-void doctor_drop_facts(struct doctor *d, size_t from); /* of those from this one on */
+bool doctor_is_wrong(const struct doctor *d);          /* is there a finding with STATUS_WRONG? */
+void finding_settle(struct finding *f);                /* make it a mere fact */
+void doctor_drop_facts(struct doctor *d, size_t from); /* remove facts with this index or above */
 void doctor_free_findings(struct doctor *d);
 
-void print_text(const struct doctor *d);
-void print_json(const struct doctor *d);
+void doctor_print_text(const struct doctor *d);
+void doctor_print_json(const struct doctor *d);
 
-/* ---- What several probes need ---- */
+/* ---- used by several probes ---- */
 
-/* The command that takes the way to a file off the loader's path; "" if there is no such command. */
+/* The command that removes a file from the loader's search path; "" if there is no such command. */
 void search_path_command(const struct doctor *d, const struct found_library *found, char *command, size_t size);
 
-/* The command that brings a library that is nowhere. */
-void fix_missing(const struct doctor *d, struct finding *f, const char *name);
+/* Add the command that provides a missing library. */
+void fix_missing_library(const struct doctor *d, struct finding *f, const char *name);
 
-/* The command that takes a variable out of the environment in question. */
-void fix_unset(const struct doctor *d, struct finding *f, const char *variable);
+/* Add the command that removes a variable from the examined environment. */
+void fix_unset_variable(const struct doctor *d, struct finding *f, const char *variable);
 
-/* "podman", "docker", ...; NULL: in none. */
+/* "podman", "docker", ...; NULL outside of containers. */
 const char *container_kind(const struct sysroot *sys);
 
-/* "1.5 GiB" into text, which is returned. */
-char *bytes_text(unsigned long long bytes, char text[32]);
+/* Write "1.5 GiB" to `text`, and return it. */
+char *format_bytes(unsigned long long bytes, char text[32]);
 
-/* ---- The probes, by file ---- */
+/* ---- the probes, by file ---- */
 
 /* subject.c */
 void probe_program(struct doctor *d);
@@ -125,7 +124,8 @@ void probe_needs(struct doctor *d);
 void probe_start(struct doctor *d);
 /* process.c */
 void probe_process(struct doctor *d);
-void process_each(struct doctor *d, void (*each)(struct doctor *d, const char *path)); /* files it has mapped */
+void process_each_mapped_file(
+	struct doctor *d, void (*each)(struct doctor *d, const char *path)); /* except deleted ones */
 /* ollama.c */
 void probe_ollama(struct doctor *d);
 void probe_ollama_device(struct doctor *d);

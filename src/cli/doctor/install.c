@@ -1,4 +1,4 @@
-/* install.c - is our own installation whole, and may it keep what it makes? */
+/* Check our own installation, and the folder in which the server caches images. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "cli/doctor/doctor.h"
 #include "util/build_note.h"
 
-/* What gangway run cannot do without, and what it gives beside. */
+/* The files of an installation, and whether gangway run needs them. */
 static const struct {
 	const char *file;
 	bool needed;
-} parts[] = {
+} installed_files[] = {
 	{"libcuda.so.1", true},
 	{"libgangway-soft.so", true},
 	{AUDIT_REDIRECT, true},
@@ -22,8 +22,8 @@ static const struct {
 	{"libnvidia-ml.so.1", false},
 };
 
-/* How this copy of us came here, as far as its place says. */
-static void say_reinstall(struct finding *f)
+/* Add the command that reinstalls Gangway, guessed from its location. */
+static void fix_reinstall(struct finding *f)
 {
 	char exe[PATH_MAX] = "";
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -33,9 +33,9 @@ static void say_reinstall(struct finding *f)
 	if (bin)
 		*bin = 0;
 	if (!strcmp(exe, "/usr"))
-		fix(f, "sudo apt install --reinstall gangway");
+		finding_fix(f, "sudo apt install --reinstall gangway");
 	else
-		fix(f, "make install PREFIX=%s  # in Gangway's source", bin ? exe : "/usr/local");
+		finding_fix(f, "make install PREFIX=%s  # in Gangway's source", bin ? exe : "/usr/local");
 }
 
 void probe_install(struct doctor *d)
@@ -44,37 +44,37 @@ void probe_install(struct doctor *d)
 	struct finding *other = NULL;
 	unsigned n = 0;
 
-	if (!d->ours[0]) {
-		say_reinstall(say(
-			d, WRONG, "there is no ../lib/gangway beside this program: the installation is not complete"));
+	if (!d->library_dir[0]) {
+		fix_reinstall(finding_add(d, STATUS_WRONG,
+			"the installation is incomplete: there is no ../lib/gangway next to this program"));
 		return;
 	}
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		snprintf(path, sizeof path, "%s/%s", d->ours, parts[i].file);
+	for (size_t i = 0; i < sizeof installed_files / sizeof *installed_files; i++) {
+		snprintf(path, sizeof path, "%s/%s", d->library_dir, installed_files[i].file);
 		bool there = note_read(path, text, sizeof text);
 
 		if (there && !strcmp(text, note_build)) {
 			n++;
 		} else if (there) {
 			if (!other)
-				other = say(d, WRONG,
-					"the libraries in %s and this program (%s) are of different builds", d->ours,
-					note_build);
-			more(other, "%s: %s", parts[i].file, text);
-			say_reinstall(other);
+				other = finding_add(d, STATUS_WRONG,
+					"the libraries in %s and this program (%s) are from different builds",
+					d->library_dir, note_build);
+			finding_detail(other, "%s: %s", installed_files[i].file, text);
+			fix_reinstall(other);
 		}
 	}
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		snprintf(path, sizeof path, "%s/%s", d->ours, parts[i].file);
-		if (!note_read(path, text, sizeof text) && (parts[i].needed || !access(path, F_OK)))
-			say_reinstall(
-				say(d, WRONG, "%s is %s", path, access(path, F_OK) ? "missing" : "not Gangway's"));
+	for (size_t i = 0; i < sizeof installed_files / sizeof *installed_files; i++) {
+		snprintf(path, sizeof path, "%s/%s", d->library_dir, installed_files[i].file);
+		if (!note_read(path, text, sizeof text) && (installed_files[i].needed || !access(path, F_OK)))
+			fix_reinstall(finding_add(d, STATUS_WRONG, "%s is %s", path,
+				access(path, F_OK) ? "missing" : "not a file of Gangway"));
 	}
 	if (!doctor_is_wrong(d))
-		say(d, FINE, "%u libraries of this build (%s) in %s", n, note_build, d->ours);
+		finding_add(d, STATUS_FINE, "%u libraries of this build (%s) in %s", n, note_build, d->library_dir);
 }
 
-/* ---- images that a server keeps; the rules are those of server/code/image_store.c ---- */
+/* ---- the image cache of a server; same rules as server/code/image_store.c ---- */
 
 static void cache_path(const struct doctor *d, char path[PATH_MAX])
 {
@@ -95,27 +95,29 @@ void probe_cache_folder(struct doctor *d)
 
 	cache_path(d, path);
 	if (!path[0]) {
-		struct finding *f = say(d, LOOK,
-			"neither XDG_CACHE_HOME nor HOME is set: gangway serve keeps no "
-			"images for its next client");
-		fix(f, "export HOME=~");
+		struct finding *f = finding_add(
+			d, STATUS_LOOK, "neither XDG_CACHE_HOME nor HOME is set: gangway serve caches no images");
+		finding_fix(f, "export HOME=~");
 		return;
 	}
 	if (snprintf(outside, sizeof outside, "%s%s", d->sysroot.root, path) >= (int)sizeof outside ||
 		lstat(outside, &st)) {
-		say(d, FACT, "%s is not there yet; gangway serve makes it", path);
+		finding_add(d, STATUS_FACT, "%s does not exist yet; gangway serve creates it", path);
 		return;
 	}
 	if (S_ISLNK(st.st_mode) || !S_ISDIR(st.st_mode))
-		fix(say(d, LOOK, "%s is no folder: gangway serve keeps no images for its next client", path), "rm %s",
-			path);
+		finding_fix(finding_add(d, STATUS_LOOK, "%s is not a folder: gangway serve caches no images", path),
+			"rm %s", path);
 	else if (st.st_uid != geteuid())
-		fix(say(d, LOOK, "%s belongs to user %u: gangway serve keeps nothing there", path, (unsigned)st.st_uid),
+		finding_fix(finding_add(d, STATUS_LOOK, "%s belongs to user %u: gangway serve caches no images there",
+				    path, (unsigned)st.st_uid),
 			"sudo chown -R $(id -u) %s", path);
 	else if (st.st_mode & 077)
-		fix(say(d, LOOK, "%s is open to others (mode %o): gangway serve keeps nothing there", path,
-			    st.st_mode & 0777),
+		finding_fix(finding_add(d, STATUS_LOOK,
+				    "%s is accessible to other users (mode %o): gangway serve caches no images there",
+				    path, st.st_mode & 0777),
 			"chmod 700 %s", path);
 	else if (!statvfs(outside, &fs))
-		say(d, FINE, "%s, %s free", path, bytes_text((unsigned long long)fs.f_bavail * fs.f_frsize, room));
+		finding_add(d, STATUS_FINE, "%s, %s free", path,
+			format_bytes((unsigned long long)fs.f_bavail * fs.f_frsize, room));
 }

@@ -1,4 +1,4 @@
-/* machine.c - what surrounds a process: limits, a container, a virtual machine. */
+/* Check resource limits, containers and virtual machines. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 
 /* ---- limits ---- */
 
-#define FEW_FILES 256
-#define SMALL_SHM (64ull << 20)
+#define OPEN_FILES_MIN 256
+#define SHM_SMALL      (64ull << 20)
 
-char *bytes_text(unsigned long long bytes, char text[32])
+char *format_bytes(unsigned long long bytes, char text[32])
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
 	double n = (double)bytes;
@@ -27,18 +27,18 @@ char *bytes_text(unsigned long long bytes, char text[32])
 	return text;
 }
 
-static char *limit_text(rlim_t n, bool bytes, char text[32])
+static char *format_limit(rlim_t n, bool bytes, char text[32])
 {
 	if (n == RLIM_INFINITY)
 		snprintf(text, 32, "unlimited");
 	else if (bytes)
-		bytes_text(n, text);
+		format_bytes(n, text);
 	else
 		snprintf(text, 32, "%llu", (unsigned long long)n);
 	return text;
 }
 
-/* Ours, or those of the process in question. */
+/* The limit of the examined process, or our own. */
 static rlim_t soft_limit(const struct doctor *d, int which)
 {
 	struct rlimit l = {RLIM_INFINITY, RLIM_INFINITY};
@@ -58,7 +58,7 @@ static unsigned long long shm_size(const struct doctor *d)
 	return (unsigned long long)fs.f_blocks * fs.f_frsize;
 }
 
-static void look_at_memfd(struct doctor *d)
+static void check_memfd(struct doctor *d)
 {
 	int fd = memfd_create("gangway-doctor", MFD_CLOEXEC);
 
@@ -66,9 +66,10 @@ static void look_at_memfd(struct doctor *d)
 		close(fd);
 		return;
 	}
-	struct finding *f = say(d, WRONG,
-		"memfd_create is refused (%s): no memory can be shared with a server on this machine", strerror(errno));
-	fix(f, "docker run --security-opt seccomp=unconfined ...  # or allow memfd_create in the profile");
+	struct finding *f = finding_add(d, STATUS_WRONG,
+		"memfd_create is not permitted (%s): programs cannot share memory with a server on this machine",
+		strerror(errno));
+	finding_fix(f, "docker run --security-opt seccomp=unconfined ...  # or allow memfd_create in the profile");
 }
 
 void probe_limits(struct doctor *d)
@@ -78,27 +79,29 @@ void probe_limits(struct doctor *d)
 	unsigned long long shm = shm_size(d);
 	char a[32], b[32], c[32], e[32];
 
-	look_at_memfd(d);
+	check_memfd(d);
 	if (space != RLIM_INFINITY)
-		fix(say(d, LOOK, "address space is limited to %s: CUDA reserves far more than it uses",
-			    limit_text(space, true, a)),
+		finding_fix(finding_add(d, STATUS_LOOK,
+				    "the address space is limited to %s, but CUDA reserves far more than it uses",
+				    format_limit(space, true, a)),
 			"ulimit -v unlimited");
-	if (files < FEW_FILES)
-		fix(say(d, LOOK,
-			    "only %s open files: each thread that talks to a server needs one, and CUDA programs "
-			    "are threaded",
-			    limit_text(files, false, a)),
+	if (files < OPEN_FILES_MIN)
+		finding_fix(finding_add(d, STATUS_LOOK,
+				    "only %s open files are allowed: each thread that uses a server needs one, and "
+				    "CUDA programs have many "
+				    "threads",
+				    format_limit(files, false, a)),
 			"ulimit -n 4096");
-	struct finding *f = say(d, FACT, "open files %s, locked memory %s, address space %s, /dev/shm %s",
-		limit_text(files, false, a), limit_text(locked, true, b), limit_text(space, true, c),
-		shm ? bytes_text(shm, e) : "missing");
-	if (shm && shm <= SMALL_SHM)
-		more(f, "Gangway needs no /dev/shm, but loaders of PyTorch and NCCL do: docker run "
-			"--shm-size=1g.");
-	tell(f, "nofile", "%s", a);
-	tell(f, "memlock", "%s", b);
-	tell(f, "as", "%s", c);
-	tell(f, "shm", "%llu", shm);
+	struct finding *f = finding_add(d, STATUS_FACT,
+		"open files %s, locked memory %s, address space %s, /dev/shm %s", format_limit(files, false, a),
+		format_limit(locked, true, b), format_limit(space, true, c), shm ? format_bytes(shm, e) : "missing");
+	if (shm && shm <= SHM_SMALL)
+		finding_detail(f, "Gangway does not need /dev/shm, but PyTorch's data loaders and NCCL do: docker run "
+				  "--shm-size=1g.");
+	finding_fact(f, "nofile", "%s", a);
+	finding_fact(f, "memlock", "%s", b);
+	finding_fact(f, "as", "%s", c);
+	finding_fact(f, "shm", "%llu", shm);
 }
 
 /* ---- containers ---- */
@@ -136,23 +139,25 @@ void probe_container(struct doctor *d)
 		return;
 	bool gpu = !sysroot_stat(&d->sysroot, "/dev/nvidiactl", &st),
 	     server = !sysroot_stat(&d->sysroot, SYSTEM_SOCKET, &st);
-	struct finding *f = say(d, FACT, "in a container (%s), into which %s passed", kind,
-		gpu && server ? "a GPU and a server's socket were"
-		: gpu         ? "a GPU was"
-		: server      ? "a server's socket was"
-			      : "neither a GPU nor a server's socket was");
+	struct finding *f = finding_add(d, STATUS_FACT, "this is a container (%s) with %s", kind,
+		gpu && server ? "a GPU and a server's socket"
+		: gpu         ? "a GPU, but without a server's socket"
+		: server      ? "a server's socket, but without a GPU"
+			      : "neither a GPU nor a server's socket");
 
 	if (!gpu && !server)
-		more(f, "The host's device: gangway serve there, and -v " SYSTEM_SOCKET ":" SYSTEM_SOCKET " here.");
+		finding_detail(f, "To use the host's device, run gangway serve there and start the container with "
+				  "-v " SYSTEM_SOCKET ":" SYSTEM_SOCKET ".");
 	if (visible)
-		more(f, "NVIDIA_VISIBLE_DEVICES=%s%s", visible,
-			!strcmp(visible, "void") || !strcmp(visible, "none") ? ": NVIDIA's own hook passes no GPU in."
-									     : ".");
+		finding_detail(f, "NVIDIA_VISIBLE_DEVICES=%s%s", visible,
+			!strcmp(visible, "void") || !strcmp(visible, "none")
+				? ": NVIDIA's container toolkit provides no GPU."
+				: ".");
 }
 
 /* ---- virtual machines ---- */
 
-static const char *virtual_kind(const struct sysroot *sys)
+static const char *hypervisor_name(const struct sysroot *sys)
 {
 	static char vendor[64];
 	char text[8192];
@@ -167,11 +172,11 @@ static const char *virtual_kind(const struct sysroot *sys)
 				return vendor;
 	}
 	if (sysroot_read(sys, "/proc/cpuinfo", text, sizeof text) > 0 && strstr(text, " hypervisor"))
-		return "a hypervisor that does not say its name";
+		return "unknown hypervisor";
 	return NULL;
 }
 
-/* QEMU's shared memory between host and guest: 1af4:1110. */
+/* Does the machine have ivshmem (1af4:1110), QEMU's memory shared between host and guest? */
 static bool has_ivshmem(const struct sysroot *sys)
 {
 	DIR *list = sysroot_list(sys, "/sys/bus/pci/devices");
@@ -194,7 +199,7 @@ static bool has_ivshmem(const struct sysroot *sys)
 
 void probe_virtual(struct doctor *d)
 {
-	const char *kind = virtual_kind(&d->sysroot);
+	const char *kind = hypervisor_name(&d->sysroot);
 	char text[128] = "", *open, *close;
 	struct finding *f;
 
@@ -205,18 +210,18 @@ void probe_virtual(struct doctor *d)
 		*close = 0;
 	bool locked = close && strcmp(open + 1, "none");
 	if (locked && has_ivshmem(&d->sysroot)) {
-		f = say(d, LOOK,
-			"the kernel is locked down (%s): no program may map the memory that this machine "
-			"shares with its host",
+		f = finding_add(d, STATUS_LOOK,
+			"the kernel is locked down (%s): programs cannot map the memory that this machine shares with "
+			"its "
+			"host",
 			open + 1);
-		more(f, "Reach the host's device over the network.");
-		fix(f, "gangway run --on tcp://HOST:PORT -- PROGRAM");
+		finding_detail(f, "Use the host's device over the network.");
+		finding_fix(f, "gangway run --on tcp://HOST:PORT -- PROGRAM");
 	} else if (locked) {
-		say(d, FACT, "the kernel is locked down (%s); Gangway does nothing that this forbids", open + 1);
+		finding_add(d, STATUS_FACT, "the kernel is locked down (%s); this does not affect Gangway", open + 1);
 	}
 	if (kind)
-		say(d, FACT,
-			"in a virtual machine (%s); a GPU of its host is reached with gangway run --on "
-			"tcp://HOST:PORT",
+		finding_add(d, STATUS_FACT,
+			"this is a virtual machine (%s); gangway run --on tcp://HOST:PORT uses a GPU of its host",
 			kind);
 }

@@ -1,8 +1,8 @@
 /*
- * print.c - findings for people, most important first, and for machines.
+ * Print the findings as text, most important first, or as JSON.
  *
- * What is printed holds names and texts of others: control characters would speak to the terminal, and bytes
- * that are no UTF-8 would break JSON.
+ * The findings contain untrusted names: control characters could control the terminal, and invalid UTF-8 would break
+ * JSON. Both are replaced.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +11,16 @@
 #include "util/build_note.h"
 #include "util/utf8.h"
 
-static const char *const words[] = {[WRONG] = "wrong", [LOOK] = "look", [FINE] = "fine", [FACT] = "fact"};
-static const char *const colours[] = {
-	[WRONG] = "\033[1;31m", [LOOK] = "\033[1;33m", [FINE] = "\033[32m", [FACT] = "\033[2m"};
+static const char *const status_words[] = {
+	[STATUS_WRONG] = "wrong", [STATUS_LOOK] = "look", [STATUS_FINE] = "fine", [STATUS_FACT] = "fact"};
+static const char *const status_colours[] = {[STATUS_WRONG] = "\033[1;31m",
+	[STATUS_LOOK] = "\033[1;33m",
+	[STATUS_FINE] = "\033[32m",
+	[STATUS_FACT] = "\033[2m"};
 
-/* ---- printable ---- */
+/* ---- printable text ---- */
 
-static void put_text(const char *s)
+static void print_printable(const char *s)
 {
 	while (*s) {
 		size_t n = utf8_printable(s);
@@ -30,7 +33,7 @@ static void put_text(const char *s)
 	}
 }
 
-static size_t width(const char *s)
+static size_t text_width(const char *s)
 {
 	size_t w = 0;
 
@@ -41,70 +44,70 @@ static size_t width(const char *s)
 	return w;
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
-#define INDENT 18 /* of what stands under a finding */
+#define INDENT 18 /* of the lines below a finding */
 
-static void pad(size_t n)
+static void print_blanks(size_t n)
 {
 	while (n--)
 		putchar(' ');
 }
 
-static void put_row(char *const cells[CELLS], const size_t widths[CELLS])
+static void print_row(char *const cells[TABLE_COLUMNS], const size_t widths[TABLE_COLUMNS])
 {
 	int last = 0;
 
-	for (int i = 0; i < CELLS; i++)
+	for (int i = 0; i < TABLE_COLUMNS; i++)
 		if (cells[i] && *cells[i])
 			last = i;
-	pad(INDENT);
+	print_blanks(INDENT);
 	for (int i = 0; i <= last; i++) {
-		put_text(cells[i] ? cells[i] : "");
+		print_printable(cells[i] ? cells[i] : "");
 		if (i < last)
-			pad(widths[i] + 2 - width(cells[i] ? cells[i] : ""));
+			print_blanks(widths[i] + 2 - text_width(cells[i] ? cells[i] : ""));
 	}
 	putchar('\n');
 }
 
-static void put_table(const struct finding *f)
+static void print_table(const struct finding *f)
 {
-	size_t widths[CELLS] = {0};
+	size_t widths[TABLE_COLUMNS] = {0};
 
-	for (int i = 0; i < CELLS; i++) {
-		widths[i] = f->columns[i] ? width(f->columns[i]) : 0;
+	for (int i = 0; i < TABLE_COLUMNS; i++) {
+		widths[i] = f->columns[i] ? text_width(f->columns[i]) : 0;
 		for (size_t j = 0; j < f->nrows; j++)
-			if (width(f->rows[j][i]) > widths[i])
-				widths[i] = width(f->rows[j][i]);
+			if (text_width(f->rows[j][i]) > widths[i])
+				widths[i] = text_width(f->rows[j][i]);
 	}
 	if (f->nrows)
-		put_row((char *const *)f->columns, widths);
+		print_row((char *const *)f->columns, widths);
 	for (size_t j = 0; j < f->nrows; j++)
-		put_row(f->rows[j], widths);
+		print_row(f->rows[j], widths);
 }
 
-static void put_finding(const struct finding *f, bool colour)
+static void print_finding(const struct finding *f, bool colour)
 {
-	printf("%s%-5s%s  %-10s ", colour ? colours[f->status] : "", words[f->status], colour ? "\033[0m" : "",
-		f->probe);
-	put_text(f->text);
+	printf("%s%-5s%s  %-10s ", colour ? status_colours[f->status] : "", status_words[f->status],
+		colour ? "\033[0m" : "", f->probe);
+	print_printable(f->text);
 	putchar('\n');
 	for (size_t i = 0; i < f->nmore; i++) {
-		pad(INDENT);
-		put_text(f->more[i]);
+		print_blanks(INDENT);
+		print_printable(f->more[i]);
 		putchar('\n');
 	}
 	if (f->fix) {
-		pad(INDENT);
+		print_blanks(INDENT);
 		printf("%sfix:%s ", colour ? "\033[1m" : "", colour ? "\033[0m" : "");
-		put_text(f->fix);
+		print_printable(f->fix);
 		putchar('\n');
 	}
 	if (f->columns)
-		put_table(f);
+		print_table(f);
 }
 
-static unsigned count(const struct doctor *d, enum status status)
+static unsigned count_findings(const struct doctor *d, enum finding_status status)
 {
 	unsigned n = 0;
 
@@ -113,7 +116,7 @@ static unsigned count(const struct doctor *d, enum status status)
 	return n;
 }
 
-static void put_summary(unsigned wrong, unsigned look)
+static void print_summary(unsigned wrong, unsigned look)
 {
 	if (wrong)
 		printf("%u thing%s wrong", wrong, wrong == 1 ? " is" : "s are");
@@ -124,28 +127,28 @@ static void put_summary(unsigned wrong, unsigned look)
 	printf(".\n");
 }
 
-void print_text(const struct doctor *d)
+void doctor_print_text(const struct doctor *d)
 {
-	put_summary(count(d, WRONG), count(d, LOOK));
-	for (enum status s = WRONG; s <= FACT; s++) {
+	print_summary(count_findings(d, STATUS_WRONG), count_findings(d, STATUS_LOOK));
+	for (enum finding_status s = STATUS_WRONG; s <= STATUS_FACT; s++) {
 		bool first = true;
 
 		for (size_t i = 0; i < d->nfindings; i++) {
 			if (d->findings[i].status != s)
 				continue;
-			if (first || s <= LOOK)
+			if (first || s <= STATUS_LOOK)
 				putchar('\n');
 			first = false;
-			put_finding(&d->findings[i], d->colour);
+			print_finding(&d->findings[i], d->colour);
 		}
 	}
 }
 
-/* ---- for machines ---- */
+/* ---- JSON ---- */
 
-static void json_finding(const struct finding *f)
+static void print_json_finding(const struct finding *f)
 {
-	printf("{\"status\":\"%s\",\"probe\":", words[f->status]);
+	printf("{\"status\":\"%s\",\"probe\":", status_words[f->status]);
 	json_text(stdout, f->probe);
 	printf(",\"text\":");
 	json_text(stdout, f->text);
@@ -169,7 +172,7 @@ static void json_finding(const struct finding *f)
 	printf("},\"table\":[");
 	for (size_t j = 0; j < f->nrows; j++) {
 		printf("%s{", j ? "," : "");
-		for (int i = 0; i < CELLS && f->columns[i]; i++) {
+		for (int i = 0; i < TABLE_COLUMNS && f->columns[i]; i++) {
 			printf("%s", i ? "," : "");
 			json_text(stdout, f->columns[i]);
 			putchar(':');
@@ -180,19 +183,19 @@ static void json_finding(const struct finding *f)
 	printf("]}");
 }
 
-void print_json(const struct doctor *d)
+void doctor_print_json(const struct doctor *d)
 {
 	bool first = true;
 
 	printf("{\"gangway\":");
 	json_text(stdout, note_build);
 	printf(",\"ok\":%s,\"wrong\":%u,\"look\":%u,\"findings\":[", doctor_is_wrong(d) ? "false" : "true",
-		count(d, WRONG), count(d, LOOK));
-	for (enum status s = WRONG; s <= FACT; s++)
+		count_findings(d, STATUS_WRONG), count_findings(d, STATUS_LOOK));
+	for (enum finding_status s = STATUS_WRONG; s <= STATUS_FACT; s++)
 		for (size_t i = 0; i < d->nfindings; i++)
 			if (d->findings[i].status == s) {
 				printf("%s\n", first ? "" : ",");
-				json_finding(&d->findings[i]);
+				print_json_finding(&d->findings[i]);
 				first = false;
 			}
 	printf("\n]}\n");

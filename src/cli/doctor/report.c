@@ -1,12 +1,12 @@
-/* report.c - what the probes found, kept until all have looked. */
+/* The list of findings, kept until all probes have run. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/doctor/doctor.h"
 
-/* One command for a person: out of memory is not something to go on from. */
-static void *had(void *p)
+/* Exit if out of memory: doctor has nothing to lose. */
+static void *check_memory(void *p)
 {
 	if (!p) {
 		fputs("gangway: out of memory\n", stderr);
@@ -15,23 +15,23 @@ static void *had(void *p)
 	return p;
 }
 
-static void *grown(void *list, size_t n, size_t size)
+static void *list_grow(void *list, size_t n, size_t size)
 {
-	return had(realloc(list, (n + 1) * size));
+	return check_memory(realloc(list, (n + 1) * size));
 }
 
 static char *format_text(const char *format, va_list args)
 {
 	char *text;
 
-	return had(vasprintf(&text, format, args) < 0 ? NULL : text);
+	return check_memory(vasprintf(&text, format, args) < 0 ? NULL : text);
 }
 
-struct finding *say(struct doctor *d, enum status status, const char *format, ...)
+struct finding *finding_add(struct doctor *d, enum finding_status status, const char *format, ...)
 {
 	va_list ap;
 
-	d->findings = grown(d->findings, d->nfindings, sizeof *d->findings);
+	d->findings = list_grow(d->findings, d->nfindings, sizeof *d->findings);
 	struct finding *f = &d->findings[d->nfindings++];
 	*f = (struct finding){.probe = d->probe, .status = status};
 	va_start(ap, format);
@@ -40,17 +40,17 @@ struct finding *say(struct doctor *d, enum status status, const char *format, ..
 	return f;
 }
 
-void more(struct finding *f, const char *format, ...)
+void finding_detail(struct finding *f, const char *format, ...)
 {
 	va_list ap;
 
-	f->more = grown(f->more, f->nmore, sizeof *f->more);
+	f->more = list_grow(f->more, f->nmore, sizeof *f->more);
 	va_start(ap, format);
 	f->more[f->nmore++] = format_text(format, ap);
 	va_end(ap);
 }
 
-void fix(struct finding *f, const char *format, ...)
+void finding_fix(struct finding *f, const char *format, ...)
 {
 	va_list ap;
 
@@ -60,53 +60,53 @@ void fix(struct finding *f, const char *format, ...)
 	va_end(ap);
 }
 
-void tell(struct finding *f, const char *key, const char *format, ...)
+void finding_fact(struct finding *f, const char *key, const char *format, ...)
 {
 	va_list ap;
 
-	f->facts = grown(f->facts, f->nfacts, sizeof *f->facts);
+	f->facts = list_grow(f->facts, f->nfacts, sizeof *f->facts);
 	va_start(ap, format);
 	f->facts[f->nfacts][0] = (char *)key;
 	f->facts[f->nfacts++][1] = format_text(format, ap);
 	va_end(ap);
 }
 
-void table(struct finding *f, const char *const columns[CELLS])
+void finding_table(struct finding *f, const char *const columns[TABLE_COLUMNS])
 {
 	f->columns = columns;
 }
 
-void row(struct finding *f, const char *const cells[CELLS])
+void finding_row(struct finding *f, const char *const cells[TABLE_COLUMNS])
 {
-	f->rows = grown(f->rows, f->nrows, sizeof *f->rows);
-	for (int i = 0; i < CELLS; i++)
-		f->rows[f->nrows][i] = had(strdup(cells[i] ? cells[i] : ""));
+	f->rows = list_grow(f->rows, f->nrows, sizeof *f->rows);
+	for (int i = 0; i < TABLE_COLUMNS; i++)
+		f->rows[f->nrows][i] = check_memory(strdup(cells[i] ? cells[i] : ""));
 	f->nrows++;
 }
 
 bool doctor_is_wrong(const struct doctor *d)
 {
 	for (size_t i = 0; i < d->nfindings; i++)
-		if (d->findings[i].status == WRONG)
+		if (d->findings[i].status == STATUS_WRONG)
 			return true;
 	return false;
 }
 
-void doctor_settle(struct finding *f)
+void finding_settle(struct finding *f)
 {
-	f->status = FACT;
+	f->status = STATUS_FACT;
 	free(f->fix);
 	f->fix = NULL;
 }
 
-static void free_finding(struct finding *f)
+static void finding_free(struct finding *f)
 {
 	for (size_t i = 0; i < f->nmore; i++)
 		free(f->more[i]);
 	for (size_t i = 0; i < f->nfacts; i++)
 		free(f->facts[i][1]);
 	for (size_t i = 0; i < f->nrows; i++)
-		for (int k = 0; k < CELLS; k++)
+		for (int k = 0; k < TABLE_COLUMNS; k++)
 			free(f->rows[i][k]);
 	free(f->text);
 	free(f->more);
@@ -120,8 +120,8 @@ void doctor_drop_facts(struct doctor *d, size_t from)
 	size_t kept = from;
 
 	for (size_t i = from; i < d->nfindings; i++)
-		if (d->findings[i].status == FACT)
-			free_finding(&d->findings[i]);
+		if (d->findings[i].status == STATUS_FACT)
+			finding_free(&d->findings[i]);
 		else
 			d->findings[kept++] = d->findings[i];
 	d->nfindings = kept;
@@ -130,7 +130,7 @@ void doctor_drop_facts(struct doctor *d, size_t from)
 void doctor_free_findings(struct doctor *d)
 {
 	for (size_t i = 0; i < d->nfindings; i++)
-		free_finding(&d->findings[i]);
+		finding_free(&d->findings[i]);
 	free(d->findings);
 	d->findings = NULL;
 	d->nfindings = 0;

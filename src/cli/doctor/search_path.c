@@ -5,6 +5,7 @@
 #include "cli/doctor/doctor.h"
 #include "loader/ldconf.h"
 
+/* The command that removes an entry from LD_LIBRARY_PATH. */
 static void environment_command(const char *list, const char *entry, char *command, size_t size)
 {
 	char rest[PATH_MAX] = "", quoted[PATH_MAX + 16];
@@ -25,6 +26,7 @@ static void environment_command(const char *list, const char *entry, char *comma
 		snprintf(command, size, "unset LD_LIBRARY_PATH");
 }
 
+/* The command that removes the file's folder from ld.so.conf, or the file itself. */
 static void cache_command(const struct doctor *d, const char *path, char *command, size_t size)
 {
 	char dir[PATH_MAX], file[PATH_MAX], quoted[PATH_MAX + 16];

@@ -1,4 +1,4 @@
-# A cache that was cut off.
+# A truncated loader cache.
 machine
 printf 'glibc-ld.so.cache1.1\377\377\377\177' >"$root/etc/ld.so.cache"
 look --

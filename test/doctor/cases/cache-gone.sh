@@ -1,4 +1,4 @@
-# The cache leads to a driver that has been removed.
+# The loader's cache names a driver that was removed.
 machine
 cache <<-EOF
 	libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so.1

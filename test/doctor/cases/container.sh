@@ -1,4 +1,4 @@
-# A container that was started without the server's socket.
+# A container without the server's socket.
 machine
 text /run/.containerenv ''
 look GANGWAY_DEVICE=unix:/run/gangway.sock --

@@ -1,4 +1,4 @@
-# Few open files.
+# A low limit of open files.
 machine
 ulimit -Sn 100
 look --

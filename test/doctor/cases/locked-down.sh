@@ -1,4 +1,4 @@
-# Secure Boot: the module that was built here is not signed.
+# Secure Boot: the locally built kernel module is not signed.
 machine
 gpu ''
 text /sys/kernel/security/lockdown 'none [integrity] confidentiality'

@@ -1,4 +1,4 @@
-# A GPU, and a driver's library, but the kernel module is not loaded.
+# A GPU and a driver library, but the kernel module is not loaded.
 machine
 gpu ''
 put "$made/vendor-cuda.so" /usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06

@@ -1,4 +1,4 @@
-# The driver was upgraded, and nobody has rebooted.
+# The driver was upgraded without a reboot.
 machine
 gpu nvidia
 text /sys/module/nvidia/version 550.54.15

@@ -1,4 +1,4 @@
-# A program of CUDA's runtime, which is nowhere: the command brings it, and says where it is.
+# A program needs CUDA's runtime, which is not installed: the command installs it and sets the path.
 machine
 program runtime /opt/app/tool
 look GANGWAY_DEVICE=null -- /opt/app/tool

@@ -1,4 +1,4 @@
-# Kernel module and library are of one version, but nobody has made the device files.
+# Kernel module and library have the same version, but the device files are missing.
 machine
 gpu nvidia
 text /proc/driver/nvidia/version 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 07:17:26 UTC 2025' 'GCC version: 12'

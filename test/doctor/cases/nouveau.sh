@@ -1,4 +1,4 @@
-# The free driver has the GPU.
+# The GPU is bound to nouveau.
 machine
 gpu nouveau
 look --

@@ -1,4 +1,4 @@
-# The first generation does not ask the loader's cache, where ours is.
+# Generation A does not use the loader's cache, which has our library.
 machine
 ollama a
 put "$lib/libcuda.so.1" /usr/lib/gangway/libcuda.so.1

@@ -1,4 +1,4 @@
-# The second: its runner's backend needs libcuda.so.1, and nothing leads to one.
+# Generation B: the backend needs libcuda.so.1, which is not found.
 machine
 ollama b
 look -- ollama

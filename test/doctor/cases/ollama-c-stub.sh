@@ -1,4 +1,4 @@
-# A stub comes first on the service's path.
+# A stub is first on the service's path.
 machine
 ollama c 'Environment=LD_LIBRARY_PATH=/usr/local/cuda/lib64/stubs:/usr/lib/gangway'
 put "$lib/libcuda.so.1" /usr/lib/gangway/libcuda.so.1

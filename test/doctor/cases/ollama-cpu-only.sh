@@ -1,4 +1,4 @@
-# Ollama without its CUDA folders.
+# Ollama without CUDA backends.
 machine
 ollama c
 rm -r "$root/usr/local/lib/ollama/cuda_v12"

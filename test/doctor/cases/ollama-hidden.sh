@@ -1,4 +1,4 @@
-# Somebody once told the service to use no GPU.
+# The service's environment hides all GPUs.
 machine
 ollama c 'Environment=LD_LIBRARY_PATH=/usr/lib/gangway CUDA_VISIBLE_DEVICES=-1 GANGWAY_DEVICE=null'
 put "$lib/libcuda.so.1" /usr/lib/gangway/libcuda.so.1

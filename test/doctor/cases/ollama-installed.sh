@@ -1,4 +1,4 @@
-# gangway install has been here, and redirects what a stub on the service's path would have taken.
+# After gangway install, the audit library redirects a stub on the service's path.
 machine
 ollama a 'Environment=LD_LIBRARY_PATH=/usr/local/cuda/lib64/stubs'
 put "$made/stub-cuda.so" /usr/local/cuda/lib64/stubs/libcuda.so.1

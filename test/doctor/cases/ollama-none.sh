@@ -1,3 +1,3 @@
-# There is no Ollama.
+# Ollama is not installed.
 machine
 look -- ollama

@@ -1,4 +1,4 @@
-# The server's socket is its owner's alone, and Ollama's user is another.
+# Ollama's user has no permission to use the server's socket.
 machine
 ollama c 'Environment=LD_LIBRARY_PATH=/usr/lib/gangway GANGWAY_DEVICE=unix:/run/gangway.sock' User=ollama
 text /etc/passwd root:x:0:0:root:/root:/bin/bash ollama:x:987:987::/usr/share/ollama:/bin/false

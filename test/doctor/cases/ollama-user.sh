@@ -1,4 +1,4 @@
-# Gangway is installed in a folder that Ollama's user may not pass.
+# Ollama's user may not enter the folder in which Gangway is installed.
 machine
 ollama c "Environment=LD_LIBRARY_PATH=$dir/prefix/lib/gangway" User=ollama
 text /etc/passwd root:x:0:0:root:/root:/bin/bash ollama:x:987:987::/usr/share/ollama:/bin/false

@@ -1,4 +1,4 @@
-# Two installations of ours, and the loader takes the other one.
+# Two installations of Gangway; the loader takes the other one.
 machine
 put "$made/old-cuda.so" /opt/old/lib/gangway/libcuda.so.1
 look LD_LIBRARY_PATH=/opt/old/lib/gangway --

@@ -1,3 +1,3 @@
-# A process that gangway run has started.
+# A process started by gangway run.
 waiter -- "$gangway" run --on null -- "$made/waiter"
 doctor -- --pid "$waiting"

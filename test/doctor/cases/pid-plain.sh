@@ -1,3 +1,3 @@
-# A process that was started without us.
+# A process started without Gangway.
 waiter GANGWAY_DEVICE=null -- "$made/waiter" quiet
 doctor -- --pid "$waiting"

@@ -1,4 +1,4 @@
-# A process that still runs with the library of before an upgrade.
+# A process that still uses the library from before an upgrade.
 mkdir -p "$root/prefix/lib"
 cp -R "$lib" "$root/prefix/lib/gangway"
 waiter LD_LIBRARY_PATH="$root/prefix/lib/gangway" GANGWAY_DEVICE=null -- "$made/waiter"

@@ -1,4 +1,4 @@
-# A process with words that a shell would take apart, in a folder of its own: the command starts it again.
+# A process whose arguments need quoting, in another folder: the printed command restarts it.
 mkdir -p "$root/it is/here"
 cp "$made/waiter" "$root/it is/here/waiter"
 cd "$root/it is/here" || fail "no folder"

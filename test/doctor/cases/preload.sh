@@ -1,4 +1,4 @@
-# Another shim in LD_PRELOAD, as recipes of others ask for.
+# A CUDA shim of another project in LD_PRELOAD.
 machine
 put "$made/vendor-cuda.so" /opt/vgpu/libvgpu.so
 look LD_PRELOAD=/opt/vgpu/libvgpu.so --

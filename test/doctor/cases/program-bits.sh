@@ -1,4 +1,4 @@
-# A program of 32 bits.
+# A 32-bit program.
 machine
 mkdir -p "$root/opt/app"
 {

@@ -1,4 +1,4 @@
-# A program that needs cuBLAS, of which there is none but ours, and ours is for the CPU device.
+# A program needs cuBLAS, and only Gangway's is installed, which is for the CPU device.
 machine
 program multiplies /opt/app/tool
 look GANGWAY_DEVICE=cpu -- /opt/app/tool

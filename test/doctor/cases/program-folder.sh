@@ -1,2 +1,2 @@
-# A folder.
+# A folder instead of a program.
 doctor GANGWAY_DEVICE=null -- -- "$dir"

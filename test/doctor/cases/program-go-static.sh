@@ -1,4 +1,4 @@
-# A program made by Go without the C library.
+# A Go program without the C library.
 command -v objcopy >/dev/null || skip "no objcopy"
 machine
 program static /opt/app/tool

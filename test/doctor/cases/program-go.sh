@@ -1,4 +1,4 @@
-# A program made by Go, whose children may get an environment that nobody sees.
+# A Go program, whose children may get a new environment.
 command -v objcopy >/dev/null || skip "no objcopy"
 machine
 program direct /opt/app/tool

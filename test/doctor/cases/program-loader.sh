@@ -1,4 +1,4 @@
-# A program of another distribution: what would start it is not here.
+# A program whose loader does not exist here.
 machine
 put "$made/direct" /opt/app/tool
 look -- /opt/app/tool

@@ -1,3 +1,3 @@
-# There is no such program.
+# A missing program.
 machine
 look -- /opt/app/tool

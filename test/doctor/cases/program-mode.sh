@@ -1,4 +1,4 @@
-# A program that came without its x: through a zip file, say.
+# A program that is not executable, for example from a zip file.
 cp "$made/waiter" "$dir/two words"
 chmod 644 "$dir/two words"
 doctor GANGWAY_DEVICE=null -- -- "$dir/two words"

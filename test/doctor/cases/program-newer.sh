@@ -1,4 +1,4 @@
-# A program that was linked with a driver newer than ours.
+# A program linked with a newer driver than ours.
 machine
 program newer /opt/app/tool
 look -- /opt/app/tool

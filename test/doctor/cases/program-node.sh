@@ -1,4 +1,4 @@
-# A program brings a libcudart whose names carry another version node than it asks for.
+# A program bundles a libcudart without the version node that it needs.
 machine
 program runtime /opt/app/tool
 put "$made/cudart12-node.so" /opt/app/lib/libcudart.so.12

@@ -1,4 +1,4 @@
-# A set-uid program: the loader heeds no environment.
+# A set-uid program, for which the loader ignores the environment.
 machine
 program direct /opt/app/tool
 chmod 4755 "$root/opt/app/tool"

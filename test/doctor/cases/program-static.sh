@@ -1,4 +1,4 @@
-# A program without a loader.
+# A static program.
 machine
 put "$made/static" /opt/app/tool
 look -- /opt/app/tool

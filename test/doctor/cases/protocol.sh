@@ -1,4 +1,4 @@
-# A server of another build listens there.
+# A server with another protocol.
 machine
 mkdir -p "$root/run"
 "$made/../doctor-oldserver" "$root/run/gangway.sock" >"$dir/ready" &

@@ -1,4 +1,4 @@
-# All is well: a server answers.
+# No problem: a server answers.
 machine
 serve /run/gangway.sock
 look GANGWAY_DEVICE=unix:/run/gangway.sock --

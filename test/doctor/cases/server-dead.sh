@@ -1,4 +1,4 @@
-# A server died and left its socket: without a name programs pass over it, and run on the processor unasked.
+# A server died and left its socket: programs without a chosen device fall back to the processor.
 machine
 serve /run/gangway.sock
 kill -9 $servers

@@ -1,3 +1,3 @@
-# The device is a server that nobody has started.
+# The chosen server is not running.
 machine
 look GANGWAY_DEVICE=unix:/run/gangway.sock --

@@ -1,4 +1,4 @@
-# A set-uid program with arguments. Neither this program nor sudo is where a shell finds it: the command is one that works.
+# A set-uid program with arguments; neither gangway nor sudo is on PATH, and the printed command works.
 [ "$(id -u)" = 0 ] || skip "not root"
 cp "$made/waiter" "$dir/tool"
 chown 65534 "$dir/tool" && chmod 4755 "$dir/tool" || skip "no set-uid program can be made"

@@ -1,4 +1,4 @@
-# A set-uid program with arguments. sudo is there, and knows another PATH than its user.
+# A set-uid program with arguments; sudo has another PATH than the user.
 [ "$(id -u)" = 0 ] || skip "not root"
 cp "$made/waiter" "$dir/tool"
 chown 65534 "$dir/tool" && chmod 4755 "$dir/tool" || skip "no set-uid program can be made"

@@ -1,4 +1,4 @@
-# Ours is installed for all, but a vendor's copy in the environment comes first.
+# Gangway is installed system-wide, but LD_LIBRARY_PATH leads to a vendor's copy first.
 machine
 put "$lib/libcuda.so.1" /usr/lib/gangway/libcuda.so.1
 put "$made/vendor-cuda.so" /opt/nvidia/lib/libcuda.so.550.54.15

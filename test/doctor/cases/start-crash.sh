@@ -1,2 +1,2 @@
-# A program that dies of a signal.
+# A program killed by a signal.
 doctor GANGWAY_DEVICE=null -- --seconds 60 -- sh -c 'kill -SEGV $$' </dev/null

@@ -1,2 +1,2 @@
-# A program is started, reaches ours and ends well.
+# A program that loads our library and succeeds.
 doctor GANGWAY_DEVICE=null -- --seconds 60 -- "$made/waiter" 0 </dev/null

@@ -1,4 +1,4 @@
-# A program made by Go that is not seen to reach ours: its children may, with --follow-all.
+# A Go program that does not load our library: --follow-all may reach its children.
 command -v objcopy >/dev/null || skip "no objcopy"
 echo go >"$dir/section"
 objcopy --add-section .go.buildinfo="$dir/section" "$made/waiter" "$dir/tool" || fail "objcopy"

@@ -1,2 +1,2 @@
-# A program ends with an error of its own.
+# A program that fails by itself.
 doctor GANGWAY_DEVICE=null -- --seconds 60 -- "$made/waiter" 3 </dev/null

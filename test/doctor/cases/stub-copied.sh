@@ -1,4 +1,4 @@
-# A stub that somebody copied over to make a program start.
+# A stub copied to a system folder.
 machine
 put "$made/stub-cuda.so" /usr/lib/x86_64-linux-gnu/libcuda.so.1
 cache <<-EOF

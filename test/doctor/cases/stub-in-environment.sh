@@ -1,4 +1,4 @@
-# The folder of a toolkit's stubs on LD_LIBRARY_PATH, as many recipes for building leave it.
+# The stubs folder of a toolkit in LD_LIBRARY_PATH.
 machine
 put "$made/stub-cuda.so" /usr/local/cuda/lib64/stubs/libcuda.so
 link libcuda.so /usr/local/cuda/lib64/stubs/libcuda.so.1

@@ -1,4 +1,4 @@
-# Gangway's libcuda.so.1 and a vendor's libnvidia-ml.so.1: what one says of devices the other does not know.
+# Gangway's libcuda.so.1 with a vendor's libnvidia-ml.so.1.
 machine
 put "$lib/libcuda.so.1" /opt/gangway/libcuda.so.1
 put "$made/vendor-ml.so" /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1

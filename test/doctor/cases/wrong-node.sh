@@ -1,4 +1,4 @@
-# A libcudart whose names carry another version node than NVIDIA's: programs that were linked with NVIDIA's refuse it.
+# A libcudart without NVIDIA's version node, which programs need.
 machine
 put "$made/cudart12-node.so" /opt/shim/libcudart.so.12
 look LD_LIBRARY_PATH=/opt/shim --

@@ -1,15 +1,14 @@
 /*
- * ollama.c - why Ollama says library=cpu.
+ * Find out why Ollama reports library=cpu.
  *
- * Three generations look for a GPU in three ways, and all of them fall back to the processor without a word:
+ * Three generations of Ollama search for GPUs in three ways, and all fall back to the processor silently:
  *
- *	A  to 0.12.3	the server itself opens the first libcuda.so* of a list of folders; the loader's cache
- *			is not asked
- *	B  to 0.24	a runner per folder of lib/ollama loads libggml-cuda.so, which needs libcuda.so.1
- *	C  since 0.30	llama-server does; the device's compute capability must stand in libggml-cuda.so's own
- *			list (ollama_device.c)
+ *	A  to 0.12.3	the server opens the first libcuda.so* in a list of folders; it does not use the loader's cache
+ *	B  to 0.24	a runner for each folder of lib/ollama loads libggml-cuda.so, which needs libcuda.so.1
+ *	C  since 0.30	llama-server does the same; the device's compute capability must be in the list of
+ *			libggml-cuda.so (ollama_device.c)
  *
- * They are told by words that only that generation has.
+ * The generations are recognised by texts in the program.
  */
 #include <glob.h>
 #include <stdio.h>
@@ -25,14 +24,14 @@
 static const struct {
 	const char *word, *name;
 } generations[] = {
-	[OLLAMA_A] = {"cuCtxCreate_v3", "to 0.12.3: the server opens libcuda.so itself"},
+	[OLLAMA_A] = {"cuCtxCreate_v3", "up to 0.12.3: the server opens libcuda.so itself"},
 	[OLLAMA_B] = {"GGML_CUDA_INIT", "0.12.4 to 0.24: a runner for each folder of lib/ollama"},
 	[OLLAMA_C] = {"gpu-discover", "0.30 or later: llama-server for each folder of lib/ollama"},
 };
 
-/* ---- where it is, and which ---- */
+/* ---- program and generation ---- */
 
-static bool find_program(const struct doctor *d, const struct unit *u, char path[PATH_MAX])
+static bool find_program(const struct doctor *d, const struct systemd_unit *u, char path[PATH_MAX])
 {
 	static const char *const places[] = {"/usr/local/bin/ollama", "/usr/bin/ollama", "/bin/ollama",
 		"/opt/ollama/bin/ollama", "/snap/ollama/current/bin/ollama"};
@@ -53,10 +52,10 @@ static bool find_program(const struct doctor *d, const struct unit *u, char path
 	return false;
 }
 
-static enum generation find_generation(const struct doctor *d, const char *path)
+static enum ollama_generation find_generation(const struct doctor *d, const char *path)
 {
 	struct elf_object o;
-	enum generation g = OLLAMA_UNKNOWN;
+	enum ollama_generation g = OLLAMA_UNKNOWN;
 	int fd = sysroot_open(&d->sysroot, path);
 
 	if (fd < 0)
@@ -64,14 +63,14 @@ static enum generation find_generation(const struct doctor *d, const char *path)
 	if (!elf_object_open(&o, fd)) {
 		for (int i = OLLAMA_C; i >= OLLAMA_A && g == OLLAMA_UNKNOWN; i--)
 			if (memmem(o.data, o.size, generations[i].word, strlen(generations[i].word)))
-				g = (enum generation)i;
+				g = (enum ollama_generation)i;
 		elf_object_close(&o);
 	}
 	close(fd);
 	return g;
 }
 
-/* Beside the program, as the program finds it: links are followed first. */
+/* Find lib/ollama relative to the program, after resolving links, as Ollama does. */
 static bool find_folder(const struct doctor *d, const char *program, char dir[PATH_MAX])
 {
 	char real[PATH_MAX], path[PATH_MAX + 32];
@@ -87,12 +86,12 @@ static bool find_folder(const struct doctor *d, const char *program, char dir[PA
 	return false;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_paths(const void *a, const void *b)
 {
 	return strcmp(a, b);
 }
 
-/* lib/ollama/cuda_v12/libggml-cuda.so, ... */
+/* Find lib/ollama/cuda_v12/libggml-cuda.so and the like. */
 static void find_backends(const struct doctor *d, struct ollama *o)
 {
 	DIR *list = sysroot_list(&d->sysroot, o->folder);
@@ -109,52 +108,52 @@ static void find_backends(const struct doctor *d, struct ollama *o)
 	}
 	if (list)
 		closedir(list);
-	qsort(o->backends, o->nbackends, sizeof *o->backends, by_name);
+	qsort(o->backends, o->nbackends, sizeof *o->backends, compare_paths);
 }
 
 /* ---- fixes ---- */
 
-/* A line for the service, in a file of its own that is named after the variable and read last. */
+/* Add a line to the service in a drop-in file, which is named after the variable and read last. */
 #define DROP_IN(line) \
 	"sudo sh -c 'cd /etc/systemd/system && mkdir -p ollama.service.d && printf \"[Service]\\n" line \
 	"\\n\" >ollama.service.d/zz-gangway-%s.conf && systemctl daemon-reload && systemctl restart ollama'"
 
-void ollama_set(const struct doctor *d, struct finding *f, const char *variable, const char *value)
+void ollama_fix_variable(const struct doctor *d, struct finding *f, const char *variable, const char *value)
 {
 	if (d->ollama->unit.file[0])
-		fix(f, DROP_IN("Environment=%s=%s"), variable, value, variable);
+		finding_fix(f, DROP_IN("Environment=%s=%s"), variable, value, variable);
 	else
-		fix(f, "export %s=%s  # then start ollama serve again", variable, value);
+		finding_fix(f, "export %s=%s  # then start ollama serve again", variable, value);
 }
 
-void fix_unset(const struct doctor *d, struct finding *f, const char *variable)
+void fix_unset_variable(const struct doctor *d, struct finding *f, const char *variable)
 {
 	if (d->ollama && d->ollama->unit.file[0])
-		fix(f, DROP_IN("UnsetEnvironment=%s"), variable, variable);
+		finding_fix(f, DROP_IN("UnsetEnvironment=%s"), variable, variable);
 	else
-		fix(f, "unset %s", variable);
+		finding_fix(f, "unset %s", variable);
 }
 
-/* gangway install knows the service; what a person has set for it comes after that, and is set anew. */
-static void fix_way(const struct doctor *d, struct finding *f)
+/* gangway install configures the service, but a LD_LIBRARY_PATH set by the user overrides that. */
+static void fix_libcuda(const struct doctor *d, struct finding *f)
 {
 	const char *set = sysroot_env(&d->sysroot, "LD_LIBRARY_PATH");
 
 	if (!d->ollama->unit.file[0])
-		fix(f, "gangway run -- ollama serve");
+		finding_fix(f, "gangway run -- ollama serve");
 	else if (set && *set)
-		ollama_set(d, f, "LD_LIBRARY_PATH", d->ours);
+		ollama_fix_variable(d, f, "LD_LIBRARY_PATH", d->library_dir);
 	else if (sysroot_is_file(&d->sysroot, MANIFEST_FILE))
-		fix(f, "sudo gangway uninstall --yes && sudo gangway install --system --yes && sudo "
-		       "systemctl restart "
-		       "ollama");
+		finding_fix(f, "sudo gangway uninstall --yes && sudo gangway install --system --yes && sudo "
+			       "systemctl restart "
+			       "ollama");
 	else
-		fix(f, "sudo gangway install --system --yes && sudo systemctl restart ollama");
+		finding_fix(f, "sudo gangway install --system --yes && sudo systemctl restart ollama");
 }
 
-/* ---- the environment of the service ---- */
+/* ---- environment of the service ---- */
 
-static void check_environment(struct doctor *d)
+static void check_llm_library(struct doctor *d)
 {
 	const char *library = sysroot_env(&d->sysroot, "OLLAMA_LLM_LIBRARY");
 	const struct ollama *o = d->ollama;
@@ -169,14 +168,14 @@ static void check_environment(struct doctor *d)
 	}
 	if (there)
 		return;
-	struct finding *f = say(d, WRONG, "OLLAMA_LLM_LIBRARY=%s keeps it from every folder that has CUDA", library);
-	fix_unset(d, f, "OLLAMA_LLM_LIBRARY");
+	struct finding *f = finding_add(d, STATUS_WRONG, "OLLAMA_LLM_LIBRARY=%s excludes all CUDA backends", library);
+	fix_unset_variable(d, f, "OLLAMA_LLM_LIBRARY");
 }
 
-/* ---- how it comes to libcuda ---- */
+/* ---- search for libcuda ---- */
 
-/* Generation A's own list; what it finds first it takes. */
-static bool find_by_list(const struct doctor *d, char found[PATH_MAX], const char **how)
+/* Generation A takes the first file that it finds in LD_LIBRARY_PATH or in a built-in list of folders. */
+static bool find_by_folder_list(const struct doctor *d, char found[PATH_MAX], const char **how)
 {
 	static const char *const globs[] = {"/usr/local/cuda*/targets/*/lib", "/usr/lib/*-linux-gnu/nvidia/current",
 		"/usr/lib/*-linux-gnu", "/usr/lib/wsl/lib", "/usr/lib/wsl/drivers/*", "/opt/cuda/lib*",
@@ -206,11 +205,11 @@ static bool find_by_list(const struct doctor *d, char found[PATH_MAX], const cha
 	}
 }
 
-static const char *const names_a[] = {"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet",
+static const char *const generation_a_calls[] = {"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet",
 	"cuDeviceGetAttribute", "cuDeviceGetUuid", "cuDeviceGetName", "cuCtxCreate_v3", "cuMemGetInfo_v2",
 	"cuCtxDestroy"};
 
-static void check_names(struct doctor *d, const char *path)
+static void check_generation_a_calls(struct doctor *d, const char *path)
 {
 	struct elf_object o;
 	int fd = sysroot_open(&d->sysroot, path);
@@ -218,10 +217,13 @@ static void check_names(struct doctor *d, const char *path)
 	if (fd < 0)
 		return;
 	if (!elf_object_open(&o, fd)) {
-		for (size_t i = 0; i < sizeof names_a / sizeof *names_a; i++)
-			if (!elf_object_exports(&o, names_a[i])) {
-				fix_way(d, say(d, WRONG, "%s has no %s, and this Ollama wants all of its %zu names",
-						   path, names_a[i], sizeof names_a / sizeof *names_a));
+		for (size_t i = 0; i < sizeof generation_a_calls / sizeof *generation_a_calls; i++)
+			if (!elf_object_exports(&o, generation_a_calls[i])) {
+				fix_libcuda(
+					d, finding_add(d, STATUS_WRONG,
+						   "%s has no function %s; this Ollama needs all of its %zu functions",
+						   path, generation_a_calls[i],
+						   sizeof generation_a_calls / sizeof *generation_a_calls));
 				break;
 			}
 		elf_object_close(&o);
@@ -229,49 +231,52 @@ static void check_names(struct doctor *d, const char *path)
 	close(fd);
 }
 
-static void judge_libcuda(struct doctor *d, const char *path, const char *how)
+static void report_libcuda(struct doctor *d, const char *path, const char *how)
 {
 	struct library l;
 	struct finding *f;
 	int err = library_inspect(&d->sysroot, path, &l);
 
 	if (err) {
-		fix_way(d, say(d, WRONG, "Ollama takes %s, found by %s, which is no library", path, how));
+		fix_libcuda(d, finding_add(d, STATUS_WRONG, "Ollama loads %s, found by %s, which is not a library",
+				       path, how));
 	} else if (l.maker == MAKER_STUB) {
-		f = say(d, WRONG, "Ollama takes a stub for linking: %s, found by %s", path, how);
-		more(f, "It answers CUDA_ERROR_STUB_LIBRARY, and Ollama goes on with the processor.");
-		fix_way(d, f);
+		f = finding_add(d, STATUS_WRONG, "Ollama loads a stub for linking: %s, found by %s", path, how);
+		finding_detail(f, "The stub returns CUDA_ERROR_STUB_LIBRARY, and Ollama falls back to the processor.");
+		fix_libcuda(d, f);
 	} else if (l.maker == MAKER_VENDOR) {
-		say(d, FACT, "Ollama takes a vendor's %s, found by %s: Gangway is not in its way", path, how);
+		finding_add(d, STATUS_FACT, "Ollama loads the vendor's %s, found by %s, and does not use Gangway", path,
+			how);
 	} else {
-		say(d, FINE, "Ollama takes Gangway's %s, found by %s", path, how);
+		finding_add(d, STATUS_FINE, "Ollama loads Gangway's %s, found by %s", path, how);
 	}
 }
 
-static void check_way_a(struct doctor *d)
+static void check_generation_a(struct doctor *d)
 {
 	struct library_search s = library_search_from(&d->sysroot);
 	struct found_library found;
 	char path[PATH_MAX];
 	const char *how;
 
-	if (library_find(&s, "libcuda.so.1", NULL, &found) && found.by == FOUND_BY_AUDIT) { /* whatever it finds */
-		judge_libcuda(d, found.path, found_by_name(found.by));
+	if (library_find(&s, "libcuda.so.1", NULL, &found) &&
+		found.by == FOUND_BY_AUDIT) { /* the audit library redirects every path */
+		report_libcuda(d, found.path, found_by_name(found.by));
 		return;
 	}
-	if (!find_by_list(d, path, &how)) {
-		fix_way(d, say(d, WRONG,
-				   "no libcuda.so is where this Ollama looks: LD_LIBRARY_PATH and a list of its "
-				   "own, not "
-				   "the loader's cache"));
+	if (!find_by_folder_list(d, path, &how)) {
+		fix_libcuda(d,
+			finding_add(d, STATUS_WRONG,
+				"this Ollama finds no libcuda.so: it searches LD_LIBRARY_PATH and a built-in list of "
+				"folders, not the loader's cache"));
 		return;
 	}
-	judge_libcuda(d, path, how);
-	check_names(d, path);
+	report_libcuda(d, path, how);
+	check_generation_a_calls(d, path);
 }
 
-/* Generations B and C: the loader, with the folders of Ollama before the user's. */
-static void check_way_bc(struct doctor *d, const char *backend)
+/* Generations B and C use the loader, with Ollama's folders in front of the user's LD_LIBRARY_PATH. */
+static void check_generation_bc(struct doctor *d, const char *backend)
 {
 	const char *user = sysroot_env(&d->sysroot, "LD_LIBRARY_PATH");
 	char list[3 * PATH_MAX], dir[PATH_MAX];
@@ -284,7 +289,8 @@ static void check_way_bc(struct doctor *d, const char *backend)
 	s.library_path = list;
 	int fd = sysroot_open(&d->sysroot, backend);
 	if (fd < 0 || elf_object_open(&o, fd)) {
-		fix(say(d, WRONG, "%s cannot be read", backend), "curl -fsSL https://ollama.com/install.sh | sh");
+		finding_fix(finding_add(d, STATUS_WRONG, "%s cannot be read", backend),
+			"curl -fsSL https://ollama.com/install.sh | sh");
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -297,15 +303,16 @@ static void check_way_bc(struct doctor *d, const char *backend)
 
 		if (library_find(&s, name, &requester, &found)) {
 			if (driver)
-				judge_libcuda(d, found.path, found_by_name(found.by));
+				report_libcuda(d, found.path, found_by_name(found.by));
 		} else if (driver) {
-			struct finding *f =
-				say(d, WRONG, "%s needs libcuda.so.1, which is nowhere on Ollama's path", backend);
-			more(f, "So the backend does not load, without a word, and Ollama goes on with the "
-				"processor.");
-			fix_way(d, f);
+			struct finding *f = finding_add(
+				d, STATUS_WRONG, "%s needs libcuda.so.1, which Ollama does not find", backend);
+			finding_detail(
+				f, "The backend fails to load, and Ollama falls back to the processor silently.");
+			fix_libcuda(d, f);
 		} else if (is_cuda_library(name)) {
-			fix(say(d, WRONG, "%s needs %s, which Ollama's own folders do not have", backend, name),
+			finding_fix(finding_add(d, STATUS_WRONG, "%s needs %s, which is missing in Ollama's folders",
+					    backend, name),
 				"curl -fsSL https://ollama.com/install.sh | sh");
 		}
 	}
@@ -314,14 +321,13 @@ static void check_way_bc(struct doctor *d, const char *backend)
 
 /* ---- the probes ---- */
 
-/* The environment is the service's, where it is one. */
 void ollama_find(struct doctor *d)
 {
 	struct ollama *o = d->ollama;
 
-	unit_read(&o->unit, &d->sysroot, "ollama.service");
-	o->there = find_program(d, &o->unit, o->program);
-	if (o->there) {
+	systemd_unit_read(&o->unit, &d->sysroot, "ollama.service");
+	o->found = find_program(d, &o->unit, o->program);
+	if (o->found) {
 		o->generation = find_generation(d, o->program);
 		if (find_folder(d, o->program, o->folder))
 			find_backends(d, o);
@@ -330,8 +336,8 @@ void ollama_find(struct doctor *d)
 		d->sysroot.environment = o->unit.environment;
 }
 
-/* The server itself, if it runs: a process whose program is this one. */
-static int running(const struct doctor *d)
+/* Find a running Ollama server: a process with this program. Returns its pid or 0. */
+static int find_running_server(const struct doctor *d)
 {
 	char path[64], exe[PATH_MAX], real[PATH_MAX];
 	DIR *list = d->sysroot.root[0] || sysroot_real(&d->sysroot, d->ollama->program, real) ? NULL : opendir("/proc");
@@ -350,8 +356,8 @@ static int running(const struct doctor *d)
 	return pid;
 }
 
-/* Was it started before the service's files became what they are? */
-static void check_running(struct doctor *d, int pid)
+/* Report a server that was started before the service's files changed. */
+static void check_running_environment(struct doctor *d, int pid)
 {
 	static const char *const names[] = {"LD_LIBRARY_PATH", "LD_AUDIT", "GANGWAY_DEVICE", "CUDA_VISIBLE_DEVICES"};
 	struct sysroot sys;
@@ -363,10 +369,10 @@ static void check_running(struct doctor *d, int pid)
 
 		if (!strcmp(now ? now : "", then ? then : ""))
 			continue;
-		fix(say(d, WRONG,
-			    "the Ollama that runs (process %d) was started with another %s than its service has "
-			    "now",
-			    pid, names[i]),
+		finding_fix(finding_add(d, STATUS_WRONG,
+				    "the running Ollama (process %d) was started with another %s than its service has "
+				    "now",
+				    pid, names[i]),
 			"sudo systemctl daemon-reload && sudo systemctl restart ollama");
 		break;
 	}
@@ -377,39 +383,41 @@ void probe_ollama(struct doctor *d)
 {
 	const struct ollama *o = d->ollama;
 
-	if (!o->there) {
-		fix(say(d, WRONG, "there is no ollama on this machine"),
+	if (!o->found) {
+		finding_fix(finding_add(d, STATUS_WRONG, "there is no ollama on this machine"),
 			"curl -fsSL https://ollama.com/install.sh | sh");
 		return;
 	}
-	struct finding *f = say(d, FACT, "%s, %s", o->program,
-		o->generation == OLLAMA_UNKNOWN ? "of a generation that we do not know"
-						: generations[o->generation].name);
-	tell(f, "generation", "%c", o->generation == OLLAMA_UNKNOWN ? '?' : "ABC"[o->generation]);
+	struct finding *f = finding_add(d, STATUS_FACT, "%s, %s", o->program,
+		o->generation == OLLAMA_UNKNOWN ? "of an unknown version" : generations[o->generation].name);
+	finding_fact(f, "generation", "%c", o->generation == OLLAMA_UNKNOWN ? '?' : "ABC"[o->generation]);
 	if (o->unit.file[0])
-		more(f, "It is a service: %s, user %s.", o->unit.file, o->unit.user[0] ? o->unit.user : "root");
+		finding_detail(
+			f, "It runs as a service: %s, user %s.", o->unit.file, o->unit.user[0] ? o->unit.user : "root");
 	for (unsigned i = 0; i < o->nbackends; i++)
-		more(f, "CUDA backend: %s.", o->backends[i]);
-	if (running(d))
-		more(f, "It runs: gangway doctor --pid %d shows what it has loaded.", running(d));
-	check_running(d, running(d));
+		finding_detail(f, "CUDA backend: %s.", o->backends[i]);
+	if (find_running_server(d))
+		finding_detail(
+			f, "It is running: gangway doctor --pid %d shows what it has loaded.", find_running_server(d));
+	check_running_environment(d, find_running_server(d));
 	if (!o->nbackends) {
-		fix(say(d, WRONG, "no CUDA backend is installed: %s has no folder with a libggml-cuda.so",
-			    o->folder[0] ? o->folder : "it has no lib/ollama, which"),
+		finding_fix(finding_add(d, STATUS_WRONG,
+				    "Ollama has no CUDA backend: no folder in %s contains a libggml-cuda.so",
+				    o->folder[0] ? o->folder : "lib/ollama"),
 			"curl -fsSL https://ollama.com/install.sh | sh");
 		return;
 	}
-	check_environment(d);
+	check_llm_library(d);
 	ollama_check_user(d);
 	if (o->generation == OLLAMA_A)
-		check_way_a(d);
+		check_generation_a(d);
 	else
 		for (unsigned i = 0; i < o->nbackends; i++)
-			check_way_bc(d, o->backends[i]);
+			check_generation_bc(d, o->backends[i]);
 }
 
 void ollama_finish(struct doctor *d)
 {
 	if (d->ollama)
-		unit_finish(&d->ollama->unit);
+		systemd_unit_finish(&d->ollama->unit);
 }

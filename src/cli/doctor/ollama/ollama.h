@@ -1,4 +1,4 @@
-/* ollama.h - what there is of Ollama on a machine. */
+/* ollama.h - an installation of Ollama. */
 #pragma once
 
 #include "cli/doctor/ollama/systemd_unit.h"
@@ -8,24 +8,24 @@ struct finding;
 
 #define OLLAMA_BACKENDS 8
 
-enum generation { OLLAMA_A, OLLAMA_B, OLLAMA_C, OLLAMA_UNKNOWN };
+enum ollama_generation { OLLAMA_A, OLLAMA_B, OLLAMA_C, OLLAMA_UNKNOWN };
 
 struct ollama {
-	bool there;
+	bool found;
 	char program[PATH_MAX];
-	enum generation generation;
-	struct unit unit;
-	char folder[PATH_MAX]; /* lib/ollama; "": none */
+	enum ollama_generation generation;
+	struct systemd_unit unit;
+	char folder[PATH_MAX]; /* lib/ollama; "" if missing */
 	char backends[OLLAMA_BACKENDS][PATH_MAX];
 	unsigned nbackends;
 };
 
-/* Fills d->ollama, and makes the service's environment the one in question. */
+/* Find Ollama and fill d->ollama. If it is a service, examine the environment of the service. */
 void ollama_find(struct doctor *d);
 void ollama_finish(struct doctor *d);
 
-/* A variable of the service, or of the person who starts it. */
-void ollama_set(const struct doctor *d, struct finding *f, const char *variable, const char *value);
+/* Add the command that sets a variable of the service, or of the user's shell. */
+void ollama_fix_variable(const struct doctor *d, struct finding *f, const char *variable, const char *value);
 
 /* ollama_user.c */
 void ollama_check_user(struct doctor *d);

@@ -1,4 +1,4 @@
-/* What the device must be for Ollama: of a compute capability that it was built for. */
+/* Check that Ollama's CUDA backend was built for the device's compute capability. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,12 +7,12 @@
 #include "image/image.h"
 
 struct architectures {
-	unsigned want; /* 80 */
+	unsigned want; /* 10 * major + minor */
 	bool found;
-	unsigned ptx[64], n; /* those that have text: a processor may claim one of them */
+	unsigned ptx[64], n; /* those with PTX; the CPU device can be set to one of them */
 };
 
-static int look_for(void *arg, const struct image_span *fatbin)
+static int scan_fatbin(void *arg, const struct image_span *fatbin)
 {
 	struct architectures *a = arg;
 	struct image image;
@@ -30,8 +30,8 @@ static int look_for(void *arg, const struct image_span *fatbin)
 	return 0;
 }
 
-/* The largest that has text, but no larger than what the processor can do. */
-static unsigned best_ptx(const struct architectures *a)
+/* The highest architecture with PTX that the CPU device supports. */
+static unsigned best_ptx_architecture(const struct architectures *a)
 {
 	unsigned best = 0;
 
@@ -53,18 +53,19 @@ static bool check_architecture(struct doctor *d, const char *backend)
 	if (fd < 0 || elf_object_open(&o, fd))
 		return true;
 	close(fd);
-	image_objects(o.data, o.size, look_for, &a);
+	image_objects(o.data, o.size, scan_fatbin, &a);
 	elf_object_close(&o);
 	if (a.found || (!a.n && !a.found))
 		return true;
-	struct finding *f = say(d, WRONG,
-		"%s was not built for compute capability %d.%d, which %s has: Ollama passes over the device", backend,
+	struct finding *f = finding_add(d, STATUS_WRONG,
+		"%s was not built for compute capability %d.%d of %s, so Ollama ignores the device", backend,
 		dev->major, dev->minor, d->device.chosen);
-	snprintf(value, sizeof value, "%u.%u", best_ptx(&a) / 10, best_ptx(&a) % 10);
-	if (processor && best_ptx(&a))
-		ollama_set(d, f, "GANGWAY_CPU_CC", value);
+	snprintf(value, sizeof value, "%u.%u", best_ptx_architecture(&a) / 10, best_ptx_architecture(&a) % 10);
+	if (processor && best_ptx_architecture(&a))
+		ollama_fix_variable(d, f, "GANGWAY_CPU_CC", value);
 	else
-		fix(f, "curl -fsSL https://ollama.com/install.sh | sh  # a newer Ollama knows newer devices");
+		finding_fix(
+			f, "curl -fsSL https://ollama.com/install.sh | sh  # a newer Ollama supports newer devices");
 	return false;
 }
 
@@ -73,11 +74,11 @@ static void check_device(struct doctor *d)
 	const struct ollama *o = d->ollama;
 	const struct device_fact *dev = &d->device.device[0];
 
-	if (!d->asked || !d->device.opened || !d->device.count)
+	if (!d->device_known || !d->device.opened || !d->device.count)
 		return;
 	if (o->generation == OLLAMA_A && dev->major < 5)
-		fix(say(d, WRONG, "this Ollama wants compute capability 5.0, and %s has %d.%d", d->device.chosen,
-			    dev->major, dev->minor),
+		finding_fix(finding_add(d, STATUS_WRONG, "this Ollama needs compute capability 5.0, but %s has %d.%d",
+				    d->device.chosen, dev->major, dev->minor),
 			"gangway run --on cpu -- ollama serve");
 	for (unsigned i = 0; i < o->nbackends && o->generation != OLLAMA_A; i++)
 		if (check_architecture(d, o->backends[i]))
@@ -89,5 +90,5 @@ void probe_ollama_device(struct doctor *d)
 	if (d->ollama->nbackends)
 		check_device(d);
 	if (!doctor_is_wrong(d))
-		say(d, FINE, "nothing that can be seen from here keeps Ollama from the device");
+		finding_add(d, STATUS_FINE, "Ollama can use the device, as far as doctor can tell");
 }

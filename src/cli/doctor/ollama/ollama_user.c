@@ -1,23 +1,23 @@
-/* ollama_user.c - a service has a user of its own: may that one come to our libraries, and to the server? */
+/* Check that the user of the Ollama service can read our libraries and use the server. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/ollama/ollama.h"
 
-struct person {
+struct service_user {
 	bool known;
 	unsigned uid, gid;
 	char name[64];
 };
 
-/* The world's own lists: the service's user may not be known here. */
-static bool find_person(const struct sysroot *sys, const char *name, struct person *p)
+/* Look up a user in the sysroot's /etc/passwd. */
+static bool find_user(const struct sysroot *sys, const char *name, struct service_user *p)
 {
 	char *text = malloc(256 << 10), *save = NULL;
 	size_t n = strlen(name);
 
-	*p = (struct person){0};
+	*p = (struct service_user){0};
 	if (text && *name && sysroot_read(sys, "/etc/passwd", text, 256 << 10) > 0)
 		for (char *line = strtok_r(text, "\n", &save); line && !p->known; line = strtok_r(NULL, "\n", &save))
 			if (!strncmp(line, name, n) && line[n] == ':')
@@ -27,8 +27,8 @@ static bool find_person(const struct sysroot *sys, const char *name, struct pers
 	return p->known;
 }
 
-/* Is the person a member of the group, by /etc/group? */
-static bool in_group(const struct sysroot *sys, const struct person *p, unsigned gid)
+/* Is the user a member of the group, by /etc/group? */
+static bool user_in_group(const struct sysroot *sys, const struct service_user *p, unsigned gid)
 {
 	char *text = malloc(256 << 10), *save = NULL, *inner = NULL;
 	bool found = p->gid == gid;
@@ -46,7 +46,8 @@ static bool in_group(const struct sysroot *sys, const struct person *p, unsigned
 	return found;
 }
 
-static bool may(const struct sysroot *sys, const struct person *p, const struct stat *st, unsigned bits)
+static bool user_has_permission(
+	const struct sysroot *sys, const struct service_user *p, const struct stat *st, unsigned bits)
 {
 	unsigned have = st->st_mode & 7;
 
@@ -54,20 +55,21 @@ static bool may(const struct sysroot *sys, const struct person *p, const struct 
 		return true;
 	if (st->st_uid == p->uid)
 		have = st->st_mode >> 6 & 7;
-	else if (in_group(sys, p, st->st_gid))
+	else if (user_in_group(sys, p, st->st_gid))
 		have = st->st_mode >> 3 & 7;
 	return (have & bits) == bits;
 }
 
-/* The first folder on the way to `path`, outside, that the person may not pass. */
-static bool barred(const struct sysroot *sys, const struct person *p, const char *path, char where[PATH_MAX])
+/* Find the first folder on the way to `path` that the user may not enter. */
+static bool find_closed_folder(
+	const struct sysroot *sys, const struct service_user *p, const char *path, char where[PATH_MAX])
 {
 	struct stat st;
 
 	for (size_t n = 1; path[n - 1]; n++) {
 		n += strcspn(path + n, "/");
 		snprintf(where, PATH_MAX, "%.*s", (int)n, path);
-		if (!stat(where, &st) && S_ISDIR(st.st_mode) && !may(sys, p, &st, 1))
+		if (!stat(where, &st) && S_ISDIR(st.st_mode) && !user_has_permission(sys, p, &st, 1))
 			return true;
 		if (!path[n])
 			break;
@@ -77,32 +79,35 @@ static bool barred(const struct sysroot *sys, const struct person *p, const char
 
 void ollama_check_user(struct doctor *d)
 {
-	const struct unit *u = &d->ollama->unit;
+	const struct systemd_unit *u = &d->ollama->unit;
 	const char *device = sysroot_env(&d->sysroot, "GANGWAY_DEVICE");
 	char where[PATH_MAX], socket[2 * PATH_MAX];
-	struct person p;
+	struct service_user p;
 	struct stat st;
 	struct finding *f;
 
-	if (!u->file[0] || !find_person(&d->sysroot, u->user, &p))
+	if (!u->file[0] || !find_user(&d->sysroot, u->user, &p))
 		return;
-	if (barred(&d->sysroot, &p, d->ours, where)) {
-		f = say(d, WRONG, "Ollama's user, %s, may not pass %s, and so not come to Gangway's libraries in %s",
-			p.name, where, d->ours);
-		fix(f, "sudo make install PREFIX=/usr/local  # in Gangway's source");
-	} else if (u->protect_home && (!strncmp(d->ours, "/home/", 6) || !strncmp(d->ours, "/root/", 6))) {
-		f = say(d, WRONG, "ProtectHome in %s hides Gangway's libraries in %s from Ollama", u->file, d->ours);
-		fix(f, "sudo make install PREFIX=/usr/local  # in Gangway's source");
+	if (find_closed_folder(&d->sysroot, &p, d->library_dir, where)) {
+		f = finding_add(d, STATUS_WRONG,
+			"Ollama's user %s may not enter %s, so it cannot load Gangway's libraries in %s", p.name, where,
+			d->library_dir);
+		finding_fix(f, "sudo make install PREFIX=/usr/local  # in Gangway's source");
+	} else if (u->protect_home &&
+		   (!strncmp(d->library_dir, "/home/", 6) || !strncmp(d->library_dir, "/root/", 6))) {
+		f = finding_add(d, STATUS_WRONG, "ProtectHome in %s hides Gangway's libraries in %s from Ollama",
+			u->file, d->library_dir);
+		finding_fix(f, "sudo make install PREFIX=/usr/local  # in Gangway's source");
 	}
 	if (!device || strncmp(device, "unix:", 5))
 		return;
 	snprintf(socket, sizeof socket, "%s%s", d->sysroot.root, device + 5);
-	if (stat(socket, &st) || may(&d->sysroot, &p, &st, 6))
+	if (stat(socket, &st) || user_has_permission(&d->sysroot, &p, &st, 6))
 		return;
-	f = say(d, WRONG, "Ollama's user, %s, may not use the server's socket %s (mode %o)", p.name, device + 5,
-		st.st_mode & 0777);
+	f = finding_add(d, STATUS_WRONG, "Ollama's user %s has no permission to use the server's socket %s (mode %o)",
+		p.name, device + 5, st.st_mode & 0777);
 	if (st.st_gid && (st.st_mode & 060) == 060)
-		fix(f, "sudo usermod -aG %u %s && sudo systemctl restart ollama", (unsigned)st.st_gid, p.name);
+		finding_fix(f, "sudo usermod -aG %u %s && sudo systemctl restart ollama", (unsigned)st.st_gid, p.name);
 	else
-		fix(f, "gangway serve --group %s  # as the server's owner", p.name);
+		finding_fix(f, "gangway serve --group %s  # as the server's owner", p.name);
 }

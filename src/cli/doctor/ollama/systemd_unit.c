@@ -1,3 +1,4 @@
+/* Read the unit file of a service and its drop-ins. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,10 +6,10 @@
 #include <strings.h>
 #include "cli/doctor/ollama/systemd_unit.h"
 
-#define TEXT (64 << 10)
+#define UNIT_FILE_MAX (64 << 10)
 
-/* Later ones take the place of earlier ones. */
-static void set(struct unit *u, const char *assignment)
+/* Set a variable; a later assignment replaces an earlier one. */
+static void unit_set_variable(struct systemd_unit *u, const char *assignment)
 {
 	const char *equals = strchr(assignment, '=');
 	char *copy = equals && equals > assignment ? strdup(assignment) : NULL;
@@ -27,8 +28,8 @@ static void set(struct unit *u, const char *assignment)
 		free(copy);
 }
 
-/* A name, or the whole assignment. */
-static void unset(struct unit *u, const char *what)
+/* Remove a variable, given its name or the whole assignment. */
+static void unit_unset_variable(struct systemd_unit *u, const char *what)
 {
 	size_t n = strcspn(what, "=");
 
@@ -42,8 +43,8 @@ static void unset(struct unit *u, const char *what)
 		}
 }
 
-/* The next word: blanks end it, quotes keep them, a backslash keeps what follows.  NULL: no more. */
-static char *word(char **at)
+/* Returns the next word, unquoted in place, or NULL. Blanks separate words; quotes and backslashes protect them. */
+static char *next_word(char **at)
 {
 	char *in = *at + strspn(*at, " \t"), *out = in, *begin = in, quote = 0;
 
@@ -64,7 +65,7 @@ static char *word(char **at)
 	return begin;
 }
 
-static void clear(struct unit *u)
+static void unit_clear_environment(struct systemd_unit *u)
 {
 	while (u->n)
 		free(u->environment[--u->n]);
@@ -77,20 +78,20 @@ static bool is_yes(const char *value)
 	       !strcmp(value, "1");
 }
 
-static void take(struct unit *u, const char *key, char *value)
+static void unit_apply_setting(struct systemd_unit *u, const char *key, char *value)
 {
 	char *w;
 
 	if (!strcmp(key, "Environment")) {
 		if (!*value)
-			clear(u);
-		while ((w = word(&value)))
-			set(u, w);
+			unit_clear_environment(u);
+		while ((w = next_word(&value)))
+			unit_set_variable(u, w);
 	} else if (!strcmp(key, "UnsetEnvironment")) {
-		while ((w = word(&value)))
-			unset(u, w);
+		while ((w = next_word(&value)))
+			unit_unset_variable(u, w);
 	} else if (!strcmp(key, "ExecStart")) {
-		w = word(&value);
+		w = next_word(&value);
 		snprintf(u->program, sizeof u->program, "%s", w ? w + strspn(w, "-@:+!") : "");
 	} else if (!strcmp(key, "User")) {
 		snprintf(u->user, sizeof u->user, "%s", value);
@@ -102,14 +103,14 @@ static void take(struct unit *u, const char *key, char *value)
 	}
 }
 
-/* A line that ends in a backslash goes on in the next. */
+/* Join lines that end in a backslash with the next line. */
 static void join_lines(char *text)
 {
 	for (char *p = text; (p = strstr(p, "\\\n"));)
 		p[0] = p[1] = ' ';
 }
 
-void unit_parse(struct unit *u, char *text)
+void systemd_unit_parse(struct systemd_unit *u, char *text)
 {
 	bool service = false;
 	char *save = NULL;
@@ -127,28 +128,28 @@ void unit_parse(struct unit *u, char *text)
 		while (end > line && (end[-1] == ' ' || end[-1] == '\t'))
 			end--;
 		*end = 0;
-		take(u, line, equals + 1 + strspn(equals + 1, " \t"));
+		unit_apply_setting(u, line, equals + 1 + strspn(equals + 1, " \t"));
 	}
 }
 
-static bool read_file(struct unit *u, const struct sysroot *sys, const char *path)
+static bool unit_read_file(struct systemd_unit *u, const struct sysroot *sys, const char *path)
 {
-	char *text = malloc(TEXT);
-	bool there = text && sysroot_read(sys, path, text, TEXT) > 0;
+	char *text = malloc(UNIT_FILE_MAX);
+	bool there = text && sysroot_read(sys, path, text, UNIT_FILE_MAX) > 0;
 
 	if (there)
-		unit_parse(u, text);
+		systemd_unit_parse(u, text);
 	free(text);
 	return there;
 }
 
-#define DROP_INS 64
+#define DROP_INS_MAX 64
 
 struct drop_in {
 	char name[256], path[PATH_MAX];
 };
 
-static int by_name(const void *a, const void *b)
+static int compare_drop_ins(const void *a, const void *b)
 {
 	return strcmp(((const struct drop_in *)a)->name, ((const struct drop_in *)b)->name);
 }
@@ -160,13 +161,13 @@ static bool is_conf(const char *name)
 	return n > 5 && !strcmp(name + n - 5, ".conf");
 }
 
-/* Of two with one name the first folder's counts. */
-static unsigned list_folder(const struct sysroot *sys, const char *dir, struct drop_in *list, unsigned n)
+/* Add the drop-ins of a folder. Of two with the same name, the one found first counts. */
+static unsigned list_drop_ins(const struct sysroot *sys, const char *dir, struct drop_in *list, unsigned n)
 {
 	DIR *d = sysroot_list(sys, dir);
 	struct dirent *e;
 
-	while (d && n < DROP_INS && (e = readdir(d))) {
+	while (d && n < DROP_INS_MAX && (e = readdir(d))) {
 		bool known = !is_conf(e->d_name);
 
 		for (unsigned i = 0; i < n; i++)
@@ -182,33 +183,33 @@ static unsigned list_folder(const struct sysroot *sys, const char *dir, struct d
 	return n;
 }
 
-void unit_read(struct unit *u, const struct sysroot *sys, const char *name)
+void systemd_unit_read(struct systemd_unit *u, const struct sysroot *sys, const char *name)
 {
-	static const char *const places[] = {"/etc/systemd/system", "/run/systemd/system",
+	static const char *const unit_folders[] = {"/etc/systemd/system", "/run/systemd/system",
 		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"};
 	char path[PATH_MAX];
-	size_t n = sizeof places / sizeof *places;
+	size_t n = sizeof unit_folders / sizeof *unit_folders;
 
-	*u = (struct unit){0};
+	*u = (struct systemd_unit){0};
 	for (size_t i = 0; i < n && !u->file[0]; i++) {
-		snprintf(path, sizeof path, "%s/%s", places[i], name);
-		if (read_file(u, sys, path))
+		snprintf(path, sizeof path, "%s/%s", unit_folders[i], name);
+		if (unit_read_file(u, sys, path))
 			snprintf(u->file, sizeof u->file, "%s", path);
 	}
-	struct drop_in *list = u->file[0] ? calloc(DROP_INS, sizeof *list) : NULL;
+	struct drop_in *list = u->file[0] ? calloc(DROP_INS_MAX, sizeof *list) : NULL;
 	unsigned found = 0;
 	for (size_t i = 0; list && i < n; i++) {
-		snprintf(path, sizeof path, "%s/%s.d", places[i], name);
-		found = list_folder(sys, path, list, found);
+		snprintf(path, sizeof path, "%s/%s.d", unit_folders[i], name);
+		found = list_drop_ins(sys, path, list, found);
 	}
 	if (list)
-		qsort(list, found, sizeof *list, by_name); /* the last one counts */
+		qsort(list, found, sizeof *list, compare_drop_ins); /* applied in this order */
 	for (unsigned i = 0; i < found; i++)
-		read_file(u, sys, list[i].path);
+		unit_read_file(u, sys, list[i].path);
 	free(list);
 }
 
-void unit_finish(struct unit *u)
+void systemd_unit_finish(struct systemd_unit *u)
 {
-	clear(u);
+	unit_clear_environment(u);
 }

@@ -1,5 +1,5 @@
 /*
- * unit.h - what a service of systemd is started with: its command, user and environment, drop-ins included.
+ * systemd_unit.h - command, user and environment of a systemd service, including its drop-ins.
  */
 #pragma once
 
@@ -9,18 +9,18 @@
 
 #define UNIT_VARIABLES 64
 
-struct unit {
-	char file[PATH_MAX];    /* "": there is none */
+struct systemd_unit {
+	char file[PATH_MAX];    /* "" if there is no such unit */
 	char program[PATH_MAX]; /* of ExecStart, without its arguments */
 	char user[64];
 	bool protect_home, private_network;
-	char *environment[UNIT_VARIABLES + 1]; /* NAME=VALUE, ended by NULL */
+	char *environment[UNIT_VARIABLES + 1]; /* NAME=VALUE strings, terminated by NULL */
 	unsigned n;
 };
 
-/* "ollama.service" */
-void unit_read(struct unit *u, const struct sysroot *sys, const char *name);
+/* Read a unit by name, such as "ollama.service". */
+void systemd_unit_read(struct systemd_unit *u, const struct sysroot *sys, const char *name);
 
-/* One file's text, which is changed; for unit_read, and for fuzzing. */
-void unit_parse(struct unit *u, char *text);
-void unit_finish(struct unit *u);
+/* Parse the text of one file, which is modified. Used by systemd_unit_read and by the fuzzer. */
+void systemd_unit_parse(struct systemd_unit *u, char *text);
+void systemd_unit_finish(struct systemd_unit *u);

@@ -1,3 +1,4 @@
+/* List the GPU code in an ELF file and compare it with the device. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,30 +6,30 @@
 #include "cli/doctor/program/code.h"
 #include "image/image.h"
 
-#define KINDS 48
+#define KINDS_MAX 48
 
-/* What stands for one architecture, once for all fatbins that have it. */
-struct kind {
+/* Code for one architecture; one record for all fatbins that contain it. */
+struct code_kind {
 	enum image_entry_kind kind;
-	unsigned sm, major, minor; /* of the PTX ISA: the newest seen */
+	unsigned sm, major, minor; /* newest PTX ISA version seen */
 	char suffix;
 };
 
-struct reading {
+struct code_reading {
 	const struct code_device *device;
 	struct code_facts *facts;
-	struct kind kinds[KINDS];
+	struct code_kind kinds[KINDS_MAX];
 	unsigned n;
 };
 
-static void note_entry(struct reading *r, const struct image_entry *e)
+static void record_entry(struct code_reading *r, const struct image_entry *e)
 {
 	char suffix = e->arch_specific ? 'a' : e->family ? 'f' : 0;
 
 	if (e->kind != IMAGE_ENTRY_CUBIN && e->kind != IMAGE_ENTRY_PTX && e->kind != IMAGE_ENTRY_LTO)
 		return;
 	for (unsigned i = 0; i < r->n; i++) {
-		struct kind *k = &r->kinds[i];
+		struct code_kind *k = &r->kinds[i];
 
 		if (k->kind != e->kind || k->sm != e->sm || k->suffix != suffix)
 			continue;
@@ -36,24 +37,24 @@ static void note_entry(struct reading *r, const struct image_entry *e)
 			k->major = e->version_major, k->minor = e->version_minor;
 		return;
 	}
-	if (r->n < KINDS)
-		r->kinds[r->n++] = (struct kind){e->kind, e->sm, e->version_major, e->version_minor, suffix};
+	if (r->n < KINDS_MAX)
+		r->kinds[r->n++] = (struct code_kind){e->kind, e->sm, e->version_major, e->version_minor, suffix};
 }
 
-static bool suits(const struct image *image, const struct code_device *d)
+static bool image_suits_device(const struct image *image, const struct code_device *d)
 {
 	struct image_want want = {d->major, d->minor, IMAGE_WANT_PTX | (d->ptx_only ? 0 : IMAGE_WANT_CUBIN)};
 	struct image_entry e;
 
-	/* A linked program may have what suits in the pieces that it was linked from. */
+	/* The suitable code of a device-linked program may be in the parts that it was linked from. */
 	for (unsigned part = 0; part < image->nparts; part++)
 		if (!image_select(image, part, &want, &e))
 			return true;
 	return false;
 }
 
-/* A program's device-linked part often holds nothing: no kernel, and so none that lacks code. */
-static bool is_empty(const struct image *image)
+/* Does the image contain no kernels and no variables? Device-linked parts of programs often are empty. */
+static bool image_is_empty(const struct image *image)
 {
 	struct image_iter it;
 	struct image_entry e;
@@ -71,12 +72,12 @@ static bool is_empty(const struct image *image)
 			image_code_destroy(code);
 		}
 		image_blob_finish(&blob);
-		break; /* the others are the same for other devices */
+		break; /* the other entries are the same code for other devices */
 	}
 	return empty && !it.error;
 }
 
-/* NVIDIA's part for kernels that start kernels (libcudadevrt): on our device its work is ours. */
+/* Is this NVIDIA's libcudadevrt, for kernels that launch kernels? The CPU device does not need it. */
 static bool is_device_runtime(const struct image *image)
 {
 	static const char name[] = "_cuda_device_runtime_cu_";
@@ -94,7 +95,7 @@ static bool is_device_runtime(const struct image *image)
 
 static int read_fatbin(void *arg, const struct image_span *fatbin)
 {
-	struct reading *r = arg;
+	struct code_reading *r = arg;
 	struct image image;
 	struct image_iter it;
 	struct image_entry e;
@@ -104,7 +105,7 @@ static int read_fatbin(void *arg, const struct image_span *fatbin)
 		r->facts->malformed = true;
 		return 0;
 	}
-	bool suitable = r->device->known && suits(&image, r->device);
+	bool suitable = r->device->known && image_suits_device(&image, r->device);
 	if (!suitable && r->device->ptx_only && is_device_runtime(&image)) {
 		r->facts->fatbins--;
 		image_finish(&image);
@@ -112,19 +113,19 @@ static int read_fatbin(void *arg, const struct image_span *fatbin)
 	}
 	for (unsigned part = 0; part < image.nparts; part++) {
 		for (image_iter_init(&it, &image, part); image_next(&it, &e);)
-			note_entry(r, &e);
+			record_entry(r, &e);
 		r->facts->malformed |= it.error != 0;
 	}
-	if (!suitable && is_empty(&image))
+	if (!suitable && image_is_empty(&image))
 		r->facts->fatbins--;
 	r->facts->suitable += suitable;
 	image_finish(&image);
 	return 0;
 }
 
-static int by_kind(const void *a, const void *b)
+static int compare_kinds(const void *a, const void *b)
 {
-	const struct kind *x = a, *y = b;
+	const struct code_kind *x = a, *y = b;
 
 	if (x->kind != y->kind)
 		return x->kind == IMAGE_ENTRY_CUBIN   ? -1
@@ -133,15 +134,15 @@ static int by_kind(const void *a, const void *b)
 	return x->sm != y->sm ? (x->sm < y->sm ? -1 : 1) : x->suffix - y->suffix;
 }
 
-static void write_text(struct reading *r)
+static void format_kinds(struct code_reading *r)
 {
 	char *text = r->facts->text;
 	size_t used = 0, size = sizeof r->facts->text;
 	enum image_entry_kind last = IMAGE_ENTRY_OTHER;
 
-	qsort(r->kinds, r->n, sizeof *r->kinds, by_kind);
+	qsort(r->kinds, r->n, sizeof *r->kinds, compare_kinds);
 	for (unsigned i = 0; i < r->n && used < size; i++) {
-		const struct kind *k = &r->kinds[i];
+		const struct code_kind *k = &r->kinds[i];
 		const char *word = k->kind == IMAGE_ENTRY_CUBIN ? "machine code"
 				   : k->kind == IMAGE_ENTRY_PTX ? "PTX"
 								: "LTO";
@@ -156,17 +157,17 @@ static void write_text(struct reading *r)
 			used += (size_t)snprintf(text + used, size - used, " (ISA %u.%u)", k->major, k->minor);
 	}
 	if (!r->n)
-		snprintf(text, size, "nothing that we know");
+		snprintf(text, size, "nothing that Gangway knows");
 }
 
 void code_read(const void *data, size_t size, const struct code_device *device, struct code_facts *facts)
 {
-	struct reading r = {.device = device, .facts = facts};
+	struct code_reading r = {.device = device, .facts = facts};
 
 	*facts = (struct code_facts){0};
 	int err = image_objects(data, size, read_fatbin, &r);
 	if (facts->fatbins)
 		facts->malformed |= err != 0;
 	if (facts->fatbins)
-		write_text(&r);
+		format_kinds(&r);
 }

@@ -1,6 +1,5 @@
 /*
- * code.h - the GPU code that a program or library carries: for which devices, and whether one of them is
- * ours.
+ * code.h - the GPU code in a program or library: for which devices it is, and whether the given device can run it.
  */
 #pragma once
 
@@ -9,16 +8,16 @@
 
 struct code_facts {
 	unsigned fatbins;
-	unsigned suitable; /* of those, how many have something for the device */
-	bool malformed;    /* one of them was cut off or makes no sense */
+	unsigned suitable; /* the number of fatbins with code for the device */
+	bool malformed;    /* at least one fatbin is truncated or malformed */
 	char text[512];    /* "cubin sm_86 sm_89, PTX 8.4 compute_75" */
 };
 
 struct code_device {
 	bool known;
 	unsigned major, minor;
-	bool ptx_only; /* runs from text: a processor */
+	bool ptx_only; /* runs PTX only: the CPU device */
 };
 
-/* Of a mapped ELF file.  No GPU code: fatbins is 0. */
+/* Read the GPU code in an ELF file. Without GPU code, fatbins is 0. */
 void code_read(const void *data, size_t size, const struct code_device *device, struct code_facts *facts);

@@ -1,3 +1,4 @@
+/* Parse the log of our audit library and the trace of CUDA calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,8 +6,8 @@
 
 #define FIELDS 6
 
-/* Fields end at tabs; what does not fit is cut.  How many there were. */
-static int split(const char *line, char fields[FIELDS][EVENT_TEXT])
+/* Split a line at tabs; long fields are cut. Returns the number of fields. */
+static int split_fields(const char *line, char fields[FIELDS][EVENT_TEXT])
 {
 	int n = 0;
 
@@ -21,7 +22,7 @@ static int split(const char *line, char fields[FIELDS][EVENT_TEXT])
 	return n;
 }
 
-static void *room(struct events *e, void *list, size_t n, size_t size)
+static void *list_grow(struct loader_events *e, void *list, size_t n, size_t size)
 {
 	void *larger = n < EVENTS_MAX ? realloc(list, (n + 1) * size) : NULL;
 
@@ -30,49 +31,49 @@ static void *room(struct events *e, void *list, size_t n, size_t size)
 	return larger;
 }
 
-static struct started *process(struct events *e, int pid)
+static struct process_start *find_process(struct loader_events *e, int pid)
 {
-	for (size_t i = e->nstarted; i-- > 0;) /* a pid may be used again: the last one counts */
+	for (size_t i = e->nstarted; i-- > 0;) /* pids are reused: the last one counts */
 		if (e->started[i].pid == pid)
 			return &e->started[i];
 	return NULL;
 }
 
-static void take_start(struct events *e, int pid, const char *program)
+static void add_start(struct loader_events *e, int pid, const char *program)
 {
-	struct started *list = room(e, e->started, e->nstarted, sizeof *list);
+	struct process_start *list = list_grow(e, e->started, e->nstarted, sizeof *list);
 
 	if (!list)
 		return;
 	e->started = list;
-	list[e->nstarted] = (struct started){.pid = pid};
+	list[e->nstarted] = (struct process_start){.pid = pid};
 	snprintf(list[e->nstarted++].program, EVENT_TEXT, "%s", program);
 }
 
-static void take_asked(struct events *e, int pid, char fields[FIELDS][EVENT_TEXT])
+static void add_request(struct loader_events *e, int pid, char fields[FIELDS][EVENT_TEXT])
 {
-	struct asked *list = room(e, e->asked, e->nasked, sizeof *list);
+	struct library_request *list = list_grow(e, e->asked, e->nasked, sizeof *list);
 
 	if (!list)
 		return;
 	e->asked = list;
-	struct asked *a = &list[e->nasked++];
-	*a = (struct asked){.pid = pid};
+	struct library_request *a = &list[e->nasked++];
+	*a = (struct library_request){.pid = pid};
 	memcpy(a->name, fields[2], EVENT_TEXT);
 	memcpy(a->by, fields[3], EVENT_TEXT);
 	snprintf(a->how, sizeof a->how, "%.15s", fields[4]);
 	memcpy(a->answer, fields[5], EVENT_TEXT);
 }
 
-/* A file that was mapped is the answer to the last question of that process which it may be an answer to. */
-static void take_loaded(struct events *e, int pid, char fields[FIELDS][EVENT_TEXT], const char *ours)
+/* A loaded file answers the last matching request of the process. */
+static void add_loaded(struct loader_events *e, int pid, char fields[FIELDS][EVENT_TEXT], const char *ours)
 {
 	const char *name = basename(fields[2]);
-	struct started *s = process(e, pid);
+	struct process_start *s = find_process(e, pid);
 	size_t n = strlen(ours);
 
 	for (size_t i = e->nasked; i-- > 0;) {
-		struct asked *a = &e->asked[i];
+		struct library_request *a = &e->asked[i];
 
 		if (a->pid != pid || a->loaded[0] || strcmp(basename(a->answer), name))
 			continue;
@@ -88,27 +89,27 @@ static void take_loaded(struct events *e, int pid, char fields[FIELDS][EVENT_TEX
 		s->others++;
 }
 
-void events_line(struct events *e, const char *line, const char *ours)
+void loader_events_add_line(struct loader_events *e, const char *line, const char *ours)
 {
 	char fields[FIELDS][EVENT_TEXT];
-	int n = split(line, fields), pid = n > 1 ? atoi(fields[1]) : 0;
+	int n = split_fields(line, fields), pid = n > 1 ? atoi(fields[1]) : 0;
 
 	if (n >= 3 && !strcmp(fields[0], "start"))
-		take_start(e, pid, fields[2]);
+		add_start(e, pid, fields[2]);
 	else if (n >= 6 && !strcmp(fields[0], "asked"))
-		take_asked(e, pid, fields);
+		add_request(e, pid, fields);
 	else if (n >= 4 && !strcmp(fields[0], "loaded"))
-		take_loaded(e, pid, fields, ours);
+		add_loaded(e, pid, fields, ours);
 }
 
-void events_finish(struct events *e)
+void loader_events_finish(struct loader_events *e)
 {
 	free(e->asked);
 	free(e->started);
-	*e = (struct events){0};
+	*e = (struct loader_events){0};
 }
 
-bool events_loaded(const struct events *e, int pid, const char *name)
+bool loader_events_has_loaded(const struct loader_events *e, int pid, const char *name)
 {
 	for (size_t i = 0; i < e->nasked; i++)
 		if (e->asked[i].pid == pid && e->asked[i].loaded[0] &&
@@ -118,10 +119,10 @@ bool events_loaded(const struct events *e, int pid, const char *name)
 	return false;
 }
 
-/* ---- the trace ---- */
+/* ---- trace ---- */
 
-/* Answers that a program reckons with: they are questions. */
-static bool is_question(const char *call)
+/* Is this a query that programs expect to fail? */
+static bool is_query_call(const char *call)
 {
 	static const char *const names[] = {"cuGetProcAddress", "cuCtxGetDevice(", "cuCtxGetCurrent", "cuStreamQuery",
 		"cuEventQuery", "cuPointerGet", "cuGetExportTable", "cuDeviceGetAttribute", "cuDeviceCanAccessPeer",
@@ -133,7 +134,7 @@ static bool is_question(const char *call)
 	return false;
 }
 
-void calls_line(struct calls *c, const char *line)
+void call_summary_add_line(struct call_summary *c, const char *line)
 {
 	static const char device[] = "# gangway: device ";
 	const char *call = strstr(line, "] "), *result;
@@ -150,7 +151,7 @@ void calls_line(struct calls *c, const char *line)
 	} else {
 		c->count++;
 		result = strstr(call, " = CUDA_ERROR_");
-		if (!result || is_question(call))
+		if (!result || is_query_call(call))
 			return;
 		if (!c->failed++)
 			snprintf(c->first, sizeof c->first, "%s", call);

@@ -1,8 +1,8 @@
 /*
- * events.h - what a program asked the loader for, and what it got, read from the log of our audit library
- * (audit/log.h has its form), and the CUDA calls that failed, from the trace.
+ * loader_log.h - the libraries that a program requested and got, read from the log of our audit library (format:
+ * audit/log.h), and the CUDA calls that failed, read from the trace.
  *
- * Trust: none.  Both are files that the program itself could write to.
+ * Both files are untrusted, because the examined program can write to them.
  */
 #pragma once
 
@@ -12,41 +12,41 @@
 #define EVENTS_MAX 4096
 #define EVENT_TEXT 512
 
-struct asked {
+struct library_request {
 	int pid;
-	char name[EVENT_TEXT], by[EVENT_TEXT]; /* by: "-" is the program */
+	char name[EVENT_TEXT], by[EVENT_TEXT]; /* by: the requesting object, "-" for the program */
 	char how[16];                          /* redirected, ours, other, kept, own, absent */
-	char answer[EVENT_TEXT];               /* what the loader went on with */
-	char loaded[EVENT_TEXT];               /* the file it took; "": none, or it was there already */
-	char found[16];                        /* by which search */
+	char answer[EVENT_TEXT];               /* the name that the loader used */
+	char loaded[EVENT_TEXT];               /* the file; "" if not found or already loaded */
+	char found[16];                        /* how the loader found it */
 };
 
-struct started {
+struct process_start {
 	int pid;
 	char program[EVENT_TEXT];
-	unsigned ours, others; /* files called libcuda.so that were mapped: ours, and not ours */
+	unsigned ours, others; /* loaded libcuda.so files: ours and others */
 };
 
-struct events {
-	struct asked *asked;
+struct loader_events {
+	struct library_request *asked;
 	size_t nasked;
-	struct started *started;
+	struct process_start *started;
 	size_t nstarted;
-	bool cut; /* there were more */
+	bool cut; /* events beyond EVENTS_MAX were dropped */
 };
 
-struct calls {
+struct call_summary {
 	unsigned long count, failed;
-	char first[EVENT_TEXT], last[EVENT_TEXT]; /* calls that failed, as the trace has them; "" */
-	char note[EVENT_TEXT];                    /* the last remark about something that cannot be done; "" */
+	char first[EVENT_TEXT], last[EVENT_TEXT]; /* first and last failed call, as traced; or "" */
+	char note[EVENT_TEXT];                    /* the last trace note about a failure; or "" */
 	char device[EVENT_TEXT];
 };
 
-/* One line, without its end.  `ours`: the folder of our libraries. */
-void events_line(struct events *e, const char *line, const char *ours);
-void events_finish(struct events *e);
+/* Add a line of the log, without its newline. `ours` is the folder of our libraries. */
+void loader_events_add_line(struct loader_events *e, const char *line, const char *ours);
+void loader_events_finish(struct loader_events *e);
 
-/* Was a file of this name loaded in this process, whoever asked for it? */
-bool events_loaded(const struct events *e, int pid, const char *name);
+/* Has the process loaded a file of this name, whoever requested it? */
+bool loader_events_has_loaded(const struct loader_events *e, int pid, const char *name);
 
-void calls_line(struct calls *c, const char *line);
+void call_summary_add_line(struct call_summary *c, const char *line);

@@ -1,4 +1,4 @@
-/* process.c - a process that runs: what it has loaded, from /proc, whatever its logs say. */
+/* Check a running process: what it has loaded, according to /proc. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,31 +8,31 @@
 #include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 
-#define FILES     1024
-#define PROCESSES 64
+#define FILES_MAX     1024
+#define PROCESSES_MAX 64
 
-struct mapped {
+struct mapped_file {
 	char path[PATH_MAX];
 	bool deleted;
-	bool cuda;  /* one of those around CUDA */
-	bool known; /* library has been looked at */
+	bool cuda;  /* is_cuda_library */
+	bool known; /* `library` is valid */
 	struct library library;
 };
 
 struct mappings {
 	unsigned n;
-	struct mapped file[FILES];
+	struct mapped_file file[FILES_MAX];
 };
 
 /* ---- /proc/PID/maps ---- */
 
-static void keep(struct mappings *m, const struct sysroot *sys, const char *path)
+static void mappings_add(struct mappings *m, const struct sysroot *sys, const char *path)
 {
 	static const char gone[] = " (deleted)";
-	struct mapped *f = &m->file[m->n];
+	struct mapped_file *f = &m->file[m->n];
 	size_t n = strlen(path);
 
-	*f = (struct mapped){.deleted = n > sizeof gone && !strcmp(path + n - sizeof gone + 1, gone)};
+	*f = (struct mapped_file){.deleted = n > sizeof gone && !strcmp(path + n - sizeof gone + 1, gone)};
 	snprintf(f->path, sizeof f->path, "%.*s", (int)(f->deleted ? n - sizeof gone + 1 : n), path);
 	sysroot_from_proc(sys, f->path);
 	if (!strstr(basename(f->path), ".so"))
@@ -45,7 +45,7 @@ static void keep(struct mappings *m, const struct sysroot *sys, const char *path
 	m->n++;
 }
 
-/* "7f12-7f34 r-xp 00000000 08:01 1234   /usr/lib/libcuda.so.1" */
+/* Parses lines like "7f12-7f34 r-xp 00000000 08:01 1234   /usr/lib/libcuda.so.1". */
 static int read_maps(const struct sysroot *sys, pid_t pid, struct mappings *m)
 {
 	char path[64], *line = NULL, *slash;
@@ -56,11 +56,11 @@ static int read_maps(const struct sysroot *sys, pid_t pid, struct mappings *m)
 	FILE *f = fopen(path, "re");
 	if (!f)
 		return -errno;
-	while (m->n < FILES && getline(&line, &size, f) > 0) {
+	while (m->n < FILES_MAX && getline(&line, &size, f) > 0) {
 		line[strcspn(line, "\n")] = 0;
 		slash = strchr(line, '/');
 		if (slash)
-			keep(m, sys, slash);
+			mappings_add(m, sys, slash);
 	}
 	int err = ferror(f) ? -EACCES : 0;
 	free(line);
@@ -68,9 +68,9 @@ static int read_maps(const struct sysroot *sys, pid_t pid, struct mappings *m)
 	return err;
 }
 
-/* ---- it and those that it started ---- */
+/* ---- the process and its children ---- */
 
-static void add_children(pid_t pid, pid_t *list, unsigned *n)
+static void list_children(pid_t pid, pid_t *list, unsigned *n)
 {
 	char path[64], text[4096];
 	FILE *f;
@@ -78,24 +78,24 @@ static void add_children(pid_t pid, pid_t *list, unsigned *n)
 	snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
 	f = fopen(path, "re");
 	if (f && fgets(text, sizeof text, f))
-		for (char *save = NULL, *w = strtok_r(text, " \n", &save); w && *n < PROCESSES;
+		for (char *save = NULL, *w = strtok_r(text, " \n", &save); w && *n < PROCESSES_MAX;
 			w = strtok_r(NULL, " \n", &save))
 			list[(*n)++] = (pid_t)atoi(w);
 	if (f)
 		fclose(f);
 }
 
-static unsigned family(pid_t pid, pid_t list[PROCESSES])
+static unsigned list_family(pid_t pid, pid_t list[PROCESSES_MAX])
 {
 	unsigned n = 1;
 
 	list[0] = pid;
 	for (unsigned i = 0; i < n; i++)
-		add_children(list[i], list, &n);
+		list_children(list[i], list, &n);
 	return n;
 }
 
-static const char *name_of(pid_t pid, char text[64])
+static const char *format_process(pid_t pid, char text[64])
 {
 	char path[64], exe[PATH_MAX] = "";
 
@@ -106,18 +106,18 @@ static const char *name_of(pid_t pid, char text[64])
 	return text;
 }
 
-/* ---- what is said of it ---- */
+/* ---- the report ---- */
 
-static const char *is_what(const struct mapped *f, char text[256])
+static const char *describe_mapped(const struct mapped_file *f, char text[256])
 {
 	if (f->deleted)
 		return "replaced since it was loaded";
 	return f->known ? library_describe(&f->library, text, 256) : "cannot be read";
 }
 
-static void say_table(struct doctor *d, const pid_t *list, unsigned n)
+static void report_loaded_libraries(struct doctor *d, const pid_t *list, unsigned n)
 {
-	static const char *const columns[CELLS] = {"process", "has loaded", "which is", NULL};
+	static const char *const columns[TABLE_COLUMNS] = {"process", "has loaded", "which is", NULL};
 	struct mappings *m = calloc(1, sizeof *m);
 	struct finding *f = NULL;
 	char name[64], text[256];
@@ -133,17 +133,18 @@ static void say_table(struct doctor *d, const pid_t *list, unsigned n)
 			if (!m->file[j].cuda)
 				continue;
 			if (!f) {
-				f = say(d, FACT, "libraries around CUDA that it has loaded:");
-				table(f, columns);
+				f = finding_add(d, STATUS_FACT,
+					"the CUDA libraries that the process and its children have loaded:");
+				finding_table(f, columns);
 			}
-			row(f, (const char *[CELLS]){
-				       name_of(list[i], name), m->file[j].path, is_what(&m->file[j], text), NULL});
+			finding_row(f, (const char *[TABLE_COLUMNS]){format_process(list[i], name), m->file[j].path,
+					       describe_mapped(&m->file[j], text), NULL});
 		}
 	}
 	free(m);
 }
 
-static bool under_gangway(const struct doctor *d, const struct mappings *m)
+static bool started_by_gangway(const struct doctor *d, const struct mappings *m)
 {
 	const char *path = sysroot_env(&d->sysroot, "LD_LIBRARY_PATH");
 
@@ -153,34 +154,34 @@ static bool under_gangway(const struct doctor *d, const struct mappings *m)
 	return path && strstr(path, "lib/gangway");
 }
 
-/* It has to be started anew: by whoever did, in a place of its own, or by hand, `first` before that. */
-static void fix_again(struct doctor *d, struct finding *f, const char *first)
+/* Add the command that restarts the process under Gangway: by its container engine, by systemd or by hand, after `first`. */
+static void fix_restart(struct doctor *d, struct finding *f, const char *first)
 {
 	const char *container = d->sysroot.root[0] ? container_kind(&d->sysroot) : NULL;
 	char text[COMMAND_MAX], service[64];
 
 	if (container && (!strcmp(container, "podman") || !strcmp(container, "docker"))) {
-		command_shown(d, text);
-		fix(f, "%s run --device gangway.dev/gpu=0 IMAGE %s  # gangway cdi makes that device known", container,
-			text);
+		command_of_process(d, text);
+		finding_fix(f, "%s run --device gangway.dev/gpu=0 IMAGE %s  # gangway cdi defines that device",
+			container, text);
 	} else if (d->sysroot.root[0]) {
-		command_shown(d, text);
-		fix(f, "gangway run -- %s  # in there, with Gangway installed in there", text);
-	} else if (command_service(d, service)) {
-		fix(f, "sudo gangway install --system --yes && sudo systemctl restart %s", service);
+		command_of_process(d, text);
+		finding_fix(f, "gangway run -- %s  # in its root, where Gangway must be installed", text);
+	} else if (command_find_service(d, service)) {
+		finding_fix(f, "sudo gangway install --system --yes && sudo systemctl restart %s", service);
 	} else {
-		command_again(d, "gangway run --", text);
-		fix(f, "%s%s", first, text);
+		command_to_restart(d, "gangway run --", text);
+		finding_fix(f, "%s%s", first, text);
 	}
 }
 
-static void say_libcuda(struct doctor *d, const struct mappings *m)
+static void report_libcuda(struct doctor *d, const struct mappings *m)
 {
-	const struct mapped *ours = NULL, *other = NULL;
+	const struct mapped_file *ours = NULL, *other = NULL;
 	char text[256];
 
 	for (unsigned i = 0; i < m->n; i++) {
-		const struct mapped *f = &m->file[i];
+		const struct mapped_file *f = &m->file[i];
 
 		if (strncmp(basename(f->path), "libcuda.so", 10))
 			continue;
@@ -190,32 +191,36 @@ static void say_libcuda(struct doctor *d, const struct mappings *m)
 			other = f;
 	}
 	if (ours && ours->library.maker == MAKER_THIS_BUILD)
-		say(d, FINE, "it runs with Gangway's %s%s%s", ours->path, other ? ", and that with " : "",
+		finding_add(d, STATUS_FINE, "it uses Gangway's %s%s%s", ours->path, other ? ", which uses " : "",
 			other ? other->path : "");
 	else if (ours)
-		fix_again(d,
-			say(d, LOOK, "it runs with a Gangway of another build: %s (%s)", ours->path,
+		fix_restart(d,
+			finding_add(d, STATUS_LOOK, "it uses another build of Gangway: %s (%s)", ours->path,
 				ours->library.build),
 			"");
 	else if (other && other->deleted) {
 		snprintf(text, sizeof text, "kill %d; ", (int)d->sysroot.pid);
-		fix_again(d,
-			say(d, LOOK, "its %s has been replaced since it started: it runs with the old file",
-				other->path),
+		fix_restart(d,
+			finding_add(d, STATUS_LOOK,
+				"its %s has been replaced since it started: it still uses the old file", other->path),
 			text);
 	} else if (other)
-		fix_again(d, say(d, WRONG, "it runs with %s, which is %s", other->path, is_what(other, text)), "");
-	else if (under_gangway(d, m))
-		say(d, LOOK,
-			"it has not loaded libcuda.so.1, though gangway run started it: it has not asked yet, or "
-			"found no reason to");
+		fix_restart(d,
+			finding_add(
+				d, STATUS_WRONG, "it uses %s, which is %s", other->path, describe_mapped(other, text)),
+			"");
+	else if (started_by_gangway(d, m))
+		finding_add(d, STATUS_LOOK, "gangway run started it, but it has not loaded libcuda.so.1 (yet)");
 	else
-		fix_again(d, say(d, WRONG, "it has not loaded libcuda.so.1, and was not started by gangway run"), "");
+		fix_restart(d,
+			finding_add(
+				d, STATUS_WRONG, "it has not loaded libcuda.so.1, and gangway run did not start it"),
+			"");
 }
 
-static void say_environment(struct doctor *d)
+static void report_environment(struct doctor *d)
 {
-	static const char *const columns[CELLS] = {"variable", "value", NULL, NULL};
+	static const char *const columns[TABLE_COLUMNS] = {"variable", "value", NULL, NULL};
 	static const char *const starts[] = {"GANGWAY_", "LD_", "CUDA_", "NVIDIA_", "OLLAMA_LLM", "GGML_"};
 	struct finding *f = NULL;
 
@@ -227,16 +232,16 @@ static void say_environment(struct doctor *d)
 			if (strncmp(*e, starts[i], strlen(starts[i])) || !equals)
 				continue;
 			if (!f) {
-				f = say(d, FACT, "its environment, as it was started:");
-				table(f, columns);
+				f = finding_add(d, STATUS_FACT, "the environment with which it was started:");
+				finding_table(f, columns);
 			}
 			snprintf(name, sizeof name, "%.*s", (int)(equals - *e), *e);
-			row(f, (const char *[CELLS]){name, equals + 1, NULL, NULL});
+			finding_row(f, (const char *[TABLE_COLUMNS]){name, equals + 1, NULL, NULL});
 		}
 }
 
-/* The program, for the probes that look at programs. */
-static void find_exe(struct doctor *d)
+/* Find the program file, for the probes of programs. */
+static void find_program(struct doctor *d)
 {
 	static const char gone[] = " (deleted)";
 	char path[64];
@@ -249,10 +254,10 @@ static void find_exe(struct doctor *d)
 	if (length <= sizeof gone || strcmp(d->program + length - sizeof gone + 1, gone))
 		return;
 	d->program[0] = 0;
-	say(d, LOOK, "its program has been replaced since it was started");
+	finding_add(d, STATUS_LOOK, "its program file has been replaced since it started");
 }
 
-void process_each(struct doctor *d, void (*each)(struct doctor *d, const char *path))
+void process_each_mapped_file(struct doctor *d, void (*each)(struct doctor *d, const char *path))
 {
 	struct mappings *m = calloc(1, sizeof *m);
 
@@ -266,22 +271,23 @@ void process_each(struct doctor *d, void (*each)(struct doctor *d, const char *p
 void probe_process(struct doctor *d)
 {
 	struct mappings *m = calloc(1, sizeof *m);
-	pid_t list[PROCESSES];
+	pid_t list[PROCESSES_MAX];
 	char command[COMMAND_MAX], name[64];
 
-	command_shown(d, command);
+	command_of_process(d, command);
 	int err = m ? read_maps(&d->sysroot, d->sysroot.pid, m) : -ENOMEM;
 	if (err) {
-		fix(say(d, WRONG, "process %d may not be looked into: %s", (int)d->sysroot.pid, strerror(-err)),
+		finding_fix(
+			finding_add(d, STATUS_WRONG, "cannot read process %d: %s", (int)d->sysroot.pid, strerror(-err)),
 			"sudo gangway doctor --pid %d", (int)d->sysroot.pid);
 	} else {
-		unsigned n = family(d->sysroot.pid, list);
+		unsigned n = list_family(d->sysroot.pid, list);
 
-		say(d, FACT, "%s: %s", name_of(d->sysroot.pid, name), command);
-		find_exe(d);
-		say_libcuda(d, m);
-		say_table(d, list, n);
-		say_environment(d);
+		finding_add(d, STATUS_FACT, "%s: %s", format_process(d->sysroot.pid, name), command);
+		find_program(d);
+		report_libcuda(d, m);
+		report_loaded_libraries(d, list, n);
+		report_environment(d);
 	}
 	free(m);
 }

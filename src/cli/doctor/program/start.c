@@ -1,7 +1,6 @@
 /*
- * start.c - the program is started as gangway run would, with a log of all it asks the loader for and a trace
- * of its CUDA calls; what became of it is said.  Its output goes to our standard error, so that standard
- * output is ours.
+ * Start the program as gangway run does, with a log of its library requests and a trace of its CUDA calls, and report
+ * the result. The output of the program goes to our standard error, because standard output is for the report.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,19 +16,19 @@
 #include "cli/doctor/program/loader_log.h"
 #include "cli/environment.h"
 
-#define PATIENCE 3 /* seconds between asking it to end and ending it */
+#define KILL_DELAY 3 /* seconds between SIGTERM and SIGKILL */
 
-struct run {
+struct program_run {
 	char dir[64], log[96], trace[96];
 	int status;
-	bool late; /* it was still running and has been ended */
-	struct events events;
-	struct calls calls;
+	bool late; /* it was still running and was ended */
+	struct loader_events events;
+	struct call_summary calls;
 };
 
-/* ---- starting it ---- */
+/* ---- starting the program ---- */
 
-__attribute__((noreturn)) static void become(const struct doctor *d, const struct run *r)
+__attribute__((noreturn)) static void exec_program(const struct doctor *d, const struct program_run *r)
 {
 	struct program program;
 	sigset_t none;
@@ -39,19 +38,19 @@ __attribute__((noreturn)) static void become(const struct doctor *d, const struc
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setpgid(0, 0);
 	if (isatty(STDIN_FILENO) && (null = open("/dev/null", O_RDONLY)) >= 0)
-		dup2(null, STDIN_FILENO); /* it is not in the foreground, and would stop */
+		dup2(null, STDIN_FILENO); /* a background process that reads the terminal is stopped */
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	setenv("GANGWAY_AUDIT_LOG", r->log, 1);
 	setenv("GANGWAY_TRACE", r->trace, 1);
 	program_inspect(d->argv[0], &program);
-	if (environment_set(d->ours, &program))
+	if (environment_set(d->library_dir, &program))
 		_exit(126);
 	execvp(d->argv[0], d->argv);
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-/* SIGCHLD is blocked.  True: it has ended. */
-static bool ended(pid_t child, int *status, unsigned seconds)
+/* Wait for the child; SIGCHLD is blocked. Returns false on timeout. */
+static bool wait_with_timeout(pid_t child, int *status, unsigned seconds)
 {
 	struct timespec now, end, left;
 	sigset_t set;
@@ -73,20 +72,20 @@ static bool ended(pid_t child, int *status, unsigned seconds)
 	}
 }
 
-static void wait_for(const struct doctor *d, pid_t child, struct run *r)
+static void wait_for_program(const struct doctor *d, pid_t child, struct program_run *r)
 {
-	if (ended(child, &r->status, d->seconds))
+	if (wait_with_timeout(child, &r->status, d->seconds))
 		return;
 	r->late = true;
 	kill(-child, SIGTERM);
-	if (!ended(child, &r->status, PATIENCE)) {
+	if (!wait_with_timeout(child, &r->status, KILL_DELAY)) {
 		kill(-child, SIGKILL);
 		waitpid(child, &r->status, 0);
 	}
-	kill(-child, SIGKILL); /* children that stayed */
+	kill(-child, SIGKILL); /* its remaining children */
 }
 
-static int start(const struct doctor *d, struct run *r)
+static int start_program(const struct doctor *d, struct program_run *r)
 {
 	sigset_t set, old;
 
@@ -101,17 +100,17 @@ static int start(const struct doctor *d, struct run *r)
 	fflush(NULL);
 	pid_t child = fork();
 	if (!child)
-		become(d, r);
+		exec_program(d, r);
 	if (child > 0) {
 		setpgid(child, child);
-		wait_for(d, child, r);
+		wait_for_program(d, child, r);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return child < 0 ? -errno : 0;
 }
 
-static void read_lines(const char *path, struct run *r, const char *ours,
-	void (*take)(struct run *r, const char *line, const char *ours))
+static void read_log_lines(const char *path, struct program_run *r, const char *ours,
+	void (*add)(struct program_run *r, const char *line, const char *ours))
 {
 	FILE *f = fopen(path, "re");
 	char *line = NULL;
@@ -119,7 +118,7 @@ static void read_lines(const char *path, struct run *r, const char *ours,
 
 	while (f && getline(&line, &size, f) > 0) {
 		line[strcspn(line, "\n")] = 0;
-		take(r, line, ours);
+		add(r, line, ours);
 	}
 	free(line);
 	if (f)
@@ -127,20 +126,20 @@ static void read_lines(const char *path, struct run *r, const char *ours,
 	unlink(path);
 }
 
-static void take_event(struct run *r, const char *line, const char *ours)
+static void add_event_line(struct program_run *r, const char *line, const char *ours)
 {
-	events_line(&r->events, line, ours);
+	loader_events_add_line(&r->events, line, ours);
 }
 
-static void take_call(struct run *r, const char *line, const char *ours)
+static void add_call_line(struct program_run *r, const char *line, const char *ours)
 {
 	(void)ours;
-	calls_line(&r->calls, line);
+	call_summary_add_line(&r->calls, line);
 }
 
-/* ---- saying what became of it ---- */
+/* ---- the report ---- */
 
-static const char *program_of(const struct events *e, int pid, char text[64])
+static const char *format_process(const struct loader_events *e, int pid, char text[64])
 {
 	const char *name = "";
 
@@ -151,15 +150,15 @@ static const char *program_of(const struct events *e, int pid, char text[64])
 	return text;
 }
 
-static const char *outcome(const struct events *e, const struct asked *a)
+static const char *request_result(const struct loader_events *e, const struct library_request *a)
 {
 	if (a->loaded[0])
 		return a->loaded;
-	return events_loaded(e, a->pid, a->answer) ? "already there" : "not found";
+	return loader_events_has_loaded(e, a->pid, a->answer) ? "already loaded" : "not found";
 }
 
-/* The same question in the same process. */
-static bool seen(const struct events *e, size_t i)
+/* Has the same object of the same process made this request before? */
+static bool is_repeated(const struct loader_events *e, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
 		if (e->asked[j].pid == e->asked[i].pid && !strcmp(e->asked[j].name, e->asked[i].name) &&
@@ -168,23 +167,23 @@ static bool seen(const struct events *e, size_t i)
 	return false;
 }
 
-static void say_asked(struct doctor *d, const struct events *e)
+static void report_requests(struct doctor *d, const struct loader_events *e)
 {
-	static const char *const columns[CELLS] = {"process", "asked for", "by", "and got"};
+	static const char *const columns[TABLE_COLUMNS] = {"process", "requested", "by", "and got"};
 	struct finding *f = NULL;
 	char text[64];
 
 	for (size_t i = 0; i < e->nasked; i++) {
-		const struct asked *a = &e->asked[i];
+		const struct library_request *a = &e->asked[i];
 
-		if (!is_cuda_library(a->name) || seen(e, i))
+		if (!is_cuda_library(a->name) || is_repeated(e, i))
 			continue;
 		if (!f) {
-			f = say(d, FACT, "what was asked of the loader, and its answers:");
-			table(f, columns);
+			f = finding_add(d, STATUS_FACT, "the libraries that were requested, and the loader's answers:");
+			finding_table(f, columns);
 		}
-		row(f, (const char *[CELLS]){program_of(e, a->pid, text), a->name,
-			       !strcmp(a->by, "-") ? "the program" : basename(a->by), outcome(e, a)});
+		finding_row(f, (const char *[TABLE_COLUMNS]){format_process(e, a->pid, text), a->name,
+				       !strcmp(a->by, "-") ? "the program" : basename(a->by), request_result(e, a)});
 	}
 }
 
@@ -196,79 +195,84 @@ static bool same_library(const char *a, const char *b)
 	return so && !strncmp(a, b, (size_t)(so - a) + 3);
 }
 
-/* Programs try several names of one library, and need only one of them. */
-static bool had_other(const struct events *e, const struct asked *a)
+/* Programs try several names of a library and need only one of them. */
+static bool found_under_other_name(const struct loader_events *e, const struct library_request *a)
 {
 	for (size_t i = 0; i < e->nasked; i++) {
-		const struct asked *b = &e->asked[i];
+		const struct library_request *b = &e->asked[i];
 
 		if (b->pid == a->pid && same_library(a->name, b->name) &&
-			(b->loaded[0] || events_loaded(e, b->pid, b->answer)))
+			(b->loaded[0] || loader_events_has_loaded(e, b->pid, b->answer)))
 			return true;
-		if (b < a && b->pid == a->pid && same_library(a->name, b->name)) /* said of an earlier name */
+		if (b < a && b->pid == a->pid && same_library(a->name, b->name)) /* reported for an earlier name */
 			return true;
 	}
 	return false;
 }
 
-static void say_missing(struct doctor *d, const struct events *e)
+static void report_missing(struct doctor *d, const struct loader_events *e)
 {
 	char text[64];
 
 	for (size_t i = 0; i < e->nasked; i++) {
-		const struct asked *a = &e->asked[i];
+		const struct library_request *a = &e->asked[i];
 
-		if (is_cuda_library(a->name) && !a->loaded[0] && !events_loaded(e, a->pid, a->answer) &&
-			!had_other(e, a))
-			fix_missing(d,
-				say(d, LOOK, "%s asked for %s and found none", program_of(e, a->pid, text), a->name),
+		if (is_cuda_library(a->name) && !a->loaded[0] && !loader_events_has_loaded(e, a->pid, a->answer) &&
+			!found_under_other_name(e, a))
+			fix_missing_library(d,
+				finding_add(d, STATUS_LOOK, "%s requested %s, which was not found",
+					format_process(e, a->pid, text), a->name),
 				basename(a->name));
 	}
 }
 
-static const char *count_text(size_t n, char text[64])
+static const char *format_count(size_t n, char text[64])
 {
 	snprintf(text, 64, n ? " (%zu)" : "", n);
 	return text;
 }
 
-static void say_reached(struct doctor *d, const struct events *e)
+static void report_reached(struct doctor *d, const struct loader_events *e)
 {
 	char text[64], command[COMMAND_MAX];
 	bool reached = false;
 
 	command_words(d->argv, command);
 	for (size_t i = 0; i < e->nstarted; i++) {
-		const struct started *s = &e->started[i];
+		const struct process_start *s = &e->started[i];
 
 		reached = reached || s->ours;
 		if (s->ours > 1)
-			fix(say(d, LOOK,
-				    "%s loaded libcuda.so.1 %u times: in namespaces of its own (dlmopen), each "
-				    "with a device of its own",
-				    program_of(e, s->pid, text), s->ours),
+			finding_fix(
+				finding_add(d, STATUS_LOOK,
+					"%s loaded libcuda.so.1 %u times, in separate namespaces (dlmopen): each copy "
+					"has a device of its own",
+					format_process(e, s->pid, text), s->ours),
 				"LD_DEBUG=files gangway run -- %s", command);
 		else if (s->others && !s->ours)
-			fix(say(d, WRONG, "%s loaded a libcuda that is not Gangway's", program_of(e, s->pid, text)),
+			finding_fix(finding_add(d, STATUS_WRONG, "%s loaded a libcuda that is not Gangway's",
+					    format_process(e, s->pid, text)),
 				"unset GANGWAY_KEEP");
 		else if (s->ours)
-			say(d, FINE, "%s reached Gangway's libcuda.so.1", program_of(e, s->pid, text));
+			finding_add(
+				d, STATUS_FINE, "%s loaded Gangway's libcuda.so.1", format_process(e, s->pid, text));
 	}
 	if (reached && d->static_finding)
-		doctor_settle(&d->findings[d->static_finding - 1]);
-	if (reached || (!e->nstarted && !d->go))
+		finding_settle(&d->findings[d->static_finding - 1]);
+	if (reached || (!e->nstarted && !d->is_go))
 		return;
-	struct finding *f =
-		say(d, LOOK, "none of its processes%s asked for libcuda.so.1: it ended before, or found no reason to",
-			count_text(e->nstarted, text));
-	if (!d->go)
+	struct finding *f = finding_add(d, STATUS_LOOK,
+		"none of its processes%s requested libcuda.so.1: the program ended before, or does not use CUDA here",
+		format_count(e->nstarted, text));
+	if (!d->is_go)
 		return;
-	more(f, "Or it gives the programs that it starts an environment of its own, past the C library, as Go can.");
-	fix(f, "gangway run --follow-all -- %s", command);
+	finding_detail(
+		f, "Or it starts programs with a new environment and without the C library, as Go programs can do.");
+	finding_fix(f, "gangway run --follow-all -- %s", command);
 }
 
-/* Programs that it started, and that ld.so turned away: it knew too late what their libraries want. */
-static void say_tls(struct doctor *d, const struct events *e)
+/* Child programs that ld.so refused to start, because the static TLS block is too small for their libraries. */
+static void report_tls_failures(struct doctor *d, const struct loader_events *e)
 {
 	struct program first, p;
 	char text[64], command[COMMAND_MAX];
@@ -281,80 +285,84 @@ static void say_tls(struct doctor *d, const struct events *e)
 		size_t wanted = environment_tls_needed(&p);
 		if (wanted <= room)
 			continue;
-		fix(say(d, WRONG,
-			    "%s could not start (\"cannot allocate memory in static TLS block\"): its libraries want "
-			    "%zu bytes, "
-			    "and programs that %s starts have %zu",
-			    program_of(e, e->started[i].pid, text), wanted, d->argv[0], room),
+		finding_fix(finding_add(d, STATUS_WRONG,
+				    "%s could not start (\"cannot allocate memory in static TLS block\"): its "
+				    "libraries need "
+				    "%zu bytes, but programs started by %s have %zu",
+				    format_process(e, e->started[i].pid, text), wanted, d->argv[0], room),
 			"GLIBC_TUNABLES=glibc.rtld.optional_static_tls=%zu gangway run -- %s", wanted + room, command);
 		return;
 	}
 }
 
-static void say_end(struct doctor *d, const struct run *r)
+static void report_exit(struct doctor *d, const struct program_run *r)
 {
 	char command[COMMAND_MAX];
 	int s = r->status;
 
 	if (r->late)
-		say(d, FACT, "it was still running after %u seconds and was ended; --seconds N watches longer",
+		finding_add(d, STATUS_FACT,
+			"the program was still running after %u seconds and was ended; use --seconds N for more time",
 			d->seconds);
 	else if (WIFSIGNALED(s)) {
 		command_words(d->argv, command);
-		fix(say(d, WRONG, "it died of signal %d (%s)", WTERMSIG(s), strsignal(WTERMSIG(s))),
+		finding_fix(finding_add(d, STATUS_WRONG, "the program was killed by signal %d (%s)", WTERMSIG(s),
+				    strsignal(WTERMSIG(s))),
 			"gangway run --trace -- %s  # shows its last call", command);
 	} else if (WEXITSTATUS(s))
-		say(d, LOOK, "it ended with status %d", WEXITSTATUS(s));
+		finding_add(d, STATUS_LOOK, "the program exited with status %d", WEXITSTATUS(s));
 	else
-		say(d, FINE, "it ended with status 0");
+		finding_add(d, STATUS_FINE, "the program exited with status 0");
 }
 
-static void say_calls(struct doctor *d, const struct calls *c)
+static void report_calls(struct doctor *d, const struct call_summary *c)
 {
 	char command[COMMAND_MAX];
 	struct finding *f;
 
 	command_words(d->argv, command);
-	bool known = d->server_wrong && strstr(c->note, "no device:"); /* why has been said already */
+	bool known = d->server_wrong && strstr(c->note, "no device:"); /* reported by probe_server */
 
 	if (strstr(c->note, "no code") && strstr(c->note, "Kernels: cupy_"))
-		fix(say(d, WRONG, "%s", c->note), "CUPY_COMPILE_WITH_PTX=1 CUPY_ACCELERATORS= gangway run -- %s",
-			command);
+		finding_fix(finding_add(d, STATUS_WRONG, "%s", c->note),
+			"CUPY_COMPILE_WITH_PTX=1 CUPY_ACCELERATORS= gangway run -- %s", command);
 	else if (strstr(c->note, "no code") && d->device.count)
-		fix(say(d, WRONG, "%s", c->note), "nvcc -gencode arch=compute_%d%d,code=compute_%d%d ...",
-			d->device.device[0].major, d->device.device[0].minor, d->device.device[0].major,
-			d->device.device[0].minor);
+		finding_fix(finding_add(d, STATUS_WRONG, "%s", c->note),
+			"nvcc -gencode arch=compute_%d%d,code=compute_%d%d ...", d->device.device[0].major,
+			d->device.device[0].minor, d->device.device[0].major, d->device.device[0].minor);
 	else if (c->note[0] && !known)
-		fix(say(d, WRONG, "%s", c->note), "gangway run --trace -- %s  # shows the calls around it", command);
+		finding_fix(finding_add(d, STATUS_WRONG, "%s", c->note),
+			"gangway run --trace -- %s  # shows the calls around it", command);
 	if (!c->count)
 		return;
-	f = say(d, c->failed ? LOOK : FINE, "%lu CUDA call%s%s%s, %lu failed", c->count, c->count == 1 ? "" : "s",
-		c->device[0] ? " on " : "", c->device, c->failed);
+	f = finding_add(d, c->failed ? STATUS_LOOK : STATUS_FINE, "%lu CUDA call%s%s%s, %lu failed", c->count,
+		c->count == 1 ? "" : "s", c->device[0] ? " on " : "", c->device, c->failed);
 	if (c->failed)
-		more(f, "The first: %s", c->first);
+		finding_detail(f, "The first failed call: %s", c->first);
 	if (c->failed > 1)
-		more(f, "The last: %s", c->last);
+		finding_detail(f, "The last failed call: %s", c->last);
 }
 
 void probe_start(struct doctor *d)
 {
-	struct run r = {0};
+	struct program_run r = {0};
 
-	if (!d->start || !d->ours[0])
+	if (!d->may_start || !d->library_dir[0])
 		return;
-	int err = start(d, &r);
+	int err = start_program(d, &r);
 	if (err) {
-		fix(say(d, WRONG, "it could not be started: %s", strerror(-err)), "df /tmp; ulimit -u");
+		finding_fix(finding_add(d, STATUS_WRONG, "the program could not be started: %s", strerror(-err)),
+			"df /tmp; ulimit -u");
 		return;
 	}
-	read_lines(r.log, &r, d->ours, take_event);
-	read_lines(r.trace, &r, d->ours, take_call);
+	read_log_lines(r.log, &r, d->library_dir, add_event_line);
+	read_log_lines(r.trace, &r, d->library_dir, add_call_line);
 	rmdir(r.dir);
-	say_end(d, &r);
-	say_tls(d, &r.events);
-	say_calls(d, &r.calls);
-	say_reached(d, &r.events);
-	say_missing(d, &r.events);
-	say_asked(d, &r.events);
-	events_finish(&r.events);
+	report_exit(d, &r);
+	report_tls_failures(d, &r.events);
+	report_calls(d, &r.calls);
+	report_reached(d, &r.events);
+	report_missing(d, &r.events);
+	report_requests(d, &r.events);
+	loader_events_finish(&r.events);
 }
