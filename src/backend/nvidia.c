@@ -37,7 +37,7 @@ static CUresult open_nvidia(
 	}
 	if (is_ourselves(library)) {
 		snprintf(why, size, "the loader redirects the vendor driver to Gangway; unset LD_AUDIT, which is %s",
-			getenv("LD_AUDIT") ? getenv("LD_AUDIT") : "");
+			secure_getenv("LD_AUDIT") ? secure_getenv("LD_AUDIT") : "");
 		library = NULL;
 		return CUDA_ERROR_NO_DEVICE;
 	}

@@ -81,7 +81,7 @@ static bool use_given_path(const char *variable, const char *given, char *path, 
 
 static bool find_library(const char *name, const char *variable, char *path, size_t size, char *why, size_t why_size)
 {
-	if (find_in_list(getenv("LD_LIBRARY_PATH"), name, path, size) || find_in_cache(name, path, size))
+	if (find_in_list(secure_getenv("LD_LIBRARY_PATH"), name, path, size) || find_in_cache(name, path, size))
 		return true;
 	for (size_t i = 0; i < sizeof usual_folders / sizeof *usual_folders; i++)
 		if (find_in_folder(usual_folders[i], strlen(usual_folders[i]), name, path, size))
@@ -96,7 +96,7 @@ static bool find_library(const char *name, const char *variable, char *path, siz
 
 bool vendor_find(char *path, size_t size, char *why, size_t why_size)
 {
-	const char *given = getenv(CUDA_VARIABLE);
+	const char *given = secure_getenv(CUDA_VARIABLE);
 
 	if (given && *given)
 		return use_given_path(CUDA_VARIABLE, given, path, size, why, why_size);
@@ -106,7 +106,7 @@ bool vendor_find(char *path, size_t size, char *why, size_t why_size)
 /* Prefers the folder of a given libcuda.so.1, because both libraries must be of one release. */
 bool vendor_find_nvml(char *path, size_t size, char *why, size_t why_size)
 {
-	const char *given = getenv(NVML_VARIABLE), *cuda = getenv(CUDA_VARIABLE), *slash;
+	const char *given = secure_getenv(NVML_VARIABLE), *cuda = secure_getenv(CUDA_VARIABLE), *slash;
 
 	if (given && *given)
 		return use_given_path(NVML_VARIABLE, given, path, size, why, why_size);

@@ -116,7 +116,7 @@ static const struct cuda_ops *complete_device_ops(void)
 static const struct cuda_ops *open_device(void)
 {
 	char why[256] = "", text[sizeof why + 16];
-	const char *name = getenv("GANGWAY_DEVICE");
+	const char *name = secure_getenv("GANGWAY_DEVICE");
 
 	memset(&device_ops, 0, sizeof device_ops);
 	CUresult r = choose_device(name, &backend, &device_ops, why, sizeof why);

@@ -47,7 +47,7 @@ static CUresult blocking_launch_cooperative(CUfunction f, unsigned int gx, unsig
 
 void front_block_launches(struct cuda_ops *t)
 {
-	const char *set = getenv("CUDA_LAUNCH_BLOCKING");
+	const char *set = secure_getenv("CUDA_LAUNCH_BLOCKING");
 
 	if (!set || !atoi(set) || !t->cuLaunchKernel || !t->cuLaunchKernelEx || !t->cuLaunchCooperativeKernel)
 		return;

@@ -36,7 +36,7 @@ struct usage {
 /* Our own folder, and nobody else's: -1 if there is none, or somebody else has made it. */
 static int open_folder(bool make)
 {
-	const char *given = getenv("GANGWAY_USAGE");
+	const char *given = secure_getenv("GANGWAY_USAGE");
 	char path[256];
 	struct stat st;
 

@@ -6,7 +6,7 @@
 
 void default_socket_address(char *address, size_t size)
 {
-	const char *given = getenv("GANGWAY_SOCKET"), *run = getenv("XDG_RUNTIME_DIR");
+	const char *given = secure_getenv("GANGWAY_SOCKET"), *run = secure_getenv("XDG_RUNTIME_DIR");
 
 	if (given && *given)
 		snprintf(address, size, "unix:%s", given);
@@ -32,7 +32,7 @@ bool default_socket_find(char *address, size_t size)
 	default_socket_address(address, size);
 	if (socket_owner_trusted(address))
 		return true;
-	if (getenv("GANGWAY_SOCKET"))
+	if (secure_getenv("GANGWAY_SOCKET"))
 		return false;
 	snprintf(address, size, "unix:" SYSTEM_SOCKET);
 	return socket_owner_trusted(address);

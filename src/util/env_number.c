@@ -4,7 +4,7 @@
 
 unsigned setting_number(const char *variable, unsigned most, unsigned otherwise)
 {
-	const char *text = getenv(variable);
+	const char *text = secure_getenv(variable);
 	unsigned long n;
 	char *end;
 

@@ -9,7 +9,7 @@
 void tell_user(const char *text)
 {
 	static atomic_bool told;
-	const char *wanted = getenv("GANGWAY_EXPLAIN");
+	const char *wanted = secure_getenv("GANGWAY_EXPLAIN");
 	char line[2048];
 	int n;
 

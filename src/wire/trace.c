@@ -40,7 +40,7 @@ static void flush(struct text *t)
 
 static void open_output(void)
 {
-	const char *to = getenv("GANGWAY_TRACE");
+	const char *to = secure_getenv("GANGWAY_TRACE");
 
 	if (!to || !*to || !strcmp(to, "0"))
 		return;

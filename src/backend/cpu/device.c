@@ -40,7 +40,7 @@ static const struct capability {
 /* The capability that GANGWAY_CPU_CC (8.0 or 80) names, by default 8.0; NULL: unknown. */
 static const struct capability *capability_wanted(void)
 {
-	const char *s = getenv("GANGWAY_CPU_CC");
+	const char *s = secure_getenv("GANGWAY_CPU_CC");
 
 	if (!s || !*s)
 		s = "8.0";

@@ -96,7 +96,7 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 		link_destroy(link);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	const char *stats = getenv("GANGWAY_STATS");
+	const char *stats = secure_getenv("GANGWAY_STATS");
 	if (stats && *stats && strcmp(stats, "0"))
 		stats_start();
 	CUresult r = ask_devices(why, size);

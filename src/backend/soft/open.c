@@ -21,7 +21,7 @@ CUresult soft_backend_open(const struct engine *e, const char *device, struct cu
 		.memory = s.memory,
 		.watchdog_ms = s.watchdog_ms,
 		.report_usage = true,
-		.visible = getenv("CUDA_VISIBLE_DEVICES"),
+		.visible = secure_getenv("CUDA_VISIBLE_DEVICES"),
 		.context_ending = ending,
 	};
 	CUresult r = soft_open(e, &config);

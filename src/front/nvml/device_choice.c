@@ -20,7 +20,7 @@ nvmlReturn_t nvml_choose_device(const struct nvml_backend **backend, struct nvml
 	struct device_order o;
 	nvmlReturn_t r = NVML_ERROR_DRIVER_NOT_LOADED;
 
-	if (!device_order_begin(&o, getenv("GANGWAY_DEVICE"), why, size))
+	if (!device_order_begin(&o, secure_getenv("GANGWAY_DEVICE"), why, size))
 		return r;
 	/* If only the vendor's NVML is missing, libcuda.so.1 uses the GPU, and so no other device is tried here. */
 	while (r && r != NVML_ERROR_LIBRARY_NOT_FOUND && device_order_next(&o)) {

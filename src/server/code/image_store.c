@@ -21,7 +21,7 @@
 
 static int folder_open(void)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	char path[4096];
 	struct stat st;
 	int n, fd;

@@ -12,7 +12,7 @@
 
 void systemd_notify(const char *format, ...)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
+	const char *path = secure_getenv("NOTIFY_SOCKET");
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	char state[256];
 	va_list ap;

@@ -36,7 +36,7 @@ static nvmlReturn_t call_unsupported(void)
 static nvmlReturn_t machine_nvml_open(struct nvml_state *n)
 {
 	char why[256];
-	nvmlReturn_t r = machine_open(n->device, getenv("CUDA_VISIBLE_DEVICES"), why, sizeof why);
+	nvmlReturn_t r = machine_open(n->device, secure_getenv("CUDA_VISIBLE_DEVICES"), why, sizeof why);
 
 	n->ops = machine_ops;
 	for (int i = 0; i < machine.count && i < WIRE_NVML_DEVICES_MAX; i++)

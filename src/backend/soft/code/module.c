@@ -303,7 +303,7 @@ CUresult soft_cuModuleGetGlobal_v2(CUdeviceptr *addr, size_t *size, CUmodule han
 
 CUresult soft_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
-	const char *env = getenv("CUDA_MODULE_LOADING");
+	const char *env = secure_getenv("CUDA_MODULE_LOADING");
 
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -24,7 +24,7 @@ static unsigned long long parse_size(const char *text)
 /* Read an environment variable that must be a number from 1 to max, or empty (0); false: invalid. */
 static bool read_setting(const char *name, unsigned long long max, unsigned long long *value, char *why, size_t size)
 {
-	const char *text = getenv(name);
+	const char *text = secure_getenv(name);
 
 	*value = 0;
 	if (!text || !*text)
