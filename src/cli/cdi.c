@@ -140,10 +140,10 @@ static void print_socket_mount(struct cdi_spec *d)
 	*name = 0;
 	const char *folder = strrchr(real, '/');
 	if (folder && !strncmp(folder, "/gangway", 8)) {
-		print_mount(d, real, CONTAINER_SOCKETS, "rw");
+		print_mount(d, real, CONTAINER_SOCKETS, "ro");
 	} else {
 		*name = '/';
-		print_mount(d, real, inside, "rw");
+		print_mount(d, real, inside, "ro");
 	}
 }
 

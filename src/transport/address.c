@@ -288,6 +288,21 @@ static const char *connect_hint(int err)
 				: "";
 }
 
+/*
+ * The server must run as root, as this user, or as the owner of the socket file. The kernel reports the user who called
+ * listen(), so a socket that another user placed at the name of a server that is gone does not pass.
+ */
+static bool server_trusted(int fd, const char *path)
+{
+	struct ucred server;
+	socklen_t size = sizeof server;
+	struct stat st;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size))
+		return false;
+	return !server.uid || server.uid == geteuid() || (!stat(path, &st) && st.st_uid == server.uid);
+}
+
 static int connect_unix(const char *path, int type, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
 	struct sockaddr_un name;
@@ -297,10 +312,13 @@ static int connect_unix(const char *path, int type, uint64_t deadline, char erro
 		return err;
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	err = fd < 0 ? -errno : connect_before(fd, (struct sockaddr *)&name, sizeof name, deadline);
-	if (!err)
+	if (!err && server_trusted(fd, path))
 		return fd;
 	if (fd >= 0)
 		close(fd);
+	if (!err)
+		return error_text(error, -EPERM,
+			"unix:%s: the server runs neither as root, nor as you, nor as the socket's owner", path);
 	return error_text(error, err, "unix:%s: %s%s", path, strerror(-err), connect_hint(err));
 }
 

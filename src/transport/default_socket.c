@@ -1,5 +1,7 @@
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "transport/default_socket.h"
@@ -18,22 +20,38 @@ void default_socket_address(char *address, size_t size)
 		snprintf(address, size, "unix:/run/user/%u/gangway.sock", (unsigned)geteuid());
 }
 
-/* The owner of the name, which may be a link, decides who listens. */
-static bool socket_owner_trusted(const char *address)
+static bool user_trusted(uid_t uid)
 {
-	struct stat name, there;
+	return uid == 0 || uid == geteuid();
+}
 
-	return !lstat(address + 5, &name) && (name.st_uid == 0 || name.st_uid == geteuid()) &&
-	       !stat(address + 5, &there) && S_ISSOCK(there.st_mode);
+/*
+ * A socket of root or of this user is trusted. So is one that a link of theirs leads to, if nobody but its owner can
+ * replace it: then whoever made the link has chosen that owner. The packaged service works this way.
+ */
+static bool socket_place_trusted(const char *path)
+{
+	char real[PATH_MAX], *slash;
+	struct stat name, socket, folder;
+
+	if (lstat(path, &name) || !user_trusted(name.st_uid) || !realpath(path, real) || lstat(real, &socket) ||
+		!S_ISSOCK(socket.st_mode))
+		return false;
+	if (user_trusted(socket.st_uid))
+		return true;
+	slash = strrchr(real, '/');
+	*slash = 0;
+	return !stat(*real ? real : "/", &folder) && !(folder.st_mode & (S_IWGRP | S_IWOTH)) &&
+	       (user_trusted(folder.st_uid) || folder.st_uid == socket.st_uid);
 }
 
 bool default_socket_find(char *address, size_t size)
 {
 	default_socket_address(address, size);
-	if (socket_owner_trusted(address))
+	if (socket_place_trusted(address + 5))
 		return true;
 	if (secure_getenv("GANGWAY_SOCKET"))
 		return false;
 	snprintf(address, size, "unix:" SYSTEM_SOCKET);
-	return socket_owner_trusted(address);
+	return socket_place_trusted(address + 5);
 }
