@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
+#include "backend/remote/memory/hostmem.h"
 #include "backend/remote/memory/memory.h"
 #include "backend/remote/memory/mirror.h"
-#include "backend/remote/memory/hostmem.h"
 
 #define THREADED_MIN   (2u << 20)   /* from this size on several threads make the copy */
 #define CHUNK_SINGLE   (256u << 10) /* chunk of a copy by one thread, or over TCP: device and network start early */
@@ -278,7 +278,7 @@ static CUresult copy_down(void *dst, CUdeviceptr src, size_t size, struct stream
 
 /* ---- entry points ---- */
 
-static CUresult copy_host_to_device(CUdeviceptr dst, const void *src, size_t size, CUstream handle, bool now)
+static CUresult copy_host_device(bool up, CUdeviceptr device, const void *host, size_t size, CUstream handle, bool now)
 {
 	enum range_check k;
 	CUresult r;
@@ -288,42 +288,27 @@ static CUresult copy_host_to_device(CUdeviceptr dst, const void *src, size_t siz
 		return r;
 	if (!size)
 		return CUDA_SUCCESS;
-	k = memory_check_range(dst, size, true);
-	if (!src || k == RANGE_INVALID)
+	k = memory_check_range(device, size, up);
+	if (!host || k == RANGE_INVALID)
 		return CUDA_ERROR_INVALID_VALUE;
-	return memory_confirm(copy_up(dst, src, size, s, now), k);
+	r = up ? copy_up(device, host, size, s, now) : copy_down((void *)host, device, size, s, now);
+	return memory_confirm(r, k);
 }
 
 CUresult remote_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t size, CUstream handle)
 {
-	return copy_host_to_device(dst, src, size, handle, false);
-}
-
-static CUresult copy_device_to_host(void *dst, CUdeviceptr src, size_t size, CUstream handle, bool now)
-{
-	enum range_check k;
-	CUresult r;
-	struct stream *s = stream_find(handle, &r);
-
-	if (!s)
-		return r;
-	if (!size)
-		return CUDA_SUCCESS;
-	k = memory_check_range(src, size, false);
-	if (!dst || k == RANGE_INVALID)
-		return CUDA_ERROR_INVALID_VALUE;
-	return memory_confirm(copy_down(dst, src, size, s, now), k);
+	return copy_host_device(true, dst, src, size, handle, false);
 }
 
 CUresult remote_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t size, CUstream handle)
 {
-	return copy_device_to_host(dst, src, size, handle, false);
+	return copy_host_device(false, src, dst, size, handle, false);
 }
 
 /* The synchronous copies use the default stream, and wait for it where the device copies shared or pinned memory. */
 CUresult remote_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 {
-	CUresult r = copy_host_to_device(dst, src, size, NULL, true);
+	CUresult r = copy_host_device(true, dst, src, size, NULL, true);
 
 	if (!r && (hostmem_pinned(src) || memory_place(dst) == PLACE_SHARED))
 		return remote_cuStreamSynchronize(NULL);
@@ -332,7 +317,7 @@ CUresult remote_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t size)
 
 CUresult remote_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t size)
 {
-	CUresult r = copy_device_to_host(dst, src, size, NULL, true);
+	CUresult r = copy_host_device(false, src, dst, size, NULL, true);
 
 	if (!r && hostmem_shared(dst, size))
 		return remote_cuStreamSynchronize(NULL);
@@ -397,9 +382,9 @@ static CUresult copy_unified(CUdeviceptr dst, CUdeviceptr src, size_t size, CUst
 	if (dst_place == PLACE_DEVICE && src_place == PLACE_DEVICE)
 		return remote_cuMemcpyDtoDAsync_v2(dst, src, size, handle);
 	if (dst_place == PLACE_DEVICE)
-		return copy_host_to_device(dst, from, size, handle, now);
+		return copy_host_device(true, dst, from, size, handle, now);
 	if (src_place == PLACE_DEVICE)
-		return copy_device_to_host(to, src, size, handle, now);
+		return copy_host_device(false, src, to, size, handle, now);
 	if (dst_place == PLACE_SHARED && src_place == PLACE_SHARED)
 		return call_cuMemcpyAsync(dst, src, size, handle);
 	return copy_host_to_host(to, from, size, handle, now);

@@ -156,6 +156,7 @@ static CUresult node_put_conditional(
 	return CUDA_SUCCESS;
 }
 
+/* A node whose only parameter is a handle or an address: all of them have the place of u.child. */
 static CUresult node_put_value(
 	const struct node_target *t, CUgraphNodeType type, uint64_t value, struct wire_node_made *made)
 {
@@ -208,7 +209,7 @@ static CUresult node_put(const struct node_target *t, CUgraphNodeParams *p, stru
 	}
 }
 
-/* ---- adding ---- */
+/* ---- new nodes ---- */
 
 static CUresult node_added(CUresult r, const struct wire_node_made *made, CUgraphNode *node)
 {
@@ -317,7 +318,7 @@ CUresult remote_cuGraphAddNode(
 	return remote_cuGraphAddNode_v2(node, graph, deps, NULL, n, p);
 }
 
-/* ---- changing ---- */
+/* ---- changes of nodes ---- */
 
 static struct node_target target_node(CUgraphNode node)
 {

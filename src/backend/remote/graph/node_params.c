@@ -9,7 +9,7 @@
 
 /*
  * Memory that a node's parameters point to.  The application holds pointers into it, and only the server knows how long the
- * node lives, so it is never freed.  When the node's slot (util/handle.h) belongs to another node whose parameters are
+ * node lives, so it lives as long as the client.  When the node's slot (util/handle.h) belongs to another node whose parameters are
  * read, that node uses the memory.
  */
 struct param_storage {

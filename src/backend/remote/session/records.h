@@ -2,9 +2,9 @@
  * records.h - what the client knows of a handle without asking the server.
  *
  * Handles are the server's numbers.  A record is found by the handle's slot and checked against the whole handle, without
- * a lock.  Another thread may be using a record that was removed a moment ago, so records are never freed: those of one
- * kind go to a pool, and are used again for a new object of that kind once RECYCLE_DELAY others have been put there after
- * them.
+ * a lock.  Another thread may be using a record that was removed a moment ago, so records are not freed while the client
+ * exists: those of one kind go to a pool, and are used again for a new object of that kind once RECYCLE_DELAY others have
+ * been put there after them.
  */
 #pragma once
 

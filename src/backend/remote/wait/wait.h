@@ -21,7 +21,7 @@
  * A value in memory (cuStreamWaitValue32 and its like) blocks a stream, not a thread: value waits are only tracked here,
  * because the host may have to write the value that the stream waits for.
  *
- * Records of streams are recycled and never freed, so that a pointer to one stays valid without a lock.  The counters
+ * Records of streams are recycled, not freed (session/records.h), so that a pointer to one stays valid without a lock.  The counters
  * `posted` and `completed` never go back, not even when a record is recycled: an old count is always complete.
  */
 #pragma once
