@@ -1,7 +1,7 @@
 /*
- * bytes.h - little-endian numbers out of memory of any alignment, and ranges that cannot wrap.
+ * bytes.h - unaligned little-endian reads, and a range check that cannot overflow.
  *
- * Callers check with in_range first; the readers do not.
+ * The reads are unchecked: callers check with in_range first.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ static inline uint32_t get32(const void *base, size_t offset)
 	return v;
 }
 
-/* Does [offset, offset + size) lie in [0, total)? */
+/* Whether [offset, offset + size) lies in [0, total). */
 static inline bool in_range(uint64_t offset, uint64_t size, uint64_t total)
 {
 	return offset <= total && size <= total - offset;

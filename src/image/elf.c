@@ -1,5 +1,5 @@
 /*
- * elf.c - see elf.h; and the little that is asked of a cubin before anybody reads it.
+ * elf.c - bounds-checked ELF sections; the size and architecture of a cubin from its headers.
  */
 #include <elf.h>
 #include <errno.h>
@@ -9,18 +9,18 @@
 #include "image/elf.h"
 #include "image/private.h"
 
-/* Sections that are only a size. A relocatable cubin has types of its own for memory to be had. */
+/* Section types of relocatable cubins that reserve memory and have no bytes in the file. */
 #define SHT_CUDA_GLOBAL (SHT_LOPROC + 0x7)
 #define SHT_CUDA_LOCAL  (SHT_LOPROC + 0x9)
 #define SHT_CUDA_SHARED (SHT_LOPROC + 0xa)
 
-static bool is_empty(uint32_t type)
+static bool section_has_no_bytes(uint32_t type)
 {
 	return type == SHT_NULL || type == SHT_NOBITS || type == SHT_CUDA_GLOBAL || type == SHT_CUDA_LOCAL ||
 	       type == SHT_CUDA_SHARED;
 }
 
-static int read_header(const void *data, size_t size, Elf64_Ehdr *h)
+static int elf_read_header(const void *data, size_t size, Elf64_Ehdr *h)
 {
 	if (size < sizeof *h)
 		return -EINVAL;
@@ -34,7 +34,7 @@ static int read_header(const void *data, size_t size, Elf64_Ehdr *h)
 	return 0;
 }
 
-/* Each step reads only what the step before has counted in, and nothing beyond the limit. */
+/* Each step reads only bytes that the step before found to be inside, and nothing beyond the limit. */
 size_t image_elf_extent(const void *data, size_t limit)
 {
 	Elf64_Ehdr h;
@@ -43,7 +43,7 @@ size_t image_elf_extent(const void *data, size_t limit)
 
 	if (limit > PTRDIFF_MAX)
 		limit = PTRDIFF_MAX;
-	if (read_header(data, limit, &h))
+	if (elf_read_header(data, limit, &h))
 		return 0;
 	if (__builtin_add_overflow(h.e_phoff, (uint64_t)h.e_phnum * h.e_phentsize, &end) || end > limit)
 		return 0;
@@ -53,7 +53,7 @@ size_t image_elf_extent(const void *data, size_t limit)
 		return extent;
 	if (h.e_shoff > limit || sizeof s > limit - h.e_shoff)
 		return 0;
-	/* More sections than fit the header's field are counted in section 0. */
+	/* If the number of sections exceeds the field of the header, section 0 holds it. */
 	memcpy(&s, (const char *)data + h.e_shoff, sizeof s);
 	n = h.e_shnum ? h.e_shnum : s.sh_size;
 	if (n > UINT32_MAX || __builtin_add_overflow(h.e_shoff, n * sizeof s, &end) || end > limit)
@@ -61,7 +61,7 @@ size_t image_elf_extent(const void *data, size_t limit)
 	extent = end > extent ? end : extent;
 	for (uint64_t i = 1; i < n; i++) {
 		memcpy(&s, (const char *)data + h.e_shoff + i * sizeof s, sizeof s);
-		if (is_empty(s.sh_type))
+		if (section_has_no_bytes(s.sh_type))
 			continue;
 		if (__builtin_add_overflow(s.sh_offset, s.sh_size, &end) || end > limit)
 			return 0;
@@ -73,7 +73,7 @@ size_t image_elf_extent(const void *data, size_t limit)
 int image_cubin_target(const void *data, size_t size, unsigned *sm)
 {
 	Elf64_Ehdr h;
-	int r = read_header(data, size, &h);
+	int r = elf_read_header(data, size, &h);
 
 	if (r)
 		return r;
@@ -83,17 +83,17 @@ int image_cubin_target(const void *data, size_t size, unsigned *sm)
 	return 0;
 }
 
-static int read_section(const struct elf *elf, uint32_t index, Elf64_Shdr *s)
+static int elf_read_section(const struct elf *elf, uint32_t index, Elf64_Shdr *s)
 {
 	if (index >= elf->nsections)
 		return -EINVAL;
 	memcpy(s, elf->data + elf->shoff + (uint64_t)index * sizeof *s, sizeof *s);
-	if (is_empty(s->sh_type))
+	if (section_has_no_bytes(s->sh_type))
 		return 0;
 	return in_range(s->sh_offset, s->sh_size, elf->size) ? 0 : -EINVAL;
 }
 
-static int count_sections(struct elf *elf, const Elf64_Ehdr *h, uint32_t *names)
+static int elf_count_sections(struct elf *elf, const Elf64_Ehdr *h, uint32_t *names)
 {
 	Elf64_Shdr first;
 	uint64_t n = h->e_shnum;
@@ -116,16 +116,16 @@ int image_elf_init(struct elf *elf, const void *data, size_t size)
 	Elf64_Ehdr h;
 	Elf64_Shdr s;
 	uint32_t names;
-	int r = read_header(data, size, &h);
+	int r = elf_read_header(data, size, &h);
 
 	memset(elf, 0, sizeof *elf);
 	elf->data = data;
 	elf->size = size;
 	if (r || !h.e_shoff)
 		return r;
-	r = count_sections(elf, &h, &names);
+	r = elf_count_sections(elf, &h, &names);
 	if (!r)
-		r = read_section(elf, names, &s);
+		r = elf_read_section(elf, names, &s);
 	if (r)
 		return r;
 	if (s.sh_type != SHT_STRTAB || !s.sh_size || elf->data[s.sh_offset + s.sh_size - 1])
@@ -138,7 +138,7 @@ int image_elf_init(struct elf *elf, const void *data, size_t size)
 int image_elf_section(const struct elf *elf, uint32_t index, struct elf_section *section)
 {
 	Elf64_Shdr s;
-	int r = read_section(elf, index, &s);
+	int r = elf_read_section(elf, index, &s);
 
 	if (r)
 		return r;
@@ -149,6 +149,6 @@ int image_elf_section(const struct elf *elf, uint32_t index, struct elf_section 
 	section->link = s.sh_link;
 	section->info = s.sh_info;
 	section->size = s.sh_size;
-	section->data = is_empty(s.sh_type) ? NULL : elf->data + s.sh_offset;
+	section->data = section_has_no_bytes(s.sh_type) ? NULL : elf->data + s.sh_offset;
 	return 0;
 }

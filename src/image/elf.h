@@ -1,5 +1,5 @@
 /*
- * elf.h - sections of a 64-bit little-endian ELF file, each checked to lie inside it.
+ * elf.h - sections of a 64-bit little-endian ELF file. Every section is checked to lie inside the file.
  */
 #pragma once
 
@@ -11,7 +11,7 @@ struct elf {
 	size_t size;
 	uint64_t shoff;
 	uint32_t nsections;
-	const char *names; /* ends in a NUL, so that any offset inside is a string */
+	const char *names; /* section names; the last byte is a NUL, so every offset inside is a string */
 	size_t names_size;
 };
 
@@ -19,7 +19,7 @@ struct elf_section {
 	const char *name;
 	uint32_t type, link, info;
 	uint64_t size;
-	const char *data; /* NULL for one without bytes in the file */
+	const char *data; /* NULL: the section has no bytes in the file */
 };
 
 int image_elf_init(struct elf *elf, const void *data, size_t size);

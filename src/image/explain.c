@@ -1,17 +1,17 @@
-/* Why an image has nothing for a device: a sentence for whoever built the program. */
+/* The error message for an image without code for a device. */
 #include "image/private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES = 4 }; /* so many kernels are named */
+enum { NAMES = 4 }; /* at most this many kernels are named */
 
-struct names {
+struct name_list {
 	char *text;
 	size_t size, count;
 };
 
-static void add_names(struct names *n, const struct image_code *code)
+static void append_kernel_names(struct name_list *n, const struct image_code *code)
 {
 	for (size_t i = 0; i < code->nkernels; i++) {
 		size_t used = strlen(n->text);
@@ -23,7 +23,7 @@ static void add_names(struct names *n, const struct image_code *code)
 
 char *image_kernel_names(const struct image *image, char *text, size_t size)
 {
-	struct names names = {text, size, 0}, *n = &names;
+	struct name_list names = {text, size, 0}, *n = &names;
 	struct image_entry e;
 	struct image_iter it;
 
@@ -35,7 +35,7 @@ char *image_kernel_names(const struct image *image, char *text, size_t size)
 		if (e.kind != IMAGE_ENTRY_CUBIN || image_payload(&e, &blob))
 			continue;
 		if (!image_cubin_read(&code, blob.data, blob.size, NULL)) {
-			add_names(n, code);
+			append_kernel_names(n, code);
 			image_code_destroy(code);
 		}
 		image_blob_finish(&blob);

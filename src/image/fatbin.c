@@ -1,5 +1,5 @@
 /*
- * fatbin.c - walking the entries of an image, without unpacking them.
+ * fatbin.c - walks the entries of an image without unpacking them.
  */
 #include <errno.h>
 
@@ -7,7 +7,7 @@
 #include "image/bytes.h"
 #include "image/private.h"
 
-static void advance(struct image_span *span, size_t n)
+static void span_advance(struct image_span *span, size_t n)
 {
 	span->data = (const char *)span->data + n;
 	span->size -= n;
@@ -20,15 +20,15 @@ void image_iter_init(struct image_iter *it, const struct image *image, unsigned 
 		it->left = image->parts[part];
 }
 
-static bool fail(struct image_iter *it, int error)
+static bool iter_fail(struct image_iter *it, int error)
 {
 	memset(it, 0, sizeof *it);
 	it->error = error;
 	return false;
 }
 
-/* A bare cubin or text: one entry, then nothing. */
-static bool bare(struct image_iter *it, struct image_entry *entry, enum image_kind kind)
+/* A bare cubin or text is a part with one entry. */
+static bool iter_bare_entry(struct image_iter *it, struct image_entry *entry, enum image_kind kind)
 {
 	int r;
 
@@ -41,11 +41,11 @@ static bool bare(struct image_iter *it, struct image_entry *entry, enum image_ki
 		entry->kind = IMAGE_ENTRY_PTX;
 		r = image_ptx_target(it->left.data, it->left.size, entry);
 	}
-	advance(&it->left, it->left.size);
-	return r ? fail(it, r) : true;
+	span_advance(&it->left, it->left.size);
+	return r ? iter_fail(it, r) : true;
 }
 
-static bool all_zero(const struct image_span *span)
+static bool span_is_zero(const struct image_span *span)
 {
 	const char *p = span->data;
 
@@ -55,28 +55,28 @@ static bool all_zero(const struct image_span *span)
 	return true;
 }
 
-/* Step into the next fatbin of this part. False: there is none, or it is wrong. */
-static bool enter_fatbin(struct image_iter *it)
+/* Steps into the next fatbin of this part. False: none is left, or it->error is set. */
+static bool iter_enter_fatbin(struct image_iter *it)
 {
 	struct fatbin_header h;
 	size_t pad;
 
 	if (it->left.size < sizeof h || image_sniff(it->left.data, it->left.size) != IMAGE_FATBIN)
-		return all_zero(&it->left) ? false : fail(it, -EINVAL);
+		return span_is_zero(&it->left) ? false : iter_fail(it, -EINVAL);
 	memcpy(&h, it->left.data, sizeof h);
 	if (h.version != FATBIN_VERSION)
-		return fail(it, -ENOTSUP);
+		return iter_fail(it, -ENOTSUP);
 	if (h.header_size < sizeof h || !in_range(h.header_size, h.size, it->left.size))
-		return fail(it, -EINVAL);
+		return iter_fail(it, -EINVAL);
 	it->fatbin = (struct image_span){(const char *)it->left.data + h.header_size, h.size};
-	advance(&it->left, h.header_size + h.size);
-	/* The next one is aligned to 8 with respect to this one. */
+	span_advance(&it->left, h.header_size + h.size);
+	/* Fatbins of a part are aligned to 8 bytes relative to the first one. */
 	pad = -(h.header_size + h.size) & 7;
-	advance(&it->left, pad < it->left.size ? pad : it->left.size);
+	span_advance(&it->left, pad < it->left.size ? pad : it->left.size);
 	return true;
 }
 
-static enum image_entry_kind kind_of(unsigned kind)
+static enum image_entry_kind entry_kind(unsigned kind)
 {
 	switch (kind) {
 	case FATBIN_PTX:
@@ -91,7 +91,7 @@ static enum image_entry_kind kind_of(unsigned kind)
 	return IMAGE_ENTRY_OTHER;
 }
 
-static enum image_packing packing_of(uint64_t flags, uint32_t packed)
+static enum image_packing entry_packing(uint64_t flags, uint32_t packed)
 {
 	if (flags & FATBIN_ZSTD)
 		return IMAGE_ZSTD;
@@ -100,8 +100,8 @@ static enum image_packing packing_of(uint64_t flags, uint32_t packed)
 	return packed || flags & FATBIN_OLD_COMPRESSION ? IMAGE_PACKING_UNKNOWN : IMAGE_PLAIN;
 }
 
-/* The options lie between the fixed header and the payload; what points elsewhere is taken as none. */
-static struct image_span options_of(const char *at, const struct fatbin_entry *h)
+/* Options lie between the fixed header and the payload; a span that points elsewhere is ignored. */
+static struct image_span entry_options(const char *at, const struct fatbin_entry *h)
 {
 	struct fatbin_span s;
 
@@ -115,14 +115,14 @@ static struct image_span options_of(const char *at, const struct fatbin_entry *h
 	return (struct image_span){at + s.offset, s.size};
 }
 
-/* Have an entry's header before us. False: there are no more, or it->error is set. */
-static bool find_entry(struct image_iter *it)
+/* Moves to the next entry header, into the next fatbin if necessary. False: no entry is left, or it->error is set. */
+static bool iter_find_entry(struct image_iter *it)
 {
 	while (it->fatbin.size < sizeof(struct fatbin_entry)) {
-		if (!all_zero(&it->fatbin))
-			return fail(it, -EINVAL);
+		if (!span_is_zero(&it->fatbin))
+			return iter_fail(it, -EINVAL);
 		it->fatbin.size = 0;
-		if (!it->left.size || !enter_fatbin(it))
+		if (!it->left.size || !iter_enter_fatbin(it))
 			return false;
 	}
 	return true;
@@ -130,22 +130,22 @@ static bool find_entry(struct image_iter *it)
 
 bool image_next(struct image_iter *it, struct image_entry *entry)
 {
-	static const char word[] = "--compile-only";
+	static const char relocatable_option[] = "--compile-only";
 	struct fatbin_entry h;
 	const char *at;
 
 	memset(entry, 0, sizeof *entry);
 	if (it->left.size && !it->fatbin.data && image_sniff(it->left.data, it->left.size) != IMAGE_FATBIN)
-		return bare(it, entry, image_sniff(it->left.data, it->left.size));
-	if (!find_entry(it))
+		return iter_bare_entry(it, entry, image_sniff(it->left.data, it->left.size));
+	if (!iter_find_entry(it))
 		return false;
 	at = it->fatbin.data;
 	memcpy(&h, at, sizeof h);
 	if (h.header_size < sizeof h || !in_range(h.header_size, h.payload_size, it->fatbin.size) ||
 		h.compressed_size > h.payload_size)
-		return fail(it, -EINVAL);
-	entry->kind = kind_of(h.kind);
-	entry->packing = packing_of(h.flags, h.compressed_size);
+		return iter_fail(it, -EINVAL);
+	entry->kind = entry_kind(h.kind);
+	entry->packing = entry_packing(h.flags, h.compressed_size);
 	entry->sm = h.sm;
 	entry->arch_specific = h.flags & FATBIN_ARCH_SPECIFIC;
 	entry->family = h.flags & FATBIN_FAMILY;
@@ -156,9 +156,9 @@ bool image_next(struct image_iter *it, struct image_entry *entry)
 	entry->payload = at + h.header_size;
 	entry->stored_size = h.compressed_size ? h.compressed_size : h.payload_size;
 	entry->raw_size = entry->packing == IMAGE_PLAIN ? h.payload_size : h.size;
-	entry->options = options_of(at, &h);
-	entry->relocatable =
-		entry->options.size && memmem(entry->options.data, entry->options.size, word, sizeof word - 1);
-	advance(&it->fatbin, h.header_size + h.payload_size);
+	entry->options = entry_options(at, &h);
+	entry->relocatable = entry->options.size && memmem(entry->options.data, entry->options.size, relocatable_option,
+							    sizeof relocatable_option - 1);
+	span_advance(&it->fatbin, h.header_size + h.payload_size);
 	return true;
 }

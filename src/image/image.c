@@ -1,5 +1,5 @@
 /*
- * image.c - telling what an image is, and where its parts begin and end.
+ * image.c - the kind of an image, and the bounds of its parts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "abi/fatbin.h"
 #include "image/private.h"
 
-/* More pre-link fatbins than any program has: a list that long is not a list. */
+/* No program has this many pre-link fatbins; bounds the search for the end of a malformed list. */
 #define PRELINK_MAX (1u << 20)
 
-static bool starts(const unsigned char *data, size_t size, const char *magic, size_t n)
+static bool starts_with(const unsigned char *data, size_t size, const char *magic, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (i >= size || data[i] != (unsigned char)magic[i])
@@ -21,16 +21,16 @@ static bool starts(const unsigned char *data, size_t size, const char *magic, si
 
 enum image_kind image_sniff(const void *data, size_t size)
 {
-	if (starts(data, size, "\xb1\x43\x62\x46", 4))
+	if (starts_with(data, size, "\xb1\x43\x62\x46", 4))
 		return IMAGE_WRAPPER;
-	if (starts(data, size, "\x50\xed\x55\xba", 4))
+	if (starts_with(data, size, "\x50\xed\x55\xba", 4))
 		return IMAGE_FATBIN;
-	if (starts(data, size,
+	if (starts_with(data, size,
 		    "\x7f"
 		    "ELF",
 		    4))
 		return IMAGE_CUBIN;
-	if (starts(data, size, "!<arch>\n", 8))
+	if (starts_with(data, size, "!<arch>\n", 8))
 		return IMAGE_ARCHIVE;
 	return IMAGE_PTX;
 }
@@ -62,7 +62,7 @@ static int fatbin_span(struct image_span *span, const void *data)
 	return 0;
 }
 
-static unsigned count_prelink(const void *const *list)
+static unsigned count_prelink_fatbins(const void *const *list)
 {
 	unsigned n = 0;
 
@@ -71,7 +71,7 @@ static unsigned count_prelink(const void *const *list)
 	return n;
 }
 
-static int init_wrapper(struct image *image, const void *data)
+static int image_init_wrapper(struct image *image, const void *data)
 {
 	struct fatbin_wrapper w;
 	const void *const *prelink;
@@ -82,7 +82,7 @@ static int init_wrapper(struct image *image, const void *data)
 	if (w.version != FATBIN_WRAPPER_PLAIN && w.version != FATBIN_WRAPPER_LINKED)
 		return -ENOTSUP;
 	prelink = w.version == FATBIN_WRAPPER_LINKED ? w.more : NULL;
-	n = count_prelink(prelink);
+	n = count_prelink_fatbins(prelink);
 	if (n) {
 		image->parts = calloc(n + 1, sizeof *image->parts);
 		if (!image->parts)
@@ -110,7 +110,7 @@ int image_init_local(struct image *image, const void *data)
 	image->one.data = data;
 	switch (image->kind) {
 	case IMAGE_WRAPPER:
-		return init_wrapper(image, data);
+		return image_init_wrapper(image, data);
 	case IMAGE_FATBIN:
 		r = fatbin_span(&image->one, data);
 		return r ? r : image_set_open(image);
@@ -121,7 +121,7 @@ int image_init_local(struct image *image, const void *data)
 		image->one.size = strlen(data);
 		return image->one.size ? 0 : -EINVAL;
 	case IMAGE_ARCHIVE:
-		break; /* says nowhere how long it is */
+		break; /* an archive does not state its length */
 	}
 	return -ENOTSUP;
 }

@@ -1,25 +1,23 @@
 /*
- * image.h - what a CUDA program hands to the driver as code: wrappers, fatbins, cubins, PTX text.
+ * image.h - the forms in which a CUDA program hands code to the driver: wrappers, fatbins, cubins, PTX text.
  *
  *	wrapper ──► fatbin | fatbin | ...	part 0; a version 2 wrapper (device-linked) has the
  *	        └─► fatbin, fatbin, NULL	pre-link fatbins as parts 1, 2, ...
  *	fatbin  =   header | entry | entry | ...
  *	entry   =   header | options | payload: PTX or cubin, plain, LZ4 or zstd
- *	set     =   a fatbin whose only entry holds fatbins, the parts 1, 2, ... of an image whose part 0 has
- *	            no code: what image_set_write makes, our own form of "linked, but not compiled yet"
+ *	link set =  a fatbin with a single entry, whose payload is a sequence of fatbins: parts 1, 2, ... of an image
+ *	            without code in part 0. Gangway's own format of a linked but uncompiled program (image_set_write).
  *
  * Reading takes three steps, each more expensive than the one before: image_init finds the parts, image_next walks
  * their entries without unpacking them, image_payload unpacks one entry, for image_cubin_read or for src/ptx.
  *
- * Trust: nothing. Every access is checked against the size given, and a lie gets -EINVAL. The one exception
- *is image_init_local, for a pointer that the application hands over in its own process and without a size:
- *there the extent is computed from the headers first (as a driver must), and all that follows is bounded by
- *it.
+ * Images are untrusted: every access is checked against the given size, and inconsistent sizes get -EINVAL. The one
+ * exception is image_init_local, for a pointer without a size that the application passes in its own process: the
+ * extent is first computed from the headers, as every driver must do, and bounds all later accesses.
  *
- * An image borrows the bytes it was made from; so do entries, and payloads that needed no unpacking. All
- *functions are thread-safe as long as no two threads share one struct. Errors are 0 or -errno: -EINVAL
- *malformed, -ENOTSUP well-formed but not something we read, -ENOENT nothing suitable, -ENOMEM, -E2BIG beyond
- *our limits.
+ * An image borrows the bytes that it describes; so do entries, and payloads that are stored uncompressed. All functions
+ * are thread-safe as long as no two threads share one struct. Functions return 0 or -errno: -EINVAL malformed,
+ * -ENOTSUP well-formed but unsupported, -ENOENT nothing suitable, -ENOMEM, -E2BIG beyond our limits.
  */
 #pragma once
 
@@ -28,15 +26,14 @@
 #include <stdint.h>
 
 enum image_kind {
-	IMAGE_PTX, /* anything that is nothing else */
+	IMAGE_PTX, /* everything without a known magic number */
 	IMAGE_CUBIN,
 	IMAGE_FATBIN,
-	IMAGE_WRAPPER, /* holds pointers of this process: never from a file or a peer */
+	IMAGE_WRAPPER, /* holds pointers of this process, so never valid from a file or a peer */
 	IMAGE_ARCHIVE,
 };
 
-/* Tell by the magic. Reads no further than the first byte that decides, so SIZE_MAX is a fine size for text.
- */
+/* The kind according to the magic number. Stops at the first byte that differs, so SIZE_MAX is valid for a C string. */
 enum image_kind image_sniff(const void *data, size_t size);
 
 struct image_span {
@@ -45,43 +42,43 @@ struct image_span {
 };
 
 struct image {
-	enum image_kind kind; /* of what was passed in */
+	enum image_kind kind; /* of the bytes that image_init got */
 	unsigned nparts;
-	struct image_span *parts; /* part 0 is the one to use; others are what it was linked from */
+	struct image_span *parts; /* part 0 is the program; the others are the fatbins that it is linked from */
 	struct image_span one;
 };
 
-int image_init(struct image *image, const void *data, size_t size); /* hostile bytes */
+int image_init(struct image *image, const void *data, size_t size); /* untrusted bytes */
 int image_init_local(struct image *image, const void *data);        /* this process's own memory */
 void image_finish(struct image *image);
 
 /*
- * May hostile bytes be given to a driver that is not told their size?  They hold no pointers, and by what their
- * headers say they end in time; text has a NUL behind it, which the caller sees to.
+ * Whether untrusted bytes may be passed to a driver function that takes no size: they hold no pointers and end within
+ * `size` according to their own headers. The caller puts a NUL behind text.
  */
 bool image_within(const void *data, size_t size);
 
 /*
- * Bytes, malloc'ed, that mean "these, linked": cuLinkComplete's answer. They say their own length, as every
- * fatbin does, hold no pointers, and image_init reads them back as parts. A cubin or text goes in as a fatbin
- * of one entry, a fatbin as it is. 0, -EINVAL for other things, -E2BIG, -ENOMEM.
+ * Writes a link set, malloc'ed: the result of cuLinkComplete. Like every fatbin it states its own length and holds no
+ * pointers; image_init reads its members back as parts. Cubins and texts are stored as fatbins with one entry, fatbins
+ * unchanged. 0, -EINVAL for other kinds, -E2BIG, -ENOMEM.
  */
 int image_set_write(const struct image_span *parts, unsigned n, void **data, size_t *size);
 
 /*
- * Calls found() for each fatbin in a host object file or an archive of them; stops at the first that answers
- * something but 0, and returns it. -EINVAL: malformed, or neither.
+ * Calls found() for each fatbin in a host object file or an archive of object files. The first value other than 0 that
+ * found() returns ends the walk and is returned. -EINVAL: malformed, or neither an object nor an archive.
  */
 typedef int image_found_fn(void *arg, const struct image_span *fatbin);
 int image_objects(const void *data, size_t size, image_found_fn *found, void *arg);
 
 /* One piece of code in an image. A bare cubin or PTX text is its own only entry. */
 enum image_entry_kind {
-	IMAGE_ENTRY_OTHER, /* a kind we do not know: skip it */
+	IMAGE_ENTRY_OTHER, /* an unknown kind: skip it */
 	IMAGE_ENTRY_PTX,
 	IMAGE_ENTRY_CUBIN,
 	IMAGE_ENTRY_LTO,
-	IMAGE_ENTRY_SET, /* fatbins to be linked */
+	IMAGE_ENTRY_SET, /* the payload of a link set */
 };
 
 enum image_packing {
@@ -95,34 +92,33 @@ struct image_entry {
 	enum image_entry_kind kind;
 	enum image_packing packing;
 	unsigned sm;        /* 90 for sm_90 and compute_90 */
-	bool arch_specific; /* "sm_90a": this architecture only */
-	bool family;        /* "sm_100f": this one and its later siblings */
+	bool arch_specific; /* "sm_90a": runs on this architecture only */
+	bool family;        /* "sm_100f": runs on this architecture and later ones of its family */
 	bool debug;
-	bool relocatable; /* PTX only: compiled to be linked (-rdc); a driver that loads it alone finds no
-			     names */
-	unsigned version_major, version_minor; /* PTX ISA, meaningful for PTX only */
+	bool relocatable; /* PTX compiled with -rdc: has to be linked before its names can be looked up */
+	unsigned version_major, version_minor; /* PTX ISA; PTX only */
 	uint64_t flags;                        /* as stored */
 	const void *payload;
-	size_t stored_size;        /* of payload, as it lies there */
-	size_t raw_size;           /* after unpacking; what the header claims */
-	struct image_span options; /* text for the PTX assembler, not terminated; size 0: none */
+	size_t stored_size;        /* of the payload as stored */
+	size_t raw_size;           /* after unpacking, according to the header */
+	struct image_span options; /* options for the PTX assembler, not NUL-terminated; size 0: none */
 };
 
 struct image_iter {
-	struct image_span left;   /* of this part */
-	struct image_span fatbin; /* left of the fatbin we are in */
+	struct image_span left;   /* rest of the part, behind the current fatbin */
+	struct image_span fatbin; /* rest of the current fatbin */
 	int error;
 };
 
 void image_iter_init(struct image_iter *it, const struct image *image, unsigned part);
-bool image_next(struct image_iter *it, struct image_entry *entry); /* false: at the end, or it->error is set */
+bool image_next(struct image_iter *it, struct image_entry *entry); /* false: end of the part, or it->error is set */
 
 /*
- * Which entry a device of compute capability major.minor would run: the best cubin, else the best PTX.
- * -ENOENT: none; image_describe then says what there is.
+ * Selects the entry that a device of compute capability major.minor runs: the best cubin, else the best PTX.
+ * -ENOENT: no entry suits; image_describe lists those that exist.
  *
- * Part 0 is what one wants. When a linked program has nothing suitable there (a linked fatbin has no PTX),
- * the caller may select from each of the other parts and link the results.
+ * Callers select from part 0 first. If a linked program has nothing suitable there (a linked fatbin has no PTX), the
+ * caller may select from each of the other parts and link the results.
  */
 enum {
 	IMAGE_WANT_CUBIN = 1,
@@ -136,23 +132,25 @@ struct image_want {
 
 int image_select(const struct image *image, unsigned part, const struct image_want *want, struct image_entry *entry);
 
-/* "cubin sm_80 sm_90a, PTX 8.0 compute_75" into text; always terminated, cut if it does not fit. Returns
- * text. */
+/* Formats "cubin sm_80 sm_90a, PTX 8.0 compute_75" into text, truncated to size. Returns text. */
 char *image_describe(const struct image *image, char *text, size_t size);
 
 /*
- * A sentence about an image that has nothing for a device; `needs`: what the device takes; `kernels`: their names, or
- * NULL where nobody has looked.  Returns text.
+ * Formats an error message for an image without code for a device. `needs`: the kinds of code that the device takes;
+ * `kernels`: names of the image's kernels, or NULL if unknown. Returns text.
  */
 char *image_explain(const struct image *image, const char *device, int major, int minor, const char *needs,
 	const char *kernels, char *text, size_t size);
 
-/* Kernels of the first cubin that has any: the others are the same for other devices.  It unpacks.  Returns text. */
+/*
+ * Formats the names of the kernels of the first cubin that has any: the other cubins have the same kernels for other
+ * devices. Unpacks the cubin. Returns text.
+ */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 
 /*
- * An entry's bytes, unpacked. PTX is NUL-terminated at data[size], and has no NUL before. data is borrowed
- * from the image unless it had to be made, and then is `owned`; image_blob_finish frees what is owned.
+ * The unpacked bytes of an entry. PTX is NUL-terminated at data[size] and has no NUL before that. data is borrowed from
+ * the image, or allocated and then also in `owned`, which image_blob_finish frees.
  */
 struct image_blob {
 	const void *data;
@@ -187,9 +185,9 @@ struct image_kernel {
 	uint32_t cluster[3];     /* .reqnctapercluster, __cluster_dims__ */
 	uint32_t max_cluster_rank;
 	uint32_t barriers;
-	bool explicit_cluster;    /* a launch must come in clusters */
-	bool blocks_are_clusters; /* the grid counts clusters */
-	bool local;               /* bound to its file: static */
+	bool explicit_cluster;    /* a launch must specify clusters */
+	bool blocks_are_clusters; /* grid dimensions are in clusters */
+	bool local;               /* static: visible in its own piece only */
 	bool unmeasured;          /* PTX: shared_bytes and local_bytes are not known before the body is parsed */
 	uint32_t piece;           /* which of the linked pieces it came from */
 };
@@ -203,14 +201,14 @@ struct image_global {
 	const char *name;
 	uint64_t size;
 	uint32_t align;   /* 0: not stated */
-	uint64_t offset;  /* cubin: in its section, so that neighbours can stay neighbours */
+	uint64_t offset;  /* cubin: in its section */
 	const void *init; /* cubin: size bytes inside what was read, NULL: zeroes; PTX: NULL, see struct ptx_var */
 	enum image_space space;
 	bool managed;
-	bool external; /* declared, defined elsewhere */
+	bool external; /* declared here, defined elsewhere */
 	bool local;
-	bool opaque;    /* PTX: a texture, sampler or surface reference, for the driver to bind */
-	uint32_t piece; /* as with kernels */
+	bool opaque;    /* PTX: a texture, sampler or surface reference, which the driver binds */
+	uint32_t piece; /* see struct image_kernel */
 };
 
 struct image_code {

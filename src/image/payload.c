@@ -1,5 +1,5 @@
 /*
- * payload.c - unpacking one entry.
+ * payload.c - unpacks the payload of an entry: plain, LZ4 or zstd.
  */
 #include <errno.h>
 #include <lz4.h>
@@ -9,8 +9,8 @@
 #include "image/bytes.h"
 #include "image/private.h"
 
-/* An LZ4 length byte stands for at most 255 bytes, so a larger claim is a lie. */
-static bool lz4_possible(const struct image_entry *e)
+/* An LZ4 length byte stands for at most 255 bytes, so a larger ratio is malformed. */
+static bool lz4_size_is_possible(const struct image_entry *e)
 {
 	return e->stored_size <= LZ4_MAX_INPUT_SIZE && e->raw_size / 255 <= e->stored_size;
 }
@@ -22,8 +22,8 @@ static int unpack_lz4(const struct image_entry *e, char *out)
 	return n >= 0 && (size_t)n == e->raw_size ? 0 : -EINVAL;
 }
 
-/* A zstd frame says its own size as a rule; the two claims must agree before we allocate for them. */
-static bool zstd_possible(const struct image_entry *e)
+/* Most zstd frames state their size, which must agree with the header before memory is allocated for it. */
+static bool zstd_size_is_possible(const struct image_entry *e)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(e->payload, e->stored_size);
 
@@ -31,7 +31,7 @@ static bool zstd_possible(const struct image_entry *e)
 		return false;
 	if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != e->raw_size)
 		return false;
-	/* A block of 128 KiB costs at least 4 bytes. */
+	/* A compressed block of 128 KiB takes at least 4 bytes. */
 	return e->raw_size >> 17 <= e->stored_size / 4;
 }
 
@@ -45,7 +45,7 @@ static int unpack_zstd(const struct image_entry *e, char *out)
 	return !ZSTD_isError(n) && n == e->raw_size ? 0 : -EINVAL;
 }
 
-static int unpack(const struct image_entry *e, char *out)
+static int unpack_entry(const struct image_entry *e, char *out)
 {
 	switch (e->packing) {
 	case IMAGE_PLAIN:
@@ -61,7 +61,7 @@ static int unpack(const struct image_entry *e, char *out)
 	return -ENOTSUP;
 }
 
-static int check(const struct image_entry *e)
+static int check_entry_sizes(const struct image_entry *e)
 {
 	if (e->packing == IMAGE_PACKING_UNKNOWN)
 		return -ENOTSUP;
@@ -69,12 +69,12 @@ static int check(const struct image_entry *e)
 		return 0;
 	if (e->raw_size > IMAGE_MAX)
 		return -E2BIG;
-	if (e->packing == IMAGE_LZ4 ? !lz4_possible(e) : !zstd_possible(e))
+	if (e->packing == IMAGE_LZ4 ? !lz4_size_is_possible(e) : !zstd_size_is_possible(e))
 		return -EINVAL;
 	return 0;
 }
 
-/* Text ends at its first NUL; the padding behind it is not ours to pass on. */
+/* Cuts the text at its first NUL: padding may follow. */
 static void trim_text(struct image_blob *blob)
 {
 	blob->size = strnlen(blob->data, blob->size);
@@ -84,7 +84,7 @@ int image_payload(const struct image_entry *e, struct image_blob *blob)
 {
 	bool text = e->kind == IMAGE_ENTRY_PTX;
 	char *out;
-	int r = check(e);
+	int r = check_entry_sizes(e);
 
 	memset(blob, 0, sizeof *blob);
 	if (r)
@@ -98,7 +98,7 @@ int image_payload(const struct image_entry *e, struct image_blob *blob)
 		out = malloc(e->raw_size + 1);
 		if (!out)
 			return -ENOMEM;
-		r = unpack(e, out);
+		r = unpack_entry(e, out);
 		if (r) {
 			free(out);
 			return r;

@@ -1,18 +1,20 @@
 /*
- * private.h - what the files of this folder share and nobody else sees.
+ * private.h - declarations that only the files of this folder share.
  */
 #pragma once
 
 #include "image/image.h"
 
-/* The most that we unpack, or read as one piece of code. */
+/* Largest payload that is unpacked, and largest cubin that is read, in bytes. */
 #define IMAGE_MAX ((size_t)1 << 30)
 
-/* elf.c: the bytes a cubin occupies by its own headers, 0 if it makes no sense. Reads only what it then
- * counts. */
-size_t image_elf_extent(const void *data, size_t limit); /* 0: malformed, or it goes beyond the limit */
+/*
+ * elf.c: size of a cubin according to its own headers. Reads no byte outside of that size. 0: malformed, or larger
+ * than the limit.
+ */
+size_t image_elf_extent(const void *data, size_t limit);
 
-/* elf.c: the architecture a cubin is for, without reading more than its header; -EINVAL if it is no cubin. */
+/* elf.c: the architecture of a cubin, from its ELF header. -EINVAL or -ENOTSUP: not a cubin. */
 int image_cubin_target(const void *data, size_t size, unsigned *sm);
 
 /* ptx_target.c: version and architecture of a PTX text. -EINVAL: the text does not begin with them. */
@@ -21,8 +23,8 @@ int image_ptx_target(const char *text, size_t size, struct image_entry *entry);
 /* code.c: a NUL-terminated copy of the text in the memory of the code; NULL as image_code_alloc. */
 char *image_code_text(struct image_code *code, const char *text, size_t size);
 
-/* set.c: if the image is a set, its parts become those of the image. */
+/* link_set.c: if the image is a link set, its members become parts 1, 2, ... of the image. */
 int image_set_open(struct image *image);
 
-/* Put a sentence into err, if there is one, and return code. */
+/* Formats the message into err, unless err is NULL, and returns code. */
 int image_fail(struct image_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -1,5 +1,5 @@
 /*
- * select.c - which entry a device would run, and a sentence about what there is.
+ * select.c - selects the entry that a device runs, and describes the entries of an image.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -7,21 +7,21 @@
 
 #include "image/private.h"
 
-static bool runs_on(const struct image_entry *e, unsigned sm)
+static bool entry_runs_on(const struct image_entry *e, unsigned sm)
 {
 	if (e->arch_specific)
 		return e->sm == sm;
-	/* Machine code goes up within a generation, and so do the features of a family. */
+	/* A cubin, and PTX for a family, also run on later architectures of the same major version. */
 	if (e->kind == IMAGE_ENTRY_CUBIN || e->family)
 		return e->sm / 10 == sm / 10 && e->sm <= sm;
 	return e->sm <= sm;
 }
 
-static unsigned rank(const struct image_entry *e)
+static unsigned entry_rank(const struct image_entry *e)
 {
 	unsigned special = e->arch_specific ? 2 : e->family;
 
-	/* A cubin beats any text; then the newest architecture, then the most special variant. */
+	/* Cubins before PTX, then the newest architecture, then the most specific variant. */
 	return (e->kind == IMAGE_ENTRY_CUBIN) << 30 | (e->sm & 0xffffff) << 2 | special;
 }
 
@@ -36,7 +36,7 @@ int image_select(const struct image *image, unsigned part, const struct image_wa
 		if (e.kind == IMAGE_ENTRY_CUBIN ? !(want->kinds & IMAGE_WANT_CUBIN)
 						: e.kind != IMAGE_ENTRY_PTX || !(want->kinds & IMAGE_WANT_PTX))
 			continue;
-		if (!runs_on(&e, sm) || (found && rank(&e) <= rank(entry)))
+		if (!entry_runs_on(&e, sm) || (found && entry_rank(&e) <= entry_rank(entry)))
 			continue;
 		*entry = e;
 		found = true;
@@ -46,12 +46,12 @@ int image_select(const struct image *image, unsigned part, const struct image_wa
 	return found ? 0 : -ENOENT;
 }
 
-struct text {
-	char *at;
+struct text_buffer {
+	char *at; /* next character */
 	size_t left;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void text_append(struct text_buffer *t, const char *format, ...)
 {
 	va_list args;
 	int n;
@@ -67,29 +67,30 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t, const char
 	t->left -= n;
 }
 
-static const char *suffix(const struct image_entry *e)
+static const char *arch_suffix(const struct image_entry *e)
 {
 	return e->arch_specific ? "a" : e->family ? "f" : "";
 }
 
-/* Would they be the same words? */
-static bool alike(const struct image_entry *a, const struct image_entry *b)
+/* Whether both entries are described by the same words. */
+static bool entries_look_alike(const struct image_entry *a, const struct image_entry *b)
 {
 	return a->sm == b->sm && a->arch_specific == b->arch_specific && a->family == b->family &&
 	       (a->kind != IMAGE_ENTRY_PTX ||
 		       (a->version_major == b->version_major && a->version_minor == b->version_minor));
 }
 
-/* A program has one entry an architecture in each of its hundred fatbins. */
-static bool seen(const struct image_entry *list, unsigned n, const struct image_entry *e)
+/* A program of many fatbins has the same architectures in each; the description names each once. */
+static bool list_has_entry(const struct image_entry *list, unsigned n, const struct image_entry *e)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (alike(&list[i], e))
+		if (entries_look_alike(&list[i], e))
 			return true;
 	return false;
 }
 
-static void describe_kind(struct text *t, const struct image *image, enum image_entry_kind kind, const char *word)
+static void describe_kind(
+	struct text_buffer *t, const struct image *image, enum image_entry_kind kind, const char *word)
 {
 	struct image_entry list[32], e;
 	struct image_iter it = {.error = 0};
@@ -103,20 +104,20 @@ static void describe_kind(struct text *t, const struct image *image, enum image_
 			image_iter_init(&it, image, part);
 			continue;
 		}
-		if (e.kind != kind || seen(list, n, &e))
+		if (e.kind != kind || list_has_entry(list, n, &e))
 			continue;
 		if (!n)
-			add(t, "%s", word);
+			text_append(t, "%s", word);
 		if (kind == IMAGE_ENTRY_PTX)
-			add(t, " %u.%u compute_%u%s", e.version_major, e.version_minor, e.sm, suffix(&e));
+			text_append(t, " %u.%u compute_%u%s", e.version_major, e.version_minor, e.sm, arch_suffix(&e));
 		else
-			add(t, " sm_%u%s", e.sm, suffix(&e));
+			text_append(t, " sm_%u%s", e.sm, arch_suffix(&e));
 		list[n++] = e;
 	}
 	if (n == 32)
-		add(t, " ...");
+		text_append(t, " ...");
 	if (it.error)
-		add(t, " (malformed)");
+		text_append(t, " (malformed)");
 }
 
 char *image_describe(const struct image *image, char *text, size_t size)
@@ -125,21 +126,21 @@ char *image_describe(const struct image *image, char *text, size_t size)
 		enum image_entry_kind kind;
 		const char *word;
 	} kinds[] = {{IMAGE_ENTRY_CUBIN, "cubin"}, {IMAGE_ENTRY_PTX, "PTX"}, {IMAGE_ENTRY_LTO, "LTO"}};
-	struct text t = {text, size};
+	struct text_buffer t = {text, size};
 
 	if (!size)
 		return text;
 	*text = 0;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		char one[512];
-		struct text o = {one, sizeof one};
+		struct text_buffer o = {one, sizeof one};
 
 		*one = 0;
 		describe_kind(&o, image, kinds[i].kind, kinds[i].word);
 		if (*one)
-			add(&t, "%s%s", t.at > text ? ", " : "", one);
+			text_append(&t, "%s%s", t.at > text ? ", " : "", one);
 	}
 	if (t.at == text)
-		add(&t, "no code");
+		text_append(&t, "no code");
 	return text;
 }

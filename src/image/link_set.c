@@ -1,5 +1,5 @@
 /*
- * set.c - several fatbins in one, to be linked by whoever loads it.
+ * link_set.c - a link set: several fatbins in one, linked when the set is loaded.
  *
  *	header | entry, FATBIN_SET | fatbin (padded to 8) | fatbin | ...
  */
@@ -15,8 +15,8 @@ enum { PARTS_MAX = 1 << 16 };
 
 /* ---- reading ------------------------------------------------------------------------------------------ */
 
-/* The next fatbin of a set, and behind it. False: there is none, or it claims more than there is. */
-static bool next_fatbin(struct image_span *left, struct image_span *fatbin)
+/* Takes the next fatbin off `left`. False: none is left, or its size exceeds the rest. */
+static bool set_next_fatbin(struct image_span *left, struct image_span *fatbin)
 {
 	struct fatbin_header h;
 	size_t size;
@@ -34,12 +34,12 @@ static bool next_fatbin(struct image_span *left, struct image_span *fatbin)
 	return true;
 }
 
-static unsigned split(struct image_span all, struct image_span *parts)
+static unsigned set_split(struct image_span all, struct image_span *parts)
 {
 	struct image_span one;
 	unsigned n = 0;
 
-	while (n < PARTS_MAX && next_fatbin(&all, &one)) {
+	while (n < PARTS_MAX && set_next_fatbin(&all, &one)) {
 		if (parts)
 			parts[n] = one;
 		n++;
@@ -59,26 +59,26 @@ int image_set_open(struct image *image)
 	if (e.packing != IMAGE_PLAIN)
 		return -ENOTSUP;
 	struct image_span all = {e.payload, e.stored_size};
-	n = split(all, NULL);
+	n = set_split(all, NULL);
 	if (!n)
 		return -EINVAL;
 	image->parts = calloc(n + 1, sizeof *image->parts);
 	if (!image->parts)
 		return -ENOMEM;
 	image->parts[0] = image->one;
-	split(all, image->parts + 1);
+	set_split(all, image->parts + 1);
 	image->nparts = n + 1;
 	return 0;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------ */
 
-static size_t padded(size_t n)
+static size_t align_to_8(size_t n)
 {
 	return (n + 7) & ~(size_t)7;
 }
 
-static void *put_headers(char *at, unsigned kind, const struct image_entry *e, size_t payload)
+static void *write_headers(char *at, unsigned kind, const struct image_entry *e, size_t payload)
 {
 	struct fatbin_header h = {.magic = FATBIN_MAGIC, .version = FATBIN_VERSION, .header_size = sizeof h};
 	struct fatbin_entry entry = {.kind = kind,
@@ -101,23 +101,23 @@ static void *put_headers(char *at, unsigned kind, const struct image_entry *e, s
 
 enum { HEADERS = sizeof(struct fatbin_header) + sizeof(struct fatbin_entry) };
 
-static int measure(const struct image_span *part, size_t *size)
+static int measure_part(const struct image_span *part, size_t *size)
 {
 	enum image_kind kind = image_sniff(part->data, part->size);
 
 	if (part->size > IMAGE_MAX)
 		return -E2BIG;
 	if (kind == IMAGE_FATBIN)
-		*size = padded(part->size);
+		*size = align_to_8(part->size);
 	else if (kind == IMAGE_CUBIN || kind == IMAGE_PTX)
-		*size = HEADERS + padded(part->size + 1);
+		*size = HEADERS + align_to_8(part->size + 1);
 	else
 		return -EINVAL;
 	return 0;
 }
 
-/* The buffer is zeroed: padding and the NUL behind a text are there. */
-static int put_part(char *at, const struct image_span *part)
+/* The buffer is zeroed, which provides padding and the NUL behind a text. */
+static int write_part(char *at, const struct image_span *part)
 {
 	struct image one;
 	struct image_iter it;
@@ -133,7 +133,7 @@ static int put_part(char *at, const struct image_span *part)
 	image_iter_init(&it, &one, 0);
 	if (!image_next(&it, &e))
 		return it.error ? it.error : -EINVAL;
-	at = put_headers(at, e.kind == IMAGE_ENTRY_PTX ? FATBIN_PTX : FATBIN_ELF, &e, padded(part->size + 1));
+	at = write_headers(at, e.kind == IMAGE_ENTRY_PTX ? FATBIN_PTX : FATBIN_ELF, &e, align_to_8(part->size + 1));
 	memcpy(at, part->data, part->size);
 	return 0;
 }
@@ -145,7 +145,7 @@ int image_set_write(const struct image_span *parts, unsigned n, void **data, siz
 	int r = n && n <= PARTS_MAX ? 0 : -EINVAL;
 
 	for (unsigned i = 0; i < n && !r; i++) {
-		r = measure(&parts[i], &one);
+		r = measure_part(&parts[i], &one);
 		total += r ? 0 : one;
 	}
 	if (!r && total > IMAGE_MAX)
@@ -155,10 +155,10 @@ int image_set_write(const struct image_span *parts, unsigned n, void **data, siz
 	*data = calloc(1, HEADERS + total);
 	if (!*data)
 		return -ENOMEM;
-	at = put_headers(*data, FATBIN_SET, NULL, total);
+	at = write_headers(*data, FATBIN_SET, NULL, total);
 	for (unsigned i = 0; i < n && !r; i++) {
-		r = put_part(at, &parts[i]);
-		if (!r && !measure(&parts[i], &one))
+		r = write_part(at, &parts[i]);
+		if (!r && !measure_part(&parts[i], &one))
 			at += one;
 	}
 	*size = HEADERS + total;

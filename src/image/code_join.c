@@ -1,5 +1,5 @@
 /*
- * join.c - the declarations of several codes as those of one program.
+ * code_join.c - joins the kernels and variables of several pieces of code into those of one program.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "image/private.h"
 
-/* The lists are sorted: definitions before declarations, visible ones before static ones. */
-static void drop_repeated(struct image_code *c)
+/* The lists are sorted: definitions before declarations, visible names before static ones. */
+static void drop_repeated_names(struct image_code *c)
 {
 	size_t n = 0;
 
@@ -63,7 +63,7 @@ int image_code_join(struct image_code **out, struct image_code *const *pieces, u
 	for (unsigned i = 0; i < n; i++)
 		add_piece(c, pieces[i], i);
 	image_code_sort(c);
-	drop_repeated(c);
+	drop_repeated_names(c);
 	*out = c;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * object.c - the fatbins inside what a host compiler and its librarian make.
+ * host_object.c - finds the fatbins in host object files and in archives of them.
  *
  *	object   ELF; section .nv_fatbin, or __nv_relfatbin if compiled to be linked: fatbin | fatbin | ...
  *	archive  "!<arch>\n", then per member a header of 60 characters and its bytes, padded to 2
@@ -13,7 +13,7 @@
 #include "image/elf.h"
 #include "image/private.h"
 
-static int each_fatbin(struct image_span all, image_found_fn *found, void *arg)
+static int section_each_fatbin(struct image_span all, image_found_fn *found, void *arg)
 {
 	struct fatbin_header h;
 
@@ -41,7 +41,7 @@ static int each_fatbin(struct image_span all, image_found_fn *found, void *arg)
 	return 0;
 }
 
-static int each_in_object(const void *data, size_t size, image_found_fn *found, void *arg)
+static int object_each_fatbin(const void *data, size_t size, image_found_fn *found, void *arg)
 {
 	struct elf_section s;
 	struct elf elf;
@@ -51,12 +51,12 @@ static int each_in_object(const void *data, size_t size, image_found_fn *found, 
 		r = image_elf_section(&elf, i, &s);
 		if (r || !s.data || (strcmp(s.name, ".nv_fatbin") && strcmp(s.name, "__nv_relfatbin")))
 			continue;
-		r = each_fatbin((struct image_span){s.data, s.size}, found, arg);
+		r = section_each_fatbin((struct image_span){s.data, s.size}, found, arg);
 	}
 	return r;
 }
 
-static int each_in_archive(const char *data, size_t size, image_found_fn *found, void *arg)
+static int archive_each_fatbin(const char *data, size_t size, image_found_fn *found, void *arg)
 {
 	enum { MAGIC = 8, HEADER = 60, SIZE_AT = 48, SIZE_LEN = 10 };
 
@@ -72,9 +72,9 @@ static int each_in_archive(const char *data, size_t size, image_found_fn *found,
 		at += HEADER;
 		if (!in_range(at, n, size))
 			return -EINVAL;
-		/* Members that are no object: the list of symbols, long names. */
+		/* Other members, such as the symbol table and long names, are not objects. */
 		if (image_sniff(data + at, n) == IMAGE_CUBIN) {
-			r = each_in_object(data + at, n, found, arg);
+			r = object_each_fatbin(data + at, n, found, arg);
 			if (r)
 				return r;
 		}
@@ -87,9 +87,9 @@ int image_objects(const void *data, size_t size, image_found_fn *found, void *ar
 {
 	switch (image_sniff(data, size)) {
 	case IMAGE_CUBIN:
-		return each_in_object(data, size, found, arg);
+		return object_each_fatbin(data, size, found, arg);
 	case IMAGE_ARCHIVE:
-		return each_in_archive(data, size, found, arg);
+		return archive_each_fatbin(data, size, found, arg);
 	default:
 		return -EINVAL;
 	}
