@@ -81,7 +81,7 @@ struct launch {
 	const uint64_t *globals;                      /* address of each of code->globals, in this context */
 	size_t stack_limit, heap_limit, printf_limit; /* the context's CU_LIMIT_*; stack in bytes per thread */
 	uint64_t grid_id;                             /* unique in the process: %gridid */
-	struct prints *prints;                        /* for soft_print */
+	struct printf_buffer *printf_buffer;          /* for soft_print */
 	_Atomic(void *) *engine_data; /* the engine's data of this context, initially NULL: see destroy_context_data */
 	int device;
 	const atomic_bool *stop; /* set: the context is ending; return soon, with any error */

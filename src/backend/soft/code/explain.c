@@ -1,6 +1,6 @@
 /*
- * Saying why an image cannot be loaded, or a kernel not be run: into the application's log, into the trace, and to
- * the user.  A program that gets CUDA_ERROR_NO_BINARY_FOR_GPU rarely tells its user what to do about it.
+ * Explains why an image cannot be loaded or a kernel cannot run: in the application's JIT log, in the trace, and to the
+ * user.  Few programs that get CUDA_ERROR_NO_BINARY_FOR_GPU tell their user what to do.
  */
 #include "backend/soft/code/module.h"
 
@@ -10,8 +10,7 @@
 
 #include "util/explain.h"
 
-/* To those who trace, and to the user. */
-static void tell(const char *text)
+static void explain_to_user(const char *text)
 {
 	if (soft.engine->note)
 		soft.engine->note(text);
@@ -26,11 +25,11 @@ void soft_explain(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	tell(text);
+	explain_to_user(text);
 }
 
-/* The oldest device that would take some PTX of the image, in tenths; 0: there is none. */
-static unsigned wanted_capability(const struct image *image)
+/* Lowest compute capability, in tenths, that accepts some PTX of the image; 0: none does. */
+static unsigned lowest_ptx_capability(const struct image *image)
 {
 	unsigned oldest = 0;
 	struct image_entry e;
@@ -50,13 +49,13 @@ CUresult explain_no_binary(const struct image *image, struct jit *jit)
 
 	image_explain(image, d->name, d->major, d->minor, cubins ? "cubin or PTX" : "PTX",
 		image_kernel_names(image, names, sizeof names), text, sizeof text);
-	unsigned sm = soft.engine->capability ? wanted_capability(image) : 0;
+	unsigned sm = soft.engine->capability ? lowest_ptx_capability(image) : 0;
 	size_t used = strlen(text);
 	if (sm)
 		snprintf(text + used, sizeof text - used,
-			"; or set %s=%u.%u, and the device takes the PTX that there is", soft.engine->capability,
-			sm / 10, sm % 10);
+			"; or set %s=%u.%u, with which the device accepts the PTX of this image",
+			soft.engine->capability, sm / 10, sm % 10);
 	engine_log(&jit->error, "%s\n", text);
-	tell(text);
+	explain_to_user(text);
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }

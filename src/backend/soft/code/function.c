@@ -1,6 +1,4 @@
-/*
- * Functions: a kernel of a module, ready to be launched in its context.
- */
+/* Functions: the kernels of a module in its context. */
 #include "backend/soft/code/module.h"
 
 #include <stdlib.h>
@@ -12,11 +10,11 @@ static void release_function(void *object)
 	object_put(f->owner);
 	object_put(f->module);
 	pthread_mutex_destroy(&f->lock);
-	free(f->old);
+	free(f->legacy);
 	free(f);
 }
 
-static struct function *create(struct module *m, unsigned i, struct kernel *owner)
+static struct function *function_create(struct module *m, unsigned i, struct kernel *owner)
 {
 	struct function *f = calloc(1, sizeof *f);
 
@@ -26,8 +24,8 @@ static struct function *create(struct module *m, unsigned i, struct kernel *owne
 	object_ref(m);
 	f->module = m;
 	f->kernel = &m->program->code->kernels[i];
-	tuning_init(&f->own);
-	f->tuning = &f->own;
+	tuning_init(&f->own_tuning);
+	f->tuning = &f->own_tuning;
 	if (owner) {
 		object_ref(owner);
 		f->owner = owner;
@@ -46,11 +44,11 @@ CUresult module_function(struct module *m, unsigned i, struct kernel *owner, str
 	struct function *f = known ? object_find64(known, KIND_FUNCTION) : NULL;
 
 	if (!f) {
-		f = create(m, i, owner);
+		f = function_create(m, i, owner);
 		if (!f)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		if (!atomic_compare_exchange_strong(&m->functions[i], &known, f->object.handle)) {
-			/* Another thread was quicker: one function has one handle. */
+			/* Another thread was faster. A kernel has one function per module. */
 			object_close(f);
 			object_put(f);
 			return module_function(m, i, owner, out);

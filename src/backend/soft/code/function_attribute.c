@@ -1,6 +1,4 @@
-/*
- * What a kernel is like (as compiled) and what the application has set for it.
- */
+/* Attributes of kernels: those of the compiled code, and those that the application sets. */
 #include "backend/soft/code/module.h"
 
 void tuning_init(struct tuning *t)
@@ -40,7 +38,6 @@ size_t kernel_local_bytes(struct code *code, const struct image_kernel *k)
 	return k->local_bytes;
 }
 
-/* How much dynamic shared memory a launch may ask for. */
 size_t tuning_max_dynamic(
 	const struct image_kernel *k, struct code *code, const struct tuning *t, const struct device *d)
 {
@@ -68,7 +65,7 @@ CUresult tuning_get(const struct image_kernel *k, struct code *code, const struc
 		*value = (int)kernel_local_bytes(code, k);
 		break;
 	case CU_FUNC_ATTRIBUTE_NUM_REGS:
-		*value = k->regs ? k->regs : 32; /* where registers are not a limit, a modest number */
+		*value = k->regs ? k->regs : 32; /* PTX: registers are no limit here; a modest number */
 		break;
 	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
 		*value = code->ptx_version;
@@ -136,7 +133,7 @@ CUresult tuning_set(const struct image_kernel *k, struct code *code, struct tuni
 	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
 		atomic_store(&t->cluster_policy, value);
 		return CUDA_SUCCESS;
-	default: /* the rest is as compiled */
+	default: /* read-only */
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 }

@@ -1,4 +1,4 @@
-/* Kernels of libraries, as an application asks about them: they belong to no context, functions are made of them there. */
+/* Entry points for the kernels of libraries, which belong to no context. */
 #include "backend/soft/code/module.h"
 
 static CUresult kernel_enter(CUkernel handle, struct kernel **k)

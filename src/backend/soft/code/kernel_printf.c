@@ -1,3 +1,4 @@
+/* The buffer of kernel output: a ring of texts, each preceded by its text_length. */
 #include "backend/soft/code/kernel_printf.h"
 
 #include <stdbool.h>
@@ -8,33 +9,33 @@
 
 #include "backend/soft/engine.h"
 
-void prints_init(struct prints *p)
+void printf_buffer_init(struct printf_buffer *p)
 {
-	*p = (struct prints){.lock = PTHREAD_MUTEX_INITIALIZER};
+	*p = (struct printf_buffer){.lock = PTHREAD_MUTEX_INITIALIZER};
 }
 
-void prints_finish(struct prints *p)
+void printf_buffer_finish(struct printf_buffer *p)
 {
 	free(p->ring);
 	pthread_mutex_destroy(&p->lock);
 }
 
-/* ---- the ring: texts, each behind its length.  All with the lock held. ---- */
+/* ---- the ring; all functions require the lock ---- */
 
-typedef uint32_t length;
+typedef uint32_t text_length;
 
-static size_t used(const struct prints *p)
+static size_t ring_used(const struct printf_buffer *p)
 {
 	return atomic_load_explicit(&p->used, memory_order_relaxed);
 }
 
-static void set_used(struct prints *p, size_t used)
+static void ring_set_used(struct printf_buffer *p, size_t used)
 {
 	atomic_store_explicit(&p->used, used, memory_order_relaxed);
 }
 
-/* Bytes from `at` (behind the first) on, to or from a buffer. */
-static void move(struct prints *p, size_t at, void *buffer, size_t n, bool in)
+/* Copies n bytes at offset `at` of the ring's content from (`in`) or to the buffer. */
+static void ring_copy(struct printf_buffer *p, size_t at, void *buffer, size_t n, bool in)
 {
 	size_t from = (p->first + at) % p->size, part = n < p->size - from ? n : p->size - from;
 	char *b = buffer;
@@ -48,23 +49,23 @@ static void move(struct prints *p, size_t at, void *buffer, size_t n, bool in)
 	}
 }
 
-static void drop_first(struct prints *p)
+static void ring_drop_oldest(struct printf_buffer *p)
 {
-	length n;
+	text_length n;
 
-	move(p, 0, &n, sizeof n, false);
+	ring_copy(p, 0, &n, sizeof n, false);
 	p->first = (p->first + sizeof n + n) % p->size;
-	set_used(p, used(p) - sizeof n - n);
+	ring_set_used(p, ring_used(p) - sizeof n - n);
 }
 
-static bool grow(struct prints *p, size_t size)
+static bool ring_grow(struct printf_buffer *p, size_t size)
 {
 	char *ring = malloc(size);
 
 	if (!ring)
 		return false;
-	if (used(p))
-		move(p, 0, ring, used(p), false);
+	if (ring_used(p))
+		ring_copy(p, 0, ring, ring_used(p), false);
 	free(p->ring);
 	p->ring = ring;
 	p->size = size;
@@ -72,51 +73,51 @@ static bool grow(struct prints *p, size_t size)
 	return true;
 }
 
-/* Room for so many bytes more, if need be by forgetting what was said first. */
-static bool make_room(struct prints *p, size_t need, size_t limit)
+/* Makes room for `need` more bytes, by dropping the oldest texts if necessary. */
+static bool ring_make_room(struct printf_buffer *p, size_t need, size_t limit)
 {
 	size_t size = p->size ? p->size : 4096;
 
 	if (need > limit)
 		return false;
-	while (used(p) && used(p) > limit - need)
-		drop_first(p);
-	while (size < used(p) + need)
+	while (ring_used(p) && ring_used(p) > limit - need)
+		ring_drop_oldest(p);
+	while (size < ring_used(p) + need)
 		size *= 2;
 	if (size > limit)
 		size = limit;
-	return size <= p->size || grow(p, size);
+	return size <= p->size || ring_grow(p, size);
 }
 
-void prints_add(struct prints *p, size_t limit, const char *text, size_t len)
+void printf_buffer_append(struct printf_buffer *p, size_t limit, const char *text, size_t len)
 {
-	length n = (length)len;
+	text_length n = (text_length)len;
 
 	if (len > UINT32_MAX)
 		return;
 	pthread_mutex_lock(&p->lock);
-	if (make_room(p, sizeof n + len, limit)) {
-		move(p, used(p), &n, sizeof n, true);
-		move(p, used(p) + sizeof n, (void *)(uintptr_t)text, len, true);
-		set_used(p, used(p) + sizeof n + len);
+	if (ring_make_room(p, sizeof n + len, limit)) {
+		ring_copy(p, ring_used(p), &n, sizeof n, true);
+		ring_copy(p, ring_used(p) + sizeof n, (void *)(uintptr_t)text, len, true);
+		ring_set_used(p, ring_used(p) + sizeof n + len);
 	}
 	pthread_mutex_unlock(&p->lock);
 }
 
 /* ---- showing ---- */
 
-static void write_texts(struct prints *p)
+static void ring_write_texts(struct printf_buffer *p)
 {
-	for (size_t at = 0, end = used(p); at < end;) {
+	for (size_t at = 0, end = ring_used(p); at < end;) {
 		char part[1024];
-		length n;
+		text_length n;
 
-		move(p, at, &n, sizeof n, false);
+		ring_copy(p, at, &n, sizeof n, false);
 		at += sizeof n;
 		for (size_t left = n; left;) {
 			size_t m = left < sizeof part ? left : sizeof part;
 
-			move(p, at, part, m, false);
+			ring_copy(p, at, part, m, false);
 			fwrite(part, 1, m, stdout);
 			at += m;
 			left -= m;
@@ -125,28 +126,28 @@ static void write_texts(struct prints *p)
 	fflush(stdout);
 }
 
-void prints_show(struct prints *p)
+void printf_buffer_flush(struct printf_buffer *p)
 {
-	/* One writes at a time, so that the order holds; kernels go on meanwhile, in a ring of their own. */
-	static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
-	struct prints mine;
+	/* One thread writes at a time, which keeps the order. Kernels meanwhile continue with a new ring. */
+	static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
+	struct printf_buffer mine;
 
 	if (!atomic_load_explicit(&p->used, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&writing);
+	pthread_mutex_lock(&write_lock);
 	pthread_mutex_lock(&p->lock);
-	mine = (struct prints){.ring = p->ring, .size = p->size, .first = p->first};
-	set_used(&mine, used(p));
+	mine = (struct printf_buffer){.ring = p->ring, .size = p->size, .first = p->first};
+	ring_set_used(&mine, ring_used(p));
 	p->ring = NULL;
 	p->size = p->first = 0;
-	set_used(p, 0);
+	ring_set_used(p, 0);
 	pthread_mutex_unlock(&p->lock);
-	write_texts(&mine);
-	pthread_mutex_unlock(&writing);
+	ring_write_texts(&mine);
+	pthread_mutex_unlock(&write_lock);
 	free(mine.ring);
 }
 
 void soft_print(const struct launch *l, const char *text, size_t len)
 {
-	prints_add(l->prints, l->printf_limit, text, len);
+	printf_buffer_append(l->printf_buffer, l->printf_limit, text, len);
 }

@@ -1,13 +1,13 @@
 /*
- * prints.h - what kernels print, kept by their context until the application waits for the device.
+ * kernel_printf.h - the output of printf in kernels, buffered by the context until the application synchronises.
  *
  *	ring	|  ... third text |      free      | first text | second text ... |
  *
- * As on a GPU: there is room for CU_LIMIT_PRINTF_FIFO_SIZE bytes, new texts take the place of the oldest, and
- * the application's own thread writes them to stdout when it launches a kernel, waits for a stream, an event
- *or the context, copies without Async, loads or unloads a module, or destroys the context; and before a host
- * function runs.  What a program that ends without any of that has not seen is lost.  Other than on a GPU, it
- *is the text that counts and not its arguments, and a kernel that fails shows what it said before.
+ * As on a GPU, the buffer holds CU_LIMIT_PRINTF_FIFO_SIZE bytes and new texts overwrite the oldest. The application's
+ * own thread writes the texts to stdout when it launches a kernel, waits for a stream, an event or the context, copies
+ * synchronously, loads or unloads a module, or destroys the context, and before a host function runs. Output that is
+ * still buffered when the program ends is lost. Unlike a GPU, the buffer holds formatted text instead of arguments, and
+ * output from before a kernel's failure is shown.
  */
 #pragma once
 
@@ -15,17 +15,18 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-struct prints {
+struct printf_buffer {
 	pthread_mutex_t lock;
 	char *ring;
 	size_t size, first;
-	_Atomic size_t used; /* may be read at any time */
+	_Atomic size_t used; /* also read without the lock */
 };
 
-void prints_init(struct prints *p);
-void prints_finish(struct prints *p);
+void printf_buffer_init(struct printf_buffer *p);
+void printf_buffer_finish(struct printf_buffer *p);
 
-/* One text; limit is what the ring may grow to. */
-void prints_add(struct prints *p, size_t limit, const char *text, size_t len);
+/* Appends one text. The ring grows up to limit bytes. */
+void printf_buffer_append(struct printf_buffer *p, size_t limit, const char *text, size_t len);
 
-void prints_show(struct prints *p);
+/* Writes all texts to stdout and empties the buffer. */
+void printf_buffer_flush(struct printf_buffer *p);

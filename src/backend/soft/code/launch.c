@@ -1,6 +1,6 @@
+/* Kernel launches: checks, parameters, the command of a stream, and the entry points. */
 #include "backend/soft/code/launch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/soft/stream/event.h"
@@ -17,7 +17,7 @@ static CUresult run_launch(struct command *c)
 		.params_size = k->params_size,
 		.globals = m->globals,
 		.grid_id = soft_next_id(),
-		.prints = &ctx->prints,
+		.printf_buffer = &ctx->printf_buffer,
 		.engine_data = &ctx->engine_data,
 		.device = ctx->device->ordinal,
 		.stop = &ctx->stop,
@@ -98,7 +98,7 @@ CUresult launch_check(const struct function *f, const struct kernel_launch *l)
 
 /* ---- parameters ---- */
 
-/* Where the packed parameters are, given the list of pairs that extra is. */
+/* Reads buffer and size of the packed parameters from the list of pairs in extra. */
 static CUresult read_extra(void **extra, const void **buffer, size_t *size)
 {
 	*buffer = NULL;
@@ -116,7 +116,7 @@ static CUresult read_extra(void **extra, const void **buffer, size_t *size)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The bytes that must be there: to the end of the last parameter, without what pads the buffer. */
+/* Least size of a packed buffer: to the end of the last parameter, without padding. */
 static size_t params_needed(const struct image_kernel *k)
 {
 	size_t need = 0;
@@ -185,7 +185,7 @@ CUresult launch_command(
 
 /* ---- launching ---- */
 
-static CUresult submit(
+static CUresult launch_submit(
 	struct function *f, struct stream *s, const struct kernel_launch *shape, void **params, void **extra)
 {
 	struct command *c;
@@ -196,7 +196,7 @@ static CUresult submit(
 	return r ? r : stream_submit(s, c, NULL);
 }
 
-/* The cluster shape a kernel has unless the launch says otherwise. */
+/* The cluster shape of a kernel for launches that specify none. */
 static void default_cluster(const struct function *f, unsigned *cluster)
 {
 	for (int i = 0; i < 3; i++) {
@@ -206,7 +206,7 @@ static void default_cluster(const struct function *f, unsigned *cluster)
 	}
 }
 
-static CUresult launch(CUfunction handle, CUstream stream, struct kernel_launch *shape, void **params, void **extra)
+CUresult launch_kernel(CUfunction handle, CUstream stream, struct kernel_launch *shape, void **params, void **extra)
 {
 	struct function *f;
 	struct stream *s;
@@ -218,8 +218,8 @@ static CUresult launch(CUfunction handle, CUstream stream, struct kernel_launch 
 	if (!r) {
 		if (!shape->cluster[0])
 			default_cluster(f, shape->cluster);
-		prints_show(&s->object.ctx->prints);
-		r = submit(f, s, shape, params, extra);
+		printf_buffer_flush(&s->object.ctx->printf_buffer);
+		r = launch_submit(f, s, shape, params, extra);
 		object_put(s);
 	}
 	object_put(f);
@@ -233,7 +233,7 @@ CUresult soft_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, uns
 {
 	struct kernel_launch l = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared};
 
-	return launch(f, stream, &l, params, extra);
+	return launch_kernel(f, stream, &l, params, extra);
 }
 
 CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
@@ -242,15 +242,15 @@ CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned 
 	struct kernel_launch l = {
 		.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .flags = LAUNCH_COOPERATIVE};
 
-	return launch(f, stream, &l, params, NULL);
+	return launch_kernel(f, stream, &l, params, NULL);
 }
 
-/* What a launch's attributes ask for besides its shape. */
-struct extras {
-	CUevent event; /* to be recorded when the kernel has done; NULL: none */
+/* Launch attributes other than the shape. */
+struct launch_extras {
+	CUevent event; /* recorded after the kernel; NULL: none */
 };
 
-static CUresult attribute(const CUlaunchAttribute *a, struct kernel_launch *l, struct extras *x)
+static CUresult launch_apply_attribute(const CUlaunchAttribute *a, struct kernel_launch *l, struct launch_extras *x)
 {
 	switch (a->id) {
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
@@ -272,7 +272,7 @@ static CUresult attribute(const CUlaunchAttribute *a, struct kernel_launch *l, s
 		if (a->value.deviceUpdatableKernelNode.deviceUpdatable)
 			return CUDA_ERROR_NOT_SUPPORTED;
 		return CUDA_SUCCESS;
-	default: /* the others are hints about caches and scheduling; what they allow need not happen */
+	default: /* the others are hints about caches and scheduling, which may be ignored */
 		if ((int)a->id < 0 || a->id >= CU_LAUNCH_ATTRIBUTE_MAX)
 			return CUDA_ERROR_INVALID_VALUE;
 		return CUDA_SUCCESS;
@@ -281,7 +281,7 @@ static CUresult attribute(const CUlaunchAttribute *a, struct kernel_launch *l, s
 
 CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
-	struct extras x = {0};
+	struct launch_extras x = {0};
 	CUresult r = CUDA_SUCCESS;
 
 	if (!c || (c->numAttrs && !c->attrs))
@@ -290,125 +290,10 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **par
 		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
 		.shared = c->sharedMemBytes};
 	for (unsigned i = 0; i < c->numAttrs && !r; i++)
-		r = attribute(&c->attrs[i], &l, &x);
+		r = launch_apply_attribute(&c->attrs[i], &l, &x);
 	if (!r)
-		r = launch(f, c->hStream, &l, params, extra);
+		r = launch_kernel(f, c->hStream, &l, params, extra);
 	if (!r && x.event)
 		r = soft_cuEventRecord(x.event, c->hStream);
 	return r;
-}
-
-/* ---- entry points of old: shape and parameters are set on the function first ---- */
-
-static CUresult old_enter(CUfunction handle, struct function **f)
-{
-	CUresult r = function_enter(handle, f);
-
-	if (r)
-		return r;
-	pthread_mutex_lock(&(*f)->lock);
-	if (!(*f)->old)
-		(*f)->old = calloc(1, sizeof *(*f)->old);
-	if ((*f)->old)
-		return CUDA_SUCCESS;
-	pthread_mutex_unlock(&(*f)->lock);
-	object_put(*f);
-	return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static CUresult old_leave(struct function *f, CUresult r)
-{
-	pthread_mutex_unlock(&f->lock);
-	object_put(f);
-	return r;
-}
-
-CUresult soft_cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
-{
-	struct function *f;
-
-	if (x <= 0 || y <= 0 || z <= 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	CUresult r = old_enter(handle, &f);
-	if (r)
-		return r;
-	f->old->block[0] = x;
-	f->old->block[1] = y;
-	f->old->block[2] = z;
-	return old_leave(f, CUDA_SUCCESS);
-}
-
-CUresult soft_cuFuncSetSharedSize(CUfunction handle, unsigned int bytes)
-{
-	struct function *f;
-	CUresult r = old_enter(handle, &f);
-
-	if (r)
-		return r;
-	f->old->shared = bytes;
-	return old_leave(f, CUDA_SUCCESS);
-}
-
-CUresult soft_cuParamSetSize(CUfunction handle, unsigned int size)
-{
-	struct function *f;
-	CUresult r = old_enter(handle, &f);
-
-	if (r)
-		return r;
-	if (size > sizeof f->old->params)
-		return old_leave(f, CUDA_ERROR_INVALID_VALUE);
-	f->old->params_size = size;
-	return old_leave(f, CUDA_SUCCESS);
-}
-
-CUresult soft_cuParamSetv(CUfunction handle, int offset, void *ptr, unsigned int size)
-{
-	struct function *f;
-	CUresult r = old_enter(handle, &f);
-
-	if (r)
-		return r;
-	if (!ptr || offset < 0 || (uint64_t)offset + size > sizeof f->old->params)
-		return old_leave(f, CUDA_ERROR_INVALID_VALUE);
-	memcpy(f->old->params + offset, ptr, size);
-	return old_leave(f, CUDA_SUCCESS);
-}
-
-CUresult soft_cuParamSeti(CUfunction handle, int offset, unsigned int value)
-{
-	return soft_cuParamSetv(handle, offset, &value, sizeof value);
-}
-
-CUresult soft_cuParamSetf(CUfunction handle, int offset, float value)
-{
-	return soft_cuParamSetv(handle, offset, &value, sizeof value);
-}
-
-CUresult soft_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstream stream)
-{
-	struct function *f;
-	struct old_launch old;
-	CUresult r = width > 0 && height > 0 ? old_enter(handle, &f) : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	old = *f->old;
-	old_leave(f, CUDA_SUCCESS);
-	size_t size = old.params_size;
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, old.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-	struct kernel_launch l = {
-		.grid = {width, height, 1}, .block = {old.block[0], old.block[1], old.block[2]}, .shared = old.shared};
-	return launch(handle, stream, &l, NULL, extra);
-}
-
-CUresult soft_cuLaunchGrid(CUfunction f, int width, int height)
-{
-	return soft_cuLaunchGridAsync(f, width, height, NULL);
-}
-
-CUresult soft_cuLaunch(CUfunction f)
-{
-	return soft_cuLaunchGridAsync(f, 1, 1, NULL);
 }

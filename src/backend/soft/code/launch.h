@@ -1,5 +1,5 @@
 /*
- * launch.h - kernel launches, as commands.
+ * launch.h - kernel launches as commands of a stream.
  */
 #pragma once
 
@@ -17,15 +17,18 @@ struct kernel_launch {
 
 extern const struct command_ops command_launch;
 
-/* Check shape and limits: CUDA_SUCCESS, or what the launch would answer. */
+/* Checks shape and limits: CUDA_SUCCESS, or the error that the launch returns. */
 CUresult launch_check(const struct function *f, const struct kernel_launch *l);
 
 /*
- * A command for this shape with the parameters copied in; params or extra as cuLaunchKernel has them.
- * Checked, and f referenced by it.
+ * Creates a checked launch command with a copy of the parameters, given in params or extra as with cuLaunchKernel.  The
+ * command references f.
  */
 CUresult launch_command(
 	struct function *f, const struct kernel_launch *shape, void **params, void **extra, struct command **c);
 
-/* How many such blocks a multiprocessor holds at once. */
+/* cuLaunchKernel with everything but the parameters in `shape`.  A cluster of 0: the kernel's default. */
+CUresult launch_kernel(CUfunction handle, CUstream stream, struct kernel_launch *shape, void **params, void **extra);
+
+/* Number of blocks of this many threads that a multiprocessor holds at once. */
 unsigned launch_occupancy(const struct function *f, unsigned threads, size_t dynamic);

@@ -1,7 +1,6 @@
 /*
- * Libraries and kernels: code that belongs to no context.  Loading one looks at nothing if the application
- * promises to keep the image; the code is loaded when something in it is asked for, and put into a context
- * when it is used there.
+ * Libraries and their kernels: code that belongs to no context.  If the application promises to keep the image, it is
+ * read only when a kernel or variable is looked up.  The first use in a context creates the library's module there.
  */
 #include "backend/soft/code/module.h"
 
@@ -13,7 +12,7 @@ static void release_library(void *object)
 	struct library *l = object;
 
 	while (l->instances) {
-		struct instance *i = l->instances;
+		struct library_instance *i = l->instances;
 
 		l->instances = i->next;
 		free(i);
@@ -35,8 +34,8 @@ static void release_kernel(void *object)
 	free(k);
 }
 
-/* Load the code if that has not been tried; lock held. */
-static CUresult load(struct library *l, struct jit *jit)
+/* Loads the code on the first call; later calls return the same result.  Requires the lock. */
+static CUresult library_load(struct library *l, struct jit *jit)
 {
 	struct jit none = {0};
 
@@ -63,7 +62,7 @@ static CUresult library_enter(CUlibrary handle, struct library **l)
 	return *l ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* As library_enter, and the code is there. */
+/* library_enter for calls that need the code: loads it. */
 static CUresult library_open(CUlibrary handle, struct library **l)
 {
 	CUresult r = library_enter(handle, l);
@@ -71,7 +70,7 @@ static CUresult library_open(CUlibrary handle, struct library **l)
 	if (r)
 		return r;
 	pthread_mutex_lock(&(*l)->lock);
-	r = load(*l, NULL);
+	r = library_load(*l, NULL);
 	pthread_mutex_unlock(&(*l)->lock);
 	if (r)
 		object_put(*l);
@@ -101,7 +100,7 @@ static struct kernel *create_kernel(struct library *l, unsigned i)
 	return k;
 }
 
-/* The handle of kernel number i. */
+/* The handle of the kernel with index i. */
 static CUresult library_kernel(struct library *l, unsigned i, CUkernel *out)
 {
 	uint64_t handle;
@@ -122,7 +121,7 @@ static CUresult library_kernel(struct library *l, unsigned i, CUkernel *out)
 /* The library's module in a context, referenced. */
 static CUresult library_module(struct library *l, struct context *ctx, struct module **m)
 {
-	struct instance *i;
+	struct library_instance *i;
 	CUresult r = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&l->lock);
@@ -139,7 +138,7 @@ static CUresult library_module(struct library *l, struct context *ctx, struct mo
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 	}
-	if (!*m && !r) { /* never used here, or the context has been reset since */
+	if (!*m && !r) { /* not used in this context, or the context was reset since */
 		r = module_create(ctx, l->program, m);
 		if (!r)
 			i->module = (*m)->object.handle;
@@ -173,7 +172,7 @@ CUresult kernel_function(struct kernel *k, struct context *ctx, struct function 
 
 /* ---- entry points: libraries ---- */
 
-/* cuBLASLt says BINARY_IS_PRESERVED without any value: to name it is enough. */
+/* cuBLASLt passes BINARY_IS_PRESERVED without a value, so the option alone sets it. */
 static CUresult library_options(unsigned n, CUlibraryOption *options, void **values, bool *preserved)
 {
 	*preserved = false;
@@ -228,7 +227,7 @@ CUresult soft_cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option 
 	if (preserved && !njit)
 		return create_library(out, image, NULL);
 	r = program_load(image, &jit, &p);
-	jit_answer(&jit);
+	jit_write_outputs(&jit);
 	if (!r)
 		r = create_library(out, NULL, p);
 	program_put(p);
@@ -258,15 +257,15 @@ CUresult soft_cuLibraryLoadFromFile(CUlibrary *out, const char *name, CUjit_opti
 		return module_file_error(err);
 	r = program_load_bytes(data, size, &jit, &p);
 	free(data);
-	jit_answer(&jit);
+	jit_write_outputs(&jit);
 	if (!r)
 		r = create_library(out, NULL, p);
 	program_put(p);
 	return r;
 }
 
-/* Kernels know their library, and modules their functions: close them from the outside in. */
-static void close_contents(struct library *l)
+/* Closes the kernels and the modules, with their functions, before the library itself. */
+static void library_close_contents(struct library *l)
 {
 	for (size_t i = 0; l->program && i < l->program->code->nkernels; i++) {
 		uint64_t handle = atomic_load(&l->kernels[i]);
@@ -276,7 +275,7 @@ static void close_contents(struct library *l)
 			object_close(k);
 		object_put(k);
 	}
-	for (struct instance *i = l->instances; i; i = i->next) {
+	for (struct library_instance *i = l->instances; i; i = i->next) {
 		struct module *m = object_find64(i->module, KIND_MODULE);
 
 		if (m)
@@ -294,7 +293,7 @@ CUresult soft_cuLibraryUnload(CUlibrary handle)
 		return r;
 	if (object_close(l)) {
 		pthread_mutex_lock(&l->lock);
-		close_contents(l);
+		library_close_contents(l);
 		pthread_mutex_unlock(&l->lock);
 	} else {
 		r = CUDA_ERROR_INVALID_HANDLE;
@@ -342,7 +341,7 @@ CUresult soft_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CUlib
 }
 
 /* The library's module in the current context. */
-static CUresult module_here(CUlibrary handle, struct module **m)
+static CUresult library_module_enter(CUlibrary handle, struct module **m)
 {
 	struct context *ctx;
 	struct library *l;
@@ -360,7 +359,7 @@ static CUresult module_here(CUlibrary handle, struct module **m)
 CUresult soft_cuLibraryGetModule(CUmodule *out, CUlibrary handle)
 {
 	struct module *m;
-	CUresult r = out ? module_here(handle, &m) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? library_module_enter(handle, &m) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -372,7 +371,7 @@ CUresult soft_cuLibraryGetModule(CUmodule *out, CUlibrary handle)
 CUresult soft_cuLibraryGetGlobal(CUdeviceptr *addr, size_t *size, CUlibrary handle, const char *name)
 {
 	struct module *m;
-	CUresult r = name && (addr || size) ? module_here(handle, &m) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = name && (addr || size) ? library_module_enter(handle, &m) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -381,7 +380,7 @@ CUresult soft_cuLibraryGetGlobal(CUdeviceptr *addr, size_t *size, CUlibrary hand
 	return r;
 }
 
-/* Needs no context: the runtime asks before there is one. */
+/* Needs no context: the CUDA runtime calls this before it creates one. */
 CUresult soft_cuLibraryGetManaged(CUdeviceptr *addr, size_t *size, CUlibrary handle, const char *name)
 {
 	struct library *l;

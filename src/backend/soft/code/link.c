@@ -1,9 +1,8 @@
 /*
- * cuLink*: code from several places becomes one image.
+ * cuLink*: joins several pieces of code into one image.
  *
- * Engines compile when they load, so an image that is "linked" here is a set (image_set_write) of what was
- * added, as it came.  It is loaded once when the link is completed, so that what is wrong with it is said
- * then, and thrown away.
+ * Engines compile when they load, so the linked image is a link set (image_set_write) of the unchanged inputs.
+ * cuLinkComplete loads the set once and discards the result, which reports errors where the application expects them.
  */
 #include "backend/soft/code/module.h"
 
@@ -15,15 +14,15 @@
 
 struct linker {
 	struct driver_object object;
-	pthread_mutex_t lock; /* all below */
+	pthread_mutex_t lock; /* protects the fields below */
 	struct jit jit;
-	struct image_span *parts; /* our own copies */
+	struct image_span *parts; /* copies of the inputs */
 	unsigned nparts;
-	void *image; /* the result, the application's until cuLinkDestroy */
+	void *image; /* the result, which the application uses until cuLinkDestroy */
 	size_t size;
 };
 
-static void release_link(void *object)
+static void linker_release(void *object)
 {
 	struct linker *l = object;
 
@@ -35,7 +34,7 @@ static void release_link(void *object)
 	free(l);
 }
 
-static CUresult result_of(int err)
+static CUresult linker_result(int err)
 {
 	switch (err) {
 	case 0:
@@ -66,10 +65,10 @@ CUresult soft_cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **valu
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_init(&l->lock, NULL);
 	r = jit_read(&l->jit, n, options, values);
-	if (!r && object_init(&l->object, KIND_LINK, NULL, release_link))
+	if (!r && object_init(&l->object, KIND_LINK, NULL, linker_release))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r)
-		release_link(l);
+		linker_release(l);
 	else
 		*out = object_handle(CUlinkState, l);
 	return r;
@@ -77,7 +76,7 @@ CUresult soft_cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **valu
 
 /* ---- adding ------------------------------------------------------------------------------------------- */
 
-static int add_part(void *arg, const struct image_span *part)
+static int linker_add_part(void *arg, const struct image_span *part)
 {
 	struct linker *l = arg;
 	struct image_span *list = realloc(l->parts, (l->nparts + 1) * sizeof *list);
@@ -95,8 +94,8 @@ static int add_part(void *arg, const struct image_span *part)
 	return 0;
 }
 
-/* Is there something in it that we can run? */
-static int usable(struct linker *l, const struct image *image)
+/* Checks that the image has code for the device; logs the error otherwise. */
+static int check_image_usable(struct linker *l, const struct image *image)
 {
 	const struct engine_device *d = &soft.devices[0].info;
 	struct image_want want = {d->major, d->minor, soft.engine->accepts};
@@ -112,24 +111,24 @@ static int usable(struct linker *l, const struct image *image)
 	return err;
 }
 
-/* A fatbin, a cubin, or what an earlier link has made. */
-static int add_image(struct linker *l, const void *data, size_t size)
+/* Adds a fatbin, a cubin, PTX, or the members of a link set. */
+static int linker_add_image(struct linker *l, const void *data, size_t size)
 {
 	struct image image;
 	int err = image_init(&image, data, size);
 
 	if (err)
 		return err;
-	err = usable(l, &image);
+	err = check_image_usable(l, &image);
 	if (!err && image.nparts == 1)
-		err = add_part(l, &image.parts[0]);
+		err = linker_add_part(l, &image.parts[0]);
 	for (unsigned i = 1; i < image.nparts && !err; i++)
-		err = add_part(l, &image.parts[i]);
+		err = linker_add_part(l, &image.parts[i]);
 	image_finish(&image);
 	return err;
 }
 
-static CUresult add_ptx(struct linker *l, const char *text, size_t size, const char *name)
+static CUresult linker_add_ptx(struct linker *l, const char *text, size_t size, const char *name)
 {
 	struct ptx_module *m;
 	bool valid;
@@ -145,49 +144,49 @@ static CUresult add_ptx(struct linker *l, const char *text, size_t size, const c
 	ptx_module_destroy(m);
 	if (!valid)
 		return CUDA_ERROR_INVALID_PTX;
-	r = add_image(l, text, size);
-	return r == -ENOENT || r == -EINVAL ? CUDA_ERROR_INVALID_PTX : result_of(r);
+	r = linker_add_image(l, text, size);
+	return r == -ENOENT || r == -EINVAL ? CUDA_ERROR_INVALID_PTX : linker_result(r);
 }
 
-/* All or nothing. */
-static int add_objects(struct linker *l, const void *data, size_t size)
+/* Adds all fatbins of an object or archive; after an error, none. */
+static int linker_add_objects(struct linker *l, const void *data, size_t size)
 {
 	unsigned had = l->nparts;
-	int err = image_objects(data, size, add_part, l);
+	int err = image_objects(data, size, linker_add_part, l);
 
 	if (!err && l->nparts == had)
 		err = -ENOENT;
 	while (err && l->nparts > had)
 		free((void *)l->parts[--l->nparts].data);
 	if (err == -ENOENT)
-		engine_log(&l->jit.error, "error: an object or library without device code\n");
+		engine_log(&l->jit.error, "error: an object or library has no device code\n");
 	return err;
 }
 
-static CUresult add(struct linker *l, CUjitInputType type, const void *data, size_t size, const char *name)
+static CUresult linker_add(struct linker *l, CUjitInputType type, const void *data, size_t size, const char *name)
 {
 	enum image_kind kind = image_sniff(data, size);
 
 	switch (type) {
 	case CU_JIT_INPUT_PTX:
-		return add_ptx(l, data, size, name ? name : "<unnamed>");
+		return linker_add_ptx(l, data, size, name ? name : "<unnamed>");
 	case CU_JIT_INPUT_CUBIN:
 	case CU_JIT_INPUT_FATBINARY:
 		if (kind != IMAGE_CUBIN && kind != IMAGE_FATBIN)
 			return CUDA_ERROR_INVALID_IMAGE;
-		return result_of(add_image(l, data, size));
+		return linker_result(linker_add_image(l, data, size));
 	case CU_JIT_INPUT_OBJECT:
 	case CU_JIT_INPUT_LIBRARY:
-		return result_of(add_objects(l, data, size));
-	case CU_JIT_INPUT_NVVM: /* NVIDIA's intermediate code, which only its compiler reads */
-		engine_log(&l->jit.error, "error: LTO-IR cannot be read\n");
+		return linker_result(linker_add_objects(l, data, size));
+	case CU_JIT_INPUT_NVVM: /* NVIDIA's intermediate code (LTO-IR), which only NVIDIA's compiler reads */
+		engine_log(&l->jit.error, "error: LTO-IR inputs are not supported; compile without -dlto\n");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
-static CUresult link_find(CUlinkState state, struct linker **l)
+static CUresult linker_find(CUlinkState state, struct linker **l)
 {
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
@@ -203,15 +202,15 @@ CUresult soft_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *dat
 {
 	struct linker *l;
 	struct jit own;
-	CUresult r = data && size ? link_find(state, &l) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = data && size ? linker_find(state, &l) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	pthread_mutex_lock(&l->lock);
 	r = l->image ? CUDA_ERROR_INVALID_VALUE : jit_read(&own, n, options, values);
 	if (!r)
-		r = add(l, type, data, size, name);
-	jit_answer(&l->jit);
+		r = linker_add(l, type, data, size, name);
+	jit_write_outputs(&l->jit);
 	pthread_mutex_unlock(&l->lock);
 	object_put(l);
 	return r;
@@ -236,7 +235,7 @@ CUresult soft_cuLinkAddFile_v2(
 
 /* ---- the result --------------------------------------------------------------------------------------- */
 
-static CUresult complete(struct linker *l)
+static CUresult linker_complete(struct linker *l)
 {
 	struct program *p;
 	void *image;
@@ -248,7 +247,7 @@ static CUresult complete(struct linker *l)
 		return l->image ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 	err = image_set_write(l->parts, l->nparts, &image, &size);
 	if (err)
-		return result_of(err);
+		return linker_result(err);
 	r = program_load_bytes(image, size, &l->jit, &p);
 	if (r) {
 		free(image);
@@ -263,13 +262,13 @@ static CUresult complete(struct linker *l)
 CUresult soft_cuLinkComplete(CUlinkState state, void **image, size_t *size)
 {
 	struct linker *l;
-	CUresult r = image ? link_find(state, &l) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = image ? linker_find(state, &l) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	pthread_mutex_lock(&l->lock);
-	r = complete(l);
-	jit_answer(&l->jit);
+	r = linker_complete(l);
+	jit_write_outputs(&l->jit);
 	if (!r) {
 		*image = l->image;
 		if (size)

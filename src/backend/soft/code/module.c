@@ -1,6 +1,4 @@
-/*
- * Modules: code in one context, with variables of its own.
- */
+/* Modules: code in one context, with its own variables. */
 #include "backend/soft/code/module.h"
 
 #include <errno.h>
@@ -35,9 +33,8 @@ static void release_module(void *object)
 	free(m);
 }
 
-/* Memory for each variable, zeroed.  It goes with the module, not with the context; managed ones are there
- * already. */
-static CUresult place(struct module *m, struct context *ctx)
+/* Allocates and initialises the variables.  Their memory belongs to the module; managed ones belong to the program. */
+static CUresult module_place_globals(struct module *m, struct context *ctx)
 {
 	const struct code *code = m->program->code;
 
@@ -68,7 +65,7 @@ CUresult module_create(struct context *ctx, struct program *p, struct module **o
 	m->globals = calloc(p->code->nglobals + 1, sizeof *m->globals);
 	m->functions = calloc(p->code->nkernels + 1, sizeof *m->functions);
 	if (m->globals && m->functions)
-		r = place(m, ctx);
+		r = module_place_globals(m, ctx);
 	if (!r && object_init_held(&m->object, KIND_MODULE, ctx, release_module))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
@@ -107,13 +104,13 @@ CUresult module_global(struct module *m, const char *name, CUdeviceptr *addr, si
 
 /* ---- entry points ---- */
 
-/* Takes the program. */
-static CUresult make_module(CUmodule *out, struct context *ctx, struct program *p)
+/* Consumes the reference to the program. */
+static CUresult module_from_program(CUmodule *out, struct context *ctx, struct program *p)
 {
 	struct module *m;
 	CUresult r = module_create(ctx, p, &m);
 
-	prints_show(&ctx->prints);
+	printf_buffer_flush(&ctx->printf_buffer);
 	program_put(p);
 	if (r)
 		return r;
@@ -137,9 +134,9 @@ CUresult soft_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int 
 	if (r)
 		return r;
 	r = program_load(image, &jit, &p);
-	jit_answer(&jit);
+	jit_write_outputs(&jit);
 	if (!r)
-		r = make_module(out, ctx, p);
+		r = module_from_program(out, ctx, p);
 	return r;
 }
 
@@ -153,7 +150,6 @@ CUresult soft_cuModuleLoadFatBinary(CUmodule *out, const void *image)
 	return soft_cuModuleLoadDataEx(out, image, 0, NULL, NULL);
 }
 
-/* A whole file and a NUL behind it.  0 or -errno. */
 int module_read_file(const char *name, void **data, size_t *size)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC), err = 0;
@@ -211,7 +207,7 @@ CUresult soft_cuModuleLoad(CUmodule *out, const char *name)
 	r = program_load_bytes(data, size, &jit, &p);
 	free(data);
 	if (!r)
-		r = make_module(out, ctx, p);
+		r = module_from_program(out, ctx, p);
 	return r;
 }
 
@@ -233,7 +229,7 @@ CUresult soft_cuModuleUnload(CUmodule handle)
 
 	if (r)
 		return r;
-	prints_show(&m->object.ctx->prints);
+	printf_buffer_flush(&m->object.ctx->printf_buffer);
 	if (!module_close(m))
 		r = CUDA_ERROR_INVALID_HANDLE;
 	object_put(m);

@@ -1,28 +1,27 @@
 /*
- * module.h - code the application has loaded, and what it finds in it.
+ * module.h - code that the application has loaded: libraries, kernels, modules, functions.
  *
  *	CUlibrary ── CUkernel			belong to no context
  *	    │ program (struct code, loaded once, shared)
  *	CUmodule ── CUfunction			belong to a context: addresses of variables differ
  *
- * A module made for a library in some context is an ordinary module.  A function keeps its module alive and a
- * module its code, so that a launch in flight survives cuModuleUnload.  The way down is by handles, which go
- * stale harmlessly.
+ * A library's module in a context is an ordinary module.  A function references its module and a module its program, so
+ * a pending launch survives cuModuleUnload.  References in the other direction are handles, which may become stale.
  */
 #pragma once
 
 #include "backend/soft/core/soft.h"
 
-/* Code, counted, and its managed variables, which are the same for all contexts. */
+/* Reference-counted code with its managed variables, which all contexts share. */
 struct program {
 	_Atomic unsigned refs;
 	struct code *code;
-	uint64_t *managed; /* addresses, one a variable of the code; 0: not managed */
+	uint64_t *managed; /* address of each variable of the code; 0: not managed */
 };
 
-/* What cuFuncSetAttribute and cuKernelSetAttribute change. */
+/* Attributes that cuFuncSetAttribute and cuKernelSetAttribute change. */
 struct tuning {
-	_Atomic int max_dynamic_shared; /* 0: not set, what fits without opting in */
+	_Atomic int max_dynamic_shared; /* 0: not set, the limit without opting in applies */
 	_Atomic int carveout;           /* -1: no preference */
 	_Atomic int cluster[3];         /* 0: as compiled */
 	_Atomic int non_portable_cluster;
@@ -33,12 +32,12 @@ struct tuning {
 struct module {
 	struct driver_object object;
 	struct program *program;
-	uint64_t *globals;           /* addresses, one a variable of the code */
-	_Atomic uint64_t *functions; /* handles, one a kernel of the code; 0: not asked for yet */
+	uint64_t *globals;           /* address of each variable of the code */
+	_Atomic uint64_t *functions; /* function handle of each kernel of the code; 0: not created yet */
 };
 
-/* Parameters and shape collected by the calls of old, before cuLaunchKernel. */
-struct old_launch {
+/* Shape and parameters set by the legacy calls (cuFuncSetBlockShape, cuParamSet*) for cuLaunchGrid. */
+struct legacy_launch {
 	int block[3];
 	unsigned shared, params_size;
 	unsigned char params[4096];
@@ -48,22 +47,22 @@ struct function {
 	struct driver_object object;
 	struct module *module; /* referenced */
 	const struct image_kernel *kernel;
-	struct kernel *owner;  /* the CUkernel behind it, referenced, or NULL */
-	struct tuning *tuning; /* own, or the kernel's for this device */
-	struct tuning own;
-	pthread_mutex_t lock; /* old */
-	struct old_launch *old;
+	struct kernel *owner;  /* the CUkernel that it was created for, referenced, or NULL */
+	struct tuning *tuning; /* own_tuning, or that of the CUkernel for this device */
+	struct tuning own_tuning;
+	pthread_mutex_t lock; /* legacy */
+	struct legacy_launch *legacy;
 };
 
 struct library {
 	struct driver_object object;
-	const void *image; /* the application's, if it promised to keep it; NULL once loaded */
+	const void *image; /* the application's, which keeps it until the code is loaded; NULL afterwards */
 	pthread_mutex_t lock;
 	struct program *program;
-	CUresult failed;           /* why it could not be loaded */
-	_Atomic uint64_t *kernels; /* handles, one a kernel of the code */
-	struct instance {
-		struct instance *next;
+	CUresult failed;           /* the error of loading, which is tried once */
+	_Atomic uint64_t *kernels; /* CUkernel handle of each kernel of the code */
+	struct library_instance {
+		struct library_instance *next;
 		unsigned long long ctx_id;
 		uint64_t module; /* handle */
 	} *instances;
@@ -74,24 +73,24 @@ struct kernel {
 	struct library *library; /* referenced */
 	unsigned index;          /* in code->kernels */
 	const struct image_kernel *kernel;
-	struct program *program; /* referenced: keeps `kernel` valid */
-	struct tuning *tuning;   /* one a device */
+	struct program *program; /* referenced; owns `kernel` */
+	struct tuning *tuning;   /* one per device */
 	pthread_mutex_t lock;
-	unsigned long long ctx_id; /* where it was used last, and the function there */
-	uint64_t function;
+	unsigned long long ctx_id; /* context of the last use */
+	uint64_t function;         /* its function there */
 };
 
-/* JIT options, as far as they mean something here. */
+/* The JIT options that have an effect. */
 struct jit {
 	struct engine_log info, error;
-	void **info_size, **error_size, **wall_time; /* where the answers go */
-	uint64_t began;                              /* ns, CLOCK_MONOTONIC */
+	void **info_size, **error_size, **wall_time; /* outputs */
+	uint64_t start;                              /* CLOCK_MONOTONIC, ns */
 };
 
 CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **values);
-void jit_answer(struct jit *jit);
+void jit_write_outputs(struct jit *jit);
 
-/* Says why nothing in the image fits, and returns CUDA_ERROR_NO_BINARY_FOR_GPU. */
+/* Reports why no entry of the image suits the device, and returns CUDA_ERROR_NO_BINARY_FOR_GPU. */
 CUresult explain_no_binary(const struct image *image, struct jit *jit);
 
 CUresult program_load(const void *image, struct jit *jit, struct program **program);
@@ -101,23 +100,24 @@ void program_put(struct program *p);                           /* NULL is fine *
 int program_kernel(const struct program *p, const char *name); /* index, or -1 */
 int program_global(const struct program *p, const char *name);
 
-CUresult module_create(struct context *ctx, struct program *p, struct module **m); /* and a reference */
-bool module_close(struct module *m);                                               /* and its functions */
+CUresult module_create(struct context *ctx, struct program *p, struct module **m); /* with a reference for the caller */
+bool module_close(struct module *m);                                               /* closes its functions, too */
 CUresult module_global(struct module *m, const char *name, CUdeviceptr *addr, size_t *size);
 
-/* The function for kernel number i, referenced.  owner: the CUkernel it is made for, or NULL. */
+/* The function of the kernel with index i, referenced.  owner: its CUkernel, or NULL. */
 CUresult module_function(struct module *m, unsigned i, struct kernel *owner, struct function **f);
 
 /*
- * What the application means by a CUfunction, referenced: a function, or a CUkernel in the current context.
- * CUDA_ERROR_INVALID_HANDLE for anything else.
+ * Resolves a CUfunction, which may also be a CUkernel, to the function in the current context, referenced.
+ * CUDA_ERROR_INVALID_HANDLE for other handles.
  */
 CUresult function_enter(CUfunction handle, struct function **f);
 
 /* The function of a kernel in a context, referenced. */
 CUresult kernel_function(struct kernel *k, struct context *ctx, struct function **f);
 
-int module_read_file(const char *name, void **data, size_t *size); /* and a NUL behind; 0 or -errno */
+/* Reads a whole file and puts a NUL behind it. 0 or -errno. */
+int module_read_file(const char *name, void **data, size_t *size);
 CUresult module_file_error(int err);
 
 void tuning_init(struct tuning *t);
@@ -125,9 +125,10 @@ CUresult tuning_get(const struct image_kernel *k, struct code *code, const struc
 	CUfunction_attribute a, int *value);
 CUresult tuning_set(const struct image_kernel *k, struct code *code, struct tuning *t, const struct device *d,
 	CUfunction_attribute a, int value);
-/* Where parameter i lies; size may be NULL. */
+/* Offset and size of parameter i; size may be NULL. */
 CUresult kernel_param(const struct image_kernel *k, size_t i, size_t *offset, size_t *size);
 unsigned kernel_max_threads(const struct image_kernel *k, const struct device *d);
+/* Largest dynamic shared memory of a launch. */
 size_t tuning_max_dynamic(
 	const struct image_kernel *k, struct code *code, const struct tuning *t, const struct device *d);
 

@@ -1,9 +1,7 @@
-/*
- * How many blocks fit on a multiprocessor, and questions that follow from it.
- */
+/* Occupancy: the number of blocks that fit on a multiprocessor, and the calls derived from it. */
 #include "backend/soft/code/launch.h"
 
-static unsigned least(unsigned a, uint64_t b)
+static unsigned min_unsigned(unsigned a, uint64_t b)
 {
 	return b < a ? (unsigned)b : a;
 }
@@ -17,11 +15,11 @@ unsigned launch_occupancy(const struct function *f, unsigned threads, size_t dyn
 
 	if (!threads || threads > kernel_max_threads(f->kernel, f->object.ctx->device))
 		return 0;
-	n = least(n, d->max_threads_per_multiprocessor / (warps * 32));
+	n = min_unsigned(n, d->max_threads_per_multiprocessor / (warps * 32));
 	if (shared)
-		n = least(n, (d->shared_optin + d->shared_reserved) / shared);
-	if (f->kernel->regs) /* given out to warps, 256 at a time */
-		n = least(n, d->registers_per_block / (((f->kernel->regs * 32 + 255) & ~255u) * warps));
+		n = min_unsigned(n, (d->shared_optin + d->shared_reserved) / shared);
+	if (f->kernel->regs) /* allocated to warps in units of 256 */
+		n = min_unsigned(n, d->registers_per_block / (((f->kernel->regs * 32 + 255) & ~255u) * warps));
 	return n;
 }
 
@@ -102,8 +100,8 @@ CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunctio
 	return r;
 }
 
-/* The cluster shape a configuration asks for, as a number of blocks; 1: none. */
-static unsigned cluster_of(const CUlaunchConfig *c)
+/* Number of blocks in a cluster of this configuration; 1: no clusters. */
+static unsigned config_cluster_size(const CUlaunchConfig *c)
 {
 	unsigned n = 1;
 
@@ -131,11 +129,11 @@ CUresult soft_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, c
 }
 
 /*
- * A cluster runs within one group of multiprocessors, so how many fit is not just a division.  Groups are as
- * on GPUs that have clusters: of up to 18 multiprocessors, in pairs, as equal as possible (132 are 2 x 18 + 6
- * x 16). Libraries work out the groups from our answers and do not accept impossible ones.
+ * Number of clusters that fit at once.  A cluster runs within one group of multiprocessors.  Groups are as on GPUs with
+ * clusters: of up to 18 multiprocessors, in pairs, as equal as possible (132 are 2 x 18 + 6 x 16).  Libraries derive the
+ * groups from these results and reject impossible ones.
  */
-static unsigned clusters_that_fit(unsigned multiprocessors, unsigned blocks_each, unsigned cluster)
+static unsigned count_fitting_clusters(unsigned multiprocessors, unsigned blocks_each, unsigned cluster)
 {
 	unsigned groups = (multiprocessors + 17) / 18, pairs = multiprocessors / 2, n = 0;
 
@@ -160,14 +158,14 @@ CUresult soft_cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, con
 		return r;
 	const struct engine_device *d = &f->object.ctx->device->info;
 	uint64_t threads = (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ;
-	unsigned n = cluster_of(c), blocks;
+	unsigned n = config_cluster_size(c), blocks;
 
 	blocks = threads > 1024 ? 0 : launch_occupancy(f, (unsigned)threads, c->sharedMemBytes);
-	/* Larger than may be launched is not wrong to ask: it tells how large the groups are. */
+	/* Sizes beyond the launch limit are valid here: libraries use them to find the size of the groups. */
 	if (n > (unsigned)d->max_cluster_size * 4)
 		r = CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	else
-		*clusters = clusters_that_fit(d->multiprocessors, blocks, n);
+		*clusters = count_fitting_clusters(d->multiprocessors, blocks, n);
 	object_put(f);
 	return r;
 }

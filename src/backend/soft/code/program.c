@@ -1,6 +1,4 @@
-/*
- * From what the application hands over to an engine's code: choose the image that fits, unpack it, load it.
- */
+/* Loads an image: selects the entries for the device, unpacks them and passes them to the engine. */
 #include "backend/soft/code/module.h"
 
 #include <ctype.h>
@@ -10,7 +8,7 @@
 
 #include "backend/soft/memory/range.h"
 
-static void free_managed(struct program *p)
+static void program_free_managed(struct program *p)
 {
 	for (size_t i = 0; p->managed && i < p->code->nglobals; i++) {
 		struct range *r = p->managed[i] ? range_remove(p->managed[i], 1u << RANGE_MANAGED) : NULL;
@@ -21,8 +19,8 @@ static void free_managed(struct program *p)
 	free(p->managed);
 }
 
-/* Managed variables have one address everywhere, and one before there is any context. */
-static CUresult place_managed(struct program *p)
+/* Managed variables have the same address in all contexts, and exist before the first context. */
+static CUresult program_place_managed(struct program *p)
 {
 	const struct code *code = p->code;
 	bool any = false;
@@ -53,12 +51,12 @@ void program_put(struct program *p)
 {
 	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	free_managed(p);
+	program_free_managed(p);
 	soft.engine->unload(p->code);
 	free(p);
 }
 
-/* PTX starts with .version, after comments; what does not is no image at all. */
+/* Whether .version is the first word of the text, behind comments. */
 static bool looks_like_ptx(const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -82,8 +80,8 @@ static bool looks_like_ptx(const char *text, size_t size)
 	return false;
 }
 
-/* Takes the code. */
-static CUresult make_program(struct code *code, struct program **program)
+/* Takes ownership of the code. */
+static CUresult program_create(struct code *code, struct program **program)
 {
 	struct program *p = calloc(1, sizeof *p);
 	CUresult r;
@@ -94,7 +92,7 @@ static CUresult make_program(struct code *code, struct program **program)
 	}
 	p->code = code;
 	atomic_init(&p->refs, 1);
-	r = place_managed(p);
+	r = program_place_managed(p);
 	if (r)
 		program_put(p);
 	else
@@ -102,7 +100,7 @@ static CUresult make_program(struct code *code, struct program **program)
 	return r;
 }
 
-static CUresult unpack(const struct image_entry *e, struct image_blob *blob, struct engine_piece *piece)
+static CUresult unpack_entry(const struct image_entry *e, struct image_blob *blob, struct engine_piece *piece)
 {
 	int err = image_payload(e, blob);
 
@@ -126,18 +124,20 @@ static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit
 	struct code *code;
 
 	for (unsigned i = 0; i < n && !r; i++)
-		r = unpack(&e[i], &blobs[i], &pieces[i]);
+		r = unpack_entry(&e[i], &blobs[i], &pieces[i]);
 	if (!r)
 		r = soft.engine->load(pieces, n, &soft.devices[0].info, &jit->error, &code);
 	for (unsigned i = 0; i < n && blobs; i++)
 		image_blob_finish(&blobs[i]);
 	free(blobs);
 	free(pieces);
-	return r ? r : make_program(code, program);
+	return r ? r : program_create(code, program);
 }
 
-/* A program that was linked, or is to be, out of the parts behind part 0.  One that has nothing for us is
- * left out: if something of it is needed, the linker says its name. */
+/*
+ * Links a program from parts 1, 2, ... of the image.  Parts without code for the device are left out: if one of them is
+ * needed, the linker reports the missing name.
+ */
 static CUresult load_linked(
 	const struct image *image, const struct image_want *want, struct jit *jit, struct program **program)
 {
@@ -178,7 +178,7 @@ static CUresult load_best(const struct image *image, struct jit *jit, struct pro
 		image_iter_init(&it, image, 0);
 		if (image_next(&it, &e) && !looks_like_ptx(e.payload, e.stored_size))
 			return CUDA_ERROR_INVALID_IMAGE;
-		engine_log(&jit->error, "the PTX is made for a newer device than compute capability %d.%d", d->major,
+		engine_log(&jit->error, "the PTX requires a newer device than compute capability %d.%d", d->major,
 			d->minor);
 		return CUDA_ERROR_INVALID_PTX;
 	}
@@ -212,7 +212,7 @@ CUresult program_load_bytes(const void *data, size_t size, struct jit *jit, stru
 	return load_image(&image, image_init(&image, data, size), jit, program);
 }
 
-/* Static names may repeat in a linked program; the first of equals is the one that others see. */
+/* Static names may occur several times in a linked program; the first one is the visible one. */
 int program_kernel(const struct program *p, const char *name)
 {
 	size_t low = 0, high = p->code->nkernels;
@@ -248,7 +248,7 @@ int program_global(const struct program *p, const char *name)
 CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **values)
 {
 	memset(jit, 0, sizeof *jit);
-	jit->began = soft_now();
+	jit->start = soft_now();
 	if (n && (!options || !values))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < n; i++) {
@@ -270,11 +270,11 @@ CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **val
 		case CU_JIT_WALL_TIME:
 			jit->wall_time = &values[i];
 			break;
-		case CU_JIT_GLOBAL_SYMBOL_COUNT: /* code that is to find variables of the application's */
+		case CU_JIT_GLOBAL_SYMBOL_COUNT: /* bind names to addresses of the application */
 			if ((unsigned)(uintptr_t)values[i])
 				return CUDA_ERROR_NOT_SUPPORTED;
 			break;
-		default: /* how to compile: advice we may leave */
+		default: /* compiler options, which may be ignored */
 			if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS)
 				return CUDA_ERROR_INVALID_VALUE;
 		}
@@ -286,15 +286,15 @@ CUresult jit_read(struct jit *jit, unsigned n, CUjit_option *options, void **val
 	return CUDA_SUCCESS;
 }
 
-/* How much was written: the sizes the application gave become the sizes used. */
-void jit_answer(struct jit *jit)
+/* Stores the used sizes of the log buffers and the elapsed time. */
+void jit_write_outputs(struct jit *jit)
 {
 	if (jit->info_size)
 		*jit->info_size = (void *)(uintptr_t)(jit->info.used ? jit->info.used + 1 : 0);
 	if (jit->error_size)
 		*jit->error_size = (void *)(uintptr_t)(jit->error.used ? jit->error.used + 1 : 0);
 	if (jit->wall_time) {
-		float ms = (float)(soft_now() - jit->began) / 1e6f;
+		float ms = (float)(soft_now() - jit->start) / 1e6f;
 
 		memcpy(jit->wall_time, &ms, sizeof ms);
 	}

@@ -12,7 +12,7 @@ static void context_release(void *object)
 {
 	struct context *ctx = object;
 
-	prints_finish(&ctx->prints);
+	printf_buffer_finish(&ctx->printf_buffer);
 	pthread_mutex_destroy(&ctx->lock);
 	free(ctx);
 }
@@ -40,7 +40,7 @@ struct context *context_create(struct device *dev, unsigned flags, bool primary)
 	if (!ctx)
 		return NULL;
 	pthread_mutex_init(&ctx->lock, NULL);
-	prints_init(&ctx->prints);
+	printf_buffer_init(&ctx->printf_buffer);
 	list_init(&ctx->objects);
 	list_init(&ctx->busy);
 	ctx->device = dev;
@@ -115,7 +115,7 @@ void context_end(struct context *ctx)
 	atomic_store(&ctx->closed, true);
 	pthread_mutex_unlock(&ctx->lock);
 	context_wait(ctx); /* for work submitted meanwhile */
-	prints_show(&ctx->prints);
+	printf_buffer_flush(&ctx->printf_buffer);
 	while (context_close_object(ctx))
 		;
 	range_end_context(ctx);
@@ -135,14 +135,14 @@ void context_fail(struct context *ctx, CUresult error)
 {
 	int none = CUDA_SUCCESS;
 
-	prints_show(&ctx->prints); /* synchronising calls fail from now on, and do not show it */
+	printf_buffer_flush(&ctx->printf_buffer); /* synchronising calls fail from now on, and do not show it */
 	atomic_compare_exchange_strong(&ctx->error, &none, error);
 }
 
 void context_synchronized(struct context *ctx)
 {
 	pools_synchronized();
-	prints_show(&ctx->prints);
+	printf_buffer_flush(&ctx->printf_buffer);
 }
 
 __thread bool soft_in_callback __attribute__((tls_model("initial-exec")));

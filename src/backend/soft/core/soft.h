@@ -161,8 +161,8 @@ struct context {
 
 	pthread_mutex_t lock; /* objects, limits */
 	size_t limits[LIMITS];
-	struct prints prints;        /* output of its kernels */
-	_Atomic(void *) engine_data; /* see engine.h */
+	struct printf_buffer printf_buffer; /* output of its kernels */
+	_Atomic(void *) engine_data;        /* see engine.h */
 	struct list objects;
 	struct stream *legacy;
 

@@ -5,7 +5,7 @@ static CUresult run_host(struct command *c)
 {
 	struct host_call *h = c->data;
 
-	prints_show(&c->ctx->prints);
+	printf_buffer_flush(&c->ctx->printf_buffer);
 	soft_in_callback = true;
 	if (h->fn)
 		h->fn(h->arg);

@@ -375,14 +375,14 @@ CUresult stream_run(struct stream *s, struct command *c)
 	}
 	if (stream_claim(s, c)) {
 		r = run_claimed(s, c);
-		prints_show(&ctx->prints);
+		printf_buffer_flush(&ctx->printf_buffer);
 		return r;
 	}
 	r = stream_submit(s, c, &number);
 	if (r)
 		return r;
 	stream_wait(s, number, true);
-	prints_show(&ctx->prints);
+	printf_buffer_flush(&ctx->printf_buffer);
 	return atomic_load(&ctx->error);
 }
 
