@@ -228,6 +228,39 @@ static void test_capture(void)
 	OK(cuStreamDestroy_v2(b));
 }
 
+/* A stream of another context takes part in a capture, and is an ordinary stream again afterwards. */
+static void test_capture_across_contexts(void)
+{
+	unsigned value = 0x05050505;
+	CUdeviceptr p = 0;
+	CUcontext other;
+	CUevent fork, join;
+	CUstream a, b;
+	CUgraph g;
+
+	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+	OK(cuCtxCreate_v2(&other, 0, 0));
+	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+	OK(cuMemAlloc_v2(&p, 64));
+	OK(cuStreamBeginCapture_v2(a, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(cuEventRecord(fork, a));
+	OK(cuStreamWaitEvent(b, fork, 0));
+	OK(cuMemsetD8Async(p, 1, 64, b));
+	OK(cuEventRecord(join, b));
+	OK(cuStreamWaitEvent(a, join, 0));
+	OK(cuStreamEndCapture(a, &g));
+	OK(cuMemcpyHtoDAsync_v2(p, &value, sizeof value, b));
+	OK(cuStreamSynchronize(b));
+	CHECK_EQ(word_at(p), value);
+	OK(cuGraphDestroy(g));
+	OK(cuCtxDestroy_v2(other));
+	OK(cuCtxSetCurrent(context));
+	OK(cuEventDestroy_v2(fork));
+	OK(cuStreamDestroy_v2(a));
+}
+
 static void test_user_objects(void)
 {
 	CUuserObject object;
@@ -265,6 +298,7 @@ int main(void)
 	test_explicit_nodes();
 	test_general_nodes();
 	test_capture();
+	test_capture_across_contexts();
 	test_user_objects();
 	return RESULT();
 }

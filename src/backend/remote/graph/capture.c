@@ -9,10 +9,17 @@
 #include "backend/remote/graph/state.h"
 #include "backend/remote/session/fetch.h"
 
+/* A context with streams in a capture. */
+struct captured_context {
+	struct captured_context *next;
+	struct context *ctx;
+};
+
 struct capture {
 	struct list link;
 	uint64_t id;
 	struct stream *origin;
+	struct captured_context *contexts; /* other than the origin's */
 	CUstreamCaptureMode mode;
 	pthread_t thread;
 };
@@ -29,6 +36,25 @@ static struct capture *capture_find(uint64_t id)
 	return NULL;
 }
 
+/* Streams of several contexts may take part in one capture.  Lock held; false: no memory. */
+static bool capture_note_context(struct capture *c, struct context *ctx)
+{
+	struct captured_context *n = c->contexts;
+
+	if (ctx == c->origin->ctx)
+		return true;
+	while (n && n->ctx != ctx)
+		n = n->next;
+	if (n)
+		return true;
+	n = malloc(sizeof *n);
+	if (!n)
+		return false;
+	*n = (struct captured_context){c->contexts, ctx};
+	c->contexts = n;
+	return true;
+}
+
 static void stream_enter_capture(struct stream *s, struct capture *c)
 {
 	s->capture_id = c->id;
@@ -41,7 +67,7 @@ void capture_join(struct stream *s, uint64_t capture_id)
 
 	pthread_mutex_lock(&client->graph->captures.lock);
 	c = capture_find(capture_id);
-	if (c && !s->capturing)
+	if (c && !s->capturing && capture_note_context(c, s->ctx))
 		stream_enter_capture(s, c);
 	pthread_mutex_unlock(&client->graph->captures.lock);
 }
@@ -126,6 +152,29 @@ static CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode)
 	return CUDA_SUCCESS;
 }
 
+static void capture_release_streams(uint64_t id, struct context *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	list_each(l, &ctx->streams)
+	{
+		struct stream *s = container_of(l, struct stream, link);
+		if (s->capture_id == id) {
+			s->capturing = false;
+			s->capture_id = 0;
+		}
+	}
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+static void capture_destroy(struct capture *c)
+{
+	for (struct captured_context *n = c->contexts, *next; n; n = next) {
+		next = n->next;
+		free(n);
+	}
+	free(c);
+}
+
 /* Releases all streams that took part. */
 static void capture_end(uint64_t id)
 {
@@ -140,17 +189,10 @@ static void capture_end(uint64_t id)
 	list_remove(&c->link);
 	client->captures--;
 	pthread_mutex_unlock(&client->graph->captures.lock);
-	pthread_mutex_lock(&c->origin->ctx->lock);
-	list_each(l, &c->origin->ctx->streams)
-	{
-		struct stream *s = container_of(l, struct stream, link);
-		if (s->capture_id == id) {
-			s->capturing = false;
-			s->capture_id = 0;
-		}
-	}
-	pthread_mutex_unlock(&c->origin->ctx->lock);
-	free(c);
+	capture_release_streams(id, c->origin->ctx);
+	for (struct captured_context *n = c->contexts; n; n = n->next)
+		capture_release_streams(id, n->ctx);
+	capture_destroy(c);
 }
 
 void captures_drop(struct context *ctx)
@@ -239,7 +281,7 @@ CUresult remote_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 
 void captures_finish(struct capture_table *t)
 {
-	list_each_safe(l, &t->active) free(container_of(l, struct capture, link));
+	list_each_safe(l, &t->active) capture_destroy(container_of(l, struct capture, link));
 }
 
 /* ---- capture info ---- */
