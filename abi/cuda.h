@@ -1,7 +1,7 @@
 /*
- * The binary interface of the CUDA driver, releases 12 and 13, in our own words: what an application and a
- * libcuda.so.1 agree on. Names, numbers and layouts are the vendor's; test/abi holds them against a toolkit
- * where one is installed. The functions themselves are declared in api/cuda.api.
+ * The binary interface of the CUDA driver, releases 12 and 13, in our own declarations. Names, numbers and layouts
+ * are the vendor's; where a toolkit is installed, test/abi compares them with its headers. The functions are declared
+ * in api/cuda.api.
  */
 #pragma once
 

@@ -222,7 +222,7 @@ typedef struct CUDA_RESOURCE_VIEW_DESC_st {
 } CUDA_RESOURCE_VIEW_DESC_v1;
 typedef CUDA_RESOURCE_VIEW_DESC_v1 CUDA_RESOURCE_VIEW_DESC;
 
-/* Programs built with CUDA 12 align it to 64 bytes, later ones to 128: we may count on the weaker. */
+/* CUDA 12 aligns this struct to 64 bytes, CUDA 13 to 128: code of ours may assume 64 only. */
 typedef struct CUtensorMap_st {
 	_Alignas(64) cuuint64_t opaque[16];
 } CUtensorMap;

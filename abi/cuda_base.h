@@ -1,7 +1,7 @@
 /*
- * What every other part of the CUDA interface is made of: scalars, handles, result codes.
- * A handle is a pointer that only its maker may follow; the structures behind them are never defined here.
- * The unversioned name of a type stands for its newest form, and each older form keeps a name of its own.
+ * Scalars, handles and result codes, which every other part of the CUDA interface uses.
+ * A handle is an opaque pointer; the struct that it points to is never defined here.
+ * The unversioned name of a type means its newest version; each older version has a name of its own.
  */
 #pragma once
 

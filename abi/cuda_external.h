@@ -1,5 +1,5 @@
 /*
- * Memory and semaphores of other interfaces (Vulkan, Direct3D, NvSci) as CUDA sees them.
+ * Memory and semaphores imported from other interfaces: Vulkan, Direct3D, NvSci.
  */
 #pragma once
 

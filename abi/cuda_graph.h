@@ -1,5 +1,5 @@
 /*
- * Graphs: what a node holds, and what instantiating and updating report.
+ * Graphs: the parameters of nodes, and the results of instantiation and update.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * OpenGL, EGL and VDPAU: just enough to spell the prototypes of the functions that meet them.
+ * OpenGL, EGL and VDPAU: the types that the prototypes of the interoperability functions need.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ typedef struct CUeglFrame_st {
 	} frame;
 	unsigned int width, height, depth, pitch, planeCount, numChannels;
 	CUeglFrameType frameType;
-	unsigned int eglColorFormat; /* one of some hundred pixel formats, which we only carry */
+	unsigned int eglColorFormat; /* one of about a hundred pixel formats, never interpreted here */
 	CUarray_format cuFormat;
 } CUeglFrame_v1;
 typedef CUeglFrame_v1 CUeglFrame;

@@ -1,5 +1,5 @@
 /*
- * Around execution: green contexts, checkpoints, core dumps, logs, the profiler.
+ * Green contexts, checkpoints, core dumps, logs, the profiler.
  */
 #pragma once
 
@@ -100,5 +100,5 @@ typedef enum CUoutput_mode_enum {
 	CU_OUT_CSV = 0x01,
 } CUoutput_mode;
 
-/* An object of the debugger interface: room for a file name. */
+/* An object of the debugger interface: a buffer for a file name. */
 typedef char cudbg_path[4096];

@@ -1,6 +1,6 @@
 /*
  * The interface before CUDA 3.2, when a device address had 32 bits.
- * Its functions are still exported; nothing calls them.
+ * Its functions are still exported, for symbol lookups only.
  */
 #pragma once
 

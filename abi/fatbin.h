@@ -1,13 +1,13 @@
 /*
- * How nvcc packs device code: a wrapper in the program's data points at a fatbin, a header followed by
- * entries, one for each architecture and kind.
+ * The format in which nvcc packs device code: a wrapper in the program's data points to a fatbin, which is a header
+ * followed by entries, one for each architecture and kind.
  *
  *	wrapper ──> header │ entry │ options, names │ payload (padded to 8) │ entry │ ... │ payload
  *	            16     │ ≥ 64  ................ │ payload_size
  *	                     <── header_size ──────>
  *
- * The wrapper lies in the application's memory and is trusted as far as it is. Everything it points to may
- * come from a file: every size and offset is a claim.
+ * Trust: the wrapper is part of the application and is as trusted as the application. Everything it points to may come
+ * from a file: check every size and offset.
  */
 #pragma once
 
@@ -31,14 +31,15 @@ struct fatbin_header {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t header_size;
-	uint64_t size; /* of what follows the header */
+	uint64_t size; /* bytes behind the header */
 };
 
 enum fatbin_kind {
 	FATBIN_PTX = 1,
 	FATBIN_ELF = 2,
 	FATBIN_LTOIR = 8,
-	FATBIN_SET = 0x4757, /* our own: the payload is fatbins, each aligned to 8, to be linked when loaded */
+	FATBIN_SET =
+		0x4757, /* Gangway's own: the payload is several fatbins, each aligned to 8, which are linked at load time */
 };
 
 enum fatbin_flag {
@@ -98,10 +99,10 @@ _Static_assert(sizeof(struct fatbin_entry) == 64, "as fatbinary writes it");
 #define CUBIN_STO_KERNEL  0x10 /* in st_other of a function: may be launched */
 #define CUBIN_STO_MANAGED 0x04 /* in st_other of an object */
 
-/* From sm_90 on, .nv.shared.<kernel> begins with this many bytes that are not the program's. */
+/* From sm_90 on, .nv.shared.<kernel> begins with this many bytes that the driver reserves. */
 #define CUBIN_RESERVED_SHARED 1024
 
-/* A record of .nv.info and .nv.info.<kernel>. With INFO_SIZED, value is the size of the payload behind it. */
+/* A record of .nv.info and .nv.info.<kernel>. With INFO_SIZED, value is the size of the payload that follows. */
 struct cubin_info {
 	uint8_t format;
 	uint8_t attribute;
@@ -136,7 +137,7 @@ enum cubin_info_attribute {
 	INFO_NUM_BARRIERS = 0x4c,
 };
 
-/* Parameters come last first. */
+/* The records are in reverse order: the last parameter comes first. */
 struct cubin_kparam {
 	uint32_t index;
 	uint16_t ordinal;

@@ -1,8 +1,8 @@
 /*
  * nvml.h - our own declarations of NVML's binary interface, release 580.
  *
- * Structs that we read or fill are declared; those that are only handed on are a size and an alignment
- * (nvml_sizes.def).  test/abi compares all of it with NVIDIA's header, where there is one.
+ * Structs that Gangway reads or fills are declared in full; structs that it only passes on are a size and an alignment
+ * (nvml_sizes.def).  Where NVIDIA's header is available, test/abi compares everything with it.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 #include "abi/nvml_sizes.def"
 #undef NVML_STRUCT
 
-/* ---- numbers ---- */
+/* ---- Constants ---- */
 
 #define NVML_INIT_FLAG_NO_GPUS   1
 #define NVML_INIT_FLAG_NO_ATTACH 2
@@ -40,7 +40,7 @@ typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 #define NVML_DEVICE_ARCH_UNKNOWN              0xffffffff
 #define NVML_VALUE_NOT_AVAILABLE              (-1)
 
-/* What a struct's first word says: its size, and which version of it this is. */
+/* The first word of a versioned struct: its size and its version. */
 #define NVML_SIZED(type, version) ((unsigned)(sizeof(type) | (version) << 24))
 
 typedef enum {
@@ -156,7 +156,7 @@ typedef enum {
 
 enum { NVML_UUID_TYPE_ASCII = 1, NVML_UUID_TYPE_BINARY = 2 };
 
-/* Whose values mean nothing to us. */
+/* Enums whose values are only passed on. */
 typedef unsigned int nvmlAffinityScope_t, nvmlBrandType_t, nvmlBusType_t, nvmlDetachGpuState_t,
 	nvmlDeviceArchitecture_t, nvmlDeviceVgpuCapability_t, nvmlDriverModel_t, nvmlEncoderType_t,
 	nvmlFanControlPolicy_t, nvmlGpuOperationMode_t, nvmlHostVgpuMode_t, nvmlLedColor_t, nvmlMemoryLocation_t,
@@ -164,12 +164,12 @@ typedef unsigned int nvmlAffinityScope_t, nvmlBrandType_t, nvmlBusType_t, nvmlDe
 	nvmlPerfPolicyType_t, nvmlPowerSource_t, nvmlRestrictedAPI_t, nvmlSamplingType_t, nvmlVgpuCapability_t,
 	nvmlVgpuDriverCapability_t, nvmlVgpuInstance_t, nvmlVgpuTypeId_t, nvmlVgpuVmIdType_t;
 
-/* ---- structs ---- */
+/* ---- Structs ---- */
 
 typedef struct {
 	char busIdLegacy[NVML_DEVICE_PCI_BUS_ID_BUFFER_V2_SIZE]; /* "0000:01:00.0" */
 	unsigned int domain, bus, device;
-	unsigned int pciDeviceId, pciSubSystemId;       /* vendor below, device above */
+	unsigned int pciDeviceId, pciSubSystemId;       /* low half: vendor; high half: device */
 	char busId[NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE]; /* "00000000:01:00.0" */
 } nvmlPciInfo_t;
 
@@ -204,7 +204,7 @@ typedef struct {
 } nvmlBAR1Memory_t;
 
 typedef struct {
-	unsigned int gpu, memory; /* percent of the time */
+	unsigned int gpu, memory; /* percent of the sample period */
 } nvmlUtilization_t;
 
 typedef struct {
@@ -215,7 +215,7 @@ typedef struct {
 typedef struct {
 	unsigned int pid;
 	unsigned long long usedGpuMemory;
-	unsigned int gpuInstanceId, computeInstanceId; /* ~0: the device is whole */
+	unsigned int gpuInstanceId, computeInstanceId; /* ~0: not a MIG device */
 } nvmlProcessInfo_v2_t;
 
 typedef nvmlProcessInfo_v2_t nvmlProcessInfo_t;
@@ -254,7 +254,7 @@ typedef struct {
 	unsigned int fieldId, scopeId;
 	long long timestamp, latencyUsec;
 	nvmlValueType_t valueType;
-	nvmlReturn_t nvmlReturn; /* of this one */
+	nvmlReturn_t nvmlReturn; /* result of this value */
 	nvmlValue_t value;
 } nvmlFieldValue_t;
 
@@ -274,13 +274,13 @@ typedef struct {
 	int marginTemperature;
 } nvmlMarginTemperature_t;
 
-/* Where in a chassis it is; 255: nowhere.  Version 1 has other names for the same bytes. */
+/* Position in a chassis; 255: not in one.  Version 1 has other names for the same bytes. */
 typedef struct {
 	unsigned int version;
 	unsigned char ibGuid[16];              /* the first eight as one number */
 	unsigned char chassisSerialNumber[16]; /* text */
 	unsigned char slotNumber, trayIndex, hostId;
-	unsigned char peerType; /* 0: beside each other, 1: by a switch */
+	unsigned char peerType; /* 0: direct, 1: through a switch */
 	unsigned char moduleId;
 } nvmlPlatformInfo_v2_t, nvmlPlatformInfo_t;
 
@@ -300,7 +300,7 @@ typedef unsigned char nvmlGpuFabricState_t;
 typedef struct {
 	unsigned int version;
 	unsigned char clusterUuid[16];
-	nvmlReturn_t status; /* of a probe that is completed */
+	nvmlReturn_t status; /* valid when the probe is completed */
 	unsigned int cliqueId;
 	nvmlGpuFabricState_t state;
 	unsigned int healthMask;
@@ -313,7 +313,7 @@ typedef struct {
 	unsigned int cliqueId;
 	nvmlGpuFabricState_t state;
 	unsigned int healthMask;
-	unsigned char healthSummary; /* 0: nothing is known of it */
+	unsigned char healthSummary; /* 0: unknown */
 } nvmlGpuFabricInfo_v3_t, nvmlGpuFabricInfoV_t;
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* apigen coverage: a page from the description and lists of the functions each implementation defines. */
+/* apigen coverage: which entry points each implementation has, from lists of the functions that it impl_defines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #define MAX_IMPLS 8
 static char *impl_name[MAX_IMPLS];
-static char *impl_defs[MAX_IMPLS]; /* the file's text: one name a line */
+static char *impl_defs[MAX_IMPLS]; /* contents of the file: one name on each line */
 static int nimpls;
 
 void coverage_read(const char *spec)
@@ -16,7 +16,7 @@ void coverage_read(const char *spec)
 	char *text = calloc(1, 1 << 20);
 
 	if (!f || !text || nimpls == MAX_IMPLS) {
-		fprintf(stderr, "apigen: cannot read %s (wanted NAME=FILE)\n", spec);
+		fprintf(stderr, "apigen: cannot read %s; expected NAME=FILE\n", spec);
 		exit(1);
 	}
 	text[0] = '\n';
@@ -27,7 +27,7 @@ void coverage_read(const char *spec)
 	impl_defs[nimpls++] = text;
 }
 
-static bool defines(int impl, const char *name)
+static bool impl_defines(int impl, const char *name)
 {
 	char key[256];
 
@@ -37,10 +37,10 @@ static bool defines(int impl, const char *name)
 
 static bool implemented(int impl, const struct entry *e)
 {
-	return defines(impl, e->name) || (e->target && defines(impl, e->target));
+	return impl_defines(impl, e->name) || (e->target && impl_defines(impl, e->target));
 }
 
-static void coverage_line(const struct entry *e)
+static void print_coverage_row(const struct entry *e)
 {
 	printf("| %s%s%s | %s | ", e->name, e->twin ? ", " : "", e->twin ? twin_suffix(e) : "", e->class);
 	if (e->since)
@@ -73,10 +73,10 @@ void mode_coverage(void)
 	printf("\n");
 	for (int k = 0; k < nentries; k++)
 		if (!entries[k].object)
-			coverage_line(&entries[k]);
+			print_coverage_row(&entries[k]);
 }
 
-/* ENTRY(library, name, class, since, cpu, served): the same as rows of C. */
+/* The same as C: rows of ENTRY(library, name, class, since, cpu, served). */
 void mode_coverage_table(void)
 {
 	for (int k = 0; k < nentries; k++) {

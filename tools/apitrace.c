@@ -1,9 +1,9 @@
-/* apigen trace: one descriptor a function, one wrapper that packs the arguments. */
+/* apigen trace: a descriptor of each function's arguments, and a wrapper that passes the arguments to the tracer. */
 #include <stdio.h>
 #include <string.h>
 #include "apigen.h"
 
-/* How a value is printed: h in hex, f float, u unsigned, d signed. */
+/* Format of a value: h hexadecimal, f float, u unsigned, d signed. */
 static char number_kind(const char *type)
 {
 	if (api_is_handle(type) || api_is_address(type) || strchr(type, '*'))
@@ -30,24 +30,24 @@ static void print_kind(const struct arg *a)
 		printf("'%c', sizeof(%s)", number_kind(t), t);
 }
 
-/* Names of arguments, each once, in one string: a table of pointers would need a relocation each. */
-static char pool[1 << 16];
+/* Names of arguments, each once, in one string: a table of pointers would need a relocation for each name. */
+static char name_pool[1 << 16];
 static int pool_used;
 
 static int pool_offset(const char *name)
 {
 	int at = 0, n = strlen(name) + 1;
 
-	while (at < pool_used && strcmp(pool + at, name))
-		at += strlen(pool + at) + 1;
-	if (at == pool_used && pool_used + n < (int)sizeof pool) {
-		memcpy(pool + at, name, n);
+	while (at < pool_used && strcmp(name_pool + at, name))
+		at += strlen(name_pool + at) + 1;
+	if (at == pool_used && pool_used + n < (int)sizeof name_pool) {
+		memcpy(name_pool + at, name, n);
 		pool_used += n;
 	}
 	return at;
 }
 
-static void pool_one(const struct entry *e, const char *twin)
+static void pool_add_names(const struct entry *e, const char *twin)
 {
 	for (int i = 0; i < e->nargs && !*twin; i++)
 		pool_offset(e->args[i].name);
@@ -56,14 +56,14 @@ static void pool_one(const struct entry *e, const char *twin)
 static void print_pool(void)
 {
 	printf("static const char trace_names[] =");
-	for (int at = 0; at < pool_used; at += strlen(pool + at) + 1)
-		printf("\n\t\"%s\\0\"", pool + at);
+	for (int at = 0; at < pool_used; at += strlen(name_pool + at) + 1)
+		printf("\n\t\"%s\\0\"", name_pool + at);
 	printf("%s;\n", pool_used ? "" : " \"\"");
 }
 
-static int desc_count;
+static int descriptor_count;
 
-static void desc_one(const struct entry *e, const char *twin)
+static void print_arg_descriptors(const struct entry *e, const char *twin)
 {
 	static const char dirs[] = "vioxp";
 
@@ -76,14 +76,14 @@ static void desc_one(const struct entry *e, const char *twin)
 	}
 }
 
-static void desc_row(const struct entry *e, const char *twin)
+static void print_call_descriptor(const struct entry *e, const char *twin)
 {
-	printf("\t{%d, %d}, /* %s%s */\n", desc_count - (*twin ? e->nargs : 0), e->nargs, e->name, twin);
+	printf("\t{%d, %d}, /* %s%s */\n", descriptor_count - (*twin ? e->nargs : 0), e->nargs, e->name, twin);
 	if (!*twin)
-		desc_count += e->nargs;
+		descriptor_count += e->nargs;
 }
 
-static void trace_one(const struct entry *e, const char *twin)
+static void print_wrapper(const struct entry *e, const char *twin)
 {
 	printf("\nstatic %strace_%s%s(", result_type(e), e->name, twin);
 	print_params(e);
@@ -104,23 +104,23 @@ static void trace_one(const struct entry *e, const char *twin)
 		printf("\ttrace_leave(OP_%s%s, a, 0, start);\n\treturn r;\n}\n", e->name, twin);
 }
 
-static void trace_field(const struct entry *e, const char *twin)
+static void print_trace_field(const struct entry *e, const char *twin)
 {
 	printf("\t.%s%s = trace_%s%s,\n", e->name, twin, e->name, twin);
 }
 
 void mode_trace(void)
 {
-	print_head("a table that prints each call and hands it on");
-	each_function(pool_one);
+	print_head("a table that prints each call and passes it on");
+	each_function(pool_add_names);
 	print_pool();
 	printf("\nstatic const struct trace_arg trace_args[] = {\n");
-	each_function(desc_one);
+	each_function(print_arg_descriptors);
 	printf("\t{0}};\n\nstatic const struct trace_call trace_calls[] = {\n");
-	each_function(desc_row);
+	each_function(print_call_descriptor);
 	printf("};\n");
-	each_function(trace_one);
+	each_function(print_wrapper);
 	printf("\nconst struct %s_ops %s_trace_ops = {\n", library, library);
-	each_function(trace_field);
+	each_function(print_trace_field);
 	printf("};\n");
 }

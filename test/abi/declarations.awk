@@ -1,4 +1,4 @@
-# Lists what a preprocessed header declares with typedef, one name a line:
+# Lists the typedef declarations of a preprocessed header, one name on each line:
 #
 #	E constant		of an enum
 #	T type

@@ -1,6 +1,6 @@
 #!/bin/sh
-# An .api file declares exactly the names that the vendor's library exports, per-thread twins, older names and
-# objects included, and a later version of a name came later.
+# An .api file declares exactly the names that the vendor's library exports, including per-thread twins, older names and
+# objects; and a higher version suffix has a higher CUDA version.
 #
 #	names.sh API LIST
 set -eu

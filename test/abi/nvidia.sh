@@ -1,12 +1,11 @@
 #!/bin/sh
-# Every constant, size, offset and prototype in abi/ and api/cuda.api is the one in NVIDIA's own headers, and
-# every version there is the one cuGetProcAddress counts from.
+# Every constant, size, offset and prototype in abi/ and api/cuda.api equals that in NVIDIA's headers, and every CUDA
+# version in api/cuda.api is the one from which NVIDIA's cuGetProcAddress returns the function.
 #
 #	nvidia.sh SOURCE_DIR CC
 #
-# What is compared is read out of our files each time, so a new declaration is checked without a change
-# here. A toolkit of another release than ours (13.0), or a part of one, may lack names or have moved an end
-# marker; that is no failure.
+# The test reads the names out of our files, so it checks a new declaration without a change here. A toolkit of another
+# release than 13.0, or a part of a toolkit, may lack names or have other end markers; that is no failure.
 set -eu
 src=$1
 cc=$2
@@ -28,7 +27,7 @@ awk=$src/test/abi
 LC_ALL=C
 export LC_ALL
 
-# Stand-ins for the graphics headers that the interop headers ask for, used only if there are none.
+# Replacements for the graphics headers that the interop headers include, used only if none are installed.
 mkdir -p "$tmp/alien/GL" "$tmp/alien/EGL" "$tmp/alien/vdpau"
 cat >"$tmp/alien/GL/gl.h" <<EOF
 typedef unsigned int GLenum;
@@ -57,7 +56,7 @@ for header in cuda cudaGL cudaEGL cudaVDPAU cudaProfiler; do
 	if [ -f "$inc/$header.h" ]; then
 		echo "#include \"$header.h\"" >>"$tmp/theirs.h"
 	else
-		same=false # a part of a toolkit, as some packages are
+		same=false # a partial toolkit: some packages are
 	fi
 done
 echo '#include "abi/cuda.h"' >"$tmp/ours.h"
@@ -103,7 +102,7 @@ for side in ours theirs; do
 	eval "\$$side -w -O0 -DHEADER='\"$tmp/$side.h\"' -o \"\$tmp/$side\" \"\$tmp/values.c\""
 	"$tmp/$side" >"$tmp/$side.values"
 done
-if ! $same; then # structures have grown at their ends, and lists too
+if ! $same; then # structs and enums grow at their ends
 	for side in ours theirs; do
 		grep -vE '^(sizeof|_Alignof|CUDA_VERSION|[A-Z0-9_]*_(MAX|NUM_OPTIONS) )' "$tmp/$side.values" |
 			sort >"$tmp/$side.sorted"
@@ -136,7 +135,7 @@ cat "$inc"/cuda*Typedefs.h | grep -oE '\bPFN_cu[A-Za-z0-9_]+_v[0-9]+(_ptsz|_ptds
 		NR == FNR { exported[$1]; next }
 		{ name = substr($1, 5); sub(/_v[0-9]+(_ptsz|_ptds)?$/, "", name) }
 		name in exported
-	' "$awk/libcuda-exports.txt" - >"$tmp/theirs.versions" # not what other systems' drivers export
+	' "$awk/libcuda-exports.txt" - >"$tmp/theirs.versions" # only names that the Linux driver exports
 awk '
 	$1 !~ /^[0-9]+$/ || $3 == "-" { next }
 	{

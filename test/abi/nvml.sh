@@ -1,10 +1,10 @@
 #!/bin/sh
-# Every constant, size, offset and prototype in abi/nvml.h and api/nvml.api is the one in NVIDIA's own nvml.h.
+# Every constant, size, offset and prototype in abi/nvml.h and api/nvml.api equals that in NVIDIA's nvml.h.
 #
 #	nvml.sh SOURCE_DIR CC
 #
-# The header is that of CUDA 13.0: the toolkit's, if it is of that release, or it comes from a wheel when the test
-# is run (test/helper/wheels.sh).  Six names are not in it: three are later, three were never in any.
+# The header is that of CUDA 13.0: from an installed toolkit of that release, or from a wheel when the test
+# is run (test/helper/wheels.sh).  Six names are not in it: three are newer, three are in no public header.
 set -eu
 src=$1
 cc=$2
@@ -31,7 +31,7 @@ theirs="$cc -std=gnu11 -w -I$inc" # -DNVML_NO_UNVERSIONED_FUNC_DEFS hides types 
 ours="$cc -std=gnu11 -I$src"
 bad=false
 
-# 1. The names that both have: types, members, constants; all of ours must be there.
+# 1. The names on both sides: types, members, constants. All of ours must be in theirs.
 for side in ours theirs; do
 	eval "\$$side -E -P \"\$tmp/$side.h\"" | awk -v 'only=^nvml' -f "$src/test/abi/declarations.awk" | sort -u >"$tmp/$side.names"
 done

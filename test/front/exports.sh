@@ -1,6 +1,6 @@
 #!/bin/sh
-# A library of ours as an ELF file: exports exactly what its .api file says, has the right SONAME and no
-# version nodes, needs libc only, is hardened, small, and carries the build note.
+# Our libraries as ELF files: a library exports exactly the names in its .api file, has the right SONAME and no version
+# nodes, needs libc only, is hardened and small, and has the build note.
 #
 #	exports.sh FILE LIST SONAME
 lib=$1
@@ -24,12 +24,12 @@ if [ -z "$SANITIZED" ]; then
 	grep NEEDED "$out/dyn" | grep -vE '\[(libc.so.6|ld-linux-x86-64.so.2)\]' && fail "needs more than libc"
 	grep -q 'BIND_NOW\|FLAGS.*NOW' "$out/dyn" || fail "not linked with -z now"
 	readelf -lW "$lib" | grep -q GNU_RELRO || fail "not linked with -z relro"
-	# each such name would be looked for in every library of the process, and not found
-	nm -D --undefined-only "$lib" | grep -vE '@GLIBC_|_ITM_|__gmon_start__' && fail "leaves names to the loader that are not libc's"
+	# the loader would search every library of the process for such a name
+	nm -D --undefined-only "$lib" | grep -vE '@GLIBC_|_ITM_|__gmon_start__' && fail "has undefined symbols that are not libc's"
 	strip -o "$out/stripped" "$lib"
 	size=$(stat -c %s "$out/stripped")
 	[ "$size" -lt 1048576 ] || fail "$size bytes: not under 1 MB"
-	# one entry: crtbegin's own frame_dummy
+	# the one entry is frame_dummy of crtbegin.o
 	readelf -dW "$lib" | grep -q 'INIT_ARRAYSZ.* 8 (bytes)' || fail "has a constructor"
 fi
 readelf -VW "$lib" | grep -q 'Version definition' && fail "has version nodes"

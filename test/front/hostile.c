@@ -1,9 +1,9 @@
 /*
- * Every exported function with arguments that make no sense: NULL pointers one at a time and all at once,
- * forged handles, handles of another kind, closed handles, before cuInit, without a context and with one.
- * Each call must return a result that CUDA defines, and the process must survive.
+ * Calls every exported function with invalid arguments: NULL pointers one at a time and all at once, forged handles,
+ * handles of another kind, destroyed handles; before cuInit, without a context and with one.  Each call_and_check must return
+ * a result that CUDA defines, and the process must survive.
  *
- * What the arguments are is taken from the description that the trace is made from.
+ * The kinds of the arguments come from the generated trace tables.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static CUresult trace_leave(int op, const uint64_t *a, CUresult r, uint64_t star
 
 extern const struct cuda_ops cuda_trace_ops;
 #include "gen/cuda_trace.inc"
-extern const char *const cuda_names[]; /* of this program: the library shows none */
+extern const char *const cuda_names[]; /* of this program: the library does not export its own */
 #include "gen/cuda_names.inc"
 
 #define ARGS 20
@@ -41,12 +41,12 @@ extern const char *const cuda_names[]; /* of this program: the library shows non
 typedef int (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 	uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
-static char *room; /* ARGS buffers of zeros, so that a pointer that is followed leads somewhere */
+static char *room; /* ARGS buffers of zeros, for pointers that the driver follows */
 static const char *now = "nothing";
 static long calls, refusals, victim;
 static CUcontext context;
 static CUstream stream;
-static CUevent event, closed;
+static CUevent event, destroyed_event;
 static CUmodule module;
 static CUfunction function;
 static CUdeviceptr memory;
@@ -54,20 +54,20 @@ static CUdeviceptr memory;
 static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing(.param "
 			  ".u64 p)\n{\n	ret;\n}\n";
 
-static void ignore(void)
+static void empty_callback(void)
 {
 }
 
-static void crashed(int signal)
+static void exit_crashed(int signal)
 {
-	static const char text[] = ": crashed or hung here\n";
+	static const char text[] = ": exit_crashed or hung here\n";
 	ssize_t r = write(2, now, strlen(now));
 
 	r += write(2, text, sizeof text - 1);
 	_exit(signal == SIGALRM ? 3 : 2 + (r < 0));
 }
 
-/* Called by the driver: only a function of ours or none at all makes sense. */
+/* The driver calls these arguments, so they must be functions or NULL. */
 static bool is_callback(const char *name)
 {
 	static const char *const names[] = {"callback", "callbackFunc", "fn", "destroy", "blockSizeToDynamicSMemSize"};
@@ -79,8 +79,8 @@ static bool is_callback(const char *name)
 }
 
 /*
- * Those that may take any address of the process for host memory: a bad one is the caller's own mistake.  And
- * those that wait in a stream for a value that nobody will write.
+ * Functions that accept any address of the process as host memory: a bad address is the caller's mistake.  And
+ * functions that make a stream wait for a value that is never written.
  */
 static bool is_excluded(const char *name)
 {
@@ -96,7 +96,7 @@ static bool is_excluded(const char *name)
 	return false;
 }
 
-static int call(const struct trace_entry *c, any_fn f, const uint64_t *a)
+static int call_and_check(const struct trace_entry *c, any_fn f, const uint64_t *a)
 {
 	const char *text = NULL;
 
@@ -107,14 +107,14 @@ static int call(const struct trace_entry *c, any_fn f, const uint64_t *a)
 	calls++;
 	refusals += r != CUDA_SUCCESS;
 	if (cuGetErrorName(r, &text) || !text) {
-		fprintf(stderr, "%s returned %d, which is no CUDA result\n", c->name, r);
+		fprintf(stderr, "%s returned %d, which is not a CUDA result\n", c->name, r);
 		failures++;
 	}
 	return r;
 }
 
-/* Zeroed memory behind every pointer; what is passed by value is a handle or address, or a number. */
-static void fill(const struct trace_entry *c, uint64_t *a, uint64_t handle, uint64_t number)
+/* Pointers point to zeroed memory; arguments by value are `handle` if they are handles or addresses, else `number`. */
+static void fill_args(const struct trace_entry *c, uint64_t *a, uint64_t handle, uint64_t number)
 {
 	memset(a, 0, ARGS * sizeof *a);
 	for (int i = 0; i < c->nargs; i++) {
@@ -124,7 +124,7 @@ static void fill(const struct trace_entry *c, uint64_t *a, uint64_t handle, uint
 			memset(room + i * ROOM, 0, 4096);
 			a[i] = (uintptr_t)(room + i * ROOM);
 		} else if (is_callback(c->names + arg->name)) {
-			a[i] = (uintptr_t)ignore;
+			a[i] = (uintptr_t)empty_callback;
 		} else {
 			a[i] = arg->kind == 'h' ? handle : number;
 		}
@@ -140,7 +140,7 @@ static void set_context(bool with)
 	cuCtxSetCurrent(ctx);
 }
 
-/* Has arrays whose length another argument says: a length that is not true is the caller's own mistake. */
+/* Does an argument give the length of an array?  A wrong length is the caller's mistake. */
 static bool is_counted(const struct trace_entry *c)
 {
 	for (int i = 0; i < c->nargs; i++)
@@ -149,7 +149,7 @@ static bool is_counted(const struct trace_entry *c)
 	return false;
 }
 
-/* Anew for each function: the one before may have destroyed them. */
+/* Made again for each function: the previous one may have destroyed them. */
 static void make_objects(void)
 {
 	now = "make_objects";
@@ -158,16 +158,16 @@ static void make_objects(void)
 	CHECK_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
 	CHECK_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
 	CHECK_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
-	CHECK_EQ(cuEventCreate(&closed, 0), CUDA_SUCCESS);
-	CHECK_EQ(cuEventDestroy_v2(closed), CUDA_SUCCESS);
+	CHECK_EQ(cuEventCreate(&destroyed_event, 0), CUDA_SUCCESS);
+	CHECK_EQ(cuEventDestroy_v2(destroyed_event), CUDA_SUCCESS);
 	CHECK_EQ(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
 	CHECK_EQ(cuModuleGetFunction(&function, module, "nothing"), CUDA_SUCCESS);
 	CHECK_EQ(cuMemAlloc_v2(&memory, 4096), CUDA_SUCCESS);
 }
 
-static void try(const struct trace_entry *c, any_fn f, bool with_context)
+static void try_values(const struct trace_entry *c, any_fn f, bool with_context)
 {
-	make_objects(); /* before their handles are taken */
+	make_objects();
 	uint64_t handles[] = {
 		0,
 		1,
@@ -178,7 +178,7 @@ static void try(const struct trace_entry *c, any_fn f, bool with_context)
 		(uintptr_t)&victim,
 		(uintptr_t)stream,
 		(uintptr_t)event,
-		(uintptr_t)closed,
+		(uintptr_t)destroyed_event,
 		(uintptr_t)context,
 		(uintptr_t)module,
 		(uintptr_t)function,
@@ -190,22 +190,22 @@ static void try(const struct trace_entry *c, any_fn f, bool with_context)
 	for (size_t h = 0; h < sizeof handles / sizeof *handles; h++) {
 		for (size_t n = 0; n < (is_counted(c) ? 4 : sizeof numbers / sizeof *numbers); n++) {
 			set_context(with_context);
-			fill(c, a, handles[h], numbers[n]);
-			call(c, f, a);
+			fill_args(c, a, handles[h], numbers[n]);
+			call_and_check(c, f, a);
 		}
 		for (int i = 0; i < c->nargs; i++) {
 			set_context(with_context);
-			fill(c, a, handles[h], 1);
+			fill_args(c, a, handles[h], 1);
 			a[i] = 0;
-			call(c, f, a);
+			call_and_check(c, f, a);
 		}
 	}
 	memset(a, 0, sizeof a);
 	set_context(with_context);
-	call(c, f, a);
+	call_and_check(c, f, a);
 }
 
-static void for_all(void *library, void (*what)(const struct trace_entry *c, any_fn f, bool flag), bool flag)
+static void each_exported(void *library, void (*what)(const struct trace_entry *c, any_fn f, bool flag), bool flag)
 {
 	for (int i = 0; i < cuda_OP_COUNT; i++) {
 		const struct trace_call *t = &trace_calls[i];
@@ -217,7 +217,7 @@ static void for_all(void *library, void (*what)(const struct trace_entry *c, any
 	}
 }
 
-/* Before cuInit: nothing but NULL, and all that needs the driver says so. */
+/* Before cuInit: pointers to zeros, then NULL only. */
 static void try_early(const struct trace_entry *c, any_fn f, bool flag)
 {
 	uint64_t a[ARGS];
@@ -225,33 +225,33 @@ static void try_early(const struct trace_entry *c, any_fn f, bool flag)
 	(void)flag;
 	if (!strcmp(c->name, "cuInit"))
 		return;
-	fill(c, a, 0, 0);
-	call(c, f, a);
+	fill_args(c, a, 0, 0);
+	call_and_check(c, f, a);
 	memset(a, 0, sizeof a);
-	call(c, f, a);
+	call_and_check(c, f, a);
 }
 
 int main(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 
-	signal(SIGALRM, crashed);
+	signal(SIGALRM, exit_crashed);
 #ifndef __SANITIZE_ADDRESS__
-	signal(SIGSEGV, crashed);
-	signal(SIGBUS, crashed);
-	signal(SIGABRT, crashed);
+	signal(SIGSEGV, exit_crashed);
+	signal(SIGBUS, exit_crashed);
+	signal(SIGABRT, exit_crashed);
 #endif
 	room = calloc(ARGS, ROOM);
 	CHECK(room && library);
 	if (failures)
 		return 1;
-	for_all(library, try_early, false);
+	each_exported(library, try_early, false);
 	CHECK_EQ(cuInit(0), CUDA_SUCCESS);
 	make_objects();
 	if (failures)
 		return 1;
-	for_all(library, try, false);
-	for_all(library, try, true);
+	each_exported(library, try_values, false);
+	each_exported(library, try_values, true);
 	CHECK_EQ(victim, 0);
 	printf("%ld calls, %ld refused, all with results that CUDA defines\n", calls, refusals);
 	return RESULT();

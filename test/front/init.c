@@ -1,4 +1,4 @@
-/* Prints what cuInit answers: for devices.sh. */
+/* Prints the result of cuInit, for devices.sh. */
 #include <stdio.h>
 #include "abi/cuda.h"
 #include "gen/cuda_protos.h"

@@ -1,6 +1,6 @@
 /*
- * cuGetProcAddress: the version and the kind of stream decide, an address is the exported symbol
- * itself and lies in our library, and misses are told apart as CUDA documents them.
+ * cuGetProcAddress: version and kind of default stream select the function; an address is that of the exported symbol;
+ * errors distinguish unknown names from newer ones, as CUDA documents.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static void *library;
 
-static void hit(const char *base, int version, cuuint64_t flags, const char *symbol)
+static void check_found(const char *base, int version, cuuint64_t flags, const char *symbol)
 {
 	CUdriverProcAddressQueryResult status = 99;
 	void *p = NULL, *q = NULL;
@@ -27,7 +27,7 @@ static void hit(const char *base, int version, cuuint64_t flags, const char *sym
 	}
 }
 
-static void miss(const char *base, int version, cuuint64_t flags, int want)
+static void check_not_found(const char *base, int version, cuuint64_t flags, int want)
 {
 	CUdriverProcAddressQueryResult status = 99;
 	void *p = &status;
@@ -39,7 +39,7 @@ static void miss(const char *base, int version, cuuint64_t flags, int want)
 	CHECK_EQ(cuGetProcAddress(base, &p, version, flags), CUDA_ERROR_NOT_FOUND);
 }
 
-static void refused(const char *base, int version, cuuint64_t flags)
+static void check_invalid(const char *base, int version, cuuint64_t flags)
 {
 	void *p;
 
@@ -54,32 +54,33 @@ int main(void)
 	library = dlopen("libcuda.so.1", RTLD_NOW);
 	CHECK(library && dladdr((void *)cuInit, &info));
 
-	hit("cuInit", 2000, 0, "cuInit");
-	hit("cuCtxCreate", 2000, 0, "cuCtxCreate");
-	hit("cuCtxCreate", 3020, 0, "cuCtxCreate_v2");
-	hit("cuCtxCreate", 11040, 0, "cuCtxCreate_v3");
-	hit("cuCtxCreate", 12040, LEGACY, "cuCtxCreate_v3");
-	hit("cuCtxCreate", 12050, 0, "cuCtxCreate_v4");
-	hit("cuCtxSynchronize", 12090, 0, "cuCtxSynchronize");
-	hit("cuCtxSynchronize", 13000, 0, "cuCtxSynchronize_v2");
-	hit("cuMemcpyHtoD", 2000, 0, "cuMemcpyHtoD");
-	hit("cuMemcpyHtoD", 13000, 0, "cuMemcpyHtoD_v2");
-	hit("cuMemcpyHtoD", 7000, PER_THREAD, "cuMemcpyHtoD_v2_ptds");
-	hit("cuLaunchKernel", 13000, PER_THREAD, "cuLaunchKernel_ptsz");
-	hit("cuMemAlloc", 13000, PER_THREAD, "cuMemAlloc_v2"); /* no twin: the same for both */
-	hit("cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2");
-	hit("cuStreamGetCaptureInfo", 11030, 0, "cuStreamGetCaptureInfo_v2");
-	hit("cuDeviceGetUuid", 13000, 0, "cuDeviceGetUuid_v2");
-	hit("cuGLInit", 13000, 0, "cuGLInit");
+	check_found("cuInit", 2000, 0, "cuInit");
+	check_found("cuCtxCreate", 2000, 0, "cuCtxCreate");
+	check_found("cuCtxCreate", 3020, 0, "cuCtxCreate_v2");
+	check_found("cuCtxCreate", 11040, 0, "cuCtxCreate_v3");
+	check_found("cuCtxCreate", 12040, LEGACY, "cuCtxCreate_v3");
+	check_found("cuCtxCreate", 12050, 0, "cuCtxCreate_v4");
+	check_found("cuCtxSynchronize", 12090, 0, "cuCtxSynchronize");
+	check_found("cuCtxSynchronize", 13000, 0, "cuCtxSynchronize_v2");
+	check_found("cuMemcpyHtoD", 2000, 0, "cuMemcpyHtoD");
+	check_found("cuMemcpyHtoD", 13000, 0, "cuMemcpyHtoD_v2");
+	check_found("cuMemcpyHtoD", 7000, PER_THREAD, "cuMemcpyHtoD_v2_ptds");
+	check_found("cuLaunchKernel", 13000, PER_THREAD, "cuLaunchKernel_ptsz");
+	check_found(
+		"cuMemAlloc", 13000, PER_THREAD, "cuMemAlloc_v2"); /* has no twin: the same function for both kinds */
+	check_found("cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2");
+	check_found("cuStreamGetCaptureInfo", 11030, 0, "cuStreamGetCaptureInfo_v2");
+	check_found("cuDeviceGetUuid", 13000, 0, "cuDeviceGetUuid_v2");
+	check_found("cuGLInit", 13000, 0, "cuGLInit");
 
-	miss("cuNoSuchThing", 13000, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-	miss("", 0, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-	miss("cuMemAlloc_v2", 13000, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND); /* base names only */
-	miss("cuLaunchKernelEx", 11050, 0, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
-	miss("cuMemcpyHtoD", 6050, PER_THREAD, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+	check_not_found("cuNoSuchThing", 13000, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+	check_not_found("", 0, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+	check_not_found("cuMemAlloc_v2", 13000, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND); /* base names only */
+	check_not_found("cuLaunchKernelEx", 11050, 0, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+	check_not_found("cuMemcpyHtoD", 6050, PER_THREAD, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 
-	refused("cuInit", 13010, 0); /* newer than the driver */
-	refused("cuInit", 13000, 3);
-	refused(NULL, 13000, 0);
+	check_invalid("cuInit", 13010, 0); /* newer than the driver */
+	check_invalid("cuInit", 13000, 3);
+	check_invalid(NULL, 13000, 0);
 	return RESULT();
 }

@@ -1,6 +1,6 @@
 /*
- * cuGetExportTable: a table that is not there is refused and leaves no pointer behind, one that is there is
- * always at the same place, and every slot of it can be called.
+ * cuGetExportTable: an unknown table is an error and sets the pointer to NULL; a known one always has the same address,
+ * and all of its slots can be called.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const CUuuid integrity = {"\xd4\x08\x20\x55\xbd\xe6\x70\x4b\x8d\x34\xba\x
 static const CUuuid contexts = {"\x21\x31\x8c\x60\x97\x14\x32\x48\x8c\xa6\x41\xff\x73\x24\xc8\xf2"};
 static const CUuuid modules = {"\x6e\x16\x3f\xbe\xb9\x58\x44\x4d\x83\x5c\xe1\x82\xaf\xf1\x99\x1e"};
 
-static const void *const *find(const CUuuid *id)
+static const void *const *table_find(const CUuuid *id)
 {
 	const void *first = NULL, *again = NULL;
 
@@ -25,7 +25,7 @@ static const void *const *find(const CUuuid *id)
 	return first;
 }
 
-static void refused(void)
+static void check_unknown_tables(void)
 {
 	const CUuuid unknown = {"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10"};
 	const void *table = &unknown;
@@ -39,10 +39,10 @@ static void refused(void)
 	CHECK_EQ(cuGetExportTable(NULL, &runtime), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* The first word counts the bytes of the table; none of the others is NULL. */
-static void complete(const CUuuid *id)
+/* The first word is the size of the table in bytes; no other word is NULL. */
+static void check_complete(const CUuuid *id)
 {
-	const void *const *t = find(id);
+	const void *const *t = table_find(id);
 	size_t bytes = t ? (size_t)t[0] : 0;
 
 	CHECK(bytes >= 16 && bytes % 8 == 0 && bytes <= 1024);
@@ -50,10 +50,10 @@ static void complete(const CUuuid *id)
 		CHECK(t[i] != NULL);
 }
 
-/* The primary context's handle is there before anybody retains it, and stays inactive. */
-static void primary(void)
+/* The handle of the check_primary_handle context exists before the context is retained, and asking for it does not activate it. */
+static void check_primary_handle(void)
 {
-	const void *const *t = find(&runtime);
+	const void *const *t = table_find(&runtime);
 	CUresult (*handle)(CUcontext *, CUdevice) = (CUresult (*)(CUcontext *, CUdevice))t[2];
 	CUcontext early = NULL, late = NULL;
 	unsigned flags;
@@ -71,15 +71,15 @@ static void primary(void)
 
 static int dropped;
 
-static void drop(CUcontext ctx, void *key, void *value)
+static void count_drop(CUcontext ctx, void *key, void *value)
 {
 	CHECK(ctx && key == &dropped && value == &failures);
 	dropped++;
 }
 
-static void per_context(void)
+static void check_context_storage(void)
 {
-	const void *const *t = find(&storage);
+	const void *const *t = table_find(&storage);
 	CUresult (*put)(CUcontext, void *, void *, void (*)(CUcontext, void *, void *)) =
 		(CUresult (*)(CUcontext, void *, void *, void (*)(CUcontext, void *, void *)))t[0];
 	CUresult (*delete)(CUcontext, void *) = (CUresult (*)(CUcontext, void *))t[1];
@@ -87,13 +87,13 @@ static void per_context(void)
 	void *value = NULL;
 
 	CHECK_EQ(get(&value, NULL, &dropped), CUDA_ERROR_INVALID_HANDLE);
-	CHECK_EQ(put(NULL, &dropped, &failures, drop), CUDA_SUCCESS);
+	CHECK_EQ(put(NULL, &dropped, &failures, count_drop), CUDA_SUCCESS);
 	CHECK_EQ(get(&value, NULL, &dropped), CUDA_SUCCESS);
 	CHECK(value == &failures);
 	CHECK(get(NULL, NULL, &dropped) != CUDA_SUCCESS);
 	CHECK_EQ(delete (NULL, &dropped), CUDA_SUCCESS);
 	CHECK(delete (NULL, &dropped) != CUDA_SUCCESS);
-	CHECK_EQ(put(NULL, &dropped, &failures, drop), CUDA_SUCCESS);
+	CHECK_EQ(put(NULL, &dropped, &failures, count_drop), CUDA_SUCCESS);
 	CHECK_EQ(dropped, 0);
 	CHECK_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
 	CHECK_EQ(dropped, 1);
@@ -103,13 +103,14 @@ static void per_context(void)
 
 int main(void)
 {
-	refused();
+	check_unknown_tables();
 	CHECK_EQ(cuInit(0), CUDA_SUCCESS);
-	refused();
-	complete(&runtime), complete(&checks), complete(&integrity), complete(&contexts), complete(&modules);
+	check_unknown_tables();
+	check_complete(&runtime), check_complete(&checks), check_complete(&integrity), check_complete(&contexts),
+		check_complete(&modules);
 	if (failures)
 		return 1;
-	primary();
-	per_context();
+	check_primary_handle();
+	check_context_storage();
 	return RESULT();
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# apigen: what it prints for a tiny description is what is committed here, and a bad description
-# fails on the right line with the right words.  UPDATE=1 writes the goldens anew: read the diff.
+# apigen: its output for small descriptions equals the golden files, and a bad description fails with the right line
+# number and message.  UPDATE=1 rewrites the golden files: check the diff.
 apigen=$1
 cd "$(dirname "$0")" || exit 1
 out=$(mktemp -d) || exit 1
