@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "backend/remote/copy/state.h"
 #include "backend/remote/graph/state.h"
+#include "backend/remote/memory/state.h"
 #include "backend/remote/session/call.h"
 #include "backend/remote/session/state.h"
 #include "backend/remote/wait/state.h"
@@ -17,7 +18,8 @@ struct client *client_create(struct link *link)
 	c->wait = wait_state_create();
 	c->copy = copy_state_create();
 	c->graph = graph_state_create();
-	if (!c->session || !c->wait || !c->copy || !c->graph) {
+	c->memory = memory_state_create();
+	if (!c->session || !c->wait || !c->copy || !c->graph || !c->memory) {
 		client_destroy(c);
 		return NULL;
 	}
@@ -33,6 +35,7 @@ void client_destroy(struct client *c)
 	graph_state_destroy(c->graph);
 	copy_state_destroy(c->copy);
 	wait_state_destroy(c->wait);
+	memory_state_destroy(c->memory);
 	session_state_destroy(c->session);
 	free(c->devices);
 	free(c);

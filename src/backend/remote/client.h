@@ -29,6 +29,7 @@ struct client {
 	struct wait_state *wait;
 	struct copy_state *copy;
 	struct graph_state *graph;
+	struct memory_state *memory;
 };
 
 /* NULL before the first device is opened, and in a forked child. */

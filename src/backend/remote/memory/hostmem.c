@@ -1,4 +1,4 @@
-/* Pinned and managed memory, and which addresses are such. */
+/* Pinned, managed and registered host memory: the table of its ranges, how it is mapped, and its end with a context. */
 #include "backend/remote/memory/hostmem.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -9,45 +9,43 @@
 #include "backend/remote/graph/graph.h"
 #include "backend/remote/session/callbacks.h"
 #include "backend/remote/memory/mirror.h"
+#include "backend/remote/memory/state.h"
 #include "host/machine.h"
 
-#define PAGE (2ull << 20) /* so that the kernel may use large pages */
+#define ALIGNMENT (2ull << 20) /* so that the kernel may use large pages */
 /*
- * Over TCP the device cannot reach memory of ours: what it may use itself is in both places (mirror.c).  That is
- * memory which was asked for so; and because CUDA lets kernels use any pinned memory, a little of what was not.
+ * Over TCP the device cannot reach memory of the client, so memory that kernels may use is mirrored (mirror.c).  This is
+ * memory allocated for kernels; and because CUDA lets kernels use any pinned memory, also small pinned allocations: each
+ * up to IMPLICIT_MIRROR bytes, IMPLICIT_MIRRORS in all.
  */
-#define LITTLE        4096u
-#define LITTLE_IN_ALL (256u << 10)
+#define IMPLICIT_MIRROR  4096u
+#define IMPLICIT_MIRRORS (256u << 10)
 
-struct host {
+struct host_range {
 	struct map_node node; /* key: the address */
 	struct host_info info;
-	uint64_t pages; /* where its pages start */
-	size_t mapped;
-	bool mirrored; /* the server has a copy of its own: mirror.c */
-	bool little;   /* without having been asked */
+	uint64_t pages; /* address of the first page */
+	size_t mapped;  /* bytes of pages that the client has mapped or converted; 0: registered for copies only */
+	bool mirrored;  /* the server has a copy of its own: mirror.c */
+	bool implicit;  /* mirrored although the application has not asked for it */
 };
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* the map */
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* the window and what is in it */
-static _Atomic(uint64_t) window;                           /* where it starts; 0: there is none */
-static uint64_t window_size;                               /* set before */
-static bool tried;
-static struct map hosts;
-static _Atomic(unsigned) outside; /* how many lie outside the window */
-static size_t little;             /* mirrored, though nobody asked; `making` held */
+static struct host_table *host_table(void)
+{
+	return &client->memory->hosts;
+}
 
 /* ---- the window ---- */
 
-static bool try_window(uint64_t at, uint64_t size)
+static bool window_try(uint64_t at, uint64_t size)
 {
 	int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
 	void *want = (void *)(uintptr_t)at, *p = mmap(want, size, PROT_NONE, how, -1, 0);
 	struct wire_host a = {.address = at, .size = size};
 
 	if (p == want && !call_sync(WIRE_WINDOW, &a, sizeof a, NULL, 0, NULL, 0)) {
-		window_size = size;
-		window = at;
+		host_table()->window_size = size;
+		host_table()->window = at;
 		return true;
 	}
 	if (p != MAP_FAILED)
@@ -55,8 +53,8 @@ static bool try_window(uint64_t at, uint64_t size)
 	return false;
 }
 
-/* Addresses that are free here and there; some programs (sanitizers) have used up one place or another. */
-static bool open_window(void)
+/* Tries addresses until one is free on both sides: sanitizers and some programs use up one place or another. */
+static bool window_open(void)
 {
 	static const struct {
 		uint64_t at, size;
@@ -68,39 +66,40 @@ static bool open_window(void)
 		{0x1000000000, 1ull << 36},
 	};
 
-	for (size_t i = 0; i < sizeof places / sizeof *places && !window && !tried; i++)
-		if (try_window(places[i].at, places[i].size))
+	for (size_t i = 0; i < sizeof places / sizeof *places && !host_table()->window && !host_table()->window_tried;
+		i++)
+		if (window_try(places[i].at, places[i].size))
 			break;
-	tried = true;
-	return window != 0;
+	host_table()->window_tried = true;
+	return host_table()->window != 0;
 }
 
-static bool in_window(uint64_t at)
+static bool window_contains(uint64_t at)
 {
-	uint64_t from = atomic_load_explicit(&window, memory_order_acquire);
+	uint64_t from = atomic_load_explicit(&host_table()->window, memory_order_acquire);
 
-	return from && at - from < window_size;
+	return from && at - from < host_table()->window_size;
 }
 
 /* The first gap that is large enough. */
-static uint64_t find_room(size_t size)
+static uint64_t window_find_gap(size_t size)
 {
-	uint64_t from = window, at = from;
-	struct map_node *n = map_above(&hosts, from);
+	uint64_t from = host_table()->window, at = from;
+	struct map_node *n = map_above(&host_table()->ranges, from);
 
-	while (n && in_window(n->key) && n->key - at < size) {
-		at = (n->key + ((struct host *)n)->mapped + PAGE - 1) & ~(PAGE - 1);
-		n = map_above(&hosts, n->key + 1);
+	while (n && window_contains(n->key) && n->key - at < size) {
+		at = (n->key + ((struct host_range *)n)->mapped + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+		n = map_above(&host_table()->ranges, n->key + 1);
 	}
-	return size <= window_size && at - from <= window_size - size ? at : 0;
+	return size <= host_table()->window_size && at - from <= host_table()->window_size - size ? at : 0;
 }
 
-static bool map_fd(int fd, uint64_t at, size_t size)
+static bool window_map_fd(int fd, uint64_t at, size_t size)
 {
 	return mmap((void *)(uintptr_t)at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
 }
 
-static void close_up(uint64_t at, size_t size)
+static void window_unmap(uint64_t at, size_t size)
 {
 	mmap((void *)(uintptr_t)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
@@ -118,8 +117,8 @@ int hostmem_create_fd(size_t size)
 
 CUresult hostmem_share(int fd, uint64_t at, size_t size)
 {
-	static atomic_ullong ids;
-	struct wire_host a = {.address = at, .size = size, .id = atomic_fetch_add(&ids, 1) + 1};
+	struct wire_host a = {
+		.address = at, .size = size, .id = atomic_fetch_add(&host_table()->descriptor_ids, 1) + 1};
 
 	if (link_send_fd(client->link, a.id, fd))
 		return client_lost();
@@ -133,22 +132,21 @@ CUresult hostmem_unshare(uint64_t at)
 	return call_sync(WIRE_HOST_UNMAP, &a, sizeof a, NULL, 0, NULL, 0);
 }
 
-/* ---- making ---- */
+/* ---- allocation ---- */
 
-static void enter(struct host *h)
+static void host_range_insert(struct host_range *h)
 {
-	pthread_rwlock_wrlock(&lock);
-	map_insert(&hosts, &h->node);
-	if (!in_window(h->node.key))
-		outside++;
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_wrlock(&host_table()->lock);
+	map_insert(&host_table()->ranges, &h->node);
+	if (!window_contains(h->node.key))
+		host_table()->outside_window++;
+	pthread_rwlock_unlock(&host_table()->lock);
 }
 
-static struct host *new_host(size_t size, enum host_kind kind, unsigned flags)
+static struct host_range *host_range_create(size_t size, enum host_kind kind, unsigned flags)
 {
-	static atomic_ullong ids = 1ull << 32; /* far from the server's own */
 	struct context *c = context_current();
-	struct host *h = calloc(1, sizeof *h);
+	struct host_range *h = calloc(1, sizeof *h);
 
 	if (h)
 		h->info = (struct host_info){.size = size,
@@ -157,21 +155,21 @@ static struct host *new_host(size_t size, enum host_kind kind, unsigned flags)
 			.context = c->id,
 			.device = c->device,
 			.sync_memops = kind == HOST_MANAGED,
-			.id = atomic_fetch_add(&ids, 1)};
+			.id = atomic_fetch_add(&host_table()->buffer_ids, 1)};
 	return h;
 }
 
-/* Memory that both sides map. */
-static CUresult map_shared(struct host *h)
+/* Memory that both sides map: on one host. */
+static CUresult host_range_map_shared(struct host_range *h)
 {
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 	int fd = hostmem_create_fd(h->mapped);
-	uint64_t at = fd >= 0 ? find_room(h->mapped) : 0;
+	uint64_t at = fd >= 0 ? window_find_gap(h->mapped) : 0;
 
-	if (at && map_fd(fd, at, h->mapped)) {
+	if (at && window_map_fd(fd, at, h->mapped)) {
 		r = hostmem_share(fd, at, h->mapped);
 		if (r)
-			close_up(at, h->mapped);
+			window_unmap(at, h->mapped);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -180,11 +178,11 @@ static CUresult map_shared(struct host *h)
 	return r;
 }
 
-/* Memory at the same address in two places. */
-static CUresult map_mirrored(struct host *h)
+/* Memory of which each side has a copy at the same address. */
+static CUresult host_range_map_mirrored(struct host_range *h)
 {
 	int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-	uint64_t at = find_room(h->mapped);
+	uint64_t at = window_find_gap(h->mapped);
 	CUresult r;
 
 	if (!at || mmap((void *)(uintptr_t)at, h->mapped, PROT_READ | PROT_WRITE, how, -1, 0) == MAP_FAILED)
@@ -197,7 +195,7 @@ static CUresult map_mirrored(struct host *h)
 			hostmem_unshare(at);
 	}
 	if (r)
-		close_up(at, h->mapped);
+		window_unmap(at, h->mapped);
 	if (r)
 		return r;
 	h->node.key = h->info.base = h->pages = at;
@@ -206,7 +204,7 @@ static CUresult map_mirrored(struct host *h)
 	return CUDA_SUCCESS;
 }
 
-static CUresult map_plain(struct host *h)
+static CUresult host_range_map_private(struct host_range *h)
 {
 	void *p = mmap(NULL, h->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -216,25 +214,25 @@ static CUresult map_plain(struct host *h)
 	return CUDA_SUCCESS;
 }
 
-/* Over TCP. */
-static CUresult map_far(struct host *h)
+/* Memory over TCP. */
+static CUresult host_range_map_tcp(struct host_range *h)
 {
 	bool asked = h->info.kind == HOST_MANAGED || h->info.flags & CU_MEMHOSTALLOC_DEVICEMAP;
 	CUresult r;
 
-	if (!asked && (h->mapped > LITTLE || little + h->mapped > LITTLE_IN_ALL))
-		return map_plain(h);
-	r = open_window() ? map_mirrored(h) : CUDA_ERROR_NOT_SUPPORTED;
+	if (!asked && (h->mapped > IMPLICIT_MIRROR || host_table()->implicit_bytes + h->mapped > IMPLICIT_MIRRORS))
+		return host_range_map_private(h);
+	r = window_open() ? host_range_map_mirrored(h) : CUDA_ERROR_NOT_SUPPORTED;
 	if (!asked && r)
-		return map_plain(h);
-	h->little = !asked;
-	little += asked ? 0 : h->mapped;
+		return host_range_map_private(h);
+	h->implicit = !asked;
+	host_table()->implicit_bytes += asked ? 0 : h->mapped;
 	return r;
 }
 
 CUresult hostmem_allocate(size_t size, unsigned flags, enum host_kind kind, uint64_t *out)
 {
-	struct host *h;
+	struct host_range *h;
 	CUresult r;
 
 	if (!context_current())
@@ -244,67 +242,67 @@ CUresult hostmem_allocate(size_t size, unsigned flags, enum host_kind kind, uint
 	r = capture_check_unsafe();
 	if (r)
 		return r;
-	h = new_host(size, kind, flags);
+	h = host_range_create(size, kind, flags);
 	if (!h)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	h->mapped = (size + 4095) & ~(size_t)4095;
-	pthread_mutex_lock(&making);
+	pthread_mutex_lock(&host_table()->alloc_lock);
 	if (!client->local)
-		r = map_far(h);
+		r = host_range_map_tcp(h);
 	else
-		r = open_window() ? map_shared(h) : map_plain(h);
-	if (r == CUDA_SUCCESS && link_error(client->link, NULL)) /* no device, no memory for it */
+		r = window_open() ? host_range_map_shared(h) : host_range_map_private(h);
+	if (r == CUDA_SUCCESS && link_error(client->link, NULL)) /* host memory of a lost device is of no use */
 		r = client_lost();
 	if (!r) {
 		*out = h->node.key;
-		enter(h);
+		host_range_insert(h);
 		h = NULL;
 	}
-	pthread_mutex_unlock(&making);
+	pthread_mutex_unlock(&host_table()->alloc_lock);
 	if (h && h->pages && !h->info.shared)
 		munmap((void *)(uintptr_t)h->pages, h->mapped);
 	free(h);
 	return r;
 }
 
-/* ---- finding ---- */
+/* ---- lookup ---- */
 
-static struct host *holder(uint64_t address)
+static struct host_range *host_range_holding(uint64_t address)
 {
-	return map_holding(&hosts, address, struct host, node, info.size);
+	return map_holding(&host_table()->ranges, address, struct host_range, node, info.size);
 }
 
-static bool maybe(uint64_t address)
+static bool host_range_possible(uint64_t address)
 {
-	return in_window(address) || atomic_load_explicit(&outside, memory_order_relaxed);
+	return window_contains(address) || atomic_load_explicit(&host_table()->outside_window, memory_order_relaxed);
 }
 
 bool hostmem_shared(const void *p, size_t size)
 {
 	uint64_t at = (uintptr_t)p;
-	struct host *h;
+	struct host_range *h;
 	bool all;
 
-	if (!maybe(at))
+	if (!host_range_possible(at))
 		return false;
-	pthread_rwlock_rdlock(&lock);
-	h = holder(at);
+	pthread_rwlock_rdlock(&host_table()->lock);
+	h = host_range_holding(at);
 	all = h && h->info.shared && size <= h->info.size - (at - h->node.key);
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&host_table()->lock);
 	return all;
 }
 
 bool hostmem_find(uint64_t address, struct host_info *info)
 {
-	struct host *h;
+	struct host_range *h;
 
-	if (!maybe(address))
+	if (!host_range_possible(address))
 		return false;
-	pthread_rwlock_rdlock(&lock);
-	h = holder(address);
+	pthread_rwlock_rdlock(&host_table()->lock);
+	h = host_range_holding(address);
 	if (h)
 		*info = h->info;
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&host_table()->lock);
 	return h != NULL;
 }
 
@@ -317,44 +315,44 @@ bool hostmem_pinned(const void *p)
 
 bool hostmem_set_sync(uint64_t address, bool on)
 {
-	struct host *h;
+	struct host_range *h;
 
-	pthread_rwlock_wrlock(&lock);
-	h = holder(address);
+	pthread_rwlock_wrlock(&host_table()->lock);
+	h = host_range_holding(address);
 	if (h)
 		h->info.sync_memops = on;
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&host_table()->lock);
 	return h != NULL;
 }
 
-/* ---- giving back ---- */
+/* ---- freeing ---- */
 
-/* The one that starts here, out of the map.  `making` held. */
-static CUresult take(uint64_t address, enum host_kind kind, struct host **out)
+/* Removes the range that starts here from the table.  alloc_lock held. */
+static CUresult host_range_take(uint64_t address, enum host_kind kind, struct host_range **out)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
-	struct host *h;
+	struct host_range *h;
 
-	pthread_rwlock_wrlock(&lock);
-	h = holder(address);
+	pthread_rwlock_wrlock(&host_table()->lock);
+	h = host_range_holding(address);
 	if (!h && kind == HOST_REGISTERED)
 		r = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	if (h && h->node.key == address && h->info.kind == kind) {
-		map_remove(&hosts, &h->node);
-		if (!in_window(address))
-			outside--;
+		map_remove(&host_table()->ranges, &h->node);
+		if (!window_contains(address))
+			host_table()->outside_window--;
 		*out = h;
 		r = CUDA_SUCCESS;
 	}
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&host_table()->lock);
 	return r;
 }
 
 /*
- * As CUDA does: nothing may still be using it.  What failed meanwhile shows elsewhere.  What is not shared only functions
- * use, the application's or those of copies that are made later.
+ * Waits as CUDA does until nothing uses the memory; later calls report async errors.  Memory that is not shared is used
+ * by host functions and deferred copies only.
  */
-static CUresult quiet(uint64_t address, enum host_kind kind)
+static CUresult host_range_drain(uint64_t address, enum host_kind kind)
 {
 	struct host_info info;
 	CUresult r;
@@ -370,25 +368,25 @@ static CUresult quiet(uint64_t address, enum host_kind kind)
 	return CUDA_SUCCESS;
 }
 
-/* Without looking whether anything still uses it. */
-static CUresult drop(uint64_t address, enum host_kind kind)
+/* Frees the memory, without waiting for work that uses it. */
+static CUresult host_range_free(uint64_t address, enum host_kind kind)
 {
-	struct host *h = NULL;
+	struct host_range *h = NULL;
 	CUresult r;
 
-	pthread_mutex_lock(&making);
-	r = take(address, kind, &h);
+	pthread_mutex_lock(&host_table()->alloc_lock);
+	r = host_range_take(address, kind, &h);
 	if (h && h->mirrored)
 		mirror_remove(h->pages);
-	if (h && h->little)
-		little -= h->mapped;
+	if (h && h->implicit)
+		host_table()->implicit_bytes -= h->mapped;
 	if (h && h->info.shared) {
 		r = hostmem_unshare(h->pages);
-		close_up(h->pages, h->mapped);
+		window_unmap(h->pages, h->mapped);
 	} else if (h) {
 		munmap((void *)(uintptr_t)h->pages, h->mapped);
 	}
-	pthread_mutex_unlock(&making);
+	pthread_mutex_unlock(&host_table()->alloc_lock);
 	if (h && kind == HOST_MANAGED)
 		managed_forget(address);
 	free(h);
@@ -397,21 +395,21 @@ static CUresult drop(uint64_t address, enum host_kind kind)
 
 CUresult hostmem_release(uint64_t address, enum host_kind kind)
 {
-	CUresult r = quiet(address, kind);
+	CUresult r = host_range_drain(address, kind);
 
-	return r ? r : drop(address, kind);
+	return r ? r : host_range_free(address, kind);
 }
 
-static bool overlaps(uint64_t address, size_t size)
+static bool host_range_overlaps(uint64_t address, size_t size)
 {
-	struct map_node *above = map_above(&hosts, address);
+	struct map_node *above = map_above(&host_table()->ranges, address);
 
-	return holder(address) || (above && above->key - address < size);
+	return host_range_holding(address) || (above && above->key - address < size);
 }
 
 CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t mapped, unsigned flags)
 {
-	struct host *h = new_host(size, HOST_REGISTERED, flags);
+	struct host_range *h = host_range_create(size, HOST_REGISTERED, flags);
 	CUresult r = CUDA_SUCCESS;
 
 	if (!h)
@@ -420,12 +418,12 @@ CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t map
 	h->info.shared = mapped != 0;
 	h->pages = pages;
 	h->mapped = mapped;
-	pthread_rwlock_wrlock(&lock);
-	if (overlaps(address, size))
+	pthread_rwlock_wrlock(&host_table()->lock);
+	if (host_range_overlaps(address, size))
 		r = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	else
-		map_insert(&hosts, &h->node), outside++;
-	pthread_rwlock_unlock(&lock);
+		map_insert(&host_table()->ranges, &h->node), host_table()->outside_window++;
+	pthread_rwlock_unlock(&host_table()->lock);
 	if (r)
 		free(h);
 	return r;
@@ -433,11 +431,11 @@ CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t map
 
 CUresult hostmem_leave(uint64_t address, bool ended, uint64_t *pages, size_t *mapped)
 {
-	struct host *h = NULL;
-	CUresult r = ended ? CUDA_SUCCESS : quiet(address, HOST_REGISTERED);
+	struct host_range *h = NULL;
+	CUresult r = ended ? CUDA_SUCCESS : host_range_drain(address, HOST_REGISTERED);
 
 	if (!r)
-		r = take(address, HOST_REGISTERED, &h);
+		r = host_range_take(address, HOST_REGISTERED, &h);
 	if (r)
 		return r;
 	*pages = h->pages;
@@ -446,17 +444,17 @@ CUresult hostmem_leave(uint64_t address, bool ended, uint64_t *pages, size_t *ma
 	return CUDA_SUCCESS;
 }
 
-static bool first_of(uint64_t context, struct host_info *info)
+static bool host_range_first_of(uint64_t context, struct host_info *info)
 {
 	struct map_node *n;
 	bool found = false;
 
-	pthread_rwlock_rdlock(&lock);
-	for (uint64_t at = 0; !found && (n = map_above(&hosts, at)); at = n->key + 1) {
-		*info = ((struct host *)n)->info;
+	pthread_rwlock_rdlock(&host_table()->lock);
+	for (uint64_t at = 0; !found && (n = map_above(&host_table()->ranges, at)); at = n->key + 1) {
+		*info = ((struct host_range *)n)->info;
 		found = info->context == context;
 	}
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&host_table()->lock);
 	return found;
 }
 
@@ -464,9 +462,9 @@ void hostmem_gone(uint64_t context)
 {
 	struct host_info info;
 
-	while (first_of(context, &info))
+	while (host_range_first_of(context, &info))
 		if (info.kind == HOST_REGISTERED)
-			register_end(info.base, true);
+			host_unregister(info.base, true);
 		else
-			drop(info.base, info.kind);
+			host_range_free(info.base, info.kind);
 }

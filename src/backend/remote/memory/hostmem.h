@@ -1,9 +1,9 @@
 /*
  * hostmem.h - host memory that CUDA knows: pinned, managed, registered.
  *
- * On one host it is a memfd of ours, mapped by the server at the same address, so that the device reaches it
- * without a copy.  Over TCP pinned memory is plain memory: copies go through bulk memory, and the device cannot
- * be given its address.
+ * On one host it is a memfd of the client, which the server maps at the same address, so that the device reaches it
+ * without a copy.  Over TCP managed memory is mirrored, and so is pinned memory that kernels use; other pinned memory is
+ * private to the client, and its copies go through an arena.
  */
 #pragma once
 
@@ -19,30 +19,29 @@ struct host_info {
 	bool sync_memops;
 	uint64_t context;
 	CUdevice device;
-	uint64_t id; /* never the same twice */
+	uint64_t id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID: never reused */
 };
 
-/* Who owns this address? */
+/* The range that contains this address.  False: none does. */
 bool hostmem_find(uint64_t address, struct host_info *info);
 bool hostmem_set_sync(uint64_t address, bool on);
 
-/* Pinned or managed memory, of the current context. */
+/* Allocates pinned or managed memory of the current context. */
 CUresult hostmem_allocate(size_t size, unsigned flags, enum host_kind kind, uint64_t *out);
 CUresult hostmem_release(uint64_t address, enum host_kind kind);
 
 /*
- * Pages from `at` are a memfd from now on: the server maps them at the same address.  They are ours already,
- * or will be when it has.  `fd` stays the caller's.
+ * Has the server map a memfd at `at`, where the client maps it, too, or will when this succeeds.  `fd` stays the caller's.
  */
 CUresult hostmem_share(int fd, uint64_t at, size_t size);
 CUresult hostmem_unshare(uint64_t at);
-int hostmem_create_fd(size_t size); /* -1: no memory */
+int hostmem_create_fd(size_t size); /* a memfd of fixed size; -1: no memory */
 
-/* Registered memory, entered and taken out by register.c.  mapped 0: for copies only. */
+/* Enters registered memory (host_register.c).  mapped 0: for copies only. */
 CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t mapped, unsigned flags);
-/* Where the pages are; CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED.  ended: its context has, and nothing uses it any more. */
+/* Removes registered memory and returns its pages.  ended: its context has ended, so that nothing uses the memory. */
 CUresult hostmem_leave(uint64_t address, bool ended, uint64_t *pages, size_t *mapped);
-CUresult register_end(uint64_t address, bool ended); /* register.c: as cuMemHostUnregister */
+CUresult host_unregister(uint64_t address, bool ended); /* host_register.c: as cuMemHostUnregister */
 
 /* Whether the server maps all of it, too. */
 bool hostmem_shared(const void *p, size_t size);
@@ -51,4 +50,4 @@ bool hostmem_pinned(const void *p);
 CUresult hostmem_free_managed(CUdeviceptr dptr);
 void hostmem_gone(uint64_t context); /* the context has ended: frees or unregisters all that belongs to it */
 
-void managed_forget(uint64_t base); /* managed.c: what was advised about it */
+void managed_forget(uint64_t base); /* managed.c: drops the advice for freed memory */

@@ -1,5 +1,5 @@
 /*
- * Memory of another process.  A handle is the driver's own, and its workers are processes of one machine: any
+ * Memory of another process.  The handle is the driver's, and the workers of a server are processes of one machine: any
  * client of the same server can open it.
  */
 #include "backend/remote/session/remote.h"
@@ -22,14 +22,14 @@ CUresult remote_cuIpcOpenMemHandle_v2(CUdeviceptr *dptr, CUipcMemHandle handle, 
 	if (r)
 		return r;
 	r = call_cuMemGetAddressRange_v2(&base, &size, *dptr);
-	if (r) { /* what we do not know to be the device's would be taken for the host's */
+	if (r) { /* an address without a known range would be taken for host memory */
 		call_cuIpcCloseMemHandle(*dptr);
 		return r;
 	}
 	return *dptr - base < size ? memory_note(base, size, RANGE_FOREIGN) : client_reject_reply();
 }
 
-/* Opened twice it has to be closed twice: it is gone when the driver no longer knows it. */
+/* A handle opened twice is closed twice: the memory is gone when the driver no longer knows its address. */
 CUresult remote_cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
 	CUdeviceptr base = 0;

@@ -1,6 +1,7 @@
-/* What is mapped at reserved addresses, and who may touch it: known here, so that a copy need not ask. */
+/* Mappings at reserved addresses, and which device may access them: known here, so that a copy need not ask the server. */
 #include <stdlib.h>
 #include "backend/remote/session/remote.h"
+#include "backend/remote/memory/state.h"
 #include "backend/remote/memory/memory.h"
 
 struct mapping {
@@ -9,29 +10,31 @@ struct mapping {
 	uint8_t access[WIRE_DEVICES_MAX]; /* CUmemAccess_flags */
 };
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct map mappings;
-
-static struct mapping *holder(uint64_t address)
+static struct mapping_table *mapping_table(void)
 {
-	return map_holding(&mappings, address, struct mapping, node, size);
+	return &client->memory->mappings;
 }
 
-/* Whole mappings, as the server has just agreed. */
-static struct mapping *next(uint64_t at, uint64_t end)
+static struct mapping *mapping_holding(uint64_t address)
 {
-	struct mapping *m = (struct mapping *)map_above(&mappings, at);
+	return map_holding(&mapping_table()->mappings, address, struct mapping, node, size);
+}
+
+/* The first mapping that starts in [at, end); the server accepts whole mappings only.  Lock held. */
+static struct mapping *mapping_next(uint64_t at, uint64_t end)
+{
+	struct mapping *m = (struct mapping *)map_above(&mapping_table()->mappings, at);
 
 	return m && m->node.key < end ? m : NULL;
 }
 
 /* Lock held. */
-static void forget(uint64_t address, size_t size)
+static void mappings_remove(uint64_t address, size_t size)
 {
 	struct mapping *m;
 
-	while ((m = next(address, address + size))) {
-		map_remove(&mappings, &m->node);
+	while ((m = mapping_next(address, address + size))) {
+		map_remove(&mapping_table()->mappings, &m->node);
 		free(m);
 	}
 }
@@ -41,33 +44,33 @@ void mapping_add(uint64_t address, size_t size)
 	struct mapping *m = calloc(1, sizeof *m);
 
 	if (!m)
-		return; /* then copies there are refused: not a lie, only a pity */
+		return; /* copies to these addresses are then refused */
 	m->node.key = address;
 	m->size = size;
-	pthread_rwlock_wrlock(&lock);
-	forget(address, size); /* what the server says to be mapped here now cannot be there any more */
-	map_insert(&mappings, &m->node);
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_wrlock(&mapping_table()->lock);
+	mappings_remove(address, size); /* the server has unmapped them, or it could not map here */
+	map_insert(&mapping_table()->mappings, &m->node);
+	pthread_rwlock_unlock(&mapping_table()->lock);
 }
 
 void mapping_remove(uint64_t address, size_t size)
 {
-	pthread_rwlock_wrlock(&lock);
-	forget(address, size);
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_wrlock(&mapping_table()->lock);
+	mappings_remove(address, size);
+	pthread_rwlock_unlock(&mapping_table()->lock);
 }
 
 void mapping_access(uint64_t address, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
 	struct mapping *m;
 
-	pthread_rwlock_wrlock(&lock);
-	for (uint64_t at = address; (m = next(at, address + size)); at = m->node.key + 1)
+	pthread_rwlock_wrlock(&mapping_table()->lock);
+	for (uint64_t at = address; (m = mapping_next(at, address + size)); at = m->node.key + 1)
 		for (size_t i = 0; i < count; i++)
 			if (desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && desc[i].location.id >= 0 &&
 				desc[i].location.id < WIRE_DEVICES_MAX)
 				m->access[desc[i].location.id] = desc[i].flags;
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&mapping_table()->lock);
 }
 
 bool mapping_allows(uint64_t address, size_t size, CUdevice device, bool write)
@@ -77,13 +80,13 @@ bool mapping_allows(uint64_t address, size_t size, CUdevice device, bool write)
 	struct mapping *m;
 	bool all = true;
 
-	pthread_rwlock_rdlock(&lock);
+	pthread_rwlock_rdlock(&mapping_table()->lock);
 	while (all && at < address + size) {
-		m = holder(at);
+		m = mapping_holding(at);
 		all = m && (m->access[device] & want) == want;
 		if (all)
 			at = m->node.key + m->size;
 	}
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&mapping_table()->lock);
 	return all;
 }

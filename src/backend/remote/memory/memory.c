@@ -1,8 +1,9 @@
-/* Device memory: the server's addresses, and which of them are ours. */
-#include <stdlib.h>
-#include "backend/remote/memory/hostmem.h"
-#include "backend/remote/graph/graph.h"
+/* Device memory: the ranges of addresses that the server has given out, and the calls that allocate and free. */
 #include "backend/remote/memory/memory.h"
+#include <stdlib.h>
+#include "backend/remote/graph/graph.h"
+#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/memory/state.h"
 
 struct range {
 	struct map_node node;
@@ -11,16 +12,18 @@ struct range {
 	uint64_t context;
 };
 
-static struct map ranges;
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-
-static struct range *holder(uint64_t address)
+static struct range_table *range_table(void)
 {
-	return map_holding(&ranges, address, struct range, node, size);
+	return &client->memory->ranges;
 }
 
-/* The part of an old range that a new one leaves, from `from` to `to`. */
-static void leave(const struct range *old, uint64_t from, uint64_t to)
+static struct range *range_holding(uint64_t address)
+{
+	return map_holding(&range_table()->ranges, address, struct range, node, size);
+}
+
+/* Keeps the part of an old range that a new one leaves, from `from` to `to`.  Lock held. */
+static void range_keep_rest(const struct range *old, uint64_t from, uint64_t to)
 {
 	struct range *r = from < to ? calloc(1, sizeof *r) : NULL;
 
@@ -30,19 +33,19 @@ static void leave(const struct range *old, uint64_t from, uint64_t to)
 	r->size = to - from;
 	r->kind = RANGE_REST;
 	r->context = old->context;
-	map_insert(&ranges, &r->node);
+	map_insert(&range_table()->ranges, &r->node);
 }
 
-/* What was here before is gone, whether or not anybody told us: a module unloaded, a context ended. */
-static void make_way(uint64_t address, size_t size)
+/* Older ranges at these addresses have ended unseen: with a module, say, or in the server.  Lock held. */
+static void ranges_replace(uint64_t address, size_t size)
 {
 	struct range *r;
 
-	while ((r = holder(address)) ||
-		((r = (struct range *)map_above(&ranges, address)) && r->node.key - address < size)) {
-		map_remove(&ranges, &r->node);
-		leave(r, r->node.key, address);
-		leave(r, address + size, r->node.key + r->size);
+	while ((r = range_holding(address)) ||
+		((r = (struct range *)map_above(&range_table()->ranges, address)) && r->node.key - address < size)) {
+		map_remove(&range_table()->ranges, &r->node);
+		range_keep_rest(r, r->node.key, address);
+		range_keep_rest(r, address + size, r->node.key + r->size);
 		free(r);
 	}
 }
@@ -62,10 +65,10 @@ CUresult memory_note(uint64_t address, size_t size, enum range_kind kind)
 	r->size = size;
 	r->kind = kind;
 	r->context = call_context_id();
-	pthread_rwlock_wrlock(&lock);
-	make_way(address, size);
-	map_insert(&ranges, &r->node);
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_wrlock(&range_table()->lock);
+	ranges_replace(address, size);
+	map_insert(&range_table()->ranges, &r->node);
+	pthread_rwlock_unlock(&range_table()->lock);
 	return CUDA_SUCCESS;
 }
 
@@ -73,13 +76,13 @@ bool memory_take(uint64_t address, enum range_kind kind, size_t *size)
 {
 	struct range *r;
 
-	pthread_rwlock_wrlock(&lock);
-	r = holder(address);
-	if (r && (r->node.key != address || r->kind != kind))
+	pthread_rwlock_wrlock(&range_table()->lock);
+	r = (struct range *)map_find(&range_table()->ranges, address);
+	if (r && r->kind != kind)
 		r = NULL;
 	if (r)
-		map_remove(&ranges, &r->node);
-	pthread_rwlock_unlock(&lock);
+		map_remove(&range_table()->ranges, &r->node);
+	pthread_rwlock_unlock(&range_table()->lock);
 	if (r && size)
 		*size = r->size;
 	free(r);
@@ -100,18 +103,18 @@ bool memory_remove(uint64_t address)
 bool memory_of_graph(uint64_t address)
 {
 	struct range *r;
-	bool is;
+	bool found;
 
-	pthread_rwlock_rdlock(&lock);
-	r = holder(address);
-	is = r && r->node.key == address && r->kind == RANGE_GRAPH;
-	pthread_rwlock_unlock(&lock);
-	return is;
+	pthread_rwlock_rdlock(&range_table()->lock);
+	r = (struct range *)map_find(&range_table()->ranges, address);
+	found = r && r->kind == RANGE_GRAPH;
+	pthread_rwlock_unlock(&range_table()->lock);
+	return found;
 }
 
-#define ADDRESSES (1ull << 47) /* of user space */
+#define USER_ADDRESSES (1ull << 47)
 
-static enum range_check known_in(const struct range *r, uint64_t address, size_t size)
+static enum range_check range_check_kind(const struct range *r, uint64_t address, size_t size)
 {
 	switch (r->kind) {
 	case RANGE_ALLOC:
@@ -129,22 +132,22 @@ static enum range_check known_in(const struct range *r, uint64_t address, size_t
 enum range_check memory_check_range(uint64_t address, size_t size, bool write)
 {
 	struct context *c = context_current();
-	enum range_check k = RANGE_UNKNOWN;
+	enum range_check check = RANGE_UNKNOWN;
 	bool reserved = false;
 	struct range *r;
 
-	if (!address || size > ADDRESSES)
+	if (!address || size > USER_ADDRESSES)
 		return RANGE_INVALID;
-	pthread_rwlock_rdlock(&lock);
-	r = holder(address);
+	pthread_rwlock_rdlock(&range_table()->lock);
+	r = range_holding(address);
 	if (r) {
 		reserved = r->kind == RANGE_RESERVED;
-		k = known_in(r, address, size);
+		check = range_check_kind(r, address, size);
 	}
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&range_table()->lock);
 	if (reserved)
 		return c && mapping_allows(address, size, c->device, write) ? RANGE_VALID : RANGE_INVALID;
-	return r || !hostmem_shared((void *)(uintptr_t)address, size) ? k : RANGE_VALID;
+	return r || !hostmem_shared((void *)(uintptr_t)address, size) ? check : RANGE_VALID;
 }
 
 /* Reserved addresses belong to no context. */
@@ -153,25 +156,25 @@ void memory_forget(uint64_t context)
 	struct map_node *n;
 	uint64_t at = 0;
 
-	pthread_rwlock_wrlock(&lock);
-	while ((n = map_above(&ranges, at))) {
+	pthread_rwlock_wrlock(&range_table()->lock);
+	while ((n = map_above(&range_table()->ranges, at))) {
 		struct range *r = (struct range *)n;
 		at = n->key + 1;
 		if (r->context != context || r->kind == RANGE_RESERVED)
 			continue;
-		map_remove(&ranges, n);
+		map_remove(&range_table()->ranges, n);
 		free(r);
 	}
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&range_table()->lock);
 }
 
 enum place memory_place(uint64_t address)
 {
 	bool device;
 
-	pthread_rwlock_rdlock(&lock);
-	device = holder(address) != NULL;
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_rdlock(&range_table()->lock);
+	device = range_holding(address) != NULL;
+	pthread_rwlock_unlock(&range_table()->lock);
 	if (device)
 		return PLACE_DEVICE;
 	return hostmem_shared((void *)(uintptr_t)address, 1) ? PLACE_SHARED : PLACE_HOST;
@@ -195,20 +198,20 @@ CUresult remote_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t widt
 		r = call_cuMemAllocPitch_v2(dptr, pitch, width, height, element);
 	if (r)
 		return r;
-	/* rows that overlap, or are further apart than there is memory */
+	/* A protocol error: rows overlap, or do not fit into the address space. */
 	if (*pitch < width || __builtin_mul_overflow(*pitch, height, &size))
 		return client_reject_reply();
 	return memory_note(*dptr, size, RANGE_ALLOC);
 }
 
-/* As CUDA does: nothing may still be using it.  Waited for here, the server's one dispatcher need not wait. */
+/* Waits as CUDA does until nothing uses the memory.  The wait is here so that the server's one dispatcher need not wait. */
 CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 {
 	CUresult r = dptr ? capture_check_unsafe() : CUDA_SUCCESS;
 
 	if (!dptr || r)
 		return r ? r : sticky_error();
-	if (memory_of_graph(dptr)) { /* which may have freed it */
+	if (memory_of_graph(dptr)) { /* a launch of the graph may have freed it: only the server knows */
 		r = call_cuMemFree_v2(dptr);
 		return r ? r : call_flush();
 	}
@@ -218,7 +221,7 @@ CUresult remote_cuMemFree_v2(CUdeviceptr dptr)
 		return r;
 	if (memory_drop(dptr, RANGE_POOL)) {
 		r = call_cuMemFree_v2(dptr);
-		context_note_posted(context_current()); /* the next one who waits lets the pool give it back */
+		context_note_posted(context_current()); /* the pool releases it when a thread waits for the context */
 		return r;
 	}
 	if (memory_remove(dptr))

@@ -1,19 +1,19 @@
-/* Memory pools: attributes by the size of their value, and pools of other processes. */
+/* Memory pools: attributes, whose values differ in size, and pools of other processes. */
 #include "backend/remote/memory/share.h"
 #include "backend/remote/memory/memory.h"
 
-/* The first ones are switches, the others count bytes; 0: there is no such attribute. */
-static size_t width(CUmemPool_attribute attribute)
+/* Bytes of an attribute's value: the first ones are switches, the others count bytes.  0: no such attribute. */
+static size_t pool_attribute_size(CUmemPool_attribute attribute)
 {
 	if (attribute < CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES || attribute > CU_MEMPOOL_ATTR_USED_MEM_HIGH)
 		return 0;
 	return attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES ? sizeof(int) : sizeof(cuuint64_t);
 }
 
-static CUresult attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value, bool set)
+static CUresult pool_attribute_access(CUmemoryPool pool, CUmemPool_attribute which, void *value, bool set)
 {
 	struct wire_pool a = {.pool = (uintptr_t)pool, .attribute = which, .set = set}, back;
-	size_t n = width(which);
+	size_t n = pool_attribute_size(which);
 	CUresult r;
 
 	if (!value || !n)
@@ -28,15 +28,15 @@ static CUresult attribute(CUmemoryPool pool, CUmemPool_attribute which, void *va
 
 CUresult remote_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
 {
-	return attribute(pool, which, value, false);
+	return pool_attribute_access(pool, which, value, false);
 }
 
 CUresult remote_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
 {
-	return attribute(pool, which, value, true);
+	return pool_attribute_access(pool, which, value, true);
 }
 
-/* Pools of the server's own memory are no use to an application that would touch it. */
+/* A pool of host memory would be memory of the server's machine, which the application could not touch. */
 CUresult remote_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
 	if (!pool || !props)

@@ -1,13 +1,12 @@
 /*
- * Managed memory, and pinned memory that the device may use itself, where client and server cannot see the same pages:
- * over TCP, and the variables of modules.  Each has
- * a copy at the same address, and both know what they last agreed on:
+ * Mirrors: managed memory, and pinned memory that kernels use, where client and server cannot map the same pages (over
+ * TCP, and variables of modules).  Each side has a copy at the same address, and both keep the contents last agreed on:
  *
- *	before work is posted		what has changed here goes up
- *	when something was waited for	what has changed there comes down
+ *	before work is posted		changes of the host go up
+ *	after something was waited for	changes of the device come down
  *
- * That is the managed memory of devices without concurrent access, which is what we say they are: the host leaves it
- * alone while the device is at work.  Comparing costs time where there is such memory, and nothing elsewhere.
+ * These are the rules of managed memory on devices without concurrent access, which is what the device attributes say:
+ * the host leaves the memory alone while the device works.  Finding changes means comparing, where mirrors exist.
  */
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -17,41 +16,38 @@
 #include "backend/remote/memory/hostmem.h"
 #include "backend/remote/session/fetch.h"
 #include "backend/remote/memory/mirror.h"
+#include "backend/remote/memory/state.h"
 #include "util/diff.h"
 #include "host/machine.h"
 
-#define PAGE  4096ull
-#define STACK (1ull << 30) /* where it has no limit */
-#define GUARD (2ull << 20)
+#define PAGE        4096ull
+#define STACK_LIMIT (1ull << 30) /* assumed where the stack has no limit */
+#define STACK_GUARD (2ull << 20)
 
 struct mirror {
 	struct map_node node; /* key: the address */
 	size_t size;
-	unsigned names; /* a variable may have several: module and library, say */
+	unsigned users; /* a variable may be found through its module and through its library */
 	uint8_t *agreed;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map mirrors, pages;  /* pages that we have put where a variable is */
-static _Atomic(bool) host_wrote;   /* or may have, since we last compared */
-static bool always;                /* some of it may be written at any time */
-static _Atomic(uint32_t) seen;     /* of WIRE_MIRROR_WORD */
-static _Atomic(bool) fetching;     /* what the server has told of may not yet be here */
-static _Atomic(bool) device_wrote; /* or may have: there was work */
-
+/* A page that the client has mapped where the server has a variable. */
 struct page {
-	struct map_node node; /* key: its address */
-	unsigned used;
+	struct map_node node; /* key: the address */
+	unsigned users;
 };
+
+static struct mirror_table *mirror_table(void)
+{
+	return &client->memory->mirrors;
+}
 
 /* ---- up ---- */
 
-typedef void *reserve_fn(struct lane *lane, size_t size);
-
-static CUresult send_run(struct lane *lane, reserve_fn *reserve, uint64_t address, const void *bytes, size_t size)
+static CUresult mirror_send_run(struct lane *lane, uint64_t address, const void *bytes, size_t size)
 {
 	size_t all = sizeof(struct wire_mirror) + wire_pad(size);
-	struct wire_mirror *a = reserve(lane, all);
+	struct wire_mirror *a = call_reserve(lane, all);
 
 	if (!a)
 		return client_lost();
@@ -60,41 +56,41 @@ static CUresult send_run(struct lane *lane, reserve_fn *reserve, uint64_t addres
 	return call_send(lane, WIRE_MIRROR_UP, all, NULL, 0);
 }
 
-static void push(struct mirror *m, struct lane *lane, reserve_fn *reserve)
+static void mirror_push_one(struct mirror *m, struct lane *lane)
 {
 	const uint8_t *now = (const uint8_t *)(uintptr_t)m->node.key;
 	size_t at = 0, length;
 
 	for (; diff_next(now, m->agreed, m->size, &at, &length, WIRE_MIRROR_BYTES / 2); at += length) {
 		memcpy(m->agreed + at, now + at, length);
-		if (send_run(lane, reserve, m->node.key + at, m->agreed + at, length))
-			return; /* the link is gone */
+		if (mirror_send_run(lane, m->node.key + at, m->agreed + at, length))
+			return; /* the link is broken */
 	}
 }
 
-static void push_each(struct lane *lane, reserve_fn *reserve)
+static void mirror_push_all_locked(struct lane *lane)
 {
 	struct map_node *n;
 
-	for (uint64_t at = 0; (n = map_above(&mirrors, at)); at = n->key + 1)
-		push((struct mirror *)n, lane, reserve);
+	for (uint64_t at = 0; (n = map_above(&mirror_table()->mirrors, at)); at = n->key + 1)
+		mirror_push_one((struct mirror *)n, lane);
 }
 
-/* While a kernel runs the host leaves managed memory alone; during anything else it may go on writing there. */
+/* While a kernel runs the host leaves managed memory alone; during other work it may go on writing. */
 void mirror_push(bool kernel)
 {
-	pthread_mutex_lock(&lock);
-	if (host_wrote || always)
-		push_each(call_lane(), call_reserve);
+	pthread_mutex_lock(&mirror_table()->lock);
+	if (mirror_table()->host_wrote || mirror_table()->host_writes_any_time)
+		mirror_push_all_locked(call_lane());
 	if (kernel)
-		host_wrote = false;
-	device_wrote = true;
-	pthread_mutex_unlock(&lock);
+		mirror_table()->host_wrote = false;
+	mirror_table()->device_wrote = true;
+	pthread_mutex_unlock(&mirror_table()->lock);
 }
 
 /* ---- down ---- */
 
-static bool apply(const uint8_t *rest, size_t size, uint32_t runs)
+static bool mirror_apply_runs(const uint8_t *rest, size_t size, uint32_t runs)
 {
 	while (runs--) {
 		struct wire_run run;
@@ -104,7 +100,7 @@ static bool apply(const uint8_t *rest, size_t size, uint32_t runs)
 		memcpy(&run, rest, sizeof run);
 		rest += sizeof run;
 		size -= sizeof run;
-		m = (struct mirror *)map_below(&mirrors, run.address);
+		m = (struct mirror *)map_below(&mirror_table()->mirrors, run.address);
 		if (size < wire_pad(run.size) || !m || run.address - m->node.key > m->size ||
 			run.size > m->size - (run.address - m->node.key))
 			return false;
@@ -115,108 +111,109 @@ static bool apply(const uint8_t *rest, size_t size, uint32_t runs)
 	return true;
 }
 
-static struct mirror *holder(uint64_t address)
+static struct mirror *mirror_holding(uint64_t address)
 {
-	return map_holding(&mirrors, address, struct mirror, node, size);
+	return map_holding(&mirror_table()->mirrors, address, struct mirror, node, size);
 }
 
-static CUresult pull_locked(void)
+static CUresult mirror_pull_locked(void)
 {
 	struct wire_mirrored head = {.more = 1};
 	CUresult r = CUDA_SUCCESS;
 	uint8_t *rest;
 	size_t size;
 
-	fetching = true;
+	mirror_table()->fetching = true;
 	while (!r && head.more) {
 		uint64_t cursor = head.cursor;
 		r = call_fetch(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, NULL, 0, &head, sizeof head, &rest, &size);
 		if (r)
 			break;
-		/* more, but no further than before, or nowhere: that would never end */
-		if (!apply(rest, size, head.runs) || (head.more && (head.cursor <= cursor || !holder(head.cursor))))
+		/* A cursor that does not advance, or is not in a mirror, would never end. */
+		if (!mirror_apply_runs(rest, size, head.runs) ||
+			(head.more && (head.cursor <= cursor || !mirror_holding(head.cursor))))
 			r = client_reject_reply();
 		free(rest);
 	}
-	fetching = false;
+	mirror_table()->fetching = false;
 	return r;
 }
 
 /*
- * Over TCP the server has compared before it told us what we waited for, so there is something to fetch if and only if
- * it says so.  On one machine the device tells us itself, and we have to ask: what was fetched after an earlier wait may
- * have come too early for what was waited for now.
+ * Over TCP the server compares before it reports what the client waited for, so changes exist if and only if the word has
+ * moved.  Over shared memory the device itself writes the word that the client waits on, and the server must be asked:
+ * what an earlier wait fetched may be older than the work waited for now.
  */
-static bool changed(uint32_t *now)
+static bool mirror_changed(uint32_t *now)
 {
 	*now = __atomic_load_n(word_address(client->link, WIRE_MIRROR_WORD), __ATOMIC_ACQUIRE);
-	return client->local || *now != atomic_load(&seen);
+	return client->local || *now != atomic_load(&mirror_table()->seen);
 }
 
 /*
- * Another thread's fetching may have come too early for us, or still be under way with what is ours, of which nobody is
- * told a second time: nothing is settled before the lock is ours.
+ * Another thread may be fetching: too early for the work that this thread waited for, or changes that are reported only
+ * once.  Only with the lock held is it known that all changes have arrived.
  */
 void mirror_pull(void)
 {
 	uint32_t now;
 
-	if (!atomic_load_explicit(&device_wrote, memory_order_relaxed))
+	if (!atomic_load_explicit(&mirror_table()->device_wrote, memory_order_relaxed))
 		return;
-	host_wrote = true; /* from now on it may */
-	if (!changed(&now) && !atomic_load(&fetching))
+	mirror_table()->host_wrote = true; /* it may, from now on */
+	if (!mirror_changed(&now) && !atomic_load(&mirror_table()->fetching))
 		return;
-	pthread_mutex_lock(&lock);
-	if (changed(&now)) {
-		pull_locked();
-		seen = now;
+	pthread_mutex_lock(&mirror_table()->lock);
+	if (mirror_changed(&now)) {
+		mirror_pull_locked();
+		mirror_table()->seen = now;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&mirror_table()->lock);
 }
 
-/* Who answers is not the server's dispatcher, which may be waiting for the very function that is run next (pump.h). */
+/* Frames of the callback lane bypass the dispatcher, which may be waiting for the next host function to run. */
 bool mirror_push_on(struct lane *lane)
 {
 	if (!atomic_load(&client->has_mirrors))
 		return false;
-	pthread_mutex_lock(&lock);
-	push_each(lane, call_reserve);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&mirror_table()->lock);
+	mirror_push_all_locked(lane);
+	pthread_mutex_unlock(&mirror_table()->lock);
 	return true;
 }
 
-/* ---- coming and going ---- */
+/* ---- adding and removing ---- */
 
 /*
- * One at a time, and without the lock while the server is asked, which may be waiting for a function that needs it.  It
- * is entered here before there, and goes there first: the server never speaks of one that is not here.  What we say of
- * one that is not there it passes over; in new memory there is nothing to say.
+ * One mirror at a time is added or removed, under change_lock.  `lock` is not held while the server is asked: the server
+ * may be waiting for a host function that needs it.  A mirror is entered here before the server has it, and removed there
+ * first, so that the server never reports changes of an unknown mirror.  The server ignores changes of a mirror that it
+ * does not have; new memory has none.
  */
-static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
 
-static struct mirror *find(uint64_t address)
+static struct mirror *mirror_find(uint64_t address)
 {
-	return (struct mirror *)map_find(&mirrors, address);
+	return (struct mirror *)map_find(&mirror_table()->mirrors, address);
 }
 
-static void leave(struct mirror *m)
+static void mirror_free(struct mirror *m)
 {
-	pthread_mutex_lock(&lock);
-	map_remove(&mirrors, &m->node);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&mirror_table()->lock);
+	map_remove(&mirror_table()->mirrors, &m->node);
+	pthread_mutex_unlock(&mirror_table()->lock);
 	free(m->agreed);
 	free(m);
 }
 
-static void forget(struct mirror *m)
+static void mirror_end(struct mirror *m)
 {
 	struct wire_mirror a = {.address = m->node.key};
 
 	call_sync(WIRE_MIRROR_DROP, &a, sizeof a, NULL, 0, NULL, 0);
-	leave(m);
+	mirror_free(m);
 }
 
-static struct mirror *enter(uint64_t address, size_t size)
+static struct mirror *mirror_insert(uint64_t address, size_t size)
 {
 	struct mirror *m = calloc(1, sizeof *m);
 
@@ -226,33 +223,33 @@ static struct mirror *enter(uint64_t address, size_t size)
 	}
 	m->node.key = address;
 	m->size = size;
-	m->names = 1;
-	pthread_mutex_lock(&lock);
-	map_insert(&mirrors, &m->node);
-	pthread_mutex_unlock(&lock);
+	m->users = 1;
+	pthread_mutex_lock(&mirror_table()->lock);
+	map_insert(&mirror_table()->mirrors, &m->node);
+	pthread_mutex_unlock(&mirror_table()->lock);
 	return m;
 }
 
-static CUresult add(uint64_t address, size_t size, bool variable)
+static CUresult mirror_add_locked(uint64_t address, size_t size, bool variable)
 {
 	struct wire_mirror a = {.address = address, .size = size, .variable = variable};
-	struct mirror *m = enter(address, size);
+	struct mirror *m = mirror_insert(address, size);
 	CUresult r;
 
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = call_sync(WIRE_MIRROR, &a, sizeof a, NULL, 0, NULL, 0);
 	if (r) {
-		leave(m);
+		mirror_free(m);
 		return r;
 	}
 	client->has_mirrors = true;
-	pthread_mutex_lock(&lock);
-	host_wrote = true;
-	r = pull_locked(); /* a variable has a value from the start */
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&mirror_table()->lock);
+	mirror_table()->host_wrote = true;
+	r = mirror_pull_locked(); /* the initial value of a variable */
+	pthread_mutex_unlock(&mirror_table()->lock);
 	if (r)
-		forget(m); /* the memory will not stay */
+		mirror_end(m); /* the caller frees the memory */
 	return r;
 }
 
@@ -260,9 +257,9 @@ CUresult mirror_add(uint64_t address, size_t size, bool at_any_time)
 {
 	CUresult r;
 
-	pthread_mutex_lock(&change);
-	r = add(address, size, false);
-	pthread_mutex_unlock(&change);
+	pthread_mutex_lock(&mirror_table()->change_lock);
+	r = mirror_add_locked(address, size, false);
+	pthread_mutex_unlock(&mirror_table()->change_lock);
 	if (!r && at_any_time)
 		mirror_at_any_time();
 	return r;
@@ -270,37 +267,37 @@ CUresult mirror_add(uint64_t address, size_t size, bool at_any_time)
 
 void mirror_at_any_time(void)
 {
-	pthread_mutex_lock(&lock);
-	always = true;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&mirror_table()->lock);
+	mirror_table()->host_writes_any_time = true;
+	pthread_mutex_unlock(&mirror_table()->lock);
 }
 
 void mirror_remove(uint64_t address)
 {
 	struct mirror *m;
 
-	pthread_mutex_lock(&change);
-	m = find(address);
+	pthread_mutex_lock(&mirror_table()->change_lock);
+	m = mirror_find(address);
 	if (m)
-		forget(m);
-	pthread_mutex_unlock(&change);
+		mirror_end(m);
+	pthread_mutex_unlock(&mirror_table()->change_lock);
 }
 
 /* ---- variables ---- */
 
-static struct page *page_of(uint64_t address)
+static struct page *page_find(uint64_t address)
 {
-	return (struct page *)map_find(&pages, address);
+	return (struct page *)map_find(&mirror_table()->pages, address);
 }
 
-/* A page of ours where the server has the variable, if nothing else is there. */
+/* Maps a page where the server has the variable.  False: the address is in use. */
 static bool page_take(uint64_t address)
 {
-	struct page *p = page_of(address);
+	struct page *p = page_find(address);
 	void *want = (void *)(uintptr_t)address, *got;
 
 	if (p) {
-		p->used++;
+		p->users++;
 		return true;
 	}
 	p = calloc(1, sizeof *p);
@@ -313,59 +310,59 @@ static bool page_take(uint64_t address)
 		return false;
 	}
 	p->node.key = address;
-	p->used = 1;
-	map_insert(&pages, &p->node);
+	p->users = 1;
+	map_insert(&mirror_table()->pages, &p->node);
 	return true;
 }
 
-static void page_give(uint64_t address)
+static void page_release(uint64_t address)
 {
-	struct page *p = page_of(address);
+	struct page *p = page_find(address);
 
-	if (!p || --p->used)
+	if (!p || --p->users)
 		return;
-	map_remove(&pages, &p->node);
+	map_remove(&mirror_table()->pages, &p->node);
 	munmap((void *)(uintptr_t)address, PAGE);
 	free(p);
 }
 
-static void pages_give(uint64_t from, uint64_t to)
+static void pages_release(uint64_t from, uint64_t to)
 {
 	for (uint64_t at = from & -PAGE; at < to; at += PAGE)
-		page_give(at);
+		page_release(at);
 }
 
 bool mirror_holds(uint64_t address)
 {
 	bool held;
 
-	pthread_mutex_lock(&lock);
-	held = holder(address) != NULL;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&mirror_table()->lock);
+	held = mirror_holding(address) != NULL;
+	pthread_mutex_unlock(&mirror_table()->lock);
 	return held;
 }
 
-/* Below the main thread's first frame, where nothing is mapped until it gets there. */
-static bool in_stack(uint64_t from, uint64_t to)
+/* Whether the range is below the main thread's first frame, where the stack is mapped only as it grows. */
+static bool range_in_stack(uint64_t from, uint64_t to)
 {
-	uint64_t top = getauxval(AT_RANDOM); /* lies above the first frame */
-	struct rlimit most;
+	uint64_t top = getauxval(AT_RANDOM); /* above the first frame */
+	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_STACK, &most) || most.rlim_cur > STACK)
-		most.rlim_cur = STACK;
-	return from < top && to + most.rlim_cur + GUARD > top;
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > STACK_LIMIT)
+		limit.rlim_cur = STACK_LIMIT;
+	return from < top && to + limit.rlim_cur + STACK_GUARD > top;
 }
 
-static bool impossible(uint64_t address, size_t size)
+static bool variable_range_invalid(uint64_t address, size_t size)
 {
 	return !address || !size || size > machine_memory() || address > UINT64_MAX / 2 ||
-	       in_stack(address, address + size);
+	       range_in_stack(address, address + size);
 }
 
-/* One that has any of these bytes, or NULL. */
-static struct mirror *overlapped(uint64_t address, size_t size)
+/* A mirror that has any of these bytes, or NULL. */
+static struct mirror *mirror_overlapping(uint64_t address, size_t size)
 {
-	struct mirror *m = (struct mirror *)map_below(&mirrors, address + size - 1);
+	struct mirror *m = (struct mirror *)map_below(&mirror_table()->mirrors, address + size - 1);
 
 	return m && (m->node.key >= address || address - m->node.key < m->size) ? m : NULL;
 }
@@ -376,26 +373,26 @@ CUresult mirror_variable(uint64_t address, size_t size)
 	CUresult r = CUDA_SUCCESS;
 	struct mirror *m;
 
-	if (impossible(address, size))
+	if (variable_range_invalid(address, size))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	pthread_mutex_lock(&change);
-	m = overlapped(address, size);
+	pthread_mutex_lock(&mirror_table()->change_lock);
+	m = mirror_overlapping(address, size);
 	if (m) {
 		bool same = m->node.key == address && m->size == size;
-		m->names += same;
-		pthread_mutex_unlock(&change);
+		m->users += same;
+		pthread_mutex_unlock(&mirror_table()->change_lock);
 		return same ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 	}
 	for (; at < address + size && !r; at += PAGE)
 		if (!page_take(at))
 			r = CUDA_ERROR_NOT_SUPPORTED;
 	if (r)
-		at -= PAGE; /* that one is not ours */
+		at -= PAGE; /* the last one was not mapped */
 	else
-		r = add(address, size, true);
+		r = mirror_add_locked(address, size, true);
 	if (r)
-		pages_give(address, at);
-	pthread_mutex_unlock(&change);
+		pages_release(address, at);
+	pthread_mutex_unlock(&mirror_table()->change_lock);
 	return r;
 }
 
@@ -403,12 +400,12 @@ void mirror_variable_gone(uint64_t address)
 {
 	struct mirror *m;
 
-	pthread_mutex_lock(&change);
-	m = find(address);
-	if (m && !--m->names) {
+	pthread_mutex_lock(&mirror_table()->change_lock);
+	m = mirror_find(address);
+	if (m && !--m->users) {
 		size_t size = m->size;
-		forget(m);
-		pages_give(address, address + size);
+		mirror_end(m);
+		pages_release(address, address + size);
 	}
-	pthread_mutex_unlock(&change);
+	pthread_mutex_unlock(&mirror_table()->change_lock);
 }

@@ -1,4 +1,4 @@
-/* The calls that make and free pinned and managed memory, and say what it is. */
+/* The calls that allocate, free and query pinned and managed memory. */
 #include "backend/remote/memory/hostmem.h"
 
 #define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
@@ -27,7 +27,7 @@ CUresult remote_cuMemFreeHost(void *p)
 	return p ? hostmem_release((uintptr_t)p, HOST_PINNED) : CUDA_SUCCESS;
 }
 
-/* Memory that both sides see at one address, and that needs no moving: slower for the device, never wrong. */
+/* Host memory that both sides have at one address and that never moves: slower for the device, always coherent. */
 CUresult remote_cuMemAllocManaged(CUdeviceptr *dptr, size_t size, unsigned int flags)
 {
 	uint64_t at = 0;
@@ -58,7 +58,10 @@ CUresult remote_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
 	return CUDA_SUCCESS;
 }
 
-/* Portable goes without saying, as an H200 has it, but where memory is write-combined; mapped is what is shared. */
+/*
+ * As an H200 answers: CU_MEMHOSTALLOC_PORTABLE is reported for write-combined memory only.  Shared memory is mapped,
+ * whether or not the application asked for it.
+ */
 CUresult remote_cuMemHostGetFlags(unsigned int *flags, void *p)
 {
 	struct host_info info;

@@ -1,13 +1,12 @@
 /*
- * What an application can ask about a pointer.  Host memory we know ourselves; of the device's the server is
- * asked.  A single question about an unknown pointer is an error; in a list of questions it has an
- * answer, the one that says "unknown".
+ * Pointer attributes.  The client knows those of host memory and asks the server for those of device memory.  Asking for
+ * one attribute of an unknown pointer is an error; in a list of attributes each one has a value that says "unknown".
  */
 #include "backend/remote/memory/hostmem.h"
 #include "backend/remote/memory/memory.h"
 #include "backend/remote/memory/mirror.h"
 
-static void put(void *data, CUpointer_attribute attribute, uint64_t value)
+static void attribute_store(void *data, CUpointer_attribute attribute, uint64_t value)
 {
 	uint32_t half = value;
 
@@ -28,7 +27,7 @@ static void put(void *data, CUpointer_attribute attribute, uint64_t value)
 	}
 }
 
-static CUresult of_host(const struct host_info *h, CUpointer_attribute attribute, uint64_t ptr, uint64_t *value)
+static CUresult host_attribute(const struct host_info *h, CUpointer_attribute attribute, uint64_t ptr, uint64_t *value)
 {
 	bool managed = h->kind == HOST_MANAGED;
 
@@ -81,43 +80,43 @@ static CUresult of_host(const struct host_info *h, CUpointer_attribute attribute
 	return CUDA_SUCCESS;
 }
 
-static uint64_t unknown(CUpointer_attribute attribute, uint64_t ptr)
+static uint64_t unknown_attribute(CUpointer_attribute attribute, uint64_t ptr)
 {
 	if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
 		return ptr;
 	return attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (uint64_t)CU_DEVICE_INVALID : 0;
 }
 
-static bool attribute_ok(CUpointer_attribute attribute)
+static bool attribute_valid(CUpointer_attribute attribute)
 {
 	return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT && attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
 }
 
 /*
- * Where it may be touched is not the server's to say: it is the device's, and the host's too only if we have a copy of
- * it at this very address.
+ * The client does not trust the server to say what the host may touch: memory with a device address is device memory, and
+ * the host may touch it only where the client mirrors that address.
  */
-static void correct(uint64_t ptr, struct wire_pointer *p)
+static void pointer_attributes_correct(uint64_t ptr, struct wire_pointer *p)
 {
-	bool here = mirror_holds(ptr);
+	bool mirrored = mirror_holds(ptr);
 
 	p->value[CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = CU_MEMORYTYPE_DEVICE;
-	p->value[CU_POINTER_ATTRIBUTE_IS_MANAGED] = here;
-	p->value[CU_POINTER_ATTRIBUTE_HOST_POINTER] = here ? ptr : 0;
-	if (!here)
+	p->value[CU_POINTER_ATTRIBUTE_IS_MANAGED] = mirrored;
+	p->value[CU_POINTER_ATTRIBUTE_HOST_POINTER] = mirrored ? ptr : 0;
+	if (!mirrored)
 		p->result[CU_POINTER_ATTRIBUTE_HOST_POINTER] = CUDA_ERROR_INVALID_VALUE;
 	if (p->value[CU_POINTER_ATTRIBUTE_DEVICE_POINTER])
 		p->value[CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = ptr;
 }
 
-/* Everything about it at once: who asks for one thing soon asks for another. */
-static CUresult ask(uint64_t ptr, struct wire_pointer *out)
+/* All attributes in one call. */
+static CUresult pointer_attributes_ask(uint64_t ptr, struct wire_pointer *out)
 {
 	struct wire_pointer_ask a = {.address = ptr};
 	CUresult r = call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){out, sizeof *out}, 1);
 
 	if (!r)
-		correct(ptr, out);
+		pointer_attributes_correct(ptr, out);
 	return r;
 }
 
@@ -128,22 +127,22 @@ CUresult remote_cuPointerGetAttribute(void *data, CUpointer_attribute attribute,
 	uint64_t value;
 	CUresult r;
 
-	if (!data || !attribute_ok(attribute))
+	if (!data || !attribute_valid(attribute))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (hostmem_find(ptr, &info)) {
-		r = of_host(&info, attribute, ptr, &value);
+		r = host_attribute(&info, attribute, ptr, &value);
 	} else if (memory_place(ptr) != PLACE_DEVICE) {
 		return CUDA_ERROR_INVALID_VALUE;
 	} else {
 		if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS)
 			return CUDA_ERROR_NOT_SUPPORTED;
-		r = ask(ptr, &all);
+		r = pointer_attributes_ask(ptr, &all);
 		if (r)
 			return r;
 		r = (CUresult)all.result[attribute];
 		value = all.value[attribute];
 	}
-	put(data, attribute, value);
+	attribute_store(data, attribute, value);
 	return r;
 }
 
@@ -157,21 +156,21 @@ CUresult remote_cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attr
 	if (!n || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < n; i++)
-		if (!attribute_ok(attributes[i]) || attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[i])
+		if (!attribute_valid(attributes[i]) || attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[i])
 			return CUDA_ERROR_INVALID_VALUE;
 	host = hostmem_find(ptr, &info);
 	device = !host && memory_place(ptr) == PLACE_DEVICE;
 	if (device) {
-		CUresult r = ask(ptr, &all);
+		CUresult r = pointer_attributes_ask(ptr, &all);
 		if (r)
 			return r;
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (host)
-			of_host(&info, attributes[i], ptr, &value);
+			host_attribute(&info, attributes[i], ptr, &value);
 		else
-			value = device ? all.value[attributes[i]] : unknown(attributes[i], ptr);
-		put(data[i], attributes[i], value);
+			value = device ? all.value[attributes[i]] : unknown_attribute(attributes[i], ptr);
+		attribute_store(data[i], attributes[i], value);
 	}
 	return CUDA_SUCCESS;
 }
@@ -192,7 +191,7 @@ CUresult remote_cuPointerSetAttribute(const void *value, CUpointer_attribute att
 	return call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){&all, sizeof all}, 1);
 }
 
-/* A dma-buf is for other drivers of the machine that the device is in. */
+/* A dma-buf is of use only to other drivers of the machine that has the device. */
 CUresult remote_cuMemGetHandleForAddressRange(
 	void *handle, CUdeviceptr ptr, size_t size, CUmemRangeHandleType type, unsigned long long flags)
 {

@@ -1,70 +1,79 @@
 /*
- * Tensor maps.  What is in one is between the driver and its device, so the server's driver makes it; but the same
- * numbers always make the same map, and libraries ask for the same ones with every matrix: the latest are kept.
+ * Tensor maps.  Their format is private to the driver and its device, so the server's driver encodes them.  The same
+ * parameters always give the same map, and libraries encode the same maps for every matrix: the latest ones are cached.
  */
+#include <stdlib.h>
 #include "backend/remote/session/remote.h"
+#include "backend/remote/memory/state.h"
 
-#define KEPT  64 /* a power of two */
-#define ALIGN 64
+#define TENSOR_MAP_ALIGNMENT 64
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct kept {
-	bool there;
-	struct wire_tensor question;
+struct cached_tensor_map {
+	bool valid;
+	struct wire_tensor parameters;
 	CUtensorMap map;
-} kept[KEPT];
+};
 
-static struct kept *place(const struct wire_tensor *a)
+static struct tensor_cache *tensor_cache(void)
+{
+	return &client->memory->tensors;
+}
+
+/* The place of a tensor map in the cache; NULL: no memory.  Lock held. */
+static struct cached_tensor_map *tensor_cache_slot(const struct wire_tensor *a)
 {
 	const uint64_t *words = (const uint64_t *)a;
 	uint64_t h = 0;
 
-	_Static_assert(sizeof *a % sizeof *words == 0, "no bytes that nobody has set");
+	_Static_assert(sizeof *a % sizeof *words == 0, "no padding at the end: every byte is set");
 	for (size_t i = 0; i < sizeof *a / sizeof *words; i++)
 		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
-	return &kept[h >> 32 & (KEPT - 1)];
+	if (!tensor_cache()->maps)
+		tensor_cache()->maps = calloc(TENSOR_MAPS, sizeof *tensor_cache()->maps);
+	return tensor_cache()->maps ? &tensor_cache()->maps[h >> 32 & (TENSOR_MAPS - 1)] : NULL;
 }
 
-static bool known(const struct wire_tensor *a, CUtensorMap *map)
+static bool tensor_cache_find(const struct wire_tensor *a, CUtensorMap *map)
 {
-	struct kept *k = place(a);
+	struct cached_tensor_map *k;
 	bool same;
 
-	pthread_mutex_lock(&lock);
-	same = k->there && !memcmp(&k->question, a, sizeof *a);
+	pthread_mutex_lock(&tensor_cache()->lock);
+	k = tensor_cache_slot(a);
+	same = k && k->valid && !memcmp(&k->parameters, a, sizeof *a);
 	if (same)
 		*map = k->map;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&tensor_cache()->lock);
 	return same;
 }
 
-static void keep(const struct wire_tensor *a, const CUtensorMap *map)
+static void tensor_cache_add(const struct wire_tensor *a, const CUtensorMap *map)
 {
-	struct kept *k = place(a);
+	struct cached_tensor_map *k;
 
-	pthread_mutex_lock(&lock);
-	k->there = true;
-	k->question = *a;
-	k->map = *map;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&tensor_cache()->lock);
+	k = tensor_cache_slot(a);
+	if (k)
+		*k = (struct cached_tensor_map){true, *a, *map};
+	pthread_mutex_unlock(&tensor_cache()->lock);
 }
 
-static CUresult make(const struct wire_tensor *a, CUtensorMap *map)
+static CUresult tensor_map_encode(const struct wire_tensor *a, CUtensorMap *map)
 {
 	CUresult r;
 
-	if (!map || (uintptr_t)map % ALIGN)
+	if (!map || (uintptr_t)map % TENSOR_MAP_ALIGNMENT)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (known(a, map))
+	if (tensor_cache_find(a, map))
 		return CUDA_SUCCESS;
 	r = call_sync(WIRE_TENSOR, a, sizeof *a, NULL, 0, &(struct wire_piece){map, sizeof *map}, 1);
 	if (!r)
-		keep(a, map);
+		tensor_cache_add(a, map);
 	return r;
 }
 
-/* What all encodings have: dimensions, strides of all but the innermost, steps.  False: no such tensor. */
-static bool shape(struct wire_tensor *a, cuuint32_t rank, void *address, const cuuint64_t *dim,
+/* The parameters of all encodings: dimensions, strides of all but the innermost, steps.  False: invalid. */
+static bool tensor_set_shape(struct wire_tensor *a, cuuint32_t rank, void *address, const cuuint64_t *dim,
 	const cuuint64_t *strides, const cuuint32_t *step)
 {
 	if (!rank || rank > WIRE_TENSOR_RANK || !dim || !step || (rank > 1 && !strides))
@@ -93,10 +102,10 @@ CUresult remote_cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
 		.promotion = promotion,
 		.fill = fill};
 
-	if (!box || !shape(&a, rank, address, dim, strides, step))
+	if (!box || !tensor_set_shape(&a, rank, address, dim, strides, step))
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(a.box, box, rank * sizeof *box);
-	return make(&a, map);
+	return tensor_map_encode(&a, map);
 }
 
 CUresult remote_cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
@@ -113,11 +122,11 @@ CUresult remote_cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType ty
 		.promotion = promotion,
 		.fill = fill};
 
-	if (!lower || !upper || rank < 3 || !shape(&a, rank, address, dim, strides, step))
+	if (!lower || !upper || rank < 3 || !tensor_set_shape(&a, rank, address, dim, strides, step))
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(a.lower, lower, (rank - 2) * sizeof *lower); /* width, height, depth: not channels, not batch */
+	memcpy(a.lower, lower, (rank - 2) * sizeof *lower); /* of width, height, depth: not of channels and batch */
 	memcpy(a.upper, upper, (rank - 2) * sizeof *upper);
-	return make(&a, map);
+	return tensor_map_encode(&a, map);
 }
 
 CUresult remote_cuTensorMapEncodeIm2colWide(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
@@ -137,9 +146,9 @@ CUresult remote_cuTensorMapEncodeIm2colWide(CUtensorMap *map, CUtensorMapDataTyp
 		.promotion = promotion,
 		.fill = fill};
 
-	if (!shape(&a, rank, address, dim, strides, step))
+	if (!tensor_set_shape(&a, rank, address, dim, strides, step))
 		return CUDA_ERROR_INVALID_VALUE;
-	return make(&a, map);
+	return tensor_map_encode(&a, map);
 }
 
 CUresult remote_cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
@@ -149,5 +158,5 @@ CUresult remote_cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
 	if (!map)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(a.map, map, sizeof *map);
-	return make(&a, map);
+	return tensor_map_encode(&a, map);
 }

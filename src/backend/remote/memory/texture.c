@@ -1,7 +1,7 @@
-/* Texture and surface objects: their values are the driver's own, because kernels use them. */
+/* Texture and surface objects.  Their handles are the driver's own numbers, because kernels use them. */
 #include "backend/remote/session/remote.h"
 
-static CUresult create(unsigned long long *out, const CUDA_RESOURCE_DESC *res, const CUDA_TEXTURE_DESC *tex,
+static CUresult texture_create(unsigned long long *out, const CUDA_RESOURCE_DESC *res, const CUDA_TEXTURE_DESC *tex,
 	const CUDA_RESOURCE_VIEW_DESC *view)
 {
 	struct wire_texture a = {.surface = !tex, .has_view = view != NULL};
@@ -19,15 +19,15 @@ static CUresult create(unsigned long long *out, const CUDA_RESOURCE_DESC *res, c
 CUresult remote_cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *res, const CUDA_TEXTURE_DESC *tex,
 	const CUDA_RESOURCE_VIEW_DESC *view)
 {
-	return tex ? create(out, res, tex, view) : CUDA_ERROR_INVALID_VALUE;
+	return tex ? texture_create(out, res, tex, view) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult remote_cuSurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC *res)
 {
-	return create(out, res, NULL, NULL);
+	return texture_create(out, res, NULL, NULL);
 }
 
-static CUresult resource(CUDA_RESOURCE_DESC *out, uint64_t object, uint64_t surface)
+static CUresult texture_resource(CUDA_RESOURCE_DESC *out, uint64_t object, uint64_t surface)
 {
 	uint64_t a[2] = {object, surface};
 
@@ -38,10 +38,10 @@ static CUresult resource(CUDA_RESOURCE_DESC *out, uint64_t object, uint64_t surf
 
 CUresult remote_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUtexObject object)
 {
-	return resource(out, object, false);
+	return texture_resource(out, object, false);
 }
 
 CUresult remote_cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUsurfObject object)
 {
-	return resource(out, object, true);
+	return texture_resource(out, object, true);
 }

@@ -1,31 +1,30 @@
 /*
- * Addresses and physical memory.  Descriptors that name memory cross one host only; memory of the server's
- * machine is no use to an application that would touch it, so it is refused.
+ * Virtual memory management: addresses, physical allocations and their descriptors.  Descriptors work on one host only.
+ * Host memory of the server's machine is refused, since the application could not touch it.
  */
 #include <unistd.h>
 #include "backend/remote/memory/share.h"
+#include "backend/remote/memory/state.h"
 #include "backend/remote/wait/wait.h"
 #include "backend/remote/memory/memory.h"
 
 #define FD_WAIT_MS 5000
 
-static bool on_device(const CUmemLocation *l)
+static bool location_is_device(const CUmemLocation *l)
 {
 	return l->type == CU_MEM_LOCATION_TYPE_DEVICE;
 }
 
-static uint64_t next_id(void)
+static uint64_t share_next_id(void)
 {
-	static atomic_ullong ids = 1ull << 40; /* far from those of host memory */
-
-	return atomic_fetch_add(&ids, 1);
+	return atomic_fetch_add(&client->memory->share_ids, 1);
 }
 
 CUresult share_out(void *fd, uint64_t object, bool pool, unsigned type, unsigned long long flags)
 {
-	struct wire_share a = {.object = object, .id = next_id(), .flags = flags, .pool = pool, .type = type};
+	struct wire_share a = {.object = object, .id = share_next_id(), .flags = flags, .pool = pool, .type = type};
 	CUresult r;
-	int got;
+	int received;
 
 	if (!fd)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -34,16 +33,16 @@ CUresult share_out(void *fd, uint64_t object, bool pool, unsigned type, unsigned
 	r = call_sync(WIRE_SHARE_OUT, &a, sizeof a, NULL, 0, NULL, 0);
 	if (r)
 		return r;
-	got = link_recv_fd(client->link, a.id, FD_WAIT_MS);
-	if (got < 0)
+	received = link_recv_fd(client->link, a.id, FD_WAIT_MS);
+	if (received < 0)
 		return client_lost();
-	memcpy(fd, &got, sizeof got);
+	memcpy(fd, &received, sizeof received);
 	return CUDA_SUCCESS;
 }
 
 CUresult share_in(uint64_t *object, void *os, bool pool, unsigned type, unsigned long long flags)
 {
-	struct wire_share a = {.id = next_id(), .flags = flags, .pool = pool, .type = type};
+	struct wire_share a = {.id = share_next_id(), .flags = flags, .pool = pool, .type = type};
 
 	if (!object)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -90,7 +89,7 @@ CUresult remote_cuMemCreate(
 	if (!handle || !prop)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (prop->type == CU_MEM_ALLOCATION_TYPE_PINNED && prop->location.type != CU_MEM_LOCATION_TYPE_INVALID &&
-		!on_device(&prop->location))
+		!location_is_device(&prop->location))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return call_cuMemCreate(handle, size, prop, flags);
 }
@@ -125,7 +124,7 @@ CUresult remote_cuMemUnmap(CUdeviceptr ptr, size_t size)
 	return r;
 }
 
-/* Tiles of sparse arrays: none that we serve has any. */
+/* Maps tiles of sparse arrays, which no served device supports. */
 CUresult remote_cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUstream stream)
 {
 	CUresult r;
@@ -148,10 +147,11 @@ CUresult remote_cuMemAddressReserve(
 CUresult remote_cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
 	size_t reserved;
-	bool ours = memory_take(ptr, RANGE_RESERVED, &reserved); /* before another thread is given the same again */
+	bool removed =
+		memory_take(ptr, RANGE_RESERVED, &reserved); /* first: another thread may get the same addresses */
 	CUresult r = call_cuMemAddressFree(ptr, size);
 
-	if (r && ours)
+	if (r && removed)
 		memory_note(ptr, reserved, RANGE_RESERVED);
 	return r;
 }
