@@ -28,7 +28,7 @@ static const uint8_t *make_consts(const struct grid *g, const struct xfunc *x)
 		return NULL;
 	memcpy(c, x->consts, x->consts_size);
 	for (uint32_t i = 0; i < x->nrelocs; i++)
-		fill_slot(c + (x->relocs[i].slot - start), x->relocs[i].width, reloc_value(g, &x->relocs[i]));
+		slot_fill(c + (x->relocs[i].slot - start), x->relocs[i].width, reloc_value(g, &x->relocs[i]));
 	return c;
 }
 
@@ -56,7 +56,7 @@ static bool grid_init(struct grid *g, const struct interp_kernel *k, struct inte
 		g->stack_size = k->local_total + stack;
 	}
 	g->calls_size = g->local_size;
-	if (k->allocas)
+	if (k->has_alloca)
 		g->local_size += (stack + 15) & ~15ULL;
 	g->params_size = f->param_size;
 	g->params = aligned_alloc(64, (g->params_size + 127) & ~63ULL);

@@ -109,7 +109,7 @@ size_t interp_kernel_local(const struct interp_kernel *k)
 
 /* ---- a kernel and all that it calls ----------------------------------------------------------------- */
 
-static int add(struct interp_kernel *k, struct ptx_function *f)
+static int kernel_add_function(struct interp_kernel *k, struct ptx_function *f)
 {
 	struct xfunc **list, *x;
 
@@ -129,7 +129,7 @@ static int add(struct interp_kernel *k, struct ptx_function *f)
 	return 0;
 }
 
-static int prepare(struct interp_program *p, struct xfunc *x, struct decode_error *e)
+static int prepare_function(struct interp_program *p, struct xfunc *x, struct decode_error *e)
 {
 	int r = ptx_function_analyze(x->fn);
 
@@ -149,7 +149,7 @@ static int prepare(struct interp_program *p, struct xfunc *x, struct decode_erro
 }
 
 /* Every function that a pointer may point to. */
-static int add_targets(struct interp_kernel *k)
+static int kernel_add_pointer_targets(struct interp_kernel *k)
 {
 	struct ptx_module *m = k->program->module;
 	int r = 0;
@@ -157,20 +157,20 @@ static int add_targets(struct interp_kernel *k)
 	for (m = m->head ? m->head : m; m; m = m->peer)
 		for (struct ptx_function *t = m->functions; t && !r; t = t->next)
 			if (t->address_taken && !t->is_entry)
-				r = add(k, t);
+				r = kernel_add_function(k, t);
 	return r;
 }
 
-static int reach(struct interp_kernel *k, struct decode_error *e)
+static int kernel_add_reachable(struct interp_kernel *k, struct decode_error *e)
 {
 	for (uint32_t i = 0; i < k->nfuncs; i++) {
 		struct ptx_function *f = k->funcs[i]->fn;
-		int r = prepare(k->program, k->funcs[i], e);
+		int r = prepare_function(k->program, k->funcs[i], e);
 
 		for (uint32_t n = 0; !r && n < f->ncallees; n++)
-			r = add(k, f->callees[n]);
+			r = kernel_add_function(k, f->callees[n]);
 		if (!r && f->has_indirect_call)
-			r = add_targets(k);
+			r = kernel_add_pointer_targets(k);
 		if (r)
 			return r;
 	}
@@ -206,11 +206,11 @@ int interp_kernel(struct interp_program *p, struct ptx_function *f, struct inter
 	if (!k)
 		return -ENOMEM;
 	k->program = p;
-	r = add(k, f);
+	r = kernel_add_function(k, f);
 	if (!r && !k->nfuncs)
 		r = -ENOENT;
 	if (!r)
-		r = reach(k, &e);
+		r = kernel_add_reachable(k, &e);
 	if (r) {
 		free(k->funcs);
 		free(k);
@@ -218,7 +218,7 @@ int interp_kernel(struct interp_program *p, struct ptx_function *f, struct inter
 	}
 	k->entry = k->funcs[0];
 	k->local_total = f->local_total;
-	k->allocas = has_allocas(k);
+	k->has_alloca = has_allocas(k);
 	k->next = p->kernels;
 	p->kernels = k;
 	*out = k;

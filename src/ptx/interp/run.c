@@ -16,11 +16,11 @@
 #include <time.h>
 
 enum {
-	PATIENCE = 64,      /* rounds in which all blocks spin, until one more is started */
-	MAX_RESIDENT = 256, /* blocks a thread has at work, unless all must be */
-	STUCK_ROUNDS = 64,  /* rounds in which a block spins, until lanes that wait at joins are let go */
-	LOOK_UP = 16,       /* blocks that a thread begins, until it asks whether the grid is over */
-	SLEEP_AFTER = 4096, /* rounds, until spinning threads sleep in between */
+	SPIN_ROUNDS = 64,    /* rounds in which all blocks spin, until one more is started */
+	MAX_RESIDENT = 256,  /* blocks a thread has at work, unless all must be */
+	STUCK_ROUNDS = 64,   /* rounds in which a block spins, until lanes that wait at joins are let go */
+	CHECK_INTERVAL = 16, /* blocks that a thread begins, until it asks whether the grid is over */
+	SLEEP_AFTER = 4096,  /* rounds, until spinning threads sleep in between */
 	SLEEP_NS = 50 * 1000,
 };
 
@@ -40,7 +40,7 @@ void warp_fault(struct warp *w, enum interp_fault fault, const char *fmt, ...)
 	pthread_mutex_unlock(&g->lock);
 }
 
-static uint64_t now(void)
+static uint64_t monotonic_ns(void)
 {
 	struct timespec t;
 
@@ -59,7 +59,7 @@ static bool grid_over(struct grid *g)
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_ASSERT);
 	else if (g->launch->stop && atomic_load_explicit(g->launch->stop, memory_order_relaxed))
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_STOPPED);
-	else if (g->launch->deadline && now() > g->launch->deadline)
+	else if (g->launch->deadline && monotonic_ns() > g->launch->deadline)
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_TIMEOUT);
 	else
 		return false;
@@ -68,7 +68,7 @@ static bool grid_over(struct grid *g)
 
 /* ---- a warp ----------------------------------------------------------------------------------------- */
 
-static void dispatch(struct warp *w)
+static void warp_dispatch(struct warp *w)
 {
 	do {
 		const struct xinst *x = w->pc++;
@@ -82,38 +82,38 @@ static void dispatch(struct warp *w)
 }
 
 /* Many steps without an end: is it waiting for somebody? */
-static enum run use_up_budget(struct warp *w)
+static enum run_state warp_budget_spent(struct warp *w)
 {
-	bool spinning = w->spins * SPIN_COST >= BUDGET / 2;
+	bool spinning = w->spins * SPIN_COST >= BRANCH_BUDGET / 2;
 
-	w->budget = BUDGET;
+	w->budget = BRANCH_BUDGET;
 	w->spins = 0;
 	w->stalled += spinning ? SPIN_STALL : 1;
 	warp_rotate(w);
 	if (w->stalled >= STALL_LIMIT) {
 		w->stalled = 0;
-		w->hurried = true;
-		warp_release(w);
+		w->reconverge_off = true;
+		warp_release_waiting(w);
 	}
 	if (grid_over(w->block->grid))
 		return RUN_FAULT;
 	return spinning ? RUN_SPINNING : RUN_PROGRESS;
 }
 
-static enum run warp_run(struct warp *w)
+static enum run_state warp_run(struct warp *w)
 {
-	enum run r = RUN_BLOCKED;
+	enum run_state r = RUN_BLOCKED;
 
 	for (;;) {
-		if (!w->mask && !warp_next(w))
+		if (!w->mask && !warp_take_split(w))
 			return w->live ? r : RUN_DONE;
 		w->event = 0;
-		dispatch(w);
+		warp_dispatch(w);
 		r = RUN_PROGRESS;
 		if (w->event & EV_FAULT)
 			return RUN_FAULT;
 		if (w->event & EV_BUDGET)
-			return use_up_budget(w);
+			return warp_budget_spent(w);
 	}
 }
 
@@ -123,9 +123,9 @@ static enum run warp_run(struct warp *w)
  * A warp's registers are taken when it starts and given back when it ends: the next one finds them in the
  * cache, where warps do not wait for each other.
  */
-static enum run warp_turn(struct warp *w)
+static enum run_state warp_run_turn(struct warp *w)
 {
-	enum run r;
+	enum run_state r;
 
 	if (!w->root && !warp_enter(w))
 		return RUN_FAULT;
@@ -138,14 +138,14 @@ static enum run warp_turn(struct warp *w)
 }
 
 /* One turn for every warp. */
-static enum run block_round(struct block *b)
+static enum run_state block_round(struct block *b)
 {
 	bool spinning = false, progress = false;
 
 	for (uint32_t i = 0; i < b->nwarps; i++) {
 		if (!b->warps[i].live)
 			continue;
-		switch (warp_turn(&b->warps[i])) {
+		switch (warp_run_turn(&b->warps[i])) {
 		case RUN_FAULT:
 			return RUN_FAULT;
 		case RUN_SPINNING:
@@ -162,20 +162,20 @@ static enum run block_round(struct block *b)
 	return progress ? RUN_PROGRESS : spinning ? RUN_SPINNING : RUN_BLOCKED;
 }
 
-static bool release_warps(struct block *b)
+static bool block_release_waiting(struct block *b)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < b->nwarps; i++)
 		if (b->warps[i].live)
-			any |= warp_release(&b->warps[i]);
+			any |= warp_release_waiting(&b->warps[i]);
 	return any;
 }
 
-enum run block_run(struct block *b)
+enum run_state block_run(struct block *b)
 {
 	for (;;) {
-		enum run r = block_round(b);
+		enum run_state r = block_round(b);
 
 		switch (r) {
 		case RUN_PROGRESS:
@@ -185,12 +185,12 @@ enum run block_run(struct block *b)
 			break;
 		case RUN_SPINNING:
 			if (++b->idle % STUCK_ROUNDS == 0)
-				release_warps(b);
+				block_release_waiting(b);
 			return r;
 		case RUN_BLOCKED:
-			if (release_warps(b))
+			if (block_release_waiting(b))
 				break;
-			if (cluster_waits(b))
+			if (cluster_bar_waits(b))
 				return RUN_SPINNING;
 			warp_fault(&b->warps[0], INTERP_TIMEOUT, "all threads of block (%u,%u,%u) wait at barriers",
 				b->ctaid[0], b->ctaid[1], b->ctaid[2]);
@@ -222,7 +222,7 @@ struct frame *frame_get(struct worker *k, const struct xfunc *fn)
 	f->regs = (uint8_t *)f + head;
 	f->params = params ? f->regs + regs : NULL;
 	memcpy(f->regs + fn->frame_size - fn->consts_size, k->grid->consts[fn->index], fn->consts_size);
-	f->all = k->frames;
+	f->next_all = k->frames;
 	k->frames = f;
 	return f;
 }
@@ -309,7 +309,7 @@ static void block_begin(struct block *b, uint64_t number)
 	}
 }
 
-static struct block *start_block(struct worker *k, uint64_t number)
+static struct block *worker_start_block(struct worker *k, uint64_t number)
 {
 	struct block *b = k->free_blocks;
 	int none = 0;
@@ -331,18 +331,18 @@ static struct block *start_block(struct worker *k, uint64_t number)
 }
 
 /* The next cluster: of most grids, one block. */
-static bool start_cluster(struct worker *k)
+static bool worker_start_cluster(struct worker *k)
 {
 	struct grid *g = k->grid;
 	uint64_t n = atomic_fetch_add(&g->next, g->cluster_size);
 	struct block *first, *b;
 
 	/* Blocks that end soon have no reason to look at the clock themselves. */
-	if (n >= g->nblocks || (++k->begun % LOOK_UP == 0 && grid_over(g)))
+	if (n >= g->nblocks || (++k->blocks_begun % CHECK_INTERVAL == 0 && grid_over(g)))
 		return false;
-	first = start_block(k, n);
+	first = worker_start_block(k, n);
 	for (uint32_t i = 1; first && i < g->cluster_size; i++) {
-		b = start_block(k, n + i);
+		b = worker_start_block(k, n + i);
 		if (!b)
 			return false;
 		b->peer = first->peer;
@@ -351,7 +351,7 @@ static bool start_cluster(struct worker *k)
 	return first;
 }
 
-static void end_block(struct worker *k, struct block **at)
+static void worker_end_block(struct worker *k, struct block **at)
 {
 	struct block *b = *at;
 
@@ -367,15 +367,15 @@ static void end_block(struct worker *k, struct block **at)
 /* ---- a thread's share ------------------------------------------------------------------------------- */
 
 /* One turn for every block this thread has. */
-static enum run worker_round(struct worker *k)
+static enum run_state worker_round(struct worker *k)
 {
-	enum run r = RUN_SPINNING;
+	enum run_state r = RUN_SPINNING;
 	struct block **at = &k->resident;
 
 	while (*at) {
 		switch (block_run(*at)) {
 		case RUN_DONE:
-			end_block(k, at);
+			worker_end_block(k, at);
 			r = RUN_PROGRESS;
 			continue;
 		case RUN_FAULT:
@@ -391,7 +391,7 @@ static enum run worker_round(struct worker *k)
 	return r;
 }
 
-static void wait_a_little(uint32_t rounds)
+static void worker_pause(uint32_t rounds)
 {
 	struct timespec t = {.tv_nsec = SLEEP_NS};
 
@@ -408,9 +408,9 @@ static void worker_loop(struct worker *k)
 	uint32_t rounds = 0, max = cooperative ? UINT32_MAX : MAX_RESIDENT;
 
 	while (!atomic_load_explicit(&g->fault, memory_order_relaxed)) {
-		enum run r;
+		enum run_state r;
 
-		if (!k->resident && !start_cluster(k))
+		if (!k->resident && !worker_start_cluster(k))
 			return;
 		r = worker_round(k);
 		if (r == RUN_FAULT)
@@ -422,14 +422,14 @@ static void worker_loop(struct worker *k)
 		rounds++;
 		if (grid_over(g))
 			return;
-		if ((cooperative || rounds >= PATIENCE) && k->nresident < max && start_cluster(k))
+		if ((cooperative || rounds >= SPIN_ROUNDS) && k->nresident < max && worker_start_cluster(k))
 			rounds = 0;
 		else
-			wait_a_little(rounds);
+			worker_pause(rounds);
 	}
 }
 
-static void free_blocks(struct block *b)
+static void block_list_destroy(struct block *b)
 {
 	struct block *next;
 
@@ -456,10 +456,10 @@ void worker_run(void *data, uint64_t number)
 		worker_loop(&k);
 	else
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_OUT_OF_MEMORY);
-	free_blocks(k.resident);
-	free_blocks(k.free_blocks);
+	block_list_destroy(k.resident);
+	block_list_destroy(k.free_blocks);
 	for (struct frame *f = k.frames; f; f = next) {
-		next = f->all;
+		next = f->next_all;
 		free(f);
 	}
 	free(k.free_frames);

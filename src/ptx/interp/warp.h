@@ -1,11 +1,11 @@
 /*
- * warp.h - what an instruction sees when it runs: the warp, its registers, and its own decoded form.
+ * warp.h - the view of an executing instruction: the warp, its registers, and its own decoded form.
  *
- * The contract between the core (decoding, control flow, memory, warp and block operations) and the files
- * that execute arithmetic (alu_*.c) and textures (tex_*.c).
+ * This is the contract between the core (decoding, control flow, memory, warp and block operations) and the files that
+ * execute arithmetic (alu_*.c) and textures (tex_*.c).
  *
- * Registers of one function call lie in a frame, one slot each; w->regs points to the frame.  A slot holds 32
- * lanes, element width by the register's type, and is aligned to 64 bytes:
+ * The registers of a function call lie in its frame; w->regs points to it.  Each register has a slot, which holds all
+ * 32 lanes and is aligned to 64 bytes.  The register's type determines the layout:
  *
  *	8, 16 bits	uint16_t[32]	 64 bytes	width W16
  *	32 bits		uint32_t[32]	128 bytes	width W32
@@ -13,8 +13,8 @@
  *	128 bits	uint64_t[32][2]	512 bytes	width W128	(low half first)
  *	predicate	uint32_t	 64 bytes	width WPRED	(bit i is lane i)
  *
- * Constants lie in slots, too: immediates, addresses of variables, and special registers have been
- * put there before the instruction runs.  So an ALU operation only ever reads and writes plain arrays:
+ * Immediates, addresses of variables and special registers are in slots, too, before the instruction runs.  An ALU
+ * operation therefore reads and writes only plain arrays:
  *
  *	static void add_u32(struct warp *w, const struct xinst *x)
  *	{
@@ -25,14 +25,14 @@
  *	}
  *
  * Rules for exec functions
- *   - Write only the lanes in w->active (never empty).  Other lanes' values belong to somebody else.
- *   - d may be the same slot as a or b: lane i of a result depends on lane i of the sources alone, or compute
- *     the whole vector first.
- *   - Values in lanes that are not active are arbitrary: do not divide by them, do not index with them.
- *   - The upper half of a W16 slot used as an 8-bit value: sources are taken modulo 256; results are
- *     zero-extended (.u8 .b8) or sign-extended (.s8) to the width of the destination slot.
- *   - They never block, allocate, or touch memory; a failure is warp_fault().
- *   - MXCSR is at its default (nearest, no flushing) on entry and must be so on return.
+ *   - Write only the lanes in w->active (never empty).  Other lanes hold values of other splits.
+ *   - The destination may be the same slot as a source.  If lane i of a result depends on other lanes of the sources,
+ *     compute the whole vector first.
+ *   - Inactive lanes hold arbitrary values: do not divide by them, do not index with them.
+ *   - An 8-bit value in a W16 slot: sources are taken modulo 256; results are zero-extended (.u8 .b8) or sign-extended
+ *     (.s8) to the width of the destination slot.
+ *   - Do not block, allocate, or access memory.  Report failures by warp_fault().
+ *   - MXCSR has its default (round to nearest, no flushing) on entry and must have it on return.
  */
 #pragma once
 
@@ -58,42 +58,42 @@ enum width { WPRED, W16, W32, W64, W128 };
 /*
  * A decoded instruction.  Slots are byte offsets from w->regs.
  *
- * dst is operand 0 and dst2 operand 1 where the opcode has these results (ptx_inst_ndest); src[i] are the
- * operands after them, in order.  So for setp p|q, a, b, c:  dst p, dst2 q, src a b c.
- *   - An operand not written (PTX_O_NONE, or trailing) is NO_SLOT.
- *   - A result that is _ is a slot nobody reads: write it like any other.
- *   - A vector operand {a, b, c} is an index into list: its elements are list[src[i]], list[src[i] + 1] ...;
- *     how many is x->in->ops[k].n.  A brace with one element, too.  A matrix or texture operand written as
- * one plain register is an ordinary slot: look at in->ops[k].kind.
+ * dst is operand 0 and dst2 is operand 1 if the opcode has these results (ptx_inst_ndest); src[] are the operands after
+ * them, in order.  For setp p|q, a, b, c: dst is p, dst2 is q, src is a, b, c.
+ *   - An absent operand (PTX_O_NONE, or trailing) is NO_SLOT.
+ *   - The result _ is a slot that no instruction reads: write it like any other.
+ *   - A vector operand {a, b, c} is an index into list: its elements are list[src[i]], list[src[i] + 1] ...; their
+ *     number is x->in->ops[k].n.  This includes braces with one element.  A matrix or texture operand written as one
+ *     plain register is an ordinary slot: in->ops[k].kind tells.
  *   - An immediate has the width of the operand's type (in->ops[k].type).
  *   - A negated predicate source sets bit i of src_not: use pred_src().
  */
 struct xinst {
-	/* What most instructions look at: one cache line. */
+	/* The first cache line: all that most instructions read. */
 	exec_fn run;
-	uint32_t guard;     /* a predicate slot; the slot of "true" if the instruction is not guarded */
+	uint32_t guard;     /* a predicate slot; the slot of the constant true if the instruction has no guard */
 	uint32_t guard_xor; /* ~0 for @!p */
 	uint32_t dst;
 	uint32_t src[MAX_SRC];
-	uint8_t dst_width, dst2_width; /* enum width of the slots: may be wider than the type (cvt, ld) */
+	uint8_t dst_width, dst2_width; /* enum width of the slots, which may be wider than the type (cvt, ld) */
 	uint8_t src_width[MAX_SRC];
 	uint8_t src_not;
-	uint8_t access; /* ld, st: enum access, */
-	uint8_t n;      /* and how many elements */
+	uint8_t access; /* ld, st: enum access */
+	uint8_t n;      /* ld, st: number of elements */
 	int64_t imm;    /* displacement of an address */
 
 	uint32_t dst2;
-	uint32_t target; /* bra: where to; others: what their exec function says */
+	uint32_t target; /* bra: the target; accesses: enum ptx_space; else as the exec function defines */
 	const uint32_t *list;
 	const uint8_t *list_width; /* enum width of each slot in list */
 	const struct ptx_inst *in; /* modifiers, types, line */
-	/* The core's own: */
-	exec_fn op; /* of a warp-wide instruction, run once its members have come */
+	/* For the core only: */
+	exec_fn op; /* x_sync: the function to run once all members have come */
 	const void *data;
 	uint32_t aux;
 } __attribute__((aligned(64)));
 
-/* Where an access goes; ACCESS_ANY: see for yourself. */
+/* The memory that an ld or st accesses, as far as decoding knows; ACCESS_ANY: it depends on the address. */
 enum access { ACCESS_ANY, ACCESS_GLOBAL, ACCESS_SHARED, ACCESS_LOCAL, ACCESS_PARAM };
 
 /* ---- slots ------------------------------------------------------------------------------------------ */
@@ -102,16 +102,16 @@ enum access { ACCESS_ANY, ACCESS_GLOBAL, ACCESS_SHARED, ACCESS_LOCAL, ACCESS_PAR
 #define DST(w, x, T)       SLOT(w, (x)->dst, T)
 #define DST2(w, x, T)      SLOT(w, (x)->dst2, T)
 #define SRC(w, x, n, T)    ((const T *)SLOT(w, (x)->src[n], T))
-/* Element e of the vector operand that src[n] is; of the one that dst is. */
+/* Element e of the vector operand src[n], and of the vector operand dst. */
 #define SRCV(w, x, n, e, T) ((const T *)SLOT(w, (x)->list[(x)->src[n] + (e)], T))
 #define DSTV(w, x, e, T)    SLOT(w, (x)->list[(x)->dst + (e)], T)
 
 /*
- * For every active lane i: d[i] = expr.  d is a T array; expr may use i.
+ * For every active lane i: d[i] = expr.  d is an array of T; expr may use i.
  *
- * MAP evaluates expr for all 32 lanes, in a loop that vectorises, and keeps what is active: only for
- * expressions that are harmless on any bits.  MAP_ACTIVE evaluates it for active lanes alone: for what may
- * trap (integer division), index, or costs a lot.
+ * MAP evaluates expr for all 32 lanes, in a loop that vectorises, and stores the active ones: only for expressions that
+ * are harmless on any bits.  MAP_ACTIVE evaluates expr for active lanes only: for expressions that may trap (integer
+ * division), index an array, or are expensive.
  */
 #define MAP(w, d, T, expr) \
 	do { \
@@ -132,24 +132,51 @@ enum access { ACCESS_ANY, ACCESS_GLOBAL, ACCESS_SHARED, ACCESS_LOCAL, ACCESS_PAR
 		(d)[i] = (T)(expr); \
 	} while (0)
 
-/* 1 << i, from a table: baseline x86 has no shift by a different count in each element. */
+/* 1 << i, from a table: baseline x86 has no vector shift with a count for each element. */
 extern const uint32_t lane_bit32[LANES];
 extern const uint64_t lane_bit64[LANES];
 #define LANE_BIT(i, T) (sizeof(T) == 8 ? lane_bit64[i] : lane_bit32[i])
 
-/* Loop over active lanes, lowest first. */
+/* Loops over active lanes, lowest first. */
 #define FOR_ACTIVE(w, i) FOR_MASK((w)->active, i)
 #define FOR_MASK(mask, i) \
 	for (uint32_t m_##i = (mask), i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0; m_##i; \
 		m_##i &= m_##i - 1, i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0)
 
+/* One lane of a slot of width W16, W32 or W64, zero-extended. */
+static inline uint64_t slot_read_lane(const uint8_t *slot, unsigned width, unsigned lane)
+{
+	switch (width) {
+	case W16:
+		return ((const uint16_t *)slot)[lane];
+	case W32:
+		return ((const uint32_t *)slot)[lane];
+	default:
+		return ((const uint64_t *)slot)[lane];
+	}
+}
+
+static inline void slot_write_lane(uint8_t *slot, unsigned width, unsigned lane, uint64_t v)
+{
+	switch (width) {
+	case W16:
+		((uint16_t *)slot)[lane] = (uint16_t)v;
+		break;
+	case W32:
+		((uint32_t *)slot)[lane] = (uint32_t)v;
+		break;
+	default:
+		((uint64_t *)slot)[lane] = v;
+	}
+}
+
 /* ---- the warp --------------------------------------------------------------------------------------- */
 
-/* The part of a warp that arithmetic and textures may use.  It stands first in the core's struct warp. */
+/* The part of a warp that arithmetic and textures may use.  The core's struct warp begins with it. */
 #define WARP_COMMON \
 	uint8_t *regs;   /* current frame */ \
 	uint32_t active; /* lanes that execute this instruction: never 0 */ \
-	uint32_t cc;     /* carry flag of add.cc and its kin, a bit a lane */ \
+	uint32_t cc;     /* carry flag of add.cc and the like, one bit per lane */ \
 	struct interp_launch *launch;
 
 struct warp_common {
@@ -162,9 +189,20 @@ struct warp {
 #endif
 #define COMMON(w) ((struct warp_common *)(uintptr_t)(w))
 
+/* One lane of source n, and of the result. */
+static inline uint64_t src_read_lane(const struct warp *w, const struct xinst *x, unsigned n, unsigned lane)
+{
+	return slot_read_lane(COMMON(w)->regs + x->src[n], x->src_width[n], lane);
+}
+
+static inline void dst_write_lane(struct warp *w, const struct xinst *x, unsigned lane, uint64_t v)
+{
+	slot_write_lane(COMMON(w)->regs + x->dst, x->dst_width, lane, v);
+}
+
 /*
- * Ends the launch with this fault, and the message: the first of the grid wins.  The instruction still
- * returns normally; results written or not do not matter any more.
+ * Ends the launch with this fault and message; the first fault of a grid wins.  The instruction then returns normally,
+ * and its results no longer matter.
  */
 __attribute__((format(printf, 3, 4))) void warp_fault(struct warp *w, enum interp_fault fault, const char *fmt, ...);
 
@@ -184,8 +222,8 @@ static inline void pred_store(struct warp *w, uint32_t slot, uint32_t value)
 }
 
 /*
- * A checked access to global memory for textures and surfaces is not needed: their storage belongs to the
- * host.  Handles are looked up like this, once per distinct value.
+ * The texture of a handle, or NULL; look up each distinct handle only once.  Accesses to the texels need no check of
+ * access rights: their memory belongs to the host.
  */
 static inline const struct texture *warp_texture(struct warp *w, uint64_t handle)
 {
@@ -194,20 +232,19 @@ static inline const struct texture *warp_texture(struct warp *w, uint64_t handle
 	return h->texture ? h->texture(h->arg, handle) : NULL;
 }
 
-/* ---- who executes what ------------------------------------------------------------------------------ */
+/* ---- selection of exec functions -------------------------------------------------------------------- */
 
 /*
- * The function for an instruction, or NULL if this form is not supported (the launch is then refused, and
- * names it).  The core asks these for every opcode it does not know itself:
+ * The function for an instruction; NULL if this form is not supported (interp_kernel then fails with -ENOTSUP).
  *
  *	core	mov ld st ldu cvta isspacep atom red bar* barrier* membar fence bra brx call ret exit trap
  *		brkpt nanosleep shfl vote match redux activemask elect cp.async* mbarrier* prefetch* discard
- *		applypriority createpolicy griddepcontrol pmevent stacksave stackrestore alloca mapa
- *getctarank tex	tex tld4 suld sust sured txq suq istypep alu	everything else; also mma, wmma.mma
- *and movmatrix, of which the core has made sure that all lanes are there (ldmatrix, stmatrix and
- *wmma.load/store are the core's: they touch memory)
+ *		applypriority createpolicy griddepcontrol pmevent stacksave stackrestore alloca mapa getctarank
+ *		ldmatrix stmatrix wmma.load wmma.store
+ *	tex	tex tld4 suld sust sured txq suq
+ *	alu	all others; also mma, wmma.mma and movmatrix, which the core runs only once all lanes have come
  *
- * Code that exists for several instruction sets (AVX2, AVX-512) is compiled once for each, and select picks.
+ * The ALU is compiled once for each instruction set (baseline, AVX2, AVX-512); alu_select chooses at run time.
  */
 exec_fn alu_select(const struct ptx_inst *in);
 exec_fn tex_select(const struct ptx_inst *in);

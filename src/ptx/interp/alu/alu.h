@@ -14,15 +14,9 @@
 #pragma once
 
 #include "ptx/interp/alu/num.h"
+#include "ptx/interp/level.h"
 #include "ptx/interp/warp.h"
 #include "ptx/ptx.h"
-
-#define CAT_(a, b) a##_##b
-#define CAT(a, b)  CAT_(a, b)
-#ifndef ALU_LEVEL
-#define ALU_LEVEL base
-#endif
-#define LEVEL(name) CAT(name, ALU_LEVEL)
 
 /* Each answers NULL for a form that is not its own. */
 typedef exec_fn alu_chooser(const struct ptx_inst *in);

@@ -20,7 +20,7 @@ K1(rsqrt_f64, f64, f64, canon_f64(1.0 / sqrt(a)))
  * rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 look at the upper 32 bits of
  * their argument and answer an upper half; the lower one is zero.
  */
-static inline f64 upper(f64 v)
+static inline f64 upper_half(f64 v)
 {
 	u64 u = f64_bits(v) & 0xffffffff00000000;
 
@@ -29,12 +29,12 @@ static inline f64 upper(f64 v)
 	return bits_f64(u);
 }
 /* To the nearest upper half. */
-static inline f64 round_upper(f64 v)
+static inline f64 round_to_upper_half(f64 v)
 {
-	return v - v == 0 ? upper(bits_f64(f64_bits(v) + 0x80000000)) : canon_f64(v);
+	return v - v == 0 ? upper_half(bits_f64(f64_bits(v) + 0x80000000)) : canon_f64(v);
 }
-K1(rcp_f64_upper, f64, f64, round_upper(1.0 / upper(a)))
-K1(rsqrt_f64_upper, f64, f64, round_upper(1.0 / sqrt(upper(a))))
+K1(rcp_f64_upper, f64, f64, round_to_upper_half(1.0 / upper_half(a)))
+K1(rsqrt_f64_upper, f64, f64, round_to_upper_half(1.0 / sqrt(upper_half(a))))
 
 #define ROW(op, type, fn, controlled) {PTX_OP_##op, PTX_##type, 0, fn, controlled},
 #define F32(op)                       ROW(op, F32, op##_f32, op##_f32_controlled)

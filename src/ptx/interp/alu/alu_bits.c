@@ -73,18 +73,18 @@ BFIND(u64, a, 63)
 BFIND(s32, (u32)(a < 0 ? ~a : a), 31)
 BFIND(s64, (u64)(a < 0 ? ~a : a), 63)
 
-static inline u32 reverse(u32 v)
+static inline u32 reverse_bits(u32 v)
 {
 	v = (v >> 1 & 0x55555555) | (v & 0x55555555) << 1;
 	v = (v >> 2 & 0x33333333) | (v & 0x33333333) << 2;
 	v = (v >> 4 & 0x0f0f0f0f) | (v & 0x0f0f0f0f) << 4;
 	return __builtin_bswap32(v);
 }
-K1(brev_u32, u32, u32, reverse(a))
-K1(brev_u64, u64, u64, (u64)reverse((u32)a) << 32 | reverse((u32)(a >> 32)))
+K1(brev_u32, u32, u32, reverse_bits(a))
+K1(brev_u64, u64, u64, (u64)reverse_bits((u32)a) << 32 | reverse_bits((u32)(a >> 32)))
 
 /* The n-th set bit of mask from base: upwards for n > 0, downwards for n < 0, base itself for 0. */
-static inline u32 nth_set(u32 mask, u32 base, s32 n)
+static inline u32 nth_set_bit(u32 mask, u32 base, s32 n)
 {
 	s32 step = n < 0 ? -1 : 1;
 	s64 left = n < 0 ? -(s64)n : n;
@@ -98,38 +98,38 @@ static inline u32 nth_set(u32 mask, u32 base, s32 n)
 			return (u32)pos;
 	return UINT32_MAX;
 }
-K3_(fns, MAP_ACTIVE, u32, u32, u32, s32, nth_set(a, b, c))
+K3_(fns, MAP_ACTIVE, u32, u32, u32, s32, nth_set_bit(a, b, c))
 
 /* ---- fields: position and length are bytes ---- */
 
-static inline u64 ones(u32 n) /* the n lowest bits */
+static inline u64 low_ones(u32 n) /* the n lowest bits */
 {
 	return n < 64 ? (1ull << n) - 1 : UINT64_MAX;
 }
 
-static inline u64 extract(u64 v, u32 pos, u32 len)
+static inline u64 extract_field(u64 v, u32 pos, u32 len)
 {
-	return pos < 64 ? v >> pos & ones(len) : 0;
+	return pos < 64 ? v >> pos & low_ones(len) : 0;
 }
 
-static inline u64 extract_signed(s64 v, u32 pos, u32 len, u32 msb)
+static inline u64 extract_signed_field(s64 v, u32 pos, u32 len, u32 msb)
 {
 	u32 last = pos + len - 1 < msb ? pos + len - 1 : msb;
-	u64 sign = len && v >> last & 1 ? ~ones(len) : 0;
-	u64 field = pos <= msb ? (u64)(v >> pos) & ones(len) : v < 0 ? ones(len) : 0;
+	u64 sign = len && v >> last & 1 ? ~low_ones(len) : 0;
+	u64 field = pos <= msb ? (u64)(v >> pos) & low_ones(len) : v < 0 ? low_ones(len) : 0;
 
 	return len ? field | sign : 0;
 }
 
 /* v is sign-extended to 64 bits, so what lies beyond its top bit is its sign. */
-K3(bfe_u32, u32, u32, u32, u32, (u32)extract(a, b & 0xff, c & 0xff))
-K3(bfe_u64, u64, u64, u32, u32, extract(a, b & 0xff, c & 0xff))
-K3(bfe_s32, u32, s32, u32, u32, (u32)extract_signed(a, b & 0xff, c & 0xff, 31))
-K3(bfe_s64, u64, s64, u32, u32, extract_signed(a, b & 0xff, c & 0xff, 63))
+K3(bfe_u32, u32, u32, u32, u32, (u32)extract_field(a, b & 0xff, c & 0xff))
+K3(bfe_u64, u64, u64, u32, u32, extract_field(a, b & 0xff, c & 0xff))
+K3(bfe_s32, u32, s32, u32, u32, (u32)extract_signed_field(a, b & 0xff, c & 0xff, 31))
+K3(bfe_s64, u64, s64, u32, u32, extract_signed_field(a, b & 0xff, c & 0xff, 63))
 
-static inline u64 insert(u64 v, u64 into, u32 pos, u32 len)
+static inline u64 insert_field(u64 v, u64 into, u32 pos, u32 len)
 {
-	u64 mask = pos < 64 ? ones(len) << pos : 0;
+	u64 mask = pos < 64 ? low_ones(len) << pos : 0;
 
 	return pos < 64 ? (into & ~mask) | (v << pos & mask) : into;
 }
@@ -140,7 +140,7 @@ static inline u64 insert(u64 v, u64 into, u32 pos, u32 len)
 		const u32 *pos = SRC(w, x, 2, u32), *len = SRC(w, x, 3, u32); \
 		T *d = DST(w, x, T); \
 \
-		MAP(w, d, T, insert(v[i], into[i], pos[i] & 0xff, len[i] & 0xff)); \
+		MAP(w, d, T, insert_field(v[i], into[i], pos[i] & 0xff, len[i] & 0xff)); \
 	}
 BFI(u32)
 BFI(u64)
@@ -150,13 +150,13 @@ static inline u32 mask_wrap(u32 pos, u32 len)
 {
 	u32 from = pos & 31, to = from + (len & 31);
 
-	return (u32)(ones(to) & ~ones(from));
+	return (u32)(low_ones(to) & ~low_ones(from));
 }
 static inline u32 mask_clamp(u32 pos, u32 len)
 {
 	u32 to = len < 32 ? (pos & 31) + len : 32;
 
-	return pos < 32 ? (u32)(ones(to) & ~ones(pos)) : 0;
+	return pos < 32 ? (u32)(low_ones(to) & ~low_ones(pos)) : 0;
 }
 K2(bmsk_wrap, u32, u32, u32, mask_wrap(a, b))
 K2(bmsk_clamp, u32, u32, u32, mask_clamp(a, b))
@@ -164,7 +164,7 @@ K2(bmsk_clamp, u32, u32, u32, mask_clamp(a, b))
 /* szext: the lowest n bits, extended. */
 static inline u32 zero_extend(u32 v, u32 n)
 {
-	return v & (u32)ones(n);
+	return v & (u32)low_ones(n);
 }
 static inline u32 sign_extend(u32 v, u32 n)
 {
@@ -178,7 +178,7 @@ K2(szext_clamp_s32, u32, u32, u32, sign_extend(a, b < 32 ? b : 32))
 /* ---- three-way logic and permutation ---- */
 
 /* The table's bit abc says what that combination gives. */
-static inline u32 lop3(u32 a, u32 b, u32 c, u32 table)
+static inline u32 lop3_word(u32 a, u32 b, u32 c, u32 table)
 {
 	u32 r = 0;
 
@@ -199,7 +199,7 @@ KERNEL(lop3_b32)
 	const u32 table = (u32)x->in->ops[5].imm;
 	u32 *d = DST(w, x, u32);
 
-	MAP(w, d, u32, lop3(a[i], b[i], c[i], table));
+	MAP(w, d, u32, lop3_word(a[i], b[i], c[i], table));
 }
 
 /* lop3.and d|p, a, b, c, table, q: also p = (d != 0) and q. */
@@ -215,7 +215,7 @@ KERNEL(lop3_pred)
 }
 
 /* Four of the bytes of b:a; bit 3 of a selector spreads the byte's sign over it. */
-static inline u32 permute(u32 a, u32 b, u32 sel)
+static inline u32 permute_bytes(u32 a, u32 b, u32 sel)
 {
 	u64 bytes = (u64)b << 32 | a;
 	u32 r = 0;
@@ -230,7 +230,7 @@ static inline u32 permute(u32 a, u32 b, u32 sel)
 	}
 	return r;
 }
-K3(prmt_b32, u32, u32, u32, u32, permute(a, b, c))
+K3(prmt_b32, u32, u32, u32, u32, permute_bytes(a, b, c))
 
 /* The named permutations, as selectors for each of the four positions. */
 KERNEL(prmt_mode)
@@ -247,7 +247,7 @@ KERNEL(prmt_mode)
 	const u16 *sel = selectors[x->in->m.mode - PTX_PRMT_F4E];
 	u32 *d = DST(w, x, u32);
 
-	MAP(w, d, u32, permute(a[i], b[i], sel[c[i] & 3]));
+	MAP(w, d, u32, permute_bytes(a[i], b[i], sel[c[i] & 3]));
 }
 
 #define ROW(op, type, fn) {PTX_OP_##op, PTX_##type, 0, fn, NULL},

@@ -17,7 +17,7 @@ static inline u32 gather_bits(const u32 *t)
 	return r;
 }
 
-#define TEST(name, T, expr) \
+#define COMPARE(name, T, expr) \
 	static u32 name(const T *pa, const T *pb) \
 	{ \
 		_Alignas(64) u32 t[LANES]; \
@@ -28,17 +28,17 @@ static inline u32 gather_bits(const u32 *t)
 		} \
 		return gather_bits(t); \
 	}
-#define TESTS(T) TEST(eq_##T, T, a == b) TEST(lt_##T, T, a < b) TEST(le_##T, T, a <= b)
-TESTS(u16)
-TESTS(s16)
-TESTS(u32)
-TESTS(s32)
-TESTS(u64)
-TESTS(s64)
-TESTS(f32)
-TESTS(f64)
-TEST(nan_f32, f32, a != a || b != b)
-TEST(nan_f64, f64, a != a || b != b)
+#define COMPARES(T) COMPARE(eq_##T, T, a == b) COMPARE(lt_##T, T, a < b) COMPARE(le_##T, T, a <= b)
+COMPARES(u16)
+COMPARES(s16)
+COMPARES(u32)
+COMPARES(s32)
+COMPARES(u64)
+COMPARES(s64)
+COMPARES(f32)
+COMPARES(f64)
+COMPARE(nan_f32, f32, a != a || b != b)
+COMPARE(nan_f64, f64, a != a || b != b)
 
 /* The rest by exchanging operands and turning the answer round. */
 #define COMPARE_INT(T) \
@@ -132,7 +132,7 @@ static inline bool is_unsigned_cmp(unsigned cmp)
 }
 
 /* One bit a lane: sources 0 and 1 in the comparison of the instruction. */
-static u32 compare(struct warp *w, const struct xinst *x, unsigned type, bool high)
+static u32 compare_sources(struct warp *w, const struct xinst *x, unsigned type, bool high)
 {
 	const unsigned cmp = x->in->m.cmp;
 	const void *a = SRC(w, x, 0, void), *b = SRC(w, x, 1, void);
@@ -169,7 +169,7 @@ static u32 compare(struct warp *w, const struct xinst *x, unsigned type, bool hi
 	}
 }
 
-static inline u32 combine(struct warp *w, const struct xinst *x, u32 t)
+static inline u32 combine_pred(struct warp *w, const struct xinst *x, u32 t)
 {
 	u32 c;
 
@@ -181,11 +181,11 @@ static inline u32 combine(struct warp *w, const struct xinst *x, u32 t)
 
 KERNEL(setp)
 {
-	u32 t = compare(w, x, x->in->m.type[0], false);
+	u32 t = compare_sources(w, x, x->in->m.type[0], false);
 
-	pred_store(w, x->dst, combine(w, x, t));
+	pred_store(w, x->dst, combine_pred(w, x, t));
 	if (x->dst2 != NO_SLOT)
-		pred_store(w, x->dst2, combine(w, x, ~t));
+		pred_store(w, x->dst2, combine_pred(w, x, ~t));
 }
 
 /* The common forms, without the way through the tables. */
@@ -211,15 +211,15 @@ SETPS(s64)
 /* setp.f16x2 p|q: p is of the lower halves, q of the upper ones. */
 KERNEL(setp_pair)
 {
-	u32 low = compare(w, x, x->in->m.type[0], false), high = compare(w, x, x->in->m.type[0], true);
+	u32 low = compare_sources(w, x, x->in->m.type[0], false), high = compare_sources(w, x, x->in->m.type[0], true);
 
-	pred_store(w, x->dst, combine(w, x, low));
+	pred_store(w, x->dst, combine_pred(w, x, low));
 	if (x->dst2 != NO_SLOT)
-		pred_store(w, x->dst2, combine(w, x, high));
+		pred_store(w, x->dst2, combine_pred(w, x, high));
 }
 
 /* What "true" is in a destination type. */
-static u32 truth(unsigned type)
+static u32 true_value(unsigned type)
 {
 	switch (type) {
 	case PTX_F32:
@@ -241,10 +241,10 @@ static u32 truth(unsigned type)
 KERNEL(set)
 {
 	const unsigned dtype = x->in->m.type[0], stype = x->in->m.type[1];
-	const u32 one = truth(dtype), t = combine(w, x, compare(w, x, stype, false));
+	const u32 one = true_value(dtype), t = combine_pred(w, x, compare_sources(w, x, stype, false));
 
 	if (dtype == PTX_F16X2 || dtype == PTX_BF16X2) {
-		const u32 high = combine(w, x, compare(w, x, stype, true));
+		const u32 high = combine_pred(w, x, compare_sources(w, x, stype, true));
 		u32 *d = DST(w, x, u32);
 
 		MAP(w, d, u32, (t >> i & 1 ? one : 0) | (high >> i & 1 ? one << 16 : 0));

@@ -49,7 +49,7 @@ static inline bool is_signed(unsigned type)
 	return type == PTX_S8 || type == PTX_S16 || type == PTX_S32 || type == PTX_S64;
 }
 
-static inline u64 extend(u64 v, unsigned bits, bool sign)
+static inline u64 extend_bits(u64 v, unsigned bits, bool sign)
 {
 	unsigned k = 64 - bits;
 
@@ -82,12 +82,12 @@ KERNEL(cvt_int)
 
 	load_lanes(w, x, 0, v);
 	for (int i = 0; i < LANES; i++)
-		v[i] = extend(v[i], sbits, from);
+		v[i] = extend_bits(v[i], sbits, from);
 	if (x->in->m.sat)
 		for (int i = 0; i < LANES; i++)
 			v[i] = clamp_int(v[i], from, dtype);
 	for (int i = 0; i < LANES; i++)
-		v[i] = extend(v[i], dbits, to);
+		v[i] = extend_bits(v[i], dbits, to);
 	store_lanes(w, x, v);
 }
 
@@ -127,7 +127,7 @@ static u64 to_float(const struct ptx_mods *m, struct num v, unsigned type)
 	return num_pack(v, num_format_of(type), m->rnd ? m->rnd : PTX_RN, flags);
 }
 
-static inline bool integral(unsigned rnd)
+static inline bool rounds_to_integral(unsigned rnd)
 {
 	return rnd >= PTX_RNI && rnd <= PTX_RPI;
 }
@@ -149,7 +149,7 @@ static u64 nan_to_nan(const struct ptx_mods *m, u64 bits)
 
 static u64 float_to_float(const struct ptx_mods *m, u64 bits, const struct num_format *sf)
 {
-	struct num v = num_unpack(integral(m->rnd) ? num_round_integral(bits, sf, m->rnd) : bits, sf);
+	struct num v = num_unpack(rounds_to_integral(m->rnd) ? num_round_integral(bits, sf, m->rnd) : bits, sf);
 
 	if (v.cls == NUM_NAN && m->sat != PTX_SAT)
 		return nan_to_nan(m, bits);
@@ -162,13 +162,14 @@ static u64 cvt_lane(const struct ptx_mods *m, u64 bits)
 	bool sign = is_signed(m->type[1]);
 
 	if (!sf) {
-		bits = extend(bits, ptx_type_bits(m->type[1]), sign);
+		bits = extend_bits(bits, ptx_type_bits(m->type[1]), sign);
 		return to_float(m, sign ? num_int((s64)bits) : num_uint(bits), m->type[0]);
 	}
 	if (m->ftz && m->type[1] == PTX_F32)
 		bits = flush_u32((u32)bits);
 	if (!df)
-		return extend(float_to_int(m, num_unpack(bits, sf)), ptx_type_bits(m->type[0]), is_signed(m->type[0]));
+		return extend_bits(
+			float_to_int(m, num_unpack(bits, sf)), ptx_type_bits(m->type[0]), is_signed(m->type[0]));
 	return float_to_float(m, bits, sf);
 }
 

@@ -45,14 +45,14 @@ ARITH(K1, sqrt_f64, f64, f64, sqrt(a))
 /* Two f32 in a 64-bit register. */
 #define LOW(v)  bits_f32((u32)(v))
 #define HIGH(v) bits_f32((u32)((v) >> 32))
-static inline u64 join(f32 lo, f32 hi)
+static inline u64 pack_f32x2(f32 lo, f32 hi)
 {
 	return f32_bits(canon_f32(lo)) | (u64)f32_bits(canon_f32(hi)) << 32;
 }
-ARITH(K2, add_f32x2, u64, u64, u64, join(LOW(a) + LOW(b), HIGH(a) + HIGH(b)))
-ARITH(K2, sub_f32x2, u64, u64, u64, join(LOW(a) - LOW(b), HIGH(a) - HIGH(b)))
-ARITH(K2, mul_f32x2, u64, u64, u64, join(LOW(a) * LOW(b), HIGH(a) * HIGH(b)))
-ARITH(KFMA, fma_f32x2, u64, u64, u64, u64, join(fmaf(LOW(a), LOW(b), LOW(c)), fmaf(HIGH(a), HIGH(b), HIGH(c))))
+ARITH(K2, add_f32x2, u64, u64, u64, pack_f32x2(LOW(a) + LOW(b), HIGH(a) + HIGH(b)))
+ARITH(K2, sub_f32x2, u64, u64, u64, pack_f32x2(LOW(a) - LOW(b), HIGH(a) - HIGH(b)))
+ARITH(K2, mul_f32x2, u64, u64, u64, pack_f32x2(LOW(a) * LOW(b), HIGH(a) * HIGH(b)))
+ARITH(KFMA, fma_f32x2, u64, u64, u64, u64, pack_f32x2(fmaf(LOW(a), LOW(b), LOW(c)), fmaf(HIGH(a), HIGH(b), HIGH(c))))
 
 /* Bits in, bits out: what only looks at the sign. */
 static inline u32 canon_u32(u32 v)
@@ -94,7 +94,7 @@ K2(copysign_f64, u64, u64, u64, (a & ~F64_ABS) | (b & F64_ABS))
 PICK(u32, f32, pick)
 PICK(u64, f64, pick)
 
-static inline u32 xorsign(u32 r, u32 a, u32 b)
+static inline u32 xorsign_f32(u32 r, u32 a, u32 b)
 {
 	bool nan = (r & F32_ABS) > 0x7f800000;
 
@@ -105,8 +105,9 @@ static inline u32 xorsign(u32 r, u32 a, u32 b)
 	K2(name##_f32, u32, u32, u32, pick_f32(a, b, max)) \
 	K2(name##ftz_f32, u32, u32, u32, pick_f32(flush_u32(a), flush_u32(b), max)) \
 	K2(name##nan_f32, u32, u32, u32, picknan_f32(FLUSH(a), FLUSH(b), max)) \
-	K2(name##xor_f32, u32, u32, u32, xorsign(pick_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), a, b)) \
-	K2(name##nanxor_f32, u32, u32, u32, xorsign(picknan_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), a, b)) \
+	K2(name##xor_f32, u32, u32, u32, xorsign_f32(pick_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), a, b)) \
+	K2(name##nanxor_f32, u32, u32, u32, \
+		xorsign_f32(picknan_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), a, b)) \
 	K3(name##3_f32, u32, u32, u32, u32, pick_f32(pick_f32(FLUSH(a), FLUSH(b), max), FLUSH(c), max)) \
 	K3(name##3abs_f32, u32, u32, u32, u32, \
 		pick_f32(pick_f32(FLUSH(a) & F32_ABS, FLUSH(b) & F32_ABS, max), FLUSH(c) & F32_ABS, max)) \

@@ -14,7 +14,7 @@ static inline u32 flush_bf16(u32 h)
 }
 
 /* .sat and .relu on a result; a NaN becomes 0 for the first and stays one for the second. */
-static inline f32 limit(f32 r, const struct ptx_mods *m)
+static inline f32 limit_result(f32 r, const struct ptx_mods *m)
 {
 	if (m->sat)
 		return saturate_f32(r);
@@ -37,7 +37,7 @@ static inline f32 limit(f32 r, const struct ptx_mods *m)
 	static inline u32 name##_##F##_full_lane PARAMS \
 	{ \
 		LETS_FTZ \
-		return FTZ(F, OUT_##F(limit(expr, m))); \
+		return FTZ(F, OUT_##F(limit_result(expr, m))); \
 	}
 #define P1            (const struct ptx_mods *m, u32 ha)
 #define P2            (const struct ptx_mods *m, u32 ha, u32 hb)
@@ -106,7 +106,7 @@ SIGN(bf16, 0x7f80)
 
 /* ---- minimum and maximum: the rules of f32 ---- */
 
-static inline u32 pick(const struct ptx_mods *m, u32 a, u32 b, f32 fa, f32 fb, bool max)
+static inline u32 pick_half(const struct ptx_mods *m, u32 a, u32 b, f32 fa, f32 fb, bool max)
 {
 	bool na = fa != fa, nb = fb != fb;
 	u32 low, high, r;
@@ -123,7 +123,7 @@ static inline u32 pick(const struct ptx_mods *m, u32 a, u32 b, f32 fa, f32 fb, b
 \
 		a = FTZ(F, a & keep); \
 		b = FTZ(F, b & keep); \
-		r = pick(m, a, b, IN_##F(a), IN_##F(b), max); \
+		r = pick_half(m, a, b, IN_##F(a), IN_##F(b), max); \
 		return r == NAN_HALF ? r : r | sign; \
 	} \
 	K2(min_##F, u16, u16, u16, pick_##F(M, a, b, false)) \

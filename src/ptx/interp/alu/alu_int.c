@@ -59,27 +59,27 @@ K2(minrelu_s32, s32, s32, s32, MAX(MIN(a, b), 0))
 K2(maxrelu_s32, s32, s32, s32, MAX(MAX(a, b), 0))
 
 /* The low 24 bits of each operand. .hi: bits 47..16 of the product. */
-static inline s64 signed24(u32 v)
+static inline s64 sign_extend_24(u32 v)
 {
 	return (s32)(v << 8) >> 8;
 }
-static inline u64 product24(u32 a, u32 b)
+static inline u64 product_u24(u32 a, u32 b)
 {
 	return (u64)(a & 0xffffff) * (b & 0xffffff);
 }
-static inline u64 sproduct24(u32 a, u32 b)
+static inline u64 product_s24(u32 a, u32 b)
 {
-	return signed24(a) * signed24(b);
+	return sign_extend_24(a) * sign_extend_24(b);
 }
-K2(mul24lo_u32, u32, u32, u32, (u32)product24(a, b))
-K2(mul24hi_u32, u32, u32, u32, (u32)(product24(a, b) >> 16))
-K2(mul24lo_s32, u32, u32, u32, (u32)sproduct24(a, b))
-K2(mul24hi_s32, u32, u32, u32, (u32)(sproduct24(a, b) >> 16))
-K3(mad24lo_u32, u32, u32, u32, u32, (u32)product24(a, b) + c)
-K3(mad24hi_u32, u32, u32, u32, u32, (u32)(product24(a, b) >> 16) + c)
-K3(mad24lo_s32, u32, u32, u32, u32, (u32)sproduct24(a, b) + c)
-K3(mad24hi_s32, u32, u32, u32, u32, (u32)(sproduct24(a, b) >> 16) + c)
-K3(mad24hisat_s32, s32, u32, u32, s32, clamp_s32((s64)(s32)(sproduct24(a, b) >> 16) + c))
+K2(mul24lo_u32, u32, u32, u32, (u32)product_u24(a, b))
+K2(mul24hi_u32, u32, u32, u32, (u32)(product_u24(a, b) >> 16))
+K2(mul24lo_s32, u32, u32, u32, (u32)product_s24(a, b))
+K2(mul24hi_s32, u32, u32, u32, (u32)(product_s24(a, b) >> 16))
+K3(mad24lo_u32, u32, u32, u32, u32, (u32)product_u24(a, b) + c)
+K3(mad24hi_u32, u32, u32, u32, u32, (u32)(product_u24(a, b) >> 16) + c)
+K3(mad24lo_s32, u32, u32, u32, u32, (u32)product_s24(a, b) + c)
+K3(mad24hi_s32, u32, u32, u32, u32, (u32)(product_s24(a, b) >> 16) + c)
+K3(mad24hisat_s32, s32, u32, u32, s32, clamp_s32((s64)(s32)(product_s24(a, b) >> 16) + c))
 
 /* Two numbers of 16 bits in one word. */
 #define BOTH(T, op)   ((u32)(u16)op((T)a, (T)b) | (u32)(u16)op((T)(a >> 16), (T)(b >> 16)) << 16)

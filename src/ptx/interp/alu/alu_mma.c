@@ -17,7 +17,7 @@
 
 enum { MAX_M = 16, MAX_N = 8, MAX_K = 64 };
 
-struct tile {
+struct mma_tile {
 	f64 f[MAX_M][MAX_K]; /* A; B lies transposed */
 	s32 i[MAX_M][MAX_K];
 };
@@ -28,7 +28,7 @@ static inline bool is_int(unsigned type)
 }
 
 /* The 32 lanes of register r of a fragment; src -1 is the result. */
-static const void *fragment(const struct warp *w, const struct xinst *x, int src, unsigned r)
+static const void *fragment_register(const struct warp *w, const struct xinst *x, int src, unsigned r)
 {
 	const struct ptx_operand *o = &x->in->ops[src + 1];
 	uint32_t at = src < 0 ? x->dst : x->src[src];
@@ -36,7 +36,7 @@ static const void *fragment(const struct warp *w, const struct xinst *x, int src
 	return SLOT(w, o->kind == PTX_O_VEC ? x->list[at + r] : at, void);
 }
 
-static unsigned registers(const struct xinst *x, int src)
+static unsigned fragment_registers(const struct xinst *x, int src)
 {
 	const struct ptx_operand *o = &x->in->ops[src + 1];
 
@@ -69,13 +69,13 @@ static s32 int_element(unsigned type, const void *reg, unsigned lane, unsigned j
 }
 
 /* Elements of A by row, of B by column. */
-static void load(const struct warp *w, const struct xinst *x, int src, struct tile *t)
+static void load_tile(const struct warp *w, const struct xinst *x, int src, struct mma_tile *t)
 {
 	const unsigned type = x->in->m.type[1 + src], bits = ptx_type_bits(type), e = bits < 32 ? 32 / bits : 1;
 	const bool tall = src == 0 && x->in->m.mma_m == 16;
 
-	for (unsigned r = 0; r < registers(x, src); r++) {
-		const void *reg = fragment(w, x, src, r);
+	for (unsigned r = 0; r < fragment_registers(x, src); r++) {
+		const void *reg = fragment_register(w, x, src, r);
 
 		for (unsigned lane = 0; lane < LANES; lane++)
 			for (unsigned j = 0; j < e; j++) {
@@ -101,7 +101,8 @@ static inline unsigned out_col(unsigned lane, unsigned n)
 	return 2 * (lane % 4) + n % 2;
 }
 
-static u32 dot_int(const struct xinst *x, const struct tile *a, const struct tile *b, unsigned row, unsigned col, u32 c)
+static u32 dot_int(
+	const struct xinst *x, const struct mma_tile *a, const struct mma_tile *b, unsigned row, unsigned col, u32 c)
 {
 	s64 sum = (s32)c;
 
@@ -113,7 +114,7 @@ static u32 dot_int(const struct xinst *x, const struct tile *a, const struct til
 }
 
 static f64 dot_float(
-	const struct xinst *x, const struct tile *a, const struct tile *b, unsigned row, unsigned col, f64 c)
+	const struct xinst *x, const struct mma_tile *a, const struct mma_tile *b, unsigned row, unsigned col, f64 c)
 {
 	f64 sum = c;
 
@@ -123,21 +124,21 @@ static f64 dot_float(
 }
 
 /* Which 16-bit half, and of which register, element n is. */
-static f64 accumulator(const struct warp *w, const struct xinst *x, unsigned lane, unsigned n)
+static f64 load_accumulator(const struct warp *w, const struct xinst *x, unsigned lane, unsigned n)
 {
 	const unsigned type = x->in->m.type[3];
 
 	if (type == PTX_F16)
-		return float_element(type, fragment(w, x, 2, n / 2), lane, n % 2);
-	return float_element(type, fragment(w, x, 2, n), lane, 0);
+		return float_element(type, fragment_register(w, x, 2, n / 2), lane, n % 2);
+	return float_element(type, fragment_register(w, x, 2, n), lane, 0);
 }
 
-static void store(struct warp *w, const struct xinst *x, unsigned lane, const u64 *v, unsigned n)
+static void store_result(struct warp *w, const struct xinst *x, unsigned lane, const u64 *v, unsigned n)
 {
 	const unsigned type = x->in->m.type[0];
 
 	for (unsigned i = 0; i < n; i++) {
-		void *reg = (void *)(uintptr_t)fragment(w, x, -1, type == PTX_F16 ? i / 2 : i);
+		void *reg = (void *)(uintptr_t)fragment_register(w, x, -1, type == PTX_F16 ? i / 2 : i);
 
 		if (type == PTX_F64)
 			((u64 *)reg)[lane] = v[i];
@@ -151,29 +152,29 @@ static void store(struct warp *w, const struct xinst *x, unsigned lane, const u6
 KERNEL(mma)
 {
 	const unsigned type = x->in->m.type[0], n = x->in->m.mma_m == 16 ? 4 : 2;
-	struct tile a, b;
+	struct mma_tile a, b;
 	u64 out[LANES][4];
 
-	load(w, x, 0, &a);
-	load(w, x, 1, &b);
+	load_tile(w, x, 0, &a);
+	load_tile(w, x, 1, &b);
 	for (unsigned lane = 0; lane < LANES; lane++)
 		for (unsigned i = 0; i < n; i++) {
 			unsigned row = out_row(lane, i), col = out_col(lane, i);
 			f64 r;
 
 			if (is_int(type)) {
-				u32 c = ((const u32 *)fragment(w, x, 2, i))[lane];
+				u32 c = ((const u32 *)fragment_register(w, x, 2, i))[lane];
 
 				out[lane][i] = dot_int(x, &a, &b, row, col, c);
 				continue;
 			}
-			r = dot_float(x, &a, &b, row, col, accumulator(w, x, lane, i));
+			r = dot_float(x, &a, &b, row, col, load_accumulator(w, x, lane, i));
 			out[lane][i] = type == PTX_F64   ? f64_bits(r)
 				       : type == PTX_F16 ? f32_to_f16(f64_to_odd(r))
 							 : f32_bits(canon_f32((f32)r));
 		}
 	for (unsigned lane = 0; lane < LANES; lane++) /* D may be the registers of C */
-		store(w, x, lane, out[lane], n);
+		store_result(w, x, lane, out[lane], n);
 }
 
 /* Eight rows of eight halves, transposed. */
@@ -194,23 +195,24 @@ KERNEL(movmatrix)
 }
 
 /* The fragments must be what the shape needs: the lists were only checked to be registers. */
-static unsigned count(const struct ptx_inst *in, unsigned op)
+static unsigned operand_registers(const struct ptx_inst *in, unsigned op)
 {
 	return in->ops[op].kind == PTX_O_VEC ? in->ops[op].n : 1;
 }
 
-static bool fits(const struct ptx_inst *in)
+static bool mma_shape_fits(const struct ptx_inst *in)
 {
 	const struct ptx_mods *m = &in->m;
 	unsigned bits = ptx_type_bits(m->type[1]), e = bits < 32 ? 32 / bits : 1, half = m->type[0] == PTX_F16 ? 2 : 1;
 	unsigned out = (m->mma_m == 16 ? 4 : 2), c = m->type[3] == PTX_F16 ? 2 : 1;
 
 	return (m->mma_m == 16 || m->mma_m == 8) && m->mma_n == 8 && m->mma_k <= MAX_K && m->mma_k % (4 * e) == 0 &&
-	       count(in, 1) == m->mma_m / 8 * m->mma_k / (4 * e) && count(in, 2) == m->mma_k / (4 * e) &&
-	       count(in, 0) == out / half && count(in, 3) == out / c && ptx_type_bits(m->type[2]) == bits;
+	       operand_registers(in, 1) == m->mma_m / 8 * m->mma_k / (4 * e) &&
+	       operand_registers(in, 2) == m->mma_k / (4 * e) && operand_registers(in, 0) == out / half &&
+	       operand_registers(in, 3) == out / c && ptx_type_bits(m->type[2]) == bits;
 }
 
-static bool known_types(const struct ptx_mods *m)
+static bool mma_types_known(const struct ptx_mods *m)
 {
 	switch (m->type[1]) {
 	case PTX_F16:
@@ -240,5 +242,5 @@ exec_fn alu_mma(const struct ptx_inst *in)
 	/* .m8n8k4 of f16 has a layout of its own, from the first tensor cores. */
 	if (m->mma_m == 8 && m->type[1] == PTX_F16)
 		return NULL;
-	return known_types(m) && fits(in) ? mma : NULL;
+	return mma_types_known(m) && mma_shape_fits(in) ? mma : NULL;
 }

@@ -47,7 +47,7 @@ static enum video_op video_op(unsigned op)
 	}
 }
 
-static bool holds(unsigned cmp, s64 a, s64 b)
+static bool comparison_holds(unsigned cmp, s64 a, s64 b)
 {
 	switch (cmp) {
 	case PTX_EQ:
@@ -75,7 +75,7 @@ static s64 clamp_to(s64 v, unsigned bits, bool sign)
 	return v > top ? top : v < low ? low : v;
 }
 
-static s64 operate(const struct ptx_inst *in, s64 a, s64 b)
+static s64 apply_video_op(const struct ptx_inst *in, s64 a, s64 b)
 {
 	u32 n;
 
@@ -100,28 +100,28 @@ static s64 operate(const struct ptx_inst *in, s64 a, s64 b)
 		/* By 32 nothing is left but what .sat goes by: the sign, and that it is much. */
 		return (s64)((u64)(n < 32 ? a : clamp_to(a, 32, true)) << n);
 	default:
-		return holds(in->m.cmp, a, b);
+		return comparison_holds(in->m.cmp, a, b);
 	}
 }
 
-static s64 element(u32 v, unsigned shift, unsigned bits, bool sign)
+static s64 word_element(u32 v, unsigned shift, unsigned bits, bool sign)
 {
 	u32 up = v >> shift << (32 - bits);
 
 	return sign ? (s32)up >> (32 - bits) : (s64)(up >> (32 - bits));
 }
 
-static s64 selected(u32 v, unsigned sel, bool sign)
+static s64 select_element(u32 v, unsigned sel, bool sign)
 {
 	if (sel >= PTX_SEL_B0 && sel <= PTX_SEL_B3)
-		return element(v, 8 * (sel - PTX_SEL_B0), 8, sign);
+		return word_element(v, 8 * (sel - PTX_SEL_B0), 8, sign);
 	if (sel == PTX_SEL_H0 || sel == PTX_SEL_H1)
-		return element(v, 16 * (sel - PTX_SEL_H0), 16, sign);
-	return element(v, 0, 32, sign);
+		return word_element(v, 16 * (sel - PTX_SEL_H0), 16, sign);
+	return word_element(v, 0, 32, sign);
 }
 
 /* Types are result, a, b; vset has no result type. */
-static bool is_signed(const struct ptx_inst *in, unsigned n)
+static bool video_type_signed(const struct ptx_inst *in, unsigned n)
 {
 	bool set = video_op(in->op) == V_SET;
 
@@ -130,7 +130,7 @@ static bool is_signed(const struct ptx_inst *in, unsigned n)
 	return in->m.type[set ? n - 1 : n] == PTX_S32;
 }
 
-static u32 second(unsigned op, u32 t, u32 c, bool sign)
+static u32 apply_second_op(unsigned op, u32 t, u32 c, bool sign)
 {
 	bool less = sign ? (s32)t < (s32)c : t < c;
 
@@ -144,18 +144,18 @@ static u32 second(unsigned op, u32 t, u32 c, bool sign)
 	}
 }
 
-static u32 scalar(const struct ptx_inst *in, u32 a, u32 b, u32 c)
+static u32 scalar_result(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 {
 	unsigned dsel = in->ops[0].comp, bits = !dsel ? 32 : dsel < PTX_SEL_H0 ? 8 : 16, shift;
-	bool sign = is_signed(in, 0);
-	s64 t = operate(
-		in, selected(a, in->ops[1].comp, is_signed(in, 1)), selected(b, in->ops[2].comp, is_signed(in, 2)));
+	bool sign = video_type_signed(in, 0);
+	s64 t = apply_video_op(in, select_element(a, in->ops[1].comp, video_type_signed(in, 1)),
+		select_element(b, in->ops[2].comp, video_type_signed(in, 2)));
 	u32 mask;
 
 	if (in->m.sat)
 		t = clamp_to(t, bits, sign);
 	if (in->m.op)
-		return second(in->m.op, (u32)t, c, sign);
+		return apply_second_op(in->m.op, (u32)t, c, sign);
 	if (!dsel)
 		return (u32)t;
 	shift = bits == 8 ? 8 * (dsel - PTX_SEL_B0) : 16 * (dsel - PTX_SEL_H0);
@@ -177,24 +177,24 @@ static bool is_written(const struct ptx_operand *d, unsigned i, unsigned bits)
 }
 
 /* Selectors count the elements of a, and then those of b; without one operand o has its own, from `first` on. */
-static s64 picked(const struct ptx_operand *o, u32 a, u32 b, unsigned i, unsigned first, unsigned bits, bool sign)
+static s64 simd_element(const struct ptx_operand *o, u32 a, u32 b, unsigned i, unsigned first, unsigned bits, bool sign)
 {
 	unsigned n = o->comp ? o->n >> 4 * i & 15 : first + i, each = 32 / bits;
 
-	return element(n < each ? a : b, n % each * bits, bits, sign);
+	return word_element(n < each ? a : b, n % each * bits, bits, sign);
 }
 
-static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
+static u32 simd_result(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
 {
 	u32 r = in->m.op ? c : 0, mask = (1u << bits) - 1;
 
 	for (unsigned i = 0, each = 32 / bits; i < each; i++) {
 		bool on = is_written(&in->ops[0], i, bits);
-		s64 t = operate(in, picked(&in->ops[1], a, b, i, 0, bits, is_signed(in, 1)),
-			picked(&in->ops[2], a, b, i, each, bits, is_signed(in, 2)));
+		s64 t = apply_video_op(in, simd_element(&in->ops[1], a, b, i, 0, bits, video_type_signed(in, 1)),
+			simd_element(&in->ops[2], a, b, i, each, bits, video_type_signed(in, 2)));
 
 		if (in->m.sat)
-			t = clamp_to(t, bits, is_signed(in, 0));
+			t = clamp_to(t, bits, video_type_signed(in, 0));
 		if (in->m.op)
 			r += on ? (u32)t : 0;
 		else
@@ -212,10 +212,10 @@ static u32 simd(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned bits)
 static u32 multiply_add(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 {
 	bool minus = in->ops[1].neg != in->ops[2].neg, minus_c = in->ops[3].neg;
-	bool sign = is_signed(in, 1) || is_signed(in, 2) || minus || minus_c;
+	bool sign = video_type_signed(in, 1) || video_type_signed(in, 2) || minus || minus_c;
 	unsigned shift = in->m.mode == PTX_SHR7 ? 7 : in->m.mode == PTX_SHR15 ? 15 : 0;
-	s64 t = (s64)(s32)selected(a, in->ops[1].comp, is_signed(in, 1)) *
-		(s32)selected(b, in->ops[2].comp, is_signed(in, 2));
+	s64 t = (s64)(s32)select_element(a, in->ops[1].comp, video_type_signed(in, 1)) *
+		(s32)select_element(b, in->ops[2].comp, video_type_signed(in, 2));
 
 	t = ((minus ? -t : t) + (minus_c ? -(s64)(s32)c : (s32)c) + in->m.po) >> shift;
 	if (in->m.sat && shift && !sign && t < 0)
@@ -232,10 +232,10 @@ static u32 multiply_add(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 \
 		MAP_ACTIVE(w, d, u32, expr); \
 	}
-VIDEO(video_scalar, scalar(x->in, a[i], b[i], c ? c[i] : 0))
+VIDEO(video_scalar, scalar_result(x->in, a[i], b[i], c ? c[i] : 0))
 VIDEO(video_mad, multiply_add(x->in, a[i], b[i], c ? c[i] : 0))
-VIDEO(video_simd2, simd(x->in, a[i], b[i], c ? c[i] : 0, 16))
-VIDEO(video_simd4, simd(x->in, a[i], b[i], c ? c[i] : 0, 8))
+VIDEO(video_simd2, simd_result(x->in, a[i], b[i], c ? c[i] : 0, 16))
+VIDEO(video_simd4, simd_result(x->in, a[i], b[i], c ? c[i] : 0, 8))
 
 exec_fn alu_video(const struct ptx_inst *in)
 {

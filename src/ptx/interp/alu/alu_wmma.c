@@ -116,7 +116,7 @@ static void from_f64(union elements *e, unsigned type, const f64 *from, unsigned
 }
 
 /* Element i of a run of elements of 4 bits. */
-static inline s32 nibble(const u8 *run, unsigned type, unsigned i)
+static inline s32 nibble_at(const u8 *run, unsigned type, unsigned i)
 {
 	u8 up = (u8)(run[i / 2] << (i % 2 ? 0 : 4));
 
@@ -189,7 +189,8 @@ static void read_ints(const struct warp *w, const struct xinst *x, unsigned oper
 	}
 	for (unsigned run = 0; run < m.runs; run++)
 		for (unsigned i = 0; i < m.run; i++)
-			to[m.columns ? i * m.runs + run : run * m.run + i] = nibble(e.b + run * m.run / 2, m.type, i);
+			to[m.columns ? i * m.runs + run : run * m.run + i] =
+				nibble_at(e.b + run * m.run / 2, m.type, i);
 }
 
 KERNEL(wmma_int)
@@ -212,7 +213,7 @@ KERNEL(wmma_int)
 	write_result(w, x, &c);
 }
 
-static bool fits(const struct ptx_inst *in)
+static bool wmma_shape_fits(const struct ptx_inst *in)
 {
 	const struct ptx_mods *m = &in->m;
 
@@ -231,7 +232,7 @@ exec_fn alu_wmma(const struct ptx_inst *in)
 	const struct ptx_mods *m = &in->m;
 	unsigned d, a, b, c;
 
-	if (in->op != PTX_OP_wmma_mma || (m->ntypes != 2 && m->ntypes != 4) || m->op || !fits(in))
+	if (in->op != PTX_OP_wmma_mma || (m->ntypes != 2 && m->ntypes != 4) || m->op || !wmma_shape_fits(in))
 		return NULL;
 	d = type_of(m, 0);
 	a = type_of(m, 1);

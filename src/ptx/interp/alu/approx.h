@@ -8,14 +8,9 @@
 
 #include "ptx/interp/alu/num.h"
 
-/* 2^a: a = n + r with |r| <= 1/2; 2^r by its Taylor series (the coefficients are ln2^k / k!). */
-static inline float approx_ex2(float a)
+/* The Taylor series of 2^r from degree 7 down; p is the sum of the higher terms. The coefficients are ln2^k / k!. */
+static inline double exp2_series(double p, double r)
 {
-	double x = a < -200.0f ? -200.0 : a > 200.0f ? 200.0 : (double)a;
-	double shifted = x + 0x1.8p52, r = x - (shifted - 0x1.8p52), p;
-	uint64_t n = f64_bits(shifted) << 52; /* the integer, moved into the exponent */
-
-	p = 1.3215486790144309e-06;
 	p = p * r + 1.5252733804059841e-05;
 	p = p * r + 1.5403530393381606e-04;
 	p = p * r + 1.3333558146428443e-03;
@@ -24,6 +19,17 @@ static inline float approx_ex2(float a)
 	p = p * r + 2.4022650695910071e-01;
 	p = p * r + 6.9314718055994531e-01;
 	p = p * r + 1.0;
+	return p;
+}
+
+/* 2^a: a = n + r with |r| <= 1/2; 2^r by its Taylor series (the coefficients are ln2^k / k!). */
+static inline float approx_ex2(float a)
+{
+	double x = a < -200.0f ? -200.0 : a > 200.0f ? 200.0 : (double)a;
+	double shifted = x + 0x1.8p52, r = x - (shifted - 0x1.8p52), p;
+	uint64_t n = f64_bits(shifted) << 52; /* the integer, moved into the exponent */
+
+	p = exp2_series(1.3215486790144309e-06, r);
 	p = bits_f64(f64_bits(p) + n);
 	return a != a ? bits_f32(0x7fffffff) : (float)p;
 }
@@ -57,16 +63,7 @@ static inline float approx_tanh(float a)
 	double y = x * 2.8853900817779268, shifted = y + 0x1.8p52, r = y - (shifted - 0x1.8p52), p, series;
 	uint64_t n = f64_bits(shifted) << 52;
 
-	p = 1.0178086009239699e-07;
-	p = p * r + 1.3215486790144309e-06;
-	p = p * r + 1.5252733804059841e-05;
-	p = p * r + 1.5403530393381606e-04;
-	p = p * r + 1.3333558146428443e-03;
-	p = p * r + 9.6181291076284772e-03;
-	p = p * r + 5.5504108664821580e-02;
-	p = p * r + 2.4022650695910071e-01;
-	p = p * r + 6.9314718055994531e-01;
-	p = p * r + 1.0;
+	p = exp2_series(1.0178086009239699e-07 * r + 1.3215486790144309e-06, r);
 	p = bits_f64(f64_bits(p) + n);
 	p = (p - 1) / (p + 1);
 	series = x * (1 - q * (1.0 / 3 - q * (2.0 / 15 - q * (17.0 / 315 - q * (62.0 / 2835)))));

@@ -46,7 +46,7 @@ const struct num_format *num_format_of(unsigned type)
 	}
 }
 
-static struct num normalise(bool sign, uint64_t sig, int exp)
+static struct num num_normalise(bool sign, uint64_t sig, int exp)
 {
 	struct num v = {sign, NUM_ZERO, 0, 0};
 
@@ -62,12 +62,12 @@ static struct num normalise(bool sign, uint64_t sig, int exp)
 
 struct num num_int(int64_t i)
 {
-	return i < 0 ? normalise(true, -(uint64_t)i, 0) : normalise(false, i, 0);
+	return i < 0 ? num_normalise(true, -(uint64_t)i, 0) : num_normalise(false, i, 0);
 }
 
 struct num num_uint(uint64_t i)
 {
-	return normalise(false, i, 0);
+	return num_normalise(false, i, 0);
 }
 
 struct num num_unpack(uint64_t bits, const struct num_format *f)
@@ -83,8 +83,8 @@ struct num num_unpack(uint64_t bits, const struct num_format *f)
 	if (e == all && f->top == NUM_NO_INF && frac == (1ull << f->mbits) - 1)
 		return (struct num){sign, NUM_NAN, 0, 0};
 	if (e == 0)
-		return normalise(sign, frac, 1 - f->bias - f->mbits);
-	return normalise(sign, frac | 1ull << f->mbits, (int)e - f->bias - f->mbits);
+		return num_normalise(sign, frac, 1 - f->bias - f->mbits);
+	return num_normalise(sign, frac | 1ull << f->mbits, (int)e - f->bias - f->mbits);
 }
 
 /* sig >> shift, rounded. */
@@ -127,7 +127,7 @@ static uint64_t shift_round(uint64_t sig, int shift, bool sign, unsigned rnd)
 }
 
 /* The bit pattern of the largest finite value, without its sign. */
-static uint64_t largest(const struct num_format *f)
+static uint64_t largest_finite(const struct num_format *f)
 {
 	uint64_t ones = (1ull << (f->ebits + f->mbits)) - 1;
 
@@ -141,13 +141,13 @@ static uint64_t largest(const struct num_format *f)
 	}
 }
 
-static uint64_t overflow(bool sign, const struct num_format *f, unsigned rnd, unsigned flags)
+static uint64_t overflow_bits(bool sign, const struct num_format *f, unsigned rnd, unsigned flags)
 {
 	bool down = rnd == PTX_RZ || (rnd == PTX_RM && !sign) || (rnd == PTX_RP && sign);
 
 	if (down || flags & NUM_SATFINITE || f->top == NUM_FINITE_ONLY)
-		return largest(f);
-	return largest(f) + 1; /* infinity, or e4m3's NaN */
+		return largest_finite(f);
+	return largest_finite(f) + 1; /* infinity, or e4m3's NaN */
 }
 
 uint64_t num_pack(struct num v, const struct num_format *f, unsigned rnd, unsigned flags)
@@ -158,33 +158,33 @@ uint64_t num_pack(struct num v, const struct num_format *f, unsigned rnd, unsign
 	switch (v.cls) {
 	case NUM_NAN:
 		if (f->top == NUM_FINITE_ONLY)
-			return largest(f) << f->shift;
+			return largest_finite(f) << f->shift;
 		return f->canonical_nan;
 	case NUM_ZERO:
 		return sign << f->shift;
 	case NUM_INF:
 		if (flags & NUM_SATFINITE || f->top == NUM_FINITE_ONLY)
-			return (sign | largest(f)) << f->shift;
-		return (sign | (largest(f) + 1)) << f->shift;
+			return (sign | largest_finite(f)) << f->shift;
+		return (sign | (largest_finite(f) + 1)) << f->shift;
 	}
 	if (e < emin) {
 		r = shift_round(v.sig, shift + (emin - e), v.sign, rnd);
 	} else {
 		r = shift_round(v.sig, shift, v.sign, rnd) - (1ull << f->mbits);
 		if (e + f->bias > (1 << f->ebits))
-			r = largest(f) + 1;
+			r = largest_finite(f) + 1;
 		else
 			r += (uint64_t)(e + f->bias) << f->mbits; /* a carry moves into the exponent */
 	}
-	if (r > largest(f))
-		r = overflow(v.sign, f, rnd, flags);
+	if (r > largest_finite(f))
+		r = overflow_bits(v.sign, f, rnd, flags);
 	if (flags & NUM_FTZ && r >> f->mbits == 0)
 		r = 0;
 	return (sign | r) << f->shift;
 }
 
 /* The magnitude as an integer; *big if it needs more than 64 bits. */
-static uint64_t magnitude(struct num v, unsigned rnd, bool *big)
+static uint64_t num_magnitude(struct num v, unsigned rnd, bool *big)
 {
 	*big = v.cls == NUM_INF || (v.cls == NUM_FINITE && v.exp > 0);
 	if (v.cls != NUM_FINITE || *big)
@@ -201,7 +201,7 @@ int64_t num_to_sint(struct num v, unsigned rnd, unsigned bits)
 
 	if (v.cls == NUM_NAN)
 		return 0;
-	m = magnitude(v, rnd, &big);
+	m = num_magnitude(v, rnd, &big);
 	if (v.sign)
 		return big || m >= top ? (int64_t)-top : -(int64_t)m;
 	return big || m >= top ? (int64_t)(top - 1) : (int64_t)m;
@@ -214,7 +214,7 @@ uint64_t num_to_uint(struct num v, unsigned rnd, unsigned bits)
 
 	if (v.cls == NUM_NAN || v.sign)
 		return 0;
-	m = magnitude(v, rnd, &big);
+	m = num_magnitude(v, rnd, &big);
 	return big || m > top ? top : m;
 }
 
@@ -226,6 +226,6 @@ uint64_t num_round_integral(uint64_t bits, const struct num_format *f, unsigned 
 
 	if (v.cls != NUM_FINITE || v.exp >= 0)
 		return num_pack(v, f, PTX_RN, 0);
-	m = magnitude(v, rnd, &big);
-	return num_pack(normalise(v.sign, m, 0), f, PTX_RN, 0);
+	m = num_magnitude(v, rnd, &big);
+	return num_pack(num_normalise(v.sign, m, 0), f, PTX_RN, 0);
 }

@@ -35,7 +35,7 @@ void decode_fail(struct decoder *d, int err, const struct ptx_inst *in, const ch
 /* ---- instructions ----------------------------------------------------------------------------------- */
 
 /* As decode_grow, but what is aligned stays so. */
-static bool grow_insts(struct decoder *d)
+static bool reserve_inst(struct decoder *d)
 {
 	uint32_t cap = d->insts_cap ? d->insts_cap * 2 : 64;
 	struct xinst *p;
@@ -59,7 +59,7 @@ struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst 
 {
 	struct xinst *x;
 
-	if (!grow_insts(d))
+	if (!reserve_inst(d))
 		return &d->dummy;
 	x = &d->insts[d->ninsts++];
 	memset(x, 0, sizeof(*x));
@@ -86,7 +86,7 @@ static uint32_t emit_temp(
 	return slot;
 }
 
-static bool in_range(const struct ptx_var *v, int64_t imm)
+static bool offset_in_range(const struct ptx_var *v, int64_t imm)
 {
 	return imm >= -(1LL << 31) && imm < 1LL << 31 && v->offset < 1u << 30;
 }
@@ -112,11 +112,11 @@ uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct p
 			break;
 		return decode_const(d, width, v->offset + (uint64_t)imm);
 	case PTX_LOCAL:
-		if (v->owner != d->fn || !in_range(v, imm))
+		if (v->owner != d->fn || !offset_in_range(v, imm))
 			break;
 		return emit_temp(d, x_local_addr, in, width, 0, (int64_t)v->offset + imm);
 	case PTX_PARAM:
-		if (!in_range(v, imm) || imm < 0 || v->offset + (uint64_t)imm > d->fn->param_frame_size)
+		if (!offset_in_range(v, imm) || imm < 0 || v->offset + (uint64_t)imm > d->fn->param_frame_size)
 			break;
 		return emit_temp(d, x_param_addr, in, width, 0, (int64_t)v->offset + imm);
 	}
@@ -165,17 +165,17 @@ static uint32_t decode_list(struct decoder *d, const struct ptx_inst *in, const 
 }
 
 /* [reg + imm], [var + imm], [imm]. The first address of an instruction leaves its displacement in imm. */
-struct address {
+struct decoded_address {
 	uint32_t slot;
 	uint8_t width;
 	uint8_t space;
 	int64_t imm;
 };
 
-static struct address decode_address(
+static struct decoded_address decode_address(
 	struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, unsigned space)
 {
-	struct address a = {NO_SLOT, W64, (uint8_t)space, o->imm};
+	struct decoded_address a = {NO_SLOT, W64, (uint8_t)space, o->imm};
 
 	if (o->reg != PTX_NOREG) {
 		a.slot = d->regs[o->reg];
@@ -184,7 +184,7 @@ static struct address decode_address(
 		a.slot = decode_const(d, W64, (uint64_t)o->imm);
 		a.imm = 0;
 	} else if (o->var->space == PTX_LOCAL || o->var->space == PTX_PARAM) {
-		if (!in_range(o->var, o->imm) || (o->var->space == PTX_LOCAL && o->var->owner != d->fn))
+		if (!offset_in_range(o->var, o->imm) || (o->var->space == PTX_LOCAL && o->var->owner != d->fn))
 			decode_fail(d, -ENOTSUP, in, "the address of %s", o->var->name);
 		a.imm = (int64_t)o->var->offset + o->imm;
 		a.space = o->var->space;
@@ -198,18 +198,18 @@ static struct address decode_address(
 	return a;
 }
 
-static void x_sum(struct warp *w, const struct xinst *x)
+static void x_add_displacement(struct warp *w, const struct xinst *x)
 {
 	uint64_t *d = DST(w, x, uint64_t);
 
 	FOR_ACTIVE(w, i)
-	d[i] = (x->src_width[0] == W64 ? SRC(w, x, 0, uint64_t)[i] : SRC(w, x, 0, uint32_t)[i]) + (uint64_t)x->imm;
+	d[i] = src_read_lane(w, x, 0, i) + (uint64_t)x->imm;
 }
 
-static uint32_t address_temp(struct decoder *d, const struct ptx_inst *in, struct address a)
+static uint32_t address_temp(struct decoder *d, const struct ptx_inst *in, struct decoded_address a)
 {
 	uint32_t slot = decode_temporary(d);
-	struct xinst *x = decode_emit(d, x_sum, in);
+	struct xinst *x = decode_emit(d, x_add_displacement, in);
 
 	if (a.slot == NO_SLOT)
 		decode_fail(d, -ENOTSUP, in, "%s from local or parameter memory", ptx_op_name(in->op));
@@ -242,7 +242,7 @@ static void decode_operands(struct decoder *d, const struct ptx_inst *in, struct
 			*slot = decode_list(d, in, o);
 			*width = (uint8_t)slot_width(o->n ? o->elem[0].type : o->type);
 		} else if (o->kind == PTX_O_ADDR) {
-			struct address a = decode_address(d, in, o, addresses ? in->m.space2 : in->m.space);
+			struct decoded_address a = decode_address(d, in, o, addresses ? in->m.space2 : in->m.space);
 
 			if (addresses++) {
 				*slot = address_temp(d, in, a);
@@ -293,7 +293,7 @@ static int member_source(const struct ptx_inst *in, const struct xinst *x)
 	}
 }
 
-static void unsupported(struct decoder *d, const struct ptx_inst *in)
+static void fail_unsupported(struct decoder *d, const struct ptx_inst *in)
 {
 	char types[64] = "", name[64];
 	size_t n = 0;
@@ -319,8 +319,8 @@ static void decode_plain(struct decoder *d, const struct ptx_inst *in)
 	if (d->e->err)
 		return;
 	x.run = decode_select(d, in, &x);
-	if (!x.run || !decode_fragments_good(d, in, &x)) {
-		unsupported(d, in);
+	if (!x.run || !decode_fragments_valid(d, in, &x)) {
+		fail_unsupported(d, in);
 		return;
 	}
 	members = member_source(in, &x);
@@ -386,7 +386,7 @@ static void mark_joins(struct decoder *d)
 	}
 }
 
-static void link_branches(struct decoder *d)
+static void resolve_targets(struct decoder *d)
 {
 	const uint32_t *map = d->map;
 
@@ -408,7 +408,7 @@ static void link_branches(struct decoder *d)
 	}
 }
 
-static void hand_over(struct decoder *d, struct xfunc *x)
+static void decoder_finish(struct decoder *d, struct xfunc *x)
 {
 	x->insts = d->insts;
 	x->ninsts = d->ninsts;
@@ -452,8 +452,8 @@ int decode_function(struct interp_program *p, struct xfunc *x, struct decode_err
 		decode_inst(&d, i);
 	}
 	if (!e->err)
-		link_branches(&d);
-	hand_over(&d, x);
+		resolve_targets(&d);
+	decoder_finish(&d, x);
 	free(d.regs);
 	free(d.map);
 	free(d.join_at);

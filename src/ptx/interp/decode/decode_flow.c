@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Where the lanes that part at instruction i meet again, as an instruction number. */
-static uint32_t meeting_point(const struct decoder *d, uint32_t i)
+static uint32_t reconvergence_point(const struct decoder *d, uint32_t i)
 {
 	uint32_t at = d->fn->blocks[d->fn->block_of[i]].ipdom;
 
@@ -20,7 +20,7 @@ void decode_bra(struct decoder *d, uint32_t i)
 	struct xinst *x = decode_emit(d, in->ops[0].reg <= i ? x_bra_back : x_bra, in);
 
 	x->target = in->ops[0].reg;
-	x->aux = meeting_point(d, i);
+	x->aux = reconvergence_point(d, i);
 }
 
 void decode_brx(struct decoder *d, uint32_t i)
@@ -43,7 +43,7 @@ void decode_brx(struct decoder *d, uint32_t i)
 	x->src_width[0] = width;
 	x->target = labels->n;
 	x->data = targets;
-	x->aux = meeting_point(d, i);
+	x->aux = reconvergence_point(d, i);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------ */
@@ -81,14 +81,13 @@ static struct call_arg *decode_args(
 	return args;
 }
 
-static void choose_callee(struct decoder *d, const struct ptx_inst *in, struct call_site *s)
+static void resolve_callee(struct decoder *d, const struct ptx_inst *in, struct call_site *s)
 {
 	struct ptx_function *f;
 
 	if (in->ops[0].kind != PTX_O_FUNC)
 		return;
 	f = ptx_function_definition(in->ops[0].fn);
-	s->named = f;
 	if (f->is_defined) {
 		s->callee = program_func(d->program, f);
 		if (!s->callee)
@@ -116,7 +115,7 @@ void decode_call(struct decoder *d, const struct ptx_inst *in)
 	d->func->calls = s;
 	s->rets = decode_args(d, in, in->nops > 1 ? &in->ops[1] : &nothing, &s->nrets);
 	s->args = decode_args(d, in, in->nops > 2 ? &in->ops[2] : &nothing, &s->nargs);
-	choose_callee(d, in, s);
+	resolve_callee(d, in, s);
 	if (in->ops[0].kind != PTX_O_FUNC) {
 		slot = decode_operand(d, in, &in->ops[0], &width);
 		if (width != W64)
@@ -130,7 +129,7 @@ void decode_call(struct decoder *d, const struct ptx_inst *in)
 	decode_emit(d, x_join, in);
 }
 
-static struct call_arg *decode_own(struct decoder *d, struct ptx_var **vars, uint32_t n)
+static struct call_arg *decode_own_params(struct decoder *d, struct ptx_var **vars, uint32_t n)
 {
 	struct call_arg *a = calloc(n + 1u, sizeof(*a));
 
@@ -158,6 +157,6 @@ static struct call_arg *decode_own(struct decoder *d, struct ptx_var **vars, uin
 
 void decode_signature(struct decoder *d)
 {
-	d->func->params = decode_own(d, d->fn->params, d->fn->nparams);
-	d->func->rets = decode_own(d, d->fn->rets, d->fn->nrets);
+	d->func->params = decode_own_params(d, d->fn->params, d->fn->nparams);
+	d->func->rets = decode_own_params(d, d->fn->rets, d->fn->nrets);
 }

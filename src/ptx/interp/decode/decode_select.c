@@ -91,7 +91,7 @@ static unsigned fragment_type(const struct ptx_inst *in, unsigned k)
 }
 
 /* Fragments are read and written as a whole: their registers must have the size for it. */
-bool decode_fragments_good(const struct decoder *d, const struct ptx_inst *in, const struct xinst *x)
+bool decode_fragments_valid(const struct decoder *d, const struct ptx_inst *in, const struct xinst *x)
 {
 	unsigned ndest = ptx_inst_ndest(in);
 
@@ -113,8 +113,8 @@ bool decode_fragments_good(const struct decoder *d, const struct ptx_inst *in, c
 
 exec_fn decode_select(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
 {
-	static exec_fn (*const ask[])(const struct ptx_inst *) = {mov_select, collect_select, atomic_select,
-		async_select, matrix_select, tex_select, stack_select, alu_select};
+	static exec_fn (*const ask[])(const struct ptx_inst *) = {mov_select, address_space_select, warp_sync_select,
+		atomic_select, async_select, matrix_select, tex_select, stack_select, alu_select};
 	exec_fn run;
 
 	switch (in->op) {

@@ -49,7 +49,7 @@ void decode_registers(struct decoder *d)
 {
 	uint64_t size;
 
-	if (!slots_assign(d->fn, d->regs, &size))
+	if (!allocate_registers(d->fn, d->regs, &size))
 		decode_no_memory(d);
 	else if (size > MAX_FRAME)
 		decode_fail(d, -ENOTSUP, NULL, "%s has too many registers", d->fn->name);
@@ -80,7 +80,7 @@ static uint32_t new_slot(struct decoder *d, unsigned width)
 	return d->regs_size + at;
 }
 
-void fill_slot(uint8_t *slot, unsigned width, uint64_t v)
+void slot_fill(uint8_t *slot, unsigned width, uint64_t v)
 {
 	for (unsigned i = 0; i < LANES; i++) {
 		if (width == W16)
@@ -113,7 +113,7 @@ uint32_t decode_const(struct decoder *d, unsigned width, uint64_t v)
 	c->next = d->buckets[bucket];
 	d->buckets[bucket] = d->nknown;
 	if (!d->e->err)
-		fill_slot(d->consts + (c->slot - d->regs_size), width, v);
+		slot_fill(d->consts + (c->slot - d->regs_size), width, v);
 	return c->slot;
 }
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool complete(const struct block *b, const struct barrier *bar)
+static bool barrier_complete(const struct block *b, const struct barrier *bar)
 {
 	uint32_t n = 0;
 
@@ -28,7 +28,7 @@ static bool complete(const struct block *b, const struct barrier *bar)
 }
 
 /* bar.red: the answer, in the lanes that waited. */
-static void store_result(struct split *s, const struct barrier *bar)
+static void barrier_store_result(struct split *s, const struct barrier *bar)
 {
 	const struct xinst *x = s->pc;
 	uint32_t *d = (uint32_t *)(s->frame->regs + x->dst);
@@ -43,7 +43,7 @@ static void store_result(struct split *s, const struct barrier *bar)
 	}
 }
 
-static void release(struct block *b, unsigned id)
+static void barrier_release(struct block *b, unsigned id)
 {
 	struct barrier *bar = &b->bars[id];
 
@@ -56,7 +56,7 @@ static void release(struct block *b, unsigned id)
 			if (s->state != SPLIT_BAR || s->bar != id)
 				continue;
 			if (s->pc->in->op == PTX_OP_bar_red || s->pc->in->op == PTX_OP_barrier_red)
-				store_result(s, bar);
+				barrier_store_result(s, bar);
 			s->state = SPLIT_READY;
 			s->pc++;
 		}
@@ -64,15 +64,15 @@ static void release(struct block *b, unsigned id)
 	memset(bar, 0, sizeof(*bar));
 }
 
-void block_lanes_left(struct block *b)
+void block_bars_update(struct block *b)
 {
 	for (unsigned i = 0; i < MAX_BARS; i++)
-		if (b->bars[i].used && complete(b, &b->bars[i]))
-			release(b, i);
-	cluster_settle(b);
+		if (b->bars[i].used && barrier_complete(b, &b->bars[i]))
+			barrier_release(b, i);
+	cluster_bar_update(b);
 }
 
-static uint32_t operand(const struct warp *w, const struct xinst *x, unsigned n)
+static uint32_t barrier_operand(const struct warp *w, const struct xinst *x, unsigned n)
 {
 	if (n >= MAX_SRC || x->src[n] == NO_SLOT)
 		return 0;
@@ -81,7 +81,7 @@ static uint32_t operand(const struct warp *w, const struct xinst *x, unsigned n)
 
 void x_bar(struct warp *w, const struct xinst *x)
 {
-	uint32_t id = operand(w, x, 0), count = operand(w, x, 1), p;
+	uint32_t id = barrier_operand(w, x, 0), count = barrier_operand(w, x, 1), p;
 	struct block *b = w->block;
 	struct barrier *bar;
 	unsigned op = x->in->op;
@@ -101,6 +101,6 @@ void x_bar(struct warp *w, const struct xinst *x)
 	}
 	if (op != PTX_OP_bar_arrive && op != PTX_OP_barrier_arrive)
 		warp_suspend(w, x, SPLIT_BAR, id);
-	if (complete(b, bar))
-		release(b, id);
+	if (barrier_complete(b, bar))
+		barrier_release(b, id);
 }

@@ -42,7 +42,7 @@ void builtin_result(struct warp *w, const struct call_site *s, unsigned lane, ui
 		memcpy(w->regs + a->slot + ((size_t)lane << a->width), &v, 1u << (a->width < W64 ? a->width : W64));
 }
 
-static void b_vprintf(struct warp *w, const struct xinst *x)
+static void builtin_vprintf(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
@@ -57,7 +57,7 @@ static void b_vprintf(struct warp *w, const struct xinst *x)
 
 		if (!mem_string(w, builtin_arg(w, s, 0, i), fmt, sizeof(fmt)))
 			return;
-		text = format_device(w, fmt, builtin_arg(w, s, 1, i), &len, &n);
+		text = printf_format(w, fmt, builtin_arg(w, s, 1, i), &len, &n);
 		if (!text)
 			return;
 		pthread_mutex_lock(&g->lock);
@@ -69,7 +69,7 @@ static void b_vprintf(struct warp *w, const struct xinst *x)
 	}
 }
 
-static void b_malloc(struct warp *w, const struct xinst *x)
+static void builtin_malloc(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
@@ -82,7 +82,7 @@ static void b_malloc(struct warp *w, const struct xinst *x)
 	}
 }
 
-static void b_free(struct warp *w, const struct xinst *x)
+static void builtin_free(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
@@ -99,7 +99,7 @@ static void b_free(struct warp *w, const struct xinst *x)
 	}
 }
 
-static void b_assertfail(struct warp *w, const struct xinst *x)
+static void builtin_assertfail(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
@@ -133,7 +133,7 @@ static void b_assertfail(struct warp *w, const struct xinst *x)
 	warp_exit(w, w->active);
 }
 
-static void b_set_conditional(struct warp *w, const struct xinst *x)
+static void builtin_set_conditional(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
@@ -151,17 +151,17 @@ exec_fn builtin_find(const char *name)
 		const char *name;
 		exec_fn run;
 	} all[] = {
-		{"vprintf", b_vprintf},
-		{"malloc", b_malloc},
-		{"free", b_free},
-		{"__assertfail", b_assertfail},
-		{"cudaGraphSetConditional", b_set_conditional},
+		{"vprintf", builtin_vprintf},
+		{"malloc", builtin_malloc},
+		{"free", builtin_free},
+		{"__assertfail", builtin_assertfail},
+		{"cudaGraphSetConditional", builtin_set_conditional},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(name, all[i].name))
 			return all[i].run;
-	return nested_find(name);
+	return nested_builtin_find(name);
 }
 
 bool interp_provides(const char *name)

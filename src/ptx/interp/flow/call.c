@@ -16,24 +16,24 @@ static unsigned width_bytes(unsigned width)
 }
 
 /* One lane of an argument. Predicates cannot be passed. */
-static uint8_t *arg_at(struct warp *w, struct frame *f, const struct call_arg *a, unsigned lane)
+static uint8_t *argument_address(struct warp *w, struct frame *f, const struct call_arg *a, unsigned lane)
 {
 	if (a->offset != NO_SLOT)
 		return frame_param(w, f, lane, a->offset);
 	return f->regs + a->slot + (size_t)lane * width_bytes(a->width);
 }
 
-static void pass(struct warp *w, struct frame *to, const struct call_arg *d, struct frame *from,
+static void pass_argument(struct warp *w, struct frame *to, const struct call_arg *d, struct frame *from,
 	const struct call_arg *s, uint32_t lanes)
 {
 	uint32_t n = d->size < s->size ? d->size : s->size;
 
 	FOR_MASK(lanes, i)
-	memcpy(arg_at(w, to, d, i), arg_at(w, from, s, i), n);
+	memcpy(argument_address(w, to, d, i), argument_address(w, from, s, i), n);
 }
 
 /* A frame for `lanes`, which return to j. NULL: a fault was raised. */
-static struct frame *enter(
+static struct frame *frame_enter(
 	struct warp *w, const struct call_site *s, const struct xfunc *fn, uint32_t lanes, struct join j)
 {
 	struct frame *f = frame_get(w->block->worker, fn);
@@ -56,13 +56,13 @@ static struct frame *enter(
 		return NULL;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		pass(w, f, &fn->params[i], w->frame, &s->args[i], lanes);
-	if (w->block->grid->kernel->allocas)
+		pass_argument(w, f, &fn->params[i], w->frame, &s->args[i], lanes);
+	if (w->block->grid->kernel->has_alloca)
 		memcpy(f->stack_top, w->stack_top, sizeof(f->stack_top));
 	return f;
 }
 
-static void run_in(struct warp *w, struct frame *f, uint32_t lanes)
+static void warp_run_frame(struct warp *w, struct frame *f, uint32_t lanes)
 {
 	w->frame = f;
 	w->regs = f->regs;
@@ -74,17 +74,18 @@ static void run_in(struct warp *w, struct frame *f, uint32_t lanes)
 static void call_all(struct warp *w, const struct call_site *s, const struct xfunc *fn)
 {
 	uint32_t lanes = w->active;
-	struct frame *f = enter(w, s, fn, lanes, (struct join){w->pc, w->frame, w->mask, w->mask & ~lanes, w->join});
+	struct frame *f =
+		frame_enter(w, s, fn, lanes, (struct join){w->pc, w->frame, w->mask, w->mask & ~lanes, w->join});
 
 	if (f)
-		run_in(w, f, lanes);
+		warp_run_frame(w, f, lanes);
 }
 
 /* Lanes call different functions: each group gets a frame, and all meet behind the call. */
 static void call_each(struct warp *w, const struct call_site *s, const uint64_t *addr)
 {
 	uint32_t todo = w->active, rest = w->mask & ~todo;
-	struct join *j = warp_join(w, w->pc, w->mask, rest), *outer = j ? j : w->join;
+	struct join *j = warp_create_join(w, w->pc, w->mask, rest), *outer = j ? j : w->join;
 
 	if (!j)
 		warp_push_ready(w, w->pc, w->frame, w->join, rest);
@@ -96,7 +97,7 @@ static void call_each(struct warp *w, const struct call_site *s, const uint64_t 
 		FOR_MASK(todo, i)
 		if (addr[i] == to)
 			lanes |= 1u << i;
-		f = enter(w, s, kernel_func_at(w->block->grid->kernel, to), lanes,
+		f = frame_enter(w, s, kernel_func_at(w->block->grid->kernel, to), lanes,
 			(struct join){w->pc, w->frame, lanes, 0, outer});
 		if (!f)
 			return;
@@ -153,17 +154,17 @@ void x_ret(struct warp *w, const struct xinst *x)
 	}
 	n = f->site->nrets < f->fn->fn->nrets ? f->site->nrets : f->fn->fn->nrets;
 	for (uint32_t i = 0; i < n; i++)
-		pass(w, f->parent, &f->site->rets[i], f, &f->fn->rets[i], lanes);
-	if (w->block->grid->kernel->allocas)
+		pass_argument(w, f->parent, &f->site->rets[i], f, &f->fn->rets[i], lanes);
+	if (w->block->grid->kernel->has_alloca)
 		FOR_MASK(lanes, i)
 	w->stack_top[i] = f->stack_top[i];
-	warp_joins_leave(w, w->join, &f->join, lanes);
+	warp_leave_joins(w, w->join, &f->join, lanes);
 	w->mask &= ~lanes;
 	f->join.arrived |= lanes;
 	if (w->mask)
 		return; /* lanes are still inside: the join waits for them */
 	if (f->join.arrived == f->join.expected)
-		warp_join_pass(w, &f->join);
+		warp_pass_join(w, &f->join);
 	else
 		w->event |= EV_NEXT;
 }

@@ -11,12 +11,12 @@
 
 enum { TAG_SHIFT = 24, CLUSTER_BAR = MAX_BARS };
 
-static uint64_t offset_of(uint64_t a)
+static uint64_t shared_offset(uint64_t a)
 {
 	return a & ((1u << TAG_SHIFT) - 1);
 }
 
-static struct block *find_rank(struct block *b, uint64_t rank)
+static struct block *block_by_rank(struct block *b, uint64_t rank)
 {
 	struct block *p = b;
 
@@ -28,11 +28,11 @@ static struct block *find_rank(struct block *b, uint64_t rank)
 	return NULL;
 }
 
-static struct block *tagged(struct block *b, uint64_t a)
+static struct block *block_by_tag(struct block *b, uint64_t a)
 {
 	uint64_t tag = a >> TAG_SHIFT;
 
-	return tag ? find_rank(b, tag - 1) : b;
+	return tag ? block_by_rank(b, tag - 1) : b;
 }
 
 void cluster_leave(struct block *b)
@@ -58,7 +58,7 @@ struct block *cluster_owner(struct block *b, uint64_t a)
 	return NULL;
 }
 
-bool cluster_ok(struct block *b, uint64_t a, uint64_t n)
+bool cluster_accessible(struct block *b, uint64_t a, uint64_t n)
 {
 	const struct block *p = b->peer == b ? NULL : cluster_owner(b, a);
 
@@ -67,17 +67,17 @@ bool cluster_ok(struct block *b, uint64_t a, uint64_t n)
 
 uint8_t *cluster_shared(struct block *b, uint64_t a, uint64_t n)
 {
-	const struct block *p = tagged(b, a);
-	uint64_t size = b->grid->shared_size, offset = offset_of(a);
+	const struct block *p = block_by_tag(b, a);
+	uint64_t size = b->grid->shared_size, offset = shared_offset(a);
 
 	return p && offset <= size && n <= size - offset ? p->shared + offset : NULL;
 }
 
 uint64_t cluster_to_generic(struct block *b, uint64_t a)
 {
-	const struct block *p = tagged(b, a);
+	const struct block *p = block_by_tag(b, a);
 
-	return (uint64_t)(uintptr_t)(p ? p : b)->shared + offset_of(a);
+	return (uint64_t)(uintptr_t)(p ? p : b)->shared + shared_offset(a);
 }
 
 uint64_t cluster_from_generic(struct block *b, uint64_t a)
@@ -88,11 +88,6 @@ uint64_t cluster_from_generic(struct block *b, uint64_t a)
 	return p && p != b ? (p->rank + 1ULL) << TAG_SHIFT | offset : offset;
 }
 
-static uint64_t operand(const struct warp *w, const struct xinst *x, unsigned n, unsigned lane)
-{
-	return x->src_width[n] == W64 ? SRC(w, x, n, uint64_t)[lane] : SRC(w, x, n, uint32_t)[lane];
-}
-
 /* The same place in the shared memory of the block of this rank.  Generic addresses, or of shared::cluster. */
 void x_mapa(struct warp *w, const struct xinst *x)
 {
@@ -100,8 +95,8 @@ void x_mapa(struct warp *w, const struct xinst *x)
 
 	FOR_ACTIVE(w, i)
 	{
-		uint64_t a = operand(w, x, 0, i), rank = SRC(w, x, 1, uint32_t)[i], r;
-		const struct block *to = find_rank(w->block, rank),
+		uint64_t a = src_read_lane(w, x, 0, i), rank = SRC(w, x, 1, uint32_t)[i], r;
+		const struct block *to = block_by_rank(w->block, rank),
 				   *from = generic ? cluster_owner(w->block, a) : w->block;
 
 		if (!to || !from) {
@@ -110,11 +105,8 @@ void x_mapa(struct warp *w, const struct xinst *x)
 			return;
 		}
 		r = generic ? (uint64_t)(uintptr_t)to->shared + (a - (uint64_t)(uintptr_t)from->shared)
-			    : (rank + 1) << TAG_SHIFT | offset_of(a);
-		if (x->dst_width == W64)
-			DST(w, x, uint64_t)[i] = r;
-		else
-			DST(w, x, uint32_t)[i] = (uint32_t)r;
+			    : (rank + 1) << TAG_SHIFT | shared_offset(a);
+		dst_write_lane(w, x, i, r);
 	}
 }
 
@@ -124,8 +116,8 @@ void x_ctarank(struct warp *w, const struct xinst *x)
 
 	FOR_ACTIVE(w, i)
 	{
-		uint64_t a = operand(w, x, 0, i);
-		const struct block *p = generic ? cluster_owner(w->block, a) : tagged(w->block, a);
+		uint64_t a = src_read_lane(w, x, 0, i);
+		const struct block *p = generic ? cluster_owner(w->block, a) : block_by_tag(w->block, a);
 
 		DST(w, x, uint32_t)[i] = p ? p->rank : w->block->rank;
 	}
@@ -134,7 +126,7 @@ void x_ctarank(struct warp *w, const struct xinst *x)
 /* ---- the barrier ------------------------------------------------------------------------------------ */
 
 /* All have arrived: those that wait go on, the others need not wait when they come to it. */
-static void let_go(struct block *b)
+static void cluster_bar_release(struct block *b)
 {
 	b->at_cluster_bar = false;
 	for (uint32_t i = 0; i < b->nwarps; i++) {
@@ -154,7 +146,7 @@ static void let_go(struct block *b)
 	}
 }
 
-static bool all_arrived(const struct block *b)
+static bool block_arrived(const struct block *b)
 {
 	for (uint32_t i = 0; i < b->nwarps; i++)
 		if (b->warps[i].live & ~b->warps[i].cluster_arrived)
@@ -162,19 +154,19 @@ static bool all_arrived(const struct block *b)
 	return true;
 }
 
-void cluster_settle(struct block *b)
+void cluster_bar_update(struct block *b)
 {
 	struct block *p = b;
 
 	if (!b->at_cluster_bar)
 		return;
 	do {
-		if (!all_arrived(p))
+		if (!block_arrived(p))
 			return;
 		p = p->peer;
 	} while (p != b);
 	do {
-		let_go(p);
+		cluster_bar_release(p);
 		p = p->peer;
 	} while (p != b);
 }
@@ -189,7 +181,7 @@ void x_cluster_arrive(struct warp *w, const struct xinst *x)
 		p->at_cluster_bar = true;
 		p = p->peer;
 	} while (p != w->block);
-	cluster_settle(p);
+	cluster_bar_update(p);
 }
 
 void x_cluster_wait(struct warp *w, const struct xinst *x)
@@ -202,7 +194,7 @@ void x_cluster_wait(struct warp *w, const struct xinst *x)
 		warp_suspend(w, x, SPLIT_BAR, CLUSTER_BAR);
 }
 
-bool cluster_waits(const struct block *b)
+bool cluster_bar_waits(const struct block *b)
 {
 	for (uint32_t i = 0; b->peer != b && i < b->nwarps; i++)
 		for (uint32_t k = 0; k < b->warps[i].nsplits; k++)

@@ -29,7 +29,7 @@ void warp_suspend(struct warp *w, const struct xinst *x, enum split_state state,
 	w->event |= EV_NEXT;
 }
 
-static void take(struct warp *w, uint32_t n)
+static void split_take(struct warp *w, uint32_t n)
 {
 	struct split s = w->splits[n];
 
@@ -54,7 +54,7 @@ void warp_rotate(struct warp *w)
 
 /* ---- joins ------------------------------------------------------------------------------------------ */
 
-struct join *warp_join(struct warp *w, const struct xinst *pc, uint32_t expected, uint32_t arrived)
+struct join *warp_create_join(struct warp *w, const struct xinst *pc, uint32_t expected, uint32_t arrived)
 {
 	struct join *j;
 
@@ -88,7 +88,7 @@ static void join_release(struct warp *w, struct join *j)
 }
 
 /* These lanes will never come. */
-void warp_joins_leave(struct warp *w, struct join *from, const struct join *end, uint32_t lanes)
+void warp_leave_joins(struct warp *w, struct join *from, const struct join *end, uint32_t lanes)
 {
 	struct join *next;
 
@@ -101,7 +101,7 @@ void warp_joins_leave(struct warp *w, struct join *from, const struct join *end,
 }
 
 /* Splits that happen to be here, too, and go to the same place afterwards. */
-static void absorb(struct warp *w, const struct xinst *x)
+static void absorb_splits(struct warp *w, const struct xinst *x)
 {
 	for (uint32_t i = 0; i < w->nsplits;) {
 		struct split *s = &w->splits[i];
@@ -138,13 +138,13 @@ static void let_others_catch_up(struct warp *w, const struct xinst *x)
 	if (!behind)
 		return;
 	self = (struct split){.pc = x, .frame = w->frame, .join = w->join, .mask = w->mask};
-	take(w, (uint32_t)(behind - w->splits));
+	split_take(w, (uint32_t)(behind - w->splits));
 	warp_push(w, &self);
 }
 
 /* The join at hand is complete: all its lanes go on as one. The instruction there runs again, for the outer
  * join. */
-void warp_join_pass(struct warp *w, struct join *j)
+void warp_pass_join(struct warp *w, struct join *j)
 {
 	w->mask = j->arrived;
 	w->pc = j->pc;
@@ -160,22 +160,22 @@ void x_join(struct warp *w, const struct xinst *x)
 
 	if (!j || j->pc != x || j->frame != w->frame) {
 		if (w->nsplits) {
-			absorb(w, x);
-			if (!w->hurried)
+			absorb_splits(w, x);
+			if (!w->reconverge_off)
 				let_others_catch_up(w, x);
 		}
 		return;
 	}
 	j->arrived |= w->mask;
 	if (j->arrived == j->expected) {
-		warp_join_pass(w, j);
+		warp_pass_join(w, j);
 	} else {
 		w->mask = 0;
 		w->event |= EV_NEXT;
 	}
 }
 
-static bool release_some(struct warp *w, uint32_t want)
+static bool release_join_with(struct warp *w, uint32_t want)
 {
 	for (uint32_t i = w->nsplits; i-- > 0;) {
 		for (struct join *j = w->splits[i].join; j; j = j->parent) {
@@ -188,43 +188,43 @@ static bool release_some(struct warp *w, uint32_t want)
 	return false;
 }
 
-bool warp_release(struct warp *w)
+bool warp_release_waiting(struct warp *w)
 {
-	return release_some(w, ALL_LANES) || sync_resolve(w, true);
+	return release_join_with(w, ALL_LANES) || warp_sync_resolve(w, true);
 }
 
 /* ---- choosing what runs ----------------------------------------------------------------------------- */
 
-static bool take_ready(struct warp *w)
+static bool take_ready_split(struct warp *w)
 {
 	for (uint32_t i = w->nsplits; i-- > 0;) {
 		if (w->splits[i].state == SPLIT_READY) {
-			take(w, i);
+			split_take(w, i);
 			return true;
 		}
 	}
 	return false;
 }
 
-bool warp_next(struct warp *w)
+bool warp_take_split(struct warp *w)
 {
 	uint32_t missing;
 
 	for (;;) {
-		sync_resolve(w, false);
-		if (take_ready(w))
+		warp_sync_resolve(w, false);
+		if (take_ready_split(w))
 			return true;
 		/* Lanes wait for members of a shfl.sync. Those at a join are let go, they may be on their
 		 * way. */
-		missing = sync_missing(w);
+		missing = warp_sync_missing(w);
 		if (!missing)
 			return false;
-		if (release_some(w, missing))
+		if (release_join_with(w, missing))
 			continue;
 		for (uint32_t i = 0; i < w->nsplits; i++)
 			if (w->splits[i].state == SPLIT_BAR && (w->splits[i].mask & missing))
 				return false; /* they come after the barrier */
-		if (!sync_resolve(w, true))
+		if (!warp_sync_resolve(w, true))
 			return false;
 	}
 }
@@ -235,9 +235,9 @@ void warp_start(struct warp *w, uint32_t lanes)
 	w->free_joins = ~0ULL >> (64 - MAX_JOINS);
 	w->nsplits = 0;
 	w->event = 0;
-	w->budget = BUDGET;
+	w->budget = BRANCH_BUDGET;
 	w->spins = w->stalled = 0;
-	w->hurried = false;
+	w->reconverge_off = false;
 	w->cc = 0;
 	w->live = lanes;
 	w->cluster_arrived = w->cluster_passed = 0;
@@ -258,7 +258,7 @@ bool warp_enter(struct warp *w)
 	f->stack_used = 0;
 	w->root = w->frame = f;
 	w->regs = f->regs;
-	if (w->block->grid->kernel->allocas)
+	if (w->block->grid->kernel->has_alloca)
 		stack_start(w);
 	warp_push_ready(w, f->fn->insts, f, NULL, w->live);
 	return true;
@@ -277,11 +277,11 @@ static struct join *branch_join(struct warp *w, uint32_t at)
 	pc = w->frame->fn->insts + at;
 	if (w->join && w->join->pc == pc && w->join->frame == w->frame)
 		return w->join;
-	return warp_join(w, pc, w->mask, 0);
+	return warp_create_join(w, pc, w->mask, 0);
 }
 
 /* Some lanes go to pc, or wait there already if that is where all meet. */
-static void go(struct warp *w, struct join *j, const struct xinst *pc, uint32_t lanes)
+static void send_lanes(struct warp *w, struct join *j, const struct xinst *pc, uint32_t lanes)
 {
 	if (j && j->pc == pc)
 		j->arrived |= lanes;
@@ -289,7 +289,7 @@ static void go(struct warp *w, struct join *j, const struct xinst *pc, uint32_t 
 		warp_push_ready(w, pc, w->frame, j ? j : w->join, lanes);
 }
 
-static void diverge(struct warp *w, const struct xinst *x)
+static void branch_diverge(struct warp *w, const struct xinst *x)
 {
 	uint32_t taken = w->active, rest = w->mask & ~taken;
 	struct join *j = branch_join(w, x->aux);
@@ -300,7 +300,7 @@ static void diverge(struct warp *w, const struct xinst *x)
 		w->pc = target;
 		w->mask = taken;
 	} else {
-		go(w, j, target, taken);
+		send_lanes(w, j, target, taken);
 		w->mask = rest;
 	}
 	if (j)
@@ -312,7 +312,7 @@ void x_bra(struct warp *w, const struct xinst *x)
 	if (w->active == w->mask)
 		w->pc = x->data;
 	else
-		diverge(w, x);
+		branch_diverge(w, x);
 }
 
 void x_bra_back(struct warp *w, const struct xinst *x)
@@ -350,11 +350,11 @@ void x_brx(struct warp *w, const struct xinst *x)
 		}
 		if (!j)
 			j = branch_join(w, x->aux);
-		go(w, j, insts + t, lanes);
+		send_lanes(w, j, insts + t, lanes);
 		todo &= ~lanes;
 	}
 	if (rest)
-		go(w, j, w->pc, rest);
+		send_lanes(w, j, w->pc, rest);
 	w->mask = 0;
 	w->event |= EV_NEXT;
 }
@@ -365,11 +365,11 @@ void warp_exit(struct warp *w, uint32_t lanes)
 {
 	w->live &= ~lanes;
 	w->block->live -= (uint32_t)__builtin_popcount(lanes);
-	warp_joins_leave(w, w->join, NULL, lanes);
+	warp_leave_joins(w, w->join, NULL, lanes);
 	w->mask &= ~lanes;
 	if (!w->mask)
 		w->event |= EV_NEXT;
-	block_lanes_left(w->block);
+	block_bars_update(w->block);
 }
 
 void x_exit(struct warp *w, const struct xinst *x)

@@ -20,23 +20,23 @@ enum { MAX_DEPTH = 24, MAX_PENDING = 1 << 20, MAX_THREADS = 1024 };
 enum { NO_ERROR = 0, INVALID_VALUE = 1, NO_MEMORY = 2, TOO_DEEP = 65, TOO_MANY = 69, INVALID_FUNCTION = 98 };
 #define TAIL_STREAM 3
 
-enum kind { WORK_LAUNCH, WORK_COPY, WORK_SET };
+enum work_kind { WORK_LAUNCH, WORK_COPY, WORK_SET };
 
-struct work {
-	enum kind kind;
+struct nested_work {
+	enum work_kind kind;
 	struct ptx_function *fn;
 	uint32_t grid[3], block[3], shared;
 	uint64_t params; /* the buffer; of copies, where from */
 	uint64_t to, size;
 	uint32_t value;
-	struct work *next;
+	struct nested_work *next;
 };
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
 
-static bool append(struct grid *g, struct work w, bool tail)
+static bool work_append(struct grid *g, struct nested_work w, bool tail)
 {
-	struct work *new = malloc(sizeof(*new)), **at;
+	struct nested_work *new = malloc(sizeof(*new)), **at;
 	bool room;
 
 	if (!new)
@@ -61,13 +61,13 @@ static bool append(struct grid *g, struct work w, bool tail)
 }
 
 /* A buffer that has been given out, and what it was asked for. */
-static bool take_buffer(struct grid *g, uint64_t params, struct work *w)
+static bool take_buffer(struct grid *g, uint64_t params, struct nested_work *w)
 {
 	bool found = false;
 
 	pthread_mutex_lock(&g->lock);
-	for (struct work **at = &g->nested.buffers; *at && !found; at = found ? at : &(*at)->next) {
-		struct work *b = *at;
+	for (struct nested_work **at = &g->nested.buffers; *at && !found; at = found ? at : &(*at)->next) {
+		struct nested_work *b = *at;
 
 		if (b->params != params)
 			continue;
@@ -83,7 +83,7 @@ static bool take_buffer(struct grid *g, uint64_t params, struct work *w)
 /* ---- what kernels call ------------------------------------------------------------------------------ */
 
 /* The error that cudaGetLastError will find, and the answer of the call. */
-static void answer(struct warp *w, const struct call_site *s, unsigned lane, int error)
+static void store_error(struct warp *w, const struct call_site *s, unsigned lane, int error)
 {
 	if (error)
 		atomic_store(&w->block->grid->nested.error, error);
@@ -101,7 +101,7 @@ static struct ptx_function *entry_at(const struct interp_program *p, uint64_t ad
 	return NULL;
 }
 
-static bool geometry_good(const struct work *w)
+static bool geometry_valid(const struct nested_work *w)
 {
 	uint64_t threads = (uint64_t)w->block[0] * w->block[1] * w->block[2];
 
@@ -111,7 +111,7 @@ static bool geometry_good(const struct work *w)
 }
 
 /* (function, dim3 grid, dim3 block, unsigned shared) -> buffer */
-static void b_buffer(struct warp *w, const struct xinst *x)
+static void cdp_get_parameter_buffer(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
@@ -119,7 +119,7 @@ static void b_buffer(struct warp *w, const struct xinst *x)
 
 	FOR_ACTIVE(w, i)
 	{
-		struct work *b = calloc(1, sizeof(*b));
+		struct nested_work *b = calloc(1, sizeof(*b));
 		int error = NO_ERROR;
 
 		if (b) {
@@ -128,7 +128,7 @@ static void b_buffer(struct warp *w, const struct xinst *x)
 			builtin_bytes(w, s, 2, i, b->block, sizeof(b->block));
 			b->shared = (uint32_t)builtin_arg(w, s, 3, i);
 			error = !b->fn                  ? INVALID_FUNCTION
-				: !geometry_good(b)     ? INVALID_VALUE
+				: !geometry_valid(b)    ? INVALID_VALUE
 				: g->depth >= MAX_DEPTH ? TOO_DEEP
 							: 0;
 			b->params = error || !h->alloc || !h->kernel ? 0 : h->alloc(h->arg, b->fn->param_size + 16);
@@ -148,44 +148,45 @@ static void b_buffer(struct warp *w, const struct xinst *x)
 }
 
 /* (buffer, stream) */
-static void b_launch(struct warp *w, const struct xinst *x)
+static void cdp_launch(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 	struct grid *g = w->block->grid;
 
 	FOR_ACTIVE(w, i)
 	{
-		struct work b = {.kind = WORK_LAUNCH};
+		struct nested_work b = {.kind = WORK_LAUNCH};
 		bool tail = builtin_arg(w, s, 1, i) == TAIL_STREAM;
 
 		if (!take_buffer(g, builtin_arg(w, s, 0, i), &b))
-			answer(w, s, i, INVALID_VALUE);
+			store_error(w, s, i, INVALID_VALUE);
 		else
-			answer(w, s, i, append(g, b, tail) ? NO_ERROR : TOO_MANY);
+			store_error(w, s, i, work_append(g, b, tail) ? NO_ERROR : TOO_MANY);
 	}
 }
 
 /* Memory that outlives the grid: not a block's shared, not a thread's local. */
-static bool lasting(const struct interp_host *h, uint64_t at, uint64_t n)
+static bool is_lasting_memory(const struct interp_host *h, uint64_t at, uint64_t n)
 {
 	uint64_t base, size;
 
 	return h->accessible(h->arg, at, &base, &size) && at - base <= size && n <= size - (at - base);
 }
 
-static bool can_transfer(const struct interp_host *h, const struct work *t)
+static bool can_transfer(const struct interp_host *h, const struct nested_work *t)
 {
-	return !t->size || (lasting(h, t->to, t->size) && (t->kind != WORK_COPY || lasting(h, t->params, t->size)));
+	return !t->size || (is_lasting_memory(h, t->to, t->size) &&
+				   (t->kind != WORK_COPY || is_lasting_memory(h, t->params, t->size)));
 }
 
 /* (to, from, size, kind, stream) and (to, value, size, stream): in order with what was launched */
-static void transfer(struct warp *w, const struct xinst *x, enum kind kind)
+static void queue_transfer(struct warp *w, const struct xinst *x, enum work_kind kind)
 {
 	const struct call_site *s = x->data;
 
 	FOR_ACTIVE(w, i)
 	{
-		struct work t = {.kind = kind,
+		struct nested_work t = {.kind = kind,
 			.to = builtin_arg(w, s, 0, i),
 			.params = builtin_arg(w, s, 1, i),
 			.value = (uint32_t)builtin_arg(w, s, 1, i),
@@ -193,26 +194,26 @@ static void transfer(struct warp *w, const struct xinst *x, enum kind kind)
 		bool tail = builtin_arg(w, s, kind == WORK_COPY ? 4 : 3, i) == TAIL_STREAM;
 
 		if (!can_transfer(w->launch->host, &t))
-			answer(w, s, i, INVALID_VALUE);
+			store_error(w, s, i, INVALID_VALUE);
 		else
-			answer(w, s, i, append(w->block->grid, t, tail) ? NO_ERROR : TOO_MANY);
+			store_error(w, s, i, work_append(w->block->grid, t, tail) ? NO_ERROR : TOO_MANY);
 	}
 }
 
-static void b_copy(struct warp *w, const struct xinst *x)
+static void cdp_memcpy(struct warp *w, const struct xinst *x)
 {
-	transfer(w, x, WORK_COPY);
+	queue_transfer(w, x, WORK_COPY);
 }
 
-static void b_set(struct warp *w, const struct xinst *x)
+static void cdp_memset(struct warp *w, const struct xinst *x)
 {
-	transfer(w, x, WORK_SET);
+	queue_transfer(w, x, WORK_SET);
 }
 
 /* Writes a value of `size` bytes where the kernel wants it. */
-static bool give(struct warp *w, uint64_t at, uint64_t v, size_t size)
+static bool write_result(struct warp *w, uint64_t at, uint64_t v, size_t size)
 {
-	if (!mem_ok(w, at, size)) {
+	if (!mem_accessible(w, at, size)) {
 		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "a result at 0x%llx cannot be written", (unsigned long long)at);
 		return false;
 	}
@@ -221,39 +222,39 @@ static bool give(struct warp *w, uint64_t at, uint64_t v, size_t size)
 }
 
 /* Streams and events: order is kept anyway, so one of them is as good as another. */
-static void b_create(struct warp *w, const struct xinst *x)
+static void cdp_create_handle(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 
 	FOR_ACTIVE(w, i)
 	{
-		if (!give(w, builtin_arg(w, s, 0, i), 0x10, 8))
+		if (!write_result(w, builtin_arg(w, s, 0, i), 0x10, 8))
 			return;
-		answer(w, s, i, NO_ERROR);
+		store_error(w, s, i, NO_ERROR);
 	}
 }
 
-static void b_nothing(struct warp *w, const struct xinst *x)
+static void cdp_succeed(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 
 	FOR_ACTIVE(w, i)
-	answer(w, s, i, NO_ERROR);
+	store_error(w, s, i, NO_ERROR);
 }
 
-static void b_device(struct warp *w, const struct xinst *x)
+static void cdp_get_device(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 
 	FOR_ACTIVE(w, i)
 	{
-		if (!give(w, builtin_arg(w, s, 0, i), 0, 4))
+		if (!write_result(w, builtin_arg(w, s, 0, i), 0, 4))
 			return;
-		answer(w, s, i, NO_ERROR);
+		store_error(w, s, i, NO_ERROR);
 	}
 }
 
-static void b_allocate(struct warp *w, const struct xinst *x)
+static void cdp_malloc(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
@@ -262,19 +263,19 @@ static void b_allocate(struct warp *w, const struct xinst *x)
 	{
 		uint64_t size = builtin_arg(w, s, 1, i), p = size && h->alloc ? h->alloc(h->arg, size) : 0;
 
-		if (!give(w, builtin_arg(w, s, 0, i), p, 8))
+		if (!write_result(w, builtin_arg(w, s, 0, i), p, 8))
 			return;
-		answer(w, s, i, size && !p ? NO_MEMORY : NO_ERROR);
+		store_error(w, s, i, size && !p ? NO_MEMORY : NO_ERROR);
 	}
 }
 
-static void b_release(struct warp *w, const struct xinst *x)
+static void cdp_free(struct warp *w, const struct xinst *x)
 {
 	builtin_find("free")(w, x);
-	b_nothing(w, x);
+	cdp_succeed(w, x);
 }
 
-static void b_last_error(struct warp *w, const struct xinst *x)
+static void cdp_get_last_error(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 
@@ -282,7 +283,7 @@ static void b_last_error(struct warp *w, const struct xinst *x)
 	builtin_result(w, s, i, (uint64_t)atomic_exchange(&w->block->grid->nested.error, 0));
 }
 
-static void b_peek_error(struct warp *w, const struct xinst *x)
+static void cdp_peek_last_error(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 
@@ -291,7 +292,7 @@ static void b_peek_error(struct warp *w, const struct xinst *x)
 }
 
 /* The text of an error: one a grid, in memory that kernels can read. */
-static void b_error_text(struct warp *w, const struct xinst *x)
+static void cdp_get_error_text(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
 	struct grid *g = w->block->grid;
@@ -306,30 +307,30 @@ static void b_error_text(struct warp *w, const struct xinst *x)
 	}
 }
 
-exec_fn nested_find(const char *name)
+exec_fn nested_builtin_find(const char *name)
 {
 	static const struct {
 		const char *name;
 		exec_fn run;
 	} all[] = {
-		{"GetParameterBufferV2", b_buffer},
-		{"LaunchDeviceV2", b_launch},
-		{"MemcpyAsync", b_copy},
-		{"MemsetAsync", b_set},
-		{"StreamCreateWithFlags", b_create},
-		{"StreamDestroy", b_nothing},
-		{"StreamWaitEvent", b_nothing},
-		{"EventCreateWithFlags", b_create},
-		{"EventDestroy", b_nothing},
-		{"EventRecord", b_nothing},
-		{"EventRecordWithFlags", b_nothing},
-		{"GetDevice", b_device},
-		{"Malloc", b_allocate},
-		{"Free", b_release},
-		{"GetLastError", b_last_error},
-		{"PeekAtLastError", b_peek_error},
-		{"GetErrorString", b_error_text},
-		{"GetErrorName", b_error_text},
+		{"GetParameterBufferV2", cdp_get_parameter_buffer},
+		{"LaunchDeviceV2", cdp_launch},
+		{"MemcpyAsync", cdp_memcpy},
+		{"MemsetAsync", cdp_memset},
+		{"StreamCreateWithFlags", cdp_create_handle},
+		{"StreamDestroy", cdp_succeed},
+		{"StreamWaitEvent", cdp_succeed},
+		{"EventCreateWithFlags", cdp_create_handle},
+		{"EventDestroy", cdp_succeed},
+		{"EventRecord", cdp_succeed},
+		{"EventRecordWithFlags", cdp_succeed},
+		{"GetDevice", cdp_get_device},
+		{"Malloc", cdp_malloc},
+		{"Free", cdp_free},
+		{"GetLastError", cdp_get_last_error},
+		{"PeekAtLastError", cdp_peek_last_error},
+		{"GetErrorString", cdp_get_error_text},
+		{"GetErrorName", cdp_get_error_text},
 	};
 	static const char prefix[] = "__cudaCDP2";
 	size_t n;
@@ -348,7 +349,7 @@ exec_fn nested_find(const char *name)
 
 /* ---- running it ------------------------------------------------------------------------------------- */
 
-static int run_launch(struct grid *g, const struct work *b)
+static int run_launch(struct grid *g, const struct nested_work *b)
 {
 	const struct interp_host *h = g->launch->host;
 	struct interp_launch l = *g->launch;
@@ -369,7 +370,7 @@ static int run_launch(struct grid *g, const struct work *b)
 	return r;
 }
 
-static int run_work(struct grid *g, const struct work *b)
+static int run_work(struct grid *g, const struct nested_work *b)
 {
 	if (b->kind != WORK_LAUNCH && !can_transfer(g->launch->host, b)) /* freed since */
 		return INTERP_ILLEGAL_ADDRESS;
@@ -385,12 +386,12 @@ static int run_work(struct grid *g, const struct work *b)
 	}
 }
 
-static int run_list(struct grid *g, struct work *list, int fault)
+static int run_list(struct grid *g, struct nested_work *list, int fault)
 {
 	const struct interp_host *h = g->launch->host;
-	struct work *next;
+	struct nested_work *next;
 
-	for (struct work *b = list; b; b = next) {
+	for (struct nested_work *b = list; b; b = next) {
 		next = b->next;
 		if (!fault)
 			fault = run_work(g, b);
@@ -403,11 +404,11 @@ static int run_list(struct grid *g, struct work *list, int fault)
 
 int nested_run(struct grid *g, int fault)
 {
-	struct work *next;
+	struct nested_work *next;
 
 	fault = run_list(g, g->nested.first, fault);
 	fault = run_list(g, g->nested.tail, fault);
-	for (struct work *b = g->nested.buffers; b; b = next) { /* given out and never launched */
+	for (struct nested_work *b = g->nested.buffers; b; b = next) { /* given out and never launched */
 		next = b->next;
 		g->launch->host->release(g->launch->host->arg, b->params);
 		free(b);

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct out {
+struct text_buffer {
 	char *text;
 	size_t len, cap;
 	bool failed;
 };
 
-static void put(struct out *o, const char *s, size_t n)
+static void text_append(struct text_buffer *o, const char *s, size_t n)
 {
 	char *p;
 
@@ -35,7 +35,7 @@ static void put(struct out *o, const char *s, size_t n)
 	o->text[o->len] = 0;
 }
 
-__attribute__((format(printf, 2, 3))) static void putf(struct out *o, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void text_appendf(struct text_buffer *o, const char *fmt, ...)
 {
 	char buf[4096];
 	va_list ap;
@@ -45,21 +45,21 @@ __attribute__((format(printf, 2, 3))) static void putf(struct out *o, const char
 	n = vsnprintf(buf, sizeof(buf), fmt, ap);
 	va_end(ap);
 	if (n > 0)
-		put(o, buf, (size_t)n < sizeof(buf) ? (size_t)n : sizeof(buf) - 1);
+		text_append(o, buf, (size_t)n < sizeof(buf) ? (size_t)n : sizeof(buf) - 1);
 }
 
-struct reader {
+struct arg_reader {
 	struct warp *w;
 	uint64_t at;
 	int count;
 	bool failed;
 };
 
-static uint64_t next_arg(struct reader *r, unsigned size)
+static uint64_t next_arg(struct arg_reader *r, unsigned size)
 {
 	uint64_t v = 0, at = (r->at + size - 1) & ~(uint64_t)(size - 1);
 
-	if (r->failed || !mem_ok(r->w, at, size)) {
+	if (r->failed || !mem_accessible(r->w, at, size)) {
 		r->failed = true;
 		return 0;
 	}
@@ -69,14 +69,14 @@ static uint64_t next_arg(struct reader *r, unsigned size)
 	return v;
 }
 
-struct spec {
+struct conversion {
 	char flags[8];
 	int width, precision; /* -1: not given */
 	unsigned size;        /* of an integer: 4 or 8; 1 and 2 for hh and h */
 	char type;
 };
 
-static int number(const char **p, struct reader *r)
+static int parse_number(const char **p, struct arg_reader *r)
 {
 	int n = 0;
 
@@ -91,7 +91,7 @@ static int number(const char **p, struct reader *r)
 }
 
 /* Behind the %: what the conversion says. Returns where it ends, or NULL if it is none. */
-static const char *parse(const char *p, struct spec *s, struct reader *r)
+static const char *parse_conversion(const char *p, struct conversion *s, struct arg_reader *r)
 {
 	size_t n = 0;
 
@@ -104,7 +104,7 @@ static const char *parse(const char *p, struct spec *s, struct reader *r)
 		p++;
 	}
 	if (isdigit((unsigned char)*p) || *p == '*') {
-		s->width = number(&p, r);
+		s->width = parse_number(&p, r);
 		if (s->width < 0) {
 			s->width = s->width < -1000 ? 1000 : -s->width;
 			if (!strchr(s->flags, '-'))
@@ -113,7 +113,7 @@ static const char *parse(const char *p, struct spec *s, struct reader *r)
 	}
 	if (*p == '.') {
 		p++;
-		s->precision = number(&p, r);
+		s->precision = parse_number(&p, r);
 	}
 	for (; *p && strchr("hlLqjzt", *p); p++)
 		s->size = *p == 'h' ? s->size == 2 ? 1 : 2 : 8;
@@ -121,7 +121,7 @@ static const char *parse(const char *p, struct spec *s, struct reader *r)
 	return *p && strchr("diouxXcsfFeEgGaAp", *p) ? p + 1 : NULL;
 }
 
-static void rebuild(const struct spec *s, const char *length, char *buf, size_t size)
+static void rebuild_conversion(const struct conversion *s, const char *length, char *buf, size_t size)
 {
 	char width[16] = "", precision[16] = "";
 
@@ -136,7 +136,7 @@ static void rebuild(const struct spec *s, const char *length, char *buf, size_t 
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 #pragma GCC diagnostic ignored "-Wformat-security"
 
-static void convert_integer(struct out *o, const struct spec *s, struct reader *r)
+static void convert_integer(struct text_buffer *o, const struct conversion *s, struct arg_reader *r)
 {
 	uint64_t v = next_arg(r, s->size == 8 ? 8 : 4);
 	char buf[64];
@@ -147,11 +147,11 @@ static void convert_integer(struct out *o, const struct spec *s, struct reader *
 	} else if (s->size < 4) {
 		v &= s->size == 1 ? 0xff : 0xffff;
 	}
-	rebuild(s, "ll", buf, sizeof(buf));
-	putf(o, buf, (long long)v);
+	rebuild_conversion(s, "ll", buf, sizeof(buf));
+	text_appendf(o, buf, (long long)v);
 }
 
-static void convert_string(struct out *o, const struct spec *s, struct reader *r)
+static void convert_string(struct text_buffer *o, const struct conversion *s, struct arg_reader *r)
 {
 	uint64_t at = next_arg(r, 8);
 	char buf[64], text[2048];
@@ -162,11 +162,11 @@ static void convert_string(struct out *o, const struct spec *s, struct reader *r
 		strcpy(text, "(null)");
 	else if (!mem_string(r->w, at, text, sizeof(text)))
 		return;
-	rebuild(s, "", buf, sizeof(buf));
-	putf(o, buf, text);
+	rebuild_conversion(s, "", buf, sizeof(buf));
+	text_appendf(o, buf, text);
 }
 
-static void convert(struct out *o, struct spec *s, struct reader *r)
+static void convert_argument(struct text_buffer *o, struct conversion *s, struct arg_reader *r)
 {
 	char buf[64];
 	uint64_t bits;
@@ -177,13 +177,13 @@ static void convert(struct out *o, struct spec *s, struct reader *r)
 		convert_string(o, s, r);
 		break;
 	case 'c':
-		rebuild(s, "", buf, sizeof(buf));
-		putf(o, buf, (int)next_arg(r, 4));
+		rebuild_conversion(s, "", buf, sizeof(buf));
+		text_appendf(o, buf, (int)next_arg(r, 4));
 		break;
 	case 'p':
 		bits = next_arg(r, 8);
-		rebuild(s, "", buf, sizeof(buf));
-		putf(o, buf, (void *)(uintptr_t)bits);
+		rebuild_conversion(s, "", buf, sizeof(buf));
+		text_appendf(o, buf, (void *)(uintptr_t)bits);
 		break;
 	case 'd':
 	case 'i':
@@ -196,38 +196,38 @@ static void convert(struct out *o, struct spec *s, struct reader *r)
 	default:
 		bits = next_arg(r, 8);
 		memcpy(&d, &bits, 8);
-		rebuild(s, "", buf, sizeof(buf));
-		putf(o, buf, d);
+		rebuild_conversion(s, "", buf, sizeof(buf));
+		text_appendf(o, buf, d);
 	}
 }
 
 #pragma GCC diagnostic pop
 
-char *format_device(struct warp *w, const char *fmt, uint64_t args, size_t *len, int *nargs)
+char *printf_format(struct warp *w, const char *fmt, uint64_t args, size_t *len, int *nargs)
 {
-	struct out o = {0};
-	struct reader r = {.w = w, .at = args};
+	struct text_buffer o = {0};
+	struct arg_reader r = {.w = w, .at = args};
 
-	put(&o, "", 0);
+	text_append(&o, "", 0);
 	while (*fmt && !r.failed && !o.failed) {
 		size_t n = strcspn(fmt, "%");
-		struct spec s;
+		struct conversion s;
 		const char *end;
 
-		put(&o, fmt, n);
+		text_append(&o, fmt, n);
 		fmt += n;
 		if (!*fmt)
 			break;
 		if (fmt[1] == '%') {
-			put(&o, "%", 1);
+			text_append(&o, "%", 1);
 			fmt += 2;
 			continue;
 		}
-		end = parse(fmt + 1, &s, &r);
+		end = parse_conversion(fmt + 1, &s, &r);
 		if (end)
-			convert(&o, &s, &r);
+			convert_argument(&o, &s, &r);
 		else
-			put(&o, fmt, 1);
+			text_append(&o, fmt, 1);
 		fmt = end ? end : fmt + 1;
 	}
 	if (r.failed)

@@ -6,26 +6,13 @@
  */
 #include "ptx/interp/core.h"
 
-static uint64_t value(const struct warp *w, const struct xinst *x, unsigned n, unsigned lane)
-{
-	return x->src_width[n] == W64 ? SRC(w, x, n, uint64_t)[lane] : SRC(w, x, n, uint32_t)[lane];
-}
-
-static void put(struct warp *w, const struct xinst *x, unsigned lane, uint64_t v)
-{
-	if (x->dst_width == W64)
-		DST(w, x, uint64_t)[lane] = v;
-	else
-		DST(w, x, uint32_t)[lane] = (uint32_t)v;
-}
-
 static void x_alloca(struct warp *w, const struct xinst *x)
 {
 	uint64_t align = x->in->nops > 2 ? (uint64_t)x->in->ops[2].imm : 8, end = w->block->grid->local_size;
 
 	FOR_ACTIVE(w, i)
 	{
-		uint64_t at = (w->stack_top[i] + align - 1) & ~(align - 1), size = value(w, x, 0, i);
+		uint64_t at = (w->stack_top[i] + align - 1) & ~(align - 1), size = src_read_lane(w, x, 0, i);
 
 		if (at > end || size > end - at) {
 			/* What an H200 answers; it has no word of its own for it. */
@@ -34,23 +21,23 @@ static void x_alloca(struct warp *w, const struct xinst *x)
 			return;
 		}
 		w->stack_top[i] = at + size;
-		put(w, x, i, at);
+		dst_write_lane(w, x, i, at);
 	}
 }
 
-static void x_save(struct warp *w, const struct xinst *x)
+static void x_stacksave(struct warp *w, const struct xinst *x)
 {
 	FOR_ACTIVE(w, i)
-	put(w, x, i, w->stack_top[i]);
+	dst_write_lane(w, x, i, w->stack_top[i]);
 }
 
-static void x_restore(struct warp *w, const struct xinst *x)
+static void x_stackrestore(struct warp *w, const struct xinst *x)
 {
 	const struct grid *g = w->block->grid;
 
 	FOR_ACTIVE(w, i)
 	{
-		uint64_t top = value(w, x, 0, i);
+		uint64_t top = src_read_lane(w, x, 0, i);
 
 		if (top < g->calls_size || top > g->local_size) {
 			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: no stacksave gave 0x%llx", x->in->line,
@@ -75,9 +62,9 @@ exec_fn stack_select(const struct ptx_inst *in)
 	case PTX_OP_alloca:
 		return align && align <= 4096 && !(align & (align - 1)) ? x_alloca : NULL;
 	case PTX_OP_stacksave:
-		return x_save;
+		return x_stacksave;
 	case PTX_OP_stackrestore:
-		return x_restore;
+		return x_stackrestore;
 	default:
 		return NULL;
 	}

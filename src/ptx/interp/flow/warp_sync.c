@@ -11,7 +11,7 @@
 /* ---- waiting for members ---------------------------------------------------------------------------- */
 
 /* aux: which source is the member mask; NO_SLOT: all lanes. */
-static uint32_t members(const struct xinst *x, const uint8_t *regs, uint32_t lanes)
+static uint32_t sync_members(const struct xinst *x, const uint8_t *regs, uint32_t lanes)
 {
 	if (x->aux == NO_SLOT)
 		return ALL_LANES;
@@ -49,7 +49,7 @@ static void sync_groups(struct warp *w, const struct xinst *x, const uint32_t *n
 void x_sync(struct warp *w, const struct xinst *x)
 {
 	const uint32_t *named = x->aux == NO_SLOT ? NULL : SRC(w, x, x->aux, uint32_t);
-	uint32_t mask = members(x, w->regs, w->active), on = w->active, differ = 0;
+	uint32_t mask = sync_members(x, w->regs, w->active), on = w->active, differ = 0;
 
 	for (int i = 0; named && i < LANES; i++)
 		differ |= on & lane_bit32[i] ? named[i] ^ mask : 0;
@@ -65,7 +65,7 @@ void x_sync(struct warp *w, const struct xinst *x)
 static bool same_sync(const struct split *a, const struct split *b)
 {
 	if (b->state != SPLIT_SYNC ||
-		members(a->pc, a->frame->regs, a->mask) != members(b->pc, b->frame->regs, b->mask))
+		sync_members(a->pc, a->frame->regs, a->mask) != sync_members(b->pc, b->frame->regs, b->mask))
 		return false;
 	return (a->pc == b->pc && a->frame == b->frame) ||
 	       (a->pc->in->op == PTX_OP_bar_warp_sync && b->pc->in->op == PTX_OP_bar_warp_sync);
@@ -82,7 +82,7 @@ static uint32_t sync_group(const struct warp *w, const struct split *s)
 }
 
 /* Splits that are in the same place now and meet at the same join are one. */
-static void merge(struct warp *w)
+static void merge_splits(struct warp *w)
 {
 	for (uint32_t i = 0; i < w->nsplits; i++) {
 		struct split *a = &w->splits[i];
@@ -114,10 +114,10 @@ static void sync_execute(struct warp *w, struct split s, uint32_t lanes)
 			w->splits[i].pc++;
 		}
 	}
-	merge(w);
+	merge_splits(w);
 }
 
-bool sync_resolve(struct warp *w, bool lenient)
+bool warp_sync_resolve(struct warp *w, bool lenient)
 {
 	bool any = false;
 
@@ -130,7 +130,7 @@ bool sync_resolve(struct warp *w, bool lenient)
 			continue;
 		}
 		lanes = sync_group(w, &s);
-		if (!lenient && (members(s.pc, s.frame->regs, s.mask) & w->live & ~lanes)) {
+		if (!lenient && (sync_members(s.pc, s.frame->regs, s.mask) & w->live & ~lanes)) {
 			i++;
 			continue;
 		}
@@ -143,7 +143,7 @@ bool sync_resolve(struct warp *w, bool lenient)
 	return any;
 }
 
-uint32_t sync_missing(struct warp *w)
+uint32_t warp_sync_missing(struct warp *w)
 {
 	uint32_t missing = 0;
 
@@ -151,7 +151,7 @@ uint32_t sync_missing(struct warp *w)
 		struct split *s = &w->splits[i];
 
 		if (s->state == SPLIT_SYNC)
-			missing |= members(s->pc, s->frame->regs, s->mask) & w->live & ~sync_group(w, s);
+			missing |= sync_members(s->pc, s->frame->regs, s->mask) & w->live & ~sync_group(w, s);
 	}
 	return missing;
 }
@@ -159,7 +159,7 @@ uint32_t sync_missing(struct warp *w)
 /* ---- the instructions ------------------------------------------------------------------------------- */
 
 /* A lane that is not there gives 0, as on a GPU: programs do add up what they read from such lanes. */
-static void do_shfl(struct warp *w, const struct xinst *x)
+static void x_shfl(struct warp *w, const struct xinst *x)
 {
 	const uint32_t *a = SRC(w, x, 0, uint32_t), *b = SRC(w, x, 1, uint32_t), *c = SRC(w, x, 2, uint32_t);
 	uint32_t *d = DST(w, x, uint32_t), from[LANES], ok = 0;
@@ -196,7 +196,7 @@ static void do_shfl(struct warp *w, const struct xinst *x)
 		pred_store(w, x->dst2, ok);
 }
 
-static void do_vote(struct warp *w, const struct xinst *x)
+static void x_vote(struct warp *w, const struct xinst *x)
 {
 	uint32_t p = pred_src(w, x, 0) & w->active;
 	bool all = p == w->active, any = p != 0, r;
@@ -205,26 +205,21 @@ static void do_vote(struct warp *w, const struct xinst *x)
 	pred_store(w, x->dst, r ? ALL_LANES : 0);
 }
 
-static void do_ballot(struct warp *w, const struct xinst *x)
+static void x_ballot(struct warp *w, const struct xinst *x)
 {
 	uint32_t p = pred_src(w, x, 0) & w->active, *d = DST(w, x, uint32_t);
 
 	MAP(w, d, uint32_t, p);
 }
 
-static uint64_t lane_value(const struct warp *w, const struct xinst *x, unsigned n, unsigned lane)
-{
-	return x->src_width[n] == W64 ? SRC(w, x, n, uint64_t)[lane] : SRC(w, x, n, uint32_t)[lane];
-}
-
-static void do_match(struct warp *w, const struct xinst *x)
+static void x_match(struct warp *w, const struct xinst *x)
 {
 	uint32_t same[LANES] = {0}, *d = DST(w, x, uint32_t);
 	bool all;
 
 	FOR_ACTIVE(w, i)
 	FOR_ACTIVE(w, j)
-	same[i] |= (uint32_t)(lane_value(w, x, 0, i) == lane_value(w, x, 0, j)) << j;
+	same[i] |= (uint32_t)(src_read_lane(w, x, 0, i) == src_read_lane(w, x, 0, j)) << j;
 	all = same[__builtin_ctz(w->active)] == w->active;
 	FOR_ACTIVE(w, i)
 	d[i] = x->in->m.mode == PTX_VOTE_ANY ? same[i] : all ? w->active : 0;
@@ -232,7 +227,7 @@ static void do_match(struct warp *w, const struct xinst *x)
 		pred_store(w, x->dst2, all ? ALL_LANES : 0);
 }
 
-static uint32_t combine(const struct ptx_mods *m, uint32_t a, uint32_t b)
+static uint32_t redux_combine(const struct ptx_mods *m, uint32_t a, uint32_t b)
 {
 	bool is_signed = m->type[0] == PTX_S32;
 
@@ -252,18 +247,18 @@ static uint32_t combine(const struct ptx_mods *m, uint32_t a, uint32_t b)
 	}
 }
 
-static void do_redux(struct warp *w, const struct xinst *x)
+static void x_redux(struct warp *w, const struct xinst *x)
 {
 	const uint32_t *a = SRC(w, x, 0, uint32_t);
 	uint32_t *d = DST(w, x, uint32_t), r = a[__builtin_ctz(w->active)];
 
 	FOR_MASK(w->active & (w->active - 1), i)
-	r = combine(&x->in->m, r, a[i]);
+	r = redux_combine(&x->in->m, r, a[i]);
 	MAP(w, d, uint32_t, r);
 }
 
 /* Of floats: NaNs are passed over, or with .NaN win. */
-static void do_redux_f32(struct warp *w, const struct xinst *x)
+static void x_redux_f32(struct warp *w, const struct xinst *x)
 {
 	const float *a = SRC(w, x, 0, float);
 	bool max = x->in->m.op == PTX_A_MAX, wrong = false;
@@ -274,14 +269,14 @@ static void do_redux_f32(struct warp *w, const struct xinst *x)
 		float v = x->in->m.word ? __builtin_fabsf(a[i]) : a[i]; /* .abs */
 
 		wrong |= v != v;
-		r = max ? max_f32(r, v) : min_f32(r, v);
+		r = max ? number_max_f32(r, v) : number_min_f32(r, v);
 	}
 	if (r != r || (wrong && x->in->m.nan))
 		memcpy(&r, &(uint32_t){0x7fffffff}, sizeof(r));
 	MAP(w, d, float, r);
 }
 
-static void do_elect(struct warp *w, const struct xinst *x)
+static void x_elect(struct warp *w, const struct xinst *x)
 {
 	uint32_t leader = (uint32_t)__builtin_ctz(w->active), *d = DST(w, x, uint32_t);
 
@@ -290,30 +285,30 @@ static void do_elect(struct warp *w, const struct xinst *x)
 		pred_store(w, x->dst2, 1u << leader);
 }
 
-static void do_activemask(struct warp *w, const struct xinst *x)
+static void x_activemask(struct warp *w, const struct xinst *x)
 {
 	uint32_t on = w->active, *d = DST(w, x, uint32_t);
 
 	MAP(w, d, uint32_t, on);
 }
 
-exec_fn collect_select(const struct ptx_inst *in)
+exec_fn warp_sync_select(const struct ptx_inst *in)
 {
 	switch (in->op) {
 	case PTX_OP_shfl:
-		return do_shfl;
+		return x_shfl;
 	case PTX_OP_vote:
-		return do_vote;
+		return x_vote;
 	case PTX_OP_vote_ballot:
-		return do_ballot;
+		return x_ballot;
 	case PTX_OP_match:
-		return do_match;
+		return x_match;
 	case PTX_OP_redux:
-		return in->m.type[0] == PTX_F32 ? do_redux_f32 : do_redux;
+		return in->m.type[0] == PTX_F32 ? x_redux_f32 : x_redux;
 	case PTX_OP_elect:
-		return do_elect;
+		return x_elect;
 	case PTX_OP_activemask:
-		return do_activemask;
+		return x_activemask;
 	case PTX_OP_bar_warp_sync:
 		return x_nop;
 	default:

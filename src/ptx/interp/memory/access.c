@@ -1,11 +1,8 @@
 /* ld, st, ldu.  Compiled once for each instruction set, like arithmetic. */
-#include "ptx/interp/memory/where.h"
+#include "ptx/interp/level.h"
+#include "ptx/interp/memory/access_pattern.h"
 
 #include <string.h>
-
-#define CAT_(a, b)  a##_##b
-#define CAT(a, b)   CAT_(a, b)
-#define LEVEL(name) CAT(name, ALU_LEVEL)
 
 /* For every active lane i. */
 #define EACH(w, statement) \
@@ -37,9 +34,9 @@
 		} \
 	} while (0)
 
-static inline bool is_group(const struct warp *w, const struct xinst *x, const struct where *p)
+static inline bool is_group(const struct warp *w, const struct xinst *x, const struct access_pattern *p)
 {
-	return p->how == DENSE && w->active == ALL_LANES && (x->n == 2 || x->n == 4);
+	return p->how == PATTERN_DENSE && w->active == ALL_LANES && (x->n == 2 || x->n == 4);
 }
 
 /* Nobody else touches a block's shared memory while it runs: there, order comes by itself. */
@@ -55,9 +52,9 @@ static bool is_ordered(const struct xinst *x)
 	static void name##_##space(struct warp *w, const struct xinst *x) \
 	{ \
 		uint64_t at = 0; \
-		enum how how = quick_##space(w, x, sizeof(M), &at); \
+		enum pattern_kind how = quick_##space(w, x, sizeof(M), &at); \
 \
-		if (how != TABLE) \
+		if (how != PATTERN_TABLE) \
 			name##_quick(w, how, at, registers, 1); \
 		else \
 			name(w, x); \
@@ -69,11 +66,11 @@ static bool is_ordered(const struct xinst *x)
  * spinning kernel waits with.
  */
 #define LOAD(name, M, D) \
-	static inline void name##_quick(struct warp *w, enum how how, uint64_t at, D *d, unsigned n) \
+	static inline void name##_quick(struct warp *w, enum pattern_kind how, uint64_t at, D *d, unsigned n) \
 	{ \
 		const M *from = (const M *)(uintptr_t)at; \
 \
-		if (how == SAME) { \
+		if (how == PATTERN_SAME) { \
 			M v = *from; \
 			MAP(w, d, D, v); \
 		} else if (w->active == ALL_LANES) { \
@@ -82,30 +79,31 @@ static bool is_ordered(const struct xinst *x)
 			FOR_ACTIVE(w, i) d[i] = (D)from[i * n]; \
 		} \
 	} \
-	static void name##_element(struct warp *w, const struct xinst *x, const struct where *p, D *d, unsigned e) \
+	static void name##_element( \
+		struct warp *w, const struct xinst *x, const struct access_pattern *p, D *d, unsigned e) \
 	{ \
 		const uint32_t *offset = p->lane, imm = (uint32_t)x->imm; \
 		const uint64_t *address = p->lane, imm64 = (uint64_t)x->imm; \
 \
 		switch (p->how) { \
-		case DENSE: \
-		case SAME: \
+		case PATTERN_DENSE: \
+		case PATTERN_SAME: \
 			name##_quick(w, p->how, p->at + e * sizeof(M), d, x->n); \
 			break; \
-		case STEPS: \
+		case PATTERN_STRIDE: \
 			EACH(w, d[i] = (D)((const M *)(uintptr_t)(p->at + i * p->step))[e]); \
 			break; \
-		case OFFSETS: \
+		case PATTERN_OFFSETS: \
 			EACH(w, d[i] = (D)((const M *)(uintptr_t)(p->at + (offset[i] + imm)))[e]); \
 			break; \
-		case ADDRESSES: \
+		case PATTERN_POINTERS: \
 			EACH(w, d[i] = (D)((const M *)(uintptr_t)(address[i] + imm64))[e]); \
 			break; \
 		default: \
 			EACH(w, d[i] = (D)((const M *)(uintptr_t)p->a[i])[e]); \
 		} \
 	} \
-	static bool name##_group(struct warp *w, const struct xinst *x, const struct where *p) \
+	static bool name##_group(struct warp *w, const struct xinst *x, const struct access_pattern *p) \
 	{ \
 		const M *from = (const M *)(uintptr_t)p->at; \
 		D *d[4]; \
@@ -122,14 +120,14 @@ static bool is_ordered(const struct xinst *x)
 	{ \
 		bool vector = x->in->ops[0].kind == PTX_O_VEC, ordered = is_ordered(x); \
 		uint64_t size = x->n * sizeof(M); \
-		struct where p; \
+		struct access_pattern p; \
 \
 		if (x->in->m.sem > PTX_WEAK) \
 			warp_spin(w); \
-		find(w, x, size, &p); \
+		pattern_find(w, x, size, &p); \
 		if (vector && !ordered && name##_group(w, x, &p)) \
 			return; \
-		for (unsigned e = 0; p.how != NOWHERE && e < x->n; e++) { \
+		for (unsigned e = 0; p.how != PATTERN_FAULT && e < x->n; e++) { \
 			D *d = (D *)(w->regs + (vector ? x->list[x->dst + e] : x->dst)); \
 \
 			if (ordered) \
@@ -169,7 +167,7 @@ static void ld_128(struct warp *w, const struct xinst *x)
 	bool vector = x->in->ops[0].kind == PTX_O_VEC;
 	unsigned n = x->n;
 
-	if (mem_resolve(w, x, 0, x->target, 16u * n, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, 16u * n, a) == ADDRESSES_FAULT)
 		return;
 	if (x->in->m.sem > PTX_WEAK)
 		warp_spin(w);
@@ -183,11 +181,11 @@ static void ld_128(struct warp *w, const struct xinst *x)
 
 /* M: the type in memory, S: the slot's element. */
 #define STORE(name, M, S) \
-	static inline void name##_quick(struct warp *w, enum how how, uint64_t at, const S *v, unsigned n) \
+	static inline void name##_quick(struct warp *w, enum pattern_kind how, uint64_t at, const S *v, unsigned n) \
 	{ \
 		M *to = (M *)(uintptr_t)at; \
 \
-		if (how == SAME) /* the last lane wins */ \
+		if (how == PATTERN_SAME) /* the last lane wins */ \
 			*to = (M)v[LANES - 1 - __builtin_clz(w->active)]; \
 		else if (w->active == ALL_LANES) \
 			_Pragma("GCC ivdep") for (unsigned i = 0; i < LANES; i++) to[i * n] = (M)v[i]; \
@@ -195,30 +193,30 @@ static void ld_128(struct warp *w, const struct xinst *x)
 			FOR_ACTIVE(w, i) to[i * n] = (M)v[i]; \
 	} \
 	static void name##_element( \
-		struct warp *w, const struct xinst *x, const struct where *p, const S *v, unsigned e) \
+		struct warp *w, const struct xinst *x, const struct access_pattern *p, const S *v, unsigned e) \
 	{ \
 		const uint32_t *offset = p->lane, imm = (uint32_t)x->imm; \
 		const uint64_t *address = p->lane, imm64 = (uint64_t)x->imm; \
 \
 		switch (p->how) { \
-		case DENSE: \
-		case SAME: \
+		case PATTERN_DENSE: \
+		case PATTERN_SAME: \
 			name##_quick(w, p->how, p->at + e * sizeof(M), v, x->n); \
 			break; \
-		case STEPS: \
+		case PATTERN_STRIDE: \
 			EACH(w, ((M *)(uintptr_t)(p->at + i * p->step))[e] = (M)v[i]); \
 			break; \
-		case OFFSETS: \
+		case PATTERN_OFFSETS: \
 			EACH(w, ((M *)(uintptr_t)(p->at + (offset[i] + imm)))[e] = (M)v[i]); \
 			break; \
-		case ADDRESSES: \
+		case PATTERN_POINTERS: \
 			EACH(w, ((M *)(uintptr_t)(address[i] + imm64))[e] = (M)v[i]); \
 			break; \
 		default: \
 			EACH(w, ((M *)(uintptr_t)p->a[i])[e] = (M)v[i]); \
 		} \
 	} \
-	static bool name##_group(struct warp *w, const struct xinst *x, const struct where *p) \
+	static bool name##_group(struct warp *w, const struct xinst *x, const struct access_pattern *p) \
 	{ \
 		M *to = (M *)(uintptr_t)p->at; \
 		const S *v[4]; \
@@ -235,12 +233,12 @@ static void ld_128(struct warp *w, const struct xinst *x)
 	{ \
 		bool vector = x->in->ops[1].kind == PTX_O_VEC, ordered = is_ordered(x); \
 		uint64_t size = x->n * sizeof(M); \
-		struct where p; \
+		struct access_pattern p; \
 \
-		find(w, x, size, &p); \
+		pattern_find(w, x, size, &p); \
 		if (vector && !ordered && name##_group(w, x, &p)) \
 			return; \
-		for (unsigned e = 0; p.how != NOWHERE && e < x->n; e++) { \
+		for (unsigned e = 0; p.how != PATTERN_FAULT && e < x->n; e++) { \
 			const S *v = (const S *)(w->regs + (vector ? x->list[x->src[1] + e] : x->src[1])); \
 \
 			if (ordered) \
@@ -268,7 +266,7 @@ static void st_128(struct warp *w, const struct xinst *x)
 	bool vector = x->in->ops[1].kind == PTX_O_VEC;
 	unsigned n = x->n;
 
-	if (mem_resolve(w, x, 0, x->target, 16u * n, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, 16u * n, a) == ADDRESSES_FAULT)
 		return;
 	for (unsigned e = 0; e < n; e++) {
 		const uint8_t *v = w->regs + (vector ? x->list[x->src[1] + e] : x->src[1]);
@@ -288,15 +286,15 @@ static bool is_signed(unsigned type)
 exec_fn LEVEL(access_load)(const struct ptx_inst *in, unsigned width, const struct xinst *x);
 exec_fn LEVEL(access_store)(const struct ptx_inst *in, unsigned width, const struct xinst *x);
 
-struct forms {
+struct access_forms {
 	exec_fn any, shared, spin, global;
 };
 #define LOADS(name)  {name, name##_shared, name##_spin, name##_global}
 #define STORES(name) {name, name##_shared, name##_shared, name##_global}
-#define NONE         {NULL, NULL, NULL, NULL}
+#define FORM_NONE    {NULL, NULL, NULL, NULL}
 
 /* One element with no order to keep can go the quick ways. */
-static exec_fn form(const struct forms *f, const struct xinst *x, bool vector, bool ordered)
+static exec_fn choose_form(const struct access_forms *f, const struct xinst *x, bool vector, bool ordered)
 {
 	if (vector)
 		return f->any;
@@ -308,13 +306,15 @@ static exec_fn form(const struct forms *f, const struct xinst *x, bool vector, b
 exec_fn LEVEL(access_load)(const struct ptx_inst *in, unsigned width, const struct xinst *x)
 {
 	/* By log2 of the bytes in memory, signed or not, and the slot's width. */
-	static const struct forms table[4][2][W64 + 1] = {
-		{{NONE, LOADS(ld_u8_16), LOADS(ld_u8_32), LOADS(ld_u8_64)},
-			{NONE, LOADS(ld_s8_16), LOADS(ld_s8_32), LOADS(ld_s8_64)}},
-		{{NONE, LOADS(ld_u16_16), LOADS(ld_u16_32), LOADS(ld_u16_64)},
-			{NONE, LOADS(ld_u16_16), LOADS(ld_s16_32), LOADS(ld_s16_64)}},
-		{{NONE, NONE, LOADS(ld_u32_32), LOADS(ld_u32_64)}, {NONE, NONE, LOADS(ld_u32_32), LOADS(ld_s32_64)}},
-		{{NONE, NONE, NONE, LOADS(ld_u64_64)}, {NONE, NONE, NONE, LOADS(ld_u64_64)}},
+	static const struct access_forms table[4][2][W64 + 1] = {
+		{{FORM_NONE, LOADS(ld_u8_16), LOADS(ld_u8_32), LOADS(ld_u8_64)},
+			{FORM_NONE, LOADS(ld_s8_16), LOADS(ld_s8_32), LOADS(ld_s8_64)}},
+		{{FORM_NONE, LOADS(ld_u16_16), LOADS(ld_u16_32), LOADS(ld_u16_64)},
+			{FORM_NONE, LOADS(ld_u16_16), LOADS(ld_s16_32), LOADS(ld_s16_64)}},
+		{{FORM_NONE, FORM_NONE, LOADS(ld_u32_32), LOADS(ld_u32_64)},
+			{FORM_NONE, FORM_NONE, LOADS(ld_u32_32), LOADS(ld_s32_64)}},
+		{{FORM_NONE, FORM_NONE, FORM_NONE, LOADS(ld_u64_64)},
+			{FORM_NONE, FORM_NONE, FORM_NONE, LOADS(ld_u64_64)}},
 	};
 	unsigned type = in->m.type[0], bytes = ptx_type_bits(type) / 8;
 
@@ -322,17 +322,17 @@ exec_fn LEVEL(access_load)(const struct ptx_inst *in, unsigned width, const stru
 		return width == W128 ? ld_128 : NULL;
 	if (bytes < 1 || bytes > 8 || width > W64)
 		return NULL;
-	return form(&table[__builtin_ctz(bytes)][is_signed(type)][width], x, in->ops[0].kind == PTX_O_VEC,
+	return choose_form(&table[__builtin_ctz(bytes)][is_signed(type)][width], x, in->ops[0].kind == PTX_O_VEC,
 		in->m.sem > PTX_WEAK);
 }
 
 exec_fn LEVEL(access_store)(const struct ptx_inst *in, unsigned width, const struct xinst *x)
 {
-	static const struct forms table[4][W64 + 1] = {
-		{NONE, STORES(st_8_16), STORES(st_8_32), STORES(st_8_64)},
-		{NONE, STORES(st_16_16), STORES(st_16_32), STORES(st_16_64)},
-		{NONE, NONE, STORES(st_32_32), STORES(st_32_64)},
-		{NONE, NONE, NONE, STORES(st_64_64)},
+	static const struct access_forms table[4][W64 + 1] = {
+		{FORM_NONE, STORES(st_8_16), STORES(st_8_32), STORES(st_8_64)},
+		{FORM_NONE, STORES(st_16_16), STORES(st_16_32), STORES(st_16_64)},
+		{FORM_NONE, FORM_NONE, STORES(st_32_32), STORES(st_32_64)},
+		{FORM_NONE, FORM_NONE, FORM_NONE, STORES(st_64_64)},
 	};
 	unsigned type = in->m.type[0], bytes = ptx_type_bits(type) / 8;
 
@@ -340,5 +340,5 @@ exec_fn LEVEL(access_store)(const struct ptx_inst *in, unsigned width, const str
 		return width == W128 ? st_128 : NULL;
 	if (bytes < 1 || bytes > 8 || width > W64)
 		return NULL;
-	return form(&table[__builtin_ctz(bytes)][width], x, in->ops[1].kind == PTX_O_VEC, in->m.sem > PTX_WEAK);
+	return choose_form(&table[__builtin_ctz(bytes)][width], x, in->ops[1].kind == PTX_O_VEC, in->m.sem > PTX_WEAK);
 }

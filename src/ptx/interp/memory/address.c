@@ -11,42 +11,30 @@
 
 #include <string.h>
 
-void mem_fence(void)
-{
-#ifdef __SANITIZE_THREAD__
-	/* ThreadSanitizer does not know fences, but it does know this. */
-	static _Atomic int fence;
-
-	atomic_fetch_add(&fence, 0);
-#else
-	atomic_thread_fence(memory_order_seq_cst);
-#endif
-}
-
-static bool inside(uint64_t base, uint64_t size, uint64_t lo, uint64_t n)
+static bool range_contains(uint64_t base, uint64_t size, uint64_t lo, uint64_t n)
 {
 	return lo >= base && lo - base <= size && n <= size - (lo - base);
 }
 
-static bool granted(struct warp *w, uint64_t lo, uint64_t n)
+static bool range_granted(struct warp *w, uint64_t lo, uint64_t n)
 {
 	struct worker *k = w->block->worker;
 	const struct interp_host *h = w->launch->host;
 	struct range r;
 	uint64_t size;
 
-	for (unsigned i = 1; i < RANGES; i++) {
+	for (unsigned i = 1; i < CACHED_RANGES; i++) {
 		r = k->ranges[i];
-		if (inside(r.base, r.end - r.base, lo, n)) {
+		if (range_contains(r.base, r.end - r.base, lo, n)) {
 			memmove(k->ranges + 1, k->ranges, i * sizeof(r));
 			k->ranges[0] = r;
 			return true;
 		}
 	}
-	if (!h->accessible(h->arg, lo, &r.base, &size) || !inside(r.base, size, lo, n))
+	if (!h->accessible(h->arg, lo, &r.base, &size) || !range_contains(r.base, size, lo, n))
 		return false;
 	r.end = r.base + size;
-	memmove(k->ranges + 1, k->ranges, (RANGES - 1) * sizeof(r));
+	memmove(k->ranges + 1, k->ranges, (CACHED_RANGES - 1) * sizeof(r));
 	k->ranges[0] = r;
 	return true;
 }
@@ -54,31 +42,27 @@ static bool granted(struct warp *w, uint64_t lo, uint64_t n)
 static bool in_frames(const struct warp *w, uint64_t lo, uint64_t n)
 {
 	for (const struct frame *f = w->frame; f; f = f->parent)
-		if (f->params && inside((uint64_t)(uintptr_t)f->params, (uint64_t)f->fn->param_stride * LANES, lo, n))
+		if (f->params &&
+			range_contains((uint64_t)(uintptr_t)f->params, (uint64_t)f->fn->param_stride * LANES, lo, n))
 			return true;
 	return false;
 }
 
 /* Bytes at a generic address. */
-static bool range_ok(struct warp *w, uint64_t lo, uint64_t n)
+bool mem_accessible(struct warp *w, uint64_t lo, uint64_t n)
 {
 	struct block *b = w->block;
 	const struct grid *g = b->grid;
 	struct range *hot = &b->worker->ranges[0];
 
-	if (inside(hot->base, hot->end - hot->base, lo, n))
+	if (range_contains(hot->base, hot->end - hot->base, lo, n))
 		return true;
-	if (inside((uint64_t)(uintptr_t)b->shared, g->shared_size, lo, n) ||
-		inside((uint64_t)(uintptr_t)w->local, g->local_size * LANES, lo, n))
+	if (range_contains((uint64_t)(uintptr_t)b->shared, g->shared_size, lo, n) ||
+		range_contains((uint64_t)(uintptr_t)w->local, g->local_size * LANES, lo, n))
 		return true;
-	return granted(w, lo, n) || inside((uint64_t)(uintptr_t)g->params, g->params_size, lo, n) ||
-	       in_frames(w, lo, n) || inside((uint64_t)(uintptr_t)g->workspace, sizeof(g->workspace), lo, n) ||
-	       cluster_ok(b, lo, n);
-}
-
-bool mem_ok(struct warp *w, uint64_t addr, uint64_t size)
-{
-	return range_ok(w, addr, size);
+	return range_granted(w, lo, n) || range_contains((uint64_t)(uintptr_t)g->params, g->params_size, lo, n) ||
+	       in_frames(w, lo, n) || range_contains((uint64_t)(uintptr_t)g->workspace, sizeof(g->workspace), lo, n) ||
+	       cluster_accessible(b, lo, n);
 }
 
 bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size)
@@ -86,7 +70,7 @@ bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size)
 	size_t n = 0;
 
 	for (; n + 1 < size; n++) {
-		if (!mem_ok(w, addr + n, 1)) {
+		if (!mem_accessible(w, addr + n, 1)) {
 			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "a string at 0x%llx cannot be read",
 				(unsigned long long)addr);
 			buf[n] = 0;
@@ -102,7 +86,7 @@ bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size)
 
 /* ---- one access of a warp --------------------------------------------------------------------------- */
 
-static enum shape bad(
+static enum address_shape access_fault(
 	struct warp *w, const struct xinst *x, enum interp_fault fault, unsigned lane, uint64_t a, uint64_t size)
 {
 	const uint32_t *c = w->block->ctaid;
@@ -111,7 +95,7 @@ static enum shape bad(
 		ptx_op_name(x->in->op), (unsigned long long)size, (unsigned long long)a,
 		fault == INTERP_MISALIGNED_ADDRESS ? " (misaligned)" : "", c[0], c[1], c[2], w->tid[0][lane],
 		w->tid[1][lane], w->tid[2][lane]);
-	return SHAPE_FAULT;
+	return ADDRESSES_FAULT;
 }
 
 /* Addresses as the lanes hold them, displacement added. */
@@ -146,7 +130,7 @@ static void cover_inactive(struct warp *w, uint64_t a[LANES])
 }
 
 /* Offsets in a window of `limit` bytes. */
-static enum shape check_offsets(
+static enum address_shape check_offsets(
 	struct warp *w, const struct xinst *x, uint64_t size, uint64_t limit, const uint64_t a[LANES])
 {
 	uint64_t high = 0, low_bits = 0;
@@ -159,14 +143,14 @@ static enum shape check_offsets(
 	if (high || size > limit) {
 		FOR_ACTIVE(w, i)
 		if (size > limit || a[i] > last)
-			return bad(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
+			return access_fault(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
 	}
 	if (low_bits & (size - 1)) {
 		FOR_ACTIVE(w, i)
 		if (a[i] & (size - 1))
-			return bad(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
+			return access_fault(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
 	}
-	return SHAPE_LOOSE;
+	return ADDRESSES_LOOSE;
 }
 
 static bool is_dense(const uint64_t a[LANES], uint64_t size)
@@ -178,7 +162,7 @@ static bool is_dense(const uint64_t a[LANES], uint64_t size)
 	return !off;
 }
 
-static enum shape check_generic(struct warp *w, const struct xinst *x, uint64_t size, const uint64_t a[LANES])
+static enum address_shape check_generic(struct warp *w, const struct xinst *x, uint64_t size, const uint64_t a[LANES])
 {
 	uint64_t lo = a[0], hi = a[0], low_bits = 0;
 
@@ -190,39 +174,40 @@ static enum shape check_generic(struct warp *w, const struct xinst *x, uint64_t 
 	if (low_bits & (size - 1)) {
 		FOR_ACTIVE(w, i)
 		if (a[i] & (size - 1))
-			return bad(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
+			return access_fault(w, x, INTERP_MISALIGNED_ADDRESS, i, a[i], size);
 	}
-	if (hi - lo <= UINT64_MAX - size && range_ok(w, lo, hi - lo + size))
-		return SHAPE_LOOSE;
+	if (hi - lo <= UINT64_MAX - size && mem_accessible(w, lo, hi - lo + size))
+		return ADDRESSES_LOOSE;
 	FOR_ACTIVE(w, i)
-	if (!range_ok(w, a[i], size))
-		return bad(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
-	return SHAPE_LOOSE;
+	if (!mem_accessible(w, a[i], size))
+		return access_fault(w, x, INTERP_ILLEGAL_ADDRESS, i, a[i], size);
+	return ADDRESSES_LOOSE;
 }
 
 /* .param memory by name: the offset was checked when the function was decoded. */
-static enum shape resolve_param(struct warp *w, const struct xinst *x, uint64_t a[LANES])
+static enum address_shape resolve_param(struct warp *w, const struct xinst *x, uint64_t a[LANES])
 {
 	for (unsigned i = 0; i < LANES; i++)
 		a[i] = (uint64_t)(uintptr_t)frame_param(w, w->frame, i, (uint64_t)x->imm);
-	return SHAPE_LOOSE;
+	return ADDRESSES_LOOSE;
 }
 
-static enum shape resolve_cluster(struct warp *w, const struct xinst *x, uint64_t size, uint64_t a[LANES])
+static enum address_shape resolve_cluster(struct warp *w, const struct xinst *x, uint64_t size, uint64_t a[LANES])
 {
 	FOR_ACTIVE(w, i)
 	{
 		uint8_t *p = cluster_shared(w->block, a[i], size);
 
 		if (!p || (a[i] & (size - 1)))
-			return bad(w, x, p ? INTERP_MISALIGNED_ADDRESS : INTERP_ILLEGAL_ADDRESS, i, a[i], size);
+			return access_fault(
+				w, x, p ? INTERP_MISALIGNED_ADDRESS : INTERP_ILLEGAL_ADDRESS, i, a[i], size);
 		a[i] = (uint64_t)(uintptr_t)p;
 	}
 	cover_inactive(w, a);
-	return SHAPE_LOOSE;
+	return ADDRESSES_LOOSE;
 }
 
-enum shape mem_resolve(
+enum address_shape mem_resolve(
 	struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size, uint64_t a[LANES])
 {
 	uint64_t base;
@@ -238,22 +223,22 @@ enum shape mem_resolve(
 	case PTX_SHARED_CLUSTER:
 		return resolve_cluster(w, x, size, a);
 	case PTX_SHARED:
-		if (check_offsets(w, x, size, w->block->grid->shared_size, a) == SHAPE_FAULT)
-			return SHAPE_FAULT;
+		if (check_offsets(w, x, size, w->block->grid->shared_size, a) == ADDRESSES_FAULT)
+			return ADDRESSES_FAULT;
 		base = (uint64_t)(uintptr_t)w->block->shared;
 		for (int i = 0; i < LANES; i++)
 			a[i] += base;
-		return dense ? SHAPE_DENSE : SHAPE_LOOSE;
+		return dense ? ADDRESSES_DENSE : ADDRESSES_LOOSE;
 	case PTX_LOCAL:
-		if (check_offsets(w, x, size, w->block->grid->local_size, a) == SHAPE_FAULT)
-			return SHAPE_FAULT;
+		if (check_offsets(w, x, size, w->block->grid->local_size, a) == ADDRESSES_FAULT)
+			return ADDRESSES_FAULT;
 		for (unsigned i = 0; i < LANES; i++)
 			a[i] += lane_local(w, i);
-		return SHAPE_LOOSE;
+		return ADDRESSES_LOOSE;
 	default:
 		if (dense && !(a[0] & (size - 1)) && a[0] < UINT64_MAX - LANES * size &&
-			range_ok(w, a[0], LANES * size))
-			return SHAPE_DENSE;
+			mem_accessible(w, a[0], LANES * size))
+			return ADDRESSES_DENSE;
 		return check_generic(w, x, size, a);
 	}
 }
@@ -269,9 +254,9 @@ uint8_t *mem_bytes(struct warp *w, const struct xinst *x, unsigned lane, uint64_
 		shared = cluster_shared(w->block, at, n);
 		if (shared)
 			return shared;
-	} else if (range_ok(w, at, n)) {
+	} else if (mem_accessible(w, at, n)) {
 		return (uint8_t *)(uintptr_t)at;
 	}
-	bad(w, x, INTERP_ILLEGAL_ADDRESS, lane, at, n);
+	access_fault(w, x, INTERP_ILLEGAL_ADDRESS, lane, at, n);
 	return NULL;
 }

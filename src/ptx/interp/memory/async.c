@@ -20,10 +20,22 @@
 #define TX_MASK    0x7fffffULL
 #define PHASE      (1ULL << 63)
 
+static void full_fence(void)
+{
+#ifdef __SANITIZE_THREAD__
+	/* ThreadSanitizer does not support fences. */
+	static _Atomic int fence;
+
+	atomic_fetch_add(&fence, 0);
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 static void x_fence(struct warp *w, const struct xinst *x)
 {
 	(void)x;
-	mem_fence();
+	full_fence();
 	warp_spin(w);
 }
 
@@ -42,9 +54,9 @@ static void x_cp_async(struct warp *w, const struct xinst *x)
 	struct xinst second = *x;
 
 	second.imm = 0;
-	if (mem_resolve(w, x, 0, x->target, size, to) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, size, to) == ADDRESSES_FAULT)
 		return;
-	if (mem_resolve(w, &second, 1, x->in->m.space2, size, from) == SHAPE_FAULT)
+	if (mem_resolve(w, &second, 1, x->in->m.space2, size, from) == ADDRESSES_FAULT)
 		return;
 	FOR_ACTIVE(w, i)
 	{
@@ -72,7 +84,7 @@ static void x_mbar_init(struct warp *w, const struct xinst *x)
 	const uint32_t *count = SRC(w, x, 1, uint32_t);
 	uint64_t a[LANES];
 
-	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, 8, a) == ADDRESSES_FAULT)
 		return;
 	FOR_ACTIVE(w, i)
 	{
@@ -86,13 +98,13 @@ static void x_mbar_inval(struct warp *w, const struct xinst *x)
 {
 	uint64_t a[LANES];
 
-	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, 8, a) == ADDRESSES_FAULT)
 		return;
 	FOR_ACTIVE(w, i)
 	*(uint64_t *)(uintptr_t)a[i] = 0;
 }
 
-static uint64_t arrive(uint64_t v, unsigned op, uint32_t count)
+static uint64_t mbar_arrive(uint64_t v, unsigned op, uint32_t count)
 {
 	uint64_t missing = v & COUNT_MASK, n = count < missing ? count : missing;
 
@@ -112,7 +124,7 @@ static void x_mbar_arrive(struct warp *w, const struct xinst *x)
 {
 	uint64_t a[LANES];
 
-	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, 8, a) == ADDRESSES_FAULT)
 		return;
 	warp_spin(w);
 	FOR_ACTIVE(w, i)
@@ -120,7 +132,7 @@ static void x_mbar_arrive(struct warp *w, const struct xinst *x)
 		uint64_t *p = (uint64_t *)(uintptr_t)a[i], old = *p;
 		uint32_t n = x->src[1] == NO_SLOT ? 1 : SRC(w, x, 1, uint32_t)[i];
 
-		*p = arrive(old, x->in->op, n);
+		*p = mbar_arrive(old, x->in->op, n);
 		if (x->dst != NO_SLOT)
 			DST(w, x, uint64_t)[i] = old;
 	}
@@ -132,7 +144,7 @@ static void x_mbar_test(struct warp *w, const struct xinst *x)
 	uint64_t a[LANES];
 	uint32_t done = 0;
 
-	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, 8, a) == ADDRESSES_FAULT)
 		return;
 	FOR_ACTIVE(w, i)
 	{
@@ -160,14 +172,14 @@ static void x_mbar_async(struct warp *w, const struct xinst *x)
 {
 	uint64_t a[LANES];
 
-	if (mem_resolve(w, x, 0, x->target, 8, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, 8, a) == ADDRESSES_FAULT)
 		return;
 	FOR_ACTIVE(w, i)
 	{
 		uint64_t *p = (uint64_t *)(uintptr_t)a[i];
 
 		if (x->in->m.word)
-			*p = arrive(*p, PTX_OP_mbarrier_arrive, 1);
+			*p = mbar_arrive(*p, PTX_OP_mbarrier_arrive, 1);
 	}
 }
 

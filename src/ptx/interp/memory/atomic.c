@@ -2,49 +2,17 @@
  * atom and red: host atomics, one lane after the other, all sequentially consistent (other blocks run on
  * other threads, and the host may look on).
  */
+#include "ptx/interp/alu/num.h"
 #include "ptx/interp/core.h"
 
 #include <string.h>
-
-static float as_f32(uint64_t v)
-{
-	uint32_t u = (uint32_t)v;
-	float f;
-
-	memcpy(&f, &u, 4);
-	return f;
-}
-
-static uint64_t of_f32(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, 4);
-	return u;
-}
-
-static double as_f64(uint64_t v)
-{
-	double d;
-
-	memcpy(&d, &v, 8);
-	return d;
-}
-
-static uint64_t of_f64(double d)
-{
-	uint64_t u;
-
-	memcpy(&u, &d, 8);
-	return u;
-}
 
 static float half_to_float(uint16_t h, bool bf16)
 {
 	_Float16 f;
 
 	if (bf16)
-		return as_f32((uint32_t)h << 16);
+		return bits_f32((uint32_t)h << 16);
 	memcpy(&f, &h, 2);
 	return (float)f;
 }
@@ -55,7 +23,7 @@ static uint16_t float_to_half(float v, bool bf16)
 {
 	_Float16 f;
 	uint16_t h;
-	uint32_t u = (uint32_t)of_f32(v);
+	uint32_t u = f32_bits(v);
 
 	if (bf16) {
 		if ((u & 0x7fffffff) > 0x7f800000)
@@ -67,14 +35,14 @@ static uint16_t float_to_half(float v, bool bf16)
 	return h;
 }
 
-float min_f32(float a, float b)
+float number_min_f32(float a, float b)
 {
 	if (a != a)
 		return b;
 	return b != b || a < b || (a == b && __builtin_signbit(a)) ? a : b;
 }
 
-float max_f32(float a, float b)
+float number_max_f32(float a, float b)
 {
 	if (a != a)
 		return b;
@@ -85,7 +53,10 @@ static uint16_t half_op(unsigned op, uint16_t a, uint16_t b, bool bf16)
 {
 	float x = half_to_float(a, bf16), y = half_to_float(b, bf16);
 
-	return float_to_half(op == PTX_A_ADD ? x + y : op == PTX_A_MIN ? min_f32(x, y) : max_f32(x, y), bf16);
+	return float_to_half(op == PTX_A_ADD   ? x + y
+			     : op == PTX_A_MIN ? number_min_f32(x, y)
+					       : number_max_f32(x, y),
+		bf16);
 }
 
 static uint64_t integer_op(unsigned op, unsigned type, uint64_t a, uint64_t b)
@@ -121,7 +92,7 @@ static uint64_t integer_op(unsigned op, unsigned type, uint64_t a, uint64_t b)
 }
 
 /* What lies there afterwards. a and b are zero-extended. */
-static uint64_t update(unsigned op, unsigned type, uint64_t a, uint64_t b)
+static uint64_t atomic_apply(unsigned op, unsigned type, uint64_t a, uint64_t b)
 {
 	bool bf16 = type == PTX_BF16 || type == PTX_BF16X2;
 
@@ -130,10 +101,11 @@ static uint64_t update(unsigned op, unsigned type, uint64_t a, uint64_t b)
 	switch (type) {
 	case PTX_F32:
 		if (op == PTX_A_ADD)
-			return of_f32(as_f32(a) + as_f32(b));
-		return of_f32(op == PTX_A_MIN ? min_f32(as_f32(a), as_f32(b)) : max_f32(as_f32(a), as_f32(b)));
+			return f32_bits(bits_f32((uint32_t)a) + bits_f32((uint32_t)b));
+		return f32_bits(op == PTX_A_MIN ? number_min_f32(bits_f32((uint32_t)a), bits_f32((uint32_t)b))
+						: number_max_f32(bits_f32((uint32_t)a), bits_f32((uint32_t)b)));
 	case PTX_F64:
-		return of_f64(as_f64(a) + as_f64(b));
+		return f64_bits(bits_f64(a) + bits_f64(b));
 	case PTX_F16:
 	case PTX_BF16:
 		return half_op(op, (uint16_t)a, (uint16_t)b, bf16);
@@ -157,7 +129,7 @@ static uint64_t update(unsigned op, unsigned type, uint64_t a, uint64_t b)
 			return __atomic_exchange_n(p, (T)b, __ATOMIC_SEQ_CST); \
 		old = __atomic_load_n(p, __ATOMIC_ACQUIRE); \
 		do \
-			new = (T)update(op, type, old, b); \
+			new = (T)atomic_apply(op, type, old, b); \
 		while (!__atomic_compare_exchange_n(p, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)); \
 		return old; \
 	}
@@ -165,23 +137,6 @@ static uint64_t update(unsigned op, unsigned type, uint64_t a, uint64_t b)
 RMW(uint16_t)
 RMW(uint32_t)
 RMW(uint64_t)
-
-static uint64_t read_lane(const uint8_t *slot, unsigned width, unsigned lane)
-{
-	return width == W64   ? ((const uint64_t *)slot)[lane]
-	       : width == W32 ? ((const uint32_t *)slot)[lane]
-			      : ((const uint16_t *)slot)[lane];
-}
-
-static void write_lane(uint8_t *slot, unsigned width, unsigned lane, uint64_t v)
-{
-	if (width == W64)
-		((uint64_t *)slot)[lane] = v;
-	else if (width == W32)
-		((uint32_t *)slot)[lane] = (uint32_t)v;
-	else
-		((uint16_t *)slot)[lane] = (uint16_t)v;
-}
 
 /* Counting in shared memory: a block runs on one thread, so nothing has to be locked. */
 static void add_shared(struct warp *w, const struct xinst *x, const uint64_t a[LANES])
@@ -199,7 +154,7 @@ static void add_shared(struct warp *w, const struct xinst *x, const uint64_t a[L
 	}
 }
 
-static uint64_t rmw(uint64_t at, unsigned op, unsigned type, uint64_t v)
+static uint64_t atomic_rmw(uint64_t at, unsigned op, unsigned type, uint64_t v)
 {
 	switch (ptx_type_bits(type)) {
 	case 64:
@@ -218,7 +173,7 @@ static void x_atom_vector(struct warp *w, const struct xinst *x)
 	unsigned type = x->in->m.type[0], bytes = ptx_type_bits(type) / 8, width = bytes == 4 ? W32 : W16;
 	uint64_t a[LANES];
 
-	if (mem_resolve(w, x, 0, x->target, bytes * o->n, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, bytes * o->n, a) == ADDRESSES_FAULT)
 		return;
 	warp_spin(w);
 	for (unsigned e = 0; e < o->n; e++) {
@@ -227,10 +182,10 @@ static void x_atom_vector(struct warp *w, const struct xinst *x)
 
 		FOR_ACTIVE(w, i)
 		{
-			uint64_t old = rmw(a[i] + e * bytes, x->in->m.op, type, read_lane(b, width, i));
+			uint64_t old = atomic_rmw(a[i] + e * bytes, x->in->m.op, type, slot_read_lane(b, width, i));
 
 			if (d != NO_SLOT)
-				write_lane(w->regs + d, width, i, old);
+				slot_write_lane(w->regs + d, width, i, old);
 		}
 	}
 }
@@ -242,7 +197,7 @@ static void x_atom(struct warp *w, const struct xinst *x)
 	const uint8_t *b = w->regs + x->src[1];
 	uint64_t a[LANES], old;
 
-	if (mem_resolve(w, x, 0, x->target, bytes, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, bytes, a) == ADDRESSES_FAULT)
 		return;
 	warp_spin(w);
 	if (x->target == PTX_SHARED && op == PTX_A_ADD && (type == PTX_U32 || type == PTX_S32)) {
@@ -251,13 +206,13 @@ static void x_atom(struct warp *w, const struct xinst *x)
 	}
 	FOR_ACTIVE(w, i)
 	{
-		old = rmw(a[i], op, type, read_lane(b, x->src_width[1], i));
+		old = atomic_rmw(a[i], op, type, slot_read_lane(b, x->src_width[1], i));
 		if (x->dst != NO_SLOT)
-			write_lane(w->regs + x->dst, x->dst_width, i, old);
+			slot_write_lane(w->regs + x->dst, x->dst_width, i, old);
 	}
 }
 
-static uint64_t cas(uint64_t at, unsigned bytes, uint64_t compare, uint64_t value)
+static uint64_t atomic_cas(uint64_t at, unsigned bytes, uint64_t compare, uint64_t value)
 {
 	uint16_t c16 = (uint16_t)compare;
 	uint32_t c32 = (uint32_t)compare;
@@ -278,20 +233,21 @@ static uint64_t cas(uint64_t at, unsigned bytes, uint64_t compare, uint64_t valu
 	}
 }
 
-static void x_cas(struct warp *w, const struct xinst *x)
+static void x_atom_cas(struct warp *w, const struct xinst *x)
 {
 	unsigned bytes = ptx_type_bits(x->in->m.type[0]) / 8;
 	const uint8_t *b = w->regs + x->src[1], *c = w->regs + x->src[2];
 	uint64_t a[LANES];
 
-	if (mem_resolve(w, x, 0, x->target, bytes, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, bytes, a) == ADDRESSES_FAULT)
 		return;
 	warp_spin(w);
 	FOR_ACTIVE(w, i)
 	{
-		uint64_t old = cas(a[i], bytes, read_lane(b, x->src_width[1], i), read_lane(c, x->src_width[2], i));
+		uint64_t old = atomic_cas(
+			a[i], bytes, slot_read_lane(b, x->src_width[1], i), slot_read_lane(c, x->src_width[2], i));
 
-		write_lane(w->regs + x->dst, x->dst_width, i, old);
+		slot_write_lane(w->regs + x->dst, x->dst_width, i, old);
 	}
 }
 
@@ -303,7 +259,7 @@ struct pair {
 };
 
 /* Swaps in `value` if `*at` is still `*old`; either way *old is what was there. */
-static bool cas128(uint64_t at, struct pair *old, struct pair value)
+static bool atomic_cas128(uint64_t at, struct pair *old, struct pair value)
 {
 	bool ok;
 
@@ -326,7 +282,7 @@ static void x_atom128(struct warp *w, const struct xinst *x)
 	bool exch = x->in->op == PTX_OP_atom;
 	uint64_t a[LANES], *d = DST(w, x, uint64_t);
 
-	if (mem_resolve(w, x, 0, x->target, 16, a) == SHAPE_FAULT)
+	if (mem_resolve(w, x, 0, x->target, 16, a) == ADDRESSES_FAULT)
 		return;
 	warp_spin(w);
 	FOR_ACTIVE(w, i)
@@ -334,11 +290,11 @@ static void x_atom128(struct warp *w, const struct xinst *x)
 		struct pair old = {0, 0}, value = pair_at(w, x->src[exch ? 1 : 2], i);
 
 		if (exch)
-			while (!cas128(a[i], &old, value))
+			while (!atomic_cas128(a[i], &old, value))
 				;
 		else {
 			old = pair_at(w, x->src[1], i);
-			cas128(a[i], &old, value);
+			atomic_cas128(a[i], &old, value);
 		}
 		d[2 * i] = old.lo;
 		d[2 * i + 1] = old.hi;
@@ -362,7 +318,7 @@ exec_fn atomic_select(const struct ptx_inst *in)
 #else
 			return NULL;
 #endif
-		return in->op == PTX_OP_atom_cas ? x_cas : x_atom;
+		return in->op == PTX_OP_atom_cas ? x_atom_cas : x_atom;
 	default:
 		return NULL;
 	}

@@ -9,7 +9,7 @@
 /* ---- wmma ------------------------------------------------------------------------------------------- */
 
 /* The operands: fragment and address change places between load and store; the stride is last. */
-struct transfer {
+struct wmma_transfer {
 	struct wmma_matrix matrix;
 	const uint32_t *list;
 	unsigned n;
@@ -18,16 +18,16 @@ struct transfer {
 	bool turned; /* lines are not runs: rows in memory, columns in the fragment or the other way round */
 };
 
-static enum wmma_which which_of(unsigned op)
+static enum wmma_which wmma_matrix_of(unsigned op)
 {
 	return op == PTX_OP_wmma_load_a ? WMMA_A : op == PTX_OP_wmma_load_b ? WMMA_B : WMMA_C;
 }
 
-static struct transfer transfer_of(const struct warp *w, const struct xinst *x)
+static struct wmma_transfer wmma_transfer_of(const struct warp *w, const struct xinst *x)
 {
 	const struct ptx_inst *in = x->in;
 	bool store = in->op == PTX_OP_wmma_store_d;
-	struct transfer t = {.matrix = wmma_matrix(&in->m, which_of(in->op), in->m.type[0])};
+	struct wmma_transfer t = {.matrix = wmma_matrix(&in->m, wmma_matrix_of(in->op), in->m.type[0])};
 	uint32_t stride = store ? x->src[2] : x->src[1];
 	uint64_t elements;
 
@@ -42,12 +42,12 @@ static struct transfer transfer_of(const struct warp *w, const struct xinst *x)
 }
 
 /* Element e of line l, when lines are not runs; of whole bytes. */
-static unsigned turned_at(const struct transfer *t, unsigned l, unsigned e)
+static unsigned turned_at(const struct wmma_transfer *t, unsigned l, unsigned e)
 {
 	return (e * t->matrix.run + l) * (t->matrix.bits / 8);
 }
 
-static void copy_line(const struct transfer *t, unsigned l, uint8_t *memory, uint8_t *matrix, bool store)
+static void copy_line(const struct wmma_transfer *t, unsigned l, uint8_t *memory, uint8_t *matrix, bool store)
 {
 	unsigned size = t->matrix.bits / 8, bytes = t->line * t->matrix.bits / 8;
 
@@ -62,7 +62,8 @@ static void copy_line(const struct transfer *t, unsigned l, uint8_t *memory, uin
 	}
 }
 
-static bool copy_lines(struct warp *w, const struct xinst *x, const struct transfer *t, uint8_t *matrix, bool store)
+static bool copy_lines(
+	struct warp *w, const struct xinst *x, const struct wmma_transfer *t, uint8_t *matrix, bool store)
 {
 	for (unsigned l = 0; l < t->lines; l++) {
 		uint8_t *memory =
@@ -77,7 +78,7 @@ static bool copy_lines(struct warp *w, const struct xinst *x, const struct trans
 
 static void x_wmma_load(struct warp *w, const struct xinst *x)
 {
-	struct transfer t = transfer_of(w, x);
+	struct wmma_transfer t = wmma_transfer_of(w, x);
 	uint8_t matrix[WMMA_MAX_BYTES];
 
 	if (copy_lines(w, x, &t, matrix, false))
@@ -86,7 +87,7 @@ static void x_wmma_load(struct warp *w, const struct xinst *x)
 
 static void x_wmma_store(struct warp *w, const struct xinst *x)
 {
-	struct transfer t = transfer_of(w, x);
+	struct wmma_transfer t = wmma_transfer_of(w, x);
 	uint8_t matrix[WMMA_MAX_BYTES];
 
 	wmma_gather(w->regs, t.list, &t.matrix, matrix);
@@ -103,12 +104,12 @@ static void x_wmma_store(struct warp *w, const struct xinst *x)
 static bool row_addresses(struct warp *w, const struct xinst *x, unsigned n, uint64_t a[LANES])
 {
 	uint32_t on = w->active;
-	enum shape s;
+	enum address_shape s;
 
 	w->active = n == 4 ? ALL_LANES : (1u << 8 * n) - 1;
 	s = mem_resolve(w, x, 0, x->target, 16, a);
 	w->active = on;
-	return s != SHAPE_FAULT;
+	return s != ADDRESSES_FAULT;
 }
 
 static uint16_t *half_at(uint64_t *a, unsigned matrix, unsigned row, unsigned col, bool trans)
@@ -158,23 +159,23 @@ static void x_stmatrix(struct warp *w, const struct xinst *x)
 
 /* ---- choosing --------------------------------------------------------------------------------------- */
 
-static unsigned count(const struct ptx_operand *o)
+static unsigned operand_registers(const struct ptx_operand *o)
 {
 	return o->kind == PTX_O_VEC ? o->n : 1;
 }
 
-static bool wmma_good(const struct ptx_inst *in, unsigned fragment)
+static bool wmma_form_valid(const struct ptx_inst *in, unsigned fragment)
 {
-	struct wmma_matrix m = wmma_matrix(&in->m, which_of(in->op), in->m.type[0]);
+	struct wmma_matrix m = wmma_matrix(&in->m, wmma_matrix_of(in->op), in->m.type[0]);
 	bool turned = (in->m.layout_a == PTX_COL) != m.columns;
 
 	return in->ops[fragment].kind == PTX_O_VEC && wmma_fits(&m, in->ops[fragment].n) && !(turned && m.bits < 8);
 }
 
-static bool rows_good(const struct ptx_inst *in, unsigned fragment)
+static bool ldmatrix_form_valid(const struct ptx_inst *in, unsigned fragment)
 {
 	return in->m.mma_m == 8 && in->m.mma_n == 8 && in->m.type[0] == PTX_B16 &&
-	       count(&in->ops[fragment]) == in->m.num;
+	       operand_registers(&in->ops[fragment]) == in->m.num;
 }
 
 exec_fn matrix_select(const struct ptx_inst *in)
@@ -183,13 +184,13 @@ exec_fn matrix_select(const struct ptx_inst *in)
 	case PTX_OP_wmma_load_a:
 	case PTX_OP_wmma_load_b:
 	case PTX_OP_wmma_load_c:
-		return wmma_good(in, 0) ? x_wmma_load : NULL;
+		return wmma_form_valid(in, 0) ? x_wmma_load : NULL;
 	case PTX_OP_wmma_store_d:
-		return wmma_good(in, 1) ? x_wmma_store : NULL;
+		return wmma_form_valid(in, 1) ? x_wmma_store : NULL;
 	case PTX_OP_ldmatrix:
-		return rows_good(in, 0) ? x_ldmatrix : NULL;
+		return ldmatrix_form_valid(in, 0) ? x_ldmatrix : NULL;
 	case PTX_OP_stmatrix:
-		return rows_good(in, 1) ? x_stmatrix : NULL;
+		return ldmatrix_form_valid(in, 1) ? x_stmatrix : NULL;
 	default:
 		return NULL;
 	}

@@ -1,6 +1,6 @@
 /* tex, tld4, txq: a lane at a time. */
 #include "ptx/interp/alu/half.h"
-#include "ptx/interp/texture/tex.h"
+#include "ptx/interp/texture/tex_exec.h"
 
 struct tex_geometry tex_geometry(unsigned geom)
 {
@@ -46,7 +46,7 @@ const struct texture *tex_lookup(struct warp *w, uint64_t want, uint64_t *handle
 }
 
 /* Where lane i reads, in the instruction's terms. */
-struct place {
+struct tex_place {
 	uint32_t layer;
 	union {
 		float f[4];
@@ -54,9 +54,9 @@ struct place {
 	};
 };
 
-static struct place place_of(const struct warp *w, const struct xinst *x, struct tex_geometry g, unsigned i)
+static struct tex_place lane_place(const struct warp *w, const struct xinst *x, struct tex_geometry g, unsigned i)
 {
-	struct place p = {0};
+	struct tex_place p = {0};
 	unsigned from = g.layered;
 
 	if (g.layered)
@@ -66,7 +66,7 @@ static struct place place_of(const struct warp *w, const struct xinst *x, struct
 	return p;
 }
 
-static float lod_of(const struct warp *w, const struct xinst *x, const struct texture *t, unsigned dims, unsigned i)
+static float lane_lod(const struct warp *w, const struct xinst *x, const struct texture *t, unsigned dims, unsigned i)
 {
 	float dx[3], dy[3];
 
@@ -81,10 +81,10 @@ static float lod_of(const struct warp *w, const struct xinst *x, const struct te
 	return tex_lod(t, dims, dx, dy);
 }
 
-static inline struct texel read_lane(
+static inline struct texel sample_lane(
 	const struct warp *w, const struct xinst *x, const struct texture *t, struct tex_geometry g, unsigned i)
 {
-	struct place p = place_of(w, x, g, i);
+	struct tex_place p = lane_place(w, x, g, i);
 
 	if (x->in->op == PTX_OP_tld4) {
 		unsigned comp = x->in->m.comp ? x->in->m.comp - 1 : 0;
@@ -97,8 +97,8 @@ static inline struct texel read_lane(
 		return tex_fetch(t, g.dims, p.layer, p.s, lod);
 	}
 	if (g.cube)
-		return tex_sample_cube(t, p.layer, p.f, lod_of(w, x, t, 3, i));
-	return tex_sample(t, g.dims, p.layer, p.f, lod_of(w, x, t, g.dims, i));
+		return tex_sample_cube(t, p.layer, p.f, lane_lod(w, x, t, 3, i));
+	return tex_sample(t, g.dims, p.layer, p.f, lane_lod(w, x, t, g.dims, i));
 }
 
 static uint32_t result_word(const struct xinst *x, const struct texel *v, unsigned e)
@@ -125,7 +125,7 @@ static void store_results(struct warp *w, const struct xinst *x, const struct te
 	}
 }
 
-static bool one_for_all(const struct warp *w, const uint64_t *handles)
+static bool handles_equal(const struct warp *w, const uint64_t *handles)
 {
 	uint64_t first = handles[__builtin_ctz(w->active)], differ = 0;
 
@@ -134,7 +134,7 @@ static bool one_for_all(const struct warp *w, const uint64_t *handles)
 	return !differ;
 }
 
-static void tex(struct warp *w, const struct xinst *x)
+static void x_tex(struct warp *w, const struct xinst *x)
 {
 	const struct tex_geometry g = tex_geometry(x->in->m.geom);
 	const uint64_t *handles = SRC(w, x, 0, uint64_t);
@@ -142,13 +142,13 @@ static void tex(struct warp *w, const struct xinst *x)
 	uint64_t handle = 0;
 	struct texel v[LANES];
 
-	if (!one_for_all(w, handles) || !tex_lookup(w, handles[__builtin_ctz(w->active)], &handle, &t) ||
+	if (!handles_equal(w, handles) || !tex_lookup(w, handles[__builtin_ctz(w->active)], &handle, &t) ||
 		!tex_plain(w, x, t, g, v)) {
 		FOR_ACTIVE(w, i)
 		{
 			if (!tex_lookup(w, handles[i], &handle, &t))
 				return;
-			v[i] = read_lane(w, x, t, g, i);
+			v[i] = sample_lane(w, x, t, g, i);
 		}
 	}
 	store_results(w, x, v); /* only now: they may be the registers of coordinates */
@@ -180,7 +180,7 @@ uint32_t tex_query(const struct texture *t, unsigned query, unsigned level)
 	}
 }
 
-static void txq(struct warp *w, const struct xinst *x)
+static void x_txq(struct warp *w, const struct xinst *x)
 {
 	const uint64_t *handles = SRC(w, x, 0, uint64_t);
 	const uint32_t *lod = x->src[1] == NO_SLOT ? NULL : SRC(w, x, 1, uint32_t);
@@ -197,7 +197,7 @@ static void txq(struct warp *w, const struct xinst *x)
 }
 
 /* The values of these are not in the texture, or their numbers are not documented. */
-static bool answerable(unsigned query)
+static bool query_supported(unsigned query)
 {
 	return query == PTX_Q_WIDTH || query == PTX_Q_HEIGHT || query == PTX_Q_DEPTH || query == PTX_Q_ARRAY_SIZE ||
 	       query == PTX_Q_NUM_MIPMAP_LEVELS || query == PTX_Q_NORMALIZED_COORDS || query == PTX_Q_NUM_SAMPLES;
@@ -212,12 +212,12 @@ exec_fn tex_choose(const struct ptx_inst *in)
 		/* Offsets and depth comparison come after the coordinates and their level. */
 		if (in->nops > TEX_OP_COORDS + 1 + (in->m.lod == PTX_LOD_GRAD ? 2 : in->m.lod == PTX_LOD_LEVEL))
 			return NULL;
-		return g.dims ? tex : NULL;
+		return g.dims ? x_tex : NULL;
 	case PTX_OP_tld4:
-		return in->nops <= TEX_OP_COORDS + 1 && (g.dims == 2 || g.cube) ? tex : NULL;
+		return in->nops <= TEX_OP_COORDS + 1 && (g.dims == 2 || g.cube) ? x_tex : NULL;
 	case PTX_OP_txq:
 	case PTX_OP_suq:
-		return answerable(in->m.query) ? txq : NULL;
+		return query_supported(in->m.query) ? x_txq : NULL;
 	default:
 		return NULL;
 	}

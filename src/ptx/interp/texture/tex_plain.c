@@ -3,7 +3,7 @@
  * coordinates that clamp (or wrap, normalised), by a point or linear filter.  The results are those of
  * tex_sample.c, bit by bit; what is not plain goes there.
  */
-#include "ptx/interp/texture/tex.h"
+#include "ptx/interp/texture/tex_exec.h"
 
 #include <math.h>
 
@@ -16,7 +16,7 @@ struct plain_axis {
 };
 
 /* Of unnormalised coordinates, all modes but BORDER clamp. */
-static bool axis_good(const struct texture *t, unsigned axis)
+static bool axis_is_plain(const struct texture *t, unsigned axis)
 {
 	unsigned mode = t->address[axis];
 
@@ -31,10 +31,10 @@ static bool is_plain(const struct ptx_inst *in, const struct texture *t, struct 
 		return false;
 	if (tex_is_linear(t) && (t->format != TEX_F32 || (g.dims == 1 && t->address[1] == TEX_BORDER)))
 		return false;
-	return axis_good(t, 0) && (g.dims == 1 || axis_good(t, 1));
+	return axis_is_plain(t, 0) && (g.dims == 1 || axis_is_plain(t, 1));
 }
 
-static const float *coordinate(const struct warp *w, const struct xinst *x, unsigned e)
+static const float *coordinate_lanes(const struct warp *w, const struct xinst *x, unsigned e)
 {
 	const struct ptx_operand *o = &x->in->ops[TEX_OP_COORDS];
 
@@ -52,17 +52,17 @@ static double just_outside(double p, double n)
 	return p - floor(p) + (p < 0 ? -3 : n + 2);
 }
 
-static inline double near(double p, double n)
+static inline double near_image(double p, double n)
 {
 	return p > -3 && p < n + 2 ? p : just_outside(p, n);
 }
 
-static inline int32_t clamped(int32_t i, int32_t n)
+static inline int32_t index_clamped(int32_t i, int32_t n)
 {
 	return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-static inline int32_t wrapped(int32_t i, int32_t n)
+static inline int32_t index_wrapped(int32_t i, int32_t n)
 {
 	return i < 0 ? i + n : i >= n ? i - n : i; /* wrapped before, it is off by one at most */
 }
@@ -76,8 +76,8 @@ static void find_texels(const double *p, int32_t n, bool linear, bool wrap, stru
 		int32_t at = fixed >> 8;
 
 		a->weight[i] = (uint32_t)fixed & 255;
-		a->first[i] = wrap ? wrapped(at, n) : clamped(at, n);
-		a->second[i] = wrap ? wrapped(at + 1, n) : clamped(at + 1, n);
+		a->first[i] = wrap ? index_wrapped(at, n) : index_clamped(at, n);
+		a->second[i] = wrap ? index_wrapped(at + 1, n) : index_clamped(at + 1, n);
 	}
 }
 
@@ -91,13 +91,13 @@ static void place_axis(const struct texture *t, unsigned axis, const float *c, u
 
 		if (wrap)
 			v -= floor(v);
-		p[i] = near(t->normalized ? v * n : v, n);
+		p[i] = near_image(t->normalized ? v * n : v, n);
 	}
 	find_texels(p, (int32_t)n, tex_is_linear(t), wrap && n > 1, a);
 }
 
 /* The first channel of four texels, or all: weights as corner_weights has them when there is no z. */
-static void mix4(
+static void mix_four_texels(
 	const struct texture *t, const struct plain_axis *x, const struct plain_axis *y, unsigned i, struct texel *r)
 {
 	const struct tex_level *l = &t->level[0];
@@ -136,7 +136,7 @@ static void read_lanes(struct warp *w, const struct texture *t, const struct pla
 	FOR_ACTIVE(w, i)
 	{
 		if (linear)
-			mix4(t, x, y, i, &r[i]);
+			mix_four_texels(t, x, y, i, &r[i]);
 		else
 			r[i] = tex_read(t, l, (uint32_t)x->first[i], (uint32_t)y->first[i], 0);
 	}
@@ -144,7 +144,7 @@ static void read_lanes(struct warp *w, const struct texture *t, const struct pla
 
 bool tex_plain(struct warp *w, const struct xinst *x, const struct texture *t, struct tex_geometry g, struct texel *r)
 {
-	const float *cx = coordinate(w, x, 0), *cy = g.dims == 2 ? coordinate(w, x, 1) : NULL;
+	const float *cx = coordinate_lanes(w, x, 0), *cy = g.dims == 2 ? coordinate_lanes(w, x, 1) : NULL;
 	const struct tex_level *l = &t->level[0];
 	struct plain_axis ax, ay;
 

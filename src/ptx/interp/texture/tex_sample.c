@@ -10,12 +10,12 @@
 
 #define OUTSIDE UINT32_MAX /* the border colour */
 
-struct axis {
+struct tex_axis {
 	uint32_t i[2];
 	unsigned weight; /* of i[1], in 256ths */
 };
 
-static uint32_t address(int64_t i, uint32_t n, unsigned mode)
+static uint32_t axis_address(int64_t i, uint32_t n, unsigned mode)
 {
 	int64_t m;
 
@@ -35,7 +35,7 @@ static uint32_t address(int64_t i, uint32_t n, unsigned mode)
 }
 
 /* Far outside every image and still exact, so that conversions to integers are safe. */
-static double limited(double x)
+static double limit_coordinate(double x)
 {
 	if (x != x)
 		return 0;
@@ -43,7 +43,7 @@ static double limited(double x)
 }
 
 /* floor(x) of a limited one: a call of the library's is slow where SSE4.1 may not be assumed. */
-static inline int64_t whole(double x)
+static inline int64_t floor_to_int(double x)
 {
 	int64_t i = (int64_t)x;
 
@@ -51,7 +51,7 @@ static inline int64_t whole(double x)
 }
 
 /* Wrapping and mirroring need normalised coordinates; otherwise they clamp. */
-static unsigned mode_of(const struct texture *t, unsigned axis)
+static unsigned address_mode(const struct texture *t, unsigned axis)
 {
 	unsigned mode = t->address[axis];
 
@@ -59,34 +59,34 @@ static unsigned mode_of(const struct texture *t, unsigned axis)
 }
 
 /* In texels of this level. */
-static double position(const struct texture *t, unsigned axis, float x, uint32_t n)
+static double axis_position(const struct texture *t, unsigned axis, float x, uint32_t n)
 {
 	double p = x;
 
 	if (!t->normalized)
-		return limited(p);
-	if (mode_of(t, axis) == TEX_WRAP)
+		return limit_coordinate(p);
+	if (address_mode(t, axis) == TEX_WRAP)
 		p -= floor(p);
-	return limited(p * n);
+	return limit_coordinate(p * n);
 }
 
-static struct axis place(double p, uint32_t n, unsigned mode, bool linear)
+static struct tex_axis axis_place(double p, uint32_t n, unsigned mode, bool linear)
 {
-	struct axis a = {{0, 0}, 0};
+	struct tex_axis a = {{0, 0}, 0};
 	int64_t fixed;
 
 	if (!linear) {
-		a.i[0] = a.i[1] = address(whole(p), n, mode);
+		a.i[0] = a.i[1] = axis_address(floor_to_int(p), n, mode);
 		return a;
 	}
-	fixed = whole(p * 256 + 0.5) - 128;
+	fixed = floor_to_int(p * 256 + 0.5) - 128;
 	a.weight = (unsigned)(fixed & 255);
-	a.i[0] = address(fixed >> 8, n, mode);
-	a.i[1] = address((fixed >> 8) + 1, n, mode);
+	a.i[0] = axis_address(fixed >> 8, n, mode);
+	a.i[1] = axis_address((fixed >> 8) + 1, n, mode);
 	return a;
 }
 
-static struct texel border(const struct texture *t)
+static struct texel border_texel(const struct texture *t)
 {
 	struct texel r;
 
@@ -101,12 +101,12 @@ static struct texel texel_or_border(
 	const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y, uint32_t z)
 {
 	if (x == OUTSIDE || y == OUTSIDE || z == OUTSIDE)
-		return border(t);
+		return border_texel(t);
 	return tex_read(t, l, x, y, z);
 }
 
 /* Of a weight, the part that goes to the second of two neighbours; a tie goes up or down. */
-static unsigned part(unsigned weight, unsigned of, bool down)
+static unsigned weight_part(unsigned weight, unsigned of, bool down)
 {
 	return (weight * of + (down ? 127 : 128)) >> 8;
 }
@@ -115,21 +115,21 @@ static unsigned part(unsigned weight, unsigned of, bool down)
  * Weights of the eight corners in 256ths, as the hardware has them: the total is
  * split by z, each part by x, and each of those by y, rounding every time.
  */
-static void corner_weights(const struct axis a[3], unsigned total, unsigned w[8])
+static void corner_weights(const struct tex_axis a[3], unsigned total, unsigned w[8])
 {
-	unsigned x = a[0].weight, y = a[1].weight, back = part(total, a[2].weight, false);
+	unsigned x = a[0].weight, y = a[1].weight, back = weight_part(total, a[2].weight, false);
 
 	for (unsigned half = 0; half < 2; half++) {
-		unsigned s = half ? back : total - back, right = part(s, x, false), left = s - right;
+		unsigned s = half ? back : total - back, right = weight_part(s, x, false), left = s - right;
 
-		w[4 * half + 3] = part(right, y, false);
+		w[4 * half + 3] = weight_part(right, y, false);
 		w[4 * half + 1] = right - w[4 * half + 3];
-		w[4 * half + 2] = part(left, y, true);
+		w[4 * half + 2] = weight_part(left, y, true);
 		w[4 * half] = left - w[4 * half + 2];
 	}
 }
 
-static double number(const struct texture *t, uint32_t c)
+static double channel_value(const struct texture *t, uint32_t c)
 {
 	return tex_is_float(t) ? (double)bits_f32(c) : (double)(int32_t)c;
 }
@@ -143,16 +143,16 @@ static float to_half(float v)
 }
 
 /* A sum as the texture answers it: integers are rounded. */
-static uint32_t answer(const struct texture *t, double sum)
+static uint32_t channel_result(const struct texture *t, double sum)
 {
 	if (!tex_is_float(t))
-		return (uint32_t)(int32_t)whole(sum + 0.5);
+		return (uint32_t)(int32_t)floor_to_int(sum + 0.5);
 	return f32_bits(t->format == TEX_F16 ? to_half((float)sum) : (float)sum);
 }
 
 /* Adds the corners of a box; corners of weight 0 are not read. */
-static void mix(
-	const struct texture *t, const struct tex_level *l, const struct axis a[3], unsigned total, double sum[4])
+static void mix_corners(
+	const struct texture *t, const struct tex_level *l, const struct tex_axis a[3], unsigned total, double sum[4])
 {
 	unsigned weights[8];
 
@@ -164,7 +164,7 @@ static void mix(
 			continue;
 		v = texel_or_border(t, l, a[0].i[corner & 1], a[1].i[corner >> 1 & 1], a[2].i[corner >> 2]);
 		for (unsigned n = 0; n < 4; n++)
-			sum[n] += weights[corner] / 256.0 * number(t, v.c[n]);
+			sum[n] += weights[corner] / 256.0 * channel_value(t, v.c[n]);
 	}
 }
 
@@ -176,33 +176,33 @@ static uint32_t slice_of(const struct texture *t, uint32_t layer)
 }
 
 /* The two texels and the weight along each axis. */
-static void place_all(const struct texture *t, const struct tex_level *l, unsigned dims, uint32_t layer,
-	const float *xyz, struct axis a[3])
+static void place_axes(const struct texture *t, const struct tex_level *l, unsigned dims, uint32_t layer,
+	const float *xyz, struct tex_axis a[3])
 {
 	const uint32_t size[3] = {l->width, l->height ? l->height : 1, l->depth ? l->depth : 1};
 
 	memset(a, 0, 3 * sizeof *a);
 	for (unsigned k = 0; k < dims; k++)
-		a[k] = place(position(t, k, xyz[k], size[k]), size[k], mode_of(t, k), tex_is_linear(t));
+		a[k] = axis_place(axis_position(t, k, xyz[k], size[k]), size[k], address_mode(t, k), tex_is_linear(t));
 	/* A 1D image is one row of a 2D one, read at its edge: with a border, half of that is outside. */
 	if (tex_is_linear(t) && dims == 1 && !t->layers && t->address[1] == TEX_BORDER)
-		a[1] = (struct axis){{OUTSIDE, 0}, 128};
+		a[1] = (struct tex_axis){{OUTSIDE, 0}, 128};
 	if (t->layers)
-		a[2] = (struct axis){{slice_of(t, layer), 0}, 0};
+		a[2] = (struct tex_axis){{slice_of(t, layer), 0}, 0};
 }
 
 static struct texel point_level(
 	const struct texture *t, unsigned level, unsigned dims, uint32_t layer, const float *xyz)
 {
 	const struct tex_level *l = &t->level[level];
-	struct axis a[3];
+	struct tex_axis a[3];
 
-	place_all(t, l, dims, layer, xyz, a);
+	place_axes(t, l, dims, layer, xyz, a);
 	return texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
 }
 
 /* In the middle of a texel nothing is mixed. */
-static struct texel one_texel(const struct texture *t, const struct tex_level *l, const struct axis a[3])
+static struct texel one_texel(const struct texture *t, const struct tex_level *l, const struct tex_axis a[3])
 {
 	struct texel r = texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
 
@@ -216,23 +216,23 @@ static struct texel linear_levels(
 	const struct texture *t, unsigned level, unsigned next, unsigned dims, uint32_t layer, const float *xyz)
 {
 	double sum[4] = {0, 0, 0, 0};
-	struct axis a[3];
+	struct tex_axis a[3];
 	struct texel r;
 
-	place_all(t, &t->level[level], dims, layer, xyz, a);
+	place_axes(t, &t->level[level], dims, layer, xyz, a);
 	if (!(next | a[0].weight | a[1].weight | a[2].weight) && t->format == TEX_F32)
 		return one_texel(t, &t->level[level], a);
-	mix(t, &t->level[level], a, 256 - next, sum);
+	mix_corners(t, &t->level[level], a, 256 - next, sum);
 	if (next) {
-		place_all(t, &t->level[level + 1], dims, layer, xyz, a);
-		mix(t, &t->level[level + 1], a, next, sum);
+		place_axes(t, &t->level[level + 1], dims, layer, xyz, a);
+		mix_corners(t, &t->level[level + 1], a, next, sum);
 	}
 	for (unsigned n = 0; n < 4; n++)
-		r.c[n] = answer(t, sum[n]);
+		r.c[n] = channel_result(t, sum[n]);
 	return r;
 }
 
-static struct texel blend(struct texel a, struct texel b, unsigned next)
+static struct texel blend_levels(struct texel a, struct texel b, unsigned next)
 {
 	float f = (float)next / 256;
 	struct texel r;
@@ -267,7 +267,7 @@ struct texel tex_sample(const struct texture *t, unsigned dims, uint32_t layer, 
 		return linear_levels(t, level, next, dims, layer, xyz);
 	r = point_level(t, level, dims, layer, xyz);
 	if (next && tex_is_float(t))
-		r = blend(r, point_level(t, level + 1, dims, layer, xyz), next);
+		r = blend_levels(r, point_level(t, level + 1, dims, layer, xyz), next);
 	return r;
 }
 
@@ -306,7 +306,7 @@ float tex_lod(const struct texture *t, unsigned dims, const float *dx, const flo
 /* ---- cubes ---- */
 
 /* Which of the six faces, and where on it (0..1). Order: +x -x +y -y +z -z. */
-static unsigned face(const float *v, float *st)
+static unsigned cube_face(const float *v, float *st)
 {
 	float ax = fabsf(v[0]), ay = fabsf(v[1]), az = fabsf(v[2]), s, t, m;
 	unsigned f;
@@ -347,7 +347,7 @@ struct texel tex_sample_cube(const struct texture *t, uint32_t layer, const floa
 	struct texture flat = as_faces(t);
 	uint32_t cubes = t->layers / 6 ? t->layers / 6 : 1;
 	float st[2];
-	unsigned f = face(xyz, st);
+	unsigned f = cube_face(xyz, st);
 
 	layer = (int32_t)layer < 0 ? 0 : layer >= cubes ? cubes - 1 : layer;
 	return tex_sample(&flat, 2, layer * 6 + f, st, lod);
@@ -355,13 +355,13 @@ struct texel tex_sample_cube(const struct texture *t, uint32_t layer, const floa
 
 /* ---- tld4 ---- */
 
-static struct texel gather(const struct texture *t, uint32_t slice, const float *xy, unsigned comp)
+static struct texel gather_texels(const struct texture *t, uint32_t slice, const float *xy, unsigned comp)
 {
 	static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
 	const struct tex_level *l = &t->level[0];
 	const uint32_t height = l->height ? l->height : 1;
-	struct axis x = place(position(t, 0, xy[0], l->width), l->width, mode_of(t, 0), true);
-	struct axis y = place(position(t, 1, xy[1], height), height, mode_of(t, 1), true);
+	struct tex_axis x = axis_place(axis_position(t, 0, xy[0], l->width), l->width, address_mode(t, 0), true);
+	struct tex_axis y = axis_place(axis_position(t, 1, xy[1], height), height, address_mode(t, 1), true);
 	struct texel r;
 
 	for (unsigned n = 0; n < 4; n++)
@@ -371,14 +371,14 @@ static struct texel gather(const struct texture *t, uint32_t slice, const float 
 
 struct texel tex_gather(const struct texture *t, uint32_t layer, const float *xy, unsigned comp)
 {
-	return gather(t, slice_of(t, layer), xy, comp);
+	return gather_texels(t, slice_of(t, layer), xy, comp);
 }
 
 struct texel tex_gather_cube(const struct texture *t, uint32_t layer, const float *xyz, unsigned comp)
 {
 	struct texture flat = as_faces(t);
 	float st[2];
-	unsigned f = face(xyz, st);
+	unsigned f = cube_face(xyz, st);
 
-	return gather(&flat, slice_of(t, layer * 6 + f), st, comp);
+	return gather_texels(&flat, slice_of(t, layer * 6 + f), st, comp);
 }

@@ -1,14 +1,14 @@
 /* suld, sust, sured: surfaces are memory with edges. x counts bytes in the .b forms, texels in the .p forms.
  */
 #include "ptx/interp/alu/half.h"
-#include "ptx/interp/texture/tex.h"
+#include "ptx/interp/texture/tex_exec.h"
 
-static unsigned vec_of(const struct ptx_inst *in)
+static unsigned vector_size(const struct ptx_inst *in)
 {
 	return in->m.vec ? in->m.vec : 1;
 }
 
-static int64_t clamp(int64_t v, int64_t top)
+static int64_t clamp_int64(int64_t v, int64_t top)
 {
 	return v < 0 ? 0 : v > top ? top : v;
 }
@@ -38,10 +38,10 @@ static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struc
 		return NULL;
 	}
 	if (x->in->m.bound == PTX_BOUND_CLAMP) {
-		c[0] = clamp(c[0], (int64_t)l->width * tex_texel_size(t) - n);
-		c[1] = clamp(c[1], l->height ? (int64_t)l->height - 1 : 0);
-		c[2] = clamp(c[2], l->depth ? (int64_t)l->depth - 1 : 0);
-		layer = (uint32_t)clamp((int32_t)layer, t->layers ? (int64_t)t->layers - 1 : 0);
+		c[0] = clamp_int64(c[0], (int64_t)l->width * tex_texel_size(t) - n);
+		c[1] = clamp_int64(c[1], l->height ? (int64_t)l->height - 1 : 0);
+		c[2] = clamp_int64(c[2], l->depth ? (int64_t)l->depth - 1 : 0);
+		layer = (uint32_t)clamp_int64((int32_t)layer, t->layers ? (int64_t)t->layers - 1 : 0);
 		return surf_at(t, c[0], c[1], c[2], layer, n);
 	}
 	if (x->in->m.bound != PTX_BOUND_ZERO)
@@ -50,36 +50,9 @@ static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struc
 	return NULL;
 }
 
-static void put(struct warp *w, uint32_t slot, unsigned width, unsigned i, uint64_t v)
+static void x_suld(struct warp *w, const struct xinst *x)
 {
-	switch (width) {
-	case W16:
-		SLOT(w, slot, uint16_t)[i] = (uint16_t)v;
-		break;
-	case W32:
-		SLOT(w, slot, uint32_t)[i] = (uint32_t)v;
-		break;
-	default:
-		SLOT(w, slot, uint64_t)[i] = v;
-		break;
-	}
-}
-
-static uint64_t get(const struct warp *w, uint32_t slot, unsigned width, unsigned i)
-{
-	switch (width) {
-	case W16:
-		return SLOT(w, slot, const uint16_t)[i];
-	case W32:
-		return SLOT(w, slot, const uint32_t)[i];
-	default:
-		return SLOT(w, slot, const uint64_t)[i];
-	}
-}
-
-static void suld(struct warp *w, const struct xinst *x)
-{
-	const unsigned vec = vec_of(x->in), size = ptx_type_bits(x->in->m.type[0]) / 8;
+	const unsigned vec = vector_size(x->in), size = ptx_type_bits(x->in->m.type[0]) / 8;
 	const bool list = x->in->ops[0].kind == PTX_O_VEC;
 	const uint64_t *handles = SRC(w, x, 0, uint64_t);
 	const struct texture *t = NULL;
@@ -97,22 +70,23 @@ static void suld(struct warp *w, const struct xinst *x)
 	}
 	FOR_ACTIVE(w, i)
 	for (unsigned e = 0; e < vec && e < 4; e++)
-		put(w, list ? x->list[x->dst + e] : x->dst, list ? x->list_width[x->dst + e] : x->dst_width, i,
-			v[i][e]);
+		slot_write_lane(w->regs + (list ? x->list[x->dst + e] : x->dst),
+			list ? x->list_width[x->dst + e] : x->dst_width, i, v[i][e]);
 }
 
 /* Element e of the value that is stored. */
-static uint64_t value_of(const struct warp *w, const struct xinst *x, unsigned e, unsigned i)
+static uint64_t stored_value(const struct warp *w, const struct xinst *x, unsigned e, unsigned i)
 {
 	bool list = x->in->ops[2].kind == PTX_O_VEC;
 	unsigned at = x->src[2] + e;
 
-	return get(w, list ? x->list[at] : x->src[2], list ? x->list_width[at] : x->src_width[2], i);
+	return slot_read_lane(
+		w->regs + (list ? x->list[at] : x->src[2]), list ? x->list_width[at] : x->src_width[2], i);
 }
 
-static void sust(struct warp *w, const struct xinst *x)
+static void x_sust(struct warp *w, const struct xinst *x)
 {
-	const unsigned vec = vec_of(x->in), size = ptx_type_bits(x->in->m.type[0]) / 8;
+	const unsigned vec = vector_size(x->in), size = ptx_type_bits(x->in->m.type[0]) / 8;
 	const uint64_t *handles = SRC(w, x, 0, uint64_t);
 	const struct texture *t = NULL;
 	uint64_t handle = 0;
@@ -125,7 +99,7 @@ static void sust(struct warp *w, const struct xinst *x)
 			return;
 		p = surface_bytes(w, x, t, 1, 1, i, vec * size, 1);
 		for (unsigned e = 0; p && e < vec && e < 4; e++) {
-			uint64_t v = value_of(w, x, e, i);
+			uint64_t v = stored_value(w, x, e, i);
 
 			memcpy(p + e * size, &v, size);
 		}
@@ -147,10 +121,10 @@ static uint32_t to_channel(const struct texture *t, unsigned type, uint32_t v)
 		return f32_to_f16(bits_f32(v));
 	case TEX_U8:
 		return (uint32_t)(is_float ? num_to_uint(num_unpack(v, &num_f32), PTX_RNI, 8)
-					   : (uint64_t)clamp(n, 255));
+					   : (uint64_t)clamp_int64(n, 255));
 	case TEX_U16:
 		return (uint32_t)(is_float ? num_to_uint(num_unpack(v, &num_f32), PTX_RNI, 16)
-					   : (uint64_t)clamp(n, 65535));
+					   : (uint64_t)clamp_int64(n, 65535));
 	case TEX_S8:
 		return (uint32_t)(n < -128 ? -128 : n > 127 ? 127 : n);
 	default:
@@ -158,9 +132,9 @@ static uint32_t to_channel(const struct texture *t, unsigned type, uint32_t v)
 	}
 }
 
-static void sust_formatted(struct warp *w, const struct xinst *x)
+static void x_sust_formatted(struct warp *w, const struct xinst *x)
 {
-	const unsigned vec = vec_of(x->in);
+	const unsigned vec = vector_size(x->in);
 	const uint64_t *handles = SRC(w, x, 0, uint64_t);
 	const struct texture *t = NULL;
 	uint64_t handle = 0;
@@ -176,7 +150,7 @@ static void sust_formatted(struct warp *w, const struct xinst *x)
 		channel = size / t->channels;
 		p = surface_bytes(w, x, t, 1, 1, i, size, size);
 		for (unsigned e = 0; p && e < vec && e < t->channels; e++) {
-			uint32_t v = to_channel(t, x->in->m.type[0], (uint32_t)value_of(w, x, e, i));
+			uint32_t v = to_channel(t, x->in->m.type[0], (uint32_t)stored_value(w, x, e, i));
 
 			memcpy(p + e * channel, &v, channel);
 		}
@@ -185,7 +159,7 @@ static void sust_formatted(struct warp *w, const struct xinst *x)
 
 /* ---- reductions: atomic, since other warps may work on the same texel ---- */
 
-static uint64_t reduce(unsigned op, unsigned type, uint64_t old, uint64_t v)
+static uint64_t reduce_value(unsigned op, unsigned type, uint64_t old, uint64_t v)
 {
 	bool wide = ptx_type_bits(type) == 64, sign = type == PTX_S32 || type == PTX_S64;
 	bool less = sign ? (wide ? (int64_t)v < (int64_t)old : (int32_t)v < (int32_t)old)
@@ -205,24 +179,24 @@ static uint64_t reduce(unsigned op, unsigned type, uint64_t old, uint64_t v)
 	}
 }
 
-static void reduce_at(uint8_t *p, unsigned op, unsigned type, uint64_t v)
+static void reduce_memory(uint8_t *p, unsigned op, unsigned type, uint64_t v)
 {
 	if (ptx_type_bits(type) == 64) {
 		uint64_t old = __atomic_load_n((uint64_t *)p, __ATOMIC_RELAXED);
 
 		while (!__atomic_compare_exchange_n(
-			(uint64_t *)p, &old, reduce(op, type, old, v), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			(uint64_t *)p, &old, reduce_value(op, type, old, v), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			;
 	} else {
 		uint32_t old = __atomic_load_n((uint32_t *)p, __ATOMIC_RELAXED);
 
-		while (!__atomic_compare_exchange_n((uint32_t *)p, &old, (uint32_t)reduce(op, type, old, v), true,
+		while (!__atomic_compare_exchange_n((uint32_t *)p, &old, (uint32_t)reduce_value(op, type, old, v), true,
 			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			;
 	}
 }
 
-static void sured(struct warp *w, const struct xinst *x)
+static void x_sured(struct warp *w, const struct xinst *x)
 {
 	const unsigned type = x->in->m.type[0], size = ptx_type_bits(type) / 8;
 	/* Only sured.p has .b32 with these. */
@@ -239,7 +213,7 @@ static void sured(struct warp *w, const struct xinst *x)
 			return;
 		p = surface_bytes(w, x, t, 1, 1, i, size, formatted ? tex_texel_size(t) : 1);
 		if (p)
-			reduce_at(p, x->in->m.op, type, value_of(w, x, 0, i));
+			reduce_memory(p, x->in->m.op, type, stored_value(w, x, 0, i));
 	}
 }
 
@@ -251,13 +225,13 @@ exec_fn surf_choose(const struct ptx_inst *in)
 		return NULL;
 	switch (in->op) {
 	case PTX_OP_suld:
-		return suld;
+		return x_suld;
 	case PTX_OP_sust:
-		return sust;
+		return x_sust;
 	case PTX_OP_sust_p:
-		return sust_formatted;
+		return x_sust_formatted;
 	case PTX_OP_sured:
-		return sured;
+		return x_sured;
 	default:
 		return NULL;
 	}

@@ -43,7 +43,7 @@ bool tex_is_linear(const struct texture *t)
 }
 
 /* The hardware's table has some eight significant bits; which ones is not known exactly. */
-static float from_srgb(float v)
+static float srgb_to_linear(float v)
 {
 	float linear = v <= 0.04045f ? v / 12.92f : powf((v + 0.055f) / 1.055f, 2.4f);
 
@@ -51,12 +51,12 @@ static float from_srgb(float v)
 }
 
 /* A signed one: the two lowest values are both -1. */
-static float snorm(int v, int top)
+static float snorm_to_float(int v, int top)
 {
 	return v < -top ? -1.0f : (float)v / (float)top;
 }
 
-static uint32_t channel(const struct texture *t, const uint8_t *p, unsigned n)
+static uint32_t read_channel(const struct texture *t, const uint8_t *p, unsigned n)
 {
 	uint16_t h;
 	uint32_t u;
@@ -65,15 +65,15 @@ static uint32_t channel(const struct texture *t, const uint8_t *p, unsigned n)
 	switch (t->format) {
 	case TEX_U8:
 		f = (float)p[n] / 255.0f;
-		return !t->read_float ? p[n] : f32_bits(t->srgb && n < 3 ? from_srgb(f) : f);
+		return !t->read_float ? p[n] : f32_bits(t->srgb && n < 3 ? srgb_to_linear(f) : f);
 	case TEX_S8:
-		return t->read_float ? f32_bits(snorm((int8_t)p[n], 127)) : (uint32_t)(int8_t)p[n];
+		return t->read_float ? f32_bits(snorm_to_float((int8_t)p[n], 127)) : (uint32_t)(int8_t)p[n];
 	case TEX_U16:
 		memcpy(&h, p + 2 * n, 2);
 		return t->read_float ? f32_bits((float)h / 65535.0f) : h;
 	case TEX_S16:
 		memcpy(&h, p + 2 * n, 2);
-		return t->read_float ? f32_bits(snorm((int16_t)h, 32767)) : (uint32_t)(int16_t)h;
+		return t->read_float ? f32_bits(snorm_to_float((int16_t)h, 32767)) : (uint32_t)(int16_t)h;
 	case TEX_F16:
 		memcpy(&h, p + 2 * n, 2);
 		return f32_bits(f16_to_f32(h));
@@ -89,7 +89,7 @@ struct texel tex_read(const struct texture *t, const struct tex_level *l, uint32
 	struct texel r = {{0, 0, 0, 0}};
 
 	for (unsigned n = 0; n < t->channels && n < 4; n++)
-		r.c[n] = channel(t, p, n);
+		r.c[n] = read_channel(t, p, n);
 	return r;
 }
 

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX, WIDTHS = W128 + 1 };
+enum { NO_REG = UINT32_MAX, WIDTHS = W128 + 1 };
 
-struct assignment {
+struct slot_assignment {
 	const struct ptx_function *f;
 	uint32_t *first, *last; /* by register: where it is live; first > last: nowhere */
 	uint32_t *starting;     /* by instruction: the registers that start there, a list through next_start */
@@ -28,7 +28,7 @@ struct assignment {
 	uint32_t at; /* the instruction being looked at */
 };
 
-static void touch(struct assignment *a, uint32_t r, uint32_t at)
+static void extend_range(struct slot_assignment *a, uint32_t r, uint32_t at)
 {
 	if (at < a->first[r])
 		a->first[r] = at;
@@ -36,55 +36,55 @@ static void touch(struct assignment *a, uint32_t r, uint32_t at)
 		a->last[r] = at;
 }
 
-static void see(void *data, uint32_t r)
+static void note_register(void *data, uint32_t r)
 {
-	struct assignment *a = data;
+	struct slot_assignment *a = data;
 
-	touch(a, r, a->at);
+	extend_range(a, r, a->at);
 }
 
-static void touch_set(struct assignment *a, const uint64_t *set, uint32_t at)
+static void extend_ranges(struct slot_assignment *a, const uint64_t *set, uint32_t at)
 {
 	for (uint32_t i = 0; i < (a->f->nregs + 63) / 64; i++)
 		for (uint64_t m = set[i]; m; m &= m - 1)
-			touch(a, i * 64 + (uint32_t)__builtin_ctzll(m), at);
+			extend_range(a, i * 64 + (uint32_t)__builtin_ctzll(m), at);
 }
 
 /* Parameters and results that are registers belong to the caller, too. */
-static void touch_signature(struct assignment *a, struct ptx_var **vars, uint32_t n)
+static void extend_signature(struct slot_assignment *a, struct ptx_var **vars, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (vars[i]->reg == PTX_NOREG || vars[i]->reg >= a->f->nregs)
 			continue;
-		touch(a, vars[i]->reg, 0);
-		touch(a, vars[i]->reg, a->f->ninsts - 1);
+		extend_range(a, vars[i]->reg, 0);
+		extend_range(a, vars[i]->reg, a->f->ninsts - 1);
 	}
 }
 
-static void find_ranges(struct assignment *a)
+static void find_live_ranges(struct slot_assignment *a)
 {
 	const struct ptx_function *f = a->f;
 
 	for (uint32_t i = 0; i < f->nregs; i++) {
-		a->first[i] = NONE;
+		a->first[i] = NO_REG;
 		a->last[i] = 0;
 	}
 	for (a->at = 0; a->at < f->ninsts; a->at++)
-		ptx_inst_regs(&f->insts[a->at], see, see, a);
+		ptx_inst_regs(&f->insts[a->at], note_register, note_register, a);
 	for (uint32_t i = 0; i < f->nblocks; i++) {
-		touch_set(a, f->blocks[i].live_in, f->blocks[i].first);
-		touch_set(a, f->blocks[i].live_out, f->blocks[i].end - 1);
+		extend_ranges(a, f->blocks[i].live_in, f->blocks[i].first);
+		extend_ranges(a, f->blocks[i].live_out, f->blocks[i].end - 1);
 	}
-	touch_signature(a, f->params, f->nparams);
-	touch_signature(a, f->rets, f->nrets);
+	extend_signature(a, f->params, f->nparams);
+	extend_signature(a, f->rets, f->nrets);
 }
 
-static void make_lists(struct assignment *a)
+static void list_ranges(struct slot_assignment *a)
 {
 	for (uint32_t i = 0; i < a->f->ninsts; i++)
-		a->starting[i] = a->ending[i] = NONE;
+		a->starting[i] = a->ending[i] = NO_REG;
 	for (uint32_t r = 0; r < a->f->nregs; r++) {
-		if (a->first[r] == NONE)
+		if (a->first[r] == NO_REG)
 			continue;
 		a->next_start[r] = a->starting[a->first[r]];
 		a->starting[a->first[r]] = r;
@@ -95,19 +95,19 @@ static void make_lists(struct assignment *a)
 
 /* An instruction's sources and results are never given one slot: the last use comes before the first write
  * only if each lane is done before the next, which not every instruction promises. */
-static uint64_t sweep(struct assignment *a, uint32_t *place)
+static uint64_t assign_slots(struct slot_assignment *a, uint32_t *place)
 {
 	const struct ptx_function *f = a->f;
 	uint64_t size = 0;
 
 	for (uint32_t i = 0; i < WIDTHS; i++)
-		a->free[i] = NONE;
+		a->free[i] = NO_REG;
 	for (uint32_t i = 0; i < f->ninsts; i++) {
-		for (uint32_t r = a->starting[i]; r != NONE; r = a->next_start[r]) {
+		for (uint32_t r = a->starting[i]; r != NO_REG; r = a->next_start[r]) {
 			unsigned width = slot_width(f->regs[r].type);
 			uint32_t reuse = a->free[width];
 
-			if (reuse != NONE) {
+			if (reuse != NO_REG) {
 				a->free[width] = a->next_free[reuse];
 				place[r] = place[reuse];
 			} else {
@@ -115,7 +115,7 @@ static uint64_t sweep(struct assignment *a, uint32_t *place)
 				size += slot_size(width);
 			}
 		}
-		for (uint32_t r = a->ending[i]; r != NONE; r = a->next_end[r]) {
+		for (uint32_t r = a->ending[i]; r != NO_REG; r = a->next_end[r]) {
 			unsigned width = slot_width(f->regs[r].type);
 
 			a->next_free[r] = a->free[width];
@@ -126,7 +126,7 @@ static uint64_t sweep(struct assignment *a, uint32_t *place)
 }
 
 /* One for each, where nothing is known of their lives. */
-static uint64_t one_each(const struct ptx_function *f, uint32_t *place)
+static uint64_t assign_one_slot_each(const struct ptx_function *f, uint32_t *place)
 {
 	uint64_t size = 0;
 
@@ -137,15 +137,15 @@ static uint64_t one_each(const struct ptx_function *f, uint32_t *place)
 	return size;
 }
 
-bool slots_assign(const struct ptx_function *f, uint32_t *place, uint64_t *size)
+bool allocate_registers(const struct ptx_function *f, uint32_t *place, uint64_t *size)
 {
 	size_t regs = f->nregs, insts = f->ninsts;
-	struct assignment a = {.f = f};
+	struct slot_assignment a = {.f = f};
 	uint32_t *all;
 
 	for (uint32_t i = 0; i < f->nblocks; i++) {
 		if (!f->blocks[i].live_in) {
-			*size = one_each(f, place);
+			*size = assign_one_slot_each(f, place);
 			return true;
 		}
 	}
@@ -159,9 +159,9 @@ bool slots_assign(const struct ptx_function *f, uint32_t *place, uint64_t *size)
 	a.next_free = a.next_end + regs;
 	a.starting = a.next_free + regs;
 	a.ending = a.starting + insts;
-	find_ranges(&a);
-	make_lists(&a);
-	*size = sweep(&a, place);
+	find_live_ranges(&a);
+	list_ranges(&a);
+	*size = assign_slots(&a, place);
 	free(all);
 	return true;
 }

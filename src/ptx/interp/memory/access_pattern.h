@@ -61,45 +61,45 @@ static inline bool affine64(const uint64_t *b, uint32_t on, uint64_t first, uint
 
 /* Two lanes tell what the shape can be, and one pass over all whether it is. */
 #define SHAPE_OF(name, affine, T) \
-	static inline enum shape name(const T *b, uint32_t on, T size) \
+	static inline enum address_shape name(const T *b, uint32_t on, T size) \
 	{ \
 		T lo = (T)__builtin_ctz(on), hi = (T)(LANES - 1 - __builtin_clz(on)), span = b[hi] - b[lo]; \
 \
 		if (span == (T)((hi - lo) * size)) \
-			return affine(b, on, b[lo] - lo * size, size) ? SHAPE_DENSE : SHAPE_LOOSE; \
-		return !span && affine(b, on, b[lo], 0) ? SHAPE_UNIFORM : SHAPE_LOOSE; \
+			return affine(b, on, b[lo] - lo * size, size) ? ADDRESSES_DENSE : ADDRESSES_LOOSE; \
+		return !span && affine(b, on, b[lo], 0) ? ADDRESSES_UNIFORM : ADDRESSES_LOOSE; \
 	}
 SHAPE_OF(shape32, affine32, uint32_t)
 SHAPE_OF(shape64, affine64, uint64_t)
 
 /* ---- where the lanes' bytes are --------------------------------------------------------------------- */
 
-enum how {
-	DENSE,     /* at + i * size */
-	SAME,      /* at */
-	STEPS,     /* at + i * step */
-	OFFSETS,   /* at + what the lane holds, 32 bits */
-	ADDRESSES, /* what the lane holds + imm */
-	TABLE,     /* a[i] */
-	NOWHERE    /* a fault was raised */
+enum pattern_kind {
+	PATTERN_DENSE,    /* at + i * size */
+	PATTERN_SAME,     /* at */
+	PATTERN_STRIDE,   /* at + i * step */
+	PATTERN_OFFSETS,  /* at + what the lane holds, 32 bits */
+	PATTERN_POINTERS, /* what the lane holds + imm */
+	PATTERN_TABLE,    /* a[i] */
+	PATTERN_FAULT     /* a fault was raised */
 };
 
-struct where {
-	enum how how;
+struct access_pattern {
+	enum pattern_kind how;
 	uint64_t at, step;
 	const void *lane;
 	uint64_t a[LANES] __attribute__((aligned(64)));
 };
 
 /* Bytes at a generic address: first where this instruction was the last time. */
-static inline bool reachable(struct warp *w, const struct xinst *x, uint64_t lo, uint64_t n)
+static inline bool range_reachable(struct warp *w, const struct xinst *x, uint64_t lo, uint64_t n)
 {
 	struct worker *k = w->block->worker;
-	struct range *hot = &k->hot[(uintptr_t)x / sizeof(*x) % HOT];
+	struct range *hot = &k->hot[(uintptr_t)x / sizeof(*x) % HOT_RANGES];
 
 	if (lo - hot->base <= hot->end - hot->base && n <= hot->end - lo)
 		return true;
-	if (!mem_ok(w, lo, n))
+	if (!mem_accessible(w, lo, n))
 		return false;
 	if (lo >= k->ranges[0].base && lo < k->ranges[0].end)
 		*hot = k->ranges[0];
@@ -107,7 +107,7 @@ static inline bool reachable(struct warp *w, const struct xinst *x, uint64_t lo,
 }
 
 /* Is each an offset of `size` good bytes in shared memory? */
-static inline bool offsets_good(const struct warp *w, const uint32_t *b, uint32_t imm, uint32_t size)
+static inline bool shared_offsets_valid(const struct warp *w, const uint32_t *b, uint32_t imm, uint32_t size)
 {
 	uint32_t on = w->active, limit = (uint32_t)w->block->grid->shared_size, bad = 0;
 
@@ -122,7 +122,7 @@ static inline bool offsets_good(const struct warp *w, const uint32_t *b, uint32_
 }
 
 /* Do all lie in one allocation? */
-static inline bool within_one(struct warp *w, const struct xinst *x, const uint64_t *b, uint64_t size)
+static inline bool in_one_allocation(struct warp *w, const struct xinst *x, const uint64_t *b, uint64_t size)
 {
 	uint32_t on = w->active;
 	uint64_t imm = (uint64_t)x->imm, fill = b[__builtin_ctz(on)] + imm, lo = fill, hi = fill, bits = 0;
@@ -134,68 +134,71 @@ static inline bool within_one(struct warp *w, const struct xinst *x, const uint6
 		hi = v > hi ? v : hi;
 		bits |= v;
 	}
-	return !(bits & (size - 1)) && hi - lo <= UINT64_MAX - size && reachable(w, x, lo, hi - lo + size);
+	return !(bits & (size - 1)) && hi - lo <= UINT64_MAX - size && range_reachable(w, x, lo, hi - lo + size);
 }
 
 /*
  * Dense accesses and those to one place, the most by far.  at: lane 0's address (where it would be, if it is
  * not active), or everybody's.
  */
-static inline enum how quick_shared(const struct warp *w, const struct xinst *x, uint32_t size, uint64_t *at)
+static inline enum pattern_kind quick_shared(const struct warp *w, const struct xinst *x, uint32_t size, uint64_t *at)
 {
 	const uint32_t *b = SRC(w, x, 0, uint32_t);
 	uint32_t on = w->active, lane = (uint32_t)__builtin_ctz(on), first = b[lane] + (uint32_t)x->imm, n = size;
 	uint64_t limit = w->block->grid->shared_size;
-	enum shape s = shape32(b, on, size);
+	enum address_shape s = shape32(b, on, size);
 
-	if (s == SHAPE_LOOSE)
-		return TABLE;
-	if (s == SHAPE_DENSE)
+	if (s == ADDRESSES_LOOSE)
+		return PATTERN_TABLE;
+	if (s == ADDRESSES_DENSE)
 		n *= LANES - (uint32_t)__builtin_clz(on) - lane;
 	if (first > limit || n > limit - first || (first & (size - 1)))
-		return TABLE;
-	*at = (uint64_t)(uintptr_t)w->block->shared + first - (s == SHAPE_DENSE ? (uint64_t)lane * size : 0);
-	return s == SHAPE_DENSE ? DENSE : SAME;
+		return PATTERN_TABLE;
+	*at = (uint64_t)(uintptr_t)w->block->shared + first - (s == ADDRESSES_DENSE ? (uint64_t)lane * size : 0);
+	return s == ADDRESSES_DENSE ? PATTERN_DENSE : PATTERN_SAME;
 }
 
-static inline enum how quick_global(struct warp *w, const struct xinst *x, uint64_t size, uint64_t *at)
+static inline enum pattern_kind quick_global(struct warp *w, const struct xinst *x, uint64_t size, uint64_t *at)
 {
 	const uint64_t *b = SRC(w, x, 0, uint64_t);
 	uint32_t on = w->active, lane = (uint32_t)__builtin_ctz(on);
 	uint64_t first = b[lane] + (uint64_t)x->imm, n = size;
-	enum shape s = shape64(b, on, size);
+	enum address_shape s = shape64(b, on, size);
 
-	if (s == SHAPE_LOOSE)
-		return TABLE;
-	if (s == SHAPE_DENSE)
+	if (s == ADDRESSES_LOOSE)
+		return PATTERN_TABLE;
+	if (s == ADDRESSES_DENSE)
 		n *= LANES - (uint32_t)__builtin_clz(on) - lane;
-	if ((first & (size - 1)) || !reachable(w, x, first, n))
-		return TABLE;
-	*at = first - (s == SHAPE_DENSE ? lane * size : 0);
-	return s == SHAPE_DENSE ? DENSE : SAME;
+	if ((first & (size - 1)) || !range_reachable(w, x, first, n))
+		return PATTERN_TABLE;
+	*at = first - (s == ADDRESSES_DENSE ? lane * size : 0);
+	return s == ADDRESSES_DENSE ? PATTERN_DENSE : PATTERN_SAME;
 }
 
-static inline enum how in_shared(struct warp *w, const struct xinst *x, uint32_t size, struct where *p)
+static inline enum pattern_kind pattern_in_shared(
+	struct warp *w, const struct xinst *x, uint32_t size, struct access_pattern *p)
 {
-	enum how how = quick_shared(w, x, size, &p->at);
+	enum pattern_kind how = quick_shared(w, x, size, &p->at);
 
 	p->lane = SRC(w, x, 0, uint32_t);
-	if (how != TABLE || !offsets_good(w, p->lane, (uint32_t)x->imm, size))
+	if (how != PATTERN_TABLE || !shared_offsets_valid(w, p->lane, (uint32_t)x->imm, size))
 		return how;
 	p->at = (uint64_t)(uintptr_t)w->block->shared;
-	return OFFSETS;
+	return PATTERN_OFFSETS;
 }
 
-static inline enum how in_global(struct warp *w, const struct xinst *x, uint64_t size, struct where *p)
+static inline enum pattern_kind pattern_in_global(
+	struct warp *w, const struct xinst *x, uint64_t size, struct access_pattern *p)
 {
-	enum how how = quick_global(w, x, size, &p->at);
+	enum pattern_kind how = quick_global(w, x, size, &p->at);
 
 	p->lane = SRC(w, x, 0, uint64_t);
-	return how == TABLE && within_one(w, x, p->lane, size) ? ADDRESSES : how;
+	return how == PATTERN_TABLE && in_one_allocation(w, x, p->lane, size) ? PATTERN_POINTERS : how;
 }
 
 /* One offset for all lanes, in each one's own memory: a variable's, or a pointer's. */
-static inline enum how in_local(struct warp *w, const struct xinst *x, uint64_t size, struct where *p)
+static inline enum pattern_kind pattern_in_local(
+	struct warp *w, const struct xinst *x, uint64_t size, struct access_pattern *p)
 {
 	uint64_t offset = w->frame->local_base, limit = w->block->grid->local_size;
 	uint32_t on = w->active, lane = (uint32_t)__builtin_ctz(on);
@@ -203,45 +206,45 @@ static inline enum how in_local(struct warp *w, const struct xinst *x, uint64_t 
 	if (x->src[0] != NO_SLOT && x->src_width[0] == W64) {
 		offset = SRC(w, x, 0, uint64_t)[lane];
 		if (!affine64(SRC(w, x, 0, uint64_t), on, offset, 0))
-			return TABLE;
+			return PATTERN_TABLE;
 	} else if (x->src[0] != NO_SLOT) {
-		return TABLE;
+		return PATTERN_TABLE;
 	}
 	offset += (uint64_t)x->imm;
 	if (offset > limit || size > limit - offset || (offset & (size - 1)))
-		return TABLE;
+		return PATTERN_TABLE;
 	p->at = (uint64_t)(uintptr_t)w->local + offset;
 	p->step = limit;
-	return STEPS;
+	return PATTERN_STRIDE;
 }
 
 /* A kernel's own parameters are the same for all; those of calls are a lane's own. */
-static inline enum how in_param(struct warp *w, const struct xinst *x, struct where *p)
+static inline enum pattern_kind pattern_in_param(struct warp *w, const struct xinst *x, struct access_pattern *p)
 {
 	const struct frame *f = w->frame;
 
 	if (!f->parent && (uint64_t)x->imm < f->fn->fn->param_size) {
 		p->at = (uint64_t)(uintptr_t)w->block->grid->params + (uint64_t)x->imm;
-		return SAME;
+		return PATTERN_SAME;
 	}
 	p->at = (uint64_t)(uintptr_t)f->params + (uint64_t)x->imm;
 	p->step = f->fn->param_stride;
-	return STEPS;
+	return PATTERN_STRIDE;
 }
 
 /* One lane's address. */
-static uint64_t lane_at(const struct xinst *x, uint64_t size, const struct where *p, unsigned i)
+static uint64_t pattern_lane_address(const struct xinst *x, uint64_t size, const struct access_pattern *p, unsigned i)
 {
 	switch (p->how) {
-	case DENSE:
+	case PATTERN_DENSE:
 		return p->at + i * size;
-	case SAME:
+	case PATTERN_SAME:
 		return p->at;
-	case STEPS:
+	case PATTERN_STRIDE:
 		return p->at + i * p->step;
-	case OFFSETS:
+	case PATTERN_OFFSETS:
 		return p->at + (uint32_t)(((const uint32_t *)p->lane)[i] + (uint32_t)x->imm);
-	case ADDRESSES:
+	case PATTERN_POINTERS:
 		return ((const uint64_t *)p->lane)[i] + (uint64_t)x->imm;
 	default:
 		return p->a[i];
@@ -249,36 +252,36 @@ static uint64_t lane_at(const struct xinst *x, uint64_t size, const struct where
 }
 
 /* The first element that is loaded may be the address itself: keep it elsewhere. */
-static void tabulate(struct warp *w, const struct xinst *x, struct where *p)
+static void pattern_tabulate(struct warp *w, const struct xinst *x, struct access_pattern *p)
 {
 	FOR_ACTIVE(w, i)
-	p->a[i] = lane_at(x, 0, p, i);
-	p->how = TABLE;
+	p->a[i] = pattern_lane_address(x, 0, p, i);
+	p->how = PATTERN_TABLE;
 }
 
 /* The address is operand `src`, its space x->target (the variable's own where the text says nothing). */
-static inline void find(struct warp *w, const struct xinst *x, uint64_t size, struct where *p)
+static inline void pattern_find(struct warp *w, const struct xinst *x, uint64_t size, struct access_pattern *p)
 {
 	switch (x->access) {
 	case ACCESS_SHARED:
-		p->how = in_shared(w, x, (uint32_t)size, p);
+		p->how = pattern_in_shared(w, x, (uint32_t)size, p);
 		break;
 	case ACCESS_GLOBAL:
-		p->how = in_global(w, x, size, p);
+		p->how = pattern_in_global(w, x, size, p);
 		break;
 	case ACCESS_LOCAL:
-		p->how = in_local(w, x, size, p);
+		p->how = pattern_in_local(w, x, size, p);
 		break;
 	case ACCESS_PARAM:
-		p->how = in_param(w, x, p);
+		p->how = pattern_in_param(w, x, p);
 		break;
 	default:
-		p->how = TABLE;
+		p->how = PATTERN_TABLE;
 	}
-	if (p->how == TABLE && mem_resolve(w, x, 0, x->target, size, p->a) == SHAPE_FAULT)
-		p->how = NOWHERE;
-	if (x->n > 1 && (p->how == OFFSETS || p->how == ADDRESSES))
-		tabulate(w, x, p);
+	if (p->how == PATTERN_TABLE && mem_resolve(w, x, 0, x->target, size, p->a) == ADDRESSES_FAULT)
+		p->how = PATTERN_FAULT;
+	if (x->n > 1 && (p->how == PATTERN_OFFSETS || p->how == PATTERN_POINTERS))
+		pattern_tabulate(w, x, p);
 }
 
-#define LANE_AT(M, x, size, p, i) ((M *)(uintptr_t)lane_at(x, size, p, i))
+#define LANE_AT(M, x, size, p, i) ((M *)(uintptr_t)pattern_lane_address(x, size, p, i))
