@@ -1,4 +1,4 @@
-/* Lays out the memory of a kernel (ptx_kernel_layout): shared variables and local frames of all functions it reaches. */
+/* Lays out the memory of a kernel (ptx_kernel_layout): shared variables and local frames of reachable functions. */
 #include "ptx/parse/parse.h"
 
 #include <errno.h>
@@ -157,7 +157,7 @@ static void caller_lists_finish(struct caller_lists *c)
 	free(c->caller);
 }
 
-/* below: by function, the size of its deepest chain of callees. ready: scratch. Returns the number of functions done. */
+/* below: by function, the size of its deepest chain of callees. ready: scratch. Returns the number done. */
 static uint32_t sum_frames(struct call_walk *w, struct caller_lists *c, uint64_t *below, uint32_t *ready)
 {
 	uint32_t n = 0;

@@ -1,4 +1,4 @@
-/* One grid, from its geometry to its result. */
+/* Runs one grid (interp_launch): prepares its constants and memory sizes, starts the workers, and returns the fault. */
 #include "ptx/interp/core.h"
 #include "ptx/interp/decode/decode.h"
 
@@ -11,11 +11,11 @@ static uint64_t reloc_value(const struct grid *g, const struct const_reloc *r)
 	const struct interp_host *h = g->launch->host;
 
 	if (r->var->space == PTX_SHARED)
-		return g->shared_static + (uint64_t)r->addend; /* unsized: behind the static ones */
+		return g->shared_static + (uint64_t)r->addend; /* unsized variables lie after the static ones */
 	return h->address(h->arg, r->var) + (uint64_t)r->addend;
 }
 
-/* A function's constants with this launch's addresses. */
+/* The constants of a function with the addresses of this launch; x->consts itself if it has no addresses. */
 static const uint8_t *make_consts(const struct grid *g, const struct xfunc *x)
 {
 	uint32_t start = x->frame_size - x->consts_size;

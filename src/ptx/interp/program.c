@@ -1,4 +1,4 @@
-/* A program's decoded functions, and for each kernel the set of those it can reach. */
+/* Programs and kernels: a program's decoded functions, and for each kernel the set of functions it can reach. */
 #include "ptx/interp/core.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct interp_program *interp_create(struct ptx_module *m)
 	return p;
 }
 
-/* Gives back what decoding made; the function can be decoded again. */
+/* Frees the results of decoding; the function can be decoded again. */
 static void func_clear(struct xfunc *x)
 {
 	struct call_site *next;
@@ -107,7 +107,9 @@ size_t interp_kernel_local(const struct interp_kernel *k)
 	return k->local_total;
 }
 
-/* ---- a kernel and all that it calls ----------------------------------------------------------------- */
+/* ---- kernels ---------------------------------------------------------------------------------------- */
+
+/* Adds the definition of f to the kernel's functions, unless it has no body (a builtin) or is there already. */
 
 static int kernel_add_function(struct interp_kernel *k, struct ptx_function *f)
 {
@@ -148,7 +150,7 @@ static int prepare_function(struct interp_program *p, struct xfunc *x, struct de
 	return r;
 }
 
-/* Every function that a pointer may point to. */
+/* Adds every function that an indirect call may reach. */
 static int kernel_add_pointer_targets(struct interp_kernel *k)
 {
 	struct ptx_module *m = k->program->module;
@@ -161,6 +163,7 @@ static int kernel_add_pointer_targets(struct interp_kernel *k)
 	return r;
 }
 
+/* Decodes the kernel's functions; the list grows by the callees of each. */
 static int kernel_add_reachable(struct interp_kernel *k, struct decode_error *e)
 {
 	for (uint32_t i = 0; i < k->nfuncs; i++) {

@@ -1,9 +1,9 @@
 /*
- * Running warps, blocks, and a thread's share of a grid.
+ * Runs warps, blocks, and a worker's share of a grid.
  *
- * A warp runs until it ends, waits, or has used up its budget; a block until all its warps have ended or do
- * nothing but spin; a thread takes the grid's blocks in order.  When all it has are spinning, it takes one
- * more: so blocks that wait for later ones (a barrier over the grid) find them running in the end.
+ * A warp runs until it ends, waits, or has spent its budget; a block runs until all its warps have ended or only
+ * spin. A worker takes the grid's blocks in order.  When all its blocks spin, it starts one more, so that blocks that
+ * wait for later ones (at a grid-wide barrier) eventually find them running.
  */
 #include "ptx/interp/core.h"
 
@@ -16,11 +16,11 @@
 #include <time.h>
 
 enum {
-	SPIN_ROUNDS = 64,    /* rounds in which all blocks spin, until one more is started */
-	MAX_RESIDENT = 256,  /* blocks a thread has at work, unless all must be */
-	STUCK_ROUNDS = 64,   /* rounds in which a block spins, until lanes that wait at joins are let go */
-	CHECK_INTERVAL = 16, /* blocks that a thread begins, until it asks whether the grid is over */
-	SLEEP_AFTER = 4096,  /* rounds, until spinning threads sleep in between */
+	SPIN_ROUNDS = 64,    /* rounds in which all blocks of a worker spin until it starts one more */
+	MAX_RESIDENT = 256,  /* resident blocks of a worker, unless the launch is cooperative */
+	STUCK_ROUNDS = 64,   /* rounds in which a block spins until its waiting lanes are released */
+	CHECK_INTERVAL = 16, /* blocks that a worker starts between two checks whether the grid is over */
+	SLEEP_AFTER = 4096,  /* rounds until a spinning worker sleeps between rounds */
 	SLEEP_NS = 50 * 1000,
 };
 
@@ -48,7 +48,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Has somebody else failed, or does nobody want the result any more? */
+/* True if a fault was raised, or the launch was stopped or is past its deadline; then g->fault is set. */
 static bool grid_over(struct grid *g)
 {
 	int none = 0;
@@ -81,7 +81,7 @@ static void warp_dispatch(struct warp *w)
 	} while (!w->event);
 }
 
-/* Many steps without an end: is it waiting for somebody? */
+/* Refills the budget and gives other splits a turn; a warp that stalls repeatedly gets its waiting lanes released. */
 static enum run_state warp_budget_spent(struct warp *w)
 {
 	bool spinning = w->spins * SPIN_COST >= BRANCH_BUDGET / 2;
@@ -120,8 +120,8 @@ static enum run_state warp_run(struct warp *w)
 /* ---- a block ---------------------------------------------------------------------------------------- */
 
 /*
- * A warp's registers are taken when it starts and given back when it ends: the next one finds them in the
- * cache, where warps do not wait for each other.
+ * A warp takes its registers when it first runs and returns them when it ends.  In blocks without barriers one frame
+ * then serves all warps in turn, and stays in the cache.
  */
 static enum run_state warp_run_turn(struct warp *w)
 {
@@ -137,7 +137,7 @@ static enum run_state warp_run_turn(struct warp *w)
 	return r;
 }
 
-/* One turn for every warp. */
+/* Gives every live warp a turn. */
 static enum run_state block_round(struct block *b)
 {
 	bool spinning = false, progress = false;
@@ -233,7 +233,7 @@ void frame_put(struct worker *k, struct frame *f)
 	k->free_frames[f->fn->index] = f;
 }
 
-/* ---- starting and ending a block -------------------------------------------------------------------- */
+/* ---- blocks: creation, start and end ---------------------------------------------------------------- */
 
 static void block_destroy(struct block *b)
 {
@@ -283,7 +283,7 @@ static struct block *block_create(struct worker *k)
 	return b;
 }
 
-/* Blocks are numbered cluster by cluster. */
+/* Resets a block for block `number` of the grid; numbers run cluster by cluster. */
 static void block_begin(struct block *b, uint64_t number)
 {
 	const struct grid *g = b->grid;
@@ -330,14 +330,14 @@ static struct block *worker_start_block(struct worker *k, uint64_t number)
 	return b;
 }
 
-/* The next cluster: of most grids, one block. */
+/* Starts the blocks of the next cluster (one block, without clusters); false: none is left, or the grid is over. */
 static bool worker_start_cluster(struct worker *k)
 {
 	struct grid *g = k->grid;
 	uint64_t n = atomic_fetch_add(&g->next, g->cluster_size);
 	struct block *first, *b;
 
-	/* Blocks that end soon have no reason to look at the clock themselves. */
+	/* Short blocks never spend a budget, which would check for the end of the grid. */
 	if (n >= g->nblocks || (++k->blocks_begun % CHECK_INTERVAL == 0 && grid_over(g)))
 		return false;
 	first = worker_start_block(k, n);
@@ -364,9 +364,9 @@ static void worker_end_block(struct worker *k, struct block **at)
 	k->free_blocks = b;
 }
 
-/* ---- a thread's share ------------------------------------------------------------------------------- */
+/* ---- workers ---------------------------------------------------------------------------------------- */
 
-/* One turn for every block this thread has. */
+/* Gives every resident block a turn. */
 static enum run_state worker_round(struct worker *k)
 {
 	enum run_state r = RUN_SPINNING;
@@ -447,7 +447,7 @@ void worker_run(void *data, uint64_t number)
 	struct frame *next;
 	fenv_t callers;
 
-	/* Threads have a rounding, a flushing and traps of their own, or inherit an application's. */
+	/* The floating-point environment of the thread may be the application's. */
 	fegetenv(&callers);
 	fesetenv(FE_DFL_ENV);
 	k.resident_end = &k.resident;

@@ -1,4 +1,4 @@
-/* Tables that the lane loops read. */
+/* Constant tables for loops over lanes. */
 #include "ptx/interp/warp.h"
 
 #define R4(T, n) (T)1 << (n), (T)1 << ((n) + 1), (T)1 << ((n) + 2), (T)1 << ((n) + 3)

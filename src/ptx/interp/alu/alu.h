@@ -1,15 +1,14 @@
 /*
- * alu.h - what the files of the arithmetic unit share.
+ * alu.h - shared by the files of the ALU: macros that make kernels, and the tables that find them.
  *
- * An instruction form is one row of a table and one line that makes its
- * kernel: a function over the 32 lanes of a warp, whose loop vectorises.
+ * An instruction form is one line that makes its kernel (a function over the 32 lanes of
+ * a warp, whose loop vectorises) and one row of a table:
  *
  *	K2(add_u32, u32, u32, u32, a + b)	d[i] = a[i] + b[i] in the active lanes
- *	ROW(add, S32, add_u32, ...)		add.s32 is that
+ *	ROW(add, S32, add_u32, ...)		add.s32 uses that kernel
  *
- * The kernels are compiled once per instruction set (ALU_LEVEL in
- * CMakeLists.txt) and alu_select picks at run time.  So every kernel is
- * static, and each file's one external name goes through LEVEL().
+ * The kernels are compiled once for each instruction set (level.h).  Every kernel is
+ * therefore static, and the one external name of each file goes through LEVEL().
  */
 #pragma once
 
@@ -18,7 +17,7 @@
 #include "ptx/interp/warp.h"
 #include "ptx/ptx.h"
 
-/* Each answers NULL for a form that is not its own. */
+/* Each returns the kernel of an instruction form, or NULL if the form belongs to another file. */
 typedef exec_fn alu_chooser(const struct ptx_inst *in);
 #define alu_int     LEVEL(alu_int)
 #define alu_carry   LEVEL(alu_carry)
@@ -91,17 +90,17 @@ typedef double f64;
 		})); \
 	}
 
-/* ---- rows: which kernel serves which form ------------------------------------------------------- */
+/* ---- rows: the kernel of each form -------------------------------------------------------------- */
 
 struct alu_row {
 	uint16_t op;
 	uint8_t type; /* type[0] */
 	uint8_t variant;
 	exec_fn fn;
-	exec_fn controlled; /* for a rounding other than .rn, or .ftz; NULL: neither matters */
+	exec_fn controlled; /* with .ftz or a rounding other than .rn; NULL: fn serves these, too */
 };
 
-/* What makes a different kernel of the same opcode and type. */
+/* The modifiers that select between kernels of one opcode and type. */
 #define VARIANT(half, sat, relu, nan, xorsign) ((half) | (sat) << 2 | (relu) << 4 | (nan) << 5 | (xorsign) << 6)
 
 static inline exec_fn alu_find(const struct alu_row *rows, unsigned n, const struct ptx_inst *in)
@@ -117,7 +116,7 @@ static inline exec_fn alu_find(const struct alu_row *rows, unsigned n, const str
 }
 #define ALU_FIND(rows, in) alu_find(rows, sizeof(rows) / sizeof(rows)[0], in)
 
-/* ---- rounding and flushing in hardware ---------------------------------------------------------- */
+/* ---- rounding modes and flushing: MXCSR --------------------------------------------------------- */
 
 enum { MXCSR_DEFAULT = 0x1f80, MXCSR_FTZ_DAZ = 0x8040, MXCSR_RM = 0x2000, MXCSR_RP = 0x4000, MXCSR_RZ = 0x6000 };
 
@@ -136,7 +135,7 @@ static inline uint32_t mxcsr_of(const struct ptx_mods *m)
 	return m->ftz ? v | MXCSR_FTZ_DAZ : v;
 }
 
-/* name_controlled: the kernel under the instruction's rounding and flushing. */
+/* name_controlled: the kernel with the rounding mode and flushing of the instruction. */
 #define CONTROLLED(name) \
 	KERNEL(name##_controlled) \
 	{ \

@@ -17,8 +17,8 @@ K1_(cos_f32_controlled, MAP_ACTIVE, f32, f32, flush_f32(canon_f32(cosf(flush_f32
 K1(rsqrt_f64, f64, f64, canon_f64(1.0 / sqrt(a)))
 
 /*
- * rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 look at the upper 32 bits of
- * their argument and answer an upper half; the lower one is zero.
+ * rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 use only the upper 32 bits of their argument
+ * and compute only the upper 32 bits of the result; the lower half is zero.
  */
 static inline f64 upper_half(f64 v)
 {
@@ -28,7 +28,7 @@ static inline f64 upper_half(f64 v)
 		u &= 0x8000000000000000;
 	return bits_f64(u);
 }
-/* To the nearest upper half. */
+/* Rounds to a value whose lower half is zero. */
 static inline f64 round_to_upper_half(f64 v)
 {
 	return v - v == 0 ? upper_half(bits_f64(f64_bits(v) + 0x80000000)) : canon_f64(v);

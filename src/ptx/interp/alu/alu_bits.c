@@ -1,4 +1,4 @@
-/* Bits: logic, shifts, fields, counting, permutation. */
+/* Bit operations: logic, shifts, counting, fields and permutation. */
 #include "ptx/interp/alu/alu.h"
 
 #define LOGIC(T) \
@@ -11,7 +11,7 @@ LOGIC(u16)
 LOGIC(u32)
 LOGIC(u64)
 
-/* Predicates are one word a warp. */
+/* A predicate is one word with a bit for each lane. */
 #define PRED2(name, expr) \
 	KERNEL(name##_pred) \
 	{ \
@@ -27,7 +27,7 @@ KERNEL(not_pred)
 	pred_store(w, x->dst, ~pred_src(w, x, 0));
 }
 
-/* Shifts: an amount of the width or more shifts everything out. */
+/* Shifts by the width or more shift out all bits. */
 #define SHIFTS(T, S, N) \
 	K2(shl_##T, T, T, u32, b < N ? (T)(a << (b & (N - 1))) : 0) \
 	K2(shr_##T, T, T, u32, b < N ? a >> (b & (N - 1)) : 0) \
@@ -36,7 +36,7 @@ SHIFTS(u16, s16, 16)
 SHIFTS(u32, s32, 32)
 SHIFTS(u64, s64, 64)
 
-/* shf: the 64 bits b:a, moved left or right; the amount counts modulo 32 or at most 32. */
+/* shf: shifts the 64 bits b:a; the amount is taken modulo 32 (.wrap) or limited to 32 (.clamp). */
 static inline u32 funnel_left(u32 lo, u32 hi, u32 n)
 {
 	return (u32)(((u64)hi << 32 | lo) << n >> 32);
@@ -83,7 +83,7 @@ static inline u32 reverse_bits(u32 v)
 K1(brev_u32, u32, u32, reverse_bits(a))
 K1(brev_u64, u64, u64, (u64)reverse_bits((u32)a) << 32 | reverse_bits((u32)(a >> 32)))
 
-/* The n-th set bit of mask from base: upwards for n > 0, downwards for n < 0, base itself for 0. */
+/* The position of the n-th set bit of mask from base: upwards for n > 0, downwards for n < 0, base itself for 0. */
 static inline u32 nth_set_bit(u32 mask, u32 base, s32 n)
 {
 	s32 step = n < 0 ? -1 : 1;
@@ -100,7 +100,7 @@ static inline u32 nth_set_bit(u32 mask, u32 base, s32 n)
 }
 K3_(fns, MAP_ACTIVE, u32, u32, u32, s32, nth_set_bit(a, b, c))
 
-/* ---- fields: position and length are bytes ---- */
+/* ---- fields: position and length are taken modulo 256 ---- */
 
 static inline u64 low_ones(u32 n) /* the n lowest bits */
 {
@@ -121,7 +121,6 @@ static inline u64 extract_signed_field(s64 v, u32 pos, u32 len, u32 msb)
 	return len ? field | sign : 0;
 }
 
-/* v is sign-extended to 64 bits, so what lies beyond its top bit is its sign. */
 K3(bfe_u32, u32, u32, u32, u32, (u32)extract_field(a, b & 0xff, c & 0xff))
 K3(bfe_u64, u64, u64, u32, u32, extract_field(a, b & 0xff, c & 0xff))
 K3(bfe_s32, u32, s32, u32, u32, (u32)extract_signed_field(a, b & 0xff, c & 0xff, 31))
@@ -145,7 +144,7 @@ static inline u64 insert_field(u64 v, u64 into, u32 pos, u32 len)
 BFI(u32)
 BFI(u64)
 
-/* bmsk: `len` ones from `pos`. */
+/* bmsk: `len` ones, starting at bit `pos`. */
 static inline u32 mask_wrap(u32 pos, u32 len)
 {
 	u32 from = pos & 31, to = from + (len & 31);
@@ -161,7 +160,7 @@ static inline u32 mask_clamp(u32 pos, u32 len)
 K2(bmsk_wrap, u32, u32, u32, mask_wrap(a, b))
 K2(bmsk_clamp, u32, u32, u32, mask_clamp(a, b))
 
-/* szext: the lowest n bits, extended. */
+/* szext: sign-extends or zero-extends the lowest n bits. */
 static inline u32 zero_extend(u32 v, u32 n)
 {
 	return v & (u32)low_ones(n);
@@ -177,7 +176,7 @@ K2(szext_clamp_s32, u32, u32, u32, sign_extend(a, b < 32 ? b : 32))
 
 /* ---- three-way logic and permutation ---- */
 
-/* The table's bit abc says what that combination gives. */
+/* The result of bits a, b and c is bit abc of the table. */
 static inline u32 lop3_word(u32 a, u32 b, u32 c, u32 table)
 {
 	u32 r = 0;
@@ -202,7 +201,7 @@ KERNEL(lop3_b32)
 	MAP(w, d, u32, lop3_word(a[i], b[i], c[i], table));
 }
 
-/* lop3.and d|p, a, b, c, table, q: also p = (d != 0) and q. */
+/* lop3.and d|p, a, b, c, table, q: additionally p = (d != 0) and q. */
 KERNEL(lop3_pred)
 {
 	const u32 *d = DST(w, x, u32);
@@ -214,7 +213,7 @@ KERNEL(lop3_pred)
 	pred_store(w, x->dst2, x->in->m.op == PTX_A_AND ? p & q : x->in->m.op == PTX_A_OR ? p | q : p ^ q);
 }
 
-/* Four of the bytes of b:a; bit 3 of a selector spreads the byte's sign over it. */
+/* Selects four of the bytes of b:a; bit 3 of a selector replicates the byte's sign bit instead. */
 static inline u32 permute_bytes(u32 a, u32 b, u32 sel)
 {
 	u64 bytes = (u64)b << 32 | a;
@@ -232,7 +231,7 @@ static inline u32 permute_bytes(u32 a, u32 b, u32 sel)
 }
 K3(prmt_b32, u32, u32, u32, u32, permute_bytes(a, b, c))
 
-/* The named permutations, as selectors for each of the four positions. */
+/* The named modes, as selectors for each value of c. */
 KERNEL(prmt_mode)
 {
 	static const u16 selectors[][4] = {

@@ -1,10 +1,7 @@
-/* add.cc, addc, sub.cc, subc, mad.cc and madc: the carry flag is w->cc, one bit a lane. */
+/* add.cc, addc, sub.cc, subc, mad.cc and madc. The carry flag is w->cc, one bit per lane. */
 #include "ptx/interp/alu/alu.h"
 
-/*
- * For sub the flag is the borrow's opposite on some machines; here, as PTX
- * describes it, subc computes a - (b + CC) and CC is the borrow.
- */
+/* As PTX specifies, CC is the borrow of sub.cc (not its complement), and subc computes a - (b + CC). */
 #define CARRY_LOOP(T, carry_in, compute) \
 	const bool in = (carry_in), out = x->in->m.cc; \
 	T *d = DST(w, x, T); \

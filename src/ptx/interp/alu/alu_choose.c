@@ -1,4 +1,4 @@
-/* The kernel for an instruction, in one instruction set: ask each file. */
+/* Finds the kernel of an instruction, compiled for one instruction set, by asking each file of the ALU. */
 #include "ptx/interp/alu/alu.h"
 
 #define alu_choose LEVEL(alu_choose)

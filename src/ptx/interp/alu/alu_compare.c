@@ -1,9 +1,9 @@
-/* setp, set, selp, slct, testp. */
+/* Comparison and selection: setp, set, selp, slct and testp. */
 #include "ptx/interp/alu/alu_float.h"
 #include "ptx/interp/alu/half.h"
 #include <emmintrin.h>
 
-/* One bit a lane of 32 words that are 0 or ~0. */
+/* Packs 32 words that are 0 or ~0 to one bit per lane. */
 static inline u32 gather_bits(const u32 *t)
 {
 	const __m128i *v = (const __m128i *)t;
@@ -40,7 +40,7 @@ COMPARES(f64)
 COMPARE(nan_f32, f32, a != a || b != b)
 COMPARE(nan_f64, f64, a != a || b != b)
 
-/* The rest by exchanging operands and turning the answer round. */
+/* All other comparisons exchange the operands or negate the result. */
 #define COMPARE_INT(T) \
 	static u32 compare_##T(unsigned cmp, const T *a, const T *b) \
 	{ \
@@ -106,7 +106,7 @@ COMPARE_INT(s64)
 COMPARE_FLOAT(f32)
 COMPARE_FLOAT(f64)
 
-/* f16, bf16 and their pairs: compared as f32. high: the upper one of a pair. */
+/* Compares f16, bf16 and their pairs as f32. high: the upper element of a pair. */
 static u32 compare_half(const struct xinst *x, unsigned type, const void *a, const void *b, bool high)
 {
 	bool pair = type == PTX_F16X2 || type == PTX_BF16X2, brain = type == PTX_BF16 || type == PTX_BF16X2;
@@ -131,7 +131,7 @@ static inline bool is_unsigned_cmp(unsigned cmp)
 	return cmp >= PTX_CMP_LO && cmp <= PTX_CMP_HS;
 }
 
-/* One bit a lane: sources 0 and 1 in the comparison of the instruction. */
+/* Compares sources 0 and 1; the result has one bit per lane. */
 static u32 compare_sources(struct warp *w, const struct xinst *x, unsigned type, bool high)
 {
 	const unsigned cmp = x->in->m.cmp;
@@ -158,7 +158,7 @@ static u32 compare_sources(struct warp *w, const struct xinst *x, unsigned type,
 		if (x->in->m.ftz)
 			mxcsr_set(MXCSR_DEFAULT | MXCSR_FTZ_DAZ);
 		r = compare_f32(cmp, a, b);
-		__asm__ volatile("" : "+r"(r)); /* the comparison is done before the mode goes back */
+		__asm__ volatile("" : "+r"(r)); /* complete the comparison before the mode is reset */
 		if (x->in->m.ftz)
 			mxcsr_set(MXCSR_DEFAULT);
 		return r;
@@ -188,7 +188,7 @@ KERNEL(setp)
 		pred_store(w, x->dst2, combine_pred(w, x, ~t));
 }
 
-/* The common forms, without the way through the tables. */
+/* Kernels for common forms, without the switch over types and comparisons. */
 #define SETP(T, name, expr) \
 	KERNEL(setp_##name##_##T) \
 	{ \
@@ -208,7 +208,7 @@ SETPS(s32)
 SETPS(u64)
 SETPS(s64)
 
-/* setp.f16x2 p|q: p is of the lower halves, q of the upper ones. */
+/* setp.f16x2 p|q: p compares the lower elements, q the upper ones. */
 KERNEL(setp_pair)
 {
 	u32 low = compare_sources(w, x, x->in->m.type[0], false), high = compare_sources(w, x, x->in->m.type[0], true);
@@ -218,7 +218,7 @@ KERNEL(setp_pair)
 		pred_store(w, x->dst2, combine_pred(w, x, high));
 }
 
-/* What "true" is in a destination type. */
+/* The value of "true" in a destination type. */
 static u32 true_value(unsigned type)
 {
 	switch (type) {

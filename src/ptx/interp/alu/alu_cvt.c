@@ -1,15 +1,15 @@
 /*
  * cvt and cvt.pack.
  *
- * Any conversion works through cvt_any: bits out of the source, one exact
- * number, bits of the destination.  The conversions that programs are full of
- * have kernels of their own (`fast` below), which must answer the same.
+ * cvt_any handles all conversions: it unpacks the source to an exact number and packs that
+ * to the destination type.  Common conversions have kernels of their own (`fast` below),
+ * which must give the same results.
  */
 #include "ptx/interp/alu/alu_float.h"
 #include "ptx/interp/alu/half.h"
 #include <math.h>
 
-/* ---- lanes as 64-bit words, whatever the slot ---- */
+/* ---- lanes as 64-bit words, for slots of any width ---- */
 
 static void load_lanes(const struct warp *w, const struct xinst *x, unsigned n, u64 *v)
 {
@@ -93,7 +93,7 @@ KERNEL(cvt_int)
 
 /* ---- one value, any types ---- */
 
-/* A NaN gives zero, or where 64 bits are involved the integer with only its top bit set. */
+/* A NaN gives 0 or, if a 64-bit type is involved, an integer with only the top bit set. */
 static u64 float_to_int(const struct ptx_mods *m, struct num v)
 {
 	unsigned bits = ptx_type_bits(m->type[0]);
@@ -132,8 +132,7 @@ static inline bool rounds_to_integral(unsigned rnd)
 	return rnd >= PTX_RNI && rnd <= PTX_RPI;
 }
 
-/* A NaN in another format: f64's keep sign and what fits of the payload, and so do all on their way to tf32
- * by .rna. */
+/* Converts a NaN: from f64, and to tf32 with .rna, it keeps its sign and the upper bits of its payload. */
 static u64 nan_to_nan(const struct ptx_mods *m, u64 bits)
 {
 	const struct num_format *df = num_format_of(m->type[0]);
@@ -185,7 +184,7 @@ KERNEL(cvt_any)
 
 /* ---- pairs ---- */
 
-/* ue8m0: a power of two, 2^(bits - 127); 255 is the NaN. */
+/* ue8m0 is a power of two, 2^(bits - 127); 255 is the NaN. */
 static struct num scale_unpack(u64 bits)
 {
 	if (bits == 255)
@@ -209,7 +208,7 @@ static u64 scale_pack(const struct ptx_mods *m, struct num v)
 	return e < 0 ? 0 : e > 254 ? 254 : (u64)e;
 }
 
-/* How far apart the two elements of a packed type lie. */
+/* Bits between the two elements of a packed type. */
 static unsigned element_bits(unsigned type)
 {
 	return ptx_type_bits(type) / 2;
@@ -226,7 +225,7 @@ static u64 pair_result(const struct ptx_mods *m, struct num v)
 	return m->type[0] == PTX_UE8M0X2 ? scale_pack(m, v) : to_float(m, v, m->type[0]);
 }
 
-/* d = {a, b} from two f32: a is the upper one. */
+/* Packs two f32; a becomes the upper element. */
 KERNEL(cvt_two)
 {
 	const f32 *a = SRC(w, x, 0, f32), *b = SRC(w, x, 1, f32);
@@ -253,7 +252,7 @@ KERNEL(cvt_pair)
 	store_lanes(w, x, v);
 }
 
-/* cvt.pack: a and b saturated side by side, b lowest; above them what fits of c. */
+/* cvt.pack: saturates and packs a and b, b lowest; the bits above come from c. */
 KERNEL(cvt_pack)
 {
 	const u32 *a = SRC(w, x, 0, u32), *b = SRC(w, x, 1, u32);
@@ -286,7 +285,7 @@ static inline u32 trunc_u32(f32 a)
 }
 
 #define WIDTH(T) (sizeof(T) == 2 ? W16 : sizeof(T) == 4 ? W32 : W64)
-/* Slots may be wider than the types: then the slow way. */
+/* If a slot is wider than its type, the general kernel runs. */
 #define FAST(name, D, A, expr) \
 	K1(name##_lanes, D, A, expr) \
 	KERNEL(name) \

@@ -1,10 +1,9 @@
 /*
- * f32 and f64: the exact operations, in every rounding mode.
+ * f32 and f64: the correctly rounded operations, in every rounding mode.
  *
- * The processor's own arithmetic is IEEE's, so rounding and flushing are a
- * matter of MXCSR (CONTROLLED).  What differs from the processor: a NaN that
- * f32 arithmetic gives is always the same one (f64's keep their payload on both),
- * and minimum and maximum.
+ * The processor follows IEEE 754, so that MXCSR handles rounding and flushing (CONTROLLED).
+ * PTX differs in two points: f32 arithmetic always gives the canonical NaN (f64 keeps the
+ * payload on both), and minimum and maximum have rules of their own.
  */
 #include "ptx/interp/alu/alu_float.h"
 #include <math.h>
@@ -12,14 +11,14 @@
 #define F32_ABS 0x7fffffffu
 #define F64_ABS 0x7fffffffffffffffull
 
-/* A kernel, its twin under another rounding, and both again with .sat. */
+/* A kernel and its controlled variant; ARITH_SAT makes both again with .sat. */
 #define ARITH(K, name, ...) K(name, __VA_ARGS__) CONTROLLED(name)
 #define ARITH_SAT(K, name, T, ARGS, expr) \
 	ARITH(K, name, T, UNPACK ARGS, canon_##T(expr)) \
 	ARITH(K, name##_sat, T, UNPACK ARGS, saturate_##T(expr))
 #define UNPACK(...) __VA_ARGS__
 
-/* Without an instruction of its own, a fused multiply-add is a call: not for idle lanes. */
+/* Without an FMA instruction, fma() is a slow library call: evaluate it only for active lanes. */
 #ifdef __FMA__
 #define KFMA(...) K3(__VA_ARGS__)
 #else
@@ -54,7 +53,7 @@ ARITH(K2, sub_f32x2, u64, u64, u64, pack_f32x2(LOW(a) - LOW(b), HIGH(a) - HIGH(b
 ARITH(K2, mul_f32x2, u64, u64, u64, pack_f32x2(LOW(a) * LOW(b), HIGH(a) * HIGH(b)))
 ARITH(KFMA, fma_f32x2, u64, u64, u64, u64, pack_f32x2(fmaf(LOW(a), LOW(b), LOW(c)), fmaf(HIGH(a), HIGH(b), HIGH(c))))
 
-/* Bits in, bits out: what only looks at the sign. */
+/* abs, neg and copysign, on bits. */
 static inline u32 canon_u32(u32 v)
 {
 	return (v & F32_ABS) > 0x7f800000 ? NAN_f32 : v;
@@ -69,9 +68,8 @@ K2(copysign_f32, u32, u32, u32, (a & ~F32_ABS) | (b & F32_ABS))
 K2(copysign_f64, u64, u64, u64, (a & ~F64_ABS) | (b & F64_ABS))
 
 /*
- * Minimum and maximum, on bits.  -0 is less than +0; of a number and a NaN the
- * number wins, or with .NaN the NaN.  .xorsign.abs: of the magnitudes, with the
- * product's sign.
+ * Minimum and maximum, on bits.  -0 is less than +0.  A number wins over a NaN; with .NaN
+ * the NaN wins.  .xorsign.abs compares magnitudes and gives the result the sign of the product.
  */
 #define PICK(T, F, name) \
 	static inline T name##_##F(T a, T b, bool max) \

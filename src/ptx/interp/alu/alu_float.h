@@ -1,11 +1,11 @@
 /*
- * alu_float.h - small functions on float lanes, for kernels.
+ * alu_float.h - helpers for kernels on floats: canonical NaNs, saturation, flushing.
  */
 #pragma once
 
 #include "ptx/interp/alu/alu.h"
 
-/* The NaN that arithmetic gives. */
+/* The canonical NaNs. */
 #define NAN_f32 0x7fffffffu
 #define NAN_f64 0xfff8000000000000ull
 
@@ -19,7 +19,7 @@ static inline f64 canon_f64(f64 r)
 	return r != r ? bits_f64(NAN_f64) : r;
 }
 
-/* .sat: to 0..1, a NaN to +0. */
+/* .sat: limits to 0..1; a NaN becomes +0. */
 static inline f32 saturate_f32(f32 r)
 {
 	r = r > 0.0f ? r : 0.0f;

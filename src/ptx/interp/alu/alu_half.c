@@ -1,4 +1,4 @@
-/* f16 and bf16, single and in pairs: computed in f32 (half.h says why that is exact), rounded once. */
+/* f16 and bf16, single and in pairs: computed in f32 and rounded; half.h explains why that is correct. */
 #include "ptx/interp/alu/alu_float.h"
 #include "ptx/interp/alu/approx.h"
 #include "ptx/interp/alu/half.h"
@@ -13,7 +13,7 @@ static inline u32 flush_bf16(u32 h)
 	return h & 0x7f80 ? h : h & 0x8000;
 }
 
-/* .sat and .relu on a result; a NaN becomes 0 for the first and stays one for the second. */
+/* Applies .sat (a NaN becomes 0) and .relu (a NaN stays). */
 static inline f32 limit_result(f32 r, const struct ptx_mods *m)
 {
 	if (m->sat)
@@ -27,7 +27,7 @@ static inline f32 limit_result(f32 r, const struct ptx_mods *m)
 #define OUT_bf16(r) f32_to_bf16(r)
 #define FTZ(F, v)   (m->ftz ? flush_##F(v) : (v))
 
-/* name_F: as it is; name_F_full: with .ftz, .sat and .relu. Then the same for pairs. */
+/* name_F is the plain operation; name_F_full handles .ftz, .sat and .relu. Both also exist for pairs. */
 #define ONE(name, F, PARAMS, LETS, LETS_FTZ, expr) \
 	static inline u32 name##_##F##_lane PARAMS \
 	{ \
@@ -104,7 +104,7 @@ ARITH1(tanh, bf16, approx_tanh(a))
 SIGN(f16, 0x7c00)
 SIGN(bf16, 0x7f80)
 
-/* ---- minimum and maximum: the rules of f32 ---- */
+/* ---- minimum and maximum: same rules as for f32 ---- */
 
 static inline u32 pick_half(const struct ptx_mods *m, u32 a, u32 b, f32 fa, f32 fb, bool max)
 {
@@ -135,7 +135,7 @@ static inline u32 pick_half(const struct ptx_mods *m, u32 a, u32 b, f32 fa, f32 
 PICK(f16)
 PICK(bf16)
 
-/* One row serves every combination of modifiers: `full` is for those that change the arithmetic. */
+/* One row serves all combinations of modifiers: `full` if there are .ftz, .sat or .relu, else fn. */
 static const struct half_row {
 	uint16_t op;
 	uint8_t type;

@@ -1,7 +1,7 @@
-/* Integer arithmetic: everything that takes and gives integers, but carries and bit fields. */
+/* Integer arithmetic, except carries (alu_carry.c) and bit fields (alu_bits.c). */
 #include "ptx/interp/alu/alu.h"
 
-/* Neither traps: a zero divisor gives all ones, and the quotient of the least number by -1 wraps. */
+/* Division never traps: a zero divisor gives all ones, and the smallest number divided by -1 wraps. */
 #define UDIV(a, b)       ((b) ? (a) / (b) : (__typeof__(a))-1)
 #define UREM(a, b)       ((b) ? (a) % (b) : (__typeof__(a))-1)
 #define SDIV(a, b)       ((b) == 0 ? -1 : (b) == -1 ? (__typeof__(a))(0 - (u64)(a)) : (a) / (b))
@@ -81,7 +81,7 @@ K3(mad24lo_s32, u32, u32, u32, u32, (u32)product_s24(a, b) + c)
 K3(mad24hi_s32, u32, u32, u32, u32, (u32)(product_s24(a, b) >> 16) + c)
 K3(mad24hisat_s32, s32, u32, u32, s32, clamp_s32((s64)(s32)(product_s24(a, b) >> 16) + c))
 
-/* Two numbers of 16 bits in one word. */
+/* Two 16-bit numbers in one word. */
 #define BOTH(T, op)   ((u32)(u16)op((T)a, (T)b) | (u32)(u16)op((T)(a >> 16), (T)(b >> 16)) << 16)
 #define ADD(a, b)     ((a) + (b))
 #define SUB(a, b)     ((a) - (b))
@@ -96,7 +96,7 @@ K2(max_s16x2, u32, u32, u32, BOTH(s16, MAX))
 K2(minrelu_s16x2, u32, u32, u32, BOTH(s16, MINRELU))
 K2(maxrelu_s16x2, u32, u32, u32, BOTH(s16, MAXRELU))
 
-/* Sums of products of bytes. UU, US...: which of a and b are signed. */
+/* dp4a and dp2a: sums of products. The suffixes are the types of a's and b's elements. */
 #define BYTE(T, v, n) ((s32)(T)((v) >> 8 * (n)))
 #define HALF(T, v, n) ((s32)(T)((v) >> 16 * (n)))
 #define DOT(A, B, A16, B8) \
@@ -114,7 +114,7 @@ DOT(s8, s8, s16, s8)
 
 #define ROW(op, type, fn, half, sat, relu) {PTX_OP_##op, PTX_##type, VARIANT(half, sat, relu, 0, 0), fn, NULL},
 #define PLAIN(op, type, fn)                ROW(op, type, fn, 0, 0, 0)
-/* The same kernel for both signs, and one for each. */
+/* SAME: one kernel for signed and unsigned. EITHER: one kernel for each. */
 #define SAME(op, fn, h) \
 	ROW(op, U16, fn##_u16, h, 0, 0) \
 	ROW(op, S16, fn##_u16, h, 0, 0) \

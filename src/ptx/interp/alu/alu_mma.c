@@ -8,8 +8,8 @@
  *	B (k x n)  register r: column group, rows from 4e r + e member
  *	C, D	   rows group and group + 8, columns 2 member and the next
  *
- * Products of narrow floats are summed in f64 and rounded once, which is
- * closer to the truth than the hardware's own order of adding.
+ * Products of narrow floats are summed in f64 and rounded once, which is more accurate than
+ * the hardware.
  */
 #include "ptx/interp/alu/alu_float.h"
 #include "ptx/interp/alu/half.h"
@@ -27,7 +27,7 @@ static inline bool is_int(unsigned type)
 	return ptx_type_kind(type) == PTX_KIND_INT;
 }
 
-/* The 32 lanes of register r of a fragment; src -1 is the result. */
+/* The slot of register r of a fragment; src -1 is the result. */
 static const void *fragment_register(const struct warp *w, const struct xinst *x, int src, unsigned r)
 {
 	const struct ptx_operand *o = &x->in->ops[src + 1];
@@ -68,7 +68,7 @@ static s32 int_element(unsigned type, const void *reg, unsigned lane, unsigned j
 	return sign ? (s32)up >> (32 - bits) : (s32)(up >> (32 - bits));
 }
 
-/* Elements of A by row, of B by column. */
+/* Unpacks a fragment: A by row, B by column. */
 static void load_tile(const struct warp *w, const struct xinst *x, int src, struct mma_tile *t)
 {
 	const unsigned type = x->in->m.type[1 + src], bits = ptx_type_bits(type), e = bits < 32 ? 32 / bits : 1;
@@ -90,7 +90,7 @@ static void load_tile(const struct warp *w, const struct xinst *x, int src, stru
 	}
 }
 
-/* Where element n of a lane's part of C and D lies. */
+/* Row and column of element n of a lane's part of C and D. */
 static inline unsigned out_row(unsigned lane, unsigned n)
 {
 	return lane / 4 + 8 * (n / 2);
@@ -123,7 +123,7 @@ static f64 dot_float(
 	return sum;
 }
 
-/* Which 16-bit half, and of which register, element n is. */
+/* Element n of a lane's part of C; f16 elements are packed in pairs. */
 static f64 load_accumulator(const struct warp *w, const struct xinst *x, unsigned lane, unsigned n)
 {
 	const unsigned type = x->in->m.type[3];
@@ -177,7 +177,7 @@ KERNEL(mma)
 		store_result(w, x, lane, out[lane], n);
 }
 
-/* Eight rows of eight halves, transposed. */
+/* movmatrix: transposes 8 x 8 elements of 16 bits. */
 KERNEL(movmatrix)
 {
 	const u32 *a = SRC(w, x, 0, u32);
@@ -194,7 +194,7 @@ KERNEL(movmatrix)
 	MAP(w, d, u32, r[i]);
 }
 
-/* The fragments must be what the shape needs: the lists were only checked to be registers. */
+/* The parser checks only that fragments are lists of registers; their number must fit the shape. */
 static unsigned operand_registers(const struct ptx_inst *in, unsigned op)
 {
 	return in->ops[op].kind == PTX_O_VEC ? in->ops[op].n : 1;
@@ -239,7 +239,7 @@ exec_fn alu_mma(const struct ptx_inst *in)
 		return movmatrix;
 	if (in->op != PTX_OP_mma || m->op || m->layout_a != PTX_ROW || m->layout_b != PTX_COL)
 		return NULL;
-	/* .m8n8k4 of f16 has a layout of its own, from the first tensor cores. */
+	/* .m8n8k4 with f16 has the different layout of the first tensor cores. */
 	if (m->mma_m == 8 && m->type[1] == PTX_F16)
 		return NULL;
 	return mma_types_known(m) && mma_shape_fits(in) ? mma : NULL;

@@ -1,4 +1,4 @@
-/* Which instruction set this processor has, and so which copy of the kernels runs. */
+/* Selects the copy of the kernels, and of ld and st, for the instruction set of this processor. */
 #include "ptx/interp/core.h"
 
 #define CHOICES(level) \

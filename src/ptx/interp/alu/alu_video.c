@@ -1,7 +1,7 @@
 /*
- * The video instructions: arithmetic on bytes and halves picked out of words
- * (vadd ... vset), and on all the bytes or halves of a word at once (vadd4,
- * vadd2 ...).  Rare, so one function reads the modifiers as it goes.
+ * The video instructions: arithmetic on selected bytes and halves of words (vadd ... vset),
+ * and on all bytes or halves of a word at once (vadd4, vadd2 ...).  They are rare, so that
+ * one function for all of them may interpret the modifiers at run time.
  *
  *	scalar	t = a.sel op b.sel;  saturate;  d = t | t op2 c | c with t at d.sel
  *	SIMD	the same for each element; .add: d = c + the sum of all
@@ -97,7 +97,7 @@ static s64 apply_video_op(const struct ptx_inst *in, s64 a, s64 b)
 		n = in->m.wrap == PTX_WRAP ? (u32)b & 31 : (u32)b < 32 ? (u32)b : 32;
 		if (video_op(in->op) == V_SHR)
 			return a >> n;
-		/* By 32 nothing is left but what .sat goes by: the sign, and that it is much. */
+		/* A shift by 32 leaves only what .sat needs: the sign, and a magnitude out of range. */
 		return (s64)((u64)(n < 32 ? a : clamp_to(a, 32, true)) << n);
 	default:
 		return comparison_holds(in->m.cmp, a, b);
@@ -163,7 +163,7 @@ static u32 scalar_result(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 	return (c & ~mask) | ((u32)t << shift & mask);
 }
 
-/* Is element i of the result written, or is it c's? */
+/* True if the mask of the result selects element i; else that element comes from c. */
 static bool is_written(const struct ptx_operand *d, unsigned i, unsigned bits)
 {
 	if (!d->comp)
@@ -176,7 +176,7 @@ static bool is_written(const struct ptx_operand *d, unsigned i, unsigned bits)
 	return false;
 }
 
-/* Selectors count the elements of a, and then those of b; without one operand o has its own, from `first` on. */
+/* Selector digits number the elements of a, then those of b; the default of operand o starts at `first`. */
 static s64 simd_element(const struct ptx_operand *o, u32 a, u32 b, unsigned i, unsigned first, unsigned bits, bool sign)
 {
 	unsigned n = o->comp ? o->n >> 4 * i & 15 : first + i, each = 32 / bits;
@@ -204,10 +204,9 @@ static u32 simd_result(const struct ptx_inst *in, u32 a, u32 b, u32 c, unsigned 
 }
 
 /*
- * (a * b + c) >> 7 or 15, product or c perhaps negated, .po one more.  The manual has a, b and c
- * unsigned where their types are; an H200 takes whole words as signed all the same.  What it clamps to
- * is the manual's: the unsigned range only where nothing is signed or negated, and there zeros are
- * shifted in.
+ * vmad: (a * b + c) >> 7 or 15, with product or c optionally negated; .po adds one.  The manual says that a, b and c
+ * are unsigned if their types are; an H200 nevertheless treats whole words as signed.  Clamping follows the manual:
+ * to the unsigned range only if nothing is signed or negated; the shift then inserts zeros.
  */
 static u32 multiply_add(const struct ptx_inst *in, u32 a, u32 b, u32 c)
 {

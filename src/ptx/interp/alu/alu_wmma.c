@@ -1,7 +1,7 @@
 /*
- * wmma.mma: D = A B + C by a whole warp, on fragments as wmma.h has them.
+ * wmma.mma: D = A B + C by a whole warp, on the fragments of wmma.h.
  *
- * As with mma, products of narrow floats are summed in f64 and rounded once.
+ * As in alu_mma.c, products of narrow floats are summed in f64 and rounded once.
  */
 #include "ptx/interp/alu/alu_float.h"
 #include "ptx/interp/alu/half.h"
@@ -13,15 +13,15 @@
 
 enum { MAX_MN = 256, MAX_MK = 512 }; /* elements of C; of A and of B */
 
-/* Eight neighbours in a row, and an array of them. */
+/* Vectors of eight neighbouring elements of a row; ROWS aligns arrays of them. */
 #define ROWS __attribute__((aligned(64)))
 typedef f64 f64x8 __attribute__((vector_size(64)));
 typedef s32 s32x8 __attribute__((vector_size(32)));
 
 /*
- * c += a b for one N: constant, so that a row of c stays in registers.  Products and sums are fused where the
- * processor can (this file is compiled so): f64 wants it, and the products of narrower floats are exact anyway.
- * Integers are of a few bits, and their sums far from overflow.
+ * c += a b for a constant N, so that a row of c stays in registers.  Products and sums are fused if the processor can
+ * (by the compile options of this file): f64 requires it, and products of narrower floats are exact anyway.  Integers
+ * have at most 8 bits, and their sums cannot overflow.
  */
 #define PRODUCT(name, T, N) \
 	static void name##_##N(T *c, const T *a, const T *b, unsigned m, unsigned k) \
@@ -64,7 +64,7 @@ union elements {
 	f64 d[WMMA_MAX_BYTES / 8];
 };
 
-/* In two steps, each of which vectorises. */
+/* Converts in two steps, each of which vectorises. */
 static void halves_to_f64(const u16 *h, bool bf16, f64 *to, unsigned n)
 {
 	f32 f[MAX_MK];
@@ -92,7 +92,7 @@ static void to_f64(const union elements *e, unsigned type, f64 *to, unsigned n)
 		for (unsigned i = 0; i < n; i++)
 			to[i] = e->f[i];
 		break;
-	case PTX_TF32: /* the low bits do not count */
+	case PTX_TF32: /* ignores the low 13 bits */
 		for (unsigned i = 0; i < n; i++)
 			to[i] = bits_f32(e->w[i] & 0xffffe000);
 		break;
@@ -115,7 +115,7 @@ static void from_f64(union elements *e, unsigned type, const f64 *from, unsigned
 	}
 }
 
-/* Element i of a run of elements of 4 bits. */
+/* Element i of a run of 4-bit elements. */
 static inline s32 nibble_at(const u8 *run, unsigned type, unsigned i)
 {
 	u8 up = (u8)(run[i / 2] << (i % 2 ? 0 : 4));
@@ -125,7 +125,7 @@ static inline s32 nibble_at(const u8 *run, unsigned type, unsigned i)
 
 /* ---- the instruction -------------------------------------------------------------------------------- */
 
-/* What d, a, b and c are made of: A and B are not named where they are f16. */
+/* The element type of d, a, b or c (operands 0 to 3); the types of A and B are omitted if they are f16. */
 static unsigned type_of(const struct ptx_mods *m, unsigned operand)
 {
 	if (m->ntypes == 2)
@@ -175,7 +175,7 @@ KERNEL(wmma_float)
 	write_result(w, x, &e);
 }
 
-/* A by rows, B by rows, too; in the fragment, narrow ones of B stand column by column. */
+/* Unpacks A or B by rows; in the fragment, 4-bit elements of B are stored by columns. */
 static void read_ints(const struct warp *w, const struct xinst *x, unsigned operand, s32 *to)
 {
 	struct wmma_matrix m = matrix_of(&x->in->m, operand);

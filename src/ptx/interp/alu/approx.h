@@ -1,8 +1,8 @@
 /*
- * approx.h - ex2, lg2 and friends for one lane, in f64 and without branches.
+ * approx.h - ex2, lg2 and tanh for one lane, in f64 and without branches.
  *
- * PTX asks for some 22 correct bits; these have 28 or more before the last
- * rounding.  Being nearer to the truth than the hardware is allowed.
+ * PTX requires about 22 correct bits; these have 28 or more before the final rounding.
+ * Results may be more accurate than those of the hardware.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ static inline double exp2_series(double p, double r)
 	return p;
 }
 
-/* 2^a: a = n + r with |r| <= 1/2; 2^r by its Taylor series (the coefficients are ln2^k / k!). */
+/* 2^a = 2^n * 2^r with a = n + r, n an integer and |r| <= 1/2. */
 static inline float approx_ex2(float a)
 {
 	double x = a < -200.0f ? -200.0 : a > 200.0f ? 200.0 : (double)a;
@@ -56,7 +56,7 @@ static inline float approx_lg2(float a)
 	return a < 0 || a != a ? bits_f32(0x7fffffff) : (float)r;
 }
 
-/* tanh a = (t - 1) / (t + 1) with t = 2^(2a / ln2); near 0 its own series, lest the difference lose bits. */
+/* tanh a = (t - 1) / (t + 1) with t = 2^(2a / ln2); near 0 its series, since the difference loses bits. */
 static inline float approx_tanh(float a)
 {
 	double x = a > 10.0f ? 10.0 : a < -10.0f ? -10.0 : (double)a, q = x * x;

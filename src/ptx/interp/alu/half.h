@@ -1,11 +1,11 @@
 /*
- * half.h - f16 and bf16 as bits, to f32 and back, in code that vectorises.
+ * half.h - conversion of f16 and bf16 bits to f32 and back, in code that vectorises.
  *
- * Sums and products of f16 are taken in f32 and rounded again: 24 bits are
- * enough that the second rounding does no harm.  Where they are not (a fused
- * multiply-add, and bf16, whose exponents are f32's own) the first step is
- * done in f64 and to odd: truncated, with the last bit set if anything was
- * lost, so that the last rounding sees on which side of a tie it stands.
+ * Sums and products of f16 are computed in f32 and rounded to f16: f32 has enough bits
+ * that rounding twice is harmless.  Where it has not (fused multiply-add, and bf16, which
+ * has the exponent range of f32), the first step is computed in f64 and rounded to odd:
+ * truncated, with the last bit set if the result is inexact, so that the final rounding
+ * sees the correct side of a tie.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ static inline uint16_t f32_to_f16(float f)
 {
 	uint32_t u = f32_bits(f), a = u & 0x7fffffff, sign = u >> 16 & 0x8000;
 	uint32_t normal = (a - (112u << 23) + 0xfff + (a >> 13 & 1)) >> 13;
-	uint32_t small = f32_bits(bits_f32(a) + 0.5f) - 0x3f000000; /* f32's last place is 2^-24 there */
+	uint32_t small = f32_bits(bits_f32(a) + 0.5f) - 0x3f000000; /* near 0.5 the last bit of f32 is 2^-24 */
 	uint32_t r = a < 0x38800000 ? small : a < 0x47800000 ? normal : 0x7c00;
 
 	return (uint16_t)(a > 0x7f800000 ? NAN_HALF : r | sign);
@@ -46,7 +46,7 @@ static inline uint16_t f32_to_bf16(float f)
 	return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? NAN_HALF : (u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* a + b to odd. */
+/* a + b, rounded to odd. */
 static inline double sum_to_odd(double a, double b)
 {
 	double s = a + b, bb = s - a, err = (a - (s - bb)) + (b - bb);
@@ -69,13 +69,13 @@ static inline float f64_to_odd(double d)
 	return bits_f32(u);
 }
 
-/* a * b + c for lanes that hold f16 or bf16: rounds once when the result goes back there. */
+/* a * b + c of f16 or bf16 values, for a final rounding to that type. */
 static inline float half_fma(float a, float b, float c)
 {
 	return f64_to_odd(sum_to_odd((double)a * b, c));
 }
 
-/* a * b likewise: in f32 bf16's products can be subnormal. */
+/* a * b of bf16 values, likewise: in f32 the product may be subnormal. */
 static inline float half_mul(float a, float b)
 {
 	return f64_to_odd((double)a * b);

@@ -1,3 +1,4 @@
+/* Implements num.h: formats, packing, unpacking and rounding of exact numbers. */
 #include "ptx/interp/alu/num.h"
 
 const struct num_format num_f16 = {5, 10, NUM_IEEE, 15, 0, 0x7fff};

@@ -1,11 +1,11 @@
 /*
- * wmma.h - what a wmma fragment looks like.  Private to matrix.c (memory) and alu_wmma.c (products).
+ * wmma.h - the layout of a wmma fragment.  Private to matrix.c (loads and stores) and alu_wmma.c (products).
  *
- * PTX does not say which lane holds which element, only how many registers there are.  Ours hold the matrix row
- * by row: register after register, in each from lane 0 to lane 31, in each lane from the low bits up.  So a
- * fragment's slots, put one behind the other, are the matrix as it would lie in memory.  Elements of less than a
- * byte lie so that a dot product finds them in a row: B, of which only .col exists, column by column.  Where
- * there are more registers than the matrix fills, they repeat it.
+ * PTX leaves open which lane holds which element and specifies only the number of registers.  Our fragments hold the
+ * matrix row by row: register after register, in each from lane 0 to lane 31, in each lane from the low bits up.  The
+ * concatenated slots of a fragment are thus the matrix as it would lie in memory.  For elements of less than a byte, B
+ * (which exists only as .col) is stored column by column, so that dot products read consecutive elements.  If there are
+ * more registers than the matrix fills, they repeat it.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 
 #include "ptx/interp/warp.h"
 
-enum { WMMA_MAX_BYTES = 2048 }; /* of a matrix: 16 x 16 of f64 would be that */
+enum { WMMA_MAX_BYTES = 2048 }; /* the largest matrix: 16 x 16 of f64 */
 
-/* One matrix of an instruction: its runs (rows, or columns of narrow B) and how long these are. */
+/* A matrix of an instruction. A run is a row or, in a narrow B, a column. */
 struct wmma_matrix {
 	uint8_t type; /* enum ptx_type of an element */
 	unsigned bits;
-	unsigned runs, run; /* run: in elements */
-	bool columns;       /* the runs are columns */
+	unsigned runs, run; /* number of runs, and elements of one */
+	bool columns;       /* runs are columns */
 };
 
 enum wmma_which { WMMA_A, WMMA_B, WMMA_C };
@@ -46,13 +46,13 @@ static inline unsigned wmma_bytes(const struct wmma_matrix *x)
 	return x->runs * x->run * x->bits / 8;
 }
 
-/* Bytes of a register's slot, and the register that starts the operand's list of n. */
+/* Bytes of a register's slot. */
 static inline unsigned wmma_slot(const struct wmma_matrix *x)
 {
 	return x->bits == 64 ? 8 * LANES : 4 * LANES;
 }
 
-/* Do n registers hold the matrix, once or several times? */
+/* True if n registers hold the matrix a whole number of times. */
 static inline bool wmma_fits(const struct wmma_matrix *x, unsigned n)
 {
 	unsigned bytes = wmma_bytes(x), room = n * wmma_slot(x);
@@ -60,7 +60,7 @@ static inline bool wmma_fits(const struct wmma_matrix *x, unsigned n)
 	return bytes && bytes <= WMMA_MAX_BYTES && room >= bytes && room % bytes == 0 && bytes % wmma_slot(x) == 0;
 }
 
-/* Between a matrix and the slots list[0], list[1] ... of the warp. */
+/* Copy a matrix from and to the slots list[0], list[1] ... of a frame. */
 static inline void wmma_gather(const uint8_t *regs, const uint32_t *list, const struct wmma_matrix *x, void *to)
 {
 	unsigned slot = wmma_slot(x);

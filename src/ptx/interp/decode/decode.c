@@ -1,9 +1,9 @@
 /*
- * From parsed instructions to decoded ones: every register, constant and address gets a slot in the frame
- * (decode_slot.c), every instruction the function that runs it.
+ * Decodes a function: every register, constant and address gets a slot in the frame (decode_slot.c), every instruction
+ * gets its exec function (decode_select.c).
  *
- * What an instruction needs computed first (special registers, addresses in the local frame) becomes an
- * instruction of its own before it, with a temporary as result.  Places where lanes meet again get an x_join.
+ * Operands that must be computed first (special registers, addresses in the local frame) become instructions before the
+ * one that uses them, with a temporary as result.  Points of reconvergence get an x_join.
  */
 #include "ptx/interp/decode/decode.h"
 
@@ -34,7 +34,7 @@ void decode_fail(struct decoder *d, int err, const struct ptx_inst *in, const ch
 
 /* ---- instructions ----------------------------------------------------------------------------------- */
 
-/* As decode_grow, but what is aligned stays so. */
+/* Like decode_grow, but keeps the alignment of struct xinst. */
 static bool reserve_inst(struct decoder *d)
 {
 	uint32_t cap = d->insts_cap ? d->insts_cap * 2 : 64;
@@ -72,7 +72,7 @@ struct xinst *decode_emit(struct decoder *d, exec_fn run, const struct ptx_inst 
 	return x;
 }
 
-/* Something computed before the instruction. Temporaries hold 64 bits or less. */
+/* Emits an instruction that computes an operand into a temporary, of up to 64 bits. */
 static uint32_t emit_temp(
 	struct decoder *d, exec_fn run, const struct ptx_inst *in, unsigned width, uint32_t aux, int64_t imm)
 {
@@ -164,7 +164,7 @@ static uint32_t decode_list(struct decoder *d, const struct ptx_inst *in, const 
 	return at;
 }
 
-/* [reg + imm], [var + imm], [imm]. The first address of an instruction leaves its displacement in imm. */
+/* An address operand: [reg + imm], [var + imm] or [imm]. slot is NO_SLOT for local and parameter variables. */
 struct decoded_address {
 	uint32_t slot;
 	uint8_t width;
@@ -206,6 +206,7 @@ static void x_add_displacement(struct warp *w, const struct xinst *x)
 	d[i] = src_read_lane(w, x, 0, i) + (uint64_t)x->imm;
 }
 
+/* The second address of an instruction: xinst has only one displacement, so the sum goes to a temporary. */
 static uint32_t address_temp(struct decoder *d, const struct ptx_inst *in, struct decoded_address a)
 {
 	uint32_t slot = decode_temporary(d);
@@ -221,7 +222,7 @@ static uint32_t address_temp(struct decoder *d, const struct ptx_inst *in, struc
 	return slot;
 }
 
-/* Fills in x, which is not in the array yet: what its operands need is emitted before it. */
+/* Fills in the operands of x, which is not in d->insts yet: instructions that compute operands are emitted first. */
 static void decode_operands(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
 {
 	unsigned ndest = ptx_inst_ndest(in), addresses = 0;
@@ -263,7 +264,7 @@ static void decode_operands(struct decoder *d, const struct ptx_inst *in, struct
 	}
 }
 
-/* Which source names the members; -1: all lanes of the warp take part; -2: each for itself. */
+/* The index of the source that is the member mask; -1: all lanes of the warp are members; -2: not warp-wide. */
 static int member_source(const struct ptx_inst *in, const struct xinst *x)
 {
 	switch (in->op) {
@@ -300,7 +301,7 @@ static void fail_unsupported(struct decoder *d, const struct ptx_inst *in)
 
 	snprintf(name, sizeof(name), "%s", ptx_op_name(in->op));
 	for (char *c = name; *c; c++)
-		*c = *c == '_' ? '.' : *c; /* as it is written */
+		*c = *c == '_' ? '.' : *c;
 	for (unsigned i = 0; i < in->m.ntypes && n < sizeof(types); i++)
 		n += (size_t)snprintf(types + n, sizeof(types) - n, ".%s", ptx_type_name(in->m.type[i]));
 	decode_fail(d, -ENOTSUP, in, "%s%s in this form is not supported by the interpreter", name, types);
@@ -356,7 +357,7 @@ static void decode_inst(struct decoder *d, uint32_t i)
 		break;
 	case PTX_OP_call:
 		decode_call(d, in);
-		return; /* an x_join follows it */
+		return; /* decode_call has set the guard: the last instruction is an x_join */
 	case PTX_OP_mov:
 		if (in->ops[1].kind == PTX_O_SREG && in->ops[0].kind == PTX_O_REG) {
 			struct xinst *x = decode_emit(d, x_sreg, in);
@@ -386,6 +387,7 @@ static void mark_joins(struct decoder *d)
 	}
 }
 
+/* Turns instruction numbers into addresses and numbers of decoded instructions, now that d->insts no longer moves. */
 static void resolve_targets(struct decoder *d)
 {
 	const uint32_t *map = d->map;
@@ -408,6 +410,7 @@ static void resolve_targets(struct decoder *d)
 	}
 }
 
+/* Moves the results to x, also after an error: func_clear frees them. */
 static void decoder_finish(struct decoder *d, struct xfunc *x)
 {
 	x->insts = d->insts;

@@ -67,7 +67,7 @@ bool decode_grow(
 	struct decoder *d, void **array, uint32_t n, uint32_t *cap, size_t size); /* room for one element more */
 uint32_t slot_size(unsigned width);                                               /* bytes */
 
-/* register_allocation.c: sets place[], the slot of every register, and *size, the bytes of all slots. False: no memory. */
+/* register_allocation.c: the slot of every register, and *size, the bytes of all slots. False: no memory */
 bool allocate_registers(const struct ptx_function *f, uint32_t *place, uint64_t *size);
 
 /* decode_select.c.  The exec function; NULL: not supported, or decode_fail was called. */

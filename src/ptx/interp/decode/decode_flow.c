@@ -1,11 +1,11 @@
-/* Decoding of branches, and of calls with what they pass. */
+/* Decodes branches and calls, with their arguments. */
 #include "ptx/interp/decode/decode.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the lanes that part at instruction i meet again, as an instruction number. */
+/* The number of the instruction where lanes that diverge at instruction i meet again; NO_SLOT: nowhere. */
 static uint32_t reconvergence_point(const struct decoder *d, uint32_t i)
 {
 	uint32_t at = d->fn->blocks[d->fn->block_of[i]].ipdom;
@@ -13,7 +13,7 @@ static uint32_t reconvergence_point(const struct decoder *d, uint32_t i)
 	return at == PTX_NOREG ? NO_SLOT : d->fn->blocks[at].first;
 }
 
-/* Targets are instruction numbers until all are decoded. */
+/* target and aux are instruction numbers until resolve_targets. */
 void decode_bra(struct decoder *d, uint32_t i)
 {
 	const struct ptx_inst *in = &d->fn->insts[i];
@@ -129,6 +129,7 @@ void decode_call(struct decoder *d, const struct ptx_inst *in)
 	decode_emit(d, x_join, in);
 }
 
+/* The places of the function's own parameters or results. */
 static struct call_arg *decode_own_params(struct decoder *d, struct ptx_var **vars, uint32_t n)
 {
 	struct call_arg *a = calloc(n + 1u, sizeof(*a));

@@ -1,9 +1,9 @@
-/* Which function runs an instruction, and whether its operands are what that function needs. */
+/* Selects the exec function of an instruction, and checks that the operands are what that function needs. */
 #include "ptx/interp/decode/decode.h"
 
 #include <errno.h>
 
-/* Named .param memory: inside the frame, and not across the end of a kernel's arguments. */
+/* An access to named .param memory must lie inside the frame, and not cross the end of a kernel's arguments. */
 static void check_param(struct decoder *d, const struct ptx_inst *in, const struct xinst *x, unsigned value)
 {
 	const struct ptx_operand *o = &in->ops[value];
@@ -51,7 +51,7 @@ static exec_fn select_access(struct decoder *d, const struct ptx_inst *in, struc
 	x->access = access_kind(x);
 	x->n = o->kind == PTX_O_VEC ? (uint8_t)o->n : 1;
 	if (o->kind == PTX_O_VEC) {
-		/* All elements in slots of one width; a sink counts as any. */
+		/* All elements must have slots of one width; a sink fits any. */
 		uint32_t first = store ? x->src[1] : x->dst;
 		bool seen = false;
 
@@ -67,7 +67,7 @@ static exec_fn select_access(struct decoder *d, const struct ptx_inst *in, struc
 	return store ? access_store(in, width, x) : access_load(in, width, x);
 }
 
-/* The element type of operand k, if that is a fragment of a matrix; else PTX_NONE. */
+/* The element type of operand k if it is a matrix fragment; else PTX_NONE. */
 static unsigned fragment_type(const struct ptx_inst *in, unsigned k)
 {
 	const struct ptx_mods *m = &in->m;
@@ -75,7 +75,7 @@ static unsigned fragment_type(const struct ptx_inst *in, unsigned k)
 	switch (in->op) {
 	case PTX_OP_mma:
 		return k < 4 ? m->type[k] : PTX_NONE;
-	case PTX_OP_wmma_mma: /* f16 is not written */
+	case PTX_OP_wmma_mma: /* the types of A and B are omitted if they are f16 */
 		return k >= 4 ? PTX_NONE : m->ntypes == 4 || !k ? m->type[k] : k == 3 ? m->type[1] : PTX_F16;
 	case PTX_OP_wmma_store_d:
 	case PTX_OP_stmatrix:
@@ -90,7 +90,6 @@ static unsigned fragment_type(const struct ptx_inst *in, unsigned k)
 	}
 }
 
-/* Fragments are read and written as a whole: their registers must have the size for it. */
 bool decode_fragments_valid(const struct decoder *d, const struct ptx_inst *in, const struct xinst *x)
 {
 	unsigned ndest = ptx_inst_ndest(in);
@@ -136,7 +135,7 @@ exec_fn decode_select(struct decoder *d, const struct ptx_inst *in, struct xinst
 	case PTX_OP_trap:
 		return x_trap;
 	case PTX_OP_brkpt:
-		return x_nop; /* no debugger is there */
+		return x_nop; /* there is no debugger */
 	}
 	for (size_t i = 0; i < sizeof(ask) / sizeof(ask[0]); i++) {
 		run = ask[i](in);

@@ -1,5 +1,5 @@
 /*
- * Where in the frame things lie: each has a slot, which holds it for all lanes.
+ * Slots of a frame: registers, constants, addresses and temporaries.  Each slot holds a value for all lanes.
  *
  *	frame:	| registers | constants, addresses, temporaries |
  *		0           regs_size                           frame_size
@@ -56,7 +56,7 @@ void decode_registers(struct decoder *d)
 	d->regs_size = (uint32_t)size;
 }
 
-/* A slot behind the registers, zeroed. */
+/* Adds a zeroed slot after the registers. */
 static uint32_t new_slot(struct decoder *d, unsigned width)
 {
 	uint32_t at = d->consts_size, size = slot_size(width);

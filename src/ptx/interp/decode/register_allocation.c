@@ -1,14 +1,14 @@
 /*
- * Registers to slots.  A compiler's PTX names a new register for nearly every value, so a slot for each would
- * make a frame of many kilobytes, most of it dead at any time, and no cache would hold those of a block.
- * Registers that never live at the same time share a slot.
+ * Assigns slots to registers.  Compilers use a new register for nearly every value: one slot each would make frames of
+ * many kilobytes, mostly dead, that no cache holds for all warps of a block.  Registers that are never live at the same
+ * time therefore share a slot.
  *
- *	%r1  |----|			a register occupies its slot from the first place, in the order of
- *	%r2     |------|		the text, where it is live to the last; %r3 gets that of %r1
+ *	%r1  |----|			a register occupies its slot from the first instruction, in text order,
+ *	%r2     |------|		where it is live to the last; %r3 gets the slot of %r1
  *	%r3          |----|
  *
- * Lanes in different places of the code do not disturb each other: every lane has its own element of the slot,
- * and each follows a path of its own, along which at most one of the sharers is live.
+ * Lanes at different places in the code do not disturb each other: each lane has its own element of the slot, and on
+ * the path of one lane at most one of the sharing registers is live.
  */
 #include "ptx/interp/decode/decode.h"
 
@@ -19,13 +19,13 @@ enum { NO_REG = UINT32_MAX, WIDTHS = W128 + 1 };
 
 struct slot_assignment {
 	const struct ptx_function *f;
-	uint32_t *first, *last; /* by register: where it is live; first > last: nowhere */
-	uint32_t *starting;     /* by instruction: the registers that start there, a list through next_start */
-	uint32_t *ending;       /* the same of those that end */
+	uint32_t *first, *last; /* by register: the range in which it is live; first > last: nowhere */
+	uint32_t *starting;     /* by instruction: the registers whose range starts there, a list through next_start */
+	uint32_t *ending;       /* by instruction: those whose range ends there, a list through next_end */
 	uint32_t *next_start, *next_end;
-	uint32_t *next_free; /* by register: the next in a list of those whose slot is free */
-	uint32_t free[WIDTHS];
-	uint32_t at; /* the instruction being looked at */
+	uint32_t *next_free;   /* by register: the next register whose slot is free */
+	uint32_t free[WIDTHS]; /* by width: the first register whose slot is free */
+	uint32_t at;           /* the current instruction */
 };
 
 static void extend_range(struct slot_assignment *a, uint32_t r, uint32_t at)
@@ -50,7 +50,7 @@ static void extend_ranges(struct slot_assignment *a, const uint64_t *set, uint32
 			extend_range(a, i * 64 + (uint32_t)__builtin_ctzll(m), at);
 }
 
-/* Parameters and results that are registers belong to the caller, too. */
+/* Parameters and results in registers are live in the whole function: the caller writes and reads them. */
 static void extend_signature(struct slot_assignment *a, struct ptx_var **vars, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -93,8 +93,8 @@ static void list_ranges(struct slot_assignment *a)
 	}
 }
 
-/* An instruction's sources and results are never given one slot: the last use comes before the first write
- * only if each lane is done before the next, which not every instruction promises. */
+/* A result never shares a slot with a source of the same instruction: not every exec function finishes a lane before it
+ * reads the next one. */
 static uint64_t assign_slots(struct slot_assignment *a, uint32_t *place)
 {
 	const struct ptx_function *f = a->f;
@@ -125,7 +125,7 @@ static uint64_t assign_slots(struct slot_assignment *a, uint32_t *place)
 	return size;
 }
 
-/* One for each, where nothing is known of their lives. */
+/* Without liveness information every register gets its own slot. */
 static uint64_t assign_one_slot_each(const struct ptx_function *f, uint32_t *place)
 {
 	uint64_t size = 0;

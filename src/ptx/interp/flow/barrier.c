@@ -1,8 +1,8 @@
 /*
- * bar.sync, bar.arrive, bar.red and barrier.*: the sixteen barriers of a block.
+ * The sixteen barriers of a block: bar.sync, bar.arrive, bar.red and barrier.*.
  *
- * Arrivals are counted lane by lane, so a barrier may stand in divergent code.  For one that names a number
- * of threads (always whole warps) a warp counts as 32 once all lanes it still has are there.
+ * Arrivals are counted by lane, so that barriers work in divergent code.  For a barrier with a number of threads
+ * (always whole warps), a warp counts as 32 once all its live lanes have arrived.
  */
 #include "ptx/interp/core.h"
 
@@ -27,7 +27,7 @@ static bool barrier_complete(const struct block *b, const struct barrier *bar)
 	return n >= bar->count;
 }
 
-/* bar.red: the answer, in the lanes that waited. */
+/* Stores the result of bar.red in the lanes that waited. */
 static void barrier_store_result(struct split *s, const struct barrier *bar)
 {
 	const struct xinst *x = s->pc;

@@ -1,4 +1,7 @@
-/* Functions that every device has: vprintf, malloc, free, __assertfail, cudaGraphSetConditional; nested.c has more. */
+/*
+ * Built-in device functions: vprintf, malloc, free, __assertfail and cudaGraphSetConditional.  nested_launch.c has
+ * those of the device runtime.
+ */
 #include "ptx/interp/core.h"
 
 #include <stdio.h>
@@ -87,7 +90,7 @@ static void builtin_free(struct warp *w, const struct xinst *x)
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
 
-	/* What is free now must not be found in the caches of this thread. */
+	/* The caches of this worker must not grant access to freed memory. */
 	memset(w->block->worker->ranges, 0, sizeof(w->block->worker->ranges));
 	memset(w->block->worker->hot, 0, sizeof(w->block->worker->hot));
 	FOR_ACTIVE(w, i)
@@ -122,14 +125,12 @@ static void builtin_assertfail(struct warp *w, const struct xinst *x)
 		pthread_mutex_lock(&g->lock);
 		if (h->assertion)
 			h->assertion(h->arg, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
-		pthread_mutex_unlock(&g->lock);
-		pthread_mutex_lock(&g->lock);
 		if (!atomic_exchange(&g->asserted, true) && !atomic_load(&g->fault))
 			snprintf(w->launch->message, sizeof(w->launch->message), "assertion %.100s failed at %.100s:%u",
 				what, file, (uint32_t)builtin_arg(w, s, 2, i));
 		pthread_mutex_unlock(&g->lock);
 	}
-	/* Others may have something to say, too: the grid goes on as long as nobody has to wait. */
+	/* Other threads may have failed assertions to print, too: the grid ends only at the next check of grid_over. */
 	warp_exit(w, w->active);
 }
 

@@ -1,4 +1,4 @@
-/* Calls of functions and returning: every group of lanes that calls has a frame, which is a join to come back to. */
+/* Calls and returns: each group of calling lanes gets a frame, whose join is the place to return to. */
 #include "ptx/interp/core.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static unsigned width_bytes(unsigned width)
 	return width == WPRED ? 4 : 1u << width;
 }
 
-/* One lane of an argument. Predicates cannot be passed. */
+/* The address of one lane of an argument; predicates cannot be arguments. */
 static uint8_t *argument_address(struct warp *w, struct frame *f, const struct call_arg *a, unsigned lane)
 {
 	if (a->offset != NO_SLOT)
@@ -32,7 +32,7 @@ static void pass_argument(struct warp *w, struct frame *to, const struct call_ar
 	memcpy(argument_address(w, to, d, i), argument_address(w, from, s, i), n);
 }
 
-/* A frame for `lanes`, which return to j. NULL: a fault was raised. */
+/* Creates the frame of a call by `lanes`, which return to j, and passes the arguments. NULL: a fault was raised. */
 static struct frame *frame_enter(
 	struct warp *w, const struct call_site *s, const struct xfunc *fn, uint32_t lanes, struct join j)
 {
@@ -81,7 +81,7 @@ static void call_all(struct warp *w, const struct call_site *s, const struct xfu
 		warp_run_frame(w, f, lanes);
 }
 
-/* Lanes call different functions: each group gets a frame, and all meet behind the call. */
+/* Lanes call different functions: each group gets a frame, and all meet after the call. */
 static void call_each(struct warp *w, const struct call_site *s, const uint64_t *addr)
 {
 	uint32_t todo = w->active, rest = w->mask & ~todo;
@@ -117,8 +117,8 @@ static void call_indirect(struct warp *w, const struct xinst *x, const struct ca
 	FOR_ACTIVE(w, i)
 	{
 		if (!kernel_func_at(w->block->grid->kernel, addr[i])) {
-			warp_fault(w, INTERP_INVALID_PC, "line %u: call of 0x%llx, which is no function", x->in->line,
-				(unsigned long long)addr[i]);
+			warp_fault(w, INTERP_INVALID_PC, "line %u: call of 0x%llx, which is not a function",
+				x->in->line, (unsigned long long)addr[i]);
 			return;
 		}
 		same &= addr[i] == first;
@@ -162,7 +162,7 @@ void x_ret(struct warp *w, const struct xinst *x)
 	w->mask &= ~lanes;
 	f->join.arrived |= lanes;
 	if (w->mask)
-		return; /* lanes are still inside: the join waits for them */
+		return; /* other lanes of the split have not returned yet */
 	if (f->join.arrived == f->join.expected)
 		warp_pass_join(w, &f->join);
 	else

@@ -1,11 +1,11 @@
 /*
- * Clusters: blocks that run together, reach each other's shared memory and have a barrier of their own.
+ * Clusters: blocks that run together, access each other's shared memory and have a barrier of their own.
  *
- * One thread runs all blocks of a cluster, so that plain accesses do here, too.  They form a ring (block.peer),
- * which a block leaves when it ends; nearly all blocks are rings of one.  In the shared::cluster space an
- * address is
+ * One worker runs all blocks of a cluster, so that plain accesses suffice.  The blocks form a ring (block.peer),
+ * which a block leaves when it ends; without clusters each block is a ring of one.  An address in the shared::cluster
+ * space is
  *
- *	tag << 24 | offset in a block's shared memory	tag 0: this block's own; else its rank + 1
+ *	tag << 24 | offset in a block's shared memory	tag 0: the own block; else rank + 1
  */
 #include "ptx/interp/core.h"
 
@@ -88,7 +88,7 @@ uint64_t cluster_from_generic(struct block *b, uint64_t a)
 	return p && p != b ? (p->rank + 1ULL) << TAG_SHIFT | offset : offset;
 }
 
-/* The same place in the shared memory of the block of this rank.  Generic addresses, or of shared::cluster. */
+/* mapa: the address of the same place in the shared memory of another block, generic or shared::cluster. */
 void x_mapa(struct warp *w, const struct xinst *x)
 {
 	bool generic = x->in->m.space != PTX_SHARED_CLUSTER && x->in->m.space != PTX_SHARED;
@@ -125,7 +125,7 @@ void x_ctarank(struct warp *w, const struct xinst *x)
 
 /* ---- the barrier ------------------------------------------------------------------------------------ */
 
-/* All have arrived: those that wait go on, the others need not wait when they come to it. */
+/* The barrier is complete: waiting lanes continue, and lanes that have only arrived will not have to wait. */
 static void cluster_bar_release(struct block *b)
 {
 	b->at_cluster_bar = false;

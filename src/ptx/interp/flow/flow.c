@@ -1,4 +1,4 @@
-/* Where lanes go: branches, joins, exits.  core.h has the picture. */
+/* Control flow of a warp: splits, joins, branches and exits.  core.h has the picture. */
 #include "ptx/interp/core.h"
 
 #include <string.h>
@@ -29,6 +29,7 @@ void warp_suspend(struct warp *w, const struct xinst *x, enum split_state state,
 	w->event |= EV_NEXT;
 }
 
+/* Makes split n the running one. */
 static void split_take(struct warp *w, uint32_t n)
 {
 	struct split s = w->splits[n];
@@ -66,7 +67,7 @@ struct join *warp_create_join(struct warp *w, const struct xinst *pc, uint32_t e
 	return j;
 }
 
-/* Nobody is inside any more. The join of a call goes with its frame. */
+/* Frees a join that expects no more lanes. The join of a call is part of its frame, which is freed with it. */
 static void join_done(struct warp *w, struct join *j)
 {
 	if (j >= w->joins && j < w->joins + MAX_JOINS)
@@ -75,7 +76,7 @@ static void join_done(struct warp *w, struct join *j)
 		frame_put(w->block->worker, (struct frame *)((char *)j - offsetof(struct frame, join)));
 }
 
-/* Those who have arrived go on. */
+/* The lanes that have arrived continue without the others. */
 static void join_release(struct warp *w, struct join *j)
 {
 	uint32_t lanes = j->arrived;
@@ -87,7 +88,6 @@ static void join_release(struct warp *w, struct join *j)
 		join_done(w, j);
 }
 
-/* These lanes will never come. */
 void warp_leave_joins(struct warp *w, struct join *from, const struct join *end, uint32_t lanes)
 {
 	struct join *next;
@@ -100,7 +100,7 @@ void warp_leave_joins(struct warp *w, struct join *from, const struct join *end,
 	}
 }
 
-/* Splits that happen to be here, too, and go to the same place afterwards. */
+/* Merges ready splits that are at the same place and have the same join into the running one. */
 static void absorb_splits(struct warp *w, const struct xinst *x)
 {
 	for (uint32_t i = 0; i < w->nsplits;) {
@@ -118,10 +118,9 @@ static void absorb_splits(struct warp *w, const struct xinst *x)
 }
 
 /*
- * Lanes that part may meet before their join: where one of them can leave early, the join lies at the end. So
- * a split that comes to a place where paths meet lets those go first that are behind it, and would meet at
- * the same join.  Once lanes of the warp have been found waiting for each other, this ends: they must not be
- * held back.
+ * Diverged lanes may meet before their join: if one side can leave early, the post-dominator lies at the function's
+ * end. A split that reaches a merge point therefore lets splits with the same join that are behind it in the code run
+ * first. Once lanes of the warp were found waiting for each other (reconverge_off), no split may be held back.
  */
 static void let_others_catch_up(struct warp *w, const struct xinst *x)
 {
@@ -142,8 +141,7 @@ static void let_others_catch_up(struct warp *w, const struct xinst *x)
 	warp_push(w, &self);
 }
 
-/* The join at hand is complete: all its lanes go on as one. The instruction there runs again, for the outer
- * join. */
+/* The x_join instruction then runs again, for the enclosing join. */
 void warp_pass_join(struct warp *w, struct join *j)
 {
 	w->mask = j->arrived;
@@ -175,6 +173,7 @@ void x_join(struct warp *w, const struct xinst *x)
 	}
 }
 
+/* Releases a join at which one of these lanes waits; false: there is none. */
 static bool release_join_with(struct warp *w, uint32_t want)
 {
 	for (uint32_t i = w->nsplits; i-- > 0;) {
@@ -193,7 +192,7 @@ bool warp_release_waiting(struct warp *w)
 	return release_join_with(w, ALL_LANES) || warp_sync_resolve(w, true);
 }
 
-/* ---- choosing what runs ----------------------------------------------------------------------------- */
+/* ---- choosing the running split --------------------------------------------------------------------- */
 
 static bool take_ready_split(struct warp *w)
 {
@@ -214,8 +213,7 @@ bool warp_take_split(struct warp *w)
 		warp_sync_resolve(w, false);
 		if (take_ready_split(w))
 			return true;
-		/* Lanes wait for members of a shfl.sync. Those at a join are let go, they may be on their
-		 * way. */
+		/* Lanes wait for members of a shfl.sync. Release those at a join: they may be on their way. */
 		missing = warp_sync_missing(w);
 		if (!missing)
 			return false;
@@ -223,7 +221,7 @@ bool warp_take_split(struct warp *w)
 			continue;
 		for (uint32_t i = 0; i < w->nsplits; i++)
 			if (w->splits[i].state == SPLIT_BAR && (w->splits[i].mask & missing))
-				return false; /* they come after the barrier */
+				return false; /* the missing lanes will come after the barrier */
 		if (!warp_sync_resolve(w, true))
 			return false;
 	}
@@ -266,8 +264,7 @@ bool warp_enter(struct warp *w)
 
 /* ---- branches --------------------------------------------------------------------------------------- */
 
-/* The join for lanes that part here and meet at instruction number `at`. NULL: they meet where they would
- * have anyway. */
+/* The join for lanes that diverge here and meet at instruction `at`. NULL: they use the enclosing join. */
 static struct join *branch_join(struct warp *w, uint32_t at)
 {
 	const struct xinst *pc;
@@ -280,7 +277,7 @@ static struct join *branch_join(struct warp *w, uint32_t at)
 	return warp_create_join(w, pc, w->mask, 0);
 }
 
-/* Some lanes go to pc, or wait there already if that is where all meet. */
+/* Sends lanes to pc; if that is the join, they have arrived. */
 static void send_lanes(struct warp *w, struct join *j, const struct xinst *pc, uint32_t lanes)
 {
 	if (j && j->pc == pc)
@@ -359,7 +356,7 @@ void x_brx(struct warp *w, const struct xinst *x)
 	w->event |= EV_NEXT;
 }
 
-/* ---- leaving ---------------------------------------------------------------------------------------- */
+/* ---- exit and trap ---------------------------------------------------------------------------------- */
 
 void warp_exit(struct warp *w, uint32_t lanes)
 {

@@ -1,12 +1,11 @@
 /*
- * Grids that launch grids: the device runtime's functions, as nvcc calls them (__cudaCDP2...).
+ * Grids that launch grids: the functions of the device runtime, as nvcc calls them (__cudaCDP2...).
  *
  *	kernel ─ GetParameterBufferV2 ─► a buffer, which it fills ─ LaunchDeviceV2 ─► work, in a list of its grid
  *
- * What a grid has launched is run when all its blocks have ended, in the order of launching, each with all that
- * it launches itself before the next.  That is one of the orders that CUDA allows: nothing in a kernel can wait
- * for its children, and a stream or an event asks for no more than this order gives.  Work for the tail stream
- * comes last.  The grid itself is done when all of it is.
+ * The work of a grid runs when all its blocks have ended, in the order of launching; a child and all its own work
+ * complete before the next one starts.  CUDA allows this order: a kernel cannot wait for its children, and streams and
+ * events require nothing more.  Work for the tail stream runs last.  The grid is complete when all its work is.
  */
 #include "ptx/interp/core.h"
 
@@ -26,9 +25,9 @@ struct nested_work {
 	enum work_kind kind;
 	struct ptx_function *fn;
 	uint32_t grid[3], block[3], shared;
-	uint64_t params; /* the buffer; of copies, where from */
-	uint64_t to, size;
-	uint32_t value;
+	uint64_t params;   /* launch: the parameter buffer; copy: the source */
+	uint64_t to, size; /* copy and set */
+	uint32_t value;    /* set */
 	struct nested_work *next;
 };
 
@@ -60,7 +59,7 @@ static bool work_append(struct grid *g, struct nested_work w, bool tail)
 	return room;
 }
 
-/* A buffer that has been given out, and what it was asked for. */
+/* Removes a parameter buffer from the list of those not launched yet, and copies its launch to *w. */
 static bool take_buffer(struct grid *g, uint64_t params, struct nested_work *w)
 {
 	bool found = false;
@@ -80,9 +79,9 @@ static bool take_buffer(struct grid *g, uint64_t params, struct nested_work *w)
 	return found;
 }
 
-/* ---- what kernels call ------------------------------------------------------------------------------ */
+/* ---- functions that kernels call -------------------------------------------------------------------- */
 
-/* The error that cudaGetLastError will find, and the answer of the call. */
+/* Returns an error from the call, and keeps it for cudaGetLastError. */
 static void store_error(struct warp *w, const struct call_site *s, unsigned lane, int error)
 {
 	if (error)
@@ -165,7 +164,7 @@ static void cdp_launch(struct warp *w, const struct xinst *x)
 	}
 }
 
-/* Memory that outlives the grid: not a block's shared, not a thread's local. */
+/* True for memory that outlives the grid: neither shared nor local memory. */
 static bool is_lasting_memory(const struct interp_host *h, uint64_t at, uint64_t n)
 {
 	uint64_t base, size;
@@ -179,7 +178,7 @@ static bool can_transfer(const struct interp_host *h, const struct nested_work *
 				   (t->kind != WORK_COPY || is_lasting_memory(h, t->params, t->size)));
 }
 
-/* (to, from, size, kind, stream) and (to, value, size, stream): in order with what was launched */
+/* (to, from, size, kind, stream) and (to, value, size, stream): queued in order with the launches */
 static void queue_transfer(struct warp *w, const struct xinst *x, enum work_kind kind)
 {
 	const struct call_site *s = x->data;
@@ -210,7 +209,7 @@ static void cdp_memset(struct warp *w, const struct xinst *x)
 	queue_transfer(w, x, WORK_SET);
 }
 
-/* Writes a value of `size` bytes where the kernel wants it. */
+/* Writes a value of `size` bytes to an address that the kernel passed; false: a fault was raised. */
 static bool write_result(struct warp *w, uint64_t at, uint64_t v, size_t size)
 {
 	if (!mem_accessible(w, at, size)) {
@@ -221,7 +220,7 @@ static bool write_result(struct warp *w, uint64_t at, uint64_t v, size_t size)
 	return true;
 }
 
-/* Streams and events: order is kept anyway, so one of them is as good as another. */
+/* Creates a stream or an event: all share one dummy handle, because work always runs in order. */
 static void cdp_create_handle(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
@@ -291,7 +290,7 @@ static void cdp_peek_last_error(struct warp *w, const struct xinst *x)
 	builtin_result(w, s, i, (uint64_t)atomic_load(&w->block->grid->nested.error));
 }
 
-/* The text of an error: one a grid, in memory that kernels can read. */
+/* The text of an error: one buffer per grid, in memory that kernels can read. */
 static void cdp_get_error_text(struct warp *w, const struct xinst *x)
 {
 	const struct call_site *s = x->data;
@@ -339,7 +338,7 @@ exec_fn nested_builtin_find(const char *name)
 		return NULL;
 	name += sizeof(prefix) - 1;
 	n = strlen(name);
-	if (n > 5 && !strcmp(name + n - 5, "_ptsz")) /* another default stream, and order enough for both */
+	if (n > 5 && !strcmp(name + n - 5, "_ptsz")) /* the order of the work suits either default stream */
 		n -= 5;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (strlen(all[i].name) == n && !strncmp(name, all[i].name, n))
@@ -347,7 +346,7 @@ exec_fn nested_builtin_find(const char *name)
 	return NULL;
 }
 
-/* ---- running it ------------------------------------------------------------------------------------- */
+/* ---- running the work ------------------------------------------------------------------------------- */
 
 static int run_launch(struct grid *g, const struct nested_work *b)
 {
@@ -372,7 +371,7 @@ static int run_launch(struct grid *g, const struct nested_work *b)
 
 static int run_work(struct grid *g, const struct nested_work *b)
 {
-	if (b->kind != WORK_LAUNCH && !can_transfer(g->launch->host, b)) /* freed since */
+	if (b->kind != WORK_LAUNCH && !can_transfer(g->launch->host, b)) /* freed meanwhile */
 		return INTERP_ILLEGAL_ADDRESS;
 	switch (b->kind) {
 	case WORK_COPY:
@@ -408,7 +407,7 @@ int nested_run(struct grid *g, int fault)
 
 	fault = run_list(g, g->nested.first, fault);
 	fault = run_list(g, g->nested.tail, fault);
-	for (struct nested_work *b = g->nested.buffers; b; b = next) { /* given out and never launched */
+	for (struct nested_work *b = g->nested.buffers; b; b = next) { /* never launched */
 		next = b->next;
 		g->launch->host->release(g->launch->host->arg, b->params);
 		free(b);

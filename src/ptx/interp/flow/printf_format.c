@@ -1,7 +1,7 @@
 /*
- * Device printf.  The arguments lie one after the other as a C compiler would put them into a struct:
- * integers of 4 or 8 bytes, doubles, pointers.  The format is hostile: each conversion is taken apart and put
- * together again before the C library sees it, and a conversion we do not know is printed as it stands.
+ * Formats device printf.  The arguments are laid out like the fields of a C struct: integers of 4 or 8 bytes, doubles
+ * and pointers.  The format is hostile: each conversion is parsed and rebuilt before the C library sees it, and
+ * unknown conversions are printed unchanged.
  */
 #include "ptx/interp/core.h"
 
@@ -69,10 +69,11 @@ static uint64_t next_arg(struct arg_reader *r, unsigned size)
 	return v;
 }
 
+/* A conversion such as %-8.3lld. */
 struct conversion {
 	char flags[8];
-	int width, precision; /* -1: not given */
-	unsigned size;        /* of an integer: 4 or 8; 1 and 2 for hh and h */
+	int width, precision; /* -1: absent */
+	unsigned size;        /* bytes of an integer: 4 or 8; 1 and 2 for hh and h */
 	char type;
 };
 
@@ -90,7 +91,7 @@ static int parse_number(const char **p, struct arg_reader *r)
 	return n > 1000 ? 1000 : n;
 }
 
-/* Behind the %: what the conversion says. Returns where it ends, or NULL if it is none. */
+/* Parses the text after a %. Returns the end of the conversion, or NULL if it is none. */
 static const char *parse_conversion(const char *p, struct conversion *s, struct arg_reader *r)
 {
 	size_t n = 0;

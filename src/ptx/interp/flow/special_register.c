@@ -20,7 +20,7 @@ static uint64_t cycle_counter(void)
 #endif
 }
 
-/* Values that are the same in all lanes. */
+/* Special registers with the same value in all lanes. */
 static uint64_t sreg_uniform_value(const struct warp *w, unsigned sreg, unsigned comp)
 {
 	const struct block *b = w->block;

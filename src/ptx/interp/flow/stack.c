@@ -1,8 +1,8 @@
 /*
  * alloca, stacksave and stackrestore.
  *
- * What a lane allocates lies behind the variables of all calls, in its own local memory, as much as the stack limit
- * is; returning from a function gives back what was allocated in it.
+ * Allocations lie in the lane's local memory, after the variables of all calls; their size is limited by the launch's
+ * stack limit.  Returning from a function frees its allocations.
  */
 #include "ptx/interp/core.h"
 
@@ -15,8 +15,8 @@ static void x_alloca(struct warp *w, const struct xinst *x)
 		uint64_t at = (w->stack_top[i] + align - 1) & ~(align - 1), size = src_read_lane(w, x, 0, i);
 
 		if (at > end || size > end - at) {
-			/* What an H200 answers; it has no word of its own for it. */
-			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: alloca of %llu bytes: the stack is used up",
+			/* The fault that an H200 raises for a full stack. */
+			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: alloca of %llu bytes exceeds the stack limit",
 				x->in->line, (unsigned long long)size);
 			return;
 		}
@@ -40,8 +40,8 @@ static void x_stackrestore(struct warp *w, const struct xinst *x)
 		uint64_t top = src_read_lane(w, x, 0, i);
 
 		if (top < g->calls_size || top > g->local_size) {
-			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: no stacksave gave 0x%llx", x->in->line,
-				(unsigned long long)top);
+			warp_fault(w, INTERP_ILLEGAL_ADDRESS, "line %u: stackrestore of an invalid value 0x%llx",
+				x->in->line, (unsigned long long)top);
 			return;
 		}
 		w->stack_top[i] = top;

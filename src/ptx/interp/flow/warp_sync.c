@@ -1,8 +1,8 @@
 /*
- * Instructions over several lanes of a warp: shfl, vote, match, redux, elect, bar.warp.sync.
+ * Warp-wide instructions: shfl, vote, match, redux, elect, activemask and bar.warp.sync.
  *
- * The .sync forms name their members.  A split that comes without some of them waits (x_sync); when the
- * others have come to the same instruction, it runs once for all and each split goes its way.
+ * The .sync forms name their members.  A split that arrives without all of them waits (x_sync); when the others have
+ * come to the same instruction, it runs once for all, and each split continues.
  */
 #include "ptx/interp/core.h"
 
@@ -10,7 +10,7 @@
 
 /* ---- waiting for members ---------------------------------------------------------------------------- */
 
-/* aux: which source is the member mask; NO_SLOT: all lanes. */
+/* The member mask; x->aux is the index of its source, or NO_SLOT for all lanes. */
 static uint32_t sync_members(const struct xinst *x, const uint8_t *regs, uint32_t lanes)
 {
 	if (x->aux == NO_SLOT)
@@ -18,7 +18,7 @@ static uint32_t sync_members(const struct xinst *x, const uint8_t *regs, uint32_
 	return ((const uint32_t *)(regs + x->src[x->aux]))[__builtin_ctz(lanes)];
 }
 
-/* Lanes name different members: each set is a group of its own, and runs or waits by itself. */
+/* Lanes with different member masks form groups that run or wait independently. */
 static void sync_groups(struct warp *w, const struct xinst *x, const uint32_t *named)
 {
 	uint32_t todo = w->active, waiting = 0;
@@ -61,7 +61,7 @@ void x_sync(struct warp *w, const struct xinst *x)
 		x->op(w, x);
 }
 
-/* Do a and b wait for each other? __syncwarp may stand in different places, all else must be one instruction. */
+/* True if a and b wait for each other. __syncwarp may be at different places; all others must be one instruction. */
 static bool same_sync(const struct split *a, const struct split *b)
 {
 	if (b->state != SPLIT_SYNC ||
@@ -71,6 +71,7 @@ static bool same_sync(const struct split *a, const struct split *b)
 	       (a->pc->in->op == PTX_OP_bar_warp_sync && b->pc->in->op == PTX_OP_bar_warp_sync);
 }
 
+/* All lanes that wait together with s. */
 static uint32_t sync_group(const struct warp *w, const struct split *s)
 {
 	uint32_t lanes = 0;
@@ -81,7 +82,7 @@ static uint32_t sync_group(const struct warp *w, const struct split *s)
 	return lanes;
 }
 
-/* Splits that are in the same place now and meet at the same join are one. */
+/* Merges ready splits that are at the same place and have the same join. */
 static void merge_splits(struct warp *w)
 {
 	for (uint32_t i = 0; i < w->nsplits; i++) {
@@ -158,7 +159,7 @@ uint32_t warp_sync_missing(struct warp *w)
 
 /* ---- the instructions ------------------------------------------------------------------------------- */
 
-/* A lane that is not there gives 0, as on a GPU: programs do add up what they read from such lanes. */
+/* Inactive lanes give 0, as on a GPU: some programs add up the values of such lanes. */
 static void x_shfl(struct warp *w, const struct xinst *x)
 {
 	const uint32_t *a = SRC(w, x, 0, uint32_t), *b = SRC(w, x, 1, uint32_t), *c = SRC(w, x, 2, uint32_t);
@@ -257,7 +258,7 @@ static void x_redux(struct warp *w, const struct xinst *x)
 	MAP(w, d, uint32_t, r);
 }
 
-/* Of floats: NaNs are passed over, or with .NaN win. */
+/* Floats: NaNs are ignored; with .NaN they win. */
 static void x_redux_f32(struct warp *w, const struct xinst *x)
 {
 	const float *a = SRC(w, x, 0, float);

@@ -1,4 +1,4 @@
-/* ld, st, ldu.  Compiled once for each instruction set, like arithmetic. */
+/* ld, st and ldu.  Compiled once for each instruction set, like the ALU. */
 #include "ptx/interp/level.h"
 #include "ptx/interp/memory/access_pattern.h"
 
@@ -14,7 +14,7 @@
 			FOR_ACTIVE(w, i) statement; \
 	} while (0)
 
-/* Two or four elements of every lane, in one loop: such a loop vectorises. */
+/* Moves two or four elements of every lane in one loop, which vectorises. */
 #define GROUP(n, i, a2, b2, a4, b4, c4, d4) \
 	do { \
 		if ((n) == 2) { \
@@ -39,7 +39,7 @@ static inline bool is_group(const struct warp *w, const struct xinst *x, const s
 	return p->how == PATTERN_DENSE && w->active == ALL_LANES && (x->n == 2 || x->n == 4);
 }
 
-/* Nobody else touches a block's shared memory while it runs: there, order comes by itself. */
+/* Shared memory needs no ordering: only the thread that runs the block accesses it. */
 static bool is_ordered(const struct xinst *x)
 {
 	return x->in->m.sem > PTX_WEAK && x->access != ACCESS_SHARED;
@@ -61,9 +61,9 @@ static bool is_ordered(const struct xinst *x)
 	}
 
 /*
- * M: the type in memory, D: the slot's element.  name is good for all; name_shared and name_global for plain
- * accesses of one element.  An ordered load is an acquire: on our hosts it costs nothing, and it is what a
- * spinning kernel waits with.
+ * M: the type in memory, D: the element type of the slot.  `name` handles all accesses, name_shared and name_global
+ * plain accesses of one element.  Ordered loads are acquire loads: they cost nothing on x86, and kernels spin on
+ * them.
  */
 #define LOAD(name, M, D) \
 	static inline void name##_quick(struct warp *w, enum pattern_kind how, uint64_t at, D *d, unsigned n) \
@@ -179,7 +179,7 @@ static void ld_128(struct warp *w, const struct xinst *x)
 	}
 }
 
-/* M: the type in memory, S: the slot's element. */
+/* M: the type in memory, S: the element type of the slot. */
 #define STORE(name, M, S) \
 	static inline void name##_quick(struct warp *w, enum pattern_kind how, uint64_t at, const S *v, unsigned n) \
 	{ \
@@ -293,7 +293,7 @@ struct access_forms {
 #define STORES(name) {name, name##_shared, name##_shared, name##_global}
 #define FORM_NONE    {NULL, NULL, NULL, NULL}
 
-/* One element with no order to keep can go the quick ways. */
+/* Unordered accesses of one element use the quick variants. */
 static exec_fn choose_form(const struct access_forms *f, const struct xinst *x, bool vector, bool ordered)
 {
 	if (vector)
@@ -305,7 +305,7 @@ static exec_fn choose_form(const struct access_forms *f, const struct xinst *x, 
 
 exec_fn LEVEL(access_load)(const struct ptx_inst *in, unsigned width, const struct xinst *x)
 {
-	/* By log2 of the bytes in memory, signed or not, and the slot's width. */
+	/* By log2 of the bytes in memory, signedness, and width of the slot. */
 	static const struct access_forms table[4][2][W64 + 1] = {
 		{{FORM_NONE, LOADS(ld_u8_16), LOADS(ld_u8_32), LOADS(ld_u8_64)},
 			{FORM_NONE, LOADS(ld_s8_16), LOADS(ld_s8_32), LOADS(ld_s8_64)}},

@@ -1,10 +1,10 @@
 /*
- * where.h - where the bytes of a warp's access are.  Private to access.c, and compiled with it once for each
+ * access_pattern.h - finds the addresses of a warp's ld or st.  Private to access.c, and compiled with it once for each
  * instruction set.
  *
- * Most accesses are dense (lane i's address is the first one + i * size) or go to one place for all lanes, and
- * most others stay in shared memory, in one allocation, or at one place of every lane's local memory: these are
- * found and checked as a whole.  What is left, faults too, goes to mem_resolve.
+ * Most accesses are dense (lane i's address is the first one + i * size) or have one address for all lanes.  Most
+ * others stay in shared memory, in one allocation, or at one offset of every lane's local memory.  These patterns are
+ * checked as a whole; mem_resolve handles all others, and faults.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 /* ---- shapes ----------------------------------------------------------------------------------------- */
 
-/* Is every active lane's value first + i * step? */
+/* True if every active lane's value is first + i * step. */
 static inline bool affine32(const uint32_t *b, uint32_t on, uint32_t first, uint32_t step)
 {
 #ifdef __AVX512F__
@@ -59,7 +59,7 @@ static inline bool affine64(const uint64_t *b, uint32_t on, uint64_t first, uint
 #endif
 }
 
-/* Two lanes tell what the shape can be, and one pass over all whether it is. */
+/* The first and the last active lane determine the only possible shape; one pass over all lanes confirms it. */
 #define SHAPE_OF(name, affine, T) \
 	static inline enum address_shape name(const T *b, uint32_t on, T size) \
 	{ \
@@ -72,7 +72,7 @@ static inline bool affine64(const uint64_t *b, uint32_t on, uint64_t first, uint
 SHAPE_OF(shape32, affine32, uint32_t)
 SHAPE_OF(shape64, affine64, uint64_t)
 
-/* ---- where the lanes' bytes are --------------------------------------------------------------------- */
+/* ---- patterns --------------------------------------------------------------------------------------- */
 
 enum pattern_kind {
 	PATTERN_DENSE,    /* at + i * size */
@@ -91,7 +91,7 @@ struct access_pattern {
 	uint64_t a[LANES] __attribute__((aligned(64)));
 };
 
-/* Bytes at a generic address: first where this instruction was the last time. */
+/* Like mem_accessible, but tries the allocation first that this instruction used last. */
 static inline bool range_reachable(struct warp *w, const struct xinst *x, uint64_t lo, uint64_t n)
 {
 	struct worker *k = w->block->worker;
@@ -106,7 +106,7 @@ static inline bool range_reachable(struct warp *w, const struct xinst *x, uint64
 	return true;
 }
 
-/* Is each an offset of `size` good bytes in shared memory? */
+/* True if each active lane's offset is aligned and leaves `size` bytes in shared memory. */
 static inline bool shared_offsets_valid(const struct warp *w, const uint32_t *b, uint32_t imm, uint32_t size)
 {
 	uint32_t on = w->active, limit = (uint32_t)w->block->grid->shared_size, bad = 0;
@@ -121,7 +121,7 @@ static inline bool shared_offsets_valid(const struct warp *w, const uint32_t *b,
 	return !bad;
 }
 
-/* Do all lie in one allocation? */
+/* True if all active lanes' addresses are aligned and lie in one accessible range. */
 static inline bool in_one_allocation(struct warp *w, const struct xinst *x, const uint64_t *b, uint64_t size)
 {
 	uint32_t on = w->active;
@@ -138,8 +138,8 @@ static inline bool in_one_allocation(struct warp *w, const struct xinst *x, cons
 }
 
 /*
- * Dense accesses and those to one place, the most by far.  at: lane 0's address (where it would be, if it is
- * not active), or everybody's.
+ * The common patterns: dense, or one address for all lanes.  *at is lane 0's address (also if lane 0 is inactive), or
+ * the common one.  PATTERN_TABLE: neither, or invalid.
  */
 static inline enum pattern_kind quick_shared(const struct warp *w, const struct xinst *x, uint32_t size, uint64_t *at)
 {
@@ -196,7 +196,7 @@ static inline enum pattern_kind pattern_in_global(
 	return how == PATTERN_TABLE && in_one_allocation(w, x, p->lane, size) ? PATTERN_POINTERS : how;
 }
 
-/* One offset for all lanes, in each one's own memory: a variable's, or a pointer's. */
+/* Local memory: one offset (of a variable or in a pointer) for all lanes, each in its own memory. */
 static inline enum pattern_kind pattern_in_local(
 	struct warp *w, const struct xinst *x, uint64_t size, struct access_pattern *p)
 {
@@ -218,7 +218,7 @@ static inline enum pattern_kind pattern_in_local(
 	return PATTERN_STRIDE;
 }
 
-/* A kernel's own parameters are the same for all; those of calls are a lane's own. */
+/* The parameters of a kernel are common to all lanes; those of a call are per lane. */
 static inline enum pattern_kind pattern_in_param(struct warp *w, const struct xinst *x, struct access_pattern *p)
 {
 	const struct frame *f = w->frame;
@@ -232,7 +232,7 @@ static inline enum pattern_kind pattern_in_param(struct warp *w, const struct xi
 	return PATTERN_STRIDE;
 }
 
-/* One lane's address. */
+/* The address of one lane. */
 static uint64_t pattern_lane_address(const struct xinst *x, uint64_t size, const struct access_pattern *p, unsigned i)
 {
 	switch (p->how) {
@@ -251,7 +251,7 @@ static uint64_t pattern_lane_address(const struct xinst *x, uint64_t size, const
 	}
 }
 
-/* The first element that is loaded may be the address itself: keep it elsewhere. */
+/* Copies the addresses: loading the first element of a vector may overwrite the register that holds them. */
 static void pattern_tabulate(struct warp *w, const struct xinst *x, struct access_pattern *p)
 {
 	FOR_ACTIVE(w, i)
@@ -259,7 +259,7 @@ static void pattern_tabulate(struct warp *w, const struct xinst *x, struct acces
 	p->how = PATTERN_TABLE;
 }
 
-/* The address is operand `src`, its space x->target (the variable's own where the text says nothing). */
+/* Finds the pattern of the address operand, source 0, whose state space is x->target. */
 static inline void pattern_find(struct warp *w, const struct xinst *x, uint64_t size, struct access_pattern *p)
 {
 	switch (x->access) {

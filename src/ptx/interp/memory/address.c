@@ -1,11 +1,11 @@
 /*
- * Addresses: from what a lane holds to what the host can touch, checked.
+ * Translates the addresses of lanes to host addresses, and checks them.
  *
- *	global, const, generic	host addresses, which must lie in memory that the host grants
- *	shared			offsets in the block's window; as generic addresses, the window itself
+ *	global, const, generic	host addresses, which must lie in memory that host->accessible grants
+ *	shared			offsets in the block's shared memory; its host address is the generic address
  *	shared::cluster		see cluster.c
- *	local			offsets in the lane's own memory; as generic addresses, the warp's slab
- *	param			host addresses, in the kernel's arguments or a frame
+ *	local			offsets in the lane's local memory; its host address is the generic address
+ *	param			host addresses, in the kernel's arguments or in a frame
  */
 #include "ptx/interp/core.h"
 
@@ -16,6 +16,7 @@ static bool range_contains(uint64_t base, uint64_t size, uint64_t lo, uint64_t n
 	return lo >= base && lo - base <= size && n <= size - (lo - base);
 }
 
+/* Searches the worker's cache, then asks the host; the range found moves to the front. */
 static bool range_granted(struct warp *w, uint64_t lo, uint64_t n)
 {
 	struct worker *k = w->block->worker;
@@ -48,7 +49,6 @@ static bool in_frames(const struct warp *w, uint64_t lo, uint64_t n)
 	return false;
 }
 
-/* Bytes at a generic address. */
 bool mem_accessible(struct warp *w, uint64_t lo, uint64_t n)
 {
 	struct block *b = w->block;
@@ -84,7 +84,7 @@ bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size)
 	return true;
 }
 
-/* ---- one access of a warp --------------------------------------------------------------------------- */
+/* ---- accesses of a warp ----------------------------------------------------------------------------- */
 
 static enum address_shape access_fault(
 	struct warp *w, const struct xinst *x, enum interp_fault fault, unsigned lane, uint64_t a, uint64_t size)
@@ -98,7 +98,7 @@ static enum address_shape access_fault(
 	return ADDRESSES_FAULT;
 }
 
-/* Addresses as the lanes hold them, displacement added. */
+/* The address operand of all lanes, plus the displacement. */
 static void read_base(struct warp *w, const struct xinst *x, unsigned src, uint64_t a[LANES])
 {
 	uint64_t imm = (uint64_t)x->imm, local;
@@ -120,6 +120,7 @@ static void read_base(struct warp *w, const struct xinst *x, unsigned src, uint6
 	}
 }
 
+/* Gives inactive lanes the address of the first active one, so that they pass the checks. */
 static void cover_inactive(struct warp *w, uint64_t a[LANES])
 {
 	uint64_t first = a[__builtin_ctz(w->active)];
@@ -129,7 +130,7 @@ static void cover_inactive(struct warp *w, uint64_t a[LANES])
 		a[i] = on & lane_bit32[i] ? a[i] : first;
 }
 
-/* Offsets in a window of `limit` bytes. */
+/* Checks offsets in a memory of `limit` bytes. */
 static enum address_shape check_offsets(
 	struct warp *w, const struct xinst *x, uint64_t size, uint64_t limit, const uint64_t a[LANES])
 {
@@ -184,7 +185,7 @@ static enum address_shape check_generic(struct warp *w, const struct xinst *x, u
 	return ADDRESSES_LOOSE;
 }
 
-/* .param memory by name: the offset was checked when the function was decoded. */
+/* .param memory by name: the decoder has checked the offset. */
 static enum address_shape resolve_param(struct warp *w, const struct xinst *x, uint64_t a[LANES])
 {
 	for (unsigned i = 0; i < LANES; i++)

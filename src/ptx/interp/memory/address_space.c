@@ -15,7 +15,7 @@ void x_param_addr(struct warp *w, const struct xinst *x)
 	dst_write_lane(w, x, i, (uint64_t)(uintptr_t)frame_param(w, w->frame, i, (uint64_t)x->imm));
 }
 
-/* What is added to an address of this space to make it generic, in one lane. */
+/* The generic address of offset 0 of a state space, in one lane. */
 static uint64_t space_base(const struct warp *w, unsigned space, unsigned lane)
 {
 	switch (space) {
@@ -59,7 +59,7 @@ static bool space_contains(const struct warp *w, unsigned space, uint64_t a)
 	case PTX_PARAM:
 		return a - params < g->params_size;
 	case PTX_CONST:
-		return false; /* constants lie in global memory here */
+		return false; /* the host keeps constants in global memory */
 	default:
 		return !owner && !in_local;
 	}

@@ -1,13 +1,12 @@
 /*
- * Fences, asynchronous copies and mbarriers; what cluster.c has.
+ * Fences, asynchronous copies, mbarriers and cache hints; also selects the instructions of cluster.c.
  *
- * A copy is done when its instruction is: waiting for groups of copies finds them finished.  An mbarrier is
- *one word of shared memory, ours to lay out:
+ * An asynchronous copy completes with its instruction, so that waiting for it does nothing.  An mbarrier is a 64-bit
+ * word of shared memory, with a layout of our own:
  *
- *	63 phase | 62..40 bytes still to come, biased | 39..20 arrivals of a phase | 19..0 arrivals still
- *missing
+ *	63 phase | 62..40 pending bytes, biased | 39..20 arrivals per phase | 19..0 pending arrivals
  *
- * A block runs on one thread at a time, so plain accesses do.
+ * One thread runs a block and its cluster, so that plain accesses suffice.
  */
 #include "ptx/interp/core.h"
 
@@ -46,8 +45,8 @@ static void x_nanosleep(struct warp *w, const struct xinst *x)
 	w->budget = 0; /* let others run at the next chance */
 }
 
-/* cp.async [shared], [global], size {, bytes to read}; the rest is zero. The second address lies in a slot of
- * its own. */
+/* cp.async [shared], [global], size {, bytes to read}; the rest is zero. The second address is source 1, without a
+ * displacement. */
 static void x_cp_async(struct warp *w, const struct xinst *x)
 {
 	uint64_t to[LANES], from[LANES], size = (uint64_t)x->in->ops[2].imm;
@@ -70,6 +69,7 @@ static void x_cp_async(struct warp *w, const struct xinst *x)
 
 /* ---- mbarrier --------------------------------------------------------------------------------------- */
 
+/* Starts the next phase if neither arrivals nor bytes are pending. */
 static uint64_t mbar_settle(uint64_t v)
 {
 	uint64_t expected = v >> 20 & COUNT_MASK;
@@ -119,7 +119,7 @@ static uint64_t mbar_arrive(uint64_t v, unsigned op, uint32_t count)
 	return mbar_settle(v - n);
 }
 
-/* All that change the count: the source after the address is the count, if there is one. */
+/* All operations that change the counts; source 1 is the count, 1 if absent. */
 static void x_mbar_arrive(struct warp *w, const struct xinst *x)
 {
 	uint64_t a[LANES];
@@ -166,8 +166,8 @@ static void x_mbar_pending(struct warp *w, const struct xinst *x)
 	MAP(w, d, uint32_t, a[i] & COUNT_MASK);
 }
 
-/* cp.async.mbarrier.arrive: the copies are done, so arrive now; without .noinc one arrival more was
- * announced. */
+/* cp.async.mbarrier.arrive: the copies are complete, so arrive now.  Without .noinc the instruction also adds a pending
+ * arrival, so that there is nothing to do. */
 static void x_mbar_async(struct warp *w, const struct xinst *x)
 {
 	uint64_t a[LANES];
@@ -210,7 +210,7 @@ exec_fn async_select(const struct ptx_inst *in)
 	case PTX_OP_prefetch:
 	case PTX_OP_prefetchu:
 	case PTX_OP_applypriority:
-	case PTX_OP_discard: /* what is thrown away may as well stay */
+	case PTX_OP_discard: /* the discarded data may keep its value */
 	case PTX_OP_griddepcontrol_launch_dependents:
 	case PTX_OP_griddepcontrol_wait:
 	case PTX_OP_pmevent:

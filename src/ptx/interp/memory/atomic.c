@@ -1,6 +1,6 @@
 /*
- * atom and red: host atomics, one lane after the other, all sequentially consistent (other blocks run on
- * other threads, and the host may look on).
+ * atom and red: host atomics, one lane after the other, all sequentially consistent (blocks run on several threads, and
+ * the host may access the memory, too).
  */
 #include "ptx/interp/alu/num.h"
 #include "ptx/interp/core.h"
@@ -17,8 +17,7 @@ static float half_to_float(uint16_t h, bool bf16)
 	return (float)f;
 }
 
-/* The sum of two 16-bit floats is exact in binary32 but for bf16's wide exponents; one rounding, to nearest
- * even. */
+/* The sum of two 16-bit floats is exact in binary32, except for bf16 with distant exponents; rounds to nearest even. */
 static uint16_t float_to_half(float v, bool bf16)
 {
 	_Float16 f;
@@ -91,7 +90,7 @@ static uint64_t integer_op(unsigned op, unsigned type, uint64_t a, uint64_t b)
 	}
 }
 
-/* What lies there afterwards. a and b are zero-extended. */
+/* The new value of memory that holds a; a and b are zero-extended. */
 static uint64_t atomic_apply(unsigned op, unsigned type, uint64_t a, uint64_t b)
 {
 	bool bf16 = type == PTX_BF16 || type == PTX_BF16X2;
@@ -138,7 +137,7 @@ RMW(uint16_t)
 RMW(uint32_t)
 RMW(uint64_t)
 
-/* Counting in shared memory: a block runs on one thread, so nothing has to be locked. */
+/* 32-bit atom.add in shared memory: one thread runs the block, so that no host atomics are needed. */
 static void add_shared(struct warp *w, const struct xinst *x, const uint64_t a[LANES])
 {
 	const uint32_t *b = SRC(w, x, 1, uint32_t);
@@ -166,7 +165,7 @@ static uint64_t atomic_rmw(uint64_t at, unsigned op, unsigned type, uint64_t v)
 	}
 }
 
-/* Each element is an atomic operation of its own. */
+/* Each element of a vector is a separate atomic operation. */
 static void x_atom_vector(struct warp *w, const struct xinst *x)
 {
 	const struct ptx_operand *o = &x->in->ops[x->in->op == PTX_OP_red ? 1 : 2];
@@ -258,7 +257,7 @@ struct pair {
 	uint64_t lo, hi;
 };
 
-/* Swaps in `value` if `*at` is still `*old`; either way *old is what was there. */
+/* Stores `value` if memory holds *old. Sets *old to the previous content in any case. */
 static bool atomic_cas128(uint64_t at, struct pair *old, struct pair value)
 {
 	bool ok;

@@ -1,6 +1,4 @@
-/*
- * Matrices between memory and the registers of a warp: wmma.load and wmma.store, ldmatrix and stmatrix.
- */
+/* Moves matrices between memory and the registers of a warp: wmma.load, wmma.store, ldmatrix and stmatrix. */
 #include "ptx/interp/core.h"
 #include "ptx/interp/alu/wmma.h"
 
@@ -8,14 +6,14 @@
 
 /* ---- wmma ------------------------------------------------------------------------------------------- */
 
-/* The operands: fragment and address change places between load and store; the stride is last. */
+/* A wmma.load or wmma.store. A line is a row or column that is contiguous in memory. */
 struct wmma_transfer {
 	struct wmma_matrix matrix;
 	const uint32_t *list;
 	unsigned n;
-	uint64_t pitch; /* bytes from a line in memory to the next */
-	unsigned lines, line;
-	bool turned; /* lines are not runs: rows in memory, columns in the fragment or the other way round */
+	uint64_t pitch;       /* bytes between lines in memory */
+	unsigned lines, line; /* number of lines, and elements of one */
+	bool turned;          /* memory and fragment have different layouts: rows in one, columns in the other */
 };
 
 static enum wmma_which wmma_matrix_of(unsigned op)
@@ -41,7 +39,7 @@ static struct wmma_transfer wmma_transfer_of(const struct warp *w, const struct 
 	return t;
 }
 
-/* Element e of line l, when lines are not runs; of whole bytes. */
+/* The offset in the fragment of element e of line l, if the layouts differ; elements have whole bytes then. */
 static unsigned turned_at(const struct wmma_transfer *t, unsigned l, unsigned e)
 {
 	return (e * t->matrix.run + l) * (t->matrix.bits / 8);
@@ -97,9 +95,9 @@ static void x_wmma_store(struct warp *w, const struct xinst *x)
 /* ---- ldmatrix, stmatrix ----------------------------------------------------------------------------- */
 
 /*
- * Up to four matrices of 8 x 8 elements of 16 bits.  Lane 8 i + r has the address of row r of matrix i;
- * register i of a lane holds two neighbours of matrix i: of row lane / 4, from column 2 (lane % 4); with .trans
- * rows are columns.
+ * ldmatrix and stmatrix move up to four matrices of 8 x 8 elements of 16 bits.  Lane 8 i + r has the address of row r
+ * of matrix i.  Register i of a lane holds two neighbouring elements of matrix i: row lane / 4, columns 2 (lane % 4)
+ * and the next; .trans exchanges rows and columns.
  */
 static bool row_addresses(struct warp *w, const struct xinst *x, unsigned n, uint64_t a[LANES])
 {

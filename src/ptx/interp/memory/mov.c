@@ -1,4 +1,4 @@
-/* Moving values: mov, packing and unpacking, special registers, cvta and isspacep. */
+/* mov, with packing and unpacking of vectors. */
 #include "ptx/interp/core.h"
 
 #include <string.h>
@@ -52,8 +52,7 @@ static void x_mov_pred(struct warp *w, const struct xinst *x)
 
 /* ---- {a, b} to and from one register ---------------------------------------------------------------- */
 
-/* A register's lane as bytes: elements are pieces of it. Little-endian, as the layout of slots already says.
- */
+/* Bytes of one lane. Elements of a vector are consecutive parts of these bytes, the lowest first. */
 static unsigned slot_bytes(unsigned width)
 {
 	return 1u << width;

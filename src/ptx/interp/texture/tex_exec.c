@@ -1,4 +1,4 @@
-/* tex, tld4, txq: a lane at a time. */
+/* tex, tld4, txq and suq, one lane at a time; tex_plain.c samples a whole warp at once in common cases. */
 #include "ptx/interp/alu/half.h"
 #include "ptx/interp/texture/tex_exec.h"
 
@@ -45,7 +45,7 @@ const struct texture *tex_lookup(struct warp *w, uint64_t want, uint64_t *handle
 	return *t;
 }
 
-/* Where lane i reads, in the instruction's terms. */
+/* The coordinates of a lane. */
 struct tex_place {
 	uint32_t layer;
 	union {
@@ -151,7 +151,7 @@ static void x_tex(struct warp *w, const struct xinst *x)
 			v[i] = sample_lane(w, x, t, g, i);
 		}
 	}
-	store_results(w, x, v); /* only now: they may be the registers of coordinates */
+	store_results(w, x, v); /* after all reads: the results may overwrite the coordinates */
 	if (x->dst2 != NO_SLOT)
 		pred_store(w, x->dst2, ALL_LANES);
 }
@@ -196,7 +196,7 @@ static void x_txq(struct warp *w, const struct xinst *x)
 	}
 }
 
-/* The values of these are not in the texture, or their numbers are not documented. */
+/* Other queries ask for values that struct texture does not have, or whose encoding is not documented. */
 static bool query_supported(unsigned query)
 {
 	return query == PTX_Q_WIDTH || query == PTX_Q_HEIGHT || query == PTX_Q_DEPTH || query == PTX_Q_ARRAY_SIZE ||

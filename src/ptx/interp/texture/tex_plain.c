@@ -1,7 +1,7 @@
 /*
- * The textures that most programs have, for a whole warp at once: 1D and 2D images of one level, read at float
- * coordinates that clamp (or wrap, normalised), by a point or linear filter.  The results are those of
- * tex_sample.c, bit by bit; what is not plain goes there.
+ * Samples common textures for a whole warp at once: 1D and 2D images of one level, read at float coordinates that
+ * clamp (or wrap, if normalised), with a point or linear filter.  The results are bit-identical to those of
+ * tex_sample.c, which handles all other cases.
  */
 #include "ptx/interp/texture/tex_exec.h"
 
@@ -9,13 +9,13 @@
 
 #include "ptx/interp/alu/num.h"
 
-/* Along one axis: the two texels of each lane and the weight of the second in 256ths. */
+/* One axis: the two texels of each lane, and the weight of the second in 256ths. */
 struct plain_axis {
 	int32_t first[LANES], second[LANES];
 	uint32_t weight[LANES];
 };
 
-/* Of unnormalised coordinates, all modes but BORDER clamp. */
+/* With unnormalised coordinates, all modes but BORDER clamp. */
 static bool axis_is_plain(const struct texture *t, unsigned axis)
 {
 	unsigned mode = t->address[axis];
@@ -43,7 +43,7 @@ static const float *coordinate_lanes(const struct warp *w, const struct xinst *x
 	return e < o->n ? SRCV(w, x, TEX_SRC_COORDS, e, float) : NULL;
 }
 
-/* Far outside the image is as good as just outside; but the fraction counts, for it rounds other weights. */
+/* Moves a position far outside the image to just outside. The fraction stays, because it determines the weights. */
 static double just_outside(double p, double n)
 {
 	if (p != p)
@@ -64,10 +64,10 @@ static inline int32_t index_clamped(int32_t i, int32_t n)
 
 static inline int32_t index_wrapped(int32_t i, int32_t n)
 {
-	return i < 0 ? i + n : i >= n ? i - n : i; /* wrapped before, it is off by one at most */
+	return i < 0 ? i + n : i >= n ? i - n : i; /* the coordinate has been wrapped: i is off by one at most */
 }
 
-/* p, in texels, is near the image: adding 3 makes it positive, and truncation is floor. */
+/* p, in texels, is near the image: p + 3 is positive, so that truncation equals floor. */
 static void find_texels(const double *p, int32_t n, bool linear, bool wrap, struct plain_axis *a)
 {
 	for (int i = 0; i < LANES; i++) {
@@ -96,7 +96,7 @@ static void place_axis(const struct texture *t, unsigned axis, const float *c, u
 	find_texels(p, (int32_t)n, tex_is_linear(t), wrap && n > 1, a);
 }
 
-/* The first channel of four texels, or all: weights as corner_weights has them when there is no z. */
+/* Interpolates all channels of four texels, with the weights of corner_weights (tex_sample.c) for two dimensions. */
 static void mix_four_texels(
 	const struct texture *t, const struct plain_axis *x, const struct plain_axis *y, unsigned i, struct texel *r)
 {
@@ -127,7 +127,7 @@ static void read_lanes(struct warp *w, const struct texture *t, const struct pla
 	const struct tex_level *l = &t->level[0];
 	const bool linear = tex_is_linear(t), words = !linear && tex_texel_size(t) == 4 && t->channels == 1;
 
-	for (unsigned i = 0; words && i < LANES; i++) { /* of any lane: the place is in the image */
+	for (unsigned i = 0; words && i < LANES; i++) { /* inactive lanes, too: their texel is inside the image */
 		r[i] = (struct texel){{0, 0, 0, 0}};
 		memcpy(r[i].c, l->base + (size_t)y->first[i] * l->pitch + 4 * (size_t)x->first[i], 4);
 	}

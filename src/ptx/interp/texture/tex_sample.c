@@ -1,18 +1,18 @@
 /*
- * Reading a texture at a point: addressing, filtering, levels.
+ * Samples a texture at a point: addressing, filtering and levels.
  *
- * Along each axis a coordinate becomes two texel numbers and a weight of 1/256
- * steps, as the hardware has it; a point filter uses the first number alone.
+ * On each axis a coordinate becomes two texel numbers and a weight in 256ths, as in the
+ * hardware; a point filter uses only the first number.
  */
 #include "ptx/interp/alu/half.h"
 #include "ptx/interp/texture/texture.h"
 #include <math.h>
 
-#define OUTSIDE UINT32_MAX /* the border colour */
+#define OUTSIDE UINT32_MAX /* instead of a texel number: the border colour */
 
 struct tex_axis {
 	uint32_t i[2];
-	unsigned weight; /* of i[1], in 256ths */
+	unsigned weight; /* weight of i[1], in 256ths */
 };
 
 static uint32_t axis_address(int64_t i, uint32_t n, unsigned mode)
@@ -34,7 +34,7 @@ static uint32_t axis_address(int64_t i, uint32_t n, unsigned mode)
 	}
 }
 
-/* Far outside every image and still exact, so that conversions to integers are safe. */
+/* Limits a coordinate, far outside every image, so that conversion to an integer is defined. */
 static double limit_coordinate(double x)
 {
 	if (x != x)
@@ -42,7 +42,7 @@ static double limit_coordinate(double x)
 	return x < -0x1p40 ? -0x1p40 : x > 0x1p40 ? 0x1p40 : x;
 }
 
-/* floor(x) of a limited one: a call of the library's is slow where SSE4.1 may not be assumed. */
+/* floor(x) of a limited coordinate: without SSE4.1, floor() would be a slow library call. */
 static inline int64_t floor_to_int(double x)
 {
 	int64_t i = (int64_t)x;
@@ -50,7 +50,7 @@ static inline int64_t floor_to_int(double x)
 	return i - ((double)i > x);
 }
 
-/* Wrapping and mirroring need normalised coordinates; otherwise they clamp. */
+/* Wrap and mirror modes require normalised coordinates; without, they clamp. */
 static unsigned address_mode(const struct texture *t, unsigned axis)
 {
 	unsigned mode = t->address[axis];
@@ -58,7 +58,7 @@ static unsigned address_mode(const struct texture *t, unsigned axis)
 	return !t->normalized && (mode == TEX_WRAP || mode == TEX_MIRROR) ? TEX_CLAMP : mode;
 }
 
-/* In texels of this level. */
+/* The position on an axis in texels of a level with n texels. */
 static double axis_position(const struct texture *t, unsigned axis, float x, uint32_t n)
 {
 	double p = x;
@@ -91,7 +91,7 @@ static struct texel border_texel(const struct texture *t)
 	struct texel r;
 
 	for (int n = 0; n < 4; n++) {
-		/* The colour is a float's; integers have none. */
+		/* Only float textures have a border colour. */
 		r.c[n] = n < t->channels && tex_is_float(t) ? f32_bits(t->border[n]) : 0;
 	}
 	return r;
@@ -105,15 +105,15 @@ static struct texel texel_or_border(
 	return tex_read(t, l, x, y, z);
 }
 
-/* Of a weight, the part that goes to the second of two neighbours; a tie goes up or down. */
+/* The part of a weight that goes to the second of two neighbours; ties round up or down. */
 static unsigned weight_part(unsigned weight, unsigned of, bool down)
 {
 	return (weight * of + (down ? 127 : 128)) >> 8;
 }
 
 /*
- * Weights of the eight corners in 256ths, as the hardware has them: the total is
- * split by z, each part by x, and each of those by y, rounding every time.
+ * Weights of the eight corners in 256ths, as in the hardware: the total is split by z, each
+ * part by x, and each of those by y, with rounding at each step.
  */
 static void corner_weights(const struct tex_axis a[3], unsigned total, unsigned w[8])
 {
@@ -134,7 +134,7 @@ static double channel_value(const struct texture *t, uint32_t c)
 	return tex_is_float(t) ? (double)bits_f32(c) : (double)(int32_t)c;
 }
 
-/* f16 textures answer f16 values; a tie goes away from zero. */
+/* f16 textures give f16 values; ties round away from zero. */
 static float to_half(float v)
 {
 	uint32_t u = f32_bits(v);
@@ -142,7 +142,7 @@ static float to_half(float v)
 	return (u & 0x7fffffff) < 0x38800000 ? f16_to_f32(f32_to_f16(v)) : bits_f32((u + 0x1000) & 0xffffe000);
 }
 
-/* A sum as the texture answers it: integers are rounded. */
+/* Converts a weighted sum to the result of the texture; integers are rounded. */
 static uint32_t channel_result(const struct texture *t, double sum)
 {
 	if (!tex_is_float(t))
@@ -150,7 +150,7 @@ static uint32_t channel_result(const struct texture *t, double sum)
 	return f32_bits(t->format == TEX_F16 ? to_half((float)sum) : (float)sum);
 }
 
-/* Adds the corners of a box; corners of weight 0 are not read. */
+/* Adds the weighted corners to sum; corners of weight 0 are not read. */
 static void mix_corners(
 	const struct texture *t, const struct tex_level *l, const struct tex_axis a[3], unsigned total, double sum[4])
 {
@@ -175,7 +175,7 @@ static uint32_t slice_of(const struct texture *t, uint32_t layer)
 	return (int32_t)layer < 0 ? 0 : layer >= t->layers ? t->layers - 1 : layer;
 }
 
-/* The two texels and the weight along each axis. */
+/* Finds the two texels and the weight on each axis. */
 static void place_axes(const struct texture *t, const struct tex_level *l, unsigned dims, uint32_t layer,
 	const float *xyz, struct tex_axis a[3])
 {
@@ -184,7 +184,7 @@ static void place_axes(const struct texture *t, const struct tex_level *l, unsig
 	memset(a, 0, 3 * sizeof *a);
 	for (unsigned k = 0; k < dims; k++)
 		a[k] = axis_place(axis_position(t, k, xyz[k], size[k]), size[k], address_mode(t, k), tex_is_linear(t));
-	/* A 1D image is one row of a 2D one, read at its edge: with a border, half of that is outside. */
+	/* A 1D image is one row of a 2D image, read at its edge: with a border, half of the weight is outside. */
 	if (tex_is_linear(t) && dims == 1 && !t->layers && t->address[1] == TEX_BORDER)
 		a[1] = (struct tex_axis){{OUTSIDE, 0}, 128};
 	if (t->layers)
@@ -201,7 +201,7 @@ static struct texel point_level(
 	return texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
 }
 
-/* In the middle of a texel nothing is mixed. */
+/* A sample at the centre of a texel: no interpolation. */
 static struct texel one_texel(const struct texture *t, const struct tex_level *l, const struct tex_axis a[3])
 {
 	struct texel r = texel_or_border(t, l, a[0].i[0], a[1].i[0], a[2].i[0]);
@@ -211,7 +211,7 @@ static struct texel one_texel(const struct texture *t, const struct tex_level *l
 	return r;
 }
 
-/* Both levels share the 256ths. */
+/* Interpolates within a level and, with weight `next` in 256ths, the next one. */
 static struct texel linear_levels(
 	const struct texture *t, unsigned level, unsigned next, unsigned dims, uint32_t layer, const float *xyz)
 {
@@ -242,7 +242,7 @@ static struct texel blend_levels(struct texel a, struct texel b, unsigned next)
 	return r;
 }
 
-/* Clamps, and splits into a level and 256ths of the next. */
+/* Clamps the level of detail and splits it into a level and the weight of the next one, in 256ths. */
 static unsigned choose_level(const struct texture *t, float lod, unsigned *next)
 {
 	float top = (float)(t->levels - 1), x = lod + t->mip_bias;
@@ -305,7 +305,7 @@ float tex_lod(const struct texture *t, unsigned dims, const float *dx, const flo
 
 /* ---- cubes ---- */
 
-/* Which of the six faces, and where on it (0..1). Order: +x -x +y -y +z -z. */
+/* The face of a cube (+x -x +y -y +z -z) that a direction hits, and the coordinates on it (0..1). */
 static unsigned cube_face(const float *v, float *st)
 {
 	float ax = fabsf(v[0]), ay = fabsf(v[1]), az = fabsf(v[2]), s, t, m;
@@ -332,7 +332,7 @@ static unsigned cube_face(const float *v, float *st)
 	return f;
 }
 
-/* A face is a slice of the array and is read like a 2D image that ends at its edges. */
+/* The texture with its faces as 2D images that clamp at the edges; a face is a slice of the array. */
 static struct texture as_faces(const struct texture *t)
 {
 	struct texture flat = *t;

@@ -1,5 +1,4 @@
-/* suld, sust, sured: surfaces are memory with edges. x counts bytes in the .b forms, texels in the .p forms.
- */
+/* Surface instructions: suld, sust and sured. x counts bytes in the .b forms, texels in the .p forms. */
 #include "ptx/interp/alu/half.h"
 #include "ptx/interp/texture/tex_exec.h"
 
@@ -14,8 +13,8 @@ static int64_t clamp_int64(int64_t v, int64_t top)
 }
 
 /*
- * The bytes lane i touches: n of them.  NULL for an access outside that reads
- * zero or writes nothing; .trap has then faulted.
+ * The address of the n bytes that lane i accesses.  NULL outside the surface: loads give 0, stores do nothing; with
+ * .trap a fault was raised.
  */
 static uint8_t *surface_bytes(struct warp *w, const struct xinst *x, const struct texture *t, unsigned src, unsigned op,
 	unsigned i, unsigned n, unsigned scale)
@@ -74,7 +73,7 @@ static void x_suld(struct warp *w, const struct xinst *x)
 			list ? x->list_width[x->dst + e] : x->dst_width, i, v[i][e]);
 }
 
-/* Element e of the value that is stored. */
+/* Element e of the value to store. */
 static uint64_t stored_value(const struct warp *w, const struct xinst *x, unsigned e, unsigned i)
 {
 	bool list = x->in->ops[2].kind == PTX_O_VEC;
@@ -106,7 +105,7 @@ static void x_sust(struct warp *w, const struct xinst *x)
 	}
 }
 
-/* A 32-bit value in a channel's format: integers saturate, floats become what the format holds. */
+/* Converts a 32-bit value to the format of a channel; integers saturate. */
 static uint32_t to_channel(const struct texture *t, unsigned type, uint32_t v)
 {
 	bool is_float = type == PTX_F32, is_signed = type == PTX_S32 || type == PTX_B32;
@@ -157,7 +156,7 @@ static void x_sust_formatted(struct warp *w, const struct xinst *x)
 	}
 }
 
-/* ---- reductions: atomic, since other warps may work on the same texel ---- */
+/* ---- reductions: atomic, because other threads may access the same texel ---- */
 
 static uint64_t reduce_value(unsigned op, unsigned type, uint64_t old, uint64_t v)
 {
@@ -199,7 +198,7 @@ static void reduce_memory(uint8_t *p, unsigned op, unsigned type, uint64_t v)
 static void x_sured(struct warp *w, const struct xinst *x)
 {
 	const unsigned type = x->in->m.type[0], size = ptx_type_bits(type) / 8;
-	/* Only sured.p has .b32 with these. */
+	/* .b32 with .add, .min or .max is sured.p. */
 	const bool formatted = type == PTX_B32 && x->in->m.op <= PTX_A_MAX;
 	const uint64_t *handles = SRC(w, x, 0, uint64_t);
 	const struct texture *t = NULL;

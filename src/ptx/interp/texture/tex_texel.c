@@ -1,4 +1,4 @@
-/* One texel: from its format to f32 or 32-bit integers. */
+/* Reads a texel: converts its format to f32 or 32-bit integers. */
 #include "ptx/interp/alu/half.h"
 #include "ptx/interp/texture/texture.h"
 #include <math.h>
@@ -42,7 +42,7 @@ bool tex_is_linear(const struct texture *t)
 	return t->filter == TEX_LINEAR && t->format != TEX_U32 && t->format != TEX_S32;
 }
 
-/* The hardware's table has some eight significant bits; which ones is not known exactly. */
+/* The hardware uses a table with about eight significant bits; its exact values are not known. */
 static float srgb_to_linear(float v)
 {
 	float linear = v <= 0.04045f ? v / 12.92f : powf((v + 0.055f) / 1.055f, 2.4f);
@@ -50,7 +50,7 @@ static float srgb_to_linear(float v)
 	return bits_f32((f32_bits(linear) + 0x8000) & 0xffff0000);
 }
 
-/* A signed one: the two lowest values are both -1. */
+/* A signed normalised value; the two lowest integers both give -1. */
 static float snorm_to_float(int v, int top)
 {
 	return v < -top ? -1.0f : (float)v / (float)top;

@@ -1,9 +1,9 @@
 /*
- * texture.h - what a texture, surface or sampler handle stands for, and how it is read.
+ * texture.h - the description of a texture, surface or sampler, and the functions that read one.
  *
- * A plain description of texels that lie in the host's memory.  The driver
- * fills it in when a handle is made and gives it to the interpreter through
- * interp_host.texture; it must not change while a launch uses it.
+ * struct texture describes texels in the host's memory.  The driver fills it in when it
+ * creates a handle and returns it from interp_host.texture; it must not change while a
+ * launch uses it.
  *
  *	level 0   level 1		a level: `depth` slices (a 3D image), or `layers`
  *	+------+  +---+			slices (an array; six a cube), each `slice` bytes
@@ -11,9 +11,8 @@
  *	|######|  +---+
  *	+------+
  *
- * Enumerators that CUDA has too carry CUDA's numbers, so that a driver can
- * copy its fields.  Coordinates come from kernels and may be anything; the
- * description itself is trusted.
+ * Enumerators have CUDA's numbers, so that a driver can copy fields.  The description is
+ * trusted; coordinates come from kernels and may have any value.
  */
 #pragma once
 
@@ -38,7 +37,7 @@ enum tex_filter { TEX_POINT, TEX_LINEAR };                        /* CUfilter_mo
 
 struct tex_level {
 	uint8_t *base;
-	uint32_t width, height, depth; /* in texels; 0: the dimension does not exist */
+	uint32_t width, height, depth; /* in texels; 0: no such dimension */
 	size_t pitch, slice;           /* bytes */
 };
 
@@ -50,42 +49,42 @@ struct texture {
 	uint8_t channels; /* 1, 2 or 4 */
 	bool cube;
 
-	/* How textures are read; surfaces do not look at these. */
+	/* Sampling; surfaces ignore these. */
 	uint8_t filter, mip_filter; /* enum tex_filter */
 	uint8_t address[3];         /* enum tex_address for x, y, z */
 	bool normalized;            /* coordinates are 0..1, not 0..width */
-	bool read_float;            /* integers of 8 and 16 bits are read as 0..1 or -1..1 */
-	bool srgb;                  /* 8 bits, read_float: colours are gamma-encoded */
+	bool read_float;            /* integers of 8 and 16 bits are converted to 0..1 or -1..1 */
+	bool srgb;                  /* with 8 bits and read_float: colours are gamma-encoded */
 	bool seamless;              /* cube: filter across edges */
 	float border[4];
 	float mip_bias, min_lod, max_lod;
 };
 
-/* A texel, or the mixture of several: bits of f32 or an integer, as tex_is_float says. */
+/* A texel, or an interpolation of several: the bits of f32 if tex_is_float, else integers. */
 struct texel {
 	uint32_t c[4];
 };
 
 unsigned tex_texel_size(const struct texture *t); /* bytes */
-bool tex_is_float(const struct texture *t);       /* what reading it gives */
+bool tex_is_float(const struct texture *t);       /* reading gives floats, not integers */
 /*
- * Are neighbours mixed?  CUDA promises that for floats alone, and lets a program ask for it with integers of 8 and
- * 16 bits: NVIDIA's kernel in ffmpeg's scale_cuda does, and is made for what it then gets.
+ * True if reading interpolates between texels.  CUDA documents this for floats only, but also does it for integers of 8
+ * and 16 bits: NVIDIA's kernel in ffmpeg's scale_cuda relies on it.
  */
 bool tex_is_linear(const struct texture *t);
 
 /* The texel at (x, y, slice) of a level, which must lie inside. */
 struct texel tex_read(const struct texture *t, const struct tex_level *l, uint32_t x, uint32_t y, uint32_t slice);
 
-/* dims 1, 2 or 3; layer: of an array, else 0. x, y, z as the instruction has them. */
+/* Read at coordinates as the instruction has them. dims: 1, 2 or 3; layer: 0 unless an array. */
 struct texel tex_sample(const struct texture *t, unsigned dims, uint32_t layer, const float *xyz, float lod);
 struct texel tex_fetch(const struct texture *t, unsigned dims, uint32_t layer, const int32_t *xyz, int32_t lod);
 struct texel tex_sample_cube(const struct texture *t, uint32_t layer, const float *xyz, float lod);
-/* Component comp (0..3) of the four texels that a linear filter would mix: from lower left, anticlockwise. */
+/* Component comp (0..3) of the four texels that a linear filter would use: from lower left, anticlockwise. */
 struct texel tex_gather(const struct texture *t, uint32_t layer, const float *xy, unsigned comp);
 struct texel tex_gather_cube(const struct texture *t, uint32_t layer, const float *xyz, unsigned comp);
-/* The level of detail for these derivatives by x and y of the screen. */
+/* The level of detail for the derivatives of the coordinates with respect to screen x and y. */
 float tex_lod(const struct texture *t, unsigned dims, const float *dx, const float *dy);
 
-/* Where a surface access lies, or NULL outside. x counts bytes; n bytes are touched. */
+/* The address of n bytes of a surface, x in bytes; NULL: outside. */
 uint8_t *surf_at(const struct texture *t, int64_t x, int64_t y, int64_t z, uint32_t layer, unsigned n);
