@@ -102,38 +102,38 @@ static void test_directions(void)
 /* A copy up reads the bytes of a pending copy down, after all host functions have run. */
 static void test_down_then_up(void)
 {
-	enum { MUCH = 48 << 20 };
-	unsigned char *through = pinned_alloc(MUCH), last = 0;
-	CUdeviceptr p = memory(MUCH), q = memory(16);
+	enum { LARGE = 48 << 20 };
+	unsigned char *buffer = pinned_alloc(LARGE), last = 0;
+	CUdeviceptr p = memory(LARGE), q = memory(16);
 
-	OK(cuMemsetD8_v2(p, 7, MUCH));
+	OK(cuMemsetD8_v2(p, 7, LARGE));
 	OK(cuStreamSynchronize(NULL));
 	for (int i = 0; i < 3; i++) {
-		memset(through, 1, MUCH);
+		memset(buffer, 1, LARGE);
 		ran = gate = 0;
 		OK(cuLaunchHostFunc(s, wait_gate, NULL));
 		OK(cuLaunchHostFunc(s, set_ran, NULL));
-		OK(cuMemcpyDtoHAsync_v2(through, p, MUCH, s));
+		OK(cuMemcpyDtoHAsync_v2(buffer, p, LARGE, s));
 		gate = 1;
 		while (!ran)
 			usleep(10);
 		usleep(500);
-		OK(cuMemcpyHtoDAsync_v2(q, through + MUCH - 16, 16, s));
+		OK(cuMemcpyHtoDAsync_v2(q, buffer + LARGE - 16, 16, s));
 		OK(cuStreamSynchronize(s));
 		OK(cuMemcpyDtoH_v2(&last, q + 15, 1));
 		CHECK_EQ(last, 7);
 	}
 	OK(cuMemFree_v2(p));
 	OK(cuMemFree_v2(q));
-	OK(cuMemFreeHost(through));
+	OK(cuMemFreeHost(buffer));
 }
 
 /* A synchronous copy of pinned memory has completed when it returns, as non-blocking streams can see. */
 static void test_synchronous(void)
 {
-	enum { MUCH = 256 << 20, FEW = 16384 };
-	unsigned char *in = pinned_alloc(FEW), *out = pinned_alloc(FEW);
-	CUdeviceptr p = memory(MUCH), last = p + MUCH - FEW;
+	enum { LARGE = 256 << 20, SMALL_COPY = 16384 };
+	unsigned char *in = pinned_alloc(SMALL_COPY), *out = pinned_alloc(SMALL_COPY);
+	CUdeviceptr p = memory(LARGE), last = p + LARGE - SMALL_COPY;
 	CUDA_MEMCPY2D two = {.srcMemoryType = CU_MEMORYTYPE_HOST,
 		.srcHost = in,
 		.srcPitch = 64,
@@ -141,20 +141,20 @@ static void test_synchronous(void)
 		.dstDevice = last,
 		.dstPitch = 64,
 		.WidthInBytes = 64,
-		.Height = FEW / 64};
+		.Height = SMALL_COPY / 64};
 
 	for (int i = 0; i < 3; i++) {
-		memset(in, 10 + i, FEW);
-		OK(cuMemsetD8Async(p, 200, MUCH, NULL));
+		memset(in, 10 + i, SMALL_COPY);
+		OK(cuMemsetD8Async(p, 200, LARGE, NULL));
 		if (i == 0)
-			OK(cuMemcpyHtoD_v2(last, in, FEW));
+			OK(cuMemcpyHtoD_v2(last, in, SMALL_COPY));
 		else if (i == 1)
-			OK(cuMemcpy(last, (uintptr_t)in, FEW));
+			OK(cuMemcpy(last, (uintptr_t)in, SMALL_COPY));
 		else
 			OK(cuMemcpy2D_v2(&two));
-		OK(cuMemcpyDtoHAsync_v2(out, last, FEW, s));
+		OK(cuMemcpyDtoHAsync_v2(out, last, SMALL_COPY, s));
 		OK(cuStreamSynchronize(s));
-		CHECK_EQ(out[FEW - 1], 10 + i);
+		CHECK_EQ(out[SMALL_COPY - 1], 10 + i);
 	}
 	OK(cuMemFree_v2(p));
 	OK(cuMemFreeHost(in));
@@ -292,10 +292,10 @@ static void test_two_threads(void)
 /* Many streams with pending copies: ordinary copies still work, and destroyed streams complete their copies. */
 static void test_streams(void)
 {
-	enum { MANY = 40, SOME = 4096 };
-	unsigned char *in = pinned_alloc(SIZE), *out = pinned_alloc(MANY * SOME), *own = malloc(8 * SIZE);
-	CUdeviceptr p[MANY], q = memory(8 * SIZE);
-	CUstream t[MANY];
+	enum { STREAMS = 40, READ_BACK = 4096 };
+	unsigned char *in = pinned_alloc(SIZE), *out = pinned_alloc(STREAMS * READ_BACK), *own = malloc(8 * SIZE);
+	CUdeviceptr p[STREAMS], q = memory(8 * SIZE);
+	CUstream t[STREAMS];
 	CUevent filled;
 	unsigned wrong = 0;
 
@@ -303,30 +303,30 @@ static void test_streams(void)
 	OK(cuEventCreate(&filled, CU_EVENT_DISABLE_TIMING));
 	for (int round = 0; round < 2; round++) {
 		memset(in, 1, SIZE);
-		for (int i = 0; i < MANY; i++) {
+		for (int i = 0; i < STREAMS; i++) {
 			p[i] = memory(SIZE);
 			OK(cuStreamCreate(&t[i], CU_STREAM_NON_BLOCKING));
 		}
 		gate = 0;
 		OK(cuLaunchHostFunc(t[0], fill_numbers, in));
 		OK(cuEventRecord(filled, t[0]));
-		for (int i = 0; i < MANY; i++) {
+		for (int i = 0; i < STREAMS; i++) {
 			OK(cuStreamWaitEvent(t[i], filled, 0));
 			OK(cuMemcpyHtoDAsync_v2(p[i], in, SIZE, t[i]));
-			OK(cuMemcpyDtoHAsync_v2(out + i * SOME, p[i], SOME, t[i]));
+			OK(cuMemcpyDtoHAsync_v2(out + i * READ_BACK, p[i], READ_BACK, t[i]));
 		}
 		OK(cuMemcpyHtoDAsync_v2(q, own, 8 * SIZE, s));
 		gate = 1;
 		OK(cuStreamSynchronize(t[0]));
-		CHECK(!memcmp(in, out, SOME));
-		for (int i = 1; i < MANY; i++)
+		CHECK(!memcmp(in, out, READ_BACK));
+		for (int i = 1; i < STREAMS; i++)
 			OK(cuStreamDestroy_v2(t[i]));
 		OK(cuCtxSynchronize());
 		OK(cuStreamDestroy_v2(t[0]));
-		for (int i = 0; i < MANY; i++) {
+		for (int i = 0; i < STREAMS; i++) {
 			unsigned char last = 0;
 			OK(cuMemcpyDtoH_v2(&last, p[i] + SIZE - 1, 1));
-			wrong += last != in[SIZE - 1] || memcmp(in, out + i * SOME, SOME);
+			wrong += last != in[SIZE - 1] || memcmp(in, out + i * READ_BACK, READ_BACK);
 			OK(cuMemFree_v2(p[i]));
 		}
 	}

@@ -47,7 +47,7 @@ static void test_large(void)
 {
 	unsigned char *in = malloc(LARGE), *out = calloc(1, LARGE);
 	CUdeviceptr p = memory(LARGE);
-	CUDA_MEMCPY3D a = up(p, in, LARGE), b = down(out, p, LARGE), told;
+	CUDA_MEMCPY3D a = up(p, in, LARGE), b = down(out, p, LARGE), params;
 	CUgraphNodeType type;
 	CUgraphNode n, m, both[4];
 	size_t count = 4;
@@ -61,8 +61,8 @@ static void test_large(void)
 	CHECK(count == 2 && both[0] == n && both[1] == m);
 	OK(cuGraphNodeGetType(n, &type));
 	CHECK_EQ(type, CU_GRAPH_NODE_TYPE_MEMCPY);
-	OK(cuGraphMemcpyNodeGetParams(m, &told));
-	CHECK(told.dstHost == out && told.srcDevice == p && told.WidthInBytes == LARGE);
+	OK(cuGraphMemcpyNodeGetParams(m, &params));
+	CHECK(params.dstHost == out && params.srcDevice == p && params.WidthInBytes == LARGE);
 	OK(cuGraphInstantiateWithFlags(&x, g, 0));
 	for (unsigned i = 0; i < 3; i++) {
 		fill_pattern(in, LARGE, i);
@@ -189,7 +189,7 @@ static void test_changes(void)
 {
 	unsigned char one[300], two[300], three[300], out[300] = {0};
 	CUdeviceptr p = memory(300);
-	CUDA_MEMCPY3D a = up(p, one, 300), told;
+	CUDA_MEMCPY3D a = up(p, one, 300), params;
 	CUgraphNode n, twin;
 	CUgraphNodeType type;
 	CUgraph g, clone;
@@ -207,10 +207,10 @@ static void test_changes(void)
 	CHECK_EQ(type, CU_GRAPH_NODE_TYPE_MEMCPY);
 	a.srcHost = two;
 	OK(cuGraphMemcpyNodeSetParams(n, &a));
-	OK(cuGraphMemcpyNodeGetParams(n, &told));
-	CHECK(told.srcHost == two);
-	OK(cuGraphMemcpyNodeGetParams(twin, &told));
-	CHECK(told.srcHost == one);
+	OK(cuGraphMemcpyNodeGetParams(n, &params));
+	CHECK(params.srcHost == two);
+	OK(cuGraphMemcpyNodeGetParams(twin, &params));
+	CHECK(params.srcHost == one);
 	OK(cuGraphInstantiateWithFlags(&y, g, 0));
 	launch_and_wait(x);
 	OK(cuMemcpyDtoH_v2(out, p, 300));

@@ -163,12 +163,12 @@ static void test_other_copies(void)
  * An upload that waits for room in the arena behind a value wait must not block other streams of the context.  How far the
  * threads get is a matter of timing: the test may miss a thread that blocks, but never fails without one.
  */
-enum { MUCH = 80 << 20, LITTLE = 4 << 20 };
+enum { LARGE_UPLOAD = 80 << 20, SMALL_UPLOAD = 4 << 20 };
 
 static void *upload_in_thread(void *arg)
 {
 	CUstream *stream = arg;
-	size_t size = *stream == s ? MUCH : LITTLE;
+	size_t size = *stream == s ? LARGE_UPLOAD : SMALL_UPLOAD;
 	CUdeviceptr p = 0;
 	void *from = calloc(1, size);
 
@@ -183,22 +183,22 @@ static void *upload_in_thread(void *arg)
 
 static void test_full_arena(void)
 {
-	pthread_t much, little;
+	pthread_t large, small;
 	CUstream fresh = NULL;
 
 	OK(cuStreamWaitValue32_v2(s, flag_there, 2, CU_STREAM_WAIT_VALUE_EQ));
-	pthread_create(&much, NULL, upload_in_thread, &s);
+	pthread_create(&large, NULL, upload_in_thread, &s);
 	for (int i = 0; i < 30; i++) {
 		usleep(10000);
 		if (i == 15)
-			pthread_create(&little, NULL, upload_in_thread, &other);
+			pthread_create(&small, NULL, upload_in_thread, &other);
 		OK(cuStreamCreate(&fresh, CU_STREAM_NON_BLOCKING));
 		OK(cuStreamSynchronize(fresh));
 		OK(cuStreamDestroy_v2(fresh));
 	}
 	set_flag(2);
-	pthread_join(little, NULL);
-	pthread_join(much, NULL);
+	pthread_join(small, NULL);
+	pthread_join(large, NULL);
 	set_flag(0);
 }
 

@@ -77,12 +77,12 @@ static CUresult copy_up_large(CUdeviceptr dst, const void *src, size_t size, str
 /* `now`: the source is the application's again when the call returns. */
 static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct stream *s, bool now)
 {
-	bool shared = hostmem_shared(src, size), later = !shared && deferred_copy_needed(src);
-	CUresult r = now && later ? stream_synchronize(s) : CUDA_SUCCESS;
+	bool shared = hostmem_shared(src, size), deferred = !shared && deferred_copy_needed(src);
+	CUresult r = now && deferred ? stream_synchronize(s) : CUDA_SUCCESS;
 
 	if (r)
 		return r;
-	if (!shared && (s->capturing || (!now && later)))
+	if (!shared && (s->capturing || (!now && deferred)))
 		return staged_copy_defer(s, &(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
 						    .srcHost = src,
 						    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -169,7 +169,7 @@ struct copy_down_job {
 	unsigned slots;
 	struct {
 		struct piece piece;
-		_Atomic(unsigned) index; /* the chunk that the device was told to put here, and */
+		_Atomic(unsigned) index; /* the chunk that was posted to this slot, and */
 		uint32_t value;          /* the word's value when it is there */
 	} slot[DOWN_SLOTS];
 };

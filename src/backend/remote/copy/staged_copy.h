@@ -7,8 +7,8 @@
  *	up	take a piece ─▶ pack rows into it ─▶ post the copy ─▶ the device reads it ─▶ free the piece
  *	down	take a piece ─▶ post the copy ─▶ the device writes it ─▶ unpack rows from it ─▶ free the piece
  *
- * There are three ways to make a staged copy.  They share struct staged_copy and staged_copy_move, and differ in who does
- * the steps, and when:
+ * There are three ways to make a staged copy.  They share struct staged_copy and staged_copy_move, and differ in when
+ * the steps are done, and by which thread:
  *
  *			immediate		deferred			in a graph
  *			---------		--------			----------

@@ -16,7 +16,7 @@ static CUresult graph_remove_nodes(CUgraph graph)
 	return r;
 }
 
-/* The nodes of a child graph of ours, in the order in which they run; the caller frees chain->nodes. */
+/* The nodes of such a child graph, in the order in which they run; the caller frees chain->nodes. */
 static CUresult node_chain_find(CUgraph graph, struct node_chain *chain)
 {
 	CUresult r = graph_list_nodes(graph, &chain->nodes, &chain->count);

@@ -1,7 +1,7 @@
 /*
  * graph_copy.h - a staged copy as a chain of graph nodes.
  *
- * A graph reads and writes host memory when it runs, so the application's one memcpy node is a child graph of ours:
+ * A graph reads and writes host memory when it runs, so the application's one memcpy node is a child graph:
  *
  *	up	host node: pack a part into the piece ─▶ copy node: from there to the device ─▶ the next part
  *	down	copy node: from the device to the piece ─▶ host node: unpack the part ─▶ the next part
