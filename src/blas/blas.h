@@ -1,14 +1,14 @@
 /*
- * blas.h - a cuBLAS of our own for the CPU device.
+ * blas.h - cuBLAS for the CPU device.
  *
- * NVIDIA's carries most of its kernels as machine code of GPUs, which a processor cannot run.  This one does
- * its work in C, in stream order: a call becomes a host function on the handle's stream, which touches device
- * memory directly.  That is possible where device memory is memory of this process, and cublasCreate refuses
- * all other devices.  `gangway run --on cpu` puts it before the vendor's.
+ * NVIDIA's cuBLAS has most kernels as GPU machine code only.  This implementation computes in C, in stream order: a call
+ * becomes a host function on the handle's stream, which accesses device memory directly.  This requires that device
+ * memory is memory of this process; cublasCreate refuses all other devices.  `gangway run --on cpu` puts this library
+ * before the vendor's.
  *
  *	cublasDgemv_v2 ─► checks its arguments, copies them ─► cuLaunchHostFunc ─► gemv_d on plain memory
  *
- * What is not here answers CUBLAS_STATUS_NOT_SUPPORTED (names.def); nothing pretends.
+ * All other functions of cuBLAS (names.def) return CUBLAS_STATUS_NOT_SUPPORTED.
  */
 #pragma once
 
@@ -25,23 +25,23 @@
 struct blas {
 	CUcontext ctx;
 	CUstream stream;
-	cublasPointerMode_t pointers; /* where alpha, beta and results of reductions are */
+	cublasPointerMode_t pointers; /* whether alpha, beta and results of reductions are in host or device memory */
 	int math, atomics, sms;
 };
 
 /* ---- queue.c ---- */
 
-/* Runs work(copy of args) in order on the stream.  wait: until it is done, for results on the host. */
+/* Queues work(copy of args) on the stream.  wait: return after its completion, for results in host memory. */
 typedef void blas_work(const void *args);
 cublasStatus_t blas_queue(struct blas *h, blas_work *work, const void *args, size_t size, bool wait);
-/* Says once, where `gangway run` wants such things said, that this name is not here. */
+/* Reports once, if `gangway run` asks for such messages, that the function is missing. */
 cublasStatus_t blas_missing(const char *name);
 
-/* ---- numbers that may be on the device ---- */
+/* ---- scalars in host or device memory ---- */
 
-/* alpha and beta: taken when called, or when the work runs. */
+/* alpha and beta: host values are copied by the call, device values are read when the work runs. */
 struct blas_scalar {
-	const void *at; /* NULL: value has it */
+	const void *at; /* in device memory; NULL: in value */
 	_Alignas(16) unsigned char value[16];
 };
 struct blas_scalar blas_scalar(const struct blas *h, const void *p, size_t size);
@@ -50,13 +50,13 @@ static inline const void *blas_value(const struct blas_scalar *s)
 	return s->at ? s->at : s->value;
 }
 
-/* Result of a reduction on the host: wait for it. */
+/* Whether results of reductions are in host memory, so that the call waits for them. */
 static inline bool blas_waits(const struct blas *h)
 {
 	return h->pointers == CUBLAS_POINTER_MODE_HOST;
 }
 
-/* ---- level3.h: C = alpha op(A) op(B) + beta C on plain memory, columns first ---- */
+/* ---- level3.h: C = alpha op(A) op(B) + beta C, column-major ---- */
 
 struct blas_gemm {
 	cublasOperation_t ta, tb;
@@ -65,7 +65,7 @@ struct blas_gemm {
 	const void *a, *b;
 	void *c;
 	int64_t lda, ldb, ldc;
-	/* Of a batch: either arrays of pointers, on the device, or strides in elements. */
+	/* Batches: arrays of pointers in device memory, or strides in elements. */
 	int64_t count, stride_a, stride_b, stride_c;
 	bool pointers;
 	/* GemmEx: */

@@ -1,6 +1,5 @@
 /*
- * cublas.h - cuBLAS's binary interface, as far as blas/ needs it: in our own words; facts and numbers are the
- * vendor's.
+ * cublas.h - the part of cuBLAS's binary interface that blas/ needs: our own declarations with the vendor's values.
  */
 #pragma once
 
@@ -23,7 +22,7 @@ typedef enum { CUBLAS_DIAG_NON_UNIT, CUBLAS_DIAG_UNIT } cublasDiagType_t;
 typedef enum { CUBLAS_SIDE_LEFT, CUBLAS_SIDE_RIGHT } cublasSideMode_t;
 typedef enum { CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE } cublasPointerMode_t;
 
-/* Of elements in memory. */
+/* Types of matrix elements. */
 typedef enum {
 	CUDA_R_32F = 0,
 	CUDA_R_64F = 1,
@@ -33,7 +32,7 @@ typedef enum {
 	CUDA_R_16BF = 14
 } cudaDataType;
 
-/* Of sums; the .._FAST_.. ones allow less than what they are named after, and get all of it here. */
+/* Types of sums.  The FAST types allow lower precision, of which no use is made here. */
 typedef enum {
 	CUBLAS_COMPUTE_16F = 64,
 	CUBLAS_COMPUTE_16F_PEDANTIC = 65,

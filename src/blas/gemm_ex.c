@@ -1,4 +1,4 @@
-/* Products of matrices whose elements are of different types: GemmEx and its batches. */
+/* GemmEx and its batched forms: products of matrices with different element types. */
 #include "blas/blas.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static float bf16_value(uint16_t h)
 	return f;
 }
 
-/* To nearest even. */
+/* Rounds to nearest even. */
 static uint16_t bf16_of(float f)
 {
 	uint32_t u;
@@ -82,17 +82,17 @@ static void write_element(void *p, cudaDataType type, int64_t i, double v)
 }
 
 /*
- * Through double where float does not hold the sums, else through float: the matrices are converted, multiplied
- * and converted back.  alpha and beta are what the sums are.
+ * The matrices are converted to float, or to double if float cannot hold the sums, multiplied and converted back.  alpha
+ * and beta have the type of the sums.
  */
-struct ex {
+struct gemm_ex {
 	struct blas_gemm g;
 	bool wide;           /* double */
 	cudaDataType scalar; /* of alpha and beta */
 };
 
-static void convert(
-	const struct ex *e, const void *from, cudaDataType type, int64_t ld, int64_t rows, int64_t cols, void *to)
+static void convert_matrix(
+	const struct gemm_ex *e, const void *from, cudaDataType type, int64_t ld, int64_t rows, int64_t cols, void *to)
 {
 	for (int64_t j = 0; j < cols; j++)
 		for (int64_t i = 0; i < rows; i++) {
@@ -105,7 +105,7 @@ static void convert(
 		}
 }
 
-static void multiply(const struct ex *e, const void *a, const void *b, void *c)
+static void multiply_converted(const struct gemm_ex *e, const void *a, const void *b, void *c)
 {
 	const struct blas_gemm *g = &e->g;
 	int64_t rows_a = g->ta == CUBLAS_OP_N ? g->m : g->k, cols_a = g->ta == CUBLAS_OP_N ? g->k : g->m;
@@ -119,13 +119,13 @@ static void multiply(const struct ex *e, const void *a, const void *b, void *c)
 	struct blas_product p;
 
 	if (!all)
-		abort(); /* an answer is owed, and there is nobody to tell */
+		abort(); /* out of memory, and a host function cannot report errors */
 	fb = all + (size_t)(rows_a * cols_a) * size;
 	fc = fb + (size_t)(rows_b * cols_b) * size;
-	convert(e, a, g->type_a, g->lda, rows_a, cols_a, all);
-	convert(e, b, g->type_b, g->ldb, rows_b, cols_b, fb);
+	convert_matrix(e, a, g->type_a, g->lda, rows_a, cols_a, all);
+	convert_matrix(e, b, g->type_b, g->ldb, rows_b, cols_b, fb);
 	if (beta != 0)
-		convert(e, c, g->type_c, g->ldc, g->m, g->n, fc);
+		convert_matrix(e, c, g->type_c, g->ldc, g->m, g->n, fc);
 	p = (struct blas_product){g->ta, g->tb, g->m, g->n, g->k, all, fb, fc, rows_a, rows_b, g->m};
 	p.lda = p.lda ? p.lda : 1;
 	p.ldb = p.ldb ? p.ldb : 1;
@@ -140,20 +140,20 @@ static void multiply(const struct ex *e, const void *a, const void *b, void *c)
 	free(all);
 }
 
-static const void *matrix(const void *p, bool pointers, int64_t i, int64_t stride, cudaDataType type)
+static const void *batch_matrix(const void *p, bool pointers, int64_t i, int64_t stride, cudaDataType type)
 {
 	return pointers ? ((const void *const *)p)[i] : (const char *)p + i * stride * size_of(type);
 }
 
 static void gemm_ex(const void *args)
 {
-	const struct ex *e = args;
+	const struct gemm_ex *e = args;
 	const struct blas_gemm *g = &e->g;
 
 	for (int64_t i = 0; i < g->count; i++)
-		multiply(e, matrix(g->a, g->pointers, i, g->stride_a, g->type_a),
-			matrix(g->b, g->pointers, i, g->stride_b, g->type_b),
-			(void *)(uintptr_t)matrix(g->c, g->pointers, i, g->stride_c, g->type_c));
+		multiply_converted(e, batch_matrix(g->a, g->pointers, i, g->stride_a, g->type_a),
+			batch_matrix(g->b, g->pointers, i, g->stride_b, g->type_b),
+			(void *)(uintptr_t)batch_matrix(g->c, g->pointers, i, g->stride_c, g->type_c));
 }
 
 static bool is_float(cudaDataType type)
@@ -161,8 +161,8 @@ static bool is_float(cudaDataType type)
 	return type == CUDA_R_32F || type == CUDA_R_16F || type == CUDA_R_16BF;
 }
 
-/* What the sums are made of says what the matrices may be. */
-static bool choose(struct ex *e, cublasComputeType_t compute)
+/* Checks that the matrix types are valid for the compute type, and sets `wide` and `scalar`. */
+static bool choose_compute_type(struct gemm_ex *e, cublasComputeType_t compute)
 {
 	const struct blas_gemm *g = &e->g;
 
@@ -186,7 +186,7 @@ static bool choose(struct ex *e, cublasComputeType_t compute)
 	case CUBLAS_COMPUTE_32I:
 	case CUBLAS_COMPUTE_32I_PEDANTIC:
 		e->scalar = CUDA_R_32I;
-		e->wide = true; /* holds every sum of 32 bits */
+		e->wide = true; /* double holds every 32-bit sum exactly */
 		return g->type_a == CUDA_R_8I && g->type_b == CUDA_R_8I && g->type_c == CUDA_R_32I;
 	default:
 		return false;
@@ -196,14 +196,14 @@ static bool choose(struct ex *e, cublasComputeType_t compute)
 static cublasStatus_t queue_ex(
 	struct blas *h, struct blas_gemm g, cublasComputeType_t compute, const void *alpha, const void *beta)
 {
-	struct ex e = {.g = g};
+	struct gemm_ex e = {.g = g};
 	cublasStatus_t r = blas_check_gemm(h, &g);
 
 	if (r)
 		return r;
 	if (!alpha || !beta)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!choose(&e, compute))
+	if (!choose_compute_type(&e, compute))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	e.g.alpha = blas_scalar(h, alpha, size_of(e.scalar));
 	e.g.beta = blas_scalar(h, beta, size_of(e.scalar));

@@ -1,4 +1,4 @@
-/* Handles, their settings, and the small services around them. */
+/* Handles and their settings, versions, error names, and copies of vectors and matrices. */
 #include "blas/blas.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #error "which cuBLAS is this?"
 #endif
 
-/* May these bytes be read here?  The kernel answers without a signal. */
-static bool readable(const void *p, size_t n)
+/* Whether these bytes are readable.  The system call fails instead of raising a signal. */
+static bool bytes_are_readable(const void *p, size_t n)
 {
 	int fd[2];
 	bool ok;
@@ -23,8 +23,8 @@ static bool readable(const void *p, size_t n)
 	return ok;
 }
 
-/* Device memory must be memory of this process. */
-static bool reachable(CUdevice dev)
+/* Whether device memory is memory of this process. */
+static bool device_memory_is_local(CUdevice dev)
 {
 	char name[64] = "";
 	CUdeviceptr p = 0;
@@ -32,7 +32,7 @@ static bool reachable(CUdevice dev)
 
 	if (cuDeviceGetName(name, sizeof name, dev) || strncmp(name, "Gangway CPU", 11) || cuMemAlloc_v2(&p, 64))
 		return false;
-	ok = readable((const void *)p, 64);
+	ok = bytes_are_readable((const void *)p, 64);
 	cuMemFree_v2(p);
 	return ok;
 }
@@ -57,7 +57,7 @@ BLAS_EXPORT cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
 	*handle = NULL;
 	if (!enter_context(&ctx, &dev))
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	if (!reachable(dev))
+	if (!device_memory_is_local(dev))
 		return CUBLAS_STATUS_ARCH_MISMATCH;
 	h = calloc(1, sizeof *h);
 	if (!h)
@@ -71,7 +71,7 @@ BLAS_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t h)
 {
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	cuCtxSynchronize(); /* what it has queued is done when it returns */
+	cuCtxSynchronize(); /* wait for queued work */
 	free(h);
 	return CUBLAS_STATUS_SUCCESS;
 }
@@ -96,10 +96,10 @@ BLAS_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t h)
 SETTING(Stream_v2, CUstream, stream)
 SETTING(PointerMode_v2, cublasPointerMode_t, pointers)
 SETTING(AtomicsMode, int, atomics)
-SETTING(MathMode, int, math) /* how much less than exact is allowed: nothing is taken of it */
+SETTING(MathMode, int, math) /* permitted loss of precision; ignored */
 SETTING(SmCountTarget, int, sms)
 
-/* Work needs no memory of the device's. */
+/* No workspace is needed. */
 BLAS_EXPORT cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t h, void *workspace, size_t size)
 {
 	(void)workspace;
@@ -167,7 +167,7 @@ BLAS_EXPORT const char *cublasGetStatusString(cublasStatus_t status)
 	return text_of(status)->text;
 }
 
-/* ---- copies between the host and the device: vectors with steps, and matrices ---- */
+/* ---- copies of strided vectors and of matrices between host and device ---- */
 
 static cublasStatus_t copy_matrix(int64_t rows, int64_t cols, int64_t size, const void *from, int64_t ld_from, void *to,
 	int64_t ld_to, CUstream stream, bool wait)
@@ -190,7 +190,7 @@ static cublasStatus_t copy_matrix(int64_t rows, int64_t cols, int64_t size, cons
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* A vector with steps is a matrix of one row. */
+/* A strided vector is a matrix of one row. */
 #define COPIES(Name) \
 	BLAS_EXPORT cublasStatus_t cublas##Name##Matrix( \
 		int rows, int cols, int size, const void *a, int lda, void *b, int ldb) \

@@ -1,4 +1,4 @@
-/* level1.h - vectors.  Part of typed.h. */
+/* level1.h - level 1 routines: vectors.  Part of typed.h. */
 
 struct vectors {
 	int64_t n, incx, incy;
@@ -18,7 +18,7 @@ static cublasStatus_t queue1(struct blas *h, blas_work *work, struct vectors v, 
 	return blas_queue(h, work, &v, sizeof v, wait);
 }
 
-/* X and Y: element i of the vectors. */
+/* Loops over the vectors; X and Y are their elements i. */
 #define WALK(v) \
 	for (int64_t i = 0, ix = start((v)->n, (v)->incx), iy = start((v)->n, (v)->incy); i < (v)->n; \
 		i++, ix += (v)->incx, iy += (v)->incy)
@@ -133,7 +133,7 @@ static void nrm2(const void *args)
 		sum += NORM(X(v));
 		most = fmax(most, (double)ABS1(X(v)));
 	}
-	/* Squares that leave double's range are taken of smaller numbers. */
+	/* If squares exceed the range of double, scale the elements first. */
 	if (!(sum < 1e300 && sum > 1e-280) && most > 0 && most < INFINITY) {
 		sum = 0;
 		WALK(v)
@@ -144,7 +144,7 @@ static void nrm2(const void *args)
 	*(REAL *)v->result = (REAL)sqrt(sum);
 }
 
-/* From 1, the first of equals; 0: there are none.  The index is as wide as the caller's integers. */
+/* Index, from 1, of the first element with the largest (or least) absolute value; 0: empty vector. */
 static int64_t extreme(const struct vectors *v, bool least)
 {
 	int64_t best = 0;
@@ -175,7 +175,7 @@ EXTREME(amin_int, int, true)
 EXTREME(amax_int64_t, int64_t, false)
 EXTREME(amin_int64_t, int64_t, true)
 
-/* ---- the names ---- */
+/* ---- exported functions ---- */
 
 #define AXPY(I, end) \
 	BLAS_EXPORT cublasStatus_t CUBLAS(axpy, end)( \
@@ -221,7 +221,7 @@ BOTH(COPY_SWAP)
 #define SCAL(I, end) SCAL_AS(CUBLAS(scal, end), scal, T, I)
 BOTH(SCAL)
 
-/* One or two vectors to a number, by default on the host. */
+/* A reduction of one or two vectors to a number, in host memory by default. */
 #define REDUCE(name, work, I, Result, vector_arguments, ...) \
 	BLAS_EXPORT cublasStatus_t name vector_arguments \
 	{ \

@@ -1,4 +1,4 @@
-/* level2.h - a matrix and vectors.  Part of typed.h. */
+/* level2.h - level 2 routines: a matrix and vectors.  Part of typed.h. */
 
 struct matrix_vector {
 	cublasOperation_t op;
@@ -11,7 +11,7 @@ struct matrix_vector {
 	bool conjugate;
 };
 
-/* Does the vector's step, the matrix's leading dimension and its size make sense? */
+/* Checks sizes, increments and the leading dimension, and queues the work. */
 static cublasStatus_t queue2(struct blas *h, blas_work *work, struct matrix_vector v)
 {
 	if (!h)
@@ -26,7 +26,7 @@ static cublasStatus_t queue2(struct blas *h, blas_work *work, struct matrix_vect
 	return blas_queue(h, work, &v, sizeof v, false);
 }
 
-/* y = alpha op(A) x + beta y.  By columns of A: so memory is read in order. */
+/* y = alpha op(A) x + beta y, by columns of A, so that memory is read in order. */
 static void gemv(const void *args)
 {
 	const struct matrix_vector *v = args;
@@ -35,7 +35,7 @@ static void gemv(const void *args)
 	T *y = (T *)v->y + start(rows, v->incy), alpha = value(&v->alpha), beta = value(&v->beta);
 
 	for (int64_t i = 0; i < rows; i++)
-		y[i * v->incy] = beta == (T)0 ? (T)0 : beta * y[i * v->incy]; /* what was there may be no number */
+		y[i * v->incy] = beta == (T)0 ? (T)0 : beta * y[i * v->incy]; /* y may hold NaN */
 	for (int64_t j = 0; alpha != (T)0 && j < v->n; j++) {
 		const T *col = a + j * v->lda;
 		T sum = 0, xj;
@@ -77,7 +77,7 @@ static inline T at(const struct matrix_vector *v, int64_t i, int64_t j)
 				      : CONJ(a[i * v->lda + j]);
 }
 
-/* op(A) x = b, or x = op(A) b, for a triangle: from the end that does not need the others yet. */
+/* Solves op(A) x = b, or computes x = op(A) b, for a triangular A, starting at the end without dependencies. */
 static void triangle(const struct matrix_vector *v, bool solve)
 {
 	bool upper = (v->fill == CUBLAS_FILL_MODE_UPPER) == (v->op == CUBLAS_OP_N), backwards = upper == solve;

@@ -1,11 +1,11 @@
-/* level3.h - matrices.  Part of typed.h. */
+/* level3.h - level 3 routines: matrices.  Part of typed.h. */
 
-/* ---- gemm: op(A) and op(B) are packed in blocks, and a block of C gets four columns at a time ---- */
+/* ---- gemm: op(A) and op(B) are packed in blocks; a block of C is computed four columns at a time ---- */
 
 enum { ROWS = 256, DEPTH = 128, COLS = 64 };
 
 struct blocks {
-	T a[DEPTH][ROWS]; /* a column of op(A) in a row */
+	T a[DEPTH][ROWS]; /* each row holds a column of op(A) */
 	T b[COLS][DEPTH];
 };
 
@@ -67,7 +67,7 @@ void GEMM(const struct blas_product *p, const void *alpha_at, const void *beta_a
 		for (int64_t i = 0; i < p->m; i++)
 			c[j * p->ldc + i] = beta == (T)0 ? (T)0 : beta * c[j * p->ldc + i];
 	if (!k)
-		abort(); /* an answer is owed, and there is nobody to tell */
+		abort(); /* out of memory, and a host function cannot report errors */
 	for (int64_t l = 0; alpha != (T)0 && l < p->k; l += DEPTH)
 		for (int64_t i = 0; i < p->m; i += ROWS) {
 			int64_t rows = least(ROWS, p->m - i), depth = least(DEPTH, p->k - l);
@@ -81,7 +81,7 @@ void GEMM(const struct blas_product *p, const void *alpha_at, const void *beta_a
 	free(k);
 }
 
-/* Product number i of a batch. */
+/* The product with index i of a batch. */
 static struct blas_product product(const struct blas_gemm *g, int64_t i)
 {
 	struct blas_product p = {g->ta, g->tb, g->m, g->n, g->k, NULL, NULL, NULL, g->lda, g->ldb, g->ldc};
@@ -184,7 +184,7 @@ BOTH(GEMM_NAME)
 	}
 BOTH_PLAIN(GEMM_BATCHED)
 
-/* ---- trsm: op(A) X = alpha B, or X op(A) = alpha B, for a triangle A ---- */
+/* ---- trsm: op(A) X = alpha B, or X op(A) = alpha B, for a triangular A ---- */
 
 struct trsm {
 	cublasSideMode_t side;
@@ -197,7 +197,7 @@ struct trsm {
 	void *b;
 };
 
-/* From the right, it is the transposed triangle from the left, on rows of B. */
+/* A on the right is its transpose on the left, applied to the rows of B. */
 static void trsm(const void *args)
 {
 	const struct trsm *s = args;
@@ -279,12 +279,12 @@ static void geam(const void *args)
 	}
 BOTH_PLAIN(GEAM)
 
-/* ---- getrfBatched: A = P L U, in place, of many matrices ---- */
+/* ---- getrfBatched: A = P L U of many matrices, in place ---- */
 
 struct getrf {
 	int64_t n, lda, count;
 	T *const *a;
-	int *pivots, *info; /* pivots NULL: rows stay where they are */
+	int *pivots, *info; /* pivots NULL: no row exchanges */
 };
 
 static void swap_rows(T *a, int64_t n, int64_t lda, int64_t i, int64_t j)
@@ -297,7 +297,7 @@ static void swap_rows(T *a, int64_t n, int64_t lda, int64_t i, int64_t j)
 	}
 }
 
-/* Returns 0, or the number of the first pivot that is 0, from 1. */
+/* Returns 0, or the index, from 1, of the first zero pivot. */
 static int factorize(T *a, int64_t n, int64_t lda, int *pivots)
 {
 	int zero = 0;

@@ -1,4 +1,4 @@
-/* All of cuBLAS's names.  Weak: where another file of this folder has one, that is it. */
+/* Weak definitions of all functions of cuBLAS; the implemented ones override them. */
 #include "blas/blas.h"
 
 #define NAME(name) \

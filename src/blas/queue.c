@@ -1,4 +1,4 @@
-/* Work in stream order. */
+/* Queues work on the stream of a handle. */
 #include "blas/blas.h"
 
 #include <stdio.h>
@@ -7,23 +7,23 @@
 
 #include "util/explain.h"
 
-struct job {
+struct blas_job {
 	blas_work *work;
-	bool once; /* not captured into a graph, which may run it again, and frees it */
+	bool once; /* runs once and frees itself; otherwise captured: a graph runs it repeatedly and owns it */
 	_Alignas(16) unsigned char args[];
 };
 
-static void run(void *data)
+static void job_run(void *data)
 {
-	struct job *j = data;
+	struct blas_job *j = data;
 
 	j->work(j->args);
 	if (j->once)
 		free(j);
 }
 
-/* What is captured lives as long as the graph, and those made of it. */
-static bool leave_to(CUgraph graph, struct job *j)
+/* Gives a captured job to the graph, as a user object, which frees it with the last graph that uses it. */
+static bool job_give_to_graph(CUgraph graph, struct blas_job *j)
 {
 	CUuserObject object;
 
@@ -42,7 +42,7 @@ cublasStatus_t blas_queue(struct blas *h, blas_work *work, const void *args, siz
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	CUgraph graph = NULL;
-	struct job *j = malloc(sizeof *j + size);
+	struct blas_job *j = malloc(sizeof *j + size);
 
 	if (!j)
 		return CUBLAS_STATUS_ALLOC_FAILED;
@@ -50,9 +50,9 @@ cublasStatus_t blas_queue(struct blas *h, blas_work *work, const void *args, siz
 	memcpy(j->args, args, size);
 	cuStreamGetCaptureInfo_v2(h->stream, &capture, NULL, &graph, NULL, NULL);
 	j->once = capture != CU_STREAM_CAPTURE_STATUS_ACTIVE;
-	if (!j->once && !leave_to(graph, j))
+	if (!j->once && !job_give_to_graph(graph, j))
 		return CUBLAS_STATUS_ALLOC_FAILED;
-	if (cuLaunchHostFunc(h->stream, run, j)) {
+	if (cuLaunchHostFunc(h->stream, job_run, j)) {
 		if (j->once)
 			free(j);
 		return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -75,7 +75,7 @@ cublasStatus_t blas_missing(const char *name)
 {
 	char text[256];
 
-	snprintf(text, sizeof text, "%s is not in Gangway's cuBLAS for the CPU device", name);
+	snprintf(text, sizeof text, "%s is not implemented in Gangway's cuBLAS for the CPU device", name);
 	tell_user(text);
 	return CUBLAS_STATUS_NOT_SUPPORTED;
 }

@@ -1,8 +1,8 @@
 /*
- * typed.h - everything that there is for each type.  Included once by type_s.c, type_d.c, type_c.c and type_z.c,
- * which say what T is.
+ * typed.h - the routines that exist for each element type.  Included once by type_s.c, type_d.c, type_c.c and type_z.c,
+ * which define T.
  *
- * Every routine has three parts: a struct of its arguments, a function that does the work on plain memory, and
+ * Every routine has three parts: a struct of its arguments, a function that works on memory, and
  * the exported names, with int sizes and with 64 bits.
  */
 #include <complex.h>
@@ -17,11 +17,11 @@
 #define CUBLAS(op, suffix) JOIN(JOIN(cublas, UPPER, op), suffix, )
 #define GEMM               JOIN(blas_gemm_, LOWER, )
 
-/* The same routine for both sizes of integers: X(integer, end of the name). */
+/* Both integer sizes of a routine: X(integer type, suffix of the name). */
 #define BOTH(X)       X(int, _v2) X(int64_t, _v2_64)
-#define BOTH_PLAIN(X) X(int, ) X(int64_t, _64) /* newer than the second version: no _v2 */
+#define BOTH_PLAIN(X) X(int, ) X(int64_t, _64) /* newer routines have no _v2 */
 
-/* Made for several processors, and chosen when the library is loaded: before ThreadSanitizer is ready. */
+/* Variants for several processors, chosen at load time, which is too early for ThreadSanitizer. */
 #if defined __SANITIZE_THREAD__ || !defined __x86_64__
 #define FOR_EACH_CPU
 #else

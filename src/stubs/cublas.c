@@ -1,6 +1,6 @@
 /*
- * The stub of our cuBLAS: every name, no work.  None of cuBLAS's numbers says stub; this is the one that its own
- * cublasCreate has where there is no driver.
+ * The stub of cuBLAS: all functions, without an implementation.  cuBLAS has no error code for a stub; these functions
+ * return the one of NVIDIA's cublasCreate on machines without a driver.
  */
 #include "blas/cublas.h"
 
