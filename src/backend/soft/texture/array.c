@@ -1,3 +1,4 @@
+/* CUDA arrays and mipmapped arrays. */
 #include "backend/soft/texture/array.h"
 
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 
 /* ---- formats ---- */
 
-/* Formats that state their channels: {channels, bytes}. */
-static bool packed(CUarray_format format, unsigned *channels, unsigned *bytes)
+/* Formats with a fixed number of channels. */
+static bool format_has_fixed_channels(CUarray_format format, unsigned *channels, unsigned *bytes)
 {
 	static const unsigned char count[] = {1, 2, 4};
 	bool unorm = format >= CU_AD_FORMAT_UNORM_INT8X1 && format <= CU_AD_FORMAT_UNORM_INT16X4;
@@ -38,15 +39,15 @@ unsigned array_element(CUarray_format format, unsigned channels)
 {
 	unsigned want, bytes;
 
-	if (packed(format, &want, &bytes))
+	if (format_has_fixed_channels(format, &want, &bytes))
 		return channels == want ? bytes : 0;
 	if (channels != 1 && channels != 2 && channels != 4)
 		return 0;
 	return channels * format_channel(format);
 }
 
-/* Formats that exist, but not here. */
-static bool block_compressed(CUarray_format format, unsigned channels)
+/* Block-compressed formats, which are not supported. */
+static bool format_is_block_compressed(CUarray_format format, unsigned channels)
 {
 	static const unsigned char count[] = {4, 4, 4, 4, 4, 4, 1, 1, 2, 2, 3, 3, 4, 4};
 
@@ -56,7 +57,7 @@ static bool block_compressed(CUarray_format format, unsigned channels)
 
 /* ---- shapes ---- */
 
-static bool fits(const CUDA_ARRAY3D_DESCRIPTOR *d, size_t w, size_t h, size_t depth)
+static bool dimensions_fit(const CUDA_ARRAY3D_DESCRIPTOR *d, size_t w, size_t h, size_t depth)
 {
 	return d->Width <= w && d->Height <= h && d->Depth <= depth;
 }
@@ -68,33 +69,33 @@ static bool shape_ok(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	if (!d->Width)
 		return false;
 	if (d->Flags & CUDA_ARRAY3D_CUBEMAP)
-		return d->Width == d->Height && fits(d, 32768, 32768, 2046) &&
+		return d->Width == d->Height && dimensions_fit(d, 32768, 32768, 2046) &&
 		       (layered ? d->Depth && d->Depth % 6 == 0 : d->Depth == 6);
 	if (layered)
-		return d->Depth && fits(d, 32768, 32768, 2048);
+		return d->Depth && dimensions_fit(d, 32768, 32768, 2048);
 	if (!d->Height)
 		return !d->Depth && d->Width <= (surface ? 32768 : 131072);
 	if (d->Flags & CUDA_ARRAY3D_TEXTURE_GATHER)
-		return !d->Depth && fits(d, 32768, 32768, 0);
+		return !d->Depth && dimensions_fit(d, 32768, 32768, 0);
 	if (!d->Depth)
-		return fits(d, 131072, 65536, 0);
-	return fits(d, 16384, 16384, 16384) || fits(d, 8192, 8192, 32768);
+		return dimensions_fit(d, 131072, 65536, 0);
+	return dimensions_fit(d, 16384, 16384, 16384) || dimensions_fit(d, 8192, 8192, 32768);
 }
 
-static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)
+static CUresult descriptor_check(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	if (d->Flags & ~KNOWN_FLAGS || !shape_ok(d))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!array_element(d->Format, d->NumChannels))
-		return block_compressed(d->Format, d->NumChannels) ? CUDA_ERROR_NOT_SUPPORTED
-								   : CUDA_ERROR_INVALID_VALUE;
+		return format_is_block_compressed(d->Format, d->NumChannels) ? CUDA_ERROR_NOT_SUPPORTED
+									     : CUDA_ERROR_INVALID_VALUE;
 	if (d->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return CUDA_SUCCESS;
 }
 
-/* Fill in what follows from the descriptor. */
-static void lay_out(struct array *a)
+/* Computes pitch, slice and size from the descriptor. */
+static void array_set_layout(struct array *a)
 {
 	const CUDA_ARRAY3D_DESCRIPTOR *d = &a->desc;
 
@@ -125,15 +126,15 @@ CUresult array_find(CUarray handle, struct array **a)
 	return *a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult create(struct context *ctx, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray *out)
+static CUresult array_create(struct context *ctx, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray *out)
 {
-	CUresult r = check(desc);
+	CUresult r = descriptor_check(desc);
 	struct array *a = r ? NULL : calloc(1, sizeof *a);
 
 	if (!a)
 		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
 	a->desc = *desc;
-	lay_out(a);
+	array_set_layout(a);
 	r = device_memory_alloc(ctx->device, a->size, &a->addr);
 	if (!r && object_init_held(&a->object, KIND_ARRAY, ctx, release_array)) {
 		device_memory_free(ctx->device, a->addr, a->size);
@@ -155,7 +156,7 @@ CUresult soft_cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *de
 
 	if (r)
 		return r;
-	return out && desc ? create(ctx, desc, out) : CUDA_ERROR_INVALID_VALUE;
+	return out && desc ? array_create(ctx, desc, out) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc)
@@ -188,7 +189,7 @@ CUresult soft_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *desc, CUarray handl
 	return r;
 }
 
-/* What is being copied to or from stays until that is done; a mipmap's levels go with it. */
+/* Pending copies reference the array.  The levels of a mipmap are destroyed with the mipmap. */
 CUresult soft_cuArrayDestroy(CUarray handle)
 {
 	struct array *a;
@@ -205,8 +206,8 @@ CUresult soft_cuArrayDestroy(CUarray handle)
 	return r;
 }
 
-/* None of ours has planes, is sparse, or waits for its memory. */
-static CUresult has_none(CUarray handle, const void *out)
+/* No array here has planes, is sparse, or has deferred memory. */
+static CUresult array_check_no_property(CUarray handle, const void *out)
 {
 	struct array *a;
 	CUresult r = out ? array_find(handle, &a) : CUDA_ERROR_INVALID_VALUE;
@@ -220,18 +221,18 @@ static CUresult has_none(CUarray handle, const void *out)
 CUresult soft_cuArrayGetPlane(CUarray *plane, CUarray handle, unsigned int index)
 {
 	(void)index;
-	return has_none(handle, plane);
+	return array_check_no_property(handle, plane);
 }
 
 CUresult soft_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUarray handle)
 {
-	return has_none(handle, properties);
+	return array_check_no_property(handle, properties);
 }
 
 CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray handle, CUdevice dev)
 {
 	(void)dev;
-	return has_none(handle, requirements);
+	return array_check_no_property(handle, requirements);
 }
 
 /* ---- mipmaps ---- */
@@ -253,18 +254,18 @@ CUresult mipmap_find(CUmipmappedArray handle, struct mipmap **m)
 	return *m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static size_t half(size_t n)
+static size_t half_dimension(size_t n)
 {
 	return n > 1 ? n / 2 : n;
 }
 
-/* Depth shrinks where it is a dimension, and stays where it counts layers or faces. */
-static CUDA_ARRAY3D_DESCRIPTOR next_level(CUDA_ARRAY3D_DESCRIPTOR d)
+/* Depth shrinks if it is a dimension, and stays if it counts layers or faces. */
+static CUDA_ARRAY3D_DESCRIPTOR next_level_descriptor(CUDA_ARRAY3D_DESCRIPTOR d)
 {
-	d.Width = half(d.Width);
-	d.Height = half(d.Height);
+	d.Width = half_dimension(d.Width);
+	d.Height = half_dimension(d.Height);
 	if (!(d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)))
-		d.Depth = half(d.Depth);
+		d.Depth = half_dimension(d.Depth);
 	return d;
 }
 
@@ -284,7 +285,7 @@ static CUresult make_level(struct mipmap *m, unsigned i, const CUDA_ARRAY3D_DESC
 	if (!a)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	a->desc = *d;
-	lay_out(a);
+	array_set_layout(a);
 	a->addr = addr;
 	object_ref(m);
 	a->owner = m;
@@ -298,17 +299,17 @@ static CUresult make_level(struct mipmap *m, unsigned i, const CUDA_ARRAY3D_DESC
 	return CUDA_SUCCESS;
 }
 
-/* Lays the levels out one after the other; makes them if m has memory.  Returns the bytes they take. */
-static CUresult each_level(struct mipmap *m, uint64_t *bytes)
+/* Places the levels one after the other, and creates their arrays if m has memory.  *bytes: their total size. */
+static CUresult mipmap_place_levels(struct mipmap *m, uint64_t *bytes)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d = m->desc;
 	CUresult r = CUDA_SUCCESS;
 
 	*bytes = 0;
-	for (unsigned i = 0; i < m->levels && !r; i++, d = next_level(d)) {
+	for (unsigned i = 0; i < m->levels && !r; i++, d = next_level_descriptor(d)) {
 		struct array a = {.desc = d};
 
-		lay_out(&a);
+		array_set_layout(&a);
 		if (m->addr)
 			r = make_level(m, i, &d, m->addr + *bytes);
 		*bytes += (a.size + LEVEL_ALIGN - 1) & -(uint64_t)LEVEL_ALIGN;
@@ -334,7 +335,7 @@ CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_D
 
 	if (r)
 		return r;
-	r = out && desc ? check(desc) : CUDA_ERROR_INVALID_VALUE;
+	r = out && desc ? descriptor_check(desc) : CUDA_ERROR_INVALID_VALUE;
 	struct mipmap *m = r ? NULL : calloc(1, sizeof *m);
 	if (!m)
 		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
@@ -345,12 +346,12 @@ CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_D
 		free(m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	each_level(m, &m->size);
+	mipmap_place_levels(m, &m->size);
 	r = device_memory_alloc(ctx->device, m->size, &m->addr);
 	if (r)
 		m->addr = 0;
 	else
-		r = each_level(m, &m->size);
+		r = mipmap_place_levels(m, &m->size);
 	if (!r) {
 		*out = object_handle(CUmipmappedArray, m);
 	} else {

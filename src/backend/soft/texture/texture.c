@@ -1,6 +1,4 @@
-/*
- * From CUDA's descriptions of images to struct texture.
- */
+/* Translates CUDA's descriptions of textures and surfaces to struct texture. */
 #include "backend/soft/texture/texture.h"
 
 #include <string.h>
@@ -21,7 +19,7 @@ void texture_memory_put(struct texture_memory *m)
 	*m = (struct texture_memory){0};
 }
 
-/* Formats that say "normalised" are integers that are always read so. */
+/* Normalised formats are integers that are always read as normalised floats. */
 static CUresult set_format(struct texture *t, CUarray_format format, unsigned channels)
 {
 	bool snorm = format >= CU_AD_FORMAT_SNORM_INT8X1 && format <= CU_AD_FORMAT_SNORM_INT16X4;
@@ -122,7 +120,7 @@ static CUresult from_pitch(struct texture *t, const CUDA_RESOURCE_DESC *res)
 	return set_format(t, res->res.pitch2D.format, res->res.pitch2D.numChannels);
 }
 
-/* ---- views: the same bytes read as another format, some of the levels, some of the layers ---- */
+/* ---- resource views: another format for the same bytes, a range of levels, a range of layers ---- */
 
 static bool view_format(CUresourceViewFormat v, CUarray_format *format, unsigned *channels)
 {

@@ -1,36 +1,35 @@
 /*
  * Texture and surface objects.
  *
- * An engine looks an object up while a kernel runs, and keeps no reference.  So the structs are never given
- * back to the system, only to the next object: a kernel whose object was destroyed too early reads a wrong
- * image, not wild memory.
+ * An engine looks objects up while a kernel runs and holds no reference.  Therefore structs are reused for later objects
+ * but never freed: a kernel whose object was destroyed too early reads a wrong image instead of freed memory.
  */
 #include "backend/soft/texture/texture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct texobj {
+struct texture_object {
 	struct driver_object object; /* TEXTURE or SURFACE */
 	CUDA_RESOURCE_DESC res;
 	CUDA_TEXTURE_DESC desc;
-	CUDA_RESOURCE_VIEW_DESC view; /* format NONE: none */
+	CUDA_RESOURCE_VIEW_DESC view; /* format NONE: no view */
 	struct texture_memory memory;
 	struct texture texture;
-	atomic_bool destroyed; /* by the application; kernels it launched before still find it */
-	struct texobj *next;   /* in spare */
+	atomic_bool destroyed;       /* by the application; kernels launched before still find the object */
+	struct texture_object *next; /* in the list of unused structs */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct texobj *spare;
+static pthread_mutex_t texture_object_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct texture_object *unused_objects;
 
-static struct texobj *texobj_new(void)
+static struct texture_object *texobj_new(void)
 {
-	pthread_mutex_lock(&lock);
-	struct texobj *o = spare;
+	pthread_mutex_lock(&texture_object_lock);
+	struct texture_object *o = unused_objects;
 	if (o)
-		spare = o->next;
-	pthread_mutex_unlock(&lock);
+		unused_objects = o->next;
+	pthread_mutex_unlock(&texture_object_lock);
 	if (!o)
 		return calloc(1, sizeof *o);
 	memset(o, 0, sizeof *o);
@@ -39,13 +38,13 @@ static struct texobj *texobj_new(void)
 
 static void release_texobj(void *object)
 {
-	struct texobj *o = object;
+	struct texture_object *o = object;
 
 	texture_memory_put(&o->memory);
-	pthread_mutex_lock(&lock);
-	o->next = spare;
-	spare = o;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&texture_object_lock);
+	o->next = unused_objects;
+	unused_objects = o;
+	pthread_mutex_unlock(&texture_object_lock);
 }
 
 const struct texture *soft_texture(uint64_t handle)
@@ -55,15 +54,16 @@ const struct texture *soft_texture(uint64_t handle)
 
 	if (t || (kind != KIND_TEXTURE && kind != KIND_SURFACE))
 		return t;
-	struct texobj *o = object_find64(handle, kind);
+	struct texture_object *o = object_find64(handle, kind);
 	if (!o)
 		return NULL;
 	object_put(o);
 	return &o->texture;
 }
 
-/* The handle of an object made from o's descriptions; o is gone if it fails. */
-static CUresult finish(struct texobj *o, enum object_kind kind, struct context *ctx, unsigned long long *out)
+/* Creates the texture and the handle from the descriptions in o; releases o on failure. */
+static CUresult texture_object_finish(
+	struct texture_object *o, enum object_kind kind, struct context *ctx, unsigned long long *out)
 {
 	if (object_init_held(&o->object, kind, ctx, release_texobj)) {
 		release_texobj(o);
@@ -84,7 +84,7 @@ CUresult soft_cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *res,
 		return r;
 	if (!out || !res || !desc)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct texobj *o = texobj_new();
+	struct texture_object *o = texobj_new();
 	if (!o)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	o->res = *res;
@@ -95,7 +95,7 @@ CUresult soft_cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *res,
 	if (!r)
 		r = texture_sampler(&o->texture, desc);
 	if (!r)
-		return finish(o, KIND_TEXTURE, ctx, out);
+		return texture_object_finish(o, KIND_TEXTURE, ctx, out);
 	release_texobj(o);
 	return r;
 }
@@ -109,24 +109,24 @@ CUresult soft_cuSurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC *re
 		return r;
 	if (!out || !res || res->resType != CU_RESOURCE_TYPE_ARRAY)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct texobj *o = texobj_new();
+	struct texture_object *o = texobj_new();
 	if (!o)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	o->res = *res;
 	r = texture_fill(&o->texture, &o->memory, res, NULL);
 	if (!r)
-		return finish(o, KIND_SURFACE, ctx, out);
+		return texture_object_finish(o, KIND_SURFACE, ctx, out);
 	release_texobj(o);
 	return r;
 }
 
-static CUresult destroy(unsigned long long handle, enum object_kind kind)
+static CUresult texture_object_destroy(unsigned long long handle, enum object_kind kind)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!handle)
 		return CUDA_SUCCESS;
-	struct texobj *o = object_find64(handle, kind);
+	struct texture_object *o = object_find64(handle, kind);
 	bool mine = o && !atomic_exchange(&o->destroyed, true);
 	if (mine)
 		object_retire(o);
@@ -136,15 +136,16 @@ static CUresult destroy(unsigned long long handle, enum object_kind kind)
 
 CUresult soft_cuTexObjectDestroy(CUtexObject handle)
 {
-	return destroy(handle, KIND_TEXTURE);
+	return texture_object_destroy(handle, KIND_TEXTURE);
 }
 
 CUresult soft_cuSurfObjectDestroy(CUsurfObject handle)
 {
-	return destroy(handle, KIND_SURFACE);
+	return texture_object_destroy(handle, KIND_SURFACE);
 }
 
-static CUresult find(unsigned long long handle, enum object_kind kind, const void *out, struct texobj **o)
+static CUresult texture_object_find(
+	unsigned long long handle, enum object_kind kind, const void *out, struct texture_object **o)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -158,8 +159,8 @@ static CUresult find(unsigned long long handle, enum object_kind kind, const voi
 
 CUresult soft_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUtexObject handle)
 {
-	struct texobj *o;
-	CUresult r = find(handle, KIND_TEXTURE, out, &o);
+	struct texture_object *o;
+	CUresult r = texture_object_find(handle, KIND_TEXTURE, out, &o);
 
 	if (!r) {
 		*out = o->res;
@@ -170,8 +171,8 @@ CUresult soft_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUtexObject ha
 
 CUresult soft_cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *out, CUtexObject handle)
 {
-	struct texobj *o;
-	CUresult r = find(handle, KIND_TEXTURE, out, &o);
+	struct texture_object *o;
+	CUresult r = texture_object_find(handle, KIND_TEXTURE, out, &o);
 
 	if (!r) {
 		*out = o->desc;
@@ -182,8 +183,8 @@ CUresult soft_cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *out, CUtexObject hand
 
 CUresult soft_cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *out, CUtexObject handle)
 {
-	struct texobj *o;
-	CUresult r = find(handle, KIND_TEXTURE, out, &o);
+	struct texture_object *o;
+	CUresult r = texture_object_find(handle, KIND_TEXTURE, out, &o);
 
 	if (!r) {
 		*out = o->view;
@@ -194,8 +195,8 @@ CUresult soft_cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *out, CUtex
 
 CUresult soft_cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUsurfObject handle)
 {
-	struct texobj *o;
-	CUresult r = find(handle, KIND_SURFACE, out, &o);
+	struct texture_object *o;
+	CUresult r = texture_object_find(handle, KIND_SURFACE, out, &o);
 
 	if (!r) {
 		*out = o->res;

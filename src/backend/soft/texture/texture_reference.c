@@ -1,6 +1,6 @@
 /*
- * Texture and surface references: variables of a module that the application binds images to, the old way.
- * A kernel knows one by its variable's address.
+ * Texture and surface references, the legacy interface: variables of a module to which the application binds images.  A
+ * kernel identifies a reference by the address of its variable.
  */
 #include "backend/soft/texture/texture_reference.h"
 
@@ -11,22 +11,22 @@
 
 #define ALIGN 512u
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map refs;
+static pthread_mutex_t texref_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map texref_map;
 
 static struct texref *ref_at(uint64_t addr)
 {
-	struct map_node *n = map_find(&refs, addr);
+	struct map_node *n = map_find(&texref_map, addr);
 
 	return n ? container_of(n, struct texref, node) : NULL;
 }
 
 const struct texture *texref_at(uint64_t addr)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&texref_lock);
 	struct texref *t = ref_at(addr);
 	const struct texture *found = t && t->bound ? &t->texture : NULL;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&texref_lock);
 	return found;
 }
 
@@ -34,10 +34,10 @@ static void release_texref(void *object)
 {
 	struct texref *t = object;
 
-	pthread_mutex_lock(&lock);
-	if (t->entered)
-		map_remove(&refs, &t->node);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&texref_lock);
+	if (t->mapped)
+		map_remove(&texref_map, &t->node);
+	pthread_mutex_unlock(&texref_lock);
 	texture_memory_put(&t->memory);
 	free(t);
 }
@@ -76,36 +76,36 @@ CUresult soft_cuTexRefCreate(CUtexref *out)
 	return CUDA_SUCCESS;
 }
 
-/* ---- a module's ---- */
+/* ---- references of modules ---- */
 
-/* The reference at addr, made if need be.  One that another module left there is forgotten. */
-static CUresult at_variable(struct module *m, uint64_t addr, enum object_kind kind, uint64_t *handle)
+/* The reference of the variable at addr, created on first use.  Replaces a reference of an unloaded module. */
+static CUresult module_reference_at(struct module *m, uint64_t addr, enum object_kind kind, uint64_t *handle)
 {
 	struct texref *fresh, *old = NULL;
 	CUresult r = texref_create(m->object.ctx, kind, &fresh);
 
 	if (r)
 		return r;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&texref_lock);
 	struct texref *t = ref_at(addr);
 	if (t && t->module != m->object.handle) {
-		map_remove(&refs, &t->node);
-		t->entered = false;
+		map_remove(&texref_map, &t->node);
+		t->mapped = false;
 		old = t;
 		t = NULL;
 	}
 	if (!t) {
 		fresh->node.key = addr;
 		fresh->module = m->object.handle;
-		fresh->entered = true;
-		map_insert(&refs, &fresh->node);
+		fresh->mapped = true;
+		map_insert(&texref_map, &fresh->node);
 		t = fresh;
 	}
 	*handle = t->object.handle;
 	r = t->object.kind == kind ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 	if (old)
 		object_ref(old);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&texref_lock);
 	if (t != fresh)
 		object_close(fresh);
 	object_put(fresh);
@@ -115,7 +115,7 @@ static CUresult at_variable(struct module *m, uint64_t addr, enum object_kind ki
 	return r;
 }
 
-static CUresult get(CUmodule module, const char *name, enum object_kind kind, uint64_t *handle)
+static CUresult module_get_reference(CUmodule module, const char *name, enum object_kind kind, uint64_t *handle)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -127,7 +127,7 @@ static CUresult get(CUmodule module, const char *name, enum object_kind kind, ui
 	CUresult r = CUDA_ERROR_NOT_FOUND;
 	int i = program_global(m->program, name);
 	if (i >= 0 && m->globals[i] && m->program->code->globals[i].opaque)
-		r = at_variable(m, m->globals[i], kind, handle);
+		r = module_reference_at(m, m->globals[i], kind, handle);
 	object_put(m);
 	return r;
 }
@@ -135,7 +135,7 @@ static CUresult get(CUmodule module, const char *name, enum object_kind kind, ui
 CUresult soft_cuModuleGetTexRef(CUtexref *out, CUmodule module, const char *name)
 {
 	uint64_t handle;
-	CUresult r = out ? get(module, name, KIND_TEXREF, &handle) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? module_get_reference(module, name, KIND_TEXREF, &handle) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
 		*out = (CUtexref)(uintptr_t)handle;
@@ -145,7 +145,7 @@ CUresult soft_cuModuleGetTexRef(CUtexref *out, CUmodule module, const char *name
 CUresult soft_cuModuleGetSurfRef(CUsurfref *out, CUmodule module, const char *name)
 {
 	uint64_t handle;
-	CUresult r = out ? get(module, name, KIND_SURFREF, &handle) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? module_get_reference(module, name, KIND_SURFREF, &handle) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
 		*out = (CUsurfref)(uintptr_t)handle;
@@ -154,20 +154,20 @@ CUresult soft_cuModuleGetSurfRef(CUsurfref *out, CUmodule module, const char *na
 
 /* ---- binding ---- */
 
-CUresult texref_enter(const void *handle, enum object_kind kind, struct texref **t)
+CUresult texref_enter_locked(const void *handle, enum object_kind kind, struct texref **t)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	*t = object_find(handle, kind);
 	if (!*t)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&texref_lock);
 	return CUDA_SUCCESS;
 }
 
-CUresult texref_leave(struct texref *t, CUresult r)
+CUresult texref_leave_unlock(struct texref *t, CUresult r)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&texref_lock);
 	object_put(t);
 	return r;
 }
@@ -196,7 +196,7 @@ CUresult texref_rebuild(struct texref *t)
 	return CUDA_SUCCESS;
 }
 
-static CUresult bind(struct texref *t, const CUDA_RESOURCE_DESC *res)
+static CUresult texref_bind(struct texref *t, const CUDA_RESOURCE_DESC *res)
 {
 	CUDA_RESOURCE_DESC before = t->res;
 
@@ -213,7 +213,7 @@ static CUresult bind(struct texref *t, const CUDA_RESOURCE_DESC *res)
 	return r;
 }
 
-static void unbind(struct texref *t)
+static void texref_unbind(struct texref *t)
 {
 	t->bound = false;
 	texture_memory_put(&t->memory);
@@ -223,51 +223,51 @@ CUresult soft_cuTexRefSetArray(CUtexref handle, CUarray array, unsigned int flag
 {
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array};
 	struct texref *t;
-	CUresult r =
-		flags & ~CU_TRSA_OVERRIDE_FORMAT ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_TEXREF, &t);
+	CUresult r = flags & ~CU_TRSA_OVERRIDE_FORMAT ? CUDA_ERROR_INVALID_VALUE
+						      : texref_enter_locked(handle, KIND_TEXREF, &t);
 
 	if (r)
 		return r;
 	if (!array)
-		unbind(t);
-	return texref_leave(t, array ? bind(t, &res) : CUDA_SUCCESS);
+		texref_unbind(t);
+	return texref_leave_unlock(t, array ? texref_bind(t, &res) : CUDA_SUCCESS);
 }
 
 CUresult soft_cuTexRefSetMipmappedArray(CUtexref handle, CUmipmappedArray array, unsigned int flags)
 {
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, .res.mipmap.hMipmappedArray = array};
 	struct texref *t;
-	CUresult r =
-		flags & ~CU_TRSA_OVERRIDE_FORMAT ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_TEXREF, &t);
+	CUresult r = flags & ~CU_TRSA_OVERRIDE_FORMAT ? CUDA_ERROR_INVALID_VALUE
+						      : texref_enter_locked(handle, KIND_TEXREF, &t);
 
-	return r ? r : texref_leave(t, bind(t, &res));
+	return r ? r : texref_leave_unlock(t, texref_bind(t, &res));
 }
 
-/* Memory that starts between two multiples of the alignment is bound from the lower one on. */
+/* An unaligned address is rounded down, and *offset is the difference. */
 CUresult soft_cuTexRefSetAddress_v2(size_t *offset, CUtexref handle, CUdeviceptr ptr, size_t bytes)
 {
 	size_t skew = ptr % ALIGN;
 	CUDA_RESOURCE_DESC res = {
 		.resType = CU_RESOURCE_TYPE_LINEAR, .res.linear = {.devPtr = ptr - skew, .sizeInBytes = bytes + skew}};
 	struct texref *t;
-	CUresult r = skew && !offset ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_TEXREF, &t);
+	CUresult r = skew && !offset ? CUDA_ERROR_INVALID_VALUE : texref_enter_locked(handle, KIND_TEXREF, &t);
 
 	if (r)
 		return r;
 	if (ptr)
-		r = bind(t, &res);
+		r = texref_bind(t, &res);
 	else
-		unbind(t);
+		texref_unbind(t);
 	if (!r && offset)
 		*offset = skew;
-	return texref_leave(t, r);
+	return texref_leave_unlock(t, r);
 }
 
 CUresult soft_cuTexRefSetAddress2D_v3(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr ptr, size_t pitch)
 {
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_PITCH2D};
 	struct texref *t;
-	CUresult r = desc ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = desc ? texref_enter_locked(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -277,12 +277,12 @@ CUresult soft_cuTexRefSetAddress2D_v3(CUtexref handle, const CUDA_ARRAY_DESCRIPT
 	res.res.pitch2D.width = desc->Width;
 	res.res.pitch2D.height = desc->Height;
 	res.res.pitch2D.pitchInBytes = pitch;
-	r = bind(t, &res);
+	r = texref_bind(t, &res);
 	if (!r) {
 		t->format = desc->Format;
 		t->channels = desc->NumChannels;
 	}
-	return texref_leave(t, r);
+	return texref_leave_unlock(t, r);
 }
 
 CUresult soft_cuTexRefSetAddress2D_v2(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr ptr, size_t pitch)
@@ -294,32 +294,32 @@ CUresult soft_cuSurfRefSetArray(CUsurfref handle, CUarray array, unsigned int fl
 {
 	CUDA_RESOURCE_DESC res = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array};
 	struct texref *t;
-	CUresult r = flags ? CUDA_ERROR_INVALID_VALUE : texref_enter(handle, KIND_SURFREF, &t);
+	CUresult r = flags ? CUDA_ERROR_INVALID_VALUE : texref_enter_locked(handle, KIND_SURFREF, &t);
 
-	return r ? r : texref_leave(t, bind(t, &res));
+	return r ? r : texref_leave_unlock(t, texref_bind(t, &res));
 }
 
 CUresult soft_cuSurfRefGetArray(CUarray *out, CUsurfref handle)
 {
 	struct texref *t;
-	CUresult r = out ? texref_enter(handle, KIND_SURFREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? texref_enter_locked(handle, KIND_SURFREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	if (t->bound)
 		*out = t->res.res.array.hArray;
-	return texref_leave(t, t->bound ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return texref_leave_unlock(t, t->bound ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult soft_cuTexRefDestroy(CUtexref handle)
 {
 	struct texref *t;
-	CUresult r = texref_enter(handle, KIND_TEXREF, &t);
+	CUresult r = texref_enter_locked(handle, KIND_TEXREF, &t);
 
 	if (r)
 		return r;
-	bool own = !t->entered; /* a module's goes with its module */
-	pthread_mutex_unlock(&lock);
+	bool own = !t->mapped; /* a module's reference is destroyed with the module */
+	pthread_mutex_unlock(&texref_lock);
 	if (!own || !object_close(t))
 		r = CUDA_ERROR_INVALID_VALUE;
 	object_put(t);

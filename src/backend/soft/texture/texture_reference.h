@@ -1,4 +1,4 @@
-/* texref.h - one texture or surface reference, for texref.c, which finds and binds it, and texref_settings.c. */
+/* texture_reference.h - texture and surface references, shared by the files that bind them and that set them up. */
 #pragma once
 
 #include "backend/soft/texture/texture.h"
@@ -6,10 +6,10 @@
 
 struct texref {
 	struct driver_object object; /* TEXREF or SURFREF */
-	struct map_node node;        /* in refs, if it is a variable's; key: the address */
-	bool entered;
-	uint64_t module; /* handle */
-	/* Under the lock: */
+	struct map_node node;        /* in the map of references, if `mapped`; key: the address of the variable */
+	bool mapped;                 /* belongs to a variable of a module */
+	uint64_t module;             /* handle */
+	/* The lock of all references protects: */
 	bool bound;
 	CUarray_format format;
 	int channels;
@@ -24,9 +24,9 @@ static inline bool texref_is_array(const CUDA_RESOURCE_DESC *res)
 	return res->resType == CU_RESOURCE_TYPE_ARRAY || res->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
 }
 
-/* Finds one and locks all of them; an error otherwise. */
-CUresult texref_enter(const void *handle, enum object_kind kind, struct texref **t);
-CUresult texref_leave(struct texref *t, CUresult r); /* r */
+/* Finds a reference and returns with the lock of all references held; unlocked after an error. */
+CUresult texref_enter_locked(const void *handle, enum object_kind kind, struct texref **t);
+CUresult texref_leave_unlock(struct texref *t, CUresult r); /* returns r */
 
-/* Makes the view anew from what is bound and set.  Between the two above. */
+/* Recreates the view from the binding and the settings.  Requires the lock. */
 CUresult texref_rebuild(struct texref *t);

@@ -1,4 +1,4 @@
-/* What a texture reference is set to, and what it says of itself. */
+/* Getters and setters of texture references. */
 #include "backend/soft/texture/texture_reference.h"
 
 #include <string.h>
@@ -8,43 +8,42 @@
 CUresult soft_cuTexRefSetFormat(CUtexref handle, CUarray_format format, int channels)
 {
 	struct texref *t;
-	CUresult r = array_element(format, channels < 0 ? 0 : channels) ? texref_enter(handle, KIND_TEXREF, &t)
+	CUresult r = array_element(format, channels < 0 ? 0 : channels) ? texref_enter_locked(handle, KIND_TEXREF, &t)
 									: CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	t->format = format;
 	t->channels = channels;
-	return texref_leave(
+	return texref_leave_unlock(
 		t, t->bound && t->res.resType == CU_RESOURCE_TYPE_LINEAR ? texref_rebuild(t) : CUDA_SUCCESS);
 }
 
-/* One setter: check, find, set, and make the view anew if there is one.  What cannot be is set, but not used.
- */
+/* A setter: checks, sets, and recreates the view if a texture is bound.  An unusable value is stored but has no effect. */
 #define SETTER(name, args, check, set) \
 	CUresult name args \
 	{ \
 		struct texref *t; \
-		CUresult r = (check) ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE; \
+		CUresult r = (check) ? texref_enter_locked(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE; \
 \
 		if (r) \
 			return r; \
 		set; \
 		if (t->bound) \
 			texref_rebuild(t); \
-		return texref_leave(t, CUDA_SUCCESS); \
+		return texref_leave_unlock(t, CUDA_SUCCESS); \
 	}
 
 #define GETTER(name, type, value) \
 	CUresult name(type *out, CUtexref handle) \
 	{ \
 		struct texref *t; \
-		CUresult r = out ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE; \
+		CUresult r = out ? texref_enter_locked(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE; \
 \
 		if (r) \
 			return r; \
 		*out = value; \
-		return texref_leave(t, CUDA_SUCCESS); \
+		return texref_leave_unlock(t, CUDA_SUCCESS); \
 	}
 
 SETTER(soft_cuTexRefSetAddressMode, (CUtexref handle, int dim, CUaddress_mode mode), dim >= 0 && dim < 3,
@@ -68,41 +67,42 @@ GETTER(soft_cuTexRefGetFlags, unsigned int, t->desc.flags)
 CUresult soft_cuTexRefGetAddressMode(CUaddress_mode *out, CUtexref handle, int dim)
 {
 	struct texref *t;
-	CUresult r = out && dim >= 0 && dim < 3 ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r =
+		out && dim >= 0 && dim < 3 ? texref_enter_locked(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	*out = t->desc.addressMode[dim];
-	return texref_leave(t, CUDA_SUCCESS);
+	return texref_leave_unlock(t, CUDA_SUCCESS);
 }
 
 CUresult soft_cuTexRefGetMipmapLevelClamp(float *low, float *high, CUtexref handle)
 {
 	struct texref *t;
-	CUresult r = low && high ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = low && high ? texref_enter_locked(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	*low = t->desc.minMipmapLevelClamp;
 	*high = t->desc.maxMipmapLevelClamp;
-	return texref_leave(t, CUDA_SUCCESS);
+	return texref_leave_unlock(t, CUDA_SUCCESS);
 }
 
 CUresult soft_cuTexRefGetBorderColor(float *color, CUtexref handle)
 {
 	struct texref *t;
-	CUresult r = color ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = color ? texref_enter_locked(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	memcpy(color, t->desc.borderColor, sizeof t->desc.borderColor);
-	return texref_leave(t, CUDA_SUCCESS);
+	return texref_leave_unlock(t, CUDA_SUCCESS);
 }
 
 CUresult soft_cuTexRefGetFormat(CUarray_format *format, int *channels, CUtexref handle)
 {
 	struct texref *t;
-	CUresult r = texref_enter(handle, KIND_TEXREF, &t);
+	CUresult r = texref_enter_locked(handle, KIND_TEXREF, &t);
 
 	if (r)
 		return r;
@@ -110,44 +110,44 @@ CUresult soft_cuTexRefGetFormat(CUarray_format *format, int *channels, CUtexref 
 		*format = t->format;
 	if (channels)
 		*channels = t->channels;
-	return texref_leave(t, CUDA_SUCCESS);
+	return texref_leave_unlock(t, CUDA_SUCCESS);
 }
 
 CUresult soft_cuTexRefGetArray(CUarray *out, CUtexref handle)
 {
 	struct texref *t;
-	CUresult r = out ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? texref_enter_locked(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	bool has = t->bound && t->res.resType == CU_RESOURCE_TYPE_ARRAY;
 	if (has)
 		*out = t->res.res.array.hArray;
-	return texref_leave(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return texref_leave_unlock(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult soft_cuTexRefGetMipmappedArray(CUmipmappedArray *out, CUtexref handle)
 {
 	struct texref *t;
-	CUresult r = out ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? texref_enter_locked(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	bool has = t->bound && t->res.resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
 	if (has)
 		*out = t->res.res.mipmap.hMipmappedArray;
-	return texref_leave(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return texref_leave_unlock(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult soft_cuTexRefGetAddress_v2(CUdeviceptr *out, CUtexref handle)
 {
 	struct texref *t;
-	CUresult r = out ? texref_enter(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? texref_enter_locked(handle, KIND_TEXREF, &t) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	bool has = t->bound && !texref_is_array(&t->res);
 	if (has)
 		*out = t->res.resType == CU_RESOURCE_TYPE_LINEAR ? t->res.res.linear.devPtr : t->res.res.pitch2D.devPtr;
-	return texref_leave(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return texref_leave_unlock(t, has ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
