@@ -349,7 +349,7 @@ CUresult soft_cuCtxSynchronize(void)
 	CUresult r = context_enter(&ctx);
 
 	if (!r)
-		r = capture_context(ctx);
+		r = capture_reject_context(ctx);
 	if (r)
 		return r;
 	context_wait(ctx);
@@ -367,7 +367,7 @@ CUresult soft_cuCtxSynchronize_v2(CUcontext handle)
 	if (!atomic_load(&ctx->active))
 		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	if (!r)
-		r = capture_context(ctx);
+		r = capture_reject_context(ctx);
 	if (!r) {
 		context_wait(ctx);
 		context_synchronized(ctx);

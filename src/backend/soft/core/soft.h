@@ -319,16 +319,16 @@ CUresult stream_enter(CUstream handle, struct stream **s);
 CUresult capture_command(struct stream *s, struct command *c); /* takes the command */
 
 /* For calls that a captured stream does not allow: invalidates the capture of s and returns the error. */
-CUresult capture_forbids(struct stream *s);
+CUresult capture_reject_stream(struct stream *s);
 
 /* The same, and CUDA_SUCCESS if s is not being captured. */
 static inline CUresult stream_check_uncaptured(struct stream *s)
 {
-	return atomic_load_explicit(&s->capture, memory_order_acquire) ? capture_forbids(s) : CUDA_SUCCESS;
+	return atomic_load_explicit(&s->capture, memory_order_acquire) ? capture_reject_stream(s) : CUDA_SUCCESS;
 }
 
 /* Called before s is destroyed.  A stream that joined a capture leaves its nodes there; the origin stream fails. */
-CUresult capture_leave(struct stream *s);
+CUresult capture_reject_destroy(struct stream *s);
 
 /* Stream-ordered allocation in a captured stream. */
 CUresult capture_alloc(struct stream *s, struct device *d, size_t size, CUdeviceptr *out);
@@ -338,10 +338,10 @@ CUresult capture_free(struct stream *s, CUdeviceptr ptr);
 bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r);
 
 /* The error for calls that CUDA calls potentially unsafe during capture (cuMemAlloc ...), if a capture forbids them. */
-CUresult capture_unsafe(void);
+CUresult capture_reject_unsafe_call(void);
 
-CUresult capture_context(struct context *ctx); /* the same, for calls that wait for a whole context */
-void capture_end_context(struct context *ctx); /* ends all captures in ctx */
+CUresult capture_reject_context(struct context *ctx); /* the same, for calls that wait for a whole context */
+void capture_end_context(struct context *ctx);        /* ends all captures in ctx */
 
 /* ---- device usage, published to other processes (usage_report.c) -------------------------------------- */
 

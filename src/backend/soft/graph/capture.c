@@ -1,15 +1,16 @@
+/* Stream capture: strands, the nodes and events captured in them, and the collecting_strand of single commands. */
 #include "backend/soft/graph/capture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct list captures = {&captures, &captures};
-static struct strand in_the_way = {.legacy = true};
+static struct strand legacy_strand = {.legacy = true};
 _Atomic unsigned ncaptures;
 
-/* ---- collecting: a stream of one thread's own, which needs no lock ---- */
+/* ---- collecting_strand, on a stream private to the thread, which needs no lock ---- */
 
-static __thread struct strand *collecting __attribute__((tls_model("initial-exec")));
+static __thread struct strand *collecting_strand __attribute__((tls_model("initial-exec")));
 
 struct strand *strand_collect(struct stream *s)
 {
@@ -18,7 +19,7 @@ struct strand *strand_collect(struct stream *s)
 	if (!t)
 		return NULL;
 	t->stream = s;
-	collecting = t;
+	collecting_strand = t;
 	atomic_store(&s->capture, t);
 	return t;
 }
@@ -28,13 +29,13 @@ struct command *strand_collected(struct stream *s, struct strand *t)
 	struct command *c = t->collected;
 
 	atomic_store(&s->capture, NULL);
-	collecting = NULL;
+	collecting_strand = NULL;
 	free(t);
 	return c;
 }
 
-/* One call, one command: what makes more cannot be a node. */
-static CUresult collect(struct strand *t, struct command *c)
+/* A node has one command; calls that create more cannot become a node. */
+static CUresult strand_collect_command(struct strand *t, struct command *c)
 {
 	if (t->collected) {
 		command_destroy(c);
@@ -103,8 +104,8 @@ void capture_put(struct capture *c)
 		free(c);
 }
 
-/* Is any (blocking) stream of ctx being captured? */
-static bool captured_in(const struct context *ctx, bool blocking)
+/* Whether a stream of ctx is being captured; with `blocking`, one that synchronises with the legacy stream. */
+static bool context_has_captures(const struct context *ctx, bool blocking)
 {
 	list_each(it, &captures) list_each(st, &container_of(it, struct capture, link)->strands)
 	{
@@ -116,12 +117,12 @@ static bool captured_in(const struct context *ctx, bool blocking)
 	return false;
 }
 
-static void update_context(struct context *ctx)
+static void context_update_captures(struct context *ctx)
 {
-	atomic_store(&ctx->capture, captured_in(ctx, false) ? &in_the_way : NULL);
+	atomic_store(&ctx->capture, context_has_captures(ctx, false) ? &legacy_strand : NULL);
 	pthread_mutex_lock(&soft.queue_lock);
 	if (ctx->legacy)
-		atomic_store(&ctx->legacy->capture, captured_in(ctx, true) ? &in_the_way : NULL);
+		atomic_store(&ctx->legacy->capture, context_has_captures(ctx, true) ? &legacy_strand : NULL);
 	pthread_mutex_unlock(&soft.queue_lock);
 }
 
@@ -140,7 +141,7 @@ CUresult strand_begin(struct capture *c, struct stream *s, const struct tips *ti
 	t->capture = c;
 	list_append(&c->strands, &t->link);
 	atomic_store(&s->capture, t);
-	update_context(s->object.ctx);
+	context_update_captures(s->object.ctx);
 	if (out)
 		*out = t;
 	return CUDA_SUCCESS;
@@ -152,7 +153,7 @@ static void strand_end(struct strand *t)
 
 	list_remove(&t->link);
 	atomic_store(&s->capture, NULL);
-	update_context(s->object.ctx);
+	context_update_captures(s->object.ctx);
 	object_put(s);
 	free(t->tips.at);
 	free(t->shown);
@@ -179,8 +180,8 @@ void capture_invalidate(struct strand *t)
 		t->capture->invalid = true;
 }
 
-/* The legacy stream would wait for captured work: that spoils all captures it would wait for. */
-static CUresult implicit(struct context *ctx)
+/* The legacy stream would wait for captured work: invalidates all captures that it would wait for. */
+static CUresult invalidate_blocking_captures(struct context *ctx)
 {
 	list_each(it, &captures) list_each(st, &container_of(it, struct capture, link)->strands)
 	{
@@ -200,13 +201,13 @@ CUresult strand_find(struct stream *s, struct strand **out)
 	if (!t)
 		return CUDA_SUCCESS;
 	if (t->legacy)
-		return implicit(s->object.ctx);
+		return invalidate_blocking_captures(s->object.ctx);
 	return t->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
 }
 
 /* ---- nodes ---- */
 
-CUresult strand_append(struct strand *t, struct content *content)
+CUresult strand_append(struct strand *t, struct node_content *content)
 {
 	struct edge *deps = malloc((t->tips.n + 1) * sizeof *deps);
 	struct node *n;
@@ -228,16 +229,16 @@ CUresult strand_append(struct strand *t, struct content *content)
 	return tips_add(&t->tips, &(struct tip){.node = n->object.handle});
 }
 
-static CUresult append_command(struct strand *t, struct command *c)
+static CUresult strand_append_command(struct strand *t, struct command *c)
 {
-	struct content content;
+	struct node_content content;
 	CUresult r = content_capture(&content, c);
 
 	if (r)
 		return r;
 	r = strand_append(t, &content);
 	if (r)
-		content_finish(&content, &(struct users){NULL});
+		content_finish(&content, &(struct user_object_list){NULL});
 	return r;
 }
 
@@ -247,26 +248,26 @@ CUresult capture_command(struct stream *s, struct command *c)
 
 	c->stream = s;
 	c->ctx = s->object.ctx;
-	if (t && t == collecting)
-		return collect(t, c);
+	if (t && t == collecting_strand)
+		return strand_collect_command(t, c);
 	pthread_mutex_lock(&graph_lock);
 	CUresult r = strand_find(s, &t);
 	if (t && r) {
 		command_destroy(c);
 	} else if (t) {
-		r = append_command(t, c);
+		r = strand_append_command(t, c);
 		if (r)
 			capture_invalidate(t);
 	}
 	pthread_mutex_unlock(&graph_lock);
-	return t ? r : stream_submit(s, c, NULL); /* it has ended meanwhile */
+	return t ? r : stream_submit(s, c, NULL); /* the capture ended meanwhile */
 }
 
-/* A node that no command stands for. */
-static CUresult append_params(struct stream *s, CUgraphNodeParams *p)
+/* Appends a node that has no command. */
+static CUresult stream_append_node(struct stream *s, CUgraphNodeParams *p)
 {
-	struct users dead = {NULL};
-	struct content content;
+	struct user_object_list dead = {NULL};
+	struct node_content content;
 	struct strand *t;
 	CUresult r = content_make(&content, p, NULL);
 
@@ -279,7 +280,7 @@ static CUresult append_params(struct stream *s, CUgraphNodeParams *p)
 	pthread_mutex_unlock(&graph_lock);
 	if (r)
 		content_finish(&content, &dead);
-	users_finish(&dead);
+	user_objects_finish(&dead);
 	return r;
 }
 
@@ -291,7 +292,7 @@ CUresult capture_alloc(struct stream *s, struct device *d, size_t size, CUdevice
 	p.alloc.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
 	p.alloc.poolProps.location.id = d->ordinal;
 	p.alloc.bytesize = size;
-	CUresult r = append_params(s, &p);
+	CUresult r = stream_append_node(s, &p);
 	if (!r)
 		*out = p.alloc.dptr;
 	return r;
@@ -302,13 +303,13 @@ CUresult capture_free(struct stream *s, CUdeviceptr ptr)
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
 
 	p.free.dptr = ptr;
-	return append_params(s, &p);
+	return stream_append_node(s, &p);
 }
 
 CUresult capture_graph(struct stream *s, struct exec *x)
 {
-	struct content content = {.params.type = CU_GRAPH_NODE_TYPE_GRAPH};
-	struct users dead = {NULL};
+	struct node_content content = {.params.type = CU_GRAPH_NODE_TYPE_GRAPH};
+	struct user_object_list dead = {NULL};
 	struct strand *t;
 
 	content.graphs = calloc(1, sizeof *content.graphs);
@@ -328,20 +329,20 @@ CUresult capture_graph(struct stream *s, struct exec *x)
 	if (r || !t)
 		content_finish(&content, &dead);
 	pthread_mutex_unlock(&graph_lock);
-	users_finish(&dead);
+	user_objects_finish(&dead);
 	return r || t ? r : exec_launch(x, s);
 }
 
 /* ---- events ---- */
 
-struct mark {
+struct event_mark {
 	struct capture *capture;
 	struct tips tips;
 };
 
-static void drop_mark(struct event *e)
+static void event_mark_drop(struct event *e)
 {
-	struct mark *m = atomic_exchange(&e->capture, NULL);
+	struct event_mark *m = atomic_exchange(&e->capture, NULL);
 
 	if (!m)
 		return;
@@ -350,16 +351,16 @@ static void drop_mark(struct event *e)
 	free(m);
 }
 
-void capture_drop(struct event *e)
+void capture_forget_event(struct event *e)
 {
 	pthread_mutex_lock(&graph_lock);
-	drop_mark(e);
+	event_mark_drop(e);
 	pthread_mutex_unlock(&graph_lock);
 }
 
-static CUresult mark(struct event *e, struct strand *t)
+static CUresult event_mark_set(struct event *e, struct strand *t)
 {
-	struct mark *m = calloc(1, sizeof *m);
+	struct event_mark *m = calloc(1, sizeof *m);
 
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -370,7 +371,7 @@ static CUresult mark(struct event *e, struct strand *t)
 	}
 	m->capture = t->capture;
 	t->capture->refs++;
-	drop_mark(e);
+	event_mark_drop(e);
 	atomic_store(&e->capture, m);
 	return CUDA_SUCCESS;
 }
@@ -380,22 +381,22 @@ CUresult capture_record(struct event *e, struct stream *s, bool external)
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
 	struct strand *t;
 
-	if (atomic_load(&s->capture) == collecting && collecting)
+	if (atomic_load(&s->capture) == collecting_strand && collecting_strand)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (external) {
 		p.eventRecord.event = object_handle(CUevent, e);
-		return append_params(s, &p);
+		return stream_append_node(s, &p);
 	}
 	pthread_mutex_lock(&graph_lock);
 	CUresult r = strand_find(s, &t);
 	if (!r)
-		r = t ? mark(e, t) : CUDA_ERROR_ILLEGAL_STATE;
+		r = t ? event_mark_set(e, t) : CUDA_ERROR_ILLEGAL_STATE;
 	pthread_mutex_unlock(&graph_lock);
 	return r;
 }
 
-/* A captured stream waits for an event recorded outside, or in another capture, or never. */
-static CUresult wait_outside(struct event *e, struct strand *t, struct mark *m)
+/* A captured stream waits for an event that was recorded outside of its capture, or never. */
+static CUresult strand_wait_outside(struct event *e, struct strand *t, struct event_mark *m)
 {
 	pthread_mutex_lock(&soft.queue_lock);
 	bool never = !e->stream;
@@ -409,8 +410,8 @@ static CUresult wait_outside(struct event *e, struct strand *t, struct mark *m)
 	return CUDA_ERROR_STREAM_CAPTURE_MERGE;
 }
 
-/* The stream is not captured, the event is: the stream joins in. */
-static CUresult join(struct stream *s, struct mark *m)
+/* A stream joins a capture by waiting for a captured event. */
+static CUresult stream_join_capture(struct stream *s, struct event_mark *m)
 {
 	if (m->capture->ended)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -430,29 +431,29 @@ CUresult capture_wait(struct event *e, struct stream *s, bool external)
 
 	if (external && atomic_load(&s->capture)) {
 		p.eventWait.event = object_handle(CUevent, e);
-		return append_params(s, &p);
+		return stream_append_node(s, &p);
 	}
 	pthread_mutex_lock(&graph_lock);
-	struct mark *m = atomic_load(&e->capture);
+	struct event_mark *m = atomic_load(&e->capture);
 	CUresult r = strand_find(s, &t);
 	bool neither = !t && !m;
 	if (!r && t)
-		r = m && m->capture == t->capture ? tips_merge(&t->tips, &m->tips) : wait_outside(e, t, m);
+		r = m && m->capture == t->capture ? tips_merge(&t->tips, &m->tips) : strand_wait_outside(e, t, m);
 	else if (!r && m)
-		r = join(s, m);
+		r = stream_join_capture(s, m);
 	pthread_mutex_unlock(&graph_lock);
-	return neither ? event_wait(e, s) : r; /* changed meanwhile */
+	return neither ? event_wait(e, s) : r; /* neither is captured any more */
 }
 
-/* Asking when a captured event will be done makes no sense, and spoils its capture, if that has not ended. */
-CUresult capture_event(struct event *e)
+/* Queries of a captured event are errors and invalidate its capture. */
+CUresult capture_reject_event(struct event *e)
 {
 	CUresult r = CUDA_SUCCESS;
 
 	if (!atomic_load(&e->capture))
 		return r;
 	pthread_mutex_lock(&graph_lock);
-	struct mark *m = atomic_load(&e->capture);
+	struct event_mark *m = atomic_load(&e->capture);
 	if (m) {
 		m->capture->invalid = true;
 		r = m->capture->ended ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_CAPTURED_EVENT;

@@ -1,15 +1,14 @@
 /*
- * capture.h - streams whose work becomes nodes instead of running.
+ * capture.h - stream capture: the commands of a captured stream become nodes of a graph.
  *
- *	capture ── graph			what has been captured so far
- *	   ├─ strand: stream, tips		the one it began in
- *	   └─ strand: stream, tips		joined by waiting for an event recorded in another
- *	event ── mark: capture, tips		recorded in a captured stream
+ *	capture ── graph			the nodes captured so far
+ *	   ├─ strand: stream, tips		the origin stream, in which the capture began
+ *	   └─ strand: stream, tips		a stream that joined by waiting for an event of another strand
+ *	event ── event_mark: capture, tips	an event recorded in a captured stream
  *
- * Tips are the nodes that the next one in the stream depends on; by handle, since the application may destroy
- * nodes behind our back.  While a stream is captured, stream->capture is its strand, and that of its
- *context's legacy stream is one that stands for trouble, so that nobody else needs to look.  All under
- *graph_lock.
+ * A strand is the part of a stream in a capture.  Its tips are the nodes that its next node depends on, by handle,
+ * because the application may destroy nodes.  stream->capture of a captured stream is its strand; that of its context's
+ * legacy stream is a special strand (`legacy`), which makes calls there fail without a search.  All under graph_lock.
  */
 #pragma once
 
@@ -26,12 +25,12 @@ struct tips {
 };
 
 struct capture {
-	unsigned refs;    /* one while it lasts, one for each mark */
+	unsigned refs;    /* one until the capture ends, one for each event mark */
 	struct list link; /* in captures */
 	struct list strands;
-	struct stream *origin; /* to compare: its strand has the reference */
+	struct stream *origin; /* for comparison; its strand holds the reference */
 	struct graph *graph;
-	bool borrowed; /* the graph was the application's before */
+	bool borrowed; /* the graph belongs to the application (cuStreamBeginCaptureToGraph) */
 	bool invalid, ended;
 	CUstreamCaptureMode mode;
 	pthread_t thread;
@@ -39,28 +38,31 @@ struct capture {
 };
 
 struct strand {
-	bool legacy; /* not a capture, but in the way of some */
+	bool legacy; /* marks a legacy stream that would synchronise with a captured stream */
 	struct capture *capture;
 	struct stream *stream; /* referenced */
 	struct list link;      /* in capture->strands */
 	struct tips tips;
-	CUgraphNode *shown; /* what cuStreamGetCaptureInfo has shown last */
+	CUgraphNode *shown; /* arrays that cuStreamGetCaptureInfo returned last */
 	CUgraphEdgeData *shown_data;
 	struct command *collected; /* see collect_begin */
 };
 
 extern struct list captures;
-extern _Atomic unsigned ncaptures; /* their number, for a quick look without the lock */
+extern _Atomic unsigned ncaptures; /* number of captures, read without the lock */
 
-/* The strand of a stream: NULL (success), or an error of the captures it belongs to or is in the way of. */
+/*
+ * The strand of a stream, or NULL.  An error if its capture is invalid, or if the stream is a legacy stream that would
+ * synchronise with captured ones.
+ */
 CUresult strand_find(struct stream *s, struct strand **t);
 
 CUresult strand_begin(struct capture *c, struct stream *s, const struct tips *tips, struct strand **out);
 CUresult strand_tips_set(struct strand *t, const struct tips *tips);
-CUresult tips_add(struct tips *t, const struct tip *tip);          /* once */
-CUresult strand_append(struct strand *t, struct content *content); /* takes content if it succeeds */
+CUresult tips_add(struct tips *t, const struct tip *tip);               /* no effect if it is there already */
+CUresult strand_append(struct strand *t, struct node_content *content); /* takes ownership of content on success */
 
 struct capture *capture_create(CUstreamCaptureMode mode);
 void capture_invalidate(struct strand *t);
-void capture_end(struct capture *c); /* the graph stays */
+void capture_end(struct capture *c); /* does not destroy the graph */
 void capture_put(struct capture *c);

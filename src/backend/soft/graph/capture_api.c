@@ -1,14 +1,12 @@
-/*
- * Capturing as the application sees it.
- */
+/* Entry points of stream capture. */
 #include "backend/soft/graph/capture.h"
 
 #include <stdlib.h>
 
 /* ---- beginning ---- */
 
-static CUresult begin(struct stream *s, CUgraph into, const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
-	CUstreamCaptureMode mode)
+static CUresult capture_begin(struct stream *s, CUgraph into, const CUgraphNode *nodes, const CUgraphEdgeData *data,
+	size_t n, CUstreamCaptureMode mode)
 {
 	struct graph *g = into ? graph_find(into) : NULL;
 	struct edge *deps = NULL;
@@ -34,15 +32,15 @@ static CUresult begin(struct stream *s, CUgraph into, const CUgraphNode *nodes, 
 		struct graph *made = c->borrowed ? NULL : c->graph;
 
 		capture_end(c);
-		graph_destroy(made, &(struct users){NULL});
+		graph_destroy(made, &(struct user_object_list){NULL});
 	}
 	free(tips.at);
 	free(deps);
 	return r;
 }
 
-static CUresult begin_in(CUstream stream, CUgraph into, const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
-	CUstreamCaptureMode mode)
+static CUresult stream_begin_capture(CUstream stream, CUgraph into, const CUgraphNode *nodes,
+	const CUgraphEdgeData *data, size_t n, CUstreamCaptureMode mode)
 {
 	struct stream *s;
 
@@ -57,7 +55,7 @@ static CUresult begin_in(CUstream stream, CUgraph into, const CUgraphNode *nodes
 	else if (atomic_load(&s->capture))
 		r = CUDA_ERROR_ILLEGAL_STATE;
 	else
-		r = begin(s, into, nodes, data, n, mode);
+		r = capture_begin(s, into, nodes, data, n, mode);
 	pthread_mutex_unlock(&graph_lock);
 	object_put(s);
 	return r;
@@ -65,23 +63,23 @@ static CUresult begin_in(CUstream stream, CUgraph into, const CUgraphNode *nodes
 
 CUresult soft_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
-	return begin_in(stream, NULL, NULL, NULL, 0, mode);
+	return stream_begin_capture(stream, NULL, NULL, NULL, 0, mode);
 }
 
 CUresult soft_cuStreamBeginCapture(CUstream stream)
 {
-	return begin_in(stream, NULL, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	return stream_begin_capture(stream, NULL, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
 CUresult soft_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
 	const CUgraphEdgeData *data, size_t n, CUstreamCaptureMode mode)
 {
-	return graph ? begin_in(stream, graph, nodes, data, n, mode) : CUDA_ERROR_INVALID_VALUE;
+	return graph ? stream_begin_capture(stream, graph, nodes, data, n, mode) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- ending ---- */
 
-/* All that was captured in other streams must come before what the first one has come to. */
+/* All nodes captured in other streams must be ancestors of the origin stream's tips. */
 static CUresult check_joined(struct capture *c, const struct strand *origin)
 {
 	struct node **tips = malloc((origin->tips.n + 1) * sizeof *tips);
@@ -111,8 +109,8 @@ static CUresult check_joined(struct capture *c, const struct strand *origin)
 	return r;
 }
 
-/* True in *over: it has ended, well or not. */
-static CUresult end(struct stream *s, struct strand *t, bool *over)
+/* Checks whether the capture may end here.  *over: it ends, successfully or not. */
+static CUresult capture_check_end(struct stream *s, struct strand *t, bool *over)
 {
 	struct capture *c = t->capture;
 
@@ -127,7 +125,7 @@ static CUresult end(struct stream *s, struct strand *t, bool *over)
 	return c->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : check_joined(c, t);
 }
 
-static CUresult end_in(struct stream *s, CUgraph *out, struct users *dead)
+static CUresult stream_end_capture(struct stream *s, CUgraph *out, struct user_object_list *dead)
 {
 	struct strand *t = atomic_load(&s->capture);
 	bool over;
@@ -139,10 +137,10 @@ static CUresult end_in(struct stream *s, CUgraph *out, struct users *dead)
 	struct capture *c = t->capture;
 	struct graph *g = c->graph;
 	bool borrowed = c->borrowed;
-	/* Who captured into a graph of its own has it already. */
+	/* After cuStreamBeginCaptureToGraph the application has the graph already. */
 	if (!out && !borrowed)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult r = end(s, t, &over);
+	CUresult r = capture_check_end(s, t, &over);
 	if (!over)
 		return r;
 	capture_end(c);
@@ -155,7 +153,7 @@ static CUresult end_in(struct stream *s, CUgraph *out, struct users *dead)
 
 CUresult soft_cuStreamEndCapture(CUstream stream, CUgraph *out)
 {
-	struct users dead = {NULL};
+	struct user_object_list dead = {NULL};
 	struct stream *s;
 
 	CUresult r = stream_enter(stream, &s);
@@ -164,17 +162,17 @@ CUresult soft_cuStreamEndCapture(CUstream stream, CUgraph *out)
 	if (out)
 		*out = NULL;
 	pthread_mutex_lock(&graph_lock);
-	r = end_in(s, out, &dead);
+	r = stream_end_capture(s, out, &dead);
 	pthread_mutex_unlock(&graph_lock);
-	users_finish(&dead);
+	user_objects_finish(&dead);
 	object_put(s);
 	return r;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-/* Handles and edge data of the tips, in arrays that stay until the next question about this stream. */
-static CUresult show_tips(struct strand *t)
+/* Puts handles and edge data of the tips into arrays, which stay valid until the next query of this stream. */
+static CUresult strand_show_tips(struct strand *t)
 {
 	unsigned n = t->tips.n + 1;
 	CUgraphNode *nodes = realloc(t->shown, n * sizeof *nodes);
@@ -193,7 +191,7 @@ static CUresult show_tips(struct strand *t)
 	return CUDA_SUCCESS;
 }
 
-struct info {
+struct capture_info {
 	CUstreamCaptureStatus *status;
 	cuuint64_t *id;
 	CUgraph *graph;
@@ -202,7 +200,7 @@ struct info {
 	size_t *n;
 };
 
-static bool has_data(const struct tips *t)
+static bool tips_have_data(const struct tips *t)
 {
 	for (unsigned i = 0; i < t->n; i++)
 		if (t->at[i].data.type || t->at[i].data.from_port || t->at[i].data.to_port)
@@ -210,7 +208,7 @@ static bool has_data(const struct tips *t)
 	return false;
 }
 
-static CUresult tell(struct strand *t, const struct info *o)
+static CUresult strand_info(struct strand *t, const struct capture_info *o)
 {
 	struct capture *c = t ? t->capture : NULL;
 
@@ -219,9 +217,9 @@ static CUresult tell(struct strand *t, const struct info *o)
 				  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 	if (*o->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
 		return CUDA_SUCCESS;
-	if (o->nodes && !o->data && has_data(&t->tips))
+	if (o->nodes && !o->data && tips_have_data(&t->tips))
 		return CUDA_ERROR_LOSSY_QUERY;
-	CUresult r = o->nodes || o->data ? show_tips(t) : CUDA_SUCCESS;
+	CUresult r = o->nodes || o->data ? strand_show_tips(t) : CUDA_SUCCESS;
 	if (r)
 		return r;
 	if (o->id)
@@ -237,7 +235,7 @@ static CUresult tell(struct strand *t, const struct info *o)
 	return CUDA_SUCCESS;
 }
 
-static CUresult ask(CUstream stream, const struct info *o)
+static CUresult stream_capture_info(CUstream stream, const struct capture_info *o)
 {
 	struct stream *s;
 	struct strand *t;
@@ -249,7 +247,7 @@ static CUresult ask(CUstream stream, const struct info *o)
 		return r;
 	pthread_mutex_lock(&graph_lock);
 	t = atomic_load(&s->capture);
-	r = t && t->legacy ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : tell(t, o);
+	r = t && t->legacy ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : strand_info(t, o);
 	pthread_mutex_unlock(&graph_lock);
 	object_put(s);
 	return r;
@@ -257,29 +255,29 @@ static CUresult ask(CUstream stream, const struct info *o)
 
 CUresult soft_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
-	return ask(stream, &(struct info){.status = status});
+	return stream_capture_info(stream, &(struct capture_info){.status = status});
 }
 
 CUresult soft_cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
 {
-	return ask(stream, &(struct info){.status = status, .id = id});
+	return stream_capture_info(stream, &(struct capture_info){.status = status, .id = id});
 }
 
 CUresult soft_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
 	const CUgraphNode **nodes, size_t *n)
 {
-	return ask(stream, &(struct info){status, id, graph, nodes, NULL, n});
+	return stream_capture_info(stream, &(struct capture_info){status, id, graph, nodes, NULL, n});
 }
 
 CUresult soft_cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
 	const CUgraphNode **nodes, const CUgraphEdgeData **data, size_t *n)
 {
-	return ask(stream, &(struct info){status, id, graph, nodes, data, n});
+	return stream_capture_info(stream, &(struct capture_info){status, id, graph, nodes, data, n});
 }
 
-/* ---- changing what comes next ---- */
+/* ---- dependencies of the next node ---- */
 
-static CUresult update(struct strand *t, const struct edge *deps, size_t n, bool set)
+static CUresult strand_update_tips(struct strand *t, const struct edge *deps, size_t n, bool set)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -309,7 +307,7 @@ CUresult soft_cuStreamUpdateCaptureDependencies_v2(
 	if (!r)
 		r = edges_read(t->capture->graph, nodes, data, n, &deps);
 	if (!r)
-		r = update(t, deps, n, flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+		r = strand_update_tips(t, deps, n, flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 	pthread_mutex_unlock(&graph_lock);
 	free(deps);
 	object_put(s);

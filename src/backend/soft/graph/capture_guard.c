@@ -1,9 +1,7 @@
-/*
- * What must not be done while something is being captured, and what ends a capture from outside.
- */
+/* Calls that are not allowed during a capture, and the end of captures when their context is destroyed. */
 #include "backend/soft/graph/capture.h"
 
-CUresult capture_forbids(struct stream *s)
+CUresult capture_reject_stream(struct stream *s)
 {
 	struct strand *t;
 
@@ -17,7 +15,7 @@ CUresult capture_forbids(struct stream *s)
 	return r;
 }
 
-CUresult capture_leave(struct stream *s)
+CUresult capture_reject_destroy(struct stream *s)
 {
 	struct strand *t;
 
@@ -43,7 +41,7 @@ CUresult soft_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 	return CUDA_SUCCESS;
 }
 
-static bool protects(const struct capture *c)
+static bool capture_forbids_unsafe_calls(const struct capture *c)
 {
 	bool mine = pthread_equal(c->thread, pthread_self());
 
@@ -52,7 +50,7 @@ static bool protects(const struct capture *c)
 	return mine || (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-CUresult capture_unsafe(void)
+CUresult capture_reject_unsafe_call(void)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -63,7 +61,7 @@ CUresult capture_unsafe(void)
 	{
 		struct capture *c = container_of(it, struct capture, link);
 
-		if (protects(c)) {
+		if (capture_forbids_unsafe_calls(c)) {
 			c->invalid = true;
 			r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 		}
@@ -72,7 +70,7 @@ CUresult capture_unsafe(void)
 	return r;
 }
 
-CUresult capture_context(struct context *ctx)
+CUresult capture_reject_context(struct context *ctx)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -92,8 +90,8 @@ CUresult capture_context(struct context *ctx)
 	return r;
 }
 
-/* A capture with a stream of ctx, or NULL. */
-static struct capture *capture_in(const struct context *ctx)
+/* Some capture with a stream of ctx, or NULL. */
+static struct capture *capture_find_in_context(const struct context *ctx)
 {
 	list_each(it, &captures)
 	{
@@ -107,18 +105,18 @@ static struct capture *capture_in(const struct context *ctx)
 
 void capture_end_context(struct context *ctx)
 {
-	struct users dead = {NULL};
+	struct user_object_list dead = {NULL};
 	struct capture *c;
 
 	if (!atomic_load(&ctx->capture))
 		return;
 	pthread_mutex_lock(&graph_lock);
-	while ((c = capture_in(ctx))) {
+	while ((c = capture_find_in_context(ctx))) {
 		struct graph *g = c->borrowed ? NULL : c->graph;
 
 		capture_end(c);
 		graph_destroy(g, &dead);
 	}
 	pthread_mutex_unlock(&graph_lock);
-	users_finish(&dead);
+	user_objects_finish(&dead);
 }

@@ -1,6 +1,4 @@
-/*
- * Graphs and nodes: their life, and copying them.
- */
+/* Graphs and nodes: creating, destroying and copying them. */
 #include "backend/soft/graph/graph.h"
 
 #include <errno.h>
@@ -9,7 +7,7 @@
 
 pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void release_memory(void *object)
+static void free_object(void *object)
 {
 	free(object);
 }
@@ -23,15 +21,15 @@ struct graph *graph_create(bool named)
 	list_init(&g->nodes);
 	list_init(&g->conditions);
 	g->id = soft_next_id();
-	if (named && object_init(&g->object, KIND_GRAPH, NULL, release_memory)) {
+	if (named && object_init(&g->object, KIND_GRAPH, NULL, free_object)) {
 		free(g);
 		return NULL;
 	}
 	return g;
 }
 
-/* Close the handle, and free what it stands for as soon as nobody looks at it. */
-static void discard(struct driver_object *o)
+/* Closes the handle, which frees the object with its last reference; frees an object without a handle at once. */
+static void object_discard(struct driver_object *o)
 {
 	if (o->handle)
 		object_close(o);
@@ -39,7 +37,7 @@ static void discard(struct driver_object *o)
 		free(o);
 }
 
-void graph_destroy(struct graph *g, struct users *dead)
+void graph_destroy(struct graph *g, struct user_object_list *dead)
 {
 	if (!g)
 		return;
@@ -47,15 +45,15 @@ void graph_destroy(struct graph *g, struct users *dead)
 		node_destroy(node_of(g->nodes.next), dead);
 	while (!list_empty(&g->conditions))
 		condition_close(container_of(g->conditions.next, struct condition, link));
-	users_move(dead, &g->users);
-	discard(&g->object);
+	user_objects_move(dead, &g->users);
+	object_discard(&g->object);
 }
 
 struct graph *graph_find(CUgraph handle)
 {
 	struct graph *g = object_find(handle, KIND_GRAPH);
 
-	object_put(g); /* what closes it needs graph_lock, which our caller has */
+	object_put(g); /* closing it takes graph_lock, which the caller holds */
 	return g;
 }
 
@@ -67,19 +65,19 @@ struct node *node_find(CUgraphNode handle)
 	return n;
 }
 
-static bool is_memory(const struct node *n)
+static bool node_is_memory(const struct node *n)
 {
 	return node_type(n) == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node_type(n) == CU_GRAPH_NODE_TYPE_MEM_FREE;
 }
 
-static void adopt(struct node *n)
+static void node_adopt_graphs(struct node *n)
 {
 	for (unsigned i = 0; i < n->content.ngraphs; i++)
 		n->content.graphs[i]->owner = n;
 }
 
-CUresult graph_add(
-	struct graph *g, struct content *content, const struct edge *deps, size_t ndeps, bool named, struct node **out)
+CUresult graph_add(struct graph *g, struct node_content *content, const struct edge *deps, size_t ndeps, bool named,
+	struct node **out)
 {
 	struct node *n = calloc(1, sizeof *n);
 
@@ -87,22 +85,22 @@ CUresult graph_add(
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	list_init(&n->link);
 	n->step = NO_STEP;
-	if (named && object_init(&n->object, KIND_GRAPH_NODE, NULL, release_memory)) {
+	if (named && object_init(&n->object, KIND_GRAPH_NODE, NULL, free_object)) {
 		free(n);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	n->graph = g;
 	for (size_t i = 0; i < ndeps; i++)
 		if (edge_add(deps[i].node, n, &deps[i].data)) {
-			node_destroy(n, &(struct users){NULL});
+			node_destroy(n, &(struct user_object_list){NULL});
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
 	n->content = *content;
-	adopt(n);
+	node_adopt_graphs(n);
 	n->id = g->next_id++;
 	g->nnodes++;
 	list_append(&g->nodes, &n->link);
-	g->memory_nodes += is_memory(n);
+	g->memory_nodes += node_is_memory(n);
 	*out = n;
 	return CUDA_SUCCESS;
 }
@@ -120,41 +118,41 @@ static void unlink_edges(struct edges *mine, struct node *n, bool forward)
 	free(mine->at);
 }
 
-void node_destroy(struct node *n, struct users *dead)
+void node_destroy(struct node *n, struct user_object_list *dead)
 {
 	unlink_edges(&n->from, n, false);
 	unlink_edges(&n->to, n, true);
 	if (!list_empty(&n->link)) {
 		list_remove(&n->link);
 		n->graph->nnodes--;
-		n->graph->memory_nodes -= is_memory(n);
+		n->graph->memory_nodes -= node_is_memory(n);
 	}
 	content_finish(&n->content, dead);
-	discard(&n->object);
+	object_discard(&n->object);
 }
 
 /* ---- copying ---- */
 
 static CUresult copy_node(struct graph *to, struct node *n, bool named)
 {
-	struct content content;
+	struct node_content content;
 	CUresult r = content_copy(&content, &n->content, named);
 
 	if (r)
 		return r;
 	r = graph_add(to, &content, NULL, 0, named, &n->copy);
 	if (r) {
-		struct users none = {NULL};
+		struct user_object_list none = {NULL};
 
 		content_finish(&content, &none);
-		users_finish(&none); /* counts only: the original still has its references */
+		user_objects_finish(&none); /* only decrements counts: the original holds references */
 		return r;
 	}
 	n->copy->origin = n->object.handle ? n->object.handle : n->origin;
 	return CUDA_SUCCESS;
 }
 
-/* In the order of the original, so that a copy's edges read the same. */
+/* In the order of the original, so that queries list the edges of both in the same order. */
 static CUresult copy_edges(const struct graph *g)
 {
 	each_node(n, g) for (unsigned i = 0; i < n->from.n;
@@ -179,13 +177,13 @@ CUresult graph_copy(struct graph **out, const struct graph *g, bool named)
 		}
 	if (!r)
 		r = copy_edges(g);
-	if (!r && users_copy(&to->users, &g->users))
+	if (!r && user_objects_copy(&to->users, &g->users))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
-		struct users dead = {NULL};
+		struct user_object_list dead = {NULL};
 
 		graph_destroy(to, &dead);
-		users_finish(&dead); /* counts only: the original still has its references */
+		user_objects_finish(&dead); /* only decrements counts: the original holds references */
 		return r;
 	}
 	*out = to;
@@ -207,10 +205,10 @@ CUresult soft_cuGraphCreate(CUgraph *out, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-/* A child belongs to its node; a graph being captured into belongs to the capture until that ends. */
+/* Not for child graphs, which belong to their node, nor during a capture into the graph. */
 CUresult soft_cuGraphDestroy(CUgraph handle)
 {
-	struct users dead = {NULL};
+	struct user_object_list dead = {NULL};
 	CUresult r = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&graph_lock);
@@ -222,17 +220,17 @@ CUresult soft_cuGraphDestroy(CUgraph handle)
 	else
 		graph_destroy(g, &dead);
 	pthread_mutex_unlock(&graph_lock);
-	users_finish(&dead);
+	user_objects_finish(&dead);
 	return r;
 }
 
-/* Does g, or anything in it, allocate or free memory? */
-static bool has_memory(const struct graph *g)
+/* Whether g or a nested graph has memory nodes. */
+static bool graph_has_memory_nodes(const struct graph *g)
 {
 	if (g->memory_nodes)
 		return true;
 	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs;
-		i++) if (has_memory(n->content.graphs[i])) return true;
+		i++) if (graph_has_memory_nodes(n->content.graphs[i])) return true;
 	return false;
 }
 
@@ -247,7 +245,7 @@ CUresult soft_cuGraphClone(CUgraph *out, CUgraph original)
 	struct graph *g = graph_find(original);
 	if (!g)
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (has_memory(g))
+	else if (graph_has_memory_nodes(g))
 		r = CUDA_ERROR_NOT_SUPPORTED;
 	else
 		r = graph_copy(&copy, g, true);
@@ -275,21 +273,21 @@ CUresult soft_cuGraphNodeFindInClone(CUgraphNode *out, CUgraphNode original, CUg
 	return r;
 }
 
-/* What the alloc nodes of a graph have given out makes its shape final. */
+/* Nodes of graphs with memory nodes cannot be destroyed: the application uses the addresses. */
 CUresult soft_cuGraphDestroyNode(CUgraphNode handle)
 {
-	struct users dead = {NULL};
+	struct user_object_list dead = {NULL};
 	CUresult r = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&graph_lock);
 	struct node *n = node_find(handle);
 	if (!n)
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (is_memory(n) || n->graph->memory_nodes)
+	else if (node_is_memory(n) || n->graph->memory_nodes)
 		r = CUDA_ERROR_NOT_SUPPORTED;
 	else
 		node_destroy(n, &dead);
 	pthread_mutex_unlock(&graph_lock);
-	users_finish(&dead);
+	user_objects_finish(&dead);
 	return r;
 }

@@ -1,17 +1,15 @@
-/*
- * Conditions: words that kernels set, and nodes that look at them to decide what runs next.
- */
+/* Conditional handles, whose values kernels set, and the conditional nodes that test them. */
 #include "backend/soft/graph/graph.h"
 
 #include <stdlib.h>
 
 #define MAX_BODIES 4096
 
-static struct condition *all; /* graph_lock */
+static struct condition *all_conditions; /* graph_lock */
 
-static void forget(struct condition *c)
+static void condition_unlist(struct condition *c)
 {
-	for (struct condition **p = &all; *p; p = &(*p)->next)
+	for (struct condition **p = &all_conditions; *p; p = &(*p)->next)
 		if (*p == c) {
 			*p = c->next;
 			return;
@@ -27,13 +25,13 @@ void condition_put(struct condition *c)
 void condition_close(struct condition *c)
 {
 	list_remove(&c->link);
-	forget(c);
+	condition_unlist(c);
 	condition_put(c);
 }
 
-static struct condition *find(CUgraphConditionalHandle handle)
+static struct condition *condition_find(CUgraphConditionalHandle handle)
 {
-	for (struct condition *c = all; c; c = c->next)
+	for (struct condition *c = all_conditions; c; c = c->next)
 		if ((uintptr_t)&c->value == handle)
 			return c;
 	return NULL;
@@ -42,7 +40,7 @@ static struct condition *find(CUgraphConditionalHandle handle)
 bool soft_set_condition(uint64_t handle, uint32_t value)
 {
 	pthread_mutex_lock(&graph_lock);
-	struct condition *c = find(handle);
+	struct condition *c = condition_find(handle);
 	if (c)
 		atomic_store(&c->value, value);
 	pthread_mutex_unlock(&graph_lock);
@@ -65,15 +63,15 @@ CUresult soft_cuGraphConditionalHandleCreate(
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->value, first);
-	c->first = first;
+	c->initial = first;
 	c->assign = flags & CU_GRAPH_COND_ASSIGN_DEFAULT;
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = graph_find(graph);
 	if (g) {
 		c->graph = g;
 		list_append(&g->conditions, &c->link);
-		c->next = all;
-		all = c;
+		c->next = all_conditions;
+		all_conditions = c;
 		*out = (uintptr_t)&c->value;
 	}
 	pthread_mutex_unlock(&graph_lock);
@@ -82,11 +80,11 @@ CUresult soft_cuGraphConditionalHandleCreate(
 	return g ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static bool size_fits(const CUDA_CONDITIONAL_NODE_PARAMS *p)
+static bool body_count_is_valid(const CUDA_CONDITIONAL_NODE_PARAMS *p)
 {
 	switch (p->type) {
 	case CU_GRAPH_COND_TYPE_IF:
-		return p->size == 1 || p->size == 2; /* the second is for when it is 0 */
+		return p->size == 1 || p->size == 2; /* the second body runs if the value is 0 */
 	case CU_GRAPH_COND_TYPE_WHILE:
 		return p->size == 1;
 	case CU_GRAPH_COND_TYPE_SWITCH:
@@ -96,7 +94,7 @@ static bool size_fits(const CUDA_CONDITIONAL_NODE_PARAMS *p)
 	}
 }
 
-static CUresult make_bodies(struct content *c)
+static CUresult content_create_bodies(struct node_content *c)
 {
 	unsigned n = c->params.conditional.size;
 	CUgraph *handles = malloc(n * sizeof *handles);
@@ -114,21 +112,21 @@ static CUresult make_bodies(struct content *c)
 	return CUDA_SUCCESS;
 }
 
-CUresult content_conditional(struct content *c, CUgraphNodeParams *p)
+CUresult content_conditional(struct node_content *c, CUgraphNodeParams *p)
 {
-	if (!size_fits(&p->conditional))
+	if (!body_count_is_valid(&p->conditional))
 		return CUDA_ERROR_INVALID_VALUE;
 	c->work = work_create();
 	if (!c->work)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&graph_lock);
-	c->work->condition = find(p->conditional.handle);
+	c->work->condition = condition_find(p->conditional.handle);
 	if (c->work->condition)
 		atomic_fetch_add(&c->work->condition->refs, 1);
 	pthread_mutex_unlock(&graph_lock);
 	if (!c->work->condition)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult r = make_bodies(c);
+	CUresult r = content_create_bodies(c);
 	if (!r)
 		p->conditional.phGraph_out = c->params.conditional.phGraph_out;
 	return r;

@@ -1,6 +1,4 @@
-/*
- * From an application's parameters to what a node does, and from a captured command to its parameters.
- */
+/* The content of nodes: made from the application's parameters, or from a captured command. */
 #include "backend/soft/graph/graph.h"
 
 #include <stdlib.h>
@@ -14,31 +12,31 @@
 
 /* ---- copies ---- */
 
-static bool is_array(CUmemorytype type)
+static bool memory_is_array(CUmemorytype type)
 {
 	return type == CU_MEMORYTYPE_ARRAY;
 }
 
-static uint64_t linear(CUmemorytype type, const void *host, CUdeviceptr device, size_t x)
+static uint64_t linear_address(CUmemorytype type, const void *host, CUdeviceptr device, size_t x)
 {
 	return (type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device) + x;
 }
 
-/* One row from linear memory to linear memory. */
-static bool is_row(const CUDA_MEMCPY3D *m)
+/* Whether the copy is one row between linear memory. */
+static bool copy_is_row(const CUDA_MEMCPY3D *m)
 {
-	return m->Height <= 1 && m->Depth <= 1 && !is_array(m->srcMemoryType) && !is_array(m->dstMemoryType) &&
-	       !m->srcY && !m->dstY && !m->srcZ && !m->dstZ;
+	return m->Height <= 1 && m->Depth <= 1 && !memory_is_array(m->srcMemoryType) &&
+	       !memory_is_array(m->dstMemoryType) && !m->srcY && !m->dstY && !m->srcZ && !m->dstZ;
 }
 
 static CUresult call_copy(const CUDA_MEMCPY3D *m, CUstream stream)
 {
 	if (!m->WidthInBytes || !m->Height || !m->Depth)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_row(m))
+	if (!copy_is_row(m))
 		return soft_cuMemcpy3DAsync_v2 ? soft_cuMemcpy3DAsync_v2(m, stream) : CUDA_ERROR_NOT_SUPPORTED;
-	uint64_t dst = linear(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstXInBytes);
-	uint64_t src = linear(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcXInBytes);
+	uint64_t dst = linear_address(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstXInBytes);
+	uint64_t src = linear_address(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcXInBytes);
 	bool to = m->dstMemoryType == CU_MEMORYTYPE_DEVICE, from = m->srcMemoryType == CU_MEMORYTYPE_DEVICE;
 	if (to && from)
 		return soft_cuMemcpyDtoDAsync_v2(dst, src, m->WidthInBytes, stream);
@@ -51,7 +49,7 @@ static CUresult call_copy(const CUDA_MEMCPY3D *m, CUstream stream)
 
 /* ---- sets ---- */
 
-static CUresult call_set(const CUDA_MEMSET_NODE_PARAMS_v2 *m, CUstream stream)
+static CUresult call_memset(const CUDA_MEMSET_NODE_PARAMS_v2 *m, CUstream stream)
 {
 	if (!m->width || !m->height)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -67,9 +65,9 @@ static CUresult call_set(const CUDA_MEMSET_NODE_PARAMS_v2 *m, CUstream stream)
 	}
 }
 
-/* ---- all that one call does ---- */
+/* ---- nodes that one call makes ---- */
 
-static CUcontext *context_of(CUgraphNodeParams *p)
+static CUcontext *params_context(CUgraphNodeParams *p)
 {
 	switch (p->type) {
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
@@ -83,13 +81,13 @@ static CUcontext *context_of(CUgraphNodeParams *p)
 	}
 }
 
-static CUresult call(const CUgraphNodeParams *p, CUstream stream)
+static CUresult call_entry_point(const CUgraphNodeParams *p, CUstream stream)
 {
 	switch (p->type) {
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 		return p->memcpy.flags ? CUDA_ERROR_INVALID_VALUE : call_copy(&p->memcpy.copyParams, stream);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
-		return call_set(&p->memset, stream);
+		return call_memset(&p->memset, stream);
 	case CU_GRAPH_NODE_TYPE_HOST:
 		return soft_cuLaunchHostFunc(stream, p->host.fn, p->host.userData);
 	default:
@@ -97,9 +95,9 @@ static CUresult call(const CUgraphNodeParams *p, CUstream stream)
 	}
 }
 
-static CUresult content_call(struct content *c)
+static CUresult content_call(struct node_content *c)
 {
-	CUcontext *ctx = context_of(&c->params);
+	CUcontext *ctx = params_context(&c->params);
 	struct collector b;
 	CUresult r = collect_begin(&b, ctx ? *ctx : NULL);
 
@@ -107,10 +105,10 @@ static CUresult content_call(struct content *c)
 		return r;
 	if (ctx)
 		*ctx = object_handle(CUcontext, b.ctx);
-	return collect_end(&b, call(&c->params, b.handle), &c->work);
+	return collect_end(&b, call_entry_point(&c->params, b.handle), &c->work);
 }
 
-static CUresult content_memops(struct content *c)
+static CUresult content_memops(struct node_content *c)
 {
 	CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p = &c->params.memOp;
 	CUresult r = p->count ? content_call(c) : CUDA_ERROR_INVALID_VALUE;
@@ -125,7 +123,7 @@ static CUresult content_memops(struct content *c)
 	return CUDA_SUCCESS;
 }
 
-static CUresult content_event(struct content *c, CUevent event)
+static CUresult content_event(struct node_content *c, CUevent event)
 {
 	c->work = work_create();
 	if (!c->work)
@@ -134,12 +132,12 @@ static CUresult content_event(struct content *c, CUevent event)
 	if (!c->work->event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (c->params.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
-		capture_drop(c->work->event); /* what it will mean from now on is what the node records */
+		capture_forget_event(c->work->event); /* from now on, the node records the event */
 	return CUDA_SUCCESS;
 }
 
-/* A copy of the graph, or the graph itself, becomes the node's own. */
-static CUresult content_child(struct content *c)
+/* The node gets a copy of the graph, or the graph itself (CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE). */
+static CUresult content_child(struct node_content *c)
 {
 	CUDA_CHILD_GRAPH_NODE_PARAMS *p = &c->params.graph;
 	CUresult r = CUDA_SUCCESS;
@@ -166,7 +164,8 @@ static CUresult content_child(struct content *c)
 	return r;
 }
 
-static CUresult make(struct content *c, CUgraphNodeParams *p, const struct kernel_attributes *attributes)
+static CUresult content_make_kind(
+	struct node_content *c, CUgraphNodeParams *p, const struct kernel_attributes *attributes)
 {
 	switch (p->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
@@ -194,28 +193,27 @@ static CUresult make(struct content *c, CUgraphNodeParams *p, const struct kerne
 		return content_conditional(c, p);
 	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
 	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-		return CUDA_ERROR_NOT_SUPPORTED; /* nothing outside this process has semaphores we could use
-						  */
+		return CUDA_ERROR_NOT_SUPPORTED; /* external semaphores are not supported */
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
-CUresult content_make(struct content *c, CUgraphNodeParams *p, const struct kernel_attributes *attributes)
+CUresult content_make(struct node_content *c, CUgraphNodeParams *p, const struct kernel_attributes *attributes)
 {
 	memset(c, 0, sizeof *c);
 	c->params = *p;
-	CUresult r = make(c, p, attributes);
+	CUresult r = content_make_kind(c, p, attributes);
 	if (r) {
-		struct users none = {NULL};
+		struct user_object_list none = {NULL};
 
 		content_finish(c, &none);
-		users_finish(&none);
+		user_objects_finish(&none);
 	}
 	return r;
 }
 
-CUresult content_copy(struct content *to, const struct content *from, bool named)
+CUresult content_copy(struct node_content *to, const struct node_content *from, bool named)
 {
 	*to = *from;
 	to->attributes = NULL;
@@ -237,15 +235,15 @@ CUresult content_copy(struct content *to, const struct content *from, bool named
 	if (!r && named && to->params.type == CU_GRAPH_NODE_TYPE_GRAPH)
 		to->params.graph.graph = object_handle(CUgraph, to->graphs[0]);
 	if (r) {
-		struct users none = {NULL};
+		struct user_object_list none = {NULL};
 
 		content_finish(to, &none);
-		users_finish(&none); /* counts only: the original still has its references */
+		user_objects_finish(&none); /* only decrements counts: the original holds references */
 	}
 	return r;
 }
 
-void content_finish(struct content *c, struct users *dead)
+void content_finish(struct node_content *c, struct user_object_list *dead)
 {
 	for (unsigned i = 0; i < c->ngraphs; i++)
 		graph_destroy(c->graphs[i], dead);
@@ -257,12 +255,12 @@ void content_finish(struct content *c, struct users *dead)
 
 /* ---- captured commands ---- */
 
-static CUmemorytype type_of(uint64_t addr, size_t size)
+static CUmemorytype address_memory_type(uint64_t addr, size_t size)
 {
 	return range_accessible(addr, size) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
-static void show_copy(struct content *c, const struct command *command)
+static void show_copy(struct node_content *c, const struct command *command)
 {
 	CUDA_MEMCPY3D *m = &c->params.memcpy.copyParams;
 	const struct copy *p = command->data;
@@ -272,8 +270,8 @@ static void show_copy(struct content *c, const struct command *command)
 		c->opaque = !copy3d_params(command, m);
 		return;
 	}
-	m->srcMemoryType = type_of(p->src, p->size);
-	m->dstMemoryType = type_of(p->dst, p->size);
+	m->srcMemoryType = address_memory_type(p->src, p->size);
+	m->dstMemoryType = address_memory_type(p->dst, p->size);
 	m->srcHost = m->srcMemoryType == CU_MEMORYTYPE_HOST ? (void *)(uintptr_t)p->src : NULL;
 	m->dstHost = m->dstMemoryType == CU_MEMORYTYPE_HOST ? (void *)(uintptr_t)p->dst : NULL;
 	m->srcDevice = m->srcHost ? 0 : p->src;
@@ -282,7 +280,7 @@ static void show_copy(struct content *c, const struct command *command)
 	m->Height = m->Depth = 1;
 }
 
-static void show_set(struct content *c, const struct command *command)
+static void show_set(struct node_content *c, const struct command *command)
 {
 	CUDA_MEMSET_NODE_PARAMS_v2 *m = &c->params.memset;
 	const struct fill *s = command->data;
@@ -299,7 +297,7 @@ static void show_set(struct content *c, const struct command *command)
 	m->ctx = object_handle(CUcontext, command->ctx);
 }
 
-static void show_memops(struct content *c, const struct command *command)
+static void show_memops(struct node_content *c, const struct command *command)
 {
 	struct memops *m = command->data;
 
@@ -308,8 +306,8 @@ static void show_memops(struct content *c, const struct command *command)
 	c->params.memOp.paramArray = m->ops;
 }
 
-/* A callback with a status has no node of its own kind, and CUDA forbids it while capturing. */
-static CUresult show_host(struct content *c, const struct command *command)
+/* cuStreamAddCallback has no node type, and CUDA forbids it during capture. */
+static CUresult show_host(struct node_content *c, const struct command *command)
 {
 	const struct host_call *h = command->data;
 
@@ -320,12 +318,12 @@ static CUresult show_host(struct content *c, const struct command *command)
 	return CUDA_SUCCESS;
 }
 
-static CUresult show(struct content *c, const struct command *command)
+static CUresult content_show_command(struct node_content *c, const struct command *command)
 {
 	switch (command->ops->kind) {
 	case COMMAND_LAUNCH:
 		c->params.type = CU_GRAPH_NODE_TYPE_KERNEL;
-		return kernel_show(c);
+		return content_show_kernel(c);
 	case COMMAND_COPY:
 		c->params.type = CU_GRAPH_NODE_TYPE_MEMCPY;
 		show_copy(c, command);
@@ -349,7 +347,7 @@ static CUresult show(struct content *c, const struct command *command)
 	}
 }
 
-CUresult content_capture(struct content *c, struct command *command)
+CUresult content_capture(struct node_content *c, struct command *command)
 {
 	memset(c, 0, sizeof *c);
 	c->work = work_create();
@@ -360,9 +358,9 @@ CUresult content_capture(struct content *c, struct command *command)
 	object_ref(command->ctx);
 	c->work->ctx = command->ctx;
 	c->work->command = command;
-	CUresult r = show(c, command);
+	CUresult r = content_show_command(c, command);
 	if (r) {
-		struct users none = {NULL};
+		struct user_object_list none = {NULL};
 
 		content_finish(c, &none);
 	}

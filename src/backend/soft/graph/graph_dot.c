@@ -1,6 +1,4 @@
-/*
- * A graph as a drawing, in the language of Graphviz.
- */
+/* cuGraphDebugDotPrint: a graph in the DOT language of Graphviz. */
 #include "backend/soft/graph/graph.h"
 
 #include <stdio.h>
@@ -29,7 +27,7 @@ static const char *type_name(CUgraphNodeType type)
 	return type < sizeof names / sizeof *names ? names[type] : "?";
 }
 
-/* Names come from the application's code. */
+/* Escapes the name, which comes from the application's code. */
 static void print_name(FILE *f, const char *s)
 {
 	for (; *s; s++) {

@@ -1,13 +1,11 @@
-/*
- * Edges, and asking a graph about its shape.
- */
+/* Edges: adding and removing them, topological order, and queries of nodes and edges. */
 #include "backend/soft/graph/graph.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const CUgraphEdgeData plain; /* a full dependency */
+static const CUgraphEdgeData full_dependency;
 
 struct edge *edge_find(struct edges *e, const struct node *node)
 {
@@ -17,7 +15,7 @@ struct edge *edge_find(struct edges *e, const struct node *node)
 	return NULL;
 }
 
-static int reserve(struct edges *e)
+static int edges_reserve(struct edges *e)
 {
 	unsigned max = e->max ? 2 * e->max : 4;
 	struct edge *at;
@@ -34,14 +32,14 @@ static int reserve(struct edges *e)
 
 int edge_add(struct node *from, struct node *to, const CUgraphEdgeData *data)
 {
-	if (reserve(&from->to) || reserve(&to->from))
+	if (edges_reserve(&from->to) || edges_reserve(&to->from))
 		return -ENOMEM;
 	from->to.at[from->to.n++] = (struct edge){to, *data};
 	to->from.at[to->from.n++] = (struct edge){from, *data};
 	return 0;
 }
 
-static void drop(struct edges *e, struct edge *which)
+static void edges_remove(struct edges *e, struct edge *which)
 {
 	memmove(which, which + 1, (char *)(e->at + e->n) - (char *)(which + 1));
 	e->n--;
@@ -55,7 +53,7 @@ bool edge_valid(const CUgraphEdgeData *d)
 	       d->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER && !memcmp(d->reserved, zero, sizeof zero);
 }
 
-/* Ports other than 0 are those of kernels. */
+/* Only kernel nodes have ports other than 0. */
 static bool edge_fits(const struct node *from, const struct node *to, const CUgraphEdgeData *d)
 {
 	bool kernel = node_type(from) == CU_GRAPH_NODE_TYPE_KERNEL;
@@ -83,7 +81,7 @@ CUresult edges_read(
 	for (size_t i = 0; i < n; i++) {
 		struct node *node = node_find(nodes[i]);
 
-		e[i] = (struct edge){node, data ? data[i] : plain};
+		e[i] = (struct edge){node, data ? data[i] : full_dependency};
 		if (!node || node->graph != g || node->mark || !edge_fits(node, NULL, &e[i].data)) {
 			free(e);
 			return CUDA_ERROR_INVALID_VALUE;
@@ -106,7 +104,7 @@ struct node **graph_order(struct graph *g, struct node **cycle)
 		return NULL;
 	each_node(node, g)
 	{
-		node->mark = node->from.n; /* dependencies still to come */
+		node->mark = node->from.n; /* dependencies that are not in the order yet */
 		if (!node->mark)
 			order[n++] = node;
 	}
@@ -146,9 +144,9 @@ CUresult graph_mark_ancestors(struct graph *g, struct node **nodes, size_t n)
 	return CUDA_SUCCESS;
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
-static CUresult pair(struct graph *g, CUgraphNode from, CUgraphNode to, struct node **f, struct node **t)
+static CUresult find_node_pair(struct graph *g, CUgraphNode from, CUgraphNode to, struct node **f, struct node **t)
 {
 	*f = node_find(from);
 	*t = node_find(to);
@@ -158,7 +156,7 @@ static CUresult pair(struct graph *g, CUgraphNode from, CUgraphNode to, struct n
 static CUresult add_one(struct graph *g, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
 {
 	struct node *f, *t;
-	CUresult r = pair(g, from, to, &f, &t);
+	CUresult r = find_node_pair(g, from, to, &f, &t);
 
 	if (r)
 		return r;
@@ -170,17 +168,17 @@ static CUresult add_one(struct graph *g, CUgraphNode from, CUgraphNode to, const
 static CUresult remove_one(struct graph *g, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
 {
 	struct node *f, *t;
-	CUresult r = pair(g, from, to, &f, &t);
+	CUresult r = find_node_pair(g, from, to, &f, &t);
 	struct edge *e = r ? NULL : edge_find(&f->to, t);
 
 	if (!e || (data && memcmp(&e->data, data, sizeof *data)))
 		return CUDA_ERROR_INVALID_VALUE;
-	drop(&f->to, e);
-	drop(&t->from, edge_find(&t->from, f));
+	edges_remove(&f->to, e);
+	edges_remove(&t->from, edge_find(&t->from, f));
 	return CUDA_SUCCESS;
 }
 
-/* All or nothing, as far as adding goes. */
+/* After an error, no edge is added. */
 CUresult soft_cuGraphAddDependencies_v2(
 	CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t n)
 {
@@ -192,7 +190,7 @@ CUresult soft_cuGraphAddDependencies_v2(
 	if (!g || (n && (!from || !to)))
 		r = CUDA_ERROR_INVALID_VALUE;
 	for (; !r && done < n; done += !r)
-		r = add_one(g, from[done], to[done], data ? &data[done] : &plain);
+		r = add_one(g, from[done], to[done], data ? &data[done] : &full_dependency);
 	while (r && done)
 		done--, remove_one(g, from[done], to[done], NULL);
 	pthread_mutex_unlock(&graph_lock);
@@ -216,7 +214,7 @@ CUresult soft_cuGraphRemoveDependencies_v2(
 	else if (g->memory_nodes && n)
 		r = CUDA_ERROR_NOT_SUPPORTED;
 	for (size_t i = 0; !r && i < n; i++)
-		r = remove_one(g, from[i], to[i], data ? &data[i] : &plain);
+		r = remove_one(g, from[i], to[i], data ? &data[i] : &full_dependency);
 	pthread_mutex_unlock(&graph_lock);
 	return r;
 }
@@ -226,17 +224,17 @@ CUresult soft_cuGraphRemoveDependencies(CUgraph g, const CUgraphNode *from, cons
 	return soft_cuGraphRemoveDependencies_v2(g, from, to, NULL, n);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-/* Room for answers: without an array only the count is asked for; room left over is cleared. */
-struct answer {
+/* Output arrays of a query.  Without arrays only the count is returned; unused elements are cleared. */
+struct query_output {
 	CUgraphNode *a, *b;
 	CUgraphEdgeData *data;
 	size_t room, n;
-	bool lossy; /* an edge has data, and there is nowhere to say so */
+	bool lossy; /* an edge has data, but the caller passed no array for it */
 };
 
-static void put(struct answer *o, const struct node *a, const struct node *b, const CUgraphEdgeData *data)
+static void query_add(struct query_output *o, const struct node *a, const struct node *b, const CUgraphEdgeData *data)
 {
 	if (o->n < o->room) {
 		if (o->a)
@@ -244,13 +242,13 @@ static void put(struct answer *o, const struct node *a, const struct node *b, co
 		if (o->b)
 			o->b[o->n] = object_handle(CUgraphNode, b);
 		if (o->data)
-			o->data[o->n] = data ? *data : plain;
+			o->data[o->n] = data ? *data : full_dependency;
 	}
-	o->lossy |= data && o->a && !o->data && memcmp(data, &plain, sizeof plain);
+	o->lossy |= data && o->a && !o->data && memcmp(data, &full_dependency, sizeof full_dependency);
 	o->n++;
 }
 
-static CUresult finish(struct answer *o, size_t *count)
+static CUresult query_finish(struct query_output *o, size_t *count)
 {
 	if (!o->a) {
 		*count = o->n;
@@ -265,18 +263,18 @@ static CUresult finish(struct answer *o, size_t *count)
 	return o->lossy ? CUDA_ERROR_LOSSY_QUERY : CUDA_SUCCESS;
 }
 
-static CUresult nodes(CUgraph handle, CUgraphNode *out, size_t *count, bool roots)
+static CUresult graph_query_nodes(CUgraph handle, CUgraphNode *out, size_t *count, bool roots)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	if (!count)
 		return r;
-	struct answer o = {.a = out, .room = out ? *count : 0};
+	struct query_output o = {.a = out, .room = out ? *count : 0};
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = graph_find(handle);
 	if (g) {
-		each_node(n, g) if (!roots || !n->from.n) put(&o, n, NULL, NULL);
-		r = finish(&o, count);
+		each_node(n, g) if (!roots || !n->from.n) query_add(&o, n, NULL, NULL);
+		r = query_finish(&o, count);
 	}
 	pthread_mutex_unlock(&graph_lock);
 	return r;
@@ -284,12 +282,12 @@ static CUresult nodes(CUgraph handle, CUgraphNode *out, size_t *count, bool root
 
 CUresult soft_cuGraphGetNodes(CUgraph graph, CUgraphNode *out, size_t *count)
 {
-	return nodes(graph, out, count, false);
+	return graph_query_nodes(graph, out, count, false);
 }
 
 CUresult soft_cuGraphGetRootNodes(CUgraph graph, CUgraphNode *out, size_t *count)
 {
-	return nodes(graph, out, count, true);
+	return graph_query_nodes(graph, out, count, true);
 }
 
 CUresult soft_cuGraphGetEdges_v2(
@@ -299,12 +297,13 @@ CUresult soft_cuGraphGetEdges_v2(
 
 	if (!count || !from != !to || (data && !from))
 		return r;
-	struct answer o = {.a = from, .b = to, .data = data, .room = from ? *count : 0};
+	struct query_output o = {.a = from, .b = to, .data = data, .room = from ? *count : 0};
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = graph_find(handle);
 	if (g) {
-		each_node(n, g) for (unsigned i = 0; i < n->to.n; i++) put(&o, n, n->to.at[i].node, &n->to.at[i].data);
-		r = finish(&o, count);
+		each_node(n, g) for (unsigned i = 0; i < n->to.n; i++)
+			query_add(&o, n, n->to.at[i].node, &n->to.at[i].data);
+		r = query_finish(&o, count);
 	}
 	pthread_mutex_unlock(&graph_lock);
 	return r;
@@ -315,21 +314,22 @@ CUresult soft_cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
 	return soft_cuGraphGetEdges_v2(graph, from, to, NULL, count);
 }
 
-static CUresult neighbours(CUgraphNode handle, CUgraphNode *out, CUgraphEdgeData *data, size_t *count, bool after)
+static CUresult node_query_neighbours(
+	CUgraphNode handle, CUgraphNode *out, CUgraphEdgeData *data, size_t *count, bool after)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	if (!count || (data && !out))
 		return r;
-	struct answer o = {.a = out, .data = data, .room = out ? *count : 0};
+	struct query_output o = {.a = out, .data = data, .room = out ? *count : 0};
 	pthread_mutex_lock(&graph_lock);
 	struct node *n = node_find(handle);
 	if (n) {
 		const struct edges *e = after ? &n->to : &n->from;
 
 		for (unsigned i = 0; i < e->n; i++)
-			put(&o, e->at[i].node, NULL, &e->at[i].data);
-		r = finish(&o, count);
+			query_add(&o, e->at[i].node, NULL, &e->at[i].data);
+		r = query_finish(&o, count);
 	}
 	pthread_mutex_unlock(&graph_lock);
 	return r;
@@ -337,22 +337,22 @@ static CUresult neighbours(CUgraphNode handle, CUgraphNode *out, CUgraphEdgeData
 
 CUresult soft_cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *out, CUgraphEdgeData *data, size_t *count)
 {
-	return neighbours(node, out, data, count, false);
+	return node_query_neighbours(node, out, data, count, false);
 }
 
 CUresult soft_cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *out, size_t *count)
 {
-	return neighbours(node, out, NULL, count, false);
+	return node_query_neighbours(node, out, NULL, count, false);
 }
 
 CUresult soft_cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *out, CUgraphEdgeData *data, size_t *count)
 {
-	return neighbours(node, out, data, count, true);
+	return node_query_neighbours(node, out, data, count, true);
 }
 
 CUresult soft_cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *out, size_t *count)
 {
-	return neighbours(node, out, NULL, count, true);
+	return node_query_neighbours(node, out, NULL, count, true);
 }
 
 CUresult soft_cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)

@@ -1,23 +1,21 @@
-/*
- * Instances of graphs: making them, finding their nodes, ending them.
- */
+/* Executable graphs: instantiating and destroying them, and finding their nodes. */
 #include "backend/soft/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FLAGS \
+#define KNOWN_FLAGS \
 	(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \
 		CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
 
-/* Nobody has a handle any more; launches in flight have the plan. */
+/* Called when the last reference is dropped; pending launches reference the plan only. */
 static void release_exec(void *object)
 {
 	struct exec *x = object;
-	struct users dead = {NULL};
+	struct user_object_list dead = {NULL};
 
 	graph_destroy(x->graph, &dead);
-	users_finish(&dead);
+	user_objects_finish(&dead);
 	plan_put(x->plan);
 	exec_drop_lanes(x);
 	object_put(x->last.stream);
@@ -29,46 +27,46 @@ static void release_exec(void *object)
 
 /* ---- finding nodes ---- */
 
-static size_t count_nodes(const struct graph *g)
+static size_t graph_count_nodes(const struct graph *g)
 {
 	size_t n = g->nnodes;
 
 	each_node(node, g) for (unsigned i = 0; i < node->content.ngraphs; i++) n +=
-		count_nodes(node->content.graphs[i]);
+		graph_count_nodes(node->content.graphs[i]);
 	return n;
 }
 
-static void list_nodes(struct exec *x, struct graph *g)
+static void exec_index_nodes(struct exec *x, struct graph *g)
 {
 	each_node(node, g)
 	{
 		x->index[x->nindex++] = node;
 		for (unsigned i = 0; i < node->content.ngraphs; i++)
-			list_nodes(x, node->content.graphs[i]);
+			exec_index_nodes(x, node->content.graphs[i]);
 	}
 }
 
-static int by_origin(const void *a, const void *b)
+static int compare_origins(const void *a, const void *b)
 {
 	uint64_t x = (*(struct node *const *)a)->origin, y = (*(struct node *const *)b)->origin;
 
 	return (x > y) - (x < y);
 }
 
-static CUresult make_index(struct exec *x)
+static CUresult exec_create_index(struct exec *x)
 {
-	x->index = malloc((count_nodes(x->graph) + 1) * sizeof *x->index);
+	x->index = malloc((graph_count_nodes(x->graph) + 1) * sizeof *x->index);
 	if (!x->index)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	list_nodes(x, x->graph);
-	qsort(x->index, x->nindex, sizeof *x->index, by_origin);
+	exec_index_nodes(x, x->graph);
+	qsort(x->index, x->nindex, sizeof *x->index, compare_origins);
 	return CUDA_SUCCESS;
 }
 
 struct node *exec_node(struct exec *x, CUgraphNode handle)
 {
 	struct node key = {.origin = (uintptr_t)handle}, *k = &key;
-	struct node **n = bsearch(&k, x->index, x->nindex, sizeof *x->index, by_origin);
+	struct node **n = bsearch(&k, x->index, x->nindex, sizeof *x->index, compare_origins);
 
 	return n ? *n : NULL;
 }
@@ -90,7 +88,7 @@ CUresult exec_replan(struct exec *x, struct node **bad)
 	return CUDA_SUCCESS;
 }
 
-/* Launches in flight keep what they were given: only a plan that nobody else has is changed in place. */
+/* Pending launches keep their plan: a plan with other references is copied, not changed in place. */
 CUresult exec_refresh(struct exec *x, struct node *n)
 {
 	struct plan *old = NULL;
@@ -119,34 +117,34 @@ CUresult exec_refresh(struct exec *x, struct node *n)
 
 /* ---- instantiating ---- */
 
-struct result {
+struct instantiate_result {
 	CUgraphInstantiateResult why;
 	CUgraphNode node;
 };
 
-static bool unused_condition(const struct graph *g)
+static bool graph_has_unused_condition(const struct graph *g)
 {
 	list_each(it, &g->conditions) if (!container_of(it, struct condition, link)->used) return true;
 	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs;
-		i++) if (unused_condition(n->content.graphs[i])) return true;
+		i++) if (graph_has_unused_condition(n->content.graphs[i])) return true;
 	return false;
 }
 
-static CUresult check(const struct graph *g, struct result *out)
+static CUresult graph_check_instantiable(const struct graph *g, struct instantiate_result *out)
 {
 	out->why = CUDA_GRAPH_INSTANTIATE_ERROR;
 	if (!g || g->capture)
 		return g ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_VALUE;
 	if (g->memory_nodes && g->instantiated)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (unused_condition(g)) {
+	if (graph_has_unused_condition(g)) {
 		out->why = CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	return CUDA_SUCCESS;
 }
 
-static CUresult plan(struct exec *x, struct graph *g, struct result *out)
+static CUresult exec_plan(struct exec *x, struct graph *g, struct instantiate_result *out)
 {
 	struct node *bad = NULL;
 	CUresult r = graph_copy(&x->graph, g, false);
@@ -160,16 +158,16 @@ static CUresult plan(struct exec *x, struct graph *g, struct result *out)
 		out->why = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
 	if (r && bad)
 		out->node = (CUgraphNode)(uintptr_t)bad->origin;
-	return r ? r : make_index(x);
+	return r ? r : exec_create_index(x);
 }
 
-static CUresult fill(struct exec *x, CUgraph handle, struct result *out)
+static CUresult exec_fill(struct exec *x, CUgraph handle, struct instantiate_result *out)
 {
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = graph_find(handle);
-	CUresult r = check(g, out);
+	CUresult r = graph_check_instantiable(g, out);
 	if (!r)
-		r = plan(x, g, out);
+		r = exec_plan(x, g, out);
 	if (!r && g->memory_nodes) {
 		g->instantiated = true;
 		x->memory_graph = g->object.handle;
@@ -178,7 +176,7 @@ static CUresult fill(struct exec *x, CUgraph handle, struct result *out)
 	return r;
 }
 
-static void finish_memory(struct exec *x)
+static void exec_release_memory_graph(struct exec *x)
 {
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = x->memory_graph ? graph_find((CUgraph)(uintptr_t)x->memory_graph) : NULL;
@@ -187,23 +185,24 @@ static void finish_memory(struct exec *x)
 	pthread_mutex_unlock(&graph_lock);
 }
 
-static CUresult instantiate(CUgraphExec *out, CUgraph graph, unsigned long long flags, struct result *result)
+static CUresult exec_instantiate(
+	CUgraphExec *out, CUgraph graph, unsigned long long flags, struct instantiate_result *result)
 {
-	*result = (struct result){CUDA_GRAPH_INSTANTIATE_ERROR, NULL};
+	*result = (struct instantiate_result){CUDA_GRAPH_INSTANTIATE_ERROR, NULL};
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!out || flags & ~(unsigned long long)FLAGS)
+	if (!out || flags & ~(unsigned long long)KNOWN_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
-		return CUDA_ERROR_NOT_SUPPORTED; /* no kernel of ours can launch a graph */
+		return CUDA_ERROR_NOT_SUPPORTED; /* kernels cannot launch graphs here */
 	struct exec *x = calloc(1, sizeof *x);
 	if (!x)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_init(&x->lock, NULL);
 	x->flags = flags;
-	CUresult r = fill(x, graph, result);
+	CUresult r = exec_fill(x, graph, result);
 	if (!r && object_init(&x->object, KIND_GRAPH_EXEC, NULL, release_exec)) {
-		finish_memory(x);
+		exec_release_memory_graph(x);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (r) {
@@ -217,12 +216,12 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, unsigned long long 
 
 CUresult soft_cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags)
 {
-	struct result result;
+	struct instantiate_result result;
 
-	return instantiate(out, graph, flags, &result);
+	return exec_instantiate(out, graph, flags, &result);
 }
 
-static const char *reason(CUgraphInstantiateResult why)
+static const char *result_text(CUgraphInstantiateResult why)
 {
 	switch (why) {
 	case CUDA_GRAPH_INSTANTIATE_SUCCESS:
@@ -230,7 +229,7 @@ static const char *reason(CUgraphInstantiateResult why)
 	case CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE:
 		return "the graph has a cycle";
 	case CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED:
-		return "a node does what is not supported there";
+		return "a node's operation is not supported in its place";
 	case CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED:
 		return "a conditional handle is not used";
 	default:
@@ -240,13 +239,13 @@ static const char *reason(CUgraphInstantiateResult why)
 
 CUresult soft_cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, CUgraphNode *bad, char *log, size_t size)
 {
-	struct result result;
-	CUresult r = instantiate(out, graph, 0, &result);
+	struct instantiate_result result;
+	CUresult r = exec_instantiate(out, graph, 0, &result);
 
 	if (bad)
 		*bad = result.node;
 	if (log && size) {
-		const char *text = reason(result.why);
+		const char *text = result_text(result.why);
 		size_t n = strlen(text) < size ? strlen(text) : size - 1;
 
 		memcpy(log, text, n);
@@ -257,11 +256,11 @@ CUresult soft_cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, CUgraphNode
 
 CUresult soft_cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-	struct result result;
+	struct instantiate_result result;
 
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult r = instantiate(out, graph, params->flags, &result);
+	CUresult r = exec_instantiate(out, graph, params->flags, &result);
 	params->hErrNode_out = result.node;
 	params->result_out = result.why;
 	if (!r && params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
@@ -288,7 +287,7 @@ CUresult soft_cuGraphExecDestroy(CUgraphExec handle)
 	if (!x)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (object_close(x))
-		finish_memory(x);
+		exec_release_memory_graph(x);
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
 	object_put(x);

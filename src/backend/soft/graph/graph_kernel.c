@@ -1,13 +1,11 @@
-/*
- * Kernel nodes: their parameters and attributes.
- */
+/* Kernel nodes: parameters and attributes. */
 #include "backend/soft/graph/graph.h"
 
 #include <stdlib.h>
 
 #include "backend/soft/code/launch.h"
 
-static unsigned pack(const struct kernel_attributes *a, CUlaunchAttribute *to)
+static unsigned attributes_to_launch(const struct kernel_attributes *a, CUlaunchAttribute *to)
 {
 	unsigned n = 0;
 
@@ -21,13 +19,13 @@ static CUresult call_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *k, const struct ke
 {
 	CUlaunchAttribute attrs[CU_LAUNCH_ATTRIBUTE_MAX + 1];
 	CUlaunchConfig config = {k->gridDimX, k->gridDimY, k->gridDimZ, k->blockDimX, k->blockDimY, k->blockDimZ,
-		k->sharedMemBytes, stream, attrs, pack(a, attrs)};
+		k->sharedMemBytes, stream, attrs, attributes_to_launch(a, attrs)};
 
 	return soft_cuLaunchKernelEx(&config, k->func ? k->func : (CUfunction)k->kern, k->kernelParams, k->extra);
 }
 
-/* A function brings its context; a kernel runs in the one the node names, or the current one. */
-static CUresult pick_context(CUDA_KERNEL_NODE_PARAMS_v3 *k)
+/* The context of a CUfunction is fixed; a CUkernel runs in the context that the node names, or in the current one. */
+static CUresult kernel_find_context(CUDA_KERNEL_NODE_PARAMS_v3 *k)
 {
 	struct function *f = k->func ? object_find(k->func, KIND_FUNCTION) : NULL;
 
@@ -39,11 +37,11 @@ static CUresult pick_context(CUDA_KERNEL_NODE_PARAMS_v3 *k)
 	return CUDA_SUCCESS;
 }
 
-CUresult content_kernel(struct content *c, const struct kernel_attributes *attributes)
+CUresult content_kernel(struct node_content *c, const struct kernel_attributes *attributes)
 {
 	CUDA_KERNEL_NODE_PARAMS_v3 *k = &c->params.kernel;
 	struct collector b;
-	CUresult r = pick_context(k);
+	CUresult r = kernel_find_context(k);
 
 	if (r)
 		return r;
@@ -60,11 +58,11 @@ CUresult content_kernel(struct content *c, const struct kernel_attributes *attri
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		*c->attributes = *attributes;
 	}
-	return kernel_show(c);
+	return content_show_kernel(c);
 }
 
-/* Pointers to the parameters where the command has them. */
-static CUresult show_params(struct content *c, struct kernel_launch *l)
+/* Sets kernelParams to pointers into the command's copy of the parameters. */
+static CUresult content_show_params(struct node_content *c, struct kernel_launch *l)
 {
 	const struct image_kernel *k = l->function->kernel;
 	void **params;
@@ -82,7 +80,7 @@ static CUresult show_params(struct content *c, struct kernel_launch *l)
 	return CUDA_SUCCESS;
 }
 
-static CUresult show_attributes(struct content *c, const struct kernel_launch *l)
+static CUresult show_attributes(struct node_content *c, const struct kernel_launch *l)
 {
 	bool cluster = l->cluster[0] > 1 || l->cluster[1] > 1 || l->cluster[2] > 1;
 
@@ -106,10 +104,10 @@ static CUresult show_attributes(struct content *c, const struct kernel_launch *l
 	return CUDA_SUCCESS;
 }
 
-/* What the application did not say itself, because the launch was captured. */
-static void show_shape(CUDA_KERNEL_NODE_PARAMS_v3 *k, const struct kernel_launch *l)
+/* Sets function and shape of a captured launch. */
+static void params_show_launch(CUDA_KERNEL_NODE_PARAMS_v3 *k, const struct kernel_launch *l)
 {
-	if (l->function->owner) /* launched as a CUkernel: that is what the runtime knows it by */
+	if (l->function->owner) /* launched as a CUkernel, the handle that the CUDA runtime uses */
 		k->kern = object_handle(CUkernel, l->function->owner);
 	else
 		k->func = object_handle(CUfunction, l->function);
@@ -123,19 +121,19 @@ static void show_shape(CUDA_KERNEL_NODE_PARAMS_v3 *k, const struct kernel_launch
 	k->sharedMemBytes = l->shared;
 }
 
-CUresult kernel_show(struct content *c)
+CUresult content_show_kernel(struct node_content *c)
 {
 	struct kernel_launch *l = c->work->command->data;
 
 	if (!c->params.kernel.func && !c->params.kernel.kern)
-		show_shape(&c->params.kernel, l);
+		params_show_launch(&c->params.kernel, l);
 	CUresult r = show_attributes(c, l);
-	return r ? r : show_params(c, l);
+	return r ? r : content_show_params(c, l);
 }
 
 /* ---- attributes ---- */
 
-static bool known(CUkernelNodeAttrID id)
+static bool attribute_is_known(CUkernelNodeAttrID id)
 {
 	switch (id) {
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
@@ -165,7 +163,7 @@ CUresult soft_cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttr
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
-	if (!out || !known(id))
+	if (!out || !attribute_is_known(id))
 		return r;
 	pthread_mutex_lock(&graph_lock);
 	struct node *n = kernel_find(handle);
@@ -179,12 +177,12 @@ CUresult soft_cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttr
 	return r;
 }
 
-/* The same kernel with other attributes; graph_lock held. */
-static CUresult remake(struct node *n, const struct kernel_attributes *a)
+/* Remakes the node's work with other attributes; graph_lock held. */
+static CUresult node_remake_kernel(struct node *n, const struct kernel_attributes *a)
 {
 	CUgraphNodeParams p = n->content.params;
-	struct content content;
-	struct users none = {NULL};
+	struct node_content content;
+	struct user_object_list none = {NULL};
 	CUresult r = content_make(&content, &p, a);
 
 	if (r)
@@ -200,7 +198,7 @@ CUresult soft_cuGraphKernelNodeSetAttribute(
 	struct kernel_attributes a = {0};
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
-	if (!value || !known(id))
+	if (!value || !attribute_is_known(id))
 		return r;
 	pthread_mutex_lock(&graph_lock);
 	struct node *n = kernel_find(handle);
@@ -209,7 +207,7 @@ CUresult soft_cuGraphKernelNodeSetAttribute(
 			a = *n->content.attributes;
 		a.set |= 1u << id;
 		a.value[id] = *value;
-		r = remake(n, &a);
+		r = node_remake_kernel(n, &a);
 	}
 	pthread_mutex_unlock(&graph_lock);
 	return r;
@@ -223,7 +221,8 @@ CUresult soft_cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
 	pthread_mutex_lock(&graph_lock);
 	struct node *to = kernel_find(dst), *from = kernel_find(src);
 	if (to && from)
-		r = to == from ? CUDA_SUCCESS : remake(to, from->content.attributes ? from->content.attributes : &none);
+		r = to == from ? CUDA_SUCCESS
+			       : node_remake_kernel(to, from->content.attributes ? from->content.attributes : &none);
 	pthread_mutex_unlock(&graph_lock);
 	return r;
 }

@@ -1,10 +1,10 @@
 /*
- * Running a plan.  A launch is one command in its stream if the plan is one segment; otherwise
+ * Launches a plan.  If the plan is one segment, the launch is one command of its stream; otherwise
  *
  *	stream    head ── segments of lane 0 ── tail
  *	lane 1     └────── segments ──────────┘
  *
- * head carries what the stream's order asks for, tail waits for all lanes.  All is submitted in one go.
+ * head has the dependencies of the stream order, tail waits for all lanes.  All commands are submitted under one lock.
  */
 #include "backend/soft/graph/graph.h"
 
@@ -21,7 +21,7 @@ static void reset_conditions(const struct plan *p)
 		struct condition *c = p->steps[i].work ? p->steps[i].work->condition : NULL;
 
 		if (c && c->assign)
-			atomic_store(&c->value, c->first);
+			atomic_store(&c->value, c->initial);
 	}
 }
 
@@ -46,8 +46,8 @@ static CUresult run_condition(const struct step *s, struct stream *stream)
 	}
 }
 
-/* A record says when; that it is done is said by the number of its segment. */
-static void run_record(struct event *e, const struct command *segment)
+/* Sets the time of the event; its completion is that of the segment. */
+static void event_set_time(struct event *e, const struct command *segment)
 {
 	uint64_t now = soft_now();
 
@@ -64,7 +64,7 @@ static CUresult run_step(struct plan *p, const struct step *s, struct stream *st
 	if (s->type == STEP_RESET)
 		reset_conditions(p);
 	else if (s->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
-		run_record(s->work->event, segment);
+		event_set_time(s->work->event, segment);
 	else if (s->nbodies)
 		return run_condition(s, stream);
 	else
@@ -108,14 +108,14 @@ static void release_segment(struct command *c)
 {
 	struct segment_run *s = c->data;
 
-	memory_hold(&s->plan->memory, -1);
+	graph_memory_hold(&s->plan->memory, -1);
 	plan_put(s->plan);
 }
 
 static const struct command_ops command_segment = {COMMAND_OTHER, run_segment, release_segment, false};
 
-/* Room for n dependencies from the start, so that nothing can fail once submitting has begun. */
-static struct command *make(const struct command_ops *ops, size_t payload, unsigned n)
+/* Allocates n dependencies in advance, so that submitting cannot fail halfway. */
+static struct command *launch_create_command(const struct command_ops *ops, size_t payload, unsigned n)
 {
 	struct command *c = command_create(ops, payload);
 
@@ -123,7 +123,7 @@ static struct command *make(const struct command_ops *ops, size_t payload, unsig
 		return c;
 	struct dep *deps = malloc(n * sizeof *deps);
 	if (!deps) {
-		c->ops = &command_empty; /* there is nothing to release yet */
+		c->ops = &command_empty; /* the payload is not filled yet: release nothing */
 		command_destroy(c);
 		return NULL;
 	}
@@ -134,18 +134,19 @@ static struct command *make(const struct command_ops *ops, size_t payload, unsig
 
 static struct command *make_segment(struct plan *p, unsigned i)
 {
-	struct command *c = make(&command_segment, sizeof(struct segment_run), p->segments[i].ndeps + 4);
+	struct command *c =
+		launch_create_command(&command_segment, sizeof(struct segment_run), p->segments[i].ndeps + 4);
 
 	if (!c)
 		return NULL;
-	memory_hold(&p->memory, 1);
+	graph_memory_hold(&p->memory, 1);
 	*(struct segment_run *)c->data = (struct segment_run){plan_ref(p), i};
 	return c;
 }
 
 /* ---- launching: soft.queue_lock held ---- */
 
-static struct stream *lane_of(struct exec *x, struct stream *s, unsigned lane)
+static struct stream *exec_lane_stream(struct exec *x, struct stream *s, unsigned lane)
 {
 	return lane ? x->lanes[lane] : s;
 }
@@ -155,12 +156,12 @@ static CUresult submit_segment(struct exec *x, struct stream *s, unsigned i, con
 	struct plan *p = x->plan;
 	const struct segment *g = &p->segments[i];
 	struct command *c = x->commands[i];
-	struct stream *lane = lane_of(x, s, g->lane);
+	struct stream *lane = exec_lane_stream(x, s, g->lane);
 
 	for (unsigned k = 0; k < g->ndeps; k++) {
 		unsigned d = p->deps[g->dep + k];
 
-		command_depend(c, lane_of(x, s, p->segments[d].lane), x->commands[d]->number);
+		command_depend(c, exec_lane_stream(x, s, p->segments[d].lane), x->commands[d]->number);
 	}
 	if (g->lane && !g->ndeps && head)
 		command_depend(c, s, head->number);
@@ -176,23 +177,24 @@ static CUresult submit_segment(struct exec *x, struct stream *s, unsigned i, con
 	return r;
 }
 
-/* The first command of a launch waits for the launch before. */
-static void after_last(struct exec *x, struct stream *s, struct command *c)
+/* The first command of a launch waits for the previous launch. */
+static void command_wait_last(struct exec *x, struct stream *s, struct command *c)
 {
 	if (x->last.stream && x->last.stream != s)
 		command_depend(c, x->last.stream, x->last.number);
 }
 
 /*
- * Only the legacy stream's rules need memory here.  Without any, the launch stops short: *begun says whether
- * commands are on their way already.
+ * Submits all commands of a launch.  Only the rules of the legacy stream may still allocate memory; if that fails,
+ * *begun tells whether some commands were submitted already.
  */
-static CUresult submit_all(struct exec *x, struct stream *s, struct command *head, struct command *tail, bool *begun)
+static CUresult launch_submit_commands(
+	struct exec *x, struct stream *s, struct command *head, struct command *tail, bool *begun)
 {
 	unsigned n = x->plan->nsegments;
 	CUresult r = CUDA_SUCCESS;
 
-	after_last(x, s, head ? head : n ? x->commands[0] : tail);
+	command_wait_last(x, s, head ? head : n ? x->commands[0] : tail);
 	*begun = false;
 	if (head)
 		r = queue_submit(s, head);
@@ -280,7 +282,7 @@ static CUresult need_commands(struct exec *x)
 	return CUDA_SUCCESS;
 }
 
-static void remember(struct exec *x, struct stream *s)
+static void exec_set_last(struct exec *x, struct stream *s)
 {
 	struct stream *old = x->last.stream;
 
@@ -291,8 +293,8 @@ static void remember(struct exec *x, struct stream *s)
 	object_put(old);
 }
 
-/* Nothing has been submitted: throw the commands away. */
-static CUresult undo(struct exec *x, CUresult r, struct command *head, struct command *tail)
+/* Destroys the commands of a launch of which none was submitted. */
+static CUresult launch_discard(struct exec *x, CUresult r, struct command *head, struct command *tail)
 {
 	for (unsigned i = 0; i < x->plan->nsegments; i++)
 		command_destroy(x->commands[i]);
@@ -301,7 +303,7 @@ static CUresult undo(struct exec *x, CUresult r, struct command *head, struct co
 	return r;
 }
 
-static CUresult launch(struct exec *x, struct stream *s)
+static CUresult exec_launch_locked(struct exec *x, struct stream *s)
 {
 	bool wide = x->plan->nlanes > 1, none = !x->plan->nsegments;
 	struct command *head = NULL, *tail = NULL;
@@ -312,32 +314,32 @@ static CUresult launch(struct exec *x, struct stream *s)
 		r = need_commands(x);
 	if (r)
 		return r;
-	if ((wide && !(head = make(&command_empty, 0, 4))) ||
-		((wide || none) && !(tail = make(&command_empty, 0, x->plan->nlanes + 4))))
-		return undo(x, CUDA_ERROR_OUT_OF_MEMORY, head, tail);
-	r = memory_launch(&x->plan->memory, x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+	if ((wide && !(head = launch_create_command(&command_empty, 0, 4))) ||
+		((wide || none) && !(tail = launch_create_command(&command_empty, 0, x->plan->nlanes + 4))))
+		return launch_discard(x, CUDA_ERROR_OUT_OF_MEMORY, head, tail);
+	r = graph_memory_launch(&x->plan->memory, x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
 	if (r)
-		return undo(x, r, head, tail);
+		return launch_discard(x, r, head, tail);
 	pthread_mutex_lock(&soft.queue_lock);
-	r = submit_all(x, s, head, tail, &begun);
+	r = launch_submit_commands(x, s, head, tail, &begun);
 	pthread_mutex_unlock(&soft.queue_lock);
 	if (r)
-		return begun ? r : undo(x, r, head, tail);
-	remember(x, s);
+		return begun ? r : launch_discard(x, r, head, tail);
+	exec_set_last(x, s);
 	return CUDA_SUCCESS;
 }
 
 CUresult exec_launch(struct exec *x, struct stream *s)
 {
 	pthread_mutex_lock(&x->lock);
-	CUresult r = launch(x, s);
+	CUresult r = exec_launch_locked(x, s);
 	pthread_mutex_unlock(&x->lock);
 	return r;
 }
 
 /* ---- entry points ---- */
 
-static CUresult both_enter(CUgraphExec exec, CUstream stream, struct exec **x, struct stream **s)
+static CUresult exec_stream_enter(CUgraphExec exec, CUstream stream, struct exec **x, struct stream **s)
 {
 	CUresult r = stream_enter(stream, s);
 
@@ -354,7 +356,7 @@ CUresult soft_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	struct exec *x;
 	struct stream *s;
-	CUresult r = both_enter(exec, stream, &x, &s);
+	CUresult r = exec_stream_enter(exec, stream, &x, &s);
 
 	if (r)
 		return r;
@@ -364,17 +366,17 @@ CUresult soft_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	return r;
 }
 
-/* There is nothing to move anywhere: making the lanes is all that can be done ahead. */
+/* Creating the lanes is the only preparation that a launch needs. */
 CUresult soft_cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
 	struct exec *x;
 	struct stream *s;
-	CUresult r = both_enter(exec, stream, &x, &s);
+	CUresult r = exec_stream_enter(exec, stream, &x, &s);
 
 	if (r)
 		return r;
 	if (atomic_load(&s->capture)) {
-		r = capture_forbids(s);
+		r = capture_reject_stream(s);
 	} else {
 		pthread_mutex_lock(&x->lock);
 		r = need_lanes(x, s);

@@ -1,7 +1,7 @@
 /*
- * Memory that nodes allocate and free.  Its address is known when the node is made and never changes, so it
- * is set aside then; pages cost nothing until they are touched.  What a launch allocates and frees is decided
- * when it is launched, which is when the application may start to use it in stream order.
+ * Memory of alloc and free nodes.  The address is fixed when the node is made, so the memory is reserved then; untouched
+ * pages cost nothing.  Allocation and freeing take effect when the graph is launched, because from then on the
+ * application may use the memory in stream order.
  */
 #include "backend/soft/graph/graph.h"
 
@@ -12,13 +12,13 @@
 #include "backend/soft/memory/range.h"
 
 struct graph_memory {
-	_Atomic unsigned refs; /* works; and one while it is allocated */
+	_Atomic unsigned refs; /* one per work, and one while the memory is allocated */
 	struct list link;
 	struct device *device;
 	uint64_t addr, size;
-	bool live;     /* allocated, as far as launches so far say */
-	bool reserved; /* counted as such */
-	unsigned held; /* by launches in flight */
+	bool live;     /* allocated, according to the launches so far */
+	bool reserved; /* included in the reserved memory of the device */
+	unsigned held; /* number of pending launches that use it */
 };
 
 static struct {
@@ -34,18 +34,18 @@ void graph_memory_ref(struct graph_memory *m)
 	atomic_fetch_add(&m->refs, 1);
 }
 
-static void unreserve(struct graph_memory *m)
+static void graph_memory_unreserve(struct graph_memory *m)
 {
 	if (m->reserved)
 		memory.device[m->device->ordinal].reserved -= m->size;
 	m->reserved = false;
 }
 
-static void destroy(struct graph_memory *m)
+static void graph_memory_destroy(struct graph_memory *m)
 {
 	pthread_mutex_lock(&memory.lock);
 	list_remove(&m->link);
-	unreserve(m);
+	graph_memory_unreserve(m);
 	pthread_mutex_unlock(&memory.lock);
 	device_memory_free(m->device, m->addr, m->size);
 	free(m);
@@ -57,7 +57,7 @@ void graph_memory_put(struct graph_memory *m)
 		return;
 	struct range *r = range_remove(m->addr, 1u << RANGE_GRAPH);
 	free(r);
-	destroy(m);
+	graph_memory_destroy(m);
 }
 
 static void set_live(struct graph_memory *m, bool live)
@@ -71,11 +71,10 @@ static void set_live(struct graph_memory *m, bool live)
 	if (live)
 		graph_memory_ref(m);
 	else
-		atomic_fetch_sub(&m->refs, 1); /* our caller has another, or looks at the count */
+		atomic_fetch_sub(&m->refs, 1); /* the caller holds another reference, or checks the count */
 }
 
-/* The application frees it with cuMemFree: the graph may allocate it again, or is gone and this was the end.
- */
+/* cuMemFree: the graph may allocate the memory again; without a graph, this was the last reference. */
 static void release_range(struct range *r)
 {
 	struct graph_memory *m = r->private_data;
@@ -88,10 +87,10 @@ static void release_range(struct range *r)
 		return;
 	free(r);
 	if (last)
-		destroy(m);
+		graph_memory_destroy(m);
 }
 
-static CUresult create(struct device *d, uint64_t size, struct graph_memory **out)
+static CUresult graph_memory_create(struct device *d, uint64_t size, struct graph_memory **out)
 {
 	struct graph_memory *m = calloc(1, sizeof *m);
 	struct range *r = calloc(1, sizeof *r);
@@ -114,14 +113,14 @@ static CUresult create(struct device *d, uint64_t size, struct graph_memory **ou
 	pthread_mutex_lock(&memory.lock);
 	list_append(&memory.all, &m->link);
 	pthread_mutex_unlock(&memory.lock);
-	range_insert(r); /* fresh memory overlaps nothing */
+	range_insert(r); /* cannot fail: new memory overlaps no range */
 	*out = m;
 	return CUDA_SUCCESS;
 }
 
 /* ---- nodes ---- */
 
-static CUresult check(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct device **d)
+static CUresult check_alloc_params(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct device **d)
 {
 	*d = p->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_find(p->poolProps.location.id) : NULL;
 	if (p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED || !*d || !p->bytesize)
@@ -134,12 +133,12 @@ static CUresult check(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct device **d)
 	return CUDA_SUCCESS;
 }
 
-CUresult content_alloc(struct content *c, CUgraphNodeParams *p)
+CUresult content_alloc(struct node_content *c, CUgraphNodeParams *p)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS_v2 *a = &c->params.alloc;
 	size_t bytes = a->accessDescCount * sizeof *a->accessDescs;
 	struct device *d;
-	CUresult r = check(a, &d);
+	CUresult r = check_alloc_params(a, &d);
 
 	if (r)
 		return r;
@@ -149,13 +148,13 @@ CUresult content_alloc(struct content *c, CUgraphNodeParams *p)
 	if (bytes)
 		memcpy(c->work->owned, a->accessDescs, bytes);
 	a->accessDescs = c->work->owned;
-	r = create(d, a->bytesize, &c->work->memory);
+	r = graph_memory_create(d, a->bytesize, &c->work->memory);
 	if (!r)
 		a->dptr = p->alloc.dptr = c->work->memory->addr;
 	return r;
 }
 
-/* Runs under the map's lock: the range is there, so the memory is; it may be on its way out. */
+/* Called under the lock of the range map: the range exists, so the memory does. */
 static void take_ref(struct range *r, void *arg)
 {
 	struct graph_memory **out = arg, *m = r->private_data;
@@ -169,7 +168,7 @@ static void take_ref(struct range *r, void *arg)
 	*out = refs ? m : NULL;
 }
 
-CUresult content_free(struct content *c)
+CUresult content_free(struct node_content *c)
 {
 	CUdeviceptr ptr = c->params.free.dptr;
 	struct graph_memory *m = NULL;
@@ -183,9 +182,9 @@ CUresult content_free(struct content *c)
 	return m && m->addr == ptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- freed by the application ---- */
+/* ---- freeing by the application ---- */
 
-struct freeing {
+struct free_command {
 	struct graph_memory *memory; /* referenced */
 };
 
@@ -197,12 +196,12 @@ static CUresult run_nothing(struct command *c)
 
 static void release_freeing(struct command *c)
 {
-	graph_memory_put(((struct freeing *)c->data)->memory);
+	graph_memory_put(((struct free_command *)c->data)->memory);
 }
 
 static const struct command_ops command_freeing = {COMMAND_OTHER, run_nothing, release_freeing, true};
 
-/* Launches from now on may allocate it again; if no graph will, it goes when the stream gets here. */
+/* Later launches may allocate the memory again; if no graph references it, it is freed in stream order. */
 bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r)
 {
 	struct graph_memory *m = NULL;
@@ -210,13 +209,13 @@ bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r)
 	range_change(ptr, take_ref, &m);
 	if (!m)
 		return false;
-	struct command *c = m->addr == ptr ? command_create(&command_freeing, sizeof(struct freeing)) : NULL;
+	struct command *c = m->addr == ptr ? command_create(&command_freeing, sizeof(struct free_command)) : NULL;
 	if (!c) {
 		*r = m->addr == ptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
 		graph_memory_put(m);
 		return true;
 	}
-	((struct freeing *)c->data)->memory = m;
+	((struct free_command *)c->data)->memory = m;
 	pthread_mutex_lock(&memory.lock);
 	*r = m->live ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	set_live(m, false);
@@ -230,7 +229,7 @@ bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r)
 
 /* ---- launches ---- */
 
-static void count_high(struct graph_memory *m)
+static void update_high_water_mark(struct graph_memory *m)
 {
 	if (!m->reserved) {
 		m->reserved = true;
@@ -241,7 +240,7 @@ static void count_high(struct graph_memory *m)
 	d->reserved_high = d->reserved > d->reserved_high ? d->reserved : d->reserved_high;
 }
 
-CUresult memory_launch(const struct memory_ops *ops, bool auto_free)
+CUresult graph_memory_launch(const struct graph_memory_ops *ops, bool auto_free)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -250,7 +249,7 @@ CUresult memory_launch(const struct memory_ops *ops, bool auto_free)
 	pthread_mutex_lock(&memory.lock);
 	for (unsigned i = 0; i < ops->nallocs && !auto_free; i++)
 		if (ops->allocs[i]->live)
-			r = CUDA_ERROR_INVALID_VALUE; /* the launch before has not been cleaned up after */
+			r = CUDA_ERROR_INVALID_VALUE; /* the previous launch's allocation was not freed */
 	for (unsigned i = 0; i < ops->nfrees && !r; i++) {
 		bool ours = false;
 
@@ -261,7 +260,7 @@ CUresult memory_launch(const struct memory_ops *ops, bool auto_free)
 	}
 	for (unsigned i = 0; i < ops->nallocs && !r; i++) {
 		set_live(ops->allocs[i], true);
-		count_high(ops->allocs[i]);
+		update_high_water_mark(ops->allocs[i]);
 	}
 	for (unsigned i = 0; i < ops->nfrees && !r; i++)
 		set_live(ops->frees[i], false);
@@ -269,7 +268,7 @@ CUresult memory_launch(const struct memory_ops *ops, bool auto_free)
 	return r;
 }
 
-void memory_hold(const struct memory_ops *ops, int by)
+void graph_memory_hold(const struct graph_memory_ops *ops, int by)
 {
 	if (!ops->nallocs)
 		return;
@@ -281,8 +280,8 @@ void memory_hold(const struct memory_ops *ops, int by)
 
 /* ---- entry points ---- */
 
-/* Only whole pages can go back; the rest stays with them. */
-static void drop_pages(const struct graph_memory *m)
+/* Returns whole pages to the system. */
+static void graph_memory_trim(const struct graph_memory *m)
 {
 	uintptr_t from = (m->addr + 4095) & ~4095ull, to = (m->addr + m->size) & ~4095ull;
 
@@ -304,15 +303,15 @@ CUresult soft_cuDeviceGraphMemTrim(CUdevice dev)
 		struct graph_memory *m = container_of(it, struct graph_memory, link);
 
 		if (m->device == d && !m->live && !m->held && m->reserved) {
-			drop_pages(m);
-			unreserve(m);
+			graph_memory_trim(m);
+			graph_memory_unreserve(m);
 		}
 	}
 	pthread_mutex_unlock(&memory.lock);
 	return CUDA_SUCCESS;
 }
 
-static CUresult attribute(CUdevice dev, CUgraphMem_attribute attr, uint64_t **value)
+static CUresult find_attribute(CUdevice dev, CUgraphMem_attribute attr, uint64_t **value)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -339,7 +338,7 @@ static CUresult attribute(CUdevice dev, CUgraphMem_attribute attr, uint64_t **va
 CUresult soft_cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute attr, void *out)
 {
 	uint64_t *value;
-	CUresult r = out ? attribute(dev, attr, &value) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out ? find_attribute(dev, attr, &value) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -349,11 +348,11 @@ CUresult soft_cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute at
 	return CUDA_SUCCESS;
 }
 
-/* The high-water marks can be set back, to 0 only: they start again from what is in use. */
+/* High-water marks can only be set to 0, which resets them to the present values. */
 CUresult soft_cuDeviceSetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute attr, void *in)
 {
 	uint64_t *value, zero;
-	CUresult r = in ? attribute(dev, attr, &value) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = in ? find_attribute(dev, attr, &value) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -362,7 +361,7 @@ CUresult soft_cuDeviceSetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute at
 	if (!high || zero)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&memory.lock);
-	*value = value[-1]; /* each stands behind what it is the highest of */
+	*value = value[-1]; /* each high-water mark follows its present value in the struct */
 	pthread_mutex_unlock(&memory.lock);
 	return CUDA_SUCCESS;
 }

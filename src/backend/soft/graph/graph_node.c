@@ -1,37 +1,37 @@
-/*
- * Adding nodes, and reading and replacing their parameters: one road for the call of each kind.
- */
+/* Entry points that add nodes, and get and set their parameters. */
 #include "backend/soft/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void finish(struct content *c)
+static void content_discard(struct node_content *c)
 {
-	struct users dead = {NULL};
+	struct user_object_list dead = {NULL};
 
 	content_finish(c, &dead);
-	users_finish(&dead);
+	user_objects_finish(&dead);
 }
 
-/* What only the graph can tell about a content that is otherwise right. */
-static CUresult fits(struct graph *g, const struct work *w)
+/* Checks of new content that depend on the graph. */
+static CUresult graph_check_work(struct graph *g, const struct node_work *w)
 {
 	if (!w)
 		return CUDA_SUCCESS;
 	if (w->memory && g->owner)
-		return CUDA_ERROR_NOT_SUPPORTED; /* only at the top */
+		return CUDA_ERROR_NOT_SUPPORTED; /* memory nodes only in graphs without an owner */
 	if (w->condition && (w->condition->graph != g || w->condition->used))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (w->memory && w->frees)
-		each_node(n, g) if (n->content.work && n->content.work->memory == w->memory &&
-				    n->content.work->frees) return CUDA_ERROR_INVALID_VALUE; /* twice */
+		each_node(n, g) if (
+			n->content.work && n->content.work->memory == w->memory &&
+			n->content.work
+				->frees) return CUDA_ERROR_INVALID_VALUE; /* the memory is freed already by another node */
 	return CUDA_SUCCESS;
 }
 
-/* Put a made content into a graph. */
-static CUresult place(CUgraph handle, struct content *c, const CUgraphNode *deps, const CUgraphEdgeData *data,
-	size_t ndeps, CUgraphNode *out)
+/* Adds a node with this content to the graph. */
+static CUresult graph_place_content(CUgraph handle, struct node_content *c, const CUgraphNode *deps,
+	const CUgraphEdgeData *data, size_t ndeps, CUgraphNode *out)
 {
 	struct edge *edges = NULL;
 	struct node *n;
@@ -42,7 +42,7 @@ static CUresult place(CUgraph handle, struct content *c, const CUgraphNode *deps
 	if (g)
 		r = edges_read(g, deps, data, ndeps, &edges);
 	if (!r)
-		r = fits(g, c->work);
+		r = graph_check_work(g, c->work);
 	if (!r)
 		r = graph_add(g, c, edges, ndeps, true, &n);
 	if (!r) {
@@ -55,10 +55,10 @@ static CUresult place(CUgraph handle, struct content *c, const CUgraphNode *deps
 	return r;
 }
 
-static CUresult add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *data, size_t ndeps,
-	CUgraphNodeParams *p)
+static CUresult graph_add_params(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *data,
+	size_t ndeps, CUgraphNodeParams *p)
 {
-	struct content c;
+	struct node_content c;
 
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -67,14 +67,14 @@ static CUresult add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, co
 	CUresult r = content_make(&c, p, NULL);
 	if (r)
 		return r;
-	r = place(graph, &c, deps, data, ndeps, out);
+	r = graph_place_content(graph, &c, deps, data, ndeps, out);
 	if (r)
-		finish(&c);
+		content_discard(&c);
 	return r;
 }
 
-/* The parameters of a node of this kind; graph_lock is held if it succeeds. */
-static CUresult look(CUgraphNode handle, CUgraphNodeType type, const void *out, struct node **n)
+/* Finds a node of this type.  Returns with graph_lock held on success. */
+static CUresult node_find_locked(CUgraphNode handle, CUgraphNodeType type, const void *out, struct node **n)
 {
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -87,15 +87,15 @@ static CUresult look(CUgraphNode handle, CUgraphNodeType type, const void *out, 
 	return r;
 }
 
-/* What may be replaced; children and memory are part of the shape. */
-static bool settable(CUgraphNodeType type)
+/* Whether parameters of this type may be replaced; child graphs and memory may not. */
+static bool type_is_settable(CUgraphNodeType type)
 {
 	return type != CU_GRAPH_NODE_TYPE_GRAPH && type != CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
 	       type != CU_GRAPH_NODE_TYPE_MEM_FREE && type != CU_GRAPH_NODE_TYPE_CONDITIONAL;
 }
 
-/* A kernel keeps its attributes through a change of parameters. */
-static CUresult kept_attributes(CUgraphNode handle, CUgraphNodeType type, struct kernel_attributes *a)
+/* The attributes of a kernel node, which new parameters do not change. */
+static CUresult node_get_attributes(CUgraphNode handle, CUgraphNodeType type, struct kernel_attributes *a)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -104,7 +104,7 @@ static CUresult kept_attributes(CUgraphNode handle, CUgraphNodeType type, struct
 	struct node *n = node_find(handle);
 	if (!n || node_type(n) != type)
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (!settable(type))
+	else if (!type_is_settable(type))
 		r = CUDA_ERROR_NOT_SUPPORTED;
 	else if (n->content.attributes)
 		*a = *n->content.attributes;
@@ -112,11 +112,11 @@ static CUresult kept_attributes(CUgraphNode handle, CUgraphNodeType type, struct
 	return r;
 }
 
-static CUresult set(CUgraphNode handle, CUgraphNodeParams *p)
+static CUresult node_set_params(CUgraphNode handle, CUgraphNodeParams *p)
 {
 	struct kernel_attributes a;
-	struct content c, old;
-	CUresult r = kept_attributes(handle, p->type, &a);
+	struct node_content c, old;
+	CUresult r = node_get_attributes(handle, p->type, &a);
 
 	if (r)
 		return r;
@@ -133,13 +133,13 @@ static CUresult set(CUgraphNode handle, CUgraphNodeParams *p)
 		r = CUDA_ERROR_INVALID_VALUE;
 	}
 	pthread_mutex_unlock(&graph_lock);
-	finish(&old);
+	content_discard(&old);
 	return r;
 }
 
-/* ---- of any kind ---- */
+/* ---- all types ---- */
 
-static bool reserved_zero(const CUgraphNodeParams *p)
+static bool params_reserved_are_zero(const CUgraphNodeParams *p)
 {
 	return p && !p->reserved0[0] && !p->reserved0[1] && !p->reserved0[2] && !p->reserved2;
 }
@@ -147,7 +147,8 @@ static bool reserved_zero(const CUgraphNodeParams *p)
 CUresult soft_cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *data,
 	size_t ndeps, CUgraphNodeParams *p)
 {
-	return reserved_zero(p) ? add(out, graph, deps, data, ndeps, p) : CUDA_ERROR_INVALID_VALUE;
+	return params_reserved_are_zero(p) ? graph_add_params(out, graph, deps, data, ndeps, p)
+					   : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuGraphAddNode(
@@ -158,16 +159,16 @@ CUresult soft_cuGraphAddNode(
 
 CUresult soft_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *p)
 {
-	return reserved_zero(p) ? set(node, p) : CUDA_ERROR_INVALID_VALUE;
+	return params_reserved_are_zero(p) ? node_set_params(node, p) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- kernels ---- */
 
-static CUgraphNodeParams from_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *k)
+static CUgraphNodeParams params_from_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *k)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
 
-	memcpy(&p.kernel, k, sizeof *k); /* the later forms only add to the first */
+	memcpy(&p.kernel, k, sizeof *k); /* later versions append fields */
 	return p;
 }
 
@@ -179,7 +180,7 @@ CUresult soft_cuGraphAddKernelNode_v2(
 	if (!k)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&p.kernel, k, sizeof *k);
-	return add(out, graph, deps, NULL, ndeps, &p);
+	return graph_add_params(out, graph, deps, NULL, ndeps, &p);
 }
 
 CUresult soft_cuGraphAddKernelNode(
@@ -189,14 +190,14 @@ CUresult soft_cuGraphAddKernelNode(
 
 	if (!k)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = from_v1(k);
-	return add(out, graph, deps, NULL, ndeps, &p);
+	p = params_from_v1(k);
+	return graph_add_params(out, graph, deps, NULL, ndeps, &p);
 }
 
 CUresult soft_cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
 {
 	struct node *n;
-	CUresult r = look(node, CU_GRAPH_NODE_TYPE_KERNEL, k, &n);
+	CUresult r = node_find_locked(node, CU_GRAPH_NODE_TYPE_KERNEL, k, &n);
 
 	if (r)
 		return r;
@@ -208,12 +209,12 @@ CUresult soft_cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_P
 CUresult soft_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *k)
 {
 	struct node *n;
-	CUresult r = look(node, CU_GRAPH_NODE_TYPE_KERNEL, k, &n);
+	CUresult r = node_find_locked(node, CU_GRAPH_NODE_TYPE_KERNEL, k, &n);
 
 	if (r)
 		return r;
 	memcpy(k, &n->content.params.kernel, sizeof *k);
-	if (!k->func) /* made from a CUkernel, which is as good as a CUfunction everywhere */
+	if (!k->func) /* made from a CUkernel, which is valid wherever a CUfunction is */
 		k->func = (CUfunction)n->content.params.kernel.kern;
 	pthread_mutex_unlock(&graph_lock);
 	return CUDA_SUCCESS;
@@ -226,7 +227,7 @@ CUresult soft_cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_
 	if (!k)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&p.kernel, k, sizeof *k);
-	return set(node, &p);
+	return node_set_params(node, &p);
 }
 
 CUresult soft_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *k)
@@ -235,13 +236,13 @@ CUresult soft_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NOD
 
 	if (!k)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = from_v1(k);
-	return set(node, &p);
+	p = params_from_v1(k);
+	return node_set_params(node, &p);
 }
 
 /* ---- copies and sets ---- */
 
-static CUgraphNodeParams of_copy(const CUDA_MEMCPY3D *m, CUcontext ctx)
+static CUgraphNodeParams params_of_copy(const CUDA_MEMCPY3D *m, CUcontext ctx)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
 
@@ -257,14 +258,14 @@ CUresult soft_cuGraphAddMemcpyNode(
 
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = of_copy(m, ctx);
-	return add(out, graph, deps, NULL, ndeps, &p);
+	p = params_of_copy(m, ctx);
+	return graph_add_params(out, graph, deps, NULL, ndeps, &p);
 }
 
 CUresult soft_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *m)
 {
 	struct node *n;
-	CUresult r = look(node, CU_GRAPH_NODE_TYPE_MEMCPY, m, &n);
+	CUresult r = node_find_locked(node, CU_GRAPH_NODE_TYPE_MEMCPY, m, &n);
 
 	if (r)
 		return r;
@@ -273,8 +274,8 @@ CUresult soft_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *m)
 	return CUDA_SUCCESS;
 }
 
-/* The context a node already has: calls of old do not say. */
-static CUcontext context_of(CUgraphNode handle)
+/* The context of an existing node, for calls that do not pass one. */
+static CUcontext node_context(CUgraphNode handle)
 {
 	CUcontext ctx = NULL;
 
@@ -292,8 +293,8 @@ CUresult soft_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *
 
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = of_copy(m, context_of(node));
-	return set(node, &p);
+	p = params_of_copy(m, node_context(node));
+	return node_set_params(node, &p);
 }
 
 static CUgraphNodeParams of_set(const CUDA_MEMSET_NODE_PARAMS *m, CUcontext ctx)
@@ -313,13 +314,13 @@ CUresult soft_cuGraphAddMemsetNode(CUgraphNode *out, CUgraph graph, const CUgrap
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
 	p = of_set(m, ctx);
-	return add(out, graph, deps, NULL, ndeps, &p);
+	return graph_add_params(out, graph, deps, NULL, ndeps, &p);
 }
 
 CUresult soft_cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *m)
 {
 	struct node *n;
-	CUresult r = look(node, CU_GRAPH_NODE_TYPE_MEMSET, m, &n);
+	CUresult r = node_find_locked(node, CU_GRAPH_NODE_TYPE_MEMSET, m, &n);
 
 	if (r)
 		return r;
@@ -334,12 +335,12 @@ CUresult soft_cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NOD
 
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = of_set(m, context_of(node));
-	return set(node, &p);
+	p = of_set(m, node_context(node));
+	return node_set_params(node, &p);
 }
 
 /*
- * ---- kinds whose parameters are one struct: adding, getting, setting ----
+ * ---- types whose parameters are one struct: add, get, set ----
  */
 #define PARAMS_NODE(add_name, get_name, set_name, type_, struct_, member) \
 	CUresult add_name( \
@@ -350,12 +351,12 @@ CUresult soft_cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NOD
 		if (!params) \
 			return CUDA_ERROR_INVALID_VALUE; \
 		memcpy(&p.member, params, sizeof *params); \
-		return add(out, graph, deps, NULL, ndeps, &p); \
+		return graph_add_params(out, graph, deps, NULL, ndeps, &p); \
 	} \
 	CUresult get_name(CUgraphNode node, struct_ *params) \
 	{ \
 		struct node *n; \
-		CUresult r = look(node, type_, params, &n); \
+		CUresult r = node_find_locked(node, type_, params, &n); \
 \
 		if (r) \
 			return r; \
@@ -370,7 +371,7 @@ CUresult soft_cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NOD
 		if (!params) \
 			return CUDA_ERROR_INVALID_VALUE; \
 		memcpy(&p.member, params, sizeof *params); \
-		return set(node, &p); \
+		return node_set_params(node, &p); \
 	}
 
 PARAMS_NODE(soft_cuGraphAddHostNode, soft_cuGraphHostNodeGetParams, soft_cuGraphHostNodeSetParams,
@@ -391,12 +392,12 @@ PARAMS_NODE(soft_cuGraphAddExternalSemaphoresWaitNode, soft_cuGraphExternalSemap
 		CUgraphNodeParams p = {.type = type_}; \
 \
 		p.member.event = event; \
-		return add(out, graph, deps, NULL, ndeps, &p); \
+		return graph_add_params(out, graph, deps, NULL, ndeps, &p); \
 	} \
 	CUresult soft_cuGraph##name##NodeGetEvent(CUgraphNode node, CUevent *out) \
 	{ \
 		struct node *n; \
-		CUresult r = look(node, type_, out, &n); \
+		CUresult r = node_find_locked(node, type_, out, &n); \
 \
 		if (r) \
 			return r; \
@@ -409,7 +410,7 @@ PARAMS_NODE(soft_cuGraphAddExternalSemaphoresWaitNode, soft_cuGraphExternalSemap
 		CUgraphNodeParams p = {.type = type_}; \
 \
 		p.member.event = event; \
-		return set(node, &p); \
+		return node_set_params(node, &p); \
 	}
 
 EVENT_NODE(EventRecord, CU_GRAPH_NODE_TYPE_EVENT_RECORD, eventRecord)
@@ -423,13 +424,13 @@ CUresult soft_cuGraphAddChildGraphNode(
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 
 	p.graph.graph = child;
-	return add(out, graph, deps, NULL, ndeps, &p);
+	return graph_add_params(out, graph, deps, NULL, ndeps, &p);
 }
 
 CUresult soft_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *out)
 {
 	struct node *n;
-	CUresult r = look(node, CU_GRAPH_NODE_TYPE_GRAPH, out, &n);
+	CUresult r = node_find_locked(node, CU_GRAPH_NODE_TYPE_GRAPH, out, &n);
 
 	if (r)
 		return r;
@@ -442,7 +443,7 @@ CUresult soft_cuGraphAddEmptyNode(CUgraphNode *out, CUgraph graph, const CUgraph
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
 
-	return add(out, graph, deps, NULL, ndeps, &p);
+	return graph_add_params(out, graph, deps, NULL, ndeps, &p);
 }
 
 CUresult soft_cuGraphAddMemAllocNode(
@@ -453,7 +454,7 @@ CUresult soft_cuGraphAddMemAllocNode(
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&p.alloc, params, sizeof *params);
-	CUresult r = add(out, graph, deps, NULL, ndeps, &p);
+	CUresult r = graph_add_params(out, graph, deps, NULL, ndeps, &p);
 	if (!r)
 		params->dptr = p.alloc.dptr;
 	return r;
@@ -462,7 +463,7 @@ CUresult soft_cuGraphAddMemAllocNode(
 CUresult soft_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
 	struct node *n;
-	CUresult r = look(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, params, &n);
+	CUresult r = node_find_locked(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, params, &n);
 
 	if (r)
 		return r;
@@ -477,13 +478,13 @@ CUresult soft_cuGraphAddMemFreeNode(
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
 
 	p.free.dptr = ptr;
-	return add(out, graph, deps, NULL, ndeps, &p);
+	return graph_add_params(out, graph, deps, NULL, ndeps, &p);
 }
 
 CUresult soft_cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *out)
 {
 	struct node *n;
-	CUresult r = look(node, CU_GRAPH_NODE_TYPE_MEM_FREE, out, &n);
+	CUresult r = node_find_locked(node, CU_GRAPH_NODE_TYPE_MEM_FREE, out, &n);
 
 	if (r)
 		return r;

@@ -1,15 +1,14 @@
 /*
- * From a graph to a plan: what runs after what on one thread, and what runs at the same time on others.
+ * Turns a graph into a plan: steps that run one after the other on one thread, and lanes that run concurrently.
  *
- * Nodes in an order that respects the edges, children spread out between a begin and an end, are given to
- *lanes:
+ * The nodes in topological order, with child graphs inlined between a begin and an end, are assigned to lanes:
  *
  *	lane 0   a ── b ───── d ── e		a forks, d joins:
  *	lane 1        └─ c ──┘			segments [a] [b] [c] [d e]
  *
- * A node follows what it depends on in the same lane if it can, else takes a lane all of which comes before
- *it anyway.  For each node a clock says how far in each lane it knows everything to be done; this finds such
- *lanes, and drops dependencies that others imply.  What is left cuts the lanes into segments.
+ * A node follows a dependency in the same lane if possible, or else takes a lane whose nodes all precede it anyway.
+ * Each node has a vector clock: for each lane, the last position that is complete before the node.  Clocks find such
+ * lanes, and identify dependencies that others imply.  The remaining dependencies cut the lanes into segments.
  */
 #include "backend/soft/graph/graph.h"
 
@@ -21,12 +20,12 @@
 #define NONE      (~0u)
 
 struct flat {
-	struct node *node; /* NULL: the begin or end of a child, or a reset */
+	struct node *node; /* NULL: the begin or end of a child graph, or a reset */
 	bool reset;
-	unsigned dep, ndeps; /* in flats.deps: what it depends on; later: what it must wait for */
+	unsigned dep, ndeps; /* range of flats.deps: first its dependencies, later those it waits for */
 	unsigned lane, segment;
-	unsigned clock[MAX_LANES]; /* own place included */
-	bool exported;             /* somebody in another lane waits for it */
+	unsigned clock[MAX_LANES]; /* including its own position */
+	bool exported;             /* another lane waits for it */
 };
 
 struct flats {
@@ -35,10 +34,10 @@ struct flats {
 	unsigned *deps;
 	unsigned ndeps, max_deps;
 	unsigned nlanes, most_lanes, nsegments;
-	unsigned tail[MAX_LANES]; /* last of the lane */
+	unsigned tail[MAX_LANES]; /* last element of each lane */
 };
 
-static int depend(struct flats *f, unsigned on)
+static int flats_depend(struct flats *f, unsigned on)
 {
 	if (f->ndeps == f->max_deps) {
 		unsigned max = f->max_deps ? 2 * f->max_deps : 256;
@@ -54,8 +53,8 @@ static int depend(struct flats *f, unsigned on)
 	return 0;
 }
 
-/* A new one at the end, to which depend() adds. */
-static int append(struct flats *f, struct node *node)
+/* Appends an element; flats_depend adds dependencies to the last element. */
+static int flats_append(struct flats *f, struct node *node)
 {
 	if (f->n == f->max) {
 		unsigned max = f->max ? 2 * f->max : 128;
@@ -70,38 +69,38 @@ static int append(struct flats *f, struct node *node)
 	return 0;
 }
 
-/* ---- spreading out; node->step is where a node ends, until steps have their places ---- */
+/* ---- inlining; until steps are placed, node->step is the element at which a node ends ---- */
 
-static int flatten(struct flats *f, struct graph *g, unsigned entry, struct node **bad);
+static int flats_add_graph(struct flats *f, struct graph *g, unsigned entry, struct node **bad);
 
-static int enter(struct flats *f, struct node *n, struct node *what, unsigned entry)
+static int flats_add_node(struct flats *f, struct node *n, struct node *what, unsigned entry)
 {
-	int err = append(f, what);
+	int err = flats_append(f, what);
 
 	for (unsigned i = 0; i < n->from.n && !err; i++)
-		err = depend(f, n->from.at[i].node->step);
+		err = flats_depend(f, n->from.at[i].node->step);
 	if (!n->from.n && entry != NONE && !err)
-		err = depend(f, entry);
+		err = flats_depend(f, entry);
 	return err;
 }
 
 static int flatten_child(struct flats *f, struct node *n, unsigned entry, struct node **bad)
 {
 	struct graph *child = n->content.graphs[0];
-	int err = enter(f, n, NULL, entry);
+	int err = flats_add_node(f, n, NULL, entry);
 	unsigned begin = f->n - 1;
 
 	if (!err)
-		err = flatten(f, child, begin, bad);
+		err = flats_add_graph(f, child, begin, bad);
 	if (!err)
-		err = append(f, NULL);
+		err = flats_append(f, NULL);
 	if (!err && list_empty(&child->nodes))
-		err = depend(f, begin);
-	each_node(m, child) if (!err && !m->to.n) err = depend(f, m->step);
+		err = flats_depend(f, begin);
+	each_node(m, child) if (!err && !m->to.n) err = flats_depend(f, m->step);
 	return err;
 }
 
-static int flatten(struct flats *f, struct graph *g, unsigned entry, struct node **bad)
+static int flats_add_graph(struct flats *f, struct graph *g, unsigned entry, struct node **bad)
 {
 	struct node **order = graph_order(g, bad);
 	int err = 0;
@@ -114,7 +113,7 @@ static int flatten(struct flats *f, struct graph *g, unsigned entry, struct node
 		if (node_type(n) == CU_GRAPH_NODE_TYPE_GRAPH)
 			err = flatten_child(f, n, entry, bad);
 		else
-			err = enter(f, n, n, entry);
+			err = flats_add_node(f, n, n, entry);
 		n->step = f->n - 1;
 	}
 	free(order);
@@ -123,7 +122,7 @@ static int flatten(struct flats *f, struct graph *g, unsigned entry, struct node
 
 /* ---- lanes ---- */
 
-static void merge(unsigned *clock, const unsigned *other)
+static void clock_merge(unsigned *clock, const unsigned *other)
 {
 	for (unsigned l = 0; l < MAX_LANES; l++)
 		clock[l] = other[l] > clock[l] ? other[l] : clock[l];
@@ -155,8 +154,8 @@ static unsigned choose_lane(struct flats *f, const struct flat *x)
 	return f->nlanes < f->most_lanes ? f->nlanes : shortest;
 }
 
-/* Is d done when x's other dependencies are, or what is before it in its lane is? */
-static bool implied(struct flats *f, const struct flat *x, unsigned d, const struct flat *before)
+/* Whether d is complete when the other dependencies of x, or its predecessor in the lane, are. */
+static bool dependency_is_implied(struct flats *f, const struct flat *x, unsigned d, const struct flat *before)
 {
 	const struct flat *dep = &f->at[d];
 	unsigned place = place_in_lane(dep);
@@ -172,23 +171,23 @@ static bool implied(struct flats *f, const struct flat *x, unsigned d, const str
 	return false;
 }
 
-static void settle(struct flats *f, unsigned i)
+static void flat_assign_lane(struct flats *f, unsigned i)
 {
 	struct flat *x = &f->at[i], *before = NULL;
 	unsigned kept = 0;
 
 	for (unsigned k = 0; k < x->ndeps; k++)
-		merge(x->clock, f->at[f->deps[x->dep + k]].clock);
+		clock_merge(x->clock, f->at[f->deps[x->dep + k]].clock);
 	x->lane = choose_lane(f, x);
 	if (x->lane < f->nlanes)
 		before = &f->at[f->tail[x->lane]];
 	else
 		f->nlanes++;
-	/* Implied ones first: the test looks at all of them. */
+	/* Mark implied dependencies before removing any: the test considers all of them. */
 	for (unsigned k = 0; k < x->ndeps; k++) {
 		unsigned d = f->deps[x->dep + k];
 
-		if (implied(f, x, d, before))
+		if (dependency_is_implied(f, x, d, before))
 			continue;
 		f->deps[x->dep + k] = f->deps[x->dep + kept];
 		f->deps[x->dep + kept++] = d;
@@ -196,19 +195,19 @@ static void settle(struct flats *f, unsigned i)
 	}
 	x->ndeps = kept;
 	if (before)
-		merge(x->clock, before->clock);
+		clock_merge(x->clock, before->clock);
 	x->clock[x->lane]++;
 	f->tail[x->lane] = i;
 }
 
 /* ---- segments ---- */
 
-static bool is(const struct flat *x, CUgraphNodeType type)
+static bool flat_has_type(const struct flat *x, CUgraphNodeType type)
 {
 	return x->node && node_type(x->node) == type;
 }
 
-static int cut(struct flats *f, struct plan *p)
+static int flats_cut_segments(struct flats *f, struct plan *p)
 {
 	unsigned current[MAX_LANES];
 	bool closed[MAX_LANES];
@@ -216,7 +215,7 @@ static int cut(struct flats *f, struct plan *p)
 	memset(closed, 1, sizeof closed);
 	for (unsigned i = 0; i < f->n; i++) {
 		struct flat *x = &f->at[i];
-		bool wait = is(x, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+		bool wait = flat_has_type(x, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
 
 		if (closed[x->lane] || x->ndeps || wait) {
 			struct segment *s = &p->segments[f->nsegments];
@@ -228,8 +227,8 @@ static int cut(struct flats *f, struct plan *p)
 		}
 		x->segment = current[x->lane];
 		p->segments[x->segment].n++;
-		p->segments[x->segment].records = is(x, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
-		closed[x->lane] = x->exported || is(x, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+		p->segments[x->segment].records = flat_has_type(x, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+		closed[x->lane] = x->exported || flat_has_type(x, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
 	}
 	return 0;
 }
@@ -239,7 +238,7 @@ static int cut(struct flats *f, struct plan *p)
 void step_set(struct step *s, const struct node *n)
 {
 	const struct kernel_attributes *a = n->content.attributes;
-	struct work *old = s->work;
+	struct node_work *old = s->work;
 
 	s->work = work_ref(n->content.work);
 	s->type = node_type(n);
@@ -249,8 +248,8 @@ void step_set(struct step *s, const struct node *n)
 	work_put(old);
 }
 
-/* What may be in the body of a conditional node: what needs nothing of the launch. */
-static bool fit_for_body(const struct graph *g, struct node **bad)
+/* Whether the graph may be the body of a conditional node: its nodes need nothing from the launch. */
+static bool graph_fits_body(const struct graph *g, struct node **bad)
 {
 	each_node(n, g)
 	{
@@ -262,7 +261,7 @@ static bool fit_for_body(const struct graph *g, struct node **bad)
 		case CU_GRAPH_NODE_TYPE_CONDITIONAL:
 			continue;
 		case CU_GRAPH_NODE_TYPE_GRAPH:
-			if (fit_for_body(n->content.graphs[0], bad))
+			if (graph_fits_body(n->content.graphs[0], bad))
 				continue;
 			return false;
 		default:
@@ -286,14 +285,15 @@ static CUresult make_bodies(struct step *s, struct node *n, struct node **bad)
 	for (; s->nbodies < n->content.ngraphs && !r; s->nbodies += !r) {
 		struct graph *body = n->content.graphs[s->nbodies];
 
-		r = fit_for_body(body, bad) ? plan_create(&s->bodies[s->nbodies], body, bad) : CUDA_ERROR_NOT_SUPPORTED;
+		r = graph_fits_body(body, bad) ? plan_create(&s->bodies[s->nbodies], body, bad)
+					       : CUDA_ERROR_NOT_SUPPORTED;
 		each_node(m, body) m->step = NO_STEP;
 	}
 	return r;
 }
 
-/* Give every flat its place in the plan, segment by segment. */
-static CUresult lay_out(struct flats *f, struct plan *p, struct node **bad)
+/* Places every element in the plan, segment by segment. */
+static CUresult plan_place_steps(struct flats *f, struct plan *p, struct node **bad)
 {
 	unsigned next = 0;
 
@@ -329,7 +329,7 @@ static CUresult collect_memory(struct plan *p)
 	if (!p->memory.allocs || !p->memory.frees)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned i = 0; i < p->nsteps; i++) {
-		struct work *w = p->steps[i].work;
+		struct node_work *w = p->steps[i].work;
 
 		if (w && w->memory && w->frees)
 			p->memory.frees[p->memory.nfrees++] = w->memory;
@@ -339,13 +339,13 @@ static CUresult collect_memory(struct plan *p)
 	return CUDA_SUCCESS;
 }
 
-/* User objects of the graph and of the graphs in it. */
-static int collect_users(struct plan *p, const struct graph *g)
+/* References the user objects of the graph and of nested graphs. */
+static int plan_reference_users(struct plan *p, const struct graph *g)
 {
-	int err = users_copy(&p->users, &g->users);
+	int err = user_objects_copy(&p->users, &g->users);
 
 	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs && !err; i++) err =
-		collect_users(p, n->content.graphs[i]);
+		plan_reference_users(p, n->content.graphs[i]);
 	return err;
 }
 
@@ -370,18 +370,18 @@ static struct plan *plan_alloc(unsigned nsteps, unsigned nsegments, unsigned nde
 	return NULL;
 }
 
-static CUresult build(struct flats *f, struct graph *g, struct plan **out, struct node **bad)
+static CUresult plan_build(struct flats *f, struct graph *g, struct plan **out, struct node **bad)
 {
 	struct plan *p = plan_alloc(f->n, f->n, f->ndeps, f->nlanes);
 
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	cut(f, p);
+	flats_cut_segments(f, p);
 	p->nsegments = f->nsegments;
-	CUresult r = lay_out(f, p, bad);
+	CUresult r = plan_place_steps(f, p, bad);
 	if (!r)
 		r = collect_memory(p);
-	if (!r && collect_users(p, g))
+	if (!r && plan_reference_users(p, g))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r)
 		plan_put(p);
@@ -402,14 +402,15 @@ static bool has_conditions(const struct graph *g)
 	return false;
 }
 
-/* Kernels and copies need processors; what may wait for somebody needs a lane of its own to do so. */
-static unsigned most_lanes(const struct flats *f)
+/* One lane per processor for kernels and copies, and one for each node that may block. */
+static unsigned flats_max_lanes(const struct flats *f)
 {
 	unsigned n = soft_parallelism();
 
 	for (unsigned i = 0; i < f->n; i++)
-		if (is(&f->at[i], CU_GRAPH_NODE_TYPE_HOST) || is(&f->at[i], CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) ||
-			is(&f->at[i], CU_GRAPH_NODE_TYPE_WAIT_EVENT))
+		if (flat_has_type(&f->at[i], CU_GRAPH_NODE_TYPE_HOST) ||
+			flat_has_type(&f->at[i], CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) ||
+			flat_has_type(&f->at[i], CU_GRAPH_NODE_TYPE_WAIT_EVENT))
 			return MAX_LANES;
 	return n < 2 ? 2 : n < MAX_LANES ? n : MAX_LANES;
 }
@@ -418,19 +419,19 @@ CUresult plan_create(struct plan **out, struct graph *g, struct node **bad)
 {
 	struct flats f = {0};
 	bool reset = has_conditions(g);
-	int err = reset ? append(&f, NULL) : 0;
+	int err = reset ? flats_append(&f, NULL) : 0;
 
 	*bad = NULL;
 	if (reset && !err)
 		f.at[0].reset = true;
 	if (!err)
-		err = flatten(&f, g, reset ? 0 : NONE, bad);
-	f.most_lanes = most_lanes(&f);
+		err = flats_add_graph(&f, g, reset ? 0 : NONE, bad);
+	f.most_lanes = flats_max_lanes(&f);
 	for (unsigned i = 0; i < f.n && !err; i++)
-		settle(&f, i);
+		flat_assign_lane(&f, i);
 	CUresult r = err == -EINVAL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
 	if (!err)
-		r = build(&f, g, out, bad);
+		r = plan_build(&f, g, out, bad);
 	free(f.at);
 	free(f.deps);
 	return r;
@@ -452,7 +453,7 @@ void plan_put(struct plan *p)
 			plan_put(p->steps[i].bodies[k]);
 		free(p->steps[i].bodies);
 	}
-	users_finish(&p->users);
+	user_objects_finish(&p->users);
 	free(p->memory.allocs);
 	free(p->memory.frees);
 	free(p->steps);
@@ -489,7 +490,7 @@ struct plan *plan_copy(const struct plan *from)
 	memcpy(p->lane_priority, from->lane_priority, from->nlanes * sizeof *p->lane_priority);
 	for (unsigned i = 0; i < from->nsteps && !err; i++)
 		err = copy_step(&p->steps[i], &from->steps[i]);
-	if (!err && !collect_memory(p) && !users_copy(&p->users, &from->users))
+	if (!err && !collect_memory(p) && !user_objects_copy(&p->users, &from->users))
 		return p;
 	plan_put(p);
 	return NULL;

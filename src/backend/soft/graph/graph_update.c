@@ -1,15 +1,13 @@
-/*
- * Changing instances: one node at a time, or all of it to match another graph.
- */
+/* Updates of executable graphs: of one node, or of the whole graph. */
 #include "backend/soft/graph/graph.h"
 
 #include <string.h>
 
-/* May an instance's node become this? */
-static CUgraphExecUpdateResult compatible(const struct content *old, const struct content *new)
+/* Whether a node of an executable graph may get this content. */
+static CUgraphExecUpdateResult content_is_compatible(const struct node_content *old, const struct node_content *new)
 {
 	CUgraphNodeType type = old->params.type;
-	struct work *a = old->work, *b = new->work;
+	struct node_work *a = old->work, *b = new->work;
 
 	if (type != new->params.type)
 		return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
@@ -59,15 +57,15 @@ static CUresult kept_attributes(struct exec *x, CUgraphNode handle, struct kerne
 	return r;
 }
 
-/* Swap the content in, or leave it as it was. */
-static CUresult replace(struct exec *x, CUgraphNode handle, struct content *c)
+/* Replaces the content of a node; after an error, the node is unchanged. */
+static CUresult exec_replace_content(struct exec *x, CUgraphNode handle, struct node_content *c)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	pthread_mutex_lock(&graph_lock);
 	struct node *n = exec_node(x, handle);
-	if (n && compatible(&n->content, c) == CU_GRAPH_EXEC_UPDATE_SUCCESS) {
-		struct content old = n->content;
+	if (n && content_is_compatible(&n->content, c) == CU_GRAPH_EXEC_UPDATE_SUCCESS) {
+		struct node_content old = n->content;
 
 		n->content = *c;
 		r = exec_refresh(x, n);
@@ -80,50 +78,50 @@ static CUresult replace(struct exec *x, CUgraphNode handle, struct content *c)
 	return r;
 }
 
-static bool settable(CUgraphNodeType type)
+static bool type_is_settable_in_exec(CUgraphNodeType type)
 {
 	return type != CU_GRAPH_NODE_TYPE_GRAPH && type != CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
 	       type != CU_GRAPH_NODE_TYPE_MEM_FREE && type != CU_GRAPH_NODE_TYPE_CONDITIONAL;
 }
 
-static CUresult set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
+static CUresult exec_set_params(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
 {
 	struct kernel_attributes a;
-	struct users dead = {NULL};
-	struct content c;
+	struct user_object_list dead = {NULL};
+	struct node_content c;
 	struct exec *x;
 	CUresult r = exec_find(exec, &x);
 
 	if (r)
 		return r;
-	r = settable(p->type) ? kept_attributes(x, node, &a) : CUDA_ERROR_NOT_SUPPORTED;
+	r = type_is_settable_in_exec(p->type) ? kept_attributes(x, node, &a) : CUDA_ERROR_NOT_SUPPORTED;
 	if (!r)
 		r = content_make(&c, p, &a);
 	if (!r) {
-		r = replace(x, node, &c);
+		r = exec_replace_content(x, node, &c);
 		content_finish(&c, &dead);
-		users_finish(&dead);
+		user_objects_finish(&dead);
 	}
 	object_put(x);
 	return r;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole graph ---- */
 
-static CUgraphNode shown(const struct node *n)
+static CUgraphNode node_shown_handle(const struct node *n)
 {
 	return n ? object_handle(CUgraphNode, n) : NULL;
 }
 
-static CUgraphExecUpdateResult differ(
+static CUgraphExecUpdateResult report_difference(
 	CUgraphExecUpdateResultInfo *info, CUgraphExecUpdateResult why, const struct node *n, const struct node *from)
 {
-	*info = (CUgraphExecUpdateResultInfo){why, shown(n), shown(from)};
+	*info = (CUgraphExecUpdateResultInfo){why, node_shown_handle(n), node_shown_handle(from)};
 	return why;
 }
 
-/* Nodes correspond by the order in which they were made; marks number them. */
-static void number(struct graph *g)
+/* Nodes correspond by their order of creation, which the marks number. */
+static void graph_number_nodes(struct graph *g)
 {
 	unsigned i = 0;
 
@@ -138,36 +136,37 @@ static bool has_edge(const struct node *n, const struct edge *like)
 	return false;
 }
 
-static CUgraphExecUpdateResult compare(struct graph *old, struct graph *new, CUgraphExecUpdateResultInfo *info);
+static CUgraphExecUpdateResult graph_compare(struct graph *old, struct graph *new, CUgraphExecUpdateResultInfo *info);
 
 static CUgraphExecUpdateResult compare_nodes(struct node *a, struct node *b, CUgraphExecUpdateResultInfo *info)
 {
-	CUgraphExecUpdateResult why = compatible(&a->content, &b->content);
+	CUgraphExecUpdateResult why = content_is_compatible(&a->content, &b->content);
 
 	if (why)
-		return differ(info, why, b, NULL);
+		return report_difference(info, why, b, NULL);
 	for (unsigned i = 0; i < b->from.n; i++)
 		if (!has_edge(a, &b->from.at[i]))
-			return differ(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, b, b->from.at[i].node);
+			return report_difference(
+				info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, b, b->from.at[i].node);
 	if (a->from.n != b->from.n)
-		return differ(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, b, NULL);
+		return report_difference(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, b, NULL);
 	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-static CUgraphExecUpdateResult compare(struct graph *old, struct graph *new, CUgraphExecUpdateResultInfo *info)
+static CUgraphExecUpdateResult graph_compare(struct graph *old, struct graph *new, CUgraphExecUpdateResultInfo *info)
 {
 	CUgraphExecUpdateResult why = CU_GRAPH_EXEC_UPDATE_SUCCESS;
 
 	if (old->nnodes != new->nnodes)
-		return differ(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
-	number(old);
-	number(new);
+		return report_difference(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
+	graph_number_nodes(old);
+	graph_number_nodes(new);
 	struct node *a = node_of(old->nodes.next);
 	each_node(b, new)
 	{
 		why = compare_nodes(a, b, info);
 		for (unsigned i = 0; i < b->content.ngraphs && !why; i++)
-			why = compare(a->content.graphs[i], b->content.graphs[i], info);
+			why = graph_compare(a->content.graphs[i], b->content.graphs[i], info);
 		if (why)
 			return why;
 		a = node_of(a->link.next);
@@ -175,11 +174,11 @@ static CUgraphExecUpdateResult compare(struct graph *old, struct graph *new, CUg
 	return why;
 }
 
-/* What a node's graphs are is part of the shape; only what is in them changes. */
-static CUresult take_over(struct exec *x, struct node *a, const struct node *b, bool *replan)
+/* Copies the content of b to a.  Nested graphs stay; their nodes are updated one by one. */
+static CUresult node_copy_content(struct exec *x, struct node *a, const struct node *b, bool *replan)
 {
-	struct users none = {NULL};
-	struct content c;
+	struct user_object_list none = {NULL};
+	struct node_content c;
 	CUresult r;
 
 	if (b->content.ngraphs)
@@ -195,16 +194,16 @@ static CUresult take_over(struct exec *x, struct node *a, const struct node *b, 
 	return CUDA_SUCCESS;
 }
 
-static CUresult apply(struct exec *x, struct graph *old, const struct graph *new, bool *replan)
+static CUresult graph_apply(struct exec *x, struct graph *old, const struct graph *new, bool *replan)
 {
 	struct node *a = node_of(old->nodes.next);
 	CUresult r = CUDA_SUCCESS;
 
 	each_node(b, new)
 	{
-		r = take_over(x, a, b, replan);
+		r = node_copy_content(x, a, b, replan);
 		for (unsigned i = 0; i < b->content.ngraphs && !r; i++)
-			r = apply(x, a->content.graphs[i], b->content.graphs[i], replan);
+			r = graph_apply(x, a->content.graphs[i], b->content.graphs[i], replan);
 		if (r)
 			break;
 		a = node_of(a->link.next);
@@ -212,15 +211,15 @@ static CUresult apply(struct exec *x, struct graph *old, const struct graph *new
 	return r;
 }
 
-/* graph_lock held */
-static CUresult update(struct exec *x, struct graph *old, struct graph *new, CUgraphExecUpdateResultInfo *info)
+/* Requires graph_lock. */
+static CUresult exec_update(struct exec *x, struct graph *old, struct graph *new, CUgraphExecUpdateResultInfo *info)
 {
 	struct node *bad;
 	bool replan = false;
 
-	if (compare(old, new, info))
+	if (graph_compare(old, new, info))
 		return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-	CUresult r = apply(x, old, new, &replan);
+	CUresult r = graph_apply(x, old, new, &replan);
 	if (!r && replan)
 		r = exec_replan(x, &bad);
 	if (r)
@@ -238,7 +237,7 @@ CUresult soft_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecU
 		return r;
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = graph_find(graph);
-	r = g ? update(x, x->graph, g, &info) : CUDA_ERROR_INVALID_VALUE;
+	r = g ? exec_update(x, x->graph, g, &info) : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&graph_lock);
 	if (!g)
 		info.result = CU_GRAPH_EXEC_UPDATE_ERROR;
@@ -272,7 +271,7 @@ CUresult soft_cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode n
 	struct node *n = exec_node(x, node);
 	struct graph *g = graph_find(child);
 	if (n && g && node_type(n) == CU_GRAPH_NODE_TYPE_GRAPH)
-		r = update(x, n->content.graphs[0], g, &info);
+		r = exec_update(x, n->content.graphs[0], g, &info);
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&graph_lock);
@@ -282,7 +281,7 @@ CUresult soft_cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode n
 
 /* ---- enabled and disabled ---- */
 
-static bool can_disable(const struct node *n)
+static bool node_can_be_disabled(const struct node *n)
 {
 	return node_type(n) == CU_GRAPH_NODE_TYPE_KERNEL || node_type(n) == CU_GRAPH_NODE_TYPE_MEMCPY ||
 	       node_type(n) == CU_GRAPH_NODE_TYPE_MEMSET;
@@ -297,7 +296,7 @@ CUresult soft_cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned
 		return r;
 	pthread_mutex_lock(&graph_lock);
 	struct node *n = exec_node(x, node);
-	if (n && can_disable(n)) {
+	if (n && node_can_be_disabled(n)) {
 		n->disabled = !enabled;
 		r = exec_refresh(x, n);
 	} else {
@@ -317,7 +316,7 @@ CUresult soft_cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned
 		return r;
 	pthread_mutex_lock(&graph_lock);
 	struct node *n = exec_node(x, node);
-	if (n && can_disable(n))
+	if (n && node_can_be_disabled(n))
 		*enabled = !n->disabled;
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -326,7 +325,7 @@ CUresult soft_cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned
 	return r;
 }
 
-/* ---- entry points, a kind each ---- */
+/* ---- entry points, one per type ---- */
 
 CUresult soft_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
 {
@@ -334,7 +333,7 @@ CUresult soft_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgra
 		return CUDA_ERROR_INVALID_VALUE;
 	if (p->type == CU_GRAPH_NODE_TYPE_GRAPH)
 		return soft_cuGraphExecChildGraphNodeSetParams(exec, node, p->graph.graph);
-	return set(exec, node, p);
+	return exec_set_params(exec, node, p);
 }
 
 #define EXEC_SET(name, struct_, type_, member) \
@@ -345,7 +344,7 @@ CUresult soft_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgra
 		if (!params) \
 			return CUDA_ERROR_INVALID_VALUE; \
 		memcpy(&p.member, params, sizeof *params); \
-		return set(exec, node, &p); \
+		return exec_set_params(exec, node, &p); \
 	}
 
 EXEC_SET(soft_cuGraphExecKernelNodeSetParams, CUDA_KERNEL_NODE_PARAMS_v1, CU_GRAPH_NODE_TYPE_KERNEL, kernel)
@@ -365,7 +364,7 @@ CUresult soft_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
 		return CUDA_ERROR_INVALID_VALUE;
 	p.memcpy.copyParams = *m;
 	p.memcpy.copyCtx = ctx;
-	return set(exec, node, &p);
+	return exec_set_params(exec, node, &p);
 }
 
 CUresult soft_cuGraphExecMemsetNodeSetParams(
@@ -377,7 +376,7 @@ CUresult soft_cuGraphExecMemsetNodeSetParams(
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&p.memset, m, sizeof *m);
 	p.memset.ctx = ctx;
-	return set(exec, node, &p);
+	return exec_set_params(exec, node, &p);
 }
 
 CUresult soft_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
@@ -385,7 +384,7 @@ CUresult soft_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode n
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
 
 	p.eventRecord.event = event;
-	return set(exec, node, &p);
+	return exec_set_params(exec, node, &p);
 }
 
 CUresult soft_cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
@@ -393,5 +392,5 @@ CUresult soft_cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode nod
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
 
 	p.eventWait.event = event;
-	return set(exec, node, &p);
+	return exec_set_params(exec, node, &p);
 }

@@ -1,27 +1,25 @@
-/*
- * What a node does, as a command kept for as long as anybody may want to run it.
- */
+/* The work of nodes: shared commands, made by collecting the command of an ordinary call. */
 #include "backend/soft/graph/graph.h"
 
 #include <stdlib.h>
 
-struct work *work_create(void)
+struct node_work *work_create(void)
 {
-	struct work *w = calloc(1, sizeof *w);
+	struct node_work *w = calloc(1, sizeof *w);
 
 	if (w)
 		atomic_init(&w->refs, 1);
 	return w;
 }
 
-struct work *work_ref(struct work *w)
+struct node_work *work_ref(struct node_work *w)
 {
 	if (w)
 		atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
 	return w;
 }
 
-void work_put(struct work *w)
+void work_put(struct node_work *w)
 {
 	if (!w || atomic_fetch_sub(&w->refs, 1) != 1)
 		return;
@@ -34,8 +32,8 @@ void work_put(struct work *w)
 	free(w);
 }
 
-/* Several launches may run it at once, so each does so with a command of its own around the same payload. */
-CUresult work_run(struct work *w, struct stream *s)
+/* Launches may run the same work concurrently, so each uses its own command around the shared payload. */
+CUresult work_run(struct node_work *w, struct stream *s)
 {
 	struct command c;
 
@@ -81,10 +79,10 @@ CUresult collect_begin(struct collector *b, CUcontext handle)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult collect_end(struct collector *b, CUresult r, struct work **out)
+CUresult collect_end(struct collector *b, CUresult r, struct node_work **out)
 {
 	struct command *c = strand_collected(b->stream, b->strand);
-	struct work *w = r ? NULL : work_create();
+	struct node_work *w = r ? NULL : work_create();
 
 	object_close(b->stream);
 	object_put(b->stream);

@@ -1,19 +1,17 @@
-/*
- * User objects: things of the application's that live as long as the graphs that use them.
- */
+/* User objects: resources of the application that live as long as the graphs that reference them. */
 #include "backend/soft/graph/graph.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
-static void release_user(void *object)
+static void user_object_release(void *object)
 {
 	free(object);
 }
 
-/* Give count references back; the last calls the destructor. */
-static void user_drop(struct user *u, unsigned count)
+/* Drops count references; the last one calls the destructor. */
+static void user_object_drop(struct user_object *u, unsigned count)
 {
 	if (atomic_fetch_sub(&u->count, count) != count)
 		return;
@@ -21,7 +19,7 @@ static void user_drop(struct user *u, unsigned count)
 	object_close(u);
 }
 
-int users_add(struct users *u, struct user *user, unsigned count)
+int user_objects_add(struct user_object_list *u, struct user_object *user, unsigned count)
 {
 	for (struct user_ref *r = u->first; r; r = r->next)
 		if (r->user == user) {
@@ -37,17 +35,17 @@ int users_add(struct users *u, struct user *user, unsigned count)
 	return 0;
 }
 
-int users_copy(struct users *to, const struct users *from)
+int user_objects_copy(struct user_object_list *to, const struct user_object_list *from)
 {
 	for (const struct user_ref *r = from->first; r; r = r->next) {
-		if (users_add(to, r->user, r->count))
+		if (user_objects_add(to, r->user, r->count))
 			return -ENOMEM;
 		atomic_fetch_add(&r->user->count, r->count);
 	}
 	return 0;
 }
 
-void users_move(struct users *to, struct users *from)
+void user_objects_move(struct user_object_list *to, struct user_object_list *from)
 {
 	struct user_ref **end = &to->first;
 
@@ -57,13 +55,13 @@ void users_move(struct users *to, struct users *from)
 	from->first = NULL;
 }
 
-void users_finish(struct users *u)
+void user_objects_finish(struct user_object_list *u)
 {
 	while (u->first) {
 		struct user_ref *r = u->first;
 
 		u->first = r->next;
-		user_drop(r->user, r->count);
+		user_object_drop(r->user, r->count);
 		object_put(r->user);
 		free(r);
 	}
@@ -77,13 +75,13 @@ CUresult soft_cuUserObjectCreate(CUuserObject *out, void *arg, CUhostFn destroy,
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!out || !destroy || !count || count > INT_MAX || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct user *u = calloc(1, sizeof *u);
+	struct user_object *u = calloc(1, sizeof *u);
 	if (!u)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	u->count = count;
 	u->destroy = destroy;
 	u->arg = arg;
-	if (object_init(&u->object, KIND_USER_OBJECT, NULL, release_user)) {
+	if (object_init(&u->object, KIND_USER_OBJECT, NULL, user_object_release)) {
 		free(u);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -91,7 +89,7 @@ CUresult soft_cuUserObjectCreate(CUuserObject *out, void *arg, CUhostFn destroy,
 	return CUDA_SUCCESS;
 }
 
-static CUresult user_enter(CUuserObject handle, unsigned count, struct user **u)
+static CUresult user_object_enter(CUuserObject handle, unsigned count, struct user_object **u)
 {
 	if (!atomic_load(&soft.ready))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -103,8 +101,8 @@ static CUresult user_enter(CUuserObject handle, unsigned count, struct user **u)
 
 CUresult soft_cuUserObjectRetain(CUuserObject handle, unsigned int count)
 {
-	struct user *u;
-	CUresult r = user_enter(handle, count, &u);
+	struct user_object *u;
+	CUresult r = user_object_enter(handle, count, &u);
 
 	if (r)
 		return r;
@@ -115,23 +113,24 @@ CUresult soft_cuUserObjectRetain(CUuserObject handle, unsigned int count)
 
 CUresult soft_cuUserObjectRelease(CUuserObject handle, unsigned int count)
 {
-	struct user *u;
-	CUresult r = user_enter(handle, count, &u);
+	struct user_object *u;
+	CUresult r = user_object_enter(handle, count, &u);
 
 	if (r)
 		return r;
 	if (atomic_load(&u->count) < count)
 		r = CUDA_ERROR_INVALID_VALUE;
 	else
-		user_drop(u, count);
+		user_object_drop(u, count);
 	object_put(u);
 	return r;
 }
 
 CUresult soft_cuGraphRetainUserObject(CUgraph graph, CUuserObject handle, unsigned int count, unsigned int flags)
 {
-	struct user *u;
-	CUresult r = flags & ~CU_GRAPH_USER_OBJECT_MOVE ? CUDA_ERROR_INVALID_VALUE : user_enter(handle, count, &u);
+	struct user_object *u;
+	CUresult r =
+		flags & ~CU_GRAPH_USER_OBJECT_MOVE ? CUDA_ERROR_INVALID_VALUE : user_object_enter(handle, count, &u);
 
 	if (r)
 		return r;
@@ -139,7 +138,7 @@ CUresult soft_cuGraphRetainUserObject(CUgraph graph, CUuserObject handle, unsign
 	struct graph *g = graph_find(graph);
 	if (!g || (flags & CU_GRAPH_USER_OBJECT_MOVE && atomic_load(&u->count) < count))
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (users_add(&g->users, u, count))
+	else if (user_objects_add(&g->users, u, count))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (!(flags & CU_GRAPH_USER_OBJECT_MOVE))
 		atomic_fetch_add(&u->count, count);
@@ -148,8 +147,9 @@ CUresult soft_cuGraphRetainUserObject(CUgraph graph, CUuserObject handle, unsign
 	return r;
 }
 
-/* Move count references out of a chain; false: it does not hold that many. */
-static bool users_take(struct users *from, struct user *u, unsigned count, struct users *to)
+/* Moves count references from one list to another; false: fewer are there. */
+static bool user_objects_take(
+	struct user_object_list *from, struct user_object *u, unsigned count, struct user_object_list *to)
 {
 	for (struct user_ref **p = &from->first; *p; p = &(*p)->next) {
 		struct user_ref *r = *p;
@@ -157,7 +157,7 @@ static bool users_take(struct users *from, struct user *u, unsigned count, struc
 		if (r->user != u || r->count < count)
 			continue;
 		if (r->count > count) {
-			if (users_add(to, u, count))
+			if (user_objects_add(to, u, count))
 				return false;
 			r->count -= count;
 			return true;
@@ -172,18 +172,18 @@ static bool users_take(struct users *from, struct user *u, unsigned count, struc
 
 CUresult soft_cuGraphReleaseUserObject(CUgraph graph, CUuserObject handle, unsigned int count)
 {
-	struct users dead = {NULL};
-	struct user *u;
-	CUresult r = user_enter(handle, count, &u);
+	struct user_object_list dead = {NULL};
+	struct user_object *u;
+	CUresult r = user_object_enter(handle, count, &u);
 
 	if (r)
 		return r;
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = graph_find(graph);
-	if (!g || !users_take(&g->users, u, count, &dead))
+	if (!g || !user_objects_take(&g->users, u, count, &dead))
 		r = CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&graph_lock);
-	users_finish(&dead);
+	user_objects_finish(&dead);
 	object_put(u);
 	return r;
 }

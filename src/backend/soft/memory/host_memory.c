@@ -42,7 +42,7 @@ static CUresult host_alloc(struct context *ctx, void **pp, size_t size, unsigned
 
 	if (!pp || flags & ~ALLOC_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult e = capture_unsafe();
+	CUresult e = capture_reject_unsafe_call();
 	if (e)
 		return e;
 	*pp = NULL;
@@ -109,7 +109,7 @@ CUresult soft_cuMemFreeHost(void *p)
 	CUresult r = context_enter(&ctx);
 
 	if (!r && p)
-		r = capture_unsafe();
+		r = capture_reject_unsafe_call();
 	return r || !p ? r : host_range_remove(ctx, p, RANGE_HOST);
 }
 

@@ -48,7 +48,7 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flag
 		return e;
 	if (!out || !size || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
-	e = capture_unsafe();
+	e = capture_reject_unsafe_call();
 	if (e)
 		return e;
 	if (size > machine_memory())

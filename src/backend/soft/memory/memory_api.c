@@ -13,7 +13,7 @@ CUresult soft_cuMemAlloc_v2(CUdeviceptr *out, size_t size)
 		return r;
 	if (!out || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = capture_unsafe();
+	r = capture_reject_unsafe_call();
 	if (r)
 		return r;
 	r = memory_alloc(ctx, RANGE_DEVICE, size, &addr);
@@ -45,7 +45,7 @@ CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 		return e;
 	if (!ptr)
 		return CUDA_SUCCESS;
-	e = capture_unsafe();
+	e = capture_reject_unsafe_call();
 	if (e)
 		return e;
 	if (!range_find(ptr, 1, &r) || range_addr(&r) != ptr || r.freeing || !(kinds & 1u << r.kind))

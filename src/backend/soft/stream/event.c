@@ -11,7 +11,7 @@ static void event_release(void *object)
 	struct event *e = object;
 
 	if (atomic_load(&e->capture))
-		capture_drop(e);
+		capture_forget_event(e);
 	object_put(e->stream);
 	shared_event_destroy(e->shared);
 	free(e);
@@ -84,7 +84,7 @@ CUresult event_record(struct event *e, struct stream *s)
 	if (atomic_load(&s->capture))
 		return capture_record(e, s, false);
 	if (atomic_load(&e->capture))
-		capture_drop(e);
+		capture_forget_event(e);
 	if (event_record_idle(e, s))
 		return CUDA_SUCCESS;
 	c = command_create(&command_record, sizeof(struct record_payload));
@@ -245,9 +245,9 @@ CUresult soft_cuEventQuery(CUevent handle)
 
 	if (r)
 		return r;
-	r = capture_event(e);
+	r = capture_reject_event(e);
 	if (!r)
-		r = capture_unsafe();
+		r = capture_reject_unsafe_call();
 	if (r) {
 		object_put(e);
 		return r;
@@ -267,7 +267,7 @@ CUresult soft_cuEventSynchronize(CUevent handle)
 
 	if (r)
 		return r;
-	r = capture_event(e);
+	r = capture_reject_event(e);
 	if (r) {
 		object_put(e);
 		return r;
@@ -287,7 +287,7 @@ CUresult soft_cuEventSynchronize(CUevent handle)
 /* The time at which the stream passed e.  Errors: 400 (never recorded, or timing is disabled), 600 (not passed yet). */
 static CUresult event_time(struct event *e, uint64_t *time)
 {
-	CUresult r = capture_event(e);
+	CUresult r = capture_reject_event(e);
 
 	if (r)
 		return r;

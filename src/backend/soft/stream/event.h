@@ -40,5 +40,5 @@ CUresult event_wait(struct event *e, struct stream *s); /* make s wait for e */
 /* The same if the stream or the event is captured (capture.c).  external: add a node of its own. */
 CUresult capture_record(struct event *e, struct stream *s, bool external);
 CUresult capture_wait(struct event *e, struct stream *s, bool external);
-CUresult capture_event(struct event *e); /* the error for queries of a captured event */
-void capture_drop(struct event *e);      /* the event is recorded again, or destroyed */
+CUresult capture_reject_event(struct event *e); /* the error for queries of a captured event */
+void capture_forget_event(struct event *e);     /* the event is recorded again, or destroyed */

@@ -118,7 +118,7 @@ CUresult soft_cuStreamDestroy_v2(CUstream handle)
 	if (r)
 		return r;
 	if (atomic_load(&s->capture))
-		r = capture_leave(s);
+		r = capture_reject_destroy(s);
 	if (!r && !object_close(s))
 		r = CUDA_ERROR_INVALID_HANDLE;
 	object_put(s);
