@@ -1,11 +1,11 @@
-/* Barriers of a block: all threads, named and counted ones, reductions, exits, and divergent code. */
+/* Barriers of a block: of all threads, named, counted, with reductions, with exited threads, and in divergent code. */
 #include "test/check.h"
 #include "rig.h"
 
 static const char text[] = PTX_HEAD
 	".shared .align 4 .b8 buf[4096];\n"
 
-	/* sum of a block's tids by halving; any size up to 1024 */
+	/* sum of a block's tids by a tree reduction; any size up to 1024 */
 	".visible .entry sum(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ntid.x; mov.u32 %r9, buf;\n"
@@ -41,7 +41,7 @@ static const char text[] = PTX_HEAD
 	"mov.u32 %r7, %ctaid.x; mad.lo.u32 %r2, %r7, 32, %r2;\n"
 	"mad.wide.u32 %rd2, %r2, 4, %rd1; st.global.u32 [%rd2], %r5; ret; }\n"
 
-	/* every third thread is gone before the barrier; the halves of a warp meet it in different places */
+	/* every third thread exits before the barrier; the halves of a warp reach it at different places */
 	".visible .entry odd(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; rem.u32 %r2, %r1, 3; setp.eq.u32 %p1, %r2, 0; @%p1 exit;\n"
@@ -51,13 +51,13 @@ static const char text[] = PTX_HEAD
 	"LOW: barrier.sync 0; ld.shared.u32 %r4, [buf]; add.u32 %r4, %r4, 1000;\n"
 	"DONE: mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r4; ret; }\n"
 
-	/* half a warp waits at a barrier that the rest never comes to: nobody can ever go on */
+	/* a deadlock: half a warp waits at a barrier that the other half never reaches */
 	".visible .entry stuck(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<4>;\n"
 	"mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 bra ONE; bar.sync 1; ret;\n"
 	"ONE: bar.sync 2; ret; }\n"
 
-	/* shuffles and votes where lanes come separately to the same instruction */
+	/* shuffles and votes whose lanes reach the instruction separately */
 	".visible .entry late(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %laneid; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0;\n"
@@ -66,7 +66,7 @@ static const char text[] = PTX_HEAD
 	"MEET: shfl.sync.bfly.b32 %r4, %r3, 1, 31, -1; bar.warp.sync -1;\n"
 	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r4; ret; }\n"
 
-	/* one instruction, four groups of eight lanes; then the odd lanes of each come late */
+	/* one instruction with four groups of eight lanes; then the odd lanes of each arrive late */
 	".visible .entry groups(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %laneid; and.b32 %r2, %r1, 24; mov.u32 %r3, 255; shl.b32 %r3, %r3, "
@@ -76,7 +76,7 @@ static const char text[] = PTX_HEAD
 	"DONE: redux.sync.max.u32 %r6, %r1, %r3; mad.lo.u32 %r4, %r4, 1000, %r6; mov.u32 %r1, %laneid;\n"
 	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r4; ret; }\n"
 
-	/* __syncwarp in both branches: each side reads what the other wrote before it */
+	/* __syncwarp in both branches: each side reads what the other wrote before its __syncwarp */
 	".visible .entry sides(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r9, buf;\n"

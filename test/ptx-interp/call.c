@@ -1,4 +1,4 @@
-/* Calls: arguments and results in both spaces, recursion, tables of functions, divergent calls, and a stack that ends. */
+/* Calls: arguments and results in .param and .reg, recursion, function tables, divergent calls, and stack overflow. */
 #include "test/check.h"
 #include "rig.h"
 
@@ -20,7 +20,7 @@ static const char text[] = PTX_HEAD
 	"{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2; call.uni (b), fib, (a); ld.param.b32 %r3, [b]; }\n"
 	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r3; ret; }\n"
 
-	/* registers as parameters; called under a guard */
+	/* parameters in registers, and a guarded call */
 	".func (.reg .b32 r) twice (.reg .b32 x) { add.u32 r, x, x; ret; }\n"
 	".visible .entry guarded(.param .u64 out)\n"
 	"{ .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
@@ -28,7 +28,7 @@ static const char text[] = PTX_HEAD
 	"@%p1 call (%r3), twice, (%r1); activemask.b32 %r4; popc.b32 %r4, %r4; mad.lo.u32 %r3, %r4, 1000, %r3;\n"
 	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r3; ret; }\n"
 
-	/* three functions in a table; lanes take different ones */
+	/* three functions in a table; lanes call different ones */
 	".func (.param .b32 r) add7 (.param .b32 x) { .reg .b32 %r<2>; ld.param.u32 %r1, [x]; add.u32 %r1, %r1, 7;\n"
 	"st.param.b32 [r], %r1; ret; }\n"
 	".func (.param .b32 r) mul7 (.param .b32 x) { .reg .b32 %r<2>; ld.param.u32 %r1, [x]; mul.lo.u32 %r1, %r1, 7;\n"
@@ -51,7 +51,7 @@ static const char text[] = PTX_HEAD
 	"PROTO: .callprototype _ ();\n"
 	"call %rd1, PROTO; ret; }\n"
 
-	/* each call has local memory of its own, and uses it after the inner call */
+	/* each call has its own local memory, which it uses after the inner call */
 	".func (.param .b32 r) deep (.param .b32 n)\n"
 	"{ .local .align 4 .b8 box[64]; .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<2>;\n"
 	"ld.param.u32 %r1, [n]; st.local.u32 [box + 8], %r1; mov.u32 %r3, 0;\n"
@@ -89,7 +89,7 @@ static void test_choose(struct rig *r)
 
 	CHECK_EQ(RUN(r, "choose", DIM(1, 1, 1), DIM(64, 1, 1), 0, P(out)), INTERP_OK);
 	for (unsigned i = 0; i < 64; i++) {
-		unsigned lanes = i < 32 ? 32 : 32 - 8; /* 41, 44, ... 62 are gone */
+		unsigned lanes = i < 32 ? 32 : 32 - 8; /* 41, 44, ... 62 have exited */
 
 		CHECK_EQ(out[i], i % 3 == 2 && i > 40 ? 0
 						      : lanes * 1000 + (i % 3 == 0          ? i + 7

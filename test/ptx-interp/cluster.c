@@ -1,4 +1,4 @@
-/* Clusters: their barrier, their registers, and shared memory of other blocks, by every kind of address. */
+/* Clusters: the barrier, the special registers, and access to other blocks' shared memory by every kind of address. */
 #include "test/check.h"
 #include "rig.h"
 
@@ -8,8 +8,8 @@ static const char text[] =
 	".version 8.0\n.target sm_90\n.address_size 64\n"
 	".shared .align 8 .b8 buf[1024];\n"
 
-	/* each thread reads what its like in the next block wrote: by a generic address, by one of shared::cluster,
-	 * and by one of shared::cluster made generic and back */
+	/* each thread reads the value of its counterpart in the next block: by a generic address, by a shared::cluster
+	 * address, and by a shared::cluster address converted to generic and back */
 	".visible .entry next(.param .u64 out)\n"
 	"{ .reg .pred %p<8>; .reg .b32 %r<24>; .reg .b64 %d<12>;\n"
 	"ld.param.u64 %d0, [out]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x;\n"
@@ -27,7 +27,7 @@ static const char text[] =
 	"st.global.v4.u32 [%d5+16], {%r14, %r15, %r16, 7};\n"
 	"barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned; ret; }\n"
 
-	/* what a block knows of its cluster */
+	/* the special registers of a cluster */
 	".visible .entry where(.param .u64 out)\n"
 	"{ .reg .pred %p; .reg .b32 %r<20>; .reg .b64 %d<4>;\n"
 	"ld.param.u64 %d0, [out]; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x;\n"
@@ -38,7 +38,7 @@ static const char text[] =
 	"mov.pred %p, %is_explicit_cluster; selp.u32 %r8, 1, 0, %p;\n"
 	"st.global.v4.u32 [%d0], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%d0+16], {%r5, %r6, %r7, %r8}; ret; }\n"
 
-	/* all threads count in block 0's memory; odd blocks leave without a word, and nobody waits for them */
+	/* all threads count in block 0's memory; odd blocks exit, and the barrier does not wait for them */
 	".visible .entry count(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %d<4>;\n"
 	"ld.param.u64 %d0, [out]; mov.u32 %r0, %cluster_ctarank; and.b32 %r1, %r0, 1; setp.ne.u32 %p0, %r1, 0;\n"
@@ -48,7 +48,7 @@ static const char text[] =
 	"setp.ne.u32 %p1, %r0, 0; @%p1 ret; ld.shared.u32 %r3, [buf]; mov.u32 %r5, %clusterid.x;\n"
 	"mad.wide.u32 %d0, %r5, 4, %d0; st.global.u32 [%d0], %r3; ret; }\n"
 
-	/* the halves of a warp come separately, ten times, and count on each other's arrivals */
+	/* the halves of a warp arrive separately, ten times */
 	".visible .entry halves(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %d<4>;\n"
 	"ld.param.u64 %d0, [out]; mov.u32 %r0, %tid.x; mov.u32 %r9, 0; mov.u32 %r4, buf;\n"
@@ -61,15 +61,15 @@ static const char text[] =
 	"mov.u32 %r5, %ctaid.x; mov.u32 %r6, %ntid.x; mad.lo.u32 %r5, %r5, %r6, %r0; mad.wide.u32 %d0, %r5, 4, %d0;\n"
 	"st.global.u32 [%d0], %r3; ret; }\n"
 
-	/* a block that there is not */
+	/* a rank that does not exist */
 	".visible .entry beyond(.param .u64 out)\n"
 	"{ .reg .b32 %r<4>; mov.u32 %r0, buf; mapa.shared::cluster.u32 %r1, %r0, 2; ret; }\n"
 
-	/* an address that was made up */
+	/* an invalid address */
 	".visible .entry wild(.param .u64 out)\n"
 	"{ .reg .b32 %r<4>; mov.u32 %r0, 0x7f000000; st.shared::cluster.u32 [%r0], 1; ret; }\n"
 
-	/* one waits for all, the other for one that never comes: at a barrier of its own block */
+	/* a deadlock: one block waits at the cluster's barrier, the other at a barrier of its own */
 	".visible .entry stuck(.param .u64 out)\n"
 	"{ .reg .pred %p; .reg .b32 %r<4>; mov.u32 %r0, %tid.x; setp.lt.u32 %p, %r0, 32; @%p bra ONE;\n"
 	"barrier.cluster.arrive; barrier.cluster.wait; ret; ONE: bar.sync 1; ret; }\n";
@@ -113,7 +113,7 @@ static void test_barrier(struct rig *r)
 	memcpy(r->cluster, DIM(4, 1, 1), sizeof r->cluster);
 	CHECK_EQ(RUN(r, "count", DIM(16, 1, 1), DIM(40, 1, 1), 0, P(out)), INTERP_OK);
 	for (unsigned i = 0; i < 4; i++)
-		CHECK(out[i] >= 80 && out[i] <= 160); /* those that stay, and perhaps those that left */
+		CHECK(out[i] >= 80 && out[i] <= 160); /* threads of even blocks, and perhaps those of odd ones */
 	memcpy(r->cluster, DIM(2, 1, 1), sizeof r->cluster);
 	CHECK_EQ(RUN(r, "halves", DIM(4, 1, 1), DIM(64, 1, 1), 0, P(out)), INTERP_OK);
 	for (unsigned i = 0; i < 256; i++)

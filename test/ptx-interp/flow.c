@@ -1,10 +1,10 @@
-/* Lanes that go different ways do what each would do alone, and meet again. */
+/* Divergent control flow: each lane computes the same as alone, and the lanes reconverge. */
 #include "test/check.h"
 #include "rig.h"
 
-/* out[i] = f(i), each lane on a path of its own. */
+/* out[i] = f(i), with a different path for each lane. */
 static const char text[] = PTX_HEAD
-	/* nested ifs; activemask at the end says whether the warp is whole again */
+	/* nested ifs; activemask at the end shows whether the warp has reconverged */
 	".visible .entry nested(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out];\n"
@@ -24,7 +24,7 @@ static const char text[] = PTX_HEAD
 	"popc.b32 %r4, %r4; mul.lo.u32 %r4, %r4, 100000; add.u32 %r2, %r2, %r4;\n"
 	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r2; ret; }\n"
 
-	/* a loop that each lane runs tid times, left early by some through the middle */
+	/* a loop that each lane runs tid times; some lanes break out of its middle */
 	".visible .entry loop(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out];\n"
@@ -37,7 +37,7 @@ static const char text[] = PTX_HEAD
 	"DONE: activemask.b32 %r4; popc.b32 %r4, %r4; mul.lo.u32 %r4, %r4, 100000; add.u32 %r2, %r2, %r4;\n"
 	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r2; ret; }\n"
 
-	/* jumps into the middle of a loop: no structure */
+	/* irreducible control flow: jumps into the middle of a loop */
 	".visible .entry wild(.param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out];\n"
@@ -64,7 +64,7 @@ static const char text[] = PTX_HEAD
 	"DONE: activemask.b32 %r4; popc.b32 %r4, %r4; mad.lo.u32 %r3, %r4, 100, %r3;\n"
 	"mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r3; ret; }\n"
 
-	/* where am I: linear id from all of tid and ctaid, and a count of threads */
+	/* the linear id from all components of tid and ctaid, and a count of threads */
 	".visible .entry where(.param .u64 out)\n"
 	"{ .reg .b32 %r<16>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out];\n"

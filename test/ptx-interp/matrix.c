@@ -1,6 +1,6 @@
 /*
- * Matrix instructions that go through memory: wmma of every shape, type and layout against products in C, ldmatrix
- * and stmatrix, and the ways in which they can be wrong.
+ * Matrix instructions that access memory: wmma of every shape, type and layout, compared with products in C; ldmatrix
+ * and stmatrix; and their invalid forms.
  */
 #include "test/check.h"
 #include "rig.h"
@@ -10,7 +10,7 @@
 
 enum { LANES = 32, AREA = 8192, PAD = 8 };
 
-/* How many registers each fragment has, as PTX says. */
+/* The number of registers of each fragment, by the PTX manual. */
 static const struct form {
 	unsigned m, n, k;
 	const char *type, *out; /* of A and B; of C and D */
@@ -39,7 +39,7 @@ static unsigned bits_of(const char *type)
 
 /* ---- elements in memory ----------------------------------------------------------------------------- */
 
-/* Small integers, so that every format holds them and every sum of products. */
+/* Small integers, so that every format represents them and their sums of products exactly. */
 static void put(uint8_t *p, const char *type, unsigned i, int v)
 {
 	unsigned bits = bits_of(type);
@@ -130,7 +130,7 @@ static void say_kernel(unsigned which, const struct form *f, unsigned layouts)
 	SAY(", %%s2; ret; }\n");
 }
 
-/* Elements of less than a byte: only A by rows, B by columns. */
+/* Elements of less than a byte exist only with A by rows and B by columns. */
 static bool exists(const struct form *f, unsigned layouts)
 {
 	return bits_of(f->type) >= 8 || (layouts & 3) == 2;
@@ -193,7 +193,7 @@ static const char rows[] =
 	"mad.wide.u32 %%p2, %%r0, 16, %%p1; ld.global.v2.u64 {%%p3, %%p4}, [%%p2];\n"
 	"xor.b32 %%r1, %%r0, 3; mov.u32 %%r2, box; mad.lo.u32 %%r1, %%r1, 16, %%r2; st.shared.v2.u64 [%%r1], {%%p3, "
 	"%%p4};\n"
-	"setp.ge.u32 %%q, %%r0, %u; @%%q mov.u32 %%r1, -1; bar.warp.sync -1;\n" /* addresses that do not count */
+	"setp.ge.u32 %%q, %%r0, %u; @%%q mov.u32 %%r1, -1; bar.warp.sync -1;\n" /* unused addresses */
 	"ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %s, [%%r1];\n"
 	"mad.wide.u32 %%p2, %%r0, 16, %%p0; st.global.v4.u32 [%%p2], {%%v0, %%v1, %%v2, %%v3}; ret; }\n"
 	".visible .entry stm%u%s(.param .u64 out, .param .u64 in)\n"
@@ -210,7 +210,7 @@ static void say_rows(unsigned n, const char *trans)
 	SAY(rows, n, name, 8 * n, n, trans, list, n, name, n, trans, list);
 }
 
-/* Lane l's half h of matrix i: row l / 4, column 2 (l % 4) + h, or the other way round. */
+/* Element h of lane l in matrix i: row l / 4, column 2 (l % 4) + h, or transposed. */
 static void test_rows(struct rig *r, unsigned n, bool trans)
 {
 	uint16_t *in = rig_alloc(r, 512), *out = rig_alloc(r, 512);
@@ -239,9 +239,9 @@ static void test_rows(struct rig *r, unsigned n, bool trans)
 			}
 }
 
-/* ---- what is wrong ---------------------------------------------------------------------------------- */
+/* ---- invalid forms ---------------------------------------------------------------------------------- */
 
-/* Registers of another size than the fragment's, and fewer of them. */
+/* Registers of the wrong width, and too few registers. */
 static void test_refused(void)
 {
 	static const char *const wrong[] = {

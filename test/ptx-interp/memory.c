@@ -1,4 +1,4 @@
-/* Memory of all spaces, by name and by generic address; atomics; and what happens where there is none. */
+/* Memory of all state spaces, by name and by generic address; atomics; faults on invalid addresses. */
 #include "test/check.h"
 #include "rig.h"
 
@@ -27,7 +27,7 @@ static const char text[] = PTX_HEAD
 	"mov.u32 %r15, %ctaid.x; mad.lo.u32 %r15, %r15, 64, %r1;\n"
 	"mad.wide.u32 %rd9, %r15, 4, %rd1; st.global.u32 [%rd9], %r2; ret; }\n"
 
-	/* a kernel's arguments through their address, and narrow loads that widen */
+	/* a kernel's arguments by address, and narrow loads into wider registers */
 	".visible .entry widths(.param .u64 out, .param .u64 in)\n"
 	"{ .reg .b16 %rs<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
 	"ld.param.u64 %rd1, [out]; mov.b64 %rd2, in; ld.param.u64 %rd3, [%rd2]; cvta.param.u64 %rd4, %rd2;\n"
@@ -51,7 +51,7 @@ static const char text[] = PTX_HEAD
 	"red.global.max.s64 [%rd1 + 64], %rd2; atom.global.exch.b32 %r10, [%rd1 + 72], %r4;\n"
 	"ret; }\n"
 
-	/* 128 bits at once: whoever finds zeroes leaves its mark */
+	/* 128-bit atomics: the thread that finds zeros stores its own value */
 	".visible .entry wide(.param .u64 p)\n"
 	"{ .reg .b64 %rd<8>; .reg .b128 %q<4>; .reg .b32 %r<2>;\n"
 	"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; cvt.u64.u32 %rd2, %r1; mov.u64 %rd3, 0;\n"
@@ -134,7 +134,7 @@ static void test_atomics(struct rig *r)
 	CHECK_EQ(p[12], UINT32_MAX);
 	CHECK_EQ(p[13], 0);
 	CHECK_EQ(p[14], 0);
-	CHECK_EQ(p[15], 0x68006800); /* 2048: from there on a half cannot count by one */
+	CHECK_EQ(p[15], 0x68006800); /* 2048: in f16, adding 1 to 2048 gives 2048 */
 	CHECK_EQ(p[16], N - 1);
 	CHECK(p[18] < N);
 }
@@ -165,7 +165,7 @@ static void test_copy(struct rig *r)
 static void test_faults(struct rig *r)
 {
 	char *p = rig_alloc(r, 64), on_stack[16];
-	uint64_t limit = 256 + 512 + 1024; /* static, dynamic, and what the system keeps */
+	uint64_t limit = 256 + 512 + 1024; /* static, dynamic and reserved */
 
 	CHECK_EQ(RUN(r, "store", DIM(1, 1, 1), DIM(1, 1, 1), 0, P(p + 60)), INTERP_OK);
 	CHECK_EQ(RUN(r, "store", DIM(1, 1, 1), DIM(1, 1, 1), 0, P(p + 64)), INTERP_ILLEGAL_ADDRESS);
@@ -182,7 +182,7 @@ static void test_faults(struct rig *r)
 	CHECK_EQ(RUN(r, "lstore", DIM(1, 1, 1), DIM(1, 1, 1), 0, 1 << 20), INTERP_ILLEGAL_ADDRESS);
 	CHECK_EQ(RUN(r, "pload", DIM(1, 1, 1), DIM(1, 1, 1), 0, 8), INTERP_ILLEGAL_ADDRESS);
 	CHECK_EQ(RUN(r, "amiss", DIM(1, 1, 1), DIM(1, 1, 1), 0, P(p + 4)), INTERP_MISALIGNED_ADDRESS);
-	/* Lanes that do not take part may hold any address. */
+	/* Inactive lanes may hold any address. */
 	CHECK_EQ(RUN(r, "one", DIM(1, 1, 1), DIM(64, 1, 1), 0, 1), INTERP_OK);
 	CHECK_EQ(RUN(r, "one", DIM(1, 1, 1), DIM(96, 1, 1), 0, 4), INTERP_ILLEGAL_ADDRESS);
 	CHECK(strstr(r->message, "thread (77,0,0)"));

@@ -1,6 +1,6 @@
 /*
- * Kernels that launch kernels, as nvcc writes it: order, depth, copies and fills in between, the tail stream, and
- * what becomes of launches that cannot be.
+ * Kernels that launch kernels, as nvcc compiles them: order, depth, copies and fills in between, the tail stream, and
+ * invalid launches.
  */
 #include "test/check.h"
 #include "rig.h"
@@ -19,7 +19,7 @@
 	".extern .func (.param .b32 r) __cudaCDP2GetLastError();\n" \
 	".extern .func (.param .b32 r) __cudaCDP2StreamCreateWithFlags(.param .b64 p, .param .b32 f);\n"
 
-/* kernel<<<%r1, %r2, 0, stream>>>(%d1, %r3): %d9 is the buffer, %r9 the answer. */
+/* kernel<<<%r1, %r2, 0, stream>>>(%d1, %r3): %d9 is the buffer, %r9 the result. */
 #define LAUNCH(kernel, stream) \
 	"{ .param .b64 f; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s; .param .b64 r; .param " \
 	".b32 q;\n" \
@@ -40,14 +40,14 @@ static const char text[] = PTX_HEAD DECLARE
 	"ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; atom.global.add.u32 %r2, [%d1], 1; add.u32 %r2, %r2, 1;\n"
 	"mad.wide.u32 %d2, %r2, 4, %d1; st.global.u32 [%d2], %r1; ret; }\n"
 
-	/* launches itself until n is 0, and notes each on the way; every thread of the last counts */
+	/* launches itself until n is 0 and records each launch; every thread of the last one counts */
 	".visible .entry down(.param .u64 p, .param .u32 n) { " REGISTERS
 	"ld.param.u64 %d1, [p]; ld.param.u32 %r3, [n]; atom.global.add.u32 %r5, [%d1], 1;\n"
 	"setp.eq.u32 %p1, %r3, 0; @%p1 ret; sub.u32 %r3, %r3, 1; mov.u32 %r1, 2; mov.u32 %r2, 33;\n"
 	"mov.u32 %r6, %tid.x; setp.ne.u32 %p1, %r6, 32; @%p1 ret;\n" LAUNCH("down", "0")
 	"atom.global.or.b32 %r6, [%d1 + 4], %r9; ret; }\n"
 
-	/* 1 with a child 2, then 3; 9 at the tail though launched first; a copy and a fill between */
+	/* 1 with a child 2, then 3; 9 in the tail stream, though launched first; a copy and a fill in between */
 	".visible .entry one(.param .u64 p, .param .u32 n) { " REGISTERS
 	"ld.param.u64 %d1, [p]; mov.u32 %r1, 1; mov.u32 %r2, 1; mov.u32 %r3, 1;\n" LAUNCH("note", "0")
 	"mov.u32 %r3, 2;\n" LAUNCH("two", "16") "ret; }\n"
@@ -65,7 +65,7 @@ static const char text[] = PTX_HEAD DECLARE
 	"call (q), __cudaCDP2MemsetAsync, (d, v, n, t); ld.param.b32 %r5, [q]; }\n"
 	"add.u32 %r4, %r4, %r5; st.global.u32 [%d1 + 252], %r4; ret; }\n"
 
-	/* launches that cannot be: no kernel, no threads, a buffer of nobody's */
+	/* invalid launches: no kernel, no threads, an unknown buffer */
 	".func nothing() { ret; }\n"
 	".visible .entry wrong(.param .u64 p, .param .u32 n) { " REGISTERS
 	"ld.param.u64 %d1, [p]; mov.u32 %r1, 1; mov.u32 %r2, 1; mov.u32 %r3, 1;\n" LAUNCH("nothing", "0")
@@ -79,12 +79,12 @@ static const char text[] = PTX_HEAD DECLARE
 	"{ .param .b32 q; call (q), __cudaCDP2GetLastError, (); ld.param.b32 %r5, [q]; }\n"
 	"st.global.u32 [%d1 + 28], %r5; ret; }\n"
 
-	/* a child that fails, and one behind it that must not run */
+	/* a child that fails, and one after it that must not run */
 	".visible .entry dies(.param .u64 p, .param .u32 n) { trap; }\n"
 	".visible .entry mourns(.param .u64 p, .param .u32 n) { " REGISTERS
 	"ld.param.u64 %d1, [p]; mov.u32 %r1, 1; mov.u32 %r2, 1; mov.u32 %r3, 7;\n" LAUNCH("dies", "0") LAUNCH("note", "0") "ret; }\n"
 
-	/* a stream is written where the kernel says, if it may be */
+	/* a stream handle goes to the kernel's address, if that is accessible */
 	".visible .entry stream(.param .u64 p, .param .u32 n) { " REGISTERS
 	"ld.param.u64 %d1, [p]; { .param .b64 s; .param .b32 f; .param .b32 q; st.param.b64 [s], %d1; st.param.b32 [f], 1;\n"
 	"call (q), __cudaCDP2StreamCreateWithFlags, (s, f); } ret; }\n";
@@ -108,7 +108,7 @@ static void test_order(struct rig *r)
 	CHECK_EQ(p[0], 4);
 	CHECK_EQ(p[1] * 1000 + p[2] * 100 + p[3] * 10 + p[4], 1239);
 	CHECK_EQ(p[32], 0xbbbbbb & 0xffffff); /* count 2, overwritten by the fill */
-	CHECK_EQ(p[33] * 10 + p[34], 12);     /* what was there between one and three */
+	CHECK_EQ(p[33] * 10 + p[34], 12);     /* the list between launches 1 and 3 */
 	CHECK_EQ(p[35], 0);
 	CHECK_EQ(p[63], 0);
 }
@@ -139,7 +139,7 @@ static void test_wrong(struct rig *r)
 	CHECK_EQ(p[1], 999);
 }
 
-/* Deeper than any device goes: refused there, and all before it has run. */
+/* A launch beyond the largest depth is refused; all launches before it run. */
 static void test_too_deep(void)
 {
 	static const char one[] =

@@ -1,4 +1,4 @@
-/* What kernels say: printf as C would print it, assertions as CUDA words them, and memory they ask for. */
+/* Built-in functions: printf with C's results, assertions with CUDA's text, malloc and free. */
 #include "test/check.h"
 #include "rig.h"
 

@@ -1,7 +1,7 @@
 /*
- * Registers share slots where their lives do not meet.  Random programs, with branches and loops in which lanes
- * part, are run by the interpreter and thread by thread by a few lines of C; both must end with the same values.
- * Half of the registers are written before they are read on every path, as a compiler's are; the others live on.
+ * Registers share slots if their live ranges do not overlap.  Random programs with divergent branches and loops run in
+ * the interpreter and, thread by thread, in a small C model; both must give the same values.  Half of the registers are
+ * written before they are read on every path, like those of a compiler; the others live from start to end.
  *
  *	interp-registers [SEED [PROGRAMS]]
  */
@@ -21,7 +21,7 @@ struct step {
 	enum kind kind;
 	char op; /* + - * ^ & , or w: through 64 bits */
 	uint32_t d, a, b;
-	uint32_t mask; /* IF, LOOP: taken, or again, where (a & mask) is not 0 */
+	uint32_t mask; /* IF, LOOP: taken, or repeated, if (a & mask) is not 0 */
 	uint32_t label;
 	uint32_t other; /* IF: its ELSE or FI; ELSE: its FI; POOL: its LOOP */
 	bool guarded;
@@ -29,25 +29,25 @@ struct step {
 
 static struct step steps[MAX_STEPS];
 static uint32_t nsteps, ntemps, nlabels;
-static uint32_t seen[MAX_TEMPS], nseen; /* temporaries that have been written on the way here */
+static uint32_t seen[MAX_TEMPS], nseen; /* temporaries written on every path to here */
 
-static uint32_t chance(uint32_t n)
+static uint32_t random_below(uint32_t n)
 {
 	return (uint32_t)rand() % n;
 }
 
-static struct step *add(enum kind kind)
+static struct step *add_step(enum kind kind)
 {
 	steps[nsteps] = (struct step){.kind = kind};
 	return &steps[nsteps++];
 }
 
-/* Any that has been written, rather one of the last. */
-static uint32_t pick(void)
+/* A register that has been written; recent ones are more likely. */
+static uint32_t pick_register(void)
 {
-	if (!nseen || !chance(3))
-		return chance(KEPT);
-	return seen[nseen > 8 && chance(4) ? nseen - 1 - chance(8) : chance(nseen)];
+	if (!nseen || !random_below(3))
+		return random_below(KEPT);
+	return seen[nseen > 8 && random_below(4) ? nseen - 1 - random_below(8) : random_below(nseen)];
 }
 
 static uint32_t new_temp(void)
@@ -57,44 +57,46 @@ static uint32_t new_temp(void)
 
 static void add_op(void)
 {
-	struct step *s = add(OP);
+	struct step *s = add_step(OP);
 
-	s->op = "+-*^&w"[chance(6)];
-	s->a = pick();
-	s->b = pick();
-	s->guarded = !chance(5);
-	if (s->guarded || ntemps == MAX_TEMPS || !chance(4))
-		s->d = chance(KEPT);
+	s->op = "+-*^&w"[random_below(6)];
+	s->a = pick_register();
+	s->b = pick_register();
+	s->guarded = !random_below(5);
+	if (s->guarded || ntemps == MAX_TEMPS || !random_below(4))
+		s->d = random_below(KEPT);
 	else
 		seen[nseen++] = s->d = new_temp();
 }
 
-/* Temporaries of an arm are not for those behind it. */
+/* Temporaries of one arm of a branch are not visible after it. */
 static void add_some(unsigned depth)
 {
-	for (uint32_t n = 3 + chance(12); n && nsteps + 64 < MAX_STEPS; n--) {
+	for (uint32_t n = 3 + random_below(12); n && nsteps + 64 < MAX_STEPS; n--) {
 		uint32_t at, was = nseen;
 
-		if (depth == MAX_DEPTH || chance(4)) {
+		if (depth == MAX_DEPTH || random_below(4)) {
 			add_op();
 			continue;
 		}
 		at = nsteps;
-		if (chance(2)) {
-			*add(IF) = (struct step){.kind = IF, .a = pick(), .mask = 1u << chance(4), .label = nlabels};
+		if (random_below(2)) {
+			*add_step(IF) = (struct step){
+				.kind = IF, .a = pick_register(), .mask = 1u << random_below(4), .label = nlabels};
 			nlabels += 2;
 			add_some(depth + 1);
 			nseen = was;
 			steps[at].other = nsteps;
-			add(ELSE)->label = steps[at].label;
+			add_step(ELSE)->label = steps[at].label;
 			add_some(depth + 1);
 			nseen = was;
 			steps[steps[at].other].other = nsteps;
-			add(FI)->label = steps[at].label;
+			add_step(FI)->label = steps[at].label;
 		} else if (ntemps < MAX_TEMPS) {
-			*add(LOOP) = (struct step){.kind = LOOP, .d = new_temp(), .a = pick(), .label = nlabels++};
+			*add_step(LOOP) =
+				(struct step){.kind = LOOP, .d = new_temp(), .a = pick_register(), .label = nlabels++};
 			add_some(depth + 2 > MAX_DEPTH ? MAX_DEPTH : depth + 2);
-			*add(POOL) =
+			*add_step(POOL) =
 				(struct step){.kind = POOL, .d = steps[at].d, .label = steps[at].label, .other = at};
 		}
 	}
@@ -114,7 +116,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 	va_end(ap);
 }
 
-static void say_op(const struct step *s)
+static void print_op(const struct step *s)
 {
 	const char *op = s->op == '+'   ? "add.u32"
 			 : s->op == '-' ? "sub.u32"
@@ -122,9 +124,9 @@ static void say_op(const struct step *s)
 			 : s->op == '^' ? "xor.b32"
 					: "and.b32";
 
-	if (s->guarded) /* the result stays where bit 1 of b is not set */
+	if (s->guarded) /* the result keeps its value if bit 1 of b is not set */
 		say("and.b32 %%g, %%r%u, 2; setp.ne.u32 %%p, %%g, 0; @%%p ", s->b);
-	if (s->op == 'w' && !s->guarded) /* the middle of the product, through registers used nowhere else */
+	if (s->op == 'w' && !s->guarded) /* the middle bits of the product, through registers of its own */
 		say("mul.wide.u32 %%w%td, %%r%u, %%r%u; shr.u64 %%x%td, %%w%td, 16; cvt.u32.u64 %%r%u, %%x%td;\n",
 			s - steps, s->a, s->b, s - steps, s - steps, s->d, s - steps);
 	else
@@ -152,7 +154,7 @@ static void write_ptx(void)
 		case FI:
 			say("L%u:\n", s->label + 1);
 			break;
-		case LOOP: /* 1 to 4 times, each lane as it likes */
+		case LOOP: /* 1 to 4 times, different for each lane */
 			say("and.b32 %%r%u, %%r%u, 3;\nL%u:\n", s->d, s->a, s->label);
 			break;
 		case POOL:
@@ -160,7 +162,7 @@ static void write_ptx(void)
 				s->label);
 			break;
 		default:
-			say_op(s);
+			print_op(s);
 		}
 	}
 	say("ld.param.u64 %%d1, [out]; mov.u32 %%g, %%tid.x; mad.wide.u32 %%d1, %%g, %u, %%d1;\n", KEPT * 4);

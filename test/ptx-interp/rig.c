@@ -1,4 +1,4 @@
-/* What rig.h says. */
+/* Implements rig.h: an interp_host on plain host memory. */
 #include "rig.h"
 
 #include <stdio.h>
@@ -99,11 +99,11 @@ static int nested_kernel(void *arg, struct ptx_function *f, struct interp_kernel
 
 void *rig_alloc(struct rig *r, size_t size)
 {
-	void *p = aligned_alloc(256, ((size + 255) & ~(size_t)255) + 256); /* no two are neighbours */
+	void *p = aligned_alloc(256, ((size + 255) & ~(size_t)255) + 256); /* no two allocations are adjacent */
 
 	memset(p, 0, size);
 	pthread_mutex_lock(&r->lock);
-	for (unsigned i = 0; i < r->nareas; i++) { /* what was given back first */
+	for (unsigned i = 0; i < r->nareas; i++) { /* reuse a freed entry */
 		if (r->areas[i].size)
 			continue;
 		free(r->areas[i].memory);

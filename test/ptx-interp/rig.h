@@ -1,5 +1,5 @@
 /*
- * rig.h - runs a kernel from PTX text in a test: memory that it may touch, threads, and what it printed.
+ * rig.h - runs kernels from PTX text in a test, with memory, threads and the captured output of printf.
  *
  *	struct rig r;
  *	rig_open(&r, "...ptx...");
@@ -32,9 +32,9 @@ struct rig {
 	struct rig_area areas[RIG_AREAS];
 	unsigned nareas;
 	pthread_mutex_t lock;
-	char text[65536]; /* printed, and assertions */
+	char text[65536]; /* output of printf and of assertions */
 	size_t len;
-	/* Of the next launch. */
+	/* For the next launch. */
 	bool cooperative;
 	unsigned cluster[3];
 	size_t stack_limit;

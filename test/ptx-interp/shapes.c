@@ -1,7 +1,7 @@
 /*
- * Loads and stores whose addresses lie in every way: one after the other, all in one place, backwards, apart,
- * anyhow, by all lanes and by some, of every width, one element and several; in global, shared and local
- * memory, and as parameters of a call.
+ * Loads and stores with addresses of every pattern (consecutive, equal, descending, strided, random), by all lanes
+ * and by some, of every width, with one element and several, in global, shared and local memory, and as parameters of
+ * a call.
  */
 #include "test/check.h"
 #include "rig.h"
@@ -12,8 +12,8 @@
 enum { LANES = 32, PLACES = 64, GUARD = 0xa5 };
 
 /*
- * Lane i takes `%d x u%d` from place index[i] of the input to memory of the space at place to[i], if its bit in
- * `on` is set, and puts what it then finds there at place i of the output.
+ * Lane i copies one vector from place index[i] of the input to place to[i] in memory of the state space, if its bit in
+ * `on` is set, and then from there to place i of the output.
  */
 static const char kernel[] =
 	".visible .entry %s(.param .u64 out, .param .u64 in, .param .u64 index,\n"
@@ -71,9 +71,9 @@ static uint32_t shape(unsigned which, unsigned lane)
 		return LANES - 1 - lane;
 	case 3:
 		return 2 * lane;
-	case 4: /* as if all were in a row, but for one in the middle */
+	case 4: /* consecutive, except for one in the middle */
 		return lane == 13 ? 40 : lane;
-	case 5: /* the first and the last alike, those between not */
+	case 5: /* equal, except for one in the middle */
 		return lane == 7 ? 9 : 3;
 	default:
 		return (uint32_t)rand() % PLACES;
@@ -98,7 +98,7 @@ static void test_one(struct rig *r, const struct space *s, unsigned bits, unsign
 	memset(out, GUARD, PLACES * 16);
 	for (unsigned i = 0; i < LANES; i++) {
 		index[i] = shape(which, i);
-		to[i] = shape(which == 1 || which > 4 ? 2 : which, i); /* places of their own */
+		to[i] = shape(which == 1 || which > 4 ? 2 : which, i); /* no two lanes share a place */
 	}
 	snprintf(name, sizeof name, "%s_%u_%u", s->name, bits, n);
 	CHECK_EQ(RUN(r, name, DIM(1, 1, 1), DIM(LANES, 1, 1), 4096, P(out), P(in), P(index), P(to), on), INTERP_OK);
@@ -108,14 +108,14 @@ static void test_one(struct rig *r, const struct space *s, unsigned bits, unsign
 
 		memset(nothing, GUARD, sizeof nothing);
 		if (memcmp(out + i * bytes, want, bytes)) {
-			fprintf(stderr, "%s: shape %u, lanes %08x: lane %u has something else\n", name, which, on, i);
+			fprintf(stderr, "%s: shape %u, lanes %08x: lane %u has a wrong value\n", name, which, on, i);
 			failures++;
 			return;
 		}
 	}
 }
 
-/* The address is among what is loaded, in addresses that lie anyhow. */
+/* A vector load overwrites its own address register. */
 static const char into_itself[] =
 	".visible .entry itself(.param .u64 out)\n"
 	"{ .reg .b32 %r<8>; .reg .b64 %d<4>; .shared .align 16 .b8 box[1024];\n"
@@ -124,7 +124,7 @@ static const char into_itself[] =
 	"ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r3];\n"
 	"ld.param.u64 %d1, [out]; mad.wide.u32 %d1, %r1, 16, %d1; st.global.v4.u32 [%d1], {%r3, %r4, %r5, %r6}; ret; "
 	"}\n"
-	/* what a call takes and gives is a lane's own */
+	/* arguments and results of a call are per lane */
 	".func (.param .b64 back) twice(.param .b32 a, .param .b64 b)\n"
 	"{ .reg .b32 %r<4>; .reg .b64 %d<4>; ld.param.u32 %r1, [a]; ld.param.u64 %d1, [b]; mad.wide.u32 %d2, %r1, 2, "
 	"%d1;\n"

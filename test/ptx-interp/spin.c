@@ -1,4 +1,4 @@
-/* Whoever waits by spinning gets what it waits for: from a lane of its warp, from another warp, from another block. */
+/* Threads that spin make progress, whether they wait for a lane of their warp, another warp or another block. */
 #include "test/check.h"
 #include "rig.h"
 
@@ -8,7 +8,7 @@
 static const char text[] = PTX_HEAD
 	".global .u32 lock; .global .u32 count;\n"
 
-	/* while (atomicCAS(&lock, 0, 1)); count++; lock = 0: the lane that has the lock waits where the loop ends */
+	/* while (atomicCAS(&lock, 0, 1)); count++; lock = 0: the lane with the lock waits at the end of the loop */
 	".visible .entry lanes(.param .u64 out)\n"
 	"{ .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;\n"
 	"ld.param.u64 %rd1, [out];\n"
@@ -17,7 +17,7 @@ static const char text[] = PTX_HEAD
 	"st.volatile.global.u32 [%rd1], %r2;\n"
 	"membar.gl; atom.global.exch.b32 %r1, [lock], 0; ret; }\n"
 
-	/* the first of n waits for what the last writes; n lanes, warps or blocks by the shape of the launch */
+	/* the first thread waits for a value that the last one writes; the launch decides how far apart they are */
 	".visible .entry wait(.param .u64 flag, .param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [flag]; ld.param.u64 %rd2, [out];\n"
@@ -30,7 +30,7 @@ static const char text[] = PTX_HEAD
 	"st.global.u32 [%rd2], %r5;\n"
 	"DONE: ret; }\n"
 
-	/* each block waits for the one before it: sums come out in order */
+	/* each block waits for the one before it, so that the sums are in order */
 	".visible .entry chain(.param .u64 flag, .param .u64 out)\n"
 	"{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
 	"ld.param.u64 %rd1, [flag]; ld.param.u64 %rd2, [out];\n"
@@ -42,7 +42,7 @@ static const char text[] = PTX_HEAD
 	"GO: add.u32 %r4, %r4, %r2; st.global.u32 [%rd2], %r4; membar.gl; st.volatile.global.u32 [%rd1], 1;\n"
 	"DONE: bar.sync 0; ret; }\n"
 
-	/* grid-wide barriers as compilers write them: a counter in the workspace that %envreg1 and 2 point to */
+	/* grid-wide barriers as compilers write them: a counter in the workspace of %envreg1 and %envreg2 */
 	".visible .entry grid(.param .u64 data, .param .u64 rounds)\n"
 	"{ .reg .pred %p<8>; .reg .b32 %r<16>; .reg .b64 %rd<8>;\n"
 	"ld.param.u64 %rd1, [data]; ld.param.u32 %r9, [rounds];\n"

@@ -1,6 +1,6 @@
 /*
- * tex by a whole warp gives what the same lanes get one by one: every filter, address mode, format and odd
- * coordinate, with the sampler itself (which ptx-texture compares with a GPU's answers) as the measure.
+ * tex of a whole warp (tex_plain.c) gives the same results as the sampler for single lanes, for every filter, address
+ * mode, format and odd coordinate.  ptx-texture-gpu compares the sampler itself with a GPU.
  */
 #include "test/check.h"
 #include "rig.h"

@@ -1,4 +1,4 @@
-/* Every form of forms.txt up to milestone 3 is in the table of instructions; modifiers in any order. */
+/* The table of instructions accepts every mnemonic of forms.txt up to milestone 3. */
 #include "ptx/ptx.h"
 
 #include <stdio.h>

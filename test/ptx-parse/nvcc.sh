@@ -1,5 +1,5 @@
 #!/bin/sh
-# What nvcc makes of our own .cu files is parsed, whole, through every pass. Usage: nvcc.sh ptxdump folder
+# Compiles our .cu files with nvcc and runs all passes on the PTX. Usage: nvcc.sh PTXDUMP FOLDER
 dump=$1 folder=$2
 command -v nvcc >/dev/null || { echo "no nvcc"; exit 77; }
 tmp=$(mktemp -d) || exit 1

@@ -1,9 +1,8 @@
 /*
- * Every x.ptx in a folder does what the file beside it says: x.err holds the
- * first error as line:column: message, x.out the dumps whose letters the first line of
- * x.ptx names ("// dump pcd"; m is the module).  Proves positions and wording of errors, and the
- * passes on small functions.  pairs -w folder writes the files instead, to be read before they
- * are committed.
+ * Checks every X.ptx of a folder against the file beside it.  X.err is the first error as
+ * line:column: message; X.out are the dumps that the first line of X.ptx names ("// dump pcd";
+ * m is the module).  This tests the place and text of errors, and the passes on small functions.
+ * pairs -w FOLDER writes the expected files instead; read them before you commit them.
  */
 #include "ptx/ptx.h"
 
@@ -52,7 +51,7 @@ static void print_dumps(struct ptx_module *m, FILE *o, const char *letters)
 	}
 }
 
-/* What the file beside it should hold. */
+/* The text that X.err or X.out should have. */
 static char *actual(struct ptx_module *m, const char *text, bool *is_error)
 {
 	const struct ptx_error *e = first_error(m);

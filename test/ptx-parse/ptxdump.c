@@ -1,4 +1,4 @@
-/* ptxdump file.ptx [letters]: parses every function of a file and prints it after the passes named. */
+/* ptxdump FILE [LETTERS]: parses every function of a PTX file and prints the results of these passes (ptx_dump). */
 #include "ptx/ptx.h"
 
 #include <stdio.h>

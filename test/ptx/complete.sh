@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every instruction form of milestones 1 and 2 (../ptx-parse/forms.txt) has a file of its own here: FORM.ptx or
-# FORM-something.ptx, which runs that form and says what must come out.
+# Checks that every instruction form of milestones 1 and 2 (../ptx-parse/forms.txt) has a spec file here, FORM.ptx or
+# FORM-SUFFIX.ptx, that runs the form and states the expected result.
 cd "$(dirname "$0")" || exit 1
 tested=$(find . -name '*.ptx' -exec awk '
 	FNR == 1 {

@@ -127,7 +127,7 @@ struct exact exact_div(struct exact a, struct exact b)
 	return r;
 }
 
-/* Newton, and an exact root if there is one: 64 bits are enough for that. */
+/* Newton's method; an exact root, if there is one, has at most 64 bits. */
 struct exact exact_sqrt(struct exact a)
 {
 	struct exact r = a;
@@ -147,7 +147,7 @@ struct exact exact_sqrt(struct exact a)
 	return r;
 }
 
-/* n + rest, where 0 <= part < 1 and the truth is a little to the side. */
+/* Rounds n + part, where 0 <= part < 1 and the true value lies slightly to the side of that (rest). */
 static quad round_up(quad n, quad part, int rest, bool sign, enum mode m)
 {
 	bool any = part > 0 || rest != 0, odd = n / 2 != (quad)(uint64_t)(n / 2);
@@ -181,7 +181,7 @@ uint64_t exact_round(const struct format *f, struct exact a, enum mode m)
 		return sign;
 	while (v >= pow2(e + 1))
 		e++;
-	if (v == pow2(e) && rest < 0 && e > 1 - bias(f)) /* the truth has a smaller exponent */
+	if (v == pow2(e) && rest < 0 && e > 1 - bias(f)) /* the true value has a smaller exponent */
 		e--;
 	v /= pow2(e - f->mbits);
 	n = (quad)(uint64_t)v;

@@ -1,7 +1,6 @@
 /*
- * exact.h - what PTX arithmetic must give, worked out with numbers that are
- * long enough to be exact (113 bits).  For make-tests.c; shares no code with the
- * interpreter, whose answers it judges.
+ * exact.h - the expected results of PTX arithmetic, computed with 113-bit numbers that are
+ * long enough to be exact.  For make-tests; shares no code with the interpreter.
  */
 #pragma once
 
@@ -12,13 +11,13 @@ typedef __float128 quad;
 
 struct format {
 	int ebits, mbits;
-	uint64_t nan; /* what arithmetic answers; 0: any NaN */
+	uint64_t nan; /* the NaN that arithmetic gives; 0: any */
 };
 extern const struct format F16, BF16, F32, F64, TF32;
 
 enum mode { RN, RZ, RM, RP, RNA };
 
-/* A value and on which side of it the truth lies, should it not be exact. */
+/* A value, and if it is not exact, on which side of it the true value lies. */
 struct exact {
 	quad v;
 	int rest; /* -1, 0, 1 */
@@ -34,7 +33,7 @@ struct exact exact_mul(struct exact a, struct exact b);
 struct exact exact_div(struct exact a, struct exact b);
 struct exact exact_sqrt(struct exact a);
 uint64_t exact_round(const struct format *f, struct exact a, enum mode m);
-/* To an integer value. */
+/* Rounds to an integral value. */
 struct exact exact_integral(struct exact a, enum mode m);
 uint64_t flush(const struct format *f, uint64_t bits);
 bool bits_nan(const struct format *f, uint64_t bits);

@@ -1,10 +1,10 @@
 /*
- * Writes the test files of one instruction each into folders below the current one.
+ * Writes the spec files (spec.h), one for each instruction form, to folders below the current one.
  *
  *	cd test/ptx && make-tests
  *
- * What a file expects comes from arithmetic of its own (exact.h, integers of
- * 128 bits), not from the interpreter; `ptx-run --cuda` holds it against a GPU.
+ * The expected values come from independent arithmetic (exact.h, 128-bit integers), not from
+ * the interpreter; `ptx-run --cuda` compares them with a GPU.
  */
 #include "make.h"
 

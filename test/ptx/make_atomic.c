@@ -1,12 +1,12 @@
 /*
- * Atomics: each lane on a cell of its own, with operands that meet every case, and all of them on one cell.
- * And who may read what another has written: a message that one warp leaves for another.
+ * Makes the spec files of atomics: each lane on its own cell, with operands for every case, and all lanes on one cell;
+ * and of memory ordering: a message from one warp to another.
  */
 #include "make.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 36 }; /* a whole warp, and part of one */
+enum { LANES = 36 }; /* one full warp and a partial one */
 
 struct atomic {
 	const char *name, *space, *type; /* space "": generic */
@@ -75,7 +75,7 @@ static double value(const struct atomic *a, uint64_t bits)
 	return a->bytes == 4 ? (double)narrow.f : wide.d;
 }
 
-/* A cell before, and the operand for it; the last cell is everybody's. */
+/* The initial value of a cell, and the operand for it; all lanes share the last cell. */
 static uint64_t before(const struct atomic *a, unsigned i)
 {
 	static const uint64_t counters[] = {0, 4, 5, 6, 0xffffffff, 0, 9, 1};
@@ -240,13 +240,13 @@ static void cells(const char *name)
 	fclose(o);
 }
 
-/* ---- messages: a warp waits for a flag, then reads what another wrote before it changed the flag ---- */
+/* ---- messages: a warp waits for a flag, then reads data that another warp wrote before it set the flag ---- */
 
 struct message {
 	const char *name;           /* of the file */
-	const char *publish, *wait; /* what changes the flag at %f, and reads it into %x */
-	const char *fence;          /* on both sides, before and after that; NULL: they order by themselves */
-	uint32_t flag;              /* before */
+	const char *publish, *wait; /* the instructions that set the flag at %f, and read it into %x */
+	const char *fence;          /* a fence before publish and after wait; NULL: these order by themselves */
+	uint32_t flag;              /* initial value */
 	bool blocks;                /* two blocks, not two warps of one */
 };
 

@@ -1,4 +1,4 @@
-/* cvt between integers and floats. */
+/* Makes the spec files of cvt. */
 #include "make.h"
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static uint64_t int_to_float(const struct form *f, const uint64_t *in)
 	return exact_round(f->fmt, exact_int(v < 0, (uint64_t)(v < 0 ? -v : v)), (enum mode)f->mode);
 }
 
-/* A NaN becomes 0; where f64 or 64 bits take part, the top bit alone. */
+/* A NaN becomes 0 or, if f64 or a 64-bit integer is involved, only the top bit. */
 static uint64_t float_to_int(const struct form *f, const uint64_t *in)
 {
 	const struct format *from = format_named(f->in[0]);

@@ -1,4 +1,4 @@
-/* f32 and f64 forms. */
+/* Makes the spec files of f32 and f64 arithmetic, comparisons and approximations. */
 #include "make.h"
 #include <math.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static uint64_t sign_bit(const struct format *f)
 	return 1ull << (f->ebits + f->mbits);
 }
 
-/* A number that orders like the value, with -0 below +0. */
+/* An integer that orders like the value, with -0 below +0. */
 static int64_t rank(const struct format *f, uint64_t v)
 {
 	int64_t m = (int64_t)(v & (sign_bit(f) - 1));

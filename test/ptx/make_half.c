@@ -1,4 +1,4 @@
-/* f16, bf16 and pairs of them. */
+/* Makes the spec files of f16, bf16 and pairs of them. */
 #include "make.h"
 #include <stdio.h>
 #include <string.h>

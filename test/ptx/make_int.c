@@ -1,4 +1,5 @@
-/* Integer forms. Every function sees zero-extended operands and may answer more bits than the result has. */
+/* Makes the spec files of integer arithmetic. Functions get zero-extended operands and may return more bits than the
+ * result has. */
 #include "make.h"
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +74,7 @@ LANE(selp, in[2] ? in[0] : in[1])
 LANE(same, in[0])
 LANE(opposite, !in[0])
 
-/* Shift amounts count whole, however large. */
+/* Shift amounts are not reduced, however large. */
 LANE(shl, in[1] >= (uint64_t)f->bits ? 0 : in[0] << in[1])
 LANE(shr, in[1] >= (uint64_t)f->bits ? (a < 0 ? (s128)-1 : 0) : a >> in[1])
 
@@ -122,7 +123,7 @@ static uint64_t find(const struct form *f, const uint64_t *in)
 	return UINT32_MAX;
 }
 
-/* bit by bit, as the manual has it */
+/* bit by bit, as in the manual */
 static uint64_t extract(const struct form *f, const uint64_t *in)
 {
 	unsigned pos = in[1] & 255, len = in[2] & 255, msb = (unsigned)f->bits - 1;
@@ -373,7 +374,7 @@ static void logic(const char *t)
 	write_form(&f);
 }
 
-/* Predicates, and what only moves bits; floats too, NaNs as they are. */
+/* Predicates and moves; floats too, whose NaNs keep their bits. */
 static void moves(void)
 {
 	static const char *const types[] = {"b16", "b32", "b64", "u16", "u32", "u64", "s32", "f32", "f64", "pred"};

@@ -1,9 +1,8 @@
 /*
- * Loads and stores.  No two elements are alike, and what a store must not touch is looked at, too.  The
- * lanes of a whole warp have their elements side by side, those of another with gaps.  Where the address is
- * generic, the lanes of one access point into different spaces.  Integers go through registers of their own
- * size (8 bits: of 16) in one file, and through registers of 64 bits in another; so do addresses of shared
- * memory.
+ * Makes the spec files of loads and stores.  No two elements are equal, and the bytes beside a store are checked,
+ * too. The lanes of one warp access consecutive elements, those of another one elements with gaps.  Generic accesses
+ * point to different state spaces.  Integers, and addresses of shared memory, use registers of their own size (16
+ * bits for 8) in one file and 64-bit registers in another.
  */
 #include "make.h"
 #include <stdlib.h>
@@ -48,7 +47,7 @@ static bool is(const struct access *a, const char *space)
 	return !strcmp(a->space, space);
 }
 
-/* Which slot is a lane's: the second warp leaves every other one free. */
+/* The slot of a lane; the second warp uses every other slot. */
 static unsigned slot_of(unsigned lane)
 {
 	return lane < WARP ? lane : lane + (lane - WARP);
@@ -64,7 +63,7 @@ static uint64_t byte(const struct access *a, unsigned at)
 	return element(a, at / a->bytes) >> at % a->bytes * 8 & 255;
 }
 
-/* What a load leaves in a register. */
+/* The register after a load. */
 static uint64_t extended(const struct access *a, uint64_t v)
 {
 	unsigned unused = 64 - 8 * a->bytes;
@@ -73,7 +72,7 @@ static uint64_t extended(const struct access *a, uint64_t v)
 	return a->reg < 8 ? v & ((1ull << 8 * a->reg) - 1) : v;
 }
 
-/* What a store takes from one: more than it may write. */
+/* The register before a store: it has more bits than the store may write. */
 static uint64_t surrounded(const struct access *a, uint64_t v)
 {
 	if (a->reg == a->bytes)
@@ -135,7 +134,7 @@ static void print_registers(FILE *o, const struct access *a)
 	fprintf(o, "\n\tmov.u32 %%i, %%tid.x;\n");
 }
 
-/* %slot of the lane in a register. */
+/* Computes the slot of the lane in %slot. */
 static void print_slot(FILE *o, const char *lane)
 {
 	fprintf(o,
@@ -144,7 +143,7 @@ static void print_slot(FILE *o, const char *lane)
 		lane, WARP, WARP, lane);
 }
 
-/* %n bytes, by plain generic instructions. */
+/* Copies %n bytes by plain generic instructions. */
 static void print_copy(FILE *o, const char *label, const char *from, const char *to)
 {
 	fprintf(o, "\tmov.u64 %%from, %%%s;\n\tmov.u64 %%to, %%%s;\n\tmov.u32 %%k, 0;\n%s:\n", from, to, label);
@@ -167,8 +166,8 @@ static void print_several(FILE *o, const struct access *a, const char *home)
 }
 
 /*
- * %s: where the access goes.  `home` becomes the slot in a buffer that is copied to or from there, %l its
- * generic address: in shared memory, those of the lane beside this one.
+ * Computes in %s the address of the access.  `home` becomes the slot in a buffer that is copied to or from there, %l
+ * its generic address; in shared memory, both are those of the neighbouring lane.
  */
 static void print_place(FILE *o, const struct access *a, const char *home)
 {
@@ -373,7 +372,7 @@ static uint64_t swapped(const struct access *a, unsigned i)
 	return extended(a, element(a, i ^ 1));
 }
 
-/* A function that gives its two arguments back in the other order. */
+/* A function that returns its two arguments in the other order. */
 static void store_param(const char *name, bool wide)
 {
 	struct access a = parse(name, wide);
@@ -409,7 +408,7 @@ static void store_param(const char *name, bool wide)
 typedef void maker(const char *name, bool wide);
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* Of integers narrower than 64 bits there are two files. */
+/* Integers narrower than 64 bits have two files. */
 static void both(maker *make, const char *name)
 {
 	const char *type = strrchr(name, '.') + 1;

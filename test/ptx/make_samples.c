@@ -1,4 +1,4 @@
-/* Operands that matter: zeros, limits, subnormals, ties, infinities, NaNs; then noise from a fixed seed. */
+/* Chooses operands: zeros, limits, subnormals, ties, infinities and NaNs first, then pseudo-random bits. */
 #include "make.h"
 #include <string.h>
 
@@ -10,7 +10,7 @@ static uint64_t noise(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Zero, one, subnormals, least and largest normals, infinity, NaNs, near one, a tie's worth. */
+/* Zero, one, subnormals, smallest and largest normals, infinity, NaNs, near one, half a last place. */
 static uint64_t special_float(const struct format *f, unsigned n)
 {
 	uint64_t one = ((1ull << (f->ebits - 1)) - 1) << f->mbits, ulp = 1ull << f->mbits;

@@ -1,4 +1,4 @@
-/* Writing a test file: samples in, expectations out, and a kernel around the one instruction. */
+/* Writes a spec file: inputs, expected outputs, and a kernel around the instruction. */
 #include "make.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ unsigned size_named(const char *type)
 	return !strcmp(type, "pred") ? 32 : (unsigned)atoi(type + strcspn(type, "0123456789"));
 }
 
-/* What a buffer of the type is called, and the register that holds one. */
+/* The buffer type, memory type and register type for an operand type. */
 static const char *buffer_type(const char *type)
 {
 	return strstr(type, "x2") || !strcmp(type, "pred") ? "b32" : type;
@@ -68,7 +68,7 @@ static void print_address(FILE *o, unsigned reg, char name, unsigned bytes)
 	fprintf(o, "\tld.param.u64 %%p%u, [%c];\n\tmad.wide.u32 %%p%u, %%i, %u, %%p%u;\n", reg, name, reg, bytes, reg);
 }
 
-/* The register of an operand: predicates have their own. */
+/* The register of an operand; predicates have registers of their own. */
 static char register_name(const struct form *f, unsigned k)
 {
 	if (strcmp(f->in[k], "pred"))

@@ -1,10 +1,10 @@
 /*
- * Runs PTX test files (spec.h) and says which values differ from what they expect.
+ * ptx-run: runs spec files (spec.h) and prints the values that differ from the expected ones.
  *
- *	run [--cuda] FILE|FOLDER...
+ *	ptx-run [--cuda] FILE|FOLDER...
  *
- * On our interpreter, or with --cuda on whatever libcuda.so.1 is found: NVIDIA's
- * driver and GPU are then the judge of the files themselves, of those at least that this GPU is new enough for.
+ * Uses our interpreter or, with --cuda, the libcuda.so.1 that the loader finds: with NVIDIA's driver, a GPU judges the
+ * files themselves.  Files that need a newer GPU are skipped.
  */
 #include "spec.h"
 #include <dirent.h>
@@ -24,7 +24,7 @@ static bool run_apart(const char *path)
 	int status = 1;
 
 	if (child == 0) {
-		if (!freopen("/dev/null", "w", stdout)) /* its count of files */
+		if (!freopen("/dev/null", "w", stdout)) /* hide the child's count of files */
 			_exit(1);
 		execl("/proc/self/exe", "ptx-run", "--cuda", path, NULL);
 		_exit(1);
@@ -49,7 +49,7 @@ static bool run_file(const char *path, bool in_folder)
 		spec_free(s);
 		return true;
 	}
-	if (s->error && run == run_cuda && in_folder) { /* a fault outlasts the context: another process has it */
+	if (s->error && run == run_cuda && in_folder) { /* a fault is sticky: run the file in another process */
 		spec_free(s);
 		return run_apart(path);
 	}

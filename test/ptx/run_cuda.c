@@ -1,4 +1,4 @@
-/* A test file on the CUDA driver of this machine. */
+/* Runs a spec file through the CUDA driver API. */
 #include "run_image.h"
 #include "spec.h"
 #include <dlfcn.h>
@@ -115,7 +115,7 @@ int run_cuda(struct spec *s, char *message, size_t size)
 	r = cu.function(&function, module, s->kernel);
 	r = r ? r : launch(s, function);
 	cu.unload(module);
-	if (r) { /* a fault is for ever: start afresh */
+	if (r) { /* a fault is sticky: the next file needs a new context */
 		cu.reset(0);
 		cu.context = NULL;
 		cu.retain(&cu.context, 0);

@@ -1,4 +1,4 @@
-/* Textures and surfaces of a test file on the CUDA driver of this machine. */
+/* Creates the textures and surfaces of a spec file through the CUDA driver API. */
 #include "run_image.h"
 #include "abi/cuda.h"
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* run_image.h - a texture or surface of a test file on the device: its array or buffer, and its handle. */
+/* run_image.h - a texture or surface of a spec file on a CUDA device: its array or buffer, and its handle. */
 #pragma once
 
 #include "spec.h"
@@ -6,10 +6,10 @@
 struct cuda_image {
 	unsigned long long handle;
 	void *array;
-	unsigned long long memory; /* instead of the array */
+	unsigned long long memory; /* the buffer, instead of the array */
 	bool mip;
 };
 
-bool cuda_image_make(const struct argument *a, struct cuda_image *c); /* false: then free it, too */
+bool cuda_image_make(const struct argument *a, struct cuda_image *c); /* on failure, too, cuda_image_free is needed */
 bool cuda_image_read(const struct argument *a, const struct cuda_image *c);
 void cuda_image_free(const struct argument *a, struct cuda_image *c);

@@ -1,4 +1,4 @@
-/* A test file on our interpreter. */
+/* Runs a spec file in the interpreter. */
 #include "ptx/interp/interp.h"
 #include "ptx/interp/texture/texture.h"
 #include "ptx/ptx.h"
@@ -15,7 +15,7 @@ struct world {
 		uint8_t *mem;
 	} globals[64];
 	unsigned nglobals;
-	struct texture images[MAX_ARGS]; /* of the arguments that are one; their addresses are the handles */
+	struct texture images[MAX_ARGS]; /* by argument; their addresses are the handles */
 };
 
 static bool inside(uint64_t addr, const void *mem, uint64_t n, uint64_t *base, uint64_t *size)
@@ -96,7 +96,7 @@ static const struct texture *image(void *arg, uint64_t handle)
 	return NULL;
 }
 
-/* The kernel's argument block: each at its natural alignment. */
+/* Fills the kernel's argument block, each argument at its natural alignment. */
 static size_t pack(struct world *w, uint8_t *params)
 {
 	const struct spec *s = w->spec;

@@ -36,7 +36,7 @@ static uint64_t from_double(const char *type, double v)
 	return !strcmp(type, "bf16") ? f32_to_bf16((float)v) : f32_to_f16((float)v);
 }
 
-/* One value at *p; false at the end of the list. */
+/* Reads one value at *p; false at the end of the list. */
 static bool parse_value(const char **p, struct values *v, char *any)
 {
 	const char *s = *p;
@@ -63,7 +63,7 @@ static bool parse_value(const char **p, struct values *v, char *any)
 	return true;
 }
 
-/* The rest of a list may stand in following comment lines. */
+/* A list may continue in the following comment lines. */
 static const char *skip_gap(const char *p)
 {
 	p += strspn(p, " \t\r\n");
@@ -89,7 +89,7 @@ const char *spec_list(const char *p, struct values *v)
 	}
 }
 
-/* name=type:v,v,v  Returns behind it, or NULL. */
+/* Reads name=type:v,v,v and returns its end, or NULL. */
 static const char *parse_values(const char *p, struct values *v)
 {
 	int n = 0;
@@ -105,7 +105,7 @@ static bool make_buffer(struct argument *a, bool fill)
 	void *mem;
 
 	a->bytes = (size_t)a->v.n * a->v.size;
-	if (posix_memalign(&mem, 256, a->bytes ? a->bytes : 1)) /* aligned as CUDA's are */
+	if (posix_memalign(&mem, 256, a->bytes ? a->bytes : 1)) /* the alignment of cuMemAlloc */
 		return false;
 	a->host = mem;
 	memset(a->host, 0xcc, a->bytes);
@@ -244,7 +244,7 @@ struct spec *spec_read(const char *path)
 		const char *eol = strchrnul(p, '\n');
 
 		if (!strncmp(p, "// >>>", 6) && !parse_directive(p + 6, s)) {
-			snprintf(s->why, sizeof s->why, "line %u makes no sense", line);
+			snprintf(s->why, sizeof s->why, "line %u is malformed", line);
 			break;
 		}
 		p = *eol ? eol + 1 : eol;
@@ -271,7 +271,7 @@ void spec_free(struct spec *s)
 
 /* ---- comparing ---- */
 
-/* A number whose neighbours are one apart, also across zero. */
+/* Maps a float to an integer so that neighbouring floats differ by one, also across zero. */
 static int64_t ordered(const struct values *v, uint64_t bits)
 {
 	uint64_t top = 1ull << (8 * v->size - 1);

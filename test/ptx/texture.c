@@ -1,4 +1,4 @@
-/* Textures without a GPU: a few readings whose results are plain. */
+/* Tests the texture sampler without a GPU, at points whose results are obvious. */
 #include "ptx/interp/alu/half.h"
 #include "ptx/interp/texture/texture.h"
 #include "test/check.h"
@@ -44,7 +44,7 @@ int main(void)
 	t = row(TEX_BORDER, TEX_LINEAR, true);
 	CHECK(at(&t, 0) == 50.5f);
 
-	t = row(TEX_CLAMP, TEX_LINEAR, false); /* integers are mixed as floats are, then rounded */
+	t = row(TEX_CLAMP, TEX_LINEAR, false); /* integers are interpolated like floats, then rounded */
 	t.format = TEX_S8;
 	t.level[0].base = (uint8_t *)bytes;
 	for (int i = 0; i <= 256; i++) {
@@ -53,7 +53,7 @@ int main(void)
 
 		CHECK((int)tex_sample(&t, 1, 0, &x, 0).c[0] == (int)floor(mixed + 0.5));
 	}
-	t.format = TEX_S32; /* of 32 bits, they are not */
+	t.format = TEX_S32; /* integers of 32 bits are not interpolated */
 	t.level[0].base = (uint8_t *)data;
 	CHECK(at(&t, 1) == 2);
 

@@ -1,6 +1,6 @@
 /*
- * Reads textures on a GPU and with our own code, at the same places, and counts
- * where they differ.  Skips without a GPU.
+ * Reads textures on a GPU and with our sampler, at the same points, and counts the
+ * differences.  Skipped without a GPU.
  */
 #include "abi/cuda.h"
 #include "ptx/interp/alu/num.h"
@@ -67,7 +67,7 @@ static const struct scene {
 	{"2d", 2, 32, 16, 0, 0, 4, TEX_F32, 1, 4, C, C, NORM | MIP_LINEAR, "f32"},
 };
 
-/* Where lane i reads; bits of f32, or of integers. */
+/* The coordinates of lane i: bits of f32, or integers. */
 static struct place {
 	float x[3];
 	uint32_t layer;
@@ -257,7 +257,7 @@ static struct texel read_here(const struct scene *s, const struct texture *t, co
 	return tex_sample(t, s->dims, p->layer, p->x, p->lod);
 }
 
-/* The sRGB table is only nearly known. */
+/* The sRGB table of the hardware is known only approximately. */
 static bool same(const struct texture *t, struct texel a, struct texel b)
 {
 	const float far = t->srgb ? 0.004f : 1e-5f;

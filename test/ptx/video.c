@@ -1,10 +1,10 @@
 /*
- * Video instructions in all their forms, chosen at random, against a model (video.h).
+ * ptx-video: compares video instructions of random forms with a model (video.h).
  *
  *	ptx-video [--cuda] [SEED]
  *
- * On our interpreter, or with --cuda on whatever libcuda.so.1 is found.  Each difference is printed with
- * what went in, so that a GPU's answers tell what it does.
+ * Uses our interpreter or, with --cuda, the libcuda.so.1 that the loader finds.  Each difference is printed with its
+ * inputs, so that the results of a GPU show its rules.
  */
 #include "video.h"
 #include "spec.h"
@@ -227,7 +227,7 @@ static bool agrees(const struct spec *s, const struct video *v, unsigned form)
 	return !bad;
 }
 
-/* How many forms differ, or -1. */
+/* The number of forms that differ; -1: the launch failed. */
 static int run_forms(run_fn *run, enum video_op op, unsigned elements)
 {
 	struct video forms[FORMS];

@@ -1,8 +1,8 @@
 /*
- * video.h - a video instruction as a test sees it, and what it must give.
+ * video.h - a model of the video instructions, for the test ptx-video.
  *
- * The model is written from the PTX manual's pseudo-code and shares nothing with the interpreter, whose
- * answers it judges.  Where an H200 was seen to do otherwise (vmad), it does as that.
+ * The model follows the pseudo-code of the PTX manual and shares no code with the interpreter.  Where an H200 differs
+ * from the manual (vmad), the model follows the H200.
  */
 #pragma once
 
@@ -20,18 +20,18 @@ struct part {
 struct video {
 	enum video_op op;
 	unsigned elements; /* 1, 2 or 4 */
-	bool sign[3];      /* of the result, a and b; vset: the first is not written */
+	bool sign[3];      /* of the result, a and b; vset has no result type */
 	bool sat, wrap, po;
 	unsigned shift; /* vmad: 0, 7 or 15 */
 	char second;    /* 0, or + < > with c */
 	char compare;   /* vset: = ! < > l g */
 	bool minus[3];  /* vmad: signs of a, b, c */
-	bool merge;     /* scalar: the result goes into part[0] of c */
+	bool merge;     /* scalar: the result replaces part[0] of c */
 	struct part part[3];
-	bool selected[3];      /* several elements: mask, select[0] and [1] are written */
-	bool mask[4];          /* which elements of the result */
-	unsigned select[2][4]; /* of a's and b's elements, numbered through */
+	bool selected[3];      /* several elements: the text has mask, select[0], select[1] */
+	bool mask[4];          /* the elements of the result that are written */
+	unsigned select[2][4]; /* element numbers: those of a, then those of b */
 };
 
-/* a, b and c to the result. */
+/* The result for a, b and c. */
 uint32_t video_model(const struct video *v, uint32_t a, uint32_t b, uint32_t c);

@@ -1,4 +1,4 @@
-/* The video instructions by the manual, on numbers that are wide enough for all of it. */
+/* The model of the video instructions, by the manual, in 64-bit arithmetic. */
 #include "video.h"
 
 typedef __int128 wide;
@@ -78,7 +78,7 @@ static uint32_t scalar(const struct video *v, uint32_t a, uint32_t b, uint32_t c
 		t = clamp(t, d.bits, sign);
 	if (v->merge)
 		return (c & ~mask) | ((uint32_t)t << d.at * d.bits & mask);
-	/* The manual does not say what becomes of a 34th bit here; this takes the word that would be stored. */
+	/* The manual does not specify the 34th bit; the model uses the 32 bits that would be stored. */
 	t = word((uint32_t)t, sign);
 	return (uint32_t)(v->second == '+'   ? t + other
 			  : v->second == '<' ? (t < other ? t : other)
@@ -110,7 +110,7 @@ static uint32_t simd(const struct video *v, uint32_t a, uint32_t b, uint32_t c)
 	return d;
 }
 
-/* An H200 takes whole words as signed even where all types are unsigned, and then shifts zeros in. */
+/* An H200 treats whole words as signed even if all types are unsigned, and then shifts in zeros. */
 static uint32_t mad(const struct video *v, uint32_t a, uint32_t b, uint32_t c)
 {
 	bool minus = v->minus[0] ^ v->minus[1], sign = v->sign[1] || v->sign[2] || minus || v->minus[2];

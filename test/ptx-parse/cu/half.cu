@@ -1,4 +1,4 @@
-// Half precision, matrix fragments, asynchronous copies: what machine learning kernels hold.
+// Half precision, matrix fragments and asynchronous copies, as in machine learning kernels.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
