@@ -94,6 +94,27 @@ static const uint64_t wild[] = {1, 4096, 0x400000, 0x7fff00000000, 0x7fffffffe00
 
 #define WILD (sizeof wild / sizeof *wild)
 
+/* A range whose first and last byte are the device's, but not all between them. */
+static void span_with_hole(uint64_t d)
+{
+	const uint64_t size = 8 << 20;
+	uint64_t at[3] = {device_memory(size), device_memory(size), device_memory(size)}, low = at[0], high = at[0];
+
+	for (int i = 1; i < 3; i++) {
+		low = at[i] < low ? at[i] : low;
+		high = at[i] > high ? at[i] : high;
+	}
+	for (int i = 0; i < 3; i++)
+		if (at[i] != low && at[i] != high)
+			CHECK(!post(OP(cuMemFree_v2), &(struct wire_cuMemFree_v2){.dptr = at[i]},
+				sizeof(struct wire_cuMemFree_v2), NULL, 0));
+	struct wire_cuMemcpyAsync span = {.dst = low, .src = low, .ByteCount = high + size - low};
+	CHECK(post(OP(cuMemcpyAsync), &span, sizeof span, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+	span = (struct wire_cuMemcpyAsync){.dst = low, .src = low, .ByteCount = size};
+	CHECK(post(OP(cuMemcpyAsync), &span, sizeof span, NULL, 0) == CUDA_SUCCESS);
+	(void)d;
+}
+
 static void copies(uint64_t d)
 {
 	struct piece piece = {0, 64};
@@ -111,6 +132,7 @@ static void copies(uint64_t d)
 	}
 	struct wire_copy far = {.device = d, .size = 64, .stream = 0x1230};
 	CHECK(post(WIRE_COPY_UP, &far, sizeof far, &piece, 1) == CUDA_ERROR_INVALID_HANDLE);
+	span_with_hole(d);
 	/* a word that does not exist tells nobody */
 	far = (struct wire_copy){.done = {1u << 30, 1}, .device = d, .size = 64};
 	CHECK(post(WIRE_COPY_UP, &far, sizeof far, &piece, 1) == CUDA_SUCCESS);
@@ -233,6 +255,42 @@ static CUresult map(uint64_t address, uint64_t size, int fd)
 #define OUTSIDE     0x280000000000
 #endif
 
+/* Is all of the range mapped in the worker?  True also where its maps cannot be read. */
+static bool worker_has_mapped(uint64_t from, uint64_t to)
+{
+	char path[64], line[512];
+	unsigned long long start, end;
+	FILE *maps;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)link_peer(client->link)->pid);
+	maps = fopen(path, "r");
+	if (!maps)
+		return true;
+	while (fgets(line, sizeof line, maps))
+		if (sscanf(line, "%llx-%llx", &start, &end) == 2 && start <= from && end > from)
+			from = end;
+	fclose(maps);
+	return from >= to;
+}
+
+/*
+ * Addresses that the client gave back stay empty, also after a request for them is refused because a part of it is in
+ * use: else the worker's own memory would land there, and a graph that still names the address would reach it.
+ */
+static void vacated_stays_mapped(int good)
+{
+	const uint64_t at = WINDOW - (1 << 20);
+	struct wire_host w = {.address = at};
+
+	CHECK(map(at, 1 << 20, good) == CUDA_SUCCESS);
+	CHECK(ask(WIRE_HOST_UNMAP, &w, sizeof w, NULL, 0) == CUDA_SUCCESS);
+	CHECK(worker_has_mapped(at, WINDOW));
+	CHECK(map(at + 4096, 1 << 20, good) != CUDA_SUCCESS); /* reaches into the window */
+	CHECK(worker_has_mapped(at, WINDOW));
+	CHECK(map(at, 1 << 20, good) == CUDA_SUCCESS); /* and is still the client's */
+	CHECK(ask(WIRE_HOST_UNMAP, &w, sizeof w, NULL, 0) == CUDA_SUCCESS);
+}
+
 static void windows(uint64_t d)
 {
 	const uint64_t window = WINDOW;
@@ -275,6 +333,7 @@ static void windows(uint64_t d)
 		CHECK(post(WIRE_COPY_UP, &over, sizeof over, NULL, 0) == CUDA_SUCCESS);
 		CHECK(ask(WIRE_HOST_UNMAP, &(struct wire_host){.address = at}, sizeof w, NULL, 0) == CUDA_SUCCESS);
 	}
+	vacated_stays_mapped(good);
 	close(good);
 	close(loose);
 }
@@ -402,8 +461,8 @@ static void objects(void)
 	}
 }
 
-/* Code in the form of one small image, which goes with its frame. */
-static CUresult load(const void *bytes, uint32_t size, const struct wire_jit *options, unsigned n)
+/* Code in the form of one small image, which goes with its frame; *id (may be NULL) is the module. */
+static CUresult load_module(const void *bytes, uint32_t size, const struct wire_jit *options, unsigned n, uint64_t *id)
 {
 	struct {
 		struct wire_load head;
@@ -433,7 +492,44 @@ static CUresult load(const void *bytes, uint32_t size, const struct wire_jit *op
 		memcpy(&done, (const char *)reply.payload + sizeof(struct wire_reply), sizeof done);
 	call_release_reply(lane);
 	bulk_free(client->link, BULK_UP, piece);
+	if (id)
+		*id = done.id;
 	return r ? r : (CUresult)done.result;
+}
+
+static CUresult load(const void *bytes, uint32_t size, const struct wire_jit *options, unsigned n)
+{
+	return load_module(bytes, size, options, n, NULL);
+}
+
+/* A variable can be mirrored only while its module is loaded, and only after a lookup gave its address out. */
+static void variables(void)
+{
+	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				   ".visible .global .attribute(.managed) .align 8 .b8 table[65536];\n"
+				   ".visible .entry f() { ret; }\n";
+	struct {
+		struct wire_cuModuleGetGlobal_v2 head;
+		char name[8];
+	} a = {.head = {.present = 0xb, .name_size = 6}, .name = "table"};
+	uint64_t module = 0, found[2] = {0}, cursor = 0;
+	struct wire_mirrored changed = {.runs = 0};
+
+	CHECK(load_module(text, sizeof text - 1, NULL, 0, &module) == CUDA_SUCCESS);
+	a.head.hmod = module;
+	CHECK(ask(OP(cuModuleGetGlobal_v2), &a, sizeof a, found, sizeof found) == CUDA_SUCCESS);
+	if (!found[0])
+		return;
+	CHECK(found[1] == 65536);
+	CHECK(mirror(found[0], 65537, true) != CUDA_SUCCESS);
+	CHECK(mirror(found[0], 65536, true) == CUDA_SUCCESS);
+	CHECK(change(found[0] + 4096, 64) == CUDA_SUCCESS);
+	CHECK(!ask(OP(cuModuleUnload), &(struct wire_cuModuleUnload){.hmod = module},
+		sizeof(struct wire_cuModuleUnload), NULL, 0));
+	/* The worker may have anything there by now: neither read nor written. */
+	CHECK(change(found[0] + 4096, 64) == CUDA_SUCCESS);
+	CHECK(ask(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, &changed, sizeof changed) == CUDA_SUCCESS && !changed.runs);
+	CHECK(mirror(found[0], 64, true) != CUDA_SUCCESS);
 }
 
 /* The same, to be linked. */
@@ -582,6 +678,7 @@ int main(int argc, char **argv)
 	objects();
 	host_calls();
 	images();
+	variables();
 	for (int i = 0; i < 11; i++) { /* each with a session of its own */
 		char line[512];
 		snprintf(line, sizeof line, "%s %d", argv[0], i);

@@ -21,6 +21,10 @@ bool images_add(struct session *s, const struct wire_image *name, const void *by
 void *image_store_find(struct session *s, const struct wire_image *name); /* mapped, with a NUL behind; or NULL */
 void image_store_add(struct session *s, const struct wire_image *name, const void *bytes);
 
+/* ---- variables.c ---- */
+
+void variables_wrap(struct cuda_ops *table);
+
 /* ---- jit_options.c: options of a load or link ---- */
 
 struct jit_options {

@@ -141,18 +141,36 @@ bool copy_extent(const struct copy_rows *r, uint64_t *first, uint64_t *size)
 	return true;
 }
 
-static bool address_on_device(struct msg *m, uint64_t address)
+/* The device memory that holds the address: bytes from the address to its end.  0: none. */
+static uint64_t device_bytes_at(struct msg *m, uint64_t address)
 {
+	CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+		CU_POINTER_ATTRIBUTE_RANGE_SIZE};
 	CUmemorytype type = 0;
+	CUdeviceptr start = 0;
+	size_t size = 0;
+	void *values[] = {&type, &start, &size};
 
-	return !m->session->ops->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) &&
-	       type == CU_MEMORYTYPE_DEVICE;
+	if (m->session->ops->cuPointerGetAttributes(3, asked, values, address) || type != CU_MEMORYTYPE_DEVICE ||
+		address < start || address - start >= size)
+		return 0;
+	return size - (address - start);
+}
+
+/* Neighbouring allocations may make up a range, but every byte of it must belong to one. */
+static bool device_holds(struct msg *m, uint64_t address, uint64_t size)
+{
+	for (uint64_t bytes; size; address += bytes, size -= bytes) {
+		bytes = device_bytes_at(m, address);
+		if (!bytes || bytes >= size)
+			return bytes != 0;
+	}
+	return true;
 }
 
 bool copy_reachable(struct msg *m, uint64_t address, uint64_t size)
 {
 	if (!size || address + size < address)
 		return false;
-	return hostmem_holds(m->session, address, size) ||
-	       (address_on_device(m, address) && address_on_device(m, address + size - 1));
+	return hostmem_holds(m->session, address, size) || device_holds(m, address, size);
 }

@@ -15,6 +15,18 @@ struct mirror {
 	uint8_t *agreed;   /* the bytes that both sides had last */
 };
 
+/* A variable that a lookup gave out. */
+struct variable {
+	struct map_node node; /* key: the address */
+	uint64_t size, owner;
+	CUcontext context; /* current during the lookup; NULL: a library's, which outlives contexts */
+};
+
+struct library_module {
+	struct map_node node; /* key: the module's handle */
+	uint64_t library;
+};
+
 /* The mirror that holds all of the range. */
 static struct mirror *mirror_holding(const struct mirrors *m, uint64_t address, uint64_t size)
 {
@@ -44,8 +56,15 @@ static void mirror_drop(struct mirrors *m, struct mirror *r)
 	free(r);
 }
 
+static bool is_known_variable(const struct mirrors *m, uint64_t address, uint64_t size)
+{
+	struct variable *v = map_holding(&m->variables, address, struct variable, node, size);
+
+	return v && size <= v->size - (address - v->node.key);
+}
+
 /* Is all of the range managed memory that host and device may use at the same time?  Needs no context. */
-static bool is_managed_variable(const struct cuda_ops *ops, uint64_t address, uint64_t size)
+static bool is_managed(const struct cuda_ops *ops, uint64_t address, uint64_t size)
 {
 	CUdeviceptr base = 0;
 	unsigned managed = 0;
@@ -69,7 +88,8 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 	if (!m->error && !m->broken && (!a.size || mirror_overlaps(&m->session->mirrors, a.address, a.size)))
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (!m->error && !m->broken &&
-		(a.variable ? !is_managed_variable(ops, a.address, a.size)
+		(a.variable ? !is_known_variable(&m->session->mirrors, a.address, a.size) ||
+					!is_managed(ops, a.address, a.size)
 			    : !hostmem_holds(m->session, a.address, a.size)))
 		m->error = CUDA_ERROR_NOT_SUPPORTED;
 	if (msg_bad(m))
@@ -113,8 +133,31 @@ void mirrors_unmapped(struct session *s, uint64_t address, uint64_t size)
 		mirror_drop(&s->mirrors, r);
 }
 
+/* A variable that overlaps the range. */
+static struct variable *variable_in(const struct mirrors *m, uint64_t address, uint64_t size)
+{
+	struct variable *v = map_holding(&m->variables, address, struct variable, node, size);
+
+	if (!v)
+		v = (struct variable *)map_above(&m->variables, address);
+	return v && (v->node.key <= address || v->node.key - address < size) ? v : NULL;
+}
+
+/* The variable's memory is about to go: its mirrors go first. */
+static void variable_drop(struct session *s, struct variable *v)
+{
+	struct mirror *r;
+
+	while ((r = mirror_holding(&s->mirrors, v->node.key, 1)))
+		mirror_drop(&s->mirrors, r);
+	mirrors_unmapped(s, v->node.key, v->size);
+	map_remove(&s->mirrors.variables, &v->node);
+	free(v);
+}
+
 void mirrors_context_ending(struct session *s, CUcontext context)
 {
+	struct variable *v;
 	struct mirror *r;
 	uint64_t at = 0;
 
@@ -123,18 +166,83 @@ void mirrors_context_ending(struct session *s, CUcontext context)
 		if (r->variable && r->context == context)
 			mirror_drop(&s->mirrors, r);
 	}
+	for (at = 0; (v = (struct variable *)map_above(&s->mirrors.variables, at));) {
+		at = v->node.key + 1;
+		if (v->context && v->context == context)
+			variable_drop(s, v);
+	}
 }
 
-void mirrors_unloaded(struct session *s)
-{
-	struct mirror *r;
-	uint64_t at = 0;
+/* ---- Variables ---- */
 
-	while ((r = mirror_above(&s->mirrors, at))) {
-		at = r->node.key + 1;
-		if (r->variable && !is_managed_variable(s->ops, r->node.key, r->size))
-			mirror_drop(&s->mirrors, r);
+static uint64_t module_library(const struct mirrors *m, uint64_t module)
+{
+	struct library_module *l = (struct library_module *)map_find(&m->library_modules, module);
+
+	return l ? l->library : 0;
+}
+
+void mirrors_library_module(struct session *s, CUmodule module, CUlibrary library)
+{
+	struct library_module *l = (struct library_module *)map_find(&s->mirrors.library_modules, (uintptr_t)module);
+	bool known = l != NULL;
+
+	if (!known && !(l = calloc(1, sizeof *l)))
+		return; /* the module's variables are then dropped with their context, and at the latest with the session */
+	l->node.key = (uintptr_t)module;
+	l->library = (uintptr_t)library;
+	if (!known)
+		map_insert(&s->mirrors.library_modules, &l->node);
+}
+
+void mirrors_variable_found(struct session *s, uint64_t address, uint64_t size, CUmodule module, CUlibrary library)
+{
+	uint64_t owner = library ? (uintptr_t)library : module_library(&s->mirrors, (uintptr_t)module);
+	bool of_module = !owner;
+	struct variable *v;
+
+	owner = owner ? owner : (uintptr_t)module;
+
+	if (!size)
+		return;
+	v = map_holding(&s->mirrors.variables, address, struct variable, node, size);
+	if (v && v->node.key == address && v->size == size && v->owner == owner)
+		return;
+	while ((v = variable_in(&s->mirrors, address, size))) /* stale: its memory is another variable's now */
+		variable_drop(s, v);
+	v = calloc(1, sizeof *v);
+	if (!v)
+		return; /* it cannot be mirrored */
+	*v = (struct variable){
+		.node.key = address, .size = size, .owner = owner, .context = of_module ? s->context : NULL};
+	map_insert(&s->mirrors.variables, &v->node);
+}
+
+void mirrors_unloading(struct session *s, uint64_t owner)
+{
+	struct library_module *l;
+	struct variable *v;
+
+	for (uint64_t at = 0; (v = (struct variable *)map_above(&s->mirrors.variables, at));) {
+		at = v->node.key + 1;
+		if (v->owner == owner)
+			variable_drop(s, v);
 	}
+	for (uint64_t at = 0; (l = (struct library_module *)map_above(&s->mirrors.library_modules, at));) {
+		at = l->node.key + 1;
+		if (l->library == owner || l->node.key == owner) {
+			map_remove(&s->mirrors.library_modules, &l->node);
+			free(l);
+		}
+	}
+}
+
+void mirrors_freeing(struct session *s, uint64_t address)
+{
+	struct mirror *r = mirror_holding(&s->mirrors, address, 1);
+
+	if (r && r->variable)
+		mirror_drop(&s->mirrors, r);
 }
 
 /* ---- Exchanging changes ---- */

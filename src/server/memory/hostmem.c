@@ -19,7 +19,8 @@
 #include "server/session/message.h"
 #include "transport/memory.h"
 
-#define FD_WAIT_MS 2000
+#define FD_WAIT_MS    2000
+#define HOST_REFUSALS 16 /* a refusal shows that the worker has memory there: after so many, all requests are refused */
 
 struct host_range {
 	struct map_node node; /* key: the address */
@@ -108,27 +109,72 @@ static struct host_range *vacated_in(struct session *s, uint64_t from, uint64_t 
 	return r && r->node.key < to ? r : NULL;
 }
 
-/* The client uses vacated addresses again. */
-static void vacated_reclaim(struct session *s, const struct wire_host *a)
+/* Takes [from, to) out of the vacated ranges; the addresses stay mapped. */
+static void vacated_remove(struct session *s, uint64_t from, uint64_t to)
 {
-	uint64_t from = a->address, to = a->address + a->size;
 	struct host_range *r;
 
 	while ((r = vacated_in(s, from, to))) {
 		uint64_t start = r->node.key, end = start + r->size;
-		uint64_t first = start > from ? start : from, last = end < to ? end : to;
+
 		map_remove(&s->vacated, &r->node);
 		free(r);
-		munmap((void *)(uintptr_t)first, last - first);
-		vacated_add(s, start, first);
-		vacated_add(s, last, end);
+		vacated_add(s, start, from);
+		vacated_add(s, to, end);
 	}
 }
 
+static bool gap_reserve(uint64_t from, uint64_t to)
+{
+	void *p = from < to ? mmap((void *)(uintptr_t)from, to - from, PROT_NONE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)
+			    : (void *)(uintptr_t)from;
+
+	if (p != MAP_FAILED && p != (void *)(uintptr_t)from) { /* an old kernel takes the address as a hint */
+		munmap(p, to - from);
+		p = MAP_FAILED;
+	}
+	return p != MAP_FAILED;
+}
+
+/* Unmaps the gaps between vacated ranges in [from, to): gap_reserve has mapped them. */
+static void gaps_release(struct session *s, uint64_t from, uint64_t to)
+{
+	for (struct host_range *r; from < to; from = r ? r->node.key + r->size : to) {
+		r = vacated_in(s, from, to);
+		uint64_t end = !r ? to : r->node.key > from ? r->node.key : from;
+		if (from < end)
+			munmap((void *)(uintptr_t)from, end - from);
+	}
+}
+
+/*
+ * Makes all of the range empty memory of this session: vacated addresses are already, the gaps between them are
+ * reserved.  False: a gap holds memory of the worker; then nothing has changed.  No address is unmapped in between,
+ * so that no other thread's memory can land there.
+ */
+static bool range_reserve(struct session *s, const struct wire_host *a)
+{
+	uint64_t from = a->address, to = a->address + a->size;
+
+	for (struct host_range *r; from < to; from = r ? r->node.key + r->size : to) {
+		r = vacated_in(s, from, to);
+		uint64_t end = !r ? to : r->node.key > from ? r->node.key : from;
+		if (!gap_reserve(from, end)) {
+			gaps_release(s, a->address, from);
+			return false;
+		}
+	}
+	vacated_remove(s, a->address, to);
+	return true;
+}
+
+/* An address that the client may still name must not become the worker's own memory: better no worker than that. */
 static void host_range_vacate(struct session *s, uint64_t address, uint64_t size, bool reserved)
 {
-	mmap((void *)(uintptr_t)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-		0);
+	if (mmap((void *)(uintptr_t)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+		    -1, 0) == MAP_FAILED)
+		abort();
 	if (!reserved)
 		vacated_add(s, address, address + size);
 }
@@ -138,21 +184,20 @@ static void host_range_vacate(struct session *s, uint64_t address, uint64_t size
 static CUresult host_memory_map(struct session *s, const struct wire_host *a, bool reserved, int fd)
 {
 	unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-	int how = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED) |
-		  (reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE);
+	int how = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED) | MAP_FIXED;
 	const struct cuda_ops *ops = s->ops;
 	CUdeviceptr seen = 0;
 	CUresult r;
 	void *p;
 
-	if (!reserved)
-		vacated_reclaim(s, a);
-	p = mmap((void *)(uintptr_t)a->address, a->size, PROT_READ | PROT_WRITE, how, fd, 0);
-	if (p == MAP_FAILED)
-		return reserved ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_SUPPORTED;
-	if (p != (void *)(uintptr_t)a->address) { /* a kernel without MAP_FIXED_NOREPLACE takes the address as a hint */
-		munmap(p, a->size);
+	if (!reserved && (s->host_refusals >= HOST_REFUSALS || !range_reserve(s, a))) {
+		s->host_refusals++;
 		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	p = mmap((void *)(uintptr_t)a->address, a->size, PROT_READ | PROT_WRITE, how, fd, 0);
+	if (p == MAP_FAILED) {
+		host_range_vacate(s, a->address, a->size, reserved);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	r = ops->cuMemHostRegister_v2(p, a->size, flags);
 	if (!r && (ops->cuMemHostGetDevicePointer_v2(&seen, p, 0) || seen != a->address)) {

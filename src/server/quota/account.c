@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include "host/usage.h"
+#include "server/code/code.h"
 #include "server/quota/quota.h"
 #include "server/session/session.h"
 
@@ -245,6 +246,7 @@ static CUresult mem_free(CUdeviceptr p)
 {
 	struct account *a = worker_account();
 
+	mirrors_freeing(worker_session, p);
 	return account_freed(a, a->real.cuMemFree_v2(p), ACCOUNT_PLAIN, p);
 }
 
@@ -252,6 +254,7 @@ static CUresult mem_free_async(CUdeviceptr p, CUstream stream)
 {
 	struct account *a = worker_account();
 
+	mirrors_freeing(worker_session, p);
 	return account_freed(a, a->real.cuMemFreeAsync(p, stream), ACCOUNT_PLAIN, p);
 }
 
@@ -369,18 +372,26 @@ static CUresult primary_retain(CUcontext *context, CUdevice d)
 	struct account *a = worker_account();
 	CUresult r = a->real.cuDevicePrimaryCtxRetain(context, d);
 
-	if (!r && d >= 0 && d < STATS_DEVICES)
+	if (!r && d >= 0 && d < STATS_DEVICES) {
 		a->primary[d] = *context;
+		a->primary_retained[d]++;
+	}
 	return r;
 }
 
 static CUresult primary_release(CUdevice d)
 {
 	struct account *a = worker_account();
-	CUresult r = a->real.cuDevicePrimaryCtxRelease_v2(d);
+	bool known = d >= 0 && d < STATS_DEVICES;
 	unsigned flags;
 	int active = 1;
+	CUresult r;
 
+	if (known && a->primary_retained[d] == 1) /* the last one ends the context */
+		mirrors_context_ending(worker_session, a->primary[d]);
+	r = a->real.cuDevicePrimaryCtxRelease_v2(d);
+	if (!r && known && a->primary_retained[d])
+		a->primary_retained[d]--;
 	if (!r && d >= 0 && d < STATS_DEVICES && !a->real.cuDevicePrimaryCtxGetState(d, &flags, &active) && !active)
 		context_ended(a, a->primary[d]);
 	return r;
@@ -458,6 +469,7 @@ struct account *account_create(struct cuda_ops *t, struct stats *s)
 	t->cuMemcpyDtoHAsync_v2 = copy_down;
 	t->cuMemcpy3DAsync_v2 = copy_block;
 	account_arrays_wrap(t);
+	variables_wrap(t);
 	for (unsigned i = 0; i < STATS_DEVICES; i++)
 		a->has_quota |= s->info[i].quota != 0;
 	if (a->has_quota)

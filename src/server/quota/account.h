@@ -36,6 +36,7 @@ struct account {
 	struct stats_device *device; /* the counters of its device */
 	struct map items[ACCOUNT_KINDS];
 	CUcontext primary[STATS_DEVICES]; /* each device's primary context, as retained last */
+	unsigned primary_retained[STATS_DEVICES];
 
 	/* This client's NVML has a worker of its own, which reads these numbers (host/usage.h). */
 	struct usage *usage_page;

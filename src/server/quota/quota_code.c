@@ -6,6 +6,7 @@
 #include "ptx/ptx.h"
 #include "server/quota/account.h"
 #include "server/quota/quota.h"
+#include "server/session/session.h"
 
 /* ---- Variables ---- */
 
@@ -120,6 +121,7 @@ static CUresult module_unload(CUmodule module)
 {
 	struct account *a = worker_account();
 
+	mirrors_unloading(worker_session, (uintptr_t)module);
 	return account_freed(a, a->real.cuModuleUnload(module), ACCOUNT_MODULE, (uintptr_t)module);
 }
 
@@ -127,6 +129,7 @@ static CUresult library_unload(CUlibrary library)
 {
 	struct account *a = worker_account();
 
+	mirrors_unloading(worker_session, (uintptr_t)library);
 	return account_freed(a, a->real.cuLibraryUnload(library), ACCOUNT_LIBRARY, (uintptr_t)library);
 }
 

@@ -54,11 +54,6 @@ static bool op_frees_memory(unsigned op)
 	return op == NR_cuMemFreeAsync || op == NR_cuMemFree_v2;
 }
 
-static bool op_unloads_code(unsigned op)
-{
-	return op == NR_cuModuleUnload || op == NR_cuLibraryUnload;
-}
-
 /* Calls that change which context is current in the calling thread. */
 static bool op_changes_context(unsigned op)
 {
@@ -184,8 +179,6 @@ static int frame_serve(struct session *s, struct msg *m, const struct frame *f)
 	if (op_changes_context(f->op) || f->op == NR_cuDevicePrimaryCtxRetain)
 		context_note_current(s);
 	s->pool_freed |= op_frees_memory(f->op) && !s->pool_keeps;
-	if (op_unloads_code(f->op) || op_changes_context(f->op))
-		mirrors_unloaded(s);
 	if (timed)
 		stats_time(&account_device(s->account)->run, wait_now() - start, STATS_SAMPLE);
 	call_count(s, f, call->waits, m->result);
