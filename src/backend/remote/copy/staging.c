@@ -168,7 +168,7 @@ CUresult staging_post(struct stream *s, unsigned op, const void *args, size_t si
 	bool waited;
 
 	while (!r) {
-		stream_word_next_locked(s, &value);
+		stream_word_lock_next(s, &value);
 		if (!s->signal.word)
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		else if (t->count < IN_FLIGHT_MAX) {

@@ -148,7 +148,7 @@ static void stream_post_last_signal(struct stream *s)
 	uint32_t value;
 	bool idle;
 
-	stream_word_next_locked(s, &value);
+	stream_word_lock_next(s, &value);
 	/* A thread may have drawn the value before and not yet gone to sleep: it relies on this wake-up. */
 	idle = s->capturing ||
 	       (stream_idle(s) && (!s->signal.word || word_reached(client->link, s->signal.word, value - 1)));

@@ -4,7 +4,7 @@
 
 /* ---- the stream's word ---- */
 
-void stream_word_next_locked(struct stream *s, uint32_t *value)
+void stream_word_lock_next(struct stream *s, uint32_t *value)
 {
 	pthread_mutex_lock(&s->lock);
 	if (!s->signal.word && !word_pool_take(&s->signal))
@@ -51,7 +51,7 @@ CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 	void *room = NULL;
 
-	stream_word_next_locked(s, value);
+	stream_word_lock_next(s, value);
 	if (s->signal.word) {
 		room = call_reserve(lane, size);
 		r = client_lost();
@@ -162,7 +162,7 @@ CUresult stream_synchronize(struct stream *s)
 	if (s->capturing) /* setting the word would be captured, too */
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	stream_mark_take(s, &mark);
-	stream_word_next_locked(s, &value);
+	stream_word_lock_next(s, &value);
 	if (s->destroyed) {
 		s->signal.value--;
 		stream_word_unlock(s);
@@ -219,7 +219,7 @@ static bool stream_query_word(struct stream *s, CUresult *why)
 
 	*why = CUDA_SUCCESS;
 	if (s->query_posted != posted) {
-		stream_word_next_locked(s, &value);
+		stream_word_lock_next(s, &value);
 		*why = s->signal.word ? stream_post_signal(s, WIRE_SYNC, value) : CUDA_ERROR_OUT_OF_MEMORY;
 		if (!*why) {
 			s->query_signal = (uint64_t)s->signal.word << 32 | value;

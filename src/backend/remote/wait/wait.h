@@ -109,11 +109,11 @@ CUresult stream_synchronize(struct stream *s); /* waits for everything posted so
 void stream_note_completed(struct stream *s, uint64_t posted); /* the first `posted` commands */
 
 /*
- * Draws the word's next value, for a frame that is posted with it; returns with s->lock held, so that values are posted
+ * Takes s->lock and draws the word's next value, for a frame that is posted before the lock is released: values are posted
  * in order.  Without a free word s->signal.word is 0.  A value that is not posted after all is handed back:
  * --s->signal.value.
  */
-void stream_word_next_locked(struct stream *s, uint32_t *value);
+void stream_word_lock_next(struct stream *s, uint32_t *value);
 void stream_word_unlock(struct stream *s);
 CUresult stream_word_unlock_wait(struct stream *s, uint32_t value); /* unlocks, then waits for the value */
 CUresult stream_word_wait(struct stream *s, uint32_t value);

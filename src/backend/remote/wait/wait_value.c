@@ -55,7 +55,7 @@ static bool value_wait_post_signal(struct stream *s, struct wire_tell *past)
 {
 	bool posted;
 
-	stream_word_next_locked(s, &past->value);
+	stream_word_lock_next(s, &past->value);
 	past->word = s->signal.word;
 	posted = past->word && !s->destroyed;
 	if (posted)
