@@ -71,6 +71,10 @@ struct blas_gemm {
 	/* GemmEx: */
 	cudaDataType type_a, type_b, type_c;
 };
+/* The members of struct blas_gemm that all forms of gemm set, from arguments of these names. */
+#define BLAS_GEMM_MATRICES \
+	.ta = ta, .tb = tb, .m = m, .n = n, .k = k, .a = a, .b = b, .c = (void *)c, .lda = lda, .ldb = ldb, .ldc = ldc
+
 /* The matrices of one product. */
 struct blas_product {
 	cublasOperation_t ta, tb;

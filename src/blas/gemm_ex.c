@@ -218,21 +218,7 @@ static cublasStatus_t queue_ex(
 	{ \
 		(void)algorithm; \
 		return queue_ex(h, \
-			(struct blas_gemm){.ta = ta, \
-				.tb = tb, \
-				.m = m, \
-				.n = n, \
-				.k = k, \
-				.a = a, \
-				.b = b, \
-				.c = c, \
-				.lda = lda, \
-				.ldb = ldb, \
-				.ldc = ldc, \
-				.count = 1, \
-				.type_a = at, \
-				.type_b = bt, \
-				.type_c = ct}, \
+			(struct blas_gemm){BLAS_GEMM_MATRICES, .count = 1, .type_a = at, .type_b = bt, .type_c = ct}, \
 			compute, alpha, beta); \
 	} \
 	BLAS_EXPORT cublasStatus_t cublasGemmStridedBatchedEx##end(cublasHandle_t h, cublasOperation_t ta, \
@@ -242,24 +228,8 @@ static cublasStatus_t queue_ex(
 	{ \
 		(void)algorithm; \
 		return queue_ex(h, \
-			(struct blas_gemm){.ta = ta, \
-				.tb = tb, \
-				.m = m, \
-				.n = n, \
-				.k = k, \
-				.a = a, \
-				.b = b, \
-				.c = c, \
-				.lda = lda, \
-				.ldb = ldb, \
-				.ldc = ldc, \
-				.count = count, \
-				.stride_a = sa, \
-				.stride_b = sb, \
-				.stride_c = sc, \
-				.type_a = at, \
-				.type_b = bt, \
-				.type_c = ct}, \
+			(struct blas_gemm){BLAS_GEMM_MATRICES, .count = count, .stride_a = sa, .stride_b = sb, \
+				.stride_c = sc, .type_a = at, .type_b = bt, .type_c = ct}, \
 			compute, alpha, beta); \
 	} \
 	BLAS_EXPORT cublasStatus_t cublasGemmBatchedEx##end(cublasHandle_t h, cublasOperation_t ta, \
@@ -269,22 +239,8 @@ static cublasStatus_t queue_ex(
 	{ \
 		(void)algorithm; \
 		return queue_ex(h, \
-			(struct blas_gemm){.ta = ta, \
-				.tb = tb, \
-				.m = m, \
-				.n = n, \
-				.k = k, \
-				.a = a, \
-				.b = b, \
-				.c = (void *)c, \
-				.lda = lda, \
-				.ldb = ldb, \
-				.ldc = ldc, \
-				.count = count, \
-				.pointers = true, \
-				.type_a = at, \
-				.type_b = bt, \
-				.type_c = ct}, \
+			(struct blas_gemm){BLAS_GEMM_MATRICES, .count = count, .pointers = true, .type_a = at, \
+				.type_b = bt, .type_c = ct}, \
 			compute, alpha, beta); \
 	}
 EX(int, )

@@ -7,7 +7,7 @@ struct vectors {
 	void *result;
 };
 
-static cublasStatus_t queue1(struct blas *h, blas_work *work, struct vectors v, bool wait)
+static cublasStatus_t queue_vectors(struct blas *h, blas_work *work, struct vectors v, bool wait)
 {
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -20,7 +20,7 @@ static cublasStatus_t queue1(struct blas *h, blas_work *work, struct vectors v, 
 
 /* Loops over the vectors; X and Y are their elements i. */
 #define WALK(v) \
-	for (int64_t i = 0, ix = start((v)->n, (v)->incx), iy = start((v)->n, (v)->incy); i < (v)->n; \
+	for (int64_t i = 0, ix = first_index((v)->n, (v)->incx), iy = first_index((v)->n, (v)->incy); i < (v)->n; \
 		i++, ix += (v)->incx, iy += (v)->incy)
 #define X(v) (((T *)(v)->x)[ix])
 #define Y(v) (((T *)(v)->y)[iy])
@@ -28,7 +28,7 @@ static cublasStatus_t queue1(struct blas *h, blas_work *work, struct vectors v, 
 static void axpy(const void *args)
 {
 	const struct vectors *v = args;
-	T alpha = value(&v->alpha);
+	T alpha = scalar_value(&v->alpha);
 
 	WALK(v)
 	Y(v) += alpha * X(v);
@@ -58,7 +58,7 @@ static void swap(const void *args)
 static void scal(const void *args)
 {
 	const struct vectors *v = args;
-	T alpha = value(&v->alpha);
+	T alpha = scalar_value(&v->alpha);
 
 	WALK(v)
 	X(v) *= alpha;
@@ -87,7 +87,7 @@ static void dotc(const void *args)
 static void rot(const void *args)
 {
 	const struct vectors *v = args;
-	T c = value(&v->alpha), s = value(&v->beta);
+	T c = scalar_value(&v->alpha), s = scalar_value(&v->beta);
 
 	WALK(v)
 	{
@@ -145,7 +145,7 @@ static void nrm2(const void *args)
 }
 
 /* Index, from 1, of the first element with the largest (or least) absolute value; 0: empty vector. */
-static int64_t extreme(const struct vectors *v, bool least)
+static int64_t find_extreme(const struct vectors *v, bool least)
 {
 	int64_t best = 0;
 	REAL best_value = 0;
@@ -168,7 +168,7 @@ static int64_t extreme(const struct vectors *v, bool least)
 	static void name(const void *args) \
 	{ \
 		const struct vectors *v = args; \
-		*(I *)v->result = (I)extreme(v, least); \
+		*(I *)v->result = (I)find_extreme(v, least); \
 	}
 EXTREME(amax_int, int, false)
 EXTREME(amin_int, int, true)
@@ -183,7 +183,7 @@ EXTREME(amin_int64_t, int64_t, true)
 	{ \
 		if (!h || !alpha || !y) \
 			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
-		return queue1(h, axpy, \
+		return queue_vectors(h, axpy, \
 			(struct vectors){.n = n, \
 				.incx = incx, \
 				.incy = incy, \
@@ -198,14 +198,14 @@ BOTH(AXPY)
 	BLAS_EXPORT cublasStatus_t CUBLAS(copy, end)(cublasHandle_t h, I n, const T *x, I incx, T *y, I incy) \
 	{ \
 		return !y ? CUBLAS_STATUS_INVALID_VALUE \
-			  : queue1(h, copy, (struct vectors){.n = n, .incx = incx, .incy = incy, .x = (T *)x, .y = y}, \
-				    false); \
+			  : queue_vectors(h, copy, \
+				    (struct vectors){.n = n, .incx = incx, .incy = incy, .x = (T *)x, .y = y}, false); \
 	} \
 	BLAS_EXPORT cublasStatus_t CUBLAS(swap, end)(cublasHandle_t h, I n, T * x, I incx, T * y, I incy) \
 	{ \
 		return !y ? CUBLAS_STATUS_INVALID_VALUE \
-			  : queue1(h, swap, (struct vectors){.n = n, .incx = incx, .incy = incy, .x = x, .y = y}, \
-				    false); \
+			  : queue_vectors(h, swap, \
+				    (struct vectors){.n = n, .incx = incx, .incy = incy, .x = x, .y = y}, false); \
 	}
 BOTH(COPY_SWAP)
 
@@ -214,7 +214,7 @@ BOTH(COPY_SWAP)
 	{ \
 		if (!h || !alpha) \
 			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
-		return queue1(h, work, \
+		return queue_vectors(h, work, \
 			(struct vectors){.n = n, .incx = incx, .x = x, .alpha = blas_scalar(h, alpha, sizeof(A))}, \
 			false); \
 	}
@@ -231,7 +231,7 @@ BOTH(SCAL)
 			*result = 0; \
 			return CUBLAS_STATUS_SUCCESS; \
 		} \
-		return queue1(h, work, \
+		return queue_vectors(h, work, \
 			(struct vectors){.n = n, .incx = incx, .x = (T *)x, .result = result, __VA_ARGS__}, \
 			blas_waits(h)); \
 	}
@@ -263,7 +263,7 @@ BOTH(DOTS)
 	{ \
 		if (!h || !c || !s || !y) \
 			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
-		return queue1(h, rot, \
+		return queue_vectors(h, rot, \
 			(struct vectors){.n = n, \
 				.incx = incx, \
 				.incy = incy, \

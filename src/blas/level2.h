@@ -12,7 +12,7 @@ struct matrix_vector {
 };
 
 /* Checks sizes, increments and the leading dimension, and queues the work. */
-static cublasStatus_t queue2(struct blas *h, blas_work *work, struct matrix_vector v)
+static cublasStatus_t queue_matrix_vector(struct blas *h, blas_work *work, struct matrix_vector v)
 {
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -31,8 +31,8 @@ static void gemv(const void *args)
 {
 	const struct matrix_vector *v = args;
 	int64_t rows = v->op == CUBLAS_OP_N ? v->m : v->n, cols = v->op == CUBLAS_OP_N ? v->n : v->m;
-	const T *a = v->a, *x = (const T *)v->x + start(cols, v->incx);
-	T *y = (T *)v->y + start(rows, v->incy), alpha = value(&v->alpha), beta = value(&v->beta);
+	const T *a = v->a, *x = (const T *)v->x + first_index(cols, v->incx);
+	T *y = (T *)v->y + first_index(rows, v->incy), alpha = scalar_value(&v->alpha), beta = scalar_value(&v->beta);
 
 	for (int64_t i = 0; i < rows; i++)
 		y[i * v->incy] = beta == (T)0 ? (T)0 : beta * y[i * v->incy]; /* y may hold NaN */
@@ -56,8 +56,8 @@ static void gemv(const void *args)
 static void ger(const void *args)
 {
 	const struct matrix_vector *v = args;
-	const T *x = (const T *)v->x + start(v->m, v->incx), *y = (const T *)v->a + start(v->n, v->incy);
-	T *a = v->y, alpha = value(&v->alpha);
+	const T *x = (const T *)v->x + first_index(v->m, v->incx), *y = (const T *)v->a + first_index(v->n, v->incy);
+	T *a = v->y, alpha = scalar_value(&v->alpha);
 
 	for (int64_t j = 0; j < v->n; j++) {
 		T yj = alpha * (v->conjugate ? CONJ(y[j * v->incy]) : y[j * v->incy]);
@@ -68,7 +68,7 @@ static void ger(const void *args)
 }
 
 /* Element (i, j) of op(A). */
-static inline T at(const struct matrix_vector *v, int64_t i, int64_t j)
+static inline T matrix_element(const struct matrix_vector *v, int64_t i, int64_t j)
 {
 	const T *a = v->a;
 
@@ -78,29 +78,29 @@ static inline T at(const struct matrix_vector *v, int64_t i, int64_t j)
 }
 
 /* Solves op(A) x = b, or computes x = op(A) b, for a triangular A, starting at the end without dependencies. */
-static void triangle(const struct matrix_vector *v, bool solve)
+static void triangle_apply(const struct matrix_vector *v, bool solve)
 {
 	bool upper = (v->fill == CUBLAS_FILL_MODE_UPPER) == (v->op == CUBLAS_OP_N), backwards = upper == solve;
-	T *x = (T *)v->y + start(v->n, v->incy);
+	T *x = (T *)v->y + first_index(v->n, v->incy);
 
 	for (int64_t k = 0; k < v->n; k++) {
 		int64_t i = backwards ? v->n - 1 - k : k, from = upper ? i + 1 : 0, to = upper ? v->n : i;
-		T sum = 0, d = v->diag == CUBLAS_DIAG_UNIT ? (T)1 : at(v, i, i);
+		T sum = 0, d = v->diag == CUBLAS_DIAG_UNIT ? (T)1 : matrix_element(v, i, i);
 
 		for (int64_t j = from; j < to; j++)
-			sum += at(v, i, j) * x[j * v->incy];
+			sum += matrix_element(v, i, j) * x[j * v->incy];
 		x[i * v->incy] = solve ? (x[i * v->incy] - sum) / d : x[i * v->incy] * d + sum;
 	}
 }
 
 static void trsv(const void *args)
 {
-	triangle(args, true);
+	triangle_apply(args, true);
 }
 
 static void trmv(const void *args)
 {
-	triangle(args, false);
+	triangle_apply(args, false);
 }
 
 #define GEMV(I, end) \
@@ -109,7 +109,7 @@ static void trmv(const void *args)
 	{ \
 		if (!h || !alpha || !beta) \
 			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
-		return queue2(h, gemv, \
+		return queue_matrix_vector(h, gemv, \
 			(struct matrix_vector){.op = op, \
 				.m = m, \
 				.n = n, \
@@ -130,7 +130,7 @@ BOTH(GEMV)
 	{ \
 		if (!h || !alpha) \
 			return h ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_INITIALIZED; \
-		return queue2(h, ger, \
+		return queue_matrix_vector(h, ger, \
 			(struct matrix_vector){.m = m, \
 				.n = n, \
 				.lda = lda, \
@@ -153,7 +153,7 @@ BOTH(GER)
 	BLAS_EXPORT cublasStatus_t CUBLAS(op_name, end)(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, \
 		cublasDiagType_t diag, I n, const T *a, I lda, T *x, I incx) \
 	{ \
-		return queue2(h, op_name, \
+		return queue_matrix_vector(h, op_name, \
 			(struct matrix_vector){.op = op, \
 				.fill = fill, \
 				.diag = diag, \

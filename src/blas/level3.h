@@ -9,16 +9,16 @@ struct blocks {
 	T b[COLS][DEPTH];
 };
 
-static inline T element(const T *a, int64_t ld, cublasOperation_t op, int64_t i, int64_t j)
+static inline T op_element(const T *a, int64_t ld, cublasOperation_t op, int64_t i, int64_t j)
 {
 	return op == CUBLAS_OP_N ? a[j * ld + i] : op == CUBLAS_OP_T ? a[i * ld + j] : CONJ(a[i * ld + j]);
 }
 
-static void pack(struct blocks *k, const struct blas_product *p, int64_t i0, int64_t rows, int64_t l0, int64_t depth)
+static void pack_a(struct blocks *k, const struct blas_product *p, int64_t i0, int64_t rows, int64_t l0, int64_t depth)
 {
 	for (int64_t l = 0; l < depth; l++)
 		for (int64_t i = 0; i < rows; i++)
-			k->a[l][i] = element(p->a, p->lda, p->ta, i0 + i, l0 + l);
+			k->a[l][i] = op_element(p->a, p->lda, p->ta, i0 + i, l0 + l);
 }
 
 static void pack_b(
@@ -26,7 +26,7 @@ static void pack_b(
 {
 	for (int64_t j = 0; j < cols; j++)
 		for (int64_t l = 0; l < depth; l++)
-			k->b[j][l] = alpha * element(p->b, p->ldb, p->tb, l0 + l, j0 + j);
+			k->b[j][l] = alpha * op_element(p->b, p->ldb, p->tb, l0 + l, j0 + j);
 }
 
 FOR_EACH_CPU static void add_block(const struct blocks *k, T *c, int64_t ldc, int64_t rows, int64_t depth, int64_t cols)
@@ -53,7 +53,7 @@ FOR_EACH_CPU static void add_block(const struct blocks *k, T *c, int64_t ldc, in
 				c[j * ldc + i] += k->a[l][i] * k->b[j][l];
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t min_size(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
@@ -70,19 +70,19 @@ void GEMM(const struct blas_product *p, const void *alpha_at, const void *beta_a
 		abort(); /* out of memory, and a host function cannot report errors */
 	for (int64_t l = 0; alpha != (T)0 && l < p->k; l += DEPTH)
 		for (int64_t i = 0; i < p->m; i += ROWS) {
-			int64_t rows = least(ROWS, p->m - i), depth = least(DEPTH, p->k - l);
+			int64_t rows = min_size(ROWS, p->m - i), depth = min_size(DEPTH, p->k - l);
 
-			pack(k, p, i, rows, l, depth);
+			pack_a(k, p, i, rows, l, depth);
 			for (int64_t j = 0; j < p->n; j += COLS) {
-				pack_b(k, p, l, depth, j, least(COLS, p->n - j), alpha);
-				add_block(k, c + j * p->ldc + i, p->ldc, rows, depth, least(COLS, p->n - j));
+				pack_b(k, p, l, depth, j, min_size(COLS, p->n - j), alpha);
+				add_block(k, c + j * p->ldc + i, p->ldc, rows, depth, min_size(COLS, p->n - j));
 			}
 		}
 	free(k);
 }
 
 /* The product with index i of a batch. */
-static struct blas_product product(const struct blas_gemm *g, int64_t i)
+static struct blas_product batch_product(const struct blas_gemm *g, int64_t i)
 {
 	struct blas_product p = {g->ta, g->tb, g->m, g->n, g->k, NULL, NULL, NULL, g->lda, g->ldb, g->ldc};
 
@@ -97,13 +97,13 @@ static void gemm(const void *args)
 	const struct blas_gemm *g = args;
 
 	for (int64_t i = 0; i < g->count; i++) {
-		struct blas_product p = product(g, i);
+		struct blas_product p = batch_product(g, i);
 
 		GEMM(&p, blas_value(&g->alpha), blas_value(&g->beta));
 	}
 }
 
-static cublasStatus_t queue3(struct blas *h, struct blas_gemm g, const T *alpha, const T *beta)
+static cublasStatus_t queue_gemm(struct blas *h, struct blas_gemm g, const T *alpha, const T *beta)
 {
 	cublasStatus_t r = blas_check_gemm(h, &g);
 
@@ -122,20 +122,7 @@ static cublasStatus_t queue3(struct blas *h, struct blas_gemm g, const T *alpha,
 	BLAS_EXPORT cublasStatus_t CUBLAS(gemm, end)(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, \
 		I m, I n, I k, const T *alpha, const T *a, I lda, const T *b, I ldb, const T *beta, T *c, I ldc) \
 	{ \
-		return queue3(h, \
-			(struct blas_gemm){.ta = ta, \
-				.tb = tb, \
-				.m = m, \
-				.n = n, \
-				.k = k, \
-				.a = a, \
-				.b = b, \
-				.c = c, \
-				.lda = lda, \
-				.ldb = ldb, \
-				.ldc = ldc, \
-				.count = 1}, \
-			alpha, beta); \
+		return queue_gemm(h, (struct blas_gemm){BLAS_GEMM_MATRICES, .count = 1}, alpha, beta); \
 	}
 BOTH(GEMM_NAME)
 
@@ -144,42 +131,16 @@ BOTH(GEMM_NAME)
 		cublasOperation_t tb, I m, I n, I k, const T *alpha, const T *const *a, I lda, const T *const *b, \
 		I ldb, const T *beta, T *const *c, I ldc, I count) \
 	{ \
-		return queue3(h, \
-			(struct blas_gemm){.ta = ta, \
-				.tb = tb, \
-				.m = m, \
-				.n = n, \
-				.k = k, \
-				.a = a, \
-				.b = b, \
-				.c = (void *)c, \
-				.lda = lda, \
-				.ldb = ldb, \
-				.ldc = ldc, \
-				.count = count, \
-				.pointers = true}, \
-			alpha, beta); \
+		return queue_gemm( \
+			h, (struct blas_gemm){BLAS_GEMM_MATRICES, .count = count, .pointers = true}, alpha, beta); \
 	} \
 	BLAS_EXPORT cublasStatus_t CUBLAS(gemmStridedBatched, end)(cublasHandle_t h, cublasOperation_t ta, \
 		cublasOperation_t tb, I m, I n, I k, const T *alpha, const T *a, I lda, long long sa, const T *b, \
 		I ldb, long long sb, const T *beta, T *c, I ldc, long long sc, I count) \
 	{ \
-		return queue3(h, \
-			(struct blas_gemm){.ta = ta, \
-				.tb = tb, \
-				.m = m, \
-				.n = n, \
-				.k = k, \
-				.a = a, \
-				.b = b, \
-				.c = c, \
-				.lda = lda, \
-				.ldb = ldb, \
-				.ldc = ldc, \
-				.count = count, \
-				.stride_a = sa, \
-				.stride_b = sb, \
-				.stride_c = sc}, \
+		return queue_gemm(h, \
+			(struct blas_gemm){ \
+				BLAS_GEMM_MATRICES, .count = count, .stride_a = sa, .stride_b = sb, .stride_c = sc}, \
 			alpha, beta); \
 	}
 BOTH_PLAIN(GEMM_BATCHED)
@@ -205,7 +166,7 @@ static void trsm(const void *args)
 	     upper = (s->fill == CUBLAS_FILL_MODE_UPPER) == (s->op == CUBLAS_OP_N);
 	int64_t size = right ? s->n : s->m, lines = right ? s->m : s->n, step = right ? s->ldb : 1,
 		line = right ? 1 : s->ldb;
-	T alpha = value(&s->alpha);
+	T alpha = scalar_value(&s->alpha);
 
 	upper ^= right;
 	for (int64_t l = 0; l < lines; l++) {
@@ -216,10 +177,10 @@ static void trsm(const void *args)
 			T sum = alpha * x[i * step];
 
 			for (int64_t j = from; j < to; j++)
-				sum -= (right ? element(s->a, s->lda, s->op, j, i)
-					      : element(s->a, s->lda, s->op, i, j)) *
+				sum -= (right ? op_element(s->a, s->lda, s->op, j, i)
+					      : op_element(s->a, s->lda, s->op, i, j)) *
 				       x[j * step];
-			x[i * step] = s->diag == CUBLAS_DIAG_UNIT ? sum : sum / element(s->a, s->lda, s->op, i, i);
+			x[i * step] = s->diag == CUBLAS_DIAG_UNIT ? sum : sum / op_element(s->a, s->lda, s->op, i, i);
 		}
 	}
 }
@@ -245,12 +206,12 @@ BOTH(TRSM)
 static void geam(const void *args)
 {
 	const struct blas_gemm *g = args;
-	T alpha = value(&g->alpha), beta = value(&g->beta), *c = g->c;
+	T alpha = scalar_value(&g->alpha), beta = scalar_value(&g->beta), *c = g->c;
 
 	for (int64_t j = 0; j < g->n; j++)
 		for (int64_t i = 0; i < g->m; i++)
-			c[j * g->ldc + i] = (alpha == (T)0 ? (T)0 : alpha * element(g->a, g->lda, g->ta, i, j)) +
-					    (beta == (T)0 ? (T)0 : beta * element(g->b, g->ldb, g->tb, i, j));
+			c[j * g->ldc + i] = (alpha == (T)0 ? (T)0 : alpha * op_element(g->a, g->lda, g->ta, i, j)) +
+					    (beta == (T)0 ? (T)0 : beta * op_element(g->b, g->ldb, g->tb, i, j));
 }
 
 #define GEAM(I, end) \
@@ -298,7 +259,7 @@ static void swap_rows(T *a, int64_t n, int64_t lda, int64_t i, int64_t j)
 }
 
 /* Returns 0, or the index, from 1, of the first zero pivot. */
-static int factorize(T *a, int64_t n, int64_t lda, int *pivots)
+static int factorize_lu(T *a, int64_t n, int64_t lda, int *pivots)
 {
 	int zero = 0;
 
@@ -329,7 +290,7 @@ static void getrf(const void *args)
 	const struct getrf *g = args;
 
 	for (int64_t i = 0; i < g->count; i++)
-		g->info[i] = factorize(g->a[i], g->n, g->lda, g->pivots ? g->pivots + i * g->n : NULL);
+		g->info[i] = factorize_lu(g->a[i], g->n, g->lda, g->pivots ? g->pivots + i * g->n : NULL);
 }
 
 BLAS_EXPORT cublasStatus_t CUBLAS(getrfBatched, )(

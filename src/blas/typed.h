@@ -38,13 +38,13 @@
 #define NORM(x) ((double)(x) * (double)(x))
 #endif
 
-static inline T value(const struct blas_scalar *s)
+static inline T scalar_value(const struct blas_scalar *s)
 {
 	return *(const T *)blas_value(s);
 }
 
 /* The first element of a vector: with a negative step it is walked from its end. */
-static inline int64_t start(int64_t n, int64_t inc)
+static inline int64_t first_index(int64_t n, int64_t inc)
 {
 	return inc < 0 ? (1 - n) * inc : 0;
 }
