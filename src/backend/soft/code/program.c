@@ -212,35 +212,35 @@ CUresult program_load_bytes(const void *data, size_t size, struct jit *jit, stru
 	return load_image(&image, image_init(&image, data, size), jit, program);
 }
 
-/* Static names may occur several times in a linked program; the first one is the visible one. */
-int program_kernel(const struct program *p, const char *name)
+/*
+ * Finds a name in a sorted array of structs whose first member is the name; -1: not there.  Static names may occur
+ * several times in a linked program; the first one is the visible one.
+ */
+static int find_first_name(const void *array, size_t n, size_t size, const char *name)
 {
-	size_t low = 0, high = p->code->nkernels;
+	size_t low = 0, high = n;
 
+#define NAME_AT(i) (*(const char *const *)((const char *)array + (i) * size))
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
-		if (strcmp(name, p->code->kernels[mid].name) <= 0)
+		if (strcmp(name, NAME_AT(mid)) <= 0)
 			high = mid;
 		else
 			low = mid + 1;
 	}
-	return low < p->code->nkernels && !strcmp(name, p->code->kernels[low].name) ? (int)low : -1;
+	return low < n && !strcmp(name, NAME_AT(low)) ? (int)low : -1;
+#undef NAME_AT
+}
+
+int program_kernel(const struct program *p, const char *name)
+{
+	return find_first_name(p->code->kernels, p->code->nkernels, sizeof *p->code->kernels, name);
 }
 
 int program_global(const struct program *p, const char *name)
 {
-	size_t low = 0, high = p->code->nglobals;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (strcmp(name, p->code->globals[mid].name) <= 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low < p->code->nglobals && !strcmp(name, p->code->globals[low].name) ? (int)low : -1;
+	return find_first_name(p->code->globals, p->code->nglobals, sizeof *p->code->globals, name);
 }
 
 /* ---- JIT options ---- */

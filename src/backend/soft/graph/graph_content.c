@@ -136,7 +136,7 @@ static CUresult content_event(struct node_content *c, CUevent event)
 	return CUDA_SUCCESS;
 }
 
-/* The node gets a copy of the graph, or the graph itself (CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE). */
+/* The node gets a copy of the graph; moving the graph itself is not supported. */
 static CUresult content_child(struct node_content *c)
 {
 	CUDA_CHILD_GRAPH_NODE_PARAMS *p = &c->params.graph;

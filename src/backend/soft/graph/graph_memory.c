@@ -60,7 +60,7 @@ void graph_memory_put(struct graph_memory *m)
 	graph_memory_destroy(m);
 }
 
-static void set_live(struct graph_memory *m, bool live)
+static void graph_memory_set_live(struct graph_memory *m, bool live)
 {
 	uint64_t *used = &memory.device[m->device->ordinal].used;
 
@@ -75,12 +75,12 @@ static void set_live(struct graph_memory *m, bool live)
 }
 
 /* cuMemFree: the graph may allocate the memory again; without a graph, this was the last reference. */
-static void release_range(struct range *r)
+static void graph_memory_release_range(struct range *r)
 {
 	struct graph_memory *m = r->private_data;
 
 	pthread_mutex_lock(&memory.lock);
-	set_live(m, false);
+	graph_memory_set_live(m, false);
 	bool last = !atomic_load(&m->refs);
 	pthread_mutex_unlock(&memory.lock);
 	if (!last && range_insert(r) == 0)
@@ -109,7 +109,7 @@ static CUresult graph_memory_create(struct device *d, uint64_t size, struct grap
 	r->kind = RANGE_GRAPH;
 	r->device = d;
 	r->private_data = m;
-	r->release = release_range;
+	r->release = graph_memory_release_range;
 	pthread_mutex_lock(&memory.lock);
 	list_append(&memory.all, &m->link);
 	pthread_mutex_unlock(&memory.lock);
@@ -154,8 +154,8 @@ CUresult content_alloc(struct node_content *c, CUgraphNodeParams *p)
 	return r;
 }
 
-/* Called under the lock of the range map: the range exists, so the memory does. */
-static void take_ref(struct range *r, void *arg)
+/* References the memory of a range, unless its last reference is just dropped. Called under the lock of the range map. */
+static void range_take_memory(struct range *r, void *arg)
 {
 	struct graph_memory **out = arg, *m = r->private_data;
 	unsigned refs;
@@ -176,7 +176,7 @@ CUresult content_free(struct node_content *c)
 	c->work = work_create();
 	if (!c->work)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	range_change(ptr, take_ref, &m);
+	range_change(ptr, range_take_memory, &m);
 	c->work->memory = m;
 	c->work->frees = true;
 	return m && m->addr == ptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -188,28 +188,28 @@ struct free_command {
 	struct graph_memory *memory; /* referenced */
 };
 
-static CUresult run_nothing(struct command *c)
+static CUresult free_command_run(struct command *c)
 {
 	(void)c;
 	return CUDA_SUCCESS;
 }
 
-static void release_freeing(struct command *c)
+static void free_command_release(struct command *c)
 {
 	graph_memory_put(((struct free_command *)c->data)->memory);
 }
 
-static const struct command_ops command_freeing = {COMMAND_OTHER, run_nothing, release_freeing, true};
+static const struct command_ops command_graph_free = {COMMAND_OTHER, free_command_run, free_command_release, true};
 
 /* Later launches may allocate the memory again; if no graph references it, it is freed in stream order. */
 bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r)
 {
 	struct graph_memory *m = NULL;
 
-	range_change(ptr, take_ref, &m);
+	range_change(ptr, range_take_memory, &m);
 	if (!m)
 		return false;
-	struct command *c = m->addr == ptr ? command_create(&command_freeing, sizeof(struct free_command)) : NULL;
+	struct command *c = m->addr == ptr ? command_create(&command_graph_free, sizeof(struct free_command)) : NULL;
 	if (!c) {
 		*r = m->addr == ptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
 		graph_memory_put(m);
@@ -218,7 +218,7 @@ bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r)
 	((struct free_command *)c->data)->memory = m;
 	pthread_mutex_lock(&memory.lock);
 	*r = m->live ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-	set_live(m, false);
+	graph_memory_set_live(m, false);
 	pthread_mutex_unlock(&memory.lock);
 	if (*r)
 		command_destroy(c);
@@ -229,7 +229,8 @@ bool graph_free(struct stream *s, CUdeviceptr ptr, CUresult *r)
 
 /* ---- launches ---- */
 
-static void update_high_water_mark(struct graph_memory *m)
+/* Counts the memory as reserved, and updates the high-water marks. */
+static void graph_memory_reserve(struct graph_memory *m)
 {
 	if (!m->reserved) {
 		m->reserved = true;
@@ -259,11 +260,11 @@ CUresult graph_memory_launch(const struct graph_memory_ops *ops, bool auto_free)
 			r = CUDA_ERROR_INVALID_VALUE;
 	}
 	for (unsigned i = 0; i < ops->nallocs && !r; i++) {
-		set_live(ops->allocs[i], true);
-		update_high_water_mark(ops->allocs[i]);
+		graph_memory_set_live(ops->allocs[i], true);
+		graph_memory_reserve(ops->allocs[i]);
 	}
 	for (unsigned i = 0; i < ops->nfrees && !r; i++)
-		set_live(ops->frees[i], false);
+		graph_memory_set_live(ops->frees[i], false);
 	pthread_mutex_unlock(&memory.lock);
 	return r;
 }

@@ -21,11 +21,15 @@ static CUresult graph_check_work(struct graph *g, const struct node_work *w)
 		return CUDA_ERROR_NOT_SUPPORTED; /* memory nodes only in graphs without an owner */
 	if (w->condition && (w->condition->graph != g || w->condition->used))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (w->memory && w->frees)
-		each_node(n, g) if (
-			n->content.work && n->content.work->memory == w->memory &&
-			n->content.work
-				->frees) return CUDA_ERROR_INVALID_VALUE; /* the memory is freed already by another node */
+	if (!w->memory || !w->frees)
+		return CUDA_SUCCESS;
+	each_node(n, g)
+	{
+		const struct node_work *other = n->content.work;
+
+		if (other && other->memory == w->memory && other->frees)
+			return CUDA_ERROR_INVALID_VALUE; /* another node frees the memory already */
+	}
 	return CUDA_SUCCESS;
 }
 

@@ -183,7 +183,7 @@ static void flat_assign_lane(struct flats *f, unsigned i)
 		before = &f->at[f->tail[x->lane]];
 	else
 		f->nlanes++;
-	/* Mark implied dependencies before removing any: the test considers all of them. */
+	/* Kept dependencies move to the front. Implied ones stay in the array, since the test considers all of them. */
 	for (unsigned k = 0; k < x->ndeps; k++) {
 		unsigned d = f->deps[x->dep + k];
 
@@ -402,7 +402,7 @@ static bool has_conditions(const struct graph *g)
 	return false;
 }
 
-/* One lane per processor for kernels and copies, and one for each node that may block. */
+/* One lane per processor, at least two; all lanes if some node may block. */
 static unsigned flats_max_lanes(const struct flats *f)
 {
 	unsigned n = soft_parallelism();
