@@ -1,6 +1,6 @@
 /*
- * Our cuBLAS for the CPU device: every routine of every type against the plainest loops; where alpha and results
- * are; order on streams and in graphs; mixed types; what it refuses.
+ * Gangway's cuBLAS for the CPU device: every routine of every type against simple loops, scalars in host and device
+ * memory, order on streams and in graphs, mixed types, and invalid arguments.
  */
 #include "test/blas/blas.h"
 
@@ -70,9 +70,9 @@
 #define TOLERANCE 1e-12
 #include "test/blas/typed.h"
 
-/* ---- what is not of a type -------------------------------------------------------------------------- */
+/* ---- tests that do not depend on the element type --------------------------------------------------- */
 
-/* alpha and the result in device memory: taken when the work runs. */
+/* alpha and the result in device memory: read when the work runs. */
 static void test_device_pointers(handle h)
 {
 	float *x = device_alloc(8 * sizeof *x), *p = device_alloc(2 * sizeof *p);
@@ -88,13 +88,13 @@ static void test_device_pointers(handle h)
 	CHECK_EQ(cublasSetPointerMode_v2(h, 0), 0);
 }
 
-static void hold(void *flag)
+static void wait_for_flag(void *flag)
 {
 	while (!__atomic_load_n((int *)flag, __ATOMIC_ACQUIRE))
 		sched_yield();
 }
 
-/* Nothing runs before what the stream has before it; and a graph runs it again. */
+/* Work runs after earlier work of the stream, and a graph runs captured work repeatedly. */
 static void test_order(handle h)
 {
 	float *x = device_alloc(sizeof *x), two = 2;
@@ -106,9 +106,9 @@ static void test_order(handle h)
 	*x = 1;
 	CHECK_EQ(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0);
 	CHECK_EQ(cublasSetStream_v2(h, s), 0);
-	CHECK_EQ(cuLaunchHostFunc(s, hold, &go), 0);
+	CHECK_EQ(cuLaunchHostFunc(s, wait_for_flag, &go), 0);
 	CHECK_EQ(cublasSscal_v2(h, 1, &two, x, 1), 0);
-	two = 5; /* alpha was taken */
+	two = 5; /* the call has copied alpha */
 	CHECK_EQ(*x, 1);
 	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
 	CHECK_EQ(cuStreamSynchronize(s), 0);
@@ -140,7 +140,7 @@ enum {
 	BY_32I = 72
 };
 
-static void put(void *p, int type, int i, int v)
+static void put_element(void *p, int type, int i, int v)
 {
 	float f = (float)v;
 	uint32_t u;
@@ -167,7 +167,7 @@ static void put(void *p, int type, int i, int v)
 	}
 }
 
-static int get(const void *p, int type, int i)
+static int get_element(const void *p, int type, int i)
 {
 	uint32_t u = (uint32_t)((const uint16_t *)p)[i] << 16;
 	float f;
@@ -193,12 +193,12 @@ static void test_mixed(handle h)
 
 	for (unsigned n = 0; n < sizeof kinds / sizeof *kinds; n++) {
 		for (int i = 0; i < N * N; i++) {
-			put(a, kinds[n].in, i, i % 5 - 2);
-			put(b, kinds[n].in, i, i % 3 - 1);
-			put(c, kinds[n].out, i, i % 4);
+			put_element(a, kinds[n].in, i, i % 5 - 2);
+			put_element(b, kinds[n].in, i, i % 3 - 1);
+			put_element(c, kinds[n].out, i, i % 4);
 		}
-		put(alpha, kinds[n].scalar, 0, 2);
-		put(beta, kinds[n].scalar, 0, 3);
+		put_element(alpha, kinds[n].scalar, 0, 2);
+		put_element(beta, kinds[n].scalar, 0, 3);
 		CHECK_EQ(cublasGemmEx(h, OP_T, OP_N, N, N, N, alpha, a, kinds[n].in, N, b, kinds[n].in, N, beta, c,
 				 kinds[n].out, N, kinds[n].compute, -1),
 			0);
@@ -208,7 +208,7 @@ static void test_mixed(handle h)
 
 			for (int k = 0; k < N; k++)
 				sum += ((i % N * N + k) % 5 - 2) * ((i / N * N + k) % 3 - 1);
-			CHECK_EQ(get(c, kinds[n].out, i), 2 * sum + 3 * (i % 4));
+			CHECK_EQ(get_element(c, kinds[n].out, i), 2 * sum + 3 * (i % 4));
 		}
 	}
 	CHECK_EQ(cublasGemmEx(h, OP_N, OP_N, N, N, N, alpha, a, R_8I, N, b, R_16F, N, beta, c, R_32F, N, BY_32F, -1),
@@ -229,8 +229,8 @@ static void test_copies(void)
 	CHECK_EQ(cublasGetMatrix(2, 2, sizeof(int), dev, 1, to, 4), 7);
 }
 
-/* Null pointers are refused before anything is queued, and nothing to do needs none. */
-static void test_nowhere(handle h)
+/* Null pointers are refused before anything is queued; calls of size 0 accept them. */
+static void test_null_pointers(handle h)
 {
 	float one = 1, *x = device_alloc(64);
 
@@ -249,7 +249,7 @@ int main(void)
 	CUcontext ctx;
 	handle h;
 
-	r = cublasCreate_v2(&h); /* makes a context where there is none, as the vendor's */
+	r = cublasCreate_v2(&h); /* creates a context if there is none, like NVIDIA's */
 	if (getenv("EXPECT_REFUSAL")) {
 		CHECK_EQ(r, 8);
 		return RESULT();
@@ -271,7 +271,7 @@ int main(void)
 	test_order(h);
 	test_mixed(h);
 	test_copies();
-	test_nowhere(h);
+	test_null_pointers(h);
 	CHECK_EQ(cublasSgbmv_v2(h), 15);
 	CHECK_EQ(cublasInit(), 15);
 	CHECK_EQ(cublasXtCreate(NULL), 15);

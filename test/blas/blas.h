@@ -1,4 +1,4 @@
-/* blas.h - cuBLAS as a program sees it, for our tests: only what they call. */
+/* blas.h - declarations of the cuBLAS functions that the tests call. */
 #pragma once
 
 #include <complex.h>

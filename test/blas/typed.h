@@ -1,4 +1,4 @@
-/* typed.h - the routines of one type T against the plainest loops.  Included for each type. */
+/* typed.h - tests the routines of one type T against simple loops.  Included for each type. */
 
 #define JOIN_(a, b, c) a##b##c
 #define JOIN(a, b, c)  JOIN_(a, b, c)
@@ -53,7 +53,7 @@ static bool TEST(close_to)(T a, T b, double scale)
 }
 
 /* Element (i, j) of op(A). */
-static T TEST(el)(const T *a, int ld, int op, int i, int j)
+static T TEST(element)(const T *a, int ld, int op, int i, int j)
 {
 	T v = op == OP_N ? a[j * ld + i] : a[i * ld + j];
 
@@ -145,13 +145,13 @@ static void TEST(matrix_vector)(handle h)
 		for (int i = 0; i < rows; i++) {
 			want[i] = beta * y[2 * i];
 			for (int j = 0; j < cols; j++)
-				want[i] += alpha * TEST(el)(a, M + 1, op, i, j) * x[(cols - 1 - j) * 3];
+				want[i] += alpha * TEST(element)(a, M + 1, op, i, j) * x[(cols - 1 - j) * 3];
 		}
 		CHECK_EQ(BLAS(gemv)(h, op, M, N, &alpha, a, M + 1, x, -3, &beta, y, 2), 0);
 		CHECK_EQ(cuCtxSynchronize(), 0);
 		for (int i = 0; i < rows; i++)
 			CHECK(TEST(close_to)(y[2 * i], want[i], 100));
-		/* beta 0: what was there does not count, even where it is no number */
+		/* beta 0: the old contents do not matter, even NaN */
 		y[0] = (T)NAN;
 		CHECK_EQ(BLAS(gemv)(h, op, M, N, &zero, a, M + 1, x, 1, &zero, y, 1), 0);
 		CHECK_EQ(cuCtxSynchronize(), 0);
@@ -167,7 +167,7 @@ static void TEST(matrix_vector)(handle h)
 	CHECK_EQ(cuCtxSynchronize(), 0);
 	TEST(same)(a, want, M * 50, 10, "ger");
 
-	/* x to op(A) x and back */
+	/* x -> op(A) x and back */
 	for (int i = 0; i < N; i++)
 		a[i * (M + 1)] = 9 + i % 3;
 	for (int fill = 0; fill < 2; fill++)
@@ -200,7 +200,7 @@ static void TEST(product)(const T *a, int ta, const T *b, int tb, int m, int n, 
 			T sum = 0;
 
 			for (int l = 0; l < k; l++)
-				sum += TEST(el)(a, LD, ta, i, l) * TEST(el)(b, LD, tb, l, j);
+				sum += TEST(element)(a, LD, ta, i, l) * TEST(element)(b, LD, tb, l, j);
 			c[j * LD + i] = alpha * sum + beta * c[j * LD + i];
 		}
 }
@@ -227,7 +227,7 @@ static void TEST(matrices)(handle h)
 			CHECK_EQ(cuCtxSynchronize(), 0);
 			TEST(same)(c, want, LD * LD, k + 1, "gemm");
 		}
-	/* Two at once, by pointers and by strides. */
+	/* Batches of two, by pointers and by strides. */
 	for (int how = 0; how < 2; how++) {
 		T *parts[2][3] = {{a, b, c}, {a + 20, b + 30, c + 40 * LD}};
 
@@ -249,7 +249,7 @@ static void TEST(matrices)(handle h)
 		CHECK_EQ(cuCtxSynchronize(), 0);
 		TEST(same)(c, want, LD * LD, 10, how ? "gemmBatched" : "gemmStridedBatched");
 	}
-	/* op(A) X = alpha B: multiplied again, it is alpha B. */
+	/* op(A) X = alpha B: the product must be alpha B. */
 	for (int i = 0; i < LD * LD; i++)
 		a[i] = i % LD == i / LD ? (T)(12 + i % 5) : TEST(number)() / 8;
 	for (int kind = 0; kind < 2 * 2 * 3 * 2; kind++) {
@@ -285,14 +285,15 @@ static void TEST(matrices)(handle h)
 	CHECK_EQ(cuCtxSynchronize(), 0);
 	for (int i = 0; i < 12 * 15; i++)
 		CHECK(TEST(close_to)(c[i / 12 * LD + i % 12],
-			alpha * TEST(el)(a, LD, OP_T, i % 12, i / 12) + beta * TEST(el)(b, LD, OP_C, i % 12, i / 12),
+			alpha * TEST(element)(a, LD, OP_T, i % 12, i / 12) +
+				beta * TEST(element)(b, LD, OP_C, i % 12, i / 12),
 			10));
 	CHECK_EQ(BLAS(gemm)(h, OP_N, OP_N, 9, 8, 7, &one, a, 8, b, 7, &zero, c, 9), 7);
 	CHECK_EQ(BLAS(gemm)(h, OP_N, OP_N, 0, 8, 7, &one, a, 1, b, 7, &zero, c, 9), 0);
 	free(want);
 }
 
-/* L U, with the rows moved back, is what was there; with and without pivots, the second of them singular. */
+/* L U, with the row exchanges undone, is the original; with and without pivots; the second matrix is singular. */
 static void TEST(factors)(handle h, bool pivoting)
 {
 	enum { N = 12, COUNT = 2, STEP = 15 };

@@ -1,6 +1,6 @@
 /*
- * Wrappers, fatbins and payloads made by hand are read as what they are, the right entry is selected for each
- * device, and every cut and every lying size gets an error.
+ * Hand-made wrappers, fatbins and payloads: every kind is recognised, the right entry is selected for each device, and
+ * every truncated image and every wrong size gets an error.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 static const char ptx[] = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u32 n)\n{ ret; }\n";
 
-static void sniffs(void)
+static void test_sniff(void)
 {
 	CHECK(image_sniff("\xb1\x43\x62\x46", 4) == IMAGE_WRAPPER);
 	CHECK(image_sniff("\x50\xed\x55\xba", 4) == IMAGE_FATBIN);
@@ -25,7 +25,7 @@ static void sniffs(void)
 	CHECK(image_sniff(ptx, SIZE_MAX) == IMAGE_PTX);
 }
 
-static unsigned count(const struct image *image, unsigned part, int *error)
+static unsigned count_entries(const struct image *image, unsigned part, int *error)
 {
 	struct image_iter it;
 	struct image_entry e;
@@ -47,7 +47,7 @@ static size_t ptx_fatbin(struct bytes *b, unsigned sm, uint64_t flags)
 	return f;
 }
 
-static void wrappers(void)
+static void test_wrappers(void)
 {
 	static struct bytes linked, a, c;
 	const void *list[] = {a.data, c.data, NULL};
@@ -60,15 +60,15 @@ static void wrappers(void)
 	ptx_fatbin(&c, 80, FATBIN_LZ4);
 	CHECK(image_init_local(&image, &w) == 0);
 	CHECK(image.kind == IMAGE_WRAPPER && image.nparts == 1 && image.parts[0].size == a.size);
-	CHECK(count(&image, 0, &error) == 1 && !error);
+	CHECK(count_entries(&image, 0, &error) == 1 && !error);
 	image_finish(&image);
 
 	w = (struct fatbin_wrapper){FATBIN_WRAPPER_MAGIC, FATBIN_WRAPPER_LINKED, linked.data, list};
 	CHECK(image_init_local(&image, &w) == 0);
 	CHECK(image.nparts == 3 && image.parts[2].data == c.data);
-	CHECK(count(&image, 0, &error) == 0 && !error);
-	CHECK(count(&image, 2, &error) == 1 && !error);
-	CHECK(count(&image, 3, &error) == 0 && !error);
+	CHECK(count_entries(&image, 0, &error) == 0 && !error);
+	CHECK(count_entries(&image, 2, &error) == 1 && !error);
+	CHECK(count_entries(&image, 3, &error) == 0 && !error);
 	image_finish(&image);
 
 	list[1] = "not a fatbin";
@@ -77,12 +77,12 @@ static void wrappers(void)
 	w.version = 3;
 	CHECK(image_init_local(&image, &w) == -ENOTSUP);
 	image_finish(&image);
-	CHECK(image_init(&image, &w, sizeof w) == -EINVAL); /* pointers from outside */
+	CHECK(image_init(&image, &w, sizeof w) == -EINVAL); /* untrusted pointers */
 	CHECK(image_init_local(&image, NULL) == -EINVAL);
 	CHECK(image_init_local(&image, "") == -EINVAL);
 }
 
-static void payloads(void)
+static void test_payloads(void)
 {
 	static const uint64_t packings[] = {0, FATBIN_LZ4, FATBIN_ZSTD};
 
@@ -114,8 +114,8 @@ static void payloads(void)
 	}
 }
 
-/* Which architecture a device gets from an image, 0 if none; PTX counts from 1000. */
-static unsigned selected(const struct bytes *b, unsigned sm, unsigned kinds)
+/* The architecture selected for a device, plus 1000 for PTX and 10000 for an architecture-specific one; 0: none. */
+static unsigned selected_arch(const struct bytes *b, unsigned sm, unsigned kinds)
 {
 	struct image_want want = {sm / 10, sm % 10, kinds};
 	struct image_entry e;
@@ -128,7 +128,7 @@ static unsigned selected(const struct bytes *b, unsigned sm, unsigned kinds)
 	return r ? 0 : e.sm + (e.kind == IMAGE_ENTRY_PTX ? 1000 : 0) + (e.arch_specific ? 10000 : 0);
 }
 
-static void selects(void)
+static void test_selection(void)
 {
 	enum { BOTH = IMAGE_WANT_CUBIN | IMAGE_WANT_PTX };
 	static const struct make_entry entries[] = {
@@ -151,17 +151,17 @@ static void selects(void)
 	for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
 		make_entry(&b, &entries[i]);
 	make_end(&b, f);
-	CHECK(selected(&b, 70, BOTH) == 0);
-	CHECK(selected(&b, 75, BOTH) == 1075);
-	CHECK(selected(&b, 75, IMAGE_WANT_CUBIN) == 0);
-	CHECK(selected(&b, 80, BOTH) == 80);
-	CHECK(selected(&b, 87, BOTH) == 86);
-	CHECK(selected(&b, 90, BOTH) == 10090);
-	CHECK(selected(&b, 90, IMAGE_WANT_PTX) == 1080);
-	CHECK(selected(&b, 100, BOTH) == 1080);
-	CHECK(selected(&b, 103, BOTH) == 103);
-	CHECK(selected(&b, 121, BOTH) == 1120);
-	CHECK(selected(&b, 130, BOTH) == 1080);
+	CHECK(selected_arch(&b, 70, BOTH) == 0);
+	CHECK(selected_arch(&b, 75, BOTH) == 1075);
+	CHECK(selected_arch(&b, 75, IMAGE_WANT_CUBIN) == 0);
+	CHECK(selected_arch(&b, 80, BOTH) == 80);
+	CHECK(selected_arch(&b, 87, BOTH) == 86);
+	CHECK(selected_arch(&b, 90, BOTH) == 10090);
+	CHECK(selected_arch(&b, 90, IMAGE_WANT_PTX) == 1080);
+	CHECK(selected_arch(&b, 100, BOTH) == 1080);
+	CHECK(selected_arch(&b, 103, BOTH) == 103);
+	CHECK(selected_arch(&b, 121, BOTH) == 1120);
+	CHECK(selected_arch(&b, 130, BOTH) == 1080);
 	CHECK(image_init(&image, b.data, b.size) == 0);
 	CHECK(!strcmp(image_describe(&image, text, sizeof text),
 		"cubin sm_80 sm_86 sm_90 sm_90a sm_103f, "
@@ -169,7 +169,7 @@ static void selects(void)
 	CHECK(strlen(image_describe(&image, text, 10)) == 9);
 }
 
-static void relocatables(void)
+static void test_relocatable(void)
 {
 	static struct bytes b;
 	size_t f = make_fatbin(&b);
@@ -185,7 +185,7 @@ static void relocatables(void)
 	CHECK(image_next(&it, &e) && e.relocatable);
 }
 
-static void several_fatbins(void)
+static void test_several_fatbins(void)
 {
 	static struct bytes b;
 	struct image image;
@@ -195,16 +195,16 @@ static void several_fatbins(void)
 	ptx_fatbin(&b, 80, FATBIN_ZSTD);
 	make_bytes(&b, NULL, 24); /* padding at the end of a section */
 	CHECK(image_init(&image, b.data, b.size) == 0);
-	CHECK(count(&image, 0, &error) == 2 && !error);
+	CHECK(count_entries(&image, 0, &error) == 2 && !error);
 	make_bytes(&b, "junk", 4);
 	CHECK(image_init(&image, b.data, b.size) == 0);
-	CHECK(count(&image, 0, &error) == 2 && error == -EINVAL);
-	CHECK(image_init_local(&image, b.data) == 0); /* in memory, the first ends where it says */
-	CHECK(count(&image, 0, &error) == 1 && !error);
+	CHECK(count_entries(&image, 0, &error) == 2 && error == -EINVAL);
+	CHECK(image_init_local(&image, b.data) == 0); /* without a size, only the first fatbin is read */
+	CHECK(count_entries(&image, 0, &error) == 1 && !error);
 }
 
-/* All of an image, as a loader would go over it; returns the first error. The copy is as short as it says. */
-static int walk(const void *data, size_t size)
+/* Reads all of an image, as a loader does, and returns the first error. Works on a copy of exactly this size. */
+static int walk_image(const void *data, size_t size)
 {
 	char *copy = malloc(size ? size : 1);
 	struct image image;
@@ -234,7 +234,7 @@ static int walk(const void *data, size_t size)
 	return r;
 }
 
-static void cuts(void)
+static void test_truncation(void)
 {
 	static struct bytes b;
 	size_t f = make_fatbin(&b);
@@ -242,25 +242,26 @@ static void cuts(void)
 	make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, .flags = FATBIN_LZ4, .data = ptx, .size = sizeof ptx});
 	make_entry(&b, &(struct make_entry){FATBIN_PTX, 75, .flags = FATBIN_ZSTD, .data = ptx, .size = sizeof ptx});
 	make_end(&b, f);
-	CHECK(walk(b.data, b.size) == 0);
+	CHECK(walk_image(b.data, b.size) == 0);
 	for (size_t n = 0; n < b.size; n++)
-		CHECK(walk(b.data, n) < 0);
+		CHECK(walk_image(b.data, n) < 0);
 }
 
-/* Write value over the field at this offset and expect an error. */
-static void lie(const struct bytes *good, size_t at, uint64_t value, size_t size)
+/* Overwrites the field at this offset and expects an error. */
+static void expect_refusal(const struct bytes *good, size_t at, uint64_t value, size_t size)
 {
 	static struct bytes b;
 
 	b = *good;
 	memcpy(b.data + at, &value, size);
-	if (walk(b.data, b.size) >= 0)
-		printf("a lie of %#llx at %zu is believed\n", (unsigned long long)value, at), failures++;
+	if (walk_image(b.data, b.size) >= 0)
+		printf("the wrong value %#llx at offset %zu is accepted\n", (unsigned long long)value, at), failures++;
 }
 
-#define LIE(at, type, field, value) lie(&b, (at) + offsetof(type, field), value, sizeof(((type *)0)->field))
+#define EXPECT_REFUSAL(at, type, field, value) \
+	expect_refusal(&b, (at) + offsetof(type, field), value, sizeof(((type *)0)->field))
 
-static void lies(void)
+static void test_wrong_sizes(void)
 {
 	static const uint64_t packings[] = {0, FATBIN_LZ4, FATBIN_ZSTD};
 
@@ -272,44 +273,44 @@ static void lies(void)
 		b.size = 0;
 		ptx_fatbin(&b, 75, packings[i]);
 		memcpy(&h, b.data + e, sizeof h);
-		CHECK(walk(b.data, b.size) == 0);
-		LIE(0, struct fatbin_header, header_size, 15);
-		LIE(0, struct fatbin_header, header_size, 24);
-		LIE(0, struct fatbin_header, version, 2);
-		LIE(0, struct fatbin_header, size, b.size);
-		LIE(0, struct fatbin_header, size, UINT64_MAX);
-		LIE(0, struct fatbin_header, size, UINT64_MAX - 15);
-		LIE(e, struct fatbin_entry, header_size, 0);
-		LIE(e, struct fatbin_entry, header_size, 63);
-		LIE(e, struct fatbin_entry, header_size, UINT32_MAX);
-		LIE(e, struct fatbin_entry, payload_size, h.payload_size + 8);
-		LIE(e, struct fatbin_entry, payload_size, UINT64_MAX);
-		LIE(e, struct fatbin_entry, payload_size, -(uint64_t)64);
-		LIE(e, struct fatbin_entry, compressed_size, h.payload_size + 1);
+		CHECK(walk_image(b.data, b.size) == 0);
+		EXPECT_REFUSAL(0, struct fatbin_header, header_size, 15);
+		EXPECT_REFUSAL(0, struct fatbin_header, header_size, 24);
+		EXPECT_REFUSAL(0, struct fatbin_header, version, 2);
+		EXPECT_REFUSAL(0, struct fatbin_header, size, b.size);
+		EXPECT_REFUSAL(0, struct fatbin_header, size, UINT64_MAX);
+		EXPECT_REFUSAL(0, struct fatbin_header, size, UINT64_MAX - 15);
+		EXPECT_REFUSAL(e, struct fatbin_entry, header_size, 0);
+		EXPECT_REFUSAL(e, struct fatbin_entry, header_size, 63);
+		EXPECT_REFUSAL(e, struct fatbin_entry, header_size, UINT32_MAX);
+		EXPECT_REFUSAL(e, struct fatbin_entry, payload_size, h.payload_size + 8);
+		EXPECT_REFUSAL(e, struct fatbin_entry, payload_size, UINT64_MAX);
+		EXPECT_REFUSAL(e, struct fatbin_entry, payload_size, -(uint64_t)64);
+		EXPECT_REFUSAL(e, struct fatbin_entry, compressed_size, h.payload_size + 1);
 		if (!packings[i])
 			continue;
-		LIE(e, struct fatbin_entry, compressed_size, 1);
-		LIE(e, struct fatbin_entry, compressed_size, h.compressed_size - 1);
-		LIE(e, struct fatbin_entry, size, 0);
-		LIE(e, struct fatbin_entry, size, sizeof ptx - 1);
-		LIE(e, struct fatbin_entry, size, sizeof ptx + 1);
-		LIE(e, struct fatbin_entry, size, 1 << 20);
-		LIE(e, struct fatbin_entry, size, UINT64_C(1) << 30);
-		LIE(e, struct fatbin_entry, size, UINT64_MAX);
-		LIE(e, struct fatbin_entry, flags, FATBIN_OLD_COMPRESSION);
-		LIE(e, struct fatbin_entry, flags, packings[i] ^ FATBIN_LZ4 ^ FATBIN_ZSTD);
+		EXPECT_REFUSAL(e, struct fatbin_entry, compressed_size, 1);
+		EXPECT_REFUSAL(e, struct fatbin_entry, compressed_size, h.compressed_size - 1);
+		EXPECT_REFUSAL(e, struct fatbin_entry, size, 0);
+		EXPECT_REFUSAL(e, struct fatbin_entry, size, sizeof ptx - 1);
+		EXPECT_REFUSAL(e, struct fatbin_entry, size, sizeof ptx + 1);
+		EXPECT_REFUSAL(e, struct fatbin_entry, size, 1 << 20);
+		EXPECT_REFUSAL(e, struct fatbin_entry, size, UINT64_C(1) << 30);
+		EXPECT_REFUSAL(e, struct fatbin_entry, size, UINT64_MAX);
+		EXPECT_REFUSAL(e, struct fatbin_entry, flags, FATBIN_OLD_COMPRESSION);
+		EXPECT_REFUSAL(e, struct fatbin_entry, flags, packings[i] ^ FATBIN_LZ4 ^ FATBIN_ZSTD);
 	}
 }
 
 int main(void)
 {
-	sniffs();
-	wrappers();
-	payloads();
-	selects();
-	relocatables();
-	several_fatbins();
-	cuts();
-	lies();
+	test_sniff();
+	test_wrappers();
+	test_payloads();
+	test_selection();
+	test_relocatable();
+	test_several_fatbins();
+	test_truncation();
+	test_wrong_sizes();
 	return failures != 0;
 }

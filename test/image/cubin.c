@@ -1,6 +1,6 @@
 /*
- * A cubin made by hand, in the form of CUDA 13 and of those before, gives its kernel, parameters, limits and
- * variables; cut or spoilt anywhere it gives an error or something harmless, never a read outside.
+ * Hand-made cubins in the formats of CUDA 13 and before: kernel, parameters, limits and variables are read. A truncated
+ * or damaged cubin gives an error or a harmless result, and no read out of bounds.
  */
 #include <elf.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static void check_globals(const struct image_code *code)
 	CHECK(!image_code_global(code, "axpy") && !image_code_kernel(code, "coef"));
 }
 
-static void reads(const struct make_cubin *c)
+static void test_read(const struct make_cubin *c)
 {
 	static struct bytes b;
 	struct image_code *code;
@@ -58,7 +58,7 @@ static void reads(const struct make_cubin *c)
 	image_code_destroy(code);
 }
 
-/* Read a copy of exactly this size, so that a sanitizer sees the first byte too many. */
+/* Reads a copy of exactly this size, so that a sanitizer sees a read behind the end. */
 static int try_read(const void *data, size_t size)
 {
 	char *copy = malloc(size ? size : 1);
@@ -72,18 +72,18 @@ static int try_read(const void *data, size_t size)
 	return r;
 }
 
-static void cuts(void)
+static void test_truncation(void)
 {
 	static struct bytes b;
 
 	make_cubin(&b, &(struct make_cubin){.sm = 90});
-	/* The section headers come last, so any cut loses something. */
+	/* The section headers come last, so every truncation loses some. */
 	for (size_t n = 0; n < b.size; n++)
 		CHECK(try_read(b.data, n) < 0);
 }
 
-/* Every 1, 2, 4 and 8 bytes in turn become numbers that make sums wrap. */
-static void spoils(void)
+/* Overwrites every field of 1, 2, 4 and 8 bytes in turn with values that make sums overflow. */
+static void test_damage(void)
 {
 	static const uint64_t values[] = {0, 1, 0x7fffffffffffffff, 0x8000000080000000, UINT64_MAX, UINT64_MAX - 7};
 	static struct bytes good, b;
@@ -98,13 +98,13 @@ static void spoils(void)
 			}
 }
 
-static void refuses(void)
+static void test_refusals(void)
 {
 	static struct bytes b;
 	Elf64_Ehdr h;
 
 	make_cubin(&b, &(struct make_cubin){.sm = 90, .param_bytes = 39});
-	CHECK(try_read(b.data, b.size) == -EINVAL); /* a parameter outside the buffer */
+	CHECK(try_read(b.data, b.size) == -EINVAL); /* a parameter outside of the buffer */
 	b.size = 0;
 	make_cubin(&b, &(struct make_cubin){.sm = 90});
 	memcpy(&h, b.data, sizeof h);
@@ -115,13 +115,13 @@ static void refuses(void)
 
 int main(void)
 {
-	reads(&(struct make_cubin){.sm = 90});
-	reads(&(struct make_cubin){.sm = 120, .v2 = true});
-	reads(&(struct make_cubin){.sm = 75});
-	reads(&(struct make_cubin){.sm = 86, .old = true});
-	reads(&(struct make_cubin){.sm = 75, .old = true, .no_record = true});
-	cuts();
-	spoils();
-	refuses();
+	test_read(&(struct make_cubin){.sm = 90});
+	test_read(&(struct make_cubin){.sm = 120, .v2 = true});
+	test_read(&(struct make_cubin){.sm = 75});
+	test_read(&(struct make_cubin){.sm = 86, .old = true});
+	test_read(&(struct make_cubin){.sm = 75, .old = true, .no_record = true});
+	test_truncation();
+	test_damage();
+	test_refusals();
 	return failures != 0;
 }

@@ -1,8 +1,8 @@
 /*
- * NVIDIA's driver finds in an image what we find: the entry for its device, each kernel's parameters, its
- * registers, shared and local memory and launch bounds, and the size of each variable.
+ * Compares with NVIDIA's driver: the entry selected for its device, the parameters, registers, shared and local memory
+ * and launch bounds of each kernel, and the size of each variable.
  *
- *	driver image...		files made by nvcc; skipped where there is no driver or no device
+ *	driver image...		files made by nvcc; skipped without a driver or a device
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static CUresult (*get_global)(CUdeviceptr *, size_t *, CUmodule, const char *);
 static CUresult (*func_attribute)(int *, CUfunction_attribute, CUfunction);
 static CUresult (*param_info)(CUfunction, size_t, size_t *, size_t *);
 
-static bool resolve(void)
+static bool resolve_driver(void)
 {
 	static const struct {
 		const char *name;
@@ -47,7 +47,7 @@ static bool resolve(void)
 	return lib != NULL;
 }
 
-static int value(CUfunction f, CUfunction_attribute a)
+static int function_attribute_of(CUfunction f, CUfunction_attribute a)
 {
 	int v = -1;
 
@@ -55,7 +55,7 @@ static int value(CUfunction f, CUfunction_attribute a)
 	return v;
 }
 
-static void same(const char *kernel, const char *what, long ours, long theirs)
+static void expect_same(const char *kernel, const char *what, long ours, long theirs)
 {
 	if (ours == theirs)
 		return;
@@ -69,8 +69,8 @@ static void compare_params(const struct image_kernel *k, CUfunction f)
 
 	for (uint32_t i = 0; i < k->nparams; i++) {
 		CHECK(param_info(f, i, &offset, &size) == CUDA_SUCCESS);
-		same(k->name, "parameter's offset", k->params[i].offset, offset);
-		same(k->name, "parameter's size", k->params[i].size, size);
+		expect_same(k->name, "parameter's offset", k->params[i].offset, offset);
+		expect_same(k->name, "parameter's size", k->params[i].size, size);
 	}
 	CHECK(param_info(f, k->nparams, &offset, &size) != CUDA_SUCCESS);
 }
@@ -83,21 +83,24 @@ static void compare_kernel(const struct image_code *code, const struct image_ker
 	if (failures)
 		return;
 	compare_params(k, f);
-	same(k->name, "shared memory", k->shared_bytes, value(f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
+	expect_same(k->name, "shared memory", k->shared_bytes,
+		function_attribute_of(f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
 	if (k->max_threads[0])
-		same(k->name, "threads", k->max_threads[0] * k->max_threads[1] * k->max_threads[2],
-			value(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+		expect_same(k->name, "threads", k->max_threads[0] * k->max_threads[1] * k->max_threads[2],
+			function_attribute_of(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
 	if (code->kind == IMAGE_PTX) {
-		same(k->name, "PTX version", code->sm, value(f, CU_FUNC_ATTRIBUTE_PTX_VERSION));
+		expect_same(k->name, "PTX version", code->sm, function_attribute_of(f, CU_FUNC_ATTRIBUTE_PTX_VERSION));
 		return;
 	}
-	same(k->name, "registers", k->regs, value(f, CU_FUNC_ATTRIBUTE_NUM_REGS));
-	same(k->name, "local memory", k->local_bytes, value(f, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
-	same(k->name, "constants", code->const_bytes, value(f, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES));
-	same(k->name, "architecture", code->sm, value(f, CU_FUNC_ATTRIBUTE_BINARY_VERSION));
+	expect_same(k->name, "registers", k->regs, function_attribute_of(f, CU_FUNC_ATTRIBUTE_NUM_REGS));
+	expect_same(
+		k->name, "local memory", k->local_bytes, function_attribute_of(f, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
+	expect_same(
+		k->name, "constants", code->const_bytes, function_attribute_of(f, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES));
+	expect_same(k->name, "architecture", code->sm, function_attribute_of(f, CU_FUNC_ATTRIBUTE_BINARY_VERSION));
 }
 
-static void compare(const struct image_code *code, CUmodule m)
+static void compare_code(const struct image_code *code, CUmodule m)
 {
 	CUdeviceptr p;
 	size_t size;
@@ -106,7 +109,7 @@ static void compare(const struct image_code *code, CUmodule m)
 		compare_kernel(code, &code->kernels[i], m);
 	for (size_t i = 0; i < code->nglobals; i++) {
 		CHECK(get_global(&p, &size, m, code->globals[i].name) == CUDA_SUCCESS);
-		same(code->globals[i].name, "size", code->globals[i].size, size);
+		expect_same(code->globals[i].name, "size", code->globals[i].size, size);
 	}
 }
 
@@ -127,7 +130,7 @@ static void compare_file(const char *path, const struct image_want *want)
 	data[size] = 0;
 	CHECK(image_init(&image, data, size) == 0);
 	err = image_select(&image, 0, want, &e);
-	same(path, "can be loaded", !err, load(&m, data) == CUDA_SUCCESS);
+	expect_same(path, "can be loaded", !err, load(&m, data) == CUDA_SUCCESS);
 	if (err || failures)
 		return;
 	CHECK(image_payload(&e, &blob) == 0);
@@ -135,7 +138,7 @@ static void compare_file(const char *path, const struct image_want *want)
 	CHECK(r.code);
 	if (!r.code)
 		return (void)puts(r.error);
-	compare(r.code, m);
+	compare_code(r.code, m);
 	printf("%s: %s for sm_%u, %zu kernels, %zu variables\n", path, r.code->kind == IMAGE_PTX ? "PTX" : "cubin",
 		r.code->sm, r.code->nkernels, r.code->nglobals);
 	read_code_finish(&r);
@@ -148,7 +151,7 @@ int main(int argc, char **argv)
 	CUcontext context;
 	int major, minor;
 
-	if (!resolve() || init(0) != CUDA_SUCCESS || retain(&context, 0) != CUDA_SUCCESS) {
+	if (!resolve_driver() || init(0) != CUDA_SUCCESS || retain(&context, 0) != CUDA_SUCCESS) {
 		printf("skipped: no driver, or no device\n");
 		return 77;
 	}

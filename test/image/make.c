@@ -1,5 +1,5 @@
 /*
- * make.c - see make.h.
+ * make.c - builds fatbins and cubins byte by byte.
  */
 #include <assert.h>
 #include <elf.h>
@@ -23,7 +23,7 @@ size_t make_bytes(struct bytes *b, const void *data, size_t size)
 	return at;
 }
 
-static void align(struct bytes *b, size_t from)
+static void pad_to_8(struct bytes *b, size_t from)
 {
 	make_bytes(b, NULL, -(b->size - from) & 7);
 }
@@ -44,7 +44,7 @@ void make_end(struct bytes *b, size_t fatbin)
 	memcpy(b->data + fatbin, &h, sizeof h);
 }
 
-static size_t pack(const struct make_entry *e, char *out, size_t room)
+static size_t pack_payload(const struct make_entry *e, char *out, size_t room)
 {
 	size_t n = e->size;
 
@@ -63,7 +63,7 @@ static size_t pack(const struct make_entry *e, char *out, size_t room)
 size_t make_entry(struct bytes *b, const struct make_entry *e)
 {
 	static char payload[65536];
-	size_t n = pack(e, payload, sizeof payload), options = e->options ? strlen(e->options) + 1 : 0;
+	size_t n = pack_payload(e, payload, sizeof payload), options = e->options ? strlen(e->options) + 1 : 0;
 	size_t at = b->size, extra = options ? sizeof(struct fatbin_span) + ((options + 7) & -8) : 0;
 	bool packed = e->flags & (FATBIN_LZ4 | FATBIN_ZSTD);
 	struct fatbin_entry h = {
@@ -85,14 +85,14 @@ size_t make_entry(struct bytes *b, const struct make_entry *e)
 	if (options) {
 		make_bytes(b, &span, sizeof span);
 		make_bytes(b, e->options, options);
-		align(b, at);
+		pad_to_8(b, at);
 	}
 	make_bytes(b, payload, n);
 	make_bytes(b, NULL, -n & 7);
 	return at;
 }
 
-/* The sections of our cubin, in order; their names are found by these indices. */
+/* The sections of the cubin, in order; indices into the list of names. */
 enum { NONE, SHSTRTAB, STRTAB, SYMTAB, NVINFO, INFO_AXPY, TEXT, GLOBAL, INIT, CONST3, SHARED, SECTIONS };
 
 static const char *const names[SECTIONS] = {
@@ -125,7 +125,7 @@ static void make_symbols(struct bytes *b)
 	make_bytes(b, s, sizeof s);
 }
 
-static void record(struct bytes *b, unsigned format, unsigned attribute, unsigned value, const void *payload)
+static void make_record(struct bytes *b, unsigned format, unsigned attribute, unsigned value, const void *payload)
 {
 	struct cubin_info i = {format, attribute, value};
 
@@ -137,29 +137,29 @@ static void record(struct bytes *b, unsigned format, unsigned attribute, unsigne
 static void make_info(struct bytes *b, const struct make_cubin *c)
 {
 	if (!c->no_record)
-		record(b, INFO_SIZED, INFO_REGCOUNT, 8, (uint32_t[]){1, 24});
-	record(b, INFO_SIZED, INFO_FRAME_SIZE, 8, (uint32_t[]){1, 48});
-	record(b, INFO_SIZED, INFO_MIN_STACK_SIZE, 8, (uint32_t[]){99, 48}); /* of a symbol that is not there */
+		make_record(b, INFO_SIZED, INFO_REGCOUNT, 8, (uint32_t[]){1, 24});
+	make_record(b, INFO_SIZED, INFO_FRAME_SIZE, 8, (uint32_t[]){1, 48});
+	make_record(b, INFO_SIZED, INFO_MIN_STACK_SIZE, 8, (uint32_t[]){99, 48}); /* of an unknown symbol */
 }
 
 static void make_kernel_info(struct bytes *b, const struct make_cubin *c)
 {
 	static const uint16_t param[][2] = {{0, 4}, {8, 8}, {16, 24}};
 
-	record(b, INFO_U16, INFO_CBANK_PARAM_SIZE, c->param_bytes ? c->param_bytes : 40, NULL);
+	make_record(b, INFO_U16, INFO_CBANK_PARAM_SIZE, c->param_bytes ? c->param_bytes : 40, NULL);
 	for (int i = 2; i >= 0; i--) {
 		struct cubin_kparam p = {0, i, param[i][0], param[i][1] << 18 | 0x1f000};
 		struct cubin_kparam_v2 v2 = {0, i, param[i][0], param[i][1], 0};
 
 		if (c->v2)
-			record(b, INFO_SIZED, INFO_KPARAM_INFO_V2, sizeof v2, &v2);
+			make_record(b, INFO_SIZED, INFO_KPARAM_INFO_V2, sizeof v2, &v2);
 		else
-			record(b, INFO_SIZED, INFO_KPARAM_INFO, sizeof p, &p);
+			make_record(b, INFO_SIZED, INFO_KPARAM_INFO, sizeof p, &p);
 	}
-	record(b, INFO_SIZED, INFO_MAX_THREADS, 12, (uint32_t[]){128, 2, 1});
-	record(b, INFO_U16, INFO_MAXREG_COUNT, 255, NULL);
-	record(b, INFO_BYTE, INFO_NUM_BARRIERS, 3, NULL);
-	record(b, INFO_NONE, 0x7e, 0, NULL); /* one that nobody knows */
+	make_record(b, INFO_SIZED, INFO_MAX_THREADS, 12, (uint32_t[]){128, 2, 1});
+	make_record(b, INFO_U16, INFO_MAXREG_COUNT, 255, NULL);
+	make_record(b, INFO_BYTE, INFO_NUM_BARRIERS, 3, NULL);
+	make_record(b, INFO_NONE, 0x7e, 0, NULL); /* an unknown attribute */
 }
 
 static void make_contents(struct bytes *b, unsigned section, const struct make_cubin *c)
@@ -227,7 +227,7 @@ size_t make_cubin(struct bytes *b, const struct make_cubin *c)
 	h.e_ident[EI_OSABI] = c->old ? CUBIN_OSABI_OLD : CUBIN_OSABI;
 	h.e_ident[EI_ABIVERSION] = c->old ? CUBIN_ABI_OLD : CUBIN_ABI;
 	for (unsigned i = 0; i < SECTIONS; i++) {
-		align(b, at);
+		pad_to_8(b, at);
 		s[i] = section_header(i, c);
 		s[i].sh_name = name;
 		s[i].sh_offset = b->size - at;
@@ -236,7 +236,7 @@ size_t make_cubin(struct bytes *b, const struct make_cubin *c)
 		if (s[i].sh_type != SHT_NOBITS)
 			s[i].sh_size = b->size - at - s[i].sh_offset;
 	}
-	align(b, at);
+	pad_to_8(b, at);
 	h.e_shoff = make_bytes(b, s, sizeof s) - at;
 	memcpy(b->data + at, &h, sizeof h);
 	return at;

@@ -1,6 +1,6 @@
 /*
- * make.h - images made by hand, for tests on machines without a CUDA compiler. A builder grows a byte string;
- * each function returns the offset of what it appended, so that a test can come back and spoil it.
+ * make.h - builds images by hand, for tests on machines without a CUDA compiler. Each function appends to a byte string
+ * and returns the offset of the appended structure, so that a test can damage it later.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct bytes {
 
 size_t make_bytes(struct bytes *b, const void *data, size_t size);
 
-/* A fatbin is begun, gets entries, and is ended, which puts its size into its header. */
+/* make_fatbin begins a fatbin, make_entry appends entries, make_end sets the size in the header. */
 size_t make_fatbin(struct bytes *b);
 void make_end(struct bytes *b, size_t fatbin);
 
@@ -31,11 +31,11 @@ size_t make_entry(struct bytes *b, const struct make_entry *e);
 
 /* A cubin with one kernel, "axpy" (u32 at 0, u64 at 8, 24 bytes at 16), and the variables below. */
 struct make_cubin {
-	bool old; /* as before CUDA 13 */
+	bool old; /* the format before CUDA 13 */
 	unsigned sm;
 	bool v2;              /* the newer parameter records */
-	bool no_record;       /* of registers: they stand in the section header alone */
-	unsigned param_bytes; /* 0: 40, which is right */
+	bool no_record;       /* no REGCOUNT record: only the section header states the registers */
+	unsigned param_bytes; /* 0: 40, the correct size */
 };
 
 size_t make_cubin(struct bytes *b, const struct make_cubin *c);

@@ -1,6 +1,6 @@
 /*
- * What nvcc makes of kernels with many kinds of parameters is read back with the layout that C gives the same
- * parameters as a structure: from cubins and from PTX, for several architectures, however it was packed.
+ * Compiles kernels with many kinds of parameters with nvcc, reads them back from cubins and PTX, and compares the
+ * parameters with the layout of a C struct, for several architectures and compressions.
  *
  *	nvcc signatures.cu
  */
@@ -96,7 +96,7 @@ static void check_code(const struct image_entry *e, const struct image_blob *blo
 	read_code_finish(&r);
 }
 
-static char *compile(const char *options, size_t *size)
+static char *compile_source(const char *options, size_t *size)
 {
 	static char data[1 << 20];
 	char command[1024];
@@ -114,11 +114,11 @@ static char *compile(const char *options, size_t *size)
 	return data;
 }
 
-/* Compile, read every entry, and check how many there are and how many of them were packed so. */
-static void check(const char *options, unsigned entries, enum image_packing packing, unsigned packed)
+/* Compiles, reads every entry, and checks the number of entries and of entries with this packing. */
+static void check_options(const char *options, unsigned entries, enum image_packing packing, unsigned packed)
 {
 	size_t size;
-	char *data = compile(options, &size);
+	char *data = compile_source(options, &size);
 	struct image image;
 	struct image_iter it;
 	struct image_entry e;
@@ -152,18 +152,19 @@ int main(int argc, char **argv)
 	if (!mkdtemp(folder))
 		return perror(folder), 1;
 	snprintf(file, sizeof file, "%s/out", folder);
-	check("-cubin -arch=sm_75", 1, IMAGE_PLAIN, 1);
-	check("-ptx -arch=compute_90", 1, IMAGE_PLAIN, 1);
-	check("-fatbin --compress-mode=none -gencode arch=compute_80,code=[compute_80,sm_80]", 2, IMAGE_PLAIN, 2);
-	check("-fatbin --compress-mode=speed -Xfatbin -compress-all -gencode "
-	      "arch=compute_86,code=[compute_86,sm_86]",
+	check_options("-cubin -arch=sm_75", 1, IMAGE_PLAIN, 1);
+	check_options("-ptx -arch=compute_90", 1, IMAGE_PLAIN, 1);
+	check_options(
+		"-fatbin --compress-mode=none -gencode arch=compute_80,code=[compute_80,sm_80]", 2, IMAGE_PLAIN, 2);
+	check_options("-fatbin --compress-mode=speed -Xfatbin -compress-all -gencode "
+		      "arch=compute_86,code=[compute_86,sm_86]",
 		2, IMAGE_LZ4, 2);
-	check("-fatbin --compress-mode=size -gencode arch=compute_90a,code=sm_90a "
-	      "-gencode arch=compute_100f,code=[compute_100f,sm_100f]",
+	check_options("-fatbin --compress-mode=size -gencode arch=compute_90a,code=sm_90a "
+		      "-gencode arch=compute_100f,code=[compute_100f,sm_100f]",
 		3, IMAGE_ZSTD, 3);
-	check("-fatbin --compress-mode=default -rdc=true -gencode arch=compute_120,code=[compute_120,sm_120]", 2,
-		IMAGE_ZSTD, 2);
-	check("-fatbin -G -gencode arch=compute_75,code=[compute_75,sm_75]", 2, IMAGE_ZSTD, 2);
+	check_options("-fatbin --compress-mode=default -rdc=true -gencode arch=compute_120,code=[compute_120,sm_120]",
+		2, IMAGE_ZSTD, 2);
+	check_options("-fatbin -G -gencode arch=compute_75,code=[compute_75,sm_75]", 2, IMAGE_ZSTD, 2);
 	unlink(file);
 	rmdir(folder);
 	return failures != 0;

@@ -44,7 +44,7 @@ static bool read_target(const char *text, struct image_entry *e)
 	return found;
 }
 
-static void targets(void)
+static void test_targets(void)
 {
 	static const char *const refused[] = {"", "hello", "// only a comment", ".version 8.4\n",
 		".version 8.4 .target", ".version x\n.target sm_90", ".version 8\n.target sm_90",
@@ -65,7 +65,7 @@ static void targets(void)
 			printf("not refused: %s\n", refused[i]), failures++;
 }
 
-static void odd_text(void)
+static void test_odd_text(void)
 {
 	struct read_code r =
 		read_text("// .entry no(.param .u32 a) { /* \n"
@@ -92,7 +92,7 @@ static void odd_text(void)
 	read_code_finish(&r);
 }
 
-static void layout(void)
+static void test_layout(void)
 {
 	static const struct image_param want[] = {{0, 1}, {8, 8}, {16, 32}, {48, 2}, {56, 8}, {64, 15}};
 	struct read_code r = read_text(
@@ -118,7 +118,7 @@ static void layout(void)
 	read_code_finish(&r);
 }
 
-static void variables(void)
+static void test_variables(void)
 {
 	struct read_code r = read_text(
 		HEAD ".global .align 4 .u32 a = 7;\n"
@@ -159,7 +159,7 @@ static void variables(void)
 	read_code_finish(&r);
 }
 
-static void refuses(const char *text, unsigned line)
+static void expect_refusal(const char *text, unsigned line)
 {
 	struct read_code r = read_text(text);
 
@@ -169,18 +169,18 @@ static void refuses(const char *text, unsigned line)
 }
 
 /* Declarations whose sizes would not fit struct image_kernel, and texts without an architecture. */
-static void errors(void)
+static void test_errors(void)
 {
-	refuses(".version 8.4\n.entry k() { ret; }", 1);
-	refuses(".version 8.4\n.target map_f64_to_f32\n.entry k() { ret; }", 1);
-	refuses(HEAD ".entry k(.param .b8 a[99999999999999999999]) { ret; }", 4);
-	refuses(HEAD ".entry k(.param .b64 a[1073741824][1073741824][1073741824]) { ret; }", 4);
-	refuses(HEAD ".entry k(.param .b64 a[1000000]) { ret; }", 4);
-	refuses(HEAD ".entry k(.param .b8 a[600000],\n.param .b8 b[600000]) { ret; }", 4);
+	expect_refusal(".version 8.4\n.entry k() { ret; }", 1);
+	expect_refusal(".version 8.4\n.target map_f64_to_f32\n.entry k() { ret; }", 1);
+	expect_refusal(HEAD ".entry k(.param .b8 a[99999999999999999999]) { ret; }", 4);
+	expect_refusal(HEAD ".entry k(.param .b64 a[1073741824][1073741824][1073741824]) { ret; }", 4);
+	expect_refusal(HEAD ".entry k(.param .b64 a[1000000]) { ret; }", 4);
+	expect_refusal(HEAD ".entry k(.param .b8 a[600000],\n.param .b8 b[600000]) { ret; }", 4);
 }
 
 /* A kernel whose shared memory does not fit 32 bits: the layout is refused, and the kernel has no size. */
-static void too_much_shared(void)
+static void test_too_much_shared(void)
 {
 	static const char text[] =
 		HEAD ".entry k() { .shared .b8 a[2147483647]; .shared .b8 b[2147483647]; .reg .u32 %r;"
@@ -195,11 +195,11 @@ static void too_much_shared(void)
 
 int main(void)
 {
-	targets();
-	odd_text();
-	layout();
-	variables();
-	errors();
-	too_much_shared();
+	test_targets();
+	test_odd_text();
+	test_layout();
+	test_variables();
+	test_errors();
+	test_too_much_shared();
 	return failures != 0;
 }

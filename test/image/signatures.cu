@@ -1,4 +1,4 @@
-/* What the image test compiles and reads back: see signatures.h and nvcc.c. */
+/* The kernels and variables that nvcc.c compiles and reads back; see signatures.h. */
 #include "signatures.h"
 
 #define K(name, members) extern "C" __global__ void name(members) {}

@@ -1,8 +1,8 @@
 /*
- * signatures.h - kernels with many kinds of parameters. nvcc compiles them (signatures.cu), and a C compiler
- * makes structures of them, whose offsetof is the truth: CUDA lays parameters out as a structure's members.
+ * signatures.h - kernels with many kinds of parameters. nvcc compiles them (signatures.cu), and the C compiler turns them
+ * into structs, whose offsetof is the expected layout: CUDA lays out parameters like the members of a struct.
  *
- * Whoever includes this defines K(name, members), F(type, name) for the first parameter and P for the others.
+ * The includer defines K(name, members), F(type, name) for the first parameter and P for the others.
  */
 #pragma once
 
