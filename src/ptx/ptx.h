@@ -334,7 +334,7 @@ enum ptx_linkage { PTX_LINK_STATIC, PTX_LINK_EXTERN, PTX_LINK_VISIBLE, PTX_LINK_
 struct ptx_reloc {
 	uint64_t offset;
 	uint8_t size;
-	uint8_t shift; /* mask(0xFF00)(sym): 8; 0 when there is no mask */
+	uint8_t shift; /* 0xFF00(sym): 8; 0 without a mask */
 	bool generic;  /* generic(sym): the generic address */
 	int64_t addend;
 	const char *name; /* not a pointer: a function may be defined after the table that holds its address */
@@ -343,7 +343,7 @@ struct ptx_reloc {
 struct ptx_var {
 	const char *name;
 	uint8_t space;   /* enum ptx_space */
-	uint8_t type;    /* enum ptx_type of an element; PTX_TEXREF and kin are 8-byte handles */
+	uint8_t type;    /* enum ptx_type of an element; PTX_TEXREF and other opaque types are 8-byte handles */
 	uint8_t vec;     /* .v2 .v4 of type; 0 is scalar */
 	uint8_t linkage; /* enum ptx_linkage */
 	bool managed;
@@ -524,7 +524,7 @@ int ptx_link(struct ptx_module **modules, unsigned n, char *why, size_t size);
 /* Calls report() for every name that initialisers and the bodies parsed so far use and no module defines. */
 void ptx_link_missing(struct ptx_module *head, void (*report)(void *arg, const char *name, bool function), void *arg);
 struct ptx_var *ptx_var_definition(struct ptx_var *v);
-struct ptx_function *ptx_function_definition(struct ptx_function *f); /* behind all aliases */
+struct ptx_function *ptx_function_definition(struct ptx_function *f); /* follows all aliases */
 
 /*
  * Each returns 0, -EINVAL with f->error set, -ENOENT for a function without a body, -E2BIG if an analysis would exceed

@@ -188,7 +188,7 @@ struct ptx_var *parse_var_like(
 	struct parser *p, unsigned space, unsigned linkage, struct token *name, struct ptx_var *first);
 void parse_init(struct parser *p, struct ptx_var *v); /* the initialiser of v, after '=' */
 bool parse_const(struct parser *p, int64_t *value);   /* a constant integer expression */
-/* .attribute(...), behind the word: true if .managed is among them; .unified(uuid, uuid) and others are hints. */
+/* The list after .attribute: true if it has .managed. All others, such as .unified(uuid, uuid), are hints. */
 bool parse_attribute(struct parser *p);
 bool parse_signature(struct parser *p, struct ptx_var ***list, uint32_t *n); /* ( .param ..., ... ) */
 void parse_instruction(struct parser *p);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Far beyond what any device takes; keeps offsets and sizes of kernel parameters in 32 bits. */
+/* Far beyond the limit of any device; keeps offsets and sizes of kernel parameters in 32 bits. */
 #define MAX_KERNEL_PARAMS (1u << 20)
 
 struct ptx_function *parse_declare_function(struct parser *p, const struct token *name)
@@ -160,27 +160,26 @@ static void parse_function(struct parser *p, bool entry, unsigned linkage)
 	}
 	while (parse_function_attribute(p, f))
 		;
-	if (p->tok.kind != '{' || !f->is_defined) {
-		if (p->tok.kind == '{' || !f->params) {
-			f->params = params;
-			f->rets = rets;
-			f->nparams = nparams;
-			f->nrets = nrets;
-		}
-		f->is_entry = entry;
-		if (linkage != PTX_LINK_STATIC)
-			f->linkage = linkage;
-		f->param_size = place_params(f->params, f->nparams, 0);
-		if (entry && f->param_size > MAX_KERNEL_PARAMS) {
-			parse_fail(p, &name, "the parameters of %s are larger than %u bytes",
-				token_text(&name, buf, sizeof buf), MAX_KERNEL_PARAMS);
-			return;
-		}
-		f->param_frame_size = place_params(f->rets, f->nrets, ptx_align_up(f->param_size, 16));
-	} else {
+	if (p->tok.kind == '{' && f->is_defined) {
 		parse_fail(p, &name, "%s already has a body", token_text(&name, buf, sizeof buf));
 		return;
 	}
+	if (p->tok.kind == '{' || !f->params) {
+		f->params = params;
+		f->rets = rets;
+		f->nparams = nparams;
+		f->nrets = nrets;
+	}
+	f->is_entry = entry;
+	if (linkage != PTX_LINK_STATIC)
+		f->linkage = linkage;
+	f->param_size = place_params(f->params, f->nparams, 0);
+	if (entry && f->param_size > MAX_KERNEL_PARAMS) {
+		parse_fail(p, &name, "the parameters of %s are larger than %u bytes",
+			token_text(&name, buf, sizeof buf), MAX_KERNEL_PARAMS);
+		return;
+	}
+	f->param_frame_size = place_params(f->rets, f->nrets, ptx_align_up(f->param_size, 16));
 	if (p->tok.kind == '{')
 		parse_function_body_range(p, f);
 	else

@@ -254,11 +254,27 @@ KERNEL(prmt_mode)
 #define WIDTHS2(op, fn)   ROW(op, B32, fn##_u32) ROW(op, B64, fn##_u64)
 #define SIGNS(op, fn)     ROW(op, U32, fn##_u32) ROW(op, U64, fn##_u64) ROW(op, S32, fn##_s32) ROW(op, S64, fn##_s64)
 
-static const struct alu_row rows[] = {WIDTHS(and, and) WIDTHS(or, or) WIDTHS(xor, xor) WIDTHS(not, not)
-		WIDTHS(cnot, cnot) ROW(and, PRED, and_pred) ROW(or, PRED, or_pred) ROW(xor, PRED, xor_pred)
-			ROW(not, PRED, not_pred) WIDTHS(shl, shl) WIDTHS(shr, shr) SIGNS(shr, shr)
-				ROW(shr, U16, shr_u16) ROW(shr, S16, shr_s16) WIDTHS2(popc, popc) WIDTHS2(clz, clz)
-					WIDTHS2(brev, brev) WIDTHS2(bfi, bfi) SIGNS(bfe, bfe) ROW(fns, B32, fns)};
+/* clang-format off */
+static const struct alu_row rows[] = {
+	WIDTHS(and, and)
+	WIDTHS(or, or)
+	WIDTHS(xor, xor)
+	WIDTHS(not, not)
+	WIDTHS(cnot, cnot)
+	ROW(and, PRED, and_pred)
+	ROW(or, PRED, or_pred)
+	ROW(xor, PRED, xor_pred)
+	ROW(not, PRED, not_pred)
+	WIDTHS(shl, shl)
+	WIDTHS(shr, shr) SIGNS(shr, shr) ROW(shr, U16, shr_u16) ROW(shr, S16, shr_s16)
+	WIDTHS2(popc, popc)
+	WIDTHS2(clz, clz)
+	WIDTHS2(brev, brev)
+	WIDTHS2(bfi, bfi)
+	SIGNS(bfe, bfe)
+	ROW(fns, B32, fns)
+};
+/* clang-format on */
 
 exec_fn alu_bits(const struct ptx_inst *in)
 {

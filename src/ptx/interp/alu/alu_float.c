@@ -119,15 +119,33 @@ MINMAX(max, true)
 #define ALL(op, fn)                        BOTH(op, fn) ROW(op, F32, fn##_f32_sat, PTX_SAT, 0, 0) ROW(op, F32X2, fn##_f32x2, 0, 0, 0)
 #define PLAIN(op, type, fn, ftz, nan, xor) {PTX_OP_##op, PTX_##type, VARIANT(0, 0, 0, nan, xor), fn, ftz},
 
-static const struct alu_row rows[] = {ALL(add, add) ALL(sub, sub) ALL(mul, mul) ALL(fma, fma) BOTH(mad, fma) ROW(
-	mad, F32, fma_f32_sat, PTX_SAT, 0, 0) BOTH(div, div) BOTH(rcp, rcp) BOTH(sqrt, sqrt) PLAIN(abs, F32, abs_f32,
-	absftz_f32, 0, 0) PLAIN(neg, F32, neg_f32, negftz_f32, 0, 0) PLAIN(abs, F64, abs_f64, NULL, 0, 0) PLAIN(neg,
-	F64, neg_f64, NULL, 0, 0) PLAIN(copysign, F32, copysign_f32, NULL, 0, 0) PLAIN(copysign, F64, copysign_f64,
-	NULL, 0, 0) PLAIN(min, F32, min_f32, minftz_f32, 0, 0) PLAIN(max, F32, max_f32, maxftz_f32, 0, 0)
-		PLAIN(min, F32, minnan_f32, NULL, 1, 0) PLAIN(max, F32, maxnan_f32, NULL, 1, 0)
-			PLAIN(min, F32, minxor_f32, NULL, 0, 1) PLAIN(max, F32, maxxor_f32, NULL, 0, 1)
-				PLAIN(min, F32, minnanxor_f32, NULL, 1, 1) PLAIN(max, F32, maxnanxor_f32, NULL, 1, 1)
-					PLAIN(min, F64, min_f64, NULL, 0, 0) PLAIN(max, F64, max_f64, NULL, 0, 0)};
+/* clang-format off */
+static const struct alu_row rows[] = {
+	ALL(add, add)
+	ALL(sub, sub)
+	ALL(mul, mul)
+	ALL(fma, fma)
+	BOTH(mad, fma) ROW(mad, F32, fma_f32_sat, PTX_SAT, 0, 0)
+	BOTH(div, div)
+	BOTH(rcp, rcp)
+	BOTH(sqrt, sqrt)
+	PLAIN(abs, F32, abs_f32, absftz_f32, 0, 0)
+	PLAIN(neg, F32, neg_f32, negftz_f32, 0, 0)
+	PLAIN(abs, F64, abs_f64, NULL, 0, 0)
+	PLAIN(neg, F64, neg_f64, NULL, 0, 0)
+	PLAIN(copysign, F32, copysign_f32, NULL, 0, 0) PLAIN(copysign, F64, copysign_f64, NULL, 0, 0)
+	PLAIN(min, F32, min_f32, minftz_f32, 0, 0)
+	PLAIN(max, F32, max_f32, maxftz_f32, 0, 0)
+	PLAIN(min, F32, minnan_f32, NULL, 1, 0)
+	PLAIN(max, F32, maxnan_f32, NULL, 1, 0)
+	PLAIN(min, F32, minxor_f32, NULL, 0, 1)
+	PLAIN(max, F32, maxxor_f32, NULL, 0, 1)
+	PLAIN(min, F32, minnanxor_f32, NULL, 1, 1)
+	PLAIN(max, F32, maxnanxor_f32, NULL, 1, 1)
+	PLAIN(min, F64, min_f64, NULL, 0, 0)
+	PLAIN(max, F64, max_f64, NULL, 0, 0)
+};
+/* clang-format on */
 
 exec_fn alu_float(const struct ptx_inst *in)
 {

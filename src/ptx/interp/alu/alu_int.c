@@ -137,19 +137,41 @@ DOT(s8, s8, s16, s8)
 	ROW(op, U32, fn##_u32, PTX_WIDE, 0, 0) \
 	ROW(op, S32, fn##_s32, PTX_WIDE, 0, 0)
 
-static const struct alu_row rows[] = {SAME(add, add, 0) SAME(sub, sub, 0) SAME(mul, mul, PTX_LO) EITHER(
-	mul, mulhi, PTX_HI) WIDE(mul_wide, mulwide) SAME(mad, mad, PTX_LO) EITHER(mad, madhi, PTX_HI) WIDE(mad_wide,
-	madwide) EITHER(div, div, 0) EITHER(rem, rem, 0) EITHER(min, min, 0) EITHER(max, max, 0) EITHER(sad, sad,
-	0) SIGNED(abs, abs, 0) SIGNED(neg, neg, 0) ROW(add, S32, addsat_s32, 0, PTX_SAT, 0) ROW(sub, S32, subsat_s32, 0,
-	PTX_SAT, 0) ROW(mad, S32, madhisat_s32, PTX_HI, PTX_SAT, 0) ROW(min, S32, minrelu_s32, 0, 0, 1) ROW(max, S32,
-	maxrelu_s32, 0, 0, 1) ROW(mul24, U32, mul24lo_u32, PTX_LO, 0, 0) ROW(mul24, S32, mul24lo_s32, PTX_LO,
-	0, 0) ROW(mul24, U32, mul24hi_u32, PTX_HI, 0, 0) ROW(mul24, S32, mul24hi_s32, PTX_HI, 0, 0) ROW(mad24, U32,
-	mad24lo_u32, PTX_LO, 0, 0) ROW(mad24, S32, mad24lo_s32, PTX_LO, 0, 0) ROW(mad24, U32, mad24hi_u32, PTX_HI, 0, 0)
-		ROW(mad24, S32, mad24hi_s32, PTX_HI, 0, 0) ROW(mad24, S32, mad24hisat_s32, PTX_HI, PTX_SAT, 0)
-			PLAIN(add, U16X2, add_16x2) PLAIN(add, S16X2, add_16x2) PLAIN(sub, U16X2, sub_16x2)
-				PLAIN(sub, S16X2, sub_16x2) PLAIN(min, U16X2, min_u16x2) PLAIN(max, U16X2, max_u16x2)
-					PLAIN(min, S16X2, min_s16x2) PLAIN(max, S16X2, max_s16x2) ROW(min, S16X2,
-						minrelu_s16x2, 0, 0, 1) ROW(max, S16X2, maxrelu_s16x2, 0, 0, 1)};
+/* clang-format off */
+static const struct alu_row rows[] = {
+	SAME(add, add, 0)
+	SAME(sub, sub, 0)
+	SAME(mul, mul, PTX_LO) EITHER(mul, mulhi, PTX_HI)
+	WIDE(mul_wide, mulwide)
+	SAME(mad, mad, PTX_LO) EITHER(mad, madhi, PTX_HI)
+	WIDE(mad_wide, madwide)
+	EITHER(div, div, 0)
+	EITHER(rem, rem, 0)
+	EITHER(min, min, 0)
+	EITHER(max, max, 0)
+	EITHER(sad, sad, 0)
+	SIGNED(abs, abs, 0)
+	SIGNED(neg, neg, 0)
+	ROW(add, S32, addsat_s32, 0, PTX_SAT, 0)
+	ROW(sub, S32, subsat_s32, 0, PTX_SAT, 0)
+	ROW(mad, S32, madhisat_s32, PTX_HI, PTX_SAT, 0)
+	ROW(min, S32, minrelu_s32, 0, 0, 1)
+	ROW(max, S32, maxrelu_s32, 0, 0, 1)
+	ROW(mul24, U32, mul24lo_u32, PTX_LO, 0, 0) ROW(mul24, S32, mul24lo_s32, PTX_LO, 0, 0)
+	ROW(mul24, U32, mul24hi_u32, PTX_HI, 0, 0) ROW(mul24, S32, mul24hi_s32, PTX_HI, 0, 0)
+	ROW(mad24, U32, mad24lo_u32, PTX_LO, 0, 0) ROW(mad24, S32, mad24lo_s32, PTX_LO, 0, 0)
+	ROW(mad24, U32, mad24hi_u32, PTX_HI, 0, 0) ROW(mad24, S32, mad24hi_s32, PTX_HI, 0, 0)
+	ROW(mad24, S32, mad24hisat_s32, PTX_HI, PTX_SAT, 0)
+	PLAIN(add, U16X2, add_16x2) PLAIN(add, S16X2, add_16x2)
+	PLAIN(sub, U16X2, sub_16x2) PLAIN(sub, S16X2, sub_16x2)
+	PLAIN(min, U16X2, min_u16x2)
+	PLAIN(max, U16X2, max_u16x2)
+	PLAIN(min, S16X2, min_s16x2)
+	PLAIN(max, S16X2, max_s16x2)
+	ROW(min, S16X2, minrelu_s16x2, 0, 0, 1)
+	ROW(max, S16X2, maxrelu_s16x2, 0, 0, 1)
+};
+/* clang-format on */
 
 #define PICK(fn) (as ? (bs ? fn##_s8s8 : fn##_s8u8) : (bs ? fn##_u8s8 : fn##_u8u8))
 

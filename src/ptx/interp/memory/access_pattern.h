@@ -78,8 +78,8 @@ enum pattern_kind {
 	PATTERN_DENSE,    /* at + i * size */
 	PATTERN_SAME,     /* at */
 	PATTERN_STRIDE,   /* at + i * step */
-	PATTERN_OFFSETS,  /* at + what the lane holds, 32 bits */
-	PATTERN_POINTERS, /* what the lane holds + imm */
+	PATTERN_OFFSETS,  /* at + the lane's 32-bit offset + imm */
+	PATTERN_POINTERS, /* the lane's 64-bit address + imm */
 	PATTERN_TABLE,    /* a[i] */
 	PATTERN_FAULT     /* a fault was raised */
 };
