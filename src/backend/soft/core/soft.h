@@ -27,11 +27,11 @@
 
 #include "abi/cuda.h"
 #include "backend/soft/backend.h"
+#include "backend/soft/code/kernel_printf.h"
 #include "backend/soft/core/describe.h"
 #include "backend/soft/engine.h"
-#include "backend/soft/ops.h"
-#include "backend/soft/code/kernel_printf.h"
 #include "backend/soft/memory/memory_state.h"
+#include "backend/soft/ops.h"
 #include "backend/soft/stream/worker_state.h"
 #include "util/handle.h"
 #include "util/list.h"
@@ -64,8 +64,6 @@ enum object_kind {
 	KIND_GRAPH_NODE,
 	KIND_GRAPH_EXEC,
 	KIND_USER_OBJECT,
-	KIND_GREEN_CONTEXT,
-	KIND_CALLBACK,
 };
 
 struct driver_object {
@@ -112,25 +110,28 @@ struct device {
 
 struct usage;
 
+#define CACHE_LINE 64 /* fields that many threads write are in cache lines of their own */
+
 struct soft {
+	/* Rarely written. */
 	atomic_bool ready; /* soft_open has succeeded */
 	pthread_mutex_t open_lock;
 	const struct engine *engine;
 	struct soft_config config;
 	int ndevices;
 	struct device devices[MAX_DEVICES];
-	struct handle_table handles;
+	_Atomic unsigned parallelism;  /* processors that the process may use; 0: not counted yet */
+	_Atomic(struct usage *) usage; /* published by usage_report.c; NULL until the first context */
+	pthread_once_t usage_once, thread_key_once;
+	pthread_key_t thread_key; /* its destructor frees the state of a thread: thread_state.c */
+
+	_Alignas(CACHE_LINE) struct handle_table handles;
 	_Atomic unsigned long long last_id; /* of contexts, streams, buffers, grids: never 0, never reused */
-	pthread_once_t usage_once;
-	_Atomic(struct usage *)
-		usage; /* published to other processes by usage_report.c; NULL until the first context */
-	pthread_once_t thread_key_once;
-	pthread_key_t thread_key;                 /* its destructor frees a thread's state: thread_state.c */
-	pthread_mutex_t queue_lock;               /* streams and their commands: stream/queue.c */
-	_Atomic(struct command *) spare_commands; /* taken as a whole list, so there is no ABA problem */
-	_Atomic unsigned parallelism;             /* processors the process may use; 0: not counted yet */
-	struct worker_state workers;
-	struct memory_state memory;
+
+	_Alignas(CACHE_LINE) pthread_mutex_t queue_lock;               /* streams and commands: stream/queue.c */
+	_Alignas(CACHE_LINE) _Atomic(struct command *) spare_commands; /* taken as a whole list: no ABA problem */
+	_Alignas(CACHE_LINE) struct worker_state workers;
+	_Alignas(CACHE_LINE) struct memory_state memory;
 };
 
 extern struct soft soft;

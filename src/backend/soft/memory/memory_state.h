@@ -1,7 +1,8 @@
 /*
  * memory_state.h - the memory room's part of the driver's state (soft.memory), one struct for each source file.
  *
- * Each lock protects its own struct.  Lock order: vmm, pools.list_lock, one pool's lock, ranges; the others are leaves.
+ * Each lock protects its own struct.  A thread that holds one lock may take another only in this order: ipc, vmm or
+ * pools.defaults_lock; pools.list_lock; one pool's lock; ranges.  Likewise device before store.
  */
 #pragma once
 
