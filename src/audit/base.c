@@ -197,7 +197,7 @@ static bool has_note(const char *p, size_t n)
 
 		if (size > n)
 			return false;
-		if (h->n_namesz == sizeof NOTE_OWNER && text_equal(p + sizeof *h, NOTE_OWNER))
+		if (h->n_namesz == sizeof BUILD_NOTE_OWNER && text_equal(p + sizeof *h, BUILD_NOTE_OWNER))
 			return true;
 		p += size;
 		n -= size;

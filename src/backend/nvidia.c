@@ -16,7 +16,7 @@ static bool is_ourselves(void *library)
 	struct link_map *map = NULL;
 	char text[128];
 
-	return !dlinfo(library, RTLD_DI_LINKMAP, &map) && map && note_read(map->l_name, text, sizeof text);
+	return !dlinfo(library, RTLD_DI_LINKMAP, &map) && map && build_note_read(map->l_name, text, sizeof text);
 }
 
 static CUresult open_nvidia(

@@ -42,9 +42,9 @@ static const struct plugin *plugin_load(char *why, size_t size)
 	const struct plugin *p = library ? dlsym(library, "gangway_plugin") : NULL;
 	if (!p)
 		snprintf(why, size, "%s", dlerror());
-	else if (strcmp(p->build, note_build))
+	else if (strcmp(p->build, build_note_text))
 		snprintf(why, size, "%s is of build %s but libcuda.so.1 of build %s; install both from one package",
-			path, p->build, note_build);
+			path, p->build, build_note_text);
 	else
 		loaded = p;
 	return loaded;

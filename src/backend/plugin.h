@@ -10,7 +10,7 @@
 
 /* The symbol gangway_plugin of libgangway-soft.so. */
 struct plugin {
-	const char *build;                     /* must equal note_build: both libraries are of one build */
+	const char *build;                     /* must equal build_note_text: both libraries are of one build */
 	const struct backend *const *backends; /* NULL-terminated */
 };
 

@@ -31,7 +31,7 @@ static bool is_vendor_library(const char *path)
 	char text[128];
 	struct stat st;
 
-	return !stat(path, &st) && S_ISREG(st.st_mode) && !note_read(path, text, sizeof text);
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !build_note_read(path, text, sizeof text);
 }
 
 static bool find_in_folder(const char *dir, size_t n, const char *name, char *path, size_t size)

@@ -76,6 +76,6 @@ cublasStatus_t blas_missing(const char *name)
 	char text[256];
 
 	snprintf(text, sizeof text, "%s is not implemented in Gangway's cuBLAS for the CPU device", name);
-	tell_user(text);
+	explain_once(text);
 	return CUBLAS_STATUS_NOT_SUPPORTED;
 }

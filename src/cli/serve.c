@@ -108,17 +108,16 @@ static int parse_option(int c, struct server_config *config, const char **listen
 			       ? 0
 			       : cli_usage("serve", "--spares %s: not a number from 0 to 1024", optarg);
 	default:
-		return parse_number(optarg, 0, SETTING_SPIN_MAX, &config->spin_us)
+		return parse_number(optarg, 0, ENV_SPIN_US_MAX, &config->spin_us)
 			       ? 0
-			       : cli_usage(
-					 "serve", "--spin-us %s: not a number from 0 to %d", optarg, SETTING_SPIN_MAX);
+			       : cli_usage("serve", "--spin-us %s: not a number from 0 to %d", optarg, ENV_SPIN_US_MAX);
 	}
 }
 
 int cmd_serve(int argc, char **argv)
 {
 	const char *listen[LISTEN_MAX + 1] = {0};
-	unsigned spin = setting_number(SETTING_SPIN, SETTING_SPIN_MAX, link_defaults(true).spin_us);
+	unsigned spin = env_number(ENV_SPIN_US, ENV_SPIN_US_MAX, link_defaults(true).spin_us);
 	struct server_config config = {.device = "nvidia",
 		.listen = listen,
 		.group = (gid_t)-1,

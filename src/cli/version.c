@@ -17,9 +17,9 @@ static void print_library(const char *dir, const char *name)
 	char path[PATH_MAX + 64], text[256];
 
 	snprintf(path, sizeof path, "%s/%s", dir, name);
-	if (!note_read(path, text, sizeof text))
+	if (!build_note_read(path, text, sizeof text))
 		printf("%-20s missing: %s\n", name, path);
-	else if (strcmp(text, note_build))
+	else if (strcmp(text, build_note_text))
 		printf("%-20s another build: %s\n", name, text);
 	else
 		printf("%-20s same build: %s\n", name, path);
@@ -35,7 +35,7 @@ int cmd_version(int argc, char **argv)
 	}
 	if (argc > 1)
 		return cli_usage("version", "unexpected argument %s", argv[1]);
-	printf("%s\ndriver interface %s (CUDA 13.0)\n", note_build, GANGWAY_DRIVER_VERSION);
+	printf("%s\ndriver interface %s (CUDA 13.0)\n", build_note_text, GANGWAY_DRIVER_VERSION);
 	if (cli_require_libraries(dir, sizeof dir))
 		return 1;
 #define LIBRARY(name, soname, link) print_library(dir, soname);

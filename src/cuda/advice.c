@@ -1,3 +1,4 @@
+/* Spans of managed memory with equal advice. */
 #include "cuda/advice.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@ struct advice_span {
 	struct advice_state state;
 };
 
-void advice_free(struct advice *a)
+void advice_finish(struct advice *a)
 {
 	free(a->span);
 	*a = (struct advice){0};
@@ -21,8 +22,8 @@ void advice_free(struct advice *a)
 
 /* ---- spans ---- */
 
-/* Room for two more. */
-static int grow(struct advice *a)
+/* Make room for two more spans. */
+static int spans_grow(struct advice *a)
 {
 	struct advice_span *more = realloc(a->span, (a->n + 3) * sizeof *more);
 
@@ -34,8 +35,8 @@ static int grow(struct advice *a)
 	return 0;
 }
 
-/* Index of the span that starts at `at`; made if need be. */
-static size_t split(struct advice *a, uint64_t at)
+/* Returns the index of the span that starts at `at`, after splitting a span if needed. */
+static size_t span_split(struct advice *a, uint64_t at)
 {
 	size_t i = a->n;
 
@@ -49,28 +50,28 @@ static size_t split(struct advice *a, uint64_t at)
 	return i;
 }
 
-static bool same_place(CUmemLocation a, CUmemLocation b)
+static bool location_equal(CUmemLocation a, CUmemLocation b)
 {
 	return a.type == b.type && a.id == b.id;
 }
 
-static bool same(const struct advice_state *a, const struct advice_state *b)
+static bool state_equal(const struct advice_state *a, const struct advice_state *b)
 {
-	return a->read_mostly == b->read_mostly && same_place(a->preferred, b->preferred) &&
-	       same_place(a->prefetched, b->prefetched) && a->devices == b->devices && a->host == b->host;
+	return a->read_mostly == b->read_mostly && location_equal(a->preferred, b->preferred) &&
+	       location_equal(a->prefetched, b->prefetched) && a->devices == b->devices && a->host == b->host;
 }
 
-static void join(struct advice *a)
+static void spans_merge(struct advice *a)
 {
 	size_t n = 1;
 
 	for (size_t i = 1; i < a->n; i++)
-		if (!same(&a->span[i].state, &a->span[n - 1].state))
+		if (!state_equal(&a->span[i].state, &a->span[n - 1].state))
 			a->span[n++] = a->span[i];
 	a->n = n;
 }
 
-static void change_state(struct advice_state *s, int what, CUmemLocation l)
+static void state_change(struct advice_state *s, int what, CUmemLocation l)
 {
 	bool on = l.type == CU_MEM_LOCATION_TYPE_DEVICE;
 	uint64_t bit = on ? 1ull << l.id : 0;
@@ -103,29 +104,29 @@ int advice_change(struct advice *a, uint64_t length, uint64_t from, uint64_t siz
 {
 	uint64_t to = (from + size + PAGE - 1) & -PAGE;
 
-	if (grow(a))
+	if (spans_grow(a))
 		return -ENOMEM;
-	size_t first = split(a, from & -PAGE), end = to < length ? split(a, to) : a->n;
+	size_t first = span_split(a, from & -PAGE), end = to < length ? span_split(a, to) : a->n;
 	for (size_t i = first; i < end; i++)
-		change_state(&a->span[i].state, what, location);
-	join(a);
+		state_change(&a->span[i].state, what, location);
+	spans_merge(a);
 	return 0;
 }
 
-/* ---- asking back ---- */
+/* ---- queries ---- */
 
-static void common(struct advice_state *s, const struct advice_state *o)
+static void state_intersect(struct advice_state *s, const struct advice_state *o)
 {
 	s->read_mostly &= o->read_mostly;
-	if (!same_place(s->preferred, o->preferred))
+	if (!location_equal(s->preferred, o->preferred))
 		s->preferred = (CUmemLocation){0};
-	if (!same_place(s->prefetched, o->prefetched))
+	if (!location_equal(s->prefetched, o->prefetched))
 		s->prefetched = (CUmemLocation){0};
 	s->devices &= o->devices;
 	s->host &= o->host;
 }
 
-struct advice_state advice_look(const struct advice *a, uint64_t length, uint64_t from, uint64_t size)
+struct advice_state advice_query(const struct advice *a, uint64_t length, uint64_t from, uint64_t size)
 {
 	struct advice_state s = {0};
 	bool first = true;
@@ -138,20 +139,20 @@ struct advice_state advice_look(const struct advice *a, uint64_t length, uint64_
 		if (first)
 			s = a->span[i].state;
 		else
-			common(&s, &a->span[i].state);
+			state_intersect(&s, &a->span[i].state);
 		first = false;
 	}
 	return s;
 }
 
-static int place_number(CUmemLocation l)
+static int location_device(CUmemLocation l)
 {
 	if (!l.type)
 		return CU_DEVICE_INVALID;
 	return l.type == CU_MEM_LOCATION_TYPE_DEVICE ? l.id : CU_DEVICE_CPU;
 }
 
-static void accessed_by(const struct advice_state *s, int *data, size_t n)
+static void list_accessors(const struct advice_state *s, int *data, size_t n)
 {
 	size_t at = 0;
 
@@ -164,7 +165,7 @@ static void accessed_by(const struct advice_state *s, int *data, size_t n)
 		data[at++] = CU_DEVICE_INVALID;
 }
 
-CUresult advice_answer(const struct advice_state *s, int *data, size_t size, CUmem_range_attribute attribute)
+CUresult advice_attribute(const struct advice_state *s, int *data, size_t size, CUmem_range_attribute attribute)
 {
 	if (!data || !size || size % 4 || (size != 4 && attribute != CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -173,13 +174,13 @@ CUresult advice_answer(const struct advice_state *s, int *data, size_t size, CUm
 		*data = s->read_mostly;
 		break;
 	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
-		*data = place_number(s->preferred);
+		*data = location_device(s->preferred);
 		break;
 	case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
-		accessed_by(s, data, size / 4);
+		list_accessors(s, data, size / 4);
 		break;
 	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
-		*data = place_number(s->prefetched);
+		*data = location_device(s->prefetched);
 		break;
 	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
 		*data = s->preferred.type;

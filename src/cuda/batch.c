@@ -1,3 +1,4 @@
+/* Check the arguments of batched calls. */
 #include "cuda/batch.h"
 
 bool batch_indices_ok(const size_t *indices, size_t n, size_t count)

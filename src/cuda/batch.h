@@ -1,7 +1,7 @@
 /*
- * batch.h - the arguments of calls that take many copies or ranges at once.
+ * batch.h - argument checks of calls that take many copies or ranges at once.
  *
- * Item i of a list of n (attributes, locations) applies from range indices[i] on, up to the next.
+ * Item i of a list of n attributes or locations applies to the ranges from indices[i] up to the next index.
  */
 #pragma once
 

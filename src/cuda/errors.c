@@ -1,3 +1,4 @@
+/* Names and texts of CUresult. */
 #include <stddef.h>
 #include "abi/cuda.h"
 #include "cuda/errors.h"
@@ -11,7 +12,7 @@ static const struct {
 #undef ERROR
 };
 
-static int find(int code)
+static int error_find(int code)
 {
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
 		if (errors[i].code == code)
@@ -21,19 +22,19 @@ static int find(int code)
 
 const char *result_name(int code)
 {
-	int i = find(code);
+	int i = error_find(code);
 
 	return i < 0 ? NULL : errors[i].name;
 }
 
 const char *result_text(int code)
 {
-	int i = find(code);
+	int i = error_find(code);
 
 	return i < 0 ? NULL : errors[i].text;
 }
 
-bool result_sticks(int code)
+bool result_is_sticky(int code)
 {
 	switch (code) {
 	case CUDA_ERROR_ECC_UNCORRECTABLE:

@@ -1,9 +1,9 @@
-/* format.h - sizes of what arrays are made of. */
+/* format.h - the sizes of array elements. */
 #pragma once
 
 #include "abi/cuda.h"
 
-/* Bytes of a channel; 0: not a format whose texels are made of channels. */
+/* Bytes of a channel; 0 for formats without separate channels. */
 static inline unsigned format_channel(CUarray_format format)
 {
 	switch (format) {

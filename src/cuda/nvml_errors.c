@@ -1,3 +1,4 @@
+/* Names and texts of nvmlReturn_t. */
 #include <stddef.h>
 #include "abi/nvml.h"
 #include "cuda/nvml_errors.h"

@@ -1,8 +1,8 @@
 /*
- * per_thread.h - how a per-thread twin (cuMemcpy_ptds) tells the function behind it that "the
- * default stream" means the calling thread's own.
+ * per_thread.h - set by a per-thread twin (cuMemcpy_ptds) while it calls the function behind it: the default stream is
+ * then the calling thread's own.
  *
- * Twins that take a stream hand over CU_STREAM_PER_THREAD instead; this is for the others.
+ * Twins of calls with a stream argument pass CU_STREAM_PER_THREAD instead.
  */
 #pragma once
 

@@ -1,16 +1,16 @@
 /*
- * slots.h - a table of functions as an array: making a full one out of what a backend has.
+ * slots.h - ops tables as arrays of functions, to complete the table of a backend.
  *
- * The tables are generated, nothing but functions (a static assertion beside each use says so).  A function
- * that stands in for any other takes no argument and returns an int, which every ABI we run on allows: the
- * caller cleans up, and the result is in a register.
+ * The tables are generated and contain only function pointers (checked by a static assertion at each use). A function
+ * that stands in for any other takes no arguments and returns an int. All ABIs that we support allow this: the caller
+ * removes the arguments, and the result is in a register.
  */
 #pragma once
 
 typedef void (*slot_fn)(void);
 
-/* Entries of `from` that are there replace those of `to`. */
-static inline void slots_put(void *to, const void *from, int count)
+/* Entries of `from` that are not NULL replace those of `to`. */
+static inline void slots_override(void *to, const void *from, int count)
 {
 	slot_fn *t = to;
 	slot_fn const *f = from;
@@ -20,7 +20,7 @@ static inline void slots_put(void *to, const void *from, int count)
 			t[i] = f[i];
 }
 
-/* `rest` in place of what is not there. */
+/* Replace NULL entries by `rest`. */
 static inline void slots_fill(void *to, slot_fn rest, int count)
 {
 	slot_fn *t = to;

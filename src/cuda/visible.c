@@ -1,3 +1,4 @@
+/* Parse CUDA_VISIBLE_DEVICES. */
 #include "cuda/visible.h"
 
 #include <ctype.h>
@@ -7,8 +8,8 @@
 
 #include "cuda/uuid.h"
 
-/* The only device whose UUID starts so, or -1. */
-static int by_uuid(const char *start, size_t len, int n, unsigned char (*uuids)[16])
+/* Returns the only device whose UUID starts with this text, or -1. */
+static int find_by_uuid(const char *start, size_t len, int n, unsigned char (*uuids)[16])
 {
 	char text[UUID_TEXT];
 	int found = -1;
@@ -24,7 +25,7 @@ static int by_uuid(const char *start, size_t len, int n, unsigned char (*uuids)[
 	return found;
 }
 
-static int by_index(const char *s, size_t len, int n)
+static int find_by_index(const char *s, size_t len, int n)
 {
 	int v = 0;
 
@@ -36,15 +37,15 @@ static int by_index(const char *s, size_t len, int n)
 	return len && v < n ? v : -1;
 }
 
-static int device_of(const char *s, size_t len, int n, unsigned char (*uuids)[16])
+static int find_device(const char *s, size_t len, int n, unsigned char (*uuids)[16])
 {
 	while (len && isspace((unsigned char)*s))
 		s++, len--;
 	while (len && isspace((unsigned char)s[len - 1]))
 		len--;
 	if (len > 4 && strncasecmp(s, "GPU-", 4) == 0)
-		return by_uuid(s, len, n, uuids);
-	return by_index(s, len, n);
+		return find_by_uuid(s, len, n, uuids);
+	return find_by_index(s, len, n);
 }
 
 int visible_devices(const char *list, int n, unsigned char (*uuids)[16], int *out)
@@ -58,7 +59,7 @@ int visible_devices(const char *list, int n, unsigned char (*uuids)[16], int *ou
 	}
 	for (const char *s = list;; s++) {
 		size_t len = strcspn(s, ",");
-		int dev = device_of(s, len, n, uuids);
+		int dev = find_device(s, len, n, uuids);
 
 		if (dev < 0)
 			return count;

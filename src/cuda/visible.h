@@ -1,11 +1,11 @@
 /*
- * visible.h - CUDA_VISIBLE_DEVICES: which devices a program sees, and in which order.
+ * visible.h - CUDA_VISIBLE_DEVICES: the devices that a program sees, and their order.
  *
- * A list of indices and of UUIDs ("GPU-" and the start of one that fits a single device), with commas
- * between.  It ends at the first entry that means no device; naming a device twice makes it mean none at all.
- * Unset means all.  The text is the user's: anything may stand in it.
+ * The value is a comma-separated list of indices and UUIDs ("GPU-" and enough of the UUID to be unique). The list ends at
+ * the first entry that names no device. A device that is named twice makes the whole list empty. An unset variable means
+ * all devices. The text is untrusted.
  */
 #pragma once
 
-/* Fills out[0..n) with the numbers of the visible devices of n, and returns how many. */
+/* Write the indices of the visible devices among n devices to `out`. Returns their number. */
 int visible_devices(const char *list, int n, unsigned char (*uuids)[16], int *out);

@@ -103,7 +103,7 @@ static const struct cuda_ops *complete_device_ops(void)
 		trace_vendor_addresses();
 	backend_ops = device_ops;
 	if (!backend->vendor) {
-		slots_put(&device_ops, &front_ops, cuda_OP_COUNT);
+		slots_override(&device_ops, &front_ops, cuda_OP_COUNT);
 		front_block_launches(&device_ops);
 	}
 	slots_fill(&device_ops, (slot_fn)answer_unsupported, cuda_OP_COUNT);
@@ -129,7 +129,7 @@ static const struct cuda_ops *open_device(void)
 	open_error = r;
 	snprintf(text, sizeof text, "no device: %s", why);
 	trace_note("%s", text);
-	tell_user(text);
+	explain_once(text);
 	fill_without_device(&no_device_ops, answer_no_device);
 	return &no_device_ops;
 }

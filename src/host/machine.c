@@ -1,3 +1,4 @@
+/* Query memory, processor and identity of this machine. */
 #include "host/machine.h"
 
 #include <stdint.h>
@@ -6,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first line of a small file; "" if there is none. */
-static void read_line(const char *path, char *line, size_t size)
+/* Read the first line of a file; "" if there is none. */
+static void read_first_line(const char *path, char *line, size_t size)
 {
 	FILE *f = fopen(path, "re");
 
@@ -20,23 +21,23 @@ static void read_line(const char *path, char *line, size_t size)
 	fclose(f);
 }
 
-/* A number in a file; "max" and anything else that is none give SIZE_MAX. */
+/* Read a number from a file; SIZE_MAX for "max" and for anything else that is not a number. */
 static size_t read_limit(const char *path)
 {
 	char line[64], *end;
 
-	read_line(path, line, sizeof line);
+	read_first_line(path, line, sizeof line);
 	unsigned long long v = strtoull(line, &end, 10);
 	return end == line || v == 0 || v > SIZE_MAX ? SIZE_MAX : v;
 }
 
-/* The tightest limit on the way from our control group (version 2) to the root. */
-static size_t cgroup_limit(void)
+/* The lowest memory limit of our control group (version 2) and its ancestors. */
+static size_t cgroup_memory_limit(void)
 {
 	char line[512], path[640];
 	size_t limit = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"), here;
 
-	read_line("/proc/self/cgroup", line, sizeof line);
+	read_first_line("/proc/self/cgroup", line, sizeof line);
 	if (strncmp(line, "0::/", 4) != 0)
 		strcpy(line, "0::/");
 	for (char *group = line + 3;; *strrchr(group, '/') = 0) {
@@ -52,13 +53,13 @@ static size_t cgroup_limit(void)
 size_t machine_memory(void)
 {
 	size_t ram = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-	size_t limit = cgroup_limit();
+	size_t limit = cgroup_memory_limit();
 
 	return limit < ram ? limit : ram;
 }
 
-/* The value of the first line of /proc/cpuinfo that starts with a key; "" if there is none. */
-static void cpuinfo(const char *key, char *value, size_t size)
+/* Read the value of the first line of /proc/cpuinfo with this key; "" if there is none. */
+static void read_cpuinfo(const char *key, char *value, size_t size)
 {
 	char line[512];
 	FILE *f = fopen("/proc/cpuinfo", "re");
@@ -83,7 +84,7 @@ int machine_clock_khz(void)
 
 	if (khz != SIZE_MAX)
 		return (int)khz;
-	cpuinfo("cpu MHz", text, sizeof text);
+	read_cpuinfo("cpu MHz", text, sizeof text);
 	double mhz = atof(text);
 	return mhz > 0 ? (int)(mhz * 1000) : 1000000;
 }
@@ -95,7 +96,7 @@ size_t machine_cache(void)
 
 	for (int i = 0; i < 8; i++) {
 		snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-		read_line(path, line, sizeof line);
+		read_first_line(path, line, sizeof line);
 		size_t size = strtoul(line, &unit, 10);
 		size <<= *unit == 'K' ? 10 : *unit == 'M' ? 20 : 0;
 		if (size > largest)
@@ -106,16 +107,16 @@ size_t machine_cache(void)
 
 const char *machine_cpu_name(char *name, size_t size)
 {
-	cpuinfo("model name", name, size);
+	read_cpuinfo("model name", name, size);
 	if (!name[0])
-		cpuinfo("Hardware", name, size);
+		read_cpuinfo("Hardware", name, size);
 	if (!name[0])
 		snprintf(name, size, "CPU");
 	return name;
 }
 
-/* FNV-1a with a finisher: spreads well, and nothing here is secret. */
-static uint64_t hash(const char *text, uint64_t h)
+/* FNV-1a with a finaliser; need not be secure. */
+static uint64_t fnv_hash(const char *text, uint64_t h)
 {
 	for (; *text; text++)
 		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
@@ -128,14 +129,14 @@ void machine_uuid(const char *what, int ordinal, unsigned char uuid[16])
 {
 	char id[256], text[384];
 
-	read_line("/etc/machine-id", id, sizeof id);
+	read_first_line("/etc/machine-id", id, sizeof id);
 	if (!id[0] && gethostname(id, sizeof id))
 		strcpy(id, "nameless");
 	id[sizeof id - 1] = 0;
 	snprintf(text, sizeof text, "%s/%s/%d", id, what, ordinal);
-	uint64_t a = hash(text, 0xcbf29ce484222325ull), b = hash(text, a);
+	uint64_t a = fnv_hash(text, 0xcbf29ce484222325ull), b = fnv_hash(text, a);
 	memcpy(uuid, &a, 8);
 	memcpy(uuid + 8, &b, 8);
-	uuid[6] = (uuid[6] & 0x0f) | 0x80; /* version 8: our own making */
+	uuid[6] = (uuid[6] & 0x0f) | 0x80; /* version 8: custom */
 	uuid[8] = (uuid[8] & 0x3f) | 0x80;
 }

@@ -1,3 +1,4 @@
+/* Parse PCI addresses. */
 #include "host/pci.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* pci.h - the address of a device on the PCI bus, as people write it. */
+/* pci.h - PCI addresses as text. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,5 +7,5 @@ struct pci_address {
 	unsigned domain, bus, device, function;
 };
 
-/* [domain:]bus:device[.function], in hexadecimal; false: it is none. */
+/* Parse [domain:]bus:device[.function] in hexadecimal. Returns false if the text is no address. */
 bool pci_parse(const char *text, struct pci_address *a);

@@ -1,5 +1,5 @@
-/* sensors.h - what the kernel tells of the processor at this moment.  0: it does not. */
+/* sensors.h - the present clock and temperature of the processor; 0 if unknown. */
 #pragma once
 
-int sensors_clock_khz(void);   /* the fastest of a few of its cores */
+int sensors_clock_khz(void);   /* of the fastest among the first few cores */
 int sensors_temperature(void); /* degrees Celsius, of the hottest package */

@@ -1,3 +1,4 @@
+/* Publish and read the usage pages of the processes of a user. */
 #include "host/usage.h"
 
 #include <dirent.h>
@@ -14,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC   0x3165676173756767ull /* "ggusage1" */
-#define KINDS   4                     /* in a process */
-#define ENTRIES 4096                  /* more of a kind are not looked at */
-#define TURNS   16                    /* each time so much of the others' is looked at: a sixteenth */
-#define SLOT_NS 66666667ull
-#define SEALS   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define PAGE_MAGIC  0x3165676173756767ull /* "ggusage1" */
+#define KINDS_MAX   4                     /* kinds of one process */
+#define ENTRIES_MAX 4096                  /* pages of a kind that are read */
+#define SWEEP_TURNS 16                    /* each sweep checks one sixteenth of the links */
+#define SLOT_NS     66666667ull
+#define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -27,14 +28,14 @@
 
 struct usage {
 	struct usage_page *page;
-	pthread_mutex_t lock; /* of running */
+	pthread_mutex_t lock; /* protects `running` */
 	unsigned running[USAGE_DEVICES][USAGE_WORKS];
 };
 
-/* ---- where ---- */
+/* ---- the folder ---- */
 
-/* Our own folder, and nobody else's: -1 if there is none, or somebody else has made it. */
-static int open_folder(bool make)
+/* Open the folder. Returns -1 if there is none, or if it does not belong to this user alone. */
+static int folder_open(bool make)
 {
 	const char *given = secure_getenv("GANGWAY_USAGE");
 	char path[256];
@@ -56,21 +57,21 @@ static int open_folder(bool make)
 	return fd;
 }
 
-/* Processes are only called by their numbers where these mean the same. */
-static unsigned long long namespace(void)
+/* The pid namespace: process numbers are compared only within one. */
+static unsigned long long pid_namespace(void)
 {
 	struct stat st;
 
 	return stat("/proc/self/ns/pid", &st) ? 0 : (unsigned long long)st.st_ino;
 }
 
-static void make_name(char *name, size_t size, const char *kind, int pid, unsigned long long space)
+static void link_format_name(char *name, size_t size, const char *kind, int pid, unsigned long long space)
 {
 	snprintf(name, size, "%s-%d-%llu", kind, pid, space);
 }
 
-/* The number of the process in a name that is exactly as we make them, and how long its kind is; 0: not for us to judge. */
-static int name_pid(const char *name, unsigned long long space, size_t *kind)
+/* Parse the name of a link: returns the pid, and the length of the kind. Returns 0 for names of other namespaces or forms. */
+static int link_parse_name(const char *name, unsigned long long space, size_t *kind)
 {
 	const char *at = strchr(name, '-');
 	char *end;
@@ -86,19 +87,19 @@ static int name_pid(const char *name, unsigned long long space, size_t *kind)
 }
 
 /*
- * Takes away what a process that is no more has left.  To ask for all of them each time would cost too much; whoever
- * comes leaves one and looks at a sixteenth, so that there are never many.
+ * Remove the link of a dead process. Checking all links each time would cost too much: each new process adds one link and
+ * checks a sixteenth of them, so that their number stays small.
  */
-static void sweep(int folder, const char *name, int pid, unsigned turn)
+static void sweep_link(int folder, const char *name, int pid, unsigned turn)
 {
-	if ((unsigned)pid % TURNS == turn % TURNS && kill(pid, 0) && errno == ESRCH)
+	if ((unsigned)pid % SWEEP_TURNS == turn % SWEEP_TURNS && kill(pid, 0) && errno == ESRCH)
 		unlinkat(folder, name, 0);
 }
 
-/* Closes `folder`. */
-static void sweep_folder(int folder)
+/* Sweep all links and close the folder. */
+static void folder_sweep(int folder)
 {
-	unsigned long long space = namespace();
+	unsigned long long space = pid_namespace();
 	DIR *dir = fdopendir(folder);
 	struct dirent *e;
 	size_t kind;
@@ -106,17 +107,17 @@ static void sweep_folder(int folder)
 	if (!dir)
 		close(folder);
 	while (dir && (e = readdir(dir))) {
-		int pid = name_pid(e->d_name, space, &kind);
+		int pid = link_parse_name(e->d_name, space, &kind);
 		if (pid)
-			sweep(folder, e->d_name, pid, (unsigned)getpid());
+			sweep_link(folder, e->d_name, pid, (unsigned)getpid());
 	}
 	if (dir)
 		closedir(dir);
 }
 
-/* ---- telling ---- */
+/* ---- publishing ---- */
 
-static struct usage_page *make_page(const char *kind, int *fd)
+static struct usage_page *page_create(const char *kind, int *fd)
 {
 	struct usage_page *p;
 
@@ -124,7 +125,7 @@ static struct usage_page *make_page(const char *kind, int *fd)
 	if (*fd < 0)
 		return NULL;
 	p = ftruncate(*fd, sizeof *p) ? MAP_FAILED : mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-	/* the second kind of seal is newer than some kernels; without it we trust our own user that far */
+	/* Older kernels lack F_SEAL_FUTURE_WRITE; without it, other processes of this user could write to the page. */
 	if (p == MAP_FAILED ||
 		(fcntl(*fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) && fcntl(*fd, F_ADD_SEALS, SEALS))) {
 		close(*fd);
@@ -133,31 +134,31 @@ static struct usage_page *make_page(const char *kind, int *fd)
 	p->size = sizeof *p;
 	p->pid = (uint32_t)getpid();
 	snprintf(p->kind, sizeof p->kind, "%s", kind);
-	p->magic = MAGIC;
+	p->magic = PAGE_MAGIC;
 	return p;
 }
 
-static bool link_page(int folder, const char *kind, int fd)
+static bool page_link(int folder, const char *kind, int fd)
 {
 	char name[64], target[64];
 
-	make_name(name, sizeof name, kind, getpid(), namespace());
+	link_format_name(name, sizeof name, kind, getpid(), pid_namespace());
 	snprintf(target, sizeof target, "/proc/%d/fd/%d", getpid(), fd);
-	unlinkat(folder, name, 0); /* of one that had our number before us */
+	unlinkat(folder, name, 0); /* left by an earlier process with our pid */
 	return !symlinkat(target, folder, name);
 }
 
-static struct usage *create(const char *kind)
+static struct usage *usage_create(const char *kind)
 {
 	struct usage *u = calloc(1, sizeof *u);
-	int folder = u ? open_folder(true) : -1, fd = -1;
+	int folder = u ? folder_open(true) : -1, fd = -1;
 
 	if (folder >= 0)
-		u->page = make_page(kind, &fd);
-	if (u && u->page && link_page(folder, kind, fd)) {
-		sweep_folder(folder);
+		u->page = page_create(kind, &fd);
+	if (u && u->page && page_link(folder, kind, fd)) {
+		folder_sweep(folder);
 		pthread_mutex_init(&u->lock, NULL);
-		return u; /* the descriptor stays open: the link leads to it */
+		return u; /* keep the descriptor open, because the link leads to it */
 	}
 	if (fd >= 0)
 		close(fd);
@@ -170,13 +171,13 @@ static struct usage *create(const char *kind)
 struct usage *usage_open(const char *kind)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct usage *all[KINDS];
+	static struct usage *all[KINDS_MAX];
 	struct usage *u = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (int i = 0; i < KINDS && !u; i++) {
+	for (int i = 0; i < KINDS_MAX && !u; i++) {
 		if (!all[i])
-			u = all[i] = create(kind);
+			u = all[i] = usage_create(kind);
 		else if (!strcmp(all[i]->page->kind, kind) && all[i]->page->pid == (uint32_t)getpid())
 			u = all[i];
 		if (!all[i])
@@ -186,20 +187,20 @@ struct usage *usage_open(const char *kind)
 	return u;
 }
 
-static bool valid(const struct usage *u, int device)
+static bool has_device(const struct usage *u, int device)
 {
 	return u && device >= 0 && device < USAGE_DEVICES;
 }
 
 void usage_memory(struct usage *u, int device, int64_t more)
 {
-	if (valid(u, device))
+	if (has_device(u, device))
 		atomic_fetch_add_explicit(&u->page->device[device].memory, (uint64_t)more, memory_order_relaxed);
 }
 
 void usage_contexts(struct usage *u, int device, int more)
 {
-	if (valid(u, device))
+	if (has_device(u, device))
 		atomic_fetch_add_explicit(&u->page->device[device].contexts, (uint64_t)more, memory_order_relaxed);
 }
 
@@ -209,7 +210,7 @@ void usage_client(struct usage *u, const struct usage_client *client)
 		u->page->client = *client;
 }
 
-static uint64_t now(void)
+static uint64_t monotonic_ns(void)
 {
 	struct timespec t;
 
@@ -217,8 +218,8 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-/* From `begin` to `end`, in as many slots as it touches of those that count. */
-static void add_time(struct usage_busy *b, uint64_t begin, uint64_t end)
+/* Add the time from `begin` to `end` to the slots of the past second. */
+static void busy_add_time(struct usage_busy *b, uint64_t begin, uint64_t end)
 {
 	uint64_t last = end / SLOT_NS, first = begin / SLOT_NS;
 
@@ -236,31 +237,31 @@ static void add_time(struct usage_busy *b, uint64_t begin, uint64_t end)
 
 void usage_begin(struct usage *u, int device, enum usage_work work)
 {
-	if (!valid(u, device))
+	if (!has_device(u, device))
 		return;
 	pthread_mutex_lock(&u->lock);
 	if (!u->running[device][work]++)
-		atomic_store(&u->page->device[device].busy[work].since, now());
+		atomic_store(&u->page->device[device].busy[work].since, monotonic_ns());
 	pthread_mutex_unlock(&u->lock);
 }
 
 void usage_end(struct usage *u, int device, enum usage_work work)
 {
-	if (!valid(u, device))
+	if (!has_device(u, device))
 		return;
 	struct usage_busy *b = &u->page->device[device].busy[work];
 	pthread_mutex_lock(&u->lock);
 	if (!--u->running[device][work]) {
 		uint64_t since = atomic_exchange(&b->since, 0);
-		add_time(b, since, now());
+		busy_add_time(b, since, monotonic_ns());
 	}
 	pthread_mutex_unlock(&u->lock);
 }
 
 /* ---- reading ---- */
 
-/* 1: read; 0: not one of ours, or nobody's any more; -1: it may be, but not for us to see. */
-static int read_page(const char *target, int pid, const char *kind, struct usage_page *page)
+/* Returns 1 if the page was read, 0 if it is invalid or its process is dead, -1 if it cannot be accessed. */
+static int page_read(const char *target, int pid, const char *kind, struct usage_page *page)
 {
 	char want[64];
 	struct stat st;
@@ -276,7 +277,7 @@ static int read_page(const char *target, int pid, const char *kind, struct usage
 		return errno == ENOENT || errno == ESRCH ? 0 : -1;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == sizeof *page &&
 		(fcntl(fd, F_GET_SEALS) & SEALS) == SEALS && pread(fd, page, sizeof *page, 0) == sizeof *page)
-		r = page->magic == MAGIC && page->size == sizeof *page && page->pid == (uint32_t)pid &&
+		r = page->magic == PAGE_MAGIC && page->size == sizeof *page && page->pid == (uint32_t)pid &&
 		    !strncmp(page->kind, kind, sizeof page->kind);
 	close(fd);
 	if (r) {
@@ -286,8 +287,8 @@ static int read_page(const char *target, int pid, const char *kind, struct usage
 	return r;
 }
 
-/* As read_page, and takes away what is nobody's. */
-static int read_entry(int folder, const char *name, int pid, const char *kind, struct usage_page *page)
+/* The same for a link, which is removed if the result is 0. */
+static int link_read(int folder, const char *name, int pid, const char *kind, struct usage_page *page)
 {
 	char target[64];
 	ssize_t len = readlinkat(folder, name, target, sizeof target - 1);
@@ -295,7 +296,7 @@ static int read_entry(int folder, const char *name, int pid, const char *kind, s
 	if (len <= 0)
 		return -1;
 	target[len] = 0;
-	int r = read_page(target, pid, kind, page);
+	int r = page_read(target, pid, kind, page);
 	if (!r)
 		unlinkat(folder, name, 0);
 	return r;
@@ -304,21 +305,21 @@ static int read_entry(int folder, const char *name, int pid, const char *kind, s
 void usage_each(const char *kind, bool (*f)(const struct usage_page *page, void *arg), void *arg)
 {
 	struct usage_page *page = malloc(sizeof *page);
-	unsigned long long space = namespace();
+	unsigned long long space = pid_namespace();
 	static atomic_uint turns;
 	unsigned turn = turns++;
 	size_t length = strlen(kind), n;
-	int folder = open_folder(false), looked = 0;
+	int folder = folder_open(false), looked = 0;
 	DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
 	struct dirent *e;
 
 	if (!dir && folder >= 0)
 		close(folder);
-	for (bool more = dir && page; more && looked < ENTRIES && (e = readdir(dir));) {
-		int pid = name_pid(e->d_name, space, &n);
+	for (bool more = dir && page; more && looked < ENTRIES_MAX && (e = readdir(dir));) {
+		int pid = link_parse_name(e->d_name, space, &n);
 		if (pid && (n != length || memcmp(e->d_name, kind, n)))
-			sweep(folder, e->d_name, pid, turn);
-		else if (pid && ++looked && read_entry(folder, e->d_name, pid, kind, page) > 0)
+			sweep_link(folder, e->d_name, pid, turn);
+		else if (pid && ++looked && link_read(folder, e->d_name, pid, kind, page) > 0)
 			more = f(page, arg);
 	}
 	if (dir)
@@ -326,15 +327,15 @@ void usage_each(const char *kind, bool (*f)(const struct usage_page *page, void 
 	free(page);
 }
 
-struct sum {
+struct memory_sum {
 	int device;
 	pid_t without;
 	uint64_t bytes;
 };
 
-static bool add(const struct usage_page *p, void *arg)
+static bool sum_memory(const struct usage_page *p, void *arg)
 {
-	struct sum *s = arg;
+	struct memory_sum *s = arg;
 	uint64_t more = p->device[s->device].memory;
 
 	if (s->without && p->pid == (uint32_t)s->without)
@@ -345,17 +346,18 @@ static bool add(const struct usage_page *p, void *arg)
 
 uint64_t usage_total(const char *kind, int device, pid_t without)
 {
-	struct sum s = {.device = device, .without = without};
+	struct memory_sum s = {.device = device, .without = without};
 
 	if (device >= 0 && device < USAGE_DEVICES)
-		usage_each(kind, add, &s);
+		usage_each(kind, sum_memory, &s);
 	return s.bytes;
 }
 
 unsigned usage_percent(const struct usage_device *d, enum usage_work work)
 {
 	const struct usage_busy *b = &d->busy[work];
-	uint64_t t = now(), current = t / SLOT_NS, first = current - USAGE_SLOTS + 2, begin = first * SLOT_NS, us = 0;
+	uint64_t t = monotonic_ns(), current = t / SLOT_NS, first = current - USAGE_SLOTS + 2, begin = first * SLOT_NS,
+		 us = 0;
 	uint64_t since = b->since;
 
 	for (uint64_t i = first; i <= current; i++) {

@@ -1,20 +1,19 @@
 /*
- * usage.h - who uses the devices that we drive ourselves, and who is served: told by each process, read by all
- * processes of the same user.
+ * usage.h - how much each process uses of the devices that we drive ourselves, and which clients a server has. Each
+ * process publishes its own usage; all processes of the same user can read it.
  *
  *	process A ─ writes ─▶ a sealed memfd of its own
- *	/dev/shm/gangway-1000/cpu-A-NS ─▶ /proc/A/fd/N		a link, which ends with the process
- *	process B ─ reads the folder, and each page once
+ *	/dev/shm/gangway-1000/cpu-A-NS ─▶ /proc/A/fd/N		a link that breaks when A ends
+ *	process B ─ lists the folder, and reads each page once
  *
- * A page is written by its process alone: it cannot be made shorter, and nobody else can write it.  Nothing has to
- * be cleaned up when a process dies, in whatever way: its link leads nowhere then, and whoever reads it takes it
- * away; those that nobody reads are found in turns, by whoever comes or reads others.  A process in another pid
- * namespace is not seen.
+ * Only its own process can write to a page, and the page cannot be truncated. A process needs no cleanup, however it
+ * ends: its link is then broken, and the next reader removes it. Broken links that nobody reads are removed by new
+ * processes and by readers of other links, a few at a time. Processes in other pid namespaces are not visible.
  *
- * Trust: whatever lies in the folder may have been put there by any process of this user.  Links are only
- * followed into /proc, what is found is copied before it is looked at, and a number is believed to be a number.
+ * Any process of this user can put files into the folder, so its content is untrusted: links are followed only into
+ * /proc, pages are copied before use, and any number is accepted as a number.
  *
- * GANGWAY_USAGE: another folder; 0: this process tells nothing and sees itself alone.
+ * GANGWAY_USAGE names another folder; with 0, this process publishes nothing and sees only itself.
  */
 #pragma once
 
@@ -24,15 +23,15 @@
 #include <sys/types.h>
 
 #define USAGE_DEVICES 64
-#define USAGE_SLOTS   16 /* of the past second: 1/15 s each */
+#define USAGE_SLOTS   16 /* 1/15 s each: the past second */
 #define USAGE_TEXT    64
 
-enum usage_work { USAGE_KERNELS, USAGE_MEMORY, USAGE_WORKS }; /* kernels run; memory is copied, set or used by those */
+enum usage_work { USAGE_KERNELS, USAGE_MEMORY, USAGE_WORKS }; /* running kernels; copying or setting memory */
 
-/* When something was at work: since when it is, if it is, and for how long it was, lately. */
+/* Busy time of the past second. */
 struct usage_busy {
-	_Atomic uint64_t since;             /* CLOCK_MONOTONIC, ns; 0: it is not */
-	_Atomic uint64_t slot[USAGE_SLOTS]; /* which one, above; microseconds in it, below */
+	_Atomic uint64_t since;             /* start of the present work, CLOCK_MONOTONIC in ns; 0 if idle */
+	_Atomic uint64_t slot[USAGE_SLOTS]; /* upper half: slot number; lower half: busy microseconds */
 };
 
 struct usage_device {
@@ -41,29 +40,29 @@ struct usage_device {
 	struct usage_busy busy[USAGE_WORKS];
 };
 
-/* On whose behalf a process works: a server's worker. */
+/* The client of a server's worker. */
 struct usage_client {
-	int32_t pid; /* in our namespace where `known`, else as it says itself */
+	int32_t pid; /* in our namespace if `known`, otherwise as the client reports it */
 	uint32_t uid;
-	uint8_t known;         /* pid and uid are the kernel's word */
-	uint8_t onlooker;      /* it only asks about the device, and does not use it */
-	char from[USAGE_TEXT]; /* where it has connected from; "": this machine */
+	uint8_t known;         /* the kernel reported pid and uid */
+	uint8_t onlooker;      /* uses NVML only */
+	char from[USAGE_TEXT]; /* its address; "" for this machine */
 };
 
 struct usage_page {
 	uint64_t magic;
 	uint32_t size, pid;
-	char kind[16]; /* "cpu", "null": a device that is used; "served": a client */
+	char kind[16]; /* "cpu" or "null" for a device in use; "served" for a client of a server */
 	struct usage_client client;
 	struct usage_device device[USAGE_DEVICES];
 };
 
 struct usage;
 
-/* This process's page of one kind; NULL: it cannot be had, and the others will not know.  For ever. */
+/* Returns this process's page of a kind, which is never freed; NULL if usage cannot be published. */
 struct usage *usage_open(const char *kind);
 
-/* All of these do nothing for NULL. */
+/* These do nothing if `u` is NULL. `more` may be negative. */
 void usage_memory(struct usage *u, int device, int64_t more);
 void usage_contexts(struct usage *u, int device, int more);
 void usage_begin(struct usage *u, int device, enum usage_work work);
@@ -71,13 +70,12 @@ void usage_end(struct usage *u, int device, enum usage_work work);
 void usage_client(struct usage *u, const struct usage_client *client);
 
 /*
- * Calls `f` with a copy of the page of each process that has one of this kind, this process too, until it returns
- * false.  In no order.
+ * Call `f` with a copy of each page of this kind, including our own, in no particular order, until it returns false.
  */
 void usage_each(const char *kind, bool (*f)(const struct usage_page *page, void *arg), void *arg);
 
-/* What all of them together hold of a device; `without`: not counting this process (0: all). */
+/* Memory that all processes hold on a device, except process `without` (0: no exception). */
 uint64_t usage_total(const char *kind, int device, pid_t without);
 
-/* How much of the past second something was at work, in percent. */
+/* Busy time in percent of the past second. */
 unsigned usage_percent(const struct usage_device *d, enum usage_work work);

@@ -39,7 +39,7 @@ static enum library_maker library_find_maker(const struct library *l)
 		return MAKER_STUB;
 	if (!l->build[0])
 		return MAKER_VENDOR;
-	return strcmp(l->build, note_build) ? MAKER_OTHER_BUILD : MAKER_THIS_BUILD;
+	return strcmp(l->build, build_note_text) ? MAKER_OTHER_BUILD : MAKER_THIS_BUILD;
 }
 
 static void library_copy_facts(struct library *l, const struct elf_object *o)
@@ -77,7 +77,7 @@ int library_inspect(const struct sysroot *sys, const char *path, struct library 
 	elf_object_close(&o);
 	if (err)
 		return err;
-	if (sysroot_outside(sys, path, outside) || !note_read(outside, l->build, sizeof l->build))
+	if (sysroot_outside(sys, path, outside) || !build_note_read(outside, l->build, sizeof l->build))
 		l->build[0] = 0;
 	version_from_name(l->real, l->version);
 	l->maker = library_find_maker(l);

@@ -1,3 +1,4 @@
+/* Read the build note of an ELF file. */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -6,8 +7,8 @@
 #include <unistd.h>
 #include "util/build_note.h"
 
-/* One segment of notes; they are read whole, and only small ones are ours. */
-static bool search(const char *p, size_t n, char *text, size_t size)
+/* Find our note among the notes of a segment. */
+static bool notes_search(const char *p, size_t n, char *text, size_t size)
 {
 	while (n >= sizeof(Elf64_Nhdr)) {
 		Elf64_Nhdr h;
@@ -16,7 +17,7 @@ static bool search(const char *p, size_t n, char *text, size_t size)
 		if (name > n - sizeof h || desc > n - sizeof h - name)
 			return false;
 		p += sizeof h;
-		if (h.n_namesz == sizeof NOTE_OWNER && !memcmp(p, NOTE_OWNER, sizeof NOTE_OWNER)) {
+		if (h.n_namesz == sizeof BUILD_NOTE_OWNER && !memcmp(p, BUILD_NOTE_OWNER, sizeof BUILD_NOTE_OWNER)) {
 			snprintf(text, size, "%.*s", (int)h.n_descsz, p + name);
 			return true;
 		}
@@ -26,17 +27,17 @@ static bool search(const char *p, size_t n, char *text, size_t size)
 	return false;
 }
 
-static bool search_segment(int fd, const Elf64_Phdr *ph, char *text, size_t size)
+static bool segment_search(int fd, const Elf64_Phdr *ph, char *text, size_t size)
 {
 	char buf[4096];
 
 	if (ph->p_type != PT_NOTE || ph->p_filesz > sizeof buf)
 		return false;
 	ssize_t n = pread(fd, buf, ph->p_filesz, ph->p_offset);
-	return n > 0 && search(buf, n, text, size);
+	return n > 0 && notes_search(buf, n, text, size);
 }
 
-bool note_read(const char *path, char *text, size_t size)
+bool build_note_read(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	Elf64_Ehdr eh;
@@ -49,7 +50,7 @@ bool note_read(const char *path, char *text, size_t size)
 		eh.e_phentsize == sizeof ph)
 		for (int i = 0; i < eh.e_phnum && !found; i++)
 			if (pread(fd, &ph, sizeof ph, eh.e_phoff + i * sizeof ph) == sizeof ph)
-				found = search_segment(fd, &ph, text, size);
+				found = segment_search(fd, &ph, text, size);
 	close(fd);
 	return found;
 }

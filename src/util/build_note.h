@@ -1,18 +1,18 @@
 /*
- * note.h - the ELF note that every library and program of ours carries: who built it from what.
+ * build_note.h - the ELF note in every library and program of ours, which names its build.
  *
- * It tells our libcuda.so.1 from a vendor's wherever the file lies and whatever it is called.
+ * The note distinguishes our libcuda.so.1 from a vendor's, whatever its path and name.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define NOTE_OWNER "Gangway" /* eight bytes with its end, which need no padding */
-#define NOTE_STUB  " stub"   /* how the text of a stub library ends */
+#define BUILD_NOTE_OWNER "Gangway" /* eight bytes with the NUL: needs no padding */
+#define BUILD_NOTE_STUB  " stub"   /* end of the text of a stub library */
 
-/* "gangway 0.1.0 a1b2c3d api 0f1e2d3c": version, commit, the descriptions of the interfaces. */
-extern const char note_build[];
+/* The note of this file: "gangway 0.1.0 a1b2c3d api 0f1e2d3c" (version, commit, hash of the interface descriptions). */
+extern const char build_note_text[];
 
-/* The text in the note of the ELF file at `path`; false: no ELF file, or not ours.  The file is not trusted. */
-bool note_read(const char *path, char *text, size_t size);
+/* Read the note of an untrusted file. Returns false if the file is not ELF or not ours. */
+bool build_note_read(const char *path, char *text, size_t size);

@@ -1,4 +1,4 @@
-/* The note itself, in every library and program of ours. A stub says that it is one. */
+/* The build note itself, linked into every library and program of ours. The note of a stub ends in NOTE_KIND. */
 #include <stdint.h>
 #include "gen/version.h"
 #include "util/build_note.h"
@@ -10,14 +10,14 @@
 
 static const struct {
 	uint32_t owner_size, text_size, type;
-	char owner[sizeof NOTE_OWNER];
+	char owner[sizeof BUILD_NOTE_OWNER];
 	char text[(sizeof BUILD + 3) & ~3u];
 } note __attribute__((section(".note.gangway"), aligned(4), used)) = {
-	sizeof NOTE_OWNER,
+	sizeof BUILD_NOTE_OWNER,
 	(sizeof BUILD + 3) & ~3u,
 	1,
-	NOTE_OWNER,
+	BUILD_NOTE_OWNER,
 	BUILD,
 };
 
-const char note_build[] = BUILD;
+const char build_note_text[] = BUILD;

@@ -1,12 +1,13 @@
+/* Find and apply differences between two buffers. */
 #include <stdint.h>
 #include <string.h>
 #include "util/diff.h"
 
 #define BLOCK 4096u
-#define GAP   32u /* equal bytes that end a run */
+#define GAP   32u /* number of equal bytes that end a run */
 
-/* The first byte at or behind i that differs; size: none. */
-static size_t differs(const uint8_t *a, const uint8_t *b, size_t i, size_t size)
+/* Returns the index of the first difference at or behind i, or size if there is none. */
+static size_t find_difference(const uint8_t *a, const uint8_t *b, size_t i, size_t size)
 {
 	while (i + BLOCK <= size && !memcmp(a + i, b + i, BLOCK))
 		i += BLOCK;
@@ -22,12 +23,12 @@ bool diff_next(const void *left, const void *right, size_t size, size_t *at, siz
 	const uint8_t *a = left, *b = right;
 	size_t start = *at, end, next;
 
-	start = differs(a, b, start, size);
+	start = find_difference(a, b, start, size);
 	if (start >= size)
 		return false;
 	for (end = start + 1; end < size && end - start < most; end = next + 1) {
 		size_t limit = end + GAP < size ? end + GAP : size;
-		next = differs(a, b, end, limit);
+		next = find_difference(a, b, end, limit);
 		if (next >= limit)
 			break;
 	}

@@ -1,8 +1,9 @@
+/* Parse an environment variable as a decimal number. */
 #include <errno.h>
 #include <stdlib.h>
 #include "util/env_number.h"
 
-unsigned setting_number(const char *variable, unsigned most, unsigned otherwise)
+unsigned env_number(const char *variable, unsigned most, unsigned otherwise)
 {
 	const char *text = secure_getenv(variable);
 	unsigned long n;

@@ -1,4 +1,5 @@
-/* tell.h - a word to the user of a program, where `gangway run` has asked for it (GANGWAY_EXPLAIN=1): once a process. */
+/* explain.h - one line on standard error for the user of a program, if gangway run asked for it (GANGWAY_EXPLAIN=1). */
 #pragma once
 
-void tell_user(const char *text);
+/* Print the text. Only the first call of a process prints. */
+void explain_once(const char *text);

@@ -1,6 +1,6 @@
 /*
- * futex.h - sleep until a 32-bit word changes; wake those who sleep on it.  Within one process, or (_shared) between several.
- * And what to do between two looks while one does not sleep yet.
+ * futex.h - sleep until a 32-bit word changes, and wake the sleepers, within one process or (_shared) between processes;
+ * and cpu_relax() for polling loops.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #define FOREVER UINT64_MAX
 
-/* Returns when woken, when the word is not what was seen, when ns have passed, or for no reason. */
+/* Sleep while *word == seen, for at most ns. May return early without a reason. */
 static inline void futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
 {
 	struct timespec ts = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
@@ -26,7 +26,7 @@ static inline void futex_wake_all(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* The same on memory that several processes map. */
+/* The same in memory that several processes map. */
 static inline void futex_wait_shared(uint32_t *word, uint32_t seen, uint64_t ns)
 {
 	struct timespec ts = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};

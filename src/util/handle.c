@@ -1,21 +1,22 @@
+/* The table behind handles: slots with a generation and a reference count. */
 #include "util/handle.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define GENERATIONS 0xffffffu
-#define LIVE        (1ull << 31)
-#define REFS        (LIVE - 1)
+#define GENERATION_MAX 0xffffffu
+#define WORD_LIVE      (1ull << 31)
+#define WORD_REFS      (WORD_LIVE - 1)
 
 struct handle_slot {
 	_Atomic uint64_t word;
 	void *object;
 	void (*release)(void *object);
 	uint32_t generation;
-	uint32_t next; /* as handle_table.free */
+	uint32_t next; /* next free slot, as handle_table.free */
 };
 
-static uint64_t word_of(uint32_t generation, unsigned kind)
+static uint64_t slot_word(uint32_t generation, unsigned kind)
 {
 	return (uint64_t)generation << 40 | (uint64_t)(kind & 0xff) << 32;
 }
@@ -27,8 +28,8 @@ static struct handle_slot *slot_at(struct handle_table *t, uint32_t index)
 	return chunk ? &chunk[index % HANDLE_CHUNK] : NULL;
 }
 
-/* A slot nobody uses; called with the lock held. */
-static struct handle_slot *take_slot(struct handle_table *t, uint32_t *index)
+/* Returns an unused slot, or NULL if out of memory. Called with the lock held. */
+static struct handle_slot *slot_allocate_locked(struct handle_table *t, uint32_t *index)
 {
 	struct handle_slot *s;
 
@@ -58,7 +59,7 @@ uint64_t handle_create(struct handle_table *t, unsigned kind, void *object, void
 	uint32_t index, generation = 0;
 
 	pthread_mutex_lock(&t->lock);
-	struct handle_slot *s = take_slot(t, &index);
+	struct handle_slot *s = slot_allocate_locked(t, &index);
 	if (s)
 		generation = s->generation;
 	pthread_mutex_unlock(&t->lock);
@@ -66,39 +67,40 @@ uint64_t handle_create(struct handle_table *t, unsigned kind, void *object, void
 		return 0;
 	s->object = object;
 	s->release = release;
-	atomic_store_explicit(&s->word, word_of(generation, kind) | LIVE | 1, memory_order_release);
+	atomic_store_explicit(&s->word, slot_word(generation, kind) | WORD_LIVE | 1, memory_order_release);
 	return (uint64_t)generation << 36 | (uint64_t)(kind & 0xff) << 28 | (uint64_t)index << 4;
 }
 
-/* The slot a handle names and the upper half its word must have; NULL: it cannot be a handle. */
-static struct handle_slot *find(struct handle_table *t, uint64_t handle, uint64_t *want)
+/* Returns the slot that a handle names, or NULL; *want is the upper half that the word of a live slot has. */
+static struct handle_slot *slot_find(struct handle_table *t, uint64_t handle, uint64_t *want)
 {
 	if (handle & 0xf || handle >> 60)
 		return NULL;
-	*want = word_of(handle >> 36 & GENERATIONS, handle_kind(handle));
+	*want = slot_word(handle >> 36 & GENERATION_MAX, handle_kind(handle));
 	return slot_at(t, handle_index(handle));
 }
 
 void *handle_peek(struct handle_table *t, uint64_t handle, unsigned kind)
 {
 	uint64_t want;
-	struct handle_slot *s = find(t, handle, &want);
+	struct handle_slot *s = slot_find(t, handle, &want);
 
 	if (!s || handle_kind(handle) != kind)
 		return NULL;
-	return (atomic_load_explicit(&s->word, memory_order_acquire) & ~REFS) == (want | LIVE) ? s->object : NULL;
+	return (atomic_load_explicit(&s->word, memory_order_acquire) & ~WORD_REFS) == (want | WORD_LIVE) ? s->object
+													 : NULL;
 }
 
 void *handle_get(struct handle_table *t, uint64_t handle, unsigned kind)
 {
 	uint64_t want, w;
-	struct handle_slot *s = find(t, handle, &want);
+	struct handle_slot *s = slot_find(t, handle, &want);
 
 	if (!s || handle_kind(handle) != kind)
 		return NULL;
 	w = atomic_load_explicit(&s->word, memory_order_relaxed);
 	do {
-		if ((w & ~REFS) != (want | LIVE))
+		if ((w & ~WORD_REFS) != (want | WORD_LIVE))
 			return NULL;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&s->word, &w, w + 1, memory_order_acquire, memory_order_relaxed));
@@ -108,16 +110,16 @@ void *handle_get(struct handle_table *t, uint64_t handle, unsigned kind)
 bool handle_close(struct handle_table *t, uint64_t handle, unsigned kind)
 {
 	uint64_t want, w;
-	struct handle_slot *s = find(t, handle, &want);
+	struct handle_slot *s = slot_find(t, handle, &want);
 
 	if (!s || handle_kind(handle) != kind)
 		return false;
 	w = atomic_load_explicit(&s->word, memory_order_relaxed);
 	do {
-		if ((w & ~REFS) != (want | LIVE))
+		if ((w & ~WORD_REFS) != (want | WORD_LIVE))
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&s->word, &w, w & ~LIVE, memory_order_acq_rel, memory_order_relaxed));
+		&s->word, &w, w & ~WORD_LIVE, memory_order_acq_rel, memory_order_relaxed));
 	handle_put(t, handle);
 	return true;
 }
@@ -132,12 +134,12 @@ void handle_put(struct handle_table *t, uint64_t handle)
 	uint32_t index = handle_index(handle);
 	struct handle_slot *s = slot_at(t, index);
 
-	if ((atomic_fetch_sub_explicit(&s->word, 1, memory_order_acq_rel) & REFS) != 1)
+	if ((atomic_fetch_sub_explicit(&s->word, 1, memory_order_acq_rel) & WORD_REFS) != 1)
 		return;
 	void *object = s->object;
 	void (*release)(void *) = s->release;
 	pthread_mutex_lock(&t->lock);
-	s->generation = s->generation == GENERATIONS ? 1 : s->generation + 1;
+	s->generation = s->generation == GENERATION_MAX ? 1 : s->generation + 1;
 	s->next = t->free;
 	t->free = index + 1;
 	pthread_mutex_unlock(&t->lock);

@@ -1,15 +1,15 @@
 /*
- * handle.h - the opaque values an application holds in place of our objects.
+ * handle.h - opaque numbers that applications hold instead of pointers to our objects.
  *
- * A handle is never dereferenced: it names a slot of a table, and says which kind of object and which
- * generation of that slot it was made for.  Stale, forged and foreign values are simply not found.
+ * A handle is never dereferenced: it contains the index of a slot, the kind of the object, and the generation of the
+ * slot. Stale, forged and foreign values are not found.
  *
  *	63    60 59        36 35   28 27       4 3  0
  *	|   0   | generation |  kind  |  index  | 0  |		a handle
  *	| generation:24 | kind:8 | live:1 | references:31 |	the word of its slot
  *
- * Looking up is lock-free and takes a reference, so that a lookup racing with handle_close() either fails
- * or keeps the object alive until handle_put().  The table itself holds one reference while a handle is live.
+ * A lookup is lock-free and takes a reference: a lookup that races with handle_close() either fails or keeps the object
+ * alive until handle_put(). The table itself holds one reference while the handle is live.
  */
 #pragma once
 
@@ -31,30 +31,29 @@ struct handle_table {
 
 #define HANDLE_TABLE_INIT {.lock = PTHREAD_MUTEX_INITIALIZER}
 
-/* A new handle with the table's own reference; release(object) runs after the last.  0: no memory. */
+/* Create a handle. release(object) runs when the last reference is dropped. Returns 0 if out of memory. */
 uint64_t handle_create(struct handle_table *t, unsigned kind, void *object, void (*release)(void *object));
 
-/* The object, with a reference that handle_put() gives back; NULL: not a live handle of this kind. */
+/* Returns the object with a reference, to be dropped with handle_put(); NULL if this is no live handle of this kind. */
 void *handle_get(struct handle_table *t, uint64_t handle, unsigned kind);
 
-/* The same without a reference: only for a thread that alone closes handles of this table. */
+/* The same without a reference, for the only thread that closes handles of this table. */
 void *handle_peek(struct handle_table *t, uint64_t handle, unsigned kind);
 
-/* The index of its slot. */
 static inline uint32_t handle_index(uint64_t handle)
 {
 	return handle >> 4 & 0xffffff;
 }
 
-/* The kind a value claims to be; only handle_get() tells whether it is true. */
+/* The kind in a value, which may be forged; handle_get() checks it. */
 static inline unsigned handle_kind(uint64_t handle)
 {
 	return handle >> 28 & 0xff;
 }
 
-/* From now on the handle is unknown.  True for exactly one caller; drops the table's reference. */
+/* Invalidate the handle and drop the table's reference. Returns true to exactly one caller. */
 bool handle_close(struct handle_table *t, uint64_t handle, unsigned kind);
 
-/* For those who already own a reference. */
+/* Take or drop a reference; the caller owns one. */
 void handle_ref(struct handle_table *t, uint64_t handle);
 void handle_put(struct handle_table *t, uint64_t handle);

@@ -1,7 +1,8 @@
+/* BLAKE2b (RFC 7693). */
 #include <string.h>
 #include "util/hash.h"
 
-static const uint64_t start[8] = {
+static const uint64_t initial_state[8] = {
 	0x6a09e667f3bcc908,
 	0xbb67ae8584caa73b,
 	0x3c6ef372fe94f82b,
@@ -12,7 +13,7 @@ static const uint64_t start[8] = {
 	0x5be0cd19137e2179,
 };
 
-static const uint8_t order[10][16] = {
+static const uint8_t message_order[10][16] = {
 	{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
 	{14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
 	{11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
@@ -25,7 +26,7 @@ static const uint8_t order[10][16] = {
 	{10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
 };
 
-static inline uint64_t turn(uint64_t x, int n)
+static inline uint64_t rotate_right(uint64_t x, int n)
 {
 	return x >> n | x << (64 - n);
 }
@@ -33,26 +34,26 @@ static inline uint64_t turn(uint64_t x, int n)
 #define MIX(a, b, c, d, x, y) \
 	do { \
 		a += b + (x); \
-		d = turn(d ^ a, 32); \
+		d = rotate_right(d ^ a, 32); \
 		c += d; \
-		b = turn(b ^ c, 24); \
+		b = rotate_right(b ^ c, 24); \
 		a += b + (y); \
-		d = turn(d ^ a, 16); \
+		d = rotate_right(d ^ a, 16); \
 		c += d; \
-		b = turn(b ^ c, 63); \
+		b = rotate_right(b ^ c, 63); \
 	} while (0)
 
-static void compress(struct hash *s, const uint8_t *block, uint64_t last)
+static void hash_compress(struct hash *s, const uint8_t *block, uint64_t last)
 {
 	uint64_t v[16], m[16];
 
 	memcpy(m, block, sizeof m);
 	memcpy(v, s->h, sizeof s->h);
-	memcpy(v + 8, start, sizeof start);
-	v[12] ^= s->count; /* contents of 2^64 bytes do not exist */
+	memcpy(v + 8, initial_state, sizeof initial_state);
+	v[12] ^= s->count; /* the upper 64 bits of the count are always 0 */
 	v[14] ^= last;
 	for (int r = 0; r < 12; r++) {
-		const uint8_t *o = order[r % 10];
+		const uint8_t *o = message_order[r % 10];
 		MIX(v[0], v[4], v[8], v[12], m[o[0]], m[o[1]]);
 		MIX(v[1], v[5], v[9], v[13], m[o[2]], m[o[3]]);
 		MIX(v[2], v[6], v[10], v[14], m[o[4]], m[o[5]]);
@@ -69,12 +70,12 @@ static void compress(struct hash *s, const uint8_t *block, uint64_t last)
 void hash_init(struct hash *s, unsigned bytes)
 {
 	memset(s, 0, sizeof *s);
-	memcpy(s->h, start, sizeof start);
+	memcpy(s->h, initial_state, sizeof initial_state);
 	s->h[0] ^= 0x01010000 ^ bytes;
 	s->bytes = bytes;
 }
 
-/* The last block is marked, so one that is full waits until more comes. */
+/* A full block is compressed only when more data comes, because the last block is marked. */
 void hash_add(struct hash *s, const void *data, size_t size)
 {
 	const uint8_t *p = data;
@@ -83,7 +84,7 @@ void hash_add(struct hash *s, const void *data, size_t size)
 		size_t n = sizeof s->block - s->used;
 		if (!n) {
 			s->count += sizeof s->block;
-			compress(s, s->block, 0);
+			hash_compress(s, s->block, 0);
 			s->used = 0;
 			n = sizeof s->block;
 		}
@@ -99,7 +100,7 @@ void hash_finish(struct hash *s, uint8_t *out)
 {
 	s->count += s->used;
 	memset(s->block + s->used, 0, sizeof s->block - s->used);
-	compress(s, s->block, ~0ull);
+	hash_compress(s, s->block, ~0ull);
 	memcpy(out, s->h, s->bytes);
 }
 

@@ -1,7 +1,6 @@
 /*
- * hash.h - a name for content: 256 bits of BLAKE2b (RFC 7693), which nobody can make two contents share.
- *
- * Who knows the name of something has, or had, all of its bytes; so a name may be asked for by anybody.
+ * hash.h - BLAKE2b (RFC 7693) with 256 bits, to name content. The hash is collision-resistant: a client that knows the
+ * hash of some content has, or had, all of its bytes, so the server may answer queries by hash.
  */
 #pragma once
 
@@ -17,7 +16,7 @@ struct hash {
 	unsigned bytes;
 };
 
-/* `bytes` long, up to 64; HASH_BYTES unless a test wants otherwise. */
+/* `bytes` is the length of the hash, up to 64; HASH_BYTES except in tests. */
 void hash_init(struct hash *s, unsigned bytes);
 void hash_add(struct hash *s, const void *data, size_t size);
 void hash_finish(struct hash *s, uint8_t *out);

@@ -1,7 +1,7 @@
-/* json.h - text for JSON. */
+/* json.h - JSON strings. */
 #pragma once
 
 #include <stdio.h>
 
-/* "text" in quotation marks; what is not UTF-8 or not printable is escaped. */
+/* Print a quoted string. Invalid UTF-8 and control characters are escaped. */
 void json_text(FILE *out, const char *text);

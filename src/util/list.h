@@ -1,8 +1,8 @@
 /*
- * list.h - a doubly linked list whose links live inside the things it links.
+ * list.h - a doubly linked list. Each entry embeds its struct list.
  *
- * A struct list is both the head of a list and a link in one; an empty head and a link that is in no list
- * point at themselves, so removing twice is harmless.  The caller locks.
+ * A struct list is either the head of a list or a link in one. An empty head and an unlinked link point at themselves, so
+ * removing twice is harmless. The caller locks.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct list {
 #define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
 #define list_each(it, head) for (struct list *it = (head)->next; it != (head); it = it->next)
-/* As list_each, for a body that may remove `it`. */
+/* The same for a body that may remove `it`. */
 #define list_each_safe(it, head) \
 	for (struct list *it = (head)->next, *it##_next = it->next; it != (head); it = it##_next, it##_next = it->next)
 

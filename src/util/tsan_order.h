@@ -1,10 +1,10 @@
 /*
- * order.h - for ThreadSanitizer: an order between two threads of ours that goes through another process, where it
- * cannot see it.  In other builds this is nothing.
+ * tsan_order.h - tell ThreadSanitizer about ordering between two threads that goes through another process, where it
+ * cannot see it. Without ThreadSanitizer, the macros do nothing.
  *
- *	posted	in the client: what a thread did before it posted a call is done when the device comes to a callback
- *	called	in the client: what a callback did is done when somebody has waited for the device
- *	told	in the server: what was done before a word or an answer was written is done when the client's next call comes
+ *	posted	in the client: a thread posts a call before the device reaches a callback
+ *	called	in the client: a callback returns before a wait for the device ends
+ *	told	in the server: a word or a reply is written before the client's next call arrives
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 
-/* Any addresses will do that all the libraries of a process agree on. */
+/* Any addresses that are the same in all libraries of a process. */
 #define ORDER_posted       (&program_invocation_name)
 #define ORDER_called       (&program_invocation_short_name)
 #define ORDER_told         (&environ)

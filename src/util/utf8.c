@@ -13,7 +13,7 @@ size_t utf8_length(const char *s)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
 	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) ||
-		(*p == 0xf4 && p[1] > 0x8f)) /* too long, surrogates, beyond Unicode */
+		(*p == 0xf4 && p[1] > 0x8f)) /* overlong forms, surrogates, beyond Unicode */
 		return 0;
 	return n;
 }
@@ -25,5 +25,5 @@ size_t utf8_printable(const char *s)
 
 	if (n == 1 && (*p < ' ' || *p == 127))
 		return 0;
-	return n == 2 && *p == 0xc2 && p[1] < 0xa0 ? 0 : n; /* the second set of control characters */
+	return n == 2 && *p == 0xc2 && p[1] < 0xa0 ? 0 : n; /* C1 control characters */
 }

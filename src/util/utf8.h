@@ -1,11 +1,11 @@
-/* utf8.h - characters in bytes that may be anything. */
+/* utf8.h - UTF-8 characters in untrusted bytes. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How many bytes the character at `s` has: 0 if there is none that UTF-8 allows.  `s` ends in a NUL. */
+/* Returns the length of the character at `s`, or 0 if it is not valid UTF-8. `s` is NUL-terminated. */
 size_t utf8_length(const char *s);
 
-/* The same, and 0 for those that would speak to a terminal. */
+/* The same, but 0 for control characters as well. */
 size_t utf8_printable(const char *s);

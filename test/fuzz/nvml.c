@@ -107,7 +107,7 @@ static void *serve(void *arg)
 		struct link *l;
 		int fd = link_accept(listener), err;
 
-		config.build = note_build;
+		config.build = build_note_text;
 		config.protocol = wire_protocol();
 		if (fd < 0 || link_serve(&l, fd, &config, error))
 			continue;

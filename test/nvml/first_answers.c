@@ -97,7 +97,7 @@ static void check_mixed(const char *address)
 	struct lane *lane;
 	struct link *l;
 
-	config.build = note_build;
+	config.build = build_note_text;
 	config.protocol = wire_protocol();
 	if (link_connect(&l, address, &config, error) || lane_open(l, &lane)) {
 		fprintf(stderr, "%s: %s\n", address, error);

@@ -170,7 +170,7 @@ static void serve(int fd, const struct lie *lie)
 	struct server s = {0};
 	struct frame f;
 
-	config.build = note_build;
+	config.build = build_note_text;
 	config.protocol = wire_protocol();
 	config.words = lie->config.words ? lie->config.words : config.words;
 	config.up_size = lie->config.up_size ? lie->config.up_size : config.up_size;

@@ -104,13 +104,13 @@ static int link_connect_now(char *why, size_t size)
 	char error[LINK_ERROR_TEXT] = "";
 	int err;
 
-	config.build = note_build;
+	config.build = build_note_text;
 	config.protocol = wire_protocol();
 	config.up_size = config.down_size = 65536; /* no payload is large */
 	config.words = 8;
-	config.spin_us = setting_number(
-		SETTING_SPIN, SETTING_SPIN_MAX, sysconf(_SC_NPROCESSORS_ONLN) >= 4 ? SPIN_US : config.spin_us);
-	sensor_poll_enable(setting_number(SETTING_AHEAD, 1, 1));
+	config.spin_us =
+		env_number(ENV_SPIN_US, ENV_SPIN_US_MAX, sysconf(_SC_NPROCESSORS_ONLN) >= 4 ? SPIN_US : config.spin_us);
+	sensor_poll_enable(env_number(ENV_NVML_AHEAD, 1, 1));
 	snprintf(why, size, "the server does not answer");
 	err = link_connect(&server.link, server.address, &config, error);
 	if (err) {

@@ -41,7 +41,7 @@ static unsigned further_connections(void)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned usual = processors >= 8 ? 4 : processors >= 4 ? 3 : 1;
-	unsigned n = setting_number(SETTING_CONNECTIONS, SETTING_CONNECTIONS_MAX, usual);
+	unsigned n = env_number(ENV_CONNECTIONS, ENV_CONNECTIONS_MAX, usual);
 
 	return n ? n - 1 : 0;
 }
@@ -71,12 +71,12 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 	char error[LINK_ERROR_TEXT];
 	struct link *link;
 
-	config.build = note_build;
+	config.build = build_note_text;
 	config.protocol = wire_protocol();
 	/* As a driver in this process would: spin through short kernels and copies where that costs nobody else. */
 	if (sysconf(_SC_NPROCESSORS_ONLN) >= 4)
 		config.spin_us = 10000;
-	config.spin_us = setting_number(SETTING_SPIN, SETTING_SPIN_MAX, config.spin_us);
+	config.spin_us = env_number(ENV_SPIN_US, ENV_SPIN_US_MAX, config.spin_us);
 	config.extras = further_connections();
 	if (link_connect(&link, address, &config, error)) {
 		if (strncmp(error, address, strlen(address)))

@@ -7,4 +7,4 @@ extern const struct backend null_backend, cpu_backend;
 static const struct backend *const backends[] = {&cpu_backend, &null_backend, NULL};
 
 extern const struct plugin gangway_plugin;
-__attribute__((visibility("default"))) const struct plugin gangway_plugin = {note_build, backends};
+__attribute__((visibility("default"))) const struct plugin gangway_plugin = {build_note_text, backends};

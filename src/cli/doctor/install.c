@@ -51,27 +51,28 @@ void probe_install(struct doctor *d)
 	}
 	for (size_t i = 0; i < sizeof installed_files / sizeof *installed_files; i++) {
 		snprintf(path, sizeof path, "%s/%s", d->library_dir, installed_files[i].file);
-		bool there = note_read(path, text, sizeof text);
+		bool there = build_note_read(path, text, sizeof text);
 
-		if (there && !strcmp(text, note_build)) {
+		if (there && !strcmp(text, build_note_text)) {
 			n++;
 		} else if (there) {
 			if (!other)
 				other = finding_add(d, STATUS_WRONG,
 					"the libraries in %s and this program (%s) are from different builds",
-					d->library_dir, note_build);
+					d->library_dir, build_note_text);
 			finding_detail(other, "%s: %s", installed_files[i].file, text);
 			fix_reinstall(other);
 		}
 	}
 	for (size_t i = 0; i < sizeof installed_files / sizeof *installed_files; i++) {
 		snprintf(path, sizeof path, "%s/%s", d->library_dir, installed_files[i].file);
-		if (!note_read(path, text, sizeof text) && (installed_files[i].needed || !access(path, F_OK)))
+		if (!build_note_read(path, text, sizeof text) && (installed_files[i].needed || !access(path, F_OK)))
 			fix_reinstall(finding_add(d, STATUS_WRONG, "%s is %s", path,
 				access(path, F_OK) ? "missing" : "not a file of Gangway"));
 	}
 	if (!doctor_is_wrong(d))
-		finding_add(d, STATUS_FINE, "%u libraries of this build (%s) in %s", n, note_build, d->library_dir);
+		finding_add(
+			d, STATUS_FINE, "%u libraries of this build (%s) in %s", n, build_note_text, d->library_dir);
 }
 
 /* ---- the image cache of a server; same rules as server/code/image_store.c ---- */

@@ -188,7 +188,7 @@ void doctor_print_json(const struct doctor *d)
 	bool first = true;
 
 	printf("{\"gangway\":");
-	json_text(stdout, note_build);
+	json_text(stdout, build_note_text);
 	printf(",\"ok\":%s,\"wrong\":%u,\"look\":%u,\"findings\":[", doctor_is_wrong(d) ? "false" : "true",
 		count_findings(d, STATUS_WRONG), count_findings(d, STATUS_LOOK));
 	for (enum finding_status s = STATUS_WRONG; s <= STATUS_FACT; s++)

@@ -137,7 +137,7 @@ static void report_server_mismatch(struct doctor *d, const char *address, const 
 	finding_detail(f, "%s.", error);
 	if (!is_unix_address(address))
 		finding_fix(f, "ssh %.*s sudo systemctl restart gangway  # after it has been upgraded to %s",
-			(int)(strrchr(address, ':') - address - 6), address + 6, note_build);
+			(int)(strrchr(address, ':') - address - 6), address + 6, build_note_text);
 	else if (has_service_unit(d))
 		finding_fix(f, "sudo systemctl restart gangway");
 	else
@@ -174,7 +174,7 @@ static int server_connect(
 	int err = link_probe(address, error);
 	if (err)
 		return err;
-	config.build = note_build;
+	config.build = build_note_text;
 	config.protocol = wire_protocol();
 	err = link_connect(&link, address, &config, error);
 	if (err)

@@ -98,7 +98,7 @@ static nvmlReturn_t open_device(void)
 		return r;
 	}
 	if (!backend->vendor) {
-		slots_put(&table, &ml_ops, nvml_OP_COUNT);
+		slots_override(&table, &ml_ops, nvml_OP_COUNT);
 		nvml_ops_complete(&table);
 	} else if (!table.nvmlErrorString) {
 		table.nvmlErrorString = ml_nvmlErrorString;

@@ -254,7 +254,7 @@ void status_json(const struct status *s, FILE *out)
 	const char *comma = "";
 
 	fprintf(out, "{\n  \"server\": {\"version\": ");
-	json_text(out, note_build);
+	json_text(out, build_note_text);
 	fprintf(out, ", \"device\": ");
 	json_text(out, c->device);
 	fprintf(out,
@@ -330,7 +330,7 @@ static void text_client(FILE *out, const struct worker *w, unsigned device)
 void status_text(const struct status *s, FILE *out)
 {
 	fputs("server", out);
-	field_text(out, "build", note_build);
+	field_text(out, "build", build_note_text);
 	field_text(out, "device", s->pool->config->device);
 	field_number(out, "clients", s->pool->busy);
 	field_number(out, "most", s->pool->config->clients);

@@ -162,7 +162,7 @@ static void client_serve(
 
 	s->spin_us = strcmp(set->device, "nvidia") ? 0 : set->spin_us;
 	config.spin_us = set->spin_us;
-	config.build = note_build;
+	config.build = build_note_text;
 	config.protocol = wire_protocol();
 	config.memory = memory;
 	nvml_client_address(client, from);
@@ -196,7 +196,7 @@ static void client_refuse(int client, const char *why)
 {
 	struct link_config config = link_defaults(true);
 
-	config.build = note_build;
+	config.build = build_note_text;
 	config.protocol = wire_protocol();
 	link_refuse(client, &config, why);
 }

@@ -288,7 +288,7 @@ void upload_explain(const struct image *im)
 		d->attribute[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR], "PTX, or machine code of its own kind",
 		NULL, text, sizeof text);
 	trace_note("%s", text);
-	tell_user(text);
+	explain_once(text);
 }
 
 CUresult upload_file(const char *path, void **bytes, size_t *size)

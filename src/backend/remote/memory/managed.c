@@ -45,7 +45,7 @@ void managed_forget(uint64_t base)
 		map_remove(&advice_table()->advised, &a->node);
 	pthread_mutex_unlock(&advice_table()->lock);
 	if (a)
-		advice_free(&a->advice);
+		advice_finish(&a->advice);
 	free(a);
 }
 
@@ -204,7 +204,7 @@ static struct advice_state advice_query(const struct host_info *h, CUdeviceptr a
 	pthread_mutex_lock(&advice_table()->lock);
 	a = advised_find(h->base);
 	if (a)
-		s = advice_look(&a->advice, h->size, addr - h->base, size);
+		s = advice_query(&a->advice, h->size, addr - h->base, size);
 	pthread_mutex_unlock(&advice_table()->lock);
 	return s;
 }
@@ -222,7 +222,7 @@ CUresult remote_cuMemRangeGetAttributes(
 		return CUDA_ERROR_INVALID_VALUE;
 	s = advice_query(&h, addr, size);
 	for (size_t i = 0; i < n && !r; i++)
-		r = advice_answer(&s, data[i], sizes[i], attributes[i]);
+		r = advice_attribute(&s, data[i], sizes[i], attributes[i]);
 	return r;
 }
 

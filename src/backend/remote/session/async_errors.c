@@ -20,9 +20,9 @@ static CUresult async_error_poll(struct async_errors *errors)
 
 	if (sticky || now == seen)
 		return sticky;
-	if (result_sticks(r) && !atomic_compare_exchange_strong(&errors->sticky, &sticky, r))
+	if (result_is_sticky(r) && !atomic_compare_exchange_strong(&errors->sticky, &sticky, r))
 		return sticky;
-	return atomic_compare_exchange_strong(&errors->seen, &seen, now) || result_sticks(r) ? r : CUDA_SUCCESS;
+	return atomic_compare_exchange_strong(&errors->seen, &seen, now) || result_is_sticky(r) ? r : CUDA_SUCCESS;
 }
 
 CUresult async_error_take_in(struct async_errors *errors)

@@ -14,7 +14,7 @@ static void explain_to_user(const char *text)
 {
 	if (soft.engine->note)
 		soft.engine->note(text);
-	tell_user(text);
+	explain_once(text);
 }
 
 void soft_explain(const char *fmt, ...)

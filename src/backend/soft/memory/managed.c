@@ -15,7 +15,7 @@
 
 static void managed_range_free(struct range *r)
 {
-	advice_free(r->private_data);
+	advice_finish(r->private_data);
 	free(r->private_data);
 	free(r);
 }
@@ -322,7 +322,7 @@ static void range_read_advice(struct range *r, void *arg)
 
 	q->found = managed_contains(r, q->addr, q->size);
 	if (q->found)
-		q->state = advice_look(r->private_data, r->size, q->addr - range_addr(r), q->size);
+		q->state = advice_query(r->private_data, r->size, q->addr - range_addr(r), q->size);
 }
 
 CUresult soft_cuMemRangeGetAttributes(
@@ -340,7 +340,7 @@ CUresult soft_cuMemRangeGetAttributes(
 	if (!q.found)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n && !r; i++)
-		r = advice_answer(&q.state, data[i], sizes[i], attributes[i]);
+		r = advice_attribute(&q.state, data[i], sizes[i], attributes[i]);
 	return r;
 }
 
