@@ -126,7 +126,7 @@ static void state_intersect(struct advice_state *s, const struct advice_state *o
 	s->host &= o->host;
 }
 
-struct advice_state advice_query(const struct advice *a, uint64_t length, uint64_t from, uint64_t size)
+struct advice_state advice_of_range(const struct advice *a, uint64_t length, uint64_t from, uint64_t size)
 {
 	struct advice_state s = {0};
 	bool first = true;

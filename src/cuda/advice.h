@@ -34,7 +34,7 @@ void advice_finish(struct advice *a);
 int advice_change(struct advice *a, uint64_t length, uint64_t from, uint64_t size, int what, CUmemLocation location);
 
 /* Returns the advice that all pages of a part have in common. */
-struct advice_state advice_query(const struct advice *a, uint64_t length, uint64_t from, uint64_t size);
+struct advice_state advice_of_range(const struct advice *a, uint64_t length, uint64_t from, uint64_t size);
 
 /* Write one attribute as cuMemRangeGetAttribute does. */
 CUresult advice_attribute(const struct advice_state *s, int *data, size_t size, CUmem_range_attribute attribute);

@@ -204,7 +204,7 @@ static struct advice_state advice_query(const struct host_info *h, CUdeviceptr a
 	pthread_mutex_lock(&advice_table()->lock);
 	a = advised_find(h->base);
 	if (a)
-		s = advice_query(&a->advice, h->size, addr - h->base, size);
+		s = advice_of_range(&a->advice, h->size, addr - h->base, size);
 	pthread_mutex_unlock(&advice_table()->lock);
 	return s;
 }

@@ -322,7 +322,7 @@ static void range_read_advice(struct range *r, void *arg)
 
 	q->found = managed_contains(r, q->addr, q->size);
 	if (q->found)
-		q->state = advice_query(r->private_data, r->size, q->addr - range_addr(r), q->size);
+		q->state = advice_of_range(r->private_data, r->size, q->addr - range_addr(r), q->size);
 }
 
 CUresult soft_cuMemRangeGetAttributes(
