@@ -30,6 +30,7 @@ struct client {
 	struct copy_state *copy;
 	struct graph_state *graph;
 	struct memory_state *memory;
+	struct code_state *code;
 };
 
 /* NULL before the first device is opened, and in a forked child. */

@@ -1,35 +1,37 @@
-/* Functions and kernels: what is known of them without asking. */
+/* Records of functions and kernels: parameters, attributes and names, each asked for once. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/code/state.h"
 #include "backend/remote/session/fetch.h"
 #include "backend/remote/session/records.h"
 #include "util/handle.h"
 
-_Atomic(uint32_t) code_epoch;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* making records, owners' lists, twins */
-static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
-
-/* What is left of the one it was before. */
-static void clear(struct function *f)
+void code_note_reset(void)
 {
-	struct answer *answers = atomic_exchange(&f->answers, NULL);
+	client->code->resets++;
+}
+
+/* Frees what a recycled record has left of its former function. */
+static void function_clear(struct function *f)
+{
+	struct occupancy_answer *answers = atomic_exchange(&f->answers, NULL);
 
 	free(atomic_exchange(&f->info, NULL));
 	free(atomic_exchange(&f->name, NULL));
-	free(atomic_exchange(&f->old, NULL));
-	answers_free(answers);
+	free(atomic_exchange(&f->legacy, NULL));
+	occupancy_answers_free(answers);
 	f->owner = 0;
 	f->silent = false;
 	f->next = NULL;
 	f->gone = false;
 }
 
-static struct function *make(uint64_t id)
+static struct function *function_create(uint64_t id)
 {
-	struct function *f = recycle_take(&recycled);
+	struct function *f = recycle_take(&client->code->functions);
 
 	if (f)
-		clear(f);
+		function_clear(f);
 	else
 		f = calloc(1, sizeof *f);
 	if (!f)
@@ -38,37 +40,37 @@ static struct function *make(uint64_t id)
 	f->kernel = handle_kind(id) == HANDLE_CUkernel;
 	if (!record_add(id, f->kernel ? HANDLE_CUkernel : HANDLE_CUfunction, f))
 		return f;
-	recycle_put(&recycled, &f->recycled);
+	recycle_put(&client->code->functions, &f->recycled);
 	return NULL;
 }
 
-static bool may_be(uint64_t id)
+static bool handle_may_be_function(uint64_t id)
 {
 	return handle_kind(id) == HANDLE_CUfunction || handle_kind(id) == HANDLE_CUkernel;
 }
 
-static struct function *find(uint64_t id)
+static struct function *function_lookup(uint64_t id)
 {
 	return record_find(id, handle_kind(id) == HANDLE_CUkernel ? HANDLE_CUkernel : HANDLE_CUfunction);
 }
 
-struct function *function_record(uint64_t id)
+struct function *function_find_or_create(uint64_t id)
 {
-	struct function *f = find(id);
+	struct function *f = function_lookup(id);
 
-	if (f || !may_be(id))
+	if (f || !handle_may_be_function(id))
 		return f;
-	pthread_mutex_lock(&lock);
-	f = find(id);
+	pthread_mutex_lock(&client->code->function_lock);
+	f = function_lookup(id);
 	if (!f)
-		f = make(id);
-	pthread_mutex_unlock(&lock);
+		f = function_create(id);
+	pthread_mutex_unlock(&client->code->function_lock);
 	return f;
 }
 
-CUresult function_named(uint64_t id, const char *name, uint64_t owner, bool silent, struct function **list)
+CUresult function_note_name(uint64_t id, const char *name, uint64_t owner, bool silent, struct function **list)
 {
-	struct function *f = function_record(id);
+	struct function *f = function_find_or_create(id);
 	char *copy = name ? strdup(name) : NULL, *none = NULL;
 
 	if (!f || (name && !copy)) {
@@ -77,76 +79,75 @@ CUresult function_named(uint64_t id, const char *name, uint64_t owner, bool sile
 	}
 	if (copy && !atomic_compare_exchange_strong(&f->name, &none, copy))
 		free(copy);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->code->function_lock);
 	if (!f->owner) {
 		f->owner = owner;
 		f->silent = silent;
 		f->next = *list;
 		*list = f;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->code->function_lock);
 	return CUDA_SUCCESS;
 }
 
-void function_lives(uint64_t id, struct context *home, uint32_t ended)
+void function_set_home(uint64_t id, struct context *home, uint32_t ended)
 {
-	struct function *f = function_record(id);
+	struct function *f = function_find_or_create(id);
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->code->function_lock);
 	if (f && !f->kernel && !f->home) {
 		f->home_ended = ended;
 		f->home = home;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->code->function_lock);
 }
 
-/* ---- twins: a kernel and its functions, one a context ---- */
+/* ---- a kernel and its functions, one for each context; function_lock held ---- */
 
-/* Lock held, for all of these. */
-static void join(struct function *kernel, struct function *f, uint64_t context)
+static void kernel_add_function(struct function *kernel, struct function *f, uint64_t context)
 {
-	if (!f->twin) {
-		f->twin = kernel;
+	if (!f->counterpart) {
+		f->counterpart = kernel;
 		f->silent = kernel->silent;
-		f->next_twin = kernel->twins;
-		kernel->twins = f;
+		f->next_function = kernel->functions;
+		kernel->functions = f;
 	}
-	kernel->twin = f;
-	kernel->twin_context = context;
-	kernel->twin_epoch = code_epoch;
+	kernel->counterpart = f;
+	kernel->counterpart_context = context;
+	kernel->counterpart_resets = client->code->resets;
 }
 
-static void part(struct function *f)
+static void kernel_remove_function(struct function *f)
 {
-	struct function *kernel = f->twin, **p;
+	struct function *kernel = f->counterpart, **p;
 
 	if (!kernel)
 		return;
-	for (p = &kernel->twins; *p && *p != f; p = &(*p)->next_twin)
+	for (p = &kernel->functions; *p && *p != f; p = &(*p)->next_function)
 		;
 	if (*p)
-		*p = f->next_twin;
-	if (kernel->twin == f)
-		kernel->twin = NULL;
-	f->twin = NULL;
+		*p = f->next_function;
+	if (kernel->counterpart == f)
+		kernel->counterpart = NULL;
+	f->counterpart = NULL;
 }
 
-static void drop(struct function *f)
+static void function_drop(struct function *f)
 {
 	if (!record_remove(f->id))
 		return;
 	f->gone = true;
-	recycle_put(&recycled, &f->recycled);
+	recycle_put(&client->code->functions, &f->recycled);
 }
 
-static void drop_twins(struct function *kernel)
+static void kernel_drop_functions(struct function *kernel)
 {
 	struct function *f;
 
-	while ((f = kernel->twins)) {
-		part(f);
-		if (!f->owner) /* else it goes with its owner */
-			drop(f);
+	while ((f = kernel->functions)) {
+		kernel_remove_function(f);
+		if (!f->owner) /* else the owner drops it */
+			function_drop(f);
 	}
 }
 
@@ -154,23 +155,23 @@ void functions_drop(struct function **list)
 {
 	struct function *f;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->code->function_lock);
 	while ((f = *list)) {
 		*list = f->next;
 		if (f->kernel)
-			drop_twins(f);
+			kernel_drop_functions(f);
 		else
-			part(f);
-		drop(f);
+			kernel_remove_function(f);
+		function_drop(f);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->code->function_lock);
 }
 
 /*
- * Parameters follow one another and end where the buffer does, into which they are packed.  How many the kernel really
- * has only the server knows: we read from the application's memory as much as it says (doc/remote.md).
+ * Parameters must be in order, without overlap, and end where their buffer ends.  Only the server knows how many the
+ * kernel really has: the client reads as much of the application's memory as the server says (SECURITY.md).
  */
-static bool layout_ok(const struct wire_function *h, const struct wire_param *p, size_t size)
+static bool params_layout_valid(const struct wire_function *h, const struct wire_param *p, size_t size)
 {
 	uint32_t end = 0;
 
@@ -184,10 +185,10 @@ static bool layout_ok(const struct wire_function *h, const struct wire_param *p,
 	return end == h->bytes;
 }
 
-static CUresult ask_info(struct function *f)
+static CUresult function_ask_info(struct function *f)
 {
 	struct wire_function head;
-	struct info *i = NULL, *none = NULL;
+	struct function_info *i = NULL, *none = NULL;
 	struct context *c = context_current();
 	uint8_t *rest;
 	size_t size;
@@ -195,7 +196,7 @@ static CUresult ask_info(struct function *f)
 
 	if (r)
 		return r;
-	if (!layout_ok(&head, (const struct wire_param *)rest, size))
+	if (!params_layout_valid(&head, (const struct wire_param *)rest, size))
 		r = client_reject_reply();
 	else if (!(i = malloc(sizeof *i + head.params * sizeof *i->param)))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -212,16 +213,16 @@ static CUresult ask_info(struct function *f)
 
 struct function *function_find(CUfunction handle, CUresult *why)
 {
-	struct function *f = find((uintptr_t)handle);
+	struct function *f = function_lookup((uintptr_t)handle);
 
 	if (__builtin_expect(f && f->info, 1))
 		return f;
-	f = function_record((uintptr_t)handle);
-	*why = f ? ask_info(f) : CUDA_ERROR_INVALID_HANDLE;
+	f = function_find_or_create((uintptr_t)handle);
+	*why = f ? function_ask_info(f) : CUDA_ERROR_INVALID_HANDLE;
 	return *why ? NULL : f;
 }
 
-static CUresult param(CUfunction handle, size_t index, size_t *offset, size_t *size)
+static CUresult function_param(CUfunction handle, size_t index, size_t *offset, size_t *size)
 {
 	CUresult r;
 	struct function *f = function_find(handle, &r);
@@ -238,18 +239,18 @@ static CUresult param(CUfunction handle, size_t index, size_t *offset, size_t *s
 
 CUresult remote_cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, size_t *size)
 {
-	return param(handle, index, offset, size);
+	return function_param(handle, index, offset, size);
 }
 
 CUresult remote_cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
-	return context_current() ? param((CUfunction)kernel, index, offset, size)
+	return context_current() ? function_param((CUfunction)kernel, index, offset, size)
 				 : call_cuKernelGetParamInfo(kernel, index, offset, size);
 }
 
 /* ---- attributes ---- */
 
-static bool known(const struct info *i, CUfunction_attribute a)
+static bool attribute_known(const struct function_info *i, CUfunction_attribute a)
 {
 	return i && (unsigned)a < WIRE_FUNC_ATTRS && i->head.known[a];
 }
@@ -263,7 +264,7 @@ CUresult remote_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, C
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!f)
 		return r;
-	if (!known(f->info, attribute))
+	if (!attribute_known(f->info, attribute))
 		return call_cuFuncGetAttribute(value, attribute, handle);
 	*value = __atomic_load_n(&f->info->head.attribute[attribute], __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
@@ -277,16 +278,16 @@ CUresult remote_cuKernelGetAttribute(int *value, CUfunction_attribute attribute,
 
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!f || f->info->device != dev || !known(f->info, attribute))
+	if (!f || f->info->device != dev || !attribute_known(f->info, attribute))
 		return call_cuKernelGetAttribute(value, attribute, kernel, dev);
 	*value = __atomic_load_n(&f->info->head.attribute[attribute], __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
 }
 
-/* One attribute may change others, so what we know is asked again; answers from before are void. */
-static void changed(struct function *f)
+/* One attribute may change others, so that all are asked for again; earlier occupancy answers are void. */
+static void function_refresh_attributes(struct function *f)
 {
-	struct info *i = f->info;
+	struct function_info *i = f->info;
 
 	atomic_fetch_add(&f->generation, 1);
 	for (int a = 0; i && a < WIRE_FUNC_ATTRS; a++) {
@@ -299,15 +300,15 @@ static void changed(struct function *f)
 	}
 }
 
-static void changed_both(uint64_t id)
+static void function_attributes_changed(uint64_t id)
 {
-	struct function *f = find(id), *twin = f ? f->twin : NULL;
+	struct function *f = function_lookup(id), *counterpart = f ? f->counterpart : NULL;
 
 	if (!f || !context_current())
 		return;
-	changed(f);
-	if (twin)
-		changed(twin);
+	function_refresh_attributes(f);
+	if (counterpart)
+		function_refresh_attributes(counterpart);
 }
 
 CUresult remote_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
@@ -315,7 +316,7 @@ CUresult remote_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attri
 	CUresult r = call_cuFuncSetAttribute(handle, attribute, value);
 
 	if (!r)
-		changed_both((uintptr_t)handle);
+		function_attributes_changed((uintptr_t)handle);
 	return r;
 }
 
@@ -324,14 +325,14 @@ CUresult remote_cuKernelSetAttribute(CUfunction_attribute attribute, int value, 
 	CUresult r = call_cuKernelSetAttribute(attribute, value, kernel, dev);
 
 	if (!r)
-		changed_both((uintptr_t)kernel);
+		function_attributes_changed((uintptr_t)kernel);
 	return r;
 }
 
 /* A preference changes how many blocks fit, and nothing else that can be asked. */
 CUresult remote_cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
 {
-	struct function *f = find((uintptr_t)handle);
+	struct function *f = function_lookup((uintptr_t)handle);
 	CUresult r = call_cuFuncSetCacheConfig(handle, config);
 
 	if (f)
@@ -343,7 +344,7 @@ CUresult remote_cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
 
 CUresult remote_cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 {
-	struct function *f = function_record((uintptr_t)kernel), *twin;
+	struct function *f = function_find_or_create((uintptr_t)kernel), *counterpart;
 	struct context *c = context_current();
 	CUresult r;
 
@@ -353,26 +354,27 @@ CUresult remote_cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!c)
 		return context_none();
-	twin = f->twin;
-	if (twin && f->twin_context == c->id && f->twin_epoch == code_epoch && !twin->gone) {
-		*function = (CUfunction)(uintptr_t)twin->id;
+	counterpart = f->counterpart;
+	if (counterpart && f->counterpart_context == c->id && f->counterpart_resets == client->code->resets &&
+		!counterpart->gone) {
+		*function = (CUfunction)(uintptr_t)counterpart->id;
 		return CUDA_SUCCESS;
 	}
 	r = call_cuKernelGetFunction(function, kernel);
 	if (!r && handle_kind((uintptr_t)*function) != HANDLE_CUfunction)
 		r = client_reject_reply();
-	twin = r ? NULL : function_record((uintptr_t)*function);
-	if (twin) {
-		pthread_mutex_lock(&lock);
-		join(f, twin, c->id);
-		pthread_mutex_unlock(&lock);
+	counterpart = r ? NULL : function_find_or_create((uintptr_t)*function);
+	if (counterpart) {
+		pthread_mutex_lock(&client->code->function_lock);
+		kernel_add_function(f, counterpart, c->id);
+		pthread_mutex_unlock(&client->code->function_lock);
 	}
 	return r;
 }
 
-static CUresult name_of(const char **name, uint64_t id)
+static CUresult function_name(const char **name, uint64_t id)
 {
-	struct function *f = function_record(id);
+	struct function *f = function_find_or_create(id);
 	struct wire_name a = {.id = id, .kernel = handle_kind(id) == HANDLE_CUkernel};
 	char *none = NULL, *fresh;
 	CUresult r;
@@ -397,10 +399,10 @@ static CUresult name_of(const char **name, uint64_t id)
 
 CUresult remote_cuFuncGetName(const char **name, CUfunction f)
 {
-	return name_of(name, (uintptr_t)f);
+	return function_name(name, (uintptr_t)f);
 }
 
 CUresult remote_cuKernelGetName(const char **name, CUkernel kernel)
 {
-	return name_of(name, (uintptr_t)kernel);
+	return function_name(name, (uintptr_t)kernel);
 }

@@ -1,6 +1,7 @@
-/* Variables in device memory: asked once, and known to be device memory while their module is loaded. */
+/* Variables of modules and libraries: asked for once, and known as device memory while their owner is loaded. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/code/state.h"
 #include "backend/remote/memory/memory.h"
 #include "backend/remote/memory/mirror.h"
 
@@ -8,16 +9,14 @@ struct global {
 	struct global *next;
 	CUdeviceptr address;
 	size_t size;
-	uint32_t epoch;
+	uint32_t resets; /* code_state.resets when it was found */
 	bool managed;
 	char name[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-static bool lookup(struct global *g, const char *name, CUdeviceptr *address, size_t *size)
+static bool global_lookup(struct global *g, const char *name, CUdeviceptr *address, size_t *size)
 {
-	while (g && (g->epoch != code_epoch || strcmp(g->name, name)))
+	while (g && (g->resets != client->code->resets || strcmp(g->name, name)))
 		g = g->next;
 	if (!g)
 		return false;
@@ -26,20 +25,20 @@ static bool lookup(struct global *g, const char *name, CUdeviceptr *address, siz
 	return true;
 }
 
-static CUresult remember(struct global **list, const char *name, CUdeviceptr address, size_t size, bool managed)
+static CUresult global_add(struct global **list, const char *name, CUdeviceptr address, size_t size, bool managed)
 {
 	struct global *g = malloc(sizeof *g + strlen(name) + 1);
 
 	if (!g)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*g = (struct global){*list, address, size, code_epoch, managed};
+	*g = (struct global){*list, address, size, client->code->resets, managed};
 	strcpy(g->name, name);
 	*list = g;
 	return memory_note(address, size, RANGE_GLOBAL);
 }
 
-/* A managed one (as `managed` says that it must be) is in this process, too, at the same address. */
-static CUresult share(CUdeviceptr address, size_t size, bool *managed)
+/* Mirrors the variable if it is managed.  *managed: it must be, and whether it is. */
+static CUresult global_mirror_if_managed(CUdeviceptr address, size_t size, bool *managed)
 {
 	struct wire_pointer_ask a = {.address = address};
 	struct wire_pointer all;
@@ -47,11 +46,12 @@ static CUresult share(CUdeviceptr address, size_t size, bool *managed)
 
 	if (r)
 		return r;
-	bool is = !all.result[CU_POINTER_ATTRIBUTE_IS_MANAGED] && (all.value[CU_POINTER_ATTRIBUTE_IS_MANAGED] & 0xff);
-	if (*managed && !is)
+	bool is_managed =
+		!all.result[CU_POINTER_ATTRIBUTE_IS_MANAGED] && (all.value[CU_POINTER_ATTRIBUTE_IS_MANAGED] & 0xff);
+	if (*managed && !is_managed)
 		return client_reject_reply();
-	*managed = is;
-	return is ? mirror_variable(address, size) : CUDA_SUCCESS;
+	*managed = is_managed;
+	return is_managed ? mirror_variable(address, size) : CUDA_SUCCESS;
 }
 
 CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address,
@@ -63,15 +63,15 @@ CUresult global_find(struct global **list, bool managed, uint64_t owner, const c
 
 	if (!name || (!address && !size))
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&lock);
-	if (!lookup(*list, name, &at, &bytes)) {
+	pthread_mutex_lock(&client->code->globals_lock);
+	if (!global_lookup(*list, name, &at, &bytes)) {
 		r = ask(&at, &bytes, owner, name);
 		if (!r)
-			r = share(at, bytes, &managed);
+			r = global_mirror_if_managed(at, bytes, &managed);
 		if (!r)
-			r = remember(list, name, at, bytes, managed);
+			r = global_add(list, name, at, bytes, managed);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->code->globals_lock);
 	if (r)
 		return r;
 	if (address)
@@ -81,7 +81,7 @@ CUresult global_find(struct global **list, bool managed, uint64_t owner, const c
 	return CUDA_SUCCESS;
 }
 
-CUresult global_noted(CUresult r, const CUdeviceptr *address, const size_t *size)
+CUresult global_note(CUresult r, const CUdeviceptr *address, const size_t *size)
 {
 	return r || !address || !size ? r : memory_note(*address, *size, RANGE_GLOBAL);
 }
@@ -90,7 +90,7 @@ void globals_drop(struct global **list)
 {
 	struct global *g;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&client->code->globals_lock);
 	while ((g = *list)) {
 		*list = g->next;
 		memory_drop(g->address, RANGE_GLOBAL);
@@ -98,5 +98,5 @@ void globals_drop(struct global **list)
 			mirror_variable_gone(g->address);
 		free(g);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->code->globals_lock);
 }

@@ -1,19 +1,19 @@
-/* Launches: parameters are packed as the kernel will see them, and posted. */
+/* Kernel launches: the geometry is checked, the parameters are packed as the kernel sees them, and the launch is posted. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/wait/wait.h"
 #include "backend/remote/memory/mirror.h"
 
-struct shape {
+struct launch_shape {
 	unsigned grid[3], block[3], shared;
-	bool cooperative; /* and not by an attribute */
-	bool together;    /* either way */
+	bool cooperative; /* by cuLaunchCooperativeKernel, not by an attribute */
+	bool resident;    /* cooperative either way: all blocks must be resident at once */
 	const CUlaunchAttribute *attributes;
 	unsigned nattributes;
 };
 
-/* A grid is made of whole clusters. */
-static bool clusters_fit(const struct shape *s, bool any)
+/* Whether the grid consists of whole clusters; any: the device supports clusters of more than one block. */
+static bool launch_clusters_fit(const struct launch_shape *s, bool any)
 {
 	for (unsigned i = 0; i < s->nattributes; i++) {
 		const CUlaunchAttributeValue *v = &s->attributes[i].value;
@@ -28,8 +28,8 @@ static bool clusters_fit(const struct shape *s, bool any)
 	return true;
 }
 
-/* More than every device takes that takes any: how many, the server has to say, and CUDA says it at once. */
-static bool large_cluster(const struct shape *s)
+/* Clusters of more than 8 blocks depend on the device, so the server is asked: CUDA reports that error at once. */
+static bool launch_has_large_cluster(const struct launch_shape *s)
 {
 	for (unsigned i = 0; i < s->nattributes; i++) {
 		const CUlaunchAttributeValue *v = &s->attributes[i].value;
@@ -41,15 +41,15 @@ static bool large_cluster(const struct shape *s)
 	return false;
 }
 
-/* Wrong geometry is told at once, as CUDA does; the server would find it too late. */
-static bool fits(const struct context *c, const struct info *f, const struct shape *s)
+/* CUDA reports invalid geometry at once; the server's error would come later, as an async error. */
+static bool launch_shape_valid(const struct context *c, const struct function_info *f, const struct launch_shape *s)
 {
 	const int *a = device_find(c->device)->attribute;
 	const struct wire_function *h = &f->head;
 	uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
-	int most = h->known[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
-			   ? h->attribute[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
-			   : a[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
+	int max_threads = h->known[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
+				  ? h->attribute[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]
+				  : a[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
 	int shared = h->known[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]
 			     ? h->attribute[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES]
 			     : a[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN];
@@ -58,23 +58,23 @@ static bool fits(const struct context *c, const struct info *f, const struct sha
 		if (!s->grid[i] || !s->block[i] || s->grid[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i] ||
 			s->block[i] > (unsigned)a[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i])
 			return false;
-	return threads <= (uint64_t)most && s->shared <= (unsigned)shared &&
-	       (!s->nattributes || clusters_fit(s, a[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH]));
+	return threads <= (uint64_t)max_threads && s->shared <= (unsigned)shared &&
+	       (!s->nattributes || launch_clusters_fit(s, a[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH]));
 }
 
-/* The blocks of a cooperative grid wait for each other, so all of them must find room. */
-static bool all_at_once(const struct context *c, CUfunction f, const struct shape *s)
+/* The blocks of a cooperative grid wait for each other, so that all of them must be resident. */
+static bool launch_fits_device(const struct context *c, CUfunction f, const struct launch_shape *s)
 {
 	int sms = device_find(c->device)->attribute[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT], each;
 	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
 
 	if (remote_cuOccupancyMaxActiveBlocksPerMultiprocessor(
 		    &each, f, s->block[0] * s->block[1] * s->block[2], s->shared))
-		return true; /* the server will say */
+		return true; /* the server reports it */
 	return blocks <= (uint64_t)each * sms;
 }
 
-bool launch_pack(const struct info *f, void **params, void **extra, uint8_t *to, uint32_t *size)
+bool launch_pack(const struct function_info *f, void **params, void **extra, uint8_t *to, uint32_t *size)
 {
 	const void *buffer = NULL;
 	size_t n = 0;
@@ -106,14 +106,15 @@ bool launch_pack(const struct info *f, void **params, void **extra, uint8_t *to,
 	return true;
 }
 
-static CUresult launch(CUfunction func, const struct shape *shape, CUstream handle, void **params, void **extra)
+static CUresult launch_post(
+	CUfunction func, const struct launch_shape *shape, CUstream handle, void **params, void **extra)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
 	struct function *f = s ? function_find(func, &r) : NULL;
 	struct lane *lane = call_lane();
 	struct wire_launch *a;
-	const struct info *i;
+	const struct function_info *i;
 	uint8_t *to;
 
 	if (!f)
@@ -121,9 +122,9 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 	i = f->info;
 	if (!function_fits(f, s->ctx))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!fits(s->ctx, i, shape))
+	if (!launch_shape_valid(s->ctx, i, shape))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (shape->together && !all_at_once(s->ctx, func, shape))
+	if (shape->resident && !launch_fits_device(s->ctx, func, shape))
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	r = async_error_take();
 	if (r)
@@ -151,28 +152,28 @@ static CUresult launch(CUfunction func, const struct shape *shape, CUstream hand
 		return CUDA_ERROR_INVALID_VALUE;
 	r = call_send(lane, WIRE_LAUNCH, room, NULL, 0);
 	stream_note_posted(s);
-	return r || !large_cluster(shape) ? r : call_flush();
+	return r || !launch_has_large_cluster(shape) ? r : call_flush();
 }
 
 CUresult remote_cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 	unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params, void **extra)
 {
-	struct shape s = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared};
+	struct launch_shape s = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared};
 
-	return launch(f, &s, stream, params, extra);
+	return launch_post(f, &s, stream, params, extra);
 }
 
 CUresult remote_cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
 	unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params)
 {
-	struct shape s = {
-		.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .cooperative = true, .together = true};
+	struct launch_shape s = {
+		.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .cooperative = true, .resident = true};
 
-	return launch(f, &s, stream, params, NULL);
+	return launch_post(f, &s, stream, params, NULL);
 }
 
-/* Events in attributes: what is recorded so is known to the server only. */
-static CUresult look_at_attributes(const CUlaunchConfig *c, bool *cooperative)
+/* Checks the attributes.  Events recorded by a launch are known to the server only. */
+static CUresult launch_check_attributes(const CUlaunchConfig *c, bool *cooperative)
 {
 	for (unsigned i = 0; i < c->numAttrs; i++) {
 		const CUlaunchAttribute *a = &c->attrs[i];
@@ -196,16 +197,16 @@ CUresult remote_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p
 
 	if (!c || (c->numAttrs && !c->attrs) || c->numAttrs > 32)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = c->numAttrs ? look_at_attributes(c, &cooperative) : CUDA_SUCCESS;
+	r = c->numAttrs ? launch_check_attributes(c, &cooperative) : CUDA_SUCCESS;
 	if (r)
 		return r;
-	struct shape s = {
+	struct launch_shape s = {
 		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
 		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
 		.shared = c->sharedMemBytes,
-		.together = cooperative,
+		.resident = cooperative,
 		.attributes = c->attrs,
 		.nattributes = c->numAttrs,
 	};
-	return launch(f, &s, c->hStream, params, extra);
+	return launch_post(f, &s, c->hStream, params, extra);
 }

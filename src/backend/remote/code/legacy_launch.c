@@ -1,36 +1,36 @@
-/* Launches as they were before CUDA 4: a function remembers its block, its shared memory and its parameters. */
+/* Launches of CUDA before version 4: the function keeps its block size, its shared memory and its parameters. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 
-#define MOST 4096 /* bytes of parameters that these calls can set */
+#define PARAMS_MAX 4096 /* bytes */
 
-struct old_launch {
+struct legacy_launch {
 	pthread_mutex_t lock;
 	int block[3];
 	unsigned shared, size;
-	uint8_t params[MOST];
+	uint8_t params[PARAMS_MAX];
 };
 
-static struct old_launch *find(CUfunction handle)
+static struct legacy_launch *legacy_launch_find(CUfunction handle)
 {
-	struct function *f = function_record((uintptr_t)handle);
-	struct old_launch *o, *none = NULL;
+	struct function *f = function_find_or_create((uintptr_t)handle);
+	struct legacy_launch *o, *none = NULL;
 
-	if (!f || f->old)
-		return f ? f->old : NULL;
+	if (!f || f->legacy)
+		return f ? f->legacy : NULL;
 	o = calloc(1, sizeof *o);
 	if (!o)
 		return NULL;
 	pthread_mutex_init(&o->lock, NULL);
 	o->block[0] = o->block[1] = o->block[2] = 1;
-	if (!atomic_compare_exchange_strong(&f->old, &none, o))
+	if (!atomic_compare_exchange_strong(&f->legacy, &none, o))
 		free(o);
-	return f->old;
+	return f->legacy;
 }
 
 CUresult remote_cuFuncSetBlockShape(CUfunction f, int x, int y, int z)
 {
-	struct old_launch *o = find(f);
+	struct legacy_launch *o = legacy_launch_find(f);
 
 	if (!o)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -46,7 +46,7 @@ CUresult remote_cuFuncSetBlockShape(CUfunction f, int x, int y, int z)
 
 CUresult remote_cuFuncSetSharedSize(CUfunction f, unsigned int bytes)
 {
-	struct old_launch *o = find(f);
+	struct legacy_launch *o = legacy_launch_find(f);
 
 	if (!o)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -56,11 +56,11 @@ CUresult remote_cuFuncSetSharedSize(CUfunction f, unsigned int bytes)
 
 CUresult remote_cuParamSetSize(CUfunction f, unsigned int bytes)
 {
-	struct old_launch *o = find(f);
+	struct legacy_launch *o = legacy_launch_find(f);
 
 	if (!o)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (bytes > MOST)
+	if (bytes > PARAMS_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	o->size = bytes;
 	return CUDA_SUCCESS;
@@ -68,11 +68,11 @@ CUresult remote_cuParamSetSize(CUfunction f, unsigned int bytes)
 
 CUresult remote_cuParamSetv(CUfunction f, int offset, void *ptr, unsigned int bytes)
 {
-	struct old_launch *o = find(f);
+	struct legacy_launch *o = legacy_launch_find(f);
 
 	if (!o)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!ptr || offset < 0 || offset > MOST || bytes > (unsigned)(MOST - offset))
+	if (!ptr || offset < 0 || offset > PARAMS_MAX || bytes > (unsigned)(PARAMS_MAX - offset))
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&o->lock);
 	memcpy(o->params + offset, ptr, bytes);
@@ -92,8 +92,8 @@ CUresult remote_cuParamSetf(CUfunction f, int offset, float value)
 
 CUresult remote_cuLaunchGridAsync(CUfunction f, int width, int height, CUstream stream)
 {
-	struct old_launch *o = find(f);
-	struct old_launch now;
+	struct legacy_launch *o = legacy_launch_find(f);
+	struct legacy_launch now;
 	size_t size;
 
 	if (!o)

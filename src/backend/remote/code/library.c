@@ -1,22 +1,22 @@
 /*
- * Libraries and kernels.  A library's handle is our own, so that a lazy one (its code stays where it is)
- * costs nothing until something in it is asked for; then it is loaded, and errors show, as with CUDA's own
- * lazy loading.
+ * Libraries.  Their handles are the client's own.  A library whose code the application keeps in memory is loaded with
+ * the first use of anything in it, and reports errors then, as with CUDA's own lazy loading.
  */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/code/state.h"
 #include "util/handle.h"
 
-#define OURS (1ull << 62) /* in handles of ours: the server's do not have it */
+#define CLIENT_HANDLE (1ull << 62) /* set in handles of the client, never in the server's */
 
 struct library {
 	uint64_t handle;
 	pthread_mutex_t lock;
 	_Atomic(uint64_t) id; /* the server's; 0: not loaded */
-	CUresult failed;      /* loading was tried */
-	struct image image;   /* until then */
-	bool lazy, silent;
-	void *file; /* that it points into, if we read it */
+	CUresult load_error;  /* loading has failed before */
+	struct image image;
+	bool lazy, silent; /* silent: its kernels do not print */
+	void *file;        /* the file that the image points into, or NULL */
 	unsigned noptions;
 	CUjit_option option[WIRE_JIT_OPTIONS];
 	void *value[WIRE_JIT_OPTIONS];
@@ -24,9 +24,7 @@ struct library {
 	struct global *globals, *managed;
 };
 
-static struct handle_table libraries = HANDLE_TABLE_INIT;
-
-static void destroy(void *p)
+static void library_destroy(void *p)
 {
 	struct library *l = p;
 
@@ -35,27 +33,29 @@ static void destroy(void *p)
 	free(l);
 }
 
-static struct library *get(CUlibrary handle)
+static struct library *library_get(CUlibrary handle)
 {
-	return (uintptr_t)handle & OURS ? handle_get(&libraries, (uintptr_t)handle & ~OURS, HANDLE_CUlibrary) : NULL;
+	return (uintptr_t)handle & CLIENT_HANDLE
+		       ? handle_get(&client->code->libraries, (uintptr_t)handle & ~CLIENT_HANDLE, HANDLE_CUlibrary)
+		       : NULL;
 }
 
-static void put(struct library *l)
+static void library_put(struct library *l)
 {
-	handle_put(&libraries, l->handle & ~OURS);
+	handle_put(&client->code->libraries, l->handle & ~CLIENT_HANDLE);
 }
 
-static CUresult load(struct library *l)
+static CUresult library_load(struct library *l)
 {
-	struct options o = {l->noptions, l->option, l->value};
+	struct jit_options o = {l->noptions, l->option, l->value};
 	CUresult r;
 	uint64_t id;
 
 	pthread_mutex_lock(&l->lock);
-	r = l->failed;
+	r = l->load_error;
 	if (!r && !l->id) {
-		r = upload_load(&l->image, l->lazy ? WIRE_LAZY_LIBRARY : WIRE_LIBRARY, &o, &id, &l->silent);
-		l->failed = r;
+		r = image_load(&l->image, l->lazy ? WIRE_LAZY_LIBRARY : WIRE_LIBRARY, &o, &id, &l->silent);
+		l->load_error = r;
 		if (!r)
 			l->id = id;
 	}
@@ -63,29 +63,29 @@ static CUresult load(struct library *l)
 	return r;
 }
 
-/* The library, loaded and with a reference; NULL: *why. */
-static struct library *loaded(CUlibrary handle, CUresult *why)
+/* The library of a handle, loaded, with a reference; NULL: *why. */
+static struct library *library_get_loaded(CUlibrary handle, CUresult *why)
 {
-	struct library *l = get(handle);
+	struct library *l = library_get(handle);
 
 	*why = CUDA_ERROR_INVALID_HANDLE;
 	if (!l)
 		return NULL;
-	*why = atomic_load_explicit(&l->id, memory_order_acquire) ? CUDA_SUCCESS : load(l);
+	*why = atomic_load_explicit(&l->id, memory_order_acquire) ? CUDA_SUCCESS : library_load(l);
 	if (*why) {
-		put(l);
+		library_put(l);
 		return NULL;
 	}
 	return l;
 }
 
-static CUlibrary number(struct library *l)
+static CUlibrary library_server_handle(struct library *l)
 {
 	return (CUlibrary)(uintptr_t)l->id;
 }
 
-/* A lazy library loads when the application's log buffers may be gone. */
-static void keep_options(struct library *l, const struct options *o, bool lazy)
+/* A lazy library is loaded later, when the log buffers of the application may be gone. */
+static void library_keep_options(struct library *l, const struct jit_options *o, bool lazy)
 {
 	for (unsigned i = 0; i < o->count && l->noptions < WIRE_JIT_OPTIONS; i++) {
 		CUjit_option x = o->option[i];
@@ -96,16 +96,17 @@ static void keep_options(struct library *l, const struct options *o, bool lazy)
 	}
 }
 
-static CUresult create(CUlibrary *library, struct image *im, void *file, const struct options *o, bool lazy)
+static CUresult library_create(CUlibrary *library, struct image *im, void *file, const struct jit_options *o, bool lazy)
 {
 	struct library *l = calloc(1, sizeof *l);
 	CUresult r = CUDA_SUCCESS;
 
 	if (l) {
-		l->handle = handle_create(&libraries, HANDLE_CUlibrary, l, destroy) | OURS;
+		l->handle =
+			handle_create(&client->code->libraries, HANDLE_CUlibrary, l, library_destroy) | CLIENT_HANDLE;
 		pthread_mutex_init(&l->lock, NULL);
 	}
-	if (!l || l->handle == OURS) {
+	if (!l || l->handle == CLIENT_HANDLE) {
 		free(l);
 		image_finish(im);
 		free(file);
@@ -116,53 +117,53 @@ static CUresult create(CUlibrary *library, struct image *im, void *file, const s
 		l->image.parts = &l->image.one;
 	l->file = file;
 	l->lazy = lazy;
-	keep_options(l, o, lazy);
+	library_keep_options(l, o, lazy);
 	if (!lazy)
-		r = load(l);
+		r = library_load(l);
 	for (unsigned i = 0; i < l->noptions && !lazy; i++)
-		o->value[i] = l->value[i]; /* sizes of logs, times */
+		o->value[i] = l->value[i]; /* log sizes and times */
 	if (r)
-		handle_close(&libraries, l->handle & ~OURS, HANDLE_CUlibrary);
+		handle_close(&client->code->libraries, l->handle & ~CLIENT_HANDLE, HANDLE_CUlibrary);
 	else
 		*library = (CUlibrary)(uintptr_t)l->handle;
 	return r;
 }
 
-static bool preserved(CUlibraryOption *option, void **value, unsigned n, CUresult *why)
+static bool library_options_lazy(CUlibraryOption *option, void **value, unsigned n, CUresult *why)
 {
-	bool yes = false;
+	bool lazy = false;
 
 	*why = CUDA_SUCCESS;
 	for (unsigned i = 0; i < n; i++) {
 		if (option[i] == CU_LIBRARY_BINARY_IS_PRESERVED)
-			yes = value && value[i];
+			lazy = value && value[i];
 		else
-			*why = CUDA_ERROR_NOT_SUPPORTED; /* a table of host functions: they are not where the device is */
+			*why = CUDA_ERROR_NOT_SUPPORTED; /* host functions cannot run where the device is */
 	}
-	return yes;
+	return lazy;
 }
 
 CUresult remote_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
 	unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
 {
-	struct options o = {njit, jit, jit_values};
+	struct jit_options o = {njit, jit, jit_values};
 	struct image im;
 	CUresult r;
 
 	if (!library || !code || (njit && (!jit || !jit_values)) || (n && !options))
 		return CUDA_ERROR_INVALID_VALUE;
-	bool lazy = preserved(options, values, n, &r);
+	bool lazy = library_options_lazy(options, values, n, &r);
 	if (r)
 		return r;
 	if (image_init_local(&im, code))
 		return CUDA_ERROR_INVALID_IMAGE;
-	return create(library, &im, NULL, &o, lazy);
+	return library_create(library, &im, NULL, &o, lazy);
 }
 
 CUresult remote_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit, void **jit_values,
 	unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
 {
-	struct options o = {njit, jit, jit_values};
+	struct jit_options o = {njit, jit, jit_values};
 	struct image im;
 	void *bytes;
 	size_t size;
@@ -170,147 +171,147 @@ CUresult remote_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUji
 
 	if (!library || (njit && (!jit || !jit_values)) || (n && !options))
 		return CUDA_ERROR_INVALID_VALUE;
-	preserved(options, values, n, &r);
+	library_options_lazy(options, values, n, &r);
 	if (!r)
-		r = upload_file(path, &bytes, &size);
+		r = file_read(path, &bytes, &size);
 	if (r)
 		return r;
 	if (!size || image_sniff(bytes, size) == IMAGE_WRAPPER || image_init(&im, bytes, size)) {
 		free(bytes);
 		return CUDA_ERROR_INVALID_IMAGE;
 	}
-	return create(library, &im, bytes, &o, false);
+	return library_create(library, &im, bytes, &o, false);
 }
 
 CUresult remote_cuLibraryUnload(CUlibrary handle)
 {
-	struct library *l = get(handle);
+	struct library *l = library_get(handle);
 	CUresult r = CUDA_SUCCESS;
 
 	if (!l)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!handle_close(&libraries, l->handle & ~OURS, HANDLE_CUlibrary)) {
-		put(l);
+	if (!handle_close(&client->code->libraries, l->handle & ~CLIENT_HANDLE, HANDLE_CUlibrary)) {
+		library_put(l);
 		return CUDA_ERROR_INVALID_HANDLE;
 	}
 	functions_drop(&l->kernels);
 	globals_drop(&l->globals);
 	globals_drop(&l->managed);
 	if (l->id)
-		r = call_cuLibraryUnload(number(l));
-	put(l);
+		r = call_cuLibraryUnload(library_server_handle(l));
+	library_put(l);
 	return r;
 }
 
 CUresult remote_cuLibraryGetKernel(CUkernel *kernel, CUlibrary handle, const char *name)
 {
 	CUresult r;
-	struct library *l = kernel && name ? loaded(handle, &r) : NULL;
+	struct library *l = kernel && name ? library_get_loaded(handle, &r) : NULL;
 
 	if (!l)
 		return kernel && name ? r : CUDA_ERROR_INVALID_VALUE;
-	r = call_cuLibraryGetKernel(kernel, number(l), name);
+	r = call_cuLibraryGetKernel(kernel, library_server_handle(l), name);
 	if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
-		upload_explain(&l->image);
+		image_explain_mismatch(&l->image);
 	if (!r)
-		r = function_named((uintptr_t)*kernel, name, l->handle, l->silent, &l->kernels);
-	put(l);
+		r = function_note_name((uintptr_t)*kernel, name, l->handle, l->silent, &l->kernels);
+	library_put(l);
 	return r;
 }
 
 CUresult remote_cuLibraryGetKernelCount(unsigned int *count, CUlibrary handle)
 {
 	CUresult r;
-	struct library *l = loaded(handle, &r);
+	struct library *l = library_get_loaded(handle, &r);
 
 	if (!l)
 		return r;
-	r = call_cuLibraryGetKernelCount(count, number(l));
-	put(l);
+	r = call_cuLibraryGetKernelCount(count, library_server_handle(l));
+	library_put(l);
 	return r;
 }
 
 CUresult remote_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CUlibrary handle)
 {
 	CUresult r;
-	struct library *l = loaded(handle, &r);
+	struct library *l = library_get_loaded(handle, &r);
 
 	if (!l)
 		return r;
-	r = call_cuLibraryEnumerateKernels(kernels, n, number(l));
+	r = call_cuLibraryEnumerateKernels(kernels, n, library_server_handle(l));
 	for (unsigned i = 0; i < n && !r; i++)
 		if (kernels[i])
-			r = function_named((uintptr_t)kernels[i], NULL, l->handle, l->silent, &l->kernels);
-	put(l);
+			r = function_note_name((uintptr_t)kernels[i], NULL, l->handle, l->silent, &l->kernels);
+	library_put(l);
 	return r;
 }
 
 CUresult remote_cuLibraryGetModule(CUmodule *module, CUlibrary handle)
 {
 	CUresult r;
-	struct library *l = loaded(handle, &r);
+	struct library *l = library_get_loaded(handle, &r);
 
 	if (!l)
 		return r;
-	r = call_cuLibraryGetModule(module, number(l));
-	put(l);
+	r = call_cuLibraryGetModule(module, library_server_handle(l));
+	library_put(l);
 	return r;
 }
 
-static CUresult ask_global(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
+static CUresult library_ask_global(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
 {
 	return call_cuLibraryGetGlobal(address, size, (CUlibrary)(uintptr_t)owner, name);
 }
 
-/* A variable is somewhere else in each context: remembered while there is one only. */
+/* The address of a variable differs between contexts: it is kept only if there is a single primary context. */
 CUresult remote_cuLibraryGetGlobal(CUdeviceptr *address, size_t *size, CUlibrary handle, const char *name)
 {
 	CUresult r;
-	struct library *l = loaded(handle, &r);
+	struct library *l = library_get_loaded(handle, &r);
 
 	if (!l)
 		return r;
 	if (client->devices->count == 1 && context_current() && context_current()->primary)
-		r = global_find(&l->globals, false, l->id, name, address, size, ask_global);
+		r = global_find(&l->globals, false, l->id, name, address, size, library_ask_global);
 	else
-		r = global_noted(call_cuLibraryGetGlobal(address, size, number(l), name), address, size);
-	put(l);
+		r = global_note(call_cuLibraryGetGlobal(address, size, library_server_handle(l), name), address, size);
+	library_put(l);
 	return r;
 }
 
-static CUresult ask_managed(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
+static CUresult library_ask_managed(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
 {
 	return call_cuLibraryGetManaged(address, size, (CUlibrary)(uintptr_t)owner, name);
 }
 
-/* One that the server shares among all contexts; ours to touch, too (mirror.c). */
+/* A managed variable has one address in all contexts, and the host may touch it (mirror.c). */
 CUresult remote_cuLibraryGetManaged(CUdeviceptr *address, size_t *size, CUlibrary handle, const char *name)
 {
 	CUresult r;
-	struct library *l = loaded(handle, &r);
+	struct library *l = library_get_loaded(handle, &r);
 
 	if (!l)
 		return r;
-	r = global_find(&l->managed, true, l->id, name, address, size, ask_managed);
-	put(l);
+	r = global_find(&l->managed, true, l->id, name, address, size, library_ask_managed);
+	library_put(l);
 	return r;
 }
 
 CUresult remote_cuLibraryGetUnifiedFunction(void **f, CUlibrary handle, const char *name)
 {
-	struct library *l = get(handle);
+	struct library *l = library_get(handle);
 
 	if (!f || !name)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!l)
 		return CUDA_ERROR_INVALID_HANDLE;
-	put(l);
-	return CUDA_ERROR_NOT_FOUND; /* such functions are on both sides, and ours are not */
+	library_put(l);
+	return CUDA_ERROR_NOT_FOUND; /* host and device do not share functions */
 }
 
 CUresult remote_cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
-	struct function *f = function_record((uintptr_t)kernel);
+	struct function *f = function_find_or_create((uintptr_t)kernel);
 
 	if (!library)
 		return CUDA_ERROR_INVALID_VALUE;

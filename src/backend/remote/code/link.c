@@ -1,4 +1,4 @@
-/* Linking: the server's linker, our files and logs. */
+/* cuLink: the server links; files are read and logs are written here. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/session/fetch.h"
@@ -6,30 +6,30 @@
 #include "util/handle.h"
 
 struct linking {
-	struct options options; /* of cuLinkCreate: its logs are written until the end */
+	struct jit_options options; /* of cuLinkCreate: its logs are written until cuLinkDestroy */
 	CUjit_option option[WIRE_JIT_OPTIONS];
 	void *value[WIRE_JIT_OPTIONS];
-	void **given; /* where the application keeps its own: values come back there */
+	void **caller_values; /* of the application: results are stored there, too */
 	uint8_t *cubin;
 };
 
-static struct linking *find(CUlinkState state)
+static struct linking *linking_find(CUlinkState state)
 {
 	return record_find((uintptr_t)state, HANDLE_CUlinkState);
 }
 
-/* What came back goes to the application's own values, too. */
-static bool results(struct linking *l, const uint8_t *rest, size_t size, const struct wire_linked *head)
+/* Stores the results of a reply in the values of the application.  False: the reply is malformed. */
+static bool linking_store_results(struct linking *l, const uint8_t *rest, size_t size, const struct wire_linked *head)
 {
-	struct options o = {l->options.count, l->option, l->value};
+	struct jit_options o = {l->options.count, l->option, l->value};
 
-	/* the room of a log is what it was at first: a value that came back says how much is used */
+	/* Values hold the sizes of log buffers; a reply replaces them by the bytes used, so they are restored for the next. */
 	void *kept[WIRE_JIT_OPTIONS];
 	memcpy(kept, l->value, sizeof kept);
-	if (!upload_results(&o, rest, size, head->info, head->error))
+	if (!jit_options_store_results(&o, rest, size, head->info, head->error))
 		return false;
-	for (unsigned i = 0; i < o.count && l->given; i++)
-		l->given[i] = l->value[i];
+	for (unsigned i = 0; i < o.count && l->caller_values; i++)
+		l->caller_values[i] = l->value[i];
 	memcpy(l->value, kept, sizeof kept);
 	return true;
 }
@@ -49,13 +49,13 @@ CUresult remote_cuLinkCreate_v2(unsigned int n, CUjit_option *option, void **val
 	l = calloc(1, sizeof *l);
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	l->given = value;
-	l->options = (struct options){n, l->option, l->value};
+	l->caller_values = value;
+	l->options = (struct jit_options){n, l->option, l->value};
 	for (unsigned i = 0; i < n; i++) {
 		l->option[i] = option[i];
 		l->value[i] = value[i];
 	}
-	upload_options(&l->options, jit);
+	jit_options_pack(&l->options, jit);
 	r = call_fetch(WIRE_LINK_CREATE, &a, sizeof a, &(struct wire_piece){jit, n * sizeof *jit}, 1, &head,
 		sizeof head, &rest, &size);
 	if (!r) {
@@ -72,8 +72,8 @@ CUresult remote_cuLinkCreate_v2(unsigned int n, CUjit_option *option, void **val
 CUresult remote_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
 	unsigned int n, CUjit_option *option, void **value)
 {
-	struct linking *l = find(state);
-	struct options o = {n, option, value};
+	struct linking *l = linking_find(state);
+	struct jit_options o = {n, option, value};
 	struct wire_jit jit[WIRE_JIT_OPTIONS];
 	struct wire_link_add a = {.state = (uintptr_t)state, .type = type, .options = n};
 	struct wire_linked head;
@@ -86,9 +86,9 @@ CUresult remote_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *d
 	if (!data || !size || (n && (!option || !value)) || n > WIRE_JIT_OPTIONS)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (type == CU_JIT_INPUT_PTX)
-		size = strnlen(data, size); /* text travels without its NUL */
-	upload_options(&o, jit);
-	r = upload_bytes(data, size, &a.image);
+		size = strnlen(data, size); /* the wire has text without its NUL */
+	jit_options_pack(&o, jit);
+	r = image_upload(data, size, &a.image);
 	if (r)
 		return r;
 	a.name = name ? wire_text(name) : 0;
@@ -96,7 +96,7 @@ CUresult remote_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *d
 	r = call_fetch(WIRE_LINK_ADD, &a, sizeof a, in, 2, &head, sizeof head, &rest, &got);
 	if (r)
 		return r;
-	r = results(l, rest, got, &head) ? (CUresult)head.result : client_reject_reply();
+	r = linking_store_results(l, rest, got, &head) ? (CUresult)head.result : client_reject_reply();
 	free(rest);
 	return r;
 }
@@ -106,7 +106,7 @@ CUresult remote_cuLinkAddFile_v2(
 {
 	void *bytes;
 	size_t size;
-	CUresult r = upload_file(path, &bytes, &size);
+	CUresult r = file_read(path, &bytes, &size);
 
 	if (r)
 		return r;
@@ -115,7 +115,7 @@ CUresult remote_cuLinkAddFile_v2(
 	return r;
 }
 
-static CUresult take(struct linking *l, uint64_t state, uint64_t size)
+static CUresult linking_fetch_cubin(struct linking *l, uint64_t state, uint64_t size)
 {
 	struct wire_link_take a = {.state = state};
 	struct wire_linked head;
@@ -143,7 +143,7 @@ static CUresult take(struct linking *l, uint64_t state, uint64_t size)
 
 CUresult remote_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 {
-	struct linking *l = find(state);
+	struct linking *l = linking_find(state);
 	struct wire_link_take a = {.state = (uintptr_t)state};
 	struct wire_linked head;
 	uint8_t *rest;
@@ -157,10 +157,10 @@ CUresult remote_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 	r = call_fetch(WIRE_LINK_COMPLETE, &a, sizeof a, NULL, 0, &head, sizeof head, &rest, &got);
 	if (r)
 		return r;
-	r = results(l, rest, got, &head) ? (CUresult)head.result : client_reject_reply();
+	r = linking_store_results(l, rest, got, &head) ? (CUresult)head.result : client_reject_reply();
 	free(rest);
 	if (!r)
-		r = take(l, a.state, head.size);
+		r = linking_fetch_cubin(l, a.state, head.size);
 	if (r)
 		return r;
 	*cubin = l->cubin;
@@ -171,7 +171,7 @@ CUresult remote_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 
 CUresult remote_cuLinkDestroy(CUlinkState state)
 {
-	struct linking *l = find(state) ? record_remove((uintptr_t)state) : NULL;
+	struct linking *l = linking_find(state) ? record_remove((uintptr_t)state) : NULL;
 
 	if (!l)
 		return CUDA_ERROR_INVALID_HANDLE;

@@ -1,50 +1,49 @@
-/* Modules: images go over once per content, and what they hold is remembered until they are unloaded. */
+/* Modules.  Functions and variables that were asked for are known until their module is unloaded. */
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/code/state.h"
 #include "backend/remote/session/records.h"
 #include "util/handle.h"
 
 struct module {
 	struct recycled recycled;
 	uint64_t id;
-	struct context *ctx; /* loaded in, when that had ended so often */
-	uint32_t ended;
-	bool silent;
+	struct context *ctx; /* in which it was loaded */
+	uint32_t ctx_ended;  /* ctx->times_ended then */
+	bool silent;         /* its kernels do not print */
 	struct function *functions;
 	struct global *globals;
 };
 
-static struct recycle_pool recycled = {PTHREAD_MUTEX_INITIALIZER};
-
-static void drop(struct module *m)
+static void module_drop_contents(struct module *m)
 {
 	functions_drop(&m->functions);
 	globals_drop(&m->globals);
 }
 
-static struct module *new_record(void)
+static struct module *module_create(void)
 {
-	struct module *m = recycle_take(&recycled);
+	struct module *m = recycle_take(&client->code->modules);
 
 	if (m)
-		drop(m); /* what a thread has asked of it while another unloaded it */
+		module_drop_contents(m); /* found by one thread while another unloaded the module */
 	return m ? m : calloc(1, sizeof *m);
 }
 
-static CUresult load(CUmodule *module, const struct image *im, const struct options *o)
+static CUresult module_load(CUmodule *module, const struct image *im, const struct jit_options *o)
 {
-	struct module *m = new_record();
+	struct module *m = module_create();
 	CUresult r;
 
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->ctx = context_current();
-	m->ended = m->ctx->times_ended;
-	r = upload_load(im, WIRE_MODULE, o, &m->id, &m->silent);
+	m->ctx_ended = m->ctx->times_ended;
+	r = image_load(im, WIRE_MODULE, o, &m->id, &m->silent);
 	if (!r)
 		r = record_add(m->id, HANDLE_CUmodule, m);
 	if (r) {
-		recycle_put(&recycled, &m->recycled);
+		recycle_put(&client->code->modules, &m->recycled);
 		return r;
 	}
 	*module = (CUmodule)(uintptr_t)m->id;
@@ -54,7 +53,7 @@ static CUresult load(CUmodule *module, const struct image *im, const struct opti
 CUresult remote_cuModuleLoadDataEx(
 	CUmodule *module, const void *image, unsigned int n, CUjit_option *option, void **value)
 {
-	struct options o = {n, option, value};
+	struct jit_options o = {n, option, value};
 	struct image im;
 	CUresult r;
 
@@ -64,7 +63,7 @@ CUresult remote_cuModuleLoadDataEx(
 		return context_none();
 	if (image_init_local(&im, image))
 		return CUDA_ERROR_INVALID_IMAGE;
-	r = load(module, &im, &o);
+	r = module_load(module, &im, &o);
 	image_finish(&im);
 	return r;
 }
@@ -81,7 +80,7 @@ CUresult remote_cuModuleLoadFatBinary(CUmodule *module, const void *image)
 
 CUresult remote_cuModuleLoad(CUmodule *module, const char *path)
 {
-	static const struct options none;
+	static const struct jit_options none;
 	struct image im;
 	void *bytes;
 	size_t size;
@@ -91,11 +90,11 @@ CUresult remote_cuModuleLoad(CUmodule *module, const char *path)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!context_current())
 		return context_none();
-	r = upload_file(path, &bytes, &size);
+	r = file_read(path, &bytes, &size);
 	if (r)
 		return r;
 	if (size && image_sniff(bytes, size) != IMAGE_WRAPPER && !image_init(&im, bytes, size)) {
-		r = load(module, &im, &none);
+		r = module_load(module, &im, &none);
 		image_finish(&im);
 	} else {
 		r = CUDA_ERROR_INVALID_IMAGE;
@@ -109,14 +108,14 @@ CUresult remote_cuModuleUnload(CUmodule module)
 	struct module *m = handle_kind((uintptr_t)module) == HANDLE_CUmodule ? record_remove((uintptr_t)module) : NULL;
 
 	if (m) {
-		drop(m);
-		recycle_put(&recycled, &m->recycled);
+		module_drop_contents(m);
+		recycle_put(&client->code->modules, &m->recycled);
 	}
 	return call_cuModuleUnload(module);
 }
 
 /* A library's module (cuLibraryGetModule) has no record of its own. */
-static struct module *find(CUmodule module)
+static struct module *module_find(CUmodule module)
 {
 	return record_find((uintptr_t)module, HANDLE_CUmodule);
 }
@@ -124,27 +123,27 @@ static struct module *find(CUmodule module)
 CUresult remote_cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)
 {
 	struct function *unowned = NULL;
-	struct module *m = find(module);
+	struct module *m = module_find(module);
 	CUresult r = call_cuModuleGetFunction(f, module, name);
 
 	if (r)
 		return r;
-	r = function_named((uintptr_t)*f, name, (uintptr_t)module, m && m->silent, m ? &m->functions : &unowned);
+	r = function_note_name((uintptr_t)*f, name, (uintptr_t)module, m && m->silent, m ? &m->functions : &unowned);
 	if (!r && m)
-		function_lives((uintptr_t)*f, m->ctx, m->ended);
+		function_set_home((uintptr_t)*f, m->ctx, m->ctx_ended);
 	return r;
 }
 
-static CUresult ask_global(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
+static CUresult module_ask_global(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
 {
 	return call_cuModuleGetGlobal_v2(address, size, (CUmodule)(uintptr_t)owner, name);
 }
 
 CUresult remote_cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, CUmodule module, const char *name)
 {
-	struct module *m = find(module);
+	struct module *m = module_find(module);
 
 	if (!m)
-		return global_noted(call_cuModuleGetGlobal_v2(address, size, module, name), address, size);
-	return global_find(&m->globals, false, m->id, name, address, size, ask_global);
+		return global_note(call_cuModuleGetGlobal_v2(address, size, module, name), address, size);
+	return global_find(&m->globals, false, m->id, name, address, size, module_ask_global);
 }

@@ -1,33 +1,34 @@
-/* How many blocks fit: asked once for each question, because libraries ask before every launch. */
+/* Occupancy queries.  Each query is asked once and its answer kept, because libraries ask before every launch. */
 #include <limits.h>
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 
-#define MOST         128  /* answers kept a function */
-#define MOST_THREADS 1024 /* of a block, on every device there is */
+#define ANSWERS_MAX       128  /* kept for a function */
+#define BLOCK_THREADS_MAX 1024 /* on every device */
 
-struct answer {
-	struct answer *next;
-	uint32_t generation, number;
+struct occupancy_answer {
+	struct occupancy_answer *next;
+	uint32_t generation; /* of the function, when it was asked */
+	uint32_t number;     /* length of the list from here on */
 	uint64_t value;
-	uint8_t question[HASH_BYTES];
+	uint8_t query[HASH_BYTES];
 };
 
-static bool lookup(struct function *f, const uint8_t *question, uint64_t *value)
+static bool occupancy_answer_find(struct function *f, const uint8_t *query, uint64_t *value)
 {
 	uint32_t now = f->generation;
 
-	for (struct answer *a = atomic_load_explicit(&f->answers, memory_order_acquire); a; a = a->next)
-		if (a->generation == now && !memcmp(a->question, question, HASH_BYTES)) {
+	for (struct occupancy_answer *a = atomic_load_explicit(&f->answers, memory_order_acquire); a; a = a->next)
+		if (a->generation == now && !memcmp(a->query, query, HASH_BYTES)) {
 			*value = a->value;
 			return true;
 		}
 	return false;
 }
 
-void answers_free(struct answer *list)
+void occupancy_answers_free(struct occupancy_answer *list)
 {
-	struct answer *next;
+	struct occupancy_answer *next;
 
 	for (; list; list = next) {
 		next = list->next;
@@ -35,38 +36,38 @@ void answers_free(struct answer *list)
 	}
 }
 
-/* Nothing is taken out while the function lives: others may be reading.  So there is a bound. */
-static void remember(struct function *f, uint32_t generation, const uint8_t *question, uint64_t value)
+/* Answers stay while the function lives, since other threads may be reading: hence the limit. */
+static void occupancy_answer_add(struct function *f, uint32_t generation, const uint8_t *query, uint64_t value)
 {
-	struct answer *first = f->answers, *a;
+	struct occupancy_answer *first = f->answers, *a;
 
-	if (first && first->number >= MOST)
+	if (first && first->number >= ANSWERS_MAX)
 		return;
 	a = malloc(sizeof *a);
 	if (!a)
 		return;
-	*a = (struct answer){first, generation, first ? first->number + 1 : 1, value, {0}};
-	memcpy(a->question, question, HASH_BYTES);
+	*a = (struct occupancy_answer){first, generation, first ? first->number + 1 : 1, value, {0}};
+	memcpy(a->query, query, HASH_BYTES);
 	if (!atomic_compare_exchange_strong(&f->answers, &first, a))
 		free(a);
 }
 
-/* A question of three numbers needs no hash. */
-static void ask_as(uint8_t question[HASH_BYTES], uint64_t what, uint64_t a, uint64_t b, uint64_t c)
+/* A query of three numbers needs no hash. */
+static void occupancy_query_pack(uint8_t query[HASH_BYTES], uint64_t what, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t q[4] = {what, a, b, c};
 
-	memcpy(question, q, sizeof q);
+	memcpy(query, q, sizeof q);
 }
 
-enum { BLOCKS, DYNAMIC };
+enum { QUERY_BLOCKS, QUERY_DYNAMIC_SHARED };
 
 CUresult remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 	int *blocks, CUfunction handle, int threads, size_t dynamic, unsigned int flags)
 {
 	CUresult r;
 	struct function *f = function_find(handle, &r);
-	uint8_t question[HASH_BYTES];
+	uint8_t query[HASH_BYTES];
 	uint64_t value;
 	uint32_t generation;
 
@@ -74,15 +75,15 @@ CUresult remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!f)
 		return r;
-	ask_as(question, BLOCKS, (unsigned)threads, dynamic, flags);
-	if (lookup(f, question, &value)) {
+	occupancy_query_pack(query, QUERY_BLOCKS, (unsigned)threads, dynamic, flags);
+	if (occupancy_answer_find(f, query, &value)) {
 		*blocks = (int)value;
 		return CUDA_SUCCESS;
 	}
 	generation = f->generation;
 	r = call_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, handle, threads, dynamic, flags);
 	if (!r)
-		remember(f, generation, question, (unsigned)*blocks);
+		occupancy_answer_add(f, generation, query, (unsigned)*blocks);
 	return r;
 }
 
@@ -95,7 +96,7 @@ CUresult remote_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunct
 {
 	CUresult r;
 	struct function *f = function_find(handle, &r);
-	uint8_t question[HASH_BYTES];
+	uint8_t query[HASH_BYTES];
 	uint64_t value;
 	uint32_t generation;
 
@@ -103,19 +104,19 @@ CUresult remote_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunct
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!f)
 		return r;
-	ask_as(question, DYNAMIC, (unsigned)blocks, (unsigned)threads, 0);
-	if (lookup(f, question, &value)) {
+	occupancy_query_pack(query, QUERY_DYNAMIC_SHARED, (unsigned)blocks, (unsigned)threads, 0);
+	if (occupancy_answer_find(f, query, &value)) {
 		*dynamic = value;
 		return CUDA_SUCCESS;
 	}
 	generation = f->generation;
 	r = call_cuOccupancyAvailableDynamicSMemPerBlock(dynamic, handle, blocks, threads);
 	if (!r)
-		remember(f, generation, question, *dynamic);
+		occupancy_answer_add(f, generation, query, *dynamic);
 	return r;
 }
 
-/* The application's own function says how much shared memory a block size needs, so the search is here. */
+/* A function of the application tells how much shared memory a block size needs, so the search is done here. */
 CUresult remote_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction handle,
 	CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit, unsigned int flags)
 {
@@ -131,8 +132,8 @@ CUresult remote_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
 		return r;
 	if (limit > 0 && limit < most)
 		most = limit;
-	if (most > MOST_THREADS)
-		most = MOST_THREADS;
+	if (most > BLOCK_THREADS_MAX)
+		most = BLOCK_THREADS_MAX;
 	for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
 		r = remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 			&n, handle, threads, dynamic_of ? dynamic_of(threads) : dynamic, flags);
@@ -157,11 +158,11 @@ CUresult remote_cuOccupancyMaxPotentialBlockSize(
 	return remote_cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, f, dynamic_of, dynamic, limit, 0);
 }
 
-static CUresult clusters(int *out, CUfunction handle, const CUlaunchConfig *c, bool potential)
+static CUresult occupancy_clusters(int *out, CUfunction handle, const CUlaunchConfig *c, bool potential)
 {
 	CUresult r;
 	struct function *f = function_find(handle, &r);
-	uint8_t question[HASH_BYTES];
+	uint8_t query[HASH_BYTES];
 	uint32_t generation;
 	uint64_t value;
 	struct hash h;
@@ -184,24 +185,24 @@ static CUresult clusters(int *out, CUfunction handle, const CUlaunchConfig *c, b
 	hash_add(&h, &a, sizeof a);
 	if (in.size)
 		hash_add(&h, in.data, in.size);
-	hash_finish(&h, question);
-	if (lookup(f, question, &value)) {
+	hash_finish(&h, query);
+	if (occupancy_answer_find(f, query, &value)) {
 		*out = (int)value;
 		return CUDA_SUCCESS;
 	}
 	generation = f->generation;
 	r = call_sync(WIRE_CLUSTER, &a, sizeof a, &in, 1, &(struct wire_piece){out, sizeof *out}, 1);
 	if (!r)
-		remember(f, generation, question, (unsigned)*out);
+		occupancy_answer_add(f, generation, query, (unsigned)*out);
 	return r;
 }
 
 CUresult remote_cuOccupancyMaxActiveClusters(int *out, CUfunction f, const CUlaunchConfig *c)
 {
-	return clusters(out, f, c, false);
+	return occupancy_clusters(out, f, c, false);
 }
 
 CUresult remote_cuOccupancyMaxPotentialClusterSize(int *out, CUfunction f, const CUlaunchConfig *c)
 {
-	return clusters(out, f, c, true);
+	return occupancy_clusters(out, f, c, true);
 }

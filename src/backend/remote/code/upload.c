@@ -1,6 +1,6 @@
 /*
- * Images: named by their hash, sent only where the server lacks them.  Small ones go along with the
- * load: asking first would cost more.
+ * Loading of images.  An image is named by its hash and sent only if the server does not have it.  Small images are sent
+ * with the load call, which costs less than asking first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -8,15 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "backend/remote/code/code.h"
+#include "backend/remote/code/state.h"
 #include "backend/remote/session/callbacks.h"
 #include "util/explain.h"
 #include "wire/trace.h"
 
-#define CHUNK   (4u << 20)
-#define SMALL   (256u << 10)
-#define SCANNED (64u << 20) /* images larger than this are libraries, which do not print */
+#define UPLOAD_CHUNK (4u << 20)
+#define SMALL_IMAGE  (256u << 10)
+#define SCAN_MAX     (64u << 20) /* larger images are libraries, which do not print */
 
-static CUresult arena(uint32_t size, struct piece *piece)
+static CUresult arena_alloc(uint32_t size, struct piece *piece)
 {
 	CUresult r = CUDA_SUCCESS;
 	int e;
@@ -26,24 +27,24 @@ static CUresult arena(uint32_t size, struct piece *piece)
 	return r ? r : e ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-static void fill(const struct piece *piece, const void *bytes)
+static void arena_fill(const struct piece *piece, const void *bytes)
 {
 	size_t unused;
 
 	memcpy((char *)bulk_base(client->link, BULK_UP, &unused) + piece->offset, bytes, piece->size);
 }
 
-static CUresult send_chunk(const uint8_t *bytes, uint32_t size, const struct wire_upload *a)
+static CUresult image_send_chunk(const uint8_t *bytes, uint32_t size, const struct wire_upload *a)
 {
 	struct lane *lane = call_lane();
 	struct wire_upload *room;
 	struct piece piece;
 	struct frame reply;
-	CUresult r = arena(size, &piece);
+	CUresult r = arena_alloc(size, &piece);
 
 	if (r)
 		return r;
-	fill(&piece, bytes);
+	arena_fill(&piece, bytes);
 	room = call_reserve(lane, sizeof *room);
 	if (room) {
 		*room = *a;
@@ -56,34 +57,32 @@ static CUresult send_chunk(const uint8_t *bytes, uint32_t size, const struct wir
 	return r;
 }
 
-/* Two threads that send the same at the same time would mix their pieces. */
-static CUresult send_image(const void *bytes, const struct wire_image *name)
+static CUresult image_send(const void *bytes, const struct wire_image *name)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct wire_upload a = {.image = *name};
 	CUresult r = CUDA_SUCCESS;
 
 	if (name->size > WIRE_IMAGE_MAX)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&lock);
-	for (; a.offset < name->size && !r; a.offset += CHUNK) {
-		size_t n = name->size - a.offset < CHUNK ? name->size - a.offset : CHUNK;
-		r = send_chunk((const uint8_t *)bytes + a.offset, n, &a);
+	pthread_mutex_lock(&client->code->upload_lock);
+	for (; a.offset < name->size && !r; a.offset += UPLOAD_CHUNK) {
+		size_t n = name->size - a.offset < UPLOAD_CHUNK ? name->size - a.offset : UPLOAD_CHUNK;
+		r = image_send_chunk((const uint8_t *)bytes + a.offset, n, &a);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&client->code->upload_lock);
 	return r;
 }
 
-CUresult upload_bytes(const void *bytes, size_t size, struct wire_image *name)
+CUresult image_upload(const void *bytes, size_t size, struct wire_image *name)
 {
 	if (!size)
 		return CUDA_ERROR_INVALID_IMAGE;
 	name->size = size;
 	hash_of(bytes, size, name->hash);
-	return send_image(bytes, name);
+	return image_send(bytes, name);
 }
 
-bool upload_options(const struct options *o, struct wire_jit *out)
+bool jit_options_pack(const struct jit_options *o, struct wire_jit *out)
 {
 	if (o->count > WIRE_JIT_OPTIONS)
 		return false;
@@ -94,39 +93,41 @@ bool upload_options(const struct options *o, struct wire_jit *out)
 	return true;
 }
 
-static void put_log(
-	const struct options *o, CUjit_option which, CUjit_option room_is, const uint8_t *log, uint32_t size)
+static void jit_log_store(const struct jit_options *o, CUjit_option which, CUjit_option capacity_option,
+	const uint8_t *log, uint32_t size)
 {
 	char *to = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 
 	for (unsigned i = 0; i < o->count; i++) {
 		if (o->option[i] == which)
 			to = o->value[i];
-		if (o->option[i] == room_is)
-			room = (uint32_t)(uintptr_t)o->value[i];
+		if (o->option[i] == capacity_option)
+			capacity = (uint32_t)(uintptr_t)o->value[i];
 	}
-	if (!to || !room)
+	if (!to || !capacity)
 		return;
-	size = size < room - 1 ? size : room - 1;
+	size = size < capacity - 1 ? size : capacity - 1;
 	memcpy(to, log, size);
 	to[size] = 0;
 }
 
-bool upload_results(const struct options *o, const uint8_t *rest, size_t size, uint32_t info, uint32_t error)
+bool jit_options_store_results(
+	const struct jit_options *o, const uint8_t *rest, size_t size, uint32_t info, uint32_t error)
 {
 	size_t values = o->count * sizeof(uint64_t);
 
 	if (info > WIRE_JIT_LOG || error > WIRE_JIT_LOG || size < values + wire_pad(info) + error)
 		return false;
-	put_log(o, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, rest + values, info);
-	put_log(o, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, rest + values + wire_pad(info), error);
+	jit_log_store(o, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, rest + values, info);
+	jit_log_store(
+		o, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, rest + values + wire_pad(info), error);
 	for (unsigned i = 0; i < o->count; i++) {
 		uint64_t v;
 		memcpy(&v, rest + i * sizeof v, sizeof v);
 		switch (o->option[i]) {
 		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: /* used: of the room that there is */
+		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: /* bytes used, at most the size of the buffer */
 			v = v < (uintptr_t)o->value[i] ? v : (uintptr_t)o->value[i];
 			/* fall through */
 		case CU_JIT_THREADS_PER_BLOCK:
@@ -140,44 +141,45 @@ bool upload_results(const struct options *o, const uint8_t *rest, size_t size, u
 	return true;
 }
 
-static unsigned named(const struct image_entry *e)
+static unsigned entry_prints(const struct image_entry *e)
 {
 	return (memmem(e->payload, e->stored_size, "vprintf", 7) ? WIRE_PRINTS : 0) |
 	       (memmem(e->payload, e->stored_size, "__assertfail", 12) ? WIRE_ASSERTS : 0);
 }
 
 /*
- * Does anything in it call the device's printf, or its assert?  Unpacking would tell for sure, but one form of
- * a program's code is hardly ever packed; if all are, a small one may well print and a large one is a library.
+ * Whether the code may call printf or assert: a mask of WIRE_PRINTS and WIRE_ASSERTS.  Compressed entries are not unpacked,
+ * since a program hardly ever compresses all of its entries.  If all are compressed, a small image is assumed to print, and
+ * a large one to be a library, which does not.
  */
-static unsigned prints(const struct image *im)
+static unsigned image_prints(const struct image *im)
 {
 	struct image_entry e;
 	struct image_iter it;
 	unsigned found = 0;
-	size_t seen = 0;
+	size_t scanned = 0;
 	bool plain = false;
 
 	for (unsigned p = 0; p < im->nparts; p++) {
 		image_iter_init(&it, im, p);
-		while (seen <= SCANNED && image_next(&it, &e)) {
-			seen += e.stored_size;
+		while (scanned <= SCAN_MAX && image_next(&it, &e)) {
+			scanned += e.stored_size;
 			if (e.packing != IMAGE_PLAIN)
 				continue;
 			plain = true;
-			found |= named(&e);
+			found |= entry_prints(&e);
 		}
 	}
-	return plain || seen > SMALL ? found : WIRE_PRINTS | WIRE_ASSERTS;
+	return plain || scanned > SMALL_IMAGE ? found : WIRE_PRINTS | WIRE_ASSERTS;
 }
 
-struct load {
+struct load_request {
 	struct wire_load head;
 	struct wire_image name[WIRE_IMAGE_PARTS];
 	struct wire_jit option[WIRE_JIT_OPTIONS];
 };
 
-static void name_parts(const struct image *im, struct load *l)
+static void load_name_parts(const struct image *im, struct load_request *l)
 {
 	for (unsigned i = 0; i < im->nparts; i++) {
 		l->name[i].size = im->parts[i].size;
@@ -185,14 +187,14 @@ static void name_parts(const struct image *im, struct load *l)
 	}
 }
 
-static void *put(uint8_t *to, const void *from, size_t size)
+static void *pack_bytes(uint8_t *to, const void *from, size_t size)
 {
 	memcpy(to, from, size);
 	return to + wire_pad(size);
 }
 
-static CUresult ask_load(
-	const struct load *l, const struct piece *piece, const struct options *o, struct wire_loaded *done)
+static CUresult load_ask(
+	const struct load_request *l, const struct piece *piece, const struct jit_options *o, struct wire_loaded *done)
 {
 	struct lane *lane = call_lane();
 	size_t names = l->head.parts * sizeof *l->name, options = l->head.options * sizeof *l->option;
@@ -203,7 +205,7 @@ static CUresult ask_load(
 
 	if (!room)
 		return client_lost();
-	put(put(put(room, &l->head, sizeof l->head), l->name, names), l->option, options);
+	pack_bytes(pack_bytes(pack_bytes(room, &l->head, sizeof l->head), l->name, names), l->option, options);
 	r = call_ask(lane, WIRE_LOAD, size, piece, piece != NULL, &reply);
 	if (!r) {
 		const uint8_t *from = (const uint8_t *)reply.payload + sizeof(struct wire_reply);
@@ -212,8 +214,8 @@ static CUresult ask_load(
 			r = client_reject_reply();
 		} else {
 			memcpy(done, from, sizeof *done);
-			if (!done->missing &&
-				!upload_results(o, from + sizeof *done, left - sizeof *done, done->info, done->error))
+			if (!done->missing && !jit_options_store_results(o, from + sizeof *done, left - sizeof *done,
+						      done->info, done->error))
 				r = client_reject_reply();
 		}
 	}
@@ -221,62 +223,64 @@ static CUresult ask_load(
 	return r;
 }
 
-static CUresult load_small(const struct image *im, struct load *l, const struct options *o, struct wire_loaded *done)
+static CUresult load_with_image(
+	const struct image *im, struct load_request *l, const struct jit_options *o, struct wire_loaded *done)
 {
 	struct piece piece;
-	CUresult r = arena(im->parts[0].size, &piece);
+	CUresult r = arena_alloc(im->parts[0].size, &piece);
 
 	if (r)
 		return r;
-	fill(&piece, im->parts[0].data);
-	r = ask_load(l, &piece, o, done);
+	arena_fill(&piece, im->parts[0].data);
+	r = load_ask(l, &piece, o, done);
 	bulk_free(client->link, BULK_UP, piece);
 	return r;
 }
 
-static CUresult load_named(const struct image *im, struct load *l, const struct options *o, struct wire_loaded *done)
+static CUresult load_by_name(
+	const struct image *im, struct load_request *l, const struct jit_options *o, struct wire_loaded *done)
 {
-	CUresult r = ask_load(l, NULL, o, done);
+	CUresult r = load_ask(l, NULL, o, done);
 
 	if (r || !done->missing)
 		return r;
 	for (unsigned i = 0; i < im->nparts && !r; i++)
-		r = send_image(im->parts[i].data, &l->name[i]);
-	return r ? r : ask_load(l, NULL, o, done);
+		r = image_send(im->parts[i].data, &l->name[i]);
+	return r ? r : load_ask(l, NULL, o, done);
 }
 
-CUresult upload_load(
-	const struct image *im, enum wire_loads library, const struct options *o, uint64_t *id, bool *silent)
+CUresult image_load(
+	const struct image *im, enum wire_loads library, const struct jit_options *o, uint64_t *id, bool *silent)
 {
 	struct wire_loaded done = {0};
-	struct load *l = calloc(1, sizeof *l);
+	struct load_request *l = calloc(1, sizeof *l);
 	CUresult r;
 
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	l->head =
-		(struct wire_load){.library = library, .parts = im->nparts, .options = o->count, .prints = prints(im)};
-	if (im->nparts > WIRE_IMAGE_PARTS || !upload_options(o, l->option)) {
+	l->head = (struct wire_load){
+		.library = library, .parts = im->nparts, .options = o->count, .prints = image_prints(im)};
+	if (im->nparts > WIRE_IMAGE_PARTS || !jit_options_pack(o, l->option)) {
 		free(l);
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
-	name_parts(im, l);
+	load_name_parts(im, l);
 	*silent = !(l->head.prints & WIRE_PRINTS);
 	r = l->head.prints ? callbacks_start() : CUDA_SUCCESS;
-	if (!r && im->nparts == 1 && im->parts[0].size <= SMALL)
-		r = load_small(im, l, o, &done);
+	if (!r && im->nparts == 1 && im->parts[0].size <= SMALL_IMAGE)
+		r = load_with_image(im, l, o, &done);
 	else if (!r)
-		r = load_named(im, l, o, &done);
+		r = load_by_name(im, l, o, &done);
 	free(l);
 	*id = done.id;
 	r = r ? r : done.missing ? CUDA_ERROR_INVALID_IMAGE : (CUresult)done.result;
 	if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
-		upload_explain(im);
+		image_explain_mismatch(im);
 	return r;
 }
 
-/* Kernels are not named: unpacking them takes more code than libcuda.so.1 should have. */
-void upload_explain(const struct image *im)
+/* The message does not name kernels: unpacking the image would take more code than libcuda.so.1 should have. */
+void image_explain_mismatch(const struct image *im)
 {
 	struct context *c = context_current();
 	const struct wire_device *d = device_find(c ? c->device : 0);
@@ -291,7 +295,7 @@ void upload_explain(const struct image *im)
 	explain_once(text);
 }
 
-CUresult upload_file(const char *path, void **bytes, size_t *size)
+CUresult file_read(const char *path, void **bytes, size_t *size)
 {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	struct stat st;

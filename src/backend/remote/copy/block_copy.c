@@ -1,5 +1,4 @@
 /* Copies of blocks: chooses between a staged copy, a copy that the server makes alone, and one that is made here. */
-#include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
 #include "backend/remote/memory/mirror.h"
 #include "backend/remote/memory/hostmem.h"

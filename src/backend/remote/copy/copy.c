@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
 #include "backend/remote/memory/hostmem.h"
 #include "backend/remote/memory/memory.h"

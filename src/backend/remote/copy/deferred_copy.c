@@ -9,7 +9,6 @@
  * posted than a callback and a copy for each 4 MiB, because a driver lets only about a thousand commands wait.
  */
 #include <stdlib.h>
-#include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
 #include "backend/remote/memory/hostmem.h"
 #include "backend/remote/session/callbacks.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
 #include "backend/remote/session/callbacks.h"
 #include "backend/remote/memory/mirror.h"

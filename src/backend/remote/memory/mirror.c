@@ -12,7 +12,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include "backend/remote/code/code.h"
 #include "backend/remote/memory/hostmem.h"
 #include "backend/remote/session/fetch.h"
 #include "backend/remote/memory/mirror.h"

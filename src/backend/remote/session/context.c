@@ -181,7 +181,7 @@ static CUresult reset(CUdevice dev)
 	leave_word(c);
 	r = call_cuDevicePrimaryCtxReset_v2(dev);
 	streams_drop(c, false);
-	code_epoch++;
+	code_note_reset();
 	give_word(c);
 	set_active(c, false);
 	hostmem_gone(c->id);

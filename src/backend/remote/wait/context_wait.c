@@ -1,5 +1,4 @@
 /* Waiting for all streams of a context, and its events. */
-#include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
 
 #define BUSY_STREAMS 64

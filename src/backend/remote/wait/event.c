@@ -3,7 +3,6 @@
  * event the worker is asked once to set a word when the device gets there, and every query and wait reads that word.
  */
 #include <stdlib.h>
-#include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
 #include "backend/remote/wait/state.h"
 #include "backend/remote/memory/mirror.h"

@@ -10,7 +10,6 @@
  * the host queries or waits, and every few milliseconds while it waits, because another thread may write the value.
  */
 #include <stdlib.h>
-#include "backend/remote/code/code.h"
 #include "backend/remote/wait/state.h"
 #include "backend/remote/memory/mirror.h"
 
