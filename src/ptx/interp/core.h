@@ -17,9 +17,10 @@
  * tree, since lanes may be in different calls.  All of this is data: a waiting warp holds no native stack, so the
  * thread that runs a block can leave it at any time and continue with another.
  *
- * Ownership: the program owns decoded functions and kernels, for its whole life.  A launch owns its struct grid.  Each
- * worker (a thread of the grid) owns its blocks, with their warps, shared and local memory, and its frames; none of it
- * is shared between threads, so no lock protects it.  Threads share only struct grid.
+ * Ownership: the program owns decoded functions and kernels, for its whole life.  A launch owns its struct grid.
+ * Each grid thread (a host thread that runs its share of the grid) owns its blocks, with their warps, shared and
+ * local memory, and its frames; none of it is shared between threads, so no lock protects it.  Threads share only
+ * struct grid.
  */
 #pragma once
 
@@ -34,8 +35,8 @@ enum {
 	MAX_WARPS = 32,        /* warps of a block */
 	MAX_BARS = 16,         /* named barriers of a block */
 	MAX_JOINS = 64,        /* joins of a warp; a branch that finds none free does without */
-	CACHED_RANGES = 8,     /* allocations that a worker remembers */
-	HOT_RANGES = 64,       /* allocations that a worker remembers by instruction */
+	CACHED_RANGES = 8,     /* allocations that a grid thread remembers */
+	HOT_RANGES = 64,       /* allocations that a grid thread remembers by instruction */
 	BRANCH_BUDGET = 4096,  /* backward branches of a warp until another one runs */
 	SPIN_COST = 128,       /* budget that an atomic or volatile access costs */
 	STALL_LIMIT = 64,      /* stalls of a warp until its waiting lanes are released */
@@ -124,8 +125,8 @@ struct frame {
 	uint64_t local_base;       /* offset of its .local variables in each lane's local memory */
 	const struct call_site *site;
 	struct join join;       /* where the call returns */
-	struct frame *next;     /* in the worker's free list */
-	struct frame *next_all; /* in the worker's list of all frames */
+	struct frame *next;     /* in the grid thread's free list */
+	struct frame *next_all; /* in the grid thread's list of all frames */
 };
 
 /* SYNC: waits for the members of a warp-wide instruction. BAR: waits at barrier `bar`. */
@@ -183,7 +184,7 @@ struct barrier {
 
 struct block {
 	struct grid *grid;
-	struct worker *worker;
+	struct grid_thread *thread;
 	uint32_t ctaid[3];
 	uint32_t rank;       /* in its cluster */
 	struct block *peer;  /* next block of the cluster, a ring; itself if alone */
@@ -195,7 +196,7 @@ struct block {
 	struct warp *warps;
 	uint8_t *local;     /* local memory of all warps */
 	uint32_t idle;      /* rounds in which all warps were spinning */
-	struct block *next; /* in the worker's list of resident or free blocks */
+	struct block *next; /* in the grid thread's list of resident or free blocks */
 };
 
 /* ---- a grid ----------------------------------------------------------------------------------------- */
@@ -204,8 +205,8 @@ struct range {
 	uint64_t base, end;
 };
 
-/* One of the threads that run a grid. */
-struct worker {
+/* A host thread that runs its share of a grid. */
+struct grid_thread {
 	struct grid *grid;
 	struct range ranges[CACHED_RANGES]; /* accessible allocations, most recently used first */
 	struct range hot[HOT_RANGES]; /* the allocation an instruction last used; hashed by the instruction's address */
@@ -395,9 +396,9 @@ unsigned slot_width(unsigned type); /* enum width of a register of this type */
 
 /* ---- run.c ------------------------------------------------------------------------------------------ */
 
-/* How a warp, block or worker stopped. BLOCKED: all lanes wait. SPINNING: the budget went to spinning. */
+/* How a warp, block or grid thread stopped. BLOCKED: all lanes wait. SPINNING: the budget went to spinning. */
 enum run_state { RUN_DONE, RUN_BLOCKED, RUN_PROGRESS, RUN_SPINNING, RUN_FAULT };
 enum run_state block_run(struct block *b);
-void worker_run(void *data, uint64_t number);                      /* data: the grid */
-struct frame *frame_get(struct worker *k, const struct xfunc *fn); /* NULL: out of memory */
-void frame_put(struct worker *k, struct frame *f);
+void grid_thread_run(void *data, uint64_t number);                      /* data: the grid */
+struct frame *frame_get(struct grid_thread *k, const struct xfunc *fn); /* NULL: out of memory */
+void frame_put(struct grid_thread *k, struct frame *f);

@@ -1,4 +1,4 @@
-/* Runs one grid (interp_launch): prepares its constants and memory sizes, starts the workers, and returns the fault. */
+/* Runs one grid (interp_launch): prepares constants and memory sizes, starts the grid threads, returns the fault. */
 #include "ptx/interp/core.h"
 #include "ptx/interp/decode/decode.h"
 
@@ -91,9 +91,9 @@ static void run_grid(struct grid *g)
 	uint64_t clusters = g->nblocks / g->cluster_size, n = h->threads < clusters ? h->threads : clusters;
 
 	if (n > 1 && h->parallel)
-		h->parallel(h->arg, n, worker_run, g);
+		h->parallel(h->arg, n, grid_thread_run, g);
 	else
-		worker_run(g, 0);
+		grid_thread_run(g, 0);
 }
 
 static const char *fault_text(int fault)

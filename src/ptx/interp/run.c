@@ -1,9 +1,9 @@
 /*
- * Runs warps, blocks, and a worker's share of a grid.
+ * Runs warps, blocks, and a grid thread's share of a grid.
  *
  * A warp runs until it ends, waits, or has spent its budget; a block runs until all its warps have ended or only
- * spin. A worker takes the grid's blocks in order.  When all its blocks spin, it starts one more, so that blocks that
- * wait for later ones (at a grid-wide barrier) eventually find them running.
+ * spin. A grid thread takes the grid's blocks in order.  When all its blocks spin, it starts one more, so that blocks
+ * that wait for later ones (at a grid-wide barrier) eventually find them running.
  */
 #include "ptx/interp/core.h"
 
@@ -16,11 +16,11 @@
 #include <time.h>
 
 enum {
-	SPIN_ROUNDS = 64,    /* rounds in which all blocks of a worker spin until it starts one more */
-	MAX_RESIDENT = 256,  /* resident blocks of a worker, unless the launch is cooperative */
+	SPIN_ROUNDS = 64,    /* rounds in which all blocks of a grid thread spin until it starts one more */
+	MAX_RESIDENT = 256,  /* resident blocks of a grid thread, unless the launch is cooperative */
 	STUCK_ROUNDS = 64,   /* rounds in which a block spins until its waiting lanes are released */
-	CHECK_INTERVAL = 16, /* blocks that a worker starts between two checks whether the grid is over */
-	SLEEP_AFTER = 4096,  /* rounds until a spinning worker sleeps between rounds */
+	CHECK_INTERVAL = 16, /* blocks that a grid thread starts between two checks whether the grid is over */
+	SLEEP_AFTER = 4096,  /* rounds until a spinning grid thread sleeps between rounds */
 	SLEEP_NS = 50 * 1000,
 };
 
@@ -131,7 +131,7 @@ static enum run_state warp_run_turn(struct warp *w)
 		return RUN_FAULT;
 	r = warp_run(w);
 	if (r == RUN_DONE) {
-		frame_put(w->block->worker, w->root);
+		frame_put(w->block->thread, w->root);
 		w->root = NULL;
 	}
 	return r;
@@ -180,7 +180,7 @@ enum run_state block_run(struct block *b)
 		switch (r) {
 		case RUN_PROGRESS:
 			b->idle = 0;
-			if (b->worker->nresident > 1)
+			if (b->thread->nresident > 1)
 				return r;
 			break;
 		case RUN_SPINNING:
@@ -205,7 +205,7 @@ enum run_state block_run(struct block *b)
 
 #define ROUND64(n) (((n) + 63) & ~(size_t)63)
 
-struct frame *frame_get(struct worker *k, const struct xfunc *fn)
+struct frame *frame_get(struct grid_thread *k, const struct xfunc *fn)
 {
 	struct frame *f = k->free_frames[fn->index];
 	size_t params = (size_t)fn->param_stride * LANES, head = ROUND64(sizeof(*f)), regs = ROUND64(fn->frame_size);
@@ -227,7 +227,7 @@ struct frame *frame_get(struct worker *k, const struct xfunc *fn)
 	return f;
 }
 
-void frame_put(struct worker *k, struct frame *f)
+void frame_put(struct grid_thread *k, struct frame *f)
 {
 	f->next = k->free_frames[f->fn->index];
 	k->free_frames[f->fn->index] = f;
@@ -245,7 +245,7 @@ static void block_destroy(struct block *b)
 	free(b);
 }
 
-static struct block *block_create(struct worker *k)
+static struct block *block_create(struct grid_thread *k)
 {
 	struct grid *g = k->grid;
 	size_t local = g->local_size * LANES * g->nwarps;
@@ -254,7 +254,7 @@ static struct block *block_create(struct worker *k)
 	if (!b)
 		return NULL;
 	b->grid = g;
-	b->worker = k;
+	b->thread = k;
 	b->nwarps = g->nwarps;
 	b->warps = aligned_alloc(64, ROUND64(g->nwarps * sizeof(struct warp)));
 	b->shared = aligned_alloc(1024, (g->shared_size + 1023) & ~(size_t)1023);
@@ -309,7 +309,7 @@ static void block_begin(struct block *b, uint64_t number)
 	}
 }
 
-static struct block *worker_start_block(struct worker *k, uint64_t number)
+static struct block *grid_thread_start_block(struct grid_thread *k, uint64_t number)
 {
 	struct block *b = k->free_blocks;
 	int none = 0;
@@ -331,7 +331,7 @@ static struct block *worker_start_block(struct worker *k, uint64_t number)
 }
 
 /* Starts the blocks of the next cluster (one block, without clusters); false: none is left, or the grid is over. */
-static bool worker_start_cluster(struct worker *k)
+static bool grid_thread_start_cluster(struct grid_thread *k)
 {
 	struct grid *g = k->grid;
 	uint64_t n = atomic_fetch_add(&g->next, g->cluster_size);
@@ -340,9 +340,9 @@ static bool worker_start_cluster(struct worker *k)
 	/* Short blocks never spend a budget, which would check for the end of the grid. */
 	if (n >= g->nblocks || (++k->blocks_begun % CHECK_INTERVAL == 0 && grid_over(g)))
 		return false;
-	first = worker_start_block(k, n);
+	first = grid_thread_start_block(k, n);
 	for (uint32_t i = 1; first && i < g->cluster_size; i++) {
-		b = worker_start_block(k, n + i);
+		b = grid_thread_start_block(k, n + i);
 		if (!b)
 			return false;
 		b->peer = first->peer;
@@ -351,7 +351,7 @@ static bool worker_start_cluster(struct worker *k)
 	return first;
 }
 
-static void worker_end_block(struct worker *k, struct block **at)
+static void grid_thread_end_block(struct grid_thread *k, struct block **at)
 {
 	struct block *b = *at;
 
@@ -364,10 +364,10 @@ static void worker_end_block(struct worker *k, struct block **at)
 	k->free_blocks = b;
 }
 
-/* ---- workers ---------------------------------------------------------------------------------------- */
+/* ---- grid threads ----------------------------------------------------------------------------------- */
 
 /* Gives every resident block a turn. */
-static enum run_state worker_round(struct worker *k)
+static enum run_state grid_thread_round(struct grid_thread *k)
 {
 	enum run_state r = RUN_SPINNING;
 	struct block **at = &k->resident;
@@ -375,7 +375,7 @@ static enum run_state worker_round(struct worker *k)
 	while (*at) {
 		switch (block_run(*at)) {
 		case RUN_DONE:
-			worker_end_block(k, at);
+			grid_thread_end_block(k, at);
 			r = RUN_PROGRESS;
 			continue;
 		case RUN_FAULT:
@@ -391,7 +391,7 @@ static enum run_state worker_round(struct worker *k)
 	return r;
 }
 
-static void worker_pause(uint32_t rounds)
+static void grid_thread_pause(uint32_t rounds)
 {
 	struct timespec t = {.tv_nsec = SLEEP_NS};
 
@@ -401,7 +401,7 @@ static void worker_pause(uint32_t rounds)
 		sched_yield();
 }
 
-static void worker_loop(struct worker *k)
+static void grid_thread_loop(struct grid_thread *k)
 {
 	struct grid *g = k->grid;
 	bool cooperative = g->launch->cooperative;
@@ -410,9 +410,9 @@ static void worker_loop(struct worker *k)
 	while (!atomic_load_explicit(&g->fault, memory_order_relaxed)) {
 		enum run_state r;
 
-		if (!k->resident && !worker_start_cluster(k))
+		if (!k->resident && !grid_thread_start_cluster(k))
 			return;
-		r = worker_round(k);
+		r = grid_thread_round(k);
 		if (r == RUN_FAULT)
 			return;
 		if (r == RUN_PROGRESS) {
@@ -422,10 +422,10 @@ static void worker_loop(struct worker *k)
 		rounds++;
 		if (grid_over(g))
 			return;
-		if ((cooperative || rounds >= SPIN_ROUNDS) && k->nresident < max && worker_start_cluster(k))
+		if ((cooperative || rounds >= SPIN_ROUNDS) && k->nresident < max && grid_thread_start_cluster(k))
 			rounds = 0;
 		else
-			worker_pause(rounds);
+			grid_thread_pause(rounds);
 	}
 }
 
@@ -439,10 +439,10 @@ static void block_list_destroy(struct block *b)
 	}
 }
 
-void worker_run(void *data, uint64_t number)
+void grid_thread_run(void *data, uint64_t number)
 {
 	struct grid *g = data;
-	struct worker k = {.grid = g, .number = (uint32_t)number};
+	struct grid_thread k = {.grid = g, .number = (uint32_t)number};
 	int none = 0;
 	struct frame *next;
 	fenv_t callers;
@@ -453,7 +453,7 @@ void worker_run(void *data, uint64_t number)
 	k.resident_end = &k.resident;
 	k.free_frames = calloc(g->kernel->program->nfuncs, sizeof(*k.free_frames));
 	if (k.free_frames)
-		worker_loop(&k);
+		grid_thread_loop(&k);
 	else
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_OUT_OF_MEMORY);
 	block_list_destroy(k.resident);

@@ -90,9 +90,9 @@ static void builtin_free(struct warp *w, const struct xinst *x)
 	const struct call_site *s = x->data;
 	const struct interp_host *h = w->launch->host;
 
-	/* The caches of this worker must not grant access to freed memory. */
-	memset(w->block->worker->ranges, 0, sizeof(w->block->worker->ranges));
-	memset(w->block->worker->hot, 0, sizeof(w->block->worker->hot));
+	/* The caches of this grid thread must not grant access to freed memory. */
+	memset(w->block->thread->ranges, 0, sizeof(w->block->thread->ranges));
+	memset(w->block->thread->hot, 0, sizeof(w->block->thread->hot));
 	FOR_ACTIVE(w, i)
 	{
 		uint64_t p = builtin_arg(w, s, 0, i);

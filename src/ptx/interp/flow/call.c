@@ -36,7 +36,7 @@ static void pass_argument(struct warp *w, struct frame *to, const struct call_ar
 static struct frame *frame_enter(
 	struct warp *w, const struct call_site *s, const struct xfunc *fn, uint32_t lanes, struct join j)
 {
-	struct frame *f = frame_get(w->block->worker, fn);
+	struct frame *f = frame_get(w->block->thread, fn);
 	uint32_t n = s->nargs < fn->fn->nparams ? s->nargs : fn->fn->nparams;
 
 	if (!f) {
@@ -50,9 +50,9 @@ static struct frame *frame_enter(
 	f->stack_used = w->frame->stack_used + fn->stack_use;
 	if (f->stack_used > w->block->grid->stack_size ||
 		f->local_base + fn->fn->local_size > w->block->grid->calls_size) {
-		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "calling %s: the stack of %llu bytes is used up", fn->fn->name,
+		warp_fault(w, INTERP_ILLEGAL_ADDRESS, "calling %s exceeds the stack of %llu bytes", fn->fn->name,
 			(unsigned long long)w->block->grid->stack_size);
-		frame_put(w->block->worker, f);
+		frame_put(w->block->thread, f);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < n; i++)

@@ -73,7 +73,7 @@ static void join_done(struct warp *w, struct join *j)
 	if (j >= w->joins && j < w->joins + MAX_JOINS)
 		w->free_joins |= 1ULL << (j - w->joins);
 	else
-		frame_put(w->block->worker, (struct frame *)((char *)j - offsetof(struct frame, join)));
+		frame_put(w->block->thread, (struct frame *)((char *)j - offsetof(struct frame, join)));
 }
 
 /* The lanes that have arrived continue without the others. */
@@ -245,7 +245,7 @@ void warp_start(struct warp *w, uint32_t lanes)
 
 bool warp_enter(struct warp *w)
 {
-	struct frame *f = frame_get(w->block->worker, w->block->grid->kernel->entry);
+	struct frame *f = frame_get(w->block->thread, w->block->grid->kernel->entry);
 
 	if (!f) {
 		warp_fault(w, INTERP_OUT_OF_MEMORY, "no memory for a warp's registers");

@@ -54,7 +54,7 @@ static uint64_t sreg_uniform_value(const struct warp *w, unsigned sreg, unsigned
 	case PTX_SR_nwarpid:
 		return 64;
 	case PTX_SR_smid:
-		return b->worker->number;
+		return b->thread->number;
 	case PTX_SR_nsmid:
 		return w->launch->host->threads;
 	case PTX_SR_gridid:

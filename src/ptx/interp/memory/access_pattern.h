@@ -94,7 +94,7 @@ struct access_pattern {
 /* Like mem_accessible, but tries the allocation first that this instruction used last. */
 static inline bool range_reachable(struct warp *w, const struct xinst *x, uint64_t lo, uint64_t n)
 {
-	struct worker *k = w->block->worker;
+	struct grid_thread *k = w->block->thread;
 	struct range *hot = &k->hot[(uintptr_t)x / sizeof(*x) % HOT_RANGES];
 
 	if (lo - hot->base <= hot->end - hot->base && n <= hot->end - lo)

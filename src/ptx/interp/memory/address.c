@@ -16,10 +16,10 @@ static bool range_contains(uint64_t base, uint64_t size, uint64_t lo, uint64_t n
 	return lo >= base && lo - base <= size && n <= size - (lo - base);
 }
 
-/* Searches the worker's cache, then asks the host; the range found moves to the front. */
+/* Searches the grid thread's cache, then asks the host; the range found moves to the front. */
 static bool range_granted(struct warp *w, uint64_t lo, uint64_t n)
 {
-	struct worker *k = w->block->worker;
+	struct grid_thread *k = w->block->thread;
 	const struct interp_host *h = w->launch->host;
 	struct range r;
 	uint64_t size;
@@ -53,7 +53,7 @@ bool mem_accessible(struct warp *w, uint64_t lo, uint64_t n)
 {
 	struct block *b = w->block;
 	const struct grid *g = b->grid;
-	struct range *hot = &b->worker->ranges[0];
+	struct range *hot = &b->thread->ranges[0];
 
 	if (range_contains(hot->base, hot->end - hot->base, lo, n))
 		return true;
