@@ -20,12 +20,12 @@ cublasStatus_t blas_check_gemm(const struct blas *h, const struct blas_gemm *g)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-static unsigned size_of(cudaDataType type)
+static unsigned element_size(cudaDataType type)
 {
 	return type == CUDA_R_64F ? 8 : type == CUDA_R_32F || type == CUDA_R_32I ? 4 : type == CUDA_R_8I ? 1 : 2;
 }
 
-static float bf16_value(uint16_t h)
+static float bf16_to_float(uint16_t h)
 {
 	uint32_t u = (uint32_t)h << 16;
 	float f;
@@ -35,7 +35,7 @@ static float bf16_value(uint16_t h)
 }
 
 /* Rounds to nearest even. */
-static uint16_t bf16_of(float f)
+static uint16_t float_to_bf16(float f)
 {
 	uint32_t u;
 
@@ -55,7 +55,7 @@ static double read_element(const void *p, cudaDataType type, int64_t i)
 	case CUDA_R_8I:
 		return ((const int8_t *)p)[i];
 	case CUDA_R_16BF:
-		return bf16_value(((const uint16_t *)p)[i]);
+		return bf16_to_float(((const uint16_t *)p)[i]);
 	default:
 		return (double)((const _Float16 *)p)[i];
 	}
@@ -74,7 +74,7 @@ static void write_element(void *p, cudaDataType type, int64_t i, double v)
 		((int32_t *)p)[i] = (int32_t)(int64_t)v;
 		break;
 	case CUDA_R_16BF:
-		((uint16_t *)p)[i] = bf16_of((float)v);
+		((uint16_t *)p)[i] = float_to_bf16((float)v);
 		break;
 	default:
 		((_Float16 *)p)[i] = (_Float16)v;
@@ -142,7 +142,7 @@ static void multiply_converted(const struct gemm_ex *e, const void *a, const voi
 
 static const void *batch_matrix(const void *p, bool pointers, int64_t i, int64_t stride, cudaDataType type)
 {
-	return pointers ? ((const void *const *)p)[i] : (const char *)p + i * stride * size_of(type);
+	return pointers ? ((const void *const *)p)[i] : (const char *)p + i * stride * element_size(type);
 }
 
 static void gemm_ex(const void *args)
@@ -156,7 +156,7 @@ static void gemm_ex(const void *args)
 			(void *)(uintptr_t)batch_matrix(g->c, g->pointers, i, g->stride_c, g->type_c));
 }
 
-static bool is_float(cudaDataType type)
+static bool type_is_float(cudaDataType type)
 {
 	return type == CUDA_R_32F || type == CUDA_R_16F || type == CUDA_R_16BF;
 }
@@ -177,7 +177,8 @@ static bool choose_compute_type(struct gemm_ex *e, cublasComputeType_t compute)
 	case CUBLAS_COMPUTE_32F_FAST_16BF:
 	case CUBLAS_COMPUTE_32F_FAST_TF32:
 		e->scalar = CUDA_R_32F;
-		return g->type_a == g->type_b && is_float(g->type_c) && (is_float(g->type_a) || g->type_a == CUDA_R_8I);
+		return g->type_a == g->type_b && type_is_float(g->type_c) &&
+		       (type_is_float(g->type_a) || g->type_a == CUDA_R_8I);
 	case CUBLAS_COMPUTE_64F:
 	case CUBLAS_COMPUTE_64F_PEDANTIC:
 		e->scalar = CUDA_R_64F;
@@ -193,7 +194,7 @@ static bool choose_compute_type(struct gemm_ex *e, cublasComputeType_t compute)
 	}
 }
 
-static cublasStatus_t queue_ex(
+static cublasStatus_t queue_gemm_ex(
 	struct blas *h, struct blas_gemm g, cublasComputeType_t compute, const void *alpha, const void *beta)
 {
 	struct gemm_ex e = {.g = g};
@@ -205,8 +206,8 @@ static cublasStatus_t queue_ex(
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!choose_compute_type(&e, compute))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
-	e.g.alpha = blas_scalar(h, alpha, size_of(e.scalar));
-	e.g.beta = blas_scalar(h, beta, size_of(e.scalar));
+	e.g.alpha = blas_scalar(h, alpha, element_size(e.scalar));
+	e.g.beta = blas_scalar(h, beta, element_size(e.scalar));
 	return g.m && g.n && g.count ? blas_queue(h, gemm_ex, &e, sizeof e, false) : CUBLAS_STATUS_SUCCESS;
 }
 
@@ -217,7 +218,7 @@ static cublasStatus_t queue_ex(
 		cublasComputeType_t compute, int algorithm) \
 	{ \
 		(void)algorithm; \
-		return queue_ex(h, \
+		return queue_gemm_ex(h, \
 			(struct blas_gemm){BLAS_GEMM_MATRICES, .count = 1, .type_a = at, .type_b = bt, .type_c = ct}, \
 			compute, alpha, beta); \
 	} \
@@ -227,7 +228,7 @@ static cublasStatus_t queue_ex(
 		cudaDataType ct, I ldc, long long sc, I count, cublasComputeType_t compute, int algorithm) \
 	{ \
 		(void)algorithm; \
-		return queue_ex(h, \
+		return queue_gemm_ex(h, \
 			(struct blas_gemm){BLAS_GEMM_MATRICES, .count = count, .stride_a = sa, .stride_b = sb, \
 				.stride_c = sc, .type_a = at, .type_b = bt, .type_c = ct}, \
 			compute, alpha, beta); \
@@ -238,7 +239,7 @@ static cublasStatus_t queue_ex(
 		I ldc, I count, cublasComputeType_t compute, int algorithm) \
 	{ \
 		(void)algorithm; \
-		return queue_ex(h, \
+		return queue_gemm_ex(h, \
 			(struct blas_gemm){BLAS_GEMM_MATRICES, .count = count, .pointers = true, .type_a = at, \
 				.type_b = bt, .type_c = ct}, \
 			compute, alpha, beta); \

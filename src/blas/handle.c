@@ -147,7 +147,7 @@ static const struct status_text {
 	{CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "no licence"},
 };
 
-static const struct status_text *text_of(cublasStatus_t status)
+static const struct status_text *find_status_text(cublasStatus_t status)
 {
 	static const struct status_text unknown = {0, "(unknown cublasStatus_t)", "(unknown cublasStatus_t)"};
 
@@ -159,12 +159,12 @@ static const struct status_text *text_of(cublasStatus_t status)
 
 BLAS_EXPORT const char *cublasGetStatusName(cublasStatus_t status)
 {
-	return text_of(status)->name;
+	return find_status_text(status)->name;
 }
 
 BLAS_EXPORT const char *cublasGetStatusString(cublasStatus_t status)
 {
-	return text_of(status)->text;
+	return find_status_text(status)->text;
 }
 
 /* ---- copies of strided vectors and of matrices between host and device ---- */

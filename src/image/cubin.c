@@ -50,16 +50,16 @@ static int cubin_fail_memory(struct cubin *c)
 	return image_fail(c->err, -ENOMEM, "cubin: out of memory");
 }
 
-static bool starts_with(const char *name, const char *with)
+static bool name_starts_with(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));
 }
 
 static enum section_role section_role_of(const char *name)
 {
-	if (starts_with(name, ".nv.info."))
+	if (name_starts_with(name, ".nv.info."))
 		return SECTION_KERNEL_INFO;
-	if (starts_with(name, ".nv.shared."))
+	if (name_starts_with(name, ".nv.shared."))
 		return SECTION_KERNEL_SHARED;
 	if (!strcmp(name, ".nv.info"))
 		return SECTION_MODULE_INFO;
@@ -214,7 +214,7 @@ static int read_symbols(struct cubin *c)
 	return r;
 }
 
-static struct image_kernel *kernel_find(struct cubin *c, const char *name)
+static struct image_kernel *cubin_find_kernel(struct cubin *c, const char *name)
 {
 	struct image_kernel key = {.name = name}, *at = &key, **found;
 
@@ -356,7 +356,7 @@ static int check_params(struct cubin *c, struct image_kernel *k)
 
 static int read_kernel_info(struct cubin *c, const struct elf_section *s)
 {
-	struct image_kernel *k = kernel_find(c, s->name + strlen(".nv.info."));
+	struct image_kernel *k = cubin_find_kernel(c, s->name + strlen(".nv.info."));
 	struct info_record rec;
 	size_t at = 0;
 	int r;
@@ -396,7 +396,7 @@ static int read_module_info(struct cubin *c, const struct elf_section *s)
 
 static int read_kernel_shared(struct cubin *c, const struct elf_section *s)
 {
-	struct image_kernel *k = kernel_find(c, s->name + strlen(".nv.shared."));
+	struct image_kernel *k = cubin_find_kernel(c, s->name + strlen(".nv.shared."));
 	/* The device linker adds the reserved bytes to the section. */
 	uint64_t reserved = c->code->sm >= 90 && !c->code->relocatable ? CUBIN_RESERVED_SHARED : 0;
 

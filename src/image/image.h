@@ -200,9 +200,10 @@ enum image_space {
 struct image_global {
 	const char *name;
 	uint64_t size;
-	uint32_t align;   /* 0: not stated */
-	uint64_t offset;  /* cubin: in its section */
-	const void *init; /* cubin: size bytes inside what was read, NULL: zeroes; PTX: NULL, see struct ptx_var */
+	uint32_t align;  /* 0: not stated */
+	uint64_t offset; /* cubin: in its section */
+	const void *
+		init; /* cubin: initial value, inside the bytes that were read; NULL: zeroes. PTX: see struct ptx_var */
 	enum image_space space;
 	bool managed;
 	bool external; /* declared here, defined elsewhere */

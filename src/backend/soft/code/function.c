@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void release_function(void *object)
+static void function_release(void *object)
 {
 	struct function *f = object;
 
@@ -31,8 +31,8 @@ static struct function *function_create(struct module *m, unsigned i, struct ker
 		f->owner = owner;
 		f->tuning = &owner->tuning[m->object.ctx->device->ordinal];
 	}
-	if (object_init_held(&f->object, KIND_FUNCTION, m->object.ctx, release_function)) {
-		release_function(f);
+	if (object_init_held(&f->object, KIND_FUNCTION, m->object.ctx, function_release)) {
+		function_release(f);
 		return NULL;
 	}
 	return f;

@@ -5,7 +5,7 @@
 
 #include "backend/soft/stream/event.h"
 
-static CUresult run_launch(struct command *c)
+static CUresult launch_run(struct command *c)
 {
 	struct kernel_launch *k = c->data;
 	struct module *m = k->function->module;
@@ -36,12 +36,12 @@ static CUresult run_launch(struct command *c)
 	return soft.engine->launch(m->program->code, k->function->kernel, &l);
 }
 
-static void release_launch(struct command *c)
+static void launch_release(struct command *c)
 {
 	object_put(((struct kernel_launch *)c->data)->function);
 }
 
-const struct command_ops command_launch = {COMMAND_LAUNCH, run_launch, release_launch, false};
+const struct command_ops command_launch = {COMMAND_LAUNCH, launch_run, launch_release, false};
 
 /* ---- checking ---- */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void release_library(void *object)
+static void library_release(void *object)
 {
 	struct library *l = object;
 
@@ -23,7 +23,7 @@ static void release_library(void *object)
 	free(l);
 }
 
-static void release_kernel(void *object)
+static void kernel_release(void *object)
 {
 	struct kernel *k = object;
 
@@ -77,7 +77,7 @@ static CUresult library_open(CUlibrary handle, struct library **l)
 	return r;
 }
 
-static struct kernel *create_kernel(struct library *l, unsigned i)
+static struct kernel *kernel_create(struct library *l, unsigned i)
 {
 	struct kernel *k = calloc(1, sizeof *k);
 
@@ -93,8 +93,8 @@ static struct kernel *create_kernel(struct library *l, unsigned i)
 	k->tuning = calloc(soft.ndevices + 1, sizeof *k->tuning);
 	for (int d = 0; k->tuning && d < soft.ndevices; d++)
 		tuning_init(&k->tuning[d]);
-	if (!k->tuning || object_init(&k->object, KIND_KERNEL, NULL, release_kernel)) {
-		release_kernel(k);
+	if (!k->tuning || object_init(&k->object, KIND_KERNEL, NULL, kernel_release)) {
+		kernel_release(k);
 		return NULL;
 	}
 	return k;
@@ -108,7 +108,7 @@ static CUresult library_kernel(struct library *l, unsigned i, CUkernel *out)
 	pthread_mutex_lock(&l->lock);
 	handle = atomic_load(&l->kernels[i]);
 	if (!handle) {
-		struct kernel *k = create_kernel(l, i);
+		struct kernel *k = kernel_create(l, i);
 
 		handle = k ? k->object.handle : 0;
 		atomic_store(&l->kernels[i], handle);
@@ -187,7 +187,7 @@ static CUresult library_options(unsigned n, CUlibraryOption *options, void **val
 	return CUDA_SUCCESS;
 }
 
-static CUresult create_library(CUlibrary *out, const void *image, struct program *program)
+static CUresult library_create(CUlibrary *out, const void *image, struct program *program)
 {
 	struct library *l = calloc(1, sizeof *l);
 
@@ -200,8 +200,8 @@ static CUresult create_library(CUlibrary *out, const void *image, struct program
 		program_ref(program);
 		l->program = program;
 	}
-	if ((program && !l->kernels) || object_init(&l->object, KIND_LIBRARY, NULL, release_library)) {
-		release_library(l);
+	if ((program && !l->kernels) || object_init(&l->object, KIND_LIBRARY, NULL, library_release)) {
+		library_release(l);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*out = object_handle(CUlibrary, l);
@@ -225,11 +225,11 @@ CUresult soft_cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option 
 	if (r)
 		return r;
 	if (preserved && !njit)
-		return create_library(out, image, NULL);
+		return library_create(out, image, NULL);
 	r = program_load(image, &jit, &p);
 	jit_write_outputs(&jit);
 	if (!r)
-		r = create_library(out, NULL, p);
+		r = library_create(out, NULL, p);
 	program_put(p);
 	return r;
 }
@@ -259,7 +259,7 @@ CUresult soft_cuLibraryLoadFromFile(CUlibrary *out, const char *name, CUjit_opti
 	free(data);
 	jit_write_outputs(&jit);
 	if (!r)
-		r = create_library(out, NULL, p);
+		r = library_create(out, NULL, p);
 	program_put(p);
 	return r;
 }

@@ -10,7 +10,7 @@
 
 #include "backend/soft/memory/range.h"
 
-static void free_globals(struct module *m)
+static void module_free_globals(struct module *m)
 {
 	for (size_t i = 0; m->globals && i < m->program->code->nglobals; i++) {
 		struct range *r = NULL;
@@ -22,11 +22,11 @@ static void free_globals(struct module *m)
 	}
 }
 
-static void release_module(void *object)
+static void module_release(void *object)
 {
 	struct module *m = object;
 
-	free_globals(m);
+	module_free_globals(m);
 	program_put(m->program);
 	free(m->globals);
 	free(m->functions);
@@ -66,10 +66,10 @@ CUresult module_create(struct context *ctx, struct program *p, struct module **o
 	m->functions = calloc(p->code->nkernels + 1, sizeof *m->functions);
 	if (m->globals && m->functions)
 		r = module_place_globals(m, ctx);
-	if (!r && object_init_held(&m->object, KIND_MODULE, ctx, release_module))
+	if (!r && object_init_held(&m->object, KIND_MODULE, ctx, module_release))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
-		release_module(m);
+		module_release(m);
 		return r;
 	}
 	*out = m;

@@ -100,7 +100,7 @@ static CUresult program_create(struct code *code, struct program **program)
 	return r;
 }
 
-static CUresult unpack_entry(const struct image_entry *e, struct image_blob *blob, struct engine_piece *piece)
+static CUresult piece_from_entry(const struct image_entry *e, struct image_blob *blob, struct engine_piece *piece)
 {
 	int err = image_payload(e, blob);
 
@@ -124,7 +124,7 @@ static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit
 	struct code *code;
 
 	for (unsigned i = 0; i < n && !r; i++)
-		r = unpack_entry(&e[i], &blobs[i], &pieces[i]);
+		r = piece_from_entry(&e[i], &blobs[i], &pieces[i]);
 	if (!r)
 		r = soft.engine->load(pieces, n, &soft.devices[0].info, &jit->error, &code);
 	for (unsigned i = 0; i < n && blobs; i++)

@@ -97,8 +97,11 @@ static struct capture *capture_find_in_context(const struct context *ctx)
 	{
 		struct capture *c = container_of(it, struct capture, link);
 
-		list_each(
-			st, &c->strands) if (container_of(st, struct strand, link)->stream->object.ctx == ctx) return c;
+		list_each(st, &c->strands)
+		{
+			if (container_of(st, struct strand, link)->stream->object.ctx == ctx)
+				return c;
+		}
 	}
 	return NULL;
 }

@@ -155,9 +155,12 @@ static CUresult copy_node(struct graph *to, struct node *n, bool named)
 /* In the order of the original, so that queries list the edges of both in the same order. */
 static CUresult copy_edges(const struct graph *g)
 {
-	each_node(n, g) for (unsigned i = 0; i < n->from.n;
-		i++) if (edge_add(n->from.at[i].node->copy, n->copy,
-				 &n->from.at[i].data)) return CUDA_ERROR_OUT_OF_MEMORY;
+	each_node(n, g)
+	{
+		for (unsigned i = 0; i < n->from.n; i++)
+			if (edge_add(n->from.at[i].node->copy, n->copy, &n->from.at[i].data))
+				return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	return CUDA_SUCCESS;
 }
 
@@ -229,8 +232,12 @@ static bool graph_has_memory_nodes(const struct graph *g)
 {
 	if (g->memory_nodes)
 		return true;
-	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs;
-		i++) if (graph_has_memory_nodes(n->content.graphs[i])) return true;
+	each_node(n, g)
+	{
+		for (unsigned i = 0; i < n->content.ngraphs; i++)
+			if (graph_has_memory_nodes(n->content.graphs[i]))
+				return true;
+	}
 	return false;
 }
 

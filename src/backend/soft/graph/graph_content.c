@@ -280,7 +280,7 @@ static void show_copy(struct node_content *c, const struct command *command)
 	m->Height = m->Depth = 1;
 }
 
-static void show_set(struct node_content *c, const struct command *command)
+static void show_memset(struct node_content *c, const struct command *command)
 {
 	CUDA_MEMSET_NODE_PARAMS_v2 *m = &c->params.memset;
 	const struct fill *s = command->data;
@@ -330,7 +330,7 @@ static CUresult content_show_command(struct node_content *c, const struct comman
 		return CUDA_SUCCESS;
 	case COMMAND_FILL:
 		c->params.type = CU_GRAPH_NODE_TYPE_MEMSET;
-		show_set(c, command);
+		show_memset(c, command);
 		return CUDA_SUCCESS;
 	case COMMAND_HOST:
 		c->params.type = CU_GRAPH_NODE_TYPE_HOST;

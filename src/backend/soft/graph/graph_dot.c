@@ -57,7 +57,7 @@ static void print_copy(FILE *f, const struct node *n)
 		fprintf(f, "\\n%zu x %zu x %zu bytes", m->WidthInBytes, m->Height, m->Depth);
 }
 
-static void print_set(FILE *f, const struct node *n)
+static void print_memset(FILE *f, const struct node *n)
 {
 	const CUDA_MEMSET_NODE_PARAMS_v2 *m = &n->content.params.memset;
 
@@ -75,7 +75,7 @@ static void print_details(FILE *f, const struct node *n, unsigned flags)
 	else if (p->type == CU_GRAPH_NODE_TYPE_MEMCPY && all & CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS)
 		print_copy(f, n);
 	else if (p->type == CU_GRAPH_NODE_TYPE_MEMSET && all & CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS)
-		print_set(f, n);
+		print_memset(f, n);
 	else if (p->type == CU_GRAPH_NODE_TYPE_HOST && all & CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS)
 		fprintf(f, "\\n%p(%p)", (void *)p->host.fn, p->host.userData);
 	else if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && all & CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS)
@@ -99,11 +99,18 @@ static void print_graph(FILE *f, const struct graph *g, unsigned flags)
 		print_details(f, n, flags);
 		fputs("\"];\n", f);
 	}
-	each_node(n, g) for (unsigned i = 0; i < n->to.n; i++)
-		fprintf(f, "\"graph_%llu_node_%u\" -> \"graph_%llu_node_%u\"%s;\n", g->id, n->id, g->id,
-			n->to.at[i].node->id, n->to.at[i].data.type ? "[style=\"dotted\"]" : "");
+	each_node(n, g)
+	{
+		for (unsigned i = 0; i < n->to.n; i++)
+			fprintf(f, "\"graph_%llu_node_%u\" -> \"graph_%llu_node_%u\"%s;\n", g->id, n->id, g->id,
+				n->to.at[i].node->id, n->to.at[i].data.type ? "[style=\"dotted\"]" : "");
+	}
 	fputs("}\n", f);
-	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs; i++) print_graph(f, n->content.graphs[i], flags);
+	each_node(n, g)
+	{
+		for (unsigned i = 0; i < n->content.ngraphs; i++)
+			print_graph(f, n->content.graphs[i], flags);
+	}
 }
 
 CUresult soft_cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned int flags)

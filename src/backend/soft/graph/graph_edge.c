@@ -114,7 +114,11 @@ struct node **graph_order(struct graph *g, struct node **cycle)
 				order[n++] = order[i]->to.at[k].node;
 	if (n == g->nnodes)
 		return order;
-	each_node(node, g) if (node->mark && !*cycle) *cycle = node;
+	each_node(node, g)
+	{
+		if (node->mark && !*cycle)
+			*cycle = node;
+	}
 	free(order);
 	return NULL;
 }
@@ -153,7 +157,7 @@ static CUresult find_node_pair(struct graph *g, CUgraphNode from, CUgraphNode to
 	return *f && *t && *f != *t && (*f)->graph == g && (*t)->graph == g ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult add_one(struct graph *g, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
+static CUresult add_checked_edge(struct graph *g, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
 {
 	struct node *f, *t;
 	CUresult r = find_node_pair(g, from, to, &f, &t);
@@ -165,7 +169,7 @@ static CUresult add_one(struct graph *g, CUgraphNode from, CUgraphNode to, const
 	return edge_add(f, t, data) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-static CUresult remove_one(struct graph *g, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
+static CUresult remove_edge(struct graph *g, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
 {
 	struct node *f, *t;
 	CUresult r = find_node_pair(g, from, to, &f, &t);
@@ -190,9 +194,9 @@ CUresult soft_cuGraphAddDependencies_v2(
 	if (!g || (n && (!from || !to)))
 		r = CUDA_ERROR_INVALID_VALUE;
 	for (; !r && done < n; done += !r)
-		r = add_one(g, from[done], to[done], data ? &data[done] : &full_dependency);
+		r = add_checked_edge(g, from[done], to[done], data ? &data[done] : &full_dependency);
 	while (r && done)
-		done--, remove_one(g, from[done], to[done], NULL);
+		done--, remove_edge(g, from[done], to[done], NULL);
 	pthread_mutex_unlock(&graph_lock);
 	return r;
 }
@@ -214,7 +218,7 @@ CUresult soft_cuGraphRemoveDependencies_v2(
 	else if (g->memory_nodes && n)
 		r = CUDA_ERROR_NOT_SUPPORTED;
 	for (size_t i = 0; !r && i < n; i++)
-		r = remove_one(g, from[i], to[i], data ? &data[i] : &full_dependency);
+		r = remove_edge(g, from[i], to[i], data ? &data[i] : &full_dependency);
 	pthread_mutex_unlock(&graph_lock);
 	return r;
 }
@@ -273,7 +277,11 @@ static CUresult graph_query_nodes(CUgraph handle, CUgraphNode *out, size_t *coun
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = graph_find(handle);
 	if (g) {
-		each_node(n, g) if (!roots || !n->from.n) query_add(&o, n, NULL, NULL);
+		each_node(n, g)
+		{
+			if (!roots || !n->from.n)
+				query_add(&o, n, NULL, NULL);
+		}
 		r = query_finish(&o, count);
 	}
 	pthread_mutex_unlock(&graph_lock);
@@ -301,8 +309,11 @@ CUresult soft_cuGraphGetEdges_v2(
 	pthread_mutex_lock(&graph_lock);
 	struct graph *g = graph_find(handle);
 	if (g) {
-		each_node(n, g) for (unsigned i = 0; i < n->to.n; i++)
-			query_add(&o, n, n->to.at[i].node, &n->to.at[i].data);
+		each_node(n, g)
+		{
+			for (unsigned i = 0; i < n->to.n; i++)
+				query_add(&o, n, n->to.at[i].node, &n->to.at[i].data);
+		}
 		r = query_finish(&o, count);
 	}
 	pthread_mutex_unlock(&graph_lock);

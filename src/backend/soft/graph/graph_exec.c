@@ -9,7 +9,7 @@
 		CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
 
 /* Called when the last reference is dropped; pending launches reference the plan only. */
-static void release_exec(void *object)
+static void exec_release(void *object)
 {
 	struct exec *x = object;
 	struct user_object_list dead = {NULL};
@@ -31,8 +31,11 @@ static size_t graph_count_nodes(const struct graph *g)
 {
 	size_t n = g->nnodes;
 
-	each_node(node, g) for (unsigned i = 0; i < node->content.ngraphs; i++) n +=
-		graph_count_nodes(node->content.graphs[i]);
+	each_node(node, g)
+	{
+		for (unsigned i = 0; i < node->content.ngraphs; i++)
+			n += graph_count_nodes(node->content.graphs[i]);
+	}
 	return n;
 }
 
@@ -124,9 +127,17 @@ struct instantiate_result {
 
 static bool graph_has_unused_condition(const struct graph *g)
 {
-	list_each(it, &g->conditions) if (!container_of(it, struct condition, link)->used) return true;
-	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs;
-		i++) if (graph_has_unused_condition(n->content.graphs[i])) return true;
+	list_each(it, &g->conditions)
+	{
+		if (!container_of(it, struct condition, link)->used)
+			return true;
+	}
+	each_node(n, g)
+	{
+		for (unsigned i = 0; i < n->content.ngraphs; i++)
+			if (graph_has_unused_condition(n->content.graphs[i]))
+				return true;
+	}
 	return false;
 }
 
@@ -201,12 +212,12 @@ static CUresult exec_instantiate(
 	pthread_mutex_init(&x->lock, NULL);
 	x->flags = flags;
 	CUresult r = exec_fill(x, graph, result);
-	if (!r && object_init(&x->object, KIND_GRAPH_EXEC, NULL, release_exec)) {
+	if (!r && object_init(&x->object, KIND_GRAPH_EXEC, NULL, exec_release)) {
 		exec_release_memory_graph(x);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (r) {
-		release_exec(x);
+		exec_release(x);
 		return r;
 	}
 	result->why = CUDA_GRAPH_INSTANTIATE_SUCCESS;

@@ -152,7 +152,7 @@ static bool attribute_is_known(CUkernelNodeAttrID id)
 	}
 }
 
-static struct node *kernel_find(CUgraphNode handle)
+static struct node *kernel_node_find(CUgraphNode handle)
 {
 	struct node *n = node_find(handle);
 
@@ -166,7 +166,7 @@ CUresult soft_cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttr
 	if (!out || !attribute_is_known(id))
 		return r;
 	pthread_mutex_lock(&graph_lock);
-	struct node *n = kernel_find(handle);
+	struct node *n = kernel_node_find(handle);
 	if (n) {
 		const struct kernel_attributes *a = n->content.attributes;
 
@@ -201,7 +201,7 @@ CUresult soft_cuGraphKernelNodeSetAttribute(
 	if (!value || !attribute_is_known(id))
 		return r;
 	pthread_mutex_lock(&graph_lock);
-	struct node *n = kernel_find(handle);
+	struct node *n = kernel_node_find(handle);
 	if (n) {
 		if (n->content.attributes)
 			a = *n->content.attributes;
@@ -219,7 +219,7 @@ CUresult soft_cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	pthread_mutex_lock(&graph_lock);
-	struct node *to = kernel_find(dst), *from = kernel_find(src);
+	struct node *to = kernel_node_find(dst), *from = kernel_node_find(src);
 	if (to && from)
 		r = to == from ? CUDA_SUCCESS
 			       : node_remake_kernel(to, from->content.attributes ? from->content.attributes : &none);

@@ -232,7 +232,7 @@ void exec_drop_lanes(struct exec *x)
 	x->nlanes = 0;
 }
 
-static CUresult need_lanes(struct exec *x, struct stream *s)
+static CUresult exec_ensure_lanes(struct exec *x, struct stream *s)
 {
 	struct context *ctx = s->object.ctx;
 	unsigned n = x->plan->nlanes;
@@ -259,7 +259,7 @@ static CUresult need_lanes(struct exec *x, struct stream *s)
 	return CUDA_SUCCESS;
 }
 
-static CUresult need_commands(struct exec *x)
+static CUresult exec_ensure_commands(struct exec *x)
 {
 	unsigned n = x->plan->nsegments;
 
@@ -303,15 +303,16 @@ static CUresult launch_discard(struct exec *x, CUresult r, struct command *head,
 	return r;
 }
 
-static CUresult exec_launch_locked(struct exec *x, struct stream *s)
+/* Requires x->lock. */
+static CUresult exec_submit_launch(struct exec *x, struct stream *s)
 {
 	bool wide = x->plan->nlanes > 1, none = !x->plan->nsegments;
 	struct command *head = NULL, *tail = NULL;
 	bool begun;
-	CUresult r = need_lanes(x, s);
+	CUresult r = exec_ensure_lanes(x, s);
 
 	if (!r)
-		r = need_commands(x);
+		r = exec_ensure_commands(x);
 	if (r)
 		return r;
 	if ((wide && !(head = launch_create_command(&command_empty, 0, 4))) ||
@@ -332,7 +333,7 @@ static CUresult exec_launch_locked(struct exec *x, struct stream *s)
 CUresult exec_launch(struct exec *x, struct stream *s)
 {
 	pthread_mutex_lock(&x->lock);
-	CUresult r = exec_launch_locked(x, s);
+	CUresult r = exec_submit_launch(x, s);
 	pthread_mutex_unlock(&x->lock);
 	return r;
 }
@@ -379,7 +380,7 @@ CUresult soft_cuGraphUpload(CUgraphExec exec, CUstream stream)
 		r = capture_reject_stream(s);
 	} else {
 		pthread_mutex_lock(&x->lock);
-		r = need_lanes(x, s);
+		r = exec_ensure_lanes(x, s);
 		pthread_mutex_unlock(&x->lock);
 	}
 	object_put(s);

@@ -301,7 +301,7 @@ CUresult soft_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *
 	return node_set_params(node, &p);
 }
 
-static CUgraphNodeParams of_set(const CUDA_MEMSET_NODE_PARAMS *m, CUcontext ctx)
+static CUgraphNodeParams params_of_memset(const CUDA_MEMSET_NODE_PARAMS *m, CUcontext ctx)
 {
 	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
 
@@ -317,7 +317,7 @@ CUresult soft_cuGraphAddMemsetNode(CUgraphNode *out, CUgraph graph, const CUgrap
 
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = of_set(m, ctx);
+	p = params_of_memset(m, ctx);
 	return graph_add_params(out, graph, deps, NULL, ndeps, &p);
 }
 
@@ -339,7 +339,7 @@ CUresult soft_cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NOD
 
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = of_set(m, node_context(node));
+	p = params_of_memset(m, node_context(node));
 	return node_set_params(node, &p);
 }
 

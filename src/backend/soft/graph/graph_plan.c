@@ -96,7 +96,11 @@ static int flatten_child(struct flats *f, struct node *n, unsigned entry, struct
 		err = flats_append(f, NULL);
 	if (!err && list_empty(&child->nodes))
 		err = flats_depend(f, begin);
-	each_node(m, child) if (!err && !m->to.n) err = flats_depend(f, m->step);
+	each_node(m, child)
+	{
+		if (!err && !m->to.n)
+			err = flats_depend(f, m->step);
+	}
 	return err;
 }
 
@@ -128,7 +132,7 @@ static void clock_merge(unsigned *clock, const unsigned *other)
 		clock[l] = other[l] > clock[l] ? other[l] : clock[l];
 }
 
-static unsigned place_in_lane(const struct flat *x)
+static unsigned position_in_lane(const struct flat *x)
 {
 	return x->clock[x->lane];
 }
@@ -144,11 +148,11 @@ static unsigned choose_lane(struct flats *f, const struct flat *x)
 			return f->at[d].lane;
 	}
 	for (unsigned l = 0; l < f->nlanes; l++) {
-		unsigned length = place_in_lane(&f->at[f->tail[l]]);
+		unsigned length = position_in_lane(&f->at[f->tail[l]]);
 
 		if (length <= x->clock[l])
 			return l;
-		if (length < place_in_lane(&f->at[f->tail[shortest]]))
+		if (length < position_in_lane(&f->at[f->tail[shortest]]))
 			shortest = l;
 	}
 	return f->nlanes < f->most_lanes ? f->nlanes : shortest;
@@ -158,7 +162,7 @@ static unsigned choose_lane(struct flats *f, const struct flat *x)
 static bool dependency_is_implied(struct flats *f, const struct flat *x, unsigned d, const struct flat *before)
 {
 	const struct flat *dep = &f->at[d];
-	unsigned place = place_in_lane(dep);
+	unsigned place = position_in_lane(dep);
 
 	if (before && before->clock[dep->lane] >= place)
 		return true;
@@ -272,7 +276,7 @@ static bool graph_fits_body(const struct graph *g, struct node **bad)
 	return true;
 }
 
-static CUresult make_bodies(struct step *s, struct node *n, struct node **bad)
+static CUresult step_create_bodies(struct step *s, struct node *n, struct node **bad)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -314,7 +318,7 @@ static CUresult plan_place_steps(struct flats *f, struct plan *p, struct node **
 		step_set(s, x->node);
 		if (s->priority < p->lane_priority[g->lane])
 			p->lane_priority[g->lane] = s->priority;
-		CUresult r = make_bodies(s, x->node, bad);
+		CUresult r = step_create_bodies(s, x->node, bad);
 		if (r)
 			return r;
 		x->node->step = at;
@@ -322,7 +326,7 @@ static CUresult plan_place_steps(struct flats *f, struct plan *p, struct node **
 	return CUDA_SUCCESS;
 }
 
-static CUresult collect_memory(struct plan *p)
+static CUresult plan_collect_memory(struct plan *p)
 {
 	p->memory.allocs = malloc((p->nsteps + 1) * sizeof *p->memory.allocs);
 	p->memory.frees = malloc((p->nsteps + 1) * sizeof *p->memory.frees);
@@ -344,8 +348,11 @@ static int plan_reference_users(struct plan *p, const struct graph *g)
 {
 	int err = user_objects_copy(&p->users, &g->users);
 
-	each_node(n, g) for (unsigned i = 0; i < n->content.ngraphs && !err; i++) err =
-		plan_reference_users(p, n->content.graphs[i]);
+	each_node(n, g)
+	{
+		for (unsigned i = 0; i < n->content.ngraphs && !err; i++)
+			err = plan_reference_users(p, n->content.graphs[i]);
+	}
 	return err;
 }
 
@@ -380,7 +387,7 @@ static CUresult plan_build(struct flats *f, struct graph *g, struct plan **out, 
 	p->nsegments = f->nsegments;
 	CUresult r = plan_place_steps(f, p, bad);
 	if (!r)
-		r = collect_memory(p);
+		r = plan_collect_memory(p);
 	if (!r && plan_reference_users(p, g))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r)
@@ -390,13 +397,13 @@ static CUresult plan_build(struct flats *f, struct graph *g, struct plan **out, 
 	return r;
 }
 
-static bool has_conditions(const struct graph *g)
+static bool graph_has_conditions(const struct graph *g)
 {
 	each_node(n, g)
 	{
 		if (node_type(n) == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 			return true;
-		if (node_type(n) == CU_GRAPH_NODE_TYPE_GRAPH && has_conditions(n->content.graphs[0]))
+		if (node_type(n) == CU_GRAPH_NODE_TYPE_GRAPH && graph_has_conditions(n->content.graphs[0]))
 			return true;
 	}
 	return false;
@@ -418,7 +425,7 @@ static unsigned flats_max_lanes(const struct flats *f)
 CUresult plan_create(struct plan **out, struct graph *g, struct node **bad)
 {
 	struct flats f = {0};
-	bool reset = has_conditions(g);
+	bool reset = graph_has_conditions(g);
 	int err = reset ? flats_append(&f, NULL) : 0;
 
 	*bad = NULL;
@@ -490,7 +497,7 @@ struct plan *plan_copy(const struct plan *from)
 	memcpy(p->lane_priority, from->lane_priority, from->nlanes * sizeof *p->lane_priority);
 	for (unsigned i = 0; i < from->nsteps && !err; i++)
 		err = copy_step(&p->steps[i], &from->steps[i]);
-	if (!err && !collect_memory(p) && !user_objects_copy(&p->users, &from->users))
+	if (!err && !plan_collect_memory(p) && !user_objects_copy(&p->users, &from->users))
 		return p;
 	plan_put(p);
 	return NULL;

@@ -42,7 +42,7 @@ static CUresult exec_find(CUgraphExec handle, struct exec **x)
 	return *x ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult kept_attributes(struct exec *x, CUgraphNode handle, struct kernel_attributes *a)
+static CUresult exec_node_attributes(struct exec *x, CUgraphNode handle, struct kernel_attributes *a)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -94,7 +94,7 @@ static CUresult exec_set_params(CUgraphExec exec, CUgraphNode node, CUgraphNodeP
 
 	if (r)
 		return r;
-	r = type_is_settable_in_exec(p->type) ? kept_attributes(x, node, &a) : CUDA_ERROR_NOT_SUPPORTED;
+	r = type_is_settable_in_exec(p->type) ? exec_node_attributes(x, node, &a) : CUDA_ERROR_NOT_SUPPORTED;
 	if (!r)
 		r = content_make(&c, p, &a);
 	if (!r) {

@@ -62,7 +62,7 @@ static bool dimensions_fit(const CUDA_ARRAY3D_DESCRIPTOR *d, size_t w, size_t h,
 	return d->Width <= w && d->Height <= h && d->Depth <= depth;
 }
 
-static bool shape_ok(const CUDA_ARRAY3D_DESCRIPTOR *d)
+static bool shape_is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	bool layered = d->Flags & CUDA_ARRAY3D_LAYERED, surface = d->Flags & CUDA_ARRAY3D_SURFACE_LDST;
 
@@ -84,7 +84,7 @@ static bool shape_ok(const CUDA_ARRAY3D_DESCRIPTOR *d)
 
 static CUresult descriptor_check(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-	if (d->Flags & ~KNOWN_FLAGS || !shape_ok(d))
+	if (d->Flags & ~KNOWN_FLAGS || !shape_is_valid(d))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!array_element(d->Format, d->NumChannels))
 		return format_is_block_compressed(d->Format, d->NumChannels) ? CUDA_ERROR_NOT_SUPPORTED
@@ -107,7 +107,7 @@ static void array_set_layout(struct array *a)
 
 /* ---- arrays ---- */
 
-static void release_array(void *object)
+static void array_release(void *object)
 {
 	struct array *a = object;
 
@@ -136,7 +136,7 @@ static CUresult array_create(struct context *ctx, const CUDA_ARRAY3D_DESCRIPTOR 
 	a->desc = *desc;
 	array_set_layout(a);
 	r = device_memory_alloc(ctx->device, a->size, &a->addr);
-	if (!r && object_init_held(&a->object, KIND_ARRAY, ctx, release_array)) {
+	if (!r && object_init_held(&a->object, KIND_ARRAY, ctx, array_release)) {
 		device_memory_free(ctx->device, a->addr, a->size);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -237,7 +237,7 @@ CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requi
 
 /* ---- mipmaps ---- */
 
-static void release_mipmap(void *object)
+static void mipmap_release(void *object)
 {
 	struct mipmap *m = object;
 
@@ -269,7 +269,7 @@ static CUDA_ARRAY3D_DESCRIPTOR next_level_descriptor(CUDA_ARRAY3D_DESCRIPTOR d)
 	return d;
 }
 
-static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d)
+static unsigned max_levels(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	bool deep = !(d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP));
 	size_t n = d->Width | d->Height | (deep ? d->Depth : 0);
@@ -278,7 +278,7 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	return levels < ARRAY_LEVELS ? levels : ARRAY_LEVELS;
 }
 
-static CUresult make_level(struct mipmap *m, unsigned i, const CUDA_ARRAY3D_DESCRIPTOR *d, uint64_t addr)
+static CUresult mipmap_create_level(struct mipmap *m, unsigned i, const CUDA_ARRAY3D_DESCRIPTOR *d, uint64_t addr)
 {
 	struct array *a = calloc(1, sizeof *a);
 
@@ -289,7 +289,7 @@ static CUresult make_level(struct mipmap *m, unsigned i, const CUDA_ARRAY3D_DESC
 	a->addr = addr;
 	object_ref(m);
 	a->owner = m;
-	if (object_init_held(&a->object, KIND_ARRAY, m->object.ctx, release_array)) {
+	if (object_init_held(&a->object, KIND_ARRAY, m->object.ctx, array_release)) {
 		free(a);
 		object_put(m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -311,13 +311,13 @@ static CUresult mipmap_place_levels(struct mipmap *m, uint64_t *bytes)
 
 		array_set_layout(&a);
 		if (m->addr)
-			r = make_level(m, i, &d, m->addr + *bytes);
+			r = mipmap_create_level(m, i, &d, m->addr + *bytes);
 		*bytes += (a.size + LEVEL_ALIGN - 1) & -(uint64_t)LEVEL_ALIGN;
 	}
 	return r;
 }
 
-static void close_levels(struct mipmap *m)
+static void mipmap_close_levels(struct mipmap *m)
 {
 	for (unsigned i = 0; i < m->levels; i++) {
 		struct array *a = object_find64(m->level[i], KIND_ARRAY);
@@ -339,10 +339,10 @@ CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_D
 	struct mipmap *m = r ? NULL : calloc(1, sizeof *m);
 	if (!m)
 		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
-	unsigned most = most_levels(desc);
+	unsigned most = max_levels(desc);
 	m->desc = *desc;
 	m->levels = levels < 1 ? 1 : levels > most ? most : levels;
-	if (object_init_held(&m->object, KIND_MIPMAP, ctx, release_mipmap)) {
+	if (object_init_held(&m->object, KIND_MIPMAP, ctx, mipmap_release)) {
 		free(m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -355,7 +355,7 @@ CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_D
 	if (!r) {
 		*out = object_handle(CUmipmappedArray, m);
 	} else {
-		close_levels(m);
+		mipmap_close_levels(m);
 		object_close(m);
 	}
 	object_put(m);
@@ -386,14 +386,14 @@ CUresult soft_cuMipmappedArrayDestroy(CUmipmappedArray handle)
 		return r;
 	context_wait(m->object.ctx);
 	if (object_close(m))
-		close_levels(m);
+		mipmap_close_levels(m);
 	else
 		r = CUDA_ERROR_INVALID_HANDLE;
 	object_put(m);
 	return r;
 }
 
-static CUresult mipmap_has_none(CUmipmappedArray handle, const void *out)
+static CUresult mipmap_check_no_property(CUmipmappedArray handle, const void *out)
 {
 	struct mipmap *m;
 	CUresult r = out ? mipmap_find(handle, &m) : CUDA_ERROR_INVALID_VALUE;
@@ -406,12 +406,12 @@ static CUresult mipmap_has_none(CUmipmappedArray handle, const void *out)
 
 CUresult soft_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUmipmappedArray handle)
 {
-	return mipmap_has_none(handle, properties);
+	return mipmap_check_no_property(handle, properties);
 }
 
 CUresult soft_cuMipmappedArrayGetMemoryRequirements(
 	CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUmipmappedArray handle, CUdevice dev)
 {
 	(void)dev;
-	return mipmap_has_none(handle, requirements);
+	return mipmap_check_no_property(handle, requirements);
 }

@@ -20,7 +20,7 @@ void texture_memory_put(struct texture_memory *m)
 }
 
 /* Normalised formats are integers that are always read as normalised floats. */
-static CUresult set_format(struct texture *t, CUarray_format format, unsigned channels)
+static CUresult texture_set_format(struct texture *t, CUarray_format format, unsigned channels)
 {
 	bool snorm = format >= CU_AD_FORMAT_SNORM_INT8X1 && format <= CU_AD_FORMAT_SNORM_INT16X4;
 	unsigned element = array_element(format, channels);
@@ -40,7 +40,7 @@ static CUresult set_format(struct texture *t, CUarray_format format, unsigned ch
 	return CUDA_SUCCESS;
 }
 
-static void set_level(struct texture *t, unsigned i, const struct array *a)
+static void texture_set_level(struct texture *t, unsigned i, const struct array *a)
 {
 	bool layers = a->desc.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
 
@@ -58,17 +58,17 @@ static void set_level(struct texture *t, unsigned i, const struct array *a)
 	}
 }
 
-static CUresult from_array(struct texture *t, struct texture_memory *m, CUarray handle)
+static CUresult texture_from_array(struct texture *t, struct texture_memory *m, CUarray handle)
 {
 	m->array = object_find(handle, KIND_ARRAY);
 	if (!m->array)
 		return CUDA_ERROR_INVALID_VALUE;
 	t->levels = 1;
-	set_level(t, 0, m->array);
-	return set_format(t, m->array->desc.Format, m->array->desc.NumChannels);
+	texture_set_level(t, 0, m->array);
+	return texture_set_format(t, m->array->desc.Format, m->array->desc.NumChannels);
 }
 
-static CUresult from_mipmap(struct texture *t, struct texture_memory *m, CUmipmappedArray handle)
+static CUresult texture_from_mipmap(struct texture *t, struct texture_memory *m, CUmipmappedArray handle)
 {
 	m->mipmap = object_find(handle, KIND_MIPMAP);
 	if (!m->mipmap)
@@ -79,13 +79,13 @@ static CUresult from_mipmap(struct texture *t, struct texture_memory *m, CUmipma
 
 		if (!a)
 			return CUDA_ERROR_INVALID_VALUE;
-		set_level(t, i, a);
+		texture_set_level(t, i, a);
 		object_put(a);
 	}
-	return set_format(t, m->mipmap->desc.Format, m->mipmap->desc.NumChannels);
+	return texture_set_format(t, m->mipmap->desc.Format, m->mipmap->desc.NumChannels);
 }
 
-static CUresult from_linear(struct texture *t, const CUDA_RESOURCE_DESC *res)
+static CUresult texture_from_linear(struct texture *t, const CUDA_RESOURCE_DESC *res)
 {
 	unsigned element = array_element(res->res.linear.format, res->res.linear.numChannels);
 	uint64_t addr = res->res.linear.devPtr, bytes = res->res.linear.sizeInBytes;
@@ -99,10 +99,10 @@ static CUresult from_linear(struct texture *t, const CUDA_RESOURCE_DESC *res)
 		.pitch = bytes,
 		.slice = bytes,
 	};
-	return set_format(t, res->res.linear.format, res->res.linear.numChannels);
+	return texture_set_format(t, res->res.linear.format, res->res.linear.numChannels);
 }
 
-static CUresult from_pitch(struct texture *t, const CUDA_RESOURCE_DESC *res)
+static CUresult texture_from_pitch2d(struct texture *t, const CUDA_RESOURCE_DESC *res)
 {
 	uint64_t addr = res->res.pitch2D.devPtr, pitch = res->res.pitch2D.pitchInBytes;
 	uint64_t width = res->res.pitch2D.width, height = res->res.pitch2D.height;
@@ -117,7 +117,7 @@ static CUresult from_pitch(struct texture *t, const CUDA_RESOURCE_DESC *res)
 		.pitch = pitch,
 		.slice = pitch * height,
 	};
-	return set_format(t, res->res.pitch2D.format, res->res.pitch2D.numChannels);
+	return texture_set_format(t, res->res.pitch2D.format, res->res.pitch2D.numChannels);
 }
 
 /* ---- resource views: another format for the same bytes, a range of levels, a range of layers ---- */
@@ -143,7 +143,7 @@ static bool view_format(CUresourceViewFormat v, CUarray_format *format, unsigned
 	return true;
 }
 
-static CUresult apply_view(struct texture *t, const CUDA_RESOURCE_VIEW_DESC *v)
+static CUresult texture_apply_view(struct texture *t, const CUDA_RESOURCE_VIEW_DESC *v)
 {
 	unsigned before = array_element((CUarray_format)t->format, t->channels), channels, first = v->firstMipmapLevel;
 	CUarray_format format;
@@ -164,7 +164,7 @@ static CUresult apply_view(struct texture *t, const CUDA_RESOURCE_VIEW_DESC *v)
 			t->level[i].base += v->firstLayer * t->level[i].slice;
 		t->layers = v->lastLayer - v->firstLayer + 1;
 	}
-	return set_format(t, format, channels);
+	return texture_set_format(t, format, channels);
 }
 
 CUresult texture_fill(
@@ -178,15 +178,15 @@ CUresult texture_fill(
 	if (res->flags || (view && !array))
 		return r;
 	if (res->resType == CU_RESOURCE_TYPE_ARRAY)
-		r = from_array(t, m, res->res.array.hArray);
+		r = texture_from_array(t, m, res->res.array.hArray);
 	else if (res->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
-		r = from_mipmap(t, m, res->res.mipmap.hMipmappedArray);
+		r = texture_from_mipmap(t, m, res->res.mipmap.hMipmappedArray);
 	else if (res->resType == CU_RESOURCE_TYPE_LINEAR)
-		r = from_linear(t, res);
+		r = texture_from_linear(t, res);
 	else if (res->resType == CU_RESOURCE_TYPE_PITCH2D)
-		r = from_pitch(t, res);
+		r = texture_from_pitch2d(t, res);
 	if (!r && view)
-		r = apply_view(t, view);
+		r = texture_apply_view(t, view);
 	if (r)
 		texture_memory_put(m);
 	return r;

@@ -23,7 +23,7 @@ struct texture_object {
 static pthread_mutex_t texture_object_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct texture_object *unused_objects;
 
-static struct texture_object *texobj_new(void)
+static struct texture_object *texture_object_create(void)
 {
 	pthread_mutex_lock(&texture_object_lock);
 	struct texture_object *o = unused_objects;
@@ -36,7 +36,7 @@ static struct texture_object *texobj_new(void)
 	return o;
 }
 
-static void release_texobj(void *object)
+static void texture_object_release(void *object)
 {
 	struct texture_object *o = object;
 
@@ -65,8 +65,8 @@ const struct texture *soft_texture(uint64_t handle)
 static CUresult texture_object_finish(
 	struct texture_object *o, enum object_kind kind, struct context *ctx, unsigned long long *out)
 {
-	if (object_init_held(&o->object, kind, ctx, release_texobj)) {
-		release_texobj(o);
+	if (object_init_held(&o->object, kind, ctx, texture_object_release)) {
+		texture_object_release(o);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*out = o->object.handle;
@@ -84,7 +84,7 @@ CUresult soft_cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *res,
 		return r;
 	if (!out || !res || !desc)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct texture_object *o = texobj_new();
+	struct texture_object *o = texture_object_create();
 	if (!o)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	o->res = *res;
@@ -96,7 +96,7 @@ CUresult soft_cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *res,
 		r = texture_sampler(&o->texture, desc);
 	if (!r)
 		return texture_object_finish(o, KIND_TEXTURE, ctx, out);
-	release_texobj(o);
+	texture_object_release(o);
 	return r;
 }
 
@@ -109,14 +109,14 @@ CUresult soft_cuSurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC *re
 		return r;
 	if (!out || !res || res->resType != CU_RESOURCE_TYPE_ARRAY)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct texture_object *o = texobj_new();
+	struct texture_object *o = texture_object_create();
 	if (!o)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	o->res = *res;
 	r = texture_fill(&o->texture, &o->memory, res, NULL);
 	if (!r)
 		return texture_object_finish(o, KIND_SURFACE, ctx, out);
-	release_texobj(o);
+	texture_object_release(o);
 	return r;
 }
 

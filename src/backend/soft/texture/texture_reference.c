@@ -14,7 +14,7 @@
 static pthread_mutex_t texref_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map texref_map;
 
-static struct texref *ref_at(uint64_t addr)
+static struct texref *texref_find_at(uint64_t addr)
 {
 	struct map_node *n = map_find(&texref_map, addr);
 
@@ -24,13 +24,13 @@ static struct texref *ref_at(uint64_t addr)
 const struct texture *texref_at(uint64_t addr)
 {
 	pthread_mutex_lock(&texref_lock);
-	struct texref *t = ref_at(addr);
+	struct texref *t = texref_find_at(addr);
 	const struct texture *found = t && t->bound ? &t->texture : NULL;
 	pthread_mutex_unlock(&texref_lock);
 	return found;
 }
 
-static void release_texref(void *object)
+static void texref_release(void *object)
 {
 	struct texref *t = object;
 
@@ -52,7 +52,7 @@ static CUresult texref_create(struct context *ctx, enum object_kind kind, struct
 	t->channels = 1;
 	for (int i = 0; i < 3; i++)
 		t->desc.addressMode[i] = CU_TR_ADDRESS_MODE_CLAMP;
-	if (object_init_held(&t->object, kind, ctx, release_texref)) {
+	if (object_init_held(&t->object, kind, ctx, texref_release)) {
 		free(t);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -87,7 +87,7 @@ static CUresult module_reference_at(struct module *m, uint64_t addr, enum object
 	if (r)
 		return r;
 	pthread_mutex_lock(&texref_lock);
-	struct texref *t = ref_at(addr);
+	struct texref *t = texref_find_at(addr);
 	if (t && t->module != m->object.handle) {
 		map_remove(&texref_map, &t->node);
 		t->mapped = false;
