@@ -1,9 +1,10 @@
+/* Match a requested name against the libraries that we provide. */
 #include "audit/answer.h"
 #include "audit/base.h"
 #include "audit/names.h"
 
 char answer_dir[AUDIT_PATH];
-static char kept[AUDIT_PATH];   /* GANGWAY_KEEP: names left to the application */
+static char kept[AUDIT_PATH];   /* GANGWAY_KEEP: names that are not redirected */
 static char device[AUDIT_PATH]; /* GANGWAY_DEVICE */
 
 bool answer_start(void)
@@ -17,7 +18,7 @@ bool answer_start(void)
 	return start_folder(AUDIT_REDIRECT, answer_dir, sizeof answer_dir);
 }
 
-/* libcuda.so, libcuda.so.1, libcuda.so.580.159.03; not libcuda.so.old nor libcudadevrt.so. */
+/* Accepts the rest of libcuda.so, libcuda.so.1 and libcuda.so.580.159.03, but not of libcuda.so.old or libcudadevrt.so. */
 static bool is_version(const char *s)
 {
 	for (; *s == '.'; s++) {
@@ -29,44 +30,45 @@ static bool is_version(const char *s)
 	return !*s;
 }
 
-static const struct ours *find(const char *name)
+static const struct redirected_library *find_library(const char *name)
 {
 	const char *last = text_last_part(name);
 
-	for (size_t i = 0; i < OURS; i++)
-		if (text_starts(last, ours[i].stem) && is_version(last + text_length(ours[i].stem)))
-			return &ours[i];
+	for (size_t i = 0; i < REDIRECTED_LIBRARIES; i++)
+		if (text_starts(last, redirected_libraries[i].stem) &&
+			is_version(last + text_length(redirected_libraries[i].stem)))
+			return &redirected_libraries[i];
 	return NULL;
 }
 
-static bool add(char answer[ANSWER_PATH], const char *text, size_t n)
+static bool path_append(char answer[ANSWER_PATH], const char *text, size_t n)
 {
 	return text_append(answer, ANSWER_PATH, text, n);
 }
 
-static bool in_folder(const struct ours *o, const char *file, size_t n, char answer[ANSWER_PATH])
+static bool find_in_folder(const struct redirected_library *o, const char *file, size_t n, char answer[ANSWER_PATH])
 {
 	answer[0] = 0;
-	if (!add(answer, answer_dir, text_length(answer_dir)) || !add(answer, "/", 1))
+	if (!path_append(answer, answer_dir, text_length(answer_dir)) || !path_append(answer, "/", 1))
 		return false;
-	if (o->device &&
-		(!text_equal(device, o->device) || !add(answer, device, text_length(device)) || !add(answer, "/", 1)))
+	if (o->device && (!text_equal(device, o->device) || !path_append(answer, device, text_length(device)) ||
+				 !path_append(answer, "/", 1)))
 		return false;
-	return add(answer, file, n) && sys_access(answer) == 0;
+	return path_append(answer, file, n) && sys_access(answer) == 0;
 }
 
-/* The file of ours for a name: libcudart.so.12.8.90 may be there under this name, as .so.12.8 or .so.12. */
-static bool locate(const struct ours *o, const char *name, char answer[ANSWER_PATH])
+/* Find our file for a name: libcudart.so.12.8.90 is matched under this name, as .so.12.8 or as .so.12. */
+static bool find_file(const struct redirected_library *o, const char *name, char answer[ANSWER_PATH])
 {
 	const char *last = text_last_part(name);
 	size_t stem = text_length(o->stem), n = text_length(last);
 
 	if (o->soname)
-		return in_folder(o, o->soname, text_length(o->soname), answer);
+		return find_in_folder(o, o->soname, text_length(o->soname), answer);
 	if (n == stem)
-		return in_folder(o, last, n, answer);
+		return find_in_folder(o, last, n, answer);
 	while (n > stem) {
-		if (in_folder(o, last, n, answer))
+		if (find_in_folder(o, last, n, answer))
 			return true;
 		while (last[--n] != '.') {
 		}
@@ -74,7 +76,7 @@ static bool locate(const struct ours *o, const char *name, char answer[ANSWER_PA
 	return false;
 }
 
-/* GANGWAY_KEEP=libcudart:libcublas */
+/* Is the library named in GANGWAY_KEEP ("libcudart:libcublas")? */
 static bool is_kept(const char *stem)
 {
 	const char *list = kept, *next;
@@ -95,11 +97,11 @@ static bool is_kept(const char *stem)
 
 enum answer answer_to(const char *name, char file[ANSWER_PATH])
 {
-	const struct ours *o = find(name);
+	const struct redirected_library *o = find_library(name);
 
 	if (!o)
 		return ANSWER_OTHER;
 	if (is_kept(o->stem))
 		return ANSWER_KEPT;
-	return locate(o, name, file) ? ANSWER_OURS : ANSWER_ABSENT;
+	return find_file(o, name, file) ? ANSWER_OURS : ANSWER_ABSENT;
 }

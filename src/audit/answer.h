@@ -1,4 +1,4 @@
-/* answer.h - whether a name that the loader is asked for is ours to answer, and by which file: see names.h. */
+/* answer.h - decides whether a requested library is redirected, and to which file; see names.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,15 +6,15 @@
 
 #define ANSWER_PATH (AUDIT_PATH + 64)
 
-extern char answer_dir[AUDIT_PATH]; /* where our libraries are */
+extern char answer_dir[AUDIT_PATH]; /* the folder of our libraries */
 
-/* Looks at the environment; false: LD_AUDIT does not say where our libraries are. */
+/* Read the environment. Returns false if LD_AUDIT does not name our folder. */
 bool answer_start(void);
 
 enum answer {
-	ANSWER_OTHER,  /* no library of ours */
-	ANSWER_KEPT,   /* the user wants the application's */
-	ANSWER_ABSENT, /* not in this build */
-	ANSWER_OURS,   /* `file` is the one */
+	ANSWER_OTHER,  /* not a library that we provide */
+	ANSWER_KEPT,   /* excluded by GANGWAY_KEEP */
+	ANSWER_ABSENT, /* not contained in this installation */
+	ANSWER_OURS,   /* redirected to `file` */
 };
 enum answer answer_to(const char *name, char file[ANSWER_PATH]);

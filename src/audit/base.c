@@ -1,3 +1,4 @@
+/* System calls, strings and start information without libc. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 char **start_environment;
 
 #if defined(__x86_64__)
-static long call(long n, long a, long b, long c, long d, long e)
+static long system_call(long n, long a, long b, long c, long d, long e)
 {
 	long result;
 	register long r10 __asm__("r10") = d;
@@ -23,7 +24,7 @@ static long call(long n, long a, long b, long c, long d, long e)
 	return result;
 }
 #elif defined(__aarch64__)
-static long call(long n, long a, long b, long c, long d, long e)
+static long system_call(long n, long a, long b, long c, long d, long e)
 {
 	register long x8 __asm__("x8") = n;
 	register long x0 __asm__("x0") = a;
@@ -36,55 +37,55 @@ static long call(long n, long a, long b, long c, long d, long e)
 	return x0;
 }
 #else
-#error "how is a system call made here?"
+#error "system_call is not implemented for this processor"
 #endif
 
 long sys_access(const char *path)
 {
-	return call(SYS_faccessat, AT_FDCWD, (long)path, 4 /* R_OK */, 0, 0);
+	return system_call(SYS_faccessat, AT_FDCWD, (long)path, 4 /* R_OK */, 0, 0);
 }
 
 long sys_open_append(const char *path)
 {
-	return call(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-		0644, 0);
+	return system_call(SYS_openat, AT_FDCWD, (long)path,
+		O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644, 0);
 }
 
 long sys_write(int fd, const void *data, size_t size)
 {
-	return call(SYS_write, fd, (long)data, (long)size, 0, 0);
+	return system_call(SYS_write, fd, (long)data, (long)size, 0, 0);
 }
 
 long sys_close(int fd)
 {
-	return call(SYS_close, fd, 0, 0, 0, 0);
+	return system_call(SYS_close, fd, 0, 0, 0, 0);
 }
 
 long sys_getpid(void)
 {
-	return call(SYS_getpid, 0, 0, 0, 0, 0);
+	return system_call(SYS_getpid, 0, 0, 0, 0, 0);
 }
 
 bool sys_identity(int fd, uint64_t identity[2])
 {
 	struct statx s;
 
-	if (call(SYS_statx, fd, (long)"", AT_EMPTY_PATH, STATX_INO, (long)&s))
+	if (system_call(SYS_statx, fd, (long)"", AT_EMPTY_PATH, STATX_INO, (long)&s))
 		return false;
 	identity[0] = (uint64_t)s.stx_dev_major << 32 | s.stx_dev_minor;
 	identity[1] = s.stx_ino;
 	return true;
 }
 
-/* The kernel reads the set before it looks at what is to be done with it. */
+/* rt_sigprocmask with an invalid `how`: the kernel reads the set first. */
 bool sys_readable(const void *at)
 {
-	return call(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0) != -EFAULT;
+	return system_call(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0) != -EFAULT;
 }
 
 long sys_protect(void *page, size_t size, int protection)
 {
-	return call(SYS_mprotect, (long)page, (long)size, protection, 0, 0);
+	return system_call(SYS_mprotect, (long)page, (long)size, protection, 0, 0);
 }
 
 size_t text_length(const char *s)
@@ -148,8 +149,8 @@ size_t text_entry(const char *list, const char **next)
 	return n;
 }
 
-/* glibc hands these over to every initialiser.  All we do is keep where they are. */
-__attribute__((constructor)) static void keep(int argc, char **argv, char **envp)
+/* glibc passes argc, argv and envp to every initialiser. */
+__attribute__((constructor)) static void remember_environment(int argc, char **argv, char **envp)
 {
 	(void)argc, (void)argv;
 	start_environment = envp;
@@ -165,7 +166,7 @@ const char *start_variable(const char *name)
 	return NULL;
 }
 
-/* These stand behind the environment. */
+/* The auxiliary vector is behind the environment. */
 unsigned long start_auxiliary(unsigned long type)
 {
 	char **e = start_environment;
@@ -187,8 +188,8 @@ const char *start_program(void)
 	return path ? path : "";
 }
 
-/* The loader has mapped the program by now, so that its notes can be read where they lie. */
-static bool has_note(const char *p, size_t n)
+/* The loader has mapped the program, so its notes can be read in memory. */
+static bool has_our_note(const char *p, size_t n)
 {
 	while (n >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *h = (const ElfW(Nhdr) *)p;
@@ -217,7 +218,7 @@ bool start_is_ours(void)
 		if (ph[i].p_type == PT_PHDR)
 			base = (ElfW(Addr))ph - ph[i].p_vaddr;
 	for (unsigned long i = 0; i < n; i++)
-		if (ph[i].p_type == PT_NOTE && has_note((const char *)(base + ph[i].p_vaddr), ph[i].p_memsz))
+		if (ph[i].p_type == PT_NOTE && has_our_note((const char *)(base + ph[i].p_vaddr), ph[i].p_memsz))
 			return true;
 	return false;
 }
@@ -238,7 +239,7 @@ bool start_folder(const char *name, char *dir, size_t size)
 	return false;
 }
 
-/* The compiler may want these whatever it is told. */
+/* The compiler may generate calls to these even with -ffreestanding. */
 void *memcpy(void *to, const void *from, size_t n);
 void *memset(void *to, int c, size_t n);
 

@@ -1,3 +1,4 @@
+/* Replacements of the exec functions and posix_spawn that add our variables to a new environment. */
 #include <spawn.h>
 #include <stdarg.h>
 #include "audit/base.h"
@@ -10,14 +11,14 @@ typedef int execveat_fn(int fd, const char *path, char *const argv[], char *cons
 typedef int spawn_fn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 	const posix_spawnattr_t *attr, char *const argv[], char *const env[]);
 
-/* libc's own: those with an environment among their arguments, by which the others are done. */
+/* libc's functions with an environment argument; the others are implemented by these. */
 static execve_fn *real_execve, *real_execvpe;
 static fexecve_fn *real_fexecve;
 static execveat_fn *real_execveat;
 static spawn_fn *real_spawn, *real_spawnp;
 static char ***environment; /* libc's environ, or the program's copy of it */
 
-/* Declares env_ as what the program is to get in place of env; its memory is the caller's frame. */
+/* Declare env_, the environment for the new program; its memory is in the caller's frame. */
 #define JOIN(env) \
 	struct follow_room room_ = follow_room(env); \
 	const char *joined_[room_.entries + 1]; \
@@ -76,8 +77,8 @@ static int follow_spawnp(pid_t *pid, const char *file, const posix_spawn_file_ac
 	return real_spawnp(pid, file, actions, attr, argv, env_);
 }
 
-/* execl and its like: the arguments, and for execle the environment behind their NULL. */
-static size_t count(va_list ap)
+/* For execl and the like: the number of arguments. For execle, the environment follows the final NULL. */
+static size_t count_arguments(va_list ap)
 {
 	size_t n = 1;
 
@@ -89,7 +90,7 @@ static size_t count(va_list ap)
 #define LIST(fn, env) \
 	va_list ap; \
 	va_start(ap, first); \
-	size_t n = first ? count(ap) : 0; \
+	size_t n = first ? count_arguments(ap) : 0; \
 	va_end(ap); \
 	const char *argv[n + 1]; \
 	argv[0] = first; \
@@ -115,12 +116,12 @@ static int follow_execle(const char *path, const char *first, ...)
 	LIST(follow_execve, va_arg(ap, char *const *));
 }
 
-static const struct replaced {
+static const struct replacement {
 	const char *name;
 	uintptr_t by;
-	void *real;  /* where libc's function is kept: found when it is bound */
-	void *needs; /* another one that must be known */
-} replaced[] = {
+	void *real;  /* where to store libc's function when it is bound; or NULL */
+	void *needs; /* the function of libc that must be known; or NULL */
+} replacements[] = {
 	{"execve", (uintptr_t)follow_execve, NULL, &real_execve},
 	{"execvpe", (uintptr_t)follow_execvpe, NULL, &real_execvpe},
 	{"execv", (uintptr_t)follow_execv, NULL, &real_execve},
@@ -134,10 +135,10 @@ static const struct replaced {
 	{"posix_spawnp", (uintptr_t)follow_spawnp, &real_spawnp, NULL},
 };
 
-#define REPLACED (sizeof replaced / sizeof *replaced)
+#define REPLACEMENTS (sizeof replacements / sizeof *replacements)
 
-/* The program's copy of environ, if it has one, is the one that counts; it is looked at first. */
-void exec_look_at(const struct link_map *map)
+/* The program is loaded first. Its copy of environ, if it has one, takes precedence over libc's. */
+void exec_object_loaded(const struct link_map *map)
 {
 	if (!*map->l_name) {
 		environment = symbol_find(map, "environ");
@@ -159,35 +160,35 @@ char *const *exec_environment(void)
 	return *environment;
 }
 
-/* A second version of the same function is left as it is. */
-static bool take(void **real, uintptr_t address)
+/* Another symbol version of the same function is not replaced. */
+static bool remember_real(void **real, uintptr_t address)
 {
 	if (!*real)
 		*real = (void *)address;
 	return (uintptr_t)*real == address;
 }
 
-static const struct replaced *find(const char *name)
+static const struct replacement *find_replacement(const char *name)
 {
-	/* most names end here */
+	/* rejects most names quickly */
 	if ((name[0] != 'e' || name[1] != 'x') && !text_starts(name, "fexecve") && !text_starts(name, "posix_spawn"))
 		return NULL;
-	for (size_t i = 0; i < REPLACED; i++)
-		if (text_equal(name, replaced[i].name))
-			return &replaced[i];
+	for (size_t i = 0; i < REPLACEMENTS; i++)
+		if (text_equal(name, replacements[i].name))
+			return &replacements[i];
 	return NULL;
 }
 
 bool exec_is_replaced(const char *name)
 {
-	return find(name);
+	return find_replacement(name);
 }
 
 uintptr_t exec_replace(const char *name, uintptr_t address)
 {
-	const struct replaced *r = find(name);
+	const struct replacement *r = find_replacement(name);
 
-	if (!r || (r->real ? !take(r->real, address) : !environment || !*(void **)r->needs))
+	if (!r || (r->real ? !remember_real(r->real, address) : !environment || !*(void **)r->needs))
 		return address;
 	return r->by;
 }

@@ -1,4 +1,4 @@
-/* files.h - what our audit libraries are called: base.h says what they do. */
+/* files.h - the file names of our audit libraries; see base.h. */
 #pragma once
 
 #define AUDIT_REDIRECT "libgangway-audit.so"

@@ -1,15 +1,15 @@
 /*
- * libgangway-follow.so: a program that starts another one with an environment of its own making would lose
- * us there.  This keeps what `gangway run` gave.
+ * libgangway-follow.so: keeps Gangway in programs that are started with a new environment.
  *
- * ld.so tells la_symbind when a call of execve or posix_spawn is bound to libc; the call goes through exec.c
- * then, one of system through shell.c, and one of dlmopen through space.c.  Nothing else is bound differently, no symbol is defined over
- * another, and no other call costs more.
- * An environment that still names us is left as it is; to one that does not, LD_AUDIT, GLIBC_TUNABLES and
- * the GANGWAY_ variables that this process was started with are added.  One that says GANGWAY_FOLLOW=0 wants none of it.
+ * ld.so calls la_symbind when a call to execve or posix_spawn is bound to libc; the call then goes through exec.c, a call
+ * to system or popen through shell.c, and a call to dlmopen through space.c. No other binding changes, no symbol is
+ * defined over another, and no other call becomes slower.
  *
- * Seen are calls through a PLT, through the GOT (-fno-plt, as Rust does: got.h) and by address, and what dlsym
- * finds; not system calls made by hand (Go), nor static programs.
+ * An environment that still names us is left alone. Otherwise LD_AUDIT, GLIBC_TUNABLES and the GANGWAY_ variables with
+ * which this process was started are added, unless the environment contains GANGWAY_FOLLOW=0.
+ *
+ * This covers calls through a PLT, through the GOT (-fno-plt, as in Rust: got.h) and by address, and functions found by
+ * dlsym; but not system calls made directly (Go) and not static programs.
  */
 #include <link.h>
 #include "audit/answer.h"
@@ -21,11 +21,11 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static char text[4 * AUDIT_PATH];     /* what is added, each ended by 0: the program may overwrite its own */
-static const char *kept[FOLLOW_KEPT]; /* into it; the first is LD_AUDIT */
+static char text[4 * AUDIT_PATH];     /* copies of the kept variables, because the program may overwrite its own */
+static const char *kept[FOLLOW_KEPT]; /* pointers into `text`; the first is LD_AUDIT */
 static size_t nkept, used;
 
-static void keep(const char *entry)
+static void keep_variable(const char *entry)
 {
 	size_t n = text_length(entry) + 1;
 
@@ -37,7 +37,7 @@ static void keep(const char *entry)
 	used += n;
 }
 
-static bool declined(char *const *env)
+static bool follow_is_disabled(char *const *env)
 {
 	for (; env && *env; env++)
 		if (text_equal(*env, "GANGWAY_FOLLOW=0"))
@@ -49,18 +49,18 @@ EXPORT unsigned la_version(unsigned version)
 {
 	char dir[AUDIT_PATH];
 
-	if (!start_folder(AUDIT_FOLLOW, dir, sizeof dir) || declined(start_environment))
+	if (!start_folder(AUDIT_FOLLOW, dir, sizeof dir) || follow_is_disabled(start_environment))
 		return 0;
 	for (char **e = start_environment; *e; e++)
 		if (text_starts(*e, "LD_AUDIT="))
-			keep(*e);
+			keep_variable(*e);
 	for (char **e = start_environment; nkept && *e; e++)
 		if (text_starts(*e, "GANGWAY_") || text_starts(*e, "GLIBC_TUNABLES="))
-			keep(*e);
+			keep_variable(*e);
 	return nkept && answer_start() ? version : 0;
 }
 
-static const char *find(char *const *env, const char *entry)
+static const char *find_variable(char *const *env, const char *entry)
 {
 	size_t n = 0;
 
@@ -77,7 +77,7 @@ static const char *find(char *const *env, const char *entry)
 	return NULL;
 }
 
-static bool names_us(const char *audit)
+static bool audit_names_us(const char *audit)
 {
 	for (const char *s = audit; *s; s++)
 		if (text_starts(s, "/" AUDIT_FOLLOW))
@@ -88,12 +88,12 @@ static bool names_us(const char *audit)
 struct follow_room follow_room(char *const *env)
 {
 	struct follow_room room = {0, 0};
-	const char *theirs = find(env, kept[0]);
+	const char *theirs = find_variable(env, kept[0]);
 	size_t n = 0;
 
 	while (env && env[n])
 		n++;
-	if (n > FOLLOW_ENTRIES || declined(env) || (theirs && names_us(theirs)))
+	if (n > FOLLOW_ENTRIES || follow_is_disabled(env) || (theirs && audit_names_us(theirs)))
 		return room;
 	room.entries = n + nkept + 1;
 	room.text = theirs ? text_length(kept[0]) + text_length(theirs) + 1 : 0;
@@ -102,14 +102,14 @@ struct follow_room follow_room(char *const *env)
 
 void follow_join(char *const *env, struct follow_room room, const char **joined, char *buffer)
 {
-	const char *theirs = find(env, kept[0]);
+	const char *theirs = find_variable(env, kept[0]);
 	size_t n = 0;
 
 	for (char *const *e = env; e && *e; e++)
 		if (*e != theirs)
 			joined[n++] = *e;
 	for (size_t i = 1; i < nkept; i++)
-		if (!find(env, kept[i]))
+		if (!find_variable(env, kept[i]))
 			joined[n++] = kept[i];
 	joined[n] = kept[0];
 	if (theirs) {
@@ -129,16 +129,16 @@ static bool is_replaced(const char *name)
 	return exec_is_replaced(name) || shell_is_replaced(name) || space_is_replaced(name);
 }
 
-/* libc is what is bound to, and everything else what binds; in other namespaces errno would be another libc's. */
+/* Audit bindings from all objects to libc, in the base namespace only: others have a libc and errno of their own. */
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 {
 	(void)cookie;
 	if (space != LM_ID_BASE)
 		return 0;
-	exec_look_at(map);
+	exec_object_loaded(map);
 	if (text_equal(text_last_part(map->l_name), "libc.so.6"))
 		return LA_FLG_BINDTO;
-	got_look_at(map, is_replaced);
+	got_redirect(map, is_replaced);
 	return LA_FLG_BINDFROM;
 }
 

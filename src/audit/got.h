@@ -1,18 +1,17 @@
 /*
- * got.h - addresses of functions that an object keeps without a PLT (-fno-plt, as Rust's library is made, and
- * pointers in data).
+ * got.h - function addresses that an object stores without a PLT (-fno-plt, as in Rust's library, and pointers in data).
  *
- * ld.so tells la_symbind of relocations for calls only.  So where an object that it has mapped and not yet
- * relocated asks for the address of a function of ours, that relocation is made one for a call: ld.so then finds
- * the same function in the same way, stores it in the same place, and tells.  What is written is the kind of that
- * relocation in this process's copy of the table; its page is as it was protected before, then.
+ * ld.so calls la_symbind only for relocations of calls. So if an object that is mapped but not yet relocated needs the
+ * address of a function that we replace, its relocation is changed into one for a call: ld.so then resolves the same
+ * function in the same way, stores it in the same place, and calls la_symbind. Only the type of that relocation in this
+ * process's copy of the table is written; the protection of its page is restored.
  *
- * The object may be anything that ld.so maps: nothing outside of its segments is read.  One whose program headers
- * are not where they are usual, or whose page may not be written, is left as it is.
+ * The object is untrusted: nothing outside of its segments is read. An object with program headers in an unusual place, or
+ * with a page that cannot be made writable, is left alone.
  */
 #pragma once
 
 #include <link.h>
 #include <stdbool.h>
 
-void got_look_at(const struct link_map *map, bool (*is_replaced)(const char *name));
+void got_redirect(const struct link_map *map, bool (*is_replaced)(const char *name));

@@ -1,13 +1,14 @@
+/* Write the audit log without libc. */
 #include <stdarg.h>
 #include "audit/base.h"
 #include "audit/log.h"
 
-static char file[AUDIT_PATH]; /* empty: to a descriptor */
-static int descriptor = -1;
-static uint64_t identity[2]; /* which file that was when we started */
+static char log_file[AUDIT_PATH]; /* empty if a descriptor is used */
+static int log_descriptor = -1;
+static uint64_t log_identity[2]; /* of the descriptor when we started */
 
-/* A number or a path. */
-static int number(const char *s)
+/* Returns the number, or -1 if the text is a path. */
+static int parse_descriptor(const char *s)
 {
 	int n = 0;
 
@@ -27,13 +28,13 @@ bool log_start(void)
 
 	if (!to || !*to)
 		return false;
-	descriptor = number(to);
-	if (descriptor >= 0)
-		return sys_identity(descriptor, identity);
-	return text_append(file, sizeof file, to, text_length(to));
+	log_descriptor = parse_descriptor(to);
+	if (log_descriptor >= 0)
+		return sys_identity(log_descriptor, log_identity);
+	return text_append(log_file, sizeof log_file, to, text_length(to));
 }
 
-static size_t put(char *line, size_t used, size_t room, const char *field)
+static size_t append_escaped(char *line, size_t used, size_t room, const char *field)
 {
 	static const char digits[] = "0123456789abcdef";
 
@@ -52,7 +53,7 @@ static size_t put(char *line, size_t used, size_t room, const char *field)
 	return used;
 }
 
-static const char *decimal(long n, char text[24])
+static const char *format_decimal(long n, char text[24])
 {
 	char *p = text + 23;
 
@@ -64,17 +65,17 @@ static const char *decimal(long n, char text[24])
 	return p;
 }
 
-/* The descriptor may have been closed, and its number given to a file of the program's. */
-static void emit(const char *line, size_t n)
+/* The program may have closed the descriptor and reused its number, so its identity is checked. */
+static void write_line(const char *line, size_t n)
 {
 	uint64_t now[2];
 
-	if (descriptor >= 0) {
-		if (sys_identity(descriptor, now) && now[0] == identity[0] && now[1] == identity[1])
-			sys_write(descriptor, line, n);
+	if (log_descriptor >= 0) {
+		if (sys_identity(log_descriptor, now) && now[0] == log_identity[0] && now[1] == log_identity[1])
+			sys_write(log_descriptor, line, n);
 		return;
 	}
-	long fd = sys_open_append(file);
+	long fd = sys_open_append(log_file);
 	if (fd < 0)
 		return;
 	sys_write((int)fd, line, n);
@@ -84,18 +85,18 @@ static void emit(const char *line, size_t n)
 void log_line(const char *event, ...)
 {
 	char line[2 * AUDIT_PATH], pid[24];
-	size_t n = put(line, 0, sizeof line, event);
+	size_t n = append_escaped(line, 0, sizeof line, event);
 	const char *field;
 	va_list ap;
 
 	line[n++] = '\t';
-	n = put(line, n, sizeof line, decimal(sys_getpid(), pid));
+	n = append_escaped(line, n, sizeof line, format_decimal(sys_getpid(), pid));
 	va_start(ap, event);
 	while ((field = va_arg(ap, const char *)) && n + 8 < sizeof line) {
 		line[n++] = '\t';
-		n = put(line, n, sizeof line, field);
+		n = append_escaped(line, n, sizeof line, field);
 	}
 	va_end(ap);
 	line[n++] = '\n';
-	emit(line, n);
+	write_line(line, n);
 }

@@ -1,20 +1,19 @@
 /*
- * names.h - the libraries that are ours to answer for.
+ * names.h - the libraries that we redirect to our own files.
  *
- * The drivers' are those that we build (gen/libraries.def), the runtimes' stand here.  A row counts only where
- * our folder has the file: what this build does not ship is left to the application.  `soname` is for a
- * driver's library, of which a process has one whatever it is asked by (libcuda.so, libcuda.so.1,
- * libcuda.so.535.54.03).  Without it the major version asked for is the one given: libcudart.so.12.8.90 is
- * answered by our libcudart.so.12 and by no other.
+ * The driver libraries are those that we build (gen/libraries.def); runtime libraries are listed here. A row is used only
+ * if our folder contains the file. `soname` is set for driver libraries: a process has a single one, whatever name it
+ * requests (libcuda.so, libcuda.so.1, libcuda.so.535.54.03). Without it, the major version must match:
+ * libcudart.so.12.8.90 is redirected to our libcudart.so.12 only.
  *
- * `device` is for a library that is ours on one device only: it lies in a folder of that name, and GANGWAY_DEVICE
- * must say so.  A GPU has its vendor's cuBLAS.
+ * `device` is set for libraries that we provide on one device only: the file is in a folder of that name, and
+ * GANGWAY_DEVICE must name the device. GPUs use NVIDIA's cuBLAS.
  */
 #pragma once
 
-static const struct ours {
+static const struct redirected_library {
 	const char *stem, *soname, *device;
-} ours[] = {
+} redirected_libraries[] = {
 #define LIBRARY(name, soname, link) {"lib" link ".so", soname, NULL},
 #include "gen/libraries.def"
 #undef LIBRARY
@@ -23,4 +22,4 @@ static const struct ours {
 	{"libcublasLt.so", NULL, "cpu"},
 };
 
-#define OURS (sizeof ours / sizeof *ours)
+#define REDIRECTED_LIBRARIES (sizeof redirected_libraries / sizeof *redirected_libraries)

@@ -1,10 +1,10 @@
 /*
- * libgangway-audit.so: whatever name or path a program, a library or a bundled copy asks the loader for, a
- * library that is ours to answer for is answered by the one beside this file.
+ * libgangway-audit.so: redirects requests for the libraries that we provide to the files next to this one, whether they
+ * are requested by name, by path, or as a bundled copy.
  *
- * ld.so asks la_objsearch before it looks anywhere, in every namespace, under its own lock.  No symbol is
- * bound differently and no call costs more.  Not redirected is what one of our own libraries, or the gangway
- * command, opens by its path: that is how the pass-through gets at the vendor's driver.
+ * ld.so calls la_objsearch before it searches, in every namespace, under its own lock. No binding changes, and no call
+ * becomes slower. A library that is opened by path from one of our own libraries or from the gangway command is not
+ * redirected: this is how pass-through loads the vendor's driver.
  */
 #include <link.h>
 #include "audit/answer.h"
@@ -13,14 +13,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static char file[ANSWER_PATH]; /* ld.so copies it before it asks again */
-static unsigned found_by;      /* the search that ld.so is at */
+static char file[ANSWER_PATH]; /* ld.so copies it before the next request */
+static unsigned found_by;      /* the present search of ld.so: LA_SER_* */
 static bool logging, program_is_ours;
 
 EXPORT unsigned la_version(unsigned version)
 {
 	if (!answer_start())
-		return 0; /* no use for us here */
+		return 0; /* unload this library */
 	program_is_ours = start_is_ours();
 	logging = log_start();
 	if (logging)
@@ -28,8 +28,8 @@ EXPORT unsigned la_version(unsigned version)
 	return version;
 }
 
-/* One of our libraries, by where it was loaded from, or the gangway command: a server has the vendor's driver, too. */
-static bool is_own(const struct link_map *by)
+/* Is the requester one of our libraries, by its folder, or the gangway command, whose server uses the vendor's driver? */
+static bool requester_is_ours(const struct link_map *by)
 {
 	const char *name = by && by->l_name ? by->l_name : "";
 	size_t n = text_length(answer_dir);
@@ -39,15 +39,15 @@ static bool is_own(const struct link_map *by)
 	return text_starts(name, answer_dir) && name[n] == '/' && text_last_part(name) == name + n + 1;
 }
 
-/* What becomes of a name; the word is the log's. */
-static const char *decide(const char *name, const struct link_map *by, const char **result)
+/* Decide about a request. Returns the word for the log. */
+static const char *decide_request(const char *name, const struct link_map *by, const char **result)
 {
 	enum answer answer = answer_to(name, file);
 
 	*result = name;
 	if (answer == ANSWER_OTHER)
 		return "other";
-	if (text_has_slash(name) && is_own(by))
+	if (text_has_slash(name) && requester_is_ours(by))
 		return "own";
 	if (answer == ANSWER_KEPT)
 		return "kept";
@@ -59,7 +59,7 @@ static const char *decide(const char *name, const struct link_map *by, const cha
 	return "redirected";
 }
 
-/* ld.so's cookies are its link maps, as long as nobody changes them. */
+/* The cookies are link maps, because we do not change them. */
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 {
 	const struct link_map *by = cookie ? (const struct link_map *)*cookie : NULL;
@@ -68,7 +68,7 @@ EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 	found_by = flag;
 	if (flag != LA_SER_ORIG)
 		return (char *)name;
-	how = decide(name, by, &result);
+	how = decide_request(name, by, &result);
 	if (logging)
 		log_line("asked", name, by && by->l_name && *by->l_name ? by->l_name : "-", how, result, NULL);
 	return (char *)result;
@@ -92,7 +92,7 @@ static const char *search_name(unsigned flag)
 	}
 }
 
-/* For the log alone: nothing of what the object binds is of interest. */
+/* Only for the log; returns 0 because we audit no bindings. */
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 {
 	(void)cookie;

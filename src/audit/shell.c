@@ -1,9 +1,10 @@
+/* Replacements of system and popen that export our variables in front of the command. */
 #include <stdio.h>
 #include "audit/base.h"
 #include "audit/follow.h"
 #include "audit/shell.h"
 
-#define LINE_MOST 65536 /* a longer one is left as it is: it is on the caller's stack */
+#define LINE_MAX_BYTES 65536 /* longer commands are left alone, because the line is on the caller's stack */
 
 typedef int system_fn(const char *command);
 typedef FILE *popen_fn(const char *command, const char *mode);
@@ -11,8 +12,8 @@ typedef FILE *popen_fn(const char *command, const char *mode);
 static system_fn *real_system;
 static popen_fn *real_popen;
 
-/* What a shell takes for a name; the environment may hold anything. */
-static bool is_name(const char *entry)
+/* Does the entry start with a valid shell variable name? */
+static bool is_shell_name(const char *entry)
 {
 	const char *s = entry;
 
@@ -22,32 +23,32 @@ static bool is_name(const char *entry)
 	return s > entry && *s == '=';
 }
 
-static size_t put(char *line, size_t used, const char *text, size_t n)
+static size_t line_append(char *line, size_t used, const char *text, size_t n)
 {
 	for (size_t i = 0; line && i < n; i++)
 		line[used + i] = text[i];
 	return used + n;
 }
 
-/* NAME='value', with each ' of it outside of the others; line NULL: only how long that is. */
-static size_t put_variable(char *line, size_t used, const char *entry)
+/* Append NAME='value' with quotes escaped. With line NULL, only compute the length. */
+static size_t line_append_variable(char *line, size_t used, const char *entry)
 {
 	size_t n = 0;
 
 	while (entry[n] != '=')
 		n++;
-	used = put(line, used, " ", 1);
-	used = put(line, used, entry, n + 1);
-	used = put(line, used, "'", 1);
+	used = line_append(line, used, " ", 1);
+	used = line_append(line, used, entry, n + 1);
+	used = line_append(line, used, "'", 1);
 	for (const char *s = entry + n + 1; *s; s++)
-		used = *s == '\'' ? put(line, used, "'\\''", 4) : put(line, used, s, 1);
-	return put(line, used, "'", 1);
+		used = *s == '\'' ? line_append(line, used, "'\\''", 4) : line_append(line, used, s, 1);
+	return line_append(line, used, "'", 1);
 }
 
-/* follow_join has left those of env where they were, and in front. */
-static size_t put_line(char *line, char *const *env, const char *const *joined, const char *command)
+/* Append the joined variables that are not in env; follow_join keeps those of env in order, in front. */
+static size_t line_build(char *line, char *const *env, const char *const *joined, const char *command)
 {
-	size_t used = put(line, 0, "export", 6);
+	size_t used = line_append(line, 0, "export", 6);
 
 	for (; *joined; joined++) {
 		char *const *e = env;
@@ -56,14 +57,14 @@ static size_t put_line(char *line, char *const *env, const char *const *joined, 
 			e++;
 		if (e && *e)
 			env = e + 1;
-		else if (is_name(*joined))
-			used = put_variable(line, used, *joined);
+		else if (is_shell_name(*joined))
+			used = line_append_variable(line, used, *joined);
 	}
-	used = put(line, used, "; ", 2);
-	return put(line, used, command, text_length(command) + 1);
+	used = line_append(line, used, "; ", 2);
+	return line_append(line, used, command, text_length(command) + 1);
 }
 
-/* Declares line_ as the command to give to the shell; its memory is the caller's frame. */
+/* Declare line_, the command for the shell; its memory is in the caller's frame. */
 #define LINE(command) \
 	char *const *env_ = exec_environment(); \
 	struct follow_room room_ = follow_room(env_); \
@@ -72,13 +73,13 @@ static size_t put_line(char *line, char *const *env, const char *const *joined, 
 	size_t size_ = 0; \
 	if (command && room_.entries) { \
 		follow_join(env_, room_, joined_, buffer_); \
-		size_ = put_line(NULL, env_, joined_, command); \
+		size_ = line_build(NULL, env_, joined_, command); \
 	} \
-	bool changed_ = size_ && size_ < LINE_MOST; \
+	bool changed_ = size_ && size_ < LINE_MAX_BYTES; \
 	char room_line_[changed_ ? size_ : 1]; \
 	const char *line_ = changed_ ? room_line_ : command; \
 	if (changed_) \
-	put_line(room_line_, env_, joined_, command)
+	line_build(room_line_, env_, joined_, command)
 
 static int shell_system(const char *command)
 {

@@ -1,8 +1,8 @@
 /*
- * shell.h - system and popen in a program that has emptied its own environment.
+ * shell.h - system and popen in a program that has cleared its own environment.
  *
- * libc starts the shell by itself, where nobody can add to what it is given.  So what is missing is said in front of
- * the command: export LD_AUDIT='...' GANGWAY_DEVICE='cpu'; command.  The shell runs without us, what it starts does not.
+ * libc starts the shell itself, so its environment cannot be changed. The missing variables are exported in front of the
+ * command instead: export LD_AUDIT='...' GANGWAY_DEVICE='cpu'; command. The shell runs without us, its children with us.
  */
 #pragma once
 
@@ -10,5 +10,5 @@
 #include <stdint.h>
 
 bool shell_is_replaced(const char *name);
-/* The function to call in place of `name` at `address`: ours, or that one. */
+/* Returns our replacement of the function, or `address`. */
 uintptr_t shell_replace(const char *name, uintptr_t address);

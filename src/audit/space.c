@@ -1,3 +1,4 @@
+/* Replacement of dlmopen. */
 #include "audit/answer.h"
 #include "audit/base.h"
 #include "audit/space.h"
@@ -13,8 +14,8 @@ static bool has_dollar(const char *s)
 	return *s;
 }
 
-/* What makes ld.so ask: nothing is written, as other threads may be here, and no lock is held. */
-static const char *as_asked_for(const char *path)
+/* Returns the name for which ld.so calls the audit library. Called by any thread, without a lock. */
+static const char *name_for_dlmopen(const char *path)
 {
 	char file[ANSWER_PATH];
 
@@ -23,10 +24,10 @@ static const char *as_asked_for(const char *path)
 	return text_last_part(path);
 }
 
-/* A jump and no call (-O2): glibc takes the caller from the return address, and of an audit library it asks nobody. */
+/* The tail call must be a jump (-O2): glibc finds the caller by the return address, and ignores audit libraries. */
 static void *space_dlmopen(Lmid_t space, const char *file, int mode)
 {
-	file = as_asked_for(file);
+	file = name_for_dlmopen(file);
 	return real_dlmopen(space, file, mode);
 }
 

@@ -1,9 +1,9 @@
 /*
- * space.h - dlmopen by a path.
+ * space.h - dlmopen by path.
  *
- * glibc looks for the caller of dlmopen only where it needs it for its search (a name without a slash, or one
- * with a $), and without a caller it asks no audit library.  So a path that ends in a name of ours is handed on
- * as that name, and libgangway-audit.so is asked.
+ * glibc determines the caller of dlmopen only if its search needs it (for a name without a slash or with a $), and calls
+ * no audit library without a caller. So a path to a library that we provide is replaced by its name, and
+ * libgangway-audit.so is called.
  */
 #pragma once
 
@@ -12,5 +12,5 @@
 #include <stdint.h>
 
 bool space_is_replaced(const char *name);
-/* The function to call in place of `name` at `address`: ours, or that one. */
+/* Returns our replacement of the function, or `address`. */
 uintptr_t space_replace(const char *name, uintptr_t address);

@@ -1,13 +1,14 @@
+/* Look up a symbol in the GNU hash table of a loaded object. */
 #include "audit/base.h"
 #include "audit/symbol.h"
 
-struct tables {
+struct symbol_tables {
 	const uint32_t *hash;
 	const ElfW(Sym) *symbols;
 	const char *strings;
 };
 
-static bool read_tables(const struct link_map *map, struct tables *t)
+static bool read_tables(const struct link_map *map, struct symbol_tables *t)
 {
 	t->hash = NULL, t->symbols = NULL, t->strings = NULL;
 	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
@@ -21,7 +22,7 @@ static bool read_tables(const struct link_map *map, struct tables *t)
 	return t->hash && t->symbols && t->strings;
 }
 
-static uint32_t hash_of(const char *name)
+static uint32_t gnu_hash(const char *name)
 {
 	uint32_t h = 5381;
 
@@ -30,14 +31,14 @@ static uint32_t hash_of(const char *name)
 	return h;
 }
 
-/* The GNU hash table: four numbers, a filter, the buckets, and a chain of hashes whose last has its lowest bit set. */
+/* A GNU hash table has four numbers, a filter, the buckets, and chains of hashes; the last hash of a chain has bit 0 set. */
 void *symbol_find(const struct link_map *map, const char *name)
 {
-	struct tables t;
+	struct symbol_tables t;
 
 	if (!read_tables(map, &t))
 		return NULL;
-	uint32_t nbuckets = t.hash[0], first = t.hash[1], nfilter = t.hash[2], h = hash_of(name);
+	uint32_t nbuckets = t.hash[0], first = t.hash[1], nfilter = t.hash[2], h = gnu_hash(name);
 	const uint32_t *buckets = (const uint32_t *)((const ElfW(Addr) *)(t.hash + 4) + nfilter),
 		       *chain = buckets + nbuckets;
 

@@ -89,7 +89,7 @@ static int read_status(struct top *t)
 {
 	char error[TOP_ERROR], *text;
 
-	if (ask_status(t->address, &text, error))
+	if (server_get_status(t->address, &text, error))
 		return cli_fail("%s", error);
 	int r = top_read(t, text);
 	free(text);
@@ -115,15 +115,15 @@ static int top_init(struct top *t, const char *server)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	t->at = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	if (!strncmp(server, "unix:", 5) && cli_library_dir(dir, sizeof dir))
-		device_open(server, dir);
-	device_measure(t);
+		top_open_nvml(server, dir);
+	top_measure_devices(t);
 	if (has_quota(t)) {
 		r = read_status(t);
 		if (r)
 			return r;
-		device_measure(t);
+		top_measure_devices(t);
 	}
-	top_leave_out(t, (int)getpid());
+	top_remove_client(t, (int)getpid());
 	top_rates(t, NULL);
 	top_sort(t, TOP_BY_MEMORY, false);
 	return 0;
@@ -146,8 +146,8 @@ int cmd_top(int argc, char **argv)
 	if (r)
 		return r;
 	if (q.once) {
-		(q.json ? once_json : once_text)(&t);
+		(q.json ? top_print_json : top_print_text)(&t);
 		return fflush(stdout) ? cli_fail("cannot write to standard output") : 0;
 	}
-	return view_run(&t, q.delay, error) ? cli_fail("%s", error) : 0;
+	return top_run_view(&t, q.delay, error) ? cli_fail("%s", error) : 0;
 }

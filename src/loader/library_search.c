@@ -201,7 +201,8 @@ static bool find_versioned_file(
 	return snprintf(path, PATH_MAX, "%s/%.*s", dir, (int)n, name) < PATH_MAX && sysroot_is_file(sys, path);
 }
 
-static bool replacement_folder(const struct ours *o, const char *dir, const char *device, char folder[PATH_MAX])
+static bool replacement_folder(
+	const struct redirected_library *o, const char *dir, const char *device, char folder[PATH_MAX])
 {
 	if (o->device && (!device || strcmp(device, o->device)))
 		return false;
@@ -215,15 +216,17 @@ bool library_replacement(const struct sysroot *sys, const char *dir, const struc
 	const char *last = basename(name);
 	char folder[PATH_MAX];
 
-	for (size_t i = 0; *dir && i < OURS; i++) {
-		size_t stem = strlen(ours[i].stem);
+	for (size_t i = 0; *dir && i < REDIRECTED_LIBRARIES; i++) {
+		size_t stem = strlen(redirected_libraries[i].stem);
 
-		if (strncmp(last, ours[i].stem, stem) || (last[stem] && last[stem] != '.') ||
-			is_kept(s->keep, ours[i].stem) || !replacement_folder(&ours[i], dir, s->device, folder))
+		if (strncmp(last, redirected_libraries[i].stem, stem) || (last[stem] && last[stem] != '.') ||
+			is_kept(s->keep, redirected_libraries[i].stem) ||
+			!replacement_folder(&redirected_libraries[i], dir, s->device, folder))
 			continue;
-		if (ours[i].soname && find_versioned_file(sys, folder, ours[i].soname, strlen(ours[i].soname), path))
+		if (redirected_libraries[i].soname && find_versioned_file(sys, folder, redirected_libraries[i].soname,
+							      strlen(redirected_libraries[i].soname), path))
 			return true;
-		for (size_t n = strlen(last); !ours[i].soname && n >= stem; n--)
+		for (size_t n = strlen(last); !redirected_libraries[i].soname && n >= stem; n--)
 			if ((!last[n] || last[n] == '.') && (n > stem || !last[stem]) &&
 				find_versioned_file(sys, folder, last, n, path))
 				return true;

@@ -1,23 +1,23 @@
-/* device.c - memory and utilisation, as any program sees them: from our NVML, told to use that server. */
+/* Memory and utilisation of devices, from our NVML connected to the server. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "top/top.h"
 
-/* As NVML declares them. */
-struct memory {
+/* The structs of NVML. */
+struct nvml_memory {
 	unsigned long long total, free, used;
 };
-struct busy {
+struct nvml_utilization {
 	unsigned gpu, memory;
 };
 
 static int (*get_handle)(const char *uuid, void **device);
-static int (*get_memory)(void *device, struct memory *m);
-static int (*get_busy)(void *device, struct busy *b);
+static int (*get_memory)(void *device, struct nvml_memory *m);
+static int (*get_busy)(void *device, struct nvml_utilization *b);
 
-void device_open(const char *server, const char *library_dir)
+void top_open_nvml(const char *server, const char *library_dir)
 {
 	char path[4096 + 32];
 	int (*init)(void);
@@ -36,8 +36,8 @@ void device_open(const char *server, const char *library_dir)
 	*(void **)&get_handle = dlsym(library, "nvmlDeviceGetHandleByUUID");
 }
 
-/* Of a device with a quota: as our own worker last saw it. */
-static bool seen(const struct top *t, const struct top_device *d, uint64_t *used)
+/* The used memory of a device with a quota, as our own worker last reported it. */
+static bool used_memory_of_worker(const struct top *t, const struct top_device *d, uint64_t *used)
 {
 	for (unsigned i = 0; i < t->nlines; i++) {
 		const struct top_client *c = &t->clients[i];
@@ -49,18 +49,18 @@ static bool seen(const struct top *t, const struct top_device *d, uint64_t *used
 	return false;
 }
 
-/* Devices are told apart by their UUIDs: their order may differ. */
-void device_measure(struct top *t)
+/* Devices are matched by UUID, because their order may differ. */
+void top_measure_devices(struct top *t)
 {
 	for (unsigned i = 0; get_handle && get_memory && i < t->ndevices; i++) {
 		struct top_device *d = &t->devices[i];
-		struct memory m;
-		struct busy b = {0};
+		struct nvml_memory m;
+		struct nvml_utilization b = {0};
 		void *handle;
 
 		if (get_handle(d->uuid, &handle) || get_memory(handle, &m))
 			continue;
-		d->measured = !d->quota || seen(t, d, &d->used);
+		d->measured = !d->quota || used_memory_of_worker(t, d, &d->used);
 		if (!d->quota)
 			d->used = m.used;
 		d->busy = get_busy && !get_busy(handle, &b) ? b.gpu : 0;

@@ -1,3 +1,4 @@
+/* Parse the status of a server; rates, order and history. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -7,10 +8,10 @@
 
 const char *const top_order_names[TOP_ORDERS] = {"memory", "calls", "launches", "bytes", "age", "pid"};
 
-/* ---- Reading: a record a line, a field behind each tab ---- */
+/* ---- Parsing: one record per line, fields separated by tabs ---- */
 
-/* The value of a field in a line that ends at `end`; NULL: it is not there. */
-static const char *field(const char *line, const char *end, const char *name, size_t *size)
+/* Returns the value of a field in a line that ends at `end`, or NULL. */
+static const char *find_field(const char *line, const char *end, const char *name, size_t *size)
 {
 	size_t length = strlen(name);
 
@@ -25,28 +26,28 @@ static const char *field(const char *line, const char *end, const char *name, si
 	return NULL;
 }
 
-static void text(const char *line, const char *end, const char *name, char to[TOP_TEXT])
+static void read_text(const char *line, const char *end, const char *name, char to[TOP_TEXT])
 {
 	size_t size = 0;
-	const char *p = field(line, end, name, &size);
+	const char *p = find_field(line, end, name, &size);
 
 	snprintf(to, TOP_TEXT, "%.*s", p ? (int)(size < TOP_TEXT ? size : TOP_TEXT - 1) : 0, p ? p : "");
-	for (; *to; to++) /* it goes to a terminal */
+	for (; *to; to++) /* safe for a terminal */
 		if ((unsigned char)*to < 0x20 || (unsigned char)*to >= 0x7f)
 			*to = '.';
 }
 
-static uint64_t number(const char *line, const char *end, const char *name)
+static uint64_t read_number(const char *line, const char *end, const char *name)
 {
 	size_t size;
-	const char *p = field(line, end, name, &size);
+	const char *p = find_field(line, end, name, &size);
 
 	return p ? strtoull(p, NULL, 10) : 0;
 }
 
-static int small(const char *line, const char *end, const char *name)
+static int read_int(const char *line, const char *end, const char *name)
 {
-	return (int)(int64_t)number(line, end, name);
+	return (int)(int64_t)read_number(line, end, name);
 }
 
 static void read_device(struct top *t, const char *line, const char *end)
@@ -55,11 +56,11 @@ static void read_device(struct top *t, const char *line, const char *end)
 
 	if (t->ndevices == TOP_DEVICES)
 		return;
-	*d = (struct top_device){.index = (unsigned)number(line, end, "index"),
-		.memory = number(line, end, "memory"),
-		.quota = number(line, end, "quota")};
-	text(line, end, "name", d->name);
-	text(line, end, "uuid", d->uuid);
+	*d = (struct top_device){.index = (unsigned)read_number(line, end, "index"),
+		.memory = read_number(line, end, "memory"),
+		.quota = read_number(line, end, "quota")};
+	read_text(line, end, "name", d->name);
+	read_text(line, end, "uuid", d->uuid);
 	t->ndevices++;
 }
 
@@ -72,30 +73,31 @@ static void read_client(struct top *t, const char *line, const char *end)
 		return;
 	}
 	*c = (struct top_client){
-		.worker = small(line, end, "worker"),
-		.pid = small(line, end, "pid"),
-		.user = small(line, end, "user"),
-		.local = number(line, end, "local"),
-		.since = number(line, end, "since"),
-		.device = (unsigned)number(line, end, "device"),
-		.memory = number(line, end, "memory"),
-		.quota = number(line, end, "quota"),
-		.looked = number(line, end, "looked"),
-		.seen = number(line, end, "seen"),
-		.count = {number(line, end, "calls"), number(line, end, "trips"), number(line, end, "launches"),
-			number(line, end, "errors"), number(line, end, "up"), number(line, end, "down")},
+		.worker = read_int(line, end, "worker"),
+		.pid = read_int(line, end, "pid"),
+		.user = read_int(line, end, "user"),
+		.local = read_number(line, end, "local"),
+		.since = read_number(line, end, "since"),
+		.device = (unsigned)read_number(line, end, "device"),
+		.memory = read_number(line, end, "memory"),
+		.quota = read_number(line, end, "quota"),
+		.looked = read_number(line, end, "looked"),
+		.seen = read_number(line, end, "seen"),
+		.count = {read_number(line, end, "calls"), read_number(line, end, "trips"),
+			read_number(line, end, "launches"), read_number(line, end, "errors"),
+			read_number(line, end, "up"), read_number(line, end, "down")},
 	};
-	text(line, end, "program", c->program);
+	read_text(line, end, "program", c->program);
 	t->nlines++;
 }
 
 static void read_server(struct top *t, const char *line, const char *end)
 {
-	text(line, end, "build", t->build);
-	text(line, end, "device", t->served);
-	t->nclients = (unsigned)number(line, end, "clients");
-	t->most = (unsigned)number(line, end, "most");
-	t->draining = number(line, end, "draining");
+	read_text(line, end, "build", t->build);
+	read_text(line, end, "device", t->served);
+	t->nclients = (unsigned)read_number(line, end, "clients");
+	t->most = (unsigned)read_number(line, end, "most");
+	t->draining = read_number(line, end, "draining");
 }
 
 int top_read(struct top *t, const char *all)
@@ -117,7 +119,7 @@ int top_read(struct top *t, const char *all)
 	return server ? 0 : -EPROTO;
 }
 
-void top_leave_out(struct top *t, int pid)
+void top_remove_client(struct top *t, int pid)
 {
 	unsigned kept = 0;
 
@@ -131,7 +133,7 @@ void top_leave_out(struct top *t, int pid)
 
 /* ---- Rates ---- */
 
-static const struct top_client *same(const struct top *t, const struct top_client *c)
+static const struct top_client *find_same_client(const struct top *t, const struct top_client *c)
 {
 	for (unsigned i = 0; i < t->nlines; i++)
 		if (t->clients[i].worker == c->worker && t->clients[i].device == c->device)
@@ -139,45 +141,45 @@ static const struct top_client *same(const struct top *t, const struct top_clien
 	return NULL;
 }
 
-static double rate(uint64_t now, uint64_t before, double seconds)
+static double compute_rate(uint64_t now, uint64_t before, double seconds)
 {
 	return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
 }
 
-static void client_rates(struct top_client *c, const struct top_client *old, double seconds)
+static void client_compute_rates(struct top_client *c, const struct top_client *old, double seconds)
 {
-	c->calls = rate(c->count.calls, old->count.calls, seconds);
-	c->trips = rate(c->count.trips, old->count.trips, seconds);
-	c->launches = rate(c->count.launches, old->count.launches, seconds);
-	c->up = rate(c->count.up, old->count.up, seconds);
-	c->down = rate(c->count.down, old->count.down, seconds);
+	c->calls = compute_rate(c->count.calls, old->count.calls, seconds);
+	c->trips = compute_rate(c->count.trips, old->count.trips, seconds);
+	c->launches = compute_rate(c->count.launches, old->count.launches, seconds);
+	c->up = compute_rate(c->count.up, old->count.up, seconds);
+	c->down = compute_rate(c->count.down, old->count.down, seconds);
 }
 
-static uint8_t percent(uint64_t part, uint64_t whole)
+static uint8_t compute_percent(uint64_t part, uint64_t whole)
 {
 	return whole && part < whole ? (uint8_t)((double)part * 100 / (double)whole) : whole ? 100 : 0;
 }
 
-static void remember(struct top_device *d, const struct top_device *old)
+static void device_add_history(struct top_device *d, const struct top_device *old)
 {
 	if (old) {
 		memcpy(d->past_used, old->past_used + 1, TOP_HISTORY - 1);
 		memcpy(d->past_busy, old->past_busy + 1, TOP_HISTORY - 1);
 	}
-	d->past_used[TOP_HISTORY - 1] = percent(d->used, d->memory);
+	d->past_used[TOP_HISTORY - 1] = compute_percent(d->used, d->memory);
 	d->past_busy[TOP_HISTORY - 1] = d->busy <= 100 ? (uint8_t)d->busy : 100;
 }
 
 void top_rates(struct top *now, const struct top *before)
 {
 	for (unsigned i = 0; before && i < now->nlines; i++) {
-		const struct top_client *old = same(before, &now->clients[i]);
+		const struct top_client *old = find_same_client(before, &now->clients[i]);
 
 		if (old)
-			client_rates(&now->clients[i], old, now->at - before->at);
+			client_compute_rates(&now->clients[i], old, now->at - before->at);
 	}
 	for (unsigned i = 0; i < now->ndevices; i++)
-		remember(&now->devices[i], before && i < before->ndevices ? &before->devices[i] : NULL);
+		device_add_history(&now->devices[i], before && i < before->ndevices ? &before->devices[i] : NULL);
 }
 
 /* ---- Order ---- */
@@ -185,7 +187,7 @@ void top_rates(struct top *now, const struct top *before)
 static enum top_order sort_order;
 static bool sort_up;
 
-static double weight(const struct top_client *c)
+static double sort_weight(const struct top_client *c)
 {
 	switch (sort_order) {
 	case TOP_BY_CALLS:
@@ -203,10 +205,10 @@ static double weight(const struct top_client *c)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_clients(const void *a, const void *b)
 {
 	const struct top_client *x = a, *y = b;
-	double wx = weight(x), wy = weight(y);
+	double wx = sort_weight(x), wy = sort_weight(y);
 
 	if (wx != wy)
 		return (wx > wy) == sort_up ? 1 : -1;
@@ -217,12 +219,12 @@ void top_sort(struct top *t, enum top_order order, bool up)
 {
 	sort_order = order;
 	sort_up = up;
-	qsort(t->clients, t->nlines, sizeof *t->clients, compare);
+	qsort(t->clients, t->nlines, sizeof *t->clients, compare_clients);
 }
 
-/* ---- For people ---- */
+/* ---- Formatting ---- */
 
-void top_user(int user, char *name, size_t size)
+void top_format_user(int user, char *name, size_t size)
 {
 	struct passwd *p = user < 0 ? NULL : getpwuid((uid_t)user);
 
@@ -234,7 +236,7 @@ void top_user(int user, char *name, size_t size)
 		snprintf(name, size, "%d", user);
 }
 
-const char *top_bytes(double n, char out[16])
+const char *top_format_bytes(double n, char out[16])
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 	unsigned i = 0;
@@ -245,7 +247,7 @@ const char *top_bytes(double n, char out[16])
 	return out;
 }
 
-const char *top_quota(const struct top_client *c, char out[16])
+const char *top_format_quota(const struct top_client *c, char out[16])
 {
-	return c->quota ? top_bytes((double)c->quota, out) : "-";
+	return c->quota ? top_format_bytes((double)c->quota, out) : "-";
 }

@@ -1,49 +1,51 @@
+/* gangway top --once: prints the status as text or JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 #include "top/top.h"
 #include "util/json.h"
 
-static void text_device(const struct top_device *d)
+static void print_text_device(const struct top_device *d)
 {
 	char used[16], all[16];
 
 	printf("%2u  %-32s ", d->index, d->name);
 	if (d->measured)
-		printf("%3u %%  %9s of %s\n", d->busy, top_bytes((double)d->used, used),
-			top_bytes((double)d->memory, all));
+		printf("%3u %%  %9s of %s\n", d->busy, top_format_bytes((double)d->used, used),
+			top_format_bytes((double)d->memory, all));
 	else
-		printf("   -   %9s of %s\n", "-", top_bytes((double)d->memory, all));
+		printf("   -   %9s of %s\n", "-", top_format_bytes((double)d->memory, all));
 }
 
-static void text_client(const struct top_client *c)
+static void print_text_client(const struct top_client *c)
 {
 	char user[16], memory[16], quota[16], up[16], down[16];
 
-	top_user(c->user, user, sizeof user);
+	top_format_user(c->user, user, sizeof user);
 	printf("%8d %-10.10s %-16.16s %3u %10s %9s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10s %10s %6" PRIu64 "\n",
-		c->pid, user, *c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory),
-		top_quota(c, quota), c->count.calls, c->count.trips, c->count.launches,
-		top_bytes((double)c->count.up, up), top_bytes((double)c->count.down, down), c->count.errors);
+		c->pid, user, *c->program ? c->program : "-", c->device, top_format_bytes((double)c->memory, memory),
+		top_format_quota(c, quota), c->count.calls, c->count.trips, c->count.launches,
+		top_format_bytes((double)c->count.up, up), top_format_bytes((double)c->count.down, down),
+		c->count.errors);
 }
 
-void once_text(const struct top *t)
+void top_print_text(const struct top *t)
 {
 	printf("%s serves %s on %s: %u of at most %u clients%s\n\n", t->build, t->served, t->address, t->nclients,
-		t->most, t->draining ? ", and takes no new ones" : "");
+		t->most, t->draining ? ", refusing new ones" : "");
 	printf("     DEVICE                          BUSY     MEMORY\n");
 	for (unsigned i = 0; i < t->ndevices; i++)
-		text_device(&t->devices[i]);
+		print_text_device(&t->devices[i]);
 	printf("\n     PID USER       PROGRAM          DEV     MEMORY     QUOTA      CALLS      TRIPS   LAUNCHES       "
 	       "  UP       DOWN "
 	       "ERRORS\n");
 	for (unsigned i = 0; i < t->nlines; i++)
-		text_client(&t->clients[i]);
+		print_text_client(&t->clients[i]);
 	if (t->left_out)
 		printf("and %u more\n", t->left_out);
 }
 
-static void json_device(const struct top_device *d)
+static void print_json_device(const struct top_device *d)
 {
 	printf("\n    {\"index\": %u, \"name\": ", d->index);
 	json_text(stdout, d->name);
@@ -56,13 +58,13 @@ static void json_device(const struct top_device *d)
 		printf(", \"memory_used\": null, \"utilization\": null}");
 }
 
-static void json_client(const struct top_client *c)
+static void print_json_client(const struct top_client *c)
 {
 	char user[32], quota[24] = "null";
 
 	if (c->quota)
 		snprintf(quota, sizeof quota, "%" PRIu64, c->quota);
-	top_user(c->user, user, sizeof user);
+	top_format_user(c->user, user, sizeof user);
 	printf("\n    {\"worker\": %d, \"pid\": %d, \"user\": ", c->worker, c->pid);
 	json_text(stdout, user);
 	printf(", \"program\": ");
@@ -74,7 +76,7 @@ static void json_client(const struct top_client *c)
 		c->count.trips, c->count.launches, c->count.up, c->count.down, c->count.errors);
 }
 
-void once_json(const struct top *t)
+void top_print_json(const struct top *t)
 {
 	printf("{\n  \"server\": {\"address\": ");
 	json_text(stdout, t->address);
@@ -86,12 +88,12 @@ void once_json(const struct top *t)
 		t->draining ? "true" : "false");
 	for (unsigned i = 0; i < t->ndevices; i++) {
 		printf(i ? "," : "");
-		json_device(&t->devices[i]);
+		print_json_device(&t->devices[i]);
 	}
 	printf("],\n  \"clients\": [");
 	for (unsigned i = 0; i < t->nlines; i++) {
 		printf(i ? "," : "");
-		json_client(&t->clients[i]);
+		print_json_client(&t->clients[i]);
 	}
 	printf("]\n}\n");
 }

@@ -1,4 +1,4 @@
-/* view.c - the live screen: who is selected, what the keys do, and how it is drawn. */
+/* The live screen: selection, keys and drawing. */
 #include <curses.h>
 #include <errno.h>
 #include <locale.h>
@@ -15,8 +15,8 @@ struct view {
 	double seconds, next;
 	enum top_order order;
 	bool up;
-	int selected; /* worker; 0: none */
-	bool asking;  /* whether the selected client should be ended */
+	int selected; /* worker of the selected client; 0 if none */
+	bool asking;  /* asking whether to end the selected client */
 	bool help;
 	char message[TOP_ERROR];
 	double message_until;
@@ -32,13 +32,13 @@ static double clock_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void tell(struct view *v, const char *text)
+static void show_message(struct view *v, const char *text)
 {
 	snprintf(v->message, sizeof v->message, "%s", text);
 	v->message_until = clock_now() + MESSAGE_SECONDS;
 }
 
-/* ---- Asking ---- */
+/* ---- Status ---- */
 
 static int refresh_status(struct view *v)
 {
@@ -47,9 +47,9 @@ static int refresh_status(struct view *v)
 	int err;
 
 	v->next = clock_now() + v->seconds;
-	err = ask_status(old->address, &text, error);
+	err = server_get_status(old->address, &text, error);
 	if (err) {
-		tell(v, error);
+		show_message(v, error);
 		return err;
 	}
 	memcpy(t->address, old->address, sizeof t->address);
@@ -58,8 +58,8 @@ static int refresh_status(struct view *v)
 	if (err)
 		return err;
 	t->at = clock_now();
-	device_measure(t);
-	top_leave_out(t, (int)getpid());
+	top_measure_devices(t);
+	top_remove_client(t, (int)getpid());
 	top_rates(t, old->at ? old : NULL);
 	v->now = t;
 	v->before = old;
@@ -68,7 +68,7 @@ static int refresh_status(struct view *v)
 
 /* ---- Drawing ---- */
 
-static void spark(const uint8_t past[TOP_HISTORY], int width)
+static void draw_sparkline(const uint8_t past[TOP_HISTORY], int width)
 {
 	static const char *const steps[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
@@ -102,16 +102,17 @@ static int draw_devices(const struct view *v, int y)
 
 		mvprintw(y, 0, "%2u %-26.26s ", d->index, d->name);
 		if (!d->measured) {
-			printw(" busy   -   memory - of %s", top_bytes((double)d->memory, all));
+			printw(" busy   -   memory - of %s", top_format_bytes((double)d->memory, all));
 			continue;
 		}
 		printw(" busy %3u %% ", d->busy);
 		attron(COLOR_PAIR(COLOUR_BUSY));
-		spark(d->past_busy, width);
+		draw_sparkline(d->past_busy, width);
 		attroff(COLOR_PAIR(COLOUR_BUSY));
-		printw("  %s of %s ", top_bytes((double)d->used, used), top_bytes((double)d->memory, all));
+		printw("  %s of %s ", top_format_bytes((double)d->used, used),
+			top_format_bytes((double)d->memory, all));
 		attron(COLOR_PAIR(COLOUR_MEMORY));
-		spark(d->past_used, width);
+		draw_sparkline(d->past_used, width);
 		attroff(COLOR_PAIR(COLOUR_MEMORY));
 	}
 	return y;
@@ -134,12 +135,13 @@ static void draw_client(const struct view *v, const struct top_client *c, int y)
 	char user[16], memory[16], quota[16], up[16], down[16];
 	bool chosen = c->worker == v->selected;
 
-	top_user(c->user, user, sizeof user);
+	top_format_user(c->user, user, sizeof user);
 	if (chosen)
 		attron(A_REVERSE);
 	mvprintw(y, 0, "%8d %-8.8s %-15.15s %3u %9s %9s %9.0f %8.0f %8.0f %9s %9s", c->pid, user,
-		*c->program ? c->program : "-", c->device, top_bytes((double)c->memory, memory), top_quota(c, quota),
-		c->calls, c->trips, c->launches, top_bytes(c->up, up), top_bytes(c->down, down));
+		*c->program ? c->program : "-", c->device, top_format_bytes((double)c->memory, memory),
+		top_format_quota(c, quota), c->calls, c->trips, c->launches, top_format_bytes(c->up, up),
+		top_format_bytes(c->down, down));
 	draw_age(c->since);
 	if (c->count.errors) {
 		attron(COLOR_PAIR(COLOUR_BAD));
@@ -162,7 +164,7 @@ static void draw_clients(const struct view *v, int y)
 		draw_client(v, &t->clients[i], y);
 }
 
-static const struct top_client *chosen(const struct view *v)
+static const struct top_client *selected_client(const struct view *v)
 {
 	for (unsigned i = 0; i < v->now->nlines; i++)
 		if (v->now->clients[i].worker == v->selected)
@@ -172,7 +174,7 @@ static const struct top_client *chosen(const struct view *v)
 
 static void draw_foot(const struct view *v)
 {
-	const struct top_client *c = chosen(v);
+	const struct top_client *c = selected_client(v);
 
 	move(LINES - 1, 0);
 	if (v->asking && c)
@@ -181,14 +183,15 @@ static void draw_foot(const struct view *v)
 	else if (clock_now() < v->message_until)
 		printw("%s", v->message);
 	else if (v->help)
-		printw("up/down: choose   k: end the chosen client   s: sort by the next   r: the other way round   q: "
-		       "leave");
+		printw("up/down: select   k: end the selected client   s: sort by the next column   r: reverse the "
+		       "order   q: "
+		       "quit");
 	else
-		printw("sorted by %s%s   q leave   s sort   r reverse   k end a client   h help",
-			top_order_names[v->order], v->up ? ", least first" : "");
+		printw("sorted by %s%s   q quit   s sort   r reverse   k end a client   h help",
+			top_order_names[v->order], v->up ? ", smallest first" : "");
 }
 
-static void draw(struct view *v)
+static void draw_screen(struct view *v)
 {
 	int y;
 
@@ -203,7 +206,7 @@ static void draw(struct view *v)
 
 /* ---- Keys ---- */
 
-static void choose(struct view *v, int step)
+static void select_client(struct view *v, int step)
 {
 	int at = step > 0 ? -1 : (int)v->now->nlines;
 
@@ -215,25 +218,25 @@ static void choose(struct view *v, int step)
 		v->selected = v->now->clients[at].worker;
 }
 
-static void end_client(struct view *v)
+static void end_selected_client(struct view *v)
 {
 	char error[TOP_ERROR], text[TOP_ERROR];
-	const struct top_client *c = chosen(v);
+	const struct top_client *c = selected_client(v);
 
 	if (!c)
 		return;
-	snprintf(text, sizeof text, "client %d has been ended", c->pid);
-	tell(v, ask_end(v->now->address, c->worker, error) ? error : text);
+	snprintf(text, sizeof text, "the session of client %d was ended", c->pid);
+	show_message(v, server_end_client(v->now->address, c->worker, error) ? error : text);
 	v->next = 0;
 }
 
-/* False: enough. */
-static bool press(struct view *v, int key)
+/* Returns false to quit. */
+static bool handle_key(struct view *v, int key)
 {
 	if (v->asking) {
 		v->asking = false;
 		if (key == 'y' || key == 'Y')
-			end_client(v);
+			end_selected_client(v);
 		return true;
 	}
 	switch (key) {
@@ -252,21 +255,21 @@ static bool press(struct view *v, int key)
 		break;
 	case KEY_DOWN:
 	case 'j':
-		choose(v, 1);
+		select_client(v, 1);
 		break;
 	case KEY_UP:
-		choose(v, -1);
+		select_client(v, -1);
 		break;
 	case 'k':
-		v->asking = chosen(v) != NULL;
+		v->asking = selected_client(v) != NULL;
 		if (!v->asking)
-			tell(v, "choose a client first, with the up and down keys");
+			show_message(v, "select a client first, with the up and down keys");
 		break;
 	}
 	return true;
 }
 
-static void colours(void)
+static void init_colours(void)
 {
 	if (!has_colors())
 		return;
@@ -278,7 +281,7 @@ static void colours(void)
 	init_pair(COLOUR_BAD, COLOR_RED, -1);
 }
 
-int view_run(struct top *t, double seconds, char error[TOP_ERROR])
+int top_run_view(struct top *t, double seconds, char error[TOP_ERROR])
 {
 	struct view v = {.now = t, .before = calloc(1, sizeof *t), .seconds = seconds, .next = t->at + seconds};
 	struct top *second = v.before;
@@ -289,7 +292,7 @@ int view_run(struct top *t, double seconds, char error[TOP_ERROR])
 	setlocale(LC_ALL, "");
 	if (!isatty(STDOUT_FILENO) || !newterm(NULL, stdout, stdin)) {
 		free(second);
-		return snprintf(error, TOP_ERROR, "this is no terminal that can show it: use gangway top --once"),
+		return snprintf(error, TOP_ERROR, "standard output is not a suitable terminal; use gangway top --once"),
 		       -ENOTTY;
 	}
 	cbreak();
@@ -297,16 +300,16 @@ int view_run(struct top *t, double seconds, char error[TOP_ERROR])
 	keypad(stdscr, TRUE);
 	curs_set(0);
 	set_escdelay(50);
-	colours();
+	init_colours();
 	while (more) {
 		double left = v.next - clock_now();
 		int key;
 
-		draw(&v);
+		draw_screen(&v);
 		timeout(left < 0.02 ? 20 : left > 1 ? 1000 : (int)(left * 1000));
 		key = getch();
 		if (key != ERR)
-			more = press(&v, key);
+			more = handle_key(&v, key);
 		if (clock_now() >= v.next)
 			refresh_status(&v);
 	}

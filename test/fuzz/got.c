@@ -62,6 +62,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(dynamic, data, head);
 	memcpy(image + PAGE, data + head, rest);
 	mprotect(image, PAGES * PAGE, PROT_READ);
-	got_look_at(&map, is_replaced);
+	got_redirect(&map, is_replaced);
 	return 0;
 }

@@ -40,7 +40,7 @@ if command -v strace >/dev/null && strace -o "$work/trace" true 2>/dev/null; the
 fi
 # One in another is refused: the outer one leads to us already.
 said=$(all "$gangway" run --on null --follow-all -- true 2>&1) && fail "one in another"
-expect "one in another" "$said" "another supervisor"
+expect "one in another" "$said" "already supervised"
 
 # As it ends, so do we; its words, its input and its output are its own.
 all sh -c 'exit 7'; [ $? = 7 ] || fail "not status 7"

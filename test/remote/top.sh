@@ -30,9 +30,9 @@ sees "$third .*iB .*iB "
 # By process number, least first: where the second is depends on when numbers begin anew.
 downs=$(printf '%s\n' "$first" "$second" "$third" | sort -n | sed "s/.*/Down &/; /^Down $second$/q" | cut -d ' ' -f 1)
 screen send-keys r s s s s s
-sees 'sorted by pid, least first'
+sees 'sorted by pid, smallest first'
 screen send-keys k
-sees 'choose a client first'
+sees 'select a client first'
 screen send-keys $downs k
 sees "End client $second "
 screen send-keys y

@@ -1,4 +1,4 @@
-/* follow.c - the three processes: who starts, who waits, and who supervises (supervise.c). */
+/* gangway run --follow-all: starts the supervisor (supervise.c) and waits for the program. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,18 +15,18 @@
 #include "cli/follow/follow.h"
 #include "cli/follow/supervise.h"
 
-/* What a process that waits passes on: whoever sends it means the program. */
-static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCONT};
+/* Signals that are meant for the program and forwarded to it. */
+static const int passed_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCONT};
 
-static void passed_set(sigset_t *set)
+static void passed_signals_set(sigset_t *set)
 {
 	sigemptyset(set);
-	for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
-		sigaddset(set, passed[i]);
+	for (size_t i = 0; i < sizeof passed_signals / sizeof *passed_signals; i++)
+		sigaddset(set, passed_signals[i]);
 }
 
-/* A terminal sends to all of its foreground, the program as well; a person sends to us alone. */
-static void pass_on(int signals, pid_t program)
+/* Forward signals sent by processes. Signals of the terminal reach the program by themselves. */
+static void forward_signals(int signals, pid_t program)
 {
 	struct signalfd_siginfo s;
 
@@ -35,14 +35,14 @@ static void pass_on(int signals, pid_t program)
 			kill(program, (int)s.ssi_signo);
 }
 
-/* As it ended: with its status, or of its signal. */
-static int end_like(int status)
+/* Exit with the status of the program, or die of its signal. */
+static int exit_like(int status)
 {
 	sigset_t set;
 
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	prctl(PR_SET_DUMPABLE, 0); /* one core file is enough */
+	prctl(PR_SET_DUMPABLE, 0); /* the program has written a core file */
 	signal(WTERMSIG(status), SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, WTERMSIG(status));
@@ -51,29 +51,28 @@ static int end_like(int status)
 	return 128 + WTERMSIG(status);
 }
 
-/* The supervisor says who the program is, and then how it ended. */
-static int wait_for(int news, int signals)
+/* The supervisor reports the pid of the program, and later its status. */
+static int wait_for_program(int news, int signals)
 {
 	struct supervise_news n = {0};
-	struct pollfd fds[2] = {
-		{news, POLLIN, 0}, {-1, POLLIN, 0}}; /* signals wait until there is one to pass them to */
+	struct pollfd fds[2] = {{news, POLLIN, 0}, {-1, POLLIN, 0}}; /* signals are read when the program runs */
 	pid_t program = 0;
 
 	for (;;) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return cli_fail("poll: %s", strerror(errno));
 		if (fds[1].revents)
-			pass_on(signals, program);
+			forward_signals(signals, program);
 		if (!fds[0].revents)
 			continue;
 		if (read(news, &n, sizeof n) != sizeof n)
-			return cli_fail("the supervisor of --follow-all has ended");
+			return cli_fail("the supervisor of --follow-all has ended unexpectedly");
 		if (n.error) {
 			cli_fail("--follow-all: %s: %s", n.what, strerror(n.error));
 			return n.started ? 126 : 1;
 		}
 		if (n.ended)
-			return end_like(n.status);
+			return exit_like(n.status);
 		program = n.program;
 		fds[1].fd = signals;
 	}
@@ -84,7 +83,7 @@ int follow_all(char **argv)
 	sigset_t set, old;
 	int news[2];
 
-	passed_set(&set);
+	passed_signals_set(&set);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, news) || sigprocmask(SIG_BLOCK, &set, &old))
 		return cli_fail("--follow-all: %s", strerror(errno));
 	int signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -97,5 +96,5 @@ int follow_all(char **argv)
 		supervise(argv, &old, news[1]);
 	}
 	close(news[1]);
-	return wait_for(news[0], signals);
+	return wait_for_program(news[0], signals);
 }

@@ -1,20 +1,22 @@
 /*
- * follow.h - gangway run --follow-all: programs that are started past libc, with an environment made anew, are given
- * what gangway run gives, too.
+ * follow.h - gangway run --follow-all: gives Gangway also to programs that are started without libc and with a new
+ * environment.
  *
- *	gangway run          waits for the program, passes signals on, ends as it does
- *	 └ supervisor        until the last of them has ended
- *	    └ the program    and all that it starts: a filter in the kernel (seccomp) stops each execve
+ *	gangway run          waits for the program, passes signals on, exits with its status
+ *	 └ supervisor        runs until the last process below it has ended
+ *	    └ the program    and its children: a kernel filter (seccomp) stops each execve
  *
- * At an execve the supervisor attaches to that one process (ptrace), lets the kernel start the new program, and before its
- * first instruction puts the variables into the environment on its stack; then it lets go.
+ * At an execve, the supervisor attaches to that process (ptrace), lets the kernel start the new program, adds the
+ * variables to the environment on its stack before its first instruction, and detaches.
  *
- * Costs, which is why it has to be asked for: a filter makes every system call some 40 ns longer; without the right to do
- * otherwise (CAP_SYS_ADMIN), set-uid programs below it gain nothing (PR_SET_NO_NEW_PRIVS); and no program below it may
- * have a listening filter of its own.
+ * This is optional because of its costs: the filter makes every system call about 40 ns longer; without CAP_SYS_ADMIN,
+ * set-uid programs below it gain no privileges (PR_SET_NO_NEW_PRIVS); and no program below it can install a listening
+ * filter of its own.
  */
 #pragma once
 
-/* Starts argv with the environment as it is; the exit status that gangway run ends with.  It may also not return: it dies
- * of the signal that the program died of. */
+/*
+ * Start argv in the present environment and wait for it. Returns the exit status for gangway run. If the program was killed
+ * by a signal, this process raises the same signal.
+ */
 int follow_all(char **argv);

@@ -1,3 +1,4 @@
+/* Build the initial stack of a program with more environment variables. */
 #include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -6,49 +7,49 @@
 #include "audit/files.h"
 #include "cli/follow/stack.h"
 
-#define WORD sizeof(uint64_t)
+#define WORD_BYTES sizeof(uint64_t)
 
-struct reading {
+struct stack_view {
 	const unsigned char *data;
-	size_t words, size; /* whole words, and bytes */
+	size_t words, size; /* in words and in bytes */
 	uint64_t sp;
-	size_t env, nenv; /* words from the start, and how many variables */
-	size_t aux, naux; /* words, its end included */
+	size_t env, nenv; /* index of the first variable, and their number */
+	size_t aux, naux; /* auxiliary vector: index and length in words, with AT_NULL */
 	bool secure;
 };
 
-static uint64_t word(const struct reading *r, size_t i)
+static uint64_t stack_word(const struct stack_view *r, size_t i)
 {
 	uint64_t w;
 
-	memcpy(&w, r->data + i * WORD, WORD);
+	memcpy(&w, r->data + i * WORD_BYTES, WORD_BYTES);
 	return w;
 }
 
-/* The text that a word points to; NULL: it does not lie in here. */
-static const char *text_at(const struct reading *r, size_t i)
+/* Returns the text that a word points to, or NULL if it is not inside the copy. */
+static const char *stack_text(const struct stack_view *r, size_t i)
 {
-	uint64_t at = word(r, i) - r->sp;
+	uint64_t at = stack_word(r, i) - r->sp;
 
-	if (word(r, i) < r->sp || at >= r->size || !memchr(r->data + at, 0, r->size - at))
+	if (stack_word(r, i) < r->sp || at >= r->size || !memchr(r->data + at, 0, r->size - at))
 		return NULL;
 	return (const char *)r->data + at;
 }
 
-static int read_stack(struct reading *r)
+static int stack_parse(struct stack_view *r)
 {
 	size_t i;
 
-	if (!r->words || word(r, 0) >= r->words - 1 || word(r, word(r, 0) + 1))
+	if (!r->words || stack_word(r, 0) >= r->words - 1 || stack_word(r, stack_word(r, 0) + 1))
 		return -EINVAL;
-	r->env = word(r, 0) + 2;
-	for (i = r->env; i < r->words && word(r, i); i++)
+	r->env = stack_word(r, 0) + 2;
+	for (i = r->env; i < r->words && stack_word(r, i); i++)
 		r->nenv++;
 	r->aux = ++i;
 	for (; i + 1 < r->words; i += 2) {
-		if (word(r, i) == AT_SECURE)
-			r->secure = word(r, i + 1);
-		if (word(r, i) == AT_NULL) {
+		if (stack_word(r, i) == AT_SECURE)
+			r->secure = stack_word(r, i + 1);
+		if (stack_word(r, i) == AT_NULL) {
 			r->naux = i + 2 - r->aux;
 			return 0;
 		}
@@ -56,20 +57,20 @@ static int read_stack(struct reading *r)
 	return -EINVAL;
 }
 
-/* "NAME=" of both is the same. */
-static bool same_name(const char *a, const char *b)
+/* Do both assignments have the same name? */
+static bool has_same_name(const char *a, const char *b)
 {
 	size_t n = strcspn(b, "=");
 
 	return !strncmp(a, b, n) && a[n] == '=';
 }
 
-static const char *find(const struct reading *r, const char *entry, size_t *at)
+static const char *find_variable(const struct stack_view *r, const char *entry, size_t *at)
 {
 	for (size_t i = 0; i < r->nenv; i++) {
-		const char *text = text_at(r, r->env + i);
+		const char *text = stack_text(r, r->env + i);
 
-		if (text && same_name(text, entry)) {
+		if (text && has_same_name(text, entry)) {
 			*at = i;
 			return text;
 		}
@@ -77,37 +78,37 @@ static const char *find(const struct reading *r, const char *entry, size_t *at)
 	return NULL;
 }
 
-static bool wants_none(const struct reading *r, const char *audit)
+static bool needs_no_variables(const struct stack_view *r, const char *audit)
 {
 	size_t at;
-	const char *follow = find(r, "GANGWAY_FOLLOW=", &at);
+	const char *follow = find_variable(r, "GANGWAY_FOLLOW=", &at);
 
 	return r->secure || (follow && !strcmp(follow, "GANGWAY_FOLLOW=0")) ||
 	       (audit && (strstr(audit, "/" AUDIT_FOLLOW) || strstr(audit, "/" AUDIT_REDIRECT)));
 }
 
-/* Texts are put below what was there, from its end; words from the start. */
-struct writing {
+/* The new part of the stack: words grow from the start, texts from the end downwards. */
+struct stack_builder {
 	unsigned char data[STACK_ROOM];
-	size_t words, texts; /* used: at the start, and at the end */
+	size_t words, texts; /* words at the start, bytes of text at the end */
 	bool full;
 };
 
-static void put_word(struct writing *w, uint64_t value)
+static void builder_add_word(struct stack_builder *w, uint64_t value)
 {
-	if (w->full || (w->words + 1) * WORD + w->texts > STACK_ROOM) {
+	if (w->full || (w->words + 1) * WORD_BYTES + w->texts > STACK_ROOM) {
 		w->full = true;
 		return;
 	}
-	memcpy(w->data + w->words++ * WORD, &value, WORD);
+	memcpy(w->data + w->words++ * WORD_BYTES, &value, WORD_BYTES);
 }
 
-/* Where it will be. */
-static uint64_t put_text(struct writing *w, uint64_t sp, const char *a, const char *b)
+/* Add a text, or two joined by a colon. Returns its future address. */
+static uint64_t builder_add_text(struct stack_builder *w, uint64_t sp, const char *a, const char *b)
 {
 	size_t n = strlen(a), m = b ? strlen(b) + 1 : 0;
 
-	if (w->full || w->words * WORD + w->texts + n + m + 1 > STACK_ROOM) {
+	if (w->full || w->words * WORD_BYTES + w->texts + n + m + 1 > STACK_ROOM) {
 		w->full = true;
 		return 0;
 	}
@@ -121,25 +122,25 @@ static uint64_t put_text(struct writing *w, uint64_t sp, const char *a, const ch
 	return sp - w->texts;
 }
 
-static void put_environment(
-	struct writing *w, const struct reading *r, const char *const *kept, const char *audit, size_t audit_at)
+static void builder_add_environment(struct stack_builder *w, const struct stack_view *r, const char *const *kept,
+	const char *audit, size_t audit_at)
 {
 	size_t at;
 
-	put_word(w, put_text(w, r->sp, kept[0], audit ? strchr(audit, '=') + 1 : NULL));
+	builder_add_word(w, builder_add_text(w, r->sp, kept[0], audit ? strchr(audit, '=') + 1 : NULL));
 	for (size_t i = 0; i < r->nenv; i++)
 		if (!audit || i != audit_at)
-			put_word(w, word(r, r->env + i));
+			builder_add_word(w, stack_word(r, r->env + i));
 	for (size_t i = 1; kept[i]; i++)
-		if (!find(r, kept[i], &at))
-			put_word(w, put_text(w, r->sp, kept[i], NULL));
-	put_word(w, 0);
+		if (!find_variable(r, kept[i], &at))
+			builder_add_word(w, builder_add_text(w, r->sp, kept[i], NULL));
+	builder_add_word(w, 0);
 }
 
-/* The words, a gap, the texts: a stack begins at a multiple of 16. */
-static int pack(const struct writing *w, uint64_t sp, struct stack *out)
+/* Join words, a gap and texts. The stack pointer must be a multiple of 16. */
+static int builder_finish(const struct stack_builder *w, uint64_t sp, struct stack *out)
 {
-	size_t words = w->words * WORD;
+	size_t words = w->words * WORD_BYTES;
 
 	if (sp < 2 * STACK_ROOM)
 		return -EINVAL;
@@ -155,24 +156,24 @@ static int pack(const struct writing *w, uint64_t sp, struct stack *out)
 
 int stack_join(const void *data, size_t size, uint64_t sp, const char *const *kept, struct stack *out)
 {
-	struct reading r = {.data = data, .words = size / WORD, .size = size, .sp = sp};
+	struct stack_view r = {.data = data, .words = size / WORD_BYTES, .size = size, .sp = sp};
 	size_t audit_at = 0;
-	int err = read_stack(&r);
+	int err = stack_parse(&r);
 
 	if (err)
 		return err;
-	const char *audit = find(&r, "LD_AUDIT=", &audit_at);
-	if (!kept[0] || wants_none(&r, audit))
+	const char *audit = find_variable(&r, "LD_AUDIT=", &audit_at);
+	if (!kept[0] || needs_no_variables(&r, audit))
 		return 0;
-	struct writing *w = calloc(1, sizeof *w);
+	struct stack_builder *w = calloc(1, sizeof *w);
 	if (!w)
 		return -ENOMEM;
 	for (size_t i = 0; i < r.env; i++)
-		put_word(w, word(&r, i));
-	put_environment(w, &r, kept, audit, audit_at);
+		builder_add_word(w, stack_word(&r, i));
+	builder_add_environment(w, &r, kept, audit, audit_at);
 	for (size_t i = 0; i < r.naux; i++)
-		put_word(w, word(&r, r.aux + i));
-	err = w->full ? -E2BIG : pack(w, sp, out);
+		builder_add_word(w, stack_word(&r, r.aux + i));
+	err = w->full ? -E2BIG : builder_finish(w, sp, out);
 	free(w);
 	return err;
 }

@@ -1,29 +1,29 @@
 /*
- * stack.h - where a program starts, its stack holds what execve was given: arguments, environment, auxiliary vector.
+ * stack.h - the initial stack of a program: arguments, environment and auxiliary vector.
  *
  *	sp ► argc | argv... 0 | envp... 0 | auxv... AT_NULL | ... | texts
  *
- * A stack in front of it with more variables is made here, from a copy; the old one stays where it is, and texts in it
- * are still pointed to.
+ * From a copy of it, a new stack with more variables is built, to be put below the old one. The old stack stays in place,
+ * because the new one points to texts in it.
  *
- * Trust: none in what is read.  A program's parent wrote the texts, and may have been quick.
+ * The content is untrusted: the parent of the program wrote the texts.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define STACK_ROOM (112u << 10) /* that is added at most: a new stack may grow by 128 KiB at once */
+#define STACK_ROOM (112u << 10) /* limit of the new part: a fresh stack may grow by 128 KiB at once */
 
 struct stack {
-	uint64_t sp;         /* where it begins, in the program */
-	unsigned char *data; /* free() it */
+	uint64_t sp;         /* the new stack pointer of the program */
+	unsigned char *data; /* the caller frees it */
 	size_t size;
 };
 
 /*
- * With those of `kept` (NULL at its end, LD_AUDIT first) that the environment lacks; LD_AUDIT goes before the one that is
- * there.  1: made; 0: it needs none, wants none (GANGWAY_FOLLOW=0) or must not have any (AT_SECURE); or -errno:
- * -EINVAL is no such stack, -E2BIG one that would become too large.
+ * Add the variables of `kept` (terminated by NULL, LD_AUDIT first) that the environment lacks; our LD_AUDIT is put in
+ * front of an existing one. Returns 1 if `out` was built; 0 if nothing is to be added (all variables are present,
+ * GANGWAY_FOLLOW=0, or AT_SECURE); -EINVAL for a malformed stack; -E2BIG if the new stack would be too large.
  */
 int stack_join(const void *data, size_t size, uint64_t sp, const char *const *kept, struct stack *out);

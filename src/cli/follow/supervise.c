@@ -1,3 +1,4 @@
+/* The supervisor: a seccomp filter, ptrace, and the event loop. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +24,9 @@
 #include "cli/follow/stack.h"
 #include "cli/follow/supervise.h"
 
-#define KEPT          64
+#define KEPT_MAX      64
 #define WAIT_KILLABLE (1u << 5)  /* SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, which older headers lack */
-#define STACK         (8u << 20) /* arguments and environment are less: the kernel sees to it */
+#define STACK_BYTES   (8u << 20) /* the kernel limits arguments and environment to less */
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -37,33 +38,33 @@
 
 extern char **environ;
 
-static const char *kept[KEPT + 1];
+static const char *kept[KEPT_MAX + 1];
 
-/* What programs are to have: as in libgangway-follow.so. */
-static void keep(void)
+/* Keep the variables for new programs, as libgangway-follow.so does. */
+static void keep_variables(void)
 {
 	size_t n = 0;
 
 	for (char **e = environ; *e; e++)
 		if (!strncmp(*e, "LD_AUDIT=", 9))
 			kept[n++] = *e;
-	for (char **e = environ; n && *e && n < KEPT; e++)
+	for (char **e = environ; n && *e && n < KEPT_MAX; e++)
 		if (!strncmp(*e, "GANGWAY_", 8) || !strncmp(*e, "GLIBC_TUNABLES=", 15))
 			kept[n++] = *e;
 }
 
-static void tell(int news, struct supervise_news n)
+static void send_news(int news, struct supervise_news n)
 {
 	if (send(news, &n, sizeof n, MSG_NOSIGNAL) < 0)
-		return; /* nobody waits any more */
+		return; /* gangway run has ended */
 }
 
-static void tell_error(int news, int error, bool started, const char *what)
+static void send_error(int news, int error, bool started, const char *what)
 {
 	struct supervise_news n = {.error = error, .started = started};
 
 	snprintf(n.what, sizeof n.what, "%s", what);
-	tell(news, n);
+	send_news(news, n);
 }
 
 /* ---- the program ---- */
@@ -81,7 +82,7 @@ static int install_filter(void)
 	};
 	struct sock_fprog filter = {sizeof code / sizeof *code, code};
 	unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	/* Since 5.19 a signal does not make an execve that we attend to start again. */
+	/* Since Linux 5.19, WAIT_KILLABLE keeps signals from restarting a stopped execve. */
 	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | WAIT_KILLABLE, &filter);
 
 	if (listener < 0 && errno == EACCES && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -121,30 +122,30 @@ static int receive_listener(int from)
 	return listener;
 }
 
-__attribute__((noreturn)) static void become(char **argv, const sigset_t *signals, int news, int to)
+__attribute__((noreturn)) static void exec_program(char **argv, const sigset_t *signals, int news, int to)
 {
 	int listener = install_filter();
 
 	if (listener < 0 || send_listener(to, listener)) {
-		tell_error(news, errno, false,
-			errno == EBUSY ? "another supervisor (seccomp) is above this one"
-				       : "the kernel allows no filter of execve (seccomp)");
+		send_error(news, errno, false,
+			errno == EBUSY ? "this process is already supervised (seccomp)"
+				       : "the kernel does not allow a filter for execve (seccomp)");
 		_exit(1);
 	}
 	close(listener);
 	sigprocmask(SIG_SETMASK, signals, NULL);
 	execvp(argv[0], argv);
-	tell_error(news, errno, true, argv[0]);
+	send_error(news, errno, true, argv[0]);
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
 /* ---- one execve ---- */
 
 /*
- * It waits in the kernel meanwhile.  What is under a debugger already is let pass; but the program itself is not, and if
- * we may not attach to it we never may.
+ * The process waits in the kernel meanwhile. Processes under a debugger are let pass. The program itself is not under a
+ * debugger: if attaching to it fails, ptrace is not permitted at all.
  */
-static void attend(int listener, pid_t program, int news)
+static void handle_execve(int listener, pid_t program, int news)
 {
 	struct seccomp_notif asked = {0};
 	struct seccomp_notif_resp answer = {.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
@@ -154,7 +155,7 @@ static void attend(int listener, pid_t program, int news)
 		return;
 	if (ptrace(PTRACE_SEIZE, (pid_t)asked.pid, NULL, (void *)PTRACE_O_TRACEEXEC) && first &&
 		(pid_t)asked.pid == program) {
-		tell_error(news, errno, false, "the kernel allows us no ptrace");
+		send_error(news, errno, false, "the kernel does not permit ptrace");
 		answer = (struct seccomp_notif_resp){.error = -EPERM};
 	}
 	first = false;
@@ -174,7 +175,7 @@ static size_t read_memory(int memory, uint64_t at, void *data, size_t size)
 	return done;
 }
 
-/* Before its first instruction. */
+/* Add the variables before the first instruction of the program. */
 static void add_variables(pid_t pid, unsigned char *room)
 {
 	struct user_regs_struct regs;
@@ -184,11 +185,11 @@ static void add_variables(pid_t pid, unsigned char *room)
 
 	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
 	if (ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &io) || io.iov_len != sizeof regs)
-		return; /* gone, or a program of 32 bits */
+		return; /* has ended, or is a 32-bit program */
 	int memory = open(path, O_RDWR | O_CLOEXEC);
 	if (memory < 0)
 		return;
-	size_t size = read_memory(memory, SP(regs), room, STACK);
+	size_t size = read_memory(memory, SP(regs), room, STACK_BYTES);
 	if (stack_join(room, size, SP(regs), kept, &stack) == 1 &&
 		pwrite(memory, stack.data, stack.size, (off_t)stack.sp) == (ssize_t)stack.size) {
 		SP(regs) = stack.sp;
@@ -198,8 +199,8 @@ static void add_variables(pid_t pid, unsigned char *room)
 	close(memory);
 }
 
-/* One that we attached to has stopped: it has started its program, or was sent a signal before that. */
-static void look_at(pid_t pid, int status, unsigned char *room)
+/* An attached process has stopped: at the start of its new program, or for a signal before that. */
+static void handle_stop(pid_t pid, int status, unsigned char *room)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
 
@@ -214,10 +215,10 @@ static void look_at(pid_t pid, int status, unsigned char *room)
 	}
 }
 
-/* ---- all of them ---- */
+/* ---- event loop ---- */
 
-/* True: gangway run is gone without the program's having ended: killed, and so is the program. */
-static bool is_left(int signals)
+/* Was gangway run killed while the program was running? The program is then killed, too. */
+static bool parent_was_killed(int signals)
 {
 	struct signalfd_siginfo s;
 	bool left = false;
@@ -227,35 +228,35 @@ static bool is_left(int signals)
 	return left;
 }
 
-static void look_at_all(pid_t program, int news, unsigned char *room, bool *ended)
+static void handle_children(pid_t program, int news, unsigned char *room, bool *ended)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
 		if (WIFSTOPPED(status)) {
-			look_at(pid, status, room);
+			handle_stop(pid, status, room);
 		} else if (pid == program) {
 			*ended = true;
-			tell(news, (struct supervise_news){.ended = 1, .status = status});
+			send_news(news, (struct supervise_news){.ended = 1, .status = status});
 		}
 	}
 }
 
-__attribute__((noreturn)) static void attend_all(pid_t program, int listener, int signals, int news)
+__attribute__((noreturn)) static void supervise_loop(pid_t program, int listener, int signals, int news)
 {
 	struct pollfd fds[2] = {{listener, POLLIN, 0}, {signals, POLLIN, 0}};
-	unsigned char *room = malloc(STACK);
+	unsigned char *room = malloc(STACK_BYTES);
 	bool ended = false;
 
 	while (room && (poll(fds, 2, -1) >= 0 || errno == EINTR)) {
-		if (fds[1].revents && is_left(signals) && !ended)
+		if (fds[1].revents && parent_was_killed(signals) && !ended)
 			kill(program, SIGKILL);
 		if (fds[0].revents & POLLIN)
-			attend(listener, program, news);
-		look_at_all(program, news, room, &ended);
+			handle_execve(listener, program, news);
+		handle_children(program, news, room, &ended);
 		if (fds[0].revents & (POLLHUP | POLLERR))
-			fds[0].fd = -1; /* nobody is left under the filter */
+			fds[0].fd = -1; /* no process is left under the filter */
 		if (ended && fds[0].fd < 0)
 			_exit(0);
 	}
@@ -274,26 +275,26 @@ void supervise(char **argv, const sigset_t *signals, int news)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGUSR1);
-	keep();
+	keep_variables();
 	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (fd < 0 || getppid() != parent || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		tell_error(news, errno, false, "starting");
+		send_error(news, errno, false, "starting the supervisor");
 		_exit(1);
 	}
 	pid_t program = fork();
 	if (!program) {
 		close(pair[0]);
-		become(argv, signals, news, pair[1]);
+		exec_program(argv, signals, news, pair[1]);
 	}
 	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
 		signal(ignored[i], SIG_IGN);
 	close(pair[1]);
 	int listener = program < 0 ? -1 : receive_listener(pair[0]);
 	if (listener < 0) {
-		tell_error(news, errno ? errno : EPERM, false, "supervising");
+		send_error(news, errno ? errno : EPERM, false, "installing the filter");
 		_exit(1);
 	}
 	close(pair[0]);
-	tell(news, (struct supervise_news){.program = program});
-	attend_all(program, listener, fd, news);
+	send_news(news, (struct supervise_news){.program = program});
+	supervise_loop(program, listener, fd, news);
 }

@@ -1,4 +1,4 @@
-/* --query-gpu and --query-compute-apps: values with commas between, as asked for. */
+/* --query-gpu and --query-compute-apps: comma-separated values. */
 #include "cli/smi/smi.h"
 
 #include <string.h>
@@ -6,16 +6,16 @@
 
 #define COLUMNS 512
 
-struct form {
+struct csv_format {
 	bool header, units;
 };
 
-/* csv[,noheader][,nounits], in any order. */
-static bool read_form(const char *text, struct form *f)
+/* Parse csv[,noheader][,nounits], in any order. */
+static bool parse_format(const char *text, struct csv_format *f)
 {
 	bool csv = false;
 
-	*f = (struct form){true, true};
+	*f = (struct csv_format){true, true};
 	while (text && *text) {
 		size_t n = strcspn(text, ",");
 		if (n == 3 && !strncmp(text, "csv", n))
@@ -31,29 +31,29 @@ static bool read_form(const char *text, struct form *f)
 	return csv;
 }
 
-static int wrong_form(void)
+static int report_wrong_format(void)
 {
-	fprintf(stderr, "gangway: --format wants csv, and perhaps noheader and nounits: --format=csv,noheader\n");
+	fprintf(stderr, "gangway: --format must be csv, optionally with noheader and nounits: --format=csv,noheader\n");
 	return 2;
 }
 
-static int wrong_field(const char *name, int n, const char *help)
+static int report_wrong_field(const char *name, int n, const char *help)
 {
 	printf("Field \"%.*s\" is not a valid field to query.\n\n", n, name);
 	fprintf(stderr, "See: gangway smi %s\n", help);
 	return 2;
 }
 
-/* ---- of devices ---- */
+/* ---- devices ---- */
 
-static int read_fields(const char *text, const struct field **list, unsigned *count)
+static int parse_fields(const char *text, const struct field **list, unsigned *count)
 {
 	*count = 0;
 	while (*text) {
 		size_t n = strcspn(text, ","), start = strspn(text, " ");
 		const struct field *f = n > start ? field_find(text + start, n - start) : NULL;
 		if (!f || *f->name == '.')
-			return wrong_field(text, (int)n, "--help-query-gpu");
+			return report_wrong_field(text, (int)n, "--help-query-gpu");
 		if (*count < COLUMNS)
 			list[(*count)++] = f;
 		text += n + (text[n] == ',');
@@ -71,14 +71,14 @@ int csv_devices(struct smi *s, const char *names, const char *format)
 {
 	const struct field *list[COLUMNS];
 	char text[SMI_TEXT];
-	struct form form;
+	struct csv_format form;
 	unsigned n;
-	int r = read_fields(names, list, &n);
+	int r = parse_fields(names, list, &n);
 
 	if (r)
 		return r;
-	if (!read_form(format, &form))
-		return wrong_form();
+	if (!parse_format(format, &form))
+		return report_wrong_format();
 	for (unsigned i = 0; form.header && i < n; i++)
 		print_header(s->out, list[i]->name, list[i]->unit, i + 1 == n);
 	for (unsigned k = 0; k < s->count; k++)
@@ -89,11 +89,11 @@ int csv_devices(struct smi *s, const char *names, const char *format)
 	return 0;
 }
 
-/* ---- of processes ---- */
+/* ---- processes ---- */
 
 static const struct {
 	const char *name, *other, *unit;
-	const char *field; /* of the device; NULL: the process's own */
+	const char *field; /* field of the device; NULL for a value of the process */
 } columns[] = {
 	{"timestamp", NULL, NULL, "timestamp"},
 	{"gpu_name", NULL, NULL, "name"},
@@ -118,14 +118,14 @@ static int find_column(const char *text, size_t n)
 	return -1;
 }
 
-static int read_columns(const char *text, int *list, unsigned *count)
+static int parse_columns(const char *text, int *list, unsigned *count)
 {
 	*count = 0;
 	while (*text) {
 		size_t n = strcspn(text, ","), start = strspn(text, " ");
 		int c = n > start ? find_column(text + start, n - start) : -1;
 		if (c < 0)
-			return wrong_field(text, (int)n, "--help-query-compute-apps");
+			return report_wrong_field(text, (int)n, "--help-query-compute-apps");
 		if (*count < COLUMNS)
 			list[(*count)++] = c;
 		text += n + (text[n] == ',');
@@ -162,14 +162,14 @@ int csv_processes(struct smi *s, const char *names, const char *format)
 {
 	static struct smi_process list[SMI_PROCESSES];
 	int wanted[COLUMNS];
-	struct form form;
+	struct csv_format form;
 	unsigned n;
-	int r = read_columns(names, wanted, &n);
+	int r = parse_columns(names, wanted, &n);
 
 	if (r)
 		return r;
-	if (!read_form(format, &form))
-		return wrong_form();
+	if (!parse_format(format, &form))
+		return report_wrong_format();
 	for (unsigned i = 0; form.header && i < n; i++)
 		print_header(s->out, columns[wanted[i]].name, columns[wanted[i]].unit, i + 1 == n);
 	for (unsigned k = 0; k < s->count; k++) {
@@ -184,7 +184,7 @@ int csv_processes(struct smi *s, const char *names, const char *format)
 	return 0;
 }
 
-/* ---- which there are ---- */
+/* ---- help ---- */
 
 static void print_name(const char *name, const char *other, const char *unit)
 {

@@ -1,3 +1,4 @@
+/* The table of fields (fields.def). */
 #include "cli/smi/value.h"
 
 #include <string.h>
@@ -8,24 +9,24 @@ static const struct field fields[] = {
 #undef FIELD_ROW
 };
 
-#define COUNT (sizeof fields / sizeof *fields)
+#define FIELDS (sizeof fields / sizeof *fields)
 
-static bool is(const char *name, const char *text, size_t length)
+static bool name_equals(const char *name, const char *text, size_t length)
 {
 	return name && strlen(name) == length && !strncmp(name, text, length);
 }
 
 const struct field *field_find(const char *name, size_t length)
 {
-	for (size_t i = 0; i < COUNT; i++)
-		if (is(fields[i].name, name, length) || is(fields[i].other, name, length))
+	for (size_t i = 0; i < FIELDS; i++)
+		if (name_equals(fields[i].name, name, length) || name_equals(fields[i].other, name, length))
 			return &fields[i];
 	return NULL;
 }
 
 const struct field *field_at(unsigned i)
 {
-	return i < COUNT ? &fields[i] : NULL;
+	return i < FIELDS ? &fields[i] : NULL;
 }
 
 bool field_text(const struct field *f, const struct smi_gpu *g, bool units, char text[SMI_TEXT])

@@ -1,4 +1,4 @@
-/* What changes by itself: memory, load, clocks, power, temperature, errors. */
+/* Values that change over time: memory, utilisation, clocks, power, temperature, errors. */
 #include "cli/smi/value.h"
 
 #define PUT(...) (snprintf(text, SMI_TEXT, __VA_ARGS__), NVML_SUCCESS)
@@ -39,7 +39,7 @@ nvmlReturn_t value_protected(const struct smi_gpu *g, int what, char text[SMI_TE
 	return PUT("%llu", value_mib(what == MEMORY_TOTAL ? m.total : what == MEMORY_USED ? m.used : m.free));
 }
 
-/* ---- load ---- */
+/* ---- utilisation ---- */
 
 nvmlReturn_t value_load(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
@@ -70,7 +70,7 @@ nvmlReturn_t value_fbc(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 
 /* ---- clocks, in MHz ---- */
 
-/* One function for each of NVML's that says a clock of a kind. */
+/* One function for each NVML function that reports a clock. */
 #define CLOCK(name, asks) \
 	nvmlReturn_t name(const struct smi_gpu *g, int what, char text[SMI_TEXT]) \
 	{ \
@@ -86,7 +86,7 @@ CLOCK(value_default_clock, nvmlDeviceGetDefaultApplicationsClock) /* unless one 
 CLOCK(value_max_clock, nvmlDeviceGetMaxClockInfo)
 CLOCK(value_boost_clock, nvmlDeviceGetMaxCustomerBoostClock)
 
-/* Why clocks are what they are: all of it (0: now, 1: what there may be), or one bit. */
+/* Clock event reasons: the whole mask (0: active, 1: supported), or one bit. */
 nvmlReturn_t value_reasons(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	unsigned long long v;
@@ -166,7 +166,7 @@ nvmlReturn_t value_field(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 	return PUT("%.0f", as_number(&v));
 }
 
-/* Nanoseconds, shown in microseconds. */
+/* A counter in nanoseconds, shown in microseconds. */
 nvmlReturn_t value_counter(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	nvmlFieldValue_t v = {.fieldId = (unsigned)what};

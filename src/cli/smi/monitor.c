@@ -1,4 +1,4 @@
-/* dmon and pmon: a line for each device or process, every second. */
+/* dmon and pmon: one line per device or process, every second. */
 #include "cli/smi/smi.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 
 struct column {
-	char group; /* of -s */
+	char group; /* letter of -s */
 	const char *title, *unit, *field;
 };
 
@@ -30,16 +30,16 @@ static const struct column columns[] = {
 
 #define COLUMNS (sizeof columns / sizeof *columns)
 
-struct pace {
+struct monitor_options {
 	const char *groups;
 	unsigned delay;
-	long count; /* -1: for ever */
+	long count; /* -1: without end */
 };
 
-/* -d SECONDS, -c COUNT, -s GROUPS; 0 or the exit status. */
-static int read_pace(int argc, char **argv, const char *what, const char *groups, struct pace *p)
+/* Parse -d SECONDS, -c COUNT and -s GROUPS. Returns 0 or the exit status. */
+static int parse_monitor_options(int argc, char **argv, const char *what, const char *groups, struct monitor_options *p)
 {
-	*p = (struct pace){groups, 1, -1};
+	*p = (struct monitor_options){groups, 1, -1};
 	for (int i = 1; i < argc; i += 2) {
 		const char *value = i + 1 < argc ? argv[i + 1] : NULL;
 
@@ -50,22 +50,22 @@ static int read_pace(int argc, char **argv, const char *what, const char *groups
 		else if (value && !strcmp(argv[i], "-s") && value[strspn(value, "pucm")] == 0 && *value && *groups)
 			p->groups = value;
 		else
-			return cli_usage("smi", "%s knows -d SECONDS, -c COUNT%s, not %s%s%s", what,
+			return cli_usage("smi", "%s takes -d SECONDS, -c COUNT%s, not %s%s%s", what,
 				*groups ? " and -s with p, u, c, m" : "", argv[i], value ? " " : "",
 				value ? value : "");
 	}
 	return 0;
 }
 
-static void rest(unsigned seconds)
+static void sleep_seconds(unsigned seconds)
 {
 	struct timespec t = {.tv_sec = seconds};
 
 	nanosleep(&t, NULL);
 }
 
-/* A whole number, or a dash. */
-static const char *number(const struct smi_gpu *g, const char *name, char text[SMI_TEXT])
+/* A value as a whole number, or a dash. */
+static const char *format_number(const struct smi_gpu *g, const char *name, char text[SMI_TEXT])
 {
 	if (field_text(field_find(name, strlen(name)), g, false, text))
 		return "-";
@@ -89,19 +89,19 @@ static void print_heads(FILE *out, const char *groups)
 int monitor_devices(struct smi *s, int argc, char **argv)
 {
 	char text[SMI_TEXT];
-	struct pace p;
-	int r = read_pace(argc, argv, "dmon", "puc", &p);
+	struct monitor_options p;
+	int r = parse_monitor_options(argc, argv, "dmon", "puc", &p);
 
 	for (long line = 0; !r && p.count; line++, p.count -= p.count > 0) {
 		if (line)
-			rest(p.delay);
+			sleep_seconds(p.delay);
 		if (line % 20 == 0)
 			print_heads(s->out, p.groups);
 		for (unsigned k = 0; k < s->count; k++) {
 			fprintf(s->out, "%5u", s->gpu[k].index);
 			for (size_t i = 0; i < COLUMNS; i++)
 				if (strchr(p.groups, columns[i].group))
-					fprintf(s->out, "%7s", number(&s->gpu[k], columns[i].field, text));
+					fprintf(s->out, "%7s", format_number(&s->gpu[k], columns[i].field, text));
 			fprintf(s->out, " \n");
 		}
 		fflush(s->out);
@@ -150,12 +150,12 @@ static void print_processes(struct smi *s, const struct smi_gpu *g)
 
 int monitor_processes(struct smi *s, int argc, char **argv)
 {
-	struct pace p;
-	int r = read_pace(argc, argv, "pmon", "", &p);
+	struct monitor_options p;
+	int r = parse_monitor_options(argc, argv, "pmon", "", &p);
 
 	for (long line = 0; !r && p.count; line++, p.count -= p.count > 0) {
 		if (line)
-			rest(p.delay);
+			sleep_seconds(p.delay);
 		if (line % 20 == 0)
 			fprintf(s->out,
 				"# gpu         pid   type     sm    mem    enc    dec    jpg    ofa    command \n"

@@ -1,3 +1,4 @@
+/* Load NVML and select the devices. */
 #include "cli/smi/smi.h"
 
 #include <dlfcn.h>
@@ -10,7 +11,7 @@
 #include "host/pci.h"
 #include "wire/names.h"
 
-static bool load(struct smi *s)
+static bool load_nvml(struct smi *s)
 {
 	char dir[PATH_MAX], path[PATH_MAX + 32];
 	void **slots = (void **)&s->f, *library;
@@ -28,7 +29,7 @@ static bool load(struct smi *s)
 	return true;
 }
 
-static void read_system(struct smi *s)
+static void read_versions(struct smi *s)
 {
 	int v = 0;
 
@@ -40,7 +41,7 @@ static void read_system(struct smi *s)
 		snprintf(s->cuda, sizeof s->cuda, "%d.%d", v / 1000, v % 1000 / 10);
 }
 
-static bool add(struct smi *s, nvmlDevice_t d)
+static bool gpu_add(struct smi *s, nvmlDevice_t d)
 {
 	struct smi_gpu *g = &s->gpu[s->count];
 
@@ -52,8 +53,8 @@ static bool add(struct smi *s, nvmlDevice_t d)
 	return true;
 }
 
-/* An index, a UUID or an address on the bus. */
-static bool add_named(struct smi *s, const char *id)
+/* `id` is an index, a UUID or a PCI address. */
+static bool gpu_add_by_id(struct smi *s, const char *id)
 {
 	struct pci_address a;
 	nvmlDevice_t d;
@@ -61,21 +62,21 @@ static bool add_named(struct smi *s, const char *id)
 	unsigned long index = strtoul(id, &end, 10);
 
 	if (*id && !*end)
-		return !s->f.nvmlDeviceGetHandleByIndex_v2((unsigned)index, &d) && add(s, d);
+		return !s->f.nvmlDeviceGetHandleByIndex_v2((unsigned)index, &d) && gpu_add(s, d);
 	if (strchr(id, ':') && pci_parse(id, &a))
-		return !s->f.nvmlDeviceGetHandleByPciBusId_v2(id, &d) && add(s, d);
-	return !s->f.nvmlDeviceGetHandleByUUID(id, &d) && add(s, d);
+		return !s->f.nvmlDeviceGetHandleByPciBusId_v2(id, &d) && gpu_add(s, d);
+	return !s->f.nvmlDeviceGetHandleByUUID(id, &d) && gpu_add(s, d);
 }
 
-static int find_named(struct smi *s, const char *ids)
+static int find_gpus_by_id(struct smi *s, const char *ids)
 {
 	char one[128];
 
 	while (*ids) {
 		size_t n = strcspn(ids, ",");
 		snprintf(one, sizeof one, "%.*s", (int)n, ids);
-		if (!add_named(s, one)) {
-			fprintf(stderr, "gangway: there is no device %s here; gangway smi -L lists them\n", one);
+		if (!gpu_add_by_id(s, one)) {
+			fprintf(stderr, "gangway: there is no device %s; gangway smi -L lists the devices\n", one);
 			return NVML_ERROR_NOT_FOUND;
 		}
 		ids += n + (ids[n] == ',');
@@ -87,23 +88,23 @@ int smi_open(struct smi *s, const char *ids)
 {
 	nvmlDevice_t d;
 
-	if (!load(s))
+	if (!load_nvml(s))
 		return NVML_ERROR_LIBRARY_NOT_FOUND;
 	nvmlReturn_t r = s->f.nvmlInit_v2();
 	if (r) {
 		const char *device = getenv("GANGWAY_DEVICE");
-		fprintf(stderr, "gangway: no device to show%s%s: %s. GANGWAY_TRACE=1 says why.\n",
+		fprintf(stderr, "gangway: found no device%s%s: %s. GANGWAY_TRACE=1 shows why.\n",
 			device && *device ? " on " : "", device ? device : "", nvml_result_words(r));
 		return r;
 	}
-	read_system(s);
+	read_versions(s);
 	if (s->f.nvmlDeviceGetCount_v2(&s->all))
 		s->all = 0;
 	if (ids)
-		return find_named(s, ids);
+		return find_gpus_by_id(s, ids);
 	for (unsigned i = 0; i < s->all; i++)
 		if (!s->f.nvmlDeviceGetHandleByIndex_v2(i, &d))
-			add(s, d);
+			gpu_add(s, d);
 	return 0;
 }
 

@@ -1,13 +1,13 @@
-/* Where a GPU is: in which chassis, and in which fabric of GPUs. */
+/* The place of a GPU in a chassis and in a fabric of GPUs. */
 #include "cli/smi/value.h"
 
 #include <string.h>
 #include "cuda/uuid.h"
 
-#define PUT(...) (snprintf(text, SMI_TEXT, __VA_ARGS__), NVML_SUCCESS)
-#define NOWHERE  255
+#define PUT(...)      (snprintf(text, SMI_TEXT, __VA_ARGS__), NVML_SUCCESS)
+#define PLACE_UNKNOWN 255
 
-/* ---- in a chassis ---- */
+/* ---- chassis ---- */
 
 static nvmlReturn_t read_platform(const struct smi_gpu *g, nvmlPlatformInfo_t *p)
 {
@@ -22,8 +22,8 @@ static nvmlReturn_t read_platform(const struct smi_gpu *g, nvmlPlatformInfo_t *p
 	return r;
 }
 
-/* -q is silent about GPUs that are older than such chassis; --query-gpu writes what NVML has put there for them. */
-static bool is_listed(const struct smi_gpu *g)
+/* -q omits the platform of GPUs before Blackwell; --query-gpu prints NVML's values for them. */
+static bool shows_platform(const struct smi_gpu *g)
 {
 	nvmlDeviceArchitecture_t a;
 
@@ -31,12 +31,12 @@ static bool is_listed(const struct smi_gpu *g)
 	       a != NVML_DEVICE_ARCH_UNKNOWN;
 }
 
-static nvmlReturn_t put_place(unsigned char v, char text[SMI_TEXT])
+static nvmlReturn_t format_place(unsigned char v, char text[SMI_TEXT])
 {
-	return v == NOWHERE ? NVML_ERROR_NOT_SUPPORTED : PUT("%u", v);
+	return v == PLACE_UNKNOWN ? NVML_ERROR_NOT_SUPPORTED : PUT("%u", v);
 }
 
-static nvmlReturn_t put_chassis(const nvmlPlatformInfo_t *p, char text[SMI_TEXT])
+static nvmlReturn_t format_chassis(const nvmlPlatformInfo_t *p, char text[SMI_TEXT])
 {
 	size_t n = 0;
 
@@ -52,18 +52,18 @@ nvmlReturn_t value_platform(const struct smi_gpu *g, int what, char text[SMI_TEX
 	unsigned long long guid;
 	nvmlReturn_t r;
 
-	if (what & PLATFORM_LISTED && !is_listed(g))
+	if (what & PLATFORM_LISTED && !shows_platform(g))
 		return NVML_ERROR_NOT_SUPPORTED;
 	r = read_platform(g, &p);
 	if (r)
 		return r;
 	switch (what & ~PLATFORM_LISTED) {
 	case PLATFORM_CHASSIS:
-		return put_chassis(&p, text);
+		return format_chassis(&p, text);
 	case PLATFORM_SLOT:
-		return put_place(p.slotNumber, text);
+		return format_place(p.slotNumber, text);
 	case PLATFORM_TRAY:
-		return put_place(p.trayIndex, text);
+		return format_place(p.trayIndex, text);
 	case PLATFORM_HOST:
 		return PUT("%u", p.hostId);
 	case PLATFORM_PEER:
@@ -74,7 +74,7 @@ nvmlReturn_t value_platform(const struct smi_gpu *g, int what, char text[SMI_TEX
 	}
 }
 
-/* ---- in a fabric ---- */
+/* ---- fabric ---- */
 
 static nvmlReturn_t read_fabric(const struct smi_gpu *g, nvmlGpuFabricInfoV_t *i)
 {
@@ -84,25 +84,25 @@ static nvmlReturn_t read_fabric(const struct smi_gpu *g, nvmlGpuFabricInfoV_t *i
 	r = g->f->nvmlDeviceGetGpuFabricInfoV(g->device, i);
 	if (r != NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
 		return r;
-	*i = (nvmlGpuFabricInfoV_t){.version = NVML_SIZED(nvmlGpuFabricInfo_v2_t, 2)}; /* as the third, but shorter */
+	*i = (nvmlGpuFabricInfoV_t){.version = NVML_SIZED(nvmlGpuFabricInfo_v2_t, 2)}; /* a prefix of version 3 */
 	return g->f->nvmlDeviceGetGpuFabricInfoV(g->device, i);
 }
 
-static const char *word(const char *const *words, unsigned count, unsigned n)
+static const char *list_word(const char *const *words, unsigned count, unsigned n)
 {
 	return n < count ? words[n] : "N/A";
 }
 
-#define WORD(words, n)  word(words, sizeof words / sizeof *words, n)
-#define SHIFT_PARTITION 12 /* later than the rest: in no header of CUDA 13.0 */
+#define WORD(words, n)  list_word(words, sizeof words / sizeof *words, n)
+#define SHIFT_PARTITION 12 /* newer than the headers of CUDA 13.0 */
 
-/* One question of the mask; where there is no summary, none of them has been answered. */
-static const char *health(const nvmlGpuFabricInfoV_t *i, int what)
+/* Format one value of the health mask; without a summary, all are N/A. */
+static const char *fabric_health(const nvmlGpuFabricInfoV_t *i, int what)
 {
 	static const char *const summaries[] = {"N/A", "Healthy", "Unhealthy", "Limited Capacity"};
 	static const char *const bandwidths[] = {"N/A", "Degraded", "Full"};
 	static const char *const answers[] = {"N/A", "True", "False"};
-	/* the first two and No Partition as nvidia-smi is known to write them, the others as NVML's documentation does */
+	/* The first two and No Partition are as nvidia-smi prints them, the others as in NVML's documentation. */
 	static const char *const mistakes[] = {"N/A", "None", "Incorrect SysGUID", "Incorrect Chassis Serial Number",
 		"No Partition", "Insufficient Nvlinks", "Incompatible GPU Firmware", "Invalid Location"};
 	static const unsigned shifts[] = {
@@ -123,7 +123,7 @@ static const char *health(const nvmlGpuFabricInfoV_t *i, int what)
 	return what == FABRIC_BANDWIDTH ? WORD(bandwidths, bits & 3) : WORD(answers, bits & 3);
 }
 
-/* What is not there is N/A itself here, in --query-gpu too: without the brackets that other values have. */
+/* Missing values are N/A without brackets, also in --query-gpu. */
 nvmlReturn_t value_fabric(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	static const char *const states[] = {"N/A", "Not Started", "In Progress", "Completed"};
@@ -138,8 +138,8 @@ nvmlReturn_t value_fabric(const struct smi_gpu *g, int what, char text[SMI_TEXT]
 	if (what == FABRIC_STATE)
 		return PUT("%s", WORD(states, i.state));
 	if (what >= FABRIC_SUMMARY)
-		return PUT("%s", health(&i, what));
-	if (i.state != NVML_GPU_FABRIC_STATE_COMPLETED) /* until then nobody has given it a place */
+		return PUT("%s", fabric_health(&i, what));
+	if (i.state != NVML_GPU_FABRIC_STATE_COMPLETED) /* has no place yet */
 		return PUT("N/A");
 	switch (what) {
 	case FABRIC_STATUS:

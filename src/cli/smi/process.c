@@ -1,9 +1,10 @@
-/* The processes on a device: computing ones, then drawing ones; one that does both is named once, as the first. */
+/* List the processes of a device: compute processes, then graphics processes; each process once. */
 #include "cli/smi/smi.h"
 
 #include <string.h>
 
-static void add(const struct smi_gpu *g, const nvmlProcessInfo_t *p, char type, struct smi_process *list, unsigned *n)
+static void process_add(
+	const struct smi_gpu *g, const nvmlProcessInfo_t *p, char type, struct smi_process *list, unsigned *n)
 {
 	struct smi_process *to = &list[*n];
 
@@ -25,10 +26,10 @@ unsigned process_all(const struct smi_gpu *g, struct smi_process *list)
 
 	if (!g->f->nvmlDeviceGetComputeRunningProcesses_v3(g->device, &found, infos))
 		for (unsigned i = 0; i < found && n < SMI_PROCESSES; i++)
-			add(g, &infos[i], 'C', list, &n);
+			process_add(g, &infos[i], 'C', list, &n);
 	found = SMI_PROCESSES;
 	if (!g->f->nvmlDeviceGetGraphicsRunningProcesses_v3(g->device, &found, infos))
 		for (unsigned i = 0; i < found && n < SMI_PROCESSES; i++)
-			add(g, &infos[i], 'G', list, &n);
+			process_add(g, &infos[i], 'G', list, &n);
 	return n;
 }

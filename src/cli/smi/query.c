@@ -1,4 +1,4 @@
-/* -q: all there is to say of a device, from one tree (tree.def), as text or as XML. */
+/* -q: all values of a device as text or XML, from one tree (tree.def). */
 #include "cli/smi/smi.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ enum {
 	SECTION_PIDS = 0x10000,
 };
 
-static const struct row {
+static const struct tree_row {
 	int depth;
 	const char *label, *element, *value, *suffix;
 	unsigned flags;
@@ -33,8 +33,8 @@ static const struct row {
 
 #define COUNT (sizeof rows / sizeof *rows)
 
-/* What -d names; 0: something that there is not. */
-static unsigned read_sections(const char *text)
+/* Parse the sections of -d. Returns 0 for an unknown section. */
+static unsigned parse_sections(const char *text)
 {
 	static const struct {
 		const char *name;
@@ -65,8 +65,8 @@ static unsigned read_sections(const char *text)
 	return all;
 }
 
-/* The value's text, with unit and suffix; N/A has neither. */
-static void get(const struct row *row, const struct smi_gpu *g, char text[SMI_TEXT])
+/* The value with unit and suffix, or N/A. */
+static void get_value(const struct tree_row *row, const struct smi_gpu *g, char text[SMI_TEXT])
 {
 	const struct field *f = field_find(row->value, strlen(row->value));
 
@@ -74,7 +74,7 @@ static void get(const struct row *row, const struct smi_gpu *g, char text[SMI_TE
 		strncat(text, row->suffix, SMI_TEXT - strlen(text) - 1);
 }
 
-/* What stands behind the processes. */
+/* The value behind the processes. */
 static void get_capability(const struct smi_gpu *g, char text[SMI_TEXT])
 {
 	field_text(field_find(".egm", 4), g, true, text);
@@ -92,13 +92,13 @@ static void print_label(FILE *out, int depth, const char *label)
 	fprintf(out, "%*s%s\n", 4 * depth, "", label);
 }
 
-static void text_instance(FILE *out, const char *label, unsigned instance)
+static void print_text_instance(FILE *out, const char *label, unsigned instance)
 {
 	fprintf(out, "        %-34s: ", label);
 	fprintf(out, instance == ~0u ? "N/A\n" : "%u\n", instance);
 }
 
-static void text_processes(FILE *out, const struct smi_gpu *g)
+static void print_text_processes(FILE *out, const struct smi_gpu *g)
 {
 	static struct smi_process list[SMI_PROCESSES];
 	unsigned n = process_all(g, list);
@@ -111,8 +111,8 @@ static void text_processes(FILE *out, const struct smi_gpu *g)
 	for (unsigned i = 0; i < n; i++) {
 		const struct smi_process *p = &list[i];
 
-		text_instance(out, "GPU instance ID", p->instance);
-		text_instance(out, "Compute instance ID", p->compute_instance);
+		print_text_instance(out, "GPU instance ID", p->instance);
+		print_text_instance(out, "Compute instance ID", p->compute_instance);
 		fprintf(out, "        %-34s: %u\n            %-30s: %c\n", "Process ID", p->pid, "Type", p->type);
 		fprintf(out, "            %-30s: %s\n", "Name", p->name);
 		fprintf(out, "            %-30s: ", "Used GPU Memory");
@@ -120,14 +120,14 @@ static void text_processes(FILE *out, const struct smi_gpu *g)
 	}
 }
 
-static void text_device(FILE *out, const struct smi_gpu *g, unsigned sections)
+static void print_text_device(FILE *out, const struct smi_gpu *g, unsigned sections)
 {
 	char value[SMI_TEXT];
 	unsigned within = 0;
 
 	fprintf(out, "GPU %s\n", g->pci.busId);
 	for (size_t i = 0; i < COUNT; i++) {
-		const struct row *r = &rows[i];
+		const struct tree_row *r = &rows[i];
 
 		if (r->depth == 1)
 			within = r->flags;
@@ -137,11 +137,11 @@ static void text_device(FILE *out, const struct smi_gpu *g, unsigned sections)
 			print_label(out, r->depth, r->label);
 			continue;
 		}
-		get(r, g, value);
+		get_value(r, g, value);
 		print_text(out, r->depth, r->label, value);
 	}
 	if (!sections || sections & SECTION_PIDS)
-		text_processes(out, g);
+		print_text_processes(out, g);
 	if (!sections) {
 		get_capability(g, value);
 		print_label(out, 1, "Capabilities");
@@ -171,148 +171,148 @@ static void print_escaped(FILE *out, const char *text)
 	}
 }
 
-static void indent(FILE *out, int depth)
+static void print_indent(FILE *out, int depth)
 {
 	for (int i = 0; i < depth; i++)
 		fputc('\t', out);
 }
 
-static void element(FILE *out, int depth, const char *name, const char *text)
+static void print_element(FILE *out, int depth, const char *name, const char *text)
 {
-	indent(out, depth);
+	print_indent(out, depth);
 	fprintf(out, "<%s>", name);
 	print_escaped(out, text);
 	fprintf(out, "</%s>\n", name);
 }
 
-static void open_element(FILE *out, int depth, const char *name, bool closing)
+static void print_tag(FILE *out, int depth, const char *name, bool closing)
 {
-	indent(out, depth);
+	print_indent(out, depth);
 	fprintf(out, "<%s%s>\n", closing ? "/" : "", name);
 }
 
-static void xml_value(FILE *out, const struct row *r, const struct smi_gpu *g)
+static void print_xml_value(FILE *out, const struct tree_row *r, const struct smi_gpu *g)
 {
 	int depth = r->depth + 1 - !!(r->flags & XML_UP);
 	char value[SMI_TEXT];
 
 	if (r->flags & XML_NONE) {
-		open_element(out, depth, r->element, false);
-		indent(out, depth + 1);
+		print_tag(out, depth, r->element, false);
+		print_indent(out, depth + 1);
 		fprintf(out, "None\n");
-		open_element(out, depth, r->element, true);
+		print_tag(out, depth, r->element, true);
 		return;
 	}
-	get(r, g, value);
+	get_value(r, g, value);
 	if (r->flags & XML_PAGES) {
-		open_element(out, depth, r->element, false);
-		element(out, depth + 1, "retired_count", value);
-		element(out, depth + 1, "retired_pagelist", "N/A");
-		open_element(out, depth, r->element, true);
+		print_tag(out, depth, r->element, false);
+		print_element(out, depth + 1, "retired_count", value);
+		print_element(out, depth + 1, "retired_pagelist", "N/A");
+		print_tag(out, depth, r->element, true);
 		return;
 	}
-	element(out, depth, r->element, r->flags & XML_PLAIN && !strncmp(value, "0x", 2) ? value + 2 : value);
+	print_element(out, depth, r->element, r->flags & XML_PLAIN && !strncmp(value, "0x", 2) ? value + 2 : value);
 }
 
 #define CLOCKS 512
 
-static void clock_element(FILE *out, int depth, const char *name, unsigned mhz)
+static void print_clock_element(FILE *out, int depth, const char *name, unsigned mhz)
 {
 	char text[32];
 
 	snprintf(text, sizeof text, "%u MHz", mhz);
-	element(out, depth, name, text);
+	print_element(out, depth, name, text);
 }
 
-/* The device's own word for how many there are is not more than what it was given room for. */
-static unsigned at_most(nvmlReturn_t r, unsigned n)
+/* Limit a count reported by NVML to the size of our array. */
+static unsigned limit_count(nvmlReturn_t r, unsigned n)
 {
 	return r ? 0 : n < CLOCKS ? n : CLOCKS;
 }
 
-static void xml_clocks(FILE *out, const struct smi_gpu *g)
+static void print_xml_clocks(FILE *out, const struct smi_gpu *g)
 {
 	unsigned memory[CLOCKS], graphics[CLOCKS], n = CLOCKS;
 	nvmlReturn_t r = g->f->nvmlDeviceGetSupportedMemoryClocks(g->device, &n, memory);
 
-	n = at_most(r, n);
+	n = limit_count(r, n);
 	if (!n) {
-		element(out, 2, "supported_clocks", value_missing(r));
+		print_element(out, 2, "supported_clocks", value_missing(r));
 		return;
 	}
-	open_element(out, 2, "supported_clocks", false);
+	print_tag(out, 2, "supported_clocks", false);
 	for (unsigned i = 0; i < n; i++) {
 		unsigned m = CLOCKS;
 		r = g->f->nvmlDeviceGetSupportedGraphicsClocks(g->device, memory[i], &m, graphics);
-		m = at_most(r, m);
-		open_element(out, 3, "supported_mem_clock", false);
-		clock_element(out, 4, "value", memory[i]);
+		m = limit_count(r, m);
+		print_tag(out, 3, "supported_mem_clock", false);
+		print_clock_element(out, 4, "value", memory[i]);
 		for (unsigned k = 0; k < m; k++)
-			clock_element(out, 4, "supported_graphics_clock", graphics[k]);
-		open_element(out, 3, "supported_mem_clock", true);
+			print_clock_element(out, 4, "supported_graphics_clock", graphics[k]);
+		print_tag(out, 3, "supported_mem_clock", true);
 	}
-	open_element(out, 2, "supported_clocks", true);
+	print_tag(out, 2, "supported_clocks", true);
 }
 
-static void xml_processes(FILE *out, const struct smi_gpu *g)
+static void print_xml_processes(FILE *out, const struct smi_gpu *g)
 {
 	static struct smi_process list[SMI_PROCESSES];
 	unsigned n = process_all(g, list);
 	char text[64];
 
-	open_element(out, 2, "processes", false);
+	print_tag(out, 2, "processes", false);
 	for (unsigned i = 0; i < n; i++) {
 		const struct smi_process *p = &list[i];
 
-		open_element(out, 3, "process_info", false);
+		print_tag(out, 3, "process_info", false);
 		snprintf(text, sizeof text, p->instance == ~0u ? "N/A" : "%u", p->instance);
-		element(out, 4, "gpu_instance_id", text);
+		print_element(out, 4, "gpu_instance_id", text);
 		snprintf(text, sizeof text, p->compute_instance == ~0u ? "N/A" : "%u", p->compute_instance);
-		element(out, 4, "compute_instance_id", text);
+		print_element(out, 4, "compute_instance_id", text);
 		snprintf(text, sizeof text, "%u", p->pid);
-		element(out, 4, "pid", text);
-		element(out, 4, "type", p->type == 'C' ? "C" : "G");
-		element(out, 4, "process_name", p->name);
+		print_element(out, 4, "pid", text);
+		print_element(out, 4, "type", p->type == 'C' ? "C" : "G");
+		print_element(out, 4, "process_name", p->name);
 		snprintf(text, sizeof text, p->memory_known ? "%llu MiB" : "N/A", value_mib(p->memory));
-		element(out, 4, "used_memory", text);
-		open_element(out, 3, "process_info", true);
+		print_element(out, 4, "used_memory", text);
+		print_tag(out, 3, "process_info", true);
 	}
-	open_element(out, 2, "processes", true);
-	open_element(out, 2, "accounted_processes", false);
-	open_element(out, 2, "accounted_processes", true);
+	print_tag(out, 2, "processes", true);
+	print_tag(out, 2, "accounted_processes", false);
+	print_tag(out, 2, "accounted_processes", true);
 }
 
-static void xml_device(FILE *out, const struct smi_gpu *g)
+static void print_xml_device(FILE *out, const struct smi_gpu *g)
 {
 	const char *open[8] = {NULL};
 	char value[SMI_TEXT];
 
 	fprintf(out, "\t<gpu id=\"%s\">\n", g->pci.busId);
 	for (size_t i = 0; i < COUNT; i++) {
-		const struct row *r = &rows[i];
+		const struct tree_row *r = &rows[i];
 		int depth = r->depth - !!(r->flags & XML_UP);
 
 		for (int d = 7; d >= depth; d--)
 			if (open[d]) {
-				open_element(out, d + 1, open[d], true);
+				print_tag(out, d + 1, open[d], true);
 				open[d] = NULL;
 			}
 		if (r->value) {
-			xml_value(out, r, g);
+			print_xml_value(out, r, g);
 		} else {
-			open_element(out, r->depth + 1, r->element, false);
+			print_tag(out, r->depth + 1, r->element, false);
 			open[r->depth] = r->element;
 		}
 	}
 	for (int d = 7; d >= 1; d--)
 		if (open[d])
-			open_element(out, d + 1, open[d], true);
-	xml_clocks(out, g);
-	xml_processes(out, g);
+			print_tag(out, d + 1, open[d], true);
+	print_xml_clocks(out, g);
+	print_xml_processes(out, g);
 	get_capability(g, value);
-	open_element(out, 2, "capabilities", false);
-	element(out, 3, "egm", value);
-	open_element(out, 2, "capabilities", true);
+	print_tag(out, 2, "capabilities", false);
+	print_element(out, 3, "egm", value);
+	print_tag(out, 2, "capabilities", true);
 	fprintf(out, "\t</gpu>\n\n");
 }
 
@@ -323,18 +323,18 @@ static void print_xml(struct smi *s, const char *now)
 	fprintf(s->out, "<?xml version=\"1.0\" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "
 			"\"nvsmi_device_v13.dtd\">\n<nvidia_smi_log>\n");
 	snprintf(count, sizeof count, "%u", s->all);
-	element(s->out, 1, "timestamp", now);
-	element(s->out, 1, "driver_version", s->driver);
-	element(s->out, 1, "cuda_version", s->cuda);
-	element(s->out, 1, "attached_gpus", count);
+	print_element(s->out, 1, "timestamp", now);
+	print_element(s->out, 1, "driver_version", s->driver);
+	print_element(s->out, 1, "cuda_version", s->cuda);
+	print_element(s->out, 1, "attached_gpus", count);
 	for (unsigned i = 0; i < s->count; i++)
-		xml_device(s->out, &s->gpu[i]);
+		print_xml_device(s->out, &s->gpu[i]);
 	fprintf(s->out, "</nvidia_smi_log>\n");
 }
 
 int query_print(struct smi *s, bool xml, const char *names)
 {
-	unsigned sections = names ? read_sections(names) : 0;
+	unsigned sections = names ? parse_sections(names) : 0;
 	char now[64], count[16];
 
 	if (names && !sections) {
@@ -357,6 +357,6 @@ int query_print(struct smi *s, bool xml, const char *names)
 	fprintf(s->out, "\n");
 	print_text(s->out, 0, "Attached GPUs", count);
 	for (unsigned i = 0; i < s->count; i++)
-		text_device(s->out, &s->gpu[i], sections);
+		print_text_device(s->out, &s->gpu[i], sections);
 	return 0;
 }

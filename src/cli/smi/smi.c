@@ -1,4 +1,4 @@
-/* gangway smi: the words on the command line, which are nvidia-smi's. */
+/* gangway smi: parses the command line, which is that of nvidia-smi. */
 #include "cli/smi/smi.h"
 
 #include <errno.h>
@@ -30,15 +30,15 @@ static const char usage[] =
 	"  -h, --help                 show this text\n\n"
 	"Exit status: 0; 2 for invalid arguments; 6 if -i names no device; 9 if there is no device at all.\n";
 
-struct wish {
+struct smi_options {
 	const char *ids, *file, *fields, *apps, *format, *sections;
 	bool list, query, xml, version;
 	unsigned loop_ms;
-	int rest; /* where dmon or pmon stands in argv; 0: nowhere */
+	int rest; /* index of dmon or pmon in argv; 0 if absent */
 };
 
-/* An option that wants a value: "-i 0", "--id 0", "--id=0".  Its value, or NULL if it is another option. */
-static const char *value_of(int argc, char **argv, int *i, const char *brief, const char *full)
+/* Returns the value of an option ("-i 0", "--id 0", "--id=0"), or NULL if this is another option. */
+static const char *option_value(int argc, char **argv, int *i, const char *brief, const char *full)
 {
 	const char *word = argv[*i];
 	size_t n = strlen(full);
@@ -50,18 +50,19 @@ static const char *value_of(int argc, char **argv, int *i, const char *brief, co
 	return NULL;
 }
 
-static int read_loop(const char *text, unsigned unit, unsigned *ms)
+static int parse_interval(const char *text, unsigned unit, unsigned *ms)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
 
-	if (!*text) /* -l alone: every five seconds */
+	if (!*text) /* -l without a value: five seconds */
 		n = 5, end = "";
 	*ms = (unsigned)n * unit;
-	return *end || !n || n > 1000000 ? cli_usage("smi", "how long is %s?", text) : 0;
+	return *end || !n || n > 1000000 ? cli_usage("smi", "the interval %s is not a number from 1 to 1000000", text)
+					 : 0;
 }
 
-static int read_flag(const char *word, struct wish *w)
+static int parse_flag(const char *word, struct smi_options *w)
 {
 	if (!strcmp(word, "-L") || !strcmp(word, "--list-gpus"))
 		w->list = true;
@@ -76,32 +77,32 @@ static int read_flag(const char *word, struct wish *w)
 	return 0;
 }
 
-/* One word, and its value if it has one; 0 or the exit status. */
-static int read_word(int argc, char **argv, int *i, struct wish *w)
+/* Parse one option and its value. Returns 0 or the exit status. */
+static int parse_option(int argc, char **argv, int *i, struct smi_options *w)
 {
 	const char *v;
 
-	if ((v = value_of(argc, argv, i, "", "--on")))
+	if ((v = option_value(argc, argv, i, "", "--on")))
 		return setenv("GANGWAY_DEVICE", v, 1);
-	if ((v = value_of(argc, argv, i, "-i", "--id")))
+	if ((v = option_value(argc, argv, i, "-i", "--id")))
 		return w->ids = v, 0;
-	if ((v = value_of(argc, argv, i, "-f", "--filename")))
+	if ((v = option_value(argc, argv, i, "-f", "--filename")))
 		return w->file = v, 0;
-	if ((v = value_of(argc, argv, i, "-lms", "--loop-ms")))
-		return read_loop(v, 1, &w->loop_ms);
-	if ((v = value_of(argc, argv, i, "-l", "--loop")))
-		return read_loop(v, 1000, &w->loop_ms);
-	if ((v = value_of(argc, argv, i, "-d", "--display")))
+	if ((v = option_value(argc, argv, i, "-lms", "--loop-ms")))
+		return parse_interval(v, 1, &w->loop_ms);
+	if ((v = option_value(argc, argv, i, "-l", "--loop")))
+		return parse_interval(v, 1000, &w->loop_ms);
+	if ((v = option_value(argc, argv, i, "-d", "--display")))
 		return w->sections = v, 0;
-	if ((v = value_of(argc, argv, i, "", "--query-gpu")))
+	if ((v = option_value(argc, argv, i, "", "--query-gpu")))
 		return w->fields = v, 0;
-	if ((v = value_of(argc, argv, i, "", "--query-compute-apps")))
+	if ((v = option_value(argc, argv, i, "", "--query-compute-apps")))
 		return w->apps = v, 0;
-	if ((v = value_of(argc, argv, i, "", "--format")))
+	if ((v = option_value(argc, argv, i, "", "--format")))
 		return w->format = v, 0;
 	if (!strcmp(argv[*i], "dmon") || !strcmp(argv[*i], "pmon"))
 		return w->rest = *i, *i = argc, 0;
-	return read_flag(argv[*i], w);
+	return parse_flag(argv[*i], w);
 }
 
 static int print_version(struct smi *s)
@@ -110,13 +111,13 @@ static int print_version(struct smi *s)
 
 	if (s->f.nvmlSystemGetNVMLVersion(nvml, sizeof nvml))
 		snprintf(nvml, sizeof nvml, "N/A");
-	const char *dot = strchr(nvml, '.'); /* CUDA's stands before it */
+	const char *dot = strchr(nvml, '.'); /* the part before it is CUDA's major version */
 	fprintf(s->out, "%-20s: %s\n%-20s: %s\n%-20s: %s\n%-20s: %s\n", "GANGWAY-SMI version", s->driver,
 		"NVML version", dot ? dot + 1 : nvml, "DRIVER version", s->driver, "CUDA Version", s->cuda);
 	return 0;
 }
 
-static int print(struct smi *s, const struct wish *w, int argc, char **argv)
+static int print_output(struct smi *s, const struct smi_options *w, int argc, char **argv)
 {
 	if (w->rest)
 		return !strcmp(argv[w->rest], "dmon") ? monitor_devices(s, argc - w->rest, argv + w->rest)
@@ -132,13 +133,13 @@ static int print(struct smi *s, const struct wish *w, int argc, char **argv)
 	return w->query ? query_print(s, w->xml, w->sections) : table_print(s);
 }
 
-/* For as long as it is wanted: the header of a CSV comes once. */
-static int repeat(struct smi *s, struct wish *w, int argc, char **argv)
+/* Print once, or repeatedly with --loop. The header of CSV is printed once. */
+static int print_repeatedly(struct smi *s, struct smi_options *w, int argc, char **argv)
 {
 	struct timespec t = {.tv_sec = w->loop_ms / 1000, .tv_nsec = w->loop_ms % 1000 * 1000000L};
 	int r;
 
-	while (!(r = print(s, w, argc, argv)) && w->loop_ms && !ferror(s->out)) {
+	while (!(r = print_output(s, w, argc, argv)) && w->loop_ms && !ferror(s->out)) {
 		fflush(s->out);
 		if (w->format)
 			w->format = strstr(w->format, "nounits") ? "csv,noheader,nounits" : "csv,noheader";
@@ -150,7 +151,7 @@ static int repeat(struct smi *s, struct wish *w, int argc, char **argv)
 int cmd_smi(int argc, char **argv)
 {
 	static struct smi s;
-	struct wish w = {0};
+	struct smi_options w = {0};
 	int r;
 
 	for (int i = 1; i < argc; i++) {
@@ -160,12 +161,12 @@ int cmd_smi(int argc, char **argv)
 		}
 		if (!strcmp(argv[i], "--help-query-gpu") || !strcmp(argv[i], "--help-query-compute-apps"))
 			return csv_help(strstr(argv[i], "apps"));
-		if ((r = read_word(argc, argv, &i, &w)))
+		if ((r = parse_option(argc, argv, &i, &w)))
 			return r;
 	}
 	s.out = w.file ? fopen(w.file, "we") : stdout;
 	if (!s.out)
 		return cli_fail("cannot write to %s: %s", w.file, strerror(errno));
 	r = smi_open(&s, w.ids);
-	return r ? r : repeat(&s, &w, argc, argv);
+	return r ? r : print_repeatedly(&s, &w, argc, argv);
 }

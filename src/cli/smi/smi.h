@@ -1,14 +1,14 @@
 /*
- * smi.h - gangway smi: what nvidia-smi prints, for machines that have none.
+ * smi.h - gangway smi: the output of nvidia-smi, for machines without it.
  *
- *	smi.c      words on the command line		value.c   one value of a device, by name
- *	open.c     NVML, and the devices meant		field.c   which values there are
+ *	smi.c      command line			value.c   single values of a device
+ *	open.c     NVML and the selected devices	field.c   the table of fields
  *	csv.c      --query-gpu, --query-compute-apps	table.c   the table, -L
- *	query.c    -q and -q -x, from one tree		place.c   values of a chassis and a fabric
+ *	query.c    -q and -q -x, from one tree		place.c   chassis and fabric
  *	monitor.c  dmon, pmon
  *
- * The forms (names of fields, units, N/A, columns) are nvidia-smi's, release 580, so that scripts and exporters read
- * it; the values are NVML's, from our own libnvidia-ml.so.1, on whichever device it has.  Nothing is set.
+ * Field names, units, N/A and columns are those of nvidia-smi 580, so that scripts and exporters can read the output. The
+ * values come from our libnvidia-ml.so.1. No settings are changed.
  */
 #pragma once
 
@@ -23,22 +23,22 @@
 struct smi_gpu {
 	const struct nvml_ops *f;
 	nvmlDevice_t device;
-	unsigned index, count; /* its own, and of all devices */
+	unsigned index, count; /* its index, and the number of all devices */
 	nvmlPciInfo_t pci;
 };
 
 struct smi {
 	struct nvml_ops f;
 	char driver[80], cuda[16];
-	unsigned all; /* devices there are */
+	unsigned all; /* number of devices */
 	unsigned count;
-	struct smi_gpu gpu[SMI_DEVICES]; /* those that are meant */
+	struct smi_gpu gpu[SMI_DEVICES]; /* the selected devices */
 	FILE *out;
 };
 
 /* ---- open.c ---- */
 
-/* Loads NVML and finds the devices in `ids` (a list of indices, UUIDs and bus addresses; NULL: all).  0 or the exit status. */
+/* Load NVML and select the devices in `ids`, a list of indices, UUIDs and PCI addresses (NULL: all). Returns 0 or the exit status. */
 int smi_open(struct smi *s, const char *ids);
 
 /* "Sun Nov 15 10:00:00 2026" */
@@ -48,7 +48,7 @@ void smi_time(char *text, size_t size);
 
 typedef nvmlReturn_t (*value_fn)(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 
-/* What stands in place of a value that NVML does not give. */
+/* The text for a value that NVML does not provide. */
 const char *value_missing(nvmlReturn_t r);
 
 unsigned long long value_mib(unsigned long long bytes);
@@ -56,17 +56,17 @@ unsigned long long value_mib(unsigned long long bytes);
 /* ---- field.c ---- */
 
 struct field {
-	const char *name, *other; /* other: the older one, or NULL */
-	const char *unit;         /* NULL: none */
+	const char *name, *other; /* other: the older name, or NULL */
+	const char *unit;         /* or NULL */
 	value_fn get;
 	int what;
 };
 
-/* By either name; NULL: there is none.  Names that begin with a dot are for -q alone. */
+/* Find a field by either name, or return NULL. Names that start with a dot are for -q only. */
 const struct field *field_find(const char *name, size_t length);
 const struct field *field_at(unsigned i); /* the i-th, or NULL */
 
-/* With its unit, or what stands in its place (true: it is that). */
+/* Format the value with its unit. Returns true if the value is missing; `text` is then its replacement. */
 bool field_text(const struct field *f, const struct smi_gpu *g, bool units, char text[SMI_TEXT]);
 
 /* ---- processes ---- */
@@ -76,7 +76,7 @@ struct smi_process {
 	char type; /* C, G */
 	unsigned long long memory;
 	bool memory_known;
-	unsigned instance, compute_instance; /* ~0: none */
+	unsigned instance, compute_instance; /* ~0 if none */
 	char name[SMI_TEXT];
 };
 
@@ -84,7 +84,7 @@ struct smi_process {
 
 unsigned process_all(const struct smi_gpu *g, struct smi_process *list);
 
-/* ---- what is printed: each returns the exit status ---- */
+/* ---- output; each function returns the exit status ---- */
 
 int csv_devices(struct smi *s, const char *fields, const char *format);
 int csv_processes(struct smi *s, const char *fields, const char *format);

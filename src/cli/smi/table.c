@@ -1,4 +1,4 @@
-/* The table, and -L. */
+/* The table of devices and processes, and -L. */
 #include "cli/smi/smi.h"
 
 #include <string.h>
@@ -6,8 +6,8 @@
 #define LINE  "-----------------------------------------------------------------------------------------"
 #define CELLS "-----------------------------------------+------------------------+----------------------"
 
-/* A value, or N/A; `suffix` behind a value. */
-static const char *cell(const struct smi_gpu *g, const char *name, const char *suffix, char text[SMI_TEXT])
+/* A value with a suffix, or N/A. */
+static const char *format_cell(const struct smi_gpu *g, const char *name, const char *suffix, char text[SMI_TEXT])
 {
 	if (field_text(field_find(name, strlen(name)), g, false, text))
 		return strcpy(text, "N/A");
@@ -15,33 +15,33 @@ static const char *cell(const struct smi_gpu *g, const char *name, const char *s
 	return text;
 }
 
-/* "Enabled" is "On" here. */
-static const char *on_off(const struct smi_gpu *g, const char *name, char text[SMI_TEXT])
+/* "Enabled" is shown as "On". */
+static const char *format_on_off(const struct smi_gpu *g, const char *name, char text[SMI_TEXT])
 {
-	cell(g, name, "", text);
+	format_cell(g, name, "", text);
 	return strcmp(text, "Enabled") ? strcmp(text, "Disabled") ? "N/A" : "Off" : "On";
 }
 
-/* Without what is behind the point. */
-static const char *watts(const struct smi_gpu *g, const char *name, char text[SMI_TEXT])
+/* Power without decimals. */
+static const char *format_watts(const struct smi_gpu *g, const char *name, char text[SMI_TEXT])
 {
-	cell(g, name, "", text);
+	format_cell(g, name, "", text);
 	if (!strcmp(text, "N/A"))
 		return text;
 	text[strcspn(text, ".")] = 0;
 	return strcat(text, "W");
 }
 
-static const char *errors(const struct smi_gpu *g, char text[SMI_TEXT])
+static const char *format_errors(const struct smi_gpu *g, char text[SMI_TEXT])
 {
-	const char *mode = on_off(g, "ecc.mode.current", text);
+	const char *mode = format_on_off(g, "ecc.mode.current", text);
 
-	return strcmp(mode, "On") ? mode : cell(g, "ecc.errors.uncorrected.volatile.total", "", text);
+	return strcmp(mode, "On") ? mode : format_cell(g, "ecc.errors.uncorrected.volatile.total", "", text);
 }
 
-static const char *compute_mode(const struct smi_gpu *g, char text[SMI_TEXT])
+static const char *format_compute_mode(const struct smi_gpu *g, char text[SMI_TEXT])
 {
-	cell(g, "compute_mode", "", text);
+	format_cell(g, "compute_mode", "", text);
 	return strcmp(text, "Exclusive_Process") ? strcmp(text, "Exclusive_Thread") ? text : "E. Thread" : "E. Process";
 }
 
@@ -49,18 +49,20 @@ static void print_device(struct smi *s, const struct smi_gpu *g)
 {
 	char a[SMI_TEXT], b[SMI_TEXT], c[SMI_TEXT], d[SMI_TEXT], e[SMI_TEXT], total[SMI_TEXT];
 
-	fprintf(s->out, "| %3u  %-27.27s %5s  |   %16s %3s | %20s |\n", g->index, cell(g, "name", "", a),
-		on_off(g, "persistence_mode", b), g->pci.busId, on_off(g, "display_active", c), errors(g, d));
-	fprintf(s->out, "| %3s%6s%6s%16s / %5s |%11s / %9s |", cell(g, "fan.speed", "%", a),
-		cell(g, "temperature.gpu", "C", b), cell(g, "pstate", "", c), watts(g, "power.draw", d),
-		watts(g, "enforced.power.limit", e), cell(g, "memory.used", "MiB", (char[SMI_TEXT]){0}),
-		cell(g, "memory.total", "MiB", total));
-	fprintf(s->out, "%8s%13s |\n", cell(g, "utilization.gpu", "%", a), compute_mode(g, b));
-	fprintf(s->out, "|%41s|%24s|%21s |\n", "", "", cell(g, "mig.mode.current", "", a));
+	fprintf(s->out, "| %3u  %-27.27s %5s  |   %16s %3s | %20s |\n", g->index, format_cell(g, "name", "", a),
+		format_on_off(g, "persistence_mode", b), g->pci.busId, format_on_off(g, "display_active", c),
+		format_errors(g, d));
+	fprintf(s->out, "| %3s%6s%6s%16s / %5s |%11s / %9s |", format_cell(g, "fan.speed", "%", a),
+		format_cell(g, "temperature.gpu", "C", b), format_cell(g, "pstate", "", c),
+		format_watts(g, "power.draw", d), format_watts(g, "enforced.power.limit", e),
+		format_cell(g, "memory.used", "MiB", (char[SMI_TEXT]){0}),
+		format_cell(g, "memory.total", "MiB", total));
+	fprintf(s->out, "%8s%13s |\n", format_cell(g, "utilization.gpu", "%", a), format_compute_mode(g, b));
+	fprintf(s->out, "|%41s|%24s|%21s |\n", "", "", format_cell(g, "mig.mode.current", "", a));
 	fprintf(s->out, "+" CELLS "+\n");
 }
 
-/* The end of a long name says more than its beginning. */
+/* A long name is cut at its start, because its end is more telling. */
 static void print_name(FILE *out, const char *name)
 {
 	size_t n = strlen(name);
@@ -138,7 +140,7 @@ int table_list(struct smi *s)
 	char name[SMI_TEXT], uuid[SMI_TEXT];
 
 	for (unsigned i = 0; i < s->count; i++)
-		fprintf(s->out, "GPU %u: %s (UUID: %s)\n", s->gpu[i].index, cell(&s->gpu[i], "name", "", name),
-			cell(&s->gpu[i], "uuid", "", uuid));
+		fprintf(s->out, "GPU %u: %s (UUID: %s)\n", s->gpu[i].index, format_cell(&s->gpu[i], "name", "", name),
+			format_cell(&s->gpu[i], "uuid", "", uuid));
 	return 0;
 }

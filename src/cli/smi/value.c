@@ -1,4 +1,4 @@
-/* One value each: asked of NVML, and written as nvidia-smi writes it. */
+/* Query single values from NVML, and format them as nvidia-smi does. */
 #include "cli/smi/value.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ const char *value_missing(nvmlReturn_t r)
 	}
 }
 
-/* To the nearest. */
+/* Rounded to the nearest. */
 unsigned long long value_mib(unsigned long long bytes)
 {
 	return (bytes + (1 << 19)) >> 20;
@@ -83,7 +83,7 @@ nvmlReturn_t value_text(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 	}
 }
 
-/* ---- where it is ---- */
+/* ---- PCI ---- */
 
 nvmlReturn_t value_pci(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
@@ -238,7 +238,7 @@ nvmlReturn_t value_state(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 	return r ? r : PUT("%s", v ? "Enabled" : "Disabled");
 }
 
-/* Whether a display is attached is what was once called its mode; that name nvidia-smi does not use any more. */
+/* NVML's display mode is shown as "display attached"; nvidia-smi reports the old name as deprecated. */
 nvmlReturn_t value_display(const struct smi_gpu *g, int what, char text[SMI_TEXT])
 {
 	nvmlEnableState_t v;

@@ -1,4 +1,4 @@
-/* value.h - what value.c, measure.c and place.c can say of a device: functions, and which of their values is meant. */
+/* value.h - the functions of value.c, measure.c and place.c that format values, and the numbers of their values. */
 #pragma once
 
 #include "cli/smi/smi.h"
@@ -76,7 +76,7 @@ enum {
 };
 enum { HISTOGRAM_MAX, HISTOGRAM_HIGH, HISTOGRAM_PARTIAL, HISTOGRAM_LOW, HISTOGRAM_NONE };
 enum { PLATFORM_CHASSIS, PLATFORM_SLOT, PLATFORM_TRAY, PLATFORM_HOST, PLATFORM_PEER, PLATFORM_GUID };
-#define PLATFORM_LISTED 64 /* in -q */
+#define PLATFORM_LISTED 64 /* for -q */
 enum {
 	FABRIC_STATE,
 	FABRIC_STATUS,
@@ -92,7 +92,7 @@ enum {
 };
 #define ECC_AGGREGATE   1
 #define ECC_UNCORRECTED 2
-#define ECC_LOCATION(l) ((l) << 4) /* nvmlMemoryLocation_t, and one more; 0: all of them */
+#define ECC_LOCATION(l) ((l) << 4) /* nvmlMemoryLocation_t + 1; 0 for all locations */
 
 nvmlReturn_t value_none(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_time(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
@@ -139,5 +139,5 @@ nvmlReturn_t value_recovery(const struct smi_gpu *g, int what, char text[SMI_TEX
 nvmlReturn_t value_platform(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 nvmlReturn_t value_fabric(const struct smi_gpu *g, int what, char text[SMI_TEXT]);
 
-/* Of value_field: an NVML field, with the scope above it. */
+/* For value_field: an NVML field id, with its scope in the upper half. */
 #define FIELD(id, scope) ((id) | (scope) << 16)
