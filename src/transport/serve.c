@@ -119,23 +119,6 @@ bool link_newest(struct link *l, uint64_t *ticket)
 	return true;
 }
 
-/* The client may change the compared bytes meanwhile, and harms only itself. */
-bool link_repeats(struct link *l, const struct frame *f)
-{
-	uint64_t next = load_relaxed(&l->next);
-	const struct lane *lane = f->lane;
-	const uint8_t *at;
-	struct frame_head head;
-
-	if (l->tcp_link || f->npieces ||
-		load_acquire(&l->board[next % BOARD_SLOTS]) != ((next + 1) << LANE_BITS | lane->number))
-		return false;
-	at = lane->up + (lane->up_head & (l->ring_size - 1));
-	memcpy(&head, at, sizeof head);
-	return head.op == f->op && head.payload == f->size && !head.npieces &&
-	       !memcmp(at + sizeof head, f->payload, f->size);
-}
-
 void link_interrupt(struct link *l)
 {
 	uint64_t one = 1;

@@ -205,12 +205,6 @@ void link_interrupt(struct link *link);
 /* Estimates the newest ticket that the client has published. Shared memory only; false otherwise. */
 bool link_newest(struct link *link, uint64_t *ticket);
 
-/*
- * True if the next frame is already there and repeats this one byte for byte on the same lane, for calls of which only
- * the last one counts. May be false although it does.
- */
-bool link_repeats(struct link *link, const struct frame *frame);
-
 /* The client numbers lanes from 0. The server can attach data to a lane. */
 unsigned lane_number(const struct lane *lane);
 void lane_set_data(struct lane *lane, void *data);

@@ -1,5 +1,5 @@
 /*
- * What one process sees of others through NVML: their memory and process ids, while they live.  The others use the
+ * Other processes as one process sees them through NVML: their memory and ids, while they live.  The others use the
  * device in their own process, or are clients of the same server; if root runs this over a unix socket, of different
  * users.
  */

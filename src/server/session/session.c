@@ -90,16 +90,6 @@ static void context_note_current(struct session *s)
 	context_note(s, s->ops->cuCtxGetCurrent(&context) ? NULL : context);
 }
 
-/* The same event is recorded again at once in the same stream: nobody can observe the first record. */
-static bool record_is_repeated(struct session *s, const struct frame *f)
-{
-	if (f->op != NR_cuEventRecord || s->pumped || !link_repeats(s->link, f))
-		return false;
-	s->calls++;
-	stats_add(&account_device(s->account)->calls, 1);
-	return true;
-}
-
 /* ---- Counting ---- */
 
 static bool op_launches(unsigned op)
@@ -162,8 +152,6 @@ static int frame_serve(struct session *s, struct msg *m, const struct frame *f)
 	s->op = f->op;
 	if (!call)
 		return -EPROTO;
-	if (record_is_repeated(s, f))
-		return 0;
 	if (!msg_init(m, s, f))
 		return -EPROTO;
 	timed = ++s->calls % STATS_SAMPLE == 0;
@@ -239,7 +227,6 @@ int session_run(struct session *s)
 	while (!r || r == -EINTR) {
 		if (!pump && pump_needed(s) && !(pump = pump_create(s)))
 			return -ENOMEM;
-		s->pumped = pump != NULL;
 		r = pump ? pump_next(pump, &f) : link_next(s->link, &f, -1);
 		if (!r)
 			r = frame_serve(s, m, &f);

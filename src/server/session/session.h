@@ -48,7 +48,6 @@ struct session {
 	struct kernel_output output;
 	bool pool_freed; /* memory went back to a pool: the next wait lets the driver trim its pools */
 	bool pool_keeps; /* the client told its pools to keep everything */
-	bool pumped;     /* frames arrive through a pump, so link_repeats() does not see the next one */
 
 	struct session_image *images; /* images that the client has sent */
 	struct linker *linkers;       /* cuLink states in progress */
