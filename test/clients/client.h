@@ -1,9 +1,8 @@
 /*
- * client.h - for programs that use NVIDIA's libraries without their headers: opening them, calling the
- * driver beneath, and seeing that work reached the device.
+ * client.h - for programs that use NVIDIA's libraries without their headers: open them, call the driver, and check that
+ * the work reached the device.
  *
- * Libraries are found by their SONAME (LD_LIBRARY_PATH says where).  They are run and looked at from
- * outside; nothing of them is part of this tree.
+ * The loader finds the libraries by SONAME, through LD_LIBRARY_PATH. No part of them is in this tree.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * NVIDIA's runtime of any release on our driver: cudart SONAME.
  *
- * What nvcc's host code does is done by hand here, so that one program can meet runtimes of all releases: a
- * fatbin with PTX is registered, with its kernel and its variable.
+ * The program does by hand what nvcc's host code does, so that it works with runtimes of all releases: it registers a
+ * fatbin with PTX, its kernel and its variable.
  */
 #include "test/clients/client.h"
 

@@ -1,4 +1,4 @@
-/* NVRTC of any release: compiles a kernel for the device, and the driver loads and launches what came out. */
+/* NVRTC of any release: compile a kernel for the device, load it and launch it. */
 #include "test/clients/client.h"
 
 static int (*nvrtcVersion)(int *, int *);

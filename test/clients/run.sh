@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs a client with libraries from wheels: run.sh GANGWAY CLIENT LIBRARY PACKAGE==VERSION... [-- ARGUMENTS]
+# Run a client with libraries from wheels: run.sh GANGWAY CLIENT LIBRARY PACKAGE==VERSION... [-- ARGUMENTS]
 #
-# LIBRARY is the SONAME that the client opens; the packages hold it and what it needs itself.  77: a package
-# could not be had.  DEVICE (null without it) says where to run.
+# LIBRARY is the SONAME that the client opens; the packages contain it and its dependencies. Exits with 77 if a package is
+# not available. DEVICE is the device; default null.
 gangway=$1
 client=$2
 library=$3

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Links what nvcc makes of one file, in each of its forms, with a kernel in PTX: jit.sh GANGWAY PROGRAM FOLDER.
+# Link nvcc's output for one file, in each of its formats, with a kernel in PTX: jit.sh GANGWAY PROGRAM FOLDER.
 gangway=$1
 program=$2
 out=$3

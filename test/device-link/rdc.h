@@ -1,4 +1,4 @@
-/* What the two halves of the program know of each other. */
+/* Declarations shared by rdc.cu and rdc_other.cu. */
 #pragma once
 
 struct shape {

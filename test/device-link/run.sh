@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds a program of this folder with nvcc and runs it on the CPU device: run.sh GANGWAY FOLDER PROGRAM.
-# 77: there is no nvcc.
+# Build a program of this folder with nvcc and run it on the CPU device: run.sh GANGWAY FOLDER PROGRAM
+# Exits with 77 without nvcc.
 gangway=$1
 out=$2
 program=$3

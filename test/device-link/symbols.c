@@ -1,4 +1,4 @@
-/* Linking PTX modules: which definition wins, what is refused, and that the refusal names the symbol. */
+/* Linking PTX modules: which definition wins, which modules are rejected, and that the error names the symbol. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A bare Debian as a tar file, made by debootstrap once and kept in the tests' cache: bare.sh [PACKAGE...]
+# Create a minimal Debian as a tar file with debootstrap, and keep it in the tests' cache: bare.sh [PACKAGE...]
 #
-# Prints its path. 77, having said why, where it cannot be made.
+# Prints its path. Exits with 77 and a reason if it cannot be created.
 [ "$(id -u)" = 0 ] || { echo "skipped: only root can make a chroot" >&2; exit 77; }
 sh "$(dirname "$0")/../helper/package.sh" debootstrap debootstrap || exit
 cache=${GANGWAY_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gangway-test}

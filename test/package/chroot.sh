@@ -1,7 +1,7 @@
 #!/bin/sh
-# Package and tarball in a bare Debian, which has no compiler, no CUDA and nothing of ours: chroot.sh BUILD
+# Check package and tarball in a minimal Debian without compiler and CUDA: chroot.sh BUILD
 #
-# The package is installed, tried as root and as nobody, and purged without a trace; then the tarball in its place.
+# The package is installed, used as root and as nobody, and purged without leftovers; then the same with the tarball.
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
 base=$("$here/bare.sh") || exit

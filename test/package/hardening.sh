@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every program and library of an installation is hardened, and says what it was built from: hardening.sh PREFIX
+# Check that every program and library of an installation is hardened and has a build note: hardening.sh PREFIX
 prefix=$1
 failed=0
 fail() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tarball and the Debian package are made from a build, and what is in them works wherever it is put: moved.sh BUILD
+# Check that the contents of the tarball and of the Debian package work in any folder: moved.sh BUILD
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
 out=$(mktemp -d) || exit 1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# podman --device gangway.dev/gpu=0 gives a container the device of a server outside: podman.sh PREFIX
+# Check that podman --device gangway.dev/gpu=0 gives a container the device of a server on the host: podman.sh PREFIX
 #
 # A bare Debian with a CUDA program in it and nothing of ours, run with runc; as root, and rootless
 # as the user GANGWAY_TEST_USER (who needs subordinate ids) if that is set. The description's kind is made

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The package's service under a real systemd, with all of its sandbox: systemd.sh BUILD
+# Check the package's service under systemd, with its sandbox: systemd.sh BUILD
 #
 # In a container of podman and runc that boots a small Debian. The only change: it serves the CPU device. Members of
 # the group compute, over shared memory; others are turned away; it restarts, stops and leaves no socket.

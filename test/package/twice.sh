@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two builds of one commit are the same to the last bit, whatever folder they are made in: twice.sh SOURCE
+# Check that two builds of one commit are identical, whatever their folders: twice.sh SOURCE
 #
 # Two clones at different places, of different depth, at different times, without a compiler cache.
 source=$1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# systemd takes the unit as it is installed, and finds it well sandboxed: unit.sh PREFIX
+# Check that systemd accepts the installed unit and rates its sandbox well: unit.sh PREFIX
 prefix=$1
 unit=$prefix/lib/systemd/system/gangway.service
 grep -q "^ExecStart=$prefix/bin/gangway serve" "$unit" || { echo "FAIL: ExecStart is not in $prefix"; exit 1; }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds one program of this folder with nvcc: build.sh PROGRAM FOLDER.  77: there is no nvcc.
+# Build a program of this folder with nvcc: build.sh PROGRAM FOLDER. Exits with 77 without nvcc.
 #
 # Code for two devices: PTX, which every device of ours can read, and sm_90, which the null device prefers.
 program=$1

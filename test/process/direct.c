@@ -1,7 +1,6 @@
 /*
- * A program of the driver API, without any runtime: it initialises, allocates, copies, reads back the right
- * bytes and launches.  Built three times: linked to libcuda.so.1, opening it by name and asking dlsym, and
- * opening it and asking cuGetProcAddress for everything.
+ * A program of the driver API, without a runtime: it initialises, allocates, copies, checks the bytes and launches. Built
+ * three times: linked with libcuda.so.1; with dlopen and dlsym; with dlopen and cuGetProcAddress.
  */
 #include <dlfcn.h>
 #include "abi/cuda.h"

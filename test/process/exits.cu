@@ -1,6 +1,6 @@
 /*
- * The ways out of a program: exits HOW.  Calls that come after the runtime has gone may fail, none may crash
- * or hang; those that come before still work.
+ * The ways in which a program can exit: exits HOW. Calls after the end of the runtime may fail, but must not crash or hang;
+ * earlier calls must work.
  */
 #include <unistd.h>
 #include "runtime.h"

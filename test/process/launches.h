@@ -1,9 +1,9 @@
 /*
- * launches.h - for programs that run on the null device: what they launched, against what it recorded.
+ * launches.h - for programs on the null device: compare their launches with the device's record.
  *
- * expect_launch() notes a launch; check_launches() looks for each in the file that GANGWAY_NULL_LOG names, in
- * any order, each line used once.  Without that variable, on a device that really runs kernels, there is
- * nothing to look at: there expect_results() is true and the program looks at what its kernels computed.
+ * expect_launch() notes a launch; check_launches() finds each in the file named by GANGWAY_NULL_LOG, in any order, each
+ * line once. Without that variable, on a device that runs kernels, expect_results() is true and the program checks the
+ * results of its kernels.
  */
 #pragma once
 

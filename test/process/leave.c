@@ -1,6 +1,5 @@
 /*
- * The program ends while other threads are in the driver: they copy and launch as main returns, and the
- * process leaves with main's status, soon, and without a crash.
+ * main returns while other threads copy and launch: the process must exit soon, with main's status and without a crash.
  */
 #include <pthread.h>
 #include <stdlib.h>

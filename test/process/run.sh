@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds a program of this folder (process-*: CMake has done so) and runs it on a device: run.sh GANGWAY FOLDER PROGRAM [ARGUMENTS].
+# Build a program of this folder (CMake builds process-*) and run it on a device: run.sh GANGWAY FOLDER PROGRAM [ARGUMENTS]
 #
-# DEVICE (null without it) says which.  On null the launches are compared with what it recorded; set
-# EXPECT_RESULTS=1 where kernels really run, and the programs compare what they computed.
+# DEVICE is the device; default null. On null, the launches are compared with the device's record. With EXPECT_RESULTS=1,
+# for devices that run kernels, the programs check their results.
 gangway=$1
 out=$2
 program=$3

@@ -1,5 +1,5 @@
 /*
- * runtime.h - what the parts of the runtime test share.
+ * runtime.h - declarations of the runtime test.
  *
  * The program is built with nvcc in several ways (static, shared, per-thread default stream, device-linked)
  * and must behave the same in each.  Every part prints one line when it is done.

@@ -1,4 +1,4 @@
-// Has machine code for one GPU and no PTX: launching must fail, and say why, and the program goes on.
+// Has machine code for one GPU and no PTX: a launch must fail with an explanation, and the program continues.
 #include <cstdio>
 
 __global__ void first_kernel(int *out)

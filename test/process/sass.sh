@@ -1,6 +1,6 @@
 #!/bin/sh
-# A program without PTX on the CPU device gets CUDA's error, and its user is told which kernels, what there is
-# and what to do: sass.sh GANGWAY FOLDER.  Once, on standard error, and only where `gangway run` started it.
+# Check that a program without PTX on the CPU device gets CUDA's error and one explanation on standard error, which names
+# the kernels, the code in the file and what to do; only under gangway run: sass.sh GANGWAY FOLDER
 gangway=$1
 out=$2
 here=$(dirname "$0")

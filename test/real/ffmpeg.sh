@@ -1,5 +1,5 @@
 #!/bin/sh
-# Filters of the distribution's ffmpeg on the CPU device give the pictures that its own CPU filters give:
+# Check that the CUDA filters of the distribution's ffmpeg give the same pictures on the CPU device as its CPU filters:
 # ffmpeg.sh GANGWAY CASE
 #
 # The program and its kernels (PTX 3.2 for sm_30, made by clang, read through texture objects) are nobody's

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The distribution's hashcat finds a word of five letters by its MD5 on the CPU device: hashcat.sh GANGWAY
+# Check that the distribution's hashcat finds a five-letter word by its MD5 on the CPU device: hashcat.sh GANGWAY
 #
 # Its kernels are CUDA C that it compiles with NVRTC when it starts, links with cuLinkAddData, and launches.
-# doc/hashcat.md says which of its options are needed, and why.
+# doc/hashcat.md explains the options.
 gangway=$1
 here=$(dirname "$0")
 nvrtc=$(sh "$here/../helper/wheels.sh" nvidia-cuda-nvrtc-cu12 12.1.105) || exit

@@ -1,6 +1,6 @@
-// What a model thinks comes next, computed by llama.cpp's own code for processors and on the device: llama.mjs FILE long|short
+// Compare a model's next tokens from llama.cpp's CPU code and from the device: llama.mjs FILE long|short
 //
-// A long prompt, or one without flash attention, has llama.cpp ask cuBLAS.
+// With a long prompt, or without flash attention, llama.cpp uses cuBLAS.
 import {getLlama, LlamaLogLevel} from "node-llama-cpp";
 
 const llama = await getLlama({gpu: "cuda", build: "never", logLevel: LlamaLogLevel.warn, maxThreads: 1});

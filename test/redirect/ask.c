@@ -1,4 +1,4 @@
-/* Opens each argument and says which file it got: "NAME -> FILE", or "NAME -> -".  @NAME: in a namespace of its own. */
+/* Open each argument and print the loaded file: "NAME -> FILE" or "NAME -> -". @NAME uses a new namespace. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the programs of this folder, one folder a way to be found: build.sh FOLDER
+# Build the programs of this folder, with one subfolder for each situation: build.sh FOLDER
 #
-# Where there is no CUDA toolkit, those with NVIDIA's runtime are left out, and run.sh skips them.
+# Without a CUDA toolkit, programs with NVIDIA's runtime are not built, and run.sh skips them.
 out=$1
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

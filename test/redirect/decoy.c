@@ -1,6 +1,6 @@
 /*
- * A vendor's libcuda.so.1, as far as these tests care: a library of the right name that is not ours, whose
- * driver has a version that none ever had.
+ * A stand-in for a vendor's libcuda.so.1: a library with the right name that is not ours and reports an impossible driver
+ * version.
  */
 #include <stddef.h>
 #include <string.h>

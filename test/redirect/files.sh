@@ -1,6 +1,6 @@
 #!/bin/sh
-# Our audit libraries as ELF files: they need no library, export what ld.so calls and nothing else, are small,
-# and carry the build note: files.sh FOLDER
+# Check our audit libraries as ELF files: they need no library, export only what ld.so calls, are small, and have the build
+# note: files.sh FOLDER
 dir=$1
 failed=0
 fail() {

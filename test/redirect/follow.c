@@ -1,7 +1,7 @@
 /*
- * Starts itself by every function that can, with an environment that has none of ours, and looks at what
- * arrives: what was given, LD_AUDIT and the GANGWAY_ variables, and nothing else.  Built as everybody builds, and
- * without a PLT, bound at once or not, as a program and as what a program opens (opened.c).
+ * Start itself through every exec and spawn function, with an environment without our variables, and check the new
+ * environment: the given variables, LD_AUDIT, the GANGWAY_ variables, and nothing else. Built with and without a PLT, with
+ * immediate and lazy binding, as a program and as a library (opened.c).
  */
 #include <dlfcn.h>
 #include <errno.h>

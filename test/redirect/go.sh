@@ -1,5 +1,5 @@
 #!/bin/sh
-# Children of Go programs, with the C library and without: go.sh GANGWAY FOLDER
+# Check the children of Go programs, with and without the C library: go.sh GANGWAY FOLDER
 #
 # An environment that was passed on leads to us, whatever stands in front of it.  One that was made anew does
 # not: the runtime asks no libc for it.  doc/loading.md says so; --follow-all reaches those, too.

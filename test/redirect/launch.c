@@ -1,4 +1,4 @@
-/* Starts a program with an environment of its own making, of which LD_LIBRARY_PATH is all: launch DIR PROGRAM [ARGUMENTS]. */
+/* Start a program with a new environment that has only LD_LIBRARY_PATH: launch DIR PROGRAM [ARGUMENTS] */
 #include <stdio.h>
 #include <unistd.h>
 

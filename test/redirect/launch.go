@@ -1,7 +1,7 @@
 // launch.c in Go, whose runtime makes its own system calls: launch HOW DIR PROGRAM [ARGUMENTS].
 //
-// kept: the environment that it was given, with DIR in front of LD_LIBRARY_PATH, as Ollama starts its runners;
-// made: LD_LIBRARY_PATH is all of it.
+// kept: its own environment, with DIR in front of LD_LIBRARY_PATH, as Ollama starts its runners;
+// made: only LD_LIBRARY_PATH.
 package main
 
 import (

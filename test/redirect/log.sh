@@ -1,5 +1,5 @@
 #!/bin/sh
-# GANGWAY_AUDIT_LOG: log.sh GANGWAY PROGRAMS ASK, programs as build.sh makes them and the program of ask.c.
+# Check GANGWAY_AUDIT_LOG: log.sh GANGWAY PROGRAMS ASK (the output of build.sh, and the program of ask.c)
 gangway=$1
 out=$2
 ask=$3

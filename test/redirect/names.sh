@@ -1,5 +1,5 @@
 #!/bin/sh
-# Which names are redirected and which are left alone, in an installation that ships runtimes as well:
+# Check which names are redirected in an installation that contains runtime libraries, too:
 # names.sh LIBRARIES ASK, the folder of our audit libraries and the program of ask.c.
 libraries=$1
 ask=$2

@@ -1,4 +1,4 @@
-/* Opens follow.c, built as a library, and is it from there on. */
+/* Load follow.c, built as a library, and run its main function. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Closes the descriptor that the log goes to, opens a file that gets its number, and asks for libraries: reuse FILE. */
+/* Close the log's descriptor, open a file that gets its number, and load libraries: reuse FILE */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
-# One program in one situation: run.sh GANGWAY FOLDER MODE SITUATION
+# Check one program in one situation: run.sh GANGWAY FOLDER MODE SITUATION
 #
-# By itself it reaches the decoy, once; under `gangway run` our library, once, and no decoy.
+# By itself it loads the decoy, once; under gangway run it loads our library, once, and no decoy.
 gangway=$1
 out=$2
 mode=$3

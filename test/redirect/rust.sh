@@ -1,5 +1,5 @@
 #!/bin/sh
-# Children of a Rust program with an environment made from nothing: rust.sh GANGWAY FOLDER
+# Check the children of a Rust program that get a new environment: rust.sh GANGWAY FOLDER
 gangway=$1
 out=$2
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,4 @@
-/* Opens a shared object in a namespace of its own and has it use libcuda.so.1, or the driver itself: space FILE. */
+/* Open a shared object that uses libcuda.so.1, or the driver itself, in a new namespace: space FILE */
 #include <dlfcn.h>
 #include <libgen.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
-# gangway run --follow-all: programs that are started past libc, with an environment made anew: supervise.sh GANGWAY FOLDER RAW
+# Check gangway run --follow-all with programs that are started without libc: supervise.sh GANGWAY FOLDER RAW
 #
-# They reach our library as any other; the program ends as it would, its signals are its own, and nothing stays behind.
+# They load our library; exit status and signals of the program are unchanged, and no process stays behind.
 gangway=$1 out=$2 raw=$3
 decoy=$out/decoy
 work=$(mktemp -d) || exit 1

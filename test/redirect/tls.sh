@@ -1,6 +1,6 @@
 #!/bin/sh
-# Programs whose libraries want thread-local storage in the block that threads start with, as allocators and
-# sanitizers do: ld.so has less of it for them when it has audit libraries.  tls.sh GANGWAY PROGRAMS
+# Check programs whose libraries need static thread-local storage, as allocators and sanitizers do: with audit libraries,
+# ld.so has less of it: tls.sh GANGWAY PROGRAMS
 gangway=$1
 out=$2
 cc=${CC:-cc}

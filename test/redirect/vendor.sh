@@ -1,5 +1,5 @@
 #!/bin/sh
-# The pass-through gets the vendor's library, though every name and path of it leads to ours:
+# Check that pass-through loads the vendor's library, although every name and path is redirected to ours:
 # vendor.sh GANGWAY PROGRAMS, as build.sh makes them; the decoy is the vendor's.
 gangway=$1
 out=$2

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A program that is linked with a stub and run on it is told so, by every library that we ship: answers.sh PREFIX
+# Check that a program that runs with a stub of any of our libraries gets an error: answers.sh PREFIX
 #
-# By a number, and by a text where the library has texts: nothing is ever said to have been done.
+# Every call fails with a number, and with a text if the library has texts.
 prefix=$1
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT

@@ -1,8 +1,8 @@
 /*
- * Every function of a list in a library answers with the same number, or with a text that says stub if it
- * is one of those named: calls LIBRARY LIST NUMBER [TEXT-FUNCTION...].
+ * Check that every listed function of a library returns the same number, or, for a text function, a text with the word stub:
+ * calls LIBRARY LIST NUMBER [TEXT-FUNCTION...]
  *
- * For stubs, whose functions look at no argument: each is called with none.
+ * The functions are called without arguments, which stubs ignore.
  */
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A CMake project whose sub-project uses the driver privately links with our package: cmake.sh PREFIX LINKER
+# Check that a CMake project whose sub-project uses the driver privately links with our package: cmake.sh PREFIX LINKER
 #
 # The project above neither knows nor says that there is a driver below it; the same in a build of its own that the
 # project starts. CMAKE: another CMake to take.

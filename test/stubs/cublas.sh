@@ -1,8 +1,8 @@
 #!/bin/sh
 # Linking with the stub of our cuBLAS, by pkg-config and by CMake: cublas.sh PREFIX MAJOR
 #
-# What is linked runs on our cuBLAS where the device is ours, and says so on the stub. Who is sent to our driver's stubs
-# does not meet it.
+# The program runs with our cuBLAS on our device, and gets an error with the stub. The folder of the driver's stubs does not
+# contain the stub of cuBLAS.
 prefix=$1 major=$2
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT

@@ -1,8 +1,8 @@
 #!/bin/sh
-# A stub library, installed: exports.sh PREFIX FOLDER STUBS SONAME LINKNAME CALLS NUMBER [TEXT-FUNCTION...]
+# Check an installed stub library: exports.sh PREFIX FOLDER STUBS SONAME LINKNAME CALLS NUMBER [TEXT-FUNCTION...]
 #
-# It is there under both names, exports exactly what the real library does, with the same kinds, sizes and
-# version nodes, and every function says that it is a stub: by NUMBER, or by a text.
+# The stub exists under both names, exports the same symbols as the real library, with the same types, sizes and version
+# nodes, and every function reports that it is a stub: by NUMBER or by a text.
 prefix=$1 folder=$1/lib/gangway/$2 stubs=$1/lib/gangway/$3 soname=$4 link=$5 calls=$6 number=$7
 shift 7
 failed=0

@@ -1,4 +1,4 @@
-# For the scripts beside: linker NAME sets $use, or skips; links RUN what was linked.
+# Functions for the other scripts: `linker NAME` sets $use, or skips the test.
 here=$(cd "$(dirname "$0")" && pwd)
 cc=${CC:-cc}
 failed=0

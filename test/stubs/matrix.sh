@@ -1,5 +1,5 @@
 #!/bin/sh
-# Which ways of linking reach the driver on a machine that has none: matrix.sh PREFIX LINKER
+# Check which ways of linking work on a machine without a driver: matrix.sh PREFIX LINKER
 #
 # A program, a library, libcuda.so.1: GNU ld wants to find the latter when it links the program, the others
 # do not. "only" is a folder as toolkits have it, with libcuda.so alone. What gangway config prints must do

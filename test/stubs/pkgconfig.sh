@@ -1,5 +1,5 @@
 #!/bin/sh
-# Linking by what pkg-config says of our packages, wherever the installation lies: pkgconfig.sh PREFIX
+# Check linking with pkg-config, wherever the installation is: pkgconfig.sh PREFIX
 prefix=$1
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT

@@ -1,4 +1,4 @@
-/* Prints what cuInit answers, asked through a library. */
+/* Print the result of cuInit, called through a library. */
 #include <stdio.h>
 
 int part(void);

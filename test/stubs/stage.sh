@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what was built, as make install does, for the tests that look at an installation: stage.sh CMAKE BUILD PREFIX
+# Install the build, as make install does, for the tests that need an installation: stage.sh CMAKE BUILD PREFIX
 rm -rf "$3"
 unset DESTDIR
 "$1" --install "$2" --prefix "$3" --strip >"$3.log" 2>&1 || { cat "$3.log"; exit 1; }

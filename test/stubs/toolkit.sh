@@ -1,5 +1,5 @@
 #!/bin/sh
-# CMake's FindCUDAToolkit takes the driver from us when it is pointed here: toolkit.sh PREFIX
+# Check that CMake's FindCUDAToolkit uses our stubs: toolkit.sh PREFIX
 #
 # In two ways: by our module, and by its own search for stubs.
 prefix=$1

@@ -1,4 +1,4 @@
-/* Prints what cublasCreate answers, asked through a library. */
+/* Print the result of cublasCreate, called through a library. */
 #include <stdio.h>
 
 int multiplies(void);
