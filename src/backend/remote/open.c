@@ -1,4 +1,4 @@
-/* Connecting: once, at the first call; after that the table is ours and the device is theirs. */
+/* The backends "unix" and "tcp": connects to a server when the application opens its device. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "util/env_number.h"
 #include "wire/protocol.h"
 
-#define LEAST_ARENA (16u << 20)
-#define LEAST_WORDS 256
+#define ARENA_MIN (16u << 20)
+#define WORDS_MIN 256
 
-static CUresult ask_devices(char *why, size_t size)
+static CUresult client_ask_devices(char *why, size_t size)
 {
 	struct wire_devices *d = calloc(1, sizeof *d);
 	const struct wire_piece out = {d, sizeof *d};
@@ -36,8 +36,8 @@ static CUresult ask_devices(char *why, size_t size)
 	return CUDA_SUCCESS;
 }
 
-/* Each further one keeps a processor busy on both sides while much is moved. */
-static unsigned further_connections(void)
+/* Each extra connection keeps a processor busy on both sides during large copies. */
+static unsigned extra_connections(void)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned usual = processors >= 8 ? 4 : processors >= 4 ? 3 : 1;
@@ -46,17 +46,18 @@ static unsigned further_connections(void)
 	return n ? n - 1 : 0;
 }
 
-/* With less some of us would wait for ever, or have no word to look at. */
-static bool roomy(struct link *link)
+/* With less memory some copies would wait for ever, and streams would have no words. */
+static bool link_large_enough(struct link *link)
 {
 	size_t up, down, words;
 
 	bulk_base(link, BULK_UP, &up);
 	bulk_base(link, BULK_DOWN, &down);
 	word_base(link, &words);
-	return up >= LEAST_ARENA && down >= LEAST_ARENA && words >= LEAST_WORDS * WORD_STRIDE;
+	return up >= ARENA_MIN && down >= ARENA_MIN && words >= WORDS_MIN * WORD_STRIDE;
 }
 
+/* Also in a forked child, which must not hold the connection open: the server would not notice the end of the parent. */
 static void client_close(void)
 {
 	struct client *c = client;
@@ -65,7 +66,7 @@ static void client_close(void)
 	client_destroy(c);
 }
 
-static CUresult connect_to(const char *address, char *why, size_t size)
+static CUresult client_open(const char *address, char *why, size_t size)
 {
 	struct link_config config = link_defaults(false);
 	char error[LINK_ERROR_TEXT];
@@ -77,7 +78,7 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 	if (sysconf(_SC_NPROCESSORS_ONLN) >= 4)
 		config.spin_us = 10000;
 	config.spin_us = env_number(ENV_SPIN_US, ENV_SPIN_US_MAX, config.spin_us);
-	config.extras = further_connections();
+	config.extras = extra_connections();
 	if (link_connect(&link, address, &config, error)) {
 		if (strncmp(error, address, strlen(address)))
 			snprintf(why, size, "%s: %s", address, error);
@@ -85,7 +86,7 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 			snprintf(why, size, "%s", error);
 		return CUDA_ERROR_NO_DEVICE;
 	}
-	if (!roomy(link)) {
+	if (!link_large_enough(link)) {
 		snprintf(why, size, "%s: the server grants too little memory to work with", address);
 		link_destroy(link);
 		return CUDA_ERROR_NO_DEVICE;
@@ -99,16 +100,16 @@ static CUresult connect_to(const char *address, char *why, size_t size)
 	const char *stats = secure_getenv("GANGWAY_STATS");
 	if (stats && *stats && strcmp(stats, "0"))
 		stats_start();
-	CUresult r = ask_devices(why, size);
+	CUresult r = client_ask_devices(why, size);
 	if (r)
 		client_close();
 	return r;
 }
 
-static CUresult open_remote(
+static CUresult backend_open(
 	const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size)
 {
-	CUresult r = client ? CUDA_SUCCESS : connect_to(device, why, size);
+	CUresult r = client ? CUDA_SUCCESS : client_open(device, why, size);
 
 	if (r)
 		return r;
@@ -117,16 +118,7 @@ static CUresult open_remote(
 	return CUDA_SUCCESS;
 }
 
-/*
- * A child that inherits the connection must not hold it: the server would not see its parent end.  Nothing
- * else needs forgetting, since a process that had contexts gets no second device.
- */
-static void forget(void)
-{
-	client_close();
-}
-
-static CUresult stream_number(CUcontext ctx, CUstream handle, unsigned long long *id)
+static CUresult backend_stream_id(CUcontext ctx, CUstream handle, unsigned long long *id)
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
@@ -140,15 +132,15 @@ static CUresult stream_number(CUcontext ctx, CUstream handle, unsigned long long
 
 const struct backend unix_backend = {
 	.name = "unix",
-	.open = open_remote,
-	.forked = forget,
+	.open = backend_open,
+	.forked = client_close,
 	.primary = remote_primary,
-	.stream_id = stream_number,
+	.stream_id = backend_stream_id,
 };
 const struct backend tcp_backend = {
 	.name = "tcp",
-	.open = open_remote,
-	.forked = forget,
+	.open = backend_open,
+	.forked = client_close,
 	.primary = remote_primary,
-	.stream_id = stream_number,
+	.stream_id = backend_stream_id,
 };

@@ -1,8 +1,8 @@
-/* What a device cannot do when it is elsewhere, whatever it says: told to applications as it is. */
+/* Device attributes of features that do not work through a server: reported as absent, whatever the device says. */
 #include "backend/remote/session/remote.h"
 
-/* The application's own memory, and other devices of its machine, are out of reach for every device elsewhere. */
-static const CUdevice_attribute never[] = {
+/* No served device reaches pageable memory of the application, or other devices of its machine. */
+static const CUdevice_attribute unsupported[] = {
 	CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
 	CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES,
 	CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED,
@@ -19,8 +19,8 @@ static const CUdevice_attribute never[] = {
 	CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED,
 };
 
-/* On another machine there is no memory that both see, and no descriptor to send. */
-static const CUdevice_attribute not_far[] = {
+/* Between machines, memory is not shared and descriptors cannot be sent. */
+static const CUdevice_attribute tcp_unsupported[] = {
 	CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
 	CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST,
 	CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
@@ -29,7 +29,7 @@ static const CUdevice_attribute not_far[] = {
 	CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
 };
 
-static void deny(struct wire_device *d, const CUdevice_attribute *list, size_t n)
+static void attributes_clear(struct wire_device *d, const CUdevice_attribute *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (list[i] < WIRE_ATTRIBUTES)
@@ -38,10 +38,10 @@ static void deny(struct wire_device *d, const CUdevice_attribute *list, size_t n
 
 void device_mask_attributes(struct wire_device *d, bool local)
 {
-	deny(d, never, sizeof never / sizeof *never);
+	attributes_clear(d, unsupported, sizeof unsupported / sizeof *unsupported);
 	if (!local)
-		deny(d, not_far, sizeof not_far / sizeof *not_far);
-	else /* descriptors are all that we pass on */
+		attributes_clear(d, tcp_unsupported, sizeof tcp_unsupported / sizeof *tcp_unsupported);
+	else /* only descriptors are passed on */
 		d->attribute[CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] &=
 			CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }

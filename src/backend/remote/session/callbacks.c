@@ -1,14 +1,13 @@
 /*
- * What the server asks us to do: host functions, callbacks, destructors, showing what kernels printed.
+ * The callback thread: runs host functions, callbacks and destructors for the server, and prints the output of kernels.
  *
- * One thread waits for it on a lane of its own, and runs one thing at a time.  It is started with the
- * first thing that may call back.  The server names what is to be run by a number we gave it, which is
- * looked up like any other handle.
+ * The thread waits for events on a lane of its own and handles one at a time.  It is started before the first call that may
+ * lead to a callback.  The server names a callback by an id of the client's, which is looked up like any other handle.
  */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "backend/remote/code/code.h"
+#include "backend/remote/session/remote.h"
 #include "backend/remote/wait/wait.h"
 #include "backend/remote/session/callbacks.h"
 #include "backend/remote/memory/mirror.h"
@@ -17,12 +16,13 @@
 #include "util/handle.h"
 #include "util/tsan_order.h"
 
-enum kind { HOST = 1, CALLBACK, DESTROY };
+enum callback_kind { CALLBACK_HOST = 1, CALLBACK_STREAM, CALLBACK_DESTROY };
 
 struct callback {
-	struct map_node node; /* of those that stay: by what they are */
-	struct callback *same;
-	uint64_t id; /* of those that stay */
+	/* Of host functions in graphs, which stay: */
+	struct map_node node;  /* key: a hash of function and data */
+	struct callback *same; /* next one with the same key */
+	uint64_t id;
 	CUhostFn fn;
 	CUstreamCallback callback;
 	void *data;
@@ -40,8 +40,11 @@ static struct callback_table *callbacks(void)
 
 /* ---- the thread ---- */
 
-/* Over TCP the bytes are in place when the server hears of it; as what was written to memory that is in two places. */
-static void done(const struct wire_event *v, struct piece up, bool behind)
+/*
+ * Tells the server that the event was handled: in a word, or by a frame behind the piece and the changes of mirrors, so that
+ * their bytes arrive first.  behind: mirrors were sent.
+ */
+static void event_finish(const struct wire_event *v, struct piece up, bool behind)
 {
 	uint8_t *base = bulk_base(client->link, BULK_UP, NULL);
 	uint32_t *words = (uint32_t *)(base + callbacks()->done_words.offset);
@@ -58,7 +61,7 @@ static void done(const struct wire_event *v, struct piece up, bool behind)
 	}
 }
 
-static struct piece run_callback(const struct wire_event *v, enum kind kind, bool *pushed)
+static struct piece callback_run(const struct wire_event *v, enum callback_kind kind, bool *pushed)
 {
 	struct callback *c = handle_get(&callbacks()->handles, v->id, kind);
 	struct piece up = {0};
@@ -66,7 +69,7 @@ static struct piece run_callback(const struct wire_event *v, enum kind kind, boo
 
 	if (!c)
 		return up;
-	if (c->once && !handle_close(&callbacks()->handles, v->id, kind)) { /* somebody has just forgotten it */
+	if (c->once && !handle_close(&callbacks()->handles, v->id, kind)) { /* another thread has just forgotten it */
 		handle_put(&callbacks()->handles, v->id);
 		return up;
 	}
@@ -74,19 +77,19 @@ static struct piece run_callback(const struct wire_event *v, enum kind kind, boo
 	up = c->up;
 	ORDER_AFTER(posted);
 	mirror_pull();
-	if (kind == CALLBACK)
+	if (kind == CALLBACK_STREAM)
 		c->callback(c->stream, (CUresult)v->status, c->data);
 	else
 		fn(c->data);
 	*pushed = mirror_push_on(callbacks()->lane);
-	if (c->once && kind != DESTROY && !c->reads)
+	if (c->once && kind != CALLBACK_DESTROY && !c->reads)
 		atomic_fetch_sub(&callbacks()->pending, 1);
 	ORDER_BEFORE(called);
 	handle_put(&callbacks()->handles, v->id);
 	return up;
 }
 
-static void take_event(const struct frame *f)
+static void event_handle(const struct frame *f)
 {
 	struct wire_event v;
 	struct piece up = {0};
@@ -101,35 +104,35 @@ static void take_event(const struct frame *f)
 		lane_release(callbacks()->lane);
 		break;
 	default:
-		lane_release(callbacks()->lane); /* what runs now may take long */
+		lane_release(callbacks()->lane); /* the function may take long */
 		if (v.kind == WIRE_EVENT_HOST || v.kind == WIRE_EVENT_CALLBACK || v.kind == WIRE_EVENT_DESTROY)
-			up = run_callback(&v,
-				v.kind == WIRE_EVENT_HOST       ? HOST
-				: v.kind == WIRE_EVENT_CALLBACK ? CALLBACK
-								: DESTROY,
+			up = callback_run(&v,
+				v.kind == WIRE_EVENT_HOST       ? CALLBACK_HOST
+				: v.kind == WIRE_EVENT_CALLBACK ? CALLBACK_STREAM
+								: CALLBACK_DESTROY,
 				&pushed);
 	}
-	done(&v, up, pushed);
+	event_finish(&v, up, pushed);
 }
 
-static void *run(void *unused)
+static void *callback_thread(void *unused)
 {
-	static const _Atomic(uint64_t) no_calls = WIRE_CONTEXT_CALLBACK; /* from what we run here */
+	static const _Atomic(uint64_t) no_calls = WIRE_CONTEXT_CALLBACK; /* CUDA forbids calls from callbacks */
 	struct frame f;
 
 	(void)unused;
 	call_context = &no_calls;
 	while (!lane_wait_reply(callbacks()->lane, &f, -1)) {
 		if (f.size < sizeof(struct wire_event)) {
-			client_reject_reply(); /* or whoever waits for a function to run would wait for ever */
+			client_reject_reply(); /* else a thread that waits for a function would wait for ever */
 			break;
 		}
-		take_event(&f);
+		event_handle(&f);
 	}
 	return NULL;
 }
 
-static CUresult start(void)
+static CUresult callback_thread_start(void)
 {
 	struct frame reply;
 	sigset_t all, old;
@@ -148,9 +151,9 @@ static CUresult start(void)
 	call_release_reply(callbacks()->lane);
 	if (r)
 		return r;
-	sigfillset(&all); /* signals are for the application's own threads */
+	sigfillset(&all); /* signals are for the threads of the application */
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	r = pthread_create(&thread, NULL, run, NULL) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+	r = pthread_create(&thread, NULL, callback_thread, NULL) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!r)
 		pthread_detach(thread);
@@ -163,15 +166,15 @@ CUresult callbacks_start(void)
 
 	pthread_mutex_lock(&callbacks()->lock);
 	if (callbacks()->started == CUDA_ERROR_NOT_INITIALIZED)
-		callbacks()->started = start();
+		callbacks()->started = callback_thread_start();
 	r = callbacks()->started;
 	pthread_mutex_unlock(&callbacks()->lock);
 	return r;
 }
 
-/* ---- numbers for what may be called ---- */
+/* ---- ids ---- */
 
-static void release(void *callback)
+static void callback_release(void *callback)
 {
 	struct callback *c = callback;
 
@@ -180,8 +183,8 @@ static void release(void *callback)
 	free(c);
 }
 
-/* Its number; 0: no memory.  It may be called and gone before this returns. */
-static uint64_t enter(enum kind kind, struct callback what)
+/* The id of a new callback; 0: no memory.  It may have run and be freed before this returns. */
+static uint64_t callback_enter(enum callback_kind kind, struct callback what)
 {
 	struct callback *c = malloc(sizeof *c);
 	uint64_t id;
@@ -189,14 +192,14 @@ static uint64_t enter(enum kind kind, struct callback what)
 	if (!c)
 		return 0;
 	*c = what;
-	id = handle_create(&callbacks()->handles, kind, c, release);
+	id = handle_create(&callbacks()->handles, kind, c, callback_release);
 	if (!id)
 		free(c);
 	return id;
 }
 
-/* A graph's host functions stay: nobody tells when the last copy of the graph is gone. */
-static uint64_t make_staying(CUhostFn fn, void *data)
+/* Host functions of graphs stay: the client does not learn when the last copy of a graph is destroyed. */
+static uint64_t callback_enter_permanent(CUhostFn fn, void *data)
 {
 	uint64_t key = (uintptr_t)fn * 0x9e3779b97f4a7c15ull ^ (uintptr_t)data;
 	struct callback *c, *first;
@@ -206,9 +209,9 @@ static uint64_t make_staying(CUhostFn fn, void *data)
 	first = (struct callback *)map_find(&callbacks()->host_functions, key);
 	for (c = first; c && (c->fn != fn || c->data != data); c = c->same)
 		;
-	id = c ? c->id : enter(HOST, (struct callback){.fn = fn, .data = data});
+	id = c ? c->id : callback_enter(CALLBACK_HOST, (struct callback){.fn = fn, .data = data});
 	if (!c && id) {
-		c = handle_peek(&callbacks()->handles, id, HOST); /* it stays */
+		c = handle_peek(&callbacks()->handles, id, CALLBACK_HOST); /* never closed */
 		c->id = id;
 		c->node.key = key;
 		callbacks()->in_graphs = true;
@@ -225,22 +228,24 @@ static uint64_t make_staying(CUhostFn fn, void *data)
 
 uint64_t callback_host(CUhostFn fn, void *data, bool once)
 {
-	return once ? enter(HOST, (struct callback){.fn = fn, .data = data, .once = true}) : make_staying(fn, data);
+	return once ? callback_enter(CALLBACK_HOST, (struct callback){.fn = fn, .data = data, .once = true})
+		    : callback_enter_permanent(fn, data);
 }
 
 uint64_t callback_create(CUhostFn fn, void *data, const struct piece *up, void (*gone)(void *data))
 {
-	return enter(HOST, (struct callback){.fn = fn, .data = data, .up = up ? *up : (struct piece){0}, .gone = gone});
+	return callback_enter(CALLBACK_HOST,
+		(struct callback){.fn = fn, .data = data, .up = up ? *up : (struct piece){0}, .gone = gone});
 }
 
 uint64_t callback_destructor(CUhostFn fn, void *data)
 {
-	return enter(DESTROY, (struct callback){.fn = fn, .data = data, .once = true});
+	return callback_enter(CALLBACK_DESTROY, (struct callback){.fn = fn, .data = data, .once = true});
 }
 
 bool callback_find(uint64_t id, CUhostFn *fn, void **data)
 {
-	struct callback *c = handle_get(&callbacks()->handles, id, HOST);
+	struct callback *c = handle_get(&callbacks()->handles, id, CALLBACK_HOST);
 
 	if (!c)
 		return false;
@@ -252,7 +257,7 @@ bool callback_find(uint64_t id, CUhostFn *fn, void **data)
 
 bool callback_forget(uint64_t id)
 {
-	for (int k = HOST; k <= DESTROY; k++)
+	for (int k = CALLBACK_HOST; k <= CALLBACK_DESTROY; k++)
 		if (handle_close(&callbacks()->handles, id, k))
 			return true;
 	return false;
@@ -275,7 +280,7 @@ bool callbacks_pending(void)
 	return atomic_load(&callbacks()->pending) || atomic_load(&callbacks()->in_graphs);
 }
 
-static CUresult post(struct stream *s, struct wire_host_call what, bool counts)
+static CUresult callback_post_call(struct stream *s, struct wire_host_call what, bool counts)
 {
 	struct lane *lane = call_lane();
 	struct wire_host_call *a = what.id ? call_reserve(lane, sizeof *a) : NULL;
@@ -298,12 +303,12 @@ CUresult callback_post(struct stream *s, CUhostFn fn, void *data, struct piece u
 	struct wire_host_call a = {.kind = WIRE_EVENT_HOST, .offset = down.offset, .size = down.size};
 	CUresult r = callbacks_start();
 
-	a.id = r ? 0 : enter(HOST, c);
+	a.id = r ? 0 : callback_enter(CALLBACK_HOST, c);
 	if (!a.id) {
 		free(data);
 		return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	return post(s, a, !c.reads);
+	return callback_post_call(s, a, !c.reads);
 }
 
 CUresult remote_cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data)
@@ -318,7 +323,8 @@ CUresult remote_cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data)
 	r = callbacks_start();
 	if (r)
 		return r;
-	return post(s, (struct wire_host_call){.id = callback_host(fn, data, !s->capturing), .kind = WIRE_EVENT_HOST},
+	return callback_post_call(s,
+		(struct wire_host_call){.id = callback_host(fn, data, !s->capturing), .kind = WIRE_EVENT_HOST},
 		!s->capturing);
 }
 
@@ -334,7 +340,9 @@ CUresult remote_cuStreamAddCallback(CUstream handle, CUstreamCallback callback, 
 		return r;
 	r = callbacks_start();
 	return r ? r
-		 : post(s, (struct wire_host_call){.id = enter(CALLBACK, c), .kind = WIRE_EVENT_CALLBACK},
+		 : callback_post_call(s,
+			   (struct wire_host_call){
+				   .id = callback_enter(CALLBACK_STREAM, c), .kind = WIRE_EVENT_CALLBACK},
 			   !s->capturing);
 }
 

@@ -1,4 +1,4 @@
-/* Contexts: which one is current is the thread's business and never leaves the process. */
+/* Contexts.  The stack of current contexts belongs to the thread; the server hears of the current one with each call. */
 #include <stdlib.h>
 #include "backend/remote/backend.h"
 #include "backend/remote/session/state.h"
@@ -7,10 +7,10 @@
 #include "backend/remote/memory/memory.h"
 #include "backend/remote/memory/hostmem.h"
 
-#define DEPTH 64
+#define STACK_DEPTH 64
 
-static __thread struct context *stack[DEPTH];
-static __thread int depth;
+static __thread struct context *context_stack[STACK_DEPTH];
+static __thread int context_depth;
 
 static struct context_table *contexts(void)
 {
@@ -19,7 +19,7 @@ static struct context_table *contexts(void)
 
 struct context *context_current(void)
 {
-	return depth ? stack[depth - 1] : NULL;
+	return context_depth ? context_stack[context_depth - 1] : NULL;
 }
 
 CUresult context_none(void)
@@ -32,57 +32,58 @@ struct context *context_find(CUcontext handle)
 	return handle ? record_find((uintptr_t)handle, HANDLE_CUcontext) : context_current();
 }
 
-static void now_current(struct context *c)
+static void context_publish_current(struct context *c)
 {
 	call_context = c ? &c->wire_id : NULL;
 	async_errors_current = c ? &c->errors : NULL;
 }
 
-/* ---- the word in which the server counts what has failed in a context ---- */
+/* ---- the word in which the server counts the async errors of a context ---- */
 
-static void tell_word(struct context *c, bool ended)
+static void error_word_post(struct context *c, bool ended)
 {
 	struct wire_context a = {.context = c->id, .word = c->error_word.word, .ended = ended};
 
 	call_post(WIRE_CONTEXT, &a, sizeof a, NULL, 0);
 }
 
-/* Without one its failures are told to whoever asks first. */
-static void take_word(struct context *c)
+/* If no word is free, the errors of the context are reported like those of calls without a context. */
+static void error_word_acquire(struct context *c)
 {
 	if (word_pool_take(&c->error_word)) {
 		c->errors.seen = c->error_word.value;
 		c->errors.word = word_address(client->link, c->error_word.word);
 	}
-	tell_word(c, false);
+	error_word_post(c, false);
 }
 
-/* No more from now on; and once the server has answered something, the word can be another's. */
-static void leave_word(struct context *c)
+/* Ends the counting.  The word may be reused after the server's next reply: error_word_release. */
+static void error_word_detach(struct context *c)
 {
-	c->errors.sticky = CUDA_ERROR_CONTEXT_IS_DESTROYED; /* before: who waits in it hears one or the other */
+	c->errors.sticky =
+		CUDA_ERROR_CONTEXT_IS_DESTROYED; /* first: a thread that waits in the context gets one error or the other */
 	c->errors.word = NULL;
-	tell_word(c, true);
+	error_word_post(c, true);
 }
 
-static void give_word(struct context *c)
+static void error_word_release(struct context *c)
 {
 	c->error_word.value = c->error_word.word ? *word_address(client->link, c->error_word.word) : 0;
 	word_pool_give(c->error_word);
 	c->error_word.word = 0;
 }
 
-/* ---- making ---- */
+/* ---- creation, and primary contexts ---- */
 
-/* Nobody can use a primary context that is not retained, nor one that is destroyed. */
-static void set_active(struct context *c, bool active)
+/* A destroyed context, and a primary one that is not retained, answers every call with its sticky error. */
+static void context_set_active(struct context *c, bool active)
 {
 	c->errors.sticky = active ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	c->wire_id = active ? c->id : WIRE_CONTEXT_ENDED;
 	c->times_ended += !active;
 }
 
-static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool primary)
+static struct context *context_create(uint64_t id, CUdevice dev, unsigned flags, bool primary)
 {
 	struct context *c = calloc(1, sizeof *c);
 
@@ -90,7 +91,7 @@ static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool prim
 		return NULL;
 	*c = (struct context){.id = id, .wire_id = id, .device = dev, .flags = flags, .primary = primary};
 	if (primary)
-		set_active(c, false);
+		context_set_active(c, false);
 	c->number = atomic_fetch_add(&contexts()->numbers, 1) + 1;
 	pthread_mutex_init(&c->lock, NULL);
 	list_init(&c->streams);
@@ -100,11 +101,11 @@ static struct context *make(uint64_t id, CUdevice dev, unsigned flags, bool prim
 		free(c);
 		return NULL;
 	}
-	take_word(c);
+	error_word_acquire(c);
 	return c;
 }
 
-/* Its handle, which the server gives only to those who retain it; our own counting says whether it is active. */
+/* The server gives out the handle of a primary context only by retaining it; whether it is active is counted here. */
 CUresult remote_primary(CUdevice dev, CUcontext *ctx)
 {
 	CUresult r = CUDA_SUCCESS;
@@ -116,7 +117,7 @@ CUresult remote_primary(CUdevice dev, CUcontext *ctx)
 	if (!contexts()->primary[dev].ctx) {
 		r = call_cuDevicePrimaryCtxRetain(&handle, dev);
 		if (!r && !(contexts()->primary[dev].ctx =
-					  make((uintptr_t)handle, dev, contexts()->primary[dev].flags, true)))
+					  context_create((uintptr_t)handle, dev, contexts()->primary[dev].flags, true)))
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		contexts()->primary[dev].held = !r;
 	}
@@ -127,19 +128,19 @@ CUresult remote_primary(CUdevice dev, CUcontext *ctx)
 }
 
 /* reset_lock held. */
-static CUresult retain(CUdevice dev)
+static CUresult primary_retain(CUdevice dev)
 {
 	struct context *c = contexts()->primary[dev].ctx;
 	CUresult r = CUDA_SUCCESS;
-	CUcontext handle; /* the same as ever, as CUDA has it */
+	CUcontext handle; /* always the same for a device */
 
 	pthread_mutex_lock(&contexts()->lock);
 	if (!contexts()->primary[dev].held && !(r = call_cuDevicePrimaryCtxRetain(&handle, dev))) {
 		contexts()->primary[dev].held = true;
-		take_word(c);
+		error_word_acquire(c);
 	}
 	if (!r && !contexts()->primary[dev].retained++)
-		set_active(c, true);
+		context_set_active(c, true);
 	pthread_mutex_unlock(&contexts()->lock);
 	return r;
 }
@@ -153,16 +154,16 @@ CUresult remote_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	pthread_mutex_lock(&contexts()->reset_lock);
 	r = remote_primary(dev, pctx);
 	if (!r)
-		r = retain(dev);
+		r = primary_retain(dev);
 	pthread_mutex_unlock(&contexts()->reset_lock);
 	return r;
 }
 
 /*
- * reset_lock held.  The server's is not retained again before ours is: what other threads have sent in it meanwhile
- * would be made there, and stay in a context that is not active, where nobody looks for it.
+ * reset_lock held.  The server retains its context again only when the application does: otherwise calls that other threads
+ * have sent meanwhile would create objects in a context that is not active.
  */
-static CUresult reset(CUdevice dev)
+static CUresult primary_reset(CUdevice dev)
 {
 	struct context *c;
 	CUresult r;
@@ -171,19 +172,19 @@ static CUresult reset(CUdevice dev)
 	c = contexts()->primary[dev].ctx;
 	pthread_mutex_unlock(&contexts()->lock);
 	if (!c || context_ended(c))
-		return CUDA_SUCCESS; /* not active: nothing to lose */
+		return CUDA_SUCCESS; /* not active: nothing to reset */
 	client->context_ending((CUcontext)(uintptr_t)c->id);
 	pthread_mutex_lock(&contexts()->lock);
 	contexts()->primary[dev].retained = 0;
 	pthread_mutex_unlock(&contexts()->lock);
 	captures_drop(c);
 	memory_forget(c->id);
-	leave_word(c);
+	error_word_detach(c);
 	r = call_cuDevicePrimaryCtxReset_v2(dev);
 	streams_drop(c, false);
 	code_note_reset();
-	give_word(c);
-	set_active(c, false);
+	error_word_release(c);
+	context_set_active(c, false);
 	hostmem_gone(c->id);
 	pthread_mutex_lock(&contexts()->lock);
 	contexts()->primary[dev].held = false;
@@ -198,7 +199,7 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&contexts()->reset_lock);
-	r = reset(dev);
+	r = primary_reset(dev);
 	pthread_mutex_unlock(&contexts()->reset_lock);
 	return r;
 }
@@ -217,7 +218,7 @@ CUresult remote_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 		contexts()->primary[dev].retained--;
 	pthread_mutex_unlock(&contexts()->lock);
 	if (retained <= 1)
-		r = retained ? reset(dev) : CUDA_ERROR_INVALID_CONTEXT;
+		r = retained ? primary_reset(dev) : CUDA_ERROR_INVALID_CONTEXT;
 	pthread_mutex_unlock(&contexts()->reset_lock);
 	return r;
 }
@@ -247,12 +248,12 @@ CUresult remote_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	return r;
 }
 
-static CUresult push(struct context *c)
+static CUresult context_push(struct context *c)
 {
-	if (depth == DEPTH)
+	if (context_depth == STACK_DEPTH)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	stack[depth++] = c;
-	now_current(c);
+	context_stack[context_depth++] = c;
+	context_publish_current(c);
 	return CUDA_SUCCESS;
 }
 
@@ -261,13 +262,13 @@ CUresult remote_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev
 	struct context *c;
 	CUresult r;
 
-	if (!device_find(dev)) /* the server cannot have it either, whatever it says */
+	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	r = call_cuCtxCreate_v2(pctx, flags, dev);
 	if (r)
 		return r;
-	c = make((uintptr_t)*pctx, dev, flags, false);
-	return c ? push(c) : CUDA_ERROR_OUT_OF_MEMORY;
+	c = context_create((uintptr_t)*pctx, dev, flags, false);
+	return c ? context_push(c) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult remote_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
@@ -277,8 +278,8 @@ CUresult remote_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsig
 	return remote_cuCtxCreate_v2(pctx, flags, dev);
 }
 
-/* Another thread may still have it current. */
-static void keep(struct context *c)
+/* Keeps an ended context: another thread may still have it current. */
+static void context_keep_ended(struct context *c)
 {
 	pthread_mutex_lock(&contexts()->lock);
 	c->next_ended = contexts()->ended;
@@ -295,17 +296,17 @@ CUresult remote_cuCtxDestroy_v2(CUcontext ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	client->context_ending(ctx);
 	if (context_current() == c)
-		depth--;
-	now_current(context_current());
+		context_depth--;
+	context_publish_current(context_current());
 	captures_drop(c);
 	memory_forget(c->id);
-	leave_word(c);
+	error_word_detach(c);
 	r = call_cuCtxDestroy_v2(ctx);
-	set_active(c, false);
-	give_word(c);
+	context_set_active(c, false);
+	error_word_release(c);
 	streams_drop(c, true);
 	hostmem_gone(c->id);
-	keep(c);
+	context_keep_ended(c);
 	return r;
 }
 
@@ -313,7 +314,7 @@ CUresult remote_cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	struct context *c = ctx ? context_find(ctx) : NULL;
 
-	return c ? push(c) : CUDA_ERROR_INVALID_CONTEXT;
+	return c ? context_push(c) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult remote_cuCtxPopCurrent_v2(CUcontext *pctx)
@@ -322,8 +323,8 @@ CUresult remote_cuCtxPopCurrent_v2(CUcontext *pctx)
 
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	depth--;
-	now_current(context_current());
+	context_depth--;
+	context_publish_current(context_current());
 	if (pctx)
 		*pctx = (CUcontext)(uintptr_t)c->id;
 	return CUDA_SUCCESS;
@@ -335,11 +336,11 @@ CUresult remote_cuCtxSetCurrent(CUcontext ctx)
 
 	if (ctx && !c)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (depth)
-		depth--;
+	if (context_depth)
+		context_depth--;
 	if (c)
-		return push(c);
-	now_current(context_current());
+		return context_push(c);
+	context_publish_current(context_current());
 	return CUDA_SUCCESS;
 }
 

@@ -1,4 +1,4 @@
-/* What belongs to a context and seldom changes: asked once. */
+/* Properties of contexts and devices that seldom change: asked for once. */
 #include <strings.h>
 #include "backend/remote/session/remote.h"
 
@@ -12,19 +12,19 @@ CUresult remote_cuCtxGetLimit(size_t *value, CUlimit limit)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!c)
 		return context_none();
-	if (i < 16 && c->limits_known >> i & 1) {
+	if (i < CONTEXT_LIMITS && c->limits_known >> i & 1) {
 		*value = c->limits[i];
 		return CUDA_SUCCESS;
 	}
 	r = call_cuCtxGetLimit(value, limit);
-	if (!r && i < 16) {
+	if (!r && i < CONTEXT_LIMITS) {
 		c->limits[i] = *value;
 		atomic_fetch_or(&c->limits_known, 1u << i);
 	}
 	return r;
 }
 
-/* The device rounds what it is given, and one limit may move another. */
+/* The device rounds a limit, and setting one may change another: all are asked for again. */
 CUresult remote_cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	struct context *c = context_current();
@@ -67,5 +67,5 @@ CUresult remote_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
 			*device = i;
 			return CUDA_SUCCESS;
 		}
-	return call_cuDeviceGetByPCIBusId(device, id); /* there are shorter ways to write it */
+	return call_cuDeviceGetByPCIBusId(device, id); /* the id may be in a shorter form */
 }

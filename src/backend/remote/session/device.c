@@ -1,4 +1,4 @@
-/* Devices: told once by the server, answered here ever after. */
+/* Devices: the server describes them when the link is opened, and queries are answered from that. */
 #include <stdio.h>
 #include "backend/remote/session/remote.h"
 

@@ -1,19 +1,20 @@
-/* What a thread has made for itself goes when it ends. */
+/* Functions to call when a thread ends. */
 #include <stdlib.h>
 #include "backend/remote/session/remote.h"
 
-struct ending {
-	struct ending *next;
+struct thread_exit {
+	struct thread_exit *next;
 	void (*f)(void *arg);
 	void *arg;
 };
 
-static pthread_key_t key;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* Of the process, not of a client. */
+static pthread_key_t exit_key;
+static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
-static void end(void *list)
+static void thread_exits_run(void *list)
 {
-	struct ending *e = list, *next;
+	struct thread_exit *e = list, *next;
 
 	for (; e; e = next) {
 		next = e->next;
@@ -23,20 +24,20 @@ static void end(void *list)
 	}
 }
 
-static void make_key(void)
+static void exit_key_create(void)
 {
-	pthread_key_create(&key, end);
+	pthread_key_create(&exit_key, thread_exits_run);
 }
 
 bool thread_at_end(void (*f)(void *arg), void *arg)
 {
-	struct ending *e = malloc(sizeof *e);
+	struct thread_exit *e = malloc(sizeof *e);
 
 	if (!e)
 		return false;
-	pthread_once(&once, make_key);
-	*e = (struct ending){pthread_getspecific(key), f, arg};
-	if (!pthread_setspecific(key, e))
+	pthread_once(&exit_key_once, exit_key_create);
+	*e = (struct thread_exit){pthread_getspecific(exit_key), f, arg};
+	if (!pthread_setspecific(exit_key, e))
 		return true;
 	free(e);
 	return false;
