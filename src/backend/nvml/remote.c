@@ -142,8 +142,9 @@ static int value_ask(unsigned op, const void *args, size_t size, const struct wi
 	if (err)
 		return err;
 	uint64_t now = now_ms();
-	return !value_of_batch && sensor_poll_store(now, &batch) && sensor_poll_result(now, out, nout, value) ? 0
-													      : -EPROTO;
+	if (value_of_batch || !sensor_poll_store(now, &batch) || !sensor_poll_result(now, out, nout, value))
+		return -EPROTO;
+	return 0;
 }
 
 nvmlReturn_t remote_ask(unsigned op, const void *args, size_t size, const struct wire_piece *in, unsigned nin,

@@ -59,7 +59,7 @@ static void after_fork_in_child(void)
 		backend->forked();
 }
 
-static void start(void)
+static void start_idle(void)
 {
 	idle_ops.nvmlErrorString = ml_nvmlErrorString;
 	idle_ops.nvmlInit = ml_nvmlInit;
@@ -72,7 +72,7 @@ static void start(void)
 
 const struct nvml_ops *nvml_start(void)
 {
-	pthread_once(&start_once, start);
+	pthread_once(&start_once, start_idle);
 	return atomic_load_explicit(&nvml_now, memory_order_acquire);
 }
 
@@ -104,8 +104,8 @@ static nvmlReturn_t open_device(void)
 		table.nvmlErrorString = ml_nvmlErrorString;
 	}
 	slots_fill(&table, (slot_fn)(backend->vendor ? answer_not_found : answer_unsupported), nvml_OP_COUNT);
-	if (memcmp(&device_ops, &table,
-		    sizeof device_ops)) /* a late call may still read it: written only if it differs */
+	/* A late call of another thread may still read the table: written only if it differs. */
+	if (memcmp(&device_ops, &table, sizeof device_ops))
 		device_ops = table;
 	return NVML_SUCCESS;
 }
