@@ -1,4 +1,4 @@
-/* names.h - the name of every exported function, in the order of its table; made from api/. */
+/* names.h - the name of every exported function, in the order of its table; generated from api/. */
 #pragma once
 
 extern const char *const cuda_names[];

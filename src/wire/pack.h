@@ -1,10 +1,10 @@
-/* pack.h - a call's arguments into a frame, and the values of an answer out of one. */
+/* pack.h - packs the arguments of a call into a frame, and unpacks the values of a reply. */
 #pragma once
 
 #include <stdbool.h>
 #include "wire/wire.h"
 
-/* What `size` bytes and the pieces behind them take; SIZE_MAX: too much. */
+/* Bytes that `size` bytes and the pieces after them take in a frame; SIZE_MAX: too large. */
 static inline size_t pack_size(size_t size, const struct wire_piece *p, unsigned n)
 {
 	size = wire_pad(size);

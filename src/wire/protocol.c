@@ -1,3 +1,4 @@
+/* The version of the protocol. */
 #include <stdlib.h>
 #include "gen/version.h"
 #include "wire/protocol.h"

@@ -1,7 +1,7 @@
-/* protocol.h - what two builds must have in common to understand each other. */
+/* protocol.h - the version of the protocol: two builds with the same number understand each other. */
 #pragma once
 
 #include <stdint.h>
 
-/* A number made of api/cuda.api's hash and of our own messages' version. */
+/* Made of the hash of api/cuda.api and the version of the messages in this folder. */
 uint64_t wire_protocol(void);

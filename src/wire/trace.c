@@ -1,3 +1,4 @@
+/* GANGWAY_TRACE: formats each call as one line and writes it to stderr or to a file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 #define LINE 1024
 
-/* A line being made; what does not fit is cut. */
+/* A line under construction; text that does not fit is cut off. */
 struct text {
 	char s[LINE];
 	size_t n;
@@ -99,7 +100,7 @@ static void put_number(struct text *t, char kind, unsigned size, uint64_t v)
 	}
 }
 
-/* An argument as it stood when the call was made. */
+/* Prints an argument with the value it had when the call was made. */
 static void put_in(struct text *t, const struct trace_entry *c, const uint64_t *a, int i)
 {
 	const struct trace_arg *arg = &c->args[i];

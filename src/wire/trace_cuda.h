@@ -1,4 +1,4 @@
-/* trace_cuda.h - libcuda's traced table: prints a call and hands it on to trace_behind. */
+/* trace_cuda.h - the traced table of libcuda: prints each call and passes it on to trace_behind. */
 #pragma once
 
 #include "gen/cuda_ops.h"

@@ -4,10 +4,9 @@
  *	frame up	| wire_request | struct wire_cuX | in-arrays, each padded to 8 |
  *	frame down	| wire_reply   | out-values and out-arrays, each padded to 8   |
  *
- * Both ends are LP64 and little-endian (hello refuses others), so a struct travels as it is.  What
- * the sizes of the arrays are follows from the arguments, on both sides by the same rule; there is
- * never a second length to believe.  Handles are numbers that the server gives out (server/session/handles.h);
- * device addresses travel as they are.
+ * Both ends are LP64 and little-endian (the hello refuses others), so that a struct travels as it is.  Both sides compute
+ * the sizes of arrays from the arguments, by the same rule: no length travels twice.  Handles are numbers that the server
+ * gives out (server/session/handles.h); device addresses travel as they are.
  */
 #pragma once
 
@@ -21,26 +20,25 @@
 
 /* First in every frame up. */
 struct wire_request {
-	uint64_t context; /* the calling thread's current one; 0: none */
+	uint64_t context; /* the current context of the calling thread; 0: none */
 };
 
-/* What stands there for a context that has ended, and in a thread that runs a callback: such calls are not made. */
+/* In place of a context: it has ended, or the thread runs a callback.  The server does not make such calls. */
 #define WIRE_CONTEXT_ENDED    (~0ull - 1)
 #define WIRE_CONTEXT_CALLBACK (~0ull)
 
 /* First in every frame down. */
 struct wire_reply {
 	int32_t result;
-	int32_t value; /* of an NVML call: what it returned, its values with it whatever that is (wire/nvml.h) */
+	int32_t value; /* of an NVML call: its return value; the out-values follow whatever it is (wire/nvml.h) */
 };
 
 /*
- * How many posted calls have failed, and the latest one's result below it: in a word of each context's, and in
- * word 0 for those without a context.  The others belong to streams and the like: what is done there, as a
- * number that grows.
+ * The server counts failed posted calls in a word of each context, and in word 0 for calls without a context: the count
+ * in the upper half, the latest result in the lower.  Other words belong to streams and events and count what is done.
  */
 #define WIRE_ERROR_WORD             0
-#define WIRE_MIRROR_WORD            1 /* over TCP, grows when mirrored memory has changed: told before what was waited for */
+#define WIRE_MIRROR_WORD            1 /* over TCP: grows when mirrors have changed, before the word that the client waits for */
 #define WIRE_ERROR_COUNT(n, result) ((uint32_t)(n) << 16 | (uint16_t)(result))
 
 /* Operations beside the entry points of CUDA: ops.def lists them.  Smaller numbers are those of api/cuda.api. */
@@ -54,10 +52,10 @@ enum wire_op {
 #define WIRE_OPS_FIRST WIRE_DEVICES
 #define WIRE_OPS       (WIRE_OPS_END - WIRE_OPS_FIRST)
 
-/* ended: what fails in the context is nothing to tell any more; its word is not used again before it has a new one. */
+/* ended: errors of the context are no longer counted, and its word is not written until it gets a new one. */
 struct wire_context {
 	uint64_t context;
-	uint32_t word; /* WIRE_ERROR_WORD: it has none of its own */
+	uint32_t word; /* WIRE_ERROR_WORD: the context has no word of its own */
 	uint32_t ended;
 };
 
@@ -68,38 +66,38 @@ struct wire_launch {
 	uint32_t cooperative;
 	uint32_t attributes; /* CUlaunchAttribute that follow */
 	uint32_t params;     /* bytes of parameters behind those */
-	uint32_t prints;     /* it may call printf */
+	uint32_t prints;     /* the kernel may call printf */
 	uint32_t unused;
 };
 
-/* What a word gets when a copy is done; word 0: nobody waits.  First in each struct that asks for it. */
+/* The word to write when the operation is done, and its value; word 0: none.  The first member of each struct that has it. */
 struct wire_tell {
 	uint32_t word, value;
 };
 
-/* Up: from the frame's piece of bulk memory, or from host memory that both map.  Down: to them. */
+/* Up: from the frame's piece of the arena, or from shared memory.  Down: to them. */
 struct wire_copy {
 	struct wire_tell done;
 	uint64_t device; /* its address */
-	uint64_t host;   /* an address in shared host memory; 0: bulk memory */
+	uint64_t host;   /* an address in shared memory; 0: the arena */
 	uint64_t size;
 	uint64_t stream;
-	uint32_t offset; /* down: where in the arena */
+	uint32_t offset; /* down: in the arena */
 };
 
 enum wire_side_kind {
 	WIRE_SIDE_DEVICE, /* what: an address */
-	WIRE_SIDE_SHARED, /* what: an address in shared host memory */
+	WIRE_SIDE_SHARED, /* what: an address in shared memory */
 	WIRE_SIDE_ARRAY,  /* what: its number */
 	WIRE_SIDE_BULK,   /* what: an offset in the up (source) or down (destination) arena; rows are packed */
-	WIRE_SIDE_LATER, /* the same, but the bytes do not come and go with this: a host call before or behind it moves them */
+	WIRE_SIDE_LATER,  /* the same, but a host call before or after it moves the bytes */
 };
 
 struct wire_side {
 	uint32_t kind, lod;
 	uint64_t what;
 	uint64_t x, y, z, pitch, height;
-	uint64_t context; /* copies between devices; else 0 */
+	uint64_t context; /* of copies between devices; else 0 */
 };
 
 struct wire_block {
@@ -107,10 +105,10 @@ struct wire_block {
 	struct wire_side src, dst;
 	uint64_t width, height, depth; /* bytes, rows, slices */
 	uint64_t stream;
-	uint32_t peer; /* the sides' contexts count */
+	uint32_t peer; /* the contexts of the sides are valid */
 };
 
-/* Attributes of a pointer: values as wide as the widest, in the order of CUpointer_attribute. */
+/* Attributes of a pointer: 64-bit values, in the order of CUpointer_attribute. */
 #define WIRE_POINTER_ATTRS 32
 
 struct wire_pointer_ask {
@@ -130,7 +128,7 @@ struct wire_texture {
 	uint32_t surface, has_view;
 };
 
-/* Arguments of all four calls; what a call does not have is 0.  Addresses in it are encoded, not used. */
+/* Arguments of all four calls; those that a call lacks are 0.  The server encodes addresses and never follows them. */
 enum wire_tensor_kind { WIRE_TENSOR_TILED, WIRE_TENSOR_IM2COL, WIRE_TENSOR_WIDE, WIRE_TENSOR_REPLACE };
 
 #define WIRE_TENSOR_RANK 5
@@ -142,7 +140,7 @@ struct wire_tensor {
 	uint32_t box[WIRE_TENSOR_RANK], step[WIRE_TENSOR_RANK];
 	int32_t lower[WIRE_TENSOR_RANK], upper[WIRE_TENSOR_RANK];
 	uint32_t channels, pixels, interleave, mode, swizzle, promotion, fill, unused;
-	uint64_t map[16]; /* the one whose address is replaced */
+	uint64_t map[16]; /* the map whose address is replaced */
 };
 
 struct wire_pool {
@@ -158,13 +156,14 @@ struct wire_share {
 
 struct wire_mirror {
 	uint64_t address, size;
-	uint32_t variable; /* of a module: the driver's memory; else host memory that the client has had mapped */
+	uint32_t
+		variable; /* a variable of a module, in memory of the driver; else host memory that was mapped for the client */
 	uint32_t unused;
 };
 
 #define WIRE_MIRROR_BYTES (64u << 10)
 
-/* The answer to WIRE_MIRROR_DOWN; runs behind it, each with its bytes, padded. */
+/* The reply to WIRE_MIRROR_DOWN; runs follow, each with its bytes, padded. */
 struct wire_mirrored {
 	uint64_t cursor;
 	uint32_t runs, more; /* more: ask again, from cursor on */
@@ -192,7 +191,7 @@ static inline size_t wire_pad(size_t n)
 	return (n + 7) & ~(size_t)7;
 }
 
-/* SIZE_MAX / 2 when it would not fit: no frame is that large. */
+/* SIZE_MAX / 2 on overflow: no frame is that large. */
 static inline size_t wire_bytes(size_t count, size_t size)
 {
 	return count > SIZE_MAX / 2 / size ? SIZE_MAX / 2 : count * size;
@@ -219,7 +218,7 @@ static inline uint32_t wire_text(const char *s)
 	return n < UINT32_MAX ? n : UINT32_MAX;
 }
 
-/* One of the arrays that go with a call. */
+/* An array that goes with a call. */
 struct wire_piece {
 	void *data;
 	size_t size;
