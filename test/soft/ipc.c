@@ -3,15 +3,17 @@
  * handles are refused.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "engine.h"
 
 /* The message from the first process to the second. */
 struct exports {
-	CUipcMemHandle small, large;
-	CUipcEventHandle event;
+	CUipcMemHandle small, large, freed;
+	CUipcEventHandle event, destroyed;
 	CUmemPoolPtrExportData block;
 };
 
@@ -85,6 +87,68 @@ static CUdeviceptr import_descriptors(const struct exports *n, int pool_fd, int 
 	return block;
 }
 
+/* A handle of the former format, without a secret: everything in it can be guessed or read in /proc. */
+struct guessable_handle {
+	uint32_t magic, kind;
+	int32_t pid, fd;
+	uint64_t dev, inode, offset, size;
+	uint32_t rest[3], sum;
+};
+
+/* Make up a handle for the first block in the store of a process.  False: this descriptor is not its store. */
+static bool guess_handle(CUipcMemHandle *out, int pid, int fd)
+{
+	struct guessable_handle h = {0x49574147u, 1, pid, fd, .size = 512, .sum = 2166136261u};
+	char path[64], name[64] = "";
+	struct stat st;
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+	if (readlink(path, name, sizeof name - 1) < 0 || strncmp(name, "/memfd:gangway-memory", 21) || stat(path, &st))
+		return false;
+	h.dev = st.st_dev;
+	h.inode = st.st_ino;
+	for (size_t i = 0; i < offsetof(struct guessable_handle, sum); i++)
+		h.sum = (h.sum ^ ((unsigned char *)&h)[i]) * 16777619u;
+	memcpy(out, &h, sizeof h);
+	return true;
+}
+
+static void forge_handles(const struct exports *n)
+{
+	const size_t record = 32, secret = 48;
+	CUipcMemHandle bad;
+	CUdeviceptr v;
+	CUevent e;
+	int pid, stores = 0;
+
+	memcpy(&pid, &n->small.reserved[8], sizeof pid);
+	for (int fd = 0; fd < 256; fd++)
+		if (guess_handle(&bad, pid, fd)) {
+			stores++;
+			CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, bad, 1), CUDA_ERROR_INVALID_VALUE);
+		}
+	CHECK(stores > 0);
+	for (int bit = 0; bit < 8 * CU_IPC_HANDLE_SIZE; bit++) {
+		CUipcEventHandle bad_event = n->event;
+
+		bad = n->small;
+		bad.reserved[bit / 8] ^= 1 << bit % 8;
+		bad_event.reserved[bit / 8] ^= 1 << bit % 8;
+		CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, bad, 1), CUDA_ERROR_INVALID_VALUE);
+		CHECK_EQ(soft_cuIpcOpenEventHandle(&e, bad_event), CUDA_ERROR_MAP_FAILED);
+	}
+	bad = n->small; /* another record, with this one's secret, and with none */
+	memcpy(bad.reserved + record, n->large.reserved + record, 8);
+	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, bad, 1), CUDA_ERROR_INVALID_VALUE);
+	memset(bad.reserved + secret, 0, CU_IPC_HANDLE_SIZE - secret);
+	for (uint64_t i = 0; i < 64; i++) {
+		memcpy(bad.reserved + record, &i, sizeof i);
+		CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, bad, 1), CUDA_ERROR_INVALID_VALUE);
+	}
+	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, n->freed, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuIpcOpenEventHandle(&e, n->destroyed), CUDA_ERROR_MAP_FAILED);
+}
+
 static int run_importer(int sock)
 {
 	CUcontext ctx;
@@ -108,13 +172,7 @@ static int run_importer(int sock)
 	CHECK_EQ(soft_cuMemFree_v2(a), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemcpyDtoH_v2(&n.block, b + (6 << 20) - 2, 4), CUDA_ERROR_INVALID_VALUE);
 
-	/* A handle with any byte changed is refused. */
-	for (size_t i = 0; i < sizeof n.small; i++) {
-		CUipcMemHandle bad = n.small;
-
-		bad.reserved[i] ^= 0x41;
-		CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, bad, 1), CUDA_ERROR_INVALID_VALUE);
-	}
+	forge_handles(&n);
 	CUipcMemHandle mixed;
 	memcpy(&mixed, &n.event, sizeof mixed);
 	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, mixed, 1), CUDA_ERROR_INVALID_VALUE);
@@ -189,7 +247,14 @@ static int run_exporter(int sock, pid_t child)
 	OK(soft_cuMemsetD32_v2(large + (5 << 20), 22, 1));
 	CHECK_EQ(soft_cuIpcGetMemHandle(&n.small, managed), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuIpcGetMemHandle(NULL, small), CUDA_ERROR_INVALID_VALUE);
+	OK(soft_cuMemAlloc_v2(&out, 512));
+	OK(soft_cuIpcGetMemHandle(&n.freed, out));
+	OK(soft_cuMemFree_v2(out));
+	OK(soft_cuMemAlloc_v2(&out, 512)); /* probably at the same place */
+	OK(soft_cuIpcGetMemHandle(&n.small, out));
 	OK(soft_cuIpcGetMemHandle(&n.small, small + 100));
+	OK(soft_cuIpcGetMemHandle(&n.large, small));
+	CHECK_EQ(memcmp(&n.small, &n.large, sizeof n.small), 0);
 	OK(soft_cuIpcGetMemHandle(&n.large, large));
 	CHECK_EQ(read_word(large + (5 << 20)), 22); /* moved to the store, with its contents */
 	CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&out, n.small, 1), CUDA_ERROR_INVALID_CONTEXT);
@@ -217,6 +282,9 @@ static int run_exporter(int sock, pid_t child)
 	OK(soft_cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
 	OK(soft_cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
 	CHECK_EQ(soft_cuIpcGetEventHandle(&n.event, plain), CUDA_ERROR_INVALID_HANDLE);
+	OK(soft_cuEventCreate(&e2, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	OK(soft_cuIpcGetEventHandle(&n.destroyed, e2));
+	OK(soft_cuEventDestroy_v2(e2));
 	OK(soft_cuIpcGetEventHandle(&n.event, e));
 	CHECK_EQ(soft_cuIpcOpenEventHandle(&e2, n.event), CUDA_ERROR_INVALID_CONTEXT);
 	memset(&eh, 0, sizeof eh);

@@ -22,7 +22,13 @@ struct soft soft = {
 			.ranges.lock = PTHREAD_RWLOCK_INITIALIZER,
 			.device.lock = PTHREAD_MUTEX_INITIALIZER,
 			.store = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1},
-			.ipc = {PTHREAD_MUTEX_INITIALIZER, LIST_INIT(soft.memory.ipc.mappings)},
+			.ipc =
+				{
+					.lock = PTHREAD_MUTEX_INITIALIZER,
+					.mappings = LIST_INIT(soft.memory.ipc.mappings),
+					.unused_exports = LIST_INIT(soft.memory.ipc.unused_exports),
+					.table_fd = -1,
+				},
 			.pools =
 				{
 					.list_lock = PTHREAD_MUTEX_INITIALIZER,

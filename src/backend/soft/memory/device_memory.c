@@ -7,6 +7,7 @@
  * later would disturb the blocks of other allocations in it.  A large block moves to the store when it is shared;
  * until then it is anonymous memory, for which the kernel has huge pages.
  */
+#include "backend/soft/memory/ipc.h"
 #include "backend/soft/memory/mempool.h"
 #include "backend/soft/memory/range.h"
 #include "backend/soft/memory/store.h"
@@ -325,6 +326,7 @@ void device_memory_free(struct device *d, uint64_t addr, uint64_t size)
 
 static void memory_release(struct range *r)
 {
+	ipc_export_destroy(r->exported);
 	device_memory_free(r->device, range_addr(r), r->size);
 	free(r);
 }

@@ -7,94 +7,224 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/soft/memory/range.h"
 #include "backend/soft/memory/store.h"
 
-#define MAGIC 0x49574147u
+#define MAGIC       0x32574147u
+#define SECRET_SIZE 16
 
 struct handle_data {
 	uint32_t magic, kind;
-	int32_t pid, fd;
-	uint64_t dev, inode, offset, size;
-	uint32_t rest[3], sum;
+	int32_t pid, fd; /* of the export table */
+	uint64_t dev, inode, record, zero;
+	unsigned char secret[SECRET_SIZE];
 };
 
 _Static_assert(sizeof(struct handle_data) == CU_IPC_HANDLE_SIZE, "CUDA defines the size of a handle");
 
-/* FNV-1a.  Detects damaged handles, not forged ones. */
-static uint32_t handle_checksum(const struct handle_data *h)
-{
-	const unsigned char *p = (const unsigned char *)h;
-	uint32_t sum = 2166136261u;
+/* An entry of the export table; all zeros: unused. */
+struct export_record {
+	unsigned char secret[SECRET_SIZE];
+	uint64_t offset, size; /* in the store */
+	uint64_t store_inode;
+	int32_t store_fd, pid;
+	uint32_t kind, zero;
+};
 
-	for (size_t i = 0; i < offsetof(struct handle_data, sum); i++)
-		sum = (sum ^ p[i]) * 16777619u;
-	return sum;
-}
+/* ---- exporting ---- */
 
-int ipc_handle(void *out, enum ipc_kind kind, uint64_t offset, uint64_t size)
+/* Create the export table if this process has none yet; ipc.lock held.  0 or -errno. */
+static int export_table_create(void)
 {
 	struct stat st;
-	int fd = store_fd();
 
-	if (fd < 0 || fstat(fd, &st))
+	if (soft.memory.ipc.table_fd >= 0)
+		return 0;
+	int fd = store_create("exports", 0, 0);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st)) {
+		close(fd);
 		return -EBADF;
-	struct handle_data h = {.magic = MAGIC,
-		.kind = kind,
-		.pid = getpid(),
-		.fd = fd,
-		.dev = st.st_dev,
-		.inode = st.st_ino,
-		.offset = offset,
-		.size = size};
-	h.sum = handle_checksum(&h);
-	memcpy(out, &h, sizeof h);
+	}
+	soft.memory.ipc.table_fd = fd;
+	soft.memory.ipc.table_dev = st.st_dev;
+	soft.memory.ipc.table_inode = st.st_ino;
 	return 0;
 }
 
-/* Open the file that a handle names, if it exists and passes all checks.  A descriptor or -ESRCH. */
-static int handle_open_file(const struct handle_data *h)
+static int export_record_write(uint64_t record, const struct export_record *r)
+{
+	ssize_t n = pwrite(soft.memory.ipc.table_fd, r, sizeof *r, (off_t)(record * sizeof *r));
+
+	return n == sizeof *r ? 0 : -EIO;
+}
+
+/* Enter the record of an export and make its handle; ipc.lock held.  0 or -errno. */
+static int export_enter(struct ipc_export *e, struct export_record *r)
+{
+	struct stat st;
+
+	r->store_fd = store_fd();
+	if (r->store_fd < 0 || fstat(r->store_fd, &st) || getrandom(r->secret, sizeof r->secret, 0) != sizeof r->secret)
+		return -EIO;
+	r->store_inode = st.st_ino;
+	r->pid = getpid();
+	struct handle_data h = {.magic = MAGIC,
+		.kind = r->kind,
+		.pid = r->pid,
+		.fd = soft.memory.ipc.table_fd,
+		.dev = soft.memory.ipc.table_dev,
+		.inode = soft.memory.ipc.table_inode,
+		.record = e->record};
+	memcpy(h.secret, r->secret, sizeof h.secret);
+	memcpy(e->handle, &h, sizeof h);
+	return export_record_write(e->record, r);
+}
+
+/* An export with an unused record; ipc.lock held.  NULL: no memory. */
+static struct ipc_export *export_take_unused(void)
+{
+	struct list *unused = &soft.memory.ipc.unused_exports;
+	struct ipc_export *e;
+
+	if (!list_empty(unused)) {
+		e = container_of(unused->next, struct ipc_export, link);
+		list_remove(&e->link);
+	} else if ((e = calloc(1, sizeof *e))) {
+		e->record = soft.memory.ipc.records++;
+	}
+	return e;
+}
+
+struct ipc_export *ipc_export_create(enum ipc_kind kind, uint64_t offset, uint64_t size)
+{
+	struct export_record r = {.kind = kind, .offset = offset, .size = size};
+
+	pthread_mutex_lock(&soft.memory.ipc.lock);
+	struct ipc_export *e = export_table_create() ? NULL : export_take_unused();
+	if (e && export_enter(e, &r)) {
+		list_append(&soft.memory.ipc.unused_exports, &e->link);
+		e = NULL;
+	}
+	pthread_mutex_unlock(&soft.memory.ipc.lock);
+	explicit_bzero(&r, sizeof r);
+	return e;
+}
+
+/* A record that cannot be erased is not used again. */
+void ipc_export_destroy(struct ipc_export *e)
+{
+	const struct export_record unused = {.kind = 0};
+
+	if (!e)
+		return;
+	explicit_bzero(e->handle, sizeof e->handle);
+	pthread_mutex_lock(&soft.memory.ipc.lock);
+	if (export_record_write(e->record, &unused))
+		free(e);
+	else
+		list_append(&soft.memory.ipc.unused_exports, &e->link);
+	pthread_mutex_unlock(&soft.memory.ipc.lock);
+}
+
+/* ---- opening ---- */
+
+/*
+ * Open a descriptor of another process if it is a file of the given kind, with this inode, of this user.  A descriptor
+ * or -ESRCH; *length is the length of the file.
+ */
+static int process_open_file(
+	int pid, int fd, uint64_t dev, uint64_t inode, const char *kind, int flags, uint64_t *length)
 {
 	char path[64];
 	struct stat st;
-	uint64_t length;
 	int device;
 
 	/* O_PATH first: opening a file of another kind must have no side effect. */
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", h->pid, h->fd);
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
 	int probe = open(path, O_PATH | O_CLOEXEC);
 	if (probe < 0)
 		return -ESRCH;
-	bool ok = !fstat(probe, &st) && S_ISREG(st.st_mode) && st.st_dev == h->dev && st.st_ino == h->inode &&
+	bool ok = !fstat(probe, &st) && S_ISREG(st.st_mode) && st.st_dev == dev && st.st_ino == inode &&
 		  st.st_uid == geteuid();
 	snprintf(path, sizeof path, "/proc/self/fd/%d", probe);
-	int fd = ok ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	int opened = ok ? open(path, flags | O_CLOEXEC) : -1;
 	close(probe);
-	if (fd < 0)
+	if (opened < 0)
 		return -ESRCH;
-	if (store_check(fd, "memory", &device, &length) || h->size > length || h->offset > length - h->size) {
-		close(fd);
+	if (store_check(opened, kind, &device, length)) {
+		close(opened);
 		return -ESRCH;
 	}
-	return fd;
+	return opened;
+}
+
+/* The time does not depend on how many bytes are right. */
+static bool secrets_equal(const unsigned char *a, const unsigned char *b)
+{
+	volatile unsigned char differences = 0;
+
+	for (size_t i = 0; i < SECRET_SIZE; i++)
+		differences |= a[i] ^ b[i];
+	return !differences;
+}
+
+/*
+ * Read the record that a handle names from an open table; false: unused, or the handle has another secret.  Two equal
+ * reads: the exporting process did not change the record in between.  The path also accepts threads of the process; the
+ * handle must name the process itself.
+ */
+static bool export_record_read(int fd, const struct handle_data *h, struct export_record *r)
+{
+	struct export_record again;
+	uint64_t at;
+
+	return !__builtin_mul_overflow(h->record, sizeof *r, &at) && at <= INT64_MAX &&
+	       pread(fd, r, sizeof *r, (off_t)at) == sizeof *r &&
+	       pread(fd, &again, sizeof again, (off_t)at) == sizeof again && !memcmp(r, &again, sizeof again) &&
+	       r->kind == h->kind && r->pid == h->pid && secrets_equal(r->secret, h->secret);
+}
+
+/* Find the record of a handle.  0 or -ESRCH. */
+static int handle_find_record(const struct handle_data *h, struct export_record *r)
+{
+	uint64_t length;
+	int fd = process_open_file(h->pid, h->fd, h->dev, h->inode, "exports", O_RDONLY, &length);
+
+	if (fd < 0)
+		return fd;
+	bool found = export_record_read(fd, h, r);
+	close(fd);
+	return found ? 0 : -ESRCH;
 }
 
 int ipc_open(const void *handle, enum ipc_kind kind, struct ipc_place *place)
 {
 	struct handle_data h;
+	struct export_record r;
+	uint64_t length;
 
 	memcpy(&h, handle, sizeof h);
-	if (h.magic != MAGIC || h.kind != kind || h.sum != handle_checksum(&h) || h.pid <= 0 || h.fd < 0 || !h.size)
+	if (h.magic != MAGIC || h.kind != kind || h.pid <= 0 || h.fd < 0 || h.zero)
 		return -EINVAL;
+	int err = handle_find_record(&h, &r);
+	if (err)
+		return err;
 	if (h.pid == getpid())
 		return -EDEADLK;
-	int fd = handle_open_file(&h);
+	int fd = process_open_file(h.pid, r.store_fd, h.dev, r.store_inode, "memory", O_RDWR, &length);
 	if (fd < 0)
 		return fd;
-	*place = (struct ipc_place){fd, h.pid, h.inode, h.offset, h.size};
+	if (!r.size || r.size > length || r.offset > length - r.size) {
+		close(fd);
+		return -ESRCH;
+	}
+	*place = (struct ipc_place){fd, h.pid, r.store_inode, r.offset, r.size};
 	return 0;
 }
 
@@ -112,6 +242,29 @@ struct ipc_mapping {
 	size_t size;
 };
 
+/* Argument and result of range_set_export. */
+struct export_claim {
+	unsigned long long id;
+	struct ipc_export *export; /* NULL: the range has taken it */
+	CUipcMemHandle *out;
+	bool found;
+};
+
+/* Give the export to its range, unless the range has one already, and copy the handle. */
+static void range_set_export(struct range *r, void *arg)
+{
+	struct export_claim *c = arg;
+
+	if (r->id != c->id)
+		return;
+	if (!r->exported) {
+		r->exported = c->export;
+		c->export = NULL;
+	}
+	memcpy(c->out, r->exported->handle, sizeof *c->out);
+	c->found = true;
+}
+
 CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 {
 	struct context *ctx;
@@ -124,9 +277,13 @@ CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 	if (!out || !range_find(ptr, 1, &r) || r.kind != RANGE_DEVICE || r.freeing)
 		return CUDA_ERROR_INVALID_VALUE;
 	context_wait(ctx); /* device_memory_share may move the memory */
-	if (device_memory_share(range_addr(&r), r.size, &offset) || ipc_handle(out, IPC_MEMORY, offset, r.size))
+	struct export_claim c = {.id = r.id, .out = out};
+	if (device_memory_share(range_addr(&r), r.size, &offset) ||
+		!(c.export = ipc_export_create(IPC_MEMORY, offset, r.size)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	return CUDA_SUCCESS;
+	range_change(range_addr(&r), range_set_export, &c);
+	ipc_export_destroy(c.export);
+	return c.found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Called after cuIpcCloseMemHandle, or the end of the context, has removed the range. */
@@ -147,7 +304,8 @@ static struct ipc_mapping *ipc_mapping_find(const struct ipc_place *p, const str
 	{
 		struct ipc_mapping *o = container_of(it, struct ipc_mapping, link);
 
-		if (o->pid == p->pid && o->inode == p->inode && o->offset == p->offset && o->ctx == ctx)
+		if (o->pid == p->pid && o->inode == p->inode && o->offset == p->offset && o->range.size == p->size &&
+			o->ctx == ctx)
 			return o;
 	}
 	return NULL;
@@ -237,7 +395,9 @@ CUresult soft_cuIpcCloseMemHandle(CUdeviceptr ptr)
 	if (!found)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct range *removed = last ? range_remove(ptr, 1u << RANGE_IPC) : NULL;
-	if (removed)
+	if (removed) {
+		context_wait(ctx); /* a graph launched meanwhile may have found the range */
 		removed->release(removed);
+	}
 	return CUDA_SUCCESS;
 }

@@ -1,14 +1,19 @@
 /*
  * ipc.h - sharing memory and events between two processes of one user.
  *
- * A handle is 64 bytes that name a process, its descriptor of the store, and a place in the store.  The other process
- * opens /proc/<pid>/fd/<fd>.  The kernel allows this exactly if that process may inspect the first one (same user,
- * not hidden from each other), so no process has to serve a socket.
+ * Each exported piece of the store has a record in the export table, a memfd of the exporting process.  A handle is 64
+ * bytes that name the process, its descriptor of the table and the record, and carry the record's random secret.
  *
- *	| magic 4 | kind 4 | pid 4 | fd 4 | dev 8 | inode 8 | offset 8 | size 8 | rest 12 | sum 4 |
+ *	handle	| magic 4 | kind 4 | pid 4 | fd 4 | dev 8 | inode 8 | record 8 | zero 8 | secret 16 |
+ *	record	| secret 16 | offset 8 | size 8 | store's inode 8 | store's fd 4 | pid 4 | kind 4 | zero 4 |
  *
- * Trust: handles may be forged, stale, or meant for another process.  ipc_open checks the file's identity, name, seals
- * and owner, and compares offset and size with its length.
+ * The other process opens /proc/<pid>/fd/<fd>.  The kernel allows this exactly if that process may inspect the first
+ * one (same user, not hidden from each other), so no process has to serve a socket.
+ *
+ * Trust: handles may be forged, stale, or meant for another process.  A handle opens only the piece that its record
+ * describes, and only with the record's secret: 128 random bits, new for each export and erased when the piece is freed.
+ * The table is a file of its own because other processes write to the store.  ipc_open checks identity, name, seals and
+ * owner of both files, and compares offset and size with the length of the store.
  */
 #pragma once
 
@@ -28,8 +33,15 @@ struct ipc_place {
 	uint64_t offset, size;
 };
 
-/* Write a handle for a part of this process's store.  0 or -errno. */
-int ipc_handle(void *handle, enum ipc_kind kind, uint64_t offset, uint64_t size);
+/* A piece of this process's store that other processes may open. */
+struct ipc_export {
+	unsigned char handle[CU_IPC_HANDLE_SIZE];
+	uint64_t record;  /* index in the export table */
+	struct list link; /* in soft.memory.ipc.unused_exports */
+};
+
+struct ipc_export *ipc_export_create(enum ipc_kind kind, uint64_t offset, uint64_t size); /* NULL: failed */
+void ipc_export_destroy(struct ipc_export *e); /* the handle becomes invalid; NULL is allowed */
 
 /* 0; -EINVAL: not a handle of this kind; -ESRCH: gone, or no access; -EDEADLK: a handle of this process. */
 int ipc_open(const void *handle, enum ipc_kind kind, struct ipc_place *place);

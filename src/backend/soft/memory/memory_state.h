@@ -44,7 +44,10 @@ struct memory_state {
 
 	struct { /* ipc.c */
 		pthread_mutex_t lock;
-		struct list mappings; /* of struct ipc_mapping */
+		struct list mappings;       /* of struct ipc_mapping */
+		struct list unused_exports; /* of struct ipc_export */
+		int table_fd;               /* the export table; -1 until the first export */
+		uint64_t table_dev, table_inode, records;
 	} ipc;
 
 	struct { /* mempool.c, mempool_api.c */

@@ -28,7 +28,8 @@ struct event_state {
 struct shared_event {
 	struct event_state *state;
 	uint64_t offset;
-	bool own; /* the page belongs to this process's store */
+	bool own;                              /* the page belongs to this process's store */
+	_Atomic(struct ipc_export *) exported; /* NULL until cuIpcGetEventHandle */
 };
 
 static struct shared_event *shared_event_map(int fd, uint64_t offset, bool own)
@@ -59,6 +60,7 @@ void shared_event_destroy(struct shared_event *e)
 {
 	if (!e)
 		return;
+	ipc_export_destroy(atomic_load(&e->exported));
 	munmap(e->state, PAGE);
 	if (e->own)
 		store_free(e->offset, PAGE);
@@ -179,9 +181,24 @@ CUresult shared_event_wait(struct event *e, struct stream *s)
 
 /* ---- entry points ---- */
 
+/* The event's export, created by the first call.  NULL: failed. */
+static struct ipc_export *shared_event_export(struct shared_event *e)
+{
+	struct ipc_export *known = atomic_load(&e->exported), *created;
+
+	if (known)
+		return known;
+	created = ipc_export_create(IPC_EVENT, e->offset, PAGE);
+	if (!created || atomic_compare_exchange_strong(&e->exported, &known, created))
+		return created;
+	ipc_export_destroy(created); /* another thread was faster */
+	return known;
+}
+
 CUresult soft_cuIpcGetEventHandle(CUipcEventHandle *out, CUevent handle)
 {
 	struct event *e;
+	struct ipc_export *exported;
 	CUresult r = out ? event_enter(handle, &e) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
@@ -190,8 +207,10 @@ CUresult soft_cuIpcGetEventHandle(CUipcEventHandle *out, CUevent handle)
 		r = CUDA_ERROR_INVALID_HANDLE;
 	else if (!e->shared->own)
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (ipc_handle(out, IPC_EVENT, e->shared->offset, PAGE))
+	else if (!(exported = shared_event_export(e->shared)))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
+	else
+		memcpy(out, exported->handle, sizeof *out);
 	object_put(e);
 	return r;
 }
