@@ -1,6 +1,7 @@
 /*
  * Virtual memory management: the sequence of calls that llama.cpp makes, with the errors of the vendor driver; copying
- * to memory that is mapped without access fails, and does not crash.
+ * to memory that is mapped without access fails, and does not crash.  Graphs whose memory is unmapped fail likewise, and
+ * memory stays mapped while submitted work uses it.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -140,6 +141,140 @@ static void shared(void)
 	OK(soft_cuMemRelease(b));
 }
 
+/* ---- graphs over memory that is given back ---- */
+
+static CUdeviceptr map_memory(size_t size)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+	CUmemAccessDesc rw = {here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle h;
+	CUdeviceptr v;
+
+	OK(soft_cuMemAddressReserve(&v, size, 0, 0, 0));
+	OK(soft_cuMemCreate(&h, size, &prop, 0));
+	OK(soft_cuMemMap(v, size, 0, h, 0));
+	OK(soft_cuMemRelease(h));
+	OK(soft_cuMemSetAccess(v, size, &rw, 1));
+	return v;
+}
+
+enum graph_access { COPY_FROM, COPY_TO, COPY_ROWS, FILL, WRITE_VALUE, ACCESSES };
+
+/* Capture one access to v; the other side of a copy is `other`. */
+static CUgraphExec capture_access(enum graph_access access, CUdeviceptr v, CUdeviceptr other, CUstream s)
+{
+	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = other,
+		.srcPitch = 64,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = v,
+		.dstPitch = 128,
+		.WidthInBytes = 64,
+		.Height = 4};
+	CUgraphExec x;
+	CUgraph graph;
+
+	OK(soft_cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	if (access == COPY_FROM)
+		OK(soft_cuMemcpyDtoDAsync_v2(other, v, 4096, s));
+	else if (access == COPY_TO)
+		OK(soft_cuMemcpyDtoDAsync_v2(v, other, 4096, s));
+	else if (access == COPY_ROWS)
+		OK(soft_cuMemcpy2DAsync_v2(&rows, s));
+	else if (access == FILL)
+		OK(soft_cuMemsetD32Async(v, 7, 1024, s));
+	else
+		OK(soft_cuStreamWriteValue32_v2(s, v, 7, 0));
+	OK(soft_cuStreamEndCapture(s, &graph));
+	OK(soft_cuGraphInstantiateWithFlags(&x, graph, 0));
+	OK(soft_cuGraphDestroy(graph));
+	return x;
+}
+
+/* The graph runs while its memory is mapped; afterwards its launch is an error that stays, as an illegal access is. */
+static void graph_after_unmap(enum graph_access access, bool free_addresses)
+{
+	CUcontext ctx;
+	CUdeviceptr v, other;
+	CUstream s;
+	int word = 0;
+
+	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
+	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	v = map_memory(g);
+	OK(soft_cuMemAlloc_v2(&other, 4096));
+	OK(soft_cuMemsetD32_v2(other, 5, 1024));
+	OK(soft_cuMemsetD32_v2(v, 6, 1024));
+	OK(soft_cuCtxSynchronize());
+	CUgraphExec x = capture_access(access, v, other, s);
+	OK(soft_cuGraphLaunch(x, s));
+	OK(soft_cuStreamSynchronize(s));
+	OK(soft_cuMemcpyDtoH_v2(&word, access == COPY_FROM ? other : v, 4));
+	CHECK_EQ(word, access == COPY_FROM ? 6 : access == COPY_TO || access == COPY_ROWS ? 5 : 7);
+	OK(soft_cuMemUnmap(v, g));
+	if (free_addresses)
+		OK(soft_cuMemAddressFree(v, g));
+	CUresult r = soft_cuGraphLaunch(x, s);
+	CHECK(r == CUDA_SUCCESS || r == CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK_EQ(soft_cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	soft_cuCtxDestroy_v2(ctx);
+	if (!free_addresses)
+		OK(soft_cuMemAddressFree(v, g));
+}
+
+/* The same with memory of cuMemAlloc; memory at another address remains unchanged. */
+static void graph_after_free(void)
+{
+	const size_t size = 4 << 20; /* a mapping of its own, which cuMemFree gives back to the system */
+	CUcontext ctx;
+	CUdeviceptr v, other;
+	CUstream s;
+
+	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
+	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(soft_cuMemAlloc_v2(&v, size));
+	OK(soft_cuMemAlloc_v2(&other, 4096));
+	CUgraphExec x = capture_access(COPY_TO, v, other, s);
+	OK(soft_cuGraphLaunch(x, s));
+	OK(soft_cuMemFree_v2(v));
+	CUresult r = soft_cuGraphLaunch(x, s);
+	CHECK(r == CUDA_SUCCESS || r == CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+	soft_cuCtxDestroy_v2(ctx);
+}
+
+static void host_delay(void *arg)
+{
+	(void)arg;
+	usleep(200000);
+}
+
+/* Unmapping, from another context, waits for submitted work. */
+static void unmap_waits(void)
+{
+	CUcontext ctx, second;
+	CUdeviceptr v, other;
+	CUstream s;
+
+	OK(soft_cuCtxCreate_v2(&ctx, 0, 0));
+	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	v = map_memory(g);
+	OK(soft_cuMemAlloc_v2(&other, 4096));
+	CUgraphExec x = capture_access(COPY_TO, v, other, s);
+	OK(soft_cuLaunchHostFunc(s, host_delay, NULL));
+	OK(soft_cuGraphLaunch(x, s));
+	OK(soft_cuMemsetD32Async(v, 1, 1024, s));
+	OK(soft_cuCtxCreate_v2(&second, 0, 0));
+	OK(soft_cuMemUnmap(v, g));
+	OK(soft_cuMemAddressFree(v, g));
+	OK(soft_cuCtxDestroy_v2(second));
+	OK(soft_cuCtxSetCurrent(ctx));
+	OK(soft_cuStreamSynchronize(s));
+	OK(soft_cuGraphExecDestroy(x));
+	OK(soft_cuCtxDestroy_v2(ctx));
+}
+
 int main(void)
 {
 	struct soft_config config = {.memory = 1ull << 30};
@@ -155,6 +290,12 @@ int main(void)
 	round_trip();
 	if (HAS(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
 		shared();
+	unmap_waits();
+	for (int access = 0; access < ACCESSES; access++) {
+		graph_after_unmap(access, false);
+		graph_after_unmap(access, true);
+	}
+	graph_after_free();
 	OK(soft_cuCtxDestroy_v2(ctx));
 	return RESULT();
 }

@@ -21,6 +21,8 @@ static CUresult run_copy(struct command *c)
 	struct copy *p = c->data;
 	uint64_t both = p->dst | p->src;
 
+	if ((p->check_dst && !range_writable(p->dst, p->size)) || (p->check_src && !range_accessible(p->src, p->size)))
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
 	if (p->size == 4 && both % 4 == 0)
 		COPY_WORD(uint32_t, p->dst, p->src);
 	else if (p->size == 8 && both % 8 == 0)
@@ -74,6 +76,10 @@ static CUresult copy_submit(struct stream *s, uint64_t dst, uint64_t src, size_t
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (captured) {
+		((struct copy *)c->data)->check_dst = flags & DST_DEVICE || range_accessible(dst, size);
+		((struct copy *)c->data)->check_src = flags & SRC_DEVICE || range_accessible(src, size);
+	}
 	if (wait || (src_pageable && ((struct copy *)c->data)->src == src))
 		return stream_run(s, c);
 	return size <= COPY_QUICK ? stream_submit_quick(s, c) : stream_submit(s, c, NULL);

@@ -11,6 +11,28 @@ static void *to_pointer(uint64_t addr)
 	return (void *)(uintptr_t)addr;
 }
 
+/* The bytes from the first to the last byte of a side; false: overflow. */
+static bool side_extent(const struct copy_side *side, const struct copy3d *c, uint64_t *bytes)
+{
+	uint64_t slices, rows;
+
+	return !__builtin_mul_overflow(c->depth - 1, side->slice, &slices) &&
+	       !__builtin_mul_overflow(c->height - 1, side->pitch, &rows) &&
+	       !__builtin_add_overflow(slices, rows, bytes) && !__builtin_add_overflow(*bytes, c->width, bytes) &&
+	       side->addr + *bytes >= side->addr;
+}
+
+/* Whether a side is still accessible.  Its array is referenced; pageable memory is the application's. */
+static bool side_accessible(const struct copy_side *side, const struct copy3d *c, bool write)
+{
+	uint64_t bytes;
+
+	if (side->array || side->pageable)
+		return true;
+	return side_extent(side, c, &bytes) &&
+	       (write ? range_writable(side->addr, bytes) : range_accessible(side->addr, bytes));
+}
+
 static CUresult run_copy3d(struct command *command)
 {
 	const struct copy3d *c = command->data;
@@ -18,6 +40,8 @@ static CUresult run_copy3d(struct command *command)
 	bool contiguous = d->pitch == c->width && s->pitch == c->width;
 	size_t height = contiguous ? 1 : c->height, width = contiguous ? c->width * c->height : c->width;
 
+	if (c->check && !(side_accessible(d, c, true) && side_accessible(s, c, false)))
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
 	for (size_t z = 0; z < c->depth; z++)
 		for (size_t y = 0; y < height; y++)
 			memmove(to_pointer(d->addr + z * d->slice + y * d->pitch),
@@ -57,17 +81,6 @@ struct operand {
 	CUarray array;
 	bool write;
 };
-
-/* The bytes from the first to the last byte of a side; false: overflow. */
-static bool side_extent(const struct copy_side *side, const struct copy3d *c, uint64_t *bytes)
-{
-	uint64_t slices, rows;
-
-	return !__builtin_mul_overflow(c->depth - 1, side->slice, &slices) &&
-	       !__builtin_mul_overflow(c->height - 1, side->pitch, &rows) &&
-	       !__builtin_add_overflow(slices, rows, bytes) && !__builtin_add_overflow(*bytes, c->width, bytes) &&
-	       side->addr + *bytes >= side->addr;
-}
 
 static CUresult side_init_linear(struct copy_side *side, const struct operand *o, const struct copy3d *c)
 {
@@ -165,6 +178,7 @@ CUresult copy3d_submit(struct copy3d *c, struct stream *s, bool async)
 		copy3d_finish(c);
 		return r;
 	}
+	c->check = captured;
 	*(struct copy3d *)command->data = *c;
 	if ((!async || pageable) && !captured)
 		return stream_run(s, command);

@@ -3,8 +3,8 @@
  *
  *	CUDA_MEMCPY3D ─ copy3d_init ─► struct copy3d ─ command_copy3d
  *
- * copy3d_init checks all parameters, so that running the copy cannot fail.  A struct copy3d is a plain value except for
- * its references to arrays, which copy3d_finish drops.
+ * copy3d_init checks all parameters, so that running the copy can fail only in a graph, whose memory may be freed before
+ * it runs.  A struct copy3d is a plain value except for its references to arrays, which copy3d_finish drops.
  */
 #pragma once
 
@@ -22,6 +22,7 @@ struct copy3d {
 	struct copy_side dst, src;
 	CUDA_MEMCPY3D params;        /* as the application passed them */
 	size_t width, height, depth; /* either all or none are 0 */
+	bool check;                  /* in a graph: linear memory of the driver may be freed before the copy runs */
 };
 
 extern const struct command_ops command_copy3d; /* COMMAND_COPY with a struct copy3d */

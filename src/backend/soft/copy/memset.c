@@ -21,7 +21,10 @@ static void fill_row(unsigned char *dst, const struct fill *s)
 static CUresult run_fill(struct command *c)
 {
 	struct fill *s = c->data;
+	uint64_t bytes;
 
+	if (s->check && (!fill_extent(s, &bytes) || !range_writable(s->dst, bytes)))
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
 	for (size_t y = 0; y < s->height; y++)
 		fill_row((unsigned char *)(uintptr_t)s->dst + y * s->pitch, s);
 	return CUDA_SUCCESS;
@@ -58,6 +61,7 @@ static CUresult fill_submit(const struct fill *fill, uint64_t bytes, struct stre
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*(struct fill *)c->data = *fill;
+	((struct fill *)c->data)->check = atomic_load(&s->capture);
 	return bytes <= COPY_QUICK ? stream_submit_quick(s, c) : stream_submit(s, c, NULL);
 }
 

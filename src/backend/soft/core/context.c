@@ -12,6 +12,9 @@ static void context_release(void *object)
 {
 	struct context *ctx = object;
 
+	pthread_mutex_lock(&soft.contexts_lock);
+	list_remove(&ctx->all);
+	pthread_mutex_unlock(&soft.contexts_lock);
 	printf_buffer_finish(&ctx->printf_buffer);
 	pthread_mutex_destroy(&ctx->lock);
 	free(ctx);
@@ -48,11 +51,48 @@ struct context *context_create(struct device *dev, unsigned flags, bool primary)
 	atomic_init(&ctx->flags, flags);
 	ctx->api_version = 3020;
 	ctx->id = soft_next_id();
+	list_init(&ctx->all);
 	if (object_init(&ctx->object, KIND_CONTEXT, NULL, context_release)) {
 		context_release(ctx);
 		return NULL;
 	}
+	pthread_mutex_lock(&soft.contexts_lock);
+	list_append(&soft.contexts, &ctx->all);
+	pthread_mutex_unlock(&soft.contexts_lock);
 	return ctx;
+}
+
+/* The context with the lowest number above `id` whose handle is valid, referenced; NULL: there is none. */
+static struct context *context_next(unsigned long long id)
+{
+	struct context *next, *held = NULL;
+
+	pthread_mutex_lock(&soft.contexts_lock);
+	do {
+		next = NULL;
+		list_each(it, &soft.contexts)
+		{
+			struct context *ctx = container_of(it, struct context, all);
+
+			if (ctx->id > id && (!next || ctx->id < next->id))
+				next = ctx;
+		}
+		id = next ? next->id : id;
+		held = next ? object_find64(next->object.handle, KIND_CONTEXT) : NULL;
+	} while (next && !held);
+	pthread_mutex_unlock(&soft.contexts_lock);
+	return held;
+}
+
+/* A context without a valid handle has ended, after all its work. */
+void contexts_wait(void)
+{
+	struct context *ctx;
+
+	for (unsigned long long id = 0; (ctx = context_next(id)); object_put(ctx)) {
+		id = ctx->id;
+		context_wait(ctx);
+	}
 }
 
 CUresult context_activate(struct context *ctx)

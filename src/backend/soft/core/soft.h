@@ -125,6 +125,9 @@ struct soft {
 	pthread_once_t usage_once, thread_key_once;
 	pthread_key_t thread_key; /* its destructor frees the state of a thread: thread_state.c */
 
+	pthread_mutex_t contexts_lock; /* a leaf: no other lock is taken under it */
+	struct list contexts;          /* of struct context, also those that are not active */
+
 	_Alignas(CACHE_LINE) struct handle_table handles;
 	_Atomic unsigned long long last_id; /* of contexts, streams, buffers, grids: never 0, never reused */
 
@@ -169,6 +172,7 @@ struct context {
 
 	struct stream *gate;     /* soft.queue_lock: all other streams wait for it, see context_event.c; or NULL */
 	struct list busy;        /* soft.queue_lock: streams with unfinished commands */
+	struct list all;         /* link in soft.contexts */
 	_Atomic(void *) capture; /* not NULL while one of its streams is being captured: graph/ */
 };
 
@@ -190,6 +194,7 @@ CUresult context_find(CUcontext handle, struct context **ctx);
 void context_fail(struct context *ctx, CUresult error);          /* set the sticky error, unless there is one already */
 bool context_wait_until(struct context *ctx, uint64_t deadline); /* false: the deadline (ns) passed first */
 void context_wait(struct context *ctx);                          /* until everything submitted so far is complete */
+void contexts_wait(void);                                        /* the same for all contexts */
 
 /* Called after a synchronising call has waited: shows the output of kernels and trims the memory pools. */
 void context_synchronized(struct context *ctx);

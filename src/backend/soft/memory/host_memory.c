@@ -99,6 +99,7 @@ static CUresult host_range_remove(struct context *ctx, void *p, enum range_kind 
 	range = range_remove((uintptr_t)p, 1u << kind);
 	if (!range)
 		return CUDA_ERROR_INVALID_VALUE;
+	context_wait(ctx); /* a graph launched meanwhile may have found the range */
 	range->release(range);
 	return CUDA_SUCCESS;
 }

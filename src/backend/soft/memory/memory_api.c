@@ -54,6 +54,7 @@ CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 	struct range *removed = range_remove(ptr, kinds);
 	if (!removed)
 		return CUDA_ERROR_INVALID_VALUE;
+	wait_for_range(removed, ctx); /* a graph launched meanwhile may have found the range */
 	removed->release(removed);
 	return CUDA_SUCCESS;
 }

@@ -21,6 +21,7 @@ struct mapping {
 	struct physical *physical;         /* referenced */
 	unsigned char access[MAX_DEVICES]; /* CU_MEM_ACCESS_FLAGS_* */
 	unsigned char host_access;
+	unsigned long long unmapper; /* the cuMemUnmap call that waits for work that uses the memory; 0: none */
 };
 
 static void *to_pointer(uint64_t addr)
@@ -203,12 +204,11 @@ CUresult soft_cuMemMap(
 	return r;
 }
 
-/* Lock held.  True: the caller closes the handle of the physical memory. */
+/* Its range is removed already.  Lock held.  True: the caller closes the handle of the physical memory. */
 static bool mapping_remove(struct mapping *m)
 {
 	struct physical *p = m->physical;
 
-	range_remove(m->node.key, ~0u);
 	map_remove(&soft.memory.vmm.mappings, &m->node);
 	mmap(to_pointer(m->node.key), m->range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
 		-1, 0);
@@ -228,35 +228,73 @@ static bool cuts_no_mapping(uint64_t addr, uint64_t size)
 	return !m || m->node.key < addr || m->node.key - addr + m->range.size <= size;
 }
 
-/* Submitted work of the current context may still use the memory. */
-static void wait_for_current_context(void)
+/* The mapping after m in [addr, addr + size), or NULL.  Lock held. */
+static struct mapping *mapping_next(const struct mapping *m, uint64_t addr, uint64_t size)
 {
-	struct context *ctx = thread_context();
+	uint64_t done = m->node.key + m->range.size - addr;
 
-	if (ctx && atomic_load(&ctx->active))
-		context_wait(ctx);
+	return done < size ? mapping_first(addr + done, size - done) : NULL;
 }
 
-CUresult soft_cuMemUnmap(CUdeviceptr addr, size_t size)
+static CUresult unmap_check(uint64_t addr, uint64_t size)
 {
-	CUresult r = CUDA_SUCCESS;
-	struct mapping *m;
-
-	if (!atomic_load(&soft.ready))
-		return CUDA_ERROR_NOT_INITIALIZED;
-	wait_for_current_context();
-	pthread_mutex_lock(&soft.memory.vmm.lock);
 	if (!size || !reservation_find(addr, size) || !cuts_no_mapping(addr, size))
-		r = CUDA_ERROR_INVALID_VALUE;
-	while (!r && (m = mapping_first(addr, size))) {
+		return CUDA_ERROR_INVALID_VALUE;
+	for (struct mapping *m = mapping_first(addr, size); m; m = mapping_next(m, addr, size))
+		if (m->unmapper)
+			return CUDA_ERROR_INVALID_VALUE; /* another thread is unmapping it */
+	return CUDA_SUCCESS;
+}
+
+/* Remove the ranges of the mappings, so that no later work finds the memory.  Lock held. */
+static void unmap_begin(uint64_t addr, uint64_t size, unsigned long long call)
+{
+	for (struct mapping *m = mapping_first(addr, size); m; m = mapping_next(m, addr, size)) {
+		m->unmapper = call;
+		range_remove(m->node.key, ~0u);
+	}
+}
+
+/* Remove the mappings that unmap_begin has marked; another thread may have added others.  Lock held. */
+static void unmap_finish(uint64_t addr, uint64_t size, unsigned long long call)
+{
+	for (struct mapping *next, *m = mapping_first(addr, size); m; m = next) {
 		struct physical *p = m->physical;
 
+		next = mapping_next(m, addr, size);
+		if (m->unmapper != call)
+			continue;
 		if (mapping_remove(m))
 			object_close(p);
 		object_put(p);
 	}
+}
+
+/*
+ * Work of any context may use the memory.  The first wait is for work that was submitted before this call and still
+ * needs the ranges; the second for work of other threads that found the ranges before they were removed.
+ */
+CUresult soft_cuMemUnmap(CUdeviceptr addr, size_t size)
+{
+	unsigned long long call = soft_next_id();
+
+	if (!atomic_load(&soft.ready))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (soft_in_callback)
+		return CUDA_ERROR_NOT_PERMITTED; /* the stream of the callback would wait for itself */
+	contexts_wait();
+	pthread_mutex_lock(&soft.memory.vmm.lock);
+	CUresult r = unmap_check(addr, size);
+	if (!r)
+		unmap_begin(addr, size, call);
 	pthread_mutex_unlock(&soft.memory.vmm.lock);
-	return r;
+	if (r)
+		return r;
+	contexts_wait();
+	pthread_mutex_lock(&soft.memory.vmm.lock);
+	unmap_finish(addr, size, call);
+	pthread_mutex_unlock(&soft.memory.vmm.lock);
+	return CUDA_SUCCESS;
 }
 
 /* ---- names of physical memory ---- */
@@ -400,10 +438,17 @@ CUresult soft_cuMemSetAccess(CUdeviceptr addr, size_t size, const CUmemAccessDes
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!desc || !count)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count && !r; i++)
+	bool less = false;
+	for (size_t i = 0; i < count && !r; i++) {
 		r = access_desc_check(&desc[i]);
+		less |= desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	}
 	if (r)
 		return r;
+	if (less && soft_in_callback)
+		return CUDA_ERROR_NOT_PERMITTED;
+	if (less) /* submitted work may need the access that the memory loses */
+		contexts_wait();
 	pthread_mutex_lock(&soft.memory.vmm.lock);
 	r = vmm_set_access(addr, size, desc, count);
 	pthread_mutex_unlock(&soft.memory.vmm.lock);

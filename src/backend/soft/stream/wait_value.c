@@ -35,6 +35,22 @@ static bool wait_satisfied(const CUstreamBatchMemOpParams *op)
 	return condition_holds(__atomic_load_n((uint32_t *)addr, __ATOMIC_ACQUIRE), op->waitValue.value, 32, flags);
 }
 
+static bool memop_reachable(const CUstreamBatchMemOpParams *op)
+{
+	switch (op->operation) {
+	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+		return range_accessible(op->waitValue.address, 4);
+	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+		return range_accessible(op->waitValue.address, 8);
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		return range_writable(op->writeValue.address, 4);
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		return range_writable(op->writeValue.address, 8);
+	default:
+		return true;
+	}
+}
+
 /* Poll at growing intervals: any thread, kernel or process may write the value. */
 static void wait_for_value(const CUstreamBatchMemOpParams *op, struct context *ctx)
 {
@@ -70,8 +86,11 @@ static CUresult run_memops(struct command *c)
 {
 	struct memops *m = c->data;
 
-	for (unsigned i = 0; i < m->n; i++)
+	for (unsigned i = 0; i < m->n; i++) {
+		if (m->check && !memop_reachable(&m->ops[i]))
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
 		run_memop(&m->ops[i], c->ctx);
+	}
 	return CUDA_SUCCESS;
 }
 
@@ -101,7 +120,7 @@ static CUresult memop_check(const CUstreamBatchMemOpParams *op)
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	uint64_t addr = op->waitValue.address;
-	if (!addr || addr % width || !range_accessible(addr, width))
+	if (!addr || addr % width || !memop_reachable(op))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -127,6 +146,7 @@ CUresult soft_cuStreamBatchMemOp_v2(
 			struct memops *m = c->data;
 
 			m->n = count;
+			m->check = atomic_load(&s->capture);
 			memcpy(m->ops, ops, bytes);
 			r = stream_submit(s, c, NULL);
 		}

@@ -8,5 +8,6 @@
 /* Payload of COMMAND_MEMOP. */
 struct memops {
 	unsigned n;
+	bool check; /* in a graph: the memory may be freed before the command runs */
 	CUstreamBatchMemOpParams ops[];
 };
