@@ -127,7 +127,9 @@ static void forge_handles(const struct exports *n)
 			stores++;
 			CHECK_EQ(soft_cuIpcOpenMemHandle_v2(&v, bad, 1), CUDA_ERROR_INVALID_VALUE);
 		}
+#ifndef APPLICATION /* a server's worker may be hidden from this process */
 	CHECK(stores > 0);
+#endif
 	for (int bit = 0; bit < 8 * CU_IPC_HANDLE_SIZE; bit++) {
 		CUipcEventHandle bad_event = n->event;
 
