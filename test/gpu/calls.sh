@@ -14,7 +14,7 @@ vendor=$(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*x86-64.*=> //p' | head -n 1)
 
 remote="blocks copies events forks graphs hostmem ipc deferred_copies managed objects ordered graph_copies prints resets value_waits"
 api="graph-threads"
-cpu="hostile own-thread shapes threads"
+cpu="invalid-arguments waiting-thread size-overflow threads"
 programs=${ONLY:-$(printf 'remote/remote-%s ' $remote; printf 'soft/api-%s ' $api; printf 'cpu/cpu-%s ' $cpu)}
 
 try() { # where, program, command before it...: what it says, in a file, and its status

@@ -6,9 +6,9 @@ build=$1
 as() { # uid, command
 	uid=$1
 	shift
-	setpriv --reuid="$uid" --regid="$uid" --clear-groups "$@"
+	exec setpriv --reuid="$uid" --regid="$uid" --clear-groups "$@"
 }
-as 65534 true 2>/dev/null || { echo "skipped: setpriv does not work here"; exit 77; }
+(as 65534 true) 2>/dev/null || { echo "skipped: setpriv does not work here"; exit 77; }
 work=$(mktemp -d) || exit 1
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
@@ -37,14 +37,14 @@ reaches() { # how, environment and command that must have a device from the serv
 	how=$1
 	shift
 	before=$(grep -c connected "$work/log")
-	as 4243 env GANGWAY_TRACE=1 "$@" >"$work/out" 2>&1
+	(as 4243 env GANGWAY_TRACE=1 "$@" >"$work/out" 2>&1)
 	[ "$(grep -c connected "$work/log")" -gt "$before" ] || fail "$how: no connection: $(cat "$work/out")"
 }
 refuses() {
 	how=$1
 	shift
 	before=$(grep -c connected "$work/log")
-	as 4243 env GANGWAY_TRACE=1 "$@" >"$work/out" 2>&1
+	(as 4243 env GANGWAY_TRACE=1 "$@" >"$work/out" 2>&1)
 	[ "$(grep -c connected "$work/log")" = "$before" ] || fail "$how: the client connected"
 }
 named="$gangway run --on unix:$socket $work/gangway/lib/gangway/vectoradd"
