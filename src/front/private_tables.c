@@ -200,6 +200,10 @@ static size_t module_each_function(
 	if (front_device()->cuModuleGetFunctionCount(&count, module) || count > sizeof functions / sizeof *functions ||
 		front_device()->cuModuleEnumerateFunctions(functions, count, module))
 		return 0;
+	/* A function that was enumerated, not looked up, is not loaded under lazy loading, and cuFFT does not load it. */
+	for (unsigned i = 0; i < count; i++)
+		if (front_device()->cuFuncLoad(functions[i]))
+			return 0;
 	for (unsigned i = 0; i < count && visit; i++)
 		visit(user, functions[i], NULL);
 	return count;

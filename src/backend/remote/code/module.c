@@ -134,6 +134,22 @@ CUresult remote_cuModuleGetFunction(CUfunction *f, CUmodule module, const char *
 	return r;
 }
 
+/* The module owns what it enumerates, too: the driver may give the handle of an unloaded function to another one. */
+CUresult remote_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmodule module)
+{
+	struct module *m = module_find(module);
+	CUresult r = call_cuModuleEnumerateFunctions(functions, n, module);
+
+	for (unsigned i = 0; m && i < n && !r; i++) {
+		if (!functions[i])
+			continue;
+		r = function_note_name((uintptr_t)functions[i], NULL, (uintptr_t)module, m->silent, &m->functions);
+		if (!r)
+			function_set_home((uintptr_t)functions[i], m->ctx, m->ctx_ended);
+	}
+	return r;
+}
+
 static CUresult module_ask_global(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
 {
 	return call_cuModuleGetGlobal_v2(address, size, (CUmodule)(uintptr_t)owner, name);
