@@ -223,7 +223,7 @@ static void graph_after_unmap(enum graph_access access, bool free_addresses)
 		OK(soft_cuMemAddressFree(v, g));
 }
 
-/* The same with memory of cuMemAlloc; memory at another address remains unchanged. */
+/* The same with memory of cuMemAlloc. */
 static void graph_after_free(void)
 {
 	const size_t size = 4 << 20; /* a mapping of its own, which cuMemFree gives back to the system */
