@@ -153,6 +153,15 @@ static void client_log_end(struct session *s, int r, uint64_t start_ms)
 		r ? ": " : "", r ? error : "");
 }
 
+/* Called by the heartbeat thread of a TCP link. */
+static void client_silence_log(void *arg, bool silent)
+{
+	struct session *s = arg;
+
+	log_event(silent ? "client %d is silent: no heartbeat for 25 s; ends after 10 min" : "client %d is heard again",
+		link_peer(s->link)->pid);
+}
+
 static void client_serve(
 	struct session *s, int client, const struct server_config *set, struct stats *stats, struct link_memory *memory)
 {
@@ -166,6 +175,8 @@ static void client_serve(
 	config.protocol = wire_protocol();
 	config.memory = memory;
 	nvml_client_address(client, from);
+	config.on_silence = client_silence_log;
+	config.on_silence_arg = s;
 	int r = link_serve(&s->link, client, &config, error);
 	if (r) {
 		log_event("client refused: %s", error);
