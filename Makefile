@@ -16,9 +16,9 @@ build:
 
 demo:
 	@tools/setup.sh build nvcc
-	@cmake --preset dev >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
-	@cmake --build $(BUILD) -j$(JOBS) --target runtime
-	@tools/demo.sh $(BUILD)
+	@cmake --preset demo >$(BUILD)-demo.log 2>&1 || { cat $(BUILD)-demo.log; exit 1; }
+	@cmake --build build-demo -j$(JOBS) --target runtime
+	@tools/demo.sh build-demo
 
 test: setup build
 	@tools/test.sh $(BUILD) -LE exhaustive
@@ -41,4 +41,4 @@ format:
 	@tools/format.sh
 
 clean:
-	rm -rf build build-asan build-tsan build-release build-package dist *.log
+	rm -rf build build-demo build-asan build-tsan build-release build-package dist *.log

@@ -17,7 +17,7 @@ shell() { # what to show, then the command
 	"$@"
 }
 
-toolkit=$(tools/toolkit.sh "$build/toolkit")
+toolkit=$(tools/toolkit.sh "$(pwd)/build/toolkit")
 if [ -z "$toolkit" ]; then
 	title "No nvcc: running demo/vectoradd.c, which loads PTX through the driver API"
 	cmake --build "$build" --target gangway-smoke >/dev/null || exit 1

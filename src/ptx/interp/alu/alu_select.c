@@ -1,5 +1,6 @@
 /* Selects the copy of the kernels, and of ld and st, for the instruction set of this processor. */
 #include "ptx/interp/core.h"
+#include "ptx/interp/level.h"
 
 #define CHOICES(level) \
 	exec_fn alu_choose_##level(const struct ptx_inst *in); \
@@ -8,6 +9,12 @@
 CHOICES(base)
 CHOICES(avx2)
 CHOICES(avx512)
+
+#ifdef ALU_ONLY /* a build for this machine alone, of one level */
+#define SELECT(name, ...) LEVEL_NAME(name, ALU_ONLY)(__VA_ARGS__)
+#else
+#define SELECT(name, ...) \
+	(has_avx512() ? name##_avx512(__VA_ARGS__) : has_avx2() ? name##_avx2(__VA_ARGS__) : name##_base(__VA_ARGS__))
 
 static bool has_avx512(void)
 {
@@ -20,22 +27,19 @@ static bool has_avx2(void)
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
 	       __builtin_cpu_supports("popcnt");
 }
+#endif
 
 exec_fn alu_select(const struct ptx_inst *in)
 {
-	return has_avx512() ? alu_choose_avx512(in) : has_avx2() ? alu_choose_avx2(in) : alu_choose_base(in);
+	return SELECT(alu_choose, in);
 }
 
 exec_fn access_load(const struct ptx_inst *in, unsigned width, const struct xinst *x)
 {
-	return has_avx512() ? access_load_avx512(in, width, x)
-	       : has_avx2() ? access_load_avx2(in, width, x)
-			    : access_load_base(in, width, x);
+	return SELECT(access_load, in, width, x);
 }
 
 exec_fn access_store(const struct ptx_inst *in, unsigned width, const struct xinst *x)
 {
-	return has_avx512() ? access_store_avx512(in, width, x)
-	       : has_avx2() ? access_store_avx2(in, width, x)
-			    : access_store_base(in, width, x);
+	return SELECT(access_store, in, width, x);
 }
