@@ -40,7 +40,7 @@ struct wire_jit {
 /* Behind it: wire_image of each part, wire_jit of each option.  One piece: the bytes of the only part. */
 enum wire_loads { WIRE_MODULE, WIRE_LIBRARY, WIRE_LAZY_LIBRARY };
 
-/* What the client is told of when it waits: behind a launch that may print, and when assertions fail. */
+/* Output of a module's kernels, which the client fetches when it waits: printed text, failed assertions. */
 enum wire_prints { WIRE_PRINTS = 1, WIRE_ASSERTS = 2 };
 
 struct wire_load {

@@ -39,7 +39,7 @@ CUresult file_read(const char *path, void **bytes, size_t *size);
 /* A context was reset: its functions and variables are gone. */
 void code_note_reset(void);
 
-/* What never changes about a function, but for some attributes. */
+/* Properties of a function; constant, except for some attributes. */
 struct function_info {
 	CUdevice device; /* of the context in which it was asked for */
 	struct wire_function head;

@@ -1,6 +1,6 @@
 /*
  * Deferred copies: of pinned memory that the worker cannot reach, in a stream, behind a host function or a value wait.
- * What comes first may fill or read the memory, so its bytes move when the stream gets there:
+ * The work in front of the copy may fill or read the memory, so the bytes move when the stream gets there:
  *
  *	up	a callback packs a part into the arena ─▶ the device copies it from there ─▶ the next part
  *	down	the device copies a part to the arena ─▶ a callback unpacks it ─▶ the next part
@@ -14,7 +14,7 @@
 #include "backend/remote/session/callbacks.h"
 #include "backend/remote/memory/mirror.h"
 
-/* What one callback has to do; freed when it has run. */
+/* The work of one callback; freed after it has run. */
 struct deferred_part {
 	struct staged_copy copy;
 	struct part part;

@@ -64,7 +64,7 @@ void call_release_reply(struct lane *lane);
 /* Waits until the server has made all calls that this thread has posted; returns an async error among them. */
 CUresult call_flush(void);
 
-/* What every call answers on a broken link; writes the reason to the trace once. */
+/* The result of every call on a broken link; writes the reason to the trace once. */
 CUresult client_lost(void);
 /* A reply of the server is a protocol error: breaks the link.  Returns what client_lost does. */
 CUresult client_reject_reply(void);

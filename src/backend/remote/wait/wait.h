@@ -123,8 +123,8 @@ CUresult stream_post_signal(struct stream *s, unsigned op, uint32_t value); /* W
 CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value);
 
 /*
- * What has completed once the next command has: taken before that command is posted, applied when it has completed.  The
- * legacy stream runs its commands behind those that its context's blocking streams had.
+ * The commands that are complete once the next command is: recorded before that command is posted, applied when it is
+ * complete.  The legacy stream runs its commands behind those that its context's blocking streams had.
  */
 #define MARK_STREAMS 8
 struct stream_mark {
