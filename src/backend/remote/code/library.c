@@ -28,6 +28,8 @@ static void library_destroy(void *p)
 {
 	struct library *l = p;
 
+	if (!l)
+		return;
 	image_finish(&l->image);
 	free(l->file);
 	free(l);

@@ -105,6 +105,8 @@ static void thread_piece_destroy(void *p)
 {
 	struct piece *piece = p;
 
+	if (!piece)
+		return;
 	bulk_free(client->link, BULK_DOWN, *piece);
 	free(piece);
 }

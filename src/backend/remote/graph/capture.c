@@ -168,6 +168,8 @@ static void capture_release_streams(uint64_t id, struct context *ctx)
 
 static void capture_destroy(struct capture *c)
 {
+	if (!c)
+		return;
 	for (struct captured_context *n = c->contexts, *next; n; n = next) {
 		next = n->next;
 		free(n);

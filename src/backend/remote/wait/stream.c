@@ -183,6 +183,8 @@ static void thread_stream_destroy(void *arg)
 {
 	struct thread_stream *t = arg;
 
+	if (!t)
+		return;
 	if (t->stream->id == t->id)
 		remote_cuStreamDestroy_v2((CUstream)(uintptr_t)t->id);
 	free(t);

@@ -43,6 +43,8 @@ static void graph_memory_unreserve(struct graph_memory *m)
 
 static void graph_memory_destroy(struct graph_memory *m)
 {
+	if (!m)
+		return;
 	pthread_mutex_lock(&memory.lock);
 	list_remove(&m->link);
 	graph_memory_unreserve(m);
