@@ -1,7 +1,7 @@
 #!/bin/sh
 # Build the programs of this folder, with one subfolder for each situation: build.sh FOLDER
 #
-# Without a CUDA toolkit, programs with NVIDIA's runtime are not built, and run.sh skips them.
+# Without a CUDA toolkit, this script omits the programs that use NVIDIA's runtime, and run.sh skips them.
 out=$1
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -16,7 +16,7 @@ set -e
 decoy="$cc -shared -fPIC -Wl,-z,nodelete $here/decoy.c"
 $decoy -Wl,-soname,libcuda.so.1 -o decoy/libcuda.so.1
 ln -s libcuda.so.1 decoy/libcuda.so
-# without a SONAME, so that a program linked to it asks for it by its path
+# This copy has no SONAME, so that the DT_NEEDED entry of a program linked with it is the path.
 $decoy -o nameless/libcuda.so.1
 $cc -o launch "$here/launch.c"
 $cc -o space "$here/space.c" -ldl
@@ -41,12 +41,12 @@ libraries() { # mode, situation
 	case $1 in
 	linked) if [ "$2" = absolute ]; then echo "$out/nameless/libcuda.so.1"; else echo "$out/decoy/libcuda.so.1"; fi ;;
 	static) echo "$runtime_static" ;;
-	# libcudart.so.N does not search the program's RUNPATH, but a program that needs libcuda.so.1 as well does
+	# The loader ignores the program's RUNPATH for libcudart.so.N's dlopen: make the program need libcuda.so.1 itself.
 	shared) echo "$runtime_shared $([ "$2" != runpath ] || echo "-Wl,--no-as-needed $out/decoy/libcuda.so.1")" ;;
 	*) echo -ldl ;;
 	esac
 }
-link() { # situation, linker's options
+link() { # situation, linker options
 	situation=$1
 	shift
 	mkdir -p "$situation"
@@ -54,7 +54,7 @@ link() { # situation, linker's options
 		object=$mode.o
 		[ "$situation" = absolute ] && [ "$mode" != linked ] && object=$mode.preopen.o
 		$cc -pie "$@" -o "$situation/$mode" "$object" $(libraries "$mode" "$situation")
-		# what python3 opens
+		# The library that probe.py opens.
 		[ "$mode" = linked ] && $cc -shared "$@" -o "$situation/linked.so" linked.library.o $(libraries linked "$situation")
 		[ "$mode" != two ] || for which in a b; do
 			$cc -shared "$@" -o "$situation/plugin-$which.so" plugin.o $runtime_static

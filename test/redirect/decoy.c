@@ -1,6 +1,5 @@
 /*
- * A stand-in for a vendor's libcuda.so.1: a library with the right name that is not ours and reports an impossible driver
- * version.
+ * The decoy stands in for the vendor driver: a libcuda.so.1 that is not ours and reports an impossible driver version.
  */
 #include <stddef.h>
 #include <string.h>

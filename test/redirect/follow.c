@@ -39,7 +39,7 @@ enum way {
 	POPEN
 };
 
-static int (*volatile by_address)(const char *, char *const[], char *const[]) = execve; /* in data */
+static int (*volatile by_address)(const char *, char *const[], char *const[]) = execve; /* bound by a data relocation */
 
 static void start(enum way way, char **env)
 {
@@ -80,7 +80,7 @@ static void start(enum way way, char **env)
 		if (!posix_spawnp(&pid, self, NULL, NULL, args, env))
 			waitpid(pid, &status, 0);
 		_exit(status != 0);
-	case BY_NAME: /* not bound by the loader, but looked up */
+	case BY_NAME: /* bound by dlsym, not by a relocation */
 		if (!((int (*)(pid_t *, const char *, void *, void *, char **, char **))dlsym(
 			    RTLD_DEFAULT, "posix_spawn"))(&pid, self, NULL, NULL, args, env))
 			waitpid(pid, &status, 0);
@@ -106,7 +106,7 @@ static void start(enum way way, char **env)
 	_exit(1);
 }
 
-/* What the child prints: its environment, a line each. */
+/* Returns the output of the child: its environment, one variable per line. */
 static char *run(enum way way, char **env)
 {
 	static char text[1 << 16];
@@ -137,7 +137,7 @@ static void expect(enum way way, char **env, const char *want)
 	const char *got = run(way, env);
 
 	if (strcmp(got, want)) {
-		fprintf(stderr, "way %d: the child got\n%s---- and not\n%s", way, got, want);
+		fprintf(stderr, "way %d: environment of the child:\n%s---- expected:\n%s", way, got, want);
 		failures++;
 	}
 }
@@ -146,7 +146,7 @@ static void every_way(void)
 {
 	char *env[] = {"A=1", "GANGWAY_TEST_B=theirs", "B=2", NULL}, want[16384];
 
-	/* what was given first and in its order; of ours what was missing */
+	/* The given variables come first and keep their order; our variables follow if they are missing. */
 	snprintf(want, sizeof want, "A=1\nGANGWAY_TEST_B=theirs\nB=2\nGANGWAY_TEST_A=ours\nLD_AUDIT=%s\n", audit);
 	for (enum way w = 0; w < WAYS; w++)
 		expect(w, env, want);
@@ -164,7 +164,7 @@ static void left_as_they_are(void)
 	expect(EXECVE, whole, want);
 }
 
-/* An audit library of somebody else's stays, behind ours. */
+/* A foreign audit library stays in LD_AUDIT, after ours. */
 static void others_audit(const char *other)
 {
 	char theirs[8300], *env[] = {"A=1", theirs, "B=2", NULL}, want[32768];
@@ -186,7 +186,7 @@ static void none_at_all(void)
 	expect(EXECL, NULL, want);
 }
 
-/* The shell has variables of its own: all lines of `want` are there, or none. */
+/* The shell adds its own variables: check only that the output contains all lines of `want`, or none of them. */
 static void by_shell(char **env, const char *const *want, bool all)
 {
 	for (enum way w = SYSTEM; w <= POPEN; w++) {
@@ -197,8 +197,8 @@ static void by_shell(char **env, const char *const *want, bool all)
 
 			if ((at && (at == got || at[-1] == '\n')) == all)
 				continue;
-			fprintf(stderr, "way %d: the child got\n%s---- with%s\n%s\n", w, got, all ? "out" : "",
-				want[i]);
+			fprintf(stderr, "way %d: environment of the child:\n%s---- with%s\n%s\n", w, got,
+				all ? "out" : "", want[i]);
 			failures++;
 		}
 	}

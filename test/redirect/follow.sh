@@ -1,5 +1,5 @@
 #!/bin/sh
-# follow.sh GANGWAY FOLLOW: the program of follow.c under gangway run, with an audit library of another party to keep.
+# Run the program of follow.c under gangway run, with a foreign audit library that must stay: follow.sh GANGWAY FOLLOW
 gangway=$1
 program=$2
 work=$(mktemp -d) || exit 1
@@ -10,5 +10,5 @@ echo '#include <stdint.h>
 unsigned la_version(unsigned v) { return v; }' >"$work/other.c"
 ${CC:-cc} -shared -fPIC -o "$work/other.so" "$work/other.c" || exit 1
 unset LD_AUDIT GANGWAY_FOLLOW
-# Some that a sanitizer puts there itself, and those that gangway run makes, are not looked at.
+# Start with an almost empty environment: follow.c compares all variables except those that gangway run sets.
 env -i PATH="$PATH" GANGWAY_TEST_A=ours "GANGWAY_TEST_B=our's too" "$gangway" run -- "$program" "$work/other.so"

@@ -1,7 +1,7 @@
-// launch.c in Go, whose runtime makes its own system calls: launch HOW DIR PROGRAM [ARGUMENTS].
+// launch.c in Go, whose runtime makes system calls without libc: launch HOW DIR PROGRAM [ARGUMENTS].
 //
-// kept: its own environment, with DIR in front of LD_LIBRARY_PATH, as Ollama starts its runners;
-// made: only LD_LIBRARY_PATH.
+// kept: the child inherits the environment, with DIR in front of LD_LIBRARY_PATH, as Ollama's runners do.
+// made: the environment of the child contains only LD_LIBRARY_PATH.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// launch.c in Rust, whose library calls libc without a PLT: launch HOW DIR PROGRAM [ARGUMENTS].
+// launch.c in Rust, whose standard library calls libc without a PLT: launch HOW DIR PROGRAM [ARGUMENTS].
 //
-// LD_LIBRARY_PATH is all of the environment.  spawn: posix_spawn; fork: fork and execvp, with environ exchanged;
-// exec: execvp in this process.
+// The environment of the child contains only LD_LIBRARY_PATH. spawn: posix_spawn. fork: fork, replace environ, execvp.
+// exec: replace environ, execvp in this process.
 use std::os::unix::process::CommandExt;
 use std::process::{exit, Command};
 

@@ -12,9 +12,9 @@ fail() {
 	echo "FAIL: $*"
 	failed=1
 }
-has() { # file, a line with \t for tabs and * for the process
+has() { # file, expected line with \t for a tab and * for the process id
 	grep -qxE "$(printf '%s' "$2" | sed 's/[.]/\\&/g; s/\\\\t/\t/g; s/\*/[0-9]+/')" "$1" || {
-		fail "no line: $2"
+		fail "the log has no line: $2"
 		cat "$1"
 	}
 }
@@ -28,17 +28,17 @@ line() { # file, fields
 	has "$file" "$l"
 }
 
-# To a file: who asked for what, what came of it, where the file was found.
-GANGWAY_AUDIT_LOG=$work/log "$gangway" run -- "$out/origin/linked" >/dev/null || fail "the program failed"
+# Log to a file: the requested name, the requester, the result, and how the loader found the file.
+GANGWAY_AUDIT_LOG=$work/log "$gangway" run -- "$out/origin/linked" >/dev/null || fail "the program fails with a log"
 line "$work/log" start "$out/origin/linked"
 line "$work/log" asked libcuda.so.1 - redirected "$libraries/libcuda.so.1"
 line "$work/log" loaded "$libraries/libcuda.so.1" path base
 line "$work/log" asked libc.so.6 - other libc.so.6
-grep -qE "^loaded$tab[0-9]+$tab/.*/libc.so.6$tab(cache|default)${tab}base$" "$work/log" || fail "libc.so.6 is not said to come from the cache"
+grep -qE "^loaded$tab[0-9]+$tab/.*/libc.so.6$tab(cache|default)${tab}base$" "$work/log" || fail "the log does not name the cache as the source of libc.so.6"
 [ -z "$(grep -vE "^(start$tab[0-9]+($tab[^$tab]+){1}|asked$tab[0-9]+($tab[^$tab]+){4}|loaded$tab[0-9]+($tab[^$tab]+){3})$" "$work/log")" ] ||
-	fail "lines that are not in the format"
+	fail "the log has lines in another format"
 
-# To a descriptor; a name that is ours already; one that is not there; one with strange characters.
+# Log to a descriptor. The names: our own path, a driver name, a missing file, and one with control characters.
 strange=$(printf 'a\tb\nc\\d')
 GANGWAY_AUDIT_LOG=5 "$gangway" run -- "$ask" "$libraries/libcuda.so.1" @libcuda.so "$out/decoy/libcuda.so.1" /nosuch/libx.so.1 "$strange" \
 	5>"$work/five" >/dev/null
@@ -47,9 +47,9 @@ line "$work/five" asked libcuda.so - redirected "$libraries/libcuda.so.1"
 line "$work/five" asked "$out/decoy/libcuda.so.1" - redirected "$libraries/libcuda.so.1"
 line "$work/five" loaded "$libraries/libcuda.so.1" path other
 line "$work/five" asked /nosuch/libx.so.1 - other /nosuch/libx.so.1
-grep -qF 'a\x09b\x0ac\x5cd' "$work/five" || fail "strange characters are not escaped"
+grep -qF 'a\x09b\x0ac\x5cd' "$work/five" || fail "the log does not escape control characters"
 
-# RUNPATH and LD_LIBRARY_PATH are told apart.
+# The log distinguishes RUNPATH from LD_LIBRARY_PATH.
 : >"$work/log"
 mkdir "$work/runpath" && echo 'int nothing;' >"$work/x.c" &&
 	${CC:-cc} -shared -fPIC -Wl,-soname,libgwx.so -o "$work/runpath/libgwx.so" "$work/x.c" &&
@@ -61,17 +61,17 @@ line "$work/log" loaded "$work/runpath/libgwx.so" runpath base
 GANGWAY_AUDIT_LOG=$work/log LD_LIBRARY_PATH=$work/runpath "$gangway" run -- "$ask" "$work/bare.so" >/dev/null
 line "$work/log" loaded "$work/runpath/libgwx.so" environment base
 
-# A descriptor that the program closes and uses for a file of its own is not written to.
+# The audit library stops logging when the program reuses the descriptor for its own file.
 GANGWAY_AUDIT_LOG=5 "$gangway" run -- sh -c 'exec 5>"$1"; "$2" libcuda.so.1 >/dev/null; echo done >&5' sh "$work/mine" "$ask" 5>"$work/five"
-# the shell's child starts with that file as its descriptor 5: that is what it was told
-sed '/^\(start\|asked\|loaded\)/d' "$work/mine" | grep -qx done || fail "the program's own file is damaged"
-"$gangway" run -- env GANGWAY_AUDIT_LOG=5 "$(dirname "$ask")/redirect-reuse" "$work/reused" 5>"$work/five" || fail "reuse"
-[ "$(cat "$work/reused")" = mine ] || fail "a descriptor used again was written to: $(cat "$work/reused")"
-# No descriptor there, no file to be opened: nothing happens.
-said=$(GANGWAY_AUDIT_LOG=77 "$gangway" run -- "$ask" libcuda.so.1 2>&1) || fail "a log to a closed descriptor: $said"
+# The shell's child starts with that file as descriptor 5 and rightly logs to it: ignore its lines.
+sed '/^\(start\|asked\|loaded\)/d' "$work/mine" | grep -qx done || fail "the log overwrites the program's own file"
+"$gangway" run -- env GANGWAY_AUDIT_LOG=5 "$(dirname "$ask")/redirect-reuse" "$work/reused" 5>"$work/five" || fail "redirect-reuse fails"
+[ "$(cat "$work/reused")" = mine ] || fail "the audit library writes to a reused descriptor: $(cat "$work/reused")"
+# The program runs normally if the descriptor is closed or the log file cannot be opened.
+said=$(GANGWAY_AUDIT_LOG=77 "$gangway" run -- "$ask" libcuda.so.1 2>&1) || fail "the program fails with a log to a closed descriptor: $said"
 said=$(GANGWAY_AUDIT_LOG=/nosuch/folder/log "$gangway" run -- echo fine 2>&1)
-[ "$said" = fine ] || fail "a log that cannot be opened: $said"
-# The gangway command asks for the vendor's library by its path, and is not answered with ours.
+[ "$said" = fine ] || fail "with a log file that cannot be opened, got: $said; expected: fine"
+# The gangway command opens the vendor driver by its path; the audit library does not redirect that request.
 : >"$work/log"
 GANGWAY_AUDIT_LOG=$work/log GANGWAY_NVIDIA_LIBRARY=$out/decoy/libcuda.so.1 \
 	"$gangway" run --on null -- timeout 60 "$gangway" serve --on nvidia --listen "unix:$work/socket" --spares 1 >"$work/served" 2>&1 &

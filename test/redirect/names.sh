@@ -1,6 +1,8 @@
 #!/bin/sh
-# Check which names are redirected in an installation that contains runtime libraries, too:
-# names.sh LIBRARIES ASK, the folder of our audit libraries and the program of ask.c.
+# Check which library names the audit library redirects: names.sh LIBRARIES ASK
+#
+# LIBRARIES is the folder of our audit libraries, ASK the program of ask.c. The test installation contains runtime
+# libraries, too.
 libraries=$1
 ask=$2
 work=$(mktemp -d) || exit 1
@@ -21,11 +23,11 @@ for name in libcuda.so libcuda.so.1 libcuda.so.535.54.03 libcuda.so.old libcuda.
 	empty "$app/$name"
 done
 LD_AUDIT=$ours/libgangway-audit.so
-GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2000000 # where ask has a sanitizer in it
+GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2000000 # for an ask program built with a sanitizer
 export LD_AUDIT GLIBC_TUNABLES
 unset LD_LIBRARY_PATH GANGWAY_KEEP GANGWAY_AUDIT_LOG GANGWAY_DEVICE
 failed=0
-becomes() { # name asked for, file that answers; both relative to $work
+becomes() { # requested name, loaded file or -; paths are relative to $work
 	case $1 in
 	/*) name=$work$1 ;;
 	*) name=$1 ;;
@@ -33,21 +35,21 @@ becomes() { # name asked for, file that answers; both relative to $work
 	said=$("$ask" "$name" 2>&1)
 	want=$2
 	[ "$want" = - ] || want=$work$2
-	[ "$said" = "$name -> $want" ] || { echo "FAIL: $said, not $want"; failed=1; }
+	[ "$said" = "$name -> $want" ] || { echo "FAIL: got: $said; expected: $want"; failed=1; }
 }
-# a driver's library, whatever it is asked by
+# Every name and path of the driver library is redirected.
 becomes libcuda.so.1 /lib/gangway/libcuda.so.1
 becomes libcuda.so /lib/gangway/libcuda.so.1
 becomes /app/libcuda.so /lib/gangway/libcuda.so.1
 becomes /app/libcuda.so.535.54.03 /lib/gangway/libcuda.so.1
 becomes /nosuch/libcuda.so.1 /lib/gangway/libcuda.so.1
 becomes @libcuda.so.1 /lib/gangway/libcuda.so.1
-# what only looks like one
+# Similar names are not redirected.
 becomes /app/libcuda.so.old /app/libcuda.so.old
 becomes /app/libcuda.so. /app/libcuda.so.
 becomes /app/libcuda.so.1a /app/libcuda.so.1a
 becomes /app/libcudadevrt.so /app/libcudadevrt.so
-# runtimes: by the version asked for, if we have that one
+# A runtime library is redirected if the installation has the requested version.
 becomes /app/libcudart.so.12 /lib/gangway/libcudart.so.12
 becomes /app/libcudart.so.12.8.90 /lib/gangway/libcudart.so.12
 becomes libcudart.so.13 /lib/gangway/libcudart.so.13
@@ -55,7 +57,7 @@ becomes /app/libcudart.so /lib/gangway/libcudart.so
 becomes /app/libcudart.so.11.0 /app/libcudart.so.11.0
 becomes /app/libcudart.so.130 /app/libcudart.so.130
 becomes /app/libcudart-d0da41ae.so.11.0 /app/libcudart-d0da41ae.so.11.0
-# what is ours on one device alone
+# cuBLAS is redirected on the CPU device only.
 becomes /app/libcublas.so.13.1.0.3 /app/libcublas.so.13.1.0.3
 GANGWAY_DEVICE=unix:/somewhere
 export GANGWAY_DEVICE
@@ -64,10 +66,10 @@ GANGWAY_DEVICE=cpu
 becomes /app/libcublas.so.13.1.0.3 /lib/gangway/cpu/libcublas.so.13
 becomes libcublas.so.13 /lib/gangway/cpu/libcublas.so.13
 becomes /app/libcublas.so.12 /app/libcublas.so.12
-# one that this installation does not ship
+# A library that this installation does not contain is not redirected.
 becomes /app/libnvidia-ml.so.1 /app/libnvidia-ml.so.1
 becomes libnvidia-ml.so -
-# what the user wants kept
+# GANGWAY_KEEP exempts whole library names.
 GANGWAY_KEEP=libcublas:libcudart
 export GANGWAY_KEEP
 becomes /app/libcudart.so.12 /app/libcudart.so.12
@@ -76,7 +78,7 @@ becomes /app/libcuda.so.1 /lib/gangway/libcuda.so.1
 GANGWAY_KEEP=libcud:cudart:libcudart.so.12:
 becomes /app/libcudart.so.12 /lib/gangway/libcudart.so.12
 unset GANGWAY_KEEP
-# where the library cannot know its folder it does nothing
+# With a relative path in LD_AUDIT the audit library cannot determine its folder, and redirects nothing.
 LD_AUDIT=../gangway/libgangway-audit.so
 cd "$ours" || exit 1
 becomes /app/libcuda.so.1 /app/libcuda.so.1

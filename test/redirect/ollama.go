@@ -1,9 +1,10 @@
-// How Ollama comes to the driver, in each of its three generations: ollama a|b|c DIR PLUGIN PROGRAM
+// Load the driver as one of the three generations of Ollama does: ollama a|b|c DIR PLUGIN PROGRAM
 //
-// a: the server opens the first libcuda.so* of DIR, its own folder, and of those in LD_LIBRARY_PATH, by its path.
-// b: it starts itself as a runner, with DIR before LD_LIBRARY_PATH; the runner opens PLUGIN, which needs libcuda.so.1.
-// c: it starts PROGRAM so, and itself to open libcuda.so.1 by its name.
-// Each process that has opened something says how often files called libcuda.so are mapped, ours and others.
+// a: the server opens the first libcuda.so* in DIR (Ollama's own folder) or in LD_LIBRARY_PATH, by its path.
+// b: the server starts itself as a runner, with DIR in front of LD_LIBRARY_PATH; the runner opens PLUGIN, which needs
+// libcuda.so.1.
+// c: the server starts PROGRAM with that LD_LIBRARY_PATH, and itself to open libcuda.so.1 by its name.
+// Each process that opens a library prints how many files called libcuda.so it has mapped: ours and others.
 package main
 
 /*
@@ -47,7 +48,7 @@ func open(name string, flags C.int) {
 	fmt.Printf("ours %d decoy %d\n", ours, decoy)
 }
 
-// The environment is copied, and one variable replaced where it stands.
+// The child gets a copy of the environment with LD_LIBRARY_PATH replaced in place.
 func start(dir string, more string, words ...string) {
 	command := exec.Command(words[0], words[1:]...)
 	command.Env = os.Environ()

@@ -1,11 +1,11 @@
 /*
- * A program that reaches libcuda.so.1 in one of six ways, and then says which libraries of that name it has:
+ * Load libcuda.so.1 in one of several ways, then print how many libraries of that name the process has mapped:
  *
  *	ours 1 decoy 0 version 13000
  *
- * LINKED, OPENED, ASKED (cuGetProcAddress alone), RUNTIME (NVIDIA's runtime, linked in or not), TWO (two
- * plug-ins with a runtime in each).  PREOPEN: opens a file by its path before.  As a shared object (LIBRARY) it
- * is what space.c opens in another namespace.
+ * LINKED: DT_NEEDED. OPENED: dlopen and dlsym. ASKED: dlopen and cuGetProcAddress. RUNTIME: NVIDIA's runtime, static or
+ * shared. TWO: two plug-ins, each with its own runtime. PREOPEN: first open this file by its path. LIBRARY: a shared object
+ * that space.c opens in another namespace.
  */
 #include <dlfcn.h>
 #include <libgen.h>

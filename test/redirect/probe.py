@@ -10,7 +10,7 @@ def version_of(function):
 
 def by_name(name):
     library = ctypes.CDLL(name)
-    # a library of probe.c has `use`, which calls the function that it is linked to
+    # A library built from probe.c exports `use`, which calls cuDriverGetVersion through DT_NEEDED.
     return library.use(None) if name.endswith("linked.so") else version_of(library.cuDriverGetVersion)
 
 

@@ -1,11 +1,12 @@
 /*
- * Starts a program as Go does, past libc, with an environment of its own making: raw HOW DIR PROGRAM [ARGUMENTS]
+ * Start a program with a new environment by the system call, without libc, as Go does: raw HOW DIR PROGRAM [ARGUMENTS]
  *
- * LD_LIBRARY_PATH=DIR is all of that environment, unless HOW says more:
- *	self      becomes it             thread   a thread does that       child    a child of its own memory does
- *	vfork     one that shares ours   failed   after an attempt that failed, signals, a stop and another attempt
- *	many      with 2000 variables    huge     with so much that nothing can be added
- *	declined  with GANGWAY_FOLLOW=0  other    with an LD_AUDIT of somebody else
+ * The environment contains only LD_LIBRARY_PATH=DIR, unless HOW adds to it:
+ *	self      execve in this process       thread  execve in a second thread
+ *	child     execve after fork            vfork   execve after vfork
+ *	failed    execve after a failed execve, 100 signals and a stop
+ *	many      add 2000 variables           huge    fill the environment so that nothing fits any more
+ *	declined  add GANGWAY_FOLLOW=0         other   add a foreign LD_AUDIT
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* report.h - counts how often files called libcuda.so* are mapped: those of ours, and others. */
+/* report.h - count the mapped files called libcuda.so*: ours and others. */
 #pragma once
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ static int report(int version)
 	unsigned long long at;
 	FILE *maps = fopen("/proc/self/maps", "r");
 
-	/* a file that is loaded once is mapped from its beginning once */
+	/* Each load of a file maps offset 0 exactly once. */
 	while (maps && fgets(line, sizeof line, maps)) {
 		path = strchr(line, '/');
 		if (!path || !strstr(path, "/libcuda.so") || sscanf(line, "%*s %*s %llx", &at) != 1 || at)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Check one program in one situation: run.sh GANGWAY FOLDER MODE SITUATION
 #
-# By itself it loads the decoy, once; under gangway run it loads our library, once, and no decoy.
+# Without gangway run, the program loads the decoy once. Under gangway run, it loads our library once and no decoy.
 gangway=$1
 out=$2
 mode=$3
@@ -10,9 +10,9 @@ here=$(dirname "$0")
 decoy=$out/decoy
 unset LD_LIBRARY_PATH LD_AUDIT LD_PRELOAD GANGWAY_FOLLOW GANGWAY_KEEP GANGWAY_AUDIT_LOG
 LD_LIBRARY_PATH=
-[ "$mode" = shared ] && LD_LIBRARY_PATH=${CUDA_HOME:-/usr/local/cuda}/lib64 # behind: no libcuda there
+[ "$mode" = shared ] && LD_LIBRARY_PATH=${CUDA_HOME:-/usr/local/cuda}/lib64 # this folder has no libcuda.so.1
 
-# What to start, in "$@".
+# Set "$@" to the command.
 if [ "$mode" = python ]; then
 	python=$(command -v python3) || { echo "skipped: no python3"; exit 77; }
 	python=$("$python" -c 'import sys, ctypes; print(sys.executable)' 2>/dev/null) || { echo "skipped: python3 has no ctypes"; exit 77; }
@@ -35,7 +35,7 @@ else
 	*) set -- "$out/plain/$mode" ;;
 	esac
 fi
-# Where it finds the decoy.
+# Set the place where the program finds the decoy.
 case $situation in
 plain | dlmopen) LD_LIBRARY_PATH=$decoy:$LD_LIBRARY_PATH ;;
 front | dlmopen-path | dlmopen-got) set -- sh -c "LD_LIBRARY_PATH=$decoy:\$LD_LIBRARY_PATH; export LD_LIBRARY_PATH; exec \"\$@\"" sh "$@" ;;
@@ -43,13 +43,13 @@ esac
 export LD_LIBRARY_PATH
 
 failed=0
-expect() { # how, what it says, words it must hold
+expect() { # case, output, text that the output must contain
 	case $2 in
 	*"$3"*) ;;
-	*) echo "FAIL: $mode, $situation, $1: $2, not: $3"; failed=1 ;;
+	*) echo "FAIL: $mode, $situation, $1: got: $2; expected: $3"; failed=1 ;;
 	esac
 }
-expect "by itself" "$("$@" 2>&1)" "ours 0 decoy 1 version"
+expect "without gangway run" "$("$@" 2>&1)" "ours 0 decoy 1 version"
 said=$("$gangway" run --on null -- "$@" 2>&1)
 expect "gangway run" "$said" "ours 1 decoy 0 version 13000"
 exit $failed

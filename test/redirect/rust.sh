@@ -1,9 +1,9 @@
 #!/bin/sh
-# Check the children of a Rust program that get a new environment: rust.sh GANGWAY FOLDER
+# Check that the children of a Rust program load our library although they get a new environment: rust.sh GANGWAY FOLDER
 gangway=$1
 out=$2
 here=$(cd "$(dirname "$0")" && pwd)
-command -v rustc >/dev/null && rustc --version >/dev/null 2>&1 || { echo "skipped: no rustc (Debian's package rustc)"; exit 77; }
+command -v rustc >/dev/null && rustc --version >/dev/null 2>&1 || { echo "skipped: no rustc; install the Debian package rustc"; exit 77; }
 version=$(getconf GNU_LIBC_VERSION | sed 's/.* 2\.//')
 [ "$version" -ge 35 ] || { echo "skipped: gangway run follows children from glibc 2.35 on"; exit 77; }
 work=$(mktemp -d) || exit 1
@@ -12,16 +12,16 @@ unset LD_LIBRARY_PATH LD_AUDIT LD_PRELOAD GANGWAY_FOLLOW GANGWAY_KEEP GANGWAY_AU
 rustc -O -o "$work/launch" "$here/launch.rs" || exit 1
 
 failed=0
-expect() { # how, what it says, words it must hold
+expect() { # case, output, text that the output must contain
 	case $2 in
 	*"$3"*) ;;
-	*) echo "FAIL: $1: $2, not: $3"; failed=1 ;;
+	*) echo "FAIL: $1: got: $2; expected: $3"; failed=1 ;;
 	esac
 }
 for how in spawn fork exec; do
 	for mode in linked opened; do
 		set -- "$work/launch" "$how" "$out/decoy" "$out/plain/$mode"
-		expect "$how, $mode, by itself" "$("$@" 2>&1)" "ours 0 decoy 1 version"
+		expect "$how, $mode, without gangway run" "$("$@" 2>&1)" "ours 0 decoy 1 version"
 		expect "$how, $mode, gangway run" "$("$gangway" run --on null -- "$@" 2>&1)" "ours 1 decoy 0 version 13000"
 	done
 done

@@ -1,21 +1,22 @@
 #!/bin/sh
-# Check that pass-through loads the vendor's library, although every name and path is redirected to ours:
-# vendor.sh GANGWAY PROGRAMS, as build.sh makes them; the decoy is the vendor's.
+# Check that --on nvidia loads the vendor driver, although every name and path is redirected: vendor.sh GANGWAY PROGRAMS
+#
+# PROGRAMS is the output folder of build.sh. The decoy stands in for the vendor driver.
 gangway=$1
 out=$2
 unset LD_LIBRARY_PATH LD_AUDIT GANGWAY_KEEP GANGWAY_AUDIT_LOG
 failed=0
-expect() {
-	[ "$1" = "ours 1 decoy 1 version 4711" ] || { echo "FAIL: $2: $1"; failed=1; }
+expect() { # output, case
+	[ "$1" = "ours 1 decoy 1 version 4711" ] || { echo "FAIL: $2: got: $1; expected: ours 1 decoy 1 version 4711"; failed=1; }
 }
 GANGWAY_NVIDIA_LIBRARY=$out/decoy/libcuda.so.1
 export GANGWAY_NVIDIA_LIBRARY
 for mode in linked opened asked; do
-	expect "$("$gangway" run --on nvidia -- "$out/plain/$mode" 2>&1)" "$mode, told where"
-	expect "$("$gangway" run --on nvidia -- "$out/origin/$mode" 2>&1)" "$mode beside it"
+	expect "$("$gangway" run --on nvidia -- "$out/plain/$mode" 2>&1)" "$mode, path in GANGWAY_NVIDIA_LIBRARY"
+	expect "$("$gangway" run --on nvidia -- "$out/origin/$mode" 2>&1)" "$mode, decoy in the folder of the program"
 done
 unset GANGWAY_NVIDIA_LIBRARY
 LD_LIBRARY_PATH=$out/decoy
 export LD_LIBRARY_PATH
-expect "$("$gangway" run --on nvidia -- "$out/rpath/linked" 2>&1)" "found by LD_LIBRARY_PATH"
+expect "$("$gangway" run --on nvidia -- "$out/rpath/linked" 2>&1)" "linked, decoy in LD_LIBRARY_PATH"
 exit $failed
