@@ -1,6 +1,6 @@
 /*
- * Conditional nodes of graphs: cudaGraphSetConditional, called by a kernel, decides whether a body runs (IF) and
- * how often (WHILE), and a capture into a body ends without asking for the graph.
+ * Conditional graph nodes. A kernel calls cudaGraphSetConditional to decide whether (IF) and how often (WHILE) a body runs.
+ * cudaStreamEndCapture accepts a null graph pointer after a capture into a body.
  */
 #include <cstdio>
 #include "../check.h"
@@ -34,7 +34,7 @@ static int run(cudaGraph_t graph, int *d, int first, int want)
 	OK(cudaMemcpy(values, d, sizeof values, cudaMemcpyDeviceToHost));
 	OK(cudaGraphExecDestroy(exec));
 	if (values[1] != want)
-		printf("%d came out as %d, not %d\n", first, values[1], want);
+		printf("initial value %d: got %d, expected %d\n", first, values[1], want);
 	return values[1] != want;
 }
 

@@ -1,6 +1,6 @@
 /*
- * cuLink* on the CPU device: texts, fatbins, objects and archives become an image that the loaders take, from
- * memory that says its own length and from a copy; errors come with the code and the name that CUDA gives.
+ * cuLink* on the CPU device links PTX texts, fatbins, objects and archives into an image. The loaders accept the image in
+ * the linker's memory and as a copy. Errors have CUDA's code, and the error log names the symbol or the input.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static CUresult add_text(CUlinkState l, const char *text)
 	return add(l, CU_JIT_INPUT_PTX, text, strlen(text) + 1);
 }
 
-/* Loads it and runs k. */
+/* Load the image, run the kernel k and return its result. */
 static int result(const void *image)
 {
 	CUdeviceptr d = 0;
@@ -83,7 +83,7 @@ static void texts(void)
 	CHECK_EQ(result(image), 42);
 	copy = malloc(size);
 	memcpy(copy, image, size);
-	/* What was linked can be linked with more. */
+	/* A linked image can be the input of another link. */
 	OK(add(again, CU_JIT_INPUT_CUBIN, copy, size));
 	OK(cuLinkDestroy(l));
 	CHECK_EQ(cuLinkDestroy(l), CUDA_ERROR_INVALID_HANDLE);
@@ -140,7 +140,7 @@ static void errors(void)
 	OK(cuLinkDestroy(l));
 }
 
-/* With arguments: files that nvcc made, to be linked with the kernel. */
+/* Link the kernel with the files named on the command line, which nvcc produced. */
 static int files(int n, char **names)
 {
 	CUlinkState l = start();
@@ -166,7 +166,7 @@ static int files(int n, char **names)
 	return RESULT();
 }
 
-/* The set as bytes from a stranger: every length of it cut, every byte changed. */
+/* Parse an image set as untrusted input: truncated at every length, with the middle byte inverted. */
 static void hostile(void)
 {
 	struct image_span parts[] = {{kernel, sizeof kernel - 1}, {library, sizeof library - 1}};

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Link nvcc's output for one file, in each of its formats, with a kernel in PTX: jit.sh GANGWAY PROGRAM FOLDER.
+# Link each output format of nvcc for one source file with a PTX kernel: jit.sh GANGWAY PROGRAM FOLDER
 gangway=$1
 program=$2
 out=$3
@@ -10,11 +10,11 @@ cat >part.cu <<-'EOF'
 	__device__ unsigned bias = 14;
 	extern "C" __device__ unsigned triple(unsigned x) { return 3 * x; }
 EOF
-# In C++ a variable of the global namespace keeps its name.
+# The PTX kernel uses the name bias: C++ does not mangle variables of the global namespace.
 flags="-rdc=true -Wno-deprecated-gpu-targets -gencode arch=compute_75,code=compute_75"
 "$nvcc" $flags -c part.cu -o part.o && "$nvcc" $flags -lib part.o -o part.a &&
 	"$nvcc" $flags -fatbin part.cu -o part.fatbin && "$nvcc" -rdc=true -arch=compute_75 -ptx part.cu -o part.ptx &&
 	"$nvcc" -rdc=true -arch=sm_80 -cubin part.cu -o part.cubin || exit 1
 for file in part.o part.a part.fatbin part.ptx part.cubin; do
-	"$gangway" run --on "${DEVICE:-cpu}" -- "$program" "$file" || { echo "$file failed"; exit 1; }
+	"$gangway" run --on "${DEVICE:-cpu}" -- "$program" "$file" || { echo "FAIL: $program $file"; exit 1; }
 done

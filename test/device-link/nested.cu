@@ -1,4 +1,4 @@
-/* Kernels that launch kernels: sums over a tree, a list in order, and an error that a kernel sees. */
+/* Kernels launch kernels: a sum over a tree of grids, stream order, and a launch error that the launching kernel reads. */
 #include <cstdio>
 
 __global__ void leaf(int *sum, int n)
@@ -28,7 +28,7 @@ __global__ void order(int *list)
 	note<<<1, 1, 0, s>>>(list, 1);
 	note<<<1, 1, 0, s>>>(list, 2);
 	cudaStreamDestroy(s);
-	leaf<<<1, 4096>>>(list + 8, 1); /* more threads than there can be */
+	leaf<<<1, 4096>>>(list + 8, 1); /* exceeds the limit of 1024 threads per block */
 	list[9] = cudaGetLastError();
 	list[10] = cudaGetLastError();
 }
@@ -40,7 +40,7 @@ int main()
 	cudaMallocManaged(&p, 256);
 	tree<<<1, 1>>>(p, 3);
 	failed |= cudaDeviceSynchronize() != cudaSuccess;
-	/* the first grid has one thread: 1 * 2 * 2 leaves' parents of 32 threads each, each launching 2 * (1 + 2 + 3 + 4) */
+	/* 1 * 2 * 2 grids of depth 0 with 32 threads each; every thread launches leaves that add 2 * (1 + 2 + 3 + 4). */
 	printf("tree %d\n", *p);
 	failed |= *p != 2 * 2 * 32 * 20;
 	cudaMemset(p, 0, 256);

@@ -1,6 +1,6 @@
 /*
- * Two files compiled to be linked (-rdc=true): functions, variables, constants, function pointers and virtual
- * functions of one are used by the other; static names and shared memory of each stay its own.
+ * Two translation units with relocatable device code (-rdc=true). One unit uses functions, variables, constants,
+ * function pointers and virtual functions of the other. Static names and shared memory stay private to each unit.
  */
 #include <cstdio>
 
@@ -49,7 +49,7 @@ int main()
 	}
 	for (int i = 0; i < 32; i++)
 		if (got[i] != expected(i)) {
-			printf("lane %d: %g, not %g\n", i, got[i], expected(i));
+			printf("lane %d: got %g, expected %g\n", i, got[i], expected(i));
 			bad = 1;
 		}
 	fill<float><<<1, 32>>>(d, 7);

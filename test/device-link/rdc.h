@@ -18,7 +18,7 @@ __device__ shape *make(int kind, float side);
 __device__ int other_mine();
 void run_other(int *result);
 
-/* Each half has one; the linker keeps one. */
+/* Both translation units instantiate this kernel; the linker keeps one copy. */
 template <class T> __global__ void fill(T *p, T v)
 {
 	p[threadIdx.x] = v;

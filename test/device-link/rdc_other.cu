@@ -1,4 +1,4 @@
-/* The other half of rdc.cu. */
+/* Second translation unit of the rdc test. */
 #include "rdc.h"
 
 __device__ int counter = 7;

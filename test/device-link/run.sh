@@ -19,11 +19,11 @@ ptx="-gencode arch=compute_75,code=compute_75"
 case $program in
 rdc-static) build -rdc=true $ptx rdc.cu rdc_other.cu ;;
 rdc-shared) build -rdc=true -cudart shared $ptx rdc.cu rdc_other.cu ;;
-# Machine code for some GPU besides, which is of no use here.
+# This variant also contains machine code, which the CPU device cannot use.
 rdc-both) build -rdc=true -gencode 'arch=compute_75,code=[compute_75,sm_80]' rdc.cu rdc_other.cu ;;
 nested) build -rdc=true -gencode arch=compute_80,code=compute_80 nested.cu -lcudadevrt ;;
 conditional) build -rdc=true -gencode arch=compute_80,code=compute_80 conditional.cu ;;
-*) echo "no program $program"; exit 1 ;;
+*) echo "run.sh: unknown program $program"; exit 1 ;;
 esac
 dir=$(dirname "$(readlink -f "$nvcc")")/../lib64
 [ -d "$dir" ] || dir=/usr/local/cuda/lib64

@@ -1,4 +1,4 @@
-/* Linking PTX modules: which definition wins, which modules are rejected, and that the error names the symbol. */
+/* Link PTX modules: check which definition wins, which modules the linker rejects, and that the error names the symbol. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,12 +49,12 @@ static void refused(const char *a, const char *b, const char *word)
 {
 	CHECK_EQ(link_texts(a, b), -EINVAL);
 	if (!strstr(why, word))
-		printf("%s does not tell %s\n", why, word);
+		printf("error text \"%s\" does not contain \"%s\"\n", why, word);
 	CHECK(strstr(why, word) != NULL);
 	finish();
 }
 
-/* Which of the two modules the name leads to, from both. */
+/* Return the index of the module that defines `name`; both modules must resolve the name to the same function. */
 static unsigned winner(const char *name)
 {
 	struct ptx_function *f = ptx_function_find(modules[0], name);
@@ -80,7 +80,7 @@ static void functions(void)
 	refused(FUNC(".visible", "f", BODY), FUNC(".visible", "f", BODY), "f: multiple definition");
 	refused(FUNC(".extern", "f", ";"), ".visible .func f() { ret; }", "f: declared");
 	refused(FUNC(".extern", "f", ";"), ".visible .global .u32 f;", "f: declared as a function");
-	/* Each is the other's alias. */
+	/* Two aliases refer to each other. */
 	refused(FUNC(".extern", "b", ";") ".visible .func (.param .b32 r) a (.param .b32 a);\n.alias a, b;",
 		FUNC(".extern", "a", ";") ".visible .func (.param .b32 r) b (.param .b32 a);\n.alias b, a;", "alias");
 }
@@ -115,7 +115,7 @@ static void undefined(void)
 	finish();
 }
 
-/* Shared variables of both have places of their own, and one that both declare has one. */
+/* Each module's own shared variable gets its own offset; a variable that both modules declare gets one offset. */
 static void shared(void)
 {
 	CHECK_EQ(link_texts(FUNC(".extern", "f", ";") ".shared .b8 own[40];\n.extern .shared .b8 both[16];\n"

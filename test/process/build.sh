@@ -1,7 +1,7 @@
 #!/bin/sh
 # Build a program of this folder with nvcc: build.sh PROGRAM FOLDER. Exits with 77 without nvcc.
 #
-# Code for two devices: PTX, which every device of ours can read, and sm_90, which the null device prefers.
+# The programs contain PTX, which all our devices accept, and code for sm_90, which the null device prefers.
 program=$1
 out=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,5 +34,5 @@ two)
 	compile plugin-b.so -shared -Xcompiler -fPIC -DWHO='"b"' plugin.cu
 	compile two -x c -cudart none two.c -ldl -lpthread
 	;;
-*) echo "no program $program"; exit 1 ;;
+*) echo "build.sh: unknown program $program"; exit 1 ;;
 esac

@@ -1,5 +1,5 @@
 /*
- * A program of the driver API, without a runtime: it initialises, allocates, copies, checks the bytes and launches. Built
+ * A driver API program without a runtime: initialise, allocate, copy, check the bytes and launch. CMake builds the program
  * three times: linked with libcuda.so.1; with dlopen and dlsym; with dlopen and cuGetProcAddress.
  */
 #include <dlfcn.h>
@@ -108,7 +108,7 @@ static const char ptx[] =
 	"{\n"
 	"	.reg .pred %p;\n	.reg .b32 %r<6>;\n	.reg .b64 %rd<2>;\n"
 	"	mov.u32 %r4, %ctaid.y;\n	mov.u32 %r5, %ctaid.z;\n	or.b32 %r4, %r4, %r5;\n"
-	"	setp.ne.u32 %p, %r4, 0;\n	@%p ret;\n" /* one block writes: several would race */
+	"	setp.ne.u32 %p, %r4, 0;\n	@%p ret;\n" /* Only one block writes: several blocks would race. */
 	"	ld.param.u8 %r1, [a];\n	ld.param.u16 %r2, [b];\n	ld.param.u32 %r3, [f+8];\n"
 	"	ld.param.u64 %rd1, [out];\n	cvta.to.global.u64 %rd1, %rd1;\n"
 	"	add.u32 %r1, %r1, %r2;\n	add.u32 %r1, %r1, %r3;\n	st.global.u32 [%rd1], "
@@ -167,7 +167,7 @@ static void scale(CUmodule module, CUdeviceptr a, CUdeviceptr b, CUstream stream
 		CHECK(back[i] == host[i] * 3.0f);
 }
 
-/* The same kernel twice: parameters one by one, and in one buffer. */
+/* Launch the same kernel twice: with an array of parameter pointers, and with one parameter buffer. */
 static void sizes(CUmodule module, CUdeviceptr out)
 {
 	CUfunction f = NULL;

@@ -1,6 +1,6 @@
 /*
- * The ways in which a program can exit: exits HOW. Calls after the end of the runtime may fail, but must not crash or hang;
- * earlier calls must work.
+ * Exit in one of several ways: exits HOW. Calls after the shutdown of the runtime may fail, but must not crash or hang;
+ * earlier calls must succeed.
  */
 #include <unistd.h>
 #include "runtime.h"
@@ -12,7 +12,7 @@ __global__ void spin(int *p)
 
 static int *memory;
 
-/* Whatever it answers: that it answers. */
+/* Call the runtime and accept any result: the calls only have to return. */
 static void use_quietly(const char *where)
 {
 	int *p = NULL;

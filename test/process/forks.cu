@@ -1,6 +1,6 @@
 /*
- * fork: a child may be the first to use CUDA; a child of a process that uses it gets
- * cudaErrorInitializationError, as from NVIDIA's driver, and the parent goes on undisturbed.
+ * CUDA and fork. A child may be the first process to use CUDA. If the parent has used CUDA before fork, CUDA calls in the
+ * child return cudaErrorInitializationError, as with NVIDIA's driver, and the parent keeps working.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ __global__ void touch(int *p, int value)
 	*p = value;
 }
 
-/* A round trip of bytes and a launch. */
+/* Copy bytes to the device and back, and launch a kernel. */
 static void use(int value)
 {
 	int in[64], out[64] = {0}, *p;

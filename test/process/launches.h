@@ -1,9 +1,9 @@
 /*
- * launches.h - for programs on the null device: compare their launches with the device's record.
+ * launches.h - compare a program's launches with the log of the null device.
  *
- * expect_launch() notes a launch; check_launches() finds each in the file named by GANGWAY_NULL_LOG, in any order, each
- * line once. Without that variable, on a device that runs kernels, expect_results() is true and the program checks the
- * results of its kernels.
+ * expect_launch() records a launch. check_launches() searches the file named by GANGWAY_NULL_LOG for each recorded launch,
+ * in any order; each line matches one launch. On a device that runs kernels, EXPECT_RESULTS=1 makes expect_results() true,
+ * and the program checks the results of its kernels.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct launch_note {
-	const char *name; /* part of the recorded name: C++ names are mangled */
+	const char *name; /* substring of the logged name: C++ names are mangled */
 	unsigned grid[3], block[3];
 	size_t size;
 	unsigned char params[256];
@@ -28,7 +28,7 @@ static inline int expect_results(void)
 	return e && *e && *e != '0';
 }
 
-/* Parameter bytes as the kernel sees them, padding zero; only the first 256 are compared. */
+/* `params` is the parameter block as the kernel sees it, with zero padding; check_launches() compares the first 256 bytes. */
 static inline void expect_launch(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
 	unsigned bz, const void *params, size_t size)
 {
@@ -45,7 +45,7 @@ static inline void expect_launch(const char *name, unsigned gx, unsigned gy, uns
 		memcpy(n->params, params, n->size);
 }
 
-/* A line of the log: "launch name grid=1,2,3 block=4,5,6 shared=0 params=00112233". */
+/* Format of a log line: "launch name grid=1,2,3 block=4,5,6 shared=0 params=00112233". */
 static inline int launch_matches(const struct launch_note *n, const char *line)
 {
 	char shape[128], hex[2 * sizeof n->params + 16];
@@ -75,7 +75,7 @@ static inline int check_launches(void)
 	if (!path)
 		return 0;
 	if (!f) {
-		fprintf(stderr, "%s: no log of the null device\n", path);
+		fprintf(stderr, "%s: cannot open the log of the null device\n", path);
 		return 1;
 	}
 	while (fgets(line, sizeof line, f)) {
@@ -91,7 +91,8 @@ static inline int check_launches(void)
 	for (int i = 0; i < nlaunch_notes; i++) {
 		if (seen[i])
 			continue;
-		fprintf(stderr, "launch %d of %s did not arrive as it was made\n", i, launch_notes[i].name);
+		fprintf(stderr, "launch %d: the log has no launch of %s with this shape and these parameters\n", i,
+			launch_notes[i].name);
 		launch_failures++;
 	}
 	printf("launches: %d of %d arrived with their shapes and parameters\n", found, nlaunch_notes);

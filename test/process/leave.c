@@ -1,5 +1,5 @@
 /*
- * main returns while other threads copy and launch: the process must exit soon, with main's status and without a crash.
+ * main returns while other threads copy and launch: the process must exit promptly, with main's status and without a crash.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void *busy(void *arg)
 	return NULL;
 }
 
-/* Runs after main has returned, with the threads still at work. */
+/* Runs after main returns, while the threads still copy and launch. */
 static void last(void)
 {
 	char bytes[64];

@@ -1,4 +1,4 @@
-/* The second translation unit of the runtime test: its kernel and variables are registered on their own. */
+/* Second translation unit of the runtime test; the runtime registers its kernel and variables separately. */
 #include "runtime.h"
 
 #ifdef RDC
@@ -12,7 +12,7 @@ __device__ int part_twice(int x)
 static __device__ int hidden[4] = {1, 2, 3, 4};
 static __constant__ short table[3] = {10, 20, 30};
 
-/* Those of this file, each told once. */
+/* Return the number of failures in this file since the last call. */
 static int take_failures(void)
 {
 	int n = failures;

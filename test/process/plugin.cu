@@ -1,4 +1,4 @@
-/* A shared object with a static runtime of its own; two of them live in one process (two.c). */
+/* A shared object with its own static runtime; two.c loads two of them into one process. */
 #include "runtime.h"
 
 __device__ int mine = sizeof WHO + WHO[0];
@@ -8,7 +8,7 @@ __global__ void stamp(int *out, int value, int lane)
 	out[lane] = value + mine;
 }
 
-/* Returns the number of failures; *pointer is memory that the other one may read. */
+/* Returns the number of failures. *pointer receives device memory that the other plug-in may read. */
 extern "C" int plugin_run(int value, int **pointer)
 {
 	struct {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Build a program of this folder (CMake builds process-*) and run it on a device: run.sh GANGWAY FOLDER PROGRAM [ARGUMENTS]
 #
-# DEVICE is the device; default null. On null, the launches are compared with the device's record. With EXPECT_RESULTS=1,
-# for devices that run kernels, the programs check their results.
+# DEVICE is the device; default null. On null, the programs compare their launches with the log of the device. With
+# EXPECT_RESULTS=1, for devices that run kernels, the programs check the results of their kernels.
 gangway=$1
 out=$2
 program=$3
@@ -14,7 +14,7 @@ if [ "${DEVICE:-null}" = null ]; then
 	export GANGWAY_NULL_LOG
 	trap 'rm -f "$GANGWAY_NULL_LOG"' EXIT
 fi
-# Where the shared runtime of the toolkit lies, behind ours.
+# Append the folder of the toolkit's shared runtime.
 for dir in "${CUDA_HOME:-/usr/local/cuda}/lib64" "$(dirname "$(readlink -f "$(command -v nvcc || echo /)")")/../lib64"; do
 	[ -d "$dir" ] && LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$dir
 done

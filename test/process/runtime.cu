@@ -1,6 +1,6 @@
 /*
- * A program of NVIDIA's runtime: properties, memory, variables, launches with parameters of every size,
- * streams, events, threads, errors, cudaDeviceReset and use after it.
+ * A program that uses NVIDIA's runtime: properties, memory, variables, launches with parameters of every size, streams,
+ * events, threads, errors, cudaDeviceReset and calls after the reset.
  */
 #include <pthread.h>
 #include "runtime.h"
@@ -131,7 +131,10 @@ static void memory(void)
 	printf("memory: host, device, pinned and managed copies are right\n");
 }
 
-/* `fresh`: they have their first values.  Leaves them so: a reset need not reload what is managed. */
+/*
+ * If `fresh`, the variables have their initial values. The function restores all values, because a reset need not reload
+ * managed variables.
+ */
 static void variables(bool fresh)
 {
 	float f = 0, was = 0;

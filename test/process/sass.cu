@@ -1,4 +1,4 @@
-// Has machine code for one GPU and no PTX: a launch must fail with an explanation, and the program continues.
+// A program with machine code for one GPU and without PTX: each launch must fail, and the program continues.
 #include <cstdio>
 
 __global__ void first_kernel(int *out)

@@ -1,7 +1,6 @@
 /*
- * Two shared objects in one process, each with a static CUDA runtime: both initialise, work on several
- * threads, read each other's memory (one driver, one primary context), and one can be unloaded while the
- * other goes on.
+ * Two shared objects in one process, each with a static CUDA runtime. Both initialise, work on several threads and read
+ * each other's memory (one driver, one primary context). One plug-in keeps working after dlclose of the other.
  */
 #include <dlfcn.h>
 #include <libgen.h>
