@@ -1,8 +1,8 @@
 /*
- * Check that every listed function of a library returns the same number, or, for a text function, a text with the word stub:
+ * Check that every listed function of a library returns NUMBER, or, for a text function, a text with the word stub:
  * calls LIBRARY LIST NUMBER [TEXT-FUNCTION...]
  *
- * The functions are called without arguments, which stubs ignore.
+ * The program passes no arguments: stubs ignore them.
  */
 #include <dlfcn.h>
 #include <stdbool.h>

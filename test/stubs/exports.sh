@@ -16,9 +16,9 @@ real=$folder/$soname
 stub=$stubs/$soname
 
 for name in "$soname" "lib$link.so"; do
-	[ -f "$stubs/$name" ] || fail "no $stubs/$name"
+	[ -f "$stubs/$name" ] || fail "$stubs/$name is missing"
 done
-# Name with version node, kind, and the size of objects.
+# Print for each symbol: name with version node, type, and size if the symbol is an object.
 symbols() {
 	readelf -W --dyn-syms "$1" | awk '$1 ~ /^[0-9]+:/ && $7 != "UND" && $5 != "LOCAL" && $8 {
 		print $8, $4, $4 == "OBJECT" ? $3 : ""
@@ -26,14 +26,14 @@ symbols() {
 }
 symbols "$real" >"$out/real"
 symbols "$stub" >"$out/stub"
-diff "$out/real" "$out/stub" >"$out/diff" || { cat "$out/diff"; fail "the stub is unlike the library"; }
-# (a version node is a symbol, too)
+diff "$out/real" "$out/stub" >"$out/diff" || { cat "$out/diff"; fail "the symbols of $stub differ from those of $real"; }
+# Drop the version node, which is a symbol, too.
 sed 's/[ @].*//' "$out/stub" | grep -vxF "$soname" | sort -u >"$out/names"
-sort -u "$prefix/share/gangway/$soname.exports" | diff - "$out/names" || fail "the stub is unlike the list of exports"
-readelf -dW "$stub" | grep -q "SONAME.*\[$soname\]" || fail "SONAME is not $soname"
-readelf -dW "$stub" | grep NEEDED && fail "a stub needs nothing"
-readelf -p .note.gangway "$stub" | grep -q 'gangway [0-9].* stub$' || fail "the build note does not say stub"
+sort -u "$prefix/share/gangway/$soname.exports" | diff - "$out/names" || fail "the symbols of $stub differ from $soname.exports"
+readelf -dW "$stub" | grep -q "SONAME.*\[$soname\]" || fail "the SONAME of $stub is not $soname"
+readelf -dW "$stub" | grep NEEDED && fail "$stub needs a library"
+readelf -p .note.gangway "$stub" | grep -q 'gangway [0-9].* stub$' || fail "the build note of $stub does not say stub"
 
 awk '$2 == "FUNC" {sub("@.*", "", $1); print $1}' "$out/stub" >"$out/functions"
-"$calls" "$stub" "$out/functions" "$number" "$@" || fail "see above"
+"$calls" "$stub" "$out/functions" "$number" "$@" || fail "a function of $stub is missing or returns no stub error; see the lines above"
 exit $failed

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Check which ways of linking work on a machine without a driver: matrix.sh PREFIX LINKER
 #
-# A program, a library, libcuda.so.1: GNU ld wants to find the latter when it links the program, the others
-# do not. "only" is a folder as toolkits have it, with libcuda.so alone. What gangway config prints must do
-# in every case; the other rows are there so that the table in doc/linking.md stays true.
+# The program needs a library that needs libcuda.so.1. GNU ld must find libcuda.so.1 when it links the program; the other
+# linkers need not. The folder "only" holds just libcuda.so, as in CUDA toolkits. The flags that gangway config prints must
+# work with every linker. The other rows verify the table in doc/linking.md.
 prefix=$1
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
@@ -23,7 +23,7 @@ mkdir with && mv libpath.so with/libpart.so
 here_is_a_driver=
 /sbin/ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 ' && here_is_a_driver=1
 
-# row EXPECTED ENVIRONMENT OPTIONS...: links the program so
+# row EXPECTED ENVIRONMENT OPTIONS...: link the program and compare the result (pass or fail)
 row() {
 	want=$1 variable=$2
 	shift 2
@@ -33,7 +33,7 @@ row() {
 	name=$(echo "$variable $*" | sed "s#$out/##g; s#$stubs#stubs#g; s# libpart.so##")
 	printf '%-5s %s %s\n' "${use#*=}" "$got" "$name"
 	[ "$want" = fail ] && [ -n "$here_is_a_driver" ] && return
-	[ "$got" = "$want" ] || { cat log; fail "$name: wanted $want"; }
+	[ "$got" = "$want" ] || { cat log; fail "$name: got $got, expected $want"; }
 }
 
 strict=pass
@@ -52,7 +52,7 @@ row pass '' libpart.so -L"$out/only" -lcuda
 row pass '' -Wl,--as-needed libpart.so -L"$out/only" -lcuda
 row pass '' -Wl,--allow-shlib-undefined libpart.so
 
-# Ours: the driver is called by the program itself, or by a library.
+# The flags of gangway config: the library calls the driver, then the program itself does.
 row pass '' -Wl,-rpath,'$ORIGIN' libpart.so $flags
 try indirect "$out/program"
 row pass '' "$here/part.c" $flags -lcuda

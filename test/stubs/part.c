@@ -1,4 +1,4 @@
-/* A library between a program and the driver, with the calls of llama.cpp's: all that a linker must find. */
+/* A library between a program and the driver, with the driver calls of llama.cpp: the linker must resolve all of them. */
 int part(void);
 
 int cuInit(unsigned flags);

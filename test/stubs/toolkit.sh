@@ -1,14 +1,14 @@
 #!/bin/sh
 # Check that CMake's FindCUDAToolkit uses our stubs: toolkit.sh PREFIX
 #
-# In two ways: by our module, and by its own search for stubs.
+# The test covers two ways: our CMake module, and the search for stubs in FindCUDAToolkit itself.
 prefix=$1
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 . "$(dirname "$0")/linker.sh"
 linker bfd
 root=${CUDA_HOME:-/usr/local/cuda}
-[ -e "$root/include/cuda_runtime.h" ] || { echo "skipped: there is no CUDA toolkit in $root"; exit 77; }
+[ -e "$root/include/cuda_runtime.h" ] || { echo "skipped: no CUDA toolkit in $root"; exit 77; }
 unset LD_LIBRARY_PATH LD_RUN_PATH LIBRARY_PATH LDFLAGS
 
 build() {
@@ -17,7 +17,7 @@ build() {
 	if ! "${CMAKE:-cmake}" -S "$here/toolkit" -B "$out/$name" -DCMAKE_C_COMPILER="$cc" -DCUDAToolkit_ROOT="$root" "$@" >"$out/log" 2>&1 ||
 		! "${CMAKE:-cmake}" --build "$out/$name" -v >>"$out/log" 2>&1; then
 		cat "$out/log"
-		fail "$name does not build"
+		fail "$name: the project does not build"
 		exit 1
 	fi
 }
@@ -26,12 +26,12 @@ build module -DCMAKE_MODULE_PATH="$("$prefix/bin/gangway" config --cmake)"
 try module "$out/module/indirect"
 try module "$out/module/direct"
 
-# CMake takes a folder that LDFLAGS names for one of the system's, and keeps it out of RUNPATH.
+# CMake treats a folder in LDFLAGS as a system folder and omits it from RUNPATH.
 LDFLAGS=$("$prefix/bin/gangway" config --ldflags)
 export LDFLAGS
 build search -DCMAKE_LIBRARY_PATH="$("$prefix/bin/gangway" config --stubs)"
 grep "^CUDA_cuda_driver_LIBRARY:.*=$prefix/lib/gangway/stubs/libcuda.so" "$out/search/CMakeCache.txt" ||
-	fail "FindCUDAToolkit does not take the stub: $(grep CUDA_cuda_driver "$out/search/CMakeCache.txt")"
+	fail "FindCUDAToolkit does not find the stub: $(grep CUDA_cuda_driver "$out/search/CMakeCache.txt")"
 try search "$out/search/indirect"
 try search "$out/search/direct"
 exit $failed

@@ -1,4 +1,4 @@
-/* The driver's target brings the toolkit's headers. */
+/* CUDA::cuda_driver adds the toolkit's include folder. */
 #include <cuda.h>
 
 int header(CUresult r);
