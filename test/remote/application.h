@@ -1,4 +1,4 @@
-/* application.h - for tests that are ordinary applications: they see only the CUDA driver API. */
+/* application.h - helpers for tests that are ordinary applications and use only the CUDA driver API. */
 #pragma once
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static inline CUcontext check_start(void)
 	return ctx;
 }
 
-/* Byte by byte is slow enough without ThreadSanitizer looking at each. */
+/* No ThreadSanitizer: a check of every byte would make this loop too slow. */
 __attribute__((no_sanitize("thread"))) static inline void fill_bytes(void *p, size_t n, unsigned seed)
 {
 	unsigned char *b = p;
@@ -28,7 +28,7 @@ __attribute__((no_sanitize("thread"))) static inline void fill_bytes(void *p, si
 		b[i] = (unsigned char)((i * 2654435761u + seed) >> 13 ^ i >> 8);
 }
 
-/* Over TCP there is no memory that both sides map. */
+/* Does the link have shared memory?  Not over TCP. */
 static inline int check_shares(void)
 {
 	const char *device = getenv("GANGWAY_DEVICE");

@@ -1,6 +1,6 @@
 /*
- * Asks a server about itself: ask ADDRESS METHOD PATH prints the status and the body; ask ADDRESS - sends stdin as
- * it is; ask ADDRESS crowd N opens N connections that say nothing and keeps them until the end of stdin.
+ * Sends a request to a server's status page: ask ADDRESS METHOD PATH prints the HTTP status and the body; ask ADDRESS -
+ * sends stdin unchanged; ask ADDRESS crowd N opens N silent connections and keeps them open until stdin ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +26,13 @@ static void send_all(int fd, const char *data, size_t size)
 	while (size) {
 		ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
 		if (n <= 0)
-			return; /* it has heard enough */
+			return; /* the server has closed the connection */
 		data += n;
 		size -= (size_t)n;
 	}
 }
 
-/* Only the number of the status line, then the body. */
+/* Prints the status code, then the body. */
 static int print_reply(int fd)
 {
 	static char reply[4 << 20];

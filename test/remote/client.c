@@ -1,19 +1,19 @@
 /*
  * A small application that the fault tests start, stop and kill: client VERB.
  *
- *	once	allocates, copies there and back, checks, ends
- *	hold	says "ready", waits for a line on stdin, then does the same with memory it held all the time
- *	copy	says "ready" and copies until it is killed
- *	work	says "ready" and copies there and back and compares, says "copied" each time, until there is a line
- *	lost	says "ready", waits for a line (its worker is killed meanwhile), and then must get errors from
- *		everything, soon
- *	wait	says "ready" and does nothing: it costs no processor time
- *	long	says "ready" and sits in cuStreamSynchronize until there is a line
- *	none	ends at once
- *	wild	runs a kernel that writes where nothing is (cpu only), and expects to be told
- *	exits	as once, and ends by exit() in the middle of something
- *	notified PATH	prints what is sent to a datagram socket there, one word a line, until its stdin ends
- *	init	prints what cuInit answers; with a line on stdin after each, until the end
+ *	once	allocates memory, copies up and down, compares, exits
+ *	hold	copies up, prints "ready", waits for a line on stdin, then copies down and compares
+ *	copy	prints "ready" and copies until killed
+ *	work	prints "ready", then copies up and down and compares, printing "copied" each time, until a line on stdin
+ *	lost	prints "ready", waits for a line on stdin (the test kills its worker meanwhile), then expects an error
+ *		from every call, without a hang
+ *	wait	prints "ready" and sleeps until a line on stdin: uses no processor time
+ *	long	prints "ready" and blocks in cuStreamSynchronize until a line on stdin
+ *	none	exits at once
+ *	wild	runs a kernel that writes to an unmapped address (cpu only) and expects CUDA_ERROR_ILLEGAL_ADDRESS
+ *	exits	as once, but ends by exit() instead of a return from main()
+ *	notified PATH	binds a datagram socket at PATH and prints each datagram, until stdin ends
+ *	init	prints the result of cuInit, and again after each line on stdin
  */
 #include <poll.h>
 #include <signal.h>
@@ -111,7 +111,7 @@ static void work(void)
 	free(back);
 }
 
-/* Nothing hangs, nothing crashes, nothing claims to have worked. */
+/* Without a worker no call hangs, crashes or reports success. */
 static void lost(void)
 {
 	char *host = malloc(SIZE);
@@ -195,7 +195,7 @@ static void wild(void)
 	r = cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
 	r = r ? r : cuCtxSynchronize();
 	CHECK(r == CUDA_ERROR_ILLEGAL_ADDRESS);
-	CHECK(cuMemAlloc_v2(&where, 4096) != CUDA_SUCCESS); /* the context is done for, as on a GPU */
+	CHECK(cuMemAlloc_v2(&where, 4096) != CUDA_SUCCESS); /* sticky error, as on a GPU */
 }
 
 static int notified(const char *path)
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "once";
 
-	signal(SIGPIPE, SIG_DFL); /* a link that dies must not end us by this */
+	signal(SIGPIPE, SIG_DFL); /* default action: a lost link must not raise SIGPIPE */
 	if (!strcmp(verb, "none"))
 		return 0;
 	if (!strcmp(verb, "init"))

@@ -1,6 +1,6 @@
 /*
- * Modules, libraries, functions and launches: names, attributes, globals, logs, files, occupancy, old-style
- * launches and wrong geometry are the same on any device, in this process or behind a server.
+ * Modules, libraries, functions and launches: names, attributes, globals, logs, files, occupancy, legacy launch calls
+ * and invalid geometry give the same results on every device, in this process or behind a server.
  */
 #include "driver.h"
 
@@ -44,7 +44,7 @@ static void globals(void)
 	OK(cuModuleGetGlobal_v2(&q, NULL, module, "counter"));
 	CHECK(p == q);
 	CHECK_EQ(word_at(p), 7);
-	OK(cuMemcpy(p, (CUdeviceptr)(uintptr_t)&v, sizeof v)); /* either side must be told from the address */
+	OK(cuMemcpy(p, (CUdeviceptr)(uintptr_t)&v, sizeof v)); /* the address alone tells host from device */
 	CHECK_EQ(word_at(p), 9);
 	CHECK_EQ(cuModuleGetGlobal_v2(&p, &size, module, "nothing"), CUDA_ERROR_NOT_FOUND);
 }

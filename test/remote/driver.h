@@ -1,7 +1,7 @@
 /*
- * driver.h - for programs of the driver API that run on any device: in this process, or behind a server.
+ * driver.h - helpers for driver API tests that run on any device, in this process or behind a server.
  *
- * RESULTS says whether kernels really run there (the null device only records them).
+ * results() tells whether the device runs kernels; the null device only records them (environment variable NO_RESULTS).
  */
 #pragma once
 
@@ -48,7 +48,7 @@ static inline void start(void)
 	OK(cuModuleGetFunction(&add, module, "add"));
 }
 
-/* Zeroes, before any stream can write there. */
+/* Allocates zeroed memory; the memset has completed on return. */
 static inline CUdeviceptr memory(size_t bytes)
 {
 	CUdeviceptr p = 0;

@@ -1,7 +1,8 @@
 /*
- * Processes come and go: a child that inherits a device in use gets CUDA_ERROR_NOT_INITIALIZED and does not
- * disturb its parent's link; a child that is the first to use CUDA works, also after its parent has asked for
- * the version; and every way to end a process is quiet: exit, _exit, handlers that call CUDA, threads inside.
+ * Fork and exit.  A child that inherits a device in use gets CUDA_ERROR_NOT_INITIALIZED and does not disturb its
+ * parent's link.  A child that uses CUDA before its parent works, even if the parent has asked for the driver version.
+ * A process ends without a message or a crash: by exit, by _exit, with exit handlers that call CUDA, with threads inside
+ * calls.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -142,7 +143,7 @@ static void *use_in_thread(void *arg)
 	return arg;
 }
 
-/* Threads take lanes and give them back: more of them than there are lanes. */
+/* Threads return their lanes: the test starts more threads in all than a link has lanes. */
 static void many_threads(void)
 {
 	pthread_t t[8];
@@ -155,7 +156,7 @@ static void many_threads(void)
 	}
 }
 
-/* Children that stay while the parent works, and end while it works. */
+/* Children that live and end while the parent works. */
 static void fork_beside_work(void)
 {
 	pid_t stays = calm_fork();

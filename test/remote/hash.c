@@ -1,4 +1,4 @@
-/* The hash that names images is BLAKE2b: the RFC's own vector, other lengths, and pieces of any size. */
+/* The image hash is BLAKE2b: checks the RFC's test vector, other lengths, and input in parts of any size. */
 #include <stdlib.h>
 #include <string.h>
 #include "test/check.h"
@@ -26,7 +26,7 @@ static void is(const void *data, size_t size, unsigned bytes, const char *want)
 	}
 }
 
-/* As in RFC 7693, appendix E, without keys: a hash over hashes of many lengths. */
+/* The self-test of RFC 7693, appendix E, without keys: a hash over hashes of many lengths. */
 static void sequence(uint8_t *out, size_t n, uint32_t seed)
 {
 	uint32_t a = 0xDEAD4BAD * seed, b = 1;

@@ -1,6 +1,6 @@
 /*
- * A client that lies: addresses, sizes, offsets, numbers and windows that are not its own get an error, or end
- * its session, and never reach the server's own memory.  It speaks the wire itself.
+ * A hostile client: the server answers forged addresses, sizes, offsets, handles and windows with an error, or ends the
+ * session.  No such request reaches the server's own memory.  The test writes the frames itself, without libcuda.so.1.
  */
 #include <elf.h>
 #include <errno.h>
@@ -62,7 +62,7 @@ static CUresult ask(unsigned op, const void *args, size_t size, void *out, size_
 	return call_sync(op, args, size, NULL, 0, &(struct wire_piece){out, room}, out != NULL);
 }
 
-/* Posts, then asks for something harmless: what the posted call answered, or 999 if the session has ended. */
+/* Posts a call and asks a harmless one.  Returns the posted call's async error, or 999 if the session has ended. */
 static CUresult post(unsigned op, const void *args, size_t size, const struct piece *pieces, unsigned n)
 {
 	struct lane *lane = call_lane();
@@ -89,12 +89,12 @@ static uint64_t device_memory(size_t size)
 	return at;
 }
 
-/* Addresses that mean something in any process, or nothing. */
+/* Addresses outside the client's own memory; some are mapped in every process. */
 static const uint64_t wild[] = {1, 4096, 0x400000, 0x7fff00000000, 0x7fffffffe000, 0xffffffff81000000, UINT64_MAX - 3};
 
 #define WILD (sizeof wild / sizeof *wild)
 
-/* A range whose first and last byte are the device's, but not all between them. */
+/* A range that begins and ends in device memory and has an unallocated hole in the middle. */
 static void span_with_hole(uint64_t d)
 {
 	const uint64_t size = 8 << 20;
@@ -133,7 +133,7 @@ static void copies(uint64_t d)
 	struct wire_copy far = {.device = d, .size = 64, .stream = 0x1230};
 	CHECK(post(WIRE_COPY_UP, &far, sizeof far, &piece, 1) == CUDA_ERROR_INVALID_HANDLE);
 	span_with_hole(d);
-	/* a word that does not exist tells nobody */
+	/* the worker ignores an invalid word number */
 	far = (struct wire_copy){.done = {1u << 30, 1}, .device = d, .size = 64};
 	CHECK(post(WIRE_COPY_UP, &far, sizeof far, &piece, 1) == CUDA_SUCCESS);
 }
@@ -176,7 +176,7 @@ static void blocks(uint64_t d)
 		}
 }
 
-/* The next thing that is to be run, which is said to be done. */
+/* Receives the next event, reports its function as done, and returns the event's id; 0 on failure. */
 static uint64_t event(struct lane *events)
 {
 	struct wire_called *called;
@@ -194,7 +194,7 @@ static uint64_t event(struct lane *events)
 	return call_send(events, WIRE_CALLED, sizeof *called, NULL, 0) ? 0 : v.id;
 }
 
-/* Functions that come with a piece of memory. */
+/* Host functions that carry a range of an arena. */
 static void host_calls(void)
 {
 	struct wire_host_call a = {.id = 77, .kind = WIRE_EVENT_HOST, .size = 16};
@@ -204,7 +204,7 @@ static void host_calls(void)
 	struct piece page;
 	struct frame f;
 
-	CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_VALUE); /* nobody listens */
+	CHECK(post(WIRE_HOST_CALL, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_VALUE); /* no callback thread yet */
 	CHECK(!lane_open(client->link, &events) &&
 		!bulk_alloc(client->link, BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &page));
 	memset((char *)bulk_base(client->link, BULK_UP, NULL) + page.offset, 0, page.size);
@@ -245,7 +245,7 @@ static CUresult map(uint64_t address, uint64_t size, int fd)
 	return ask(WIRE_HOST_MAP, &a, sizeof a, NULL, 0);
 }
 
-#ifdef __SANITIZE_THREAD__ /* it has a use for most addresses */
+#ifdef __SANITIZE_THREAD__ /* ThreadSanitizer reserves most addresses */
 #define WINDOW      0x1000000000
 #define WINDOW_SIZE (1ull << 36)
 #define OUTSIDE     0x2800000000
@@ -255,7 +255,7 @@ static CUresult map(uint64_t address, uint64_t size, int fd)
 #define OUTSIDE     0x280000000000
 #endif
 
-/* Is all of the range mapped in the worker?  True also where its maps cannot be read. */
+/* Is the whole range mapped in the worker?  Also true if /proc/PID/maps of the worker is not readable. */
 static bool worker_has_mapped(uint64_t from, uint64_t to)
 {
 	char path[64], line[512];
@@ -274,8 +274,8 @@ static bool worker_has_mapped(uint64_t from, uint64_t to)
 }
 
 /*
- * Addresses that the client gave back stay empty, also after a request for them is refused because a part of it is in
- * use: else the worker's own memory would land there, and a graph that still names the address would reach it.
+ * The worker keeps unmapped client addresses reserved, even after it refuses a new mapping that overlaps them.
+ * Otherwise the worker's own memory could land there, and a graph that still uses the address would reach it.
  */
 static void vacated_stays_mapped(int good)
 {
@@ -285,9 +285,9 @@ static void vacated_stays_mapped(int good)
 	CHECK(map(at, 1 << 20, good) == CUDA_SUCCESS);
 	CHECK(ask(WIRE_HOST_UNMAP, &w, sizeof w, NULL, 0) == CUDA_SUCCESS);
 	CHECK(worker_has_mapped(at, WINDOW));
-	CHECK(map(at + 4096, 1 << 20, good) != CUDA_SUCCESS); /* reaches into the window */
+	CHECK(map(at + 4096, 1 << 20, good) != CUDA_SUCCESS); /* overlaps the window */
 	CHECK(worker_has_mapped(at, WINDOW));
-	CHECK(map(at, 1 << 20, good) == CUDA_SUCCESS); /* and is still the client's */
+	CHECK(map(at, 1 << 20, good) == CUDA_SUCCESS); /* the client can still map it */
 	CHECK(ask(WIRE_HOST_UNMAP, &w, sizeof w, NULL, 0) == CUDA_SUCCESS);
 }
 
@@ -298,15 +298,15 @@ static void windows(uint64_t d)
 	int good = sealed(1 << 20, F_SEAL_SHRINK | F_SEAL_GROW), loose = sealed(1 << 20, 0);
 
 	CHECK(ask(WIRE_WINDOW, &(struct wire_host){.size = w.size}, sizeof w, NULL, 0) ==
-		CUDA_ERROR_INVALID_VALUE); /* at 0 */
+		CUDA_ERROR_INVALID_VALUE); /* address 0 */
 	CHECK(ask(WIRE_WINDOW, &w, sizeof w, NULL, 0) == CUDA_SUCCESS);
-	CHECK(ask(WIRE_WINDOW, &w, sizeof w, NULL, 0) != CUDA_SUCCESS); /* there is one */
-	CHECK(map(window, 1 << 20, loose) != CUDA_SUCCESS);             /* could shrink under the server */
-	CHECK(map(window, 2 << 20, good) != CUDA_SUCCESS);              /* is not that long */
+	CHECK(ask(WIRE_WINDOW, &w, sizeof w, NULL, 0) != CUDA_SUCCESS); /* the session has a window already */
+	CHECK(map(window, 1 << 20, loose) != CUDA_SUCCESS);             /* the client could truncate the file */
+	CHECK(map(window, 2 << 20, good) != CUDA_SUCCESS);              /* the file is shorter */
 	CHECK(map(window + 1, 1 << 20, good) != CUDA_SUCCESS);
 	CHECK(map(window, 4095, good) != CUDA_SUCCESS);
 	CHECK(map(window, 0, good) != CUDA_SUCCESS);
-	CHECK(map(window + WINDOW_SIZE - 4096, 8192, good) != CUDA_SUCCESS); /* reaches out of it */
+	CHECK(map(window + WINDOW_SIZE - 4096, 8192, good) != CUDA_SUCCESS); /* exceeds the window */
 	CHECK(map(window, 1 << 20, good) == CUDA_SUCCESS);
 	CHECK(map(window, 1 << 20, good) != CUDA_SUCCESS);
 	CHECK(map(window + 4096, 4096, good) != CUDA_SUCCESS);
@@ -324,7 +324,7 @@ static void windows(uint64_t d)
 	CHECK(ask(WIRE_HOST_UNMAP, &(struct wire_host){.address = 4096}, sizeof w, NULL, 0) != CUDA_SUCCESS);
 	CHECK(ask(WIRE_HOST_UNMAP, &(struct wire_host){.address = window}, sizeof w, NULL, 0) == CUDA_SUCCESS);
 	CHECK(post(WIRE_COPY_UP, &over, sizeof over, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
-	/* outside the window: the addresses stay the client's, whole or in part */
+	/* outside the window: the client can map its addresses again, whole or in part */
 	for (int i = 0; i < 4; i++) {
 		uint64_t at = OUTSIDE + i % 3 * 65536, size = i % 2 ? 1 << 20 : 1 << 19;
 		over = (struct wire_copy){.device = d, .host = at, .size = 64};
@@ -355,14 +355,14 @@ static CUresult mirror(uint64_t address, uint64_t size, bool variable)
 	return ask(WIRE_MIRROR, &a, sizeof a, NULL, 0);
 }
 
-/* Memory that both sides have: only what was mapped for it, and all of it as long as it is; else a change is passed over. */
+/* Mirrors: the worker accepts only ranges mapped for a mirror, and ignores a change outside of a registered mirror. */
 static void mirrors(uint64_t d)
 {
 	const uint64_t window = WINDOW, at = window + (8 << 20);
 	struct wire_host w = {.address = window, .size = WINDOW_SIZE}, own = {.address = at, .size = 1 << 16};
 	struct wire_mirrored changed = {.runs = 1};
 
-	ask(WIRE_WINDOW, &w, sizeof w, NULL, 0); /* there may be one */
+	ask(WIRE_WINDOW, &w, sizeof w, NULL, 0); /* fails if windows() has made one */
 	for (size_t i = 0; i < WILD; i++) {
 		CHECK(mirror(wild[i], 64, false) != CUDA_SUCCESS && mirror(wild[i], 64, true) != CUDA_SUCCESS);
 		CHECK(change(wild[i], 64) == CUDA_SUCCESS);
@@ -385,7 +385,7 @@ static void mirrors(uint64_t d)
 	CHECK(change(at + 4096, 64) == CUDA_SUCCESS);
 }
 
-/* Copies of a graph from and to bulk memory, and pieces of it that go with an event. */
+/* Graph nodes that copy from and to an arena, and arena ranges that go with an event. */
 static void nodes(uint64_t d)
 {
 	static const uint64_t beyond[] = {64u << 20, (64u << 20) - 63, UINT64_MAX - 16, UINT64_MAX, 1ull << 63};
@@ -461,7 +461,7 @@ static void objects(void)
 	}
 }
 
-/* Code in the form of one small image, which goes with its frame; *id (may be NULL) is the module. */
+/* Loads one small image, sent along with its frame; *id (may be NULL) receives the module. */
 static CUresult load_module(const void *bytes, uint32_t size, const struct wire_jit *options, unsigned n, uint64_t *id)
 {
 	struct {
@@ -502,7 +502,7 @@ static CUresult load(const void *bytes, uint32_t size, const struct wire_jit *op
 	return load_module(bytes, size, options, n, NULL);
 }
 
-/* A variable can be mirrored only while its module is loaded, and only after a lookup gave its address out. */
+/* The worker mirrors a variable only while its module is loaded, and only after a lookup of its address. */
 static void variables(void)
 {
 	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -526,13 +526,13 @@ static void variables(void)
 	CHECK(change(found[0] + 4096, 64) == CUDA_SUCCESS);
 	CHECK(!ask(OP(cuModuleUnload), &(struct wire_cuModuleUnload){.hmod = module},
 		sizeof(struct wire_cuModuleUnload), NULL, 0));
-	/* The worker may have anything there by now: neither read nor written. */
+	/* The worker may have reused the address: it must neither read nor write there. */
 	CHECK(change(found[0] + 4096, 64) == CUDA_SUCCESS);
 	CHECK(ask(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, &changed, sizeof changed) == CUDA_SUCCESS && !changed.runs);
 	CHECK(mirror(found[0], 64, true) != CUDA_SUCCESS);
 }
 
-/* The same, to be linked. */
+/* Sends an image and adds it to a linker. */
 static CUresult link_with(const void *bytes, uint32_t size, unsigned type)
 {
 	struct wire_upload up = {.image.size = size};
@@ -564,7 +564,7 @@ static CUresult link_with(const void *bytes, uint32_t size, unsigned type)
 	return r ? r : (CUresult)done.result;
 }
 
-/* Images that point into the server's memory, or say that they are longer than they are. */
+/* Images that point into the server's memory, or claim more bytes than they have. */
 static void images(void)
 {
 	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry f() { ret; }\n";
@@ -594,7 +594,7 @@ static void images(void)
 	}
 }
 
-/* What makes no sense at all ends the session, and nothing else. */
+/* A protocol error ends the session of this client, and no other. */
 static void nonsense(int which, uint64_t d)
 {
 	struct wire_copy copy = {.device = d, .size = 1ull << 40};
@@ -605,7 +605,7 @@ static void nonsense(int which, uint64_t d)
 		.depth = 1};
 	struct piece piece = {0, 32};
 	const uint64_t unserved[] = {
-		0, d, d, 4}; /* arguments of cuMemcpy, which is of class hand: no client sends it */
+		0, d, d, 4}; /* arguments of cuMemcpy, an entry point of class hand: no client sends this op */
 
 	switch (which) {
 	case 0:
@@ -679,7 +679,7 @@ int main(int argc, char **argv)
 	host_calls();
 	images();
 	variables();
-	for (int i = 0; i < 11; i++) { /* each with a session of its own */
+	for (int i = 0; i < 11; i++) { /* one process and session for each protocol error */
 		char line[512];
 		snprintf(line, sizeof line, "%s %d", argv[0], i);
 		CHECK(system(line) == 0);

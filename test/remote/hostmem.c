@@ -1,6 +1,6 @@
 /*
- * Host memory, managed memory and pointers: the answers are those that the vendor's driver (580, CUDA 13.0)
- * gives to the same calls, where the link can give them; where it cannot, it says so.
+ * Host memory, managed memory and pointer attributes: every call returns the result that the vendor driver (580, CUDA
+ * 13.0) returns.  Where the link cannot provide that result, the call returns an error.
  */
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ static void pinned(void)
 	for (unsigned flags = 0; flags < 8; flags++) {
 		OK(cuMemHostAlloc(&h2, 100, flags));
 		OK(cuMemHostGetFlags(&f, (char *)h2 + 5));
-		CHECK(f == ((flags & 4 ? flags & 5 : 0) | 2)); /* that all memory is portable is said of some */
+		CHECK(f == ((flags & 4 ? flags & 5 : 0) | 2)); /* PORTABLE shows only with WRITECOMBINED */
 		CHECK_EQ(cuMemFreeHost((char *)h2 + 64), CUDA_ERROR_INVALID_VALUE);
 		OK(cuMemFreeHost(h2));
 		CHECK_EQ(cuMemFreeHost(h2), CUDA_ERROR_INVALID_VALUE);
@@ -48,7 +48,7 @@ static void pinned(void)
 	fill_bytes(back, 5000, 1);
 	CHECK(!memcmp(h, back, 5000));
 	if (check_shares()) {
-		OK(cuMemsetD8_v2((uintptr_t)h, 0x5a, 100)); /* done when it returns: we see it */
+		OK(cuMemsetD8_v2((uintptr_t)h, 0x5a, 100)); /* synchronous: the host sees the bytes on return */
 		CHECK(((char *)h)[99] == 0x5a && ((unsigned char *)h)[100] == back[100]);
 		OK(cuMemcpyDtoD_v2(d, (uintptr_t)h, 100));
 		OK(cuMemcpyDtoH_v2(back, d, 100));
@@ -58,7 +58,7 @@ static void pinned(void)
 	OK(cuMemFreeHost(h));
 }
 
-/* Host and device write words next to one another at the same time, and neither loses one. */
+/* Host and device write adjacent words at the same time; no write is lost. */
 static void neighbours(void)
 {
 	unsigned back[16], *h = NULL;
@@ -70,9 +70,9 @@ static void neighbours(void)
 	for (unsigned i = 1; i <= 20; i++) {
 		OK(cuMemsetD32Async(d + 4, i, 1, NULL));
 		OK(cuMemsetD32Async(d + 12, i, 1, NULL));
-		h[2] = 100 + i; /* between those two; the device is done, maybe, but we have not asked */
+		h[2] = 100 + i; /* between the two sets, which may have completed unseen */
 		usleep(500);
-		h[0] = 200 + i; /* on both sides of the first */
+		h[0] = 200 + i; /* host words now enclose the first set */
 		OK(cuMemsetD32Async(d + 20, i, 1, NULL));
 		OK(cuStreamSynchronize(NULL));
 		CHECK(h[0] == 200 + i && h[1] == i && h[2] == 100 + i && h[3] == i && h[5] == i);
@@ -82,7 +82,7 @@ static void neighbours(void)
 	OK(cuMemFreeHost(h));
 }
 
-/* The device uses it itself, whatever it was asked for: large if asked for so, and little in any case. */
+/* The device accesses mapped memory directly: small allocations with any flags, large ones with DEVICEMAP. */
 static void mapped_memory(void)
 {
 	static const struct {
@@ -99,7 +99,7 @@ static void mapped_memory(void)
 		OK(cuMemAlloc_v2(&other, n));
 		memset(h, 1, n);
 		for (unsigned char round = 2; round < 6; round++) {
-			OK(cuMemsetD8Async(d, round, n / 2, NULL)); /* half is the device's, half is ours */
+			OK(cuMemsetD8Async(d, round, n / 2, NULL)); /* the host writes the other half */
 			OK(cuStreamSynchronize(NULL));
 			CHECK(h[0] == round && h[n / 2 - 1] == round && h[n - 1] == (round == 2 ? 1 : round - 1 + 100));
 			h[n - 1] = round + 100;
@@ -132,7 +132,7 @@ static void many(void)
 		OK(cuMemFreeHost(p[i]));
 }
 
-/* Memory that is not the device's to use, registered all the same: for copies. */
+/* Memory registered for copies only: a device behind a server cannot access it directly. */
 static void registered_plain(char *p, size_t size)
 {
 	unsigned char *back = malloc(size);
@@ -198,7 +198,7 @@ static void registered(void)
 	OK(cuMemHostUnregister(own + 100));
 	CHECK_EQ(cuMemHostUnregister(own + 100), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	CHECK_EQ(cuMemHostUnregister(NULL), CUDA_ERROR_INVALID_VALUE);
-	CHECK(own[300] == 7 && !memcmp(back + 16, own + 316, 4000)); /* as it was left */
+	CHECK(own[300] == 7 && !memcmp(back + 16, own + 316, 4000)); /* unregistering keeps the contents */
 	OK(cuMemFree_v2(d));
 	munmap(hole, 1 << 20);
 }
@@ -263,7 +263,7 @@ static void managed(void)
 	CHECK_EQ(cuMemFree_v2(m), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* What a pointer answers to a single question; -1 - error for an error. */
+/* The value of one pointer attribute; -1 - error if the call fails. */
 static long long one(CUpointer_attribute a, CUdeviceptr p)
 {
 	unsigned long long v = 0;

@@ -1,6 +1,6 @@
 /*
- * Two clients of one server share device memory, a pool and physical memory: what one writes the other reads.
- * A forged handle is refused.
+ * Two clients of one server share device memory, a pool and physical memory: each reads the bytes that the other wrote.
+ * The server refuses a forged handle.
  */
 #include <sys/socket.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 /*
- * Servers that lie, one lie at a time: the application gets an error, or a value that does no harm, and lives.
+ * Hostile servers, one false answer each: the application gets an error or a harmless value, and does not crash.
  *
  *	remote-liar [NAME]
  */
@@ -11,7 +11,7 @@
 
 static const char code[] = ".version 7.0\n.target sm_50\n.address_size 64\n";
 
-/* Somewhere in the application, because it is the same here: it was forked. */
+/* An address inside the application: the server knows it because the application is a fork of the server. */
 static char elsewhere[64];
 
 static CUfunction function(void)
@@ -25,7 +25,7 @@ static CUfunction function(void)
 	return f;
 }
 
-/* ---- texts without an end ---- */
+/* ---- unterminated strings ---- */
 
 static bool endless_names(struct server *s, const struct frame *f)
 {
@@ -48,14 +48,14 @@ static void ask_names(void)
 	OK(cuDeviceGetByPCIBusId(&d, text));
 }
 
-/* ---- too little to work with ---- */
+/* ---- a link with too few resources ---- */
 
 static void no_device(void)
 {
 	CHECK(cuInit(0) != CUDA_SUCCESS);
 }
 
-/* ---- handles of another kind ---- */
+/* ---- handles of the wrong kind ---- */
 
 static bool other_kinds(struct server *s, const struct frame *f)
 {
@@ -102,7 +102,7 @@ static void get_nothing(void)
 	CHECK_EQ(cuMemAlloc_v2(&p, 4096), LOST);
 }
 
-/* The second over the first one's beginning. */
+/* The second allocation overlaps the beginning of the first. */
 static bool twice_the_same(struct server *s, const struct frame *f)
 {
 	if (f->op == NR_cuMemAlloc_v2)
@@ -118,7 +118,7 @@ static void use_both(void)
 	check_start();
 	OK(cuMemAlloc_v2(&first, 4096));
 	OK(cuMemAlloc_v2(&second, 4096));
-	CHECK(cuMemcpy((uintptr_t)here, first + 4000, sizeof here) != CUDA_SUCCESS); /* it is not the host's */
+	CHECK(cuMemcpy((uintptr_t)here, first + 4000, sizeof here) != CUDA_SUCCESS); /* not host memory */
 }
 
 static bool far_rows(struct server *s, const struct frame *f)
@@ -170,7 +170,7 @@ static void map_again(void)
 		OK(cuMemMap(p + (i % 2 << 20), 1u << 20, 0, 0x100000010, 0));
 }
 
-/* A device's memory that is said to be the host's. */
+/* The server calls device memory host memory. */
 static bool touch_it(struct server *s, const struct frame *f)
 {
 	struct wire_pointer p = {0};
@@ -199,7 +199,7 @@ static void where_is_it(void)
 	CHECK(cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, p) != CUDA_SUCCESS && !host);
 }
 
-/* An array whose texels are said to be larger than they are: what is copied is as large as the application knows. */
+/* The server claims larger texels than the array has; the client must not copy more bytes than the array has. */
 static bool wide_texels(struct server *s, const struct frame *f)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = 64, .Height = 1, .NumChannels = 1u << 20, .Format = CU_AD_FORMAT_FLOAT};
@@ -235,17 +235,17 @@ static void copy_texels(void)
 	OK(cuArray3DCreate_v2(&op.src.op.array.array, &d));
 	OK(cuStreamCreate(&stream, 0));
 	op.dst.op.ptr.ptr = (uintptr_t)here;
-	cuMemcpy3DBatchAsync(1, &op, &fail, 0, stream); /* whatever it answers */
+	cuMemcpy3DBatchAsync(1, &op, &fail, 0, stream); /* any result is valid */
 	free(here);
 }
 
-/* ---- variables that the host sees, too ---- */
+/* ---- managed variables ---- */
 
 static bool in_the_stack(struct server *s, const struct frame *f)
 {
 	if (f->op != NR_cuModuleGetGlobal_v2)
 		return touch_it(s, f);
-	GIVE(f, (getauxval(AT_RANDOM) - (1u << 20)) & -4096ull, 64); /* it is where ours is */
+	GIVE(f, (getauxval(AT_RANDOM) - (1u << 20)) & -4096ull, 64); /* in the child's stack, too */
 	return true;
 }
 
@@ -371,7 +371,7 @@ static void get_nodes(void)
 	CHECK(n <= 4);
 }
 
-/* Another function each time, with more parameters. */
+/* Each answer names another function with more parameters. */
 static bool growing_node(struct server *s, const struct frame *f)
 {
 	struct {
@@ -416,7 +416,7 @@ static void look_at_copy(void)
 	CHECK_EQ(cuGraphMemcpyNodeGetParams((CUgraphNode)number_of(HANDLE_CUgraphNode, 1), &p), LOST);
 }
 
-/* What a graph uses ends while the graph is being made. */
+/* The server destroys a user object while the client adds it to a graph. */
 static bool early_end(struct server *s, const struct frame *f)
 {
 	struct wire_object a;
@@ -455,7 +455,7 @@ static void copy_in_graph(void)
 	CHECK_EQ(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &p, ctx), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* An event that is none: then nobody listens any more, and the link is not kept up as if somebody did. */
+/* A malformed event ends the callback thread; the client must then close the link. */
 static bool no_event(struct server *s, const struct frame *f)
 {
 	void *room;

@@ -1,7 +1,8 @@
 /*
- * liar.h - a server that has one lie to tell: what it answers by default is enough for an application to get to it.
+ * liar.h - a hostile server that gives one false answer.  Its default answers let an application get that far.
  *
- * The application is the child, and sees libcuda.so.1 alone; the server is this process, and speaks the wire itself.
+ * The application is the child process and uses only libcuda.so.1.  The server is this process and writes the frames
+ * itself.
  */
 #pragma once
 
@@ -22,16 +23,16 @@
 
 struct server {
 	struct link *link;
-	struct lane *events; /* where the client listens */
-	uint32_t *words;     /* and what it says when it is done */
-	unsigned asked;      /* how often the lie has been told */
+	struct lane *events; /* lane of the client's callback thread */
+	uint32_t *words;     /* words that the callback thread sets after each event */
+	unsigned asked;      /* number of false answers so far */
 };
 
 struct lie {
 	const char *name;
 	void (*application)(void);
-	bool (*answer)(struct server *s, const struct frame *f); /* false: the truth, or what is taken for it */
-	struct link_config config;                               /* what is not 0 of it */
+	bool (*answer)(struct server *s, const struct frame *f); /* returns false to leave the answer to honest() */
+	struct link_config config;                               /* replaces the defaults, where not 0 */
 };
 
 static inline uint64_t number_of(enum handle_kind kind, unsigned index)
@@ -65,7 +66,7 @@ static void send_event(struct server *s, struct wire_event v)
 	}
 }
 
-/* Has the client done everything that it was told so far? */
+/* Waits until the client has handled all events sent so far. */
 static void events_done(struct server *s)
 {
 	send_event(s, (struct wire_event){.kind = WIRE_EVENT_NOTIFY, .slot = 1, .value = 1});
@@ -90,7 +91,7 @@ static void give_devices(const struct frame *f, char fill)
 	free(d);
 }
 
-/* A function with parameters of 8 bytes each. */
+/* Describes a function whose parameters have 8 bytes each. */
 static void give_function(const struct frame *f, unsigned params)
 {
 	struct {
@@ -152,13 +153,13 @@ static void honest(struct server *s, const struct frame *f)
 	case NR_cuMemAddressReserve:
 		GIVE(f, DEVICE_AT);
 		break;
-	case WIRE_COPY_DOWN: /* such things are waited for, and this device does nothing */
+	case WIRE_COPY_DOWN: /* the client waits for these, and this server never completes them */
 	case WIRE_COPY_UP:
 	case WIRE_SYNC:
 	case WIRE_LAUNCH:
 		link_shutdown(s->link);
 		break;
-	default: /* calls without a result, all of them */
+	default: /* calls whose reply has no payload */
 		reply(f, CUDA_SUCCESS, NULL, 0);
 	}
 }
@@ -182,7 +183,7 @@ static void serve(int fd, const struct lie *lie)
 	link_destroy(s.link);
 }
 
-/* The application's exit status, or -1: it crashed, or hangs. */
+/* Returns the application's exit status, or -1 after a crash or a timeout. */
 static int tell(const struct lie *lie, int listener, const char *address)
 {
 	struct pollfd p = {listener, POLLIN, 0};

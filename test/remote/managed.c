@@ -1,6 +1,7 @@
 /*
- * Managed memory and managed variables: what the host writes before a launch the kernel reads, and what the kernel
- * writes the host reads when it has waited, in whichever way.  The host keeps away meanwhile: not every device allows it.
+ * Managed memory and managed variables: a kernel reads the values that the host wrote before the launch, and the host
+ * reads the kernel's values after any kind of synchronisation.  The host does not touch the memory while the kernel
+ * runs: not every device supports concurrent access.
  */
 #include <stdbool.h>
 #include "driver.h"
@@ -48,7 +49,7 @@ static void allocated(void)
 		words[i] = i;
 	OK(cuMemcpyDtoH_v2(back, memory_at, WORDS * 4)); /* as device memory */
 	CHECK(!memcmp(back, (void *)words, WORDS * 4));
-	for (unsigned round = 1; round < 4 && results(); round++) { /* a part each, next to what the host has written */
+	for (unsigned round = 1; round < 4 && results(); round++) { /* each kernel fills a part, next to a host word */
 		words[round - 1] = 100 + round;
 		launch_fill(round, 1000 * round, 500);
 		OK(cuStreamSynchronize(s));
@@ -79,7 +80,7 @@ static void allocated(void)
 	free(back);
 }
 
-/* Copies and sets, to it and from it, as host memory and as device memory. */
+/* Copies and memsets that use managed memory as host memory and as device memory. */
 static void copied(void)
 {
 	unsigned in[256], out[256];
@@ -106,7 +107,7 @@ static void copied(void)
 	OK(cuMemFree_v2(p));
 }
 
-/* Memory for the host alone may be written while the device is at work; then it is given to all. */
+/* The host may write memory attached to the host while kernels run; then the test attaches it globally. */
 static void attached(void)
 {
 	CUdeviceptr other;
@@ -133,7 +134,7 @@ static void linger(void *arg)
 	usleep(20000);
 }
 
-/* Waiting for one stream says nothing about another, which writes later. */
+/* Synchronising one stream must not hide the later writes of another. */
 static void two_streams(CUfunction turn, volatile unsigned *number)
 {
 	unsigned by = 1000, none = 0, was = *number;
@@ -154,7 +155,7 @@ static void two_streams(CUfunction turn, volatile unsigned *number)
 static volatile unsigned *shown;
 static unsigned found[64];
 
-/* Between two kernels: it sees what the first has written, and the second what it writes. */
+/* Host function between two kernels: reads the first one's value and writes a value for the second. */
 static void between(void *arg)
 {
 	unsigned i = (unsigned)(uintptr_t)arg;
@@ -163,7 +164,7 @@ static void between(void *arg)
 	*shown = 1000 * (i + 1);
 }
 
-/* The server is busy meanwhile, with a call that waits for just this function. */
+/* In odd rounds the worker blocks in cuMemFree, which waits for the host function. */
 static void functions(CUfunction turn, volatile unsigned *number, volatile unsigned *table)
 {
 	unsigned by = 3;
@@ -190,7 +191,7 @@ static void once(void *arg)
 	++*(unsigned *)arg;
 }
 
-/* The first function of all, when the first variable has come and gone. */
+/* The process's first host function, after the first managed variable was unloaded. */
 static void before_all(void)
 {
 	CUdeviceptr n = 0, p = memory(64);
@@ -203,7 +204,7 @@ static void before_all(void)
 	OK(cuModuleUnload(m));
 	OK(cuLaunchHostFunc(s, linger, NULL));
 	OK(cuLaunchHostFunc(s, once, &ran));
-	OK(cuMemFree_v2(p)); /* waits for it */
+	OK(cuMemFree_v2(p)); /* waits for the stream */
 	OK(cuStreamSynchronize(s));
 	CHECK_EQ(ran, 1);
 }

@@ -1,6 +1,6 @@
 /*
- * Arrays, mipmaps, texture and surface objects, pools and mapped memory: made, asked about, used and ended as in
- * one process; what is not theirs is refused.
+ * Arrays, mipmaps, texture and surface objects, pools and mapped memory: creation, queries, use and destruction behave
+ * as in one process, and calls with an invalid handle fail.
  */
 #include <unistd.h>
 #include "application.h"
@@ -135,7 +135,7 @@ static void mapped(void)
 	OK(cuMemSetAccess(v, 2 * g, &rw, 1));
 	OK(cuMemGetAccess(&flags, &here, v));
 	CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-	OK(cuMemcpy(v + g - 100, (uintptr_t)a, sizeof a)); /* known to be the device's, though nobody said so */
+	OK(cuMemcpy(v + g - 100, (uintptr_t)a, sizeof a)); /* cuMemcpy recognises mapped device memory */
 	OK(cuMemcpy((uintptr_t)b, v + g - 100, sizeof b));
 	CHECK(!memcmp(a, b, sizeof a));
 	OK(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)(v + 100)));
@@ -151,7 +151,7 @@ static void mapped(void)
 		CHECK_EQ(cuMemCreate(&h, g, &prop, 0), CUDA_ERROR_NOT_SUPPORTED);
 }
 
-/* One memory at two addresses, by way of a file descriptor. */
+/* Maps one physical allocation at two addresses through a file descriptor. */
 static void shared(void)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,

@@ -1,4 +1,4 @@
-/* Loads a module of a megabyte: sent-once.sh looks at what went over. */
+/* Loads a module of 1 MB; sent-once.sh checks the frames that this program sends. */
 #include "driver.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* What a kernel prints is on this process's stdout when the device has been waited for, and in order. */
+/* Kernel output appears on this process's stdout, in order, once a synchronisation returns. */
 #include <stdatomic.h>
 #include "driver.h"
 
@@ -24,7 +24,7 @@ static void wait_gate(void *arg)
 		usleep(100);
 }
 
-/* Somebody has looked at the stream or at an event behind the kernel, and waits then. */
+/* A synchronisation prints the output even if a query of the stream came before it. */
 static void asked_before(CUfunction say, CUstream s)
 {
 	CUevent e;

@@ -1,10 +1,10 @@
 /*
- * A client of a server with a quota: whatever way it takes to the device's memory, it gets exactly its quota, and what
- * CUDA and NVML tell of it agrees.
+ * A client of a server with a quota: with every kind of allocation the client gets exactly its quota, and CUDA and NVML
+ * report the same free memory.
  *
- *	quota		QUOTA: what it is, in bytes, a multiple of 128 MiB; run by served.sh with --memory
- *	quota stranger	takes all it can, a MiB at a time, and prints how much that was
- *	quota hold	the same, and keeps it until there is a line on stdin
+ *	quota		runs all checks; served.sh starts it with --memory; QUOTA is in bytes, a multiple of 128 MiB
+ *	quota stranger	allocates all it can in steps of 1 MiB and prints the sum in bytes
+ *	quota hold	as stranger, and keeps the memory until a line on stdin
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@ size_t quota;
 CUdevice device;
 static CUcontext context;
 
-/* ---- what it is told ---- */
+/* ---- reported memory ---- */
 
 static nvmlReturn_t (*nvml_memory)(nvmlDevice_t device, nvmlMemory_t *m);
 static nvmlReturn_t (*nvml_memory_v2)(nvmlDevice_t device, nvmlMemory_v2_t *m);
@@ -119,9 +119,9 @@ static void contexts(void)
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 }
 
-/* ---- memory of others ---- */
+/* ---- physical memory ---- */
 
-/* Physical memory is counted once, however often it is held and mapped, and until nobody has it. */
+/* Physical memory counts once, however many handles and mappings it has, until the last one is released. */
 static void physical(void)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -153,7 +153,7 @@ static void physical(void)
 
 /* ---- devices ---- */
 
-/* Each has a quota of its own, whichever context is current. */
+/* Each device has its own quota, independent of the current context. */
 static void devices(void)
 {
 	CUmemPoolProps props = {
@@ -229,9 +229,9 @@ static void threads(void)
 	LEFT(quota);
 }
 
-/* ---- two of them ---- */
+/* ---- two clients ---- */
 
-/* A process of its own, which has a quota of its own; before this one has anything of CUDA's. */
+/* Forks a second client with its own quota; called before this process uses CUDA. */
 static int neighbour(int *ask, int *answer)
 {
 	int down[2], up[2];
@@ -253,7 +253,7 @@ static int neighbour(int *ask, int *answer)
 	if (read(down[0], &handle, sizeof handle) != sizeof handle)
 		_exit(1);
 	OK(cuIpcOpenMemHandle_v2(&theirs, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
-	LEFT(quota); /* it is somebody else's, who pays for it */
+	LEFT(quota); /* imported memory counts for its owner */
 	OK(cuMemAlloc_v2(&p, quota));
 	LEFT(0);
 	OK(cuIpcCloseMemHandle(theirs));

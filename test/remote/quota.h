@@ -1,4 +1,4 @@
-/* quota.h - one program in three files: quota.c begins it and adds up what the others have found wrong. */
+/* quota.h - one program in three files; main() in quota.c adds up the failures of all three. */
 #pragma once
 
 #include "application.h"
@@ -7,9 +7,9 @@
 
 extern size_t quota;
 extern CUdevice device;
-extern CUstream stream; /* from quota_kinds on */
+extern CUstream stream; /* created by quota_kinds() */
 
-/* What is left of it: CUDA and NVML agree. */
+/* Free memory of the quota; checks that CUDA and NVML agree. */
 size_t left(void);
 
 #define LEFT(bytes) \
@@ -21,6 +21,6 @@ size_t left(void);
 		} \
 	} while (0)
 
-/* How much was wrong. */
+/* Both return the number of failures. */
 int quota_kinds(void);
 int quota_graphs(void);

@@ -1,4 +1,4 @@
-/* A quota and graphs: what their nodes take, and what they leave. */
+/* Quota and graphs: memory that graph nodes allocate, and memory that stays allocated after a launch. */
 #include "quota.h"
 
 static CUgraphExec graph_exec(size_t size, int frees, CUdeviceptr *p)
@@ -26,12 +26,12 @@ static void graph_nodes(void)
 	CUgraphExec a = graph_exec(quota / 2, 0, &p), b = graph_exec(quota / 4 * 3, 1, &q),
 		    c = graph_exec(quota + 1, 1, &q);
 
-	LEFT(quota); /* only launching takes memory */
+	LEFT(quota); /* only a launch allocates memory */
 	CHECK_EQ(cuGraphLaunch(c, stream), CUDA_ERROR_OUT_OF_MEMORY);
 	CHECK_EQ(cuGraphUpload(c, stream), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuGraphLaunch(b, stream));
 	OK(cuStreamSynchronize(stream));
-	OK(cuGraphLaunch(a, stream)); /* b keeps nothing that a needs */
+	OK(cuGraphLaunch(a, stream)); /* memory cached for b is available to a */
 	OK(cuStreamSynchronize(stream));
 	LEFT(quota / 2);
 	CHECK_EQ(cuGraphLaunch(b, stream), CUDA_ERROR_OUT_OF_MEMORY);
@@ -53,7 +53,7 @@ static void graph_nodes(void)
 	LEFT(quota);
 }
 
-/* What a capture allocates is its graph's. */
+/* An allocation in a capture belongs to the graph: only a launch counts it. */
 static void graph_captured(void)
 {
 	CUgraphExec exec = NULL;
@@ -81,7 +81,7 @@ static void graph_captured(void)
 	LEFT(quota);
 }
 
-/* Also when it leaves the freeing to somebody else, or is more than anybody may have. */
+/* A captured allocation without a free node, and one larger than the quota. */
 static void graph_left(void)
 {
 	CUgraphExec exec = NULL;
@@ -96,7 +96,7 @@ static void graph_left(void)
 	OK(cuGraphDestroy(g));
 	OK(cuGraphLaunch(exec, stream));
 	OK(cuStreamSynchronize(stream));
-	OK(cuGraphExecDestroy(exec)); /* what it has allocated stays */
+	OK(cuGraphExecDestroy(exec)); /* its allocation stays */
 	LEFT(quota / 2);
 	CHECK_EQ(cuMemAlloc_v2(&d, quota / 2 + 1), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemFree_v2(p));

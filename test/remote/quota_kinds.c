@@ -1,4 +1,4 @@
-/* A quota and each kind of memory, what is in no kind, and pools, which keep some. */
+/* Quota and every kind of memory: plain allocations, mipmaps, managed memory, and pools, which keep freed memory. */
 #include "quota.h"
 
 CUstream stream;
@@ -144,7 +144,7 @@ static void each_kind(void)
 	OK(cuMemPoolDestroy(pool));
 }
 
-/* Smaller levels of a mipmap count, too, and an array whose memory comes from elsewhere does not. */
+/* All levels of a mipmap count. */
 static void shapes(void)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d = shape(quota / 2);
@@ -156,7 +156,7 @@ static void shapes(void)
 	LEFT(quota);
 }
 
-/* Managed memory is the host's: none of the device is taken for it. */
+/* Managed memory is in host memory and does not count. */
 static void managed(void)
 {
 	CUdeviceptr p;
@@ -169,7 +169,7 @@ static void managed(void)
 
 /* ---- pools ---- */
 
-/* A pool keeps what was freed, and that counts; but before anybody goes without it must give it back. */
+/* Freed memory that a pool keeps counts; the pool releases it before another allocation fails. */
 static void pools_keep(void)
 {
 	unsigned long long keep = ~0ull;
@@ -182,7 +182,7 @@ static void pools_keep(void)
 	OK(cuMemFreeAsync(a, stream));
 	OK(cuStreamSynchronize(stream));
 	LEFT(quota / 2);
-	OK(cuMemAllocAsync(&a, quota / 2, stream)); /* the same again: nothing more of the device */
+	OK(cuMemAllocAsync(&a, quota / 2, stream)); /* reuses the pool's memory */
 	OK(cuMemAllocAsync(&b, quota / 2, stream));
 	LEFT(0);
 	OK(cuMemFreeAsync(a, stream));
@@ -197,7 +197,7 @@ static void pools_keep(void)
 	LEFT(quota);
 }
 
-/* A byte of a pool that is gone holds on to what the pool had taken for it. */
+/* One byte allocated from a destroyed pool keeps the pool's whole block counted. */
 static void pools_gone(void)
 {
 	CUmemPoolProps props = {

@@ -1,6 +1,6 @@
 /*
- * A program that resets its device and goes on: what it had is gone, also host memory that was pinned or registered, and
- * what it does next works as it did the first time.
+ * A program that resets its device and continues: the reset frees all resources, including pinned and registered host
+ * memory, and all later calls work as after the first start.
  */
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 
 enum { WORDS = 40000, BYTES = WORDS * 4, ROUNDS = 4 };
 
-static unsigned *own; /* registered in each life, and never unregistered */
+static unsigned *own; /* registered after each reset, never unregistered */
 static int ran;
 
 static void count(void *arg)
@@ -41,7 +41,7 @@ static void all_are(const volatile unsigned *p, unsigned n, unsigned value)
 		CHECK_EQ(bad, 0);
 }
 
-/* Up, a kernel, down; waited for in a different way each time. */
+/* Copy up, kernel, copy down; each step synchronises in a different way. */
 static void copies(CUstream s, unsigned *host, unsigned value)
 {
 	CUdeviceptr p = memory(BYTES);
@@ -66,7 +66,7 @@ static void copies(CUstream s, unsigned *host, unsigned value)
 	all_are(host, WORDS, value + 2);
 }
 
-/* Memory that kernels write themselves. */
+/* Host memory that a kernel writes directly. */
 static void reached(CUstream s, volatile unsigned *host, CUdeviceptr p, unsigned value)
 {
 	run_fill(s, p, value, 1000);
@@ -74,7 +74,7 @@ static void reached(CUstream s, volatile unsigned *host, CUdeviceptr p, unsigned
 	all_are(host, 1000, value);
 }
 
-/* Nothing that it takes is given back. */
+/* Uses every kind of memory and leaves all CUDA resources to the reset. */
 static void life(unsigned value)
 {
 	void *pinned = NULL, *mapped = NULL, *plain = malloc(BYTES);
@@ -104,13 +104,13 @@ static void life(unsigned value)
 	free(plain);
 }
 
-/* What was in the memory that is the application's own stays there. */
+/* Ends the context; registered memory of the application keeps its contents. */
 static void end(unsigned round)
 {
 	unsigned last = own[WORDS - 1];
 	CUdeviceptr p = memory(BYTES);
 
-	for (int i = 0; i < 20; i++) /* not waited for */
+	for (int i = 0; i < 20; i++) /* still pending at the reset */
 		OK(cuMemcpyHtoDAsync_v2(p, own, BYTES, i % 2 ? NULL : CU_STREAM_PER_THREAD));
 	if (round % 2)
 		OK(cuDevicePrimaryCtxReset_v2(0));
@@ -120,7 +120,7 @@ static void end(unsigned round)
 	CHECK(cuCtxSynchronize() != CUDA_SUCCESS);
 }
 
-/* A context of its own, in which everything may have to be made anew, and which takes it all with it. */
+/* A second context, which frees all resources made in it when the test destroys it. */
 static void another(void)
 {
 	CUcontext other = NULL;

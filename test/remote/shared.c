@@ -1,7 +1,6 @@
 /*
- * The memory that a worker lets its device and its client reach stays registered with the driver, whatever contexts the
- * client resets or destroys: or the device could not write the client's words any more, and every copy would take the long
- * way.
+ * A worker's words and arenas stay registered with the driver, whatever contexts the client resets or destroys.  Without
+ * the registration the device could not write the client's words, and every copy would take the slow path.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 static struct session session;
 static struct stats stats;
 
-/* The other end does nothing but be there. */
+/* The client end of the link; it stays connected and sends nothing. */
 static void *client(void *address)
 {
 	struct link_config config = link_defaults(false);
@@ -57,7 +56,7 @@ static CUcontext primary(void)
 	return context;
 }
 
-/* As before the dispatcher serves a call in this context. */
+/* Does what the dispatcher does before a call in this context. */
 static void enter(CUcontext context, bool works)
 {
 	if (context)
@@ -99,9 +98,9 @@ int main(void)
 	registration_start(&session);
 	enter(context, true);
 	reaches_everything();
-	for (int i = 0; i < 3; i++) { /* reset, as often as one likes */
+	for (int i = 0; i < 3; i++) { /* repeated resets */
 		OK(session.ops->cuDevicePrimaryCtxReset_v2(0));
-		enter(context, true); /* a thread that has not heard of it */
+		enter(context, true); /* a thread that still uses the old context */
 		CHECK_EQ(session.shared.words, 0);
 		enter(NULL, true);
 		CHECK_EQ(session.shared.words, 0);
@@ -110,13 +109,13 @@ int main(void)
 		enter(context, true);
 		reaches_everything();
 	}
-	OK(session.ops->cuCtxCreate_v2(&other, 0, 0)); /* while there is another, it is that one's from then on */
+	OK(session.ops->cuCtxCreate_v2(&other, 0, 0)); /* the registration moves to the second context */
 	enter(other, true);
 	reaches_everything();
 	OK(session.ops->cuDevicePrimaryCtxRelease_v2(0));
 	enter(other, true);
 	reaches_everything();
-	enter(primary(), true); /* and nothing ends with those that it is not registered in */
+	enter(primary(), true); /* a reset of another context keeps the registration */
 	OK(session.ops->cuDevicePrimaryCtxReset_v2(0));
 	enter(other, true);
 	reaches_everything();

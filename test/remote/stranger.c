@@ -1,6 +1,6 @@
 /*
- * One of another version: stranger ADDRESS BUILD says hello to a server, and prints what that answers;
- * stranger --serve ADDRESS BUILD is such a server.
+ * A peer of another version: stranger ADDRESS BUILD sends a hello to a server and prints the answer;
+ * stranger --serve ADDRESS BUILD is a server of that version.
  */
 #include <poll.h>
 #include <stdio.h>
