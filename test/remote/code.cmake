@@ -1,4 +1,4 @@
-# Programs linked to libcuda.so.1 like an application: in one process, and through a server, on both devices.
+# Programs linked to libcuda.so.1 like an application; each runs in one process and through a server, on both devices.
 function(everywhere program)
   string(REPLACE _ - name ${program})
   foreach(device null cpu)
@@ -39,7 +39,7 @@ target_link_libraries(remote-once PRIVATE cuda)
 add_test(NAME remote-sent-once COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/sent-once.sh ${CMAKE_BINARY_DIR} $<TARGET_FILE:remote-once>)
 set_tests_properties(remote-sent-once PROPERTIES TIMEOUT 300)
 
-# A worker from the inside; its device is found relative to the program.
+# A worker's functions, linked into the test; the test finds the device library relative to its own path.
 add_executable(remote-shared shared.c)
 target_link_libraries(remote-shared PRIVATE server ptx image image_libs backend backend_nvml names names_nvml protocol transport vendor util)
 add_dependencies(remote-shared gen gangway-soft)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# deferred-copies.sh BUILD SERVED tcp PROGRAM: fifty copies of memory that only the client sees, behind a host function, are
-# a callback and a copy each, and all of them are posted.  A driver lets about a thousand commands of a stream wait.
+# deferred-copies.sh BUILD SERVED tcp PROGRAM: fifty copies of pageable memory behind a host function take one callback and
+# one copy each, and the client posts all of them.  A driver queues only about a thousand commands in a stream.
 . "$(dirname "$0")/faults.sh"
 serve
 timeout 60 "$gangway" run --on "$GANGWAY_DEVICE" -- env GANGWAY_STATS=1 "$client" posts >"$dir/out" 2>"$dir/err" ||

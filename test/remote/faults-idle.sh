@@ -1,19 +1,19 @@
 #!/bin/sh
-# Waiting costs nothing: a client that sits there, or in cuStreamSynchronize, its worker, the parent and the spares
-# use next to no processor time in two seconds; also with a long GANGWAY_SPIN_US, since spinning ends.  With one that
-# is longer than the wait they do use it: the bound is what was set.
+# Idle processes use almost no processor time: an idle client or one blocked in cuStreamSynchronize, its worker, the
+# parent and the spares, measured over two seconds.  The same holds with a long GANGWAY_SPIN_US, because spinning ends
+# after that time.  With a GANGWAY_SPIN_US longer than the wait, the client spins all the time.
 . "$(dirname "$0")/faults.sh"
-ticks() { # utime and stime of processes and their threads
+ticks() { # PID...: sum of utime and stime, all threads included
 	for p in "$@"; do cat "/proc/$p/stat"; done | sed 's/.*) //' | awk '{n += $12 + $13} END {print n + 0}'
 }
-# What has just begun, a new spare say, comes to rest in its own time.
+# True once no process starts, ends or uses processor time; a new spare needs a while to become idle.
 rests() {
 	all="$server $(children "$server") $held"
 	before=$(ticks $all)
 	sleep 0.3
 	[ "$all $(ticks $all)" = "$server $(children "$server") $held $before" ]
 }
-measure() { # what
+measure() { # LABEL
 	until_true 60 rests
 	before=$(ticks $all)
 	sleep 2
@@ -22,7 +22,7 @@ measure() { # what
 }
 measure_idle() {
 	measure "$1"
-	[ "$used" -le 6 ] || fail "$1 use $used ticks in 2 s"
+	[ "$used" -le 6 ] || fail "$1: $used ticks in 2 s, expected at most 6"
 }
 serve
 hold waits wait
@@ -32,25 +32,25 @@ wait "$held" || fail "the waiting client failed"
 hold sleeps long
 measure_idle "an idle server and a client in cuStreamSynchronize"
 release
-wait "$held" || fail "the client that waits for its stream failed"
+wait "$held" || fail "the client in cuStreamSynchronize failed"
 kill "$server"
 wait "$server"
 GANGWAY_SPIN_US=20000
 export GANGWAY_SPIN_US
 serve --spin-us 50000
 hold spins wait
-measure_idle "the same after long spinning"
+measure_idle "an idle server and a waiting client after long spinning"
 release
 wait "$held" || fail "the waiting client failed"
-GANGWAY_SPIN_US=10000000 # the most there may be
+GANGWAY_SPIN_US=10000000 # the maximum
 hold spinning long
-# Who spins gives way to others: beside many it gets little time, and yet is ready to run whenever one looks.
+# A spinning thread yields: on a loaded machine it gets little processor time, but is always in state R.
 spins() {
 	cat "/proc/$held/task"/*/stat | sed 's/.*) //' | grep -q '^R' && ready=$((ready + 1))
 	[ "$(ticks "$held")" -ge $((started + 10)) ] || [ $ready -ge 5 ]
 }
 started=$(ticks "$held") ready=0
-until_true 60 spins || fail "GANGWAY_SPIN_US changes nothing: $(($(ticks "$held") - started)) ticks"
+until_true 60 spins || fail "a client with a GANGWAY_SPIN_US of 10 s does not spin: $(($(ticks "$held") - started)) ticks"
 release
 wait "$held" || fail "the spinning client failed"
 finish

@@ -1,15 +1,14 @@
 #!/bin/sh
-# Many at once, many after another, and one that stands still: 64 clients together, CONNECTS connections, and
-# a client stopped for STOPPED seconds while others work.  The server is afterwards what it was before: descriptors,
-# memory, mappings, children that nobody has waited for.
+# Many clients: CLIENTS at once, CONNECTS short connections, and one client stopped for STOPPED seconds while others work.
+# Afterwards the server has no more descriptors, memory, mappings or children than before.
 . "$(dirname "$0")/faults.sh"
 : "${CLIENTS:=64}" "${CONNECTS:=64}" "${STOPPED:=3}"
 count() { ls "/proc/$1/fd" | wc -l; }
 settled() { [ "$(children "$server" | wc -w)" -le 1 ] && [ "$(count "$server")" -le "$fds" ]; }
-# What it has made, whatever of its files the machine keeps at hand just now.
+# Anonymous memory only: the page cache decides how many file pages are resident.
 memory() { sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status"; } # KiB
 maps() { wc -l <"/proc/$server/maps"; }
-growth() { # after what
+growth() { # LABEL
 	echo "after $1: $(count "$server") descriptors, $(memory) KiB, $(maps) mappings, $(children "$server" | wc -w) children"
 }
 serve
@@ -25,7 +24,7 @@ for p in $pids; do
 done
 until_true 60 settled || fail "after $CLIENTS clients: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
 
-# A stopped client holds what is its own and stops nobody, in the middle of a copy as it is; then it goes on.
+# A client stopped during a copy does not block other clients, and continues after SIGCONT.
 hold stopped work
 stopped=$held
 exec 8>&9
@@ -36,15 +35,15 @@ while [ "$(date +%s)" -lt "$end" ]; do
 	once || fail "a client fails beside a stopped one: $(cat "$dir/once.out")"
 	others=$((others + 1))
 done
-alive "$stopped" || fail "the stopped client is gone: $(cat "$dir/stopped.out")"
+alive "$stopped" || fail "the stopped client has ended: $(cat "$dir/stopped.out")"
 before=$(grep -c copied "$dir/stopped.out")
 kill -CONT "$stopped"
 goes_on() { [ "$(grep -c copied "$dir/stopped.out")" -gt $((before + 1)) ]; }
-until_true 60 goes_on || fail "the stopped client does not go on: $(cat "$dir/stopped.out")"
+until_true 60 goes_on || fail "the stopped client does not continue after SIGCONT: $(cat "$dir/stopped.out")"
 echo go >&8
 exec 8>&- 9>&-
-wait "$stopped" || fail "the stopped client was hurt: $(cat "$dir/stopped.out")"
-echo "one stopped for $STOPPED s, $others others meanwhile"
+wait "$stopped" || fail "the stopped client failed: $(cat "$dir/stopped.out")"
+echo "one client stopped for $STOPPED s; $others other clients ran meanwhile"
 until_true 60 settled || fail "after a stopped client: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
 growth "$CLIENTS clients and a stopped one"
 memory=$(memory) maps=$(maps)
@@ -57,13 +56,13 @@ while [ $n -lt "$CONNECTS" ]; do
 		timeout 200 "$client" init </dev/null >"$dir/i$i" 2>&1 &
 		pids="$pids $!"
 	done
-	wait $pids || fail "connecting fails"
-	grep -hv '^0$' "$dir"/i? "$dir"/i?? && fail "connection $n" && break
+	wait $pids || fail "a client fails to connect"
+	grep -hv '^0$' "$dir"/i? "$dir"/i?? && fail "cuInit failed in a client after $n connections" && break
 	n=$((n + 16))
 done
 echo "$n connections in $(($(date +%s) - before)) s"
 until_true 60 settled || fail "after $n connections: $(children "$server" | wc -w) workers, $(count "$server") descriptors"
-alive "$server" || fail "the server is gone"
+alive "$server" || fail "the server has ended"
 growth "$n connections"
 [ "$(memory)" -le $((memory + 1024)) ] || fail "the server's memory grows: $memory KiB, then $(memory)"
 [ "$(maps)" -le $((maps + 4)) ] || fail "the server's mappings grow: $maps, then $(maps)"

@@ -1,4 +1,4 @@
-# What the fault tests share, to be read by them: faults-X.sh BUILD SERVED TRANSPORT CLIENT
+# Functions for the fault tests, which source this file: faults-X.sh BUILD SERVED TRANSPORT CLIENT
 build=$1 served=$2 transport=$3 client=$4
 gangway=$build/bin/gangway
 dir=$(mktemp -d) || exit 1
@@ -12,11 +12,11 @@ fail() {
 	failed=1
 }
 finish() {
-	grep -q 'Sanitizer\|runtime error\|exit status' "$dir/log" && fail "the server complains"
+	grep -q 'Sanitizer\|runtime error\|exit status' "$dir/log" && fail "the server log reports an error"
 	[ $failed = 0 ] || tail -n 200 "$dir/log" | sed 's/^/server: /'
 	exit $failed
 }
-# until SECONDS COMMAND...: runs it again and again until it works.
+# until_true SECONDS COMMAND...: repeats the command until it succeeds or the time is over.
 until_true() {
 	tenths=$(($1 * 10))
 	shift
@@ -29,7 +29,7 @@ until_true() {
 now_ms() { date +%s%3N; }
 listening() { [ "$(grep -c 'listening on' "$dir/log")" -ge "$1" ]; }
 serves=0
-serve() { # further options
+serve() { # further options of gangway serve
 	address=unix:$dir/socket
 	[ "$transport" = tcp ] && address=tcp://:0
 	"$gangway" serve --on "$served" --listen "$address" "$@" 2>>"$dir/log" 8>&- 9>&- &
@@ -39,13 +39,13 @@ serve() { # further options
 	GANGWAY_DEVICE=$(sed -n 's/.*listening on //p' "$dir/log" | tail -n 1)
 	export GANGWAY_DEVICE
 }
-# Nobody but the spare: those who have ended have been waited for.
+# The server has no child but the spare: all workers have ended, and the parent has reaped them.
 alone() { [ "$(children "$server" | wc -w)" -le 1 ]; }
 alive() { kill -0 "$1" 2>/dev/null; }
 gone() { ! alive "$1"; }
 children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
-# Ended by SIGKILL, and its spares with it: one that has just begun still holds the parent's socket.
-slay() { # a worker that may live on
+# Kills the parent by SIGKILL and waits for its spares to end: a spare that has just started still holds the parent's socket.
+slay() { # PID of a worker that may continue
 	orphans=$(children "$server")
 	kill -9 "$server"
 	wait "$server" 2>/dev/null
@@ -53,10 +53,10 @@ slay() { # a worker that may live on
 		[ "$orphan" = "$1" ] || until_true 60 ended "$orphan" || fail "spare $orphan outlives its parent"
 	done
 }
-ended() { ! grep -qs gangway "/proc/$1/cmdline"; } # where it lies dead because nobody waits for it, too
+ended() { ! grep -qs gangway "/proc/$1/cmdline"; } # also true for a zombie
 logged() { grep -q "$1" "$dir/log"; }
 says() { grep -q "$2" "$1" 2>/dev/null; }
-# hold NAME VERB: a client in the background, with a fifo as its stdin; $NAME.out gets what it says.
+# hold NAME VERB: starts a client in the background, with a fifo as its stdin and NAME.out as its output.
 hold() {
 	mkfifo "$dir/$1.in"
 	"$client" "$2" <"$dir/$1.in" >"$dir/$1.out" 2>&1 8>&- 9>&- &
@@ -64,11 +64,11 @@ hold() {
 	exec 9>"$dir/$1.in"
 	until_true 60 says "$dir/$1.out" ready || fail "client $1 does not start: $(cat "$dir/$1.out")"
 }
-release() { # the last one held
+release() { # lets the client held last continue
 	echo go >&9 2>/dev/null
 	exec 9>&-
 }
-worker_of() { # client's pid
-	sed -n "s/gangway\[\([0-9]*\)\]: client $1 of .*connected.*/\1/p" "$dir/log" | tail -n 1 # numbers come again
+worker_of() { # PID of the client
+	sed -n "s/gangway\[\([0-9]*\)\]: client $1 of .*connected.*/\1/p" "$dir/log" | tail -n 1 # process ids are reused: take the last
 }
 once() { timeout 200 "$client" once >"$dir/once.out" 2>&1; }

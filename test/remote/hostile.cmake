@@ -1,4 +1,4 @@
-# It speaks the wire itself.
+# A hostile client, which writes the frames itself.
 add_executable(remote-hostile hostile.c)
 add_dependencies(remote-hostile gen)
 target_link_libraries(remote-hostile PRIVATE call protocol transport util)
@@ -8,9 +8,10 @@ foreach(transport unix tcp)
   set_tests_properties(remote-${transport}-hostile PROPERTIES TIMEOUT 300)
 endforeach()
 
-# And the other way round: a server that lies to libcuda.so.1.
+# A hostile server for libcuda.so.1.
 add_executable(remote-liar liar.c)
 add_dependencies(remote-liar gen)
 target_link_libraries(remote-liar PRIVATE cuda protocol transport util)
 add_test(NAME remote-liar COMMAND remote-liar)
-set_tests_properties(remote-liar PROPERTIES TIMEOUT 300 LABELS notsan) # which lets nobody map memory where the liar says
+# ThreadSanitizer forbids mappings at the addresses that this server names.
+set_tests_properties(remote-liar PROPERTIES TIMEOUT 300 LABELS notsan)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An image is sent once: a second client that loads the same bytes sends only their name.  sent-once.sh BUILD PROGRAM
+# Clients send an image once: a second client that loads the same bytes sends only their hash.  sent-once.sh BUILD PROGRAM
 build=$1 program=$2
 dir=$(mktemp -d) || exit 1
 : >"$dir/log"
@@ -16,6 +16,6 @@ for client in first second; do
 	"$build/bin/gangway" run --on "unix:$dir/socket" -- "$program" 2>"$dir/$client" || { cat "$dir/$client" "$dir/log"; exit 1; }
 done
 grep -q WIRE_IMAGE "$dir/first" || { echo "the first client sent no image"; cat "$dir/first"; exit 1; }
-grep -q WIRE_LOAD "$dir/second" || { echo "the second client counted nothing"; exit 1; }
+grep -q WIRE_LOAD "$dir/second" || { echo "GANGWAY_STATS printed no WIRE_LOAD for the second client"; exit 1; }
 ! grep WIRE_IMAGE "$dir/second" || { echo "the second client sent an image again"; exit 1; }
-[ "$(stat -c %a "$dir/cache/gangway/images")" = 700 ] || { echo "others may read the images"; exit 1; }
+[ "$(stat -c %a "$dir/cache/gangway/images")" = 700 ] || { echo "the mode of the image cache is not 700"; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a server tells about itself: who its clients are and what they do, in Prometheus' form and in JSON; who may
-# end a client; and that odd visitors change nothing.  status.sh BUILD SERVED TRANSPORT CLIENT
+# The server's status page: its clients and their counters as Prometheus metrics and as JSON, the permission to end a
+# client, and invalid requests, which must not disturb the server.  status.sh BUILD SERVED TRANSPORT CLIENT
 . "$(dirname "$0")/faults.sh"
 ask=$build/test/remote/remote-ask
 serve --metrics tcp://127.0.0.1:0
@@ -10,80 +10,80 @@ told=$metrics
 
 answer() { # METHOD PATH STATUS
 	timeout 60 "$ask" "$told" "$1" "$2" >"$dir/answer" 2>&1 || fail "$1 $2: $(cat "$dir/answer")"
-	[ "$(head -n 1 "$dir/answer")" = "$3" ] || fail "$1 $2 is answered by $(head -n 1 "$dir/answer"), not $3"
+	[ "$(head -n 1 "$dir/answer")" = "$3" ] || fail "$1 $2 returned $(head -n 1 "$dir/answer"), expected $3"
 	sed -i 1d "$dir/answer"
 }
 shows() { grep -q -- "$1" "$dir/answer" || fail "$2: $(cat "$dir/answer")"; }
 
 answer GET /status 200
-shows "\"device\": \"$served\"" "the status names no device"
-shows '"clients": 0,' "a server without clients has some"
+shows "\"device\": \"$served\"" "the status does not name the device"
+shows '"clients": 0,' "a server without clients does not report 0 clients"
 
-# A client that holds 8 MiB, which it has copied there.
+# A client that has allocated 8 MiB and copied 8 MiB up.
 hold holder hold
 holder=$held
 exec 8>&9 9>&-
-# A copy is posted, and counted when the server comes to it.
+# The client posts the copy; the worker counts it when it makes the call.
 copied() { answer GET /status 200 && grep -q '"bytes_up": 8388608,' "$dir/answer"; }
 until_true 60 copied
-shows '"clients": 1,' "the client is not counted"
-shows "\"pid\": $holder," "the client's process is not named"
-shows '"bytes_up": 8388608,' "what it copied is not counted"
-shows '"memory": 8388608,' "its memory is not counted"
-[ "$transport" = tcp ] || shows '"program": "remote-client"' "its program is not named"
+shows '"clients": 1,' "the status does not count the client"
+shows "\"pid\": $holder," "the status does not name the client's process"
+shows '"bytes_up": 8388608,' "the status does not count the copied bytes"
+shows '"memory": 8388608,' "the status does not count the client's memory"
+[ "$transport" = tcp ] || shows '"program": "remote-client"' "the status does not name the client's program"
 if command -v python3 >/dev/null; then
-	python3 -m json.tool <"$dir/answer" >/dev/null || fail "the status is no JSON"
+	python3 -m json.tool <"$dir/answer" >/dev/null || fail "the status is not valid JSON"
 fi
 
 if [ "$transport" = unix ]; then
 	"$gangway" top --on "$GANGWAY_DEVICE" --once >"$dir/answer" 2>&1 || fail "gangway top --once: $(cat "$dir/answer")"
-	shows "^ *$holder .* remote-client .* 8.0 MiB .* 8.0 MiB " "gangway top shows no such client"
+	shows "^ *$holder .* remote-client .* 8.0 MiB .* 8.0 MiB " "gangway top does not show the client"
 else
 	"$gangway" top --on "$metrics" --once --json >"$dir/answer" 2>&1 || fail "gangway top: $(cat "$dir/answer")"
-	shows "\"pid\": $holder,.*\"memory\": 8388608," "gangway top shows no such client"
+	shows "\"pid\": $holder,.*\"memory\": 8388608," "gangway top does not show the client"
 fi
 
-# Every line is a comment or a sample; histograms have what they must have.
+# Every line of the metrics is a comment or a sample; histograms have buckets and counts.
 answer GET /metrics 200
 grep -vE '^(# (HELP|TYPE) gangway_[a-z_]+ .+|gangway_[a-z_]+(\{[a-z]+="([^"\\]|\\.)*"(,[a-z]+="([^"\\]|\\.)*")*\})? [0-9.e+-]+)$' \
-	"$dir/answer" >"$dir/odd" && fail "odd lines: $(head -n 3 "$dir/odd")"
+	"$dir/answer" >"$dir/odd" && fail "invalid lines in the metrics: $(head -n 3 "$dir/odd")"
 for name in calls round_trips launches errors copied_bytes; do
-	shows "^gangway_${name}_total{.*client=\"$holder\"" "no $name"
+	shows "^gangway_${name}_total{.*client=\"$holder\"" "the metrics have no ${name}_total of the client"
 done
-shows "^gangway_memory_bytes{.*client=\"$holder\".* 8388608\$" "wrong memory"
-shows 'execution_seconds_bucket{.*le="+Inf"}' "no times"
-shows 'queue_wait_seconds_count{' "no times of waiting"
+shows "^gangway_memory_bytes{.*client=\"$holder\".* 8388608\$" "the metrics have a wrong memory size"
+shows 'execution_seconds_bucket{.*le="+Inf"}' "the metrics have no execution times"
+shows 'queue_wait_seconds_count{' "the metrics have no queue times"
 
-# Who comes with something else is told so, and nobody else notices.
+# Invalid requests get an HTTP error and do not disturb other connections.
 answer GET / 404
 answer PUT /metrics 405
 answer POST /clients/1/end "$([ "$transport" = unix ] && echo 404 || echo 403)"
 head -c 6000 /dev/urandom | timeout 60 "$ask" "$told" - >/dev/null 2>&1
 head -c 6000 /dev/zero | tr '\0' 'a' | timeout 60 "$ask" "$told" - >"$dir/answer" 2>&1
-says "$dir/answer" '^400' || fail "a request without end: $(cat "$dir/answer")"
+says "$dir/answer" '^400' || fail "a request without an end does not get status 400: $(cat "$dir/answer")"
 mkfifo "$dir/crowd.in"
 "$ask" "$told" crowd 40 <"$dir/crowd.in" >"$dir/crowd.out" 2>&1 8>&- &
 exec 9>"$dir/crowd.in"
-until_true 60 says "$dir/crowd.out" ready || fail "no crowd"
+until_true 60 says "$dir/crowd.out" ready || fail "the silent connections were not opened"
 answer GET /status 200
 exec 9>&-
 
-# A client is ended by the server's user, and another is not: over TCP nobody may.
+# The server's user can end a client over the unix socket; over TCP no user can.
 if [ "$transport" = unix ]; then
 	hold victim lost
 	answer POST "/clients/$(worker_of "$held")/end" 200
-	until_true 60 logged 'ending client [0-9]* by request' || fail "that a client was ended is not in the log"
+	until_true 60 logged 'ending client [0-9]* by request' || fail "the log does not report the ended client"
 	release
-	wait "$held" || fail "a client that was ended: $? $(cat "$dir/victim.out")"
+	wait "$held" || fail "the ended client failed: status $? $(cat "$dir/victim.out")"
 else
 	answer POST "/clients/$(worker_of "$holder")/end" 403
 fi
 echo go >&8
 exec 8>&-
-wait "$holder" || fail "a client beside: $? $(cat "$dir/holder.out")"
+wait "$holder" || fail "the other client failed: status $? $(cat "$dir/holder.out")"
 
-# Both sockets go with the server.
+# The server removes both sockets when it ends.
 kill "$server"
 wait "$server"
-[ "$transport" = tcp ] || [ ! -e "$dir/socket.status" ] || fail "the status socket is left behind"
+[ "$transport" = tcp ] || [ ! -e "$dir/socket.status" ] || fail "the server has not removed its status socket"
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a program on a device behind `gangway serve`: through.sh BUILD SERVED TRANSPORT PROGRAM [ARGUMENTS]
-# SERVED is null or cpu, TRANSPORT is unix or tcp. The program's exit status is the test's, unless the server
-# has something to complain about.
+# SERVED is null or cpu, TRANSPORT is unix or tcp.  Exits with the program's status, or with 1 if the server log reports an
+# error.
 build=$1 served=$2 transport=$3
 shift 3
 dir=$(mktemp -d) || exit 1

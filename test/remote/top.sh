@@ -1,5 +1,5 @@
 #!/bin/sh
-# gangway top on a real terminal: three clients on the screen, one is chosen and ended.  top.sh BUILD SERVED unix CLIENT
+# gangway top on a real terminal: shows three clients; the test selects one and ends it.  top.sh BUILD SERVED unix CLIENT
 command -v tmux >/dev/null || { echo "skip: tmux is not installed"; exit 77; }
 . "$(dirname "$0")/faults.sh"
 unset TMUX
@@ -8,8 +8,8 @@ screen() { tmux -S "$dir/tmux" "$@"; }
 shot() { screen capture-pane -p >"$dir/shot" 2>/dev/null && grep -q -- "$1" "$dir/shot"; }
 sees() { until_true 60 shot "$1" || fail "the screen does not show '$1': $(cat "$dir/shot")"; }
 
-"$gangway" top --on "unix:$dir/none" --once >"$dir/out" 2>&1 && fail "top without a server works"
-says "$dir/out" 'no server is listening' || fail "top without a server says: $(cat "$dir/out")"
+"$gangway" top --on "unix:$dir/none" --once >"$dir/out" 2>&1 && fail "gangway top succeeds without a server"
+says "$dir/out" 'no server is listening' || fail "gangway top does not report the missing server: $(cat "$dir/out")"
 
 serve
 hold first hold
@@ -27,7 +27,7 @@ screen -f /dev/null new-session -d -x 130 -y 20 \
 sees '3 of 256 clients'
 sees "$first .* remote-client .* 8.0 MiB"
 sees "$third .*iB .*iB "
-# By process number, least first: where the second is depends on when numbers begin anew.
+# Sort by process id: the position of the second client depends on whether process ids have wrapped.
 downs=$(printf '%s\n' "$first" "$second" "$third" | sort -n | sed "s/.*/Down &/; /^Down $second$/q" | cut -d ' ' -f 1)
 screen send-keys r s s s s s
 sees 'sorted by pid, smallest first'
@@ -39,7 +39,7 @@ screen send-keys y
 sees '2 of 256 clients'
 echo go >&7
 exec 7>&-
-wait "$second" || fail "a client that was ended: $? $(cat "$dir/second.out")"
+wait "$second" || fail "the ended client failed: status $? $(cat "$dir/second.out")"
 kill "$third"
 sees '1 of 256 clients'
 screen send-keys q
@@ -47,5 +47,5 @@ sees 'status 0'
 screen kill-server
 echo go >&8
 exec 8>&-
-wait "$first" || fail "a client beside: $? $(cat "$dir/first.out")"
+wait "$first" || fail "the other client failed: status $? $(cat "$dir/first.out")"
 finish
