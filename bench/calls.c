@@ -1,11 +1,11 @@
 /*
- * What an exported function costs over calling its implementation: the trace and the choice of a
- * device must cost nothing once they are not happening.
+ * The cost of an exported function compared with a direct call of its implementation. Tracing and device
+ * selection must cost nothing when they are inactive.
  *
  *	bench/calls		with GANGWAY_DEVICE=null; again with GANGWAY_TRACE=/dev/null to see the trace
  *
- * Prints nanoseconds a call for cuDriverGetVersion through the library, and for a function of the
- * same size called once directly and once through a pointer.
+ * Prints nanoseconds per call for cuDriverGetVersion through the library, and for a function of the same size
+ * called directly and through a pointer.
  */
 #include <stdio.h>
 #include <time.h>

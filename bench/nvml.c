@@ -1,15 +1,15 @@
 /*
- * What NVML costs a program that watches: the first answers of a fresh process, and a poll of 20 values.
+ * The cost of NVML for a monitoring program: the first answers in a fresh process, and a poll of 20 values.
  *
  *	nvml [ROUNDS [PAUSE_MS [LIBRARY]]]	on the device that GANGWAY_DEVICE names; or another NVML, to compare
  *
- * Cold is nvmlInit_v2, nvmlDeviceGetCount_v2, a handle and nvmlDeviceGetMemoryInfo, each time in a process of its own
- * that has the library loaded; PAUSE_MS later comes the next one, so that a server has a spare worker again.
+ * "Cold" covers nvmlInit_v2, nvmlDeviceGetCount_v2, a handle and nvmlDeviceGetMemoryInfo, each time in a new process
+ * that has already loaded the library. The next process starts PAUSE_MS later, when the server has a spare again.
  *
- * The poll begins a second after the first answers (a worker then has given up what it had ready for a program that
- * computes) and comes ten times a second.
+ * The poll starts one second after the first answers, when the worker has released the resources that it keeps ready
+ * for computing programs, and repeats ten times a second.
  *
- * nvmlDeviceGetPcieThroughput watches for 20 ms before it answers, wherever it is asked: it is timed by itself.
+ * nvmlDeviceGetPcieThroughput samples for 20 ms before it returns, on every device, so the program times it separately.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static double cold(void)
 	return now_us() - start;
 }
 
-/* What monitors ask for every second; most of it has no answer on a processor, which costs the same. */
+/* Values that monitors poll every second. The CPU device does not support most of them, but the call costs the same. */
 static const char *const values[] = {"utilisation", "memory", "temperature", "power", "power limit", "fan", "clock",
 	"clock of the SMs", "clock of the memory", "highest clock", "performance state", "PCIe replays", "why so slow",
 	"PCIe generation", "PCIe width", "encoder", "decoder", "energy", "computing processes", "drawing processes"};
@@ -172,7 +172,7 @@ static double in_a_process(int pause_ms)
 	return t;
 }
 
-/* Value by value, to see which of them the time goes to. */
+/* Time each value separately to show where the time goes. */
 static void measure_each(nvmlDevice_t d, double *t, int rounds)
 {
 	for (int v = 0; v < VALUES; v++) {

@@ -1,8 +1,7 @@
 /*
- * What calls cost that nobody waits for, on whatever device there is: made for `gangway serve --on null`, where
- * only the way there is measured.
+ * The cost of posted calls on any device. Intended for `gangway serve --on null`, which measures only the transport.
  *
- *	bench-remote		prints nanoseconds a call, the best of several rounds, each with a wait at its end
+ *	bench-remote		prints nanoseconds per call: the best of several rounds, each of which ends with a wait
  */
 #include <stdio.h>
 #include <time.h>

@@ -1,8 +1,8 @@
 /*
- * What Gangway adds to the start of a program that does not use it: bench-start GANGWAY [RUNS [PROGRAM]]
+ * The cost that Gangway adds to the start of a program that does not use it: bench-start GANGWAY [RUNS [PROGRAM]]
  *
- * Starts programs by turns as they are, with the audit libraries, with our libraries preloaded, and with all of it, and
- * prints processor time in microseconds, the lower quartile: what else runs on the machine only adds to it.
+ * Starts programs alternately: unchanged, with the audit libraries, with our libraries preloaded, and with both. Prints
+ * the lower quartile of the processor time in microseconds, because other load on the machine only adds time.
  */
 #include <limits.h>
 #include <spawn.h>
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 		{"/usr/bin/python3", "-S", "-c", ""},
 		{"/usr/bin/node", "-e", ""},
 	};
-	static const int share[] = {1, 1, 2, 4, 10}; /* slow ones are run less often */
+	static const int share[] = {1, 1, 2, 4, 10}; /* slow programs run less often */
 	char dir[PATH_MAX - 64], file[PATH_MAX];
 	int runs = argc > 2 ? atoi(argv[2]) : 500;
 

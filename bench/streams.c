@@ -1,12 +1,12 @@
 /*
- * How a device of ours scales when threads with a stream each give it short work: do they get in one another's way?
+ * The scaling of our devices when several threads, each with its own stream, submit short work.
  *
  *	GANGWAY_DEVICE=cpu bench/streams [threads]	(1, 2, 4 and 16 without it)
  *
- * Prints microseconds for a launch of one warp that does next to nothing, waited for each time and in bursts of 32,
- * and for a copy of 4 KiB from pinned memory in the same way: the time that passed over what all threads did in it,
- * and behind it the processors' time that went into one.  What scales takes less time with more threads, down to the
- * number of processors, and no more of the processors' time.
+ * Prints microseconds for a launch of one warp that does almost nothing, with a wait after each launch and in bursts of
+ * 32, and for a copy of 4 KiB from pinned memory in the same way. The first number is elapsed time divided by the
+ * operations of all threads, the second is processor time per operation. If the device scales, elapsed time falls with
+ * more threads, up to the number of processors, and processor time stays constant.
  */
 #include <pthread.h>
 #include <stdio.h>

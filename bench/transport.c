@@ -1,9 +1,9 @@
 /*
- * What crossing to another process costs, over shared memory and over TCP on this machine.
+ * The cost of the transport between two processes, over shared memory and over TCP on this machine.
  *
- *	bench-transport [unix|tcp]		nanoseconds, frames a second and GB/s, medians of 7
+ *	bench-transport [unix|tcp]		nanoseconds, frames per second and GB/s, medians of 7
  *
- * Both sides spin. With fewer processors than threads the TCP numbers say more about the scheduler.
+ * Both sides spin. With fewer processors than threads the TCP numbers mostly measure the scheduler.
  */
 #include "test/transport/pair.h"
 #include "transport/wait.h"
@@ -81,7 +81,7 @@ static double round_trip(struct link *l, struct lane *lane)
 	return (double)(wait_now() - start) / n;
 }
 
-/* What the caller of a posted call pays, with room in the ring. */
+/* The caller's cost of a posted call while the ring has room. */
 static double post_cost(struct link *l, struct lane *lane)
 {
 	char data[SMALL] = {0};
@@ -125,7 +125,7 @@ static double word_trip(struct link *l, struct lane *lane)
 	return (double)(wait_now() - start) / n;
 }
 
-/* Pieces of 4 MiB, two under way; over shared memory nothing moves, so the client writes them: a memcpy. */
+/* Pieces of 4 MiB, two in flight. Shared memory moves no bytes, so the client writes the pieces: a memcpy. */
 static double bulk_up(struct link *l, struct lane *lane)
 {
 	uint32_t size = 4u << 20;
@@ -180,7 +180,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* From nothing to the first reply, with a server that is already there: it accepts again and again. */
+/* Time from connecting to the first reply; the server is already running and accepts repeatedly. */
 static void measure_connect(const char *kind, bool tcp)
 {
 	struct link_config client = link_defaults(false), server = link_defaults(true);

@@ -1,9 +1,9 @@
 /*
- * check.h - the checks of all test programs: a failure is printed with its place, the program goes on, and RESULT() is
- * its exit status. Threads may check, too.
+ * check.h - the checks of all test programs: a failed check prints its location, the program continues, and RESULT() is
+ * the exit status. Checks are thread-safe.
  *
- * CHECK_STOPS in the environment: the first failure ends the program. For programs whose server lies to them, which
- * could do anything with values they never got.
+ * CHECK_STOPS in the environment: the first failure ends the program. For programs with a false server, whose behaviour
+ * after a failed call is undefined.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ static inline void check_failed(void)
 		} \
 	} while (0)
 
-/* A call of the driver, the runtime or NVML succeeds: all of them return 0 then. */
+/* A call of the driver, the runtime or NVML succeeds, that is, returns 0. */
 #define OK(call) CHECK_EQ(call, 0)
 
 #define RESULT() (failures ? 1 : 0)

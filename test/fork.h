@@ -1,9 +1,9 @@
 /*
  * fork.h - for test programs that fork while they have threads: a fork that AddressSanitizer survives.
  *
- * Its allocator does not keep its locks whole over a fork (gcc 12).  A thread that begins holds one for a moment; a child
- * that was forked in it waits for ever, in its first malloc or at its exit.  So under that sanitizer the other threads are
- * to be asleep first, as idle ones are.  Without it a fork is a fork.
+ * The allocator of AddressSanitizer does not protect its locks across a fork (gcc 12). A starting thread holds one
+ * briefly; a child forked at that moment deadlocks in its first malloc or at its exit. So under that sanitizer this
+ * function waits until the other threads sleep. Without the sanitizer it only forks.
  */
 #pragma once
 
@@ -25,9 +25,9 @@ static inline bool thread_sleeps(const char *number)
 	snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", number);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return true; /* it has ended */
+		return true; /* the thread has ended */
 	bool got = read(fd, text, sizeof text - 1) > 0;
-	const char *state = got ? strrchr(text, ')') : NULL; /* behind the name */
+	const char *state = got ? strrchr(text, ')') : NULL; /* after the name */
 	close(fd);
 	return !state || state[2] == 'S';
 }

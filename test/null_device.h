@@ -17,7 +17,7 @@ static void null_storage(CUcontext ctx)
 	(void)ctx;
 }
 
-/* Prepares the session as a worker does before its client connects.  Exits with 77 if the device does not open. */
+/* Prepares the session as a worker does before its client connects. Exits with 77 if the device cannot be opened. */
 static void null_session_init(struct session *s, struct stats *stats)
 {
 	static struct cuda_ops table;

@@ -1,12 +1,13 @@
 /*
- * The processors of this machine on which a program is disturbed least, as taskset takes them.
+ * Find the least disturbed processors of this machine, and print them in taskset's format.
  *
  *	quiet [-v] N		the N best
  *	quiet -t NUMBER		how disturbed one is now: what the loop takes there, in ns
  *
- * A virtual processor shares its core with another one, which may be anybody's, and goes half as fast while that one
- * works.  So a loop that fills a core is timed on each, in turn, for a second; those that come out best are named.
- * -v: what each took, compared with the best of all, on standard error.
+ * A virtual processor shares its core with another virtual processor, perhaps of another tenant, and runs at half speed
+ * while that one is busy. The program therefore times a loop that fills a core on each processor in turn for a second,
+ * and prints the fastest processors.
+ * -v: print each processor's time relative to the best, on standard error.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -20,7 +21,7 @@
 
 static struct processor {
 	int number;
-	double sum; /* of what the loop took */
+	double sum; /* of the loop times */
 } all[MOST];
 
 static double now_us(void)
@@ -31,7 +32,7 @@ static double now_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* Several chains of cheap work side by side: a core that is shared cannot hide it. */
+/* Several independent chains of cheap instructions: they run visibly slower on a shared core. */
 static double loop(void)
 {
 	static volatile uint64_t sink;
@@ -62,7 +63,7 @@ static double timed_on(int processor)
 	return loop();
 }
 
-/* For as long as it takes somebody else to have had a turn. */
+/* Sleep long enough for another process to be scheduled. */
 static double now_on(int processor)
 {
 	double start = now_us(), sum = 0;

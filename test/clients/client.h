@@ -1,6 +1,6 @@
 /*
- * client.h - for programs that use NVIDIA's libraries without their headers: open them, call the driver, and check that
- * the work reached the device.
+ * client.h - for programs that use NVIDIA's libraries without their headers: open the libraries, call the driver, and
+ * check that the work reached the device.
  *
  * The loader finds the libraries by SONAME, through LD_LIBRARY_PATH. No part of them is in this tree.
  */
@@ -41,7 +41,7 @@ static void *client_find(void *library, const char *name)
 
 #define FIND(library, pointer) (pointer = (__typeof__(pointer))client_find(library, #pointer))
 
-/* The driver's functions that the clients use themselves. */
+/* Driver functions that the clients call directly. */
 static struct {
 	__typeof__(cuInit) *cuInit;
 	__typeof__(cuDeviceGet) *cuDeviceGet;
@@ -60,7 +60,7 @@ static struct {
 
 #define DRIVER(name) (d.name = (__typeof__(d.name))client_find(library, #name))
 
-/* The primary context of device 0 becomes current, as a runtime would make it. */
+/* Make the primary context of device 0 current, as a runtime does. */
 static inline void client_driver(void)
 {
 	void *library = client_open("libcuda.so.1");
@@ -79,7 +79,7 @@ static inline void client_driver(void)
 		exit(1);
 }
 
-/* Device memory with these bytes in it. */
+/* Allocate device memory and copy these bytes into it. */
 static inline CUdeviceptr client_upload(const void *bytes, size_t size)
 {
 	CUdeviceptr p = 0;
@@ -89,7 +89,7 @@ static inline CUdeviceptr client_upload(const void *bytes, size_t size)
 	return p;
 }
 
-/* How many launches the null device has recorded; -1: not on the null device. */
+/* Number of launches that the null device has recorded; -1 on other devices. */
 static inline int client_launches(void)
 {
 	const char *path = getenv("GANGWAY_NULL_LOG");
@@ -105,7 +105,7 @@ static inline int client_launches(void)
 	return lines;
 }
 
-/* The step that just ended must have launched something, where that can be seen. */
+/* Check that the last step launched a kernel, if the device records launches. */
 static inline void client_step(const char *what, int before)
 {
 	int now = client_launches();

@@ -1,8 +1,8 @@
 /*
  * NVIDIA's runtime of any release on our driver: cudart SONAME.
  *
- * The program does by hand what nvcc's host code does, so that it works with runtimes of all releases: it registers a
- * fatbin with PTX, its kernel and its variable.
+ * The program registers a fatbin with PTX, its kernel and its variable by hand, as nvcc's host code does, so that it
+ * works with runtimes of all releases.
  */
 #include "test/clients/client.h"
 
@@ -87,7 +87,7 @@ static void find_all(void *l)
 	"%rd1, %rd2;\n" \
 	"	st.global.u32 [%rd1], %r1;\n	ret;\n}\n"
 
-/* The layout is that of abi/fatbin.h, spelled out for one entry of plain PTX. */
+/* The layout of abi/fatbin.h, written out for one entry of uncompressed PTX. */
 static const struct __attribute__((aligned(8))) {
 	uint32_t magic;
 	uint16_t version, header;
@@ -121,7 +121,7 @@ static struct {
 	void *more;
 } wrapper = {0x466243B1, 1, &fatbin, NULL};
 
-/* Their addresses are the names by which a program knows kernel and variable. */
+/* The runtime identifies the kernel and the variable by these addresses. */
 static char plus, offset;
 
 static void **register_code(void)
@@ -146,7 +146,7 @@ static void launch(int *out, int value, void *stream)
 	expect_launch("plus", 1, 1, 1, 64, 1, 1, &p, 12);
 }
 
-/* What has changed its name or shape between releases is looked up by hand. */
+/* Functions whose name or signature changed between releases are looked up with dlsym. */
 static void about_device(void *library)
 {
 	static char properties[8192]; /* the largest has about 1100 bytes; all begin with the name */
@@ -195,7 +195,7 @@ static void use_more(void)
 	CHECK(blocks > 0);
 }
 
-/* A graph of what a stream captured, launched twice. */
+/* Capture a stream into a graph and launch the graph twice. */
 static void use_graph(void)
 {
 	void *stream, *graph = NULL, *exec = NULL;

@@ -1,4 +1,4 @@
-/* cuFFT of any release: a plan of complex numbers, run forward and backward. */
+/* cuFFT of any release: a complex-to-complex plan, executed forward and backward. */
 #include "test/clients/client.h"
 
 enum { COMPLEX = 0x29, FORWARD = -1, INVERSE = 1 };

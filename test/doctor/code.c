@@ -1,7 +1,7 @@
 /*
- * GPU code as nvcc packs it, in a library of nothing else: CODE is a list of entries, as in
+ * A library that contains only GPU code in nvcc's format. CODE is a list of entries:
  *	-DCODE="ENTRY(FATBIN_ELF, 90) ENTRY(FATBIN_PTX, 75)"
- * The machine code is not one that could run: nobody here runs it.
+ * The machine code is not executable; no test runs it.
  */
 #include "abi/fatbin.h"
 
@@ -25,12 +25,12 @@ struct piece {
 
 static const struct piece list[] = {CODE};
 
-/* As nvcc 13 puts one in front where device code was not linked: there is nothing in it. */
+/* nvcc 13 puts an empty fatbin like this one first if device code was not linked. */
 static const struct fatbin_header empty
 	__attribute__((section(".nv_fatbin"), used)) = {FATBIN_MAGIC, FATBIN_VERSION, sizeof(struct fatbin_header), 0};
 
 #ifdef RUNTIME
-/* As programs that are linked with libcudadevrt have it: for GPUs that are named, and for those of tomorrow. */
+/* Programs linked with libcudadevrt have this fatbin: code for named GPUs and PTX for newer ones. */
 #define RUNTIME_TEXT \
 	".version 9.0\n.target sm_121\n.address_size 64\n.entry _0_22_cuda_device_runtime_cu_memset() { ret; }\n"
 static const struct {

@@ -1,5 +1,5 @@
 /*
- * Stand-ins for libraries of others, which define names and do nothing. CMakeLists.txt builds several variants:
+ * Stand-ins for other vendors' libraries, which define names and do nothing. CMakeLists.txt builds several variants:
  *
  *	BULK		as large as a driver, because stubs are recognised by their size
  *	NOTE		the build note of another build of ours

@@ -1,5 +1,5 @@
 /*
- * Print ld.so.cache in a form that can be compared with ldconfig -p: ldcache [FILE]
+ * Print ld.so.cache in a form comparable with the output of ldconfig -p: ldcache [FILE]
  */
 #include <stdio.h>
 #include <string.h>

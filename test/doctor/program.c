@@ -1,5 +1,5 @@
 /*
- * Programs for the cases. They are inspected, not run, and contain only names:
+ * Programs for the cases. doctor inspects them and does not run them. They contain only names:
  *
  *	CALLS		functions of other libraries: CALL(cuInit) CALL(cudaMalloc)
  *	WORD		a text in the file

@@ -1,18 +1,19 @@
 /*
- * Somebody sits between real programs and a whole server, and changes what the programs say: values, forged
- * handles, other calls, cut and longer frames, the same again, older ones, other pieces.  What is changed was right
- * a moment ago, so it gets as deep into the server as the programs do.
+ * A relay between real programs and a complete server changes the programs' requests: values, forged handles, other
+ * calls, truncated and extended frames, repeated and older frames, other pieces. The changed requests were valid, so
+ * they reach the same code in the server as the programs' own.
  *
  *	fuzz_between SECONDS GANGWAY DEVICE SEED PROGRAM...		SEED 0: any
  *
- * With LIES=FOLDER in the environment it is the server's words that are changed, and what a sanitizer says of the
- * programs is left in that folder: those must not crash in code of ours (said.h), and must end when their link has.
+ * With LIES=FOLDER in the environment the relay changes the server's replies instead, and stores the sanitizer reports
+ * of the programs in that folder. The programs must not crash in our code (said.h), and must exit after their link
+ * ends.
  *
- *	program ── tcp ── relay: takes frames apart, changes them, numbers them anew ── tcp ── worker
- *	program ── unix ─ relay: passes descriptors on, keeps them, and writes into the rings ─ unix ── worker
+ *	program ── tcp ── relay: parses frames, changes them and renumbers them ── tcp ── worker
+ *	program ── unix ─ relay: forwards and keeps descriptors, and writes into the rings ─ unix ── worker
  *
- * Else what becomes of the programs does not matter.  A worker may end a session; it must not die, and the parent must go
- * on serving: the log tells.
+ * Otherwise the programs' results do not matter. A worker may end a session, but it must not die, and the parent must
+ * continue to serve. The fuzzer checks the server's log for this.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,27 +31,27 @@
 #include "wire/wire.h"
 
 #define ROUND_MS 4000
-#define LAST_MS  100000 /* for a program whose links have ended */
+#define LAST_MS  100000 /* time limit of a program after its links have ended */
 #define LINKS    64
-#define QUIET_MS 600 /* nothing goes either way: somebody waits for what will not come */
+#define QUIET_MS 600 /* without traffic in either direction: one side waits for a frame that will not arrive */
 #define SAVED    32
-#define KEPT     (64u << 10) /* bytes of pieces that are kept to be sent again */
+#define KEPT     (64u << 10) /* bytes of pieces kept for repetition */
 #define TICKETS  (1u << 16)
 
 static struct tally {
 	_Atomic unsigned long frames, changed, links;
-	_Atomic unsigned reached[WIRE_NVML_END], answered[WIRE_NVML_END]; /* by call; answered: with success */
+	_Atomic unsigned reached[WIRE_NVML_END], answered[WIRE_NVML_END]; /* per call; answered: with success */
 } *tally;                                                                 /* shared with the relays */
 
-static const char *lies; /* where the programs' last words are left: the server's are changed */
+static const char *lies; /* folder for sanitizer reports; if set, the relay changes the server's replies */
 
 /* ---- TCP ---- */
 
 static struct {
 	int client, server;
 	pthread_mutex_t lock;
-	uint64_t next;          /* the number of the next frame that the server gets */
-	uint64_t back[TICKETS]; /* what the client calls it; ~0: it has not sent that */
+	uint64_t next;          /* ticket of the next frame to the server */
+	uint64_t back[TICKETS]; /* the client's ticket for that frame; ~0: the client did not send it */
 } relay;
 
 static bool get(int fd, void *to, size_t size)
@@ -73,7 +74,7 @@ static bool put(int fd, const void *from, size_t size)
 	return true;
 }
 
-/* Bytes that follow a frame. */
+/* Number of bytes that follow a frame. */
 static size_t tail(const struct message *m)
 {
 	struct piece p;
@@ -106,7 +107,7 @@ static bool move_bytes(size_t size)
 	return true;
 }
 
-/* With the next number; ours: the client knows nothing of it.  A head that lies has no more behind it than there is. */
+/* Sends a frame with the next ticket; ours: the client does not know it. Sends no more than the body holds. */
 static bool send_up(struct message *m, bool ours)
 {
 	size_t size = frame_bytes(m->head.payload, m->head.npieces) - sizeof m->head;
@@ -125,7 +126,7 @@ static bool send_up(struct message *m, bool ours)
 	return sent;
 }
 
-/* One that was sent before, or this one once more: with bytes of our own where it has pieces. */
+/* Repeats an earlier frame or this one; our own bytes replace the bytes of its pieces. */
 static bool send_again(const struct message *old)
 {
 	static struct message copy;
@@ -185,7 +186,7 @@ static bool downwards(struct message *m, unsigned long n)
 		passed = theirs != ~0ull;
 		m->head.ticket = theirs;
 	}
-	left = tail(m); /* the bytes of the pieces come, whatever is said of them */
+	left = tail(m); /* the bytes of the pieces follow, whatever the changed frame says */
 	if (lies && now_is_the_time(n)) {
 		tally->changed++;
 		change(m);
@@ -235,7 +236,7 @@ static void serve_link(int client, unsigned tcp, uint64_t seed)
 	relay.client = client;
 	relay.server = address_connect(served.address[tcp], deadline, NULL);
 	if (relay.server < 0)
-		_exit(2); /* the server does not serve any more */
+		_exit(2); /* the server no longer serves */
 	fcntl(relay.server, F_SETFL, 0);
 	if (hello_receive(client, &asked, deadline) || hello_send(relay.server, &asked, deadline) ||
 		hello_receive(relay.server, &answer, deadline) || hello_send(client, &answer, deadline))
@@ -260,13 +261,13 @@ static void run_program(const char *program, const char *address)
 		dup2(null, 1), dup2(null, 2);
 	setenv("GANGWAY_DEVICE", address, 1);
 	setenv("NO_RESULTS", "1", 1);
-	setenv("GANGWAY_CONNECTIONS", "1", 1); /* the relay takes one apart */
+	setenv("GANGWAY_CONNECTIONS", "1", 1); /* the relay parses one connection */
 	said_to(lies);
 	execl(program, program, (char *)NULL);
 	_exit(127);
 }
 
-/* The relays end, and with them the program's links: then it has to end, too.  Else 4; 8: it crashed in code of ours. */
+/* End the relays and so the program's links; the program must then exit. 4: it did not; 8: it crashed in our code. */
 static int last_words(
 	const char *program, uint64_t seed, pid_t pid, int status, bool ended, const pid_t *relays, unsigned n)
 {
@@ -279,7 +280,7 @@ static int last_words(
 	return said_ours(lies, program, seed, pid, status) ? 8 : 0;
 }
 
-/* One program, with a relay for each of its links.  2: nobody answers any more. */
+/* Run one program with a relay for each of its links. 2: the server no longer answers. */
 static int play(const char *program, uint64_t seed)
 {
 	char where[256], address[256], error[LINK_ERROR_TEXT];
@@ -291,7 +292,7 @@ static int play(const char *program, uint64_t seed)
 	chance_state = seed * 0x9e3779b97f4a7c15 | 1;
 	rarely = 1u << (1 + roll() % 8);
 	spared = (unsigned)(roll() % (roll() % 2 ? 8 : 400));
-	if (getenv("SPARE")) /* to see that the relay itself does no harm */
+	if (getenv("SPARE")) /* check that the relay alone does no harm */
 		spared = ~0u;
 	snprintf(where, sizeof where, tcp ? "tcp://127.0.0.1:0" : "unix:%s/between", served.folder);
 	listener = link_listen(where, 0600, error);
@@ -364,13 +365,13 @@ int main(int argc, char **argv)
 		       served.pid > 0 ? kill(served.pid, SIGKILL) : 0, 1;
 	do {
 		fflush(NULL);
-		/* a process of its own: whatever it starts, it alone waits for */
+		/* a separate process waits for everything that the round starts */
 		pid_t pid = fork();
 		int status = 0;
 		if (!pid)
 			status = play(argv[5 + seed % (unsigned)(argc - 5)], seed), fflush(stdout), _exit(status);
 		waitpid(pid, &status, 0);
-		bad += WIFEXITED(status) && WEXITSTATUS(status) & 12; /* a program's end: there are others */
+		bad += WIFEXITED(status) && WEXITSTATUS(status) & 12; /* a failed program; other rounds continue */
 		failed = !WIFEXITED(status) || WEXITSTATUS(status) & 2 ||
 			 waitpid(served.pid, &status, WNOHANG) == served.pid;
 		rounds++;

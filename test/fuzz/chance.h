@@ -1,11 +1,11 @@
-/* chance.h - random numbers for fuzzers that can be run again, and values that have broken programs before. */
+/* chance.h - reproducible random numbers for fuzzers, and values that have broken programs before. */
 #pragma once
 
 #include <stdint.h>
 #include <stddef.h>
 #include <string.h>
 
-static _Thread_local uint64_t chance_state = 1; /* a thread seeds its own */
+static _Thread_local uint64_t chance_state = 1; /* each thread seeds its own */
 
 static inline uint64_t roll(void)
 {
@@ -25,7 +25,7 @@ static inline void chance_remember(uint64_t v)
 		chance_seen[chance_nseen++ % 256] = v;
 }
 
-/* Values that are right, and stay in the game however much else is seen. */
+/* Valid values, which remain selectable however many others are recorded. */
 static uint64_t chance_right[64];
 static unsigned chance_nright;
 
@@ -59,7 +59,7 @@ static inline uint64_t odd_value(void)
 	}
 }
 
-/* Fills `size` bytes with 4- and 8-byte values, mostly of the one kind or the other. */
+/* Fills `size` bytes with 4- and 8-byte values, mostly of one of the two sizes. */
 static inline void odd_bytes(uint8_t *p, size_t size)
 {
 	unsigned narrow = roll() % 2 ? 3 : 0;

@@ -1,4 +1,4 @@
-/* change.h - changes of what was right a moment ago, seldom enough that the rest of it still is. */
+/* change.h - changes to valid frames, rare enough that the remaining frames stay valid. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,15 +9,15 @@
 
 #define PAYLOAD (256u << 10)
 
-static unsigned rarely; /* one frame of so many is changed */
-static unsigned spared; /* and none of the first ones */
+static unsigned rarely; /* one frame out of this many is changed */
+static unsigned spared; /* the first frames that are never changed */
 
 static bool now_is_the_time(unsigned long frame)
 {
 	return frame >= spared && roll() % rarely == 0;
 }
 
-/* Numbers that the two have used: handles, addresses, sizes. */
+/* Values that both sides have used: handles, addresses, sizes. */
 static void learn(const uint8_t *p, size_t size)
 {
 	uint64_t v;
@@ -61,13 +61,13 @@ static unsigned another_op(unsigned op)
 	}
 }
 
-/* A frame as it is on a stream, without the bytes of its pieces. */
+/* A frame as sent over TCP, without the bytes of its pieces. */
 struct message {
 	struct frame_head head;
 	uint8_t body[PAYLOAD + LINK_PIECES * sizeof(struct piece)];
 };
 
-/* The frame without its pieces; they stay as many as they are. */
+/* The frame without its pieces; their number stays the same. */
 static void change(struct message *m)
 {
 	uint8_t pieces[LINK_PIECES * sizeof(struct piece)];
@@ -86,7 +86,7 @@ static void change(struct message *m)
 		m->head.payload += (uint32_t)(roll() % 64);
 		break;
 	case 3:
-		if (n) /* elsewhere, or outside */
+		if (n) /* another position, or one outside the arena */
 			memcpy(pieces, &(uint32_t){(uint32_t)odd_value()}, 4);
 		break;
 	case 4:

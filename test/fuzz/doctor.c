@@ -1,4 +1,4 @@
-/* Whatever a log, a trace, a service's file or a program holds, the readers of doctor answer or pass it over. */
+/* The readers of doctor parse or skip any content of a log, a trace, a service file or a program. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

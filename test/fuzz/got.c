@@ -1,6 +1,6 @@
 /*
- * Whatever the tables of an object are that ld.so has mapped, no byte outside of its one segment is read or
- * written: an input is sixteen entries of a dynamic section, then what lies in the segment behind the headers.
+ * Whatever tables a mapped object has, the reader neither reads nor writes outside the object's one segment. An input
+ * is sixteen entries of a dynamic section, followed by the content of the segment after the headers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t head = size < sizeof *dynamic * ENTRIES ? size : sizeof *dynamic * ENTRIES;
 	size_t rest = size - head < (PAGES - 1) * PAGE ? size - head : (PAGES - 1) * PAGE;
 
-	if (!image) { /* the page behind it is nobody's */
+	if (!image) { /* the next page is not mapped */
 		image = mmap(NULL, (PAGES + 1) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (image == MAP_FAILED)
 			abort();

@@ -1,8 +1,8 @@
 /*
- * Whatever bytes the image readers are given, they answer or refuse; they never read outside, loop or leak.
+ * For any input, the image readers parse or refuse the bytes; they never read out of bounds, loop or leak.
  *
- * The whole input is one image: its entries are unpacked and read, selected from and described. What lies in
- * LZ4 or zstd is out of a mutator's reach, so the input is also read directly as a cubin.
+ * The whole input is one image: the target unpacks, reads, selects and describes its entries. A mutator cannot reach
+ * the content of LZ4 or zstd data, so the target also reads the input directly as a cubin.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Entries to unpack at most: a small file may claim many large ones, one after another. */
+/* Limit of entries to unpack: a small file may declare many large ones. */
 #define ENTRIES 64
 
-static volatile unsigned long sink; /* so that reading is not optimised away */
+static volatile unsigned long sink; /* keeps the compiler from removing the reads */
 
 static void touch(const void *data, size_t size)
 {
@@ -61,7 +61,7 @@ static void read_entry(const struct image_entry *e)
 
 	touch(e->payload, e->stored_size);
 	touch(e->options.data, e->options.size);
-	/* A claim that is possible costs memory; the fuzzer would only run out of it. */
+	/* A large but possible size costs memory, and the fuzzer would only run out of memory. */
 	if (e->raw_size > 1 << 24 || image_payload(e, &blob))
 		return;
 	touch(blob.data, blob.size);

@@ -1,6 +1,6 @@
 /*
- * Whatever PTX says, running it ends in a result or a fault: the kernel reaches nothing that it was not
- * given, and the process lives on.
+ * Running any PTX ends in a result or a fault. The kernel accesses only memory that it was given, and the process
+ * survives.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* Whatever bytes are an /etc/ld.so.cache, its reader answers or refuses; it never reads outside or loops. */
+/* For any content of /etc/ld.so.cache, the reader parses or refuses it; it never reads out of bounds or loops. */
 #include <string.h>
 #include "loader/ldcache.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static volatile size_t sink; /* so that reading is not optimised away */
+static volatile size_t sink; /* keeps the compiler from removing the reads */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

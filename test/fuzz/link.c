@@ -1,10 +1,10 @@
 /*
- * Whatever is handed to cuLinkAddData on the CPU device, as whatever it is called, is linked or refused; what was
- * linked is an image that loads or is refused; and nothing of it stays behind.
+ * cuLinkAddData on the CPU device links or refuses any input of any declared type. The linked image loads or is
+ * refused, and nothing leaks.
  *
  *	input	part | part | ...	part: kind (1 byte: CUjitInputType), length (4 bytes), bytes
  *
- * A length of more than there is means all that there is.
+ * A length beyond the end of the input means the rest of the input.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PARTS 8
 
-/* A heap block of exactly this size: a sanitizer sees the first byte too many. */
+/* A heap block of exactly this size, so that a sanitizer detects the first byte out of bounds. */
 static void add(CUlinkState l, unsigned kind, const uint8_t *data, size_t size)
 {
 	void *copy = malloc(size ? size : 1);

@@ -1,4 +1,4 @@
-/* The list of what gangway install wrote: whatever it says, only paths of ours come out of it. */
+/* The manifest of gangway install: for any content, the reader returns only our own paths. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

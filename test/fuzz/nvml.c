@@ -1,6 +1,6 @@
 /*
- * libnvidia-ml.so.1 against a server that lies: whatever is answered, and of whatever length, the process that asks
- * survives, texts end, and nothing is written but what was asked for.
+ * libnvidia-ml.so.1 with a server that sends false replies: for any reply of any length, the calling process survives,
+ * strings are terminated, and only the requested output is written.
  *
  *	fuzz_nvml SECONDS [SEED]
  */
@@ -25,7 +25,7 @@ static int listener;
 static atomic_bool over;
 static atomic_ulong answers, together;
 
-/* ---- the liar ---- */
+/* ---- the false server ---- */
 
 static uint32_t likely_size(const struct frame *f)
 {
@@ -50,7 +50,7 @@ static bool is_sensor(const struct frame *f)
 	return likely_size(f) == sizeof(unsigned) && f->op < WIRE_NVML_DEVICES;
 }
 
-/* Answers to questions that came together, of the right lengths or nearly so. */
+/* Replies to batched queries, with correct or nearly correct lengths. */
 static uint32_t lie_together(const struct frame *f, uint8_t *room, uint32_t most)
 {
 	uint32_t n = (f->size - sizeof(struct wire_request)) / (sizeof(struct wire_nvml_one) + 24);
@@ -77,10 +77,10 @@ static int lie(struct link *l)
 		return err;
 	uint32_t size =
 		roll() % 8 ? sizeof(struct wire_reply) + ((likely_size(&f) + 7) & ~7u) : (uint32_t)(roll() % 8192);
-	/* the calls have answers of a few sizes: guess until one fits */
+	/* replies have a few possible sizes: guess until one fits */
 	if (f.op < WIRE_NVML_DEVICES && !is_sensor(&f) && roll() % 2)
 		size = sizeof(struct wire_reply) + (uint32_t)(roll() % 12) * 8;
-	bool honest = is_sensor(&f) && roll() % 32; /* until it asks together */
+	bool honest = is_sensor(&f) && roll() % 32; /* until the client batches its queries */
 	if (f.op == WIRE_NVML_TOGETHER)
 		size = 4096;
 	else if (honest)
@@ -90,7 +90,7 @@ static int lie(struct link *l)
 	odd_bytes(room, size);
 	if (size >= sizeof(struct wire_reply) && (honest || roll() % 4))
 		memset(room, 0, sizeof(struct wire_reply));
-	if (f.op == WIRE_NVML_DEVICES && size > 16 && roll() % 8) /* let it go on */
+	if (f.op == WIRE_NVML_DEVICES && size > 16 && roll() % 8) /* let the client continue */
 		memcpy(room + 8, &(uint32_t){roll() % 20}, 4);
 	if (f.op == WIRE_NVML_TOGETHER && roll() % 8)
 		size = lie_together(&f, room, size);
@@ -119,7 +119,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* ---- the one who asks ---- */
+/* ---- the caller ---- */
 
 #define ARGS 8
 #define ROOM 4096
@@ -128,7 +128,7 @@ typedef int (*any_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t
 
 static void text_calls(const struct nvml_ops *t)
 {
-	char *text = malloc(96); /* of its own, so that a sanitizer sees who goes beyond it */
+	char *text = malloc(96); /* a separate block, so that a sanitizer detects an overrun */
 	nvmlDevice_t d;
 	unsigned n = 0;
 
@@ -175,7 +175,7 @@ static void value_calls(const struct nvml_ops *t)
 	free(m), free(m2), free(p), free(u), free(pages);
 }
 
-/* Twice the same, so that the second poll is asked together. */
+/* Repeat the same calls, so that the second poll is batched. */
 static void poll_calls(const struct nvml_ops *t)
 {
 	unsigned *v = malloc(sizeof *v);
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
 			continue;
 		opened++;
 		for (int i = 0; i < 20; i++) {
-			poll_calls(&table); /* first: the others soon lose their link */
+			poll_calls(&table); /* first: the other calls soon lose their link */
 			text_calls(&table);
 			value_calls(&table);
 		}

@@ -1,10 +1,10 @@
-/* Whatever bytes are a program or a library, the reader of doctor answers or refuses; it never reads outside or loops. */
+/* For any program or library file, doctor's reader parses or refuses it; it never reads out of bounds or loops. */
 #include <string.h>
 #include "loader/elf_object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static volatile size_t sink; /* so that reading is not optimised away */
+static volatile size_t sink; /* keeps the compiler from removing the reads */
 
 static void touch(const char *text)
 {

@@ -1,13 +1,13 @@
 /*
- * poke.h - the part of between.c that sits in shared memory: it passes descriptors on, keeps the memory that they are,
- * and changes what is in it after one side has written it and, with luck, before the other has read it.
+ * poke.h - the part of between.c that works on shared memory: it forwards descriptors, keeps the memory behind them,
+ * and changes its content after one side has written it and, with luck, before the other side has read it.
  */
 #pragma once
 
 static struct {
-	struct control *control; /* and the board behind it */
+	struct control *control; /* followed by the board */
 	struct lane_control *lanes[LINK_LANES];
-	uint64_t at[LINK_LANES], down[LINK_LANES]; /* where the next frame of each begins, and the next reply */
+	uint64_t at[LINK_LANES], down[LINK_LANES]; /* start of the next frame and of the next reply in each lane */
 	_Atomic unsigned nlanes;
 	uint32_t ring;
 } shared;
@@ -19,7 +19,7 @@ static void *map_all(int fd, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The server's first message has the memory, the client's bring lanes. */
+/* The server's first message carries the link's memory, the client's messages carry lanes. */
 static void keep(const uint32_t *message, const int *fds, unsigned nfds, const struct hello *agreed)
 {
 	if (message[0] == UNIX_MEMORY && nfds == 3)
@@ -31,7 +31,7 @@ static void keep(const uint32_t *message, const int *fds, unsigned nfds, const s
 	}
 }
 
-/* A message with its descriptors, from one to the other. */
+/* Forwards a message with its descriptors. */
 static bool pass_on(int from, int to, bool up, const struct hello *agreed)
 {
 	union {
@@ -60,7 +60,7 @@ static bool pass_on(int from, int to, bool up, const struct hello *agreed)
 	return n > 0;
 }
 
-/* The frame that was published just now, if the worker has not yet taken it. */
+/* The frame published last, if the worker has not taken it yet. */
 static void poke_frame(unsigned lane, unsigned long n)
 {
 	uint8_t *record = (uint8_t *)shared.lanes[lane] + 4096 + (shared.at[lane] & (shared.ring - 1));
@@ -73,7 +73,7 @@ static void poke_frame(unsigned lane, unsigned long n)
 	tally->frames++;
 	if (head.op < WIRE_NVML_END)
 		tally->reached[head.op]++;
-	size_t size = head.payload < (size_t)(end - record) - sizeof head ? head.payload : 0; /* it may wrap: let it */
+	size_t size = head.payload < (size_t)(end - record) - sizeof head ? head.payload : 0; /* ignore wrapping */
 	learn(record + sizeof head, size);
 	if (!lies && now_is_the_time(n)) {
 		tally->changed++;
@@ -82,7 +82,7 @@ static void poke_frame(unsigned lane, unsigned long n)
 	shared.at[lane] += record_bytes(head.payload, head.npieces);
 }
 
-/* A reply that the program has perhaps not yet taken.  True: there was one. */
+/* A reply that the program may not have taken yet. True: there was one. */
 static bool poke_reply(unsigned lane, unsigned long n)
 {
 	uint8_t *ring = (uint8_t *)shared.lanes[lane] + 4096 + shared.ring;
@@ -94,7 +94,7 @@ static bool poke_reply(unsigned lane, unsigned long n)
 	memcpy(&head, ring + at, sizeof head);
 	if (head.payload > shared.ring / 2 || head.npieces > LINK_PIECES)
 		return false;
-	size_t size = head.payload < shared.ring - at - sizeof head ? head.payload : 0; /* it may wrap: let it */
+	size_t size = head.payload < shared.ring - at - sizeof head ? head.payload : 0; /* ignore wrapping */
 	learn(ring + at + sizeof head, size);
 	if (now_is_the_time(n)) {
 		tally->changed++;
@@ -104,7 +104,7 @@ static bool poke_reply(unsigned lane, unsigned long n)
 	return true;
 }
 
-/* Words tell the program what is done. */
+/* Changes words, which tell the program what has completed. */
 static void poke_words(void)
 {
 	struct word *words = (struct word *)((uint8_t *)shared.control + 4096 + BOARD_SLOTS * sizeof(uint64_t));
@@ -112,7 +112,7 @@ static void poke_words(void)
 	words[roll() % 64].value += (uint32_t)odd_value();
 }
 
-/* Cursors, flags, words and the board itself. */
+/* Changes cursors, flags, words and the board. */
 static void poke_cursors(void)
 {
 	uint64_t v = odd_value();

@@ -1,4 +1,4 @@
-/* The file that `gangway run` is asked to start: its ELF headers, its #! line. */
+/* A file for `gangway run` to start: its ELF headers, its #! line. */
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memset(&p, 0x5a, sizeof p);
 		if (program_read_elf(fd, &p) && (p.kind == PROGRAM_DYNAMIC || p.kind == PROGRAM_MUSL) &&
 			strnlen(p.loader, PATH_MAX) == PATH_MAX)
-			__builtin_trap(); /* not ended */
+			__builtin_trap(); /* not terminated */
 		if (program_read_script(fd, interpreter, rest) && (!*interpreter || strlen(interpreter) >= 256))
 			__builtin_trap();
 	}

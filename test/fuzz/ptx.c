@@ -1,6 +1,6 @@
 /*
- * Whatever text the PTX parser is given, it answers or refuses; it never reads outside, loops or
- * leaks, and what it accepts is what the header promises.
+ * For any text, the PTX parser accepts or refuses it; it never reads out of bounds, loops or leaks, and everything
+ * that it accepts satisfies the promises of its header.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static void read_function(struct ptx_function *f)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* A copy of the exact size, so that reading one byte too far is seen. */
+	/* A copy of the exact size, so that a sanitizer detects the first byte out of bounds. */
 	char *text = malloc(size ? size : 1);
 	struct ptx_module *m;
 

@@ -1,7 +1,7 @@
 /*
- * run.c - runs a libFuzzer target without libFuzzer: every file of a corpus, then random changes of them
- *until the time is over. It has no eyes for coverage, so it finds less; but it runs with every compiler and
- *in every test run. The seed is printed, and an input that kills the process is left in the file `crash-PROGRAM`.
+ * run.c - runs a libFuzzer target without libFuzzer: every file of a corpus, then random changes of these files until
+ * the time is over. It does not measure coverage, so it finds less; but it works with every compiler and in every test
+ * run. It prints the seed, and leaves an input that kills the process in the file `crash-PROGRAM`.
  *
  *	run seconds folder [seed]
  */
@@ -25,7 +25,7 @@ static struct input {
 	size_t size;
 } corpus[FILES];
 static unsigned ninputs;
-static char crash_path[256]; /* others run beside us, in the same folder */
+static char crash_path[256]; /* unique: other fuzzers run in the same folder */
 static int crash;
 static uint64_t state;
 
@@ -37,14 +37,14 @@ static uint64_t roll(void)
 	return state;
 }
 
-/* Left behind only if the target does not come back. */
+/* The file remains only if the target does not return. */
 static void save(const uint8_t *data, size_t size)
 {
 	if (pwrite(crash, data, size, 0) != (ssize_t)size || ftruncate(crash, size))
 		perror(crash_path), exit(1);
 }
 
-/* A heap block of exactly this size: a sanitizer sees the first byte too many. */
+/* A heap block of exactly this size, so that a sanitizer detects the first byte out of bounds. */
 static void feed(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -86,16 +86,16 @@ static size_t change(uint8_t *data, size_t size)
 	uint64_t value;
 
 	switch (roll() % 6) {
-	case 0: /* a bit */
+	case 0: /* flip a bit */
 		if (size)
 			data[at] ^= 1u << roll() % 8;
 		break;
-	case 1: /* a number that makes sums wrap */
+	case 1: /* a number that makes sums overflow */
 		value = odd[roll() % (sizeof odd / sizeof *odd)];
 		if (at + width <= size)
 			memcpy(data + at, &value, width);
 		break;
-	case 2: /* a number near the one there */
+	case 2: /* a number close to the present one */
 		if (at + 4 <= size) {
 			uint32_t v;
 
@@ -104,9 +104,9 @@ static size_t change(uint8_t *data, size_t size)
 			memcpy(data + at, &v, 4);
 		}
 		break;
-	case 3: /* cut */
+	case 3: /* truncate */
 		return roll() % 4 ? size : at;
-	case 4: /* copy a piece elsewhere */
+	case 4: /* copy a range elsewhere */
 		from = size ? roll() % size : 0;
 		n = size ? roll() % (size - (at > from ? at : from)) : 0;
 		memmove(data + at, data + from, n < 64 ? n : 64);

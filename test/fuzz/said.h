@@ -1,8 +1,8 @@
 /*
- * said.h - programs that a server has lied to: what a sanitizer said of each, and whose fault it was.
+ * said.h - the sanitizer reports of programs whose server sent false replies, and the code at fault.
  *
- * A program may crash by itself, because it was told wrong things and believed them (doc/remote.md): then the first
- * line of its own or of ours, as the stack goes up, is one of a test.  Everything else is our library's.
+ * A program may crash in its own code because it trusted a false reply (doc/remote.md): the innermost stack frame that
+ * belongs to the program or to us is then in a test. Every other crash is a bug in our library.
  */
 #pragma once
 
@@ -14,14 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SAID_STATUS 66 /* a sanitizer's */
+#define SAID_STATUS 66 /* exit status of a sanitizer */
 
 static void said_path(char *path, size_t size, const char *folder, pid_t pid)
 {
 	snprintf(path, size, "%s/said.%d", folder, (int)pid);
 }
 
-/* Before the program starts: its stderr is kept.  LOUD in the environment: it is shown. */
+/* Redirects stderr to a file before the program starts. LOUD in the environment: stderr stays visible. */
 static void said_to(const char *folder)
 {
 	char options[64], path[512];
@@ -31,7 +31,7 @@ static void said_to(const char *folder)
 	setenv("ASAN_OPTIONS", options, 1);
 	setenv("UBSAN_OPTIONS", options, 1);
 	if (folder)
-		setenv("CHECK_STOPS", "1", 1); /* at the first call that fails: test/remote/check.h */
+		setenv("CHECK_STOPS", "1", 1); /* stop at the first failed call: test/remote/check.h */
 	if (!folder || getenv("LOUD"))
 		return;
 	said_path(path, sizeof path, folder, getpid());
@@ -40,7 +40,7 @@ static void said_to(const char *folder)
 		dup2(fd, 2);
 }
 
-/* A line that says where it was, of ours or of the program's. */
+/* A stack line that belongs to us or to the program. */
 static bool said_where(const char *line)
 {
 	if (strstr(line, ": runtime error: "))
@@ -49,7 +49,7 @@ static bool said_where(const char *line)
 	       !strstr(line, "sysdeps/");
 }
 
-/* Did it crash in code of ours?  Prints what is known of it; else nothing is kept. */
+/* Whether the program crashed in our code. Prints and keeps the report of any crash; deletes it otherwise. */
 static bool said_ours(const char *folder, const char *program, unsigned long long seed, pid_t pid, int status)
 {
 	bool crashed = WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == SAID_STATUS), found = false,
@@ -65,7 +65,7 @@ static bool said_ours(const char *folder, const char *program, unsigned long lon
 		found = said_where(line);
 	if (f)
 		fclose(f);
-	/* without a sanitizer nobody knows where it was */
+	/* without a sanitizer the place of the crash is unknown */
 	ours = found && !strstr(line, "/test/");
 	printf("seed %llu: %s: %s, %s: %s", seed, program, path, ours ? "ours" : "not ours",
 		found ? line : "no word of it\n");

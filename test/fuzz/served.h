@@ -1,4 +1,4 @@
-/* served.h - a gangway serve of a fuzzer's own, and what its log says in the end. */
+/* served.h - a separate gangway serve for a fuzzer, and the check of its log at the end. */
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static struct served_by {
 	char folder[128], log[160];
 } served;
 
-/* Both addresses, once they are in the log. */
+/* Reads both addresses from the log as soon as they are there. */
 static bool served_addresses(void)
 {
 	char line[1024];
@@ -59,7 +59,7 @@ static bool served_start(const char *gangway, const char *device)
 	return served.pid > 0 && served_addresses();
 }
 
-/* Lines that must not be there; prints them. */
+/* Finds and prints lines that must not be in the log. */
 static int served_complaints(void)
 {
 	static const char *const bad[] = {
@@ -78,13 +78,13 @@ static int served_complaints(void)
 }
 
 /*
- * Ends it: it goes with its last worker, and each of them with its client.  False: it has complained or died, and its
- * log stays.
+ * Stops the server, which exits after its last worker; each worker exits with its client. False: the server reported an
+ * error or died; its log is kept.
  */
 static bool served_end(void)
 {
 	int status = 0;
-	pid_t gone = waitpid(served.pid, &status, WNOHANG); /* -1: and somebody has noticed */
+	pid_t gone = waitpid(served.pid, &status, WNOHANG); /* -1: already reaped */
 	bool fine = !gone;
 
 	if (!fine)

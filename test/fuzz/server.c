@@ -1,11 +1,12 @@
 /*
- * Whatever the frames of a client hold, the server takes them apart without harm: random arguments, live and
- * forged handles and addresses, for every call there is, over the null device.
+ * The server parses any frame of a client without harm: random arguments, live and forged handles and addresses, for
+ * every call, on the null device.
  *
  *	fuzz_server SECONDS [SEED]
  *
- * Each round is a process with a session of its own, so that one may block (a stream can be told to wait for
- * ever) and be ended; dying is what fails.  Every other one has a quota, which it never exceeds.  The round's number is the seed to run it again: SECONDS 0.
+ * Each round is a process with its own session, so that a blocked round (a stream can wait for ever) can be killed; a
+ * round fails only if it dies. Every other round has a quota, which it never exceeds. The round's number is the seed to
+ * repeat it: SECONDS 0.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -25,25 +26,25 @@
 #include "transport/private.h"
 #include "wire/nvml.h"
 
-#define FRAMES   4000 /* a round */
+#define FRAMES   4000 /* per round */
 #define AGAIN    250
 #define ROUND_MS 3000
 #define LONGEST  6000
 #define QUOTA    (96ull << 20)
 
-static char folder[128]; /* empty, and stays so: a client writes no files here */
+static char folder[128]; /* stays empty: a client writes no files here */
 static struct session session;
 static struct msg m;
 static unsigned char known[WIRE_NVML_END];
 static unsigned ops[2048], nops;
 static struct stats stats;
-static uint64_t home; /* the number of the context that there always is */
+static uint64_t home; /* handle of the context that always exists */
 static struct tally {
 	unsigned long frames, broken, made, worked;
 	unsigned char made_op[WIRE_NVML_END], worked_op[WIRE_NVML_END];
 } *tally; /* shared with the rounds */
 
-/* A link to ourselves: the other end is a thread that does nothing but be there. */
+/* A link to this process: the other end is an idle thread. */
 static void *client(void *arg)
 {
 	struct link_config config = link_defaults(false);
@@ -71,7 +72,7 @@ static void connect_session(void)
 		abort();
 	pthread_join(thread, NULL);
 	close(listener);
-	if (link_new_lane(session.link, 0)) /* the client's first frame would have made it */
+	if (link_new_lane(session.link, 0)) /* normally created by the client's first frame */
 		abort();
 	null_session_init(&session, &stats);
 	if (session_start(&session))
@@ -157,7 +158,7 @@ static void make_memory(const struct cuda_ops *o, CUcontext ctx)
 	make_graph(o, ctx, p);
 }
 
-/* Something to work with, made again as calls end it; more comes from the calls' own answers. */
+/* Objects to work with, created again after calls destroy them. Replies add more. */
 static void make_objects(void)
 {
 	const struct cuda_ops *o = session.ops;
@@ -182,7 +183,7 @@ static void make_objects(void)
 	chance_keep((uintptr_t)NVML_HANDLE(0));
 }
 
-/* Several questions in one frame: most of them right, so that it is not the first that ends it. */
+/* A batch of queries in one frame: most are valid, so that the first one does not end the batch. */
 static uint32_t questions(uint8_t *payload)
 {
 	uint32_t size = sizeof(struct wire_request), n = roll() % 8 ? 1 + roll() % 32 : roll() % 100;
@@ -215,9 +216,9 @@ static void one(void)
 
 	odd_bytes(payload, size);
 	if (roll() % 4 && size >= 8)
-		memcpy(payload, &home, 8); /* the right context */
+		memcpy(payload, &home, 8); /* the correct context */
 	if (roll() % 2 && size >= 12)
-		memcpy(payload + 8, &all, 4); /* every pointer is there */
+		memcpy(payload + 8, &all, 4); /* every pointer is present */
 	if (op == WIRE_NVML_TOGETHER && roll() % 8)
 		f.size = questions(payload);
 	for (unsigned i = 0; i < f.npieces; i++)
@@ -255,7 +256,7 @@ static void play(uint64_t seed)
 	if (chdir(folder))
 		abort();
 #ifndef __SANITIZE_ADDRESS__
-	setrlimit(RLIMIT_AS, &memory); /* a client may ask for all there is */
+	setrlimit(RLIMIT_AS, &memory); /* a client may request all memory */
 #else
 	(void)memory;
 #endif
@@ -274,7 +275,7 @@ static void play(uint64_t seed)
 	_exit(0);
 }
 
-/* 0: it ended, 1: it was stuck and ended by us, 2: it died. */
+/* 0: the round ended; 1: it was stuck and was killed; 2: it died. */
 static int watch(pid_t pid)
 {
 	int status;

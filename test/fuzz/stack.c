@@ -1,16 +1,16 @@
-/* Whatever bytes a new program's stack holds, what is made of it is a stack, and nothing outside is read. */
+/* For any initial stack of a new program, the rewritten stack is valid, and nothing outside it is read. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/follow/stack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define SP 0x7ffc00000000ull /* as in the corpus: words that point into it */
+#define SP 0x7ffc00000000ull /* as in the corpus, whose words point into the stack */
 
 static const char *const kept[] = {"LD_AUDIT=/lib/libgangway-follow.so:/lib/libgangway-audit.so", "GANGWAY_DEVICE=cpu",
 	"GLIBC_TUNABLES=a=1", NULL};
 
-/* What was made is read again, and then wants nothing more. */
+/* Read the rewritten stack again: it needs no further changes. */
 static void again(const uint8_t *data, size_t size, const struct stack *s)
 {
 	struct stack t = {0};

@@ -1,4 +1,4 @@
-/* What a server tells about itself comes from outside: any text is read or refused, and what was read has an end. */
+/* A server's status is untrusted input: any text is parsed or refused, and parsed strings are terminated. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * Whatever a peer says in its hello, sends over TCP or writes into shared memory: we answer or refuse.
+ * For any hello, TCP data or shared memory content of a peer, the transport handles or refuses it.
  *
- * The first byte chooses: 0: the rest is a hello; 1: what a client sends after its hello; 2: what lies in a
- * lane's up ring (the board is honest, so that frames are looked at); 3: board and ring.
+ * The first byte selects the rest of the input: 0: a hello; 1: the data that a client sends after its hello; 2: the
+ * content of a lane's up ring, with a valid board, so that frames are parsed; 3: board and ring.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ARENA 65536
 #define WORDS 16
 
-static volatile uint64_t sink; /* so that reading is not optimised away */
+static volatile uint64_t sink; /* keeps the compiler from removing the reads */
 
 static void fuzz_hello(const uint8_t *data, size_t size)
 {
@@ -34,7 +34,7 @@ static void fuzz_hello(const uint8_t *data, size_t size)
 	sink += hello_check(&theirs, &ours, false, error) != 0;
 	hello_grant(&ours, &theirs);
 	if (!hello_sizes_fit(&ours, &theirs) && control_bytes(ours.words) > 64u << 20)
-		abort(); /* more than anybody may ask for */
+		abort(); /* more than a peer may request */
 }
 
 static struct link *new_link(int fd, bool tcp)
@@ -67,7 +67,7 @@ static void touch(const struct frame *f, const uint8_t *arena)
 			sink += arena[f->pieces[i].offset] + arena[f->pieces[i].offset + f->pieces[i].size - 1];
 }
 
-/* A heap block as arena: a sanitizer sees the first byte too many. */
+/* A heap block as arena, so that a sanitizer detects the first byte out of bounds. */
 static void fuzz_stream(const uint8_t *data, size_t size)
 {
 	struct link *l;
@@ -84,7 +84,7 @@ static void fuzz_stream(const uint8_t *data, size_t size)
 	l->arena[BULK_UP].size = ARENA;
 	if (!(l->tcp = tcp_new(l, &(struct link_config){0})) || tcp_start(l))
 		abort();
-	/* Two sides that have brought a little, and bring no more. */
+	/* Both sides have sent a few bytes and send no more. */
 	l->tcp->extras.joined = 2;
 	l->tcp->extras.extra[0].received = l->tcp->extras.extra[1].received = 4096;
 	l->tcp->extras.extra[1].ended = true;
@@ -96,7 +96,7 @@ static void fuzz_stream(const uint8_t *data, size_t size)
 	link_destroy(l);
 }
 
-/* Mapped once: making memory is slower than all the rest. */
+/* Mapped once: creating memory takes longer than everything else. */
 static struct link *shared_link(void)
 {
 	static struct link *l;

@@ -1,12 +1,11 @@
 /*
- * A hostile client against a whole server: it speaks the hello, and then random frames, frames in the wrong
- * order, torn and repeated ones, forged descriptors, cursors that lie, and connections for bulk bytes that bring
- * something else, over shared memory and TCP.  Its worker may end the session; it must not die, and the parent must go
- * on serving.
+ * A hostile client of a complete server. After a valid hello it sends random frames, frames in the wrong order, torn
+ * and repeated frames, forged descriptors, false cursors, and wrong data on extra connections, over shared memory and
+ * TCP. Its worker may end the session, but it must not die, and the parent must continue to serve.
  *
  *	fuzz_worker SECONDS GANGWAY [SEED]
  *
- * The server's log tells: a worker that was ended by a signal or a sanitizer fails the test.
+ * The test fails if the server's log shows that a signal or a sanitizer killed a worker.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -42,7 +41,7 @@ static struct link *join(int which)
 	config.up_size = config.down_size = 1 << 20;
 	config.extras = roll() % 4;
 	if (link_connect(&l, served.address[which], &config, NULL))
-		_exit(2); /* the server does not serve any more */
+		_exit(2); /* the server no longer serves */
 	return l;
 }
 
@@ -55,7 +54,7 @@ static void send_one(struct lane *lane, bool wait)
 	void *room;
 
 	if (lane_reserve(lane, size, &room))
-		_exit(0); /* it has had enough of us */
+		_exit(0); /* the worker has ended the session */
 	odd_bytes(room, size);
 	if (roll() % 2 && size >= 12)
 		memcpy((char *)room + 8, &all, 4);
@@ -71,7 +70,7 @@ static void send_one(struct lane *lane, bool wait)
 	lane_release(lane);
 }
 
-/* What an honest client asks first, so that there are handles to misuse. */
+/* A valid client's first calls, which create handles to misuse. */
 static void ask(struct lane *lane, unsigned op, const void *args, uint32_t size)
 {
 	struct frame reply;
@@ -105,7 +104,7 @@ static void random_frames(int which)
 		send_one(lanes[roll() % 3], roll() % 4 != 0);
 }
 
-/* Bytes of the memory that both sides map change under the worker's eyes. */
+/* Change bytes of the shared memory while the worker reads them. */
 static void lie_in_memory(void)
 {
 	struct link *l = join(0);
@@ -125,11 +124,11 @@ static void lie_in_memory(void)
 		case 2:
 			memcpy(lane->up + (lane->up_tail & (l->ring_size - 1)) + roll() % 256, &v, 8);
 			break;
-		case 3: /* the next slot, pointing anywhere */
+		case 3: /* the next slot, with a random position */
 			store_ordered(&l->board[load_relaxed(&l->ticket) % BOARD_SLOTS], v);
 			atomic_fetch_add(&l->ticket, roll() % 2);
 			break;
-		case 4: /* a frame that was there before, again */
+		case 4: /* repeat an earlier frame */
 			lane->up_tail -= roll() % 4 * 64;
 			break;
 		default:
@@ -140,7 +139,7 @@ static void lie_in_memory(void)
 	usleep(roll() % 3000);
 }
 
-/* Descriptors of the wrong kind, size or seals, and control messages nobody expects. */
+/* Descriptors of the wrong kind, size or seals, and unexpected control messages. */
 static void forge_descriptors(void)
 {
 	struct link *l = join(0);
@@ -156,7 +155,7 @@ static void forge_descriptors(void)
 	usleep(roll() % 3000);
 }
 
-/* Places outside of the arena, bytes that nobody asked for, marks that are never reached, hellos for others' links. */
+/* Positions outside the arena, unrequested bytes, marks that are never reached, hellos for other clients' links. */
 static void lie_aside(void)
 {
 	struct link *l = join(1);
@@ -186,7 +185,7 @@ static void lie_aside(void)
 	}
 }
 
-/* No transport at all: bytes on the socket, with and without a hello before them. */
+/* No valid transport: bytes on the socket, with and without a hello before them. */
 static void raw_bytes(int which)
 {
 	struct link_config config = link_defaults(false);
@@ -201,7 +200,7 @@ static void raw_bytes(int which)
 	hello_make(&h, &config);
 	if (roll() % 3 == 0)
 		odd_bytes((uint8_t *)&h + roll() % 200, 8);
-	h.flags |= roll() % 8 == 0; /* a side of nobody's */
+	h.flags |= roll() % 8 == 0; /* an invalid side */
 	send(fd, &h, roll() % 4 ? sizeof h : roll() % sizeof h, MSG_NOSIGNAL);
 	if (roll() % 2)
 		hello_receive(fd, &answer, wait_now() + 50000000);
@@ -216,7 +215,7 @@ static void raw_bytes(int which)
 static void play(uint64_t seed)
 {
 	chance_state = seed * 0x9e3779b97f4a7c15 | 1;
-	alarm(3); /* it may be made to wait for ever: that is its own loss */
+	alarm(3); /* the worker may make the client wait for ever, which is not an error */
 	switch (seed % 6) {
 	case 0:
 	case 1:

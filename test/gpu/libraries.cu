@@ -1,5 +1,5 @@
-// What NVIDIA's libraries compute, as checksums: one line a library. test/gpu/libraries.sh compares these lines
-// natively and through Gangway. Every result is also checked against what it must be.
+// Checksums of the results of NVIDIA's libraries, one line per library. test/gpu/libraries.sh compares these lines
+// natively and through Gangway. The program also checks every result against the expected value.
 //
 //	nvcc -arch=native -o libraries libraries.cu -lcublas -lcublasLt -lcufft -lcusolver -lcusparse -lcurand
 #include <cmath>

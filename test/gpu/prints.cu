@@ -1,4 +1,4 @@
-// What kernels print, and what a failed assertion says and does: the same lines natively and through Gangway.
+// Kernel printf output, and the message and effect of a failed assertion: identical natively and through Gangway.
 #include <cassert>
 #include <cstdio>
 #include <cuda_runtime.h>

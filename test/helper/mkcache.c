@@ -3,7 +3,7 @@
  *
  *	NAME PATH [FLAGS [HWCAPS]]	libcuda.so.1 /usr/lib/libcuda.so.1 0x303 x86-64-v3
  *
- *	mkcache [--compat] >FILE	--compat: behind an empty cache in the old format
+ *	mkcache [--compat] >FILE	--compat: after an empty cache in the old format
  *
  * Tests cannot use ldconfig -r, which needs root.
  */
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	while (used % 4)
 		used++;
 	head[1] = used;
-	head[3] = base + used + before; /* the extensions: one section; counted from the beginning of the file */
+	head[3] = base + used + before; /* the extensions: one section; offset from the start of the file */
 	uint32_t ext[] = {0xeaa42174, 1, 1, 0, head[3] + 24, ncaps * 4};
 	for (unsigned i = 0; i < ncaps; i++)
 		caps[i] += before;

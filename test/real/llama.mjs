@@ -1,4 +1,4 @@
-// Compare a model's next tokens from llama.cpp's CPU code and from the device: llama.mjs FILE long|short
+// Compare the next tokens that a model predicts on llama.cpp's CPU code and on the device: llama.mjs FILE long|short
 //
 // With a long prompt, or without flash attention, llama.cpp uses cuBLAS.
 import {getLlama, LlamaLogLevel} from "node-llama-cpp";
@@ -8,9 +8,9 @@ console.log("devices:", (await llama.getGpuDeviceNames()).join(", "));
 
 const long = process.argv[3] === "long";
 const prompt = Array.from({length: long ? 20 : 4}, (_, i) => i ? 262 + i % 7 : 1);
-const text = Array.from({length: 16}, (_, i) => 3 + i * 37 % 256); // then a token at a time
+const text = Array.from({length: 16}, (_, i) => 3 + i * 37 % 256); // then one token at a time
 
-// The probability of each token behind the prompt, and behind each token of the text.
+// The probability of each token after the prompt, and after each token of the text.
 async function thinks(gpuLayers, flashAttention) {
 	const model = await llama.loadModel({modelPath: process.argv[2], gpuLayers});
 	const context = await model.createContext({contextSize: 256, batchSize: 32, threads: 1, flashAttention});
@@ -42,7 +42,7 @@ let failed = false;
 for (const flash of long ? [true, false] : [true]) {
 	const most = difference(want, await thinks("max", flash));
 	console.log(`probabilities differ by ${most.toFixed(6)} at most`);
-	failed ||= !(most < 0.01); // halves of 11 bits are among the numbers
+	failed ||= !(most < 0.01); // some values have half precision: 11 bits
 }
 console.log(failed ? "NOT the same" : "the same");
 process.exit(failed ? 1 : 0);

@@ -1,7 +1,7 @@
 /*
- * What bulk pieces hold is there before the frame, the reply or the word that names them can be seen, both
- * ways, for all sizes and from many threads, by one connection and by several; arenas give out what they have and no
- * more.
+ * The content of bulk pieces arrives before the frame, the reply or the word that names them becomes visible: in both
+ * directions, for all sizes, from many threads, over one connection and over several. Arenas never hand out more than
+ * their size.
  */
 #include <pthread.h>
 
@@ -68,7 +68,7 @@ static int serve(struct link *l)
 			CHECK_EQ(answer(f.lane, f.ticket, sums, sizeof sums, NULL, 0), 0);
 			CHECK_EQ(word_set(l, o.word, o.value, o.down, o.ndown), 0);
 		} else if (f.op == WAKE) {
-			/* as if a GPU had written it */
+			/* as a GPU would write it */
 			__atomic_store_n(word_address(l, o.word), o.value, __ATOMIC_SEQ_CST);
 			CHECK_EQ(word_wake(l, o.word, NULL, 0), 0);
 		}
@@ -187,7 +187,7 @@ static void *client(void *arg)
 	return NULL;
 }
 
-/* Everything can be had once, not twice, and comes back. */
+/* The whole arena can be allocated once, not twice, and is free again afterwards. */
 static void exhaust(void)
 {
 	struct piece all, p[64], more;
@@ -210,7 +210,7 @@ static void exhaust(void)
 		bulk_free(link_, BULK_UP, p[i]);
 	CHECK_EQ(bulk_alloc(link_, BULK_UP, (uint32_t)size, &all), 0);
 	bulk_free(link_, BULK_UP, all);
-	/* and what was in use is used again before anything else */
+	/* a recently used range is reused first */
 	for (int i = 0; i < 64; i++) {
 		CHECK_EQ(bulk_alloc(link_, BULK_UP, (uint32_t)size / 64, &p[0]), 0);
 		CHECK_EQ(bulk_alloc(link_, BULK_UP, (uint32_t)size / 32, &p[1]), 0);
@@ -229,7 +229,7 @@ static bool all_used(struct extras *all, unsigned n)
 	return true;
 }
 
-/* All of them come into use, both ways.  Who has begun sends by the first connection until then, however long that is. */
+/* All connections come into use in both directions. Until then, frames use the first connection. */
 static void check_sides(struct link *l, struct lane *lane, unsigned n)
 {
 	uint64_t seed = 99, end = wait_now() + LIMIT * 1000000ull;

@@ -1,6 +1,6 @@
 /*
- * kill -9 of either side ends every wait of the other with -EPIPE, soon; what was published before is still
- * delivered; descriptors and mappings go with the link. A child that the dead left behind changes nothing.
+ * After kill -9 of either side, every wait of the other side soon returns -EPIPE. Frames published before still arrive;
+ * descriptors and mappings are freed with the link. A child that the dead process left behind changes nothing.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -9,13 +9,13 @@
 #include "test/transport/pair.h"
 #include "transport/private.h"
 
-#define SOON_MS 10000 /* generous: the machine may be busy. What was measured is printed. */
+#define SOON_MS 10000 /* generous: the machine may be busy. The test prints the measured time. */
 
 static struct link *link_;
 static uint64_t killed;
 static double worst;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static sem_t begun; /* by who waits next */
+static sem_t begun; /* posted by each thread before it waits */
 
 static int count(const char *folder)
 {
@@ -126,7 +126,7 @@ static void server_dies(bool tcp)
 		pthread_create(&ids[i], NULL, waits[i], NULL);
 	for (int i = 0; i < 4; i++)
 		sem_wait(&begun);
-	usleep(100000); /* most of them sleep by then */
+	usleep(100000); /* most threads are asleep by then */
 	CHECK_EQ(lane_open(p.link, &lane), 0);
 	pthread_mutex_lock(&lock);
 	killed = wait_now();
@@ -147,7 +147,7 @@ static void server_dies(bool tcp)
 
 #define BEFORE 1000
 
-/* A client process that publishes some frames, tells, and waits for its end; it may leave a child behind. */
+/* A client process that publishes some frames, reports, and waits to be killed; it may leave a child behind. */
 static pid_t start_client(const char *address, bool leave_child, int tell)
 {
 	struct link_config config = link_defaults(false);
@@ -164,10 +164,10 @@ static pid_t start_client(const char *address, bool leave_child, int tell)
 		if (lane_reserve(lane, 8, &to) || lane_post(lane, 0, 8, NULL, 0, NULL))
 			_exit(1);
 	while (l->tcp_link && load_acquire(&l->control->done) < BEFORE)
-		usleep(1000); /* they are not yet the kernel's */
+		usleep(1000); /* wait until the frames have left this process */
 	if (leave_child && !(child = fork())) {
 		close(tell);
-		sleep(2 * SOON_MS / 1000); /* it is killed before */
+		sleep(2 * SOON_MS / 1000); /* the test kills it earlier */
 		_exit(0);
 	}
 	if (write(tell, &child, sizeof child) != sizeof child)
@@ -208,7 +208,7 @@ static void client_dies(bool tcp, bool leave_child)
 	close(tell[1]);
 }
 
-/* ---- Ends of other kinds ---- */
+/* ---- Other ends ---- */
 
 static int serve_until_end(struct link *l)
 {
@@ -220,7 +220,7 @@ static int serve_until_end(struct link *l)
 	return err == -EPIPE ? 0 : 1;
 }
 
-/* A forked child lets go of its copy; the parent's link goes on. */
+/* A forked child drops its copy of the link; the parent's link continues. */
 static void forked(bool tcp)
 {
 	struct lane *lane;
@@ -244,7 +244,7 @@ static void forked(bool tcp)
 	CHECK_EQ(pair_end(&p), 0);
 }
 
-static sem_t seen; /* that it was interrupted */
+static sem_t seen; /* posted after the interruption */
 
 static void *interrupt(void *arg)
 {

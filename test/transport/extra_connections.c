@@ -1,6 +1,6 @@
 /*
- * Further connections of a link: where they cannot be had it works without; nobody else can bring one; what they
- * say is not believed; and when a side's process dies, everybody is told.
+ * Extra connections of a link: the link works without them; no other process can add one; their data is validated; and
+ * if one side's process dies, every wait of the other side ends.
  */
 #include <netinet/in.h>
 #include <sys/un.h>
@@ -22,7 +22,7 @@ static int reply(struct frame *f, const struct piece *pieces, unsigned n)
 	return err ? err : lane_reply(f->lane, f->op, f->ticket, 8, pieces, n);
 }
 
-/* Ends well when it is told to, else with 3. */
+/* Exits with 0 when told to, otherwise with 3. */
 static int serve(struct link *l)
 {
 	struct piece down = {0, SIZE};
@@ -111,7 +111,7 @@ static bool start(struct pair *p, struct lane **lane)
 	return false;
 }
 
-/* Until they are there, both ways. */
+/* Wait until the connections exist, in both directions. */
 static void use_sides(struct pair *p, struct lane *lane)
 {
 	struct extras *all = &p->link->tcp->extras;
@@ -133,7 +133,7 @@ static void stop_porter(struct pair *p)
 	p->porting = false;
 }
 
-/* Nobody is there any more to take them: as when a server drains. */
+/* No thread accepts extra connections any more, as when a server drains. */
 static void without(void)
 {
 	struct lane *lane;
@@ -152,7 +152,7 @@ static void without(void)
 	link_destroy(p.link);
 }
 
-/* A connection with this hello; whether it was answered. */
+/* Opens a connection with this hello; returns whether the server answered. */
 static bool answered(struct link *l, const struct hello *h)
 {
 	uint64_t deadline = wait_now() + 10000000000ull;
@@ -185,14 +185,14 @@ static void strangers(void)
 	h = right, h.protocol ^= 1;
 	CHECK(!answered(p.link, &h));
 	use_sides(&p, lane);
-	CHECK(!answered(p.link, &right)); /* that place is taken */
+	CHECK(!answered(p.link, &right)); /* that connection exists already */
 	CHECK_EQ(up(p.link, lane), 0);
 	end(lane);
 	CHECK_EQ(pair_wait(&p), 0);
 	link_destroy(p.link);
 }
 
-/* Bytes that are none of the arena's, and none at all. */
+/* Bytes outside the arena, and no bytes at all. */
 static void lies(void)
 {
 	static const struct piece none[] = {{0xfffff000, SIZE}, {64u << 20, 1}, {0, 0xffffffff}, {8, 0}};
@@ -209,7 +209,7 @@ static void lies(void)
 	}
 }
 
-/* One connection of several is cut: the link is over, on both sides, and nobody waits for ever. */
+/* If one of several connections is cut, the link ends on both sides, and no thread waits for ever. */
 static void cut(void)
 {
 	struct lane *lane;
@@ -250,7 +250,7 @@ static void killed_server(void)
 	link_destroy(p.link);
 }
 
-/* The client dies with bytes under way: the server comes to the end of what is whole, and ends. */
+/* The client dies with bytes in flight: the server receives all complete frames, then ends. */
 static void killed_client(void)
 {
 	int listener;

@@ -1,6 +1,6 @@
 /*
- * Descriptors cross both ways and are found by their ids in any order; a flood of them makes the sender wait,
- * hundreds may be under way, and none leaks.
+ * Descriptors travel in both directions, and their receiver finds them by id in any order. A flood of descriptors
+ * blocks the sender; hundreds may be in flight, and none leaks.
  */
 #include <dirent.h>
 #include <sys/mman.h>
@@ -83,7 +83,7 @@ static void both_ways(void)
 	link_destroy(p.link);
 }
 
-/* The server asks for none. */
+/* The server fetches none of them. */
 static int serve_flooded(struct link *l)
 {
 	int before = count_fds();
@@ -108,7 +108,7 @@ static void flood(void)
 	link_destroy(p.link);
 }
 
-/* More than fit anywhere, each with a frame that speaks of it; the server is slow to begin. */
+/* More descriptors than any queue holds, each with a frame that names it; the server starts late. */
 #define MANY 2000
 
 static int serve_many(struct link *l)

@@ -1,8 +1,8 @@
 /*
- * Frames of random sizes from many threads arrive whole, in the order of each lane and of all tickets, and
- * what one thread did before another (under a lock) comes first; replies come back to who asked.
+ * Frames of random sizes from many threads arrive intact, in the order of each lane and of all tickets. If a lock
+ * orders two threads' frames, they arrive in that order. Replies reach the thread that asked.
  *
- *	frames [frames a thread] [threads]
+ *	frames [frames per thread] [threads]
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,9 +12,9 @@
 enum { LOOSE, ORDERED, CALL, END };
 
 struct note {
-	uint64_t sequence; /* of the lane */
-	uint64_t order;    /* of all ORDERED frames */
-	uint64_t sum;      /* of what follows */
+	uint64_t sequence; /* within the lane */
+	uint64_t order;    /* among all ORDERED frames */
+	uint64_t sum;      /* of the bytes that follow */
 };
 
 static struct link *link_;

@@ -1,4 +1,4 @@
-/* Who does not speak the same is told so on both sides, in words; so is who finds nobody, or no answer. */
+/* A version mismatch, a missing server and a missing answer yield an error message on each side that is present. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include "transport/hello.h"
 #include "transport/private.h"
 
-#define LIMIT 60000 /* ms: nobody here is late on purpose */
+#define LIMIT 60000 /* ms: no peer is late on purpose */
 
 static uint64_t deadline(void)
 {
@@ -28,7 +28,7 @@ static int serve_one(int listener, const struct link_config *config, const char 
 	return RESULT();
 }
 
-/* A server process for one client; it must say this. */
+/* A server process for one client, which must report this error. */
 static pid_t server(int listener, const struct link_config *config, const char *says)
 {
 	pid_t child = fork();
@@ -83,7 +83,7 @@ static int raw_connect(const char *path)
 	return fd;
 }
 
-/* One lie at a time in an honest hello. */
+/* Valid hellos with one false field each. */
 static void lie(int listener, const char *path, size_t at, const void *lie_, size_t size, const char *says)
 {
 	struct link_config config = link_defaults(true);
@@ -115,12 +115,12 @@ static void lies(void)
 	lie(listener, p.address + 5, offsetof(struct hello, ring_size), &zero, 4, "impossible sizes");
 	lie(listener, p.address + 5, offsetof(struct hello, up_size), &zero, 4, "impossible sizes");
 	lie(listener, p.address + 5, offsetof(struct hello, words), &zero, 4, "impossible sizes");
-	/* Too much is cut down to what there is. */
+	/* Values that are too large are reduced to the maximum. */
 	lie(listener, p.address + 5, offsetof(struct hello, up_size), &huge, 4, "");
 	pair_unlisten(&p, listener);
 }
 
-/* A server that agrees to everything, and sends memory of this size and these seals. */
+/* A server that accepts everything, and sends memory of this size with these seals. */
 static int send_memory(int listener, size_t extra, int seals)
 {
 	struct link_config config = link_defaults(true);
@@ -195,7 +195,7 @@ static void nobody(void)
 	CHECK_EQ(link_connect(&p.link, "tcp://127.0.0.1:", &config, error), -EINVAL);
 	snprintf(address, sizeof address, "unix:%0150d", 0);
 	CHECK_EQ(link_connect(&p.link, address, &config, error), -ENAMETOOLONG);
-	/* A file that is no socket stays. */
+	/* A file that is not a socket is not removed. */
 	CHECK(!pair_listen(&p, false, &listener));
 	close(listener);
 	unlink(p.address + 5);

@@ -1,6 +1,6 @@
 /*
- * A peer that writes whatever it likes into shared memory, or onto the wire, breaks its own link and nothing
- * else: the other side gets -EPROTO (or -EPIPE), never an overrun, a crash or a wait without end.
+ * A peer that writes arbitrary data into shared memory or the TCP stream breaks only its own link: the other side gets
+ * -EPROTO (or -EPIPE), never an overrun, a crash or an endless wait.
  *
  *	hostile [rounds of random scribbling]
  */
@@ -14,8 +14,8 @@
 #include "transport/memory.h"
 #include "transport/private.h"
 
-#define LIMIT 60000 /* ms: what is waited for comes */
-#define STUCK 5000  /* and where it need not, because the other side has spoilt it */
+#define LIMIT 60000 /* ms: for frames that do arrive */
+#define STUCK 5000  /* for frames that may not arrive because the other side corrupted the ring */
 
 static void post(struct lane *lane, uint32_t size)
 {
@@ -25,7 +25,7 @@ static void post(struct lane *lane, uint32_t size)
 		lane_post(lane, 0, size, NULL, 0, NULL);
 }
 
-/* ---- A client that lies, one lie at a time; the server must see through it ---- */
+/* ---- A client with one false value at a time; the server must detect it ---- */
 
 static struct frame_head *next_frame(struct lane *lane)
 {
@@ -110,7 +110,7 @@ static void later_ticket(struct lane *lane)
 static void lying_cursor(struct lane *lane)
 {
 	store_ordered(&lane->control->down_head, 1ull << 40);
-	/* The server answers everything, and looks when it believes the ring full. */
+	/* The server answers every frame, and checks the ring when it seems full. */
 	for (int i = 0; i < 10000 && !link_error(lane->link, NULL); i++)
 		post(lane, 8);
 }
@@ -131,7 +131,7 @@ static void small_lane(struct lane *lane)
 	close(fd);
 }
 
-/* Memory that could be taken away under the server. */
+/* Memory that the client can truncate while the server uses it. */
 static void loose_lane(struct lane *lane)
 {
 	int fd = memfd_create("lane", MFD_ALLOW_SEALING);
@@ -146,7 +146,7 @@ static void unknown_message(struct lane *lane)
 	unix_send(lane->link->fd, 99, 0, NULL, 0);
 }
 
-/* One more than a message may have, which the kernel takes for what fits: all of them are closed again. */
+/* One descriptor more than a message may carry; the kernel truncates the list, and the server closes all of them. */
 static void many_descriptors(struct lane *lane)
 {
 	int fds[] = {0, 1, 2, 0};
@@ -218,7 +218,7 @@ static void lying_clients(void)
 	}
 }
 
-/* ---- A server that lies: the client's thread sees through it ---- */
+/* ---- A server with false values: the client's thread detects them ---- */
 
 static int lie_number;
 
@@ -286,7 +286,7 @@ static void lying_servers(void)
 	}
 }
 
-/* Answers that nobody asked for fill a lane that nobody reads; then the server ends, and who waits elsewhere is told. */
+/* Unrequested replies fill a lane without a reader; then the server ends, and waits on other lanes must end, too. */
 static int serve_flood(struct link *l)
 {
 	struct frame f;
@@ -315,7 +315,7 @@ static void flooding_server(void)
 	CHECK_EQ(pair_wait(&p), 0);
 }
 
-/* Bytes for a place outside of the arena: whoever looks next must not put them there, though the link is broken by then. */
+/* Bytes for a position outside the arena: the next reader must not copy them, although the link is already broken. */
 static int serve_far(struct link *l)
 {
 	struct {
@@ -348,14 +348,14 @@ static void far_down(void)
 	CHECK_EQ(pair_wait(&p), 0);
 }
 
-/* ---- Random numbers over everything that is shared ---- */
+/* ---- Random values in all shared memory ---- */
 
 static int serve_scribbled(struct link *l)
 {
 	struct frame f;
 	int err = link_next(l, &f, STUCK);
 
-	err = err ? err : answer_all(l, 100); /* the other side may well be waiting for room it spoilt itself */
+	err = err ? err : answer_all(l, 100); /* the other side may wait for room in its corrupted ring */
 
 	return err == -EPROTO || err == -EPIPE || err == -ETIMEDOUT ? 0 : 1;
 }
@@ -395,13 +395,13 @@ static void scribbling(uint64_t seed)
 	config.up_size = config.down_size = 65536;
 	CHECK_EQ(pair_start(&p, false, serve_scribbled, &config, NULL), 0);
 	CHECK_EQ(lane_open(p.link, &lane), 0);
-	/* No waiting for room in a ring we have spoilt ourselves. */
+	/* Do not wait for room in a ring that this side has corrupted. */
 	for (int i = 0; i < 60 && !link_error(p.link, NULL); i++)
 		scribble_once(lane, &seed);
 	CHECK_EQ(pair_end(&p), 0);
 }
 
-/* ---- Garbage on a TCP stream, after an honest hello ---- */
+/* ---- Random bytes on a TCP stream after a valid hello ---- */
 
 static int raw_tcp(const char *address, bool honest)
 {
@@ -456,7 +456,7 @@ static void tcp_garbage(uint64_t seed, bool frames)
 	pair_unlisten(&p, listener);
 }
 
-/* Heads that make no sense, alone and exactly. */
+/* Invalid heads, each alone and of exact length. */
 static void tcp_lies(void)
 {
 	static const struct {

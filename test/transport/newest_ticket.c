@@ -1,7 +1,7 @@
 /* link_newest: the newest ticket that the client has published, on any lane. */
 #include "test/transport/pair.h"
 
-static int published[2]; /* a pipe: the client has published all */
+static int published[2]; /* a pipe: the client has published all frames */
 
 static const char texts[][8] = {"same", "same", "same", "other", "other"};
 #define FRAMES ((int)(sizeof texts / sizeof *texts))

@@ -1,7 +1,7 @@
 /*
  * pair.h - for tests of the transport: two processes joined by a link.
  *
- * The parent is the client; the child serves and its exit status says whether it is content.
+ * The parent is the client. The child is the server; its exit status is 0 if its checks pass.
  */
 #pragma once
 
@@ -22,12 +22,12 @@ struct pair {
 	struct link *link;
 	pid_t child;
 	char folder[128], address[160];
-	int listener; /* further connections come by it */
+	int listener; /* accepts extra connections */
 	pthread_t porter;
 	bool porting;
 };
 
-/* What a server's parent does, here in the client's process. */
+/* The role of the server's parent, in the client's process. */
 static inline void *pair_porter(void *arg)
 {
 	struct pair *p = arg;
@@ -70,7 +70,7 @@ static inline void pair_unlisten(struct pair *p, int listener)
 	}
 }
 
-static bool pair_ahead; /* the server has made its memory before */
+static bool pair_ahead; /* the server creates its memory before the client connects */
 
 /* serve runs in the child and returns its exit status. */
 static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link *), const struct link_config *client,
@@ -90,7 +90,7 @@ static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link 
 		struct link_config config = server ? *server : server_defaults;
 		struct link *l;
 
-		config.timeout_ms = 60000; /* whoever is busy */
+		config.timeout_ms = 60000; /* enough for a busy machine */
 		if (pair_ahead && client)
 			config.up_size = client->up_size, config.down_size = client->down_size;
 		err = pair_ahead ? link_memory_create(&config.memory, &config) : 0;
@@ -145,7 +145,7 @@ static inline uint64_t roll(uint64_t *state)
 	return *state;
 }
 
-/* FNV over 8-byte steps: quick enough for gigabytes, and sees any changed byte. */
+/* FNV in 8-byte steps: fast enough for gigabytes, and detects any changed byte. */
 static inline uint64_t checksum(const void *data, size_t size)
 {
 	const unsigned char *p = data;

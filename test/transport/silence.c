@@ -16,7 +16,7 @@
 
 enum { ASK = 1, UP, BUSY };
 
-/* ---- The proxy: connections are numbered as they come; `stalled` is a bit for each ---- */
+/* ---- The proxy: numbers connections in order of arrival; `stalled` has one bit for each ---- */
 
 static _Atomic unsigned stalled;
 static char server_address[160];
@@ -116,7 +116,7 @@ static int serve_until_silent(int listener)
 		return 2;
 	pthread_create(&admitter, NULL, admit_extras, &listener);
 	while (!link_next(l, &f, LIMIT_MS)) {
-		if (f.op == BUSY) /* a long call of the driver: nothing is read meanwhile */
+		if (f.op == BUSY) /* a long driver call: the server reads nothing meanwhile */
 			poll(NULL, 0, 2 * SILENCE_MS);
 		if (!lane_reply_reserve(f.lane, 0, &to))
 			lane_reply(f.lane, f.op, f.ticket, 0, NULL, 0);
@@ -153,7 +153,7 @@ static int upload(struct link *l, struct lane *lane)
 	return err;
 }
 
-/* which: bits of the connections that stall. */
+/* which: bits of the stalled connections. */
 static void run(unsigned which, unsigned extras)
 {
 	struct link_config config = config_with_beats(false);
@@ -200,7 +200,7 @@ static void run(unsigned which, unsigned extras)
 	close(front_listener);
 }
 
-/* Each case is a process of its own: ThreadSanitizer cannot follow a fork of a process with threads. */
+/* Each case is a separate process: ThreadSanitizer does not support fork in a process with threads. */
 int main(int argc, char **argv)
 {
 	char command[512];
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	}
 	snprintf(command, sizeof command, "%s 1 0", argv[0]); /* the only connection stalls */
 	CHECK_EQ(system(command), 0);
-	snprintf(command, sizeof command, "%s 2 1", argv[0]); /* an extra one stalls; the first works on */
+	snprintf(command, sizeof command, "%s 2 1", argv[0]); /* an extra connection stalls; the first one works */
 	CHECK_EQ(system(command), 0);
 	return RESULT();
 }

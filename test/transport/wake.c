@@ -1,6 +1,6 @@
 /*
- * No wake-up is lost, whether sides spin or sleep: random pauses on both, rings that run full, words and
- * replies that come while the other goes to sleep. And who waits uses no processor time.
+ * No wake-up is lost, whether a side spins or sleeps: both sides pause at random, rings run full, and words and replies
+ * arrive while the other side is falling asleep. A waiting thread uses no processor time.
  */
 #include <pthread.h>
 #include <time.h>
@@ -9,14 +9,14 @@
 #include "transport/wait.h"
 
 #define THREADS 4
-#define LIMIT   60000 /* ms: a wait that lasts longer was forgotten */
+#define LIMIT   60000 /* ms: a longer wait means a lost wake-up */
 
-#define LONG    20000000000ull /* ns: a busy machine does fewer rounds of each kind */
-#define STEPS   20000          /* of sleepers met at the moment they fall asleep */
+#define LONG    20000000000ull /* ns: a busy machine runs fewer rounds of each kind */
+#define STEPS   20000          /* rounds in which a wake-up meets a thread that is falling asleep */
 #define BACKLOG 100            /* replies that do not fit into their ring */
-#define PAIRS   500            /* replies with a word for another thread right behind them */
-#define CROWD   4              /* threads that wait for one word, */
-#define CROWDED 400            /* and for so many of its values */
+#define PAIRS   500            /* replies directly followed by a word for another thread */
+#define CROWD   4              /* threads that wait for one word */
+#define CROWDED 400            /* values of that word to wait for */
 
 enum { CALL, POST, WORD, SOON, BOTH, QUIET, STEP, MANY, END };
 
@@ -37,7 +37,7 @@ static void rest(uint64_t *seed)
 		usleep(roll(seed) % 300);
 }
 
-/* Up to 4 us: the other side is then anywhere between its last look and its sleep. */
+/* Up to 4 us: the other side is then anywhere between its last check and its sleep. */
 static void linger(uint64_t *seed)
 {
 	uint64_t end = wait_now() + roll(seed) % 4000;
@@ -71,7 +71,7 @@ static int serve(struct link *l)
 			asked = f;
 			before = cpu_ms();
 			CHECK_EQ(link_next(l, &f, 300), -ETIMEDOUT);
-			CHECK(cpu_ms() - before < 50); /* spinning would cost all of it */
+			CHECK(cpu_ms() - before < 50); /* spinning would use all of it */
 			CHECK_EQ(lane_reply_reserve(asked.lane, 8, &to), 0);
 			CHECK_EQ(lane_reply(asked.lane, 0, asked.ticket, 8, NULL, 0), 0);
 		}
@@ -107,7 +107,7 @@ static void *client(void *arg)
 	for (int i = 0; i < rounds && !failures && wait_now() < end; i++) {
 		rest(&seed);
 		switch (roll(&seed) % 4) {
-		case 0: /* as many as fill a ring */
+		case 0: /* enough to fill a ring */
 			for (int k = 0; k < 6; k++)
 				publish(lane, POST, NULL, 0, 4000);
 			break;
@@ -127,7 +127,7 @@ static void *client(void *arg)
 	return NULL;
 }
 
-/* One thread, so that nobody else wakes who was forgotten. */
+/* A single thread, so that no other thread can repair a lost wake-up. */
 static void steps(void)
 {
 	uint64_t seed = 3, end = wait_now() + LONG;
@@ -141,7 +141,7 @@ static void steps(void)
 		lane_release(lane);
 		linger(&seed);
 	}
-	/* The server waits for room, more than once. */
+	/* The server waits for room several times. */
 	for (int i = 0; i < BACKLOG && !failures; i++)
 		publish(lane, MANY, NULL, 0, 8);
 	usleep(10000);
@@ -181,8 +181,8 @@ static void call(struct lane *lane, uint32_t op, const void *data, uint32_t size
 }
 
 /*
- * One thread takes a reply off the stream with a word right behind it, and then leaves the link alone: the
- * word must still reach the thread that sleeps on it.
+ * One thread receives a reply directly followed by a word, and then leaves the link alone: the word must still wake the
+ * thread that sleeps on it.
  */
 static void others(void)
 {
@@ -196,7 +196,7 @@ static void others(void)
 	pthread_create(&id, NULL, sleeper, &s);
 	for (uint32_t i = 1; i <= PAIRS && !failures; i++) {
 		if (wait_now() > end)
-			i = PAIRS; /* the last, for which all before it are done */
+			i = PAIRS; /* the last one: all earlier ones are done */
 		usleep(50);
 		call(lane, STEP, NULL, 0, 0);
 		call(lane, BOTH, (uint32_t[]){s.index, s.start + i}, 8, 20);
@@ -210,7 +210,7 @@ static void others(void)
 	lane_close(lane);
 }
 
-/* One of those who wait for the same values of the same word. */
+/* A thread that waits for the same values of the same word as others. */
 struct one {
 	unsigned index;
 	uint32_t start;
@@ -238,8 +238,8 @@ static void *one(void *arg)
 }
 
 /*
- * Several wait for the same.  One of them comes only now, and says that it is going to sleep after the word was set
- * and everybody woken: another one that has not quite fallen asleep must not take that for its own.
+ * Several threads wait for the same word. A late thread announces its sleep after the word was set and all sleepers
+ * were woken: another thread that is still falling asleep must not mistake that announcement for its own.
  */
 static void crowd(void)
 {
@@ -273,7 +273,7 @@ static void crowd(void)
 	lane_close(lane);
 }
 
-/* A thread that waits for a reply, and the server for a frame: that costs nothing. */
+/* A thread that waits for a reply, and a server that waits for a frame, use no processor time. */
 static void idle(void)
 {
 	struct lane *lane;
@@ -286,9 +286,9 @@ static void idle(void)
 	}
 	before = cpu_ms();
 	CHECK_EQ(lane_wait_reply(lane, &f, 200), -ETIMEDOUT);
-	CHECK(cpu_ms() - before < 50); /* spinning would cost all of it */
+	CHECK(cpu_ms() - before < 50); /* spinning would use all of it */
 	publish(lane, QUIET, NULL, 0, 8);
-	CHECK_EQ(lane_wait_reply(lane, &f, LIMIT), 0); /* nothing is sent while the server waits */
+	CHECK_EQ(lane_wait_reply(lane, &f, LIMIT), 0); /* the client sends nothing while the server waits */
 	lane_release(lane);
 	publish(lane, END, NULL, 0, 8);
 }

@@ -1,5 +1,5 @@
 /*
- * A word never goes back, whoever writes it: two threads of the server set it at the same time, one of them to less.
+ * A word never decreases: two threads of the server set it at the same time, one of them to a smaller value.
  */
 #include <pthread.h>
 
@@ -8,7 +8,7 @@
 
 #define LIMIT  30000
 #define ROUNDS 3000
-#define LONG   20000000000ull /* ns: a busy machine does fewer */
+#define LONG   20000000000ull /* ns: a busy machine runs fewer rounds */
 
 enum { RAISE, END };
 
@@ -28,7 +28,7 @@ static void *raise_less(void *arg)
 	}
 }
 
-/* Answered when both have set it. */
+/* Replies after both threads have set the word. */
 static int serve(struct link *l)
 {
 	struct frame f;

@@ -1,4 +1,4 @@
-/* The program behind the binary files of image/: one of each thing that an image holds. See image.sh. */
+/* The source of the binary files in image/: one of each kind of object that an image contains. See image.sh. */
 __device__ int g = 7;
 __constant__ float c[3];
 __managed__ int m;
@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(64) axpy(int n, pair s, float *y)
 		y[n] = t[63 - n] + g + m + s.d;
 }
 
-/* Tells code for sm_90a from code for sm_90. */
+/* Distinguishes code for sm_90a from code for sm_90. */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 extern "C" __global__ void special() {}
 #else
