@@ -1,5 +1,5 @@
 #!/bin/sh
-# layers.sh [BUILD]: a folder uses only the folders it may use, so that the picture in doc/design.md stays true.
+# layers.sh [BUILD]: check that each folder uses only the folders that doc/design.md allows.
 #
 # Checks #include lines; with a build folder also the symbols of its object files: a symbol that a folder leaves undefined
 # must be defined in the folder itself or in one that it may use.  util, abi and gen are for all.
@@ -69,7 +69,7 @@ done <"$tmp/rooms"
 
 # ---- symbols ----
 
-# Lines "folder/file.c U|D symbol".  An object without a source file is left over from an earlier build.
+# Lines "folder/file.c U|D symbol".  An object without a source file is a leftover of an earlier build.
 find "$build/src" -name '*.c.o' -print0 | xargs -0 nm -A 2>/dev/null |
 	sed -nE "s|^$build/src/||; s|CMakeFiles/[^/]*\.dir/||; s|[^/:]*/__/||g; s|\.o:| |; p" |
 	awk '$(NF - 1) == "U" { print $1, "U", $NF } $(NF - 1) ~ /^[TDBRCVW]$/ { print $1, "D", $NF }' | sort -u |

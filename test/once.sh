@@ -1,8 +1,8 @@
 #!/bin/sh
-# once.sh BUILD: a call of the API is defined in one file.  A backend's functions are weak, since what nobody defines is
-# NULL in its table: where two files define one, the linker takes either and says nothing.
+# once.sh BUILD: check that each API function is defined in one file. A backend's functions are weak, because the ops
+# table has NULL for undefined ones. If two files define a function, the linker silently takes either.
 cd "${1:?which build folder?}/src" || exit 1
 seen=$(find . -name '*.o' -exec nm -A --defined-only {} + 2>/dev/null | sed -n 's/^\(.*\.dir\)\/.*:.* W \(.*\)/\1 \2/p')
-[ "$(echo "$seen" | wc -l)" -gt 1000 ] || { echo "FAIL: this test sees nothing: $(echo "$seen" | head -n 3)"; exit 1; }
+[ "$(echo "$seen" | wc -l)" -gt 1000 ] || { echo "FAIL: nm lists too few functions: $(echo "$seen" | head -n 3)"; exit 1; }
 twice=$(echo "$seen" | sort | uniq -d)
 [ -z "$twice" ] || { echo "FAIL: defined in more than one file of a target:"; echo "$twice"; exit 1; }

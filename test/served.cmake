@@ -1,9 +1,9 @@
 # cpu_test(NAME [TIMEOUT S] [LOCK RESOURCE] [LABELS ...] [ENVIRONMENT ...] [OVER ...] [RARELY ...] COMMAND ...)
 #
-# A program on the CPU device, three times: here (NAME), and behind a gangway serve of its own, over shared memory
-# (remote-unix-NAME) and over TCP (remote-tcp-NAME).  DEVICE and GANGWAY_DEVICE say where.  What works in one process
-# works through two: a test that is not for one of them says OVER which it is, and why; what takes long is labelled
-# exhaustive where it runs RARELY.
+# Runs a program on the CPU device three times: in the process (NAME), and through its own gangway serve over shared
+# memory (remote-unix-NAME) and over TCP (remote-tcp-NAME). DEVICE and GANGWAY_DEVICE name the device. A test that is
+# not suitable for all three lists the suitable ones after OVER, with a comment that gives the reason. RARELY lists
+# those that take long and get the label exhaustive.
 function(cpu_test name)
   cmake_parse_arguments(a "" "TIMEOUT;LOCK" "LABELS;ENVIRONMENT;OVER;RARELY;COMMAND" ${ARGN})
   if(NOT a_TIMEOUT)

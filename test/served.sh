@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs a test on a device behind a `gangway serve` of its own: served.sh GANGWAY SERVED TRANSPORT COMMAND...
+# Run a test on a device behind its own `gangway serve`: served.sh GANGWAY SERVED TRANSPORT COMMAND...
 #
-# SERVED is null or cpu, TRANSPORT is unix or tcp.  COMMAND finds the device's address in DEVICE and in
-# GANGWAY_DEVICE, and its exit status is the test's; but a test has failed, too, if nobody came to the server,
-# if a worker died, or if one does not end with its client.  SERVE: further options of the server.
+# SERVED is null or cpu, TRANSPORT is unix or tcp. COMMAND finds the device's address in DEVICE and in GANGWAY_DEVICE,
+# and its exit status is the test's. The test also fails if no client connects to the server, if a worker dies, or if a
+# worker does not end with its client. SERVE: further options of the server.
 gangway=$1 served=$2 transport=$3
 shift 3
 dir=$(mktemp -d) || exit 1
@@ -22,7 +22,7 @@ fail() {
 patience=600 # tenths of a second: a busy machine starts programs slowly
 until DEVICE=$(sed -n 's/.*listening on //p' "$dir/log") && [ -n "$DEVICE" ]; do
 	kill -0 $server 2>/dev/null || fail "the server does not start"
-	[ $((patience -= 1)) -gt 0 ] || fail "the server does not come to listen"
+	[ $((patience -= 1)) -gt 0 ] || fail "the server does not listen"
 	sleep 0.1
 done
 GANGWAY_DEVICE=$DEVICE
@@ -33,13 +33,13 @@ status=$?
 [ $status -eq 0 ] || fail "the test returned $status"
 
 patience=3000
-kill $server # no new clients, and an end with the last one
+kill $server # refuse new clients, exit with the last one
 while kill -0 $server 2>/dev/null; do
 	[ $((patience -= 1)) -gt 0 ] || fail "a worker does not end"
 	sleep 0.02
 done
 wait $server || fail "the server returned $?"
-grep -q ' connected (' "$dir/log" || fail "nobody came to the server"
+grep -q ' connected (' "$dir/log" || fail "no client connected to the server"
 if grep -q 'ended by signal\|violated the protocol\|refused\|Sanitizer\|runtime error' "$dir/log"; then
-	fail "something went wrong in the server"
+	fail "the server's log has errors"
 fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# doc/design.md follows two calls through the tree. Every function that it names is defined in the folder that it names.
+# doc/design.md follows two calls through the tree. Check that every function it names is defined in the named folder.
 #
 #	walk.sh SOURCE_DIR
 cd "$1" || exit 1

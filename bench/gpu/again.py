@@ -1,10 +1,10 @@
-# A PyTorch program over and over in one process, without the seconds that imports and the first kernels take.
+# Run a PyTorch program repeatedly in one process, without the seconds that imports and the first kernels take.
 #
 #	again.py FOLDER PROGRAM
 #
-# FOLDER has two pipes. Each line that comes through `ask` is a file for what PROGRAM writes, and the processors it may
-# use, if not all; `answer` gets a 0 when that is done, or a 1. Before that PROGRAM is run once for nothing, and a 0
-# says that all is ready. An empty line is the end.
+# FOLDER contains two pipes. Each line read from `ask` names an output file for PROGRAM and, optionally, the processors
+# that it may use; the script writes 0 (success) or 1 to `answer` after each run. At the start it runs PROGRAM once
+# as a warm-up and writes 0 when it is ready. An empty line ends the script.
 import os, runpy, sys, traceback
 import torch
 

@@ -1,26 +1,26 @@
 #!/bin/sh
-# Native against ours, alternating, in one run on a machine with a GPU; medians and their ratio.
+# Compare native runs with Gangway, alternating, on a machine with a GPU; print medians and their ratio.
 #
 #	[RAW=FILE] [PIN=2-5] bench/gpu/compare.sh [--runs N] [--best M] [--within SECONDS] [--only micro|torch]
 #		[--control] [--warm] [--calm] BUILD DEVICE
 #
-# A run starts native and ours M times (1 unless told), in turn, and takes for each line the best of either: on a
-# machine that is shared with others, whole processes, seconds or minutes are slowed by a third and more, native or not,
-# and that is what is left out. The N runs take turns, too. The table has their medians, and those of all starts. After
-# SECONDS no more is begun once each run has had as many starts as the others.
+# A run starts the native program and ours M times each (default 1), alternating, and takes the best value of each line.
+# On a shared machine other tenants slow down whole processes, seconds or minutes by a third and more, native or not;
+# the best value excludes these. The N runs alternate, too. The table shows the medians of the runs and of all starts.
+# After SECONDS the script starts no new round, once all runs have had the same number of starts.
 #
-# PIN keeps every program on these processors, and addresses where they always are (setarch -R); PIN=quiet looks before
-# each start of the two for the four that are disturbed least (quiet.c). RAW gets every single
-# value: run, program, who, line, value. --control starts native twice each time and compares it with itself:
-# what such a comparison is worth on this machine.  --warm: each run has two processes that have run the PyTorch program
-# once, and the starts are made in them (again.py): three times as many in the same time.  --calm, with PIN one
-# processor: a start counts if a loop is as fast there as it ever was (but for 5 %), right before and right after it;
-# else it is made again.
+# PIN binds every program to these processors and disables address randomisation (setarch -R). PIN=quiet selects the
+# four least disturbed processors before each pair of starts (quiet.c). RAW names a file for every single value: run,
+# program, side, line, value. --control starts the native program twice each time and compares it with itself, which
+# shows the accuracy of such a comparison on this machine. --warm: each run keeps two processes that have run the
+# PyTorch program once, and measures in them (again.py): three times as many measurements in the same time. --calm,
+# with PIN set to one processor: a start counts only if a loop on that processor runs within 5 % of its best speed
+# right before and right after the start; otherwise the start is repeated.
 #
-# BUILD is a build folder (bin/gangway, lib/gangway); DEVICE is what `gangway run --on` takes, or
-# just "unix" or "tcp": then a server is started for the occasion.
-# A row is one line of bench/micro.cu or bench/torch_bench.py. The last column is ours/native for
-# costs, and ours/native for *_GBps too, where more is better.
+# BUILD is a build folder (bin/gangway, lib/gangway). DEVICE is an argument of `gangway run --on`, or just "unix" or
+# "tcp", for which the script starts a server.
+# A row is one line of bench/micro.cu or bench/torch_bench.py. The last column is always ours/native, also for *_GBps,
+# where more is better.
 runs=5
 best=1
 within=
@@ -37,7 +37,7 @@ while [ "${1#--}" != "$1" ]; do
 	--control) control=yes; shift ;;
 	--warm) warm=yes; shift ;;
 	--calm) calm=yes; shift ;;
-	*) echo "compare.sh: no option $1" >&2; exit 2 ;;
+	*) echo "compare.sh: unknown option $1" >&2; exit 2 ;;
 	esac
 done
 build=${1:?which build folder?}
@@ -57,13 +57,13 @@ trap end EXIT
 all=${RAW:-$out/all}
 : >"$all"
 
-begin() { # who, where, command...
+begin() { # side, folder, command...
 	who=$1 where=$2
 	shift 2
 	[ "$who" != ours ] || set -- "$build/bin/gangway" run --on "$device" -- "$@"
 	${PIN:+setarch -R} ${where:+taskset -c "$where"} "$@"
 }
-once() { # who, which, command...
+once() { # side, program, command...
 	who=$1 which=$2
 	shift 2
 	if [ "$warm$which" = yestorch ]; then
@@ -72,7 +72,7 @@ once() { # who, which, command...
 		begin "$who" "$pin" "$@" >"$out/last" 2>&1
 	fi
 }
-# Nobody else is at work on our core, as far as is known.
+# Whether our core is undisturbed, as far as the loop shows.
 least=999999999
 is_calm() {
 	[ -n "$calm" ] || return 0
@@ -81,7 +81,7 @@ is_calm() {
 	[ $((now * 100)) -le $((least * 105)) ]
 }
 left_out=0
-run() { # who, which, command...
+run() { # side, program, command...
 	until is_calm; do
 		sleep 0.1
 	done
@@ -119,9 +119,9 @@ fi
 if [ "$only" != torch ]; then
 	nvcc -O2 -std=c++17 -arch=native -o "$out/micro" "$here/micro.cu" || exit 1
 fi
-# Who comes first changes from round to round: where native always did, the second was faster at things that are the
-# same machine code in both.
-pair() { # which, command...
+# The order alternates from round to round: when the native program was always first, the second one was faster even in
+# identical machine code.
+pair() { # program, command...
 	[ "$PIN" != quiet ] || pin=$("$out/quiet" 4)
 	if [ $((turn % 2)) = 0 ]; then
 		run native "$@"
@@ -133,7 +133,7 @@ pair() { # which, command...
 		run native "$@"
 	fi
 }
-warm_up() { # who: processes that wait for once()
+warm_up() { # side: start the processes that wait for once()
 	for run in $(seq 0 $((runs - 1))); do
 		from=$out/$1.$run
 		mkdir "$from" && mkfifo "$from/ask" "$from/answer" || exit 1
@@ -151,7 +151,7 @@ fi
 turn=0
 began=$(date +%s)
 while [ $turn -lt $((runs * best)) ]; do
-	run=$((turn % runs)) # each is spread over the whole time: its best is from a quiet moment
+	run=$((turn % runs)) # spread each run over the whole time, so that its best value is from a quiet moment
 	if [ $run = 0 ] && [ $turn -gt 0 ] && [ $(($(date +%s) - began)) -ge "${within:-999999}" ]; then
 		break
 	fi
@@ -199,5 +199,5 @@ sort -s -k2,2 -k4,4 -k3,3 -k1,1n "$all" | awk -v runs="$runs" -v best="$best" '
 		if (differs) print "FAILED: the checksums differ"
 		exit differs
 	}' || touch "$out/failed"
-[ $left_out = 0 ] || echo "starts left out because the processor was disturbed: $left_out"
+[ $left_out = 0 ] || echo "starts discarded because the processor was disturbed: $left_out"
 [ ! -e "$out/failed" ]

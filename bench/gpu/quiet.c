@@ -63,7 +63,7 @@ static double timed_on(int processor)
 	return loop();
 }
 
-/* Sleep long enough for another process to be scheduled. */
+/* Average loop time over 30 ms, long enough for another tenant to be scheduled. */
 static double now_on(int processor)
 {
 	double start = now_us(), sum = 0;

@@ -5,7 +5,7 @@ prefix=$1
 out=$(mktemp -d) || exit 1
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$out"' EXIT
-command -v python3 >/dev/null || { echo "skipped: python3 is needed to read JSON"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: python3 is not installed"; exit 77; }
 gangway=$prefix/bin/gangway
 failed=0
 fail() {
@@ -36,7 +36,7 @@ def edits(what, e):
     for m in e.get("mounts", []):
         only(what + " mount", m, ("hostPath", "containerPath"), ("options",))
         if not m["containerPath"].startswith("/"): bad.append(f"{what}: {m['containerPath']} is not absolute")
-        if not os.path.exists(m["hostPath"]): bad.append(f"{what}: there is no {m['hostPath']}")
+        if not os.path.exists(m["hostPath"]): bad.append(f"{what}: {m['hostPath']} does not exist")
 
 only("the file", spec, ("cdiVersion", "kind", "devices"), ("containerEdits",))
 if spec["cdiVersion"] != "0.5.0": bad.append("cdiVersion")
@@ -51,7 +51,7 @@ if len(set(names)) != len(names) or "0" not in names or "all" not in names: bad.
 if not any(n.startswith("GPU-") and len(n) == 40 for n in names): bad.append("no UUID")
 edits("everywhere", spec["containerEdits"])
 inside = [m["containerPath"] for m in spec["containerEdits"]["mounts"]]
-if len(set(inside)) != len(inside): bad.append("two mounts at one place")
+if len(set(inside)) != len(inside): bad.append("two mounts have the same path")
 if not any(p.endswith("/libcuda.so.1") for p in inside): bad.append("no libcuda.so.1")
 if device.startswith("unix:") and not any(device[5:].startswith(p) for p in inside): bad.append("no socket")
 for b in bad: print("FAIL:", b)
@@ -59,15 +59,15 @@ sys.exit(bool(bad))
 PYTHON
 }
 
-"$gangway" cdi --on cpu >"$out/cpu.json" || fail "--on cpu"
+"$gangway" cdi --on cpu >"$out/cpu.json" || fail "gangway cdi --on cpu returns an error"
 rules "$out/cpu.json" cpu
 ln -s "$out/elsewhere" "$out/file.json"
-"$gangway" cdi --on cpu --library-path --output "$out/file.json" || fail "--output"
+"$gangway" cdi --on cpu --library-path --output "$out/file.json" || fail "gangway cdi --output returns an error"
 [ -e "$out/elsewhere" ] && fail "--output writes through a link"
 rules "$out/file.json" cpu
-grep -q '"LD_LIBRARY_PATH=/usr/lib/gangway"' "$out/file.json" || fail "--library-path"
+grep -q '"LD_LIBRARY_PATH=/usr/lib/gangway"' "$out/file.json" || fail "--library-path does not set LD_LIBRARY_PATH"
 [ "$(ls "$out")" = "cpu.json
-file.json" ] || fail "left behind: $(ls "$out")"
+file.json" ] || fail "unexpected files: $(ls "$out")"
 
 for dir in gangway other; do
 	mkdir "$out/$dir"
@@ -77,9 +77,9 @@ for dir in gangway other; do
 		grep -qs 'listening on' "$out/$dir.log" && break
 		sleep 0.1
 	done
-	"$gangway" cdi --on "unix:$out/$dir/g.sock" >"$out/$dir.json" || fail "a server's devices"
+	"$gangway" cdi --on "unix:$out/$dir/g.sock" >"$out/$dir.json" || fail "gangway cdi fails for a server"
 	rules "$out/$dir.json" unix:/run/gangway/g.sock
-	grep -q '"name": "1"' "$out/$dir.json" || fail "only one of two devices"
+	grep -q '"name": "1"' "$out/$dir.json" || fail "the second device is missing"
 	kill "$server"
 	wait "$server"
 	server=
@@ -88,7 +88,7 @@ grep -q "\"$out/gangway\"" "$out/gangway.json" || fail "the server's own folder 
 grep -q "\"$out/other/g.sock\"" "$out/other.json" || fail "the socket is not mounted"
 
 for bad in "--on unix:$out/none" '--on nvidia' 'more'; do
-	"$gangway" cdi $bad >"$out/said" 2>&1 && fail "gangway cdi $bad ends with 0"
-	[ "$(wc -l <"$out/said")" -le 2 ] || fail "gangway cdi $bad says too much"
+	"$gangway" cdi $bad >"$out/said" 2>&1 && fail "gangway cdi $bad returns 0"
+	[ "$(wc -l <"$out/said")" -le 2 ] || fail "gangway cdi $bad prints more than two lines"
 done
 exit $failed

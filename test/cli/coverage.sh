@@ -12,15 +12,15 @@ fail() {
 	failed=1
 }
 
-"$gangway" coverage >"$out/all" || fail "exit status $?"
+"$gangway" coverage >"$out/all" || fail "gangway coverage returns $?"
 # | cuMemAlloc_v2, _ptds | sync | 3.2 | yes | | and cuMemAlloc_v2 sync 3.2 nvidia cpu
 sed -n 's/^| \([cn][uv][A-Za-z0-9_]*\)[, _ptdsz]* | [a-z:]* | [^|]* | *\(yes\)* *| *\(yes\)* *|$/\1 cpu\2 served\3/p' "$page" >"$out/page"
 awk '$4 == "nvidia" && $1 !~ /:/ {c = s = ""; for (i = 5; i <= NF; i++) {if ($i == "cpu") c = "yes"; if ($i == "served") s = "yes"}
 	print $1 " cpu" c " served" s}' "$out/all" >"$out/said"
 diff "$out/page" "$out/said" || fail "the command and the page differ"
 [ "$(wc -l <"$out/said")" -ge 900 ] || fail "only $(wc -l <"$out/said") names"
-"$gangway" coverage --totals | grep -q '^libcuda.so.1: [0-9]* names; nvidia [0-9]*, cpu [0-9]*, served [0-9]*$' || fail "--totals"
-[ "$("$gangway" coverage cuMemAlloc_v2 | wc -l)" = 2 ] || fail "one name"
+"$gangway" coverage --totals | grep -q '^libcuda.so.1: [0-9]* names; nvidia [0-9]*, cpu [0-9]*, served [0-9]*$' || fail "--totals prints no totals of libcuda.so.1"
+[ "$("$gangway" coverage cuMemAlloc_v2 | wc -l)" = 2 ] || fail "gangway coverage NAME does not print two lines"
 "$gangway" coverage nonsense 2>/dev/null && fail "an unknown name is accepted"
 
 "$gangway" coverage --missing cpu cu | awk '$1 ~ /^cu/ {print $1}' >"$out/missing"

@@ -15,11 +15,11 @@ cd "$work" || exit 1
 # The command in "$@"; programs that can list their open descriptors print them.
 case $program in
 bash)
-	command -v bash >/dev/null || { echo "skipped: no bash"; exit 77; }
+	command -v bash >/dev/null || { echo "skipped: bash is not installed"; exit 77; }
 	set -- bash -c 'echo text; echo error >&2; cd /proc/$$/fd && echo *; (exit 3) | cat; x=$(ls /bin/sh); echo ${#x}; exit 5'
 	;;
 python3)
-	command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+	command -v python3 >/dev/null || { echo "skipped: python3 is not installed"; exit 77; }
 	set -- python3 -c 'import os, sys, threading, subprocess, socket; print(sorted(os.listdir("/proc/self/fd"))); print(subprocess.check_output(["echo", "a"], env={})); print(1/0)'
 	;;
 node)
@@ -38,10 +38,10 @@ esac
 failed=0
 "$@" >out.native 2>err.native </dev/null
 status=$?
-compare() { # how, status
-	[ "$2" = "$status" ] || { echo "FAIL: $program $1 returns $2, not $status"; failed=1; }
-	cmp -s "out.native" out || { echo "FAIL: $program $1 prints"; diff out.native out; failed=1; }
-	cmp -s "err.native" err || { echo "FAIL: $program $1 says"; diff err.native err; failed=1; }
+compare() { # variant, status
+	[ "$2" = "$status" ] || { echo "FAIL: $program $1 returns $2, expected $status"; failed=1; }
+	cmp -s "out.native" out || { echo "FAIL: $program $1: stdout differs"; diff out.native out; failed=1; }
+	cmp -s "err.native" err || { echo "FAIL: $program $1: stderr differs"; diff err.native err; failed=1; }
 }
 "$gangway" run -- "$@" >out 2>err </dev/null
 compare "under gangway run" $?
@@ -59,7 +59,7 @@ open_descriptors() { # strace's options
 	grep -q 'exited with' trace || return 1
 	grep -E '= [0-9]+$' trace | awk '/ close\(/ { n-- } !/ close\(/ { n++ } END { print n + 0 }'
 }
-native=$(open_descriptors "$@") || { echo "note: strace does not work here, descriptors were not counted"; exit $failed; }
+native=$(open_descriptors "$@") || { echo "note: strace does not work here; descriptors are not compared"; exit $failed; }
 ours=$(open_descriptors -E "LD_AUDIT=$lib/libgangway-follow.so:$lib/libgangway-audit.so" -E "LD_PRELOAD=$lib/libcuda.so.1:$lib/libnvidia-ml.so.1" "$@")
-[ "$native" = "$ours" ] || { echo "FAIL: $program leaves $ours descriptors open, $native by itself"; failed=1; }
+[ "$native" = "$ours" ] || { echo "FAIL: $program leaves $ours descriptors open, natively $native"; failed=1; }
 exit $failed

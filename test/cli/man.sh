@@ -31,12 +31,12 @@ for command in $commands; do
 	for option in $(comm -13 "$work/help" "$work/page"); do
 		case $command:$option in
 		cdi:--group-add) ;; # an option of podman
-		*) fail "gangway-$command.1 has $option, but gangway $command --help does not" ;;
+		*) fail "gangway-$command.1 explains $option, which gangway $command --help does not list" ;;
 		esac
 	done
 done
 for page in "$man"/*.1; do
-	grep -q "Gangway $("$gangway" --version | sed -n '1s/gangway \([0-9.]*\).*/\1/p')\"" "$page" || fail "$page is of another version"
+	grep -q "Gangway $("$gangway" --version | sed -n '1s/gangway \([0-9.]*\).*/\1/p')\"" "$page" || fail "$page has another version number"
 	if command -v groff >/dev/null; then
 		said=$(groff -man -Tutf8 -ww -z "$page" 2>&1)
 		[ -z "$said" ] || fail "groff: $said"

@@ -18,13 +18,13 @@ says() { # status, part of the single line on stderr ("" for no output), command
 	shift 2
 	"$@" >"$work/out" 2>"$work/err"
 	got=$?
-	[ "$got" = "$status" ] || fail "$*: status $got, not $status: $(cat "$work/err")"
+	[ "$got" = "$status" ] || fail "$*: status $got, expected $status: $(cat "$work/err")"
 	if [ -z "$piece" ]; then
-		[ ! -s "$work/err" ] || fail "$*: says $(cat "$work/err")"
+		[ ! -s "$work/err" ] || fail "$*: unexpected output: $(cat "$work/err")"
 		return
 	fi
-	[ "$(grep -c . "$work/err")" = 1 ] || fail "$*: not one line but: $(cat "$work/err")"
-	grep -qF -e "$piece" "$work/err" || fail "$*: $(cat "$work/err"), not: $piece"
+	[ "$(grep -c . "$work/err")" = 1 ] || fail "$*: expected one line, got: $(cat "$work/err")"
+	grep -qF -e "$piece" "$work/err" || fail "$*: got: $(cat "$work/err"), expected: $piece"
 }
 run() { # status, piece, program and arguments
 	s=$1
@@ -74,7 +74,7 @@ if $cc -static -o static program.c 2>/dev/null; then
 	$cc -static-pie -o static-pie program.c 2>/dev/null && run 7 "is linked statically" ./static-pie x
 	GANGWAY_EXPLAIN=0 run 7 "" ./static x
 else
-	echo "note: no static libc to test with"
+	echo "note: static programs are not tested: no static libc"
 fi
 
 # Missing interpreters.
@@ -117,7 +117,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		as_nobody 0 "" ./dynamic
 	fi
 else
-	echo "note: set-uid programs were not tested: only root can"
+	echo "note: set-uid programs are not tested: root is needed"
 fi
 
 # An installation in a folder that cannot be in LD_LIBRARY_PATH, and one without libraries.

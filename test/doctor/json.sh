@@ -12,9 +12,9 @@ evil=$(printf 'a"b\\c\033[31m\002\377\302\233d\340\244\b')
 mkdir -p "$dir/$evil"
 echo 'no library' >"$dir/$evil/libcuda.so.1"
 LD_LIBRARY_PATH=$dir/$evil "$gangway" doctor --root / --json >"$dir/json" 2>"$dir/err"
-[ $? = 1 ] || fail "a broken library is not wrong"
+[ $? = 1 ] || fail "a broken library does not give status 1 with --json"
 LD_LIBRARY_PATH=$dir/$evil "$gangway" doctor --root / >"$dir/text" 2>>"$dir/err"
-[ $? = 1 ] || fail "a broken library is not wrong"
+[ $? = 1 ] || fail "a broken library does not give status 1"
 LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" "$dir/text" && fail "control characters in the text"
 grep -q 'is not a library' "$dir/text" || fail "the broken file is not reported: $(cat "$dir/text" "$dir/err")"
 "$gangway" doctor --nonsense >/dev/null 2>"$dir/err"
@@ -39,7 +39,7 @@ if command -v python3 >/dev/null; then
 elif command -v jq >/dev/null; then
 	jq -e '.ok == false and .findings[0].status == "wrong"' "$dir/json" >/dev/null || fail "invalid JSON: $(cat "$dir/json")"
 elif [ $failed = 0 ]; then
-	echo "skipped: neither python3 nor jq here to read JSON"
+	echo "skipped: neither python3 nor jq is installed"
 	exit 77
 fi
 exit $failed

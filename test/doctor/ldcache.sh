@@ -21,23 +21,23 @@ for form in "" --compat; do
 		libcuda.so.1 /opt/lib32/libcuda.so.1 0x003
 	EOF
 	"$reader" "$dir/cache" >"$dir/got"
-	diff "$dir/want" "$dir/got" || fail "a generated cache ($form) reads differently"
+	diff "$dir/want" "$dir/got" || fail "a generated cache ($form) differs from ldconfig's output"
 	ldconfig=$(PATH=$PATH:/sbin:/usr/sbin command -v ldconfig) || continue
 	"$ldconfig" -C "$dir/cache" -p | grep -q 'hwcap: "x86-64-v3"' || fail "ldconfig rejects the generated cache ($form)"
 done
 : >"$dir/empty"
 "$reader" "$dir/empty" >/dev/null && fail "an empty file is accepted as a cache"
 head -c 40 "$dir/cache" >"$dir/cut"
-"$reader" "$dir/cut" >/dev/null && fail "a truncated file is accepted as a cache"
+"$reader" "$dir/cut" >/dev/null && fail "a truncated cache is accepted"
 mkfifo "$dir/fifo"
 timeout 60 "$reader" "$dir/fifo" >/dev/null
-[ $? = 1 ] || fail "the reader waits for a pipe"
+[ $? = 1 ] || fail "the reader blocks on a pipe"
 
-[ -n "$ldconfig" ] && [ -r /etc/ld.so.cache ] || { [ $failed = 0 ] && echo "skipped: no ldconfig here to compare with"; exit $((failed ? 1 : 77)); }
+[ -n "$ldconfig" ] && [ -r /etc/ld.so.cache ] || { [ $failed = 0 ] && echo "skipped: no ldconfig or no cache to compare with"; exit $((failed ? 1 : 77)); }
 # Compare a copy: another test may install something and change the cache.
 cp /etc/ld.so.cache "$dir/cache"
 "$ldconfig" -C "$dir/cache" -p | sed -n 's/^\t\([^ ]*\) .* => \(.*\)/\1 \2/p' >"$dir/want"
-"$reader" >/dev/null || fail "this machine's cache is not found"
+"$reader" >/dev/null || fail "this machine's cache cannot be read"
 "$reader" "$dir/cache" | awk '{ print $1, $2 }' >"$dir/got"
-[ -s "$dir/want" ] && diff "$dir/want" "$dir/got" || fail "this machine's cache reads differently"
+[ -s "$dir/want" ] && diff "$dir/want" "$dir/got" || fail "this machine's cache differs from ldconfig's output"
 exit $failed

@@ -29,7 +29,7 @@ fail() {
 }
 put() { # FIXTURE PATH: copy a built fixture
 	mkdir -p "$root$(dirname "$2")"
-	cp "$1" "$root$2" || fail "no $1"
+	cp "$1" "$root$2" || fail "cannot copy $1"
 }
 text() { # PATH LINE...: write a file
 	path=$root$1
@@ -146,7 +146,7 @@ if [ -n "$UPDATE" ]; then
 	cat "$dir/said"
 	exit 0
 fi
-diff -u "$here/cases/$case.golden" "$dir/said" || fail "doctor reports something else for $case"
+diff -u "$here/cases/$case.golden" "$dir/said" || fail "the output for $case differs from the golden file"
 grep -q '^wrong' "$dir/said" || exit 0
 # Every problem has a command that fixes it.
 awk '/^(wrong|look|fine|fact)  / { if (wrong && !fixed) exit 1; wrong = /^wrong/; fixed = 0 } /^ *fix: ./ { fixed = 1 }

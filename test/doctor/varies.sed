@@ -1,4 +1,4 @@
-# Replace what differs between machines and runs. run.sh replaces folders and the build name.
+# Replace text that differs between machines and runs. run.sh replaces folders and the build name.
 /^ERROR: ld.so/d
 /^fine   vendor/d
 s|protocol [0-9]*\.[0-9a-f]*|protocol N|g

@@ -95,7 +95,7 @@ static bool served_end(void)
 		gone = waitpid(served.pid, NULL, WNOHANG);
 	if (!gone) {
 		printf("a worker does not end\n");
-		kill(served.pid, SIGTERM); /* at once */
+		kill(served.pid, SIGTERM); /* a second SIGTERM ends the server at once */
 		waitpid(served.pid, NULL, 0);
 		fine = false;
 	}

@@ -200,7 +200,7 @@ static void raw_bytes(int which)
 	hello_make(&h, &config);
 	if (roll() % 3 == 0)
 		odd_bytes((uint8_t *)&h + roll() % 200, 8);
-	h.flags |= roll() % 8 == 0; /* an invalid side */
+	h.flags |= roll() % 8 == 0; /* an extra connection without a link */
 	send(fd, &h, roll() % 4 ? sizeof h : roll() % sizeof h, MSG_NOSIGNAL);
 	if (roll() % 2)
 		hello_receive(fd, &answer, wait_now() + 50000000);

@@ -1,9 +1,9 @@
-# Whose functions a program gets that asks as CUDA's runtime does, by cuGetProcAddress: all of them the vendor's own,
-# and nothing of ours is called any more. Run by `gangway run --on nvidia`.
+# Check that a program that calls cuGetProcAddress, as CUDA's runtime does, gets only the vendor driver's functions, so
+# that later calls bypass our library. Run by `gangway run --on nvidia`.
 import ctypes, re, subprocess, sys
 
 
-def mapped():  # (first, last, file) of all code
+def mapped():  # (first, last, file) of all code mappings
     for line in open('/proc/self/maps'):
         fields = line.split()
         if 'x' in fields[1] and len(fields) > 5:
@@ -20,7 +20,7 @@ symbols = subprocess.run(['nm', '-D', '--defined-only', ours], capture_output=Tr
 names = {re.sub(r'_v\d+$|_ptsz$|_ptds$', '', name) for name in re.findall(r' T (cu\w+)', symbols)}
 asked = elsewhere = 0
 for name in sorted(names):
-    for flags in 0, 2:  # 2: the twins for a default stream of each thread
+    for flags in 0, 2:  # 2: the twins for per-thread default streams
         address = ctypes.c_void_p()
         if cuda.cuGetProcAddress_v2(name.encode(), ctypes.byref(address), 13000, ctypes.c_uint64(flags), None) or not address:
             continue

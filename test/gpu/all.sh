@@ -1,7 +1,7 @@
 #!/bin/sh
-# On a machine with a GPU: all that can only be seen there, about eight minutes; then bench/gpu/compare.sh measures.
+# Run all tests that need a GPU, in about eight minutes; bench/gpu/compare.sh measures.
 #
-#	test/gpu/all.sh BUILD [FOLDER]		FOLDER gets the whole outputs
+#	test/gpu/all.sh BUILD [FOLDER]		FOLDER receives the complete outputs
 build=$(cd "${1:?which build folder?}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 logs=${2:-$(mktemp -d)}

@@ -1,23 +1,23 @@
 #!/bin/sh
-# On a machine with a GPU: programs of test/soft, test/remote and test/cpu that see only CUDA's driver API, served.  Of
-# one that is not right it is said whether it is so natively.
+# On a machine with a GPU: run those programs of test/soft, test/remote and test/cpu that use only CUDA's driver API,
+# through a server. For a program that fails, print its native status, too.
 #
-#	test/gpu/calls.sh BUILD [DEVICE...]		DEVICE: unix, tcp; both unless told.  ONLY: names, else all
+#	test/gpu/calls.sh BUILD [DEVICE...]		DEVICE: unix, tcp; default both.  ONLY: program names, default all
 #
-# Not among them: kernels without end, programs that want two devices or one that they have set up, those that compile
-# a thousand modules, and those that name what is gone, which the vendor's driver follows into the dark.
+# Excluded: kernels without end, programs that need two devices or a special device, programs that compile a thousand
+# modules, and programs that use destroyed handles, which crash the vendor driver.
 . "$(dirname "$0")/common.sh"
 shift
 [ $# -gt 0 ] || set -- unix tcp
 vendor=$(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*x86-64.*=> //p' | head -n 1)
-[ -n "$vendor" ] || { echo "skipped: no vendor's libcuda.so.1"; exit 77; }
+[ -n "$vendor" ] || { echo "skipped: no vendor driver found"; exit 77; }
 
 remote="blocks copies enumerated events forks graphs hostmem ipc deferred_copies managed objects ordered graph_copies prints resets value_waits"
 api="graph-threads"
 cpu="invalid-arguments waiting-thread size-overflow threads"
 programs=${ONLY:-$(printf 'remote/remote-%s ' $remote; printf 'soft/api-%s ' $api; printf 'cpu/cpu-%s ' $cpu)}
 
-try() { # where, program, command before it...: what it says, in a file, and its status
+try() { # where, program, command prefix...: write output and status to files
 	said=$out/$(basename "$2").$1 program=$2
 	shift 2
 	timeout -k 5 40 "$@" "$build/test/$program" >"$said" 2>&1 </dev/null

@@ -1,5 +1,5 @@
-# Sourced by scripts of this folder, whose first argument is a build: $build, $here and $gangway, $out for what they
-# write, $failed, and a server of this machine's GPU.
+# Sourced by the scripts in this folder, whose first argument is a build. Sets $build, $here, $gangway, $failed and $out
+# (the output folder), and defines a function that starts a server for this machine's GPU.
 build=$(cd "${1:?which build folder?}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 gangway=$build/bin/gangway
@@ -7,9 +7,9 @@ out=$(mktemp -d) || exit 1
 trap 'stop; rm -rf "$out"' EXIT
 failed=0
 server=
-serve() { # unix, tcp: it is $address when it listens
+serve() { # unix or tcp: sets $address when the server listens
 	[ "$1" = tcp ] && address=tcp://127.0.0.1:0 || address=unix:$out/socket
-	: >"$out/log" # what the server before said is not this one's
+	: >"$out/log" # discard the previous server's log
 	"$gangway" serve --on nvidia --listen "$address" 2>"$out/log" &
 	server=$!
 	until grep -q 'listening on' "$out/log"; do

@@ -1,16 +1,16 @@
 #!/bin/sh
-# On a machine with a GPU: ten thousand of PyTorch's eager operators need no answer of the server.
+# On a machine with a GPU: ten thousand eager operators of PyTorch need no reply from the server.
 #
-#	test/gpu/eager.sh BUILD [DEVICE...]		DEVICE: unix, tcp; both unless told
+#	test/gpu/eager.sh BUILD [DEVICE...]		DEVICE: unix, tcp; default both
 #
-# The same program with and without them makes as many round trips (GANGWAY_STATS), but for a few: the allocator's
-# blocks, a queue that was full.
+# The program makes the same number of round trips (GANGWAY_STATS) with and without the operators, except for a few: the
+# allocator's blocks, and waits for room in a full queue.
 . "$(dirname "$0")/common.sh"
 shift
 [ $# -gt 0 ] || set -- unix tcp
-python3 -c 'import torch' 2>/dev/null || { echo "skipped: no PyTorch"; exit 77; }
+python3 -c 'import torch' 2>/dev/null || { echo "skipped: PyTorch is not installed"; exit 77; }
 
-counted() { # operators: posted and round trips, in $posted and $trips
+counted() { # number of operators: sets $posted and $trips to the posted calls and round trips
 	GANGWAY_STATS=1 timeout 120 "$gangway" run --on "$address" -- python3 - "$1" >"$out/said" 2>"$out/stats" <<'PYTHON'
 import sys, torch
 x = torch.randn(64, 64, device="cuda")

@@ -1,16 +1,16 @@
 #!/bin/sh
-# On a machine with a GPU: what NVIDIA's libraries (by test/gpu/libraries.cu), CuPy, Triton, JAX and PyTorch compute is
-# the same natively, passed through, and served by another process over shared memory and over TCP.
+# On a machine with a GPU: NVIDIA's libraries (through test/gpu/libraries.cu), CuPy, Triton, JAX and PyTorch compute the
+# same results natively, passed through, and served by another process over shared memory and over TCP.
 #
-#	test/gpu/libraries.sh BUILD [DEVICE...]		DEVICE: nvidia, unix, tcp; all three unless told
+#	test/gpu/libraries.sh BUILD [DEVICE...]		DEVICE: nvidia, unix, tcp; default all three
 . "$(dirname "$0")/common.sh"
 shift
 [ $# -gt 0 ] || set -- nvidia unix tcp
-# XLA and cuDNN choose by timing, and what they choose rounds as it does: here they do not choose.
+# XLA and cuDNN select algorithms by timing, and the algorithms round differently: disable the selection.
 export XLA_FLAGS=--xla_gpu_autotune_level=0
 export TRITON_CACHE_DIR="$out/triton" CUPY_CACHE_DIR="$out/cupy" PYTHONDONTWRITEBYTECODE=1
 
-compute() { # what, where, command to run it by...
+compute() { # program, where, command prefix...
 	what=$1 where=$2
 	shift 2
 	case $what in
@@ -20,7 +20,7 @@ compute() { # what, where, command to run it by...
 	esac || { [ ! -s "$out/$where.$what.err" ] || tail -n 5 "$out/$where.$what.err"; return 1; }
 }
 
-# The libraries of the toolkit or, where it came without, those that Python's packages brought.
+# Use the toolkit's libraries or, if the toolkit has none, those of the Python packages.
 libraries="-lcublas -lcufft -lcusolver -lcusparse -lcurand"
 if ! echo '#include <cusolverDn.h>' | nvcc -x cu -E - >/dev/null 2>&1; then
 	libraries=$(python3 - <<'PYTHON'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# On a machine with a vendor's driver: programs run through Gangway's pass-through as they do natively.
+# On a machine with a vendor driver: programs run through Gangway's pass-through as they do natively.
 #
 #	test/gpu/passthrough.sh BUILD
 . "$(dirname "$0")/common.sh"

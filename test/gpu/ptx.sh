@@ -1,7 +1,7 @@
 #!/bin/sh
-# On a machine with a GPU: the driver's own compiler and GPU give what the files of test/ptx expect; what the GPU is
-# too old for is counted as skipped by ptx-run.  Of the video instructions it is told how many forms the GPU does other
-# than the manual has them (doc/measurements.md): ours are the manual's.
+# On a machine with a GPU: the vendor driver's compiler and GPU give the results that the files of test/ptx expect.
+# ptx-run counts files that need a newer GPU as skipped. For the video instructions the script prints the number of
+# forms for which the GPU differs from the manual (doc/measurements.md); ours follow the manual.
 #
 #	test/gpu/ptx.sh BUILD [FOLDER...]
 build=$(cd "${1:?which build folder?}" && pwd)

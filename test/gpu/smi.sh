@@ -1,21 +1,21 @@
 #!/bin/sh
-# On a machine with a vendor's driver: its own nvidia-smi says the same natively, through our NVML passed through, and
-# through our NVML over a server (unix and TCP), value by value, except what changes by itself.
+# On a machine with a vendor driver: the vendor's nvidia-smi prints the same natively, with our NVML passed through, and
+# with our NVML over a server (unix and TCP), value by value, except for values that change by themselves.
 #
 #	test/gpu/smi.sh BUILD
 #
-# Also: the functions that PyTorch, nvtop, btop and vLLM need, what the first answers cost, and our own gangway smi
-# beside the vendor's.  Nothing else should use the GPUs meanwhile.  Returns 77 where there is no nvidia-smi.
+# Also checks the functions that PyTorch, nvtop, btop and vLLM need, measures the first answers, and compares gangway
+# smi with nvidia-smi. No other program should use the GPUs meanwhile. Returns 77 if nvidia-smi is missing.
 . "$(dirname "$0")/common.sh"
 compare=$here/smi_compare.py
-command -v nvidia-smi >/dev/null || { echo "skipped: no nvidia-smi"; exit 77; }
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+command -v nvidia-smi >/dev/null || { echo "skipped: nvidia-smi is not installed"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: python3 is not installed"; exit 77; }
 
 say() { # ok or FAIL, text
 	echo "$1  $2"
 	[ "$1" = ok ] || failed=1
 }
-arguments() { # what: the options of nvidia-smi, a line each
+arguments() { # kind of output: print the options of nvidia-smi, one per line
 	case $1 in
 	list) echo -L ;;
 	table) ;;
@@ -24,7 +24,7 @@ arguments() { # what: the options of nvidia-smi, a line each
 	csv) printf '%s\n' --query-gpu="$fields" --format=csv ;;
 	esac
 }
-smi() { # what, command before it...: its output
+smi() { # kind of output, command prefix...: print the output
 	what=$1
 	shift
 	set -- "$@" timeout 60 nvidia-smi
@@ -33,7 +33,7 @@ smi() { # what, command before it...: its output
 	done
 	"$@"
 }
-ask() { # where, command...: the outputs of one way, in files
+ask() { # where, command prefix...: write all outputs to files
 	where=$1
 	shift
 	for what in list table q xml csv; do
@@ -41,7 +41,7 @@ ask() { # where, command...: the outputs of one way, in files
 		echo $? >"$out/$where.$what.status"
 	done
 }
-explain() { # where, what, command...: what a run that failed has asked for
+explain() { # where, kind, command prefix...: show the calls of a failed run
 	where=$1 what=$2
 	shift 2
 	echo "    natively:"
@@ -52,7 +52,7 @@ explain() { # where, what, command...: what a run that failed has asked for
 	export GANGWAY_TRACE="$out/trace"
 	smi "$what" "$@" >/dev/null 2>&1
 	unset GANGWAY_TRACE
-	echo "    its calls that were refused, and the last ones:"
+	echo "    failed calls, and the last calls:"
 	grep -E 'private table|NVML_ERROR_(INVALID|NO_PERM|GPU_IS|UNK|FUNC|UNINIT|MEM|INSUFF|ARG)' "$out/trace" | sed 's/^/      /' | head -n 20
 	tail -n 5 "$out/trace" | sed 's/^/      /'
 	rm -f "$out/trace"
@@ -79,7 +79,7 @@ load = torch.cuda.utilization()
 print("   ", n, "devices,", free >> 20, "of", total >> 20, "MiB free,", load, "%")
 assert n > 0 and 0 < free <= total and 0 <= load <= 100' 2>"$out/torch" && say ok "$1: PyTorch" || { say FAIL "$1: PyTorch"; tail -n 5 "$out/torch"; }
 }
-# A program that computes is seen by its own number, natively by its worker's.
+# A computing program appears with its own pid; natively the worker's pid appears.
 process() { # where, device
 	"$gangway" run --on "$2" python3 - <<'PYTHON' && say ok "$1: a process is seen" || say FAIL "$1: a process is seen"
 import ctypes, os, subprocess, sys
@@ -98,12 +98,12 @@ print("   ", *rows)
 sys.exit(0 if [row for row in csv if row[0] == me and int(row[1]) >= 256] and len(csv) == 1 and len(rows) == 1 else 1)
 PYTHON
 }
-# The first answers of a program: a server has let go of nothing while it waits.
+# The first answers of a program are fast: an idle server keeps its resources.
 first_answers() { # where, device
 	"$gangway" run --on "$2" "$build/bench/bench-nvml" 10 2000 >"$out/bench" || say FAIL "$1: bench-nvml"
 	sed 's/^/    /' "$out/bench"
 	us=$(sed -n 's/.*(cold) *median *\([0-9]*\) us.*/\1/p' "$out/bench")
-	[ "${us:-99999}" -lt 5000 ] && say ok "$1: first answers after $us us" || say FAIL "$1: first answers after $us us, not 5000"
+	[ "${us:-99999}" -lt 5000 ] && say ok "$1: first answers after $us us" || say FAIL "$1: first answers after $us us, limit 5000"
 }
 
 fields=$(nvidia-smi --help-query-gpu | sed -n 's/^"\([a-zA-Z_.0-9]*\)".*/\1/p' | grep -v '^[0-9]' | awk '!seen[$0]++' | paste -sd,)
@@ -130,7 +130,7 @@ for transport in unix tcp; do
 	stop
 done
 
-# PyTorch by NVML, where it is installed; the names that monitors need, by ctypes.
+# PyTorch's NVML functions, if it is installed; the functions that monitors need, through ctypes.
 torch passed nvidia
 "$gangway" run --on nvidia python3 - <<'PYTHON' && say ok "names for nvtop, btop and vLLM" || say FAIL "names for nvtop, btop and vLLM"
 import ctypes
@@ -151,8 +151,8 @@ assert lib.nvmlDeviceGetMemoryInfo(device, memory) == 0 and memory[0] > 0
 print("   ", count.value, "devices,", memory[0] >> 20, "MiB")
 PYTHON
 
-# Our own tool beside the vendor's: each field that nvidia-smi has is there, with the same text.  One that ours does not
-# know would be refused with all the others, as by nvidia-smi: it is left out, and missed.
+# Compare gangway smi with nvidia-smi: every field of nvidia-smi must be there with the same text. Like nvidia-smi, ours
+# refuses a whole query with one unknown field, so unknown fields are left out and reported as missing.
 "$gangway" smi --help-query-gpu | grep -o '"[a-zA-Z_.0-9]*"' | tr -d '"' >"$out/known"
 "$gangway" smi --on nvidia --query-gpu="$(echo "$fields" | tr , '\n' | grep -xFf "$out/known" | paste -sd,)" --format=csv \
 	>"$out/ours.csv" 2>"$out/ours.errors"
@@ -160,7 +160,7 @@ PYTHON
 python3 "$compare" csv "$out/native.csv" "$out/again.csv" "$out/ours.csv" >"$out/result" && say ok "gangway smi and nvidia-smi" ||
 	say FAIL "gangway smi and nvidia-smi"
 cat "$out/result"
-# Of -q there is less in ours: what differs is told, and no mistake.
+# The output of -q has fewer values in ours: differences are printed and are not failures.
 for what in q xml; do
 	"$gangway" smi --on nvidia $(arguments $what) >"$out/ours.$what" 2>&1
 	echo "    gangway smi and nvidia-smi, $what:"

@@ -1,11 +1,11 @@
-"""Two or more outputs of nvidia-smi, or of gangway smi beside it, value by value.
+"""Compare outputs of nvidia-smi, or of nvidia-smi and gangway smi, value by value.
 
 	smi_compare.py KIND NATIVE AGAIN OTHER
 
-KIND is table, q, xml or csv. A key (a line's place in -q, an element's in XML, a field's name) must be there in NATIVE
-and in OTHER, with the same value. Of what changes by itself, because it is known to or differs between NATIVE and AGAIN,
-there only has to be a value in both, or in neither. Processes are looked at elsewhere. Prints how many are the same and
-each that is not; 1 if there is one.
+KIND is table, q, xml or csv. A key (the path of a line in -q or of an element in XML, or a field's name) must be in
+NATIVE and in OTHER, with the same value. For a value that changes by itself (it is listed in MOVING, or differs between
+NATIVE and AGAIN), the key only has to be in both or in neither. smi.sh checks processes separately. Prints the number of
+equal values and each difference; the exit status is 1 if there is a difference.
 """
 import csv
 import re
@@ -34,7 +34,7 @@ def read(path):
 
 
 def add(values, key, value):
-    """Keys that come again (a list) are numbered."""
+    """Repeated keys (a list) are numbered."""
     n = 2
     first = key
     while key in values:
@@ -85,7 +85,7 @@ def parse_csv(text):
 
 
 def parse_table(text):
-    """The lines above the processes: what moves in them becomes a mark; and whether there are processes."""
+    """The lines above the processes, with changing numbers masked, and whether there are processes."""
     values = {}
     lines = text.splitlines()
     for n, line in enumerate(lines):

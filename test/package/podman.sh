@@ -1,12 +1,12 @@
 #!/bin/sh
 # Check that podman --device gangway.dev/gpu=0 gives a container the device of a server on the host: podman.sh PREFIX
 #
-# A bare Debian with a CUDA program in it and nothing of ours, run with runc; as root, and rootless
-# as the user GANGWAY_TEST_USER (who needs subordinate ids) if that is set. The description's kind is made
-# unique, for /etc/cdi is everybody's.
+# The container is a minimal Debian with a CUDA program and without Gangway, run with runc: as root, and rootless as the
+# user GANGWAY_TEST_USER (who needs subordinate ids) if that is set. The kind in the CDI description is unique, because
+# /etc/cdi is shared by the whole machine.
 prefix=$1
 here=$(cd "$(dirname "$0")" && pwd)
-[ "$(id -u)" = 0 ] || { echo "skipped: only root can write /etc/cdi"; exit 77; }
+[ "$(id -u)" = 0 ] || { echo "skipped: root is needed to write to /etc/cdi"; exit 77; }
 for pair in 'podman podman' 'runc runc'; do
 	sh "$here/../helper/package.sh" $pair || exit
 done
@@ -31,7 +31,7 @@ tar -C "$out/root" -xf "$base" || exit 1
 cp "$prefix/lib/gangway/vectoradd" "$out/root/usr/bin/"
 
 cat >"$out/run.sh" <<'SCRIPT'
-# run.sh FOLDER KIND ROOT: serves, describes, and runs the program in a container; says "described" in between
+# run.sh FOLDER KIND ROOT: start a server, write the description, print "described", and run the program in a container
 mkdir -p "$1/gangway" && cd "$1" || exit 1
 HOME=$1 XDG_RUNTIME_DIR=$1
 export HOME XDG_RUNTIME_DIR
@@ -39,7 +39,7 @@ export HOME XDG_RUNTIME_DIR
 server=$!
 trap 'kill $server; wait $server' EXIT
 for i in $(seq 600); do
-	grep -q listening serve.log && break # the socket is there before anybody listens
+	grep -q listening serve.log && break # the socket exists before the server listens
 	sleep 0.1
 done
 "$1/../installed/bin/gangway" cdi --on "unix:$1/gangway/gangway.sock" | sed "s#gangway.dev/gpu#$2#" >spec.json
@@ -54,7 +54,7 @@ timeout 100 podman --log-level error --root "$1/storage" --runroot "$1/runroot" 
 	sh -c 'id -u; env | grep GANGWAY; vectoradd && gangway version' 2>&1
 SCRIPT
 
-# try NAME FOLDER KIND ROOT COMMAND...: COMMAND runs a shell as somebody
+# try NAME FOLDER KIND ROOT COMMAND...: COMMAND runs a shell as the wanted user
 try() {
 	name=$1 folder=$2 its=$3 root=$4
 	shift 4
@@ -64,13 +64,13 @@ try() {
 		[ -e "$folder/described.json" ] && break
 		sleep 0.1
 	done
-	cp "$folder/described.json" "/etc/cdi/gangway-test-$$-$name.json" || fail "$name: no description"
+	cp "$folder/described.json" "/etc/cdi/gangway-test-$$-$name.json" || fail "$name: no CDI description"
 	touch "$folder/go"
 	wait $server
 	server=
 	cat "$out/said"
 	grep -q 'all right' "$out/said" || { fail "$name"; cat "$folder/serve.log"; }
-	grep -q 'libcuda.so.1 *same build: /usr/lib/gangway/' "$out/said" || fail "$name: the command in the container"
+	grep -q 'libcuda.so.1 *same build: /usr/lib/gangway/' "$out/said" || fail "$name: gangway in the container is not the same build"
 }
 
 mkdir "$out/rootful"
@@ -82,6 +82,6 @@ if [ -n "${GANGWAY_TEST_USER:-}" ]; then
 	chown -R "$user": "$out/rootless" "$out/theirs"
 	try rootless "$out/rootless" "less-$kind" "$out/theirs" setpriv --reuid "$user" --regid "$user" --init-groups
 else
-	echo "rootless: not tried, GANGWAY_TEST_USER is not set"
+	echo "rootless: not tested, GANGWAY_TEST_USER is not set"
 fi
 exit $failed

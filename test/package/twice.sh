@@ -1,9 +1,9 @@
 #!/bin/sh
-# Check that two builds of one commit are identical, whatever their folders: twice.sh SOURCE
+# Check that two builds of one commit are identical, independent of their folders: twice.sh SOURCE
 #
-# Two clones at different places, of different depth, at different times, without a compiler cache.
+# Builds two clones at different paths, of different depth, at different times, without a compiler cache.
 source=$1
-commit=$(git -C "$source" rev-parse -q --verify HEAD 2>/dev/null) || { echo "skipped: no git repository here"; exit 77; }
+commit=$(git -C "$source" rev-parse -q --verify HEAD 2>/dev/null) || { echo "skipped: $source is not a git repository"; exit 77; }
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 unset SOURCE_DATE_EPOCH

@@ -3,15 +3,15 @@
 prefix=$1
 unit=$prefix/lib/systemd/system/gangway.service
 grep -q "^ExecStart=$prefix/bin/gangway serve" "$unit" || { echo "FAIL: ExecStart is not in $prefix"; exit 1; }
-command -v systemd-analyze >/dev/null || { echo "skipped: no systemd-analyze here"; exit 77; }
+command -v systemd-analyze >/dev/null || { echo "skipped: systemd-analyze is not installed"; exit 77; }
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 
 systemd-analyze verify --man=no "$unit" >"$out/verify" 2>&1 || { cat "$out/verify"; echo "FAIL: systemd-analyze verify"; exit 1; }
-# It speaks of other units of the machine, too.
+# The output may include messages about other units of the machine.
 grep -q gangway.service "$out/verify" && { cat "$out/verify"; echo "FAIL: systemd-analyze verify"; exit 1; }
 if ! systemd-analyze security --offline=true --threshold=20 --no-pager "$unit" >"$out/security" 2>&1; then
-	grep -q 'nrecognized option\|nknown operation' "$out/security" && { echo "skipped: this systemd-analyze judges no files"; exit 77; }
+	grep -q 'nrecognized option\|nknown operation' "$out/security" && { echo "skipped: this systemd-analyze cannot check unit files offline"; exit 77; }
 	cat "$out/security"
 	echo "FAIL: exposure above 2.0"
 	exit 1

@@ -2,8 +2,8 @@
 # Check that the CUDA filters of the distribution's ffmpeg give the same pictures on the CPU device as its CPU filters:
 # ffmpeg.sh GANGWAY CASE
 #
-# The program and its kernels (PTX 3.2 for sm_30, made by clang, read through texture objects) are nobody's
-# here.  Each case runs both filters on a generated film and compares every plane of every frame.
+# The program and its kernels (PTX 3.2 for sm_30, compiled by clang, read through texture objects) are third-party code.
+# Each case runs both filters on a generated film and compares every plane of every frame.
 gangway=$1
 case=$2
 here=$(dirname "$0")
@@ -15,7 +15,7 @@ for filter in scale_cuda yadif_cuda; do
 	}
 done
 
-# ffmpeg's resampling kernels let what overshoots 255 wrap around, its CPU filters do not: keep away from it.
+# ffmpeg's resampling kernels wrap values above 255 around, its CPU filters do not: avoid such values.
 source='testsrc2=size=320x240:rate=25,format=yuv420p,lutyuv=y=64+val/2:u=64+val/2:v=64+val/2'
 least=40
 case $case in
@@ -30,7 +30,7 @@ sharp)		device=scale_cuda=480:360:interp_algo=bicubic:param=0.6
 lanczos)	device=scale_cuda=480:360:interp_algo=lanczos cpu=scale=480:360:flags=lanczos+accurate_rnd:param0=2 ;;
 yadif)		device=yadif_cuda cpu=yadif ;;
 yadif-fields)	device=yadif_cuda=1 cpu=yadif=1 ;;
-*)		echo "no case $case"; exit 1 ;;
+*)		echo "unknown case $case"; exit 1 ;;
 esac
 
 out=$(mktemp) || exit 1
@@ -40,7 +40,7 @@ trap 'rm -f "$out"' EXIT
 	[a]hwupload_cuda,$device,hwdownload,format=yuv420p[x];[b]$cpu[y];[x][y]psnr=stats_file=-" \
 	-f null - >"$out" 2>&1 || { cat "$out"; exit 1; }
 
-# One line a frame: n:1 mse_avg:0.5 ... psnr_y:51.2 psnr_u:52.3 psnr_v:inf
+# One line per frame: n:1 mse_avg:0.5 ... psnr_y:51.2 psnr_u:52.3 psnr_v:inf
 frames=$(grep -c '^n:' "$out")
 awk -v least="$least" '/^n:/ {
 	for (i = 1; i <= NF; i++) {
@@ -50,6 +50,6 @@ awk -v least="$least" '/^n:/ {
 			bad = 1
 		}
 	}
-} END { exit bad }' "$out" || { echo "$device is not like $cpu: want $least dB in each plane"; exit 1; }
-[ "$frames" -ge 10 ] || { cat "$out"; echo "only $frames frames came out"; exit 1; }
+} END { exit bad }' "$out" || { echo "$device differs from $cpu: a plane is below $least dB"; exit 1; }
+[ "$frames" -ge 10 ] || { cat "$out"; echo "the output has only $frames frames"; exit 1; }
 grep -o 'PSNR .*' "$out"

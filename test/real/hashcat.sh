@@ -1,7 +1,7 @@
 #!/bin/sh
 # Check that the distribution's hashcat finds a five-letter word by its MD5 on the CPU device: hashcat.sh GANGWAY
 #
-# Its kernels are CUDA C that it compiles with NVRTC when it starts, links with cuLinkAddData, and launches.
+# hashcat compiles its CUDA C kernels with NVRTC at start-up, links them with cuLinkAddData, and launches them.
 # doc/hashcat.md explains the options.
 gangway=$1
 here=$(dirname "$0")
@@ -24,5 +24,5 @@ cd "$work" || exit 1
 "$gangway" run --on "${DEVICE:-cpu}" -- hashcat --force --backend-ignore-opencl --potfile-disable --self-test-disable \
 	-m 0 -a 3 -O -n 1 -u 32 -T 64 -o "$work/found" hash '?l?l?l?l?l' >"$work/log" 2>&1 </dev/null
 status=$?
-grep -q ':apple$' "$work/found" 2>/dev/null || { cat "$work/log"; echo "FAIL: not found, status $status"; exit 1; }
+grep -q ':apple$' "$work/found" 2>/dev/null || { cat "$work/log"; echo "FAIL: hashcat does not find the word, status $status"; exit 1; }
 grep 'CUDA API\|^Speed' "$work/log"

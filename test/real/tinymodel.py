@@ -1,7 +1,7 @@
 """A language model of two small layers with random weights, as a GGUF file: tinymodel.py FILE.
 
-The format is public (GGUF 3): a header, keys with typed values, a table of tensors, and their bytes.  Nobody can
-talk to it; but what it says is the same wherever its numbers are computed.
+The format is public (GGUF 3): a header, keys with typed values, a table of tensors, and their bytes. The model's output
+has no meaning, but is the same on every device.
 """
 import random
 import struct

@@ -1,5 +1,5 @@
 # A set-uid program with arguments; sudo has another PATH than the user.
 [ "$(id -u)" = 0 ] || skip "not root"
 cp "$made/waiter" "$dir/tool"
-chown 65534 "$dir/tool" && chmod 4755 "$dir/tool" || skip "no set-uid program can be made"
+chown 65534 "$dir/tool" && chmod 4755 "$dir/tool" || skip "cannot create a set-uid program"
 doctor GANGWAY_DEVICE=null -- --no-start -- "$dir/tool" quiet 'two words'

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Make the binary files of image/ again, with nvcc; odd.ptx is written by hand. They are small on purpose.
+# Regenerate the binary files in image/ with nvcc; odd.ptx is written by hand. The files are small on purpose.
 set -e
 cd "$(dirname "$0")"
-make() { # file, then options
+make() { # file, options
 	out=image/$1
 	shift
 	nvcc "$@" -o "$out" axpy.cu

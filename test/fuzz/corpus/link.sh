@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make the files of link/ again: parts for cuLinkAddData, as test/fuzz/link.c reads them, from the files of image/.
+# Regenerate the files in link/ from those in image/: inputs for cuLinkAddData in the format of test/fuzz/link.c.
 set -e
 cd "$(dirname "$0")"
 tmp=$(mktemp -d)
