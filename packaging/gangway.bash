@@ -1,4 +1,4 @@
-# Completion for gangway(1). What there is to say, the command says itself: --help of it and of each subcommand.
+# Completion for gangway(1). The completions come from --help of the command and of each subcommand.
 
 _gangway_options() {
 	"$1" "$2" --help 2>/dev/null | grep -oE '(^|[ [|])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+'
@@ -12,7 +12,7 @@ _gangway() {
 		COMPREPLY=($(compgen -W "$("$1" --help 2>/dev/null | sed -n 's/^  \([a-z-]*\) .*/\1/p')" -- "$cur"))
 		return
 	fi
-	# Behind the program that a subcommand starts everything is the program's.
+	# All words after the program that a subcommand starts belong to that program.
 	if [ "$command" = run ] || [ "$command" = doctor ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in

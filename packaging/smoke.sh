@@ -1,16 +1,16 @@
 #!/bin/sh
-# Does this installation of Gangway work here? smoke.sh; needs nothing but a shell, changes nothing.
+# Check that this installation of Gangway works: smoke.sh. Needs only a shell; changes nothing.
 prefix=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 lib=$prefix/lib/gangway
 gangway=$prefix/bin/gangway
-[ -x "$gangway" ] || { echo "there is no $gangway"; exit 1; }
+[ -x "$gangway" ] || { echo "smoke.sh: $gangway does not exist or is not executable"; exit 1; }
 unset LD_LIBRARY_PATH LD_PRELOAD LD_AUDIT GANGWAY_DEVICE GANGWAY_SOCKET GANGWAY_TRACE NO_RESULTS
 work=$(mktemp -d) || exit 1
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 failed=0
 
-# check NAME PATTERN COMMAND...: the command succeeds and says PATTERN
+# check NAME PATTERN COMMAND...: the command succeeds and prints PATTERN
 check() {
 	name=$1 pattern=$2
 	shift 2
@@ -29,7 +29,7 @@ if "$gangway" version 2>/dev/null | grep -E 'missing|another build'; then
 fi
 check 'the CPU device computes' 'all right' "$gangway" run --on cpu "$lib/vectoradd"
 check 'the null device records' 'every call succeeded' env NO_RESULTS=1 "$gangway" run --on null "$lib/vectoradd"
-check 'by the library path alone' 'all right' env LD_LIBRARY_PATH="$lib" GANGWAY_DEVICE=cpu "$lib/vectoradd"
+check 'the library path is sufficient' 'all right' env LD_LIBRARY_PATH="$lib" GANGWAY_DEVICE=cpu "$lib/vectoradd"
 
 "$gangway" serve --on cpu --listen "unix:$work/sock" 2>"$work/serve" &
 server=$!
@@ -40,15 +40,15 @@ done
 check 'a served device computes' 'all right' "$gangway" run --on "unix:$work/sock" "$lib/vectoradd"
 kill "$server"
 wait "$server"
-check 'the server ends in peace' '' [ $? = 0 ]
+check 'the server exits with status 0' '' [ $? = 0 ]
 server=
 
-check 'a stub says that it is one' 'cuInit' sh -c '! LD_LIBRARY_PATH="$1/stubs" "$1/vectoradd"' sh "$lib"
+check 'a stub reports that it is a stub' 'cuInit' sh -c '! LD_LIBRARY_PATH="$1/stubs" "$1/vectoradd"' sh "$lib"
 for list in "$prefix"/share/gangway/*.exports; do
 	soname=$(basename "$list" .exports)
 	folder=$lib
 	[ -e "$folder/$soname" ] || folder=$lib/cpu
-	# (a path with a space in it would be two to the loader)
+	# (the loader would split a path at a space)
 	check "$soname loads by itself" '' sh -c 'said=$(cd "$1" && LD_LIBRARY_PATH="$3" LD_BIND_NOW=1 LD_PRELOAD="./$2" /bin/true 2>&1) && [ -z "$said" ]' \
 		sh "$folder" "$soname" "$lib"
 	command -v nm >/dev/null || continue
@@ -56,8 +56,8 @@ for list in "$prefix"/share/gangway/*.exports; do
 	sort "$list" >"$work/want"
 	check "exports of $soname" '' cmp "$work/want" "$work/have"
 done
-check 'what to link with' "stubs" "$gangway" config --stubs
-check 'no stub without its library' '' sh -c 'cd "$1/stubs" && for f in *.so.*; do [ -e "../$f" ] || exit 1; done
+check 'gangway config --stubs' "stubs" "$gangway" config --stubs
+check 'every stub has its library' '' sh -c 'cd "$1/stubs" && for f in *.so.*; do [ -e "../$f" ] || exit 1; done
 	for f in cublas*/*.so.*; do [ -e "../cpu/${f#*/}" ] || exit 1; done' sh "$lib"
 [ $failed = 0 ] && echo "Gangway in $prefix works."
 exit $failed

@@ -11,7 +11,7 @@ trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 
 bold=$([ -t 1 ] && printf '\033[1m') plain=$([ -t 1 ] && printf '\033[0m')
 title() { printf '\n%s%s%s\n' "$bold" "$1" "$plain"; }
-shell() { # what to show, then the command
+shell() { # text to show, command
 	printf '$ %s\n' "$1"
 	shift
 	"$@"
@@ -32,7 +32,7 @@ title "1. On this machine's processor, from the PTX in the program"
 shell "gangway run --on cpu ./picture -o picture.png" \
 	"$gangway" run --on cpu -- "$work/picture" -o "$out/picture.png" || exit 1
 
-# Starts a server for the clients below; port 0 is any free port, and the log says which.
+# Start a server for the clients below. Port 0 selects a free port; the log contains its number.
 "$gangway" serve --on cpu --listen "unix:$work/gangway.sock" --listen tcp://127.0.0.1:0 2>"$work/log" &
 server=$!
 tries=0
@@ -42,7 +42,7 @@ until tcp=$(sed -n 's,.*\(tcp://[0-9.:]*\).*,\1,p' "$work/log" | head -n 1) && [
 	sleep 0.1
 done
 
-again() { # number, how, address
+again() { # number, transport, address
 	title "$1. $2"
 	printf '$ gangway run --on %s ./picture -o picture.png\n' "$3"
 	"$gangway" run --on "$3" -- "$work/picture" -o "$work/$1.png" >"$work/text" || { cat "$work/text"; exit 1; }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # make package: the Debian package and the tarball of one build, in dist: package.sh BUILD [DIST]
 #
-# The same bytes each time for one commit: times are the commit's (or SOURCE_DATE_EPOCH), owners are root, names
-# are sorted. Needs dpkg-deb, tar, gzip, xz and what building needs.
+# The output is reproducible for each commit: times are those of the commit (or SOURCE_DATE_EPOCH), owners are root,
+# names are sorted. Needs dpkg-deb, tar, gzip, xz and the build dependencies.
 set -eu
 build=$1
 dist=${2:-dist}
@@ -26,18 +26,18 @@ stage() { # PREFIX FOLDER
 	find "$2" -type f -name '*.so*' -exec chmod a-x {} +
 }
 
-# Licences of what is linked in statically, as the packages it came from have them.
+# Copy the licences of statically linked libraries from their packages.
 licences() { # FOLDER
 	for package in liblz4-dev libzstd-dev libncurses-dev; do
 		if [ -e "/usr/share/doc/$package/copyright" ]; then
 			cp "/usr/share/doc/$package/copyright" "$1/copyright.${package%-dev}"
 		else
-			echo "package.sh: /usr/share/doc/$package/copyright is missing: add the licence before you hand this on" >&2
+			echo "package.sh: /usr/share/doc/$package/copyright is missing: add the licence before you distribute this package" >&2
 		fi
 	done
 }
 
-# Modes and times, whatever umask the sources were checked out with.
+# Set modes and times, independent of the umask at checkout.
 same() { # FOLDER
 	find "$1" -type d -exec chmod 0755 {} +
 	find "$1" -type f -perm -u+x -exec chmod 0755 {} +
@@ -58,7 +58,7 @@ tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH
 	-C "$work" -cf - "$name" | gzip -9n >"$dist/$name.tar.gz"
 
 # ---- Debian package ----
-command -v dpkg-deb >/dev/null || { echo "$dist/$name.tar.gz (no dpkg-deb here, so no Debian package)"; exit 0; }
+command -v dpkg-deb >/dev/null || { echo "$dist/$name.tar.gz (no Debian package: dpkg-deb is not installed)"; exit 0; }
 root=$work/deb
 stage /usr "$root"
 doc=$root/usr/share/doc/gangway
@@ -75,8 +75,8 @@ mkdir -p "$root/usr/share/lintian/overrides" "$root/DEBIAN"
 cp "$here/packaging/debian/lintian-overrides" "$root/usr/share/lintian/overrides/gangway"
 find "$root/usr/share/man" -type f -exec gzip -9n {} +
 
-# What the programs need: the C library, by the newest of its version nodes that any of them asks for; and the
-# packages of what else they name.
+# Dependencies of the programs: the C library, in the newest version that a program's symbols need, and the packages of
+# the other needed libraries.
 elves=$(find "$root/usr/bin" "$root/usr/lib/gangway" -type f)
 needed=$(for f in $elves; do readelf -dW "$f" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p'; done | sort -u)
 glibc=$(for f in $elves; do readelf -VW "$f"; done | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -n 1)
@@ -87,7 +87,7 @@ for soname in $needed; do
 	esac
 	[ -e "$root/usr/lib/gangway/$soname" ] && continue
 	package=$(dpkg-query -S "*/$soname" 2>/dev/null | head -n 1 | cut -d : -f 1)
-	[ -n "$package" ] || { echo "which package has $soname?" >&2; exit 1; }
+	[ -n "$package" ] || { echo "package.sh: no known package contains $soname" >&2; exit 1; }
 	depends="$depends, $package"
 done
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# setup.sh --check      says what building needs and this machine lacks; installs nothing
-# setup.sh PART...      installs it, with apt-get: build, nvcc (what nvcc and its installation from PyPI need), test
-check() { # package, then a command that shows that its content is there
+# setup.sh --check      prints the build dependencies that this machine lacks; installs nothing
+# setup.sh PART...      installs them with apt-get: build, nvcc (for nvcc and its installation from PyPI), test
+check() { # package, command that succeeds if the package's content is present
 	package=$1
 	shift
 	"$@" >/dev/null 2>&1 || missing="$missing $package"
@@ -38,11 +38,11 @@ done
 
 if [ "${1:---check}" = --check ]; then
 	echo "Missing:$missing" >&2
-	echo "Install these Debian packages, or what they hold: 'make setup' does it." >&2
+	echo "Install these Debian packages or their equivalents: 'make setup' does it." >&2
 	exit 1
 fi
 if ! command -v apt-get >/dev/null; then
-	echo "This machine has no apt-get. Install what these Debian packages hold, then run this again:$missing" >&2
+	echo "This machine has no apt-get. Install the equivalents of these Debian packages, then run this again:$missing" >&2
 	exit 1
 fi
 if [ "$(id -u)" = 0 ]; then

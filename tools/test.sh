@@ -1,6 +1,6 @@
 #!/bin/sh
-# test.sh BUILD [ctest options]: runs the tests; then says which were skipped and why, as each of them
-# said; and ends in ctest's own summary.
+# test.sh BUILD [ctest options]: runs the tests, prints the skipped tests with the reasons that they gave, and ends with
+# ctest's own summary.
 build=$1
 shift
 # Tests that compile CUDA programs look for nvcc and the toolkit by these names.
@@ -9,7 +9,7 @@ if [ -n "$toolkit" ]; then
 	export CUDA_HOME="$toolkit" PATH="$PATH:$toolkit/bin"
 fi
 out=$build/ctest.out
-# Tests count memory, and are not alone: each sees itself only.
+# Tests count memory and run in parallel: each one sees only its own use.
 GANGWAY_USAGE=${GANGWAY_USAGE:-0}
 export GANGWAY_USAGE
 {
@@ -27,7 +27,7 @@ awk '
 	}
 	inside && NF { reason = $0 }
 	END {
-		if (n) print "\nSkipped, and why:"
+		if (n) print "\nSkipped tests by reason:"
 		for (i = 1; i <= n; i++) print "  " order[i] ":" names[order[i]]
 	}' "$out" "$build/Testing/Temporary/LastTest.log" | fold -s -w 110
 failed=$(sed -n 's/.*Test *#[0-9]*: \([^ ]*\) \.*\*\*\*\(Failed\|Timeout\|Exception\).*/\1/p' "$out" | sort -u)

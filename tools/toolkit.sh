@@ -1,7 +1,7 @@
 #!/bin/sh
 # toolkit.sh FOLDER: prints the root of a CUDA toolkit (bin/nvcc, include, lib64) for the demo and the tests.
-# Takes CUDA_HOME, the toolkit of the nvcc on the PATH, or /usr/local/cuda. If there is none, installs NVIDIA's compiler
-# from PyPI into FOLDER (about 300 MB, once). Prints nothing and says why on stderr if that is impossible, too.
+# Takes CUDA_HOME, the toolkit of the nvcc on the PATH, or /usr/local/cuda. If none exists, installs NVIDIA's compiler
+# from PyPI into FOLDER (about 300 MB, once). If that fails, too, prints only the reason, on stderr.
 folder=$1
 
 for root in "$CUDA_HOME" "$(dirname "$(dirname "$(readlink -f "$(command -v nvcc || echo /none/none/none)")")")" /usr/local/cuda \
@@ -11,7 +11,7 @@ done
 
 say() { echo "toolkit: $*" >&2; }
 if [ "$(uname -m)" != x86_64 ]; then
-	say "no nvcc here, and none on PyPI for $(uname -m)"
+	say "nvcc is not installed, and PyPI has none for $(uname -m)"
 	exit 1
 fi
 say "no nvcc on this machine; installing NVIDIA's compiler 13.0 from PyPI into $folder (300 MB, once)"
@@ -20,7 +20,7 @@ mkdir -p "$folder"
 if ! { python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q --disable-pip-version-check \
 	nvidia-cuda-nvcc==13.0.88 'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-runtime==13.0.*' \
 	'nvidia-cuda-cccl==13.0.*' 'nvidia-nvml-dev==13.0.*'; } >"$folder/log" 2>&1; then
-	say "that failed: $(tail -1 "$folder/log") (log: $folder/log)"
+	say "the installation failed: $(tail -1 "$folder/log") (log: $folder/log)"
 	rm -rf "$folder/venv"
 	exit 1
 fi

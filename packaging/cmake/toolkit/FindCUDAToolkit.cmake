@@ -1,10 +1,10 @@
-# CMake's own FindCUDAToolkit, with the driver's libraries from Gangway: CUDA::cuda_driver is there on a
-# machine without a driver, and links everywhere. Point CMake here:
+# CMake's own FindCUDAToolkit, with the driver libraries of Gangway: CUDA::cuda_driver exists on a machine without a
+# driver, and programs linked with it run on any machine. Usage:
 #
 #	cmake -DCMAKE_MODULE_PATH=$(gangway config --cmake) ...
 include("${CMAKE_CURRENT_LIST_DIR}/../GangwayConfig.cmake")
 
-# A runtime or a cuBLAS is no part of the driver: those stay the toolkit's.
+# The runtime and cuBLAS are not part of the driver: these targets remain the toolkit's.
 set(_gangway_cuda CUDA::cuda_driver)
 set(_gangway_nvml CUDA::nvml)
 set(_gangway_targets "")
@@ -18,7 +18,7 @@ endforeach()
 
 include("${CMAKE_ROOT}/Modules/FindCUDAToolkit.cmake")
 
-# It leaves targets alone that are there already; their headers are the toolkit's all the same.
+# CMake's module does not change existing targets; their headers are still the toolkit's.
 foreach(_gangway_target ${_gangway_targets})
   set_target_properties(${_gangway_target} PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${CUDAToolkit_INCLUDE_DIRS}"
