@@ -6,7 +6,7 @@ folder=$1
 
 for root in "$CUDA_HOME" "$(dirname "$(dirname "$(readlink -f "$(command -v nvcc || echo /none/none/none)")")")" /usr/local/cuda \
 	"$folder/root"; do
-	[ -x "$root/bin/nvcc" ] && { echo "$root"; exit 0; }
+	[ -x "$root/bin/nvcc" ] && [ -e "$root/include/cuda_runtime.h" ] && { echo "$root"; exit 0; }
 done
 
 say() { echo "toolkit: $*" >&2; }
