@@ -502,34 +502,56 @@ static CUresult load(const void *bytes, uint32_t size, const struct wire_jit *op
 	return load_module(bytes, size, options, n, NULL);
 }
 
-/* The worker mirrors a variable only while its module is loaded, and only after a lookup of its address. */
+static uint64_t variable_address(uint64_t module, const char *name)
+{
+	struct {
+		struct wire_cuModuleGetGlobal_v2 head;
+		char name[8];
+	} a = {.head = {.present = 0xb, .hmod = module, .name_size = 6}};
+	uint64_t found[2] = {0};
+
+	memcpy(a.name, name, 6);
+	CHECK(ask(OP(cuModuleGetGlobal_v2), &a, sizeof a, found, sizeof found) == CUDA_SUCCESS && found[1] == 65536);
+	return found[0];
+}
+
+static void unload(uint64_t module)
+{
+	struct wire_cuModuleUnload a = {.hmod = module};
+
+	CHECK(!ask(OP(cuModuleUnload), &a, sizeof a, NULL, 0));
+}
+
+/* A variable can be mirrored only while its module is loaded, and only after a lookup gave its address out. */
 static void variables(void)
 {
 	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 				   ".visible .global .attribute(.managed) .align 8 .b8 table[65536];\n"
+				   ".visible .global .attribute(.managed) .align 8 .b8 other[65536];\n"
 				   ".visible .entry f() { ret; }\n";
-	struct {
-		struct wire_cuModuleGetGlobal_v2 head;
-		char name[8];
-	} a = {.head = {.present = 0xb, .name_size = 6}, .name = "table"};
-	uint64_t module = 0, found[2] = {0}, cursor = 0;
+	uint64_t module = 0, at, other, cursor = 0;
 	struct wire_mirrored changed = {.runs = 0};
+	struct wire_mirror gone = {0};
 
 	CHECK(load_module(text, sizeof text - 1, NULL, 0, &module) == CUDA_SUCCESS);
-	a.head.hmod = module;
-	CHECK(ask(OP(cuModuleGetGlobal_v2), &a, sizeof a, found, sizeof found) == CUDA_SUCCESS);
-	if (!found[0])
-		return;
-	CHECK(found[1] == 65536);
-	CHECK(mirror(found[0], 65537, true) != CUDA_SUCCESS);
-	CHECK(mirror(found[0], 65536, true) == CUDA_SUCCESS);
-	CHECK(change(found[0] + 4096, 64) == CUDA_SUCCESS);
-	CHECK(!ask(OP(cuModuleUnload), &(struct wire_cuModuleUnload){.hmod = module},
-		sizeof(struct wire_cuModuleUnload), NULL, 0));
+	at = variable_address(module, "table");
+	other = variable_address(module, "other") - at;
+	unload(module);
+	CHECK(load_module(text, sizeof text - 1, NULL, 0, &module) == CUDA_SUCCESS);
+	at = variable_address(module, "table");
+	/* The other variable is managed memory, too, but this module has not given it out. */
+	CHECK(mirror(at + other, 64, true) != CUDA_SUCCESS);
+	CHECK(mirror(at, 65537, true) != CUDA_SUCCESS);
+	CHECK(mirror(at, 65536, true) == CUDA_SUCCESS);
+	CHECK(change(at + 4096, 64) == CUDA_SUCCESS);
+	unload(module);
+	/* The mirror went with its module: there is none to drop. */
+	gone.address = at;
+	CHECK(ask(WIRE_MIRROR_DROP, &gone, sizeof gone, NULL, 0) != CUDA_SUCCESS);
 	/* The worker may have reused the address: it must neither read nor write there. */
-	CHECK(change(found[0] + 4096, 64) == CUDA_SUCCESS);
+	CHECK(change(at + 4096, 64) == CUDA_SUCCESS);
 	CHECK(ask(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, &changed, sizeof changed) == CUDA_SUCCESS && !changed.runs);
-	CHECK(mirror(found[0], 64, true) != CUDA_SUCCESS);
+	CHECK(mirror(at, 64, true) != CUDA_SUCCESS);
 }
 
 /* Sends an image and adds it to a linker. */
