@@ -1,11 +1,11 @@
 #!/bin/sh
-# Check that the loader can use our libraries without gangway run: alone.sh GANGWAY PROGRAMS ASK
+# Check that the loader can use our libraries without gangway run: alone.sh GANGWAY PROGRAMS OPEN
 #
 # Each library loads on its own and has no undefined symbol. A preloaded libcuda.so.1 satisfies every later request for
 # that name. ldconfig creates the link from the SONAME. A library still finds a plug-in in its own folder.
 gangway=$1
 out=$2
-ask=$3
+open=$3
 lib=$(cd "$(dirname "$gangway")/../lib/gangway" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -24,12 +24,12 @@ expect() { # case, result, expected result
 real=$(readlink -f "$lib/libcuda.so.1")
 for file in "$lib"/*.so "$lib"/*.so.*; do
 	[ -L "$file" ] && continue
-	expect "loaded alone" "$(LD_BIND_NOW=1 "$ask" "$file" 2>&1)" "$file -> $file"
+	expect "loaded alone" "$(LD_BIND_NOW=1 "$open" "$file" 2>&1)" "$file -> $file"
 	undefined=$(ldd -r "$file" 2>&1 | grep -E 'undefined|not found')
 	[ -z "$undefined" ] || fail "$file: undefined symbol or missing library: $undefined"
 done
-expect "soft before cuda" "$(LD_BIND_NOW=1 "$ask" "$lib/libgangway-soft.so" "$real" | wc -l)" 2
-expect "cuda before soft" "$(LD_BIND_NOW=1 "$ask" "$real" "$lib/libgangway-soft.so" | grep -c gangway)" 2
+expect "soft before cuda" "$(LD_BIND_NOW=1 "$open" "$lib/libgangway-soft.so" "$real" | wc -l)" 2
+expect "cuda before soft" "$(LD_BIND_NOW=1 "$open" "$real" "$lib/libgangway-soft.so" | grep -c gangway)" 2
 
 # The SONAME of the preloaded library satisfies DT_NEEDED and dlopen; the loader loads no second libcuda.so.1.
 for mode in linked opened asked; do

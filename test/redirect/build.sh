@@ -1,26 +1,27 @@
 #!/bin/sh
-# Build the programs of this folder, with one subfolder for each situation: build.sh FOLDER
+# Build the programs of test/helper/redirect, with one subfolder for each situation: build.sh FOLDER
 #
 # Without a CUDA toolkit, this script omits the programs that use NVIDIA's runtime, and run.sh skips them.
 out=$1
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+helper=$root/test/helper/redirect
 cuda=${CUDA_HOME:-/usr/local/cuda}
 cc="${CC:-cc} -O1 -g -Wall -D_GNU_SOURCE -I$root"
-[ "$out/complete" -nt "$here/probe.c" ] && [ "$out/complete" -nt "$here/build.sh" ] && [ "$out/complete" -nt "$here/report.h" ] &&
-	[ "$out/complete" -nt "$here/decoy.c" ] && [ "$out/complete" -nt "$here/space.c" ] && exit 0
+[ "$out/complete" -nt "$helper/probe.c" ] && [ "$out/complete" -nt "$here/build.sh" ] && [ "$out/complete" -nt "$helper/report.h" ] &&
+	[ "$out/complete" -nt "$helper/decoy.c" ] && [ "$out/complete" -nt "$helper/open_namespace.c" ] && exit 0
 rm -rf "$out"
 mkdir -p "$out/decoy" "$out/nameless" && cd "$out" || exit 1
 set -e
 
-decoy="$cc -shared -fPIC -Wl,-z,nodelete $here/decoy.c"
+decoy="$cc -shared -fPIC -Wl,-z,nodelete $helper/decoy.c"
 $decoy -Wl,-soname,libcuda.so.1 -o decoy/libcuda.so.1
 ln -s libcuda.so.1 decoy/libcuda.so
 # This copy has no SONAME, so that the DT_NEEDED entry of a program linked with it is the path.
 $decoy -o nameless/libcuda.so.1
-$cc -o launch "$here/launch.c"
-$cc -o space "$here/space.c" -ldl
-$cc -fno-plt -o space-got "$here/space.c" -ldl
+$cc -o launch "$helper/launch.c"
+$cc -o space "$helper/open_namespace.c" -ldl
+$cc -fno-plt -o space-got "$helper/open_namespace.c" -ldl
 
 modes='linked opened asked'
 runtime_static="$cuda/lib64/libcudart_static.a -lrt -lpthread -ldl"
@@ -31,11 +32,11 @@ for mode in $modes; do
 	static | shared) define=RUNTIME ;;
 	*) define=$(echo "$mode" | tr a-z A-Z) ;;
 	esac
-	$cc -fPIC -D$define -c "$here/probe.c" -o "$mode.o"
-	$cc -fPIC -D$define "-DPREOPEN=\"$out/decoy/libcuda.so.1\"" -c "$here/probe.c" -o "$mode.preopen.o"
-	$cc -fPIC -D$define -DLIBRARY -c "$here/probe.c" -o "$mode.library.o"
+	$cc -fPIC -D$define -c "$helper/probe.c" -o "$mode.o"
+	$cc -fPIC -D$define "-DPREOPEN=\"$out/decoy/libcuda.so.1\"" -c "$helper/probe.c" -o "$mode.preopen.o"
+	$cc -fPIC -D$define -DLIBRARY -c "$helper/probe.c" -o "$mode.library.o"
 done
-[ "$modes" != "${modes% two}" ] && $cc -fPIC -DRUNTIME -DLIBRARY -c "$here/probe.c" -o plugin.o
+[ "$modes" != "${modes% two}" ] && $cc -fPIC -DRUNTIME -DLIBRARY -c "$helper/probe.c" -o plugin.o
 
 libraries() { # mode, situation
 	case $1 in

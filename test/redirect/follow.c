@@ -1,7 +1,7 @@
 /*
  * Start itself through every exec and spawn function, with an environment without our variables, and check the new
  * environment: the given variables, LD_AUDIT, the GANGWAY_ variables, and nothing else. Built with and without a PLT, with
- * immediate and lazy binding, as a program and as a library (opened.c).
+ * immediate and lazy binding, as a program and as a library (run_library.c).
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -22,9 +22,9 @@ expect() { # case, output, text that the output must contain
 	*) echo "FAIL: $1: got: $2; expected: $3"; failed=1 ;;
 	esac
 }
-cp "$here/launch.go" "$work/launch.go"
+cp "$here/../helper/redirect/launch.go" "$work/launch.go"
 CGO_ENABLED=0 go build -o "$work/static" "$work/launch.go" || exit 1
-sed 's/^package main$/&\nimport "C"/' "$here/launch.go" >"$work/launch.go"
+sed 's/^package main$/&\nimport "C"/' "$here/../helper/redirect/launch.go" >"$work/launch.go"
 CGO_ENABLED=1 go build -o "$work/dynamic" "$work/launch.go" || exit 1
 readelf -l "$work/static" | grep -q INTERP && { echo "FAIL: $work/static is not statically linked"; failed=1; }
 readelf -d "$work/dynamic" | grep -q 'libc\.so\.6' || { echo "FAIL: $work/dynamic does not need libc.so.6"; failed=1; }
@@ -45,7 +45,7 @@ for kind in static dynamic; do
 		done
 	done
 done
-cp "$here/ollama.go" "$work/ollama.go"
+cp "$here/../helper/redirect/ollama.go" "$work/ollama.go"
 CGO_ENABLED=1 go build -o "$work/ollama" "$work/ollama.go" || exit 1
 for generation in a b c; do
 	set -- "$work/ollama" $generation "$decoy" "$out/plain/linked.so" "$out/plain/opened"

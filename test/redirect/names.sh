@@ -1,10 +1,10 @@
 #!/bin/sh
-# Check which library names the audit library redirects: names.sh LIBRARIES ASK
+# Check which library names the audit library redirects: names.sh LIBRARIES OPEN
 #
-# LIBRARIES is the folder of our audit libraries, ASK the program of ask.c. The test installation contains runtime
+# LIBRARIES is the folder of our audit libraries, OPEN the program of open_libraries.c. The test installation contains runtime
 # libraries, too.
 libraries=$1
-ask=$2
+open=$2
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 ours=$work/lib/gangway
@@ -23,7 +23,7 @@ for name in libcuda.so libcuda.so.1 libcuda.so.535.54.03 libcuda.so.old libcuda.
 	empty "$app/$name"
 done
 LD_AUDIT=$ours/libgangway-audit.so
-GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2000000 # for an ask program built with a sanitizer
+GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2000000 # for an OPEN program built with a sanitizer
 export LD_AUDIT GLIBC_TUNABLES
 unset LD_LIBRARY_PATH GANGWAY_KEEP GANGWAY_AUDIT_LOG GANGWAY_DEVICE
 failed=0
@@ -32,7 +32,7 @@ becomes() { # requested name, loaded file or -; paths are relative to $work
 	/*) name=$work$1 ;;
 	*) name=$1 ;;
 	esac
-	said=$("$ask" "$name" 2>&1)
+	said=$("$open" "$name" 2>&1)
 	want=$2
 	[ "$want" = - ] || want=$work$2
 	[ "$said" = "$name -> $want" ] || { echo "FAIL: got: $said; expected: $want"; failed=1; }

@@ -6,7 +6,7 @@ gangway=$1
 out=$2
 mode=$3
 situation=$4
-here=$(dirname "$0")
+helper=$(cd "$(dirname "$0")/../helper/redirect" && pwd)
 decoy=$out/decoy
 unset LD_LIBRARY_PATH LD_AUDIT LD_PRELOAD GANGWAY_FOLLOW GANGWAY_KEEP GANGWAY_AUDIT_LOG
 LD_LIBRARY_PATH=
@@ -17,12 +17,12 @@ if [ "$mode" = python ]; then
 	python=$(command -v python3) || { echo "skipped: no python3"; exit 77; }
 	python=$("$python" -c 'import sys, ctypes; print(sys.executable)' 2>/dev/null) || { echo "skipped: python3 has no ctypes"; exit 77; }
 	case $situation in
-	rpath | runpath | origin) set -- "$python" "$here/probe.py" "$out/$situation/linked.so" ;;
-	absolute) set -- "$python" "$here/probe.py" "$decoy/libcuda.so.1" ;;
-	exec) set -- "$python" "$here/launch.py" "$decoy" "$python" "$here/probe.py" libcuda.so.1 ;;
-	dlmopen) set -- "$python" "$here/probe.py" --space libcuda.so.1 ;;
-	dlmopen-path) set -- "$python" "$here/probe.py" --space "$decoy/libcuda.so.1" ;;
-	*) set -- "$python" "$here/probe.py" libcuda.so.1 ;;
+	rpath | runpath | origin) set -- "$python" "$helper/probe.py" "$out/$situation/linked.so" ;;
+	absolute) set -- "$python" "$helper/probe.py" "$decoy/libcuda.so.1" ;;
+	exec) set -- "$python" "$helper/launch.py" "$decoy" "$python" "$helper/probe.py" libcuda.so.1 ;;
+	dlmopen) set -- "$python" "$helper/probe.py" --space libcuda.so.1 ;;
+	dlmopen-path) set -- "$python" "$helper/probe.py" --space "$decoy/libcuda.so.1" ;;
+	*) set -- "$python" "$helper/probe.py" libcuda.so.1 ;;
 	esac
 else
 	[ -e "$out/plain/$mode" ] || { echo "skipped: no CUDA toolkit to link $mode with"; exit 77; }

@@ -9,7 +9,7 @@ version=$(getconf GNU_LIBC_VERSION | sed 's/.* 2\.//')
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 unset LD_LIBRARY_PATH LD_AUDIT LD_PRELOAD GANGWAY_FOLLOW GANGWAY_KEEP GANGWAY_AUDIT_LOG
-rustc -O -o "$work/launch" "$here/launch.rs" || exit 1
+rustc -O -o "$work/launch" "$here/../helper/redirect/launch.rs" || exit 1
 
 failed=0
 expect() { # case, output, text that the output must contain

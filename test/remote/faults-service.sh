@@ -2,7 +2,7 @@
 # The server as a service: sd_notify(3), SIGHUP, one log line per event, warnings about addresses that other machines can
 # reach, and the messages when client and server have different versions.
 . "$(dirname "$0")/faults.sh"
-stranger=$5
+other_version=$5
 mkfifo "$dir/notes.in"
 "$client" notified "$dir/notify" <"$dir/notes.in" >"$dir/notes" &
 listener=$!
@@ -49,7 +49,7 @@ says "$dir/words" 'not encrypted' && fail "the server warns about a unix socket:
 
 # Different versions: the server refuses the client, and both sides report which one to upgrade.
 told() { # BUILD TEXT LOGGED: expected text in the client's output and in the log
-	"$stranger" "$GANGWAY_DEVICE" "$1" >"$dir/told" 2>&1 && fail "a client of $1 is not refused"
+	"$other_version" "$GANGWAY_DEVICE" "$1" >"$dir/told" 2>&1 && fail "a client of $1 is not refused"
 	says "$dir/told" "$2" || fail "a client of $1 gets no advice what to upgrade: $(cat "$dir/told")"
 	until_true 60 logged "client refused: .*$1.*$3" || fail "the log does not report the refused client of $1"
 }
@@ -59,7 +59,7 @@ told 'gangway 999.0.0' 'upgrade the server' 'upgrade the server'
 once || fail "a client fails after refused clients: $(cat "$dir/once.out")"
 kill "$server"
 wait "$server"
-"$stranger" --serve "unix:$dir/strange" 'gangway 0.0.1' >"$dir/strange.out" 2>&1 &
+"$other_version" --serve "unix:$dir/strange" 'gangway 0.0.1' >"$dir/strange.out" 2>&1 &
 server=$!
 until_true 60 says "$dir/strange.out" ready || fail "the old server does not start"
 GANGWAY_DEVICE=unix:$dir/strange GANGWAY_TRACE=1 timeout 60 "$client" init </dev/null >"$dir/old" 2>&1

@@ -3,8 +3,8 @@
  * report the same free memory.
  *
  *	quota		runs all checks; served.sh starts it with --memory; QUOTA is in bytes, a multiple of 128 MiB
- *	quota stranger	allocates all it can in steps of 1 MiB and prints the sum in bytes
- *	quota hold	as stranger, and keeps the memory until a line on stdin
+ *	quota all	allocates all it can in steps of 1 MiB and prints the sum in bytes
+ *	quota hold	as all, and keeps the memory until a line on stdin
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -281,7 +281,7 @@ static void two(int ask, int answer, int pid)
 	LEFT(quota);
 }
 
-static int stranger(int holds)
+static int allocate_all(int holds)
 {
 	size_t n = 0;
 	CUdeviceptr p;
@@ -301,10 +301,10 @@ int main(int argc, char **argv)
 	int ask, answer, pid;
 
 	if (argc > 1)
-		return stranger(!strcmp(argv[1], "hold"));
+		return allocate_all(!strcmp(argv[1], "hold"));
 	quota = getenv("QUOTA") ? strtoull(getenv("QUOTA"), NULL, 0) : 0;
 	if (!quota || quota % (128 * MB)) {
-		printf("QUOTA?\n");
+		printf("set QUOTA to a multiple of 128 MiB\n");
 		return 1;
 	}
 	pid = neighbour(&ask, &answer);

@@ -3,13 +3,13 @@
 # quota.sh BUILD SERVED TRANSPORT CLIENT QUOTA
 . "$(dirname "$0")/faults.sh"
 program=$5
-ask=$build/test/remote/remote-ask
+request=$build/test/remote/remote-status-request
 export GANGWAY_USAGE="$dir/usage"
 serve --memory 64M --metrics tcp://127.0.0.1:0
 metrics=$(sed -n 's/.*metrics on //p' "$dir/log")
 shows() { grep -q -- "$1" "$dir/answer" || fail "$2: $(cat "$dir/answer")"; }
 answer() {
-	timeout 60 "$ask" "$metrics" GET "$1" >"$dir/answer" 2>&1 || fail "$1: $(cat "$dir/answer")"
+	timeout 60 "$request" "$metrics" GET "$1" >"$dir/answer" 2>&1 || fail "$1: $(cat "$dir/answer")"
 }
 
 hold holder hold
@@ -36,13 +36,13 @@ shows '^64 MiB, 64 MiB, 0 MiB$' "gangway smi does not show the quota"
 
 # A client that ends or dies while holding its whole quota leaves it free for the next client.
 for i in 1 2; do
-	[ "$(timeout 60 "$program" stranger)" = 67108864 ] || fail "a client does not get all of its quota"
+	[ "$(timeout 60 "$program" all)" = 67108864 ] || fail "a client does not get all of its quota"
 done
 kill -9 "$(worker_of "$holder")"
 until_true 60 logged 'ended by signal 9' || fail "the log does not report the killed worker"
 exec 8>&-
 wait "$holder"
-[ "$(timeout 60 "$program" stranger)" = 67108864 ] || fail "a client does not get all of its quota after the death of a worker"
+[ "$(timeout 60 "$program" all)" = 67108864 ] || fail "a client does not get all of its quota after the death of a worker"
 kill "$server"
 wait "$server"
 
@@ -62,7 +62,7 @@ unset GANGWAY_DEVICE_MEMORY
 # A quota as a percentage, and invalid sizes.
 serve --memory 1%
 all=$("$gangway" smi --query-gpu=memory.total --format=csv,noheader,nounits)
-got=$(timeout 60 "$program" stranger)
+got=$(timeout 60 "$program" all)
 [ $((got / 1048576)) -eq "$all" ] || fail "with a quota of 1 %, which is $all MiB, a client gets $got bytes"
 for size in 0 0% 101% 8Q G -1 99999999999T 1.5G ''; do
 	"$gangway" serve --on "$served" --listen "unix:$dir/none" --memory "$size" >"$dir/answer" 2>&1

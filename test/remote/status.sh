@@ -2,14 +2,14 @@
 # The server's status page: its clients and their counters as Prometheus metrics and as JSON, the permission to end a
 # client, and invalid requests, which must not disturb the server.  status.sh BUILD SERVED TRANSPORT CLIENT
 . "$(dirname "$0")/faults.sh"
-ask=$build/test/remote/remote-ask
+request=$build/test/remote/remote-status-request
 serve --metrics tcp://127.0.0.1:0
 metrics=$(sed -n 's/.*metrics on //p' "$dir/log")
 told=$metrics
 [ "$transport" = unix ] && told=$GANGWAY_DEVICE.status
 
 answer() { # METHOD PATH STATUS
-	timeout 60 "$ask" "$told" "$1" "$2" >"$dir/answer" 2>&1 || fail "$1 $2: $(cat "$dir/answer")"
+	timeout 60 "$request" "$told" "$1" "$2" >"$dir/answer" 2>&1 || fail "$1 $2: $(cat "$dir/answer")"
 	[ "$(head -n 1 "$dir/answer")" = "$3" ] || fail "$1 $2 returned $(head -n 1 "$dir/answer"), expected $3"
 	sed -i 1d "$dir/answer"
 }
@@ -58,11 +58,11 @@ shows 'queue_wait_seconds_count{' "the metrics have no queue times"
 answer GET / 404
 answer PUT /metrics 405
 answer POST /clients/1/end "$([ "$transport" = unix ] && echo 404 || echo 403)"
-head -c 6000 /dev/urandom | timeout 60 "$ask" "$told" - >/dev/null 2>&1
-head -c 6000 /dev/zero | tr '\0' 'a' | timeout 60 "$ask" "$told" - >"$dir/answer" 2>&1
+head -c 6000 /dev/urandom | timeout 60 "$request" "$told" - >/dev/null 2>&1
+head -c 6000 /dev/zero | tr '\0' 'a' | timeout 60 "$request" "$told" - >"$dir/answer" 2>&1
 says "$dir/answer" '^400' || fail "a request without an end does not get status 400: $(cat "$dir/answer")"
 mkfifo "$dir/crowd.in"
-"$ask" "$told" crowd 40 <"$dir/crowd.in" >"$dir/crowd.out" 2>&1 8>&- &
+"$request" "$told" crowd 40 <"$dir/crowd.in" >"$dir/crowd.out" 2>&1 8>&- &
 exec 9>"$dir/crowd.in"
 until_true 60 says "$dir/crowd.out" ready || fail "the silent connections were not opened"
 answer GET /status 200

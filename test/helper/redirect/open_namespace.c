@@ -1,9 +1,9 @@
-/* Open a shared object that uses libcuda.so.1, or the driver itself, in a new namespace: space FILE */
+/* Open a shared object that uses libcuda.so.1, or the driver itself, in a new namespace: open_namespace FILE */
 #include <dlfcn.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
-#include "test/redirect/report.h"
+#include "test/helper/redirect/report.h"
 
 static int ask(void *driver)
 {

@@ -1,4 +1,4 @@
-"""Reaches libcuda.so.1 through ctypes, or in another namespace; says what probe.c says."""
+"""Load libcuda.so.1 through ctypes, or in another namespace, and print the line of probe.c."""
 import ctypes
 import sys
 

@@ -1,6 +1,6 @@
 /*
- * Sends a request to a server's status page: ask ADDRESS METHOD PATH prints the HTTP status and the body; ask ADDRESS -
- * sends stdin unchanged; ask ADDRESS crowd N opens N silent connections and keeps them open until stdin ends.
+ * Sends a request to a server's status page: status_request ADDRESS METHOD PATH prints the HTTP status and the body; status_request ADDRESS -
+ * sends stdin unchanged; status_request ADDRESS crowd N opens N silent connections and keeps them open until stdin ends.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * Start a program with a new environment by the system call, without libc, as Go does: raw HOW DIR PROGRAM [ARGUMENTS]
+ * Start a program with a new environment by the system call, without libc, as Go does: raw_exec HOW DIR PROGRAM [ARGUMENTS]
  *
  * The environment contains only LD_LIBRARY_PATH=DIR, unless HOW adds to it:
  *	self      execve in this process       thread  execve in a second thread

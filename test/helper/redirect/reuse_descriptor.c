@@ -1,4 +1,4 @@
-/* Close the descriptor of the log, open a file that gets the same number, and load libraries: reuse FILE */
+/* Close the descriptor of the log, open a file that gets the same number, and load libraries: reuse_descriptor FILE */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
  *
  * LINKED: DT_NEEDED. OPENED: dlopen and dlsym. ASKED: dlopen and cuGetProcAddress. RUNTIME: NVIDIA's runtime, static or
  * shared. TWO: two plug-ins, each with its own runtime. PREOPEN: first open this file by its path. LIBRARY: a shared object
- * that space.c opens in another namespace.
+ * that open_namespace.c opens in another namespace.
  */
 #include <dlfcn.h>
 #include <libgen.h>
@@ -88,7 +88,7 @@ int use(const char *dir)
 #endif
 
 #ifndef LIBRARY
-#include "test/redirect/report.h"
+#include "test/helper/redirect/report.h"
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 /*
- * A peer of another version: stranger ADDRESS BUILD sends a hello to a server and prints the answer;
- * stranger --serve ADDRESS BUILD is a server of that version.
+ * A peer of another version: other_version ADDRESS BUILD sends a hello to a server and prints the answer;
+ * other_version --serve ADDRESS BUILD is a server of that version.
  */
 #include <poll.h>
 #include <stdio.h>
