@@ -73,7 +73,7 @@ static const char *arch_suffix(const struct image_entry *e)
 }
 
 /* Whether both entries are described by the same words. */
-static bool entries_look_alike(const struct image_entry *a, const struct image_entry *b)
+static bool entries_same_description(const struct image_entry *a, const struct image_entry *b)
 {
 	return a->sm == b->sm && a->arch_specific == b->arch_specific && a->family == b->family &&
 	       (a->kind != IMAGE_ENTRY_PTX ||
@@ -84,7 +84,7 @@ static bool entries_look_alike(const struct image_entry *a, const struct image_e
 static bool list_has_entry(const struct image_entry *list, unsigned n, const struct image_entry *e)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (entries_look_alike(&list[i], e))
+		if (entries_same_description(&list[i], e))
 			return true;
 	return false;
 }

@@ -318,7 +318,7 @@ static int link_start(struct link *l)
 	return l->tcp_link ? tcp_start(l) : unix_watch(l);
 }
 
-static int link_say_hello(
+static int link_exchange_hello(
 	struct link *l, const struct link_config *config, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
 	struct hello ours, theirs;
@@ -360,7 +360,7 @@ int link_connect(struct link **link, const char *address, const struct link_conf
 	/* The connection is accepted; a worker that has to open its device first may take long. */
 	deadline = wait_now() + config->patience_ms * 1000000ull;
 	err = l->tcp_link ? socket_tune(fd) : 0;
-	err = err ? err : link_say_hello(l, config, deadline, error);
+	err = err ? err : link_exchange_hello(l, config, deadline, error);
 	if (err)
 		goto fail;
 	err = l->tcp_link ? link_make_memory(l, NULL) : link_receive_memory(l, deadline);

@@ -12,5 +12,5 @@ unsigned env_number(const char *variable, unsigned most, unsigned otherwise);
 #define ENV_CONNECTIONS     "GANGWAY_CONNECTIONS"
 #define ENV_CONNECTIONS_MAX 9
 
-/* GANGWAY_NVML_AHEAD=0: a client of a server sends each NVML query in a frame of its own instead of batching a poll. */
-#define ENV_NVML_AHEAD "GANGWAY_NVML_AHEAD"
+/* GANGWAY_NVML_BATCH=0: a client of a server sends each NVML query in a frame of its own instead of batching a poll. */
+#define ENV_NVML_BATCH "GANGWAY_NVML_BATCH"

@@ -68,22 +68,22 @@ struct wire_nvml_hidden {
 };
 
 /*
- * WIRE_NVML_TOGETHER, both ways one after the other, in the same order:
+ * WIRE_NVML_BATCH: several queries in one frame, and their answers, in the same order:
  *
- *	frame up	| wire_request | wire_nvml_one | arguments | wire_nvml_one | arguments | ...
- *	frame down	| wire_reply   | wire_nvml_said | values   | wire_nvml_said | values   | ...
+ *	frame up	| wire_request | wire_nvml_query | arguments | wire_nvml_query | arguments | ...
+ *	frame down	| wire_reply   | wire_nvml_answer | values | wire_nvml_answer | values | ...
  *
- * Arguments and values are those of the plain calls, padded.  How many there are follows from the frame's length.
+ * Arguments and values are those of the plain calls, padded.  The length of the frame gives the number of queries.
  */
-#define WIRE_NVML_TOGETHER_MOST 32
-#define WIRE_NVML_TOGETHER_ARGS 32 /* bytes of one call's arguments, at most */
+#define WIRE_NVML_BATCH_MAX  32 /* queries in a frame */
+#define WIRE_NVML_BATCH_ARGS 32 /* largest size of one query's arguments, in bytes */
 
-struct wire_nvml_one {
+struct wire_nvml_query {
 	uint32_t op;
-	uint32_t size; /* of what follows: padded, so a multiple of 8 */
+	uint32_t size; /* bytes of arguments that follow, with padding: a multiple of 8 */
 };
 
-struct wire_nvml_said {
-	int32_t value; /* what the call returned */
-	uint32_t size;
+struct wire_nvml_answer {
+	int32_t value; /* result of the call */
+	uint32_t size; /* bytes of values that follow */
 };

@@ -71,13 +71,13 @@ struct wire_launch {
 };
 
 /* The word to write when the operation is done, and its value; word 0: none.  The first member of each struct that has it. */
-struct wire_tell {
+struct wire_signal {
 	uint32_t word, value;
 };
 
 /* Up: from the frame's piece of the arena, or from shared memory.  Down: to them. */
 struct wire_copy {
-	struct wire_tell done;
+	struct wire_signal done;
 	uint64_t device; /* its address */
 	uint64_t host;   /* an address in shared memory; 0: the arena */
 	uint64_t size;
@@ -101,7 +101,7 @@ struct wire_side {
 };
 
 struct wire_block {
-	struct wire_tell done;
+	struct wire_signal done;
 	struct wire_side src, dst;
 	uint64_t width, height, depth; /* bytes, rows, slices */
 	uint64_t stream;

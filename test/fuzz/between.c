@@ -342,9 +342,9 @@ static void report(unsigned rounds, uint64_t first, bool failed)
 		reached += tally->reached[op] != 0;
 		answered += tally->answered[op] != 0;
 		if (getenv("LIST") && tally->reached[op])
-			printf("call %u: %u times, %u with success\n", op, tally->reached[op], tally->answered[op]);
+			printf("operation %u: %u calls, %u successful\n", op, tally->reached[op], tally->answered[op]);
 	}
-	printf("%u programs, seeds from %llu, %lu links; %lu frames, %lu changed; %u kinds of calls, %u answered with "
+	printf("%u programs, seeds from %llu, %lu links; %lu frames, %lu changed; %u operations called, %u with "
 	       "success; the log: %s\n",
 		rounds, (unsigned long long)first, tally->links, tally->frames, tally->changed, reached, answered,
 		failed ? served.log : "clean");
@@ -378,7 +378,7 @@ int main(int argc, char **argv)
 		seed++;
 	} while (!failed && time(NULL) < end);
 	if (failed)
-		printf("seed %llu: nobody can connect any more\n", (unsigned long long)seed - 1);
+		printf("seed %llu: new clients cannot connect\n", (unsigned long long)seed - 1);
 	failed |= !served_end();
 	report(rounds, first, failed);
 	if (bad)

@@ -51,15 +51,15 @@ static bool is_sensor(const struct frame *f)
 }
 
 /* Replies to batched queries, with correct or nearly correct lengths. */
-static uint32_t lie_together(const struct frame *f, uint8_t *room, uint32_t most)
+static uint32_t lie_batch(const struct frame *f, uint8_t *room, uint32_t most)
 {
-	uint32_t n = (f->size - sizeof(struct wire_request)) / (sizeof(struct wire_nvml_one) + 24);
+	uint32_t n = (f->size - sizeof(struct wire_request)) / (sizeof(struct wire_nvml_query) + 24);
 	uint32_t size = sizeof(struct wire_reply);
 
 	memset(room, 0, size);
 	together++;
 	for (n += roll() % 16 ? 0 : 1; n && size + 16 <= most; n--, size += 16) {
-		struct wire_nvml_said said = {
+		struct wire_nvml_answer said = {
 			.value = (int32_t)odd_value(), .size = roll() % 64 ? 8 : (uint32_t)odd_value()};
 		odd_bytes(room + size, 16);
 		memcpy(room + size, &said, sizeof said);
@@ -81,7 +81,7 @@ static int lie(struct link *l)
 	if (f.op < WIRE_NVML_DEVICES && !is_sensor(&f) && roll() % 2)
 		size = sizeof(struct wire_reply) + (uint32_t)(roll() % 12) * 8;
 	bool honest = is_sensor(&f) && roll() % 32; /* until the client batches its queries */
-	if (f.op == WIRE_NVML_TOGETHER)
+	if (f.op == WIRE_NVML_BATCH)
 		size = 4096;
 	else if (honest)
 		size = sizeof(struct wire_reply) + 8;
@@ -92,8 +92,8 @@ static int lie(struct link *l)
 		memset(room, 0, sizeof(struct wire_reply));
 	if (f.op == WIRE_NVML_DEVICES && size > 16 && roll() % 8) /* let the client continue */
 		memcpy(room + 8, &(uint32_t){roll() % 20}, 4);
-	if (f.op == WIRE_NVML_TOGETHER && roll() % 8)
-		size = lie_together(&f, room, size);
+	if (f.op == WIRE_NVML_BATCH && roll() % 8)
+		size = lie_batch(&f, room, size);
 	answers++;
 	return lane_reply(f.lane, f.op, f.ticket, size, NULL, 0);
 }
@@ -219,7 +219,7 @@ int main(int argc, char **argv)
 	over = true;
 	unlink(address + 5);
 	rmdir(folder);
-	printf("%lu tries, %lu opened, %lu lies, %lu of them to questions that came together\n", tries, opened, answers,
-		together);
+	printf("%lu connection attempts, %lu accepted; %lu false replies, %lu of them to batches\n", tries, opened,
+		answers, together);
 	return opened && answers && together ? 0 : 1;
 }

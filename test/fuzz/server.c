@@ -189,7 +189,7 @@ static uint32_t questions(uint8_t *payload)
 	uint32_t size = sizeof(struct wire_request), n = roll() % 8 ? 1 + roll() % 32 : roll() % 100;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct wire_nvml_one one = {.op = WIRE_NVML + NR_nvmlDeviceGetTemperature, .size = 24};
+		struct wire_nvml_query one = {.op = WIRE_NVML + NR_nvmlDeviceGetTemperature, .size = 24};
 		struct wire_nvmlDeviceGetClock args = {.present = ~0u, .device = (uintptr_t)NVML_HANDLE(roll() % 2)};
 		args.clockType = (nvmlClockType_t)odd_value();
 		one.op = roll() % 4 ? one.op : WIRE_NVML + NR_nvmlDeviceGetClock;
@@ -206,9 +206,7 @@ static uint32_t questions(uint8_t *payload)
 static void one(void)
 {
 	uint8_t payload[LONGEST];
-	unsigned op = roll() % 64 == 0 ? WIRE_NVML_TOGETHER
-		      : roll() % 16    ? ops[roll() % nops]
-				       : (unsigned)roll() % 1100;
+	unsigned op = roll() % 64 == 0 ? WIRE_NVML_BATCH : roll() % 16 ? ops[roll() % nops] : (unsigned)roll() % 1100;
 	uint32_t size = roll() % 32 ? 8 + roll() % 256 : roll() % LONGEST, all = ~0u;
 	struct frame f = {
 		.op = op, .size = size, .payload = payload, .lane = session.link->lanes[0], .npieces = roll() % 3};
@@ -219,7 +217,7 @@ static void one(void)
 		memcpy(payload, &home, 8); /* the correct context */
 	if (roll() % 2 && size >= 12)
 		memcpy(payload + 8, &all, 4); /* every pointer is present */
-	if (op == WIRE_NVML_TOGETHER && roll() % 8)
+	if (op == WIRE_NVML_BATCH && roll() % 8)
 		f.size = questions(payload);
 	for (unsigned i = 0; i < f.npieces; i++)
 		f.pieces[i] = (struct piece){roll() % 256 * 4096, roll() % 4096};
@@ -310,7 +308,8 @@ int main(int argc, char **argv)
 			play(seed);
 		int r = watch(pid);
 		if (r == 2)
-			return printf("a session died: fuzz_server 0 %llu\n", (unsigned long long)seed), 1;
+			return printf("a session crashed; repeat with: fuzz_server 0 %llu\n", (unsigned long long)seed),
+			       1;
 		stuck += r;
 		rounds++;
 		seed++;
@@ -323,10 +322,11 @@ int main(int argc, char **argv)
 		made += tally->made_op[op];
 		worked += tally->worked_op[op];
 		if (getenv("LIST") && serve_find(op) && !tally->made_op[op])
-			printf("call %u was never made\n", op);
+			printf("operation %u was never called\n", op);
 	}
-	printf("%u rounds, %u of them stuck; %lu frames: %lu broken, %lu calls made, %lu worked; of %u kinds of calls "
-	       "%u were made and %u worked\n",
+	printf("%u rounds, %u of them blocked; %lu frames: %lu malformed, %lu calls made, %lu successful; of %u "
+	       "operations "
+	       "%u were called and %u succeeded\n",
 		rounds, stuck, tally->frames, tally->broken, tally->made, tally->worked, kinds, made, worked);
 	return 0;
 }

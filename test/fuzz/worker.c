@@ -255,7 +255,7 @@ int main(int argc, char **argv)
 		seed++;
 	} while (!failed && time(NULL) < end);
 	if (failed)
-		printf("seed %llu: nobody can connect any more\n", (unsigned long long)seed - 1);
+		printf("seed %llu: new clients cannot connect\n", (unsigned long long)seed - 1);
 	failed |= !served_end();
 	printf("%llu hostile clients, seeds from %llu; the log: %s\n", (unsigned long long)(seed - first),
 		(unsigned long long)first, failed ? served.log : "clean");

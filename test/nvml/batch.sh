@@ -15,7 +15,7 @@ watch() {
 }
 more_than() { [ "$(grep -c ' calls, ' "$dir/log")" -gt "$1" ]; }
 
-GANGWAY_NVML_AHEAD=0 watch single
+GANGWAY_NVML_BATCH=0 watch single
 [ "$served_calls" -ge "$calls" ] || fail "without batching $calls calls were only $served_calls round trips"
 grep -q '^utilisation 0' "$dir/single" || fail "the monitor printed no values: $(cat "$dir/single")"
 # On a busy machine answers expire before they are used: then try again.

@@ -1,5 +1,5 @@
 /*
- * Batches of queries (WIRE_NVML_TOGETHER) that no client of ours sends: a malformed batch ends the session, and
+ * Batches of queries (WIRE_NVML_BATCH) that no client of ours sends: a malformed batch ends the session, and
  * nothing else; a well-formed one is reply_size like the single queries.  GANGWAY_DEVICE names the server.
  */
 #include <errno.h>
@@ -69,7 +69,7 @@ static void request_put(const void *bytes, uint32_t n)
 /* A query that announces `says` bytes of arguments and has `has`. */
 static void query_put(unsigned op, uint32_t says, uint64_t device, uint32_t has)
 {
-	struct wire_nvml_one head = {op, says};
+	struct wire_nvml_query head = {op, says};
 	struct wire_nvmlDeviceGetTemperature a = {.present = 4, .device = device};
 	uint8_t args[256] = {0};
 
@@ -90,7 +90,7 @@ static void valid_query_put(void)
 /* The request must end the session. */
 static void expect_protocol_error(const char *what)
 {
-	int err = send_request(WIRE_NVML_TOGETHER);
+	int err = send_request(WIRE_NVML_BATCH);
 
 	if (!err || err == -ETIMEDOUT) {
 		fprintf(stderr, "%s: %s\n", what, err ? "no answer" : "was answered");
@@ -127,7 +127,7 @@ static void check_lengths(void)
 static void check_queries(void)
 {
 	static const unsigned ops[] = {0, 7, WIRE_DEVICES, WIRE_NVML + 999, WIRE_NVML_DEVICES, WIRE_NVML_PROCESSES,
-		WIRE_NVML_HIDDEN, WIRE_NVML_TOGETHER, WIRE_NVML_END, ~0u, WIRE_NVML + NR_nvmlDeviceGetMemoryInfo,
+		WIRE_NVML_HIDDEN, WIRE_NVML_BATCH, WIRE_NVML_END, ~0u, WIRE_NVML + NR_nvmlDeviceGetMemoryInfo,
 		WIRE_NVML + NR_nvmlDeviceGetName, WIRE_NVML + NR_nvmlDeviceGetProcessUtilization,
 		WIRE_NVML + NR_nvmlDeviceGetMigMode};
 	static const uint64_t devices[] = {0, 1, (uintptr_t)NVML_HANDLE(WIRE_NVML_DEVICES_MAX), ~0ull, 0x7fff00000000};
@@ -143,7 +143,7 @@ static void check_queries(void)
 		query_put(TEMPERATURE, ARGS, devices[i], ARGS);
 		expect_protocol_error("an invalid device");
 	}
-	struct wire_nvml_one head = {WIRE_NVML_TOGETHER, sizeof head + ARGS};
+	struct wire_nvml_query head = {WIRE_NVML_BATCH, sizeof head + ARGS};
 	request_put(&head, sizeof head);
 	valid_query_put();
 	expect_protocol_error("a batch inside a batch");
@@ -151,19 +151,19 @@ static void check_queries(void)
 
 static void check_counts(void)
 {
-	struct wire_nvml_said said;
+	struct wire_nvml_answer said;
 	struct wire_reply head;
 
-	for (unsigned n = WIRE_NVML_TOGETHER_MOST + 1; n <= 1000; n += n < 40 ? 1 : 480) {
+	for (unsigned n = WIRE_NVML_BATCH_MAX + 1; n <= 1000; n += n < 40 ? 1 : 480) {
 		for (unsigned i = 0; i < n; i++)
 			valid_query_put();
 		expect_protocol_error("too many queries");
 	}
-	for (unsigned n = 1; n <= WIRE_NVML_TOGETHER_MOST; n++) {
+	for (unsigned n = 1; n <= WIRE_NVML_BATCH_MAX; n++) {
 		request_begin();
 		for (unsigned i = 0; i < n; i++)
 			valid_query_put();
-		CHECK_EQ(send_request(WIRE_NVML_TOGETHER), 0);
+		CHECK_EQ(send_request(WIRE_NVML_BATCH), 0);
 		memcpy(&head, reply_bytes, sizeof head);
 		CHECK(!head.result && !head.value);
 		CHECK_EQ(reply_size, sizeof head + n * (sizeof said + 8));
@@ -179,13 +179,13 @@ static void check_answers(void)
 	static uint8_t all[ROOM];
 	const uint8_t *at = all + sizeof(struct wire_reply);
 	const unsigned n = sizeof ops / sizeof *ops;
-	struct wire_nvml_said said;
+	struct wire_nvml_answer said;
 	struct wire_reply head;
 
 	request_begin();
 	for (unsigned i = 0; i < 2 * n; i++)
 		query_put(WIRE_NVML + ops[i / 2], ARGS, (uintptr_t)NVML_HANDLE(i % 2 * 15), ARGS);
-	CHECK_EQ(send_request(WIRE_NVML_TOGETHER), 0);
+	CHECK_EQ(send_request(WIRE_NVML_BATCH), 0);
 	memcpy(all, reply_bytes, reply_size);
 	uint32_t left = reply_size - (uint32_t)sizeof(struct wire_reply);
 	for (unsigned i = 0; i < 2 * n && left >= sizeof said; i++) {
@@ -215,7 +215,7 @@ int main(void)
 	check_counts();
 	request_begin();
 	valid_query_put();
-	CHECK_EQ(send_request(WIRE_NVML_TOGETHER), 0);
+	CHECK_EQ(send_request(WIRE_NVML_BATCH), 0);
 	link_destroy(test_link);
 	return RESULT();
 }

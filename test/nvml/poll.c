@@ -31,8 +31,8 @@ static void serve(struct sensor_batch *ask)
 
 	exchanges++;
 	while (in < ask->size) {
-		struct wire_nvml_one one;
-		struct wire_nvml_said said = {.value = ++answer_number, .size = sizeof(struct args)};
+		struct wire_nvml_query one;
+		struct wire_nvml_answer said = {.value = ++answer_number, .size = sizeof(struct args)};
 		memcpy(&one, ask->bytes + in, sizeof one);
 		CHECK_EQ(one.size, sizeof(struct args));
 		memcpy(ask->answer + out, &said, sizeof said);
@@ -235,7 +235,7 @@ static void check_malformed_answers(void)
 			sensor_poll_collect(&together);
 			CHECK(together.size);
 			serve(&together);
-			struct wire_nvml_said said = {.size = sizes[i]};
+			struct wire_nvml_answer said = {.size = sizes[i]};
 			memcpy(together.answer + k * (sizeof said + sizeof a), &said, sizeof said);
 			CHECK(!sensor_poll_store(now, &together));
 		}

@@ -26,17 +26,17 @@ PYTHON
 export VENDORS_DEVICE=null GANGWAY_NVIDIA_LIBRARY="$dir/vendor/libcuda.so.1"
 
 # In one process.
-GANGWAY_DEVICE=nvidia "$clients" >"$dir/out" 2>&1 || fail "passed through: $(cat "$dir/out")"
-grep -q 'null device' "$dir/out" || fail "passed through, to what? $(cat "$dir/out")"
-GANGWAY_DEVICE=nvidia GANGWAY_TRACE="$dir/trace" "$clients" >"$dir/out" 2>&1 || fail "traced: $(cat "$dir/out")"
+GANGWAY_DEVICE=nvidia "$clients" >"$dir/out" 2>&1 || fail "clients with the vendor's library passed through: $(cat "$dir/out")"
+grep -q 'null device' "$dir/out" || fail "the vendor's library is not the one that answers: $(cat "$dir/out")"
+GANGWAY_DEVICE=nvidia GANGWAY_TRACE="$dir/trace" "$clients" >"$dir/out" 2>&1 || fail "clients with a trace: $(cat "$dir/out")"
 grep -q 'nvmlDeviceGetMemoryInfo(.*) = NVML_SUCCESS' "$dir/trace" || fail "the trace has no nvmlDeviceGetMemoryInfo"
-GANGWAY_DEVICE=nvidia "$private" || fail "the private table, passed through"
+GANGWAY_DEVICE=nvidia "$private" || fail "the private table of the vendor's library, passed through"
 
 # Served: NVML finds the devices that CUDA shows.
 for over in unix tcp; do
-	"$here/../served.sh" "$gangway" nvidia $over "$clients" >"$dir/out" 2>&1 || fail "served over $over: $(cat "$dir/out")"
+	"$here/../served.sh" "$gangway" nvidia $over "$clients" >"$dir/out" 2>&1 || fail "clients served over $over: $(cat "$dir/out")"
 	GANGWAY_DEVICE_COUNT=3 "$here/../served.sh" "$gangway" nvidia $over "$clients" >"$dir/out" 2>&1 ||
-		fail "three served over $over: $(cat "$dir/out")"
+		fail "clients of three devices served over $over: $(cat "$dir/out")"
 done
 # A vendor's library of release 580: values that only nvidia-smi asks for reach the client.
 cp "$standin" "$dir/vendor/standin.so"
@@ -88,7 +88,7 @@ unset GANGWAY_NVIDIA_ML_LIBRARY
 cp "$counted" "$dir/vendor/counted.so"
 for over in unix tcp; do
 	rm -f "$dir/counted"
-	SERVE="--spares 0" GANGWAY_NVML_AHEAD=0 COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
+	SERVE="--spares 0" GANGWAY_NVML_BATCH=0 COUNTED="$dir/counted" GANGWAY_NVIDIA_ML_LIBRARY="$dir/vendor/counted.so" "$here/../served.sh" \
 		"$gangway" nvidia $over "$polls" >"$dir/out" 2>&1 || fail "a vendor's calls, served over $over: $(cat "$dir/out"; sort "$dir/counted" | uniq -c)"
 	# Batched: each query is still one call, but for answers that expired on a busy machine.
 	rm -f "$dir/counted"
@@ -105,7 +105,7 @@ done
 # A quota on a vendor's device.
 for over in unix tcp; do
 	SERVE="--memory 128M" QUOTA=134217728 GANGWAY_DEVICE_COUNT=2 "$here/../served.sh" "$gangway" nvidia $over "$quota" \
-		>"$dir/out" 2>&1 || fail "a quota of what is served over $over: $(cat "$dir/out")"
+		>"$dir/out" 2>&1 || fail "a quota on a device served over $over: $(cat "$dir/out")"
 done
 # A driver that gives up a context slowly does not delay the first answers.
 cp "$slow" "$dir/vendor/slow.so"
@@ -138,23 +138,23 @@ status=$?
 unset GANGWAY_NVIDIA_LIBRARY
 export XDG_RUNTIME_DIR="$dir" GANGWAY_SOCKET="$dir/own.sock"
 unset GANGWAY_DEVICE
-"$gangway" smi -L | grep -q 'Gangway CPU' || fail "by itself: $("$gangway" smi -L)"
+"$gangway" smi -L | grep -q 'Gangway CPU' || fail "gangway smi without a server: $("$gangway" smi -L)"
 # gangway run sets GANGWAY_DEVICE=cpu on the processor, which has its own cuBLAS.
-started_on() { "$gangway" run sh -c 'echo "on ${GANGWAY_DEVICE-nothing named}"'; }
-[ "$(started_on)" = 'on cpu' ] || fail "gangway run by itself: $(started_on)"
+started_on() { "$gangway" run sh -c 'echo "on ${GANGWAY_DEVICE-no named device}"'; }
+[ "$(started_on)" = 'on cpu' ] || fail "gangway run without a server: $(started_on)"
 "$gangway" serve --on null --listen "unix:$dir/own.sock" 2>"$dir/log" &
 server=$!
 until grep -q 'listening on' "$dir/log"; do
 	kill -0 $server 2>/dev/null || break
 	sleep 0.1
 done
-"$gangway" smi -L | grep -q 'null device' || fail "beside a server: $("$gangway" smi -L)"
-[ "$(started_on)" = 'on nothing named' ] || fail "gangway run beside a server: $(started_on)"
+"$gangway" smi -L | grep -q 'null device' || fail "gangway smi with a server: $("$gangway" smi -L)"
+[ "$(started_on)" = 'on no named device' ] || fail "gangway run with a server: $(started_on)"
 spares=$(cat "/proc/$server/task/$server/children")
 kill -9 $server
 wait $server 2>/dev/null
 for spare in $spares; do # a spare that has just started still holds its parent's socket
 	while grep -qs gangway "/proc/$spare/cmdline"; do sleep 0.1; done
 done
-"$gangway" smi -L | grep -q 'Gangway CPU' || fail "beside the socket of a dead server: $("$gangway" smi -L)"
+"$gangway" smi -L | grep -q 'Gangway CPU' || fail "gangway smi with the socket of a dead server: $("$gangway" smi -L)"
 exit $failed

@@ -276,7 +276,7 @@ int main(int argc, char **argv)
 	run(false, 0);
 	run(true, 0);
 	run(true, 3);
-	pair_ahead = true;
+	pair_memory_first = true;
 	run(false, 0);
 	run(true, 3);
 	return RESULT();

@@ -70,7 +70,7 @@ static inline void pair_unlisten(struct pair *p, int listener)
 	}
 }
 
-static bool pair_ahead; /* the server creates its memory before the client connects */
+static bool pair_memory_first; /* the server creates its memory before the client connects */
 
 /* serve runs in the child and returns its exit status. */
 static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link *), const struct link_config *client,
@@ -91,9 +91,9 @@ static inline int pair_start(struct pair *p, bool tcp, int (*serve)(struct link 
 		struct link *l;
 
 		config.timeout_ms = 60000; /* enough for a busy machine */
-		if (pair_ahead && client)
+		if (pair_memory_first && client)
 			config.up_size = client->up_size, config.down_size = client->down_size;
-		err = pair_ahead ? link_memory_create(&config.memory, &config) : 0;
+		err = pair_memory_first ? link_memory_create(&config.memory, &config) : 0;
 		err = err ? err : link_serve(&l, link_accept(listener), &config, error);
 		if (err)
 			fprintf(stderr, "link_serve: %s\n", error), _exit(2);

@@ -110,7 +110,7 @@ static int link_connect_now(char *why, size_t size)
 	config.words = 8;
 	config.spin_us =
 		env_number(ENV_SPIN_US, ENV_SPIN_US_MAX, sysconf(_SC_NPROCESSORS_ONLN) >= 4 ? SPIN_US : config.spin_us);
-	sensor_poll_enable(env_number(ENV_NVML_AHEAD, 1, 1));
+	sensor_poll_enable(env_number(ENV_NVML_BATCH, 1, 1));
 	snprintf(why, size, "the server does not answer");
 	err = link_connect(&server.link, server.address, &config, error);
 	if (err) {
@@ -137,7 +137,7 @@ static int value_ask(unsigned op, const void *args, size_t size, const struct wi
 		sensor_poll_collect(&batch);
 	if (!batch.size)
 		return link_exchange(op, args, size, in, nin, out, nout, value);
-	err = link_exchange(WIRE_NVML_TOGETHER, batch.bytes, batch.size, NULL, 0,
+	err = link_exchange(WIRE_NVML_BATCH, batch.bytes, batch.size, NULL, 0,
 		&(struct wire_piece){batch.answer, batch.expected}, 1, &value_of_batch);
 	if (err)
 		return err;

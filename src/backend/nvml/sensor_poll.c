@@ -14,7 +14,7 @@ struct sensor_call {
 	bool fetched; /* this poll has asked for the value already, at the call or before it */
 	bool stored;  /* `reply` has the value, and no call has taken it yet */
 	uint64_t arrived;
-	uint8_t args[WIRE_NVML_TOGETHER_ARGS];
+	uint8_t args[WIRE_NVML_BATCH_ARGS];
 	struct {
 		struct wire_reply head;
 		uint8_t bytes[SENSOR_VALUE_MAX];
@@ -28,7 +28,7 @@ static struct poll {
 static bool enabled = true, over;
 static uint64_t last_call_end;     /* ms */
 static struct sensor_call *wanted; /* the program's call as the last poll had it; NULL: the last poll had none */
-static struct sensor_call *in_batch[WIRE_NVML_TOGETHER_MOST]; /* calls of the latest batch, in its order */
+static struct sensor_call *in_batch[WIRE_NVML_BATCH_MAX]; /* calls of the latest batch, in its order */
 static unsigned batch_count;
 
 void sensor_poll_enable(bool enable)
@@ -87,7 +87,7 @@ bool sensor_poll_find(uint64_t now, unsigned op, const void *args, size_t size, 
 
 	over |= now - last_call_end >= POLL_GAP_MS;
 	wanted = NULL;
-	if (!enabled || nin || size > WIRE_NVML_TOGETHER_ARGS || size % 8 || bytes > SENSOR_VALUE_MAX ||
+	if (!enabled || nin || size > WIRE_NVML_BATCH_ARGS || size % 8 || bytes > SENSOR_VALUE_MAX ||
 		!nvml_is_sensor(op, args, size))
 		return false;
 	if (over || call_find(current, op, args, size, bytes))
@@ -113,12 +113,12 @@ bool sensor_poll_result(uint64_t now, const struct wire_piece *out, unsigned nou
 
 static void batch_add(struct sensor_batch *batch, struct sensor_call *c)
 {
-	struct wire_nvml_one one = {.op = c->op, .size = (uint32_t)c->args_size};
+	struct wire_nvml_query one = {.op = c->op, .size = (uint32_t)c->args_size};
 
 	memcpy(batch->bytes + batch->size, &one, sizeof one);
 	memcpy(batch->bytes + batch->size + sizeof one, c->args, c->args_size);
 	batch->size += sizeof one + c->args_size;
-	batch->expected += sizeof(struct wire_nvml_said) + c->value_size;
+	batch->expected += sizeof(struct wire_nvml_answer) + c->value_size;
 	in_batch[batch_count++] = c;
 }
 
@@ -130,7 +130,7 @@ void sensor_poll_collect(struct sensor_batch *batch)
 	batch->size = batch->expected = batch_count = 0;
 	if (!wanted || wanted->fetched)
 		return;
-	for (unsigned i = 0; i < last->count && batch_count < WIRE_NVML_TOGETHER_MOST; i++) {
+	for (unsigned i = 0; i < last->count && batch_count < WIRE_NVML_BATCH_MAX; i++) {
 		struct sensor_call *c = &last->calls[(first + i) % last->count];
 		if (!c->fetched)
 			batch_add(batch, c);
@@ -143,16 +143,16 @@ void sensor_poll_collect(struct sensor_batch *batch)
 bool sensor_poll_store(uint64_t now, const struct sensor_batch *batch)
 {
 	const uint8_t *from = batch->answer;
-	struct wire_nvml_said said;
+	struct wire_nvml_answer head;
 
 	for (unsigned i = 0; i < batch_count; i++) {
 		struct sensor_call *c = in_batch[i];
-		memcpy(&said, from, sizeof said);
-		if (said.size != c->value_size)
+		memcpy(&head, from, sizeof head);
+		if (head.size != c->value_size)
 			return false;
-		c->reply.head = (struct wire_reply){.value = said.value};
-		memcpy(c->reply.bytes, from + sizeof said, c->value_size);
-		from += sizeof said + c->value_size;
+		c->reply.head = (struct wire_reply){.value = head.value};
+		memcpy(c->reply.bytes, from + sizeof head, c->value_size);
+		from += sizeof head + c->value_size;
 		c->arrived = now;
 		c->stored = true;
 	}

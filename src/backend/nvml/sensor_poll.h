@@ -26,9 +26,9 @@
 
 /* One request for several values, and its reply. */
 struct sensor_batch {
-	size_t size, expected; /* bytes of the request and of the reply; size 0: nothing to read together */
-	uint8_t bytes[WIRE_NVML_TOGETHER_MOST * (sizeof(struct wire_nvml_one) + WIRE_NVML_TOGETHER_ARGS)];
-	uint8_t answer[WIRE_NVML_TOGETHER_MOST * (sizeof(struct wire_nvml_said) + SENSOR_VALUE_MAX)];
+	size_t size, expected; /* bytes of the request and of the reply; size 0: no batch */
+	uint8_t bytes[WIRE_NVML_BATCH_MAX * (sizeof(struct wire_nvml_query) + WIRE_NVML_BATCH_ARGS)];
+	uint8_t answer[WIRE_NVML_BATCH_MAX * (sizeof(struct wire_nvml_answer) + SENSOR_VALUE_MAX)];
 };
 
 /* false: every value is asked for alone. */
@@ -38,7 +38,7 @@ void sensor_poll_enable(bool enable);
 bool sensor_poll_find(uint64_t now, unsigned op, const void *args, size_t size, unsigned nin,
 	const struct wire_piece *out, unsigned nout, int *result);
 
-/* The request that fetches the value of this call together with others. */
+/* The request that fetches the value of this call in a batch with others. */
 void sensor_poll_collect(struct sensor_batch *batch);
 
 /* The reply, of `expected` bytes, has arrived.  False: it is malformed.  sensor_poll_result then has the call's value. */

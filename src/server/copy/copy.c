@@ -43,7 +43,7 @@ void copy_not_captured(const struct cuda_ops *ops, struct msg *m, CUstream strea
 		m->error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-void copy_signal(struct msg *m, CUstream stream, struct wire_tell done, const struct piece *piece)
+void copy_signal(struct msg *m, CUstream stream, struct wire_signal done, const struct piece *piece)
 {
 	if (!done.word || m->broken)
 		return;

@@ -32,4 +32,4 @@ bool copy_reachable(struct msg *m, uint64_t address, uint64_t size);
 void copy_not_captured(const struct cuda_ops *ops, struct msg *m, CUstream stream);
 
 /* Signals the end of a copy, even of one that failed: the client must not wait for ever. */
-void copy_signal(struct msg *m, CUstream stream, struct wire_tell done, const struct piece *piece);
+void copy_signal(struct msg *m, CUstream stream, struct wire_signal done, const struct piece *piece);

@@ -282,7 +282,7 @@ static void serve_generated(struct msg *m)
 	nvml_served[m->frame.op - WIRE_NVML].serve(&m->session->nvml->ops, m);
 }
 
-static void serve_nvml_together(struct msg *m)
+static void serve_nvml_batch(struct msg *m)
 {
 	nvml_batch_serve(m, serve_generated);
 }

@@ -9,7 +9,7 @@
 /* A query as it would have come in a frame of its own. */
 struct single_query {
 	struct wire_request head;
-	uint8_t args[WIRE_NVML_TOGETHER_ARGS];
+	uint8_t args[WIRE_NVML_BATCH_ARGS];
 };
 
 _Static_assert(sizeof(struct single_query) <= sizeof((struct msg *)0)->few_in, "msg_init() must not allocate");
@@ -18,7 +18,7 @@ _Static_assert(sizeof(struct single_query) <= sizeof((struct msg *)0)->few_in, "
 static bool query_take(struct msg *m, struct msg *one)
 {
 	struct single_query bytes = {.head.context = m->context};
-	struct wire_nvml_one ask;
+	struct wire_nvml_query ask;
 	const void *args;
 
 	msg_args(m, &ask, sizeof ask);
@@ -36,13 +36,13 @@ static bool query_take(struct msg *m, struct msg *one)
 static bool answer_put(struct msg *m, const struct msg *one)
 {
 	size_t size = one->out_used - sizeof(struct wire_reply);
-	struct wire_nvml_said said = {.value = one->value, .size = (uint32_t)size};
-	uint8_t *room = one->broken || one->result ? NULL : msg_out(m, true, sizeof said + size);
+	struct wire_nvml_answer answer = {.value = one->value, .size = (uint32_t)size};
+	uint8_t *room = one->broken || one->result ? NULL : msg_out(m, true, sizeof answer + size);
 
 	if (!room)
 		return false;
-	memcpy(room, &said, sizeof said);
-	memcpy(room + sizeof said, one->out + sizeof(struct wire_reply), size);
+	memcpy(room, &answer, sizeof answer);
+	memcpy(room + sizeof answer, one->out + sizeof(struct wire_reply), size);
 	return true;
 }
 
@@ -55,7 +55,7 @@ void nvml_batch_serve(struct msg *m, nvml_batch_fn *serve)
 	if (!one)
 		one = n->batch_msg = calloc(1, sizeof *one);
 	do {
-		if (!one || count++ == WIRE_NVML_TOGETHER_MOST || !query_take(m, one)) {
+		if (!one || count++ == WIRE_NVML_BATCH_MAX || !query_take(m, one)) {
 			m->broken = true;
 			return;
 		}

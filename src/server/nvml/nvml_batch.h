@@ -1,5 +1,5 @@
 /*
- * nvml_batch.h - the queries of a poll in one frame (WIRE_NVML_TOGETHER), each answered as if it had come by itself.
+ * nvml_batch.h - the queries of a poll in one frame (WIRE_NVML_BATCH), each answered as if it had come by itself.
  *
  * Trust: none in the client.  A frame with anything but sensors (backend/nvml/sensor.h), with too many of them, with
  * none, or with less than it announces is a protocol error.

@@ -195,7 +195,7 @@ void tcp_rely(struct link *l)
 }
 
 /* Stays away from the socket, 0.2 ms at a time, while callers receive. */
-static void receiver_stay_away(struct link *l, unsigned *seen)
+static void receiver_yield_socket(struct link *l, unsigned *seen)
 {
 	struct tcp *t = l->tcp;
 	unsigned now = load_relaxed(&t->assisting);
@@ -253,7 +253,7 @@ static void *receiver_run(void *arg)
 		while (!err || !(err = frame_wait_deliverable(l, err)));
 		pthread_mutex_unlock(&t->in_lock);
 		err = err == -EAGAIN ? 0 : err;
-		receiver_stay_away(l, &seen);
+		receiver_yield_socket(l, &seen);
 	}
 	link_wake_sleepers(l);
 	return NULL;

@@ -74,7 +74,7 @@ CUresult staged_copy_defer(struct stream *s, const CUDA_MEMCPY3D *c);
 
 /* A piece, which belongs to the caller; waits until one is free. */
 CUresult staging_take(struct stream *s, uint32_t size, struct piece *piece);
-/* Posts a frame, whose args start with a wire_tell, with its piece; the piece is freed when the device has read it. */
+/* Posts a frame, whose args start with a wire_signal, with its piece; the piece is freed when the device has read it. */
 CUresult staging_post(struct stream *s, unsigned op, const void *args, size_t size, struct piece piece);
 /* A whole copy of at most STAGING_SMALL bytes. */
 CUresult staging_copy_small(struct stream *s, CUdeviceptr dst, const void *src, uint32_t size);

@@ -151,7 +151,7 @@ static CUresult staging_post_locked(struct stream *s, struct staging *t, unsigne
 		return client_lost();
 	call_set_context(room, s->ctx->id);
 	memcpy(room, args, size);
-	*(struct wire_tell *)room = (struct wire_tell){s->signal.word, value};
+	*(struct wire_signal *)room = (struct wire_signal){s->signal.word, value};
 	r = call_send(lane, op, size, &piece, 1);
 	stream_note_posted(s);
 	t->in_flight[newest].piece = piece;

@@ -24,7 +24,7 @@ struct context {
 	unsigned long long number; /* cuCtxGetId */
 	struct stream *legacy;
 	struct async_errors errors; /* of calls posted in it */
-	struct wire_tell error_word;
+	struct wire_signal error_word;
 	pthread_mutex_t lock; /* of streams */
 	struct list streams;
 	/* Values asked for once: context_cache.c. */

@@ -14,14 +14,14 @@ struct event {
 	struct context *ctx; /* in which it was created, */
 	uint32_t ctx_times;  /* when that had ended so often: the event ends with its context */
 	pthread_mutex_t lock;
-	bool foreign;           /* recorded by a graph or another process */
-	bool completed;         /* known from its watch */
-	struct stream *stream;  /* in which it was recorded; NULL: never recorded */
-	uint64_t posted_before; /* the stream's commands ahead of the record */
-	uint64_t posted;        /* and with it: the event is complete when so many are */
-	uint64_t capture_id;    /* the capture in which it was recorded; 0: none */
-	uint64_t records;       /* how often it was recorded */
-	struct wire_tell watch; /* reached when the event is complete; word 0: not asked for since the last record */
+	bool foreign;             /* recorded by a graph or another process */
+	bool completed;           /* known from its watch */
+	struct stream *stream;    /* in which it was recorded; NULL: never recorded */
+	uint64_t posted_before;   /* the stream's commands ahead of the record */
+	uint64_t posted;          /* and with it: the event is complete when so many are */
+	uint64_t capture_id;      /* the capture in which it was recorded; 0: none */
+	uint64_t records;         /* how often it was recorded */
+	struct wire_signal watch; /* reached when the event is complete; word 0: not asked for since the last record */
 };
 
 /* ---- watches ---- */
@@ -211,7 +211,7 @@ CUresult remote_cuEventRecord(CUevent handle, CUstream stream)
 CUresult remote_cuEventQuery(CUevent handle)
 {
 	struct event *e = event_find(handle);
-	struct wire_tell watch = {0};
+	struct wire_signal watch = {0};
 	CUresult r = CUDA_SUCCESS;
 	bool ask_server, ready;
 	struct stream *s;

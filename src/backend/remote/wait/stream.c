@@ -91,7 +91,7 @@ CUresult remote_cuStreamCreate(CUstream *phStream, unsigned int flags)
 /* Gives back everything a stream holds whose commands are no longer in flight.  The context's lock is held. */
 static void stream_record_retire(struct stream *s)
 {
-	struct wire_tell word;
+	struct wire_signal word;
 
 	stream_note_completed(s, s->posted);
 	staging_drop(s);
@@ -99,7 +99,7 @@ static void stream_record_retire(struct stream *s)
 	list_remove(&s->link);
 	pthread_mutex_lock(&s->lock);
 	word = s->signal;
-	s->signal = (struct wire_tell){0};
+	s->signal = (struct wire_signal){0};
 	s->id = 0;
 	s->query_posted = 0;
 	s->capturing = false;

@@ -59,7 +59,7 @@ CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args
 	if (room) {
 		call_set_context(room, s->ctx->id);
 		memcpy(room, args, size);
-		*(struct wire_tell *)room = (struct wire_tell){s->signal.word, *value};
+		*(struct wire_signal *)room = (struct wire_signal){s->signal.word, *value};
 		r = call_send(lane, op, size, NULL, 0);
 	}
 	if (!room)
@@ -80,7 +80,7 @@ bool stream_idle(struct stream *s)
 
 bool stream_drained(struct stream *s)
 {
-	struct wire_tell last;
+	struct wire_signal last;
 
 	pthread_mutex_lock(&s->lock);
 	last = s->signal;
@@ -97,7 +97,7 @@ void stream_note_completed(struct stream *s, uint64_t posted)
 }
 
 /* The legacy stream also waits for its context's blocking streams. */
-static bool stream_nothing_ahead(struct stream *s)
+static bool stream_predecessors_idle(struct stream *s)
 {
 	bool idle = stream_idle(s);
 
@@ -202,7 +202,7 @@ CUresult remote_cuStreamSynchronize(CUstream handle)
 		return call_cuStreamSynchronize(handle);
 	if (stream_maybe_captured(s) && stream_legacy_forbidden(handle))
 		return call_cuStreamSynchronize(handle);
-	if (!stream_nothing_ahead(s)) {
+	if (!stream_predecessors_idle(s)) {
 		r = stream_synchronize(s);
 		if (r)
 			return r;
@@ -244,7 +244,7 @@ CUresult remote_cuStreamQuery(CUstream handle)
 		return r;
 	if (stream_maybe_captured(s))
 		return call_cuStreamQuery(handle);
-	if (stream_nothing_ahead(s))
+	if (stream_predecessors_idle(s))
 		return stream_async_error(s);
 	value_waits_push();
 	if (!s->id) /* the legacy stream also waits for others, which its word does not tell */

@@ -32,9 +32,9 @@
 /* ---- word_pool.c: words of the link that are free ---- */
 
 /* The value is the last one that was drawn.  False: all words are in use. */
-bool word_pool_take(struct wire_tell *w);
+bool word_pool_take(struct wire_signal *w);
 /* The worker may still raise the word up to w.value: the pool waits for that before it hands out the word again. */
-void word_pool_give(struct wire_tell w);
+void word_pool_give(struct wire_signal w);
 
 /* ---- wait.c: waiting for a word ---- */
 
@@ -43,7 +43,7 @@ struct wait_target {
 	enum wire_sync_kind kind; /* WIRE_SYNC_STREAM or WIRE_SYNC_EVENT */
 	uint64_t handle;
 	uint64_t context; /* in which the frame is posted; 0: the current one */
-	struct wire_tell signal;
+	struct wire_signal signal;
 	bool wake_posted; /* WIRE_WAKE has been posted already */
 };
 
@@ -64,7 +64,7 @@ struct stream {
 	_Atomic(int) priority;
 	pthread_mutex_t copy_lock;   /* held from a copy's first part to its last: parts of two copies never mix */
 	pthread_mutex_t lock;        /* protects signal and staging */
-	struct wire_tell signal;     /* the stream's word (0: none yet), and the last value drawn */
+	struct wire_signal signal;   /* the stream's word (0: none yet), and the last value drawn */
 	_Atomic(bool) destroyed;     /* by the application; drained when the word has reached the last value */
 	_Atomic(uint64_t) posted;    /* commands; counted once they are in the ring */
 	_Atomic(uint64_t) completed; /* commands known to have completed */
@@ -119,7 +119,7 @@ CUresult stream_word_unlock_wait(struct stream *s, uint32_t value); /* unlocks, 
 CUresult stream_word_wait(struct stream *s, uint32_t value);
 
 CUresult stream_post_signal(struct stream *s, unsigned op, uint32_t value); /* WIRE_SYNC or WIRE_WAKE */
-/* Posts args, which start with a wire_tell; the stream's word has *value when the command has completed. */
+/* Posts args, which start with a wire_signal; the stream's word has *value when the command has completed. */
 CUresult stream_post_with_signal(struct stream *s, unsigned op, const void *args, size_t size, uint32_t *value);
 
 /*

@@ -15,7 +15,7 @@
 
 struct value_wait {
 	struct value_wait *next;
-	struct wire_tell past;     /* the stream's word; reached when the stream is past the wait */
+	struct wire_signal past;   /* the stream's word; reached when the stream is past the wait */
 	const struct context *ctx; /* the stream's, */
 	uint32_t ctx_times;        /* when that had ended so often */
 };
@@ -50,7 +50,7 @@ bool value_waits_pending(void)
 /* ---- posting ---- */
 
 /* Posts a signal behind what was posted last.  False: no word is left, or the stream is destroyed. */
-static bool value_wait_post_signal(struct stream *s, struct wire_tell *past)
+static bool value_wait_post_signal(struct stream *s, struct wire_signal *past)
 {
 	bool posted;
 

@@ -7,11 +7,11 @@
 
 struct pending_word {
 	struct pending_word *next;
-	struct wire_tell word;
+	struct wire_signal word;
 };
 
 /* Takes the first pending word that has reached its last value.  Lock held. */
-static bool word_pool_reuse(struct word_pool *pool, struct wire_tell *w)
+static bool word_pool_reuse(struct word_pool *pool, struct wire_signal *w)
 {
 	for (struct pending_word **p = &pool->pending, *n; (n = *p); p = &n->next)
 		if (word_reached(client->link, n->word.word, n->word.value)) {
@@ -24,7 +24,7 @@ static bool word_pool_reuse(struct word_pool *pool, struct wire_tell *w)
 	return false;
 }
 
-bool word_pool_take(struct wire_tell *w)
+bool word_pool_take(struct wire_signal *w)
 {
 	struct word_pool *pool = &client->wait->words;
 	bool found;
@@ -38,7 +38,7 @@ bool word_pool_take(struct wire_tell *w)
 	return false;
 }
 
-void word_pool_give(struct wire_tell w)
+void word_pool_give(struct wire_signal w)
 {
 	struct word_pool *pool = &client->wait->words;
 	struct pending_word *n;

@@ -137,7 +137,7 @@ static bool stream_pending(struct stream *s)
 }
 
 /* Call f for each busy stream that s must wait for by the rules of the gate and the legacy stream; stop if f fails. */
-static int each_stream_ahead(struct stream *s, int (*f)(struct command *c, struct stream *ahead), struct command *c)
+static int each_earlier_stream(struct stream *s, int (*f)(struct command *c, struct stream *ahead), struct command *c)
 {
 	struct context *ctx = s->object.ctx;
 	int err = 0;
@@ -183,7 +183,7 @@ static int stop_at_first(struct command *c, struct stream *ahead)
 
 bool queue_idle(struct stream *s)
 {
-	return !stream_pending(s) && !each_stream_ahead(s, stop_at_first, NULL);
+	return !stream_pending(s) && !each_earlier_stream(s, stop_at_first, NULL);
 }
 
 bool stream_idle(struct stream *s)
@@ -232,7 +232,7 @@ static bool stream_append(struct stream *s, struct command *c)
 
 CUresult queue_submit(struct stream *s, struct command *c)
 {
-	if (each_stream_ahead(s, depend_on_stream, c))
+	if (each_earlier_stream(s, depend_on_stream, c))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (stream_append(s, c))
 		stream_advance(s);
