@@ -49,7 +49,7 @@ int main()
 	if (wrong)
 		printf("%d of %d are wrong\n", wrong, n);
 	else
-		printf("%d %s\n", n, getenv("NO_RESULTS") ? "values came back as they went" : "sums, all right");
+		printf("%d %s\n", n, getenv("NO_RESULTS") ? "values copied back unchanged" : "sums are correct");
 	MUST(cudaFree(da));
 	MUST(cudaFree(db));
 	MUST(cudaFree(dc));

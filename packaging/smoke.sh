@@ -27,9 +27,9 @@ check 'the command' 'same build' "$gangway" version
 if "$gangway" version 2>/dev/null | grep -E 'missing|another build'; then
 	failed=1
 fi
-check 'the CPU device computes' 'all right' "$gangway" run --on cpu "$lib/vectoradd"
+check 'the CPU device computes' 'sums are correct' "$gangway" run --on cpu "$lib/vectoradd"
 check 'the null device records' 'every call succeeded' env NO_RESULTS=1 "$gangway" run --on null "$lib/vectoradd"
-check 'the library path is sufficient' 'all right' env LD_LIBRARY_PATH="$lib" GANGWAY_DEVICE=cpu "$lib/vectoradd"
+check 'the library path is sufficient' 'sums are correct' env LD_LIBRARY_PATH="$lib" GANGWAY_DEVICE=cpu "$lib/vectoradd"
 
 "$gangway" serve --on cpu --listen "unix:$work/sock" 2>"$work/serve" &
 server=$!
@@ -37,7 +37,7 @@ tries=60
 until grep -qs listening "$work/serve" || [ $((tries -= 1)) -eq 0 ]; do
 	sleep 1
 done
-check 'a served device computes' 'all right' "$gangway" run --on "unix:$work/sock" "$lib/vectoradd"
+check 'a served device computes' 'sums are correct' "$gangway" run --on "unix:$work/sock" "$lib/vectoradd"
 kill "$server"
 wait "$server"
 check 'the server exits with status 0' '' [ $? = 0 ]

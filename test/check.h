@@ -23,7 +23,7 @@ static inline void check_failed(void)
 #define CHECK(cond) \
 	do { \
 		if (!(cond)) { \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond); \
+			fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #cond); \
 			check_failed(); \
 		} \
 	} while (0)

@@ -276,14 +276,14 @@ int main(int argc, char **argv)
 	CHECK_EQ(cudaSetDevice(0), 0);
 	about_device(library);
 	use(1000);
-	printf("memory, streams, events, a variable and a launch\n");
+	printf("passed: memory, streams, events, a variable and a launch\n");
 	use_more();
-	printf("pinned, managed and stream-ordered memory, a host function, attributes, occupancy\n");
+	printf("passed: pinned, managed and stream-ordered memory, a host function, attributes, occupancy\n");
 	use_graph();
-	printf("a captured graph, launched twice\n");
+	printf("passed: a captured graph, launched twice\n");
 	CHECK_EQ(cudaDeviceReset(), 0);
 	use(2000);
-	printf("and again after a reset\n");
+	printf("passed: memory, streams, events, a variable and a launch after a device reset\n");
 	CHECK_EQ(cudaGetLastError(), 0);
 	failures += check_launches();
 	__cudaUnregisterFatBinary(code);

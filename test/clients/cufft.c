@@ -26,7 +26,7 @@ static void transform(int n)
 	for (int i = 0; i < 2 * n && expect_results(); i++)
 		CHECK(fabsf(out[i] / n - in[i]) < 0.01f);
 	CHECK_EQ(cufftDestroy(plan), 0);
-	snprintf(what, sizeof what, "%d points, forth and back", n);
+	snprintf(what, sizeof what, "%d points, forward and inverse", n);
 	client_step(what, before);
 	d.cuMemFree_v2(p);
 	free(in), free(out);

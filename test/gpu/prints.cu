@@ -26,9 +26,9 @@ int main()
 	say<<<2, 1>>>(3);
 	cudaDeviceSynchronize();
 	claim<<<1, 1>>>(2);
-	printf("a true claim: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+	printf("assertion that holds: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
 	claim<<<1, 1>>>(3);
-	printf("a false one: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
-	printf("and ever after: %s\n", cudaGetErrorName(cudaFree(nullptr)));
+	printf("assertion that fails: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+	printf("calls after the failed assertion: %s\n", cudaGetErrorName(cudaFree(nullptr)));
 	return 0;
 }

@@ -69,7 +69,7 @@ try() {
 	wait $server
 	server=
 	cat "$out/said"
-	grep -q 'all right' "$out/said" || { fail "$name"; cat "$folder/serve.log"; }
+	grep -q 'sums are correct' "$out/said" || { fail "$name"; cat "$folder/serve.log"; }
 	grep -q 'libcuda.so.1 *same build: /usr/lib/gangway/' "$out/said" || fail "$name: gangway in the container is not the same build"
 }
 

@@ -59,17 +59,17 @@ inside systemctl enable --now gangway || fail "the service does not start"
 inside useradd -G gangway member
 inside useradd stranger
 run='gangway run --on unix:/run/gangway.sock /usr/lib/gangway/vectoradd'
-as member "$run" | grep -q 'all right' || fail "a member of the group cannot use the service"
+as member "$run" | grep -q 'sums are correct' || fail "a member of the group cannot use the service"
 as stranger "$run" | grep -q 'Permission denied' || fail "a user outside the group is not refused"
 inside journalctl -u gangway --no-pager | grep -q 'connected (shared memory' || fail "the client does not use shared memory"
 # Another service as client, in an equally strict sandbox.
 inside systemd-run --wait --pipe --quiet -p User=member -p NoNewPrivileges=yes -p PrivateDevices=yes -p PrivateNetwork=yes \
 	-p PrivateTmp=yes -p PrivateUsers=yes -p ProtectSystem=strict -p ProtectHome=yes -p ProtectProc=invisible -p ProcSubset=pid \
 	-p RestrictAddressFamilies=AF_UNIX -p RestrictNamespaces=yes -p MemoryDenyWriteExecute=yes -p LimitMEMLOCK=0 \
-	-p SystemCallFilter=@system-service -p CapabilityBoundingSet= $run | grep -q 'all right' || fail "a sandboxed service cannot use the service"
+	-p SystemCallFilter=@system-service -p CapabilityBoundingSet= $run | grep -q 'sums are correct' || fail "a sandboxed service cannot use the service"
 [ "$(inside journalctl -u gangway --no-pager | grep -c 'connected (shared memory')" = 2 ] || fail "the sandboxed service does not use shared memory"
 inside systemctl restart gangway || fail "the service does not restart"
-as member "$run" | grep -q 'all right' || fail "the service does not work after a restart"
+as member "$run" | grep -q 'sums are correct' || fail "the service does not work after a restart"
 inside systemctl stop gangway || fail "the service does not stop"
 [ "$(inside systemctl is-failed gangway)" = inactive ] || fail "the service fails when it stops"
 inside test -e /run/gangway.sock && fail "/run/gangway.sock remains after the stop"

@@ -145,7 +145,7 @@ static void memory(CUdeviceptr a, CUdeviceptr b, CUstream stream)
 	CHECK_EQ(api.cuStreamSynchronize(stream), 0);
 	CHECK_EQ(api.cuMemcpyDtoH_v2(back, b, sizeof back), 0);
 	CHECK(!memcmp(host, back, sizeof host));
-	printf("memory: %zu bytes went there and came back\n", sizeof host);
+	printf("memory: %zu bytes copied to the device and back\n", sizeof host);
 }
 
 static void scale(CUmodule module, CUdeviceptr a, CUdeviceptr b, CUstream stream)

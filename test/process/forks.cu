@@ -69,6 +69,6 @@ int main(void)
 	printf("parent uses CUDA after its children\n");
 	in_child(inherited, "child of a process that uses CUDA");
 	use(3);
-	printf("parent goes on\n");
+	printf("parent uses CUDA while a child exists that inherited it\n");
 	return RESULT();
 }

@@ -95,6 +95,6 @@ static inline int check_launches(void)
 			launch_notes[i].name);
 		launch_failures++;
 	}
-	printf("launches: %d of %d arrived with their shapes and parameters\n", found, nlaunch_notes);
+	printf("launches: %d of %d are in the log with their shapes and parameters\n", found, nlaunch_notes);
 	return launch_failures;
 }

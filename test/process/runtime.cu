@@ -85,7 +85,7 @@ static void rows_and_columns(void)
 	cudaError_t e = cudaMallocPitch(&rows, &pitch, 100, 16);
 
 	if (e == cudaErrorNotSupported) {
-		printf("pitched memory: this device does not offer it\n");
+		printf("pitched memory: not supported by this device\n");
 		cudaGetLastError();
 		return;
 	}
@@ -156,7 +156,7 @@ static void variables(bool fresh)
 	CHECK_EQ(shared_value, 12);
 	shared_value = i;
 	CHECK_EQ(part_variables(), 0);
-	printf("variables: constant, device and managed ones read and write\n");
+	printf("variables: constant, device and managed variables hold their values\n");
 }
 
 static void launch_axpy(int grid, cudaStream_t stream)
@@ -247,7 +247,7 @@ static void launches(void)
 	if (expect_results())
 		CHECK_EQ(result, 47);
 #endif
-	printf("launches: done\n");
+	printf("launches: complete\n");
 }
 
 static void functions(void)
@@ -261,7 +261,7 @@ static void functions(void)
 	CHECK(blocks > 0);
 	OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, axpy, 0, 0));
 	CHECK(grid > 0 && block > 0 && block <= 1024);
-	printf("functions: axpy: %d blocks of 256 a multiprocessor\n", blocks);
+	printf("functions: axpy: %d blocks of 256 threads on each multiprocessor\n", blocks);
 }
 
 static void count_up(void *p)
@@ -299,7 +299,7 @@ static void streams(void)
 	OK(cudaEventDestroy(end));
 	OK(cudaStreamDestroy(s1));
 	OK(cudaStreamDestroy(s2));
-	printf("streams: copies, a host function and events came in order\n");
+	printf("streams: copies, a host function and events complete in order\n");
 }
 
 static void *one_thread(void *arg)
@@ -331,7 +331,7 @@ static void threads(void)
 		pthread_join(t[i], NULL);
 	for (int i = 0; i < 160; i++)
 		expect_launch("nothing", 1, 1, 1, 1, 1, 1, NULL, 0);
-	printf("threads: 8 at once read back their own bytes\n");
+	printf("threads: 8 concurrent threads read back their own bytes\n");
 }
 
 static void errors(void)
@@ -352,7 +352,7 @@ static void errors(void)
 	CHECK(cudaLaunchKernel((void *)errors, dim3(1), dim3(1), NULL, 0, 0) != cudaSuccess);
 	cudaGetLastError();
 	OK(cudaDeviceSynchronize());
-	printf("errors: said, and forgotten\n");
+	printf("errors: reported once, then cleared\n");
 }
 
 static void everything(bool fresh)
@@ -376,7 +376,7 @@ int main(void)
 	properties();
 	everything(true);
 	OK(cudaDeviceReset());
-	printf("reset\n");
+	printf("device reset\n");
 	OK(cudaSetDevice(0));
 	everything(true);
 	failures += check_launches() + part_check_launches();

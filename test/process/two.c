@@ -68,6 +68,6 @@ int main(int argc, char **argv)
 	CHECK_EQ(dlclose(a.library), 0);
 	CHECK_EQ(b.run(4, &pb), 0);
 	CHECK_EQ(b.free(pb), 0);
-	printf("one was unloaded, the other went on\n");
+	printf("the second plug-in works after the first is unloaded\n");
 	return RESULT();
 }

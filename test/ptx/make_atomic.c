@@ -255,7 +255,7 @@ static void message(const struct message *m)
 	FILE *o = open_test("mem", m->name);
 	const char *who = m->blocks ? "%ctaid.x" : "%tid.y";
 
-	fprintf(o, "// %.*s: what was written before is seen after\n// >>> launch t grid=%d block=32,%d m=u32:0",
+	fprintf(o, "// %.*s: earlier writes are visible after it\n// >>> launch t grid=%d block=32,%d m=u32:0",
 		(int)strcspn(m->name, "-"), m->name, m->blocks ? 2 : 1, m->blocks ? 1 : 2);
 	for (unsigned i = 1; i < 32; i++)
 		fprintf(o, ",0");

@@ -319,7 +319,7 @@ int main(void)
 	if (!lib || !dlsym(lib, "cuInit") || CALL("cuInit", (unsigned), 0) ||
 		CALL("cuDevicePrimaryCtxRetain", (CUcontext *, int), &c, 0) ||
 		CALL("cuCtxSetCurrent", (CUcontext), c)) {
-		printf("no GPU here\n");
+		printf("skipped: no GPU\n");
 		return 77;
 	}
 	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++)

@@ -380,6 +380,6 @@ int main(void)
 	test_batch();
 	test_block_batch();
 	test_peer_copies(ctx);
-	printf("blocks: %s\n", failures ? "FAILED" : "fine");
+	printf("blocks: %s\n", failures ? "FAILED" : "passed");
 	return failures != 0;
 }

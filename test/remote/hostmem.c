@@ -349,6 +349,6 @@ int main(void)
 	managed();
 	host_pointers(ctx);
 	device_pointers(ctx);
-	printf("hostmem: %s\n", failures ? "FAILED" : "fine");
+	printf("hostmem: %s\n", failures ? "FAILED" : "passed");
 	return failures != 0;
 }

@@ -520,7 +520,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
 		int status = argc < 2 || !strcmp(argv[1], lies[i].name) ? tell(&lies[i], listener, address) : 0;
 		if (status)
-			printf("%s: %s\n", lies[i].name, status < 0 ? "crashed, or hangs" : "believed");
+			printf("%s: %s\n", lies[i].name,
+				status < 0 ? "the client crashed or hangs" : "the client accepts the false reply");
 		bad |= status;
 	}
 	unlink(address + 5);

@@ -129,7 +129,7 @@ static void one_kind(const struct kind *k)
 	OK(cuCtxSynchronize());
 	LEFT(quota);
 	if (failures != before)
-		printf("that was %s\n", k->name);
+		printf("the failed kind of memory: %s\n", k->name);
 }
 
 static void each_kind(void)

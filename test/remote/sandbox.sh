@@ -29,7 +29,7 @@ try() { # LABEL COMMAND...
 	shift
 	before=$(grep -c 'connected (shared memory' "$dir/log")
 	timeout 120 "$@" >"$dir/out" 2>&1 || fail "$how: status $?"
-	grep -q 'all right' "$dir/out" || fail "$how: $(cat "$dir/out")"
+	grep -q 'sums are correct' "$dir/out" || fail "$how: $(cat "$dir/out")"
 	[ "$(grep -c 'connected (shared memory' "$dir/log")" -gt "$before" ] || fail "$how: the client did not connect over shared memory"
 }
 # shellcheck disable=SC2086

@@ -213,7 +213,7 @@ static void lying_clients(void)
 		client_lies[i](lane);
 		bad = pair_wait(&p);
 		if (bad)
-			fprintf(stderr, "lie %zu: %d\n", i, bad), failures++;
+			fprintf(stderr, "client attack %zu: the server returned %d\n", i, bad), failures++;
 		link_destroy(p.link);
 	}
 }
@@ -280,7 +280,8 @@ static void lying_servers(void)
 				lane_post(lane, 0, 100000, NULL, 0, NULL);
 		}
 		if (err != -EPROTO)
-			fprintf(stderr, "the server's lie %d: %d\n", lie_number, err), failures++;
+			fprintf(stderr, "server attack %d: the client got %d, expected -EPROTO\n", lie_number, err),
+				failures++;
 		link_destroy(p.link);
 		CHECK_EQ(pair_wait(&p), 0);
 	}

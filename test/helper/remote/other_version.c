@@ -41,6 +41,6 @@ int main(int argc, char **argv)
 	if (server)
 		return serve(argv[2], &config);
 	if (!link_connect(&link, argv[1], &config, error))
-		return puts("welcome"), 0;
+		return puts("accepted"), 0;
 	return printf("%s\n", error), 1;
 }
