@@ -20,6 +20,7 @@ int cmd_smi(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_uninstall(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+int cmd_worker(int argc, char **argv); /* started by gangway serve, not by users: not in the table */
 
 /* Print "gangway: " and the message on standard error. Returns 1. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -109,6 +109,8 @@ int main(int argc, char **argv)
 		return print_help();
 	if (!strcmp(argv[1], "--version"))
 		argv[1] = "version";
+	if (!strcmp(argv[1], "worker"))
+		return cmd_worker(argc - 1, argv + 1);
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);

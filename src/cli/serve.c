@@ -7,6 +7,7 @@
 #include <string.h>
 #include "cli/cli.h"
 #include "server/daemon/server.h"
+#include "server/daemon/worker.h"
 #include "transport/transport.h"
 #include "transport/default_socket.h"
 #include "util/env_number.h"
@@ -15,7 +16,7 @@
 
 static const char usage[] =
 	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N] [--spares N]\n"
-	"                     [--memory SIZE] [--spin-us N] [--metrics ADDRESS]\n\n"
+	"                     [--memory SIZE] [--spin-us N] [--metrics ADDRESS] [--dumpable]\n\n"
 	"Share this machine's device with other processes, containers and machines. Each client gets a worker\n"
 	"process of its own. The server runs in the foreground and logs to standard error, one line per event.\n\n"
 	"  --on DEVICE       the device to share: nvidia (default), cpu or null\n"
@@ -31,6 +32,8 @@ static const char usage[] =
 	"  --spin-us N       poll for N microseconds before a worker sleeps (default $GANGWAY_SPIN_US, or %u)\n"
 	"  --metrics ADDRESS answer GET /metrics (Prometheus) and /status (JSON) on unix:PATH or tcp://HOST:PORT.\n"
 	"                    For each unix socket PATH, PATH.status always answers them\n"
+	"  --dumpable        let workers leave core dumps, and let processes of the same user debug them: for finding\n"
+	"                    bugs only, because then a worker that a client has taken over can read the others\n"
 	"  --help            show this text\n\n"
 	"SIGTERM refuses new clients and ends the server after its last client; a second SIGTERM ends it at once.\n";
 
@@ -61,6 +64,7 @@ static const struct option options[] = {
 	{"memory", required_argument, NULL, 'M'},
 	{"spin-us", required_argument, NULL, 'u'},
 	{"metrics", required_argument, NULL, 'm'},
+	{"dumpable", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -99,6 +103,9 @@ static int parse_option(int c, struct server_config *config, const char **listen
 		return parse_number(optarg, 1, 65536, &config->clients)
 			       ? 0
 			       : cli_usage("serve", "--clients %s: not a number from 1 to 65536", optarg);
+	case 'd':
+		config->dumpable = true;
+		return 0;
 	case 'M':
 		return quota_read(optarg, &config->memory)
 			       ? 0
@@ -149,4 +156,11 @@ int cmd_serve(int argc, char **argv)
 	if (!n)
 		listen[0] = place;
 	return server_run(&config) ? 1 : 0;
+}
+
+int cmd_worker(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	worker_main();
+	return cli_fail("only gangway serve starts gangway worker");
 }

@@ -108,21 +108,37 @@ static void serving_give_up(struct server *s, const char *why)
 	s->over = true;
 }
 
+static void worker_device_failed(struct server *s, const struct worker *w, const char *why)
+{
+	if (s->started)
+		log_event("worker %d cannot open device %s: %s", w->pid, s->config->device, why);
+	else
+		serving_give_up(s, why);
+}
+
+/* Requests and notices of workers that serve a client are handled here, by type. */
 static void worker_message_ready(struct source *source, void *server)
 {
 	struct server *s = server;
 	struct worker *w = (struct worker *)source;
-	char text[HANDOFF_TEXT];
-	enum handoff_message message;
+	struct handoff_message m;
 
-	if (!worker_pool_receive(&s->pool, w, &message, text) || message == HANDOFF_TAKEN)
+	if (!worker_pool_receive(&s->pool, w, &m))
 		return;
-	if (message == HANDOFF_READY && !s->started && !s->draining)
-		serving_start(s);
-	else if (message == HANDOFF_FAILED && !s->started)
-		serving_give_up(s, text);
-	else if (message == HANDOFF_FAILED)
-		log_event("worker %d cannot open device %s: %s", w->pid, s->config->device, text);
+	switch (m.type) {
+	case HANDOFF_READY:
+		if (!s->started && !s->draining)
+			serving_start(s);
+		break;
+	case HANDOFF_FAILED:
+		worker_device_failed(s, w, (const char *)m.body);
+		break;
+	case HANDOFF_TAKEN:
+		break;
+	default:
+		worker_pool_expel(&s->pool, w, "sends a message of an unknown type");
+	}
+	handoff_discard(&m);
 }
 
 /* ---- Ending ---- */
@@ -261,7 +277,7 @@ static int status_open(struct server *s)
 	return err;
 }
 
-/* Each client takes a few descriptors in its worker, and two in the parent for a moment. */
+/* Each client takes a few descriptors in its worker, and one in the parent: the socket of its worker. */
 static void descriptor_limit_raise(void)
 {
 	struct rlimit l;
@@ -352,17 +368,21 @@ int server_run(const struct server_config *config)
 		return -ENOMEM;
 	s->config = s->pool.config = config;
 	s->pool.ready = worker_message_ready;
+	s->pool.program.fd = -1;
 	s->status.pool = &s->pool;
+	process_protect(config);
 	r = signals_open(s);
 	descriptor_limit_raise();
 	r = r ? r : listeners_open(s);
 	r = r ? r : status_open(s);
+	r = r ? r : worker_program_open(&s->pool.program);
 	r = r ? r : first_worker_start(s);
 	if (!r)
 		server_loop(s);
 	listeners_close(s);
 	http_finish(&s->http);
 	worker_pool_finish(&s->pool);
+	worker_program_close(&s->pool.program);
 	r = r ? r : s->result;
 	if (!r)
 		log_event("all clients have ended; exiting");

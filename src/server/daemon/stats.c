@@ -1,25 +1,43 @@
 /* Allocates the counters of a worker, and sorts times into buckets. */
 #include "server/daemon/stats.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <unistd.h>
+#include "transport/memory.h"
 
-struct stats *stats_create(void)
+static void *stats_map(int fd, int protection)
 {
-	void *p = mmap(NULL, sizeof(struct stats), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, sizeof(struct stats), protection, MAP_SHARED, fd, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
 
-void stats_keep(struct stats *s)
+const struct stats *stats_create(int *fd)
 {
-	madvise(s, sizeof *s, MADV_DONTFORK);
+	const struct stats *s = NULL;
+
+	*fd = memory_create("gangway-statistics", sizeof *s);
+	if (*fd < 0)
+		errno = -*fd;
+	else if (!(s = stats_map(*fd, PROT_READ)))
+		close(*fd);
+	return s;
 }
 
-void stats_destroy(struct stats *s)
+struct stats *stats_open(int fd)
+{
+	struct stats *s = stats_map(fd, PROT_READ | PROT_WRITE);
+
+	close(fd);
+	return s;
+}
+
+void stats_destroy(const struct stats *s)
 {
 	if (s)
-		munmap(s, sizeof *s);
+		munmap((void *)s, sizeof *s);
 }
 
 void stats_time(struct stats_times *t, uint64_t ns, uint64_t calls)

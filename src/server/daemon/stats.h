@@ -1,12 +1,13 @@
 /*
  * stats.h - what a worker has done for its client: a few pages of counters that its parent reads.
  *
- *	dispatcher ── adds ──▶ pages mapped before the fork ──▶ parent: /metrics, /status
+ *	dispatcher ── adds ──▶ pages of a memfd that both map ──▶ parent: /metrics, /status
  *
  * One thread writes, the worker's dispatcher; adding costs an addition.  One call in STATS_SAMPLE is timed and counts
  * for all of them.
  *
  * Trust: a worker is as trustworthy as its client.  The parent treats the pages as numbers and bytes, nothing more.
+ * The memfd is sealed: a worker cannot take pages away from under its parent.
  */
 #pragma once
 
@@ -55,13 +56,12 @@ struct stats {
 	struct stats_device device[STATS_DEVICES];
 };
 
-/*
- * Parent: stats_create() before the fork (NULL: no memory), stats_keep() after it, so that no later child inherits
- * the pages.
- */
-struct stats *stats_create(void);
-void stats_keep(struct stats *s);
-void stats_destroy(struct stats *s);
+/* Parent: *fd is for the worker; the caller closes it.  NULL and errno on failure. */
+const struct stats *stats_create(int *fd);
+void stats_destroy(const struct stats *s);
+
+/* Worker: maps the pages and closes the descriptor.  NULL on failure. */
+struct stats *stats_open(int fd);
 
 static inline void stats_add(_Atomic uint64_t *n, uint64_t more)
 {

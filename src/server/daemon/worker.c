@@ -16,6 +16,8 @@
 #include "cuda/errors.h"
 #include "server/daemon/fd_handoff.h"
 #include "server/daemon/log.h"
+#include "server/daemon/parent_channel.h"
+#include "server/daemon/worker_exec.h"
 #include "server/daemon/worker_pool.h"
 #include "server/nvml/nvml.h"
 #include "server/nvml/nvml_processes.h"
@@ -23,8 +25,6 @@
 #include "server/session/session.h"
 #include "util/build_note.h"
 #include "wire/protocol.h"
-
-#define FIRST_FD 3 /* after stdin, stdout and stderr */
 
 static void context_storage_ignore(CUcontext ctx)
 {
@@ -193,13 +193,13 @@ static void client_serve(
 	client_log_end(s, r, start);
 }
 
-/* Closes every descriptor of the parent's except stdin, stdout, stderr and this one, which becomes FIRST_FD. */
+/* Closes every descriptor of the parent's except stdin, stdout, stderr and this one, which becomes WORKER_CHANNEL. */
 static void descriptors_close_except(int fd)
 {
-	if (fd != FIRST_FD)
-		dup3(fd, FIRST_FD, O_CLOEXEC);
-	if (syscall(SYS_close_range, FIRST_FD + 1, ~0u, 0) && errno == ENOSYS)
-		for (long i = FIRST_FD + 1, end = sysconf(_SC_OPEN_MAX); i < end && i < 65536; i++)
+	if (fd != WORKER_CHANNEL)
+		dup3(fd, WORKER_CHANNEL, O_CLOEXEC);
+	if (syscall(SYS_close_range, WORKER_CHANNEL + 1, ~0u, 0) && errno == ENOSYS)
+		for (long i = WORKER_CHANNEL + 1, end = sysconf(_SC_OPEN_MAX); i < end && i < 65536; i++)
 			close((int)i);
 }
 
@@ -215,7 +215,7 @@ static void client_refuse(int client, const char *why)
 _Noreturn void worker_refuse(int client, const char *why)
 {
 	descriptors_close_except(client);
-	client_refuse(FIRST_FD, why);
+	client_refuse(WORKER_CHANNEL, why);
 	_exit(0);
 }
 
@@ -239,8 +239,66 @@ static struct session *session_create(const char *device)
 	return nvml_init(s, device) ? s : NULL;
 }
 
+void process_protect(const struct server_config *config)
+{
+	prctl(PR_SET_DUMPABLE, config->dumpable ? 1 : 0);
+}
+
+void worker_settings_make(struct worker_settings *s, const struct server_config *config)
+{
+	s->config = *config;
+	snprintf(s->device, sizeof s->device, "%s", config->device);
+}
+
+/* The first message of the parent; NULL if there is none. */
+static struct stats *settings_receive(struct worker_settings *s)
+{
+	struct handoff_message m;
+	struct stats *stats = NULL;
+
+	if (handoff_receive(WORKER_CHANNEL, &m, true))
+		return NULL;
+	if (m.type == HANDOFF_START && m.size == sizeof *s && m.nfds == 1) {
+		memcpy(s, m.body, sizeof *s);
+		s->config.device = s->device;
+		s->config.listen = NULL;
+		s->config.metrics = NULL;
+		stats = stats_open(m.fds[0]);
+		m.fds[0] = -1;
+	}
+	handoff_discard(&m);
+	return stats;
+}
+
+/* The client's socket; -1 if the parent is gone or has no client for this worker. */
+static int client_receive(void)
+{
+	struct handoff_message m;
+	int client = -1;
+
+	if (handoff_receive(WORKER_CHANNEL, &m, true))
+		return -1;
+	if (m.type == HANDOFF_CLIENT && m.nfds == 1) {
+		client = m.fds[0];
+		m.fds[0] = -1;
+	}
+	handoff_discard(&m);
+	return client;
+}
+
+/* The client belongs to this worker from now on.  False: `why` says why it cannot be served. */
+static bool client_take(struct session *s, char why[HANDOFF_TEXT])
+{
+	prctl(PR_SET_PDEATHSIG, 0);
+	handoff_send_fd(WORKER_CHANNEL, HANDOFF_TAKEN, NULL, 0, -1);
+	s->parent = parent_channel_create(WORKER_CHANNEL);
+	if (!s->parent)
+		snprintf(why, HANDOFF_TEXT, "its worker cannot start a thread");
+	return s->parent;
+}
+
 /* Every exit status but 0 means a fault of the worker, whatever the client did. */
-_Noreturn void worker_main(int parent, const struct server_config *config, struct stats *stats)
+static _Noreturn void worker_run(const struct server_config *config, struct stats *stats)
 {
 	char why[HANDOFF_TEXT] = "";
 	struct link_memory *memory = NULL;
@@ -248,8 +306,6 @@ _Noreturn void worker_main(int parent, const struct server_config *config, struc
 	bool opened;
 	int client;
 
-	descriptors_close_except(parent);
-	signals_init();
 	s = session_create(config->device);
 	if (!s)
 		_exit(1);
@@ -259,18 +315,33 @@ _Noreturn void worker_main(int parent, const struct server_config *config, struc
 		memory = device_warm_up(s);
 		nvml_warm_up(s);
 	}
-	handoff_send_message(FIRST_FD, opened ? HANDOFF_READY : HANDOFF_FAILED, why);
-	client = handoff_receive_client(FIRST_FD);
+	handoff_send_fd(WORKER_CHANNEL, opened ? HANDOFF_READY : HANDOFF_FAILED, why, strlen(why), -1);
+	client = client_receive();
 	if (client < 0)
 		_exit(0);
-	prctl(PR_SET_PDEATHSIG, 0);
-	handoff_send_message(FIRST_FD, HANDOFF_TAKEN, "");
-	close(FIRST_FD);
-	if (!opened && !device_open(s, config, stats, why, sizeof why)) { /* the device may have appeared meanwhile */
+	/* The device may have appeared meanwhile. */
+	if (!client_take(s, why) || (!opened && !device_open(s, config, stats, why, sizeof why))) {
 		log_event("client refused: device %s: %s", config->device, why);
 		client_refuse(client, why);
 		_exit(0);
 	}
 	client_serve(s, client, config, stats, memory);
 	_exit(0);
+}
+
+void worker_main(void)
+{
+	struct worker_settings settings;
+	struct stats *stats;
+
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_NAME, "gangway");
+	stats = settings_receive(&settings);
+	if (!stats)
+		return;
+	process_protect(&settings.config);
+	fcntl(WORKER_CHANNEL, F_SETFD, FD_CLOEXEC);
+	signals_init();
+	worker_run(&settings.config, stats);
 }

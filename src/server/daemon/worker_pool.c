@@ -25,7 +25,8 @@ uint64_t monotonic_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static struct worker *worker_add(struct worker_pool *p, pid_t pid, int fd, enum worker_state state, struct stats *stats)
+static struct worker *worker_add(
+	struct worker_pool *p, pid_t pid, int fd, enum worker_state state, const struct stats *stats)
 {
 	struct worker *w = calloc(1, sizeof *w);
 
@@ -53,32 +54,43 @@ static void signals_unblock(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Starts the process; its socket's other end is in *fd. */
+static pid_t worker_launch(struct worker_pool *p, int *fd, int stats)
+{
+	struct worker_settings settings = {0};
+	int pair[2], err;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	worker_settings_make(&settings, p->config);
+	err = handoff_send_fd(pair[0], HANDOFF_START, &settings, sizeof settings, stats);
+	pid = err ? -1 : worker_program_start(&p->program, pair[1]);
+	err = err ? -err : errno;
+	close(pair[1]);
+	if (pid < 0)
+		close(pair[0]);
+	*fd = pair[0];
+	errno = err;
+	return pid;
+}
+
 static struct worker *worker_start(struct worker_pool *p)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	struct stats *stats = stats_create();
-	struct worker *w;
-	int pair[2];
-	pid_t pid;
-
-	if (!stats || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		log_event("cannot start a worker process: %s", strerror(errno));
-		stats_destroy(stats);
-		return NULL;
-	}
-	pid = fork();
-	if (!pid) {
-		signals_unblock();
-		worker_main(pair[1], p->config, stats);
-	}
+	int fd = -1, stats_fd = -1;
+	const struct stats *stats = stats_create(&stats_fd);
+	pid_t pid = stats ? worker_launch(p, &fd, stats_fd) : -1;
 	int err = errno;
-	close(pair[1]);
-	stats_keep(stats);
-	w = pid > 0 ? worker_add(p, pid, pair[0], WORKER_OPENING, stats) : NULL;
+	struct worker *w = pid > 0 ? worker_add(p, pid, fd, WORKER_OPENING, stats) : NULL;
+
+	if (stats)
+		close(stats_fd);
 	if (!w) {
 		stats_destroy(stats);
 		log_event("cannot start a worker process: %s", strerror(pid > 0 ? ENOMEM : err));
-		close(pair[0]); /* a child that runs all the same ends when its socket closes */
+		if (pid > 0)
+			close(fd); /* the child ends when its socket closes */
 		return NULL;
 	}
 	event.data.ptr = &w->source;
@@ -141,7 +153,7 @@ static int client_hand_over(struct worker_pool *p, int client, unsigned tries)
 		if (!(w = worker_find(p, WORKER_SPARE)) && !(w = worker_find(p, WORKER_OPENING)) &&
 			!(w = worker_start(p)))
 			return -EAGAIN;
-		if (!handoff_send_client(w->fd, client))
+		if (!handoff_send_fd(w->fd, HANDOFF_CLIENT, NULL, 0, client))
 			break;
 		worker_disconnect(p, w); /* the worker is dead; reaping it logs that */
 		w = NULL;
@@ -172,24 +184,47 @@ void worker_pool_accept(struct worker_pool *p, int client)
 	}
 }
 
-bool worker_pool_receive(
-	struct worker_pool *p, struct worker *w, enum handoff_message *message, char text[HANDOFF_TEXT])
+void worker_pool_expel(struct worker_pool *p, struct worker *w, const char *why)
 {
-	int r = handoff_receive_message(w->fd, message, text);
+	log_event("worker %d %s; it is killed", w->pid, why);
+	kill(w->pid, SIGKILL);
+	worker_disconnect(p, w);
+}
 
-	if (r == -EPIPE)
-		worker_disconnect(p, w);
-	if (r)
-		return false;
-	if (*message == HANDOFF_TAKEN) {
+/* False: a worker in this state does not send this message. */
+static bool worker_change_state(struct worker *w, uint32_t type)
+{
+	switch (type) {
+	case HANDOFF_READY:
+	case HANDOFF_FAILED:
+		if (w->state == WORKER_OPENING)
+			w->state = WORKER_SPARE;
+		return w->state == WORKER_SPARE || w->state == WORKER_GIVEN;
+	case HANDOFF_TAKEN:
+		if (w->state != WORKER_GIVEN)
+			return false;
 		close(w->client);
 		w->client = -1;
 		w->state = WORKER_BUSY;
-		worker_disconnect(p, w);
-	} else if (w->state == WORKER_OPENING) {
-		w->state = WORKER_SPARE;
+		return true;
+	default:
+		return w->state == WORKER_BUSY;
 	}
-	return true;
+}
+
+bool worker_pool_receive(struct worker_pool *p, struct worker *w, struct handoff_message *m)
+{
+	int r = handoff_receive(w->fd, m, false);
+
+	if (r == -EPIPE)
+		worker_disconnect(p, w);
+	if (!r && worker_change_state(w, m->type))
+		return true;
+	if (!r)
+		handoff_discard(m);
+	if (!r || r == -EPROTO)
+		worker_pool_expel(p, w, "sends a message that is malformed or out of order");
+	return false;
 }
 
 static struct worker *worker_remove(struct worker_pool *p, pid_t pid)
@@ -227,14 +262,13 @@ static void worker_log_end(const struct worker *w, int status)
 bool worker_pool_reap(struct worker_pool *p, pid_t pid, int status)
 {
 	struct worker *w = worker_remove(p, pid);
-	enum handoff_message message;
-	char text[HANDOFF_TEXT];
+	struct handoff_message m;
 	bool unused;
 
 	if (!w)
 		return false;
-	while (w->fd >= 0 && worker_pool_receive(p, w, &message, text)) /* messages that arrived before the end */
-		;
+	while (w->fd >= 0 && worker_pool_receive(p, w, &m)) /* messages that arrived before the end */
+		handoff_discard(&m);
 	worker_log_end(w, status);
 	unused = w->state <= WORKER_SPARE;
 	p->spares -= unused;

@@ -1,5 +1,5 @@
 /*
- * worker_pool.h - the parent's workers, from fork to wait.
+ * worker_pool.h - the parent's workers, from start to wait.
  *
  *	OPENING ─▶ SPARE ─▶ GIVEN ─▶ BUSY ─▶ reaped
  *
@@ -15,6 +15,7 @@
 #include "server/daemon/server.h"
 #include "server/daemon/stats.h"
 #include "server/daemon/worker.h"
+#include "server/daemon/worker_exec.h"
 
 /* An epoll source: the first member of everything that the parent listens to. */
 struct source {
@@ -28,15 +29,16 @@ struct worker {
 	struct worker *next;
 	enum worker_state state;
 	pid_t pid;
-	int fd;           /* to the worker; -1: no further message is expected */
+	int fd;           /* to the worker; -1: the worker has closed it */
 	int client;       /* the socket of the client, until the worker has taken it; or -1 */
 	pid_t client_pid; /* for the log; 0: unknown */
 	unsigned tries;   /* workers that died with this client */
-	struct stats *stats;
+	const struct stats *stats;
 };
 
 struct worker_pool {
 	const struct server_config *config;
+	struct worker_program program;
 	int epoll;
 	struct worker *workers;
 	unsigned spares, busy, refusing;
@@ -50,9 +52,14 @@ void worker_pool_fill(struct worker_pool *p);
 /* Hands a new client to a worker, or refuses it.  The pool owns the descriptor. */
 void worker_pool_accept(struct worker_pool *p, int client);
 
-/* Reads a message of a worker; HANDOFF_TAKEN has been handled already.  False: there was none. */
-bool worker_pool_receive(
-	struct worker_pool *p, struct worker *w, enum handoff_message *message, char text[HANDOFF_TEXT]);
+/*
+ * Reads a message of a worker, which the caller discards; the state of the worker has changed accordingly.  False: there
+ * was none, or the worker has violated the protocol and is being killed.
+ */
+bool worker_pool_receive(struct worker_pool *p, struct worker *w, struct handoff_message *m);
+
+/* Ends a worker that violates the protocol. */
+void worker_pool_expel(struct worker_pool *p, struct worker *w, const char *why);
 
 /* A child has ended.  True: it was a worker that had not taken a client. */
 bool worker_pool_reap(struct worker_pool *p, pid_t pid, int status);

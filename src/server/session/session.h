@@ -25,6 +25,7 @@ struct account;
 struct callbacks;
 struct linker;
 struct nvml_state;
+struct parent_channel;
 struct session_image;
 struct wait_threads;
 
@@ -63,6 +64,7 @@ struct session {
 	struct map retained;          /* allocation handles that are not held exactly once, by handle */
 	struct map mapped;            /* mappings of allocations, by address */
 	struct nvml_state *nvml;
+	struct parent_channel *parent; /* requests to the parent; NULL outside a worker, as in tests */
 
 	uint64_t calls, answers; /* calls served; calls that the client waited for */
 	unsigned op;             /* the latest call */

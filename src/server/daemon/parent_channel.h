@@ -1,0 +1,22 @@
+/*
+ * parent_channel.h - a worker's end of the messages with its parent, while it serves a client.
+ *
+ * One thread receives; any thread may send.  The worker trusts its parent.
+ */
+#pragma once
+
+#include "server/daemon/fd_handoff.h"
+
+struct parent_channel;
+
+/* Starts the receiving thread.  NULL: no memory or no thread. */
+struct parent_channel *parent_channel_create(int fd);
+
+/*
+ * Sends a request and waits for the answer, which the caller discards (handoff_discard).  One request at a time is
+ * under way; further callers wait.  0, or -errno: -EPIPE if the parent is gone.
+ */
+int parent_ask(struct parent_channel *c, struct handoff_message *request, struct handoff_message *answer);
+
+/* Sends a message that has no answer.  0 or -errno. */
+int parent_tell(struct parent_channel *c, const struct handoff_message *m);
