@@ -1,8 +1,11 @@
 /* ld, st and ldu.  Compiled once for each instruction set, like the ALU. */
 #include "ptx/interp/level.h"
 #include "ptx/interp/memory/access_pattern.h"
+#include "ptx/interp/memory/single_copy.h"
 
 #include <string.h>
+
+enum { MAX_VECTOR = 32 }; /* bytes of a lane */
 
 /* For every active lane i. */
 #define EACH(w, statement) \
@@ -34,15 +37,80 @@
 		} \
 	} while (0)
 
-static inline bool is_group(const struct warp *w, const struct xinst *x, const struct access_pattern *p)
+static inline bool is_group(const struct warp *w, const struct xinst *x)
 {
-	return p->how == PATTERN_DENSE && w->active == ALL_LANES && (x->n == 2 || x->n == 4);
+	return w->active == ALL_LANES && (x->n == 2 || x->n == 4);
 }
 
 /* Shared memory needs no ordering: only the thread that runs the block accesses it. */
 static bool is_ordered(const struct xinst *x)
 {
 	return x->in->m.sem > PTX_WEAK && x->access != ACCESS_SHARED;
+}
+
+/* True if other threads may access the memory: then up to 16 bytes of a lane's vector are one access. */
+static bool is_single_copy(const struct xinst *x)
+{
+	return x->access == ACCESS_GLOBAL || x->access == ACCESS_ANY;
+}
+
+/* The addresses of the lanes: table[i] + at, or at + i * step without a table. */
+struct lane_addresses {
+	const uint64_t *table;
+	uint64_t at, step;
+};
+
+static inline struct lane_addresses lane_addresses(const struct xinst *x, const struct access_pattern *p, uint64_t size)
+{
+	switch (p->how) {
+	case PATTERN_DENSE:
+		return (struct lane_addresses){NULL, p->at, size};
+	case PATTERN_SAME:
+		return (struct lane_addresses){NULL, p->at, 0};
+	case PATTERN_POINTERS:
+		return (struct lane_addresses){p->lane, (uint64_t)x->imm, 0};
+	default:
+		return (struct lane_addresses){p->a, 0, 0};
+	}
+}
+
+static inline uint64_t lane_address(const struct lane_addresses *a, unsigned i)
+{
+	return a->table ? a->table[i] + a->at : a->at + i * a->step;
+}
+
+/* Calls chunk(..., first, n) for the elements of a vector, up to 16 bytes at once, with a constant number n. */
+#define CHUNKS(chunk, size, n, ...) \
+	do { \
+		if ((n) == 2) \
+			chunk(__VA_ARGS__, 0, 2); \
+		else if ((n) == 4 && (size) <= 4) \
+			chunk(__VA_ARGS__, 0, 4); \
+		else if ((size) == 8) /* more than 16 bytes */ \
+			for (unsigned e_ = 0; e_ < (n); e_ += 2) \
+				chunk(__VA_ARGS__, e_, 2); \
+		else if ((size) == 4 && (n) % 4 == 0) \
+			for (unsigned e_ = 0; e_ < (n); e_ += 4) \
+				chunk(__VA_ARGS__, e_, 4); \
+		else if ((n) == 8) \
+			chunk(__VA_ARGS__, 0, 8); \
+		else \
+			for (unsigned e_ = 0; e_ < (n); e_++) \
+				chunk(__VA_ARGS__, e_, 1); \
+	} while (0)
+
+/* Bits `at` and up of a pair. */
+static inline uint64_t pair_bits(struct pair v, unsigned at)
+{
+	return at < 64 ? v.lo >> at : v.hi >> (at - 64);
+}
+
+static inline void pair_insert(struct pair *v, unsigned at, uint64_t bits)
+{
+	if (at < 64)
+		v->lo |= bits << at;
+	else
+		v->hi |= bits << (at - 64);
 }
 
 /* ---- loads and stores ------------------------------------------------------------------------------- */
@@ -103,18 +171,42 @@ static bool is_ordered(const struct xinst *x)
 			EACH(w, d[i] = (D)((const M *)(uintptr_t)p->a[i])[e]); \
 		} \
 	} \
-	static bool name##_group(struct warp *w, const struct xinst *x, const struct access_pattern *p) \
+	static void name##_group(struct warp *w, const struct xinst *x, const M *from) \
 	{ \
-		const M *from = (const M *)(uintptr_t)p->at; \
 		D *d[4]; \
 \
-		if (!is_group(w, x, p)) \
-			return false; \
 		for (unsigned e = 0; e < x->n; e++) \
 			d[e] = SLOT(w, x->list[x->dst + e], D); \
 		GROUP(x->n, i, d[0][i] = (D)from[2 * i], d[1][i] = (D)from[2 * i + 1], d[0][i] = (D)from[4 * i], \
 			d[1][i] = (D)from[4 * i + 1], d[2][i] = (D)from[4 * i + 2], d[3][i] = (D)from[4 * i + 3]); \
-		return true; \
+	} \
+	static inline __attribute__((always_inline)) void name##_chunk(struct warp *w, const struct xinst *x, \
+		const struct lane_addresses *a, bool strong, unsigned first, unsigned n) \
+	{ \
+		D *d[8]; \
+\
+		for (unsigned e = 0; e < n; e++) \
+			d[e] = SLOT(w, x->list[x->dst + first + e], D); \
+		FOR_ACTIVE(w, i) \
+		{ \
+			struct pair v = \
+				single_copy_load(lane_address(a, i) + first * sizeof(M), n * sizeof(M), strong); \
+\
+			for (unsigned e = 0; e < n; e++) \
+				d[e][i] = (D)(M)pair_bits(v, e * 8 * sizeof(M)); \
+		} \
+	} \
+	static void name##_vector(struct warp *w, const struct xinst *x, const struct access_pattern *p, bool strong) \
+	{ \
+		M copy[LANES * MAX_VECTOR / sizeof(M)] __attribute__((aligned(64))); \
+		struct lane_addresses a = lane_addresses(x, p, x->n * sizeof(M)); \
+\
+		if (!strong && p->how == PATTERN_DENSE && is_group(w, x)) { \
+			dense_copy(copy, (const void *)(uintptr_t)p->at, LANES * x->n * sizeof(M)); \
+			name##_group(w, x, copy); \
+		} else { \
+			CHUNKS(name##_chunk, sizeof(M), x->n, w, x, &a, strong); \
+		} \
 	} \
 	static void name(struct warp *w, const struct xinst *x) \
 	{ \
@@ -125,9 +217,17 @@ static bool is_ordered(const struct xinst *x)
 		if (x->in->m.sem > PTX_WEAK) \
 			warp_spin(w); \
 		pattern_find(w, x, size, &p); \
-		if (vector && !ordered && name##_group(w, x, &p)) \
+		if (p.how == PATTERN_FAULT) \
 			return; \
-		for (unsigned e = 0; p.how != PATTERN_FAULT && e < x->n; e++) { \
+		if (vector && is_single_copy(x)) { \
+			name##_vector(w, x, &p, ordered); \
+			return; \
+		} \
+		if (vector && p.how == PATTERN_DENSE && is_group(w, x)) { \
+			name##_group(w, x, (const M *)(uintptr_t)p.at); \
+			return; \
+		} \
+		for (unsigned e = 0; e < x->n; e++) { \
 			D *d = (D *)(w->regs + (vector ? x->list[x->dst + e] : x->dst)); \
 \
 			if (ordered) \
@@ -172,10 +272,10 @@ static void ld_128(struct warp *w, const struct xinst *x)
 	if (x->in->m.sem > PTX_WEAK)
 		warp_spin(w);
 	for (unsigned e = 0; e < n; e++) {
-		uint8_t *d = w->regs + (vector ? x->list[x->dst + e] : x->dst);
+		struct pair *d = SLOT(w, vector ? x->list[x->dst + e] : x->dst, struct pair);
 
 		FOR_ACTIVE(w, i)
-		memcpy(d + 16 * i, (const uint8_t *)(uintptr_t)a[i] + 16 * e, 16);
+		d[i] = pair_load(a[i] + 16 * e, is_ordered(x));
 	}
 }
 
@@ -216,18 +316,42 @@ static void ld_128(struct warp *w, const struct xinst *x)
 			EACH(w, ((M *)(uintptr_t)p->a[i])[e] = (M)v[i]); \
 		} \
 	} \
-	static bool name##_group(struct warp *w, const struct xinst *x, const struct access_pattern *p) \
+	static void name##_group(struct warp *w, const struct xinst *x, M *to) \
 	{ \
-		M *to = (M *)(uintptr_t)p->at; \
 		const S *v[4]; \
 \
-		if (!is_group(w, x, p)) \
-			return false; \
 		for (unsigned e = 0; e < x->n; e++) \
 			v[e] = SLOT(w, x->list[x->src[1] + e], S); \
 		GROUP(x->n, i, to[2 * i] = (M)v[0][i], to[2 * i + 1] = (M)v[1][i], to[4 * i] = (M)v[0][i], \
 			to[4 * i + 1] = (M)v[1][i], to[4 * i + 2] = (M)v[2][i], to[4 * i + 3] = (M)v[3][i]); \
-		return true; \
+	} \
+	static inline __attribute__((always_inline)) void name##_chunk(struct warp *w, const struct xinst *x, \
+		const struct lane_addresses *a, bool strong, unsigned first, unsigned n) \
+	{ \
+		const S *v[8]; \
+\
+		for (unsigned e = 0; e < n; e++) \
+			v[e] = SLOT(w, x->list[x->src[1] + first + e], S); \
+		FOR_ACTIVE(w, i) \
+		{ \
+			struct pair to = {0, 0}; \
+\
+			for (unsigned e = 0; e < n; e++) \
+				pair_insert(&to, e * 8 * sizeof(M), (M)v[e][i]); \
+			single_copy_store(lane_address(a, i) + first * sizeof(M), to, n * sizeof(M), strong); \
+		} \
+	} \
+	static void name##_vector(struct warp *w, const struct xinst *x, const struct access_pattern *p, bool strong) \
+	{ \
+		M copy[LANES * MAX_VECTOR / sizeof(M)] __attribute__((aligned(64))); \
+		struct lane_addresses a = lane_addresses(x, p, x->n * sizeof(M)); \
+\
+		if (!strong && p->how == PATTERN_DENSE && is_group(w, x)) { \
+			name##_group(w, x, copy); \
+			dense_copy((void *)(uintptr_t)p->at, copy, LANES * x->n * sizeof(M)); \
+		} else { \
+			CHUNKS(name##_chunk, sizeof(M), x->n, w, x, &a, strong); \
+		} \
 	} \
 	static void name(struct warp *w, const struct xinst *x) \
 	{ \
@@ -236,9 +360,17 @@ static void ld_128(struct warp *w, const struct xinst *x)
 		struct access_pattern p; \
 \
 		pattern_find(w, x, size, &p); \
-		if (vector && !ordered && name##_group(w, x, &p)) \
+		if (p.how == PATTERN_FAULT) \
 			return; \
-		for (unsigned e = 0; p.how != PATTERN_FAULT && e < x->n; e++) { \
+		if (vector && is_single_copy(x)) { \
+			name##_vector(w, x, &p, ordered); \
+			return; \
+		} \
+		if (vector && p.how == PATTERN_DENSE && is_group(w, x)) { \
+			name##_group(w, x, (M *)(uintptr_t)p.at); \
+			return; \
+		} \
+		for (unsigned e = 0; e < x->n; e++) { \
 			const S *v = (const S *)(w->regs + (vector ? x->list[x->src[1] + e] : x->src[1])); \
 \
 			if (ordered) \
@@ -269,10 +401,10 @@ static void st_128(struct warp *w, const struct xinst *x)
 	if (mem_resolve(w, x, 0, x->target, 16u * n, a) == ADDRESSES_FAULT)
 		return;
 	for (unsigned e = 0; e < n; e++) {
-		const uint8_t *v = w->regs + (vector ? x->list[x->src[1] + e] : x->src[1]);
+		const struct pair *v = SLOT(w, vector ? x->list[x->src[1] + e] : x->src[1], struct pair);
 
 		FOR_ACTIVE(w, i)
-		memcpy((uint8_t *)(uintptr_t)a[i] + 16 * e, v + 16 * i, 16);
+		pair_store(a[i] + 16 * e, v[i], is_ordered(x));
 	}
 }
 

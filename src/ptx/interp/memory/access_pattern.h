@@ -251,7 +251,7 @@ static uint64_t pattern_lane_address(const struct xinst *x, uint64_t size, const
 	}
 }
 
-/* Copies the addresses: loading the first element of a vector may overwrite the register that holds them. */
+/* Copies the addresses: loading a part of a vector may overwrite the register that holds them. */
 static void pattern_tabulate(struct warp *w, const struct xinst *x, struct access_pattern *p)
 {
 	FOR_ACTIVE(w, i)
@@ -280,7 +280,7 @@ static inline void pattern_find(struct warp *w, const struct xinst *x, uint64_t 
 	}
 	if (p->how == PATTERN_TABLE && mem_resolve(w, x, 0, x->target, size, p->a) == ADDRESSES_FAULT)
 		p->how = PATTERN_FAULT;
-	if (x->n > 1 && (p->how == PATTERN_OFFSETS || p->how == PATTERN_POINTERS))
+	if ((x->n > 1 && p->how == PATTERN_OFFSETS) || (x->n > 1 && size > 16 && p->how == PATTERN_POINTERS))
 		pattern_tabulate(w, x, p);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "ptx/interp/alu/num.h"
 #include "ptx/interp/core.h"
+#include "ptx/interp/memory/single_copy.h"
 
 #include <string.h>
 
@@ -252,23 +253,7 @@ static void x_atom_cas(struct warp *w, const struct xinst *x)
 
 /* ---- 128 bits --------------------------------------------------------------------------------------- */
 
-#ifdef __x86_64__
-struct pair {
-	uint64_t lo, hi;
-};
-
-/* Stores `value` if memory holds *old. Sets *old to the previous content in any case. */
-static bool atomic_cas128(uint64_t at, struct pair *old, struct pair value)
-{
-	bool ok;
-
-	__asm__ volatile("lock cmpxchg16b %1"
-		: "=@ccz"(ok), "+m"(*(struct pair *)(uintptr_t)at), "+a"(old->lo), "+d"(old->hi)
-		: "b"(value.lo), "c"(value.hi)
-		: "memory");
-	return ok;
-}
-
+#if HAS_ATOMIC_PAIR
 static struct pair pair_at(const struct warp *w, uint32_t slot, unsigned lane)
 {
 	const uint64_t *p = (const uint64_t *)(w->regs + slot);
@@ -289,11 +274,11 @@ static void x_atom128(struct warp *w, const struct xinst *x)
 		struct pair old = {0, 0}, value = pair_at(w, x->src[exch ? 1 : 2], i);
 
 		if (exch)
-			while (!atomic_cas128(a[i], &old, value))
+			while (!pair_compare_exchange(a[i], &old, value))
 				;
 		else {
 			old = pair_at(w, x->src[1], i);
-			atomic_cas128(a[i], &old, value);
+			pair_compare_exchange(a[i], &old, value);
 		}
 		d[2 * i] = old.lo;
 		d[2 * i + 1] = old.hi;
@@ -312,7 +297,7 @@ exec_fn atomic_select(const struct ptx_inst *in)
 		if (in->m.vec)
 			return in->op == PTX_OP_atom_cas || bits > 32 ? NULL : x_atom_vector;
 		if (bits == 128)
-#ifdef __x86_64__
+#if HAS_ATOMIC_PAIR
 			return in->op == PTX_OP_red ? NULL : x_atom128;
 #else
 			return NULL;
