@@ -20,6 +20,7 @@ for part in "${@:---check}"; do
 		check liblz4-dev header lz4.h
 		check libzstd-dev header zstd.h
 		check libncurses-dev header ncurses.h
+		check libseccomp-dev header seccomp.h
 		;;
 	nvcc)
 		check g++ command -v g++

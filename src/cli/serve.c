@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "server/daemon/server.h"
 #include "server/daemon/worker.h"
+#include "server/sandbox/sandbox.h"
 #include "transport/transport.h"
 #include "transport/default_socket.h"
 #include "util/env_number.h"
@@ -16,7 +17,8 @@
 
 static const char usage[] =
 	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N] [--spares N]\n"
-	"                     [--memory SIZE] [--spin-us N] [--metrics ADDRESS] [--dumpable]\n\n"
+	"                     [--memory SIZE] [--spin-us N] [--metrics ADDRESS] [--sandbox auto|strict|off]\n"
+	"                     [--dumpable]\n\n"
 	"Share this machine's device with other processes, containers and machines. Each client gets a worker\n"
 	"process of its own. The server runs in the foreground and logs to standard error, one line per event.\n\n"
 	"  --on DEVICE       the device to share: nvidia (default), cpu or null\n"
@@ -32,6 +34,10 @@ static const char usage[] =
 	"  --spin-us N       poll for N microseconds before a worker sleeps (default $GANGWAY_SPIN_US, or %u)\n"
 	"  --metrics ADDRESS answer GET /metrics (Prometheus) and /status (JSON) on unix:PATH or tcp://HOST:PORT.\n"
 	"                    For each unix socket PATH, PATH.status always answers them\n"
+	"  --sandbox MODE    auto (default): a worker gives up all rights that its device does not need, as far as\n"
+	"                    this kernel can take them; strict: do not serve unless it can take all of them; off: "
+	"take\n"
+	"                    none. The server logs which layers are on\n"
 	"  --dumpable        let workers leave core dumps, and let processes of the same user debug them: for finding\n"
 	"                    bugs only, because then a worker that a client has taken over can read the others\n"
 	"  --help            show this text\n\n"
@@ -65,6 +71,7 @@ static const struct option options[] = {
 	{"spin-us", required_argument, NULL, 'u'},
 	{"metrics", required_argument, NULL, 'm'},
 	{"dumpable", no_argument, NULL, 'd'},
+	{"sandbox", required_argument, NULL, 'b'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -79,8 +86,23 @@ static int find_group(const char *name, gid_t *id)
 	return 0;
 }
 
+/* Sets the layers of the sandbox.  Returns 0, or an exit status after printing an error. */
+static int choose_sandbox(const char *mode, struct server_config *config)
+{
+	char missing[SANDBOX_TEXT];
+
+	config->sandbox = strcmp(mode, "off") ? sandbox_offered(config->device) : 0;
+	if (strcmp(mode, "strict") || config->sandbox == sandbox_suitable(config->device))
+		return 0;
+	sandbox_describe(sandbox_suitable(config->device) & ~config->sandbox, missing);
+	return cli_fail(
+		"--sandbox strict: this kernel or this build lacks the layers: %s; --sandbox auto serves without "
+		"them",
+		missing);
+}
+
 /* Read one option. Returns 0, or an exit status after printing an error. */
-static int parse_option(int c, struct server_config *config, const char **listen, int *n)
+static int parse_option(int c, struct server_config *config, const char **listen, int *n, const char **sandbox)
 {
 	static char full[LISTEN_MAX + 1][64];
 
@@ -110,6 +132,11 @@ static int parse_option(int c, struct server_config *config, const char **listen
 		return quota_read(optarg, &config->memory)
 			       ? 0
 			       : cli_usage("serve", "--memory %s: not a size such as 8G, 512M or 50%%", optarg);
+	case 'b':
+		*sandbox = optarg;
+		return !strcmp(optarg, "auto") || !strcmp(optarg, "strict") || !strcmp(optarg, "off")
+			       ? 0
+			       : cli_usage("serve", "--sandbox %s: not auto, strict or off", optarg);
 	case 's':
 		return parse_number(optarg, 0, 1024, &config->spares)
 			       ? 0
@@ -131,6 +158,7 @@ int cmd_serve(int argc, char **argv)
 		.clients = SERVER_CLIENTS,
 		.spares = SERVER_SPARES,
 		.spin_us = spin};
+	const char *sandbox = "auto";
 	char place[256];
 	int c, r, n = 0;
 
@@ -145,7 +173,7 @@ int cmd_serve(int argc, char **argv)
 			printf(usage, place, SERVER_CLIENTS, SERVER_SPARES, link_defaults(true).spin_us);
 			return 0;
 		}
-		r = parse_option(c, &config, listen, &n);
+		r = parse_option(c, &config, listen, &n, &sandbox);
 		if (r)
 			return r;
 	}
@@ -155,7 +183,8 @@ int cmd_serve(int argc, char **argv)
 		return cli_usage("serve", "cannot share the device %s; use nvidia, cpu or null", config.device);
 	if (!n)
 		listen[0] = place;
-	return server_run(&config) ? 1 : 0;
+	r = choose_sandbox(sandbox, &config);
+	return r ? r : server_run(&config) ? 1 : 0;
 }
 
 int cmd_worker(int argc, char **argv)

@@ -17,6 +17,7 @@
 #include "server/daemon/notify.h"
 #include "server/daemon/status.h"
 #include "server/daemon/worker_pool.h"
+#include "server/sandbox/sandbox.h"
 #include "transport/transport.h"
 
 #define KILL_MS     2000 /* from the second SIGTERM to SIGKILL */
@@ -88,8 +89,19 @@ static void listener_warn(const char *name)
 		name, address_is_loopback(name) ? "from this machine only" : "from other machines");
 }
 
+/* Which layers protect the machine from the workers, and which are missing here. */
+static void sandbox_log(const struct server *s)
+{
+	char on[SANDBOX_TEXT], off[SANDBOX_TEXT];
+
+	sandbox_describe(s->config->sandbox, on);
+	sandbox_describe(sandbox_suitable(s->config->device) & ~s->config->sandbox, off);
+	log_event("sandbox of workers: %s; off: %s", on, off);
+}
+
 static void serving_start(struct server *s)
 {
+	sandbox_log(s);
 	s->started = true;
 	for (unsigned i = 0; i < s->nlisteners; i++) {
 		source_watch(s, s->listeners[i].listener.fd, &s->listeners[i].source);

@@ -26,6 +26,7 @@ struct server_config {
 	unsigned spin_us;          /* how long a worker spins before it sleeps */
 	bool dumpable;             /* workers may leave cores, and processes of the same user may debug them */
 	struct quota_size memory;  /* quota of each client on each device */
+	unsigned sandbox;          /* layers of sandbox.h that workers enter */
 	const char *metrics;       /* a further address for status.h; NULL: only beside the unix sockets */
 };
 

@@ -44,6 +44,7 @@ struct stats_client {
 
 struct stats {
 	_Atomic uint32_t ndevices;
+	_Atomic uint32_t forbidden_call; /* the system call for which the sandbox ended the worker */
 	struct {
 		char name[STATS_TEXT];
 		uint8_t uuid[16];

@@ -22,6 +22,7 @@
 #include "server/nvml/nvml.h"
 #include "server/nvml/nvml_processes.h"
 #include "server/quota/account.h"
+#include "server/sandbox/sandbox.h"
 #include "server/session/session.h"
 #include "util/build_note.h"
 #include "wire/protocol.h"
@@ -297,30 +298,51 @@ static bool client_take(struct session *s, char why[HANDOFF_TEXT])
 	return s->parent;
 }
 
+/* Sets `why` and returns false if a layer cannot be entered: the worker must not serve then. */
+static bool sandbox_enter(int (*enter)(const struct sandbox *s, const char **what), const struct server_config *config,
+	struct stats *stats, char *why)
+{
+	struct sandbox s = {.kind = sandbox_kind(config->device),
+		.layers = config->sandbox,
+		.dumpable = config->dumpable,
+		.forbidden_call = &stats->forbidden_call};
+	const char *what;
+	int r = enter(&s, &what);
+
+	if (r)
+		snprintf(why, HANDOFF_TEXT, "cannot enter the sandbox layer %s: %s", what, strerror(-r));
+	return !r;
+}
+
 /* Every exit status but 0 means a fault of the worker, whatever the client did. */
 static _Noreturn void worker_run(const struct server_config *config, struct stats *stats)
 {
 	char why[HANDOFF_TEXT] = "";
 	struct link_memory *memory = NULL;
 	struct session *s; /* never freed: threads that wait for the device use it after the client has ended */
-	bool opened;
+	bool opened, safe;
 	int client;
 
 	s = session_create(config->device);
 	if (!s)
 		_exit(1);
 	kernel_output_capture(s);
-	opened = device_open(s, config, stats, why, sizeof why);
+	safe = sandbox_enter(sandbox_before_device, config, stats, why);
+	opened = safe && device_open(s, config, stats, why, sizeof why);
 	if (opened) {
 		memory = device_warm_up(s);
 		nvml_warm_up(s);
+		opened = safe = sandbox_enter(sandbox_before_client, config, stats, why);
 	}
 	handoff_send_fd(WORKER_CHANNEL, opened ? HANDOFF_READY : HANDOFF_FAILED, why, strlen(why), -1);
 	client = client_receive();
 	if (client < 0)
 		_exit(0);
-	/* The device may have appeared meanwhile. */
-	if (!client_take(s, why) || (!opened && !device_open(s, config, stats, why, sizeof why))) {
+	safe = client_take(s, why) && safe;
+	if (!opened && safe) /* the device may have appeared meanwhile */
+		opened = device_open(s, config, stats, why, sizeof why) &&
+			 sandbox_enter(sandbox_before_client, config, stats, why);
+	if (!opened || !safe) {
 		log_event("client refused: device %s: %s", config->device, why);
 		client_refuse(client, why);
 		_exit(0);

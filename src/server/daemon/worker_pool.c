@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "server/daemon/log.h"
+#include "server/sandbox/sandbox.h"
 
 #define CLIENT_TRIES  3    /* workers that may die with a client before it is refused */
 #define REFUSERS      16   /* processes that refuse a client, at one time; beyond that its socket is just closed */
@@ -248,11 +249,14 @@ static void client_hand_over_again(struct worker_pool *p, int client, unsigned t
 static void worker_log_end(const struct worker *w, int status)
 {
 	const char *whose = w->client_pid ? " of client " : "";
-	char pid[16] = "";
+	char pid[16] = "", call[SANDBOX_TEXT];
 
 	if (w->client_pid)
 		snprintf(pid, sizeof pid, "%d", w->client_pid);
-	if (WIFSIGNALED(status) && (w->state > WORKER_SPARE || WTERMSIG(status) != SIGTERM))
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS && w->stats && atomic_load(&w->stats->forbidden_call)) {
+		sandbox_call_name(atomic_load(&w->stats->forbidden_call), call);
+		log_event("worker %d%s%s was ended by the sandbox: system call %s", w->pid, whose, pid, call);
+	} else if (WIFSIGNALED(status) && (w->state > WORKER_SPARE || WTERMSIG(status) != SIGTERM))
 		log_event("worker %d%s%s was ended by signal %d (%s)", w->pid, whose, pid, WTERMSIG(status),
 			strsignal(WTERMSIG(status)));
 	else if (WIFEXITED(status) && WEXITSTATUS(status))
