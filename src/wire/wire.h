@@ -158,7 +158,7 @@ struct wire_mirror {
 	uint64_t address, size;
 	uint32_t
 		variable; /* a variable of a module, in memory of the driver; else host memory that was mapped for the client */
-	uint32_t unused;
+	uint32_t clear; /* host memory may hold bytes of an earlier mirror: the server clears it */
 };
 
 #define WIRE_MIRROR_BYTES (64u << 10)

@@ -132,7 +132,7 @@ static void many(void)
 		OK(cuMemFreeHost(p[i]));
 }
 
-/* Memory registered for copies only: a device behind a server cannot access it directly. */
+/* Memory that a device behind a server reaches only after the application has asked for the device address. */
 static void registered_plain(char *p, size_t size)
 {
 	unsigned char *back = malloc(size);
@@ -140,20 +140,25 @@ static void registered_plain(char *p, size_t size)
 	unsigned f = 77;
 
 	fill_bytes(p, size, 5);
-	if (check_remote())
-		CHECK_EQ(cuMemHostRegister_v2(p, size, CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_ERROR_NOT_SUPPORTED);
 	OK(cuMemHostRegister_v2(p, size, CU_MEMHOSTREGISTER_PORTABLE));
 	CHECK_EQ(cuMemHostRegister_v2(p, size, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 	OK(cuMemHostGetFlags(&f, p));
 	CHECK(f == (CU_MEMHOSTREGISTER_PORTABLE | (check_remote() ? 0 : CU_MEMHOSTREGISTER_DEVICEMAP)));
-	CHECK_EQ(cuMemHostGetDevicePointer_v2(&d, p, 0), check_remote() ? CUDA_ERROR_NOT_SUPPORTED : 0);
 	OK(cuMemAlloc_v2(&d, size));
-	OK(cuMemcpyHtoDAsync_v2(d, p, size, NULL));
-	OK(cuMemsetD8Async(d, 9, 10, NULL));
-	OK(cuMemcpyDtoHAsync_v2(p, d, size, NULL));
-	OK(cuStreamSynchronize(NULL));
 	fill_bytes(back, size, 5);
-	CHECK(p[0] == 9 && p[9] == 9 && !memcmp(p + 10, back + 10, size - 10));
+	for (int mapped = 0; mapped < 2; mapped++) {
+		CUdeviceptr at = 0;
+		fill_bytes(p, size, 5);
+		OK(cuMemcpyHtoDAsync_v2(d, p, size, NULL));
+		OK(cuMemsetD8Async(d, 9, 10, NULL));
+		OK(cuMemcpyDtoHAsync_v2(p, d, size, NULL));
+		OK(cuStreamSynchronize(NULL));
+		CHECK(p[0] == 9 && p[9] == 9 && !memcmp(p + 10, back + 10, size - 10));
+		OK(cuMemHostGetDevicePointer_v2(&at, p, 0));
+		CHECK(at == (uintptr_t)p);
+		OK(cuMemHostGetFlags(&f, p));
+		CHECK_EQ(f, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+	}
 	OK(cuMemHostUnregister(p));
 	CHECK_EQ(cuMemHostUnregister(p), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	CHECK(!memcmp(p + 10, back + 10, size - 10));

@@ -6,6 +6,7 @@
 #include "liar.h"
 #include <limits.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 
 #define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
 
@@ -279,6 +280,55 @@ static void fetch_variable(void)
 	CHECK_EQ(cuModuleGetGlobal_v2(&p, NULL, module, "v"), LOST);
 }
 
+/* ---- registered memory: the server may use the bytes of the range, and no others of its first and last page ---- */
+
+#define REGISTERED_AT   100u
+#define REGISTERED_SIZE (1u << 20)
+#define REGISTERED_ROOM ((1u << 20) + 4096)
+
+static bool scribble(struct server *s, const struct frame *f)
+{
+	static uint8_t *shared; /* the server's view of the pages */
+	struct wire_host a;
+	bool seen = false;
+
+	(void)s;
+	if (f->op == WIRE_HOST_MAP) {
+		memcpy(&a, (const char *)f->payload + sizeof(struct wire_request), sizeof a);
+		int fd = link_recv_fd(s->link, a.id, PATIENCE_MS);
+		shared = mmap(NULL, a.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		close(fd);
+		reply(f, a.size == REGISTERED_ROOM ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE, NULL, 0);
+		return true;
+	}
+	if (f->op != NR_cuMemAlloc_v2)
+		return false;
+	for (unsigned i = 0; i < REGISTERED_ROOM; i++)
+		seen |= (i < REGISTERED_AT || i >= REGISTERED_AT + REGISTERED_SIZE) && shared[i];
+	memset(shared, 0xee, REGISTERED_ROOM);
+	GIVE(f, seen ? 0 : DEVICE_AT); /* an address of 0 ends the link */
+	return true;
+}
+
+static void register_range(void)
+{
+	uint8_t *room = mmap(NULL, REGISTERED_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool changed = false;
+	CUdeviceptr p;
+
+	check_start();
+	memset(room, 1, REGISTERED_ROOM);
+	OK(cuMemHostRegister_v2(room + REGISTERED_AT, REGISTERED_SIZE, 0));
+	OK(cuMemAlloc_v2(&p, 4096)); /* the server writes now */
+	for (int k = 0; k < 2; k++) {
+		for (unsigned i = 0; i < REGISTERED_ROOM; i++)
+			changed |= (i < REGISTERED_AT || i >= REGISTERED_AT + REGISTERED_SIZE) && room[i] != 1;
+		OK(k ? 0 : cuMemHostUnregister(room + REGISTERED_AT));
+	}
+	CHECK(!changed);
+	CHECK(room[REGISTERED_AT] == 0xee && room[REGISTERED_AT + REGISTERED_SIZE - 1] == 0xee);
+}
+
 /* ---- code ---- */
 
 static bool long_log(struct server *s, const struct frame *f)
@@ -496,6 +546,7 @@ static const struct lie lies[] = {
 	{"texels", copy_texels, wide_texels, {0}},
 	{"stack", use_variable, in_the_stack, {0}},
 	{"endless", fetch_variable, never_through, {0}},
+	{"register", register_range, scribble, {0}},
 	{"log", load_with_log, long_log, {0}},
 	{"params", launch, overlapping_params, {0}},
 	{"occupancy", occupancy, huge_occupancy, {0}},

@@ -100,6 +100,8 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 		msg_result(m, CUDA_ERROR_OUT_OF_MEMORY);
 		return;
 	}
+	if (a.clear && !a.variable)
+		memset((void *)(uintptr_t)a.address, 0, a.size);
 	r->node.key = a.address;
 	r->size = a.size;
 	r->variable = a.variable;

@@ -9,7 +9,8 @@
  * Addresses that a client has used stay empty after it takes its memory back: a copy or a graph that still names them
  * must not find memory of the worker there.
  *
- * Over TCP the memory is the worker's own, and the client has a copy (mirror.h).
+ * Over TCP the memory is the worker's own, and the client has a copy (mirror.h); registered memory lies outside the window
+ * there, too.
  */
 #include "server/memory/hostmem.h"
 
@@ -222,7 +223,7 @@ void serve_host_map(const struct cuda_ops *ops, struct msg *m)
 	bool reserved = range_in_window(m->session, &a);
 	r = calloc(1, sizeof *r);
 	if (!r || !address_range_valid(&a) || host_range_overlaps(m->session, &a) ||
-		(a.id ? fd < 0 || memory_holds(fd, a.size) : !reserved))
+		(a.id ? fd < 0 || memory_holds(fd, a.size) : !reserved && link_peer(m->session->link)->local))
 		msg_result(m, CUDA_ERROR_INVALID_VALUE);
 	else
 		msg_result(m, host_memory_map(m->session, &a, reserved, fd));

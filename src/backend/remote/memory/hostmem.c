@@ -24,9 +24,10 @@ struct host_range {
 	struct map_node node; /* key: the address */
 	struct host_info info;
 	uint64_t pages; /* address of the first page */
-	size_t mapped;  /* bytes of pages that the client has mapped or converted; 0: registered for copies only */
-	bool mirrored;  /* the server has a copy of its own: mirror.c */
-	bool implicit;  /* mirrored although the application has not asked for it */
+	size_t mapped;  /* bytes of pages that the client has mapped; 0: registered */
+	struct host_pages registered;
+	bool mirrored; /* the server has a copy of its own: mirror.c */
+	bool implicit; /* mirrored although the application has not asked for it */
 };
 
 static struct host_table *host_table(void)
@@ -189,7 +190,8 @@ static CUresult host_range_map_mirrored(struct host_range *h)
 	r = call_sync(WIRE_HOST_MAP, &(struct wire_host){.address = at, .size = h->mapped}, sizeof(struct wire_host),
 		NULL, 0, NULL, 0);
 	if (!r) {
-		r = mirror_add(at, h->mapped, h->info.kind == HOST_PINNED || h->info.flags == CU_MEM_ATTACH_HOST);
+		r = mirror_add(
+			at, h->mapped, h->info.kind == HOST_PINNED || h->info.flags == CU_MEM_ATTACH_HOST, false);
 		if (r)
 			hostmem_unshare(at);
 	}
@@ -276,6 +278,15 @@ static bool host_range_possible(uint64_t address)
 	return window_contains(address) || atomic_load_explicit(&host_table()->outside_window, memory_order_relaxed);
 }
 
+/* A range of registered memory that two extents hold is not one piece to the driver. */
+static bool host_range_splits(const struct host_range *h, uint64_t at, size_t size)
+{
+	for (int i = 0; i < 2; i++)
+		if (h->registered.split[i] > at && h->registered.split[i] - at < size)
+			return true;
+	return false;
+}
+
 bool hostmem_shared(const void *p, size_t size)
 {
 	uint64_t at = (uintptr_t)p;
@@ -286,7 +297,7 @@ bool hostmem_shared(const void *p, size_t size)
 		return false;
 	pthread_rwlock_rdlock(&host_table()->lock);
 	h = host_range_holding(at);
-	all = h && h->info.shared && size <= h->info.size - (at - h->node.key);
+	all = h && h->info.shared && size <= h->info.size - (at - h->node.key) && !host_range_splits(h, at, size);
 	pthread_rwlock_unlock(&host_table()->lock);
 	return all;
 }
@@ -406,7 +417,7 @@ static bool host_range_overlaps(uint64_t address, size_t size)
 	return host_range_holding(address) || (above && above->key - address < size);
 }
 
-CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t mapped, unsigned flags)
+CUresult hostmem_enter(uint64_t address, size_t size, unsigned flags)
 {
 	struct host_range *h = host_range_create(size, HOST_REGISTERED, flags);
 	CUresult r = CUDA_SUCCESS;
@@ -414,9 +425,6 @@ CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t map
 	if (!h)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	h->node.key = h->info.base = address;
-	h->info.shared = mapped != 0;
-	h->pages = pages;
-	h->mapped = mapped;
 	pthread_rwlock_wrlock(&host_table()->lock);
 	if (host_range_overlaps(address, size))
 		r = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -428,7 +436,18 @@ CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t map
 	return r;
 }
 
-CUresult hostmem_leave(uint64_t address, bool ended, uint64_t *pages, size_t *mapped)
+void hostmem_set_mapped(uint64_t address, const struct host_pages *pages)
+{
+	struct host_range *h;
+
+	pthread_rwlock_wrlock(&host_table()->lock);
+	h = host_range_holding(address);
+	h->registered = *pages;
+	h->info.shared = true;
+	pthread_rwlock_unlock(&host_table()->lock);
+}
+
+CUresult hostmem_leave(uint64_t address, bool ended, size_t *size, struct host_pages *pages)
 {
 	struct host_range *h = NULL;
 	CUresult r = ended ? CUDA_SUCCESS : host_range_drain(address, HOST_REGISTERED);
@@ -437,8 +456,8 @@ CUresult hostmem_leave(uint64_t address, bool ended, uint64_t *pages, size_t *ma
 		r = host_range_take(address, HOST_REGISTERED, &h);
 	if (r)
 		return r;
-	*pages = h->pages;
-	*mapped = h->mapped;
+	*size = h->info.size;
+	*pages = h->registered;
 	free(h);
 	return CUDA_SUCCESS;
 }

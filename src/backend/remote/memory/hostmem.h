@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "backend/remote/memory/extent.h"
 #include "backend/remote/session/remote.h"
 
 enum host_kind { HOST_PINNED, HOST_MANAGED, HOST_REGISTERED };
@@ -37,13 +38,16 @@ CUresult hostmem_share(int fd, uint64_t at, size_t size);
 CUresult hostmem_unshare(uint64_t at);
 int hostmem_create_fd(size_t size); /* a memfd of fixed size; -1: no memory */
 
-/* Enters registered memory (host_register.c).  mapped 0: for copies only. */
-CUresult hostmem_enter(uint64_t address, size_t size, uint64_t pages, size_t mapped, unsigned flags);
-/* Removes registered memory and returns its pages.  ended: its context has ended, so that nothing uses the memory. */
-CUresult hostmem_leave(uint64_t address, bool ended, uint64_t *pages, size_t *mapped);
+/* Enters registered memory (host_register.c), for copies only. */
+CUresult hostmem_enter(uint64_t address, size_t size, unsigned flags);
+/* From now on the device reaches the registered memory at this address. */
+void hostmem_set_mapped(uint64_t address, const struct host_pages *pages);
+/* Removes registered memory.  ended: its context has ended, so that nothing uses the memory. */
+CUresult hostmem_leave(uint64_t address, bool ended, size_t *size, struct host_pages *pages);
+CUresult host_register_map(uint64_t address);           /* host_register.c: has the device reach all of it */
 CUresult host_unregister(uint64_t address, bool ended); /* host_register.c: as cuMemHostUnregister */
 
-/* Whether the server maps all of it, too. */
+/* Whether the server maps all of it, too, and in one piece. */
 bool hostmem_shared(const void *p, size_t size);
 /* Whether it is pinned, managed or registered, shared or not: a synchronous copy of it is done when the call returns. */
 bool hostmem_pinned(const void *p);

@@ -7,6 +7,9 @@
  *
  * These are the rules of managed memory on devices without concurrent access, which is what the device attributes say:
  * the host leaves the memory alone while the device works.  Finding changes means comparing, where mirrors exist.
+ *
+ * A mirror may have a shadow: memory in which the client itself reaches the server's copy.  Such a mirror is exchanged
+ * without the server.  Only the bytes of the mirror are taken from the shadow, whatever else the server writes there.
  */
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -26,7 +29,8 @@
 struct mirror {
 	struct map_node node; /* key: the address */
 	size_t size;
-	unsigned users; /* a variable may be found through its module and through its library */
+	unsigned users;  /* a variable may be found through its module and through its library */
+	uint8_t *shadow; /* the server's copy; NULL: only the server reaches it */
 	uint8_t *agreed;
 };
 
@@ -55,11 +59,28 @@ static CUresult mirror_send_run(struct lane *lane, uint64_t address, const void 
 	return call_send(lane, WIRE_MIRROR_UP, all, NULL, 0);
 }
 
-static void mirror_push_one(struct mirror *m, struct lane *lane)
+/* Writes to `to` the bytes in which `from` differs from what was agreed on.  `from` may change meanwhile. */
+static void mirror_carry(struct mirror *m, uint8_t *to, const uint8_t *from)
 {
-	const uint8_t *now = (const uint8_t *)(uintptr_t)m->node.key;
+	uint8_t run[512];
 	size_t at = 0, length;
 
+	for (; diff_next(from, m->agreed, m->size, &at, &length, sizeof run - 64); at += length) {
+		length = length < sizeof run ? length : sizeof run;
+		memcpy(run, from + at, length);
+		diff_apply(to + at, m->agreed + at, run, length);
+	}
+}
+
+static void mirror_push_one(struct mirror *m, struct lane *lane)
+{
+	uint8_t *now = (uint8_t *)(uintptr_t)m->node.key;
+	size_t at = 0, length;
+
+	if (m->shadow) {
+		mirror_carry(m, m->shadow, now);
+		return;
+	}
 	for (; diff_next(now, m->agreed, m->size, &at, &length, WIRE_MIRROR_BYTES / 2); at += length) {
 		memcpy(m->agreed + at, now + at, length);
 		if (mirror_send_run(lane, m->node.key + at, m->agreed + at, length))
@@ -100,7 +121,7 @@ static bool mirror_apply_runs(const uint8_t *rest, size_t size, uint32_t runs)
 		rest += sizeof run;
 		size -= sizeof run;
 		m = (struct mirror *)map_below(&mirror_table()->mirrors, run.address);
-		if (size < wire_pad(run.size) || !m || run.address - m->node.key > m->size ||
+		if (size < wire_pad(run.size) || !m || m->shadow || run.address - m->node.key > m->size ||
 			run.size > m->size - (run.address - m->node.key))
 			return false;
 		diff_apply((void *)(uintptr_t)run.address, m->agreed + (run.address - m->node.key), rest, run.size);
@@ -115,14 +136,26 @@ static struct mirror *mirror_holding(uint64_t address)
 	return map_holding(&mirror_table()->mirrors, address, struct mirror, node, size);
 }
 
+static void mirror_pull_shadows(void)
+{
+	struct map_node *n;
+
+	for (uint64_t at = 0; (n = map_above(&mirror_table()->mirrors, at)); at = n->key + 1) {
+		struct mirror *m = (struct mirror *)n;
+		if (m->shadow)
+			mirror_carry(m, (uint8_t *)(uintptr_t)n->key, m->shadow);
+	}
+}
+
 static CUresult mirror_pull_locked(void)
 {
-	struct wire_mirrored head = {.more = 1};
+	struct wire_mirrored head = {.more = mirror_table()->remote != 0};
 	CUresult r = CUDA_SUCCESS;
 	uint8_t *rest;
 	size_t size;
 
 	mirror_table()->fetching = true;
+	mirror_pull_shadows();
 	while (!r && head.more) {
 		uint64_t cursor = head.cursor;
 		r = call_fetch(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, NULL, 0, &head, sizeof head, &rest, &size);
@@ -177,8 +210,9 @@ bool mirror_push_on(struct lane *lane)
 		return false;
 	pthread_mutex_lock(&mirror_table()->lock);
 	mirror_push_all_locked(lane);
+	bool sent = mirror_table()->remote_ever;
 	pthread_mutex_unlock(&mirror_table()->lock);
-	return true;
+	return sent;
 }
 
 /* ---- adding and removing ---- */
@@ -199,6 +233,9 @@ static void mirror_free(struct mirror *m)
 {
 	pthread_mutex_lock(&mirror_table()->lock);
 	map_remove(&mirror_table()->mirrors, &m->node);
+	mirror_table()->remote -= !m->shadow;
+	if (!mirror_table()->remote_ever && !map_above(&mirror_table()->mirrors, 0))
+		client->has_mirrors = false;
 	pthread_mutex_unlock(&mirror_table()->lock);
 	free(m->agreed);
 	free(m);
@@ -208,11 +245,12 @@ static void mirror_end(struct mirror *m)
 {
 	struct wire_mirror a = {.address = m->node.key};
 
-	call_sync(WIRE_MIRROR_DROP, &a, sizeof a, NULL, 0, NULL, 0);
+	if (!m->shadow)
+		call_sync(WIRE_MIRROR_DROP, &a, sizeof a, NULL, 0, NULL, 0);
 	mirror_free(m);
 }
 
-static struct mirror *mirror_insert(uint64_t address, size_t size)
+static struct mirror *mirror_insert(uint64_t address, size_t size, uint8_t *shadow)
 {
 	struct mirror *m = calloc(1, sizeof *m);
 
@@ -223,16 +261,24 @@ static struct mirror *mirror_insert(uint64_t address, size_t size)
 	m->node.key = address;
 	m->size = size;
 	m->users = 1;
+	m->shadow = shadow;
+	if (shadow) {
+		memcpy(m->agreed, (const void *)(uintptr_t)address, size);
+		memcpy(shadow, m->agreed, size);
+	}
 	pthread_mutex_lock(&mirror_table()->lock);
 	map_insert(&mirror_table()->mirrors, &m->node);
+	mirror_table()->remote += !shadow;
+	mirror_table()->remote_ever |= !shadow;
+	client->has_mirrors = true;
 	pthread_mutex_unlock(&mirror_table()->lock);
 	return m;
 }
 
-static CUresult mirror_add_locked(uint64_t address, size_t size, bool variable)
+static CUresult mirror_add_locked(uint64_t address, size_t size, bool variable, bool reused)
 {
-	struct wire_mirror a = {.address = address, .size = size, .variable = variable};
-	struct mirror *m = mirror_insert(address, size);
+	struct wire_mirror a = {.address = address, .size = size, .variable = variable, .clear = reused};
+	struct mirror *m = mirror_insert(address, size, NULL);
 	CUresult r;
 
 	if (!m)
@@ -242,7 +288,6 @@ static CUresult mirror_add_locked(uint64_t address, size_t size, bool variable)
 		mirror_free(m);
 		return r;
 	}
-	client->has_mirrors = true;
 	pthread_mutex_lock(&mirror_table()->lock);
 	mirror_table()->host_wrote = true;
 	r = mirror_pull_locked(); /* the initial value of a variable */
@@ -252,16 +297,28 @@ static CUresult mirror_add_locked(uint64_t address, size_t size, bool variable)
 	return r;
 }
 
-CUresult mirror_add(uint64_t address, size_t size, bool at_any_time)
+CUresult mirror_add(uint64_t address, size_t size, bool at_any_time, bool reused)
 {
 	CUresult r;
 
 	pthread_mutex_lock(&mirror_table()->change_lock);
-	r = mirror_add_locked(address, size, false);
+	r = mirror_add_locked(address, size, false, reused);
 	pthread_mutex_unlock(&mirror_table()->change_lock);
 	if (!r && at_any_time)
 		mirror_at_any_time();
 	return r;
+}
+
+CUresult mirror_add_shadow(uint64_t address, size_t size, uint8_t *shadow)
+{
+	struct mirror *m;
+
+	pthread_mutex_lock(&mirror_table()->change_lock);
+	m = mirror_insert(address, size, shadow);
+	pthread_mutex_unlock(&mirror_table()->change_lock);
+	if (m)
+		mirror_at_any_time();
+	return m ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 void mirror_at_any_time(void)
@@ -277,6 +334,11 @@ void mirror_remove(uint64_t address)
 
 	pthread_mutex_lock(&mirror_table()->change_lock);
 	m = mirror_find(address);
+	if (m && m->shadow) { /* the last changes: the caller has waited for the device */
+		pthread_mutex_lock(&mirror_table()->lock);
+		mirror_carry(m, (uint8_t *)(uintptr_t)address, m->shadow);
+		pthread_mutex_unlock(&mirror_table()->lock);
+	}
 	if (m)
 		mirror_end(m);
 	pthread_mutex_unlock(&mirror_table()->change_lock);
@@ -388,7 +450,7 @@ CUresult mirror_variable(uint64_t address, size_t size)
 	if (r)
 		at -= PAGE; /* the last one was not mapped */
 	else
-		r = mirror_add_locked(address, size, true);
+		r = mirror_add_locked(address, size, true, false);
 	if (r)
 		pages_release(address, at);
 	pthread_mutex_unlock(&mirror_table()->change_lock);

@@ -1,7 +1,8 @@
 /*
  * mirror.h - memory of which client and worker keep a copy each, at the same address (mirror.c).
  *
- * Managed memory and pinned memory that kernels use are mirrored over TCP; managed variables of modules always are.
+ * Managed memory and pinned memory that kernels use are mirrored over TCP; managed variables of modules always are.  Of
+ * registered memory, the bytes on pages that hold other data, too, always are; on one host those have a shadow.
  */
 #pragma once
 
@@ -30,8 +31,10 @@ void mirror_pull(void);
  */
 bool mirror_push_on(struct lane *lane);
 
-/* Mirrors host memory that the server has mapped at the same address. */
-CUresult mirror_add(uint64_t address, size_t size, bool at_any_time);
+/* Mirrors host memory that the server has mapped at the same address.  reused: it may hold old bytes there. */
+CUresult mirror_add(uint64_t address, size_t size, bool at_any_time, bool reused);
+/* The same where the client reaches the server's copy, at `shadow`: nothing is sent.  Writable at any time. */
+CUresult mirror_add_shadow(uint64_t address, size_t size, uint8_t *shadow);
 void mirror_remove(uint64_t address);
 /* From now on the host may write to mirrored memory while a kernel runs. */
 void mirror_at_any_time(void);

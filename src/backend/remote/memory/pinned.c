@@ -49,13 +49,15 @@ CUresult hostmem_free_managed(CUdeviceptr dptr)
 CUresult remote_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int flags)
 {
 	struct host_info info;
+	CUresult r = CUDA_SUCCESS;
 
 	if (!pdptr || flags || !hostmem_find((uintptr_t)p, &info) || info.kind == HOST_MANAGED)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!info.shared)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	*pdptr = (uintptr_t)p;
-	return CUDA_SUCCESS;
+		r = info.kind == HOST_REGISTERED ? host_register_map(info.base) : CUDA_ERROR_NOT_SUPPORTED;
+	if (!r)
+		*pdptr = (uintptr_t)p;
+	return r;
 }
 
 /*

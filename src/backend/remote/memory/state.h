@@ -33,7 +33,8 @@ struct host_table {
 	size_t implicit_bytes;         /* mirrored although the application has not asked for it */
 	atomic_ullong descriptor_ids;  /* of descriptors sent to the server: last one given out */
 	atomic_ullong buffer_ids;      /* next CU_POINTER_ATTRIBUTE_BUFFER_ID */
-	pthread_mutex_t register_lock; /* host_register.c: one registration at a time */
+	pthread_mutex_t register_lock; /* host_register.c: one registration at a time; extents */
+	struct map extents;            /* extent.c: struct extent by address */
 };
 
 /* managed.c: struct advised by address */
@@ -47,6 +48,8 @@ struct mirror_table {
 	pthread_mutex_t change_lock; /* adding and removing, while the server is asked; taken before lock */
 	pthread_mutex_t lock;
 	struct map mirrors;         /* struct mirror by address */
+	unsigned remote;            /* mirrors whose other copy only the server can reach */
+	bool remote_ever;           /* there has been such a mirror: has_mirrors stays set */
 	struct map pages;           /* struct page by address: pages mapped where variables are */
 	_Atomic(bool) host_wrote;   /* the host may have written since it was last compared */
 	_Atomic(bool) device_wrote; /* work was posted, which may have written */
