@@ -21,6 +21,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct backend *backend;
 static struct cuda_ops backend_ops;   /* filled by the backend */
 static struct cuda_ops device_ops;    /* the same with the front's own functions; no entry is NULL */
+static struct cuda_ops early_ops;     /* used before cuInit: CUDA_ERROR_NOT_INITIALIZED */
 static struct cuda_ops no_device_ops; /* used for the calls during which no device can be opened */
 static struct cuda_ops forked_ops;    /* used in the child of an initialised process */
 static _Atomic(int) open_error = CUDA_ERROR_NO_DEVICE;
@@ -38,7 +39,7 @@ static CUresult answer_no_device(void)
 	return open_error;
 }
 
-static CUresult answer_forked(void)
+static CUresult answer_not_initialised(void)
 {
 	return CUDA_ERROR_NOT_INITIALIZED;
 }
@@ -77,7 +78,7 @@ static void after_fork_in_child(void)
 	if (b->forked)
 		b->forked();
 	if (initialised) {
-		fill_without_device(&forked_ops, answer_forked);
+		fill_without_device(&forked_ops, answer_not_initialised);
 		atomic_store_explicit(&front_now, &forked_ops, memory_order_release);
 	} else if (b->forked) { /* open, but not initialised: the child opens its own device */
 		atomic_store_explicit(&front_now, &cuda_boot_ops, memory_order_release);
@@ -92,14 +93,33 @@ static void trace_vendor_addresses(void)
 		device_ops.cuGetProcAddress_v2 = front_traced_proc_address;
 }
 
-/* The backend has filled device_ops: completes it, and returns the table that the exported functions use. */
+/* Makes the exported functions use this table, behind the trace if there is one. */
+static const struct cuda_ops *publish_ops(const struct cuda_ops *ops)
+{
+	const struct cuda_ops *now = trace_on() ? &cuda_trace_ops : ops;
+
+	atomic_store_explicit(&trace_behind, ops, memory_order_release);
+	atomic_store_explicit(&front_now, now, memory_order_release);
+	return now;
+}
+
+/* Before cuInit, only calls that need no device succeed.  NVIDIA's runtimes ask for private tables that early, too. */
+static void fill_early_ops(void)
+{
+	fill_without_device(&early_ops, answer_not_initialised);
+	early_ops.cuInit = device_ops.cuInit;
+	early_ops.cuGetExportTable = device_ops.cuGetExportTable;
+}
+
+/*
+ * The backend has filled device_ops: completes it, and publishes the table that the exported functions use.  A vendor's
+ * driver knows itself whether it is initialised.
+ */
 static const struct cuda_ops *complete_device_ops(void)
 {
 	static bool fork_handled;
-	bool traced = trace_on();
 
-	trace_behind = &device_ops;
-	if (backend->vendor && traced)
+	if (backend->vendor && trace_on())
 		trace_vendor_addresses();
 	backend_ops = device_ops;
 	if (!backend->vendor) {
@@ -109,7 +129,10 @@ static const struct cuda_ops *complete_device_ops(void)
 	slots_fill(&device_ops, (slot_fn)answer_unsupported, cuda_OP_COUNT);
 	if (!fork_handled && !pthread_atfork(lock_before_fork, unlock_after_fork, after_fork_in_child))
 		fork_handled = true;
-	return traced ? &cuda_trace_ops : &device_ops;
+	if (backend->vendor)
+		return publish_ops(&device_ops);
+	fill_early_ops();
+	return publish_ops(&early_ops);
 }
 
 /* With start_lock held. */
@@ -120,11 +143,8 @@ static const struct cuda_ops *open_device(void)
 
 	memset(&device_ops, 0, sizeof device_ops);
 	CUresult r = choose_device(name, &backend, &device_ops, why, sizeof why);
-	if (r == CUDA_SUCCESS) {
-		const struct cuda_ops *t = complete_device_ops();
-		atomic_store_explicit(&front_now, t, memory_order_release);
-		return t;
-	}
+	if (r == CUDA_SUCCESS)
+		return complete_device_ops();
 	/* The boot table stays in use, so that the next call tries again: a server may have started by then. */
 	open_error = r;
 	snprintf(text, sizeof text, "no device: %s", why);
@@ -164,4 +184,6 @@ const struct backend *front_backend(void)
 void front_initialised(void)
 {
 	initialised = true;
+	if (!backend->vendor)
+		publish_ops(&device_ops);
 }

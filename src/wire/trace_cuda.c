@@ -7,7 +7,7 @@
 
 #define TRACED trace_behind
 
-const struct cuda_ops *trace_behind;
+_Atomic(const struct cuda_ops *) trace_behind;
 
 static uint64_t trace_enter(int op, const uint64_t *a);
 static CUresult trace_leave(int op, const uint64_t *a, CUresult r, uint64_t start);

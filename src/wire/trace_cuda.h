@@ -3,5 +3,5 @@
 
 #include "gen/cuda_ops.h"
 
-extern const struct cuda_ops *trace_behind;
+extern _Atomic(const struct cuda_ops *) trace_behind; /* changes with cuInit */
 extern const struct cuda_ops cuda_trace_ops;

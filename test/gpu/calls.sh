@@ -12,7 +12,7 @@ shift
 vendor=$(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*x86-64.*=> //p' | head -n 1)
 [ -n "$vendor" ] || { echo "skipped: no vendor driver found"; exit 77; }
 
-remote="blocks captures copies enumerated events forks graphs hostmem ipc deferred_copies managed objects ordered graph_copies prints resets value_waits"
+remote="blocks captures copies enumerated events forks graphs hostmem ipc deferred_copies managed no_context objects ordered graph_copies prints resets value_waits"
 api="graph-threads"
 cpu="invalid-arguments waiting-thread size-overflow threads"
 programs=${ONLY:-$(printf 'remote/remote-%s ' $remote; printf 'soft/api-%s ' $api; printf 'cpu/cpu-%s ' $cpu)}

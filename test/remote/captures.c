@@ -10,11 +10,12 @@ enum { THREADS = 8, ROUNDS = 60, BRANCHES = 3, WORDS = 4096 };
 
 static atomic_int wrong;
 
-#define TRY(call)                                                                                                      \
-	do {                                                                                                           \
-		CUresult r_ = call;                                                                                    \
-		if (r_ && atomic_fetch_add(&wrong, 1) < 10)                                                            \
-			printf("%s:%d: thread %u, round %u: %s is %d\n", __FILE__, __LINE__, t->number, t->round, #call, r_); \
+#define TRY(call) \
+	do { \
+		CUresult r_ = call; \
+		if (r_ && atomic_fetch_add(&wrong, 1) < 10) \
+			printf("%s:%d: thread %u, round %u: %s is %d\n", __FILE__, __LINE__, t->number, t->round, \
+				#call, r_); \
 	} while (0)
 
 struct capturer {

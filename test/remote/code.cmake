@@ -18,7 +18,7 @@ function(everywhere program)
   endforeach()
 endfunction()
 
-foreach(program captures code endings enumerated events graphs graph_copies deferred_copies managed prints registered resets value_waits)
+foreach(program captures code endings enumerated events graphs graph_copies deferred_copies managed prints registered resets value_waits no_context)
   add_executable(remote-${program} ${program}.c)
   add_dependencies(remote-${program} gen)
   target_link_libraries(remote-${program} PRIVATE cuda)

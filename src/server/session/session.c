@@ -25,6 +25,23 @@ static void context_note(struct session *s, CUcontext context)
 	account_enter(s->account, context, device);
 }
 
+/*
+ * The client's thread has no current context.  Contexts that were created in this thread lie on its stack, and
+ * cuCtxSetCurrent(NULL) would only uncover the next one.
+ */
+static CUresult session_leave_contexts(struct session *s)
+{
+	CUcontext context = NULL;
+	CUresult r;
+
+	while (!(r = s->ops->cuCtxGetCurrent(&context)) && context)
+		if ((r = s->ops->cuCtxPopCurrent_v2(&context)))
+			break;
+	if (!r)
+		context_note(s, NULL);
+	return r;
+}
+
 CUresult session_enter(struct session *s, uint64_t id)
 {
 	void *real;
@@ -35,6 +52,8 @@ CUresult session_enter(struct session *s, uint64_t id)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	if (real == s->context)
 		return CUDA_SUCCESS;
+	if (!real)
+		return session_leave_contexts(s);
 	CUresult r = s->ops->cuCtxSetCurrent(real);
 	if (!r)
 		context_note(s, real);
