@@ -8,12 +8,36 @@
 #include "backend/remote/backend.h"
 #include "backend/remote/session/stats.h"
 #include "backend/remote/wait/wait.h"
+#include "cuda/visible.h"
 #include "util/build_note.h"
 #include "util/env_number.h"
+#include "util/explain.h"
 #include "wire/protocol.h"
 
 #define ARENA_MIN (16u << 20)
 #define WORDS_MIN 256
+
+/*
+ * The number of devices that CUDA_VISIBLE_DEVICES leaves.  The server's devices keep their order: a list that is not the
+ * first devices in order cannot be honoured, and the program sees all of them.
+ */
+static int devices_visible(const struct wire_devices *d)
+{
+	unsigned char uuids[WIRE_DEVICES_MAX][16];
+	int order[WIRE_DEVICES_MAX], n;
+
+	for (int i = 0; i < d->count; i++)
+		memcpy(uuids[i], &d->device[i].uuid, sizeof uuids[i]);
+	n = visible_devices(secure_getenv("CUDA_VISIBLE_DEVICES"), d->count, uuids, order);
+	for (int i = 0; i < n; i++)
+		if (order[i] != i) {
+			explain_once(
+				"CUDA_VISIBLE_DEVICES is ignored: a server's devices can be hidden only from the last "
+				"one up");
+			return d->count;
+		}
+	return n;
+}
 
 static CUresult client_ask_devices(char *why, size_t size)
 {
@@ -32,6 +56,12 @@ static CUresult client_ask_devices(char *why, size_t size)
 		d->device[i].name[sizeof d->device[i].name - 1] = d->device[i].pci[sizeof d->device[i].pci - 1] = 0;
 		device_mask_attributes(&d->device[i], client->local);
 	}
+	if (d->count && !devices_visible(d)) {
+		snprintf(why, size, "CUDA_VISIBLE_DEVICES names none of the server's %d devices", d->count);
+		free(d);
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	d->count = devices_visible(d);
 	client->devices = d;
 	return CUDA_SUCCESS;
 }
