@@ -275,10 +275,8 @@ int cmd_cdi(int argc, char **argv)
 		case 'h':
 			fputs(usage, stdout);
 			return 0;
-		case ':':
-			return cli_usage("cdi", "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage("cdi", "unknown option %s", argv[optind - 1]);
+			return cli_bad_option("cdi", c, argv, options);
 		}
 	}
 	if (optind < argc)

@@ -28,6 +28,26 @@ int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Print the message and a hint at the command's --help. Returns 2. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+struct option;
+
+/*
+ * Report an option that getopt_long rejected by returning c, '?' or ':', and suggest a similar one. getopt_long must have
+ * no short options. Returns 2.
+ */
+int cli_bad_option(const char *command, int c, char **argv, const struct option *options);
+
+/* Report this option, which does not exist, and suggest a similar one. Returns 2. */
+int cli_unknown_option(const char *command, const char *word, const struct option *options);
+
+/* Is this the name of a device? An address only needs the right form. */
+bool cli_device_known(const char *device);
+
+/* Report the name of a device that does not exist, with a list of the devices. Returns 0 if it exists, or 2. */
+int cli_check_device(const char *command, const char *device);
+
+/* Do the n bytes of `a` look like a misspelt `b`? */
+bool cli_words_similar(const char *a, size_t n, const char *b);
+
 /* Find the folder of our libraries: ../lib/gangway, seen from this program. Returns false if it does not exist. */
 bool cli_library_dir(char *dir, size_t size);
 

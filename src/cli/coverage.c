@@ -111,10 +111,8 @@ int cmd_coverage(int argc, char **argv)
 		case 'h':
 			fputs(usage, stdout);
 			return 0;
-		case ':':
-			return cli_usage("coverage", "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage("coverage", "unknown option %s", argv[optind - 1]);
+			return cli_bad_option("coverage", c, argv, options);
 		}
 	}
 	f.names = argv + optind;

@@ -81,14 +81,41 @@ int cli_require_libraries(char *dir, size_t size)
 		"cannot find ../lib/gangway next to this program: the installation is incomplete; reinstall Gangway");
 }
 
+static const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+	return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (cli_words_similar(name, strlen(name), commands[i].name))
+			return cli_usage("", "unknown command %s; did you mean gangway %s?", name, commands[i].name);
+	if (*name == '-')
+		return cli_usage("", "option %s must follow a command: gangway COMMAND %s ...", name, name);
+	return cli_usage("", "unknown command %s", name);
+}
+
 static int print_help(void)
 {
 	puts("usage: gangway COMMAND [ARGUMENTS]\n\n"
 	     "Run unmodified CUDA programs on a device that this machine may not have.\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-10s %s\n", commands[i].name, commands[i].help);
-	puts("\nRun gangway COMMAND --help for the options of a command.");
+	puts("\nRun gangway COMMAND --help, or gangway help COMMAND, for the options of a command.");
 	return 0;
+}
+
+/* gangway help COMMAND */
+static int print_command_help(const char *name)
+{
+	const struct command *c = command_find(name);
+	char *argv[] = {(char *)name, "--help", NULL};
+
+	return c ? c->run(2, argv) : unknown_command(name);
 }
 
 /* Was this program started as nvidia-smi, through the link in our folder (gangway-run(1))? */
@@ -106,13 +133,11 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return cli_usage("", "no command given");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-		return print_help();
+		return argc > 2 ? print_command_help(argv[2]) : print_help();
 	if (!strcmp(argv[1], "--version"))
 		argv[1] = "version";
 	if (!strcmp(argv[1], "worker"))
 		return cmd_worker(argc - 1, argv + 1);
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
-	return cli_usage("", "unknown command %s", argv[1]);
+	const struct command *c = command_find(argv[1]);
+	return c ? c->run(argc - 1, argv + 1) : unknown_command(argv[1]);
 }

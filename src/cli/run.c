@@ -35,6 +35,7 @@ static const char usage[] =
 	"                  gangway-run(1) lists the costs\n"
 	"  --help          show this text\n\n"
 	"Environment variables:\n"
+	"  GANGWAY_CPU_CC=8.0          compute capability of the device cpu, from 5.0 to 12.1; the default is 8.0\n"
 	"  GANGWAY_KEEP=libcudart:...  do not replace these libraries\n"
 	"  GANGWAY_FOLLOW=0            do not add Gangway to the new environments of child processes\n"
 	"  GANGWAY_AUDIT_LOG=FILE      log every library that is requested or loaded\n\n"
@@ -74,7 +75,7 @@ static int check_device(const char *device)
 		if (!strcmp(device, devices[i].name) ||
 			(devices[i].prefix && !strncmp(device, devices[i].name, strlen(devices[i].name))))
 			return devices[i].check ? devices[i].check(device) : 0;
-	return cli_usage("run", "unknown device %s; use nvidia, cpu, null, unix:PATH or tcp://HOST:PORT", device);
+	return cli_check_device("run", device);
 }
 
 /* Returns 0 if the program can be started, or an exit status after printing an error. */
@@ -205,10 +206,8 @@ int cmd_run(int argc, char **argv)
 		case 'h':
 			fputs(usage, stdout);
 			return 0;
-		case ':':
-			return cli_usage("run", "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage("run", "unknown option %s", argv[optind - 1]);
+			return cli_bad_option("run", c, argv, options);
 		}
 	}
 	if (optind == argc)

@@ -165,10 +165,8 @@ int cmd_serve(int argc, char **argv)
 	default_socket_address(place, sizeof place);
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == ':')
-			return cli_usage("serve", "option %s needs a value", argv[optind - 1]);
-		if (c == '?')
-			return cli_usage("serve", "unknown option %s", argv[optind - 1]);
+		if (c == ':' || c == '?')
+			return cli_bad_option("serve", c, argv, options);
 		if (c == 'h') {
 			printf(usage, place, SERVER_CLIENTS, SERVER_SPARES, link_defaults(true).spin_us);
 			return 0;

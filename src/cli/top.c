@@ -63,10 +63,8 @@ static int parse_options(int argc, char **argv, struct top_options *q)
 		case 'h':
 			q->help = true;
 			break;
-		case ':':
-			return cli_usage("top", "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage("top", "unknown option %s", argv[optind - 1]);
+			return cli_bad_option("top", c, argv, options);
 		}
 	if (optind < argc)
 		return cli_usage("top", "unexpected argument %s", argv[optind]);

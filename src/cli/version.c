@@ -42,6 +42,8 @@ int cmd_version(int argc, char **argv)
 #include "gen/libraries.def"
 #undef LIBRARY
 	print_library(dir, "libgangway-soft.so");
+	print_library(dir, "cpu/libcublas.so.12");
+	print_library(dir, "cpu/libcublas.so.13");
 	print_library(dir, AUDIT_REDIRECT);
 	print_library(dir, AUDIT_FOLLOW);
 	return 0;

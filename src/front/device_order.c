@@ -40,10 +40,8 @@ static bool is_kind(const char *device, const char *kind)
 
 static void explain_unknown(const char *device, char *why, size_t size)
 {
-	size_t used = snprintf(why, size, "GANGWAY_DEVICE=%s is not a device; use one of:", device);
-
-	for (size_t i = 0; i < KINDS && used < size; i++)
-		used += snprintf(why + used, size - used, " %s", kinds[i].kind);
+	snprintf(why, size, "GANGWAY_DEVICE=%s is not a device; use nvidia, cpu, null, unix:PATH or tcp://HOST:PORT",
+		device);
 }
 
 bool device_order_begin(struct device_order *o, const char *name, char *why, size_t size)

@@ -12,8 +12,7 @@ static CUresult open_cpu(
 	int major, minor;
 
 	if (!cpu_capability(&major, &minor)) {
-		snprintf(why, size, "GANGWAY_CPU_CC=%.20s is not a compute capability: set one such as 8.0",
-			secure_getenv("GANGWAY_CPU_CC"));
+		cpu_capability_explain(why, size);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	return soft_backend_open(&cpu_engine, device, table, ending, why, size);

@@ -17,6 +17,8 @@ extern const struct engine cpu_engine;
 
 /* device.c: the compute capability; false: GANGWAY_CPU_CC is not a known one. */
 bool cpu_capability(int *major, int *minor);
+/* What is wrong with GANGWAY_CPU_CC, and the valid values. */
+void cpu_capability_explain(char *why, size_t size);
 void cpu_describe(int ordinal, struct engine_device *dev);
 
 /* load.c: from PTX texts to a program. */

@@ -56,6 +56,16 @@ static const struct capability *capability_wanted(void)
 	return NULL;
 }
 
+void cpu_capability_explain(char *why, size_t size)
+{
+	size_t used = (size_t)snprintf(
+		why, size, "GANGWAY_CPU_CC=%.20s is invalid: set one of", secure_getenv("GANGWAY_CPU_CC"));
+
+	for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities && used < size; i++)
+		used += (size_t)snprintf(
+			why + used, size - used, " %d.%d", capabilities[i].major, capabilities[i].minor);
+}
+
 bool cpu_capability(int *major, int *minor)
 {
 	const struct capability *c = capability_wanted();

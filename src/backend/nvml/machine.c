@@ -30,7 +30,7 @@ nvmlReturn_t machine_open(const char *kind, const char *visible, char *why, size
 	if (!describe_settings(&s, why, size))
 		return NVML_ERROR_DRIVER_NOT_LOADED;
 	if (cpu && !cpu_capability(&major, &minor)) {
-		snprintf(why, size, "GANGWAY_CPU_CC is not a compute capability, such as 9.0");
+		cpu_capability_explain(why, size);
 		return NVML_ERROR_DRIVER_NOT_LOADED;
 	}
 	snprintf(m.kind, sizeof m.kind, "%s", kind);

@@ -115,22 +115,32 @@ static bool process_exists(long pid)
 	return !access(path, F_OK);
 }
 
+static void report_unreadable(long pid, int err)
+{
+	if (err == -EACCES)
+		cli_fail("this user may not read process %ld. Run sudo %s doctor --pid %ld", pid,
+			program_invocation_name, pid);
+	else
+		cli_fail(process_exists(pid) ? "process %ld has ended (it is a zombie)" : "there is no process %ld",
+			pid);
+}
+
 static int doctor_init(struct doctor *d, const struct doctor_options *w)
 {
 	const char *device = w->device, *theirs = getenv("GANGWAY_DEVICE");
 	int err;
 
+	if (device && cli_check_device("doctor", device))
+		return 2;
 	if (!device && w->argv && !w->ollama && !w->pid && !w->root && !(theirs && *theirs))
 		device = environment_default_device(); /* as gangway run */
 	if (device && setenv("GANGWAY_DEVICE", device, 1))
 		return cli_fail("out of memory");
 	err = w->pid ? sysroot_init_process(&d->sysroot, (pid_t)w->pid) : sysroot_init(&d->sysroot, w->root);
-	if (err == -EACCES && w->pid)
-		return cli_fail("this user may not read process %ld. Run sudo %s doctor --pid %ld", w->pid,
-			program_invocation_name, w->pid);
-	if (err && w->pid)
-		return process_exists(w->pid) ? cli_fail("process %ld has ended (it is a zombie)", w->pid)
-					      : cli_fail("there is no process %ld", w->pid);
+	if (err && w->pid) {
+		report_unreadable(w->pid, err);
+		return 2;
+	}
 	if (err)
 		return cli_usage("doctor", "--root %s: %s", w->root, strerror(-err));
 	if (!cli_library_dir(d->library_dir, sizeof d->library_dir))
@@ -232,10 +242,8 @@ int cmd_doctor(int argc, char **argv)
 		case 'h':
 			printf(usage, DEFAULT_SECONDS);
 			return 0;
-		case ':':
-			return cli_usage("doctor", "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage("doctor", "unknown option %s", argv[optind - 1]);
+			return cli_bad_option("doctor", c, argv, options);
 		}
 	}
 	w.ollama = optind + 1 == argc && !strcmp(argv[optind], "ollama") && strcmp(argv[optind - 1], "--");

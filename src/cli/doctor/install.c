@@ -20,6 +20,8 @@ static const struct {
 	{AUDIT_REDIRECT, true},
 	{AUDIT_FOLLOW, true},
 	{"libnvidia-ml.so.1", false},
+	{"cpu/libcublas.so.12", false},
+	{"cpu/libcublas.so.13", false},
 };
 
 /* Add the command that reinstalls Gangway, guessed from its location. */

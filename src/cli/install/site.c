@@ -34,10 +34,8 @@ int site_open(struct site *s, int argc, char **argv, const char *usage, bool tak
 		case 'h':
 			fputs(usage, stdout);
 			return 0;
-		case ':':
-			return cli_usage(command, "option %s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage(command, "unknown option %s", argv[optind - 1]);
+			return cli_bad_option(command, c, argv, takes_system ? options : options + 1);
 		}
 	}
 	if (optind < argc)

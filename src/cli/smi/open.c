@@ -7,9 +7,27 @@
 #include <string.h>
 #include <time.h>
 #include "cli/cli.h"
+#include "cli/device_query.h"
 #include "cuda/nvml_errors.h"
 #include "host/pci.h"
 #include "wire/names.h"
+
+/* NVML's error code says only that there is no device; the reason is in the notes of our driver. */
+static void report_no_device(nvmlReturn_t r)
+{
+	const char *device = getenv("GANGWAY_DEVICE");
+	char dir[PATH_MAX], path[PATH_MAX + 32];
+	struct device_facts facts = {0};
+	struct sysroot sys;
+
+	if (cli_library_dir(dir, sizeof dir) && !sysroot_init(&sys, NULL)) {
+		snprintf(path, sizeof path, "%s/libcuda.so.1", dir);
+		device_query(&sys, path, device ? device : "", &facts);
+		sysroot_finish(&sys);
+	}
+	cli_fail("found no device%s%s: %s", device && *device ? " on " : "", device ? device : "",
+		!facts.opened && *facts.why ? facts.why : nvml_result_words(r));
+}
 
 static bool load_nvml(struct smi *s)
 {
@@ -92,9 +110,7 @@ int smi_open(struct smi *s, const char *ids)
 		return NVML_ERROR_LIBRARY_NOT_FOUND;
 	nvmlReturn_t r = s->f.nvmlInit_v2();
 	if (r) {
-		const char *device = getenv("GANGWAY_DEVICE");
-		fprintf(stderr, "gangway: found no device%s%s: %s. GANGWAY_TRACE=1 shows why.\n",
-			device && *device ? " on " : "", device ? device : "", nvml_result_words(r));
+		report_no_device(r);
 		return r;
 	}
 	read_versions(s);

@@ -2,6 +2,7 @@
 #include "cli/smi/smi.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -64,6 +65,11 @@ static int parse_interval(const char *text, unsigned unit, unsigned *ms)
 
 static int parse_flag(const char *word, struct smi_options *w)
 {
+	static const struct option names[] = {{"on", 0, NULL, 0}, {"id", 0, NULL, 0}, {"list-gpus", 0, NULL, 0},
+		{"query", 0, NULL, 0}, {"xml-format", 0, NULL, 0}, {"display", 0, NULL, 0}, {"query-gpu", 0, NULL, 0},
+		{"query-compute-apps", 0, NULL, 0}, {"format", 0, NULL, 0}, {"loop", 0, NULL, 0},
+		{"loop-ms", 0, NULL, 0}, {"filename", 0, NULL, 0}, {"version", 0, NULL, 0}, {"help", 0, NULL, 0}, {0}};
+
 	if (!strcmp(word, "-L") || !strcmp(word, "--list-gpus"))
 		w->list = true;
 	else if (!strcmp(word, "-q") || !strcmp(word, "--query") || !strcmp(word, "-a"))
@@ -73,7 +79,7 @@ static int parse_flag(const char *word, struct smi_options *w)
 	else if (!strcmp(word, "--version"))
 		w->version = true;
 	else
-		return cli_usage("smi", "unknown option %s", word);
+		return cli_unknown_option("smi", word, names);
 	return 0;
 }
 
@@ -83,7 +89,7 @@ static int parse_option(int argc, char **argv, int *i, struct smi_options *w)
 	const char *v;
 
 	if ((v = option_value(argc, argv, i, "", "--on")))
-		return setenv("GANGWAY_DEVICE", v, 1);
+		return cli_check_device("smi", v) || setenv("GANGWAY_DEVICE", v, 1) ? 2 : 0;
 	if ((v = option_value(argc, argv, i, "-i", "--id")))
 		return w->ids = v, 0;
 	if ((v = option_value(argc, argv, i, "-f", "--filename")))

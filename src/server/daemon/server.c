@@ -115,7 +115,10 @@ static void serving_start(struct server *s)
 
 static void serving_give_up(struct server *s, const char *why)
 {
-	log_event("cannot serve %s: %s", s->config->device, why);
+	log_event("cannot serve %s: %s%s", s->config->device, why,
+		strcmp(s->config->device, "nvidia")
+			? ""
+			: "; gangway serve --on cpu shares this machine's processor instead");
 	s->result = -ENODEV;
 	s->over = true;
 }

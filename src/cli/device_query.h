@@ -1,5 +1,5 @@
 /*
- * device.h - the device that a program would get. Our libcuda.so.1 is loaded and called in a separate process, so that a
+ * device_query.h - the device that a program would get. Our libcuda.so.1 is loaded and called in a separate process, so that a
  * driver that crashes or hangs does no harm.
  */
 #pragma once

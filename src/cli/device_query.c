@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "abi/cuda.h"
-#include "cli/doctor/device.h"
+#include "cli/device_query.h"
 #include "cuda/errors.h"
 
 #define TIMEOUT_SECONDS 45 /* a server may take half a minute to answer, and then reports that itself */
