@@ -11,6 +11,8 @@ s|user [0-9]*,|user N,|
 s|[0-9][0-9]* libraries of this build|N libraries of this build|
 /^fine   device /s|, [0-9.]* [KMGT]iB|, ...|
 /^fact   limits /s|limits .*|limits     ...|
+# Without a GPU, the fix shares the processor.
+s/serve --on cpu --listen tcp:..127.0.0.1:1$/serve --listen tcp:\/\/127.0.0.1:1/
 # A sanitizer's library makes requests for the program.
 s|lib[at]san.so.[0-9]*|the program|
 # The width of table columns depends on their content.

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "loader/closure.h"
-#include "cli/doctor/device.h"
+#include "cli/device_query.h"
 #include "loader/library.h"
 #include "loader/sysroot.h"
 
@@ -106,6 +106,9 @@ void fix_missing_library(const struct doctor *d, struct finding *f, const char *
 
 /* Add the command that removes a variable from the examined environment. */
 void fix_unset_variable(const struct doctor *d, struct finding *f, const char *variable);
+
+/* Does the examined system have an NVIDIA GPU or driver? */
+bool vendor_gpu_present(struct doctor *d);
 
 /* "podman", "docker", ...; NULL outside of containers. */
 const char *container_kind(const struct sysroot *sys);

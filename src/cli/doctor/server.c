@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 #include "transport/transport.h"
 #include "util/build_note.h"
@@ -53,26 +54,73 @@ static bool has_service_unit(const struct doctor *d)
 
 /* ---- server problems ---- */
 
-static void fix_start_server(struct doctor *d, struct finding *f, const char *address)
+static bool is_loopback(const char *host)
 {
+	return !strncmp(host, "localhost:", 10) || !strncmp(host, "127.", 4) || !strncmp(host, "[::1]:", 6);
+}
+
+/* Never suggest an address that opens the port to more machines than the user named. */
+static void fix_start_tcp_server(struct finding *f, const char *address, const char *device)
+{
+	const char *host = address + strlen("tcp://");
+
+	if (is_loopback(host)) {
+		finding_fix(f, "gangway serve%s --listen %s", device, address);
+		return;
+	}
+	finding_detail(f, "TCP is neither encrypted nor authenticated: use it only in a network that you trust.");
+	finding_fix(f, "ssh %.*s gangway serve --listen %s", (int)(strrchr(host, ':') - host), host, address);
+}
+
+/* Is the socket or its folder mounted into this container from outside? A bind mount shows a part of a file system. */
+static bool is_mounted_from_outside(const struct doctor *d, const char *path)
+{
+	char name[64], text[65536], root[PATH_MAX], point[PATH_MAX], *save = NULL;
+	size_t folder = (size_t)(strrchr(path, '/') - path);
+
+	snprintf(name, sizeof name, d->sysroot.pid ? "/proc/%d/mountinfo" : "/proc/self/mountinfo", d->sysroot.pid);
+	if (sysroot_read(&d->sysroot, name, text, sizeof text) <= 0)
+		return false;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) == 2 && strcmp(root, "/") &&
+			(!strcmp(point, path) || (folder && strlen(point) == folder && !strncmp(point, path, folder))))
+			return true;
+	return false;
+}
+
+static void fix_start_unix_server(struct doctor *d, struct finding *f, const char *address, const char *device)
+{
+	const char *container = container_kind(&d->sysroot), *path = address + strlen("unix:");
 	char usual[PATH_MAX];
-	const char *container = container_kind(&d->sysroot);
 
 	default_address(d, usual, sizeof usual);
-	if (container && is_unix_address(address) && strcmp(container, "wsl"))
-		finding_fix(f,
-			"%s run -v %s:%s ...  # and gangway serve on the host; or --device gangway.dev/gpu=0, "
-			"see "
-			"gangway cdi",
-			strcmp(container, "docker") ? "podman" : "docker", address + 5, address + 5);
-	else if (!is_unix_address(address))
-		finding_fix(f, "gangway serve --listen tcp://0.0.0.0:%s  # on that machine", strrchr(address, ':') + 1);
-	else if (!strcmp(address, usual) && has_service_unit(d))
+	container = container && strcmp(container, "wsl") ? container : NULL;
+	if (container && *path == '/' && is_mounted_from_outside(d, path)) {
+		finding_fix(f, "gangway serve --listen %s  # outside the container, with the path that it has there",
+			address);
+		return;
+	}
+	if (container)
+		finding_detail(f,
+			"To use a server outside this container, start the container with %s run -v %s:%s, or with a "
+			"device of gangway cdi.",
+			strcmp(container, "docker") ? "podman" : "docker", path, path);
+	if (!strcmp(address, usual) && has_service_unit(d))
 		finding_fix(f, "sudo systemctl start gangway");
 	else if (!strcmp(address, usual))
-		finding_fix(f, "gangway serve");
+		finding_fix(f, "gangway serve%s", device);
 	else
-		finding_fix(f, "gangway serve --listen %s", address);
+		finding_fix(f, "gangway serve%s --listen %s", device, address);
+}
+
+static void fix_start_server(struct doctor *d, struct finding *f, const char *address)
+{
+	const char *device = vendor_gpu_present(d) ? "" : " --on cpu";
+
+	if (is_unix_address(address))
+		fix_start_unix_server(d, f, address, device);
+	else
+		fix_start_tcp_server(f, address, device);
 }
 
 static const char *user_name(void)
@@ -241,14 +289,23 @@ void probe_server(struct doctor *d)
 
 /* ---- the device ---- */
 
+/* The reason begins with the variable whose value is invalid, if there is one: GANGWAY_CPU_CC=13.0 is invalid. */
 static void fix_no_device(const struct doctor *d, struct finding *f)
 {
-	const char *device = sysroot_env(&d->sysroot, "GANGWAY_DEVICE");
+	const char *why = d->device.why;
+	char variable[64], command[COMMAND_MAX] = "PROGRAM";
+	size_t n = strspn(why, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
 
-	if (device && *device)
-		fix_unset_variable(d, f, "GANGWAY_DEVICE");
-	else
-		finding_fix(f, "gangway run --on cpu -- PROGRAM");
+	if (d->argv)
+		command_words(d->argv, command);
+	if (!d->device.opened && n && n < sizeof variable && why[n] == '=') {
+		snprintf(variable, sizeof variable, "%.*s", (int)n, why);
+		fix_unset_variable(d, f, variable);
+	} else if (!strcmp(d->device.chosen, "cpu")) {
+		finding_fix(f, "gangway run --trace -- %s  # shows the calls before the failure", command);
+	} else {
+		finding_fix(f, "gangway run --on cpu -- %s", command);
+	}
 }
 
 static void report_hidden(struct doctor *d, const char *list)

@@ -171,14 +171,26 @@ static bool check_device_node(struct doctor *d, const char *node)
 	return true;
 }
 
+static bool find_gpu_facts(struct doctor *d, struct gpu_facts *g)
+{
+	find_gpus(&d->sysroot, g);
+	find_kernel_module(&d->sysroot, g);
+	find_vendor_library(d, g);
+	return g->count || g->module[0] || g->path[0];
+}
+
+bool vendor_gpu_present(struct doctor *d)
+{
+	struct gpu_facts g = {0};
+
+	return find_gpu_facts(d, &g);
+}
+
 void probe_vendor(struct doctor *d)
 {
 	struct gpu_facts g = {0};
 
-	find_gpus(&d->sysroot, &g);
-	find_kernel_module(&d->sysroot, &g);
-	find_vendor_library(d, &g);
-	if (!g.count && !g.module[0] && !g.path[0]) {
+	if (!find_gpu_facts(d, &g)) {
 		finding_add(d, STATUS_FACT, "this machine has no NVIDIA GPU and no NVIDIA driver");
 		return;
 	}
