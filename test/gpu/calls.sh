@@ -1,6 +1,7 @@
 #!/bin/sh
 # On a machine with a GPU: run those programs of test/soft, test/remote and test/cpu that use only CUDA's driver API,
-# through a server. For a program that fails, print its native status, too.
+# through a server. A program that fails natively with the same status (a GPU has fewer queues than some programs have
+# streams that wait) is a note, not a failure.
 #
 #	test/gpu/calls.sh BUILD [DEVICE...]		DEVICE: unix, tcp; default both.  ONLY: program names, default all
 #
@@ -29,9 +30,13 @@ judge() { # device, program
 		right=$((right + 1))
 		return
 	fi
-	failed=1
 	served=$status told=$said
 	try native "$2" env LD_LIBRARY_PATH="$(dirname "$vendor")"
+	if [ $status = $served ]; then
+		echo "note  $1: $2: status $served, natively, too"
+		return
+	fi
+	failed=1
 	echo "FAIL  $1: $2: status $served, natively $status"
 	head -n 12 "$told" | sed 's/^/      /'
 }

@@ -192,6 +192,8 @@ static void rules_nvidia(int ruleset)
 	rule_add(ruleset, "/dev/dri", DEVICE | RIGHT_READ_DIR);
 	rule_add(ruleset, "/dev/zero", DEVICE);
 	rule_add(ruleset, "/dev/shm", CHANGE);
+	/* The driver names its threads in /proc/self/task/ID/comm; cuInit fails if it cannot. */
+	rule_add(ruleset, "/proc/self/task", READ | RIGHT_WRITE_FILE | RIGHT_TRUNCATE);
 	if (library && snprintf(folder, sizeof folder, "%s", library) < (int)sizeof folder && strrchr(folder, '/')) {
 		*strrchr(folder, '/') = 0;
 		rule_add(ruleset, folder, READ);
