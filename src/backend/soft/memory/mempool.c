@@ -216,6 +216,9 @@ static void range_reuse(struct range *r, void *arg)
 {
 	struct range_reuse *v = arg;
 
+	if (r->old_size < r->size)
+		r->old_size = r->size;
+	r->old_id = r->id;
 	r->size = v->size;
 	r->ctx = v->ctx;
 	r->ctx_handle = v->ctx->object.handle;

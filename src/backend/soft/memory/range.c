@@ -14,6 +14,20 @@ static struct range *range_holding(uint64_t addr)
 	return map_holding(&soft.memory.ranges.map, addr, struct range, node, size);
 }
 
+/* Bytes that work in streams may access: those of the present owner, or of one whose free is pending. */
+static uint64_t range_extent(const struct range *r)
+{
+	return r->old_size > r->size ? r->old_size : r->size;
+}
+
+/* The range whose extent contains addr, or NULL; lock held. */
+static struct range *range_reaching(uint64_t addr)
+{
+	struct range *r = range_of(map_below(&soft.memory.ranges.map, addr));
+
+	return r && addr - range_addr(r) < range_extent(r) ? r : NULL;
+}
+
 int range_insert(struct range *r)
 {
 	uint64_t addr = range_addr(r);
@@ -81,12 +95,12 @@ static bool ranges_cover(uint64_t addr, uint64_t size, bool write)
 
 	pthread_rwlock_rdlock(&soft.memory.ranges.lock);
 	while (size && ok) {
-		struct range *r = range_holding(addr);
+		struct range *r = range_reaching(addr);
 
 		ok = r && is_accessible(r) && !(write && r->read_only);
 		if (!ok)
 			break;
-		uint64_t here = r->size - (addr - range_addr(r));
+		uint64_t here = range_extent(r) - (addr - range_addr(r));
 		if (here >= size)
 			break;
 		addr += here;
@@ -119,15 +133,15 @@ bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *ar
 
 bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size)
 {
-	struct range r;
-
-	if (!range_find(addr, 1, &r) || !is_accessible(&r))
-		return false;
-	if (base)
-		*base = range_addr(&r);
-	if (size)
-		*size = r.size;
-	return true;
+	pthread_rwlock_rdlock(&soft.memory.ranges.lock);
+	const struct range *r = range_reaching(addr);
+	bool ok = r && is_accessible(r);
+	if (ok && base)
+		*base = range_addr(r);
+	if (ok && size)
+		*size = range_extent(r);
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
+	return ok;
 }
 
 /* Remove the first range of ctx at or above an address. */

@@ -40,6 +40,12 @@ struct range {
 	uint64_t ctx_handle;   /* of ctx; set by range_insert */
 	unsigned long long id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
 	void *private_data;    /* of the code that created the range */
+	/*
+	 * Only for POOL: the memory was reused before the stream reached the free of its previous owner, `old_id`.
+	 * Until then kernels and copies of that owner may access `old_size` bytes.
+	 */
+	uint64_t old_size;
+	unsigned long long old_id;
 	/* Only for POOL, MAPPED and RESERVED: */
 	uint64_t handle;                    /* of the pool, or of the physical memory */
 	uint64_t enclosing, enclosing_size; /* the chunks of the pool, or the reservation, around it */

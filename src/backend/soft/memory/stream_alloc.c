@@ -133,8 +133,19 @@ struct free_payload {
 	struct pool *pool;     /* referenced; NULL: not from a pool */
 };
 
+/* The stream has reached the free of a range that was reused meanwhile. */
+static void range_forget_owner(struct range *r, void *arg)
+{
+	const struct free_payload *f = arg;
+
+	if (range_addr(r) != f->addr || r->old_id != f->id)
+		return;
+	r->old_size = 0;
+	r->old_id = 0;
+}
+
 /* The pool's lock decides whether a pending block is freed here or reused, never both. */
-static void block_free_in_order(const struct free_payload *f)
+static void block_free_in_order(struct free_payload *f)
 {
 	struct pool *p = f->pool;
 	struct stream *s = NULL;
@@ -143,6 +154,8 @@ static void block_free_in_order(const struct free_payload *f)
 	struct range *r = range_remove_id(f->addr, f->id);
 	if (r)
 		s = block_give_back(p, r);
+	else
+		range_change(f->addr, range_forget_owner, f);
 	pthread_mutex_unlock(&p->lock);
 	object_put(s);
 	if (r)
