@@ -1,14 +1,18 @@
 /* add.cc, addc, sub.cc, subc, mad.cc and madc. The carry flag is w->cc, one bit per lane. */
 #include "ptx/interp/alu/alu.h"
 
-/* As PTX specifies, CC is the borrow of sub.cc (not its complement), and subc computes a - (b + CC). */
-#define CARRY_LOOP(T, carry_in, compute) \
+/*
+ * As on a GPU, a subtraction is a + ~b + 1 and sets CC to the carry of that sum: 1 if it did not borrow.  subc is
+ * a + ~b + CC.  Chains of sub.cc and subc do not show it, but an addc after them does: compilers divide 128-bit
+ * integers with one.  first: the carry into an instruction that does not read CC.
+ */
+#define CARRY_LOOP(T, carry_in, first, compute) \
 	const bool in = (carry_in), out = x->in->m.cc; \
 	T *d = DST(w, x, T); \
 \
 	FOR_ACTIVE(w, i) \
 	{ \
-		T c0 = in ? w->cc >> i & 1 : 0, r; \
+		T c0 = in ? w->cc >> i & 1 : (first), r; \
 		bool c1, c2; \
 \
 		compute; \
@@ -22,7 +26,7 @@
 	{ \
 		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T); \
 \
-		CARRY_LOOP(T, x->in->op == PTX_OP_addc, { \
+		CARRY_LOOP(T, x->in->op == PTX_OP_addc, 0, { \
 			c1 = __builtin_add_overflow(a[i], b[i], &r); \
 			c2 = __builtin_add_overflow(r, c0, &r); \
 		}) \
@@ -31,9 +35,9 @@
 	{ \
 		const T *a = SRC(w, x, 0, T), *b = SRC(w, x, 1, T); \
 \
-		CARRY_LOOP(T, x->in->op == PTX_OP_subc, { \
-			c1 = __builtin_sub_overflow(a[i], b[i], &r); \
-			c2 = __builtin_sub_overflow(r, c0, &r); \
+		CARRY_LOOP(T, x->in->op == PTX_OP_subc, 1, { \
+			c1 = __builtin_add_overflow(a[i], (T)~b[i], &r); \
+			c2 = __builtin_add_overflow(r, c0, &r); \
 		}) \
 	} \
 	static inline T product_##T(T a, T b, bool high, bool sign) \
@@ -48,7 +52,7 @@
 		const bool high = x->in->m.half == PTX_HI; \
 		const bool sign = x->in->m.type[0] == PTX_S32 || x->in->m.type[0] == PTX_S64; \
 \
-		CARRY_LOOP(T, x->in->op == PTX_OP_madc, { \
+		CARRY_LOOP(T, x->in->op == PTX_OP_madc, 0, { \
 			c1 = __builtin_add_overflow(product_##T(a[i], b[i], high, sign), c[i], &r); \
 			c2 = __builtin_add_overflow(r, c0, &r); \
 		}) \

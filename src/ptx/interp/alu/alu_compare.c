@@ -218,8 +218,8 @@ KERNEL(setp_pair)
 		pred_store(w, x->dst2, combine_pred(w, x, high));
 }
 
-/* The value of "true" in a destination type. */
-static u32 true_value(unsigned type)
+/* The value of "true" in a destination type; of one element if the result is a pair. */
+static u32 true_value(unsigned type, bool pair)
 {
 	switch (type) {
 	case PTX_F32:
@@ -234,16 +234,17 @@ static u32 true_value(unsigned type)
 	case PTX_S16:
 		return 0xffff;
 	default:
-		return 0xffffffff;
+		return pair ? 0xffff : 0xffffffff;
 	}
 }
 
 KERNEL(set)
 {
 	const unsigned dtype = x->in->m.type[0], stype = x->in->m.type[1];
-	const u32 one = true_value(dtype), t = combine_pred(w, x, compare_sources(w, x, stype, false));
+	const bool pair = stype == PTX_F16X2 || stype == PTX_BF16X2; /* then the result is one, too */
+	const u32 one = true_value(dtype, pair), t = combine_pred(w, x, compare_sources(w, x, stype, false));
 
-	if (dtype == PTX_F16X2 || dtype == PTX_BF16X2) {
+	if (pair) {
 		const u32 high = combine_pred(w, x, compare_sources(w, x, stype, true));
 		u32 *d = DST(w, x, u32);
 
