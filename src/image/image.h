@@ -137,14 +137,20 @@ char *image_describe(const struct image *image, char *text, size_t size);
 
 /*
  * Formats an error message for an image without code for a device. `needs`: the kinds of code that the device takes;
- * `kernels`: names of the image's kernels, or NULL if unknown. Returns text.
+ * `kernels`: from image_kernel_names, or NULL if unknown. Returns text.
  */
 char *image_explain(const struct image *image, const char *device, int major, int minor, const char *needs,
 	const char *kernels, char *text, size_t size);
 
 /*
- * Formats the names of the kernels of the first cubin that has any: the other cubins have the same kernels for other
- * devices. Unpacks the cubin. Returns text.
+ * Formats a kernel's name for people: of a mangled C++ name, namespaces and function without template arguments and
+ * parameters; long names are cut. Returns text.
+ */
+char *image_kernel_readable(const char *name, char *text, size_t size);
+
+/*
+ * Formats the first kernel's name and the number of the others, "axpy and 3 more", for the first cubin that has kernels:
+ * the other cubins have the same kernels for other devices. Unpacks the cubin. Returns text.
  */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 

@@ -10,6 +10,34 @@
 #include "test/check.h"
 #include "make.h"
 
+static void check_readable_names(void)
+{
+	static const char *const names[][2] = {
+		{"axpy", "axpy"},
+		{"_Z12first_kernelPi", "first_kernel"},
+		{"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
+			"at::native::vectorized_elementwise_kernel"},
+		{"_ZN5outer12_GLOBAL__N_16kernelEv", "outer::kernel"},
+		{"_ZL8internalv", "internal"},
+		{"_ZNKSt4hash4callEv", "std::hash::call"},
+		{"_Z", "_Z"},
+		{"_ZN", "_ZN"},
+		{"_Z99short", "_Z99short"},
+		{"_Z99999999999999999999999x", "_Z99999999999999999999999x"},
+		{"_ZN0", "_ZN0"},
+		{"", ""},
+	};
+	char text[128], letters[300];
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(image_kernel_readable(names[i][0], text, sizeof text), names[i][1]))
+			printf("%s is shown as %s, expected %s\n", names[i][0], text, names[i][1]), failures++;
+	memset(letters, 'k', sizeof letters - 1);
+	letters[sizeof letters - 1] = 0;
+	CHECK_EQ(strlen(image_kernel_readable(letters, text, sizeof text)), 80);
+	CHECK(!strcmp(text + 77, "..."));
+}
+
 static void check_kernel(const struct image_code *code)
 {
 	static const struct image_param params[] = {{0, 4}, {8, 8}, {16, 24}};
@@ -115,6 +143,7 @@ static void test_refusals(void)
 
 int main(void)
 {
+	check_readable_names();
 	test_read(&(struct make_cubin){.sm = 90});
 	test_read(&(struct make_cubin){.sm = 120, .v2 = true});
 	test_read(&(struct make_cubin){.sm = 75});

@@ -53,8 +53,8 @@ CUresult explain_no_binary(const struct image *image, struct jit *jit)
 	size_t used = strlen(text);
 	if (sm)
 		snprintf(text + used, sizeof text - used,
-			"; or set %s=%u.%u, with which the device accepts the PTX of this image",
-			soft.engine->capability, sm / 10, sm % 10);
+			"; or set %s=%u.%u: the device then accepts the PTX of this image", soft.engine->capability,
+			sm / 10, sm % 10);
 	engine_log(&jit->error, "%s\n", text);
 	explain_to_user(text);
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
