@@ -40,10 +40,13 @@ judge() { # device, program
 	echo "FAIL  $1: $2: status $served, natively $status"
 	head -n 12 "$told" | sed 's/^/      /'
 }
+# With these, more streams wait than a GPU has queues: they hang natively, and over TCP, where a server does the same.
+hanging="remote/remote-deferred_copies remote/remote-value_waits"
 for device; do
 	serve "$device"
 	right=0
 	for program in $programs; do
+		case "$device $hanging" in *tcp*"$program"*) continue ;; esac
 		try "$device" "$program" env DEVICE="$address" GANGWAY_DEVICE="$address" "$gangway" run --on "$address" --
 		judge "$device" "$program"
 	done
