@@ -248,6 +248,10 @@ void process_protect(const struct server_config *config)
 void worker_settings_make(struct worker_settings *s, const struct server_config *config)
 {
 	s->config = *config;
+	/* A worker must not learn addresses of the parent. */
+	s->config.device = NULL;
+	s->config.listen = NULL;
+	s->config.metrics = NULL;
 	snprintf(s->device, sizeof s->device, "%s", config->device);
 }
 
@@ -262,8 +266,6 @@ static struct stats *settings_receive(struct worker_settings *s)
 	if (m.type == HANDOFF_START && m.size == sizeof *s && m.nfds == 1) {
 		memcpy(s, m.body, sizeof *s);
 		s->config.device = s->device;
-		s->config.listen = NULL;
-		s->config.metrics = NULL;
 		stats = stats_open(m.fds[0]);
 		m.fds[0] = -1;
 	}
