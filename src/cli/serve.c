@@ -16,7 +16,8 @@
 #define LISTEN_MAX 8
 
 static const char usage[] =
-	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N] [--spares N]\n"
+	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N]\n"
+	"                     [--clients-per-user N] [--spares N]\n"
 	"                     [--memory SIZE] [--spin-us N] [--metrics ADDRESS] [--sandbox auto|strict|off]\n"
 	"                     [--dumpable]\n\n"
 	"Share this machine's device with other processes, containers and machines. Each client gets a worker\n"
@@ -28,6 +29,10 @@ static const char usage[] =
 	"                    or a network that you trust\n"
 	"  --group NAME      let members of this group use the unix sockets. Default: only their owner\n"
 	"  --clients N       serve at most N clients at a time (default %d); refuse further ones\n"
+	"  --clients-per-user N\n"
+	"                    serve at most N clients of each user of the unix sockets, and of each address over TCP.\n"
+	"                    Default: no limit for the only user and on loopback; with --group and for other\n"
+	"                    machines three quarters of --clients\n"
 	"  --spares N        keep N workers ready that have already opened the device (default %d)\n"
 	"  --memory SIZE     limit each client to SIZE of each device's memory: 8G, 512M or 50%%. To the client,\n"
 	"                    the device has this size; it gets CUDA_ERROR_OUT_OF_MEMORY for more\n"
@@ -66,6 +71,7 @@ static const struct option options[] = {
 	{"listen", required_argument, NULL, 'l'},
 	{"group", required_argument, NULL, 'g'},
 	{"clients", required_argument, NULL, 'c'},
+	{"clients-per-user", required_argument, NULL, 'C'},
 	{"spares", required_argument, NULL, 's'},
 	{"memory", required_argument, NULL, 'M'},
 	{"spin-us", required_argument, NULL, 'u'},
@@ -125,6 +131,10 @@ static int parse_option(int c, struct server_config *config, const char **listen
 		return parse_number(optarg, 1, 65536, &config->clients)
 			       ? 0
 			       : cli_usage("serve", "--clients %s: not a number from 1 to 65536", optarg);
+	case 'C':
+		return parse_number(optarg, 1, 65536, &config->clients_per_user)
+			       ? 0
+			       : cli_usage("serve", "--clients-per-user %s: not a number from 1 to 65536", optarg);
 	case 'd':
 		config->dumpable = true;
 		return 0;

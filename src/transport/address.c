@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG      1024
+#define BACKLOG      4096
 #define SOCKET_BYTES (4 << 20)
 
 static const char *unix_path(const char *address)
@@ -135,7 +135,10 @@ static int listen_unix(const char *path, int type, mode_t mode, char error[LINK_
 	return err;
 }
 
-/* Clients send first: silent connections of scanners and probes are not accepted. */
+/*
+ * Peers send first: silent connections of scanners and probes are not accepted. But the kernel keeps them in a queue in which
+ * there may be no room for others, so a listener for links accepts them: see link_check_hello.
+ */
 static int defer_accept(int fd)
 {
 	int seconds = 5;
@@ -143,7 +146,7 @@ static int defer_accept(int fd)
 	return setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds);
 }
 
-static int listen_tcp(const char *address, char error[LINK_ERROR_TEXT])
+static int listen_tcp(const char *address, bool defer, char error[LINK_ERROR_TEXT])
 {
 	struct addrinfo *list, *a;
 	int fd = -1, on = 1, err = tcp_names(address, true, &list, error);
@@ -153,7 +156,7 @@ static int listen_tcp(const char *address, char error[LINK_ERROR_TEXT])
 	for (a = list; a; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
-			!bind(fd, a->ai_addr, a->ai_addrlen) && !defer_accept(fd) && !listen(fd, BACKLOG))
+			!bind(fd, a->ai_addr, a->ai_addrlen) && (!defer || !defer_accept(fd)) && !listen(fd, BACKLOG))
 			break;
 		err = -errno;
 		if (fd >= 0)
@@ -168,14 +171,14 @@ int link_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT])
 {
 	const char *path = unix_path(address);
 
-	return path ? listen_unix(path, SOCK_SEQPACKET, mode, error) : listen_tcp(address, error);
+	return path ? listen_unix(path, SOCK_SEQPACKET, mode, error) : listen_tcp(address, false, error);
 }
 
 int text_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT])
 {
 	const char *path = unix_path(address);
 
-	return path ? listen_unix(path, SOCK_STREAM, mode, error) : listen_tcp(address, error);
+	return path ? listen_unix(path, SOCK_STREAM, mode, error) : listen_tcp(address, true, error);
 }
 
 /* The peer closed without sending anything, as a probe does; that also ends the wait of defer_accept. */

@@ -122,6 +122,23 @@ int hello_sizes_fit(const struct hello *answer, const struct hello *asked)
 	return answer->words < 1 || answer->words > WORDS_MAX ? -EPROTO : 0;
 }
 
+int hello_answer(const struct hello *theirs, const struct link_config *config, struct hello *granted,
+	char error[LINK_ERROR_TEXT])
+{
+	struct hello ours;
+	int err;
+
+	hello_make(&ours, config);
+	err = hello_check(theirs, &ours, true, error);
+	*granted = ours;
+	hello_grant(granted, theirs);
+	if (!err && hello_sizes_fit(granted, theirs))
+		err = error_text(error, -EPROTO, "the client asked for impossible sizes");
+	if (!err && theirs->flags & HELLO_EXTRA)
+		err = error_text(error, -EPROTO, "an extra connection for an unknown link");
+	return err;
+}
+
 static int socket_await(int fd, short what, uint64_t deadline)
 {
 	struct pollfd p = {.fd = fd, .events = what};
@@ -169,4 +186,41 @@ int hello_receive(int fd, struct hello *h, uint64_t deadline)
 			return err;
 	}
 	return 0;
+}
+
+/* While a TCP connection has less than a hello, poll and epoll do not report it: a slow sender costs no time. */
+static void socket_await_hello(int fd, bool await)
+{
+	int bytes = await ? (int)sizeof(struct hello) : 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
+}
+
+static bool peer_has_finished(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static int hello_peek(int fd, struct hello *h)
+{
+	ssize_t n = recv(fd, h, sizeof *h, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n == sizeof *h)
+		return 0;
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	/* On a unix socket a hello is one record. */
+	return !n || socket_is_unix(fd) || peer_has_finished(fd) ? -ECONNRESET : -EAGAIN;
+}
+
+int link_check_hello(int fd, const struct link_config *config, char error[LINK_ERROR_TEXT])
+{
+	struct hello theirs, granted;
+	int err = hello_peek(fd, &theirs);
+
+	if (!socket_is_unix(fd))
+		socket_await_hello(fd, err == -EAGAIN);
+	return err ? err : hello_answer(&theirs, config, &granted, error);
 }

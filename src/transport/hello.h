@@ -48,5 +48,9 @@ int hello_check(const struct hello *theirs, const struct hello *ours, bool serve
 void hello_grant(struct hello *answer, const struct hello *asked);
 int hello_sizes_fit(const struct hello *answer, const struct hello *asked);
 
+/* Server: what the server answers, in *granted, and -EPROTO and a reason if it refuses. */
+int hello_answer(const struct hello *theirs, const struct link_config *config, struct hello *granted,
+	char error[LINK_ERROR_TEXT]);
+
 int hello_send(int fd, const struct hello *h, uint64_t deadline);
 int hello_receive(int fd, struct hello *h, uint64_t deadline);

@@ -380,22 +380,15 @@ fail:
 static int link_answer_hello(
 	struct link *l, const struct link_config *config, uint64_t deadline, char error[LINK_ERROR_TEXT])
 {
-	struct hello ours, theirs, granted;
+	struct hello theirs, granted;
 	int err, sent;
 
 	err = hello_receive(l->fd, &theirs, deadline);
 	if (err)
 		return error_text(error, err, "the client sent no hello: %s", strerror(-err));
-	hello_make(&ours, config);
-	err = hello_check(&theirs, &ours, true, error);
-	if (memcmp(theirs.magic, ours.magic, sizeof ours.magic))
+	err = hello_answer(&theirs, config, &granted, error);
+	if (memcmp(theirs.magic, granted.magic, sizeof granted.magic))
 		return err;
-	granted = ours;
-	hello_grant(&granted, &theirs);
-	if (!err && hello_sizes_fit(&granted, &theirs))
-		err = error_text(error, -EPROTO, "the client asked for impossible sizes");
-	if (!err && theirs.flags & HELLO_EXTRA)
-		err = error_text(error, -EPROTO, "an extra connection for an unknown link");
 	if (l->tcp && !err)
 		extra_offer(l, &granted);
 	else

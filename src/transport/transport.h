@@ -104,8 +104,15 @@ int link_listen(const char *address, mode_t mode, char error[LINK_ERROR_TEXT]);
 int link_accept(int listener);
 
 /*
+ * Server: looks at the hello of an accepted connection, which stays in the socket for link_serve or link_refuse. 0: the
+ * hello is complete and acceptable; -EAGAIN: call again when the descriptor is readable; -EPROTO: refuse it for the reason
+ * in `error`; others: the connection is of no use. Does not block.
+ */
+int link_check_hello(int fd, const struct link_config *config, char error[LINK_ERROR_TEXT]);
+
+/*
  * If the connection is an extra connection of an existing link, hands it to the worker that serves the link, closes the
- * descriptor and returns true. Does not block.
+ * descriptor and returns true. Does not block: call it when the hello has arrived.
  */
 bool link_hand_in_extra(int fd);
 

@@ -32,6 +32,7 @@ serves=0
 serve() { # further options of gangway serve
 	address=unix:$dir/socket
 	[ "$transport" = tcp ] && address=tcp://:0
+	[ "$(id -u)" = 0 ] || set -- --dumpable "$@" # the tests read /proc/PID of the server and its workers
 	"$gangway" serve --on "$served" --listen "$address" "$@" 2>>"$dir/log" 8>&- 9>&- &
 	server=$!
 	serves=$((serves + 1))

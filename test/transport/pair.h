@@ -6,6 +6,7 @@
 #pragma once
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ static inline void *pair_porter(void *arg)
 	int fd;
 
 	while ((fd = link_accept(p->listener)) >= 0 || fd == -ECONNABORTED)
-		if (fd >= 0 && !link_hand_in_extra(fd))
+		if (fd >= 0 &&
+			(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) < 0 || !link_hand_in_extra(fd)))
 			close(fd);
 	return NULL;
 }

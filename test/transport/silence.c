@@ -85,7 +85,7 @@ static void *admit_extras(void *arg)
 	int fd;
 
 	while ((fd = link_accept(*(int *)arg)) >= 0)
-		if (!link_hand_in_extra(fd))
+		if (poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) < 0 || !link_hand_in_extra(fd))
 			close(fd);
 	return NULL;
 }

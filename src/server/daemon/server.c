@@ -15,6 +15,7 @@
 #include "server/daemon/listen.h"
 #include "server/daemon/log.h"
 #include "server/daemon/notify.h"
+#include "server/daemon/pending.h"
 #include "server/daemon/status.h"
 #include "server/daemon/worker_pool.h"
 #include "server/sandbox/sandbox.h"
@@ -30,6 +31,8 @@ struct client_listener {
 
 struct server {
 	const struct server_config *config;
+	struct identities identities;
+	struct pending pending;
 	struct worker_pool pool;
 	struct status status;
 	struct http http;
@@ -66,10 +69,19 @@ static void client_ready(struct source *source, void *server)
 	struct client_listener *l = (struct client_listener *)source;
 	int client = link_accept(l->listener.fd);
 
-	if (client < 0 || link_hand_in_extra(client))
-		return;
+	if (client >= 0)
+		pending_add(&s->pending, client);
+	else if (client == -EMFILE || client == -ENFILE)
+		pending_push_out(&s->pending);
+}
+
+/* A connection has sent an acceptable hello. */
+static void client_accept(void *server, int client, struct identity *who)
+{
+	struct server *s = server;
+
 	s->status.connections++;
-	worker_pool_accept(&s->pool, client);
+	worker_pool_accept(&s->pool, client, who);
 	worker_pool_fill(&s->pool);
 	systemd_notify_status(s);
 }
@@ -168,6 +180,7 @@ static void server_drain(struct server *s)
 {
 	s->draining = s->status.draining = true;
 	listeners_close(s);
+	pending_finish(&s->pending);
 	worker_pool_end_spares(&s->pool);
 	log_event("draining: no new clients; waiting for %u", s->pool.busy);
 	systemd_notify("STOPPING=1\nSTATUS=waiting for %u clients to end", s->pool.busy);
@@ -324,12 +337,14 @@ static int signals_open(struct server *s)
 	return 0;
 }
 
-/* How long epoll may sleep, in ms: until the next spare or SIGKILL is due; -1: for ever. */
+/* How long epoll may sleep, in ms: until the next spare, SIGKILL or end of a silent connection is due; -1: for ever. */
 static int loop_timeout(const struct server *s)
 {
 	bool wants = s->started && !s->draining && s->pool.spares < s->config->spares && s->pool.fill_at;
 	uint64_t at = s->kill_at ? s->kill_at : wants ? s->pool.fill_at : 0, now = monotonic_ms();
+	uint64_t due = pending_due(&s->pending);
 
+	at = due && (!at || due < at) ? due : at;
 	return !at ? -1 : at > now ? (int)(at - now) + 1 : TIMEOUT_MIN;
 }
 
@@ -339,6 +354,7 @@ static void loop_timers(struct server *s)
 		worker_pool_kill(&s->pool, SIGKILL);
 		s->kill_at = monotonic_ms() + KILL_MS;
 	}
+	pending_expire(&s->pending);
 	if (s->started && !s->draining)
 		worker_pool_fill(&s->pool);
 }
@@ -384,10 +400,13 @@ int server_run(const struct server_config *config)
 	s->config = s->pool.config = config;
 	s->pool.ready = worker_message_ready;
 	s->pool.program.fd = -1;
+	s->pool.identities = &s->identities;
 	s->status.pool = &s->pool;
 	process_protect(config);
 	r = signals_open(s);
 	descriptor_limit_raise();
+	pending_init(&s->pending, s->pool.epoll, &s->identities);
+	s->pending.accept = client_accept;
 	r = r ? r : listeners_open(s);
 	r = r ? r : status_open(s);
 	r = r ? r : worker_program_open(&s->pool.program);
@@ -395,6 +414,7 @@ int server_run(const struct server_config *config)
 	if (!r)
 		server_loop(s);
 	listeners_close(s);
+	pending_finish(&s->pending);
 	http_finish(&s->http);
 	worker_pool_finish(&s->pool);
 	worker_program_close(&s->pool.program);

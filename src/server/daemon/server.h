@@ -1,8 +1,8 @@
 /*
  * server.h - the parent: listens, and gives each client a worker.
  *
- *	listen ─ accept ─▶ a spare worker ─▶ serves one client, exits
- *	                   and the parent starts the next spare
+ *	listen ─ accept ─▶ hello (pending.h) ─▶ a spare worker ─▶ serves one client, exits
+ *	                                        and the parent starts the next spare
  *
  * Beside each unix socket PATH is PATH.status, where the parent reports what it does: see status.h.
  *
@@ -22,6 +22,7 @@ struct server_config {
 	const char *const *listen; /* addresses, ended by NULL */
 	gid_t group;               /* its members may use the unix sockets, too; (gid_t)-1: only the owner */
 	unsigned clients;          /* the largest number at one time */
+	unsigned clients_per_user; /* the same for each user of the unix sockets and each address; 0: the default */
 	unsigned spares;           /* workers that wait for a client */
 	unsigned spin_us;          /* how long a worker spins before it sleeps */
 	bool dumpable;             /* workers may leave cores, and processes of the same user may debug them */

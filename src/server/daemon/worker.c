@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "backend/backend.h"
@@ -194,16 +193,6 @@ static void client_serve(
 	client_log_end(s, r, start);
 }
 
-/* Closes every descriptor of the parent's except stdin, stdout, stderr and this one, which becomes WORKER_CHANNEL. */
-static void descriptors_close_except(int fd)
-{
-	if (fd != WORKER_CHANNEL)
-		dup3(fd, WORKER_CHANNEL, O_CLOEXEC);
-	if (syscall(SYS_close_range, WORKER_CHANNEL + 1, ~0u, 0) && errno == ENOSYS)
-		for (long i = WORKER_CHANNEL + 1, end = sysconf(_SC_OPEN_MAX); i < end && i < 65536; i++)
-			close((int)i);
-}
-
 static void client_refuse(int client, const char *why)
 {
 	struct link_config config = link_defaults(true);
@@ -211,13 +200,6 @@ static void client_refuse(int client, const char *why)
 	config.build = build_note_text;
 	config.protocol = wire_protocol();
 	link_refuse(client, &config, why);
-}
-
-_Noreturn void worker_refuse(int client, const char *why)
-{
-	descriptors_close_except(client);
-	client_refuse(WORKER_CHANNEL, why);
-	_exit(0);
 }
 
 /* A spare ends with its parent; a worker with a client goes on until the client ends. */

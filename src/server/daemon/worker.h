@@ -30,6 +30,3 @@ void worker_main(void);
 
 /* As --dumpable says: without it neither the core of this process nor its memory is for others of the same user. */
 void process_protect(const struct server_config *config);
-
-/* In a new child process: tells a client that cannot be served why. */
-_Noreturn void worker_refuse(int client, const char *why);

@@ -12,10 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 #include "server/daemon/log.h"
+#include "transport/transport.h"
+#include "util/build_note.h"
+#include "wire/protocol.h"
 #include "server/sandbox/sandbox.h"
 
 #define CLIENT_TRIES  3    /* workers that may die with a client before it is refused */
-#define REFUSERS      16   /* processes that refuse a client, at one time; beyond that its socket is just closed */
 #define FILL_PAUSE_MS 1000 /* after a spare has died: a driver that crashes at start must not keep the parent busy */
 
 uint64_t monotonic_ms(void)
@@ -42,17 +44,7 @@ static struct worker *worker_add(
 		.stats = stats};
 	p->workers = w;
 	p->spares += state == WORKER_OPENING;
-	p->refusing += state == WORKER_REFUSING;
 	return w;
-}
-
-/* The parent blocks signals for its signalfd; a child must not inherit that. */
-static void signals_unblock(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /* Starts the process; its socket's other end is in *fd. */
@@ -110,17 +102,15 @@ void worker_pool_fill(struct worker_pool *p)
 		}
 }
 
-static void client_refuse(struct worker_pool *p, int client, const char *why)
+/* The client has sent its hello, and the answer fits into the empty buffer of its socket: this does not block. */
+static void client_refuse(int client, const char *why)
 {
-	pid_t pid = p->refusing < REFUSERS ? fork() : -1;
+	struct link_config config = link_defaults(true);
 
-	if (!pid) {
-		signals_unblock();
-		worker_refuse(client, why);
-	}
-	close(client);
-	if (pid > 0)
-		worker_add(p, pid, -1, WORKER_REFUSING, NULL);
+	config.build = build_note_text;
+	config.protocol = wire_protocol();
+	config.timeout_ms = 0;
+	link_refuse(client, &config, why);
 	log_event("client refused: %s", why);
 }
 
@@ -146,7 +136,7 @@ static void worker_disconnect(struct worker_pool *p, struct worker *w)
 }
 
 /* 0: the client is on its way to a worker. */
-static int client_hand_over(struct worker_pool *p, int client, unsigned tries)
+static int client_hand_over(struct worker_pool *p, int client, struct identity *who, unsigned tries)
 {
 	struct worker *w = NULL;
 
@@ -163,7 +153,9 @@ static int client_hand_over(struct worker_pool *p, int client, unsigned tries)
 		return -EAGAIN;
 	w->state = WORKER_GIVEN;
 	w->client = client;
+	w->who = who;
 	w->tries = tries;
+	who->clients++;
 	p->spares--;
 	p->busy++;
 	struct ucred c;
@@ -172,16 +164,31 @@ static int client_hand_over(struct worker_pool *p, int client, unsigned tries)
 	return 0;
 }
 
-void worker_pool_accept(struct worker_pool *p, int client)
+/*
+ * How many clients one user or one address may have.  By default there is no limit where all connections may belong to
+ * the same person: on a unix socket without a group, and on loopback.  Elsewhere a quarter of the places stays for others.
+ */
+static unsigned identity_limit(const struct server_config *c, const struct identity *who)
+{
+	bool shared = who->over_tcp ? !who->loopback : c->group != (gid_t)-1;
+
+	return c->clients_per_user ? c->clients_per_user : shared ? c->clients - c->clients / 4 : c->clients;
+}
+
+void worker_pool_accept(struct worker_pool *p, int client, struct identity *who)
 {
 	char why[HANDOFF_TEXT];
 
 	if (p->busy >= p->config->clients) {
 		snprintf(why, sizeof why, "%u clients are connected, which is its limit (gangway serve --clients)",
 			p->busy);
-		client_refuse(p, client, why);
-	} else if (client_hand_over(p, client, 0)) {
-		client_refuse(p, client, "it cannot start a worker process");
+		client_refuse(client, why);
+	} else if (who->clients >= identity_limit(p->config, who)) {
+		snprintf(why, sizeof why, "%s has %u clients, which is the limit (gangway serve --clients-per-user)",
+			who->name, who->clients);
+		client_refuse(client, why);
+	} else if (client_hand_over(p, client, who, 0)) {
+		client_refuse(client, "it cannot start a worker process");
 	}
 }
 
@@ -240,10 +247,10 @@ static struct worker *worker_remove(struct worker_pool *p, pid_t pid)
 }
 
 /* The worker died before it took the client: another worker gets it. */
-static void client_hand_over_again(struct worker_pool *p, int client, unsigned tries)
+static void client_hand_over_again(struct worker_pool *p, const struct worker *w)
 {
-	if (tries + 1 >= CLIENT_TRIES || client_hand_over(p, client, tries + 1))
-		client_refuse(p, client, "its worker processes die before they can serve");
+	if (w->tries + 1 >= CLIENT_TRIES || client_hand_over(p, w->client, w->who, w->tries + 1))
+		client_refuse(w->client, "its worker processes die before they can serve");
 }
 
 static void worker_log_end(const struct worker *w, int status)
@@ -263,6 +270,17 @@ static void worker_log_end(const struct worker *w, int status)
 		log_event("worker %d%s%s failed: exit status %d", w->pid, whose, pid, WEXITSTATUS(status));
 }
 
+static void worker_destroy(struct worker_pool *p, struct worker *w)
+{
+	worker_disconnect(p, w);
+	stats_destroy(w->stats);
+	if (w->who) {
+		w->who->clients--;
+		identity_release(p->identities, w->who);
+	}
+	free(w);
+}
+
 bool worker_pool_reap(struct worker_pool *p, pid_t pid, int status)
 {
 	struct worker *w = worker_remove(p, pid);
@@ -276,15 +294,12 @@ bool worker_pool_reap(struct worker_pool *p, pid_t pid, int status)
 	worker_log_end(w, status);
 	unused = w->state <= WORKER_SPARE;
 	p->spares -= unused;
-	p->refusing -= w->state == WORKER_REFUSING;
 	p->busy -= w->state == WORKER_GIVEN || w->state == WORKER_BUSY;
 	if (unused)
 		p->fill_at = monotonic_ms() + FILL_PAUSE_MS;
 	if (w->client >= 0)
-		client_hand_over_again(p, w->client, w->tries);
-	worker_disconnect(p, w);
-	stats_destroy(w->stats);
-	free(w);
+		client_hand_over_again(p, w);
+	worker_destroy(p, w);
 	return unused;
 }
 
@@ -294,9 +309,7 @@ void worker_pool_finish(struct worker_pool *p)
 
 	while ((w = p->workers)) {
 		p->workers = w->next;
-		worker_disconnect(p, w);
-		stats_destroy(w->stats);
-		free(w);
+		worker_destroy(p, w);
 	}
 }
 

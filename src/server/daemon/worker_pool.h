@@ -12,27 +12,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "server/daemon/fd_handoff.h"
+#include "server/daemon/identity.h"
 #include "server/daemon/server.h"
+#include "server/daemon/source.h"
 #include "server/daemon/stats.h"
 #include "server/daemon/worker.h"
 #include "server/daemon/worker_exec.h"
 
-/* An epoll source: the first member of everything that the parent listens to. */
-struct source {
-	void (*ready)(struct source *s, void *server);
-};
-
-enum worker_state { WORKER_OPENING, WORKER_SPARE, WORKER_GIVEN, WORKER_BUSY, WORKER_REFUSING };
+enum worker_state { WORKER_OPENING, WORKER_SPARE, WORKER_GIVEN, WORKER_BUSY };
 
 struct worker {
 	struct source source;
 	struct worker *next;
 	enum worker_state state;
 	pid_t pid;
-	int fd;           /* to the worker; -1: the worker has closed it */
-	int client;       /* the socket of the client, until the worker has taken it; or -1 */
-	pid_t client_pid; /* for the log; 0: unknown */
-	unsigned tries;   /* workers that died with this client */
+	int fd;               /* to the worker; -1: the worker has closed it */
+	int client;           /* the socket of the client, until the worker has taken it; or -1 */
+	pid_t client_pid;     /* for the log; 0: unknown */
+	struct identity *who; /* of the client; NULL: no client yet */
+	unsigned tries;       /* workers that died with this client */
 	const struct stats *stats;
 };
 
@@ -41,7 +39,8 @@ struct worker_pool {
 	struct worker_program program;
 	int epoll;
 	struct worker *workers;
-	unsigned spares, busy, refusing;
+	struct identities *identities;
+	unsigned spares, busy;
 	uint64_t fill_at; /* monotonic_ms(); no spare is started before */
 	void (*ready)(struct source *s, void *server);
 };
@@ -49,8 +48,8 @@ struct worker_pool {
 /* Starts spares until there are as many as configured. */
 void worker_pool_fill(struct worker_pool *p);
 
-/* Hands a new client to a worker, or refuses it.  The pool owns the descriptor. */
-void worker_pool_accept(struct worker_pool *p, int client);
+/* Hands a new client, whose hello has arrived, to a worker, or refuses it.  The pool owns the descriptor. */
+void worker_pool_accept(struct worker_pool *p, int client, struct identity *who);
 
 /*
  * Reads a message of a worker, which the caller discards; the state of the worker has changed accordingly.  False: there
@@ -67,6 +66,3 @@ bool worker_pool_reap(struct worker_pool *p, pid_t pid, int status);
 void worker_pool_end_spares(struct worker_pool *p);
 void worker_pool_kill(struct worker_pool *p, int signal); /* all workers */
 void worker_pool_finish(struct worker_pool *p);           /* spares end when their socket closes */
-
-/* CLOCK_MONOTONIC in milliseconds. */
-uint64_t monotonic_ms(void);

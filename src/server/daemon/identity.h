@@ -1,0 +1,29 @@
+/*
+ * identity.h - to whom connections and clients belong, so that one user cannot take the places of another.
+ *
+ * On a unix socket the kernel vouches for the user.  Over TCP the identity is the address, of IPv6 the network (/64) of a
+ * machine, because a machine chooses the rest freely.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#define IDENTITY_TEXT 64
+
+struct identity {
+	struct identity *next;
+	char name[IDENTITY_TEXT]; /* "user 1000" or "address 192.0.2.1" */
+	bool over_tcp, loopback;
+	unsigned pending; /* connections without a hello */
+	unsigned clients; /* clients that a worker serves */
+};
+
+struct identities {
+	struct identity *list;
+};
+
+/* The identity of a connection's peer; NULL: no memory, or the peer is gone. */
+struct identity *identity_of(struct identities *all, int fd);
+
+/* Frees an identity that has neither connections nor clients.  Call it after lowering a count. */
+void identity_release(struct identities *all, struct identity *who);
