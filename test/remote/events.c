@@ -253,6 +253,41 @@ static void test_many_events(void)
 	OK(cuStreamDestroy_v2(s));
 }
 
+/* After a wait for the last of three streams that wait for each other, the events and streams before it are complete. */
+static void test_implied_completion(void)
+{
+	enum { CHAIN = 3, ROUNDS = 100, BYTES = 1 << 16 };
+	CUstream s[CHAIN];
+	CUevent e[CHAIN];
+	CUdeviceptr p = memory(BYTES);
+
+	for (int i = 0; i < CHAIN; i++) {
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+		OK(cuEventCreate(&e[i], CU_EVENT_DISABLE_TIMING));
+	}
+	for (int round = 0; round < ROUNDS && !failures; round++) {
+		for (int i = 0; i < CHAIN; i++) {
+			if (i)
+				OK(cuStreamWaitEvent(s[i], e[i - 1], 0));
+			OK(cuMemsetD8Async(p, 1, BYTES, s[i]));
+			OK(cuEventRecord(e[i], s[i]));
+		}
+		if (round % 2)
+			OK(cuStreamSynchronize(s[CHAIN - 1]));
+		else
+			OK(cuEventSynchronize(e[CHAIN - 1]));
+		for (int i = 0; i < CHAIN; i++)
+			CHECK_EQ(cuEventQuery(e[i]), CUDA_SUCCESS);
+		if (round % 2)
+			CHECK_EQ(cuStreamQuery(s[0]), CUDA_SUCCESS);
+	}
+	for (int i = 0; i < CHAIN; i++) {
+		OK(cuStreamDestroy_v2(s[i]));
+		OK(cuEventDestroy_v2(e[i]));
+	}
+	OK(cuMemFree_v2(p));
+}
+
 int main(void)
 {
 	start();
@@ -266,5 +301,6 @@ int main(void)
 	test_two_waits();
 	test_implicit_wait();
 	test_many_events();
+	test_implied_completion();
 	return RESULT();
 }

@@ -313,10 +313,12 @@ CUresult remote_cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int 
 		return r;
 	if (flags & CU_EVENT_WAIT_EXTERNAL && !s->capturing)
 		return CUDA_ERROR_ILLEGAL_STATE;
-	pthread_mutex_lock(&e->lock);
+	pthread_mutex_lock(&e->lock); /* until the wait is posted: it is for the record that the fields describe */
 	capture_id = e->capture_id;
-	pthread_mutex_unlock(&e->lock);
 	r = call_cuStreamWaitEvent(stream, handle, flags);
+	if (!r && !capture_id && !s->capturing && !e->foreign && e->stream)
+		stream_note_waits(s, e->stream, e->posted);
+	pthread_mutex_unlock(&e->lock);
 	if (!r && capture_id && !client->captures)
 		r = call_flush(); /* the capture has ended, and its event cannot be waited for: report that now */
 	if (!r && capture_id && !s->capturing)

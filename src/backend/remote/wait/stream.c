@@ -22,6 +22,7 @@ static struct stream *stream_record_take(struct context *c, uint64_t id, unsigne
 	if (!s && (s = recycle_create(&client->wait->streams, sizeof *s))) {
 		pthread_mutex_init(&s->copy_lock, NULL);
 		pthread_mutex_init(&s->lock, NULL);
+		pthread_mutex_init(&s->implied_lock, NULL);
 	}
 	if (!s)
 		return NULL;
@@ -93,6 +94,7 @@ static void stream_record_retire(struct stream *s)
 {
 	struct wire_signal word;
 
+	stream_forget_waits(s);
 	stream_note_completed(s, s->posted);
 	staging_drop(s);
 	deferred_copy_drop(s);
@@ -128,6 +130,7 @@ void streams_drop(struct context *c, bool legacy_too)
 	{
 		struct stream *s = container_of(l, struct stream, link);
 		if (s == c->legacy && !legacy_too) {
+			stream_forget_waits(s);
 			stream_note_completed(s, s->posted);
 			staging_drop(s); /* the values that would release its pieces may never be written */
 			deferred_copy_drop(s);

@@ -88,12 +88,57 @@ bool stream_drained(struct stream *s)
 	return !last.word || word_reached(client->link, last.word, last.value) || link_error(client->link, NULL);
 }
 
+/* Removes the first n entries.  Lock held. */
+static void implied_remove(struct stream *s, unsigned n)
+{
+	s->nimplied -= n;
+	memmove(s->implied, s->implied + n, s->nimplied * sizeof *s->implied);
+}
+
+/* Streams for which s has waited have completed what it waited for. */
+static void implied_apply(struct stream *s, uint64_t completed)
+{
+	struct implied_completion reached[IMPLIED_COMPLETIONS];
+	unsigned n = 0;
+
+	pthread_mutex_lock(&s->implied_lock);
+	while (n < s->nimplied && s->implied[n].at <= completed) {
+		reached[n] = s->implied[n];
+		n++;
+	}
+	implied_remove(s, n);
+	pthread_mutex_unlock(&s->implied_lock);
+	for (unsigned i = 0; i < n; i++)
+		stream_note_completed(reached[i].stream, reached[i].posted);
+}
+
 void stream_note_completed(struct stream *s, uint64_t posted)
 {
 	uint64_t completed = atomic_load(&s->completed);
 
 	while (completed < posted && !atomic_compare_exchange_weak(&s->completed, &completed, posted))
 		;
+	if (s->nimplied)
+		implied_apply(s, posted);
+}
+
+/* A recycled stream record has completed everything that an old entry says of it. */
+void stream_note_waits(struct stream *s, struct stream *other, uint64_t posted)
+{
+	if (s == other || other->completed >= posted)
+		return;
+	pthread_mutex_lock(&s->implied_lock);
+	if (s->nimplied == IMPLIED_COMPLETIONS)
+		implied_remove(s, 1);
+	s->implied[s->nimplied++] = (struct implied_completion){s->posted, other, posted};
+	pthread_mutex_unlock(&s->implied_lock);
+}
+
+void stream_forget_waits(struct stream *s)
+{
+	pthread_mutex_lock(&s->implied_lock);
+	s->nimplied = 0;
+	pthread_mutex_unlock(&s->implied_lock);
 }
 
 /* The legacy stream also waits for its context's blocking streams. */

@@ -55,6 +55,15 @@ CUresult wait_reached(const struct wait_target *t);
 /* ---- stream.c ---- */
 
 /* A destroyed stream stays in its context's list until its work is done: synchronizing the context waits for it, too. */
+/* When a stream has completed its first `at` commands, `stream` has completed its first `posted`: it waited for them. */
+struct implied_completion {
+	uint64_t at;
+	struct stream *stream;
+	uint64_t posted;
+};
+
+#define IMPLIED_COMPLETIONS 16 /* of one stream at a time; the oldest is forgotten */
+
 struct stream {
 	struct recycled recycled;
 	_Atomic(uint64_t) id; /* the server's handle; 0: the context's legacy stream */
@@ -68,6 +77,9 @@ struct stream {
 	_Atomic(bool) destroyed;     /* by the application; drained when the word has reached the last value */
 	_Atomic(uint64_t) posted;    /* commands; counted once they are in the ring */
 	_Atomic(uint64_t) completed; /* commands known to have completed */
+	pthread_mutex_t implied_lock;
+	_Atomic(unsigned) nimplied;
+	struct implied_completion implied[IMPLIED_COMPLETIONS]; /* ascending */
 	_Atomic(bool) capturing;
 	_Atomic(uint64_t) capture_id;      /* which capture (graph/capture.c); 0: none */
 	_Atomic(struct staging *) staging; /* pieces of the up arena that the device may still read */
@@ -107,6 +119,10 @@ bool stream_idle(struct stream *s);            /* everything posted has complete
 bool stream_drained(struct stream *s);         /* of a destroyed stream: has its work completed? */
 CUresult stream_synchronize(struct stream *s); /* waits for everything posted so far; reports no async error */
 void stream_note_completed(struct stream *s, uint64_t posted); /* the first `posted` commands */
+/* A wait for the first `posted` commands of `other` has just been posted to s. */
+void stream_note_waits(struct stream *s, struct stream *other, uint64_t posted);
+/* The commands of s may end without having run. */
+void stream_forget_waits(struct stream *s);
 
 /*
  * Takes s->lock and draws the word's next value, for a frame that is posted before the lock is released: values are posted
