@@ -79,7 +79,8 @@ char *image_explain(const struct image *image, const char *device, int major, in
 
 	snprintf(text, size,
 		"no code for this device (%s, compute capability %d.%d): it needs %s, but the image has %s.  "
-		"%s%s%sRebuild it with nvcc -gencode arch=compute_%d%d,code=compute_%d%d, or run it on a GPU",
+		"%s%s%sBuild with nvcc -gencode arch=compute_%d%d,code=compute_%d%d; a prebuilt package needs another "
+		"version or another GPU",
 		device, major, minor, needs, image_describe(image, has, sizeof has), named ? "Kernels: " : "",
 		named ? kernels : "", named ? ".  " : "", major, minor, major, minor);
 	return text;

@@ -30,6 +30,15 @@ static void version_from_name(const char *real, char version[64])
 		snprintf(version, 64, "%s", so + 4);
 }
 
+/* Does the file have a driver's name without a function that every driver has? */
+static bool is_impostor(const char *path, const struct elf_object *o)
+{
+	const char *name = basename(path);
+
+	return (!strncmp(name, "libcuda.so", 10) && !elf_object_exports(o, "cuInit")) ||
+	       (!strncmp(name, "libnvidia-ml.so", 15) && !elf_object_exports(o, "nvmlInit_v2"));
+}
+
 static enum library_maker library_find_maker(const struct library *l)
 {
 	const char *name = l->soname[0] ? l->soname : basename(l->real);
@@ -70,8 +79,9 @@ int library_inspect(const struct sysroot *sys, const char *path, struct library 
 	close(fd);
 	if (err)
 		return err;
+	bool impostor = false;
 	if (o.native && o.dynamic)
-		library_copy_facts(l, &o);
+		library_copy_facts(l, &o), impostor = is_impostor(path, &o);
 	else
 		err = o.native ? -EINVAL : -ENOEXEC;
 	elf_object_close(&o);
@@ -81,6 +91,8 @@ int library_inspect(const struct sysroot *sys, const char *path, struct library 
 		l->build[0] = 0;
 	version_from_name(l->real, l->version);
 	l->maker = library_find_maker(l);
+	if (l->maker == MAKER_VENDOR && impostor)
+		l->maker = MAKER_NOT_A_DRIVER;
 	return 0;
 }
 
@@ -95,6 +107,9 @@ char *library_describe(const struct library *l, char *text, size_t size)
 		break;
 	case MAKER_STUB:
 		snprintf(text, size, "a stub, for linking only");
+		break;
+	case MAKER_NOT_A_DRIVER:
+		snprintf(text, size, "not a driver");
 		break;
 	case MAKER_VENDOR:
 		snprintf(text, size, "not Gangway's%s%s", l->version[0] ? ", version " : "", l->version);

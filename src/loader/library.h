@@ -74,8 +74,9 @@ bool library_find(const struct library_search *s, const char *name, const struct
 enum library_maker {
 	MAKER_THIS_BUILD, /* Gangway, exactly this build */
 	MAKER_OTHER_BUILD,
-	MAKER_STUB,   /* for linking only */
-	MAKER_VENDOR, /* anybody but Gangway */
+	MAKER_STUB,         /* for linking only */
+	MAKER_VENDOR,       /* anybody but Gangway */
+	MAKER_NOT_A_DRIVER, /* has a driver's name, but not its functions */
 };
 
 struct library {

@@ -17,3 +17,6 @@ s/serve --on cpu --listen tcp:..127.0.0.1:1$/serve --listen tcp:\/\/127.0.0.1:1/
 s|lib[at]san.so.[0-9]*|the program|
 # The width of table columns depends on their content.
 /^ \{18\}/s|\([^ ]\)  *|\1 |g
+s|(Gangway CPU (.*), compute capability|(Gangway CPU (...), compute capability|
+s|(image=0x[0-9a-f]*)|(image=ADDRESS)|
+s| [0-9.]*us$| N us|

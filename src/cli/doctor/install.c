@@ -24,6 +24,8 @@ static const struct {
 	{"cpu/libcublas.so.13", false},
 };
 
+#define INSTALLED_FILES (sizeof installed_files / sizeof *installed_files)
+
 /* Add the command that reinstalls Gangway, guessed from its location. */
 static void fix_reinstall(struct finding *f)
 {
@@ -40,18 +42,53 @@ static void fix_reinstall(struct finding *f)
 		finding_fix(f, "make install PREFIX=%s  # in Gangway's source", bin ? exe : "/usr/local");
 }
 
+/* Count the libraries of an installation in the system under --root, which need not be this build. */
+static unsigned check_installation_in(struct doctor *d, const char *dir)
+{
+	char path[PATH_MAX], outside[PATH_MAX], text[128], build[128] = "";
+	bool mixed = false;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < INSTALLED_FILES; i++) {
+		snprintf(path, sizeof path, "%s/%s", dir, installed_files[i].file);
+		if (sysroot_outside(&d->sysroot, path, outside) || !build_note_read(outside, text, sizeof text))
+			continue;
+		mixed |= n++ && strcmp(build, text);
+		snprintf(build, sizeof build, "%s", text);
+	}
+	if (mixed)
+		finding_fix(finding_add(d, STATUS_WRONG, "the libraries in %s are from different builds", dir),
+			"make install DESTDIR=%s PREFIX=%.*s  # in Gangway's source", d->sysroot.root,
+			(int)(strstr(dir, "/lib/gangway") - dir), dir);
+	else if (n)
+		finding_add(d, STATUS_FINE, "%u librar%s of %s in %s", n, n == 1 ? "y" : "ies", build, dir);
+	return n;
+}
+
+static void check_root_installation(struct doctor *d)
+{
+	static const char *const folders[] = {"/usr/lib/gangway", "/usr/local/lib/gangway", "/opt/gangway/lib/gangway"};
+
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+		if (check_installation_in(d, folders[i]))
+			return;
+	finding_add(d, STATUS_FACT, "Gangway is not installed in %s", d->sysroot.root);
+}
+
 void probe_install(struct doctor *d)
 {
 	char path[PATH_MAX + 64], text[128];
 	struct finding *other = NULL;
 	unsigned n = 0;
 
+	if (d->sysroot.root[0] && !d->sysroot.pid)
+		return check_root_installation(d);
 	if (!d->library_dir[0]) {
 		fix_reinstall(finding_add(d, STATUS_WRONG,
 			"the installation is incomplete: there is no ../lib/gangway next to this program"));
 		return;
 	}
-	for (size_t i = 0; i < sizeof installed_files / sizeof *installed_files; i++) {
+	for (size_t i = 0; i < INSTALLED_FILES; i++) {
 		snprintf(path, sizeof path, "%s/%s", d->library_dir, installed_files[i].file);
 		bool there = build_note_read(path, text, sizeof text);
 
@@ -66,7 +103,7 @@ void probe_install(struct doctor *d)
 			fix_reinstall(other);
 		}
 	}
-	for (size_t i = 0; i < sizeof installed_files / sizeof *installed_files; i++) {
+	for (size_t i = 0; i < INSTALLED_FILES; i++) {
 		snprintf(path, sizeof path, "%s/%s", d->library_dir, installed_files[i].file);
 		if (!build_note_read(path, text, sizeof text) && (installed_files[i].needed || !access(path, F_OK)))
 			fix_reinstall(finding_add(d, STATUS_WRONG, "%s is %s", path,

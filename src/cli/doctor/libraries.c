@@ -222,6 +222,18 @@ static void report_shadowed(struct doctor *d, const char *name, const struct lib
 	finding_fix(f, "%s", command);
 }
 
+static void report_impostor(struct doctor *d, const char *name, const struct library_copy *c)
+{
+	char command[2 * PATH_MAX];
+	struct finding *f = finding_add(d, STATUS_WRONG, "%s: %s, found by %s, is not a CUDA driver: it has no %s",
+		name, c->found.path, found_by_name(c->found.by), strstr(name, "-ml") ? "nvmlInit_v2" : "cuInit");
+
+	if (c->library.soname[0])
+		finding_detail(f, "Its SONAME is %s.", c->library.soname);
+	search_path_command(d, &c->found, command, sizeof command);
+	finding_fix(f, "%s", command);
+}
+
 static void report_unloadable(struct doctor *d, const char *name, const struct library_copy *c)
 {
 	char command[2 * PATH_MAX];
@@ -263,6 +275,8 @@ static void report_library(struct doctor *d, const char *name, const struct libr
 		return report_unloadable(d, name, c);
 	if (c->library.maker == MAKER_STUB)
 		return; /* reported by probe_stubs */
+	if (c->library.maker == MAKER_NOT_A_DRIVER)
+		return report_impostor(d, name, c);
 	if (ours)
 		return report_shadowed(d, name, all, c, ours);
 	if (lacks_version_node(name, &c->library)) {
@@ -304,7 +318,8 @@ static void check_driver_pair(struct doctor *d)
 	bool cuda, ml;
 	enum library_maker a = find_maker(d, checked_names[0], &cuda), b = find_maker(d, checked_names[1], &ml);
 
-	if (!cuda || !ml || a == b || a == MAKER_STUB || b == MAKER_STUB)
+	if (!cuda || !ml || a == b || a == MAKER_STUB || b == MAKER_STUB || a == MAKER_NOT_A_DRIVER ||
+		b == MAKER_NOT_A_DRIVER)
 		return;
 	struct finding *f = finding_add(d, STATUS_LOOK, "%s is %s and %s is %s: they report different devices",
 		checked_names[0], a == MAKER_THIS_BUILD ? "Gangway's" : "the vendor's", checked_names[1],

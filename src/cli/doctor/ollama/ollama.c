@@ -237,9 +237,9 @@ static void report_libcuda(struct doctor *d, const char *path, const char *how)
 	struct finding *f;
 	int err = library_inspect(&d->sysroot, path, &l);
 
-	if (err) {
-		fix_libcuda(d, finding_add(d, STATUS_WRONG, "Ollama loads %s, found by %s, which is not a library",
-				       path, how));
+	if (err || l.maker == MAKER_NOT_A_DRIVER) {
+		fix_libcuda(d, finding_add(d, STATUS_WRONG, "Ollama loads %s, found by %s, which is not a %s", path,
+				       how, err ? "library" : "CUDA driver"));
 	} else if (l.maker == MAKER_STUB) {
 		f = finding_add(d, STATUS_WRONG, "Ollama loads a stub for linking: %s, found by %s", path, how);
 		finding_detail(f, "The stub returns CUDA_ERROR_STUB_LIBRARY, and Ollama falls back to the processor.");

@@ -136,7 +136,7 @@ static bool is_query_call(const char *call)
 
 void call_summary_add_line(struct call_summary *c, const char *line)
 {
-	static const char device[] = "# gangway: device ";
+	static const char device[] = "# gangway: device ", prefix[] = "# gangway: ";
 	const char *call = strstr(line, "] "), *result;
 
 	if (line[0] != '[' || !call)
@@ -147,7 +147,8 @@ void call_summary_add_line(struct call_summary *c, const char *line)
 	} else if (call[0] == '#') {
 		if (strstr(call, "no device:") || strstr(call, "cannot run") || strstr(call, "failed:") ||
 			strstr(call, "no code"))
-			snprintf(c->note, sizeof c->note, "%s", call + 2);
+			snprintf(c->note, sizeof c->note, "%s",
+				call + (strncmp(call, prefix, sizeof prefix - 1) ? 2 : sizeof prefix - 1));
 	} else {
 		c->count++;
 		result = strstr(call, " = CUDA_ERROR_");

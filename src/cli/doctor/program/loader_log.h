@@ -38,7 +38,7 @@ struct loader_events {
 struct call_summary {
 	unsigned long count, failed;
 	char first[EVENT_TEXT], last[EVENT_TEXT]; /* first and last failed call, as traced; or "" */
-	char note[EVENT_TEXT];                    /* the last trace note about a failure; or "" */
+	char note[2 * EVENT_TEXT];                /* the last trace note about a failure; or "" */
 	char device[EVENT_TEXT];
 };
 

@@ -14,6 +14,7 @@
 #include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/program/loader_log.h"
+#include "cli/doctor/program/package.h"
 #include "cli/environment.h"
 
 #define KILL_DELAY 3 /* seconds between SIGTERM and SIGKILL */
@@ -315,7 +316,64 @@ static void report_exit(struct doctor *d, const struct program_run *r)
 		finding_add(d, STATUS_FINE, "the program exited with status 0");
 }
 
-static void report_calls(struct doctor *d, const struct call_summary *c)
+/* The loaded file that brings prebuilt GPU code: the first one outside of NVIDIA's own packages, or else any. */
+static const char *find_package(const struct loader_events *e)
+{
+	const char *found = NULL;
+	char package[64];
+
+	for (size_t i = 0; i < e->nasked; i++) {
+		const char *path = e->asked[i].loaded;
+
+		if (!*path || !*package_name(path, package))
+			continue;
+		if (strcmp(package, "nvidia") && package_is_prebuilt(path, path))
+			return path;
+		found = path;
+	}
+	return found;
+}
+
+static bool runs_packages(const struct doctor *d)
+{
+	const char *program = d->closure.n ? basename(d->closure.parts[0]->path) : "";
+
+	return !strncmp(program, "python", 6) || !strncmp(program, "pypy", 4) || !strcmp(program, "node");
+}
+
+/* The driver found no code for the device in an image. */
+static void report_no_code(struct doctor *d, const struct call_summary *c, const struct loader_events *e)
+{
+	const char *setting = strstr(c->note, "or set GANGWAY_CPU_CC="), *path = find_package(e);
+	const struct device_fact *dev = &d->device.device[0];
+	const char *advice = strstr(c->note, "  Build with nvcc"); /* for all programs; the fix is for this one */
+	struct finding *f =
+		finding_add(d, STATUS_WRONG, "%.*s", advice ? (int)(advice - c->note) : (int)strlen(c->note), c->note);
+	char command[COMMAND_MAX], package[64] = "";
+
+	command_words(d->argv, command);
+	if (path)
+		package_name(path, package);
+	if (strstr(c->note, "Kernels: cupy_")) {
+		finding_fix(f, "CUPY_COMPILE_WITH_PTX=1 CUPY_ACCELERATORS= gangway run -- %s", command);
+	} else if (setting) {
+		setting += strlen("or set ");
+		finding_fix(f, "%.*s gangway run -- %s", (int)strcspn(setting, ":, "), setting, command);
+	} else if (*package && !strstr(c->note, "Gangway CPU")) {
+		finding_detail(f, "%s is prebuilt: a version of it with code for this device may exist.", package);
+		finding_fix(f, "pip install --upgrade %s  # to a version with code for sm_%d%d", package, dev->major,
+			dev->minor);
+	} else if (*package || runs_packages(d)) {
+		finding_detail(f, "%s%s prebuilt: this device cannot run its machine code, but a GPU can.",
+			*package ? package : "The package with this code", " is");
+		finding_fix(f, "gangway run --on tcp://HOST:PORT -- %s  # where gangway serve shares a GPU", command);
+	} else {
+		finding_fix(f, "nvcc -gencode arch=compute_%d%d,code=compute_%d%d ...", dev->major, dev->minor,
+			dev->major, dev->minor);
+	}
+}
+
+static void report_calls(struct doctor *d, const struct call_summary *c, const struct loader_events *e)
 {
 	char command[COMMAND_MAX];
 	struct finding *f;
@@ -323,13 +381,8 @@ static void report_calls(struct doctor *d, const struct call_summary *c)
 	command_words(d->argv, command);
 	bool known = d->server_wrong && strstr(c->note, "no device:"); /* reported by probe_server */
 
-	if (strstr(c->note, "no code") && strstr(c->note, "Kernels: cupy_"))
-		finding_fix(finding_add(d, STATUS_WRONG, "%s", c->note),
-			"CUPY_COMPILE_WITH_PTX=1 CUPY_ACCELERATORS= gangway run -- %s", command);
-	else if (strstr(c->note, "no code") && d->device.count)
-		finding_fix(finding_add(d, STATUS_WRONG, "%s", c->note),
-			"nvcc -gencode arch=compute_%d%d,code=compute_%d%d ...", d->device.device[0].major,
-			d->device.device[0].minor, d->device.device[0].major, d->device.device[0].minor);
+	if (strstr(c->note, "no code") && d->device.count)
+		report_no_code(d, c, e);
 	else if (c->note[0] && !known)
 		finding_fix(finding_add(d, STATUS_WRONG, "%s", c->note),
 			"gangway run --trace -- %s  # shows the calls around it", command);
@@ -341,6 +394,13 @@ static void report_calls(struct doctor *d, const struct call_summary *c)
 		finding_detail(f, "The first failed call: %s", c->first);
 	if (c->failed > 1)
 		finding_detail(f, "The last failed call: %s", c->last);
+}
+
+static void report_cpu_only(struct doctor *d, const struct loader_events *e)
+{
+	for (size_t i = 0; i < e->nasked; i++)
+		if (package_check_cpu_only(d, e->asked[i].loaded))
+			return;
 }
 
 void probe_start(struct doctor *d)
@@ -360,7 +420,8 @@ void probe_start(struct doctor *d)
 	rmdir(r.dir);
 	report_exit(d, &r);
 	report_tls_failures(d, &r.events);
-	report_calls(d, &r.calls);
+	report_calls(d, &r.calls, &r.events);
+	report_cpu_only(d, &r.events);
 	report_reached(d, &r.events);
 	report_missing(d, &r.events);
 	report_requests(d, &r.events);

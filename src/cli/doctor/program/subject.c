@@ -1,11 +1,14 @@
 /* Check a program: whether it can load our libraries, what it may load at run time, and its GPU code. */
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include "loader/closure.h"
 #include "cli/doctor/program/code.h"
+#include "cli/doctor/program/package.h"
 #include "cli/doctor/command.h"
 #include "cli/doctor/doctor.h"
 #include "loader/dlopen_names.h"
@@ -24,6 +27,37 @@ static void inspect_subject(const struct doctor *d, struct program *p)
 static const char *shown_path(const struct program *p)
 {
 	return *p->script ? p->script : p->path;
+}
+
+static const char *processor_name(unsigned machine)
+{
+	static const struct {
+		unsigned machine;
+		const char *name;
+	} names[] = {{EM_AARCH64, "aarch64 (64-bit ARM)"}, {EM_ARM, "32-bit ARM"}, {EM_PPC64, "ppc64"},
+		{EM_RISCV, "RISC-V"}, {EM_S390, "s390x"}, {EM_X86_64, "x86_64"}, {EM_386, "i386"}};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	return "another processor";
+}
+
+static void report_foreign(struct doctor *d, const struct program *p)
+{
+	struct utsname here = {0};
+	struct finding *f;
+
+	uname(&here);
+	if (p->machine == EM_386) {
+		f = finding_add(d, STATUS_WRONG, "%s is a 32-bit program, but Gangway's libraries are 64-bit", p->path);
+		finding_fix(f, "cc -m64 ...  # build it for this machine");
+		return;
+	}
+	f = finding_add(d, STATUS_WRONG, "%s is a program for %s, but this machine and Gangway's libraries are %s",
+		p->path, processor_name(p->machine), here.machine);
+	finding_detail(f, "Install the package for %s, or build the program on this machine.", here.machine);
+	finding_fix(f, "file %s  # another build of it must show %s", p->path, here.machine);
 }
 
 /* Report a program that cannot be started at all. Returns true if it cannot. */
@@ -48,9 +82,7 @@ static bool report_unstartable(struct doctor *d, const struct program *p)
 			finding_fix(f, "sudo apt install libc6  # on Alpine: apk add gcompat");
 		return true;
 	case PROGRAM_FOREIGN:
-		f = finding_add(d, STATUS_WRONG, "%s is %s, but Gangway's libraries are 64-bit and for this processor",
-			p->path, p->bits == 64 ? "for another processor" : "a 32-bit program");
-		finding_fix(f, "cc -m64 ...  # build it for this machine");
+		report_foreign(d, p);
 		return true;
 	default:
 		return false;
@@ -243,17 +275,22 @@ static struct code_device chosen_device(const struct doctor *d)
 		!strncmp(f->device[0].name, "Gangway CPU", 11)};
 }
 
-/* NVIDIA's libraries and packages, which the user cannot rebuild. */
-static bool is_prebuilt(const char *name, const char *path)
+/* A user cannot rebuild a package: only another version of it, or another device, helps. */
+static void fix_package(struct finding *f, const char *path, const struct code_device *dev)
 {
-	return (is_cuda_library(name) && strncmp(basename(name), "libggml", 7)) || strstr(path, "/site-packages/") ||
-	       strstr(path, "/dist-packages/") || strstr(path, "/node_modules/");
+	char package[64];
+
+	if (!dev->ptx_only && *package_name(path, package))
+		finding_fix(f, "pip install --upgrade %s  # to a version with code for sm_%u%u", package, dev->major,
+			dev->minor);
+	else
+		finding_fix(f, "gangway run --on tcp://HOST:PORT -- PROGRAM  # where gangway serve shares a GPU");
 }
 
 static struct finding *report_no_code(struct doctor *d, const char *name, const char *path,
 	const struct code_device *dev, const struct code_facts *code)
 {
-	bool vendors = is_prebuilt(name, path);
+	bool vendors = package_is_prebuilt(name, path);
 	struct finding *f = finding_add(d, code->suitable || vendors ? STATUS_LOOK : STATUS_WRONG,
 		"%s has %scode for %s (%u.%u%s); it contains %s", name, code->suitable ? "only some " : "no ",
 		d->device.chosen, dev->major, dev->minor, dev->ptx_only ? ", PTX only" : "", code->text);
@@ -262,7 +299,7 @@ static struct finding *report_no_code(struct doctor *d, const char *name, const 
 		finding_detail(f, "%u of %u pieces can run there.", code->suitable, code->fatbins);
 	finding_detail(f, "Kernels without code for the device fail with CUDA_ERROR_NO_BINARY_FOR_GPU.");
 	if (vendors)
-		finding_fix(f, "gangway run --on tcp://HOST:PORT -- PROGRAM  # where gangway serve shares a GPU");
+		fix_package(f, path, dev);
 	else
 		finding_fix(f, "nvcc -gencode arch=compute_%u%u,code=compute_%u%u ...  # or an older architecture",
 			dev->major, dev->minor, dev->major, dev->minor);
@@ -301,6 +338,7 @@ static void check_mapped_code(struct doctor *d, const char *path)
 	for (unsigned i = 0; i < d->closure.n; i++)
 		if (!strcmp(d->closure.parts[i]->path, path))
 			return;
+	package_check_cpu_only(d, path);
 	int fd = sysroot_open(&d->sysroot, path);
 	if (fd < 0 || elf_object_open(&o, fd)) {
 		if (fd >= 0)
