@@ -99,7 +99,7 @@ static bool request_parse(struct http_connection *c, struct http_request *r)
 	if (!end || *end != ' ' || *path != '/' || strncmp(end + 1, "HTTP/1.", 7))
 		return false;
 	*space = *end = 0;
-	*r = (struct http_request){.method = line, .path = path, .owner = c->owner};
+	*r = (struct http_request){.method = line, .path = path, .peer = &c->peer, .open = c->open};
 	return true;
 }
 
@@ -147,16 +147,6 @@ static struct http_connection *connection_take_slot(struct http *h)
 	return oldest;
 }
 
-static bool peer_is_owner(int fd)
-{
-	struct ucred c;
-	socklen_t size = sizeof c;
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &size) || c.pid <= 0) /* no credentials over TCP */
-		return false;
-	return c.uid == geteuid() || c.uid == 0;
-}
-
 static void listener_ready(struct source *source, void *server)
 {
 	struct http_listener *l = (struct http_listener *)source;
@@ -172,7 +162,8 @@ static void listener_ready(struct source *source, void *server)
 	c->age = ++h->count;
 	c->used = 0;
 	c->request[0] = 0;
-	c->owner = peer_is_owner(fd);
+	c->peer = peer_of(fd);
+	c->open = l->open;
 	epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
@@ -183,7 +174,7 @@ void http_init(struct http *h, int epoll, http_answer answer)
 		h->connections[i] = (struct http_connection){.source.ready = connection_ready, .http = h, .fd = -1};
 }
 
-int http_listen(struct http *h, const char *address, gid_t group)
+int http_listen(struct http *h, const char *address, gid_t group, bool open)
 {
 	struct http_listener *l = &h->listeners[h->nlisteners];
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = l};
@@ -191,7 +182,7 @@ int http_listen(struct http *h, const char *address, gid_t group)
 
 	if (h->nlisteners == HTTP_LISTENERS)
 		return -E2BIG;
-	*l = (struct http_listener){.source.ready = listener_ready, .http = h};
+	*l = (struct http_listener){.source.ready = listener_ready, .open = open, .http = h};
 	err = listener_init(&l->listener, address, group, true);
 	if (err)
 		return err;

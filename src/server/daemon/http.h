@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 #include "server/daemon/listen.h"
+#include "server/daemon/peer.h"
 #include "server/daemon/worker_pool.h"
 
 #define HTTP_LISTENERS   8
@@ -21,7 +22,8 @@
 
 struct http_request {
 	const char *method, *path;
-	bool owner; /* the kernel says that the peer is root or the server's user */
+	const struct peer *peer;
+	bool open; /* the listener's: every peer may see everything */
 };
 
 /* Writes the body and returns the HTTP status.  *type is the content type: text/plain unless changed. */
@@ -32,7 +34,8 @@ struct http_connection {
 	struct http *http;
 	int fd;       /* -1: free */
 	uint64_t age; /* the number of the connection: the lowest is the oldest */
-	bool owner;
+	struct peer peer;
+	bool open;
 	size_t used;
 	char request[HTTP_REQUEST + 1];
 	char *reply; /* NULL: the request is not complete yet */
@@ -41,6 +44,7 @@ struct http_connection {
 
 struct http_listener {
 	struct source source;
+	bool open;
 	struct http *http;
 	struct listener listener;
 };
@@ -55,6 +59,6 @@ struct http {
 };
 
 void http_init(struct http *h, int epoll, http_answer answer);
-/* 0, or -errno after logging why. */
-int http_listen(struct http *h, const char *address, gid_t group);
+/* `open`: for requests to this address, see http_request.  0, or -errno after logging why. */
+int http_listen(struct http *h, const char *address, gid_t group, bool open);
 void http_finish(struct http *h);

@@ -15,6 +15,7 @@ static bool peer_user(int fd, struct identity *who)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &size))
 		return false;
+	who->uid = c.uid;
 	snprintf(who->name, sizeof who->name, "user %u", c.uid);
 	return true;
 }

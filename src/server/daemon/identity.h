@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define IDENTITY_TEXT 64
 
@@ -14,6 +15,7 @@ struct identity {
 	struct identity *next;
 	char name[IDENTITY_TEXT]; /* "user 1000" or "address 192.0.2.1" */
 	bool over_tcp, loopback;
+	uid_t uid;        /* unless over_tcp */
 	unsigned pending; /* connections without a hello */
 	unsigned clients; /* clients that a worker serves */
 };

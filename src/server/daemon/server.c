@@ -256,8 +256,12 @@ static int client_end(struct server *s, const struct http_request *q, FILE *body
 {
 	const struct worker *w = status_worker(&s->status, client_end_path(q->path));
 
-	if (!q->owner)
-		return fputs("Only the server's user and root may end clients, over the unix socket.\n", body), 403;
+	if (!peer_is_owner(q->peer))
+		return fputs("Only the server's user and root may end clients, over the unix socket and from outside "
+			     "of "
+			     "containers.\n",
+			       body),
+		       403;
 	if (!w)
 		return fputs("There is no such client.\n", body), 404;
 	log_event("ending client %d by request", w->client_pid ? w->client_pid : w->stats->client.pid);
@@ -268,6 +272,7 @@ static int client_end(struct server *s, const struct http_request *q, FILE *body
 static int http_answer_request(void *server, const struct http_request *q, FILE *body, const char **type)
 {
 	struct server *s = server;
+	const struct peer *viewer = q->open ? NULL : q->peer;
 
 	if (!strcmp(q->method, "POST") && client_end_path(q->path))
 		return client_end(s, q, body);
@@ -275,14 +280,14 @@ static int http_answer_request(void *server, const struct http_request *q, FILE 
 		return fputs("Use GET /metrics or GET /status.\n", body), 405;
 	if (!strcmp(q->path, "/metrics")) {
 		*type = "text/plain; version=0.0.4; charset=utf-8";
-		return status_metrics(&s->status, body), 200;
+		return status_metrics(&s->status, viewer, body), 200;
 	}
 	if (!strcmp(q->path, "/status")) {
 		*type = "application/json";
-		return status_json(&s->status, body), 200;
+		return status_json(&s->status, viewer, body), 200;
 	}
 	if (!strcmp(q->path, "/status.txt"))
-		return status_text(&s->status, body), 200;
+		return status_text(&s->status, viewer, body), 200;
 	return fputs("Not found. This server has /metrics and /status.\n", body), 404;
 }
 
@@ -295,11 +300,11 @@ static int status_open(struct server *s)
 	for (unsigned i = 0; i < s->nlisteners; i++)
 		if (!strncmp(s->listeners[i].listener.name, "unix:", 5)) {
 			snprintf(address, sizeof address, "%s.status", s->listeners[i].listener.name);
-			http_listen(&s->http, address, s->config->group);
+			http_listen(&s->http, address, s->config->group, false);
 		}
 	if (!s->config->metrics)
 		return 0;
-	int err = http_listen(&s->http, s->config->metrics, s->config->group);
+	int err = http_listen(&s->http, s->config->metrics, s->config->group, true);
 	if (!err)
 		log_event("serving metrics on %s", s->http.listeners[s->http.nlisteners - 1].listener.name);
 	return err;

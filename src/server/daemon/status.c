@@ -3,13 +3,9 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include "server/daemon/status_view.h"
 #include "util/json.h"
 #include "util/build_note.h"
-
-static bool worker_serves(const struct worker *w)
-{
-	return w->state == WORKER_BUSY && w->stats && atomic_load(&w->stats->connected);
-}
 
 const struct worker *status_worker(const struct status *s, int pid)
 {
@@ -35,13 +31,6 @@ static struct stats_client worker_client(const struct worker *w)
 	return c;
 }
 
-static unsigned device_count(const struct stats *s)
-{
-	uint32_t n = atomic_load(&s->ndevices);
-
-	return n < STATS_DEVICES ? n : STATS_DEVICES;
-}
-
 static void uuid_print(FILE *out, const uint8_t uuid[16])
 {
 	fputs("GPU-", out);
@@ -54,7 +43,7 @@ static const struct stats *stats_with_devices(const struct status *s)
 {
 	const struct worker *w = s->pool->workers;
 
-	while (w && (!w->stats || !device_count(w->stats)))
+	while (w && (!w->stats || !stats_device_count(w->stats)))
 		w = w->next;
 	return w ? w->stats : NULL;
 }
@@ -115,7 +104,7 @@ static const struct times_family {
 /* A client uses the first device, and others if it has made calls there. */
 static bool worker_uses_device(const struct worker *w, unsigned device)
 {
-	return device < device_count(w->stats) && (!device || stats_read(&w->stats->device[device].calls));
+	return device < stats_device_count(w->stats) && (!device || stats_read(&w->stats->device[device].calls));
 }
 
 static const void *counter_address(const struct worker *w, unsigned device, size_t at)
@@ -146,12 +135,12 @@ static void times_print(FILE *out, const struct times_family *f, const struct wo
 	fprintf(out, "} %" PRIu64 "\n", count);
 }
 
-static void family_print(FILE *out, const struct status *s, const struct family *f)
+static void family_print(FILE *out, const struct status_view *v, const struct family *f)
 {
 	if (f->help)
 		family_describe(out, f->name, f->type, f->help);
-	for (const struct worker *w = s->pool->workers; w; w = w->next)
-		for (unsigned d = 0; worker_serves(w) && d < STATS_DEVICES; d++)
+	for (const struct worker **at = v->workers, *w; (w = *at); at++)
+		for (unsigned d = 0; d < STATS_DEVICES; d++)
 			if (worker_uses_device(w, d)) {
 				series_print(out, f->name, w, d);
 				fprintf(out, "%s} %" PRIu64 "\n", f->extra,
@@ -159,12 +148,12 @@ static void family_print(FILE *out, const struct status *s, const struct family 
 			}
 }
 
-static void quotas_print(FILE *out, const struct status *s)
+static void quotas_print(FILE *out, const struct status_view *v)
 {
 	family_describe(
 		out, "memory_quota_bytes", "gauge", "Device memory that the client may hold (gangway serve --memory)");
-	for (const struct worker *w = s->pool->workers; w; w = w->next)
-		for (unsigned d = 0; worker_serves(w) && d < STATS_DEVICES; d++)
+	for (const struct worker **at = v->workers, *w; (w = *at); at++)
+		for (unsigned d = 0; d < STATS_DEVICES; d++)
 			if (worker_uses_device(w, d) && w->stats->info[d].quota) {
 				series_print(out, "memory_quota_bytes", w, d);
 				fprintf(out, "} %" PRIu64 "\n", w->stats->info[d].quota);
@@ -177,7 +166,7 @@ static void gauge_print(FILE *out, const char *name, const char *type, const cha
 	fprintf(out, "gangway_%s %" PRIu64 "\n", name, value);
 }
 
-void status_metrics(const struct status *s, FILE *out)
+static void metrics_print(const struct status *s, const struct status_view *v, FILE *out)
 {
 	gauge_print(out, "clients", "gauge", "Clients that are being served", s->pool->busy);
 	gauge_print(out, "clients_max", "gauge", "The largest number of clients at one time", s->pool->config->clients);
@@ -185,12 +174,12 @@ void status_metrics(const struct status *s, FILE *out)
 	gauge_print(out, "connections_total", "counter", "Clients that have connected", s->connections);
 	gauge_print(out, "draining", "gauge", "1 if no new clients are accepted", s->draining);
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-		family_print(out, s, &families[i]);
-	quotas_print(out, s);
+		family_print(out, v, &families[i]);
+	quotas_print(out, v);
 	for (size_t i = 0; i < sizeof times_families / sizeof *times_families; i++) {
 		family_describe(out, times_families[i].name, "histogram", times_families[i].help);
-		for (const struct worker *w = s->pool->workers; w; w = w->next)
-			for (unsigned d = 0; worker_serves(w) && d < STATS_DEVICES; d++)
+		for (const struct worker **at = v->workers, *w; (w = *at); at++)
+			for (unsigned d = 0; d < STATS_DEVICES; d++)
 				if (worker_uses_device(w, d))
 					times_print(out, &times_families[i], w, d);
 	}
@@ -202,7 +191,7 @@ static void json_devices(FILE *out, const struct stats *s)
 {
 	char name[STATS_TEXT];
 
-	for (unsigned i = 0; i < device_count(s); i++) {
+	for (unsigned i = 0; i < stats_device_count(s); i++) {
 		fprintf(out, "%s\n    {\"index\": %u, \"name\": ", i ? "," : "", i);
 		json_text(out, worker_text(s->info[i].name, name));
 		fprintf(out, ", \"uuid\": \"");
@@ -237,7 +226,10 @@ static void json_client(FILE *out, const struct worker *w)
 	json_text(out, c.program);
 	fprintf(out, ", \"build\": ");
 	json_text(out, c.build);
-	fprintf(out, ", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"use\": [", c.local ? "shared memory" : "tcp",
+	fprintf(out, ", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"use\": [",
+		!w->pid   ? "various"
+		: c.local ? "shared memory"
+			  : "tcp",
 		c.since);
 	for (unsigned d = 0; d < STATS_DEVICES; d++)
 		if (worker_uses_device(w, d)) {
@@ -248,7 +240,7 @@ static void json_client(FILE *out, const struct worker *w)
 	fprintf(out, "]}");
 }
 
-void status_json(const struct status *s, FILE *out)
+static void json_print(const struct status *s, const struct status_view *v, FILE *out)
 {
 	const struct server_config *c = s->pool->config;
 	const char *comma = "";
@@ -264,12 +256,11 @@ void status_json(const struct status *s, FILE *out)
 	if (stats_with_devices(s))
 		json_devices(out, stats_with_devices(s));
 	fprintf(out, "],\n  \"clients\": [");
-	for (const struct worker *w = s->pool->workers; w; w = w->next)
-		if (worker_serves(w)) {
-			fputs(comma, out);
-			json_client(out, w);
-			comma = ",";
-		}
+	for (const struct worker **at = v->workers; *at; at++) {
+		fputs(comma, out);
+		json_client(out, *at);
+		comma = ",";
+	}
 	fprintf(out, "]\n}\n");
 }
 
@@ -292,7 +283,7 @@ static void text_devices(FILE *out, const struct stats *s)
 {
 	char name[STATS_TEXT];
 
-	for (unsigned i = 0; i < device_count(s); i++) {
+	for (unsigned i = 0; i < stats_device_count(s); i++) {
 		fputs("device", out);
 		field_number(out, "index", i);
 		field_text(out, "name", worker_text(s->info[i].name, name));
@@ -327,7 +318,7 @@ static void text_client(FILE *out, const struct worker *w, unsigned device)
 	fputc('\n', out);
 }
 
-void status_text(const struct status *s, FILE *out)
+static void text_print(const struct status *s, const struct status_view *v, FILE *out)
 {
 	fputs("server", out);
 	field_text(out, "build", build_note_text);
@@ -338,8 +329,35 @@ void status_text(const struct status *s, FILE *out)
 	fputc('\n', out);
 	if (stats_with_devices(s))
 		text_devices(out, stats_with_devices(s));
-	for (const struct worker *w = s->pool->workers; w; w = w->next)
-		for (unsigned d = 0; worker_serves(w) && d < STATS_DEVICES; d++)
+	for (const struct worker **at = v->workers, *w; (w = *at); at++)
+		for (unsigned d = 0; d < STATS_DEVICES; d++)
 			if (worker_uses_device(w, d))
 				text_client(out, w, d);
+}
+
+/* ---- The view of one peer ---- */
+
+static void view_print(const struct status *s, const struct peer *viewer, FILE *out,
+	void (*print)(const struct status *s, const struct status_view *v, FILE *out))
+{
+	struct status_view *v = status_view_create(s->pool, viewer);
+
+	if (v)
+		print(s, v, out);
+	status_view_destroy(v);
+}
+
+void status_metrics(const struct status *s, const struct peer *viewer, FILE *out)
+{
+	view_print(s, viewer, out, metrics_print);
+}
+
+void status_json(const struct status *s, const struct peer *viewer, FILE *out)
+{
+	view_print(s, viewer, out, json_print);
+}
+
+void status_text(const struct status *s, const struct peer *viewer, FILE *out)
+{
+	view_print(s, viewer, out, text_print);
 }

@@ -4,7 +4,7 @@
  *	GET /metrics	Prometheus text format
  *	GET /status	JSON
  *	GET /status.txt	the same for `gangway top`: one record a line, fields after tabs as name=value
- *	POST /clients/PID/end	ends worker PID and its client's session; for the server's user and root only
+ *	POST /clients/PID/end	ends worker PID and its client's session; for owners only (peer.h)
  */
 #pragma once
 
@@ -17,9 +17,10 @@ struct status {
 	bool draining;
 };
 
-void status_metrics(const struct status *s, FILE *out);
-void status_json(const struct status *s, FILE *out);
-void status_text(const struct status *s, FILE *out);
+/* Clients that the viewer may not see (peer.h) appear as one, without names; viewer NULL: all are visible. */
+void status_metrics(const struct status *s, const struct peer *viewer, FILE *out);
+void status_json(const struct status *s, const struct peer *viewer, FILE *out);
+void status_text(const struct status *s, const struct peer *viewer, FILE *out);
 
 /* The worker with this process id, if it serves a client; else NULL. */
 const struct worker *status_worker(const struct status *s, int pid);
