@@ -7,6 +7,7 @@
 
 #include "backend/soft/memory/mempool.h"
 #include "backend/soft/memory/range.h"
+#include "backend/soft/stream/queue.h"
 
 static void context_release(void *object)
 {
@@ -99,6 +100,8 @@ CUresult context_activate(struct context *ctx)
 {
 	struct stream *legacy;
 
+	if (!workers_start_first())
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	atomic_store(&ctx->closed, false);
 	legacy = stream_create_held(ctx, CU_STREAM_DEFAULT, 0);
 	if (!legacy)

@@ -272,6 +272,7 @@ struct command {
 	struct command *next;
 	uint64_t number;
 	bool released;
+	bool blocks; /* until something outside the device happens: runs on a worker only */
 	unsigned ndeps, max_deps;
 	struct dep *deps;
 	struct dep inline_deps[COMMAND_DEPS];

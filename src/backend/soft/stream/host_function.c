@@ -29,6 +29,7 @@ static CUresult submit_host_call(CUstream stream, const struct command_ops *ops,
 	r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (c) {
 		*(struct host_call *)c->data = *h;
+		c->blocks = true;
 		r = stream_submit(s, c, NULL);
 	}
 	object_put(s);

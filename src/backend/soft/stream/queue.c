@@ -244,12 +244,15 @@ CUresult stream_submit(struct stream *s, struct command *c, uint64_t *number)
 	if (atomic_load_explicit(&s->capture, memory_order_acquire))
 		return capture_command(s, c);
 	pthread_mutex_lock(&soft.queue_lock);
-	CUresult r = queue_submit(s, c);
+	CUresult r = c->blocks && !workers_allow_blocking() ? CUDA_ERROR_OUT_OF_MEMORY : queue_submit(s, c);
 	if (!r && number)
 		*number = c->number;
+	bool starved = soft.workers.starved;
 	pthread_mutex_unlock(&soft.queue_lock);
 	if (r)
 		command_destroy(c);
+	while (starved && workers_run_one())
+		;
 	return r;
 }
 

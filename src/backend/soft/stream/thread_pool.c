@@ -5,6 +5,9 @@
  * A thread starts when there is work and no idle worker.  A command may block for long (a host function, a kernel
  * that waits for another stream), so the number of workers is bounded by the ready streams, not by the processors.
  * Workers beyond the number of processors exit after IDLE_SECONDS without work.
+ *
+ * The first worker starts with the first context, so there is always one.  While the system refuses further threads, the
+ * pool is starved: threads that submit or wait run ready commands themselves, because every worker may be blocked.
  */
 #include "backend/soft/core/soft.h"
 
@@ -77,6 +80,31 @@ static struct stream *ready_take(void)
 
 		ready_remove(s);
 		return s;
+	}
+	return NULL;
+}
+
+/* Commands that a thread of the application can run: they end without help from another thread of the application. */
+static bool head_is_safe(const struct stream *s)
+{
+	const unsigned kinds = 1u << COMMAND_EMPTY | 1u << COMMAND_LAUNCH | 1u << COMMAND_COPY | 1u << COMMAND_FILL |
+			       1u << COMMAND_RECORD | 1u << COMMAND_MEMOP;
+
+	return kinds >> s->head->ops->kind & 1 && !s->head->blocks;
+}
+
+static struct stream *ready_take_safe(void)
+{
+	for (int i = PRIORITIES - 1; i >= 0; i--) {
+		list_each(it, &soft.workers.ready[i])
+		{
+			struct stream *s = container_of(it, struct stream, wait);
+
+			if (head_is_safe(s)) {
+				ready_remove(s);
+				return s;
+			}
+		}
 	}
 	return NULL;
 }
@@ -189,7 +217,24 @@ static bool worker_start(void)
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	soft.workers.count += !err;
+	soft.workers.starved = err;
 	return !err;
+}
+
+bool workers_start_first(void)
+{
+	bool running;
+
+	pthread_mutex_lock(&soft.queue_lock);
+	workers_init();
+	running = soft.workers.count || worker_start();
+	pthread_mutex_unlock(&soft.queue_lock);
+	return running;
+}
+
+bool workers_allow_blocking(void)
+{
+	return !soft.workers.starved || soft.workers.idle > soft.workers.nready || worker_start();
 }
 
 /*
@@ -204,19 +249,6 @@ static void wake_another_worker(void)
 		pthread_cond_signal(&soft.workers.work);
 	else if (soft.workers.count < MAX_WORKERS)
 		worker_start();
-}
-
-bool workers_run_one(void)
-{
-	struct stream *s = NULL;
-
-	pthread_mutex_lock(&soft.queue_lock);
-	if (soft.workers.started && !soft.workers.count && (s = ready_take()))
-		stream_run_head(s);
-	else if (soft.workers.started)
-		wake_another_worker();
-	pthread_mutex_unlock(&soft.queue_lock);
-	return s;
 }
 
 /*
@@ -242,15 +274,27 @@ static bool stack_is_sufficient(void)
 	return here > low && here < high;
 }
 
+bool workers_run_one(void)
+{
+	struct stream *s = NULL;
+
+	pthread_mutex_lock(&soft.queue_lock);
+	if (soft.workers.starved && soft.workers.nready && stack_is_sufficient() && (s = ready_take_safe()))
+		stream_run_head(s);
+	else if (soft.workers.started)
+		wake_another_worker();
+	pthread_mutex_unlock(&soft.queue_lock);
+	return s;
+}
+
 bool workers_run_stream(struct stream *s)
 {
-	const unsigned kinds = 1u << COMMAND_EMPTY | 1u << COMMAND_LAUNCH | 1u << COMMAND_COPY | 1u << COMMAND_FILL;
 	bool mine;
 
 	if (!stack_is_sufficient())
 		return false;
 	pthread_mutex_lock(&soft.queue_lock);
-	mine = s->ready && kinds >> s->head->ops->kind & 1;
+	mine = s->ready && head_is_safe(s);
 	if (mine) {
 		ready_remove(s);
 		stream_run_head(s);

@@ -96,6 +96,11 @@ static CUresult run_memops(struct command *c)
 
 static const struct command_ops command_memops = {COMMAND_MEMOP, run_memops, NULL, false};
 
+static bool memop_waits(const CUstreamBatchMemOpParams *op)
+{
+	return op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+}
+
 static CUresult memop_check(const CUstreamBatchMemOpParams *op)
 {
 	unsigned width = 4;
@@ -146,6 +151,8 @@ CUresult soft_cuStreamBatchMemOp_v2(
 			struct memops *m = c->data;
 
 			m->n = count;
+			for (unsigned i = 0; i < count; i++)
+				c->blocks |= memop_waits(&ops[i]);
 			m->check = atomic_load(&s->capture);
 			memcpy(m->ops, ops, bytes);
 			r = stream_submit(s, c, NULL);

@@ -19,6 +19,7 @@ struct worker_state {
 	struct list jobs; /* soft_parallel() calls that idle workers can join */
 	pthread_cond_t work;
 	unsigned count, idle;  /* workers in all, and those asleep */
+	bool starved;          /* the last attempt to start a worker failed */
 	bool spinning;         /* one idle worker spins before it sleeps */
 	_Atomic unsigned news; /* counts new work; the spinning worker reads it without the lock */
 };
