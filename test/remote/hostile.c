@@ -620,8 +620,20 @@ static void images(void)
 }
 
 /* A protocol error ends the session of this client, and no other. */
+/* Makes the lane of this thread's calls the callback lane: threads of the driver write to it from now on. */
+static void listen_on_call_lane(void)
+{
+	struct piece page;
+	struct frame f;
+
+	CHECK(!bulk_alloc(client->link, BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &page));
+	CHECK(call_reserve(call_lane(), 0) && !call_ask(call_lane(), WIRE_LISTEN, 0, &page, 1, &f));
+	call_release_reply(call_lane());
+}
+
 static void nonsense(int which, uint64_t d)
 {
+	uint64_t cursor = 0;
 	struct wire_copy copy = {.device = d, .size = 1ull << 40};
 	struct wire_block b = {.src = {.kind = WIRE_SIDE_BULK, .pitch = 16, .height = 4},
 		.dst = {.kind = WIRE_SIDE_DEVICE, .what = d, .pitch = 16, .height = 4},
@@ -672,6 +684,14 @@ static void nonsense(int which, uint64_t d)
 		b.dst.what = UINT32_MAX;
 		CHECK(post(WIRE_BLOCK, &b, sizeof b, NULL, 0) == 999);
 		break;
+	case 10:
+		listen_on_call_lane();
+		CHECK(post(WIRE_CALLED, &(struct wire_called){0, 1}, sizeof(struct wire_called), NULL, 0) == 999);
+		break;
+	case 11:
+		listen_on_call_lane();
+		CHECK(ask(WIRE_MIRROR_DOWN, &cursor, sizeof cursor, NULL, 0) == CUDA_ERROR_DEVICE_UNAVAILABLE);
+		break;
 	default:
 		CHECK(post(WIRE_OPS_END, &b, sizeof b, NULL, 0) == 999);
 	}
@@ -704,7 +724,7 @@ int main(int argc, char **argv)
 	host_calls();
 	images();
 	variables();
-	for (int i = 0; i < 11; i++) { /* one process and session for each protocol error */
+	for (int i = 0; i < 13; i++) { /* one process and session for each protocol error */
 		char line[512];
 		snprintf(line, sizeof line, "%s %d", argv[0], i);
 		CHECK(system(line) == 0);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "server/memory/hostmem.h"
 #include "server/session/message.h"
+#include "server/session/pump.h"
 #include "util/diff.h"
 
 struct mirror {
@@ -94,7 +95,7 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 		m->error = CUDA_ERROR_NOT_SUPPORTED;
 	if (msg_bad(m))
 		return;
-	r = calloc(1, sizeof *r);
+	r = pump_prepare(m->session, m->session->callbacks, true) ? calloc(1, sizeof *r) : NULL;
 	if (!r || !(r->agreed = calloc(1, a.size))) { /* zeroed pages cost nothing until written */
 		free(r);
 		msg_result(m, CUDA_ERROR_OUT_OF_MEMORY);

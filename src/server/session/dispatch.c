@@ -27,15 +27,27 @@ static const struct served *find_in(const struct served *table, size_t count, un
 	return index < count && table[index].serve ? &table[index] : NULL;
 }
 
-const struct served *serve_find(unsigned op)
+static const struct served *served_entry(unsigned op)
 {
 	if (op >= WIRE_NVML)
 		return nvml_find(op);
-	if (nvml_only) {
-		nvml_only = false;
-		nvml_settle();
-	}
 	if (op >= WIRE_OPS_FIRST)
 		return find_in(own_served, sizeof own_served / sizeof *own_served, op - WIRE_OPS_FIRST);
 	return find_in(cuda_served, sizeof cuda_served / sizeof *cuda_served, op);
+}
+
+const struct served *serve_find(unsigned op)
+{
+	if (op < WIRE_NVML && nvml_only) {
+		nvml_only = false;
+		nvml_settle();
+	}
+	return served_entry(op);
+}
+
+bool serve_replies(unsigned op)
+{
+	const struct served *call = served_entry(op);
+
+	return call && call->waits;
 }

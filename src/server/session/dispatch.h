@@ -25,6 +25,9 @@ struct served {
 /* NULL: no client sends this op. */
 const struct served *serve_find(unsigned op);
 
+/* Does the client wait for a reply to this op?  For any thread. */
+bool serve_replies(unsigned op);
+
 /* The client has sent only NVML calls so far.  Its first CUDA call waits for nvml_settle. */
 void serve_nvml_only(void);
 

@@ -1,6 +1,7 @@
 /* A table of handles, and for each kind a map from the driver's objects to them. */
 #include "server/session/handles.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include "util/handle.h"
 #include "util/map.h"
@@ -18,6 +19,7 @@ struct handles {
 	struct map by_real[HANDLE_KINDS];
 	pthread_mutex_t lock; /* by_real */
 	void *context;        /* of handles created from now on */
+	atomic_bool refused;  /* there was no memory for a handle */
 };
 
 struct handles *handles_create(void)
@@ -67,7 +69,14 @@ uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real)
 	if (!e)
 		e = entry_add(h, kind, real);
 	pthread_mutex_unlock(&h->lock);
+	if (!e)
+		h->refused = true;
 	return e ? e->id : 0;
+}
+
+bool handles_take_refusal(struct handles *h)
+{
+	return atomic_load_explicit(&h->refused, memory_order_relaxed) && atomic_exchange(&h->refused, false);
 }
 
 bool handles_has(struct handles *h, enum handle_kind kind, void *real)

@@ -19,6 +19,9 @@ void handles_destroy(struct handles *h);
 /* The handle for an object of the driver's, created if the object has none.  0 for NULL and if there is no memory. */
 uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real);
 
+/* Did handles_give() return 0 for lack of memory since the last call?  The client's call must fail then. */
+bool handles_take_refusal(struct handles *h);
+
 /* Does the object have a handle? */
 bool handles_has(struct handles *h, enum handle_kind kind, void *real);
 

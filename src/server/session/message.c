@@ -168,6 +168,8 @@ void msg_drop(struct msg *m, enum handle_kind kind, uint64_t id)
 
 static int reply_send(struct msg *m)
 {
+	if (handles_take_refusal(m->session->handles) && !m->result)
+		m->result = CUDA_ERROR_OUT_OF_MEMORY;
 	struct wire_reply head = {.result = m->result, .value = m->value};
 	size_t size = m->result ? sizeof head : m->out_used;
 	void *room;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "server/daemon/log.h"
+#include "server/session/dispatch.h"
 #include "server/wait/callbacks.h"
 #include "util/tsan_order.h"
 #include "wire/wire.h"
@@ -27,6 +29,8 @@ struct pump {
 	struct queued_frame *first, **last;
 	struct queued_frame *current; /* the dispatcher's */
 	size_t bytes;
+	unsigned asked[LINK_LANES]; /* calls of the lane that the dispatcher has to answer */
+	bool running;               /* the dispatcher leaves the link to the pump */
 	int error;
 };
 
@@ -64,11 +68,21 @@ static int frame_queue(struct pump *p, const struct frame *f)
 	while (p->bytes > QUEUE_BYTES && (p->bytes > QUEUE_BYTES_AWAITED || !callbacks_awaited(p->session)))
 		queue_wait_room(p);
 	p->bytes += sizeof *q + f->size;
+	p->asked[lane_number(f->lane)] += serve_replies(f->op);
 	*p->last = q;
 	p->last = &q->next;
 	pthread_cond_signal(&p->frame_added);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
+}
+
+/* Other threads may be writing replies or events to this lane: the dispatcher answers, or refuses. */
+static bool lane_is_answered(struct pump *p, const struct lane *lane)
+{
+	pthread_mutex_lock(&p->lock);
+	bool answered = p->asked[lane_number(lane)];
+	pthread_mutex_unlock(&p->lock);
+	return answered || callbacks_use_lane(p->session, lane);
 }
 
 /* Some frames bypass the queue: the dispatcher may be blocked waiting for them. */
@@ -78,8 +92,11 @@ static int frame_handle(struct pump *p, const struct frame *f)
 	case WIRE_CALLED:
 		callback_returned(p->session, f);
 		return 0;
-	case WIRE_MIRROR_UP:
 	case WIRE_MIRROR_DOWN:
+		if (lane_is_answered(p, f->lane))
+			return frame_queue(p, f);
+		/* fall through */
+	case WIRE_MIRROR_UP:
 		return mirrors_serve_in_pump(p->session, f);
 	default:
 		return frame_queue(p, f);
@@ -92,6 +109,10 @@ static void *pump_run(void *arg)
 	struct frame f;
 	int r;
 
+	pthread_mutex_lock(&p->lock);
+	while (!p->running)
+		pthread_cond_wait(&p->frame_taken, &p->lock);
+	pthread_mutex_unlock(&p->lock);
 	do {
 		r = link_next(p->session->link, &f, -1);
 		ORDER_AFTER(told); /* the reply may go out on a lane on which the dispatcher has replied before */
@@ -102,10 +123,11 @@ static void *pump_run(void *arg)
 	return NULL;
 }
 
-struct pump *pump_create(struct session *s)
+static struct pump *pump_create(struct session *s)
 {
 	struct pump *p = calloc(1, sizeof *p);
 	pthread_t thread;
+	int err;
 
 	if (!p)
 		return NULL;
@@ -114,7 +136,9 @@ struct pump *pump_create(struct session *s)
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->frame_added, NULL);
 	pthread_cond_init(&p->frame_taken, NULL);
-	if (pthread_create(&thread, NULL, pump_run, p)) {
+	err = pthread_create(&thread, NULL, pump_run, p);
+	if (err) {
+		log_event("the thread that receives calls cannot be started: %s", strerror(err));
 		free(p);
 		return NULL;
 	}
@@ -122,12 +146,27 @@ struct pump *pump_create(struct session *s)
 	return p;
 }
 
+bool pump_prepare(struct session *s, bool listens, bool mirrors)
+{
+	if (!s->pump && listens && (mirrors || !link_peer(s->link)->local))
+		s->pump = pump_create(s);
+	else
+		return true;
+	return s->pump;
+}
+
 int pump_next(struct pump *p, struct frame *frame)
 {
 	struct queued_frame *q;
 
-	free(p->current);
 	pthread_mutex_lock(&p->lock);
+	if (p->current)
+		p->asked[lane_number(p->current->frame.lane)] -= serve_replies(p->current->frame.op);
+	free(p->current);
+	if (!p->running) {
+		p->running = true;
+		pthread_cond_signal(&p->frame_taken);
+	}
 	while (!p->first && !p->error)
 		pthread_cond_wait(&p->frame_added, &p->lock);
 	q = p->current = p->first;

@@ -13,7 +13,11 @@
 
 struct pump;
 
-struct pump *pump_create(struct session *s); /* NULL: no memory, or no thread.  Lives as long as the process */
+/*
+ * Creates s->pump if frames must come through a pump once the client listens and has mirrors; false: no memory, or no
+ * thread.  The pump starts to read with the first pump_next(), and lives as long as the process.
+ */
+bool pump_prepare(struct session *s, bool listens, bool mirrors);
 
 /* As link_next() without a timeout. */
 int pump_next(struct pump *p, struct frame *frame);

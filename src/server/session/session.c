@@ -7,6 +7,7 @@
 #include "server/quota/account.h"
 #include "server/session/message.h"
 #include "server/session/pump.h"
+#include "server/wait/callbacks.h"
 #include "server/wait/wait_threads.h"
 #include "transport/wait.h"
 #include "util/tsan_order.h"
@@ -171,6 +172,8 @@ static int frame_serve(struct session *s, struct msg *m, const struct frame *f)
 	s->op = f->op;
 	if (!call)
 		return -EPROTO;
+	if (call->waits && callbacks_use_lane(s, f->lane))
+		return link_reject(s->link, "the client waits for a reply on the lane of its callback thread");
 	if (!msg_init(m, s, f))
 		return -EPROTO;
 	timed = ++s->calls % STATS_SAMPLE == 0;
@@ -189,7 +192,10 @@ static int frame_serve(struct session *s, struct msg *m, const struct frame *f)
 	if (timed)
 		stats_time(&account_device(s->account)->run, wait_now() - start, STATS_SAMPLE);
 	call_count(s, f, call->waits, m->result);
-	return msg_finish(m, call->waits);
+	int r = msg_finish(m, call->waits);
+	if (f->op == WIRE_LISTEN)
+		callbacks_start(s);
+	return r;
 }
 
 void session_init(struct session *s)
@@ -226,15 +232,9 @@ static int first_frame_serve(struct session *s, struct msg *m)
 	return frame_serve(s, m, &f);
 }
 
-static bool pump_needed(struct session *s)
-{
-	return s->callbacks && (!link_peer(s->link)->local || s->mirrors.used);
-}
-
 int session_run(struct session *s)
 {
 	struct msg *m = calloc(1, sizeof *m); /* lives as long as the process */
-	struct pump *pump = NULL;
 	struct frame f;
 	int r;
 
@@ -244,9 +244,7 @@ int session_run(struct session *s)
 		r = first_frame_serve(s, m);
 	while (r == -EINTR);
 	while (!r || r == -EINTR) {
-		if (!pump && pump_needed(s) && !(pump = pump_create(s)))
-			return -ENOMEM;
-		r = pump ? pump_next(pump, &f) : link_next(s->link, &f, -1);
+		r = s->pump ? pump_next(s->pump, &f) : link_next(s->link, &f, -1);
 		if (!r)
 			r = frame_serve(s, m, &f);
 	}

@@ -26,6 +26,7 @@ struct callbacks;
 struct linker;
 struct nvml_state;
 struct parent_channel;
+struct pump;
 struct session_image;
 struct wait_threads;
 
@@ -45,6 +46,8 @@ struct session {
 	unsigned spin_us; /* how long a wait thread polls the device before it sleeps; 0: the device wakes it at once */
 	struct followers followers;
 	_Atomic(struct callbacks *) callbacks; /* NULL until the client listens for callbacks */
+	struct callbacks *callbacks_new;       /* WIRE_LISTEN has not been answered yet */
+	struct pump *pump;                     /* NULL: the dispatcher takes frames off the link itself */
 	atomic_uint callbacks_awaited;         /* callbacks that a driver thread waits for */
 	struct kernel_output output;
 	bool pool_freed; /* memory went back to a pool: the next wait lets the driver trim its pools */

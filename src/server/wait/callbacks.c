@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "server/code/code.h"
 #include "server/copy/copy.h"
+#include "server/session/pump.h"
 #include "util/futex.h"
 
 #define LINK_CHECK_NS 100000000 /* a broken link does not wake these waits: look at it this often */
@@ -35,7 +36,7 @@ void serve_listen(const struct cuda_ops *ops, struct msg *m)
 		m->broken = true;
 	if (msg_bad(m))
 		return;
-	c = s->callbacks ? NULL : calloc(1, sizeof *c);
+	c = s->callbacks || !pump_prepare(s, true, s->mirrors.used) ? NULL : calloc(1, sizeof *c);
 	if (!c) {
 		msg_result(m, s->callbacks ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
 		return;
@@ -45,7 +46,21 @@ void serve_listen(const struct cuda_ops *ops, struct msg *m)
 	c->words = link_peer(s->link)->local ? (uint32_t *)(base + m->frame.pieces[0].offset) : c->own;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->slot_freed, NULL);
-	s->callbacks = c;
+	s->callbacks_new = c;
+}
+
+void callbacks_start(struct session *s)
+{
+	if (s->callbacks_new)
+		s->callbacks = s->callbacks_new;
+	s->callbacks_new = NULL;
+}
+
+bool callbacks_use_lane(struct session *s, const struct lane *lane)
+{
+	const struct callbacks *c = s->callbacks;
+
+	return c && c->lane == lane;
 }
 
 bool callbacks_awaited(struct session *s)

@@ -16,6 +16,7 @@
 
 struct callback_piece;
 struct frame;
+struct lane;
 struct msg;
 struct session;
 
@@ -31,6 +32,12 @@ void callback_host_function_piece(void *piece);
 
 void callback_stream(CUstream stream, CUresult status, void *id); /* for cuStreamAddCallback */
 void callback_destructor(void *id);                               /* for cuUserObjectCreate */
+
+/* WIRE_LISTEN has been answered: events may go to its lane from now on. */
+void callbacks_start(struct session *s);
+
+/* Is this the lane of the client's callback thread?  Driver threads write to it, so the lane carries no other replies. */
+bool callbacks_use_lane(struct session *s, const struct lane *lane);
 
 /* WIRE_CALLED has arrived: the thread that waits for this callback goes on. */
 void callback_returned(struct session *s, const struct frame *f);

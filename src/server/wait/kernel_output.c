@@ -1,8 +1,10 @@
 /* Captures the text that kernels print and forwards it to the client. */
 #include "server/wait/kernel_output.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,6 +46,8 @@ void kernel_output_capture(struct session *s)
 	sanitizer_report_to(log);
 	s->output.captured[0].fd = descriptor_capture(STDOUT_FILENO);
 	s->output.captured[1].fd = descriptor_capture(STDERR_FILENO);
+	if (s->output.captured[0].fd < 0 || s->output.captured[1].fd < 0)
+		log_event("the output of kernels cannot be captured, and goes to this log: %s", strerror(errno));
 }
 
 /* Lock held. */

@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include "server/daemon/log.h"
 #include "server/session/session.h"
 #include "transport/wait.h"
 
@@ -31,6 +33,7 @@ struct wait_threads {
 	pthread_cond_t more;
 	struct queued_wait *first, **last;
 	unsigned idle;             /* threads with nothing to do */
+	bool refused;              /* the last attempt to start a thread failed */
 	unsigned ready;            /* words with queued waits and no thread */
 	_Atomic(unsigned) pending; /* waits whose word has not been set yet */
 	unsigned nwords;
@@ -162,23 +165,72 @@ static void *wait_thread_run(void *arg)
 	return NULL;
 }
 
-static void wait_queue(struct wait_threads *t, struct queued_wait *w)
+/* Lock held.  0 or the error of pthread_create. */
+static int wait_thread_start(struct wait_threads *t)
+{
+	pthread_t thread;
+	int err = pthread_create(&thread, NULL, wait_thread_run, t);
+
+	if (!err)
+		pthread_detach(thread);
+	else if (!t->refused)
+		log_event("a thread that waits for the device cannot be started: %s", strerror(err));
+	t->refused = err;
+	return err;
+}
+
+/*
+ * A wait never queues behind a wait for another word: that one may depend on what the client does after this one.
+ * False: the wait needs a thread of its own, and none can be started.
+ */
+static bool wait_queue(struct wait_threads *t, struct queued_wait *w)
 {
 	struct word_queue *q = &t->words[w->word];
-	pthread_t thread;
-	bool need_thread;
+	bool first;
 
-	atomic_fetch_add(&t->pending, 1);
 	pthread_mutex_lock(&t->lock);
+	first = !q->busy && !q->queued;
+	if (first && t->ready + 1 > t->idle && wait_thread_start(t)) {
+		pthread_mutex_unlock(&t->lock);
+		return false;
+	}
+	atomic_fetch_add(&t->pending, 1);
 	*t->last = w;
 	t->last = &w->next;
-	t->ready += !q->busy && !q->queued;
+	t->ready += first;
 	q->queued++;
-	need_thread = t->ready > t->idle;
 	pthread_cond_signal(&t->more);
 	pthread_mutex_unlock(&t->lock);
-	if (need_thread && !pthread_create(&thread, NULL, wait_thread_run, t))
-		pthread_detach(thread);
+	return true;
+}
+
+#define POLL_HERE_NS 1000000000u /* how long the dispatcher waits itself if there is no thread */
+
+/*
+ * No thread for this wait: the dispatcher polls for a while.  Then the call fails; the device still works on it.  The client
+ * would use a piece of an arena again that the device has yet to write: that ends the session instead.
+ */
+static CUresult wait_here(struct wait_threads *t, struct queued_wait *w)
+{
+	const struct session *s = t->session;
+	uint64_t end = wait_now() + POLL_HERE_NS;
+	CUresult r = w->failed;
+
+	while (!r && (r = s->ops->cuEventQuery(w->event)) == CUDA_ERROR_NOT_READY && wait_now() < end) {
+		nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+		r = CUDA_SUCCESS;
+	}
+	if (r != CUDA_ERROR_NOT_READY) {
+		wait_complete(t->session, w);
+		return CUDA_SUCCESS;
+	}
+	if (w->has_piece) {
+		log_event("the session ends: no thread can wait for a download");
+		link_shutdown(s->link);
+	}
+	s->ops->cuEventDestroy_v2(w->event);
+	free(w);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult wait_threads_add(
@@ -203,6 +255,6 @@ CUresult wait_threads_add(
 	w->failed = ops->cuEventCreate(&w->event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
 	if (!w->failed)
 		w->failed = ops->cuEventRecord(w->event, stream);
-	wait_queue(t, w); /* a failure goes through the queue, too: after earlier output, and in the word's order */
-	return CUDA_SUCCESS;
+	/* A failure goes through the queue, too: after earlier output, and in the word's order. */
+	return wait_queue(t, w) ? CUDA_SUCCESS : wait_here(t, w);
 }
