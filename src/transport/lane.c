@@ -17,13 +17,16 @@ static int lane_create(struct link *l, struct lane **lane)
 	fd = memory_create("gangway-lane", lane_bytes(l->ring_size));
 	if (fd < 0)
 		return fd;
-	err = link_map_lane(l, number, fd);
+	err = lane_map(l, number, fd, lane);
 	/* Announce the lane before the first frame uses it. */
 	if (!err && !l->tcp_link && (err = unix_send(l->fd, UNIX_LANE, number, &fd, 1)))
-		err = link_break(l, -EPIPE, "a lane could not be sent: %s", strerror(-err));
+		lane_discard(*lane);
 	close(fd);
-	*lane = l->lanes[number];
-	return err;
+	if (!err)
+		lane_enter(l, *lane);
+	else
+		*lane = NULL;
+	return err == -EPIPE ? link_break(l, err, "a lane could not be sent: %s", strerror(-err)) : err;
 }
 
 int lane_open(struct link *l, struct lane **lane)

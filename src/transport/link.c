@@ -189,7 +189,7 @@ int link_new_lane(struct link *l, unsigned number)
 	return 0;
 }
 
-int link_map_lane(struct link *l, unsigned number, int fd)
+int lane_map(struct link *l, unsigned number, int fd, struct lane **out)
 {
 	size_t page = memory_page(), size = l->ring_size;
 	struct memory_range ranges[] = {{0, page, 1}, {page, size, 2}, {page + size, size, 2}};
@@ -208,9 +208,20 @@ int link_map_lane(struct link *l, unsigned number, int fd)
 	lane->control = lane->map;
 	lane->up = (uint8_t *)lane->map + page;
 	lane->down = lane->up + 2 * size;
-	store_release(&l->lanes[number], lane);
-	store_release(&l->nlanes, number + 1);
+	*out = lane;
 	return 0;
+}
+
+void lane_enter(struct link *l, struct lane *lane)
+{
+	store_release(&l->lanes[lane->number], lane);
+	store_release(&l->nlanes, lane->number + 1);
+}
+
+void lane_discard(struct lane *lane)
+{
+	memory_unmap(lane->map, lane->map_size);
+	free(lane);
 }
 
 /* ---- Beginning and end ---- */
@@ -480,7 +491,8 @@ void link_destroy(struct link *l)
 		tcp_forget(l);
 	}
 	for (unsigned i = 0; i < l->nfds; i++)
-		close(l->fds[i].fd);
+		if (l->fds[i].fd >= 0)
+			close(l->fds[i].fd);
 	link_destroy_lanes(l, ours);
 	if (ours)
 		memory_unmap(l->control, l->control_size);

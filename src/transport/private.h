@@ -53,7 +53,7 @@ struct arena {
 
 struct waiting_fd {
 	uint64_t id;
-	int fd;
+	int fd; /* or -errno: this process could not receive it */
 };
 
 struct tcp;
@@ -112,7 +112,9 @@ static inline int link_broken(struct link *l)
 	return atomic_load(&l->broken);
 }
 size_t lane_bytes(uint32_t ring_size);
-int link_map_lane(struct link *l, unsigned number, int fd);
+int lane_map(struct link *l, unsigned number, int fd, struct lane **lane);
+void lane_enter(struct link *l, struct lane *lane); /* makes it a lane of the link */
+void lane_discard(struct lane *lane);               /* instead of lane_enter */
 int link_new_lane(struct link *l, unsigned number); /* without rings: server over TCP */
 int link_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 int error_text(char error[LINK_ERROR_TEXT], int err, const char *format, ...) __attribute__((format(printf, 3, 4)));

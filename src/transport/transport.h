@@ -273,5 +273,5 @@ int word_wake(struct link *link, unsigned index, const struct piece *pieces, uns
  * Waits while the peer has hundreds of descriptors that it has not asked for. */
 int link_send_fd(struct link *link, uint64_t id, int fd);
 
-/* Receives the descriptor that was sent as `id`; the caller owns it. */
+/* Receives the descriptor that was sent as `id`; the caller owns it. -EMFILE: this process had no room for it. */
 int link_recv_fd(struct link *link, uint64_t id, int timeout_ms);

@@ -89,7 +89,11 @@ static bool fds_keep(const struct cmsghdr *c, int fds[FDS_PER_MESSAGE], unsigned
 	return many;
 }
 
-/* Receives one message without blocking. -EAGAIN: none; -EPIPE: the peer has closed. */
+/*
+ * Receives one message without blocking. -EAGAIN: none; -EPIPE: the peer has closed. -EMFILE: the message is complete, but
+ * this process had no room for its descriptors. The kernel cuts them off then, too; but descriptors that exceed the
+ * maximum of a message would have filled the control buffer.
+ */
 static int message_receive(int fd, struct message *m, int fds[FDS_PER_MESSAGE], unsigned *nfds)
 {
 	struct iovec iov = {m, sizeof *m};
@@ -110,9 +114,10 @@ static int message_receive(int fd, struct message *m, int fds[FDS_PER_MESSAGE], 
 			many |= fds_keep(c, fds, nfds);
 	if (n == sizeof *m && !many && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return 0;
+	bool short_of_fds = n == sizeof *m && !(msg.msg_flags & MSG_TRUNC) && *nfds < FDS_PER_MESSAGE;
 	fds_close(fds, *nfds);
 	*nfds = 0;
-	return n ? -EPROTO : -EPIPE;
+	return short_of_fds ? -EMFILE : n ? -EPROTO : -EPIPE;
 }
 
 int unix_receive_fd(int fd, uint64_t *id, uint64_t deadline)
@@ -139,10 +144,12 @@ int unix_receive_fd(int fd, uint64_t *id, uint64_t deadline)
 	return -EPROTO;
 }
 
+/* fd: or -errno. */
 static int fd_keep(struct link *l, uint64_t id, int fd)
 {
 	if (l->nfds == 2 * FDS_MAX) {
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		return link_break(l, -EPROTO, "the peer sent %d descriptors that no frame mentions", 2 * FDS_MAX);
 	}
 	l->fds[l->nfds++] = (struct waiting_fd){id, fd};
@@ -151,12 +158,15 @@ static int fd_keep(struct link *l, uint64_t id, int fd)
 
 static int lane_take(struct link *l, uint64_t number, int fd)
 {
+	struct lane *lane = NULL;
 	int err;
 
 	if (!l->server || number != l->nlanes || number >= LINK_LANES || memory_check(fd, lane_bytes(l->ring_size)))
 		err = link_break(l, -EPROTO, "the client announced an impossible lane");
-	else if ((err = link_map_lane(l, (unsigned)number, fd)))
+	else if ((err = lane_map(l, (unsigned)number, fd, &lane)))
 		link_break(l, err, "a lane could not be mapped: %s", strerror(-err));
+	else
+		lane_enter(l, lane);
 	close(fd);
 	return err;
 }
@@ -181,11 +191,15 @@ static int message_take_next(struct link *l)
 	if (l->hung_up)
 		return -EPIPE;
 	err = message_receive(l->fd, &m, fds, &nfds);
-	if (!err)
+	if (err == -EMFILE && m.kind == UNIX_FD)
+		err = fd_keep(l, m.id, -EMFILE); /* an error of the call that asks for it */
+	else if (!err)
 		err = message_take(l, &m, fds, nfds);
 	if (!err || err == -EAGAIN)
 		return err;
 	l->hung_up = true;
+	if (err == -EMFILE)
+		return link_break(l, err, "a lane could not be received: %s", strerror(-err));
 	return err == -EPROTO ? link_break(l, err, "a control message was cut off") : -EPIPE;
 }
 

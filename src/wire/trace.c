@@ -1,4 +1,5 @@
 /* GANGWAY_TRACE: formats each call as one line and writes it to stderr or to a file. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -46,10 +47,13 @@ static void open_output(void)
 	if (!to || !*to || !strcmp(to, "0"))
 		return;
 	verbose = !strcmp(to, "2");
-	if (verbose || !strcmp(to, "1"))
+	if (verbose || !strcmp(to, "1")) {
 		fd = fcntl(2, F_DUPFD_CLOEXEC, 3);
-	else
+		if (fd < 0 && errno == EMFILE)
+			fd = 2;
+	} else {
 		fd = open(to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	}
 }
 
 bool trace_on(void)

@@ -101,6 +101,7 @@ static struct link *shared_link(void)
 {
 	static struct link *l;
 	struct link_memory m = {.fds = {-1, -1, -1}, .nwords = WORDS, .size = {ARENA, ARENA}};
+	struct lane *lane;
 	int fd, pair[2];
 
 	if (l)
@@ -112,8 +113,9 @@ static struct link *shared_link(void)
 		abort();
 	link_memory_give(&m, l);
 	fd = memory_create("lane", lane_bytes(RING));
-	if (fd < 0 || link_map_lane(l, 0, fd))
+	if (fd < 0 || lane_map(l, 0, fd, &lane))
 		abort();
+	lane_enter(l, lane);
 	close(fd);
 	l->arena[BULK_UP].base = malloc(ARENA);
 	l->arena[BULK_UP].size = ARENA;

@@ -109,12 +109,13 @@ static CUresult client_open(const char *address, char *why, size_t size)
 		config.spin_us = 10000;
 	config.spin_us = env_number(ENV_SPIN_US, ENV_SPIN_US_MAX, config.spin_us);
 	config.extras = extra_connections();
-	if (link_connect(&link, address, &config, error)) {
+	int err = link_connect(&link, address, &config, error);
+	if (err) {
 		if (strncmp(error, address, strlen(address)))
 			snprintf(why, size, "%s: %s", address, error);
 		else
 			snprintf(why, size, "%s", error);
-		return CUDA_ERROR_NO_DEVICE;
+		return errno_result(err);
 	}
 	if (!link_large_enough(link)) {
 		snprintf(why, size, "%s: the server grants too little memory to work with", address);

@@ -14,6 +14,7 @@
  */
 #include "server/memory/hostmem.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -170,11 +171,16 @@ static bool range_reserve(struct session *s, const struct wire_host *a)
 	return true;
 }
 
-/* An address that the client may still name must not become the worker's own memory: better no worker than that. */
+/*
+ * An address that the client may still name must not become the worker's own memory: better no worker than that.  Without
+ * memory for a new mapping, the old one stays, inaccessible.
+ */
 static void host_range_vacate(struct session *s, uint64_t address, uint64_t size, bool reserved)
 {
-	if (mmap((void *)(uintptr_t)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-		    -1, 0) == MAP_FAILED)
+	void *p = (void *)(uintptr_t)address;
+
+	if (mmap(p, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED &&
+		mprotect(p, size, PROT_NONE))
 		abort();
 	if (!reserved)
 		vacated_add(s, address, address + size);
@@ -222,8 +228,10 @@ void serve_host_map(const struct cuda_ops *ops, struct msg *m)
 	int fd = a.id ? link_recv_fd(m->session->link, a.id, FD_WAIT_MS) : -1;
 	bool reserved = range_in_window(m->session, &a);
 	r = calloc(1, sizeof *r);
-	if (!r || !address_range_valid(&a) || host_range_overlaps(m->session, &a) ||
-		(a.id ? fd < 0 || memory_holds(fd, a.size) : !reserved && link_peer(m->session->link)->local))
+	if (!r || fd == -EMFILE)
+		msg_result(m, r ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_OUT_OF_MEMORY);
+	else if (!address_range_valid(&a) || host_range_overlaps(m->session, &a) ||
+		 (a.id ? fd < 0 || memory_holds(fd, a.size) : !reserved && link_peer(m->session->link)->local))
 		msg_result(m, CUDA_ERROR_INVALID_VALUE);
 	else
 		msg_result(m, host_memory_map(m->session, &a, reserved, fd));

@@ -3,6 +3,7 @@
  *
  * The driver judges a descriptor that a client sends; the worker passes it on and closes it.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "server/session/message.h"
@@ -46,7 +47,7 @@ void serve_share_in(const struct cuda_ops *ops, struct msg *m)
 	int fd = link_recv_fd(m->session->link, a.id, FD_WAIT_MS);
 	void *os = (void *)(intptr_t)fd;
 	if (fd < 0)
-		msg_result(m, CUDA_ERROR_INVALID_VALUE);
+		msg_result(m, fd == -EMFILE ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_INVALID_VALUE);
 	else if (a.pool)
 		msg_result(m, ops->cuMemPoolImportFromShareableHandle((CUmemoryPool *)out, os, a.type, a.flags));
 	else

@@ -43,6 +43,7 @@ static bool window_try(uint64_t at, uint64_t size)
 	void *want = (void *)(uintptr_t)at, *p = mmap(want, size, PROT_NONE, how, -1, 0);
 	struct wire_host a = {.address = at, .size = size};
 
+	host_table()->window_tried |= p != MAP_FAILED || errno != ENOMEM;
 	if (p == want && !call_sync(WIRE_WINDOW, &a, sizeof a, NULL, 0, NULL, 0)) {
 		host_table()->window_size = size;
 		host_table()->window = at;
@@ -53,7 +54,10 @@ static bool window_try(uint64_t at, uint64_t size)
 	return false;
 }
 
-/* Tries addresses until one is free on both sides: sanitizers and some programs use up one place or another. */
+/*
+ * Tries addresses until one is free on both sides: sanitizers and some programs use up one place or another.  A process
+ * that is short of memory tries again at the next allocation.
+ */
 static bool window_open(void)
 {
 	static const struct {
@@ -66,11 +70,11 @@ static bool window_open(void)
 		{0x1000000000, 1ull << 36},
 	};
 
-	for (size_t i = 0; i < sizeof places / sizeof *places && !host_table()->window && !host_table()->window_tried;
-		i++)
+	if (host_table()->window || host_table()->window_tried)
+		return host_table()->window != 0;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		if (window_try(places[i].at, places[i].size))
 			break;
-	host_table()->window_tried = true;
 	return host_table()->window != 0;
 }
 
@@ -120,8 +124,9 @@ CUresult hostmem_share(int fd, uint64_t at, size_t size)
 	struct wire_host a = {
 		.address = at, .size = size, .id = atomic_fetch_add(&host_table()->descriptor_ids, 1) + 1};
 
-	if (link_send_fd(client->link, a.id, fd))
-		return client_lost();
+	int err = link_send_fd(client->link, a.id, fd);
+	if (err)
+		return client_failed(err);
 	return call_sync(WIRE_HOST_MAP, &a, sizeof a, NULL, 0, NULL, 0);
 }
 
@@ -223,7 +228,7 @@ static CUresult host_range_map_tcp(struct host_range *h)
 
 	if (!asked && (h->mapped > IMPLICIT_MIRROR || host_table()->implicit_bytes + h->mapped > IMPLICIT_MIRRORS))
 		return host_range_map_private(h);
-	r = window_open() ? host_range_map_mirrored(h) : CUDA_ERROR_NOT_SUPPORTED;
+	r = window_open() ? host_range_map_mirrored(h) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (!asked && r)
 		return host_range_map_private(h);
 	h->implicit = !asked;
@@ -250,8 +255,10 @@ CUresult hostmem_allocate(size_t size, unsigned flags, enum host_kind kind, uint
 	pthread_mutex_lock(&host_table()->alloc_lock);
 	if (!client->local)
 		r = host_range_map_tcp(h);
-	else
-		r = window_open() ? host_range_map_shared(h) : host_range_map_private(h);
+	else if (window_open())
+		r = host_range_map_shared(h);
+	else /* the device must reach managed memory */
+		r = kind == HOST_MANAGED ? CUDA_ERROR_OUT_OF_MEMORY : host_range_map_private(h);
 	if (r == CUDA_SUCCESS && link_error(client->link, NULL)) /* host memory of a lost device is of no use */
 		r = client_lost();
 	if (!r) {

@@ -35,7 +35,7 @@ CUresult share_out(void *fd, uint64_t object, bool pool, unsigned type, unsigned
 		return r;
 	received = link_recv_fd(client->link, a.id, FD_WAIT_MS);
 	if (received < 0)
-		return client_lost();
+		return client_failed(received);
 	memcpy(fd, &received, sizeof received);
 	return CUDA_SUCCESS;
 }
@@ -52,8 +52,9 @@ CUresult share_in(uint64_t *object, void *os, bool pool, unsigned type, unsigned
 		return CUDA_ERROR_INVALID_VALUE;
 	if (fcntl((int)(intptr_t)os, F_GETFD) < 0)
 		return CUDA_ERROR_UNKNOWN;
-	if (link_send_fd(client->link, a.id, (int)(intptr_t)os))
-		return client_lost();
+	int err = link_send_fd(client->link, a.id, (int)(intptr_t)os);
+	if (err)
+		return client_failed(err);
 	return call_sync(WIRE_SHARE_IN, &a, sizeof a, NULL, 0, &(struct wire_piece){object, sizeof *object}, 1);
 }
 

@@ -1,6 +1,8 @@
 /* Sends calls to the worker: lanes, posting, asking, and what happens when the link breaks. */
 #include "backend/remote/session/call.h"
+#include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include "backend/remote/memory/mirror.h"
 #include "backend/remote/session/stats.h"
 #include "util/tsan_order.h"
@@ -11,6 +13,7 @@ struct client *client;
 
 __thread const _Atomic(uint64_t) *call_context;
 static __thread struct lane *thread_lane __attribute__((tls_model("initial-exec")));
+static __thread int thread_lane_error; /* why this thread has no lane: -errno */
 
 /* Of the process, not of a client: closes the lane of a thread that ends. */
 static pthread_key_t lane_key;
@@ -57,7 +60,7 @@ void call_detach(struct client *c)
 
 struct lane *call_lane(void)
 {
-	if (!thread_lane && !lane_open(client->link, &thread_lane))
+	if (!thread_lane && !(thread_lane_error = lane_open(client->link, &thread_lane)))
 		pthread_setspecific(lane_key, thread_lane);
 	return thread_lane;
 }
@@ -68,9 +71,37 @@ CUresult client_lost(void)
 {
 	char text[LINK_ERROR_TEXT];
 
+	if (!link_error(client->link, text) && !thread_lane && thread_lane_error)
+		return client_failed(thread_lane_error);
 	if (link_error(client->link, text) && !atomic_exchange(&client->lost_noted, true))
 		trace_note("the device is lost: %s", text);
 	return CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
+CUresult errno_result(int err)
+{
+	switch (-err) {
+	case ENOMEM:
+	case ENOBUFS:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	case EAGAIN: /* no thread, or no lane */
+	case EMFILE:
+	case ENFILE:
+	case ETOOMANYREFS:
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	default:
+		return CUDA_ERROR_NO_DEVICE;
+	}
+}
+
+CUresult client_failed(int err)
+{
+	CUresult r = errno_result(err);
+
+	if (client_broken() || r == CUDA_ERROR_NO_DEVICE)
+		return client_lost();
+	trace_note("this process lacks resources for the call: %s", strerror(-err));
+	return r;
 }
 
 CUresult client_reject_reply(void)

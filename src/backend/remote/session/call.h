@@ -66,6 +66,13 @@ CUresult call_flush(void);
 
 /* The result of every call on a broken link; writes the reason to the trace once. */
 CUresult client_lost(void);
+
+/* CUDA's code for a lack of resources in this process: CUDA_ERROR_NO_DEVICE if `err` (-errno) is something else. */
+CUresult errno_result(int err);
+
+/* A function of the transport failed: the error above with a line in the trace, or client_lost(). */
+CUresult client_failed(int err);
+
 /* A reply of the server is a protocol error: breaks the link.  Returns what client_lost does. */
 CUresult client_reject_reply(void);
 /* Whether the link is broken: one load, for calls that send nothing. */
