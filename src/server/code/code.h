@@ -11,8 +11,8 @@ bool attributes_in(struct msg *m, CUlaunchAttribute *a, unsigned count);
 /* The bytes of an image, with a NUL behind them; NULL: the worker does not have it. */
 const void *images_find(struct session *s, const struct wire_image *name);
 
-/* Adds bytes that came with a frame.  False: their hash is not the one in the name, or there is no memory. */
-bool images_add(struct session *s, const struct wire_image *name, const void *bytes);
+/* Adds bytes that came with a frame.  0, -ENOMEM, or -EINVAL: their hash is not the one in the name. */
+int images_add(struct session *s, const struct wire_image *name, const void *bytes);
 
 /* ---- image_store.c: images kept for later sessions, in a folder of the server's user ---- */
 

@@ -1,4 +1,5 @@
 /* Images of this session: arriving in parts, or complete and checked against the hash that names them. */
+#include <errno.h>
 #include <stdlib.h>
 #include "server/code/code.h"
 
@@ -84,20 +85,20 @@ static bool image_complete(struct session *s, struct session_image *i)
 }
 
 /* Copies the bytes before it hashes them: the client can still change the original. */
-bool images_add(struct session *s, const struct wire_image *name, const void *bytes)
+int images_add(struct session *s, const struct wire_image *name, const void *bytes)
 {
 	struct session_image *i = image_find(s, name);
 
 	if (i && i->complete)
-		return true;
+		return 0;
 	if (!i)
 		i = image_add(s, name);
 	if (i && !i->bytes)
 		i->bytes = calloc(1, name->size + 1);
 	if (!i || !i->bytes)
-		return false;
+		return -ENOMEM;
 	memcpy(i->bytes, bytes, name->size);
-	return image_complete(s, i);
+	return image_complete(s, i) ? 0 : -EINVAL;
 }
 
 /* Memory for images that are still arriving, which a client that never completes them must not exceed. */

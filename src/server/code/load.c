@@ -1,4 +1,5 @@
 /* Loads modules and libraries from images that the client names by their hash. */
+#include <errno.h>
 #include <stdlib.h>
 #include "abi/fatbin.h"
 #include "image/image.h"
@@ -32,8 +33,9 @@ static void inline_image_add(struct msg *m, const struct wire_image *names, unsi
 		m->broken = true;
 		return;
 	}
-	if (!images_add(m->session, names, base + m->frame.pieces[0].offset))
-		m->error = CUDA_ERROR_INVALID_IMAGE;
+	int err = images_add(m->session, names, base + m->frame.pieces[0].offset);
+	if (err)
+		m->error = err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
 }
 
 /* The number of missing parts. */

@@ -220,13 +220,16 @@ CUresult remote_cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mod
 {
 	CUresult r;
 	struct stream *s = stream_find(handle, &r);
+	CUgraph unwanted;
 
 	if (!s)
 		return r;
 	if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = call_cuStreamBeginCapture_v2(handle, CU_STREAM_CAPTURE_MODE_RELAXED);
-	return r ? r : capture_begin(s, mode);
+	if (!r && (r = capture_begin(s, mode)) && !call_cuStreamEndCapture(handle, &unwanted))
+		call_cuGraphDestroy(unwanted);
+	return r;
 }
 
 CUresult remote_cuStreamBeginCapture(CUstream handle)
@@ -276,7 +279,9 @@ CUresult remote_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 	if (id && capture_of_other_thread(id))
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 	r = call_cuStreamEndCapture(handle, graph ? graph : &unwanted);
-	if (r == CUDA_SUCCESS || r == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || r == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+	if (r == CUDA_SUCCESS || r == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+		r == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || r == CUDA_ERROR_OUT_OF_MEMORY ||
+		r == CUDA_ERROR_DEVICE_UNAVAILABLE)
 		capture_end(id);
 	return r;
 }

@@ -18,6 +18,7 @@
  * Other threads may write to their own data on the first and last page at any time.  They must not write to the range
  * itself while it is registered or unregistered: a page is copied and then replaced.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -43,7 +44,7 @@ static bool maps_line_convertible(const char *line, unsigned long long *from, un
 	return !strncmp(perms, "rw-p", 4) && !inode && strcmp(name, "[heap]") && strncmp(name, "[stack", 6);
 }
 
-/* 1: all pages can be converted; 0: all can be read, but some cannot be converted; -1: some cannot be read. */
+/* 1: all pages can be converted; 0: all can be read, but some cannot be converted; -EFAULT: some cannot be read; -ENOMEM. */
 static int pages_convertible(uint64_t from, uint64_t to)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -51,21 +52,25 @@ static int pages_convertible(uint64_t from, uint64_t to)
 	char *line = NULL;
 	size_t room = 0;
 	int convertible = 1;
-	bool readable;
+	bool readable, hole = false;
 
-	while (f && from < to && getline(&line, &room, f) > 0) {
+	if (!f)
+		return -ENOMEM;
+	while (from < to && getline(&line, &room, f) > 0) {
 		bool private = maps_line_convertible(line, &start, &end, &readable);
 		if (sscanf(line, "%llx-%llx", &start, &end) != 2 || end <= from)
 			continue;
-		if (start > from || !readable)
+		hole = start > from || !readable;
+		if (hole)
 			break;
 		convertible &= private;
 		from = end;
 	}
+	if (from < to)
+		convertible = hole || feof(f) ? -EFAULT : -ENOMEM;
 	free(line);
-	if (f)
-		fclose(f);
-	return from < to ? -1 : convertible;
+	fclose(f);
+	return convertible;
 }
 
 /* ---- the parts of a registration ---- */
@@ -172,7 +177,9 @@ static CUresult host_register(uint64_t address, size_t size, unsigned flags)
 	int convertible = pages_convertible(address & -PAGE, (address + size + PAGE - 1) & -PAGE);
 	bool convert = register_converts(size, convertible), ended;
 	struct host_pages none;
-	CUresult r = convertible < 0 ? CUDA_ERROR_INVALID_VALUE : hostmem_enter(address, size, flags);
+	CUresult r = convertible == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY
+		     : convertible < 0      ? CUDA_ERROR_INVALID_VALUE
+					    : hostmem_enter(address, size, flags);
 
 	if (r || (!convert && !(flags & CU_MEMHOSTREGISTER_DEVICEMAP)))
 		return r;

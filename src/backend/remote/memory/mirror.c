@@ -197,7 +197,8 @@ void mirror_pull(void)
 		return;
 	pthread_mutex_lock(&mirror_table()->lock);
 	if (mirror_changed(&now)) {
-		mirror_pull_locked();
+		if (mirror_pull_locked() == CUDA_ERROR_OUT_OF_MEMORY) /* the server reports changes once */
+			link_reject(client->link, "changes of managed memory were lost: out of memory");
 		mirror_table()->seen = now;
 	}
 	pthread_mutex_unlock(&mirror_table()->lock);

@@ -3,7 +3,7 @@
 #include "backend/remote/wait/wait.h"
 #include "backend/remote/memory/memory.h"
 
-static CUresult pool_memory_note(CUresult r, const CUdeviceptr *dptr, size_t size, CUstream handle)
+static CUresult pool_memory_note(CUresult r, CUdeviceptr *dptr, size_t size, CUstream handle)
 {
 	CUresult unused;
 	struct stream *s = r ? NULL : stream_find(handle, &unused);
@@ -12,7 +12,12 @@ static CUresult pool_memory_note(CUresult r, const CUdeviceptr *dptr, size_t siz
 		return r;
 	if (s)
 		stream_note_posted(s);
-	return memory_note(*dptr, size, s && s->capturing ? RANGE_GRAPH : RANGE_POOL);
+	r = memory_note(*dptr, size, s && s->capturing ? RANGE_GRAPH : RANGE_POOL);
+	if (r) {
+		call_cuMemFreeAsync(*dptr, handle);
+		*dptr = 0;
+	}
+	return r;
 }
 
 CUresult remote_cuMemAllocAsync(CUdeviceptr *dptr, size_t size, CUstream stream)

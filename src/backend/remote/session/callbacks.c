@@ -115,12 +115,30 @@ static void event_handle(const struct frame *f)
 	event_finish(&v, up, pushed);
 }
 
-static void *callback_thread(void *unused)
+static CUresult callbacks_listen(void)
+{
+	struct frame reply;
+	CUresult r;
+
+	if (!call_reserve(callbacks()->lane, 0))
+		return client_lost();
+	r = call_ask(callbacks()->lane, WIRE_LISTEN, 0, &callbacks()->done_words, 1, &reply);
+	call_release_reply(callbacks()->lane);
+	return r;
+}
+
+/* The thread exists before the server is asked: the server waits for the answer to each event that it sends. */
+static void *callback_thread(void *start)
 {
 	static const _Atomic(uint64_t) no_calls = WIRE_CONTEXT_CALLBACK; /* CUDA forbids calls from callbacks */
+	_Atomic uint32_t *listens = start;                               /* the caller's: gone once it is set */
+	CUresult r = callbacks_listen();
 	struct frame f;
 
-	(void)unused;
+	atomic_store(listens, r + 1);
+	futex_wake_all(listens);
+	if (r)
+		return NULL;
 	call_context = &no_calls;
 	while (!lane_wait_reply(callbacks()->lane, &f, -1)) {
 		if (f.size < sizeof(struct wire_event)) {
@@ -132,31 +150,48 @@ static void *callback_thread(void *unused)
 	return NULL;
 }
 
-static CUresult callback_thread_start(void)
+static CUresult callback_thread_run(void)
 {
-	struct frame reply;
+	_Atomic uint32_t listens = 0; /* 1 + the result of callbacks_listen() */
 	sigset_t all, old;
 	pthread_t thread;
+	int err;
+
+	sigfillset(&all); /* signals are for the threads of the application */
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	err = pthread_create(&thread, NULL, callback_thread, &listens);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	while (!atomic_load(&listens))
+		futex_wait(&listens, 0, FOREVER);
+	if (atomic_load(&listens) == 1)
+		pthread_detach(thread);
+	else
+		pthread_join(thread, NULL);
+	return atomic_load(&listens) - 1;
+}
+
+/* A failure leaves nothing behind: the next call that may lead to a callback tries again. */
+static CUresult callback_thread_start(void)
+{
+	struct callback_table *t = callbacks();
 	size_t room;
 	CUresult r;
 
-	if (lane_open(client->link, &callbacks()->lane) ||
-		bulk_alloc(client->link, BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &callbacks()->done_words))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	memset((char *)bulk_base(client->link, BULK_UP, &room) + callbacks()->done_words.offset, 0,
-		callbacks()->done_words.size);
-	if (!call_reserve(callbacks()->lane, 0))
-		return client_lost();
-	r = call_ask(callbacks()->lane, WIRE_LISTEN, 0, &callbacks()->done_words, 1, &reply);
-	call_release_reply(callbacks()->lane);
+	int err = lane_open(client->link, &t->lane);
+	if (err)
+		return client_failed(err);
+	r = bulk_alloc(client->link, BULK_UP, WIRE_SLOTS * sizeof(uint32_t), &t->done_words) ? CUDA_ERROR_OUT_OF_MEMORY
+											     : CUDA_SUCCESS;
+	if (!r) {
+		memset((char *)bulk_base(client->link, BULK_UP, &room) + t->done_words.offset, 0, t->done_words.size);
+		r = callback_thread_run();
+		if (r)
+			bulk_free(client->link, BULK_UP, t->done_words);
+	}
 	if (r)
-		return r;
-	sigfillset(&all); /* signals are for the threads of the application */
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	r = pthread_create(&thread, NULL, callback_thread, NULL) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!r)
-		pthread_detach(thread);
+		lane_close(t->lane);
 	return r;
 }
 
@@ -165,9 +200,8 @@ CUresult callbacks_start(void)
 	CUresult r;
 
 	pthread_mutex_lock(&callbacks()->lock);
-	if (callbacks()->started == CUDA_ERROR_NOT_INITIALIZED)
-		callbacks()->started = callback_thread_start();
-	r = callbacks()->started;
+	r = callbacks()->started ? callback_thread_start() : CUDA_SUCCESS;
+	callbacks()->started = r ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
 	pthread_mutex_unlock(&callbacks()->lock);
 	return r;
 }

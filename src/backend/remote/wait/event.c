@@ -124,18 +124,30 @@ static CUresult event_add(CUevent handle, bool foreign)
 	return r;
 }
 
+/* Without a record the server's event goes, too. */
+static CUresult event_add_created(CUevent *event, bool foreign)
+{
+	CUresult r = event_add(*event, foreign);
+
+	if (r) {
+		call_cuEventDestroy_v2(*event);
+		*event = NULL;
+	}
+	return r;
+}
+
 CUresult remote_cuEventCreate(CUevent *phEvent, unsigned int flags)
 {
 	CUresult r = call_cuEventCreate(phEvent, flags);
 
-	return r ? r : event_add(*phEvent, flags & CU_EVENT_INTERPROCESS);
+	return r ? r : event_add_created(phEvent, flags & CU_EVENT_INTERPROCESS);
 }
 
 CUresult remote_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
 	CUresult r = call_cuIpcOpenEventHandle(phEvent, handle);
 
-	return r ? r : event_add(*phEvent, true);
+	return r ? r : event_add_created(phEvent, true);
 }
 
 CUresult remote_cuEventDestroy_v2(CUevent handle)

@@ -77,9 +77,11 @@ CUresult remote_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flag
 	if (!c)
 		return context_none();
 	r = call_cuStreamCreateWithPriority(phStream, flags, priority);
-	if (!r && !stream_add(c, (uintptr_t)*phStream, flags, priority_clamp(priority)))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	return r;
+	if (r || stream_add(c, (uintptr_t)*phStream, flags, priority_clamp(priority)))
+		return r;
+	call_cuStreamDestroy_v2(*phStream);
+	*phStream = NULL;
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult remote_cuStreamCreate(CUstream *phStream, unsigned int flags)

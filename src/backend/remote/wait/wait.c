@@ -2,7 +2,8 @@
 #include <errno.h>
 #include "backend/remote/wait/wait.h"
 
-#define PUSH_INTERVAL_MS 50 /* how often a waiting thread sends what other threads have written */
+#define PUSH_INTERVAL_MS 50   /* how often a waiting thread sends what other threads have written */
+#define WAKE_AGAIN_MS    1000 /* how long a thread sleeps before it asks for a wake-up again, at first */
 
 CUresult wait_post(const struct wait_target *t, unsigned op)
 {
@@ -28,15 +29,22 @@ static int post_wake_once(void *arg)
 	return wait_post(t, WIRE_WAKE) ? -EPIPE : 0;
 }
 
+/*
+ * A worker without memory for the wake-up reports the error and sets the word at once, but the device may still write
+ * an earlier value after that, and then this one without waking anybody.  So the request is repeated, less and less often.
+ */
 CUresult wait_reached(const struct wait_target *target)
 {
 	struct wait_target t = *target;
-	int e = -ETIMEDOUT;
+	bool woken = t.wake_posted || !client->local; /* over TCP the link wakes sleepers itself */
+	int e = -ETIMEDOUT, patience = woken ? -1 : WAKE_AGAIN_MS;
 
-	t.wake_posted |= !client->local; /* over TCP the link wakes sleepers itself */
+	t.wake_posted = woken;
 	while (e == -ETIMEDOUT && value_waits_push())
 		e = word_wait(client->link, t.signal.word, t.signal.value, PUSH_INTERVAL_MS, post_wake_once, &t);
-	if (e == -ETIMEDOUT)
-		e = word_wait(client->link, t.signal.word, t.signal.value, -1, post_wake_once, &t);
+	for (; e == -ETIMEDOUT; patience = patience < WAKE_AGAIN_MS << 12 ? 2 * patience : patience) {
+		e = word_wait(client->link, t.signal.word, t.signal.value, patience, post_wake_once, &t);
+		t.wake_posted = woken;
+	}
 	return e ? client_lost() : CUDA_SUCCESS;
 }
