@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,13 +19,8 @@
 #define PAGE_MAGIC  0x3165676173756767ull /* "ggusage1" */
 #define KINDS_MAX   4                     /* kinds of one process */
 #define ENTRIES_MAX 4096                  /* pages of a kind that are read */
-#define SWEEP_TURNS 16                    /* each sweep checks one sixteenth of the links */
+#define SWEEP_TURNS 16                    /* each sweep checks one sixteenth of the pages */
 #define SLOT_NS     66666667ull
-#define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
 
 struct usage {
 	struct usage_page *page;
@@ -65,13 +61,13 @@ static unsigned long long pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : (unsigned long long)st.st_ino;
 }
 
-static void link_format_name(char *name, size_t size, const char *kind, int pid, unsigned long long space)
+static void page_format_name(char *name, size_t size, const char *kind, int pid, unsigned long long space)
 {
 	snprintf(name, size, "%s-%d-%llu", kind, pid, space);
 }
 
-/* Parse the name of a link: returns the pid, and the length of the kind. Returns 0 for names of other namespaces or forms. */
-static int link_parse_name(const char *name, unsigned long long space, size_t *kind)
+/* Parse the name of a page: returns the pid, and the length of the kind. Returns 0 for names of other namespaces or forms. */
+static int page_parse_name(const char *name, unsigned long long space, size_t *kind)
 {
 	const char *at = strchr(name, '-');
 	char *end;
@@ -87,16 +83,16 @@ static int link_parse_name(const char *name, unsigned long long space, size_t *k
 }
 
 /*
- * Remove the link of a dead process. Checking all links each time would cost too much: each new process adds one link and
+ * Remove the page of a dead process. Checking all pages each time would cost too much: each new process adds one page and
  * checks a sixteenth of them, so that their number stays small.
  */
-static void sweep_link(int folder, const char *name, int pid, unsigned turn)
+static void page_sweep(int folder, const char *name, int pid, unsigned turn)
 {
 	if ((unsigned)pid % SWEEP_TURNS == turn % SWEEP_TURNS && kill(pid, 0) && errno == ESRCH)
 		unlinkat(folder, name, 0);
 }
 
-/* Sweep all links and close the folder. */
+/* Sweep all pages and close the folder. */
 static void folder_sweep(int folder)
 {
 	unsigned long long space = pid_namespace();
@@ -107,9 +103,9 @@ static void folder_sweep(int folder)
 	if (!dir)
 		close(folder);
 	while (dir && (e = readdir(dir))) {
-		int pid = link_parse_name(e->d_name, space, &kind);
+		int pid = page_parse_name(e->d_name, space, &kind);
 		if (pid)
-			sweep_link(folder, e->d_name, pid, (unsigned)getpid());
+			page_sweep(folder, e->d_name, pid, (unsigned)getpid());
 	}
 	if (dir)
 		closedir(dir);
@@ -117,20 +113,17 @@ static void folder_sweep(int folder)
 
 /* ---- publishing ---- */
 
-static struct usage_page *page_create(const char *kind, int *fd)
+/* Fills a new file, whose lock says that the process is alive. */
+static struct usage_page *page_fill(int fd, const char *kind)
 {
 	struct usage_page *p;
 
-	*fd = memfd_create("gangway-usage", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0)
+	/* Not ftruncate(): a sandboxed worker may not truncate files of this folder. */
+	if (flock(fd, LOCK_EX | LOCK_NB) || posix_fallocate(fd, 0, sizeof *p))
 		return NULL;
-	p = ftruncate(*fd, sizeof *p) ? MAP_FAILED : mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-	/* Older kernels lack F_SEAL_FUTURE_WRITE; without it, other processes of this user could write to the page. */
-	if (p == MAP_FAILED ||
-		(fcntl(*fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) && fcntl(*fd, F_ADD_SEALS, SEALS))) {
-		close(*fd);
+	p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
 		return NULL;
-	}
 	p->size = sizeof *p;
 	p->pid = (uint32_t)getpid();
 	snprintf(p->kind, sizeof p->kind, "%s", kind);
@@ -138,14 +131,24 @@ static struct usage_page *page_create(const char *kind, int *fd)
 	return p;
 }
 
-static bool page_link(int folder, const char *kind, int fd)
+/* The page appears complete, by rename; readers ignore names that begin with a dash. */
+static struct usage_page *page_create(int folder, const char *kind, int *fd)
 {
-	char name[64], target[64];
+	char draft[66] = "-", *name = draft + 1;
+	struct usage_page *p = NULL;
 
-	link_format_name(name, sizeof name, kind, getpid(), pid_namespace());
-	snprintf(target, sizeof target, "/proc/%d/fd/%d", getpid(), fd);
-	unlinkat(folder, name, 0); /* left by an earlier process with our pid */
-	return !symlinkat(target, folder, name);
+	page_format_name(name, sizeof draft - 1, kind, getpid(), pid_namespace());
+	unlinkat(folder, draft, 0); /* left by an earlier process with our pid */
+	*fd = openat(folder, draft, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+	if (*fd >= 0)
+		p = page_fill(*fd, kind);
+	if (p && !renameat(folder, draft, folder, name))
+		return p;
+	if (p)
+		munmap(p, sizeof *p);
+	if (*fd >= 0)
+		unlinkat(folder, draft, 0);
+	return NULL;
 }
 
 static struct usage *usage_create(const char *kind)
@@ -154,11 +157,11 @@ static struct usage *usage_create(const char *kind)
 	int folder = u ? folder_open(true) : -1, fd = -1;
 
 	if (folder >= 0)
-		u->page = page_create(kind, &fd);
-	if (u && u->page && page_link(folder, kind, fd)) {
+		u->page = page_create(folder, kind, &fd);
+	if (u && u->page) {
 		folder_sweep(folder);
 		pthread_mutex_init(&u->lock, NULL);
-		return u; /* keep the descriptor open, because the link leads to it */
+		return u; /* keep the descriptor open, because it holds the lock */
 	}
 	if (fd >= 0)
 		close(fd);
@@ -260,23 +263,19 @@ void usage_end(struct usage *u, int device, enum usage_work work)
 
 /* ---- reading ---- */
 
-/* Returns 1 if the page was read, 0 if it is invalid or its process is dead, -1 if it cannot be accessed. */
-static int page_read(const char *target, int pid, const char *kind, struct usage_page *page)
+/*
+ * Returns 1 if the page was read, 0 if it is invalid or its process is dead, -1 if it cannot be accessed. A page that can
+ * be locked belongs to a dead process, even if another process has the same pid now.
+ */
+static int page_read(int folder, const char *name, int pid, const char *kind, struct usage_page *page)
 {
-	char want[64];
 	struct stat st;
-	int number, r = 0;
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = 0;
 
-	if (sscanf(target, "/proc/%*d/fd/%d", &number) != 1)
-		return 0;
-	snprintf(want, sizeof want, "/proc/%d/fd/%d", pid, number);
-	if (strcmp(want, target))
-		return 0;
-	int fd = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH ? 0 : -1;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == sizeof *page &&
-		(fcntl(fd, F_GET_SEALS) & SEALS) == SEALS && pread(fd, page, sizeof *page, 0) == sizeof *page)
+		return errno == ELOOP ? 0 : -1;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == sizeof *page && flock(fd, LOCK_SH | LOCK_NB) &&
+		errno == EWOULDBLOCK && pread(fd, page, sizeof *page, 0) == sizeof *page)
 		r = page->magic == PAGE_MAGIC && page->size == sizeof *page && page->pid == (uint32_t)pid &&
 		    !strncmp(page->kind, kind, sizeof page->kind);
 	close(fd);
@@ -287,16 +286,11 @@ static int page_read(const char *target, int pid, const char *kind, struct usage
 	return r;
 }
 
-/* The same for a link, which is removed if the result is 0. */
-static int link_read(int folder, const char *name, int pid, const char *kind, struct usage_page *page)
+/* The same; the page is removed if the result is 0. */
+static int page_read_or_remove(int folder, const char *name, int pid, const char *kind, struct usage_page *page)
 {
-	char target[64];
-	ssize_t len = readlinkat(folder, name, target, sizeof target - 1);
+	int r = kill(pid, 0) && errno == ESRCH ? 0 : page_read(folder, name, pid, kind, page);
 
-	if (len <= 0)
-		return -1;
-	target[len] = 0;
-	int r = page_read(target, pid, kind, page);
 	if (!r)
 		unlinkat(folder, name, 0);
 	return r;
@@ -316,10 +310,10 @@ void usage_each(const char *kind, bool (*f)(const struct usage_page *page, void 
 	if (!dir && folder >= 0)
 		close(folder);
 	for (bool more = dir && page; more && looked < ENTRIES_MAX && (e = readdir(dir));) {
-		int pid = link_parse_name(e->d_name, space, &n);
+		int pid = page_parse_name(e->d_name, space, &n);
 		if (pid && (n != length || memcmp(e->d_name, kind, n)))
-			sweep_link(folder, e->d_name, pid, turn);
-		else if (pid && ++looked && link_read(folder, e->d_name, pid, kind, page) > 0)
+			page_sweep(folder, e->d_name, pid, turn);
+		else if (pid && ++looked && page_read_or_remove(folder, e->d_name, pid, kind, page) > 0)
 			more = f(page, arg);
 	}
 	if (dir)

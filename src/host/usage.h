@@ -2,16 +2,16 @@
  * usage.h - how much each process uses of the devices that we drive ourselves, and which clients a server has. Each
  * process publishes its own usage; all processes of the same user can read it.
  *
- *	process A ─ writes ─▶ a sealed memfd of its own
- *	/dev/shm/gangway-1000/cpu-A-NS ─▶ /proc/A/fd/N		a link that breaks when A ends
+ *	process A ─ writes ─▶ /dev/shm/gangway-1000/cpu-A-NS	a file that A keeps locked (flock)
  *	process B ─ lists the folder, and reads each page once
  *
- * Only its own process can write to a page, and the page cannot be truncated. A process needs no cleanup, however it
- * ends: its link is then broken, and the next reader removes it. Broken links that nobody reads are removed by new
- * processes and by readers of other links, a few at a time. Processes in other pid namespaces are not visible.
+ * A page is a file and not a memfd behind /proc/A/fd, because sandboxed and undumpable processes cannot look there. Its
+ * mode is 0400, so that no other process opens it for writing by mistake. A process needs no cleanup, however it ends: its
+ * lock is then free, and the next reader removes the page. Pages that nobody reads are removed by new processes and by
+ * readers of other pages, a few at a time. Processes in other pid namespaces are not visible.
  *
- * Any process of this user can put files into the folder, so its content is untrusted: links are followed only into
- * /proc, pages are copied before use, and any number is accepted as a number.
+ * Any process of this user can change the folder, so its content is untrusted: links are not followed, pages are copied
+ * before use, and any number is accepted as a number.
  *
  * GANGWAY_USAGE names another folder; with 0, this process publishes nothing and sees only itself.
  */

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -126,13 +127,15 @@ static unsigned long long pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : (unsigned long long)st.st_ino;
 }
 
-/* A page with arbitrary contents, made by this process under another process id. */
-static void page_forge(pid_t pid, int seals, size_t size, const char *kind, uint64_t magic)
+/* A page with arbitrary contents under any process id, locked as by a live process or not.  Returns its descriptor. */
+static int page_forge(pid_t pid, bool locked, size_t size, const char *kind, uint64_t magic)
 {
 	struct usage_page *p = calloc(1, sizeof *p + 8192);
-	char name[64], target[64];
-	int fd = memfd_create("forged", MFD_ALLOW_SEALING);
+	char path[256];
 
+	snprintf(path, sizeof path, "%s/cpu-%d-%llu", folder, pid, pid_namespace());
+	unlink(path);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	p->magic = magic;
 	p->size = sizeof *p;
 	p->pid = (uint32_t)pid;
@@ -141,18 +144,15 @@ static void page_forge(pid_t pid, int seals, size_t size, const char *kind, uint
 	memset(p->client.from, 'x', sizeof p->client.from);
 	p->device[3].memory = ~0ull;
 	CHECK(write(fd, p, size) == (ssize_t)size);
-	CHECK(!seals || !fcntl(fd, F_ADD_SEALS, seals));
-	snprintf(name, sizeof name, "cpu-%d-%llu", pid, pid_namespace());
-	snprintf(target, sizeof target, "/proc/%d/fd/%d", getpid(), fd);
-	make_link(name, target);
+	CHECK(!locked || !flock(fd, LOCK_EX | LOCK_NB));
 	free(p);
+	return fd;
 }
 
 static void check_garbage(struct usage *u)
 {
 	char path[256], name[64];
-	const uint64_t magic = 0x3165676173756767ull;
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	enum { magic = 0x3165676173756767ull };
 
 	usage_memory(u, 3, 7);
 	snprintf(path, sizeof path, "%s/cpu-77777777-%llu", folder, pid_namespace());
@@ -164,7 +164,7 @@ static void check_garbage(struct usage *u)
 	make_link("cpu--5-1", "/proc/1/fd/0");
 	make_link("cpu-99999999999999999999-1", "nowhere");
 	snprintf(name, sizeof name, "cpu-1-%llu", pid_namespace());
-	make_link(name, "/etc/passwd"); /* leads out of /proc */
+	make_link(name, "/etc/passwd"); /* links are not followed */
 	snprintf(name, sizeof name, "cpu-2-%llu", pid_namespace());
 	make_link(name, "/proc/2/fd/../../../etc/passwd");
 	snprintf(name, sizeof name, "cpu-0000%d-%llu", getpid(), pid_namespace());
@@ -172,17 +172,23 @@ static void check_garbage(struct usage *u)
 	snprintf(name, sizeof name, "cpu-3-%llu", pid_namespace());
 	make_link(name, "/proc/3/fd/99999999999999999999");
 	snprintf(name, sizeof name, "cpu-%d-1", getpid());
-	make_link(name, "/proc/self/fd/0");                        /* of another pid namespace: ignored */
-	page_forge(5, 0, sizeof(struct usage_page), "cpu", magic); /* not sealed, and of another process */
+	make_link(name, "/proc/self/fd/0");                                   /* of another pid namespace: ignored */
+	close(page_forge(1, false, sizeof(struct usage_page), "cpu", magic)); /* not locked: its process is dead */
 	struct page_counts s = pages_of_kind("cpu");
 	CHECK_EQ(s.count, 1);
 	CHECK_EQ(s.memory, 7);
-	pid_t other = start_other(500); /* its link is replaced by one to a forged page */
-	page_forge(other, seals, sizeof(struct usage_page), "cpu", magic);
-	page_forge(other, seals, 64, "cpu", magic);
-	page_forge(other, seals, sizeof(struct usage_page) + 4096, "cpu", magic);
-	page_forge(other, seals, sizeof(struct usage_page), "cpu", 0);
-	CHECK_EQ(pages_of_kind("cpu").count, 1); /* a link to another process than its name says is ignored */
+	pid_t other = start_other(500); /* its page is replaced by forged ones */
+	static const struct {
+		size_t size;
+		uint64_t magic;
+		const char *kind;
+	} wrong[] = {{64, magic, "cpu"}, {sizeof(struct usage_page) + 4096, magic, "cpu"},
+		{sizeof(struct usage_page), 0, "cpu"}, {sizeof(struct usage_page), magic, "null"}};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		int fd = page_forge(other, true, wrong[i].size, wrong[i].kind, wrong[i].magic);
+		CHECK_EQ(pages_of_kind("cpu").count, 1);
+		close(fd);
+	}
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
 	CHECK_EQ(usage_total("cpu", 3, 0), 7);
@@ -222,8 +228,7 @@ static void check_lies(void)
 	pid_t pid = fork();
 
 	if (!pid) {
-		page_forge(getpid(), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, sizeof(struct usage_page), "cpu",
-			0x3165676173756767ull);
+		page_forge(getpid(), true, sizeof(struct usage_page), "cpu", 0x3165676173756767ull);
 		struct page_counts s = pages_of_kind("cpu");
 		CHECK_EQ(s.count, 2);
 		CHECK_EQ(usage_total("cpu", 3, 0), ~0ull);
@@ -234,23 +239,16 @@ static void check_lies(void)
 	CHECK_EQ(status, 0);
 }
 
-/* No other process can write this process's page. */
-static void check_sealed(void)
+/* A page is complete from the moment that it has its name, it is read-only, and it does not survive its process. */
+static void check_page_file(void)
 {
-	char path[256], target[64];
-	ssize_t n;
+	char path[256];
+	struct stat st;
 
 	snprintf(path, sizeof path, "%s/cpu-%d-%llu", folder, getpid(), pid_namespace());
-	n = readlink(path, target, sizeof target - 1);
-	CHECK(n > 0);
-	target[n > 0 ? n : 0] = 0;
-	int fd = open(target, O_RDWR);
-	if (fd >= 0) {
-		CHECK(write(fd, "x", 1) < 0);
-		CHECK(ftruncate(fd, 0) < 0);
-		CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
-		close(fd);
-	}
+	CHECK(!stat(path, &st));
+	CHECK_EQ(st.st_mode & 07777, 0400);
+	CHECK_EQ(st.st_size, (off_t)sizeof(struct usage_page));
 }
 
 static void check_folders(void)
@@ -358,7 +356,7 @@ int main(void)
 	check_garbage(u);
 	check_leftovers();
 	check_lies();
-	check_sealed();
+	check_page_file();
 	check_folders();
 	check_time(u);
 	snprintf(command, sizeof command, "rm -rf %s", folder);

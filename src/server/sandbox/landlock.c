@@ -34,7 +34,6 @@ enum {
 	RIGHT_REMOVE_FILE = 1 << 5,
 	RIGHT_MAKE_DIR = 1 << 7,
 	RIGHT_MAKE_REG = 1 << 8,
-	RIGHT_MAKE_SYM = 1 << 12,
 	RIGHT_TRUNCATE = 1 << 14,
 	RIGHT_IOCTL_DEV = 1 << 15,
 };
@@ -130,6 +129,16 @@ static void rule_add_list(int ruleset, const char *list)
 	free(copy);
 }
 
+static void rule_add_folder_of(int ruleset, const char *file)
+{
+	char folder[PATH_MAX];
+
+	if (!file || !strchr(file, '/') || snprintf(folder, sizeof folder, "%s", file) >= (int)sizeof folder)
+		return;
+	*strrchr(folder, '/') = 0;
+	rule_add(ruleset, folder, READ);
+}
+
 /* The plug-in and its libraries: PREFIX/lib beside PREFIX/bin/gangway. */
 static void rule_add_prefix(int ruleset)
 {
@@ -157,7 +166,7 @@ static void rules_common(int ruleset)
 	rule_add_list(ruleset, secure_getenv("LD_LIBRARY_PATH"));
 	snprintf(own, sizeof own, "/dev/shm/gangway-%u", (unsigned)geteuid());
 	if (!usage || strcmp(usage, "0"))
-		rule_add_own(ruleset, usage && *usage ? usage : own, "", CHANGE | RIGHT_MAKE_SYM);
+		rule_add_own(ruleset, usage && *usage ? usage : own, "", CHANGE & ~RIGHT_TRUNCATE);
 	if (cache && *cache == '/')
 		rule_add_own(ruleset, cache, "/gangway/images", CHANGE);
 	else
@@ -181,11 +190,10 @@ static void rules_logs(int ruleset)
 
 static void rules_nvidia(int ruleset)
 {
-	static const char *const read[] = {"/opt", "/etc/nvidia", "/etc/vulkan", "/etc/OpenCL", "/etc/passwd",
-		"/etc/nsswitch.conf", "/sys", "/run/nvidia-persistenced", "/var/run/nvidia-persistenced",
-		"/run/nvidia-fabricmanager", "/var/run/nvidia-fabricmanager", "/tmp/nvidia-mps", NULL};
-	const char *library = secure_getenv("GANGWAY_NVIDIA_LIBRARY"), *cache = secure_getenv("CUDA_CACHE_PATH");
-	char folder[PATH_MAX];
+	static const char *const read[] = {"/opt", "/etc/nvidia", "/etc/vulkan", "/etc/OpenCL", "/sys",
+		"/run/nvidia-persistenced", "/var/run/nvidia-persistenced", "/run/nvidia-fabricmanager",
+		"/var/run/nvidia-fabricmanager", "/tmp/nvidia-mps", NULL};
+	const char *cache = secure_getenv("CUDA_CACHE_PATH");
 
 	rule_add_all(ruleset, read, READ);
 	rule_add_pattern(ruleset, "/dev/nvidia*", DEVICE | RIGHT_READ_DIR);
@@ -194,10 +202,8 @@ static void rules_nvidia(int ruleset)
 	rule_add(ruleset, "/dev/shm", CHANGE);
 	/* The driver names its threads in /proc/self/task/ID/comm; cuInit fails if it cannot. */
 	rule_add(ruleset, "/proc/self/task", READ | RIGHT_WRITE_FILE | RIGHT_TRUNCATE);
-	if (library && snprintf(folder, sizeof folder, "%s", library) < (int)sizeof folder && strrchr(folder, '/')) {
-		*strrchr(folder, '/') = 0;
-		rule_add(ruleset, folder, READ);
-	}
+	rule_add_folder_of(ruleset, secure_getenv("GANGWAY_NVIDIA_LIBRARY"));
+	rule_add_folder_of(ruleset, secure_getenv("GANGWAY_NVIDIA_ML_LIBRARY"));
 	if (cache)
 		rule_add_own(ruleset, cache, "", CHANGE);
 	else
