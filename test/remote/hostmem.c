@@ -340,6 +340,15 @@ static void device_pointers(CUcontext ctx)
 	CHECK_EQ(cuMemGetHandleForAddressRange(&stack, d, 4096, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
 	OK(cuMemFree_v2(d));
 	CHECK(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d) == -2);
+	OK(cuMemAlloc_v2(&d, 700)); /* at the same address, perhaps: nothing of the old allocation is remembered */
+	CHECK(one(CU_POINTER_ATTRIBUTE_RANGE_SIZE, d + 699) == 700);
+	CHECK(one(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, d) == 0);
+	OK(cuMemFree_v2(d));
+	OK(cuMemAllocAsync(&d, 4096, NULL));
+	CHECK(one(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d) == CU_MEMORYTYPE_DEVICE);
+	CHECK(one(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, d + 5) == (long long)d);
+	OK(cuMemFreeAsync(d, NULL));
+	OK(cuStreamSynchronize(NULL));
 }
 
 int main(void)

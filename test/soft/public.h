@@ -57,5 +57,5 @@ static inline CUresult soft_open(const int *engine, const struct soft_config *co
 {
 	(void)engine;
 	(void)config;
-	return CUDA_SUCCESS;
+	return cuInit(0);
 }

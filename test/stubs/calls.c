@@ -2,7 +2,7 @@
  * Check that every listed function of a library returns NUMBER, or, for a text function, a text with the word stub:
  * calls LIBRARY LIST NUMBER [TEXT-FUNCTION...]
  *
- * The program passes no arguments: stubs ignore them.
+ * The program passes no arguments: stubs ignore them. It initialises a libcuda.so.1 first.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -31,6 +31,9 @@ int main(int argc, char **argv)
 		printf("cannot open %s or %s\n", argv[1], argv[2]);
 		return 1;
 	}
+	int (*init)(unsigned) = (int (*)(unsigned))dlsym(library, "cuInit");
+	if (init)
+		init(0);
 	while (fgets(name, sizeof name, list)) {
 		name[strcspn(name, "\n")] = 0;
 		void *f = dlsym(library, name);
