@@ -10,7 +10,17 @@ struct range {
 	size_t size;
 	enum range_kind kind;
 	uint64_t context;
+	uint64_t number;                 /* no two ranges have the same */
+	struct wire_pointer *attributes; /* as the server gave them for an address of this range; NULL: not asked for */
 };
+
+static void range_destroy(struct range *r)
+{
+	if (!r)
+		return;
+	free(r->attributes);
+	free(r);
+}
 
 static struct range_table *range_table(void)
 {
@@ -46,7 +56,7 @@ static void ranges_replace(uint64_t address, size_t size)
 		map_remove(&range_table()->ranges, &r->node);
 		range_keep_rest(r, r->node.key, address);
 		range_keep_rest(r, address + size, r->node.key + r->size);
-		free(r);
+		range_destroy(r);
 	}
 }
 
@@ -66,6 +76,7 @@ CUresult memory_note(uint64_t address, size_t size, enum range_kind kind)
 	r->kind = kind;
 	r->context = call_context_id();
 	pthread_rwlock_wrlock(&range_table()->lock);
+	r->number = ++range_table()->last_number;
 	ranges_replace(address, size);
 	map_insert(&range_table()->ranges, &r->node);
 	pthread_rwlock_unlock(&range_table()->lock);
@@ -85,8 +96,9 @@ bool memory_take(uint64_t address, enum range_kind kind, size_t *size)
 	pthread_rwlock_unlock(&range_table()->lock);
 	if (r && size)
 		*size = r->size;
-	free(r);
-	return r != NULL;
+	bool found = r;
+	range_destroy(r);
+	return found;
 }
 
 bool memory_drop(uint64_t address, enum range_kind kind)
@@ -163,9 +175,53 @@ void memory_forget(uint64_t context)
 		if (r->context != context || r->kind == RANGE_RESERVED)
 			continue;
 		map_remove(&range_table()->ranges, n);
-		free(r);
+		range_destroy(r);
 	}
 	pthread_rwlock_unlock(&range_table()->lock);
+}
+
+void ranges_finish(struct range_table *t)
+{
+	struct map_node *n;
+
+	while ((n = map_above(&t->ranges, 0))) {
+		map_remove(&t->ranges, n);
+		range_destroy((struct range *)n);
+	}
+}
+
+/* ---- attributes ---- */
+
+bool memory_attributes(uint64_t address, struct wire_pointer *attributes, uint64_t *number)
+{
+	struct range *r;
+	bool known;
+
+	pthread_rwlock_rdlock(&range_table()->lock);
+	r = range_holding(address);
+	*number = r && (r->kind == RANGE_ALLOC || r->kind == RANGE_POOL) ? r->number : 0;
+	known = *number && r->attributes;
+	if (known)
+		*attributes = *r->attributes;
+	pthread_rwlock_unlock(&range_table()->lock);
+	return known;
+}
+
+void memory_keep_attributes(uint64_t address, uint64_t number, const struct wire_pointer *attributes)
+{
+	struct wire_pointer *copy = number && attributes ? malloc(sizeof *copy) : NULL, *old = copy;
+	struct range *r;
+
+	if (copy)
+		*copy = *attributes;
+	pthread_rwlock_wrlock(&range_table()->lock);
+	r = range_holding(address);
+	if (r && (r->number == number || !attributes)) {
+		old = r->attributes;
+		r->attributes = copy;
+	}
+	pthread_rwlock_unlock(&range_table()->lock);
+	free(old);
 }
 
 enum place memory_place(uint64_t address)

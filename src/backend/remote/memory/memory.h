@@ -38,6 +38,14 @@ bool memory_remove(uint64_t address);                     /* of any kind that cu
 void memory_forget(uint64_t context);                     /* all ranges of a context that has ended */
 bool memory_of_graph(uint64_t address);                   /* whether a RANGE_GRAPH starts here */
 
+/*
+ * The attributes of an allocation are the same for all its addresses and as long as it lives.  *number names the
+ * allocation that holds the address (0: none whose attributes may be kept); keep the attributes for that number only,
+ * because the allocation may have ended while the server was asked.  With NULL for attributes, forgets them.
+ */
+bool memory_attributes(uint64_t address, struct wire_pointer *attributes, uint64_t *number);
+void memory_keep_attributes(uint64_t address, uint64_t number, const struct wire_pointer *attributes);
+
 /* Whether the device may read or write these bytes. */
 enum range_check {
 	RANGE_VALID,

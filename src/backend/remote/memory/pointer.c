@@ -109,12 +109,18 @@ static void pointer_attributes_correct(uint64_t ptr, struct wire_pointer *p)
 		p->value[CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = ptr;
 }
 
-/* All attributes in one call. */
+/* All attributes in one call, and for an allocation in one call as long as it lives: PyTorch asks before many launches. */
 static CUresult pointer_attributes_ask(uint64_t ptr, struct wire_pointer *out)
 {
 	struct wire_pointer_ask a = {.address = ptr};
-	CUresult r = call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){out, sizeof *out}, 1);
+	CUresult r = CUDA_SUCCESS;
+	uint64_t number;
 
+	if (!memory_attributes(ptr, out, &number)) {
+		r = call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){out, sizeof *out}, 1);
+		if (!r && number)
+			memory_keep_attributes(ptr, number, out);
+	}
 	if (!r)
 		pointer_attributes_correct(ptr, out);
 	return r;
@@ -180,6 +186,7 @@ CUresult remote_cuPointerSetAttribute(const void *value, CUpointer_attribute att
 	struct wire_pointer_ask a = {.address = ptr, .set = 1};
 	struct wire_pointer all;
 	struct host_info info;
+	CUresult r;
 
 	if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -188,7 +195,9 @@ CUresult remote_cuPointerSetAttribute(const void *value, CUpointer_attribute att
 		return hostmem_set_sync(ptr, a.value) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	if (memory_place(ptr) != PLACE_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
-	return call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){&all, sizeof all}, 1);
+	r = call_sync(WIRE_POINTER, &a, sizeof a, NULL, 0, &(struct wire_piece){&all, sizeof all}, 1);
+	memory_keep_attributes(ptr, 0, NULL);
+	return r;
 }
 
 /* A dma-buf is of use only to other drivers of the machine that has the device. */

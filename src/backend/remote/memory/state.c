@@ -43,7 +43,7 @@ void memory_state_destroy(struct memory_state *s)
 {
 	if (!s)
 		return;
-	map_free_nodes(&s->ranges.ranges);
+	ranges_finish(&s->ranges);
 	map_free_nodes(&s->mappings.mappings);
 	free(s->tensors.maps);
 	free(s);

@@ -13,7 +13,9 @@ struct cached_tensor_map;
 struct range_table {
 	pthread_rwlock_t lock;
 	struct map ranges;
+	uint64_t last_number;
 };
+void ranges_finish(struct range_table *t);
 
 /* mapping.c: struct mapping by address */
 struct mapping_table {
