@@ -1,8 +1,9 @@
 #!/bin/sh
 # Killed processes.  The server cleans up at once after a client killed during a copy.  The death of a worker gives a CUDA
-# error to its own client only.  The death of the parent does not affect running clients.  A kernel with a wild pointer
+# error to its own client only.  The death of the parent ends all workers.  A kernel with a wild pointer
 # affects only its own process.
 . "$(dirname "$0")/faults.sh"
+hang_up=$5 # closes the socket between a worker and its parent
 # Raise the priority where permitted: the kernel needs some milliseconds to free a process's memory, and on a machine
 # with ten other busy processes these milliseconds take a second.
 was=$(nice)
@@ -72,13 +73,44 @@ if [ "$served" = cpu ]; then
 	timeout 60 "$client" wild >"$dir/wild" 2>&1 || fail "the client with a wild kernel failed: status $? $(cat "$dir/wild")"
 fi
 
-# Kill the parent: the first client continues, a new client gets an error soon, a new server takes over the address.
-slay "$(worker_of "$other")"
+# The client that ran beside all of these has noticed nothing.
+echo go >&8
+exec 8>&-
+wait "$other" || fail "a client of another worker failed: $(cat "$dir/other.out")"
+
+# Close the socket between parent and worker.  A worker notices and ends, even if the parent does not run; the parent
+# kills a worker that does not end, here because it is stopped.  Either way the client gets an error.
+hold cut lost
+worker=$(worker_of "$held")
+if [ -z "$hang_up" ] || ! "$hang_up" "$worker" try; then
+	echo "not tested: closing the socket between parent and worker"
+	kill "$worker"
+	release
+	wait "$held"
+else
+	kill -STOP "$server"
+	"$hang_up" "$worker" || fail "cannot close the socket of worker $worker"
+	until_true 60 ended "$worker" || fail "a worker outlives its socket to the parent"
+	kill -CONT "$server"
+	release
+	wait "$held" || fail "the client of a worker without a parent failed: status $? $(cat "$dir/cut.out")"
+
+	hold stuck lost
+	worker=$(worker_of "$held")
+	kill -STOP "$worker"
+	"$hang_up" "$worker" || fail "cannot close the socket of worker $worker"
+	until_true 60 gone "$worker" || fail "the parent does not kill a worker that has closed its socket"
+	release
+	wait "$held" || fail "the client of a killed worker failed: status $? $(cat "$dir/stuck.out")"
+fi
+
+# Kill the parent: all workers end, their clients get an error, a new client too, a new server takes over the address.
+hold last lost
+slay
+release
+wait "$held" || fail "a client whose parent was killed failed: status $? $(cat "$dir/last.out")"
 timeout 60 "$client" init </dev/null >"$dir/none" 2>&1 || fail "cuInit does not return without a server"
 says "$dir/none" '^100$' || fail "cuInit without a server does not return 100: $(cat "$dir/none")"
 serve
 once || fail "a client fails after a server restart: $(cat "$dir/once.out")"
-echo go >&8
-exec 8>&-
-wait "$other" || fail "a client of another worker failed: $(cat "$dir/other.out")"
 finish

@@ -45,13 +45,13 @@ alone() { [ "$(children "$server" | wc -w)" -le 1 ]; }
 alive() { kill -0 "$1" 2>/dev/null; }
 gone() { ! alive "$1"; }
 children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
-# Kills the parent by SIGKILL and waits for its spares to end: a spare that has just started still holds the parent's socket.
-slay() { # PID of a worker that may continue
+# Kills the parent by SIGKILL and waits for its workers to end with it.
+slay() {
 	orphans=$(children "$server")
 	kill -9 "$server"
 	wait "$server" 2>/dev/null
 	for orphan in $orphans; do
-		[ "$orphan" = "$1" ] || until_true 60 ended "$orphan" || fail "spare $orphan outlives its parent"
+		until_true 60 ended "$orphan" || fail "worker $orphan outlives its parent"
 	done
 }
 ended() { ! grep -qs gangway "/proc/$1/cmdline"; } # also true for a zombie

@@ -2,9 +2,12 @@
 #include "server/daemon/parent_channel.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
+#include "server/daemon/log.h"
 
 struct parent_channel {
 	int fd;
@@ -12,7 +15,7 @@ struct parent_channel {
 	pthread_mutex_t lock;   /* protects the rest */
 	pthread_cond_t changed;
 	uint64_t id; /* of the latest request */
-	bool waiting, answered, ended;
+	bool waiting, answered;
 	struct handoff_message answer;
 };
 
@@ -36,6 +39,13 @@ static void parent_message_handle(struct parent_channel *c, struct handoff_messa
 		answer_deliver(c, m);
 }
 
+bool parent_gone(int fd)
+{
+	struct pollfd p = {.fd = fd};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
 static void *parent_channel_run(void *arg)
 {
 	struct parent_channel *c = arg;
@@ -47,11 +57,8 @@ static void *parent_channel_run(void *arg)
 			parent_message_handle(c, &m);
 			handoff_discard(&m);
 		}
-	pthread_mutex_lock(&c->lock);
-	c->ended = true;
-	pthread_cond_broadcast(&c->changed);
-	pthread_mutex_unlock(&c->lock);
-	return NULL;
+	log_event("the parent of this worker has ended");
+	_exit(0);
 }
 
 struct parent_channel *parent_channel_create(int fd)
@@ -89,11 +96,9 @@ int parent_ask(struct parent_channel *c, struct handoff_message *request, struct
 	c->waiting = true;
 	c->answered = false;
 	r = handoff_send(c->fd, request, true);
-	while (!r && !c->answered && !c->ended)
+	while (!r && !c->answered)
 		pthread_cond_wait(&c->changed, &c->lock);
 	c->waiting = false;
-	if (!r && !c->answered)
-		r = -EPIPE;
 	if (!r)
 		*answer = c->answer;
 	pthread_mutex_unlock(&c->lock);

@@ -6,8 +6,8 @@
  *
  * Beside each unix socket PATH is PATH.status, where the parent reports what it does: see status.h.
  *
- * The parent never calls CUDA, so neither a GPU nor a client can crash it.  If it is killed, clients that have a
- * worker keep it; new clients cannot connect until a server is started again.
+ * The parent never calls CUDA, so neither a GPU nor a client can crash it.  If it is killed, its workers end with it:
+ * without the parent nobody would count their clients, limit them, or see them in the status.
  */
 #pragma once
 

@@ -202,10 +202,10 @@ static void client_refuse(int client, const char *why)
 	link_refuse(client, &config, why);
 }
 
-/* A spare ends with its parent; a worker with a client goes on until the client ends. */
+/* Worker and parent end together: limits, accounts and the status need the parent. */
 static void signals_init(void)
 {
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* Ctrl-C in a terminal is for the parent, which drains */
 	signal(SIGHUP, SIG_IGN);
@@ -274,7 +274,6 @@ static int client_receive(void)
 /* The client belongs to this worker from now on.  False: `why` says why it cannot be served. */
 static bool client_take(struct session *s, char why[HANDOFF_TEXT])
 {
-	prctl(PR_SET_PDEATHSIG, 0);
 	handoff_send_fd(WORKER_CHANNEL, HANDOFF_TAKEN, NULL, 0, -1);
 	s->parent = parent_channel_create(WORKER_CHANNEL);
 	if (!s->parent)
@@ -349,5 +348,7 @@ void worker_main(void)
 	process_protect(&settings.config);
 	fcntl(WORKER_CHANNEL, F_SETFD, FD_CLOEXEC);
 	signals_init();
+	if (parent_gone(WORKER_CHANNEL)) /* the parent ended before the signal was set */
+		_exit(0);
 	worker_run(&settings.config, stats);
 }

@@ -192,11 +192,18 @@ void worker_pool_accept(struct worker_pool *p, int client, struct identity *who)
 	}
 }
 
+/* No worker runs without its socket: the parent would not know what it does. */
+static void worker_end(struct worker_pool *p, struct worker *w)
+{
+	if (!w->ended)
+		kill(w->pid, SIGKILL);
+	worker_disconnect(p, w);
+}
+
 void worker_pool_expel(struct worker_pool *p, struct worker *w, const char *why)
 {
 	log_event("worker %d %s; it is killed", w->pid, why);
-	kill(w->pid, SIGKILL);
-	worker_disconnect(p, w);
+	worker_end(p, w);
 }
 
 /* False: a worker in this state does not send this message. */
@@ -225,7 +232,7 @@ bool worker_pool_receive(struct worker_pool *p, struct worker *w, struct handoff
 	int r = handoff_receive(w->fd, m, false);
 
 	if (r == -EPIPE)
-		worker_disconnect(p, w);
+		worker_end(p, w); /* if it is exiting already, this changes nothing */
 	if (!r && worker_change_state(w, m->type))
 		return true;
 	if (!r)
@@ -289,6 +296,7 @@ bool worker_pool_reap(struct worker_pool *p, pid_t pid, int status)
 
 	if (!w)
 		return false;
+	w->ended = true;
 	while (w->fd >= 0 && worker_pool_receive(p, w, &m)) /* messages that arrived before the end */
 		handoff_discard(&m);
 	worker_log_end(w, status);

@@ -25,6 +25,7 @@ struct worker {
 	struct source source;
 	struct worker *next;
 	enum worker_state state;
+	bool ended; /* reaped: the process id may belong to another process */
 	pid_t pid;
 	int fd;               /* to the worker; -1: the worker has closed it */
 	int client;           /* the socket of the client, until the worker has taken it; or -1 */
@@ -57,7 +58,7 @@ void worker_pool_accept(struct worker_pool *p, int client, struct identity *who)
  */
 bool worker_pool_receive(struct worker_pool *p, struct worker *w, struct handoff_message *m);
 
-/* Ends a worker that violates the protocol. */
+/* Kills a worker that violates the protocol. */
 void worker_pool_expel(struct worker_pool *p, struct worker *w, const char *why);
 
 /* A child has ended.  True: it was a worker that had not taken a client. */

@@ -77,7 +77,7 @@ static int handler_install(_Atomic uint32_t *to)
 
 static int prctl_allow(scmp_filter_ctx f, int nr)
 {
-	static const unsigned allowed[] = {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS,
+	static const unsigned allowed[] = {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_SET_NO_NEW_PRIVS,
 		PR_GET_NO_NEW_PRIVS, PR_GET_DUMPABLE, PR_GET_SECCOMP};
 	int r = seccomp_rule_add(
 		f, SCMP_ACT_ALLOW, nr, 2, SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE), SCMP_A1(SCMP_CMP_EQ, 0));
