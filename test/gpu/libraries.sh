@@ -15,7 +15,7 @@ compute() { # program, where, command prefix...
 	shift 2
 	case $what in
 	toolkit) "$@" "$out/libraries" >"$out/$where.$what" 2>&1 ;;
-	prints) "$@" stdbuf -o0 "$out/prints" >"$out/$where.$what" 2>&1 ;;
+	prints*) "$@" stdbuf -o0 "$out/$what" >"$out/$where.$what" 2>&1 ;;
 	*) timeout 150 "$@" python3 "$here/libraries.py" "$what" >"$out/$where.$what" 2>"$out/$where.$what.err" ;;
 	esac || { [ ! -s "$out/$where.$what.err" ] || tail -n 5 "$out/$where.$what.err"; return 1; }
 }
@@ -36,6 +36,8 @@ fi
 programs=
 nvcc -O1 -std=c++17 -arch=native -o "$out/libraries" "$here/libraries.cu" $libraries && programs=toolkit || failed=1
 nvcc -O1 -std=c++17 -arch=native -o "$out/prints" "$here/prints.cu" && programs="$programs prints" || failed=1
+nvcc -O1 -std=c++17 -arch=native -rdc=true -o "$out/prints_linked" "$here/prints_linked.cu" -lcudadevrt &&
+	programs="$programs prints_linked" || failed=1
 for what in torch cupy triton jax; do
 	python3 -c "import $what" 2>/dev/null && programs="$programs $what" || echo "skip  $what is not installed"
 done
