@@ -50,7 +50,8 @@ static bool memory_file_read(void)
 
 	snprintf(path, sizeof path, "/proc/%d/mem", victim);
 	int fd = open(path, O_RDONLY);
-	return fd >= 0 && pread(fd, copy, sizeof copy, (off_t)(uintptr_t)secret) == sizeof copy && !strcmp(copy, secret);
+	return fd >= 0 && pread(fd, copy, sizeof copy, (off_t)(uintptr_t)secret) == sizeof copy &&
+	       !strcmp(copy, secret);
 }
 
 static bool process_attach(void)
@@ -215,8 +216,8 @@ static bool copy_set_uid(const char *self)
 {
 	char command[256];
 
-	snprintf(command, sizeof command, "cp '%s' %s/become-root && chmod 4755 %s/become-root && chmod 755 %s", self, folder,
-		folder, folder);
+	snprintf(command, sizeof command, "cp '%s' %s/become-root && chmod 4755 %s/become-root && chmod 755 %s", self,
+		folder, folder, folder);
 	return !system(command);
 }
 
@@ -230,8 +231,7 @@ static const struct attempt {
 	unsigned layers[SANDBOX_KINDS]; /* each of which stops it alone */
 	bool nobody;                    /* as another user than root, if the test runs as root */
 } attempts[] = {
-	{"read the memory of another process", memory_read,
-		{SANDBOX_SECCOMP | LANDLOCK, SANDBOX_SECCOMP | LANDLOCK}},
+	{"read the memory of another process", memory_read, {SANDBOX_SECCOMP | LANDLOCK, SANDBOX_SECCOMP | LANDLOCK}},
 	{"read /proc/PID/mem", memory_file_read, {LANDLOCK, LANDLOCK}},
 	{"attach to another process", process_attach, {SANDBOX_SECCOMP | LANDLOCK, SANDBOX_SECCOMP | LANDLOCK}},
 	{"take a descriptor of another process", descriptor_take,
@@ -256,7 +256,9 @@ static const struct attempt {
 	{"ignore the sandbox's signal", handler_replace, {SANDBOX_SECCOMP, SANDBOX_SECCOMP}},
 	{"leave a core", core_allowed, {SANDBOX_LIMITS, SANDBOX_LIMITS}},
 	{"become root by a set-uid program", user_become_root,
-		{SANDBOX_PRIVILEGES | SANDBOX_SECCOMP | SANDBOX_FILES, SANDBOX_PRIVILEGES | SANDBOX_SECCOMP | SANDBOX_FILES}, true},
+		{SANDBOX_PRIVILEGES | SANDBOX_SECCOMP | SANDBOX_FILES,
+			SANDBOX_PRIVILEGES | SANDBOX_SECCOMP | SANDBOX_FILES},
+		true},
 };
 
 static void sandbox_enter(enum sandbox_kind kind, unsigned layers)
@@ -281,7 +283,8 @@ static bool attempt_succeeds(const struct attempt *a, enum sandbox_kind kind, un
 	fflush(stdout);
 	pid_t pid = fork();
 	if (!pid) {
-		if (a->nobody && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
+		if (a->nobody &&
+			(setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
 			_exit(1);
 		sandbox_enter(kind, layers);
 		_exit(a->succeeds() ? 0 : 1);
