@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli/cli.h"
 #include "server/daemon/server.h"
 #include "server/daemon/worker.h"
@@ -15,11 +16,15 @@
 
 #define LISTEN_MAX 8
 
+/* User numbers that no distribution gives to people, services or containers. */
+#define ISOLATE_FIRST 1879048192u
+#define ISOLATE_LAST  2147483647u
+
 static const char usage[] =
 	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N]\n"
 	"                     [--clients-per-user N] [--spares N]\n"
 	"                     [--memory SIZE] [--spin-us N] [--metrics ADDRESS] [--sandbox auto|strict|off]\n"
-	"                     [--dumpable]\n\n"
+	"                     [--isolate user] [--dumpable]\n\n"
 	"Share this machine's device with other processes, containers and machines. Each client gets a worker\n"
 	"process of its own. The server runs in the foreground and logs to standard error, one line per event.\n\n"
 	"  --on DEVICE       the device to share: nvidia (default), cpu or null\n"
@@ -43,6 +48,10 @@ static const char usage[] =
 	"                    this kernel can take them; strict: do not serve unless it can take all of them; off: "
 	"take\n"
 	"                    none. The server logs which layers are on\n"
+	"  --isolate user[=FIRST-LAST]\n"
+	"                    run the workers of each user, and of each TCP address, as a user of their own with a "
+	"number\n"
+	"                    from FIRST to LAST (default %u-%u). Only root can do this\n"
 	"  --dumpable        let workers leave core dumps, and let processes of the same user debug them: for finding\n"
 	"                    bugs only, because then a worker that a client has taken over can read the others\n"
 	"  --help            show this text\n\n"
@@ -78,6 +87,7 @@ static const struct option options[] = {
 	{"metrics", required_argument, NULL, 'm'},
 	{"dumpable", no_argument, NULL, 'd'},
 	{"sandbox", required_argument, NULL, 'b'},
+	{"isolate", required_argument, NULL, 'i'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -89,6 +99,22 @@ static int find_group(const char *name, gid_t *id)
 	if (!g)
 		return cli_fail("there is no group %s; create it with groupadd, or name another one", name);
 	*id = g->gr_gid;
+	return 0;
+}
+
+/* user or user=FIRST-LAST */
+static int parse_isolate(const char *text, struct server_config *config)
+{
+	unsigned first = ISOLATE_FIRST, last = ISOLATE_LAST;
+	int end = 0;
+
+	if (strcmp(text, "user") && (sscanf(text, "user=%u-%u%n", &first, &last, &end) != 2 || text[end] || !first ||
+					    first > last || last == (uid_t)-1))
+		return cli_usage("serve", "--isolate %s: not user or user=FIRST-LAST", text);
+	if (geteuid())
+		return cli_fail("--isolate user: only root can run workers as other users");
+	config->isolate_first = first;
+	config->isolate_last = last;
 	return 0;
 }
 
@@ -147,6 +173,8 @@ static int parse_option(int c, struct server_config *config, const char **listen
 		return !strcmp(optarg, "auto") || !strcmp(optarg, "strict") || !strcmp(optarg, "off")
 			       ? 0
 			       : cli_usage("serve", "--sandbox %s: not auto, strict or off", optarg);
+	case 'i':
+		return parse_isolate(optarg, config);
 	case 's':
 		return parse_number(optarg, 0, 1024, &config->spares)
 			       ? 0
@@ -178,7 +206,8 @@ int cmd_serve(int argc, char **argv)
 		if (c == ':' || c == '?')
 			return cli_bad_option("serve", c, argv, options);
 		if (c == 'h') {
-			printf(usage, place, SERVER_CLIENTS, SERVER_SPARES, link_defaults(true).spin_us);
+			printf(usage, place, SERVER_CLIENTS, SERVER_SPARES, link_defaults(true).spin_us, ISOLATE_FIRST,
+				ISOLATE_LAST);
 			return 0;
 		}
 		r = parse_option(c, &config, listen, &n, &sandbox);

@@ -26,7 +26,7 @@
 enum handoff_type {
 	/* to the worker */
 	HANDOFF_START = 1, /* struct worker_settings; a descriptor: the statistics */
-	HANDOFF_CLIENT,    /* a descriptor: the client's socket */
+	HANDOFF_CLIENT,    /* uint32_t: the user to become, or 0; a descriptor: the client's socket */
 	HANDOFF_ANSWER,    /* to the request with the same id */
 
 	/* to the parent */

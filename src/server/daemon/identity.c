@@ -1,6 +1,9 @@
 /* Finds the identity of a peer. */
 #include "server/daemon/identity.h"
 
+#include <stdint.h>
+#include <sys/random.h>
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -79,6 +82,34 @@ struct identity *identity_of(struct identities *all, int fd)
 	who->next = all->list;
 	all->list = who;
 	return who;
+}
+
+static bool user_is_free(const struct identities *all, uid_t user)
+{
+	const struct identity *who = all->list;
+
+	while (who && who->worker != user)
+		who = who->next;
+	return !who;
+}
+
+uid_t identity_worker_user(struct identities *all, struct identity *who, uid_t first, uid_t last)
+{
+	uint64_t count = (uint64_t)last - first + 1;
+	uint64_t start = 0;
+
+	if (who->worker)
+		return who->worker;
+	/* A random start: files that workers of an earlier server have left belong to others. */
+	if (!all->next && getrandom(&start, sizeof start, GRND_NONBLOCK) == sizeof start)
+		all->next = first + (uid_t)(start % count);
+	for (uint64_t i = 0; i < count && !who->worker; i++) {
+		uid_t user = all->next >= first && all->next <= last ? all->next : first;
+		all->next = user + 1;
+		if (user_is_free(all, user))
+			who->worker = user;
+	}
+	return who->worker;
 }
 
 void identity_release(struct identities *all, struct identity *who)

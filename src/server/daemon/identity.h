@@ -18,14 +18,22 @@ struct identity {
 	uid_t uid;        /* unless over_tcp */
 	unsigned pending; /* connections without a hello */
 	unsigned clients; /* clients that a worker serves */
+	uid_t worker;     /* --isolate user: the user of its workers; 0: none yet */
 };
 
 struct identities {
 	struct identity *list;
+	uid_t next; /* the user of the next identity's workers; 0: not chosen yet */
 };
 
 /* The identity of a connection's peer; NULL: no memory, or the peer is gone. */
 struct identity *identity_of(struct identities *all, int fd);
+
+/*
+ * The user of the workers of an identity, from `first` to `last`; 0: all are in use.  No two identities that have clients
+ * share one, and one that has become free is used again as late as possible.
+ */
+uid_t identity_worker_user(struct identities *all, struct identity *who, uid_t first, uid_t last);
 
 /* Frees an identity that has neither connections nor clients.  Call it after lowering a count. */
 void identity_release(struct identities *all, struct identity *who);

@@ -28,7 +28,8 @@ struct server_config {
 	bool dumpable;             /* workers may leave cores, and processes of the same user may debug them */
 	struct quota_size memory;  /* quota of each client on each device */
 	unsigned sandbox;          /* layers of sandbox.h that workers enter */
-	const char *metrics;       /* a further address for status.h; NULL: only beside the unix sockets */
+	uid_t isolate_first, isolate_last; /* users of workers, one for each identity; 0: the server's own */
+	const char *metrics;               /* a further address for status.h; NULL: only beside the unix sockets */
 };
 
 /* Runs until SIGTERM or SIGINT, then until the last client has ended.  0, or -errno after logging why. */

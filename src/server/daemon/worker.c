@@ -256,14 +256,15 @@ static struct stats *settings_receive(struct worker_settings *s)
 }
 
 /* The client's socket; -1 if the parent is gone or has no client for this worker. */
-static int client_receive(void)
+static int client_receive(uint32_t *user)
 {
 	struct handoff_message m;
 	int client = -1;
 
 	if (handoff_receive(WORKER_CHANNEL, &m, true))
 		return -1;
-	if (m.type == HANDOFF_CLIENT && m.nfds == 1) {
+	if (m.type == HANDOFF_CLIENT && m.nfds == 1 && m.size == sizeof *user) {
+		memcpy(user, m.body, sizeof *user);
 		client = m.fds[0];
 		m.fds[0] = -1;
 	}
@@ -288,6 +289,7 @@ static bool sandbox_enter(int (*enter)(const struct sandbox *s, const char **wha
 	struct sandbox s = {.kind = sandbox_kind(config->device),
 		.layers = config->sandbox,
 		.dumpable = config->dumpable,
+		.isolate_user = config->isolate_first,
 		.forbidden_call = &stats->forbidden_call};
 	const char *what;
 	int r = enter(&s, &what);
@@ -304,13 +306,14 @@ static _Noreturn void worker_run(const struct server_config *config, struct stat
 	struct link_memory *memory = NULL;
 	struct session *s; /* never freed: threads that wait for the device use it after the client has ended */
 	bool opened, safe;
+	uint32_t user = 0;
 	int client;
 
+	safe = sandbox_enter(sandbox_before_device, config, stats, why); /* the worker has one thread */
 	s = session_create(config->device);
 	if (!s)
 		_exit(1);
 	kernel_output_capture(s);
-	safe = sandbox_enter(sandbox_before_device, config, stats, why);
 	opened = safe && device_open(s, config, stats, why, sizeof why);
 	if (opened) {
 		memory = device_warm_up(s);
@@ -318,9 +321,13 @@ static _Noreturn void worker_run(const struct server_config *config, struct stat
 		opened = safe = sandbox_enter(sandbox_before_client, config, stats, why);
 	}
 	handoff_send_fd(WORKER_CHANNEL, opened ? HANDOFF_READY : HANDOFF_FAILED, why, strlen(why), -1);
-	client = client_receive();
+	client = client_receive(&user);
 	if (client < 0)
 		_exit(0);
+	if (config->isolate_first && sandbox_change_user(user)) {
+		log_event("cannot become user %u: %s", user, strerror(errno));
+		_exit(1);
+	}
 	safe = client_take(s, why) && safe;
 	if (!opened && safe) /* the device may have appeared meanwhile */
 		opened = device_open(s, config, stats, why, sizeof why) &&

@@ -138,13 +138,18 @@ static void worker_disconnect(struct worker_pool *p, struct worker *w)
 /* 0: the client is on its way to a worker. */
 static int client_hand_over(struct worker_pool *p, int client, struct identity *who, unsigned tries)
 {
+	const struct server_config *c = p->config;
+	uint32_t user =
+		c->isolate_first ? identity_worker_user(p->identities, who, c->isolate_first, c->isolate_last) : 0;
 	struct worker *w = NULL;
 
+	if (c->isolate_first && !user)
+		return -EAGAIN;
 	for (unsigned i = 0; i < CLIENT_TRIES; i++) {
 		if (!(w = worker_find(p, WORKER_SPARE)) && !(w = worker_find(p, WORKER_OPENING)) &&
 			!(w = worker_start(p)))
 			return -EAGAIN;
-		if (!handoff_send_fd(w->fd, HANDOFF_CLIENT, NULL, 0, client))
+		if (!handoff_send_fd(w->fd, HANDOFF_CLIENT, &user, sizeof user, client))
 			break;
 		worker_disconnect(p, w); /* the worker is dead; reaping it logs that */
 		w = NULL;
@@ -158,9 +163,9 @@ static int client_hand_over(struct worker_pool *p, int client, struct identity *
 	who->clients++;
 	p->spares--;
 	p->busy++;
-	struct ucred c;
-	socklen_t size = sizeof c;
-	w->client_pid = getsockopt(client, SOL_SOCKET, SO_PEERCRED, &c, &size) ? 0 : c.pid;
+	struct ucred peer;
+	socklen_t size = sizeof peer;
+	w->client_pid = getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : peer.pid;
 	return 0;
 }
 

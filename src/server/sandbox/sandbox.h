@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The layers, as bits. */
 enum sandbox_layer {
@@ -59,6 +60,12 @@ void sandbox_call_name(uint32_t call, char text[SANDBOX_TEXT]);
 /* 0; or -errno, and `what` names the layer that could not be entered: the worker must not serve then. */
 int sandbox_before_device(const struct sandbox *s, const char **what);
 int sandbox_before_client(const struct sandbox *s, const char **what);
+
+/*
+ * With --isolate user, once the worker has received its client and before it reads a byte of it.  All threads
+ * become `user`, with the group of the same number and no capability.  0 or -errno.
+ */
+int sandbox_change_user(uid_t user);
 
 /* landlock.c */
 unsigned landlock_offered(void);

@@ -82,6 +82,10 @@ static int prctl_allow(scmp_filter_ctx f, int nr)
 	int r = seccomp_rule_add(
 		f, SCMP_ACT_ALLOW, nr, 2, SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE), SCMP_A1(SCMP_CMP_EQ, 0));
 
+	r = r ? r
+	      : seccomp_rule_add(f, SCMP_ACT_ALLOW, nr, 2, SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG),
+			SCMP_A1(SCMP_CMP_EQ, SIGKILL));
+
 	for (size_t i = 0; i < sizeof allowed / sizeof *allowed && !r; i++)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, nr, 1, SCMP_A0(SCMP_CMP_EQ, allowed[i]));
 	return r;
