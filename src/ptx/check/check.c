@@ -7,6 +7,7 @@
 static bool check_maybe_vector(struct check *c, struct ptx_operand *o, bool is_result)
 {
 	unsigned n = c->in->m.vec, type = c->in->m.type[0];
+	bool wider = c->in->op != PTX_OP_mov_vector;
 
 	if (o->kind != PTX_O_VEC && !n)
 		return check_value(c, o, type, true, is_result);
@@ -14,7 +15,7 @@ static bool check_maybe_vector(struct check *c, struct ptx_operand *o, bool is_r
 		return check_refuse(c, o, "must be a vector of %u", n ? n : 1);
 	o->type = type;
 	for (uint32_t i = 0; i < o->n; i++)
-		if (!check_value(c, &o->elem[i], type, true, is_result))
+		if (!check_value(c, &o->elem[i], type, wider, is_result))
 			return false;
 	if (!n)
 		*o = o->elem[0];
@@ -167,7 +168,7 @@ static bool check_source_operand(struct check *c, char letter, struct ptx_operan
 	case 'g':
 		return check_maybe_vector(c, o, false);
 	case 'h':
-		return check_source(c, o, type[1], true);
+		return check_source(c, o, type[1], !strchr(c->row->operands, 'h')[1]);
 	case 'w':
 	case 'j':
 		return check_source(c, o, PTX_U32, false);
@@ -207,7 +208,8 @@ static bool check_operand(struct check *c, char letter, struct ptx_operand *o)
 {
 	const uint8_t *type = c->in->m.type;
 
-	if (o->neg && letter != 'p' && letter != 'e' && c->in->op != PTX_OP_vmad)
+	if (o->neg && letter != 'p' && letter != 'e' && c->in->op != PTX_OP_vmad &&
+		!((letter == 'a' || letter == 'n') && type[0] == PTX_PRED))
 		return check_refuse(c, o, "cannot be negated");
 	switch (letter) {
 	case 'D':
@@ -218,8 +220,9 @@ static bool check_operand(struct check *c, char letter, struct ptx_operand *o)
 		return check_result(c, o, double_width(type[0]), false);
 	case 'G':
 		return check_maybe_vector(c, o, true);
-	case 'H':
-		return check_result(c, o, type[0], true);
+	case 'H': /* of cvt */
+		return check_result(
+			c, o, type[0], ptx_type_kind(type[0]) != PTX_KIND_FLOAT || ptx_type_bits(type[0]) <= 16);
 	case 'W':
 		return check_result(c, o, PTX_U32, false);
 	case 'X':

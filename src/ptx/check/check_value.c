@@ -1,7 +1,7 @@
 /*
  * Checks one value against the type that the instruction uses.  PTX's rules: a register has exactly the width of the
  * type and a compatible kind (bits fit every kind but predicates, signed fits unsigned); ld, st and cvt also take wider
- * registers.
+ * registers, as ptxas does: .bits registers for all types, and all registers for .bits types.
  */
 #include "ptx/check/check.h"
 
@@ -41,8 +41,39 @@ static bool register_fits(unsigned reg, unsigned use, bool wider)
 		return same_kind(reg, use);
 	if (!wider || a < b || ptx_type_kind(reg) == PTX_KIND_PRED || ptx_type_kind(use) == PTX_KIND_PRED)
 		return false;
-	/* A wider register must not be a float, and holds no float but those of 16 bits or less. */
-	return ptx_type_kind(reg) != PTX_KIND_FLOAT && (ptx_type_kind(use) != PTX_KIND_FLOAT || b <= 16);
+	/* Floats of 16 bits or less also come in integer registers. */
+	return ptx_type_kind(reg) == PTX_KIND_BITS || ptx_type_kind(use) == PTX_KIND_BITS ||
+	       (ptx_type_kind(reg) != PTX_KIND_FLOAT && (ptx_type_kind(use) != PTX_KIND_FLOAT || b <= 16));
+}
+
+/* The source %r1 + 4: an add before the instruction computes it. */
+static bool through_add(struct check *c, struct ptx_operand *o, unsigned reg_type)
+{
+	static const uint8_t types[] = {[16] = PTX_U16, [32] = PTX_U32, [64] = PTX_U64};
+	unsigned bits = ptx_type_bits(reg_type), t = bits == 16 || bits == 32 || bits == 64 ? types[bits] : PTX_NONE;
+	struct ptx_inst in = {.op = PTX_OP_add, .nops = 3, .guard = PTX_NOREG, .line = c->in->line};
+
+	if (t == PTX_NONE || ptx_type_kind(reg_type) == PTX_KIND_FLOAT)
+		return check_refuse(
+			c, o, "is the sum of a constant and a register of type .%s", ptx_type_name(reg_type));
+	in.ops = arena_alloc(c->p->m->arena, 3, sizeof *in.ops);
+	if (!in.ops)
+		return parse_fail_memory(c->p), false;
+	in.m.type[0] = t;
+	in.m.ntypes = 1;
+	in.ops[0] = (struct ptx_operand){
+		.kind = PTX_O_REG, .type = t, .reg = parse_new_reg(c->p, "%tmp", reg_type), .pos = o->pos};
+	in.ops[1] = *o;
+	in.ops[1].type = t;
+	in.ops[1].imm = 0;
+	in.ops[2] = (struct ptx_operand){.kind = PTX_O_IMM,
+		.type = t,
+		.imm = bits < 64 ? o->imm & ((INT64_C(1) << bits) - 1) : o->imm,
+		.pos = o->pos};
+	parse_emit(c->p, &in);
+	o->reg = in.ops[0].reg;
+	o->imm = 0;
+	return !parse_failed(c->p);
 }
 
 bool check_reg(struct check *c, struct ptx_operand *o, unsigned type, bool wider)
@@ -53,7 +84,7 @@ bool check_reg(struct check *c, struct ptx_operand *o, unsigned type, bool wider
 		return check_refuse(c, o, "must be a whole register");
 	o->type = type;
 	if (register_fits(r->type, type, wider))
-		return true;
+		return !o->imm || through_add(c, o, r->type);
 	return check_refuse(c, o, "is '%.40s' of type .%s where .%s is needed", r->name, ptx_type_name(r->type),
 		ptx_type_name(type));
 }
@@ -150,7 +181,7 @@ bool check_result(struct check *c, struct ptx_operand *o, unsigned type, bool wi
 	o->type = type;
 	if (o->kind == PTX_O_SINK)
 		return true;
-	if (o->kind != PTX_O_REG)
+	if (o->kind != PTX_O_REG || o->imm)
 		return check_refuse(c, o, "must be a register");
 	return check_reg(c, o, type, wider);
 }

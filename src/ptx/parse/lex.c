@@ -398,6 +398,8 @@ bool parse_skip_braces(struct parser *p)
 	struct token open = p->tok;
 	unsigned depth = 1;
 
+	p->ninner = 0;
+	p->inner = NULL;
 	while (p->cur < p->end && depth) {
 		int c = *p->cur;
 
@@ -410,6 +412,8 @@ bool parse_skip_braces(struct parser *p)
 			skip_space(p);
 			p->cur += p->cur == before;
 		} else {
+			if (c == '.')
+				inner_var_note(p);
 			depth += (c == '{') - (c == '}');
 			p->body_end = p->cur++;
 		}

@@ -137,6 +137,10 @@ static struct ptx_name *name_from_range(struct parser *p, uint32_t scope, const 
 		parse_fail_memory(p);
 		return NULL;
 	}
+	if (range->vec) {
+		parse_declare_vector(p, n, &(struct token){.s = s, .len = len}, range->type, range->vec);
+		return n;
+	}
 	n->kind = NAME_REG;
 	n->type = range->type;
 	n->n = parse_new_reg(p, arena_strndup(p->m->arena, s, len), range->type);

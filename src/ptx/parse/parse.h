@@ -43,12 +43,20 @@ struct token {
 
 enum { MAX_SCOPES = 64, MAX_DEPTH = 64, MAX_DIMENSIONS = 8 };
 
+/* The place of a declaration of .global or .const memory inside a body. */
+struct inner_var {
+	size_t at; /* offset in the text */
+	uint32_t line, column;
+};
+
 struct parser {
 	struct ptx_module *m;
 	struct ptx_function *f; /* the function whose body is being parsed; NULL at module level */
 	struct ptx_error *error;
 	const char *cur, *end, *line_start;
-	const char *body_end; /* set by parse_skip_braces: the closing brace */
+	const char *body_end;    /* set by parse_skip_braces: the closing brace */
+	struct inner_var *inner; /* set by parse_skip_braces: the .global and .const declarations inside */
+	uint32_t ninner;
 	uint32_t line;
 	struct token tok; /* the next token */
 	bool nomem;
@@ -103,7 +111,7 @@ struct ptx_name {
 	uint32_t scope;
 	uint8_t kind;
 	uint8_t type; /* REG, RANGE */
-	uint8_t vec;  /* REG: elements of a vector register */
+	uint8_t vec;  /* REG, RANGE: elements of a vector register */
 	uint32_t n;   /* REG: register number, RANGE: count, LABEL: instruction, LABELS: number of targets */
 	union {
 		struct ptx_var *var;
@@ -124,6 +132,8 @@ struct ptx_name *parse_lookup(struct parser *p, const char *s, size_t len);
 /* Adds a name to the innermost scope; NULL and an error if that scope has it already. */
 struct ptx_name *parse_declare(struct parser *p, const struct token *t, enum name_kind kind);
 uint32_t parse_new_reg(struct parser *p, const char *name, unsigned type); /* the number of a new virtual register */
+/* Makes n, whose text is t, a vector register with a register for each element. */
+void parse_declare_vector(struct parser *p, struct ptx_name *n, const struct token *t, unsigned type, unsigned vec);
 
 /* ---- table.c: the instruction set (ops.def, mods.def, types.def, sregs.def) ---- */
 
@@ -215,6 +225,13 @@ struct label_fixup {
 	uint32_t scope;
 };
 void parse_body(struct parser *p);
+
+/* ---- parse_inner_var.c: .global and .const variables declared inside a function ---- */
+
+void inner_var_note(struct parser *p); /* p->cur is a dot: notes the declaration that starts here, if any */
+void inner_vars_declare(struct parser *p, struct ptx_function *f); /* makes the variables in p->inner the module's */
+void inner_var_parse(struct parser *p);                            /* the declaration, in the body */
+void parse_append_var(struct parser *p, struct ptx_var *v);        /* adds a variable to the module */
 struct ptx_function *parse_declare_function(struct parser *p, const struct token *name); /* the existing or a new one */
 uint64_t ptx_align_up(uint64_t n, uint64_t align);
 

@@ -27,8 +27,10 @@ static void close_scope(struct parser *p)
 	p->depth--;
 }
 
-static void declare_vector_reg(struct parser *p, struct ptx_name *n, const struct token *t, unsigned type, unsigned vec)
+void parse_declare_vector(struct parser *p, struct ptx_name *n, const struct token *t, unsigned type, unsigned vec)
 {
+	n->kind = NAME_REG;
+	n->type = type;
 	n->vec = vec;
 	n->regs = arena_alloc(p->m->arena, vec, sizeof *n->regs);
 	if (!n->regs) {
@@ -65,13 +67,14 @@ static void declare_reg(struct parser *p, const struct token *t, unsigned type, 
 		parse_next(p);
 		if (!parse_expect(p, '>', "'>'"))
 			return;
-		if (count < 0 || vec) {
-			parse_fail(p, &at, vec ? "vector registers cannot be a range" : "too many registers");
+		if (count < 0) {
+			parse_fail(p, &at, "too many registers");
 			return;
 		}
 		n = parse_declare(p, t, NAME_RANGE);
 		if (n) {
 			n->type = type;
+			n->vec = vec;
 			n->n = count;
 		}
 		return;
@@ -81,7 +84,7 @@ static void declare_reg(struct parser *p, const struct token *t, unsigned type, 
 		return;
 	n->type = type;
 	if (vec)
-		declare_vector_reg(p, n, t, type, vec);
+		parse_declare_vector(p, n, t, type, vec);
 	else
 		n->n = parse_new_reg(p, token_copy(p, t), type);
 }
@@ -322,6 +325,8 @@ static void parse_inner_directive(struct parser *p)
 		parse_local_var(p, PTX_SHARED, linkage);
 	else if (parse_accept_word(p, "param"))
 		parse_local_var(p, PTX_PARAM, linkage);
+	else if (token_is(&t, T_DOT, "global") || token_is(&t, T_DOT, "const"))
+		inner_var_parse(p);
 	else if (token_is(&t, T_DOT, "loc"))
 		parse_loc(p);
 	else if (token_is(&t, T_DOT, "pragma"))
@@ -350,12 +355,30 @@ static void parse_statement(struct parser *p)
 	}
 }
 
+/* The registers of a parameter; a vector has an entry of the list for each element. */
+static void declare_param_regs(struct parser *p, struct ptx_name *name, const struct token *t, struct ptx_var **list)
+{
+	struct ptx_var *v = list[0];
+
+	name->type = v->type;
+	if (!v->vec) {
+		name->n = v->reg = parse_new_reg(p, v->name, v->type);
+		return;
+	}
+	parse_declare_vector(p, name, t, v->type, v->vec);
+	for (unsigned i = 0; i < v->vec && !parse_failed(p); i++) {
+		list[i]->owner = p->f;
+		list[i]->reg = name->regs[i];
+	}
+}
+
 static void declare_params(struct parser *p, struct ptx_var **list, uint32_t n)
 {
-	for (uint32_t i = 0; i < n && !parse_failed(p); i++) {
+	for (uint32_t i = 0, next; i < n && !parse_failed(p); i = next) {
 		struct token t = {.kind = T_IDENT, .s = list[i]->name, .len = strlen(list[i]->name)};
 		struct ptx_name *name;
 
+		next = i + (list[i]->space == PTX_REGSPACE && list[i]->vec ? list[i]->vec : 1);
 		t.line = list[i]->line;
 		t.column = 1;
 		if (t.len == 1 && *t.s == '_')
@@ -368,8 +391,7 @@ static void declare_params(struct parser *p, struct ptx_var **list, uint32_t n)
 			name->var = list[i];
 			continue;
 		}
-		name->type = list[i]->type;
-		name->n = list[i]->reg = parse_new_reg(p, list[i]->name, list[i]->type);
+		declare_param_regs(p, name, &t, &list[i]);
 	}
 }
 

@@ -1,21 +1,34 @@
 /* Parses the operands of a call: call (returns), callee, (arguments), prototype. Only the callee is mandatory. */
 #include "ptx/parse/parse.h"
 
+static bool call_list_push(struct parser *p, struct ptx_operand *o, const struct ptx_operand *e)
+{
+	struct ptx_operand *l = arena_push(p->m->arena, o->elem, o->n, sizeof *l);
+
+	if (!l) {
+		parse_fail_memory(p);
+		return false;
+	}
+	o->elem = l;
+	l[o->n++] = *e;
+	return true;
+}
+
+/* A vector register stands for its elements, as in the signature. */
 static bool parse_call_list(struct parser *p, struct ptx_operand *o)
 {
-	struct ptx_operand *e;
+	struct ptx_operand e;
 
 	*o = (struct ptx_operand){.kind = PTX_O_VEC, .pos = p->tok.s - p->m->text};
 	parse_next(p);
 	while (p->tok.kind != ')' && !parse_failed(p)) {
-		e = arena_push(p->m->arena, o->elem, o->n, sizeof *e);
-		if (!e) {
-			parse_fail_memory(p);
+		if (!parse_operand(p, &e))
 			return false;
-		}
-		o->elem = e;
-		if (!parse_operand(p, &e[o->n++]))
+		if (e.kind != PTX_O_VEC && !call_list_push(p, o, &e))
 			return false;
+		for (uint32_t i = 0; e.kind == PTX_O_VEC && i < e.n; i++)
+			if (!call_list_push(p, o, &e.elem[i]))
+				return false;
 		if (!parse_accept(p, ','))
 			break;
 	}

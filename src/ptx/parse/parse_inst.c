@@ -35,7 +35,7 @@ static bool parse_guard(struct parser *p, struct ptx_inst *in)
 	}
 	if (!parse_operand(p, &o))
 		return false;
-	if (o.kind != PTX_O_REG || p->f->regs[o.reg].type != PTX_PRED) {
+	if (o.kind != PTX_O_REG || p->f->regs[o.reg].type != PTX_PRED || o.imm) {
 		parse_fail(p, &at, "a guard must be a predicate register");
 		return false;
 	}
@@ -94,6 +94,41 @@ static void note_barrier(struct ptx_function *f, const struct ptx_inst *in)
 	}
 }
 
+static void emit_mov(
+	struct parser *p, const struct ptx_inst *vector, const struct ptx_operand *to, const struct ptx_operand *from)
+{
+	struct ptx_inst in = *vector;
+
+	in.op = PTX_OP_mov;
+	in.m.vec = 0;
+	in.nops = 2;
+	in.ops = arena_alloc(p->m->arena, 2, sizeof *in.ops);
+	if (!in.ops) {
+		parse_fail_memory(p);
+		return;
+	}
+	in.ops[0] = *to;
+	in.ops[1] = *from;
+	parse_emit(p, &in);
+}
+
+/* mov.v2.u32 {%a, %b}, {%b, %a}: through temporaries, since results may be sources of later elements. */
+static void emit_vector_mov(struct parser *p, const struct ptx_inst *in, const struct operands *ops)
+{
+	struct ptx_operand tmp[8];
+
+	for (unsigned i = 0; i < in->m.vec && i < 8; i++) {
+		tmp[i] = (struct ptx_operand){.kind = PTX_O_REG,
+			.type = in->m.type[0],
+			.reg = parse_new_reg(p, "%tmp", in->m.type[0]),
+			.pos = ops->op[1].pos};
+		emit_mov(p, in, &tmp[i], &ops->op[1].elem[i]);
+	}
+	for (unsigned i = 0; i < in->m.vec && i < 8; i++)
+		if (ops->op[0].elem[i].kind != PTX_O_SINK)
+			emit_mov(p, in, &ops->op[0].elem[i], &tmp[i]);
+}
+
 void parse_instruction(struct parser *p)
 {
 	struct ptx_inst in = {.line = p->tok.line};
@@ -113,7 +148,13 @@ void parse_instruction(struct parser *p)
 	in.op = table_opcode(row);
 	if (!parse_operands(p, row, &ops) || !check_operands(p, row, &in, &ops, &mn.base))
 		return;
-	if (!parse_expect(p, ';', "';'") || !store_operands(p, &in, &ops))
+	if (!parse_expect(p, ';', "';'"))
+		return;
+	if (in.op == PTX_OP_mov_vector) {
+		emit_vector_mov(p, &in, &ops);
+		return;
+	}
+	if (!store_operands(p, &in, &ops))
 		return;
 	note_barrier(p->f, &in);
 	parse_emit(p, &in);

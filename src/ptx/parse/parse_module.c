@@ -132,6 +132,7 @@ static void parse_function_body_range(struct parser *p, struct ptx_function *f)
 	if (!parse_skip_braces(p))
 		return;
 	f->body_end = p->body_end - p->m->text;
+	inner_vars_declare(p, f);
 }
 
 static void parse_function(struct parser *p, bool entry, unsigned linkage)
@@ -186,7 +187,7 @@ static void parse_function(struct parser *p, bool entry, unsigned linkage)
 		parse_accept(p, ';');
 }
 
-static void append_module_var(struct parser *p, struct ptx_var *v)
+void parse_append_var(struct parser *p, struct ptx_var *v)
 {
 	*p->m->vars_end = v;
 	p->m->vars_end = &v->next;
@@ -212,7 +213,7 @@ static void declare_module_var(struct parser *p, struct ptx_var *v, const struct
 	if (!n)
 		return;
 	n->var = v;
-	append_module_var(p, v);
+	parse_append_var(p, v);
 }
 
 static void parse_variable(struct parser *p, unsigned space, unsigned linkage)

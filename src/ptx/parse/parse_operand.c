@@ -297,6 +297,8 @@ bool parse_operand(struct parser *p, struct ptx_operand *o)
 			return parse_literal(p, o);
 		if (!parse_named_operand(p, o))
 			return false;
+		if (o->kind == PTX_O_REG && p->tok.kind == '+') /* check_reg adds it */
+			return parse_offset(p, &o->imm);
 		return o->kind != PTX_O_VAR || parse_offset(p, &o->imm);
 	}
 	return parse_literal(p, o);

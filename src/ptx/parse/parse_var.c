@@ -166,6 +166,26 @@ struct ptx_var *parse_var(struct parser *p, unsigned space, unsigned linkage, st
 	return parse_var_like(p, space, linkage, name, &first);
 }
 
+/* Appends a parameter; a vector register is as many parameters as it has elements. */
+static bool signature_push(struct parser *p, struct ptx_var ***list, uint32_t *n, struct ptx_var *v)
+{
+	unsigned count = v->space == PTX_REGSPACE && v->vec ? v->vec : 1;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct ptx_var **l = arena_push(p->m->arena, *list, *n, sizeof *l);
+		struct ptx_var *e = i ? arena_alloc(p->m->arena, 1, sizeof *e) : v;
+
+		if (!l || !e) {
+			parse_fail_memory(p);
+			return false;
+		}
+		*e = *v;
+		*list = l;
+		l[(*n)++] = e;
+	}
+	return true;
+}
+
 /* ( .param .b64 a, .reg .u32 b, ... ) */
 bool parse_signature(struct parser *p, struct ptx_var ***list, uint32_t *n)
 {
@@ -175,7 +195,7 @@ bool parse_signature(struct parser *p, struct ptx_var ***list, uint32_t *n)
 		return false;
 	while (p->tok.kind != ')' && !parse_failed(p)) {
 		int space = space_word(&p->tok);
-		struct ptx_var **l, *v;
+		struct ptx_var *v;
 		struct token name;
 
 		if (space != PTX_PARAM && space != PTX_REGSPACE) {
@@ -184,13 +204,12 @@ bool parse_signature(struct parser *p, struct ptx_var ***list, uint32_t *n)
 		}
 		parse_next(p);
 		v = parse_var(p, space, PTX_LINK_STATIC, &name);
-		l = arena_push(p->m->arena, *list, *n, sizeof *l);
-		if (!v || !l)
-			return l ? false : (parse_fail_memory(p), false);
+		if (!v)
+			return false;
 		if (v->unsized)
 			v->size = 0;
-		*list = l;
-		l[(*n)++] = v;
+		if (!signature_push(p, list, n, v))
+			return false;
 		if (!parse_accept(p, ','))
 			break;
 	}

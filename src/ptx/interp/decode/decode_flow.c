@@ -61,7 +61,7 @@ static bool decode_arg(struct decoder *d, const struct ptx_inst *in, const struc
 	a->offset = NO_SLOT;
 	a->slot = decode_operand(d, in, o, &a->width);
 	a->size = a->width == WPRED ? 0 : 1u << a->width;
-	return a->slot != NO_SLOT && a->width != WPRED;
+	return a->slot != NO_SLOT;
 }
 
 static struct call_arg *decode_args(

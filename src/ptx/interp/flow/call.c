@@ -15,7 +15,7 @@ static unsigned width_bytes(unsigned width)
 	return width == WPRED ? 4 : 1u << width;
 }
 
-/* The address of one lane of an argument; predicates cannot be arguments. */
+/* The address of one lane of an argument that is not a predicate. */
 static uint8_t *argument_address(struct warp *w, struct frame *f, const struct call_arg *a, unsigned lane)
 {
 	if (a->offset != NO_SLOT)
@@ -28,6 +28,14 @@ static void pass_argument(struct warp *w, struct frame *to, const struct call_ar
 {
 	uint32_t n = d->size < s->size ? d->size : s->size;
 
+	if (!n) { /* predicates have size 0; an indirect call may confuse one with another type */
+		if (d->offset == NO_SLOT && s->offset == NO_SLOT && d->width == WPRED && s->width == WPRED) {
+			uint32_t *p = (uint32_t *)(to->regs + d->slot);
+
+			*p = (*p & ~lanes) | (*(const uint32_t *)(from->regs + s->slot) & lanes);
+		}
+		return;
+	}
 	FOR_MASK(lanes, i)
 	memcpy(argument_address(w, to, d, i), argument_address(w, from, s, i), n);
 }
