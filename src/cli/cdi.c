@@ -280,7 +280,7 @@ int cmd_cdi(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		return cli_usage("cdi", "unexpected argument %s", argv[optind]);
+		return cli_unexpected("cdi", argv[optind]);
 	if ((!d.device || !*d.device) && !default_socket_find(place, sizeof place))
 		return cli_fail("no gangway serve runs on this machine: start one, or choose a device with --on (cpu "
 				"needs no server)");

@@ -45,6 +45,9 @@ bool cli_device_known(const char *device);
 /* Report the name of a device that does not exist, with a list of the devices. Returns 0 if it exists, or 2. */
 int cli_check_device(const char *command, const char *device);
 
+/* Report an argument that a command without arguments got. Returns 2. */
+int cli_unexpected(const char *command, const char *word);
+
 /* Do the n bytes of `a` look like a misspelt `b`? */
 bool cli_words_similar(const char *a, size_t n, const char *b);
 

@@ -78,12 +78,38 @@ static int check_device(const char *device)
 	return cli_check_device("run", device);
 }
 
+static bool has_ending(const char *name, const char *ending)
+{
+	size_t n = strlen(name), m = strlen(ending);
+
+	return n > m && !strcmp(name + n - m, ending);
+}
+
+/* What the user probably meant by the name of a file that cannot be started; "" if unknown. */
+static const char *start_hint(const char *name, char text[PATH_MAX + 64])
+{
+	bool exists = !access(name, F_OK);
+
+	*text = 0;
+	if (!exists && strchr(name, ' '))
+		snprintf(text, PATH_MAX + 64, "; give the program and its arguments as separate words");
+	else if (exists && has_ending(name, ".py"))
+		snprintf(text, PATH_MAX + 64, "; use gangway run python3 %s", name);
+	else if (exists && has_ending(name, ".cu"))
+		snprintf(text, PATH_MAX + 64, "; it is source code: compile it with nvcc first");
+	else if (exists && !strchr(name, '/'))
+		snprintf(text, PATH_MAX + 64, "; use gangway run ./%s", name);
+	return text;
+}
+
 /* Returns 0 if the program can be started, or an exit status after printing an error. */
 static int check_program(const struct program *p, const char *name)
 {
+	char hint[PATH_MAX + 64];
+
 	switch (p->kind) {
 	case PROGRAM_MISSING:
-		cli_fail("cannot start %s: %s", name, strerror(p->error));
+		cli_fail("cannot start %s: %s%s", name, strerror(p->error), start_hint(name, hint));
 		return p->error == ENOENT ? 127 : 126;
 	case PROGRAM_NO_LOADER:
 		cli_fail("cannot start %s: its %s %s does not exist", p->path, *p->script ? "interpreter" : "loader",
@@ -156,7 +182,7 @@ static int path_add_smi(const char *dir)
 static int run_program(char **argv, bool follow)
 {
 	struct program program;
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], hint[PATH_MAX + 64];
 
 	if (cli_require_libraries(dir, sizeof dir))
 		return 1;
@@ -174,7 +200,7 @@ static int run_program(char **argv, bool follow)
 		return follow_all(argv);
 	execvp(argv[0], argv);
 	int e = errno;
-	cli_fail("cannot start %s: %s", argv[0], strerror(e));
+	cli_fail("cannot start %s: %s%s", argv[0], strerror(e), start_hint(argv[0], hint));
 	return e == ENOENT ? 127 : 126;
 }
 

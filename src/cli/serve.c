@@ -215,7 +215,7 @@ int cmd_serve(int argc, char **argv)
 			return r;
 	}
 	if (optind < argc)
-		return cli_usage("serve", "unexpected argument %s", argv[optind]);
+		return cli_unexpected("serve", argv[optind]);
 	if (strcmp(config.device, "nvidia") && strcmp(config.device, "cpu") && strcmp(config.device, "null"))
 		return cli_usage("serve", "cannot share the device %s; use nvidia, cpu or null", config.device);
 	if (!n)

@@ -89,24 +89,25 @@ int cli_bad_option(const char *command, int c, char **argv, const struct option 
 
 static const struct device_name {
 	const char *name, *about;
-	bool prefix; /* the user's word continues after the colon */
+	size_t prefix; /* an address begins with this many characters of `name`; 0: not an address */
 } device_names[] = {
-	{"nvidia", "this machine's GPU, through its vendor's driver", false},
-	{"cpu", "this machine's processor; runs kernels from their PTX", false},
-	{"null", "a test double: memory, copies and streams work, kernels are not run", false},
-	{"unix:PATH", "a device that gangway serve shares on this machine", true},
-	{"tcp://HOST:PORT", "a device that gangway serve shares over the network", true},
+	{"nvidia", "this machine's GPU, through its vendor's driver"},
+	{"cpu", "this machine's processor; runs kernels from their PTX"},
+	{"null", "a test double: memory, copies and streams work, kernels are not run"},
+	{"unix:PATH", "a device that gangway serve shares on this machine", 5},
+	{"tcp://HOST:PORT", "a device that gangway serve shares over the network", 6},
 };
 
 #define DEVICE_NAMES (sizeof device_names / sizeof *device_names)
 
 bool cli_device_known(const char *device)
 {
-	for (size_t i = 0; i < DEVICE_NAMES; i++)
-		if (device_names[i].prefix
-				? !strncmp(device, device_names[i].name, strcspn(device_names[i].name, ":") + 1)
-				: !strcmp(device, device_names[i].name))
+	for (size_t i = 0; i < DEVICE_NAMES; i++) {
+		const struct device_name *n = &device_names[i];
+
+		if (n->prefix ? !strncmp(device, n->name, n->prefix) : !strcmp(device, n->name))
 			return true;
+	}
 	return false;
 }
 
@@ -114,12 +115,13 @@ bool cli_device_known(const char *device)
 static void device_meant(const char *device, char text[256])
 {
 	static const char *const gpus[] = {"gpu", "cuda", "nvidia"};
+	const char *host = device + (strncmp(device, "tcp:", 4) ? 0 : 4 + strspn(device + 4, "/"));
 
 	*text = 0;
 	if (*device == '/')
 		snprintf(text, 256, "unix:%s", device);
-	else if (strchr(device, ':') && strspn(strrchr(device, ':') + 1, "0123456789") > 1)
-		snprintf(text, 256, "tcp://%s", device);
+	else if (strchr(host, ':') && strspn(strrchr(host, ':') + 1, "0123456789") > 1)
+		snprintf(text, 256, "tcp://%s", host);
 	else if (*device && strspn(device, "0123456789") == strlen(device))
 		snprintf(text, 256, "nvidia");
 	for (size_t i = 0; i < sizeof gpus / sizeof *gpus && !*text; i++)
@@ -135,6 +137,8 @@ int cli_check_device(const char *command, const char *device)
 {
 	char meant[256];
 
+	if (!*device)
+		return cli_usage(command, "option --on needs a value");
 	if (cli_device_known(device))
 		return 0;
 	device_meant(device, meant);
@@ -146,4 +150,11 @@ int cli_check_device(const char *command, const char *device)
 		fprintf(stderr, "  %-15s  %s\n", device_names[i].name, device_names[i].about);
 	fprintf(stderr, "See: gangway %s --help\n", command);
 	return 2;
+}
+
+int cli_unexpected(const char *command, const char *word)
+{
+	if (cli_device_known(word))
+		return cli_usage(command, "unexpected argument %s; did you mean --on %s?", word, word);
+	return cli_usage(command, "unexpected argument %s", word);
 }

@@ -67,7 +67,7 @@ static int parse_options(int argc, char **argv, struct top_options *q)
 			return cli_bad_option("top", c, argv, options);
 		}
 	if (optind < argc)
-		return cli_usage("top", "unexpected argument %s", argv[optind]);
+		return cli_unexpected("top", argv[optind]);
 	return q->json && !q->once ? cli_usage("top", "--json needs --once") : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,6 +33,31 @@ static int unix_name(const char *path, struct sockaddr_un *name, char error[LINK
 	return 0;
 }
 
+static bool is_port(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+
+	return n && n <= 5 && !text[n] && atoi(text) <= 65535;
+}
+
+/* Report a word that is not an address, and suggest the address that its author probably meant. */
+static int address_invalid(const char *word, char error[LINK_ERROR_TEXT])
+{
+	const char *rest = strncmp(word, "tcp:", 4) ? word : word + 4, *host = rest + strspn(rest, "/"),
+		   *colon = strrchr(host, ':');
+	char meant[128] = "";
+
+	if (*word == '/' && !strncmp(rest, word, 1))
+		snprintf(meant, sizeof meant, "unix:%.100s", word);
+	else if (colon && colon > host && is_port(colon + 1))
+		snprintf(meant, sizeof meant, "tcp://%.100s", host);
+	else if (is_port(colon == host ? host + 1 : host))
+		snprintf(meant, sizeof meant, "tcp://127.0.0.1:%.8s", colon == host ? host + 1 : host);
+	if (*meant)
+		return error_text(error, -EINVAL, "'%.200s' is not an address; did you mean %s?", word, meant);
+	return error_text(error, -EINVAL, "'%.200s' is not an address: use unix:PATH or tcp://HOST:PORT", word);
+}
+
 /* Resolves tcp://HOST:PORT; HOST may be in brackets. */
 static int tcp_names(const char *address, bool passive, struct addrinfo **list, char error[LINK_ERROR_TEXT])
 {
@@ -41,7 +67,9 @@ static int tcp_names(const char *address, bool passive, struct addrinfo **list, 
 	int err;
 
 	if (strncmp(address, "tcp://", 6) || !(colon = strrchr(host, ':')) || !colon[1])
-		return error_text(error, -EINVAL, "'%s' is not an address: use unix:PATH or tcp://HOST:PORT", address);
+		return address_invalid(address, error);
+	if (!is_port(colon + 1))
+		return error_text(error, -EINVAL, "%.200s: the port is a number from 1 to 65535", address);
 	end = colon;
 	if (*host == '[' && end > host && end[-1] == ']')
 		host++, end--;

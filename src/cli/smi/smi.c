@@ -79,7 +79,7 @@ static int parse_flag(const char *word, struct smi_options *w)
 	else if (!strcmp(word, "--version"))
 		w->version = true;
 	else
-		return cli_unknown_option("smi", word, names);
+		return *word == '-' ? cli_unknown_option("smi", word, names) : cli_unexpected("smi", word);
 	return 0;
 }
 

@@ -70,6 +70,9 @@ static bool report_unstartable(struct doctor *d, const struct program *p)
 		f = finding_add(d, STATUS_WRONG, "%s cannot be started: %s", d->program, strerror(p->error));
 		if (p->error == EACCES)
 			finding_fix(f, "chmod +x %s", *p->path ? p->path : d->program);
+		else if (strchr(d->program, ' '))
+			finding_fix(f, "gangway doctor -- %s  # the program and its arguments are separate words",
+				d->program);
 		else
 			finding_fix(f, "gangway doctor -- /PATH/TO/%s", basename(d->program));
 		return true;
@@ -109,7 +112,10 @@ static bool report_not_executable(struct doctor *d, const struct program *p)
 		command_quote(made, to, sizeof to);
 		finding_fix(finding_add(d, STATUS_WRONG, "%s is source code, not a program", name), "nvcc -o %s %s", to,
 			quoted);
-	} else
+	} else if (end && !strcmp(end, ".py"))
+		finding_fix(finding_add(d, STATUS_WRONG, "%s is a Python script without a #! line", name),
+			"gangway doctor -- python3 %s", quoted);
+	else
 		finding_fix(
 			finding_add(d, STATUS_WRONG,
 				"%s is not a program: it is neither an ELF file nor a script, and it is not executable",

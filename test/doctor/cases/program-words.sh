@@ -1,0 +1,2 @@
+# A program and its arguments in one word.
+doctor GANGWAY_DEVICE=null -- 'ls -l'
