@@ -347,6 +347,22 @@ void mode_server_header(void)
 			printf("void serve_%s(const struct %s_ops *ops, struct msg *m);\n", entries[k].name, library);
 }
 
+/* Does the call make an object or an allocation?  Functions with Get in their name return existing ones. */
+static bool entry_creates(const struct entry *e)
+{
+	char t[128];
+
+	if (strstr(e->name, "Get"))
+		return false;
+	for (int i = 0; i < e->nargs; i++) {
+		const struct arg *a = &e->args[i];
+		api_pointee(a->type, t, sizeof t);
+		if (a->dir != BY_VALUE && comes_out(a) && (api_is_handle(t) || api_is_address(t)))
+			return true;
+	}
+	return false;
+}
+
 void mode_server(void)
 {
 	print_head("calls checked, unpacked and made");
@@ -357,7 +373,8 @@ void mode_server(void)
 	printf("static const struct %sserved %s_served[] = {\n", prefix ? prefix : "", library);
 	for (int k = 0; k < nentries; k++)
 		if (api_has_message(&entries[k]))
-			printf("\t[%d] = {serve_%s, %s},\n", entries[k].nr, entries[k].name,
-				entries[k].route == SYNC ? "true" : "false");
+			printf("\t[%d] = {serve_%s, %s%s},\n", entries[k].nr, entries[k].name,
+				entries[k].route == SYNC ? "true" : "false",
+				!prefix && entry_creates(&entries[k]) ? ", true" : "");
 	printf("};\n");
 }

@@ -22,9 +22,9 @@
 
 static const char usage[] =
 	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N]\n"
-	"                     [--clients-per-user N] [--spares N]\n"
-	"                     [--memory SIZE] [--spin-us N] [--metrics ADDRESS] [--sandbox auto|strict|off]\n"
-	"                     [--isolate user] [--dumpable]\n\n"
+	"                     [--clients-per-user N] [--spares N] [--memory SIZE] [--host-memory SIZE]\n"
+	"                     [--objects N] [--image-cache SIZE] [--spin-us N] [--metrics ADDRESS]\n"
+	"                     [--sandbox auto|strict|off] [--isolate user] [--dumpable]\n\n"
 	"Share this machine's device with other processes, containers and machines. Each client gets a worker\n"
 	"process of its own. The server runs in the foreground and logs to standard error, one line per event.\n\n"
 	"  --on DEVICE       the device to share: nvidia (default), cpu or null\n"
@@ -41,6 +41,14 @@ static const char usage[] =
 	"  --spares N        keep N workers ready that have already opened the device (default %d)\n"
 	"  --memory SIZE     limit each client to SIZE of each device's memory: 8G, 512M or 50%%. To the client,\n"
 	"                    the device has this size; it gets CUDA_ERROR_OUT_OF_MEMORY for more\n"
+	"  --host-memory SIZE limit the memory of this machine that a client's worker holds for it: pinned and "
+	"managed\n"
+	"                    memory, code, staging. A size, or a percentage of the machine's memory (default %d%%)\n"
+	"  --objects N       limit the allocations, streams, events, modules, graph nodes and other objects of each\n"
+	"                    client (default %d)\n"
+	"  --image-cache SIZE\n"
+	"                    keep at most SIZE of code on disk for clients that load it again (default 8G; 0: none).\n"
+	"                    One client fills at most a sixteenth\n"
 	"  --spin-us N       poll for N microseconds before a worker sleeps (default $GANGWAY_SPIN_US, or %u)\n"
 	"  --metrics ADDRESS answer GET /metrics (Prometheus) and /status (JSON) on unix:PATH or tcp://HOST:PORT.\n"
 	"                    For each unix socket PATH, PATH.status always answers them\n"
@@ -75,6 +83,16 @@ static bool parse_number(const char *text, unsigned least, unsigned most, unsign
 	return *text >= '0' && *text <= '9' && !*end && value >= least && value <= most;
 }
 
+/* A size in bytes, or 0. */
+static bool parse_bytes(const char *text, uint64_t *bytes)
+{
+	struct quota_size size = {0};
+	bool ok = !strcmp(text, "0") || (quota_read(text, &size) && !size.percent);
+
+	*bytes = size.bytes;
+	return ok;
+}
+
 static const struct option options[] = {
 	{"on", required_argument, NULL, 'o'},
 	{"listen", required_argument, NULL, 'l'},
@@ -83,6 +101,9 @@ static const struct option options[] = {
 	{"clients-per-user", required_argument, NULL, 'C'},
 	{"spares", required_argument, NULL, 's'},
 	{"memory", required_argument, NULL, 'M'},
+	{"host-memory", required_argument, NULL, 'H'},
+	{"objects", required_argument, NULL, 'O'},
+	{"image-cache", required_argument, NULL, 'I'},
 	{"spin-us", required_argument, NULL, 'u'},
 	{"metrics", required_argument, NULL, 'm'},
 	{"dumpable", no_argument, NULL, 'd'},
@@ -175,6 +196,18 @@ static int parse_option(int c, struct server_config *config, const char **listen
 			       : cli_usage("serve", "--sandbox %s: not auto, strict or off", optarg);
 	case 'i':
 		return parse_isolate(optarg, config);
+	case 'H':
+		return quota_read(optarg, &config->host_memory)
+			       ? 0
+			       : cli_usage("serve", "--host-memory %s: not a size such as 8G, 512M or 50%%", optarg);
+	case 'I':
+		return parse_bytes(optarg, &config->image_cache)
+			       ? 0
+			       : cli_usage("serve", "--image-cache %s: not a size such as 8G or 512M, nor 0", optarg);
+	case 'O':
+		return parse_number(optarg, 1, 16000000, &config->objects)
+			       ? 0
+			       : cli_usage("serve", "--objects %s: not a number from 1 to 16000000", optarg);
 	case 's':
 		return parse_number(optarg, 0, 1024, &config->spares)
 			       ? 0
@@ -195,6 +228,9 @@ int cmd_serve(int argc, char **argv)
 		.group = (gid_t)-1,
 		.clients = SERVER_CLIENTS,
 		.spares = SERVER_SPARES,
+		.host_memory.percent = SERVER_HOST,
+		.objects = SERVER_OBJECTS,
+		.image_cache = SERVER_IMAGES,
 		.spin_us = spin};
 	const char *sandbox = "auto";
 	char place[256];
@@ -206,8 +242,8 @@ int cmd_serve(int argc, char **argv)
 		if (c == ':' || c == '?')
 			return cli_bad_option("serve", c, argv, options);
 		if (c == 'h') {
-			printf(usage, place, SERVER_CLIENTS, SERVER_SPARES, link_defaults(true).spin_us, ISOLATE_FIRST,
-				ISOLATE_LAST);
+			printf(usage, place, SERVER_CLIENTS, SERVER_SPARES, SERVER_HOST, SERVER_OBJECTS,
+				link_defaults(true).spin_us, ISOLATE_FIRST, ISOLATE_LAST);
 			return 0;
 		}
 		r = parse_option(c, &config, listen, &n, &sandbox);

@@ -19,14 +19,15 @@ static void print_text_device(const struct top_device *d)
 
 static void print_text_client(const struct top_client *c)
 {
-	char user[16], memory[16], quota[16], up[16], down[16];
+	char user[16], memory[16], quota[16], host[16], up[16], down[16];
 
 	top_format_user(c->user, user, sizeof user);
-	printf("%8d %-10.10s %-16.16s %3u %10s %9s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10s %10s %6" PRIu64 "\n",
+	printf("%8d %-10.10s %-16.16s %3u %10s %9s %9s %7" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64
+	       " %10s %10s %6" PRIu64 "\n",
 		c->pid, user, *c->program ? c->program : "-", c->device, top_format_bytes((double)c->memory, memory),
-		top_format_quota(c, quota), c->count.calls, c->count.trips, c->count.launches,
-		top_format_bytes((double)c->count.up, up), top_format_bytes((double)c->count.down, down),
-		c->count.errors);
+		top_format_quota(c, quota), top_format_bytes((double)c->host, host), c->objects, c->count.calls,
+		c->count.trips, c->count.launches, top_format_bytes((double)c->count.up, up),
+		top_format_bytes((double)c->count.down, down), c->count.errors);
 }
 
 void top_print_text(const struct top *t)
@@ -36,7 +37,8 @@ void top_print_text(const struct top *t)
 	printf("     DEVICE                          BUSY     MEMORY\n");
 	for (unsigned i = 0; i < t->ndevices; i++)
 		print_text_device(&t->devices[i]);
-	printf("\n     PID USER       PROGRAM          DEV     MEMORY     QUOTA      CALLS      TRIPS   LAUNCHES       "
+	printf("\n     PID USER       PROGRAM          DEV     MEMORY     QUOTA      HOST OBJECTS      CALLS      "
+	       "TRIPS   LAUNCHES       "
 	       "  UP       DOWN "
 	       "ERRORS\n");
 	for (unsigned i = 0; i < t->nlines; i++)
@@ -70,10 +72,13 @@ static void print_json_client(const struct top_client *c)
 	printf(", \"program\": ");
 	json_text(stdout, c->program);
 	printf(", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"device\": %u, \"memory\": %" PRIu64
-	       ", \"quota\": %s, \"calls\": %" PRIu64 ", \"round_trips\": %" PRIu64 ", \"launches\": %" PRIu64
-	       ", \"bytes_up\": %" PRIu64 ", \"bytes_down\": %" PRIu64 ", \"errors\": %" PRIu64 "}",
-		c->local ? "shared memory" : "tcp", c->since, c->device, c->memory, quota, c->count.calls,
-		c->count.trips, c->count.launches, c->count.up, c->count.down, c->count.errors);
+	       ", \"quota\": %s, \"host_memory\": %" PRIu64 ", \"host_memory_quota\": %" PRIu64
+	       ", \"objects\": %" PRIu64 ", \"objects_max\": %" PRIu64 ", \"calls\": %" PRIu64
+	       ", \"round_trips\": %" PRIu64 ", \"launches\": %" PRIu64 ", \"bytes_up\": %" PRIu64
+	       ", \"bytes_down\": %" PRIu64 ", \"errors\": %" PRIu64 "}",
+		c->local ? "shared memory" : "tcp", c->since, c->device, c->memory, quota, c->host, c->host_quota,
+		c->objects, c->objects_max, c->count.calls, c->count.trips, c->count.launches, c->count.up,
+		c->count.down, c->count.errors);
 }
 
 void top_print_json(const struct top *t)

@@ -29,8 +29,9 @@ struct top_client {
 	bool local;
 	uint64_t since; /* seconds since 1970 */
 	unsigned device;
-	uint64_t memory, quota; /* quota 0: no limit */
-	bool looked;            /* `seen` is valid: the memory that all clients use, as this client's worker saw it */
+	uint64_t memory, quota;                          /* quota 0: no limit */
+	uint64_t host, host_quota, objects, objects_max; /* of all devices of the client */
+	bool looked; /* `seen` is valid: the memory that all clients use, as this client's worker saw it */
 	uint64_t seen;
 	struct top_count count;
 	double calls, trips, launches, up, down; /* per second */

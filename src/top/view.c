@@ -132,16 +132,16 @@ static void draw_age(uint64_t since)
 
 static void draw_client(const struct view *v, const struct top_client *c, int y)
 {
-	char user[16], memory[16], quota[16], up[16], down[16];
+	char user[16], memory[16], quota[16], host[16], up[16], down[16];
 	bool chosen = c->worker == v->selected;
 
 	top_format_user(c->user, user, sizeof user);
 	if (chosen)
 		attron(A_REVERSE);
-	mvprintw(y, 0, "%8d %-8.8s %-15.15s %3u %9s %9s %9.0f %8.0f %8.0f %9s %9s", c->pid, user,
+	mvprintw(y, 0, "%8d %-8.8s %-13.13s %3u %9s %9s %9s %7llu %9.0f %8.0f %8.0f %9s %9s", c->pid, user,
 		*c->program ? c->program : "-", c->device, top_format_bytes((double)c->memory, memory),
-		top_format_quota(c, quota), c->calls, c->trips, c->launches, top_format_bytes(c->up, up),
-		top_format_bytes(c->down, down));
+		top_format_quota(c, quota), top_format_bytes((double)c->host, host), (unsigned long long)c->objects,
+		c->calls, c->trips, c->launches, top_format_bytes(c->up, up), top_format_bytes(c->down, down));
 	draw_age(c->since);
 	if (c->count.errors) {
 		attron(COLOR_PAIR(COLOUR_BAD));
@@ -157,8 +157,8 @@ static void draw_clients(const struct view *v, int y)
 	const struct top *t = v->now;
 
 	attron(COLOR_PAIR(COLOUR_HEAD) | A_BOLD);
-	mvprintw(y, 0, "%8s %-8s %-15s %3s %9s %9s %9s %8s %8s %9s %9s %8s", "PID", "USER", "PROGRAM", "DEV", "MEMORY",
-		"QUOTA", "CALLS/s", "TRIPS/s", "LAUNCH/s", "UP/s", "DOWN/s", "TIME");
+	mvprintw(y, 0, "%8s %-8s %-13s %3s %9s %9s %9s %7s %9s %8s %8s %9s %9s %8s", "PID", "USER", "PROGRAM", "DEV",
+		"MEMORY", "QUOTA", "HOST", "OBJECTS", "CALLS/s", "TRIPS/s", "LAUNCH/s", "UP/s", "DOWN/s", "TIME");
 	attroff(COLOR_PAIR(COLOUR_HEAD) | A_BOLD);
 	for (unsigned i = 0; i < t->nlines && ++y < LINES - 1; i++)
 		draw_client(v, &t->clients[i], y);

@@ -156,6 +156,20 @@ static void shapes(void)
 	LEFT(quota);
 }
 
+/* An allocation counts what it occupies: a byte takes 512, and large blocks are multiples of 64 KiB. */
+static void rounding(void)
+{
+	CUdeviceptr p, q;
+
+	OK(cuMemAlloc_v2(&p, 1));
+	LEFT(quota - 512);
+	OK(cuMemAlloc_v2(&q, MB + 1));
+	LEFT(quota - 512 - MB - 65536);
+	OK(cuMemFree_v2(q));
+	OK(cuMemFree_v2(p));
+	LEFT(quota);
+}
+
 /* Managed memory is in host memory and does not count. */
 static void managed(void)
 {
@@ -226,6 +240,7 @@ int quota_kinds(void)
 {
 	each_kind();
 	shapes();
+	rounding();
 	managed();
 	pools_keep();
 	pools_gone();

@@ -4,6 +4,9 @@
  * The folder belongs to the server's user alone (0700, not a link), so a worker of this user has hashed each file
  * before it was stored; files appear complete, by rename.  Without such a folder no image is kept, and everything
  * still works.
+ *
+ * The store is bounded as a whole, and each client can fill only a part of it: a client that loads one image after
+ * another does not drive out those of all others.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +19,6 @@
 #include <unistd.h>
 #include "server/code/code.h"
 
-#define STORE_MAX  (8ull << 30)
 #define NAME_CHARS (2 * HASH_BYTES)
 
 static int folder_open(void)
@@ -66,7 +68,7 @@ void *image_store_find(struct session *s, const struct wire_image *image)
 	char name[NAME_CHARS + 1];
 	struct stat st;
 	void *p = MAP_FAILED;
-	int folder = folder_get(s);
+	int folder = s->image_cache ? folder_get(s) : -1;
 
 	if (folder < 0)
 		return NULL;
@@ -124,11 +126,11 @@ static uint64_t folder_size(int folder, char oldest[NAME_MAX + 1])
 	return sum;
 }
 
-static void folder_make_room(int folder, uint64_t size)
+static void folder_make_room(int folder, uint64_t size, uint64_t most)
 {
 	char oldest[NAME_MAX + 1];
 
-	while (folder_size(folder, oldest) + size > STORE_MAX && *oldest)
+	while (folder_size(folder, oldest) + size > most && *oldest)
 		if (unlinkat(folder, oldest, 0))
 			return;
 }
@@ -136,11 +138,11 @@ static void folder_make_room(int folder, uint64_t size)
 void image_store_add(struct session *s, const struct wire_image *image, const void *bytes)
 {
 	char name[NAME_CHARS + 1], draft[32];
-	int folder = folder_get(s);
+	int folder = s->image_cache ? folder_get(s) : -1;
 
-	if (folder < 0)
+	if (folder < 0 || s->images_stored + image->size > s->image_cache / IMAGE_STORE_SHARE)
 		return;
-	folder_make_room(folder, image->size);
+	folder_make_room(folder, image->size, s->image_cache);
 	image_file_name(image, name);
 	snprintf(draft, sizeof draft, "draft.%d", getpid());
 	int fd = openat(folder, draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -150,4 +152,6 @@ void image_store_add(struct session *s, const struct wire_image *image, const vo
 	close(fd);
 	if (!complete || renameat(folder, draft, folder, name))
 		unlinkat(folder, draft, 0);
+	else
+		s->images_stored += image->size;
 }

@@ -116,19 +116,21 @@ void serve_link_add(const struct cuda_ops *ops, struct msg *m)
 		return;
 	}
 	struct linker *l = linker_find(m->session, state);
-	const void *bytes = m->broken ? NULL : images_find(m->session, &a.image);
-	if (!state || !l || !bytes)
+	struct session_image *image = m->broken ? NULL : images_use(m->session, &a.image);
+	if (!state || !l || !image)
 		m->error = CUDA_ERROR_INVALID_HANDLE;
-	else if (!input_is_safe(bytes, a.image.size))
+	else if (!input_is_safe(image_bytes(image), a.image.size))
 		m->error = CUDA_ERROR_INVALID_IMAGE;
 	uint8_t *out = msg_out(m, true, sizeof head + (l ? jit_options_reply_size(&l->jit) : 0));
 	if (out && !msg_bad(m)) {
 		/* PTX text is passed with its NUL */
 		size_t size = a.image.size + (a.type == CU_JIT_INPUT_PTX);
 		head.result = ops->cuLinkAddData_v2(
-			state, a.type, (void *)bytes, size, name, own.count, own.option, own.value);
+			state, a.type, (void *)image_bytes(image), size, name, own.count, own.option, own.value);
 		linker_reply(m, out, &head, &l->jit);
 	}
+	if (image) /* the driver has copied what it needs */
+		images_release(m->session, image);
 	jit_options_finish(&own);
 }
 

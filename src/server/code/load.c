@@ -1,27 +1,6 @@
 /* Loads modules and libraries from images that the client names by their hash. */
-#include <errno.h>
-#include <stdlib.h>
-#include "abi/fatbin.h"
 #include "image/image.h"
 #include "server/code/code.h"
-
-/*
- * A wrapper around the parts of a linked program, as the driver expects it.  Lives as long as the session, like the
- * parts.
- */
-static const void *parts_wrap(const void *const *parts, unsigned count)
-{
-	struct fatbin_wrapper *w = malloc(sizeof *w + count * sizeof(void *));
-	const void **more = (const void **)(w + 1);
-
-	if (!w)
-		return NULL;
-	for (unsigned i = 1; i < count; i++)
-		more[i - 1] = parts[i];
-	more[count - 1] = NULL;
-	*w = (struct fatbin_wrapper){FATBIN_WRAPPER_MAGIC, FATBIN_WRAPPER_LINKED, parts[0], more};
-	return w;
-}
 
 /* A small image of one part comes with the call itself. */
 static void inline_image_add(struct msg *m, const struct wire_image *names, unsigned count)
@@ -33,50 +12,79 @@ static void inline_image_add(struct msg *m, const struct wire_image *names, unsi
 		m->broken = true;
 		return;
 	}
-	int err = images_add(m->session, names, base + m->frame.pieces[0].offset);
-	if (err)
-		m->error = err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	if (!m->error)
+		m->error = images_add(m->session, names, base + m->frame.pieces[0].offset);
 }
 
-/* The number of missing parts. */
-static unsigned parts_find(struct msg *m, const struct wire_image *names, unsigned count, const void **parts)
+/* Takes a use of each part.  The number of missing parts. */
+static unsigned parts_use(struct msg *m, const struct wire_image *names, unsigned count, struct session_image **parts)
 {
 	unsigned missing = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		parts[i] = images_find(m->session, &names[i]);
+		parts[i] = images_use(m->session, &names[i]);
 		missing += !parts[i];
 		/* the driver trusts the sizes in headers, and follows the pointers of a wrapper */
-		if (parts[i] && !image_within(parts[i], names[i].size))
+		if (parts[i] && !image_within(image_bytes(parts[i]), names[i].size))
 			m->error = CUDA_ERROR_INVALID_IMAGE;
 	}
 	return missing;
 }
 
-static CUresult image_load(const struct cuda_ops *ops, struct msg *m, const void *image, uint32_t library,
-	struct jit_options *j, uint64_t *id)
+static void parts_release(struct msg *m, struct session_image **parts, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (parts[i])
+			images_release(m->session, parts[i]);
+}
+
+static CUresult driver_load(
+	const struct cuda_ops *ops, const void *image, uint32_t library, struct jit_options *j, void **loaded)
 {
 	CUlibraryOption preserved = CU_LIBRARY_BINARY_IS_PRESERVED;
-	void *yes = (void *)1, *loaded = NULL;
+	void *yes = (void *)1;
+
+	if (library)
+		return ops->cuLibraryLoadData((CUlibrary *)loaded, image, j->option, j->value, j->count, &preserved,
+			&yes, library == WIRE_LAZY_LIBRARY);
+	if (j->count)
+		return ops->cuModuleLoadDataEx((CUmodule *)loaded, image, j->count, j->option, j->value);
+	return ops->cuModuleLoadData((CUmodule *)loaded, image);
+}
+
+static CUresult driver_unload(const struct cuda_ops *ops, uint32_t library, void *loaded)
+{
+	return library ? ops->cuLibraryUnload(loaded) : ops->cuModuleUnload(loaded);
+}
+
+/* Takes over the uses of the parts. */
+static CUresult parts_load(const struct cuda_ops *ops, struct msg *m, struct session_image **parts, unsigned count,
+	uint32_t library, struct jit_options *j, uint64_t *id)
+{
+	struct loaded_code *l = loaded_create(parts, count);
+	void *loaded = NULL;
 	CUresult r;
 
-	if (!image)
+	if (!l) {
+		parts_release(m, parts, count);
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (library)
-		r = ops->cuLibraryLoadData((CUlibrary *)&loaded, image, j->option, j->value, j->count, &preserved, &yes,
-			library == WIRE_LAZY_LIBRARY);
-	else if (j->count)
-		r = ops->cuModuleLoadDataEx((CUmodule *)&loaded, image, j->count, j->option, j->value);
-	else
-		r = ops->cuModuleLoadData((CUmodule *)&loaded, image);
-	if (!r)
-		*id = handles_give(m->session->handles, library ? HANDLE_CUlibrary : HANDLE_CUmodule, loaded);
-	return r;
+	}
+	r = driver_load(ops, loaded_image(l), library, j, &loaded);
+	if (r) {
+		loaded_destroy(m->session, l);
+		return r;
+	}
+	loaded_add(m->session, l, loaded, library ? NULL : m->session->context);
+	*id = handles_give(m->session->handles, library ? HANDLE_CUlibrary : HANDLE_CUmodule, loaded);
+	if (*id)
+		return CUDA_SUCCESS;
+	driver_unload(ops, library, loaded);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 void serve_load(const struct cuda_ops *ops, struct msg *m)
 {
-	const void *parts[WIRE_IMAGE_PARTS];
+	struct session_image *parts[WIRE_IMAGE_PARTS];
 	struct wire_load a;
 	struct jit_options j;
 
@@ -97,12 +105,13 @@ void serve_load(const struct cuda_ops *ops, struct msg *m)
 		jit_options_finish(&j);
 		return;
 	}
-	struct wire_loaded done = {.missing = parts_find(m, names, a.parts, parts)};
-	if (m->error)
+	struct wire_loaded done = {.missing = parts_use(m, names, a.parts, parts)};
+	if (m->error || done.missing) {
 		done.result = m->error;
-	else if (!done.missing)
-		done.result = image_load(
-			ops, m, a.parts > 1 ? parts_wrap(parts, a.parts) : parts[0], a.library, &j, &done.id);
+		parts_release(m, parts, a.parts);
+	} else {
+		done.result = parts_load(ops, m, parts, a.parts, a.library, &j, &done.id);
+	}
 	m->session->output.kinds |= a.prints * !done.result;
 	uint8_t *end = jit_options_reply(&j, out + sizeof done, &done.info, &done.error);
 	memcpy(out, &done, sizeof done);

@@ -1,6 +1,6 @@
 /*
- * Wraps the lookups of variables and the unloading of code: only a variable that a lookup gave out can be mirrored, and
- * its mirrors go before its code does (copy/mirror.h).
+ * Wraps the lookups in code and the unloading of code.  Only a variable that a lookup gave out can be mirrored, and its
+ * mirrors go before its code does (copy/mirror.h).  Handles of functions and kernels end with their code.
  */
 #include "server/code/code.h"
 #include "server/quota/account.h"
@@ -52,21 +52,69 @@ static CUresult library_get_module(CUmodule *module, CUlibrary library)
 {
 	CUresult r = worker_account()->real.cuLibraryGetModule(module, library);
 
-	if (!r)
+	if (!r) {
 		mirrors_library_module(worker_session, *module, library);
+		handles_own(worker_session->handles, HANDLE_CUmodule, *module, library);
+	}
+	return r;
+}
+
+static CUresult module_get_function(CUfunction *function, CUmodule module, const char *name)
+{
+	CUresult r = worker_account()->real.cuModuleGetFunction(function, module, name);
+
+	if (!r)
+		handles_own(worker_session->handles, HANDLE_CUfunction, *function, module);
+	return r;
+}
+
+static CUresult module_enumerate(CUfunction *functions, unsigned count, CUmodule module)
+{
+	CUresult r = worker_account()->real.cuModuleEnumerateFunctions(functions, count, module);
+
+	for (unsigned i = 0; functions && i < count && !r; i++)
+		handles_own(worker_session->handles, HANDLE_CUfunction, functions[i], module);
+	return r;
+}
+
+static CUresult library_get_kernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+	CUresult r = worker_account()->real.cuLibraryGetKernel(kernel, library, name);
+
+	if (!r)
+		handles_own(worker_session->handles, HANDLE_CUkernel, *kernel, library);
+	return r;
+}
+
+static CUresult library_enumerate(CUkernel *kernels, unsigned count, CUlibrary library)
+{
+	CUresult r = worker_account()->real.cuLibraryEnumerateKernels(kernels, count, library);
+
+	for (unsigned i = 0; kernels && i < count && !r; i++)
+		handles_own(worker_session->handles, HANDLE_CUkernel, kernels[i], library);
+	return r;
+}
+
+static CUresult kernel_get_function(CUfunction *function, CUkernel kernel)
+{
+	CUresult r = worker_account()->real.cuKernelGetFunction(function, kernel);
+	void *library = r ? NULL : handles_owner(worker_session->handles, HANDLE_CUkernel, kernel);
+
+	if (library)
+		handles_own(worker_session->handles, HANDLE_CUfunction, *function, library);
 	return r;
 }
 
 static CUresult module_unload(CUmodule module)
 {
 	mirrors_unloading(worker_session, (uintptr_t)module);
-	return worker_account()->real.cuModuleUnload(module);
+	return code_unloaded(worker_session, worker_account()->real.cuModuleUnload(module), module);
 }
 
 static CUresult library_unload(CUlibrary library)
 {
 	mirrors_unloading(worker_session, (uintptr_t)library);
-	return worker_account()->real.cuLibraryUnload(library);
+	return code_unloaded(worker_session, worker_account()->real.cuLibraryUnload(library), library);
 }
 
 void variables_wrap(struct cuda_ops *table)
@@ -75,6 +123,11 @@ void variables_wrap(struct cuda_ops *table)
 	table->cuLibraryGetGlobal = library_get_global;
 	table->cuLibraryGetManaged = library_get_managed;
 	table->cuLibraryGetModule = library_get_module;
+	table->cuModuleGetFunction = module_get_function;
+	table->cuModuleEnumerateFunctions = module_enumerate;
+	table->cuLibraryGetKernel = library_get_kernel;
+	table->cuLibraryEnumerateKernels = library_enumerate;
+	table->cuKernelGetFunction = kernel_get_function;
 	table->cuModuleUnload = module_unload;
 	table->cuLibraryUnload = library_unload;
 }

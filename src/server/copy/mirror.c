@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "server/memory/hostmem.h"
+#include "server/quota/account.h"
 #include "server/session/message.h"
 #include "server/session/pump.h"
 #include "util/diff.h"
@@ -48,11 +49,15 @@ static bool mirror_overlaps(const struct mirrors *m, uint64_t address, uint64_t 
 	return mirror_holding(m, address, 1) || (above && above->node.key - address < size);
 }
 
-static void mirror_drop(struct mirrors *m, struct mirror *r)
+static void mirror_drop(struct session *s, struct mirror *r)
 {
+	struct mirrors *m = &s->mirrors;
+
 	pthread_mutex_lock(&m->lock);
 	map_remove(&m->by_address, &r->node);
 	pthread_mutex_unlock(&m->lock);
+	account_host_give(s->account, r->size);
+	account_objects(s->account, -1);
 	free(r->agreed);
 	free(r);
 }
@@ -95,14 +100,19 @@ void serve_mirror(const struct cuda_ops *ops, struct msg *m)
 		m->error = CUDA_ERROR_NOT_SUPPORTED;
 	if (msg_bad(m))
 		return;
+	msg_result(m, account_host_take(m->session->account, a.size));
+	if (m->result)
+		return;
 	r = pump_prepare(m->session, m->session->callbacks, true) ? calloc(1, sizeof *r) : NULL;
 	if (!r || !(r->agreed = calloc(1, a.size))) { /* zeroed pages cost nothing until written */
 		free(r);
+		account_host_give(m->session->account, a.size);
 		msg_result(m, CUDA_ERROR_OUT_OF_MEMORY);
 		return;
 	}
 	if (a.clear && !a.variable)
 		memset((void *)(uintptr_t)a.address, 0, a.size);
+	account_objects(m->session->account, 1);
 	r->node.key = a.address;
 	r->size = a.size;
 	r->variable = a.variable;
@@ -125,7 +135,7 @@ void serve_mirror_drop(const struct cuda_ops *ops, struct msg *m)
 	if (!m->broken && !r)
 		m->error = CUDA_ERROR_INVALID_VALUE;
 	if (!msg_bad(m))
-		mirror_drop(&m->session->mirrors, r);
+		mirror_drop(m->session, r);
 }
 
 void mirrors_unmapped(struct session *s, uint64_t address, uint64_t size)
@@ -133,7 +143,7 @@ void mirrors_unmapped(struct session *s, uint64_t address, uint64_t size)
 	struct mirror *r;
 
 	while ((r = mirror_above(&s->mirrors, address)) && r->node.key - address < size)
-		mirror_drop(&s->mirrors, r);
+		mirror_drop(s, r);
 }
 
 /* A variable that overlaps the range. */
@@ -152,7 +162,7 @@ static void variable_drop(struct session *s, struct variable *v)
 	struct mirror *r;
 
 	while ((r = mirror_holding(&s->mirrors, v->node.key, 1)))
-		mirror_drop(&s->mirrors, r);
+		mirror_drop(s, r);
 	mirrors_unmapped(s, v->node.key, v->size);
 	map_remove(&s->mirrors.variables, &v->node);
 	free(v);
@@ -167,7 +177,7 @@ void mirrors_context_ending(struct session *s, CUcontext context)
 	while ((r = mirror_above(&s->mirrors, at))) {
 		at = r->node.key + 1;
 		if (r->variable && r->context == context)
-			mirror_drop(&s->mirrors, r);
+			mirror_drop(s, r);
 	}
 	for (at = 0; (v = (struct variable *)map_above(&s->mirrors.variables, at));) {
 		at = v->node.key + 1;
@@ -245,7 +255,7 @@ void mirrors_freeing(struct session *s, uint64_t address)
 	struct mirror *r = mirror_holding(&s->mirrors, address, 1);
 
 	if (r && r->variable)
-		mirror_drop(&s->mirrors, r);
+		mirror_drop(s, r);
 }
 
 /* ---- Exchanging changes ---- */

@@ -16,6 +16,9 @@
 
 #define SERVER_CLIENTS 256
 #define SERVER_SPARES  1
+#define SERVER_HOST    50 /* percent of the machine's memory */
+#define SERVER_OBJECTS 1000000
+#define SERVER_IMAGES  (8ull << 30)
 
 struct server_config {
 	const char *device;        /* the device that workers open: "nvidia", "cpu", "null" */
@@ -29,6 +32,9 @@ struct server_config {
 	struct quota_size memory;  /* quota of each client on each device */
 	unsigned sandbox;          /* layers of sandbox.h that workers enter */
 	uid_t isolate_first, isolate_last; /* users of workers, one for each identity; 0: the server's own */
+	struct quota_size host_memory;     /* limit of each client's host memory in its worker */
+	unsigned objects;                  /* limit of each client's objects */
+	uint64_t image_cache;              /* bytes of the image store on disk; 0: no images are stored */
 	const char *metrics;               /* a further address for status.h; NULL: only beside the unix sockets */
 };
 

@@ -44,7 +44,10 @@ struct stats_client {
 
 struct stats {
 	_Atomic uint32_t ndevices;
-	_Atomic uint32_t forbidden_call; /* the system call for which the sandbox ended the worker */
+	_Atomic uint32_t forbidden_call;           /* the system call for which the sandbox ended the worker */
+	_Atomic uint64_t host_memory, host_peak;   /* bytes of host memory that the client holds, and at most */
+	_Atomic uint64_t objects;                  /* objects that the client holds */
+	_Atomic uint64_t host_quota, object_quota; /* of this client */
 	struct {
 		char name[STATS_TEXT];
 		uint8_t uuid[16];

@@ -60,14 +60,20 @@ static void label_print(FILE *out, const char *text)
 			fputc((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f ? '.' : *text, out);
 }
 
-/* Prints name{worker="…",…,device="0" without the closing brace. */
-static void series_print(FILE *out, const char *name, const struct worker *w, unsigned device)
+/* Prints name{worker="…",… without the closing brace. */
+static void client_series_print(FILE *out, const char *name, const struct worker *w)
 {
 	struct stats_client c = worker_client(w);
 
 	fprintf(out, "gangway_%s{worker=\"%d\",client=\"%d\",user=\"%d\",program=\"", name, w->pid, c.pid, c.uid);
 	label_print(out, c.program);
-	fprintf(out, "\",device=\"%u\"", device);
+	fputc('"', out);
+}
+
+static void series_print(FILE *out, const char *name, const struct worker *w, unsigned device)
+{
+	client_series_print(out, name, w);
+	fprintf(out, ",device=\"%u\"", device);
 }
 
 static void family_describe(FILE *out, const char *name, const char *type, const char *help)
@@ -160,6 +166,34 @@ static void quotas_print(FILE *out, const struct status_view *v)
 			}
 }
 
+/* Numbers of a client that do not belong to a device. */
+static void client_families_print(FILE *out, const struct status_view *v)
+{
+	static const struct {
+		const char *name, *help;
+		size_t field;
+	} all[] = {
+		{"host_memory_bytes", "Host memory of the worker that the client holds",
+			offsetof(struct stats, host_memory)},
+		{"host_memory_peak_bytes", "The most host memory that the client has held",
+			offsetof(struct stats, host_peak)},
+		{"host_memory_quota_bytes", "Host memory that the client may hold (gangway serve --host-memory)",
+			offsetof(struct stats, host_quota)},
+		{"objects", "Objects that the client holds", offsetof(struct stats, objects)},
+		{"objects_max", "Objects that the client may hold (gangway serve --objects)",
+			offsetof(struct stats, object_quota)},
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		family_describe(out, all[i].name, "gauge", all[i].help);
+		for (const struct worker **at = v->workers, *w; (w = *at); at++) {
+			client_series_print(out, all[i].name, w);
+			fprintf(out, "} %" PRIu64 "\n",
+				stats_read((const void *)((const char *)w->stats + all[i].field)));
+		}
+	}
+}
+
 static void gauge_print(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
 	family_describe(out, name, type, help);
@@ -176,6 +210,7 @@ static void metrics_print(const struct status *s, const struct status_view *v, F
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
 		family_print(out, v, &families[i]);
 	quotas_print(out, v);
+	client_families_print(out, v);
 	for (size_t i = 0; i < sizeof times_families / sizeof *times_families; i++) {
 		family_describe(out, times_families[i].name, "histogram", times_families[i].help);
 		for (const struct worker **at = v->workers, *w; (w = *at); at++)
@@ -226,11 +261,16 @@ static void json_client(FILE *out, const struct worker *w)
 	json_text(out, c.program);
 	fprintf(out, ", \"build\": ");
 	json_text(out, c.build);
-	fprintf(out, ", \"transport\": \"%s\", \"since\": %" PRIu64 ", \"use\": [",
+	fprintf(out, ", \"transport\": \"%s\", \"since\": %" PRIu64,
 		!w->pid   ? "various"
 		: c.local ? "shared memory"
 			  : "tcp",
 		c.since);
+	fprintf(out,
+		", \"host_memory\": %" PRIu64 ", \"host_memory_peak\": %" PRIu64 ", \"host_memory_quota\": %" PRIu64
+		", \"objects\": %" PRIu64 ", \"objects_max\": %" PRIu64 ", \"use\": [",
+		stats_read(&w->stats->host_memory), stats_read(&w->stats->host_peak), stats_read(&w->stats->host_quota),
+		stats_read(&w->stats->objects), stats_read(&w->stats->object_quota));
 	for (unsigned d = 0; d < STATS_DEVICES; d++)
 		if (worker_uses_device(w, d)) {
 			fputs(comma, out);
@@ -313,6 +353,10 @@ static void text_client(FILE *out, const struct worker *w, unsigned device)
 	field_number(out, "down", stats_read(&d->down));
 	field_number(out, "memory", stats_read(&d->memory));
 	field_number(out, "quota", w->stats->info[device].quota);
+	field_number(out, "host", stats_read(&w->stats->host_memory));
+	field_number(out, "hostquota", stats_read(&w->stats->host_quota));
+	field_number(out, "objects", stats_read(&w->stats->objects));
+	field_number(out, "objectsmax", stats_read(&w->stats->object_quota));
 	field_number(out, "looked", atomic_load(&w->stats->info[device].looked));
 	field_number(out, "seen", stats_read(&w->stats->info[device].used));
 	fputc('\n', out);

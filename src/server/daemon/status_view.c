@@ -42,6 +42,9 @@ static void others_add(struct stats *sum, const struct stats *s)
 {
 	unsigned n = stats_device_count(s);
 
+	stats_add(&sum->host_memory, stats_read(&s->host_memory));
+	stats_add(&sum->host_peak, stats_read(&s->host_peak));
+	stats_add(&sum->objects, stats_read(&s->objects));
 	if (n > atomic_load(&sum->ndevices))
 		atomic_store(&sum->ndevices, n);
 	for (unsigned i = 0; i < n; i++)

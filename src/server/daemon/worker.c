@@ -13,6 +13,7 @@
 #include "backend/backend.h"
 #include "backend/plugin.h"
 #include "cuda/errors.h"
+#include "host/machine.h"
 #include "server/daemon/fd_handoff.h"
 #include "server/daemon/log.h"
 #include "server/daemon/parent_channel.h"
@@ -44,6 +45,12 @@ static void table_fill(struct cuda_ops *table)
 	for (int i = 0; i < cuda_OP_COUNT; i++)
 		if (!f[i])
 			f[i] = call_unsupported;
+}
+
+static void stats_describe_limits(const struct server_config *config, struct stats *stats)
+{
+	stats->host_quota = quota_of(&config->host_memory, machine_memory());
+	stats->object_quota = config->objects;
 }
 
 static void stats_describe_devices(const struct cuda_ops *ops, const struct quota_size *quota, struct stats *stats)
@@ -115,6 +122,7 @@ static bool device_open(
 		return false;
 	}
 	stats_describe_devices(table, &config->memory, stats);
+	stats_describe_limits(config, stats);
 	s->account = account_create(table, stats);
 	s->ops = table;
 	if (!s->account)
@@ -169,6 +177,7 @@ static void client_serve(
 	uint64_t start = monotonic_ms();
 	char error[LINK_ERROR_TEXT], from[USAGE_TEXT];
 
+	s->image_cache = set->image_cache;
 	s->spin_us = strcmp(set->device, "nvidia") ? 0 : set->spin_us;
 	config.spin_us = set->spin_us;
 	config.build = build_note_text;

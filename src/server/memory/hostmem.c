@@ -11,6 +11,9 @@
  *
  * Over TCP the memory is the worker's own, and the client has a copy (mirror.h); registered memory lies outside the window
  * there, too.
+ *
+ * All of this memory counts as host memory of the client: the kernel charges a memfd to the process that touches it
+ * first, which may be the worker.
  */
 #include "server/memory/hostmem.h"
 
@@ -18,6 +21,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "server/quota/account.h"
 #include "server/session/message.h"
 #include "transport/memory.h"
 
@@ -216,6 +220,18 @@ static CUresult host_memory_map(struct session *s, const struct wire_host *a, bo
 	return r;
 }
 
+static CUresult host_memory_take(struct session *s, const struct wire_host *a, bool reserved, int fd)
+{
+	CUresult r = account_host_take(s->account, a->size);
+
+	if (r)
+		return r;
+	r = host_memory_map(s, a, reserved, fd);
+	if (r)
+		account_host_give(s->account, a->size);
+	return r;
+}
+
 void serve_host_map(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_host a;
@@ -234,13 +250,14 @@ void serve_host_map(const struct cuda_ops *ops, struct msg *m)
 		 (a.id ? fd < 0 || memory_holds(fd, a.size) : !reserved && link_peer(m->session->link)->local))
 		msg_result(m, CUDA_ERROR_INVALID_VALUE);
 	else
-		msg_result(m, host_memory_map(m->session, &a, reserved, fd));
+		msg_result(m, host_memory_take(m->session, &a, reserved, fd));
 	if (fd >= 0)
 		close(fd);
 	if (m->result) {
 		free(r);
 		return;
 	}
+	account_objects(m->session->account, 1);
 	r->node.key = a.address;
 	r->size = a.size;
 	r->reserved = reserved;
@@ -265,5 +282,7 @@ void serve_host_unmap(const struct cuda_ops *ops, struct msg *m)
 	mirrors_unmapped(m->session, a.address, r->size);
 	msg_result(m, ops->cuMemHostUnregister((void *)(uintptr_t)a.address));
 	host_range_vacate(m->session, a.address, r->size, r->reserved);
+	account_host_give(m->session->account, r->size);
+	account_objects(m->session->account, -1);
 	free(r);
 }

@@ -2,13 +2,37 @@
  * Texture and surface objects.  Kernels use their values directly, so the client gets the driver's own; a value that
  * comes back is looked up among the objects of this session before the driver sees it.
  */
+#include "server/memory/texture.h"
+
 #include <stdlib.h>
+#include "server/quota/account.h"
 #include "server/session/message.h"
 
 struct texture_object {
 	struct map_node node; /* key: the driver's value */
 	bool surface;
+	CUcontext context;
 };
+
+static void texture_forget(struct session *s, struct texture_object *o)
+{
+	map_remove(&s->textures, &o->node);
+	account_objects(s->account, -1);
+	free(o);
+}
+
+void textures_context_ended(struct session *s, CUcontext context)
+{
+	struct map_node *n;
+
+	for (uint64_t from = 0; (n = map_above(&s->textures, from));) {
+		struct texture_object *o = (struct texture_object *)n;
+
+		from = n->key + 1;
+		if (o->context == context)
+			texture_forget(s, o);
+	}
+}
 
 static struct texture_object *texture_find(struct msg *m, uint64_t value, bool surface)
 {
@@ -64,13 +88,13 @@ void serve_texture(const struct cuda_ops *ops, struct msg *m)
 		return;
 	}
 	struct map_node *same = map_find(&m->session->textures, *out);
-	if (same) { /* the driver has reused the value of an object that ended with its context */
-		map_remove(&m->session->textures, same);
-		free(same);
-	}
+	if (same) /* the driver has reused the value of an object that ended with its context */
+		texture_forget(m->session, (struct texture_object *)same);
 	o->node.key = *out;
 	o->surface = a.surface;
+	o->context = m->session->context;
 	map_insert(&m->session->textures, &o->node);
+	account_objects(m->session->account, 1);
 }
 
 static void texture_destroy(struct msg *m, CUresult (*destroy)(unsigned long long value), bool surface)
@@ -85,10 +109,8 @@ static void texture_destroy(struct msg *m, CUresult (*destroy)(unsigned long lon
 	if (msg_bad(m))
 		return;
 	msg_result(m, destroy(value));
-	if (m->result || !o)
-		return;
-	map_remove(&m->session->textures, &o->node);
-	free(o);
+	if (!m->result && o)
+		texture_forget(m->session, o);
 }
 
 void serve_cuTexObjectDestroy(const struct cuda_ops *ops, struct msg *m)

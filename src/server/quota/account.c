@@ -44,6 +44,10 @@ void account_hold(struct account *a, struct stats_device *d, int64_t more)
 {
 	uint64_t now;
 
+	if (!d) {
+		account_host_hold(a, more);
+		return;
+	}
 	stats_add(&d->memory, (uint64_t)more);
 	now = stats_read(&d->memory);
 	if (now > stats_read(&d->peak))
@@ -64,9 +68,31 @@ void account_kept(struct account *a, const struct stats_device *d, uint64_t byte
 /* The driver itself refuses what exceeds the whole device: it may have a more precise error code. */
 CUresult account_room(struct account *a, uint64_t size)
 {
-	if (!a->has_quota || size > a->stats->info[account_device_number(a, a->device)].memory)
-		return CUDA_SUCCESS;
-	return quota_room(a, a->device, size);
+	CUresult r = account_item_ready(a);
+
+	if (r || !a->has_quota || size > a->stats->info[account_device_number(a, a->device)].memory)
+		return r;
+	return quota_room(a, a->device, account_occupied(size));
+}
+
+CUresult account_item_ready(struct account *a)
+{
+	if (!a->spare)
+		a->spare = calloc(1, sizeof *a->spare);
+	return a->spare ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+uint64_t account_occupied(uint64_t size)
+{
+	uint64_t to = size <= 512u << 10 ? 512 : 64u << 10;
+
+	return size > UINT64_MAX - to ? UINT64_MAX : (size + to - 1) & -to;
+}
+
+/* Most kinds have a handle, which counts. */
+static bool kind_is_object(enum account_kind kind)
+{
+	return kind == ACCOUNT_PLAIN || kind == ACCOUNT_OPENED || kind == ACCOUNT_MAPPING;
 }
 
 static struct account_item *item_find(struct account *a, enum account_kind kind, uint64_t key)
@@ -82,6 +108,8 @@ static void item_drop(struct account *a, struct account_item *i)
 		quota_pool_back(a, i->pool, i->size);
 	if (!i->unlisted)
 		map_remove(&a->items[i->kind], &i->node);
+	if (kind_is_object(i->kind))
+		account_objects(a, -1);
 	free(i);
 }
 
@@ -98,20 +126,21 @@ static void item_replaced(struct account *a, struct account_item *i)
 	i->unlisted = true;
 }
 
-/* Without memory for the item the allocation is not counted. */
+/* The caller has called account_item_ready(). */
 static struct account_item *item_add(
 	struct account *a, enum account_kind kind, uint64_t key, uint64_t size, struct stats_device *on)
 {
-	struct account_item *i = calloc(1, sizeof *i);
+	struct account_item *i = a->spare;
 
+	a->spare = NULL;
 	item_replaced(a, item_find(a, kind, key));
-	if (!i)
-		return NULL;
 	*i = (struct account_item){
 		.node.key = key, .kind = kind, .size = size, .context = a->context, .device = on, .held = 1};
 	map_insert(&a->items[kind], &i->node);
 	if (kind != ACCOUNT_MAPPING)
 		account_hold(a, on, (int64_t)size);
+	if (kind_is_object(kind))
+		account_objects(a, 1);
 	return i;
 }
 
@@ -126,7 +155,9 @@ CUresult account_freed(struct account *a, CUresult r, enum account_kind kind, ui
 
 CUresult account_made(struct account *a, enum account_kind kind, uint64_t key, uint64_t size)
 {
-	item_add(a, kind, key, size, a->device);
+	bool rounded = kind == ACCOUNT_PLAIN || kind == ACCOUNT_ARRAY;
+
+	item_add(a, kind, key, rounded ? account_occupied(size) : size, a->device);
 	return CUDA_SUCCESS;
 }
 
@@ -166,8 +197,10 @@ static CUresult mem_alloc_pitch(CUdeviceptr *p, size_t *pitch, size_t width, siz
 static CUresult mem_alloc_managed(CUdeviceptr *p, size_t size, unsigned flags)
 {
 	struct account *a = worker_account();
-	CUresult r = a->has_quota ? quota_room(a, a->device, size) : CUDA_SUCCESS;
+	CUresult r = account_item_ready(a);
 
+	if (!r && a->has_quota)
+		r = quota_room(a, a->device, account_occupied(size));
 	if (!r)
 		r = a->real.cuMemAllocManaged(p, size, flags);
 	return r ? r : account_made(a, ACCOUNT_PLAIN, *p, size);
@@ -204,6 +237,8 @@ static CUresult alloc_async_with_quota(
 	struct account_item *i;
 
 	if (!r)
+		r = account_item_ready(a);
+	if (!r)
 		r = driver_alloc_async(a, p, size, pool, stream);
 	if (r || !(from = pool_of_address(a, *p)))
 		return r ? r : account_made(a, ACCOUNT_PLAIN, *p, size);
@@ -213,8 +248,7 @@ static CUresult alloc_async_with_quota(
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	i = item_add(a, ACCOUNT_PLAIN, *p, size, quota_pool_device(from));
-	if (i)
-		i->pool = from;
+	i->pool = from;
 	return r;
 }
 
@@ -224,9 +258,11 @@ static CUresult alloc_async_counted(CUdeviceptr *p, size_t size, CUmemoryPool po
 	bool captured = stream_captures(a, stream);
 	CUresult r;
 
-	if (a->has_quota && !captured)
+	if ((a->has_quota || quota_pool_on_host(a, pool)) && !captured)
 		return alloc_async_with_quota(a, p, size, pool, stream);
-	r = driver_alloc_async(a, p, size, pool, stream);
+	r = account_item_ready(a);
+	if (!r)
+		r = driver_alloc_async(a, p, size, pool, stream);
 	return r || captured ? r : account_made(a, ACCOUNT_PLAIN, *p, size);
 }
 
@@ -271,13 +307,15 @@ static CUresult physical_create(
 {
 	struct account *a = worker_account();
 	int on = p && p->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? p->location.id : -1;
-	bool counts = on >= 0 && on < STATS_DEVICES; /* host memory does not */
-	CUresult r = counts && a->has_quota ? quota_room(a, &a->stats->device[on], size) : CUDA_SUCCESS;
+	struct stats_device *d = on >= 0 && on < STATS_DEVICES ? &a->stats->device[on] : NULL; /* NULL: on the host */
+	CUresult r = account_item_ready(a);
 
+	if (!r && (!d || a->has_quota))
+		r = quota_room(a, d, size);
 	if (!r)
 		r = a->real.cuMemCreate(h, size, p, flags);
-	if (!r && counts)
-		item_add(a, ACCOUNT_PHYSICAL, *h, size, &a->stats->device[on]);
+	if (!r)
+		item_add(a, ACCOUNT_PHYSICAL, *h, size, d);
 	return r;
 }
 
@@ -308,14 +346,18 @@ static CUresult physical_map(
 	CUdeviceptr p, size_t size, size_t offset, CUmemGenericAllocationHandle h, unsigned long long flags)
 {
 	struct account *a = worker_account();
-	CUresult r = a->real.cuMemMap(p, size, offset, h, flags);
-	struct account_item *physical = r ? NULL : item_find(a, ACCOUNT_PHYSICAL, h);
-	struct account_item *i = physical ? item_add(a, ACCOUNT_MAPPING, p, size, a->device) : NULL;
+	CUresult r = account_item_ready(a);
+	struct account_item *physical, *i;
 
-	if (i) {
-		i->physical = physical;
+	if (!r)
+		r = a->real.cuMemMap(p, size, offset, h, flags);
+	if (r)
+		return r;
+	physical = item_find(a, ACCOUNT_PHYSICAL, h);
+	i = item_add(a, ACCOUNT_MAPPING, p, size, a->device);
+	i->physical = physical; /* NULL: imported memory */
+	if (physical)
 		physical->mapped++;
-	}
 	return r;
 }
 
@@ -330,7 +372,8 @@ static CUresult physical_unmap(CUdeviceptr p, size_t size)
 		struct account_item *i = (struct account_item *)n, *physical = i->physical;
 
 		item_drop(a, i);
-		physical->mapped--;
+		if (physical)
+			physical->mapped--;
 		physical_drop_unused(a, physical);
 	}
 	return r;
@@ -469,6 +512,8 @@ struct account *account_create(struct cuda_ops *t, struct stats *s)
 	t->cuMemcpyDtoHAsync_v2 = copy_down;
 	t->cuMemcpy3DAsync_v2 = copy_block;
 	account_arrays_wrap(t);
+	account_host_wrap(t);
+	quota_pools_wrap(t);
 	variables_wrap(t);
 	for (unsigned i = 0; i < STATS_DEVICES; i++)
 		a->has_quota |= s->info[i].quota != 0;

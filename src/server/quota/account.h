@@ -1,11 +1,14 @@
 /*
- * account.h - how much of the device's memory a client holds, and how much it copies.
+ * account.h - what a client holds: device memory, host memory of its worker, and objects; and how much it copies.
  *
  * account_create() wraps the entry points of the worker's ops table through which memory comes and goes, so that
  * every allocation on the client's behalf is counted.  Memory counts on the device where it was allocated and for as
  * long as the driver keeps it: physical memory until it is neither held nor mapped, everything else until its context
  * ends.  Only the dispatcher allocates: no locks.  Where there is a quota (quota.h), the wrapped entry points enforce
  * it.
+ *
+ * Device memory counts what an allocation occupies: account_occupied().  Where a function takes the counters of a
+ * device, NULL stands for host memory.
  */
 #pragma once
 
@@ -13,6 +16,7 @@
 #include "server/daemon/stats.h"
 #include "util/map.h"
 
+struct account_item;
 struct quota_pool;
 struct usage;
 
@@ -20,6 +24,7 @@ struct usage;
 enum account_kind {
 	ACCOUNT_PLAIN,
 	ACCOUNT_ARRAY,
+	ACCOUNT_OPENED, /* memory of another process, which counts for that process */
 	ACCOUNT_MODULE,
 	ACCOUNT_LIMIT,
 	ACCOUNT_LIBRARY,
@@ -35,6 +40,7 @@ struct account {
 	CUcontext context;           /* current in the dispatcher */
 	struct stats_device *device; /* the counters of its device */
 	struct map items[ACCOUNT_KINDS];
+	struct account_item *spare;       /* for the next item: allocated before the driver is called */
 	CUcontext primary[STATS_DEVICES]; /* each device's primary context, as retained last */
 	unsigned primary_retained[STATS_DEVICES];
 
@@ -78,6 +84,15 @@ static inline unsigned account_device_number(const struct account *a, const stru
 /* May the current device give the client `size` more bytes?  CUDA_ERROR_OUT_OF_MEMORY if that exceeds a quota. */
 CUresult account_room(struct account *a, uint64_t size);
 
+/* Allocates what account_made() needs, so that it cannot fail.  CUDA_ERROR_OUT_OF_MEMORY: no memory. */
+CUresult account_item_ready(struct account *a);
+
+/*
+ * The bytes that an allocation of `size` bytes occupies: a multiple of 512 up to 512 KiB, a multiple of 64 KiB beyond.
+ * UINT64_MAX if that overflows.
+ */
+uint64_t account_occupied(uint64_t size);
+
 /* The product, or UINT64_MAX if it overflows. */
 uint64_t account_times(uint64_t x, uint64_t y);
 
@@ -88,7 +103,26 @@ CUresult account_freed(struct account *a, CUresult r, enum account_kind kind, ui
 /* account_array.c */
 void account_arrays_wrap(struct cuda_ops *table);
 
-/* The client holds this many bytes more on a device. */
+/* ---- Host memory and objects: account_host.c ---- */
+
+/*
+ * Host memory of the worker that exists because of this client.  Room: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY beyond
+ * the client's limit; before that, memory that is only cached is given up.  Take: the same, and counts the bytes.
+ */
+CUresult account_host_room(struct account *a, uint64_t size);
+CUresult account_host_take(struct account *a, uint64_t size);
+void account_host_give(struct account *a, uint64_t size);
+void account_host_hold(struct account *a, int64_t more); /* counts without a limit */
+
+/* Objects: handles, allocations, mappings, textures, images.  Any thread may change the count. */
+#define ACCOUNT_OBJECTS_SLACK 4096
+bool account_objects_full(const struct account *a);
+uint64_t account_objects_most(const struct account *a);
+void account_objects(struct account *a, int more);
+
+void account_host_wrap(struct cuda_ops *table);
+
+/* The client holds this many bytes more on a device, or of host memory. */
 void account_hold(struct account *a, struct stats_device *d, int64_t more);
 
 /* The bytes that pools and graphs keep on a device beside what the client holds. */

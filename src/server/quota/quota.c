@@ -69,8 +69,11 @@ uint64_t quota_left(struct account *a, unsigned device)
 
 CUresult quota_room(struct account *a, const struct stats_device *d, uint64_t size)
 {
-	unsigned device = account_device_number(a, d);
+	unsigned device;
 
+	if (!d)
+		return account_host_room(a, size);
+	device = account_device_number(a, d);
 	if (!quota_limit(a, device) || size <= quota_left(a, device))
 		return CUDA_SUCCESS;
 	quota_pools_trim(a, d);
@@ -116,7 +119,6 @@ void quota_wrap(struct cuda_ops *table)
 {
 	table->cuDeviceTotalMem_v2 = device_total_mem;
 	table->cuMemGetInfo_v2 = mem_get_info;
-	quota_pools_wrap(table);
 	quota_graphs_wrap(table);
 	quota_code_wrap(table);
 }

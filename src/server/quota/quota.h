@@ -5,10 +5,11 @@
  *	                                  └─ too much: pools and graphs are trimmed, then checked again
  *
  * Each client has its own worker, whose dispatcher alone allocates: no other allocation can come between the check
- * and the count, and the count ends with the worker.  Without a quota nothing here is called.
+ * and the count, and the count ends with the worker.  Without a quota only host memory and objects are limited
+ * (account.h).
  *
- * The sizes that the client asked for count, and for pools what they have taken from the device.  Contexts, code,
- * local memory and the driver's rounding of plain allocations do not count.
+ * What allocations occupy counts, and for pools what they have taken from the device.  Contexts, code and local memory
+ * do not count.
  */
 #pragma once
 
@@ -37,7 +38,7 @@ uint64_t quota_limit(const struct account *a, unsigned device);
 /* The bytes that the client may still allocate; memory that pools and graphs keep counts as used. */
 uint64_t quota_left(struct account *a, unsigned device);
 
-/* May the device give the client `size` more bytes?  CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY. */
+/* May the device, or the host, give the client `size` more bytes?  CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult quota_room(struct account *a, const struct stats_device *d, uint64_t size);
 
 /* Notes how much of a device all its users hold, as the driver has just reported it: for `gangway top`. */
@@ -50,6 +51,7 @@ void quota_code_wrap(struct cuda_ops *table);
 
 /* The account of a pool (NULL: the pool of cuMemAllocAsync); NULL: the pool has no quota. */
 struct quota_pool *quota_pool(struct account *a, CUmemoryPool pool);
+bool quota_pool_on_host(struct account *a, CUmemoryPool pool); /* also: managed memory */
 CUresult quota_pool_room(struct account *a, const struct quota_pool *p, uint64_t size);
 /* The pool has given out `size` bytes.  False: with what it took from the device for that, the quota is exceeded. */
 bool quota_pool_gave(struct account *a, struct quota_pool *p, uint64_t size);

@@ -4,6 +4,7 @@
  */
 #include "image/image.h"
 #include "ptx/ptx.h"
+#include "server/code/code.h"
 #include "server/quota/account.h"
 #include "server/quota/quota.h"
 #include "server/session/session.h"
@@ -81,11 +82,18 @@ static uint64_t image_variable_bytes(struct account *a, const void *data)
 	return bytes;
 }
 
+static CUresult code_room(struct account *a, uint64_t bytes)
+{
+	CUresult r = account_item_ready(a);
+
+	return r ? r : quota_room(a, a->device, bytes);
+}
+
 static CUresult module_load_data(CUmodule *module, const void *image)
 {
 	struct account *a = worker_account();
 	uint64_t bytes = image_variable_bytes(a, image);
-	CUresult r = quota_room(a, a->device, bytes);
+	CUresult r = code_room(a, bytes);
 
 	if (!r)
 		r = a->real.cuModuleLoadData(module, image);
@@ -97,7 +105,7 @@ static CUresult module_load_data_ex(
 {
 	struct account *a = worker_account();
 	uint64_t bytes = image_variable_bytes(a, image);
-	CUresult r = quota_room(a, a->device, bytes);
+	CUresult r = code_room(a, bytes);
 
 	if (!r)
 		r = a->real.cuModuleLoadDataEx(module, image, count, options, values);
@@ -110,7 +118,7 @@ static CUresult library_load_data(CUlibrary *library, const void *code, CUjit_op
 {
 	struct account *a = worker_account();
 	uint64_t bytes = image_variable_bytes(a, code);
-	CUresult r = quota_room(a, a->device, bytes);
+	CUresult r = code_room(a, bytes);
 
 	if (!r)
 		r = a->real.cuLibraryLoadData(library, code, jit, jit_values, njit, options, values, count);
@@ -122,7 +130,8 @@ static CUresult module_unload(CUmodule module)
 	struct account *a = worker_account();
 
 	mirrors_unloading(worker_session, (uintptr_t)module);
-	return account_freed(a, a->real.cuModuleUnload(module), ACCOUNT_MODULE, (uintptr_t)module);
+	return account_freed(a, code_unloaded(worker_session, a->real.cuModuleUnload(module), module), ACCOUNT_MODULE,
+		(uintptr_t)module);
 }
 
 static CUresult library_unload(CUlibrary library)
@@ -130,7 +139,8 @@ static CUresult library_unload(CUlibrary library)
 	struct account *a = worker_account();
 
 	mirrors_unloading(worker_session, (uintptr_t)library);
-	return account_freed(a, a->real.cuLibraryUnload(library), ACCOUNT_LIBRARY, (uintptr_t)library);
+	return account_freed(a, code_unloaded(worker_session, a->real.cuLibraryUnload(library), library),
+		ACCOUNT_LIBRARY, (uintptr_t)library);
 }
 
 /* ---- Limits ---- */
@@ -156,7 +166,7 @@ static CUresult context_set_limit(CUlimit limit, size_t value)
 		return a->real.cuCtxSetLimit(limit, value);
 	before = before > counted_limits[i].by_default ? before - counted_limits[i].by_default : 0;
 	more = value > counted_limits[i].by_default ? value - counted_limits[i].by_default : 0;
-	r = more > before ? quota_room(a, a->device, more - before) : CUDA_SUCCESS;
+	r = code_room(a, more > before ? more - before : 0);
 	if (!r)
 		r = a->real.cuCtxSetLimit(limit, value);
 	return r ? r : account_made(a, ACCOUNT_LIMIT, (uintptr_t)context + i, more);

@@ -9,9 +9,9 @@
 struct quota_pool {
 	struct quota_pool *next;
 	CUmemoryPool pool;
-	struct stats_device *device;
-	uint64_t given; /* bytes allocated from the pool and not yet freed */
-	uint64_t left;  /* of a destroyed pool: bytes that it holds until its last allocation is freed */
+	struct stats_device *device; /* NULL: on the host */
+	uint64_t given;              /* bytes allocated from the pool and not yet freed */
+	uint64_t left;               /* of a destroyed pool: bytes that it holds until its last allocation is freed */
 	bool destroyed;
 };
 
@@ -24,13 +24,13 @@ static struct quota_pool *pool_find(struct account *a, CUmemoryPool pool)
 	return p;
 }
 
-static struct quota_pool *pool_add(struct account *a, CUmemoryPool pool, unsigned device)
+static struct quota_pool *pool_add(struct account *a, CUmemoryPool pool, struct stats_device *device)
 {
 	struct quota_pool *p = calloc(1, sizeof *p);
 
 	if (!p)
 		return NULL;
-	*p = (struct quota_pool){.next = a->pools, .pool = pool, .device = &a->stats->device[device]};
+	*p = (struct quota_pool){.next = a->pools, .pool = pool, .device = device};
 	return a->pools = p;
 }
 
@@ -93,9 +93,16 @@ struct quota_pool *quota_pool(struct account *a, CUmemoryPool pool)
 	for (unsigned i = 0; i < atomic_load(&a->stats->ndevices); i++) {
 		CUmemoryPool default_pool;
 		if (!a->real.cuDeviceGetDefaultMemPool(&default_pool, (CUdevice)i) && default_pool == pool)
-			return pool_add(a, pool, i);
+			return pool_add(a, pool, &a->stats->device[i]);
 	}
 	return NULL;
+}
+
+bool quota_pool_on_host(struct account *a, CUmemoryPool pool)
+{
+	const struct quota_pool *p = pool ? pool_find(a, pool) : NULL;
+
+	return p && !p->device;
 }
 
 struct stats_device *quota_pool_device(const struct quota_pool *p)
@@ -129,18 +136,47 @@ void quota_pool_back(struct account *a, struct quota_pool *p, uint64_t size)
 
 /* ---- Wrapped entry points ---- */
 
+/* The counters of the memory behind a pool; NULL: host or managed memory. */
+static struct stats_device *pool_place(struct account *a, CUmemLocation at, CUmemAllocationType type)
+{
+	bool on_device = at.type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+
+	return on_device && at.id >= 0 && at.id < STATS_DEVICES ? &a->stats->device[at.id] : NULL;
+}
+
 static CUresult pool_create(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
 	struct account *a = worker_account();
 	CUresult r = a->real.cuMemPoolCreate(pool, props);
-	int device = r ? -1 : props->location.id;
 
-	if (r || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE || device < 0 || device >= STATS_DEVICES)
+	if (r || pool_add(a, *pool, pool_place(a, props->location, props->allocType)))
 		return r;
-	if (pool_add(a, *pool, (unsigned)device))
-		return CUDA_SUCCESS;
 	a->real.cuMemPoolDestroy(*pool);
 	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The driver's own pools of host and managed memory. */
+static CUresult pool_given(struct account *a, CUmemoryPool pool, CUmemLocation at, CUmemAllocationType type)
+{
+	bool counts = pool_place(a, at, type) || pool_find(a, pool) || pool_add(a, pool, NULL);
+
+	return counts ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult pool_get_default(CUmemoryPool *pool, CUmemLocation *at, CUmemAllocationType type)
+{
+	struct account *a = worker_account();
+	CUresult r = a->real.cuMemGetDefaultMemPool(pool, at, type);
+
+	return r ? r : pool_given(a, *pool, *at, type);
+}
+
+static CUresult pool_get(CUmemoryPool *pool, CUmemLocation *at, CUmemAllocationType type)
+{
+	struct account *a = worker_account();
+	CUresult r = a->real.cuMemGetMemPool(pool, at, type);
+
+	return r ? r : pool_given(a, *pool, *at, type);
 }
 
 /* Allocations survive their pool, and with them the memory around them. */
@@ -151,7 +187,7 @@ static CUresult pool_destroy(CUmemoryPool pool)
 	uint64_t left = 0;
 	CUresult r;
 
-	if (p && !a->real.cuMemPoolTrimTo(pool, 0))
+	if (p && p->given && !a->real.cuMemPoolTrimTo(pool, 0))
 		left = pool_taken(a, p);
 	r = a->real.cuMemPoolDestroy(pool);
 	if (r || !p)
@@ -167,4 +203,6 @@ void quota_pools_wrap(struct cuda_ops *table)
 {
 	table->cuMemPoolCreate = pool_create;
 	table->cuMemPoolDestroy = pool_destroy;
+	table->cuMemGetDefaultMemPool = pool_get_default;
+	table->cuMemGetMemPool = pool_get;
 }

@@ -9,8 +9,13 @@
 
 enum { POSTED, ASKED };
 
+#define OWN_CREATES(op) \
+	((op) == WIRE_LOAD || (op) == WIRE_HOST_MAP || (op) == WIRE_MIRROR || (op) == WIRE_TEXTURE || \
+		(op) == WIRE_SHARE_IN || (op) == WIRE_IMAGE || (op) == WIRE_LINK_CREATE || (op) == WIRE_OBJECT || \
+		(op) == WIRE_NODE || (op) == WIRE_INSTANTIATE)
+
 static const struct served own_served[] = {
-#define OP(number, op, serve, reply) [op - WIRE_OPS_FIRST] = {serve, reply},
+#define OP(number, op, serve, reply) [op - WIRE_OPS_FIRST] = {serve, reply, OWN_CREATES(op)},
 #include "wire/ops.def"
 #undef OP
 };

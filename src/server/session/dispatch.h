@@ -19,7 +19,8 @@ struct msg;
 
 struct served {
 	void (*serve)(const struct cuda_ops *ops, struct msg *m);
-	bool waits; /* the client waits for a reply */
+	bool waits;   /* the client waits for a reply */
+	bool creates; /* makes an object: refused at the client's limit */
 };
 
 /* NULL: no client sends this op. */

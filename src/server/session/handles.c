@@ -4,29 +4,46 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "util/handle.h"
+#include "util/list.h"
 #include "util/map.h"
 
 struct handle_entry {
 	struct map_node node; /* key: the object's address */
 	uint64_t id;
-	void *real;    /* the driver's object */
-	void *context; /* the context that the object belongs to */
-	bool ended;    /* with its context */
+	void *real;          /* the driver's object */
+	void *context;       /* the context that the object belongs to */
+	void *owner;         /* the object that this one ends with; NULL: none */
+	struct list sibling; /* in the owner's members */
+	bool ended;          /* with its context */
+	bool counted;        /* in handles.objects */
+};
+
+struct handle_owner {
+	struct map_node node; /* key: the owning object's address */
+	struct list members;
 };
 
 struct handles {
 	struct handle_table table;
 	struct map by_real[HANDLE_KINDS];
-	pthread_mutex_t lock; /* by_real */
+	struct map owners;    /* of struct handle_owner */
+	pthread_mutex_t lock; /* by_real, owners */
 	void *context;        /* of handles created from now on */
 	atomic_bool refused;  /* there was no memory for a handle */
+	_Atomic uint64_t *objects;
+	uint64_t most;
+	unsigned uncounted; /* handles whose object ended with its context */
 };
 
-struct handles *handles_create(void)
+#define UNCOUNTED_MAX 65536
+
+struct handles *handles_create(_Atomic uint64_t *objects, uint64_t most)
 {
 	struct handles *h = calloc(1, sizeof *h);
 
 	if (h) {
+		h->objects = objects;
+		h->most = most;
 		pthread_mutex_init(&h->lock, NULL);
 		pthread_mutex_init(&h->table.lock, NULL);
 	}
@@ -39,15 +56,38 @@ static struct handle_entry *entry_find(struct handles *h, enum handle_kind kind,
 	return (struct handle_entry *)map_find(&h->by_real[kind], (uintptr_t)real);
 }
 
+/* User objects count where their destructor is known: wait/callbacks.c. */
+static bool kind_counts(enum handle_kind kind)
+{
+	return kind != HANDLE_CUuserObject;
+}
+
+/* Lock held. */
+static void entry_count(struct handles *h, struct handle_entry *e)
+{
+	if (!e->counted)
+		atomic_fetch_add(h->objects, 1);
+	e->counted = true;
+}
+
+/* Lock held. */
+static void entry_uncount(struct handles *h, struct handle_entry *e)
+{
+	if (e->counted)
+		atomic_fetch_sub(h->objects, 1);
+	e->counted = false;
+}
+
 /* Lock held. */
 static struct handle_entry *entry_add(struct handles *h, enum handle_kind kind, void *real)
 {
-	struct handle_entry *e = calloc(1, sizeof *e);
+	struct handle_entry *e = atomic_load(h->objects) < h->most ? calloc(1, sizeof *e) : NULL;
 
 	if (!e)
 		return NULL;
 	e->real = real;
 	e->context = h->context;
+	list_init(&e->sibling);
 	e->node.key = (uintptr_t)real;
 	e->id = handle_create(&h->table, kind, e, free);
 	if (!e->id) {
@@ -55,6 +95,25 @@ static struct handle_entry *entry_add(struct handles *h, enum handle_kind kind, 
 		return NULL;
 	}
 	map_insert(&h->by_real[kind], &e->node);
+	if (kind_counts(kind))
+		entry_count(h, e);
+	return e;
+}
+
+/* Lock held.  NULL: no memory, or too many objects. */
+static struct handle_entry *entry_get(struct handles *h, enum handle_kind kind, void *real)
+{
+	struct handle_entry *e = entry_find(h, kind, real);
+
+	if (!e)
+		return entry_add(h, kind, real);
+	if (!e->counted && kind_counts(kind)) { /* the driver has reused the address of an object that ended */
+		entry_count(h, e);
+		e->context = h->context;
+		e->owner = NULL;
+		list_remove(&e->sibling);
+		h->uncounted--;
+	}
 	return e;
 }
 
@@ -65,9 +124,7 @@ uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real)
 	if (!real)
 		return 0;
 	pthread_mutex_lock(&h->lock);
-	e = entry_find(h, kind, real);
-	if (!e)
-		e = entry_add(h, kind, real);
+	e = entry_get(h, kind, real);
 	pthread_mutex_unlock(&h->lock);
 	if (!e)
 		h->refused = true;
@@ -77,6 +134,55 @@ uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real)
 bool handles_take_refusal(struct handles *h)
 {
 	return atomic_load_explicit(&h->refused, memory_order_relaxed) && atomic_exchange(&h->refused, false);
+}
+
+/* Lock held.  NULL: no memory; the members' handles then stay until the session ends. */
+static struct handle_owner *owner_get(struct handles *h, void *owner)
+{
+	struct handle_owner *o = (struct handle_owner *)map_find(&h->owners, (uintptr_t)owner);
+
+	if (!o && (o = calloc(1, sizeof *o))) {
+		o->node.key = (uintptr_t)owner;
+		list_init(&o->members);
+		map_insert(&h->owners, &o->node);
+	}
+	return o;
+}
+
+void handles_own(struct handles *h, enum handle_kind kind, void *real, void *owner)
+{
+	struct handle_entry *e;
+	struct handle_owner *o;
+
+	pthread_mutex_lock(&h->lock);
+	e = real ? entry_get(h, kind, real) : NULL;
+	o = e && e->owner != owner ? owner_get(h, owner) : NULL;
+	if (o) {
+		e->owner = owner;
+		list_remove(&e->sibling);
+		list_append(&o->members, &e->sibling);
+	}
+	pthread_mutex_unlock(&h->lock);
+}
+
+void *handles_owner(struct handles *h, enum handle_kind kind, void *real)
+{
+	struct handle_entry *e;
+
+	pthread_mutex_lock(&h->lock);
+	e = real ? entry_find(h, kind, real) : NULL;
+	pthread_mutex_unlock(&h->lock);
+	return e ? e->owner : NULL;
+}
+
+bool handles_any(struct handles *h, enum handle_kind kind)
+{
+	bool any;
+
+	pthread_mutex_lock(&h->lock);
+	any = map_above(&h->by_real[kind], 0) != NULL;
+	pthread_mutex_unlock(&h->lock);
+	return any;
 }
 
 bool handles_has(struct handles *h, enum handle_kind kind, void *real)
@@ -137,6 +243,7 @@ void handles_end(struct handles *h, enum handle_kind kind, void *context)
 		if (e->context != context)
 			continue;
 		e->ended = true;
+		entry_uncount(h, e);
 		map_remove(&h->by_real[kind], n);
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -149,11 +256,83 @@ void handles_drop(struct handles *h, enum handle_kind kind, uint64_t id)
 	if (!e)
 		return;
 	pthread_mutex_lock(&h->lock);
-	if (entry_find(h, kind, e->real) == e)
+	if (entry_find(h, kind, e->real) == e) {
 		map_remove(&h->by_real[kind], &e->node);
+		h->uncounted -= !e->counted && kind_counts(kind);
+	}
+	list_remove(&e->sibling);
+	entry_uncount(h, e);
 	pthread_mutex_unlock(&h->lock);
 	handle_close(&h->table, id, kind);
 	handle_put(&h->table, id);
+}
+
+/* The first entry of a kind, from a key on, that belongs to the context and counts; NULL: none. */
+static struct handle_entry *entry_of_context(struct handles *h, enum handle_kind kind, uint64_t from, void *context)
+{
+	struct map_node *n;
+	struct handle_entry *e = NULL;
+
+	pthread_mutex_lock(&h->lock);
+	for (; (n = map_above(&h->by_real[kind], from)); from = n->key + 1) {
+		e = (struct handle_entry *)n;
+		if (e->context == context && e->counted)
+			break;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return n ? e : NULL;
+}
+
+/* A handle of an owner; 0: no more, and the owner is forgotten. */
+static uint64_t owner_member(struct handles *h, void *owner)
+{
+	struct handle_owner *o;
+	uint64_t id = 0;
+
+	pthread_mutex_lock(&h->lock);
+	o = (struct handle_owner *)map_find(&h->owners, (uintptr_t)owner);
+	if (o && !list_empty(&o->members)) {
+		id = container_of(o->members.next, struct handle_entry, sibling)->id;
+	} else if (o) {
+		map_remove(&h->owners, &o->node);
+		free(o);
+	}
+	pthread_mutex_unlock(&h->lock);
+	return id;
+}
+
+void handles_drop_owned(struct handles *h, void *owner)
+{
+	uint64_t id;
+
+	while ((id = owner_member(h, owner)))
+		handles_drop(h, handle_kind(id), id);
+}
+
+static void entry_context_ended(struct handles *h, enum handle_kind kind, struct handle_entry *e)
+{
+	if (h->uncounted >= UNCOUNTED_MAX) {
+		handles_drop(h, kind, e->id);
+		return;
+	}
+	pthread_mutex_lock(&h->lock);
+	entry_uncount(h, e);
+	h->uncounted++;
+	pthread_mutex_unlock(&h->lock);
+}
+
+void handles_context_ended(struct handles *h, void *context)
+{
+	static const enum handle_kind kinds[] = {HANDLE_CUmodule, HANDLE_CUfunction, HANDLE_CUarray,
+		HANDLE_CUmipmappedArray, HANDLE_CUevent, HANDLE_CUstream, HANDLE_CUtexref, HANDLE_CUsurfref,
+		HANDLE_CUlinkState};
+	struct handle_entry *e;
+
+	for (size_t i = 0; context && i < sizeof kinds / sizeof *kinds; i++)
+		for (uint64_t from = 0; (e = entry_of_context(h, kinds[i], from, context));) {
+			from = e->node.key + 1;
+			entry_context_ended(h, kinds[i], e);
+		}
 }
 
 void handles_destroy(struct handles *h)

@@ -7,20 +7,31 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "wire/wire.h"
 
 struct handles;
 
-struct handles *handles_create(void);
+/*
+ * Counts its handles in `objects`, and creates none while that counter is at `most` or above.  `objects` may also count
+ * other things.
+ */
+struct handles *handles_create(_Atomic uint64_t *objects, uint64_t most);
 void handles_destroy(struct handles *h);
 
-/* The handle for an object of the driver's, created if the object has none.  0 for NULL and if there is no memory. */
+/*
+ * The handle for an object of the driver's, created if the object has none.  0 for NULL, if there is no memory, and if
+ * there are too many objects.
+ */
 uint64_t handles_give(struct handles *h, enum handle_kind kind, void *real);
 
 /* Did handles_give() return 0 for lack of memory since the last call?  The client's call must fail then. */
 bool handles_take_refusal(struct handles *h);
+
+/* Are there handles of this kind? */
+bool handles_any(struct handles *h, enum handle_kind kind);
 
 /* Does the object have a handle? */
 bool handles_has(struct handles *h, enum handle_kind kind, void *real);
@@ -44,3 +55,17 @@ void handles_drop(struct handles *h, enum handle_kind kind, uint64_t id);
 void handles_enter(struct handles *h, void *context);
 void handles_end(struct handles *h, enum handle_kind kind, void *context);
 bool handles_ended(struct handles *h, enum handle_kind kind, uint64_t id);
+
+/*
+ * The driver has ended a context, and with it all objects that belong to it: their handles stay, because the driver
+ * has error codes for them, but no longer count.  A limited number is kept; further ones become invalid.
+ */
+void handles_context_ended(struct handles *h, void *context);
+
+/*
+ * A function belongs to its module, a kernel to its library: the object's handle, created if there is none, becomes
+ * invalid in handles_drop_owned() of the owner.  handles_owner: NULL if there is none.
+ */
+void handles_own(struct handles *h, enum handle_kind kind, void *real, void *owner);
+void *handles_owner(struct handles *h, enum handle_kind kind, void *real);
+void handles_drop_owned(struct handles *h, void *owner);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "server/code/code.h"
+#include "server/memory/texture.h"
 #include "server/quota/account.h"
 #include "server/session/message.h"
 #include "server/session/pump.h"
@@ -65,6 +66,10 @@ void session_context_ended(struct session *s, CUcontext context)
 {
 	registration_context_ended(s, context);
 	signal_context_ended(s, context);
+	loaded_context_ended(s, context);
+	textures_context_ended(s, context);
+	if (s->handles) /* a client has connected */
+		handles_context_ended(s->handles, context);
 }
 
 /* ---- Properties of calls ---- */
@@ -184,7 +189,10 @@ static int frame_serve(struct session *s, struct msg *m, const struct frame *f)
 	registration_renew(s, !m->error);
 	if (m->error == CUDA_ERROR_CONTEXT_IS_DESTROYED && op_needs_no_context(f->op))
 		m->error = CUDA_SUCCESS;
-	call->serve(s->ops, m);
+	if (call->creates && account_objects_full(s->account))
+		m->result = CUDA_ERROR_OUT_OF_MEMORY;
+	else
+		call->serve(s->ops, m);
 	/* After a reset, only retaining a primary context tells its device again. */
 	if (op_changes_context(f->op) || f->op == NR_cuDevicePrimaryCtxRetain)
 		context_note_current(s);
@@ -209,12 +217,26 @@ void session_init(struct session *s)
 	worker_session = s;
 }
 
+/* Words and arenas exist before the client can ask for anything: they count, but are not refused. */
+static void link_memory_count(struct session *s)
+{
+	size_t size;
+
+	word_base(s->link, &size);
+	account_host_hold(s->account, (int64_t)size);
+	for (int which = BULK_UP; which <= BULK_DOWN; which++) {
+		bulk_base(s->link, which, &size);
+		account_host_hold(s->account, (int64_t)size);
+	}
+}
+
 int session_start(struct session *s)
 {
-	s->handles = handles_create();
+	s->handles = handles_create(&s->account->stats->objects, account_objects_most(s->account));
 	s->wait_threads = wait_threads_create(s);
 	if (!s->handles || !s->wait_threads)
 		return -ENOMEM;
+	link_memory_count(s);
 	context_note_current(s);
 	return 0;
 }

@@ -54,6 +54,9 @@ struct session {
 	bool pool_keeps; /* the client told its pools to keep everything */
 
 	struct session_image *images; /* images that the client has sent */
+	uint64_t images_stored;       /* bytes of them that went to the image store */
+	uint64_t image_cache;         /* bytes of the image store */
+	struct map loaded;            /* images of loaded code, by the driver's module or library */
 	struct linker *linkers;       /* cuLink states in progress */
 	int image_folder;             /* the image store; -1: none, IMAGE_FOLDER_UNOPENED: not opened yet */
 	int dot_fd;                   /* the graph drawn last, for cuGraphDebugDotPrint; -1: none */

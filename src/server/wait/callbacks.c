@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "server/code/code.h"
 #include "server/copy/copy.h"
+#include "server/quota/account.h"
 #include "server/session/pump.h"
 #include "util/futex.h"
 
@@ -222,6 +223,7 @@ void callback_destructor(void *id)
 	struct wire_event v = {.kind = WIRE_EVENT_DESTROY, .id = (uintptr_t)id};
 	struct callbacks *c = worker_session->callbacks;
 
+	account_objects(worker_session->account, -1);
 	if (!c)
 		return;
 	pthread_mutex_lock(&c->lock);
@@ -282,6 +284,8 @@ void serve_object(const struct cuda_ops *ops, struct msg *m)
 	if (msg_bad(m))
 		return;
 	msg_result(m, ops->cuUserObjectCreate(&object, (void *)(uintptr_t)a.id, callback_destructor, a.count, a.flags));
-	if (!m->result)
-		*out = handles_give(m->session->handles, HANDLE_CUuserObject, object);
+	if (m->result)
+		return;
+	account_objects(m->session->account, 1);
+	*out = handles_give(m->session->handles, HANDLE_CUuserObject, object);
 }
