@@ -173,10 +173,10 @@ static void rules_common(int ruleset)
 		rule_add_own(ruleset, secure_getenv("HOME"), "/.cache/gangway/images", CHANGE);
 }
 
-/* GANGWAY_NULL_LOG and GANGWAY_TRACE: files that the operator of the server names. */
+/* Files that the operator of the server names. */
 static void rules_logs(int ruleset)
 {
-	static const char *const names[] = {"GANGWAY_NULL_LOG", "GANGWAY_TRACE"};
+	static const char *const names[] = {"GANGWAY_NULL_LOG", "GANGWAY_TRACE", "GANGWAY_AUDIT_LOG"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const char *path = secure_getenv(names[i]);
