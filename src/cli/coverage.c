@@ -5,16 +5,18 @@
 #include <string.h>
 #include "cli/cli.h"
 
-static const char usage[] = "usage: gangway coverage [--missing DEVICE] [--totals] [NAME...]\n\n"
-			    "List the entry points of each library and the devices on which they work:\n\n"
-			    "  nvidia   this machine's vendor driver; all calls are passed through\n"
-			    "  cpu      the devices cpu and null\n"
-			    "  served   a server; the call then does what the server's device does\n\n"
-			    "On other devices a call returns an error that says \"not supported\".\n\n"
-			    "  NAME              list only names that contain NAME\n"
-			    "  --missing DEVICE  list only names that do not work on DEVICE, which is cpu or served\n"
-			    "  --totals          print only the counts\n"
-			    "  --help            show this text\n";
+static const char usage[] =
+	"usage: gangway coverage [--missing DEVICE] [--totals] [NAME...]\n\n"
+	"List the entry points of each library: name, class (doc/adding-a-call.md), the CUDA version that\n"
+	"introduced it, and the devices on which it works:\n\n"
+	"  nvidia   this machine's vendor driver; all calls are passed through\n"
+	"  cpu      the devices cpu and null\n"
+	"  served   a server; the call then does what the server's device does\n\n"
+	"On other devices a call returns an error that says \"not supported\".\n\n"
+	"  NAME              list only names that contain NAME\n"
+	"  --missing DEVICE  list only names that do not work on DEVICE, which is cpu or served\n"
+	"  --totals          print only the counts\n"
+	"  --help            show this text\n";
 
 enum library {
 #define LIBRARY(name, soname, link) LIBRARY_##name,

@@ -80,6 +80,7 @@ for setting in 8 13.0; do
 	GANGWAY_CPU_CC=$setting GANGWAY_TRACE=1 says 0 ' 12.0 12.1' run --on cpu "$probe"
 done
 says 0 'GANGWAY_CPU_CC=' run --help
+GANGWAY_DEVICE_MEMORY=lots says 9 'GANGWAY_DEVICE_MEMORY=lots is invalid: set a number from 1 to 281474976710656, or a size such as 8G' smi --on cpu
 grep -q GANGWAY_CPU_CC "$readme" || fail "README.md does not mention GANGWAY_CPU_CC"
 
 # Files that cannot be started.

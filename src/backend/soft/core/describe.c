@@ -32,7 +32,8 @@ static bool read_setting(const char *name, unsigned long long max, unsigned long
 	*value = parse_size(text);
 	if (*value && *value <= max)
 		return true;
-	snprintf(why, size, "%s=%s is invalid: set a number from 1 to %llu", name, text, max);
+	snprintf(why, size, "%s=%.80s is invalid: set a number from 1 to %llu%s", name, text, max,
+		max > UINT32_MAX ? ", or a size such as 8G" : "");
 	return false;
 }
 
