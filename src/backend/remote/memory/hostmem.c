@@ -85,17 +85,29 @@ static bool window_contains(uint64_t at)
 	return from && at - from < host_table()->window_size;
 }
 
-/* The first gap that is large enough. */
-static uint64_t window_find_gap(size_t size)
+/* The first gap from this address on that is large enough; 0: none. */
+static uint64_t window_gap_above(uint64_t at, size_t size)
 {
-	uint64_t from = host_table()->window, at = from;
-	struct map_node *n = map_above(&host_table()->ranges, from);
+	uint64_t from = host_table()->window;
+	struct map_node *n = map_above(&host_table()->ranges, at);
 
 	while (n && window_contains(n->key) && n->key - at < size) {
 		at = (n->key + ((struct host_range *)n)->mapped + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
 		n = map_above(&host_table()->ranges, n->key + 1);
 	}
 	return size <= host_table()->window_size && at - from <= host_table()->window_size - size ? at : 0;
+}
+
+/* Searches on from the latest allocation: from the start, each allocation would pass all others. */
+static uint64_t window_find_gap(size_t size)
+{
+	uint64_t at = host_table()->window_next ? window_gap_above(host_table()->window_next, size) : 0;
+
+	if (!at)
+		at = window_gap_above(host_table()->window, size);
+	if (at)
+		host_table()->window_next = (at + size + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+	return at;
 }
 
 static bool window_map_fd(int fd, uint64_t at, size_t size)

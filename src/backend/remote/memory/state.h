@@ -31,6 +31,7 @@ struct host_table {
 	pthread_mutex_t alloc_lock;       /* allocations: the window, what is mapped in it, implicit_bytes */
 	bool window_tried;
 	uint64_t window_size;          /* set before window */
+	uint64_t window_next;          /* the end of the latest allocation; 0: none yet */
 	_Atomic(uint64_t) window;      /* its address; 0: there is none */
 	size_t implicit_bytes;         /* mirrored although the application has not asked for it */
 	atomic_ullong descriptor_ids;  /* of descriptors sent to the server: last one given out */

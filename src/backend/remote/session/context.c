@@ -95,6 +95,7 @@ static struct context *context_create(uint64_t id, CUdevice dev, unsigned flags,
 	c->number = atomic_fetch_add(&contexts()->numbers, 1) + 1;
 	pthread_mutex_init(&c->lock, NULL);
 	list_init(&c->streams);
+	list_init(&c->destroyed);
 	c->legacy = stream_create_legacy(c);
 	if (!c->legacy || record_add(id, HANDLE_CUcontext, c)) {
 		streams_drop(c, true);

@@ -27,6 +27,7 @@ struct context {
 	struct wire_signal error_word;
 	pthread_mutex_t lock; /* of streams */
 	struct list streams;
+	struct list destroyed; /* streams among them that the application has destroyed */
 	/* Values asked for once: context_cache.c. */
 	_Atomic(uint32_t) limits_known; /* bit i: limits[i] */
 	_Atomic(uint64_t) limits[CONTEXT_LIMITS];

@@ -31,6 +31,7 @@ static struct stream *stream_record_take(struct context *c, uint64_t id, unsigne
 	s->flags = flags;
 	s->priority = priority;
 	s->destroyed = false;
+	list_init(&s->destroyed_link);
 	return s;
 }
 
@@ -101,6 +102,7 @@ static void stream_record_retire(struct stream *s)
 	staging_drop(s);
 	deferred_copy_drop(s);
 	list_remove(&s->link);
+	list_remove(&s->destroyed_link);
 	pthread_mutex_lock(&s->lock);
 	word = s->signal;
 	s->signal = (struct wire_signal){0};
@@ -113,15 +115,28 @@ static void stream_record_retire(struct stream *s)
 	recycle_put(&client->wait->streams, &s->recycled);
 }
 
+#define DRAINED_PER_CALL 16 /* more than a call adds, so the list stays short; few, so a call stays short */
+
+/* Looks at the streams in turn: one that is not drained goes to the end of the list. */
 void streams_free_drained(struct context *c)
 {
 	pthread_mutex_lock(&c->lock);
-	list_each_safe(l, &c->streams)
-	{
-		struct stream *s = container_of(l, struct stream, link);
-		if (s->destroyed && stream_drained(s))
+	for (int i = 0; i < DRAINED_PER_CALL && !list_empty(&c->destroyed); i++) {
+		struct stream *s = container_of(c->destroyed.next, struct stream, destroyed_link);
+		list_remove(&s->destroyed_link);
+		list_append(&c->destroyed, &s->destroyed_link);
+		if (stream_drained(s))
 			stream_record_retire(s);
 	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* The context may have ended meanwhile, and the record may have been recycled. */
+static void stream_enter_destroyed(struct context *c, struct stream *s, uint64_t id)
+{
+	pthread_mutex_lock(&c->lock);
+	if (s->id == id && s->ctx == c)
+		list_append(&c->destroyed, &s->destroyed_link);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -178,6 +193,7 @@ CUresult remote_cuStreamDestroy_v2(CUstream handle)
 	stream_post_last_signal(s);
 	if (!captured)
 		r = call_cuStreamDestroy_v2(handle);
+	stream_enter_destroyed(c, s, (uintptr_t)handle);
 	streams_free_drained(c);
 	return r;
 }

@@ -68,7 +68,8 @@ struct stream {
 	struct recycled recycled;
 	_Atomic(uint64_t) id; /* the server's handle; 0: the context's legacy stream */
 	_Atomic(struct context *) ctx;
-	struct list link; /* in ctx->streams */
+	struct list link;           /* in ctx->streams */
+	struct list destroyed_link; /* in ctx->destroyed */
 	_Atomic(unsigned) flags;
 	_Atomic(int) priority;
 	pthread_mutex_t copy_lock;   /* held from a copy's first part to its last: parts of two copies never mix */
