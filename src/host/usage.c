@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/usage_folder.h"
+
 #define PAGE_MAGIC  0x3165676173756767ull /* "ggusage1" */
 #define KINDS_MAX   4                     /* kinds of one process */
 #define ENTRIES_MAX 4096                  /* pages of a kind that are read */
@@ -29,29 +31,6 @@ struct usage {
 };
 
 /* ---- the folder ---- */
-
-/* Open the folder. Returns -1 if there is none, or if it does not belong to this user alone. */
-static int folder_open(bool make)
-{
-	const char *given = secure_getenv("GANGWAY_USAGE");
-	char path[256];
-	struct stat st;
-
-	if (given && (!strcmp(given, "0") || strlen(given) >= sizeof path))
-		return -1;
-	if (given && *given)
-		strcpy(path, given);
-	else
-		snprintf(path, sizeof path, "/dev/shm/gangway-%u", (unsigned)geteuid());
-	if (make)
-		mkdir(path, 0700);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && (fstat(fd, &st) || st.st_uid != geteuid() || st.st_mode & 077)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
 
 /* The pid namespace: process numbers are compared only within one. */
 static unsigned long long pid_namespace(void)
@@ -154,7 +133,7 @@ static struct usage_page *page_create(int folder, const char *kind, int *fd)
 static struct usage *usage_create(const char *kind)
 {
 	struct usage *u = calloc(1, sizeof *u);
-	int folder = u ? folder_open(true) : -1, fd = -1;
+	int folder = u ? usage_folder_open(true, NULL, 0) : -1, fd = -1;
 
 	if (folder >= 0)
 		u->page = page_create(folder, kind, &fd);
@@ -303,7 +282,7 @@ void usage_each(const char *kind, bool (*f)(const struct usage_page *page, void 
 	static atomic_uint turns;
 	unsigned turn = turns++;
 	size_t length = strlen(kind), n;
-	int folder = folder_open(false), looked = 0;
+	int folder = usage_folder_open(false, NULL, 0), looked = 0;
 	DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
 	struct dirent *e;
 

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "server/sandbox/sandbox.h"
+#include "host/usage_folder.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -157,16 +158,20 @@ static void rules_common(int ruleset)
 {
 	static const char *const system[] = {"/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/machine-id",
 		"/etc/localtime", "/proc", "/sys/devices", "/sys/fs/cgroup", "/sys/kernel/mm", "/dev/urandom", NULL};
-	const char *usage = secure_getenv("GANGWAY_USAGE"), *cache = secure_getenv("XDG_CACHE_HOME");
-	char own[64];
+	const char *cache = secure_getenv("XDG_CACHE_HOME");
+	char usage[256];
+	int folder = usage_folder_open(true, usage, sizeof usage);
 
 	rule_add_all(ruleset, system, READ);
 	rule_add(ruleset, "/dev/null", READ | RIGHT_WRITE_FILE);
 	rule_add_prefix(ruleset);
 	rule_add_list(ruleset, secure_getenv("LD_LIBRARY_PATH"));
-	snprintf(own, sizeof own, "/dev/shm/gangway-%u", (unsigned)geteuid());
-	if (!usage || strcmp(usage, "0"))
-		rule_add_own(ruleset, usage && *usage ? usage : own, "", CHANGE & ~RIGHT_TRUNCATE);
+	if (folder >= 0) {
+		close(folder);
+		rule_add(ruleset, usage, CHANGE & ~RIGHT_TRUNCATE);
+		if (strchr(usage, '.')) /* has a random name, which is found by listing the folders beside it */
+			rule_add(ruleset, "/dev/shm", RIGHT_READ_DIR);
+	}
 	if (cache && *cache == '/')
 		rule_add_own(ruleset, cache, "/gangway/images", CHANGE);
 	else
