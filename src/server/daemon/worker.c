@@ -125,6 +125,8 @@ static bool device_open(
 	stats_describe_limits(config, stats);
 	s->account = account_create(table, stats);
 	s->ops = table;
+	if (s->account && strcmp(device, "nvidia"))
+		s->account->granule = ACCOUNT_GRANULE_CPU;
 	if (!s->account)
 		snprintf(why, size, "out of memory");
 	return s->account;

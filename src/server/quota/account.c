@@ -72,7 +72,7 @@ CUresult account_room(struct account *a, uint64_t size)
 
 	if (r || !a->has_quota || size > a->stats->info[account_device_number(a, a->device)].memory)
 		return r;
-	return quota_room(a, a->device, account_occupied(size));
+	return quota_room(a, a->device, account_occupied(a, size));
 }
 
 CUresult account_item_ready(struct account *a)
@@ -82,9 +82,9 @@ CUresult account_item_ready(struct account *a)
 	return a->spare ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-uint64_t account_occupied(uint64_t size)
+uint64_t account_occupied(const struct account *a, uint64_t size)
 {
-	uint64_t to = size <= 512u << 10 ? 512 : 64u << 10;
+	uint64_t to = size <= 512u << 10 ? a->granule : 64u << 10;
 
 	return size > UINT64_MAX - to ? UINT64_MAX : (size + to - 1) & -to;
 }
@@ -157,7 +157,7 @@ CUresult account_made(struct account *a, enum account_kind kind, uint64_t key, u
 {
 	bool rounded = kind == ACCOUNT_PLAIN || kind == ACCOUNT_ARRAY;
 
-	item_add(a, kind, key, rounded ? account_occupied(size) : size, a->device);
+	item_add(a, kind, key, rounded ? account_occupied(a, size) : size, a->device);
 	return CUDA_SUCCESS;
 }
 
@@ -200,7 +200,7 @@ static CUresult mem_alloc_managed(CUdeviceptr *p, size_t size, unsigned flags)
 	CUresult r = account_item_ready(a);
 
 	if (!r && a->has_quota)
-		r = quota_room(a, a->device, account_occupied(size));
+		r = quota_room(a, a->device, account_occupied(a, size));
 	if (!r)
 		r = a->real.cuMemAllocManaged(p, size, flags);
 	return r ? r : account_made(a, ACCOUNT_PLAIN, *p, size);
@@ -491,6 +491,7 @@ struct account *account_create(struct cuda_ops *t, struct stats *s)
 		return NULL;
 	a->real = *t;
 	a->stats = s;
+	a->granule = ACCOUNT_GRANULE;
 	a->device = &s->device[0];
 	t->cuMemAlloc_v2 = mem_alloc;
 	t->cuMemAllocPitch_v2 = mem_alloc_pitch;

@@ -37,6 +37,7 @@ struct account {
 	struct cuda_ops real; /* the device's table before it was wrapped */
 	struct stats *stats;
 	bool has_quota;              /* on at least one device */
+	unsigned granule;            /* bytes: small allocations occupy a multiple */
 	CUcontext context;           /* current in the dispatcher */
 	struct stats_device *device; /* the counters of its device */
 	struct map items[ACCOUNT_KINDS];
@@ -88,10 +89,14 @@ CUresult account_room(struct account *a, uint64_t size);
 CUresult account_item_ready(struct account *a);
 
 /*
- * The bytes that an allocation of `size` bytes occupies: a multiple of 512 up to 512 KiB, a multiple of 64 KiB beyond.
- * UINT64_MAX if that overflows.
+ * The bytes that an allocation of `size` bytes occupies: up to 512 KiB a multiple of the granule, a multiple of 64 KiB
+ * beyond.  UINT64_MAX if that overflows.
  */
-uint64_t account_occupied(uint64_t size);
+uint64_t account_occupied(const struct account *a, uint64_t size);
+
+/* The granules: NVIDIA's driver packs small allocations, the CPU device gives each its own pages. */
+#define ACCOUNT_GRANULE     512
+#define ACCOUNT_GRANULE_CPU 4096
 
 /* The product, or UINT64_MAX if it overflows. */
 uint64_t account_times(uint64_t x, uint64_t y);

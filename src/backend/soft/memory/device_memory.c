@@ -1,11 +1,12 @@
 /*
- * The allocator of device memory.  Small blocks are runs of 512-byte units in 2 MiB chunks; a large block is a mapping
- * of its own.  Untouched pages cost nothing, so it is the count against the device's total (memory_charge) that limits
+ * The allocator of device memory.  Small blocks are runs of pages in 2 MiB chunks; a large block is a mapping of its
+ * own.  Untouched pages cost nothing, so it is the count against the device's total (memory_charge) that limits
  * what an application gets.
  *
- * Only memory in the store can be shared with other processes.  Chunks are in the store from the start: moving one
- * later would disturb the blocks of other allocations in it.  A large block moves to the store when it is shared;
- * until then it is anonymous memory, for which the kernel has huge pages.
+ * Only memory in the store can be shared with other processes.  A block moves to the store when it is shared; until then
+ * it is anonymous memory, for which the kernel has huge pages.  Because blocks are whole pages, another process that maps
+ * a block sees no other one.  When the block is freed, its pages leave the store for good and anonymous ones take their
+ * place: a process that keeps its mapping does not see the next allocation.
  */
 #include "backend/soft/memory/ipc.h"
 #include "backend/soft/memory/mempool.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define UNIT        512u
+#define UNIT        4096u /* a page */
 #define CHUNK       (2u << 20)
 #define UNITS       (CHUNK / UNIT)
 #define SMALL       (CHUNK / 4) /* the largest block that comes from a chunk */
@@ -29,12 +30,11 @@ struct chunk {
 	unsigned free;        /* units */
 	unsigned longest;     /* upper bound of the longest free run; a failed search lowers it */
 	uint64_t used[UNITS / 64];
-	uint64_t offset; /* in the store, or NOT_IN_STORE */
 };
 
 #define NOT_IN_STORE (~0ull)
 
-/* A large block that was moved into the store to be shared. */
+/* A block that was moved into the store to be shared. */
 struct shared_block {
 	struct map_node node; /* key: the address */
 	uint64_t offset, size;
@@ -88,10 +88,10 @@ static void copy_sparse(char *to, const char *from, size_t size)
 }
 
 /*
- * Replace the anonymous memory at p by memory of the store, with the same contents if `keep` is set.  Returns the
- * offset in the store; NOT_IN_STORE: failed, the memory is unchanged.
+ * Replace the anonymous memory at p by memory of the store, with the same contents.  Returns the offset in the store;
+ * NOT_IN_STORE: failed, the memory is unchanged.
  */
-static uint64_t back_by_store(void *p, size_t size, bool keep)
+static uint64_t back_by_store(void *p, size_t size)
 {
 	uint64_t offset;
 	void *q;
@@ -99,7 +99,7 @@ static uint64_t back_by_store(void *p, size_t size, bool keep)
 	if (store_alloc(size, &offset))
 		return NOT_IN_STORE;
 	q = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, store_fd(), (off_t)offset);
-	if (q != MAP_FAILED && keep)
+	if (q != MAP_FAILED)
 		copy_sparse(q, p, size);
 	if (q != MAP_FAILED && mremap(q, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, p) == p)
 		return offset;
@@ -160,7 +160,6 @@ static struct chunk *chunk_create(void)
 	}
 	c->node.key = (uintptr_t)p;
 	c->free = c->longest = UNITS;
-	c->offset = back_by_store(p, CHUNK, false);
 	map_insert(&soft.memory.device.chunks, &c->node);
 	return c;
 }
@@ -201,8 +200,6 @@ static void units_free(uint64_t addr, unsigned n)
 		return;
 	map_remove(&soft.memory.device.chunks, &c->node);
 	munmap((void *)(uintptr_t)c->node.key, CHUNK);
-	if (c->offset != NOT_IN_STORE)
-		store_free(c->offset, CHUNK);
 	free(c);
 }
 
@@ -259,7 +256,7 @@ static struct shared_block *shared_block_find(uint64_t addr)
 	return n ? container_of(n, struct shared_block, node) : NULL;
 }
 
-static int large_block_share(uint64_t addr, uint64_t size, uint64_t *offset)
+static int block_share(uint64_t addr, uint64_t size, uint64_t *offset)
 {
 	struct shared_block *b = shared_block_find(addr);
 
@@ -269,7 +266,7 @@ static int large_block_share(uint64_t addr, uint64_t size, uint64_t *offset)
 			return -ENOMEM;
 		b->node.key = addr;
 		b->size = size;
-		b->offset = back_by_store((void *)(uintptr_t)addr, size, true);
+		b->offset = back_by_store((void *)(uintptr_t)addr, size);
 		if (b->offset == NOT_IN_STORE) {
 			free(b);
 			return -ENOMEM;
@@ -282,19 +279,38 @@ static int large_block_share(uint64_t addr, uint64_t size, uint64_t *offset)
 
 int device_memory_share(uint64_t addr, uint64_t size, uint64_t *offset)
 {
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&soft.memory.device.lock);
-	if (size <= SMALL) {
-		struct chunk *c = container_of(map_below(&soft.memory.device.chunks, addr), struct chunk, node);
-
-		*offset = c->offset + (addr - c->node.key);
-		err = c->offset == NOT_IN_STORE ? -ENOTSUP : 0;
-	} else {
-		err = large_block_share(addr, rounded_size(size), offset);
-	}
+	err = block_share(addr, rounded_size(size), offset);
 	pthread_mutex_unlock(&soft.memory.device.lock);
 	return err;
+}
+
+static void shared_block_free(struct shared_block *b)
+{
+	if (b)
+		store_free(b->offset, b->size);
+	free(b);
+}
+
+/*
+ * Lock held.  If anonymous pages cannot take the place of a shared block, its pages are never used again: the address
+ * space of the chunk stays.
+ */
+static void small_block_free(uint64_t addr, uint64_t n)
+{
+	struct shared_block *b = shared_block_find(addr);
+	int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+
+	if (b) {
+		map_remove(&soft.memory.device.shared_blocks, &b->node);
+		void *p = mmap((void *)(uintptr_t)addr, n, PROT_READ | PROT_WRITE, how, -1, 0);
+		shared_block_free(b);
+		if (p == MAP_FAILED)
+			return;
+	}
+	units_free(addr, n / UNIT);
 }
 
 static void large_block_free(uint64_t addr, uint64_t n)
@@ -305,9 +321,7 @@ static void large_block_free(uint64_t addr, uint64_t n)
 		map_remove(&soft.memory.device.shared_blocks, &b->node);
 	pthread_mutex_unlock(&soft.memory.device.lock);
 	munmap((void *)(uintptr_t)addr, n);
-	if (b)
-		store_free(b->offset, b->size);
-	free(b);
+	shared_block_free(b);
 }
 
 void device_memory_free(struct device *d, uint64_t addr, uint64_t size)
@@ -316,7 +330,7 @@ void device_memory_free(struct device *d, uint64_t addr, uint64_t size)
 
 	if (size <= SMALL) {
 		pthread_mutex_lock(&soft.memory.device.lock);
-		units_free(addr, n / UNIT);
+		small_block_free(addr, n);
 		pthread_mutex_unlock(&soft.memory.device.lock);
 	} else {
 		large_block_free(addr, n);

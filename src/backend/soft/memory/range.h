@@ -89,7 +89,7 @@ CUresult memory_alloc(struct context *ctx, enum range_kind kind, uint64_t size, 
 CUresult memory_alloc_without_context(struct device *d, enum range_kind kind, uint64_t size, uint64_t *addr);
 
 /*
- * Allocate device memory without a range (device_memory.c): readable, writable, 512-byte aligned, contents undefined.
+ * Allocate device memory without a range (device_memory.c): readable, writable, at least 512-byte aligned, contents undefined.
  * The memory counts against the device's total; CUDA_ERROR_OUT_OF_MEMORY beyond it.
  */
 CUresult device_memory_alloc(struct device *d, uint64_t size, uint64_t *addr);
